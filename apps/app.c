@@ -1,0 +1,202 @@
+/* app.c - what the programs share: exit codes, messages, signals, files
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#include "config.h"
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "app.h"
+
+static const char *app_name = "ddp";
+static volatile sig_atomic_t noted;
+
+void app_start(const char *name)
+{
+    app_name = name;
+    signal(SIGPIPE, SIG_IGN);
+    setvbuf(stdout, NULL, _IOLBF, BUFSIZ);
+}
+
+void app_say(const char *fmt, ...)
+{
+    va_list ap;
+
+    fprintf(stderr, "%s: ", app_name);
+    va_start(ap, fmt);
+    vfprintf(stderr, fmt, ap);
+    va_end(ap);
+    fprintf(stderr, "\n");
+}
+
+int app_exit_code(int ddp_code)
+{
+    switch (ddp_code) {
+    case DDP_OK:
+        return EXIT_SUCCESS;
+    case DDP_EINVAL:
+    case DDP_ESHAPE:
+        return EXIT_USAGE;
+    case DDP_EDATA:
+        return EXIT_DATA;
+    case DDP_ENODEV:
+        return EXIT_UNAVAILABLE;
+    case DDP_ENOMEM:
+        return EXIT_MEMORY;
+    case DDP_EIO:
+        return EXIT_WRITE;
+    default:
+        return EXIT_FAILURE;
+    }
+}
+
+int app_fail(int ddp_code)
+{
+    const char *text = ddp_errmsg();
+
+    app_say("%s", *text ? text : ddp_strerror(ddp_code));
+    return app_exit_code(ddp_code);
+}
+
+static void note(int sig)
+{
+    noted = sig;
+}
+
+void app_catch_signals(void)
+{
+    struct sigaction a = {.sa_handler = note, .sa_flags = SA_RESTART};
+
+    a.sa_flags |= (int)SA_RESETHAND;
+    sigemptyset(&a.sa_mask);
+    sigaction(SIGINT, &a, NULL);
+    sigaction(SIGTERM, &a, NULL);
+}
+
+int app_signal(void)
+{
+    return noted;
+}
+
+bool app_is_dir(const char *path)
+{
+    struct stat st;
+
+    return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+int app_make_dir(const char *path)
+{
+    char *copy = strdup(path);
+    int err;
+
+    if (!copy) {
+        app_say("out of memory");
+        return EXIT_MEMORY;
+    }
+    for (char *s = copy + 1; *s; s++)
+        if (*s == '/' && s[-1] != '/') {
+            *s = 0;
+            mkdir(copy, 0777); /* the last one's error is the telling one */
+            *s = '/';
+        }
+    err = mkdir(copy, 0777) < 0 ? errno : 0;
+    free(copy);
+    if (app_is_dir(path))
+        return 0;
+    app_say("%s: cannot make this folder: %s", path,
+            strerror(err == EEXIST ? ENOTDIR : err));
+    return EXIT_WRITE;
+}
+
+char *app_path(const char *dir, const char *fmt, ...)
+{
+    char *name, *path;
+    va_list ap;
+    int n;
+
+    va_start(ap, fmt);
+    n = vasprintf(&name, fmt, ap);
+    va_end(ap);
+    if (n < 0)
+        return NULL;
+    n = asprintf(&path, "%s/%s", dir, name);
+    free(name);
+    return n < 0 ? NULL : path;
+}
+
+static double read_clock(clockid_t clock)
+{
+    struct timespec t;
+
+    clock_gettime(clock, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+double app_now(void)
+{
+    return read_clock(CLOCK_MONOTONIC);
+}
+
+double app_thread_time(void)
+{
+    return read_clock(CLOCK_THREAD_CPUTIME_ID);
+}
+
+int app_cores(void)
+{
+    cpu_set_t set;
+
+    if (sched_getaffinity(0, sizeof(set), &set) == 0)
+        return CPU_COUNT(&set);
+    return (int)sysconf(_SC_NPROCESSORS_ONLN);
+}
+
+void app_pin(int nth)
+{
+    cpu_set_t may, one;
+
+    if (sched_getaffinity(0, sizeof(may), &may) < 0)
+        return;
+    CPU_ZERO(&one);
+    for (int i = 0; i < CPU_SETSIZE; i++)
+        if (CPU_ISSET(i, &may) && nth-- == 0)
+            CPU_SET(i, &one);
+    if (CPU_COUNT(&one))
+        pthread_setaffinity_np(pthread_self(), sizeof(one), &one);
+}
+
+const char *app_duration(double seconds, char *buf, size_t size)
+{
+    int64_t s = seconds > 0 && seconds < 1e9 ? (int64_t)(seconds + 0.5) : 0;
+    int h = (int)(s / 3600), m = (int)(s / 60 % 60), rest = (int)(s % 60);
+
+    if (h)
+        snprintf(buf, size, "%d:%02d:%02d", h, m, rest);
+    else
+        snprintf(buf, size, "%d:%02d", m, rest);
+    return buf;
+}
+
+void app_json_text(FILE *f, const char *text)
+{
+    fputc('"', f);
+    for (; *text; text++) {
+        unsigned char ch = (unsigned char)*text;
+
+        if (ch == '"' || ch == '\\')
+            fprintf(f, "\\%c", ch);
+        else if (ch < 0x20)
+            fprintf(f, "\\u%04x", ch);
+        else
+            fputc(ch, f);
+    }
+    fputc('"', f);
+}

@@ -1,0 +1,69 @@
+/* app.h - what the programs share: exit codes, messages, signals, files
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#ifndef APP_H
+#define APP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "ddp.h"
+
+/* Exit codes beside 0 and 1.  The large ones are those of sysexits.h. */
+enum {
+    EXIT_USAGE = 2,        /* a wrong option or setting; nothing was begun */
+    EXIT_DATA = 65,        /* more bad data than --max-bad bears */
+    EXIT_UNAVAILABLE = 69, /* no device that can run this */
+    EXIT_MEMORY = 71,      /* out of memory */
+    EXIT_WRITE = 74,       /* a file could not be written or read */
+    EXIT_SIGNAL = 128,     /* plus the signal's number */
+};
+
+/* Call first: the name that messages begin with, and no death by SIGPIPE. */
+void app_start(const char *name);
+
+/* A line on stderr, after the program's name. */
+void app_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/* The exit code of one of the library's. */
+int app_exit_code(int ddp_code);
+
+/* Say what the library said, and return the exit code. */
+int app_fail(int ddp_code);
+
+/* From now on the first SIGINT or SIGTERM is only noted, the second ends the
+ * program.  After ddp_init(): StarPU has handlers of its own. */
+void app_catch_signals(void);
+
+/* The signal that was noted, or 0. */
+int app_signal(void);
+
+/* Make a folder and those above it.  0, or exit code 74 after a message. */
+int app_make_dir(const char *path);
+
+bool app_is_dir(const char *path);
+
+/* DIR/NAME, to free(); NULL without memory. */
+char *app_path(const char *dir, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* Seconds of a clock that never jumps. */
+double app_now(void);
+
+/* Seconds this thread has been on a core. */
+double app_thread_time(void);
+
+/* Cores this process may run on. */
+int app_cores(void);
+
+/* Keep the calling thread on the nth of them. */
+void app_pin(int nth);
+
+/* "1:02:03" or "2:03" in buf, which it returns. */
+const char *app_duration(double seconds, char *buf, size_t size);
+
+/* Text as JSON, with its quotation marks. */
+void app_json_text(FILE *f, const char *text);
+
+#endif

@@ -1,0 +1,75 @@
+/* bench.c - how fast training and input are here, as one line of JSON
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#include "config.h"
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "app.h"
+#include "bench.h"
+
+static int compare(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+double bench_median(double *v, int64_t n)
+{
+    if (n < 1)
+        return 0;
+    qsort(v, (size_t)n, sizeof(*v), compare);
+    return n % 2 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
+}
+
+double bench_peak_rss_mib(void)
+{
+    struct rusage u;
+
+    if (getrusage(RUSAGE_SELF, &u) < 0)
+        return 0;
+    return (double)u.ru_maxrss / 1024; /* Linux counts KiB */
+}
+
+static void usage(FILE *f)
+{
+    fprintf(f, "Usage: bench COMMAND [options]\n\n"
+               "  train   training on input made in advance\n"
+               "  load    reading and decoding images\n\n"
+               "  Each prints one line of JSON.  bench COMMAND --help says "
+               "more.\n");
+}
+
+int main(int argc, char **argv)
+{
+    const struct opt_command *cmd = NULL;
+    struct bench_settings s = {0};
+    struct opts o;
+    int rc;
+
+    app_start("bench");
+    if (argc > 1 && !strcmp(argv[1], "train"))
+        cmd = &bench_train_command;
+    else if (argc > 1 && !strcmp(argv[1], "load"))
+        cmd = &bench_load_command;
+    if (!cmd && argc > 1 && !strcmp(argv[1], "--version")) {
+        printf("bench of %s\n", ddp_version());
+        return 0;
+    }
+    if (!cmd) {
+        bool help =
+            argc > 1 && (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"));
+
+        usage(help ? stdout : stderr);
+        return help ? 0 : EXIT_USAGE;
+    }
+    app_start(cmd->name);
+    rc = opts_parse(&o, cmd, &s, argc - 1, argv + 1);
+    if (rc == OPTS_GO)
+        rc = cmd == &bench_train_command ? bench_train_run(&o, &s)
+                                         : bench_load_run(&o, &s);
+    opts_free(&o);
+    return rc;
+}

@@ -1,0 +1,290 @@
+/* bench_train.c - "bench train": steps on input that costs nothing
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#include "config.h"
+#include <stdlib.h>
+#include <string.h>
+
+#include "app.h"
+#include "bench.h"
+#include "peak.h"
+
+#define OPT_STRUCT struct bench_settings
+#include "opt_rows.h"
+
+static const char *const dtypes[] = {"f32", "bf16", NULL};
+static const char *const inputs[] = {"u8", "f32", NULL};
+static const char *const backends[] = {"cpu", "ref", NULL};
+
+static const struct opt_group options = {
+    "Options",
+    (const struct opt[]){
+        TEXT("model", model, "NAME", "resnet18", "network"),
+        INT("img-size", img_size, "224", 1, 4096,
+            "side of the square images, in pixels"),
+        INT("classes", classes, "1000", 2, 1 << 24, "outputs of the network",
+            .alias = "num-classes"),
+        FLAG("small-stem", small_stem,
+             "begin with a 3x3 convolution, without pooling"),
+        CHOICE("dtype", dtype, "TYPE", "f32", dtypes,
+               "what activations are computed in"),
+        CHOICE("input", input, "TYPE", "u8", inputs, "what images are made of"),
+        INT("sub-batch", sub_batch, "16", 1, 1 << 20,
+            "images that go through the network together"),
+        INT("lanes", lanes, NULL, 1, 65536,
+            "gradient accumulators [one per worker]"),
+        INT("batch-size", batch, NULL, 1, 1 << 24,
+            "images of a step [--lanes sub-batches]", .letter = 'b'),
+        INT("steps", steps, "20", 1, 1e6, "steps that count"),
+        INT("skip", skip, "3", 1, 1e6, "steps before them that do not"),
+        INT("workers", workers, NULL, 1, 4096,
+            "CPU workers; STARPU_NCPU wins [one per core]", .letter = 'j'),
+        CHOICE("backend", backend, "NAME", "cpu", backends,
+               "kernels of CPU workers: oneDNN's, or plain C"),
+        FLAG("inspect", inspect,
+             "a line per layer on stderr first: work and memory"),
+        END,
+    },
+};
+
+const struct opt_command bench_train_command = {
+    .name = "bench train",
+    .about = "Train on images made in advance; print one line of JSON.\n"
+             "\n"
+             "step_ms is the median time between the ends of two steps, "
+             "img_per_s the batch over it. peak_share is the work of "
+             "convolutions and dense layers (forward, and backward without "
+             "the gradient of the images) over what peak_base can do on the "
+             "cores of the workers, measured just before. sched_share and "
+             "data_share are parts of wall time times workers.",
+    .group = (const struct opt_group *const[]){&options, NULL},
+};
+
+/* ---- input -------------------------------------------------------------- */
+
+enum { POOL = 64 };
+
+/* POOL different images, used in turn. */
+struct pool {
+    size_t size; /* bytes of an image */
+    int classes;
+    unsigned char *data; /* owned */
+};
+
+static int pool_get(void *arg, int64_t index, uint64_t key,
+                    struct ddp_sample *s)
+{
+    const struct pool *p = arg;
+
+    (void)key;
+    memcpy(s->x, p->data + p->size * (size_t)(index % POOL), p->size);
+    s->label = (int32_t)(index % POOL % p->classes);
+    return 0;
+}
+
+static int pool_fill(struct pool *p, const struct bench_settings *s)
+{
+    size_t len = (size_t)(s->img_size * s->img_size * 3);
+    uint32_t x = 12345;
+
+    p->classes = (int)s->classes;
+    p->size = len * (s->input ? sizeof(float) : 1);
+    if (!(p->data = malloc(p->size * POOL)))
+        return app_exit_code(DDP_ENOMEM);
+    for (size_t i = 0; i < len * POOL; i++) {
+        x = x * 1664525u + 1013904223u; /* Numerical Recipes' generator */
+        if (s->input)
+            ((float *)(void *)p->data)[i] = (float)(x >> 8) * 0x1p-23f - 1;
+        else
+            p->data[i] = (unsigned char)(x >> 24);
+    }
+    return OPTS_GO;
+}
+
+/* ---- one run ------------------------------------------------------------ */
+
+struct bench {
+    ddp_t *ddp;
+    ddp_chain_t *chain;
+    ddp_dataset_t *data;
+    ddp_trainer_t *trainer;
+    struct pool pool;
+    struct peak peak;
+    double flops; /* of training on one image, as peak_share counts */
+    bool first;
+    double last, *step_s; /* owned */
+    int64_t done, skip, want;
+    double data_share;
+    bool inspect;
+};
+
+static int on_step(const struct ddp_progress *p, void *arg)
+{
+    struct bench *b = arg;
+    double t = app_now();
+
+    if (b->done >= b->skip && b->done < b->skip + b->want)
+        b->step_s[b->done - b->skip] = t - b->last;
+    b->last = t;
+    b->done++;
+    b->data_share = p->data_share;
+    return 0;
+}
+
+/* Backward is twice forward, but nobody asks for the images' gradient. */
+static int count_layer(const struct ddp_layer_info *l, void *arg)
+{
+    struct bench *b = arg;
+
+    if (b->inspect)
+        fprintf(stderr, "%-28s %-14s %10zu %12.3f MFLOP %10zu bytes kept\n",
+                l->name, l->kind, l->params, l->flops * 1e-6,
+                l->activation_size);
+    if (strcmp(l->kind, "conv") && strcmp(l->kind, "dense"))
+        return 0;
+    b->flops += l->flops * (b->first ? 2 : 3);
+    b->first = false;
+    return 0;
+}
+
+static int open_all(struct bench *b, const struct bench_settings *s)
+{
+    int size = (int)s->img_size, sizes[] = {size * size * 3, 512, 512, 0};
+    struct ddp_shape shape = {size, size, 3};
+    struct ddp_model_options m = {.classes = (int)s->classes,
+                                  .small_stem = s->small_stem};
+    int rc;
+
+    if (!strcmp(s->model, "mlp"))
+        m.sizes = sizes;
+    if (!(b->chain = ddp_model_new(s->model, &m)))
+        return app_fail(DDP_EINVAL);
+    rc = ddp_chain_inspect(b->chain, shape, s->dtype ? DDP_BF16 : DDP_F32,
+                           count_layer, b);
+    if (rc < 0)
+        return app_fail(rc);
+    if ((rc = pool_fill(&b->pool, s)) != OPTS_GO)
+        return rc;
+    b->ddp = ddp_init(&(struct ddp_config){
+        .cpus = (int)s->workers, .backend = s->backend ? "ref" : "cpu"});
+    return b->ddp ? OPTS_GO : app_fail(DDP_EINVAL);
+}
+
+static int make_trainer(struct bench *b, struct bench_settings *s)
+{
+    int size = (int)s->img_size;
+    struct ddp_train_config cfg = {.optimizer = ddp_momentum(0.01f, 0.9f),
+                                   .dtype = s->dtype ? DDP_BF16 : DDP_F32,
+                                   .seed = 1,
+                                   .on_step = on_step,
+                                   .arg = b};
+
+    if (!s->lanes)
+        s->lanes = s->batch ? (s->batch + s->sub_batch - 1) / s->sub_batch
+                            : ddp_worker_count(b->ddp);
+    if (!s->batch)
+        s->batch = s->lanes * s->sub_batch;
+    cfg.sub_batch = (int)s->sub_batch;
+    cfg.batch = (int)s->batch;
+    cfg.lanes = (int)s->lanes;
+    cfg.steps = s->skip + s->steps;
+    b->data = ddp_dataset_callback(
+        &(struct ddp_source){.count = s->batch * cfg.steps,
+                             .shape = {size, size, 3},
+                             .type = s->input ? DDP_F32 : DDP_U8,
+                             .classes = (int)s->classes,
+                             .get = pool_get,
+                             .arg = &b->pool});
+    if (!b->data ||
+        !(b->trainer = ddp_trainer_new(b->ddp, b->chain, b->data, &cfg)))
+        return app_fail(DDP_EINVAL);
+    return OPTS_GO;
+}
+
+/* The peak of the workers' cores, before their threads keep them busy. */
+static int measure_peak(struct bench *b, const struct bench_settings *s)
+{
+    const char *env = getenv("STARPU_NCPU");
+    int cores = app_cores(), n = cores;
+
+    if (env && atoi(env) > 0)
+        n = atoi(env);
+    else if (s->workers)
+        n = (int)s->workers;
+    if (n > cores)
+        n = cores;
+    if (peak_measure(&b->peak, s->dtype ? DDP_BF16 : DDP_F32, n, 0.3) < 0) {
+        app_say("cannot start threads");
+        return EXIT_FAILURE;
+    }
+    return OPTS_GO;
+}
+
+static void print(struct bench *b, const struct bench_settings *s,
+                  const struct ddp_stats *st)
+{
+    double step = bench_median(b->step_s, b->want);
+    double img = step > 0 ? (double)s->batch / step : 0;
+    double worker_s = st->wall_s * ddp_worker_count(b->ddp);
+
+    printf("{\"bench\":\"train\",\"model\":");
+    app_json_text(stdout, s->model);
+    printf(",\"img_size\":%lld,\"dtype\":\"%s\",\"input\":\"%s\","
+           "\"sub_batch\":%lld,\"lanes\":%lld,\"batch\":%lld,\"steps\":%lld,",
+           (long long)s->img_size, dtypes[s->dtype], inputs[s->input],
+           (long long)s->sub_batch, (long long)s->lanes, (long long)s->batch,
+           (long long)b->want);
+    printf("\"img_per_s\":%.3f,\"step_ms\":%.3f,", img, step * 1e3);
+    printf("\"peak_share\":%.4f,\"peak_base\":\"%s, %d cores\","
+           "\"peak_gflops\":%.1f,\"gflop_per_img\":%.4f,",
+           img * b->flops / b->peak.flops, b->peak.base, b->peak.cores,
+           b->peak.flops * 1e-9, b->flops * 1e-9);
+    printf("\"tasks\":%.1f,\"sched_share\":%.5f,\"exec_share\":%.4f,"
+           "\"data_share\":%.5f,",
+           st->steps ? (double)st->tasks / (double)st->steps : 0,
+           worker_s > 0 ? st->sched_s / worker_s : 0,
+           worker_s > 0 ? st->exec_s / worker_s : 0, b->data_share);
+    printf("\"buffers_mib\":%.1f,\"peak_rss_mib\":%.1f,\"devices\":",
+           (double)st->peak_bytes / (1024 * 1024), bench_peak_rss_mib());
+    app_json_text(stdout, ddp_describe(b->ddp));
+    printf(",\"version\":");
+    app_json_text(stdout, ddp_version());
+    printf("}\n");
+}
+
+static int run(struct bench *b, struct bench_settings *s)
+{
+    struct ddp_stats stats = {0};
+    int rc;
+
+    b->step_s = calloc((size_t)s->steps, sizeof(*b->step_s));
+    if (!b->step_s)
+        return app_exit_code(DDP_ENOMEM);
+    if ((rc = measure_peak(b, s)) != OPTS_GO ||
+        (rc = open_all(b, s)) != OPTS_GO ||
+        (rc = make_trainer(b, s)) != OPTS_GO)
+        return rc;
+    if ((rc = ddp_train(b->trainer)) < 0 ||
+        (rc = ddp_trainer_stats(b->trainer, &stats)) < 0)
+        return app_fail(rc);
+    print(b, s, &stats);
+    return 0;
+}
+
+int bench_train_run(struct opts *o, struct bench_settings *s)
+{
+    struct bench b = {.first = true,
+                      .skip = s->skip,
+                      .want = s->steps,
+                      .inspect = s->inspect};
+    int rc = run(&b, s);
+
+    (void)o;
+    ddp_trainer_free(b.trainer);
+    ddp_dataset_free(b.data);
+    ddp_chain_free(b.chain);
+    ddp_finish(b.ddp);
+    free(b.pool.data);
+    free(b.step_s);
+    return rc;
+}

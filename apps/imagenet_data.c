@@ -1,0 +1,137 @@
+/* imagenet_data.c - "imagenet data check": find bad images before a run does
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#include "config.h"
+#include <math.h>
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "app.h"
+#include "imagenet.h"
+
+/* What the threads share. */
+struct check {
+    ddp_dataset_t *data;
+    pthread_mutex_t lock; /* of what follows, and of stdout */
+    int64_t next, bad, *per_class;
+    int rc; /* a failure that is not a bad image's */
+};
+
+/* The library's message begins with the path. */
+static void note(struct check *c, int rc, int32_t label)
+{
+    pthread_mutex_lock(&c->lock);
+    if (rc == DDP_EDATA || rc == DDP_EIO) {
+        c->bad++;
+        printf("bad %s\n", ddp_errmsg());
+    } else if (rc < 0) {
+        c->rc = app_fail(rc);
+        c->next = ddp_dataset_count(c->data);
+    } else if (label >= 0 && label < ddp_dataset_classes(c->data)) {
+        c->per_class[label]++;
+    }
+    pthread_mutex_unlock(&c->lock);
+}
+
+static void *check_some(void *arg)
+{
+    struct check *c = arg;
+    struct ddp_shape s = ddp_dataset_shape(c->data);
+    int64_t count = ddp_dataset_count(c->data), i;
+    void *x = malloc((size_t)s.h * (size_t)s.w * (size_t)s.c);
+
+    for (;;) {
+        int32_t label = -1;
+        int rc;
+
+        pthread_mutex_lock(&c->lock);
+        if (!x)
+            c->rc = EXIT_MEMORY;
+        i = c->rc ? count : c->next++;
+        pthread_mutex_unlock(&c->lock);
+        if (i >= count)
+            break;
+        rc = ddp_dataset_get(c->data, i, 0, x, &label);
+        note(c, rc, label);
+    }
+    free(x);
+    return NULL;
+}
+
+static int run_threads(struct check *c, int n)
+{
+    pthread_t *thread = calloc((size_t)n, sizeof(*thread));
+    int started = 0;
+
+    if (!thread)
+        return EXIT_MEMORY;
+    while (started < n &&
+           pthread_create(&thread[started], NULL, check_some, c) == 0)
+        started++;
+    if (!started)
+        check_some(c);
+    for (int i = 0; i < started; i++)
+        pthread_join(thread[i], NULL);
+    free(thread);
+    return c->rc;
+}
+
+static void print_classes(const struct check *c)
+{
+    int classes = ddp_dataset_classes(c->data);
+
+    for (int i = 0; i < classes; i++) {
+        const char *name = ddp_dataset_class_name(c->data, i);
+
+        printf("class %d %s: %lld\n", i, name ? name : "",
+               (long long)c->per_class[i]);
+    }
+}
+
+static int check_split(struct check *c, const struct settings *s,
+                       const char *name)
+{
+    int64_t count = ddp_dataset_count(c->data);
+    int classes = ddp_dataset_classes(c->data), rc;
+    double share, borne;
+
+    printf("%s: %s\n", name, ddp_dataset_describe(c->data));
+    if (!(c->per_class = calloc((size_t)classes + 1, sizeof(int64_t))))
+        return app_exit_code(DDP_ENOMEM);
+    rc = run_threads(c, s->workers ? (int)s->workers : app_cores());
+    if (rc == 0)
+        print_classes(c);
+    free(c->per_class);
+    if (rc)
+        return rc;
+    share = count ? (double)c->bad / (double)count : 0;
+    printf("checked split=%s images=%lld bad=%lld (%.3f%%)\n", name,
+           (long long)count, (long long)c->bad, 100 * share);
+    borne = ceil(s->max_bad * (double)count); /* as in training */
+    return (double)c->bad > borne ? EXIT_DATA : 0;
+}
+
+int check_run(struct opts *o, struct settings *s)
+{
+    static const enum ddp_split split[] = {DDP_TRAIN, DDP_VAL};
+    static const char *const name[] = {"train", "val"};
+    int worst = 0;
+
+    for (int i = 0; i < 2; i++) {
+        struct check c = {.lock = PTHREAD_MUTEX_INITIALIZER};
+        struct settings lenient = *s;
+        int rc;
+
+        lenient.max_bad = 1; /* the budget is ours to judge */
+        lenient.augment = 0;
+        for (int k = 0; k < 3; k++)
+            lenient.std[k] = 1;
+        rc = setup_data(o, &lenient, s->data, split[i], &c.data);
+        if (rc == OPTS_GO)
+            rc = check_split(&c, s, name[i]);
+        ddp_dataset_free(c.data);
+        if (rc)
+            worst = rc;
+    }
+    return worst;
+}

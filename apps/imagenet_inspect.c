@@ -1,0 +1,93 @@
+/* imagenet_inspect.c - "imagenet inspect": a network as a table
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#include "config.h"
+#include <string.h>
+
+#include "app.h"
+#include "imagenet.h"
+
+struct totals {
+    int64_t sub_batch;
+    size_t params, kept;
+    double flops;
+};
+
+static const char *shape_text(struct ddp_shape s, char *buf, size_t size)
+{
+    if (s.h == 1 && s.w == 1)
+        snprintf(buf, size, "%d", s.c);
+    else
+        snprintf(buf, size, "%dx%dx%d", s.h, s.w, s.c);
+    return buf;
+}
+
+static double mib(double bytes)
+{
+    return bytes / (1024 * 1024);
+}
+
+static int print_layer(const struct ddp_layer_info *l, void *arg)
+{
+    struct totals *t = arg;
+    double kept = (double)l->activation_size * (double)t->sub_batch;
+    char in[40], out[40];
+
+    printf("%-28s %-14s %-13s %-13s %11zu %10.2f %9.2f\n", l->name, l->kind,
+           shape_text(l->in, in, sizeof(in)),
+           shape_text(l->out, out, sizeof(out)), l->params, l->flops * 1e-6,
+           mib(kept));
+    t->params += l->params;
+    t->flops += l->flops;
+    t->kept += l->activation_size;
+    return 0;
+}
+
+static void print_totals(const struct settings *s, const struct totals *t)
+{
+    double weights = 4.0 * (double)t->params;
+
+    printf("\n%zu parameters, %.1f MiB; with gradients of %s and momentum "
+           "%.1f MiB\n",
+           t->params, mib(weights), "one lane", mib(3 * weights));
+    printf("%.3f GFLOP forward an image, about %.3f to train on it "
+           "(a multiply-add is 2)\n",
+           t->flops * 1e-9, 3 * t->flops * 1e-9);
+    printf("%.1f MiB of activations kept for a sub-batch of %lld, in %s\n",
+           mib((double)t->kept * (double)s->sub_batch), (long long)s->sub_batch,
+           s->dtype ? "bf16" : "f32");
+}
+
+static void list_models(void)
+{
+    const char *name;
+
+    for (int i = 0; (name = ddp_model_name(i)); i++)
+        printf("%s\n", name);
+}
+
+int inspect_run(struct opts *o, struct settings *s)
+{
+    struct totals t = {.sub_batch = s->sub_batch};
+    struct ddp_shape in = {(int)s->img_size, (int)s->img_size, 3};
+    ddp_chain_t *c;
+    int rc;
+
+    if (!s->model) {
+        list_models();
+        return 0;
+    }
+    if ((rc = setup_model_known(o, s)) != OPTS_GO)
+        return rc;
+    if (!(c = setup_model(s)))
+        return app_fail(DDP_EINVAL);
+    printf("%-28s %-14s %-13s %-13s %11s %10s %9s\n", "layer", "kind", "in",
+           "out", "parameters", "MFLOP", "MiB kept");
+    rc = ddp_chain_inspect(c, in, setup_dtype(s), print_layer, &t);
+    if (rc < 0)
+        rc = app_fail(rc);
+    else
+        print_totals(s, &t);
+    ddp_chain_free(c);
+    return rc;
+}

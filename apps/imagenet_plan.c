@@ -1,0 +1,200 @@
+/* imagenet_plan.c - the numbers of a run, from what was given and found
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#include "config.h"
+#include <math.h>
+
+#include "app.h"
+#include "imagenet.h"
+
+enum { DEFAULT_LANES = 8 };
+
+static bool is_adam(const struct settings *s)
+{
+    return s->opt == OPT_ADAM || s->opt == OPT_ADAMW;
+}
+
+/* Each row: an option, what gives it a meaning, and that in words. */
+int plan_check(const struct opts *o, const struct settings *s)
+{
+    bool curve = s->sched == SCHED_COSINE || s->sched == SCHED_LINEAR ||
+                 s->sched == SCHED_ONECYCLE;
+    bool warm = s->warmup_epochs > 0 || s->sched == SCHED_ONECYCLE;
+    const struct {
+        const char *name;
+        bool holds;
+        const char *why;
+    } row[] = {
+        {"momentum", s->opt != OPT_SGD && !is_adam(s), "see --opt"},
+        {"opt-betas", is_adam(s), "only adam and adamw have betas"},
+        {"opt-eps", is_adam(s) || s->opt == OPT_RMSPROP,
+         "only adam, adamw and rmsprop have it"},
+        {"decay-all", s->weight_decay > 0, "--weight-decay is 0"},
+        {"decay-epochs", s->sched == SCHED_STEP, "only with --sched step"},
+        {"decay-rate", s->sched == SCHED_STEP, "only with --sched step"},
+        {"min-lr", curve, "only with --sched cosine, linear, onecycle"},
+        {"warmup-lr", warm, "there are no --warmup-epochs"},
+        {"lr-base", !opts_given(o, "lr"), "--lr is given"},
+        {"lr-base-size", !opts_given(o, "lr"), "--lr is given"},
+        {"batch-per-device", !opts_given(o, "batch-size"),
+         "--batch-size is given"},
+        {"scale", s->augment == 1, "only with --augment random"},
+        {"shift", s->augment == 2, "only with --augment shift"},
+        {"no-flip", s->augment != 0, "--augment none mirrors nothing"},
+        {"val", !s->no_val, "--no-val is given"},
+        {"eval-every", !s->no_val, "--no-val is given"},
+        {"epochs", !s->steps, "--steps is given"},
+        {"zero-init-residual", !s->weights, "--weights is given"},
+    };
+
+    for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+        int rc = opts_only(o, row[i].name, row[i].holds, row[i].why);
+
+        if (rc != OPTS_GO)
+            return rc;
+    }
+    return OPTS_GO;
+}
+
+/* Batch, sub-batch and lanes define the run; none may depend on the devices
+ * unless that is asked for. */
+static int resolve_batch(const struct opts *o, struct settings *s, int devices,
+                         int64_t count)
+{
+    int64_t subs;
+
+    if (s->batch_per_device)
+        s->batch = s->batch_per_device * devices;
+    if (!s->batch)
+        s->batch = (s->lanes ? s->lanes : DEFAULT_LANES) * s->sub_batch;
+    if (s->batch > count) {
+        app_say("a step of %lld images is more than there are: taking %lld",
+                (long long)s->batch, (long long)count);
+        s->batch = count;
+    }
+    if (s->sub_batch > s->batch) {
+        if (opts_given(o, "sub-batch")) {
+            app_say("--sub-batch %lld is more than the batch of a step, %lld",
+                    (long long)s->sub_batch, (long long)s->batch);
+            return EXIT_USAGE;
+        }
+        s->sub_batch = s->batch;
+    }
+    subs = (s->batch + s->sub_batch - 1) / s->sub_batch;
+    if (!s->lanes)
+        s->lanes = subs < DEFAULT_LANES ? subs : DEFAULT_LANES;
+    return OPTS_GO;
+}
+
+static void resolve_lr(struct settings *s)
+{
+    double more = (double)s->batch / s->lr_base_size;
+
+    if (s->lr > 0)
+        return;
+    if (s->lr_base <= 0)
+        s->lr_base = is_adam(s) ? 1e-3 : s->opt == OPT_RMSPROP ? 1e-2 : 0.1;
+    s->lr =
+        s->lr_base * (is_adam(s) || s->opt == OPT_RMSPROP ? sqrt(more) : more);
+}
+
+int64_t plan_epoch_steps(const struct settings *s, int64_t count)
+{
+    return (count + s->batch - 1) / s->batch;
+}
+
+int plan_resolve(const struct opts *o, struct settings *s, int devices,
+                 int64_t count)
+{
+    int rc = resolve_batch(o, s, devices, count);
+    int64_t per_epoch;
+
+    if (rc != OPTS_GO)
+        return rc;
+    resolve_lr(s);
+    per_epoch = plan_epoch_steps(s, count);
+    if (s->steps)
+        s->epochs = (s->steps + per_epoch - 1) / per_epoch;
+    if (s->sched == SCHED_ONECYCLE && !opts_given(o, "warmup-epochs"))
+        s->warmup_epochs = 0.3 * (double)s->epochs;
+    return OPTS_GO;
+}
+
+static struct ddp_optimizer plan_optimizer(const struct opts *o,
+                                           const struct settings *s)
+{
+    float lr = (float)s->lr, m = (float)s->momentum;
+    float wd = (float)s->weight_decay;
+    struct ddp_optimizer opt;
+
+    switch (s->opt) {
+    case OPT_SGD:
+        opt = ddp_sgd(lr);
+        break;
+    case OPT_NESTEROV:
+        opt = ddp_nesterov(lr, m);
+        break;
+    case OPT_ADAM:
+        opt = ddp_adam(lr);
+        break;
+    case OPT_ADAMW:
+        opt = ddp_adamw(lr, wd);
+        break;
+    case OPT_RMSPROP:
+        opt = ddp_rmsprop(lr);
+        opt.momentum = m;
+        break;
+    default:
+        opt = ddp_momentum(lr, m);
+        if (s->opt == OPT_FLUX_MOMENTUM)
+            opt.kind = DDP_MOMENTUM_FLUX;
+    }
+    if (opts_given(o, "opt-betas")) {
+        opt.beta1 = (float)s->betas[0];
+        opt.beta2 = (float)s->betas[1];
+    }
+    if (opts_given(o, "opt-eps"))
+        opt.eps = (float)s->eps;
+    opt.weight_decay = wd;
+    opt.decay_all = s->decay_all;
+    opt.clip_norm = (float)s->clip_grad;
+    return opt;
+}
+
+static struct ddp_schedule plan_schedule(const struct settings *s)
+{
+    static const enum ddp_schedule_kind kind[] = {
+        [SCHED_CONSTANT] = DDP_CONSTANT,
+        [SCHED_STEP] = DDP_STEPPED,
+        [SCHED_COSINE] = DDP_COSINE,
+        [SCHED_LINEAR] = DDP_LINEAR,
+        [SCHED_ONECYCLE] = DDP_ONE_CYCLE};
+
+    return (struct ddp_schedule){
+        .kind = kind[s->sched],
+        .warmup = s->warmup_epochs,
+        .warmup_factor = s->warmup_lr / s->lr,
+        .every = s->decay_epochs,
+        .gamma = s->decay_rate,
+        .final_factor = s->min_lr / s->lr,
+    };
+}
+
+void plan_config(const struct opts *o, const struct settings *s,
+                 struct ddp_train_config *cfg)
+{
+    *cfg = (struct ddp_train_config){
+        .loss = DDP_LOGIT_CROSS_ENTROPY,
+        .label_smoothing = (float)s->smoothing,
+        .optimizer = plan_optimizer(o, s),
+        .schedule = plan_schedule(s),
+        .sub_batch = (int)s->sub_batch,
+        .batch = (int)s->batch,
+        .lanes = (int)s->lanes,
+        .epochs = s->epochs,
+        .steps = s->steps,
+        .dtype = setup_dtype(s),
+        .seed = (uint64_t)s->seed,
+        .keep_weights = s->weights != NULL,
+    };
+}

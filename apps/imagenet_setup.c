@@ -1,0 +1,147 @@
+/* imagenet_setup.c - from settings to networks, data sets and devices
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#include "config.h"
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "app.h"
+#include "imagenet.h"
+
+static const char *model_word(const void *arg, int i)
+{
+    (void)arg;
+    return ddp_model_name(i);
+}
+
+int setup_model_known(const struct opts *o, const struct settings *s)
+{
+    const char *name, *near;
+
+    for (int i = 0; (name = ddp_model_name(i)); i++)
+        if (!strcmp(s->model, name))
+            return opts_only(o, "hidden", !strcmp(name, "mlp"),
+                             "only --model mlp has hidden layers");
+    near = opt_nearest(s->model, model_word, NULL);
+    fprintf(stderr, "%s: --model: there is no '%s'", o->cmd->name, s->model);
+    if (near)
+        fprintf(stderr, "; did you mean '%s'?", near);
+    fprintf(stderr, "  Choose from:");
+    for (int i = 0; (name = ddp_model_name(i)); i++)
+        fprintf(stderr, " %s", name);
+    fprintf(stderr, "\n");
+    return EXIT_USAGE;
+}
+
+int setup_weights_there(const struct opts *o, const struct settings *s)
+{
+    if (!s->weights || access(s->weights, R_OK) == 0)
+        return OPTS_GO;
+    opt_complain(o, "--weights: %s: %s", s->weights, strerror(errno));
+    return EXIT_USAGE;
+}
+
+/* The widths of mlp up to the classes: all pixels, the hidden layers. */
+static void mlp_sizes(const struct settings *s, int sizes[OPT_WIDTHS_MAX + 2])
+{
+    int n = 0;
+
+    sizes[n++] = (int)(s->img_size * s->img_size * 3);
+    for (int i = 0; s->hidden[i]; i++)
+        sizes[n++] = s->hidden[i];
+    sizes[n] = 0;
+}
+
+ddp_chain_t *setup_model(const struct settings *s)
+{
+    int sizes[OPT_WIDTHS_MAX + 2];
+    struct ddp_model_options m = {
+        .classes = (int)s->classes,
+        .small_stem = s->small_stem,
+        .zero_init_residual = s->zero_init_residual,
+    };
+
+    if (!strcmp(s->model, "mlp")) {
+        mlp_sizes(s, sizes);
+        m.sizes = sizes;
+    }
+    return ddp_model_new(s->model, &m);
+}
+
+enum ddp_dtype setup_dtype(const struct settings *s)
+{
+    return s->dtype ? DDP_BF16 : DDP_F32;
+}
+
+size_t setup_params(const ddp_chain_t *c)
+{
+    struct ddp_param_info p;
+    size_t sum = 0;
+
+    for (int i = 0; ddp_chain_param(c, i, &p) == 0; i++)
+        if (p.role != DDP_RUNNING)
+            sum += p.len;
+    return sum;
+}
+
+/* The library takes 0 for "the default"; these mean it. */
+static double really(double v)
+{
+    return v == 0 ? 1e-12 : v;
+}
+
+static void image_options(const struct settings *s, enum ddp_split split,
+                          struct ddp_image_options *i)
+{
+    static const enum ddp_augment augment[] = {
+        DDP_AUGMENT_NONE, DDP_AUGMENT_RANDOM, DDP_AUGMENT_SHIFT};
+
+    *i = (struct ddp_image_options){
+        .size = (int)s->img_size,
+        .resize = (int)s->resize,
+        .augment = split == DDP_TRAIN ? augment[s->augment] : DDP_AUGMENT_NONE,
+        .min_area = (float)s->min_area,
+        .shift = (int)s->shift,
+        .no_flip = s->no_flip,
+        .upright = s->upright,
+        .max_pixels = s->max_pixels,
+        .max_bad = s->max_bad > 0 ? s->max_bad : -1,
+    };
+    for (int c = 0; c < 3; c++) {
+        i->mean[c] = (float)really(s->mean[c]);
+        i->std[c] = (float)s->std[c];
+    }
+}
+
+int setup_data(const struct opts *o, struct settings *s, const char *dir,
+               enum ddp_split split, ddp_dataset_t **d)
+{
+    struct ddp_image_options images;
+
+    if (!dir) {
+        opt_complain(o, "--data DIR is missing");
+        return EXIT_USAGE;
+    }
+    if (!app_is_dir(dir)) {
+        opt_complain(o, "--data: there is no folder %s", dir);
+        return EXIT_USAGE;
+    }
+    image_options(s, split, &images);
+    if (!(*d = ddp_dataset_open(dir, split, &images)))
+        return app_fail(DDP_EDATA);
+    s->img_size = ddp_dataset_shape(*d).h; /* if it was left to the data */
+    return OPTS_GO;
+}
+
+int setup_devices(const struct settings *s, ddp_t **ddp)
+{
+    struct ddp_config cfg = {.cpus = (int)s->workers,
+                             .backend = s->backend ? "ref" : "cpu"};
+
+    if (!(*ddp = ddp_init(&cfg)))
+        return app_fail(DDP_EINVAL);
+    app_catch_signals();
+    return OPTS_GO;
+}

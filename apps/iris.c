@@ -1,0 +1,46 @@
+/* iris.c - the smallest whole program: three classes of flowers, four numbers
+ *
+ *     iris [iris.csv]
+ */
+#include <ddp.h>
+#include <stdio.h>
+
+/* Called after every pass over the data. */
+static int report(const struct ddp_progress *p, void *arg)
+{
+    (void)arg;
+    if ((p->epoch + 1) % 10 == 0)
+        printf("epoch %2d: loss %.4f, %.1f %% right\n", (int)p->epoch + 1,
+               p->epoch_mean.loss, 100 * p->epoch_mean.top1);
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    const char *csv = argc > 1 ? argv[1] : "apps/iris.csv";
+    ddp_t *ddp = ddp_init(NULL);
+    ddp_dataset_t *iris = ddp_dataset_csv(csv, "class");
+    ddp_chain_t *m = ddp_chain_new(ddp_dense_new(4, 8), ddp_dense_new(8, 16),
+                                   ddp_dense_new(16, 3), DDP_END);
+    ddp_trainer_t *t = ddp_trainer_new(
+        ddp, m, iris,
+        &(struct ddp_train_config){.loss = DDP_LOGIT_CROSS_ENTROPY,
+                                   .optimizer = ddp_adam(1e-3f),
+                                   .sub_batch = 8,
+                                   .lanes = 1,
+                                   .epochs = 50,
+                                   .on_epoch = report});
+    struct ddp_metrics end;
+    bool ok = ddp && t && ddp_train(t) == 0 && ddp_evaluate(t, iris, &end) == 0;
+
+    if (ok)
+        printf("trained on %s: loss %.4f, %.1f %% right\n", ddp_describe(ddp),
+               end.loss, 100 * end.top1);
+    else
+        fprintf(stderr, "iris: %s\n", ddp_errmsg());
+    ddp_trainer_free(t);
+    ddp_dataset_free(iris);
+    ddp_chain_free(m);
+    ddp_finish(ddp);
+    return !ok;
+}

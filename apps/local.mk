@@ -1,0 +1,53 @@
+# apps/local.mk - programs on ddp.h only
+#
+# A program apps/x needs the name for itself in the build tree, so its sources
+# lie flat beside it (x.c, x_train.c, ...), never in a folder apps/x/.
+
+# What the programs share.
+APP_SHARED = \
+    %D%/app.c \
+    %D%/app.h \
+    %D%/jpeg.c \
+    %D%/jpeg.h \
+    %D%/opt.c \
+    %D%/opt.h \
+    %D%/opt_help.c \
+    %D%/opt_rows.h \
+    %D%/opt_value.c \
+    %D%/peak.c \
+    %D%/peak.h \
+    %D%/progress.c \
+    %D%/progress.h \
+    %D%/synth.c \
+    %D%/synth.h
+
+noinst_PROGRAMS += %D%/bench
+%C%_bench_SOURCES = \
+    %D%/bench.c \
+    %D%/bench.h \
+    %D%/bench_load.c \
+    %D%/bench_train.c \
+    $(APP_SHARED)
+%C%_bench_LDADD = libddp.la $(JPEG_LIBS)
+
+noinst_PROGRAMS += %D%/imagenet
+%C%_imagenet_SOURCES = \
+    %D%/imagenet.c \
+    %D%/imagenet.h \
+    %D%/imagenet_data.c \
+    %D%/imagenet_eval.c \
+    %D%/imagenet_inspect.c \
+    %D%/imagenet_options.c \
+    %D%/imagenet_plan.c \
+    %D%/imagenet_setup.c \
+    %D%/imagenet_synth.c \
+    %D%/imagenet_train.c \
+    $(APP_SHARED)
+%C%_imagenet_LDADD = libddp.la $(JPEG_LIBS)
+
+noinst_PROGRAMS += %D%/iris
+%C%_iris_SOURCES = \
+    %D%/iris.c
+%C%_iris_LDADD = libddp.la
+
+EXTRA_DIST += %D%/iris.csv

@@ -1,0 +1,210 @@
+/* opt.c - a command line read by its table
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#include "config.h"
+#include <getopt.h>
+#include <string.h>
+
+#include "app.h"
+#include "opt.h"
+
+/* Codes of long options for getopt: rows, then their aliases, then help. */
+enum { CODE_ROW = 256, CODE_ALIAS = CODE_ROW + OPT_MAX, CODE_HELP = 1024 };
+
+const struct opt *opt_at(const struct opt_command *cmd, int i)
+{
+    for (int g = 0; cmd->group[g]; g++)
+        for (const struct opt *r = cmd->group[g]->opt; r->name; r++)
+            if (i-- == 0)
+                return r;
+    return NULL;
+}
+
+int opt_index(const struct opt_command *cmd, const char *name)
+{
+    const struct opt *r;
+
+    for (int i = 0; (r = opt_at(cmd, i)); i++)
+        if (!strcmp(r->name, name))
+            return i;
+    return -1;
+}
+
+bool opts_given(const struct opts *o, const char *name)
+{
+    int i = opt_index(o->cmd, name);
+
+    return i >= 0 && o->given[i];
+}
+
+int opts_only(const struct opts *o, const char *name, bool holds,
+              const char *why)
+{
+    if (holds || !opts_given(o, name))
+        return OPTS_GO;
+    opt_complain(o, "--%s means nothing here: %s", name, why);
+    return EXIT_USAGE;
+}
+
+/* ---- the command line --------------------------------------------------- */
+
+/* What getopt_long() wants to know, made from the table. */
+struct getopt_tables {
+    struct option longs[2 * OPT_MAX + 2];
+    char letters[3 * OPT_MAX + 8];
+};
+
+static void getopt_tables(const struct opt_command *cmd,
+                          struct getopt_tables *t)
+{
+    const struct opt *r;
+    char *s = t->letters;
+    int n = 0;
+
+    s += sprintf(s, "-:h"); /* plain arguments in order; ':' for no value */
+    for (int i = 0; i < OPT_MAX && (r = opt_at(cmd, i)); i++) {
+        int arg = r->kind == OPT_FLAG ? no_argument : required_argument;
+
+        t->longs[n++] = (struct option){r->name, arg, NULL, CODE_ROW + i};
+        if (r->alias)
+            t->longs[n++] =
+                (struct option){r->alias, arg, NULL, CODE_ALIAS + i};
+        if (r->letter)
+            s += sprintf(s, "%c%s", r->letter, arg ? ":" : "");
+    }
+    t->longs[n++] = (struct option){"help", no_argument, NULL, CODE_HELP};
+    t->longs[n] = (struct option){0};
+}
+
+static const char *long_word(const void *t, int i)
+{
+    return ((const struct getopt_tables *)t)->longs[i].name;
+}
+
+/* getopt_long() returned '?' at this argument: unknown, ambiguous, or a value
+ * for a flag. */
+static void complain_unknown(const struct opts *o,
+                             const struct getopt_tables *t, const char *arg)
+{
+    char word[64];
+    const char *near, *eq = strchr(arg, '=');
+    int prefixed = 0;
+
+    if (strncmp(arg, "--", 2)) {
+        opt_complain(o, "there is no option -%c; see --help", optopt);
+        return;
+    }
+    snprintf(word, sizeof(word), "%.*s", eq ? (int)(eq - arg - 2) : 63,
+             arg + 2);
+    for (int i = 0; t->longs[i].name; i++) {
+        if (!strcmp(t->longs[i].name, word)) {
+            opt_complain(o, "--%s takes no value", word);
+            return;
+        }
+        prefixed += !strncmp(t->longs[i].name, word, strlen(word));
+    }
+    fprintf(stderr, "%s: ", o->cmd->name);
+    if (prefixed > 1) {
+        fprintf(stderr, "--%s could be", word);
+        for (int i = 0; t->longs[i].name; i++)
+            if (!strncmp(t->longs[i].name, word, strlen(word)))
+                fprintf(stderr, " --%s", t->longs[i].name);
+    } else {
+        fprintf(stderr, "there is no option --%s", word);
+        if ((near = opt_nearest(word, long_word, t)))
+            fprintf(stderr, "; did you mean --%s?", near);
+        else
+            fprintf(stderr, "; see --help");
+    }
+    fprintf(stderr, "\n");
+}
+
+static int row_of_letter(const struct opt_command *cmd, int letter)
+{
+    const struct opt *r;
+
+    for (int i = 0; (r = opt_at(cmd, i)); i++)
+        if (r->letter == letter)
+            return i;
+    return -1;
+}
+
+static int set_plain(struct opts *o, const char *text)
+{
+    int i = o->cmd->plain ? opt_index(o->cmd, o->cmd->plain) : -1;
+
+    if (i < 0) {
+        opt_complain(o, "'%s' is too much; see --help", text);
+        return EXIT_USAGE;
+    }
+    if (o->given[i]) {
+        opt_complain(o, "'%s' is too much: --%s was given already", text,
+                     o->cmd->plain);
+        return EXIT_USAGE;
+    }
+    o->given[i] = true;
+    return opt_set(o, opt_at(o->cmd, i), text);
+}
+
+static int set_presets(struct opts *o)
+{
+    const struct opt *r;
+    int rc;
+
+    for (int i = 0; (r = opt_at(o->cmd, i)); i++)
+        if (r->preset && (rc = opt_set(o, r, r->preset)) != OPTS_GO)
+            return rc;
+    return OPTS_GO;
+}
+
+static int parse_one(struct opts *o, const struct getopt_tables *t, int code,
+                     const char *arg)
+{
+    int i;
+
+    if (code == 1)
+        return set_plain(o, optarg);
+    if (code == CODE_HELP || code == 'h') {
+        opt_help(o->cmd, stdout);
+        return 0;
+    }
+    if (code == ':') {
+        opt_complain(o, "%s wants a value", arg);
+        return EXIT_USAGE;
+    }
+    if (code == '?') {
+        complain_unknown(o, t, arg);
+        return EXIT_USAGE;
+    }
+    i = code >= CODE_ALIAS ? code - CODE_ALIAS
+        : code >= CODE_ROW ? code - CODE_ROW
+                           : row_of_letter(o->cmd, code);
+    o->given[i] = true;
+    return opt_set(o, opt_at(o->cmd, i), optarg);
+}
+
+int opts_parse(struct opts *o, const struct opt_command *cmd, void *values,
+               int argc, char **argv)
+{
+    struct getopt_tables t = {0};
+    int code, rc;
+
+    *o = (struct opts){.cmd = cmd, .values = values};
+    getopt_tables(cmd, &t);
+    if ((rc = set_presets(o)) != OPTS_GO)
+        return rc;
+    opterr = 0;
+    optind = 0; /* glibc: start afresh */
+    for (;;) {
+        int at = optind ? optind : 1;
+
+        if ((code = getopt_long(argc, argv, t.letters, t.longs, NULL)) == -1)
+            break;
+        if ((rc = parse_one(o, &t, code, argv[at])) != OPTS_GO)
+            return rc;
+    }
+    for (; optind < argc; optind++)
+        if ((rc = set_plain(o, argv[optind])) != OPTS_GO)
+            return rc;
+    return OPTS_GO;
+}

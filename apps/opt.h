@@ -1,0 +1,118 @@
+/* opt.h - the options of a command as one table: parsing, checks, help
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * A command is a list of groups of rows.  From the same rows come what is
+ * parsed and checked, --help, and the record of a run (opts_save()).  Values
+ * land in a struct of the program at the row's offset.
+ */
+#ifndef OPT_H
+#define OPT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+/* The kind of a value, and the C type at its offset. */
+enum opt_kind {
+    OPT_FLAG,   /* bool; takes no value */
+    OPT_INT,    /* int64_t, within min..max */
+    OPT_FLOAT,  /* double, within min..max */
+    OPT_SHARE,  /* double in 0..1, also written as a percentage */
+    OPT_FLOATS, /* double[count], separated by commas, within min..max */
+    OPT_WIDTHS, /* int[OPT_WIDTHS_MAX + 1], ended by 0 */
+    OPT_TEXT,   /* char *, owned by the struct: opts_free() */
+    OPT_CHOICE, /* int, the index in choice */
+};
+
+enum { OPT_WIDTHS_MAX = 15, OPT_MAX = 96 };
+
+struct opt {
+    const char *name;  /* "batch-size" */
+    const char *alias; /* another name of it, or NULL */
+    char letter;       /* 'b', or 0 */
+    enum opt_kind kind;
+    size_t at;          /* offset in the struct of values */
+    const char *value;  /* what help calls the value */
+    const char *preset; /* the default as one would type it, or NULL */
+    double min, max;    /* both 0: any */
+    int count;
+    const char *const *choice; /* ended by NULL */
+    bool of_network;           /* opts_load() takes it over */
+    const char *help;
+};
+
+struct opt_group {
+    const char *title;
+    const struct opt *opt; /* ended by a row without name */
+};
+
+struct opt_command {
+    const char *name;                     /* "imagenet train" */
+    const char *about;                    /* for --help */
+    const char *plain;                    /* option meant by a plain argument */
+    const struct opt_group *const *group; /* ended by NULL */
+};
+
+/* One parsed command line. */
+struct opts {
+    const struct opt_command *cmd;
+    void *values;
+    bool given[OPT_MAX];  /* on the command line */
+    bool loaded[OPT_MAX]; /* from a file: opts_load() */
+};
+
+enum { OPTS_GO = -1 };
+
+/* Set every value to its default, then to what argv (argv[0] is skipped) says.
+ *
+ * Returns OPTS_GO to go on, else the exit code: 0 after --help, and 2 after a
+ * message on stderr that names the option.
+ */
+int opts_parse(struct opts *o, const struct opt_command *cmd, void *values,
+               int argc, char **argv);
+
+/* Was the option on the command line? */
+bool opts_given(const struct opts *o, const char *name);
+
+/* Complain, and return exit code 2, if the option was given although it means
+ * nothing there; otherwise OPTS_GO. */
+int opts_only(const struct opts *o, const char *name, bool holds,
+              const char *why);
+
+/* All values as "name = value" lines, in the order of the table. */
+void opts_save(const struct opts *o, FILE *f);
+
+/* Take the values of options of_network that were not given from such a file.
+ * Returns OPTS_GO, also when there is no such file, or the exit code. */
+int opts_load(struct opts *o, const char *path);
+
+/* Free what OPT_TEXT values hold. */
+void opts_free(struct opts *o);
+
+/* The i-th row of the command, or NULL. */
+const struct opt *opt_at(const struct opt_command *cmd, int i);
+
+/* Its number, or -1. */
+int opt_index(const struct opt_command *cmd, const char *name);
+
+/* Set one value from text (NULL for a flag).  OPTS_GO, or the exit code after
+ * a message. */
+int opt_set(const struct opts *o, const struct opt *row, const char *text);
+
+/* A message on stderr that begins with the command. */
+void opt_complain(const struct opts *o, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* A value as one would type it. */
+void opt_print_value(const struct opt *row, const void *values, FILE *f);
+
+void opt_help(const struct opt_command *cmd, FILE *f);
+
+/* The word nearest to a misspelt one, or NULL when none is near.  next(arg, i)
+ * gives the words. */
+const char *opt_nearest(const char *word,
+                        const char *(*next)(const void *arg, int i),
+                        const void *arg);
+
+#endif

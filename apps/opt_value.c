@@ -1,0 +1,241 @@
+/* opt_value.c - values of options: from text, to text, from a file
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#include "config.h"
+#include <ctype.h>
+#include <errno.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "app.h"
+#include "opt.h"
+
+void opt_complain(const struct opts *o, const char *fmt, ...)
+{
+    va_list ap;
+
+    fprintf(stderr, "%s: ", o->cmd->name);
+    va_start(ap, fmt);
+    vfprintf(stderr, fmt, ap);
+    va_end(ap);
+    fprintf(stderr, "\n");
+}
+
+/* ---- one value ---------------------------------------------------------- */
+
+static const char *choice_word(const void *row, int i)
+{
+    return ((const struct opt *)row)->choice[i];
+}
+
+static int set_choice(const struct opts *o, const struct opt *r,
+                      const char *text, int *out)
+{
+    const char *near;
+
+    for (int i = 0; r->choice[i]; i++)
+        if (!strcmp(text, r->choice[i])) {
+            *out = i;
+            return OPTS_GO;
+        }
+    near = opt_nearest(text, choice_word, r);
+    fprintf(stderr, "%s: --%s: there is no '%s'", o->cmd->name, r->name, text);
+    if (near)
+        fprintf(stderr, "; did you mean '%s'?", near);
+    fprintf(stderr, "  Choose from:");
+    for (int i = 0; r->choice[i]; i++)
+        fprintf(stderr, " %s", r->choice[i]);
+    fprintf(stderr, "\n");
+    return EXIT_USAGE;
+}
+
+static int check_range(const struct opts *o, const struct opt *r, double v,
+                       const char *text)
+{
+    if ((r->min == 0 && r->max == 0) || (v >= r->min && v <= r->max))
+        return OPTS_GO;
+    opt_complain(o, "--%s: %s is not within %.10g to %.10g", r->name, text,
+                 r->min, r->max);
+    return EXIT_USAGE;
+}
+
+static int set_int(const struct opts *o, const struct opt *r, const char *text,
+                   int64_t *out)
+{
+    char *end;
+    long long v;
+
+    errno = 0;
+    v = strtoll(text, &end, 10);
+    if (end == text || *end || errno || isspace((unsigned char)*text)) {
+        opt_complain(o, "--%s: '%s' is not a whole number", r->name, text);
+        return EXIT_USAGE;
+    }
+    *out = v;
+    return check_range(o, r, (double)v, text);
+}
+
+/* One number up to `stop`; *text moves past it. */
+static int set_float(const struct opts *o, const struct opt *r,
+                     const char **text, char stop, double *out)
+{
+    char *end;
+    double v = strtod(*text, &end);
+
+    if (r->kind == OPT_SHARE && *end == '%') {
+        v /= 100;
+        end++;
+    }
+    if (end == *text || *end != stop || !isfinite(v)) {
+        opt_complain(o, "--%s: '%s' is not %s", r->name, *text,
+                     r->kind == OPT_FLOATS  ? "a list of so many numbers"
+                     : r->kind == OPT_SHARE ? "a share like 0.01 or 1%"
+                                            : "a number");
+        return EXIT_USAGE;
+    }
+    *out = v;
+    if (check_range(o, r, v, *text) != OPTS_GO)
+        return EXIT_USAGE;
+    *text = end + (stop != 0);
+    return OPTS_GO;
+}
+
+static int set_floats(const struct opts *o, const struct opt *r,
+                      const char *text, double *out)
+{
+    for (int i = 0; i < r->count; i++)
+        if (set_float(o, r, &text, i + 1 < r->count ? ',' : 0, &out[i]) !=
+            OPTS_GO)
+            return EXIT_USAGE;
+    return OPTS_GO;
+}
+
+static int set_widths(const struct opts *o, const struct opt *r,
+                      const char *text, int *out)
+{
+    int n = 0;
+
+    for (const char *s = text;; s++) {
+        char *end;
+        long v = strtol(s, &end, 10);
+
+        if (end == s || (*end && *end != ',') || v < 1 || v > 1 << 24 ||
+            n == OPT_WIDTHS_MAX) {
+            opt_complain(o, "--%s: '%s' is not a list like 64,32 (at most %d)",
+                         r->name, text, OPT_WIDTHS_MAX);
+            return EXIT_USAGE;
+        }
+        out[n++] = (int)v;
+        if (!*(s = end))
+            break;
+    }
+    out[n] = 0;
+    return OPTS_GO;
+}
+
+static int set_text(const struct opts *o, const struct opt *r, const char *text,
+                    char **out)
+{
+    char *copy;
+
+    if (!*text) {
+        opt_complain(o, "--%s: the value is empty", r->name);
+        return EXIT_USAGE;
+    }
+    if (!(copy = strdup(text)))
+        return EXIT_MEMORY;
+    free(*out);
+    *out = copy;
+    return OPTS_GO;
+}
+
+int opt_set(const struct opts *o, const struct opt *r, const char *text)
+{
+    void *at = (char *)o->values + r->at;
+
+    switch (r->kind) {
+    case OPT_FLAG:
+        *(bool *)at = !text || !strcmp(text, "true");
+        return OPTS_GO;
+    case OPT_INT:
+        return set_int(o, r, text, at);
+    case OPT_FLOAT:
+    case OPT_SHARE:
+        return set_float(o, r, &text, 0, at);
+    case OPT_FLOATS:
+        return set_floats(o, r, text, at);
+    case OPT_WIDTHS:
+        return set_widths(o, r, text, at);
+    case OPT_TEXT:
+        return set_text(o, r, text, at);
+    case OPT_CHOICE:
+        return set_choice(o, r, text, at);
+    }
+    return EXIT_USAGE;
+}
+
+/* ---- files of values ---------------------------------------------------- */
+
+void opts_save(const struct opts *o, FILE *f)
+{
+    const struct opt *r;
+
+    for (int i = 0; (r = opt_at(o->cmd, i)); i++) {
+        fprintf(f, "%s = ", r->name);
+        opt_print_value(r, o->values, f);
+        fprintf(f, "\n");
+    }
+}
+
+static int load_line(struct opts *o, char *line)
+{
+    char *eq = strstr(line, " = ");
+    const struct opt *r;
+    int i, rc;
+
+    line[strcspn(line, "\n")] = 0;
+    if (!eq || !eq[3])
+        return OPTS_GO; /* a comment, or a value that has no default */
+    *eq = 0;
+    if ((i = opt_index(o->cmd, line)) < 0)
+        return OPTS_GO; /* an option of another command */
+    r = opt_at(o->cmd, i);
+    if (!r->of_network || o->given[i])
+        return OPTS_GO;
+    rc = opt_set(o, r, eq + 3);
+    o->loaded[i] = rc == OPTS_GO;
+    return rc;
+}
+
+int opts_load(struct opts *o, const char *path)
+{
+    FILE *f = fopen(path, "r");
+    char *line = NULL;
+    size_t room = 0;
+    int rc = OPTS_GO;
+
+    if (!f)
+        return OPTS_GO;
+    while (rc == OPTS_GO && getline(&line, &room, f) > 0)
+        rc = load_line(o, line);
+    if (rc != OPTS_GO)
+        opt_complain(o, "the line above comes from %s", path);
+    free(line);
+    fclose(f);
+    return rc;
+}
+
+void opts_free(struct opts *o)
+{
+    const struct opt *r;
+
+    for (int i = 0; o->cmd && (r = opt_at(o->cmd, i)); i++)
+        if (r->kind == OPT_TEXT) {
+            char **text = (char **)((char *)o->values + r->at);
+
+            free(*text);
+            *text = NULL;
+        }
+}

@@ -1,0 +1,48 @@
+/* progress.h - what a training run says while it runs
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * On a terminal (stderr, with TERM other than dumb and without NO_COLOR) one
+ * line is redrawn.  When stdout is none, or there is no such line, plain lines
+ * of name=value go to stdout.
+ */
+#ifndef PROGRESS_H
+#define PROGRESS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "ddp.h"
+
+struct progress {
+    bool draw, lines;
+    int64_t log_every; /* steps between lines; 0: by the clock */
+    int64_t epoch_steps;
+    double drawn, said; /* when, by app_now() */
+    int64_t said_step;
+    double sum_loss, sum_top1; /* of the samples since the last line */
+    int64_t samples;
+    double data_share; /* smoothed */
+    bool hinted, on_screen;
+};
+
+void progress_begin(struct progress *p, int64_t log_every, int64_t epoch_steps);
+
+/* After every step. */
+void progress_step(struct progress *p, const struct ddp_progress *now);
+
+/* The line that is due at the end of an epoch or a run. */
+void progress_flush(struct progress *p, const struct ddp_progress *now);
+
+/* Take the drawn line off the screen, before another is printed. */
+void progress_clear(struct progress *p);
+
+/* The drawn line, at most `width` columns: the least important is cut off. */
+void progress_format(char *buf, size_t size, int width, int64_t epoch_steps,
+                     const struct ddp_progress *now);
+
+/* The name=value line. */
+void progress_line(char *buf, size_t size, int64_t epoch_steps, double loss,
+                   double top1, const struct ddp_progress *now);
+
+#endif

@@ -1,0 +1,30 @@
+/* buffer.h - the memory of tasks, as StarPU handles */
+#ifndef DDP_BUFFER_H
+#define DDP_BUFFER_H
+
+#include <starpu.h>
+
+/* A handle and what identifies its contents: version counts the writes that
+ * were submitted. */
+struct ddp__handle {
+    starpu_data_handle_t h;
+    uint64_t id, version;
+    size_t size;
+};
+
+/* Register size bytes that StarPU allocates where and while they are needed,
+ * or, with ptr, the memory there (not owned). */
+void ddp__handle_register(struct ddp__handle *b, void *ptr, size_t size);
+void ddp__handle_unregister(struct ddp__handle *b);
+
+/* Give up the contents once the tasks submitted so far are done. */
+void ddp__handle_drop(struct ddp__handle *b);
+
+/* Host memory out of a pool that keeps what is freed: a step asks for the
+ * same sizes again and again, and fresh pages are slow. */
+void *ddp__pool_alloc(size_t size);
+void ddp__pool_free(void *p, size_t size);
+void ddp__pool_trim(void);        /* give back what is free */
+size_t ddp__pool_peak(void);      /* most bytes in use at a time */
+
+#endif

@@ -1,0 +1,68 @@
+/* codelets.h - from calls to StarPU tasks: what lib/ uses of codelets/ */
+#ifndef DDP_CODELETS_H
+#define DDP_CODELETS_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "buffer.h"
+#include "ops.h"
+#include "scheduler.h"
+
+/* Backends of CPU workers in order of preference, NULL at the end. */
+extern const struct ddp__backend *const ddp__backends[];
+
+/* Make the codelets for backends from `name` on ("cpu", "ref"; NULL: the
+ * first that was built) and start them.  After starpu_init(). */
+int ddp__codelets_init(const char *name);
+void ddp__codelets_fini(void);
+const char *ddp__codelets_describe(void);
+bool ddp__codelets_bf16(void);
+
+/* Have a backend prepare the call; DDP_ENODEV if none can run it. */
+int ddp__call_prepare(struct ddp__call *c);
+void ddp__call_release(struct ddp__call *c);
+
+enum { DDP__MAX_WORKERS = 128 };
+
+/* What the tasks of one engine share: the first failure, which makes all
+ * later tasks do nothing, and where the time went. */
+struct ddp__flow {
+    atomic_int rc;
+    pthread_mutex_t lock;   /* of message, failed_step */
+    char message[1024];
+    int64_t failed_step;
+    _Atomic int64_t updated_step; /* last step whose OPTIM has run */
+    struct ddp__busy {
+        double exec_s, data_s, gap_s; /* gap: between tasks of one lane */
+        double last_end;
+        int64_t last_step, tasks;
+        int last_lane;
+    } busy[DDP__MAX_WORKERS];
+};
+
+int ddp__flow_init(struct ddp__flow *f);
+void ddp__flow_fini(struct ddp__flow *f);
+
+/* Keep the first failure; the message is ddp_errmsg() of this thread. */
+void ddp__flow_fail(struct ddp__flow *f, int64_t step, int rc, const char *op,
+                    const char *device);
+
+/* The failure, with its message as this thread's ddp_errmsg(); 0: none. */
+int ddp__flow_error(struct ddp__flow *f);
+
+/* One submission: a call, its buffers, and what is special about this run. */
+struct ddp__submit {
+    const struct ddp__call *call;
+    struct ddp__flow *flow;
+    struct ddp__handle *buf[DDP_MAX_BUFFERS];
+    enum starpu_data_access_mode mode[DDP_MAX_BUFFERS];
+    struct ddp__sched_tag tag;
+    int64_t step; /* for messages; tag.step orders lanes of all engines */
+    int priority;
+    bool always; /* run even after a failure */
+    struct ddp__task task; /* n, accumulate, seed, lr, t */
+};
+int ddp__submit(struct ddp__submit *s);
+
+#endif

@@ -1,0 +1,168 @@
+/* act.c - elementwise activations and sums of CPU workers */
+#include "config.h"
+
+#include "cpu.h"
+#include "vmath.h"
+
+/* A loop per activation and type: the macros make the wrappers. */
+DDP__INLINE void forward(const void *restrict x, float *restrict y, size_t len,
+                         enum ddp_act a, bool b)
+{
+    for (size_t i = 0; i < len; i++)
+        y[i] = ddp__act(ddp__load(x, i, b), a);
+}
+
+DDP__INLINE void backward(const void *restrict s, const void *restrict dy,
+                          float *restrict dx, size_t len, enum ddp_act a,
+                          bool b)
+{
+    for (size_t i = 0; i < len; i++)
+        dx[i] = ddp__act_grad(ddp__load(s, i, b), ddp__load(dy, i, b), a);
+}
+
+DDP__INLINE void sum(const void *restrict p, const void *restrict q,
+                     float *restrict y, size_t len, enum ddp_act a, bool b)
+{
+    for (size_t i = 0; i < len; i++)
+        y[i] = ddp__act(ddp__load(p, i, b) + ddp__load(q, i, b), a);
+}
+
+#define ACTS(X)                                                                \
+    X(DDP_IDENTITY)                                                            \
+    X(DDP_RELU)                                                                \
+    X(DDP_RELU6)                                                               \
+    X(DDP_SILU)                                                                \
+    X(DDP_SIGMOID)                                                             \
+    X(DDP_TANH)                                                                \
+    X(DDP_GELU)                                                                \
+    X(DDP_HARDSWISH)                                                           \
+    X(DDP_HARDSIGMOID)
+
+#define X(a)                                                                   \
+    DDP__CLONES static void forward_##a##_f32(const void *x, float *y,         \
+                                              size_t len)                      \
+    {                                                                          \
+        forward(x, y, len, a, false);                                          \
+    }                                                                          \
+    DDP__CLONES static void forward_##a##_bf16(const void *x, float *y,        \
+                                               size_t len)                     \
+    {                                                                          \
+        forward(x, y, len, a, true);                                           \
+    }                                                                          \
+    DDP__CLONES static void backward_##a##_f32(                                \
+        const void *s, const void *dy, float *dx, size_t len)                  \
+    {                                                                          \
+        backward(s, dy, dx, len, a, false);                                    \
+    }                                                                          \
+    DDP__CLONES static void backward_##a##_bf16(                               \
+        const void *s, const void *dy, float *dx, size_t len)                  \
+    {                                                                          \
+        backward(s, dy, dx, len, a, true);                                     \
+    }                                                                          \
+    DDP__CLONES static void sum_##a##_f32(const void *p, const void *q,        \
+                                          float *y, size_t len)                \
+    {                                                                          \
+        sum(p, q, y, len, a, false);                                           \
+    }                                                                          \
+    DDP__CLONES static void sum_##a##_bf16(const void *p, const void *q,       \
+                                           float *y, size_t len)               \
+    {                                                                          \
+        sum(p, q, y, len, a, true);                                            \
+    }
+ACTS(X)
+#undef X
+
+typedef void (*two_f)(const void *x, float *y, size_t len);
+typedef void (*three_f)(const void *p, const void *q, float *y, size_t len);
+
+#define X(a) [a] = {forward_##a##_f32, forward_##a##_bf16},
+static const two_f forward_of[DDP_ACT_COUNT][2] = {ACTS(X)};
+#undef X
+#define X(a) [a] = {backward_##a##_f32, backward_##a##_bf16},
+static const three_f backward_of[DDP_ACT_COUNT][2] = {ACTS(X)};
+#undef X
+#define X(a) [a] = {sum_##a##_f32, sum_##a##_bf16},
+static const three_f sum_of[DDP_ACT_COUNT][2] = {ACTS(X)};
+#undef X
+
+/* y = f(x) or f(x, z), block by block; x may be y. */
+static void by_block(two_f two, three_f three, const void *x, const void *z,
+                     void *y, size_t len, bool b)
+{
+    float buf[DDP__BLOCK] __attribute__((aligned(64)));
+    bool stream = ddp__streams(len, b) && x != y;
+    size_t k;
+
+    for (size_t i = 0; i < len; i += k) {
+        float *to = b || stream ? buf : (float *)y + i;
+
+        k = len - i < DDP__BLOCK ? len - i : DDP__BLOCK;
+        if (two)
+            two(ddp__at(x, i, b), to, k);
+        else
+            three(ddp__at(x, i, b), ddp__at(z, i, b), to, k);
+        if (to == buf)
+            ddp__put(ddp__to(y, i, b), buf, k, b, stream);
+    }
+    ddp__put_end();
+}
+
+int ddp__cpu_act_fwd(const struct ddp__task *t)
+{
+    bool b = ddp__is_bf16(t, 0);
+
+    by_block(forward_of[t->call->act][b], NULL, t->data[0], NULL, t->data[1],
+             ddp__len(t, 0), b);
+    return 0;
+}
+
+int ddp__cpu_act_bwd(const struct ddp__task *t)
+{
+    bool b = ddp__is_bf16(t, 0);
+
+    by_block(NULL, backward_of[t->call->act][b], t->data[0], t->data[1], t->data[2],
+             ddp__len(t, 0), b);
+    return 0;
+}
+
+int ddp__cpu_add(const struct ddp__task *t)
+{
+    bool b = ddp__is_bf16(t, 0);
+
+    by_block(NULL, sum_of[t->call->act][b], t->data[0], t->data[1], t->data[2],
+             ddp__len(t, 0), b);
+    return 0;
+}
+
+DDP__CLONES void ddp__cpu_add_f32(float *restrict dst,
+                                  const float *restrict src, size_t len)
+{
+    for (size_t i = 0; i < len; i++)
+        dst[i] += src[i];
+}
+
+int ddp__cpu_acc(const struct ddp__task *t)
+{
+    if (ddp__is_bf16(t, 0))
+        by_block(NULL, sum_of[DDP_IDENTITY][true], t->data[0], t->data[1],
+                 t->data[0], ddp__len(t, 0), true);
+    else
+        ddp__cpu_add_f32(t->data[0], t->data[1], ddp__len(t, 0));
+    return 0;
+}
+
+int ddp__cpu_merge(const struct ddp__task *t)
+{
+    ddp__cpu_add_f32(t->data[0], t->data[1], ddp__len(t, 0));
+    return 0;
+}
+
+int ddp__cpu_merge_stats(const struct ddp__task *t)
+{
+    double *dst = t->data[0];
+    const double *src = t->data[1];
+
+    for (size_t i = 0; i < ddp__len(t, 0); i++)
+        dst[i] += src[i];
+    return 0;
+}

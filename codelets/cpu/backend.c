@@ -1,0 +1,166 @@
+/* backend.c - the table of CPU workers: own loops, and oneDNN where it is */
+#include "config.h"
+
+#include <stdio.h>
+
+#include "cpu.h"
+#ifdef HAVE_ONEDNN
+#include "onednn.h"
+#endif
+
+/* bf16 pays where the processor multiplies it; else it is emulated. */
+static bool fast_bf16(void)
+{
+#if defined(HAVE_ONEDNN) && defined(__x86_64__)
+    return ddp__dnn_bf16();
+#else
+    return false;
+#endif
+}
+
+static int init(void)
+{
+    ddp__cpu.bf16 = fast_bf16();
+    return 0;
+}
+
+static void fini(void)
+{
+    ddp__scratch_free();
+}
+
+static const char *describe(void)
+{
+    static char text[64];
+
+#ifdef HAVE_ONEDNN
+    snprintf(text, sizeof(text), "%s%s", ddp__dnn_version(),
+             ddp__cpu.bf16 ? ", bf16" : "");
+#else
+    snprintf(text, sizeof(text), "plain C");
+#endif
+    return text;
+}
+
+static bool is_activation(const struct ddp__view *v)
+{
+    return v->type == DDP_F32 || v->type == DDP_BF16;
+}
+
+/* The loops read and write activations of one type. */
+static int same_types(const struct ddp__call *c, const int *buf, int count)
+{
+    for (int i = 0; i < count; i++)
+        if (!is_activation(&c->buf[buf[i]]) ||
+            c->buf[buf[i]].type != c->buf[buf[0]].type)
+            return ddp__fail(DDP_ENODEV, "activations of different types");
+    return 0;
+}
+
+#define SAME(c, ...)                                                           \
+    same_types(c, (const int[]){__VA_ARGS__},                                  \
+               sizeof((const int[]){__VA_ARGS__}) / sizeof(int))
+
+static int prepare(struct ddp__call *c)
+{
+    bool residual;
+    int rc;
+
+    switch (c->op) {
+#ifdef HAVE_ONEDNN
+    case DDP__OP_CONV_FWD:
+    case DDP__OP_CONV_BWD_X:
+    case DDP__OP_DENSE_FWD:
+    case DDP__OP_DENSE_BWD_X:
+        rc = SAME(c, 0, 2);
+        return rc < 0 ? rc : ddp__cpu_conv_prepare(c);
+    case DDP__OP_CONV_BWD_W:
+    case DDP__OP_DENSE_BWD_W:
+        rc = SAME(c, 0, 1);
+        return rc < 0 ? rc : ddp__cpu_conv_prepare(c);
+#endif
+    case DDP__OP_BN_FWD:
+        residual = c->bn.residual;
+        return residual ? SAME(c, 0, 2, 4) : SAME(c, 0, 2);
+    case DDP__OP_BN_EVAL:
+        residual = c->bn.residual;
+        return residual ? SAME(c, 0, 2, 3) : SAME(c, 0, 2);
+    case DDP__OP_BN_BWD:
+        residual = c->bn.residual;
+        return residual ? SAME(c, 0, 1, 2, 6, 7) : SAME(c, 0, 1, 2, 6);
+    case DDP__OP_ACT_BWD:
+    case DDP__OP_ADD:
+    case DDP__OP_SCALE_FWD:
+        return SAME(c, 0, 1, 2);
+    case DDP__OP_SCALE_BWD:
+        return SAME(c, 0, 1, 2, 3, 4);
+    case DDP__OP_ACT_FWD:
+    case DDP__OP_ACC:
+    case DDP__OP_MAX_POOL_FWD:
+    case DDP__OP_MEAN_POOL_FWD:
+    case DDP__OP_MEAN_POOL_BWD:
+    case DDP__OP_CONCAT:
+    case DDP__OP_SPLIT:
+        return SAME(c, 0, 1);
+    case DDP__OP_MAX_POOL_BWD:
+    case DDP__OP_DROPOUT:
+        return SAME(c, 0, 2);
+    case DDP__OP_LOSS:
+        if (c->loss.kind == DDP_OWN_LOSS)
+            return ddp__fail(DDP_ENODEV, "a loss of the program's own");
+        return SAME(c, 0);
+    default:
+        return 0;
+    }
+}
+
+static void release(struct ddp__call *c)
+{
+#ifdef HAVE_ONEDNN
+    ddp__cpu_conv_release(c);
+#endif
+    c->plan = NULL;
+}
+
+struct ddp__backend ddp__cpu = {
+    .name = "cpu",
+    .init = init,
+    .fini = fini,
+    .describe = describe,
+    .prepare = prepare,
+    .release = release,
+    .kernel =
+        {
+            [DDP__OP_INPUT_U8] = ddp__cpu_input_u8,
+            [DDP__OP_INPUT_F32] = ddp__cpu_input_f32,
+#ifdef HAVE_ONEDNN
+            [DDP__OP_CONV_FWD] = ddp__cpu_conv_fwd,
+            [DDP__OP_CONV_BWD_X] = ddp__cpu_conv_bwd_x,
+            [DDP__OP_CONV_BWD_W] = ddp__cpu_conv_bwd_w,
+            [DDP__OP_DENSE_FWD] = ddp__cpu_dense_fwd,
+            [DDP__OP_DENSE_BWD_X] = ddp__cpu_dense_bwd_x,
+            [DDP__OP_DENSE_BWD_W] = ddp__cpu_dense_bwd_w,
+#endif
+            [DDP__OP_BN_FWD] = ddp__cpu_bn_fwd,
+            [DDP__OP_BN_EVAL] = ddp__cpu_bn_eval,
+            [DDP__OP_BN_BWD] = ddp__cpu_bn_bwd,
+            [DDP__OP_ACT_FWD] = ddp__cpu_act_fwd,
+            [DDP__OP_ACT_BWD] = ddp__cpu_act_bwd,
+            [DDP__OP_ADD] = ddp__cpu_add,
+            [DDP__OP_ACC] = ddp__cpu_acc,
+            [DDP__OP_MAX_POOL_FWD] = ddp__cpu_max_pool_fwd,
+            [DDP__OP_MAX_POOL_BWD] = ddp__cpu_max_pool_bwd,
+            [DDP__OP_MEAN_POOL_FWD] = ddp__cpu_mean_pool_fwd,
+            [DDP__OP_MEAN_POOL_BWD] = ddp__cpu_mean_pool_bwd,
+            [DDP__OP_CONCAT] = ddp__cpu_concat,
+            [DDP__OP_SPLIT] = ddp__cpu_split,
+            [DDP__OP_SCALE_FWD] = ddp__cpu_scale_fwd,
+            [DDP__OP_SCALE_BWD] = ddp__cpu_scale_bwd,
+            [DDP__OP_DROPOUT] = ddp__cpu_dropout,
+            [DDP__OP_LOSS] = ddp__cpu_loss,
+            [DDP__OP_MERGE] = ddp__cpu_merge,
+            [DDP__OP_MERGE_STATS] = ddp__cpu_merge_stats,
+            [DDP__OP_SQNORM] = ddp__cpu_sqnorm,
+            [DDP__OP_OPTIM] = ddp__cpu_optim,
+        },
+};

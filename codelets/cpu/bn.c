@@ -1,0 +1,235 @@
+/* bn.c - batch normalisation of CPU workers, forward
+ *
+ *     y = act((x - mean) a + shift + r),  a = scale / sqrt(var + eps)
+ *
+ * Statistics take one pass over x: sums of d = x - s and of d d, where s is
+ * the mean of a few rows, in f32 over blocks of rows and f64 over blocks.
+ */
+#include "config.h"
+
+#include "bn.h"
+#include "vmath.h"
+
+/* ---- statistics --------------------------------------------------------- */
+
+/* s1 = sum of x - s, s2 = sum of its squares, over rows of `len` values that
+ * are `width` apart. */
+DDP__INLINE void sums(const void *restrict x, const float *restrict s,
+                      size_t rows, size_t width, size_t len,
+                      float *restrict s1, float *restrict s2, bool b)
+{
+    size_t r = 0;
+
+    for (size_t i = 0; i < len; i++)
+        s1[i] = s2[i] = 0;
+    for (; r + 4 <= rows; r += 4) {
+        const void *x0 = ddp__at(x, r * width, b), *x1 = ddp__at(x0, width, b);
+        const void *x2 = ddp__at(x1, width, b), *x3 = ddp__at(x2, width, b);
+
+        for (size_t i = 0; i < len; i++) {
+            float d0 = ddp__load(x0, i, b) - s[i];
+            float d1 = ddp__load(x1, i, b) - s[i];
+            float d2 = ddp__load(x2, i, b) - s[i];
+            float d3 = ddp__load(x3, i, b) - s[i];
+
+            s1[i] += (d0 + d1) + (d2 + d3);
+            s2[i] += (d0 * d0 + d1 * d1) + (d2 * d2 + d3 * d3);
+        }
+    }
+    for (; r < rows; r++)
+        for (size_t i = 0; i < len; i++) {
+            float d = ddp__load(x, r * width + i, b) - s[i];
+
+            s1[i] += d;
+            s2[i] += d * d;
+        }
+}
+
+DDP__CLONES static void sums_f32(const void *x, const float *s, size_t rows,
+                                 size_t width, size_t len, float *s1, float *s2)
+{
+    sums(x, s, rows, width, len, s1, s2, false);
+}
+
+DDP__CLONES static void sums_bf16(const void *x, const float *s, size_t rows,
+                                  size_t width, size_t len, float *s1,
+                                  float *s2)
+{
+    sums(x, s, rows, width, len, s1, s2, true);
+}
+
+/* The mean of up to 8 pixels far apart. */
+static void guess(const void *x, size_t m, size_t c, float *s, bool b)
+{
+    size_t count = m < 8 ? m : 8;
+
+    memset(s, 0, c * sizeof(*s));
+    for (size_t k = 0; k < count; k++)
+        for (size_t i = 0; i < c; i++)
+            s[i] += ddp__load(x, k * m / count * c + i, b);
+    for (size_t i = 0; i < c; i++)
+        s[i] /= (float)count;
+}
+
+/* Mean and biased variance of every channel.  tmp: 3 width floats, 2 width
+ * doubles. */
+static void measure(const void *x, const struct ddp__rows *r, float *tmp,
+                    double *sum, float *mean, float *var)
+{
+    void (*add)(const void *, const float *, size_t, size_t, size_t, float *,
+                float *) = r->b ? sums_bf16 : sums_f32;
+    size_t w = r->width, m = r->rows * r->fold + r->tail / r->c, rows, len;
+    float *s = tmp, *s1 = tmp + w, *s2 = tmp + 2 * w;
+    double *sum2 = sum + w;
+
+    guess(x, m, r->c, s, r->b);
+    ddp__bn_repeat(r, s);
+    memset(sum, 0, 2 * w * sizeof(*sum));
+    for (size_t at = 0; at < r->rows + (r->tail > 0); at += rows) {
+        rows = r->rows - at < DDP__BN_BLOCK ? r->rows - at : DDP__BN_BLOCK;
+        len = w;
+        if (rows == 0) { /* the last, shorter row */
+            rows = 1;
+            len = r->tail;
+        }
+        add(ddp__at(x, at * w, r->b), s, rows, w, len, s1, s2);
+        for (size_t i = 0; i < len; i++) {
+            sum[i] += s1[i];
+            sum2[i] += s2[i];
+        }
+    }
+    ddp__bn_gather(r, sum);
+    ddp__bn_gather(r, sum2);
+    for (size_t i = 0; i < r->c; i++) {
+        double d = sum[i] / (double)m, v = sum2[i] / (double)m - d * d;
+
+        mean[i] = (float)(s[i] + d);
+        var[i] = (float)(v > 0 || v != v ? v : 0);
+    }
+}
+
+/* ---- normalisation ------------------------------------------------------ */
+
+/* Parameters over a wide row. */
+struct affine {
+    const float *mean, *a, *shift;
+};
+
+DDP__INLINE void normalise(const struct affine *p, const void *restrict x,
+                           const void *restrict res, float *restrict y,
+                           size_t rows, size_t width, size_t len,
+                           enum ddp_act act, bool residual, bool b)
+{
+    const float *restrict mean = p->mean, *restrict a = p->a;
+    const float *restrict shift = p->shift;
+
+    for (size_t r = 0; r < rows; r++)
+        for (size_t i = 0; i < len; i++) {
+            float v = (ddp__load(x, r * width + i, b) - mean[i]) * a[i] +
+                      shift[i];
+
+            if (residual)
+                v += ddp__load(res, r * width + i, b);
+            y[r * width + i] = ddp__act(v, act);
+        }
+}
+
+typedef void (*normalise_f)(const struct affine *p, const void *x,
+                            const void *res, float *y, size_t rows,
+                            size_t width, size_t len);
+
+/* The loop for every activation that may be fused, both ways, both types. */
+#define ACTS(X)                                                                \
+    X(DDP_IDENTITY)                                                            \
+    X(DDP_RELU)                                                                \
+    X(DDP_RELU6)                                                               \
+    X(DDP_SIGMOID)                                                             \
+    X(DDP_TANH)
+#define LOOP(a, name, residual, b)                                             \
+    DDP__CLONES static void normalise_##a##_##name(                            \
+        const struct affine *p, const void *x, const void *res, float *y,      \
+        size_t rows, size_t width, size_t len)                                 \
+    {                                                                          \
+        normalise(p, x, res, y, rows, width, len, a, residual, b);             \
+    }
+#define X(a)                                                                   \
+    LOOP(a, f32, false, false)                                                 \
+    LOOP(a, f32_add, true, false)                                              \
+    LOOP(a, bf16, false, true)                                                 \
+    LOOP(a, bf16_add, true, true)
+ACTS(X)
+#undef X
+#define X(a)                                                                   \
+    [a] = {{normalise_##a##_f32, normalise_##a##_f32_add},                     \
+           {normalise_##a##_bf16, normalise_##a##_bf16_add}},
+static const normalise_f normalise_of[DDP_ACT_COUNT][2][2] = {ACTS(X)};
+#undef X
+
+/* From the end to the beginning: what measure() read last may still be in a
+ * cache.  buf: a block of results. */
+static void apply(const struct ddp__task *t, const struct ddp__rows *r,
+                  const struct affine *p, const void *res, float *buf)
+{
+    normalise_f f = normalise_of[t->call->bn.act][r->b][!!res];
+    size_t w = r->width, blocks = ddp__bn_blocks(r), rows, len;
+
+    while (blocks-- > 0) {
+        size_t at = ddp__bn_block(r, blocks, &rows, &len) * w;
+        void *y = ddp__to(t->data[2], at, r->b);
+
+        f(p, ddp__at(t->data[0], at, r->b),
+          res ? ddp__at(res, at, r->b) : NULL, r->direct ? y : buf, rows, w,
+          len);
+        if (!r->direct)
+            ddp__put(y, buf, (rows - 1) * w + len, r->b, r->stream);
+    }
+    ddp__put_end();
+}
+
+/* ---- kernels ------------------------------------------------------------ */
+
+/* stat: mean and variance to normalise with; measured first when `train`. */
+static int forward(const struct ddp__task *t, float *stat, const void *res,
+                   bool train)
+{
+    struct ddp__rows r = ddp__bn_rows(t, 0);
+    size_t w = r.width, c = r.c;
+    size_t tmp = ddp__align(3 * w * sizeof(float));
+    size_t sum = ddp__align(2 * w * sizeof(double));
+    const float *scale = t->data[1], *shift = scale + c;
+    char *scratch = ddp__scratch(
+        tmp + sum + ddp__align((r.chunk * w + 16) * sizeof(float)));
+    float *par = (float *)(void *)scratch;
+
+    if (!scratch)
+        return DDP_ENOMEM;
+    if (train)
+        measure(t->data[0], &r, par, (double *)(void *)(scratch + tmp), stat,
+                stat + c);
+    for (size_t i = 0; i < c; i++) {
+        par[i] = stat[i];
+        par[w + i] = scale[i] / sqrtf(stat[c + i] + t->call->bn.eps);
+        par[2 * w + i] = shift[i];
+    }
+    for (int i = 0; i < 3; i++)
+        ddp__bn_repeat(&r, par + (size_t)i * w);
+    apply(t, &r, &(struct affine){par, par + w, par + 2 * w}, res,
+          (float *)(void *)(scratch + tmp + sum));
+    return 0;
+}
+
+/* Buffers x, w, y, stat [, r] */
+int ddp__cpu_bn_fwd(const struct ddp__task *t)
+{
+    return forward(t, t->data[3], t->call->bn.residual ? t->data[4] : NULL,
+                   true);
+}
+
+/* Buffers x, w, y [, r]; the running statistics are in w. */
+int ddp__cpu_bn_eval(const struct ddp__task *t)
+{
+    float *w = t->data[1];
+
+    return forward(t, w + 2 * (size_t)t->call->buf[0].shape.c,
+                   t->call->bn.residual ? t->data[3] : NULL, false);
+}

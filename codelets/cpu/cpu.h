@@ -1,0 +1,128 @@
+/* cpu.h - what the files of codelets/cpu/ share
+ *
+ * Loops are plain C over channels that the compiler vectorises; DDP__CLONES
+ * has it do so once per level of instruction set, chosen at load time.
+ * Activations are f32 or bf16: a loop is written once, with a constant `b`
+ * (is bf16) that inlining resolves.
+ */
+#ifndef DDP_CPU_H
+#define DDP_CPU_H
+
+#include <string.h>
+
+#include "ops.h"
+
+#if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) &&          \
+    !defined(__clang__) && __GNUC__ >= 12 && !defined(__SANITIZE_THREAD__) &&  \
+    !defined(__SANITIZE_ADDRESS__)
+#define DDP__CLONES                                                            \
+    __attribute__((                                                            \
+        target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+#else
+#define DDP__CLONES
+#endif
+
+#define DDP__INLINE static inline __attribute__((always_inline))
+
+extern struct ddp__backend ddp__cpu;
+
+/* ---- per-thread memory: thread.c ---------------------------------------- */
+
+/* Memory of this thread, 64-byte aligned, good until it asks again (or ends);
+ * NULL: out of memory, and ddp__fail() has been called. */
+void *ddp__scratch(size_t size);
+
+/* Round a size up so that what follows it in scratch is aligned too. */
+static inline size_t ddp__align(size_t size)
+{
+    return (size + 63) & ~(size_t)63;
+}
+
+/* Free this thread's memory. */
+void ddp__scratch_free(void);
+
+/* Memory for free(), on large pages where it is large; NULL: none left. */
+void *ddp__large_alloc(size_t size);
+
+/* ---- values ------------------------------------------------------------- */
+
+DDP__INLINE float ddp__load(const void *p, size_t i, bool b)
+{
+    return b ? ddp__from_bf16(((const uint16_t *)p)[i])
+             : ((const float *)p)[i];
+}
+
+/* As ddp__to_bf16(), without a branch. */
+DDP__INLINE uint16_t ddp__round_bf16(float f)
+{
+    union {
+        float f;
+        uint32_t u;
+    } v = {f};
+    uint32_t up = (v.u + 0x7fff + ((v.u >> 16) & 1)) >> 16;
+    uint32_t nan = (v.u >> 16) | 0x40;
+
+    return (uint16_t)((v.u & 0x7fffffff) > 0x7f800000 ? nan : up);
+}
+
+DDP__INLINE void ddp__store(void *p, size_t i, float f, bool b)
+{
+    if (b)
+        ((uint16_t *)p)[i] = ddp__round_bf16(f);
+    else
+        ((float *)p)[i] = f;
+}
+
+DDP__INLINE const void *ddp__at(const void *p, size_t i, bool b)
+{
+    return (const char *)p + i * (b ? 2 : 4);
+}
+
+DDP__INLINE void *ddp__to(void *p, size_t i, bool b)
+{
+    return (char *)p + i * (b ? 2 : 4);
+}
+
+/* ---- results: put.c ----------------------------------------------------- */
+
+/* Loops leave results in a block of f32 in L1, or in place where that is all
+ * there is to it; ddp__put() converts and stores a block.  Outputs that do not
+ * fit into a core's cache go past it (stream), which saves reading the lines
+ * first; ddp__put_end() comes after the last of them. */
+enum { DDP__BLOCK = 2048, DDP__STREAM_BYTES = 3 << 20 };
+
+void ddp__put(void *dst, const float *src, size_t len, bool b, bool stream);
+void ddp__put_end(void);
+
+static inline bool ddp__streams(size_t len, bool b)
+{
+    return len * (b ? 2 : 4) >= DDP__STREAM_BYTES;
+}
+
+static inline bool ddp__is_bf16(const struct ddp__task *t, int i)
+{
+    return t->call->buf[i].type == DDP_BF16;
+}
+
+/* Pixels of all samples of buffer i. */
+static inline size_t ddp__rows(const struct ddp__task *t, int i)
+{
+    const struct ddp_shape *s = &t->call->buf[i].shape;
+
+    return (size_t)t->n * (size_t)s->h * (size_t)s->w;
+}
+
+/* dst += src */
+void ddp__cpu_add_f32(float *dst, const float *src, size_t len);
+
+/* ---- kernels ------------------------------------------------------------ */
+
+#define X(id, name) int ddp__cpu_##name(const struct ddp__task *t);
+DDP__OPS(X)
+#undef X
+
+/* Plans of convolutions and dense layers (conv.c; with oneDNN only). */
+int ddp__cpu_conv_prepare(struct ddp__call *c);
+void ddp__cpu_conv_release(struct ddp__call *c);
+
+#endif

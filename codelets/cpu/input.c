@@ -1,0 +1,72 @@
+/* input.c - from samples to activations, on CPU workers */
+#include "config.h"
+
+#include "cpu.h"
+
+enum { PIXELS = 16 }; /* in a row, so that vectors are full */
+
+/* y = x a + b over rows of width values */
+DDP__INLINE void normalise(const uint8_t *restrict x, void *restrict y,
+                           const float *restrict a, const float *restrict shift,
+                           size_t len, bool b)
+{
+    for (size_t i = 0; i < len; i++)
+        ddp__store(y, i, (float)x[i] * a[i] + shift[i], b);
+}
+
+DDP__CLONES static void rows_f32(const uint8_t *x, float *y, const float *a,
+                                 const float *shift, size_t len, size_t width)
+{
+    for (size_t i = 0; i < len; i += width)
+        normalise(x + i, y + i, a, shift, len - i < width ? len - i : width,
+                  false);
+}
+
+DDP__CLONES static void rows_bf16(const uint8_t *x, uint16_t *y, const float *a,
+                                  const float *shift, size_t len, size_t width)
+{
+    for (size_t i = 0; i < len; i += width)
+        normalise(x + i, y + i, a, shift, len - i < width ? len - i : width,
+                  true);
+}
+
+/* Buffers x, y.  Channels past the fourth are treated like the fourth. */
+int ddp__cpu_input_u8(const struct ddp__task *t)
+{
+    size_t c = (size_t)t->call->buf[0].shape.c, width = c * PIXELS;
+    const float *mean = t->call->input.mean, *std = t->call->input.std;
+    float *a = ddp__scratch(2 * width * sizeof(*a)), *shift = a + width;
+
+    if (!a)
+        return DDP_ENOMEM;
+    for (size_t i = 0; i < width; i++) {
+        size_t k = i % c < 4 ? i % c : 3;
+
+        a[i] = (float)(1 / (255.0 * std[k]));
+        shift[i] = (float)(-(double)mean[k] / std[k]);
+    }
+    if (ddp__is_bf16(t, 1))
+        rows_bf16(t->data[0], t->data[1], a, shift, ddp__len(t, 0), width);
+    else
+        rows_f32(t->data[0], t->data[1], a, shift, ddp__len(t, 0), width);
+    return 0;
+}
+
+DDP__CLONES static void to_bf16(const float *restrict x, uint16_t *restrict y,
+                                size_t len)
+{
+    for (size_t i = 0; i < len; i++)
+        y[i] = ddp__round_bf16(x[i]);
+}
+
+/* Buffers x, y */
+int ddp__cpu_input_f32(const struct ddp__task *t)
+{
+    size_t len = ddp__len(t, 0);
+
+    if (ddp__is_bf16(t, 1))
+        to_bf16(t->data[0], t->data[1], len);
+    else
+        memcpy(t->data[1], t->data[0], len * sizeof(float));
+    return 0;
+}

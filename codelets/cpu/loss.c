@@ -1,0 +1,188 @@
+/* loss.c - losses and the counts of right answers, on CPU workers
+ *
+ * A sample's values are taken to f32 first; e and sums of e are made per
+ * sample, so the result does not depend on its neighbours.
+ */
+#include "config.h"
+
+#include <math.h>
+
+#include "cpu.h"
+#include "vmath.h"
+
+/* A sample: x in f32, and room for its exponentials or gradient. */
+struct row {
+    float *x, *e;
+    size_t len;
+};
+
+DDP__INLINE void load(const void *restrict from, float *restrict x, size_t len,
+                      bool b)
+{
+    for (size_t i = 0; i < len; i++)
+        x[i] = ddp__load(from, i, b);
+}
+
+/* dx = factor e + shift */
+DDP__INLINE void store(void *restrict dx, const float *restrict e, float factor,
+                       float shift, size_t len, bool b)
+{
+    for (size_t i = 0; i < len; i++)
+        ddp__store(dx, i, e[i] * factor + shift, b);
+}
+
+DDP__CLONES static void load_row(const void *from, float *x, size_t len, bool b)
+{
+    if (b)
+        load(from, x, len, true);
+    else
+        load(from, x, len, false);
+}
+
+DDP__CLONES static void store_row(void *dx, const float *e, float factor,
+                                  float shift, size_t len, bool b)
+{
+    if (b)
+        store(dx, e, factor, shift, len, true);
+    else
+        store(dx, e, factor, shift, len, false);
+}
+
+/* e = exp(x - max); returns their sum, made in 16 interleaved parts */
+DDP__CLONES static double exponentials(const float *restrict x,
+                                       float *restrict e, size_t len, float max)
+{
+    double part[16] = {0}, sum = 0;
+    size_t i = 0;
+
+    for (; i + 16 <= len; i += 16)
+        for (size_t j = 0; j < 16; j++) {
+            e[i + j] = ddp__exp(x[i + j] - max);
+            part[j] += e[i + j];
+        }
+    for (; i < len; i++) {
+        e[i] = ddp__exp(x[i] - max);
+        part[0] += e[i];
+    }
+    for (size_t j = 0; j < 16; j++)
+        sum += part[j];
+    return sum;
+}
+
+static float max_of(const float *x, size_t len)
+{
+    float max = x[0];
+
+    for (size_t i = 1; i < len; i++)
+        max = x[i] > max ? x[i] : max;
+    return max;
+}
+
+/* How many classes beat the label: of equals the lower one, and a NaN. */
+DDP__CLONES static size_t rank_of(const float *x, size_t len, size_t label)
+{
+    float mine = x[label];
+    size_t rank = 0;
+
+    for (size_t i = 0; i < label; i++)
+        rank += !(x[i] < mine);
+    for (size_t i = label + 1; i < len; i++)
+        rank += !(x[i] <= mine);
+    return rank;
+}
+
+/* -sum of q log softmax(x), q = (1 - s) [i = label] + s / len; the sum over x
+ * that smoothing needs is made in f64. */
+static double cross_entropy(const struct ddp__task *t, const struct row *r,
+                            size_t label, float weight, void *dx)
+{
+    double s = t->call->loss.smoothing, len = (double)r->len, rest = 0;
+    float max = max_of(r->x, r->len);
+    double sum = exponentials(r->x, r->e, r->len, max);
+    double log_sum = max + log(sum), share = s / len;
+    bool b = t->call->buffers > 4 && ddp__is_bf16(t, 4);
+
+    if (dx) {
+        double p = r->e[label] / sum;
+
+        store_row(dx, r->e, (float)(weight / sum), (float)(-weight * share),
+                  r->len, b);
+        ddp__store(dx, label, (float)(weight * (p - share - (1 - s))), b);
+    }
+    for (size_t i = 0; i < r->len && s != 0; i++)
+        rest += r->x[i];
+    return (1 - s) * (log_sum - r->x[label]) + share * (len * log_sum - rest);
+}
+
+/* The mean of (x - target)^2; its gradient goes through r->e. */
+static double squared_error(const struct ddp__task *t, const struct row *r,
+                            const float *target, float weight, void *dx)
+{
+    double sum = 0;
+
+    for (size_t i = 0; i < r->len; i++) {
+        double d = (double)r->x[i] - target[i];
+
+        sum += d * d;
+        r->e[i] = (float)(weight * 2 * d / (double)r->len);
+    }
+    if (dx)
+        store_row(dx, r->e, 1, 0, r->len, ddp__is_bf16(t, 4));
+    return sum / (double)r->len;
+}
+
+/* Sample n, whose label or target is of the kind of the loss. */
+static int sample(const struct ddp__task *t, const struct row *r, size_t n,
+                  void *dx, double *stats)
+{
+    float weight = ((const float *)t->data[2])[n];
+    int32_t label;
+    size_t rank;
+
+    if (t->call->loss.kind == DDP_MSE) {
+        stats[DDP__STAT_LOSS] +=
+            weight * squared_error(t, r, (const float *)t->data[1] + n * r->len,
+                                   weight, dx);
+        return 0;
+    }
+    label = ((const int32_t *)t->data[1])[n];
+    if (label == DDP__NO_LABEL && !dx)
+        return 0;
+    if (label < 0 || (size_t)label >= r->len)
+        return ddp__fail(DDP_EDATA,
+                         "sample %zu of a sub-batch has label %d, but the "
+                         "network has %zu outputs",
+                         n, (int)label, r->len);
+    stats[DDP__STAT_LOSS] +=
+        weight * cross_entropy(t, r, (size_t)label, weight, dx);
+    rank = rank_of(r->x, r->len, (size_t)label);
+    stats[DDP__STAT_TOP1] += rank < 1;
+    stats[DDP__STAT_TOP5] += rank < 5;
+    stats[DDP__STAT_TOP10] += rank < 10;
+    return 0;
+}
+
+/* Buffers x, target, weight, stats [, dx] */
+int ddp__cpu_loss(const struct ddp__task *t)
+{
+    size_t len = ddp__len(t, 0) / (size_t)t->n;
+    struct row r = {.x = ddp__scratch(2 * len * sizeof(float)), .len = len};
+    double stats[DDP__STATS] = {[DDP__STAT_COUNT] = t->n}, *out = t->data[3];
+    bool b = ddp__is_bf16(t, 0), has_dx = t->call->buffers > 4;
+    int rc = 0;
+
+    if (!r.x)
+        return DDP_ENOMEM;
+    r.e = r.x + len;
+    stats[DDP__STAT_DIVISOR] = ((const float *)t->data[2])[t->call->cap];
+    for (size_t n = 0; n < (size_t)t->n && !rc; n++) {
+        load_row(ddp__at(t->data[0], n * len, b), r.x, len, b);
+        rc = sample(t, &r, n,
+                    has_dx ? ddp__to(t->data[4], n * len, ddp__is_bf16(t, 4))
+                           : NULL,
+                    stats);
+    }
+    for (int i = 0; i < DDP__STATS && !rc; i++)
+        out[i] = t->accumulate ? out[i] + stats[i] : stats[i];
+    return rc;
+}

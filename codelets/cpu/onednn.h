@@ -1,0 +1,59 @@
+/* onednn.h - convolutions and dense layers by oneDNN, 2.6 or 3.x
+ *
+ * Activations are channels last.  Weights are f32 OHWI (the plain layout) in
+ * memory, and whatever a primitive likes best (packed) where it runs.
+ */
+#ifndef DDP_ONEDNN_H
+#define DDP_ONEDNN_H
+
+#include "ops.h"
+
+enum ddp__dnn_pass { DDP__FWD, DDP__BWD_X, DDP__BWD_W };
+
+/* What is computed: y (n, oh, ow, o) of x (n, h, w, c). */
+struct ddp__dnn_shape {
+    bool dense; /* h, w, oh, ow are 1, of conv only bias and act count */
+    enum ddp_dtype type;
+    int n, h, w, c, oh, ow, o;
+    struct ddp__conv conv;
+};
+
+/* A primitive; any number of threads may run it at once. */
+struct ddp__dnn;
+
+/* DDP_ENODEV: oneDNN has none for this case on this processor.
+ * transposed: w is the weight of the layer whose gradient this one computes,
+ * (c, kh, kw, o) with o and c of shape (DDP__FWD, no groups). */
+int ddp__dnn_new(struct ddp__dnn **out, const struct ddp__dnn_shape *s,
+                 enum ddp__dnn_pass pass, bool transposed);
+void ddp__dnn_free(struct ddp__dnn *d);
+
+/* Bytes of scratch memory of a run, of a pack, and of packed weights. */
+size_t ddp__dnn_scratch(const struct ddp__dnn *d);
+size_t ddp__dnn_packed_size(const struct ddp__dnn *d);
+
+/* Packed and plain layout are the same; so are those of two primitives. */
+bool ddp__dnn_is_plain(const struct ddp__dnn *d);
+bool ddp__dnn_same_packed(const struct ddp__dnn *a, const struct ddp__dnn *b);
+
+/* Weights into packed form; DDP__BWD_W: packed gradient into plain form. */
+int ddp__dnn_pack(const struct ddp__dnn *d, const void *from, void *to,
+                  void *scratch);
+
+/* w is packed; bias may be NULL where there is none.
+ *     DDP__FWD      x, w, bias -> y
+ *     DDP__BWD_X    y (dy), w -> x (dx)
+ *     DDP__BWD_W    x, y (dy) -> w (dw), bias (db) */
+int ddp__dnn_run(const struct ddp__dnn *d, void *x, void *w, void *bias,
+                 void *y, void *scratch);
+
+/* Whether this processor, as oneDNN may use it, multiplies bf16. */
+bool ddp__dnn_bf16(void);
+
+/* "oneDNN 2.6.3" */
+const char *ddp__dnn_version(void);
+
+/* The implementation's name, for people. */
+const char *ddp__dnn_name(const struct ddp__dnn *d);
+
+#endif

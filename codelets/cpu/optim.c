@@ -1,0 +1,229 @@
+/* optim.c - update rules and the norm they clip by, on CPU workers
+ *
+ * The gradient is g / stats[DIVISOR], times the clipping factor; what running
+ * statistics move to is g / stats[COUNT].
+ */
+#include "config.h"
+
+#include <math.h>
+
+#include "cpu.h"
+
+/* What the rules need, as f32. */
+struct rule {
+    float factor; /* of g: clipping and division */
+    float lr, momentum, beta1, beta2, eps;
+    float decay;           /* added to the gradient, times w */
+    float keep;            /* AdamW: what is left of w, 1 - lr decay */
+    float rate1, correct2; /* Adam: lr / (1 - beta1^t), 1 / sqrt(1 - beta2^t) */
+};
+
+DDP__CLONES static void sgd(const struct rule *r, const float *restrict g,
+                            float *restrict w, size_t len)
+{
+    float factor = r->factor, lr = r->lr, decay = r->decay;
+
+    for (size_t i = 0; i < len; i++)
+        w[i] -= lr * (g[i] * factor + decay * w[i]);
+}
+
+DDP__CLONES static void momentum(const struct rule *r, const float *restrict g,
+                                 float *restrict w, float *restrict v,
+                                 size_t len)
+{
+    float factor = r->factor, lr = r->lr, decay = r->decay, m = r->momentum;
+
+    for (size_t i = 0; i < len; i++) {
+        v[i] = m * v[i] + (g[i] * factor + decay * w[i]);
+        w[i] -= lr * v[i];
+    }
+}
+
+DDP__CLONES static void momentum_flux(const struct rule *r,
+                                      const float *restrict g,
+                                      float *restrict w, float *restrict v,
+                                      size_t len)
+{
+    float factor = r->factor, lr = r->lr, decay = r->decay, m = r->momentum;
+
+    for (size_t i = 0; i < len; i++) {
+        v[i] = m * v[i] + lr * (g[i] * factor + decay * w[i]);
+        w[i] -= v[i];
+    }
+}
+
+DDP__CLONES static void nesterov(const struct rule *r, const float *restrict g,
+                                 float *restrict w, float *restrict v,
+                                 size_t len)
+{
+    float factor = r->factor, lr = r->lr, decay = r->decay, m = r->momentum;
+
+    for (size_t i = 0; i < len; i++) {
+        float d = g[i] * factor + decay * w[i];
+
+        v[i] = m * v[i] + d;
+        w[i] -= lr * (d + m * v[i]);
+    }
+}
+
+DDP__CLONES static void adam(const struct rule *r, const float *restrict g,
+                             float *restrict w, float *restrict m,
+                             float *restrict v, size_t len)
+{
+    float factor = r->factor, decay = r->decay, keep = r->keep, eps = r->eps;
+    float b1 = r->beta1, c1 = 1 - b1, b2 = r->beta2, c2 = 1 - b2;
+    float rate = r->rate1, correct = r->correct2;
+
+    for (size_t i = 0; i < len; i++) {
+        float d = g[i] * factor + decay * w[i];
+
+        m[i] = b1 * m[i] + c1 * d;
+        v[i] = b2 * v[i] + c2 * (d * d);
+        w[i] = keep * w[i] - rate * m[i] / (sqrtf(v[i]) * correct + eps);
+    }
+}
+
+DDP__CLONES static void rmsprop(const struct rule *r, const float *restrict g,
+                                float *restrict w, float *restrict v,
+                                size_t len)
+{
+    float factor = r->factor, decay = r->decay, lr = r->lr, eps = r->eps;
+    float b2 = r->beta2, c2 = 1 - b2;
+
+    for (size_t i = 0; i < len; i++) {
+        float d = g[i] * factor + decay * w[i];
+
+        v[i] = b2 * v[i] + c2 * (d * d);
+        w[i] -= lr * d / (sqrtf(v[i]) + eps);
+    }
+}
+
+/* w = (1 - m) w + m g / count */
+DDP__CLONES static void running(const float *restrict g, float *restrict w,
+                                size_t len, float m, double count)
+{
+    float share = (float)(m / count);
+
+    for (size_t i = 0; i < len; i++)
+        w[i] = (1 - m) * w[i] + share * g[i];
+}
+
+/* ---- kernels ------------------------------------------------------------ */
+
+/* min(1, clip_norm / norm) */
+static double clip_factor(const struct ddp__task *t)
+{
+    const struct ddp_optimizer *o = &t->call->optim.o;
+    double factor;
+
+    if (!(o->clip_norm > 0))
+        return 1;
+    factor = *(const double *)t->data[o->kind == DDP_SGD ? 3 : 4];
+    factor = o->clip_norm / (sqrt(factor) + 1e-6);
+    return factor < 1 ? factor : 1;
+}
+
+static struct rule rule_of(const struct ddp__task *t, double divisor)
+{
+    const struct ddp_optimizer *o = &t->call->optim.o;
+    struct rule r = {.factor = (float)(clip_factor(t) / divisor),
+                     .lr = t->lr,
+                     .momentum = o->momentum,
+                     .beta1 = o->beta1,
+                     .beta2 = o->beta2,
+                     .eps = o->eps};
+
+    r.rate1 = (float)(t->lr / (1 - pow(o->beta1, (double)t->t)));
+    r.correct2 = (float)(1 / sqrt(1 - pow(o->beta2, (double)t->t)));
+    return r;
+}
+
+/* m: the span of the first state vector, `all` before the second. */
+static void train(const struct rule *r, enum ddp_optimizer_kind kind,
+                  const float *g, float *w, float *m, size_t all, size_t len)
+{
+    switch (kind) {
+    case DDP_SGD:
+        sgd(r, g, w, len);
+        break;
+    case DDP_MOMENTUM:
+        momentum(r, g, w, m, len);
+        break;
+    case DDP_MOMENTUM_FLUX:
+        momentum_flux(r, g, w, m, len);
+        break;
+    case DDP_NESTEROV:
+        nesterov(r, g, w, m, len);
+        break;
+    case DDP_ADAM:
+    case DDP_ADAMW:
+        adam(r, g, w, m, m + all, len);
+        break;
+    case DDP_RMSPROP:
+        rmsprop(r, g, w, m, len);
+        break;
+    }
+}
+
+/* Buffers g, w, stats [, state] [, norm].  Without a sample that counts
+ * nothing changes. */
+int ddp__cpu_optim(const struct ddp__task *t)
+{
+    const struct ddp__optim *p = &t->call->optim;
+    const double *stats = t->data[2];
+    const float *g = t->data[0];
+    float *w = t->data[1], *state = p->o.kind == DDP_SGD ? NULL : t->data[3];
+    struct rule r;
+
+    if (stats[DDP__STAT_DIVISOR] == 0)
+        return 0;
+    r = rule_of(t, stats[DDP__STAT_DIVISOR]);
+    for (int i = 0; i < p->spans; i++) {
+        const struct ddp__span *s = &p->span[i];
+        float decay = s->decay || p->o.decay_all ? p->o.weight_decay : 0;
+        bool apart = p->o.kind == DDP_ADAMW;
+
+        r.decay = apart ? 0 : decay;
+        r.keep = apart ? 1 - t->lr * decay : 1;
+        if (!s->running)
+            train(&r, p->o.kind, g + s->begin, w + s->begin,
+                  state ? state + s->begin : NULL, ddp__len(t, 1), s->len);
+        else if (stats[DDP__STAT_COUNT] != 0)
+            running(g + s->begin, w + s->begin, s->len, s->momentum,
+                    stats[DDP__STAT_COUNT]);
+    }
+    return 0;
+}
+
+/* The sum of squares, in 16 interleaved parts of f64. */
+DDP__CLONES static double squares(const float *g, size_t len)
+{
+    double part[16] = {0}, sum = 0;
+    size_t i = 0;
+
+    for (; i + 16 <= len; i += 16)
+        for (size_t j = 0; j < 16; j++)
+            part[j] += (double)g[i + j] * g[i + j];
+    for (; i < len; i++)
+        part[0] += (double)g[i] * g[i];
+    for (size_t j = 0; j < 16; j++)
+        sum += part[j];
+    return sum;
+}
+
+/* Buffers g, stats, norm; running statistics are left out. */
+int ddp__cpu_sqnorm(const struct ddp__task *t)
+{
+    const struct ddp__optim *p = &t->call->optim;
+    double divisor = ((const double *)t->data[1])[DDP__STAT_DIVISOR];
+    const float *g = t->data[0];
+    double *norm = t->data[2], sum = 0;
+
+    for (int i = 0; i < p->spans && divisor != 0; i++)
+        if (!p->span[i].running)
+            sum += squares(g + p->span[i].begin, p->span[i].len);
+    if (divisor != 0)
+        sum /= divisor * divisor;
+    *norm = t->accumulate ? *norm + sum : sum;
+    return 0;
+}

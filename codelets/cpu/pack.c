@@ -1,0 +1,101 @@
+/* pack.c - weights in the layout a primitive wants, kept while they are valid
+ */
+#include "config.h"
+
+#include <stdlib.h>
+
+#include "cpu.h"
+#include "pack.h"
+
+void ddp__packs_init(struct ddp__packs *p)
+{
+    pthread_mutex_init(&p->lock, NULL);
+    p->head = NULL;
+}
+
+void ddp__packs_free(struct ddp__packs *p)
+{
+    struct ddp__pack *k, *next;
+
+    for (k = p->head; k; k = next) {
+        next = k->next;
+        free(k->data);
+        free(k);
+    }
+    pthread_mutex_destroy(&p->lock);
+}
+
+static bool fits(const struct ddp__pack *k, const struct ddp__dnn *d,
+                 uint64_t id, uint64_t version)
+{
+    return k->valid && id && k->id == id && k->version == version &&
+           (!d || ddp__dnn_same_packed(k->layout, d));
+}
+
+static struct ddp__pack *find(struct ddp__packs *p, const struct ddp__dnn *d,
+                              uint64_t id, uint64_t version)
+{
+    struct ddp__pack *k;
+
+    for (k = p->head; k; k = k->next)
+        if (fits(k, d, id, version))
+            return k;
+    return NULL;
+}
+
+/* One that nobody reads, with room for size bytes. */
+static struct ddp__pack *unused(struct ddp__packs *p, size_t size)
+{
+    struct ddp__pack *k;
+
+    for (k = p->head; k && k->users; k = k->next)
+        ;
+    if (!k) {
+        if (!(k = calloc(1, sizeof(*k))))
+            return NULL;
+        k->next = p->head;
+        p->head = k;
+    }
+    k->valid = false;
+    if (k->size < size) {
+        free(k->data);
+        k->size = 0;
+        if (!(k->data = ddp__large_alloc(size)))
+            return NULL;
+        k->size = size;
+    }
+    return k;
+}
+
+int ddp__pack_get(struct ddp__packs *p, struct ddp__pack **out, size_t size,
+                  const struct ddp__dnn *d, uint64_t id, uint64_t version,
+                  int (*fill)(const void *arg, void *to), const void *arg)
+{
+    struct ddp__pack *k;
+    int rc = 0;
+
+    pthread_mutex_lock(&p->lock);
+    if (!(k = find(p, d, id, version))) {
+        if (!(k = unused(p, size)))
+            rc = ddp__fail(DDP_ENOMEM, "%zu bytes for packed weights", size);
+        else if (!(rc = fill(arg, k->data))) {
+            k->id = id;
+            k->version = version;
+            k->layout = d;
+            k->valid = true;
+        }
+    }
+    if (!rc) {
+        k->users++;
+        *out = k;
+    }
+    pthread_mutex_unlock(&p->lock);
+    return rc;
+}
+
+void ddp__pack_put(struct ddp__packs *p, struct ddp__pack *k)
+{
+    pthread_mutex_lock(&p->lock);
+    k->users--;
+    pthread_mutex_unlock(&p->lock);
+}

@@ -1,0 +1,112 @@
+/* put.c - results on their way from a small f32 buffer to memory */
+#include "config.h"
+
+#if defined(__x86_64__) && defined(__GNUC__)
+#include <immintrin.h>
+#define X86 1
+#endif
+
+#include "cpu.h"
+
+/* ---- f32 ---------------------------------------------------------------- */
+
+#ifdef X86
+/* Past the caches: whole lines, what is before and after them as usual. */
+static void stream_f32(float *dst, const float *src, size_t len)
+{
+    size_t head = ((size_t)-(uintptr_t)dst & 63) / sizeof(*dst);
+
+    if (head > len)
+        head = len;
+    memcpy(dst, src, head * sizeof(*dst));
+    for (dst += head, src += head, len -= head; len >= 16;
+         dst += 16, src += 16, len -= 16)
+        for (int i = 0; i < 16; i += 4)
+            _mm_stream_ps(dst + i, _mm_loadu_ps(src + i));
+    memcpy(dst, src, len * sizeof(*dst));
+}
+#else
+static void stream_f32(float *dst, const float *src, size_t len)
+{
+    memcpy(dst, src, len * sizeof(*dst));
+}
+#endif
+
+/* ---- bf16 --------------------------------------------------------------- */
+
+DDP__CLONES static void round_bf16(uint16_t *restrict dst,
+                                   const float *restrict src, size_t len)
+{
+    for (size_t i = 0; i < len; i++)
+        dst[i] = ddp__round_bf16(src[i]);
+}
+
+#ifdef X86
+/* The processor's own conversion rounds alike, but for numbers below 2^-126,
+ * which become 0. */
+__attribute__((target("avx512f,avx512bw,avx512vl,avx512bf16"))) static void
+convert_bf16(uint16_t *dst, const float *src, size_t len, bool stream)
+{
+    size_t head = ((size_t)-(uintptr_t)dst & 63) / sizeof(*dst);
+
+    if (head > len)
+        head = len;
+    round_bf16(dst, src, head);
+    for (dst += head, src += head, len -= head; len >= 32;
+         dst += 32, src += 32, len -= 32) {
+        __m512i v = (__m512i)_mm512_cvtne2ps_pbh(_mm512_loadu_ps(src + 16),
+                                                 _mm512_loadu_ps(src));
+
+        if (stream)
+            _mm512_stream_si512((void *)dst, v);
+        else
+            _mm512_store_si512((void *)dst, v);
+    }
+    round_bf16(dst, src, len);
+}
+
+static bool can_convert(void)
+{
+    static int can; /* 0: not yet known, 1: no, 2: yes */
+    int is = __atomic_load_n(&can, __ATOMIC_RELAXED);
+
+    if (!is) {
+        is = 1 + (__builtin_cpu_supports("avx512bf16") &&
+                  __builtin_cpu_supports("avx512bw") &&
+                  __builtin_cpu_supports("avx512vl"));
+        __atomic_store_n(&can, is, __ATOMIC_RELAXED);
+    }
+    return is == 2;
+}
+#else
+static void convert_bf16(uint16_t *dst, const float *src, size_t len,
+                         bool stream)
+{
+    (void)stream;
+    round_bf16(dst, src, len);
+}
+
+static bool can_convert(void)
+{
+    return false;
+}
+#endif
+
+void ddp__put(void *dst, const float *src, size_t len, bool b, bool stream)
+{
+    if (b && can_convert())
+        convert_bf16(dst, src, len, stream);
+    else if (b)
+        round_bf16(dst, src, len);
+    else if (stream)
+        stream_f32(dst, src, len);
+    else
+        memcpy(dst, src, len * sizeof(*src));
+}
+
+void ddp__put_end(void)
+{
+#ifdef X86
+    _mm_sfence();
+#endif
+}

@@ -1,0 +1,89 @@
+/* thread.c - scratch memory of a thread that runs kernels */
+#include "config.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#include "cpu.h"
+
+struct scratch {
+    void *p; /* owned */
+    size_t size;
+};
+
+enum { LARGE_PAGE = 2 << 20 };
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static pthread_key_t key;
+static int key_rc;
+static __thread struct scratch *mine; /* owned by the key */
+
+static void scratch_free(void *arg)
+{
+    struct scratch *s = arg;
+
+    free(s->p);
+    free(s);
+}
+
+static void key_new(void)
+{
+    key_rc = pthread_key_create(&key, scratch_free);
+}
+
+static struct scratch *scratch_new(void)
+{
+    struct scratch *s;
+
+    pthread_once(&once, key_new);
+    if (key_rc || !(s = calloc(1, sizeof(*s))))
+        return NULL;
+    if (pthread_setspecific(key, s)) {
+        free(s);
+        return NULL;
+    }
+    return s;
+}
+
+void *ddp__large_alloc(size_t size)
+{
+    size_t page = size < LARGE_PAGE ? 64 : LARGE_PAGE;
+    size_t whole = (size + page - 1) / page * page;
+    void *p;
+
+    if (whole < size || !(p = aligned_alloc(page, whole ? whole : page)))
+        return NULL;
+#ifdef MADV_HUGEPAGE
+    if (page == LARGE_PAGE)
+        madvise(p, whole, MADV_HUGEPAGE); /* may be refused */
+#endif
+    return p;
+}
+
+void *ddp__scratch(size_t size)
+{
+    if (!mine && !(mine = scratch_new()))
+        goto fail;
+    if (size > mine->size || !mine->p) {
+        free(mine->p);
+        mine->size = 0;
+        if (!(mine->p = ddp__large_alloc(size + size / 8)))
+            goto fail;
+        mine->size = size + size / 8;
+    }
+    return mine->p;
+
+fail:
+    ddp__fail(DDP_ENOMEM, "%zu bytes of scratch memory", size);
+    return NULL;
+}
+
+void ddp__scratch_free(void)
+{
+    if (!mine)
+        return;
+    pthread_setspecific(key, NULL);
+    scratch_free(mine);
+    mine = NULL;
+}

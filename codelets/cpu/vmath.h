@@ -1,0 +1,167 @@
+/* vmath.h - exp, tanh, erfc and the activations, for loops that vectorise
+ *
+ * Relative errors stay below 1e-6.  No branches on data: only selects.
+ */
+#ifndef DDP_VMATH_H
+#define DDP_VMATH_H
+
+#include "cpu.h"
+
+/* exp(x + tail), |tail| small: 2^k times exp(r), |r| <= ln 2 / 2. */
+DDP__INLINE float ddp__exp2part(float x, float tail)
+{
+    const float round = 12582912.0f; /* 1.5 * 2^23 */
+    float v = x < -87.0f ? -87.0f : x;
+    union {
+        int32_t i;
+        float f;
+    } scale;
+    float k, r, p;
+
+    v = v > 88.0f ? 88.0f : v;
+    k = (v * 1.44269504f + round) - round;
+    r = (v - k * 0.693145752f) - k * 1.42860677e-6f + tail;
+    p = 1.0f / 5040;
+    p = p * r + 1.0f / 720;
+    p = p * r + 1.0f / 120;
+    p = p * r + 1.0f / 24;
+    p = p * r + 1.0f / 6;
+    p = p * r + 0.5f;
+    p = p * r * r + r + 1.0f;
+    k = k > -127.0f ? k : -127.0f; /* a NaN too */
+    scale.i = ((int32_t)k + 127) << 23;
+    return x < -87.0f ? 0.0f : p * scale.f;
+}
+
+DDP__INLINE float ddp__exp(float x)
+{
+    return ddp__exp2part(x, 0);
+}
+
+DDP__INLINE float ddp__sigmoid(float x)
+{
+    float a = x < 0 ? x : -x;
+    float e = ddp__exp(a); /* of -|x|, so that nothing overflows */
+    float s = 1.0f / (1.0f + e);
+
+    return x < 0 ? e * s : s;
+}
+
+/* A rational function near 0, where 1 - 2 / (e^2x + 1) would cancel. */
+DDP__INLINE float ddp__tanh(float x)
+{
+    float a = x < 0 ? -x : x, z = x * x;
+    float small = x * (10395 + z * (1260 + z * 21)) /
+                  (10395 + z * (4725 + z * (210 + z)));
+    float e = ddp__exp(2 * (a > 20 ? 20 : a));
+    float large = 1 - 2 / (e + 1);
+
+    large = x < 0 ? -large : large;
+    return a < 0.625f ? small : large;
+}
+
+/* exp(-z z) with z z in two parts, since its rounding would be magnified. */
+DDP__INLINE float ddp__gauss(float z)
+{
+    union {
+        float f;
+        uint32_t u;
+    } h = {z};
+
+    h.u &= 0xfffff000u;
+    return ddp__exp2part(-h.f * h.f, -(z - h.f) * (z + h.f));
+}
+
+/* The normal distribution of x: erfc(-x / sqrt 2) / 2.  With z = |x| / sqrt 2
+ * and u = 3 / (z + 3), erfc(z) = u P(u) exp(-z z); P is a Chebyshev fit. */
+DDP__INLINE float ddp__normal(float x, float *gauss)
+{
+    static const float p[] = {0.0570409653191f, -0.299373093418f,
+                              0.5528358778f,    -0.464204354423f,
+                              0.422891741831f,  -0.0124823966187f,
+                              0.195865578931f,  0.170607757264f,
+                              0.188787591716f,  0.188030333214f};
+    float z = (x < 0 ? -x : x) * 0.70710678f;
+    float u = 3 / (z + 3), v = p[0], half;
+
+    *gauss = ddp__gauss(z > 10 ? 10 : z);
+    for (int i = 1; i < 10; i++)
+        v = v * u + p[i];
+    half = 0.5f * u * v * *gauss;
+    return x < 0 ? half : 1 - half;
+}
+
+DDP__INLINE float ddp__clamp(float v, float low, float high)
+{
+    v = v < low ? low : v;
+    return v > high ? high : v;
+}
+
+/* The activation of v; a NaN stays one.  `a` is a constant of the loop. */
+DDP__INLINE float ddp__act(float v, enum ddp_act a)
+{
+    float gauss;
+
+    switch (a) {
+    case DDP_RELU:
+        return v < 0 ? 0 : v;
+    case DDP_RELU6:
+        return ddp__clamp(v, 0, 6);
+    case DDP_SILU:
+        return v * ddp__sigmoid(v);
+    case DDP_SIGMOID:
+        return ddp__sigmoid(v);
+    case DDP_TANH:
+        return ddp__tanh(v);
+    case DDP_GELU:
+        return v * ddp__normal(v, &gauss);
+    case DDP_HARDSWISH:
+        return v * ddp__clamp(v + 3, 0, 6) * (1.0f / 6);
+    case DDP_HARDSIGMOID:
+        return ddp__clamp(v + 3, 0, 6) * (1.0f / 6);
+    default:
+        return v;
+    }
+}
+
+DDP__INLINE float ddp__act_slope_silu(float x)
+{
+    float s = ddp__sigmoid(x);
+
+    return s * (1 + x * (1 - s));
+}
+
+DDP__INLINE float ddp__act_slope_gelu(float x)
+{
+    float gauss, n = ddp__normal(x, &gauss);
+
+    return n + x * gauss * 0.39894228f;
+}
+
+/* dy times the slope; s is y where ddp__act_from_y(), else x. */
+DDP__INLINE float ddp__act_grad(float s, float dy, enum ddp_act a)
+{
+    switch (a) {
+    case DDP_RELU:
+        return s > 0 ? dy : 0;
+    case DDP_RELU6:
+        return (s > 0) & (s < 6) ? dy : 0;
+    case DDP_SILU:
+        return dy * ddp__act_slope_silu(s);
+    case DDP_SIGMOID:
+        return dy * (s * (1 - s));
+    case DDP_TANH:
+        return dy * (1 - s * s);
+    case DDP_GELU:
+        return dy * ddp__act_slope_gelu(s);
+    case DDP_HARDSWISH:
+        s = s <= -3 ? -1.5f : s;
+        return dy * (s >= 3 ? 1 : (2 * s + 3) * (1.0f / 6));
+    case DDP_HARDSIGMOID:
+        return (s > -3) & (s < 3) ? dy * (1.0f / 6) : 0;
+    default:
+        return dy;
+    }
+}
+
+#endif

@@ -1,0 +1,47 @@
+/* backend.c - the table of the ref device */
+#include "config.h"
+#include "ref.h"
+
+static const char *describe(void)
+{
+    return "plain C, bf16";
+}
+
+/* HOST and USER are the runtime's own. */
+const struct ddp__backend ddp__ref = {
+    .name = "ref",
+    .describe = describe,
+    .bf16 = true,
+    .kernel =
+        {
+            [DDP__OP_INPUT_U8] = ddp__ref_input_u8,
+            [DDP__OP_INPUT_F32] = ddp__ref_input_f32,
+            [DDP__OP_CONV_FWD] = ddp__ref_conv_fwd,
+            [DDP__OP_CONV_BWD_X] = ddp__ref_conv_bwd_x,
+            [DDP__OP_CONV_BWD_W] = ddp__ref_conv_bwd_w,
+            [DDP__OP_DENSE_FWD] = ddp__ref_dense_fwd,
+            [DDP__OP_DENSE_BWD_X] = ddp__ref_dense_bwd_x,
+            [DDP__OP_DENSE_BWD_W] = ddp__ref_dense_bwd_w,
+            [DDP__OP_BN_FWD] = ddp__ref_bn_fwd,
+            [DDP__OP_BN_EVAL] = ddp__ref_bn_eval,
+            [DDP__OP_BN_BWD] = ddp__ref_bn_bwd,
+            [DDP__OP_ACT_FWD] = ddp__ref_act_fwd,
+            [DDP__OP_ACT_BWD] = ddp__ref_act_bwd,
+            [DDP__OP_ADD] = ddp__ref_add,
+            [DDP__OP_ACC] = ddp__ref_acc,
+            [DDP__OP_MAX_POOL_FWD] = ddp__ref_max_pool_fwd,
+            [DDP__OP_MAX_POOL_BWD] = ddp__ref_max_pool_bwd,
+            [DDP__OP_MEAN_POOL_FWD] = ddp__ref_mean_pool_fwd,
+            [DDP__OP_MEAN_POOL_BWD] = ddp__ref_mean_pool_bwd,
+            [DDP__OP_CONCAT] = ddp__ref_concat,
+            [DDP__OP_SPLIT] = ddp__ref_split,
+            [DDP__OP_SCALE_FWD] = ddp__ref_scale_fwd,
+            [DDP__OP_SCALE_BWD] = ddp__ref_scale_bwd,
+            [DDP__OP_DROPOUT] = ddp__ref_dropout,
+            [DDP__OP_LOSS] = ddp__ref_loss,
+            [DDP__OP_MERGE] = ddp__ref_merge,
+            [DDP__OP_MERGE_STATS] = ddp__ref_merge_stats,
+            [DDP__OP_SQNORM] = ddp__ref_sqnorm,
+            [DDP__OP_OPTIM] = ddp__ref_optim,
+        },
+};

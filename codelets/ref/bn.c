@@ -1,0 +1,154 @@
+/* bn.c - batch normalisation, in plain C
+ *
+ * Over the m = n h w values of a channel, with r the residual if there is one:
+ *
+ *     y = act(scale xhat + shift + r),  xhat = (x - mean) / sqrt(var + eps)
+ */
+#include "config.h"
+#include <math.h>
+#include "ref.h"
+
+static size_t pixels(const struct ddp__task *t, const struct ddp__ref_buf *x)
+{
+    return (size_t)t->n * (size_t)x->h * (size_t)x->w;
+}
+
+/* Mean and biased variance of channel c. */
+static void measure(const struct ddp__task *t, const struct ddp__ref_buf *x,
+                    size_t c, float *mean, float *var)
+{
+    size_t m = pixels(t, x);
+    double sum = 0, squares = 0;
+
+    for (size_t p = 0; p < m; p++)
+        sum += ddp__ref_read(x, p * (size_t)x->c + c);
+    sum /= (double)m;
+    for (size_t p = 0; p < m; p++) {
+        double d = ddp__ref_read(x, p * (size_t)x->c + c) - sum;
+
+        squares += d * d;
+    }
+    *mean = (float)sum;
+    *var = (float)(squares / (double)m);
+}
+
+/* y of channel c.  residual: the buffer of r. */
+static void normalise(const struct ddp__task *t, size_t c, double mean,
+                      double var, int residual)
+{
+    struct ddp__ref_buf x = ddp__ref_buf(t, 0), y = ddp__ref_buf(t, 2);
+    const float *w = t->data[1];
+    double factor = w[c] / sqrt(var + t->call->bn.eps);
+
+    for (size_t p = 0; p < pixels(t, &x); p++) {
+        size_t i = p * (size_t)x.c + c;
+        double z = factor * (ddp__ref_read(&x, i) - mean) + w[(size_t)x.c + c];
+
+        if (t->call->bn.residual)
+            z +=
+                ddp__ref_get(t->call->buf[residual].type, t->data[residual], i);
+        ddp__ref_write(&y, i, ddp__ref_act(t->call->bn.act, z));
+    }
+}
+
+/* With the statistics of this sub-batch, which go to stat: mean[c], var[c]. */
+int ddp__ref_bn_fwd(const struct ddp__task *t)
+{
+    struct ddp__ref_buf x = ddp__ref_buf(t, 0);
+    size_t channels = (size_t)x.c;
+    float *stat = t->data[3];
+
+    for (size_t c = 0; c < channels; c++) {
+        measure(t, &x, c, &stat[c], &stat[channels + c]);
+        normalise(t, c, stat[c], stat[channels + c], 4);
+    }
+    return 0;
+}
+
+/* With the running statistics. */
+int ddp__ref_bn_eval(const struct ddp__task *t)
+{
+    size_t channels = (size_t)t->call->buf[0].shape.c;
+    const float *w = t->data[1];
+
+    for (size_t c = 0; c < channels; c++)
+        normalise(t, c, w[2 * channels + c], w[3 * channels + c], 3);
+    return 0;
+}
+
+/* What backward knows of a channel. */
+struct channel {
+    size_t c, channels, m;
+    double mean, inv;           /* inv = 1 / sqrt(var + eps) */
+    double sum_dz, sum_dz_xhat; /* the gradients of shift and scale */
+};
+
+/* dz, the gradient before the activation, and xhat of element i. */
+static double unfold(const struct ddp__task *t, const struct channel *ch,
+                     size_t i, double *xhat)
+{
+    struct ddp__ref_buf x = ddp__ref_buf(t, 0), y = ddp__ref_buf(t, 1);
+    struct ddp__ref_buf dy = ddp__ref_buf(t, 2);
+
+    *xhat = (ddp__ref_read(&x, i) - ch->mean) * ch->inv;
+    return ddp__ref_read(&dy, i) *
+           ddp__ref_act_slope(t->call->bn.act, ddp__ref_read(&y, i));
+}
+
+static void sum_channel(const struct ddp__task *t, struct channel *ch)
+{
+    for (size_t p = 0; p < ch->m; p++) {
+        double xhat, dz = unfold(t, ch, p * ch->channels + ch->c, &xhat);
+
+        ch->sum_dz += dz;
+        ch->sum_dz_xhat += dz * xhat;
+    }
+}
+
+/* dx = scale inv (dz - mean(dz) - xhat mean(dz xhat));  dr = dz */
+static void spread_channel(const struct ddp__task *t, const struct channel *ch)
+{
+    struct ddp__ref_buf dx = ddp__ref_buf(t, 6);
+    const float *w = t->data[3];
+
+    for (size_t p = 0; p < ch->m; p++) {
+        size_t i = p * ch->channels + ch->c;
+        double xhat, dz = unfold(t, ch, i, &xhat);
+
+        ddp__ref_write(
+            &dx, i,
+            w[ch->c] * ch->inv *
+                (dz - (ch->sum_dz + xhat * ch->sum_dz_xhat) / (double)ch->m));
+        if (t->call->bn.residual)
+            ddp__ref_set(t->call->buf[7].type, t->data[7], i, dz);
+    }
+}
+
+/* g: of scale and shift; then the statistics times n, for OPTIM to average
+ * over sub-batches, the variance unbiased (of one value: as it is). */
+int ddp__ref_bn_bwd(const struct ddp__task *t)
+{
+    struct ddp__ref_buf x = ddp__ref_buf(t, 0);
+    size_t channels = (size_t)x.c, m = pixels(t, &x);
+    const float *stat = t->data[4];
+    float *g = t->data[5];
+
+    for (size_t c = 0; c < channels; c++) {
+        double var = stat[channels + c];
+        struct channel ch = {.c = c,
+                             .channels = channels,
+                             .m = m,
+                             .mean = stat[c],
+                             .inv = 1 / sqrt(var + t->call->bn.eps)};
+
+        sum_channel(t, &ch);
+        spread_channel(t, &ch);
+        if (m > 1)
+            var *= (double)m / (double)(m - 1);
+        ddp__ref_sum(t, &g[c], ch.sum_dz_xhat);
+        ddp__ref_sum(t, &g[channels + c], ch.sum_dz);
+        ddp__ref_sum(t, &g[2 * channels + c], t->n * ch.mean);
+        ddp__ref_sum(t, &g[3 * channels + c], t->n * var);
+    }
+    return 0;
+}

@@ -1,0 +1,96 @@
+/* join.c - where branches meet and part, in plain C */
+#include "config.h"
+#include "ref.h"
+
+/* y = act(a + b) */
+int ddp__ref_add(const struct ddp__task *t)
+{
+    struct ddp__ref_buf a = ddp__ref_buf(t, 0), b = ddp__ref_buf(t, 1);
+    struct ddp__ref_buf y = ddp__ref_buf(t, 2);
+
+    for (size_t i = 0; i < ddp__len(t, 2); i++)
+        ddp__ref_write(&y, i,
+                       ddp__ref_act(t->call->act, (double)ddp__ref_read(&a, i) +
+                                                      ddp__ref_read(&b, i)));
+    return 0;
+}
+
+/* dst += src */
+int ddp__ref_acc(const struct ddp__task *t)
+{
+    struct ddp__ref_buf dst = ddp__ref_buf(t, 0), src = ddp__ref_buf(t, 1);
+
+    for (size_t i = 0; i < ddp__len(t, 0); i++)
+        ddp__ref_write(&dst, i,
+                       (double)ddp__ref_read(&dst, i) + ddp__ref_read(&src, i));
+    return 0;
+}
+
+/* Copy the channels of narrow to or from channels at, at + 1, ... of wide. */
+static void copy_channels(const struct ddp__task *t, struct ddp__ref_buf wide,
+                          struct ddp__ref_buf narrow, bool to_wide)
+{
+    size_t pixels = (size_t)t->n * (size_t)wide.h * (size_t)wide.w;
+    size_t c = (size_t)narrow.c;
+
+    for (size_t p = 0; p < pixels; p++)
+        for (size_t i = 0; i < c; i++) {
+            size_t at = p * (size_t)wide.c + (size_t)t->call->at + i;
+
+            if (to_wide)
+                ddp__ref_write(&wide, at, ddp__ref_read(&narrow, p * c + i));
+            else
+                ddp__ref_write(&narrow, p * c + i, ddp__ref_read(&wide, at));
+        }
+}
+
+/* y[..., at + i] = x[..., i]; other channels of y stay as they are. */
+int ddp__ref_concat(const struct ddp__task *t)
+{
+    copy_channels(t, ddp__ref_buf(t, 1), ddp__ref_buf(t, 0), true);
+    return 0;
+}
+
+/* dx[..., i] = dy[..., at + i] */
+int ddp__ref_split(const struct ddp__task *t)
+{
+    copy_channels(t, ddp__ref_buf(t, 0), ddp__ref_buf(t, 1), false);
+    return 0;
+}
+
+/* y[n, h, w, c] = x[n, h, w, c] s[n, c] */
+int ddp__ref_scale_fwd(const struct ddp__task *t)
+{
+    struct ddp__ref_buf x = ddp__ref_buf(t, 0), s = ddp__ref_buf(t, 1);
+    struct ddp__ref_buf y = ddp__ref_buf(t, 2);
+    size_t sample = ddp__ref_sample_len(t, 0), c = (size_t)x.c;
+
+    for (size_t i = 0; i < ddp__len(t, 0); i++)
+        ddp__ref_write(&y, i,
+                       (double)ddp__ref_read(&x, i) *
+                           ddp__ref_read(&s, i / sample * c + i % c));
+    return 0;
+}
+
+/* dx = dy s;  ds[n, c] = sum over h, w of dy x */
+int ddp__ref_scale_bwd(const struct ddp__task *t)
+{
+    struct ddp__ref_buf x = ddp__ref_buf(t, 0), s = ddp__ref_buf(t, 1);
+    struct ddp__ref_buf dy = ddp__ref_buf(t, 2), dx = ddp__ref_buf(t, 3);
+    struct ddp__ref_buf ds = ddp__ref_buf(t, 4);
+    size_t sample = ddp__ref_sample_len(t, 0), c = (size_t)x.c;
+
+    for (size_t j = 0; j < (size_t)t->n * c; j++) {
+        size_t begin = j / c * sample;
+        double factor = ddp__ref_read(&s, j), sum = 0;
+
+        for (size_t i = begin + j % c; i < begin + sample; i += c) {
+            double d = ddp__ref_read(&dy, i);
+
+            sum += d * ddp__ref_read(&x, i);
+            ddp__ref_write(&dx, i, d * factor);
+        }
+        ddp__ref_write(&ds, j, sum);
+    }
+    return 0;
+}

@@ -1,0 +1,18 @@
+# codelets/ref/local.mk - every op in plain C
+
+AM_CPPFLAGS += -I$(top_srcdir)/%D%
+
+libddp_core_la_SOURCES += \
+    %D%/act.c \
+    %D%/backend.c \
+    %D%/bn.c \
+    %D%/conv.c \
+    %D%/dense.c \
+    %D%/dropout.c \
+    %D%/input.c \
+    %D%/join.c \
+    %D%/loss.c \
+    %D%/merge.c \
+    %D%/optim.c \
+    %D%/pool.c \
+    %D%/ref.h

@@ -1,0 +1,180 @@
+/* loss.c - losses, their gradients and the counts of right answers, in plain C
+ *
+ * weight holds one factor per sample, and in element [cap] what this sub-batch
+ * adds to the divisor of the step.  Gradients are not divided by anything.
+ */
+#include "config.h"
+#include <math.h>
+#include <stdlib.h>
+#include "ref.h"
+
+/* One sample's logits or outputs. */
+struct row {
+    struct ddp__ref_buf x;
+    size_t begin;
+    int len;
+};
+
+static double value(const struct row *r, int i)
+{
+    return ddp__ref_read(&r->x, r->begin + (size_t)i);
+}
+
+/* Element i of the gradient, where one is wanted. */
+static void set_gradient(const struct ddp__task *t, const struct row *r, int i,
+                         double d)
+{
+    if (t->call->buffers > 4)
+        ddp__ref_set(t->call->buf[4].type, t->data[4], r->begin + (size_t)i, d);
+}
+
+/* How many classes beat the label; one that is not a number beats it. */
+static int rank_of(const struct row *r, int label)
+{
+    double mine = value(r, label);
+    int rank = 0;
+
+    for (int i = 0; i < r->len; i++) {
+        double other = value(r, i);
+
+        if (i != label && (!(other <= mine) || (other == mine && i < label)))
+            rank++;
+    }
+    return rank;
+}
+
+static void count_top(double stats[DDP__STATS], int rank)
+{
+    stats[DDP__STAT_TOP1] += rank < 1;
+    stats[DDP__STAT_TOP5] += rank < 5;
+    stats[DDP__STAT_TOP10] += rank < 10;
+}
+
+/* log(sum of exp(x)), without overflow: the largest is taken out */
+static double log_sum_exp(const struct row *r)
+{
+    int largest = 0;
+    double rest = 0;
+
+    for (int i = 1; i < r->len; i++)
+        if (value(r, i) > value(r, largest))
+            largest = i;
+    for (int i = 0; i < r->len; i++)
+        if (i != largest)
+            rest += exp(value(r, i) - value(r, largest));
+    return value(r, largest) + log1p(rest);
+}
+
+/* -sum over i of q[i] log softmax(x)[i], with q = (1 - s) [i = label] + s / c;
+ * gradient: softmax(x) - q */
+static double cross_entropy(const struct ddp__task *t, const struct row *r,
+                            int label, double weight)
+{
+    double s = t->call->loss.smoothing, log_sum = log_sum_exp(r), loss = 0;
+
+    for (int i = 0; i < r->len; i++) {
+        double q = s / r->len + (i == label ? 1 - s : 0);
+        double log_p = value(r, i) - log_sum;
+
+        if (q != 0)
+            loss -= q * log_p;
+        set_gradient(t, r, i, weight * (exp(log_p) - q));
+    }
+    return loss;
+}
+
+/* The mean over a sample's values of (x - target)^2 */
+static double squared_error(const struct ddp__task *t, const struct row *r,
+                            const float *target, double weight)
+{
+    double loss = 0;
+
+    for (int i = 0; i < r->len; i++) {
+        double d = value(r, i) - target[i];
+
+        loss += d * d;
+        set_gradient(t, r, i, weight * 2 * d / r->len);
+    }
+    return loss / r->len;
+}
+
+static int all_cross_entropy(const struct ddp__task *t, struct row r,
+                             double stats[DDP__STATS])
+{
+    const int32_t *label = t->data[1];
+    const float *weight = t->data[2];
+
+    for (int n = 0; n < t->n; n++, r.begin += (size_t)r.len) {
+        if (label[n] == DDP__NO_LABEL && t->call->buffers < 5)
+            continue;
+        if (label[n] < 0 || label[n] >= r.len)
+            return ddp__fail(DDP_EDATA,
+                             "sample %d of a sub-batch has label %d, "
+                             "but the network has %d outputs",
+                             n, label[n], r.len);
+        stats[DDP__STAT_LOSS] +=
+            weight[n] * cross_entropy(t, &r, label[n], weight[n]);
+        count_top(stats, rank_of(&r, label[n]));
+    }
+    return 0;
+}
+
+static int all_squared_error(const struct ddp__task *t, struct row r,
+                             double stats[DDP__STATS])
+{
+    const float *target = t->data[1], *weight = t->data[2];
+
+    for (int n = 0; n < t->n; n++, r.begin += (size_t)r.len)
+        stats[DDP__STAT_LOSS] +=
+            weight[n] *
+            squared_error(t, &r, target + (size_t)n * (size_t)r.len, weight[n]);
+    return 0;
+}
+
+/* The program's function sees f32, whatever the activations are. */
+static int own_loss(const struct ddp__task *t, struct row r,
+                    double stats[DDP__STATS])
+{
+    const struct ddp__loss *l = &t->call->loss;
+    bool want_dx = t->call->buffers > 4;
+    size_t len = ddp__len(t, 0);
+    float *x = calloc(2 * len, sizeof(*x)), *dx;
+
+    if (!x)
+        return ddp__fail(DDP_ENOMEM, "no memory for the loss of %d samples",
+                         t->n);
+    dx = x + len;
+    for (size_t i = 0; i < len; i++)
+        x[i] = ddp__ref_read(&r.x, i);
+    stats[DDP__STAT_LOSS] += l->fn(x, t->data[1], t->data[2], t->n, r.len,
+                                   want_dx ? dx : NULL, l->arg);
+    for (size_t i = 0; i < len && want_dx; i++)
+        ddp__ref_set(t->call->buf[4].type, t->data[4], i, dx[i]);
+    free(x);
+    return 0;
+}
+
+int ddp__ref_loss(const struct ddp__task *t)
+{
+    struct row r = {ddp__ref_buf(t, 0), 0, (int)ddp__ref_sample_len(t, 0)};
+    const float *weight = t->data[2];
+    double stats[DDP__STATS] = {
+        [DDP__STAT_DIVISOR] = weight[t->call->cap], [DDP__STAT_COUNT] = t->n};
+    double *out = t->data[3];
+    int rc = 0;
+
+    switch (t->call->loss.kind) {
+    case DDP_LOGIT_CROSS_ENTROPY:
+        rc = all_cross_entropy(t, r, stats);
+        break;
+    case DDP_MSE:
+        rc = all_squared_error(t, r, stats);
+        break;
+    case DDP_OWN_LOSS:
+        rc = own_loss(t, r, stats);
+        break;
+    }
+    for (int i = 0; i < DDP__STATS && rc == 0; i++)
+        out[i] = t->accumulate ? out[i] + stats[i] : stats[i];
+    return rc;
+}

@@ -1,0 +1,25 @@
+/* merge.c - sums of gradients and statistics over lanes, in plain C */
+#include "config.h"
+#include "ref.h"
+
+/* dst += src */
+int ddp__ref_merge(const struct ddp__task *t)
+{
+    float *dst = t->data[0];
+    const float *src = t->data[1];
+
+    for (size_t i = 0; i < ddp__len(t, 0); i++)
+        dst[i] += src[i];
+    return 0;
+}
+
+/* dst += src, in double */
+int ddp__ref_merge_stats(const struct ddp__task *t)
+{
+    double *dst = t->data[0];
+    const double *src = t->data[1];
+
+    for (size_t i = 0; i < ddp__len(t, 0); i++)
+        dst[i] += src[i];
+    return 0;
+}

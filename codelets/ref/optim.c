@@ -1,0 +1,167 @@
+/* optim.c - update rules and the norm they clip by, in plain C
+ *
+ * g holds sums over samples: the gradient is g / stats[DIVISOR], and what
+ * running statistics move to is g / stats[COUNT].
+ */
+#include "config.h"
+#include <math.h>
+#include "ref.h"
+
+/* What the rule needs besides gradient, weight and state. */
+struct rule {
+    const struct ddp_optimizer *o;
+    double lr, divisor, clip;
+    double correct1, correct2; /* Adam: 1 - beta^t */
+    float *m, *v;              /* of the whole bucket; v: Adam only */
+};
+
+static float *state_of(const struct ddp__task *t)
+{
+    return t->call->optim.o.kind == DDP_SGD ? NULL : t->data[3];
+}
+
+/* min(1, clip_norm / norm), as PyTorch's clip_grad_norm_ */
+static double clip_factor(const struct ddp__task *t)
+{
+    const struct ddp_optimizer *o = &t->call->optim.o;
+    double factor;
+
+    if (!(o->clip_norm > 0))
+        return 1;
+    factor = *(const double *)t->data[o->kind == DDP_SGD ? 3 : 4];
+    factor = o->clip_norm / (sqrt(factor) + 1e-6);
+    return factor < 1 ? factor : 1;
+}
+
+static struct rule rule_of(const struct ddp__task *t)
+{
+    const struct ddp_optimizer *o = &t->call->optim.o;
+    struct rule r = {.o = o, .lr = t->lr, .clip = clip_factor(t)};
+
+    r.divisor = ((const double *)t->data[2])[DDP__STAT_DIVISOR];
+    r.correct1 = 1 - pow(o->beta1, (double)t->t);
+    r.correct2 = 1 - pow(o->beta2, (double)t->t);
+    r.m = state_of(t);
+    if (o->kind == DDP_ADAM || o->kind == DDP_ADAMW)
+        r.v = r.m + ddp__len(t, 1);
+    return r;
+}
+
+/* v = momentum v + g;  w -= lr v, Flux: with lr in v, Nesterov: one step on */
+static double momentum_step(const struct rule *r, size_t i, double g)
+{
+    double m = r->o->momentum;
+    bool flux = r->o->kind == DDP_MOMENTUM_FLUX;
+    double v = m * r->m[i] + (flux ? r->lr * g : g);
+
+    r->m[i] = (float)v;
+    if (r->o->kind == DDP_NESTEROV)
+        return r->lr * (g + m * v);
+    return flux ? v : r->lr * v;
+}
+
+/* m and v are decayed means of g and g^2, each divided by 1 - beta^t. */
+static double adam_step(const struct rule *r, size_t i, double g)
+{
+    double b1 = r->o->beta1, b2 = r->o->beta2;
+    double m = b1 * r->m[i] + (1 - b1) * g;
+    double v = b2 * r->v[i] + (1 - b2) * g * g;
+
+    r->m[i] = (float)m;
+    r->v[i] = (float)v;
+    return r->lr * (m / r->correct1) / (sqrt(v / r->correct2) + r->o->eps);
+}
+
+static double rmsprop_step(const struct rule *r, size_t i, double g)
+{
+    double b2 = r->o->beta2, v = b2 * r->m[i] + (1 - b2) * g * g;
+
+    r->m[i] = (float)v;
+    return r->lr * g / (sqrt(v) + r->o->eps);
+}
+
+/* What goes off weight i. */
+static double step_of(const struct rule *r, size_t i, double g)
+{
+    switch (r->o->kind) {
+    case DDP_MOMENTUM:
+    case DDP_MOMENTUM_FLUX:
+    case DDP_NESTEROV:
+        return momentum_step(r, i, g);
+    case DDP_ADAM:
+    case DDP_ADAMW:
+        return adam_step(r, i, g);
+    case DDP_RMSPROP:
+        return rmsprop_step(r, i, g);
+    case DDP_SGD:
+        break;
+    }
+    return r->lr * g;
+}
+
+/* Decay is added to the gradient; AdamW takes it off the weight instead. */
+static void train(const struct ddp__task *t, const struct rule *r,
+                  const struct ddp__span *s)
+{
+    const float *g = t->data[0];
+    float *w = t->data[1];
+    bool decays = s->decay || r->o->decay_all;
+    double decay = decays ? r->o->weight_decay : 0;
+
+    for (size_t i = s->begin; i < s->begin + s->len; i++) {
+        double gi = g[i] / r->divisor * r->clip, wi = w[i];
+
+        if (r->o->kind == DDP_ADAMW)
+            wi -= r->lr * decay * wi;
+        else
+            gi += decay * wi;
+        w[i] = (float)(wi - step_of(r, i, gi));
+    }
+}
+
+/* w = (1 - momentum) w + momentum g / count */
+static void run(const struct ddp__task *t, const struct ddp__span *s)
+{
+    double count = ((const double *)t->data[2])[DDP__STAT_COUNT];
+    const float *g = t->data[0];
+    float *w = t->data[1];
+    double m = s->momentum;
+
+    if (count == 0)
+        return;
+    for (size_t i = s->begin; i < s->begin + s->len; i++)
+        w[i] = (float)((1 - m) * w[i] + m * g[i] / count);
+}
+
+/* One update.  A step without a sample that counts changes nothing. */
+int ddp__ref_optim(const struct ddp__task *t)
+{
+    struct rule r = rule_of(t);
+
+    for (int i = 0; i < t->call->optim.spans && r.divisor != 0; i++) {
+        const struct ddp__span *s = &t->call->optim.span[i];
+
+        if (s->running)
+            run(t, s);
+        else
+            train(t, &r, s);
+    }
+    return 0;
+}
+
+/* norm (+)= |g / divisor|^2, running statistics left out */
+int ddp__ref_sqnorm(const struct ddp__task *t)
+{
+    double divisor = ((const double *)t->data[1])[DDP__STAT_DIVISOR];
+    const float *g = t->data[0];
+    double *norm = t->data[2], sum = 0;
+
+    for (int k = 0; k < t->call->optim.spans && divisor != 0; k++) {
+        const struct ddp__span *s = &t->call->optim.span[k];
+
+        for (size_t i = s->begin; i < s->begin + s->len && !s->running; i++)
+            sum += (g[i] / divisor) * (g[i] / divisor);
+    }
+    *norm = t->accumulate ? *norm + sum : sum;
+    return 0;
+}

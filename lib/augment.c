@@ -1,0 +1,192 @@
+/* augment.c - what becomes of an image: which part, how large, flipped or not
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * Source   pytorch/vision torchvision/transforms: Resize, CenterCrop,
+ *          RandomResizedCrop.get_params, RandomCrop with padding,
+ *          RandomHorizontalFlip; with random numbers of our own.
+ */
+#include "config.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "image.h"
+#include "philox.h"
+
+enum { MAX_SIZE = 16384, TRIES = 10 };
+
+/* ---- options ------------------------------------------------------------ */
+
+static void fill_colours(struct ddp_image_options *o)
+{
+    static const float mean[3] = {0.485f, 0.456f, 0.406f};
+    static const float std[3] = {0.229f, 0.224f, 0.225f};
+
+    if (!o->mean[0] && !o->mean[1] && !o->mean[2])
+        memcpy(o->mean, mean, sizeof(mean));
+    if (!o->std[0] && !o->std[1] && !o->std[2])
+        memcpy(o->std, std, sizeof(std));
+}
+
+static int check(const struct ddp_image_options *o)
+{
+    if (o->size < 1 || o->size > MAX_SIZE)
+        return ddp__fail(DDP_EINVAL, "image size %d: expected 1 to %d", o->size,
+                         MAX_SIZE);
+    if (o->resize < o->size || o->resize > 2 * MAX_SIZE)
+        return ddp__fail(DDP_EINVAL,
+                         "short side %d before a crop of %d: expected %d to %d",
+                         o->resize, o->size, o->size, 2 * MAX_SIZE);
+    if (o->augment < DDP_AUGMENT_NONE || o->augment > DDP_AUGMENT_SHIFT)
+        return ddp__fail(DDP_EINVAL, "augmentation %d is unknown", o->augment);
+    if (!(o->min_area > 0 && o->min_area <= 1))
+        return ddp__fail(DDP_EINVAL,
+                         "least area %g of a crop: expected above "
+                         "0, at most 1",
+                         (double)o->min_area);
+    if (o->shift < 0 || o->shift > o->size)
+        return ddp__fail(DDP_EINVAL, "shift by %d pixels of %d", o->shift,
+                         o->size);
+    for (int i = 0; i < 3; i++)
+        if (!(o->std[i] > 0) || !isfinite(o->std[i]) || !isfinite(o->mean[i]))
+            return ddp__fail(DDP_EINVAL,
+                             "mean %g and deviation %g of channel "
+                             "%d: expected numbers, the second above 0",
+                             (double)o->mean[i], (double)o->std[i], i);
+    if (o->max_pixels < 1)
+        return ddp__fail(DDP_EINVAL, "a limit of %lld pixels",
+                         (long long)o->max_pixels);
+    if (!(o->max_bad <= 1))
+        return ddp__fail(DDP_EINVAL,
+                         "max_bad %g is a share: expected 1 at "
+                         "most",
+                         o->max_bad);
+    return 0;
+}
+
+int ddp__image_options(const struct ddp_image_options *in, int size,
+                       struct ddp_image_options *out)
+{
+    *out = in ? *in : (struct ddp_image_options){0};
+    if (!out->size)
+        out->size = size;
+    if (!out->resize)
+        out->resize = (int)((int64_t)out->size * 8 / 7);
+    if (!out->min_area)
+        out->min_area = 0.08f;
+    if (!out->shift)
+        out->shift = out->size < 4 ? out->size : 4;
+    if (!out->max_pixels)
+        out->max_pixels = 178956970; /* what Pillow refuses to go beyond */
+    if (!out->max_bad)
+        out->max_bad = 0.001;
+    fill_colours(out);
+    return check(out);
+}
+
+/* ---- crops -------------------------------------------------------------- */
+
+/* The square in the centre of the image whose short side became `side`.
+ * Halves round to even, as Python's round() does. */
+static struct ddp__crop centre(int w, int h, int side, int size)
+{
+    struct ddp__crop c = {.box = {0, 0, w, h}, .w = side, .h = side};
+
+    if (w <= h)
+        c.h = (int64_t)((double)((int64_t)side * h) / w);
+    else
+        c.w = (int64_t)((double)((int64_t)side * w) / h);
+    c.x = (int64_t)rint((double)(c.w - size) / 2);
+    c.y = (int64_t)rint((double)(c.h - size) / 2);
+    return c;
+}
+
+/* A number in 0..n-1 out of 32 random bits. */
+static int pick(uint32_t bits, int n)
+{
+    return (int)((uint64_t)bits * (uint64_t)n >> 32);
+}
+
+/* The centre of the image, cut to a ratio of 3/4 to 4/3. */
+static struct ddp__box central_box(int w, int h)
+{
+    double ratio = (double)w / h;
+    struct ddp__box b = {0, 0, w, h};
+
+    if (ratio < 3.0 / 4.0)
+        b.h = (int)lrint(w / (3.0 / 4.0));
+    else if (ratio > 4.0 / 3.0)
+        b.w = (int)lrint(h * (4.0 / 3.0));
+    b.x = (w - b.w) / 2;
+    b.y = (h - b.h) / 2;
+    return b;
+}
+
+/* A box of random area and ratio that fits, or after some tries the centre. */
+static struct ddp__box random_box(const struct ddp_image_options *o,
+                                  uint64_t key, int w, int h)
+{
+    const double low = log(3.0 / 4.0), high = log(4.0 / 3.0);
+    double least = (double)o->min_area;
+
+    for (int i = 0; i < TRIES; i++) {
+        struct ddp__philox r = ddp__philox(key, 1, (uint64_t)i);
+        double u = (double)ddp__uniform(r.v[0]);
+        double v = (double)ddp__uniform(r.v[1]);
+        double area = (double)w * h * (least + (1 - least) * u);
+        /* As a float: libraries differ in the last bits of exp(). */
+        double ratio = (double)(float)exp(low + (high - low) * v);
+        double bw = rint(sqrt(area * ratio)), bh = rint(sqrt(area / ratio));
+
+        if (bw > 0 && bw <= w && bh > 0 && bh <= h)
+            return (struct ddp__box){pick(r.v[2], w - (int)bw + 1),
+                                     pick(r.v[3], h - (int)bh + 1), (int)bw,
+                                     (int)bh};
+    }
+    return central_box(w, h);
+}
+
+struct ddp__crop ddp__augment(const struct ddp_image_options *o, uint64_t key,
+                              int w, int h)
+{
+    struct ddp__philox r = ddp__philox(key, 0, 0);
+    struct ddp__crop c;
+
+    switch (o->augment) {
+    case DDP_AUGMENT_RANDOM:
+        c = (struct ddp__crop){
+            .box = random_box(o, key, w, h), .w = o->size, .h = o->size};
+        break;
+    case DDP_AUGMENT_SHIFT:
+        c = centre(w, h, o->size, o->size);
+        c.dx = pick(r.v[1], 2 * o->shift + 1) - o->shift;
+        c.dy = pick(r.v[2], 2 * o->shift + 1) - o->shift;
+        break;
+    default:
+        return centre(w, h, o->resize, o->size);
+    }
+    c.flip = !o->no_flip && r.v[0] >> 31;
+    return c;
+}
+
+void ddp__augment_shift(uint8_t *x, int size, int dx, int dy)
+{
+    size_t row = (size_t)size * 3, n = (size_t)(size - abs(dx)) * 3;
+    size_t to = dx > 0 ? (size_t)dx * 3 : 0,
+           from = dx < 0 ? (size_t)-dx * 3 : 0;
+
+    if (!dx && !dy)
+        return;
+    for (int i = 0; i < size; i++) {
+        int y = dy > 0 ? size - 1 - i : i; /* not over rows still needed */
+        uint8_t *out = x + (size_t)y * row;
+
+        if (y - dy < 0 || y - dy >= size) {
+            memset(out, 0, row);
+            continue;
+        }
+        memmove(out + to, x + (size_t)(y - dy) * row + from, n);
+        memset(dx > 0 ? out : out + n, 0, row - n);
+    }
+}

@@ -1,0 +1,113 @@
+/* chain.c - layers one after another */
+#include "config.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+
+#include "graph.h"
+
+static int shape(const ddp_layer_t *l, struct ddp_shape x, struct ddp_shape *y)
+{
+    int rc;
+
+    *y = x;
+    for (int i = 0; i < l->children; i++, x = *y)
+        if ((rc = ddp__layer_shape(l->child[i], x, y)) < 0)
+            return rc;
+    return 0;
+}
+
+/* Let a layer compute the activation that follows it, where it can.  What the
+ * chain itself was asked to fuse goes to its last layer. */
+static ddp_value_t *forward(ddp_layer_t *l, ddp_graph_t *g, ddp_value_t *x)
+{
+    enum ddp_act last_act = ddp__take_act(g), act;
+    ddp_value_t *last_residual = ddp__take_residual(g);
+
+    for (int i = 0; i < l->children; i++) {
+        int next = i + 1;
+
+        act = DDP_IDENTITY;
+        if (next < l->children)
+            act = ddp__layer_act(l->child[next]);
+        if (!(ddp__layer_fuses(l->child[i]) & DDP_FUSE_ACT(act)))
+            act = DDP_IDENTITY;
+        g->fuse_act = next == l->children ? last_act : act;
+        if (next == l->children)
+            g->fuse_residual = last_residual;
+        x = ddp__child_forward(l, i, g, x);
+        if (act != DDP_IDENTITY)
+            i++;
+    }
+    return x;
+}
+
+/* The records of the layers are the chain's: it keeps none itself. */
+static ddp_value_t *backward(ddp_layer_t *l, ddp_graph_t *g,
+                             const struct ddp_record *r, ddp_value_t *dy)
+{
+    (void)l;
+    (void)g;
+    (void)r;
+    return dy;
+}
+
+static const struct ddp_layer_ops ops = {
+    .kind = "chain",
+    .shape = shape,
+    .forward = forward,
+    .backward = backward,
+};
+
+ddp_chain_t *ddp_chain_new(ddp_layer_t *first, ...)
+{
+    ddp_chain_t *c = ddp__composite_new(sizeof(*c), &ops, 0, NULL);
+    ddp_layer_t *l = first;
+    va_list ap;
+
+    va_start(ap, first);
+    for (; l != DDP_END; l = va_arg(ap, ddp_layer_t *)) {
+        if (!c)
+            ddp_layer_free(l);
+        else
+            ddp_chain_add(c, l);
+    }
+    va_end(ap);
+    if (c && c->rc < 0) {
+        ddp_layer_free(c);
+        return NULL;
+    }
+    return c;
+}
+
+int ddp_chain_add(ddp_chain_t *c, ddp_layer_t *l)
+{
+    ddp_layer_t **child;
+
+    if (!c || c->rc < 0 || !l || l->rc < 0)
+        goto refuse; /* the first failure's message stays */
+    if (c->ops != &ops || c->params || l->params) {
+        ddp__fail(DDP_EINVAL, "a layer can be added only to a chain, and only "
+                              "before either of them is used");
+        goto refuse;
+    }
+    if (!(child = realloc(c->child,
+                          (size_t)(c->children + 1) * sizeof(*child)))) {
+        ddp__fail(DDP_ENOMEM, "no memory for a chain");
+        goto refuse;
+    }
+    c->child = child;
+    c->child[c->children++] = l;
+    return 0;
+
+refuse:
+    ddp_layer_free(l);
+    if (c)
+        c->rc = DDP_EINVAL;
+    return DDP_EINVAL;
+}
+
+void ddp_chain_free(ddp_chain_t *c)
+{
+    ddp_layer_free(c);
+}

@@ -1,0 +1,28 @@
+/* csv.h - records of a comma-separated file, as RFC 4180 has them
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#ifndef DDP_CSV_H
+#define DDP_CSV_H
+
+#include "data.h"
+
+struct ddp__csv {
+    char *path; /* owned */
+    struct ddp__bytes text;
+    char *at;     /* the next record */
+    long line;    /* where the record began, from 1 */
+    long next;    /* where the next one begins */
+    char **field; /* of this record, in text; owned */
+    int fields, room;
+};
+
+/* Read the file; DDP_EIO, DDP_EDATA, DDP_ENOMEM with its path. */
+int ddp__csv_open(struct ddp__csv *c, const char *path);
+
+/* The next record that is not an empty line: the number of its fields, 0 at
+ * the end, or DDP_EDATA with path:line. */
+int ddp__csv_next(struct ddp__csv *c);
+
+void ddp__csv_close(struct ddp__csv *c);
+
+#endif

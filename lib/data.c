@@ -1,0 +1,317 @@
+/* data.c - what is common to all data sets: counts, names, bad samples
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#include "config.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "data.h"
+
+/* ---- making and freeing ------------------------------------------------- */
+
+ddp_dataset_t *ddp__dataset_new(size_t size, const struct ddp__dataset_ops *ops)
+{
+    ddp_dataset_t *d = calloc(1, size);
+
+    if (!d) {
+        ddp__fail(DDP_ENOMEM, "out of memory for a data set");
+        return NULL;
+    }
+    d->ops = ops;
+    d->max_bad = 0.001;
+    for (int i = 0; i < 4; i++)
+        d->std[i] = 1;
+    pthread_mutex_init(&d->lock, NULL);
+    return d;
+}
+
+int ddp__dataset_describe(ddp_dataset_t *d, const char *fmt, ...)
+{
+    va_list ap;
+    char *text;
+    int n;
+
+    va_start(ap, fmt);
+    n = vasprintf(&text, fmt, ap);
+    va_end(ap);
+    if (n < 0)
+        return ddp__fail(DDP_ENOMEM, "out of memory for a description");
+    ddp__printable(text);
+    free(d->describe);
+    d->describe = text;
+    return 0;
+}
+
+void ddp_dataset_free(ddp_dataset_t *d)
+{
+    if (!d)
+        return;
+    if (d->ops->free)
+        d->ops->free(d);
+    for (int i = 0; d->class_name && i < d->classes; i++)
+        free(d->class_name[i]);
+    for (int i = 0; i < d->bad_kept; i++) {
+        free(d->bad[i].path);
+        free(d->bad[i].why);
+    }
+    free(d->class_name);
+    free(d->describe);
+    free(d->bad_index);
+    free(d->bad);
+    pthread_mutex_destroy(&d->lock);
+    free(d);
+}
+
+/* ---- what is in one ----------------------------------------------------- */
+
+int64_t ddp_dataset_count(const ddp_dataset_t *d)
+{
+    return d->count;
+}
+
+int ddp_dataset_classes(const ddp_dataset_t *d)
+{
+    return d->classes;
+}
+
+struct ddp_shape ddp_dataset_shape(const ddp_dataset_t *d)
+{
+    return d->shape;
+}
+
+const char *ddp_dataset_class_name(const ddp_dataset_t *d, int label)
+{
+    return d->class_name && label >= 0 && label < d->classes
+               ? d->class_name[label]
+               : NULL;
+}
+
+const char *ddp_dataset_describe(const ddp_dataset_t *d)
+{
+    return d->describe ? d->describe : "";
+}
+
+const char *ddp_dataset_path(const ddp_dataset_t *d, int64_t index)
+{
+    return d->ops->path && index >= 0 && index < d->count
+               ? d->ops->path(d, index)
+               : NULL;
+}
+
+size_t ddp__dataset_x_size(const ddp_dataset_t *d)
+{
+    return (size_t)d->shape.h * (size_t)d->shape.w * (size_t)d->shape.c *
+           (d->type == DDP_F32 ? sizeof(float) : 1);
+}
+
+/* ---- bad samples -------------------------------------------------------- */
+
+static int64_t budget(const ddp_dataset_t *d)
+{
+    double most = ceil(d->max_bad * (double)d->count);
+
+    return d->max_bad < 0 ? 0 : most < 1 ? 1 : (int64_t)most;
+}
+
+/* The slot of index in the table of bad ones, or the free one it would get. */
+static int64_t *bad_slot(int64_t *table, int64_t room, int64_t index)
+{
+    uint64_t i = (uint64_t)index * 0x9E3779B97F4A7C15u >> 20;
+
+    for (;; i++) {
+        int64_t *slot = &table[i & (uint64_t)(room - 1)];
+
+        if (*slot == index || *slot < 0)
+            return slot;
+    }
+}
+
+/* Make room for another bad index: the table stays at most half full. */
+static bool bad_grow(ddp_dataset_t *d)
+{
+    int64_t room = d->bad_room ? 2 * d->bad_room : 64, *table;
+
+    if (2 * (d->bad_count + 1) <= d->bad_room)
+        return true;
+    if (!(table = malloc((size_t)room * sizeof(*table))))
+        return false;
+    for (int64_t i = 0; i < room; i++)
+        table[i] = -1;
+    for (int64_t i = 0; i < d->bad_room; i++)
+        if (d->bad_index[i] >= 0)
+            *bad_slot(table, room, d->bad_index[i]) = d->bad_index[i];
+    free(d->bad_index);
+    d->bad_index = table;
+    d->bad_room = room;
+    return true;
+}
+
+static char *name_of(const ddp_dataset_t *d, int64_t index)
+{
+    const char *path = ddp_dataset_path(d, index);
+    char *name;
+
+    if (path)
+        return strdup(path);
+    return asprintf(&name, "sample %lld", (long long)index) < 0 ? NULL : name;
+}
+
+/* Keep what the first bad samples were; with no memory left they still count.
+ */
+static void bad_keep(ddp_dataset_t *d, int64_t index, const char *why)
+{
+    struct ddp__bad *bad, one;
+
+    if (d->bad_kept == DDP__BAD_KEPT)
+        return;
+    if (!d->bad && !(d->bad = calloc(DDP__BAD_KEPT, sizeof(*bad))))
+        return;
+    one.path = name_of(d, index);
+    one.why = strdup(why);
+    if (!one.path || !one.why) {
+        free(one.path);
+        free(one.why);
+        return;
+    }
+    ddp__printable(one.path);
+    ddp__printable(one.why);
+    d->bad[d->bad_kept++] = one;
+}
+
+/* DDP_EDATA and what the first bad samples were.  With the lock held. */
+static int fail_budget(ddp_dataset_t *d)
+{
+    char first[512] = "";
+    size_t len = 0;
+
+    for (int i = 0; i < d->bad_kept && i < 3 && len < sizeof(first); i++)
+        len += (size_t)snprintf(first + len, sizeof(first) - len, "%s%s: %s",
+                                i ? "; " : "", d->bad[i].path, d->bad[i].why);
+    return ddp__fail(DDP_EDATA,
+                     "%lld of %lld samples are bad, and max_bad allows %lld: "
+                     "%s%s",
+                     (long long)d->bad_count, (long long)d->count,
+                     (long long)budget(d), first,
+                     d->bad_count > 3 ? "; ..." : "");
+}
+
+/* Record that sample index is bad, with the thread's last message as the
+ * reason; fails when there are now too many. */
+static int record_bad(ddp_dataset_t *d, int64_t index)
+{
+    char why[256];
+    int64_t *slot;
+    int rc = 0;
+
+    snprintf(why, sizeof(why), "%s", ddp_errmsg());
+    pthread_mutex_lock(&d->lock);
+    if (!bad_grow(d)) {
+        rc = ddp__fail(DDP_ENOMEM, "out of memory for a list of bad samples");
+    } else if (*(slot = bad_slot(d->bad_index, d->bad_room, index)) < 0) {
+        *slot = index;
+        d->bad_count++;
+        bad_keep(d, index, why);
+    }
+    if (rc == 0 && d->bad_count > budget(d))
+        rc = fail_budget(d);
+    pthread_mutex_unlock(&d->lock);
+    return rc;
+}
+
+static ddp_dataset_t *unconst(const ddp_dataset_t *d)
+{
+    return (ddp_dataset_t *)(uintptr_t)d;
+}
+
+int64_t ddp_dataset_bad_count(const ddp_dataset_t *d)
+{
+    int64_t count;
+
+    pthread_mutex_lock(&unconst(d)->lock);
+    count = d->bad_count;
+    pthread_mutex_unlock(&unconst(d)->lock);
+    return count;
+}
+
+int ddp_dataset_bad(const ddp_dataset_t *d, int64_t i,
+                    struct ddp_bad_sample *bad)
+{
+    int kept;
+
+    pthread_mutex_lock(&unconst(d)->lock);
+    if ((kept = d->bad_kept) > i && i >= 0)
+        *bad = (struct ddp_bad_sample){d->bad[i].path, d->bad[i].why};
+    pthread_mutex_unlock(&unconst(d)->lock);
+    if (i < 0 || i >= kept)
+        return ddp__fail(DDP_EINVAL, "bad sample %lld of %d that are known",
+                         (long long)i, kept);
+    return 0;
+}
+
+/* ---- reading ------------------------------------------------------------ */
+
+static bool is_bad(int rc)
+{
+    return rc == DDP_EDATA || rc == DDP_EIO;
+}
+
+int ddp__dataset_read(ddp_dataset_t *d, const struct ddp__order *o, int64_t pos,
+                      bool replace, struct ddp_sample *s)
+{
+    const struct ddp_sample fresh = *s;
+
+    for (int64_t tries = 0; tries < d->count; tries++) {
+        int64_t at = (pos + tries) % d->count;
+        int64_t index = ddp__order_index(o, d->count, at);
+        int rc;
+
+        *s = fresh;
+        rc = d->ops->get(d, index, ddp__order_key(o, index), s);
+        if (!is_bad(rc))
+            return rc;
+        if ((rc = record_bad(d, index)) < 0)
+            return rc;
+        if (!replace)
+            return DDP__BAD;
+    }
+    return ddp__fail(DDP_EDATA, "none of the %lld samples can be read",
+                     (long long)d->count);
+}
+
+/* Put the sample's name before the last message. */
+static int fail_named(ddp_dataset_t *d, int64_t index, int rc)
+{
+    char why[256], *name = name_of(d, index);
+
+    snprintf(why, sizeof(why), "%s", ddp_errmsg());
+    if (name)
+        ddp__printable(name);
+    ddp__fail(rc, "%s: %s", name ? name : "a sample", why);
+    free(name);
+    return rc;
+}
+
+int ddp_dataset_get(ddp_dataset_t *d, int64_t index, uint64_t key, void *x,
+                    int32_t *label)
+{
+    struct ddp_sample s = {.x = x, .weight = 1, .norm = 1};
+    int rc;
+
+    if (index < 0 || index >= d->count)
+        return ddp__fail(DDP_EINVAL, "sample %lld of a data set of %lld",
+                         (long long)index, (long long)d->count);
+    if (d->target_len &&
+        !(s.target = calloc((size_t)d->target_len, sizeof(float))))
+        return ddp__fail(DDP_ENOMEM, "out of memory for a target");
+    rc = d->ops->get(d, index, key, &s);
+    free(s.target);
+    if (rc < 0)
+        return fail_named(d, index, rc);
+    if (label)
+        *label = s.label;
+    return 0;
+}

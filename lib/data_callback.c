@@ -1,0 +1,75 @@
+/* data_callback.c - a data set of a program's own samples
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#include "config.h"
+
+#include "data.h"
+
+struct callback {
+    struct ddp_dataset d;
+    struct ddp_source src;
+};
+
+static int get(ddp_dataset_t *d, int64_t index, uint64_t key,
+               struct ddp_sample *s)
+{
+    const struct ddp_source *src = &((struct callback *)d)->src;
+    int rc = src->get(src->arg, index, key, s);
+
+    if (rc != 0)
+        return ddp__fail(rc < 0 ? rc : DDP_EDATA,
+                         "the program's get() returned %d for sample %lld", rc,
+                         (long long)index);
+    if (src->classes && (s->label < 0 || s->label >= src->classes))
+        return ddp__fail(DDP_EINVAL,
+                         "the program's get() gave sample %lld the label %d, "
+                         "and the classes are 0 to %d",
+                         (long long)index, s->label, src->classes - 1);
+    return 0;
+}
+
+static const struct ddp__dataset_ops ops = {.get = get};
+
+static int check(const struct ddp_source *src)
+{
+    if (!src || !src->get)
+        return ddp__fail(DDP_EINVAL, "a source needs a get()");
+    if (src->count < 1)
+        return ddp__fail(DDP_EINVAL, "a source of %lld samples",
+                         (long long)src->count);
+    if (src->shape.h < 1 || src->shape.w < 1 || src->shape.c < 1)
+        return ddp__fail(DDP_EINVAL, "samples of shape (%d, %d, %d)",
+                         src->shape.h, src->shape.w, src->shape.c);
+    if (src->type != DDP_F32 && src->type != DDP_U8)
+        return ddp__fail(DDP_EINVAL, "a source's type is DDP_F32 or DDP_U8");
+    if (src->type == DDP_U8 && src->shape.c > 4)
+        return ddp__fail(DDP_EINVAL, "DDP_U8 samples of %d channels: 4 at most",
+                         src->shape.c);
+    if (src->classes < 0 || src->target_len < 0 ||
+        (src->classes == 0) == (src->target_len == 0))
+        return ddp__fail(DDP_EINVAL,
+                         "a source has either classes or a target_len");
+    return 0;
+}
+
+ddp_dataset_t *ddp_dataset_callback(const struct ddp_source *src)
+{
+    struct callback *c;
+
+    if (check(src) < 0)
+        return NULL;
+    if (!(c = (void *)ddp__dataset_new(sizeof(*c), &ops)))
+        return NULL;
+    c->src = *src;
+    c->d.count = src->count;
+    c->d.shape = src->shape;
+    c->d.type = src->type;
+    c->d.classes = src->classes;
+    c->d.target_len = src->target_len;
+    if (ddp__dataset_describe(&c->d, "%lld samples of the program's own",
+                              (long long)src->count) < 0) {
+        ddp_dataset_free(&c->d);
+        return NULL;
+    }
+    return &c->d;
+}

@@ -1,0 +1,306 @@
+/* data_files.c - a data set of image files: paths, labels, and reading them
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#include "config.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "image.h"
+
+struct files {
+    struct ddp_dataset d;
+    struct ddp_image_options o;
+    char *dir;      /* owned */
+    int fd;         /* of dir */
+    char *names;    /* all paths below dir, one after another; owned */
+    size_t *at;     /* where each begins; owned */
+    int32_t *label; /* owned */
+    size_t names_len, names_room;
+    int64_t room; /* of at and label */
+};
+
+/* ---- the data set ------------------------------------------------------- */
+
+static int get(ddp_dataset_t *d, int64_t index, uint64_t key,
+               struct ddp_sample *s)
+{
+    struct files *f = (struct files *)d;
+
+    s->label = f->label[index];
+    return ddp__image_load(f->fd, f->names + f->at[index], &f->o,
+                           f->o.upright ? DDP__UPRIGHT : DDP__AS_STORED, key,
+                           s->x);
+}
+
+static const char *path_of(const ddp_dataset_t *d, int64_t index)
+{
+    static _Thread_local char path[PATH_MAX];
+    const struct files *f = (const struct files *)d;
+
+    snprintf(path, sizeof(path), "%s/%s", f->dir, f->names + f->at[index]);
+    return path;
+}
+
+static void free_files(ddp_dataset_t *d)
+{
+    struct files *f = (struct files *)d;
+
+    if (f->fd >= 0)
+        close(f->fd);
+    free(f->dir);
+    free(f->names);
+    free(f->at);
+    free(f->label);
+}
+
+static const struct ddp__dataset_ops ops = {
+    .get = get,
+    .path = path_of,
+    .free = free_files,
+};
+
+static int open_dir(struct files *f, const char *dir)
+{
+    f->fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (f->fd < 0)
+        return ddp__fail(DDP_EIO, "%s: %s", dir, strerror(errno));
+    if (!(f->dir = strdup(dir)))
+        return ddp__fail(DDP_ENOMEM, "out of memory for a path");
+    return 0;
+}
+
+ddp_dataset_t *ddp__files_new(const char *dir,
+                              const struct ddp_image_options *o)
+{
+    struct files *f = (void *)ddp__dataset_new(sizeof(*f), &ops);
+
+    if (!f)
+        return NULL;
+    f->fd = -1;
+    if (ddp__image_options(o, 224, &f->o) < 0 || open_dir(f, dir) < 0) {
+        ddp_dataset_free(&f->d);
+        return NULL;
+    }
+    f->d.shape = (struct ddp_shape){f->o.size, f->o.size, 3};
+    f->d.type = DDP_U8;
+    f->d.max_bad = f->o.max_bad;
+    memcpy(f->d.mean, f->o.mean, sizeof(f->o.mean));
+    memcpy(f->d.std, f->o.std, sizeof(f->o.std));
+    return &f->d;
+}
+
+/* ---- adding ------------------------------------------------------------- */
+
+static int reserve(struct files *f, size_t len)
+{
+    int64_t room = f->room ? 2 * f->room : 256;
+    size_t bytes = 2 * (f->names_len + len) + 4096;
+    void *p;
+
+    if (f->names_room - f->names_len < len) {
+        if (!(p = realloc(f->names, bytes)))
+            goto nomem;
+        f->names = p;
+        f->names_room = bytes;
+    }
+    if (f->d.count == f->room) {
+        if (!(p = realloc(f->at, (size_t)room * sizeof(*f->at))))
+            goto nomem;
+        f->at = p;
+        if (!(p = realloc(f->label, (size_t)room * sizeof(*f->label))))
+            goto nomem;
+        f->label = p;
+        f->room = room;
+    }
+    return 0;
+
+nomem:
+    return ddp__fail(DDP_ENOMEM, "out of memory for the paths of %lld files",
+                     (long long)f->d.count);
+}
+
+int ddp__files_add(ddp_dataset_t *d, const char *path, int32_t label)
+{
+    struct files *f = (struct files *)d;
+    size_t len = strlen(path) + 1;
+    int rc = reserve(f, len);
+
+    if (rc < 0)
+        return rc;
+    memcpy(f->names + f->names_len, path, len);
+    f->at[d->count] = f->names_len;
+    f->label[d->count++] = label;
+    f->names_len += len;
+    return 0;
+}
+
+/* ---- folders ------------------------------------------------------------ */
+
+enum { MAX_DEPTH = 64 };
+
+/* What is below one folder, before it is sorted. */
+struct found {
+    char **path; /* owned, each one too */
+    size_t count, room;
+};
+
+/* The folders that one is in, to notice links that lead back. */
+struct parent {
+    const struct parent *up;
+    dev_t dev;
+    ino_t ino;
+    int depth;
+};
+
+static bool is_image_name(const char *name)
+{
+    static const char *const end[] = {".jpg", ".jpeg", ".png",  ".ppm", ".bmp",
+                                      ".pgm", ".tif",  ".tiff", ".webp"};
+    const char *dot = strrchr(name, '.');
+
+    for (size_t i = 0; dot && i < sizeof(end) / sizeof(*end); i++)
+        if (!strcasecmp(dot, end[i]))
+            return true;
+    return false;
+}
+
+/* By folder first, then by name: the order of torchvision's ImageFolder. */
+static int by_path(const void *pa, const void *pb)
+{
+    const char *a = *(char *const *)pa, *b = *(char *const *)pb;
+    const char *na = strrchr(a, '/') + 1, *nb = strrchr(b, '/') + 1;
+    size_t la = (size_t)(na - a) - 1, lb = (size_t)(nb - b) - 1;
+    int order = memcmp(a, b, la < lb ? la : lb);
+
+    if (order == 0 && la != lb)
+        return la < lb ? -1 : 1;
+    return order ? order : strcmp(na, nb);
+}
+
+/* Takes path. */
+static int found_add(struct found *f, char *path)
+{
+    if (f->count == f->room) {
+        size_t room = f->room ? 2 * f->room : 256;
+        char **more = realloc(f->path, room * sizeof(*more));
+
+        if (!more) {
+            free(path);
+            return ddp__fail(DDP_ENOMEM, "out of memory for a list of files");
+        }
+        f->path = more;
+        f->room = room;
+    }
+    f->path[f->count++] = path;
+    return 0;
+}
+
+static void found_free(struct found *f)
+{
+    for (size_t i = 0; i < f->count; i++)
+        free(f->path[i]);
+    free(f->path);
+}
+
+static bool leads_back(const struct parent *p, const struct stat *st)
+{
+    for (; p; p = p->up)
+        if (p->dev == st->st_dev && p->ino == st->st_ino)
+            return true;
+    return false;
+}
+
+/* The search of one folder. */
+struct walk {
+    int root;
+    const char *path; /* below root */
+    struct parent in;
+    struct found *found;
+};
+
+static int walk(int root, const char *path, const struct parent *up,
+                struct found *f);
+
+static int visit(int fd, const struct dirent *e, void *arg)
+{
+    const struct walk *w = arg;
+    bool folder = ddp__entry_is_folder(fd, e);
+    char *name;
+    int rc;
+
+    if (!folder && !is_image_name(e->d_name))
+        return 0;
+    if (!(name = ddp__path_join(w->path, e->d_name)))
+        return DDP_ENOMEM;
+    if (!folder)
+        return found_add(w->found, name);
+    rc = walk(w->root, name, &w->in, w->found);
+    free(name);
+    return rc;
+}
+
+/* Find the images in the folder `path` below root, at any depth. */
+static int walk(int root, const char *path, const struct parent *up,
+                struct found *f)
+{
+    struct walk w = {root, path, {.up = up, .depth = up->depth + 1}, f};
+    struct stat st;
+
+    if (fstatat(root, path, &st, 0) < 0)
+        return ddp__fail(DDP_EIO, "%s: %s", path, strerror(errno));
+    if (w.in.depth > MAX_DEPTH)
+        return ddp__fail(DDP_EDATA, "%s: folders more than %d deep", path,
+                         MAX_DEPTH);
+    if (leads_back(up, &st))
+        return 0;
+    w.in.dev = st.st_dev;
+    w.in.ino = st.st_ino;
+    return ddp__folder_each(root, path, visit, &w);
+}
+
+int64_t ddp__files_add_folder(ddp_dataset_t *d, const char *name, int32_t label)
+{
+    int root = ((struct files *)d)->fd;
+    struct found f = {0};
+    struct stat st;
+    struct parent up = {0};
+    int64_t count;
+    int rc;
+
+    if (fstat(root, &st) < 0)
+        return ddp__fail(DDP_EIO, "%s: %s", name, strerror(errno));
+    up.dev = st.st_dev;
+    up.ino = st.st_ino;
+    rc = walk(root, name, &up, &f);
+    count = (int64_t)f.count;
+    if (f.count)
+        qsort(f.path, f.count, sizeof(*f.path), by_path);
+    for (size_t i = 0; rc == 0 && i < f.count; i++)
+        rc = ddp__files_add(d, f.path[i], label);
+    found_free(&f);
+    return rc < 0 ? rc : count;
+}
+
+static int count_image(int fd, const struct dirent *e, void *arg)
+{
+    (void)fd;
+    *(int64_t *)arg += is_image_name(e->d_name);
+    return 0;
+}
+
+int64_t ddp__images_count(const char *dir)
+{
+    int64_t count = 0;
+    int rc = ddp__folder_each(AT_FDCWD, dir, count_image, &count);
+
+    return rc < 0 ? rc : count;
+}

@@ -1,0 +1,95 @@
+/* data_folder.c - one folder of images per class
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#include "config.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "data.h"
+
+/* Give the class names to the data set; n is empty afterwards. */
+static void take_names(ddp_dataset_t *d, struct ddp__names *n)
+{
+    d->class_name = n->name;
+    d->classes = n->count;
+    *n = (struct ddp__names){0};
+    for (int i = 0; i < d->classes; i++)
+        ddp__printable(d->class_name[i]);
+}
+
+static int add_classes(ddp_dataset_t *d, const char *dir,
+                       const struct ddp__names *folders,
+                       const struct ddp__names *classes)
+{
+    for (int i = 0; i < folders->count; i++) {
+        const char *name = folders->name[i];
+        int label = ddp__names_find(classes, name);
+        int64_t n;
+
+        if (label < 0)
+            return ddp__fail(DDP_EDATA,
+                             "%s/%s: the training data have no such "
+                             "class",
+                             dir, name);
+        if ((n = ddp__files_add_folder(d, name, label)) < 0)
+            return (int)n;
+        if (n == 0 && folders == classes)
+            return ddp__fail(DDP_EDATA,
+                             "%s/%s: a class without an image "
+                             "(.jpg, .jpeg, .png)",
+                             dir, name);
+    }
+    if (d->count == 0)
+        return ddp__fail(DDP_EDATA, "%s: no images in the class folders", dir);
+    return 0;
+}
+
+/* classes: of like, or NULL. */
+static ddp_dataset_t *fill(const char *dir, struct ddp__names *folders,
+                           struct ddp__names *classes,
+                           const struct ddp_image_options *o)
+{
+    ddp_dataset_t *d = ddp__files_new(dir, o);
+
+    if (!classes)
+        classes = folders;
+    if (!d || add_classes(d, dir, folders, classes) < 0)
+        goto free_d;
+    take_names(d, classes);
+    if (ddp__dataset_describe(d, "%s, %lld images of %d classes (folders)", dir,
+                              (long long)d->count, d->classes) < 0)
+        goto free_d;
+    return d;
+
+free_d:
+    ddp_dataset_free(d);
+    return NULL;
+}
+
+ddp_dataset_t *ddp__dataset_folder_like(const char *dir, const char *like,
+                                        const struct ddp_image_options *o)
+{
+    struct ddp__names folders, classes = {0};
+    ddp_dataset_t *d = NULL;
+
+    if (ddp__folder_list(dir, &folders) < 0)
+        return NULL;
+    if (folders.count == 0)
+        ddp__fail(DDP_EDATA, "%s: expected a folder for each class", dir);
+    else if (!like || ddp__folder_list(like, &classes) == 0)
+        d = fill(dir, &folders, like ? &classes : NULL, o);
+    ddp__names_free(&folders);
+    ddp__names_free(&classes);
+    return d;
+}
+
+ddp_dataset_t *ddp_dataset_folder(const char *dir,
+                                  const struct ddp_image_options *o)
+{
+    if (!dir) {
+        ddp__fail(DDP_EINVAL, "a data set needs a folder");
+        return NULL;
+    }
+    return ddp__dataset_folder_like(dir, NULL, o);
+}

@@ -1,0 +1,63 @@
+/* data_open.c - whichever image data set a folder holds
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#include "config.h"
+
+#include <stdlib.h>
+
+#include "data.h"
+
+/* The subfolder that has a split, or NULL. */
+static const char *part(const char *dir, enum ddp_split split)
+{
+    static const char *const names[][3] = {
+        [DDP_TRAIN] = {"train"},
+        [DDP_VAL] = {"val", "test"},
+        [DDP_TEST] = {"test", "val"},
+    };
+
+    for (int i = 0; i < 3 && names[split][i]; i++)
+        if (ddp__dir_exists(dir, names[split][i]))
+            return names[split][i];
+    return NULL;
+}
+
+static ddp_dataset_t *open_folders(const char *dir, enum ddp_split split,
+                                   const struct ddp_image_options *o)
+{
+    const char *name = part(dir, split);
+    bool parts = part(dir, DDP_TRAIN) || part(dir, DDP_VAL);
+    char *path, *like = NULL;
+    ddp_dataset_t *d = NULL;
+
+    if (!name && !parts)
+        return ddp_dataset_folder(dir, o);
+    if (!name) {
+        ddp__fail(DDP_EDATA, "%s: expected a folder \"%s\" in it", dir,
+                  split == DDP_TRAIN ? "train" : "val\" or \"test");
+        return NULL;
+    }
+    if (!(path = ddp__path_join(dir, name)))
+        return NULL;
+    if (split == DDP_TRAIN || !part(dir, DDP_TRAIN) ||
+        (like = ddp__path_join(dir, "train")))
+        d = ddp__dataset_folder_like(path, like, o);
+    free(path);
+    free(like);
+    return d;
+}
+
+ddp_dataset_t *ddp_dataset_open(const char *dir, enum ddp_split split,
+                                const struct ddp_image_options *o)
+{
+    if (!dir || split < DDP_TRAIN || split > DDP_TEST) {
+        ddp__fail(DDP_EINVAL, "a data set needs a folder and a split");
+        return NULL;
+    }
+    if (ddp__file_exists(dir, "LOC_synset_mapping.txt"))
+        return ddp_dataset_imagenet(dir, split, o);
+    if (ddp__file_exists(dir, "data_batch_1.bin") ||
+        ddp__dir_exists(dir, "cifar-10-batches-bin"))
+        return ddp_dataset_cifar10(dir, split, o);
+    return open_folders(dir, split, o);
+}

@@ -1,0 +1,705 @@
+/* ddp.h - train neural networks from C on every device of a machine
+ *
+ * A program builds a chain of layers, names a data set, and trains.  Every
+ * training step becomes a StarPU task graph of per-layer tasks over
+ * sub-batches; each sub-batch runs on the first device that is free, and the
+ * gradients are added in a fixed tree, so the weights are the same to the last
+ * bit whatever the number of devices of a kind and whatever the scheduler.
+ *
+ *     ddp_t *ddp = ddp_init(NULL);
+ *     ddp_chain_t *m = ddp_chain_new(ddp_dense_new(4, 8), ddp_dense_new(8, 16),
+ *                                    ddp_dense_new(16, 3), DDP_END);
+ *     ddp_dataset_t *iris = ddp_dataset_csv("iris.csv", "class");
+ *     ddp_trainer_t *t = ddp_trainer_new(ddp, m, iris,
+ *         &(struct ddp_train_config){.loss = DDP_LOGIT_CROSS_ENTROPY,
+ *             .optimizer = ddp_adam(1e-3f), .sub_batch = 8, .epochs = 50});
+ *     if (ddp_train(t) < 0)
+ *         fprintf(stderr, "%s\n", ddp_errmsg());
+ *     ddp_trainer_free(t); ddp_dataset_free(iris); ddp_chain_free(m);
+ *     ddp_finish(ddp);
+ *
+ * Errors     A function returns 0 or a negative DDP_E... code, or a pointer
+ *            and NULL; ddp_errmsg() then has a sentence that says why.  A
+ *            constructor given the NULL of a failed one fails with the first
+ *            one's message, so one check at the end is enough.
+ * Ownership  Who calls ..._new() or ddp_dataset_...() calls ..._free(), except
+ *            where a comment says "takes": then the callee owns the argument
+ *            from that moment, also when it fails.  ..._free(NULL) is fine.
+ * Options    A pointer to a struct of options may be NULL.  A field left 0
+ *            means its default.
+ * Shapes     One sample is (h, w, c): height, width, channels, channels last.
+ *            A vector of k features is (1, 1, k).  Labels are int32_t.
+ * Threads    Call from one thread at a time.  The library never prints, exits
+ *            or installs signal handlers.
+ */
+#ifndef DDP_H
+#define DDP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- errors ------------------------------------------------------------- */
+
+/* Every error the library returns, and the text ddp_strerror() has for it. */
+#define DDP_ERRORS(X)                                                          \
+    X(INVAL, 1, "invalid argument")                                            \
+    X(NOMEM, 2, "out of memory")                                               \
+    X(SHAPE, 3, "shapes do not fit together")                                  \
+    X(IO, 4, "a file could not be read or written")                            \
+    X(DATA, 5, "the data are bad")                                             \
+    X(NODEV, 6, "no device can run this")                                      \
+    X(DEVICE, 7, "a device or its library failed")                             \
+    X(DIVERGED, 8, "the loss is not finite")                                   \
+    X(TORN, 9, "a step failed half way: weights must be loaded again")         \
+    X(STOPPED, 10, "stopped by the caller")
+
+enum ddp_err {
+    DDP_OK = 0,
+#define X(name, num, text) DDP_E##name = -num,
+    DDP_ERRORS(X)
+#undef X
+};
+
+/* The general text of a code. */
+const char *ddp_strerror(int code);
+
+/* The last error of this thread as a sentence; "" if there was none. */
+const char *ddp_errmsg(void);
+
+/* "libddp 0.1.0, StarPU 1.3.10, oneDNN 2.6.3, ..." */
+const char *ddp_version(void);
+
+/* ---- start and stop ----------------------------------------------------- */
+
+typedef struct ddp ddp_t;
+
+/* How to start.  STARPU_* variables of the environment win over all of it. */
+struct ddp_config {
+    int cpus;            /* CPU workers; 0: one per core, -1: none */
+    const char *backend; /* kernels of CPU workers: "cpu" (default), "ref" */
+};
+
+/* Start StarPU and the devices.
+ *
+ * The scheduler is "ddp" unless STARPU_SCHED names another of StarPU's.  When
+ * the program has started StarPU itself, its scheduler and workers are used.
+ * Errors   NULL: a STARPU_SCHED that does not exist (the message lists those
+ *          that do), no worker at all, a backend that was not built.
+ */
+ddp_t *ddp_init(const struct ddp_config *cfg);
+
+/* Free the chains' device copies first: chains, then ddp_finish(). */
+void ddp_finish(ddp_t *ddp);
+
+/* One line on the workers: "2 CPU workers (oneDNN 2.6.3, bf16), scheduler ddp" */
+const char *ddp_describe(const ddp_t *ddp);
+
+/* How many workers can run kernels. */
+int ddp_worker_count(const ddp_t *ddp);
+
+/* ---- layers ------------------------------------------------------------- */
+
+typedef struct ddp_layer ddp_layer_t;
+typedef struct ddp_layer ddp_chain_t; /* a chain is a layer */
+
+enum ddp_dtype { DDP_F32, DDP_BF16, DDP_U8, DDP_I32, DDP_I64, DDP_F64 };
+
+/* One sample: height, width, channels. */
+struct ddp_shape {
+    int h, w, c;
+};
+
+enum ddp_act {
+    DDP_IDENTITY,
+    DDP_RELU,
+    DDP_RELU6,
+    DDP_SILU,
+    DDP_SIGMOID,
+    DDP_TANH,
+    DDP_GELU,
+    DDP_HARDSWISH,
+    DDP_HARDSIGMOID,
+    DDP_ACT_COUNT
+};
+
+/* Ends the list of layers of a constructor.  Not NULL: a constructor that
+ * failed returns NULL, and the list must not stop short at it. */
+extern const char ddp_end_mark[];
+#define DDP_END ((ddp_layer_t *)(void *)ddp_end_mark)
+
+/* Layers one after another.  Takes the layers. */
+ddp_chain_t *ddp_chain_new(ddp_layer_t *first, ...);
+
+/* Append a layer.  Takes it.  After a failure every later add fails too. */
+int ddp_chain_add(ddp_chain_t *chain, ddp_layer_t *layer);
+
+/* Free a layer that no chain has taken, or a chain with all its layers. */
+void ddp_layer_free(ddp_layer_t *layer);
+void ddp_chain_free(ddp_chain_t *chain);
+
+/* Name a layer for weight files and inspection; "" leaves it out of the names
+ * of what is inside it, NULL leaves it unnamed.  Unnamed layers are numbered
+ * from 0 in their chain.  Returns the layer, so that calls nest; a NULL layer
+ * stays NULL. */
+ddp_layer_t *ddp_layer_set_name(ddp_layer_t *layer, const char *name);
+
+/* y = W x + b.  x (1, 1, in), y (1, 1, out).  Source: Flux Dense. */
+ddp_layer_t *ddp_dense_new(int in, int out);
+
+struct ddp_dense_options {
+    bool no_bias;
+};
+ddp_layer_t *ddp_dense_new_with(int in, int out,
+                                const struct ddp_dense_options *o);
+
+struct ddp_conv_options {
+    int kernel_w;    /* width of the kernel; 0: as its height */
+    int stride;      /* 0: 1 */
+    int stride_w;    /* 0: as stride */
+    int dilation;    /* 0: 1 */
+    int dilation_w;  /* 0: as dilation */
+    int pad;         /* on all four sides */
+    int pad_w;       /* left and right instead of pad, when has_pad_w */
+    bool has_pad_w;
+    int pads[4];     /* top, left, bottom, right, when has_pads */
+    bool has_pads;
+    int groups;      /* 0: 1; in == out == groups is a depthwise one */
+    bool no_bias;
+};
+
+/* A 2-D convolution, y = w * x + b.
+ *
+ * Shapes   x (h, w, in), y (h', w', out), w (out, kh, kw, in / groups), b (out)
+ *          h' = (h + top + bottom - dilation (kh - 1) - 1) / stride + 1
+ * Source   FluxML/Flux.jl src/layers/conv.jl, Conv; PyTorch Conv2d
+ *          (cross-correlation, as PyTorch).
+ */
+ddp_layer_t *ddp_conv_new(int in, int out, int kernel,
+                          const struct ddp_conv_options *o);
+
+struct ddp_batch_norm_options {
+    float eps;      /* 0: 1e-5 */
+    float momentum; /* of the running statistics, PyTorch's meaning; 0: 0.1 */
+    bool zero_init; /* scale starts at 0 (last one of a residual block) */
+};
+
+/* Batch normalisation over the samples and pixels of one sub-batch.
+ *
+ * Running statistics are updated once a step with the mean of the sub-batches'
+ * statistics (unbiased variance), weighted by their sizes.
+ */
+ddp_layer_t *ddp_batch_norm_new(int channels,
+                                const struct ddp_batch_norm_options *o);
+
+/* An elementwise activation. */
+ddp_layer_t *ddp_act_new(enum ddp_act act);
+#define ddp_relu_new() ddp_act_new(DDP_RELU)
+#define ddp_relu6_new() ddp_act_new(DDP_RELU6)
+#define ddp_silu_new() ddp_act_new(DDP_SILU)
+#define ddp_sigmoid_new() ddp_act_new(DDP_SIGMOID)
+#define ddp_tanh_new() ddp_act_new(DDP_TANH)
+#define ddp_gelu_new() ddp_act_new(DDP_GELU)
+
+struct ddp_pool_options {
+    int kernel_w; /* 0: as its height */
+    int stride;   /* 0: as the kernel */
+    int stride_w;
+    int pad;
+    int pad_w; /* 0: as pad */
+    bool ceil_mode;
+    bool exclude_pad; /* mean: divide by the pixels inside the image only */
+};
+ddp_layer_t *ddp_max_pool_new(int kernel, const struct ddp_pool_options *o);
+ddp_layer_t *ddp_mean_pool_new(int kernel, const struct ddp_pool_options *o);
+ddp_layer_t *ddp_adaptive_mean_pool_new(int out_h, int out_w);
+ddp_layer_t *ddp_global_mean_pool_new(void);
+
+/* Zero each value with probability p and divide the others by 1 - p; or, for
+ * stochastic depth, whole samples.  Evaluation leaves x as it is. */
+ddp_layer_t *ddp_dropout_new(float p);
+ddp_layer_t *ddp_stochastic_depth_new(float p);
+
+/* (h, w, c) to (1, 1, h w c). */
+ddp_layer_t *ddp_flatten_new(void);
+
+/* y = branch(x) + shortcut(x); shortcut NULL: + x.  Takes both. */
+ddp_layer_t *ddp_skip_new(ddp_layer_t *branch, ddp_layer_t *shortcut);
+
+enum ddp_join { DDP_CONCAT, DDP_ADD };
+
+/* y = the outputs of all branches on x, joined by channels or added.  Takes
+ * the branches. */
+ddp_layer_t *ddp_parallel_new(enum ddp_join join, ddp_layer_t *first, ...);
+
+/* y = x times gate(x), one factor per sample and channel (squeeze-excite).
+ * gate maps (h, w, c) to (1, 1, c).  Takes gate. */
+ddp_layer_t *ddp_channel_scale_new(ddp_layer_t *gate);
+
+/* ---- named models ------------------------------------------------------- */
+
+struct ddp_model_options {
+    int classes;          /* 0: 1000 */
+    int in_channels;      /* 0: 3 */
+    int width;            /* channels of the first stage; 0: 64 */
+    bool small_stem;      /* for 32x32 images: 3x3 convolution, no pooling */
+    bool zero_init_residual;
+    const int *sizes;     /* mlp: widths, ended by 0 */
+};
+
+/* "resnet18" ... "resnet152" under torchvision's names, "resnet9" for 32x32
+ * images, "mlp". */
+ddp_chain_t *ddp_model_new(const char *name, const struct ddp_model_options *o);
+
+/* The i-th name ddp_model_new() knows, or NULL. */
+const char *ddp_model_name(int i);
+
+/* ---- what is in a chain ------------------------------------------------- */
+
+enum ddp_param_role {
+    DDP_WEIGHT,  /* decays */
+    DDP_BIAS,    /* does not, nor do norms, unless asked */
+    DDP_NORM,
+    DDP_RUNNING, /* running statistics: not trained */
+};
+
+struct ddp_param_info {
+    char name[160]; /* "layer1.0.conv1.weight" */
+    enum ddp_param_role role;
+    int ndim;
+    int dim[4];     /* as PyTorch has them: (out, in, kh, kw), (out, in), (c) */
+    size_t len;
+};
+
+/* The i-th parameter tensor; DDP_EINVAL past the last. */
+int ddp_chain_param(const ddp_chain_t *c, int i, struct ddp_param_info *info);
+
+/* Copy a parameter out or in, in PyTorch's order of elements. */
+int ddp_chain_get(ddp_chain_t *c, const char *name, float *out, size_t len);
+int ddp_chain_set(ddp_chain_t *c, const char *name, const float *in,
+                  size_t len);
+
+/* Initialise all parameters: convolutions Kaiming normal (fan out), dense
+ * uniform in 1 / sqrt(in) as PyTorch's ResNets; norms 1 and 0. */
+int ddp_chain_init(ddp_chain_t *c, uint64_t seed);
+
+/* Weights as a safetensors file under torchvision's names and layout.  Load
+ * wants every tensor of the chain, with its shape. */
+int ddp_chain_save(ddp_chain_t *c, const char *path);
+int ddp_chain_load(ddp_chain_t *c, const char *path);
+
+/* CRC-32C of all parameters in order: equal means the same bits. */
+int ddp_chain_checksum(ddp_chain_t *c, uint32_t *crc);
+
+struct ddp_layer_info {
+    char name[160];
+    const char *kind;
+    struct ddp_shape in, out;
+    size_t params;          /* trained ones */
+    double flops;           /* forward, one sample, a multiply-add is 2 */
+    size_t activation_size; /* bytes kept for backward, one sample */
+};
+
+/* Call fn for every leaf layer in order, for input of this shape. */
+int ddp_chain_inspect(ddp_chain_t *c, struct ddp_shape in, enum ddp_dtype type,
+                      int (*fn)(const struct ddp_layer_info *, void *arg),
+                      void *arg);
+
+/* ---- data --------------------------------------------------------------- */
+
+typedef struct ddp_dataset ddp_dataset_t;
+
+/* What becomes of an image. */
+enum ddp_augment {
+    DDP_AUGMENT_NONE,   /* resize short side, centre crop */
+    DDP_AUGMENT_RANDOM, /* random resized crop, flip: ImageNet training */
+    DDP_AUGMENT_SHIFT,  /* zero-pad, random crop, flip: CIFAR training */
+};
+
+struct ddp_image_options {
+    int size;           /* of the square that goes in; 0: 224, CIFAR-10 32 */
+    int resize;         /* short side before the centre crop; 0: size * 8 / 7,
+                           CIFAR-10 size */
+    enum ddp_augment augment;
+    float min_area;     /* of the random crop; 0: 0.08 */
+    int shift;          /* pixels of DDP_AUGMENT_SHIFT; 0: 4 */
+    bool no_flip;
+    float mean[3];      /* of channels in 0..1; all 0: ImageNet's */
+    float std[3];       /* all 0: ImageNet's */
+    int64_t max_pixels; /* larger images are bad ones; 0: 178956970 */
+    double max_bad;     /* share of bad files that is borne, at least one file;
+                           0: 0.001, < 0: none */
+    bool upright;       /* turn images as their EXIF tag says; torchvision and
+                           Pillow do not */
+};
+
+enum ddp_split { DDP_TRAIN, DDP_VAL, DDP_TEST };
+
+/* A table with a header line; label names the column of classes, the other
+ * columns are numbers.  Classes are numbered in the order of their names. */
+ddp_dataset_t *ddp_dataset_csv(const char *path, const char *label);
+
+/* One folder per class with images in it, at any depth; classes by name. */
+ddp_dataset_t *ddp_dataset_folder(const char *dir,
+                                  const struct ddp_image_options *o);
+
+/* ImageNet as Kaggle has it: LOC_synset_mapping.txt, LOC_train_solution.csv,
+ * LOC_val_solution.csv, ILSVRC/Data/CLS-LOC.  For training, the class folders
+ * are used when they are there (the CSV lists only images with boxes). */
+ddp_dataset_t *ddp_dataset_imagenet(const char *dir, enum ddp_split split,
+                                    const struct ddp_image_options *o);
+
+/* CIFAR-10's binary files: data_batch_1..5.bin, test_batch.bin. */
+ddp_dataset_t *ddp_dataset_cifar10(const char *dir, enum ddp_split split,
+                                   const struct ddp_image_options *o);
+
+/* Whichever of the image data sets dir holds: imagenet, a CIFAR-10, or
+ * folders (dir/train and dir/val or dir/test, else dir itself). */
+ddp_dataset_t *ddp_dataset_open(const char *dir, enum ddp_split split,
+                                const struct ddp_image_options *o);
+
+/* One sample as a callback gives it.  The callee fills x and label or target.
+ *
+ * The gradient of a step is the sum of weight times each sample's gradient,
+ * divided by the sum of norms: with both left alone, the mean over samples. */
+struct ddp_sample {
+    void *x;       /* room for one sample of the source's shape and type */
+    int32_t label; /* class, for cross entropy */
+    float *target; /* room for target_len floats, for MSE and own losses */
+    float weight;  /* factor of this sample's loss; 1 before the call */
+    float norm;    /* its share of the divisor; < 0 (as before the call): as
+                      weight */
+};
+
+/* A program's own samples.  get may be called from several threads at once;
+ * key is a random number that depends on (seed, epoch, index) alone. */
+struct ddp_source {
+    int64_t count;
+    struct ddp_shape shape;
+    enum ddp_dtype type; /* DDP_F32 or DDP_U8 */
+    int classes;         /* 0: targets, not classes */
+    int target_len;
+    int (*get)(void *arg, int64_t index, uint64_t key, struct ddp_sample *s);
+    void *arg;           /* not owned */
+};
+ddp_dataset_t *ddp_dataset_callback(const struct ddp_source *src);
+
+void ddp_dataset_free(ddp_dataset_t *d);
+
+int64_t ddp_dataset_count(const ddp_dataset_t *d);
+int ddp_dataset_classes(const ddp_dataset_t *d);
+struct ddp_shape ddp_dataset_shape(const ddp_dataset_t *d);
+const char *ddp_dataset_class_name(const ddp_dataset_t *d, int label);
+
+/* One line: "ImageNet train, 1281167 images of 1000 classes (folders)". */
+const char *ddp_dataset_describe(const ddp_dataset_t *d);
+
+/* The path of a sample until the thread's next call, or NULL. */
+const char *ddp_dataset_path(const ddp_dataset_t *d, int64_t index);
+
+/* Decode sample index as training would with this key; x holds the source's
+ * shape, U8 for images.  For checks and tests. */
+int ddp_dataset_get(ddp_dataset_t *d, int64_t index, uint64_t key, void *x,
+                    int32_t *label);
+
+/* Bad samples met so far: how many, and the first ones by path and reason. */
+struct ddp_bad_sample {
+    const char *path, *why; /* owned by the data set */
+};
+int64_t ddp_dataset_bad_count(const ddp_dataset_t *d);
+int ddp_dataset_bad(const ddp_dataset_t *d, int64_t i,
+                    struct ddp_bad_sample *bad);
+
+/* ---- training ----------------------------------------------------------- */
+
+enum ddp_loss_kind {
+    DDP_LOGIT_CROSS_ENTROPY,
+    DDP_MSE,      /* mean over a sample's values of (x - target)^2 */
+    DDP_OWN_LOSS,
+};
+
+/* The loss of n samples of len values: returns the sum over samples of
+ * weight[i] times the loss, and writes its gradient to dx unless NULL.
+ * target is int32_t[n] or float[n][target_len]. */
+typedef double (*ddp_loss_f)(const float *x, const void *target,
+                             const float *weight, int n, int len, float *dx,
+                             void *arg);
+
+enum ddp_optimizer_kind {
+    DDP_SGD,
+    DDP_MOMENTUM, /* PyTorch: v = m v + g; w -= lr v */
+    DDP_MOMENTUM_FLUX, /* Flux: v = m v + lr g; w -= v */
+    DDP_NESTEROV, /* PyTorch's */
+    DDP_ADAM,
+    DDP_ADAMW,
+    DDP_RMSPROP,
+};
+
+struct ddp_optimizer {
+    enum ddp_optimizer_kind kind;
+    float lr;
+    float momentum;     /* of momentum and Nesterov */
+    float beta1, beta2; /* of Adam; beta2 also of RMSProp's square mean */
+    float eps;
+    float weight_decay; /* AdamW decouples it */
+    bool decay_all;     /* norms and biases too */
+    float clip_norm;    /* scale gradients to this global norm; 0: no */
+};
+
+struct ddp_optimizer ddp_sgd(float lr);
+struct ddp_optimizer ddp_momentum(float lr, float momentum);
+struct ddp_optimizer ddp_nesterov(float lr, float momentum);
+struct ddp_optimizer ddp_adam(float lr);
+struct ddp_optimizer ddp_adamw(float lr, float weight_decay);
+struct ddp_optimizer ddp_rmsprop(float lr);
+
+enum ddp_schedule_kind {
+    DDP_CONSTANT,
+    DDP_STEPPED,   /* times gamma every `every` epochs */
+    DDP_COSINE,    /* to final_factor at the end */
+    DDP_LINEAR,    /* to final_factor at the end */
+    DDP_ONE_CYCLE, /* up over warmup, then cosine down */
+    DDP_OWN_SCHEDULE,
+};
+
+struct ddp_schedule {
+    enum ddp_schedule_kind kind;
+    double warmup;        /* epochs of linear rise from warmup_factor;
+                             one-cycle, 0: 0.3 of all */
+    double warmup_factor; /* 0: 0.01, one-cycle 0.04 */
+    double every, gamma;  /* 0: 30 epochs, 0.1 */
+    double final_factor;  /* one-cycle, 0: 1e-4 */
+    /* DDP_OWN_SCHEDULE: the factor of lr at this time. */
+    double (*fn)(int64_t step, double epoch, double epochs, void *arg);
+    void *arg;
+};
+
+/* The factor of the learning rate at `epoch` (fractional) of `epochs`. */
+double ddp_schedule_factor(const struct ddp_schedule *s, int64_t step,
+                           double epoch, double epochs);
+
+struct ddp_metrics {
+    int64_t samples;
+    double loss; /* mean over the divisor */
+    double top1, top5, top10; /* shares in 0..1; 0 without classes */
+};
+
+/* State of a run, given to the callback after every step. */
+struct ddp_progress {
+    int64_t step, steps; /* done, of the whole run */
+    int64_t epoch, epochs;
+    double epoch_share;
+    struct ddp_metrics now; /* of this step */
+    struct ddp_metrics epoch_mean;
+    double lr;
+    double seconds;      /* since the start of training */
+    double step_seconds;
+    double samples_per_s; /* smoothed, start-up left out */
+    double data_share;   /* of the workers' time that input took, 0..1 */
+    double eta_s;
+};
+
+enum ddp_order { DDP_SHUFFLE, DDP_IN_ORDER };
+
+struct ddp_train_config {
+    enum ddp_loss_kind loss;
+    float label_smoothing;
+    ddp_loss_f loss_fn; /* DDP_OWN_LOSS */
+    void *loss_arg;
+    struct ddp_optimizer optimizer;
+    struct ddp_schedule schedule;
+    int sub_batch;    /* samples that go through the chain together; 0: 32 */
+    int batch;        /* samples of a step, of all devices; 0: lanes * sub_batch,
+                         with 8 lanes */
+    int lanes;        /* 0: 8, or the sub-batches of a step if fewer */
+    int64_t epochs;   /* 0: 1 */
+    int64_t steps;    /* stop after so many; 0: by epochs */
+    enum ddp_dtype dtype; /* of activations: DDP_F32, DDP_BF16 */
+    uint64_t seed;
+    enum ddp_order order;
+    bool keep_weights; /* do not initialise: weights were set or loaded */
+    int run_ahead;    /* steps submitted before the first is done; 0: 2 */
+    /* Called on the caller's thread; not 0 stops with DDP_ESTOPPED. */
+    int (*on_step)(const struct ddp_progress *p, void *arg);
+    int (*on_epoch)(const struct ddp_progress *p, void *arg);
+    void *arg;
+};
+
+typedef struct ddp_trainer ddp_trainer_t;
+
+/* A trainer of chain on data.  Not owned: all three must outlive it. */
+ddp_trainer_t *ddp_trainer_new(ddp_t *ddp, ddp_chain_t *chain,
+                               ddp_dataset_t *data,
+                               const struct ddp_train_config *cfg);
+void ddp_trainer_free(ddp_trainer_t *t);
+
+/* Train to the end of the run. */
+int ddp_train(ddp_trainer_t *t);
+
+/* One step.  With m, wait for it and fill m; without, return once it is
+ * submitted: its error then comes from a later call. */
+int ddp_step(ddp_trainer_t *t, struct ddp_metrics *m);
+
+/* One step's gradients without the update: merged, divided, and readable by
+ * ddp_trainer_gradient() under the parameters' names. */
+int ddp_gradients(ddp_trainer_t *t, struct ddp_metrics *m);
+int ddp_trainer_gradient(ddp_trainer_t *t, const char *name, float *out,
+                         size_t len);
+
+/* Wait for all submitted steps. */
+int ddp_wait(ddp_trainer_t *t);
+
+/* Loss and top-k on a data set, every sample once. */
+int ddp_evaluate(ddp_trainer_t *t, ddp_dataset_t *data, struct ddp_metrics *m);
+
+/* Where the time of the steps so far went. */
+struct ddp_stats {
+    int64_t steps, tasks;
+    double wall_s;     /* from the first submission to the last end */
+    double exec_s;     /* in kernels, summed over workers */
+    double data_s;     /* of that, reading and decoding input */
+    double sched_s;    /* in the runtime: submission, scheduling, release */
+    size_t peak_bytes; /* of task buffers */
+    double flops;      /* of all steps, by the layers' own count */
+};
+int ddp_trainer_stats(ddp_trainer_t *t, struct ddp_stats *s);
+
+/* ---- the parts ---------------------------------------------------------- */
+
+/* Run the chain forward as one graph over the devices.
+ *
+ * Shapes   x n samples of shape, type F32 (or U8 as it is, 0..255); y n times
+ *          the chain's output, F32.
+ * Mode     evaluation: running statistics, no dropout.
+ */
+int ddp_forward(ddp_t *ddp, ddp_chain_t *chain, const void *x,
+                enum ddp_dtype type, struct ddp_shape shape, int n,
+                int sub_batch, float *y);
+
+typedef struct ddp_pullback ddp_pullback_t;
+
+/* Forward in training mode, kept for one or several pulls.  y may be NULL. */
+ddp_pullback_t *ddp_pullback_new(ddp_t *ddp, ddp_chain_t *chain, const float *x,
+                                 struct ddp_shape shape, int n, int sub_batch,
+                                 float *y);
+
+/* Given dL/dy, compute dL/dx (unless NULL) and the gradients of all
+ * parameters, summed over samples, for ddp_pullback_gradient(). */
+int ddp_pullback(ddp_pullback_t *p, const float *dy, float *dx);
+int ddp_pullback_gradient(ddp_pullback_t *p, const char *name, float *out,
+                          size_t len);
+void ddp_pullback_free(ddp_pullback_t *p);
+
+/* ---- layers of one's own ------------------------------------------------ */
+/* The table below is the one the library's own layers fill. */
+
+typedef struct ddp_graph ddp_graph_t; /* a chain as operations, being built */
+typedef struct ddp_value ddp_value_t; /* a tensor of it */
+
+/* A parameter tensor of a layer.  dim as in ddp_param_info; memory order of
+ * four-dimensional ones is (out, kh, kw, in). */
+struct ddp_param {
+    const char *name; /* "weight", "bias", ... */
+    enum ddp_param_role role;
+    int ndim, dim[4];
+    float fill;       /* initial value when std and bound are 0 */
+    float std;        /* of a normal distribution */
+    float bound;      /* of a uniform one, -bound..bound */
+    float momentum;   /* of DDP_RUNNING: the share of the new value */
+};
+enum { DDP_MAX_PARAMS = 4, DDP_MAX_BUFFERS = 8, DDP_MAX_BRANCHES = 8 };
+
+/* What forward leaves for backward. */
+struct ddp_record {
+    ddp_layer_t *layer;
+    int begin; /* first record of what is inside the layer */
+    int end;   /* of those records; set when the record is kept */
+    int split[DDP_MAX_BRANCHES]; /* where a branch's records begin */
+    int tag;   /* as the layer likes */
+    ddp_value_t *x, *y;
+    ddp_value_t *saved;    /* a further value to keep, or NULL */
+    ddp_value_t *residual; /* fused: added before the activation */
+    enum ddp_act act;      /* fused */
+};
+
+struct ddp_layer_ops {
+    const char *kind;
+    /* The output's shape, or a negative code. */
+    int (*shape)(const ddp_layer_t *l, struct ddp_shape x, struct ddp_shape *y);
+    /* Fill in the parameters and return how many; NULL: none. */
+    int (*params)(const ddp_layer_t *l, struct ddp_param p[DDP_MAX_PARAMS]);
+    /* Add the forward operations; return y.  NULL after a failure. */
+    ddp_value_t *(*forward)(ddp_layer_t *l, ddp_graph_t *g, ddp_value_t *x);
+    /* Add the backward operations; return dx, or NULL if x needs none. */
+    ddp_value_t *(*backward)(ddp_layer_t *l, ddp_graph_t *g,
+                             const struct ddp_record *r, ddp_value_t *dy);
+    /* Multiply-adds times 2 of one sample, forward; NULL: 0. */
+    double (*flops)(const ddp_layer_t *l, struct ddp_shape x);
+    void (*free)(ddp_layer_t *l); /* what the layer itself owns; NULL: none */
+    unsigned fuses; /* DDP_FUSE_...: what forward can take into itself */
+};
+/* Bit a of fuses: the layer computes activation a of its output by itself. */
+#define DDP_FUSE_ACT(a) (1u << (a))
+#define DDP_FUSE_RESIDUAL (1u << 31)
+
+/* What begins every layer of one's own: a struct whose first member is this. */
+struct ddp_layer {
+    const struct ddp_layer_ops *ops;
+    char *name;                     /* owned; NULL: numbered */
+    ddp_layer_t **child;            /* owned */
+    int children;
+    int rc;                         /* sticky error of a build */
+    struct ddp__params *params;     /* of a root chain; owned */
+    int param_block;                /* index in the root's blocks; -1: none */
+};
+
+/* Allocate a layer of size bytes (>= sizeof(ddp_layer_t)), zeroed. */
+ddp_layer_t *ddp_layer_new(size_t size, const struct ddp_layer_ops *ops);
+
+/* Buffers of a kernel of one's own, as it runs.  f32 or bf16 by type. */
+struct ddp_buffer {
+    void *data;
+    enum ddp_dtype type;
+    struct ddp_shape shape; /* of one sample; parameters: (1, 1, all) */
+};
+struct ddp_kernel_args {
+    int n;             /* samples */
+    int buffers;
+    struct ddp_buffer buf[DDP_MAX_BUFFERS];
+    bool accumulate;   /* gradients of parameters: add instead of writing */
+    void *stream;      /* the device's stream, on CUDA */
+    const void *arg;
+};
+/* Returns 0; anything else fails the step with the kernel's name. */
+typedef int (*ddp_kernel_f)(const struct ddp_kernel_args *a);
+
+struct ddp_kernel {
+    const char *name;
+    ddp_kernel_f cpu, cuda; /* NULL: not on this device */
+};
+
+enum ddp_access { DDP_READ, DDP_WRITE, DDP_UPDATE };
+
+/* For forward and backward: make values, add calls, keep records. */
+ddp_value_t *ddp_graph_value(ddp_graph_t *g, struct ddp_shape shape,
+                             enum ddp_dtype type);
+struct ddp_shape ddp_value_shape(const ddp_value_t *v);
+enum ddp_dtype ddp_value_type(const ddp_value_t *v);
+bool ddp_value_wants_gradient(const ddp_value_t *v);
+ddp_value_t *ddp_graph_param(ddp_graph_t *g, ddp_layer_t *l);
+ddp_value_t *ddp_graph_param_gradient(ddp_graph_t *g, ddp_layer_t *l);
+int ddp_graph_call(ddp_graph_t *g, const struct ddp_kernel *k, const void *arg,
+                   int buffers, ddp_value_t *const buf[],
+                   const enum ddp_access access[]);
+/* Keep a record for backward, and return r->y. */
+ddp_value_t *ddp_graph_record(ddp_graph_t *g, const struct ddp_record *r);
+bool ddp_graph_training(const ddp_graph_t *g);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

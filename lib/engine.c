@@ -1,0 +1,384 @@
+/* engine.c - making a graph ready to run: handles, plans, accumulators */
+#include "config.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "engine.h"
+
+double ddp__now(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* ---- handles ------------------------------------------------------------ */
+
+static size_t value_size(const struct ddp__engine *e, const ddp_value_t *v)
+{
+    size_t n = v->per_sample ? (size_t)e->spec.graph.cap : 1;
+
+    return n * (size_t)v->shape.h * (size_t)v->shape.w * (size_t)v->shape.c *
+           ddp__dtype_size(v->type);
+}
+
+static int number_inputs(struct ddp__engine *e)
+{
+    const ddp_graph_t *g = e->graph;
+
+    if (!(e->input_of = calloc((size_t)g->values, sizeof(*e->input_of))))
+        return ddp__fail(DDP_ENOMEM, "no memory for an engine");
+    for (int i = 0; i < g->values; i++)
+        if (g->value[i]->role == DDP__INPUT && g->value[i]->base->id == i)
+            e->input_of[i] = e->inputs++;
+    return 0;
+}
+
+static int lane_new(struct ddp__engine *e, struct ddp__lane *l)
+{
+    const ddp_graph_t *g = e->graph;
+
+    l->handle = calloc((size_t)g->values, sizeof(*l->handle));
+    l->grad = calloc((size_t)e->params->buckets + 1, sizeof(*l->grad));
+    l->input = calloc((size_t)(e->spec.ring * e->inputs), sizeof(*l->input));
+    if (!l->handle || !l->grad || !l->input)
+        return ddp__fail(DDP_ENOMEM, "no memory for a lane");
+    for (int i = 0; i < g->values; i++) {
+        const ddp_value_t *v = g->value[i];
+
+        if (v->base != v)
+            continue;
+        if (v->role == DDP__ACTIVATION)
+            ddp__handle_register(&l->handle[i], NULL, value_size(e, v));
+        for (int r = 0; v->role == DDP__INPUT && r < e->spec.ring; r++)
+            ddp__handle_register(&l->input[r * e->inputs + e->input_of[i]],
+                                 NULL, value_size(e, v));
+    }
+    for (int b = 0; ddp_graph_training(g) && b < e->params->buckets; b++)
+        ddp__handle_register(&l->grad[b], NULL, e->params->bucket[b].len * 4);
+    ddp__handle_register(&l->totals, NULL, DDP__STATS * sizeof(double));
+    return 0;
+}
+
+static void lane_free(struct ddp__engine *e, struct ddp__lane *l)
+{
+    for (int i = 0; l->handle && i < e->graph->values; i++)
+        ddp__handle_unregister(&l->handle[i]);
+    for (int i = 0; l->input && i < e->spec.ring * e->inputs; i++)
+        ddp__handle_unregister(&l->input[i]);
+    for (int b = 0; l->grad && b < e->params->buckets; b++)
+        ddp__handle_unregister(&l->grad[b]);
+    ddp__handle_unregister(&l->totals);
+    free(l->handle);
+    free(l->input);
+    free(l->grad);
+}
+
+/* ---- calls -------------------------------------------------------------- */
+
+static struct ddp__view vector_view(size_t len, enum ddp_dtype type)
+{
+    return (struct ddp__view){.type = type, .shape = {1, 1, (int)len}};
+}
+
+static double node_flops(const struct ddp__call *c)
+{
+    const struct ddp__conv *v = &c->conv;
+    const struct ddp__view *x, *y; /* of the forward pass */
+
+    switch (c->op) {
+    case DDP__OP_CONV_FWD:
+    case DDP__OP_DENSE_FWD:
+        x = &c->buf[0];
+        y = &c->buf[2];
+        break;
+    case DDP__OP_CONV_BWD_X:
+    case DDP__OP_DENSE_BWD_X:
+        x = &c->buf[2];
+        y = &c->buf[0];
+        break;
+    case DDP__OP_CONV_BWD_W:
+    case DDP__OP_DENSE_BWD_W:
+        x = &c->buf[0];
+        y = &c->buf[1];
+        break;
+    default:
+        return 0;
+    }
+    if (c->op == DDP__OP_DENSE_FWD || c->op == DDP__OP_DENSE_BWD_X ||
+        c->op == DDP__OP_DENSE_BWD_W)
+        return 2.0 * x->shape.c * y->shape.c;
+    return 2.0 * y->shape.h * y->shape.w * y->shape.c * v->kh * v->kw *
+           (x->shape.c / v->groups);
+}
+
+static int prepare_graph(struct ddp__engine *e)
+{
+    int rc;
+
+    for (int i = 0; i < e->graph->nodes; i++) {
+        struct ddp__call *c = &e->graph->node[i]->call;
+
+        if ((rc = ddp__call_prepare(c)) < 0)
+            return rc;
+        e->sample_flops += node_flops(c);
+    }
+    return 0;
+}
+
+static int prepare_merge(struct ddp__engine *e, int b)
+{
+    struct ddp__call *c = &e->merge_bucket[b];
+
+    c->op = DDP__OP_MERGE;
+    c->cap = 1;
+    c->buffers = 2;
+    c->buf[0] = c->buf[1] = vector_view(e->params->bucket[b].len, DDP_F32);
+    return ddp__call_prepare(c);
+}
+
+/* Elements of state per weight. */
+static int state_factor(enum ddp_optimizer_kind kind)
+{
+    switch (kind) {
+    case DDP_SGD:
+        return 0;
+    case DDP_ADAM:
+    case DDP_ADAMW:
+        return 2;
+    default:
+        return 1;
+    }
+}
+
+static int prepare_optim(struct ddp__engine *e, int b)
+{
+    const struct ddp__bucket *k = &e->params->bucket[b];
+    size_t state = k->len * (size_t)state_factor(e->optimizer.kind);
+    struct ddp__call *c = &e->optim[b];
+
+    *c = (struct ddp__call){
+        .op = DDP__OP_OPTIM,
+        .cap = 1,
+        .buf = {vector_view(k->len, DDP_F32), vector_view(k->len, DDP_F32),
+                vector_view(DDP__STATS, DDP_F64)},
+        .buffers = 3,
+        .optim = {e->optimizer, k->spans, k->span},
+    };
+    if (state)
+        c->buf[c->buffers++] = vector_view(state, DDP_F32);
+    if (e->optimizer.clip_norm > 0)
+        c->buf[c->buffers++] = vector_view(1, DDP_F64);
+    return ddp__call_prepare(c);
+}
+
+static int prepare_sqnorm(struct ddp__engine *e, int b)
+{
+    const struct ddp__bucket *k = &e->params->bucket[b];
+    struct ddp__call *c = &e->sqnorm[b];
+
+    *c = (struct ddp__call){
+        .op = DDP__OP_SQNORM,
+        .cap = 1,
+        .buf = {vector_view(k->len, DDP_F32), vector_view(DDP__STATS, DDP_F64),
+                vector_view(1, DDP_F64)},
+        .buffers = 3,
+        .optim = {e->optimizer, k->spans, k->span},
+    };
+    return ddp__call_prepare(c);
+}
+
+/* The optimizer's own vectors start as zeros and live as long as the engine. */
+static int make_state(struct ddp__engine *e, int b)
+{
+    size_t size = e->params->bucket[b].len * 4 *
+                  (size_t)state_factor(e->optimizer.kind);
+
+    if (!size)
+        return 0;
+    if (!(e->state_memory[b] = ddp__pool_alloc(size)))
+        return ddp__fail(DDP_ENOMEM, "no memory for the optimizer's state");
+    memset(e->state_memory[b], 0, size);
+    ddp__handle_register(&e->state[b], e->state_memory[b], size);
+    return 0;
+}
+
+static int make_update(struct ddp__engine *e)
+{
+    int rc = 0;
+
+    e->optimizer = *e->spec.optimizer;
+    for (int b = 0; rc == 0 && b < e->params->buckets; b++)
+        if ((rc = make_state(e, b)) == 0 && (rc = prepare_optim(e, b)) == 0 &&
+            e->optimizer.clip_norm > 0)
+            rc = prepare_sqnorm(e, b);
+    ddp__handle_register(&e->norm, NULL, sizeof(double));
+    return rc;
+}
+
+/* Hand the step's statistics over; the last task of every step. */
+static int end_step(const struct ddp__task *t, void *arg)
+{
+    struct ddp__engine *e = arg;
+    int64_t number = (int64_t)t->seed;
+    struct ddp__result *r = &e->result[number % (e->spec.run_ahead + 1)];
+
+    pthread_mutex_lock(&e->lock);
+    r->step = number;
+    memcpy(r->stats, t->data[0], sizeof(r->stats));
+    e->finished = number + 1;
+    e->last_end = ddp__now();
+    pthread_cond_broadcast(&e->done);
+    pthread_mutex_unlock(&e->lock);
+    return 0;
+}
+
+/* Waits for its buffers, and does nothing. */
+static int pass(const struct ddp__task *t, void *arg)
+{
+    (void)t;
+    (void)arg;
+    return 0;
+}
+
+static void make_fences(struct ddp__engine *e)
+{
+    for (int n = 1; n < DDP_MAX_BUFFERS; n++) {
+        e->fence[n] = (struct ddp__call){.op = DDP__OP_HOST,
+                                         .cap = 1,
+                                         .buffers = n + 1,
+                                         .host = {pass, NULL}};
+        for (int i = 0; i <= n; i++)
+            e->fence[n].buf[i] = vector_view(1, DDP_F32);
+    }
+    ddp__handle_register(&e->token, &e->token_memory, sizeof(float));
+}
+
+static int make_calls(struct ddp__engine *e)
+{
+    int rc = 0;
+
+    make_fences(e);
+    e->merge_stats = (struct ddp__call){.op = DDP__OP_MERGE_STATS,
+                                        .cap = 1,
+                                        .buf = {vector_view(DDP__STATS, DDP_F64),
+                                                vector_view(DDP__STATS, DDP_F64)},
+                                        .buffers = 2};
+    e->end = (struct ddp__call){.op = DDP__OP_HOST,
+                                .cap = 1,
+                                .buf = {vector_view(DDP__STATS, DDP_F64),
+                                        vector_view(1, DDP_F32)},
+                                .buffers = 2,
+                                .host = {end_step, e}};
+    if ((rc = ddp__call_prepare(&e->merge_stats)) < 0)
+        return rc;
+    for (int b = 0; rc == 0 && b < e->params->buckets; b++)
+        if (ddp_graph_training(e->graph))
+            rc = prepare_merge(e, b);
+    return rc;
+}
+
+static int make_arrays(struct ddp__engine *e)
+{
+    size_t buckets = (size_t)e->params->buckets + 1;
+    size_t lanes = (size_t)e->spec.lanes;
+
+    e->lane = calloc(lanes, sizeof(*e->lane));
+    e->grad_begun = calloc(lanes * buckets, sizeof(*e->grad_begun));
+    e->state = calloc(buckets, sizeof(*e->state));
+    e->state_memory = calloc(buckets, sizeof(*e->state_memory));
+    e->merge_bucket = calloc(buckets, sizeof(*e->merge_bucket));
+    e->optim = calloc(buckets, sizeof(*e->optim));
+    e->sqnorm = calloc(buckets, sizeof(*e->sqnorm));
+    e->result = calloc((size_t)e->spec.run_ahead + 1, sizeof(*e->result));
+    if (!e->lane || !e->grad_begun || !e->state || !e->state_memory ||
+        !e->merge_bucket || !e->optim || !e->sqnorm || !e->result)
+        return ddp__fail(DDP_ENOMEM, "no memory for an engine");
+    return 0;
+}
+
+static int make(struct ddp__engine *e, ddp_chain_t *chain)
+{
+    int rc;
+
+    if (!(e->params = ddp__params_of(chain)))
+        return DDP_EINVAL;
+    if ((rc = ddp__graph_new(&e->graph, chain, e->params, &e->spec.graph,
+                             false)) < 0 ||
+        (rc = ddp__params_bind(e->params, e->ddp)) < 0 ||
+        (rc = make_arrays(e)) < 0 || (rc = number_inputs(e)) < 0 ||
+        (rc = prepare_graph(e)) < 0 || (rc = make_calls(e)) < 0)
+        return rc;
+    for (int l = 0; l < e->spec.lanes; l++)
+        if ((rc = lane_new(e, &e->lane[l])) < 0)
+            return rc;
+    return e->spec.optimizer ? make_update(e) : 0;
+}
+
+int ddp__engine_new(struct ddp__engine **out, ddp_t *ddp, ddp_chain_t *chain,
+                    const struct ddp__engine_spec *spec)
+{
+    struct ddp__engine *e = calloc(1, sizeof(*e));
+    int rc;
+
+    if (!e)
+        return ddp__fail(DDP_ENOMEM, "no memory for an engine");
+    e->ddp = ddp;
+    e->spec = *spec;
+    pthread_mutex_init(&e->lock, NULL);
+    pthread_cond_init(&e->done, NULL);
+    if ((rc = ddp__flow_init(&e->flow)) < 0 || (rc = make(e, chain)) < 0) {
+        ddp__engine_free(e);
+        return rc;
+    }
+    *out = e;
+    return 0;
+}
+
+static void free_buckets(struct ddp__engine *e)
+{
+    for (int b = 0; e->params && b < e->params->buckets; b++) {
+        if (e->merge_bucket)
+            ddp__call_release(&e->merge_bucket[b]);
+        if (e->optim)
+            ddp__call_release(&e->optim[b]);
+        if (e->sqnorm)
+            ddp__call_release(&e->sqnorm[b]);
+        if (e->state) {
+            size_t size = e->state[b].size;
+
+            ddp__handle_unregister(&e->state[b]);
+            ddp__pool_free(e->state_memory[b], size);
+        }
+    }
+    ddp__handle_unregister(&e->norm);
+    ddp__handle_unregister(&e->token);
+}
+
+void ddp__engine_free(struct ddp__engine *e)
+{
+    if (!e)
+        return;
+    starpu_task_wait_for_all();
+    for (int l = 0; e->lane && l < e->spec.lanes; l++)
+        lane_free(e, &e->lane[l]);
+    free_buckets(e);
+    ddp__call_release(&e->merge_stats);
+    ddp__graph_free(e->graph);
+    ddp__flow_fini(&e->flow);
+    pthread_cond_destroy(&e->done);
+    pthread_mutex_destroy(&e->lock);
+    free(e->lane);
+    free(e->input_of);
+    free(e->grad_begun);
+    free(e->state);
+    free(e->state_memory);
+    free(e->merge_bucket);
+    free(e->optim);
+    free(e->sqnorm);
+    free(e->result);
+    free(e);
+}

@@ -1,0 +1,39 @@
+/* error.c - codes, texts, the last message of a thread */
+#include "config.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "ops.h"
+
+static __thread char message[1024];
+
+const char *ddp_strerror(int code)
+{
+    switch (code) {
+    case DDP_OK:
+        return "no error";
+#define X(name, num, text)                                                     \
+    case DDP_E##name:                                                          \
+        return text;
+        DDP_ERRORS(X)
+#undef X
+    default:
+        return "unknown error";
+    }
+}
+
+const char *ddp_errmsg(void)
+{
+    return message;
+}
+
+int ddp__fail(int code, const char *fmt, ...)
+{
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(message, sizeof(message), fmt, ap);
+    va_end(ap);
+    return code;
+}

@@ -1,0 +1,552 @@
+/* graph.c - building the list of operations of a chain */
+#include "config.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "graph.h"
+
+/* ---- values ------------------------------------------------------------- */
+
+/* Room for one more in an array that doubles. */
+static int grow(void **array, int n, size_t size)
+{
+    void *p;
+
+    if (n & (n - 1))
+        return 0; /* between powers of two there is room */
+    if (!(p = realloc(*array, (size_t)(n ? 2 * n : 1) * size)))
+        return ddp__fail(DDP_ENOMEM, "no memory for a graph");
+    *array = p;
+    return 0;
+}
+
+/* Elements of one sample are counted in an int. */
+static int check_size(const struct ddp_value *v)
+{
+    double len = (double)v->shape.h * v->shape.w * v->shape.c;
+
+    if (v->shape.h > 0 && v->shape.w > 0 && v->shape.c > 0 && len <= INT_MAX)
+        return 0;
+    return ddp__fail(DDP_ESHAPE, "(%d, %d, %d) is no size of a tensor",
+                     v->shape.h, v->shape.w, v->shape.c);
+}
+
+static ddp_value_t *value_new(ddp_graph_t *g, struct ddp_value v)
+{
+    ddp_value_t *p;
+
+    if (g->rc < 0 || (g->rc = check_size(&v)) < 0 ||
+        (g->rc = grow((void **)&g->value, g->values, sizeof(*g->value))) < 0)
+        return NULL;
+    if (!(p = malloc(sizeof(*p)))) {
+        g->rc = ddp__fail(DDP_ENOMEM, "no memory for a graph");
+        return NULL;
+    }
+    *p = v;
+    p->id = g->values;
+    p->last_use = -1;
+    if (!p->base)
+        p->base = p;
+    g->value[g->values++] = p;
+    return p;
+}
+
+ddp_value_t *ddp_graph_value(ddp_graph_t *g, struct ddp_shape shape,
+                             enum ddp_dtype type)
+{
+    return value_new(g, (struct ddp_value){.role = DDP__ACTIVATION,
+                                           .shape = shape,
+                                           .type = type,
+                                           .per_sample = true});
+}
+
+ddp_value_t *ddp__value_like(ddp_graph_t *g, struct ddp_shape shape)
+{
+    return ddp_graph_value(g, shape, g->spec.dtype);
+}
+
+ddp_value_t *ddp__value_vector(ddp_graph_t *g, int len, enum ddp_dtype type)
+{
+    return value_new(g, (struct ddp_value){.role = DDP__ACTIVATION,
+                                           .shape = {1, 1, len},
+                                           .type = type});
+}
+
+ddp_value_t *ddp__value_alias(ddp_graph_t *g, ddp_value_t *v,
+                              struct ddp_shape shape)
+{
+    if (!v)
+        return NULL;
+    return value_new(g, (struct ddp_value){.role = v->role,
+                                           .shape = shape,
+                                           .type = v->type,
+                                           .per_sample = v->per_sample,
+                                           .wants = v->wants,
+                                           .base = v->base});
+}
+
+static ddp_value_t *input_value(ddp_graph_t *g, struct ddp_shape shape,
+                                enum ddp_dtype type, bool per_sample)
+{
+    return value_new(g, (struct ddp_value){.role = DDP__INPUT,
+                                           .shape = shape,
+                                           .type = type,
+                                           .per_sample = per_sample});
+}
+
+static ddp_value_t *block_value(ddp_graph_t *g, ddp_layer_t *l,
+                                enum ddp__role role)
+{
+    const struct ddp__block *b;
+
+    if (g->rc < 0)
+        return NULL;
+    if (l->param_block < 0) {
+        g->rc = ddp__fail(DDP_EINVAL, "%s: has no parameters", l->ops->kind);
+        return NULL;
+    }
+    b = &g->params->block[l->param_block];
+    return value_new(g, (struct ddp_value){.role = role,
+                                           .shape = {1, 1, (int)b->len},
+                                           .type = DDP_F32,
+                                           .bucket = b->bucket,
+                                           .offset = b->offset * 4});
+}
+
+ddp_value_t *ddp_graph_param(ddp_graph_t *g, ddp_layer_t *l)
+{
+    return block_value(g, l, DDP__PARAM);
+}
+
+ddp_value_t *ddp_graph_param_gradient(ddp_graph_t *g, ddp_layer_t *l)
+{
+    return block_value(g, l, DDP__GRAD);
+}
+
+struct ddp_shape ddp_value_shape(const ddp_value_t *v)
+{
+    return v ? v->shape : (struct ddp_shape){0, 0, 0};
+}
+
+enum ddp_dtype ddp_value_type(const ddp_value_t *v)
+{
+    return v ? v->type : DDP_F32;
+}
+
+bool ddp_value_wants_gradient(const ddp_value_t *v)
+{
+    return v && v->wants;
+}
+
+bool ddp_graph_training(const ddp_graph_t *g)
+{
+    return g->spec.mode == DDP__TRAIN || g->spec.mode == DDP__PULL;
+}
+
+/* ---- calls -------------------------------------------------------------- */
+
+static bool complete(ddp_graph_t *g, int buffers, ddp_value_t *const buf[])
+{
+    if (g->rc < 0)
+        return false;
+    for (int i = 0; i < buffers; i++)
+        if (!buf[i]) {
+            g->rc = ddp__fail(DDP_EINVAL, "%s: a value of a call is missing",
+                              g->path);
+            return false;
+        }
+    return true;
+}
+
+void ddp__emit(ddp_graph_t *g, const struct ddp__call *c, int buffers,
+               ddp_value_t *const buf[], const enum ddp_access access[])
+{
+    struct ddp__node *n;
+
+    if (!complete(g, buffers, buf) ||
+        (g->rc = grow((void **)&g->node, g->nodes, sizeof(*g->node))) < 0)
+        return;
+    if (!(n = calloc(1, sizeof(*n)))) {
+        g->rc = ddp__fail(DDP_ENOMEM, "no memory for a graph");
+        return;
+    }
+    n->call = *c;
+    n->call.cap = g->spec.cap;
+    n->call.buffers = buffers;
+    n->phase = g->phase;
+    for (int i = 0; i < buffers; i++) {
+        n->buf[i] = buf[i];
+        n->access[i] = access[i];
+        n->call.buf[i] = (struct ddp__view){buf[i]->type, buf[i]->per_sample,
+                                            buf[i]->shape, buf[i]->offset};
+        buf[i]->base->last_use = g->nodes;
+    }
+    g->node[g->nodes++] = n;
+}
+
+int ddp_graph_call(ddp_graph_t *g, const struct ddp_kernel *k, const void *arg,
+                   int buffers, ddp_value_t *const buf[],
+                   const enum ddp_access access[])
+{
+    struct ddp__call c = {.op = DDP__OP_USER, .user = {k, arg}};
+
+    if (g->rc == 0 && (!k || !k->cpu))
+        g->rc = ddp__fail(DDP_EINVAL, "%s: a kernel needs a function for CPUs",
+                          g->path);
+    if (g->rc == 0 && (buffers < 1 || buffers > DDP_MAX_BUFFERS))
+        g->rc = ddp__fail(DDP_EINVAL, "%s: %d buffers, wants 1 to %d", g->path,
+                          buffers, DDP_MAX_BUFFERS);
+    if (g->rc == 0)
+        ddp__emit(g, &c, buffers, buf, access);
+    return g->rc;
+}
+
+ddp_value_t *ddp__value_add(ddp_graph_t *g, ddp_value_t *a, ddp_value_t *b,
+                            enum ddp_act act)
+{
+    ddp_value_t *y;
+
+    if (!a || !b)
+        return NULL;
+    y = ddp__value_like(g, a->shape);
+    ddp__emit(g, &(struct ddp__call){.op = DDP__OP_ADD, .act = act}, 3,
+              (ddp_value_t *[]){a, b, y},
+              (enum ddp_access[]){DDP_READ, DDP_READ, DDP_WRITE});
+    return y;
+}
+
+ddp_value_t *ddp__value_sum(ddp_graph_t *g, ddp_value_t *a, ddp_value_t *b,
+                            const ddp_value_t *keep)
+{
+    if (!a || !b)
+        return a ? a : b;
+    if (a->base == keep->base) {
+        ddp_value_t *swap = a;
+
+        a = b;
+        b = swap;
+    }
+    if (a->base == keep->base || a->base == b->base)
+        return ddp__value_add(g, a, b, DDP_IDENTITY);
+    ddp__emit(g, &(struct ddp__call){.op = DDP__OP_ACC}, 2,
+              (ddp_value_t *[]){a, b},
+              (enum ddp_access[]){DDP_UPDATE, DDP_READ});
+    return a;
+}
+
+ddp_value_t *ddp__act_backward(ddp_graph_t *g, enum ddp_act act,
+                               ddp_value_t *s, ddp_value_t *dy)
+{
+    ddp_value_t *dx;
+
+    if (act == DDP_IDENTITY || g->rc < 0)
+        return dy;
+    dx = ddp__value_like(g, dy->shape);
+    ddp__emit(g, &(struct ddp__call){.op = DDP__OP_ACT_BWD, .act = act}, 3,
+              (ddp_value_t *[]){s, dy, dx},
+              (enum ddp_access[]){DDP_READ, DDP_READ, DDP_WRITE});
+    return dx;
+}
+
+enum ddp_act ddp__take_act(ddp_graph_t *g)
+{
+    enum ddp_act a = g->fuse_act;
+
+    g->fuse_act = DDP_IDENTITY;
+    return a;
+}
+
+ddp_value_t *ddp__take_residual(ddp_graph_t *g)
+{
+    ddp_value_t *r = g->fuse_residual;
+
+    g->fuse_residual = NULL;
+    return r;
+}
+
+/* ---- records ------------------------------------------------------------ */
+
+/* Whether a gradient of r->y is of use: to x, to the layer's parameters, or to
+ * something inside the layer. */
+static bool wants(const ddp_graph_t *g, const struct ddp_record *r)
+{
+    bool any = r->x->wants || r->y->wants || r->layer->param_block >= 0 ||
+               (r->residual && r->residual->wants);
+
+    for (int i = r->begin; r->layer->children && i < g->records; i++)
+        any = any || g->record[i].y->wants;
+    return any;
+}
+
+ddp_value_t *ddp_graph_record(ddp_graph_t *g, const struct ddp_record *r)
+{
+    if (g->rc < 0 || !r->y)
+        return NULL;
+    if ((g->rc = grow((void **)&g->record, g->records, sizeof(*g->record))) < 0)
+        return NULL;
+    r->y->wants = ddp_graph_training(g) && wants(g, r);
+    g->record[g->records] = *r;
+    g->record[g->records].end = g->records;
+    if (r->layer->children == 0)
+        g->record[g->records].begin = g->records;
+    g->records++;
+    return r->y;
+}
+
+ddp_value_t *ddp__backward_range(ddp_graph_t *g, int begin, int end,
+                                 ddp_value_t *dy)
+{
+    while (end > begin && dy && g->rc == 0) {
+        const struct ddp_record r = g->record[end - 1];
+
+        g->phase = DDP__BACKWARD_X;
+        dy = r.layer->ops->backward(r.layer, g, &r, dy);
+        end = r.begin;
+    }
+    return g->rc < 0 ? NULL : dy;
+}
+
+/* ---- children ----------------------------------------------------------- */
+
+static int keep_span(ddp_graph_t *g, ddp_layer_t *l, const ddp_value_t *x,
+                     const ddp_value_t *y, int first)
+{
+    struct ddp__span_of_layer *s;
+
+    if (!g->inspect || l->children || !y)
+        return g->rc;
+    if ((g->rc = grow((void **)&g->span, g->spans, sizeof(*g->span))) < 0)
+        return g->rc;
+    s = &g->span[g->spans++];
+    memset(s, 0, sizeof(*s));
+    memcpy(s->info.name, g->path, sizeof(s->info.name));
+    s->info.kind = l->ops->kind;
+    s->info.in = x->shape;
+    s->info.out = y->shape;
+    s->info.flops = l->ops->flops ? l->ops->flops(l, x->shape) : 0;
+    s->first_value = first;
+    s->end_value = g->values;
+    if (l->param_block >= 0) {
+        const struct ddp__block *b = &g->params->block[l->param_block];
+
+        for (int i = 0; i < b->params; i++)
+            if (b->param[i].role != DDP_RUNNING)
+                s->info.params += ddp__param_len(&b->param[i]);
+    }
+    return 0;
+}
+
+static ddp_value_t *layer_forward(ddp_layer_t *l, ddp_graph_t *g,
+                                  ddp_value_t *x)
+{
+    struct ddp_shape want;
+    ddp_value_t *y;
+    int first = g->values, rc;
+
+    if (g->rc < 0 || !x)
+        return NULL;
+    if ((rc = ddp__layer_shape(l, x->shape, &want)) < 0) {
+        g->rc = rc;
+        return NULL;
+    }
+    if (!(y = l->ops->forward(l, g, x)) && g->rc == 0)
+        g->rc = ddp__fail(DDP_EINVAL, "%s (%s): forward returned nothing",
+                          g->path, l->ops->kind);
+    return keep_span(g, l, x, y, first) < 0 ? NULL : y;
+}
+
+ddp_value_t *ddp__child_forward(ddp_layer_t *l, int i, ddp_graph_t *g,
+                                ddp_value_t *x)
+{
+    size_t cut = ddp__path_push(g->path, sizeof(g->path), l, i);
+    ddp_value_t *y = layer_forward(l->child[i], g, x);
+
+    g->path[cut] = '\0';
+    return y;
+}
+
+/* ---- the whole ---------------------------------------------------------- */
+
+/* Read the input; float input in the graph's own type is used as it is. */
+static ddp_value_t *build_input(ddp_graph_t *g)
+{
+    const struct ddp__graph_spec *s = &g->spec;
+    struct ddp__call c = {
+        .op = s->type == DDP_U8 ? DDP__OP_INPUT_U8 : DDP__OP_INPUT_F32};
+    ddp_value_t *y;
+
+    if (s->type == s->dtype)
+        return g->x;
+    if (s->type == DDP_U8 && s->shape.c > 4 && g->rc == 0)
+        g->rc = ddp__fail(DDP_ESHAPE, "bytes come in up to 4 channels, not %d: "
+                                      "give floats",
+                          s->shape.c);
+    memcpy(c.input.mean, s->mean, sizeof(c.input.mean));
+    memcpy(c.input.std, s->std, sizeof(c.input.std));
+    y = ddp__value_like(g, s->shape);
+    ddp__emit(g, &c, 2, (ddp_value_t *[]){g->x, y},
+              (enum ddp_access[]){DDP_READ, DDP_WRITE});
+    return y;
+}
+
+/* Values that the fill function writes, and its node. */
+static void build_fill(ddp_graph_t *g)
+{
+    const struct ddp__graph_spec *s = &g->spec;
+    struct ddp__call c = {.op = DDP__OP_HOST, .host = {s->fill, s->arg}};
+    bool loss = s->mode == DDP__TRAIN || s->mode == DDP__EVAL;
+    int len = s->target_len ? s->target_len : 1;
+
+    g->x = input_value(g, s->shape, s->type, true);
+    g->ids = input_value(g, (struct ddp_shape){1, 1, 1}, DDP_I64, true);
+    if (loss) {
+        g->target = input_value(g, (struct ddp_shape){1, 1, len},
+                                s->classes ? DDP_I32 : DDP_F32, true);
+        g->weight = input_value(g, (struct ddp_shape){1, 1, s->cap + 1},
+                                DDP_F32, false);
+    }
+    ddp__emit(g, &c, loss ? 4 : 2,
+              (ddp_value_t *[]){g->x, g->ids, g->target, g->weight},
+              (enum ddp_access[]){DDP_WRITE, DDP_WRITE, DDP_WRITE, DDP_WRITE});
+}
+
+static int check_output(ddp_graph_t *g)
+{
+    const struct ddp__graph_spec *s = &g->spec;
+    struct ddp_shape y = g->y->shape;
+
+    if (s->classes && (y.h != 1 || y.w != 1 || y.c != s->classes))
+        return ddp__fail(DDP_ESHAPE,
+                         "the chain gives (%d, %d, %d) for %d classes, wants "
+                         "(1, 1, %d)",
+                         y.h, y.w, y.c, s->classes, s->classes);
+    if (!s->classes && s->loss.kind == DDP_LOGIT_CROSS_ENTROPY)
+        return ddp__fail(DDP_EINVAL, "cross entropy needs classes; this data "
+                                     "set has targets");
+    if (!s->classes && s->loss.kind == DDP_MSE &&
+        y.h * y.w * y.c != s->target_len)
+        return ddp__fail(DDP_ESHAPE, "the chain gives %d values, targets %d",
+                         y.h * y.w * y.c, s->target_len);
+    if (s->classes && s->loss.kind == DDP_MSE)
+        return ddp__fail(DDP_EINVAL, "MSE needs targets; this data set has "
+                                     "classes");
+    return 0;
+}
+
+/* Loss of the logits; returns its gradient in training. */
+static ddp_value_t *build_loss(ddp_graph_t *g)
+{
+    struct ddp__call c = {.op = DDP__OP_LOSS, .loss = g->spec.loss};
+    bool train = g->spec.mode == DDP__TRAIN;
+    struct ddp_shape flat;
+    ddp_value_t *y, *dx = NULL;
+
+    if (g->rc < 0 || (g->rc = check_output(g)) < 0)
+        return NULL;
+    flat = (struct ddp_shape){1, 1, g->y->shape.h * g->y->shape.w *
+                                        g->y->shape.c};
+    y = ddp__value_alias(g, g->y, flat);
+    g->totals = value_new(g, (struct ddp_value){.role = DDP__TOTALS,
+                                                .shape = {1, 1, DDP__STATS},
+                                                .type = DDP_F64});
+    if (train)
+        dx = ddp__value_like(g, flat);
+    ddp__emit(g, &c, train ? 5 : 4,
+              (ddp_value_t *[]){y, g->target, g->weight, g->totals, dx},
+              (enum ddp_access[]){DDP_READ, DDP_READ, DDP_READ, DDP_WRITE,
+                                  DDP_WRITE});
+    return train ? ddp__value_alias(g, dx, g->y->shape) : NULL;
+}
+
+static void build_output(ddp_graph_t *g, ddp_value_t *v,
+                         int (*fn)(const struct ddp__task *t, void *arg))
+{
+    struct ddp__call c = {.op = DDP__OP_HOST, .host = {fn, g->spec.arg}};
+
+    if (v && fn)
+        ddp__emit(g, &c, 1, (ddp_value_t *[]){v},
+                  (enum ddp_access[]){DDP_READ});
+}
+
+/* The gradient that backward starts from. */
+static ddp_value_t *build_seed(ddp_graph_t *g)
+{
+    struct ddp__call c = {.op = DDP__OP_HOST,
+                          .host = {g->spec.fill_dy, g->spec.arg}};
+
+    if (g->rc < 0)
+        return NULL;
+    switch (g->spec.mode) {
+    case DDP__TRAIN:
+    case DDP__EVAL:
+        return build_loss(g);
+    case DDP__PULL:
+        build_output(g, g->y, g->spec.output);
+        g->forward_nodes = g->nodes;
+        g->dy = input_value(g, g->y->shape, g->spec.dtype, true);
+        ddp__emit(g, &c, 1, (ddp_value_t *[]){g->dy},
+                  (enum ddp_access[]){DDP_WRITE});
+        return g->dy;
+    default:
+        build_output(g, g->y, g->spec.output);
+        g->forward_nodes = g->nodes;
+        return NULL;
+    }
+}
+
+static int build(ddp_graph_t *g, ddp_chain_t *chain)
+{
+    ddp_value_t *x, *dy;
+
+    build_fill(g);
+    if (!(x = build_input(g)))
+        return g->rc;
+    x->wants = g->spec.input_gradient;
+    g->y = layer_forward(chain, g, x);
+    g->forward_nodes = g->nodes;
+    if ((dy = build_seed(g))) {
+        g->dx = ddp__backward_range(g, 0, g->records, dy);
+        if (g->spec.input_gradient)
+            build_output(g, g->dx, g->spec.output_dx);
+    }
+    return g->rc;
+}
+
+int ddp__graph_new(ddp_graph_t **out, ddp_chain_t *chain,
+                   struct ddp__params *params,
+                   const struct ddp__graph_spec *spec, bool inspect)
+{
+    ddp_graph_t *g = calloc(1, sizeof(*g));
+    int rc;
+
+    if (!g)
+        return ddp__fail(DDP_ENOMEM, "no memory for a graph");
+    g->spec = *spec;
+    g->params = params;
+    g->inspect = inspect;
+    if ((rc = build(g, chain)) < 0) {
+        ddp__graph_free(g);
+        return rc;
+    }
+    *out = g;
+    return 0;
+}
+
+void ddp__graph_free(ddp_graph_t *g)
+{
+    if (!g)
+        return;
+    for (int i = 0; i < g->nodes; i++) {
+        ddp__call_release(&g->node[i]->call);
+        free(g->node[i]);
+    }
+    for (int i = 0; i < g->values; i++)
+        free(g->value[i]);
+    free(g->node);
+    free(g->value);
+    free(g->record);
+    free(g->span);
+    free(g);
+}

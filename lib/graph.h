@@ -1,0 +1,193 @@
+/* graph.h - a chain as a list of operations on values */
+#ifndef DDP_GRAPH_H
+#define DDP_GRAPH_H
+
+#include "internal.h"
+
+/* What a value is, hence who makes its handles. */
+enum ddp__role {
+    DDP__ACTIVATION, /* one per lane, dropped after its last use */
+    DDP__INPUT,      /* one per lane and place in the ring; filled by HOST */
+    DDP__PARAM,      /* a layer's block of a bucket of weights */
+    DDP__GRAD,       /* the same of the lane's accumulator */
+    DDP__TOTALS,     /* the lane's stats */
+};
+
+struct ddp_value {
+    int id;
+    enum ddp__role role;
+    struct ddp_shape shape;
+    enum ddp_dtype type;
+    bool per_sample;
+    bool wants;         /* backward shall give its gradient */
+    ddp_value_t *base;  /* of an alias: whose memory it is; else itself */
+    ddp_value_t *grad;  /* found by backward for a fused residual */
+    int bucket;         /* PARAM, GRAD */
+    size_t offset;      /* PARAM, GRAD: bytes in the bucket */
+    int last_use;       /* of a base: index of the last node; -1: none */
+};
+
+enum ddp__phase { DDP__FORWARD, DDP__BACKWARD_X, DDP__BACKWARD_W };
+
+struct ddp__node {
+    struct ddp__call call;
+    ddp_value_t *buf[DDP_MAX_BUFFERS];
+    enum ddp_access access[DDP_MAX_BUFFERS];
+    enum ddp__phase phase;
+};
+
+enum ddp__mode {
+    DDP__TRAIN, /* loss, backward */
+    DDP__EVAL,  /* loss */
+    DDP__INFER, /* output */
+    DDP__PULL,  /* training forward, output, backward from a given dy */
+};
+
+/* A leaf layer as ddp_chain_inspect() reports it. */
+struct ddp__span_of_layer {
+    struct ddp_layer_info info;
+    int first_value, end_value;
+};
+
+/* What a graph is built for. */
+struct ddp__graph_spec {
+    enum ddp__mode mode;
+    struct ddp_shape shape; /* of the input */
+    enum ddp_dtype type;    /* of the input: F32, U8 */
+    enum ddp_dtype dtype;   /* of activations */
+    int cap;                /* samples of a sub-batch */
+    int classes, target_len;
+    struct ddp__loss loss;
+    float mean[4], std[4];
+    bool input_gradient; /* PULL: dx too */
+    /* HOST functions of the first and last nodes. */
+    int (*fill)(const struct ddp__task *t, void *arg);
+    int (*fill_dy)(const struct ddp__task *t, void *arg); /* PULL */
+    int (*output)(const struct ddp__task *t, void *arg);
+    int (*output_dx)(const struct ddp__task *t, void *arg);
+    void *arg;
+};
+
+struct ddp_graph {
+    struct ddp__graph_spec spec;
+    struct ddp__params *params;
+    ddp_value_t **value;
+    int values;
+    struct ddp__node **node;
+    int nodes;
+    int forward_nodes; /* how many come before the loss, or before dy */
+    struct ddp_record *record;
+    int records;
+    int rc; /* first failure of building; later calls do nothing */
+    enum ddp__phase phase;
+    enum ddp_act fuse_act; /* for the next forward to take */
+    ddp_value_t *fuse_residual;
+    uint32_t masks; /* dropouts so far: the key of the next */
+    char path[160];
+    bool inspect; /* keep spans */
+    struct ddp__span_of_layer *span;
+    int spans;
+    ddp_value_t *x, *target, *weight, *ids, *totals, *y, *dy, *dx;
+};
+
+/* Build the whole graph of a chain whose parameters are params. */
+int ddp__graph_new(ddp_graph_t **out, ddp_chain_t *chain,
+                   struct ddp__params *params,
+                   const struct ddp__graph_spec *spec, bool inspect);
+void ddp__graph_free(ddp_graph_t *g);
+
+/* Add a call; c->op and its union are set, views are filled in here. */
+void ddp__emit(ddp_graph_t *g, const struct ddp__call *c, int buffers,
+               ddp_value_t *const buf[], const enum ddp_access access[]);
+
+/* Forward through child i of l, or backward through the records since. */
+ddp_value_t *ddp__child_forward(ddp_layer_t *l, int i, ddp_graph_t *g,
+                                ddp_value_t *x);
+ddp_value_t *ddp__backward_range(ddp_graph_t *g, int begin, int end,
+                                 ddp_value_t *dy);
+
+/* An activation like v in shape, in the graph's type. */
+ddp_value_t *ddp__value_like(ddp_graph_t *g, struct ddp_shape shape);
+/* A value that is not per sample: (1, 1, len). */
+ddp_value_t *ddp__value_vector(ddp_graph_t *g, int len, enum ddp_dtype type);
+/* The same memory under another shape. */
+ddp_value_t *ddp__value_alias(ddp_graph_t *g, ddp_value_t *v,
+                              struct ddp_shape shape);
+/* a + b, in place where that leaves keep as it is; either may be NULL. */
+ddp_value_t *ddp__value_sum(ddp_graph_t *g, ddp_value_t *a, ddp_value_t *b,
+                            const ddp_value_t *keep);
+/* y = act(a + b) as a new value. */
+ddp_value_t *ddp__value_add(ddp_graph_t *g, ddp_value_t *a, ddp_value_t *b,
+                            enum ddp_act act);
+/* dz = dy act'(.) with s as ddp__act_from_y() wants; dy if act is identity. */
+ddp_value_t *ddp__act_backward(ddp_graph_t *g, enum ddp_act act,
+                               ddp_value_t *s, ddp_value_t *dy);
+/* What the caller shall fuse, cleared. */
+enum ddp_act ddp__take_act(ddp_graph_t *g);
+ddp_value_t *ddp__take_residual(ddp_graph_t *g);
+
+/* ---- layers ------------------------------------------------------------- */
+
+/* "name" of child i of l: its own, or its number. */
+void ddp__child_name(const ddp_layer_t *l, int i, char *out, size_t size);
+/* Append ".name" to path; the old length, for cutting it again. */
+size_t ddp__path_push(char *path, size_t size, const ddp_layer_t *l, int i);
+
+/* A layer of several children, which it takes, also on failure. */
+ddp_layer_t *ddp__composite_new(size_t size, const struct ddp_layer_ops *ops,
+                                int n, ddp_layer_t *const child[]);
+int ddp__layer_shape(const ddp_layer_t *l, struct ddp_shape x,
+                     struct ddp_shape *y);
+/* The activation that the whole of l is, or DDP_IDENTITY. */
+enum ddp_act ddp__layer_act(const ddp_layer_t *l);
+/* What the last layer inside l can fuse. */
+unsigned ddp__layer_fuses(const ddp_layer_t *l);
+
+/* ---- parameters --------------------------------------------------------- */
+
+struct ddp__block {
+    ddp_layer_t *layer; /* not owned */
+    char prefix[160];
+    int bucket;
+    size_t offset, len; /* elements */
+    int params;
+    struct ddp_param param[DDP_MAX_PARAMS];
+    size_t param_offset[DDP_MAX_PARAMS]; /* elements in the block */
+};
+
+struct ddp__bucket {
+    float *w; /* owned */
+    size_t len;
+    struct ddp__handle handle; /* of w, while bound */
+    struct ddp__span *span;    /* owned */
+    int spans;
+};
+
+/* All parameters of a root chain, as buckets in reverse layer order. */
+struct ddp__params {
+    struct ddp__block *block;
+    int blocks;
+    struct ddp__bucket *bucket;
+    int buckets;
+    size_t total;
+    ddp_t *ddp; /* bound to; NULL: not */
+    struct ddp__params *next; /* in ddp's list */
+};
+
+/* The parameters of a root chain, made at first use. */
+struct ddp__params *ddp__params_of(ddp_chain_t *chain);
+void ddp__params_free(struct ddp__params *p);
+int ddp__params_bind(struct ddp__params *p, ddp_t *ddp);
+void ddp__params_unbind(struct ddp__params *p);
+/* Let the host at the weights between begin and end. */
+int ddp__params_begin(struct ddp__params *p, bool write);
+void ddp__params_end(struct ddp__params *p);
+/* Find "block.param"; DDP_EINVAL. */
+int ddp__params_find(const struct ddp__params *p, const char *name,
+                     const struct ddp__block **b, int *i);
+/* Copy between our order of elements and PyTorch's. */
+void ddp__param_export(const struct ddp_param *p, const float *in, float *out);
+void ddp__param_import(const struct ddp_param *p, const float *in, float *out);
+size_t ddp__param_len(const struct ddp_param *p);
+
+#endif

@@ -1,0 +1,376 @@
+/* image.c - from the bytes of an image file to the pixels of a sample
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * Rows are decoded a few at a time, filtered across while they are in the
+ * cache, and filtered down at the end; only what the crop needs is decoded.
+ */
+#include "config.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "image.h"
+
+static const size_t max_file = (size_t)1 << 30;
+static const size_t max_kept = (size_t)64 << 20;
+
+/* ---- formats ------------------------------------------------------------ */
+
+static const struct ddp__format *const formats[] = {
+    &ddp__jpeg,
+#ifdef HAVE_PNG
+    &ddp__png,
+#endif
+};
+enum { FORMATS = sizeof(formats) / sizeof(*formats) };
+
+/* How files begin that are images, but not such as can be read here. */
+static const struct {
+    const char *name, *magic;
+    size_t len, at;
+} others[] = {
+    {"a PNG", "\x89PNG", 4, 0}, {"a GIF", "GIF8", 4, 0},
+    {"a WebP", "WEBP", 4, 8},   {"a BMP", "BM", 2, 0},
+    {"a TIFF", "II*\0", 4, 0},  {"a TIFF", "MM\0*", 4, 0},
+    {"a PGM", "P5", 2, 0},      {"a PPM", "P6", 2, 0},
+    {"an AVIF", "ftyp", 4, 4},
+};
+
+static int fail_format(const uint8_t *data, size_t len)
+{
+    for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
+        if (len >= others[i].at + others[i].len &&
+            !memcmp(data + others[i].at, others[i].magic, others[i].len))
+            return ddp__fail(DDP_EDATA,
+                             "is %s image, which this build of "
+                             "libddp does not read",
+                             others[i].name);
+    return ddp__fail(DDP_EDATA, "is not an image");
+}
+
+int ddp__picture_check(const struct ddp__picture *p, int64_t w, int64_t h,
+                       int64_t most)
+{
+    if (w < 1 || h < 1)
+        return ddp__fail(DDP_EDATA, "has no pixels");
+    if (w > p->max_pixels / h)
+        return ddp__fail(DDP_EDATA,
+                         "has %lld x %lld pixels, more than the "
+                         "limit %lld",
+                         (long long)w, (long long)h, (long long)p->max_pixels);
+    if (w * h / most > (int64_t)p->len)
+        return ddp__fail(DDP_EDATA,
+                         "claims %lld x %lld pixels, which do not "
+                         "fit into %zu bytes",
+                         (long long)w, (long long)h, p->len);
+    return 0;
+}
+
+/* ---- what a thread keeps from one image to the next --------------------- */
+
+struct scratch {
+    void *state[FORMATS];   /* of the formats, once used */
+    struct ddp__bytes file; /* the last one read */
+    struct ddp__bytes rows; /* some decoded rows */
+    struct ddp__bytes room; /* for filtering them */
+    struct ddp__bytes wide; /* all rows, filtered across */
+    struct ddp__bytes side; /* a square that is yet to be turned */
+    struct ddp__filter across, down;
+};
+
+static pthread_key_t scratch_key;
+static pthread_once_t scratch_once = PTHREAD_ONCE_INIT;
+static int scratch_rc;
+
+static void scratch_free(void *p)
+{
+    struct scratch *s = p;
+
+    for (int i = 0; i < FORMATS; i++)
+        formats[i]->free(s->state[i]);
+    free(s->file.data);
+    free(s->rows.data);
+    free(s->room.data);
+    free(s->wide.data);
+    free(s->side.data);
+    ddp__filter_free(&s->across);
+    ddp__filter_free(&s->down);
+    free(s);
+}
+
+static void scratch_init(void)
+{
+    scratch_rc = pthread_key_create(&scratch_key, scratch_free);
+}
+
+/* This thread's; freed when the thread ends. */
+static struct scratch *scratch_get(void)
+{
+    struct scratch *s;
+
+    pthread_once(&scratch_once, scratch_init);
+    if (scratch_rc == 0 && (s = pthread_getspecific(scratch_key)))
+        return s;
+    if (scratch_rc != 0 || !(s = calloc(1, sizeof(*s)))) {
+        ddp__fail(DDP_ENOMEM, "out of memory for a decoder");
+        return NULL;
+    }
+    if (pthread_setspecific(scratch_key, s) != 0) {
+        free(s);
+        ddp__fail(DDP_ENOMEM, "out of memory for a decoder");
+        return NULL;
+    }
+    return s;
+}
+
+/* Do not hold on to what a single huge image took. */
+static void trim(struct ddp__bytes *b)
+{
+    if (b->room <= max_kept)
+        return;
+    free(b->data);
+    *b = (struct ddp__bytes){0};
+}
+
+/* ---- decoding ----------------------------------------------------------- */
+
+/* How the stored image lies, of the eight ways of EXIF. */
+static bool mirrored_x(int o)
+{
+    return o == 2 || o == 3 || o == 7 || o == 8;
+}
+
+static bool mirrored_y(int o)
+{
+    return o == 3 || o == 4 || o == 6 || o == 7;
+}
+
+static bool on_side(int o)
+{
+    return o >= 5;
+}
+
+/* Set the filters for the stored image's rows and columns. */
+static int set_filters(struct scratch *s, const struct ddp__picture *p,
+                       const struct ddp__crop *c, int size)
+{
+    bool side = on_side(p->orientation);
+    struct ddp__filter *x = side ? &s->down : &s->across;
+    struct ddp__filter *y = side ? &s->across : &s->down;
+    int rc;
+
+    if ((rc = ddp__filter_set(x, c->box.x, c->box.w, c->w, c->x, size)) < 0 ||
+        (rc = ddp__filter_set(y, c->box.y, c->box.h, c->h, c->y, size)) < 0)
+        return rc;
+    if (c->flip)
+        ddp__filter_flip(x);
+    if (mirrored_x(p->orientation))
+        ddp__filter_mirror(&s->across, p->w);
+    if (mirrored_y(p->orientation))
+        ddp__filter_mirror(&s->down, p->h);
+    return 0;
+}
+
+/* Decode what the filters need and filter it across, into s->wide. */
+static int decode_rows(struct scratch *s, const struct ddp__format *f,
+                       void *state, struct ddp__picture *p)
+{
+    struct ddp__box b = {s->across.lo, s->down.lo, s->across.hi - s->across.lo,
+                         s->down.hi - s->down.lo};
+    size_t width = (size_t)s->across.count * 3;
+    size_t height = ((size_t)b.h + DDP__ROWS - 1) / DDP__ROWS * DDP__ROWS;
+    int rc;
+
+    if ((rc = f->box(state, p, &b)) < 0 ||
+        (rc = ddp__bytes_reserve(&s->rows, p->stride * DDP__ROWS)) < 0 ||
+        (rc = ddp__bytes_reserve(&s->room, ddp__resize_room(&s->across))) < 0 ||
+        (rc = ddp__bytes_reserve(&s->wide, width * height)) < 0)
+        return rc;
+    for (int y = 0; y < b.h; y += DDP__ROWS) {
+        int n = b.h - y < DDP__ROWS ? b.h - y : DDP__ROWS;
+
+        if ((rc = f->rows(state, p, s->rows.data, n)) < 0)
+            return rc;
+        ddp__resize_columns(&s->across, s->rows.data + (size_t)p->skip * 4,
+                            p->stride, s->room.data,
+                            s->wide.data + (size_t)y * width);
+    }
+    return 0;
+}
+
+/* y[j][i] = x[i][j], pixels of a square */
+static void transpose(const uint8_t *x, int size, uint8_t *y)
+{
+    for (int i = 0; i < size; i++)
+        for (int j = 0; j < size; j++)
+            memcpy(y + ((size_t)j * (size_t)size + (size_t)i) * 3,
+                   x + ((size_t)i * (size_t)size + (size_t)j) * 3, 3);
+}
+
+/* From an opened image to the sample. */
+static int decode_crop(struct scratch *s, const struct ddp__format *f,
+                       void *state, struct ddp__picture *p,
+                       const struct ddp__crop *c, int size, uint8_t *x)
+{
+    int rc;
+
+    if ((rc = set_filters(s, p, c, size)) < 0 ||
+        (rc = decode_rows(s, f, state, p)) < 0)
+        return rc;
+    if (on_side(p->orientation)) {
+        if ((rc = ddp__bytes_reserve(&s->side,
+                                     (size_t)size * (size_t)size * 3)) < 0)
+            return rc;
+        ddp__resize_rows(&s->down, s->wide.data, size * 3, s->side.data);
+        transpose(s->side.data, size, x);
+    } else {
+        ddp__resize_rows(&s->down, s->wide.data, size * 3, x);
+    }
+    ddp__augment_shift(x, size, c->dx, c->dy);
+    return 0;
+}
+
+/* Which crop: a given one, or the options' choice for the image's size. */
+struct choice {
+    const struct ddp__crop *crop;
+    const struct ddp_image_options *o;
+    uint64_t key;
+    int size;
+};
+
+static struct ddp__crop choose(const struct choice *a,
+                               const struct ddp__picture *p)
+{
+    bool side = on_side(p->orientation);
+
+    return a->crop ? *a->crop
+                   : ddp__augment(a->o, a->key, side ? p->h : p->w,
+                                  side ? p->w : p->h);
+}
+
+static int decode_with(struct scratch *s, const struct ddp__format *f,
+                       void *state, struct ddp__picture *p,
+                       const struct choice *a, uint8_t *x)
+{
+    struct ddp__crop c;
+    int rc = f->open(state, p);
+
+    if (rc == 0) {
+        c = choose(a, p);
+        rc = decode_crop(s, f, state, p, &c, a->size, x);
+    }
+    f->close(state);
+    trim(&s->rows);
+    trim(&s->room);
+    trim(&s->wide);
+    return rc;
+}
+
+static int decode(struct scratch *s, struct ddp__picture *p,
+                  const struct choice *a, uint8_t *x)
+{
+    for (int i = 0; i < FORMATS; i++) {
+        if (!formats[i]->match(p->data, p->len))
+            continue;
+        if (!s->state[i] && !(s->state[i] = formats[i]->new ()))
+            return DDP_ENOMEM;
+        return decode_with(s, formats[i], s->state[i], p, a, x);
+    }
+    return fail_format(p->data, p->len);
+}
+
+/* ---- pixels in memory --------------------------------------------------- */
+
+static int open_pixels(void *state, struct ddp__picture *p)
+{
+    (void)state;
+    p->orientation = 1;
+    return 0;
+}
+
+static int box_pixels(void *state, struct ddp__picture *p,
+                      const struct ddp__box *b)
+{
+    *(const uint8_t **)state = p->data + (size_t)b->y * (size_t)p->w * 3;
+    p->stride = (size_t)p->w * 4;
+    p->skip = b->x;
+    return 0;
+}
+
+static int read_pixels(void *state, struct ddp__picture *p, uint8_t *x, int n)
+{
+    const uint8_t **from = state;
+
+    for (size_t i = (size_t)n * (size_t)p->w; i > 0; i--, x += 4, *from += 3)
+        memcpy(x, *from, 3);
+    return 0;
+}
+
+static void close_pixels(void *state)
+{
+    (void)state;
+}
+
+static const struct ddp__format pixels = {
+    .name = "pixels",
+    .open = open_pixels,
+    .box = box_pixels,
+    .rows = read_pixels,
+    .close = close_pixels,
+};
+
+/* ---- the ways in -------------------------------------------------------- */
+
+int ddp__image_pixels(const uint8_t *rgb, int w, int h,
+                      const struct ddp_image_options *o, uint64_t key,
+                      uint8_t *x)
+{
+    struct ddp__picture p = {.data = rgb, .w = w, .h = h};
+    struct choice a = {.o = o, .key = key, .size = o->size};
+    struct scratch *s = scratch_get();
+    const uint8_t *from;
+
+    return s ? decode_with(s, &pixels, &from, &p, &a, x) : DDP_ENOMEM;
+}
+
+int ddp__image_crop(const uint8_t *data, size_t len, int64_t max_pixels,
+                    const struct ddp__crop *c, int size, uint8_t *x)
+{
+    struct ddp__picture p = {
+        .data = data, .len = len, .max_pixels = max_pixels};
+    struct choice a = {.crop = c, .size = size};
+    struct scratch *s = scratch_get();
+
+    return s ? decode(s, &p, &a, x) : DDP_ENOMEM;
+}
+
+int ddp__image_decode(const uint8_t *data, size_t len,
+                      const struct ddp_image_options *o, enum ddp__turn turn,
+                      uint64_t key, uint8_t *x)
+{
+    struct ddp__picture p = {.data = data,
+                             .len = len,
+                             .max_pixels = o->max_pixels,
+                             .upright = turn == DDP__UPRIGHT};
+    struct choice a = {.o = o, .key = key, .size = o->size};
+    struct scratch *s = scratch_get();
+
+    return s ? decode(s, &p, &a, x) : DDP_ENOMEM;
+}
+
+int ddp__image_load(int dir, const char *path,
+                    const struct ddp_image_options *o, enum ddp__turn turn,
+                    uint64_t key, uint8_t *x)
+{
+    struct scratch *s = scratch_get();
+    int rc;
+
+    if (!s)
+        return DDP_ENOMEM;
+    if ((rc = ddp__file_read(dir, path, max_file, &s->file)) < 0)
+        return rc;
+    rc = ddp__image_decode(s->file.data, s->file.len, o, turn, key, x);
+    trim(&s->file);
+    return rc;
+}

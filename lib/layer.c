@@ -1,0 +1,120 @@
+/* layer.c - what all layers share: making, naming, freeing, fusing */
+#include "config.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "graph.h"
+
+const char ddp_end_mark[] = "end of a list of layers";
+
+ddp_layer_t *ddp_layer_new(size_t size, const struct ddp_layer_ops *ops)
+{
+    ddp_layer_t *l;
+
+    if (size < sizeof(*l) || !ops || !ops->kind || !ops->shape ||
+        !ops->forward || !ops->backward) {
+        ddp__fail(DDP_EINVAL, "a layer needs a kind, shape, forward and "
+                              "backward, and room for ddp_layer_t");
+        return NULL;
+    }
+    if (!(l = calloc(1, size))) {
+        ddp__fail(DDP_ENOMEM, "no memory for a layer");
+        return NULL;
+    }
+    l->ops = ops;
+    l->param_block = -1;
+    return l;
+}
+
+void ddp_layer_free(ddp_layer_t *l)
+{
+    if (!l || l == DDP_END)
+        return;
+    for (int i = 0; i < l->children; i++)
+        ddp_layer_free(l->child[i]);
+    ddp__params_free(l->params);
+    if (l->ops->free)
+        l->ops->free(l);
+    free(l->child);
+    free(l->name);
+    free(l);
+}
+
+ddp_layer_t *ddp_layer_set_name(ddp_layer_t *l, const char *name)
+{
+    char *copy;
+
+    if (!l || !name)
+        return l;
+    if (!(copy = strdup(name))) {
+        l->rc = ddp__fail(DDP_ENOMEM, "no memory for a layer's name");
+        return l;
+    }
+    free(l->name);
+    l->name = copy;
+    return l;
+}
+
+ddp_layer_t *ddp__composite_new(size_t size, const struct ddp_layer_ops *ops,
+                                int n, ddp_layer_t *const child[])
+{
+    ddp_layer_t *l = ddp_layer_new(size, ops);
+    bool whole = l && (l->child = malloc((size_t)(n + 1) * sizeof(*child)));
+
+    for (int i = 0; i < n; i++)
+        whole = whole && child[i] && child[i]->rc == 0;
+    if (!whole) {
+        for (int i = 0; i < n; i++)
+            ddp_layer_free(child[i]);
+        ddp_layer_free(l);
+        return NULL;
+    }
+    if (n)
+        memcpy(l->child, child, (size_t)n * sizeof(*child));
+    l->children = n;
+    return l;
+}
+
+void ddp__child_name(const ddp_layer_t *l, int i, char *out, size_t size)
+{
+    if (l->child[i]->name)
+        snprintf(out, size, "%s", l->child[i]->name);
+    else
+        snprintf(out, size, "%d", i);
+}
+
+size_t ddp__path_push(char *path, size_t size, const ddp_layer_t *l, int i)
+{
+    size_t cut = strlen(path);
+    char name[64];
+
+    ddp__child_name(l, i, name, sizeof(name));
+    if (name[0])
+        snprintf(path + cut, size - cut, "%s%s", cut ? "." : "", name);
+    return cut;
+}
+
+int ddp__layer_shape(const ddp_layer_t *l, struct ddp_shape x,
+                     struct ddp_shape *y)
+{
+    int rc = l->ops->shape(l, x, y);
+
+    if (rc < 0)
+        return rc;
+    if (y->h < 1 || y->w < 1 || y->c < 1)
+        return ddp__fail(DDP_ESHAPE,
+                         "%s: nothing is left of an input of (%d, %d, %d)",
+                         l->ops->kind, x.h, x.w, x.c);
+    return 0;
+}
+
+unsigned ddp__layer_fuses(const ddp_layer_t *l)
+{
+    if (l->ops->fuses || !l->children)
+        return l->ops->fuses;
+    if (strcmp(l->ops->kind, "chain") == 0)
+        return ddp__layer_fuses(l->child[l->children - 1]);
+    return 0;
+}

@@ -1,0 +1,64 @@
+/* act.c - elementwise activations */
+#include "config.h"
+
+#include "graph.h"
+
+struct act {
+    ddp_layer_t layer;
+    enum ddp_act act;
+};
+
+static int shape(const ddp_layer_t *l, struct ddp_shape x, struct ddp_shape *y)
+{
+    (void)l;
+    *y = x;
+    return 0;
+}
+
+static ddp_value_t *forward(ddp_layer_t *l, ddp_graph_t *g, ddp_value_t *x)
+{
+    enum ddp_act act = ((struct act *)l)->act;
+    ddp_value_t *y = ddp__value_like(g, x->shape);
+
+    ddp__emit(g, &(struct ddp__call){.op = DDP__OP_ACT_FWD, .act = act}, 2,
+              (ddp_value_t *[]){x, y},
+              (enum ddp_access[]){DDP_READ, DDP_WRITE});
+    return ddp_graph_record(
+        g, &(struct ddp_record){.layer = l, .x = x, .y = y, .act = act});
+}
+
+static ddp_value_t *backward(ddp_layer_t *l, ddp_graph_t *g,
+                             const struct ddp_record *r, ddp_value_t *dy)
+{
+    (void)l;
+    if (!r->x->wants)
+        return NULL;
+    return ddp__act_backward(
+        g, r->act, ddp__act_from_y(r->act) ? r->y : r->x, dy);
+}
+
+static const struct ddp_layer_ops ops = {
+    .kind = "activation",
+    .shape = shape,
+    .forward = forward,
+    .backward = backward,
+};
+
+enum ddp_act ddp__layer_act(const ddp_layer_t *l)
+{
+    return l->ops == &ops ? ((const struct act *)l)->act : DDP_IDENTITY;
+}
+
+ddp_layer_t *ddp_act_new(enum ddp_act act)
+{
+    struct act *a;
+
+    if ((int)act < 0 || act >= DDP_ACT_COUNT) {
+        ddp__fail(DDP_EINVAL, "activation %d: no such one", (int)act);
+        return NULL;
+    }
+    if (!(a = (struct act *)ddp_layer_new(sizeof(*a), &ops)))
+        return NULL;
+    a->act = act;
+    return &a->layer;
+}

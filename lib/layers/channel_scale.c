@@ -1,0 +1,59 @@
+/* channel_scale.c - y = x times gate(x), the squeeze-excite product */
+#include "config.h"
+
+#include "graph.h"
+
+static int shape(const ddp_layer_t *l, struct ddp_shape x, struct ddp_shape *y)
+{
+    int rc;
+
+    if ((rc = ddp__layer_shape(l->child[0], x, y)) < 0)
+        return rc;
+    if (y->h != 1 || y->w != 1 || y->c != x.c)
+        return ddp__fail(DDP_ESHAPE,
+                         "channel_scale: the gate gives (%d, %d, %d), wants "
+                         "(1, 1, %d)",
+                         y->h, y->w, y->c, x.c);
+    *y = x;
+    return 0;
+}
+
+static ddp_value_t *forward(ddp_layer_t *l, ddp_graph_t *g, ddp_value_t *x)
+{
+    struct ddp_record r = {.layer = l, .x = x, .begin = g->records};
+
+    if (!(r.saved = ddp__child_forward(l, 0, g, x)))
+        return NULL;
+    r.y = ddp__value_like(g, x->shape);
+    ddp__emit(g, &(struct ddp__call){.op = DDP__OP_SCALE_FWD}, 3,
+              (ddp_value_t *[]){x, r.saved, r.y},
+              (enum ddp_access[]){DDP_READ, DDP_READ, DDP_WRITE});
+    return r.y ? ddp_graph_record(g, &r) : NULL;
+}
+
+static ddp_value_t *backward(ddp_layer_t *l, ddp_graph_t *g,
+                             const struct ddp_record *r, ddp_value_t *dy)
+{
+    ddp_value_t *dx = ddp__value_like(g, r->x->shape);
+    ddp_value_t *ds = ddp__value_like(g, r->saved->shape);
+
+    (void)l;
+    ddp__emit(g, &(struct ddp__call){.op = DDP__OP_SCALE_BWD}, 5,
+              (ddp_value_t *[]){r->x, r->saved, dy, dx, ds},
+              (enum ddp_access[]){DDP_READ, DDP_READ, DDP_READ, DDP_WRITE,
+                                  DDP_WRITE});
+    ds = ddp__backward_range(g, r->begin, r->end, ds);
+    return r->x->wants ? ddp__value_sum(g, dx, ds, dy) : NULL;
+}
+
+static const struct ddp_layer_ops ops = {
+    .kind = "channel_scale",
+    .shape = shape,
+    .forward = forward,
+    .backward = backward,
+};
+
+ddp_layer_t *ddp_channel_scale_new(ddp_layer_t *gate)
+{
+    return ddp__composite_new(sizeof(ddp_layer_t), &ops, 1, &gate);
+}

@@ -1,0 +1,165 @@
+/* conv.c - two-dimensional convolution */
+#include "config.h"
+
+#include <math.h>
+
+#include "graph.h"
+
+struct conv {
+    ddp_layer_t layer;
+    int in, out;
+    struct ddp__conv c;
+};
+
+static int extent(int size, int before, int after, int kernel, int dilation,
+                  int stride)
+{
+    int room = size + before + after - dilation * (kernel - 1) - 1;
+
+    return room < 0 ? 0 : room / stride + 1;
+}
+
+static int shape(const ddp_layer_t *l, struct ddp_shape x, struct ddp_shape *y)
+{
+    const struct conv *c = (const struct conv *)l;
+
+    if (x.c != c->in)
+        return ddp__fail(DDP_ESHAPE, "conv: %d channels come in, wants %d", x.c,
+                         c->in);
+    y->h = extent(x.h, c->c.top, c->c.bottom, c->c.kh, c->c.dh, c->c.sh);
+    y->w = extent(x.w, c->c.left, c->c.right, c->c.kw, c->c.dw, c->c.sw);
+    y->c = c->out;
+    return 0;
+}
+
+static int params(const ddp_layer_t *l, struct ddp_param p[DDP_MAX_PARAMS])
+{
+    const struct conv *c = (const struct conv *)l;
+    int per_group = c->in / c->c.groups;
+    float fan_in = (float)(per_group * c->c.kh * c->c.kw);
+    float fan_out = (float)(c->out / c->c.groups * c->c.kh * c->c.kw);
+
+    p[0] = (struct ddp_param){"weight", DDP_WEIGHT, 4,
+                              {c->out, per_group, c->c.kh, c->c.kw},
+                              .std = sqrtf(2 / fan_out)};
+    p[1] = (struct ddp_param){"bias", DDP_BIAS, 1, {c->out},
+                              .bound = 1 / sqrtf(fan_in)};
+    return c->c.bias ? 2 : 1;
+}
+
+static ddp_value_t *forward(ddp_layer_t *l, ddp_graph_t *g, ddp_value_t *x)
+{
+    struct ddp__call call = {.op = DDP__OP_CONV_FWD,
+                             .conv = ((struct conv *)l)->c};
+    ddp_value_t *w = ddp_graph_param(g, l), *y;
+    struct ddp_shape s = {0, 0, 0};
+
+    if (shape(l, x->shape, &s) < 0)
+        return NULL;
+    call.conv.act = ddp__take_act(g);
+    y = ddp__value_like(g, s);
+    ddp__emit(g, &call, 3, (ddp_value_t *[]){x, w, y},
+              (enum ddp_access[]){DDP_READ, DDP_READ, DDP_WRITE});
+    return ddp_graph_record(g, &(struct ddp_record){.layer = l,
+                                                    .x = x,
+                                                    .y = y,
+                                                    .act = call.conv.act});
+}
+
+static ddp_value_t *backward(ddp_layer_t *l, ddp_graph_t *g,
+                             const struct ddp_record *r, ddp_value_t *dy)
+{
+    struct ddp__call call = {.conv = ((struct conv *)l)->c};
+    ddp_value_t *dw = ddp_graph_param_gradient(g, l), *w, *dx;
+
+    dy = ddp__act_backward(g, r->act, r->y, dy);
+    call.op = DDP__OP_CONV_BWD_W;
+    g->phase = DDP__BACKWARD_W;
+    ddp__emit(g, &call, 3, (ddp_value_t *[]){r->x, dy, dw},
+              (enum ddp_access[]){DDP_READ, DDP_READ, DDP_WRITE});
+    g->phase = DDP__BACKWARD_X;
+    if (!r->x->wants)
+        return NULL;
+    w = ddp_graph_param(g, l);
+    dx = ddp__value_like(g, r->x->shape);
+    call.op = DDP__OP_CONV_BWD_X;
+    ddp__emit(g, &call, 3, (ddp_value_t *[]){dy, w, dx},
+              (enum ddp_access[]){DDP_READ, DDP_READ, DDP_WRITE});
+    return dx;
+}
+
+static double flops(const ddp_layer_t *l, struct ddp_shape x)
+{
+    const struct conv *c = (const struct conv *)l;
+    struct ddp_shape y = {0, 0, 0};
+
+    if (shape(l, x, &y) < 0)
+        return 0;
+    return 2.0 * y.h * y.w * y.c * c->c.kh * c->c.kw * (c->in / c->c.groups);
+}
+
+static const struct ddp_layer_ops ops = {
+    .kind = "conv",
+    .shape = shape,
+    .params = params,
+    .forward = forward,
+    .backward = backward,
+    .flops = flops,
+    .fuses = DDP_FUSE_ACT(DDP_RELU) | DDP_FUSE_ACT(DDP_RELU6) |
+             DDP_FUSE_ACT(DDP_SIGMOID) | DDP_FUSE_ACT(DDP_TANH),
+};
+
+static int or(int value, int otherwise)
+{
+    return value ? value : otherwise;
+}
+
+static struct ddp__conv geometry(int kernel, const struct ddp_conv_options *o)
+{
+    int pad_w = o->has_pad_w ? o->pad_w : o->pad;
+    struct ddp__conv c = {
+        .kh = kernel,
+        .kw = or(o->kernel_w, kernel),
+        .sh = or(o->stride, 1),
+        .sw = or(o->stride_w, or(o->stride, 1)),
+        .dh = or(o->dilation, 1),
+        .dw = or(o->dilation_w, or(o->dilation, 1)),
+        .top = o->has_pads ? o->pads[0] : o->pad,
+        .left = o->has_pads ? o->pads[1] : pad_w,
+        .bottom = o->has_pads ? o->pads[2] : o->pad,
+        .right = o->has_pads ? o->pads[3] : pad_w,
+        .groups = or(o->groups, 1),
+        .bias = !o->no_bias,
+    };
+
+    return c;
+}
+
+ddp_layer_t *ddp_conv_new(int in, int out, int kernel,
+                          const struct ddp_conv_options *o)
+{
+    static const struct ddp_conv_options none;
+    struct ddp__conv g = geometry(kernel, o ? o : &none);
+    struct conv *c;
+
+    if (in < 1 || out < 1 || g.kh < 1 || g.kw < 1 || g.sh < 1 || g.sw < 1 ||
+        g.dh < 1 || g.dw < 1 || g.groups < 1 || g.top < 0 || g.left < 0 ||
+        g.bottom < 0 || g.right < 0) {
+        ddp__fail(DDP_EINVAL, "conv: %d to %d channels, kernel %d x %d: sizes "
+                              "must be positive, pads not negative",
+                  in, out, g.kh, g.kw);
+        return NULL;
+    }
+    if (in % g.groups || out % g.groups) {
+        ddp__fail(DDP_EINVAL, "conv: %d groups do not divide %d and %d "
+                              "channels",
+                  g.groups, in, out);
+        return NULL;
+    }
+    if (!(c = (struct conv *)ddp_layer_new(sizeof(*c), &ops)))
+        return NULL;
+    c->in = in;
+    c->out = out;
+    c->c = g;
+    return &c->layer;
+}

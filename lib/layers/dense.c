@@ -1,0 +1,116 @@
+/* dense.c - y = W x + b on vectors */
+#include "config.h"
+
+#include <math.h>
+
+#include "graph.h"
+
+struct dense {
+    ddp_layer_t layer;
+    int in, out;
+    bool bias;
+};
+
+static int shape(const ddp_layer_t *l, struct ddp_shape x, struct ddp_shape *y)
+{
+    const struct dense *d = (const struct dense *)l;
+
+    if (x.h != 1 || x.w != 1 || x.c != d->in)
+        return ddp__fail(DDP_ESHAPE,
+                         "dense: (%d, %d, %d) comes in, wants (1, 1, %d)%s",
+                         x.h, x.w, x.c, d->in,
+                         x.h * x.w * x.c == d->in ? ": flatten first" : "");
+    *y = (struct ddp_shape){1, 1, d->out};
+    return 0;
+}
+
+static int params(const ddp_layer_t *l, struct ddp_param p[DDP_MAX_PARAMS])
+{
+    const struct dense *d = (const struct dense *)l;
+    float bound = 1 / sqrtf((float)d->in);
+
+    p[0] = (struct ddp_param){"weight", DDP_WEIGHT, 2, {d->out, d->in},
+                              .bound = bound};
+    p[1] = (struct ddp_param){"bias", DDP_BIAS, 1, {d->out}, .bound = bound};
+    return d->bias ? 2 : 1;
+}
+
+static ddp_value_t *forward(ddp_layer_t *l, ddp_graph_t *g, ddp_value_t *x)
+{
+    struct dense *d = (struct dense *)l;
+    struct ddp__call call = {.op = DDP__OP_DENSE_FWD,
+                             .dense = {d->bias, ddp__take_act(g)}};
+    ddp_value_t *w = ddp_graph_param(g, l);
+    ddp_value_t *y = ddp__value_like(g, (struct ddp_shape){1, 1, d->out});
+
+    ddp__emit(g, &call, 3, (ddp_value_t *[]){x, w, y},
+              (enum ddp_access[]){DDP_READ, DDP_READ, DDP_WRITE});
+    return ddp_graph_record(g, &(struct ddp_record){.layer = l,
+                                                    .x = x,
+                                                    .y = y,
+                                                    .act = call.dense.act});
+}
+
+static ddp_value_t *backward(ddp_layer_t *l, ddp_graph_t *g,
+                             const struct ddp_record *r, ddp_value_t *dy)
+{
+    struct ddp__call call = {.dense = {((struct dense *)l)->bias, r->act}};
+    ddp_value_t *dw = ddp_graph_param_gradient(g, l), *w, *dx;
+
+    dy = ddp__act_backward(g, r->act, r->y, dy);
+    call.op = DDP__OP_DENSE_BWD_W;
+    g->phase = DDP__BACKWARD_W;
+    ddp__emit(g, &call, 3, (ddp_value_t *[]){r->x, dy, dw},
+              (enum ddp_access[]){DDP_READ, DDP_READ, DDP_WRITE});
+    g->phase = DDP__BACKWARD_X;
+    if (!r->x->wants)
+        return NULL;
+    w = ddp_graph_param(g, l);
+    dx = ddp__value_like(g, r->x->shape);
+    call.op = DDP__OP_DENSE_BWD_X;
+    ddp__emit(g, &call, 3, (ddp_value_t *[]){dy, w, dx},
+              (enum ddp_access[]){DDP_READ, DDP_READ, DDP_WRITE});
+    return dx;
+}
+
+static double flops(const ddp_layer_t *l, struct ddp_shape x)
+{
+    const struct dense *d = (const struct dense *)l;
+
+    (void)x;
+    return 2.0 * d->in * d->out;
+}
+
+static const struct ddp_layer_ops ops = {
+    .kind = "dense",
+    .shape = shape,
+    .params = params,
+    .forward = forward,
+    .backward = backward,
+    .flops = flops,
+    .fuses = DDP_FUSE_ACT(DDP_RELU) | DDP_FUSE_ACT(DDP_RELU6) |
+             DDP_FUSE_ACT(DDP_SIGMOID) | DDP_FUSE_ACT(DDP_TANH),
+};
+
+ddp_layer_t *ddp_dense_new_with(int in, int out,
+                                const struct ddp_dense_options *o)
+{
+    struct dense *d;
+
+    if (in < 1 || out < 1) {
+        ddp__fail(DDP_EINVAL, "dense: %d to %d features: both must be positive",
+                  in, out);
+        return NULL;
+    }
+    if (!(d = (struct dense *)ddp_layer_new(sizeof(*d), &ops)))
+        return NULL;
+    d->in = in;
+    d->out = out;
+    d->bias = !o || !o->no_bias;
+    return &d->layer;
+}
+
+ddp_layer_t *ddp_dense_new(int in, int out)
+{
+    return ddp_dense_new_with(in, out, NULL);
+}

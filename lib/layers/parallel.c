@@ -1,0 +1,144 @@
+/* parallel.c - branches on one input, joined by channels or added */
+#include "config.h"
+
+#include <stdarg.h>
+
+#include "graph.h"
+
+struct parallel {
+    ddp_layer_t layer;
+    enum ddp_join join;
+};
+
+static int shape(const ddp_layer_t *l, struct ddp_shape x, struct ddp_shape *y)
+{
+    bool concat = ((const struct parallel *)l)->join == DDP_CONCAT;
+    struct ddp_shape s;
+    int rc;
+
+    for (int i = 0; i < l->children; i++) {
+        if ((rc = ddp__layer_shape(l->child[i], x, &s)) < 0)
+            return rc;
+        if (i == 0) {
+            *y = s;
+            continue;
+        }
+        if (s.h != y->h || s.w != y->w || (!concat && s.c != y->c))
+            return ddp__fail(DDP_ESHAPE,
+                             "parallel: branch %d gives (%d, %d, %d), those "
+                             "before it (%d, %d, %d)",
+                             i, s.h, s.w, s.c, y->h, y->w, y->c);
+        if (concat)
+            y->c += s.c;
+    }
+    return 0;
+}
+
+static ddp_value_t *concat(ddp_graph_t *g, int n, ddp_value_t *const b[])
+{
+    struct ddp__call call = {.op = DDP__OP_CONCAT};
+    struct ddp_shape s = ddp_value_shape(b[0]);
+    ddp_value_t *y;
+
+    for (int i = 1; i < n; i++)
+        s.c += ddp_value_shape(b[i]).c;
+    y = ddp__value_like(g, s);
+    for (int i = 0; i < n; i++) {
+        ddp__emit(g, &call, 2, (ddp_value_t *[]){b[i], y},
+                  (enum ddp_access[]){DDP_READ, i ? DDP_UPDATE : DDP_WRITE});
+        call.at += ddp_value_shape(b[i]).c;
+    }
+    return y;
+}
+
+static ddp_value_t *forward(ddp_layer_t *l, ddp_graph_t *g, ddp_value_t *x)
+{
+    struct ddp_record r = {.layer = l, .x = x, .begin = g->records};
+    ddp_value_t *b[DDP_MAX_BRANCHES];
+
+    for (int i = 0; i < l->children; i++) {
+        r.split[i] = g->records;
+        b[i] = ddp__child_forward(l, i, g, x);
+    }
+    if (g->rc < 0)
+        return NULL;
+    if (((struct parallel *)l)->join == DDP_CONCAT) {
+        r.y = concat(g, l->children, b);
+    } else {
+        r.y = b[0];
+        for (int i = 1; i < l->children; i++)
+            r.y = ddp__value_add(g, r.y, b[i], DDP_IDENTITY);
+    }
+    return r.y ? ddp_graph_record(g, &r) : NULL;
+}
+
+/* The part of dy that belongs to branch i, whose output had s. */
+static ddp_value_t *part(ddp_layer_t *l, ddp_graph_t *g, ddp_value_t *dy,
+                         struct ddp_shape s, int at)
+{
+    struct ddp__call call = {.op = DDP__OP_SPLIT, .at = at};
+    ddp_value_t *d;
+
+    if (((struct parallel *)l)->join == DDP_ADD)
+        return dy;
+    d = ddp__value_like(g, s);
+    ddp__emit(g, &call, 2, (ddp_value_t *[]){dy, d},
+              (enum ddp_access[]){DDP_READ, DDP_WRITE});
+    return d;
+}
+
+static ddp_value_t *backward(ddp_layer_t *l, ddp_graph_t *g,
+                             const struct ddp_record *r, ddp_value_t *dy)
+{
+    ddp_value_t *dx = NULL, *d;
+    struct ddp_shape s;
+    int at = dy->shape.c, end = r->end;
+
+    for (int i = l->children - 1; i >= 0; i--) {
+        if (ddp__layer_shape(l->child[i], r->x->shape, &s) < 0)
+            return NULL;
+        at -= s.c;
+        d = part(l, g, dy, s, at);
+        d = ddp__backward_range(g, r->split[i], end, d);
+        dx = r->x->wants ? ddp__value_sum(g, dx, d, dy) : NULL;
+        end = r->split[i];
+    }
+    return dx;
+}
+
+static const struct ddp_layer_ops ops = {
+    .kind = "parallel",
+    .shape = shape,
+    .forward = forward,
+    .backward = backward,
+};
+
+ddp_layer_t *ddp_parallel_new(enum ddp_join join, ddp_layer_t *first, ...)
+{
+    ddp_layer_t *child[DDP_MAX_BRANCHES], *l;
+    bool too_many = false;
+    va_list ap;
+    int n = 0;
+
+    va_start(ap, first);
+    for (l = first; l != DDP_END; l = va_arg(ap, ddp_layer_t *)) {
+        if (n < DDP_MAX_BRANCHES) {
+            child[n++] = l;
+        } else {
+            ddp_layer_free(l);
+            too_many = true;
+        }
+    }
+    va_end(ap);
+    if (too_many || n == 0 || (join != DDP_CONCAT && join != DDP_ADD)) {
+        for (int i = 0; i < n; i++)
+            ddp_layer_free(child[i]);
+        ddp__fail(DDP_EINVAL, "parallel: wants 1 to %d branches, and DDP_CONCAT "
+                              "or DDP_ADD",
+                  DDP_MAX_BRANCHES);
+        return NULL;
+    }
+    if ((l = ddp__composite_new(sizeof(struct parallel), &ops, n, child)))
+        ((struct parallel *)l)->join = join;
+    return l;
+}

@@ -1,0 +1,178 @@
+/* pool.c - max and mean over windows, adaptive and global mean */
+#include "config.h"
+
+#include "graph.h"
+
+struct pool {
+    ddp_layer_t layer;
+    struct ddp__pool p;
+    bool max, ceil;
+    int out_h, out_w; /* adaptive: wanted */
+    int pad_h, pad_w;
+};
+
+/* Windows along one side; with ceil the last may hang over, but must begin
+ * inside the image or its left padding (as PyTorch). */
+static int extent(int size, int pad, int kernel, int stride, bool ceil)
+{
+    int room = size + 2 * pad - kernel, n;
+
+    if (room < 0)
+        return 0;
+    n = (room + (ceil ? stride - 1 : 0)) / stride + 1;
+    if (ceil && (n - 1) * stride >= size + pad)
+        n--;
+    return n;
+}
+
+static int shape(const ddp_layer_t *l, struct ddp_shape x, struct ddp_shape *y)
+{
+    const struct pool *p = (const struct pool *)l;
+
+    y->c = x.c;
+    if (p->p.adaptive) {
+        y->h = p->out_h;
+        y->w = p->out_w;
+        return 0;
+    }
+    y->h = extent(x.h, p->pad_h, p->p.kh, p->p.sh, p->ceil);
+    y->w = extent(x.w, p->pad_w, p->p.kw, p->p.sw, p->ceil);
+    return 0;
+}
+
+static ddp_value_t *forward(ddp_layer_t *l, ddp_graph_t *g, ddp_value_t *x)
+{
+    struct pool *p = (struct pool *)l;
+    struct ddp__call call = {.pool = p->p};
+    ddp_value_t *y, *index = NULL;
+    struct ddp_shape s;
+
+    if (shape(l, x->shape, &s) < 0)
+        return NULL;
+    y = ddp__value_like(g, s);
+    if (p->max) {
+        index = ddp_graph_value(
+            g, s, p->p.kh * p->p.kw <= 256 ? DDP_U8 : DDP_I32);
+        call.op = DDP__OP_MAX_POOL_FWD;
+        ddp__emit(g, &call, 3, (ddp_value_t *[]){x, y, index},
+                  (enum ddp_access[]){DDP_READ, DDP_WRITE, DDP_WRITE});
+    } else {
+        call.op = DDP__OP_MEAN_POOL_FWD;
+        ddp__emit(g, &call, 2, (ddp_value_t *[]){x, y},
+                  (enum ddp_access[]){DDP_READ, DDP_WRITE});
+    }
+    return ddp_graph_record(g, &(struct ddp_record){.layer = l,
+                                                    .x = x,
+                                                    .y = y,
+                                                    .saved = index});
+}
+
+static ddp_value_t *backward(ddp_layer_t *l, ddp_graph_t *g,
+                             const struct ddp_record *r, ddp_value_t *dy)
+{
+    struct pool *p = (struct pool *)l;
+    struct ddp__call call = {.pool = p->p};
+    ddp_value_t *dx;
+
+    if (!r->x->wants)
+        return NULL;
+    dx = ddp__value_like(g, r->x->shape);
+    if (p->max) {
+        call.op = DDP__OP_MAX_POOL_BWD;
+        ddp__emit(g, &call, 3, (ddp_value_t *[]){dy, r->saved, dx},
+                  (enum ddp_access[]){DDP_READ, DDP_READ, DDP_WRITE});
+    } else {
+        call.op = DDP__OP_MEAN_POOL_BWD;
+        ddp__emit(g, &call, 2, (ddp_value_t *[]){dy, dx},
+                  (enum ddp_access[]){DDP_READ, DDP_WRITE});
+    }
+    return dx;
+}
+
+static const struct ddp_layer_ops max_ops = {
+    .kind = "max_pool",
+    .shape = shape,
+    .forward = forward,
+    .backward = backward,
+};
+
+static const struct ddp_layer_ops mean_ops = {
+    .kind = "mean_pool",
+    .shape = shape,
+    .forward = forward,
+    .backward = backward,
+};
+
+static struct pool *pool_new(bool max)
+{
+    struct pool *p =
+        (struct pool *)ddp_layer_new(sizeof(*p), max ? &max_ops : &mean_ops);
+
+    if (p)
+        p->max = max;
+    return p;
+}
+
+static ddp_layer_t *window_pool_new(bool max, int kernel,
+                                    const struct ddp_pool_options *o)
+{
+    static const struct ddp_pool_options none;
+    struct pool *p;
+    int kw, sh, sw, ph, pw;
+
+    o = o ? o : &none;
+    kw = o->kernel_w ? o->kernel_w : kernel;
+    sh = o->stride ? o->stride : kernel;
+    sw = o->stride_w ? o->stride_w : o->stride ? o->stride : kw;
+    ph = o->pad;
+    pw = o->pad_w ? o->pad_w : o->pad;
+    if (kernel < 1 || kw < 1 || sh < 1 || sw < 1 || ph < 0 || pw < 0 ||
+        2 * ph > kernel || 2 * pw > kw) {
+        ddp__fail(DDP_EINVAL, "pool: kernel %d x %d, stride %d x %d, pad %d x "
+                              "%d: wants positive sizes and a pad of at most "
+                              "half the kernel",
+                  kernel, kw, sh, sw, ph, pw);
+        return NULL;
+    }
+    if (!(p = pool_new(max)))
+        return NULL;
+    p->p = (struct ddp__pool){.kh = kernel, .kw = kw, .sh = sh, .sw = sw,
+                              .top = ph, .left = pw, .bottom = ph, .right = pw,
+                              .count_pad = !o->exclude_pad};
+    p->ceil = o->ceil_mode;
+    p->pad_h = ph;
+    p->pad_w = pw;
+    return &p->layer;
+}
+
+ddp_layer_t *ddp_max_pool_new(int kernel, const struct ddp_pool_options *o)
+{
+    return window_pool_new(true, kernel, o);
+}
+
+ddp_layer_t *ddp_mean_pool_new(int kernel, const struct ddp_pool_options *o)
+{
+    return window_pool_new(false, kernel, o);
+}
+
+ddp_layer_t *ddp_adaptive_mean_pool_new(int out_h, int out_w)
+{
+    struct pool *p;
+
+    if (out_h < 1 || out_w < 1) {
+        ddp__fail(DDP_EINVAL, "adaptive_mean_pool: %d x %d: must be positive",
+                  out_h, out_w);
+        return NULL;
+    }
+    if (!(p = pool_new(false)))
+        return NULL;
+    p->p.adaptive = true;
+    p->out_h = out_h;
+    p->out_w = out_w;
+    return &p->layer;
+}
+
+ddp_layer_t *ddp_global_mean_pool_new(void)
+{
+    return ddp_adaptive_mean_pool_new(1, 1);
+}

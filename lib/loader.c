@@ -1,0 +1,88 @@
+/* loader.c - samples of a data set into the input buffers of sub-batches */
+#include "config.h"
+
+#include <string.h>
+
+#include "loader.h"
+
+enum { X, IDS, TARGET, WEIGHT }; /* buffers of the fill node */
+
+struct ddp__loader ddp__loader(ddp_dataset_t *data, int batch, int sub_batch)
+{
+    return (struct ddp__loader){
+        .data = data,
+        .steps = (data->count + batch - 1) / batch,
+        .batch = batch,
+        .sub_batch = sub_batch,
+        .subs = (batch + sub_batch - 1) / sub_batch,
+    };
+}
+
+int ddp__loader_sizes(const struct ddp__loader *l, int64_t step, int *n)
+{
+    int64_t begin = step % l->steps * l->batch;
+    int64_t left = l->data->count - begin;
+    int subs = 0;
+
+    if (left > l->batch)
+        left = l->batch;
+    for (; left > 0; left -= l->sub_batch)
+        n[subs++] = left < l->sub_batch ? (int)left : l->sub_batch;
+    return subs;
+}
+
+/* A sample that could not be read counts, as wrong, but has no loss. */
+static void fill_bad(const struct ddp__task *t, struct ddp_sample *s)
+{
+    memset(s->x, 0, ddp__len(t, X) / (size_t)t->n *
+                        ddp__dtype_size(t->call->buf[X].type));
+    s->label = DDP__NO_LABEL;
+    s->weight = s->norm = 0;
+    if (t->call->buf[TARGET].type == DDP_F32)
+        memset(s->target, 0, (size_t)t->call->buf[TARGET].shape.c * 4);
+}
+
+static int fill_one(const struct ddp__loader *l, const struct ddp__task *t,
+                    const struct ddp__order *o, int64_t pos, int i)
+{
+    bool classes = t->call->buf[TARGET].type == DDP_I32;
+    size_t size = ddp__len(t, X) / (size_t)t->n *
+                  ddp__dtype_size(t->call->buf[X].type);
+    float *weight = t->data[WEIGHT];
+    struct ddp_sample s = {
+        .x = (char *)t->data[X] + size * (size_t)i,
+        .target = classes ? NULL
+                          : (float *)t->data[TARGET] +
+                                (size_t)i * (size_t)t->call->buf[TARGET].shape.c,
+        .weight = 1,
+        .norm = -1,
+    };
+    int rc = ddp__dataset_read(l->data, o, pos, l->replace, &s);
+
+    if (rc < 0)
+        return rc;
+    if (rc == DDP__BAD)
+        fill_bad(t, &s);
+    if (classes)
+        ((int32_t *)t->data[TARGET])[i] = s.label;
+    ((int64_t *)t->data[IDS])[i] = ddp__order_index(o, l->data->count, pos);
+    weight[i] = s.weight;
+    weight[t->call->cap] += s.norm < 0 ? s.weight : s.norm;
+    return 0;
+}
+
+int ddp__loader_fill(const struct ddp__task *t, void *arg)
+{
+    const struct ddp__loader *l = arg;
+    int64_t step = (int64_t)(t->seed / (uint64_t)l->subs);
+    int64_t sub = (int64_t)(t->seed % (uint64_t)l->subs);
+    int64_t pos = step % l->steps * l->batch + sub * l->sub_batch;
+    struct ddp__order o = {l->seed, step / l->steps, l->shuffle};
+    int rc;
+
+    ((float *)t->data[WEIGHT])[t->call->cap] = 0;
+    for (int i = 0; i < t->n; i++)
+        if ((rc = fill_one(l, t, &o, pos + i, i)) < 0)
+            return rc;
+    return 0;
+}

@@ -1,0 +1,27 @@
+/* loader.h - samples of a data set into the input buffers of sub-batches */
+#ifndef DDP_LOADER_H
+#define DDP_LOADER_H
+
+#include "internal.h"
+
+/* How the sub-batches of a run map to positions of the data's order.  Sub-
+ * batch s of step k has the number k * subs + s. */
+struct ddp__loader {
+    ddp_dataset_t *data; /* not owned */
+    int64_t steps;       /* of an epoch */
+    int batch, sub_batch, subs;
+    uint64_t seed;
+    bool shuffle;
+    bool replace; /* bad samples by others; else they count as wrong */
+};
+
+/* Of `batch` samples a step, in sub-batches. */
+struct ddp__loader ddp__loader(ddp_dataset_t *data, int batch, int sub_batch);
+
+/* Sizes of the sub-batches of a step into n[subs]; how many. */
+int ddp__loader_sizes(const struct ddp__loader *l, int64_t step, int *n);
+
+/* HOST function of the graph: fill x, ids, target, weight. */
+int ddp__loader_fill(const struct ddp__task *t, void *arg);
+
+#endif

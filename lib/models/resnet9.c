@@ -1,0 +1,36 @@
+/* resnet9.c - a short residual network for 32x32 images
+ *
+ * Source   D. Page, "How to train your ResNet", 2018: the DAWNBench network
+ *          for CIFAR-10, here with mean instead of max pooling at the end.
+ */
+#include "config.h"
+
+#include "models.h"
+
+static ddp_layer_t *conv_norm_relu(int in, int out)
+{
+    return ddp_chain_new(
+        ddp_conv_new(in, out, 3,
+                     &(struct ddp_conv_options){.pad = 1, .no_bias = true}),
+        ddp_batch_norm_new(out, NULL), ddp_relu_new(), DDP_END);
+}
+
+static ddp_layer_t *residual(int c)
+{
+    return ddp_skip_new(ddp_chain_new(conv_norm_relu(c, c),
+                                      conv_norm_relu(c, c), DDP_END),
+                        NULL);
+}
+
+ddp_chain_t *ddp__resnet9_new(const struct ddp_model_options *o)
+{
+    int w = o->width ? o->width : 64;
+
+    return ddp_chain_new(
+        conv_norm_relu(o->in_channels, w), conv_norm_relu(w, 2 * w),
+        ddp_max_pool_new(2, NULL), residual(2 * w),
+        conv_norm_relu(2 * w, 4 * w), ddp_max_pool_new(2, NULL),
+        conv_norm_relu(4 * w, 8 * w), ddp_max_pool_new(2, NULL),
+        residual(8 * w), ddp_global_mean_pool_new(),
+        ddp_dense_new(8 * w, o->classes), DDP_END);
+}

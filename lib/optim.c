@@ -1,0 +1,46 @@
+/* optim.c - update rules with PyTorch's defaults; the rules are in codelets/ */
+#include "config.h"
+
+#include "ddp.h"
+
+struct ddp_optimizer ddp_sgd(float lr)
+{
+    return (struct ddp_optimizer){.kind = DDP_SGD, .lr = lr};
+}
+
+struct ddp_optimizer ddp_momentum(float lr, float momentum)
+{
+    return (struct ddp_optimizer){
+        .kind = DDP_MOMENTUM, .lr = lr, .momentum = momentum};
+}
+
+struct ddp_optimizer ddp_nesterov(float lr, float momentum)
+{
+    return (struct ddp_optimizer){
+        .kind = DDP_NESTEROV, .lr = lr, .momentum = momentum};
+}
+
+struct ddp_optimizer ddp_adam(float lr)
+{
+    return (struct ddp_optimizer){.kind = DDP_ADAM,
+                                  .lr = lr,
+                                  .beta1 = 0.9f,
+                                  .beta2 = 0.999f,
+                                  .eps = 1e-8f};
+}
+
+struct ddp_optimizer ddp_adamw(float lr, float weight_decay)
+{
+    struct ddp_optimizer o = ddp_adam(lr);
+
+    o.kind = DDP_ADAMW;
+    o.weight_decay = weight_decay;
+    return o;
+}
+
+/* PyTorch calls beta2 alpha. */
+struct ddp_optimizer ddp_rmsprop(float lr)
+{
+    return (struct ddp_optimizer){
+        .kind = DDP_RMSPROP, .lr = lr, .beta2 = 0.99f, .eps = 1e-8f};
+}

@@ -1,0 +1,407 @@
+/* params.c - the parameters of a chain: names, buckets, values */
+#include "config.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "context.h"
+#include "crc32c.h"
+#include "graph.h"
+#include "philox.h"
+
+/* Gradients of a bucket are merged and its weights updated by one task each:
+ * large enough to be worth one, small enough to overlap with backward. */
+enum { BUCKET_LEN = 2 << 20, NAME_LEN = 160 };
+
+size_t ddp__param_len(const struct ddp_param *p)
+{
+    size_t len = 1;
+
+    for (int i = 0; i < p->ndim; i++)
+        len *= (size_t)p->dim[i];
+    return len;
+}
+
+/* ---- the table of blocks and buckets ------------------------------------ */
+
+/* Count the layers that have parameters, or list them in layer order. */
+static int list_blocks(ddp_layer_t *l, char *path, size_t size,
+                       struct ddp__block *b, int n)
+{
+    if (l->ops->params) {
+        if (b) {
+            struct ddp__block *k = &b[n];
+
+            k->layer = l;
+            memcpy(k->prefix, path, sizeof(k->prefix));
+            k->params = l->ops->params(l, k->param);
+            for (int i = 0; i < k->params; i++) {
+                k->param_offset[i] = k->len;
+                k->len += ddp__param_len(&k->param[i]);
+            }
+            l->param_block = n;
+        }
+        n++;
+    }
+    for (int i = 0; i < l->children; i++) {
+        size_t cut = ddp__path_push(path, size, l, i);
+
+        n = list_blocks(l->child[i], path, size, b, n);
+        path[cut] = '\0';
+    }
+    return n;
+}
+
+/* Last layers first, since backward reaches them first. */
+static void assign_buckets(struct ddp__params *p)
+{
+    size_t len = 0;
+    int b = 0;
+
+    for (int i = p->blocks - 1; i >= 0; i--) {
+        struct ddp__block *k = &p->block[i];
+
+        if (len && len + k->len > BUCKET_LEN) {
+            b++;
+            len = 0;
+        }
+        k->bucket = b;
+        k->offset = len;
+        len += k->len;
+        p->total += k->len;
+    }
+    p->buckets = p->blocks ? b + 1 : 0;
+}
+
+static void fill_span(struct ddp__bucket *k, const struct ddp__block *b, int i)
+{
+    const struct ddp_param *p = &b->param[i];
+
+    k->span[k->spans++] = (struct ddp__span){
+        .begin = b->offset + b->param_offset[i],
+        .len = ddp__param_len(p),
+        .decay = p->role == DDP_WEIGHT,
+        .running = p->role == DDP_RUNNING,
+        .momentum = p->momentum,
+    };
+}
+
+static int make_buckets(struct ddp__params *p)
+{
+    assign_buckets(p);
+    p->bucket = calloc((size_t)p->buckets + 1, sizeof(*p->bucket));
+    if (!p->bucket)
+        return DDP_ENOMEM;
+    for (int i = 0; i < p->blocks; i++)
+        p->bucket[p->block[i].bucket].len += p->block[i].len;
+    for (int b = 0; b < p->buckets; b++) {
+        struct ddp__bucket *k = &p->bucket[b];
+
+        k->w = ddp__pool_alloc(k->len * 4);
+        k->span = calloc((size_t)p->blocks * DDP_MAX_PARAMS, sizeof(*k->span));
+        if (!k->w || !k->span)
+            return DDP_ENOMEM;
+        memset(k->w, 0, k->len * 4);
+    }
+    for (int i = p->blocks - 1; i >= 0; i--)
+        for (int j = 0; j < p->block[i].params; j++)
+            fill_span(&p->bucket[p->block[i].bucket], &p->block[i], j);
+    return 0;
+}
+
+static struct ddp__params *params_new(ddp_chain_t *chain)
+{
+    struct ddp__params *p = calloc(1, sizeof(*p));
+    char path[160] = "";
+
+    if (!p)
+        goto nomem;
+    p->blocks = list_blocks(chain, path, sizeof(path), NULL, 0);
+    p->block = calloc((size_t)p->blocks + 1, sizeof(*p->block));
+    if (!p->block)
+        goto nomem;
+    list_blocks(chain, path, sizeof(path), p->block, 0);
+    if (make_buckets(p) < 0)
+        goto nomem;
+    return p;
+
+nomem:
+    ddp__fail(DDP_ENOMEM, "no memory for the chain's parameters");
+    ddp__params_free(p);
+    return NULL;
+}
+
+struct ddp__params *ddp__params_of(ddp_chain_t *chain)
+{
+    if (!chain || chain->rc < 0) {
+        ddp__fail(DDP_EINVAL, "no chain, or one that could not be built: %s",
+                  ddp_errmsg());
+        return NULL;
+    }
+    if (!chain->params && (chain->params = params_new(chain)))
+        ddp_chain_init(chain, 0);
+    return chain->params;
+}
+
+void ddp__params_free(struct ddp__params *p)
+{
+    if (!p)
+        return;
+    ddp__params_unbind(p);
+    for (int b = 0; p->bucket && b < p->buckets; b++) {
+        ddp__pool_free(p->bucket[b].w, p->bucket[b].len * 4);
+        free(p->bucket[b].span);
+    }
+    free(p->bucket);
+    free(p->block);
+    free(p);
+}
+
+/* ---- StarPU's hold on them ---------------------------------------------- */
+
+int ddp__params_bind(struct ddp__params *p, ddp_t *ddp)
+{
+    if (p->ddp == ddp)
+        return 0;
+    if (p->ddp)
+        return ddp__fail(DDP_EINVAL, "the chain belongs to another context");
+    for (int b = 0; b < p->buckets; b++)
+        ddp__handle_register(&p->bucket[b].handle, p->bucket[b].w,
+                             p->bucket[b].len * 4);
+    p->ddp = ddp;
+    p->next = ddp->params;
+    ddp->params = p;
+    return 0;
+}
+
+void ddp__params_unbind(struct ddp__params *p)
+{
+    struct ddp__params **at;
+
+    if (!p->ddp)
+        return;
+    for (int b = 0; b < p->buckets; b++)
+        ddp__handle_unregister(&p->bucket[b].handle);
+    for (at = &p->ddp->params; *at != p; at = &(*at)->next)
+        ;
+    *at = p->next;
+    p->ddp = NULL;
+}
+
+int ddp__params_begin(struct ddp__params *p, bool write)
+{
+    int rc;
+
+    if (!p->ddp)
+        return 0;
+    for (int b = 0; b < p->buckets; b++) {
+        struct ddp__handle *h = &p->bucket[b].handle;
+
+        rc = starpu_data_acquire(h->h, write ? STARPU_RW : STARPU_R);
+        if (rc != 0) {
+            while (b-- > 0)
+                starpu_data_release(p->bucket[b].handle.h);
+            return ddp__fail(DDP_EINVAL, "weights cannot be read from inside "
+                                         "a task");
+        }
+        if (write)
+            h->version++;
+    }
+    return 0;
+}
+
+void ddp__params_end(struct ddp__params *p)
+{
+    for (int b = 0; p->ddp && b < p->buckets; b++)
+        starpu_data_release(p->bucket[b].handle.h);
+}
+
+/* ---- one tensor --------------------------------------------------------- */
+
+/* Where element (o, i, y, x) of PyTorch's order is in ours (o, y, x, i). */
+static size_t place(const struct ddp_param *p, size_t k)
+{
+    size_t in, hw, o, i, r;
+
+    if (p->ndim != 4)
+        return k;
+    in = (size_t)p->dim[1];
+    hw = (size_t)p->dim[2] * (size_t)p->dim[3];
+    o = k / (in * hw);
+    i = k / hw % in;
+    r = k % hw;
+    return (o * hw + r) * in + i;
+}
+
+void ddp__param_export(const struct ddp_param *p, const float *in, float *out)
+{
+    for (size_t k = 0; k < ddp__param_len(p); k++)
+        out[k] = in[place(p, k)];
+}
+
+void ddp__param_import(const struct ddp_param *p, const float *in, float *out)
+{
+    for (size_t k = 0; k < ddp__param_len(p); k++)
+        out[place(p, k)] = in[k];
+}
+
+/* "prefix.name"; a prefix too long for its array was cut when it was made. */
+static void full_name(const struct ddp__block *b, int i, char out[NAME_LEN])
+{
+    snprintf(out, NAME_LEN, "%.*s%s%s", NAME_LEN - 64, b->prefix,
+             b->prefix[0] ? "." : "", b->param[i].name);
+}
+
+int ddp__params_find(const struct ddp__params *p, const char *name,
+                     const struct ddp__block **b, int *i)
+{
+    char full[NAME_LEN];
+
+    for (int k = 0; k < p->blocks; k++)
+        for (int j = 0; j < p->block[k].params; j++) {
+            full_name(&p->block[k], j, full);
+            if (strcmp(full, name) == 0) {
+                *b = &p->block[k];
+                *i = j;
+                return 0;
+            }
+        }
+    return ddp__fail(DDP_EINVAL, "the chain has no parameter %s", name);
+}
+
+/* The f-th tensor, counted over all blocks in layer order. */
+static int nth(const struct ddp__params *p, int f, const struct ddp__block **b,
+               int *i)
+{
+    for (int k = 0; k < p->blocks; f -= p->block[k++].params)
+        if (f < p->block[k].params) {
+            *b = &p->block[k];
+            *i = f;
+            return 0;
+        }
+    return DDP_EINVAL;
+}
+
+int ddp_chain_param(const ddp_chain_t *c, int i, struct ddp_param_info *info)
+{
+    struct ddp__params *p = ddp__params_of((ddp_chain_t *)c);
+    const struct ddp__block *b;
+    int j;
+
+    if (!p)
+        return DDP_ENOMEM;
+    if (i < 0 || nth(p, i, &b, &j) < 0)
+        return ddp__fail(DDP_EINVAL, "parameter %d: no such one", i);
+    full_name(b, j, info->name);
+    info->role = b->param[j].role;
+    info->ndim = b->param[j].ndim;
+    memcpy(info->dim, b->param[j].dim, sizeof(info->dim));
+    info->len = ddp__param_len(&b->param[j]);
+    return 0;
+}
+
+static float *memory(const struct ddp__params *p, const struct ddp__block *b,
+                     int i)
+{
+    return p->bucket[b->bucket].w + b->offset + b->param_offset[i];
+}
+
+static int find_sized(struct ddp__params *p, const char *name, size_t len,
+                      const struct ddp__block **b, int *i)
+{
+    int rc;
+
+    if (!p)
+        return DDP_ENOMEM;
+    if ((rc = ddp__params_find(p, name, b, i)) < 0)
+        return rc;
+    if (ddp__param_len(&(*b)->param[*i]) != len)
+        return ddp__fail(DDP_ESHAPE, "%s has %zu values, not %zu", name,
+                         ddp__param_len(&(*b)->param[*i]), len);
+    return 0;
+}
+
+int ddp_chain_get(ddp_chain_t *c, const char *name, float *out, size_t len)
+{
+    struct ddp__params *p = ddp__params_of(c);
+    const struct ddp__block *b;
+    int i, rc;
+
+    if ((rc = find_sized(p, name, len, &b, &i)) < 0 ||
+        (rc = ddp__params_begin(p, false)) < 0)
+        return rc;
+    ddp__param_export(&b->param[i], memory(p, b, i), out);
+    ddp__params_end(p);
+    return 0;
+}
+
+int ddp_chain_set(ddp_chain_t *c, const char *name, const float *in, size_t len)
+{
+    struct ddp__params *p = ddp__params_of(c);
+    const struct ddp__block *b;
+    int i, rc;
+
+    if ((rc = find_sized(p, name, len, &b, &i)) < 0 ||
+        (rc = ddp__params_begin(p, true)) < 0)
+        return rc;
+    ddp__param_import(&b->param[i], in, memory(p, b, i));
+    ddp__params_end(p);
+    return 0;
+}
+
+/* ---- all of them -------------------------------------------------------- */
+
+/* A normal number by Box and Muller's transform of two uniform ones. */
+static float normal(struct ddp__philox r)
+{
+    double u = ((double)r.v[0] + 1) * 0x1p-32, v = (double)r.v[1] * 0x1p-32;
+
+    return (float)(sqrt(-2 * log(u)) * cos(2 * M_PI * v));
+}
+
+static void init_param(const struct ddp_param *p, uint64_t key, float *w)
+{
+    for (size_t k = 0; k < ddp__param_len(p); k++) {
+        struct ddp__philox r = ddp__philox(key, 0, k);
+
+        w[k] = p->std > 0     ? p->std * normal(r)
+               : p->bound > 0 ? p->bound * (2 * ddp__uniform(r.v[0]) - 1)
+                              : p->fill;
+    }
+}
+
+int ddp_chain_init(ddp_chain_t *c, uint64_t seed)
+{
+    struct ddp__params *p = c && c->params ? c->params : ddp__params_of(c);
+    int rc;
+
+    if (!p)
+        return DDP_ENOMEM;
+    if ((rc = ddp__params_begin(p, true)) < 0)
+        return rc;
+    for (int k = 0; k < p->blocks; k++)
+        for (int j = 0; j < p->block[k].params; j++)
+            init_param(&p->block[k].param[j],
+                       ddp__key(seed, (uint64_t)k, (uint64_t)j),
+                       memory(p, &p->block[k], j));
+    ddp__params_end(p);
+    return 0;
+}
+
+int ddp_chain_checksum(ddp_chain_t *c, uint32_t *crc)
+{
+    struct ddp__params *p = ddp__params_of(c);
+    int rc;
+
+    if (!p)
+        return DDP_ENOMEM;
+    if ((rc = ddp__params_begin(p, false)) < 0)
+        return rc;
+    *crc = 0;
+    for (int b = 0; b < p->buckets; b++)
+        *crc = ddp__crc32c(*crc, p->bucket[b].w, p->bucket[b].len * 4);
+    ddp__params_end(p);
+    return 0;
+}

@@ -1,0 +1,373 @@
+/* resize.c - shrink or enlarge by the triangle filter, bit for bit as Pillow
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * Source   Pillow's Image.resize(..., BILINEAR), src/libImaging/Resample.c:
+ *          the filter is stretched by the scale when shrinking (antialiased),
+ *          weights are rounded to 22 bits, and rows are filtered before
+ *          columns, with 8 bits in between.
+ */
+#include "config.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "image.h"
+
+/* The loops below live from the vectoriser, which -O2 hardly uses. */
+#if defined(__GNUC__) && !defined(__clang__) && defined(__OPTIMIZE__)
+#pragma GCC optimize("O3")
+#endif
+
+/* Each of the two filters is compiled for several levels of x86-64, and the
+ * best one is picked when the program starts. */
+#if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) &&          \
+    !defined(__clang__) && !defined(__SANITIZE_THREAD__)
+#define CLONES                                                                 \
+    __attribute__((                                                            \
+        target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+#else
+#define CLONES
+#endif
+
+enum { WEIGHT_BITS = 22, HALF = 1 << (WEIGHT_BITS - 1) };
+
+/* ---- weights ------------------------------------------------------------ */
+
+static int reserve(struct ddp__filter *f, int count, int taps)
+{
+    size_t room = (size_t)count * (size_t)taps;
+    int *start = f->start;
+    int32_t *weight = f->weight;
+
+    if (f->outputs < count &&
+        (start = realloc(f->start, (size_t)count * sizeof(*start)))) {
+        f->start = start;
+        f->outputs = count;
+    }
+    if (f->room < room &&
+        (weight = realloc(f->weight, room * sizeof(*weight)))) {
+        f->weight = weight;
+        f->room = room;
+    }
+    if (!start || !weight)
+        return ddp__fail(DDP_ENOMEM, "out of memory for a filter");
+    return 0;
+}
+
+void ddp__filter_free(struct ddp__filter *f)
+{
+    free(f->start);
+    free(f->weight);
+    *f = (struct ddp__filter){0};
+}
+
+/* Where one output takes its inputs from. */
+struct window {
+    double centre, reach;
+    int lo, n;
+};
+
+static double triangle(const struct window *w, int i)
+{
+    return fmax(0, 1 - fabs((w->lo + i - w->centre + 0.5) * (1 / w->reach)));
+}
+
+/* The inputs within reach of an output's centre, and not beyond the image. */
+static struct window window(int64_t output, double scale, int in)
+{
+    struct window w = {.centre = ((double)output + 0.5) * scale,
+                       .reach = fmax(scale, 1)};
+
+    w.lo = (int)fmax(w.centre - w.reach + 0.5, 0);
+    w.n = (int)fmin(w.centre + w.reach + 0.5, in) - w.lo;
+    return w;
+}
+
+/* The most inputs of an output that have a weight. */
+static int most_taps(int64_t first, int count, double scale, int in)
+{
+    int most = 1;
+
+    for (int i = 0; i < count; i++) {
+        struct window w = window(first + i, scale, in);
+        int lo = 0, hi = w.n;
+
+        while (lo < hi - 1 && triangle(&w, lo) == 0)
+            lo++;
+        while (hi > lo + 1 && triangle(&w, hi - 1) == 0)
+            hi--;
+        most = hi - lo > most ? hi - lo : most;
+    }
+    return most;
+}
+
+/* Weights as integers from the first that is not 0; where that one is. */
+static int weigh(const struct window *w, int taps, int in, int32_t *k)
+{
+    double sum = 0;
+    int lo = 0, start;
+
+    for (int i = 0; i < w->n; i++)
+        sum += triangle(w, i);
+    while (lo < w->n - 1 && triangle(w, lo) == 0)
+        lo++;
+    /* All taps are inside the image, also those of weight 0. */
+    start = w->lo + lo + taps > in ? in - taps : w->lo + lo;
+    memset(k, 0, (size_t)taps * sizeof(*k));
+    for (int i = lo; i < w->n && w->lo + i < start + taps; i++)
+        k[w->lo + i - start] =
+            (int32_t)(triangle(w, i) / sum * (1 << WEIGHT_BITS) + 0.5);
+    return start;
+}
+
+int ddp__filter_set(struct ddp__filter *f, int at, int in, int64_t out,
+                    int64_t first, int count)
+{
+    double scale = (double)in / (double)out;
+    int taps = most_taps(first, count, scale, in), rc;
+
+    if ((rc = reserve(f, count, taps)) < 0)
+        return rc;
+    f->count = count;
+    f->taps = taps;
+    f->lo = at + in;
+    f->hi = at;
+    for (int i = 0; i < count; i++) {
+        struct window w = window(first + i, scale, in);
+
+        f->start[i] =
+            at + weigh(&w, taps, in, f->weight + (size_t)i * (size_t)taps);
+        f->lo = f->start[i] < f->lo ? f->start[i] : f->lo;
+        f->hi = f->start[i] + taps > f->hi ? f->start[i] + taps : f->hi;
+    }
+    return 0;
+}
+
+static void swap(int32_t *a, int32_t *b)
+{
+    int32_t t = *a;
+
+    *a = *b;
+    *b = t;
+}
+
+void ddp__filter_flip(struct ddp__filter *f)
+{
+    for (int i = 0, j = f->count - 1; i < j; i++, j--) {
+        int32_t *a = f->weight + (size_t)i * (size_t)f->taps;
+        int32_t *b = f->weight + (size_t)j * (size_t)f->taps;
+
+        swap(&f->start[i], &f->start[j]);
+        for (int t = 0; t < f->taps; t++)
+            swap(&a[t], &b[t]);
+    }
+}
+
+void ddp__filter_mirror(struct ddp__filter *f, int size)
+{
+    int lo = f->lo;
+
+    f->lo = size - f->hi;
+    f->hi = size - lo;
+    for (int i = 0; i < f->count; i++) {
+        int32_t *k = f->weight + (size_t)i * (size_t)f->taps;
+
+        f->start[i] = size - (f->start[i] + f->taps);
+        for (int a = 0, b = f->taps - 1; a < b; a++, b--)
+            swap(&k[a], &k[b]);
+    }
+}
+
+/* ---- the sums ----------------------------------------------------------- */
+
+/* y[i] = sum over t of k[t] x[t step + i], where taps is a constant. */
+static inline __attribute__((always_inline)) void
+blend(const int32_t *k, int taps, const uint8_t *restrict x, size_t step,
+      size_t len, uint8_t *restrict y)
+{
+    for (size_t i = 0; i < len; i++) {
+        int32_t sum = HALF;
+
+        for (int t = 0; t < taps; t++)
+            sum += k[t] * x[(size_t)t * step + i];
+        y[i] = (uint8_t)(sum >> WEIGHT_BITS);
+    }
+}
+
+/* sum[i] += the same for some of the taps. */
+static inline __attribute__((always_inline)) void
+add(const int32_t *k, int taps, const uint8_t *restrict x, size_t step,
+    size_t len, int32_t *restrict sum)
+{
+    for (size_t i = 0; i < len; i++)
+        for (int t = 0; t < taps; t++)
+            sum[i] += k[t] * x[(size_t)t * step + i];
+}
+
+/* The same as blend() for any number of taps, a stretch of i at a time. */
+static inline __attribute__((always_inline)) void
+blend_many(const int32_t *k, int taps, const uint8_t *restrict x, size_t step,
+           size_t len, uint8_t *restrict y)
+{
+    enum { STRETCH = 128 };
+    int32_t sum[STRETCH];
+
+    for (size_t at = 0; at < len; at += STRETCH) {
+        size_t n = len - at < STRETCH ? len - at : STRETCH;
+        int t = 0;
+
+        for (size_t i = 0; i < n; i++)
+            sum[i] = HALF;
+        for (; t + 4 <= taps; t += 4)
+            add(k + t, 4, x + (size_t)t * step + at, step, n, sum);
+        for (; t < taps; t++)
+            add(k + t, 1, x + (size_t)t * step + at, step, n, sum);
+        for (size_t i = 0; i < n; i++)
+            y[at + i] = (uint8_t)(sum[i] >> WEIGHT_BITS);
+    }
+}
+
+/* All outputs; an input is `step` bytes after the one before it, of which the
+ * first len are filtered.  The number of taps is made a constant. */
+static inline __attribute__((always_inline)) void
+filter(const struct ddp__filter *f, const uint8_t *x, size_t step, size_t len,
+       uint8_t *y)
+{
+    const int32_t *k = f->weight;
+
+    for (int i = 0; i < f->count; i++, k += f->taps, y += len) {
+        const uint8_t *from = x + (size_t)(f->start[i] - f->lo) * step;
+
+        switch (f->taps) {
+        case 1:
+            memcpy(y, from, len);
+            break;
+        case 2:
+            blend(k, 2, from, step, len, y);
+            break;
+        case 3:
+            blend(k, 3, from, step, len, y);
+            break;
+        case 4:
+            blend(k, 4, from, step, len, y);
+            break;
+        case 5:
+            blend(k, 5, from, step, len, y);
+            break;
+        case 6:
+            blend(k, 6, from, step, len, y);
+            break;
+        default:
+            blend_many(k, f->taps, from, step, len, y);
+        }
+    }
+}
+
+CLONES void ddp__resize_rows(const struct ddp__filter *f, const uint8_t *x,
+                             int len, uint8_t *y)
+{
+    filter(f, x, (size_t)len, (size_t)len, y);
+}
+
+/* ---- along rows --------------------------------------------------------- */
+
+/* DDP__ROWS rows lie side by side for this, pixel by pixel, so that the sums
+ * along them are sums of whole columns, as above. */
+
+typedef uint32_t u32x4 __attribute__((vector_size(16)));
+typedef uint64_t u64x2 __attribute__((vector_size(16)));
+typedef uint8_t u8x16 __attribute__((vector_size(16)));
+
+#ifdef __clang__
+#define SHUFFLE(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
+#else
+#define SHUFFLE(a, b, ...) __builtin_shuffle(a, b, (typeof(a)){__VA_ARGS__})
+#endif
+
+/* Columns of four rows of four. */
+static inline __attribute__((always_inline)) void transpose(u32x4 v[4])
+{
+    u32x4 a = SHUFFLE(v[0], v[1], 0, 4, 1, 5);
+    u32x4 b = SHUFFLE(v[2], v[3], 0, 4, 1, 5);
+    u32x4 c = SHUFFLE(v[0], v[1], 2, 6, 3, 7);
+    u32x4 d = SHUFFLE(v[2], v[3], 2, 6, 3, 7);
+
+    v[0] = SHUFFLE(a, b, 0, 1, 4, 5);
+    v[1] = SHUFFLE(a, b, 2, 3, 6, 7);
+    v[2] = SHUFFLE(c, d, 0, 1, 4, 5);
+    v[3] = SHUFFLE(c, d, 2, 3, 6, 7);
+}
+
+/* y[i][r] = x[r][i] */
+static inline __attribute__((always_inline)) void
+interleave(const uint8_t *x, size_t stride, int width, uint8_t *y)
+{
+    enum { PIXEL = 4 * DDP__ROWS };
+    u32x4 v[4];
+    int i = 0;
+
+    for (; i + 4 <= width; i += 4, x += 16, y += 4 * PIXEL)
+        for (int r = 0; r < DDP__ROWS; r += 4) {
+            for (int j = 0; j < 4; j++)
+                memcpy(&v[j], x + (size_t)(r + j) * stride, 16);
+            transpose(v);
+            for (int j = 0; j < 4; j++)
+                memcpy(y + j * PIXEL + 4 * r, &v[j], 16);
+        }
+    for (; i < width; i++, x += 4, y += PIXEL)
+        for (int r = 0; r < DDP__ROWS; r++)
+            memcpy(y + 4 * r, x + (size_t)r * stride, 4);
+}
+
+/* Four pixels without their fourth bytes. */
+static inline __attribute__((always_inline)) void pack(u32x4 v, uint8_t *y)
+{
+    u8x16 b = (u8x16)v;
+    uint64_t low;
+    uint32_t high;
+
+    b = SHUFFLE(b, b, 0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, 0, 0, 0, 0);
+    low = ((u64x2)b)[0];
+    high = ((u32x4)b)[2];
+    memcpy(y, &low, 8);
+    memcpy(y + 8, &high, 4);
+}
+
+/* y[r][i] = x[i][r], for four rows of the block, pixels of 3 bytes in y. */
+static inline __attribute__((always_inline)) void
+separate(const uint8_t *x, int width, uint8_t *y)
+{
+    enum { PIXEL = 4 * DDP__ROWS };
+    size_t row = (size_t)width * 3;
+    u32x4 v[4];
+    int i = 0;
+
+    for (; i + 4 <= width; i += 4, x += 4 * PIXEL, y += 12) {
+        for (int j = 0; j < 4; j++)
+            memcpy(&v[j], x + j * PIXEL, 16);
+        transpose(v);
+        for (int r = 0; r < 4; r++)
+            pack(v[r], y + (size_t)r * row);
+    }
+    for (; i < width; i++, x += PIXEL, y += 3)
+        for (int r = 0; r < 4; r++)
+            memcpy(y + (size_t)r * row, x + 4 * r, 3);
+}
+
+size_t ddp__resize_room(const struct ddp__filter *f)
+{
+    return (size_t)(f->hi - f->lo + f->count) * DDP__ROWS * 4;
+}
+
+CLONES void ddp__resize_columns(const struct ddp__filter *f, const uint8_t *x,
+                                size_t stride, void *room, uint8_t *y)
+{
+    enum { PIXEL = 4 * DDP__ROWS };
+    uint8_t *in = room, *out = in + (size_t)(f->hi - f->lo) * PIXEL;
+
+    interleave(x, stride, f->hi - f->lo, in);
+    filter(f, in, PIXEL, PIXEL, out);
+    for (int r = 0; r < DDP__ROWS; r += 4)
+        separate(out + 4 * r, f->count, y + (size_t)r * (size_t)f->count * 3);
+}

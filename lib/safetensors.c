@@ -1,0 +1,457 @@
+/* safetensors.c - files of named tensors, read
+ *
+ * A file is eight bytes with the length of the header, the header in JSON, and
+ * the data of all tensors without a gap, up to the end of the file.  It is read
+ * with pread(), not mapped: a mapped file that someone shortens kills the
+ * process.
+ *
+ * Source   huggingface/safetensors, README and safetensors/src/tensor.rs.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <jansson.h>
+
+#include "internal.h"
+#include "safetensors.h"
+
+enum { HEADER_MAX = 25000000, DEPTH_MAX = 8 };
+
+static const struct {
+    const char *name;
+    unsigned bits;
+    bool read;
+} types[] = {
+#define X(name, bits, read) {#name, bits, read},
+    DDP__ST_TYPES(X)
+#undef X
+};
+
+/* ---- failures ----------------------------------------------------------- */
+
+/* A name from a file, cut short and safe to show. */
+struct shown {
+    char text[96];
+};
+
+static struct shown show(const char *name)
+{
+    struct shown s;
+
+    snprintf(s.text, sizeof(s.text), "%.95s", name);
+    ddp__printable(s.text);
+    return s;
+}
+
+static int __attribute__((format(printf, 2, 3)))
+bad(const struct ddp__st_file *f, const char *fmt, ...)
+{
+    char why[320];
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(why, sizeof(why), fmt, ap);
+    va_end(ap);
+    return ddp__fail(DDP_EDATA, "%s: %s", f->path, why);
+}
+
+static int fail_errno(const struct ddp__st_file *f, const char *what)
+{
+    return ddp__fail(DDP_EIO, "%s: %s: %s", f->path, what, strerror(errno));
+}
+
+/* ---- bytes -------------------------------------------------------------- */
+
+static int read_at(const struct ddp__st_file *f, void *to, size_t n,
+                   uint64_t at)
+{
+    char *p = to;
+
+    while (n > 0) {
+        ssize_t got = pread(f->fd, p, n, (off_t)at);
+
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            return fail_errno(f, "cannot be read");
+        if (got == 0)
+            return ddp__fail(DDP_EIO, "%s: became shorter while it was read",
+                             f->path);
+        p += got;
+        n -= (size_t)got;
+        at += (uint64_t)got;
+    }
+    return 0;
+}
+
+static uint64_t little(const unsigned char *p, int bytes)
+{
+    uint64_t v = 0;
+
+    for (int i = bytes - 1; i >= 0; i--)
+        v = v << 8 | p[i];
+    return v;
+}
+
+static float from_bits(uint32_t u)
+{
+    float f;
+
+    memcpy(&f, &u, sizeof(f));
+    return f;
+}
+
+static float from_f16(uint32_t h)
+{
+    uint32_t sign = (h & 0x8000) << 16, e = h >> 10 & 0x1f, m = h & 0x3ff;
+
+    if (e == 0x1f) /* infinite, or not a number */
+        return from_bits(sign | 0x7f800000 | m << 13);
+    if (e == 0) /* zero and subnormal: m units of 2^-24 */
+        return (sign ? -1.0f : 1.0f) * (float)m * 0x1p-24f;
+    return from_bits(sign | (e + 112) << 23 | m << 13);
+}
+
+static float element(enum ddp__st_type type, const unsigned char *p)
+{
+    uint64_t u;
+    double d;
+
+    switch (type) {
+    case DDP__ST_F16:
+        return from_f16((uint32_t)little(p, 2));
+    case DDP__ST_BF16:
+        return from_bits((uint32_t)little(p, 2) << 16);
+    case DDP__ST_F64:
+        u = little(p, 8);
+        memcpy(&d, &u, sizeof(d));
+        return (float)d;
+    case DDP__ST_I64:
+        return (float)(int64_t)little(p, 8);
+    default:
+        return from_bits((uint32_t)little(p, 4));
+    }
+}
+
+/* ---- the header --------------------------------------------------------- */
+
+/* Look at the brackets and commas before the parser does, which would make a
+ * value of many bytes out of each.  Even tensors of eight dimensions and with
+ * the shortest names have fewer than one in four bytes, three deep. */
+static int scan(const struct ddp__st_file *f, const char *s, size_t n)
+{
+    size_t marks = 0;
+    bool quoted = false;
+    int depth = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        if (quoted) {
+            if (s[i] == '\\')
+                i++;
+            else
+                quoted = s[i] != '"';
+            continue;
+        }
+        quoted = s[i] == '"';
+        if (s[i] == '{' || s[i] == '[')
+            depth++;
+        if (s[i] == '}' || s[i] == ']')
+            depth--;
+        marks += s[i] == '{' || s[i] == '[' || s[i] == ',';
+        if (depth > DEPTH_MAX)
+            return bad(f, "its header nests deeper than %d", DEPTH_MAX);
+    }
+    if (marks > n / 4 + 16)
+        return bad(f, "its header is no list of tensors");
+    return 0;
+}
+
+static int tensor_type(const struct ddp__st_file *f, struct ddp__st_tensor *t,
+                       json_t *v)
+{
+    const char *name = json_string_value(v);
+
+    if (!name)
+        return bad(f, "tensor %s has no dtype", show(t->name).text);
+    for (int i = 0; i < DDP__ST_TYPE_COUNT; i++)
+        if (!strcmp(name, types[i].name)) {
+            t->type = (enum ddp__st_type)i;
+            return 0;
+        }
+    return bad(f, "tensor %s has the unknown dtype %s", show(t->name).text,
+               show(name).text);
+}
+
+static int tensor_shape(const struct ddp__st_file *f, struct ddp__st_tensor *t,
+                        json_t *v)
+{
+    uint64_t len = 1;
+
+    if (!json_is_array(v))
+        return bad(f, "tensor %s has no shape", show(t->name).text);
+    if (json_array_size(v) > DDP__ST_DIMS)
+        return bad(f, "tensor %s has %zu dimensions, more than %d",
+                   show(t->name).text, json_array_size(v), DDP__ST_DIMS);
+    for (t->ndim = 0; (size_t)t->ndim < json_array_size(v); t->ndim++) {
+        json_t *d = json_array_get(v, (size_t)t->ndim);
+
+        if (!json_is_integer(d) || json_integer_value(d) < 0)
+            return bad(f, "tensor %s: dimension %d is no size",
+                       show(t->name).text, t->ndim);
+        t->dim[t->ndim] = json_integer_value(d);
+        if (__builtin_mul_overflow(len, (uint64_t)t->dim[t->ndim], &len))
+            return bad(f, "tensor %s has too many elements",
+                       show(t->name).text);
+    }
+    t->len = (size_t)len;
+    return 0;
+}
+
+static int tensor_offsets(const struct ddp__st_file *f,
+                          struct ddp__st_tensor *t, json_t *v, uint64_t size)
+{
+    json_t *b = json_array_get(v, 0), *e = json_array_get(v, 1);
+    uint64_t bits;
+
+    if (json_array_size(v) != 2 || !json_is_integer(b) || !json_is_integer(e) ||
+        json_integer_value(b) < 0)
+        return bad(f, "tensor %s has no data_offsets", show(t->name).text);
+    if (json_integer_value(e) < json_integer_value(b) ||
+        (uint64_t)json_integer_value(e) > size)
+        return bad(f, "tensor %s: data from %lld to %lld of %llu bytes",
+                   show(t->name).text, (long long)json_integer_value(b),
+                   (long long)json_integer_value(e), (unsigned long long)size);
+    t->begin = (size_t)json_integer_value(b);
+    t->end = (size_t)json_integer_value(e);
+    if (__builtin_mul_overflow((uint64_t)t->len, types[t->type].bits, &bits) ||
+        bits % 8 || bits / 8 != t->end - t->begin)
+        return bad(f, "tensor %s: its shape does not fit its %zu bytes",
+                   show(t->name).text, t->end - t->begin);
+    return 0;
+}
+
+static int add_tensor(struct ddp__st_file *f, const char *name, json_t *v,
+                      uint64_t size)
+{
+    struct ddp__st_tensor *t = &f->tensor[f->n];
+    int rc;
+
+    if (strlen(name) >= DDP__ST_NAME)
+        return bad(f, "the name %s... has more than %d bytes", show(name).text,
+                   DDP__ST_NAME - 1);
+    if (!(t->name = strdup(name)))
+        return ddp__fail(DDP_ENOMEM, "%s: out of memory", f->path);
+    f->n++;
+    if (!json_is_object(v))
+        return bad(f, "tensor %s has no description", show(name).text);
+    if ((rc = tensor_type(f, t, json_object_get(v, "dtype"))) < 0 ||
+        (rc = tensor_shape(f, t, json_object_get(v, "shape"))) < 0)
+        return rc;
+    return tensor_offsets(f, t, json_object_get(v, "data_offsets"), size);
+}
+
+static int check_metadata(const struct ddp__st_file *f, json_t *v)
+{
+    const char *key;
+    json_t *text;
+
+    if (!json_is_object(v))
+        return bad(f, "its __metadata__ is no object");
+    json_object_foreach(v, key, text)
+    {
+        if (!json_is_string(text))
+            return bad(f, "its __metadata__ %s is no text", show(key).text);
+    }
+    return 0;
+}
+
+static int by_data(const void *a, const void *b)
+{
+    const struct ddp__st_tensor *s = a, *t = b;
+
+    if (s->begin != t->begin)
+        return s->begin < t->begin ? -1 : 1;
+    return s->end < t->end ? -1 : s->end > t->end;
+}
+
+/* Whether the tensors fill the data: no gap, no overlap, nothing left. */
+static int check_cover(struct ddp__st_file *f, uint64_t size)
+{
+    uint64_t at = 0;
+
+    if (f->n > 1)
+        qsort(f->tensor, (size_t)f->n, sizeof(*f->tensor), by_data);
+    for (int i = 0; i < f->n; i++) {
+        const struct ddp__st_tensor *t = &f->tensor[i];
+
+        if (t->begin < at)
+            return bad(f, "tensor %s overlaps another", show(t->name).text);
+        if (t->begin > at)
+            return bad(f, "%llu bytes before tensor %s belong to none",
+                       (unsigned long long)(t->begin - at), show(t->name).text);
+        at = t->end;
+    }
+    if (at != size)
+        return bad(f, "its last %llu bytes belong to no tensor",
+                   (unsigned long long)(size - at));
+    return 0;
+}
+
+static int take_header(struct ddp__st_file *f, json_t *root, uint64_t size)
+{
+    const char *name;
+    json_t *v;
+    int rc;
+
+    if (!json_is_object(root))
+        return bad(f, "its header is no object");
+    f->tensor = calloc(json_object_size(root) + 1, sizeof(*f->tensor));
+    if (!f->tensor)
+        return ddp__fail(DDP_ENOMEM, "%s: out of memory", f->path);
+    json_object_foreach(root, name, v)
+    {
+        rc = strcmp(name, "__metadata__") ? add_tensor(f, name, v, size)
+                                          : check_metadata(f, v);
+        if (rc < 0)
+            return rc;
+    }
+    return check_cover(f, size);
+}
+
+static int parse(struct ddp__st_file *f, const char *text, size_t n,
+                 uint64_t size)
+{
+    json_error_t err;
+    json_t *root;
+    int rc;
+
+    if (text[0] != '{')
+        return bad(f, "not a safetensors file: no header");
+    if ((rc = scan(f, text, n)) < 0)
+        return rc;
+    if (!(root = json_loadb(text, n, JSON_REJECT_DUPLICATES, &err))) {
+        if (json_error_code(&err) == json_error_out_of_memory)
+            return ddp__fail(DDP_ENOMEM, "%s: out of memory", f->path);
+        return bad(f, "bad header at byte %d: %s", err.position,
+                   show(err.text).text);
+    }
+    rc = take_header(f, root, size);
+    json_decref(root);
+    return rc;
+}
+
+static int read_header(struct ddp__st_file *f)
+{
+    unsigned char length[8];
+    struct stat st;
+    uint64_t n;
+    char *text;
+    int rc;
+
+    if (fstat(f->fd, &st) < 0)
+        return fail_errno(f, "cannot be read");
+    if (!S_ISREG(st.st_mode))
+        return bad(f, "is not a regular file");
+    if (st.st_size < 8)
+        return bad(f, "not a safetensors file: only %lld bytes",
+                   (long long)st.st_size);
+    if ((rc = read_at(f, length, 8, 0)) < 0)
+        return rc;
+    n = little(length, 8);
+    if (n < 2 || n > (uint64_t)st.st_size - 8)
+        return bad(f,
+                   "not a safetensors file, or cut short: a header of "
+                   "%llu bytes in a file of %lld",
+                   (unsigned long long)n, (long long)st.st_size);
+    if (n > HEADER_MAX)
+        return bad(f, "a header of %llu bytes, more than %d",
+                   (unsigned long long)n, HEADER_MAX);
+    if (!(text = malloc((size_t)n)))
+        return ddp__fail(DDP_ENOMEM, "%s: no memory for a header of %llu bytes",
+                         f->path, (unsigned long long)n);
+    f->data = 8 + n;
+    rc = read_at(f, text, (size_t)n, 8);
+    if (rc == 0)
+        rc = parse(f, text, (size_t)n, (uint64_t)st.st_size - f->data);
+    free(text);
+    return rc;
+}
+
+/* ---- what the library calls --------------------------------------------- */
+
+int ddp__st_open(struct ddp__st_file **out, const char *path)
+{
+    struct ddp__st_file *f = calloc(1, sizeof(*f));
+    int rc;
+
+    *out = NULL;
+    if (!f || !(f->path = strdup(path))) {
+        free(f);
+        return ddp__fail(DDP_ENOMEM, "%s: out of memory", path);
+    }
+    /* Not to wait for a writer where the path is a pipe. */
+    do
+        f->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    while (f->fd < 0 && errno == EINTR);
+    rc = f->fd < 0 ? fail_errno(f, "cannot be opened") : read_header(f);
+    if (rc < 0) {
+        ddp__st_close(f);
+        return rc;
+    }
+    *out = f;
+    return 0;
+}
+
+void ddp__st_close(struct ddp__st_file *f)
+{
+    if (!f)
+        return;
+    for (int i = 0; i < f->n; i++)
+        free(f->tensor[i].name);
+    free(f->tensor);
+    if (f->fd >= 0)
+        close(f->fd);
+    free(f->path);
+    free(f);
+}
+
+const struct ddp__st_tensor *ddp__st_find(const struct ddp__st_file *f,
+                                          const char *name)
+{
+    for (int i = 0; i < f->n; i++)
+        if (!strcmp(f->tensor[i].name, name))
+            return &f->tensor[i];
+    return NULL;
+}
+
+int ddp__st_read_f32(const struct ddp__st_file *f,
+                     const struct ddp__st_tensor *t, float *out, size_t len)
+{
+    unsigned char buf[16384];
+    size_t size = types[t->type].bits / 8;
+    int rc;
+
+    if (!types[t->type].read)
+        return bad(f, "tensor %s is %s, which cannot be read as f32",
+                   show(t->name).text, types[t->type].name);
+    if (t->len != len)
+        return ddp__fail(DDP_ESHAPE, "%s: tensor %s has %zu elements, not %zu",
+                         f->path, show(t->name).text, t->len, len);
+    for (size_t i = 0, n; i < len; i += n) {
+        n = len - i < sizeof(buf) / size ? len - i : sizeof(buf) / size;
+        rc = read_at(f, buf, n * size, f->data + t->begin + i * size);
+        if (rc < 0)
+            return rc;
+        for (size_t k = 0; k < n; k++)
+            out[i + k] = element(t->type, buf + k * size);
+    }
+    return 0;
+}

@@ -1,0 +1,73 @@
+/* schedule.c - the factor of the learning rate over a run
+ *
+ * Source   Goyal et al. 2017 (linear warm-up); Loshchilov and Hutter 2017
+ *          (cosine); Smith and Topin 2018 (one cycle).  PyTorch's LinearLR,
+ *          StepLR, CosineAnnealingLR and OneCycleLR give the same numbers.
+ */
+#include "config.h"
+
+#include <math.h>
+
+#include "ddp.h"
+
+static double or_default(double value, double otherwise)
+{
+    return value != 0 ? value : otherwise;
+}
+
+/* From 1 to `end` along half a wave, or a line, as x goes from 0 to 1. */
+static double cosine(double x, double end)
+{
+    return end + (1 - end) * (1 + cos(acos(-1) * x)) / 2;
+}
+
+static double linear(double x, double end)
+{
+    return 1 + (end - 1) * x;
+}
+
+/* Epochs of warm-up; one cycle has a third of the run if nothing is said. */
+static double warmup_of(const struct ddp_schedule *s, double epochs)
+{
+    if (s->kind == DDP_ONE_CYCLE && s->warmup == 0)
+        return 0.3 * epochs;
+    return s->warmup > 0 ? s->warmup : 0;
+}
+
+/* The factor without the warm-up; x is the share of what follows it. */
+static double after_warmup(const struct ddp_schedule *s, double epoch, double x)
+{
+    switch (s->kind) {
+    case DDP_STEPPED:
+        return pow(or_default(s->gamma, 0.1),
+                   floor(epoch / or_default(s->every, 30)));
+    case DDP_COSINE:
+        return cosine(x, s->final_factor);
+    case DDP_LINEAR:
+        return linear(x, s->final_factor);
+    case DDP_ONE_CYCLE:
+        return cosine(x, or_default(s->final_factor, 1e-4));
+    default:
+        return 1;
+    }
+}
+
+double ddp_schedule_factor(const struct ddp_schedule *s, int64_t step,
+                           double epoch, double epochs)
+{
+    double warmup, x, from;
+
+    if (!s)
+        return 1;
+    if (s->kind == DDP_OWN_SCHEDULE)
+        return s->fn ? s->fn(step, epoch, epochs, s->arg) : 1;
+    warmup = warmup_of(s, epochs);
+    if (epoch < warmup) {
+        from = or_default(s->warmup_factor,
+                          s->kind == DDP_ONE_CYCLE ? 0.04 : 0.01);
+        return (from + (1 - from) * fmax(epoch, 0) / warmup) *
+               (s->kind == DDP_STEPPED ? after_warmup(s, epoch, 0) : 1);
+    }
+    x = epochs > warmup ? (epoch - warmup) / (epochs - warmup) : 1;
+    return after_warmup(s, epoch, fmin(fmax(x, 0), 1));
+}

@@ -1,0 +1,54 @@
+/* scheduler.h - the "ddp" scheduling policy, and how tasks tell it what they
+ * are
+ *
+ * A lane of a step is one unit of work: the first idle worker that can run its
+ * first ready task claims it, and all its other tasks follow to that worker.
+ * Merges and updates go to the worker their owner number names, before lanes.
+ * Tasks without a tag are run when there is nothing of ours to do.
+ */
+#ifndef DDP_SCHEDULER_H
+#define DDP_SCHEDULER_H
+
+#include <starpu.h>
+#include <starpu_scheduler.h>
+
+#include "ddp.h"
+
+enum ddp__sched_kind {
+    DDP__SCHED_LANE,   /* belongs to (step, lane) */
+    DDP__SCHED_MERGE,  /* goes to owner, before its lanes */
+    DDP__SCHED_UPDATE, /* likewise */
+    DDP__SCHED_INPUT,  /* decoding ahead: when there is nothing else to do */
+};
+
+#define DDP__SCHED_MAGIC 0xdd90a1e5u
+
+/* What task->sched_data points to: one per task, alive until the task is done.
+ *
+ * Steps are submitted one after another, each whole.  A lane waits, directly or
+ * through others, for no other lane of its step; what it needs of other steps
+ * was submitted before. */
+struct ddp__sched_tag {
+    uint32_t magic; /* DDP__SCHED_MAGIC */
+    enum ddp__sched_kind kind;
+    bool last;    /* no task of this (step, lane) is submitted after this */
+    int lane;     /* LANE */
+    int64_t step; /* LANE */
+    int owner;    /* MERGE, UPDATE: taken modulo the workers that can */
+    struct ddp__sched_lane *at; /* the policy's own */
+};
+
+extern struct starpu_sched_policy ddp__sched_policy;
+
+/* For StarPU (1.4 and later), which looks them up in STARPU_SCHED_LIB. */
+struct starpu_sched_policy *starpu_get_sched_lib_policy(const char *name);
+struct starpu_sched_policy **starpu_get_sched_lib_policies(void);
+
+/* Whether name (of STARPU_SCHED; NULL or "": unset) is a policy that StarPU
+ * will find, and DDP_INFLIGHT a number; DDP_EINVAL and the choices if not. */
+int ddp__sched_check(const char *name);
+
+/* How many lanes a worker may have in flight: DDP_INFLIGHT, default 1. */
+int ddp__sched_inflight(int *lanes);
+
+#endif

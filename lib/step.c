@@ -1,0 +1,455 @@
+/* step.c - submitting the task graph of one step
+ *
+ * For each sub-batch, in its lane: input, forward, loss, backward.  Then for
+ * each bucket of parameters a binary tree of merges over the lanes and the
+ * update.  Everything is submitted at once; data decide what waits for what.
+ */
+#include "config.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine.h"
+
+/* What has to wait goes first. */
+enum { PRIORITY_FORWARD, PRIORITY_BACKWARD, PRIORITY_UPDATE };
+
+/* Steps of all engines, so that the policy can tell their lanes apart. */
+static _Atomic int64_t sequence;
+
+/* Where a step is in being submitted. */
+struct cursor {
+    struct ddp__engine *e;
+    const struct ddp__step *s;
+    int64_t sequence;
+    int lane, n;
+    int slot;        /* of the lane's input ring */
+    bool accumulate; /* not the lane's first sub-batch of the step */
+    bool last;       /* the lane's last one */
+};
+
+static enum starpu_data_access_mode access_mode(enum ddp_access a)
+{
+    return a == DDP_READ ? STARPU_R : a == DDP_WRITE ? STARPU_W : STARPU_RW;
+}
+
+static struct ddp__handle *handle_of(const struct cursor *c,
+                                     const ddp_value_t *v)
+{
+    struct ddp__lane *l = &c->e->lane[c->lane];
+
+    switch (v->role) {
+    case DDP__INPUT:
+        return &l->input[c->slot * c->e->inputs + c->e->input_of[v->base->id]];
+    case DDP__PARAM:
+        return &c->e->params->bucket[v->bucket].handle;
+    case DDP__GRAD:
+        return &l->grad[v->bucket];
+    case DDP__TOTALS:
+        return &l->totals;
+    default:
+        return &l->handle[v->base->id];
+    }
+}
+
+/* An accumulator is written by the first task of a lane's step that touches
+ * it, each layer its own part, and updated by the others. */
+static enum starpu_data_access_mode mode_of(const struct cursor *c,
+                                            const ddp_value_t *v,
+                                            enum ddp_access a)
+{
+    bool *begun;
+
+    if (v->role == DDP__TOTALS)
+        return c->accumulate ? STARPU_RW : STARPU_W;
+    if (v->role != DDP__GRAD)
+        return access_mode(a);
+    begun = &c->e->grad_begun[c->lane * c->e->params->buckets + v->bucket];
+    if (*begun)
+        return STARPU_RW;
+    *begun = true;
+    return STARPU_W;
+}
+
+static void fill_tag(const struct cursor *c, int i, int end,
+                     struct ddp__submit *sub)
+{
+    const struct ddp__node *n = c->e->graph->node[i];
+
+    sub->tag.kind = n->call.op == DDP__OP_HOST &&
+                            n->call.host.fn == c->e->spec.graph.fill
+                        ? DDP__SCHED_INPUT
+                        : DDP__SCHED_LANE;
+    sub->tag.lane = c->lane;
+    sub->tag.step = c->sequence;
+    sub->tag.last = c->last && i == end - 1;
+    sub->priority =
+        n->phase == DDP__FORWARD ? PRIORITY_FORWARD : PRIORITY_BACKWARD;
+}
+
+/* Give up what no later node of this sub-batch reads. */
+static void drop_used(const struct cursor *c, int i)
+{
+    const struct ddp__node *n = c->e->graph->node[i];
+
+    if (c->e->spec.graph.mode == DDP__PULL)
+        return; /* may be pulled again */
+    for (int b = 0; b < n->call.buffers; b++) {
+        const ddp_value_t *v = n->buf[b]->base;
+        bool seen = false;
+
+        for (int k = 0; k < b; k++)
+            seen = seen || n->buf[k]->base == v;
+        if (!seen && v->last_use == i &&
+            (v->role == DDP__ACTIVATION || v->role == DDP__INPUT))
+            ddp__handle_drop(handle_of(c, v));
+    }
+}
+
+static int submit_node(const struct cursor *c, int i, int end, uint64_t number)
+{
+    struct ddp__node *n = c->e->graph->node[i];
+    struct ddp__submit sub = {
+        .call = &n->call,
+        .flow = &c->e->flow,
+        .step = c->s->number,
+        .task = {.n = c->n,
+                 .accumulate = c->accumulate,
+                 .seed = n->call.op == DDP__OP_HOST ? number : c->s->seed},
+    };
+    int rc;
+
+    fill_tag(c, i, end, &sub);
+    for (int b = 0; b < n->call.buffers; b++) {
+        sub.buf[b] = handle_of(c, n->buf[b]);
+        sub.mode[b] = mode_of(c, n->buf[b], n->access[b]);
+    }
+    if ((rc = ddp__submit(&sub)) == 0)
+        drop_used(c, i);
+    return rc;
+}
+
+/* Nodes begin..end-1 for sub-batch `index` of the step. */
+static int submit_sub(struct ddp__engine *e, const struct ddp__step *s,
+                      int64_t seq, int index, int begin, int end)
+{
+    int lane = index % e->spec.lanes;
+    struct cursor c = {
+        .e = e,
+        .s = s,
+        .sequence = seq,
+        .lane = lane,
+        .n = s->n[index],
+        .slot = (int)(e->lane[lane].subs % e->spec.ring),
+        .accumulate = index >= e->spec.lanes,
+        .last = index + e->spec.lanes >= s->subs,
+    };
+    int rc;
+
+    for (int i = begin; i < end; i++)
+        if ((rc = submit_node(&c, i, end, s->first + (uint64_t)index)) < 0)
+            return rc;
+    return 0;
+}
+
+/* One task on whole vectors, not of a lane. */
+static int submit_whole(struct ddp__engine *e, const struct ddp__step *s,
+                        const struct ddp__call *call, int owner,
+                        struct ddp__handle *const buf[],
+                        const enum starpu_data_access_mode mode[],
+                        bool accumulate)
+{
+    struct ddp__submit sub = {
+        .call = call,
+        .flow = &e->flow,
+        .step = s->number,
+        .tag = {.kind = call->op == DDP__OP_OPTIM ? DDP__SCHED_UPDATE
+                                                  : DDP__SCHED_MERGE,
+                .owner = owner},
+        .priority = PRIORITY_UPDATE,
+        .task = {.n = 1, .accumulate = accumulate, .lr = s->lr, .t = s->t},
+    };
+
+    for (int i = 0; i < call->buffers; i++) {
+        sub.buf[i] = buf[i];
+        sub.mode[i] = mode[i];
+    }
+    return ddp__submit(&sub);
+}
+
+/* Lane l gets what lane l + stride has, for strides 1, 2, 4, ...: the tree
+ * depends on the number of lanes only.  bucket -1: the statistics. */
+static int submit_tree(struct ddp__engine *e, const struct ddp__step *s,
+                       int bucket)
+{
+    static const enum starpu_data_access_mode mode[] = {STARPU_RW, STARPU_R};
+    int lanes = s->subs < e->spec.lanes ? s->subs : e->spec.lanes, rc;
+    const struct ddp__call *call =
+        bucket < 0 ? &e->merge_stats : &e->merge_bucket[bucket];
+
+    for (int stride = 1; stride < lanes; stride *= 2)
+        for (int l = 0; l + stride < lanes; l += 2 * stride) {
+            struct ddp__lane *a = &e->lane[l], *b = &e->lane[l + stride];
+            struct ddp__handle *buf[] = {bucket < 0 ? &a->totals
+                                                    : &a->grad[bucket],
+                                         bucket < 0 ? &b->totals
+                                                    : &b->grad[bucket]};
+
+            if ((rc = submit_whole(e, s, call, bucket < 0 ? 0 : bucket, buf,
+                                   mode, false)) < 0)
+                return rc;
+            ddp__handle_drop(buf[1]);
+        }
+    return 0;
+}
+
+/* Was bucket b written to at all?  A chain may have layers that are not
+ * reached by backward (frozen by a first layer that needs no gradient). */
+static bool has_gradient(const struct ddp__engine *e, int b)
+{
+    return e->grad_begun[b];
+}
+
+static int submit_norms(struct ddp__engine *e, const struct ddp__step *s)
+{
+    enum starpu_data_access_mode mode[] = {STARPU_R, STARPU_R, STARPU_W};
+    int rc;
+
+    for (int b = 0; b < e->params->buckets; b++) {
+        struct ddp__handle *buf[] = {&e->lane[0].grad[b], &e->lane[0].totals,
+                                     &e->norm};
+
+        if (!has_gradient(e, b))
+            continue;
+        if ((rc = submit_whole(e, s, &e->sqnorm[b], 0, buf, mode,
+                               mode[2] == STARPU_RW)) < 0)
+            return rc;
+        mode[2] = STARPU_RW;
+    }
+    return 0;
+}
+
+static int submit_update(struct ddp__engine *e, const struct ddp__step *s,
+                         int b)
+{
+    struct ddp__handle *buf[5] = {&e->lane[0].grad[b],
+                                  &e->params->bucket[b].handle,
+                                  &e->lane[0].totals};
+    enum starpu_data_access_mode mode[5] = {STARPU_R, STARPU_RW, STARPU_R};
+    int n = 3, rc;
+
+    if (e->state[b].h) {
+        buf[n] = &e->state[b];
+        mode[n++] = STARPU_RW;
+    }
+    if (e->optimizer.clip_norm > 0) {
+        buf[n] = &e->norm;
+        mode[n++] = STARPU_R;
+    }
+    if ((rc = submit_whole(e, s, &e->optim[b], b, buf, mode, false)) == 0)
+        ddp__handle_drop(&e->lane[0].grad[b]);
+    return rc;
+}
+
+static int submit_merges(struct ddp__engine *e, const struct ddp__step *s)
+{
+    int rc;
+
+    if ((rc = submit_tree(e, s, -1)) < 0 || !ddp_graph_training(e->graph))
+        return rc;
+    for (int b = 0; b < e->params->buckets; b++)
+        if (has_gradient(e, b) && (rc = submit_tree(e, s, b)) < 0)
+            return rc;
+    if (!s->update)
+        return 0;
+    if (e->optimizer.clip_norm > 0 && (rc = submit_norms(e, s)) < 0)
+        return rc;
+    for (int b = 0; b < e->params->buckets; b++)
+        if (has_gradient(e, b) && (rc = submit_update(e, s, b)) < 0)
+            return rc;
+    return 0;
+}
+
+/* A task at the end of a step runs even after a failure: somebody waits. */
+static int submit_last(struct ddp__engine *e, const struct ddp__step *s,
+                       const struct ddp__call *call, struct ddp__handle **buf,
+                       enum starpu_data_access_mode token)
+{
+    struct ddp__submit sub = {
+        .call = call,
+        .flow = &e->flow,
+        .step = s->number,
+        .tag = {.kind = DDP__SCHED_MERGE},
+        .priority = PRIORITY_UPDATE,
+        .always = true,
+        .task = {.n = 1, .seed = (uint64_t)e->submitted},
+    };
+
+    for (int i = 0; i < call->buffers; i++) {
+        sub.buf[i] = buf[i];
+        sub.mode[i] = STARPU_R;
+    }
+    sub.mode[call->buffers - 1] = token;
+    return ddp__submit(&sub);
+}
+
+/* The step is over when every bucket has been updated (or merged): a failure
+ * in its last task is still its own.  A task has few buffers, so the buckets
+ * are waited for in groups, one after another through the token. */
+static int submit_end(struct ddp__engine *e, const struct ddp__step *s)
+{
+    struct ddp__handle *buf[DDP_MAX_BUFFERS];
+    int n = 0, rc;
+
+    for (int b = 0; b < e->params->buckets; b++) {
+        if (!has_gradient(e, b))
+            continue;
+        buf[n++] = s->update ? &e->params->bucket[b].handle
+                             : &e->lane[0].grad[b];
+        if (n < DDP_MAX_BUFFERS - 1)
+            continue;
+        buf[n] = &e->token;
+        if ((rc = submit_last(e, s, &e->fence[n], buf, STARPU_RW)) < 0)
+            return rc;
+        n = 0;
+    }
+    buf[n] = &e->token;
+    if (n && (rc = submit_last(e, s, &e->fence[n], buf, STARPU_RW)) < 0)
+        return rc;
+    buf[0] = &e->lane[0].totals;
+    buf[1] = &e->token;
+    return submit_last(e, s, &e->end, buf, STARPU_R);
+}
+
+static int submit_subs(struct ddp__engine *e, const struct ddp__step *s,
+                       int begin, int end)
+{
+    int64_t seq = atomic_fetch_add(&sequence, 1);
+    int rc;
+
+    memset(e->grad_begun, 0,
+           sizeof(*e->grad_begun) *
+               (size_t)(e->spec.lanes * e->params->buckets));
+    for (int i = 0; i < s->subs; i++) {
+        if ((rc = submit_sub(e, s, seq, i, begin, end)) < 0)
+            return rc;
+        if (end == e->graph->nodes)
+            e->lane[i % e->spec.lanes].subs++;
+        e->flops += e->sample_flops * s->n[i];
+    }
+    return 0;
+}
+
+int ddp__engine_step(struct ddp__engine *e, const struct ddp__step *s)
+{
+    double begin;
+    int rc;
+
+    if (e->submitted >= e->spec.run_ahead &&
+        (rc = ddp__engine_wait(e, e->submitted - e->spec.run_ahead, NULL)) < 0)
+        return rc;
+    begin = ddp__now();
+    if (e->submitted == 0)
+        e->first_submit = begin;
+    if ((rc = submit_subs(e, s, 0, e->graph->nodes)) < 0 ||
+        (rc = submit_merges(e, s)) < 0)
+        ddp__flow_fail(&e->flow, s->number, rc, "submission", "host");
+    if ((rc = submit_end(e, s)) < 0)
+        return rc;
+    e->submitted++;
+    e->submit_s += ddp__now() - begin;
+    return 0;
+}
+
+/* ---- waiting ------------------------------------------------------------ */
+
+/* Whether all steps so far are whole, and if not, what the caller is told. */
+static int outcome(struct ddp__engine *e)
+{
+    int rc = ddp__flow_error(&e->flow);
+
+    if (rc == 0)
+        return e->torn ? ddp__fail(DDP_ETORN, "an earlier step failed half "
+                                              "way: load the weights again")
+                       : 0;
+    starpu_task_wait_for_all();
+    if (atomic_load(&e->flow.updated_step) >= e->flow.failed_step)
+        e->torn = true;
+    else
+        atomic_store(&e->flow.rc, 0); /* weights are as before that step */
+    return e->torn ? ddp__fail(rc, "%s; some weights had been updated",
+                               e->flow.message)
+                   : rc;
+}
+
+int ddp__engine_wait(struct ddp__engine *e, int64_t number,
+                     struct ddp__result *r)
+{
+    int rc;
+
+    pthread_mutex_lock(&e->lock);
+    while (e->finished <= number)
+        pthread_cond_wait(&e->done, &e->lock);
+    if (r)
+        *r = e->result[number % (e->spec.run_ahead + 1)];
+    pthread_mutex_unlock(&e->lock);
+    if ((rc = outcome(e)) < 0 && r)
+        r->step = -1;
+    return rc;
+}
+
+int ddp__engine_wait_all(struct ddp__engine *e)
+{
+    starpu_task_wait_for_all();
+    return outcome(e);
+}
+
+/* ---- halves, and gradients ---------------------------------------------- */
+
+int ddp__engine_half(struct ddp__engine *e, const int *n, int subs,
+                     bool backward)
+{
+    struct ddp__step s = {.n = n, .subs = subs};
+    ddp_graph_t *g = e->graph;
+    int rc;
+
+    if (backward)
+        rc = submit_subs(e, &s, g->forward_nodes, g->nodes);
+    else
+        rc = submit_subs(e, &s, 0, g->forward_nodes);
+    for (int b = 0; rc == 0 && backward && b < e->params->buckets; b++)
+        if (has_gradient(e, b))
+            rc = submit_tree(e, &s, b);
+    if (rc < 0)
+        ddp__flow_fail(&e->flow, 0, rc, "submission", "host");
+    return ddp__engine_wait_all(e);
+}
+
+int ddp__engine_gradient(struct ddp__engine *e, const char *name, float *out,
+                         size_t len, double scale)
+{
+    const struct ddp__block *b;
+    struct ddp__handle *h;
+    int i, rc;
+
+    if ((rc = ddp__params_find(e->params, name, &b, &i)) < 0)
+        return rc;
+    if (ddp__param_len(&b->param[i]) != len)
+        return ddp__fail(DDP_ESHAPE, "%s has %zu values, not %zu", name,
+                         ddp__param_len(&b->param[i]), len);
+    if (b->param[i].role == DDP_RUNNING)
+        return ddp__fail(DDP_EINVAL, "%s is a statistic: it has no gradient",
+                         name);
+    h = &e->lane[0].grad[b->bucket];
+    if (!e->grad_begun[b->bucket] || starpu_data_acquire(h->h, STARPU_R) != 0)
+        return ddp__fail(DDP_EINVAL, "%s: no gradient has been computed", name);
+    ddp__param_export(&b->param[i],
+                      (const float *)starpu_data_get_local_ptr(h->h) +
+                          b->offset + b->param_offset[i],
+                      out);
+    starpu_data_release(h->h);
+    for (size_t k = 0; k < len; k++)
+        out[k] = (float)(out[k] * scale);
+    return 0;
+}

@@ -1,0 +1,96 @@
+#!/bin/sh
+# app_options.sh - the programs' command lines: what is wrong is named
+# SPDX-License-Identifier: LGPL-2.1-or-later
+. "$srcdir/tests/tap.sh"
+
+# refuses REGEX SENTENCE ARGUMENT...: exit code 2 and a message
+refuses()
+{
+    regex=$1 what=$2
+    shift 2
+    run "$imagenet" "$@"
+    [ $rc = 2 ] && grep -E -q -e "$regex" "$tmp/err"
+    point $? "$what"
+}
+
+refuses "no option --bach-size; did you mean --batch-size" \
+    "a misspelt option is named, with the nearest one" train --bach-size 3
+refuses "'adan'.*did you mean 'adam'.*Choose from:.*rmsprop" \
+    "a misspelt choice too, with all there are" train --opt adan
+refuses "no 'resnet81'.*did you mean 'resnet18'.*Choose from:.*mlp" \
+    "and a misspelt model" train --data "$tmp" --model resnet81
+refuses "no command 'tran'; did you mean 'train'" "and a command" tran
+refuses "--lr: 'abc' is not a number" "a number that is none" train --lr abc
+refuses "--lr: '0.1x' is not a number" "nor is one with a tail" train --lr 0.1x
+refuses "--lr: 'nan' is not a number" "nor is nan" train --lr nan
+refuses "--epochs: '1.5' is not a whole" "whole numbers are whole" \
+    train --epochs 1.5
+refuses "--epochs: .*within" "and not too large for their type" \
+    train --epochs 99999999999
+refuses "--lanes: 0 is not within 1 to" "a range is told" train --lanes 0
+refuses "--max-bad: '1x%' is not a share" "a share" train --max-bad 1x%
+refuses "--mean: .*list" "a list that is too short" train --mean 0.5,0.5
+refuses "--std: .*list" "a list that is too long" train --std 1,1,1,1
+refuses "--hidden: .*list" "a list of widths" train --hidden 3,,4
+refuses "--seed wants a value" "a value that is missing" train --seed
+refuses "--output: .*empty" "a value that is empty" train --output=
+refuses "--no-val takes no value" "a value for a flag" train --no-val=1
+refuses "no option -z" "a letter that is no option" train -z
+refuses "--weig.* could be --weights --weight-decay" \
+    "a prefix of two options" train --weig 3
+refuses "'more' is too much" "one argument too many" train "$tmp" more
+refuses "data wants check or synth" "a command without its second word" data
+refuses "--data DIR is missing" "train without data" train
+refuses "no folder $tmp/none" "data that are not there" \
+    train --data "$tmp/none"
+refuses "--weights FILE is missing" "eval without weights" eval --data "$tmp"
+refuses "--output DIR is missing" "data synth without output" data synth
+
+# What would be ignored is refused.
+refuses "--momentum means nothing" "momentum of plain SGD" \
+    train "$tmp" --opt sgd --momentum 0.9
+refuses "--decay-rate means nothing.*--sched step" "a step's rate for cosine" \
+    train "$tmp" --decay-rate 0.5
+refuses "--lr-base means nothing.*--lr is given" "a base beside a rate" \
+    train "$tmp" --lr 1 --lr-base 1
+refuses "--epochs means nothing.*--steps" "epochs beside steps" \
+    train "$tmp" --epochs 1 --steps 1
+refuses "--hidden means nothing.*mlp" "hidden layers of a ResNet" \
+    train "$tmp" --hidden 3
+
+run "$imagenet"
+exits 2 "no command at all: exit code 2"
+run "$imagenet" --help
+exits 0 "--help succeeds"
+says "data synth" "and lists the commands"
+run "$imagenet" --version
+says "^imagenet of libddp [0-9]" "--version says which library"
+run "$imagenet" inspect
+says "^resnet50$" "inspect without a model lists them"
+
+for cmd in train eval inspect "data check" "data synth"; do
+    # shellcheck disable=SC2086
+    run "$imagenet" $cmd --help
+    exits 0 "$cmd --help succeeds"
+    awk 'length > 79 { bad = 1 } END { exit bad }' "$tmp/out"
+    point $? "$cmd --help fits 79 columns"
+    # Each option of the text is one that the parser knows.
+    unknown=
+    for o in $(sed -n 's/^  *\(-[a-z], \)\{0,1\}--\([a-z-]*\).*/\2/p' \
+        "$tmp/out"); do
+        # shellcheck disable=SC2086
+        "$imagenet" $cmd "--$o" 2>&1 >/dev/null </dev/null |
+            grep -q "there is no option" && unknown="$unknown $o"
+    done
+    [ -z "$unknown" ]
+    point $? "$cmd knows the options of its help$unknown"
+done
+
+run "$bench"
+exits 2 "bench without a command: exit code 2"
+run "$bench" train --modle x
+complains "did you mean --model" "bench has the same manners"
+run "$bench" load --data "$tmp/none"
+exits 2 "bench load without its folder: exit code 2"
+
+done_testing

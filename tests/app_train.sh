@@ -1,0 +1,149 @@
+#!/bin/sh
+# app_train.sh - imagenet train and eval, as a user's script would run them
+# SPDX-License-Identifier: LGPL-2.1-or-later
+. "$srcdir/tests/tap.sh"
+
+data=$tmp/data
+"$imagenet" data synth --output "$data" --classes 4 --train-count 48 \
+    --val-count 20 --size 32 >/dev/null || exit 99
+net="--model resnet18 --small-stem --img-size 16"
+size="-b 16 --sub-batch 8 --lanes 2 --lr 0.02 --seed 3"
+
+# shellcheck disable=SC2086
+run "$imagenet" train --data "$data" $net $size --epochs 2 --log-every 1 \
+    --save-every 1 --output "$tmp/run"
+exits 0 "train succeeds"
+number='-?[0-9]+\.[0-9]+'
+final="^final step=6 loss=$number top1=$number top5=$number img/s=$number"
+tail -n 1 "$tmp/out" | grep -E -q "$final weights=crc32c:[0-9a-f]{8}\$"
+point $? "the last line is the one scripts read"
+[ "$(grep -c -E "^step=[0-9]+ loss=$number img/s=$number data=$number% " \
+    "$tmp/out")" = 6 ]
+point $? "there is a line for each step"
+[ "$(grep -c '^eval step=.* samples=20 ' "$tmp/out")" = 2 ]
+point $? "and one for the evaluation of each epoch"
+[ -s "$tmp/run/weights.safetensors" ]
+point $? "weights.safetensors is there"
+[ -s "$tmp/run/weights-epoch-001.safetensors" ] &&
+    [ -s "$tmp/run/weights-epoch-002.safetensors" ]
+point $? "and so are those of --save-every"
+tr -d '\r' <"$tmp/out" | cmp -s - "$tmp/out"
+point $? "nothing is redrawn where there is no terminal"
+crc=$(value weights) loss=$(value loss) top1=$(value top1)
+
+# Every row of the table is in config.txt, from the table, and in the help.
+"$imagenet" train --help >"$tmp/help"
+absent=$(sed 's/ = .*//' "$tmp/run/config.txt" | while read -r name; do
+    grep -q -e "--$name\( \|\$\)" "$tmp/help" || echo "$name"
+done)
+[ -z "$absent" ]
+point $? "--help has every option $absent"
+[ "$(wc -l <"$tmp/run/config.txt")" -gt 40 ]
+point $? "config.txt has the values of all"
+grep -q '^num-classes = 4$' "$tmp/run/config.txt"
+point $? "also those that were found, not given"
+
+# shellcheck disable=SC2086
+run "$imagenet" train "$data" $net $size --epochs 2 --output "$tmp/again"
+[ "$(value weights)" = "$crc" ]
+point $? "the same run again gives the same weights"
+cmp -s "$tmp/run/weights.safetensors" "$tmp/again/weights.safetensors"
+point $? "and the same file"
+
+run "$imagenet" eval --data "$data" --weights "$tmp/run/weights.safetensors"
+exits 0 "eval succeeds, the network taken from config.txt"
+says "config.txt .*model=resnet18 .*small-stem=true" "and says so"
+says "^eval samples=20 loss=$number top1=$number top5=$number img/s=" \
+    "its line has samples, loss, top1, top5, img/s"
+[ "$(value loss)" = "$loss" ] && [ "$(value top1)" = "$top1" ]
+point $? "they are those the training ended with"
+run "$imagenet" eval --data "$data" --weights "$tmp/run/weights.safetensors" \
+    --model resnet34
+exits 65 "weights of another network: exit code 65"
+
+# shellcheck disable=SC2086
+run "$imagenet" train "$data" $net $size --steps 2 --no-val --output "$tmp/s"
+says "^final step=2 " "--steps ends a run"
+# shellcheck disable=SC2086
+run "$imagenet" train "$data" $net $size --steps 1 --no-val \
+    --output "$tmp/w" --weights "$tmp/run/weights.safetensors" --lr 1e-30
+says "^final step=1 " "a run can begin with weights"
+run "$imagenet" train "$data" --model mlp --hidden 16 --img-size 8 --epochs 1 \
+    --opt adamw --sched onecycle --smoothing 0.1 --clip-grad 1 \
+    --output "$tmp/mlp"
+says "^final step=1 " "an mlp trains as well"
+
+# Faults.
+# shellcheck disable=SC2086
+run "$imagenet" train "$data" $net $size --epochs 1 --output /proc/none
+exits 74 "an output folder that cannot be: exit code 74"
+complains "/proc/none" "it is named"
+run env STARPU_SCHED=lsw "$imagenet" train "$data" --epochs 1 \
+    --output "$tmp/x"
+exits 2 "a misspelt STARPU_SCHED: exit code 2"
+complains "lsw.*lws" "with those there are"
+# shellcheck disable=SC2086
+run "$imagenet" train "$data" $net $size --epochs 1 --weights "$tmp/none" \
+    --output "$tmp/x"
+exits 2 "weights that are not there: exit code 2"
+complains "$tmp/none" "they are named"
+# shellcheck disable=SC2086
+run "$imagenet" train "$data" $net $size --epochs 4 --opt sgd --lr 1e5 \
+    --output "$tmp/nan" --no-val
+exits 1 "a run that diverges: exit code 1"
+[ ! -e "$tmp/nan/weights.safetensors" ]
+point $? "its weights are not saved"
+
+# A signal ends the run after a step and leaves weights.
+# shellcheck disable=SC2086
+"$imagenet" train "$data" $net $size --epochs 100000 --log-every 1 --no-val \
+    --output "$tmp/int" >"$tmp/out" 2>"$tmp/err" </dev/null &
+pid=$!
+waited=0
+while ! grep -q '^step=' "$tmp/out" && [ $waited -lt 600 ]; do
+    sleep 0.1
+    waited=$((waited + 1))
+done
+kill -TERM $pid
+wait $pid
+rc=$?
+exits 143 "SIGTERM: exit code 128 + 15"
+says "^final step=[0-9]+ .*weights=crc32c:" "with a last line"
+[ -s "$tmp/int/weights.safetensors" ]
+point $? "and the weights"
+
+# A bad picture is named and replaced, or ends the run.
+victim=$data/ILSVRC/Data/CLS-LOC/train/n90000001/n90000001_3.JPEG
+printf 'not a picture' >"$victim"
+# shellcheck disable=SC2086
+run "$imagenet" train "$data" $net $size --epochs 1 --output "$tmp/bad" \
+    --max-bad 5%
+exits 0 "a bad picture within --max-bad is borne"
+complains "n90000001_3.JPEG" "and named"
+# shellcheck disable=SC2086
+run "$imagenet" train "$data" $net $size --epochs 1 --output "$tmp/bad" \
+    --max-bad 0
+exits 65 "beyond it: exit code 65"
+complains "n90000001_3.JPEG" "and named as well"
+
+# On a terminal: one line, redrawn.
+if command -v script >/dev/null; then
+    cmd="'$imagenet' train '$data' $net $size --epochs 1 --output '$tmp/tty'"
+    TERM=xterm NO_COLOR='' script -q -e -c "$cmd --max-bad 5%" \
+        "$tmp/typescript" >"$tmp/out" 2>"$tmp/err" </dev/null
+    rc=$?
+    exits 0 "train on a terminal succeeds"
+    grep -q "$(printf '\r')epoch 1/1 .*|" "$tmp/out"
+    point $? "it draws a line"
+    grep -q '^step=' "$tmp/out"
+    [ $? = 1 ]
+    point $? "and no others"
+    says "final step=3 " "the last line is there too"
+    TERM=dumb script -q -e -c "$cmd --max-bad 5% --log-every 1" \
+        "$tmp/typescript" >"$tmp/out" 2>"$tmp/err" </dev/null
+    says "^step=3 " "on a dumb one it prints lines"
+else
+    skip 5 "no script(1) here to make a terminal"
+fi
+
+done_testing

@@ -1,0 +1,122 @@
+/* check.h - one op at a time on any backend, without StarPU
+ *
+ * A row describes a family of ops on certain shapes: a convolution, forward
+ * and backward.  The ops share tensors, each known by a letter:
+ *
+ *     x y   in and out          d e   their gradients: d of y, e of x
+ *     w g   parameters, theirs  r f   residual, its gradient
+ *     s     batch statistics    k l   factors of channels, their gradient
+ *     i     index of maxima     n     numbers of samples
+ *     u j   samples, u8 and f32 t v   labels or targets, weights
+ *     q z   statistics, f64     o m   state of an optimizer, squared norm
+ *     a     x or y, whichever the activation's slope follows from
+ */
+#ifndef CHECK_H
+#define CHECK_H
+
+#include "ops.h"
+
+enum check_family {
+    CHECK_INPUT_U8,
+    CHECK_INPUT_F32,
+    CHECK_CONV,
+    CHECK_DENSE,
+    CHECK_BN,
+    CHECK_BN_EVAL,
+    CHECK_ACT,
+    CHECK_ADD,
+    CHECK_ACC,
+    CHECK_MAX_POOL,
+    CHECK_MEAN_POOL,
+    CHECK_CONCAT,
+    CHECK_SCALE,
+    CHECK_DROPOUT,
+    CHECK_LOSS,
+    CHECK_MERGE,
+    CHECK_MERGE_STATS,
+    CHECK_OPTIM,
+};
+
+enum { CHECK_MAX_OPS = 3, CHECK_MAX_SPANS = 4 };
+
+struct check_row {
+    enum check_family family;
+    const char *what;
+    int n, cap;
+    struct ddp_shape x, y; /* y of convolutions and pools: h 0 to compute it */
+    struct ddp__call call; /* the scalars of the family's ops */
+    double spread, mean;   /* x is in mean -+ spread; spread 0: 1 */
+    bool ties;             /* x has few different values */
+    bool nan;              /* x has a NaN */
+    bool no_divisor;       /* no sample of the step counted */
+    struct ddp__span span[CHECK_MAX_SPANS];
+};
+
+/* What belongs to a family. */
+struct check_kind {
+    const char *name;
+    enum ddp__op op[CHECK_MAX_OPS]; /* forward first */
+    int ops;
+    const char *slopes; /* pairs of letters: e is the gradient of x, ... */
+    char objective;     /* y, or q: the first of the statistics */
+};
+extern const struct check_kind check_kinds[];
+
+/* The table: op_rows.c. */
+extern const struct check_row op_rows[];
+extern const int op_row_count;
+
+struct check_tensor {
+    struct ddp__view view;
+    void *data;
+    size_t size; /* of cap samples, in bytes */
+    uint64_t id, version;
+};
+
+/* A row in one type, with its tensors. */
+struct check {
+    struct check_row row; /* y filled in */
+    enum ddp_dtype dtype;
+    struct check_tensor tensor['z' - 'a' + 1];
+    uint64_t drawn; /* random numbers so far */
+};
+
+/* Tensors of a row, and their contents: the same ones for the same row.  NULL
+ * from new: no memory.  Every fill gives other contents. */
+struct check *check_new(const struct check_row *row, enum ddp_dtype dtype);
+struct check *check_copy(const struct check *k);
+void check_free(struct check *k);
+void check_fill(struct check *k);
+
+struct check_tensor *check_tensor(struct check *k, char letter);
+
+/* The letters of an op's buffers, and of those it writes. */
+const char *check_buffers(const struct check *k, enum ddp__op op, char out[9]);
+const char *check_written(enum ddp__op op);
+const char *check_op_name(enum ddp__op op);
+
+/* The call of an op of the row, and one run of it. */
+struct ddp__call check_call(const struct check *k, enum ddp__op op);
+int check_run(struct check *k, const struct ddp__backend *b,
+              const struct ddp__call *c, int n, bool accumulate);
+
+/* Element i as a number, whatever the type. */
+double check_get(const struct check_tensor *t, size_t i);
+void check_set(struct check_tensor *t, size_t i, double value);
+
+/* Elements that n samples have. */
+size_t check_len(const struct check_tensor *t, int n);
+
+/* How far got is from want over elements begin .. end - 1. */
+struct check_difference {
+    double norm, worst; /* |got - want| / max(|got|, |want|, floor); largest */
+    size_t worst_at;
+};
+struct check_difference check_compare(const struct check_tensor *got,
+                                      const struct check_tensor *want,
+                                      size_t begin, size_t end, double floor);
+
+/* |t| over the first n samples. */
+double check_norm(const struct check_tensor *t, int n);
+
+#endif

@@ -1,0 +1,96 @@
+# tests/local.mk - test_x.c is a program, app_x.sh runs one of apps/ as a user
+#
+# To add a test, add its name to a list.  Its points come out as TAP (tap.h).
+
+# What the tests share.
+check_LTLIBRARIES = %D%/libcheck.la
+%C%_libcheck_la_SOURCES = \
+    %D%/check.c \
+    %D%/check.h \
+    %D%/layer_cases.c \
+    %D%/layer_cases.h \
+    %D%/op_rows.c \
+    %D%/oracle.c \
+    %D%/oracle.h
+
+LDADD = %D%/libcheck.la libddp_core.la
+
+check_PROGRAMS += \
+    %D%/test_bad_layers \
+    %D%/test_crc32c \
+    %D%/test_custom \
+    %D%/test_data \
+    %D%/test_dropout \
+    %D%/test_image \
+    %D%/test_layers \
+    %D%/test_ops \
+    %D%/test_order \
+    %D%/test_pillow \
+    %D%/test_ref \
+    %D%/test_safetensors \
+    %D%/test_sched \
+    %D%/test_schedule \
+    %D%/test_step \
+    %D%/test_tap \
+    %D%/test_update
+
+dist_check_SCRIPTS = \
+    %D%/app_bench.sh \
+    %D%/app_iris.sh \
+    %D%/app_options.sh \
+    %D%/app_synth.sh \
+    %D%/app_train.sh \
+    %D%/test_install.sh
+
+TESTS = $(check_PROGRAMS) $(dist_check_SCRIPTS)
+
+EXTRA_DIST += \
+    %D%/hand.h \
+    %D%/lsan.supp \
+    %D%/make_image.h \
+    %D%/oracle_file.py \
+    %D%/oracle_image.py \
+    %D%/oracle_layers.py \
+    %D%/oracle_resnet.py \
+    %D%/outside/main.c \
+    %D%/run-test \
+    %D%/tap.h
+
+# Each test runs under run-test, which ends it when it hangs.
+TEST_EXTENSIONS = .sh
+LOG_DRIVER = env AM_TAP_AWK='$(AWK)' $(SHELL) $(top_srcdir)/build-aux/tap-driver.sh
+LOG_COMPILER = bash $(srcdir)/%D%/run-test
+SH_LOG_DRIVER = $(LOG_DRIVER)
+SH_LOG_COMPILER = $(LOG_COMPILER) bash
+
+# Equal everywhere, and nothing written to anyone's home.  hwloc 2.9 leaks in
+# its pci part, which would hide our own leaks.
+AM_TESTS_ENVIRONMENT = \
+    STARPU_HOME='$(abs_builddir)/%D%/home'; export STARPU_HOME; \
+    XDG_CACHE_HOME="$$STARPU_HOME"; export XDG_CACHE_HOME; \
+    STARPU_NCPU=2; export STARPU_NCPU; \
+    STARPU_SILENT=1; export STARPU_SILENT; \
+    OMP_NUM_THREADS=1; export OMP_NUM_THREADS; \
+    HWLOC_COMPONENTS=-pci; export HWLOC_COMPONENTS; \
+    UBSAN_OPTIONS=print_stacktrace=1; export UBSAN_OPTIONS; \
+    LSAN_OPTIONS='suppressions=$(abs_srcdir)/%D%/lsan.supp print_suppressions=0'; \
+    export LSAN_OPTIONS; \
+    srcdir='$(abs_srcdir)'; export srcdir; \
+    builddir='$(abs_builddir)'; export builddir; \
+    DDP_MAKE='$(MAKE)'; export DDP_MAKE; \
+    DDP_CC='$(CC) $(SANITIZE_CFLAGS)'; export DDP_CC; \
+    DDP_LIBDIR='$(libdir)'; export DDP_LIBDIR; \
+    mkdir -p "$$STARPU_HOME";
+
+# To compile the tests with make -j and yet run them one by one: StarPU's
+# workers spin, so tests side by side slow each other down.
+check-programs: $(check_PROGRAMS)
+.PHONY: check-programs
+
+# The long ones as well: tests look at DDP_LONG.
+check-long:
+	DDP_LONG=1 $(MAKE) $(AM_MAKEFLAGS) check
+.PHONY: check-long
+
+clean-local:
+	rm -rf %D%/home

@@ -1,0 +1,141 @@
+#!/usr/bin/env python3
+# oracle_image.py OUT [IMAGES] - images of odd kinds, and what torchvision makes
+# of them; test_pillow.c compares.
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# Writes OUT/index, a line for each comparison:
+#   box IMAGE EXPECTED size x y w h flip    resized_crop(), then hflip()
+#   val IMAGE EXPECTED size resize          resize(), center_crop()
+#   bad IMAGE                               Pillow refuses the file
+# EXPECTED is raw bytes (size, size, 3).  With IMAGES, the files of that folder
+# are compared too.  Exits with 77 where Pillow or torchvision is missing.
+
+import io
+import os
+import random
+import sys
+
+try:
+    import numpy as np
+    from PIL import Image
+    import torchvision.transforms.functional as F
+except ImportError as e:
+    print(e, file=sys.stderr)
+    sys.exit(77)
+
+random.seed(1)
+rng = np.random.default_rng(1)
+
+
+def picture(w, h, c=3):
+    shape = (h // 7 + 2, w // 7 + 2) + ((c,) if c > 1 else ())
+    small = Image.fromarray(rng.integers(0, 256, shape, dtype=np.uint8))
+    a = np.array(small.resize((w, h), Image.BICUBIC)).astype(int)
+    a += rng.integers(-20, 20, a.shape)
+    return Image.fromarray(a.clip(0, 255).astype(np.uint8))
+
+
+def encode(image, form='JPEG', **options):
+    b = io.BytesIO()
+    image.save(b, form, **options)
+    return b.getvalue()
+
+
+def exif(orientation):
+    e = Image.Exif()
+    e[0x112] = orientation
+    return e.tobytes()
+
+
+def kinds():
+    for s in (0, 1, 2):
+        yield f'sampling{s}', encode(picture(301, 203), subsampling=s)
+        yield f'progressive{s}', encode(picture(203, 301), subsampling=s,
+                                        progressive=True)
+    yield 'gray', encode(picture(211, 133, 1))
+    yield 'cmyk', encode(picture(110, 150).convert('CMYK'))
+    yield 'cmyk-progressive', encode(picture(110, 150).convert('CMYK'),
+                                     progressive=True)
+    yield 'optimized', encode(picture(99, 98), optimize=True, quality=30)
+    yield 'thin', encode(picture(20, 300).crop((0, 0, 1, 300)))
+    yield 'flat', encode(picture(300, 20).crop((0, 0, 300, 1)))
+    yield 'point', encode(picture(20, 20).crop((0, 0, 1, 1)))
+    yield 'turned', encode(picture(90, 60), exif=exif(6))
+    yield 'trailing', encode(picture(90, 60)) + b'some bytes more'
+    yield 'png', encode(picture(120, 90), 'PNG')
+    yield 'png-palette', encode(picture(120, 90).quantize(64), 'PNG')
+    yield 'png-few', encode(picture(120, 90).quantize(4), 'PNG')
+    yield 'png-clear', encode(picture(120, 90).quantize(64), 'PNG',
+                              transparency=5)
+    yield 'png-alpha', encode(picture(77, 55, 4), 'PNG')
+    yield 'png-gray', encode(picture(77, 55, 1), 'PNG')
+    yield 'png-bits', encode(picture(77, 55, 1).convert('1'), 'PNG')
+    yield 'png-gray-alpha', encode(picture(77, 55, 1).convert('LA'), 'PNG')
+
+
+def damaged():
+    b = encode(picture(200, 150))
+    yield 'half', b[:len(b) // 2]
+    yield 'endless', b[:-2]
+    yield 'empty', b''
+    yield 'header', b[:200]
+    yield 'text', b'this is not an image'
+    yield 'png-half', encode(picture(200, 150), 'PNG')[:20000]
+
+
+class Writer:
+    def __init__(self, out):
+        self.out = out
+        self.index = open(os.path.join(out, 'index'), 'w')
+        self.count = 0
+
+    def expected(self, image):
+        self.count += 1
+        name = os.path.join(self.out, f'{self.count}.raw')
+        with open(name, 'wb') as f:
+            f.write(np.array(image).tobytes())
+        return name
+
+    def compare(self, path, boxes):
+        image = Image.open(path).convert('RGB')
+        for _ in range(boxes):
+            w, h = (random.randint(1, n) for n in image.size)
+            x = random.randint(0, image.width - w)
+            y = random.randint(0, image.height - h)
+            size = random.choice([8, 33, 64, 224])
+            flip = random.randint(0, 1)
+            want = F.resized_crop(image, y, x, h, w, [size, size])
+            if flip:
+                want = F.hflip(want)
+            print('box', path, self.expected(want), size, x, y, w, h, flip,
+                  file=self.index)
+        for size, resize in ((224, 256), (32, 32), (50, 77)):
+            want = F.center_crop(F.resize(image, resize), [size, size])
+            print('val', path, self.expected(want), size, resize,
+                  file=self.index)
+
+
+def main():
+    out = sys.argv[1]
+    w = Writer(out)
+    for name, data in kinds():
+        path = os.path.join(out, name + '.JPEG')
+        with open(path, 'wb') as f:
+            f.write(data)
+        w.compare(path, 12)
+    for name, data in damaged():
+        path = os.path.join(out, name + '.JPEG')
+        with open(path, 'wb') as f:
+            f.write(data)
+        try:
+            Image.open(path).convert('RGB')
+            sys.exit(f'Pillow reads {name}')
+        except OSError:
+            print('bad', path, file=w.index)
+    for folder, _, names in os.walk(sys.argv[2] if len(sys.argv) > 2 else ''):
+        for name in sorted(names):
+            if name.lower().endswith(('.jpg', '.jpeg', '.png')):
+                w.compare(os.path.join(folder, name), 4)
+
+
+main()

@@ -1,0 +1,186 @@
+# oracle_resnet.py FILE WIDTH - torchvision's ResNets
+#
+# Writes FILE, and FILE.weights with a ResNet-18 as a state_dict has it.
+# Everything is computed in f64 from parameters and inputs that are f32 numbers;
+# what f32 makes of the same is written as its distance, |f32 - f64| / |f64| or
+# the difference of losses.
+#
+#   eval/x0 y0 x1 y1           logits of two sizes of image
+#   train/x label loss         8 samples and their loss
+#   train/g/NAME e/NAME        gradient, its distance in f32
+#   train/b/NAME               and in bf16 (autocast)
+#   deep/...                   the same for ResNet-50 and 4 samples; p/NAME too
+#   trace/p/NAME x label       a ResNet-18 of WIDTH, samples of its 20 steps
+#   trace/loss off             loss of each step; the difference in f32
+#   trace/r/NAME e/NAME        running statistics after them, distance in f32
+#   names/MODEL/NAME           the shape of a tensor, as a tensor
+# SPDX-License-Identifier: LGPL-2.1-or-later
+import copy
+import sys
+
+import torch
+import torchvision
+from torch import nn
+
+sys.dont_write_bytecode = True
+import oracle_file  # noqa: E402
+
+STEPS, BATCH, CLASSES = 20, 8, 1000
+smooth_loss = nn.CrossEntropyLoss(label_smoothing=0.1)
+
+
+def distance(got, want):
+    norm = want.norm()
+    off = (got.double() - want).norm()
+    return (off / norm if norm > 0 else off).reshape(1)
+
+
+class Slim(torchvision.models.ResNet):
+    """ResNet-18 with `width` channels in place of 64, twice that for 128, ..."""
+
+    def __init__(self, width):
+        self.width = width
+        super().__init__(torchvision.models.resnet.BasicBlock, [2, 2, 2, 2],
+                         num_classes=CLASSES)
+        self.conv1 = nn.Conv2d(3, width, 7, 2, 3, bias=False)
+        self.bn1 = nn.BatchNorm2d(width)
+        self.fc = nn.Linear(8 * width, CLASSES)
+
+    def _make_layer(self, block, planes, blocks, stride=1, dilate=False):
+        if planes == 64:
+            self.inplanes = self.width
+        return super()._make_layer(block, planes * self.width // 64, blocks,
+                                   stride, dilate)
+
+
+def resnet(name, width=64):
+    """Random weights, and norms that are not the trivial ones."""
+    oracle_file.seed(name)
+    if width == 64:
+        m = getattr(torchvision.models, name)(num_classes=CLASSES)
+    else:
+        m = Slim(width)
+    with torch.no_grad():
+        m.train()
+        for _ in range(2):
+            m(torch.randn(4, 3, 64, 64))
+        for b in m.modules():
+            if isinstance(b, nn.BatchNorm2d):
+                b.weight.mul_(torch.empty_like(b.weight).uniform_(0.8, 1.2))
+                b.bias.normal_(std=0.1)
+                b.running_mean.mul_(1.1)
+                b.running_var.mul_(0.9)
+    return m
+
+
+def samples(n, side):
+    return torch.randn(n, 3, side, side), torch.randint(CLASSES, (n,))
+
+
+# ---- forward, gradients -----------------------------------------------------
+
+
+def evaluation(m, out):
+    m = copy.deepcopy(m).double().eval()
+    for i, size in enumerate([(224, 224), (97, 130)]):
+        x = torch.randn(2, 3, *size)
+        with torch.no_grad():
+            out["eval/y%d" % i] = m(x.double())
+        out["eval/x%d" % i] = oracle_file.nhwc(x)
+
+
+def gradients(m, x, label, dtype, bf16=False):
+    m = copy.deepcopy(m).to(dtype).train()
+    with torch.autocast("cpu", torch.bfloat16, enabled=bf16):
+        y = m(x.to(dtype))
+    loss = smooth_loss(y.to(dtype), label)
+    loss.backward()
+    return loss.detach(), {k: p.grad for k, p in m.named_parameters()}
+
+
+def training(part, m, x, label, out, bf16):
+    loss, want = gradients(m, x, label, torch.float64)
+    _, got = gradients(m, x, label, torch.float32)
+    out[part + "/loss"] = loss.reshape(1)
+    out.update({part + "/g/" + k: g for k, g in want.items()})
+    out.update({part + "/e/" + k: distance(g, want[k])
+                for k, g in got.items()})
+    if bf16:
+        _, got = gradients(m, x, label, torch.float32, True)
+        out.update({part + "/b/" + k: distance(g, want[k])
+                    for k, g in got.items()})
+
+
+# ---- steps ------------------------------------------------------------------
+
+
+def steps(m, x, label, dtype):
+    m = copy.deepcopy(m).to(dtype).train()
+    o = torch.optim.SGD(m.parameters(), 0.05, momentum=0.9, weight_decay=1e-4)
+    losses = []
+    for i in range(0, STEPS * BATCH, BATCH):
+        o.zero_grad()
+        loss = smooth_loss(m(x[i:i + BATCH].to(dtype)), label[i:i + BATCH])
+        loss.backward()
+        o.step()
+        losses.append(loss.item())
+    running = {k: v for k, v in m.state_dict().items() if "running" in k}
+    return torch.tensor(losses, dtype=torch.float64), running
+
+
+def trace(m, x, label, out):
+    loss, want = steps(m, x, label, torch.float64)
+    loss32, got = steps(m, x, label, torch.float32)
+    out["trace/loss"] = loss
+    out["trace/off"] = (loss32 - loss).abs()
+    out.update({"trace/r/" + k: v for k, v in want.items()})
+    out.update({"trace/e/" + k: distance(v, want[k]) for k, v in got.items()})
+
+
+# ---- names ------------------------------------------------------------------
+
+
+def names(out):
+    for kind in ("kaiming_normal_", "constant_", "normal_"):
+        setattr(nn.init, kind, lambda t, *a, **o: t)
+    nn.Linear.reset_parameters = nn.Conv2d.reset_parameters = lambda m: None
+    for depth in (18, 34, 50, 101, 152):
+        name = "resnet%d" % depth
+        m = getattr(torchvision.models, name)()
+        for k, v in m.state_dict().items():
+            if not k.endswith("num_batches_tracked"):
+                out["names/%s/%s" % (name, k)] = torch.tensor(v.shape)
+
+
+# ---- all of it ---------------------------------------------------------------
+
+
+def put_samples(part, n, side, out):
+    x, label = samples(n, side)
+    out.update({part + "/x": oracle_file.nhwc(x), part + "/label": label})
+    return x, label
+
+
+def put_params(part, m, out):
+    out.update({part + "/p/" + k: v.clone() for k, v in m.state_dict().items()
+                if not k.endswith("num_batches_tracked")})
+
+
+def main():
+    path, width, out = sys.argv[1], int(sys.argv[2]), {}
+    torch.set_num_threads(2)
+    m = resnet("resnet18")
+    oracle_file.write(path + ".weights", m.state_dict(), integers=True)
+    evaluation(m, out)
+    training("train", m, *put_samples("train", BATCH, 96, out), out, True)
+    m = resnet("resnet50")
+    put_params("deep", m, out)
+    training("deep", m, *put_samples("deep", 4, 64, out), out, False)
+    m = resnet("resnet18", width)
+    put_params("trace", m, out)
+    trace(m, *put_samples("trace", STEPS * BATCH, 64, out), out)
+    names(out)
+    oracle_file.write(path, out)
+
+
+main()

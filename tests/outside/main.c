@@ -1,0 +1,53 @@
+/* main.c - a stranger's program: learns exclusive or from samples of its own
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#include <stdio.h>
+#include <ddp.h>
+
+static int exclusive_or(void *arg, int64_t index, uint64_t key,
+                        struct ddp_sample *s)
+{
+    float *x = s->x;
+
+    (void)arg;
+    (void)key;
+    x[0] = (float)(index & 1);
+    x[1] = (float)(index >> 1 & 1);
+    s->label = x[0] != x[1];
+    return 0;
+}
+
+int main(void)
+{
+    const struct ddp_source source = {.count = 64,
+                                      .shape = {1, 1, 2},
+                                      .type = DDP_F32,
+                                      .classes = 2,
+                                      .get = exclusive_or};
+    const struct ddp_train_config config = {.loss = DDP_LOGIT_CROSS_ENTROPY,
+                                            .optimizer = ddp_adam(0.02f),
+                                            .sub_batch = 16,
+                                            .batch = 64,
+                                            .epochs = 200,
+                                            .seed = 1};
+    struct ddp_metrics m = {.top1 = 0};
+    ddp_t *ddp = ddp_init(NULL);
+    ddp_chain_t *chain = ddp_chain_new(ddp_dense_new(2, 16), ddp_tanh_new(),
+                                       ddp_dense_new(16, 2), DDP_END);
+    ddp_dataset_t *data = ddp_dataset_callback(&source);
+    ddp_trainer_t *trainer = ddp_trainer_new(ddp, chain, data, &config);
+    int rc = 1;
+
+    if (!trainer || ddp_train(trainer) < 0 ||
+        ddp_evaluate(trainer, data, &m) < 0)
+        printf("%s\n", ddp_errmsg());
+    else
+        rc = !(m.samples == 64 && m.top1 > 0.99);
+    printf("%lld samples, loss %g, top1 %g\n", (long long)m.samples, m.loss,
+           m.top1);
+    ddp_trainer_free(trainer);
+    ddp_dataset_free(data);
+    ddp_chain_free(chain);
+    ddp_finish(ddp);
+    return rc;
+}

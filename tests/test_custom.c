@@ -1,0 +1,721 @@
+/* test_custom.c - layers of a program's own, and how often layers run
+ *
+ * The layer "curve" has parameters and kernels for both directions; its
+ * gradients must be the slopes of its output.  The layer "count" leaves values
+ * as they are and counts the samples that pass.
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#include "config.h"
+#include <math.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "ddp.h"
+#include "tap.h"
+
+static ddp_t *ddp;
+
+/* Numbers in -1..1, always the same ones. */
+static float number(uint32_t i)
+{
+    i = i * 2654435761u ^ 0x9e3779b9u;
+    i = (i ^ i >> 15) * 0x85ebca6bu;
+    i = (i ^ i >> 13) * 0xc2b2ae35u;
+    return (float)(i >> 8) * 0x1p-23f - 1;
+}
+
+static float *numbers(uint32_t from, size_t len)
+{
+    float *x = malloc(len * sizeof(*x));
+
+    for (size_t i = 0; i < len; i++)
+        x[i] = number(from + (uint32_t)i);
+    return x;
+}
+
+static double dot(const float *a, const float *b, size_t len)
+{
+    double sum = 0;
+
+    for (size_t i = 0; i < len; i++)
+        sum += (double)a[i] * b[i];
+    return sum;
+}
+
+/* ---- curve: y = scale x + bend x^2, for each channel --------------------- */
+
+struct curve {
+    ddp_layer_t layer;
+    int channels;
+    int *freed; /* not owned: how many were */
+};
+
+static int curve_shape(const ddp_layer_t *l, struct ddp_shape x,
+                       struct ddp_shape *y)
+{
+    *y = x;
+    return x.c == ((const struct curve *)l)->channels ? 0 : DDP_ESHAPE;
+}
+
+static int curve_params(const ddp_layer_t *l, struct ddp_param p[])
+{
+    int c = ((const struct curve *)l)->channels;
+
+    p[0] = (struct ddp_param){"scale", DDP_WEIGHT, 1, {c}, .fill = 1};
+    p[1] = (struct ddp_param){"bend", DDP_WEIGHT, 1, {c}, .bound = 0.5f};
+    return 2;
+}
+
+static size_t length(const struct ddp_kernel_args *a, int i)
+{
+    struct ddp_shape s = a->buf[i].shape;
+
+    return (size_t)a->n * (size_t)s.h * (size_t)s.w * (size_t)s.c;
+}
+
+static int curve_run(const struct ddp_kernel_args *a)
+{
+    const float *x = a->buf[0].data, *w = a->buf[1].data;
+    size_t c = (size_t)a->buf[0].shape.c;
+    float *y = a->buf[2].data;
+
+    for (size_t i = 0; i < length(a, 0); i++)
+        y[i] = (w[i % c] + w[c + i % c] * x[i]) * x[i];
+    return 0;
+}
+
+static int curve_run_back(const struct ddp_kernel_args *a)
+{
+    const float *x = a->buf[0].data, *w = a->buf[1].data, *dy = a->buf[2].data;
+    size_t c = (size_t)a->buf[0].shape.c;
+    float *g = a->buf[3].data, *dx = a->buffers > 4 ? a->buf[4].data : NULL;
+
+    if (!a->accumulate)
+        memset(g, 0, 2 * c * sizeof(*g));
+    for (size_t i = 0; i < length(a, 0); i++) {
+        g[i % c] += dy[i] * x[i];
+        g[c + i % c] += dy[i] * x[i] * x[i];
+        if (dx)
+            dx[i] = dy[i] * (w[i % c] + 2 * w[c + i % c] * x[i]);
+    }
+    return 0;
+}
+
+static ddp_value_t *curve_forward(ddp_layer_t *l, ddp_graph_t *g,
+                                  ddp_value_t *x)
+{
+    static const struct ddp_kernel k = {"curve", curve_run, NULL};
+    ddp_value_t *w = ddp_graph_param(g, l);
+    ddp_value_t *y = ddp_graph_value(g, ddp_value_shape(x), DDP_F32);
+
+    if (ddp_graph_call(g, &k, NULL, 3, (ddp_value_t *[]){x, w, y},
+                       (enum ddp_access[]){DDP_READ, DDP_READ, DDP_WRITE}) < 0)
+        return NULL;
+    return ddp_graph_record(
+        g, &(struct ddp_record){.layer = l, .x = x, .y = y});
+}
+
+static ddp_value_t *curve_backward(ddp_layer_t *l, ddp_graph_t *g,
+                                   const struct ddp_record *r, ddp_value_t *dy)
+{
+    static const struct ddp_kernel k = {"curve back", curve_run_back, NULL};
+    bool wants = ddp_value_wants_gradient(r->x);
+    ddp_value_t *dx =
+        wants ? ddp_graph_value(g, ddp_value_shape(r->x), DDP_F32) : NULL;
+
+    if (ddp_graph_call(g, &k, NULL, wants ? 5 : 4,
+                       (ddp_value_t *[]){r->x, ddp_graph_param(g, l), dy,
+                                         ddp_graph_param_gradient(g, l), dx},
+                       (enum ddp_access[]){DDP_READ, DDP_READ, DDP_READ,
+                                           DDP_WRITE, DDP_WRITE}) < 0)
+        return NULL;
+    return dx;
+}
+
+static void curve_free(ddp_layer_t *l)
+{
+    if (((struct curve *)l)->freed)
+        ++*((struct curve *)l)->freed;
+}
+
+static const struct ddp_layer_ops curve_ops = {
+    .kind = "curve",
+    .shape = curve_shape,
+    .params = curve_params,
+    .forward = curve_forward,
+    .backward = curve_backward,
+    .free = curve_free,
+};
+
+static ddp_layer_t *curve_new(int channels, int *freed)
+{
+    ddp_layer_t *l = ddp_layer_new(sizeof(struct curve), &curve_ops);
+
+    if (l) {
+        ((struct curve *)l)->channels = channels;
+        ((struct curve *)l)->freed = freed;
+    }
+    return l;
+}
+
+/* ---- its gradients ------------------------------------------------------ */
+
+enum { N = 6, H = 5, W = 4, C = 3, OUT = 4 };
+static const struct ddp_shape in = {H, W, C};
+enum { X_LEN = N * H * W * C, Y_LEN = N * OUT };
+
+static ddp_chain_t *curved(int *freed)
+{
+    return ddp_chain_new(ddp_conv_new(C, 5, 3, NULL), curve_new(5, freed),
+                         ddp_tanh_new(), ddp_global_mean_pool_new(),
+                         ddp_layer_set_name(curve_new(5, freed), "last"),
+                         ddp_dense_new(5, OUT), DDP_END);
+}
+
+/* sum of dy times the chain's output on x */
+static double objective(ddp_chain_t *c, const float *x, const float *dy)
+{
+    float y[Y_LEN] = {NAN};
+    ddp_pullback_t *p = ddp_pullback_new(ddp, c, x, in, N, 2, y);
+
+    ddp_pullback_free(p);
+    return p ? dot(y, dy, Y_LEN) : NAN;
+}
+
+/* The slope of the objective along `way`, by a step of STEP both ways.
+ *
+ * f32 rounds y at 6e-8 of values around 1, so that the difference of sums of
+ * 24 of them is off by 3e-7 / STEP = 6e-5; the third derivative times STEP^2
+ * adds about as much.  The slopes here are around 1: 1e-3 is ample. */
+#define STEP 5e-3f
+#define SLOPE_TOLERANCE 1e-3
+
+static double slope_of_x(ddp_chain_t *c, const float *x, const float *dy,
+                         const float *way)
+{
+    float at[X_LEN];
+    double d[2];
+
+    for (int s = 0; s < 2; s++) {
+        for (int i = 0; i < X_LEN; i++)
+            at[i] = x[i] + (s ? -STEP : STEP) * way[i];
+        d[s] = objective(c, at, dy);
+    }
+    return (d[0] - d[1]) / (2 * (double)STEP);
+}
+
+static double slope_of_param(ddp_chain_t *c, const struct ddp_param_info *p,
+                             const float *x, const float *dy, const float *way)
+{
+    float *w = malloc(2 * p->len * sizeof(*w)), *at = w + p->len;
+    double d[2];
+
+    ddp_chain_get(c, p->name, w, p->len);
+    for (int s = 0; s < 2; s++) {
+        for (size_t i = 0; i < p->len; i++)
+            at[i] = w[i] + (s ? -STEP : STEP) * way[i];
+        ddp_chain_set(c, p->name, at, p->len);
+        d[s] = objective(c, x, dy);
+    }
+    ddp_chain_set(c, p->name, w, p->len);
+    free(w);
+    return (d[0] - d[1]) / (2 * (double)STEP);
+}
+
+static void test_slopes(void)
+{
+    ddp_chain_t *c = curved(NULL);
+    float *x = numbers(1, X_LEN), *dy = numbers(1000, Y_LEN), dx[X_LEN];
+    float *way = numbers(2000, 1000), *g = malloc(1000 * sizeof(*g));
+    ddp_pullback_t *p;
+    struct ddp_param_info info;
+
+    ddp_chain_init(c, 3);
+    p = ddp_pullback_new(ddp, c, x, in, N, 2, NULL);
+    ok(p && ddp_pullback(p, dy, dx) == 0, "a chain with layers of one's own");
+    is_near(dot(dx, way, X_LEN), slope_of_x(c, x, dy, way), SLOPE_TOLERANCE,
+            "dx through them is the slope of the output");
+    for (int i = 0; ddp_chain_param(c, i, &info) == 0; i++) {
+        ok(ddp_pullback_gradient(p, info.name, g, info.len) == 0,
+           "%s has a gradient", info.name);
+        is_near(dot(g, way, info.len), slope_of_param(c, &info, x, dy, way),
+                SLOPE_TOLERANCE, "%s: the slope of the output", info.name);
+    }
+    ddp_pullback_free(p);
+    ddp_chain_free(c);
+    free(x);
+    free(dy);
+    free(way);
+    free(g);
+}
+
+/* ---- count: leaves x as it is, and counts ------------------------------- */
+
+struct counter {
+    atomic_int forward, backward;     /* runs */
+    atomic_int forward_n, backward_n; /* samples */
+    atomic_int fail, fail_back;       /* this many runs from now */
+    int sleep_us, sleep_back_us;
+    pthread_mutex_t lock;
+    pthread_t thread[8];
+    int threads;
+};
+
+struct count {
+    ddp_layer_t layer;
+    struct counter *counter; /* not owned */
+};
+
+static int count_shape(const ddp_layer_t *l, struct ddp_shape x,
+                       struct ddp_shape *y)
+{
+    (void)l;
+    *y = x;
+    return 0;
+}
+
+static void note_thread(struct counter *c)
+{
+    pthread_t self = pthread_self();
+    int i;
+
+    pthread_mutex_lock(&c->lock);
+    for (i = 0; i < c->threads && !pthread_equal(c->thread[i], self); i++)
+        ;
+    if (i == c->threads && c->threads < 8)
+        c->thread[c->threads++] = self;
+    pthread_mutex_unlock(&c->lock);
+}
+
+static int copy(const struct ddp_kernel_args *a)
+{
+    memcpy(a->buf[1].data, a->buf[0].data, length(a, 0) * sizeof(float));
+    return 0;
+}
+
+static int count_run(const struct ddp_kernel_args *a)
+{
+    struct counter *c = *(struct counter *const *)a->arg;
+
+    c->forward++;
+    c->forward_n += a->n;
+    note_thread(c);
+    if (c->sleep_us)
+        usleep((useconds_t)c->sleep_us);
+    if (c->fail > 0 && --c->fail == 0)
+        return 7;
+    return copy(a);
+}
+
+static int count_run_back(const struct ddp_kernel_args *a)
+{
+    struct counter *c = *(struct counter *const *)a->arg;
+
+    c->backward++;
+    c->backward_n += a->n;
+    if (c->sleep_back_us)
+        usleep((useconds_t)c->sleep_back_us);
+    if (c->fail_back > 0 && --c->fail_back == 0)
+        return 7;
+    return copy(a);
+}
+
+static ddp_value_t *through(ddp_layer_t *l, ddp_graph_t *g,
+                         const struct ddp_kernel *k, ddp_value_t *x)
+{
+    ddp_value_t *y =
+        ddp_graph_value(g, ddp_value_shape(x), ddp_value_type(x));
+
+    if (ddp_graph_call(g, k, &((struct count *)l)->counter, 2,
+                       (ddp_value_t *[]){x, y},
+                       (enum ddp_access[]){DDP_READ, DDP_WRITE}) < 0)
+        return NULL;
+    return y;
+}
+
+static ddp_value_t *count_forward(ddp_layer_t *l, ddp_graph_t *g,
+                                  ddp_value_t *x)
+{
+    static const struct ddp_kernel k = {"counting", count_run, NULL};
+    struct ddp_record r = {.layer = l, .x = x, .y = through(l, g, &k, x)};
+
+    return r.y ? ddp_graph_record(g, &r) : NULL;
+}
+
+static ddp_value_t *count_backward(ddp_layer_t *l, ddp_graph_t *g,
+                                   const struct ddp_record *r, ddp_value_t *dy)
+{
+    static const struct ddp_kernel k = {"counting back", count_run_back, NULL};
+
+    return ddp_value_wants_gradient(r->x) ? through(l, g, &k, dy) : NULL;
+}
+
+static const struct ddp_layer_ops count_ops = {
+    .kind = "count",
+    .shape = count_shape,
+    .forward = count_forward,
+    .backward = count_backward,
+};
+
+static ddp_layer_t *count_new(struct counter *c)
+{
+    ddp_layer_t *l = ddp_layer_new(sizeof(struct count), &count_ops);
+
+    if (l)
+        ((struct count *)l)->counter = c;
+    return l;
+}
+
+static void reset(struct counter *c, int n)
+{
+    for (int i = 0; i < n; i++) {
+        memset(&c[i], 0, sizeof(c[i]));
+        pthread_mutex_init(&c[i].lock, NULL);
+    }
+}
+
+/* ---- every layer once --------------------------------------------------- */
+
+enum { COUNTERS = 3 };
+
+/* Counters beside all that could make a layer run twice. */
+static ddp_chain_t *counted(struct counter c[COUNTERS])
+{
+    reset(c, COUNTERS);
+    return ddp_chain_new(
+        ddp_conv_new(C, 4, 3, &(struct ddp_conv_options){.pad = 1}),
+        count_new(&c[0]), ddp_batch_norm_new(4, NULL),
+        ddp_skip_new(ddp_chain_new(count_new(&c[1]), ddp_dropout_new(0.3f),
+                                   DDP_END),
+                     NULL),
+        ddp_relu_new(), ddp_global_mean_pool_new(), count_new(&c[2]),
+        ddp_dense_new(4, OUT), DDP_END);
+}
+
+/* Whether all counters have seen so many runs, and all n samples in each. */
+static bool counts(struct counter c[COUNTERS], int forward, int backward,
+                   int subs, int n)
+{
+    bool good = true;
+
+    for (int i = 0; i < COUNTERS; i++)
+        good = good && c[i].forward == forward * subs &&
+               c[i].backward == backward * subs &&
+               c[i].forward_n == forward * n && c[i].backward_n == backward * n;
+    for (int i = 0; i < COUNTERS && !good; i++)
+        diag("counter %d: %d forward, %d backward", i, c[i].forward,
+             c[i].backward);
+    return good;
+}
+
+static void test_pullback_counts(void)
+{
+    struct counter c[COUNTERS];
+    ddp_chain_t *chain = counted(c);
+    float *x = numbers(1, X_LEN), *dy = numbers(9, Y_LEN), y[Y_LEN];
+    ddp_pullback_t *p;
+
+    ddp_chain_init(chain, 1);
+    ok(ddp_forward(ddp, chain, x, DDP_F32, in, N, 4, y) == 0 &&
+           counts(c, 1, 0, 2, N),
+       "evaluation runs each layer once forward");
+    p = ddp_pullback_new(ddp, chain, x, in, N, 4, NULL);
+    ok(p && counts(c, 2, 0, 2, N), "a pullback runs each layer once forward");
+    ok(p && ddp_pullback(p, dy, NULL) == 0 && counts(c, 2, 1, 2, N),
+       "a pull runs each layer once backward, and none forward");
+    ok(p && ddp_pullback(p, dy, NULL) == 0 && counts(c, 2, 2, 2, N),
+       "a second pull likewise");
+    ddp_pullback_free(p);
+    ddp_chain_free(chain);
+    free(x);
+    free(dy);
+}
+
+static int get(void *arg, int64_t i, uint64_t key, struct ddp_sample *s)
+{
+    float *x = s->x;
+
+    (void)arg;
+    (void)key;
+    for (int k = 0; k < H * W * C; k++)
+        x[k] = number((uint32_t)(1 + i * H * W * C + k));
+    s->label = (int32_t)(i % OUT);
+    return 0;
+}
+
+static ddp_dataset_t *samples(int64_t count)
+{
+    return ddp_dataset_callback(&(struct ddp_source){.count = count,
+                                                     .shape = in,
+                                                     .type = DDP_F32,
+                                                     .classes = OUT,
+                                                     .get = get});
+}
+
+static const struct ddp_train_config training = {
+    .loss = DDP_LOGIT_CROSS_ENTROPY,
+    .optimizer = {.kind = DDP_MOMENTUM, .lr = 0.1f, .momentum = 0.9f},
+    .sub_batch = 2,
+    .batch = N,
+    .lanes = 2,
+    .seed = 5,
+};
+
+static void test_training_counts(void)
+{
+    struct counter c[COUNTERS];
+    ddp_chain_t *chain = counted(c);
+    ddp_dataset_t *d = samples(2 * N);
+    ddp_trainer_t *t = ddp_trainer_new(ddp, chain, d, &training);
+    struct ddp_metrics m;
+
+    ok(t && ddp_step(t, &m) == 0 && counts(c, 1, 1, 3, N),
+       "a step runs each layer once forward and once backward");
+    ok(t && ddp_step(t, NULL) == 0 && ddp_step(t, NULL) == 0 &&
+           ddp_wait(t) == 0 && counts(c, 3, 3, 3, N),
+       "two steps submitted ahead likewise");
+    ok(t && ddp_gradients(t, &m) == 0 && counts(c, 4, 4, 3, N),
+       "gradients without an update likewise");
+    ok(t && ddp_evaluate(t, d, &m) == 0 && c[0].forward_n == 4 * N + 2 * N &&
+           c[0].backward_n == 4 * N,
+       "evaluation sees each of %d samples once, forward only", 2 * N);
+    ddp_trainer_free(t);
+    ddp_dataset_free(d);
+    ddp_chain_free(chain);
+}
+
+/* ---- accumulation ------------------------------------------------------- */
+
+/* One lane that adds up three sub-batches has the gradient of all samples. */
+static void test_accumulation(void)
+{
+    struct ddp_train_config cfg = training;
+    ddp_chain_t *chain = curved(NULL);
+    ddp_dataset_t *d = samples(N);
+    ddp_trainer_t *t[2];
+    struct ddp_param_info p;
+    float g[2][1000];
+
+    cfg.order = DDP_IN_ORDER;
+    cfg.sub_batch = N;
+    t[0] = ddp_trainer_new(ddp, chain, d, &cfg);
+    cfg.keep_weights = true;
+    cfg.sub_batch = 2;
+    cfg.lanes = 1;
+    t[1] = ddp_trainer_new(ddp, chain, d, &cfg);
+    for (int k = 0; k < 2; k++)
+        ok(t[k] && ddp_gradients(t[k], NULL) == 0, "gradients, %s",
+           k ? "three sub-batches in one lane" : "all samples together");
+    for (int i = 0; ddp_chain_param(chain, i, &p) == 0; i++) {
+        double off = 0, size = 0;
+
+        for (int k = 0; k < 2; k++)
+            ddp_trainer_gradient(t[k], p.name, g[k], p.len);
+        for (size_t k = 0; k < p.len; k++) {
+            off += fabs((double)g[0][k] - g[1][k]);
+            size += fabs((double)g[0][k]);
+        }
+        /* f32 sums of 72 terms in another order */
+        ok(size > 0 && off <= 1e-5 * size, "%s: the same gradient", p.name);
+    }
+    for (int k = 0; k < 2; k++)
+        ddp_trainer_free(t[k]);
+    ddp_dataset_free(d);
+    ddp_chain_free(chain);
+}
+
+/* ---- failures ----------------------------------------------------------- */
+
+/* A run of the given counter's kernel fails: the step does, the weights stay,
+ * and the next step works. */
+static void test_kernel_failure(bool back)
+{
+    struct counter c[COUNTERS];
+    ddp_chain_t *chain = counted(c);
+    ddp_dataset_t *d = samples(N);
+    ddp_trainer_t *t = ddp_trainer_new(ddp, chain, d, &training);
+    const char *where = back ? "backward" : "forward";
+    struct ddp_metrics m = {0};
+    uint32_t before = 0, after = 1;
+    int rc;
+
+    ok(t && ddp_step(t, &m) == 0, "a step before a failure %s", where);
+    ddp_chain_checksum(chain, &before);
+    *(back ? &c[1].fail_back : &c[1].fail) = 3; /* of three sub-batches */
+    c[1].sleep_back_us = back ? 30000 : 0; /* long after the loss is known */
+    rc = t ? ddp_step(t, &m) : 0;
+    ok(rc == DDP_EDEVICE && strstr(ddp_errmsg(), "counting"),
+       "a kernel that fails %s fails its step, by name: %s", where,
+       ddp_errmsg());
+    ddp_chain_checksum(chain, &after);
+    ok(before == after, "weights are as before that step");
+    rc = t ? ddp_step(t, &m) : -1;
+    ok(rc == 0 && isfinite(m.loss) && m.samples == N, "the next step works: %s",
+       rc ? ddp_errmsg() : "yes");
+    ddp_trainer_free(t);
+    ddp_dataset_free(d);
+    ddp_chain_free(chain);
+}
+
+/* The last step of a run has nothing after it that could tell. */
+static void test_last_failure(void)
+{
+    struct ddp_train_config cfg = training;
+    struct counter c[COUNTERS];
+    ddp_chain_t *chain = counted(c);
+    ddp_dataset_t *d = samples(N);
+    ddp_trainer_t *t;
+    int rc;
+
+    cfg.steps = 2;
+    t = ddp_trainer_new(ddp, chain, d, &cfg);
+    c[0].fail_back = 6; /* three sub-batches a step */
+    c[0].sleep_back_us = 20000;
+    rc = t ? ddp_train(t) : 0;
+    ok(rc == DDP_EDEVICE, "a run whose last task fails: %s",
+       rc ? ddp_errmsg() : "no error");
+    ddp_trainer_free(t);
+    ddp_dataset_free(d);
+    ddp_chain_free(chain);
+}
+
+static ddp_value_t *nothing_forward(ddp_layer_t *l, ddp_graph_t *g,
+                                    ddp_value_t *x)
+{
+    (void)l;
+    (void)g;
+    (void)x;
+    return NULL;
+}
+
+static ddp_value_t *no_cpu_forward(ddp_layer_t *l, ddp_graph_t *g,
+                                   ddp_value_t *x)
+{
+    static const struct ddp_kernel k = {"nowhere", NULL, NULL};
+
+    return through(l, g, &k, x);
+}
+
+static ddp_value_t *many_forward(ddp_layer_t *l, ddp_graph_t *g,
+                                 ddp_value_t *x)
+{
+    static const struct ddp_kernel k = {"many", count_run, NULL};
+    ddp_value_t *buf[DDP_MAX_BUFFERS + 1];
+    enum ddp_access access[DDP_MAX_BUFFERS + 1];
+
+    for (int i = 0; i <= DDP_MAX_BUFFERS; i++) {
+        buf[i] = x;
+        access[i] = DDP_READ;
+    }
+    (void)l;
+    return ddp_graph_call(g, &k, NULL, DDP_MAX_BUFFERS + 1, buf, access) < 0
+               ? NULL
+               : x;
+}
+
+static void test_bad_layers(void)
+{
+    static const struct {
+        const char *what, *says;
+        ddp_value_t *(*forward)(ddp_layer_t *, ddp_graph_t *, ddp_value_t *);
+    } bad[] = {
+        {"a forward that returns NULL", "returned nothing", nothing_forward},
+        {"a kernel for no device", "kernel needs", no_cpu_forward},
+        {"too many buffers", "buffers", many_forward},
+    };
+    float x[X_LEN] = {0}, y[X_LEN];
+
+    for (int i = 0; i < 3; i++) {
+        struct ddp_layer_ops ops = count_ops;
+        ddp_chain_t *c;
+        int rc;
+
+        ops.forward = bad[i].forward;
+        c = ddp_chain_new(ddp_layer_new(sizeof(struct count), &ops), DDP_END);
+        rc = ddp_forward(ddp, c, x, DDP_F32, in, N, 0, y);
+        ok(rc == DDP_EINVAL && strstr(ddp_errmsg(), bad[i].says),
+           "%s: %s", bad[i].what, ddp_errmsg());
+        ddp_chain_free(c);
+    }
+    ok(!ddp_layer_new(1, &count_ops), "a layer smaller than ddp_layer_t");
+    ok(!ddp_layer_new(sizeof(struct count), NULL), "a layer without a table");
+    for (int i = 0; i < 4; i++) {
+        struct ddp_layer_ops ops = count_ops;
+
+        if (i == 0)
+            ops.kind = NULL;
+        if (i == 1)
+            ops.shape = NULL;
+        if (i == 2)
+            ops.forward = NULL;
+        if (i == 3)
+            ops.backward = NULL;
+        ok(!ddp_layer_new(sizeof(struct count), &ops), "a table without %s",
+           (const char *[]){"kind", "shape", "forward", "backward"}[i]);
+    }
+}
+
+static void test_ownership(void)
+{
+    int freed = 0;
+    ddp_chain_t *c = curved(&freed);
+
+    ddp_chain_free(c);
+    is_int(freed, 2, "a chain frees its layers");
+    c = ddp_chain_new(curve_new(3, &freed), ddp_dense_new(0, 1),
+                      curve_new(3, &freed), DDP_END);
+    ok(!c, "a chain with a layer that could not be made cannot be made");
+    is_int(freed, 4, "its other layers are freed");
+    ok(!ddp_skip_new(ddp_dense_new(0, 1), curve_new(3, &freed)),
+       "a skip over a branch that could not be made cannot be made");
+    is_int(freed, 5, "its shortcut is freed");
+}
+
+/* ---- workers ------------------------------------------------------------ */
+
+/* Four lanes of slow kernels keep every worker busy. */
+static void test_workers(void)
+{
+    struct counter c[COUNTERS];
+    ddp_chain_t *chain = counted(c);
+    float *x = numbers(1, X_LEN), y[Y_LEN];
+
+    if (ddp_worker_count(ddp) < 2) {
+        skip(1, "one worker");
+    } else {
+        ddp_chain_init(chain, 1);
+        c[0].sleep_us = 20000;
+        ok(ddp_forward(ddp, chain, x, DDP_F32, in, N, 1, y) == 0 &&
+               c[0].threads > 1,
+           "%d sub-batches run on %d threads", N, c[0].threads);
+    }
+    ddp_chain_free(chain);
+    free(x);
+}
+
+int main(void)
+{
+    for (int i = 0; i < 2; i++) {
+        ddp = ddp_init(
+            &(struct ddp_config){.backend = i ? "ref" : "cpu"});
+        if (!ddp) {
+            skip(1, "%s", ddp_errmsg());
+            continue;
+        }
+        diag("%s", ddp_describe(ddp));
+        test_slopes();
+        test_pullback_counts();
+        test_training_counts();
+        test_accumulation();
+        test_kernel_failure(false);
+        test_kernel_failure(true);
+        test_last_failure();
+        test_bad_layers();
+        test_ownership();
+        test_workers();
+        ddp_finish(ddp);
+    }
+    return done_testing();
+}

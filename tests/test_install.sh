@@ -1,0 +1,58 @@
+#!/bin/bash
+# test_install.sh - what make install leaves is enough to build a program with
+# SPDX-License-Identifier: LGPL-2.1-or-later
+
+n=0 failed=0
+ok() # ok SENTENCE COMMAND...: shows the command's output if it fails
+{
+    local what=$1 out
+    shift
+    n=$((n + 1))
+    if out=$("$@" 2>&1); then
+        echo "ok $n - $what"
+    else
+        echo "not ok $n - $what"
+        echo "$* failed:"$'\n'"$out" | sed 's/^/# /'
+        failed=$((failed + 1))
+    fi
+}
+
+root=$(mktemp -d)
+trap 'rm -rf "$root"' EXIT
+lib=$root$DDP_LIBDIR
+
+# Our make is not the one that runs the tests: none of its flags or jobs.
+unset MAKEFLAGS MFLAGS MAKELEVEL
+ok "make install into a folder of its own" \
+    "$DDP_MAKE" -s -C "$builddir" install DESTDIR="$root"
+
+headers=$(find "$root" -name '*.h' -printf '%f ')
+ok "ddp.h is the only header ($headers)" [ "$headers" = "ddp.h " ]
+
+# A moved tree: pkg-config puts the folder before the prefix.
+export PKG_CONFIG_PATH=$lib/pkgconfig
+export PKG_CONFIG_SYSROOT_DIR=$root
+ok "pkg-config knows ddp" pkg-config --print-errors --exists ddp
+flags=$(pkg-config --cflags --libs ddp 2>/dev/null)
+
+ok "a C program builds with it alone" \
+    $DDP_CC -Wall -Wextra -Werror -std=gnu11 -o "$root/main" \
+    "$srcdir/tests/outside/main.c" $flags
+ok "and runs" env LD_LIBRARY_PATH="$lib" "$root/main"
+
+if command -v g++ >/dev/null; then
+    echo '#include <ddp.h>' >"$root/main.cpp"
+    ok "ddp.h is C++ too" \
+        g++ -Wall -Wextra -Werror -c -o "$root/cpp.o" "$root/main.cpp" $flags
+else
+    n=$((n + 1))
+    echo "ok $n # SKIP no g++ here"
+fi
+
+strangers=$(nm -D --defined-only "$lib/libddp.so" |
+    awk '$2 != "A" { sub(/@.*/, "", $3); print $3 }' |
+    grep -v -E '^(ddp_[a-z]|starpu_get_sched_lib_)' | tr '\n' ' ')
+ok "the library shows public names only ($strangers)" [ -z "$strangers" ]
+
+echo "1..$n"
+[ $failed = 0 ]

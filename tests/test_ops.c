@@ -1,0 +1,448 @@
+/* test_ops.c - every op of every backend, on the rows of op_rows.c
+ *
+ * ref, which defines the ops, is tested against itself by finite differences:
+ * backward must be the slope of forward.  The other backends are tested
+ * against ref.  test_ref.c has numbers worked out by hand.
+ */
+#include "config.h"
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include "check.h"
+#include "codelets.h"
+#include "ref.h"
+#include "tap.h"
+
+/* The largest difference from ref that is fine, as a share of the norm.
+ *
+ * f32: a sum of k products has an error of about sqrt(k) 2^-24, and k stays
+ * below 5000 here; 2e-5 leaves room for one more rounding on the way.
+ * bf16: rounding to 8 bits is off by 2^-9 at most.  Weights, a scratch value
+ * and the output of a kernel may be rounded, 3 * 2^-9 = 0.6 % if all were at
+ * their worst; 1.5 % leaves room for two more.  Gradients of parameters are
+ * f32 sums of products of values that are bf16 already, the same on both
+ * sides, with at most a scratch value rounded: 4e-3. */
+static double tolerance(const struct check *k, char letter)
+{
+    if (k->tensor[letter - 'a'].view.type == DDP_BF16)
+        return 1.5e-2;
+    return k->dtype == DDP_BF16 && letter == 'g' ? 4e-3 : 2e-5;
+}
+
+/* Copies and choices have no rounding: the same bits are asked for. */
+static bool is_exact(const struct check *k, enum ddp__op op)
+{
+    return op == DDP__OP_CONCAT || op == DDP__OP_SPLIT ||
+           op == DDP__OP_INPUT_F32 || op == DDP__OP_MAX_POOL_FWD ||
+           op == DDP__OP_MERGE || op == DDP__OP_MERGE_STATS ||
+           (op == DDP__OP_OPTIM && k->row.no_divisor);
+}
+
+/* A buffer falls into parts that must each be right by themselves, else a
+ * large one would hide a small one.  Part i ends before the returned element;
+ * the last part ends with the buffer. */
+static size_t part_end(const struct check *k, char letter, int i, size_t len)
+{
+    const struct check_row *r = &k->row;
+    size_t end = len;
+
+    if (r->family == CHECK_BN && (letter == 's' || letter == 'g'))
+        end = (size_t)(i + 1) * (size_t)r->x.c;
+    else if (letter == 'g' && i == 0 &&
+             ((r->family == CHECK_CONV && r->call.conv.bias) ||
+              (r->family == CHECK_DENSE && r->call.dense.bias)))
+        end = len - (size_t)r->y.c;
+    else if (letter == 'q')
+        end = (size_t)(i + 1);
+    else if (letter == 'o' && i == 0 &&
+             (r->call.optim.o.kind == DDP_ADAM ||
+              r->call.optim.o.kind == DDP_ADAMW))
+        end = len / 2;
+    return end < len ? end : len;
+}
+
+/* Batch norm of one or two values per channel: the terms of dx and of scale's
+ * gradient cancel, so their size is what rounding errors are compared with. */
+static double floor_norm(const struct check *k, char letter, int n)
+{
+    const struct check_row *r = &k->row;
+    const struct check_tensor *w = &k->tensor['w' - 'a'];
+    double scale = 0;
+
+    if (r->family != CHECK_BN || n * r->x.h * r->x.w > 2)
+        return 0;
+    for (size_t c = 0; c < (size_t)r->x.c; c++)
+        scale = fmax(scale, fabs(check_get(w, c)));
+    if (letter == 'e')
+        return scale / sqrt(r->call.bn.eps) *
+               check_norm(&k->tensor['d' - 'a'], n);
+    return check_norm(&k->tensor['x' - 'a'], n);
+}
+
+/* What became of one op on one backend, over all rounds. */
+struct verdict {
+    bool failed;
+    char why[200];
+};
+
+static bool judge_part(const struct check *got, const struct check *want,
+                       enum ddp__op op, char letter, size_t begin, size_t end,
+                       int n, struct verdict *v)
+{
+    const struct check_tensor *a = &got->tensor[letter - 'a'];
+    const struct check_tensor *b = &want->tensor[letter - 'a'];
+    double tol =
+        is_exact(want, op) || letter == 'i' ? 0 : tolerance(want, letter);
+    struct check_difference d =
+        check_compare(a, b, begin, end, floor_norm(want, letter, n));
+
+    if (d.norm <= tol)
+        return true;
+    v->failed = true;
+    snprintf(v->why, sizeof(v->why),
+             "n %d, buffer %c, elements %zu..%zu: off by %.3g of the norm, "
+             "at most %.3g allowed; worst at %zu: %.9g, want %.9g",
+             n, letter, begin, end - 1, d.norm, tol, d.worst_at,
+             check_get(a, d.worst_at), check_get(b, d.worst_at));
+    return false;
+}
+
+/* All parts of all outputs; and rows beyond the n-th stay as they were, which
+ * is what ref left in them. */
+static void judge(const struct check *got, const struct check *want,
+                  const struct ddp__call *c, int n, struct verdict *v)
+{
+    for (const char *l = check_written(c->op); *l; l++) {
+        const struct check_tensor *t = &want->tensor[*l - 'a'];
+        size_t len, begin = 0;
+
+        if (!t->data)
+            continue;
+        len = check_len(t, n);
+        for (int i = 0; begin < len; i++) {
+            size_t end = part_end(want, *l, i, len);
+
+            if (!judge_part(got, want, c->op, *l, begin, end, n, v))
+                return;
+            begin = end;
+        }
+        len *= ddp__dtype_size(t->view.type);
+        if (memcmp((char *)got->tensor[*l - 'a'].data + len,
+                   (char *)t->data + len, t->size - len) != 0) {
+            v->failed = true;
+            snprintf(v->why, sizeof(v->why),
+                     "n %d, buffer %c: written beyond its samples", n, *l);
+        }
+    }
+}
+
+/* One op of a row: a call for ref, and one for each other backend. */
+enum { MAX_BACKENDS = 8 };
+struct trial {
+    struct ddp__call call[MAX_BACKENDS];
+    bool able[MAX_BACKENDS];
+    struct verdict verdict[MAX_BACKENDS];
+};
+
+static int backend_count(void)
+{
+    int n = 0;
+
+    while (n < MAX_BACKENDS && ddp__backends[n])
+        n++;
+    return n;
+}
+
+/* Whether backend b takes the call. */
+static bool prepare(struct trial *t, int b)
+{
+    const struct ddp__backend *be = ddp__backends[b];
+    int rc;
+
+    if (be == &ddp__ref || !be->kernel[t->call[b].op])
+        return false;
+    rc = be->prepare ? be->prepare(&t->call[b]) : 0;
+    if (rc < 0 && rc != DDP_ENODEV) {
+        t->verdict[b].failed = true;
+        snprintf(t->verdict[b].why, sizeof(t->verdict[b].why), "prepare: %s",
+                 ddp_errmsg());
+    }
+    return rc == 0;
+}
+
+static void open_trial(struct trial *t, const struct check *k, enum ddp__op op)
+{
+    memset(t, 0, sizeof(*t));
+    for (int b = 0; b < backend_count(); b++) {
+        t->call[b] = check_call(k, op);
+        t->able[b] = prepare(t, b);
+    }
+}
+
+static void close_trial(struct trial *t)
+{
+    for (int b = 0; b < backend_count(); b++)
+        if (t->able[b] && ddp__backends[b]->release)
+            ddp__backends[b]->release(&t->call[b]);
+}
+
+/* The op on ref, whose results stay in k, and on the others. */
+static void try_op(struct trial *t, struct check *k, int n, bool accumulate)
+{
+    struct check *before = check_copy(k);
+
+    if (!before)
+        bail_out("out of memory");
+    if (check_run(k, &ddp__ref, &t->call[0], n, accumulate) < 0)
+        bail_out("ref: %s", ddp_errmsg());
+    for (int b = 0; b < backend_count(); b++) {
+        struct verdict *v = &t->verdict[b];
+        struct check *mine;
+
+        if (!t->able[b] || v->failed)
+            continue;
+        if (!(mine = check_copy(before)))
+            bail_out("out of memory");
+        if (check_run(mine, ddp__backends[b], &t->call[b], n, accumulate) < 0) {
+            v->failed = true;
+            snprintf(v->why, sizeof(v->why), "%s", ddp_errmsg());
+        } else {
+            judge(mine, k, &t->call[b], n, v);
+        }
+        check_free(mine);
+    }
+    check_free(before);
+}
+
+static void report(const struct trial *t, const struct check *k)
+{
+    const char *type = k->dtype == DDP_BF16 ? "bf16" : "f32";
+
+    for (int b = 0; b < backend_count(); b++) {
+        const struct ddp__backend *be = ddp__backends[b];
+        const char *op = check_op_name(t->call[b].op);
+
+        if (be == &ddp__ref)
+            continue;
+        if (!t->able[b] && !t->verdict[b].failed) {
+            skip(1, "%s, %s, %s: not done by %s", op, k->row.what, type,
+                 be->name);
+            continue;
+        }
+        ok(!t->verdict[b].failed, "%s, %s, %s: %s does as ref", op, k->row.what,
+           type, be->name);
+        if (t->verdict[b].failed)
+            diag("%s", t->verdict[b].why);
+    }
+}
+
+/* Backends against ref.  The same prepared calls see three rounds: with other
+ * numbers, another n, and gradients written or added to. */
+static void test_backends(const struct check_row *row, enum ddp_dtype dtype)
+{
+    const struct check_kind *kind = &check_kinds[row->family];
+    struct check *k = check_new(row, dtype);
+    struct trial t[CHECK_MAX_OPS];
+    const int n[] = {row->n, row->cap, 1};
+
+    if (!k)
+        bail_out("out of memory");
+    for (int i = 0; i < kind->ops; i++)
+        open_trial(&t[i], k, kind->op[i]);
+    for (int round = 0; round < 3; round++) {
+        check_fill(k);
+        for (int i = 0; i < kind->ops; i++)
+            try_op(&t[i], k, n[round], round == 1);
+    }
+    for (int i = 0; i < kind->ops; i++) {
+        report(&t[i], k);
+        close_trial(&t[i]);
+    }
+    check_free(k);
+}
+
+/* ---- finite differences ------------------------------------------------- */
+
+/* Steps are powers of two, and x and w are multiples of 2^-10: x + h is
+ * exact. */
+static const double h = 1.0 / 32;
+
+/* sum of y d in double, or the loss */
+static double objective(struct check *k, const struct ddp__call *forward)
+{
+    struct check_tensor *y = check_tensor(k, 'y'), *d = check_tensor(k, 'd');
+    double sum = 0;
+
+    if (check_run(k, &ddp__ref, forward, k->row.n, false) < 0)
+        bail_out("ref: %s", ddp_errmsg());
+    if (check_kinds[k->row.family].objective == 'q')
+        return check_get(check_tensor(k, 'q'), DDP__STAT_LOSS);
+    for (size_t i = 0; i < check_len(y, k->row.n); i++)
+        sum += check_get(y, i) * check_get(d, i);
+    return sum;
+}
+
+/* The slope by four points, whose error is of order h^4. */
+static double slope(struct check *k, const struct ddp__call *forward,
+                    struct check_tensor *x, size_t i)
+{
+    static const double factor[] = {1, -8, 8, -1};
+    static const double at[] = {-2, -1, 1, 2};
+    double x0 = check_get(x, i), sum = 0;
+
+    for (int j = 0; j < 4; j++) {
+        check_set(x, i, x0 + at[j] * h);
+        sum += factor[j] * objective(k, forward);
+    }
+    check_set(x, i, x0);
+    return sum / (12 * h);
+}
+
+/* Away from the kinks of act by more than 2 h. */
+static double off_kinks(double x)
+{
+    static const double kink[] = {-3, 0, 3, 6};
+
+    for (int i = 0; i < 4; i++)
+        if (fabs(x - kink[i]) < 0.1)
+            return kink[i] + 0.125;
+    return x;
+}
+
+/* Shift whole channels to one side of the kinks of relu and relu6; scales are
+ * small enough for them to stay there. */
+static void steady_norm(struct check *k)
+{
+    static const double shift[] = {3, -5, 11};
+    struct check_tensor *w = check_tensor(k, 'w'), *r = check_tensor(k, 'r');
+    size_t c = (size_t)k->row.x.c;
+
+    for (size_t i = 0; i < c; i++) {
+        check_set(w, i, 0.25 + check_get(w, i) / 4);
+        check_set(w, c + i, shift[i % 3]);
+    }
+    for (size_t i = 0; i < check_len(r, k->row.cap); i++)
+        check_set(r, i, check_get(r, i) / 4);
+}
+
+/* All different, by 8 h at least, in an order that looks random: 7919 is a
+ * prime, so its multiples modulo len go through all remainders. */
+static void spread_out(struct check_tensor *x, size_t len)
+{
+    for (size_t i = 0; i < len; i++)
+        check_set(x, i, ((double)(i * 7919 % len) - (double)len / 2) / 4);
+}
+
+/* Differences across a kink say nothing: move the numbers away from it. */
+static void avoid_kinks(struct check *k)
+{
+    struct check_tensor *x = check_tensor(k, 'x');
+
+    if (k->row.family == CHECK_BN &&
+        (k->row.call.bn.act == DDP_RELU || k->row.call.bn.act == DDP_RELU6))
+        steady_norm(k);
+    if (k->row.family == CHECK_MAX_POOL)
+        spread_out(x, check_len(x, k->row.cap));
+    if (k->row.family == CHECK_ACT)
+        for (size_t i = 0; i < check_len(x, k->row.cap); i++)
+            check_set(x, i, off_kinks(check_get(x, i)));
+}
+
+/* Elements of g that are slopes of w: not the running statistics. */
+static size_t trained_len(const struct check *k, char letter)
+{
+    if (k->row.family == CHECK_BN && letter == 'w')
+        return 2 * (size_t)k->row.x.c;
+    return check_len(&k->tensor[letter - 'a'], k->row.n);
+}
+
+/* dx, as backward left it in k, against differences on a copy.
+ *
+ * Tolerance: y is rounded to f32, which adds up to about sqrt(len) 2^-25 |d|
+ * in the objective and that over h in the slope: 1e-5 of it.  h^4 / 30 times
+ * the fifth derivative is 1e-6 for the curved functions at hand, more for a
+ * batch norm of few values. */
+static void test_slopes(struct check *k, const struct ddp__call *forward,
+                        char x_letter, char dx_letter)
+{
+    const struct check_tensor *dx = check_tensor(k, dx_letter);
+    size_t len = trained_len(k, x_letter), tries = len < 48 ? len : 48;
+    struct check *copy = check_copy(k);
+    double sum = 0, a = 0, b = 0, error;
+
+    if (!copy)
+        bail_out("out of memory");
+    for (size_t j = 0; j < tries; j++) {
+        size_t i = j * len / tries;
+        double want = slope(copy, forward, check_tensor(copy, x_letter), i);
+        double got = check_get(dx, i);
+
+        sum += (got - want) * (got - want);
+        a += got * got;
+        b += want * want;
+    }
+    check_free(copy);
+    error = sqrt(sum) / fmax(sqrt(fmax(a, b)), 1e-3);
+    ok(error < 1e-4, "ref, %s, %s: %c is the slope of the objective in %c",
+       check_kinds[k->row.family].name, k->row.what, dx_letter, x_letter);
+    if (!(error < 1e-4))
+        diag("off by %.3g of the norm", error);
+}
+
+/* Rows whose forward is smooth, and not more than backward is about; not the
+ * large ones, on which differences take long and say no more. */
+static bool has_slopes(const struct check_row *r)
+{
+    if (r->n * r->x.h * r->x.w * r->x.c > 10000)
+        return false;
+    if (r->ties || r->nan || r->spread > 100 || r->mean > 10)
+        return false;
+    if (r->family == CHECK_CONV)
+        return r->call.conv.act == DDP_IDENTITY;
+    if (r->family == CHECK_DENSE)
+        return r->call.dense.act == DDP_IDENTITY;
+    if (r->family == CHECK_BN)
+        return r->n * r->x.h * r->x.w > 2;
+    return r->family != CHECK_LOSS || r->call.buffers != 4;
+}
+
+static void test_ref(const struct check_row *row)
+{
+    const struct check_kind *kind = &check_kinds[row->family];
+    struct check *k;
+    struct ddp__call forward, c;
+
+    if (!has_slopes(row))
+        return;
+    if (!(k = check_new(row, DDP_F32)))
+        bail_out("out of memory");
+    check_fill(k);
+    avoid_kinks(k);
+    forward = check_call(k, kind->op[0]);
+    for (int i = 0; i < kind->ops; i++) {
+        c = check_call(k, kind->op[i]);
+        if (check_run(k, &ddp__ref, &c, row->n, false) < 0)
+            bail_out("ref: %s", ddp_errmsg());
+    }
+    for (const char *pair = kind->slopes; *pair; pair += 2)
+        if (check_tensor(k, pair[0])->data && check_tensor(k, pair[1])->data)
+            test_slopes(k, &forward, pair[0], pair[1]);
+    check_free(k);
+}
+
+int main(void)
+{
+    for (int i = 0; i < op_row_count; i++)
+        test_ref(&op_rows[i]);
+    for (int b = 0; b < backend_count(); b++)
+        if (ddp__backends[b]->init && ddp__backends[b]->init() < 0)
+            bail_out("%s: %s", ddp__backends[b]->name, ddp_errmsg());
+    for (int i = 0; i < op_row_count; i++) {
+        test_backends(&op_rows[i], DDP_F32);
+        test_backends(&op_rows[i], DDP_BF16);
+    }
+    for (int b = 0; b < backend_count(); b++)
+        if (ddp__backends[b]->fini)
+            ddp__backends[b]->fini();
+    return done_testing();
+}

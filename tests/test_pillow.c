@@ -1,0 +1,160 @@
+/* test_pillow.c - images against Pillow and torchvision, where they are there
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * oracle_image.py makes the images and the expected pixels.  The environment
+ * may name more images: DDP_TEST_IMAGES=DIR, say unpacked ImageNet.
+ */
+#include "config.h"
+
+#include <fcntl.h>
+#include <ftw.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include "image.h"
+#include "tap.h"
+
+enum { MAX_SIZE = 256 };
+
+static char top[] = "/tmp/ddp-test-pillow-XXXXXX";
+
+/* What the lines of the index came to. */
+struct tally {
+    int compared, worst, failed, accepted;
+};
+
+static int remove_one(const char *path, const struct stat *st, int type,
+                      struct FTW *f)
+{
+    (void)st;
+    (void)type;
+    (void)f;
+    return remove(path);
+}
+
+/* Largest difference from the bytes in a file, or 1000 without them. */
+static int difference(const uint8_t *x, int size, const char *expected)
+{
+    static uint8_t want[MAX_SIZE * MAX_SIZE * 3];
+    size_t len = (size_t)size * (size_t)size * 3;
+    FILE *f = fopen(expected, "rb");
+    int worst = 0;
+
+    if (!f || fread(want, 1, len, f) != len)
+        worst = 1000;
+    for (size_t i = 0; i < len && worst < 1000; i++)
+        if (abs(x[i] - want[i]) > worst)
+            worst = abs(x[i] - want[i]);
+    if (f)
+        fclose(f);
+    return worst;
+}
+
+static void count(struct tally *t, int rc, const char *line, const uint8_t *x,
+                  int size, const char *expected)
+{
+    int d = rc < 0 ? 1000 : difference(x, size, expected);
+
+    t->compared++;
+    t->failed += rc < 0;
+    t->worst = d > t->worst ? d : t->worst;
+    if (d > 1)
+        diag("%s%s: off by %d", line, rc < 0 ? ddp_errmsg() : "", d);
+}
+
+static void one_line(const char *line, struct tally *t)
+{
+    static uint8_t x[MAX_SIZE * MAX_SIZE * 3];
+    struct ddp__bytes file = {0};
+    struct ddp_image_options o, in = {.size = 32};
+    char kind[8], path[512], expected[512];
+    struct ddp__crop c = {0};
+    int at = 0, size, flip;
+
+    if (sscanf(line, "%7s %511s %n", kind, path, &at) != 2)
+        return;
+    if (!strcmp(kind, "bad")) {
+        ddp__image_options(&in, 224, &o);
+        t->accepted += ddp__image_load(AT_FDCWD, path, &o, DDP__AS_STORED, 0,
+                                       x) != DDP_EDATA;
+    } else if (sscanf(line + at, "%511s %d %d %d %d %d %d", expected, &size,
+                      &c.box.x, &c.box.y, &c.box.w, &c.box.h, &flip) == 7) {
+        c.w = c.h = size;
+        c.flip = flip;
+        if (ddp__file_load(path, 1 << 30, &file) == 0)
+            count(t,
+                  ddp__image_crop(file.data, file.len, 178956970, &c, size, x),
+                  line, x, size, expected);
+    } else if (sscanf(line + at, "%511s %d %d", expected, &in.size,
+                      &in.resize) == 3) {
+        ddp__image_options(&in, 224, &o);
+        count(t, ddp__image_load(AT_FDCWD, path, &o, DDP__AS_STORED, 0, x),
+              line, x, in.size, expected);
+    }
+    free(file.data);
+}
+
+static bool wanted(const char *line)
+{
+#ifdef HAVE_PNG
+    (void)line;
+    return true;
+#else
+    return !strstr(line, "/png");
+#endif
+}
+
+static int run_oracle(void)
+{
+    const char *images = getenv("DDP_TEST_IMAGES"), *src = getenv("srcdir");
+    char command[1024];
+    int rc;
+
+    snprintf(
+        command, sizeof(command),
+        "${PYTHON:-/usr/bin/python3} '%s/tests/oracle_image.py' '%s' %s%s%s",
+        src ? src : ".", top, images ? "'" : "", images ? images : "",
+        images ? "'" : "");
+    rc = system(command);
+    return WIFEXITED(rc) ? WEXITSTATUS(rc) : 1;
+}
+
+static void compare(void)
+{
+    char path[64], line[2048];
+    struct tally t = {0};
+    FILE *f;
+
+    snprintf(path, sizeof(path), "%s/index", top);
+    if (!(f = fopen(path, "r")))
+        bail_out("no %s", path);
+    while (fgets(line, sizeof(line), f))
+        if (wanted(line))
+            one_line(line, &t);
+    fclose(f);
+    diag("%d comparisons, largest difference %d", t.compared, t.worst);
+    ok(t.compared > 100 && t.failed == 0, "%d crops are decoded", t.compared);
+    /* The arithmetic is Pillow's: 0 is expected; 1 allows for another build of
+     * libjpeg in Pillow, whose transforms may round otherwise. */
+    ok(t.worst <= 1, "all within 1 grey level of torchvision's");
+    is_int(t.accepted, 0, "what Pillow refuses is refused");
+    if (!getenv("DDP_TEST_IMAGES"))
+        skip(1, "DDP_TEST_IMAGES names no folder of real images");
+}
+
+int main(void)
+{
+    int rc;
+
+    if (!mkdtemp(top))
+        bail_out("cannot make a folder in /tmp");
+    rc = run_oracle();
+    if (rc == 0)
+        compare();
+    else if (rc != 77 && rc != 127)
+        fail("the oracle ran (exit code %d)", rc);
+    nftw(top, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    if (rc == 77 || rc == 127)
+        skip_all("no Python with Pillow and torchvision");
+    return done_testing();
+}

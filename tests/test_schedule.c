@@ -1,0 +1,240 @@
+/* test_schedule.c - learning rates over a run, and the optimizers' defaults
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#include "config.h"
+
+#include <math.h>
+#include <stdbool.h>
+
+#include "ddp.h"
+#include "tap.h"
+
+/* Values here are of order 1 and computed in double: rounding is below 1e-14.
+ */
+#define EPS 1e-12
+
+static double factor(const struct ddp_schedule *s, double epoch)
+{
+    return ddp_schedule_factor(s, 0, epoch, 90);
+}
+
+static void test_constant(void)
+{
+    struct ddp_schedule s = {0};
+
+    is_near(ddp_schedule_factor(NULL, 0, 3, 90), 1, 0, "no schedule: 1");
+    is_near(factor(&s, 0), 1, 0, "constant: 1 at the start");
+    is_near(factor(&s, 90), 1, 0, "and at the end");
+    s.warmup = 5;
+    is_near(factor(&s, 0), 0.01, EPS, "warm-up begins at 0.01");
+    is_near(factor(&s, 2.5), 0.505, EPS, "is half way after half its time");
+    is_near(factor(&s, 5), 1, EPS, "and is over at its end");
+    s.warmup_factor = 0.25;
+    is_near(factor(&s, 0), 0.25, EPS, "it begins where one says");
+    s.warmup = 200;
+    is_near(factor(&s, 90), 0.25 + 0.75 * 90 / 200, EPS,
+            "a warm-up longer than the run stays one");
+}
+
+static void test_stepped(void)
+{
+    struct ddp_schedule s = {.kind = DDP_STEPPED, .every = 30, .gamma = 0.1};
+
+    is_near(factor(&s, 29.999), 1, EPS, "stepped: 1 until the first step");
+    is_near(factor(&s, 30), 0.1, EPS, "then gamma");
+    is_near(factor(&s, 89.9), 0.01, EPS, "then its square");
+    s.warmup = 5;
+    is_near(factor(&s, 30), 0.1, EPS, "epochs of warm-up count");
+    s.warmup = 40;
+    is_near(factor(&s, 35), (0.01 + 0.99 * 35 / 40) * 0.1, EPS,
+            "a step within the warm-up multiplies");
+    s = (struct ddp_schedule){.kind = DDP_STEPPED};
+    is_near(factor(&s, 61), 0.01, EPS, "by default: a tenth every 30 epochs");
+}
+
+static void test_down(void)
+{
+    struct ddp_schedule s = {.kind = DDP_COSINE};
+
+    is_near(factor(&s, 0), 1, EPS, "cosine: 1 at the start");
+    is_near(factor(&s, 30), 0.75, EPS, "3/4 after a third");
+    is_near(factor(&s, 45), 0.5, EPS, "1/2 half way");
+    is_near(factor(&s, 90), 0, EPS, "0 at the end");
+    is_near(factor(&s, 95), 0, EPS, "and after it");
+    s.final_factor = 0.1;
+    is_near(factor(&s, 45), 0.55, EPS, "or what one says");
+    s.warmup = 10;
+    is_near(factor(&s, 10), 1, EPS, "after a warm-up it starts there");
+    is_near(factor(&s, 50), 0.55, EPS, "and has the rest of the time");
+
+    s = (struct ddp_schedule){.kind = DDP_LINEAR, .final_factor = 0.2};
+    is_near(factor(&s, 0), 1, EPS, "linear: 1 at the start");
+    is_near(factor(&s, 45), 0.6, EPS, "half way");
+    is_near(factor(&s, 90), 0.2, EPS, "its end");
+}
+
+static void test_one_cycle(void)
+{
+    struct ddp_schedule s = {.kind = DDP_ONE_CYCLE};
+
+    is_near(factor(&s, 0), 0.04, EPS, "one cycle: begins at 1/25");
+    is_near(factor(&s, 13.5), 0.52, EPS, "rises in a line");
+    is_near(factor(&s, 27), 1, EPS, "for 3/10 of the run");
+    is_near(factor(&s, 58.5), (1 + 1e-4) / 2, EPS, "then falls in a wave");
+    is_near(factor(&s, 90), 1e-4, EPS, "to 1/10000");
+    s.warmup = 9;
+    s.warmup_factor = 0.5;
+    s.final_factor = 0.2;
+    is_near(factor(&s, 4.5), 0.75, EPS, "with one's own warm-up");
+    is_near(factor(&s, 90), 0.2, EPS, "and end");
+}
+
+static double own(int64_t step, double epoch, double epochs, void *arg)
+{
+    return (double)step + epoch / epochs + *(double *)arg;
+}
+
+static void test_own(void)
+{
+    double more = 1000;
+    struct ddp_schedule s = {
+        .kind = DDP_OWN_SCHEDULE, .fn = own, .arg = &more, .warmup = 50};
+
+    is_near(ddp_schedule_factor(&s, 7, 45, 90), 1007.5, EPS,
+            "one's own function gets step, epoch, epochs and its argument");
+    s.fn = NULL;
+    is_near(ddp_schedule_factor(&s, 7, 45, 90), 1, 0, "without one: 1");
+}
+
+/* Rates around every edge are finite and not negative, and where the schedule
+ * has no steps they do not jump: 1e-3 epochs change them by less than 1e-2. */
+static void test_smooth(void)
+{
+    int jumps = 0, wrong = 0;
+
+    for (int kind = DDP_CONSTANT; kind <= DDP_ONE_CYCLE; kind++)
+        for (double warmup = 0; warmup < 7; warmup += 1.5)
+            for (double epochs = 1; epochs < 8; epochs += 3) {
+                struct ddp_schedule s = {.kind = (enum ddp_schedule_kind)kind,
+                                         .warmup = warmup};
+                double last = ddp_schedule_factor(&s, 0, 0, epochs);
+
+                for (double e = 0; e < epochs; e += 1e-3) {
+                    double f = ddp_schedule_factor(&s, 0, e, epochs);
+
+                    wrong += !(f >= 0 && f <= 1);
+                    jumps += fabs(f - last) > 1e-2;
+                    last = f;
+                }
+            }
+    is_int(wrong, 0, "factors are within 0..1");
+    is_int(jumps, 0, "and do not jump");
+}
+
+/* ---- against PyTorch ---------------------------------------------------- */
+
+/* Prints the factors of 20 epochs.  OneCycleLR counts its phases to their last
+ * steps, so 20 steps are 19 epochs here and 10 of warm-up are 9. */
+static const char program[] =
+    "import warnings; warnings.simplefilter('ignore')\n"
+    "import torch\n"
+    "from torch.optim.lr_scheduler import *\n"
+    "def run(name, make, n):\n"
+    "    o = torch.optim.SGD([torch.zeros(1)], lr=1.0)\n"
+    "    s = make(o)\n"
+    "    for i in range(n):\n"
+    "        print(name, i, '%.17g' % o.param_groups[0]['lr'])\n"
+    "        o.step()\n"
+    "        s.step()\n"
+    "run('warmup', lambda o: LinearLR(o, 0.01, total_iters=5), 8)\n"
+    "run('step', lambda o: StepLR(o, 6, 0.3), 20)\n"
+    "run('cosine', lambda o: CosineAnnealingLR(o, 20, 0.05), 20)\n"
+    "run('linear', lambda o: LinearLR(o, 1.0, 0.125, 20), 20)\n"
+    "run('cycle', lambda o: OneCycleLR(o, 1.0, 20, pct_start=0.5,\n"
+    "    anneal_strategy='cos', cycle_momentum=False,\n"
+    "    final_div_factor=400), 20)\n"
+    "run('rise', lambda o: OneCycleLR(o, 1.0, 20, pct_start=0.5,\n"
+    "    anneal_strategy='linear', cycle_momentum=False), 10)\n";
+
+static const struct {
+    const char *name;
+    struct ddp_schedule s;
+    double epochs;
+    int first; /* from there on */
+} torch[] = {
+    {"warmup", {.kind = DDP_CONSTANT, .warmup = 5}, 20, 0},
+    {"step", {.kind = DDP_STEPPED, .every = 6, .gamma = 0.3}, 20, 0},
+    {"cosine", {.kind = DDP_COSINE, .final_factor = 0.05}, 20, 0},
+    {"linear", {.kind = DDP_LINEAR, .final_factor = 0.125}, 20, 0},
+    {"cycle", {.kind = DDP_ONE_CYCLE, .warmup = 9}, 19, 9},
+    {"rise", {.kind = DDP_ONE_CYCLE, .warmup = 9}, 19, 0},
+};
+enum { TORCH = sizeof(torch) / sizeof(torch[0]) };
+
+/* PyTorch multiplies its rates from step to step: 20 roundings of 1e-16. */
+static void test_torch(void)
+{
+    char command[4096], name[16];
+    int i, seen[TORCH] = {0}, far[TORCH] = {0};
+    double want;
+    FILE *p;
+
+    if (system("/usr/bin/python3 -c 'import torch' 2>/dev/null")) {
+        skip(TORCH, "no PyTorch for /usr/bin/python3");
+        return;
+    }
+    snprintf(command, sizeof(command), "/usr/bin/python3 -c \"%s\"", program);
+    if (!(p = popen(command, "r")))
+        bail_out("popen");
+    while (fscanf(p, "%15s %d %lf", name, &i, &want) == 3)
+        for (int k = 0; k < TORCH; k++)
+            if (!strcmp(name, torch[k].name) && i >= torch[k].first) {
+                seen[k]++;
+                far[k] += !(fabs(ddp_schedule_factor(&torch[k].s, i, i,
+                                                     torch[k].epochs) -
+                                 want) < 1e-12);
+            }
+    pclose(p);
+    for (int k = 0; k < TORCH; k++)
+        ok(seen[k] > 0 && far[k] == 0, "%s: %d factors as PyTorch's",
+           torch[k].name, seen[k]);
+}
+
+static void test_optimizers(void)
+{
+    struct ddp_optimizer o = ddp_sgd(0.5f);
+
+    ok(o.kind == DDP_SGD && o.lr == 0.5f && o.momentum == 0 &&
+           o.weight_decay == 0 && !o.decay_all && o.clip_norm == 0,
+       "sgd");
+    o = ddp_momentum(0.1f, 0.8f);
+    ok(o.kind == DDP_MOMENTUM && o.lr == 0.1f && o.momentum == 0.8f,
+       "momentum");
+    o = ddp_nesterov(0.1f, 0);
+    ok(o.kind == DDP_NESTEROV && o.lr == 0.1f && o.momentum == 0, "nesterov");
+    o = ddp_adam(1e-3f);
+    ok(o.kind == DDP_ADAM && o.lr == 1e-3f && o.beta1 == 0.9f &&
+           o.beta2 == 0.999f && o.eps == 1e-8f && o.weight_decay == 0,
+       "adam");
+    o = ddp_adamw(1e-3f, 0.01f);
+    ok(o.kind == DDP_ADAMW && o.beta1 == 0.9f && o.beta2 == 0.999f &&
+           o.eps == 1e-8f && o.weight_decay == 0.01f,
+       "adamw");
+    o = ddp_rmsprop(0.01f);
+    ok(o.kind == DDP_RMSPROP && o.lr == 0.01f && o.beta2 == 0.99f &&
+           o.eps == 1e-8f && o.momentum == 0,
+       "rmsprop");
+}
+
+int main(void)
+{
+    test_constant();
+    test_stepped();
+    test_down();
+    test_one_cycle();
+    test_own();
+    test_smooth();
+    test_optimizers();
+    test_torch();
+    return done_testing();
+}

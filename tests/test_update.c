@@ -1,0 +1,350 @@
+/* test_update.c - ref's losses and optimizers on numbers worked out by hand
+ *
+ * Losses are compared with logarithms of small fractions, optimizers with
+ * PyTorch's formulas written out once more, in double and per weight.
+ */
+#include "config.h"
+#include "hand.h"
+
+/* ---- losses ------------------------------------------------------------- */
+
+/* Logits 0 and log 3: the second class has probability 3/4. */
+static void test_cross_entropy(void)
+{
+    float x[] = {0, logf(3), logf(3), 0}, dx[4] = {0};
+    float weight[] = {1, 2, 0, 3.5f}; /* room for 3 samples, then the share */
+    int32_t label[] = {1, 1};
+    double stats[DDP__STATS] = {0};
+    struct ddp__call c = {.cap = 3,
+                          .buf = {image(1, 1, 2),
+                                  of_type(DDP_I32, image(1, 1, 1)), vector(4),
+                                  vector(DDP__STATS), image(1, 1, 2)}};
+
+    RUN(LOSS, &c, 2, x, label, weight, stats, dx);
+    is_near(stats[DDP__STAT_LOSS], log(4 / 3.0) + 2 * log(4), 1e-6,
+            "cross entropy: the weighted sum");
+    ok(IS(dx, 0.25f, -0.25f, 1.5f, -1.5f),
+       "cross entropy: the gradient is weighted, not divided");
+    ok(stats[DDP__STAT_DIVISOR] == 3.5 && stats[DDP__STAT_COUNT] == 2 &&
+           stats[DDP__STAT_TOP1] == 1 && stats[DDP__STAT_TOP5] == 2,
+       "cross entropy: divisor, samples and right answers");
+    RUN_ADDING(LOSS, &c, 1, x, label, weight, stats);
+    ok(stats[DDP__STAT_COUNT] == 3 && stats[DDP__STAT_TOP1] == 2 &&
+           stats[DDP__STAT_DIVISOR] == 7,
+       "cross entropy: statistics are added when the task says so");
+    c.loss.smoothing = 0.2f;
+    RUN(LOSS, &c, 1, x, label, weight, stats, dx);
+    is_near(stats[DDP__STAT_LOSS], 0.1 * log(4) + 0.9 * log(4 / 3.0), 1e-6,
+            "cross entropy: smoothed");
+    ok(IS(dx, 0.15f, -0.15f), "cross entropy: the smoothed gradient");
+}
+
+/* Logits that exp() cannot take: of 5000 and 0 the second has loss 5000. */
+static void test_large_logits(void)
+{
+    float x[] = {5000, 0, -5000, -5000}, weight[] = {1, 1, 2}, dx[4] = {0};
+    int32_t label[] = {1, 0};
+    double stats[DDP__STATS] = {0};
+    struct ddp__call c = {.buf = {image(1, 1, 2),
+                                  of_type(DDP_I32, image(1, 1, 1)), vector(3),
+                                  vector(DDP__STATS), image(1, 1, 2)}};
+
+    RUN(LOSS, &c, 2, x, label, weight, stats, dx);
+    is_near(stats[DDP__STAT_LOSS], 5000 + log(2), 1e-3,
+            "cross entropy: of large logits");
+    ok(IS(dx, 1, -1, -0.5f, 0.5f), "cross entropy: and their gradient");
+}
+
+/* With a gradient, and so in training, a label must be a class; evaluation
+ * bears a sample without one, which adds nothing. */
+static void test_labels(void)
+{
+    float x[] = {0, 0, 0}, weight[] = {1, 1}, dx[3] = {0};
+    int32_t no_label = DDP__NO_LABEL;
+    double stats[DDP__STATS] = {0};
+    struct ddp__call c = {.buf = {image(1, 1, 3)}};
+
+    c.buf[4] = image(1, 1, 3);
+    for (int32_t label = -1; label <= 3; label += 4) {
+        ok(RUN(LOSS, &c, 1, x, &label, weight, stats, dx) == DDP_EDATA,
+           "cross entropy: label %d of 3 classes is refused", label);
+        ok(strstr(ddp_errmsg(), "label") != NULL, "and the message says so");
+    }
+    ok(RUN(LOSS, &c, 1, x, &no_label, weight, stats) == 0 &&
+           stats[DDP__STAT_LOSS] == 0 && stats[DDP__STAT_TOP10] == 0,
+       "cross entropy: evaluation bears samples without a label");
+}
+
+/* Twelve equal logits: the label's rank is the number of lower classes. */
+static void test_top_k(void)
+{
+    float x[12] = {0}, weight[] = {1, 1};
+    int32_t label[] = {0, 1, 4, 5, 9, 10};
+    int want[][3] = {{1, 1, 1}, {0, 1, 1}, {0, 1, 1},
+                     {0, 0, 1}, {0, 0, 1}, {0, 0, 0}};
+    struct ddp__call c = {.buf = {image(1, 1, 12)}};
+    double s[DDP__STATS] = {0};
+
+    for (size_t i = 0; i < LEN(label); i++) {
+        RUN(LOSS, &c, 1, x, &label[i], weight, s);
+        ok(s[DDP__STAT_TOP1] == want[i][0] && s[DDP__STAT_TOP5] == want[i][1] &&
+               s[DDP__STAT_TOP10] == want[i][2],
+           "top-k: of equal logits the lower class wins, label %d", label[i]);
+    }
+    for (int i = 0; i < 12; i++)
+        x[i] = NAN;
+    RUN(LOSS, &c, 1, x, &label[0], weight, s);
+    ok(s[DDP__STAT_TOP1] == 0 && s[DDP__STAT_TOP10] == 0,
+       "top-k: logits that are not numbers are not right");
+    ok(isnan(s[DDP__STAT_LOSS]), "cross entropy: of NaN is NaN");
+}
+
+static void test_squared_error(void)
+{
+    float x[] = {1, 2, 3}, target[] = {0, 0, 1}, weight[] = {2, 1}, dx[3] = {0};
+    double stats[DDP__STATS] = {0};
+    struct ddp__call c = {.buf = {image(1, 1, 3), image(1, 1, 3), vector(2),
+                                  vector(DDP__STATS), image(1, 1, 3)},
+                          .loss = {.kind = DDP_MSE}};
+
+    RUN(LOSS, &c, 1, x, target, weight, stats, dx);
+    is_near(stats[DDP__STAT_LOSS], 6, 1e-6, "squared error: a mean, weighted");
+    ok(IS(dx, 4 / 3.0f, 8 / 3.0f, 8 / 3.0f), "squared error: the gradient");
+}
+
+/* ---- updates ------------------------------------------------------------ */
+
+/* A weight and its state in double, by the formulas of PyTorch's manual. */
+struct model {
+    double w, m, v;
+};
+
+static void update_adam(struct model *s, const struct ddp_optimizer *o,
+                        double lr, double g, int64_t t)
+{
+    double m, v;
+
+    s->m = (double)o->beta1 * s->m + (1 - (double)o->beta1) * g;
+    s->v = (double)o->beta2 * s->v + (1 - (double)o->beta2) * g * g;
+    m = s->m / (1 - pow(o->beta1, (double)t));
+    v = s->v / (1 - pow(o->beta2, (double)t));
+    s->w -= lr * m / (sqrt(v) + o->eps);
+}
+
+static void update(struct model *s, const struct ddp_optimizer *o, double lr,
+                   double g, double decay, int64_t t)
+{
+    if (o->kind == DDP_ADAMW)
+        s->w *= 1 - lr * decay;
+    else
+        g += decay * s->w;
+    switch (o->kind) {
+    case DDP_SGD:
+        s->w -= lr * g;
+        break;
+    case DDP_MOMENTUM:
+        s->m = o->momentum * s->m + g;
+        s->w -= lr * s->m;
+        break;
+    case DDP_MOMENTUM_FLUX:
+        s->m = o->momentum * s->m + lr * g;
+        s->w -= s->m;
+        break;
+    case DDP_NESTEROV:
+        s->m = o->momentum * s->m + g;
+        s->w -= lr * (g + o->momentum * s->m);
+        break;
+    case DDP_ADAM:
+    case DDP_ADAMW:
+        update_adam(s, o, lr, g, t);
+        break;
+    case DDP_RMSPROP:
+        s->v = (double)o->beta2 * s->v + (1 - (double)o->beta2) * g * g;
+        s->w -= lr * g / (sqrt(s->v) + o->eps);
+        break;
+    }
+}
+
+enum { WEIGHTS = 6, STEPS = 20 };
+
+/* A weight that decays, one that does not, two running values, and two more
+ * that decay; gradients are sums over a divisor of 4. */
+static const struct ddp__span spans[] = {
+    {.begin = 0, .len = 1, .decay = true},
+    {.begin = 1, .len = 1},
+    {.begin = 2, .len = 2, .running = true, .momentum = 0.25f},
+    {.begin = 4, .len = 2, .decay = true},
+};
+
+static void gradient_of_step(float g[WEIGHTS], int step)
+{
+    for (int i = 0; i < WEIGHTS; i++)
+        g[i] = (float)(4 * sin(3 * i + 1.7 * step));
+}
+
+/* The first n buffers of OPTIM that there are. */
+static int run_optim(const struct ddp_optimizer *o, float lr, int64_t t,
+                     float *g, float *w, double *stats, float *state,
+                     double *norm)
+{
+    struct ddp__call c = {.buf = {vector(WEIGHTS), vector(WEIGHTS)},
+                          .optim = {*o, LEN(spans), spans}};
+    struct ddp__task task = {.call = &c, .n = 1, .lr = lr, .t = t};
+    int n = 3;
+
+    c.op = DDP__OP_OPTIM;
+    task.data[0] = g;
+    task.data[1] = w;
+    task.data[2] = stats;
+    if (o->kind != DDP_SGD)
+        task.data[n++] = state;
+    if (o->clip_norm > 0)
+        task.data[n++] = norm;
+    c.buffers = n;
+    return ddp__ref_optim(&task);
+}
+
+static double clip_of(const struct ddp_optimizer *o, const float *g)
+{
+    double sum = 0;
+
+    for (int i = 0; i < WEIGHTS; i++)
+        if (i != 2 && i != 3)
+            sum += (g[i] / 4.0) * (g[i] / 4.0);
+    return o->clip_norm > 0 ? fmin(1, o->clip_norm / (sqrt(sum) + 1e-6)) : 1;
+}
+
+static void model_step(struct model s[WEIGHTS], const struct ddp_optimizer *o,
+                       float lr, const float *g, int64_t t)
+{
+    double clip = clip_of(o, g);
+
+    for (int i = 0; i < WEIGHTS; i++) {
+        bool decays = i != 1 || o->decay_all;
+
+        if (i == 2 || i == 3)
+            s[i].w = 0.75 * s[i].w + 0.25 * g[i] / 8;
+        else
+            update(&s[i], o, lr, g[i] / 4.0 * clip,
+                   decays ? o->weight_decay : 0, t);
+    }
+}
+
+/* Weights and states are f32, rounded once a step: off by at most
+ * STEPS 2^-24 of their size, 1.2e-6; times two for Adam's quotient. */
+static void test_optimizer(const char *name, struct ddp_optimizer o)
+{
+    float w[WEIGHTS] = {0}, g[WEIGHTS] = {0}, state[2 * WEIGHTS] = {0};
+    double stats[DDP__STATS] = {[DDP__STAT_DIVISOR] = 4, [DDP__STAT_COUNT] = 8};
+    double norm, worst = 0;
+    struct model s[WEIGHTS] = {{0, 0, 0}};
+    struct ddp__call sq = {.optim = {o, LEN(spans), spans}};
+
+    for (int i = 0; i < WEIGHTS; i++)
+        s[i].w = w[i] = 1 + 0.25f * (float)i;
+    for (int t = 1; t <= STEPS; t++) {
+        float lr = 0.1f / (float)t;
+
+        gradient_of_step(g, t);
+        RUN(SQNORM, &sq, 1, g, stats, &norm);
+        run_optim(&o, lr, t, g, w, stats, state, &norm);
+        model_step(s, &o, lr, g, t);
+        for (int i = 0; i < WEIGHTS; i++)
+            worst = fmax(worst, fabs(w[i] - s[i].w));
+    }
+    is_near(worst, 0, 2.5e-6, "%s: %d steps as the formula in double", name,
+            STEPS);
+}
+
+static void test_optimizers(void)
+{
+    test_optimizer("sgd", (struct ddp_optimizer){.weight_decay = 0.1f});
+    test_optimizer("sgd, clipped", (struct ddp_optimizer){.clip_norm = 0.5f});
+    test_optimizer(
+        "sgd, all decays",
+        (struct ddp_optimizer){.weight_decay = 0.1f, .decay_all = true});
+    test_optimizer("momentum", (struct ddp_optimizer){.kind = DDP_MOMENTUM,
+                                                      .momentum = 0.9f,
+                                                      .weight_decay = 0.1f});
+    test_optimizer("momentum of Flux",
+                   (struct ddp_optimizer){.kind = DDP_MOMENTUM_FLUX,
+                                          .momentum = 0.9f,
+                                          .clip_norm = 1});
+    test_optimizer("nesterov", (struct ddp_optimizer){.kind = DDP_NESTEROV,
+                                                      .momentum = 0.9f,
+                                                      .weight_decay = 0.1f});
+    test_optimizer("adam", (struct ddp_optimizer){.kind = DDP_ADAM,
+                                                  .beta1 = 0.9f,
+                                                  .beta2 = 0.999f,
+                                                  .eps = 1e-8f,
+                                                  .weight_decay = 0.1f});
+    test_optimizer("adamw", (struct ddp_optimizer){.kind = DDP_ADAMW,
+                                                   .beta1 = 0.9f,
+                                                   .beta2 = 0.99f,
+                                                   .eps = 1e-8f,
+                                                   .weight_decay = 0.1f,
+                                                   .clip_norm = 0.5f});
+    test_optimizer("rmsprop", (struct ddp_optimizer){.kind = DDP_RMSPROP,
+                                                     .beta2 = 0.9f,
+                                                     .eps = 1e-6f});
+}
+
+/* Adam's first step is lr times the sign of the gradient. */
+static void test_first_steps(void)
+{
+    float g[WEIGHTS] = {4, -8, 16, 0, 1, -1}, w[WEIGHTS] = {0};
+    float state[2 * WEIGHTS] = {0}, before[WEIGHTS] = {0};
+    double stats[DDP__STATS] = {[DDP__STAT_DIVISOR] = 4, [DDP__STAT_COUNT] = 8};
+    struct ddp_optimizer o = {
+        .kind = DDP_ADAM, .beta1 = 0.9f, .beta2 = 0.999f, .eps = 1e-8f};
+
+    run_optim(&o, 0.5f, 1, g, w, stats, state, NULL);
+    ok(IS(w, -0.5f, 0.5f, 0.5f, 0, -0.5f, 0.5f),
+       "adam: the first step is lr long; a running value moves to its mean");
+    memset(w, 0, sizeof(w));
+    o.kind = DDP_SGD;
+    run_optim(&o, 0.5f, 1, g, w, stats, NULL, NULL);
+    ok(IS(w, -0.5f, 1, 0.5f, 0, -0.125f, 0.125f),
+       "sgd: lr times the gradient over the divisor");
+    stats[DDP__STAT_DIVISOR] = 0;
+    o.weight_decay = 1;
+    memcpy(before, w, sizeof(w));
+    run_optim(&o, 0.5f, 1, g, w, stats, NULL, NULL);
+    ok(memcmp(w, before, sizeof(w)) == 0,
+       "optim: without a divisor nothing changes");
+}
+
+static void test_sums(void)
+{
+    float a[] = {1, 2}, b[] = {10, 20}, g[WEIGHTS] = {3, 4, 99, 99, 0, 12};
+    double s[] = {1, 0x1p-40}, more[] = {0x1p-40, 1}, norm = 1;
+    double stats[DDP__STATS] = {[DDP__STAT_DIVISOR] = 2};
+    struct ddp__call c = {.buf = {vector(2), vector(2)}};
+
+    RUN(MERGE, &c, 1, a, b);
+    ok(IS(a, 11, 22), "merge: dst += src");
+    RUN(MERGE_STATS, &c, 1, s, more);
+    ok(s[0] == 1 + 0x1p-40 && s[1] == s[0], "merge_stats: in double");
+    c.optim.span = spans;
+    c.optim.spans = LEN(spans);
+    RUN(SQNORM, &c, 1, g, stats, &norm);
+    is_near(norm, 169 / 4.0, 1e-12, "sqnorm: of trained spans, divided");
+    RUN_ADDING(SQNORM, &c, 1, g, stats, &norm);
+    is_near(norm, 169 / 2.0, 1e-12, "sqnorm: added when the task says so");
+    stats[DDP__STAT_DIVISOR] = 0;
+    RUN(SQNORM, &c, 1, g, stats, &norm);
+    ok(norm == 0, "sqnorm: without a divisor, 0");
+}
+
+int main(void)
+{
+    test_cross_entropy();
+    test_large_logits();
+    test_labels();
+    test_top_k();
+    test_squared_error();
+    test_optimizers();
+    test_first_steps();
+    test_sums();
+    return done_testing();
+}
