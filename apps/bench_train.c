@@ -26,6 +26,8 @@ static const struct opt_group options = {
             .alias = "num-classes"),
         FLAG("small-stem", small_stem,
              "begin with a 3x3 convolution, without pooling"),
+        INT("width", width, NULL, 1, 4096,
+            "channels of a ResNet's first stage [64]"),
         CHOICE("dtype", dtype, "TYPE", "f32", dtypes,
                "what activations are computed in"),
         CHOICE("input", input, "TYPE", "u8", inputs, "what images are made of"),
@@ -152,13 +154,14 @@ static int open_all(struct bench *b, const struct bench_settings *s)
     int size = (int)s->img_size, sizes[] = {size * size * 3, 512, 512, 0};
     struct ddp_shape shape = {size, size, 3};
     struct ddp_model_options m = {.classes = (int)s->classes,
-                                  .small_stem = s->small_stem};
+                                  .small_stem = s->small_stem,
+                                  .width = (int)s->width};
     int rc;
 
     if (!strcmp(s->model, "mlp"))
         m.sizes = sizes;
     if (!(b->chain = ddp_model_new(s->model, &m)))
-        return app_fail(DDP_EINVAL);
+        return app_fail(ddp_errcode());
     rc = ddp_chain_inspect(b->chain, shape, s->dtype ? DDP_BF16 : DDP_F32,
                            count_layer, b);
     if (rc < 0)
@@ -167,7 +170,7 @@ static int open_all(struct bench *b, const struct bench_settings *s)
         return rc;
     b->ddp = ddp_init(&(struct ddp_config){
         .cpus = (int)s->workers, .backend = s->backend ? "ref" : "cpu"});
-    return b->ddp ? OPTS_GO : app_fail(DDP_EINVAL);
+    return b->ddp ? OPTS_GO : app_fail(ddp_errcode());
 }
 
 static int make_trainer(struct bench *b, struct bench_settings *s)
@@ -197,7 +200,7 @@ static int make_trainer(struct bench *b, struct bench_settings *s)
                              .arg = &b->pool});
     if (!b->data ||
         !(b->trainer = ddp_trainer_new(b->ddp, b->chain, b->data, &cfg)))
-        return app_fail(DDP_EINVAL);
+        return app_fail(ddp_errcode());
     return OPTS_GO;
 }
 

@@ -18,7 +18,7 @@ struct settings {
     bool no_flip, upright;
     /* the network */
     char *model, *weights;
-    int64_t classes;
+    int64_t classes, width;
     int hidden[OPT_WIDTHS_MAX + 1];
     bool small_stem, zero_init_residual;
     int dtype;

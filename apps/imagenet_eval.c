@@ -58,7 +58,7 @@ static int prepare(struct evaluation *e, struct opts *o, struct settings *s)
     if ((rc = setup_devices(s, &e->ddp)) != OPTS_GO)
         return rc;
     if (!(e->chain = setup_model(s)))
-        return app_fail(DDP_EINVAL);
+        return app_fail(ddp_errcode());
     if ((rc = ddp_chain_load(e->chain, s->weights)) < 0)
         return app_fail(rc);
     e->trainer = ddp_trainer_new(
@@ -66,7 +66,7 @@ static int prepare(struct evaluation *e, struct opts *o, struct settings *s)
         &(struct ddp_train_config){.sub_batch = (int)s->sub_batch,
                                    .dtype = setup_dtype(s),
                                    .keep_weights = true});
-    return e->trainer ? OPTS_GO : app_fail(DDP_EINVAL);
+    return e->trainer ? OPTS_GO : app_fail(ddp_errcode());
 }
 
 static int evaluate(struct evaluation *e, const struct settings *s)

@@ -80,7 +80,7 @@ int inspect_run(struct opts *o, struct settings *s)
     if ((rc = setup_model_known(o, s)) != OPTS_GO)
         return rc;
     if (!(c = setup_model(s)))
-        return app_fail(DDP_EINVAL);
+        return app_fail(ddp_errcode());
     printf("%-28s %-14s %-13s %-13s %11s %10s %9s\n", "layer", "kind", "in",
            "out", "parameters", "MFLOP", "MiB kept");
     rc = ddp_chain_inspect(c, in, setup_dtype(s), print_layer, &t);

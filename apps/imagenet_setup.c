@@ -59,6 +59,7 @@ ddp_chain_t *setup_model(const struct settings *s)
     int sizes[OPT_WIDTHS_MAX + 2];
     struct ddp_model_options m = {
         .classes = (int)s->classes,
+        .width = (int)s->width,
         .small_stem = s->small_stem,
         .zero_init_residual = s->zero_init_residual,
     };
@@ -141,7 +142,7 @@ int setup_devices(const struct settings *s, ddp_t **ddp)
                              .backend = s->backend ? "ref" : "cpu"};
 
     if (!(*ddp = ddp_init(&cfg)))
-        return app_fail(DDP_EINVAL);
+        return app_fail(ddp_errcode());
     app_catch_signals();
     return OPTS_GO;
 }

@@ -194,7 +194,7 @@ static int make_trainer(struct run *r)
     int rc;
 
     if (!(r->chain = setup_model(r->set)))
-        return app_fail(DDP_EINVAL);
+        return app_fail(ddp_errcode());
     if (r->set->weights && (rc = ddp_chain_load(r->chain, r->set->weights)) < 0)
         return app_fail(rc);
     plan_config(r->opts, r->set, &cfg);
@@ -202,7 +202,7 @@ static int make_trainer(struct run *r)
     cfg.on_epoch = on_epoch;
     cfg.arg = r;
     if (!(r->trainer = ddp_trainer_new(r->ddp, r->chain, r->data, &cfg)))
-        return app_fail(DDP_EINVAL);
+        return app_fail(ddp_errcode());
     return OPTS_GO;
 }
 

@@ -71,6 +71,9 @@ const char *ddp_strerror(int code);
 /* The last error of this thread as a sentence; "" if there was none. */
 const char *ddp_errmsg(void);
 
+/* Its code; for a constructor that returned NULL. */
+int ddp_errcode(void);
+
 /* "libddp 0.1.0, StarPU 1.3.10, oneDNN 2.6.3, ..." */
 const char *ddp_version(void);
 

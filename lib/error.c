@@ -7,6 +7,7 @@
 #include "ops.h"
 
 static __thread char message[1024];
+static __thread int last_code;
 
 const char *ddp_strerror(int code)
 {
@@ -28,6 +29,11 @@ const char *ddp_errmsg(void)
     return message;
 }
 
+int ddp_errcode(void)
+{
+    return last_code;
+}
+
 int ddp__fail(int code, const char *fmt, ...)
 {
     va_list ap;
@@ -35,5 +41,6 @@ int ddp__fail(int code, const char *fmt, ...)
     va_start(ap, fmt);
     vsnprintf(message, sizeof(message), fmt, ap);
     va_end(ap);
+    last_code = code;
     return code;
 }

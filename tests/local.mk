@@ -16,6 +16,8 @@ check_LTLIBRARIES = %D%/libcheck.la
 LDADD = %D%/libcheck.la libddp_core.la
 
 check_PROGRAMS += \
+    %D%/fuzz_image \
+    %D%/fuzz_safetensors \
     %D%/test_bad_layers \
     %D%/test_crc32c \
     %D%/test_custom \
@@ -32,6 +34,7 @@ check_PROGRAMS += \
     %D%/test_schedule \
     %D%/test_step \
     %D%/test_tap \
+    %D%/test_torch \
     %D%/test_update
 
 dist_check_SCRIPTS = \
@@ -51,6 +54,7 @@ EXTRA_DIST += \
     %D%/oracle_file.py \
     %D%/oracle_image.py \
     %D%/oracle_layers.py \
+    %D%/oracle_optim.py \
     %D%/oracle_resnet.py \
     %D%/outside/main.c \
     %D%/run-test \

@@ -10,9 +10,12 @@
 #   train/g/NAME e/NAME        gradient, its distance in f32
 #   train/b/NAME               and in bf16 (autocast)
 #   deep/...                   the same for ResNet-50 and 4 samples; p/NAME too
+#   slim18/... slim50/...      the same for 16 and 8 channels in place of 64,
+#                              with no value close to a kink
 #   trace/p/NAME x label       a ResNet-18 of WIDTH, samples of its 20 steps
-#   trace/loss off             loss of each step; the difference in f32
-#   trace/r/NAME e/NAME        running statistics after them, distance in f32
+#   trace/loss                 loss of each step
+#   trace/off                  what it becomes off by from weights off by 1e-6
+#   trace/r/NAME e/NAME        running statistics after them, their distance
 #   names/MODEL/NAME           the shape of a tensor, as a tensor
 # SPDX-License-Identifier: LGPL-2.1-or-later
 import copy
@@ -26,6 +29,7 @@ sys.dont_write_bytecode = True
 import oracle_file  # noqa: E402
 
 STEPS, BATCH, CLASSES = 20, 8, 1000
+MARGIN = 4e-6
 smooth_loss = nn.CrossEntropyLoss(label_smoothing=0.1)
 
 
@@ -36,15 +40,14 @@ def distance(got, want):
 
 
 class Slim(torchvision.models.ResNet):
-    """ResNet-18 with `width` channels in place of 64, twice that for 128, ..."""
+    """`width` channels in place of 64, twice that for 128, ..."""
 
-    def __init__(self, width):
+    def __init__(self, block, layers, width):
         self.width = width
-        super().__init__(torchvision.models.resnet.BasicBlock, [2, 2, 2, 2],
-                         num_classes=CLASSES)
+        super().__init__(block, layers, num_classes=CLASSES)
         self.conv1 = nn.Conv2d(3, width, 7, 2, 3, bias=False)
         self.bn1 = nn.BatchNorm2d(width)
-        self.fc = nn.Linear(8 * width, CLASSES)
+        self.fc = nn.Linear(8 * width * block.expansion, CLASSES)
 
     def _make_layer(self, block, planes, blocks, stride=1, dilate=False):
         if planes == 64:
@@ -53,13 +56,11 @@ class Slim(torchvision.models.ResNet):
                                    stride, dilate)
 
 
-def resnet(name, width=64):
+def resnet(depth, width=64):
     """Random weights, and norms that are not the trivial ones."""
-    oracle_file.seed(name)
-    if width == 64:
-        m = getattr(torchvision.models, name)(num_classes=CLASSES)
-    else:
-        m = Slim(width)
+    kinds = torchvision.models.resnet
+    m = (Slim(kinds.BasicBlock, [2, 2, 2, 2], width) if depth == 18 else
+         Slim(kinds.Bottleneck, [3, 4, 6, 3], width))
     with torch.no_grad():
         m.train()
         for _ in range(2):
@@ -111,16 +112,38 @@ def training(part, m, x, label, out, bf16):
                     for k, g in got.items()})
 
 
+def smooth(part, depth, width, out):
+    """As training(), from inputs that are drawn until f32 cannot take another
+    branch anywhere."""
+
+    def compute():
+        m = resnet(depth, width)
+        x, label = samples(4, 64)
+        watched = copy.deepcopy(m).double().train()
+        oracle_file.watch(watched, MARGIN)
+        with torch.no_grad():
+            watched(x.double())
+        return m, x, label
+
+    m, x, label = oracle_file.draw(part, compute)
+    put_params(part, m, out)
+    put_samples(part, x, label, out)
+    training(part, m, x, label, out, False)
+
+
 # ---- steps ------------------------------------------------------------------
 
 
-def steps(m, x, label, dtype):
-    m = copy.deepcopy(m).to(dtype).train()
+def steps(m, x, label, perturbation=0):
+    m = copy.deepcopy(m).double().train()
+    with torch.no_grad():
+        for p in m.parameters():
+            p.mul_(1 + perturbation * torch.randn_like(p))
     o = torch.optim.SGD(m.parameters(), 0.05, momentum=0.9, weight_decay=1e-4)
     losses = []
     for i in range(0, STEPS * BATCH, BATCH):
         o.zero_grad()
-        loss = smooth_loss(m(x[i:i + BATCH].to(dtype)), label[i:i + BATCH])
+        loss = smooth_loss(m(x[i:i + BATCH].double()), label[i:i + BATCH])
         loss.backward()
         o.step()
         losses.append(loss.item())
@@ -129,12 +152,18 @@ def steps(m, x, label, dtype):
 
 
 def trace(m, x, label, out):
-    loss, want = steps(m, x, label, torch.float64)
-    loss32, got = steps(m, x, label, torch.float32)
+    """The steps, and how much three runs differ from them whose weights were
+    a little off at the beginning."""
+    loss, want = steps(m, x, label)
     out["trace/loss"] = loss
-    out["trace/off"] = (loss32 - loss).abs()
     out.update({"trace/r/" + k: v for k, v in want.items()})
-    out.update({"trace/e/" + k: distance(v, want[k]) for k, v in got.items()})
+    off, e = 0, {k: 0 for k in want}
+    for _ in range(3):
+        other, got = steps(m, x, label, 1e-6)
+        off = torch.maximum((other - loss).abs(), torch.zeros(STEPS) + off)
+        e = {k: max(e[k], distance(got[k], want[k])) for k in e}
+    out["trace/off"] = off
+    out.update({"trace/e/" + k: v for k, v in e.items()})
 
 
 # ---- names ------------------------------------------------------------------
@@ -155,10 +184,8 @@ def names(out):
 # ---- all of it ---------------------------------------------------------------
 
 
-def put_samples(part, n, side, out):
-    x, label = samples(n, side)
+def put_samples(part, x, label, out):
     out.update({part + "/x": oracle_file.nhwc(x), part + "/label": label})
-    return x, label
 
 
 def put_params(part, m, out):
@@ -169,16 +196,22 @@ def put_params(part, m, out):
 def main():
     path, width, out = sys.argv[1], int(sys.argv[2]), {}
     torch.set_num_threads(2)
-    m = resnet("resnet18")
+    oracle_file.seed("resnet")
+    smooth("slim18", 18, 16, out)
+    smooth("slim50", 50, 8, out)
+    m, x, label = resnet(18), *samples(BATCH, 96)
     oracle_file.write(path + ".weights", m.state_dict(), integers=True)
     evaluation(m, out)
-    training("train", m, *put_samples("train", BATCH, 96, out), out, True)
-    m = resnet("resnet50")
+    put_samples("train", x, label, out)
+    training("train", m, x, label, out, True)
+    m, x, label = resnet(50), *samples(4, 64)
     put_params("deep", m, out)
-    training("deep", m, *put_samples("deep", 4, 64, out), out, False)
-    m = resnet("resnet18", width)
+    put_samples("deep", x, label, out)
+    training("deep", m, x, label, out, False)
+    m, x, label = resnet(18, width), *samples(STEPS * BATCH, 64)
     put_params("trace", m, out)
-    trace(m, *put_samples("trace", STEPS * BATCH, 64, out), out)
+    put_samples("trace", x, label, out)
+    trace(m, x, label, out)
     names(out)
     oracle_file.write(path, out)
 

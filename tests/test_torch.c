@@ -176,6 +176,7 @@ static void test_evaluation(const char *backend)
 
         ok(rc == 0, "%s: ResNet-18 on %d x %d: %s", backend, in.h, in.w,
            rc ? ddp_errmsg() : "runs");
+        diag("logits off %g", oracle_distance(got, y->data, y->len));
         is_near(oracle_distance(got, y->data, y->len), 0, 1e-4,
                 "%s: ResNet-18 on %d x %d: logits", backend, in.h, in.w);
         free(got);
@@ -321,6 +322,10 @@ int main(void)
         bail_out("%s", ddp_errmsg());
     test_names();
     test_evaluation("cpu");
+    test_gradients("slim18", "slim ResNet-18",
+                   model_of("slim18", "resnet18", 16));
+    test_gradients("slim50", "slim ResNet-50",
+                   model_of("slim50", "resnet50", 8));
     test_gradients("train", "ResNet-18", resnet18());
     test_gradients("deep", "ResNet-50", model_of("deep", "resnet50", 0));
     test_bf16_gradients();

@@ -49,13 +49,13 @@ DDP__INLINE void sum(const void *restrict p, const void *restrict q,
     {                                                                          \
         forward(x, y, len, a, true);                                           \
     }                                                                          \
-    DDP__CLONES static void backward_##a##_f32(                                \
-        const void *s, const void *dy, float *dx, size_t len)                  \
+    DDP__CLONES static void backward_##a##_f32(const void *s, const void *dy,  \
+                                               float *dx, size_t len)          \
     {                                                                          \
         backward(s, dy, dx, len, a, false);                                    \
     }                                                                          \
-    DDP__CLONES static void backward_##a##_bf16(                               \
-        const void *s, const void *dy, float *dx, size_t len)                  \
+    DDP__CLONES static void backward_##a##_bf16(const void *s, const void *dy, \
+                                                float *dx, size_t len)         \
     {                                                                          \
         backward(s, dy, dx, len, a, true);                                     \
     }                                                                          \
@@ -120,8 +120,8 @@ int ddp__cpu_act_bwd(const struct ddp__task *t)
 {
     bool b = ddp__is_bf16(t, 0);
 
-    by_block(NULL, backward_of[t->call->act][b], t->data[0], t->data[1], t->data[2],
-             ddp__len(t, 0), b);
+    by_block(NULL, backward_of[t->call->act][b], t->data[0], t->data[1],
+             t->data[2], ddp__len(t, 0), b);
     return 0;
 }
 

@@ -15,8 +15,8 @@
 /* s1 = sum of x - s, s2 = sum of its squares, over rows of `len` values that
  * are `width` apart. */
 DDP__INLINE void sums(const void *restrict x, const float *restrict s,
-                      size_t rows, size_t width, size_t len,
-                      float *restrict s1, float *restrict s2, bool b)
+                      size_t rows, size_t width, size_t len, float *restrict s1,
+                      float *restrict s2, bool b)
 {
     size_t r = 0;
 
@@ -125,8 +125,8 @@ DDP__INLINE void normalise(const struct affine *p, const void *restrict x,
 
     for (size_t r = 0; r < rows; r++)
         for (size_t i = 0; i < len; i++) {
-            float v = (ddp__load(x, r * width + i, b) - mean[i]) * a[i] +
-                      shift[i];
+            float v =
+                (ddp__load(x, r * width + i, b) - mean[i]) * a[i] + shift[i];
 
             if (residual)
                 v += ddp__load(res, r * width + i, b);
@@ -177,9 +177,8 @@ static void apply(const struct ddp__task *t, const struct ddp__rows *r,
         size_t at = ddp__bn_block(r, blocks, &rows, &len) * w;
         void *y = ddp__to(t->data[2], at, r->b);
 
-        f(p, ddp__at(t->data[0], at, r->b),
-          res ? ddp__at(res, at, r->b) : NULL, r->direct ? y : buf, rows, w,
-          len);
+        f(p, ddp__at(t->data[0], at, r->b), res ? ddp__at(res, at, r->b) : NULL,
+          r->direct ? y : buf, rows, w, len);
         if (!r->direct)
             ddp__put(y, buf, (rows - 1) * w + len, r->b, r->stream);
     }

@@ -60,11 +60,11 @@ DDP__INLINE void sums(const struct params *p, const struct block *k,
     for (size_t i = 0; i < k->len; i++)
         s1[i] = s2[i] = 0;
 #define DZ(j)                                                                  \
-    float d##j = ddp__load(x, at + (j) * w, b) - mean[i];                      \
-    float z##j = dz_of(d##j, a[i], shift[i],                                   \
-                       from == FROM_Y ? ddp__load(y, at + (j) * w, b) : 0,     \
-                       ddp__load(dy, at + (j) * w, b && from != FROM_DZ),      \
-                       from, act)
+    float d##j = ddp__load(x, at + (j)*w, b) - mean[i];                        \
+    float z##j =                                                               \
+        dz_of(d##j, a[i], shift[i],                                            \
+              from == FROM_Y ? ddp__load(y, at + (j)*w, b) : 0,                \
+              ddp__load(dy, at + (j)*w, b && from != FROM_DZ), from, act)
     for (; r + 4 <= k->rows; r += 4)
         for (size_t i = 0; i < k->len; i++) {
             size_t at = r * w + i;
@@ -244,8 +244,8 @@ static void first_pass(const struct pass *s, const struct loops *f, float *s1,
                        float *s2, double *sum)
 {
     size_t w = s->r.width, end = s->r.rows + (s->r.tail > 0);
-    size_t most = s->all.dr && s->r.chunk < DDP__BN_BLOCK ? s->r.chunk
-                                                          : DDP__BN_BLOCK;
+    size_t most =
+        s->all.dr && s->r.chunk < DDP__BN_BLOCK ? s->r.chunk : DDP__BN_BLOCK;
     struct block k;
 
     memset(sum, 0, 2 * w * sizeof(*sum));
@@ -336,8 +336,9 @@ int ddp__cpu_bn_bwd(const struct ddp__task *t)
     enum ddp_act act = t->call->bn.act;
     const struct loops *f = choose(act, residual, b);
     size_t w = s.r.width, n = ddp__align(w * sizeof(float)) / sizeof(float);
-    char *scratch = ddp__scratch(7 * n * sizeof(float) + 2 * n * sizeof(double) +
-                                 (s.r.chunk * w + 16) * sizeof(float));
+    char *scratch =
+        ddp__scratch(7 * n * sizeof(float) + 2 * n * sizeof(double) +
+                     (s.r.chunk * w + 16) * sizeof(float));
     float *par = (float *)(void *)scratch;
     double *sum = (double *)(void *)(par + 7 * n);
 

@@ -48,8 +48,7 @@ void *ddp__large_alloc(size_t size);
 
 DDP__INLINE float ddp__load(const void *p, size_t i, bool b)
 {
-    return b ? ddp__from_bf16(((const uint16_t *)p)[i])
-             : ((const float *)p)[i];
+    return b ? ddp__from_bf16(((const uint16_t *)p)[i]) : ((const float *)p)[i];
 }
 
 /* As ddp__to_bf16(), without a branch. */
@@ -121,7 +120,7 @@ void ddp__cpu_add_f32(float *dst, const float *src, size_t len);
 DDP__OPS(X)
 #undef X
 
-/* Plans of convolutions and dense layers (conv.c; with oneDNN only). */
+/* Plans of convolutions and dense layers (plan.c; with oneDNN only). */
 int ddp__cpu_conv_prepare(struct ddp__call *c);
 void ddp__cpu_conv_release(struct ddp__call *c);
 

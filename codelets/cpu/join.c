@@ -93,10 +93,9 @@ int ddp__cpu_scale_fwd(const struct ddp__task *t)
     bool b = ddp__is_bf16(t, 0);
 
     for (size_t i = 0; i < n; i++)
-        (b ? scale_bf16 : scale_f32)(ddp__at(t->data[0], i * rows * c, b),
-                                     ddp__at(t->data[1], i * c, b),
-                                     ddp__to(t->data[2], i * rows * c, b), rows,
-                                     c);
+        (b ? scale_bf16 : scale_f32)(
+            ddp__at(t->data[0], i * rows * c, b), ddp__at(t->data[1], i * c, b),
+            ddp__to(t->data[2], i * rows * c, b), rows, c);
     return 0;
 }
 

@@ -2,32 +2,11 @@
 #include "config.h"
 
 #include <dlfcn.h>
-#include <oneapi/dnnl/dnnl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "onednn.h"
-
-#define V3 (DNNL_VERSION_MAJOR >= 3)
-
-/* A descriptor we own, and one we look at. */
-#if V3
-typedef dnnl_memory_desc_t md_t;
-typedef const_dnnl_memory_desc_t cmd_t;
-#define REF(md) (md)
-#else
-typedef dnnl_memory_desc_t md_t;
-typedef const dnnl_memory_desc_t *cmd_t;
-#define REF(md) (&(md))
-#endif
-
-/* Descriptors of a problem, while its primitive is made. */
-struct mds {
-    md_t x, y, w, bias, plain;
-    bool has[5];
-};
+#include "onednn_pd.h"
 
 struct ddp__dnn {
     enum ddp__dnn_pass pass;
@@ -142,40 +121,7 @@ bool ddp__dnn_bf16(void)
     return (isa & want) == want;
 }
 
-/* ---- descriptors -------------------------------------------------------- */
-
-static dnnl_status_t md_tag(md_t *md, int ndims, const dnnl_dims_t dims,
-                            dnnl_data_type_t type, dnnl_format_tag_t tag)
-{
-#if V3
-    return dnnl_memory_desc_create_with_tag(md, ndims, dims, type, tag);
-#else
-    return dnnl_memory_desc_init_by_tag(md, ndims, dims, type, tag);
-#endif
-}
-
-static dnnl_status_t md_strides(md_t *md, int ndims, const dnnl_dims_t dims,
-                                dnnl_data_type_t type,
-                                const dnnl_dims_t strides)
-{
-#if V3
-    return dnnl_memory_desc_create_with_strides(md, ndims, dims, type, strides);
-#else
-    return dnnl_memory_desc_init_by_strides(md, ndims, dims, type, strides);
-#endif
-}
-
-static void mds_free(struct mds *m)
-{
-#if V3
-    md_t *all[] = {&m->x, &m->y, &m->w, &m->bias, &m->plain};
-
-    for (int i = 0; i < 5; i++)
-        if (m->has[i])
-            dnnl_memory_desc_destroy(*all[i]);
-#endif
-    memset(m, 0, sizeof(*m));
-}
+/* ---- primitives --------------------------------------------------------- */
 
 static bool same(cmd_t a, cmd_t b)
 {
@@ -191,251 +137,6 @@ static size_t bytes(cmd_t md)
 {
     return md ? dnnl_memory_desc_get_size(md) : 0;
 }
-
-/* Dimensions and plain strides of the weights: (o, c, kh, kw) or
- * (g, o / g, c / g, kh, kw), in oneDNN's order of dimensions. */
-static int weight_dims(const struct ddp__dnn_shape *s, bool transposed,
-                       dnnl_dims_t dims, dnnl_dims_t strides)
-{
-    const struct ddp__conv *k = &s->conv;
-    int g = s->dense ? 1 : k->groups, at = 0;
-    int64_t c = s->c / g, o = s->o / g, kh = s->dense ? 1 : k->kh,
-            kw = s->dense ? 1 : k->kw;
-    int64_t step_o = kh * kw * c, step_c = 1, pixel = c;
-
-    if (transposed) {
-        step_o = 1;
-        step_c = kh * kw * o;
-        pixel = o;
-    }
-    if (g > 1) {
-        dims[at] = g;
-        strides[at++] = o * kh * kw * c;
-    }
-    dims[at] = o;
-    strides[at++] = step_o;
-    dims[at] = c;
-    strides[at++] = step_c;
-    if (s->dense)
-        return at;
-    dims[at] = kh;
-    strides[at++] = kw * pixel;
-    dims[at] = kw;
-    strides[at++] = pixel;
-    return at;
-}
-
-static dnnl_status_t mds_new(struct mds *m, const struct ddp__dnn_shape *s,
-                             enum ddp__dnn_pass pass, bool transposed)
-{
-    dnnl_data_type_t type = s->type == DDP_BF16 ? dnnl_bf16 : dnnl_f32;
-    dnnl_dims_t x = {s->n, s->c, s->h, s->w}, y = {s->n, s->o, s->oh, s->ow};
-    dnnl_dims_t o = {s->o}, dims = {0}, strides = {0};
-    int ndims = s->dense ? 2 : 4;
-    int wdims = weight_dims(s, transposed, dims, strides);
-    dnnl_format_tag_t tag = s->dense ? dnnl_nc : dnnl_nhwc;
-    dnnl_status_t st;
-
-    memset(m, 0, sizeof(*m));
-    if ((st = md_tag(&m->x, ndims, x, type, tag)))
-        return st;
-    m->has[0] = true;
-    if ((st = md_tag(&m->y, ndims, y, type, tag)))
-        return st;
-    m->has[1] = true;
-    if ((st = md_tag(&m->w, wdims, dims, pass == DDP__BWD_W ? dnnl_f32 : type,
-                     dnnl_format_tag_any)))
-        return st;
-    m->has[2] = true;
-    if ((st = md_tag(&m->bias, 1, o, dnnl_f32, dnnl_x)))
-        return st;
-    m->has[3] = true;
-    if ((st = md_strides(&m->plain, wdims, dims, dnnl_f32, strides)))
-        return st;
-    m->has[4] = true;
-    return dnnl_success;
-}
-
-/* ---- primitive descriptors ---------------------------------------------- */
-
-static dnnl_status_t append_act(dnnl_post_ops_t ops, enum ddp_act act)
-{
-    static const struct {
-        dnnl_alg_kind_t alg;
-        float alpha, beta;
-    } kind[DDP_ACT_COUNT] = {
-        [DDP_RELU] = {dnnl_eltwise_relu, 0, 0},
-        [DDP_RELU6] = {dnnl_eltwise_clip, 0, 6},
-        [DDP_SIGMOID] = {dnnl_eltwise_logistic, 0, 0},
-        [DDP_TANH] = {dnnl_eltwise_tanh, 0, 0},
-    };
-
-    if (kind[act].alg == dnnl_alg_kind_undef)
-        return dnnl_unimplemented;
-#if V3
-    return dnnl_post_ops_append_eltwise(ops, kind[act].alg, kind[act].alpha,
-                                        kind[act].beta);
-#else
-    return dnnl_post_ops_append_eltwise(ops, 1, kind[act].alg, kind[act].alpha,
-                                        kind[act].beta);
-#endif
-}
-
-static dnnl_status_t attr_new(dnnl_primitive_attr_t *out, enum ddp_act act)
-{
-    dnnl_primitive_attr_t attr;
-    dnnl_post_ops_t ops = NULL;
-    dnnl_status_t st;
-
-    if ((st = dnnl_primitive_attr_create(&attr)))
-        return st;
-    st = dnnl_primitive_attr_set_scratchpad_mode(attr,
-                                                 dnnl_scratchpad_mode_user);
-    if (!st && act != DDP_IDENTITY && !(st = dnnl_post_ops_create(&ops)) &&
-        !(st = append_act(ops, act)))
-        st = dnnl_primitive_attr_set_post_ops(attr, ops);
-    if (ops)
-        dnnl_post_ops_destroy(ops);
-    if (st)
-        dnnl_primitive_attr_destroy(attr);
-    else
-        *out = attr;
-    return st;
-}
-
-static dnnl_status_t dense_pd(dnnl_primitive_desc_t *pd,
-                              enum ddp__dnn_pass pass, const struct mds *m,
-                              bool bias, dnnl_primitive_desc_t hint,
-                              dnnl_primitive_attr_t attr)
-{
-    cmd_t x = REF(m->x), y = REF(m->y), w = REF(m->w),
-          b = bias ? REF(m->bias) : NULL;
-#if V3
-    if (pass == DDP__FWD)
-        return dnnl_inner_product_forward_primitive_desc_create(
-            pd, engine, dnnl_forward_training, x, w, b, y, attr);
-    if (pass == DDP__BWD_X)
-        return dnnl_inner_product_backward_data_primitive_desc_create(
-            pd, engine, x, w, y, hint, attr);
-    return dnnl_inner_product_backward_weights_primitive_desc_create(
-        pd, engine, x, w, b, y, hint, attr);
-#else
-    dnnl_inner_product_desc_t op;
-    dnnl_status_t st;
-
-    if (pass == DDP__FWD)
-        st = dnnl_inner_product_forward_desc_init(&op, dnnl_forward_training, x,
-                                                  w, b, y);
-    else if (pass == DDP__BWD_X)
-        st = dnnl_inner_product_backward_data_desc_init(&op, x, w, y);
-    else
-        st = dnnl_inner_product_backward_weights_desc_init(&op, x, w, b, y);
-    if (st)
-        return st;
-    return dnnl_primitive_desc_create(pd, &op, attr, engine, hint);
-#endif
-}
-
-static dnnl_status_t conv_pd(dnnl_primitive_desc_t *pd, enum ddp__dnn_pass pass,
-                             const struct mds *m, const struct ddp__conv *k,
-                             bool bias, dnnl_primitive_desc_t hint,
-                             dnnl_primitive_attr_t attr)
-{
-    dnnl_dims_t stride = {k->sh, k->sw}, dil = {k->dh - 1, k->dw - 1};
-    dnnl_dims_t l = {k->top, k->left}, r = {k->bottom, k->right};
-    cmd_t x = REF(m->x), y = REF(m->y), w = REF(m->w),
-          b = bias ? REF(m->bias) : NULL;
-#if V3
-    if (pass == DDP__FWD)
-        return dnnl_convolution_forward_primitive_desc_create(
-            pd, engine, dnnl_forward_training, dnnl_convolution_direct, x, w, b,
-            y, stride, dil, l, r, attr);
-    if (pass == DDP__BWD_X)
-        return dnnl_convolution_backward_data_primitive_desc_create(
-            pd, engine, dnnl_convolution_direct, x, w, y, stride, dil, l, r,
-            hint, attr);
-    return dnnl_convolution_backward_weights_primitive_desc_create(
-        pd, engine, dnnl_convolution_direct, x, w, b, y, stride, dil, l, r,
-        hint, attr);
-#else
-    dnnl_convolution_desc_t op;
-    dnnl_status_t st;
-
-    if (pass == DDP__FWD)
-        st = dnnl_dilated_convolution_forward_desc_init(
-            &op, dnnl_forward_training, dnnl_convolution_direct, x, w, b, y,
-            stride, dil, l, r);
-    else if (pass == DDP__BWD_X)
-        st = dnnl_dilated_convolution_backward_data_desc_init(
-            &op, dnnl_convolution_direct, x, w, y, stride, dil, l, r);
-    else
-        st = dnnl_dilated_convolution_backward_weights_desc_init(
-            &op, dnnl_convolution_direct, x, w, b, y, stride, dil, l, r);
-    if (st)
-        return st;
-    return dnnl_primitive_desc_create(pd, &op, attr, engine, hint);
-#endif
-}
-
-/* oneDNN 3.7's strided kernel is 400 times too slow for depthwise bf16. */
-static dnnl_status_t skip_slow(dnnl_primitive_desc_t pd,
-                               const struct ddp__dnn_shape *s,
-                               enum ddp__dnn_pass pass)
-{
-#if V3
-    const char *name = "";
-
-    if (s->dense || pass != DDP__BWD_X || s->type != DDP_BF16 ||
-        s->conv.groups != s->c || (s->conv.sh == 1 && s->conv.sw == 1))
-        return dnnl_success;
-    while (!dnnl_primitive_desc_query(pd, dnnl_query_impl_info_str, 0, &name) &&
-           strstr(name, "brgconv_strided"))
-        if (dnnl_primitive_desc_next_impl(pd))
-            return dnnl_unimplemented;
-#endif
-    (void)pd, (void)s, (void)pass;
-    return dnnl_success;
-}
-
-static dnnl_status_t pass_pd(dnnl_primitive_desc_t *pd,
-                             const struct ddp__dnn_shape *s,
-                             enum ddp__dnn_pass pass, const struct mds *m,
-                             dnnl_primitive_desc_t hint,
-                             dnnl_primitive_attr_t attr)
-{
-    bool bias = s->conv.bias && pass != DDP__BWD_X;
-
-    if (s->dense)
-        return dense_pd(pd, pass, m, bias, hint, attr);
-    return conv_pd(pd, pass, m, &s->conv, bias, hint, attr);
-}
-
-static dnnl_status_t pd_new(dnnl_primitive_desc_t *pd,
-                            const struct ddp__dnn_shape *s,
-                            enum ddp__dnn_pass pass, const struct mds *m)
-{
-    dnnl_primitive_attr_t attr;
-    dnnl_primitive_desc_t hint = NULL;
-    struct mds f = {.has = {false}};
-    dnnl_status_t st;
-
-    if ((st = attr_new(&attr, pass == DDP__FWD ? s->conv.act : DDP_IDENTITY)))
-        return st;
-    if (pass != DDP__FWD) {
-        if (!(st = mds_new(&f, s, DDP__FWD, false)))
-            st = pass_pd(&hint, s, DDP__FWD, &f, NULL, NULL);
-        mds_free(&f);
-    }
-    if (!st && !(st = pass_pd(pd, s, pass, m, hint, attr)) &&
-        (st = skip_slow(*pd, s, pass)))
-        dnnl_primitive_desc_destroy(*pd);
-    if (hint)
-        dnnl_primitive_desc_destroy(hint);
-    dnnl_primitive_attr_destroy(attr);
-    return st;
-}
-
-/* ---- primitives --------------------------------------------------------- */
 
 static cmd_t packed_md(const struct ddp__dnn *d)
 {
@@ -454,7 +155,7 @@ static dnnl_status_t reorder_new(struct ddp__dnn *d, cmd_t plain)
 
     if (same(packed, plain))
         return dnnl_success;
-    if ((st = attr_new(&attr, DDP_IDENTITY)))
+    if ((st = ddp__dnn_attr(&attr, DDP_IDENTITY)))
         return st;
     st = dnnl_reorder_primitive_desc_create(&d->reorder_pd, from, engine, to,
                                             engine, attr);
@@ -473,7 +174,7 @@ int ddp__dnn_new(struct ddp__dnn **out, const struct ddp__dnn_shape *s,
     static const char *const what[] = {"forward", "data gradient",
                                        "weight gradient"};
     struct ddp__dnn *d;
-    struct mds m = {.has = {false}};
+    md_t plain;
     dnnl_status_t st;
     int threads, rc;
 
@@ -481,14 +182,15 @@ int ddp__dnn_new(struct ddp__dnn **out, const struct ddp__dnn_shape *s,
         return ddp__fail(DDP_ENOMEM, "a oneDNN primitive");
     d->pass = pass;
     threads = enter();
-    if (!(st = engine_rc) && !(st = mds_new(&m, s, pass, transposed)) &&
-        !(st = pd_new(&d->pd, s, pass, &m)) &&
-        !(st = dnnl_primitive_create(&d->prim, d->pd))) {
-        d->scratch = bytes(query(d->pd, dnnl_query_scratchpad_md));
-        d->packed_size = bytes(packed_md(d));
-        st = reorder_new(d, REF(m.plain));
+    if (!(st = engine_rc) &&
+        !(st = ddp__dnn_pd(&d->pd, &plain, engine, s, pass, transposed))) {
+        if (!(st = dnnl_primitive_create(&d->prim, d->pd))) {
+            d->scratch = bytes(query(d->pd, dnnl_query_scratchpad_md));
+            d->packed_size = bytes(packed_md(d));
+            st = reorder_new(d, REF(plain));
+        }
+        ddp__md_free(&plain);
     }
-    mds_free(&m);
     leave(threads);
     if ((rc = check(st, what[pass])) < 0)
         ddp__dnn_free(d);
@@ -594,17 +296,17 @@ int ddp__dnn_run(const struct ddp__dnn *d, void *x, void *w, void *bias,
                       scratch};
 
     if (d->pass == DDP__FWD)
-        return run(d->prim,
-                   (struct arg[]){
-                       {DNNL_ARG_SRC, query(pd, dnnl_query_src_md), x},
-                       {DNNL_ARG_WEIGHTS, query(pd, dnnl_query_weights_md), w},
-                       {DNNL_ARG_DST, query(pd, dnnl_query_dst_md), y},
-                       pad,
-                       {DNNL_ARG_BIAS,
-                        dnnl_primitive_desc_query_md(pd, dnnl_query_weights_md,
-                                                     1),
-                        bias}},
-                   bias ? 5 : 4);
+        return run(
+            d->prim,
+            (struct arg[]){
+                {DNNL_ARG_SRC, query(pd, dnnl_query_src_md), x},
+                {DNNL_ARG_WEIGHTS, query(pd, dnnl_query_weights_md), w},
+                {DNNL_ARG_DST, query(pd, dnnl_query_dst_md), y},
+                pad,
+                {DNNL_ARG_BIAS,
+                 dnnl_primitive_desc_query_md(pd, dnnl_query_weights_md, 1),
+                 bias}},
+            bias ? 5 : 4);
     if (d->pass == DDP__BWD_X)
         return run(
             d->prim,

@@ -14,7 +14,7 @@
 /* Past the caches: whole lines, what is before and after them as usual. */
 static void stream_f32(float *dst, const float *src, size_t len)
 {
-    size_t head = ((size_t)-(uintptr_t)dst & 63) / sizeof(*dst);
+    size_t head = ((size_t) - (uintptr_t)dst & 63) / sizeof(*dst);
 
     if (head > len)
         head = len;
@@ -47,7 +47,7 @@ DDP__CLONES static void round_bf16(uint16_t *restrict dst,
 __attribute__((target("avx512f,avx512bw,avx512vl,avx512bf16"))) static void
 convert_bf16(uint16_t *dst, const float *src, size_t len, bool stream)
 {
-    size_t head = ((size_t)-(uintptr_t)dst & 63) / sizeof(*dst);
+    size_t head = ((size_t) - (uintptr_t)dst & 63) / sizeof(*dst);
 
     if (head > len)
         head = len;

@@ -76,11 +76,10 @@ DDP__INLINE float ddp__gauss(float z)
  * and u = 3 / (z + 3), erfc(z) = u P(u) exp(-z z); P is a Chebyshev fit. */
 DDP__INLINE float ddp__normal(float x, float *gauss)
 {
-    static const float p[] = {0.0570409653191f, -0.299373093418f,
-                              0.5528358778f,    -0.464204354423f,
-                              0.422891741831f,  -0.0124823966187f,
-                              0.195865578931f,  0.170607757264f,
-                              0.188787591716f,  0.188030333214f};
+    static const float p[] = {
+        0.0570409653191f, -0.299373093418f,  0.5528358778f,   -0.464204354423f,
+        0.422891741831f,  -0.0124823966187f, 0.195865578931f, 0.170607757264f,
+        0.188787591716f,  0.188030333214f};
     float z = (x < 0 ? -x : x) * 0.70710678f;
     float u = 3 / (z + 3), v = p[0], half;
 

@@ -11,8 +11,12 @@
 
 #ifdef DDP__WINO
 
-enum { SMALL_WEIGHTS = 1 << 20, SMALL_GROUP = 28, LARGE_GROUP = 128,
-       PIECE = 64 };
+enum {
+    SMALL_WEIGHTS = 1 << 20,
+    SMALL_GROUP = 28,
+    LARGE_GROUP = 128,
+    PIECE = 64
+};
 
 static int tiles_along(int size)
 {
@@ -43,8 +47,8 @@ bool ddp__wino_fits(const struct ddp__dnn_shape *s)
     return !s->dense && s->type == DDP_F32 && k->kh == 3 && k->kw == 3 &&
            k->sh == 1 && k->sw == 1 && k->dh == 1 && k->dw == 1 &&
            k->groups == 1 && s->c % DDP__WINO_PANEL == 0 &&
-           s->o % DDP__WINO_PANEL == 0 && k->act <= DDP_RELU6 &&
-           k->top <= 2 && k->left <= 2 && k->bottom <= 2 && k->right <= 2 &&
+           s->o % DDP__WINO_PANEL == 0 && k->act <= DDP_RELU6 && k->top <= 2 &&
+           k->left <= 2 && k->bottom <= 2 && k->right <= 2 &&
            area <= 2 * (int64_t)s->oh * s->ow &&
            __builtin_cpu_supports("avx512f") &&
            __builtin_cpu_supports("avx512dq");
@@ -114,12 +118,13 @@ static void multiply(const struct gradient *g, size_t i, size_t j, size_t rows,
 /* All of one group at once: u in pieces that stay in the cache. */
 static void by_pieces(const struct gradient *g, bool accumulate, float *dw)
 {
-    size_t o = g->m->o, c = g->m->c, rows, cols;
+    size_t o = g->m->o, c = g->m->c;
 
-    for (size_t i = 0; i < o; i += rows)
-        for (size_t j = 0; j < c; j += cols) {
-            rows = o - i < PIECE ? o - i : PIECE;
-            cols = c - j < PIECE ? c - j : PIECE;
+    for (size_t i = 0; i < o; i += PIECE)
+        for (size_t j = 0; j < c; j += PIECE) {
+            size_t rows = o - i < PIECE ? o - i : PIECE;
+            size_t cols = c - j < PIECE ? c - j : PIECE;
+
             multiply(g, i, j, rows, cols, false);
             ddp__wino_gradient(g->u, rows, cols, c, accumulate,
                                dw + i * 9 * c + j);

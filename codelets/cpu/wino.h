@@ -19,7 +19,8 @@
 #if defined(__x86_64__) && defined(__GNUC__)
 #define DDP__WINO __attribute__((target("avx512f,avx512dq,fma")))
 #define DDP__WINO_INLINE                                                       \
-    static inline __attribute__((always_inline, target("avx512f,avx512dq,fma")))
+    static inline __attribute__((always_inline, target("avx512f,avx512dq,"     \
+                                                       "fma")))
 #endif
 
 enum {

@@ -73,7 +73,7 @@ DDP__WINO static void rest(size_t rows, size_t k, const float *a, size_t lda,
     switch (rows) {
 #define X(r)                                                                   \
     case r:                                                                    \
-        block(r, k, a, lda, b, b, p, ldp);                                        \
+        block(r, k, a, lda, b, b, p, ldp);                                     \
         break;
         REST(X)
 #undef X

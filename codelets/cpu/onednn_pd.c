@@ -1,0 +1,317 @@
+/* onednn_pd.c - oneDNN's descriptors, the part where 2.6 and 3.x differ */
+#include "config.h"
+
+#include <string.h>
+
+#include "onednn_pd.h"
+
+/* Descriptors of a problem, while its primitive is made. */
+struct mds {
+    dnnl_engine_t engine;
+    md_t x, y, w, bias, plain;
+    bool has[5];
+};
+
+/* ---- descriptors -------------------------------------------------------- */
+
+static dnnl_status_t md_tag(md_t *md, int ndims, const dnnl_dims_t dims,
+                            dnnl_data_type_t type, dnnl_format_tag_t tag)
+{
+#if V3
+    return dnnl_memory_desc_create_with_tag(md, ndims, dims, type, tag);
+#else
+    return dnnl_memory_desc_init_by_tag(md, ndims, dims, type, tag);
+#endif
+}
+
+static dnnl_status_t md_strides(md_t *md, int ndims, const dnnl_dims_t dims,
+                                dnnl_data_type_t type,
+                                const dnnl_dims_t strides)
+{
+#if V3
+    return dnnl_memory_desc_create_with_strides(md, ndims, dims, type, strides);
+#else
+    return dnnl_memory_desc_init_by_strides(md, ndims, dims, type, strides);
+#endif
+}
+
+void ddp__md_free(md_t *md)
+{
+#if V3
+    dnnl_memory_desc_destroy(*md);
+#else
+    (void)md;
+#endif
+}
+
+static void mds_free(struct mds *m)
+{
+    md_t *all[] = {&m->x, &m->y, &m->w, &m->bias, &m->plain};
+
+    for (int i = 0; i < 5; i++)
+        if (m->has[i])
+            ddp__md_free(all[i]);
+    memset(m, 0, sizeof(*m));
+}
+
+/* Dimensions and plain strides of the weights: (o, c, kh, kw) or
+ * (g, o / g, c / g, kh, kw), in oneDNN's order of dimensions. */
+static int weight_dims(const struct ddp__dnn_shape *s, bool transposed,
+                       dnnl_dims_t dims, dnnl_dims_t strides)
+{
+    const struct ddp__conv *k = &s->conv;
+    int g = s->dense ? 1 : k->groups, at = 0;
+    int64_t c = s->c / g, o = s->o / g, kh = s->dense ? 1 : k->kh,
+            kw = s->dense ? 1 : k->kw;
+    int64_t step_o = kh * kw * c, step_c = 1, pixel = c;
+
+    if (transposed) {
+        step_o = 1;
+        step_c = kh * kw * o;
+        pixel = o;
+    }
+    if (g > 1) {
+        dims[at] = g;
+        strides[at++] = o * kh * kw * c;
+    }
+    dims[at] = o;
+    strides[at++] = step_o;
+    dims[at] = c;
+    strides[at++] = step_c;
+    if (s->dense)
+        return at;
+    dims[at] = kh;
+    strides[at++] = kw * pixel;
+    dims[at] = kw;
+    strides[at++] = pixel;
+    return at;
+}
+
+static dnnl_status_t mds_new(struct mds *m, dnnl_engine_t engine,
+                             const struct ddp__dnn_shape *s,
+                             enum ddp__dnn_pass pass, bool transposed)
+{
+    dnnl_data_type_t type = s->type == DDP_BF16 ? dnnl_bf16 : dnnl_f32;
+    dnnl_dims_t x = {s->n, s->c, s->h, s->w}, y = {s->n, s->o, s->oh, s->ow};
+    dnnl_dims_t o = {s->o}, dims = {0}, strides = {0};
+    int ndims = s->dense ? 2 : 4;
+    int wdims = weight_dims(s, transposed, dims, strides);
+    dnnl_format_tag_t tag = s->dense ? dnnl_nc : dnnl_nhwc;
+    dnnl_status_t st;
+
+    memset(m, 0, sizeof(*m));
+    m->engine = engine;
+    if ((st = md_tag(&m->x, ndims, x, type, tag)))
+        return st;
+    m->has[0] = true;
+    if ((st = md_tag(&m->y, ndims, y, type, tag)))
+        return st;
+    m->has[1] = true;
+    if ((st = md_tag(&m->w, wdims, dims, pass == DDP__BWD_W ? dnnl_f32 : type,
+                     dnnl_format_tag_any)))
+        return st;
+    m->has[2] = true;
+    if ((st = md_tag(&m->bias, 1, o, dnnl_f32, dnnl_x)))
+        return st;
+    m->has[3] = true;
+    if ((st = md_strides(&m->plain, wdims, dims, dnnl_f32, strides)))
+        return st;
+    m->has[4] = true;
+    return dnnl_success;
+}
+
+/* ---- primitive descriptors ---------------------------------------------- */
+
+static dnnl_status_t append_act(dnnl_post_ops_t ops, enum ddp_act act)
+{
+    static const struct {
+        dnnl_alg_kind_t alg;
+        float alpha, beta;
+    } kind[DDP_ACT_COUNT] = {
+        [DDP_RELU] = {dnnl_eltwise_relu, 0, 0},
+        [DDP_RELU6] = {dnnl_eltwise_clip, 0, 6},
+        [DDP_SIGMOID] = {dnnl_eltwise_logistic, 0, 0},
+        [DDP_TANH] = {dnnl_eltwise_tanh, 0, 0},
+    };
+
+    if (kind[act].alg == dnnl_alg_kind_undef)
+        return dnnl_unimplemented;
+#if V3
+    return dnnl_post_ops_append_eltwise(ops, kind[act].alg, kind[act].alpha,
+                                        kind[act].beta);
+#else
+    return dnnl_post_ops_append_eltwise(ops, 1, kind[act].alg, kind[act].alpha,
+                                        kind[act].beta);
+#endif
+}
+
+dnnl_status_t ddp__dnn_attr(dnnl_primitive_attr_t *out, enum ddp_act act)
+{
+    dnnl_primitive_attr_t attr;
+    dnnl_post_ops_t ops = NULL;
+    dnnl_status_t st;
+
+    if ((st = dnnl_primitive_attr_create(&attr)))
+        return st;
+    st = dnnl_primitive_attr_set_scratchpad_mode(attr,
+                                                 dnnl_scratchpad_mode_user);
+    if (!st && act != DDP_IDENTITY && !(st = dnnl_post_ops_create(&ops)) &&
+        !(st = append_act(ops, act)))
+        st = dnnl_primitive_attr_set_post_ops(attr, ops);
+    if (ops)
+        dnnl_post_ops_destroy(ops);
+    if (st)
+        dnnl_primitive_attr_destroy(attr);
+    else
+        *out = attr;
+    return st;
+}
+
+static dnnl_status_t dense_pd(dnnl_primitive_desc_t *pd,
+                              enum ddp__dnn_pass pass, const struct mds *m,
+                              bool bias, dnnl_primitive_desc_t hint,
+                              dnnl_primitive_attr_t attr)
+{
+    cmd_t x = REF(m->x), y = REF(m->y), w = REF(m->w),
+          b = bias ? REF(m->bias) : NULL;
+#if V3
+    if (pass == DDP__FWD)
+        return dnnl_inner_product_forward_primitive_desc_create(
+            pd, m->engine, dnnl_forward_training, x, w, b, y, attr);
+    if (pass == DDP__BWD_X)
+        return dnnl_inner_product_backward_data_primitive_desc_create(
+            pd, m->engine, x, w, y, hint, attr);
+    return dnnl_inner_product_backward_weights_primitive_desc_create(
+        pd, m->engine, x, w, b, y, hint, attr);
+#else
+    dnnl_inner_product_desc_t op;
+    dnnl_status_t st;
+
+    if (pass == DDP__FWD)
+        st = dnnl_inner_product_forward_desc_init(&op, dnnl_forward_training, x,
+                                                  w, b, y);
+    else if (pass == DDP__BWD_X)
+        st = dnnl_inner_product_backward_data_desc_init(&op, x, w, y);
+    else
+        st = dnnl_inner_product_backward_weights_desc_init(&op, x, w, b, y);
+    if (st)
+        return st;
+    return dnnl_primitive_desc_create(pd, &op, attr, m->engine, hint);
+#endif
+}
+
+static dnnl_status_t conv_pd(dnnl_primitive_desc_t *pd, enum ddp__dnn_pass pass,
+                             const struct mds *m, const struct ddp__conv *k,
+                             bool bias, dnnl_primitive_desc_t hint,
+                             dnnl_primitive_attr_t attr)
+{
+    dnnl_dims_t stride = {k->sh, k->sw}, dil = {k->dh - 1, k->dw - 1};
+    dnnl_dims_t l = {k->top, k->left}, r = {k->bottom, k->right};
+    cmd_t x = REF(m->x), y = REF(m->y), w = REF(m->w),
+          b = bias ? REF(m->bias) : NULL;
+#if V3
+    if (pass == DDP__FWD)
+        return dnnl_convolution_forward_primitive_desc_create(
+            pd, m->engine, dnnl_forward_training, dnnl_convolution_direct, x, w,
+            b, y, stride, dil, l, r, attr);
+    if (pass == DDP__BWD_X)
+        return dnnl_convolution_backward_data_primitive_desc_create(
+            pd, m->engine, dnnl_convolution_direct, x, w, y, stride, dil, l, r,
+            hint, attr);
+    return dnnl_convolution_backward_weights_primitive_desc_create(
+        pd, m->engine, dnnl_convolution_direct, x, w, b, y, stride, dil, l, r,
+        hint, attr);
+#else
+    dnnl_convolution_desc_t op;
+    dnnl_status_t st;
+
+    if (pass == DDP__FWD)
+        st = dnnl_dilated_convolution_forward_desc_init(
+            &op, dnnl_forward_training, dnnl_convolution_direct, x, w, b, y,
+            stride, dil, l, r);
+    else if (pass == DDP__BWD_X)
+        st = dnnl_dilated_convolution_backward_data_desc_init(
+            &op, dnnl_convolution_direct, x, w, y, stride, dil, l, r);
+    else
+        st = dnnl_dilated_convolution_backward_weights_desc_init(
+            &op, dnnl_convolution_direct, x, w, b, y, stride, dil, l, r);
+    if (st)
+        return st;
+    return dnnl_primitive_desc_create(pd, &op, attr, m->engine, hint);
+#endif
+}
+
+/* oneDNN 3.7's strided kernel is 400 times too slow for depthwise bf16. */
+static dnnl_status_t skip_slow(dnnl_primitive_desc_t pd,
+                               const struct ddp__dnn_shape *s,
+                               enum ddp__dnn_pass pass)
+{
+#if V3
+    const char *name = "";
+
+    if (s->dense || pass != DDP__BWD_X || s->type != DDP_BF16 ||
+        s->conv.groups != s->c || (s->conv.sh == 1 && s->conv.sw == 1))
+        return dnnl_success;
+    while (!dnnl_primitive_desc_query(pd, dnnl_query_impl_info_str, 0, &name) &&
+           strstr(name, "brgconv_strided"))
+        if (dnnl_primitive_desc_next_impl(pd))
+            return dnnl_unimplemented;
+#endif
+    (void)pd, (void)s, (void)pass;
+    return dnnl_success;
+}
+
+static dnnl_status_t pass_pd(dnnl_primitive_desc_t *pd,
+                             const struct ddp__dnn_shape *s,
+                             enum ddp__dnn_pass pass, const struct mds *m,
+                             dnnl_primitive_desc_t hint,
+                             dnnl_primitive_attr_t attr)
+{
+    bool bias = s->conv.bias && pass != DDP__BWD_X;
+
+    if (s->dense)
+        return dense_pd(pd, pass, m, bias, hint, attr);
+    return conv_pd(pd, pass, m, &s->conv, bias, hint, attr);
+}
+
+static dnnl_status_t pd_new(dnnl_primitive_desc_t *pd,
+                            const struct ddp__dnn_shape *s,
+                            enum ddp__dnn_pass pass, const struct mds *m)
+{
+    dnnl_primitive_attr_t attr;
+    dnnl_primitive_desc_t hint = NULL;
+    struct mds f = {.has = {false}};
+    dnnl_status_t st;
+
+    if ((st = ddp__dnn_attr(&attr,
+                            pass == DDP__FWD ? s->conv.act : DDP_IDENTITY)))
+        return st;
+    if (pass != DDP__FWD) {
+        if (!(st = mds_new(&f, m->engine, s, DDP__FWD, false)))
+            st = pass_pd(&hint, s, DDP__FWD, &f, NULL, NULL);
+        mds_free(&f);
+    }
+    if (!st && !(st = pass_pd(pd, s, pass, m, hint, attr)) &&
+        (st = skip_slow(*pd, s, pass)))
+        dnnl_primitive_desc_destroy(*pd);
+    if (hint)
+        dnnl_primitive_desc_destroy(hint);
+    dnnl_primitive_attr_destroy(attr);
+    return st;
+}
+
+dnnl_status_t ddp__dnn_pd(dnnl_primitive_desc_t *pd, md_t *plain,
+                          dnnl_engine_t engine, const struct ddp__dnn_shape *s,
+                          enum ddp__dnn_pass pass, bool transposed)
+{
+    struct mds m = {.has = {false}};
+    dnnl_status_t st;
+
+    if (!(st = mds_new(&m, engine, s, pass, transposed)) &&
+        !(st = pd_new(pd, s, pass, &m))) {
+        *plain = m.plain;
+        m.has[4] = false; /* the caller's now */
+    }
+    mds_free(&m);
+    return st;
+}

@@ -1,0 +1,32 @@
+/* onednn_pd.h - oneDNN's descriptors, the part where 2.6 and 3.x differ */
+#ifndef DDP_ONEDNN_PD_H
+#define DDP_ONEDNN_PD_H
+
+#include <oneapi/dnnl/dnnl.h>
+
+#include "onednn.h"
+
+#define V3 (DNNL_VERSION_MAJOR >= 3)
+
+/* A descriptor we own, and one we look at. */
+#if V3
+typedef dnnl_memory_desc_t md_t;
+typedef const_dnnl_memory_desc_t cmd_t;
+#define REF(md) (md)
+#else
+typedef dnnl_memory_desc_t md_t;
+typedef const dnnl_memory_desc_t *cmd_t;
+#define REF(md) (&(md))
+#endif
+
+/* The primitive descriptor of a pass, and the plain layout of its weights,
+ * which is freed with ddp__md_free(). */
+dnnl_status_t ddp__dnn_pd(dnnl_primitive_desc_t *pd, md_t *plain,
+                          dnnl_engine_t engine, const struct ddp__dnn_shape *s,
+                          enum ddp__dnn_pass pass, bool transposed);
+void ddp__md_free(md_t *md);
+
+/* Attributes: scratch memory comes from the caller; act is fused. */
+dnnl_status_t ddp__dnn_attr(dnnl_primitive_attr_t *out, enum ddp_act act);
+
+#endif

@@ -1,0 +1,36 @@
+/* plan.h - what a convolution or dense layer keeps between its runs */
+#ifndef DDP_PLAN_H
+#define DDP_PLAN_H
+
+#include "onednn.h"
+#include "pack.h"
+
+/* The primitive for sub-batches of n samples. */
+struct ddp__variant {
+    struct ddp__variant *next;
+    int n;
+    struct ddp__dnn *dnn; /* owned */
+};
+
+/* What a call keeps.  The list of variants only grows. */
+struct ddp__plan {
+    struct ddp__dnn_shape shape; /* of the layer; n is the call's cap */
+    enum ddp__dnn_pass pass;
+    bool transposed; /* the data gradient as a forward pass */
+    bool wino, amx;  /* own kernels instead of primitives */
+    size_t weights;  /* elements */
+    pthread_mutex_t lock;
+    struct ddp__variant *variant; /* owned */
+    struct ddp__packs packs;
+};
+
+/* dx of a layer of stride 1 is a forward pass over dy with the filters turned
+ * round, which oneDNN 2 does faster than its own data gradient: t is that
+ * layer.  Whether s is one. */
+bool ddp__plan_transpose(const struct ddp__dnn_shape *s,
+                         struct ddp__dnn_shape *t);
+
+/* The primitive for n samples, made at its first use. */
+int ddp__plan_primitive(struct ddp__plan *p, int n, struct ddp__dnn **out);
+
+#endif

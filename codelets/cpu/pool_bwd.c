@@ -1,0 +1,181 @@
+/* pool_bwd.c - maximum and mean over windows, of CPU workers, backward
+ *
+ * A pixel adds up what the windows over it have for it, so that it is written
+ * once.
+ */
+#include "config.h"
+
+#include "pool.h"
+
+/* All of them, and for each pixel the first output over it. */
+struct table {
+    struct ddp__window *of; /* [out] */
+    int *first;             /* [in] */
+};
+
+/* The first output whose window ends after pixel i; its successors cover i as
+ * long as they begin at or before it. */
+static int first_over(const struct ddp__axis *a, int i)
+{
+    int o;
+
+    if (a->adaptive)
+        o = (int)((int64_t)i * a->out / a->in) - 1;
+    else
+        o = (i + a->before - a->size) / a->stride;
+    o = o < 0 ? 0 : o > a->out ? a->out : o;
+    while (o > 0 && ddp__pool_window(a, o - 1).end > i)
+        o--;
+    while (o < a->out && ddp__pool_window(a, o).end <= i)
+        o++;
+    return o;
+}
+
+static size_t table_size(const struct ddp__axis *a)
+{
+    return (size_t)a->out * sizeof(struct ddp__window) +
+           (size_t)a->in * sizeof(int);
+}
+
+static struct table table(const struct ddp__axis *a, void *room)
+{
+    struct table t = {.of = room};
+
+    t.first = (int *)(t.of + a->out);
+    for (int i = 0; i < a->out; i++)
+        t.of[i] = ddp__pool_window(a, i);
+    for (int i = 0; i < a->in; i++)
+        t.first[i] = first_over(a, i);
+    return t;
+}
+
+/* A row of dx is made in a buffer of its own, then stored. */
+struct gather {
+    const struct ddp__pooling *g;
+    const struct ddp__pool *p;
+    const void *dy, *index; /* index NULL: mean */
+    bool wide;              /* index is i32 */
+    struct table v, h;
+};
+
+DDP__INLINE void won(const void *restrict dy, const void *restrict index,
+                     float *restrict sum, size_t at, size_t c, int32_t position,
+                     bool wide, bool b)
+{
+    if (wide)
+        for (size_t i = 0; i < c; i++)
+            sum[i] += ((const int32_t *)index)[at + i] == position
+                          ? ddp__load(dy, at + i, b)
+                          : 0;
+    else
+        for (size_t i = 0; i < c; i++)
+            sum[i] += ((const uint8_t *)index)[at + i] == position
+                          ? ddp__load(dy, at + i, b)
+                          : 0;
+}
+
+DDP__INLINE void share(const void *restrict dy, float *restrict sum, size_t at,
+                       size_t c, float factor, bool b)
+{
+    for (size_t i = 0; i < c; i++)
+        sum[i] += ddp__load(dy, at + i, b) * factor;
+}
+
+/* Pixel (y, x) of sample n: what the windows over it have for it. */
+DDP__INLINE void gather_pixel(const struct gather *s, int n, int y, int x,
+                              size_t at_c, size_t c, float *restrict sum,
+                              bool b)
+{
+    const struct ddp__pooling *g = s->g;
+
+    for (size_t i = 0; i < c; i++)
+        sum[i] = 0;
+    for (int i = s->v.first[y]; i < g->v.out && s->v.of[i].begin <= y; i++)
+        for (int j = s->h.first[x]; j < g->h.out && s->h.of[j].begin <= x;
+             j++) {
+            struct ddp__window r = s->v.of[i], q = s->h.of[j];
+            size_t at =
+                ddp__pool_pixel(&g->v, &g->h, n, i, j, true) * g->c + at_c;
+
+            if (!s->index)
+                share(s->dy, sum, at, c, ddp__pool_factor(s->p, r, q), b);
+            else
+                won(s->dy, s->index, sum, at, c,
+                    (y - r.start) * g->h.size + x - q.start, s->wide, b);
+        }
+}
+
+DDP__INLINE void gather_row(const struct gather *s, int n, int y, float *row,
+                            bool b)
+{
+    const struct ddp__pooling *g = s->g;
+
+    for (int x = 0; x < g->h.in; x++)
+        for (size_t c = 0, k; c < g->c; c += k) {
+            k = g->c - c < DDP__POOL_BLOCK ? g->c - c : DDP__POOL_BLOCK;
+            gather_pixel(s, n, y, x, c, k, row + (size_t)x * g->c + c, b);
+        }
+}
+
+DDP__CLONES static void gather_row_f32(const struct gather *s, int n, int y,
+                                       float *row)
+{
+    gather_row(s, n, y, row, false);
+}
+
+DDP__CLONES static void gather_row_bf16(const struct gather *s, int n, int y,
+                                        float *row)
+{
+    gather_row(s, n, y, row, true);
+}
+
+static int backward(const struct ddp__task *t, struct gather *s, void *dx)
+{
+    const struct ddp__pooling *g = s->g;
+    size_t len = (size_t)g->h.in * g->c;
+    bool stream = ddp__streams(len * (size_t)g->v.in * (size_t)t->n, g->b);
+    bool direct = !stream && !g->b;
+    size_t size = ddp__align(len * sizeof(float));
+    size_t size_v = ddp__align(table_size(&g->v));
+    char *scratch = ddp__scratch(size + size_v + table_size(&g->h));
+    float *row = (float *)(void *)scratch;
+
+    if (!scratch)
+        return DDP_ENOMEM;
+    s->v = table(&g->v, scratch + size);
+    s->h = table(&g->h, scratch + size + size_v);
+    for (int n = 0; n < t->n; n++)
+        for (int y = 0; y < g->v.in; y++) {
+            void *to = ddp__to(
+                dx, ddp__pool_pixel(&g->v, &g->h, n, y, 0, false) * g->c, g->b);
+
+            (g->b ? gather_row_bf16 : gather_row_f32)(s, n, y,
+                                                      direct ? to : row);
+            if (!direct)
+                ddp__put(to, row, len, g->b, stream);
+        }
+    ddp__put_end();
+    return 0;
+}
+
+/* Buffers dy, index, dx */
+int ddp__cpu_max_pool_bwd(const struct ddp__task *t)
+{
+    struct ddp__pooling g = ddp__pool_geometry(t, 2, 0);
+    struct gather s = {.g = &g,
+                       .p = &t->call->pool,
+                       .dy = t->data[0],
+                       .index = t->data[1],
+                       .wide = t->call->buf[1].type != DDP_U8};
+
+    return backward(t, &s, t->data[2]);
+}
+
+/* Buffers dy, dx */
+int ddp__cpu_mean_pool_bwd(const struct ddp__task *t)
+{
+    struct ddp__pooling g = ddp__pool_geometry(t, 1, 0);
+    struct gather s = {.g = &g, .p = &t->call->pool, .dy = t->data[0]};
+
+    return backward(t, &s, t->data[1]);
+}

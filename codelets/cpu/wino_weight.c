@@ -1,0 +1,146 @@
+/* wino_weight.c - Winograd's F(4x4, 3x3): filters, and their gradient */
+#include "config.h"
+
+#include "wino.h"
+
+#ifdef DDP__WINO
+#include "wino_v16.h"
+
+enum { IN = DDP__WINO_IN };
+
+/* u = G w */
+DDP__WINO_INLINE void weight3(const v16 w[3], v16 u[6])
+{
+    v16 p = MUL(SET(-1.0f / 6), ADD(w[0], w[2]));
+    v16 r = FMA(SET(1.0f / 24), w[0], MUL(SET(1.0f / 6), w[2]));
+
+    u[0] = MUL(SET(0.25f), w[0]);
+    u[1] = FNMA(SET(1.0f / 6), w[1], p);
+    u[2] = FMA(SET(1.0f / 6), w[1], p);
+    u[3] = FMA(SET(1.0f / 12), w[1], r);
+    u[4] = FNMA(SET(1.0f / 12), w[1], r);
+    u[5] = w[2];
+}
+
+/* w = G' u */
+DDP__WINO_INLINE void gradient6(const v16 u[6], v16 w[3])
+{
+    v16 p = ADD(u[1], u[2]), q = SUB(u[2], u[1]);
+    v16 r = ADD(u[3], u[4]), s = SUB(u[3], u[4]);
+
+    w[0] =
+        FMA(SET(0.25f), u[0], FNMA(SET(1.0f / 6), p, MUL(SET(1.0f / 24), r)));
+    w[1] = FMA(SET(1.0f / 12), s, MUL(SET(1.0f / 6), q));
+    w[2] = FMA(SET(1.0f / 6), SUB(r, p), u[5]);
+}
+
+/* ---- filters ------------------------------------------------------------ */
+
+/* u[36], step apart, of the nine vectors w */
+DDP__WINO_INLINE void weight_tile(const v16 w[9], size_t step, float *u)
+{
+    v16 t[IN][3];
+
+#pragma GCC unroll 3
+    for (int j = 0; j < 3; j++) {
+        v16 r[IN];
+
+        weight3((const v16[]){w[j], w[3 + j], w[6 + j]}, r);
+#pragma GCC unroll 6
+        for (int i = 0; i < IN; i++)
+            t[i][j] = r[i];
+    }
+#pragma GCC unroll 6
+    for (int i = 0; i < IN; i++) {
+        v16 r[IN];
+
+        weight3(t[i], r);
+#pragma GCC unroll 6
+        for (int j = 0; j < IN; j++)
+            STORE(u + (size_t)(i * IN + j) * step, r[j]);
+    }
+}
+
+/* Of filters i .. i + 15 and channels j .. j + 15: vectors over filters. */
+DDP__WINO static void forward_block(const float *w, size_t o, size_t c,
+                                    size_t i, size_t j, float *u)
+{
+    float tap[9][16][16] __attribute__((aligned(64)));
+
+    for (size_t f = 0; f < 16; f++)
+        for (size_t k = 0; k < 9; k++)
+            for (size_t l = 0; l < 16; l++)
+                tap[k][l][f] = w[((i + f) * 9 + k) * c + j + l];
+    for (size_t l = 0; l < 16; l++) {
+        v16 v[9];
+
+        for (size_t k = 0; k < 9; k++)
+            v[k] = LOAD(tap[k][l]);
+        weight_tile(v, o * c, u + i / 32 * 32 * c + (j + l) * 32 + i % 32);
+    }
+}
+
+/* Of filter i and channels j .. j + 15: vectors over channels. */
+DDP__WINO static void turned_block(const float *w, size_t o, size_t c, size_t i,
+                                   size_t j, float *u)
+{
+    v16 v[9];
+
+    for (size_t k = 0; k < 9; k++)
+        v[8 - k] = LOAD(w + (i * 9 + k) * c + j);
+    weight_tile(v, o * c, u + j / 32 * 32 * o + i * 32 + j % 32);
+}
+
+void ddp__wino_weights(const float *w, size_t o, size_t c, bool turn, float *u)
+{
+    for (size_t i = 0; i < o; i += turn ? 1 : 16)
+        for (size_t j = 0; j < c; j += 16) {
+            if (turn)
+                turned_block(w, o, c, i, j, u);
+            else
+                forward_block(w, o, c, i, j, u);
+        }
+}
+
+DDP__WINO static void gradient_row(const float *u, size_t step, size_t cols,
+                                   size_t c, bool accumulate, float *dw)
+{
+    for (size_t l = 0; l < cols; l += 16) {
+        v16 t[3][IN];
+
+#pragma GCC unroll 6
+        for (int j = 0; j < IN; j++) {
+            v16 d[IN], r[3];
+
+#pragma GCC unroll 6
+            for (int i = 0; i < IN; i++)
+                d[i] = LOAD(u + (size_t)(i * IN + j) * step + l);
+            gradient6(d, r);
+#pragma GCC unroll 3
+            for (int i = 0; i < 3; i++)
+                t[i][j] = r[i];
+        }
+#pragma GCC unroll 3
+        for (int i = 0; i < 3; i++) {
+            v16 r[3];
+
+            gradient6(t[i], r);
+#pragma GCC unroll 3
+            for (int j = 0; j < 3; j++) {
+                float *to = dw + (size_t)(i * 3 + j) * c + l;
+
+                STORE(to, accumulate ? ADD(LOAD(to), r[j]) : r[j]);
+            }
+        }
+    }
+}
+
+void ddp__wino_gradient(const float *u, size_t rows, size_t cols, size_t c,
+                        bool accumulate, float *dw)
+{
+    for (size_t i = 0; i < rows; i++)
+        gradient_row(u + i * cols, rows * cols, cols, c, accumulate,
+                     dw + i * 9 * c);
+}
+
+#endif
