@@ -24,7 +24,7 @@ void ddp__handle_drop(struct ddp__handle *b);
  * same sizes again and again, and fresh pages are slow. */
 void *ddp__pool_alloc(size_t size);
 void ddp__pool_free(void *p, size_t size);
-void ddp__pool_trim(void);        /* give back what is free */
-size_t ddp__pool_peak(void);      /* most bytes in use at a time */
+void ddp__pool_trim(void);   /* give back what is free */
+size_t ddp__pool_peak(void); /* most bytes in use at a time */
 
 #endif

@@ -100,8 +100,8 @@ static int run_user(const struct ddp__task *t)
     int rc;
 
     for (int i = 0; i < c->buffers; i++)
-        a.buf[i] = (struct ddp_buffer){t->data[i], c->buf[i].type,
-                                       c->buf[i].shape};
+        a.buf[i] =
+            (struct ddp_buffer){t->data[i], c->buf[i].type, c->buf[i].shape};
     if ((rc = c->user.kernel->cpu(&a)) != 0)
         return ddp__fail(DDP_EDEVICE, "kernel %s returned %d",
                          c->user.kernel->name, rc);
@@ -285,8 +285,11 @@ static struct run *run_new(const struct ddp__submit *s)
 
     if (!r)
         return NULL;
-    *r = (struct run){.task = s->task, .flow = s->flow, .tag = s->tag,
-                      .step = s->step, .always = s->always};
+    *r = (struct run){.task = s->task,
+                      .flow = s->flow,
+                      .tag = s->tag,
+                      .step = s->step,
+                      .always = s->always};
     r->tag.magic = DDP__SCHED_MAGIC;
     r->task.call = s->call;
     for (int i = 0; i < s->call->buffers; i++) {

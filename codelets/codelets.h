@@ -29,7 +29,7 @@ enum { DDP__MAX_WORKERS = 128 };
  * later tasks do nothing, and where the time went. */
 struct ddp__flow {
     atomic_int rc;
-    pthread_mutex_t lock;   /* of message, failed_step */
+    pthread_mutex_t lock; /* of message, failed_step */
     char message[1024];
     int64_t failed_step;
     _Atomic int64_t updated_step; /* last step whose OPTIM has run */
@@ -60,7 +60,7 @@ struct ddp__submit {
     struct ddp__sched_tag tag;
     int64_t step; /* for messages; tag.step orders lanes of all engines */
     int priority;
-    bool always; /* run even after a failure */
+    bool always;           /* run even after a failure */
     struct ddp__task task; /* n, accumulate, seed, lr, t */
 };
 int ddp__submit(struct ddp__submit *s);

@@ -20,39 +20,39 @@
 
 /* X (ID, name): buffers in order; [..] is optional and last. */
 #define DDP__OPS(X)                                                            \
-    X(INPUT_U8, input_u8)       /* x u8, y: y = (x / 255 - mean) / std */      \
-    X(INPUT_F32, input_f32)     /* x f32, y: a copy in y's type */             \
-    X(CONV_FWD, conv_fwd)       /* x, w, y */                                  \
-    X(CONV_BWD_X, conv_bwd_x)   /* dy, w, dx */                                \
-    X(CONV_BWD_W, conv_bwd_w)   /* x, dy, g */                                 \
-    X(DENSE_FWD, dense_fwd)     /* x, w, y */                                  \
-    X(DENSE_BWD_X, dense_bwd_x) /* dy, w, dx */                                \
-    X(DENSE_BWD_W, dense_bwd_w) /* x, dy, g */                                 \
-    X(BN_FWD, bn_fwd)           /* x, w, y, stat [, r] */                      \
-    X(BN_EVAL, bn_eval)         /* x, w, y [, r] */                            \
-    X(BN_BWD, bn_bwd)           /* x, y, dy, w, stat, g, dx [, dr] */          \
-    X(ACT_FWD, act_fwd)         /* x, y */                                     \
-    X(ACT_BWD, act_bwd)         /* s, dy, dx: s is x or y, see below */        \
-    X(ADD, add)                 /* a, b, y: y = act(a + b) */                  \
-    X(ACC, acc)                 /* dst, src: dst += src */                     \
-    X(MAX_POOL_FWD, max_pool_fwd) /* x, y, index */                            \
-    X(MAX_POOL_BWD, max_pool_bwd) /* dy, index, dx */                          \
+    X(INPUT_U8, input_u8)           /* x u8, y: y = (x / 255 - mean) / std */  \
+    X(INPUT_F32, input_f32)         /* x f32, y: a copy in y's type */         \
+    X(CONV_FWD, conv_fwd)           /* x, w, y */                              \
+    X(CONV_BWD_X, conv_bwd_x)       /* dy, w, dx */                            \
+    X(CONV_BWD_W, conv_bwd_w)       /* x, dy, g */                             \
+    X(DENSE_FWD, dense_fwd)         /* x, w, y */                              \
+    X(DENSE_BWD_X, dense_bwd_x)     /* dy, w, dx */                            \
+    X(DENSE_BWD_W, dense_bwd_w)     /* x, dy, g */                             \
+    X(BN_FWD, bn_fwd)               /* x, w, y, stat [, r] */                  \
+    X(BN_EVAL, bn_eval)             /* x, w, y [, r] */                        \
+    X(BN_BWD, bn_bwd)               /* x, y, dy, w, stat, g, dx [, dr] */      \
+    X(ACT_FWD, act_fwd)             /* x, y */                                 \
+    X(ACT_BWD, act_bwd)             /* s, dy, dx: s is x or y, see below */    \
+    X(ADD, add)                     /* a, b, y: y = act(a + b) */              \
+    X(ACC, acc)                     /* dst, src: dst += src */                 \
+    X(MAX_POOL_FWD, max_pool_fwd)   /* x, y, index */                          \
+    X(MAX_POOL_BWD, max_pool_bwd)   /* dy, index, dx */                        \
     X(MEAN_POOL_FWD, mean_pool_fwd) /* x, y */                                 \
     X(MEAN_POOL_BWD, mean_pool_bwd) /* dy, dx */                               \
-    X(CONCAT, concat)           /* x, y: y[..., at + i] = x[..., i] */         \
-    X(SPLIT, split)             /* dy, dx: dx[..., i] = dy[..., at + i] */     \
-    X(SCALE_FWD, scale_fwd)     /* x, s, y: y = x s, s one per (n, c) */       \
-    X(SCALE_BWD, scale_bwd)     /* x, s, dy, dx, ds */                         \
-    X(DROPOUT, dropout)         /* x, ids i64, y: also of gradients */         \
+    X(CONCAT, concat)               /* x, y: y[..., at + i] = x[..., i] */     \
+    X(SPLIT, split)                 /* dy, dx: dx[..., i] = dy[..., at + i] */ \
+    X(SCALE_FWD, scale_fwd)         /* x, s, y: y = x s, s one per (n, c) */   \
+    X(SCALE_BWD, scale_bwd)         /* x, s, dy, dx, ds */                     \
+    X(DROPOUT, dropout)             /* x, ids i64, y: also of gradients */     \
     X(LOSS, loss)               /* x, target, weight[cap + 1], stats [, dx]:   \
                                    weight[cap] is the share of the divisor */  \
     X(MERGE, merge)             /* dst, src: f32, dst += src */                \
     X(MERGE_STATS, merge_stats) /* dst, src: f64, dst += src */                \
-    X(SQNORM, sqnorm)           /* g, stats, norm: norm (+)= |g / divisor|^2 */\
-    X(OPTIM, optim)             /* g, w, stats [, state] [, norm]; Adam's      \
-                                   state is all of m, then all of v */         \
-    X(HOST, host)               /* any: a function of lib/, on a CPU */        \
-    X(USER, user)               /* any: a kernel of the program's own */
+    X(SQNORM, sqnorm) /* g, stats, norm: norm (+)= |g / divisor|^2 */          \
+    X(OPTIM, optim)   /* g, w, stats [, state] [, norm]; Adam's                \
+                         state is all of m, then all of v */                   \
+    X(HOST, host)     /* any: a function of lib/, on a CPU */                  \
+    X(USER, user)     /* any: a kernel of the program's own */
 
 enum ddp__op {
 #define X(id, name) DDP__OP_##id,
@@ -92,7 +92,7 @@ struct ddp__view {
 };
 
 struct ddp__conv {
-    int kh, kw, sh, sw, dh, dw; /* kernel, stride, dilation (1: dense) */
+    int kh, kw, sh, sw, dh, dw;   /* kernel, stride, dilation (1: dense) */
     int top, left, bottom, right; /* zero padding */
     int groups;
     bool bias;
@@ -101,11 +101,11 @@ struct ddp__conv {
 
 struct ddp__pool {
     int kh, kw, sh, sw, top, left; /* windows may hang over all edges */
-    bool count_pad; /* mean: divide by the window's pixels inside the padded
-                       image (as PyTorch); else by those inside the image */
+    bool count_pad;    /* mean: divide by the window's pixels inside the padded
+                          image (as PyTorch); else by those inside the image */
     int bottom, right; /* padding there, for count_pad */
-    bool adaptive; /* window of output i of O on I pixels:
-                      floor(i I / O) .. ceil((i + 1) I / O) */
+    bool adaptive;     /* window of output i of O on I pixels:
+                          floor(i I / O) .. ceil((i + 1) I / O) */
 };
 
 /* A run of parameters treated alike by OPTIM and SQNORM. */
@@ -220,7 +220,7 @@ static inline size_t ddp__len(const struct ddp__task *t, int i)
 static inline size_t ddp__dtype_size(enum ddp_dtype type)
 {
     static const size_t size[] = {[DDP_F32] = 4, [DDP_BF16] = 2, [DDP_U8] = 1,
-                                  [DDP_I32] = 4, [DDP_I64] = 8, [DDP_F64] = 8};
+                                  [DDP_I32] = 4, [DDP_I64] = 8,  [DDP_F64] = 8};
 
     return size[type];
 }

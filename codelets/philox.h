@@ -40,9 +40,8 @@ static inline float ddp__uniform(uint32_t u)
 
 /* The four words that decide dropout of elements 4 i .. 4 i + 3 of a sample
  * (whole samples: i = 0, first word): drop where ddp__uniform() < p. */
-static inline struct ddp__philox ddp__dropout_bits(uint64_t seed,
-                                                   uint32_t layer, int64_t id,
-                                                   uint64_t i)
+static inline struct ddp__philox
+ddp__dropout_bits(uint64_t seed, uint32_t layer, int64_t id, uint64_t i)
 {
     return ddp__philox(seed, (uint64_t)id, (uint64_t)layer << 40 | i);
 }

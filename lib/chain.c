@@ -91,8 +91,8 @@ int ddp_chain_add(ddp_chain_t *c, ddp_layer_t *l)
                               "before either of them is used");
         goto refuse;
     }
-    if (!(child = realloc(c->child,
-                          (size_t)(c->children + 1) * sizeof(*child)))) {
+    if (!(child =
+              realloc(c->child, (size_t)(c->children + 1) * sizeof(*child)))) {
         ddp__fail(DDP_ENOMEM, "no memory for a chain");
         goto refuse;
     }

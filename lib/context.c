@@ -58,8 +58,7 @@ static int start(const struct ddp_config *cfg)
 
 static void describe(ddp_t *ddp)
 {
-    const struct starpu_sched_policy *p =
-        starpu_sched_ctx_get_sched_policy(0);
+    const struct starpu_sched_policy *p = starpu_sched_ctx_get_sched_policy(0);
 
     snprintf(ddp->describe, sizeof(ddp->describe),
              "%d CPU worker%s (%s), scheduler %s", ddp->workers,

@@ -99,7 +99,8 @@ ddp_t *ddp_init(const struct ddp_config *cfg);
 /* Free the chains' device copies first: chains, then ddp_finish(). */
 void ddp_finish(ddp_t *ddp);
 
-/* One line on the workers: "2 CPU workers (oneDNN 2.6.3, bf16), scheduler ddp" */
+/* One line on the workers: "2 CPU workers (oneDNN 2.6.3, bf16), scheduler ddp"
+ */
 const char *ddp_describe(const ddp_t *ddp);
 
 /* How many workers can run kernels. */
@@ -161,17 +162,17 @@ ddp_layer_t *ddp_dense_new_with(int in, int out,
                                 const struct ddp_dense_options *o);
 
 struct ddp_conv_options {
-    int kernel_w;    /* width of the kernel; 0: as its height */
-    int stride;      /* 0: 1 */
-    int stride_w;    /* 0: as stride */
-    int dilation;    /* 0: 1 */
-    int dilation_w;  /* 0: as dilation */
-    int pad;         /* on all four sides */
-    int pad_w;       /* left and right instead of pad, when has_pad_w */
+    int kernel_w;   /* width of the kernel; 0: as its height */
+    int stride;     /* 0: 1 */
+    int stride_w;   /* 0: as stride */
+    int dilation;   /* 0: 1 */
+    int dilation_w; /* 0: as dilation */
+    int pad;        /* on all four sides */
+    int pad_w;      /* left and right instead of pad, when has_pad_w */
     bool has_pad_w;
-    int pads[4];     /* top, left, bottom, right, when has_pads */
+    int pads[4]; /* top, left, bottom, right, when has_pads */
     bool has_pads;
-    int groups;      /* 0: 1; in == out == groups is a depthwise one */
+    int groups; /* 0: 1; in == out == groups is a depthwise one */
     bool no_bias;
 };
 
@@ -246,12 +247,12 @@ ddp_layer_t *ddp_channel_scale_new(ddp_layer_t *gate);
 /* ---- named models ------------------------------------------------------- */
 
 struct ddp_model_options {
-    int classes;          /* 0: 1000 */
-    int in_channels;      /* 0: 3 */
-    int width;            /* channels of the first stage; 0: 64 */
-    bool small_stem;      /* for 32x32 images: 3x3 convolution, no pooling */
+    int classes;     /* 0: 1000 */
+    int in_channels; /* 0: 3 */
+    int width;       /* channels of the first stage; 0: 64 */
+    bool small_stem; /* for 32x32 images: 3x3 convolution, no pooling */
     bool zero_init_residual;
-    const int *sizes;     /* mlp: widths, ended by 0 */
+    const int *sizes; /* mlp: widths, ended by 0 */
 };
 
 /* "resnet18" ... "resnet152" under torchvision's names, "resnet9" for 32x32
@@ -264,8 +265,8 @@ const char *ddp_model_name(int i);
 /* ---- what is in a chain ------------------------------------------------- */
 
 enum ddp_param_role {
-    DDP_WEIGHT,  /* decays */
-    DDP_BIAS,    /* does not, nor do norms, unless asked */
+    DDP_WEIGHT, /* decays */
+    DDP_BIAS,   /* does not, nor do norms, unless asked */
     DDP_NORM,
     DDP_RUNNING, /* running statistics: not trained */
 };
@@ -274,7 +275,7 @@ struct ddp_param_info {
     char name[160]; /* "layer1.0.conv1.weight" */
     enum ddp_param_role role;
     int ndim;
-    int dim[4];     /* as PyTorch has them: (out, in, kh, kw), (out, in), (c) */
+    int dim[4]; /* as PyTorch has them: (out, in, kh, kw), (out, in), (c) */
     size_t len;
 };
 
@@ -324,12 +325,12 @@ enum ddp_augment {
 };
 
 struct ddp_image_options {
-    int size;           /* of the square that goes in; 0: 224, CIFAR-10 32 */
-    int resize;         /* short side before the centre crop; 0: size * 8 / 7,
-                           CIFAR-10 size */
+    int size;   /* of the square that goes in; 0: 224, CIFAR-10 32 */
+    int resize; /* short side before the centre crop; 0: size * 8 / 7,
+                   CIFAR-10 size */
     enum ddp_augment augment;
-    float min_area;     /* of the random crop; 0: 0.08 */
-    int shift;          /* pixels of DDP_AUGMENT_SHIFT; 0: 4 */
+    float min_area; /* of the random crop; 0: 0.08 */
+    int shift;      /* pixels of DDP_AUGMENT_SHIFT; 0: 4 */
     bool no_flip;
     float mean[3];      /* of channels in 0..1; all 0: ImageNet's */
     float std[3];       /* all 0: ImageNet's */
@@ -387,7 +388,7 @@ struct ddp_source {
     int classes;         /* 0: targets, not classes */
     int target_len;
     int (*get)(void *arg, int64_t index, uint64_t key, struct ddp_sample *s);
-    void *arg;           /* not owned */
+    void *arg; /* not owned */
 };
 ddp_dataset_t *ddp_dataset_callback(const struct ddp_source *src);
 
@@ -421,7 +422,7 @@ int ddp_dataset_bad(const ddp_dataset_t *d, int64_t i,
 
 enum ddp_loss_kind {
     DDP_LOGIT_CROSS_ENTROPY,
-    DDP_MSE,      /* mean over a sample's values of (x - target)^2 */
+    DDP_MSE, /* mean over a sample's values of (x - target)^2 */
     DDP_OWN_LOSS,
 };
 
@@ -434,9 +435,9 @@ typedef double (*ddp_loss_f)(const float *x, const void *target,
 
 enum ddp_optimizer_kind {
     DDP_SGD,
-    DDP_MOMENTUM, /* PyTorch: v = m v + g; w -= lr v */
+    DDP_MOMENTUM,      /* PyTorch: v = m v + g; w -= lr v */
     DDP_MOMENTUM_FLUX, /* Flux: v = m v + lr g; w -= v */
-    DDP_NESTEROV, /* PyTorch's */
+    DDP_NESTEROV,      /* PyTorch's */
     DDP_ADAM,
     DDP_ADAMW,
     DDP_RMSPROP,
@@ -487,7 +488,7 @@ double ddp_schedule_factor(const struct ddp_schedule *s, int64_t step,
 
 struct ddp_metrics {
     int64_t samples;
-    double loss; /* mean over the divisor */
+    double loss;              /* mean over the divisor */
     double top1, top5, top10; /* shares in 0..1; 0 without classes */
 };
 
@@ -499,10 +500,10 @@ struct ddp_progress {
     struct ddp_metrics now; /* of this step */
     struct ddp_metrics epoch_mean;
     double lr;
-    double seconds;      /* since the start of training */
+    double seconds; /* since the start of training */
     double step_seconds;
     double samples_per_s; /* smoothed, start-up left out */
-    double data_share;   /* of the workers' time that input took, 0..1 */
+    double data_share;    /* of the workers' time that input took, 0..1 */
     double eta_s;
 };
 
@@ -515,17 +516,17 @@ struct ddp_train_config {
     void *loss_arg;
     struct ddp_optimizer optimizer;
     struct ddp_schedule schedule;
-    int sub_batch;    /* samples that go through the chain together; 0: 32 */
-    int batch;        /* samples of a step, of all devices; 0: lanes * sub_batch,
-                         with 8 lanes */
-    int lanes;        /* 0: 8, or the sub-batches of a step if fewer */
-    int64_t epochs;   /* 0: 1 */
-    int64_t steps;    /* stop after so many; 0: by epochs */
+    int sub_batch;  /* samples that go through the chain together; 0: 32 */
+    int batch;      /* samples of a step, of all devices; 0: lanes * sub_batch,
+                       with 8 lanes */
+    int lanes;      /* 0: 8, or the sub-batches of a step if fewer */
+    int64_t epochs; /* 0: 1 */
+    int64_t steps;  /* stop after so many; 0: by epochs */
     enum ddp_dtype dtype; /* of activations: DDP_F32, DDP_BF16 */
     uint64_t seed;
     enum ddp_order order;
     bool keep_weights; /* do not initialise: weights were set or loaded */
-    int run_ahead;    /* steps submitted before the first is done; 0: 2 */
+    int run_ahead;     /* steps submitted before the first is done; 0: 2 */
     /* Called on the caller's thread; not 0 stops with DDP_ESTOPPED. */
     int (*on_step)(const struct ddp_progress *p, void *arg);
     int (*on_epoch)(const struct ddp_progress *p, void *arg);
@@ -609,10 +610,10 @@ struct ddp_param {
     const char *name; /* "weight", "bias", ... */
     enum ddp_param_role role;
     int ndim, dim[4];
-    float fill;       /* initial value when std and bound are 0 */
-    float std;        /* of a normal distribution */
-    float bound;      /* of a uniform one, -bound..bound */
-    float momentum;   /* of DDP_RUNNING: the share of the new value */
+    float fill;     /* initial value when std and bound are 0 */
+    float std;      /* of a normal distribution */
+    float bound;    /* of a uniform one, -bound..bound */
+    float momentum; /* of DDP_RUNNING: the share of the new value */
 };
 enum { DDP_MAX_PARAMS = 4, DDP_MAX_BUFFERS = 8, DDP_MAX_BRANCHES = 8 };
 
@@ -622,7 +623,7 @@ struct ddp_record {
     int begin; /* first record of what is inside the layer */
     int end;   /* of those records; set when the record is kept */
     int split[DDP_MAX_BRANCHES]; /* where a branch's records begin */
-    int tag;   /* as the layer likes */
+    int tag;                     /* as the layer likes */
     ddp_value_t *x, *y;
     ddp_value_t *saved;    /* a further value to keep, or NULL */
     ddp_value_t *residual; /* fused: added before the activation */
@@ -652,12 +653,12 @@ struct ddp_layer_ops {
 /* What begins every layer of one's own: a struct whose first member is this. */
 struct ddp_layer {
     const struct ddp_layer_ops *ops;
-    char *name;                     /* owned; NULL: numbered */
-    ddp_layer_t **child;            /* owned */
+    char *name;          /* owned; NULL: numbered */
+    ddp_layer_t **child; /* owned */
     int children;
-    int rc;                         /* sticky error of a build */
-    struct ddp__params *params;     /* of a root chain; owned */
-    int param_block;                /* index in the root's blocks; -1: none */
+    int rc;                     /* sticky error of a build */
+    struct ddp__params *params; /* of a root chain; owned */
+    int param_block;            /* index in the root's blocks; -1: none */
 };
 
 /* Allocate a layer of size bytes (>= sizeof(ddp_layer_t)), zeroed. */
@@ -670,11 +671,11 @@ struct ddp_buffer {
     struct ddp_shape shape; /* of one sample; parameters: (1, 1, all) */
 };
 struct ddp_kernel_args {
-    int n;             /* samples */
+    int n; /* samples */
     int buffers;
     struct ddp_buffer buf[DDP_MAX_BUFFERS];
-    bool accumulate;   /* gradients of parameters: add instead of writing */
-    void *stream;      /* the device's stream, on CUDA */
+    bool accumulate; /* gradients of parameters: add instead of writing */
+    void *stream;    /* the device's stream, on CUDA */
     const void *arg;
 };
 /* Returns 0; anything else fails the step with the kernel's name. */

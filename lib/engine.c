@@ -194,8 +194,8 @@ static int prepare_sqnorm(struct ddp__engine *e, int b)
 /* The optimizer's own vectors start as zeros and live as long as the engine. */
 static int make_state(struct ddp__engine *e, int b)
 {
-    size_t size = e->params->bucket[b].len * 4 *
-                  (size_t)state_factor(e->optimizer.kind);
+    size_t size =
+        e->params->bucket[b].len * 4 * (size_t)state_factor(e->optimizer.kind);
 
     if (!size)
         return 0;
@@ -262,17 +262,18 @@ static int make_calls(struct ddp__engine *e)
     int rc = 0;
 
     make_fences(e);
-    e->merge_stats = (struct ddp__call){.op = DDP__OP_MERGE_STATS,
-                                        .cap = 1,
-                                        .buf = {vector_view(DDP__STATS, DDP_F64),
-                                                vector_view(DDP__STATS, DDP_F64)},
-                                        .buffers = 2};
-    e->end = (struct ddp__call){.op = DDP__OP_HOST,
-                                .cap = 1,
-                                .buf = {vector_view(DDP__STATS, DDP_F64),
-                                        vector_view(1, DDP_F32)},
-                                .buffers = 2,
-                                .host = {end_step, e}};
+    e->merge_stats =
+        (struct ddp__call){.op = DDP__OP_MERGE_STATS,
+                           .cap = 1,
+                           .buf = {vector_view(DDP__STATS, DDP_F64),
+                                   vector_view(DDP__STATS, DDP_F64)},
+                           .buffers = 2};
+    e->end = (struct ddp__call){
+        .op = DDP__OP_HOST,
+        .cap = 1,
+        .buf = {vector_view(DDP__STATS, DDP_F64), vector_view(1, DDP_F32)},
+        .buffers = 2,
+        .host = {end_step, e}};
     if ((rc = ddp__call_prepare(&e->merge_stats)) < 0)
         return rc;
     for (int b = 0; rc == 0 && b < e->params->buckets; b++)

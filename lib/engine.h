@@ -21,8 +21,8 @@ struct ddp__step {
     const int *n;  /* subs sizes, 1..cap */
     uint64_t seed; /* of dropout */
     float lr;
-    int64_t t;     /* which update this is, from 1 */
-    bool update;   /* else gradients stay for ddp__engine_gradient() */
+    int64_t t;      /* which update this is, from 1 */
+    bool update;    /* else gradients stay for ddp__engine_gradient() */
     uint64_t first; /* number of the first sub-batch: what fill() gets */
 };
 
@@ -36,8 +36,8 @@ struct ddp__lane {
     struct ddp__handle *handle; /* by value id; bases of activations only */
     struct ddp__handle *grad;   /* by bucket */
     struct ddp__handle totals;
-    struct ddp__handle *input;  /* ring x inputs */
-    int64_t subs;               /* sub-batches so far: place in the ring */
+    struct ddp__handle *input; /* ring x inputs */
+    int64_t subs;              /* sub-batches so far: place in the ring */
 };
 
 struct ddp__engine {
@@ -49,20 +49,20 @@ struct ddp__engine {
     struct ddp__flow flow;
     struct ddp__lane *lane;
     int inputs;
-    int *input_of; /* by value id: its place among a lane's inputs */
-    bool *grad_begun; /* lane x bucket: written to in this step */
+    int *input_of;       /* by value id: its place among a lane's inputs */
+    bool *grad_begun;    /* lane x bucket: written to in this step */
     double sample_flops; /* of convolutions and dense layers */
     struct ddp__handle *state; /* of the optimizer, by bucket */
     float **state_memory;
-    struct ddp__handle norm;   /* squared global norm of the gradients */
+    struct ddp__handle norm;  /* squared global norm of the gradients */
     struct ddp__handle token; /* what orders the last tasks of a step */
     float token_memory;
     struct ddp__call merge_stats, end;
-    struct ddp__call fence[DDP_MAX_BUFFERS]; /* by number of buffers */
+    struct ddp__call fence[DDP_MAX_BUFFERS];         /* by number of buffers */
     struct ddp__call *merge_bucket, *optim, *sqnorm; /* by bucket */
-    pthread_mutex_t lock; /* of results */
+    pthread_mutex_t lock;                            /* of results */
     pthread_cond_t done;
-    struct ddp__result *result; /* ring of run_ahead + 1 */
+    struct ddp__result *result;  /* ring of run_ahead + 1 */
     int64_t submitted, finished; /* steps */
     double submit_s, first_submit, last_end, flops;
     bool torn;

@@ -236,8 +236,8 @@ ddp_value_t *ddp__value_sum(ddp_graph_t *g, ddp_value_t *a, ddp_value_t *b,
     return a;
 }
 
-ddp_value_t *ddp__act_backward(ddp_graph_t *g, enum ddp_act act,
-                               ddp_value_t *s, ddp_value_t *dy)
+ddp_value_t *ddp__act_backward(ddp_graph_t *g, enum ddp_act act, ddp_value_t *s,
+                               ddp_value_t *dy)
 {
     ddp_value_t *dx;
 
@@ -373,15 +373,16 @@ ddp_value_t *ddp__child_forward(ddp_layer_t *l, int i, ddp_graph_t *g,
 static ddp_value_t *build_input(ddp_graph_t *g)
 {
     const struct ddp__graph_spec *s = &g->spec;
-    struct ddp__call c = {
-        .op = s->type == DDP_U8 ? DDP__OP_INPUT_U8 : DDP__OP_INPUT_F32};
+    struct ddp__call c = {.op = s->type == DDP_U8 ? DDP__OP_INPUT_U8
+                                                  : DDP__OP_INPUT_F32};
     ddp_value_t *y;
 
     if (s->type == s->dtype)
         return g->x;
     if (s->type == DDP_U8 && s->shape.c > 4 && g->rc == 0)
-        g->rc = ddp__fail(DDP_ESHAPE, "bytes come in up to 4 channels, not %d: "
-                                      "give floats",
+        g->rc = ddp__fail(DDP_ESHAPE,
+                          "bytes come in up to 4 channels, not %d: "
+                          "give floats",
                           s->shape.c);
     memcpy(c.input.mean, s->mean, sizeof(c.input.mean));
     memcpy(c.input.std, s->std, sizeof(c.input.std));
@@ -445,8 +446,8 @@ static ddp_value_t *build_loss(ddp_graph_t *g)
 
     if (g->rc < 0 || (g->rc = check_output(g)) < 0)
         return NULL;
-    flat = (struct ddp_shape){1, 1, g->y->shape.h * g->y->shape.w *
-                                        g->y->shape.c};
+    flat =
+        (struct ddp_shape){1, 1, g->y->shape.h * g->y->shape.w * g->y->shape.c};
     y = ddp__value_alias(g, g->y, flat);
     g->totals = value_new(g, (struct ddp_value){.role = DDP__TOTALS,
                                                 .shape = {1, 1, DDP__STATS},

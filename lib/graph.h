@@ -19,12 +19,12 @@ struct ddp_value {
     struct ddp_shape shape;
     enum ddp_dtype type;
     bool per_sample;
-    bool wants;         /* backward shall give its gradient */
-    ddp_value_t *base;  /* of an alias: whose memory it is; else itself */
-    ddp_value_t *grad;  /* found by backward for a fused residual */
-    int bucket;         /* PARAM, GRAD */
-    size_t offset;      /* PARAM, GRAD: bytes in the bucket */
-    int last_use;       /* of a base: index of the last node; -1: none */
+    bool wants;        /* backward shall give its gradient */
+    ddp_value_t *base; /* of an alias: whose memory it is; else itself */
+    ddp_value_t *grad; /* found by backward for a fused residual */
+    int bucket;        /* PARAM, GRAD */
+    size_t offset;     /* PARAM, GRAD: bytes in the bucket */
+    int last_use;      /* of a base: index of the last node; -1: none */
 };
 
 enum ddp__phase { DDP__FORWARD, DDP__BACKWARD_X, DDP__BACKWARD_W };
@@ -120,8 +120,8 @@ ddp_value_t *ddp__value_sum(ddp_graph_t *g, ddp_value_t *a, ddp_value_t *b,
 ddp_value_t *ddp__value_add(ddp_graph_t *g, ddp_value_t *a, ddp_value_t *b,
                             enum ddp_act act);
 /* dz = dy act'(.) with s as ddp__act_from_y() wants; dy if act is identity. */
-ddp_value_t *ddp__act_backward(ddp_graph_t *g, enum ddp_act act,
-                               ddp_value_t *s, ddp_value_t *dy);
+ddp_value_t *ddp__act_backward(ddp_graph_t *g, enum ddp_act act, ddp_value_t *s,
+                               ddp_value_t *dy);
 /* What the caller shall fuse, cleared. */
 enum ddp_act ddp__take_act(ddp_graph_t *g);
 ddp_value_t *ddp__take_residual(ddp_graph_t *g);
@@ -170,7 +170,7 @@ struct ddp__params {
     struct ddp__bucket *bucket;
     int buckets;
     size_t total;
-    ddp_t *ddp; /* bound to; NULL: not */
+    ddp_t *ddp;               /* bound to; NULL: not */
     struct ddp__params *next; /* in ddp's list */
 };
 

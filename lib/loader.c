@@ -34,8 +34,9 @@ int ddp__loader_sizes(const struct ddp__loader *l, int64_t step, int *n)
 /* A sample that could not be read counts, as wrong, but has no loss. */
 static void fill_bad(const struct ddp__task *t, struct ddp_sample *s)
 {
-    memset(s->x, 0, ddp__len(t, X) / (size_t)t->n *
-                        ddp__dtype_size(t->call->buf[X].type));
+    memset(s->x, 0,
+           ddp__len(t, X) / (size_t)t->n *
+               ddp__dtype_size(t->call->buf[X].type));
     s->label = DDP__NO_LABEL;
     s->weight = s->norm = 0;
     if (t->call->buf[TARGET].type == DDP_F32)
@@ -46,14 +47,15 @@ static int fill_one(const struct ddp__loader *l, const struct ddp__task *t,
                     const struct ddp__order *o, int64_t pos, int i)
 {
     bool classes = t->call->buf[TARGET].type == DDP_I32;
-    size_t size = ddp__len(t, X) / (size_t)t->n *
-                  ddp__dtype_size(t->call->buf[X].type);
+    size_t size =
+        ddp__len(t, X) / (size_t)t->n * ddp__dtype_size(t->call->buf[X].type);
     float *weight = t->data[WEIGHT];
     struct ddp_sample s = {
         .x = (char *)t->data[X] + size * (size_t)i,
-        .target = classes ? NULL
-                          : (float *)t->data[TARGET] +
-                                (size_t)i * (size_t)t->call->buf[TARGET].shape.c,
+        .target = classes
+                      ? NULL
+                      : (float *)t->data[TARGET] +
+                            (size_t)i * (size_t)t->call->buf[TARGET].shape.c,
         .weight = 1,
         .norm = -1,
     };

@@ -55,9 +55,8 @@ static struct ddp__handle *handle_of(const struct cursor *c,
 
 /* An accumulator is written by the first task of a lane's step that touches
  * it, each layer its own part, and updated by the others. */
-static enum starpu_data_access_mode mode_of(const struct cursor *c,
-                                            const ddp_value_t *v,
-                                            enum ddp_access a)
+static enum starpu_data_access_mode
+mode_of(const struct cursor *c, const ddp_value_t *v, enum ddp_access a)
 {
     bool *begun;
 
@@ -77,10 +76,10 @@ static void fill_tag(const struct cursor *c, int i, int end,
 {
     const struct ddp__node *n = c->e->graph->node[i];
 
-    sub->tag.kind = n->call.op == DDP__OP_HOST &&
-                            n->call.host.fn == c->e->spec.graph.fill
-                        ? DDP__SCHED_INPUT
-                        : DDP__SCHED_LANE;
+    sub->tag.kind =
+        n->call.op == DDP__OP_HOST && n->call.host.fn == c->e->spec.graph.fill
+            ? DDP__SCHED_INPUT
+            : DDP__SCHED_LANE;
     sub->tag.lane = c->lane;
     sub->tag.step = c->sequence;
     sub->tag.last = c->last && i == end - 1;
@@ -191,10 +190,9 @@ static int submit_tree(struct ddp__engine *e, const struct ddp__step *s,
     for (int stride = 1; stride < lanes; stride *= 2)
         for (int l = 0; l + stride < lanes; l += 2 * stride) {
             struct ddp__lane *a = &e->lane[l], *b = &e->lane[l + stride];
-            struct ddp__handle *buf[] = {bucket < 0 ? &a->totals
-                                                    : &a->grad[bucket],
-                                         bucket < 0 ? &b->totals
-                                                    : &b->grad[bucket]};
+            struct ddp__handle *buf[] = {
+                bucket < 0 ? &a->totals : &a->grad[bucket],
+                bucket < 0 ? &b->totals : &b->grad[bucket]};
 
             if ((rc = submit_whole(e, s, call, bucket < 0 ? 0 : bucket, buf,
                                    mode, false)) < 0)
@@ -233,9 +231,8 @@ static int submit_norms(struct ddp__engine *e, const struct ddp__step *s)
 static int submit_update(struct ddp__engine *e, const struct ddp__step *s,
                          int b)
 {
-    struct ddp__handle *buf[5] = {&e->lane[0].grad[b],
-                                  &e->params->bucket[b].handle,
-                                  &e->lane[0].totals};
+    struct ddp__handle *buf[5] = {
+        &e->lane[0].grad[b], &e->params->bucket[b].handle, &e->lane[0].totals};
     enum starpu_data_access_mode mode[5] = {STARPU_R, STARPU_RW, STARPU_R};
     int n = 3, rc;
 
@@ -305,8 +302,8 @@ static int submit_end(struct ddp__engine *e, const struct ddp__step *s)
     for (int b = 0; b < e->params->buckets; b++) {
         if (!has_gradient(e, b))
             continue;
-        buf[n++] = s->update ? &e->params->bucket[b].handle
-                             : &e->lane[0].grad[b];
+        buf[n++] =
+            s->update ? &e->params->bucket[b].handle : &e->lane[0].grad[b];
         if (n < DDP_MAX_BUFFERS - 1)
             continue;
         buf[n] = &e->token;

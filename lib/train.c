@@ -20,7 +20,7 @@ enum {
 };
 
 struct ddp_trainer {
-    ddp_t *ddp;          /* not owned, like chain and data */
+    ddp_t *ddp; /* not owned, like chain and data */
     ddp_chain_t *chain;
     struct ddp_train_config cfg; /* resolved: no zeros that mean a default */
     struct ddp__loader loader;
@@ -85,8 +85,8 @@ static void resolve(struct ddp_train_config *c, const ddp_dataset_t *d)
 static int ring_length(const struct ddp_train_config *c, const ddp_dataset_t *d,
                        int subs)
 {
-    size_t bytes = ddp__dataset_x_size(d) * (size_t)c->sub_batch *
-                   (size_t)c->lanes;
+    size_t bytes =
+        ddp__dataset_x_size(d) * (size_t)c->sub_batch * (size_t)c->lanes;
     int wish = (subs + c->lanes - 1) / c->lanes * c->run_ahead;
     int most = (int)(RING_BYTES / (bytes ? bytes : 1));
 
@@ -94,9 +94,8 @@ static int ring_length(const struct ddp_train_config *c, const ddp_dataset_t *d,
     return wish < 2 ? 2 : wish;
 }
 
-static struct ddp__engine_spec spec_of(const struct ddp_trainer *t,
-                                       struct ddp__loader *l,
-                                       enum ddp__mode mode)
+static struct ddp__engine_spec
+spec_of(const struct ddp_trainer *t, struct ddp__loader *l, enum ddp__mode mode)
 {
     const ddp_dataset_t *d = l->data;
     struct ddp__engine_spec s = {
@@ -126,10 +125,9 @@ static struct ddp__engine_spec spec_of(const struct ddp_trainer *t,
 static int check_memory(const struct ddp_trainer *t)
 {
     const struct ddp__params *p = t->engine->params;
-    double have = (double)sysconf(_SC_PHYS_PAGES) *
-                  (double)sysconf(_SC_PAGE_SIZE);
-    int lanes = t->cfg.lanes < t->ddp->workers ? t->cfg.lanes
-                                               : t->ddp->workers;
+    double have =
+        (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGE_SIZE);
+    int lanes = t->cfg.lanes < t->ddp->workers ? t->cfg.lanes : t->ddp->workers;
     double weights = 4.0 * (double)p->total, mib = 1 << 20;
     double act = (double)ddp__graph_peak(t->engine->graph) * lanes;
     double need = weights * (3 + lanes) + act;

@@ -92,8 +92,9 @@ static int read_one(struct ddp__st_file *f, const char *path,
     const struct ddp__st_tensor *t = ddp__st_find(f, p->name);
 
     if (!t)
-        return ddp__fail(DDP_EDATA, "%s: has no tensor %s, which the chain "
-                                    "needs",
+        return ddp__fail(DDP_EDATA,
+                         "%s: has no tensor %s, which the chain "
+                         "needs",
                          path, p->name);
     if (!same_shape(p, t))
         return ddp__fail(DDP_ESHAPE,

@@ -9,7 +9,8 @@
 #define PARALLEL(join, ...) ddp_parallel_new(join, __VA_ARGS__, DDP_END)
 #define CONV(in, out, k, ...)                                                  \
     ddp_conv_new(in, out, k, &(struct ddp_conv_options){__VA_ARGS__})
-#define NORM_CONV(in, out, k, ...) CONV(in, out, k, .no_bias = true, __VA_ARGS__)
+#define NORM_CONV(in, out, k, ...)                                             \
+    CONV(in, out, k, .no_bias = true, __VA_ARGS__)
 #define BN(c) ddp_batch_norm_new(c, NULL)
 #define DENSE(in, out) ddp_dense_new(in, out)
 #define SKIP(branch) ddp_skip_new(branch, NULL)
@@ -36,9 +37,8 @@ static ddp_layer_t *gate(int c, int squeezed)
 /* X (name, chain) */
 #define CASES(X)                                                               \
     X(dense, CHAIN(DENSE(7, 5)))                                               \
-    X(dense_no_bias,                                                           \
-      CHAIN(ddp_dense_new_with(                                                \
-          7, 5, &(struct ddp_dense_options){.no_bias = true})))                \
+    X(dense_no_bias, CHAIN(ddp_dense_new_with(                                 \
+                         7, 5, &(struct ddp_dense_options){.no_bias = true}))) \
     X(dense_alone, DENSE(7, 5))                                                \
     X(dense_twice, CHAIN(DENSE(2, 2), DENSE(2, 2)))                            \
     X(dense_wide, CHAIN(DENSE(300, 37)))                                       \
@@ -54,8 +54,7 @@ static ddp_layer_t *gate(int c, int squeezed)
     X(conv_patch, CHAIN(CONV(3, 6, 4, .stride = 4)))                           \
     X(conv_whole, CHAIN(CONV(4, 8, 9, .kernel_w = 7)))                         \
     X(conv_pad_w, CHAIN(CONV(4, 8, 3, .pad_w = 2, .has_pad_w = true)))         \
-    X(conv_pads,                                                               \
-      CHAIN(CONV(4, 8, 3, .pads = {0, 1, 2, 3}, .has_pads = true)))            \
+    X(conv_pads, CHAIN(CONV(4, 8, 3, .pads = {0, 1, 2, 3}, .has_pads = true))) \
     X(conv_dilation, CHAIN(CONV(4, 8, 3, .pad = 2, .dilation = 2)))            \
     X(conv_dilations,                                                          \
       CHAIN(CONV(4, 8, 3, .pad = 2, .dilation = 3, .dilation_w = 2)))          \
@@ -66,10 +65,9 @@ static ddp_layer_t *gate(int c, int squeezed)
     X(conv_rect,                                                               \
       CHAIN(CONV(4, 8, 1, .kernel_w = 7, .pad_w = 3, .has_pad_w = true),       \
             CONV(8, 4, 7, .kernel_w = 1, .pad = 3, .has_pad_w = true)))        \
-    X(conv_all,                                                                \
-      CHAIN(CONV(4, 6, 3, .kernel_w = 2, .stride = 2, .stride_w = 1,           \
-                 .dilation_w = 3, .groups = 2, .pads = {1, 0, 2, 3},           \
-                 .has_pads = true)))                                           \
+    X(conv_all, CHAIN(CONV(4, 6, 3, .kernel_w = 2, .stride = 2, .stride_w = 1, \
+                           .dilation_w = 3, .groups = 2, .pads = {1, 0, 2, 3}, \
+                           .has_pads = true)))                                 \
     X(bn, CHAIN(BN(4)))                                                        \
     X(bn_relu, CHAIN(BN(4), RELU))                                             \
     X(bn_relu6, CHAIN(BN(4), ACT(DDP_RELU6)))                                  \
@@ -78,18 +76,20 @@ static ddp_layer_t *gate(int c, int squeezed)
       CHAIN(ddp_batch_norm_new(4, &(struct ddp_batch_norm_options){            \
                                       .eps = 1e-2f, .momentum = 0.3f})))       \
     X(bn_vector,                                                               \
-      CHAIN(ddp_dense_new_with(                                                \
-                7, 6, &(struct ddp_dense_options){.no_bias = true}),           \
+      CHAIN(ddp_dense_new_with(7, 6,                                           \
+                               &(struct ddp_dense_options){.no_bias = true}),  \
             BN(6), RELU))                                                      \
     X(bn_sub, CHAIN(NORM_CONV(4, 8, 3), BN(8), RELU))                          \
-    X(bn_twice, CHAIN(NORM_CONV(4, 8, 3), BN(8), RELU, NORM_CONV(8, 6, 1),     \
-                      BN(6)))                                                  \
+    X(bn_twice,                                                                \
+      CHAIN(NORM_CONV(4, 8, 3), BN(8), RELU, NORM_CONV(8, 6, 1), BN(6)))       \
     X(max_pool, CHAIN(ddp_max_pool_new(2, NULL)))                              \
     X(max_pool_overlap, CHAIN(MAX_POOL(3, .stride = 2, .pad = 1)))             \
     X(max_pool_same, CHAIN(MAX_POOL(3, .stride = 1, .pad = 1)))                \
     X(max_pool_ceil, CHAIN(MAX_POOL(3, .stride = 2, .ceil_mode = true)))       \
-    X(max_pool_rect, CHAIN(MAX_POOL(3, .kernel_w = 2, .stride = 1,             \
-                                    .stride_w = 2, .pad = 1)))                 \
+    X(max_pool_ceil_drop,                                                      \
+      CHAIN(MAX_POOL(2, .stride = 3, .pad = 1, .ceil_mode = true)))            \
+    X(max_pool_rect,                                                           \
+      CHAIN(MAX_POOL(3, .kernel_w = 2, .stride = 1, .stride_w = 2, .pad = 1))) \
     X(max_pool_large,                                                          \
       CHAIN(MAX_POOL(18, .kernel_w = 17, .stride = 3, .stride_w = 2)))         \
     X(mean_pool, CHAIN(ddp_mean_pool_new(2, NULL)))                            \
@@ -101,6 +101,8 @@ static ddp_layer_t *gate(int c, int squeezed)
     X(mean_pool_ceil_inside,                                                   \
       CHAIN(MEAN_POOL(3, .stride = 2, .pad = 1, .ceil_mode = true,             \
                       .exclude_pad = true)))                                   \
+    X(mean_pool_ceil_drop,                                                     \
+      CHAIN(MEAN_POOL(2, .stride = 3, .pad = 1, .ceil_mode = true)))           \
     X(mean_pool_rect,                                                          \
       CHAIN(MEAN_POOL(2, .kernel_w = 3, .stride = 2, .stride_w = 1)))          \
     X(adaptive, CHAIN(ddp_adaptive_mean_pool_new(4, 3)))                       \
@@ -117,11 +119,11 @@ static ddp_layer_t *gate(int c, int squeezed)
     X(skip_bn_silu, CHAIN(SKIP(residual(4)), ACT(DDP_SILU)))                   \
     X(skip_bn_alone, CHAIN(SKIP(BN(4)), RELU))                                 \
     X(skip_projection,                                                         \
-      CHAIN(ddp_skip_new(CHAIN(NORM_CONV(4, 6, 3, .pad = 1, .stride = 2),      \
-                               BN(6), RELU, NORM_CONV(6, 6, 3, .pad = 1),      \
-                               BN(6)),                                         \
-                         CHAIN(NORM_CONV(4, 6, 1, .stride = 2), BN(6))),       \
-            RELU))                                                             \
+      CHAIN(                                                                   \
+          ddp_skip_new(CHAIN(NORM_CONV(4, 6, 3, .pad = 1, .stride = 2), BN(6), \
+                             RELU, NORM_CONV(6, 6, 3, .pad = 1), BN(6)),       \
+                       CHAIN(NORM_CONV(4, 6, 1, .stride = 2), BN(6))),         \
+          RELU))                                                               \
     X(skip_projection_plain,                                                   \
       CHAIN(ddp_skip_new(CONV(4, 6, 3), CONV(4, 6, 3)), CONV(6, 2, 1)))        \
     X(skip_nested, CHAIN(SKIP(CHAIN(SKIP(CONV(4, 4, 3, .pad = 1)), RELU,       \
@@ -130,52 +132,48 @@ static ddp_layer_t *gate(int c, int squeezed)
     X(skip_skip, CHAIN(SKIP(SKIP(SKIP(CONV(4, 4, 1))))))                       \
     X(skip_nothing, CHAIN(SKIP(NOTHING)))                                      \
     X(skip_act, CHAIN(SKIP(ACT(DDP_TANH))))                                    \
-    X(skip_shortcut_act,                                                       \
-      CHAIN(ddp_skip_new(CONV(4, 4, 1), ACT(DDP_TANH))))                       \
-    X(skip_dense,                                                              \
-      CHAIN(SKIP(CHAIN(DENSE(7, 7), ACT(DDP_GELU))), DENSE(7, 3)))             \
+    X(skip_shortcut_act, CHAIN(ddp_skip_new(CONV(4, 4, 1), ACT(DDP_TANH))))    \
+    X(skip_dense, CHAIN(SKIP(CHAIN(DENSE(7, 7), ACT(DDP_GELU))), DENSE(7, 3))) \
     X(concat, CHAIN(PARALLEL(DDP_CONCAT, CONV(4, 3, 1),                        \
                              CHAIN(CONV(4, 5, 3, .pad = 1), RELU),             \
                              MAX_POOL(3, .stride = 1, .pad = 1)),              \
                     RELU))                                                     \
-    X(concat_first,                                                            \
-      CHAIN(PARALLEL(DDP_CONCAT, CONV(4, 3, 1), CONV(4, 2, 1)),                \
-            CONV(5, 3, 3)))                                                    \
+    X(concat_first, CHAIN(PARALLEL(DDP_CONCAT, CONV(4, 3, 1), CONV(4, 2, 1)),  \
+                          CONV(5, 3, 3)))                                      \
     X(concat_one, CHAIN(PARALLEL(DDP_CONCAT, CONV(4, 3, 1)), RELU))            \
-    X(concat_identity,                                                         \
-      CHAIN(CONV(4, 4, 1),                                                     \
-            PARALLEL(DDP_CONCAT, NOTHING, NOTHING, ACT(DDP_TANH))))            \
+    X(concat_identity, CHAIN(CONV(4, 4, 1), PARALLEL(DDP_CONCAT, NOTHING,      \
+                                                     NOTHING, ACT(DDP_TANH)))) \
     X(add, CHAIN(PARALLEL(DDP_ADD, CONV(4, 4, 1), CONV(4, 4, 3, .pad = 1),     \
                           ACT(DDP_IDENTITY)),                                  \
                  RELU))                                                        \
-    X(add_first, CHAIN(PARALLEL(DDP_ADD, CONV(4, 3, 1), CONV(4, 3, 1)),        \
-                       CONV(3, 3, 3)))                                         \
-    X(add_one, CHAIN(CONV(4, 3, 1), PARALLEL(DDP_ADD, ACT(DDP_TANH)),          \
-                     CONV(3, 2, 1)))                                           \
-    X(add_identities, CHAIN(CONV(4, 4, 1),                                     \
-                            PARALLEL(DDP_ADD, NOTHING, NOTHING, NOTHING)))     \
+    X(add_first,                                                               \
+      CHAIN(PARALLEL(DDP_ADD, CONV(4, 3, 1), CONV(4, 3, 1)), CONV(3, 3, 3)))   \
+    X(add_one,                                                                 \
+      CHAIN(CONV(4, 3, 1), PARALLEL(DDP_ADD, ACT(DDP_TANH)), CONV(3, 2, 1)))   \
+    X(add_identities,                                                          \
+      CHAIN(CONV(4, 4, 1), PARALLEL(DDP_ADD, NOTHING, NOTHING, NOTHING)))      \
     X(parallel_nested,                                                         \
-      CHAIN(PARALLEL(                                                          \
-                DDP_CONCAT,                                                    \
-                CHAIN(NORM_CONV(4, 4, 1), BN(4), RELU,                         \
-                      PARALLEL(DDP_ADD, CONV(4, 3, 1),                         \
-                               CONV(4, 3, 3, .pad = 1))),                      \
-                PARALLEL(DDP_CONCAT, CONV(4, 2, 1),                            \
-                         MEAN_POOL(3, .stride = 1, .pad = 1),                  \
-                         SKIP(CONV(4, 4, 1)))),                                \
+      CHAIN(PARALLEL(DDP_CONCAT,                                               \
+                     CHAIN(NORM_CONV(4, 4, 1), BN(4), RELU,                    \
+                           PARALLEL(DDP_ADD, CONV(4, 3, 1),                    \
+                                    CONV(4, 3, 3, .pad = 1))),                 \
+                     PARALLEL(DDP_CONCAT, CONV(4, 2, 1),                       \
+                              MEAN_POOL(3, .stride = 1, .pad = 1),             \
+                              SKIP(CONV(4, 4, 1)))),                           \
             CONV(13, 2, 1)))                                                   \
-    X(scale, CHAIN(CONV(4, 6, 3, .pad = 1), ddp_channel_scale_new(gate(6, 3)))) \
+    X(scale,                                                                   \
+      CHAIN(CONV(4, 6, 3, .pad = 1), ddp_channel_scale_new(gate(6, 3))))       \
     X(scale_first, CHAIN(ddp_channel_scale_new(gate(4, 2)), CONV(4, 3, 1)))    \
     X(scale_dense,                                                             \
       CHAIN(CONV(4, 6, 1), RELU,                                               \
             ddp_channel_scale_new(CHAIN(ddp_global_mean_pool_new(),            \
                                         DENSE(6, 6), ACT(DDP_HARDSIGMOID))),   \
             CONV(6, 2, 1)))                                                    \
-    X(scale_skip,                                                              \
-      CHAIN(SKIP(CHAIN(NORM_CONV(4, 4, 3, .pad = 1), BN(4),                    \
-                       ddp_channel_scale_new(gate(4, 2)))),                    \
-            RELU))                                                             \
-    X(nested, CHAIN(CHAIN(CONV(4, 6, 3), CHAIN(RELU)), CHAIN(CHAIN(CONV(6, 3, 1))))) \
+    X(scale_skip, CHAIN(SKIP(CHAIN(NORM_CONV(4, 4, 3, .pad = 1), BN(4),        \
+                                   ddp_channel_scale_new(gate(4, 2)))),        \
+                        RELU))                                                 \
+    X(nested,                                                                  \
+      CHAIN(CHAIN(CONV(4, 6, 3), CHAIN(RELU)), CHAIN(CHAIN(CONV(6, 3, 1)))))   \
     X(ends_nested, CHAIN(CHAIN(NORM_CONV(4, 6, 3), BN(6)), RELU))
 
 /* Each activation alone, where a layer can take it in, where it cannot since
@@ -221,10 +219,14 @@ static const struct {
 };
 
 static const char *const act_names[DDP_ACT_COUNT] = {
-    [DDP_IDENTITY] = "identity",   [DDP_RELU] = "relu",
-    [DDP_RELU6] = "relu6",         [DDP_SILU] = "silu",
-    [DDP_SIGMOID] = "sigmoid",     [DDP_TANH] = "tanh",
-    [DDP_GELU] = "gelu",           [DDP_HARDSWISH] = "hardswish",
+    [DDP_IDENTITY] = "identity",
+    [DDP_RELU] = "relu",
+    [DDP_RELU6] = "relu6",
+    [DDP_SILU] = "silu",
+    [DDP_SIGMOID] = "sigmoid",
+    [DDP_TANH] = "tanh",
+    [DDP_GELU] = "gelu",
+    [DDP_HARDSWISH] = "hardswish",
     [DDP_HARDSIGMOID] = "hardsigmoid",
 };
 

@@ -19,13 +19,17 @@ check_PROGRAMS += \
     %D%/fuzz_image \
     %D%/fuzz_safetensors \
     %D%/test_bad_layers \
+    %D%/test_batch \
     %D%/test_crc32c \
     %D%/test_custom \
     %D%/test_data \
     %D%/test_dropout \
     %D%/test_image \
     %D%/test_layers \
+    %D%/test_models \
+    %D%/test_once \
     %D%/test_ops \
+    %D%/test_optim \
     %D%/test_order \
     %D%/test_pillow \
     %D%/test_ref \
@@ -54,11 +58,13 @@ EXTRA_DIST += \
     %D%/oracle_file.py \
     %D%/oracle_image.py \
     %D%/oracle_layers.py \
+    %D%/oracle_models.py \
     %D%/oracle_optim.py \
     %D%/oracle_resnet.py \
     %D%/outside/main.c \
     %D%/run-test \
-    %D%/tap.h
+    %D%/tap.h \
+    %D%/tap.sh
 
 # Each test runs under run-test, which ends it when it hangs.
 TEST_EXTENSIONS = .sh

@@ -96,8 +96,8 @@ static bool read_all(struct oracle *o)
         return false;
     o->tensor = calloc(json_object_size(root) + 1, sizeof(*o->tensor));
     good = o->tensor != NULL;
-    json_object_foreach(root, name, j)
-        good = good && read_tensor(o, name, j, 8 + head);
+    json_object_foreach(root, name, j) good =
+        good && read_tensor(o, name, j, 8 + head);
     json_decref(root);
     return good;
 }

@@ -141,6 +141,9 @@ CASES = {
     "max_pool_same": (lambda: seq(nn.MaxPool2d(3, 1, 1)), SHAPE),
     "max_pool_ceil": (lambda: seq(nn.MaxPool2d(3, 2, ceil_mode=True)),
                       (5, 4, 8, 10)),
+    # the last window would see padding only
+    "max_pool_ceil_drop": (lambda: seq(nn.MaxPool2d(2, 3, 1, ceil_mode=True)),
+                           (5, 4, 5, 8)),
     "max_pool_rect": (lambda: seq(nn.MaxPool2d((3, 2), (1, 2), (1, 1))),
                       SHAPE),
     "max_pool_large": (lambda: seq(nn.MaxPool2d((18, 17), (3, 2))),
@@ -154,6 +157,8 @@ CASES = {
     "mean_pool_ceil_inside": (lambda: seq(
         nn.AvgPool2d(3, 2, 1, ceil_mode=True, count_include_pad=False)),
         (5, 4, 8, 10)),
+    "mean_pool_ceil_drop": (lambda: seq(nn.AvgPool2d(2, 3, 1, ceil_mode=True)),
+                            (5, 4, 5, 8)),
     "mean_pool_rect": (lambda: seq(nn.AvgPool2d((2, 3), (2, 1))), SHAPE),
     "adaptive": (lambda: seq(nn.AdaptiveAvgPool2d((4, 3))), SHAPE),
     "adaptive_up": (lambda: seq(nn.AdaptiveAvgPool2d((11, 5))), SHAPE),

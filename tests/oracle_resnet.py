@@ -12,11 +12,10 @@
 #   deep/...                   the same for ResNet-50 and 4 samples; p/NAME too
 #   slim18/... slim50/...      the same for 16 and 8 channels in place of 64,
 #                              with no value close to a kink
-#   trace/p/NAME x label       a ResNet-18 of WIDTH, samples of its 20 steps
+#   trace/p/NAME x label       a ResNet-18 of WIDTH, 40 samples for 20 steps
 #   trace/loss                 loss of each step
 #   trace/off                  what it becomes off by from weights off by 1e-6
 #   trace/r/NAME e/NAME        running statistics after them, their distance
-#   names/MODEL/NAME           the shape of a tensor, as a tensor
 # SPDX-License-Identifier: LGPL-2.1-or-later
 import copy
 import sys
@@ -29,7 +28,7 @@ sys.dont_write_bytecode = True
 import oracle_file  # noqa: E402
 
 STEPS, BATCH, CLASSES = 20, 8, 1000
-MARGIN = 4e-6
+MARGIN = 1.5e-5  # what f32 is off by in the last layers, times 3
 smooth_loss = nn.CrossEntropyLoss(label_smoothing=0.1)
 
 
@@ -135,13 +134,15 @@ def smooth(part, depth, width, out):
 
 
 def steps(m, x, label, perturbation=0):
+    """Losses of the steps, over the samples again and again."""
     m = copy.deepcopy(m).double().train()
     with torch.no_grad():
         for p in m.parameters():
             p.mul_(1 + perturbation * torch.randn_like(p))
     o = torch.optim.SGD(m.parameters(), 0.05, momentum=0.9, weight_decay=1e-4)
     losses = []
-    for i in range(0, STEPS * BATCH, BATCH):
+    for step in range(STEPS):
+        i = step * BATCH % len(x)
         o.zero_grad()
         loss = smooth_loss(m(x[i:i + BATCH].double()), label[i:i + BATCH])
         loss.backward()
@@ -164,21 +165,6 @@ def trace(m, x, label, out):
         e = {k: max(e[k], distance(got[k], want[k])) for k in e}
     out["trace/off"] = off
     out.update({"trace/e/" + k: v for k, v in e.items()})
-
-
-# ---- names ------------------------------------------------------------------
-
-
-def names(out):
-    for kind in ("kaiming_normal_", "constant_", "normal_"):
-        setattr(nn.init, kind, lambda t, *a, **o: t)
-    nn.Linear.reset_parameters = nn.Conv2d.reset_parameters = lambda m: None
-    for depth in (18, 34, 50, 101, 152):
-        name = "resnet%d" % depth
-        m = getattr(torchvision.models, name)()
-        for k, v in m.state_dict().items():
-            if not k.endswith("num_batches_tracked"):
-                out["names/%s/%s" % (name, k)] = torch.tensor(v.shape)
 
 
 # ---- all of it ---------------------------------------------------------------
@@ -208,11 +194,10 @@ def main():
     put_params("deep", m, out)
     put_samples("deep", x, label, out)
     training("deep", m, x, label, out, False)
-    m, x, label = resnet(18, width), *samples(STEPS * BATCH, 64)
+    m, x, label = resnet(18, width), *samples(5 * BATCH, 64)
     put_params("trace", m, out)
     put_samples("trace", x, label, out)
     trace(m, x, label, out)
-    names(out)
     oracle_file.write(path, out)
 
 

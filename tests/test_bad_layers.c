@@ -121,8 +121,8 @@ static void test_models(void)
 static void test_lists(void)
 {
     REFUSED("dense: 0", CHAIN(ddp_dense_new(0, 1)));
-    REFUSED("dense: 0", CHAIN(ddp_relu_new(), ddp_dense_new(0, 1),
-                              ddp_relu_new()));
+    REFUSED("dense: 0",
+            CHAIN(ddp_relu_new(), ddp_dense_new(0, 1), ddp_relu_new()));
     REFUSED("dense: 0", CHAIN(CHAIN(CHAIN(ddp_dense_new(0, 1)))));
     REFUSED("dense: 0", CHAIN(ddp_dense_new(0, 1), ddp_relu_new(), NULL));
     REFUSED("dense: 0", ddp_layer_set_name(ddp_dense_new(0, 1), "fc"));
@@ -163,8 +163,7 @@ static void test_adding(void)
        "adding to a layer that is no chain: %s", ddp_errmsg());
     ddp_chain_free(c);
     c = CHAIN(ddp_dense_new(1, 1));
-    ok(ddp_chain_param(c, 0, &p) == 0 &&
-           ddp_chain_add(c, ddp_relu_new()) < 0 &&
+    ok(ddp_chain_param(c, 0, &p) == 0 && ddp_chain_add(c, ddp_relu_new()) < 0 &&
            strstr(ddp_errmsg(), "before"),
        "adding to a chain in use: %s", ddp_errmsg());
     ddp_chain_free(c);
@@ -212,8 +211,7 @@ static void test_shapes(void)
     MISFIT("mean_pool", 2, 8, 3, CHAIN(ddp_mean_pool_new(3, NULL)));
     MISFIT("skip", 8, 8, 4, CHAIN(ddp_skip_new(CONV(4, 4, 3), NULL)));
     MISFIT("skip", 8, 8, 4, CHAIN(ddp_skip_new(CONV(4, 5, 1), NULL)));
-    MISFIT("skip", 8, 8, 4,
-           CHAIN(ddp_skip_new(CONV(4, 5, 1), CONV(4, 6, 1))));
+    MISFIT("skip", 8, 8, 4, CHAIN(ddp_skip_new(CONV(4, 5, 1), CONV(4, 6, 1))));
     MISFIT("parallel: branch 1", 8, 8, 4,
            CHAIN(ddp_parallel_new(DDP_CONCAT, CONV(4, 2, 1), CONV(4, 2, 3),
                                   DDP_END)));
@@ -225,8 +223,7 @@ static void test_shapes(void)
     MISFIT("channel_scale", 8, 8, 4,
            CHAIN(ddp_channel_scale_new(
                CHAIN(ddp_global_mean_pool_new(), ddp_dense_new(4, 3)))));
-    MISFIT("conv: 4", 8, 8, 4,
-           CHAIN(ddp_skip_new(CHAIN(CONV(5, 4, 1)), NULL)));
+    MISFIT("conv: 4", 8, 8, 4, CHAIN(ddp_skip_new(CHAIN(CONV(5, 4, 1)), NULL)));
 }
 
 /* ---- calls -------------------------------------------------------------- */
@@ -241,8 +238,7 @@ static void test_calls(void)
     ok(ddp_forward(NULL, c, x, DDP_F32, in, 2, 0, y) < 0, "no context");
     ok(ddp_forward(ddp, NULL, x, DDP_F32, in, 2, 0, y) < 0, "no chain");
     ok(ddp_forward(ddp, c, x, DDP_F32, in, 0, 0, y) < 0, "no samples");
-    ok(ddp_forward(ddp, c, x, DDP_F32, in, 2, -1, y) < 0,
-       "a sub-batch of -1");
+    ok(ddp_forward(ddp, c, x, DDP_F32, in, 2, -1, y) < 0, "a sub-batch of -1");
     ok(ddp_forward(ddp, c, x, DDP_I32, in, 2, 0, y) < 0, "integers");
     ok(ddp_forward(ddp, c, x, DDP_F32, (struct ddp_shape){1, 0, 2}, 2, 0, y) <
            0,
@@ -261,8 +257,7 @@ static void test_calls(void)
     ok(p && ddp_pullback_gradient(p, "1.weight", y, 4) < 0 &&
            strstr(ddp_errmsg(), "1.weight"),
        "a gradient that is not there: %s", ddp_errmsg());
-    ok(p && ddp_pullback_gradient(p, "0.weight", y, 4) == 0,
-       "and one that is");
+    ok(p && ddp_pullback_gradient(p, "0.weight", y, 4) == 0, "and one that is");
     ddp_pullback_free(p);
     ddp_pullback_free(NULL);
     ok(ddp_pullback(NULL, x, NULL) < 0, "a pull of nothing");

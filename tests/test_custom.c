@@ -1,17 +1,13 @@
-/* test_custom.c - layers of a program's own, and how often layers run
+/* test_custom.c - layers of a program's own
  *
  * The layer "curve" has parameters and kernels for both directions; its
- * gradients must be the slopes of its output.  The layer "count" leaves values
- * as they are and counts the samples that pass.
+ * gradients must be the slopes of its output.
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
 #include "config.h"
 #include <math.h>
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 #include "ddp.h"
 #include "tap.h"
 
@@ -113,8 +109,8 @@ static ddp_value_t *curve_forward(ddp_layer_t *l, ddp_graph_t *g,
     if (ddp_graph_call(g, &k, NULL, 3, (ddp_value_t *[]){x, w, y},
                        (enum ddp_access[]){DDP_READ, DDP_READ, DDP_WRITE}) < 0)
         return NULL;
-    return ddp_graph_record(
-        g, &(struct ddp_record){.layer = l, .x = x, .y = y});
+    return ddp_graph_record(g,
+                            &(struct ddp_record){.layer = l, .x = x, .y = y});
 }
 
 static ddp_value_t *curve_backward(ddp_layer_t *l, ddp_graph_t *g,
@@ -251,187 +247,7 @@ static void test_slopes(void)
     free(g);
 }
 
-/* ---- count: leaves x as it is, and counts ------------------------------- */
-
-struct counter {
-    atomic_int forward, backward;     /* runs */
-    atomic_int forward_n, backward_n; /* samples */
-    atomic_int fail, fail_back;       /* this many runs from now */
-    int sleep_us, sleep_back_us;
-    pthread_mutex_t lock;
-    pthread_t thread[8];
-    int threads;
-};
-
-struct count {
-    ddp_layer_t layer;
-    struct counter *counter; /* not owned */
-};
-
-static int count_shape(const ddp_layer_t *l, struct ddp_shape x,
-                       struct ddp_shape *y)
-{
-    (void)l;
-    *y = x;
-    return 0;
-}
-
-static void note_thread(struct counter *c)
-{
-    pthread_t self = pthread_self();
-    int i;
-
-    pthread_mutex_lock(&c->lock);
-    for (i = 0; i < c->threads && !pthread_equal(c->thread[i], self); i++)
-        ;
-    if (i == c->threads && c->threads < 8)
-        c->thread[c->threads++] = self;
-    pthread_mutex_unlock(&c->lock);
-}
-
-static int copy(const struct ddp_kernel_args *a)
-{
-    memcpy(a->buf[1].data, a->buf[0].data, length(a, 0) * sizeof(float));
-    return 0;
-}
-
-static int count_run(const struct ddp_kernel_args *a)
-{
-    struct counter *c = *(struct counter *const *)a->arg;
-
-    c->forward++;
-    c->forward_n += a->n;
-    note_thread(c);
-    if (c->sleep_us)
-        usleep((useconds_t)c->sleep_us);
-    if (c->fail > 0 && --c->fail == 0)
-        return 7;
-    return copy(a);
-}
-
-static int count_run_back(const struct ddp_kernel_args *a)
-{
-    struct counter *c = *(struct counter *const *)a->arg;
-
-    c->backward++;
-    c->backward_n += a->n;
-    if (c->sleep_back_us)
-        usleep((useconds_t)c->sleep_back_us);
-    if (c->fail_back > 0 && --c->fail_back == 0)
-        return 7;
-    return copy(a);
-}
-
-static ddp_value_t *through(ddp_layer_t *l, ddp_graph_t *g,
-                         const struct ddp_kernel *k, ddp_value_t *x)
-{
-    ddp_value_t *y =
-        ddp_graph_value(g, ddp_value_shape(x), ddp_value_type(x));
-
-    if (ddp_graph_call(g, k, &((struct count *)l)->counter, 2,
-                       (ddp_value_t *[]){x, y},
-                       (enum ddp_access[]){DDP_READ, DDP_WRITE}) < 0)
-        return NULL;
-    return y;
-}
-
-static ddp_value_t *count_forward(ddp_layer_t *l, ddp_graph_t *g,
-                                  ddp_value_t *x)
-{
-    static const struct ddp_kernel k = {"counting", count_run, NULL};
-    struct ddp_record r = {.layer = l, .x = x, .y = through(l, g, &k, x)};
-
-    return r.y ? ddp_graph_record(g, &r) : NULL;
-}
-
-static ddp_value_t *count_backward(ddp_layer_t *l, ddp_graph_t *g,
-                                   const struct ddp_record *r, ddp_value_t *dy)
-{
-    static const struct ddp_kernel k = {"counting back", count_run_back, NULL};
-
-    return ddp_value_wants_gradient(r->x) ? through(l, g, &k, dy) : NULL;
-}
-
-static const struct ddp_layer_ops count_ops = {
-    .kind = "count",
-    .shape = count_shape,
-    .forward = count_forward,
-    .backward = count_backward,
-};
-
-static ddp_layer_t *count_new(struct counter *c)
-{
-    ddp_layer_t *l = ddp_layer_new(sizeof(struct count), &count_ops);
-
-    if (l)
-        ((struct count *)l)->counter = c;
-    return l;
-}
-
-static void reset(struct counter *c, int n)
-{
-    for (int i = 0; i < n; i++) {
-        memset(&c[i], 0, sizeof(c[i]));
-        pthread_mutex_init(&c[i].lock, NULL);
-    }
-}
-
-/* ---- every layer once --------------------------------------------------- */
-
-enum { COUNTERS = 3 };
-
-/* Counters beside all that could make a layer run twice. */
-static ddp_chain_t *counted(struct counter c[COUNTERS])
-{
-    reset(c, COUNTERS);
-    return ddp_chain_new(
-        ddp_conv_new(C, 4, 3, &(struct ddp_conv_options){.pad = 1}),
-        count_new(&c[0]), ddp_batch_norm_new(4, NULL),
-        ddp_skip_new(ddp_chain_new(count_new(&c[1]), ddp_dropout_new(0.3f),
-                                   DDP_END),
-                     NULL),
-        ddp_relu_new(), ddp_global_mean_pool_new(), count_new(&c[2]),
-        ddp_dense_new(4, OUT), DDP_END);
-}
-
-/* Whether all counters have seen so many runs, and all n samples in each. */
-static bool counts(struct counter c[COUNTERS], int forward, int backward,
-                   int subs, int n)
-{
-    bool good = true;
-
-    for (int i = 0; i < COUNTERS; i++)
-        good = good && c[i].forward == forward * subs &&
-               c[i].backward == backward * subs &&
-               c[i].forward_n == forward * n && c[i].backward_n == backward * n;
-    for (int i = 0; i < COUNTERS && !good; i++)
-        diag("counter %d: %d forward, %d backward", i, c[i].forward,
-             c[i].backward);
-    return good;
-}
-
-static void test_pullback_counts(void)
-{
-    struct counter c[COUNTERS];
-    ddp_chain_t *chain = counted(c);
-    float *x = numbers(1, X_LEN), *dy = numbers(9, Y_LEN), y[Y_LEN];
-    ddp_pullback_t *p;
-
-    ddp_chain_init(chain, 1);
-    ok(ddp_forward(ddp, chain, x, DDP_F32, in, N, 4, y) == 0 &&
-           counts(c, 1, 0, 2, N),
-       "evaluation runs each layer once forward");
-    p = ddp_pullback_new(ddp, chain, x, in, N, 4, NULL);
-    ok(p && counts(c, 2, 0, 2, N), "a pullback runs each layer once forward");
-    ok(p && ddp_pullback(p, dy, NULL) == 0 && counts(c, 2, 1, 2, N),
-       "a pull runs each layer once backward, and none forward");
-    ok(p && ddp_pullback(p, dy, NULL) == 0 && counts(c, 2, 2, 2, N),
-       "a second pull likewise");
-    ddp_pullback_free(p);
-    ddp_chain_free(chain);
-    free(x);
-    free(dy);
-}
+/* ---- accumulation ------------------------------------------------------- */
 
 static int get(void *arg, int64_t i, uint64_t key, struct ddp_sample *s)
 {
@@ -462,31 +278,6 @@ static const struct ddp_train_config training = {
     .lanes = 2,
     .seed = 5,
 };
-
-static void test_training_counts(void)
-{
-    struct counter c[COUNTERS];
-    ddp_chain_t *chain = counted(c);
-    ddp_dataset_t *d = samples(2 * N);
-    ddp_trainer_t *t = ddp_trainer_new(ddp, chain, d, &training);
-    struct ddp_metrics m;
-
-    ok(t && ddp_step(t, &m) == 0 && counts(c, 1, 1, 3, N),
-       "a step runs each layer once forward and once backward");
-    ok(t && ddp_step(t, NULL) == 0 && ddp_step(t, NULL) == 0 &&
-           ddp_wait(t) == 0 && counts(c, 3, 3, 3, N),
-       "two steps submitted ahead likewise");
-    ok(t && ddp_gradients(t, &m) == 0 && counts(c, 4, 4, 3, N),
-       "gradients without an update likewise");
-    ok(t && ddp_evaluate(t, d, &m) == 0 && c[0].forward_n == 4 * N + 2 * N &&
-           c[0].backward_n == 4 * N,
-       "evaluation sees each of %d samples once, forward only", 2 * N);
-    ddp_trainer_free(t);
-    ddp_dataset_free(d);
-    ddp_chain_free(chain);
-}
-
-/* ---- accumulation ------------------------------------------------------- */
 
 /* One lane that adds up three sub-batches has the gradient of all samples. */
 static void test_accumulation(void)
@@ -526,59 +317,19 @@ static void test_accumulation(void)
     ddp_chain_free(chain);
 }
 
-/* ---- failures ----------------------------------------------------------- */
+/* ---- what is refused ---------------------------------------------------- */
 
-/* A run of the given counter's kernel fails: the step does, the weights stay,
- * and the next step works. */
-static void test_kernel_failure(bool back)
+/* The layer itself has no way to say what is wrong. */
+static void test_misfit(void)
 {
-    struct counter c[COUNTERS];
-    ddp_chain_t *chain = counted(c);
-    ddp_dataset_t *d = samples(N);
-    ddp_trainer_t *t = ddp_trainer_new(ddp, chain, d, &training);
-    const char *where = back ? "backward" : "forward";
-    struct ddp_metrics m = {0};
-    uint32_t before = 0, after = 1;
-    int rc;
+    ddp_chain_t *c = ddp_chain_new(curve_new(C + 1, NULL), DDP_END);
+    float x[X_LEN] = {0}, y[X_LEN];
+    int rc = ddp_forward(ddp, c, x, DDP_F32, in, N, 0, y);
 
-    ok(t && ddp_step(t, &m) == 0, "a step before a failure %s", where);
-    ddp_chain_checksum(chain, &before);
-    *(back ? &c[1].fail_back : &c[1].fail) = 3; /* of three sub-batches */
-    c[1].sleep_back_us = back ? 30000 : 0; /* long after the loss is known */
-    rc = t ? ddp_step(t, &m) : 0;
-    ok(rc == DDP_EDEVICE && strstr(ddp_errmsg(), "counting"),
-       "a kernel that fails %s fails its step, by name: %s", where,
+    ok(rc == DDP_ESHAPE && strstr(ddp_errmsg(), "curve"),
+       "a shape that does not fit is told with the layer's kind: %s",
        ddp_errmsg());
-    ddp_chain_checksum(chain, &after);
-    ok(before == after, "weights are as before that step");
-    rc = t ? ddp_step(t, &m) : -1;
-    ok(rc == 0 && isfinite(m.loss) && m.samples == N, "the next step works: %s",
-       rc ? ddp_errmsg() : "yes");
-    ddp_trainer_free(t);
-    ddp_dataset_free(d);
-    ddp_chain_free(chain);
-}
-
-/* The last step of a run has nothing after it that could tell. */
-static void test_last_failure(void)
-{
-    struct ddp_train_config cfg = training;
-    struct counter c[COUNTERS];
-    ddp_chain_t *chain = counted(c);
-    ddp_dataset_t *d = samples(N);
-    ddp_trainer_t *t;
-    int rc;
-
-    cfg.steps = 2;
-    t = ddp_trainer_new(ddp, chain, d, &cfg);
-    c[0].fail_back = 6; /* three sub-batches a step */
-    c[0].sleep_back_us = 20000;
-    rc = t ? ddp_train(t) : 0;
-    ok(rc == DDP_EDEVICE, "a run whose last task fails: %s",
-       rc ? ddp_errmsg() : "no error");
-    ddp_trainer_free(t);
-    ddp_dataset_free(d);
-    ddp_chain_free(chain);
+    ddp_chain_free(c);
 }
 
 static ddp_value_t *nothing_forward(ddp_layer_t *l, ddp_graph_t *g,
@@ -595,13 +346,15 @@ static ddp_value_t *no_cpu_forward(ddp_layer_t *l, ddp_graph_t *g,
 {
     static const struct ddp_kernel k = {"nowhere", NULL, NULL};
 
-    return through(l, g, &k, x);
+    (void)l;
+    return ddp_graph_call(g, &k, NULL, 1, &x, (enum ddp_access[]){DDP_READ}) < 0
+               ? NULL
+               : x;
 }
 
-static ddp_value_t *many_forward(ddp_layer_t *l, ddp_graph_t *g,
-                                 ddp_value_t *x)
+static ddp_value_t *many_forward(ddp_layer_t *l, ddp_graph_t *g, ddp_value_t *x)
 {
-    static const struct ddp_kernel k = {"many", count_run, NULL};
+    static const struct ddp_kernel k = {"many", curve_run, NULL};
     ddp_value_t *buf[DDP_MAX_BUFFERS + 1];
     enum ddp_access access[DDP_MAX_BUFFERS + 1];
 
@@ -628,21 +381,23 @@ static void test_bad_layers(void)
     float x[X_LEN] = {0}, y[X_LEN];
 
     for (int i = 0; i < 3; i++) {
-        struct ddp_layer_ops ops = count_ops;
+        struct ddp_layer_ops ops = curve_ops;
+        ddp_layer_t *l = ddp_layer_new(sizeof(struct curve), &ops);
         ddp_chain_t *c;
         int rc;
 
+        ((struct curve *)l)->channels = C;
         ops.forward = bad[i].forward;
-        c = ddp_chain_new(ddp_layer_new(sizeof(struct count), &ops), DDP_END);
+        c = ddp_chain_new(l, DDP_END);
         rc = ddp_forward(ddp, c, x, DDP_F32, in, N, 0, y);
-        ok(rc == DDP_EINVAL && strstr(ddp_errmsg(), bad[i].says),
-           "%s: %s", bad[i].what, ddp_errmsg());
+        ok(rc == DDP_EINVAL && strstr(ddp_errmsg(), bad[i].says), "%s: %s",
+           bad[i].what, ddp_errmsg());
         ddp_chain_free(c);
     }
-    ok(!ddp_layer_new(1, &count_ops), "a layer smaller than ddp_layer_t");
-    ok(!ddp_layer_new(sizeof(struct count), NULL), "a layer without a table");
+    ok(!ddp_layer_new(1, &curve_ops), "a layer smaller than ddp_layer_t");
+    ok(!ddp_layer_new(sizeof(struct curve), NULL), "a layer without a table");
     for (int i = 0; i < 4; i++) {
-        struct ddp_layer_ops ops = count_ops;
+        struct ddp_layer_ops ops = curve_ops;
 
         if (i == 0)
             ops.kind = NULL;
@@ -652,7 +407,7 @@ static void test_bad_layers(void)
             ops.forward = NULL;
         if (i == 3)
             ops.backward = NULL;
-        ok(!ddp_layer_new(sizeof(struct count), &ops), "a table without %s",
+        ok(!ddp_layer_new(sizeof(struct curve), &ops), "a table without %s",
            (const char *[]){"kind", "shape", "forward", "backward"}[i]);
     }
 }
@@ -673,48 +428,20 @@ static void test_ownership(void)
     is_int(freed, 5, "its shortcut is freed");
 }
 
-/* ---- workers ------------------------------------------------------------ */
-
-/* Four lanes of slow kernels keep every worker busy. */
-static void test_workers(void)
-{
-    struct counter c[COUNTERS];
-    ddp_chain_t *chain = counted(c);
-    float *x = numbers(1, X_LEN), y[Y_LEN];
-
-    if (ddp_worker_count(ddp) < 2) {
-        skip(1, "one worker");
-    } else {
-        ddp_chain_init(chain, 1);
-        c[0].sleep_us = 20000;
-        ok(ddp_forward(ddp, chain, x, DDP_F32, in, N, 1, y) == 0 &&
-               c[0].threads > 1,
-           "%d sub-batches run on %d threads", N, c[0].threads);
-    }
-    ddp_chain_free(chain);
-    free(x);
-}
-
 int main(void)
 {
     for (int i = 0; i < 2; i++) {
-        ddp = ddp_init(
-            &(struct ddp_config){.backend = i ? "ref" : "cpu"});
+        ddp = ddp_init(&(struct ddp_config){.backend = i ? "ref" : "cpu"});
         if (!ddp) {
             skip(1, "%s", ddp_errmsg());
             continue;
         }
         diag("%s", ddp_describe(ddp));
         test_slopes();
-        test_pullback_counts();
-        test_training_counts();
         test_accumulation();
-        test_kernel_failure(false);
-        test_kernel_failure(true);
-        test_last_failure();
+        test_misfit();
         test_bad_layers();
         test_ownership();
-        test_workers();
         ddp_finish(ddp);
     }
     return done_testing();

@@ -207,12 +207,8 @@ static int next_epoch(const struct ddp_progress *p, void *arg)
 /* The masks of two epochs. */
 static bool masks_of(struct seen *seen, int sub, int lanes, uint64_t seed)
 {
-    ddp_dataset_t *d = ddp_dataset_callback(
-        &(struct ddp_source){.count = N,
-                             .shape = in,
-                             .type = DDP_F32,
-                             .target_len = 1,
-                             .get = get});
+    ddp_dataset_t *d = ddp_dataset_callback(&(struct ddp_source){
+        .count = N, .shape = in, .type = DDP_F32, .target_len = 1, .get = get});
     ddp_chain_t *c = ddp_chain_new(ddp_dropout_new(0.5f), DDP_END);
     ddp_trainer_t *t = ddp_trainer_new(
         ddp, c, d,

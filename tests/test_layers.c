@@ -94,8 +94,7 @@ static bool set_up(struct run *r)
                   r->backend, r->name, ddp_errmsg());
     r->n = r->x->dim[0];
     r->sub = (int)sub->data[0];
-    r->shape =
-        (struct ddp_shape){r->x->dim[1], r->x->dim[2], r->x->dim[3]};
+    r->shape = (struct ddp_shape){r->x->dim[1], r->x->dim[2], r->x->dim[3]};
     for (int i = 0; i < r->o->tensors; i++)
         if (r->o->tensor[i].len > most)
             most = r->o->tensor[i].len;
@@ -116,8 +115,7 @@ static bool check_gradients(struct run *r, ddp_pullback_t *p)
         if (info.role == DDP_RUNNING)
             continue;
         if (ddp_pullback_gradient(p, info.name, r->got, info.len) < 0) {
-            diag("%s %s: %s: %s", r->backend, r->name, info.name,
-                 ddp_errmsg());
+            diag("%s %s: %s: %s", r->backend, r->name, info.name, ddp_errmsg());
             good = false;
         } else {
             good = agrees(r, "g/", info.name, r->got) && good;
@@ -318,8 +316,7 @@ static void test_backend(const struct oracle *o, const char *backend)
     }
     diag("%s", ddp_describe(ddp));
     for (int i = 0;; i++) {
-        struct run r = {
-            .ddp = ddp, .o = o, .backend = backend, .name = name};
+        struct run r = {.ddp = ddp, .o = o, .backend = backend, .name = name};
 
         if (!layer_case(i, name, &r.chain))
             break;

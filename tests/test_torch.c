@@ -1,11 +1,16 @@
 /* test_torch.c - ResNets against torchvision's
  *
- * What f32 should give is what f64 gives, and how far off it may be is what
- * PyTorch's own f32 is off: sums in another order differ by a few 2^-24, and
- * every batch norm may amplify that, since it divides by the deviation of what
- * comes in; a value close to 0 then lands on the other side of a ReLU, and its
- * whole gradient comes or goes.  No fixed bound holds for that, but both
- * implementations are struck alike.
+ * What is right is what PyTorch computes in f64.  How far off f32 may be: sums
+ * in another order differ by a few 2^-24, and every batch norm amplifies that,
+ * since it divides by the deviation of what comes in.  No fixed bound holds,
+ * but PyTorch's own f32 is struck alike, so that it is the yardstick.
+ *
+ * A value close to 0 may land on the other side of a ReLU, and then its whole
+ * gradient comes or goes: one of N values changes about 1 / sqrt(N) of a
+ * gradient, 0.005 in the last block of ResNet-18 here, and there are 22 values
+ * within 1e-5 of 0.  Hence two tests: slim networks on inputs that the script
+ * has drawn so that no value is close, with a narrow bound, and the real ones
+ * with a wide one.
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
 #include "config.h"
@@ -24,61 +29,6 @@ static int width; /* of the network that is trained for STEPS */
 
 /* ---- models ------------------------------------------------------------- */
 
-static const struct {
-    const char *name;
-    size_t params; /* as torchvision's documentation has them */
-} models[] = {
-    {"resnet18", 11689512},  {"resnet34", 21797672},  {"resnet50", 25557032},
-    {"resnet101", 44549160}, {"resnet152", 60192808},
-};
-
-/* How many of the script's tensors begin with this. */
-static int oracle_count(const char *prefix)
-{
-    int n = 0;
-
-    for (int i = 0; i < o->tensors; i++)
-        n += strncmp(o->tensor[i].name, prefix, strlen(prefix)) == 0;
-    return n;
-}
-
-static bool same_shape(const char *model, const struct ddp_param_info *p)
-{
-    const struct oracle_tensor *t =
-        oracle_find(o, "names/%s/%s", model, p->name);
-    bool same = t && t->len == (size_t)p->ndim;
-
-    for (int d = 0; same && d < p->ndim; d++)
-        same = (int)t->data[d] == p->dim[d];
-    if (!same)
-        diag("%s: %s is not in torchvision's, or has another shape", model,
-             p->name);
-    return same;
-}
-
-static void test_names(void)
-{
-    for (size_t k = 0; k < sizeof(models) / sizeof(models[0]); k++) {
-        ddp_chain_t *c = ddp_model_new(models[k].name, NULL);
-        struct ddp_param_info p;
-        char prefix[32];
-        size_t trained = 0;
-        bool same = true;
-        int n = 0;
-
-        for (; ddp_chain_param(c, n, &p) == 0; n++) {
-            same = same_shape(models[k].name, &p) && same;
-            trained += p.role == DDP_RUNNING ? 0 : p.len;
-        }
-        snprintf(prefix, sizeof(prefix), "names/%s/", models[k].name);
-        ok(same && n == oracle_count(prefix),
-           "%s: names and shapes of %d tensors", models[k].name, n);
-        is_int((long long)trained, (long long)models[k].params,
-               "%s: trained parameters", models[k].name);
-        ddp_chain_free(c);
-    }
-}
-
 static ddp_chain_t *resnet18(void)
 {
     ddp_chain_t *c = ddp_model_new("resnet18", NULL);
@@ -93,8 +43,8 @@ static ddp_chain_t *resnet18(void)
 /* A model with the parameters that the script has for a part. */
 static ddp_chain_t *model_of(const char *part, const char *name, int channels)
 {
-    ddp_chain_t *c = ddp_model_new(
-        name, &(struct ddp_model_options){.width = channels});
+    ddp_chain_t *c =
+        ddp_model_new(name, &(struct ddp_model_options){.width = channels});
     struct ddp_param_info p;
 
     for (int i = 0; ddp_chain_param(c, i, &p) == 0; i++) {
@@ -170,13 +120,12 @@ static void test_evaluation(const char *backend)
         const struct oracle_tensor *y = oracle_find(o, "eval/y%d", i);
         float *got = calloc(y->len, sizeof(*got));
         struct ddp_shape in = {x->dim[1], x->dim[2], x->dim[3]};
-        int rc = c ? ddp_forward(ddp, c, x->data, DDP_F32, in, x->dim[0], 1,
-                                 got)
-                   : -1;
+        int rc =
+            c ? ddp_forward(ddp, c, x->data, DDP_F32, in, x->dim[0], 1, got)
+              : -1;
 
         ok(rc == 0, "%s: ResNet-18 on %d x %d: %s", backend, in.h, in.w,
            rc ? ddp_errmsg() : "runs");
-        diag("logits off %g", oracle_distance(got, y->data, y->len));
         is_near(oracle_distance(got, y->data, y->len), 0, 1e-4,
                 "%s: ResNet-18 on %d x %d: logits", backend, in.h, in.w);
         free(got);
@@ -194,70 +143,79 @@ struct off {
     char worst_name[160];
 };
 
+/* Add a tensor to the sums of squares of |off| and |gradient|. */
+static bool add(ddp_trainer_t *t, const char *part, const char *yardstick,
+                const struct ddp_param_info *p, struct off *off, double *norm)
+{
+    const struct oracle_tensor *want = oracle_find(o, "%s/g/%s", part, p->name);
+    const struct oracle_tensor *by =
+        oracle_find(o, "%s/%s/%s", part, yardstick, p->name);
+    float *got = calloc(p->len, sizeof(*got));
+    double size = oracle_distance(want->data, got, p->len), d;
+    int rc = ddp_trainer_gradient(t, p->name, got, p->len);
+
+    d = oracle_distance(got, want->data, p->len);
+    free(got);
+    *norm += size * size;
+    off->ours += size * size * d * d;
+    off->theirs += size * size * (double)by->data[0] * (double)by->data[0];
+    if (!(d / (double)by->data[0] <= off->worst)) {
+        off->worst = d / (double)by->data[0];
+        snprintf(off->worst_name, sizeof(off->worst_name), "%s", p->name);
+    }
+    return rc == 0;
+}
+
 static bool measure(ddp_trainer_t *t, ddp_chain_t *c, const char *part,
                     const char *yardstick, struct off *off)
 {
-    double ours = 0, theirs = 0, all = 0;
     struct ddp_param_info p;
+    double norm = 0;
 
-    off->worst = 0;
-    for (int i = 0; ddp_chain_param(c, i, &p) == 0; i++) {
-        const struct oracle_tensor *want, *by;
-        float *got = calloc(p.len, sizeof(*got));
-        double norm, d;
-
-        if (p.role == DDP_RUNNING) {
-            free(got);
-            continue;
-        }
-        want = oracle_find(o, "%s/g/%s", part, p.name);
-        by = oracle_find(o, "%s/%s/%s", part, yardstick, p.name);
-        norm = oracle_distance(want->data, got, p.len);
-        if (ddp_trainer_gradient(t, p.name, got, p.len) < 0) {
-            free(got);
+    memset(off, 0, sizeof(*off));
+    for (int i = 0; ddp_chain_param(c, i, &p) == 0; i++)
+        if (p.role != DDP_RUNNING && !add(t, part, yardstick, &p, off, &norm)) {
+            diag("%s: %s", part, ddp_errmsg());
             return false;
         }
-        d = oracle_distance(got, want->data, p.len);
-        all += norm * norm;
-        ours += norm * norm * d * d;
-        theirs += norm * norm * (double)by->data[0] * (double)by->data[0];
-        if (!(d / (double)by->data[0] <= off->worst)) {
-            off->worst = d / (double)by->data[0];
-            snprintf(off->worst_name, sizeof(off->worst_name),
-                     "%s, off by %.2g", p.name, d);
-        }
-        free(got);
-    }
-    off->ours = sqrt(ours / all);
-    off->theirs = sqrt(theirs / all);
-    diag("%s: off by %.3g, PyTorch by %.3g; worst tensor: %.3g times (%s)",
-         part, off->ours, off->theirs, off->worst, off->worst_name);
+    off->ours = sqrt(off->ours / norm);
+    off->theirs = sqrt(off->theirs / norm);
+    diag("%s: off by %.3g, PyTorch by %.3g; %s by %.3g times PyTorch's", part,
+         off->ours, off->theirs, off->worst_name, off->worst);
     return true;
 }
 
-static void test_gradients(const char *part, const char *name, ddp_chain_t *c)
+/* wide: a bound for all gradients; 0: PyTorch's own error is, times 3 (it is
+ * the norm of a few million roundings, but ours are of other algorithms:
+ * Winograd's transforms cost a factor of 2), and 10 for a single tensor, of
+ * which some have 16 elements. */
+static void test_gradients(const char *part, const char *name, double wide,
+                           ddp_chain_t *c)
 {
     const struct oracle_tensor *loss = oracle_find(o, "%s/loss", part);
     ddp_dataset_t *d = samples_of(part);
     ddp_trainer_t *t = c ? trainer_of(c, d, DDP_F32) : NULL;
     struct ddp_metrics m = {0};
-    struct off off;
     bool done = t && ddp_gradients(t, &m) == 0;
+    struct off off;
 
     ok(done, "%s: gradients: %s", name, done ? "run" : ddp_errmsg());
     if (done && measure(t, c, part, "e", &off)) {
         is_near(m.loss, (double)loss->data[0], 1e-5 * (double)loss->data[0],
                 "%s: loss", name);
-        ok(off.ours <= 2 * off.theirs, "%s: gradients as good as PyTorch's",
-           name);
-        ok(off.worst <= 4, "%s: each of them", name);
+        ok(off.ours <= (wide > 0 ? wide : 3 * off.theirs), "%s: gradients%s",
+           name, wide > 0 ? "" : " as good as PyTorch's");
+        if (wide == 0)
+            ok(off.worst <= 10, "%s: each of them", name);
     }
     ddp_trainer_free(t);
     ddp_dataset_free(d);
     ddp_chain_free(c);
 }
 
-/* bf16 has 8 bits: what PyTorch's autocast is off by is the yardstick. */
+/* bf16 has 8 bits, so that a third of the gradients' norm is noise after 20
+ * layers; PyTorch's autocast is the yardstick.  The loss is the mean of 8
+ * logits' and more, each off by some 2^-9 of values around 1. */
 static void test_bf16_gradients(void)
 {
     ddp_chain_t *c = resnet18();
@@ -265,17 +223,17 @@ static void test_bf16_gradients(void)
     ddp_trainer_t *t = c ? trainer_of(c, d, DDP_BF16) : NULL;
     const struct oracle_tensor *loss = oracle_find(o, "train/loss");
     struct ddp_metrics m = {0};
-    struct off off;
+    struct off off = {0};
 
     if (c && !t) {
-        skip(3, "%s", ddp_errmsg());
+        skip(4, "%s", ddp_errmsg());
     } else {
         ok(t && ddp_gradients(t, &m) == 0 && measure(t, c, "train", "b", &off),
            "ResNet-18, bf16: gradients");
         is_near(m.loss, (double)loss->data[0], 2e-2, "ResNet-18, bf16: loss");
-        ok(off.ours <= 2 * off.theirs,
+        ok(off.ours <= 1.5 * off.theirs,
            "ResNet-18, bf16: gradients as good as PyTorch's");
-        ok(off.worst <= 4, "ResNet-18, bf16: each of them");
+        ok(off.worst > 0 && off.worst <= 3, "ResNet-18, bf16: each of them");
     }
     ddp_trainer_free(t);
     ddp_dataset_free(d);
@@ -284,54 +242,145 @@ static void test_bf16_gradients(void)
 
 /* ---- steps -------------------------------------------------------------- */
 
-static void test_trace(enum ddp_dtype dtype)
+/* Training is chaotic: a ReLU that flips changes all gradients, and the next
+ * steps go elsewhere.  The script has three runs in f64 from weights that are
+ * off by 1e-6; ours, off by f32's 6e-8 in each of many operations, may stray
+ * from the true one four times as far as the worst of those has so far. */
+static bool strays(double off, double allowed, const char *what, int step)
 {
-    const struct oracle_tensor *loss = oracle_find(o, "trace/loss");
+    if (off <= allowed)
+        return false;
+    diag("%s %d: off by %.3g, allowed %.3g", what, step, off, allowed);
+    return true;
+}
+
+static bool statistics_stray(ddp_chain_t *c)
+{
+    struct ddp_param_info p;
+    bool stray = false;
+
+    for (int i = 0; ddp_chain_param(c, i, &p) == 0; i++) {
+        float *got = calloc(p.len, sizeof(*got));
+
+        if (p.role == DDP_RUNNING) {
+            double d, e = (double)oracle_find(o, "trace/e/%s", p.name)->data[0];
+
+            ddp_chain_get(c, p.name, got, p.len);
+            d = oracle_distance(got, oracle_find(o, "trace/r/%s", p.name)->data,
+                                p.len);
+            stray = strays(d, 4 * e + 1e-5, p.name, STEPS) || stray;
+        }
+        free(got);
+    }
+    return stray;
+}
+
+/* The losses of STEPS steps. */
+static bool trace(ddp_trainer_t *t, double loss[STEPS])
+{
+    struct ddp_metrics m;
+
+    for (int k = 0; k < STEPS; k++) {
+        if (ddp_step(t, &m) < 0) {
+            diag("step %d: %s", k, ddp_errmsg());
+            return false;
+        }
+        loss[k] = m.loss;
+    }
+    return true;
+}
+
+static void test_trace(void)
+{
+    const struct oracle_tensor *want = oracle_find(o, "trace/loss");
     const struct oracle_tensor *off = oracle_find(o, "trace/off");
     ddp_chain_t *c = model_of("trace", "resnet18", width);
     ddp_dataset_t *d = samples_of("trace");
-    ddp_trainer_t *t = trainer_of(c, d, dtype);
-    struct ddp_metrics m;
+    ddp_trainer_t *t = c ? trainer_of(c, d, DDP_F32) : NULL;
+    double loss[STEPS], most = 0;
+    bool stray = false;
 
+    ok(t && trace(t, loss), "%d steps of training", STEPS);
     for (int k = 0; t && k < STEPS; k++) {
-        if (ddp_step(t, &m) < 0) {
-            diag("%s", ddp_errmsg());
-            break;
+        most = fmax(most, (double)off->data[k]);
+        stray = strays(fabs(loss[k] - (double)want->data[k]), 4 * most + 1e-5,
+                       "loss of step", k) ||
+                stray;
+    }
+    ok(!stray, "each loss is PyTorch's");
+    ok(t && !statistics_stray(c), "and so are the running statistics");
+    ddp_trainer_free(t);
+    ddp_dataset_free(d);
+    ddp_chain_free(c);
+}
+
+/* In bf16 the steps go elsewhere at once, but as well: over 20 steps the loss
+ * falls from 7 to 2, and a run that is off by 2^-9 has another by 0.1 on
+ * average, now more, now less (runs of PyTorch in f64: 0.06 to 0.15). */
+static void test_bf16_trace(void)
+{
+    const struct oracle_tensor *want = oracle_find(o, "trace/loss");
+    ddp_chain_t *c = model_of("trace", "resnet18", width);
+    ddp_dataset_t *d = samples_of("trace");
+    ddp_trainer_t *t = c ? trainer_of(c, d, DDP_BF16) : NULL;
+    double loss[STEPS], off = 0, worst = 0;
+
+    if (c && !t) {
+        skip(3, "%s", ddp_errmsg());
+    } else {
+        ok(t && trace(t, loss), "%d steps of training in bf16", STEPS);
+        for (int k = 0; t && k < STEPS; k++) {
+            off += fabs(loss[k] - (double)want->data[k]) / STEPS;
+            worst = fmax(worst, fabs(loss[k] - (double)want->data[k]));
         }
-        diag("step %d loss %.6f want %.6f off %.2e torch32 %.2e", k, m.loss,
-             (double)loss->data[k], m.loss - (double)loss->data[k],
-             (double)off->data[k]);
+        is_near(off, 0, 0.25, "bf16: losses are PyTorch's, on average");
+        is_near(worst, 0, 1, "bf16: none is far off");
     }
     ddp_trainer_free(t);
     ddp_dataset_free(d);
     ddp_chain_free(c);
 }
 
+/* ---- all of it ---------------------------------------------------------- */
+
+/* all: the full networks; steps: and their training. */
+static void test_backend(const char *backend, bool all, bool steps)
+{
+    if (!(ddp = ddp_init(&(struct ddp_config){.backend = backend}))) {
+        skip(1, "%s", ddp_errmsg());
+        return;
+    }
+    diag("%s", ddp_describe(ddp));
+    test_gradients("slim18", "slim ResNet-18", 0,
+                   model_of("slim18", "resnet18", 16));
+    test_gradients("slim50", "slim ResNet-50", 0,
+                   model_of("slim50", "resnet50", 8));
+    if (all) {
+        test_evaluation(backend);
+        test_gradients("train", "ResNet-18", 3e-2, resnet18());
+        test_gradients("deep", "ResNet-50", 0.1,
+                       model_of("deep", "resnet50", 0));
+        test_bf16_gradients();
+    }
+    if (steps) {
+        test_trace();
+        test_bf16_trace();
+    }
+    ddp_finish(ddp);
+}
+
 int main(void)
 {
     bool all = getenv("DDP_LONG") != NULL;
-    char arg[16];
+    struct oracle *read;
 
     if (oracle_missing())
         skip_all("%s", oracle_missing());
     width = all ? 64 : 16;
-    snprintf(arg, sizeof(arg), "%d", width);
-    if (!(o = oracle_new("oracle_resnet.py", arg)))
+    if (!(o = read = oracle_new("oracle_resnet.py", all ? "64" : "16")))
         bail_out("oracle_resnet.py failed");
-    if (!(ddp = ddp_init(NULL)))
-        bail_out("%s", ddp_errmsg());
-    test_names();
-    test_evaluation("cpu");
-    test_gradients("slim18", "slim ResNet-18",
-                   model_of("slim18", "resnet18", 16));
-    test_gradients("slim50", "slim ResNet-50",
-                   model_of("slim50", "resnet50", 8));
-    test_gradients("train", "ResNet-18", resnet18());
-    test_gradients("deep", "ResNet-50", model_of("deep", "resnet50", 0));
-    test_bf16_gradients();
-    test_trace(DDP_F32);
-    test_trace(DDP_BF16);
-    ddp_finish(ddp);
-    oracle_free((struct oracle *)o);
+    test_backend("cpu", true, true);
+    test_backend("ref", all, false);
+    oracle_free(read);
     return done_testing();
 }

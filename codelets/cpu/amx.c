@@ -311,7 +311,7 @@ int ddp__amx_bwd_w(const struct ddp__dnn_shape *s, const void *x,
                    const void *dy, bool accumulate, float *dw)
 {
     (void)s, (void)x, (void)dy, (void)accumulate, (void)dw;
-    return ddp__fail(DDP_ENODEV, "no tiles");
+    return ddp__fail(DDP_ENODEV, "this weight gradient needs AMX");
 }
 
 #endif

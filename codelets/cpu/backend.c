@@ -63,8 +63,7 @@ static int same_types(const struct ddp__call *c, const int *buf, int count)
 
 static int prepare(struct ddp__call *c)
 {
-    bool residual;
-    int rc;
+    bool residual = false;
 
     switch (c->op) {
 #ifdef HAVE_ONEDNN
@@ -72,12 +71,10 @@ static int prepare(struct ddp__call *c)
     case DDP__OP_CONV_BWD_X:
     case DDP__OP_DENSE_FWD:
     case DDP__OP_DENSE_BWD_X:
-        rc = SAME(c, 0, 2);
-        return rc < 0 ? rc : ddp__cpu_conv_prepare(c);
+        return SAME(c, 0, 2) < 0 ? DDP_ENODEV : ddp__cpu_conv_prepare(c);
     case DDP__OP_CONV_BWD_W:
     case DDP__OP_DENSE_BWD_W:
-        rc = SAME(c, 0, 1);
-        return rc < 0 ? rc : ddp__cpu_conv_prepare(c);
+        return SAME(c, 0, 1) < 0 ? DDP_ENODEV : ddp__cpu_conv_prepare(c);
 #endif
     case DDP__OP_BN_FWD:
         residual = c->bn.residual;

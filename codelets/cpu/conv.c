@@ -17,16 +17,21 @@ struct fill {
     const float *w;
 };
 
-/* Turn the taps of each filter round. */
-static void flip(const struct ddp__dnn_shape *s, const float *w, float *to)
+/* The plan's taps of each filter, turned round. */
+static void flip(const struct ddp__plan *p, const float *w, float *to)
 {
-    size_t taps = (size_t)s->conv.kh * (size_t)s->conv.kw;
-    size_t c = (size_t)s->c, o = (size_t)s->o;
+    const struct ddp__taps *t = &p->taps;
+    const struct ddp__conv *k = &p->shape.conv;
+    size_t c = (size_t)p->shape.c, all = (size_t)(t->height * t->width);
 
-    for (size_t i = 0; i < o; i++)
-        for (size_t k = 0; k < taps; k++)
-            memcpy(to + (i * taps + k) * c, w + (i * taps + taps - 1 - k) * c,
-                   c * sizeof(*w));
+    for (int i = 0; i < p->shape.o; i++, w += all * c)
+        for (int y = k->kh - 1; y >= 0; y--)
+            for (int x = k->kw - 1; x >= 0; x--, to += c) {
+                int tap =
+                    (t->y + t->step_y * y) * t->width + t->x + t->step_x * x;
+
+                memcpy(to, w + (size_t)tap * c, c * sizeof(*w));
+            }
 }
 
 static int fill(const void *arg, void *to)
@@ -40,8 +45,8 @@ static int fill(const void *arg, void *to)
 
     if (!scratch)
         return DDP_ENOMEM;
-    if (p->transposed && p->shape.conv.kh * p->shape.conv.kw > 1) {
-        flip(&p->shape, w, (float *)(void *)(scratch + need));
+    if (p->transposed && p->taps.height * p->taps.width > 1) {
+        flip(p, w, (float *)(void *)(scratch + need));
         w = (float *)(void *)(scratch + need);
     }
     if (!ddp__dnn_is_plain(f->dnn))
@@ -80,58 +85,195 @@ static int apply_wino(const struct ddp__task *t, struct ddp__plan *p)
     return rc;
 }
 
-/* y = w * x, or its transpose: buffers in, w, out. */
-static int apply(const struct ddp__task *t)
+/* The weights as d wants them; *k, unless NULL, is to be put back. */
+static int weights(const struct ddp__task *t, struct ddp__plan *p,
+                   const struct ddp__dnn *d, struct ddp__pack **k, void **w)
 {
-    struct ddp__plan *p = t->call->plan;
-    float *w = t->data[1];
-    bool bias = p->shape.conv.bias && p->pass == DDP__FWD;
-    struct ddp__pack *k = NULL;
-    struct ddp__dnn *d;
-    void *packed = w, *scratch, *in = t->data[0], *out = t->data[2];
     int rc;
 
-    if (p->wino)
-        return apply_wino(t, p);
-    if ((rc = ddp__plan_primitive(p, t->n, &d)) < 0)
+    *k = NULL;
+    *w = t->data[1];
+    if (!p->transposed && ddp__dnn_is_plain(d))
+        return 0;
+    rc = ddp__pack_get(&p->packs, k, ddp__dnn_packed_size(d), d, t->id[1],
+                       t->version[1], fill, &(struct fill){p, d, *w});
+    if (!rc)
+        *w = (*k)->data;
+    return rc;
+}
+
+/* y = w * x, or its transpose: buffers in, w, out.  room: bytes of scratch
+ * memory to put the result in instead, at *result. */
+static int apply(const struct ddp__task *t, struct ddp__plan *p, size_t room,
+                 void **result)
+{
+    float *plain = t->data[1];
+    bool bias = p->shape.conv.bias && p->pass == DDP__FWD;
+    void *w, *in = t->data[0], *out = t->data[2];
+    struct ddp__pack *k;
+    struct ddp__dnn *d;
+    char *scratch;
+    int rc;
+
+    if ((rc = ddp__plan_primitive(p, t->n, &d)) < 0 ||
+        (rc = weights(t, p, d, &k, &w)) < 0)
         return rc;
-    if (p->transposed || !ddp__dnn_is_plain(d)) {
-        rc = ddp__pack_get(&p->packs, &k, ddp__dnn_packed_size(d), d, t->id[1],
-                           t->version[1], fill, &(struct fill){p, d, w});
-        if (rc < 0)
-            return rc;
-        packed = k->data;
-    }
-    if (!(scratch = ddp__scratch(ddp__dnn_scratch(d))))
+    scratch = ddp__scratch(ddp__align(ddp__dnn_scratch(d)) + room);
+    if (scratch && room)
+        *result = out = scratch + ddp__align(ddp__dnn_scratch(d));
+    if (!scratch)
         rc = DDP_ENOMEM;
     else if (p->pass == DDP__FWD || p->transposed)
-        rc = ddp__dnn_run(d, in, packed, bias ? w + p->weights : NULL, out,
+        rc = ddp__dnn_run(d, in, w, bias ? plain + p->weights : NULL, out,
                           scratch);
     else
-        rc = ddp__dnn_run(d, out, packed, NULL, in, scratch);
+        rc = ddp__dnn_run(d, out, w, NULL, in, scratch);
     if (k)
         ddp__pack_put(&p->packs, k);
     return rc;
 }
 
+/* ---- images side by side ------------------------------------------------ */
+
+/* Rows of n images, `row` bytes each, into or out of one image whose rows are
+ * `pitch` long; an image's row takes `step` there. */
+struct strip {
+    size_t n, rows, row, step, pitch;
+};
+
+static void join(const struct strip *s, const char *images, char *strip)
+{
+    for (size_t y = 0; y < s->rows; y++)
+        for (size_t i = 0; i < s->n; i++) {
+            char *to = strip + y * s->pitch + i * s->step;
+
+            memcpy(to, images + (i * s->rows + y) * s->row, s->row);
+            memset(to + s->row, 0, s->step - s->row);
+        }
+}
+
+static void part(const struct strip *s, const char *strip, char *images)
+{
+    for (size_t i = 0; i < s->n; i++)
+        for (size_t y = 0; y < s->rows; y++, images += s->row)
+            memcpy(images, strip + y * s->pitch + i * s->step, s->row);
+}
+
+static int apply_strip(const struct ddp__task *t, struct ddp__plan *p)
+{
+    struct ddp__dnn_shape one = ddp__plan_shape(p, 1);
+    struct ddp__dnn_shape all = ddp__plan_shape(p, t->n);
+    size_t size = ddp__dtype_size(one.type), n = (size_t)t->n;
+    size_t c = (size_t)one.c * size, o = (size_t)one.o * size;
+    int w = one.w - p->gap, ow = one.ow - p->gap;
+    struct strip in = {n, (size_t)one.h, (size_t)w * c, (size_t)one.w * c,
+                       (size_t)all.w * c};
+    struct strip out = {n, (size_t)one.oh, (size_t)ow * o, (size_t)one.w * o,
+                        (size_t)all.ow * o};
+    size_t in_size = ddp__align(in.rows * in.pitch), at;
+    float *plain = t->data[1];
+    struct ddp__pack *k;
+    struct ddp__dnn *d;
+    void *packed;
+    char *scratch;
+    int rc;
+
+    if ((rc = ddp__plan_primitive(p, t->n, &d)) < 0 ||
+        (rc = weights(t, p, d, &k, &packed)) < 0)
+        return rc;
+    at = ddp__align(ddp__dnn_scratch(d));
+    if (!(scratch = ddp__scratch(at + in_size + out.rows * out.pitch))) {
+        rc = DDP_ENOMEM;
+    } else {
+        join(&in, t->data[0], scratch + at);
+        rc = ddp__dnn_run(d, scratch + at, packed,
+                          all.conv.bias ? plain + p->weights : NULL,
+                          scratch + at + in_size, scratch);
+        part(&out, scratch + at + in_size, t->data[2]);
+    }
+    if (k)
+        ddp__pack_put(&p->packs, k);
+    return rc;
+}
+
+/* ---- phases ------------------------------------------------------------- */
+
+/* Put the pixels of phase (a, b) into their places; from NULL: zeros. */
+static void interleave(const struct ddp__task *t, const struct ddp__plan *p,
+                       int a, int b, const char *from)
+{
+    const struct ddp__dnn_shape *s = &p->shape;
+    size_t pixel = (size_t)s->c * ddp__dtype_size(s->type);
+    size_t row = (size_t)s->w * pixel;
+    char *dx = t->data[2];
+
+    for (int n = 0; n < t->n; n++, dx += (size_t)s->h * row)
+        for (int y = a; y < s->h; y += s->conv.sh)
+            for (int x = b; x < s->w; x += s->conv.sw) {
+                char *to = dx + (size_t)y * row + (size_t)x * pixel;
+
+                if (from)
+                    memcpy(to, from, pixel);
+                else
+                    memset(to, 0, pixel);
+                from += from ? pixel : 0;
+            }
+}
+
+static int apply_phases(const struct ddp__task *t, struct ddp__plan *p)
+{
+    const struct ddp__conv *k = &p->shape.conv;
+
+    for (int i = 0; i < k->sh * k->sw; i++) {
+        struct ddp__plan *phase = p->phase[i];
+        void *from = NULL;
+
+        if (phase) {
+            const struct ddp__dnn_shape *s = &phase->shape;
+            size_t room = (size_t)t->n * (size_t)s->h * (size_t)s->w *
+                          (size_t)s->c * ddp__dtype_size(s->type);
+            int rc = apply(t, phase, room, &from);
+
+            if (rc < 0)
+                return rc;
+        }
+        interleave(t, p, i / k->sw, i % k->sw, from);
+    }
+    return 0;
+}
+
+/* Any forward pass or data gradient: buffers in, w, out. */
+static int compute(const struct ddp__task *t)
+{
+    struct ddp__plan *p = t->call->plan;
+
+    if (p->wino)
+        return apply_wino(t, p);
+    if (p->phase)
+        return apply_phases(t, p);
+    if (p->gap)
+        return apply_strip(t, p);
+    return apply(t, p, 0, NULL);
+}
+
 int ddp__cpu_conv_fwd(const struct ddp__task *t)
 {
-    return apply(t);
+    return compute(t);
 }
 
 int ddp__cpu_conv_bwd_x(const struct ddp__task *t)
 {
-    return apply(t);
+    return compute(t);
 }
 
 int ddp__cpu_dense_fwd(const struct ddp__task *t)
 {
-    return apply(t);
+    return compute(t);
 }
 
 int ddp__cpu_dense_bwd_x(const struct ddp__task *t)
 {
-    return apply(t);
+    return compute(t);
 }
 
 /* ---- weight gradient ---------------------------------------------------- */

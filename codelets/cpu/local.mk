@@ -15,6 +15,9 @@ libddp_core_la_SOURCES += \
     %D%/loss.c \
     %D%/optim.c \
     %D%/pool.c \
+    %D%/pool.h \
+    %D%/pool_bwd.c \
+    %D%/put.c \
     %D%/thread.c \
     %D%/vmath.h
 
@@ -22,14 +25,21 @@ if HAVE_ONEDNN
 libddp_core_la_SOURCES += \
     %D%/amx.c \
     %D%/amx.h \
+    %D%/amx_fill.c \
+    %D%/amx_run.h \
     %D%/conv.c \
     %D%/onednn.c \
     %D%/onednn.h \
+    %D%/onednn_pd.c \
+    %D%/onednn_pd.h \
     %D%/pack.c \
     %D%/pack.h \
-    %D%/put.c \
+    %D%/plan.c \
+    %D%/plan.h \
     %D%/wino.c \
     %D%/wino.h \
     %D%/wino_gemm.c \
-    %D%/wino_tile.c
+    %D%/wino_tile.c \
+    %D%/wino_v16.h \
+    %D%/wino_weight.c
 endif

@@ -167,6 +167,72 @@ dnnl_status_t ddp__dnn_attr(dnnl_primitive_attr_t *out, enum ddp_act act)
     return st;
 }
 
+/* Whether strides leave pixels out: between taps, or the last ones. */
+static bool leaves_out(int in, int out, int kernel, int stride, int pad)
+{
+    return stride > kernel ||
+           (kernel > 1 && (out - 1) * stride + kernel < in + pad);
+}
+
+/* What not to use: 3.7's strided kernel, 400 times too slow for the data
+ * gradient of depthwise bf16; and what was seen to be wrong with strides, in
+ * 2.6 or 3.7: those on AMX where pixels are left out or outputs have a single
+ * column; all generated ones where both is so, or an image is narrower than a
+ * filter. */
+static bool denied(const_dnnl_primitive_desc_t pd,
+                   const struct ddp__dnn_shape *s, enum ddp__dnn_pass pass)
+{
+    const struct ddp__conv *k = &s->conv;
+    const char *name = "";
+    bool left_out, column = s->ow == 1, half = s->type == DDP_BF16;
+
+    if (s->dense || (k->sh == 1 && k->sw == 1) ||
+        dnnl_primitive_desc_query(pd, dnnl_query_impl_info_str, 0, &name))
+        return false;
+    if (half && pass == DDP__BWD_X && k->groups == s->c)
+        return strstr(name, "brgconv_strided");
+    left_out = leaves_out(s->h, s->oh, k->kh, k->sh, k->top) ||
+               leaves_out(s->w, s->ow, k->kw, k->sw, k->left);
+    if (s->w < k->kw || (left_out && column && k->kh * k->kw > 1))
+        return strstr(name, "jit") || strstr(name, "brg");
+    return k->kh * k->kw > 1 && (left_out || column) && strstr(name, "amx");
+}
+
+#if V3
+static dnnl_status_t skip_denied(dnnl_primitive_desc_t pd,
+                                 const struct ddp__dnn_shape *s,
+                                 enum ddp__dnn_pass pass)
+{
+    while (denied(pd, s, pass))
+        if (dnnl_primitive_desc_next_impl(pd))
+            return dnnl_unimplemented;
+    return dnnl_success;
+}
+#else
+/* The first one that is not denied. */
+static dnnl_status_t choose(dnnl_primitive_desc_t *pd, const_dnnl_op_desc_t op,
+                            const struct ddp__dnn_shape *s,
+                            enum ddp__dnn_pass pass, dnnl_engine_t engine,
+                            dnnl_primitive_desc_t hint,
+                            dnnl_primitive_attr_t attr)
+{
+    dnnl_primitive_desc_iterator_t it;
+    dnnl_status_t st;
+
+    if ((st = dnnl_primitive_desc_iterator_create(&it, op, attr, engine, hint)))
+        return st;
+    while ((*pd = dnnl_primitive_desc_iterator_fetch(it)) &&
+           denied(*pd, s, pass)) {
+        dnnl_primitive_desc_destroy(*pd);
+        *pd = NULL;
+        if (dnnl_primitive_desc_iterator_next(it))
+            break;
+    }
+    dnnl_primitive_desc_iterator_destroy(it);
+    return *pd ? dnnl_success : dnnl_unimplemented;
+}
+#endif
+
 static dnnl_status_t dense_pd(dnnl_primitive_desc_t *pd,
                               enum ddp__dnn_pass pass, const struct mds *m,
                               bool bias, dnnl_primitive_desc_t hint,
@@ -201,10 +267,12 @@ static dnnl_status_t dense_pd(dnnl_primitive_desc_t *pd,
 }
 
 static dnnl_status_t conv_pd(dnnl_primitive_desc_t *pd, enum ddp__dnn_pass pass,
-                             const struct mds *m, const struct ddp__conv *k,
-                             bool bias, dnnl_primitive_desc_t hint,
+                             const struct mds *m,
+                             const struct ddp__dnn_shape *s, bool bias,
+                             dnnl_primitive_desc_t hint,
                              dnnl_primitive_attr_t attr)
 {
+    const struct ddp__conv *k = &s->conv;
     dnnl_dims_t stride = {k->sh, k->sw}, dil = {k->dh - 1, k->dw - 1};
     dnnl_dims_t l = {k->top, k->left}, r = {k->bottom, k->right};
     cmd_t x = REF(m->x), y = REF(m->y), w = REF(m->w),
@@ -237,28 +305,8 @@ static dnnl_status_t conv_pd(dnnl_primitive_desc_t *pd, enum ddp__dnn_pass pass,
             &op, dnnl_convolution_direct, x, w, b, y, stride, dil, l, r);
     if (st)
         return st;
-    return dnnl_primitive_desc_create(pd, &op, attr, m->engine, hint);
+    return choose(pd, &op, s, pass, m->engine, hint, attr);
 #endif
-}
-
-/* oneDNN 3.7's strided kernel is 400 times too slow for depthwise bf16. */
-static dnnl_status_t skip_slow(dnnl_primitive_desc_t pd,
-                               const struct ddp__dnn_shape *s,
-                               enum ddp__dnn_pass pass)
-{
-#if V3
-    const char *name = "";
-
-    if (s->dense || pass != DDP__BWD_X || s->type != DDP_BF16 ||
-        s->conv.groups != s->c || (s->conv.sh == 1 && s->conv.sw == 1))
-        return dnnl_success;
-    while (!dnnl_primitive_desc_query(pd, dnnl_query_impl_info_str, 0, &name) &&
-           strstr(name, "brgconv_strided"))
-        if (dnnl_primitive_desc_next_impl(pd))
-            return dnnl_unimplemented;
-#endif
-    (void)pd, (void)s, (void)pass;
-    return dnnl_success;
 }
 
 static dnnl_status_t pass_pd(dnnl_primitive_desc_t *pd,
@@ -271,7 +319,7 @@ static dnnl_status_t pass_pd(dnnl_primitive_desc_t *pd,
 
     if (s->dense)
         return dense_pd(pd, pass, m, bias, hint, attr);
-    return conv_pd(pd, pass, m, &s->conv, bias, hint, attr);
+    return conv_pd(pd, pass, m, s, bias, hint, attr);
 }
 
 static dnnl_status_t pd_new(dnnl_primitive_desc_t *pd,
@@ -291,9 +339,12 @@ static dnnl_status_t pd_new(dnnl_primitive_desc_t *pd,
             st = pass_pd(&hint, s, DDP__FWD, &f, NULL, NULL);
         mds_free(&f);
     }
-    if (!st && !(st = pass_pd(pd, s, pass, m, hint, attr)) &&
-        (st = skip_slow(*pd, s, pass)))
+    if (!st)
+        st = pass_pd(pd, s, pass, m, hint, attr);
+#if V3
+    if (!st && (st = skip_denied(*pd, s, pass)))
         dnnl_primitive_desc_destroy(*pd);
+#endif
     if (hint)
         dnnl_primitive_desc_destroy(hint);
     dnnl_primitive_attr_destroy(attr);

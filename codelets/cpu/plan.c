@@ -8,15 +8,18 @@
 #include "plan.h"
 #include "wino.h"
 
+/* Rows of fewer pixels are narrow; wide ones are not made longer than this. */
+enum { NARROW = 8, MOST_PIXELS = 1 << 16 };
+
 /* The layer as it is seen by the forward pass: buffers of x and y. */
-static void describe(const struct ddp__call *c, struct ddp__plan *p)
+static void describe(const struct ddp__call *c, enum ddp__dnn_pass pass,
+                     struct ddp__dnn_shape *s)
 {
     bool dense = c->op == DDP__OP_DENSE_FWD || c->op == DDP__OP_DENSE_BWD_X ||
                  c->op == DDP__OP_DENSE_BWD_W;
-    int at_x = p->pass == DDP__BWD_X ? 2 : 0;
-    int at_y = p->pass == DDP__FWD ? 2 : p->pass == DDP__BWD_X ? 0 : 1;
+    int at_x = pass == DDP__BWD_X ? 2 : 0;
+    int at_y = pass == DDP__FWD ? 2 : pass == DDP__BWD_X ? 0 : 1;
     struct ddp_shape x = c->buf[at_x].shape, y = c->buf[at_y].shape;
-    struct ddp__dnn_shape *s = &p->shape;
 
     *s = (struct ddp__dnn_shape){.dense = dense,
                                  .type = c->buf[at_x].type,
@@ -43,8 +46,6 @@ static void describe(const struct ddp__call *c, struct ddp__plan *p)
     } else {
         s->conv = c->conv;
     }
-    p->weights = (size_t)s->o * (size_t)s->conv.kh * (size_t)s->conv.kw *
-                 (size_t)(s->c / s->conv.groups);
 }
 
 bool ddp__plan_transpose(const struct ddp__dnn_shape *s,
@@ -71,15 +72,27 @@ bool ddp__plan_transpose(const struct ddp__dnn_shape *s,
            u->top >= 0 && u->left >= 0 && u->bottom >= 0 && u->right >= 0;
 }
 
-static int variant_new(struct ddp__plan *p, int n, struct ddp__variant **out)
+struct ddp__dnn_shape ddp__plan_shape(const struct ddp__plan *p, int n)
 {
     struct ddp__dnn_shape s = p->shape;
-    struct ddp__variant *v;
-    int rc;
 
     if (p->transposed)
         ddp__plan_transpose(&p->shape, &s);
     s.n = n;
+    if (p->gap) {
+        s.n = 1;
+        s.w = n * (s.w + p->gap);
+        s.ow = s.w + s.conv.left + s.conv.right - s.conv.kw + 1;
+    }
+    return s;
+}
+
+static int variant_new(struct ddp__plan *p, int n, struct ddp__variant **out)
+{
+    struct ddp__dnn_shape s = ddp__plan_shape(p, n);
+    struct ddp__variant *v;
+    int rc;
+
     if (!(v = calloc(1, sizeof(*v))))
         return ddp__fail(DDP_ENOMEM, "a convolution of %d samples", n);
     rc = ddp__dnn_new(&v->dnn, &s, p->transposed ? DDP__FWD : p->pass,
@@ -120,10 +133,36 @@ int ddp__plan_primitive(struct ddp__plan *p, int n, struct ddp__dnn **out)
     return rc;
 }
 
+static int plan_new(struct ddp__plan **out, const struct ddp__dnn_shape *s,
+                    enum ddp__dnn_pass pass)
+{
+    const struct ddp__conv *k = &s->conv;
+    struct ddp__dnn_shape t;
+    struct ddp__plan *p;
+
+    if (!(p = calloc(1, sizeof(*p))))
+        return ddp__fail(DDP_ENOMEM, "the plan of a convolution");
+    p->shape = *s;
+    p->pass = pass;
+    p->weights = (size_t)s->o * (size_t)k->kh * (size_t)k->kw *
+                 (size_t)(s->c / k->groups);
+    p->transposed = pass == DDP__BWD_X && ddp__plan_transpose(s, &t);
+    p->taps = (struct ddp__taps){0, 0, 1, 1, k->kh, k->kw};
+    pthread_mutex_init(&p->lock, NULL);
+    ddp__packs_init(&p->packs);
+    *out = p;
+    return 0;
+}
+
 static void plan_free(struct ddp__plan *p)
 {
+    int phases = p->phase ? p->shape.conv.sh * p->shape.conv.sw : 0;
     struct ddp__variant *v, *next;
 
+    for (int i = 0; i < phases; i++)
+        if (p->phase[i])
+            plan_free(p->phase[i]);
+    free(p->phase);
     for (v = p->variant; v; v = next) {
         next = v->next;
         ddp__dnn_free(v->dnn);
@@ -134,32 +173,138 @@ static void plan_free(struct ddp__plan *p)
     free(p);
 }
 
-int ddp__cpu_conv_prepare(struct ddp__call *c)
+/* ---- phases ------------------------------------------------------------- */
+
+/* Phase a in one direction: a layer without stride from `in` pixels to those
+ * of dy, with `size` taps from `first` on, and padding before. */
+struct phase {
+    int in, first, size, before;
+};
+
+static struct phase phase_of(int a, int pixels, int kernel, int stride, int pad)
 {
-    struct ddp__dnn_shape t;
+    struct phase p = {.in = (pixels - a + stride - 1) / stride,
+                      .first = (a + pad) % stride,
+                      .before = (a + pad) / stride};
+
+    p.size = p.first < kernel ? (kernel - p.first + stride - 1) / stride : 0;
+    return p;
+}
+
+/* *out stays NULL where there is no tap or pixel.  DDP_ENODEV: not to be had
+ * in this way. */
+static int phase_new(struct ddp__plan **out, const struct ddp__dnn_shape *s,
+                     int a, int b)
+{
+    const struct ddp__conv *k = &s->conv;
+    struct phase v = phase_of(a, s->h, k->kh, k->sh, k->top);
+    struct phase h = phase_of(b, s->w, k->kw, k->sw, k->left);
+    struct ddp__dnn_shape u = *s;
     struct ddp__dnn *d;
-    struct ddp__plan *p;
     int rc;
 
-    if (!(p = calloc(1, sizeof(*p))))
-        return ddp__fail(DDP_ENOMEM, "the plan of a convolution");
-    if (c->op == DDP__OP_CONV_BWD_X || c->op == DDP__OP_DENSE_BWD_X)
-        p->pass = DDP__BWD_X;
-    else if (c->op == DDP__OP_CONV_BWD_W || c->op == DDP__OP_DENSE_BWD_W)
-        p->pass = DDP__BWD_W;
-    describe(c, p);
-    p->transposed = p->pass == DDP__BWD_X && ddp__plan_transpose(&p->shape, &t);
-    pthread_mutex_init(&p->lock, NULL);
-    ddp__packs_init(&p->packs);
+    if (v.in <= 0 || h.in <= 0 || v.size == 0 || h.size == 0)
+        return 0;
+    u.h = v.in;
+    u.w = h.in;
+    u.conv = (struct ddp__conv){.kh = v.size,
+                                .kw = h.size,
+                                .sh = 1,
+                                .sw = 1,
+                                .dh = 1,
+                                .dw = 1,
+                                .top = v.before,
+                                .left = h.before,
+                                .groups = 1};
+    if ((rc = plan_new(out, &u, DDP__BWD_X)) < 0)
+        return rc;
+    (*out)->taps =
+        (struct ddp__taps){v.first, h.first, k->sh, k->sw, k->kh, k->kw};
+    if (!(*out)->transposed)
+        return ddp__fail(DDP_ENODEV, "a phase with cut edges");
+    return ddp__plan_primitive(*out, s->n, &d);
+}
+
+static int phases_new(struct ddp__plan *p)
+{
+    const struct ddp__conv *k = &p->shape.conv;
+    int count = k->sh * k->sw, rc = 0;
+
+    if (!(p->phase = calloc((size_t)count, sizeof(struct ddp__plan *))))
+        return ddp__fail(DDP_ENOMEM, "the phases of a convolution");
+    for (int i = 0; i < count && !rc; i++)
+        rc = phase_new(&p->phase[i], &p->shape, i / k->sw, i % k->sw);
+    for (int i = 0; i < count && rc; i++)
+        if (p->phase[i])
+            plan_free(p->phase[i]);
+    if (rc) {
+        free(p->phase);
+        p->phase = NULL;
+    }
+    return rc;
+}
+
+/* Where phases are faster than oneDNN's own way. */
+static bool wants_phases(const struct ddp__plan *p)
+{
+    const struct ddp__conv *k = &p->shape.conv;
+
+    return p->pass == DDP__BWD_X && !p->shape.dense && k->groups == 1 &&
+           k->dh == 1 && k->dw == 1 && (k->sh > 1 || k->sw > 1) &&
+           (p->shape.type == DDP_BF16 || k->kh * k->kw == 1);
+}
+
+/* Tiles of 16 pixels of a row suit narrow images badly.  The gap is as wide as
+ * the padding, which it replaces. */
+static int gap_of(const struct ddp__plan *p)
+{
+    struct ddp__dnn_shape s = ddp__plan_shape(p, p->shape.n);
+    const struct ddp__conv *k = &s.conv;
+    int gap = k->left > k->right ? k->left : k->right;
+
+    if (s.dense || s.type != DDP_BF16 || s.ow >= NARROW || s.n < 2 ||
+        k->kw == 1 || k->sw != 1 || k->dw != 1 || k->groups != 1 ||
+        (p->pass != DDP__FWD && !p->transposed) ||
+        s.n > MOST_PIXELS / (s.w + gap))
+        return 0;
+    return gap > 0 ? gap : 1;
+}
+
+/* ---- for calls ---------------------------------------------------------- */
+
+/* What is run for the call's cap is made now. */
+static int plan_ready(struct ddp__plan *p)
+{
+    struct ddp__dnn *d;
+    int rc;
+
     p->wino = ddp__wino_fits(&p->shape) &&
               (p->pass != DDP__BWD_X || p->transposed) &&
               (p->pass != DDP__BWD_W || !p->shape.conv.bias);
     p->amx = p->pass == DDP__BWD_W && ddp__amx_fits(&p->shape);
-    if (p->wino || p->amx) {
-        c->plan = p;
+    if (p->wino || p->amx)
         return 0;
-    }
-    if ((rc = ddp__plan_primitive(p, c->cap, &d)) < 0)
+    p->gap = gap_of(p);
+    if (wants_phases(p) && (rc = phases_new(p)) != DDP_ENODEV)
+        return rc;
+    return ddp__plan_primitive(p, p->shape.n, &d);
+}
+
+int ddp__cpu_conv_prepare(struct ddp__call *c)
+{
+    enum ddp__dnn_pass pass = DDP__FWD;
+    struct ddp__dnn_shape s;
+    struct ddp__plan *p;
+    int rc;
+
+    if (c->op == DDP__OP_CONV_BWD_X || c->op == DDP__OP_DENSE_BWD_X)
+        pass = DDP__BWD_X;
+    else if (c->op == DDP__OP_CONV_BWD_W || c->op == DDP__OP_DENSE_BWD_W)
+        pass = DDP__BWD_W;
+    describe(c, pass, &s);
+    if ((rc = plan_new(&p, &s, pass)) < 0)
+        return rc;
+    if ((rc = plan_ready(p)) < 0)
         plan_free(p);
     else
         c->plan = p;

@@ -12,7 +12,18 @@ struct ddp__variant {
     struct ddp__dnn *dnn; /* owned */
 };
 
-/* What a call keeps.  The list of variants only grows. */
+/* Which taps of a layer a plan computes with: its tap (i, j) is the layer's
+ * (y + step_y i, x + step_x j) of `width` in a row. */
+struct ddp__taps {
+    int y, x, step_y, step_x, height, width;
+};
+
+/* What a call keeps.  The list of variants only grows.
+ *
+ * The data gradient of a layer with strides falls into phases: the pixels
+ * (sh i + a, sw j + b) of dx get something from every sh-th and sw-th tap
+ * only, and make up the gradient of a layer without strides.
+ */
 struct ddp__plan {
     struct ddp__dnn_shape shape; /* of the layer; n is the call's cap */
     enum ddp__dnn_pass pass;
@@ -22,6 +33,9 @@ struct ddp__plan {
     pthread_mutex_t lock;
     struct ddp__variant *variant; /* owned */
     struct ddp__packs packs;
+    struct ddp__taps taps;
+    struct ddp__plan **phase; /* owned; [sh][sw], NULL: no tap, all zero */
+    int gap; /* > 0: all samples side by side in one image, so far apart */
 };
 
 /* dx of a layer of stride 1 is a forward pass over dy with the filters turned
@@ -29,6 +43,10 @@ struct ddp__plan {
  * layer.  Whether s is one. */
 bool ddp__plan_transpose(const struct ddp__dnn_shape *s,
                          struct ddp__dnn_shape *t);
+
+/* What is computed for n samples: transposed where it is, as one image where
+ * there is a gap. */
+struct ddp__dnn_shape ddp__plan_shape(const struct ddp__plan *p, int n);
 
 /* The primitive for n samples, made at its first use. */
 int ddp__plan_primitive(struct ddp__plan *p, int n, struct ddp__dnn **out);

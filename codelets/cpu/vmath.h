@@ -144,7 +144,7 @@ DDP__INLINE float ddp__act_grad(float s, float dy, enum ddp_act a)
     case DDP_RELU:
         return s > 0 ? dy : 0;
     case DDP_RELU6:
-        return (s > 0) & (s < 6) ? dy : 0;
+        return ((s > 0) & (s < 6)) ? dy : 0;
     case DDP_SILU:
         return dy * ddp__act_slope_silu(s);
     case DDP_SIGMOID:
@@ -157,7 +157,7 @@ DDP__INLINE float ddp__act_grad(float s, float dy, enum ddp_act a)
         s = s <= -3 ? -1.5f : s;
         return dy * (s >= 3 ? 1 : (2 * s + 3) * (1.0f / 6));
     case DDP_HARDSIGMOID:
-        return (s > -3) & (s < 3) ? dy * (1.0f / 6) : 0;
+        return ((s > -3) & (s < 3)) ? dy * (1.0f / 6) : 0;
     default:
         return dy;
     }

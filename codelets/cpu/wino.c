@@ -166,4 +166,29 @@ bool ddp__wino_fits(const struct ddp__dnn_shape *s)
     return false;
 }
 
+size_t ddp__wino_packed_size(const struct ddp__dnn_shape *s)
+{
+    (void)s;
+    return 0;
+}
+
+void ddp__wino_weights(const float *w, size_t o, size_t c, bool turn, float *u)
+{
+    (void)w, (void)o, (void)c, (void)turn, (void)u;
+}
+
+int ddp__wino_run(const struct ddp__dnn_shape *s, const float *x,
+                  const float *packed, const float *bias, float *y)
+{
+    (void)s, (void)x, (void)packed, (void)bias, (void)y;
+    return ddp__fail(DDP_ENODEV, "Winograd's convolution needs AVX-512");
+}
+
+int ddp__wino_bwd_w(const struct ddp__dnn_shape *s, const float *x,
+                    const float *dy, bool accumulate, float *dw)
+{
+    (void)s, (void)x, (void)dy, (void)accumulate, (void)dw;
+    return ddp__fail(DDP_ENODEV, "Winograd's convolution needs AVX-512");
+}
+
 #endif

@@ -33,8 +33,8 @@ static ddp_value_t *backward(ddp_layer_t *l, ddp_graph_t *g,
     (void)l;
     if (!r->x->wants)
         return NULL;
-    return ddp__act_backward(
-        g, r->act, ddp__act_from_y(r->act) ? r->y : r->x, dy);
+    return ddp__act_backward(g, r->act, ddp__act_from_y(r->act) ? r->y : r->x,
+                             dy);
 }
 
 static const struct ddp_layer_ops ops = {

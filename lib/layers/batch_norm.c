@@ -27,13 +27,13 @@ static int params(const ddp_layer_t *l, struct ddp_param p[DDP_MAX_PARAMS])
     const struct batch_norm *b = (const struct batch_norm *)l;
     int c = b->channels;
 
-    p[0] = (struct ddp_param){"weight", DDP_NORM, 1, {c},
-                              .fill = b->zero_init ? 0 : 1};
+    p[0] = (struct ddp_param){
+        "weight", DDP_NORM, 1, {c}, .fill = b->zero_init ? 0 : 1};
     p[1] = (struct ddp_param){"bias", DDP_NORM, 1, {c}, .fill = 0};
-    p[2] = (struct ddp_param){"running_mean", DDP_RUNNING, 1, {c},
-                              .momentum = b->momentum};
-    p[3] = (struct ddp_param){"running_var", DDP_RUNNING, 1, {c}, .fill = 1,
-                              .momentum = b->momentum};
+    p[2] = (struct ddp_param){
+        "running_mean", DDP_RUNNING, 1, {c}, .momentum = b->momentum};
+    p[3] = (struct ddp_param){
+        "running_var", DDP_RUNNING, 1, {c}, .fill = 1, .momentum = b->momentum};
     return 4;
 }
 
@@ -54,8 +54,7 @@ static ddp_value_t *forward(ddp_layer_t *l, ddp_graph_t *g, ddp_value_t *x)
     } else {
         call.op = DDP__OP_BN_EVAL;
         ddp__emit(g, &call, r ? 4 : 3, (ddp_value_t *[]){x, w, y, r},
-                  (enum ddp_access[]){DDP_READ, DDP_READ, DDP_WRITE,
-                                      DDP_READ});
+                  (enum ddp_access[]){DDP_READ, DDP_READ, DDP_WRITE, DDP_READ});
     }
     return ddp_graph_record(g, &(struct ddp_record){.layer = l,
                                                     .x = x,
@@ -73,7 +72,8 @@ static ddp_value_t *backward(ddp_layer_t *l, ddp_graph_t *g,
     struct batch_norm *b = (struct batch_norm *)l;
     struct ddp__call call = {.op = DDP__OP_BN_BWD,
                              .bn = {b->eps, r->act, r->residual != NULL}};
-    ddp_value_t *w = ddp_graph_param(g, l), *dw = ddp_graph_param_gradient(g, l);
+    ddp_value_t *w = ddp_graph_param(g, l),
+                *dw = ddp_graph_param_gradient(g, l);
     ddp_value_t *dx = ddp__value_like(g, r->x->shape), *dr = NULL;
 
     if (r->residual)
@@ -91,8 +91,8 @@ static const struct ddp_layer_ops ops = {
     .params = params,
     .forward = forward,
     .backward = backward,
-    .fuses = DDP_FUSE_RESIDUAL | DDP_FUSE_ACT(DDP_RELU) |
-             DDP_FUSE_ACT(DDP_RELU6),
+    .fuses =
+        DDP_FUSE_RESIDUAL | DDP_FUSE_ACT(DDP_RELU) | DDP_FUSE_ACT(DDP_RELU6),
 };
 
 ddp_layer_t *ddp_batch_norm_new(int channels,
@@ -104,8 +104,9 @@ ddp_layer_t *ddp_batch_norm_new(int channels,
     o = o ? o : &none;
     if (channels < 1 || !(o->eps >= 0) ||
         !(o->momentum >= 0 && o->momentum <= 1)) {
-        ddp__fail(DDP_EINVAL, "batch_norm: %d channels, eps %g, momentum %g: "
-                              "wants at least 1, at least 0, and 0 to 1",
+        ddp__fail(DDP_EINVAL,
+                  "batch_norm: %d channels, eps %g, momentum %g: "
+                  "wants at least 1, at least 0, and 0 to 1",
                   channels, (double)o->eps, (double)o->momentum);
         return NULL;
     }

@@ -39,11 +39,13 @@ static int params(const ddp_layer_t *l, struct ddp_param p[DDP_MAX_PARAMS])
     float fan_in = (float)(per_group * c->c.kh * c->c.kw);
     float fan_out = (float)(c->out / c->c.groups * c->c.kh * c->c.kw);
 
-    p[0] = (struct ddp_param){"weight", DDP_WEIGHT, 4,
+    p[0] = (struct ddp_param){"weight",
+                              DDP_WEIGHT,
+                              4,
                               {c->out, per_group, c->c.kh, c->c.kw},
                               .std = sqrtf(2 / fan_out)};
-    p[1] = (struct ddp_param){"bias", DDP_BIAS, 1, {c->out},
-                              .bound = 1 / sqrtf(fan_in)};
+    p[1] = (struct ddp_param){
+        "bias", DDP_BIAS, 1, {c->out}, .bound = 1 / sqrtf(fan_in)};
     return c->c.bias ? 2 : 1;
 }
 
@@ -60,10 +62,9 @@ static ddp_value_t *forward(ddp_layer_t *l, ddp_graph_t *g, ddp_value_t *x)
     y = ddp__value_like(g, s);
     ddp__emit(g, &call, 3, (ddp_value_t *[]){x, w, y},
               (enum ddp_access[]){DDP_READ, DDP_READ, DDP_WRITE});
-    return ddp_graph_record(g, &(struct ddp_record){.layer = l,
-                                                    .x = x,
-                                                    .y = y,
-                                                    .act = call.conv.act});
+    return ddp_graph_record(
+        g,
+        &(struct ddp_record){.layer = l, .x = x, .y = y, .act = call.conv.act});
 }
 
 static ddp_value_t *backward(ddp_layer_t *l, ddp_graph_t *g,
@@ -109,7 +110,7 @@ static const struct ddp_layer_ops ops = {
              DDP_FUSE_ACT(DDP_SIGMOID) | DDP_FUSE_ACT(DDP_TANH),
 };
 
-static int or(int value, int otherwise)
+static int or (int value, int otherwise)
 {
     return value ? value : otherwise;
 }
@@ -119,16 +120,16 @@ static struct ddp__conv geometry(int kernel, const struct ddp_conv_options *o)
     int pad_w = o->has_pad_w ? o->pad_w : o->pad;
     struct ddp__conv c = {
         .kh = kernel,
-        .kw = or(o->kernel_w, kernel),
-        .sh = or(o->stride, 1),
-        .sw = or(o->stride_w, or(o->stride, 1)),
-        .dh = or(o->dilation, 1),
-        .dw = or(o->dilation_w, or(o->dilation, 1)),
+        .kw = or (o->kernel_w, kernel),
+        .sh = or (o->stride, 1),
+        .sw = or (o->stride_w, or (o->stride, 1)),
+        .dh = or (o->dilation, 1),
+        .dw = or (o->dilation_w, or (o->dilation, 1)),
         .top = o->has_pads ? o->pads[0] : o->pad,
         .left = o->has_pads ? o->pads[1] : pad_w,
         .bottom = o->has_pads ? o->pads[2] : o->pad,
         .right = o->has_pads ? o->pads[3] : pad_w,
-        .groups = or(o->groups, 1),
+        .groups = or (o->groups, 1),
         .bias = !o->no_bias,
     };
 
@@ -145,14 +146,16 @@ ddp_layer_t *ddp_conv_new(int in, int out, int kernel,
     if (in < 1 || out < 1 || g.kh < 1 || g.kw < 1 || g.sh < 1 || g.sw < 1 ||
         g.dh < 1 || g.dw < 1 || g.groups < 1 || g.top < 0 || g.left < 0 ||
         g.bottom < 0 || g.right < 0) {
-        ddp__fail(DDP_EINVAL, "conv: %d to %d channels, kernel %d x %d: sizes "
-                              "must be positive, pads not negative",
+        ddp__fail(DDP_EINVAL,
+                  "conv: %d to %d channels, kernel %d x %d: sizes "
+                  "must be positive, pads not negative",
                   in, out, g.kh, g.kw);
         return NULL;
     }
     if (in % g.groups || out % g.groups) {
-        ddp__fail(DDP_EINVAL, "conv: %d groups do not divide %d and %d "
-                              "channels",
+        ddp__fail(DDP_EINVAL,
+                  "conv: %d groups do not divide %d and %d "
+                  "channels",
                   g.groups, in, out);
         return NULL;
     }

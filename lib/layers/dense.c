@@ -16,10 +16,9 @@ static int shape(const ddp_layer_t *l, struct ddp_shape x, struct ddp_shape *y)
     const struct dense *d = (const struct dense *)l;
 
     if (x.h != 1 || x.w != 1 || x.c != d->in)
-        return ddp__fail(DDP_ESHAPE,
-                         "dense: (%d, %d, %d) comes in, wants (1, 1, %d)%s",
-                         x.h, x.w, x.c, d->in,
-                         x.h * x.w * x.c == d->in ? ": flatten first" : "");
+        return ddp__fail(
+            DDP_ESHAPE, "dense: (%d, %d, %d) comes in, wants (1, 1, %d)%s", x.h,
+            x.w, x.c, d->in, x.h * x.w * x.c == d->in ? ": flatten first" : "");
     *y = (struct ddp_shape){1, 1, d->out};
     return 0;
 }
@@ -29,8 +28,8 @@ static int params(const ddp_layer_t *l, struct ddp_param p[DDP_MAX_PARAMS])
     const struct dense *d = (const struct dense *)l;
     float bound = 1 / sqrtf((float)d->in);
 
-    p[0] = (struct ddp_param){"weight", DDP_WEIGHT, 2, {d->out, d->in},
-                              .bound = bound};
+    p[0] = (struct ddp_param){
+        "weight", DDP_WEIGHT, 2, {d->out, d->in}, .bound = bound};
     p[1] = (struct ddp_param){"bias", DDP_BIAS, 1, {d->out}, .bound = bound};
     return d->bias ? 2 : 1;
 }
@@ -45,10 +44,9 @@ static ddp_value_t *forward(ddp_layer_t *l, ddp_graph_t *g, ddp_value_t *x)
 
     ddp__emit(g, &call, 3, (ddp_value_t *[]){x, w, y},
               (enum ddp_access[]){DDP_READ, DDP_READ, DDP_WRITE});
-    return ddp_graph_record(g, &(struct ddp_record){.layer = l,
-                                                    .x = x,
-                                                    .y = y,
-                                                    .act = call.dense.act});
+    return ddp_graph_record(
+        g, &(struct ddp_record){
+               .layer = l, .x = x, .y = y, .act = call.dense.act});
 }
 
 static ddp_value_t *backward(ddp_layer_t *l, ddp_graph_t *g,

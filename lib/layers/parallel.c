@@ -133,8 +133,9 @@ ddp_layer_t *ddp_parallel_new(enum ddp_join join, ddp_layer_t *first, ...)
     if (too_many || n == 0 || (join != DDP_CONCAT && join != DDP_ADD)) {
         for (int i = 0; i < n; i++)
             ddp_layer_free(child[i]);
-        ddp__fail(DDP_EINVAL, "parallel: wants 1 to %d branches, and DDP_CONCAT "
-                              "or DDP_ADD",
+        ddp__fail(DDP_EINVAL,
+                  "parallel: wants 1 to %d branches, and DDP_CONCAT "
+                  "or DDP_ADD",
                   DDP_MAX_BRANCHES);
         return NULL;
     }

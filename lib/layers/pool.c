@@ -51,8 +51,8 @@ static ddp_value_t *forward(ddp_layer_t *l, ddp_graph_t *g, ddp_value_t *x)
         return NULL;
     y = ddp__value_like(g, s);
     if (p->max) {
-        index = ddp_graph_value(
-            g, s, p->p.kh * p->p.kw <= 256 ? DDP_U8 : DDP_I32);
+        index =
+            ddp_graph_value(g, s, p->p.kh * p->p.kw <= 256 ? DDP_U8 : DDP_I32);
         call.op = DDP__OP_MAX_POOL_FWD;
         ddp__emit(g, &call, 3, (ddp_value_t *[]){x, y, index},
                   (enum ddp_access[]){DDP_READ, DDP_WRITE, DDP_WRITE});
@@ -61,10 +61,8 @@ static ddp_value_t *forward(ddp_layer_t *l, ddp_graph_t *g, ddp_value_t *x)
         ddp__emit(g, &call, 2, (ddp_value_t *[]){x, y},
                   (enum ddp_access[]){DDP_READ, DDP_WRITE});
     }
-    return ddp_graph_record(g, &(struct ddp_record){.layer = l,
-                                                    .x = x,
-                                                    .y = y,
-                                                    .saved = index});
+    return ddp_graph_record(
+        g, &(struct ddp_record){.layer = l, .x = x, .y = y, .saved = index});
 }
 
 static ddp_value_t *backward(ddp_layer_t *l, ddp_graph_t *g,
@@ -128,16 +126,23 @@ static ddp_layer_t *window_pool_new(bool max, int kernel,
     pw = o->pad_w ? o->pad_w : o->pad;
     if (kernel < 1 || kw < 1 || sh < 1 || sw < 1 || ph < 0 || pw < 0 ||
         2 * ph > kernel || 2 * pw > kw) {
-        ddp__fail(DDP_EINVAL, "pool: kernel %d x %d, stride %d x %d, pad %d x "
-                              "%d: wants positive sizes and a pad of at most "
-                              "half the kernel",
+        ddp__fail(DDP_EINVAL,
+                  "pool: kernel %d x %d, stride %d x %d, pad %d x "
+                  "%d: wants positive sizes and a pad of at most "
+                  "half the kernel",
                   kernel, kw, sh, sw, ph, pw);
         return NULL;
     }
     if (!(p = pool_new(max)))
         return NULL;
-    p->p = (struct ddp__pool){.kh = kernel, .kw = kw, .sh = sh, .sw = sw,
-                              .top = ph, .left = pw, .bottom = ph, .right = pw,
+    p->p = (struct ddp__pool){.kh = kernel,
+                              .kw = kw,
+                              .sh = sh,
+                              .sw = sw,
+                              .top = ph,
+                              .left = pw,
+                              .bottom = ph,
+                              .right = pw,
                               .count_pad = !o->exclude_pad};
     p->ceil = o->ceil_mode;
     p->pad_h = ph;

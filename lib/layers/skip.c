@@ -26,8 +26,8 @@ static int shape(const ddp_layer_t *l, struct ddp_shape x, struct ddp_shape *y)
 /* The branch's last layer adds by itself where it can. */
 static ddp_value_t *forward(ddp_layer_t *l, ddp_graph_t *g, ddp_value_t *x)
 {
-    struct ddp_record r = {.layer = l, .x = x, .begin = g->records,
-                           .act = ddp__take_act(g)};
+    struct ddp_record r = {
+        .layer = l, .x = x, .begin = g->records, .act = ddp__take_act(g)};
     unsigned fuses = ddp__layer_fuses(l->child[BRANCH]);
     ddp_value_t *s = x;
 

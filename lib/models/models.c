@@ -45,8 +45,9 @@ ddp_chain_t *ddp_model_new(const char *name, const struct ddp_model_options *o)
     struct ddp_model_options full = o ? *o : (struct ddp_model_options){0};
 
     if (full.classes < 0 || full.in_channels < 0 || full.width < 0) {
-        ddp__fail(DDP_EINVAL, "model %s: %d classes, %d channels, width %d: "
-                              "must be positive",
+        ddp__fail(DDP_EINVAL,
+                  "model %s: %d classes, %d channels, width %d: "
+                  "must be positive",
                   name, full.classes, full.in_channels, full.width);
         return NULL;
     }

@@ -20,17 +20,16 @@ static ddp_layer_t *conv(const char *name, int in, int out, int k, int stride)
 {
     return ddp_layer_set_name(
         ddp_conv_new(in, out, k,
-                     &(struct ddp_conv_options){.stride = stride,
-                                                .pad = k / 2,
-                                                .no_bias = true}),
+                     &(struct ddp_conv_options){
+                         .stride = stride, .pad = k / 2, .no_bias = true}),
         name);
 }
 
 static ddp_layer_t *norm(const char *name, int c, bool zero)
 {
     return ddp_layer_set_name(
-        ddp_batch_norm_new(
-            c, &(struct ddp_batch_norm_options){.zero_init = zero}),
+        ddp_batch_norm_new(c,
+                           &(struct ddp_batch_norm_options){.zero_init = zero}),
         name);
 }
 
@@ -64,20 +63,18 @@ static ddp_layer_t *block(const struct resnet *r, int in, int width, int stride)
     ddp_layer_t *shortcut = NULL;
 
     if (stride != 1 || in != out) {
-        shortcut = ddp_layer_set_name(ddp_chain_new(conv(NULL, in, out, 1,
-                                                         stride),
-                                                    norm(NULL, out, false),
-                                                    DDP_END),
-                                      "downsample");
+        shortcut =
+            ddp_layer_set_name(ddp_chain_new(conv(NULL, in, out, 1, stride),
+                                             norm(NULL, out, false), DDP_END),
+                               "downsample");
         if (!shortcut) {
             ddp_layer_free(branch);
             return NULL;
         }
     }
     return ddp_chain_new(
-        ddp_layer_set_name(ddp_skip_new(ddp_layer_set_name(branch, ""),
-                                        shortcut),
-                           ""),
+        ddp_layer_set_name(
+            ddp_skip_new(ddp_layer_set_name(branch, ""), shortcut), ""),
         ddp_relu_new(), DDP_END);
 }
 
@@ -121,8 +118,8 @@ static ddp_chain_t *resnet_new(const struct ddp_model_options *o,
     for (int i = 0; i < 4; i++)
         ddp_chain_add(m, stage(&r, i, &in));
     ddp_chain_add(m, ddp_global_mean_pool_new());
-    if (ddp_chain_add(m, ddp_layer_set_name(ddp_dense_new(in, o->classes),
-                                            "fc")) == 0)
+    if (ddp_chain_add(
+            m, ddp_layer_set_name(ddp_dense_new(in, o->classes), "fc")) == 0)
         return m;
     ddp_chain_free(m);
     return NULL;

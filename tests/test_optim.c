@@ -1,0 +1,223 @@
+/* test_optim.c - ten steps of every optimizer against torch.optim in f64
+ *
+ * Compared are the ways the parameters have gone, |w - w'| / |w' - w0|: f32
+ * rounds a weight at 2^-25 of it at every step, and the ways are about as long
+ * as a tenth of the weights: 10 * 3e-8 / 0.1 = 3e-6 at most.  Gradients are off
+ * by 1e-6 of their norm, and by more of a single small one, to which Adam and
+ * RMSProp give the same weight as to a large one: 2e-5 covers that.
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#include "config.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "ddp.h"
+#include "oracle.h"
+#include "tap.h"
+
+enum { STEPS = 10, BATCH = 6 };
+#define TOLERANCE 2e-5
+
+static const struct oracle *o;
+
+/* Every option beside the defaults is torch.optim's as oracle_optim.py has it.
+ * beta2 0.99 is what PyTorch calls alpha. */
+static const struct {
+    const char *name;
+    struct ddp_optimizer o;
+    bool falls; /* lr / 1, lr / 2, lr / 3, ... */
+} optimizers[] = {
+    {"sgd", {.kind = DDP_SGD, .lr = 0.1f}, false},
+    {"sgd_decay", {.kind = DDP_SGD, .lr = 0.1f, .weight_decay = 0.1f}, false},
+    {"sgd_clip", {.kind = DDP_SGD, .lr = 0.1f, .clip_norm = 0.5f}, false},
+    {"momentum", {.kind = DDP_MOMENTUM, .lr = 0.05f, .momentum = 0.9f}, false},
+    {"momentum_decay",
+     {.kind = DDP_MOMENTUM,
+      .lr = 0.05f,
+      .momentum = 0.9f,
+      .weight_decay = 0.1f},
+     false},
+    {"momentum_decay_all",
+     {.kind = DDP_MOMENTUM,
+      .lr = 0.05f,
+      .momentum = 0.9f,
+      .weight_decay = 0.1f,
+      .decay_all = true},
+     false},
+    {"momentum_falls",
+     {.kind = DDP_MOMENTUM, .lr = 0.1f, .momentum = 0.9f},
+     true},
+    {"momentum_flux_falls",
+     {.kind = DDP_MOMENTUM_FLUX, .lr = 0.1f, .momentum = 0.9f},
+     true},
+    {"nesterov",
+     {.kind = DDP_NESTEROV,
+      .lr = 0.05f,
+      .momentum = 0.9f,
+      .weight_decay = 0.1f},
+     false},
+    {"adam", {.kind = DDP_ADAM, .lr = 0.01f}, false},
+    {"adam_decay",
+     {.kind = DDP_ADAM, .lr = 0.01f, .weight_decay = 0.1f},
+     false},
+    {"adam_clip", {.kind = DDP_ADAM, .lr = 0.01f, .clip_norm = 0.5f}, false},
+    {"adamw", {.kind = DDP_ADAMW, .lr = 0.01f, .weight_decay = 0.1f}, false},
+    {"adamw_all",
+     {.kind = DDP_ADAMW, .lr = 0.01f, .weight_decay = 0.1f, .decay_all = true},
+     false},
+    {"rmsprop", {.kind = DDP_RMSPROP, .lr = 0.01f}, false},
+    {"rmsprop_decay",
+     {.kind = DDP_RMSPROP, .lr = 0.01f, .weight_decay = 0.1f},
+     false},
+    {"rmsprop_momentum",
+     {.kind = DDP_RMSPROP, .lr = 0.01f, .momentum = 0.9f},
+     false},
+};
+
+/* What the constructors fill in. */
+static struct ddp_optimizer with_defaults(struct ddp_optimizer p)
+{
+    struct ddp_optimizer d = p.kind == DDP_ADAM      ? ddp_adam(p.lr)
+                             : p.kind == DDP_ADAMW   ? ddp_adamw(p.lr, 0)
+                             : p.kind == DDP_RMSPROP ? ddp_rmsprop(p.lr)
+                                                     : p;
+
+    p.beta1 = d.beta1;
+    p.beta2 = d.beta2;
+    p.eps = d.eps;
+    return p;
+}
+
+static double falling(int64_t step, double epoch, double epochs, void *arg)
+{
+    (void)epoch;
+    (void)epochs;
+    (void)arg;
+    return 1 / (1 + (double)step);
+}
+
+static int get(void *arg, int64_t i, uint64_t key, struct ddp_sample *s)
+{
+    const struct oracle_tensor *x = oracle_find(o, "x");
+    size_t len = x->len / (size_t)x->dim[0];
+
+    (void)arg;
+    (void)key;
+    memcpy(s->x, x->data + (size_t)i * len, len * sizeof(float));
+    s->label = (int32_t)oracle_find(o, "label")->data[i];
+    return 0;
+}
+
+static ddp_chain_t *net(void)
+{
+    ddp_chain_t *c = ddp_chain_new(
+        ddp_conv_new(2, 4, 3, &(struct ddp_conv_options){.no_bias = true}),
+        ddp_batch_norm_new(4, NULL), ddp_tanh_new(), ddp_flatten_new(),
+        ddp_dense_new(48, 5), DDP_END);
+    struct ddp_param_info p;
+
+    for (int i = 0; ddp_chain_param(c, i, &p) == 0; i++) {
+        const struct oracle_tensor *t = oracle_find(o, "p/%s", p.name);
+
+        if (!t || ddp_chain_set(c, p.name, t->data, t->len) < 0)
+            bail_out("%s: %s", p.name, ddp_errmsg());
+    }
+    return c;
+}
+
+/* |w - want| / |want - w0| */
+static double way_off(const float *w, const float *want, const float *from,
+                      size_t len)
+{
+    double off = 0, way = 0;
+
+    for (size_t i = 0; i < len; i++) {
+        off += ((double)w[i] - want[i]) * ((double)w[i] - want[i]);
+        way += ((double)want[i] - from[i]) * ((double)want[i] - from[i]);
+    }
+    return sqrt(off / way);
+}
+
+static bool ways_agree(ddp_chain_t *c, const char *name)
+{
+    struct ddp_param_info p;
+    bool good = true;
+
+    for (int i = 0; ddp_chain_param(c, i, &p) == 0; i++) {
+        const struct oracle_tensor *want =
+            oracle_find(o, "%s/p/%s", name, p.name);
+        float w[256];
+        double d;
+
+        if (!want || p.len > 256 || ddp_chain_get(c, p.name, w, p.len) < 0)
+            return false;
+        d = way_off(w, want->data, oracle_find(o, "p/%s", p.name)->data, p.len);
+        if (!(d <= TOLERANCE)) {
+            diag("%s: %s is off by %.3g of its way", name, p.name, d);
+            good = false;
+        }
+    }
+    return good;
+}
+
+static void test_optimizer(ddp_t *ddp, ddp_dataset_t *d, int k)
+{
+    const char *name = optimizers[k].name;
+    const struct oracle_tensor *loss = oracle_find(o, "%s/loss", name);
+    struct ddp_schedule schedule = {.kind = DDP_OWN_SCHEDULE, .fn = falling};
+    struct ddp_train_config cfg = {.loss = DDP_LOGIT_CROSS_ENTROPY,
+                                   .optimizer = with_defaults(optimizers[k].o),
+                                   .sub_batch = BATCH,
+                                   .batch = BATCH,
+                                   .order = DDP_IN_ORDER,
+                                   .keep_weights = true};
+    ddp_chain_t *c = net();
+    struct ddp_metrics m;
+    ddp_trainer_t *t;
+    double off = 0;
+    int rc = 0;
+
+    if (optimizers[k].falls)
+        cfg.schedule = schedule;
+    t = ddp_trainer_new(ddp, c, d, &cfg);
+    for (int i = 0; t && rc == 0 && i < STEPS; i++) {
+        rc = ddp_step(t, &m);
+        off = fmax(off, fabs(m.loss - (double)loss->data[i]));
+    }
+    ok(t && rc == 0 && off < 2e-6, "%s: losses of %d steps, off by %.2g", name,
+       STEPS, off);
+    ok(t && ways_agree(c, name), "%s: where parameters have gone", name);
+    ddp_trainer_free(t);
+    ddp_chain_free(c);
+}
+
+int main(void)
+{
+    struct oracle *read;
+    ddp_dataset_t *d;
+    ddp_t *ddp;
+
+    if (oracle_missing())
+        skip_all("%s", oracle_missing());
+    if (!(o = read = oracle_new("oracle_optim.py", NULL)))
+        bail_out("oracle_optim.py failed");
+    d = ddp_dataset_callback(&(struct ddp_source){.count = STEPS * BATCH,
+                                                  .shape = {6, 5, 2},
+                                                  .type = DDP_F32,
+                                                  .classes = 5,
+                                                  .get = get});
+    for (int i = 0; i < 2; i++) {
+        ddp = ddp_init(&(struct ddp_config){.backend = i ? "ref" : "cpu"});
+        if (!ddp) {
+            skip(1, "%s", ddp_errmsg());
+            continue;
+        }
+        diag("%s", ddp_describe(ddp));
+        for (size_t k = 0; k < sizeof(optimizers) / sizeof(optimizers[0]); k++)
+            test_optimizer(ddp, d, (int)k);
+        ddp_finish(ddp);
+    }
+    ddp_dataset_free(d);
+    oracle_free(read);
+    return done_testing();
+}
