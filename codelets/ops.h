@@ -50,7 +50,8 @@
     X(MERGE_STATS, merge_stats) /* dst, src: f64, dst += src */                \
     X(SQNORM, sqnorm) /* g, stats, norm: norm (+)= |g / divisor|^2 */          \
     X(OPTIM, optim)   /* g, w, stats [, state] [, norm]; Adam's                \
-                         state is all of m, then all of v */                   \
+                         state is all of m, then all of v;          \
+                                   RMSProp's v, then its momentum */                   \
     X(HOST, host)     /* any: a function of lib/, on a CPU */                  \
     X(USER, user)     /* any: a kernel of the program's own */
 

@@ -446,7 +446,7 @@ enum ddp_optimizer_kind {
 struct ddp_optimizer {
     enum ddp_optimizer_kind kind;
     float lr;
-    float momentum;     /* of momentum and Nesterov */
+    float momentum;     /* of momentum, Nesterov and, if not 0, RMSProp */
     float beta1, beta2; /* of Adam; beta2 also of RMSProp's square mean */
     float eps;
     float weight_decay; /* AdamW decouples it */

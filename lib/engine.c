@@ -141,14 +141,16 @@ static int prepare_merge(struct ddp__engine *e, int b)
 }
 
 /* Elements of state per weight. */
-static int state_factor(enum ddp_optimizer_kind kind)
+static int state_factor(const struct ddp_optimizer *o)
 {
-    switch (kind) {
+    switch (o->kind) {
     case DDP_SGD:
         return 0;
     case DDP_ADAM:
     case DDP_ADAMW:
         return 2;
+    case DDP_RMSPROP:
+        return o->momentum > 0 ? 2 : 1;
     default:
         return 1;
     }
@@ -157,7 +159,7 @@ static int state_factor(enum ddp_optimizer_kind kind)
 static int prepare_optim(struct ddp__engine *e, int b)
 {
     const struct ddp__bucket *k = &e->params->bucket[b];
-    size_t state = k->len * (size_t)state_factor(e->optimizer.kind);
+    size_t state = k->len * (size_t)state_factor(&e->optimizer);
     struct ddp__call *c = &e->optim[b];
 
     *c = (struct ddp__call){
@@ -195,7 +197,7 @@ static int prepare_sqnorm(struct ddp__engine *e, int b)
 static int make_state(struct ddp__engine *e, int b)
 {
     size_t size =
-        e->params->bucket[b].len * 4 * (size_t)state_factor(e->optimizer.kind);
+        e->params->bucket[b].len * 4 * (size_t)state_factor(&e->optimizer);
 
     if (!size)
         return 0;

@@ -55,7 +55,7 @@ OPTIMIZERS = {
     "adamw_all": (O.AdamW, dict(lr=0.01, weight_decay=0.1), "all"),
     "rmsprop": (O.RMSprop, dict(lr=0.01)),
     "rmsprop_decay": (O.RMSprop, dict(lr=0.01, weight_decay=0.1)),
-    "rmsprop_momentum": (O.RMSprop, dict(lr=0.01, momentum=0.9)),
+    "rmsprop_momentum": (O.RMSprop, dict(lr=0.001, momentum=0.9)),
 }
 
 

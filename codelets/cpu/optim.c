@@ -98,6 +98,24 @@ DDP__CLONES static void rmsprop(const struct rule *r, const float *restrict g,
     }
 }
 
+/* With momentum b of the scaled gradients. */
+DDP__CLONES static void rmsprop_momentum(const struct rule *r,
+                                         const float *restrict g,
+                                         float *restrict w, float *restrict v,
+                                         float *restrict b, size_t len)
+{
+    float factor = r->factor, decay = r->decay, lr = r->lr, eps = r->eps;
+    float b2 = r->beta2, c2 = 1 - b2, m = r->momentum;
+
+    for (size_t i = 0; i < len; i++) {
+        float d = g[i] * factor + decay * w[i];
+
+        v[i] = b2 * v[i] + c2 * (d * d);
+        b[i] = m * b[i] + d / (sqrtf(v[i]) + eps);
+        w[i] -= lr * b[i];
+    }
+}
+
 /* w = (1 - m) w + m g / count */
 DDP__CLONES static void running(const float *restrict g, float *restrict w,
                                 size_t len, float m, double count)
@@ -160,7 +178,10 @@ static void train(const struct rule *r, enum ddp_optimizer_kind kind,
         adam(r, g, w, m, m + all, len);
         break;
     case DDP_RMSPROP:
-        rmsprop(r, g, w, m, len);
+        if (r->momentum > 0)
+            rmsprop_momentum(r, g, w, m, m + all, len);
+        else
+            rmsprop(r, g, w, m, len);
         break;
     }
 }

@@ -42,7 +42,8 @@ static struct rule rule_of(const struct ddp__task *t)
     r.correct1 = 1 - pow(o->beta1, (double)t->t);
     r.correct2 = 1 - pow(o->beta2, (double)t->t);
     r.m = state_of(t);
-    if (o->kind == DDP_ADAM || o->kind == DDP_ADAMW)
+    if (o->kind == DDP_ADAM || o->kind == DDP_ADAMW ||
+        (o->kind == DDP_RMSPROP && o->momentum > 0))
         r.v = r.m + ddp__len(t, 1);
     return r;
 }
@@ -75,9 +76,12 @@ static double adam_step(const struct rule *r, size_t i, double g)
 static double rmsprop_step(const struct rule *r, size_t i, double g)
 {
     double b2 = r->o->beta2, v = b2 * r->m[i] + (1 - b2) * g * g;
+    double d = g / (sqrt(v) + r->o->eps);
 
     r->m[i] = (float)v;
-    return r->lr * g / (sqrt(v) + r->o->eps);
+    if (r->o->momentum > 0)
+        r->v[i] = (float)(d += r->o->momentum * r->v[i]);
+    return r->lr * d;
 }
 
 /* What goes off weight i. */
