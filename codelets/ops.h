@@ -50,8 +50,8 @@
     X(MERGE_STATS, merge_stats) /* dst, src: f64, dst += src */                \
     X(SQNORM, sqnorm) /* g, stats, norm: norm (+)= |g / divisor|^2 */          \
     X(OPTIM, optim)   /* g, w, stats [, state] [, norm]; Adam's                \
-                         state is all of m, then all of v;          \
-                                   RMSProp's v, then its momentum */                   \
+                         state is all of m, then all of v;                     \
+                                   RMSProp's v, then its momentum */           \
     X(HOST, host)     /* any: a function of lib/, on a CPU */                  \
     X(USER, user)     /* any: a kernel of the program's own */
 
@@ -229,6 +229,10 @@ static inline size_t ddp__dtype_size(enum ddp_dtype type)
 /* Store a message for ddp_errmsg() and return code. */
 int ddp__fail(int code, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
+
+/* How often that was called by this thread: whether a function of the program's
+ * that failed has left a message. */
+unsigned ddp__failures(void);
 
 /* bf16 is the upper half of an f32; rounding is to nearest even. */
 static inline float ddp__from_bf16(uint16_t b)

@@ -231,7 +231,7 @@ ddp_layer_t *ddp_stochastic_depth_new(float p);
 /* (h, w, c) to (1, 1, h w c). */
 ddp_layer_t *ddp_flatten_new(void);
 
-/* y = branch(x) + shortcut(x); shortcut NULL: + x.  Takes both. */
+/* y = branch(x) + shortcut(x); shortcut DDP_END: + x.  Takes both. */
 ddp_layer_t *ddp_skip_new(ddp_layer_t *branch, ddp_layer_t *shortcut);
 
 enum ddp_join { DDP_CONCAT, DDP_ADD };

@@ -8,6 +8,7 @@
 
 static __thread char message[1024];
 static __thread int last_code;
+static __thread unsigned failures;
 
 const char *ddp_strerror(int code)
 {
@@ -34,6 +35,11 @@ int ddp_errcode(void)
     return last_code;
 }
 
+unsigned ddp__failures(void)
+{
+    return failures;
+}
+
 int ddp__fail(int code, const char *fmt, ...)
 {
     va_list ap;
@@ -42,5 +48,6 @@ int ddp__fail(int code, const char *fmt, ...)
     vsnprintf(message, sizeof(message), fmt, ap);
     va_end(ap);
     last_code = code;
+    failures++;
     return code;
 }

@@ -100,13 +100,17 @@ void ddp__graph_free(ddp_graph_t *g);
 void ddp__emit(ddp_graph_t *g, const struct ddp__call *c, int buffers,
                ddp_value_t *const buf[], const enum ddp_access access[]);
 
-/* Forward through child i of l, or backward through the records since. */
+/* Forward through a layer that has no parent, or through child i of l. */
+ddp_value_t *ddp__layer_forward(ddp_layer_t *l, ddp_graph_t *g, ddp_value_t *x);
 ddp_value_t *ddp__child_forward(ddp_layer_t *l, int i, ddp_graph_t *g,
                                 ddp_value_t *x);
+/* Backward through the records begin..end-1. */
 ddp_value_t *ddp__backward_range(ddp_graph_t *g, int begin, int end,
                                  ddp_value_t *dy);
 
-/* An activation like v in shape, in the graph's type. */
+/* Keep a value; its id and last use are filled in. */
+ddp_value_t *ddp__value_new(ddp_graph_t *g, struct ddp_value v);
+/* An activation of this shape, in the graph's type. */
 ddp_value_t *ddp__value_like(ddp_graph_t *g, struct ddp_shape shape);
 /* A value that is not per sample: (1, 1, len). */
 ddp_value_t *ddp__value_vector(ddp_graph_t *g, int len, enum ddp_dtype type);
@@ -122,6 +126,11 @@ ddp_value_t *ddp__value_add(ddp_graph_t *g, ddp_value_t *a, ddp_value_t *b,
 /* dz = dy act'(.) with s as ddp__act_from_y() wants; dy if act is identity. */
 ddp_value_t *ddp__act_backward(ddp_graph_t *g, enum ddp_act act, ddp_value_t *s,
                                ddp_value_t *dy);
+/* Backward of y = act(f(x, w)): the operations bwd_w and, if x wants it, bwd_x
+ * on the call's other fields; returns dx. */
+ddp_value_t *ddp__weighted_backward(ddp_graph_t *g, const struct ddp_record *r,
+                                    ddp_value_t *dy, struct ddp__call call,
+                                    enum ddp__op bwd_w, enum ddp__op bwd_x);
 /* What the caller shall fuse, cleared. */
 enum ddp_act ddp__take_act(ddp_graph_t *g);
 ddp_value_t *ddp__take_residual(ddp_graph_t *g);

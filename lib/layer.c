@@ -99,8 +99,12 @@ size_t ddp__path_push(char *path, size_t size, const ddp_layer_t *l, int i)
 int ddp__layer_shape(const ddp_layer_t *l, struct ddp_shape x,
                      struct ddp_shape *y)
 {
+    unsigned before = ddp__failures();
     int rc = l->ops->shape(l, x, y);
 
+    if (rc < 0 && ddp__failures() == before)
+        return ddp__fail(rc, "%s: does not take an input of (%d, %d, %d)",
+                         l->ops->kind, x.h, x.w, x.c);
     if (rc < 0)
         return rc;
     if (y->h < 1 || y->w < 1 || y->c < 1)

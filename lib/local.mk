@@ -4,6 +4,7 @@ include_HEADERS += %D%/ddp.h
 
 libddp_core_la_SOURCES += \
     %D%/augment.c \
+    %D%/build.c \
     %D%/chain.c \
     %D%/context.c \
     %D%/context.h \
@@ -23,6 +24,7 @@ libddp_core_la_SOURCES += \
     %D%/engine.c \
     %D%/engine.h \
     %D%/error.c \
+    %D%/evaluate.c \
     %D%/file.c \
     %D%/graph.c \
     %D%/graph.h \
@@ -66,6 +68,8 @@ libddp_core_la_SOURCES += \
     %D%/step.c \
     %D%/task_queue.h \
     %D%/train.c \
+    %D%/trainer.c \
+    %D%/trainer.h \
     %D%/weights.c
 
 if HAVE_PNG

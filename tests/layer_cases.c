@@ -13,7 +13,7 @@
     CONV(in, out, k, .no_bias = true, __VA_ARGS__)
 #define BN(c) ddp_batch_norm_new(c, NULL)
 #define DENSE(in, out) ddp_dense_new(in, out)
-#define SKIP(branch) ddp_skip_new(branch, NULL)
+#define SKIP(branch) ddp_skip_new(branch, DDP_END)
 #define RELU ddp_relu_new()
 #define ACT(act) ddp_act_new(act)
 #define MAX_POOL(k, ...)                                                       \

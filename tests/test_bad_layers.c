@@ -126,8 +126,9 @@ static void test_lists(void)
     REFUSED("dense: 0", CHAIN(CHAIN(CHAIN(ddp_dense_new(0, 1)))));
     REFUSED("dense: 0", CHAIN(ddp_dense_new(0, 1), ddp_relu_new(), NULL));
     REFUSED("dense: 0", ddp_layer_set_name(ddp_dense_new(0, 1), "fc"));
-    REFUSED("dense: 0", ddp_skip_new(ddp_dense_new(0, 1), NULL));
+    REFUSED("dense: 0", ddp_skip_new(ddp_dense_new(0, 1), DDP_END));
     REFUSED("dense: 0", ddp_skip_new(ddp_dense_new(0, 1), ddp_relu_new()));
+    REFUSED("dense: 0", ddp_skip_new(ddp_relu_new(), ddp_dense_new(0, 1)));
     REFUSED("dense: 0", ddp_channel_scale_new(ddp_dense_new(0, 1)));
     REFUSED("dense: 0",
             ddp_parallel_new(DDP_ADD, ddp_relu_new(), ddp_dense_new(0, 1),
@@ -209,8 +210,8 @@ static void test_shapes(void)
     MISFIT("dense", 1, 1, 4, CHAIN(ddp_dense_new(4, 2), ddp_dense_new(3, 2)));
     MISFIT("max_pool", 8, 2, 3, CHAIN(ddp_max_pool_new(3, NULL)));
     MISFIT("mean_pool", 2, 8, 3, CHAIN(ddp_mean_pool_new(3, NULL)));
-    MISFIT("skip", 8, 8, 4, CHAIN(ddp_skip_new(CONV(4, 4, 3), NULL)));
-    MISFIT("skip", 8, 8, 4, CHAIN(ddp_skip_new(CONV(4, 5, 1), NULL)));
+    MISFIT("skip", 8, 8, 4, CHAIN(ddp_skip_new(CONV(4, 4, 3), DDP_END)));
+    MISFIT("skip", 8, 8, 4, CHAIN(ddp_skip_new(CONV(4, 5, 1), DDP_END)));
     MISFIT("skip", 8, 8, 4, CHAIN(ddp_skip_new(CONV(4, 5, 1), CONV(4, 6, 1))));
     MISFIT("parallel: branch 1", 8, 8, 4,
            CHAIN(ddp_parallel_new(DDP_CONCAT, CONV(4, 2, 1), CONV(4, 2, 3),
@@ -223,7 +224,8 @@ static void test_shapes(void)
     MISFIT("channel_scale", 8, 8, 4,
            CHAIN(ddp_channel_scale_new(
                CHAIN(ddp_global_mean_pool_new(), ddp_dense_new(4, 3)))));
-    MISFIT("conv: 4", 8, 8, 4, CHAIN(ddp_skip_new(CHAIN(CONV(5, 4, 1)), NULL)));
+    MISFIT("conv: 4", 8, 8, 4,
+           CHAIN(ddp_skip_new(CHAIN(CONV(5, 4, 1)), DDP_END)));
 }
 
 /* ---- calls -------------------------------------------------------------- */

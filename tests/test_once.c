@@ -182,7 +182,7 @@ static ddp_chain_t *counted(struct counter c[COUNTERS])
         count_new(&c[0]), ddp_batch_norm_new(4, NULL),
         ddp_skip_new(
             ddp_chain_new(count_new(&c[1]), ddp_dropout_new(0.3f), DDP_END),
-            NULL),
+            DDP_END),
         ddp_relu_new(), ddp_global_mean_pool_new(), count_new(&c[2]),
         ddp_dense_new(4, OUT), DDP_END);
 }

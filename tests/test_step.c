@@ -21,7 +21,8 @@ static int image(void *arg, int64_t index, uint64_t key, struct ddp_sample *s)
     (void)arg;
     s->label = (int32_t)(index % CLASSES);
     for (int i = 0; i < SIZE * SIZE * 3; i++) {
-        uint32_t r = ddp__philox(7, (uint64_t)index, (uint64_t)(i + shift)).v[0];
+        uint32_t r =
+            ddp__philox(7, (uint64_t)index, (uint64_t)(i + shift)).v[0];
 
         x[i] = (uint8_t)(r % 128 + (i % 3 == s->label % 3 ? 100 : 0));
     }
@@ -41,8 +42,8 @@ static ddp_dataset_t *images(int64_t count)
 
 static ddp_layer_t *conv(int in, int out, bool bias)
 {
-    return ddp_conv_new(
-        in, out, 3, &(struct ddp_conv_options){.pad = 1, .no_bias = !bias});
+    return ddp_conv_new(in, out, 3,
+                        &(struct ddp_conv_options){.pad = 1, .no_bias = !bias});
 }
 
 /* Everything that could make bits differ: batch norm, residual, dropout,
@@ -54,7 +55,7 @@ static ddp_chain_t *rich(void)
         ddp_skip_new(ddp_chain_new(conv(16, 16, false),
                                    ddp_batch_norm_new(16, NULL),
                                    ddp_stochastic_depth_new(0.2f), DDP_END),
-                     NULL),
+                     DDP_END),
         ddp_relu_new(), ddp_max_pool_new(2, NULL),
         ddp_parallel_new(DDP_CONCAT, conv(16, 8, true), conv(16, 8, true),
                          DDP_END),
@@ -123,9 +124,9 @@ static uint32_t train(const struct setting *s, enum ddp_dtype dtype,
 static void test_same_bits(enum ddp_dtype dtype, const char *name)
 {
     static const struct setting setting[] = {
-        {NULL, "1"},    {NULL, "2"},     {NULL, "2"},   {"eager", "2"},
+        {NULL, "1"},    {NULL, "2"},     {NULL, "2"},     {"eager", "2"},
         {"lws", "2"},   {"prio", "2"},   {"random", "2"}, {"dmdas", "2"},
-        {"dmdar", "2"}, {"random", "1"}, {"ws", "2"},   {"dmda", "2"},
+        {"dmdar", "2"}, {"random", "1"}, {"ws", "2"},     {"dmda", "2"},
     };
     double loss = 0, first_loss = 0;
     uint32_t first = 0;
@@ -214,8 +215,8 @@ static void test_lanes(ddp_t *ddp)
         double d = distance(part, whole, n);
 
         ok(k == n && n > 7000 && d >= 0 && d < 1e-5,
-           "gradient of the whole batch = merged one of %s: %.1e",
-           cut[i].what, d);
+           "gradient of the whole batch = merged one of %s: %.1e", cut[i].what,
+           d);
         ok(fabs(a.loss - b.loss) < 1e-6 && a.samples == b.samples &&
                a.top1 == b.top1,
            "and the same loss, samples and top-1");
@@ -253,12 +254,12 @@ static double one_step(ddp_t *ddp, int mode, double *loss)
         .get = weighted,
         .arg = &mode,
     });
-    ddp_trainer_t *t = ddp_trainer_new(
-        ddp, chain, d,
-        &(struct ddp_train_config){.loss = DDP_MSE,
-                                   .optimizer = ddp_sgd(1),
-                                   .sub_batch = 5,
-                                   .batch = 12});
+    ddp_trainer_t *t =
+        ddp_trainer_new(ddp, chain, d,
+                        &(struct ddp_train_config){.loss = DDP_MSE,
+                                                   .optimizer = ddp_sgd(1),
+                                                   .sub_batch = 5,
+                                                   .batch = 12});
     static const float zero[4];
     struct ddp_metrics m = {0};
     float bias = 0;
@@ -282,8 +283,8 @@ static void test_weights(ddp_t *ddp)
     for (int mode = 0; mode < 3; mode++) {
         for (int i = 0; i < 12; i++) {
             float x[4], y;
-            struct ddp_sample s = {.x = x, .target = &y, .weight = 1,
-                                   .norm = -1};
+            struct ddp_sample s = {
+                .x = x, .target = &y, .weight = 1, .norm = -1};
 
             weighted(&mode, i, 0, &s);
             sum[mode] += 2.0 * y * s.weight;
@@ -316,8 +317,8 @@ static int copy_kernel(const struct ddp_kernel_args *a)
     if (fail_at >= 0 && fail_at-- == 0)
         return 42;
     memcpy(a->buf[1].data, x->data,
-           sizeof(float) * (size_t)(a->n * x->shape.h * x->shape.w *
-                                    x->shape.c));
+           sizeof(float) *
+               (size_t)(a->n * x->shape.h * x->shape.w * x->shape.c));
     return 0;
 }
 
@@ -406,13 +407,19 @@ static void test_bad_label(ddp_t *ddp)
 {
     int which = 17;
     ddp_chain_t *chain = plain();
-    ddp_dataset_t *d = ddp_dataset_callback(&(struct ddp_source){
-        .count = COUNT, .shape = {SIZE, SIZE, 3}, .type = DDP_U8,
-        .classes = CLASSES, .get = bad_sample, .arg = &which});
-    ddp_trainer_t *t = ddp_trainer_new(
-        ddp, chain, d,
-        &(struct ddp_train_config){.optimizer = ddp_sgd(0.1f), .batch = 8,
-                                   .sub_batch = 4, .epochs = 2});
+    ddp_dataset_t *d =
+        ddp_dataset_callback(&(struct ddp_source){.count = COUNT,
+                                                  .shape = {SIZE, SIZE, 3},
+                                                  .type = DDP_U8,
+                                                  .classes = CLASSES,
+                                                  .get = bad_sample,
+                                                  .arg = &which});
+    ddp_trainer_t *t =
+        ddp_trainer_new(ddp, chain, d,
+                        &(struct ddp_train_config){.optimizer = ddp_sgd(0.1f),
+                                                   .batch = 8,
+                                                   .sub_batch = 4,
+                                                   .epochs = 2});
     int rc = ddp_train(t);
 
     ok(rc < 0 && strstr(ddp_errmsg(), "99"),

@@ -71,22 +71,9 @@ static ddp_value_t *backward(ddp_layer_t *l, ddp_graph_t *g,
                              const struct ddp_record *r, ddp_value_t *dy)
 {
     struct ddp__call call = {.conv = ((struct conv *)l)->c};
-    ddp_value_t *dw = ddp_graph_param_gradient(g, l), *w, *dx;
 
-    dy = ddp__act_backward(g, r->act, r->y, dy);
-    call.op = DDP__OP_CONV_BWD_W;
-    g->phase = DDP__BACKWARD_W;
-    ddp__emit(g, &call, 3, (ddp_value_t *[]){r->x, dy, dw},
-              (enum ddp_access[]){DDP_READ, DDP_READ, DDP_WRITE});
-    g->phase = DDP__BACKWARD_X;
-    if (!r->x->wants)
-        return NULL;
-    w = ddp_graph_param(g, l);
-    dx = ddp__value_like(g, r->x->shape);
-    call.op = DDP__OP_CONV_BWD_X;
-    ddp__emit(g, &call, 3, (ddp_value_t *[]){dy, w, dx},
-              (enum ddp_access[]){DDP_READ, DDP_READ, DDP_WRITE});
-    return dx;
+    return ddp__weighted_backward(g, r, dy, call, DDP__OP_CONV_BWD_W,
+                                  DDP__OP_CONV_BWD_X);
 }
 
 static double flops(const ddp_layer_t *l, struct ddp_shape x)

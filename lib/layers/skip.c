@@ -74,6 +74,6 @@ ddp_layer_t *ddp_skip_new(ddp_layer_t *branch, ddp_layer_t *shortcut)
 {
     ddp_layer_t *child[] = {branch, shortcut};
 
-    return ddp__composite_new(sizeof(ddp_layer_t), &ops, shortcut ? 2 : 1,
-                              child);
+    return ddp__composite_new(sizeof(ddp_layer_t), &ops,
+                              shortcut == DDP_END ? 1 : 2, child);
 }

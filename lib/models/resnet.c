@@ -60,18 +60,13 @@ static ddp_layer_t *block(const struct resnet *r, int in, int width, int stride)
     int out = r->bottleneck ? 4 * width : width;
     ddp_layer_t *branch = r->bottleneck ? bottleneck(r, in, width, stride)
                                         : basic(r, in, width, stride);
-    ddp_layer_t *shortcut = NULL;
+    ddp_layer_t *shortcut = DDP_END;
 
-    if (stride != 1 || in != out) {
+    if (stride != 1 || in != out)
         shortcut =
             ddp_layer_set_name(ddp_chain_new(conv(NULL, in, out, 1, stride),
                                              norm(NULL, out, false), DDP_END),
                                "downsample");
-        if (!shortcut) {
-            ddp_layer_free(branch);
-            return NULL;
-        }
-    }
     return ddp_chain_new(
         ddp_layer_set_name(
             ddp_skip_new(ddp_layer_set_name(branch, ""), shortcut), ""),

@@ -19,7 +19,7 @@ static ddp_layer_t *residual(int c)
 {
     return ddp_skip_new(
         ddp_chain_new(conv_norm_relu(c, c), conv_norm_relu(c, c), DDP_END),
-        NULL);
+        DDP_END);
 }
 
 ddp_chain_t *ddp__resnet9_new(const struct ddp_model_options *o)
