@@ -9,7 +9,8 @@
 
 struct bench_settings {
     char *model, *data;
-    int64_t img_size, classes, width, batch, sub_batch, lanes, steps, skip, workers;
+    int64_t img_size, classes, width, batch, sub_batch, lanes, steps, skip,
+        workers;
     int64_t threads;
     double seconds;
     bool small_stem, inspect;
