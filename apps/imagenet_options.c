@@ -107,8 +107,9 @@ static const struct opt_group augmentation = {
              "ResNets for images of about 32x32: begin with a 3x3 "            \
              "convolution, without pooling",                                   \
              .of_network = true),                                              \
-        INT("width", width, NULL, 1, 4096,                                     \
-            "channels of a ResNet's first stage [64]", .of_network = true),    \
+        INT("width", width, "0", 0, 4096,                                      \
+            "channels of a ResNet's first stage; 0 is 64",                     \
+            .of_network = true),                                               \
         WIDTHS("hidden", hidden, "N,...", "256,128",                           \
                "widths of the hidden layers of mlp", .of_network = true),      \
         CHOICE("dtype", dtype, "TYPE", "f32", dtypes,                          \

@@ -127,7 +127,7 @@ exits 65 "beyond it: exit code 65"
 complains "n90000001_3.JPEG" "and named as well"
 
 # On a terminal: one line, redrawn.
-if command -v script >/dev/null; then
+if script -q -e -c true "$tmp/typescript" >/dev/null 2>&1 </dev/null; then
     cmd="'$imagenet' train '$data' $net $size --epochs 1 --output '$tmp/tty'"
     TERM=xterm NO_COLOR='' script -q -e -c "$cmd --max-bad 5%" \
         "$tmp/typescript" >"$tmp/out" 2>"$tmp/err" </dev/null
@@ -143,7 +143,7 @@ if command -v script >/dev/null; then
         "$tmp/typescript" >"$tmp/out" 2>"$tmp/err" </dev/null
     says "^step=3 " "on a dumb one it prints lines"
 else
-    skip 5 "no script(1) here to make a terminal"
+    skip 5 "script(1) cannot make a terminal here"
 fi
 
 done_testing
