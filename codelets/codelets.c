@@ -162,8 +162,7 @@ static void run_cpu(void *buffers[], void *arg)
 
 /* ---- codelets ----------------------------------------------------------- */
 
-/* Multiply-adds times 2 of a convolution or dense call on n samples. */
-static double flops(const struct ddp__call *c, int n)
+double ddp__call_flops(const struct ddp__call *c, int n)
 {
     const struct ddp__view *x = &c->buf[0], *y = &c->buf[2];
     double per_pixel;
@@ -198,7 +197,7 @@ static double cost(struct starpu_task *task, struct starpu_perfmodel_arch *arch,
         bytes += (double)(v->per_sample ? r->task.n : 1) * v->shape.h *
                  v->shape.w * v->shape.c * (double)ddp__dtype_size(v->type);
     }
-    return 1 + flops(c, r->task.n) / 100e3 + bytes / 10e3;
+    return 1 + ddp__call_flops(c, r->task.n) / 100e3 + bytes / 10e3;
 }
 
 static void make_codelets(void)

@@ -23,6 +23,10 @@ bool ddp__codelets_bf16(void);
 int ddp__call_prepare(struct ddp__call *c);
 void ddp__call_release(struct ddp__call *c);
 
+/* Multiply-adds times 2 of a convolution or dense call on n samples; 0 of any
+ * other. */
+double ddp__call_flops(const struct ddp__call *c, int n);
+
 enum { DDP__MAX_WORKERS = 128 };
 
 /* What the tasks of one engine share: the first failure, which makes all

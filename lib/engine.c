@@ -84,37 +84,6 @@ static struct ddp__view vector_view(size_t len, enum ddp_dtype type)
     return (struct ddp__view){.type = type, .shape = {1, 1, (int)len}};
 }
 
-static double node_flops(const struct ddp__call *c)
-{
-    const struct ddp__conv *v = &c->conv;
-    const struct ddp__view *x, *y; /* of the forward pass */
-
-    switch (c->op) {
-    case DDP__OP_CONV_FWD:
-    case DDP__OP_DENSE_FWD:
-        x = &c->buf[0];
-        y = &c->buf[2];
-        break;
-    case DDP__OP_CONV_BWD_X:
-    case DDP__OP_DENSE_BWD_X:
-        x = &c->buf[2];
-        y = &c->buf[0];
-        break;
-    case DDP__OP_CONV_BWD_W:
-    case DDP__OP_DENSE_BWD_W:
-        x = &c->buf[0];
-        y = &c->buf[1];
-        break;
-    default:
-        return 0;
-    }
-    if (c->op == DDP__OP_DENSE_FWD || c->op == DDP__OP_DENSE_BWD_X ||
-        c->op == DDP__OP_DENSE_BWD_W)
-        return 2.0 * x->shape.c * y->shape.c;
-    return 2.0 * y->shape.h * y->shape.w * y->shape.c * v->kh * v->kw *
-           (x->shape.c / v->groups);
-}
-
 static int prepare_graph(struct ddp__engine *e)
 {
     int rc;
@@ -124,7 +93,7 @@ static int prepare_graph(struct ddp__engine *e)
 
         if ((rc = ddp__call_prepare(c)) < 0)
             return rc;
-        e->sample_flops += node_flops(c);
+        e->sample_flops += ddp__call_flops(c, 1);
     }
     return 0;
 }

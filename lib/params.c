@@ -140,8 +140,12 @@ struct ddp__params *ddp__params_of(ddp_chain_t *chain)
                   ddp_errmsg());
         return NULL;
     }
-    if (!chain->params && (chain->params = params_new(chain)))
-        ddp_chain_init(chain, 0);
+    if (chain->params || !(chain->params = params_new(chain)))
+        return chain->params;
+    if (ddp_chain_init(chain, 0) < 0) {
+        ddp__params_free(chain->params);
+        chain->params = NULL;
+    }
     return chain->params;
 }
 
@@ -374,7 +378,7 @@ static void init_param(const struct ddp_param *p, uint64_t key, float *w)
 
 int ddp_chain_init(ddp_chain_t *c, uint64_t seed)
 {
-    struct ddp__params *p = c && c->params ? c->params : ddp__params_of(c);
+    struct ddp__params *p = ddp__params_of(c);
     int rc;
 
     if (!p)
