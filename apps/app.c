@@ -1,4 +1,4 @@
-/* app.c - what the programs share: exit codes, messages, signals, files
+/* app.c - what the programs share: exit codes, messages, files
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
 #include "config.h"
@@ -16,11 +16,13 @@
 #include "app.h"
 
 static const char *app_name = "ddp";
-static volatile sig_atomic_t noted;
+static double started;
 
 void app_start(const char *name)
 {
     app_name = name;
+    if (!started)
+        started = app_now();
     signal(SIGPIPE, SIG_IGN);
     setvbuf(stdout, NULL, _IOLBF, BUFSIZ);
 }
@@ -63,26 +65,6 @@ int app_fail(int ddp_code)
 
     app_say("%s", *text ? text : ddp_strerror(ddp_code));
     return app_exit_code(ddp_code);
-}
-
-static void note(int sig)
-{
-    noted = sig;
-}
-
-void app_catch_signals(void)
-{
-    struct sigaction a = {.sa_handler = note, .sa_flags = SA_RESTART};
-
-    a.sa_flags |= (int)SA_RESETHAND;
-    sigemptyset(&a.sa_mask);
-    sigaction(SIGINT, &a, NULL);
-    sigaction(SIGTERM, &a, NULL);
-}
-
-int app_signal(void)
-{
-    return noted;
 }
 
 bool app_is_dir(const char *path)
@@ -145,6 +127,11 @@ double app_now(void)
     return read_clock(CLOCK_MONOTONIC);
 }
 
+double app_started(void)
+{
+    return started;
+}
+
 double app_thread_time(void)
 {
     return read_clock(CLOCK_THREAD_CPUTIME_ID);
@@ -183,6 +170,21 @@ const char *app_duration(double seconds, char *buf, size_t size)
     else
         snprintf(buf, size, "%d:%02d", m, rest);
     return buf;
+}
+
+void app_csv_text(FILE *f, const char *text)
+{
+    bool quote = text[strcspn(text, ",\"\r\n")] || *text == ' ';
+
+    if (quote)
+        fputc('"', f);
+    for (; *text; text++) {
+        if (*text == '"')
+            fputc('"', f);
+        fputc(*text, f);
+    }
+    if (quote)
+        fputc('"', f);
 }
 
 void app_json_text(FILE *f, const char *text)

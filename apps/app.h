@@ -1,4 +1,4 @@
-/* app.h - what the programs share: exit codes, messages, signals, files
+/* app.h - what the programs share: exit codes, messages, files
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
 #ifndef APP_H
@@ -17,7 +17,7 @@ enum {
     EXIT_UNAVAILABLE = 69, /* no device that can run this */
     EXIT_MEMORY = 71,      /* out of memory */
     EXIT_WRITE = 74,       /* a file could not be written or read */
-    EXIT_SIGNAL = 128,     /* plus the signal's number */
+    EXIT_AGAIN = 75,       /* interrupted, and saved: start it again */
 };
 
 /* Call first: the name that messages begin with, and no death by SIGPIPE. */
@@ -32,13 +32,6 @@ int app_exit_code(int ddp_code);
 /* Say what the library said, and return the exit code. */
 int app_fail(int ddp_code);
 
-/* From now on the first SIGINT or SIGTERM is only noted, the second ends the
- * program.  After ddp_init(): StarPU has handlers of its own. */
-void app_catch_signals(void);
-
-/* The signal that was noted, or 0. */
-int app_signal(void);
-
 /* Make a folder and those above it.  0, or exit code 74 after a message. */
 int app_make_dir(const char *path);
 
@@ -51,6 +44,9 @@ char *app_path(const char *dir, const char *fmt, ...)
 /* Seconds of a clock that never jumps. */
 double app_now(void);
 
+/* The same clock when app_start() was first called. */
+double app_started(void);
+
 /* Seconds this thread has been on a core. */
 double app_thread_time(void);
 
@@ -62,6 +58,9 @@ void app_pin(int nth);
 
 /* "1:02:03" or "2:03" in buf, which it returns. */
 const char *app_duration(double seconds, char *buf, size_t size);
+
+/* Text as a field of a CSV record (RFC 4180), in quotation marks if need be. */
+void app_csv_text(FILE *f, const char *text);
 
 /* Text as JSON, with its quotation marks. */
 void app_json_text(FILE *f, const char *text);

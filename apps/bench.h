@@ -10,7 +10,7 @@
 struct bench_settings {
     char *model, *data;
     int64_t img_size, classes, width, batch, sub_batch, lanes, steps, skip,
-        workers;
+        workers, peak;
     int64_t threads;
     double seconds;
     bool small_stem, inspect;

@@ -43,6 +43,8 @@ static const struct opt_group options = {
             "CPU workers; STARPU_NCPU wins [one per core]", .letter = 'j'),
         CHOICE("backend", backend, "NAME", "cpu", backends,
                "kernels of CPU workers: oneDNN's, or plain C"),
+        INT("peak", peak, NULL, 1, 1e6,
+            "what peak_share is of, in TFLOP/s: of all GPUs"),
         FLAG("inspect", inspect,
              "a line per layer on stderr first: work and memory"),
         END,
@@ -57,7 +59,9 @@ const struct opt_command bench_train_command = {
              "img_per_s the batch over it. peak_share is the work of "
              "convolutions and dense layers (forward, and backward without "
              "the gradient of the images) over what peak_base can do on the "
-             "cores of the workers, measured just before. sched_share and "
+             "cores of the workers, measured just before, or --peak. On GPUs "
+             "gpu_idle_share is the time without a kernel, submit_ms the "
+             "host's to submit a step. sched_share and "
              "data_share are parts of wall time times workers.",
     .group = (const struct opt_group *const[]){&options, NULL},
 };
@@ -204,12 +208,18 @@ static int make_trainer(struct bench *b, struct bench_settings *s)
     return OPTS_GO;
 }
 
-/* The peak of the workers' cores, before their threads keep them busy. */
+/* The peak of the workers' cores, before their threads keep them busy; of GPUs
+ * what the user says. */
 static int measure_peak(struct bench *b, const struct bench_settings *s)
 {
     const char *env = getenv("STARPU_NCPU");
     int cores = app_cores(), n = cores;
 
+    if (s->peak) {
+        b->peak =
+            (struct peak){.base = "--peak", .flops = 1e12 * (double)s->peak};
+        return OPTS_GO;
+    }
     if (env && atoi(env) > 0)
         n = atoi(env);
     else if (s->workers)
@@ -221,6 +231,14 @@ static int measure_peak(struct bench *b, const struct bench_settings *s)
         return EXIT_FAILURE;
     }
     return OPTS_GO;
+}
+
+/* Of the GPUs' time, from the first submission to the last end. */
+static double idle_share(const struct bench *b, const struct ddp_stats *st)
+{
+    double all = st->wall_s * ddp_gpu_worker_count(b->ddp);
+
+    return all > 0 ? 1 - st->gpu_s / all : 0;
 }
 
 static void print(struct bench *b, const struct bench_settings *s,
@@ -242,6 +260,12 @@ static void print(struct bench *b, const struct bench_settings *s,
            "\"peak_gflops\":%.1f,\"gflop_per_img\":%.4f,",
            img * b->flops / b->peak.flops, b->peak.base, b->peak.cores,
            b->peak.flops * 1e-9, b->flops * 1e-9);
+    if (ddp_gpu_worker_count(b->ddp))
+        printf("\"gpu_workers\":%d,\"gpu_idle_share\":%.4f,"
+               "\"tflops\":%.2f,\"submit_ms\":%.3f,",
+               ddp_gpu_worker_count(b->ddp), idle_share(b, st),
+               img * b->flops * 1e-12,
+               st->steps ? 1e3 * st->submit_s / (double)st->steps : 0);
     printf("\"tasks\":%.1f,\"sched_share\":%.5f,\"exec_share\":%.4f,"
            "\"data_share\":%.5f,",
            st->steps ? (double)st->tasks / (double)st->steps : 0,

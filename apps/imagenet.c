@@ -15,6 +15,11 @@ static const struct command {
 } commands[] = {
     {"train", NULL, &train_command, train_run, "train a network"},
     {"eval", NULL, &eval_command, eval_run, "evaluate weights"},
+    {"export", NULL, &export_command, export_run,
+     "a network as ONNX, for other programs to run"},
+    {"infer", NULL, &infer_command, infer_run, "name what is on images"},
+    {"convert", NULL, &convert_command, convert_run,
+     "change the type and names of weights"},
     {"inspect", NULL, &inspect_command, inspect_run,
      "layers, shapes, parameters, work and memory of a network"},
     {"data", "check", &check_command, check_run,

@@ -27,9 +27,19 @@ static double mib(double bytes)
     return bytes / (1024 * 1024);
 }
 
-static int print_layer(const struct ddp_layer_info *l, void *arg)
+static int add_layer(const struct ddp_layer_info *l, void *arg)
 {
     struct totals *t = arg;
+
+    t->params += l->params;
+    t->kept += l->activation_size;
+    t->flops += l->training_only ? 0 : l->flops;
+    return 0;
+}
+
+static int print_layer(const struct ddp_layer_info *l, void *arg)
+{
+    const struct totals *t = arg;
     double kept = (double)l->activation_size * (double)t->sub_batch;
     char in[40], out[40];
 
@@ -37,10 +47,7 @@ static int print_layer(const struct ddp_layer_info *l, void *arg)
            shape_text(l->in, in, sizeof(in)),
            shape_text(l->out, out, sizeof(out)), l->params, l->flops * 1e-6,
            mib(kept));
-    t->params += l->params;
-    t->flops += l->flops;
-    t->kept += l->activation_size;
-    return 0;
+    return add_layer(l, arg);
 }
 
 static void print_totals(const struct settings *s, const struct totals *t)
@@ -58,12 +65,46 @@ static void print_totals(const struct settings *s, const struct totals *t)
            s->dtype ? "bf16" : "f32");
 }
 
-static void list_models(void)
+/* One line: the network at the size it is meant for, or at --img-size. */
+static int list_model(const char *name, const struct opts *o,
+                      const struct settings *s)
+{
+    struct settings one = *s;
+    struct totals t = {.sub_batch = 1};
+    struct ddp_shape in = {.c = 3};
+    ddp_chain_t *c;
+    int rc;
+
+    one.model = (char *)name;
+    one.width = 0; /* these only ResNets have */
+    one.small_stem = false;
+    one.img_size =
+        opts_given(o, "img-size") ? s->img_size : ddp_model_size(name);
+    in.h = in.w = (int)one.img_size;
+    if (!(c = setup_model(&one)))
+        return app_fail(ddp_errcode());
+    rc = ddp_chain_inspect(c, in, setup_dtype(s), add_layer, &t);
+    if (rc == 0)
+        printf("%-20s %5d %11zu %9.3f %10.1f\n", name, in.h, t.params,
+               t.flops * 1e-9, mib((double)t.kept));
+    else
+        printf("%-20s %5d %11zu  %s\n", name, in.h, setup_params(c),
+               rc == DDP_ESHAPE ? "(not for images as small)" : ddp_errmsg());
+    ddp_chain_free(c);
+    return 0;
+}
+
+static int list_models(const struct opts *o, const struct settings *s)
 {
     const char *name;
+    int rc = 0;
 
-    for (int i = 0; (name = ddp_model_name(i)); i++)
-        printf("%s\n", name);
+    printf("%-20s %5s %11s %9s %10s\n", "model", "size", "parameters", "GFLOP",
+           "MiB kept");
+    for (int i = 0; rc == 0 && (name = ddp_model_name(i)); i++)
+        rc = list_model(name, o, s);
+    printf("\nForward and kept for backward: of one image of size x size.\n");
+    return rc;
 }
 
 int inspect_run(struct opts *o, struct settings *s)
@@ -73,10 +114,9 @@ int inspect_run(struct opts *o, struct settings *s)
     ddp_chain_t *c;
     int rc;
 
-    if (!s->model) {
-        list_models();
-        return 0;
-    }
+    s->drop = s->drop_path = -1; /* their own: they take memory */
+    if (!s->model)
+        return list_models(o, s);
     if ((rc = setup_model_known(o, s)) != OPTS_GO)
         return rc;
     if (!(c = setup_model(s)))

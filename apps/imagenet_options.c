@@ -12,12 +12,14 @@
 
 static const char *const splits[] = {"train", "val", "test", NULL};
 static const char *const augments[] = {"none", "random", "shift", NULL};
-static const char *const dtypes[] = {"f32", "bf16", NULL};
+static const char *const dtypes[] = {"f32", "bf16", "f16", NULL};
 static const char *const optimizers[] = {
     "sgd",  "momentum", "nesterov", "flux-momentum",
     "adam", "adamw",    "rmsprop",  NULL};
 static const char *const schedules[] = {"constant", "step",     "cosine",
                                         "linear",   "onecycle", NULL};
+static const char *const ttas[] = {"none", "flip", NULL};
+static const char *const formats[] = {"text", "csv", "jsonl", NULL};
 static const char *const backends[] = {"cpu", "ref", NULL};
 
 #define DATA_ROW                                                               \
@@ -32,6 +34,10 @@ static const char *const backends[] = {"cpu", "ref", NULL};
 #define MAX_PIXELS_ROW                                                         \
     INT("max-pixels", max_pixels, "178956970", 1, 1e12,                        \
         "an image of more counts as unreadable")
+#define TTA_ROW                                                                \
+    CHOICE("tta", tta, "HOW", "none", ttas,                                    \
+           "flip: evaluate each image and its mirror image, and take the "     \
+           "mean; twice the work")
 #define WORKERS_ROW                                                            \
     INT("workers", workers, NULL, 1, 4096,                                     \
         "CPU workers; STARPU_NCPU wins [one per core]", .letter = 'j')
@@ -56,6 +62,47 @@ static const struct opt_group eval_data = {
         CHOICE("split", split, "NAME", "val", splits, "which part of the data"),
         MAX_BAD_ROW("0.1%"),
         MAX_PIXELS_ROW,
+        END,
+    },
+};
+
+static const struct opt_group evaluation = {
+    "Evaluation",
+    (const struct opt[]){
+        TTA_ROW,
+        TEXT("per-class", per_class, "FILE", NULL,
+             "write a CSV table of the classes; - is stdout"),
+        END,
+    },
+};
+
+static const struct opt_group infer_data = {
+    "Images to name",
+    (const struct opt[]){
+        TEXTS("input", input, "PATH",
+              "an image, or a folder of images at any depth; - reads paths "
+              "from stdin"),
+        TEXT("list", list, "FILE", NULL,
+             "a file of paths, one on a line; - is stdin"),
+        SHARE("max-bad", max_bad, "0",
+              "unreadable images that are borne; all are named, and with more "
+              "the exit code is 65"),
+        MAX_PIXELS_ROW,
+        END,
+    },
+};
+
+static const struct opt_group answers = {
+    "Answers",
+    (const struct opt[]){
+        INT("topk", topk, "5", 1, 1000, "classes of an image, best first",
+            .letter = 'k'),
+        TEXT("class-map", class_map, "FILE", NULL,
+             "names of the classes, one on a line [classes.txt beside the "
+             "weights]"),
+        CHOICE("format", format, "NAME", "text", formats, "of the output",
+               .alias = "results-format"),
+        TTA_ROW,
         END,
     },
 };
@@ -92,10 +139,17 @@ static const struct opt_group augmentation = {
             "smallest share of the area that a random crop takes"),
         INT("shift", shift, "4", 1, 1024, "pixels of padding of shift"),
         FLAG("no-flip", no_flip, "do not mirror half of the images"),
+        NUM("random-erase", erase, "0", 0, 1,
+            "share of the images in which a box is painted over",
+            .alias = "reprob"),
         END,
     },
 };
 
+#define PARTIAL_ROW                                                            \
+    FLAG("partial-weights", partial_weights,                                   \
+         "tensors that the file lacks stay random, others in it are passed "   \
+         "over; without, either is an error")
 #define MODEL_ROW(preset_)                                                     \
     TEXT("model", model, "NAME", preset_,                                      \
          "network; inspect without a name lists them", .of_network = true)
@@ -106,6 +160,9 @@ static const struct opt_group augmentation = {
         FLAG("small-stem", small_stem,                                         \
              "ResNets for images of about 32x32: begin with a 3x3 "            \
              "convolution, without pooling",                                   \
+             .of_network = true),                                              \
+        FLAG("no-aux", no_aux,                                                 \
+             "googlenet, inception_v3: without auxiliary classifiers",         \
              .of_network = true),                                              \
         INT("width", width, "0", 0, 4096,                                      \
             "channels of a ResNet's first stage; 0 is 64",                     \
@@ -130,8 +187,10 @@ static const struct opt_group start = {
     "Start",
     (const struct opt[]){
         TEXT("weights", weights, "FILE", NULL,
-             "begin with these weights (safetensors)",
+             "begin with these weights (safetensors); a last layer of another "
+             "number of classes begins anew",
              .alias = "initial-checkpoint"),
+        PARTIAL_ROW,
         FLAG("zero-init-residual", zero_init_residual,
              "begin with residual branches that add nothing"),
         INT("seed", seed, "42", 0, 9e15,
@@ -179,11 +238,22 @@ static const struct opt_group optimizer = {
         LIST("opt-betas", betas, 2, "X,X", "0.9,0.999", 1e-9, 1,
              "of adam and adamw"),
         NUM("opt-eps", eps, "1e-8", 1e-30, 1, "of adam, adamw, rmsprop"),
+        NUM("drop", drop, "-1", -1, 0.99,
+            "probability of dropout; -1 is the network's own"),
+        NUM("drop-path", drop_path, "-1", -1, 0.99,
+            "probability that an EfficientNet's last block is left out; -1 is "
+            "its own"),
         NUM("weight-decay", weight_decay, "1e-4", 0, 1e3,
             "of weights, not of norms and biases", .alias = "wd"),
         FLAG("decay-all", decay_all, "of norms and biases too"),
         NUM("clip-grad", clip_grad, NULL, 1e-30, 1e30,
             "scale gradients down to this global norm"),
+        INT("max-nan-steps", max_nan_steps, "10", 0, 1e9,
+            "steps in a row that are skipped because the loss or gradients "
+            "are not finite; more end the run with exit code 1"),
+        NUM("model-ema-decay", ema_decay, "0", 0, 0.9999999,
+            "also keep averages of the weights, which take over 1 - X of them "
+            "with every step; saved as weights-ema.safetensors"),
         NUM("label-smoothing", smoothing, "0", 0, 0.999,
             "share of the target spread over all classes",
             .alias = "smoothing"),
@@ -215,15 +285,33 @@ static const struct opt_group output = {
     "Output",
     (const struct opt[]){
         TEXT("output", output, "DIR", NULL,
-             "folder of the run: config.txt, weights.safetensors "
-             "[runs/MODEL-DATE-TIME]"),
-        INT("save-every", save_every, "0", 0, 1e9,
-            "also save weights-epoch-NNN.safetensors every N epochs"),
+             "folder of the run: config.txt, classes.txt, checkpoints in "
+             "ckpt/, at the end weights.safetensors [runs/MODEL-DATE-TIME]"),
         INT("eval-every", eval_every, "1", 1, 1e9,
             "evaluate every N epochs, and at the end", .alias = "val-interval"),
+        TIME("time-limit", time_limit, NULL,
+             "save and end before so much time has passed since the start: "
+             "seconds, or H:MM:SS as sbatch's --time"),
         INT("log-every", log_every, NULL, 1, 1e9,
             "without a terminal: a line every N steps [10 seconds]",
             .alias = "log-interval"),
+        TTA_ROW,
+        END,
+    },
+};
+
+static const struct opt_group checkpoints = {
+    "Checkpoints",
+    (const struct opt[]){
+        TEXT("resume", resume, "auto|none|DIR", "auto",
+             "go on from the newest checkpoint in --output, if there is one; "
+             "from none; or from one in another run's folder"),
+        TEXT("ckpt-every", ckpt_every, "TIME|Nit|Nep|none", "10m",
+             "write one every so many s, m, h, steps or epochs; there is "
+             "always one at the end, and one of the best evaluation"),
+        INT("keep-last", keep_last, "3", 2, 1e6, "how many of them stay"),
+        INT("save-every", save_every, "0", 0, 1e9,
+            "those after every N-th epoch stay as well"),
         END,
     },
 };
@@ -244,6 +332,7 @@ static const struct opt_group weights = {
              "safetensors under torchvision's names; what config.txt in the "
              "same folder says of the network and its images is used unless "
              "given here"),
+        PARTIAL_ROW,
         END,
     },
 };
@@ -254,6 +343,21 @@ static const struct opt_group devices = {
         WORKERS_ROW,
         CHOICE("backend", backend, "NAME", "cpu", backends,
                "kernels of CPU workers: oneDNN's, or plain C"),
+        END,
+    },
+};
+
+static const struct opt_group convert = {
+    "Options",
+    (const struct opt[]){
+        TEXTS("file", input, "FILE", "safetensors: IN, then OUT"),
+        CHOICE("dtype", dtype, "TYPE", "f32", dtypes, "of the values in OUT"),
+        TEXT("strip-prefix", strip_prefix, "TEXT", NULL,
+             "taken off all names that begin with it, such as module."),
+        TEXT("add-prefix", add_prefix, "TEXT", NULL, "put before all names"),
+        TEXT("drop", drop_names, "PATTERN,...",
+             "opt.*,ema.*,*num_batches_tracked",
+             "names to leave out, as a shell's patterns"),
         END,
     },
 };
@@ -289,6 +393,16 @@ static const struct opt_group synth = {
     },
 };
 
+static const struct opt_group exported = {
+    "Model",
+    (const struct opt[]){
+        TEXT("output", output, "FILE", NULL, "the ONNX file to make"),
+        INT("img-size", img_size, "224", 1, 4096,
+            "side of the square that goes in, in pixels", .of_network = true),
+        END,
+    },
+};
+
 /* ---- commands ----------------------------------------------------------- */
 
 const struct opt_command train_command = {
@@ -300,16 +414,20 @@ const struct opt_command train_command = {
         "terminal. The last line is final step=N loss=X top1=X top5=X img/s=X "
         "weights=crc32c:XXXXXXXX: of the last evaluation if there was one, "
         "else of the last epoch; top1 and top5 are percentages.\n"
-        "The first SIGINT or SIGTERM ends the run after the step at hand and "
-        "saves the weights.\n"
+        "A checkpoint in RUN/ckpt has all that a run needs to go on to the "
+        "same weights, to the bit; the same command does that. Each is a "
+        "folder: eval takes RUN/ckpt/best/model.safetensors.\n"
+        "SIGINT, SIGTERM and SIGUSR1 end the run after the step at hand and a "
+        "checkpoint, and so does --time-limit: exit code 75. A second signal "
+        "ends it at once.\n"
         "Exit codes: 0 done, 1 failed or diverged, 2 wrong option, 65 too many "
         "unreadable images, 69 no device, 71 out of memory, 74 a file could "
-        "not be written or read, 128 + signal.",
+        "not be written or read, 75 interrupted and saved.",
     .plain = "data",
     .group =
-        (const struct opt_group *const[]){&train_data, &images, &augmentation,
-                                          &network, &start, &length, &optimizer,
-                                          &schedule, &output, &devices, NULL},
+        (const struct opt_group *const[]){
+            &train_data, &images, &augmentation, &network, &start, &length,
+            &optimizer, &schedule, &output, &checkpoints, &devices, NULL},
 };
 
 const struct opt_command eval_command = {
@@ -317,19 +435,59 @@ const struct opt_command eval_command = {
     .about =
         "Evaluate weights on a folder of images, every image once.\n"
         "\n"
-        "Prints eval samples=N loss=X top1=X top5=X img/s=X; top1 and top5 "
-        "are percentages.",
+        "The last line is eval samples=N loss=X top1=X top5=X top10=X img/s=X; "
+        "top1, top5, top10 are percentages.",
     .plain = "data",
+    .group = (const struct opt_group *const[]){&eval_data, &evaluation, &images,
+                                               &weights, &network, &sub_batch,
+                                               &devices, NULL},
+};
+
+const struct opt_command infer_command = {
+    .name = "imagenet infer",
+    .about =
+        "Name what is on images, with the network that --weights holds.\n"
+        "\n"
+        "The answers go to stdout in the order of the images, a line each; csv "
+        "has a record for each class of an image: path,rank,class,name,"
+        "probability,error.  An image that cannot be read is named there and "
+        "counted, and the others go on.",
+    .plain = "input",
+    .group = (const struct opt_group *const[]){&infer_data, &answers, &weights,
+                                               &images, &network, &sub_batch,
+                                               &devices, NULL},
+};
+
+const struct opt_command convert_command = {
+    .name = "imagenet convert",
+    .about =
+        "Write the weights of the safetensors file IN as OUT: with another "
+        "type, other names, without what only training needs.\n"
+        "\n"
+        "Tensors of integers must be among those left out.  OUT appears "
+        "whole or not at all.",
+    .plain = "file",
+    .group = (const struct opt_group *const[]){&convert, NULL},
+};
+
+const struct opt_command export_command = {
+    .name = "imagenet export",
+    .about =
+        "Write a network with its weights as an ONNX model (opset 14).\n"
+        "\n"
+        "Its input is N images as R, G and B planes, from 0 to 1, less --mean, "
+        "divided by --std of the training; its output N x classes logits.",
+    .plain = "output",
     .group =
-        (const struct opt_group *const[]){&eval_data, &images, &weights,
-                                          &network, &sub_batch, &devices, NULL},
+        (const struct opt_group *const[]){&exported, &weights, &network, NULL},
 };
 
 const struct opt_command inspect_command = {
     .name = "imagenet inspect",
     .about = "Print a network's layers, shapes, parameters, work and memory.\n"
              "\n"
-             "Without a model, lists those there are.",
+             "Without a model, lists those there are, at the size they are "
+             "meant for or at --img-size.",
     .plain = "model",
     .group =
         (const struct opt_group *const[]){

@@ -41,8 +41,10 @@ int plan_check(const struct opts *o, const struct settings *s)
         {"scale", s->augment == 1, "only with --augment random"},
         {"shift", s->augment == 2, "only with --augment shift"},
         {"no-flip", s->augment != 0, "--augment none mirrors nothing"},
+        {"random-erase", s->augment != 0, "--augment none erases nothing"},
         {"val", !s->no_val, "--no-val is given"},
         {"eval-every", !s->no_val, "--no-val is given"},
+        {"tta", !s->no_val, "--no-val is given"},
         {"epochs", !s->steps, "--steps is given"},
         {"zero-init-residual", !s->weights, "--weights is given"},
     };
@@ -196,5 +198,8 @@ void plan_config(const struct opts *o, const struct settings *s,
         .dtype = setup_dtype(s),
         .seed = (uint64_t)s->seed,
         .keep_weights = s->weights != NULL,
+        .max_nan_steps = s->max_nan_steps ? (int)s->max_nan_steps : -1,
+        .ema_decay = s->ema_decay,
+        .tta = setup_tta(s),
     };
 }

@@ -54,6 +54,12 @@ static void mlp_sizes(const struct settings *s, int sizes[OPT_WIDTHS_MAX + 2])
     sizes[n] = 0;
 }
 
+/* The library takes 0 for the network's own rate, and less for none. */
+static float rate(double asked)
+{
+    return asked < 0 ? 0 : asked > 0 ? (float)asked : -1;
+}
+
 ddp_chain_t *setup_model(const struct settings *s)
 {
     int sizes[OPT_WIDTHS_MAX + 2];
@@ -61,6 +67,9 @@ ddp_chain_t *setup_model(const struct settings *s)
         .classes = (int)s->classes,
         .width = (int)s->width,
         .small_stem = s->small_stem,
+        .no_aux = s->no_aux,
+        .dropout = rate(s->drop),
+        .stochastic_depth = rate(s->drop_path),
         .zero_init_residual = s->zero_init_residual,
     };
 
@@ -73,7 +82,22 @@ ddp_chain_t *setup_model(const struct settings *s)
 
 enum ddp_dtype setup_dtype(const struct settings *s)
 {
-    return s->dtype ? DDP_BF16 : DDP_F32;
+    static const enum ddp_dtype type[] = {DDP_F32, DDP_BF16, DDP_F16};
+
+    return type[s->dtype];
+}
+
+const char *setup_dtype_name(const struct settings *s)
+{
+    static const char *const name[] = {
+        [DDP_F32] = "f32", [DDP_BF16] = "bf16", [DDP_F16] = "f16"};
+
+    return name[setup_dtype(s)];
+}
+
+enum ddp_tta setup_tta(const struct settings *s)
+{
+    return s->tta ? DDP_TTA_FLIP : DDP_TTA_NONE;
 }
 
 size_t setup_params(const ddp_chain_t *c)
@@ -106,6 +130,7 @@ static void image_options(const struct settings *s, enum ddp_split split,
         .min_area = (float)s->min_area,
         .shift = (int)s->shift,
         .no_flip = s->no_flip,
+        .erase = (float)s->erase,
         .upright = s->upright,
         .max_pixels = s->max_pixels,
         .max_bad = s->max_bad > 0 ? s->max_bad : -1,
@@ -136,6 +161,19 @@ int setup_data(const struct opts *o, struct settings *s, const char *dir,
     return OPTS_GO;
 }
 
+int setup_images(struct settings *s, const char *const *path, int64_t n,
+                 ddp_dataset_t **d)
+{
+    struct ddp_image_options images;
+
+    image_options(s, DDP_VAL, &images);
+    images.max_bad = 1; /* each is named, and the caller judges */
+    if (!(*d = ddp_dataset_images(path, n, &images)))
+        return app_fail(ddp_errcode());
+    s->img_size = ddp_dataset_shape(*d).h;
+    return OPTS_GO;
+}
+
 int setup_devices(const struct settings *s, ddp_t **ddp)
 {
     struct ddp_config cfg = {.cpus = (int)s->workers,
@@ -143,6 +181,5 @@ int setup_devices(const struct settings *s, ddp_t **ddp)
 
     if (!(*ddp = ddp_init(&cfg)))
         return app_fail(ddp_errcode());
-    app_catch_signals();
     return OPTS_GO;
 }

@@ -6,10 +6,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "app.h"
 #include "imagenet.h"
+#include "interrupt.h"
 #include "progress.h"
+
+/* Skipped steps that are told one by one. */
+enum { SKIPS_TOLD = 10 };
 
 /* One run and what it holds; all owned but opts and settings. */
 struct run {
@@ -23,8 +28,10 @@ struct run {
     struct ddp_progress last;  /* of the last step */
     struct ddp_metrics result; /* of the last evaluation */
     int64_t evaluated;         /* the step it was made after; 0: none */
-    int64_t epochs_done;
-    int rc; /* exit code of what failed in a callback */
+    struct ddp_metrics ema;    /* of the averages, if there are some */
+    int64_t ema_evaluated;     /* not known of a checkpoint */
+    char *ckpt;                /* folder of checkpoints */
+    int rc;                    /* exit code of what failed in a callback */
 };
 
 /* ---- what is left in the folder of the run ------------------------------ */
@@ -41,44 +48,108 @@ static char *default_output(const struct settings *s)
     return app_path("runs", "%s-%s", s->model, clock);
 }
 
-/* Shows, before any work is done, that the folder can be written to. */
-static int save_config(const struct run *r)
+static void write_config(const struct run *r, FILE *f)
 {
-    char *path = app_path(r->set->output, "config.txt");
-    FILE *f;
-
-    if (!path)
-        return app_exit_code(DDP_ENOMEM);
-    if (!(f = fopen(path, "w"))) {
-        app_say("%s: %s", path, strerror(errno));
-        free(path);
-        return EXIT_WRITE;
-    }
     opts_save(r->opts, f);
-    if (fclose(f) != 0) {
-        app_say("%s: %s", path, strerror(errno));
-        free(path);
-        return EXIT_WRITE;
-    }
-    free(path);
-    return OPTS_GO;
 }
 
-static int prepare_output(struct run *r)
+/* What infer calls the classes: one on a line, in their order. */
+static void write_classes(const struct run *r, FILE *f)
+{
+    for (int i = 0; i < ddp_dataset_classes(r->data); i++) {
+        const char *name = ddp_dataset_class_name(r->data, i);
+
+        if (name && *name)
+            fprintf(f, "%s\n", name);
+        else
+            fprintf(f, "%d\n", i);
+    }
+}
+
+typedef void write_f(const struct run *r, FILE *f);
+
+static int replace_text(const struct run *r, const char *path, const char *temp,
+                        write_f *write)
+{
+    FILE *f = fopen(temp, "w");
+    bool good;
+
+    if (f) {
+        write(r, f);
+        good = fflush(f) == 0 && fsync(fileno(f)) == 0;
+        if (fclose(f) == 0 && good && rename(temp, path) == 0)
+            return OPTS_GO;
+    }
+    app_say("%s: %s", path, strerror(errno));
+    unlink(temp);
+    return EXIT_WRITE;
+}
+
+/* Whole or not at all: eval and infer read it. */
+static int save_text(const struct run *r, const char *name, write_f *write)
+{
+    char *path = app_path(r->set->output, "%s", name);
+    char *temp = app_path(r->set->output, "%s.tmp", name);
+    int rc = path && temp ? replace_text(r, path, temp, write)
+                          : app_exit_code(DDP_ENOMEM);
+
+    free(path);
+    free(temp);
+    return rc;
+}
+
+static int name_output(struct run *r)
 {
     struct settings *s = r->set;
-    int rc;
 
     if (!s->output && !(s->output = default_output(s)))
         return app_exit_code(DDP_ENOMEM);
-    if ((rc = app_make_dir(s->output)))
-        return rc;
-    return save_config(r);
+    if (!(r->ckpt = app_path(s->output, CHECKPOINT_DIR)))
+        return app_exit_code(DDP_ENOMEM);
+    return OPTS_GO;
 }
 
-static int save_weights(struct run *r, char *path)
+/* The settings of the run in a folder are replaced only when it goes on. */
+static int prepare_output(struct run *r)
 {
-    int rc = path ? ddp_chain_save(r->chain, path) : DDP_ENOMEM;
+    struct ddp_checkpoint c;
+    int rc;
+
+    if ((rc = app_make_dir(r->set->output)) ||
+        (rc = checkpoint_resume(r->opts, r->set, r->ckpt, r->trainer, &c)) !=
+            OPTS_GO)
+        return rc;
+    r->last.step = c.step;
+    r->last.epoch_mean = c.epoch_mean;
+    r->evaluated = c.evaluated;
+    r->result = c.evaluation;
+    rc = save_text(r, "config.txt", write_config);
+    return rc != OPTS_GO ? rc : save_text(r, "classes.txt", write_classes);
+}
+
+/* To go on from: what a run leaves that is stopped. */
+static int save_checkpoint(struct run *r)
+{
+    int rc = ddp_trainer_checkpoint(r->trainer);
+
+    return rc < 0 ? app_fail(rc) : 0;
+}
+
+static int save_chain(const struct run *r, const char *path)
+{
+    return ddp_chain_save(r->chain, path);
+}
+
+static int save_ema(const struct run *r, const char *path)
+{
+    return ddp_trainer_ema_save(r->trainer, path);
+}
+
+static int save_as(struct run *r, const char *name,
+                   int (*save)(const struct run *r, const char *path))
+{
+    char *path = app_path(r->set->output, "%s", name);
+    int rc = path ? save(r, path) : DDP_ENOMEM;
 
     progress_clear(&r->progress);
     if (rc < 0)
@@ -89,23 +160,68 @@ static int save_weights(struct run *r, char *path)
     return rc;
 }
 
+/* What a run was for, when it is done. */
+static int save_weights(struct run *r)
+{
+    int rc = save_as(r, "weights.safetensors", save_chain);
+
+    if (rc == 0 && r->set->ema_decay > 0)
+        rc = save_as(r, "weights-ema.safetensors", save_ema);
+    return rc;
+}
+
 /* ---- while it runs ------------------------------------------------------ */
 
-static int evaluate(struct run *r)
+static int stop(void *arg)
+{
+    (void)arg;
+    return interrupt_wanted();
+}
+
+static bool is_evaluated(const struct run *r)
+{
+    return r->evaluated == r->last.step &&
+           (r->set->ema_decay == 0 || r->ema_evaluated == r->last.step);
+}
+
+static void print_ema(const struct run *r)
+{
+    if (r->evaluated && r->ema_evaluated == r->evaluated)
+        printf(" ema_loss=%.4f ema_top1=%.2f ema_top5=%.2f", r->ema.loss,
+               100 * r->ema.top1, 100 * r->ema.top5);
+}
+
+static void print_evaluation(const struct run *r, double seconds)
 {
     const struct ddp_metrics *m = &r->result;
-    double t = app_now();
-    int rc = ddp_evaluate(r->trainer, r->val, &r->result);
 
+    printf("eval step=%lld samples=%lld loss=%.4f top1=%.2f top5=%.2f "
+           "img/s=%.1f",
+           (long long)r->last.step, (long long)m->samples, m->loss,
+           100 * m->top1, 100 * m->top5, (double)m->samples / seconds);
+    print_ema(r);
+    printf("\n");
+}
+
+/* An evaluation that is interrupted counts as not made. */
+static int evaluate(struct run *r)
+{
+    bool averages = r->set->ema_decay > 0;
+    struct ddp_metrics m, ema = {0};
+    double t = app_now();
+    int rc = ddp_evaluate(r->trainer, r->val, &m);
+
+    t = app_now() - t;
+    if (rc == 0 && averages)
+        rc = ddp_evaluate_ema(r->trainer, r->val, &ema);
     progress_clear(&r->progress);
     if (rc < 0)
-        return app_fail(rc);
-    t = app_now() - t;
+        return rc == DDP_ESTOPPED ? 0 : app_fail(rc);
+    r->result = m;
+    r->ema = ema;
     r->evaluated = r->last.step;
-    printf("eval step=%lld samples=%lld loss=%.4f top1=%.2f top5=%.2f "
-           "img/s=%.1f\n",
-           (long long)r->last.step, (long long)m->samples, m->loss,
-           100 * m->top1, 100 * m->top5, (double)m->samples / t);
+    r->ema_evaluated = averages ? r->last.step : 0;
+    print_evaluation(r, t);
     return 0;
 }
 
@@ -114,26 +230,28 @@ static int on_step(const struct ddp_progress *p, void *arg)
     struct run *r = arg;
 
     r->last = *p;
+    if (p->why && p->skipped <= SKIPS_TOLD) {
+        progress_clear(&r->progress);
+        app_say("step %lld skipped: %s", (long long)p->step, p->why);
+    }
     progress_step(&r->progress, p);
-    return app_signal() != 0;
+    interrupt_stepped(p->step_seconds);
+    return interrupt_wanted();
 }
 
 static int on_epoch(const struct ddp_progress *p, void *arg)
 {
     struct run *r = arg;
     const struct settings *s = r->set;
-    int64_t epoch = ++r->epochs_done;
 
-    (void)p;
+    r->last = *p; /* also when it was made up for, after a resume */
     progress_flush(&r->progress, &r->last);
-    if (app_signal())
+    if (interrupt_wanted())
         return 1;
-    if (r->val && epoch % s->eval_every == 0 && (r->rc = evaluate(r)))
+    if (r->val && (p->epoch + 1) % s->eval_every == 0)
+        r->rc = evaluate(r);
+    if (r->rc == 0 && interrupt_wanted())
         return 1;
-    if (s->save_every && epoch % s->save_every == 0)
-        r->rc = save_weights(r, app_path(s->output,
-                                         "weights-epoch-%03lld.safetensors",
-                                         (long long)epoch));
     return r->rc != 0;
 }
 
@@ -152,8 +270,7 @@ static void announce(const struct run *r)
     printf("model: %s, %zu parameters, images of %lldx%lld, %lld classes, "
            "%s\n",
            s->model, setup_params(r->chain), (long long)s->img_size,
-           (long long)s->img_size, (long long)s->classes,
-           s->dtype ? "bf16" : "f32");
+           (long long)s->img_size, (long long)s->classes, setup_dtype_name(s));
     printf("batch: %lld images a step, on all %d devices together: %lld "
            "sub-batches of up to %lld in %lld lanes\n",
            (long long)s->batch, ddp_worker_count(r->ddp), subs,
@@ -195,12 +312,15 @@ static int make_trainer(struct run *r)
 
     if (!(r->chain = setup_model(r->set)))
         return app_fail(ddp_errcode());
-    if (r->set->weights && (rc = ddp_chain_load(r->chain, r->set->weights)) < 0)
-        return app_fail(rc);
+    if (r->set->weights &&
+        (rc = setup_weights_load(r->set, r->chain, true)) != OPTS_GO)
+        return rc;
     plan_config(r->opts, r->set, &cfg);
     cfg.on_step = on_step;
     cfg.on_epoch = on_epoch;
+    cfg.stop = stop;
     cfg.arg = r;
+    checkpoint_config(r->set, r->ckpt, &cfg.checkpoint);
     if (!(r->trainer = ddp_trainer_new(r->ddp, r->chain, r->data, &cfg)))
         return app_fail(ddp_errcode());
     return OPTS_GO;
@@ -213,10 +333,14 @@ static int prepare(struct run *r)
 
     if ((rc = setup_model_known(r->opts, s)) != OPTS_GO ||
         (rc = plan_check(r->opts, s)) != OPTS_GO ||
+        (rc = checkpoint_check(r->opts, s)) != OPTS_GO ||
+        (rc = name_output(r)) != OPTS_GO ||
         (rc = setup_weights_there(r->opts, s)) != OPTS_GO ||
         (rc = open_data(r)) != OPTS_GO ||
-        (rc = setup_devices(s, &r->ddp)) != OPTS_GO ||
-        (rc = plan_resolve(r->opts, s, ddp_worker_count(r->ddp),
+        (rc = setup_devices(s, &r->ddp)) != OPTS_GO)
+        return rc;
+    interrupt_catch();
+    if ((rc = plan_resolve(r->opts, s, ddp_worker_count(r->ddp),
                            ddp_dataset_count(r->data))) != OPTS_GO ||
         (rc = make_trainer(r)) != OPTS_GO)
         return rc;
@@ -233,10 +357,11 @@ static int print_final(struct run *r)
 
     if (rc < 0)
         return app_fail(rc);
-    printf("final step=%lld loss=%.4f top1=%.2f top5=%.2f img/s=%.1f "
-           "weights=crc32c:%08x\n",
+    printf("final step=%lld loss=%.4f top1=%.2f top5=%.2f img/s=%.1f",
            (long long)r->last.step, m->loss, 100 * m->top1, 100 * m->top5,
-           r->last.samples_per_s, crc);
+           r->last.samples_per_s);
+    print_ema(r);
+    printf(" weights=crc32c:%08x\n", crc);
     return 0;
 }
 
@@ -251,30 +376,49 @@ static void report_bad(const ddp_dataset_t *d)
         app_say("%lld unreadable images", (long long)n);
 }
 
+static void report_skips(const ddp_trainer_t *t)
+{
+    struct ddp_skips s;
+
+    if (ddp_trainer_skips(t, &s) == 0 && s.steps)
+        app_say("%lld steps were skipped, the last one was step %lld: %s",
+                (long long)s.steps, (long long)s.last + 1, s.why);
+}
+
 static int train(struct run *r)
 {
-    int rc = ddp_train(r->trainer), signal = app_signal();
-    struct ddp_stats stats;
+    int rc = ddp_train(r->trainer);
+    bool early = rc == DDP_ESTOPPED && interrupt_wanted();
 
     /* Steps that were under way when a callback said stop are done as well. */
-    if (rc == DDP_ESTOPPED && ddp_trainer_stats(r->trainer, &stats) == 0)
-        r->last.step = stats.steps;
+    if (rc == DDP_ESTOPPED)
+        r->last.step = ddp_trainer_step(r->trainer);
     progress_flush(&r->progress, &r->last);
     progress_clear(&r->progress);
     report_bad(r->data);
+    report_skips(r->trainer);
     if (r->rc)
         return r->rc;
-    if (rc < 0 && !(rc == DDP_ESTOPPED && signal))
+    if (rc < 0 && !early)
         return app_fail(rc);
-    if (!signal && r->val && r->evaluated != r->last.step && (rc = evaluate(r)))
-        return rc;
-    if (signal)
-        app_say("stopped by signal %d after step %lld", signal,
-                (long long)r->last.step);
-    rc = save_weights(r, app_path(r->set->output, "weights.safetensors"));
+    if (!early && r->val && !is_evaluated(r)) {
+        if ((rc = evaluate(r)))
+            return rc;
+        early = !is_evaluated(r);
+    }
+    rc = early ? save_checkpoint(r) : save_weights(r);
     if (rc || (rc = print_final(r)))
         return rc;
-    return signal ? EXIT_SIGNAL + signal : 0;
+    if (early)
+        app_say("interrupted by %s after step %lld, and saved",
+                interrupt_reason(), (long long)r->last.step);
+    return early ? EXIT_AGAIN : 0;
+}
+
+/* A first guess at how long saving takes: a slow disk's 20 MB/s. */
+static double save_seconds(const struct run *r)
+{
+    return 4e-6 / 20 * (double)setup_params(r->chain);
 }
 
 int train_run(struct opts *o, struct settings *s)
@@ -284,6 +428,7 @@ int train_run(struct opts *o, struct settings *s)
 
     if (rc == OPTS_GO) {
         announce(&r);
+        interrupt_limit(s->time_limit, save_seconds(&r));
         progress_begin(&r.progress, s->log_every,
                        plan_epoch_steps(s, ddp_dataset_count(r.data)));
         rc = train(&r);
@@ -293,5 +438,6 @@ int train_run(struct opts *o, struct settings *s)
     ddp_dataset_free(r.data);
     ddp_chain_free(r.chain);
     ddp_finish(r.ddp);
+    free(r.ckpt);
     return rc;
 }

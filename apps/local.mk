@@ -34,16 +34,26 @@ noinst_PROGRAMS += %D%/imagenet
 %C%_imagenet_SOURCES = \
     %D%/imagenet.c \
     %D%/imagenet.h \
+    %D%/imagenet_answer.c \
+    %D%/imagenet_checkpoint.c \
+    %D%/imagenet_classes.c \
+    %D%/imagenet_convert.c \
     %D%/imagenet_data.c \
     %D%/imagenet_eval.c \
+    %D%/imagenet_export.c \
+    %D%/imagenet_infer.c \
     %D%/imagenet_inspect.c \
+    %D%/imagenet_names.c \
     %D%/imagenet_options.c \
     %D%/imagenet_plan.c \
     %D%/imagenet_setup.c \
     %D%/imagenet_synth.c \
     %D%/imagenet_train.c \
+    %D%/imagenet_weights.c \
+    %D%/interrupt.c \
+    %D%/interrupt.h \
     $(APP_SHARED)
-%C%_imagenet_LDADD = libddp.la $(JPEG_LIBS)
+%C%_imagenet_LDADD = libddp.la $(JPEG_LIBS) $(JANSSON_LIBS)
 
 noinst_PROGRAMS += %D%/iris
 %C%_iris_SOURCES = \

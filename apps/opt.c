@@ -137,7 +137,7 @@ static int set_plain(struct opts *o, const char *text)
         opt_complain(o, "'%s' is too much; see --help", text);
         return EXIT_USAGE;
     }
-    if (o->given[i]) {
+    if (o->given[i] && opt_at(o->cmd, i)->kind != OPT_TEXTS) {
         opt_complain(o, "'%s' is too much: --%s was given already", text,
                      o->cmd->plain);
         return EXIT_USAGE;

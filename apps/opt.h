@@ -19,9 +19,11 @@ enum opt_kind {
     OPT_INT,    /* int64_t, within min..max */
     OPT_FLOAT,  /* double, within min..max */
     OPT_SHARE,  /* double in 0..1, also written as a percentage */
+    OPT_TIME,   /* double: seconds, also written H:MM:SS or D-HH:MM:SS */
     OPT_FLOATS, /* double[count], separated by commas, within min..max */
     OPT_WIDTHS, /* int[OPT_WIDTHS_MAX + 1], ended by 0 */
     OPT_TEXT,   /* char *, owned by the struct: opts_free() */
+    OPT_TEXTS,  /* char **, ended by NULL, owned likewise: one each time */
     OPT_CHOICE, /* int, the index in choice */
 };
 
@@ -87,7 +89,7 @@ void opts_save(const struct opts *o, FILE *f);
  * Returns OPTS_GO, also when there is no such file, or the exit code. */
 int opts_load(struct opts *o, const char *path);
 
-/* Free what OPT_TEXT values hold. */
+/* Free what OPT_TEXT and OPT_TEXTS values hold. */
 void opts_free(struct opts *o);
 
 /* The i-th row of the command, or NULL. */

@@ -34,6 +34,7 @@ void opt_print_value(const struct opt *r, const void *values, FILE *f)
         break;
     case OPT_FLOAT:
     case OPT_SHARE:
+    case OPT_TIME:
         print_floats(at, 1, f);
         break;
     case OPT_FLOATS:
@@ -45,6 +46,10 @@ void opt_print_value(const struct opt *r, const void *values, FILE *f)
     case OPT_TEXT:
         if (*(char *const *)at)
             fputs(*(char *const *)at, f);
+        break;
+    case OPT_TEXTS:
+        for (char *const *s = *(char *const *const *)at; s && *s; s++)
+            fprintf(f, "%s%s", s == *(char *const *const *)at ? "" : " ", *s);
         break;
     case OPT_CHOICE:
         fputs(r->choice[*(const int *)at], f);
@@ -115,6 +120,9 @@ void opt_help(const struct opt_command *cmd, FILE *f)
     fprintf(f, "Usage: %s [options]%s", cmd->name, cmd->plain ? " " : "");
     for (const char *s = cmd->plain ? cmd->plain : ""; *s; s++)
         fputc(*s == '-' ? '_' : *s - ('a' <= *s && *s <= 'z' ? 32 : 0), f);
+    if (cmd->plain &&
+        opt_at(cmd, opt_index(cmd, cmd->plain))->kind == OPT_TEXTS)
+        fprintf(f, "...");
     fprintf(f, "\n\n");
     for (const char *s = cmd->about; s;) {
         const char *end = strchr(s, '\n');

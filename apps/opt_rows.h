@@ -35,6 +35,12 @@
             __VA_ARGS__                                                        \
     }
 
+#define TIME(name, field, preset, help, ...)                                   \
+    {                                                                          \
+        OPT_ROW(name, field, OPT_TIME, "TIME", preset, 1, 1e9, help),          \
+            __VA_ARGS__                                                        \
+    }
+
 #define LIST(name, field, n, value, preset, lo, hi, help, ...)                 \
     {                                                                          \
         OPT_ROW(name, field, OPT_FLOATS, value, preset, lo, hi, help),         \
@@ -50,6 +56,11 @@
 #define TEXT(name, field, value, preset, help, ...)                            \
     {                                                                          \
         OPT_ROW(name, field, OPT_TEXT, value, preset, 0, 0, help), __VA_ARGS__ \
+    }
+
+#define TEXTS(name, field, value, help, ...)                                   \
+    {                                                                          \
+        OPT_ROW(name, field, OPT_TEXTS, value, NULL, 0, 0, help), __VA_ARGS__  \
     }
 
 #define CHOICE(name, field, value, preset, words, help, ...)                   \

@@ -102,6 +102,57 @@ static int set_float(const struct opts *o, const struct opt *r,
     return OPTS_GO;
 }
 
+/* One field of a time, of at most `most`, up to ':' or '-' or the end. */
+static bool take_field(const char **s, double most, double *out)
+{
+    char *end;
+    long long v;
+
+    if (!isdigit((unsigned char)**s))
+        return false;
+    v = strtoll(*s, &end, 10);
+    *s = end;
+    *out = (double)v;
+    return v <= most;
+}
+
+/* [D-]H:MM:SS as sbatch writes it, with fewer fields M:SS, S, D-H, D-H:MM. */
+static bool read_time(const char *s, double *out)
+{
+    static const double unit[] = {86400, 3600, 60, 1};
+    double field[4] = {0}, first = 1e9;
+    int n = 0, begin;
+    bool days = strchr(s, '-') != NULL;
+
+    for (; n < 4; n++, first = 59) {
+        char stop = days && n == 0 ? '-' : ':';
+
+        if (!take_field(&s, n == 1 && days ? 23 : first, &field[n]))
+            return false;
+        if (*s != stop)
+            break;
+        s++;
+    }
+    if (*s || n == 4 || (days && n == 0) || (!days && n > 2))
+        return false;
+    begin = days ? 0 : 3 - n;
+    *out = 0;
+    for (int i = 0; i <= n; i++)
+        *out += field[i] * unit[begin + i];
+    return true;
+}
+
+static int set_time(const struct opts *o, const struct opt *r, const char *text,
+                    double *out)
+{
+    if (!read_time(text, out)) {
+        opt_complain(o, "--%s: '%s' is no time like 3600, 1:00:00 or 1-12:00",
+                     r->name, text);
+        return EXIT_USAGE;
+    }
+    return check_range(o, r, *out, text);
+}
+
 static int set_floats(const struct opts *o, const struct opt *r,
                       const char *text, double *out)
 {
@@ -151,6 +202,21 @@ static int set_text(const struct opts *o, const struct opt *r, const char *text,
     return OPTS_GO;
 }
 
+static int add_text(const struct opts *o, const struct opt *r, const char *text,
+                    char ***out)
+{
+    size_t n = 0;
+    char **more;
+
+    while (*out && (*out)[n])
+        n++;
+    if (!(more = realloc(*out, (n + 2) * sizeof(*more))))
+        return EXIT_MEMORY;
+    *out = more;
+    more[n] = more[n + 1] = NULL;
+    return set_text(o, r, text, &more[n]);
+}
+
 int opt_set(const struct opts *o, const struct opt *r, const char *text)
 {
     void *at = (char *)o->values + r->at;
@@ -164,12 +230,16 @@ int opt_set(const struct opts *o, const struct opt *r, const char *text)
     case OPT_FLOAT:
     case OPT_SHARE:
         return set_float(o, r, &text, 0, at);
+    case OPT_TIME:
+        return set_time(o, r, text, at);
     case OPT_FLOATS:
         return set_floats(o, r, text, at);
     case OPT_WIDTHS:
         return set_widths(o, r, text, at);
     case OPT_TEXT:
         return set_text(o, r, text, at);
+    case OPT_TEXTS:
+        return add_text(o, r, text, at);
     case OPT_CHOICE:
         return set_choice(o, r, text, at);
     }
@@ -231,11 +301,17 @@ void opts_free(struct opts *o)
 {
     const struct opt *r;
 
-    for (int i = 0; o->cmd && (r = opt_at(o->cmd, i)); i++)
-        if (r->kind == OPT_TEXT) {
-            char **text = (char **)((char *)o->values + r->at);
+    for (int i = 0; o->cmd && (r = opt_at(o->cmd, i)); i++) {
+        void *at = (char *)o->values + r->at;
 
-            free(*text);
-            *text = NULL;
+        if (r->kind == OPT_TEXT) {
+            free(*(char **)at);
+            *(char **)at = NULL;
+        } else if (r->kind == OPT_TEXTS) {
+            for (char **s = *(char ***)at; s && *s; s++)
+                free(*s);
+            free(*(char ***)at);
+            *(char ***)at = NULL;
         }
+    }
 }

@@ -192,9 +192,11 @@ void progress_step(struct progress *p, const struct ddp_progress *step)
     p->data_share += (now->data_share - p->data_share) *
                      (now->step > 10 ? 0.1 : 1 / (double)now->step);
     now->data_share = p->data_share;
-    p->sum_loss += n * now->now.loss;
-    p->sum_top1 += n * now->now.top1;
-    p->samples += now->now.samples;
+    if (!now->now.skipped) {
+        p->sum_loss += n * now->now.loss;
+        p->sum_top1 += n * now->now.top1;
+        p->samples += now->now.samples;
+    }
     hint(p, now);
     due = p->log_every ? now->step - p->said_step >= p->log_every
                        : now->step == 1 || t - p->said >= line_s;

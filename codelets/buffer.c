@@ -2,6 +2,7 @@
 #include "config.h"
 
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 
@@ -9,14 +10,18 @@
 
 /* Sizes are rounded up to one of four steps per power of two; each class has
  * a list of free blocks, the last freed (and warmest) first. */
-enum { CLASSES = 4 * 48, SMALLEST = 64, HUGE_PAGE = 2 << 20 };
+enum { CLASSES = 4 * 48, SMALLEST = 64, PAGE = 4096, HUGE_PAGE = 2 << 20 };
 
 struct block {
     struct block *next;
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct block *free_list[CLASSES];
+static struct pool {
+    struct block *free_list[CLASSES];
+} plain, pinned; /* the latter while there are devices that fetch it */
+static int (*pin)(void *p, size_t size); /* NULL: no such devices */
+static void (*unpin)(void *p);
 static size_t in_use, peak;
 static uint64_t next_id;
 
@@ -36,35 +41,43 @@ static int class_of(size_t size, size_t *rounded)
     return c;
 }
 
-static void *fresh(size_t size)
+/* Where memory cannot be pinned, transfers are slower, but they work. */
+static void *fresh(bool to_pin, size_t size)
 {
     size_t align = size >= HUGE_PAGE ? HUGE_PAGE : 64;
     void *p = NULL;
 
-    if (posix_memalign(&p, align, (size + 63) & ~(size_t)63) != 0)
+    if (to_pin && align < PAGE)
+        align = PAGE; /* pages are pinned whole */
+    size = (size + 63) & ~(size_t)63;
+    if (to_pin)
+        size = (size + PAGE - 1) & ~(size_t)(PAGE - 1);
+    if (posix_memalign(&p, align, size) != 0)
         return NULL;
     if (size >= HUGE_PAGE)
         madvise(p, size, MADV_HUGEPAGE); /* fewer TLB misses; may be refused */
+    if (to_pin)
+        pin(p, size);
     return p;
 }
 
-void *ddp__pool_alloc(size_t size)
+static void *pool_alloc(struct pool *from, size_t size)
 {
     size_t rounded;
     int c = class_of(size, &rounded);
     struct block *b;
 
     pthread_mutex_lock(&lock);
-    if ((b = free_list[c]))
-        free_list[c] = b->next;
+    if ((b = from->free_list[c]))
+        from->free_list[c] = b->next;
     in_use += rounded;
     if (in_use > peak)
         peak = in_use;
     pthread_mutex_unlock(&lock);
-    return b ? b : fresh(rounded);
+    return b ? b : fresh(from == &pinned, rounded);
 }
 
-void ddp__pool_free(void *p, size_t size)
+static void pool_free(struct pool *to, void *p, size_t size)
 {
     size_t rounded;
     int c = class_of(size, &rounded);
@@ -73,23 +86,48 @@ void ddp__pool_free(void *p, size_t size)
     if (!p)
         return;
     pthread_mutex_lock(&lock);
-    b->next = free_list[c];
-    free_list[c] = b;
+    b->next = to->free_list[c];
+    to->free_list[c] = b;
     in_use -= rounded;
     pthread_mutex_unlock(&lock);
 }
 
-void ddp__pool_trim(void)
+static void pool_trim(struct pool *p)
 {
     pthread_mutex_lock(&lock);
     for (int c = 0; c < CLASSES; c++)
-        while (free_list[c]) {
-            struct block *b = free_list[c];
+        while (p->free_list[c]) {
+            struct block *b = p->free_list[c];
 
-            free_list[c] = b->next;
+            p->free_list[c] = b->next;
+            if (p == &pinned)
+                unpin(b);
             free(b);
         }
     pthread_mutex_unlock(&lock);
+}
+
+void *ddp__pool_alloc(size_t size)
+{
+    return pool_alloc(&plain, size);
+}
+
+void ddp__pool_free(void *p, size_t size)
+{
+    pool_free(&plain, p, size);
+}
+
+void ddp__pool_trim(void)
+{
+    pool_trim(&plain);
+}
+
+void ddp__pool_pin(int (*do_pin)(void *p, size_t size), void (*undo)(void *p))
+{
+    if (pin)
+        pool_trim(&pinned);
+    pin = do_pin;
+    unpin = undo;
 }
 
 size_t ddp__pool_peak(void)
@@ -102,14 +140,28 @@ size_t ddp__pool_peak(void)
     return n;
 }
 
+/* On a device too, sizes are those of the classes: StarPU keeps what is freed
+ * there, and another layer's buffer of the same class takes it. */
+static size_t device_size(size_t size)
+{
+    size_t rounded;
+
+    class_of(size, &rounded);
+    return rounded;
+}
+
 static starpu_ssize_t allocate(void *interface, unsigned node)
 {
     struct starpu_variable_interface *v = interface;
+    size_t size = v->elemsize;
 
-    v->ptr = starpu_node_get_kind(node) == STARPU_CPU_RAM
-                 ? (uintptr_t)ddp__pool_alloc(v->elemsize)
-                 : starpu_malloc_on_node(node, v->elemsize);
-    return v->ptr ? (starpu_ssize_t)v->elemsize : -ENOMEM;
+    if (starpu_node_get_kind(node) == STARPU_CPU_RAM)
+        v->ptr = (uintptr_t)pool_alloc(pin ? &pinned : &plain, size);
+    else
+        v->ptr = starpu_malloc_on_node(node, size = device_size(size));
+    v->dev_handle = v->ptr;
+    v->offset = 0;
+    return v->ptr ? (starpu_ssize_t)size : -ENOMEM;
 }
 
 static void release(void *interface, unsigned node)
@@ -117,10 +169,38 @@ static void release(void *interface, unsigned node)
     struct starpu_variable_interface *v = interface;
 
     if (starpu_node_get_kind(node) == STARPU_CPU_RAM)
-        ddp__pool_free((void *)v->ptr, v->elemsize);
+        pool_free(pin ? &pinned : &plain, (void *)v->ptr, v->elemsize);
     else
-        starpu_free_on_node(node, v->ptr, v->elemsize);
+        starpu_free_on_node(node, v->ptr, device_size(v->elemsize));
 }
+
+#if STARPU_MAJOR_VERSION > 1 || STARPU_MINOR_VERSION >= 4
+static uint32_t alloc_footprint(starpu_data_handle_t h)
+{
+    size_t size = device_size(starpu_variable_get_elemsize(h));
+
+    return starpu_hash_crc32c_be_n(&size, sizeof(size), 0);
+}
+
+static int alloc_compare(void *a, void *b)
+{
+    const struct starpu_variable_interface *x = a, *y = b;
+
+    return device_size(x->elemsize) == device_size(y->elemsize);
+}
+
+/* The other buffer's memory, but our own size. */
+static void reuse(void *interface, const void *cached, unsigned node)
+{
+    struct starpu_variable_interface *to = interface;
+    const struct starpu_variable_interface *from = cached;
+
+    (void)node;
+    to->ptr = from->ptr;
+    to->dev_handle = from->dev_handle;
+    to->offset = from->offset;
+}
+#endif
 
 /* StarPU's variable, but for where its bytes come from. */
 static struct starpu_data_interface_ops *interface_ops(void)
@@ -130,6 +210,11 @@ static struct starpu_data_interface_ops *interface_ops(void)
     if (!ops.allocate_data_on_node) {
         ops = starpu_interface_variable_ops;
         ops.free_data_on_node = release;
+#if STARPU_MAJOR_VERSION > 1 || STARPU_MINOR_VERSION >= 4
+        ops.alloc_footprint = alloc_footprint;
+        ops.alloc_compare = alloc_compare;
+        ops.reuse_data_on_node = reuse;
+#endif
         ops.allocate_data_on_node = allocate;
     }
     return &ops;

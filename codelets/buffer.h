@@ -2,6 +2,8 @@
 #ifndef DDP_BUFFER_H
 #define DDP_BUFFER_H
 
+#include <stdbool.h>
+
 #include <starpu.h>
 
 /* A handle and what identifies its contents: version counts the writes that
@@ -24,6 +26,9 @@ void ddp__handle_drop(struct ddp__handle *b);
  * same sizes again and again, and fresh pages are slow. */
 void *ddp__pool_alloc(size_t size);
 void ddp__pool_free(void *p, size_t size);
+/* Pin the buffers of tasks in main memory, for devices that fetch them; NULL:
+ * no more.  Called while there are no such buffers. */
+void ddp__pool_pin(int (*pin)(void *p, size_t size), void (*unpin)(void *p));
 void ddp__pool_trim(void);   /* give back what is free */
 size_t ddp__pool_peak(void); /* most bytes in use at a time */
 

@@ -1,6 +1,7 @@
 /* codelets.c - from ops.h and the backends' tables to StarPU codelets */
 #include "config.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +22,12 @@ static const char *const op_name[] = {
 
 static struct starpu_codelet cl[DDP__OP_COUNT];
 static struct starpu_perfmodel model[DDP__OP_COUNT];
-static const struct ddp__backend *const *usable; /* into ddp__backends */
+
+/* For each kind of worker that there is, its backends in order of preference,
+ * NULL at the end. */
+static const struct ddp__backend *const *usable[DDP__KINDS];
+static const struct ddp__backend *cuda[2];
+static bool hybrid; /* CPU workers run what GPUs could */
 
 /* cl_arg of every task. */
 struct run {
@@ -30,6 +36,7 @@ struct run {
     struct ddp__sched_tag tag;
     int64_t step;
     bool always;
+    double begin; /* asynchronous: when its kernel was queued; else 0 */
 };
 
 static double now(void)
@@ -45,7 +52,8 @@ static double now(void)
 int ddp__flow_init(struct ddp__flow *f)
 {
     memset(f, 0, sizeof(*f));
-    f->failed_step = f->updated_step = -1;
+    f->failed_step = -1;
+    f->updated_step = -1;
     if (pthread_mutex_init(&f->lock, NULL) != 0)
         return ddp__fail(DDP_ENOMEM, "no mutex to be had");
     return 0;
@@ -60,10 +68,10 @@ void ddp__flow_fail(struct ddp__flow *f, int64_t step, int rc, const char *op,
                     const char *device)
 {
     pthread_mutex_lock(&f->lock);
-    if (atomic_load(&f->rc) == 0) {
+    if (atomic_load(&f->rc) == 0 || step < atomic_load(&f->failed_step)) {
         snprintf(f->message, sizeof(f->message), "step %lld, %s on %s: %s",
                  (long long)step, op, device, ddp_errmsg());
-        f->failed_step = step;
+        atomic_store(&f->failed_step, step);
         atomic_store(&f->rc, rc);
     }
     pthread_mutex_unlock(&f->lock);
@@ -88,13 +96,30 @@ static int run_host(const struct ddp__task *t)
     return t->call->host.fn(t, t->call->host.arg);
 }
 
-static int run_user(const struct ddp__task *t)
+/* That of the worker that calls. */
+static void *stream(enum ddp__kind kind)
+{
+#ifdef STARPU_USE_CUDA
+    return kind == DDP__CUDA ? starpu_cuda_get_local_stream() : NULL;
+#else
+    (void)kind;
+    return NULL;
+#endif
+}
+
+static ddp_kernel_f user_kernel(const struct ddp__call *c, enum ddp__kind kind)
+{
+    return kind == DDP__CUDA ? c->user.kernel->cuda : c->user.kernel->cpu;
+}
+
+static int run_user(const struct ddp__task *t, enum ddp__kind kind)
 {
     const struct ddp__call *c = t->call;
     struct ddp_kernel_args a = {
         .n = t->n,
         .buffers = c->buffers,
         .accumulate = t->accumulate,
+        .stream = stream(kind),
         .arg = c->user.arg,
     };
     int rc;
@@ -102,21 +127,21 @@ static int run_user(const struct ddp__task *t)
     for (int i = 0; i < c->buffers; i++)
         a.buf[i] =
             (struct ddp_buffer){t->data[i], c->buf[i].type, c->buf[i].shape};
-    if ((rc = c->user.kernel->cpu(&a)) != 0)
+    if ((rc = user_kernel(c, kind)(&a)) != 0)
         return ddp__fail(DDP_EDEVICE, "kernel %s returned %d",
                          c->user.kernel->name, rc);
     return 0;
 }
 
-static int run_kernel(const struct ddp__task *t)
+static int run_kernel(const struct ddp__task *t, enum ddp__kind kind)
 {
     switch (t->call->op) {
     case DDP__OP_HOST:
         return run_host(t);
     case DDP__OP_USER:
-        return run_user(t);
+        return run_user(t, kind);
     default:
-        return t->call->backend->kernel[t->call->op](t);
+        return t->call->on[kind].backend->kernel[t->call->op](t);
     }
 }
 
@@ -137,27 +162,90 @@ static void account(struct run *r, int w, double begin, double end)
     b->tasks++;
 }
 
-static void run_cpu(void *buffers[], void *arg)
+/* Which device it was, for messages: GPUs have names. */
+static const char *device(const struct ddp__call *c, enum ddp__kind kind)
 {
-    struct run *r = arg;
+    static _Thread_local char name[128];
+
+    if (kind == DDP__CPU)
+        return c->on[kind].backend ? c->on[kind].backend->name : "host";
+    starpu_worker_get_name(starpu_worker_get_id(), name, sizeof(name));
+    return name;
+}
+
+/* Note who met the first number that is not finite; data are on the host. */
+static void look(struct ddp__flow *f, const struct ddp__task *t, int worker)
+{
+    const double *value = t->call->op == DDP__OP_LOSS     ? t->data[3]
+                          : t->call->op == DDP__OP_SQNORM ? t->data[2]
+                                                          : NULL;
+    int nobody = 0;
+
+    /* The first entry is the sum of losses, or of squares. */
+    if (value && !isfinite(value[0]))
+        atomic_compare_exchange_strong(&f->seen_by, &nobody, worker + 1);
+}
+
+/* Is this task part of a step that failed, or of one after it?  What comes
+ * before is finished, so that the weights are those of a whole step. */
+static bool is_void(const struct run *r)
+{
+    return !r->always && atomic_load(&r->flow->rc) != 0 &&
+           r->step >= atomic_load(&r->flow->failed_step);
+}
+
+static void run(void *buffers[], struct run *r, enum ddp__kind kind)
+{
     struct ddp__task *t = &r->task;
     const struct ddp__call *c = t->call;
     double begin = now();
     int rc;
 
-    if (!r->always && atomic_load(&r->flow->rc) != 0)
+    if (is_void(r))
         return; /* let the rest of a failed step drain */
     for (int i = 0; i < c->buffers; i++)
         t->data[i] =
             (char *)STARPU_VARIABLE_GET_PTR(buffers[i]) + c->buf[i].offset;
+    t->plan = c->on[kind].plan;
     if (c->op == DDP__OP_OPTIM)
         atomic_store(&r->flow->updated_step, r->step);
-    if ((rc = run_kernel(t)) < 0)
+    if ((rc = run_kernel(t, kind)) < 0)
         ddp__flow_fail(r->flow, r->step, rc,
                        c->op == DDP__OP_USER ? c->user.kernel->name
                                              : op_name[c->op],
-                       c->backend ? c->backend->name : "host");
-    account(r, starpu_worker_get_id(), begin, now());
+                       device(c, kind));
+    else if (kind == DDP__CPU)
+        look(r->flow, t, starpu_worker_get_id());
+    if (kind == DDP__CPU)
+        account(r, starpu_worker_get_id(), begin, now());
+    else
+        r->begin = begin;
+}
+
+static void run_cpu(void *buffers[], void *arg)
+{
+    run(buffers, arg, DDP__CPU);
+}
+
+#ifdef STARPU_USE_CUDA
+static void run_cuda(void *buffers[], void *arg)
+{
+    run(buffers, arg, DDP__CUDA);
+}
+#endif
+
+/* The end of a task.  What was queued behind another one began when that one
+ * ended. */
+static void ended(void *arg)
+{
+    struct run *r = arg;
+    int w = starpu_worker_get_id();
+    double before;
+
+    if (r->begin == 0 || w < 0)
+        return;
+    before = r->flow->busy[w % DDP__MAX_WORKERS].last_end;
+    account(r, w, r->begin > before ? r->begin : before, now());
 }
 
 /* ---- codelets ----------------------------------------------------------- */
@@ -179,17 +267,18 @@ double ddp__call_flops(const struct ddp__call *c, int n)
     return per_pixel * y->shape.h * y->shape.w * n;
 }
 
-/* Microseconds a task takes on a CPU, for the policies that ask: 100 GFLOP/s
- * and 10 GB/s.  StarPU's own, measured models would have to be calibrated, and
- * 1.3 aborts when two workers begin with one at the same time. */
+/* Microseconds a task takes, for the policies that ask: 100 GFLOP/s and 10 GB/s
+ * on a CPU, 300 TFLOP/s and 3 TB/s on a GPU.  StarPU's own, measured models
+ * would have to be calibrated, and 1.3 aborts when two workers begin with one
+ * at the same time. */
 static double cost(struct starpu_task *task, struct starpu_perfmodel_arch *arch,
                    unsigned nimpl)
 {
     const struct run *r = task->cl_arg;
     const struct ddp__call *c = r->task.call;
+    bool gpu = arch->ndevices > 0 && arch->devices[0].type != STARPU_CPU_WORKER;
     double bytes = 0;
 
-    (void)arch;
     (void)nimpl;
     for (int i = 0; i < c->buffers; i++) {
         const struct ddp__view *v = &c->buf[i];
@@ -197,6 +286,8 @@ static double cost(struct starpu_task *task, struct starpu_perfmodel_arch *arch,
         bytes += (double)(v->per_sample ? r->task.n : 1) * v->shape.h *
                  v->shape.w * v->shape.c * (double)ddp__dtype_size(v->type);
     }
+    if (gpu)
+        return 5 + ddp__call_flops(c, r->task.n) / 300e6 + bytes / 3e6;
     return 1 + ddp__call_flops(c, r->task.n) / 100e3 + bytes / 10e3;
 }
 
@@ -214,82 +305,201 @@ static void make_codelets(void)
         cl[op].cpu_funcs_name[0] = "run_cpu";
         cl[op].nbuffers = STARPU_VARIABLE_NBUFFERS;
         cl[op].where = STARPU_CPU;
+#ifdef STARPU_USE_CUDA
+        cl[op].cuda_funcs[0] = run_cuda;
+        cl[op].cuda_flags[0] = STARPU_CUDA_ASYNC;
+        cl[op].where |= usable[DDP__CUDA] ? STARPU_CUDA : 0;
+#endif
     }
 }
 
-static int find_backend(const char *name)
+static int find_backends(const char *name, const struct ddp__backend *gpu)
 {
-    usable = ddp__backends;
+    memset(usable, 0, sizeof(usable));
+    cuda[0] = gpu;
+    if (gpu)
+        usable[DDP__CUDA] = cuda;
+    usable[DDP__CPU] = ddp__backends;
     if (!name)
         return 0;
-    for (; *usable; usable++)
-        if (strcmp((*usable)->name, name) == 0)
+    for (; *usable[DDP__CPU]; usable[DDP__CPU]++)
+        if (strcmp((*usable[DDP__CPU])->name, name) == 0)
             return 0;
     return ddp__fail(DDP_EINVAL, "backend %s: choose one of cpu, ref", name);
 }
 
-int ddp__codelets_init(const char *name)
+static int init_kind(const struct ddp__backend *const *list)
 {
     const struct ddp__backend *const *b;
     int rc;
 
-    if ((rc = find_backend(name)) < 0)
-        return rc;
-    make_codelets();
-    for (b = usable; *b; b++)
+    for (b = list; b && *b; b++)
         if ((*b)->init && (rc = (*b)->init()) < 0)
             goto fini;
     return 0;
 
 fini:
-    while (b-- > usable)
+    while (b-- > list)
         if ((*b)->fini)
             (*b)->fini();
     return rc;
 }
 
-void ddp__codelets_fini(void)
+static void fini_kind(enum ddp__kind k)
 {
-    for (const struct ddp__backend *const *b = usable; b && *b; b++)
+    for (const struct ddp__backend *const *b = usable[k]; b && *b; b++)
         if ((*b)->fini)
             (*b)->fini();
-    usable = NULL;
+    usable[k] = NULL;
 }
 
-const char *ddp__codelets_describe(void)
+int ddp__codelets_init(const char *name, const struct ddp__backend *gpu)
 {
-    return (*usable)->describe ? (*usable)->describe() : (*usable)->name;
+    const char *both = getenv("DDP_HYBRID");
+    int rc;
+
+    if ((rc = find_backends(name, gpu)) < 0)
+        return rc;
+    hybrid = both && strcmp(both, "1") == 0;
+    make_codelets();
+    if ((rc = init_kind(usable[DDP__CPU])) < 0)
+        return rc;
+    if ((rc = init_kind(usable[DDP__CUDA])) < 0)
+        fini_kind(DDP__CPU);
+    return rc;
 }
 
-bool ddp__codelets_bf16(void)
+void ddp__codelets_fini(void)
 {
-    return (*usable)->bf16;
+    fini_kind(DDP__CUDA);
+    fini_kind(DDP__CPU);
+}
+
+/* The first backend of the kind of worker that trains. */
+static const struct ddp__backend *first(void)
+{
+    return usable[DDP__CUDA] ? *usable[DDP__CUDA] : *usable[DDP__CPU];
+}
+
+const char *ddp__codelets_describe(enum ddp__kind k)
+{
+    const struct ddp__backend *b = usable[k] ? *usable[k] : NULL;
+
+    return !b ? "" : b->describe ? b->describe() : b->name;
+}
+
+bool ddp__codelets_hybrid(void)
+{
+    return hybrid;
+}
+
+static bool computes_in(const struct ddp__backend *b, enum ddp_dtype type)
+{
+    return type == DDP_F32 || (type == DDP_BF16 && b->bf16) ||
+           (type == DDP_F16 && b->f16);
+}
+
+bool ddp__codelets_type(enum ddp_dtype type)
+{
+    return computes_in(first(), type) &&
+           (!hybrid || computes_in(*usable[DDP__CPU], type));
+}
+
+int ddp__codelets_ready(void)
+{
+    int rc = 0;
+
+    starpu_task_wait_for_all();
+    for (int k = 0; rc == 0 && k < DDP__KINDS; k++)
+        for (const struct ddp__backend *const *b = usable[k]; b && *b; b++)
+            if ((*b)->ready && (rc = (*b)->ready()) < 0)
+                break;
+    return rc;
+}
+
+size_t ddp__codelets_scratch(void)
+{
+    const struct ddp__backend *b = usable[DDP__CUDA] ? cuda[0] : NULL;
+
+    return b && b->scratch ? b->scratch() : 0;
+}
+
+void ddp__calls_warm(const struct ddp__call *const *c, int calls)
+{
+    for (int k = 0; k < DDP__KINDS; k++)
+        for (const struct ddp__backend *const *b = usable[k]; b && *b; b++)
+            if ((*b)->warm)
+                (*b)->warm(c, calls);
+}
+
+/* Have the first backend of a kind that can do so prepare the call. */
+static int prepare_on(struct ddp__call *c, enum ddp__kind k)
+{
+    struct ddp__choice *on = &c->on[k];
+    int rc;
+
+    for (const struct ddp__backend *const *b = usable[k]; b && *b; b++) {
+        if (!(*b)->kernel[c->op])
+            continue;
+        on->backend = *b;
+        rc = (*b)->prepare ? (*b)->prepare(c, &on->plan) : 0;
+        if (rc != DDP_ENODEV)
+            return rc;
+        *on = (struct ddp__choice){NULL, NULL};
+    }
+    return DDP_ENODEV;
+}
+
+/* Where a call that is prepared may run: on GPUs, if it can and unless CPU
+ * workers shall help, so that the bits are those of one kind of device. */
+static uint32_t where(const struct ddp__call *c)
+{
+    bool user = c->op == DDP__OP_USER;
+    bool gpu = usable[DDP__CUDA] && (user ? c->user.kernel->cuda != NULL
+                                          : c->on[DDP__CUDA].backend != NULL);
+    bool cpu = user ? c->user.kernel->cpu != NULL
+                    : c->op == DDP__OP_HOST || c->on[DDP__CPU].backend;
+
+    if (c->op == DDP__OP_HOST && !c->host.fn)
+        return STARPU_NOWHERE;
+    if (gpu && !hybrid)
+        return STARPU_CUDA;
+    return (gpu ? STARPU_CUDA : 0) | (cpu ? STARPU_CPU : 0);
 }
 
 int ddp__call_prepare(struct ddp__call *c)
 {
     int rc;
 
-    c->backend = NULL;
-    if (c->op == DDP__OP_HOST || c->op == DDP__OP_USER)
+    memset(c->on, 0, sizeof(c->on));
+    if (c->op == DDP__OP_HOST)
         return 0;
-    for (const struct ddp__backend *const *b = usable; *b; b++) {
-        if (!(*b)->kernel[c->op])
-            continue;
-        c->backend = *b;
-        rc = (*b)->prepare ? (*b)->prepare(c) : 0;
-        if (rc != DDP_ENODEV)
-            return rc;
-    }
-    return ddp__fail(DDP_ENODEV, "no backend can run %s", op_name[c->op]);
+    if (c->op == DDP__OP_USER)
+        return where(c) ? 0
+                        : ddp__fail(DDP_ENODEV,
+                                    "kernel %s has no function for "
+                                    "the workers there are",
+                                    c->user.kernel->name);
+    if ((rc = prepare_on(c, DDP__CUDA)) < 0 && rc != DDP_ENODEV)
+        return rc;
+    if (rc == 0 && !hybrid)
+        return 0;
+    if ((rc = prepare_on(c, DDP__CPU)) < 0 && rc != DDP_ENODEV)
+        return rc;
+    return where(c)
+               ? 0
+               : ddp__fail(DDP_ENODEV, "no backend can run %s", op_name[c->op]);
 }
 
 void ddp__call_release(struct ddp__call *c)
 {
-    if (c->backend && c->backend->release)
-        c->backend->release(c);
-    c->backend = NULL;
-    c->plan = NULL;
+    for (int k = 0; k < DDP__KINDS; k++) {
+        struct ddp__choice *on = &c->on[k];
+
+        if (on->plan)
+            on->backend->release(on->plan);
+        *on = (struct ddp__choice){NULL, NULL};
+    }
 }
 
 /* ---- submission --------------------------------------------------------- */
@@ -332,6 +542,11 @@ int ddp__submit(struct ddp__submit *s)
     task->cl_arg_size = sizeof(*r);
     task->cl_arg_free = 1;
     task->sched_data = &r->tag;
+    task->where = where(s->call);
+    if (task->where & STARPU_CUDA) {
+        task->callback_func = ended;
+        task->callback_arg = r;
+    }
     task->priority = s->priority;
     task->nbuffers = s->call->buffers;
     for (int i = 0; i < s->call->buffers; i++) {

@@ -12,12 +12,26 @@
 /* Backends of CPU workers in order of preference, NULL at the end. */
 extern const struct ddp__backend *const ddp__backends[];
 
-/* Make the codelets for backends from `name` on ("cpu", "ref"; NULL: the
- * first that was built) and start them.  After starpu_init(). */
-int ddp__codelets_init(const char *name);
+/* Make the codelets for backends of CPU workers from `name` on ("cpu", "ref";
+ * NULL: the first that was built) and that of GPUs (NULL: none), and start
+ * them.  After starpu_init().  With DDP_HYBRID=1 in the environment both kinds
+ * of workers train; else GPUs do what they can, and CPU workers the rest. */
+int ddp__codelets_init(const char *name, const struct ddp__backend *gpu);
 void ddp__codelets_fini(void);
-const char *ddp__codelets_describe(void);
-bool ddp__codelets_bf16(void);
+const char *ddp__codelets_describe(enum ddp__kind k);
+bool ddp__codelets_hybrid(void);
+/* Whether the devices compute in that type of activations. */
+bool ddp__codelets_type(enum ddp_dtype type);
+
+/* When calls have been prepared and before their first task; waits for all
+ * tasks. */
+int ddp__codelets_ready(void);
+
+/* Bytes of scratch that each GPU worker has. */
+size_t ddp__codelets_scratch(void);
+
+/* These calls will be prepared: the backends begin with what takes long. */
+void ddp__calls_warm(const struct ddp__call *const *c, int calls);
 
 /* Have a backend prepare the call; DDP_ENODEV if none can run it. */
 int ddp__call_prepare(struct ddp__call *c);
@@ -29,14 +43,23 @@ double ddp__call_flops(const struct ddp__call *c, int n);
 
 enum { DDP__MAX_WORKERS = 128 };
 
+static inline bool ddp__is_gpu_worker(int w)
+{
+    return w < (int)starpu_worker_get_count() &&
+           starpu_worker_get_type(w) == STARPU_CUDA_WORKER;
+}
+
 /* What the tasks of one engine share: the first failure, which makes all
  * later tasks do nothing, and where the time went. */
 struct ddp__flow {
     atomic_int rc;
-    pthread_mutex_t lock; /* of message, failed_step */
+    pthread_mutex_t lock; /* of message, and of writing failed_step */
     char message[1024];
-    int64_t failed_step;
+    _Atomic int64_t failed_step;  /* its tasks, and later ones, do nothing */
     _Atomic int64_t updated_step; /* last step whose OPTIM has run */
+    /* 1 + the worker that first met a loss or norm that is not finite, since
+     * this was last set to 0; 0: nobody. */
+    atomic_int seen_by;
     struct ddp__busy {
         double exec_s, data_s, gap_s; /* gap: between tasks of one lane */
         double last_end;
@@ -48,7 +71,8 @@ struct ddp__flow {
 int ddp__flow_init(struct ddp__flow *f);
 void ddp__flow_fini(struct ddp__flow *f);
 
-/* Keep the first failure; the message is ddp_errmsg() of this thread. */
+/* Keep the first failure, in the order of steps; the message is ddp_errmsg() of
+ * this thread. */
 void ddp__flow_fail(struct ddp__flow *f, int64_t step, int rc, const char *op,
                     const char *device);
 
@@ -65,7 +89,7 @@ struct ddp__submit {
     int64_t step; /* for messages; tag.step orders lanes of all engines */
     int priority;
     bool always;           /* run even after a failure */
-    struct ddp__task task; /* n, accumulate, seed, lr, t */
+    struct ddp__task task; /* n, accumulate, seed, lr */
 };
 int ddp__submit(struct ddp__submit *s);
 

@@ -7,8 +7,8 @@
  *           parameters; g the gradient of that block, a sum over samples.
  * Blocks    conv: weight, then bias[o].  dense: weight (o, c), bias[o].
  *           bn: scale[c], shift[c], mean[c], var[c] (the last two running).
- * Types     activations f32 or bf16, as the view says; everything else as
- *           written here.
+ * Types     activations f32, bf16 or f16, as the view says; everything else
+ *           as written here.
  * g         is written, or added to when the task says accumulate.
  */
 #ifndef DDP_OPS_H
@@ -44,16 +44,19 @@
     X(SCALE_FWD, scale_fwd)         /* x, s, y: y = x s, s one per (n, c) */   \
     X(SCALE_BWD, scale_bwd)         /* x, s, dy, dx, ds */                     \
     X(DROPOUT, dropout)             /* x, ids i64, y: also of gradients */     \
-    X(LOSS, loss)               /* x, target, weight[cap + 1], stats [, dx]:   \
-                                   weight[cap] is the share of the divisor */  \
+    X(LOSS, loss)               /* x, target, weight[cap + 1], stats [, dx]    \
+                                   [, scale]: weight[cap] is the share of the  \
+                                   divisor; dx is times scale[0], f64 */       \
     X(MERGE, merge)             /* dst, src: f32, dst += src */                \
     X(MERGE_STATS, merge_stats) /* dst, src: f64, dst += src */                \
-    X(SQNORM, sqnorm) /* g, stats, norm: norm (+)= |g / divisor|^2 */          \
-    X(OPTIM, optim)   /* g, w, stats [, state] [, norm]; Adam's                \
-                         state is all of m, then all of v;                     \
-                                   RMSProp's v, then its momentum */           \
-    X(HOST, host)     /* any: a function of lib/, on a CPU */                  \
-    X(USER, user)     /* any: a kernel of the program's own */
+    X(SQNORM, sqnorm)           /* g, stats, norm: see enum ddp__norm */       \
+    X(OPTIM, optim) /* g, w, stats [, state] [, norm]; the state of Adam is    \
+                       all of m, then all of v, of RMSProp v, momentum */      \
+    X(EMA, ema)     /* dst, src, stats: dst += (1 - decay) (src - dst), unless \
+                       stats[DIVISOR] is 0 */                                  \
+    X(HOST, host)   /* any: a function of lib/, on a CPU; NULL: no data are    \
+                       moved, it only waits for them */                        \
+    X(USER, user)   /* any: a kernel of the program's own */
 
 enum ddp__op {
 #define X(id, name) DDP__OP_##id,
@@ -77,7 +80,18 @@ enum ddp__stat {
     DDP__STAT_TOP1,    /* samples whose label is among the k best; of equal */
     DDP__STAT_TOP5,    /* logits the lower class wins */
     DDP__STAT_TOP10,
+    DDP__STAT_UPDATES, /* OPTIM only: updates made, this one included */
     DDP__STATS
+};
+
+/* Entries of norm, a f64 vector that SQNORM writes or adds to.  What is not
+ * finite is named by its place among all parameters, from 1 (0: nothing). */
+enum ddp__norm {
+    DDP__NORM_SQUARES, /* |g / divisor|^2 of what is trained; NaN if any value,
+                          also of running statistics, is not finite */
+    DDP__NORM_TRAINED, /* the first such value that is trained */
+    DDP__NORM_RUNNING, /* the last one of running statistics */
+    DDP__NORMS
 };
 
 /* In evaluation: the label of a sample that counts, as wrong, without loss. */
@@ -122,16 +136,22 @@ struct ddp__loss {
     float smoothing;
     ddp_loss_f fn; /* DDP_OWN_LOSS */
     void *arg;
+    float aux; /* of an auxiliary classifier: a factor of loss and gradient,
+                  and nothing else is counted; 0: the chain's output */
 };
 
 struct ddp__optim {
     struct ddp_optimizer o;
     int spans;
     const struct ddp__span *span; /* not owned */
+    size_t begin;                 /* of the bucket, among all parameters */
 };
 
 struct ddp__task;
 struct ddp__backend;
+
+/* What runs tasks: each kind of worker has backends of its own. */
+enum ddp__kind { DDP__CPU, DDP__CUDA, DDP__KINDS };
 
 /* One operation at one place of a graph: constant while steps run. */
 struct ddp__call {
@@ -164,6 +184,9 @@ struct ddp__call {
         struct ddp__loss loss;
         struct ddp__optim optim;
         struct {
+            double decay;
+        } ema;
+        struct {
             int (*fn)(const struct ddp__task *t, void *arg);
             void *arg;
         } host;
@@ -172,8 +195,12 @@ struct ddp__call {
             const void *arg;
         } user;
     };
-    const struct ddp__backend *backend; /* that made plan; NULL: none did */
-    void *plan;                         /* owned, freed by backend->release */
+    /* Who runs it on a kind of worker (NULL: nobody), and what it made for
+     * that: owned, freed by its release. */
+    struct ddp__choice {
+        const struct ddp__backend *backend;
+        void *plan;
+    } on[DDP__KINDS];
 };
 
 /* One run of a call: what the kernel gets. */
@@ -183,8 +210,8 @@ struct ddp__task {
     bool accumulate; /* g, stats, norm: add; else write */
     uint64_t seed;   /* DROPOUT: of this run and epoch; HOST: as it likes */
     float lr;        /* OPTIM */
-    int64_t t;       /* OPTIM: updates made, this one included */
     /* Set by the runtime: */
+    void *plan;                  /* of this call on this kind of worker */
     void *data[DDP_MAX_BUFFERS]; /* of each view, offset added */
     uint64_t id[DDP_MAX_BUFFERS], version[DDP_MAX_BUFFERS]; /* of the handle:
         equal (id, version, view) means equal contents, so that a backend may
@@ -198,14 +225,27 @@ typedef int (*ddp__kernel_f)(const struct ddp__task *t);
  * kernel[op] NULL never gets that op. */
 struct ddp__backend {
     const char *name;
+    enum ddp__kind kind;
     int (*init)(void); /* after starpu_init(): per-worker state */
     void (*fini)(void);
     const char *(*describe)(void); /* "oneDNN 2.6.3, bf16" */
+    /* Calls that prepare will be asked for: what takes long can be made by many
+     * threads now, for it to find.  What fails is left to it.  NULL: nothing
+     * takes long. */
+    void (*warm)(const struct ddp__call *const *c, int calls);
     /* Make what a call needs before its first task (primitives, scratch).
      * NULL: nothing.  DDP_ENODEV: this call goes to the next backend. */
-    int (*prepare)(struct ddp__call *c);
-    void (*release)(struct ddp__call *c);
-    bool bf16; /* can work in bf16 (asked after init) */
+    int (*prepare)(const struct ddp__call *c, void **plan);
+    void (*release)(void *plan);
+    /* Calls have been prepared, and their first task comes: what they share
+     * (scratch) is made.  No task is running.  NULL: nothing. */
+    int (*ready)(void);
+    size_t (*scratch)(void); /* of a worker, in bytes; NULL: none */
+    /* Have main memory stay where it is, so that the device can fetch it by
+     * itself; NULL: no need.  After fini too. */
+    int (*pin)(void *p, size_t size);
+    void (*unpin)(void *p);
+    bool bf16, f16; /* can work in these (asked after init) */
     ddp__kernel_f kernel[DDP__OP_COUNT];
 };
 
@@ -220,8 +260,9 @@ static inline size_t ddp__len(const struct ddp__task *t, int i)
 
 static inline size_t ddp__dtype_size(enum ddp_dtype type)
 {
-    static const size_t size[] = {[DDP_F32] = 4, [DDP_BF16] = 2, [DDP_U8] = 1,
-                                  [DDP_I32] = 4, [DDP_I64] = 8,  [DDP_F64] = 8};
+    static const size_t size[] = {
+        [DDP_F32] = 4, [DDP_BF16] = 2, [DDP_F16] = 2, [DDP_U8] = 1,
+        [DDP_I32] = 4, [DDP_I64] = 8,  [DDP_F64] = 8};
 
     return size[type];
 }
@@ -255,6 +296,45 @@ static inline uint16_t ddp__to_bf16(float f)
     if ((v.u & 0x7fffffff) > 0x7f800000)
         return (uint16_t)((v.u >> 16) | 0x40); /* a NaN stays one */
     return (uint16_t)((v.u + 0x7fff + ((v.u >> 16) & 1)) >> 16);
+}
+
+/* f16: sign, 5 bits of exponent, 10 of fraction.  As an f32 with the same bits
+ * its exponent is 112 too small, which a product repairs, subnormals too. */
+static inline float ddp__from_f16(uint16_t h)
+{
+    union {
+        uint32_t u;
+        float f;
+    } v = {(uint32_t)(h & 0x7fff) << 13};
+
+    if (v.u >= 0x0f800000)
+        v.u += 0x70000000; /* infinity, NaN */
+    else
+        v.f *= 0x1p112f;
+    v.u |= (uint32_t)(h & 0x8000) << 16;
+    return v.f;
+}
+
+/* Rounds to nearest even; 65520 and more become infinity. */
+static inline uint16_t ddp__to_f16(float f)
+{
+    union {
+        float f;
+        uint32_t u;
+    } v = {f};
+    uint32_t sign = v.u >> 16 & 0x8000;
+
+    v.u &= 0x7fffffff;
+    if (v.u > 0x7f800000)
+        return (uint16_t)(sign | 0x7e00); /* NaN */
+    if (v.u >= 0x47800000)
+        return (uint16_t)(sign | 0x7c00); /* 2^16 and more */
+    if (v.u < 0x38800000) {
+        v.f += 0.5f; /* below 2^-14: its last bit is worth 2^-24, as f16's */
+        return (uint16_t)(sign | (v.u - 0x3f000000));
+    }
+    v.u += 0xc8000fff + (v.u >> 13 & 1); /* exponent - 112, and half a bit */
+    return (uint16_t)(sign | v.u >> 13);
 }
 
 #endif

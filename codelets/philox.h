@@ -8,12 +8,14 @@
 
 #include <stdint.h>
 
+#include "device.h"
+
 struct ddp__philox {
     uint32_t v[4];
 };
 
-static inline struct ddp__philox ddp__philox(uint64_t key, uint64_t hi,
-                                             uint64_t lo)
+DDP__DEVICE struct ddp__philox ddp__philox(uint64_t key, uint64_t hi,
+                                           uint64_t lo)
 {
     uint32_t k0 = (uint32_t)key, k1 = (uint32_t)(key >> 32);
     uint32_t a = (uint32_t)lo, b = (uint32_t)(lo >> 32);
@@ -33,21 +35,21 @@ static inline struct ddp__philox ddp__philox(uint64_t key, uint64_t hi,
 }
 
 /* 24 bits of a word as a float in [0, 1). */
-static inline float ddp__uniform(uint32_t u)
+DDP__DEVICE float ddp__uniform(uint32_t u)
 {
     return (float)(u >> 8) * 0x1p-24f;
 }
 
 /* The four words that decide dropout of elements 4 i .. 4 i + 3 of a sample
  * (whole samples: i = 0, first word): drop where ddp__uniform() < p. */
-static inline struct ddp__philox
-ddp__dropout_bits(uint64_t seed, uint32_t layer, int64_t id, uint64_t i)
+DDP__DEVICE struct ddp__philox ddp__dropout_bits(uint64_t seed, uint32_t layer,
+                                                 int64_t id, uint64_t i)
 {
     return ddp__philox(seed, (uint64_t)id, (uint64_t)layer << 40 | i);
 }
 
 /* A 64-bit key out of another and a counter. */
-static inline uint64_t ddp__key(uint64_t key, uint64_t hi, uint64_t lo)
+DDP__DEVICE uint64_t ddp__key(uint64_t key, uint64_t hi, uint64_t lo)
 {
     struct ddp__philox r = ddp__philox(key, hi, lo);
 

@@ -3,11 +3,13 @@
  *
  * Source   pytorch/vision torchvision/transforms: Resize, CenterCrop,
  *          RandomResizedCrop.get_params, RandomCrop with padding,
- *          RandomHorizontalFlip; with random numbers of our own.
+ *          RandomHorizontalFlip, RandomErasing.get_params; with random numbers
+ *          of our own.
  */
 #include "config.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -48,6 +50,10 @@ static int check(const struct ddp_image_options *o)
     if (o->shift < 0 || o->shift > o->size)
         return ddp__fail(DDP_EINVAL, "shift by %d pixels of %d", o->shift,
                          o->size);
+    if (!(o->erase >= 0 && o->erase <= 1))
+        return ddp__fail(DDP_EINVAL,
+                         "erase %g is a probability: expected 0 to 1",
+                         (double)o->erase);
     for (int i = 0; i < 3; i++)
         if (!(o->std[i] > 0) || !isfinite(o->std[i]) || !isfinite(o->mean[i]))
             return ddp__fail(DDP_EINVAL,
@@ -83,6 +89,25 @@ int ddp__image_options(const struct ddp_image_options *in, int size,
         out->max_bad = 0.001;
     fill_colours(out);
     return check(out);
+}
+
+void ddp__image_describe(const struct ddp_image_options *o, char *text,
+                         size_t size)
+{
+    char crop[64];
+
+    if (o->augment == DDP_AUGMENT_RANDOM)
+        snprintf(crop, sizeof(crop), "random crop of %g of the area or more",
+                 (double)o->min_area);
+    else
+        snprintf(crop, sizeof(crop), "resized to %d, shifted by up to %d",
+                 o->resize, o->augment == DDP_AUGMENT_SHIFT ? o->shift : 0);
+    snprintf(text, size, "%s, %s, erase %g, mean %g %g %g, std %g %g %g%s",
+             crop,
+             o->no_flip || o->augment == DDP_AUGMENT_NONE ? "no flip" : "flip",
+             (double)o->erase, (double)o->mean[0], (double)o->mean[1],
+             (double)o->mean[2], (double)o->std[0], (double)o->std[1],
+             (double)o->std[2], o->upright ? ", upright" : "");
 }
 
 /* ---- crops -------------------------------------------------------------- */
@@ -147,6 +172,36 @@ static struct ddp__box random_box(const struct ddp_image_options *o,
     return central_box(w, h);
 }
 
+/* A box of 2 to 33 % of the sample's area to be erased, or an empty one. */
+static struct ddp__box erased_box(uint64_t key, int size)
+{
+    const double high = log(3.3), low = log(0.3);
+
+    for (int i = 0; i < TRIES; i++) {
+        struct ddp__philox r = ddp__philox(key, 2, (uint64_t)i);
+        double u = (double)ddp__uniform(r.v[0]);
+        double v = (double)ddp__uniform(r.v[1]);
+        double area = (double)size * size * (0.02 + (0.33 - 0.02) * u);
+        double ratio = (double)(float)exp(low + (high - low) * v);
+        double w = rint(sqrt(area / ratio)), h = rint(sqrt(area * ratio));
+
+        if (w < size && h < size)
+            return (struct ddp__box){pick(r.v[2], size - (int)w + 1),
+                                     pick(r.v[3], size - (int)h + 1), (int)w,
+                                     (int)h};
+    }
+    return (struct ddp__box){0};
+}
+
+static void plan_erase(const struct ddp_image_options *o, uint64_t key,
+                       struct ddp__crop *c)
+{
+    c->erased = erased_box(key, o->size);
+    for (int i = 0; i < 3; i++)
+        c->fill[i] =
+            (uint8_t)lrintf(255 * fminf(fmaxf(o->mean[i], 0.0f), 1.0f));
+}
+
 struct ddp__crop ddp__augment(const struct ddp_image_options *o, uint64_t key,
                               int w, int h)
 {
@@ -167,10 +222,12 @@ struct ddp__crop ddp__augment(const struct ddp_image_options *o, uint64_t key,
         return centre(w, h, o->resize, o->size);
     }
     c.flip = !o->no_flip && r.v[0] >> 31;
+    if (ddp__uniform(r.v[3]) < o->erase)
+        plan_erase(o, key, &c);
     return c;
 }
 
-void ddp__augment_shift(uint8_t *x, int size, int dx, int dy)
+static void shift(uint8_t *x, int size, int dx, int dy)
 {
     size_t row = (size_t)size * 3, n = (size_t)(size - abs(dx)) * 3;
     size_t to = dx > 0 ? (size_t)dx * 3 : 0,
@@ -189,4 +246,18 @@ void ddp__augment_shift(uint8_t *x, int size, int dx, int dy)
         memmove(out + to, x + (size_t)(y - dy) * row + from, n);
         memset(dx > 0 ? out : out + n, 0, row - n);
     }
+}
+
+static void erase(uint8_t *x, int size, const struct ddp__box *b,
+                  const uint8_t *fill)
+{
+    for (int i = b->y; i < b->y + b->h; i++)
+        for (int j = b->x; j < b->x + b->w; j++)
+            memcpy(x + ((size_t)i * (size_t)size + (size_t)j) * 3, fill, 3);
+}
+
+void ddp__augment_finish(const struct ddp__crop *c, int size, uint8_t *x)
+{
+    shift(x, size, c->dx, c->dy);
+    erase(x, size, &c->erased, c->fill);
 }

@@ -17,8 +17,8 @@ static ddp_value_t *input_value(ddp_graph_t *g, struct ddp_shape shape,
 
 /* ---- the whole ---------------------------------------------------------- */
 
-/* Read the input; float input in the graph's own type is used as it is. */
-static ddp_value_t *build_input(ddp_graph_t *g)
+/* Read an input; a float one in the graph's own type is used as it is. */
+static ddp_value_t *build_input(ddp_graph_t *g, ddp_value_t *x)
 {
     const struct ddp__graph_spec *s = &g->spec;
     struct ddp__call c = {.op = s->type == DDP_U8 ? DDP__OP_INPUT_U8
@@ -26,7 +26,7 @@ static ddp_value_t *build_input(ddp_graph_t *g)
     ddp_value_t *y;
 
     if (s->type == s->dtype)
-        return g->x;
+        return x;
     if (s->type == DDP_U8 && s->shape.c > 4 && g->rc == 0)
         g->rc = ddp__fail(DDP_ESHAPE,
                           "bytes come in up to 4 channels, not %d: "
@@ -35,7 +35,7 @@ static ddp_value_t *build_input(ddp_graph_t *g)
     memcpy(c.input.mean, s->mean, sizeof(c.input.mean));
     memcpy(c.input.std, s->std, sizeof(c.input.std));
     y = ddp__value_like(g, s->shape);
-    ddp__emit(g, &c, 2, (ddp_value_t *[]){g->x, y},
+    ddp__emit(g, &c, 2, (ddp_value_t *[]){x, y},
               (enum ddp_access[]){DDP_READ, DDP_WRITE});
     return y;
 }
@@ -56,27 +56,79 @@ static void build_fill(ddp_graph_t *g)
         g->weight = input_value(g, (struct ddp_shape){1, 1, s->cap + 1},
                                 DDP_F32, false);
     }
-    ddp__emit(g, &c, loss ? 4 : 2,
-              (ddp_value_t *[]){g->x, g->ids, g->target, g->weight},
-              (enum ddp_access[]){DDP_WRITE, DDP_WRITE, DDP_WRITE, DDP_WRITE});
+    if (s->flip)
+        g->mirror = input_value(g, s->shape, s->type, true);
+    ddp__emit(g, &c,
+              !loss     ? 2
+              : s->flip ? 5
+                        : 4,
+              (ddp_value_t *[]){g->x, g->ids, g->target, g->weight, g->mirror},
+              (enum ddp_access[]){DDP_WRITE, DDP_WRITE, DDP_WRITE, DDP_WRITE,
+                                  DDP_WRITE});
 }
 
-static int check_output(ddp_graph_t *g)
+/* (a + b) / 2: side by side, then pooled. */
+static ddp_value_t *build_mean(ddp_graph_t *g, ddp_value_t *a, ddp_value_t *b)
+{
+    static const enum ddp_access access[] = {DDP_READ, DDP_WRITE};
+    struct ddp__call put = {.op = DDP__OP_CONCAT};
+    struct ddp__call pool = {.op = DDP__OP_MEAN_POOL_FWD,
+                             .pool = {.kh = 2, .kw = 1, .sh = 2, .sw = 1}};
+    ddp_value_t *both, *y;
+    int len;
+
+    if (g->rc < 0)
+        return NULL;
+    len = a->shape.h * a->shape.w * a->shape.c;
+    both = ddp__value_like(g, (struct ddp_shape){1, 1, 2 * len});
+    a = ddp__value_alias(g, a, (struct ddp_shape){1, 1, len});
+    b = ddp__value_alias(g, b, (struct ddp_shape){1, 1, len});
+    ddp__emit(g, &put, 2, (ddp_value_t *[]){a, both}, access);
+    put.at = len;
+    ddp__emit(g, &put, 2, (ddp_value_t *[]){b, both},
+              (enum ddp_access[]){DDP_READ, DDP_UPDATE});
+    both = ddp__value_alias(g, both, (struct ddp_shape){2, 1, len});
+    y = ddp__value_like(g, (struct ddp_shape){1, 1, len});
+    ddp__emit(g, &pool, 2, (ddp_value_t *[]){both, y}, access);
+    return y;
+}
+
+/* The chain on the input, and on its mirror image if that is wanted too. */
+static int build_forward(ddp_graph_t *g, ddp_chain_t *chain)
+{
+    ddp_value_t *x = build_input(g, g->x);
+
+    if (!x)
+        return g->rc;
+    x->wants = g->spec.input_gradient;
+    g->y = ddp__layer_forward(chain, g, x);
+    if (g->spec.flip && g->y) {
+        struct ddp_shape shape = g->y->shape;
+
+        x = build_input(g, g->mirror);
+        g->y = build_mean(g, g->y, ddp__layer_forward(chain, g, x));
+        g->y = ddp__value_alias(g, g->y, shape);
+    }
+    g->forward_nodes = g->nodes;
+    return g->rc;
+}
+
+static int check_output(const ddp_graph_t *g, struct ddp_shape y,
+                        const char *who)
 {
     const struct ddp__graph_spec *s = &g->spec;
-    struct ddp_shape y = g->y->shape;
 
     if (s->classes && (y.h != 1 || y.w != 1 || y.c != s->classes))
         return ddp__fail(DDP_ESHAPE,
-                         "the chain gives (%d, %d, %d) for %d classes, wants "
+                         "%s gives (%d, %d, %d) for %d classes, wants "
                          "(1, 1, %d)",
-                         y.h, y.w, y.c, s->classes, s->classes);
+                         who, y.h, y.w, y.c, s->classes, s->classes);
     if (!s->classes && s->loss.kind == DDP_LOGIT_CROSS_ENTROPY)
         return ddp__fail(DDP_EINVAL, "cross entropy needs classes; this data "
                                      "set has targets");
     if (!s->classes && s->loss.kind == DDP_MSE &&
         y.h * y.w * y.c != s->target_len)
-        return ddp__fail(DDP_ESHAPE, "the chain gives %d values, targets %d",
+        return ddp__fail(DDP_ESHAPE, "%s gives %d values, targets %d", who,
                          y.h * y.w * y.c, s->target_len);
     if (s->classes && s->loss.kind == DDP_MSE)
         return ddp__fail(DDP_EINVAL, "MSE needs targets; this data set has "
@@ -84,30 +136,42 @@ static int check_output(ddp_graph_t *g)
     return 0;
 }
 
-/* Loss of the logits; returns its gradient in training. */
-static ddp_value_t *build_loss(ddp_graph_t *g)
+/* The chain's own loss comes first and begins the totals; auxiliary ones, as
+ * backward meets them, add to these. */
+ddp_value_t *ddp__graph_loss(ddp_graph_t *g, ddp_value_t *y, float aux)
 {
     struct ddp__call c = {.op = DDP__OP_LOSS, .loss = g->spec.loss};
     bool train = g->spec.mode == DDP__TRAIN;
-    struct ddp_shape flat;
-    ddp_value_t *y, *dx = NULL;
+    bool scaled = train && g->spec.dtype == DDP_F16;
+    struct ddp_shape shape = ddp_value_shape(y);
+    struct ddp_shape flat = {1, 1, shape.h * shape.w * shape.c};
+    ddp_value_t *dx = NULL, *scale = NULL;
 
-    if (g->rc < 0 || (g->rc = check_output(g)) < 0)
+    if (g->rc < 0 ||
+        (g->rc = check_output(
+             g, shape, aux > 0 ? "an auxiliary branch" : "the chain")) < 0)
         return NULL;
-    flat =
-        (struct ddp_shape){1, 1, g->y->shape.h * g->y->shape.w * g->y->shape.c};
-    y = ddp__value_alias(g, g->y, flat);
-    g->totals =
-        ddp__value_new(g, (struct ddp_value){.role = DDP__TOTALS,
-                                             .shape = {1, 1, DDP__STATS},
-                                             .type = DDP_F64});
+    c.loss.aux = aux;
+    if (!g->totals)
+        g->totals =
+            ddp__value_new(g, (struct ddp_value){.role = DDP__TOTALS,
+                                                 .shape = {1, 1, DDP__STATS},
+                                                 .type = DDP_F64});
     if (train)
         dx = ddp__value_like(g, flat);
-    ddp__emit(g, &c, train ? 5 : 4,
-              (ddp_value_t *[]){y, g->target, g->weight, g->totals, dx},
-              (enum ddp_access[]){DDP_READ, DDP_READ, DDP_READ, DDP_WRITE,
-                                  DDP_WRITE});
-    return train ? ddp__value_alias(g, dx, g->y->shape) : NULL;
+    if (scaled)
+        scale = ddp__value_new(
+            g, (struct ddp_value){.role = DDP__SCALE,
+                                  .shape = {1, 1, 1},
+                                  .type = DDP_F64,
+                                  .offset = DDP__GUARD_SCALE * sizeof(double)});
+    y = ddp__value_alias(g, y, flat);
+    ddp__emit(g, &c, 4 + train + scaled,
+              (ddp_value_t *[]){y, g->target, g->weight, g->totals, dx, scale},
+              (enum ddp_access[]){DDP_READ, DDP_READ, DDP_READ,
+                                  aux > 0 ? DDP_UPDATE : DDP_WRITE, DDP_WRITE,
+                                  DDP_READ});
+    return train ? ddp__value_alias(g, dx, shape) : NULL;
 }
 
 static void build_output(ddp_graph_t *g, ddp_value_t *v,
@@ -120,6 +184,19 @@ static void build_output(ddp_graph_t *g, ddp_value_t *v,
                   (enum ddp_access[]){DDP_READ});
 }
 
+/* What the chain says of each sample, whose class and number go with it.  The
+ * end of a step waits for its totals: nothing is done to them here. */
+static void build_answers(ddp_graph_t *g)
+{
+    struct ddp__call c = {.op = DDP__OP_HOST,
+                          .host = {g->spec.output, g->spec.arg}};
+
+    if (g->spec.output)
+        ddp__emit(
+            g, &c, 4, (ddp_value_t *[]){g->y, g->target, g->ids, g->totals},
+            (enum ddp_access[]){DDP_READ, DDP_READ, DDP_READ, DDP_UPDATE});
+}
+
 /* The gradient that backward starts from. */
 static ddp_value_t *build_seed(ddp_graph_t *g)
 {
@@ -130,8 +207,11 @@ static ddp_value_t *build_seed(ddp_graph_t *g)
         return NULL;
     switch (g->spec.mode) {
     case DDP__TRAIN:
+        return ddp__graph_loss(g, g->y, 0);
     case DDP__EVAL:
-        return build_loss(g);
+        ddp__graph_loss(g, g->y, 0);
+        build_answers(g);
+        return NULL;
     case DDP__PULL:
         build_output(g, g->y, g->spec.output);
         g->forward_nodes = g->nodes;
@@ -148,14 +228,11 @@ static ddp_value_t *build_seed(ddp_graph_t *g)
 
 static int build(ddp_graph_t *g, ddp_chain_t *chain)
 {
-    ddp_value_t *x, *dy;
+    ddp_value_t *dy;
 
     build_fill(g);
-    if (!(x = build_input(g)))
+    if (build_forward(g, chain) < 0)
         return g->rc;
-    x->wants = g->spec.input_gradient;
-    g->y = ddp__layer_forward(chain, g, x);
-    g->forward_nodes = g->nodes;
     if ((dy = build_seed(g))) {
         g->dx = ddp__backward_range(g, 0, g->records, dy);
         if (g->spec.input_gradient)

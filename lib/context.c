@@ -30,7 +30,34 @@ static void offer_policy(void)
         setenv("STARPU_SCHED_LIB", info.dli_fname, 0);
 }
 
-static int start(const struct ddp_config *cfg)
+/* The GPUs StarPU shall use, if the environment leaves it to us.  That there
+ * are none is fine unless somebody asked for them. */
+static int choose_gpus(ddp_t *ddp, const struct ddp_config *cfg,
+                       struct starpu_conf *conf)
+{
+    const char *env = getenv("STARPU_NCUDA");
+    int asked = env && *env ? atoi(env) : cfg->gpus;
+
+    conf->ncuda = 0;
+    if (asked < 0 || (asked == 0 && env && *env))
+        return 0;
+    ddp__gpus_find(&ddp->gpus);
+    if (asked > 0 && asked > ddp->gpus.count)
+        return ddp__fail(
+            DDP_ENODEV, "%d GPUs were asked for, %d can be used%s%s", asked,
+            ddp->gpus.count, ddp->gpus.why[0] ? ": " : "", ddp->gpus.why);
+    if (ddp->gpus.count == 0)
+        return 0;
+    conf->ncuda = asked > 0 ? asked : ddp->gpus.count;
+    if (ddp->gpus.count < ddp->gpus.seen) {
+        conf->use_explicit_workers_cuda_gpuid = 1;
+        for (int i = 0; i < ddp->gpus.count; i++)
+            conf->workers_cuda_gpuid[i] = (unsigned)ddp->gpus.id[i];
+    }
+    return 0;
+}
+
+static int start(ddp_t *ddp, const struct ddp_config *cfg)
 {
     struct starpu_conf conf;
     int rc;
@@ -45,6 +72,8 @@ static int start(const struct ddp_config *cfg)
         conf.catch_signals = 0; /* signals are the program's */
     if (cfg->cpus && conf.ncpus < 0)
         conf.ncpus = cfg->cpus < 0 ? 0 : cfg->cpus;
+    if ((rc = choose_gpus(ddp, cfg, &conf)) < 0)
+        return rc;
     if ((rc = starpu_init(&conf)) == 0)
         return 0;
     if (rc == -ENODEV)
@@ -59,11 +88,49 @@ static int start(const struct ddp_config *cfg)
 static void describe(ddp_t *ddp)
 {
     const struct starpu_sched_policy *p = starpu_sched_ctx_get_sched_policy(0);
+    const char *with = ddp__codelets_hybrid() ? " and" : ", input by";
+    char gpus[192] = "", why[sizeof(ddp->gpus.why) + 32] = "";
 
+    if (ddp->gpu_workers)
+        snprintf(gpus, sizeof(gpus), "%d CUDA worker%s on %d GPU%s (%s)%s ",
+                 ddp->gpu_workers, ddp->gpu_workers == 1 ? "" : "s",
+                 ddp->gpus.count, ddp->gpus.count == 1 ? "" : "s",
+                 ddp__codelets_describe(DDP__CUDA), with);
+    if (ddp->gpus.why[0])
+        snprintf(why, sizeof(why), "; GPUs not used: %s", ddp->gpus.why);
     snprintf(ddp->describe, sizeof(ddp->describe),
-             "%d CPU worker%s (%s), scheduler %s", ddp->workers,
-             ddp->workers == 1 ? "" : "s", ddp__codelets_describe(),
-             p && p->policy_name ? p->policy_name : "unknown");
+             "%s%d CPU worker%s (%s), scheduler %s%s", gpus, ddp->cpu_workers,
+             ddp->cpu_workers == 1 ? "" : "s", ddp__codelets_describe(DDP__CPU),
+             p && p->policy_name ? p->policy_name : "unknown", why);
+}
+
+/* Once StarPU runs: kernels, and how many workers run them. */
+static int open_devices(ddp_t *ddp, const struct ddp_config *cfg)
+{
+    int rc;
+
+    ddp->cpu_workers = (int)starpu_cpu_worker_get_count();
+    ddp->gpu_workers =
+        ddp->gpus.backend ? (int)starpu_cuda_worker_get_count() : 0;
+    if (ddp->cpu_workers < 1 || starpu_worker_get_count() > DDP__MAX_WORKERS)
+        return ddp__fail(DDP_ENODEV,
+                         "%d CPU workers of %u in all, wants at least 1 and at "
+                         "most %d in all",
+                         ddp->cpu_workers, starpu_worker_get_count(),
+                         DDP__MAX_WORKERS);
+    rc = ddp__codelets_init(cfg->backend ? cfg->backend : getenv("DDP_BACKEND"),
+                            ddp->gpu_workers ? ddp->gpus.backend : NULL);
+    if (rc < 0)
+        return rc;
+    ddp->workers = ddp->gpu_workers;
+    if (!ddp->gpu_workers || ddp__codelets_hybrid())
+        ddp->workers += ddp->cpu_workers;
+    if (ddp->gpus.count && !ddp->gpu_workers)
+        snprintf(ddp->gpus.why, sizeof(ddp->gpus.why),
+                 "StarPU started no worker for them");
+    if (ddp->gpu_workers)
+        ddp__pool_pin(ddp->gpus.backend->pin, ddp->gpus.backend->unpin);
+    return 0;
 }
 
 ddp_t *ddp_init(const struct ddp_config *cfg)
@@ -76,22 +143,13 @@ ddp_t *ddp_init(const struct ddp_config *cfg)
         return NULL;
     }
     cfg = cfg ? cfg : &none;
-    if (start(cfg) < 0)
+    if (start(ddp, cfg) < 0)
         goto free_ddp;
-    if (ddp__codelets_init(cfg->backend ? cfg->backend
-                                        : getenv("DDP_BACKEND")) < 0)
+    if (open_devices(ddp, cfg) < 0)
         goto stop;
-    ddp->workers = (int)starpu_cpu_worker_get_count();
-    if (ddp->workers < 1 || ddp->workers > DDP__MAX_WORKERS) {
-        ddp__fail(DDP_ENODEV, "%d CPU workers, wants 1 to %d", ddp->workers,
-                  DDP__MAX_WORKERS);
-        goto fini;
-    }
     describe(ddp);
     return ddp;
 
-fini:
-    ddp__codelets_fini();
 stop:
     starpu_shutdown();
 free_ddp:
@@ -107,7 +165,8 @@ void ddp_finish(ddp_t *ddp)
     while (ddp->params)
         ddp__params_unbind(ddp->params);
     ddp__codelets_fini();
-    starpu_shutdown();
+    starpu_shutdown(); /* gives back the buffers that it keeps */
+    ddp__pool_pin(NULL, NULL);
     ddp__pool_trim();
     free(ddp);
 }
@@ -115,6 +174,11 @@ void ddp_finish(ddp_t *ddp)
 const char *ddp_describe(const ddp_t *ddp)
 {
     return ddp->describe;
+}
+
+int ddp_gpu_worker_count(const ddp_t *ddp)
+{
+    return ddp->gpu_workers;
 }
 
 int ddp_worker_count(const ddp_t *ddp)

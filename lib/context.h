@@ -2,12 +2,15 @@
 #ifndef DDP_CONTEXT_H
 #define DDP_CONTEXT_H
 
+#include "gpu.h"
 #include "internal.h"
 
 struct ddp {
-    int workers;
+    int workers; /* that run kernels */
+    int cpu_workers, gpu_workers;
+    struct ddp__gpus gpus;
     struct ddp__params *params; /* bound ones; not owned */
-    char describe[256];
+    char describe[1024];
 };
 
 #endif

@@ -42,6 +42,9 @@ struct ddp__dataset_ops {
     /* Its path, until the thread's next call; NULL (also of the function):
      * samples have none. */
     const char *(*path)(const ddp_dataset_t *d, int64_t index);
+    /* The CRC-32C of which sample is where, and in words what is done to them;
+     * not of the folder they are in.  NULL: unknown. */
+    uint32_t (*identity)(const ddp_dataset_t *d, char *how, size_t size);
     void (*free)(ddp_dataset_t *d); /* what the kind added; NULL: nothing */
 };
 
@@ -85,6 +88,14 @@ int ddp__dataset_read(ddp_dataset_t *d, const struct ddp__order *o, int64_t pos,
                       bool replace, struct ddp_sample *s);
 enum { DDP__BAD = 1 };
 
+/* "48 samples of (16, 16, 3) in 4 classes, crc32c 1a2b3c4d", and what is done
+ * to them: what a run must find again when it goes on. */
+void ddp__dataset_identity(const ddp_dataset_t *d, char *what, size_t size,
+                           char *how, size_t how_size);
+
+/* Whether sample `index` was met and could not be read. */
+bool ddp__dataset_is_bad(ddp_dataset_t *d, int64_t index);
+
 /* Bytes of one x. */
 size_t ddp__dataset_x_size(const ddp_dataset_t *d);
 
@@ -118,9 +129,30 @@ bool ddp__file_exists(const char *dir, const char *name);
 /* Replace control characters: names come from files and go to terminals. */
 void ddp__printable(char *s);
 
+/* ---- file_write.c: files that appear whole or not at all ---------------- */
+
+/* A file being written, and what has gone into it so far. */
+struct ddp__sink {
+    int fd;
+    uint64_t size;
+    uint32_t crc; /* CRC-32C */
+};
+
+/* Write all of it; -1 and errno. */
+int ddp__write_all(struct ddp__sink *s, const void *data, size_t n);
+
+/* Make the file at path of what fill (0, or -1 and errno) writes.  Until that
+ * is on disk, and after a failure, the file before is as it was.  sum, unless
+ * NULL, gets its size and CRC.
+ * Errors   DDP_EIO. */
+int ddp__file_replace(const char *path,
+                      int (*fill)(struct ddp__sink *s, void *arg), void *arg,
+                      struct ddp__sink *sum);
+
 /* ---- data_files.c: images in files -------------------------------------- */
 
-/* Starts a data set of image files under dir; NULL after a failure. */
+/* Starts a data set of image files under dir (NULL: of paths that stand for
+ * themselves); NULL after a failure. */
 ddp_dataset_t *ddp__files_new(const char *dir,
                               const struct ddp_image_options *o);
 

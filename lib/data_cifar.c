@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "crc32c.h"
 #include "image.h"
 
 enum { SIDE = 32, PLANE = SIDE * SIDE, RECORD = 1 + 3 * PLANE, CLASSES = 10 };
@@ -37,7 +38,20 @@ static void free_cifar(ddp_dataset_t *d)
     free(((struct cifar *)d)->label);
 }
 
-static const struct ddp__dataset_ops ops = {.get = get, .free = free_cifar};
+static uint32_t identity(const ddp_dataset_t *d, char *how, size_t size)
+{
+    const struct cifar *c = (const struct cifar *)d;
+    uint32_t crc = ddp__crc32c(0, c->x, (size_t)d->count * 3 * PLANE);
+
+    ddp__image_describe(&c->o, how, size);
+    return ddp__crc32c(crc, c->label, (size_t)d->count);
+}
+
+static const struct ddp__dataset_ops ops = {
+    .get = get,
+    .identity = identity,
+    .free = free_cifar,
+};
 
 /* ---- files -------------------------------------------------------------- */
 

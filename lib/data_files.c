@@ -14,13 +14,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "crc32c.h"
 #include "image.h"
 
 struct files {
     struct ddp_dataset d;
     struct ddp_image_options o;
-    char *dir;      /* owned */
-    int fd;         /* of dir */
+    char *dir;      /* owned; NULL: none */
+    int fd;         /* of dir, or AT_FDCWD */
     char *names;    /* all paths below dir, one after another; owned */
     size_t *at;     /* where each begins; owned */
     int32_t *label; /* owned */
@@ -46,7 +47,8 @@ static const char *path_of(const ddp_dataset_t *d, int64_t index)
     static _Thread_local char path[PATH_MAX];
     const struct files *f = (const struct files *)d;
 
-    snprintf(path, sizeof(path), "%s/%s", f->dir, f->names + f->at[index]);
+    snprintf(path, sizeof(path), "%s%s%s", f->dir ? f->dir : "",
+             f->dir ? "/" : "", f->names + f->at[index]);
     return path;
 }
 
@@ -62,14 +64,26 @@ static void free_files(ddp_dataset_t *d)
     free(f->label);
 }
 
+static uint32_t identity(const ddp_dataset_t *d, char *how, size_t size)
+{
+    const struct files *f = (const struct files *)d;
+    uint32_t crc = ddp__crc32c(0, f->names, f->names_len);
+
+    ddp__image_describe(&f->o, how, size);
+    return ddp__crc32c(crc, f->label, (size_t)d->count * sizeof(*f->label));
+}
+
 static const struct ddp__dataset_ops ops = {
     .get = get,
     .path = path_of,
+    .identity = identity,
     .free = free_files,
 };
 
 static int open_dir(struct files *f, const char *dir)
 {
+    if (!dir)
+        return 0;
     f->fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (f->fd < 0)
         return ddp__fail(DDP_EIO, "%s: %s", dir, strerror(errno));
@@ -85,7 +99,7 @@ ddp_dataset_t *ddp__files_new(const char *dir,
 
     if (!f)
         return NULL;
-    f->fd = -1;
+    f->fd = AT_FDCWD;
     if (ddp__image_options(o, 224, &f->o) < 0 || open_dir(f, dir) < 0) {
         ddp_dataset_free(&f->d);
         return NULL;
@@ -271,12 +285,12 @@ int64_t ddp__files_add_folder(ddp_dataset_t *d, const char *name, int32_t label)
 {
     int root = ((struct files *)d)->fd;
     struct found f = {0};
-    struct stat st;
+    struct stat st = {0};
     struct parent up = {0};
     int64_t count;
     int rc;
 
-    if (fstat(root, &st) < 0)
+    if (root != AT_FDCWD && fstat(root, &st) < 0)
         return ddp__fail(DDP_EIO, "%s: %s", name, strerror(errno));
     up.dev = st.st_dev;
     up.ino = st.st_ino;
@@ -288,6 +302,47 @@ int64_t ddp__files_add_folder(ddp_dataset_t *d, const char *name, int32_t label)
         rc = ddp__files_add(d, f.path[i], label);
     found_free(&f);
     return rc < 0 ? rc : count;
+}
+
+/* ---- images by their paths ---------------------------------------------- */
+
+/* A folder stands for what is in it; what is not there will be a bad sample. */
+static int add_path(ddp_dataset_t *d, const char *path)
+{
+    size_t len = path ? strlen(path) : 0;
+    struct stat st;
+    char *folder;
+    int64_t n;
+
+    if (!len)
+        return ddp__fail(DDP_EINVAL, "the path of an image is empty");
+    if (stat(path, &st) < 0 || !S_ISDIR(st.st_mode))
+        return ddp__files_add(d, path, -1);
+    while (len > 1 && path[len - 1] == '/')
+        len--;
+    if (!(folder = strndup(path, len)))
+        return ddp__fail(DDP_ENOMEM, "out of memory for a path");
+    n = ddp__files_add_folder(d, folder, -1);
+    free(folder);
+    return n < 0 ? (int)n : 0;
+}
+
+ddp_dataset_t *ddp_dataset_images(const char *const *path, int64_t n,
+                                  const struct ddp_image_options *o)
+{
+    ddp_dataset_t *d = ddp__files_new(NULL, o);
+    int rc = d ? 0 : DDP_EINVAL;
+
+    for (int64_t i = 0; rc == 0 && i < n; i++)
+        rc = add_path(d, path[i]);
+    if (rc == 0 && d->count == 0)
+        rc = ddp__fail(DDP_EDATA, "there are no images to look at");
+    if (rc == 0)
+        rc = ddp__dataset_describe(d, "%lld images", (long long)d->count);
+    if (rc == 0)
+        return d;
+    ddp_dataset_free(d);
+    return NULL;
 }
 
 static int count_image(int fd, const struct dirent *e, void *arg)

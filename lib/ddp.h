@@ -54,7 +54,7 @@ extern "C" {
     X(DATA, 5, "the data are bad")                                             \
     X(NODEV, 6, "no device can run this")                                      \
     X(DEVICE, 7, "a device or its library failed")                             \
-    X(DIVERGED, 8, "the loss is not finite")                                   \
+    X(DIVERGED, 8, "too many steps with numbers that are not finite")          \
     X(TORN, 9, "a step failed half way: weights must be loaded again")         \
     X(STOPPED, 10, "stopped by the caller")
 
@@ -85,33 +85,50 @@ typedef struct ddp ddp_t;
 struct ddp_config {
     int cpus;            /* CPU workers; 0: one per core, -1: none */
     const char *backend; /* kernels of CPU workers: "cpu" (default), "ref" */
+    int gpus;            /* 0: all that can be used, maybe none; n: as many,
+                            or ddp_init() fails; -1: none */
 };
 
 /* Start StarPU and the devices.
  *
  * The scheduler is "ddp" unless STARPU_SCHED names another of StarPU's.  When
  * the program has started StarPU itself, its scheduler and workers are used.
+ * GPUs, where there are some that can be used, train alone, and CPU workers
+ * read their input and do what no GPU can; with DDP_HYBRID=1 in the environment
+ * both train, and the weights depend on who did what.  Why a GPU is not used
+ * is in ddp_describe().
  * Errors   NULL: a STARPU_SCHED that does not exist (the message lists those
- *          that do), no worker at all, a backend that was not built.
+ *          that do), no CPU worker, a backend that was not built, GPUs that
+ *          were asked for and cannot be used.
  */
 ddp_t *ddp_init(const struct ddp_config *cfg);
 
 /* Free the chains' device copies first: chains, then ddp_finish(). */
 void ddp_finish(ddp_t *ddp);
 
-/* One line on the workers: "2 CPU workers (oneDNN 2.6.3, bf16), scheduler ddp"
- */
+/* One line on the workers: "2 CPU workers (oneDNN 2.6.3, bf16), scheduler ddp",
+ * "1 CUDA worker on 1 GPU (CUDA 13.0, cuDNN 9.19.0), input by 15 CPU ..." */
 const char *ddp_describe(const ddp_t *ddp);
 
 /* How many workers can run kernels. */
 int ddp_worker_count(const ddp_t *ddp);
+/* How many of them belong to GPUs. */
+int ddp_gpu_worker_count(const ddp_t *ddp);
 
 /* ---- layers ------------------------------------------------------------- */
 
 typedef struct ddp_layer ddp_layer_t;
 typedef struct ddp_layer ddp_chain_t; /* a chain is a layer */
 
-enum ddp_dtype { DDP_F32, DDP_BF16, DDP_U8, DDP_I32, DDP_I64, DDP_F64 };
+enum ddp_dtype {
+    DDP_F32,
+    DDP_BF16,
+    DDP_F16,
+    DDP_U8,
+    DDP_I32,
+    DDP_I64,
+    DDP_F64
+};
 
 /* One sample: height, width, channels. */
 struct ddp_shape {
@@ -155,8 +172,19 @@ ddp_layer_t *ddp_layer_set_name(ddp_layer_t *layer, const char *name);
 /* y = W x + b.  x (1, 1, in), y (1, 1, out).  Source: Flux Dense. */
 ddp_layer_t *ddp_dense_new(int in, int out);
 
+/* How weights begin.  All 0: the layer's own way. */
+struct ddp_init {
+    float std;      /* of a normal distribution; or */
+    float bound;    /* uniform within -bound..bound */
+    bool zero_bias; /* biases are 0, else uniform in 1 / sqrt(fan in) */
+};
+
 struct ddp_dense_options {
     bool no_bias;
+    int pixels; /* h w of what was flattened into x; 0: 1.  The columns of W
+                   are in PyTorch's order (c, h, w) in files and for
+                   ddp_chain_get() and set(). */
+    struct ddp_init init; /* all 0: uniform in 1 / sqrt(in) */
 };
 ddp_layer_t *ddp_dense_new_with(int in, int out,
                                 const struct ddp_dense_options *o);
@@ -174,6 +202,7 @@ struct ddp_conv_options {
     bool has_pads;
     int groups; /* 0: 1; in == out == groups is a depthwise one */
     bool no_bias;
+    struct ddp_init init; /* all 0: Kaiming normal by fan out */
 };
 
 /* A 2-D convolution, y = w * x + b.
@@ -244,23 +273,44 @@ ddp_layer_t *ddp_parallel_new(enum ddp_join join, ddp_layer_t *first, ...);
  * gate maps (h, w, c) to (1, 1, c).  Takes gate. */
 ddp_layer_t *ddp_channel_scale_new(ddp_layer_t *gate);
 
+/* An auxiliary classifier: y = x, and in training branch(x) has the run's loss
+ * as well, times weight (0 < weight <= 1), added to loss and gradients but not
+ * to the counts of right answers.  Evaluation, ddp_forward() and pullbacks
+ * leave the branch out.  Takes branch. */
+ddp_layer_t *ddp_aux_new(ddp_layer_t *branch, float weight);
+
 /* ---- named models ------------------------------------------------------- */
 
 struct ddp_model_options {
     int classes;     /* 0: 1000 */
     int in_channels; /* 0: 3 */
-    int width;       /* channels of the first stage; 0: 64 */
-    bool small_stem; /* for 32x32 images: 3x3 convolution, no pooling */
-    bool zero_init_residual;
-    const int *sizes; /* mlp: widths, ended by 0 */
+    int width;       /* ResNets: channels of the first stage; 0: 64 */
+    bool small_stem; /* ResNets, for 32x32 images: 3x3 convolution, no pool */
+    bool zero_init_residual; /* ResNets */
+    const int *sizes;        /* mlp: widths, ended by 0 */
+    float dropout;           /* 0: the network's own; < 0: none */
+    float stochastic_depth;  /* of the last block; 0: own; < 0: none */
+    bool no_aux; /* googlenet, inception_v3: no auxiliary classifiers */
 };
 
-/* "resnet18" ... "resnet152" under torchvision's names, "resnet9" for 32x32
- * images, "mlp". */
+/* A network by its name, which is torchvision's where that has it: alexnet,
+ * densenet, efficientnet and efficientnet_v2, googlenet, inception_v3,
+ * mobilenet_v2 and v3, resnet, resnext, squeezenet, vgg and wide_resnet in all
+ * their sizes; also inception_v2 (the paper's network), resnet9 for 32x32
+ * images, and mlp.  ddp_model_name() lists them.
+ *
+ * Names, shapes and order of elements of all tensors are torchvision's too, so
+ * that ddp_chain_load() reads its weights.
+ * Errors   NULL: no such model (the message lists all), an option that it does
+ *          not have.
+ */
 ddp_chain_t *ddp_model_new(const char *name, const struct ddp_model_options *o);
 
 /* The i-th name ddp_model_new() knows, or NULL. */
 const char *ddp_model_name(int i);
+
+/* Side of the images that a model is usually trained on; 0: no such model. */
+int ddp_model_size(const char *name);
 
 /* ---- what is in a chain ------------------------------------------------- */
 
@@ -291,10 +341,73 @@ int ddp_chain_set(ddp_chain_t *c, const char *name, const float *in,
  * uniform in 1 / sqrt(in) as PyTorch's ResNets; norms 1 and 0. */
 int ddp_chain_init(ddp_chain_t *c, uint64_t seed);
 
-/* Weights as a safetensors file under torchvision's names and layout.  Load
- * wants every tensor of the chain, with its shape. */
+/* Weights as a safetensors file under torchvision's names and layout, which
+ * PyTorch loads as a state_dict.  The file appears whole or not at all. */
+struct ddp_save_options {
+    enum ddp_dtype dtype; /* DDP_F32, or DDP_BF16: rounded to it */
+};
 int ddp_chain_save(ddp_chain_t *c, const char *path);
+int ddp_chain_save_with(ddp_chain_t *c, const char *path,
+                        const struct ddp_save_options *o);
+
+/* How a file may differ from the chain.  Shapes may not, but for new_head. */
+struct ddp_load_options {
+    bool partial;  /* tensors that the file lacks stay as they are, but not all;
+                      those that the chain lacks are passed over */
+    bool new_head; /* the last layer with weights stays as it is if it has
+                      another number of outputs in the file (fine-tuning) */
+};
+
+/* What was loaded; text says what was not, "" if that is nothing. */
+struct ddp_load_report {
+    int loaded, missing, unexpected; /* tensors */
+    bool new_head;
+    char text[1600];
+};
+
+/* Weights from such a file, of F32, F16, BF16, F64 or I64: every tensor of the
+ * chain with its shape and no other, except PyTorch's num_batches_tracked.
+ * Nothing is set unless all is well.  report may be NULL.
+ * Errors   DDP_EIO; DDP_EDATA: no safetensors file, or tensors are missing or
+ *          unexpected; DDP_ESHAPE.  The message lists names. */
 int ddp_chain_load(ddp_chain_t *c, const char *path);
+int ddp_chain_load_with(ddp_chain_t *c, const char *path,
+                        const struct ddp_load_options *o,
+                        struct ddp_load_report *report);
+
+/* What the chain computes in evaluation, with its weights, as an ONNX model
+ * (opset 14, IR version 7) for other programs to run.
+ *
+ * Shapes   "input" (N, c, h, w) f32 for samples of shape in, "output" likewise;
+ *          vectors are (N, k).  N is free.  The normalisation of images is not
+ *          in it.
+ * Order    of what is flattened: (c, h, w), as PyTorch's.
+ * Errors   DDP_EINVAL: a layer of one's own, more than 2 GB, a libddp built
+ *          without ONNX; DDP_ESHAPE: in is no input of the chain; DDP_EIO.
+ */
+int ddp_chain_export_onnx(ddp_chain_t *c, struct ddp_shape in,
+                          const char *path);
+
+/* A safetensors file of weights as another one, whatever network they are of.
+ */
+struct ddp_convert_options {
+    enum ddp_dtype dtype;     /* DDP_F32, or DDP_BF16: rounded to it */
+    const char *strip_prefix; /* off all names that begin with it; one must */
+    const char *add_prefix;   /* in front of all names */
+    const char *drop;         /* patterns of names to leave out, as a shell's,
+                                 separated by commas; NULL: what only training
+                                 needs, "opt.*,ema.*,*num_batches_tracked" */
+};
+struct ddp_convert_report {
+    int written, dropped, renamed; /* tensors; renamed: that lost the prefix */
+};
+
+/* Errors   DDP_EIO; DDP_EDATA: no safetensors file, integers that are not left
+ *          out, nothing left, no such prefix; DDP_EINVAL: two tensors would
+ *          have one name.  out is then as it was.  report may be NULL. */
+int ddp_weights_convert(const char *in, const char *out,
+                        const struct ddp_convert_options *o,
+                        struct ddp_convert_report *report);
 
 /* CRC-32C of all parameters in order: equal means the same bits. */
 int ddp_chain_checksum(ddp_chain_t *c, uint32_t *crc);
@@ -306,6 +419,7 @@ struct ddp_layer_info {
     size_t params;          /* trained ones */
     double flops;           /* forward, one sample, a multiply-add is 2 */
     size_t activation_size; /* bytes kept for backward, one sample */
+    bool training_only;     /* of an auxiliary classifier */
 };
 
 /* Call fn for every leaf layer in order, for input of this shape. */
@@ -332,8 +446,10 @@ struct ddp_image_options {
     float min_area; /* of the random crop; 0: 0.08 */
     int shift;      /* pixels of DDP_AUGMENT_SHIFT; 0: 4 */
     bool no_flip;
-    float mean[3];      /* of channels in 0..1; all 0: ImageNet's */
-    float std[3];       /* all 0: ImageNet's */
+    float erase;   /* probability that a box of 2 to 33 % of a sample is painted
+                      in the mean colour (random erasing); not with NONE */
+    float mean[3]; /* of channels in 0..1; all 0: ImageNet's */
+    float std[3];  /* all 0: ImageNet's */
     int64_t max_pixels; /* larger images are bad ones; 0: 178956970 */
     double max_bad;     /* share of bad files that is borne, at least one file;
                            0: 0.001, < 0: none */
@@ -360,6 +476,12 @@ ddp_dataset_t *ddp_dataset_imagenet(const char *dir, enum ddp_split split,
 /* CIFAR-10's binary files: data_batch_1..5.bin, test_batch.bin. */
 ddp_dataset_t *ddp_dataset_cifar10(const char *dir, enum ddp_split split,
                                    const struct ddp_image_options *o);
+
+/* n images by their paths, without classes: to be answered, not trained on.
+ * A folder stands for the images in it, at any depth, in the order of their
+ * paths.  A file is looked at when it is read: one that cannot be is bad. */
+ddp_dataset_t *ddp_dataset_images(const char *const *path, int64_t n,
+                                  const struct ddp_image_options *o);
 
 /* Whichever of the image data sets dir holds: imagenet, a CIFAR-10, or
  * folders (dir/train and dir/val or dir/test, else dir itself). */
@@ -490,6 +612,7 @@ struct ddp_metrics {
     int64_t samples;
     double loss;              /* mean over the divisor */
     double top1, top5, top10; /* shares in 0..1; 0 without classes */
+    bool skipped; /* a step that was not applied: see ddp_trainer_skips() */
 };
 
 /* State of a run, given to the callback after every step. */
@@ -497,8 +620,10 @@ struct ddp_progress {
     int64_t step, steps; /* done, of the whole run */
     int64_t epoch, epochs;
     double epoch_share;
-    struct ddp_metrics now; /* of this step */
-    struct ddp_metrics epoch_mean;
+    struct ddp_metrics now;        /* of this step */
+    struct ddp_metrics epoch_mean; /* of the steps that were applied */
+    int64_t skipped;               /* steps of the run that were not */
+    const char *why;               /* this one was not; NULL: it was */
     double lr;
     double seconds; /* since the start of training */
     double step_seconds;
@@ -508,6 +633,22 @@ struct ddp_progress {
 };
 
 enum ddp_order { DDP_SHUFFLE, DDP_IN_ORDER };
+
+/* When ddp_train() writes checkpoints, and which of them stay.  Beside what is
+ * said here there is one at the end of the run and one after every evaluation
+ * that was the best so far; it stays until a better one is there. */
+struct ddp_checkpoint_config {
+    const char *dir;     /* made when missing; NULL: no checkpoints */
+    int64_t steps;       /* one after every so many steps; 0: none */
+    int64_t epochs;      /* ... epochs */
+    double seconds;      /* ... and whenever so much time has gone by */
+    int keep;            /* how many of the newest stay; 0: 3 */
+    int64_t keep_epochs; /* those after every so many epochs stay for good */
+};
+
+/* What an evaluation does for more accuracy, at twice the work: outputs are
+ * the mean over each sample and its mirror image, left and right swapped. */
+enum ddp_tta { DDP_TTA_NONE, DDP_TTA_FLIP };
 
 struct ddp_train_config {
     enum ddp_loss_kind loss;
@@ -522,14 +663,21 @@ struct ddp_train_config {
     int lanes;      /* 0: 8, or the sub-batches of a step if fewer */
     int64_t epochs; /* 0: 1 */
     int64_t steps;  /* stop after so many; 0: by epochs */
-    enum ddp_dtype dtype; /* of activations: DDP_F32, DDP_BF16 */
+    enum ddp_dtype dtype; /* of activations: DDP_F32, DDP_BF16, DDP_F16 */
     uint64_t seed;
     enum ddp_order order;
     bool keep_weights; /* do not initialise: weights were set or loaded */
     int run_ahead;     /* steps submitted before the first is done; 0: 2 */
+    struct ddp_checkpoint_config checkpoint;
+    int max_nan_steps; /* steps in a row that may be skipped; 0: 10, < 0: none;
+                          see ddp_trainer_skips() */
+    enum ddp_tta tta;  /* of evaluations */
+    double ema_decay;  /* keep averages of the weights, see below; 0: no */
     /* Called on the caller's thread; not 0 stops with DDP_ESTOPPED. */
     int (*on_step)(const struct ddp_progress *p, void *arg);
     int (*on_epoch)(const struct ddp_progress *p, void *arg);
+    /* Asked now and then during ddp_evaluate(), in the same way. */
+    int (*stop)(void *arg);
     void *arg;
 };
 
@@ -557,20 +705,133 @@ int ddp_trainer_gradient(ddp_trainer_t *t, const char *name, float *out,
 /* Wait for all submitted steps. */
 int ddp_wait(ddp_trainer_t *t);
 
-/* Loss and top-k on a data set, every sample once. */
+/* A step whose loss, gradients or batch norm statistics are not all finite is
+ * not applied: no weight, no statistic, no state of the optimizer changes.
+ * More than max_nan_steps in a row end training with DDP_EDIVERGED.
+ *
+ * With DDP_F16 the gradients are computed times loss_scale, for small ones to
+ * be kept.  It starts at 2^16, is halved by every step that is skipped and
+ * doubled by 2000 others in a row.  While the loss is finite and the scale
+ * above 1, such a step does not count for max_nan_steps.
+ */
+struct ddp_skips {
+    int64_t steps;    /* skipped so far */
+    int64_t in_a_row; /* of these, since the last one that was applied */
+    int64_t last;     /* the number of the last one, from 0; -1: none */
+    char why[256];    /* what was not finite there: the first parameter in the
+                         order of computation, and the worker that saw it */
+    double loss_scale;
+};
+int ddp_trainer_skips(const ddp_trainer_t *t, struct ddp_skips *s);
+
+/* Loss and top-k on a data set, every sample once.  Checkpoints remember the
+ * last one, and the best: the highest top1, without classes the lowest loss. */
 int ddp_evaluate(ddp_trainer_t *t, ddp_dataset_t *data, struct ddp_metrics *m);
+
+/* With ema_decay, after every step that is applied each parameter's average e
+ * moves towards the weight w: e = decay e + (1 - decay) w, running statistics
+ * too.  It begins as w is at the first step, or at the first of these calls.
+ * Checkpoints have the averages; which evaluation is the best, those of the
+ * weights decide.
+ *
+ * Evaluate with the averages; copy one out or in, as ddp_chain_get() and _set()
+ * do; save all as ddp_chain_save() does. */
+int ddp_evaluate_ema(ddp_trainer_t *t, ddp_dataset_t *data,
+                     struct ddp_metrics *m);
+int ddp_trainer_ema_get(ddp_trainer_t *t, const char *name, float *out,
+                        size_t len);
+int ddp_trainer_ema_set(ddp_trainer_t *t, const char *name, const float *in,
+                        size_t len);
+int ddp_trainer_ema_save(ddp_trainer_t *t, const char *path);
+
+/* What a chain says of one sample. */
+struct ddp_answer {
+    int64_t index;
+    int32_t label; /* the data's class of it; -1: none */
+    bool bad;      /* it could not be read: output means nothing */
+    int len;
+    const float *output; /* of the chain; until the callback returns */
+};
+typedef int (*ddp_answer_f)(const struct ddp_answer *a, void *arg);
+
+struct ddp_eval_config {
+    int sub_batch;        /* 0: 32 */
+    int lanes;            /* 0: 8 */
+    enum ddp_dtype dtype; /* of activations */
+    enum ddp_tta tta;
+    /* Called on the caller's thread, in the order of the data; not 0 stops
+     * with DDP_ESTOPPED. */
+    ddp_answer_f on_sample;
+    void *arg;
+};
+
+/* The same without a trainer, and the answers one by one.  Data without classes
+ * and targets, as those of ddp_dataset_images(), are answered only.  m may be
+ * NULL. */
+int ddp_chain_evaluate(ddp_t *ddp, ddp_chain_t *chain, ddp_dataset_t *data,
+                       const struct ddp_eval_config *cfg,
+                       struct ddp_metrics *m);
+
+/* Steps done and submitted, those before a checkpoint that was loaded among
+ * them. */
+int64_t ddp_trainer_step(const ddp_trainer_t *t);
 
 /* Where the time of the steps so far went. */
 struct ddp_stats {
     int64_t steps, tasks;
     double wall_s;     /* from the first submission to the last end */
     double exec_s;     /* in kernels, summed over workers */
+    double gpu_s;      /* of that, on GPUs, from end to end of their tasks */
     double data_s;     /* of that, reading and decoding input */
     double sched_s;    /* in the runtime: submission, scheduling, release */
+    double submit_s;   /* of that, submission, by the caller's thread */
     size_t peak_bytes; /* of task buffers */
     double flops;      /* of all steps, by the layers' own count */
 };
 int ddp_trainer_stats(ddp_trainer_t *t, struct ddp_stats *s);
+
+/* ---- checkpoints -------------------------------------------------------- */
+/* A checkpoint is a folder DIR/step-000000001200 with all that a run needs to
+ * go on as if nothing had happened, also in the middle of an epoch:
+ * model.safetensors (for ddp_chain_load() and PyTorch), the averages as
+ * ema.safetensors (alike), optim.safetensors, trainer.json, and MANIFEST.json
+ * with the sizes and CRCs of the others.  DIR/latest and DIR/best are links to
+ * two of them.
+ *
+ * It is written by a thread of its own from a copy; the steps wait for the copy
+ * only.  It appears under its name when all of it is on disk: whenever the
+ * process or the machine dies, a checkpoint is complete or not there, and those
+ * before it are whole.  One run, and one process at a time, writes to DIR.  A
+ * write that fails ends ddp_train() with DDP_EIO; what was there before stays.
+ */
+
+/* Write a checkpoint of all steps submitted so far.  Called from a callback of
+ * ddp_train() it is written after the steps that are under way; otherwise at
+ * once, and it is on disk when this returns.
+ * Errors   DDP_EINVAL: no checkpoint.dir; DDP_EIO; that of a failed step. */
+int ddp_trainer_checkpoint(ddp_trainer_t *t);
+
+/* A checkpoint, and where its run was. */
+struct ddp_checkpoint {
+    char path[512];
+    int64_t step; /* steps done */
+    struct ddp_metrics epoch_mean;
+    int64_t evaluated; /* the step of the last evaluation; 0: none */
+    struct ddp_metrics evaluation;
+    int64_t best; /* the step of the best one; 0: none */
+    struct ddp_metrics best_evaluation;
+    int skipped;   /* newer checkpoints that could not be used */
+    char why[512]; /* what is wrong with the newest of these */
+};
+
+/* Go on from the newest checkpoint in dir that is whole, or from the checkpoint
+ * dir; NULL: the trainer's own checkpoint.dir.  Before the first step.  c may
+ * be NULL.  Returns 1, or 0 when dir holds none, or
+ * Errors   DDP_EINVAL: it is of a run with other settings, which are named;
+ *          DDP_EDATA: none of those there is whole; DDP_EIO.  The trainer is
+ *          then as it was. */
+int ddp_trainer_resume(ddp_trainer_t *t, const char *dir,
+                       struct ddp_checkpoint *c);
 
 /* ---- the parts ---------------------------------------------------------- */
 
@@ -614,6 +875,8 @@ struct ddp_param {
     float std;      /* of a normal distribution */
     float bound;    /* of a uniform one, -bound..bound */
     float momentum; /* of DDP_RUNNING: the share of the new value */
+    int pixels;     /* of a matrix: its columns read (pixels, channels), and
+                       are (channels, pixels) in files; 0: as they are */
 };
 enum { DDP_MAX_PARAMS = 4, DDP_MAX_BUFFERS = 8, DDP_MAX_BRANCHES = 8 };
 
@@ -664,7 +927,7 @@ struct ddp_layer {
 /* Allocate a layer of size bytes (>= sizeof(ddp_layer_t)), zeroed. */
 ddp_layer_t *ddp_layer_new(size_t size, const struct ddp_layer_ops *ops);
 
-/* Buffers of a kernel of one's own, as it runs.  f32 or bf16 by type. */
+/* Buffers of a kernel of one's own, as it runs.  f32, bf16 or f16 by type. */
 struct ddp_buffer {
     void *data;
     enum ddp_dtype type;

@@ -84,18 +84,32 @@ static struct ddp__view vector_view(size_t len, enum ddp_dtype type)
     return (struct ddp__view){.type = type, .shape = {1, 1, (int)len}};
 }
 
+static int warm(struct ddp__engine *e)
+{
+    int n = e->graph->nodes;
+    const struct ddp__call **c = calloc((size_t)n + 1, sizeof(*c));
+
+    if (!c)
+        return ddp__fail(DDP_ENOMEM, "no memory for an engine");
+    for (int i = 0; i < n; i++)
+        c[i] = &e->graph->node[i]->call;
+    ddp__calls_warm(c, n);
+    free(c);
+    return 0;
+}
+
 static int prepare_graph(struct ddp__engine *e)
 {
-    int rc;
+    int rc = warm(e);
 
-    for (int i = 0; i < e->graph->nodes; i++) {
+    for (int i = 0; rc == 0 && i < e->graph->nodes; i++) {
         struct ddp__call *c = &e->graph->node[i]->call;
 
         if ((rc = ddp__call_prepare(c)) < 0)
             return rc;
         e->sample_flops += ddp__call_flops(c, 1);
     }
-    return 0;
+    return rc;
 }
 
 static int prepare_merge(struct ddp__engine *e, int b)
@@ -109,26 +123,19 @@ static int prepare_merge(struct ddp__engine *e, int b)
     return ddp__call_prepare(c);
 }
 
-/* Elements of state per weight. */
-static int state_factor(const struct ddp_optimizer *o)
+/* Elements of a bucket's optimizer state. */
+static size_t state_len(const struct ddp__engine *e, int b)
 {
-    switch (o->kind) {
-    case DDP_SGD:
-        return 0;
-    case DDP_ADAM:
-    case DDP_ADAMW:
-        return 2;
-    case DDP_RMSPROP:
-        return o->momentum > 0 ? 2 : 1;
-    default:
-        return 1;
-    }
+    const char *name[2];
+
+    return e->params->bucket[b].len *
+           (size_t)ddp__optimizer_state(&e->optimizer, name);
 }
 
 static int prepare_optim(struct ddp__engine *e, int b)
 {
     const struct ddp__bucket *k = &e->params->bucket[b];
-    size_t state = k->len * (size_t)state_factor(&e->optimizer);
+    size_t state = state_len(e, b);
     struct ddp__call *c = &e->optim[b];
 
     *c = (struct ddp__call){
@@ -137,12 +144,12 @@ static int prepare_optim(struct ddp__engine *e, int b)
         .buf = {vector_view(k->len, DDP_F32), vector_view(k->len, DDP_F32),
                 vector_view(DDP__STATS, DDP_F64)},
         .buffers = 3,
-        .optim = {e->optimizer, k->spans, k->span},
+        .optim = {e->optimizer, k->spans, k->span, 0},
     };
     if (state)
         c->buf[c->buffers++] = vector_view(state, DDP_F32);
     if (e->optimizer.clip_norm > 0)
-        c->buf[c->buffers++] = vector_view(1, DDP_F64);
+        c->buf[c->buffers++] = vector_view(DDP__NORMS, DDP_F64);
     return ddp__call_prepare(c);
 }
 
@@ -150,14 +157,18 @@ static int prepare_sqnorm(struct ddp__engine *e, int b)
 {
     const struct ddp__bucket *k = &e->params->bucket[b];
     struct ddp__call *c = &e->sqnorm[b];
+    size_t begin = 0;
+
+    for (int i = 0; i < b; i++)
+        begin += e->params->bucket[i].len;
 
     *c = (struct ddp__call){
         .op = DDP__OP_SQNORM,
         .cap = 1,
         .buf = {vector_view(k->len, DDP_F32), vector_view(DDP__STATS, DDP_F64),
-                vector_view(1, DDP_F64)},
+                vector_view(DDP__NORMS, DDP_F64)},
         .buffers = 3,
-        .optim = {e->optimizer, k->spans, k->span},
+        .optim = {e->optimizer, k->spans, k->span, begin},
     };
     return ddp__call_prepare(c);
 }
@@ -165,8 +176,7 @@ static int prepare_sqnorm(struct ddp__engine *e, int b)
 /* The optimizer's own vectors start as zeros and live as long as the engine. */
 static int make_state(struct ddp__engine *e, int b)
 {
-    size_t size =
-        e->params->bucket[b].len * 4 * (size_t)state_factor(&e->optimizer);
+    size_t size = state_len(e, b) * 4;
 
     if (!size)
         return 0;
@@ -183,10 +193,11 @@ static int make_update(struct ddp__engine *e)
 
     e->optimizer = *e->spec.optimizer;
     for (int b = 0; rc == 0 && b < e->params->buckets; b++)
-        if ((rc = make_state(e, b)) == 0 && (rc = prepare_optim(e, b)) == 0 &&
-            e->optimizer.clip_norm > 0)
+        if ((rc = make_state(e, b)) == 0 && (rc = prepare_optim(e, b)) == 0)
             rc = prepare_sqnorm(e, b);
-    ddp__handle_register(&e->norm, NULL, sizeof(double));
+    ddp__handle_register(&e->norm, NULL, DDP__NORMS * sizeof(double));
+    if (rc == 0 && e->spec.ema_decay > 0)
+        rc = ddp__ema_new(&e->ema, e->params, e->spec.ema_decay);
     return rc;
 }
 
@@ -196,10 +207,16 @@ static int end_step(const struct ddp__task *t, void *arg)
     struct ddp__engine *e = arg;
     int64_t number = (int64_t)t->seed;
     struct ddp__result *r = &e->result[number % (e->spec.run_ahead + 1)];
+    const double *guard = t->data[1];
 
     pthread_mutex_lock(&e->lock);
     r->step = number;
     memcpy(r->stats, t->data[0], sizeof(r->stats));
+    r->scale = guard[DDP__GUARD_SCALE];
+    r->skips = (int64_t)guard[DDP__GUARD_SKIPPED];
+    r->skips_in_row = (int64_t)guard[DDP__GUARD_ROW];
+    r->skipped = (int64_t)guard[DDP__GUARD_LAST] == number;
+    memcpy(r->why, r->skipped ? e->why : "", r->skipped ? sizeof(r->why) : 1);
     e->finished = number + 1;
     e->last_end = ddp__now();
     pthread_cond_broadcast(&e->done);
@@ -207,21 +224,11 @@ static int end_step(const struct ddp__task *t, void *arg)
     return 0;
 }
 
-/* Waits for its buffers, and does nothing. */
-static int pass(const struct ddp__task *t, void *arg)
-{
-    (void)t;
-    (void)arg;
-    return 0;
-}
-
 static void make_fences(struct ddp__engine *e)
 {
     for (int n = 1; n < DDP_MAX_BUFFERS; n++) {
-        e->fence[n] = (struct ddp__call){.op = DDP__OP_HOST,
-                                         .cap = 1,
-                                         .buffers = n + 1,
-                                         .host = {pass, NULL}};
+        e->fence[n] =
+            (struct ddp__call){.op = DDP__OP_HOST, .cap = 1, .buffers = n + 1};
         for (int i = 0; i <= n; i++)
             e->fence[n].buf[i] = vector_view(1, DDP_F32);
     }
@@ -233,24 +240,42 @@ static int make_calls(struct ddp__engine *e)
     int rc = 0;
 
     make_fences(e);
+    ddp__guard_new(e);
     e->merge_stats =
         (struct ddp__call){.op = DDP__OP_MERGE_STATS,
                            .cap = 1,
                            .buf = {vector_view(DDP__STATS, DDP_F64),
                                    vector_view(DDP__STATS, DDP_F64)},
                            .buffers = 2};
-    e->end = (struct ddp__call){
-        .op = DDP__OP_HOST,
-        .cap = 1,
-        .buf = {vector_view(DDP__STATS, DDP_F64), vector_view(1, DDP_F32)},
-        .buffers = 2,
-        .host = {end_step, e}};
+    e->end = (struct ddp__call){.op = DDP__OP_HOST,
+                                .cap = 1,
+                                .buf = {vector_view(DDP__STATS, DDP_F64),
+                                        vector_view(DDP__GUARDS, DDP_F64),
+                                        vector_view(1, DDP_F32)},
+                                .buffers = 3,
+                                .host = {end_step, e}};
     if ((rc = ddp__call_prepare(&e->merge_stats)) < 0)
         return rc;
     for (int b = 0; rc == 0 && b < e->params->buckets; b++)
         if (ddp_graph_training(e->graph))
             rc = prepare_merge(e, b);
     return rc;
+}
+
+/* Spread the buckets over the workers by their sizes. */
+static void choose_owners(struct ddp__engine *e)
+{
+    size_t load[DDP__MAX_WORKERS] = {0};
+
+    for (int b = 0; b < e->params->buckets; b++) {
+        int least = 0;
+
+        for (int w = 1; w < e->ddp->workers; w++)
+            if (load[w] < load[least])
+                least = w;
+        load[least] += e->params->bucket[b].len;
+        e->owner[b] = least;
+    }
 }
 
 static int make_arrays(struct ddp__engine *e)
@@ -265,10 +290,12 @@ static int make_arrays(struct ddp__engine *e)
     e->merge_bucket = calloc(buckets, sizeof(*e->merge_bucket));
     e->optim = calloc(buckets, sizeof(*e->optim));
     e->sqnorm = calloc(buckets, sizeof(*e->sqnorm));
+    e->owner = calloc(buckets, sizeof(*e->owner));
     e->result = calloc((size_t)e->spec.run_ahead + 1, sizeof(*e->result));
     if (!e->lane || !e->grad_begun || !e->state || !e->state_memory ||
-        !e->merge_bucket || !e->optim || !e->sqnorm || !e->result)
+        !e->merge_bucket || !e->optim || !e->sqnorm || !e->owner || !e->result)
         return ddp__fail(DDP_ENOMEM, "no memory for an engine");
+    choose_owners(e);
     return 0;
 }
 
@@ -287,7 +314,8 @@ static int make(struct ddp__engine *e, ddp_chain_t *chain)
     for (int l = 0; l < e->spec.lanes; l++)
         if ((rc = lane_new(e, &e->lane[l])) < 0)
             return rc;
-    return e->spec.optimizer ? make_update(e) : 0;
+    rc = e->spec.optimizer ? make_update(e) : 0;
+    return rc < 0 ? rc : ddp__codelets_ready();
 }
 
 int ddp__engine_new(struct ddp__engine **out, ddp_t *ddp, ddp_chain_t *chain,
@@ -310,6 +338,11 @@ int ddp__engine_new(struct ddp__engine **out, ddp_t *ddp, ddp_chain_t *chain,
     return 0;
 }
 
+void ddp__engine_begin(struct ddp__engine *e, int64_t step)
+{
+    e->begun = e->submitted = e->finished = step;
+}
+
 static void free_buckets(struct ddp__engine *e)
 {
     for (int b = 0; e->params && b < e->params->buckets; b++) {
@@ -327,6 +360,7 @@ static void free_buckets(struct ddp__engine *e)
         }
     }
     ddp__handle_unregister(&e->norm);
+    ddp__guard_free(e);
     ddp__handle_unregister(&e->token);
 }
 
@@ -338,6 +372,7 @@ void ddp__engine_free(struct ddp__engine *e)
     for (int l = 0; e->lane && l < e->spec.lanes; l++)
         lane_free(e, &e->lane[l]);
     free_buckets(e);
+    ddp__ema_free(e->ema);
     ddp__call_release(&e->merge_stats);
     ddp__graph_free(e->graph);
     ddp__flow_fini(&e->flow);
@@ -351,6 +386,7 @@ void ddp__engine_free(struct ddp__engine *e)
     free(e->merge_bucket);
     free(e->optim);
     free(e->sqnorm);
+    free(e->owner);
     free(e->result);
     free(e);
 }

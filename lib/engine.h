@@ -12,6 +12,7 @@ struct ddp__engine_spec {
     int run_ahead; /* steps submitted before the first of them is done */
     int ring;      /* input buffers of a lane: sub-batches read ahead */
     const struct ddp_optimizer *optimizer; /* NULL: weights stay */
+    double ema_decay; /* of averages of the weights; 0: there are none */
 };
 
 /* One step: sub-batches of these sizes, sub-batch s in lane s mod lanes. */
@@ -21,7 +22,6 @@ struct ddp__step {
     const int *n;  /* subs sizes, 1..cap */
     uint64_t seed; /* of dropout */
     float lr;
-    int64_t t;      /* which update this is, from 1 */
     bool update;    /* else gradients stay for ddp__engine_gradient() */
     uint64_t first; /* number of the first sub-batch: what fill() gets */
 };
@@ -30,6 +30,10 @@ struct ddp__step {
 struct ddp__result {
     int64_t step; /* -1: none yet */
     double stats[DDP__STATS];
+    bool skipped;                /* was to be applied, and was not */
+    double scale;                /* of the loss, for the next step */
+    int64_t skips, skips_in_row; /* so far */
+    char why[256];               /* of a skipped one */
 };
 
 struct ddp__lane {
@@ -38,6 +42,17 @@ struct ddp__lane {
     struct ddp__handle totals;
     struct ddp__handle *input; /* ring x inputs */
     int64_t subs;              /* sub-batches so far: place in the ring */
+};
+
+/* Averages of all parameters, by bucket: ema.c. */
+struct ddp__ema {
+    struct ddp__params *params; /* not owned */
+    bool begun;                 /* they have values */
+    struct ddp__average {
+        float *memory; /* owned */
+        struct ddp__handle handle;
+        struct ddp__call call;
+    } * bucket; /* owned */
 };
 
 struct ddp__engine {
@@ -54,16 +69,23 @@ struct ddp__engine {
     double sample_flops; /* of convolutions and dense layers */
     struct ddp__handle *state; /* of the optimizer, by bucket */
     float **state_memory;
-    struct ddp__handle norm;  /* squared global norm of the gradients */
+    struct ddp__ema *ema;            /* owned; NULL: none are made */
+    const struct ddp__ema *averages; /* taken for the weights; not owned */
+    struct ddp__handle norm;         /* of all gradients: DDP__NORMS */
+    struct ddp__handle guard;
+    double guard_memory[DDP__GUARDS];
+    char why[256];            /* the last step that was skipped, was */
     struct ddp__handle token; /* what orders the last tasks of a step */
     float token_memory;
-    struct ddp__call merge_stats, end;
+    struct ddp__call merge_stats, decide, end;
     struct ddp__call fence[DDP_MAX_BUFFERS];         /* by number of buffers */
     struct ddp__call *merge_bucket, *optim, *sqnorm; /* by bucket */
-    pthread_mutex_t lock;                            /* of results */
+    int *owner; /* by bucket: the worker it is merged and updated on */
+    pthread_mutex_t lock; /* of results */
     pthread_cond_t done;
     struct ddp__result *result;  /* ring of run_ahead + 1 */
     int64_t submitted, finished; /* steps */
+    int64_t begun;               /* the first of them */
     double submit_s, first_submit, last_end, flops;
     bool torn;
 };
@@ -71,6 +93,13 @@ struct ddp__engine {
 int ddp__engine_new(struct ddp__engine **out, ddp_t *ddp, ddp_chain_t *chain,
                     const struct ddp__engine_spec *spec);
 void ddp__engine_free(struct ddp__engine *e);
+
+/* The first step to come is number `step`. */
+void ddp__engine_begin(struct ddp__engine *e, int64_t step);
+
+/* The vectors, each as long as the weights, that an update keeps: how many,
+ * and their names. */
+int ddp__optimizer_state(const struct ddp_optimizer *o, const char *name[2]);
 
 /* Submit a step; waits while run_ahead steps are unfinished. */
 int ddp__engine_step(struct ddp__engine *e, const struct ddp__step *s);
@@ -88,6 +117,23 @@ int ddp__engine_half(struct ddp__engine *e, const int *n, int subs,
 /* The merged gradient of a parameter in PyTorch's order, times scale. */
 int ddp__engine_gradient(struct ddp__engine *e, const char *name, float *out,
                          size_t len, double scale);
+
+/* guard.c: whether a step is applied.  decide is a HOST call on (lane 0's
+ * totals, norm, guard); its task's seed is the step's number. */
+void ddp__guard_new(struct ddp__engine *e);
+void ddp__guard_free(struct ddp__engine *e);
+
+/* What a run must keep to go on as before: updates made (Adam counts them),
+ * scale, good steps, skipped steps, those in a row.  Between steps. */
+enum { DDP__GUARD_STATE = 5 };
+int ddp__guard_get(struct ddp__engine *e, double state[DDP__GUARD_STATE]);
+int ddp__guard_set(struct ddp__engine *e, const double state[DDP__GUARD_STATE]);
+
+/* *out is to be freed also after a failure. */
+int ddp__ema_new(struct ddp__ema **out, struct ddp__params *p, double decay);
+void ddp__ema_free(struct ddp__ema *m);
+/* Begin with the weights of now, unless that was done. */
+int ddp__ema_begin(struct ddp__ema *m);
 
 double ddp__now(void);
 

@@ -6,7 +6,7 @@
 
 #include "ops.h"
 
-static __thread char message[1024];
+static __thread char message[2048];
 static __thread int last_code;
 static __thread unsigned failures;
 

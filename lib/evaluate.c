@@ -1,75 +1,328 @@
-/* evaluate.c - loss and top-k on a data set, every sample once */
+/* evaluate.c - loss, top-k and answers on a data set, every sample once */
 #include "config.h"
 
+#include <limits.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "trainer.h"
 
 /* Sub-batches of a lane in a step of evaluation. */
 enum { EVAL_ROUNDS = 4 };
 
-static int make_eval(struct ddp_trainer *t, ddp_dataset_t *data)
-{
-    int batch = t->cfg.sub_batch * t->cfg.lanes * EVAL_ROUNDS;
-    struct ddp__engine_spec spec;
+struct ddp__eval {
+    struct ddp__engine *engine;
+    struct ddp__loader loader;
+    int *sizes;             /* of a step's sub-batches; owned */
+    int64_t ahead;          /* steps whose answers have room */
+    int64_t base;           /* the engine's steps before this evaluation */
+    int (*stop)(void *arg); /* may be NULL */
+    void *stop_arg;
+    /* With on_sample: what the chain says of ahead steps; owned. */
+    ddp_answer_f on_sample;
+    void *on_arg;
+    int len; /* of one output */
+    float *output;
+    int32_t *label;
+    int64_t *index;
+};
 
-    if (t->eval && t->eval_data == data)
-        return 0;
-    ddp__engine_free(t->eval);
-    t->eval = NULL;
-    t->eval_data = data;
-    t->eval_loader = ddp__loader(data, batch, t->cfg.sub_batch);
-    spec = ddp__trainer_spec(t, &t->eval_loader, DDP__EVAL);
-    return ddp__engine_new(&t->eval, t->ddp, t->chain, &spec);
+/* ---- HOST functions of the graph ---------------------------------------- */
+
+static int fill(const struct ddp__task *t, void *arg)
+{
+    return ddp__loader_fill(t, &((struct ddp__eval *)arg)->loader);
 }
 
-static int eval_step(struct ddp_trainer *t, int64_t step, int *sizes)
+/* Where the answers of position `at` of a step lie. */
+static size_t room_of(const struct ddp__eval *e, int64_t step, int64_t at)
+{
+    return (size_t)(step % e->ahead * e->loader.batch + at);
+}
+
+static void copy_f32(float *out, const void *in, enum ddp_dtype type,
+                     size_t len)
+{
+    const uint16_t *half = in;
+
+    if (type == DDP_F32)
+        memcpy(out, in, len * sizeof(*out));
+    else
+        for (size_t i = 0; i < len; i++)
+            out[i] = type == DDP_BF16 ? ddp__from_bf16(half[i])
+                                      : ddp__from_f16(half[i]);
+}
+
+/* Keep the answers of a sub-batch: buffers y, target, ids, totals. */
+static int keep_answers(const struct ddp__task *t, void *arg)
+{
+    struct ddp__eval *e = arg;
+    int64_t step = (int64_t)(t->seed / (uint64_t)e->loader.subs);
+    int64_t sub = (int64_t)(t->seed % (uint64_t)e->loader.subs);
+    size_t at = room_of(e, step, sub * e->loader.sub_batch);
+    float *out = e->output + at * (size_t)e->len;
+
+    copy_f32(out, t->data[0], t->call->buf[0].type, ddp__len(t, 0));
+    for (int i = 0; i < t->n; i++)
+        e->label[at + (size_t)i] = t->call->buf[1].type == DDP_I32
+                                       ? ((const int32_t *)t->data[1])[i]
+                                       : DDP__NO_LABEL;
+    memcpy(e->index + at, t->data[2], (size_t)t->n * sizeof(*e->index));
+    return 0;
+}
+
+/* ---- making ------------------------------------------------------------- */
+
+/* Samples of a step: all of a small data set. */
+static int step_size(const struct ddp_train_config *c, const ddp_dataset_t *d)
+{
+    int64_t most = d->count < INT_MAX ? d->count : INT_MAX;
+    int64_t wish = (int64_t)c->sub_batch * c->lanes * EVAL_ROUNDS;
+
+    return (int)(wish < most ? wish : most);
+}
+
+/* Data without classes and targets are answered, not judged: their samples
+ * have no label among as many classes as the chain tells apart. */
+static int classes_of(const ddp_dataset_t *d, const ddp_chain_t *chain)
+{
+    struct ddp_shape y;
+
+    if (d->classes || d->target_len)
+        return d->classes;
+    return ddp__layer_shape(chain, d->shape, &y) < 0 ? 0 : y.h * y.w * y.c;
+}
+
+static int make_answers(struct ddp__eval *e)
+{
+    struct ddp_shape y = e->engine->graph->y->shape;
+    size_t room = (size_t)e->ahead * (size_t)e->loader.batch;
+
+    e->len = y.h * y.w * y.c;
+    e->output = calloc(room * (size_t)e->len, sizeof(*e->output));
+    e->label = calloc(room, sizeof(*e->label));
+    e->index = calloc(room, sizeof(*e->index));
+    if (!e->output || !e->label || !e->index)
+        return ddp__fail(DDP_ENOMEM,
+                         "no memory for %zu answers of %d numbers: take a "
+                         "smaller sub_batch, or fewer lanes",
+                         room, e->len);
+    return 0;
+}
+
+static int make(struct ddp__eval *e, ddp_t *ddp, ddp_chain_t *chain,
+                ddp_dataset_t *data, const struct ddp_train_config *c)
+{
+    struct ddp__engine_spec spec;
+    int rc;
+
+    e->ahead = c->run_ahead;
+    e->stop = c->stop;
+    e->stop_arg = c->arg;
+    e->loader = ddp__loader(data, step_size(c, data), c->sub_batch);
+    spec = ddp__engine_spec(c, &e->loader, DDP__EVAL);
+    spec.graph.classes = classes_of(data, chain);
+    spec.graph.flip = c->tta == DDP_TTA_FLIP;
+    spec.graph.fill = fill;
+    spec.graph.output = e->on_sample ? keep_answers : NULL;
+    spec.graph.arg = e;
+    if (!(e->sizes = calloc((size_t)e->loader.subs, sizeof(*e->sizes))))
+        return ddp__fail(DDP_ENOMEM, "no memory to evaluate");
+    if ((rc = ddp__engine_new(&e->engine, ddp, chain, &spec)) < 0)
+        return rc;
+    return e->on_sample ? make_answers(e) : 0;
+}
+
+int ddp__eval_new(struct ddp__eval **out, ddp_t *ddp, ddp_chain_t *chain,
+                  ddp_dataset_t *data, const struct ddp_train_config *c,
+                  ddp_answer_f on_sample, void *arg)
+{
+    struct ddp__eval *e = calloc(1, sizeof(*e));
+    int rc;
+
+    if (!e)
+        return ddp__fail(DDP_ENOMEM, "no memory to evaluate");
+    e->on_sample = on_sample;
+    e->on_arg = arg;
+    if ((rc = make(e, ddp, chain, data, c)) < 0) {
+        ddp__eval_free(e);
+        return rc;
+    }
+    *out = e;
+    return 0;
+}
+
+void ddp__eval_free(struct ddp__eval *e)
+{
+    if (!e)
+        return;
+    ddp__engine_free(e->engine);
+    free(e->sizes);
+    free(e->output);
+    free(e->label);
+    free(e->index);
+    free(e);
+}
+
+/* ---- running ------------------------------------------------------------ */
+
+static int submit(struct ddp__eval *e, int64_t step)
 {
     struct ddp__step s = {
         .number = step,
-        .subs = ddp__loader_sizes(&t->eval_loader, step, sizes),
-        .n = sizes,
-        .first = (uint64_t)step * (uint64_t)t->eval_loader.subs,
+        .subs = ddp__loader_sizes(&e->loader, step, e->sizes),
+        .n = e->sizes,
+        .first = (uint64_t)step * (uint64_t)e->loader.subs,
     };
 
-    return ddp__engine_step(t->eval, &s);
+    return ddp__engine_step(e->engine, &s);
 }
 
-static int eval_all(struct ddp_trainer *t, int *sizes, double *sum)
+/* Give the answers of a step to the caller, in the order of the data. */
+static int deliver(struct ddp__eval *e, int64_t step)
 {
-    int64_t base = t->eval->submitted, steps = t->eval_loader.steps;
-    int64_t ahead = t->cfg.run_ahead, done = 0;
-    struct ddp__result r;
-    int rc;
+    ddp_dataset_t *d = e->loader.data;
+    int64_t n = d->count - step * e->loader.batch;
 
-    for (int64_t k = 0; k < steps + ahead; k++) {
-        if (k >= ahead && done < steps) {
-            if ((rc = ddp__engine_wait(t->eval, base + done++, &r)) < 0)
-                return rc;
-            for (int i = 0; i < DDP__STATS; i++)
-                sum[i] += r.stats[i];
-        }
-        if (k < steps && (rc = eval_step(t, k, sizes)) < 0)
-            return rc;
+    n = n < e->loader.batch ? n : e->loader.batch;
+    for (int64_t i = 0; e->on_sample && i < n; i++) {
+        size_t at = room_of(e, step, i);
+        struct ddp_answer a = {
+            .index = e->index[at],
+            .label = e->label[at],
+            .bad = ddp__dataset_is_bad(d, e->index[at]),
+            .len = e->len,
+            .output = e->output + at * (size_t)e->len,
+        };
+
+        if (e->on_sample(&a, e->on_arg) != 0)
+            return ddp__fail(DDP_ESTOPPED, "stopped at sample %lld",
+                             (long long)a.index);
     }
     return 0;
 }
 
-int ddp_evaluate(ddp_trainer_t *t, ddp_dataset_t *data, struct ddp_metrics *m)
+/* Does the caller want to go on?  If not, what is under way is waited for. */
+static int go_on(struct ddp__eval *e)
+{
+    int rc;
+
+    if (!e->stop || !e->stop(e->stop_arg))
+        return 0;
+    if ((rc = ddp__engine_wait_all(e->engine)) < 0)
+        return rc;
+    return ddp__fail(DDP_ESTOPPED, "stopped while evaluating");
+}
+
+static int finish(struct ddp__eval *e, int64_t step, double *sum)
+{
+    struct ddp__result r;
+    int rc = ddp__engine_wait(e->engine, e->base + step, &r);
+
+    if (rc < 0)
+        return rc;
+    for (int i = 0; i < DDP__STATS; i++)
+        sum[i] += r.stats[i];
+    return deliver(e, step);
+}
+
+int ddp__eval_run(struct ddp__eval *e, const struct ddp__ema *averages,
+                  struct ddp_metrics *m)
 {
     double sum[DDP__STATS] = {0};
-    int *sizes, rc;
+    int rc = 0;
+
+    e->base = e->engine->submitted;
+    e->engine->averages = averages;
+    for (int64_t k = 0; rc == 0 && k < e->loader.steps + e->ahead; k++) {
+        if (k >= e->ahead)
+            rc = finish(e, k - e->ahead, sum);
+        if (rc == 0)
+            rc = go_on(e);
+        if (rc == 0 && k < e->loader.steps)
+            rc = submit(e, k);
+    }
+    if (rc == 0 && m)
+        *m = ddp__metrics(sum);
+    return rc;
+}
+
+static int evaluate(ddp_trainer_t *t, ddp_dataset_t *data,
+                    const struct ddp__ema *averages, struct ddp_metrics *m)
+{
+    int rc;
 
     if (!t || !data)
         return DDP_EINVAL; /* their constructors said why */
-    if ((rc = make_eval(t, data)) < 0)
-        return rc;
-    sizes = calloc((size_t)t->eval_loader.subs, sizeof(*sizes));
-    if (!sizes)
-        return ddp__fail(DDP_ENOMEM, "no memory to evaluate");
-    rc = eval_all(t, sizes, sum);
-    free(sizes);
+    if (!t->eval || t->eval_data != data) {
+        ddp__eval_free(t->eval);
+        t->eval = NULL;
+        t->eval_data = data;
+        if ((rc = ddp__eval_new(&t->eval, t->ddp, t->chain, data, &t->cfg, NULL,
+                                NULL)) < 0)
+            return rc;
+    }
+    return ddp__eval_run(t->eval, averages, m);
+}
+
+static void remember(struct ddp__run *r, int64_t step, bool classes,
+                     const struct ddp_metrics *m)
+{
+    const struct ddp_metrics *best = &r->best_evaluation;
+
+    r->evaluated = step;
+    r->evaluation = *m;
+    if (!r->best || (classes ? m->top1 > best->top1 : m->loss < best->loss)) {
+        r->best = step;
+        r->best_evaluation = *m;
+    }
+}
+
+int ddp_evaluate(ddp_trainer_t *t, ddp_dataset_t *data, struct ddp_metrics *m)
+{
+    int rc = evaluate(t, data, NULL, m);
+
     if (rc == 0)
-        *m = ddp__metrics(sum);
+        remember(&t->run, t->submitted, data->classes > 0, m);
+    return rc;
+}
+
+int ddp_evaluate_ema(ddp_trainer_t *t, ddp_dataset_t *data,
+                     struct ddp_metrics *m)
+{
+    int rc;
+
+    if (!t)
+        return DDP_EINVAL; /* ddp_trainer_new() said why */
+    if (!t->engine->ema)
+        return ddp__fail(DDP_EINVAL, "no averages are made: set ema_decay");
+    rc = ddp__ema_begin(t->engine->ema);
+    return rc < 0 ? rc : evaluate(t, data, t->engine->ema, m);
+}
+
+int ddp_chain_evaluate(ddp_t *ddp, ddp_chain_t *chain, ddp_dataset_t *data,
+                       const struct ddp_eval_config *cfg, struct ddp_metrics *m)
+{
+    static const struct ddp_eval_config none;
+    struct ddp__eval *e = NULL;
+    struct ddp_train_config c;
+    int rc;
+
+    if (!ddp || !chain || !data)
+        return DDP_EINVAL; /* their constructors said why */
+    if (!cfg)
+        cfg = &none;
+    c = (struct ddp_train_config){
+        .loss = data->target_len ? DDP_MSE : DDP_LOGIT_CROSS_ENTROPY,
+        .sub_batch = cfg->sub_batch,
+        .lanes = cfg->lanes,
+        .dtype = cfg->dtype,
+        .tta = cfg->tta,
+    };
+    if ((rc = ddp__train_config(&c, data)) == 0 &&
+        (rc = ddp__eval_new(&e, ddp, chain, data, &c, cfg->on_sample,
+                            cfg->arg)) == 0)
+        rc = ddp__eval_run(e, NULL, m);
+    ddp__eval_free(e);
     return rc;
 }

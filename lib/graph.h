@@ -11,6 +11,18 @@ enum ddp__role {
     DDP__PARAM,      /* a layer's block of a bucket of weights */
     DDP__GRAD,       /* the same of the lane's accumulator */
     DDP__TOTALS,     /* the lane's stats */
+    DDP__SCALE,      /* of the loss: in the guard */
+};
+
+/* A f64 vector that lives as long as an engine: first what OPTIM sees of a
+ * step's statistics, DDP__STATS entries, then what decides (guard.c). */
+enum ddp__guard {
+    DDP__GUARD_SCALE = DDP__STATS, /* LOSS multiplies gradients by it */
+    DDP__GUARD_GOOD,               /* steps since it changed */
+    DDP__GUARD_SKIPPED,            /* steps that were not applied */
+    DDP__GUARD_ROW,                /* of these in a row, overflows left out */
+    DDP__GUARD_LAST,               /* number of the last one; -1: none */
+    DDP__GUARDS
 };
 
 struct ddp_value {
@@ -59,11 +71,13 @@ struct ddp__graph_spec {
     int classes, target_len;
     struct ddp__loss loss;
     float mean[4], std[4];
+    bool flip;           /* EVAL: the mean of x and its mirror image */
     bool input_gradient; /* PULL: dx too */
     /* HOST functions of the first and last nodes. */
     int (*fill)(const struct ddp__task *t, void *arg);
     int (*fill_dy)(const struct ddp__task *t, void *arg); /* PULL */
-    int (*output)(const struct ddp__task *t, void *arg);
+    int (*output)(const struct ddp__task *t, void *arg);  /* of y; EVAL, which
+         may do without: y, target, ids, totals */
     int (*output_dx)(const struct ddp__task *t, void *arg);
     void *arg;
 };
@@ -83,11 +97,12 @@ struct ddp_graph {
     enum ddp_act fuse_act; /* for the next forward to take */
     ddp_value_t *fuse_residual;
     uint32_t masks; /* dropouts so far: the key of the next */
+    int aux;        /* auxiliary classifiers around what is being built */
     char path[160];
     bool inspect; /* keep spans */
     struct ddp__span_of_layer *span;
     int spans;
-    ddp_value_t *x, *target, *weight, *ids, *totals, *y, *dy, *dx;
+    ddp_value_t *x, *mirror, *target, *weight, *ids, *totals, *y, *dy, *dx;
 };
 
 /* Build the whole graph of a chain whose parameters are params. */
@@ -120,6 +135,9 @@ ddp_value_t *ddp__value_alias(ddp_graph_t *g, ddp_value_t *v,
 /* a + b, in place where that leaves keep as it is; either may be NULL. */
 ddp_value_t *ddp__value_sum(ddp_graph_t *g, ddp_value_t *a, ddp_value_t *b,
                             const ddp_value_t *keep);
+/* The run's loss of y; returns its gradient in training.  aux: 0 for the
+ * chain's output, else the weight of an auxiliary classifier. */
+ddp_value_t *ddp__graph_loss(ddp_graph_t *g, ddp_value_t *y, float aux);
 /* y = act(a + b) as a new value. */
 ddp_value_t *ddp__value_add(ddp_graph_t *g, ddp_value_t *a, ddp_value_t *b,
                             enum ddp_act act);
@@ -149,6 +167,8 @@ int ddp__layer_shape(const ddp_layer_t *l, struct ddp_shape x,
                      struct ddp_shape *y);
 /* The activation that the whole of l is, or DDP_IDENTITY. */
 enum ddp_act ddp__layer_act(const ddp_layer_t *l);
+/* Whether a layer can begin so; else the message says what is wrong. */
+bool ddp__init_valid(const struct ddp_init *init, const char *kind);
 /* What the last layer inside l can fuse. */
 unsigned ddp__layer_fuses(const ddp_layer_t *l);
 
@@ -165,7 +185,7 @@ struct ddp__block {
 };
 
 struct ddp__bucket {
-    float *w; /* owned */
+    float *w; /* owned; NULL until the parameters are valued */
     size_t len;
     struct ddp__handle handle; /* of w, while bound */
     struct ddp__span *span;    /* owned */
@@ -179,13 +199,17 @@ struct ddp__params {
     struct ddp__bucket *bucket;
     int buckets;
     size_t total;
+    bool valued;              /* buckets have memory, with values in it */
     ddp_t *ddp;               /* bound to; NULL: not */
     struct ddp__params *next; /* in ddp's list */
 };
 
-/* The parameters of a root chain, made at first use. */
+/* The parameters of a root chain, made at first use; their values when those
+ * are first read, set or bound. */
 struct ddp__params *ddp__params_of(ddp_chain_t *chain);
 void ddp__params_free(struct ddp__params *p);
+/* Memory for values that are all about to be set. */
+int ddp__params_reserve(struct ddp__params *p);
 int ddp__params_bind(struct ddp__params *p, ddp_t *ddp);
 void ddp__params_unbind(struct ddp__params *p);
 /* Let the host at the weights between begin and end. */
@@ -194,9 +218,16 @@ void ddp__params_end(struct ddp__params *p);
 /* Find "block.param"; DDP_EINVAL. */
 int ddp__params_find(const struct ddp__params *p, const char *name,
                      const struct ddp__block **b, int *i);
+/* "block.param" of the element at a place in all buckets. */
+void ddp__params_name(const struct ddp__params *p, size_t place, char *out,
+                      size_t size);
 /* Copy between our order of elements and PyTorch's. */
 void ddp__param_export(const struct ddp_param *p, const float *in, float *out);
 void ddp__param_import(const struct ddp_param *p, const float *in, float *out);
 size_t ddp__param_len(const struct ddp_param *p);
+/* "block.param" */
+enum { DDP__PARAM_NAME = 160 };
+void ddp__param_name(const struct ddp__block *b, int i,
+                     char out[DDP__PARAM_NAME]);
 
 #endif

@@ -227,7 +227,7 @@ static int decode_crop(struct scratch *s, const struct ddp__format *f,
     } else {
         ddp__resize_rows(&s->down, s->wide.data, size * 3, x);
     }
-    ddp__augment_shift(x, size, c->dx, c->dy);
+    ddp__augment_finish(c, size, x);
     return 0;
 }
 

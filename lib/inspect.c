@@ -76,22 +76,22 @@ int ddp_chain_inspect(ddp_chain_t *c, struct ddp_shape in, enum ddp_dtype type,
                       int (*fn)(const struct ddp_layer_info *, void *arg),
                       void *arg)
 {
-    struct ddp__graph_spec spec = {.mode = DDP__PULL,
+    struct ddp__graph_spec spec = {.mode = DDP__TRAIN,
                                    .shape = in,
                                    .type = type,
                                    .dtype = type,
                                    .cap = 1,
-                                   .fill = no_host,
-                                   .fill_dy = no_host,
-                                   .output = no_host};
+                                   .loss = {.kind = DDP_OWN_LOSS},
+                                   .fill = no_host};
     struct ddp__params *p = ddp__params_of(c);
     ddp_graph_t *g;
     int rc;
 
     if (!p)
         return DDP_EINVAL;
-    if (type != DDP_F32 && type != DDP_BF16)
-        return ddp__fail(DDP_EINVAL, "activations are DDP_F32 or DDP_BF16");
+    if (type != DDP_F32 && type != DDP_BF16 && type != DDP_F16)
+        return ddp__fail(DDP_EINVAL,
+                         "activations are DDP_F32, DDP_BF16 or DDP_F16");
     if ((rc = ddp__graph_new(&g, c, p, &spec, true)) < 0)
         return rc;
     for (int i = 0; rc == 0 && i < g->spans; i++) {

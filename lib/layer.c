@@ -114,6 +114,18 @@ int ddp__layer_shape(const ddp_layer_t *l, struct ddp_shape x,
     return 0;
 }
 
+bool ddp__init_valid(const struct ddp_init *init, const char *kind)
+{
+    if (init->std >= 0 && init->bound >= 0 &&
+        (init->std == 0 || init->bound == 0))
+        return true;
+    ddp__fail(DDP_EINVAL,
+              "%s: weights of deviation %g or within %g: wants one of them, "
+              "not negative",
+              kind, (double)init->std, (double)init->bound);
+    return false;
+}
+
 unsigned ddp__layer_fuses(const ddp_layer_t *l)
 {
     if (l->ops->fuses || !l->children)

@@ -6,8 +6,14 @@ libddp_core_la_SOURCES += \
     %D%/augment.c \
     %D%/build.c \
     %D%/chain.c \
+    %D%/checkpoint.c \
+    %D%/checkpoint.h \
+    %D%/checkpoint_read.c \
+    %D%/checkpoint_state.c \
+    %D%/checkpoint_write.c \
     %D%/context.c \
     %D%/context.h \
+    %D%/convert.c \
     %D%/crc32c.c \
     %D%/crc32c.h \
     %D%/csv.c \
@@ -21,13 +27,16 @@ libddp_core_la_SOURCES += \
     %D%/data_folder.c \
     %D%/data_imagenet.c \
     %D%/data_open.c \
+    %D%/ema.c \
     %D%/engine.c \
     %D%/engine.h \
     %D%/error.c \
     %D%/evaluate.c \
     %D%/file.c \
+    %D%/file_write.c \
     %D%/graph.c \
     %D%/graph.h \
+    %D%/guard.c \
     %D%/image.c \
     %D%/image.h \
     %D%/infer.c \
@@ -37,6 +46,7 @@ libddp_core_la_SOURCES += \
     %D%/jpeg.c \
     %D%/layer.c \
     %D%/layers/act.c \
+    %D%/layers/aux.c \
     %D%/layers/batch_norm.c \
     %D%/layers/channel_scale.c \
     %D%/layers/conv.c \
@@ -48,11 +58,22 @@ libddp_core_la_SOURCES += \
     %D%/layers/skip.c \
     %D%/loader.c \
     %D%/loader.h \
+    %D%/memory.c \
+    %D%/models/alexnet.c \
+    %D%/models/densenet.c \
+    %D%/models/efficientnet.c \
+    %D%/models/googlenet.c \
+    %D%/models/inception_v2.c \
+    %D%/models/inception_v3.c \
     %D%/models/mlp.c \
+    %D%/models/mobilenet.c \
     %D%/models/models.c \
     %D%/models/models.h \
+    %D%/models/parts.c \
     %D%/models/resnet.c \
     %D%/models/resnet9.c \
+    %D%/models/squeezenet.c \
+    %D%/models/vgg.c \
     %D%/names.c \
     %D%/optim.c \
     %D%/order.c \
@@ -70,8 +91,31 @@ libddp_core_la_SOURCES += \
     %D%/train.c \
     %D%/trainer.c \
     %D%/trainer.h \
-    %D%/weights.c
+    %D%/weights.c \
+    %D%/weights.h
 
 if HAVE_PNG
 libddp_core_la_SOURCES += %D%/png.c
 endif
+
+# The format's own description, onnx.proto, becomes C by protoc-c; a copy, since
+# the names of what it writes follow from the file's.
+if HAVE_ONNX
+libddp_core_la_SOURCES += \
+    %D%/onnx.c \
+    %D%/onnx_export.h \
+    %D%/onnx_model.c \
+    %D%/onnx_model.h \
+    %D%/onnx_ops.c
+nodist_libddp_core_la_SOURCES = %D%/onnx.pb-c.c %D%/onnx.pb-c.h
+AM_CPPFLAGS += -I$(builddir)/%D%
+CLEANFILES += %D%/onnx.proto %D%/onnx.pb-c.c %D%/onnx.pb-c.h
+else
+libddp_core_la_SOURCES += %D%/onnx_none.c
+endif
+
+%D%/onnx.pb-c.c: $(ONNX_PROTO)
+	$(AM_V_GEN)$(MKDIR_P) %D% && cp $(ONNX_PROTO) %D%/onnx.proto && \
+	    $(PROTOC_C) -I%D% --c_out=%D% %D%/onnx.proto
+%D%/onnx.pb-c.h: %D%/onnx.pb-c.c
+%D%/onnx.lo %D%/onnx_model.lo %D%/onnx_ops.lo: %D%/onnx.pb-c.h

@@ -1,7 +1,7 @@
 /* optim.c - update rules with PyTorch's defaults; the rules are in codelets/ */
 #include "config.h"
 
-#include "ddp.h"
+#include "engine.h"
 
 struct ddp_optimizer ddp_sgd(float lr)
 {
@@ -43,4 +43,25 @@ struct ddp_optimizer ddp_rmsprop(float lr)
 {
     return (struct ddp_optimizer){
         .kind = DDP_RMSPROP, .lr = lr, .beta2 = 0.99f, .eps = 1e-8f};
+}
+
+/* In the order that the kernels have them in; names are PyTorch's. */
+int ddp__optimizer_state(const struct ddp_optimizer *o, const char *name[2])
+{
+    name[0] = "momentum_buffer";
+    switch (o->kind) {
+    case DDP_SGD:
+        return 0;
+    case DDP_ADAM:
+    case DDP_ADAMW:
+        name[0] = "exp_avg";
+        name[1] = "exp_avg_sq";
+        return 2;
+    case DDP_RMSPROP:
+        name[0] = "square_avg";
+        name[1] = "momentum_buffer";
+        return o->momentum > 0 ? 2 : 1;
+    default:
+        return 1;
+    }
 }

@@ -13,7 +13,7 @@
 
 /* Gradients of a bucket are merged and its weights updated by one task each:
  * large enough to be worth one, small enough to overlap with backward. */
-enum { BUCKET_LEN = 2 << 20, NAME_LEN = 160 };
+enum { BUCKET_LEN = 2 << 20, LEAST_LEN = 1 << 16 };
 
 size_t ddp__param_len(const struct ddp_param *p)
 {
@@ -54,23 +54,39 @@ static int list_blocks(ddp_layer_t *l, char *path, size_t size,
     return n;
 }
 
+/* How long a bucket may get that begins when `rest` elements are left.  The
+ * last one is ready only when backward is done, and nothing hides its merging
+ * and its update: buckets shrink towards it. */
+static size_t bucket_room(size_t rest)
+{
+    size_t room = rest / 2;
+
+    if (room > BUCKET_LEN)
+        return BUCKET_LEN;
+    return room < LEAST_LEN ? LEAST_LEN : room;
+}
+
 /* Last layers first, since backward reaches them first. */
 static void assign_buckets(struct ddp__params *p)
 {
-    size_t len = 0;
+    size_t len = 0, done = 0, room;
     int b = 0;
 
+    for (int i = 0; i < p->blocks; i++)
+        p->total += p->block[i].len;
+    room = bucket_room(p->total);
     for (int i = p->blocks - 1; i >= 0; i--) {
         struct ddp__block *k = &p->block[i];
 
-        if (len && len + k->len > BUCKET_LEN) {
+        if (len && len + k->len > room) {
             b++;
             len = 0;
+            room = bucket_room(p->total - done);
         }
         k->bucket = b;
         k->offset = len;
         len += k->len;
-        p->total += k->len;
+        done += k->len;
     }
     p->buckets = p->blocks ? b + 1 : 0;
 }
@@ -99,11 +115,9 @@ static int make_buckets(struct ddp__params *p)
     for (int b = 0; b < p->buckets; b++) {
         struct ddp__bucket *k = &p->bucket[b];
 
-        k->w = ddp__pool_alloc(k->len * 4);
         k->span = calloc((size_t)p->blocks * DDP_MAX_PARAMS, sizeof(*k->span));
-        if (!k->w || !k->span)
+        if (!k->span)
             return DDP_ENOMEM;
-        memset(k->w, 0, k->len * 4);
     }
     for (int i = p->blocks - 1; i >= 0; i--)
         for (int j = 0; j < p->block[i].params; j++)
@@ -140,12 +154,8 @@ struct ddp__params *ddp__params_of(ddp_chain_t *chain)
                   ddp_errmsg());
         return NULL;
     }
-    if (chain->params || !(chain->params = params_new(chain)))
-        return chain->params;
-    if (ddp_chain_init(chain, 0) < 0) {
-        ddp__params_free(chain->params);
-        chain->params = NULL;
-    }
+    if (!chain->params)
+        chain->params = params_new(chain);
     return chain->params;
 }
 
@@ -163,14 +173,80 @@ void ddp__params_free(struct ddp__params *p)
     free(p);
 }
 
+/* ---- initial values ----------------------------------------------------- */
+
+/* A normal number by Box and Muller's transform of two uniform ones. */
+static float normal(struct ddp__philox r)
+{
+    double u = ((double)r.v[0] + 1) * 0x1p-32, v = (double)r.v[1] * 0x1p-32;
+
+    return (float)(sqrt(-2 * log(u)) * cos(2 * M_PI * v));
+}
+
+static void init_param(const struct ddp_param *p, uint64_t key, float *w)
+{
+    for (size_t k = 0; k < ddp__param_len(p); k++) {
+        struct ddp__philox r = ddp__philox(key, 0, k);
+
+        w[k] = p->std > 0     ? p->std * normal(r)
+               : p->bound > 0 ? p->bound * (2 * ddp__uniform(r.v[0]) - 1)
+                              : p->fill;
+    }
+}
+
+static float *memory(const struct ddp__params *p, const struct ddp__block *b,
+                     int i)
+{
+    return p->bucket[b->bucket].w + b->offset + b->param_offset[i];
+}
+
+static void init_all(struct ddp__params *p, uint64_t seed)
+{
+    for (int k = 0; k < p->blocks; k++)
+        for (int j = 0; j < p->block[k].params; j++)
+            init_param(&p->block[k].param[j],
+                       ddp__key(seed, (uint64_t)k, (uint64_t)j),
+                       memory(p, &p->block[k], j));
+}
+
+int ddp__params_reserve(struct ddp__params *p)
+{
+    for (int b = 0; b < p->buckets && !p->valued; b++) {
+        struct ddp__bucket *k = &p->bucket[b];
+
+        if (!k->w && !(k->w = ddp__pool_alloc(k->len * 4)))
+            return ddp__fail(DDP_ENOMEM, "no memory for %zu parameters",
+                             p->total);
+        memset(k->w, 0, k->len * 4);
+    }
+    p->valued = true;
+    return 0;
+}
+
+/* Values that nobody has set are those of seed 0. */
+static int need_values(struct ddp__params *p)
+{
+    int rc;
+
+    if (p->valued)
+        return 0;
+    if ((rc = ddp__params_reserve(p)) == 0)
+        init_all(p, 0);
+    return rc;
+}
+
 /* ---- StarPU's hold on them ---------------------------------------------- */
 
 int ddp__params_bind(struct ddp__params *p, ddp_t *ddp)
 {
+    int rc;
+
     if (p->ddp == ddp)
         return 0;
     if (p->ddp)
         return ddp__fail(DDP_EINVAL, "the chain belongs to another context");
+    if ((rc = need_values(p)) < 0)
+        return rc;
     for (int b = 0; b < p->buckets; b++)
         ddp__handle_register(&p->bucket[b].handle, p->bucket[b].w,
                              p->bucket[b].len * 4);
@@ -194,12 +270,34 @@ void ddp__params_unbind(struct ddp__params *p)
     p->ddp = NULL;
 }
 
+void ddp__params_name(const struct ddp__params *p, size_t place, char *out,
+                      size_t size)
+{
+    int bucket = 0;
+
+    for (; bucket < p->buckets && place >= p->bucket[bucket].len; bucket++)
+        place -= p->bucket[bucket].len;
+    snprintf(out, size, "?");
+    for (int i = 0; i < p->blocks; i++) {
+        const struct ddp__block *b = &p->block[i];
+        int k = b->params - 1;
+
+        if (b->bucket != bucket || place < b->offset ||
+            place >= b->offset + b->len)
+            continue;
+        while (k > 0 && place < b->offset + b->param_offset[k])
+            k--;
+        snprintf(out, size, "%s%s%s", b->prefix, *b->prefix ? "." : "",
+                 b->param[k].name);
+    }
+}
+
 int ddp__params_begin(struct ddp__params *p, bool write)
 {
     int rc;
 
     if (!p->ddp)
-        return 0;
+        return need_values(p);
     for (int b = 0; b < p->buckets; b++) {
         struct ddp__handle *h = &p->bucket[b].handle;
 
@@ -224,15 +322,18 @@ void ddp__params_end(struct ddp__params *p)
 
 /* ---- one tensor --------------------------------------------------------- */
 
-/* Where element (o, i, y, x) of PyTorch's order is in ours (o, y, x, i). */
+/* Where element (o, i, y, x) of PyTorch's order is in ours (o, y, x, i).  A
+ * matrix that reads flattened pixels has its columns in the order (i, y, x). */
 static size_t place(const struct ddp_param *p, size_t k)
 {
-    size_t in, hw, o, i, r;
+    size_t in = (size_t)p->dim[1], hw = (size_t)p->pixels, o, i, r;
 
-    if (p->ndim != 4)
+    if (p->ndim == 4)
+        hw = (size_t)p->dim[2] * (size_t)p->dim[3];
+    else if (p->ndim == 2 && hw > 1)
+        in /= hw;
+    else
         return k;
-    in = (size_t)p->dim[1];
-    hw = (size_t)p->dim[2] * (size_t)p->dim[3];
     o = k / (in * hw);
     i = k / hw % in;
     r = k % hw;
@@ -252,20 +353,21 @@ void ddp__param_import(const struct ddp_param *p, const float *in, float *out)
 }
 
 /* "prefix.name"; a prefix too long for its array was cut when it was made. */
-static void full_name(const struct ddp__block *b, int i, char out[NAME_LEN])
+void ddp__param_name(const struct ddp__block *b, int i,
+                     char out[DDP__PARAM_NAME])
 {
-    snprintf(out, NAME_LEN, "%.*s%s%s", NAME_LEN - 64, b->prefix,
+    snprintf(out, DDP__PARAM_NAME, "%.*s%s%s", DDP__PARAM_NAME - 64, b->prefix,
              b->prefix[0] ? "." : "", b->param[i].name);
 }
 
 int ddp__params_find(const struct ddp__params *p, const char *name,
                      const struct ddp__block **b, int *i)
 {
-    char full[NAME_LEN];
+    char full[DDP__PARAM_NAME];
 
     for (int k = 0; k < p->blocks; k++)
         for (int j = 0; j < p->block[k].params; j++) {
-            full_name(&p->block[k], j, full);
+            ddp__param_name(&p->block[k], j, full);
             if (strcmp(full, name) == 0) {
                 *b = &p->block[k];
                 *i = j;
@@ -298,18 +400,12 @@ int ddp_chain_param(const ddp_chain_t *c, int i, struct ddp_param_info *info)
         return DDP_ENOMEM;
     if (i < 0 || nth(p, i, &b, &j) < 0)
         return ddp__fail(DDP_EINVAL, "parameter %d: no such one", i);
-    full_name(b, j, info->name);
+    ddp__param_name(b, j, info->name);
     info->role = b->param[j].role;
     info->ndim = b->param[j].ndim;
     memcpy(info->dim, b->param[j].dim, sizeof(info->dim));
     info->len = ddp__param_len(&b->param[j]);
     return 0;
-}
-
-static float *memory(const struct ddp__params *p, const struct ddp__block *b,
-                     int i)
-{
-    return p->bucket[b->bucket].w + b->offset + b->param_offset[i];
 }
 
 static int find_sized(struct ddp__params *p, const char *name, size_t len,
@@ -357,25 +453,6 @@ int ddp_chain_set(ddp_chain_t *c, const char *name, const float *in, size_t len)
 
 /* ---- all of them -------------------------------------------------------- */
 
-/* A normal number by Box and Muller's transform of two uniform ones. */
-static float normal(struct ddp__philox r)
-{
-    double u = ((double)r.v[0] + 1) * 0x1p-32, v = (double)r.v[1] * 0x1p-32;
-
-    return (float)(sqrt(-2 * log(u)) * cos(2 * M_PI * v));
-}
-
-static void init_param(const struct ddp_param *p, uint64_t key, float *w)
-{
-    for (size_t k = 0; k < ddp__param_len(p); k++) {
-        struct ddp__philox r = ddp__philox(key, 0, k);
-
-        w[k] = p->std > 0     ? p->std * normal(r)
-               : p->bound > 0 ? p->bound * (2 * ddp__uniform(r.v[0]) - 1)
-                              : p->fill;
-    }
-}
-
 int ddp_chain_init(ddp_chain_t *c, uint64_t seed)
 {
     struct ddp__params *p = ddp__params_of(c);
@@ -383,13 +460,10 @@ int ddp_chain_init(ddp_chain_t *c, uint64_t seed)
 
     if (!p)
         return DDP_ENOMEM;
-    if ((rc = ddp__params_begin(p, true)) < 0)
+    if ((rc = ddp__params_reserve(p)) < 0 ||
+        (rc = ddp__params_begin(p, true)) < 0)
         return rc;
-    for (int k = 0; k < p->blocks; k++)
-        for (int j = 0; j < p->block[k].params; j++)
-            init_param(&p->block[k].param[j],
-                       ddp__key(seed, (uint64_t)k, (uint64_t)j),
-                       memory(p, &p->block[k], j));
+    init_all(p, seed);
     ddp__params_end(p);
     return 0;
 }

@@ -455,3 +455,21 @@ int ddp__st_read_f32(const struct ddp__st_file *f,
     }
     return 0;
 }
+
+int ddp__st_read_shaped(const struct ddp__st_file *f, const char *name,
+                        int ndim, const int *dim, float *out, size_t len)
+{
+    const struct ddp__st_tensor *t = ddp__st_find(f, name);
+    bool same = t && t->ndim == ndim;
+
+    if (!t)
+        return bad(f, "has no tensor %s, which the chain needs", name);
+    for (int d = 0; same && d < ndim; d++)
+        same = t->dim[d] == dim[d];
+    if (!same)
+        return ddp__fail(DDP_ESHAPE,
+                         "%s: %s has another shape than the chain's, which "
+                         "has %d dimensions and %zu values",
+                         f->path, name, ndim, len);
+    return ddp__st_read_f32(f, t, out, len);
+}

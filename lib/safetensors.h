@@ -1,4 +1,4 @@
-/* safetensors.h - files of named tensors: read any, write f32
+/* safetensors.h - files of named tensors: read any, write f32 and bf16
  *
  * A file is untrusted: ddp__st_open() accepts it only if every byte is
  * accounted for, so whoever has a tensor of it can rely on its numbers.
@@ -80,6 +80,7 @@ struct ddp__st_out {
     int ndim;
     int64_t dim[DDP__ST_DIMS];
     const float *data;
+    enum ddp__st_type type; /* DDP__ST_F32, or DDP__ST_BF16: rounded to it */
 };
 
 /* Write n tensors, for PyTorch's tools.  The file appears whole or not at all:
@@ -87,8 +88,15 @@ struct ddp__st_out {
  * Errors   DDP_EINVAL: names that are not unique or not UTF-8; DDP_EIO. */
 int ddp__st_write(const char *path, int n, const struct ddp__st_out *out);
 
-/* The same with metadata: key, value, key, value, ..., NULL. */
+/* The same with metadata: key, value, key, value, ..., NULL.  sum, unless NULL,
+ * gets the size of the file and its CRC. */
+struct ddp__sink;
 int ddp__st_write_with(const char *path, int n, const struct ddp__st_out *out,
-                       const char *const *metadata);
+                       const char *const *metadata, struct ddp__sink *sum);
+
+/* Read the tensor `name`, which must have this shape and len elements.
+ * Errors   DDP_EDATA: there is none; DDP_ESHAPE. */
+int ddp__st_read_shaped(const struct ddp__st_file *f, const char *name,
+                        int ndim, const int *dim, float *out, size_t len);
 
 #endif

@@ -1,17 +1,11 @@
-/* safetensors_write.c - files of named f32 tensors, written
+/* safetensors_write.c - files of named tensors, written
  *
  * The data begin at a multiple of 64 bytes, so that a mapped file is aligned.
  */
 #include "config.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <libgen.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <jansson.h>
 
@@ -22,9 +16,16 @@ enum { ALIGN = 64 };
 
 /* ---- the header --------------------------------------------------------- */
 
+static size_t value_bytes(enum ddp__st_type type)
+{
+    return type == DDP__ST_BF16 ? 2 : 4;
+}
+
 static int out_bytes(const struct ddp__st_out *t, uint64_t *bytes)
 {
-    *bytes = sizeof(float);
+    *bytes = value_bytes(t->type);
+    if (t->type != DDP__ST_F32 && t->type != DDP__ST_BF16)
+        return ddp__fail(DDP_EINVAL, "tensors are saved as F32 or BF16");
     if (!t->name || !strcmp(t->name, "__metadata__") || t->ndim < 0 ||
         t->ndim > DDP__ST_DIMS || strlen(t->name) >= DDP__ST_NAME)
         return ddp__fail(DDP_EINVAL, "tensor %.99s: no name or shape to save",
@@ -37,7 +38,7 @@ static int out_bytes(const struct ddp__st_out *t, uint64_t *bytes)
     return 0;
 }
 
-/* {"dtype":"F32","shape":[...],"data_offsets":[begin,end]}, or NULL. */
+/* {"dtype":"...","shape":[...],"data_offsets":[begin,end]}, or NULL. */
 static json_t *describe(const struct ddp__st_out *t, uint64_t begin,
                         uint64_t end)
 {
@@ -48,7 +49,8 @@ static json_t *describe(const struct ddp__st_out *t, uint64_t begin,
             json_decref(shape);
             return NULL;
         }
-    return json_pack("{s:s, s:o, s:[I, I]}", "dtype", "F32", "shape", shape,
+    return json_pack("{s:s, s:o, s:[I, I]}", "dtype",
+                     t->type == DDP__ST_BF16 ? "BF16" : "F32", "shape", shape,
                      "data_offsets", (json_int_t)begin, (json_int_t)end);
 }
 
@@ -122,150 +124,89 @@ free_root:
 
 /* ---- the file ----------------------------------------------------------- */
 
-static int write_all(int fd, const void *data, size_t n)
+/* What goes into a file. */
+struct content {
+    const char *head;
+    size_t size;
+    int n;
+    const struct ddp__st_out **out;
+};
+
+/* Values one by one, the lowest byte first. */
+static int write_packed(struct ddp__sink *s, const struct ddp__st_out *t,
+                        size_t n)
 {
-    const char *p = data;
-
-    while (n > 0) {
-        ssize_t done = write(fd, p, n);
-
-        if (done < 0 && errno == EINTR)
-            continue;
-        if (done < 0)
-            return -1;
-        p += done;
-        n -= (size_t)done;
-    }
-    return 0;
-}
-
-/* Values as files have them: the lowest byte first. */
-static int write_floats(int fd, const float *data, size_t n)
-{
-#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-    return write_all(fd, data, n * sizeof(float));
-#else
-    uint32_t buf[1024];
+    size_t bytes = value_bytes(t->type);
+    uint8_t buf[8192];
 
     for (size_t i = 0, k; i < n; i += k) {
-        k = n - i < 1024 ? n - i : 1024;
-        memcpy(buf, data + i, k * sizeof(float));
-        for (size_t j = 0; j < k; j++)
-            buf[j] = __builtin_bswap32(buf[j]);
-        if (write_all(fd, buf, k * sizeof(float)) < 0)
+        k = n - i < sizeof(buf) / bytes ? n - i : sizeof(buf) / bytes;
+        for (size_t j = 0; j < k; j++) {
+            uint32_t u;
+
+            memcpy(&u, t->data + i + j, sizeof(u));
+            if (t->type == DDP__ST_BF16)
+                u = ddp__to_bf16(t->data[i + j]);
+            for (size_t b = 0; b < bytes; b++)
+                buf[j * bytes + b] = (uint8_t)(u >> 8 * b);
+        }
+        if (ddp__write_all(s, buf, k * bytes) < 0)
             return -1;
     }
     return 0;
-#endif
 }
 
-static int fill(int fd, const char *head, size_t size, int n,
-                const struct ddp__st_out **out)
+static int write_tensor(struct ddp__sink *s, const struct ddp__st_out *t)
 {
     uint64_t bytes;
 
-    if (write_all(fd, head, size) < 0)
+    if (out_bytes(t, &bytes) < 0)
         return -1;
-    for (int i = 0; i < n; i++)
-        if (out_bytes(out[i], &bytes) < 0 ||
-            write_floats(fd, out[i]->data, (size_t)bytes / sizeof(float)) < 0)
-            return -1;
-    return fsync(fd);
+    if (t->type == DDP__ST_F32 && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__)
+        return ddp__write_all(s, t->data, (size_t)bytes);
+    return write_packed(s, t, (size_t)bytes / value_bytes(t->type));
 }
 
-/* A rename lasts once the folder is on disk.  Some file systems cannot sync a
- * folder; that is not the file's fault. */
-static int sync_folder(const char *path)
+static int fill(struct ddp__sink *s, void *arg)
 {
-    char *copy = strdup(path);
-    int fd, rc;
+    const struct content *c = arg;
 
-    if (!copy)
+    if (ddp__write_all(s, c->head, c->size) < 0)
         return -1;
-    fd = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    free(copy);
-    if (fd < 0)
-        return errno == EACCES ? 0 : -1;
-    rc = fsync(fd);
-    if (rc < 0 && (errno == EINVAL || errno == ENOTSUP))
-        rc = 0;
-    close(fd);
-    return rc;
-}
-
-/* A new file beside path; its name is to be freed. */
-static int open_beside(const char *path, char **name)
-{
-    int fd;
-
-    for (unsigned i = 0; i < 100; i++) {
-        if (asprintf(name, "%s.%ld-%u.tmp", path, (long)getpid(), i) < 0) {
-            *name = NULL;
-            errno = ENOMEM;
+    for (int i = 0; i < c->n; i++)
+        if (write_tensor(s, c->out[i]) < 0)
             return -1;
-        }
-        fd = open(*name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-        if (fd >= 0)
-            return fd;
-        free(*name);
-        *name = NULL;
-        if (errno != EEXIST)
-            return -1;
-    }
-    return -1;
-}
-
-static int write_file(const char *path, const char *head, size_t size, int n,
-                      const struct ddp__st_out **out)
-{
-    char *name;
-    int fd = open_beside(path, &name), error;
-
-    if (fd < 0)
-        return ddp__fail(DDP_EIO, "%s: cannot be written: %s", path,
-                         strerror(errno));
-    error = fill(fd, head, size, n, out) < 0 ? errno : 0;
-    if (close(fd) < 0 && !error)
-        error = errno;
-    if (!error && rename(name, path) < 0)
-        error = errno;
-    if (error) {
-        unlink(name);
-        free(name);
-        return ddp__fail(DDP_EIO, "%s: cannot be written: %s", path,
-                         strerror(error));
-    }
-    free(name);
-    if (sync_folder(path) < 0)
-        return ddp__fail(DDP_EIO,
-                         "%s: written, but may not outlast a power cut: %s",
-                         path, strerror(errno));
     return 0;
 }
 
-static int by_name(const void *a, const void *b)
+/* Larger types first, so that all are aligned; then by name. */
+static int by_type(const void *a, const void *b)
 {
-    const struct ddp__st_out *const *s = a, *const *t = b;
+    const struct ddp__st_out *s = *(const struct ddp__st_out *const *)a;
+    const struct ddp__st_out *t = *(const struct ddp__st_out *const *)b;
 
-    return strcmp((*s)->name ? (*s)->name : "", (*t)->name ? (*t)->name : "");
+    if (value_bytes(s->type) != value_bytes(t->type))
+        return value_bytes(s->type) > value_bytes(t->type) ? -1 : 1;
+    return strcmp(s->name ? s->name : "", t->name ? t->name : "");
 }
 
 int ddp__st_write_with(const char *path, int n, const struct ddp__st_out *out,
-                       const char *const *metadata)
+                       const char *const *metadata, struct ddp__sink *sum)
 {
     const struct ddp__st_out **order = calloc((size_t)n + 1, sizeof(*order));
+    struct content c = {.n = n, .out = order};
     char *head = NULL;
-    size_t size = 0;
     int rc;
 
     if (!order)
         return ddp__fail(DDP_ENOMEM, "%s: out of memory", path);
     for (int i = 0; i < n; i++)
         order[i] = &out[i];
-    qsort(order, (size_t)n, sizeof(*order), by_name);
-    rc = header(n, order, metadata, &head, &size);
+    qsort(order, (size_t)n, sizeof(*order), by_type);
+    rc = header(n, order, metadata, &head, &c.size);
     if (rc == 0) {
-        rc = write_file(path, head, size, n, order);
+        c.head = head;
+        rc = ddp__file_replace(path, fill, &c, sum);
         free(head);
     }
     free(order);
@@ -274,5 +215,5 @@ int ddp__st_write_with(const char *path, int n, const struct ddp__st_out *out,
 
 int ddp__st_write(const char *path, int n, const struct ddp__st_out *out)
 {
-    return ddp__st_write_with(path, n, out, NULL);
+    return ddp__st_write_with(path, n, out, NULL, NULL);
 }

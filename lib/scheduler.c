@@ -2,7 +2,7 @@
  *
  * Workers pull.  Unclaimed lanes keep their ready tasks; the worker that claims
  * one takes them all, and later ones as they become ready.  A worker has at
- * most DDP_INFLIGHT lanes (default 1) of one step or older ones; the lanes it
+ * most DDP_INFLIGHT lanes (1; a GPU 2) of one step or older ones; the lanes it
  * may have begun of newer steps do not count, since they may wait for the
  * older: a cap over all of them could stop every worker for good.
  *
@@ -39,12 +39,13 @@ struct ddp__sched_lane {
 
 struct worker {
     atomic_bool waiting;
+    int cap;          /* lanes in flight */
     struct queue own; /* merges and updates */
 };
 
 struct sched {
     starpu_pthread_mutex_t lock;
-    int cap;
+    int cap;      /* of every worker; 0: by its kind */
     int64_t step; /* being submitted */
     int64_t age;  /* steps so far: their order of submission */
     struct ddp__sched_lane *lanes;
@@ -168,7 +169,7 @@ static bool may_claim(const struct sched *s, int id, int64_t age,
 {
     int mine = load(s, id, age);
 
-    if (mine >= s->cap)
+    if (mine >= s->worker[id].cap)
         return false;
     for (int i = 0; mine > 0 && i < s->workers; i++)
         if (load(s, s->id[i], age) < mine && can_run(s->id[i], t))
@@ -216,7 +217,7 @@ static struct starpu_task *claim(struct sched *s, int id, struct calls *c)
         put(&s->shared, t);
         call_all(s, t, c);
     }
-    if (s->cap > 1)
+    if (s->worker[id].cap > 1)
         call_all(s, NULL, c); /* the others may have one more now */
     return first;
 }
@@ -373,8 +374,12 @@ static void add_workers(unsigned ctx, int *ids, unsigned n)
     struct calls c = {.n = 0};
     struct sched *s = lock(ctx);
 
-    for (unsigned i = 0; i < n; i++)
+    for (unsigned i = 0; i < n; i++) {
+        bool gpu = starpu_worker_get_type(ids[i]) == STARPU_CUDA_WORKER;
+
         s->id[s->workers++] = ids[i];
+        s->worker[ids[i]].cap = s->cap ? s->cap : gpu ? 2 : 1;
+    }
     unlock(s, &c);
     for (unsigned i = 0; i < n; i++)
         starpu_sched_ctx_worker_shares_tasks_lists(ids[i], (int)ctx);
@@ -388,7 +393,7 @@ static void init(unsigned ctx)
         STARPU_ABORT_MSG("no memory for the ddp scheduler"); /* as StarPU */
     STARPU_PTHREAD_MUTEX_INIT(&s->lock, NULL);
     if (ddp__sched_inflight(&s->cap) < 0)
-        s->cap = 1; /* ddp__sched_check() has told */
+        s->cap = 0; /* ddp__sched_check() has told */
     for (int i = 0; i < STICKY; i++)
         s->sticky[i] = -1;
     if (!starpu_sched_ctx_min_priority_is_set(ctx))
@@ -422,3 +427,40 @@ struct starpu_sched_policy ddp__sched_policy = {
     .policy_description = "lanes of a training step, each on one worker",
     .worker_type = STARPU_WORKER_LIST,
 };
+
+/* The running policy's state, locked; NULL if it is another's. */
+static struct sched *running(void)
+{
+    const struct starpu_sched_policy *p = starpu_sched_ctx_get_sched_policy(0);
+    struct sched *s;
+
+    if (!p || p->pop_task != pop)
+        return NULL;
+    s = starpu_sched_ctx_get_policy_data(0);
+    STARPU_PTHREAD_MUTEX_LOCK(&s->lock);
+    return s;
+}
+
+int ddp__sched_cap(void)
+{
+    struct sched *s = running();
+    int cap = 0;
+
+    for (int i = 0; s && i < s->workers; i++)
+        if (s->worker[s->id[i]].cap > cap)
+            cap = s->worker[s->id[i]].cap;
+    if (s)
+        STARPU_PTHREAD_MUTEX_UNLOCK(&s->lock);
+    return cap;
+}
+
+void ddp__sched_limit(int lanes)
+{
+    struct sched *s = running();
+
+    for (int i = 0; s && i < s->workers; i++)
+        if (s->worker[s->id[i]].cap > lanes)
+            s->worker[s->id[i]].cap = lanes;
+    if (s)
+        STARPU_PTHREAD_MUTEX_UNLOCK(&s->lock);
+}

@@ -84,7 +84,7 @@ int ddp__sched_inflight(int *lanes)
     char *end;
     long n;
 
-    *lanes = 1;
+    *lanes = 0;
     if (!text || !*text)
         return 0;
     errno = 0;

@@ -43,11 +43,14 @@ static struct ddp__handle *handle_of(const struct cursor *c,
     case DDP__INPUT:
         return &l->input[c->slot * c->e->inputs + c->e->input_of[v->base->id]];
     case DDP__PARAM:
-        return &c->e->params->bucket[v->bucket].handle;
+        return c->e->averages ? &c->e->averages->bucket[v->bucket].handle
+                              : &c->e->params->bucket[v->bucket].handle;
     case DDP__GRAD:
         return &l->grad[v->bucket];
     case DDP__TOTALS:
         return &l->totals;
+    case DDP__SCALE:
+        return &c->e->guard;
     default:
         return &l->handle[v->base->id];
     }
@@ -61,7 +64,7 @@ mode_of(const struct cursor *c, const ddp_value_t *v, enum ddp_access a)
     bool *begun;
 
     if (v->role == DDP__TOTALS)
-        return c->accumulate ? STARPU_RW : STARPU_W;
+        return c->accumulate || a == DDP_UPDATE ? STARPU_RW : STARPU_W;
     if (v->role != DDP__GRAD)
         return access_mode(a);
     begun = &c->e->grad_begun[c->lane * c->e->params->buckets + v->bucket];
@@ -123,6 +126,8 @@ static int submit_node(const struct cursor *c, int i, int end, uint64_t number)
     for (int b = 0; b < n->call.buffers; b++) {
         sub.buf[b] = handle_of(c, n->buf[b]);
         sub.mode[b] = mode_of(c, n->buf[b], n->access[b]);
+        if (n->buf[b]->role == DDP__TOTALS && n->access[b] == DDP_UPDATE)
+            sub.task.accumulate = true;
     }
     if ((rc = ddp__submit(&sub)) == 0)
         drop_used(c, i);
@@ -167,7 +172,10 @@ static int submit_whole(struct ddp__engine *e, const struct ddp__step *s,
                                                   : DDP__SCHED_MERGE,
                 .owner = owner},
         .priority = PRIORITY_UPDATE,
-        .task = {.n = 1, .accumulate = accumulate, .lr = s->lr, .t = s->t},
+        .task = {.n = 1,
+                 .accumulate = accumulate,
+                 .seed = (uint64_t)e->submitted,
+                 .lr = s->lr},
     };
 
     for (int i = 0; i < call->buffers; i++) {
@@ -194,8 +202,9 @@ static int submit_tree(struct ddp__engine *e, const struct ddp__step *s,
                 bucket < 0 ? &a->totals : &a->grad[bucket],
                 bucket < 0 ? &b->totals : &b->grad[bucket]};
 
-            if ((rc = submit_whole(e, s, call, bucket < 0 ? 0 : bucket, buf,
-                                   mode, false)) < 0)
+            if ((rc =
+                     submit_whole(e, s, call, bucket < 0 ? 0 : e->owner[bucket],
+                                  buf, mode, false)) < 0)
                 return rc;
             ddp__handle_drop(buf[1]);
         }
@@ -209,6 +218,14 @@ static bool has_gradient(const struct ddp__engine *e, int b)
     return e->grad_begun[b];
 }
 
+static bool any_gradient(const struct ddp__engine *e)
+{
+    for (int b = 0; b < e->params->buckets; b++)
+        if (has_gradient(e, b))
+            return true;
+    return false;
+}
+
 static int submit_norms(struct ddp__engine *e, const struct ddp__step *s)
 {
     enum starpu_data_access_mode mode[] = {STARPU_R, STARPU_R, STARPU_W};
@@ -220,7 +237,7 @@ static int submit_norms(struct ddp__engine *e, const struct ddp__step *s)
 
         if (!has_gradient(e, b))
             continue;
-        if ((rc = submit_whole(e, s, &e->sqnorm[b], 0, buf, mode,
+        if ((rc = submit_whole(e, s, &e->sqnorm[b], b, buf, mode,
                                mode[2] == STARPU_RW)) < 0)
             return rc;
         mode[2] = STARPU_RW;
@@ -228,11 +245,22 @@ static int submit_norms(struct ddp__engine *e, const struct ddp__step *s)
     return 0;
 }
 
+/* No bucket is updated before all are known to be finite. */
+static int submit_decision(struct ddp__engine *e, const struct ddp__step *s)
+{
+    static const enum starpu_data_access_mode mode[] = {STARPU_R, STARPU_RW,
+                                                        STARPU_RW};
+    struct ddp__handle *buf[] = {&e->lane[0].totals, &e->norm, &e->guard};
+    int rc = submit_norms(e, s);
+
+    return rc < 0 ? rc : submit_whole(e, s, &e->decide, 0, buf, mode, false);
+}
+
 static int submit_update(struct ddp__engine *e, const struct ddp__step *s,
                          int b)
 {
-    struct ddp__handle *buf[5] = {
-        &e->lane[0].grad[b], &e->params->bucket[b].handle, &e->lane[0].totals};
+    struct ddp__handle *buf[5] = {&e->lane[0].grad[b],
+                                  &e->params->bucket[b].handle, &e->guard};
     enum starpu_data_access_mode mode[5] = {STARPU_R, STARPU_RW, STARPU_R};
     int n = 3, rc;
 
@@ -244,9 +272,24 @@ static int submit_update(struct ddp__engine *e, const struct ddp__step *s,
         buf[n] = &e->norm;
         mode[n++] = STARPU_R;
     }
-    if ((rc = submit_whole(e, s, &e->optim[b], b, buf, mode, false)) == 0)
+    if ((rc = submit_whole(e, s, &e->optim[b], e->owner[b], buf, mode,
+                           false)) == 0)
         ddp__handle_drop(&e->lane[0].grad[b]);
     return rc;
+}
+
+/* The averages follow the weights as soon as these are there, if the guard
+ * lets the step through. */
+static int submit_average(struct ddp__engine *e, const struct ddp__step *s,
+                          int b)
+{
+    static const enum starpu_data_access_mode mode[] = {STARPU_RW, STARPU_R,
+                                                        STARPU_R};
+    struct ddp__average *a = &e->ema->bucket[b];
+    struct ddp__handle *buf[] = {&a->handle, &e->params->bucket[b].handle,
+                                 &e->guard};
+
+    return submit_whole(e, s, &a->call, b, buf, mode, false);
 }
 
 static int submit_merges(struct ddp__engine *e, const struct ddp__step *s)
@@ -258,12 +301,13 @@ static int submit_merges(struct ddp__engine *e, const struct ddp__step *s)
     for (int b = 0; b < e->params->buckets; b++)
         if (has_gradient(e, b) && (rc = submit_tree(e, s, b)) < 0)
             return rc;
-    if (!s->update)
+    if (!s->update || !any_gradient(e))
         return 0;
-    if (e->optimizer.clip_norm > 0 && (rc = submit_norms(e, s)) < 0)
+    if ((rc = submit_decision(e, s)) < 0)
         return rc;
     for (int b = 0; b < e->params->buckets; b++)
-        if (has_gradient(e, b) && (rc = submit_update(e, s, b)) < 0)
+        if (has_gradient(e, b) && ((rc = submit_update(e, s, b)) < 0 ||
+                                   (e->ema && (rc = submit_average(e, s, b)))))
             return rc;
     return 0;
 }
@@ -291,6 +335,15 @@ static int submit_last(struct ddp__engine *e, const struct ddp__step *s,
     return ddp__submit(&sub);
 }
 
+/* The last thing that a step does to bucket b. */
+static struct ddp__handle *end_of(struct ddp__engine *e,
+                                  const struct ddp__step *s, int b)
+{
+    if (!s->update)
+        return &e->lane[0].grad[b];
+    return e->ema ? &e->ema->bucket[b].handle : &e->params->bucket[b].handle;
+}
+
 /* The step is over when every bucket has been updated (or merged): a failure
  * in its last task is still its own.  A task has few buffers, so the buckets
  * are waited for in groups, one after another through the token. */
@@ -302,8 +355,7 @@ static int submit_end(struct ddp__engine *e, const struct ddp__step *s)
     for (int b = 0; b < e->params->buckets; b++) {
         if (!has_gradient(e, b))
             continue;
-        buf[n++] =
-            s->update ? &e->params->bucket[b].handle : &e->lane[0].grad[b];
+        buf[n++] = end_of(e, s, b);
         if (n < DDP_MAX_BUFFERS - 1)
             continue;
         buf[n] = &e->token;
@@ -315,7 +367,8 @@ static int submit_end(struct ddp__engine *e, const struct ddp__step *s)
     if (n && (rc = submit_last(e, s, &e->fence[n], buf, STARPU_RW)) < 0)
         return rc;
     buf[0] = &e->lane[0].totals;
-    buf[1] = &e->token;
+    buf[1] = &e->guard;
+    buf[2] = &e->token;
     return submit_last(e, s, &e->end, buf, STARPU_R);
 }
 
@@ -343,11 +396,13 @@ int ddp__engine_step(struct ddp__engine *e, const struct ddp__step *s)
     double begin;
     int rc;
 
-    if (e->submitted >= e->spec.run_ahead &&
+    if (e->submitted - e->begun >= e->spec.run_ahead &&
         (rc = ddp__engine_wait(e, e->submitted - e->spec.run_ahead, NULL)) < 0)
         return rc;
+    if (s->update && e->ema && (rc = ddp__ema_begin(e->ema)) < 0)
+        return rc;
     begin = ddp__now();
-    if (e->submitted == 0)
+    if (e->submitted == e->begun)
         e->first_submit = begin;
     if ((rc = submit_subs(e, s, 0, e->graph->nodes)) < 0 ||
         (rc = submit_merges(e, s)) < 0)
@@ -423,6 +478,17 @@ int ddp__engine_half(struct ddp__engine *e, const int *n, int subs,
     return ddp__engine_wait_all(e);
 }
 
+/* Nothing of a pullback reaches an auxiliary branch. */
+static bool is_written(const ddp_graph_t *g, const struct ddp__block *b)
+{
+    for (int i = 0; i < g->values; i++)
+        if (g->value[i]->role == DDP__GRAD &&
+            g->value[i]->bucket == b->bucket &&
+            g->value[i]->offset == b->offset * 4)
+            return true;
+    return false;
+}
+
 int ddp__engine_gradient(struct ddp__engine *e, const char *name, float *out,
                          size_t len, double scale)
 {
@@ -439,7 +505,8 @@ int ddp__engine_gradient(struct ddp__engine *e, const char *name, float *out,
         return ddp__fail(DDP_EINVAL, "%s is a statistic: it has no gradient",
                          name);
     h = &e->lane[0].grad[b->bucket];
-    if (!e->grad_begun[b->bucket] || starpu_data_acquire(h->h, STARPU_R) != 0)
+    if (!is_written(e->graph, b) || !e->grad_begun[b->bucket] ||
+        starpu_data_acquire(h->h, STARPU_R) != 0)
         return ddp__fail(DDP_EINVAL, "%s: no gradient has been computed", name);
     ddp__param_export(&b->param[i],
                       (const float *)starpu_data_get_local_ptr(h->h) +

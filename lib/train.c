@@ -3,39 +3,15 @@
 
 #include "trainer.h"
 
-static void add_epoch(struct ddp_trainer *t, const double *s)
-{
-    t->epoch.samples += (int64_t)s[DDP__STAT_COUNT];
-    t->epoch.loss += s[DDP__STAT_LOSS];
-    t->epoch.top1 += s[DDP__STAT_TOP1];
-    t->epoch.top5 += s[DDP__STAT_TOP5];
-    t->epoch.top10 += s[DDP__STAT_TOP10];
-    t->epoch_divisor += s[DDP__STAT_DIVISOR];
-}
-
-static struct ddp_metrics epoch_mean(const struct ddp_trainer *t)
-{
-    double s[DDP__STATS] = {
-        [DDP__STAT_LOSS] = t->epoch.loss,
-        [DDP__STAT_DIVISOR] = t->epoch_divisor,
-        [DDP__STAT_COUNT] = (double)t->epoch.samples,
-        [DDP__STAT_TOP1] = t->epoch.top1,
-        [DDP__STAT_TOP5] = t->epoch.top5,
-        [DDP__STAT_TOP10] = t->epoch.top10,
-    };
-
-    return ddp__metrics(s);
-}
-
 /* Smooth the step time; the first steps (plans, page faults) do not count. */
 static void take_time(struct ddp_trainer *t, struct ddp_progress *p)
 {
     double now = ddp__now(), dt = now - t->last, data = 0;
-    int64_t seen = t->reported;
+    int64_t seen = t->reported - t->begun;
 
     for (int w = 0; w < DDP__MAX_WORKERS; w++)
         data += t->engine->flow.busy[w].data_s;
-    p->seconds = now - t->begin;
+    p->seconds = t->run.seconds + now - t->begin;
     p->step_seconds = dt;
     p->data_share = dt > 0 ? (data - t->data_s) / (dt * t->ddp->workers) : 0;
     if (seen <= 3)
@@ -43,33 +19,48 @@ static void take_time(struct ddp_trainer *t, struct ddp_progress *p)
     else
         t->step_s += (dt - t->step_s) / (seen < 20 ? (double)(seen - 2) : 20.0);
     p->samples_per_s = t->step_s > 0 ? t->cfg.batch / t->step_s : 0;
-    p->eta_s = (double)(t->total - seen) * t->step_s;
+    p->eta_s = (double)(t->total - t->reported) * t->step_s;
     t->last = now;
     t->data_s = data;
 }
 
-static struct ddp_progress progress(struct ddp_trainer *t,
-                                    const struct ddp__result *r)
+static struct ddp_progress progress(const struct ddp_trainer *t)
 {
     int64_t in_epoch = (t->reported - 1) % t->loader.steps + 1;
-    struct ddp_progress p = {
+
+    return (struct ddp_progress){
         .step = t->reported,
         .steps = t->total,
         .epoch = (t->reported - 1) / t->loader.steps,
         .epochs = t->cfg.epochs,
         .epoch_share = (double)in_epoch / (double)t->loader.steps,
-        .now = ddp__metrics(r->stats),
+        .epoch_mean = ddp__trainer_epoch_mean(t),
         .lr = ddp__trainer_lr(t, t->reported - 1),
+        .skipped = t->skips.steps,
     };
+}
 
-    if (in_epoch == 1) {
-        t->epoch = (struct ddp_metrics){0};
-        t->epoch_divisor = 0;
-    }
-    add_epoch(t, r->stats);
-    p.epoch_mean = epoch_mean(t);
-    take_time(t, &p);
-    return p;
+static int stopped(const struct ddp_trainer *t)
+{
+    return ddp__fail(DDP_ESTOPPED, "stopped at step %lld",
+                     (long long)t->reported);
+}
+
+/* An epoch, or the run, is over, and on_epoch does not know it. */
+static bool epoch_untold(const struct ddp_trainer *t)
+{
+    return t->cfg.on_epoch && t->reported > t->run.told &&
+           (t->reported % t->loader.steps == 0 || t->reported == t->total);
+}
+
+static int report_epoch(struct ddp_trainer *t, const struct ddp_progress *p)
+{
+    int rc;
+
+    t->run.told = t->reported;
+    rc = t->cfg.on_epoch(p, t->cfg.arg);
+    t->last = ddp__now();
+    return rc ? stopped(t) : 0;
 }
 
 static int report(struct ddp_trainer *t)
@@ -80,41 +71,98 @@ static int report(struct ddp_trainer *t)
 
     if ((rc = ddp__trainer_collect(t, &r)) < 0)
         return rc;
-    p = progress(t, &r);
-    rc = t->cfg.on_step ? t->cfg.on_step(&p, t->cfg.arg) : 0;
-    if (rc == 0 && t->cfg.on_epoch &&
-        (p.epoch_share == 1 || t->reported == t->total)) {
-        rc = t->cfg.on_epoch(&p, t->cfg.arg);
-        t->last = ddp__now();
-    }
-    return rc ? ddp__fail(DDP_ESTOPPED, "stopped at step %lld",
-                          (long long)t->reported)
-              : 0;
+    p = progress(t);
+    p.now = ddp__metrics(r.stats);
+    p.now.skipped = r.skipped;
+    p.why = r.skipped ? t->skips.why : NULL;
+    take_time(t, &p);
+    if (t->cfg.on_step && t->cfg.on_step(&p, t->cfg.arg))
+        return stopped(t);
+    return epoch_untold(t) ? report_epoch(t, &p) : 0;
 }
 
-/* Steps may be submitted ahead, but not past the end of an epoch whose
- * callback shall see the weights of that moment. */
+/* Steps may be submitted ahead, but not past a moment whose weights somebody
+ * shall see: the callback at the end of an epoch, or a checkpoint. */
 static bool may_submit(const struct ddp_trainer *t)
 {
     bool boundary = t->cfg.on_epoch && t->submitted % t->loader.steps == 0;
 
     if (t->submitted >= t->total ||
-        t->submitted - t->reported >= t->cfg.run_ahead)
+        t->submitted - t->reported >= t->cfg.run_ahead ||
+        ddp__checkpoint_due(t))
         return false;
     return !boundary || t->reported == t->submitted;
 }
 
-int ddp_train(ddp_trainer_t *t)
+static int checkpoint(struct ddp_trainer *t)
+{
+    int rc = ddp__checkpoint_take(t);
+
+    t->last = ddp__now();
+    return rc;
+}
+
+static int advance(struct ddp_trainer *t)
+{
+    int rc = ddp__checkpoint_failed(t);
+
+    if (rc < 0)
+        return rc;
+    if (may_submit(t))
+        return ddp__trainer_submit(t, true);
+    return t->reported < t->submitted ? report(t) : checkpoint(t);
+}
+
+/* A stop that came between the end of an epoch and its callback. */
+static int catch_up(struct ddp_trainer *t)
+{
+    struct ddp_progress p;
+
+    if (t->reported < t->submitted || !epoch_untold(t))
+        return 0;
+    p = progress(t);
+    return report_epoch(t, &p);
+}
+
+/* Steps under way are done as well; so is a checkpoint that was asked for. */
+static int stop(struct ddp_trainer *t)
 {
     struct ddp__result r;
-    int rc = 0;
+    int rc;
+
+    if ((rc = ddp__trainer_drain(t, &r)) < 0 ||
+        (ddp__checkpoint_wanted(t) && (rc = checkpoint(t)) < 0) ||
+        (rc = ddp__checkpoint_wait(t)) < 0)
+        return rc;
+    return ddp__fail(DDP_ESTOPPED, "stopped after step %lld",
+                     (long long)t->reported);
+}
+
+static int train(struct ddp_trainer *t)
+{
+    int rc = ddp__checkpoints_begin(t);
+
+    if (rc == 0)
+        rc = catch_up(t);
+    while (rc == 0 && t->reported < t->total)
+        rc = advance(t);
+    if (rc == DDP_ESTOPPED)
+        return stop(t);
+    if (rc == 0 && ddp__checkpoint_due(t))
+        rc = checkpoint(t);
+    return rc < 0 ? rc : ddp__checkpoint_wait(t);
+}
+
+int ddp_train(ddp_trainer_t *t)
+{
+    int rc;
 
     if (!t)
         return DDP_EINVAL; /* ddp_trainer_new() said why */
     t->begin = t->last = ddp__now();
-    while (rc == 0 && t->reported < t->total)
-        rc = may_submit(t) ? ddp__trainer_submit(t, true) : report(t);
-    if (rc == DDP_ESTOPPED && ddp__trainer_drain(t, &r) == 0)
-        ddp__fail(rc, "stopped after step %lld", (long long)t->reported);
+    t->training = true;
+    rc = train(t);
+    t->training = false;
+    t->run.seconds += ddp__now() - t->begin;
     return rc;
 }

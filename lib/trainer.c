@@ -14,6 +14,7 @@ enum {
     LANES = 8,
     SUB_BATCH = 32,
     RUN_AHEAD = 2,
+    MAX_NAN_STEPS = 10,
     RING_BYTES = 256 << 20, /* most input that is read ahead */
 };
 
@@ -25,14 +26,29 @@ static int check_config(const struct ddp_train_config *c)
         c->steps < 0 || c->run_ahead < 0)
         return ddp__fail(DDP_EINVAL, "batch, sub_batch, lanes, epochs, steps "
                                      "and run_ahead must not be negative");
+    if (c->checkpoint.steps < 0 || c->checkpoint.epochs < 0 ||
+        c->checkpoint.seconds < 0 || c->checkpoint.keep < 0 ||
+        c->checkpoint.keep_epochs < 0)
+        return ddp__fail(DDP_EINVAL, "what checkpoint says must not be "
+                                     "negative");
     if (!(c->optimizer.lr >= 0))
         return ddp__fail(DDP_EINVAL, "a learning rate of %g",
                          (double)c->optimizer.lr);
-    if (c->dtype != DDP_F32 && c->dtype != DDP_BF16)
-        return ddp__fail(DDP_EINVAL, "activations are DDP_F32 or DDP_BF16");
-    if (c->dtype == DDP_BF16 && !ddp__codelets_bf16())
+    if (c->dtype != DDP_F32 && c->dtype != DDP_BF16 && c->dtype != DDP_F16)
+        return ddp__fail(DDP_EINVAL,
+                         "activations are DDP_F32, DDP_BF16 or DDP_F16");
+    if (c->dtype == DDP_BF16 && !ddp__codelets_type(DDP_BF16))
         return ddp__fail(DDP_ENODEV, "this processor has no bf16 arithmetic "
                                      "that the backend uses: take f32");
+    if (c->dtype == DDP_F16 && !ddp__codelets_type(DDP_F16))
+        return ddp__fail(DDP_ENODEV,
+                         "no device here computes in f16: take f32 or bf16 "
+                         "(or, to try it, the backend ref, which is slow)");
+    if (!(c->ema_decay >= 0 && c->ema_decay < 1))
+        return ddp__fail(DDP_EINVAL, "ema_decay %g, wants 0 <= decay < 1",
+                         c->ema_decay);
+    if (c->tta != DDP_TTA_NONE && c->tta != DDP_TTA_FLIP)
+        return ddp__fail(DDP_EINVAL, "tta is DDP_TTA_NONE or DDP_TTA_FLIP");
     if (c->loss == DDP_OWN_LOSS && !c->loss_fn)
         return ddp__fail(DDP_EINVAL, "DDP_OWN_LOSS needs loss_fn");
     if (c->label_smoothing < 0 || c->label_smoothing >= 1)
@@ -60,6 +76,17 @@ static void resolve(struct ddp_train_config *c, const ddp_dataset_t *d)
         c->epochs = 1;
     if (!c->run_ahead)
         c->run_ahead = RUN_AHEAD;
+    if (!c->max_nan_steps)
+        c->max_nan_steps = MAX_NAN_STEPS;
+}
+
+int ddp__train_config(struct ddp_train_config *c, const ddp_dataset_t *d)
+{
+    int rc = check_config(c);
+
+    if (rc == 0)
+        resolve(c, d);
+    return rc;
 }
 
 static int ring_length(const struct ddp_train_config *c, const ddp_dataset_t *d,
@@ -74,27 +101,28 @@ static int ring_length(const struct ddp_train_config *c, const ddp_dataset_t *d,
     return wish < 2 ? 2 : wish;
 }
 
-struct ddp__engine_spec ddp__trainer_spec(const struct ddp_trainer *t,
-                                          struct ddp__loader *l,
-                                          enum ddp__mode mode)
+struct ddp__engine_spec ddp__engine_spec(const struct ddp_train_config *c,
+                                         struct ddp__loader *l,
+                                         enum ddp__mode mode)
 {
     const ddp_dataset_t *d = l->data;
     struct ddp__engine_spec s = {
         .graph = {.mode = mode,
                   .shape = d->shape,
                   .type = d->type,
-                  .dtype = t->cfg.dtype,
-                  .cap = t->cfg.sub_batch,
+                  .dtype = c->dtype,
+                  .cap = c->sub_batch,
                   .classes = d->classes,
                   .target_len = d->target_len,
-                  .loss = {t->cfg.loss, t->cfg.label_smoothing, t->cfg.loss_fn,
-                           t->cfg.loss_arg},
+                  .loss = {c->loss, c->label_smoothing, c->loss_fn,
+                           c->loss_arg},
                   .fill = ddp__loader_fill,
                   .arg = l},
-        .lanes = t->cfg.lanes,
-        .run_ahead = t->cfg.run_ahead,
-        .ring = ring_length(&t->cfg, d, l->subs),
-        .optimizer = mode == DDP__TRAIN ? &t->cfg.optimizer : NULL,
+        .lanes = c->lanes,
+        .run_ahead = c->run_ahead,
+        .ring = ring_length(c, d, l->subs),
+        .optimizer = mode == DDP__TRAIN ? &c->optimizer : NULL,
+        .ema_decay = mode == DDP__TRAIN ? c->ema_decay : 0,
     };
 
     memcpy(s.graph.mean, d->mean, sizeof(s.graph.mean));
@@ -102,34 +130,13 @@ struct ddp__engine_spec ddp__trainer_spec(const struct ddp_trainer *t,
     return s;
 }
 
-/* Say no before the first task when the machine is too small. */
-static int check_memory(const struct ddp_trainer *t)
-{
-    const struct ddp__params *p = t->engine->params;
-    double have =
-        (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGE_SIZE);
-    int lanes = t->cfg.lanes < t->ddp->workers ? t->cfg.lanes : t->ddp->workers;
-    double weights = 4.0 * (double)p->total, mib = 1 << 20;
-    double act = (double)ddp__graph_peak(t->engine->graph) * lanes;
-    double need = weights * (3 + lanes) + act;
-
-    if (need <= have)
-        return 0;
-    return ddp__fail(DDP_ENOMEM,
-                     "this needs %.0f MiB: %.0f of weights and optimizer, %.0f "
-                     "of gradients, %.0f of activations for %d sub-batches of "
-                     "%d in flight; the machine has %.0f: take a smaller "
-                     "sub_batch, or fewer workers",
-                     need / mib, 3 * weights / mib, weights * lanes / mib,
-                     act / mib, lanes, t->cfg.sub_batch, have / mib);
-}
-
 static int make(struct ddp_trainer *t, ddp_dataset_t *data)
 {
     struct ddp__engine_spec spec;
     int rc;
 
-    resolve(&t->cfg, data);
+    if ((rc = ddp__train_config(&t->cfg, data)) < 0)
+        return rc;
     t->loader = ddp__loader(data, t->cfg.batch, t->cfg.sub_batch);
     t->loader.seed = t->cfg.seed;
     t->loader.shuffle = t->cfg.order == DDP_SHUFFLE;
@@ -139,11 +146,15 @@ static int make(struct ddp_trainer *t, ddp_dataset_t *data)
         t->cfg.epochs = (t->total + t->loader.steps - 1) / t->loader.steps;
     if (!(t->sizes = calloc((size_t)t->loader.subs, sizeof(*t->sizes))))
         return ddp__fail(DDP_ENOMEM, "no memory for a trainer");
-    spec = ddp__trainer_spec(t, &t->loader, DDP__TRAIN);
+    spec = ddp__engine_spec(&t->cfg, &t->loader, DDP__TRAIN);
     if ((rc = ddp__engine_new(&t->engine, t->ddp, t->chain, &spec)) < 0 ||
-        (rc = check_memory(t)) < 0)
+        (rc = ddp__memory_check(t)) < 0)
         return rc;
-    return t->cfg.keep_weights ? 0 : ddp_chain_init(t->chain, t->cfg.seed);
+    t->skips.loss_scale = t->engine->guard_memory[DDP__GUARD_SCALE];
+    if (!t->cfg.keep_weights &&
+        (rc = ddp_chain_init(t->chain, t->cfg.seed)) < 0)
+        return rc;
+    return ddp__checkpoints_new(t);
 }
 
 ddp_trainer_t *ddp_trainer_new(ddp_t *ddp, ddp_chain_t *chain,
@@ -155,8 +166,6 @@ ddp_trainer_t *ddp_trainer_new(ddp_t *ddp, ddp_chain_t *chain,
 
     if (!ddp || !chain || !data)
         return NULL; /* their constructors said why */
-    if (check_config(cfg ? cfg : &none) < 0)
-        return NULL;
     if (!(t = calloc(1, sizeof(*t)))) {
         ddp__fail(DDP_ENOMEM, "no memory for a trainer");
         return NULL;
@@ -164,6 +173,7 @@ ddp_trainer_t *ddp_trainer_new(ddp_t *ddp, ddp_chain_t *chain,
     t->ddp = ddp;
     t->chain = chain;
     t->cfg = cfg ? *cfg : none;
+    t->skips.last = -1;
     if (make(t, data) < 0) {
         ddp_trainer_free(t);
         return NULL;
@@ -175,8 +185,9 @@ void ddp_trainer_free(ddp_trainer_t *t)
 {
     if (!t)
         return;
+    ddp__checkpoints_free(t);
     ddp__engine_free(t->engine);
-    ddp__engine_free(t->eval);
+    ddp__eval_free(t->eval);
     free(t->sizes);
     free(t);
 }
@@ -205,7 +216,6 @@ int ddp__trainer_submit(struct ddp_trainer *t, bool update)
         .n = t->sizes,
         .seed = ddp__key(t->cfg.seed, 1, (uint64_t)(step / t->loader.steps)),
         .lr = (float)ddp__trainer_lr(t, step),
-        .t = step + 1,
         .update = update,
         .first = (uint64_t)step * (uint64_t)t->loader.subs,
     };
@@ -230,6 +240,52 @@ struct ddp_metrics ddp__metrics(const double *stats)
     };
 }
 
+static void add_epoch(struct ddp__run *r, const double *s)
+{
+    r->epoch.samples += (int64_t)s[DDP__STAT_COUNT];
+    r->epoch.loss += s[DDP__STAT_LOSS];
+    r->epoch.top1 += s[DDP__STAT_TOP1];
+    r->epoch.top5 += s[DDP__STAT_TOP5];
+    r->epoch.top10 += s[DDP__STAT_TOP10];
+    r->epoch_divisor += s[DDP__STAT_DIVISOR];
+}
+
+struct ddp_metrics ddp__trainer_epoch_mean(const struct ddp_trainer *t)
+{
+    const struct ddp__run *r = &t->run;
+    double s[DDP__STATS] = {
+        [DDP__STAT_LOSS] = r->epoch.loss,
+        [DDP__STAT_DIVISOR] = r->epoch_divisor,
+        [DDP__STAT_COUNT] = (double)r->epoch.samples,
+        [DDP__STAT_TOP1] = r->epoch.top1,
+        [DDP__STAT_TOP5] = r->epoch.top5,
+        [DDP__STAT_TOP10] = r->epoch.top10,
+    };
+
+    return ddp__metrics(s);
+}
+
+static int note_skips(struct ddp_trainer *t, const struct ddp__result *r)
+{
+    struct ddp_skips *s = &t->skips;
+    int most = t->cfg.max_nan_steps < 0 ? 0 : t->cfg.max_nan_steps;
+
+    s->steps = r->skips;
+    s->in_a_row = r->skips_in_row;
+    s->loss_scale = r->scale;
+    if (!r->skipped)
+        return 0;
+    s->last = t->reported - 1;
+    memcpy(s->why, r->why, sizeof(s->why));
+    if (s->in_a_row <= most)
+        return 0;
+    t->diverged = true;
+    return ddp__fail(DDP_EDIVERGED,
+                     "step %lld: %s; %lld steps in a row were skipped: try a "
+                     "smaller learning rate, warm-up or clip_norm",
+                     (long long)s->last, s->why, (long long)s->in_a_row);
+}
+
 /* Wait for the oldest step that was not reported. */
 int ddp__trainer_collect(struct ddp_trainer *t, struct ddp__result *r)
 {
@@ -237,14 +293,17 @@ int ddp__trainer_collect(struct ddp_trainer *t, struct ddp__result *r)
 
     if (rc < 0)
         return rc;
-    t->reported++;
-    t->divisor = r->stats[DDP__STAT_DIVISOR];
-    if (!isfinite(r->stats[DDP__STAT_LOSS]))
-        return ddp__fail(DDP_EDIVERGED,
-                         "the loss of step %lld is not finite: try a smaller "
-                         "learning rate, warm-up or clip_norm",
+    if (t->reported++ % t->loader.steps == 0) {
+        t->run.epoch = (struct ddp_metrics){0};
+        t->run.epoch_divisor = 0;
+    }
+    if (!r->skipped)
+        add_epoch(&t->run, r->stats);
+    t->divisor = r->stats[DDP__STAT_DIVISOR] * r->scale;
+    if (t->gradients && !isfinite(r->stats[DDP__STAT_LOSS]))
+        return ddp__fail(DDP_EDIVERGED, "the loss of step %lld is not finite",
                          (long long)t->reported - 1);
-    return 0;
+    return note_skips(t, r);
 }
 
 int ddp__trainer_drain(struct ddp_trainer *t, struct ddp__result *r)
@@ -270,6 +329,7 @@ int ddp_step(ddp_trainer_t *t, struct ddp_metrics *m)
     if ((rc = ddp__trainer_drain(t, &r)) < 0)
         return rc;
     *m = ddp__metrics(r.stats);
+    m->skipped = r.skipped;
     return 0;
 }
 
@@ -304,15 +364,29 @@ int ddp_wait(ddp_trainer_t *t)
     return rc < 0 ? rc : ddp__engine_wait_all(t->engine);
 }
 
+int64_t ddp_trainer_step(const ddp_trainer_t *t)
+{
+    return t->submitted;
+}
+
+int ddp_trainer_skips(const ddp_trainer_t *t, struct ddp_skips *s)
+{
+    if (!t)
+        return DDP_EINVAL; /* ddp_trainer_new() said why */
+    *s = t->skips;
+    return 0;
+}
+
 int ddp_trainer_stats(ddp_trainer_t *t, struct ddp_stats *s)
 {
     const struct ddp__engine *e = t->engine;
 
     starpu_task_wait_for_all();
     *s = (struct ddp_stats){
-        .steps = e->finished,
+        .steps = e->finished - e->begun,
         .wall_s = e->last_end - e->first_submit,
         .sched_s = e->submit_s,
+        .submit_s = e->submit_s,
         .peak_bytes = ddp__pool_peak(),
         .flops = e->flops,
     };
@@ -321,6 +395,7 @@ int ddp_trainer_stats(ddp_trainer_t *t, struct ddp_stats *s)
 
         s->tasks += b->tasks;
         s->exec_s += b->exec_s;
+        s->gpu_s += ddp__is_gpu_worker(w) ? b->exec_s : 0;
         s->data_s += b->data_s;
         s->sched_s += b->gap_s;
     }

@@ -1,12 +1,16 @@
 /* weights.c - a chain's parameters to and from a safetensors file */
 #include "config.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "graph.h"
 #include "safetensors.h"
+#include "weights.h"
+
+enum { NAMES_SHOWN = 8 }; /* in a message, of each kind */
 
 /* All parameters in PyTorch's order of elements, with their names. */
 struct weights {
@@ -29,6 +33,8 @@ static int weights_new(struct weights *w, ddp_chain_t *c)
     int n = 0;
 
     memset(w, 0, sizeof(*w));
+    if (!ddp__params_of(c))
+        return DDP_EINVAL;
     while (ddp_chain_param(c, n, &info) == 0)
         n++;
     w->info = calloc((size_t)n + 1, sizeof(*w->info));
@@ -47,13 +53,18 @@ nomem:
     return ddp__fail(DDP_ENOMEM, "no memory for a copy of the weights");
 }
 
-int ddp_chain_save(ddp_chain_t *c, const char *path)
+/* ---- saving ------------------------------------------------------------- */
+
+int ddp__weights_save(ddp_chain_t *c, const char *path, enum ddp_dtype dtype,
+                      ddp__values_f get, void *arg)
 {
     struct ddp__st_out *out = NULL;
     struct weights w;
-    int rc = ddp__params_of(c) ? weights_new(&w, c) : DDP_EINVAL;
+    int rc;
 
-    if (rc < 0)
+    if (dtype != DDP_F32 && dtype != DDP_BF16)
+        return ddp__fail(DDP_EINVAL, "weights are saved as f32 or bf16");
+    if ((rc = weights_new(&w, c)) < 0)
         return rc;
     if (!(out = calloc((size_t)w.n + 1, sizeof(*out)))) {
         rc = ddp__fail(DDP_ENOMEM, "no memory to save the weights");
@@ -61,11 +72,12 @@ int ddp_chain_save(ddp_chain_t *c, const char *path)
     }
     for (int i = 0; rc == 0 && i < w.n; i++) {
         out[i].name = w.info[i].name;
+        out[i].type = dtype == DDP_BF16 ? DDP__ST_BF16 : DDP__ST_F32;
         out[i].ndim = w.info[i].ndim;
         for (int d = 0; d < w.info[i].ndim; d++)
             out[i].dim[d] = w.info[i].dim[d];
         out[i].data = w.data[i];
-        rc = ddp_chain_get(c, w.info[i].name, w.data[i], w.info[i].len);
+        rc = get(arg, w.info[i].name, w.data[i], w.info[i].len);
     }
     if (rc == 0)
         rc = ddp__st_write(path, w.n, out);
@@ -75,50 +87,268 @@ free_weights:
     return rc;
 }
 
-static bool same_shape(const struct ddp_param_info *p,
-                       const struct ddp__st_tensor *t)
+static int own_values(void *c, const char *name, float *out, size_t len)
+{
+    return ddp_chain_get(c, name, out, len);
+}
+
+int ddp_chain_save_with(ddp_chain_t *c, const char *path,
+                        const struct ddp_save_options *o)
+{
+    return ddp__weights_save(c, path, o ? o->dtype : DDP_F32, own_values, c);
+}
+
+int ddp_chain_save(ddp_chain_t *c, const char *path)
+{
+    return ddp_chain_save_with(c, path, NULL);
+}
+
+/* ---- what fits ---------------------------------------------------------- */
+
+/* Names for a message: the first few, and how many there are. */
+struct names {
+    int n;
+    char text[480];
+};
+
+static void __attribute__((format(printf, 2, 3)))
+names_add(struct names *l, const char *fmt, ...)
+{
+    size_t at = strlen(l->text), room = sizeof(l->text) - at;
+    va_list ap;
+
+    if (l->n++ >= NAMES_SHOWN)
+        return;
+    if (at)
+        at += (size_t)snprintf(l->text + at, room, ", ");
+    va_start(ap, fmt);
+    if (at < sizeof(l->text))
+        vsnprintf(l->text + at, sizeof(l->text) - at, fmt, ap);
+    va_end(ap);
+    ddp__printable(l->text);
+}
+
+/* Append "3 tensors ARE: a, b, c". */
+static void names_say(const struct names *l, const char *are, char *text,
+                      size_t size)
+{
+    size_t at = strlen(text);
+
+    if (!l->n)
+        return;
+    at += (size_t)snprintf(text + at, size - at, "%s%d %s: %s", at ? "; " : "",
+                           l->n, are, l->text);
+    if (l->n > NAMES_SHOWN && at < size)
+        snprintf(text + at, size - at, " and %d more", l->n - NAMES_SHOWN);
+}
+
+/* A file beside a chain. */
+struct fit {
+    const struct ddp__st_tensor **found; /* of each parameter, or NULL; owned */
+    int end; /* parameters that must fit: those before the head, or all */
+    struct names missing, unexpected, other;
+};
+
+static const char *dims(int ndim, const int64_t *dim, char *buf, size_t size)
+{
+    size_t at = (size_t)snprintf(buf, size, "(");
+
+    for (int d = 0; d < ndim && at < size; d++)
+        at += (size_t)snprintf(buf + at, size - at, "%s%lld", d ? ", " : "",
+                               (long long)dim[d]);
+    if (at < size)
+        snprintf(buf + at, size - at, ")");
+    return buf;
+}
+
+static void add_other(struct fit *f, const struct ddp_param_info *p,
+                      const struct ddp__st_tensor *t)
+{
+    int64_t dim[4];
+    char has[200], wants[100];
+
+    for (int d = 0; d < p->ndim; d++)
+        dim[d] = p->dim[d];
+    names_add(&f->other, "%.80s %s, wants %s", p->name,
+              dims(t->ndim, t->dim, has, sizeof(has)),
+              dims(p->ndim, dim, wants, sizeof(wants)));
+}
+
+/* Whether all dimensions from `first` on are the same. */
+static bool same_dims(const struct ddp_param_info *p,
+                      const struct ddp__st_tensor *t, int first)
 {
     if (p->ndim != t->ndim)
         return false;
-    for (int d = 0; d < p->ndim; d++)
+    for (int d = first; d < p->ndim; d++)
         if (p->dim[d] != t->dim[d])
             return false;
     return true;
 }
 
-static int read_one(struct ddp__st_file *f, const char *path,
-                    const struct ddp_param_info *p, float *data)
+static int by_name(const void *a, const void *b)
 {
-    const struct ddp__st_tensor *t = ddp__st_find(f, p->name);
+    return strcmp((*(const struct ddp_param_info *const *)a)->name,
+                  (*(const struct ddp_param_info *const *)b)->name);
+}
 
-    if (!t)
-        return ddp__fail(DDP_EDATA,
-                         "%s: has no tensor %s, which the chain "
-                         "needs",
-                         path, p->name);
-    if (!same_shape(p, t))
-        return ddp__fail(DDP_ESHAPE,
-                         "%s: %s has another shape than the chain's, which "
-                         "has %d dimensions and %zu values",
-                         path, p->name, p->ndim, p->len);
-    return ddp__st_read_f32(f, t, data, p->len);
+/* PyTorch's norms count the batches they have seen; nothing here depends on
+ * that. */
+static bool counts_batches(const char *name)
+{
+    static const char tail[] = "num_batches_tracked";
+    size_t len = strlen(name), n = sizeof(tail) - 1;
+
+    return len >= n && !strcmp(name + len - n, tail) &&
+           (len == n || name[len - n - 1] == '.');
+}
+
+/* Find the parameters' tensors, and those that are nobody's. */
+static int fit_new(struct fit *f, const struct weights *w,
+                   const struct ddp__st_file *file)
+{
+    size_t n = (size_t)w->n;
+    const struct ddp_param_info **sorted = calloc(n + 1, sizeof(*sorted));
+
+    *f = (struct fit){.end = w->n};
+    if (!(f->found = calloc(n + 1, sizeof(*f->found))) || !sorted) {
+        free(sorted);
+        return ddp__fail(DDP_ENOMEM, "no memory for a list of tensors");
+    }
+    for (size_t i = 0; i < n; i++)
+        sorted[i] = &w->info[i];
+    qsort(sorted, n, sizeof(*sorted), by_name);
+    for (int i = 0; i < file->n; i++) {
+        const struct ddp__st_tensor *t = &file->tensor[i];
+        struct ddp_param_info key;
+        const struct ddp_param_info *k = &key, **at;
+
+        snprintf(key.name, sizeof(key.name), "%s", t->name);
+        at = bsearch(&k, sorted, n, sizeof(*sorted), by_name);
+        if (at && !strcmp((*at)->name, t->name))
+            f->found[*at - w->info] = t;
+        else if (!counts_batches(t->name))
+            names_add(&f->unexpected, "%.80s", t->name);
+    }
+    free(sorted);
+    return 0;
+}
+
+/* Whether the file has the parameters head .. n - 1 for another number of
+ * outputs, and no other difference. */
+static bool other_outputs(const struct fit *f, const struct weights *w,
+                          int head)
+{
+    for (int i = head; i < w->n; i++)
+        if (!f->found[i] || !same_dims(&w->info[i], f->found[i], 1) ||
+            w->info[i].dim[0] == f->found[i]->dim[0])
+            return false;
+    return true;
+}
+
+/* If the last layer has other outputs in the file, leave it alone. */
+static void spare_head(struct fit *f, const struct weights *w,
+                       const struct ddp__params *p,
+                       struct ddp_load_report *report)
+{
+    const struct ddp__block *b = p->blocks ? &p->block[p->blocks - 1] : NULL;
+    int head = w->n - (b ? b->params : 0);
+
+    if (!b || b->param[0].role != DDP_WEIGHT || !other_outputs(f, w, head))
+        return;
+    report->new_head = true;
+    snprintf(report->text, sizeof(report->text),
+             "%.80s has %lld outputs in the file and %d here: it starts anew",
+             b->prefix[0] ? b->prefix : "the last layer",
+             (long long)f->found[head]->dim[0], w->info[head].dim[0]);
+    f->end = head;
+    for (int i = head; i < w->n; i++)
+        f->found[i] = NULL;
+}
+
+/* Note what is missing and what has another shape. */
+static void fit_check(struct fit *f, const struct weights *w)
+{
+    for (int i = 0; i < f->end; i++)
+        if (!f->found[i])
+            names_add(&f->missing, "%.80s", w->info[i].name);
+        else if (!same_dims(&w->info[i], f->found[i], 0))
+            add_other(f, &w->info[i], f->found[i]);
+}
+
+/* The code and the sentence of a file that cannot be taken, or 0.  A part has
+ * to be something: it is no part of a file for quite another network. */
+static int fit_judge(const struct fit *f, const char *path, bool partial,
+                     struct ddp_load_report *r)
+{
+    char text[sizeof(r->text)] = "";
+    bool none = f->end > 0 && f->missing.n == f->end;
+    bool lacks = none || (!partial && (f->missing.n || f->unexpected.n));
+
+    r->missing = f->missing.n;
+    r->unexpected = f->unexpected.n;
+    if (lacks || f->other.n) {
+        names_say(&f->missing, "missing", text, sizeof(text));
+        names_say(&f->unexpected, "unexpected", text, sizeof(text));
+        names_say(&f->other, "of another shape", text, sizeof(text));
+        return ddp__fail(lacks ? DDP_EDATA : DDP_ESHAPE,
+                         "%s: its tensors are not the chain's: %s", path, text);
+    }
+    names_say(&f->missing, "missing", r->text, sizeof(r->text));
+    names_say(&f->unexpected, "passed over", r->text, sizeof(r->text));
+    return 0;
+}
+
+/* ---- loading ------------------------------------------------------------ */
+
+static int take(ddp_chain_t *c, const struct ddp__st_file *file,
+                struct weights *w, const struct fit *f, int *loaded)
+{
+    int rc = 0;
+
+    for (int i = 0; rc == 0 && i < w->n; i++)
+        if (f->found[i])
+            rc =
+                ddp__st_read_f32(file, f->found[i], w->data[i], w->info[i].len);
+    for (int i = 0; rc == 0 && i < w->n; i++)
+        if (f->found[i]) {
+            rc = ddp_chain_set(c, w->info[i].name, w->data[i], w->info[i].len);
+            ++*loaded;
+        }
+    return rc;
 }
 
 /* Everything is read before anything is set: no chain is half loaded. */
-int ddp_chain_load(ddp_chain_t *c, const char *path)
+int ddp_chain_load_with(ddp_chain_t *c, const char *path,
+                        const struct ddp_load_options *o,
+                        struct ddp_load_report *report)
 {
-    struct ddp__st_file *f = NULL;
+    struct ddp_load_report r = {0};
+    struct ddp__st_file *file = NULL;
+    struct fit f = {0};
     struct weights w;
-    int rc = ddp__params_of(c) ? weights_new(&w, c) : DDP_EINVAL;
+    int rc = weights_new(&w, c);
 
     if (rc < 0)
         return rc;
-    rc = ddp__st_open(&f, path);
-    for (int i = 0; rc == 0 && i < w.n; i++)
-        rc = read_one(f, path, &w.info[i], w.data[i]);
-    for (int i = 0; rc == 0 && i < w.n; i++)
-        rc = ddp_chain_set(c, w.info[i].name, w.data[i], w.info[i].len);
-    ddp__st_close(f);
+    if ((rc = ddp__st_open(&file, path)) < 0 ||
+        (rc = fit_new(&f, &w, file)) < 0)
+        goto close;
+    if (o && o->new_head)
+        spare_head(&f, &w, ddp__params_of(c), &r);
+    fit_check(&f, &w);
+    if ((rc = fit_judge(&f, path, o && o->partial, &r)) == 0)
+        rc = take(c, file, &w, &f, &r.loaded);
+    if (report && rc == 0)
+        *report = r;
+close:
+    ddp__st_close(file);
+    free(f.found);
     weights_free(&w);
     return rc;
+}
+
+int ddp_chain_load(ddp_chain_t *c, const char *path)
+{
+    return ddp_chain_load_with(c, path, NULL, NULL);
 }

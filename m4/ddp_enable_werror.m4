@@ -1,12 +1,17 @@
 dnl SPDX-License-Identifier: LGPL-2.1-or-later
 dnl DDP_ENABLE_WERROR
 dnl --enable-werror makes warnings errors in make, and in make only: in CFLAGS
-dnl at configure time it would break libtool's tests.  Sets WERROR_CFLAGS.
+dnl at configure time it would break libtool's tests.  Sets WERROR_CFLAGS, and
+dnl WERROR_NVCCFLAGS for nvcc, which has its own spelling.
 AC_DEFUN([DDP_ENABLE_WERROR], [
     AC_ARG_ENABLE([werror],
         [AS_HELP_STRING([--enable-werror], [warnings are errors])],
         [], [enable_werror=no])
-    AS_IF([test "$enable_werror" = yes], [WERROR_CFLAGS=-Werror],
-        [WERROR_CFLAGS=])
+    AS_IF([test "$enable_werror" = yes], [
+        WERROR_CFLAGS=-Werror WERROR_NVCCFLAGS=-Werror=all-warnings
+    ], [
+        WERROR_CFLAGS= WERROR_NVCCFLAGS=
+    ])
     AC_SUBST([WERROR_CFLAGS])
+    AC_SUBST([WERROR_NVCCFLAGS])
 ])

@@ -29,6 +29,10 @@ refuses "--epochs: .*within" "and not too large for their type" \
     train --epochs 99999999999
 refuses "--lanes: 0 is not within 1 to" "a range is told" train --lanes 0
 refuses "--max-bad: '1x%' is not a share" "a share" train --max-bad 1x%
+for time in 1:99 1:2:3:4 -5 1-24:00 5m 1-; do
+    refuses "--time-limit: '$time' is no time" "time $time" \
+        train "--time-limit=$time"
+done
 refuses "--mean: .*list" "a list that is too short" train --mean 0.5,0.5
 refuses "--std: .*list" "a list that is too long" train --std 1,1,1,1
 refuses "--hidden: .*list" "a list of widths" train --hidden 3,,4
@@ -44,6 +48,14 @@ refuses "--data DIR is missing" "train without data" train
 refuses "no folder $tmp/none" "data that are not there" \
     train --data "$tmp/none"
 refuses "--weights FILE is missing" "eval without weights" eval --data "$tmp"
+refuses "--weights FILE is missing" "infer without weights" infer "$tmp"
+refuses "--format: .*'cvs'.*did you mean 'csv'" "a format there is not" \
+    infer --format cvs "$tmp"
+refuses "--model-ema-decay: 1 is not within" "averages that never move" \
+    train "$tmp" --model-ema-decay 1
+refuses "--tta means nothing.*--no-val" "mirror images of no evaluation" \
+    train "$tmp" --no-val --tta flip
+refuses "two files: IN and OUT" "convert with one file" convert "$tmp/in"
 refuses "--output DIR is missing" "data synth without output" data synth
 
 # What would be ignored is refused.
@@ -66,9 +78,10 @@ says "data synth" "and lists the commands"
 run "$imagenet" --version
 says "^imagenet of libddp [0-9]" "--version says which library"
 run "$imagenet" inspect
-says "^resnet50$" "inspect without a model lists them"
+says "^resnet50  *224  *25557032 " "inspect without a model lists them"
 
-for cmd in train eval inspect "data check" "data synth"; do
+for cmd in train eval infer convert export inspect "data check" \
+    "data synth"; do
     # shellcheck disable=SC2086
     run "$imagenet" $cmd --help
     exits 0 "$cmd --help succeeds"

@@ -24,9 +24,9 @@ point $? "there is a line for each step"
 point $? "and one for the evaluation of each epoch"
 [ -s "$tmp/run/weights.safetensors" ]
 point $? "weights.safetensors is there"
-[ -s "$tmp/run/weights-epoch-001.safetensors" ] &&
-    [ -s "$tmp/run/weights-epoch-002.safetensors" ]
-point $? "and so are those of --save-every"
+[ -s "$tmp/run/ckpt/step-000000000003/model.safetensors" ] &&
+    [ -s "$tmp/run/ckpt/step-000000000006/model.safetensors" ]
+point $? "and so are the checkpoints of --save-every"
 tr -d '\r' <"$tmp/out" | cmp -s - "$tmp/out"
 point $? "nothing is redrawn where there is no terminal"
 crc=$(value weights) loss=$(value loss) top1=$(value top1)
@@ -53,8 +53,8 @@ point $? "and the same file"
 run "$imagenet" eval --data "$data" --weights "$tmp/run/weights.safetensors"
 exits 0 "eval succeeds, the network taken from config.txt"
 says "config.txt .*model=resnet18 .*small-stem=true" "and says so"
-says "^eval samples=20 loss=$number top1=$number top5=$number img/s=" \
-    "its line has samples, loss, top1, top5, img/s"
+says "^eval samples=20 loss=$number top1=$number top5=$number top10=$number \
+img/s=" "its line has samples, loss, top1, top5, top10, img/s"
 [ "$(value loss)" = "$loss" ] && [ "$(value top1)" = "$top1" ]
 point $? "they are those the training ended with"
 run "$imagenet" eval --data "$data" --weights "$tmp/run/weights.safetensors" \
@@ -89,28 +89,86 @@ exits 2 "weights that are not there: exit code 2"
 complains "$tmp/none" "they are named"
 # shellcheck disable=SC2086
 run "$imagenet" train "$data" $net $size --epochs 4 --opt sgd --lr 1e5 \
-    --output "$tmp/nan" --no-val
+    --output "$tmp/nan" --no-val --max-nan-steps 2
 exits 1 "a run that diverges: exit code 1"
-[ ! -e "$tmp/nan/weights.safetensors" ]
+complains "step [0-9]+ skipped: .* not finite" "steps that are skipped are told"
+complains "3 steps in a row were skipped" "and that they are too many"
+[ ! -e "$tmp/nan/weights.safetensors" ] && [ ! -e "$tmp/nan/ckpt/latest" ]
 point $? "its weights are not saved"
-
-# A signal ends the run after a step and leaves weights.
 # shellcheck disable=SC2086
-"$imagenet" train "$data" $net $size --epochs 100000 --log-every 1 --no-val \
-    --output "$tmp/int" >"$tmp/out" 2>"$tmp/err" </dev/null &
-pid=$!
-waited=0
-while ! grep -q '^step=' "$tmp/out" && [ $waited -lt 600 ]; do
-    sleep 0.1
-    waited=$((waited + 1))
+run "$imagenet" train "$data" $net $size --steps 1 --dtype f16 \
+    --output "$tmp/f16" --no-val
+exits 69 "f16 where no device has it: exit code 69"
+complains "no device here computes in f16" "and a word why"
+# shellcheck disable=SC2086
+run "$imagenet" train "$data" --model mlp --hidden 8 --img-size 8 $size \
+    --steps 2 --dtype f16 --backend ref --output "$tmp/f16" --no-val
+exits 0 "plain C has it"
+says "classes, f16" "and says so"
+
+# begin DIR ARGUMENT...: a run without end, in the background, at its first step
+begin()
+{
+    dir=$1
+    shift
+    : >"$tmp/out"
+    # shellcheck disable=SC2086
+    "$imagenet" train "$data" $net $size --epochs 100000 --log-every 1 \
+        --output "$dir" "$@" >"$tmp/out" 2>"$tmp/err" </dev/null &
+    pid=$!
+    waited=0
+    while ! grep -q '^step=' "$tmp/out" && [ $waited -lt 600 ]; do
+        sleep 0.1
+        waited=$((waited + 1))
+    done
+}
+
+# A signal ends the run after a step and leaves a checkpoint.
+for sig in TERM INT USR1; do
+    begin "$tmp/$sig" --no-val
+    kill -$sig $pid
+    wait $pid
+    rc=$?
+    exits 75 "SIG$sig: exit code 75"
+    says "^final step=[0-9]+ .*weights=crc32c:" "with a last line"
+    complains "interrupted by SIG$sig after step [0-9]+, and saved" \
+        "and a word on stderr"
+    [ -s "$tmp/$sig/ckpt/latest/model.safetensors" ]
+    point $? "and a checkpoint"
 done
+# With evaluation after every epoch of three steps, it comes in between.
+begin "$tmp/val" --sched constant
 kill -TERM $pid
 wait $pid
 rc=$?
-exits 143 "SIGTERM: exit code 128 + 15"
-says "^final step=[0-9]+ .*weights=crc32c:" "with a last line"
-[ -s "$tmp/int/weights.safetensors" ]
-point $? "and the weights"
+exits 75 "a signal with evaluation: exit code 75"
+crc=$(value weights)
+step=$(sed -n 's/^final step=\([0-9]*\) .*/\1/p' "$tmp/out")
+# shellcheck disable=SC2086
+run "$imagenet" train "$data" $net $size --steps "$step" --sched constant \
+    --no-val --output "$tmp/same"
+[ "$(value weights)" = "$crc" ]
+point $? "its weights are those of a run of $step steps"
+
+# The second one does not wait.
+begin "$tmp/two" --no-val
+kill -TERM $pid
+kill -INT $pid
+wait $pid
+rc=$?
+[ $rc = 130 ] || [ $rc = 143 ]
+point $? "a second signal ends the program by itself: $rc"
+
+# shellcheck disable=SC2086
+run "$imagenet" train "$data" $net $size --epochs 100000 --no-val \
+    --time-limit 0:00:04 --output "$tmp/limit"
+exits 75 "a time limit: exit code 75"
+complains "interrupted by --time-limit after step [0-9]+, and saved" \
+    "with a word on stderr"
+[ -s "$tmp/limit/ckpt/latest/model.safetensors" ]
+point $? "and a checkpoint"
+grep -q '^time-limit = 4$' "$tmp/limit/config.txt"
+point $? "0:00:04 is 4 seconds"
 
 # A bad picture is named and replaced, or ends the run.
 victim=$data/ILSVRC/Data/CLS-LOC/train/n90000001/n90000001_3.JPEG
@@ -121,7 +179,7 @@ run "$imagenet" train "$data" $net $size --epochs 1 --output "$tmp/bad" \
 exits 0 "a bad picture within --max-bad is borne"
 complains "n90000001_3.JPEG" "and named"
 # shellcheck disable=SC2086
-run "$imagenet" train "$data" $net $size --epochs 1 --output "$tmp/bad" \
+run "$imagenet" train "$data" $net $size --epochs 1 --output "$tmp/worse" \
     --max-bad 0
 exits 65 "beyond it: exit code 65"
 complains "n90000001_3.JPEG" "and named as well"
@@ -139,6 +197,7 @@ if script -q -e -c true "$tmp/typescript" >/dev/null 2>&1 </dev/null; then
     [ $? = 1 ]
     point $? "and no others"
     says "final step=3 " "the last line is there too"
+    rm -rf "$tmp/tty"
     TERM=dumb script -q -e -c "$cmd --max-bad 5% --log-every 1" \
         "$tmp/typescript" >"$tmp/out" 2>"$tmp/err" </dev/null
     says "^step=3 " "on a dumb one it prints lines"

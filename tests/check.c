@@ -41,6 +41,7 @@ static const struct {
     [DDP__OP_MERGE_STATS] = {"merge_stats", "qz", "q"},
     [DDP__OP_SQNORM] = {"sqnorm", "gqm", "m"},
     [DDP__OP_OPTIM] = {"optim", "gwqom", "wo"},
+    [DDP__OP_EMA] = {"ema", "gwq", "g"},
 };
 
 const struct check_kind check_kinds[] = {
@@ -80,6 +81,7 @@ const struct check_kind check_kinds[] = {
     [CHECK_MERGE] = {"merge", {DDP__OP_MERGE}, 1, "", 'g'},
     [CHECK_MERGE_STATS] = {"merge stats", {DDP__OP_MERGE_STATS}, 1, "", 'q'},
     [CHECK_OPTIM] = {"optim", {DDP__OP_SQNORM, DDP__OP_OPTIM}, 2, "", 'w'},
+    [CHECK_EMA] = {"ema", {DDP__OP_EMA}, 1, "", 'g'},
 };
 
 const char *check_op_name(enum ddp__op op)
@@ -219,7 +221,7 @@ static struct ddp__view view_of(const struct check *k, char letter)
     case 'z':
         return vector(DDP_F64, DDP__STATS);
     case 'm':
-        return vector(DDP_F64, 1);
+        return vector(DDP_F64, DDP__NORMS);
     default: /* x, e */
         return per_sample(k->dtype, r->x);
     }
@@ -321,6 +323,8 @@ double check_get(const struct check_tensor *t, size_t i)
         return ((const float *)t->data)[i];
     case DDP_BF16:
         return ddp__from_bf16(((const uint16_t *)t->data)[i]);
+    case DDP_F16:
+        return ddp__from_f16(((const uint16_t *)t->data)[i]);
     case DDP_U8:
         return ((const uint8_t *)t->data)[i];
     case DDP_I32:
@@ -341,6 +345,9 @@ void check_set(struct check_tensor *t, size_t i, double value)
         break;
     case DDP_BF16:
         ((uint16_t *)t->data)[i] = ddp__to_bf16((float)value);
+        break;
+    case DDP_F16:
+        ((uint16_t *)t->data)[i] = ddp__to_f16((float)value);
         break;
     case DDP_U8:
         ((uint8_t *)t->data)[i] = (uint8_t)value;
@@ -395,6 +402,8 @@ static double draw_stat(struct check *k, size_t i)
 {
     if (i == DDP__STAT_DIVISOR)
         return k->row.no_divisor ? 0 : 7.5;
+    if (i == DDP__STAT_UPDATES)
+        return 3;
     return i == DDP__STAT_COUNT ? 8 : draw(k, -1, 1);
 }
 
@@ -441,7 +450,7 @@ void check_fill(struct check *k)
             continue;
         for (size_t i = 0; i < check_len(t, k->row.cap); i++)
             check_set(t, i, draw_element(k, l, i));
-        if (l == 'x' && k->row.nan)
+        if (l == (k->row.family == CHECK_OPTIM ? 'g' : 'x') && k->row.nan)
             check_set(t, check_len(t, 1) / 2, NAN);
         t->version++;
     }
@@ -464,25 +473,31 @@ struct ddp__call check_call(const struct check *k, enum ddp__op op)
     return c;
 }
 
+int (*check_kernel)(const struct ddp__backend *b, struct ddp__task *t,
+                    const size_t *size);
+
 int check_run(struct check *k, const struct ddp__backend *b,
               const struct ddp__call *c, int n, bool accumulate)
 {
     struct ddp__task t = {.call = c, .n = n, .accumulate = accumulate};
+    size_t size[DDP_MAX_BUFFERS];
     char letters[9];
     int rc;
 
+    t.plan = c->on[b->kind].plan;
     t.seed = 0x123456789abcdef;
     t.lr = 0.05f;
-    t.t = 3;
     check_buffers(k, c->op, letters);
     for (int i = 0; i < c->buffers; i++) {
         struct check_tensor *x = check_tensor(k, letters[i]);
 
+        size[i] = x->size;
         t.data[i] = x->data;
         t.id[i] = x->id;
         t.version[i] = x->version;
     }
-    rc = b->kernel[c->op](&t);
+    rc = check_kernel && b->kind != DDP__CPU ? check_kernel(b, &t, size)
+                                             : b->kernel[c->op](&t);
     for (const char *l = layout[c->op].written; *l; l++)
         check_tensor(k, *l)->version++;
     return rc;

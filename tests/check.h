@@ -35,6 +35,7 @@ enum check_family {
     CHECK_MERGE,
     CHECK_MERGE_STATS,
     CHECK_OPTIM,
+    CHECK_EMA,
 };
 
 enum { CHECK_MAX_OPS = 3, CHECK_MAX_SPANS = 4 };
@@ -47,7 +48,7 @@ struct check_row {
     struct ddp__call call; /* the scalars of the family's ops */
     double spread, mean;   /* x is in mean -+ spread; spread 0: 1 */
     bool ties;             /* x has few different values */
-    bool nan;              /* x has a NaN */
+    bool nan;              /* x, or of OPTIM g, has a NaN */
     bool no_divisor;       /* no sample of the step counted */
     struct ddp__span span[CHECK_MAX_SPANS];
 };
@@ -99,6 +100,11 @@ const char *check_op_name(enum ddp__op op);
 struct ddp__call check_call(const struct check *k, enum ddp__op op);
 int check_run(struct check *k, const struct ddp__backend *b,
               const struct ddp__call *c, int n, bool accumulate);
+
+/* Runs kernels of a backend that is not of CPU workers, on buffers of these
+ * sizes in main memory. */
+extern int (*check_kernel)(const struct ddp__backend *b, struct ddp__task *t,
+                           const size_t *size);
 
 /* Element i as a number, whatever the type. */
 double check_get(const struct check_tensor *t, size_t i);

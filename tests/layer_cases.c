@@ -109,6 +109,10 @@ static ddp_layer_t *gate(int c, int squeezed)
     X(adaptive_up, CHAIN(ddp_adaptive_mean_pool_new(11, 5)))                   \
     X(global_mean, CHAIN(ddp_global_mean_pool_new(), DENSE(4, 3)))             \
     X(flatten, CHAIN(CONV(4, 3, 3), ddp_flatten_new(), DENSE(105, 6)))         \
+    X(flatten_chw,                                                             \
+      CHAIN(CONV(4, 3, 3), ddp_flatten_new(),                                  \
+            ddp_dense_new_with(105, 6,                                         \
+                               &(struct ddp_dense_options){.pixels = 35})))    \
     X(flatten_first, CHAIN(ddp_flatten_new(), DENSE(252, 6)))                  \
     X(nothing, NOTHING)                                                        \
     X(skip_conv, CHAIN(SKIP(CONV(4, 4, 3, .pad = 1))))                         \

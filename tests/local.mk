@@ -7,46 +7,106 @@ check_LTLIBRARIES = %D%/libcheck.la
 %C%_libcheck_la_SOURCES = \
     %D%/check.c \
     %D%/check.h \
+    %D%/judge.c \
+    %D%/judge.h \
     %D%/layer_cases.c \
     %D%/layer_cases.h \
     %D%/op_rows.c \
     %D%/oracle.c \
-    %D%/oracle.h
+    %D%/oracle.h \
+    %D%/torch_part.c \
+    %D%/torch_part.h
 
 LDADD = %D%/libcheck.la libddp_core.la
+
+# A driver that says what a test tells it to; as a module, to be opened.
+if HAVE_CUDA
+check_LTLIBRARIES += %D%/fake_cuda.la
+%C%_fake_cuda_la_SOURCES = %D%/fake_cuda.c
+%C%_fake_cuda_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -shared \
+    -rpath /nowhere
+
+# Counts allocations, for LD_PRELOAD.
+check_LTLIBRARIES += %D%/count_cuda.la
+%C%_count_cuda_la_SOURCES = %D%/count_cuda.c
+%C%_count_cuda_la_LDFLAGS = $(%C%_fake_cuda_la_LDFLAGS)
+
+# Kernels against ref, on a GPU.
+check_PROGRAMS += %D%/test_ops_cuda
+%C%_test_ops_cuda_SOURCES = %D%/test_ops.c %D%/on_gpu.c %D%/on_gpu.h
+%C%_test_ops_cuda_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS) -DTEST_CUDA
+%C%_test_ops_cuda_LDADD = $(LDADD_CUDA)
+endif
 
 check_PROGRAMS += \
     %D%/fuzz_image \
     %D%/fuzz_safetensors \
+    %D%/test_aux \
     %D%/test_bad_layers \
     %D%/test_batch \
+    %D%/test_checkpoint \
+    %D%/test_convert \
     %D%/test_crc32c \
+    %D%/test_cuda_after \
+    %D%/test_cuda_host \
+    %D%/test_cuda_plans \
     %D%/test_custom \
     %D%/test_data \
     %D%/test_dropout \
+    %D%/test_ema \
+    %D%/test_evaluate \
+    %D%/test_gpu \
+    %D%/test_gpu_train \
+    %D%/test_guard \
     %D%/test_image \
     %D%/test_layers \
     %D%/test_models \
     %D%/test_once \
+    %D%/test_onnx \
     %D%/test_ops \
     %D%/test_optim \
     %D%/test_order \
     %D%/test_pillow \
     %D%/test_ref \
     %D%/test_safetensors \
+    %D%/test_scale \
     %D%/test_sched \
     %D%/test_schedule \
     %D%/test_step \
     %D%/test_tap \
     %D%/test_torch \
-    %D%/test_update
+    %D%/test_update \
+    %D%/test_weights \
+    %D%/test_zoo
+
+# With its own write() and rename(), which are not for other tests.
+%C%_test_checkpoint_SOURCES = \
+    %D%/crash.c \
+    %D%/crash.h \
+    %D%/test_checkpoint.c
+
+# Kernels for GPUs, run on a CPU.
+%C%_test_cuda_after_CPPFLAGS = $(%C%_test_cuda_host_CPPFLAGS)
+%C%_test_cuda_host_SOURCES = %D%/test_cuda_host.c $(CUDA_TASKS) $(CUDA_BODIES)
+%C%_test_cuda_host_CPPFLAGS = $(AM_CPPFLAGS) \
+    -I$(top_srcdir)/codelets/cuda
+
+%C%_test_cuda_plans_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
+if HAVE_CUDA
+%C%_test_cuda_plans_LDADD = $(LDADD_CUDA)
+else
+%C%_test_cuda_plans_LDADD = $(LDADD)
+endif
 
 dist_check_SCRIPTS = \
     %D%/app_bench.sh \
+    %D%/app_infer.sh \
     %D%/app_iris.sh \
     %D%/app_options.sh \
+    %D%/app_resume.sh \
     %D%/app_synth.sh \
     %D%/app_train.sh \
+    %D%/app_weights.sh \
     %D%/test_install.sh
 
 TESTS = $(check_PROGRAMS) $(dist_check_SCRIPTS)
@@ -57,10 +117,16 @@ EXTRA_DIST += \
     %D%/make_image.h \
     %D%/oracle_file.py \
     %D%/oracle_image.py \
+    %D%/oracle_inception_v2.py \
+    %D%/oracle_infer.py \
     %D%/oracle_layers.py \
     %D%/oracle_models.py \
+    %D%/oracle_onnx.py \
     %D%/oracle_optim.py \
     %D%/oracle_resnet.py \
+    %D%/oracle_scale.py \
+    %D%/oracle_weights.py \
+    %D%/oracle_zoo.py \
     %D%/outside/main.c \
     %D%/run-test \
     %D%/tap.h \
@@ -79,6 +145,8 @@ AM_TESTS_ENVIRONMENT = \
     STARPU_HOME='$(abs_builddir)/%D%/home'; export STARPU_HOME; \
     XDG_CACHE_HOME="$$STARPU_HOME"; export XDG_CACHE_HOME; \
     STARPU_NCPU=2; export STARPU_NCPU; \
+    STARPU_NCUDA=0; export STARPU_NCUDA; \
+    DDP_MODULE_DIR='$(abs_builddir)/.libs'; export DDP_MODULE_DIR; \
     STARPU_SILENT=1; export STARPU_SILENT; \
     OMP_NUM_THREADS=1; export OMP_NUM_THREADS; \
     HWLOC_COMPONENTS=-pci; export HWLOC_COMPONENTS; \
@@ -94,7 +162,7 @@ AM_TESTS_ENVIRONMENT = \
 
 # To compile the tests with make -j and yet run them one by one: StarPU's
 # workers spin, so tests side by side slow each other down.
-check-programs: $(check_PROGRAMS)
+check-programs: $(check_PROGRAMS) $(check_LTLIBRARIES)
 .PHONY: check-programs
 
 # The long ones as well: tests look at DDP_LONG.

@@ -16,6 +16,8 @@
 #include <unistd.h>
 #include "oracle.h"
 
+#define TORCH "torch torchvision"
+
 /* ---- the interpreter ---------------------------------------------------- */
 
 static int run(const char *const argv[])
@@ -32,26 +34,26 @@ static int run(const char *const argv[])
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-/* The first interpreter that has PyTorch: Debian's comes before one that hides
- * it.  DDP_PYTHON names another. */
-static const char *python(void)
+const char *oracle_python(const char *modules)
 {
     static const char has[] =
         "import importlib.util as u, sys;"
-        "sys.exit(not (u.find_spec('torch') and u.find_spec('torchvision')))";
+        "sys.exit(not all(u.find_spec(m) for m in sys.argv[1].split()))";
     const char *try[] = {getenv("DDP_PYTHON"), "/usr/bin/python3", "python3"};
 
     for (int i = 0; i < 3; i++)
-        if (try[i] && run((const char *[]){try[i], "-c", has, NULL}) == 0)
+        if (try[i] &&
+            run((const char *[]){try[i], "-c", has, modules, NULL}) == 0)
             return try[i];
     return NULL;
 }
 
 const char *oracle_missing(void)
 {
-    return python() ? NULL
-                    : "no python3 with torch and torchvision (DDP_PYTHON "
-                      "names one)";
+    return oracle_python(TORCH)
+               ? NULL
+               : "no python3 with torch and torchvision (DDP_PYTHON "
+                 "names one)";
 }
 
 /* ---- the file ----------------------------------------------------------- */
@@ -129,7 +131,8 @@ static int by_name(const void *a, const void *b)
                   ((const struct oracle_tensor *)b)->name);
 }
 
-struct oracle *oracle_new(const char *script, const char *arg)
+struct oracle *oracle_new_by(const char *python, const char *script,
+                             const char *arg)
 {
     const char *src = getenv("srcdir"), *tmp = getenv("TMPDIR");
     char dir[512], file[560], path[600];
@@ -143,7 +146,7 @@ struct oracle *oracle_new(const char *script, const char *arg)
         return NULL;
     }
     snprintf(file, sizeof(file), "%s/tensors", dir);
-    rc = run((const char *[]){python(), path, file, arg, NULL});
+    rc = run((const char *[]){python, path, file, arg, NULL});
     if (rc == 0 && (o = open_file(file)))
         qsort(o->tensor, (size_t)o->tensors, sizeof(*o->tensor), by_name);
     if (!o)
@@ -157,6 +160,11 @@ struct oracle *oracle_new(const char *script, const char *arg)
     unlink(path);
     rmdir(dir);
     return NULL;
+}
+
+struct oracle *oracle_new(const char *script, const char *arg)
+{
+    return oracle_new_by(oracle_python(TORCH), script, arg);
 }
 
 void oracle_free(struct oracle *o)

@@ -29,9 +29,15 @@ struct oracle {
 /* Why there is no PyTorch to ask here; NULL: there is. */
 const char *oracle_missing(void);
 
+/* The first interpreter that has all these modules ("torch onnx"), or NULL:
+ * Debian's comes before one that hides it.  DDP_PYTHON names another. */
+const char *oracle_python(const char *modules);
+
 /* Run tests/script with an argument and read what it wrote.  NULL after a
  * failure, which is said on stdout as a TAP comment. */
 struct oracle *oracle_new(const char *script, const char *arg);
+struct oracle *oracle_new_by(const char *python, const char *script,
+                             const char *arg);
 void oracle_free(struct oracle *o);
 
 /* The tensor of that name, or NULL. */

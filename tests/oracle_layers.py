@@ -34,6 +34,13 @@ class Flatten(nn.Module):
         return oracle_file.nhwc(x).flatten(1)[:, :, None, None]
 
 
+class FlattenFirst(nn.Module):
+    """As PyTorch's, channels first."""
+
+    def forward(self, x):
+        return x.flatten(1)[:, :, None, None]
+
+
 class PadConv(nn.Conv2d):
     """Padding for each side: top, left, bottom, right."""
 
@@ -164,6 +171,8 @@ CASES = {
     "adaptive_up": (lambda: seq(nn.AdaptiveAvgPool2d((11, 5))), SHAPE),
     "global_mean": (lambda: seq(nn.AdaptiveAvgPool2d(1), Dense(4, 3)), SHAPE),
     "flatten": (lambda: seq(conv(4, 3, 3), Flatten(), Dense(105, 6)), SHAPE),
+    "flatten_chw": (lambda: seq(conv(4, 3, 3), FlattenFirst(), Dense(105, 6)),
+                    SHAPE),
     "flatten_first": (lambda: seq(Flatten(), Dense(252, 6)), SHAPE),
     "nothing": (lambda: seq(), SHAPE),
     "skip_conv": (lambda: seq(Skip(conv(4, 4, 3, padding=1))), SHAPE),

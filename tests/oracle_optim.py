@@ -2,7 +2,8 @@
 #
 #   x label                    10 batches of 6 samples
 #   p/NAME                     the network's parameters before
-#   KIND/loss p/NAME           losses of the steps, parameters after them
+#   KIND/loss p/NAME e/NAME    losses of the steps, parameters after them, and
+#                              their averages of decay 0.9 (swa_utils)
 # SPDX-License-Identifier: LGPL-2.1-or-later
 import copy
 import sys
@@ -69,13 +70,22 @@ def small_net():
                          nn.Tanh(), Flat(), nn.Linear(4 * 4 * 3, 5)).double()
 
 
+def averages(m):
+    def mean(e, w, n):
+        return 0.9 * e + 0.1 * w
+
+    e = O.swa_utils.AveragedModel(m, avg_fn=mean, use_buffers=True)
+    e.update_parameters(m)  # the first time, it takes them as they are
+    return e
+
+
 def optimize(m, kind, options, how, x, label):
     plain = [p for k, p in m.named_parameters() if p.dim() == 1]
     weights = [p for k, p in m.named_parameters() if p.dim() > 1]
     groups = [dict(params=weights), dict(params=plain)]
     if "all" not in how and "weight_decay" in options:
         groups[1]["weight_decay"] = 0
-    o, losses = kind(groups, **options), []
+    o, losses, e = kind(groups, **options), [], averages(m)
     s = O.lr_scheduler.LambdaLR(o, falling) if "falls" in how else None
     for i in range(0, len(x), 6):
         o.zero_grad()
@@ -85,10 +95,11 @@ def optimize(m, kind, options, how, x, label):
             norm = nn.utils.clip_grad_norm_(m.parameters(), 0.5)
             assert norm > 0.6  # it has something to do
         o.step()
+        e.update_parameters(m)
         if s:
             s.step()
         losses.append(loss.item())
-    return losses
+    return losses, e.module
 
 
 def main():
@@ -102,9 +113,10 @@ def main():
     out.update({"p/" + k: p.clone() for k, p in m.state_dict().items()})
     for name, (kind, options, *how) in OPTIMIZERS.items():
         n = copy.deepcopy(m)
-        losses = optimize(n, kind, options, how, x.double(), label)
+        losses, e = optimize(n, kind, options, how, x.double(), label)
         out[name + "/loss"] = torch.tensor(losses)
         out.update({name + "/p/" + k: v for k, v in n.state_dict().items()})
+        out.update({name + "/e/" + k: v for k, v in e.state_dict().items()})
     oracle_file.write(sys.argv[1], out)
 
 

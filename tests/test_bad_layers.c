@@ -17,6 +17,8 @@ static ddp_t *ddp;
 #define CHAIN(...) ddp_chain_new(__VA_ARGS__, DDP_END)
 #define CONV(in, out, k, ...)                                                  \
     ddp_conv_new(in, out, k, &(struct ddp_conv_options){__VA_ARGS__})
+#define DENSE(in, out, ...)                                                    \
+    ddp_dense_new_with(in, out, &(struct ddp_dense_options){__VA_ARGS__})
 #define BN(...)                                                                \
     ddp_batch_norm_new(4, &(struct ddp_batch_norm_options){__VA_ARGS__})
 #define MAX_POOL(k, ...)                                                       \
@@ -52,6 +54,11 @@ static void test_dense(void)
     REFUSED("dense", ddp_dense_new(3, 0));
     REFUSED("dense", ddp_dense_new(-1, 3));
     REFUSED("dense", ddp_dense_new(3, INT_MIN));
+    REFUSED("pixels", DENSE(12, 3, .pixels = 5));
+    REFUSED("pixels", DENSE(12, 3, .pixels = -4));
+    REFUSED("dense", DENSE(12, 3, .init = {.std = -1}));
+    REFUSED("dense", DENSE(12, 3, .init = {.bound = NAN}));
+    REFUSED("dense", DENSE(12, 3, .init = {.std = 1, .bound = 1}));
 }
 
 static void test_conv(void)
@@ -69,6 +76,7 @@ static void test_conv(void)
     REFUSED("conv", CONV(4, 4, 3, .groups = -1));
     REFUSED("groups", CONV(4, 6, 3, .groups = 4));
     REFUSED("groups", CONV(6, 4, 3, .groups = 4));
+    REFUSED("conv", CONV(4, 4, 3, .init = {.std = -1}));
 }
 
 static void test_others(void)
@@ -81,6 +89,10 @@ static void test_others(void)
     REFUSED("batch_norm", BN(.momentum = NAN));
     REFUSED("activation", ddp_act_new(DDP_ACT_COUNT));
     REFUSED("activation", ddp_act_new((enum ddp_act) - 1));
+    REFUSED("aux: weight 0", ddp_aux_new(ddp_relu_new(), 0));
+    REFUSED("aux", ddp_aux_new(ddp_relu_new(), 1.5f));
+    REFUSED("aux", ddp_aux_new(ddp_relu_new(), NAN));
+    REFUSED("dense: 0", ddp_aux_new(ddp_dense_new(0, 1), 0.3f));
     REFUSED("dropout", ddp_dropout_new(-0.1f));
     REFUSED("dropout", ddp_dropout_new(1));
     REFUSED("dropout", ddp_dropout_new(NAN));
@@ -109,6 +121,20 @@ static void test_models(void)
     REFUSED("mlp", ddp_model_new("", NULL));
     REFUSED("classes", ddp_model_new("resnet18", &(struct ddp_model_options){
                                                      .classes = -1}));
+    REFUSED("width",
+            ddp_model_new("vgg11", &(struct ddp_model_options){.width = 32}));
+    REFUSED("stem", ddp_model_new("alexnet", &(struct ddp_model_options){
+                                                 .small_stem = true}));
+    REFUSED("dropout", ddp_model_new("resnet18", &(struct ddp_model_options){
+                                                     .dropout = 0.5f}));
+    REFUSED("dropout", ddp_model_new("googlenet", &(struct ddp_model_options){
+                                                      .dropout = 1.5f}));
+    REFUSED("stochastic depth",
+            ddp_model_new("vgg11", &(struct ddp_model_options){
+                                       .stochastic_depth = 0.5f}));
+    ok(ddp_model_size("inception_v3") == 299 &&
+           ddp_model_size("resnet50") == 224 && ddp_model_size("none") == 0,
+       "models have usual sizes");
     while (ddp_model_name(n))
         n++;
     ok(n > 0 && !ddp_model_name(-1) && !ddp_model_name(n + 1),

@@ -277,6 +277,9 @@ static void test_bad_folders(void)
                                &(struct ddp_image_options){.min_area = 2}),
             "least area 2", "more than the whole area");
     refused(ddp_dataset_folder(at("f/train"),
+                               &(struct ddp_image_options){.erase = 1.5f}),
+            "erase 1.5 is a probability", "an impossible probability");
+    refused(ddp_dataset_folder(at("f/train"),
                                &(struct ddp_image_options){.std = {1, 0, 1}}),
             "deviation 0", "a deviation of 0");
 }

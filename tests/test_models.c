@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
 #include "config.h"
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include "ddp.h"
@@ -9,14 +10,6 @@
 #include "tap.h"
 
 static const struct oracle *o;
-
-static const struct {
-    const char *name;
-    size_t params; /* as torchvision's documentation has them */
-} models[] = {
-    {"resnet18", 11689512},  {"resnet34", 21797672},  {"resnet50", 25557032},
-    {"resnet101", 44549160}, {"resnet152", 60192808},
-};
 
 /* How many of the script's tensors begin with this. */
 static int oracle_count(const char *prefix)
@@ -41,27 +34,140 @@ static bool same_shape(const char *model, const struct ddp_param_info *p)
     return same;
 }
 
-static void test_names(void)
+static long long trained(ddp_chain_t *c)
 {
-    for (size_t k = 0; k < sizeof(models) / sizeof(models[0]); k++) {
-        ddp_chain_t *c = ddp_model_new(models[k].name, NULL);
-        struct ddp_param_info p;
-        char prefix[32];
-        size_t trained = 0;
-        bool same = true;
-        int n = 0;
+    struct ddp_param_info p;
+    long long sum = 0;
 
-        for (; ddp_chain_param(c, n, &p) == 0; n++) {
-            same = same_shape(models[k].name, &p) && same;
-            trained += p.role == DDP_RUNNING ? 0 : p.len;
-        }
-        snprintf(prefix, sizeof(prefix), "%s/", models[k].name);
-        ok(same && n == oracle_count(prefix),
-           "%s: names and shapes of %d tensors", models[k].name, n);
-        is_int((long long)trained, (long long)models[k].params,
-               "%s: trained parameters", models[k].name);
-        ddp_chain_free(c);
+    for (int i = 0; ddp_chain_param(c, i, &p) == 0; i++)
+        sum += p.role == DDP_RUNNING ? 0 : (long long)p.len;
+    return sum;
+}
+
+static void test_names(const char *model)
+{
+    ddp_chain_t *c = ddp_model_new(model, NULL);
+    struct ddp_param_info p;
+    char prefix[64];
+    bool same = c != NULL;
+    int n = 0;
+
+    for (; ddp_chain_param(c, n, &p) == 0; n++)
+        same = same_shape(model, &p) && same;
+    snprintf(prefix, sizeof(prefix), "%s/", model);
+    ok(same && n == oracle_count(prefix), "%s: names and shapes of %d tensors",
+       model, n);
+    ddp_chain_free(c);
+}
+
+/* As torchvision documents them; for GoogLeNet that is without auxiliary
+ * classifiers. */
+static void test_count(const char *model)
+{
+    const struct oracle_tensor *said = oracle_find(o, "%s#", model);
+    ddp_chain_t *c = ddp_model_new(
+        model,
+        &(struct ddp_model_options){.no_aux = strcmp(model, "googlenet") == 0});
+
+    if (said)
+        is_int(trained(c),
+               1000 * (long long)said->data[0] + (long long)said->data[1],
+               "%s: trained parameters", model);
+    ddp_chain_free(c);
+}
+
+/* Every model there is, and every one of torchvision's families. */
+static void test_all(void)
+{
+    int ours = 0, theirs = 0;
+    const char *model;
+
+    for (int i = 0; (model = ddp_model_name(i)); i++) {
+        if (strcmp(model, "mlp") == 0 || strcmp(model, "resnet9") == 0)
+            continue;
+        test_names(model);
+        test_count(model);
+        ours += oracle_find(o, "%s#", model) != NULL;
     }
+    for (int i = 0; i < o->tensors; i++)
+        theirs += strchr(o->tensor[i].name, '#') != NULL;
+    is_int(ours, theirs, "as many as torchvision has in these families");
+}
+
+/* ---- how they begin ----------------------------------------------------- */
+
+/* Mean, deviation and largest absolute value. */
+static void moments(const float *w, size_t n, double m[3])
+{
+    double sum = 0, squares = 0, largest = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        sum += (double)w[i];
+        squares += (double)w[i] * (double)w[i];
+        largest = fmax(largest, fabs((double)w[i]));
+    }
+    m[0] = sum / (double)n;
+    m[1] = sqrt(fmax(squares / (double)n - m[0] * m[0], 0));
+    m[2] = largest;
+}
+
+/* Both are samples of n: means differ by 1.4 sigma / sqrt(n), deviations by
+ * less; 6 times that is never met.  The largest of 5000 normal numbers is 3.2
+ * to 4.5 sigma, of uniform ones 1.7. */
+static bool begins_alike(const double ours[3], const float *theirs, size_t n)
+{
+    double sigma = (double)theirs[1], by = 6 * 1.4 * sigma / sqrt((double)n);
+
+    return fabs(ours[0] - (double)theirs[0]) <= by + 1e-6 &&
+           fabs(ours[1] - sigma) <= by + 1e-6 &&
+           (n < 5000 || fabs(ours[2] / (double)theirs[2] - 1) < 0.4);
+}
+
+static void test_start(const char *model)
+{
+    ddp_chain_t *c = ddp_model_new(model, NULL);
+    struct ddp_param_info p;
+    bool alike = c && ddp_chain_init(c, 5) == 0;
+
+    for (int i = 0; ddp_chain_param(c, i, &p) == 0; i++) {
+        const struct oracle_tensor *t = oracle_find(o, "%s^%s", model, p.name);
+        float *w = calloc(p.len, sizeof(*w));
+        double m[3];
+
+        ddp_chain_get(c, p.name, w, p.len);
+        moments(w, p.len, m);
+        if (p.role != DDP_RUNNING && (!t || !begins_alike(m, t->data, p.len))) {
+            diag("%s: mean %g, deviation %g, largest %g", p.name, m[0], m[1],
+                 m[2]);
+            alike = false;
+        }
+        free(w);
+    }
+    ok(alike, "%s: weights begin as torchvision's", model);
+    ddp_chain_free(c);
+}
+
+static void test_starts(void)
+{
+    test_start("densenet121");
+    test_start("efficientnet_b0");
+    test_start("mobilenet_v3_small");
+    test_start("resnext50_32x4d");
+    test_start("squeezenet1_1");
+}
+
+/* Other classes and channels change the first and the last tensor only. */
+static void test_options(void)
+{
+    ddp_chain_t *a = ddp_model_new("densenet121", NULL);
+    ddp_chain_t *b = ddp_model_new(
+        "densenet121",
+        &(struct ddp_model_options){.classes = 7, .in_channels = 1});
+
+    is_int(trained(a) - trained(b), 2 * 49 * 64 + 993 * 1025,
+           "one channel in, seven classes");
+    ddp_chain_free(a);
+    ddp_chain_free(b);
 }
 
 int main(void)
@@ -72,7 +178,9 @@ int main(void)
         skip_all("%s", oracle_missing());
     if (!(o = read = oracle_new("oracle_models.py", NULL)))
         bail_out("oracle_models.py failed");
-    test_names();
+    test_all();
+    test_options();
+    test_starts();
     oracle_free(read);
     return done_testing();
 }

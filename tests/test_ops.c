@@ -10,131 +10,21 @@
 #include <string.h>
 #include "check.h"
 #include "codelets.h"
+#include "judge.h"
 #include "ref.h"
 #include "tap.h"
+#ifdef TEST_CUDA
+#include "cuda/worker.h"
+#include "on_gpu.h"
+#endif
 
-/* The largest difference from ref that is fine, as a share of the norm.
- *
- * f32: a sum of k products has an error of about sqrt(k) 2^-24, and k stays
- * below 5000 here; 2e-5 leaves room for one more rounding on the way.
- * bf16: rounding to 8 bits is off by 2^-9 at most.  Weights, a scratch value
- * and the output of a kernel may be rounded, 3 * 2^-9 = 0.6 % if all were at
- * their worst; 1.5 % leaves room for two more.  Gradients of parameters are
- * f32 sums of products of values that are bf16 already, the same on both
- * sides, with at most a scratch value rounded: 4e-3. */
-static double tolerance(const struct check *k, char letter)
-{
-    if (k->tensor[letter - 'a'].view.type == DDP_BF16)
-        return 1.5e-2;
-    return k->dtype == DDP_BF16 && letter == 'g' ? 4e-3 : 2e-5;
-}
-
-/* Copies and choices have no rounding: the same bits are asked for. */
-static bool is_exact(const struct check *k, enum ddp__op op)
-{
-    return op == DDP__OP_CONCAT || op == DDP__OP_SPLIT ||
-           op == DDP__OP_INPUT_F32 || op == DDP__OP_MAX_POOL_FWD ||
-           op == DDP__OP_MERGE || op == DDP__OP_MERGE_STATS ||
-           (op == DDP__OP_OPTIM && k->row.no_divisor);
-}
-
-/* A buffer falls into parts that must each be right by themselves, else a
- * large one would hide a small one.  Part i ends before the returned element;
- * the last part ends with the buffer. */
-static size_t part_end(const struct check *k, char letter, int i, size_t len)
-{
-    const struct check_row *r = &k->row;
-    size_t end = len;
-
-    if (r->family == CHECK_BN && (letter == 's' || letter == 'g'))
-        end = (size_t)(i + 1) * (size_t)r->x.c;
-    else if (letter == 'g' && i == 0 &&
-             ((r->family == CHECK_CONV && r->call.conv.bias) ||
-              (r->family == CHECK_DENSE && r->call.dense.bias)))
-        end = len - (size_t)r->y.c;
-    else if (letter == 'q')
-        end = (size_t)(i + 1);
-    else if (letter == 'o' && i == 0 &&
-             (r->call.optim.o.kind == DDP_ADAM ||
-              r->call.optim.o.kind == DDP_ADAMW))
-        end = len / 2;
-    return end < len ? end : len;
-}
-
-/* Batch norm of one or two values per channel: the terms of dx and of scale's
- * gradient cancel, so their size is what rounding errors are compared with. */
-static double floor_norm(const struct check *k, char letter, int n)
-{
-    const struct check_row *r = &k->row;
-    const struct check_tensor *w = &k->tensor['w' - 'a'];
-    double scale = 0;
-
-    if (r->family != CHECK_BN || n * r->x.h * r->x.w > 2)
-        return 0;
-    for (size_t c = 0; c < (size_t)r->x.c; c++)
-        scale = fmax(scale, fabs(check_get(w, c)));
-    if (letter == 'e')
-        return scale / sqrt(r->call.bn.eps) *
-               check_norm(&k->tensor['d' - 'a'], n);
-    return check_norm(&k->tensor['x' - 'a'], n);
-}
-
-/* What became of one op on one backend, over all rounds. */
-struct verdict {
-    bool failed;
-    char why[200];
-};
-
-static bool judge_part(const struct check *got, const struct check *want,
-                       enum ddp__op op, char letter, size_t begin, size_t end,
-                       int n, struct verdict *v)
-{
-    const struct check_tensor *a = &got->tensor[letter - 'a'];
-    const struct check_tensor *b = &want->tensor[letter - 'a'];
-    double tol =
-        is_exact(want, op) || letter == 'i' ? 0 : tolerance(want, letter);
-    struct check_difference d =
-        check_compare(a, b, begin, end, floor_norm(want, letter, n));
-
-    if (d.norm <= tol)
-        return true;
-    v->failed = true;
-    snprintf(v->why, sizeof(v->why),
-             "n %d, buffer %c, elements %zu..%zu: off by %.3g of the norm, "
-             "at most %.3g allowed; worst at %zu: %.9g, want %.9g",
-             n, letter, begin, end - 1, d.norm, tol, d.worst_at,
-             check_get(a, d.worst_at), check_get(b, d.worst_at));
-    return false;
-}
-
-/* All parts of all outputs; and rows beyond the n-th stay as they were, which
- * is what ref left in them. */
-static void judge(const struct check *got, const struct check *want,
-                  const struct ddp__call *c, int n, struct verdict *v)
-{
-    for (const char *l = check_written(c->op); *l; l++) {
-        const struct check_tensor *t = &want->tensor[*l - 'a'];
-        size_t len, begin = 0;
-
-        if (!t->data)
-            continue;
-        len = check_len(t, n);
-        for (int i = 0; begin < len; i++) {
-            size_t end = part_end(want, *l, i, len);
-
-            if (!judge_part(got, want, c->op, *l, begin, end, n, v))
-                return;
-            begin = end;
-        }
-        len *= ddp__dtype_size(t->view.type);
-        if (memcmp((char *)got->tensor[*l - 'a'].data + len,
-                   (char *)t->data + len, t->size - len) != 0) {
-            v->failed = true;
-            snprintf(v->why, sizeof(v->why),
-                     "n %d, buffer %c: written beyond its samples", n, *l);
-        }
-    }
-}
+/* Compiled once for the backends of CPU workers, and once for CUDA's. */
+#ifdef TEST_CUDA
+static const struct ddp__backend *const backends[] = {&ddp__cuda, &ddp__ref,
+                                                      NULL};
+#else
+#define backends ddp__backends
+#endif
 
 /* One op of a row: a call for ref, and one for each other backend. */
 enum { MAX_BACKENDS = 8 };
@@ -148,7 +38,7 @@ static int backend_count(void)
 {
     int n = 0;
 
-    while (n < MAX_BACKENDS && ddp__backends[n])
+    while (n < MAX_BACKENDS && backends[n])
         n++;
     return n;
 }
@@ -156,12 +46,13 @@ static int backend_count(void)
 /* Whether backend b takes the call. */
 static bool prepare(struct trial *t, int b)
 {
-    const struct ddp__backend *be = ddp__backends[b];
+    const struct ddp__backend *be = backends[b];
     int rc;
 
     if (be == &ddp__ref || !be->kernel[t->call[b].op])
         return false;
-    rc = be->prepare ? be->prepare(&t->call[b]) : 0;
+    rc = be->prepare ? be->prepare(&t->call[b], &t->call[b].on[be->kind].plan)
+                     : 0;
     if (rc < 0 && rc != DDP_ENODEV) {
         t->verdict[b].failed = true;
         snprintf(t->verdict[b].why, sizeof(t->verdict[b].why), "prepare: %s",
@@ -181,9 +72,13 @@ static void open_trial(struct trial *t, const struct check *k, enum ddp__op op)
 
 static void close_trial(struct trial *t)
 {
-    for (int b = 0; b < backend_count(); b++)
-        if (t->able[b] && ddp__backends[b]->release)
-            ddp__backends[b]->release(&t->call[b]);
+    for (int b = 0; b < backend_count(); b++) {
+        const struct ddp__backend *be = backends[b];
+        void *plan = t->call[b].on[be->kind].plan;
+
+        if (plan)
+            be->release(plan);
+    }
 }
 
 /* The op on ref, whose results stay in k, and on the others. */
@@ -203,7 +98,7 @@ static void try_op(struct trial *t, struct check *k, int n, bool accumulate)
             continue;
         if (!(mine = check_copy(before)))
             bail_out("out of memory");
-        if (check_run(mine, ddp__backends[b], &t->call[b], n, accumulate) < 0) {
+        if (check_run(mine, backends[b], &t->call[b], n, accumulate) < 0) {
             v->failed = true;
             snprintf(v->why, sizeof(v->why), "%s", ddp_errmsg());
         } else {
@@ -219,7 +114,7 @@ static void report(const struct trial *t, const struct check *k)
     const char *type = k->dtype == DDP_BF16 ? "bf16" : "f32";
 
     for (int b = 0; b < backend_count(); b++) {
-        const struct ddp__backend *be = ddp__backends[b];
+        const struct ddp__backend *be = backends[b];
         const char *op = check_op_name(t->call[b].op);
 
         if (be == &ddp__ref)
@@ -261,6 +156,7 @@ static void test_backends(const struct check_row *row, enum ddp_dtype dtype)
     check_free(k);
 }
 
+#ifndef TEST_CUDA
 /* ---- finite differences ------------------------------------------------- */
 
 /* Steps are powers of two, and x and w are multiples of 2^-10: x + h is
@@ -430,19 +326,46 @@ static void test_ref(const struct check_row *row)
     check_free(k);
 }
 
-int main(void)
+static void start(void)
 {
     for (int i = 0; i < op_row_count; i++)
         test_ref(&op_rows[i]);
     for (int b = 0; b < backend_count(); b++)
-        if (ddp__backends[b]->init && ddp__backends[b]->init() < 0)
-            bail_out("%s: %s", ddp__backends[b]->name, ddp_errmsg());
+        if (backends[b]->init && backends[b]->init() < 0)
+            bail_out("%s: %s", backends[b]->name, ddp_errmsg());
+}
+
+static void stop(void)
+{
+    for (int b = 0; b < backend_count(); b++)
+        if (backends[b]->fini)
+            backends[b]->fini();
+}
+#else
+static void start(void)
+{
+    int rc = on_gpu_enter();
+
+    if (rc == 0)
+        skip_all("there is no GPU");
+    if (rc < 0)
+        bail_out("%s", ddp_errmsg());
+    check_kernel = on_gpu_run;
+}
+
+static void stop(void)
+{
+    on_gpu_leave();
+}
+#endif
+
+int main(void)
+{
+    start();
     for (int i = 0; i < op_row_count; i++) {
         test_backends(&op_rows[i], DDP_F32);
         test_backends(&op_rows[i], DDP_BF16);
     }
-    for (int b = 0; b < backend_count(); b++)
-        if (ddp__backends[b]->fini)
-            ddp__backends[b]->fini();
+    stop();
     return done_testing();
 }

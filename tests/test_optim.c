@@ -140,22 +140,26 @@ static double way_off(const float *w, const float *want, const float *from,
     return sqrt(off / way);
 }
 
-static bool ways_agree(ddp_chain_t *c, const char *name)
+/* Of the parameters, or with a trainer of their averages. */
+static bool ways_agree(ddp_chain_t *c, ddp_trainer_t *t, const char *name)
 {
     struct ddp_param_info p;
     bool good = true;
 
     for (int i = 0; ddp_chain_param(c, i, &p) == 0; i++) {
         const struct oracle_tensor *want =
-            oracle_find(o, "%s/p/%s", name, p.name);
+            oracle_find(o, "%s/%s/%s", name, t ? "e" : "p", p.name);
         float w[256];
         double d;
 
-        if (!want || p.len > 256 || ddp_chain_get(c, p.name, w, p.len) < 0)
+        if (!want || p.len > 256 ||
+            (t ? ddp_trainer_ema_get(t, p.name, w, p.len)
+               : ddp_chain_get(c, p.name, w, p.len)) < 0)
             return false;
         d = way_off(w, want->data, oracle_find(o, "p/%s", p.name)->data, p.len);
         if (!(d <= TOLERANCE)) {
-            diag("%s: %s is off by %.3g of its way", name, p.name, d);
+            diag("%s: %s%s is off by %.3g of its way", name, p.name,
+                 t ? ", averaged," : "", d);
             good = false;
         }
     }
@@ -171,6 +175,7 @@ static void test_optimizer(ddp_t *ddp, ddp_dataset_t *d, int k)
                                    .optimizer = with_defaults(optimizers[k].o),
                                    .sub_batch = BATCH,
                                    .batch = BATCH,
+                                   .ema_decay = 0.9,
                                    .order = DDP_IN_ORDER,
                                    .keep_weights = true};
     ddp_chain_t *c = net();
@@ -188,7 +193,8 @@ static void test_optimizer(ddp_t *ddp, ddp_dataset_t *d, int k)
     }
     ok(t && rc == 0 && off < 2e-6, "%s: losses of %d steps, off by %.2g", name,
        STEPS, off);
-    ok(t && ways_agree(c, name), "%s: where parameters have gone", name);
+    ok(t && ways_agree(c, NULL, name), "%s: where parameters have gone", name);
+    ok(t && ways_agree(c, t, name), "%s: and their averages", name);
     ddp_trainer_free(t);
     ddp_chain_free(c);
 }

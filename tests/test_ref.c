@@ -56,6 +56,55 @@ static void test_bf16(void)
        "bf16: halves go to even, zeros keep their sign, NaN stays NaN");
 }
 
+/* ---- f16 ---------------------------------------------------------------- */
+
+/* The definition: 2^(e - 15) (1 + m / 2^10), below 2^-14 m / 2^24. */
+static double f16_value(uint16_t h)
+{
+    int e = h >> 10 & 31, m = h & 1023;
+    double v = e == 31  ? (m ? NAN : INFINITY)
+               : e == 0 ? ldexp(m, -24)
+                        : ldexp(1024 + m, e - 25);
+
+    return h >> 15 ? -v : v;
+}
+
+static bool rounds(double x, uint16_t h)
+{
+    return ddp__to_f16((float)x) == h && ddp__to_f16((float)-x) == (h | 0x8000);
+}
+
+/* All 2^16 numbers; and between each two neighbours the middle, which goes to
+ * the even one, and the f32 numbers next to it on both sides.  Beyond the
+ * largest, 65504, comes what would be 65536. */
+static void test_f16(void)
+{
+    int bad = 0, astray = 0;
+
+    for (int h = 0; h < 0x10000; h++) {
+        double want = f16_value((uint16_t)h);
+        float got = ddp__from_f16((uint16_t)h);
+
+        bad += isnan(want) ? !isnan(got) : !(got == want);
+        bad += isnan(want) ? !isnan(ddp__from_f16(ddp__to_f16(got)))
+                           : ddp__to_f16(got) != h;
+    }
+    is_int(bad, 0, "f16: all numbers to f32 and back");
+    for (int h = 0; h < 0x7c00; h++) {
+        double next = h == 0x7bff ? 65536 : f16_value((uint16_t)(h + 1));
+        float middle = (float)((f16_value((uint16_t)h) + next) / 2);
+
+        astray += !rounds(middle, (uint16_t)(h + (h & 1)));
+        astray += !rounds(nextafterf(middle, 0), (uint16_t)h);
+        astray += !rounds(nextafterf(middle, INFINITY), (uint16_t)(h + 1));
+    }
+    is_int(astray, 0, "f16: rounds to the nearest, a middle to the even one");
+    ok(rounds(INFINITY, 0x7c00) && rounds(1e30, 0x7c00) && rounds(1e-30, 0) &&
+           rounds(0, 0),
+       "f16: too large is infinite, too small is 0");
+    ok(isnan(ddp__from_f16(ddp__to_f16(NAN))), "f16: NaN stays NaN");
+}
+
 /* ---- input -------------------------------------------------------------- */
 
 static void test_input(void)
@@ -454,6 +503,7 @@ int main(void)
 {
     test_philox();
     test_bf16();
+    test_f16();
     test_input();
     test_conv();
     test_conv_padding();

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "ops.h"
+#include "oracle.h"
 #include "safetensors.h"
 #include "tap.h"
 
@@ -338,11 +339,11 @@ static int files_in_dir(void)
 static float value[70000];
 
 static const struct ddp__st_out outs[] = {
-    {"layer1.0.conv1.weight", 4, {10, 7, 100, 10}, value},
-    {"fc.bias", 1, {3}, value + 17},
-    {"scalar", 0, {0}, value + 1},
-    {"empty", 2, {0, 4}, value},
-    {"\xc3\xa9t\xc3\xa9 \"quoted\"\\\n", 1, {2}, value + 5},
+    {"layer1.0.conv1.weight", 4, {10, 7, 100, 10}, value, DDP__ST_F32},
+    {"fc.bias", 1, {3}, value + 17, DDP__ST_F32},
+    {"scalar", 0, {0}, value + 1, DDP__ST_F32},
+    {"empty", 2, {0, 4}, value, DDP__ST_F32},
+    {"\xc3\xa9t\xc3\xa9 \"quoted\"\\\n", 1, {2}, value + 5, DDP__ST_F32},
 };
 enum { OUTS = sizeof(outs) / sizeof(outs[0]) };
 
@@ -387,15 +388,15 @@ static void test_header(void)
         "\"b\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[8,12]}}";
     static const char *const metadata[] = {"step", "7", NULL};
     const float ab[] = {1, -2, 3};
-    const struct ddp__st_out two[] = {{"b", 1, {1}, ab + 2},
-                                      {"a", 2, {1, 2}, ab}};
+    const struct ddp__st_out two[] = {{"b", 1, {1}, ab + 2, DDP__ST_F32},
+                                      {"a", 2, {1, 2}, ab, DDP__ST_F32}};
     unsigned char got[512] = {0},
                   data[] = {0, 0, 0x80, 0x3f, 0, 0, 0, 0xc0, 0, 0, 0x40, 0x40};
     size_t n, head = (8 + strlen(want) + 63) / 64 * 64;
     bool spaces = true;
     FILE *f;
 
-    is_int(ddp__st_write_with(path, 2, two, metadata), 0, "with metadata");
+    is_int(ddp__st_write_with(path, 2, two, metadata, NULL), 0, "with metadata");
     f = fopen(path, "rb");
     n = fread(got, 1, sizeof(got), f);
     fclose(f);
@@ -406,6 +407,39 @@ static void test_header(void)
         spaces &= got[i] == ' ';
     ok(spaces, "then spaces");
     ok(!memcmp(got + head, data, 12), "then the values, lowest byte first");
+}
+
+/* To bf16: exact, to the even neighbour of two, up, to infinity, NaN. */
+static const float to_round[] = {
+    1, -2, 0x1.01p0f, 0x1.03p0f, 0x1.010002p0f, 0x1.ffp127f, NAN};
+static const float seven[] = {7};
+static const struct ddp__st_out mixed[] = {
+    {"a", 1, {7}, to_round, DDP__ST_BF16}, {"b", 1, {1}, seven, DDP__ST_F32}};
+enum { MIXED = sizeof(mixed) / sizeof(mixed[0]) };
+
+static void test_bf16(void)
+{
+    const unsigned char want[] = {0x80, 0x3f, 0x00, 0xc0, 0x80, 0x3f,
+                                  0x82, 0x3f, 0x81, 0x3f, 0x80, 0x7f};
+    const struct ddp__st_tensor *a, *b;
+    unsigned char got[14] = {0};
+    struct ddp__st_file *f;
+    float x[7];
+
+    is_int(ddp__st_write(path, MIXED, mixed), 0, "BF16 and F32 are written");
+    if (!ok(ddp__st_open(&f, path) == 0, "and open"))
+        return;
+    a = ddp__st_find(f, "a");
+    b = ddp__st_find(f, "b");
+    ok(a && a->type == DDP__ST_BF16 && a->end - a->begin == 14 && b &&
+           b->type == DDP__ST_F32,
+       "with their types");
+    is_int(b->begin, 0, "the larger type first, so that it is aligned");
+    pread(f->fd, got, sizeof(got), (off_t)(f->data + a->begin));
+    ok(!memcmp(got, want, sizeof(want)),
+       "BF16 is rounded to nearest, halves to even");
+    ok(ddp__st_read_f32(f, a, x, 7) == 0 && isnan(x[6]), "a NaN stays one");
+    ddp__st_close(f);
 }
 
 static void test_bad_output(void)
@@ -420,6 +454,10 @@ static void test_bad_output(void)
     is_int(ddp__st_write(path, 1, &one), DDP_EINVAL, "a reserved name");
     one.name = NULL;
     is_int(ddp__st_write(path, 1, &one), DDP_EINVAL, "no name");
+    one = outs[1];
+    one.type = DDP__ST_F16;
+    is_int(ddp__st_write(path, 1, &one), DDP_EINVAL, "a type not written");
+    one.type = DDP__ST_F32;
     one.name = "x";
     one.dim[0] = -1;
     is_int(ddp__st_write(path, 1, &one), DDP_EINVAL, "a negative dimension");
@@ -470,12 +508,14 @@ static void test_full_disk(void)
 
 /* ---- against Python ----------------------------------------------------- */
 
+static const char *interpreter;
+
 static bool python(const char *code)
 {
     char command[4096];
 
-    snprintf(command, sizeof(command), "python3 -c '%s' %s 2>/dev/null", code,
-             path);
+    snprintf(command, sizeof(command), "%s -c '%s' %s 2>/dev/null", interpreter,
+             code, path);
     fflush(stdout);
     return system(command) == 0;
 }
@@ -483,7 +523,7 @@ static bool python(const char *code)
 static void test_python(void)
 {
     ddp__st_write(path, OUTS, outs);
-    if (!python("import json, struct")) {
+    if (!(interpreter = oracle_python("json struct"))) {
         skip(1, "no python3");
     } else {
         ok(python("import json, struct, sys\n"
@@ -503,8 +543,9 @@ static void test_python(void)
                   "assert at == len(d)\n"),
            "Python reads the file by the format's description");
     }
-    if (!python("import safetensors.numpy")) {
-        skip(2, "no safetensors module for python3");
+    if (!(interpreter = oracle_python("safetensors numpy"))) {
+        skip(3, "no python3 with safetensors and numpy (DDP_PYTHON names "
+                "one)");
         return;
     }
     ok(python("import sys, safetensors.numpy as s\n"
@@ -518,6 +559,12 @@ static void test_python(void)
               " \"h\": n.ones(3, \"f2\")}, sys.argv[1])\n") &&
            opens() == 0,
        "and what it writes opens");
+    ddp__st_write(path, MIXED, mixed);
+    ok(python("import sys, safetensors as s\n"
+              "f = s.safe_open(sys.argv[1], \"np\")\n"
+              "t = {k: f.get_slice(k).get_dtype() for k in f.keys()}\n"
+              "assert t == {\"a\": \"BF16\", \"b\": \"F32\"}, t\n"),
+       "of both types too");
 }
 
 int main(void)
@@ -532,6 +579,7 @@ int main(void)
     test_shortened();
     test_round_trip();
     test_header();
+    test_bf16();
     test_bad_output();
     test_full_disk();
     test_python();

@@ -429,6 +429,93 @@ static void test_bad_label(ddp_t *ddp)
     ddp_chain_free(chain);
 }
 
+/* The first 8 samples can be had. */
+static int first_ones(void *arg, int64_t index, uint64_t key,
+                      struct ddp_sample *s)
+{
+    return index < 8 ? image(arg, index, key, s) : -1;
+}
+
+/* Train on them in order, for so many steps of 8; the checksum after it. */
+static uint32_t train_first_ones(ddp_t *ddp, int64_t steps, int *rc)
+{
+    ddp_chain_t *chain = plain();
+    ddp_dataset_t *d =
+        ddp_dataset_callback(&(struct ddp_source){.count = COUNT,
+                                                  .shape = {SIZE, SIZE, 3},
+                                                  .type = DDP_U8,
+                                                  .classes = CLASSES,
+                                                  .get = first_ones});
+    ddp_trainer_t *t =
+        ddp_trainer_new(ddp, chain, d,
+                        &(struct ddp_train_config){.optimizer = ddp_sgd(0.1f),
+                                                   .batch = 8,
+                                                   .sub_batch = 4,
+                                                   .order = DDP_IN_ORDER,
+                                                   .steps = steps});
+    uint32_t crc = 0;
+
+    *rc = ddp_train(t);
+    ddp_wait(t);
+    ddp_chain_checksum(chain, &crc);
+    ddp_trainer_free(t);
+    ddp_dataset_free(d);
+    ddp_chain_free(chain);
+    return crc;
+}
+
+/* Input is read ahead: step 1 fails while step 0 is still under way. */
+static void test_failure_ahead(ddp_t *ddp)
+{
+    int rc, same = 0;
+    uint32_t whole = train_first_ones(ddp, 1, &rc);
+
+    ok(rc == 0, "a step on the samples there are");
+    for (int i = 0; i < 10; i++) {
+        uint32_t crc = train_first_ones(ddp, 2, &rc);
+
+        same += crc == whole && rc < 0;
+    }
+    is_int(same, 10, "a failure in the next step leaves it whole: %s",
+           ddp_errmsg());
+}
+
+/* ---- stopping ----------------------------------------------------------- */
+
+static int asked; /* how often; the third time is enough, until it is < 0 */
+
+static int enough(void *arg)
+{
+    (void)arg;
+    return asked >= 0 && ++asked >= 3;
+}
+
+static void test_stop(ddp_t *ddp)
+{
+    ddp_chain_t *chain = plain();
+    ddp_dataset_t *d = images(COUNT);
+    ddp_trainer_t *t = ddp_trainer_new(
+        ddp, chain, d,
+        &(struct ddp_train_config){
+            .sub_batch = 1, .lanes = 2, .batch = 2, .stop = enough});
+    struct ddp_metrics m[3] = {{0}, {.samples = -1}, {0}};
+
+    asked = -1;
+    ok(t && ddp_evaluate(t, d, &m[0]) == 0 && m[0].samples == COUNT,
+       "an evaluation that nobody stops");
+    asked = 0;
+    ok(ddp_evaluate(t, d, &m[1]) == DDP_ESTOPPED && asked == 3,
+       "one that is stopped: %s", ddp_errmsg());
+    ok(m[1].samples == -1, "leaves the metrics alone");
+    asked = -1;
+    ok(ddp_evaluate(t, d, &m[2]) == 0 && m[2].loss == m[0].loss &&
+           m[2].samples == COUNT,
+       "and the next one is as the first");
+    ddp_trainer_free(t);
+    ddp_dataset_free(d);
+    ddp_chain_free(chain);
+}
+
 static void test_scheduler_name(void)
 {
     setenv("STARPU_SCHED", "eagre", 1);
@@ -475,6 +562,8 @@ int main(void)
     test_weights(ddp);
     test_failure(ddp);
     test_bad_label(ddp);
+    test_failure_ahead(ddp);
+    test_stop(ddp);
     test_arguments(ddp);
     ddp_finish(ddp);
     return done_testing();

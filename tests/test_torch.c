@@ -20,6 +20,7 @@
 #include "ddp.h"
 #include "oracle.h"
 #include "tap.h"
+#include "torch_part.h"
 
 enum { STEPS = 20, BATCH = 8 };
 
@@ -45,66 +46,11 @@ static ddp_chain_t *model_of(const char *part, const char *name, int channels)
 {
     ddp_chain_t *c =
         ddp_model_new(name, &(struct ddp_model_options){.width = channels});
-    struct ddp_param_info p;
 
-    for (int i = 0; ddp_chain_param(c, i, &p) == 0; i++) {
-        const struct oracle_tensor *t = oracle_find(o, "%s/p/%s", part, p.name);
-
-        if (t && ddp_chain_set(c, p.name, t->data, t->len) == 0)
-            continue;
-        diag("%s/p/%s: %s", part, p.name, ddp_errmsg());
-        ddp_chain_free(c);
-        return NULL;
-    }
-    return c;
-}
-
-/* ---- samples ------------------------------------------------------------ */
-
-static int get(void *arg, int64_t i, uint64_t key, struct ddp_sample *s)
-{
-    const char *part = arg;
-    const struct oracle_tensor *x = oracle_find(o, "%s/x", part);
-    size_t len = x->len / (size_t)x->dim[0];
-
-    (void)key;
-    memcpy(s->x, x->data + (size_t)i * len, len * sizeof(float));
-    s->label = (int32_t)oracle_find(o, "%s/label", part)->data[i];
-    return 0;
-}
-
-static ddp_dataset_t *samples_of(const char *part)
-{
-    const struct oracle_tensor *x = oracle_find(o, "%s/x", part);
-
-    return ddp_dataset_callback(&(struct ddp_source){
-        .count = x->dim[0],
-        .shape = {x->dim[1], x->dim[2], x->dim[3]},
-        .type = DDP_F32,
-        .classes = 1000,
-        .get = get,
-        .arg = (void *)part,
-    });
-}
-
-static ddp_trainer_t *trainer_of(ddp_chain_t *c, ddp_dataset_t *d,
-                                 enum ddp_dtype dtype)
-{
-    struct ddp_optimizer momentum = ddp_momentum(0.05f, 0.9f);
-    int64_t n = ddp_dataset_count(d);
-
-    momentum.weight_decay = 1e-4f;
-    momentum.decay_all = true;
-    return ddp_trainer_new(
-        ddp, c, d,
-        &(struct ddp_train_config){.loss = DDP_LOGIT_CROSS_ENTROPY,
-                                   .label_smoothing = 0.1f,
-                                   .optimizer = momentum,
-                                   .sub_batch = n < BATCH ? (int)n : BATCH,
-                                   .batch = n < BATCH ? (int)n : BATCH,
-                                   .dtype = dtype,
-                                   .order = DDP_IN_ORDER,
-                                   .keep_weights = true});
+    if (torch_set(o, part, c))
+        return c;
+    ddp_chain_free(c);
+    return NULL;
 }
 
 /* ---- evaluation --------------------------------------------------------- */
@@ -135,56 +81,6 @@ static void test_evaluation(const char *backend)
 
 /* ---- gradients ---------------------------------------------------------- */
 
-/* How far gradients are off, all together and the worst tensor, in units of
- * what PyTorch is off by itself. */
-struct off {
-    double ours, theirs; /* of all gradients as one vector, relative */
-    double worst;
-    char worst_name[160];
-};
-
-/* Add a tensor to the sums of squares of |off| and |gradient|. */
-static bool add(ddp_trainer_t *t, const char *part, const char *yardstick,
-                const struct ddp_param_info *p, struct off *off, double *norm)
-{
-    const struct oracle_tensor *want = oracle_find(o, "%s/g/%s", part, p->name);
-    const struct oracle_tensor *by =
-        oracle_find(o, "%s/%s/%s", part, yardstick, p->name);
-    float *got = calloc(p->len, sizeof(*got));
-    double size = oracle_distance(want->data, got, p->len), d;
-    int rc = ddp_trainer_gradient(t, p->name, got, p->len);
-
-    d = oracle_distance(got, want->data, p->len);
-    free(got);
-    *norm += size * size;
-    off->ours += size * size * d * d;
-    off->theirs += size * size * (double)by->data[0] * (double)by->data[0];
-    if (!(d / (double)by->data[0] <= off->worst)) {
-        off->worst = d / (double)by->data[0];
-        snprintf(off->worst_name, sizeof(off->worst_name), "%s", p->name);
-    }
-    return rc == 0;
-}
-
-static bool measure(ddp_trainer_t *t, ddp_chain_t *c, const char *part,
-                    const char *yardstick, struct off *off)
-{
-    struct ddp_param_info p;
-    double norm = 0;
-
-    memset(off, 0, sizeof(*off));
-    for (int i = 0; ddp_chain_param(c, i, &p) == 0; i++)
-        if (p.role != DDP_RUNNING && !add(t, part, yardstick, &p, off, &norm)) {
-            diag("%s: %s", part, ddp_errmsg());
-            return false;
-        }
-    off->ours = sqrt(off->ours / norm);
-    off->theirs = sqrt(off->theirs / norm);
-    diag("%s: off by %.3g, PyTorch by %.3g; %s by %.3g times PyTorch's", part,
-         off->ours, off->theirs, off->worst_name, off->worst);
-    return true;
-}
-
 /* wide: a bound for all gradients; 0: PyTorch's own error is, times 3 (it is
  * the norm of a few million roundings, but ours are of other algorithms:
  * Winograd's transforms cost a factor of 2), and 10 for a single tensor, of
@@ -193,14 +89,15 @@ static void test_gradients(const char *part, const char *name, double wide,
                            ddp_chain_t *c)
 {
     const struct oracle_tensor *loss = oracle_find(o, "%s/loss", part);
-    ddp_dataset_t *d = samples_of(part);
-    ddp_trainer_t *t = c ? trainer_of(c, d, DDP_F32) : NULL;
+    const struct torch_samples samples = {o, part, 1000};
+    ddp_dataset_t *d = torch_samples(&samples);
+    ddp_trainer_t *t = c ? torch_trainer(ddp, c, d, DDP_F32, BATCH) : NULL;
     struct ddp_metrics m = {0};
     bool done = t && ddp_gradients(t, &m) == 0;
-    struct off off;
+    struct torch_off off;
 
     ok(done, "%s: gradients: %s", name, done ? "run" : ddp_errmsg());
-    if (done && measure(t, c, part, "e", &off)) {
+    if (done && torch_measure(o, t, c, part, "e", &off)) {
         is_near(m.loss, (double)loss->data[0], 1e-5 * (double)loss->data[0],
                 "%s: loss", name);
         ok(off.ours <= (wide > 0 ? wide : 3 * off.theirs), "%s: gradients%s",
@@ -219,16 +116,18 @@ static void test_gradients(const char *part, const char *name, double wide,
 static void test_bf16_gradients(void)
 {
     ddp_chain_t *c = resnet18();
-    ddp_dataset_t *d = samples_of("train");
-    ddp_trainer_t *t = c ? trainer_of(c, d, DDP_BF16) : NULL;
+    const struct torch_samples samples = {o, "train", 1000};
+    ddp_dataset_t *d = torch_samples(&samples);
+    ddp_trainer_t *t = c ? torch_trainer(ddp, c, d, DDP_BF16, BATCH) : NULL;
     const struct oracle_tensor *loss = oracle_find(o, "train/loss");
     struct ddp_metrics m = {0};
-    struct off off = {0};
+    struct torch_off off = {0};
 
     if (c && !t) {
         skip(4, "%s", ddp_errmsg());
     } else {
-        ok(t && ddp_gradients(t, &m) == 0 && measure(t, c, "train", "b", &off),
+        ok(t && ddp_gradients(t, &m) == 0 &&
+               torch_measure(o, t, c, "train", "b", &off),
            "ResNet-18, bf16: gradients");
         is_near(m.loss, (double)loss->data[0], 2e-2, "ResNet-18, bf16: loss");
         ok(off.ours <= 1.5 * off.theirs,
@@ -295,8 +194,9 @@ static void test_trace(void)
     const struct oracle_tensor *want = oracle_find(o, "trace/loss");
     const struct oracle_tensor *off = oracle_find(o, "trace/off");
     ddp_chain_t *c = model_of("trace", "resnet18", width);
-    ddp_dataset_t *d = samples_of("trace");
-    ddp_trainer_t *t = c ? trainer_of(c, d, DDP_F32) : NULL;
+    const struct torch_samples samples = {o, "trace", 1000};
+    ddp_dataset_t *d = torch_samples(&samples);
+    ddp_trainer_t *t = c ? torch_trainer(ddp, c, d, DDP_F32, BATCH) : NULL;
     double loss[STEPS], most = 0;
     bool stray = false;
 
@@ -321,8 +221,9 @@ static void test_bf16_trace(void)
 {
     const struct oracle_tensor *want = oracle_find(o, "trace/loss");
     ddp_chain_t *c = model_of("trace", "resnet18", width);
-    ddp_dataset_t *d = samples_of("trace");
-    ddp_trainer_t *t = c ? trainer_of(c, d, DDP_BF16) : NULL;
+    const struct torch_samples samples = {o, "trace", 1000};
+    ddp_dataset_t *d = torch_samples(&samples);
+    ddp_trainer_t *t = c ? torch_trainer(ddp, c, d, DDP_BF16, BATCH) : NULL;
     double loss[STEPS], off = 0, worst = 0;
 
     if (c && !t) {

@@ -4,6 +4,7 @@
  * PyTorch's formulas written out once more, in double and per weight.
  */
 #include "config.h"
+#include "cpu.h"
 #include "hand.h"
 
 /* ---- losses ------------------------------------------------------------- */
@@ -189,13 +190,14 @@ static int run_optim(const struct ddp_optimizer *o, float lr, int64_t t,
 {
     struct ddp__call c = {.buf = {vector(WEIGHTS), vector(WEIGHTS)},
                           .optim = {*o, LEN(spans), spans}};
-    struct ddp__task task = {.call = &c, .n = 1, .lr = lr, .t = t};
+    struct ddp__task task = {.call = &c, .n = 1, .lr = lr};
     int n = 3;
 
     c.op = DDP__OP_OPTIM;
     task.data[0] = g;
     task.data[1] = w;
     task.data[2] = stats;
+    stats[DDP__STAT_UPDATES] = (double)t;
     if (o->kind != DDP_SGD)
         task.data[n++] = state;
     if (o->clip_norm > 0)
@@ -236,7 +238,7 @@ static void test_optimizer(const char *name, struct ddp_optimizer o)
 {
     float w[WEIGHTS] = {0}, g[WEIGHTS] = {0}, state[2 * WEIGHTS] = {0};
     double stats[DDP__STATS] = {[DDP__STAT_DIVISOR] = 4, [DDP__STAT_COUNT] = 8};
-    double norm, worst = 0;
+    double norm[DDP__NORMS], worst = 0;
     struct model s[WEIGHTS] = {{0, 0, 0}};
     struct ddp__call sq = {.optim = {o, LEN(spans), spans}};
 
@@ -246,8 +248,8 @@ static void test_optimizer(const char *name, struct ddp_optimizer o)
         float lr = 0.1f / (float)t;
 
         gradient_of_step(g, t);
-        RUN(SQNORM, &sq, 1, g, stats, &norm);
-        run_optim(&o, lr, t, g, w, stats, state, &norm);
+        RUN(SQNORM, &sq, 1, g, stats, norm);
+        run_optim(&o, lr, t, g, w, stats, state, norm);
         model_step(s, &o, lr, g, t);
         for (int i = 0; i < WEIGHTS; i++)
             worst = fmax(worst, fabs(w[i] - s[i].w));
@@ -317,7 +319,8 @@ static void test_first_steps(void)
 static void test_sums(void)
 {
     float a[] = {1, 2}, b[] = {10, 20}, g[WEIGHTS] = {3, 4, 99, 99, 0, 12};
-    double s[] = {1, 0x1p-40}, more[] = {0x1p-40, 1}, norm = 1;
+    double s[] = {1, 0x1p-40}, more[] = {0x1p-40, 1};
+    double norm[DDP__NORMS] = {1, 1, 1};
     double stats[DDP__STATS] = {[DDP__STAT_DIVISOR] = 2};
     struct ddp__call c = {.buf = {vector(2), vector(2)}};
 
@@ -327,13 +330,58 @@ static void test_sums(void)
     ok(s[0] == 1 + 0x1p-40 && s[1] == s[0], "merge_stats: in double");
     c.optim.span = spans;
     c.optim.spans = LEN(spans);
-    RUN(SQNORM, &c, 1, g, stats, &norm);
-    is_near(norm, 169 / 4.0, 1e-12, "sqnorm: of trained spans, divided");
-    RUN_ADDING(SQNORM, &c, 1, g, stats, &norm);
-    is_near(norm, 169 / 2.0, 1e-12, "sqnorm: added when the task says so");
+    RUN(SQNORM, &c, 1, g, stats, norm);
+    is_near(norm[0], 169 / 4.0, 1e-12, "sqnorm: of trained spans, divided");
+    ok(norm[DDP__NORM_TRAINED] == 0 && norm[DDP__NORM_RUNNING] == 0,
+       "sqnorm: all is finite");
+    RUN_ADDING(SQNORM, &c, 1, g, stats, norm);
+    is_near(norm[0], 169 / 2.0, 1e-12, "sqnorm: added when the task says so");
     stats[DDP__STAT_DIVISOR] = 0;
-    RUN(SQNORM, &c, 1, g, stats, &norm);
-    ok(norm == 0, "sqnorm: without a divisor, 0");
+    RUN(SQNORM, &c, 1, g, stats, norm);
+    ok(norm[0] == 0, "sqnorm: without a divisor, 0");
+}
+
+/* Elements 2 and 3 are running statistics; the bucket begins at 100. */
+static void test_places(const struct ddp__backend *b)
+{
+    static const struct {
+        float g[WEIGHTS];
+        int trained, running;
+        const char *what;
+    } row[] = {
+        {{1, NAN, 1, 1, INFINITY, 1}, 102, 0, "the first of two weights"},
+        {{1, 1, INFINITY, NAN, 1, 1}, 0, 104, "the last of two statistics"},
+        {{1, 1, 1, -INFINITY, 1, NAN}, 106, 104, "one of each"},
+        {{3e38f, -3e38f, 3e38f, 3e38f, 3e38f, 3e38f}, 0, 0, "large values"},
+    };
+    double stats[DDP__STATS] = {[DDP__STAT_DIVISOR] = 0x1p-20};
+
+    for (size_t i = 0; i < LEN(row); i++) {
+        double norm[DDP__NORMS] = {0};
+        struct ddp__call c = {.op = DDP__OP_SQNORM,
+                              .buffers = 3,
+                              .optim = {{0}, LEN(spans), spans, 100}};
+        struct ddp__task t = {.call = &c, .n = 1};
+        float g[WEIGHTS];
+
+        memcpy(g, row[i].g, sizeof(g));
+        t.data[0] = g;
+        t.data[1] = stats;
+        t.data[2] = norm;
+        b->kernel[DDP__OP_SQNORM](&t);
+        ok(norm[DDP__NORM_TRAINED] == row[i].trained &&
+               norm[DDP__NORM_RUNNING] == row[i].running &&
+               isfinite(norm[0]) == (i == 3),
+           "sqnorm of %s: %s", b->name, row[i].what);
+        memcpy(g, row[3].g, sizeof(g));
+        t.accumulate = true;
+        c.optim.begin = 0;
+        b->kernel[DDP__OP_SQNORM](&t);
+        ok(norm[DDP__NORM_TRAINED] == row[i].trained &&
+               norm[DDP__NORM_RUNNING] == row[i].running &&
+               isfinite(norm[0]) == (i == 3),
+           "and a finite bucket after it changes nothing");
+    }
 }
 
 int main(void)
@@ -346,5 +394,7 @@ int main(void)
     test_optimizers();
     test_first_steps();
     test_sums();
+    test_places(&ddp__ref);
+    test_places(&ddp__cpu);
     return done_testing();
 }

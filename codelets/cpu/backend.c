@@ -61,20 +61,23 @@ static int same_types(const struct ddp__call *c, const int *buf, int count)
     same_types(c, (const int[]){__VA_ARGS__},                                  \
                sizeof((const int[]){__VA_ARGS__}) / sizeof(int))
 
-static int prepare(struct ddp__call *c)
+static int prepare(const struct ddp__call *c, void **plan)
 {
     bool residual = false;
 
     switch (c->op) {
+    case DDP__OP_INPUT_U8:
+    case DDP__OP_INPUT_F32:
+        return SAME(c, 1);
 #ifdef HAVE_ONEDNN
     case DDP__OP_CONV_FWD:
     case DDP__OP_CONV_BWD_X:
     case DDP__OP_DENSE_FWD:
     case DDP__OP_DENSE_BWD_X:
-        return SAME(c, 0, 2) < 0 ? DDP_ENODEV : ddp__cpu_conv_prepare(c);
+        return SAME(c, 0, 2) < 0 ? DDP_ENODEV : ddp__cpu_conv_prepare(c, plan);
     case DDP__OP_CONV_BWD_W:
     case DDP__OP_DENSE_BWD_W:
-        return SAME(c, 0, 1) < 0 ? DDP_ENODEV : ddp__cpu_conv_prepare(c);
+        return SAME(c, 0, 1) < 0 ? DDP_ENODEV : ddp__cpu_conv_prepare(c, plan);
 #endif
     case DDP__OP_BN_FWD:
         residual = c->bn.residual;
@@ -111,21 +114,15 @@ static int prepare(struct ddp__call *c)
     }
 }
 
-static void release(struct ddp__call *c)
-{
-#ifdef HAVE_ONEDNN
-    ddp__cpu_conv_release(c);
-#endif
-    c->plan = NULL;
-}
-
 struct ddp__backend ddp__cpu = {
     .name = "cpu",
     .init = init,
     .fini = fini,
     .describe = describe,
     .prepare = prepare,
-    .release = release,
+#ifdef HAVE_ONEDNN
+    .release = ddp__cpu_conv_release,
+#endif
     .kernel =
         {
             [DDP__OP_INPUT_U8] = ddp__cpu_input_u8,
@@ -159,5 +156,6 @@ struct ddp__backend ddp__cpu = {
             [DDP__OP_MERGE_STATS] = ddp__cpu_merge_stats,
             [DDP__OP_SQNORM] = ddp__cpu_sqnorm,
             [DDP__OP_OPTIM] = ddp__cpu_optim,
+            [DDP__OP_EMA] = ddp__cpu_ema,
         },
 };

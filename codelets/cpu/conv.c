@@ -34,7 +34,7 @@ static void flip(const struct ddp__plan *p, const float *w, float *to)
             }
 }
 
-static int fill(const void *arg, void *to)
+static int fill(const void *arg, void *to, int part)
 {
     const struct fill *f = arg;
     const struct ddp__plan *p = f->plan;
@@ -43,6 +43,7 @@ static int fill(const void *arg, void *to)
     char *scratch =
         ddp__scratch(need + (p->transposed ? p->weights * sizeof(*w) : 0));
 
+    (void)part; /* there is one */
     if (!scratch)
         return DDP_ENOMEM;
     if (p->transposed && p->taps.height * p->taps.width > 1) {
@@ -55,13 +56,13 @@ static int fill(const void *arg, void *to)
     return 0;
 }
 
-static int fill_wino(const void *arg, void *to)
+static int fill_wino(const void *arg, void *to, int part)
 {
     const struct fill *f = arg;
     const struct ddp__dnn_shape *s = &f->plan->shape;
 
-    ddp__wino_weights(f->w, (size_t)s->o, (size_t)s->c, f->plan->transposed,
-                      to);
+    ddp__wino_weights(f->w, (size_t)s->o, (size_t)s->c,
+                      (size_t)part * DDP__WINO_PANEL, f->plan->transposed, to);
     return 0;
 }
 
@@ -75,8 +76,11 @@ static int apply_wino(const struct ddp__task *t, struct ddp__plan *p)
     if (p->transposed)
         ddp__plan_transpose(&p->shape, &s);
     s.n = t->n;
-    rc = ddp__pack_get(&p->packs, &k, ddp__wino_packed_size(&s), NULL, t->id[1],
-                       t->version[1], fill_wino, &(struct fill){p, NULL, w});
+    rc = ddp__pack_get(&p->packs, &k, NULL, t->id[1], t->version[1],
+                       &(struct ddp__packing){fill_wino,
+                                              &(struct fill){p, NULL, w},
+                                              p->shape.o / DDP__WINO_PANEL,
+                                              ddp__wino_packed_size(&s)});
     if (rc < 0)
         return rc;
     rc = ddp__wino_run(&s, t->data[0], k->data,
@@ -95,8 +99,9 @@ static int weights(const struct ddp__task *t, struct ddp__plan *p,
     *w = t->data[1];
     if (!p->transposed && ddp__dnn_is_plain(d))
         return 0;
-    rc = ddp__pack_get(&p->packs, k, ddp__dnn_packed_size(d), d, t->id[1],
-                       t->version[1], fill, &(struct fill){p, d, *w});
+    rc = ddp__pack_get(&p->packs, k, d, t->id[1], t->version[1],
+                       &(struct ddp__packing){fill, &(struct fill){p, d, *w}, 1,
+                                              ddp__dnn_packed_size(d)});
     if (!rc)
         *w = (*k)->data;
     return rc;
@@ -245,7 +250,7 @@ static int apply_phases(const struct ddp__task *t, struct ddp__plan *p)
 /* Any forward pass or data gradient: buffers in, w, out. */
 static int compute(const struct ddp__task *t)
 {
-    struct ddp__plan *p = t->call->plan;
+    struct ddp__plan *p = t->plan;
 
     if (p->wino)
         return apply_wino(t, p);
@@ -282,7 +287,7 @@ int ddp__cpu_dense_bwd_x(const struct ddp__task *t)
  * gradient takes up to two detours. */
 static int gradient(const struct ddp__task *t)
 {
-    struct ddp__plan *p = t->call->plan;
+    struct ddp__plan *p = t->plan;
     float *g = t->data[2], *packed = g, *plain = g, *bias;
     size_t o = (size_t)p->shape.o, len = p->weights * sizeof(*g);
     size_t at_packed, at_plain, at_bias;

@@ -121,7 +121,7 @@ DDP__OPS(X)
 #undef X
 
 /* Plans of convolutions and dense layers (plan.c; with oneDNN only). */
-int ddp__cpu_conv_prepare(struct ddp__call *c);
-void ddp__cpu_conv_release(struct ddp__call *c);
+int ddp__cpu_conv_prepare(const struct ddp__call *c, void **plan);
+void ddp__cpu_conv_release(void *plan);
 
 #endif

@@ -135,9 +135,11 @@ static double squared_error(const struct ddp__task *t, const struct row *r,
 static int sample(const struct ddp__task *t, const struct row *r, size_t n,
                   void *dx, double *stats)
 {
-    float weight = ((const float *)t->data[2])[n];
+    float aux = t->call->loss.aux, weight = ((const float *)t->data[2])[n];
     int32_t label;
     size_t rank;
+
+    weight *= aux > 0 ? aux : 1;
 
     if (t->call->loss.kind == DDP_MSE) {
         stats[DDP__STAT_LOSS] +=
@@ -155,6 +157,8 @@ static int sample(const struct ddp__task *t, const struct row *r, size_t n,
                          n, (int)label, r->len);
     stats[DDP__STAT_LOSS] +=
         weight * cross_entropy(t, r, (size_t)label, weight, dx);
+    if (aux > 0)
+        return 0;
     rank = rank_of(r->x, r->len, (size_t)label);
     stats[DDP__STAT_TOP1] += rank < 1;
     stats[DDP__STAT_TOP5] += rank < 5;
@@ -167,14 +171,17 @@ int ddp__cpu_loss(const struct ddp__task *t)
 {
     size_t len = ddp__len(t, 0) / (size_t)t->n;
     struct row r = {.x = ddp__scratch(2 * len * sizeof(float)), .len = len};
-    double stats[DDP__STATS] = {[DDP__STAT_COUNT] = t->n}, *out = t->data[3];
+    double stats[DDP__STATS] = {0}, *out = t->data[3];
     bool b = ddp__is_bf16(t, 0), has_dx = t->call->buffers > 4;
     int rc = 0;
 
     if (!r.x)
         return DDP_ENOMEM;
     r.e = r.x + len;
-    stats[DDP__STAT_DIVISOR] = ((const float *)t->data[2])[t->call->cap];
+    if (!(t->call->loss.aux > 0)) {
+        stats[DDP__STAT_COUNT] = t->n;
+        stats[DDP__STAT_DIVISOR] = ((const float *)t->data[2])[t->call->cap];
+    }
     for (size_t n = 0; n < (size_t)t->n && !rc; n++) {
         load_row(ddp__at(t->data[0], n * len, b), r.x, len, b);
         rc = sample(t, &r, n,

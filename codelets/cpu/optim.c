@@ -15,7 +15,8 @@ struct rule {
     float lr, momentum, beta1, beta2, eps;
     float decay;           /* added to the gradient, times w */
     float keep;            /* AdamW: what is left of w, 1 - lr decay */
-    float rate1, correct2; /* Adam: lr / (1 - beta1^t), 1 / sqrt(1 - beta2^t) */
+    float rate1, correct2; /* Adam: lr / (1 - beta1^t), 1 / sqrt(1 - beta2^t),
+                              with t the number of updates */
 };
 
 DDP__CLONES static void sgd(const struct rule *r, const float *restrict g,
@@ -141,9 +142,11 @@ static double clip_factor(const struct ddp__task *t)
     return factor < 1 ? factor : 1;
 }
 
-static struct rule rule_of(const struct ddp__task *t, double divisor)
+static struct rule rule_of(const struct ddp__task *t, const double *stats)
 {
     const struct ddp_optimizer *o = &t->call->optim.o;
+    double divisor = stats[DDP__STAT_DIVISOR];
+    double updates = stats[DDP__STAT_UPDATES];
     struct rule r = {.factor = (float)(clip_factor(t) / divisor),
                      .lr = t->lr,
                      .momentum = o->momentum,
@@ -151,8 +154,8 @@ static struct rule rule_of(const struct ddp__task *t, double divisor)
                      .beta2 = o->beta2,
                      .eps = o->eps};
 
-    r.rate1 = (float)(t->lr / (1 - pow(o->beta1, (double)t->t)));
-    r.correct2 = (float)(1 / sqrt(1 - pow(o->beta2, (double)t->t)));
+    r.rate1 = (float)(t->lr / (1 - pow(o->beta1, updates)));
+    r.correct2 = (float)(1 / sqrt(1 - pow(o->beta2, updates)));
     return r;
 }
 
@@ -186,8 +189,8 @@ static void train(const struct rule *r, enum ddp_optimizer_kind kind,
     }
 }
 
-/* Buffers g, w, stats [, state] [, norm].  Without a sample that counts
- * nothing changes. */
+/* Buffers g, w, stats [, state] [, norm].  Without a divisor nothing changes:
+ * no sample counts, or the step is not to be applied. */
 int ddp__cpu_optim(const struct ddp__task *t)
 {
     const struct ddp__optim *p = &t->call->optim;
@@ -198,7 +201,7 @@ int ddp__cpu_optim(const struct ddp__task *t)
 
     if (stats[DDP__STAT_DIVISOR] == 0)
         return 0;
-    r = rule_of(t, stats[DDP__STAT_DIVISOR]);
+    r = rule_of(t, stats);
     for (int i = 0; i < p->spans; i++) {
         const struct ddp__span *s = &p->span[i];
         float decay = s->decay || p->o.decay_all ? p->o.weight_decay : 0;
@@ -232,19 +235,64 @@ DDP__CLONES static double squares(const float *g, size_t len)
     return sum;
 }
 
-/* Buffers g, stats, norm; running statistics are left out. */
+/* A span of which something is not finite: where. */
+static void locate(const struct ddp__task *t, const struct ddp__span *s,
+                   double norm[DDP__NORMS])
+{
+    const float *g = t->data[0];
+
+    for (size_t i = s->begin; i < s->begin + s->len; i++) {
+        double place = (double)(t->call->optim.begin + i + 1);
+
+        if (isfinite(g[i]))
+            continue;
+        if (s->running)
+            norm[DDP__NORM_RUNNING] = place;
+        else if (norm[DDP__NORM_TRAINED] == 0)
+            norm[DDP__NORM_TRAINED] = place;
+    }
+}
+
+/* Buffers g, stats, norm.  A square of f32 fits into f64: a sum that is not
+ * finite has a term that is not. */
 int ddp__cpu_sqnorm(const struct ddp__task *t)
 {
     const struct ddp__optim *p = &t->call->optim;
     double divisor = ((const double *)t->data[1])[DDP__STAT_DIVISOR];
-    const float *g = t->data[0];
     double *norm = t->data[2], sum = 0;
 
-    for (int i = 0; i < p->spans && divisor != 0; i++)
-        if (!p->span[i].running)
-            sum += squares(g + p->span[i].begin, p->span[i].len);
+    if (!t->accumulate)
+        memset(norm, 0, DDP__NORMS * sizeof(*norm));
+    for (int i = 0; i < p->spans && divisor != 0; i++) {
+        const struct ddp__span *s = &p->span[i];
+        double part = squares((const float *)t->data[0] + s->begin, s->len);
+
+        if (!isfinite(part))
+            locate(t, s, norm);
+        sum += isfinite(part) ? (s->running ? 0 : part) : NAN;
+    }
     if (divisor != 0)
-        sum /= divisor * divisor;
-    *norm = t->accumulate ? *norm + sum : sum;
+        norm[DDP__NORM_SQUARES] += sum / (divisor * divisor);
+    return 0;
+}
+
+/* In this form a weight that stays is what its average ends at. */
+DDP__CLONES static void average(float *restrict dst, const float *restrict src,
+                                float share, size_t len)
+{
+    for (size_t i = 0; i < len; i++)
+        dst[i] += share * (src[i] - dst[i]);
+}
+
+/* Buffers dst, src, stats.  Without a divisor the weights stay, and so does
+ * their average. */
+int ddp__cpu_ema(const struct ddp__task *t)
+{
+    const double *stats = t->data[2];
+
+    if (stats[DDP__STAT_DIVISOR] == 0)
+        return 0;
+    average(t->data[0], t->data[1], (float)(1 - t->call->ema.decay),
+            ddp__len(t, 0));
     return 0;
 }

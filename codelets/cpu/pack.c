@@ -10,6 +10,7 @@
 void ddp__packs_init(struct ddp__packs *p)
 {
     pthread_mutex_init(&p->lock, NULL);
+    pthread_cond_init(&p->made, NULL);
     p->head = NULL;
 }
 
@@ -22,6 +23,7 @@ void ddp__packs_free(struct ddp__packs *p)
         free(k->data);
         free(k);
     }
+    pthread_cond_destroy(&p->made);
     pthread_mutex_destroy(&p->lock);
 }
 
@@ -67,29 +69,56 @@ static struct ddp__pack *unused(struct ddp__packs *p, size_t size)
     return k;
 }
 
-int ddp__pack_get(struct ddp__packs *p, struct ddp__pack **out, size_t size,
+/* Make parts until none is left, then wait for those of others. */
+static int make(struct ddp__packs *p, struct ddp__pack *k,
+                const struct ddp__packing *how)
+{
+    int rc = 0;
+
+    while (k->begun < how->parts) {
+        int part = k->begun++;
+
+        pthread_mutex_unlock(&p->lock);
+        rc = how->fill(how->arg, k->data, part);
+        pthread_mutex_lock(&p->lock);
+        if (rc < 0)
+            k->rc = rc;
+        if (++k->done == how->parts)
+            pthread_cond_broadcast(&p->made);
+    }
+    while (k->done < how->parts)
+        pthread_cond_wait(&p->made, &p->lock);
+    return rc == 0 && k->rc < 0
+               ? ddp__fail(k->rc, "another worker could not pack the weights")
+               : k->rc;
+}
+
+int ddp__pack_get(struct ddp__packs *p, struct ddp__pack **out,
                   const struct ddp__dnn *d, uint64_t id, uint64_t version,
-                  int (*fill)(const void *arg, void *to), const void *arg)
+                  const struct ddp__packing *how)
 {
     struct ddp__pack *k;
     int rc = 0;
 
     pthread_mutex_lock(&p->lock);
-    if (!(k = find(p, d, id, version))) {
-        if (!(k = unused(p, size)))
-            rc = ddp__fail(DDP_ENOMEM, "%zu bytes for packed weights", size);
-        else if (!(rc = fill(arg, k->data))) {
-            k->id = id;
-            k->version = version;
-            k->layout = d;
-            k->valid = true;
+    if (!(k = find(p, d, id, version)) && (k = unused(p, how->size))) {
+        k->id = id;
+        k->version = version;
+        k->layout = d;
+        k->begun = k->done = k->rc = 0;
+        k->valid = true;
+    }
+    if (!k) {
+        rc = ddp__fail(DDP_ENOMEM, "%zu bytes for packed weights", how->size);
+    } else {
+        k->users++;
+        if ((rc = make(p, k, how)) < 0) {
+            k->valid = false;
+            k->users--;
         }
     }
-    if (!rc) {
-        k->users++;
-        *out = k;
-    }
     pthread_mutex_unlock(&p->lock);
+    *out = k;
     return rc;
 }
 

@@ -12,8 +12,10 @@ struct ddp__pack {
     struct ddp__pack *next;
     uint64_t id, version;
     const struct ddp__dnn *layout; /* not owned: whose packed form; or NULL */
-    int users;                     /* kernels that read it now */
-    bool valid;
+    int users;                     /* kernels that read it, or make it, now */
+    int begun, done;               /* parts that have been made */
+    int rc;                        /* 0, or why it could not be made */
+    bool valid;                    /* or on the way to it */
     size_t size;
     void *data; /* owned */
 };
@@ -22,19 +24,28 @@ struct ddp__pack {
  * layouts) overlap. */
 struct ddp__packs {
     pthread_mutex_t lock;
+    pthread_cond_t made;
     struct ddp__pack *head; /* owned */
 };
 
 void ddp__packs_init(struct ddp__packs *p);
 void ddp__packs_free(struct ddp__packs *p);
 
-/* The copy, of size bytes, for handle id at this version in d's layout (NULL:
- * in the one that the call has), made by fill(arg, to) if need be, by whoever
- * comes first; others wait for it.  id 0: weights of unknown origin, always
- * made.  Give it back with ddp__pack_put(). */
-int ddp__pack_get(struct ddp__packs *p, struct ddp__pack **out, size_t size,
+/* What copies a call's weights: parts times, each a part of its own. */
+struct ddp__packing {
+    int (*fill)(const void *arg, void *to, int part);
+    const void *arg;
+    int parts;
+    size_t size; /* bytes of the copy */
+};
+
+/* The copy for handle id at this version in d's layout (NULL: in the one that
+ * the call has), made if need be: whoever comes while it is being made takes
+ * a share of the parts.  id 0: weights of unknown origin, always made.  Give
+ * it back with ddp__pack_put(). */
+int ddp__pack_get(struct ddp__packs *p, struct ddp__pack **out,
                   const struct ddp__dnn *d, uint64_t id, uint64_t version,
-                  int (*fill)(const void *arg, void *to), const void *arg);
+                  const struct ddp__packing *how);
 void ddp__pack_put(struct ddp__packs *p, struct ddp__pack *k);
 
 #endif

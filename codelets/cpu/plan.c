@@ -290,7 +290,7 @@ static int plan_ready(struct ddp__plan *p)
     return ddp__plan_primitive(p, p->shape.n, &d);
 }
 
-int ddp__cpu_conv_prepare(struct ddp__call *c)
+int ddp__cpu_conv_prepare(const struct ddp__call *c, void **plan)
 {
     enum ddp__dnn_pass pass = DDP__FWD;
     struct ddp__dnn_shape s;
@@ -307,13 +307,11 @@ int ddp__cpu_conv_prepare(struct ddp__call *c)
     if ((rc = plan_ready(p)) < 0)
         plan_free(p);
     else
-        c->plan = p;
+        *plan = p;
     return rc;
 }
 
-void ddp__cpu_conv_release(struct ddp__call *c)
+void ddp__cpu_conv_release(void *plan)
 {
-    if (c->plan)
-        plan_free(c->plan);
-    c->plan = NULL;
+    plan_free(plan);
 }

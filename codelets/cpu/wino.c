@@ -172,9 +172,10 @@ size_t ddp__wino_packed_size(const struct ddp__dnn_shape *s)
     return 0;
 }
 
-void ddp__wino_weights(const float *w, size_t o, size_t c, bool turn, float *u)
+void ddp__wino_weights(const float *w, size_t o, size_t c, size_t first,
+                       bool turn, float *u)
 {
-    (void)w, (void)o, (void)c, (void)turn, (void)u;
+    (void)w, (void)o, (void)c, (void)first, (void)turn, (void)u;
 }
 
 int ddp__wino_run(const struct ddp__dnn_shape *s, const float *x,

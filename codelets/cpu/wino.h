@@ -59,8 +59,10 @@ void ddp__wino_output(const struct ddp__wino_map *m, const float *p,
                       enum ddp_act act, float *y);
 
 /* Weights w (o, 3, 3, c) as u[pos][o / 32][c][32]; of the data gradient:
- * turned round, as u[pos][c / 32][o][32]. */
-void ddp__wino_weights(const float *w, size_t o, size_t c, bool turn, float *u);
+ * turned round, as u[pos][c / 32][o][32].  This does filters first to
+ * first + DDP__WINO_PANEL - 1. */
+void ddp__wino_weights(const float *w, size_t o, size_t c, size_t first,
+                       bool turn, float *u);
 
 /* rows x cols of dw (o, 3, 3, c), of which dw is the first, from
  * u[pos][rows][cols]: written or added. */

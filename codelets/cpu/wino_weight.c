@@ -91,9 +91,10 @@ DDP__WINO static void turned_block(const float *w, size_t o, size_t c, size_t i,
     weight_tile(v, o * c, u + j / 32 * 32 * o + i * 32 + j % 32);
 }
 
-void ddp__wino_weights(const float *w, size_t o, size_t c, bool turn, float *u)
+void ddp__wino_weights(const float *w, size_t o, size_t c, size_t first,
+                       bool turn, float *u)
 {
-    for (size_t i = 0; i < o; i += turn ? 1 : 16)
+    for (size_t i = first; i < first + DDP__WINO_PANEL; i += turn ? 1 : 16)
         for (size_t j = 0; j < c; j += 16) {
             if (turn)
                 turned_block(w, o, c, i, j, u);

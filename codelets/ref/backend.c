@@ -4,7 +4,7 @@
 
 static const char *describe(void)
 {
-    return "plain C, bf16";
+    return "plain C, bf16, f16";
 }
 
 /* HOST and USER are the runtime's own. */
@@ -12,6 +12,7 @@ const struct ddp__backend ddp__ref = {
     .name = "ref",
     .describe = describe,
     .bf16 = true,
+    .f16 = true,
     .kernel =
         {
             [DDP__OP_INPUT_U8] = ddp__ref_input_u8,
@@ -43,5 +44,6 @@ const struct ddp__backend ddp__ref = {
             [DDP__OP_MERGE_STATS] = ddp__ref_merge_stats,
             [DDP__OP_SQNORM] = ddp__ref_sqnorm,
             [DDP__OP_OPTIM] = ddp__ref_optim,
+            [DDP__OP_EMA] = ddp__ref_ema,
         },
 };

@@ -1,7 +1,8 @@
 /* loss.c - losses, their gradients and the counts of right answers, in plain C
  *
  * weight holds one factor per sample, and in element [cap] what this sub-batch
- * adds to the divisor of the step.  Gradients are not divided by anything.
+ * adds to the divisor of the step.  Gradients are not divided by anything.  An
+ * auxiliary loss counts nothing but itself, times its factor.
  */
 #include "config.h"
 #include <math.h>
@@ -15,6 +16,11 @@ struct row {
     int len;
 };
 
+static double factor(const struct ddp__task *t)
+{
+    return t->call->loss.aux > 0 ? t->call->loss.aux : 1;
+}
+
 static double value(const struct row *r, int i)
 {
     return ddp__ref_read(&r->x, r->begin + (size_t)i);
@@ -24,8 +30,11 @@ static double value(const struct row *r, int i)
 static void set_gradient(const struct ddp__task *t, const struct row *r, int i,
                          double d)
 {
+    double scale = t->call->buffers > 5 ? *(const double *)t->data[5] : 1;
+
     if (t->call->buffers > 4)
-        ddp__ref_set(t->call->buf[4].type, t->data[4], r->begin + (size_t)i, d);
+        ddp__ref_set(t->call->buf[4].type, t->data[4], r->begin + (size_t)i,
+                     factor(t) * scale * d);
 }
 
 /* How many classes beat the label; one that is not a number beats it. */
@@ -149,7 +158,7 @@ static int own_loss(const struct ddp__task *t, struct row r,
     stats[DDP__STAT_LOSS] += l->fn(x, t->data[1], t->data[2], t->n, r.len,
                                    want_dx ? dx : NULL, l->arg);
     for (size_t i = 0; i < len && want_dx; i++)
-        ddp__ref_set(t->call->buf[4].type, t->data[4], i, dx[i]);
+        set_gradient(t, &r, (int)i, dx[i]);
     free(x);
     return 0;
 }
@@ -174,6 +183,8 @@ int ddp__ref_loss(const struct ddp__task *t)
         rc = own_loss(t, r, stats);
         break;
     }
+    for (int i = 0; i < DDP__STATS && t->call->loss.aux > 0; i++)
+        stats[i] *= i == DDP__STAT_LOSS ? factor(t) : 0;
     for (int i = 0; i < DDP__STATS && rc == 0; i++)
         out[i] = t->accumulate ? out[i] + stats[i] : stats[i];
     return rc;

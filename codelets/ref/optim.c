@@ -11,7 +11,7 @@
 struct rule {
     const struct ddp_optimizer *o;
     double lr, divisor, clip;
-    double correct1, correct2; /* Adam: 1 - beta^t */
+    double correct1, correct2; /* Adam: 1 - beta^updates */
     float *m, *v;              /* of the whole bucket; v: Adam only */
 };
 
@@ -37,10 +37,11 @@ static struct rule rule_of(const struct ddp__task *t)
 {
     const struct ddp_optimizer *o = &t->call->optim.o;
     struct rule r = {.o = o, .lr = t->lr, .clip = clip_factor(t)};
+    const double *stats = t->data[2];
 
-    r.divisor = ((const double *)t->data[2])[DDP__STAT_DIVISOR];
-    r.correct1 = 1 - pow(o->beta1, (double)t->t);
-    r.correct2 = 1 - pow(o->beta2, (double)t->t);
+    r.divisor = stats[DDP__STAT_DIVISOR];
+    r.correct1 = 1 - pow(o->beta1, stats[DDP__STAT_UPDATES]);
+    r.correct2 = 1 - pow(o->beta2, stats[DDP__STAT_UPDATES]);
     r.m = state_of(t);
     if (o->kind == DDP_ADAM || o->kind == DDP_ADAMW ||
         (o->kind == DDP_RMSPROP && o->momentum > 0))
@@ -137,7 +138,8 @@ static void run(const struct ddp__task *t, const struct ddp__span *s)
         w[i] = (float)((1 - m) * w[i] + m * g[i] / count);
 }
 
-/* One update.  A step without a sample that counts changes nothing. */
+/* One update.  Without a divisor nothing changes: no sample counts, or the step
+ * is not to be applied. */
 int ddp__ref_optim(const struct ddp__task *t)
 {
     struct rule r = rule_of(t);
@@ -153,19 +155,49 @@ int ddp__ref_optim(const struct ddp__task *t)
     return 0;
 }
 
-/* norm (+)= |g / divisor|^2, running statistics left out */
+/* What a span adds to norm. */
+static void add_squares(const struct ddp__task *t, const struct ddp__span *s,
+                        double divisor, double norm[DDP__NORMS])
+{
+    const float *g = t->data[0];
+
+    for (size_t i = s->begin; i < s->begin + s->len; i++) {
+        double place = (double)(t->call->optim.begin + i + 1);
+
+        if (!isfinite(g[i]))
+            norm[DDP__NORM_SQUARES] = NAN;
+        else if (!s->running)
+            norm[DDP__NORM_SQUARES] += (g[i] / divisor) * (g[i] / divisor);
+        if (!isfinite(g[i]) && s->running)
+            norm[DDP__NORM_RUNNING] = place;
+        if (!isfinite(g[i]) && !s->running && norm[DDP__NORM_TRAINED] == 0)
+            norm[DDP__NORM_TRAINED] = place;
+    }
+}
+
 int ddp__ref_sqnorm(const struct ddp__task *t)
 {
     double divisor = ((const double *)t->data[1])[DDP__STAT_DIVISOR];
-    const float *g = t->data[0];
-    double *norm = t->data[2], sum = 0;
+    double *norm = t->data[2];
 
-    for (int k = 0; k < t->call->optim.spans && divisor != 0; k++) {
-        const struct ddp__span *s = &t->call->optim.span[k];
+    for (int i = 0; i < DDP__NORMS && !t->accumulate; i++)
+        norm[i] = 0;
+    for (int k = 0; k < t->call->optim.spans && divisor != 0; k++)
+        add_squares(t, &t->call->optim.span[k], divisor, norm);
+    return 0;
+}
 
-        for (size_t i = s->begin; i < s->begin + s->len && !s->running; i++)
-            sum += (g[i] / divisor) * (g[i] / divisor);
-    }
-    *norm = t->accumulate ? *norm + sum : sum;
+/* dst += (1 - decay) (src - dst), if the step is applied */
+int ddp__ref_ema(const struct ddp__task *t)
+{
+    double share = 1 - t->call->ema.decay;
+    float *dst = t->data[0];
+    const float *src = t->data[1];
+    const double *stats = t->data[2];
+
+    if (stats[DDP__STAT_DIVISOR] == 0)
+        return 0;
+    for (size_t i = 0; i < ddp__len(t, 0); i++)
+        dst[i] = (float)(dst[i] + share * ((double)src[i] - dst[i]));
     return 0;
 }

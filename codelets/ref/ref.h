@@ -21,6 +21,8 @@ static inline float ddp__ref_get(enum ddp_dtype type, const void *data,
 {
     if (type == DDP_BF16)
         return ddp__from_bf16(((const uint16_t *)data)[i]);
+    if (type == DDP_F16)
+        return ddp__from_f16(((const uint16_t *)data)[i]);
     return ((const float *)data)[i];
 }
 
@@ -29,6 +31,8 @@ static inline void ddp__ref_set(enum ddp_dtype type, void *data, size_t i,
 {
     if (type == DDP_BF16)
         ((uint16_t *)data)[i] = ddp__to_bf16((float)value);
+    else if (type == DDP_F16)
+        ((uint16_t *)data)[i] = ddp__to_f16((float)value);
     else
         ((float *)data)[i] = (float)value;
 }

@@ -9,6 +9,7 @@ struct conv {
     ddp_layer_t layer;
     int in, out;
     struct ddp__conv c;
+    struct ddp_init init;
 };
 
 static int extent(int size, int before, int after, int kernel, int dilation,
@@ -37,15 +38,22 @@ static int params(const ddp_layer_t *l, struct ddp_param p[DDP_MAX_PARAMS])
     const struct conv *c = (const struct conv *)l;
     int per_group = c->in / c->c.groups;
     float fan_in = (float)(per_group * c->c.kh * c->c.kw);
-    float fan_out = (float)(c->out / c->c.groups * c->c.kh * c->c.kw);
+    float fan_out = (float)(c->out * c->c.kh * c->c.kw);
 
     p[0] = (struct ddp_param){"weight",
                               DDP_WEIGHT,
                               4,
                               {c->out, per_group, c->c.kh, c->c.kw},
-                              .std = sqrtf(2 / fan_out)};
-    p[1] = (struct ddp_param){
-        "bias", DDP_BIAS, 1, {c->out}, .bound = 1 / sqrtf(fan_in)};
+                              .std = c->init.std,
+                              .bound = c->init.bound};
+    if (c->init.std == 0 && c->init.bound == 0)
+        p[0].std = sqrtf(2 / fan_out);
+    p[1] =
+        (struct ddp_param){"bias",
+                           DDP_BIAS,
+                           1,
+                           {c->out},
+                           .bound = c->init.zero_bias ? 0 : 1 / sqrtf(fan_in)};
     return c->c.bias ? 2 : 1;
 }
 
@@ -146,10 +154,14 @@ ddp_layer_t *ddp_conv_new(int in, int out, int kernel,
                   g.groups, in, out);
         return NULL;
     }
+    if (o && !ddp__init_valid(&o->init, "conv"))
+        return NULL;
     if (!(c = (struct conv *)ddp_layer_new(sizeof(*c), &ops)))
         return NULL;
     c->in = in;
     c->out = out;
     c->c = g;
+    if (o)
+        c->init = o->init;
     return &c->layer;
 }

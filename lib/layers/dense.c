@@ -7,8 +7,9 @@
 
 struct dense {
     ddp_layer_t layer;
-    int in, out;
+    int in, out, pixels;
     bool bias;
+    struct ddp_init init;
 };
 
 static int shape(const ddp_layer_t *l, struct ddp_shape x, struct ddp_shape *y)
@@ -29,8 +30,13 @@ static int params(const ddp_layer_t *l, struct ddp_param p[DDP_MAX_PARAMS])
     float bound = 1 / sqrtf((float)d->in);
 
     p[0] = (struct ddp_param){
-        "weight", DDP_WEIGHT, 2, {d->out, d->in}, .bound = bound};
-    p[1] = (struct ddp_param){"bias", DDP_BIAS, 1, {d->out}, .bound = bound};
+        "weight",           DDP_WEIGHT,         2,
+        {d->out, d->in},    .std = d->init.std, .bound = d->init.bound,
+        .pixels = d->pixels};
+    if (d->init.std == 0 && d->init.bound == 0)
+        p[0].bound = bound;
+    p[1] = (struct ddp_param){
+        "bias", DDP_BIAS, 1, {d->out}, .bound = d->init.zero_bias ? 0 : bound};
     return d->bias ? 2 : 1;
 }
 
@@ -80,18 +86,29 @@ static const struct ddp_layer_ops ops = {
 ddp_layer_t *ddp_dense_new_with(int in, int out,
                                 const struct ddp_dense_options *o)
 {
+    static const struct ddp_dense_options none;
     struct dense *d;
 
+    o = o ? o : &none;
     if (in < 1 || out < 1) {
         ddp__fail(DDP_EINVAL, "dense: %d to %d features: both must be positive",
                   in, out);
         return NULL;
     }
+    if (o->pixels < 0 || (o->pixels && in % o->pixels)) {
+        ddp__fail(DDP_EINVAL, "dense: %d features are not those of %d pixels",
+                  in, o->pixels);
+        return NULL;
+    }
+    if (!ddp__init_valid(&o->init, "dense"))
+        return NULL;
     if (!(d = (struct dense *)ddp_layer_new(sizeof(*d), &ops)))
         return NULL;
     d->in = in;
     d->out = out;
-    d->bias = !o || !o->no_bias;
+    d->pixels = o->pixels;
+    d->bias = !o->no_bias;
+    d->init = o->init;
     return &d->layer;
 }
 

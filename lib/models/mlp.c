@@ -4,18 +4,22 @@
 #include "models.h"
 
 /* Widths from o->sizes: input, hidden ones; then the classes. */
-ddp_chain_t *ddp__mlp_new(const struct ddp_model_options *o)
+static ddp_chain_t *make(const struct ddp_model_options *o, const void *kind)
 {
     static const int default_sizes[] = {784, 256, 128, 0};
     const int *size = o->sizes ? o->sizes : default_sizes;
     ddp_chain_t *c = ddp_chain_new(ddp_flatten_new(), DDP_END);
 
+    (void)kind;
     for (; size[0] && size[1]; size++) {
         ddp_chain_add(c, ddp_dense_new(size[0], size[1]));
         ddp_chain_add(c, ddp_relu_new());
     }
-    if (ddp_chain_add(c, ddp_dense_new(size[0], o->classes)) == 0)
-        return c;
-    ddp_chain_free(c);
-    return NULL;
+    ddp_chain_add(c, ddp_dense_new(size[0], o->classes));
+    return ddp__chain_done(c);
 }
+
+const struct ddp__model ddp__mlp_models[] = {
+    {"mlp", make, NULL, 28},
+    {0},
+};

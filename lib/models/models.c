@@ -7,57 +7,121 @@
 #include "graph.h"
 #include "models.h"
 
+/* In the order of their names; what only some have. */
 static const struct {
-    const char *name;
-    ddp_chain_t *(*make)(const struct ddp_model_options *o);
-} model[] = {
-    {"mlp", ddp__mlp_new},
-    {"resnet9", ddp__resnet9_new},
-    {"resnet18", ddp__resnet18_new},
-    {"resnet34", ddp__resnet34_new},
-    {"resnet50", ddp__resnet50_new},
-    {"resnet101", ddp__resnet101_new},
-    {"resnet152", ddp__resnet152_new},
+    const struct ddp__model *models;
+    bool width, stem, depth, no_dropout;
+} family[] = {
+    {.models = ddp__alexnet_models},
+    {.models = ddp__densenet_models},
+    {.models = ddp__efficientnet_models, .depth = true},
+    {.models = ddp__googlenet_models},
+    {.models = ddp__inception_v2_models, .no_dropout = true},
+    {.models = ddp__inception_v3_models},
+    {.models = ddp__mlp_models, .no_dropout = true},
+    {.models = ddp__mobilenet_models},
+    {.models = ddp__resnet9_models, .width = true, .no_dropout = true},
+    {.models = ddp__resnet_models,
+     .width = true,
+     .stem = true,
+     .no_dropout = true},
+    {.models = ddp__squeezenet_models},
+    {.models = ddp__vgg_models},
 };
-enum { MODELS = sizeof(model) / sizeof(model[0]) };
+enum { FAMILIES = sizeof(family) / sizeof(family[0]) };
+
+/* The i-th model of all, and its family. */
+static const struct ddp__model *nth(int i, int *of)
+{
+    for (*of = 0; i >= 0 && *of < FAMILIES; ++*of)
+        for (const struct ddp__model *m = family[*of].models; m->name; m++)
+            if (i-- == 0)
+                return m;
+    return NULL;
+}
+
+static const struct ddp__model *find(const char *name, int *of)
+{
+    const struct ddp__model *m;
+
+    for (int i = 0; (m = nth(i, of)); i++)
+        if (strcmp(m->name, name) == 0)
+            return m;
+    return NULL;
+}
 
 const char *ddp_model_name(int i)
 {
-    return i >= 0 && i < MODELS ? model[i].name : NULL;
+    int of;
+    const struct ddp__model *m = nth(i, &of);
+
+    return m ? m->name : NULL;
+}
+
+int ddp_model_size(const char *name)
+{
+    int of;
+    const struct ddp__model *m = find(name, &of);
+
+    return !m ? 0 : m->size ? m->size : 224;
 }
 
 static void unknown(const char *name)
 {
-    char list[256] = "";
+    char list[900] = "";
+    const char *other;
 
-    for (int i = 0; i < MODELS; i++) {
+    for (int i = 0; (other = ddp_model_name(i)); i++) {
         size_t n = strlen(list);
 
-        snprintf(list + n, sizeof(list) - n, "%s%s", i ? ", " : "",
-                 model[i].name);
+        snprintf(list + n, sizeof(list) - n, "%s%s", i ? ", " : "", other);
     }
-    ddp__fail(DDP_EINVAL, "model %s: no such one; choose one of %s", name,
+    ddp__fail(DDP_EINVAL, "model %.64s: no such one; choose one of %s", name,
               list);
+}
+
+static bool valid(const char *name, int of, const struct ddp_model_options *o)
+{
+    if (o->classes < 0 || o->in_channels < 0 || o->width < 0) {
+        ddp__fail(DDP_EINVAL,
+                  "model %s: %d classes, %d channels, width %d: "
+                  "must be positive",
+                  name, o->classes, o->in_channels, o->width);
+        return false;
+    }
+    if ((o->width && !family[of].width) ||
+        ((o->small_stem || o->zero_init_residual) && !family[of].stem)) {
+        ddp__fail(DDP_EINVAL,
+                  "model %s: has no other width, stem or start of its "
+                  "residuals; only resnets have",
+                  name);
+        return false;
+    }
+    if ((o->dropout > 0 && family[of].no_dropout) ||
+        (o->stochastic_depth > 0 && !family[of].depth)) {
+        ddp__fail(DDP_EINVAL, "model %s: has no %s", name,
+                  o->dropout > 0 && family[of].no_dropout ? "dropout"
+                                                          : "stochastic depth");
+        return false;
+    }
+    return true;
 }
 
 ddp_chain_t *ddp_model_new(const char *name, const struct ddp_model_options *o)
 {
     struct ddp_model_options full = o ? *o : (struct ddp_model_options){0};
+    const struct ddp__model *m;
+    int of;
 
-    if (full.classes < 0 || full.in_channels < 0 || full.width < 0) {
-        ddp__fail(DDP_EINVAL,
-                  "model %s: %d classes, %d channels, width %d: "
-                  "must be positive",
-                  name, full.classes, full.in_channels, full.width);
+    if (!(m = find(name, &of))) {
+        unknown(name);
         return NULL;
     }
+    if (!valid(name, of, &full))
+        return NULL;
     if (!full.classes)
         full.classes = 1000;
     if (!full.in_channels)
         full.in_channels = 3;
-    for (int i = 0; i < MODELS; i++)
-        if (strcmp(model[i].name, name) == 0)
-            return model[i].make(&full);
-    unknown(name);
-    return NULL;
+    return m->make(&full, m->kind);
 }

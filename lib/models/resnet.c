@@ -1,28 +1,44 @@
-/* resnet.c - residual networks
+/* resnet.c - residual networks, wide ones, and ResNeXt
  *
  * Source   He et al., "Deep residual learning for image recognition", 2015,
- *          table 1; the stride sits in the 3x3 convolution of a bottleneck
- *          ("v1.5"), and layers have torchvision's names.
+ *          table 1; Zagoruyko and Komodakis, "Wide residual networks", 2016;
+ *          Xie et al., "Aggregated residual transformations for deep neural
+ *          networks", 2016.  The stride sits in the 3x3 convolution of a
+ *          bottleneck ("v1.5"), and layers have torchvision's names.
  */
 #include "config.h"
 
 #include "models.h"
 
 /* What a network of the family is made of. */
-struct resnet {
-    const struct ddp_model_options *o;
-    int width; /* of the first stage */
+struct kind {
     bool bottleneck;
     int blocks[4];
+    int groups, base; /* bottleneck: its 3x3 has groups of base channels where
+                         a ResNet's has 64; 0: 1 and 64 */
 };
 
-static ddp_layer_t *conv(const char *name, int in, int out, int k, int stride)
+struct resnet {
+    const struct kind *kind;
+    const struct ddp_model_options *o;
+    int width; /* of the first stage */
+};
+
+static ddp_layer_t *grouped(const char *name, int in, int out, int k,
+                            int stride, int groups)
 {
     return ddp_layer_set_name(
         ddp_conv_new(in, out, k,
-                     &(struct ddp_conv_options){
-                         .stride = stride, .pad = k / 2, .no_bias = true}),
+                     &(struct ddp_conv_options){.stride = stride,
+                                                .pad = k / 2,
+                                                .groups = groups,
+                                                .no_bias = true}),
         name);
+}
+
+static ddp_layer_t *conv(const char *name, int in, int out, int k, int stride)
+{
+    return grouped(name, in, out, k, stride, 1);
 }
 
 static ddp_layer_t *norm(const char *name, int c, bool zero)
@@ -46,20 +62,22 @@ static ddp_layer_t *basic(const struct resnet *r, int in, int width, int stride)
 static ddp_layer_t *bottleneck(const struct resnet *r, int in, int width,
                                int stride)
 {
+    int groups = r->kind->groups ? r->kind->groups : 1;
+    int mid = r->kind->base ? width * r->kind->base / 64 * groups : width;
+
     return ddp_chain_new(
-        conv("conv1", in, width, 1, 1), norm("bn1", width, false),
-        ddp_relu_new(), conv("conv2", width, width, 3, stride),
-        norm("bn2", width, false), ddp_relu_new(),
-        conv("conv3", width, 4 * width, 1, 1),
+        conv("conv1", in, mid, 1, 1), norm("bn1", mid, false), ddp_relu_new(),
+        grouped("conv2", mid, mid, 3, stride, groups), norm("bn2", mid, false),
+        ddp_relu_new(), conv("conv3", mid, 4 * width, 1, 1),
         norm("bn3", 4 * width, r->o->zero_init_residual), DDP_END);
 }
 
 /* relu(branch(x) + shortcut(x)); the shortcut changes shape where needed. */
 static ddp_layer_t *block(const struct resnet *r, int in, int width, int stride)
 {
-    int out = r->bottleneck ? 4 * width : width;
-    ddp_layer_t *branch = r->bottleneck ? bottleneck(r, in, width, stride)
-                                        : basic(r, in, width, stride);
+    int out = r->kind->bottleneck ? 4 * width : width;
+    ddp_layer_t *branch = r->kind->bottleneck ? bottleneck(r, in, width, stride)
+                                              : basic(r, in, width, stride);
     ddp_layer_t *shortcut = DDP_END;
 
     if (stride != 1 || in != out)
@@ -79,9 +97,9 @@ static ddp_layer_t *stage(const struct resnet *r, int i, int *in)
     ddp_chain_t *s = ddp_chain_new(DDP_END);
     int width = r->width << i;
 
-    for (int b = 0; b < r->blocks[i]; b++) {
+    for (int b = 0; b < r->kind->blocks[i]; b++) {
         ddp_chain_add(s, block(r, *in, width, i > 0 && b == 0 ? 2 : 1));
-        *in = r->bottleneck ? 4 * width : width;
+        *in = r->kind->bottleneck ? 4 * width : width;
     }
     return ddp_layer_set_name(s, name[i]);
 }
@@ -101,46 +119,32 @@ static void add_stem(ddp_chain_t *c, const struct ddp_model_options *o,
                                                  .stride = 2, .pad = 1}));
 }
 
-static ddp_chain_t *resnet_new(const struct ddp_model_options *o,
-                               bool bottleneck_blocks, int a, int b, int c,
-                               int d)
+static ddp_chain_t *make(const struct ddp_model_options *o, const void *kind)
 {
     int width = o->width ? o->width : 64, in = width;
-    struct resnet r = {o, width, bottleneck_blocks, {a, b, c, d}};
+    struct resnet r = {kind, o, width};
     ddp_chain_t *m = ddp_chain_new(DDP_END);
 
     add_stem(m, o, width);
     for (int i = 0; i < 4; i++)
         ddp_chain_add(m, stage(&r, i, &in));
     ddp_chain_add(m, ddp_global_mean_pool_new());
-    if (ddp_chain_add(
-            m, ddp_layer_set_name(ddp_dense_new(in, o->classes), "fc")) == 0)
-        return m;
-    ddp_chain_free(m);
-    return NULL;
+    ddp_chain_add(m, ddp_layer_set_name(ddp_dense_new(in, o->classes), "fc"));
+    return ddp__chain_done(m);
 }
 
-ddp_chain_t *ddp__resnet18_new(const struct ddp_model_options *o)
-{
-    return resnet_new(o, false, 2, 2, 2, 2);
-}
+#define KIND(...) make, &(const struct kind){__VA_ARGS__}, 0
 
-ddp_chain_t *ddp__resnet34_new(const struct ddp_model_options *o)
-{
-    return resnet_new(o, false, 3, 4, 6, 3);
-}
-
-ddp_chain_t *ddp__resnet50_new(const struct ddp_model_options *o)
-{
-    return resnet_new(o, true, 3, 4, 6, 3);
-}
-
-ddp_chain_t *ddp__resnet101_new(const struct ddp_model_options *o)
-{
-    return resnet_new(o, true, 3, 4, 23, 3);
-}
-
-ddp_chain_t *ddp__resnet152_new(const struct ddp_model_options *o)
-{
-    return resnet_new(o, true, 3, 8, 36, 3);
-}
+const struct ddp__model ddp__resnet_models[] = {
+    {"resnet18", KIND(false, {2, 2, 2, 2}, 0, 0)},
+    {"resnet34", KIND(false, {3, 4, 6, 3}, 0, 0)},
+    {"resnet50", KIND(true, {3, 4, 6, 3}, 0, 0)},
+    {"resnet101", KIND(true, {3, 4, 23, 3}, 0, 0)},
+    {"resnet152", KIND(true, {3, 8, 36, 3}, 0, 0)},
+    {"resnext50_32x4d", KIND(true, {3, 4, 6, 3}, 32, 4)},
+    {"resnext101_32x8d", KIND(true, {3, 4, 23, 3}, 32, 8)},
+    {"resnext101_64x4d", KIND(true, {3, 4, 23, 3}, 64, 4)},
+    {"wide_resnet50_2", KIND(true, {3, 4, 6, 3}, 1, 128)},
+    {"wide_resnet101_2", KIND(true, {3, 4, 23, 3}, 1, 128)},
+    {0},
+};

@@ -7,12 +7,23 @@
 
 #include "models.h"
 
+static ddp_layer_t *conv(int in, int out)
+{
+    return ddp_conv_new(in, out, 3,
+                        &(struct ddp_conv_options){.pad = 1, .no_bias = true});
+}
+
 static ddp_layer_t *conv_norm_relu(int in, int out)
 {
-    return ddp_chain_new(
-        ddp_conv_new(in, out, 3,
-                     &(struct ddp_conv_options){.pad = 1, .no_bias = true}),
-        ddp_batch_norm_new(out, NULL), ddp_relu_new(), DDP_END);
+    return ddp_chain_new(conv(in, out), ddp_batch_norm_new(out, NULL),
+                         ddp_relu_new(), DDP_END);
+}
+
+static ddp_layer_t *conv_pool_norm_relu(int in, int out)
+{
+    return ddp_chain_new(conv(in, out), ddp_max_pool_new(2, NULL),
+                         ddp_batch_norm_new(out, NULL), ddp_relu_new(),
+                         DDP_END);
 }
 
 static ddp_layer_t *residual(int c)
@@ -22,15 +33,19 @@ static ddp_layer_t *residual(int c)
         DDP_END);
 }
 
-ddp_chain_t *ddp__resnet9_new(const struct ddp_model_options *o)
+static ddp_chain_t *make(const struct ddp_model_options *o, const void *kind)
 {
     int w = o->width ? o->width : 64;
 
+    (void)kind;
     return ddp_chain_new(
-        conv_norm_relu(o->in_channels, w), conv_norm_relu(w, 2 * w),
-        ddp_max_pool_new(2, NULL), residual(2 * w),
-        conv_norm_relu(2 * w, 4 * w), ddp_max_pool_new(2, NULL),
-        conv_norm_relu(4 * w, 8 * w), ddp_max_pool_new(2, NULL),
-        residual(8 * w), ddp_global_mean_pool_new(),
-        ddp_dense_new(8 * w, o->classes), DDP_END);
+        conv_norm_relu(o->in_channels, w), conv_pool_norm_relu(w, 2 * w),
+        residual(2 * w), conv_pool_norm_relu(2 * w, 4 * w),
+        conv_pool_norm_relu(4 * w, 8 * w), residual(8 * w),
+        ddp_global_mean_pool_new(), ddp_dense_new(8 * w, o->classes), DDP_END);
 }
+
+const struct ddp__model ddp__resnet9_models[] = {
+    {"resnet9", make, NULL, 32},
+    {0},
+};

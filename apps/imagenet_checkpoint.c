@@ -1,0 +1,128 @@
+/* imagenet_checkpoint.c - checkpoints of a run: when, and going on from one
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#include "config.h"
+#include <dirent.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "app.h"
+#include "imagenet.h"
+
+/* ---- when: 10m, 500it, 1ep, none ---------------------------------------- */
+
+static bool every(const char *text, struct ddp_checkpoint_config *c)
+{
+    char *unit;
+    double n = strtod(text, &unit);
+
+    *c = (struct ddp_checkpoint_config){0};
+    if (!strcmp(text, "none"))
+        return true;
+    if (unit == text || !isfinite(n) || n <= 0 || n > 1e15)
+        return false;
+    if (!strcmp(unit, "s") || !*unit)
+        c->seconds = n;
+    else if (!strcmp(unit, "m"))
+        c->seconds = 60 * n;
+    else if (!strcmp(unit, "h"))
+        c->seconds = 3600 * n;
+    else if (!strcmp(unit, "it") && n == floor(n))
+        c->steps = (int64_t)n;
+    else if (!strcmp(unit, "ep") && n == floor(n) && n <= 1e9)
+        c->epochs = (int64_t)n;
+    else
+        return false;
+    return true;
+}
+
+int checkpoint_check(const struct opts *o, const struct settings *s)
+{
+    struct ddp_checkpoint_config c;
+
+    if (every(s->ckpt_every, &c))
+        return OPTS_GO;
+    opt_complain(o,
+                 "--ckpt-every: '%s' is none of 90s, 10m, 2h, 500it, 1ep, none",
+                 s->ckpt_every);
+    return EXIT_USAGE;
+}
+
+void checkpoint_config(const struct settings *s, const char *own,
+                       struct ddp_checkpoint_config *c)
+{
+    every(s->ckpt_every, c);
+    c->dir = own;
+    c->keep = (int)s->keep_last;
+    c->keep_epochs = s->save_every;
+}
+
+/* ---- going on ----------------------------------------------------------- */
+
+/* Does the folder of a run have checkpoints? */
+static bool has_some(const char *dir)
+{
+    DIR *d = opendir(dir);
+    const struct dirent *e;
+    bool found = false;
+
+    while (d && !found && (e = readdir(d)))
+        found = !strncmp(e->d_name, "step-", 5);
+    if (d)
+        closedir(d);
+    return found;
+}
+
+/* Another run's checkpoints are not mixed with those that are here. */
+static int keep_apart(const struct opts *o, const struct settings *s,
+                      const char *own)
+{
+    if (!has_some(own))
+        return OPTS_GO;
+    opt_complain(o,
+                 "--resume %s: %s holds the checkpoints of a run: go on with "
+                 "it by --resume auto, or take another --output",
+                 s->resume, own);
+    return EXIT_USAGE;
+}
+
+static int say(int rc, const char *from, const struct ddp_checkpoint *c)
+{
+    if (rc == DDP_EINVAL) {
+        app_fail(rc);
+        app_say("--resume none and another --output begin anew");
+        return EXIT_USAGE;
+    }
+    if (rc < 0)
+        return app_fail(rc);
+    if (c->skipped)
+        app_say("%d damaged checkpoints were passed over: %s", c->skipped,
+                c->why);
+    if (rc > 0)
+        printf("resume: step=%lld from %s\n", (long long)c->step, c->path);
+    else if (from) {
+        app_say("--resume: no checkpoint in %s", from);
+        return EXIT_USAGE;
+    }
+    return OPTS_GO;
+}
+
+int checkpoint_resume(const struct opts *o, const struct settings *s,
+                      const char *own, ddp_trainer_t *t,
+                      struct ddp_checkpoint *c)
+{
+    char *inner;
+    int rc;
+
+    *c = (struct ddp_checkpoint){0};
+    if (!strcmp(s->resume, "auto"))
+        return say(ddp_trainer_resume(t, NULL, c), NULL, c);
+    if ((rc = keep_apart(o, s, own)) != OPTS_GO || !strcmp(s->resume, "none"))
+        return rc;
+    if (!(inner = app_path(s->resume, CHECKPOINT_DIR)))
+        return app_exit_code(DDP_ENOMEM);
+    rc = ddp_trainer_resume(t, app_is_dir(inner) ? inner : s->resume, c);
+    free(inner);
+    return say(rc, s->resume, c);
+}

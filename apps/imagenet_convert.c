@@ -1,0 +1,30 @@
+/* imagenet_convert.c - "imagenet convert": a file of weights as another
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#include "config.h"
+
+#include "app.h"
+#include "imagenet.h"
+
+int convert_run(struct opts *o, struct settings *s)
+{
+    struct ddp_convert_options c = {
+        .dtype = setup_dtype(s),
+        .strip_prefix = s->strip_prefix,
+        .add_prefix = s->add_prefix,
+        .drop = s->drop_names,
+    };
+    struct ddp_convert_report r;
+    char **file = s->input;
+    int rc;
+
+    if (!file || !file[1] || file[2]) {
+        opt_complain(o, "wants two files: IN and OUT");
+        return EXIT_USAGE;
+    }
+    if ((rc = ddp_weights_convert(file[0], file[1], &c, &r)) < 0)
+        return app_fail(rc);
+    printf("converted %s written=%d dropped=%d renamed=%d\n", file[1],
+           r.written, r.dropped, r.renamed);
+    return 0;
+}

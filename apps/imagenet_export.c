@@ -1,0 +1,52 @@
+/* imagenet_export.c - "imagenet export": a network with weights as ONNX
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#include "config.h"
+#include <sys/stat.h>
+
+#include "app.h"
+#include "imagenet.h"
+
+static long long size_of(const char *path)
+{
+    struct stat st;
+
+    return stat(path, &st) == 0 ? (long long)st.st_size : 0;
+}
+
+static int export(ddp_chain_t *c, const struct settings *s)
+{
+    struct ddp_shape in = {(int)s->img_size, (int)s->img_size, 3};
+    int rc;
+
+    if (s->weights && (rc = setup_weights_load(s, c, false)) != OPTS_GO)
+        return rc;
+    if ((rc = ddp_chain_export_onnx(c, in, s->output)) < 0)
+        return app_fail(rc);
+    printf("export model=%s input=Nx3x%dx%d bytes=%lld file=%s\n", s->model,
+           in.h, in.w, size_of(s->output), s->output);
+    if (!s->weights)
+        app_say("without --weights: the weights are random");
+    return 0;
+}
+
+int export_run(struct opts *o, struct settings *s)
+{
+    ddp_chain_t *c;
+    int rc;
+
+    if (!s->output) {
+        app_say("say where to: imagenet export MODEL.onnx");
+        return EXIT_USAGE;
+    }
+    if ((rc = setup_weights_there(o, s)) != OPTS_GO ||
+        (s->weights &&
+         (rc = setup_weights_config(o, s->weights, stdout)) != OPTS_GO) ||
+        (rc = setup_model_known(o, s)) != OPTS_GO)
+        return rc;
+    if (!(c = setup_model(s)))
+        return app_fail(ddp_errcode());
+    rc = export(c, s);
+    ddp_chain_free(c);
+    return rc;
+}

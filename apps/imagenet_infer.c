@@ -1,0 +1,174 @@
+/* imagenet_infer.c - "imagenet infer": name what is on images
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#include "config.h"
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "app.h"
+#include "imagenet.h"
+
+/* One run; all owned but the settings. */
+struct inference {
+    const struct settings *set;
+    struct names images, classes;
+    ddp_t *ddp;
+    ddp_dataset_t *data;
+    ddp_chain_t *chain;
+    struct top *top;
+    void *pixels; /* room for one sample */
+    bool cannot_write;
+};
+
+/* ---- what to look at ---------------------------------------------------- */
+
+static int gather(struct inference *f, const struct opts *o,
+                  const struct settings *s)
+{
+    int rc = OPTS_GO;
+
+    for (char **p = s->input; rc == OPTS_GO && p && *p; p++)
+        rc = strcmp(*p, "-") ? names_add(&f->images, *p)
+                             : names_read(&f->images, *p);
+    if (rc == OPTS_GO && s->list)
+        rc = names_read(&f->images, s->list);
+    if (rc == OPTS_GO && !s->input && !s->list) {
+        opt_complain(o, "which images?  Name files, folders, or a --list");
+        return EXIT_USAGE;
+    }
+    return rc;
+}
+
+/* Names from --class-map, or from beside the weights if they are there. */
+static int find_classes(struct inference *f, const struct settings *s)
+{
+    char *path;
+    int rc = OPTS_GO;
+
+    if (s->class_map)
+        return names_read(&f->classes, s->class_map);
+    if (!(path = setup_file_near(s->weights, "classes.txt")))
+        return app_exit_code(DDP_ENOMEM);
+    if (access(path, R_OK) == 0)
+        rc = names_read(&f->classes, path);
+    free(path);
+    return rc;
+}
+
+/* As many outputs as the run's options or the names say. */
+static int count_classes(const struct inference *f, const struct opts *o,
+                         struct settings *s)
+{
+    if (!s->classes)
+        s->classes = f->classes.count ? f->classes.count : 1000;
+    if (!f->classes.count || f->classes.count == s->classes)
+        return OPTS_GO;
+    opt_complain(o, "%s has %lld names for the network's %lld classes",
+                 s->class_map ? s->class_map : "classes.txt",
+                 (long long)f->classes.count, (long long)s->classes);
+    return EXIT_USAGE;
+}
+
+static int prepare(struct inference *f, struct opts *o, struct settings *s)
+{
+    struct ddp_shape x;
+    int rc;
+
+    if ((rc = setup_trained(o, s, stderr)) != OPTS_GO ||
+        (rc = gather(f, o, s)) != OPTS_GO ||
+        (rc = find_classes(f, s)) != OPTS_GO ||
+        (rc = count_classes(f, o, s)) != OPTS_GO ||
+        (rc = setup_images(s, (const char *const *)f->images.name,
+                           f->images.count, &f->data)) != OPTS_GO ||
+        (rc = setup_devices(s, &f->ddp)) != OPTS_GO)
+        return rc;
+    if (!(f->chain = setup_model(s)))
+        return app_fail(ddp_errcode());
+    if ((rc = setup_weights_load(s, f->chain, false)) != OPTS_GO)
+        return rc;
+    x = ddp_dataset_shape(f->data);
+    f->pixels = malloc((size_t)x.h * (size_t)x.w * (size_t)x.c);
+    f->top = calloc((size_t)s->topk, sizeof(*f->top));
+    return f->pixels && f->top ? OPTS_GO : app_exit_code(DDP_ENOMEM);
+}
+
+/* ---- answers ------------------------------------------------------------ */
+
+/* Why an image cannot be read: reading it once more says so. */
+static const char *reason(const struct inference *f, int64_t index)
+{
+    const char *path = ddp_dataset_path(f->data, index), *why;
+    size_t len = strlen(path);
+
+    if (ddp_dataset_get(f->data, index, 0, f->pixels, NULL) == 0)
+        return "it could not be read before";
+    why = ddp_errmsg();
+    return strlen(why) > len + 2 && !memcmp(why + len, ": ", 2) ? why + len + 2
+                                                                : why;
+}
+
+static int on_sample(const struct ddp_answer *x, void *arg)
+{
+    struct inference *f = arg;
+    struct answer a = {.top = f->top, .names = &f->classes};
+    int k = (int)f->set->topk;
+
+    if (x->bad)
+        a.why = reason(f, x->index);
+    else
+        answer_top(x->output, x->len, a.k = k < x->len ? k : x->len, f->top);
+    a.path = ddp_dataset_path(f->data, x->index);
+    answer_print(&a, f->set->format, stdout);
+    f->cannot_write = ferror(stdout);
+    return f->cannot_write;
+}
+
+static int judge(const struct inference *f, double seconds)
+{
+    double n = (double)ddp_dataset_count(f->data);
+    int64_t bad = ddp_dataset_bad_count(f->data);
+
+    app_say("images=%lld bad=%lld img/s=%.1f", (long long)n, (long long)bad,
+            n / seconds);
+    return (double)bad > ceil(f->set->max_bad * n) ? EXIT_DATA : 0;
+}
+
+static int infer(struct inference *f)
+{
+    const struct settings *s = f->set;
+    struct ddp_eval_config cfg = {.sub_batch = (int)s->sub_batch,
+                                  .dtype = setup_dtype(s),
+                                  .tta = setup_tta(s),
+                                  .on_sample = on_sample,
+                                  .arg = f};
+    double t = app_now();
+    int rc;
+
+    answer_print_head(s->format, stdout);
+    rc = ddp_chain_evaluate(f->ddp, f->chain, f->data, &cfg, NULL);
+    if (fflush(stdout) != 0 || f->cannot_write) {
+        app_say("the output cannot be written: %s", strerror(errno));
+        return EXIT_WRITE;
+    }
+    return rc < 0 ? app_fail(rc) : judge(f, app_now() - t);
+}
+
+int infer_run(struct opts *o, struct settings *s)
+{
+    struct inference f = {.set = s};
+    int rc = prepare(&f, o, s);
+
+    if (rc == OPTS_GO)
+        rc = infer(&f);
+    ddp_dataset_free(f.data);
+    ddp_chain_free(f.chain);
+    ddp_finish(f.ddp);
+    names_free(&f.images);
+    names_free(&f.classes);
+    free(f.pixels);
+    free(f.top);
+    return rc;
+}

@@ -1,0 +1,73 @@
+/* imagenet_names.c - lines of a text file: paths of images, names of classes
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#include "config.h"
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "app.h"
+#include "imagenet.h"
+
+int names_add(struct names *n, const char *name)
+{
+    if ((n->count & (n->count - 1)) == 0) { /* full: room doubles */
+        size_t room = n->count ? 2 * (size_t)n->count : 1;
+        char **more = realloc(n->name, room * sizeof(*more));
+
+        if (!more)
+            return app_exit_code(DDP_ENOMEM);
+        n->name = more;
+    }
+    if (!(n->name[n->count] = strdup(name)))
+        return app_exit_code(DDP_ENOMEM);
+    n->count++;
+    return OPTS_GO;
+}
+
+static int read_lines(struct names *n, FILE *f)
+{
+    char *line = NULL;
+    size_t room = 0;
+    ssize_t len;
+    int rc = OPTS_GO;
+
+    while (rc == OPTS_GO && (len = getline(&line, &room, f)) > 0) {
+        if (line[len - 1] == '\n')
+            line[--len] = 0;
+        if (len && line[len - 1] == '\r')
+            line[--len] = 0;
+        if (len)
+            rc = names_add(n, line);
+    }
+    free(line);
+    return rc;
+}
+
+int names_read(struct names *n, const char *path)
+{
+    bool own = strcmp(path, "-") != 0;
+    FILE *f = own ? fopen(path, "r") : stdin;
+    int rc;
+
+    if (!f) {
+        app_say("%s: %s", path, strerror(errno));
+        return EXIT_USAGE;
+    }
+    rc = read_lines(n, f);
+    if (ferror(f)) {
+        app_say("%s: cannot be read: %s", path, strerror(errno));
+        rc = EXIT_WRITE;
+    }
+    if (own)
+        fclose(f);
+    return rc;
+}
+
+void names_free(struct names *n)
+{
+    for (int64_t i = 0; i < n->count; i++)
+        free(n->name[i]);
+    free(n->name);
+    *n = (struct names){0};
+}

@@ -1,0 +1,78 @@
+/* imagenet_weights.c - --weights FILE, and what lies beside it
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#include "config.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "app.h"
+#include "imagenet.h"
+
+char *setup_file_near(const char *weights, const char *name)
+{
+    static const char *const up[] = {"", "../../"};
+    const char *slash = strrchr(weights, '/');
+    int n = slash ? (int)(slash - weights) : 1;
+    char *path[2];
+
+    for (int i = 0; i < 2; i++)
+        if (asprintf(&path[i], "%.*s/%s%s", n, slash ? weights : ".", up[i],
+                     name) < 0)
+            path[i] = NULL;
+    if (path[0] && path[1] && access(path[0], R_OK) != 0 &&
+        access(path[1], R_OK) == 0) {
+        free(path[0]);
+        return path[1];
+    }
+    free(path[1]);
+    return path[0];
+}
+
+int setup_weights_config(struct opts *o, const char *weights, FILE *say)
+{
+    char *path = setup_file_near(weights, "config.txt");
+    const struct opt *row;
+    int rc = path ? opts_load(o, path) : EXIT_MEMORY, n = 0;
+
+    for (int i = 0; rc == OPTS_GO && (row = opt_at(o->cmd, i)); i++)
+        if (o->loaded[i]) {
+            fprintf(say, "%s %s=", n++ ? "" : path, row->name);
+            opt_print_value(row, o->values, say);
+        }
+    if (n)
+        fprintf(say, "\n");
+    free(path);
+    return rc;
+}
+
+int setup_trained(struct opts *o, struct settings *s, FILE *say)
+{
+    int rc;
+
+    if (!s->weights) {
+        app_say("--weights FILE is missing");
+        return EXIT_USAGE;
+    }
+    if ((rc = setup_weights_there(o, s)) != OPTS_GO ||
+        (rc = setup_weights_config(o, s->weights, say)) != OPTS_GO)
+        return rc;
+    s->augment = 0;
+    return setup_model_known(o, s);
+}
+
+int setup_weights_load(const struct settings *s, ddp_chain_t *c, bool new_head)
+{
+    struct ddp_load_options o = {s->partial_weights, new_head};
+    struct ddp_load_report r;
+    int rc = ddp_chain_init(c, (uint64_t)s->seed);
+
+    if (rc == 0)
+        rc = ddp_chain_load_with(c, s->weights, &o, &r);
+    if (rc < 0)
+        return app_fail(rc);
+    if (r.text[0])
+        app_say("%s: %s", s->weights, r.text);
+    return OPTS_GO;
+}

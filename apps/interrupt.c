@@ -1,0 +1,79 @@
+/* interrupt.c - why a run should end early: a signal, or a time limit
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#include "config.h"
+#include <signal.h>
+#include <stddef.h>
+
+#include "app.h"
+#include "interrupt.h"
+
+static volatile sig_atomic_t noted;
+
+static const struct {
+    int number;
+    const char *name;
+} signals[] = {{SIGINT, "SIGINT"}, {SIGTERM, "SIGTERM"}, {SIGUSR1, "SIGUSR1"}};
+enum { SIGNALS = sizeof(signals) / sizeof(signals[0]) };
+
+static struct {
+    double end; /* by app_now(); 0: no limit */
+    double save_s, step_s;
+    bool reached;
+} limit;
+
+static void note(int sig)
+{
+    if (noted) {
+        signal(sig, SIG_DFL);
+        raise(sig); /* delivered when this returns */
+    }
+    noted = sig;
+}
+
+void interrupt_catch(void)
+{
+    struct sigaction a = {.sa_handler = note, .sa_flags = SA_RESTART};
+
+    sigemptyset(&a.sa_mask);
+    for (int i = 0; i < SIGNALS; i++)
+        sigaction(signals[i].number, &a, NULL);
+}
+
+void interrupt_limit(double limit_s, double save_s)
+{
+    limit.end = limit_s > 0 ? app_started() + limit_s : 0;
+    limit.save_s = save_s;
+}
+
+/* The longest of late; a slow one is forgotten after some more. */
+void interrupt_stepped(double seconds)
+{
+    limit.step_s *= 0.9;
+    if (seconds > limit.step_s)
+        limit.step_s = seconds;
+}
+
+/* Two more steps may be under way when one ends; saving may take twice as long
+ * as was thought. */
+static bool time_is_up(void)
+{
+    double room = 1 + 2 * limit.step_s + 2 * limit.save_s;
+
+    return limit.end > 0 && app_now() + room >= limit.end;
+}
+
+bool interrupt_wanted(void)
+{
+    if (!noted && !limit.reached)
+        limit.reached = time_is_up();
+    return noted || limit.reached;
+}
+
+const char *interrupt_reason(void)
+{
+    for (int i = 0; i < SIGNALS; i++)
+        if (noted == signals[i].number)
+            return signals[i].name;
+    return "--time-limit";
+}

@@ -1,0 +1,26 @@
+/* interrupt.h - why a run should end early: a signal, or a time limit
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#ifndef INTERRUPT_H
+#define INTERRUPT_H
+
+#include <stdbool.h>
+
+/* From now on the first SIGINT, SIGTERM or SIGUSR1 is only noted; a second one
+ * ends the program.  After ddp_init(): StarPU has handlers of its own. */
+void interrupt_catch(void);
+
+/* End limit_s seconds after app_start(), saving included, which is thought to
+ * take save_s.  limit_s 0: no limit. */
+void interrupt_limit(double limit_s, double save_s);
+
+/* How long the last step took. */
+void interrupt_stepped(double seconds);
+
+/* Is it time to save and leave?  Once true, it stays so. */
+bool interrupt_wanted(void);
+
+/* Because of what: "SIGTERM", "--time-limit". */
+const char *interrupt_reason(void);
+
+#endif

@@ -1,0 +1,118 @@
+/* backend.c - the table of CUDA workers: cuDNN, cuBLASLt, kernels of our own */
+#include "config.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+#include "variant.h"
+
+static int init(void)
+{
+    return ddp__cuda_workers_open();
+}
+
+static void fini(void)
+{
+    ddp__cuda_workers_close();
+    ddp__cuda_plans_close();
+}
+
+static const char *describe(void)
+{
+    static char text[96];
+    size_t v = cudnnGetVersion();
+    int cuda = 0;
+
+    cudaRuntimeGetVersion(&cuda);
+    snprintf(text, sizeof(text), "CUDA %d.%d, cuDNN %zu.%zu.%zu", cuda / 1000,
+             cuda % 1000 / 10, v / 10000, v % 10000 / 100, v % 100);
+    return text;
+}
+
+static int pin(void *p, size_t size)
+{
+    cudaError_t e = cudaHostRegister(p, size, cudaHostRegisterPortable);
+
+    if (e != cudaSuccess)
+        cudaGetLastError(); /* it would come up again later */
+    return e == cudaSuccess ? 0 : DDP_ENOMEM;
+}
+
+static void unpin(void *p)
+{
+    if (cudaHostUnregister(p) != cudaSuccess)
+        cudaGetLastError(); /* it was not pinned */
+}
+
+static void warm(const struct ddp__call *const *c, int calls)
+{
+    ddp__cuda_plans_warm(c, calls, (int)sysconf(_SC_NPROCESSORS_ONLN));
+}
+
+static int prepare(const struct ddp__call *c, void **plan)
+{
+    switch (c->op) {
+    case DDP__OP_CONV_FWD:
+    case DDP__OP_CONV_BWD_X:
+    case DDP__OP_CONV_BWD_W:
+        return ddp__cuda_conv_prepare(c, plan);
+    case DDP__OP_DENSE_FWD:
+    case DDP__OP_DENSE_BWD_X:
+    case DDP__OP_DENSE_BWD_W:
+        return ddp__cuda_dense_prepare(c, plan);
+    case DDP__OP_BN_FWD:
+    case DDP__OP_BN_BWD:
+        return ddp__cuda_bn_prepare(c, plan);
+    default:
+        return ddp__cuda_kernels_prepare(c);
+    }
+}
+
+struct ddp__backend ddp__cuda = {
+    .name = "cuda",
+    .kind = DDP__CUDA,
+    .init = init,
+    .fini = fini,
+    .describe = describe,
+    .warm = warm,
+    .prepare = prepare,
+    .release = ddp__cuda_plan_free,
+    .ready = ddp__cuda_workers_ready,
+    .scratch = ddp__cuda_scratch_wanted,
+    .pin = pin,
+    .unpin = unpin,
+    .bf16 = true,
+    .f16 = true,
+    .kernel =
+        {
+            [DDP__OP_INPUT_U8] = ddp__cuda_input_u8,
+            [DDP__OP_INPUT_F32] = ddp__cuda_input_f32,
+            [DDP__OP_CONV_FWD] = ddp__cuda_conv_fwd,
+            [DDP__OP_CONV_BWD_X] = ddp__cuda_conv_bwd_x,
+            [DDP__OP_CONV_BWD_W] = ddp__cuda_conv_bwd_w,
+            [DDP__OP_DENSE_FWD] = ddp__cuda_dense_fwd,
+            [DDP__OP_DENSE_BWD_X] = ddp__cuda_dense_bwd_x,
+            [DDP__OP_DENSE_BWD_W] = ddp__cuda_dense_bwd_w,
+            [DDP__OP_BN_FWD] = ddp__cuda_bn_fwd,
+            [DDP__OP_BN_EVAL] = ddp__cuda_bn_eval,
+            [DDP__OP_BN_BWD] = ddp__cuda_bn_bwd,
+            [DDP__OP_ACT_FWD] = ddp__cuda_act_fwd,
+            [DDP__OP_ACT_BWD] = ddp__cuda_act_bwd,
+            [DDP__OP_ADD] = ddp__cuda_add,
+            [DDP__OP_ACC] = ddp__cuda_acc,
+            [DDP__OP_MAX_POOL_FWD] = ddp__cuda_max_pool_fwd,
+            [DDP__OP_MAX_POOL_BWD] = ddp__cuda_max_pool_bwd,
+            [DDP__OP_MEAN_POOL_FWD] = ddp__cuda_mean_pool_fwd,
+            [DDP__OP_MEAN_POOL_BWD] = ddp__cuda_mean_pool_bwd,
+            [DDP__OP_CONCAT] = ddp__cuda_concat,
+            [DDP__OP_SPLIT] = ddp__cuda_split,
+            [DDP__OP_SCALE_FWD] = ddp__cuda_scale_fwd,
+            [DDP__OP_SCALE_BWD] = ddp__cuda_scale_bwd,
+            [DDP__OP_DROPOUT] = ddp__cuda_dropout,
+            [DDP__OP_LOSS] = ddp__cuda_loss,
+            [DDP__OP_MERGE] = ddp__cuda_merge,
+            [DDP__OP_MERGE_STATS] = ddp__cuda_merge_stats,
+            [DDP__OP_SQNORM] = ddp__cuda_sqnorm,
+            [DDP__OP_OPTIM] = ddp__cuda_optim,
+        },
+};

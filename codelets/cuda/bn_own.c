@@ -1,0 +1,101 @@
+/* bn_own.c - batch norm by kernels of our own, on CUDA workers
+ *
+ * What cuDNN has no engine for: channels that are no multiple of 8, f32 on
+ * some GPUs.  Deterministic as all our kernels are.
+ */
+#include "config.h"
+
+#include "tasks.h"
+
+/* x is buffer 0, the parameters are buffer w. */
+static struct ddp__k_bn describe(const struct ddp__task *t, int w, bool aligned)
+{
+    int c = t->call->buf[0].shape.c;
+
+    return (struct ddp__k_bn){.type = t->call->buf[0].type,
+                              .wide = ddp__whole(c) && aligned,
+                              .k = ddp__columns(1, ddp__pixels(t, 0), c),
+                              .act = t->call->bn.act,
+                              .eps = t->call->bn.eps,
+                              .n = t->n,
+                              .x = t->data[0],
+                              .w = t->data[w]};
+}
+
+/* Residual r is a buffer if the call has one. */
+static int normalise(const struct ddp__task *t, struct ddp__k_bn *p, int r,
+                     const struct ddp__cuda_place *place)
+{
+    p->y = t->data[2];
+    p->r = t->call->bn.residual ? t->data[r] : NULL;
+    p->blocks = ddp__columns_blocks(&p->k);
+    return DDP__LAUNCH(place, bn_normalise, p);
+}
+
+/* Whether buffers 0, 2 and, if it is there, r lie well. */
+static bool lies_well(const struct ddp__task *t, int r)
+{
+    return DDP__ALIGNED(t, 0, 2, t->call->bn.residual ? r : 0);
+}
+
+/* x, w, y, stat [, r] */
+int ddp__cuda_bn_own_fwd(const struct ddp__task *t)
+{
+    struct ddp__k_bn p = describe(t, 1, lies_well(t, 4));
+    struct ddp__cuda_place place;
+    int rc;
+
+    if ((rc = ddp__cuda_place(&place)) < 0)
+        return rc;
+    p.part = place.scratch;
+    p.mean = p.stat = t->data[3];
+    p.blocks = ddp__columns_blocks(&p.k);
+    if ((rc = DDP__LAUNCH(&place, bn_measure, &p)) < 0)
+        return rc;
+    p.blocks = ddp__columns_finish_blocks(&p.k);
+    if ((rc = DDP__LAUNCH(&place, bn_statistics, &p)) < 0)
+        return rc;
+    return normalise(t, &p, 4, &place);
+}
+
+/* x, w, y [, r] */
+int ddp__cuda_bn_own_eval(const struct ddp__task *t)
+{
+    struct ddp__k_bn p = describe(t, 1, lies_well(t, 3));
+    struct ddp__cuda_place place;
+    int rc;
+
+    if ((rc = ddp__cuda_place(&place)) < 0)
+        return rc;
+    p.mean = p.w + 2 * (size_t)p.k.c;
+    return normalise(t, &p, 3, &place);
+}
+
+/* x, y, dy, w, stat, g, dx [, dr] */
+int ddp__cuda_bn_own_bwd(const struct ddp__task *t)
+{
+    int dr = t->call->bn.residual ? 7 : 0;
+    struct ddp__k_bn p = describe(t, 3, DDP__ALIGNED(t, 0, 1, 2, 6, dr));
+    struct ddp__cuda_place place;
+    int rc;
+
+    if ((rc = ddp__cuda_place(&place)) < 0)
+        return rc;
+    p.y = t->data[1];
+    p.dy = t->data[2];
+    p.mean = t->data[4];
+    p.g = t->data[5];
+    p.add = t->accumulate;
+    p.dx = t->data[6];
+    p.dr = dr ? t->data[dr] : NULL;
+    p.sum = place.scratch;
+    p.part = p.sum + 2 * (size_t)p.k.c;
+    p.blocks = ddp__columns_blocks(&p.k);
+    if ((rc = DDP__LAUNCH(&place, bn_sums, &p)) < 0)
+        return rc;
+    p.blocks = ddp__columns_finish_blocks(&p.k);
+    if ((rc = DDP__LAUNCH(&place, bn_gradients, &p)) < 0)
+        return rc;
+    p.blocks = ddp__columns_blocks(&p.k);
+    return DDP__LAUNCH(&place, bn_spread, &p);
+}

@@ -1,0 +1,103 @@
+/* dnn_graph.h - cuDNN's graph API: tensors, operations on them, and plans
+ *
+ *     struct ddp__cudnn_graph *g = ddp__cudnn_graph_new();
+ *
+ *     ddp__cudnn_tensor(g, 'x', &shape_of_x);
+ *     ddp__cudnn_tensor(g, 'w', &shape_of_w);
+ *     ddp__cudnn_tensor(g, 'y', &shape_of_y);
+ *     ddp__cudnn_conv(g, DDP__CUDNN_FORWARD, &conv, 'x', 'w', 'y');
+ *     rc = ddp__cudnn_plan_get(g, limit, tune, &plan);
+ *     ...
+ *     ddp__cudnn_run(plan, worker, "xwy", (void *[]){x, w, y}, workspace);
+ *
+ * A tensor is known by a letter.  The first thing that fails sticks: later
+ * calls do nothing and ddp__cudnn_plan_get() returns it.  A graph writes down
+ * what it is told; that text is the key of its plan.
+ */
+#ifndef DDP_DNN_GRAPH_H
+#define DDP_DNN_GRAPH_H
+
+#include <cudnn.h>
+
+#include "ops.h"
+
+typedef cudnnBackendDescriptor_t ddp__cudnn_desc;
+
+enum ddp__cudnn_kind {
+    DDP__CUDNN_REAL,    /* in memory: a pointer at run time */
+    DDP__CUDNN_VIRTUAL, /* between two operations, never in memory */
+    DDP__CUDNN_SCALAR,  /* a number of the host: a pointer to it at run time */
+};
+
+/* Channels last; a filter is (o, kh, kw, c / groups). */
+struct ddp__cudnn_shape {
+    cudnnDataType_t type;
+    int n, h, w, c;
+    enum ddp__cudnn_kind kind;
+};
+
+enum { DDP__CUDNN_MAX_OPS = 6, DDP__CUDNN_MAX_DESCS = 48 };
+
+struct ddp__cudnn_graph {
+    int rc;
+    char key[1500];
+    size_t key_len;
+    ddp__cudnn_desc tensor[128]; /* by letter; not owned */
+    size_t size[128];            /* bytes of the real ones */
+    bool scalar[128];
+    ddp__cudnn_desc op[DDP__CUDNN_MAX_OPS];
+    int ops;
+    ddp__cudnn_desc desc[DDP__CUDNN_MAX_DESCS]; /* owned: all of them */
+    int descs;
+};
+
+struct ddp__cudnn_graph *ddp__cudnn_graph_new(void);
+void ddp__cudnn_graph_free(struct ddp__cudnn_graph *g);
+
+/* Wrong status: ddp__fail() with what was being done.  DDP_ENODEV: cuDNN has
+ * nothing for that; it may have for something else. */
+int ddp__cudnn_status(cudnnStatus_t e, const char *what);
+
+/* The type of an activation. */
+cudnnDataType_t ddp__cudnn_type(enum ddp_dtype type);
+
+/* The views of a call's buffer for n samples. */
+struct ddp__cudnn_shape ddp__cudnn_view(const struct ddp__call *c, int buf,
+                                        int n);
+
+void ddp__cudnn_tensor(struct ddp__cudnn_graph *g, char name,
+                       const struct ddp__cudnn_shape *s);
+
+enum ddp__cudnn_pass { DDP__CUDNN_FORWARD, DDP__CUDNN_DATA, DDP__CUDNN_FILTER };
+
+/* Forward writes y, data x, filter w; each out of the two others. */
+void ddp__cudnn_conv(struct ddp__cudnn_graph *g, enum ddp__cudnn_pass pass,
+                     const struct ddp__conv *k, char x, char w, char y);
+
+/* y = x + b, b one per channel. */
+void ddp__cudnn_add(struct ddp__cudnn_graph *g, char x, char b, char y);
+
+void ddp__cudnn_relu(struct ddp__cudnn_graph *g, char x, char y);
+
+/* dx = dy where x > 0, else 0 */
+void ddp__cudnn_relu_bwd(struct ddp__cudnn_graph *g, char x, char dy, char dx);
+
+/* y = (x - mean) inv scale + shift.  Training: with statistics of x, which go
+ * to mean and inv = 1 / sqrt(var + eps); else with those given (eps 0). */
+void ddp__cudnn_norm(struct ddp__cudnn_graph *g, char x, char scale, char shift,
+                     char eps, char mean, char inv, char y);
+void ddp__cudnn_norm_bwd(struct ddp__cudnn_graph *g, char x, char dy,
+                         char scale, char mean, char inv, char dscale,
+                         char dshift, char dx);
+
+/* For the above. */
+ddp__cudnn_desc ddp__cudnn_new(struct ddp__cudnn_graph *g,
+                               cudnnBackendDescriptorType_t type);
+void ddp__cudnn_set(struct ddp__cudnn_graph *g, ddp__cudnn_desc d,
+                    cudnnBackendAttributeName_t name,
+                    cudnnBackendAttributeType_t type, int64_t count,
+                    const void *value);
+void ddp__cudnn_finish(struct ddp__cudnn_graph *g, ddp__cudnn_desc d,
+                       const char *what);
+
+#endif

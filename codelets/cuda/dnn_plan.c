@@ -1,0 +1,385 @@
+/* dnn_plan.c - which of cuDNN's engines runs a graph, and running it */
+#include "config.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "dnn_tune.h"
+
+enum { MAX_CONFIGS = 96, MAX_NOTES = 32, MAX_TRIED = 10 };
+
+/* ---- engines ------------------------------------------------------------ */
+
+/* An attribute of `count` values at most; how many there are. */
+static int64_t get(ddp__cudnn_desc d, cudnnBackendAttributeName_t name,
+                   cudnnBackendAttributeType_t type, int64_t count, void *value)
+{
+    int64_t n = 0;
+
+    if (cudnnBackendGetAttribute(d, name, type, count, &n, value) !=
+        CUDNN_STATUS_SUCCESS)
+        return 0;
+    return n < count ? n : count;
+}
+
+/* Whether a graph is of f32 tensors, where tensor cores mean TF32. */
+static bool is_f32(const struct ddp__cudnn_graph *g)
+{
+    return !strstr(g->key, ":bf16") && !strstr(g->key, ":f16");
+}
+
+/* Engines are told apart by their notes alone. */
+static bool allowed(struct ddp__cudnn_plan *p, ddp__cudnn_desc engine)
+{
+    cudnnBackendNumericalNote_t note[MAX_NOTES];
+    bool strict = is_f32(p->graph) && !ddp__cudnn_target.tf32;
+    int64_t n = get(engine, CUDNN_ATTR_ENGINE_NUMERICAL_NOTE,
+                    CUDNN_TYPE_NUMERICAL_NOTE, MAX_NOTES, note);
+
+    for (int64_t i = 0; i < n; i++)
+        switch (note[i]) {
+        case CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC:
+            if (!ddp__cudnn_target.fast)
+                return false;
+            break;
+        case CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION:
+            return false;
+        case CUDNN_NUMERICAL_NOTE_TENSOR_CORE:
+            p->tensor_cores = true;
+            if (strict)
+                return false;
+            break;
+        case CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS:
+        case CUDNN_NUMERICAL_NOTE_WINOGRAD:
+        case CUDNN_NUMERICAL_NOTE_FFT:
+            if (strict)
+                return false;
+            break;
+        default:
+            break;
+        }
+    return true;
+}
+
+/* ---- configurations ----------------------------------------------------- */
+
+struct configs {
+    ddp__cudnn_desc of[MAX_CONFIGS];
+    int64_t n;
+};
+
+static void configs_free(struct configs *c)
+{
+    for (int i = 0; i < MAX_CONFIGS; i++)
+        if (c->of[i])
+            cudnnBackendDestroyDescriptor(c->of[i]);
+}
+
+static int configs_new(struct configs *c)
+{
+    cudnnStatus_t e = CUDNN_STATUS_SUCCESS;
+
+    *c = (struct configs){.n = 0};
+    for (int i = 0; i < MAX_CONFIGS && e == CUDNN_STATUS_SUCCESS; i++)
+        e = cudnnBackendCreateDescriptor(CUDNN_BACKEND_ENGINECFG_DESCRIPTOR,
+                                         &c->of[i]);
+    return ddp__cudnn_status(e, "an engine's configuration");
+}
+
+/* What cuDNN would run the graph with, best first. */
+static int ask(struct ddp__cudnn_graph *g, ddp__cudnn_desc graph,
+               cudnnBackendHeurMode_t mode, struct configs *c)
+{
+    ddp__cudnn_desc h = ddp__cudnn_new(g, CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
+
+    ddp__cudnn_set(g, h, CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH,
+                   CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &graph);
+    ddp__cudnn_set(g, h, CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, 1,
+                   &mode);
+    ddp__cudnn_set(g, h, CUDNN_ATTR_ENGINEHEUR_DEVICEPROP,
+                   CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &ddp__cudnn_target.prop);
+    ddp__cudnn_finish(g, h, "choosing an engine");
+    if (g->rc < 0)
+        return g->rc;
+    c->n = get(h, CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_TYPE_BACKEND_DESCRIPTOR,
+               MAX_CONFIGS, c->of);
+    return 0;
+}
+
+/* ---- plans -------------------------------------------------------------- */
+
+static int plan_new(ddp__cudnn_desc *d)
+{
+    int rc = ddp__cudnn_status(cudnnBackendCreateDescriptor(
+                                   CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR, d),
+                               "a plan");
+
+    if (rc == 0)
+        rc = ddp__cudnn_status(
+            cudnnBackendSetAttribute(*d, CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP,
+                                     CUDNN_TYPE_BACKEND_DESCRIPTOR, 1,
+                                     &ddp__cudnn_target.prop),
+            "a plan's device");
+    return rc;
+}
+
+static void plan_drop(struct ddp__cudnn_plan *p)
+{
+    if (p->desc)
+        cudnnBackendDestroyDescriptor(p->desc);
+    p->desc = NULL;
+}
+
+/* Compile.  Where the device is only described, all but the last step, to load
+ * the code, can be made. */
+static int finalize(struct ddp__cudnn_plan *p)
+{
+    cudnnStatus_t e = cudnnBackendFinalize(p->desc);
+
+    if (e == CUDNN_STATUS_EXECUTION_FAILED_CUDA_DRIVER &&
+        ddp__cudnn_target.described) {
+        plan_drop(p);
+        return 0;
+    }
+    return ddp__cudnn_status(e, "a plan");
+}
+
+static size_t workspace(const struct ddp__cudnn_plan *p)
+{
+    int64_t size = 0;
+
+    if (p->desc)
+        get(p->desc, CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, CUDNN_TYPE_INT64,
+            1, &size);
+    return size > 0 ? (size_t)size : 0;
+}
+
+/* One configuration: a plan, or the reason why not. */
+static int try(struct ddp__cudnn_plan *p, ddp__cudnn_desc config, size_t limit)
+{
+    int rc;
+
+    p->believed = ddp__cudnn_target.described && p->runtime &&
+                  atomic_fetch_sub(&ddp__cudnn_target.to_compile, 1) <= 0;
+    if (p->believed)
+        return 0;
+    if ((rc = plan_new(&p->desc)) == 0)
+        rc = ddp__cudnn_status(
+            cudnnBackendSetAttribute(p->desc,
+                                     CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG,
+                                     CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &config),
+            "a plan's engine");
+    if (rc == 0)
+        rc = finalize(p);
+    p->workspace = workspace(p);
+    if (rc == 0 && p->workspace > limit)
+        rc = ddp__fail(DDP_ENODEV, "an engine wants %zu bytes of workspace",
+                       p->workspace);
+    if (rc < 0)
+        plan_drop(p);
+    return rc;
+}
+
+static bool is_runtime(ddp__cudnn_desc engine)
+{
+    cudnnBackendBehaviorNote_t note[MAX_NOTES];
+    int64_t n = get(engine, CUDNN_ATTR_ENGINE_BEHAVIOR_NOTE,
+                    CUDNN_TYPE_BEHAVIOR_NOTE, MAX_NOTES, note);
+
+    for (int64_t i = 0; i < n; i++)
+        if (note[i] == CUDNN_BEHAVIOR_NOTE_RUNTIME_COMPILATION)
+            return true;
+    return false;
+}
+
+static bool engine_fits(struct ddp__cudnn_plan *p, ddp__cudnn_desc config)
+{
+    ddp__cudnn_desc e = NULL;
+    bool fits = false;
+
+    if (cudnnBackendCreateDescriptor(CUDNN_BACKEND_ENGINE_DESCRIPTOR, &e) !=
+        CUDNN_STATUS_SUCCESS)
+        return false;
+    if (get(config, CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_TYPE_BACKEND_DESCRIPTOR,
+            1, &e) == 1) {
+        get(e, CUDNN_ATTR_ENGINE_GLOBAL_INDEX, CUDNN_TYPE_INT64, 1, &p->engine);
+        p->runtime = is_runtime(e);
+        p->tensor_cores = false;
+        fits = allowed(p, e);
+    }
+    cudnnBackendDestroyDescriptor(e);
+    return fits;
+}
+
+/* The first configuration that fits and compiles. */
+static int first(struct ddp__cudnn_plan *p, struct configs *c, size_t limit)
+{
+    int rc = ddp__fail(DDP_ENODEV, "cuDNN has no engine for %s", p->key);
+
+    for (int i = 0; i < c->n && rc < 0; i++)
+        if (engine_fits(p, c->of[i]) && (rc = try(p, c->of[i], limit)) == 0) {
+            p->config = c->of[i];
+            c->of[i] = NULL;
+        }
+    return rc;
+}
+
+/* Keep `better` instead of p's own, which may be none. */
+static void adopt(struct ddp__cudnn_plan *p, struct ddp__cudnn_plan *better,
+                  ddp__cudnn_desc *config)
+{
+    plan_drop(p);
+    if (p->config)
+        cudnnBackendDestroyDescriptor(p->config);
+    p->config = *config;
+    *config = NULL;
+    p->desc = better->desc;
+    p->workspace = better->workspace;
+    p->engine = better->engine;
+    p->runtime = better->runtime;
+    p->tensor_cores = better->tensor_cores;
+    better->desc = NULL;
+}
+
+/* The fastest of the first few that fit. */
+static int fastest(struct ddp__cudnn_plan *p, struct configs *c, size_t limit)
+{
+    struct ddp__cudnn_bench *b = ddp__cudnn_bench_new(p->graph, limit);
+    float best = 0, ms;
+    int tried = 0;
+
+    if (!b)
+        return DDP_ENODEV;
+    for (int i = 0; i < c->n && tried < MAX_TRIED; i++) {
+        struct ddp__cudnn_plan q = {.graph = p->graph,
+                                    .key = p->key,
+                                    .lock = PTHREAD_MUTEX_INITIALIZER};
+
+        if (!engine_fits(&q, c->of[i]) || try(&q, c->of[i], limit) < 0)
+            continue;
+        tried++;
+        if (ddp__cudnn_bench_run(b, &q, &ms) == 0 && (!p->desc || ms < best)) {
+            best = ms;
+            adopt(p, &q, &c->of[i]);
+        }
+        plan_drop(&q);
+    }
+    ddp__cudnn_bench_free(b);
+    return p->desc ? 0 : DDP_ENODEV;
+}
+
+static int choose(struct ddp__cudnn_plan *p, ddp__cudnn_desc graph,
+                  cudnnBackendHeurMode_t mode, size_t limit, bool tune)
+{
+    struct configs c;
+    int rc = configs_new(&c);
+
+    p->graph->rc = 0; /* the other mode may have failed */
+    if (rc == 0 && (rc = ask(p->graph, graph, mode, &c)) == 0 &&
+        (!tune || !ddp__cudnn_target.fast || (rc = fastest(p, &c, limit)) < 0))
+        rc = first(p, &c, limit);
+    configs_free(&c);
+    return rc;
+}
+
+int ddp__cudnn_build(struct ddp__cudnn_plan *p, size_t limit, bool tune)
+{
+    struct ddp__cudnn_graph *g = p->graph;
+    ddp__cudnn_desc graph =
+        ddp__cudnn_new(g, CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
+    int rc;
+
+    ddp__cudnn_set(g, graph, CUDNN_ATTR_OPERATIONGRAPH_OPS,
+                   CUDNN_TYPE_BACKEND_DESCRIPTOR, g->ops, g->op);
+    ddp__cudnn_finish(g, graph, "a graph");
+    if (g->rc < 0)
+        return g->rc;
+    if ((rc = choose(p, graph, CUDNN_HEUR_MODE_A, limit, tune)) < 0)
+        rc = choose(p, graph, CUDNN_HEUR_MODE_FALLBACK, limit, tune);
+    /* Whatever the last engine failed with, others may do the call. */
+    return rc == 0 || rc == DDP_ENOMEM ? rc : DDP_ENODEV;
+}
+
+/* ---- a plan as text ----------------------------------------------------- */
+
+int ddp__cudnn_load(struct ddp__cudnn_plan *p, const char *text, size_t len)
+{
+    int rc = plan_new(&p->desc);
+
+    if (rc == 0)
+        rc = ddp__cudnn_status(
+            cudnnBackendSetAttribute(
+                p->desc, CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION,
+                CUDNN_TYPE_CHAR, (int64_t)len, text),
+            "a stored plan");
+    if (rc == 0)
+        rc = ddp__cudnn_status(cudnnBackendFinalize(p->desc), "a stored plan");
+    if (rc < 0)
+        plan_drop(p);
+    p->workspace = workspace(p);
+    p->loaded = rc == 0;
+    return rc;
+}
+
+char *ddp__cudnn_save(const struct ddp__cudnn_plan *p, size_t *len)
+{
+    cudnnBackendAttributeName_t json =
+        CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION;
+    int64_t size = 0, got = 0;
+    char *text;
+
+    if (!p->desc ||
+        cudnnBackendGetAttribute(p->desc, json, CUDNN_TYPE_CHAR, 0, &size,
+                                 NULL) != CUDNN_STATUS_SUCCESS ||
+        size < 1 || !(text = calloc(1, (size_t)size + 1)))
+        return NULL;
+    if (cudnnBackendGetAttribute(p->desc, json, CUDNN_TYPE_CHAR, size, &got,
+                                 text) != CUDNN_STATUS_SUCCESS) {
+        free(text);
+        return NULL;
+    }
+    *len = strnlen(text, (size_t)size);
+    return text;
+}
+
+/* ---- running ------------------------------------------------------------ */
+
+static int pack(struct ddp__cudnn_graph *g, const char *names, void *const *ptr,
+                void *space, ddp__cudnn_desc *out)
+{
+    int64_t uid[DDP__CUDNN_MAX_DESCS];
+    int n = 0;
+
+    for (; names[n]; n++)
+        uid[n] = names[n];
+    g->rc = 0;
+    *out = ddp__cudnn_new(g, CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
+    ddp__cudnn_set(g, *out, CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS,
+                   CUDNN_TYPE_INT64, n, uid);
+    ddp__cudnn_set(g, *out, CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS,
+                   CUDNN_TYPE_VOID_PTR, n, ptr);
+    ddp__cudnn_set(g, *out, CUDNN_ATTR_VARIANT_PACK_WORKSPACE,
+                   CUDNN_TYPE_VOID_PTR, 1, &space);
+    ddp__cudnn_finish(g, *out, "pointers");
+    return g->rc;
+}
+
+int ddp__cudnn_run(struct ddp__cudnn_plan *p, struct ddp__cuda_worker *w,
+                   const char *names, void *const *ptr, void *workspace)
+{
+    struct ddp__cudnn_graph *g = p->graph;
+    ddp__cudnn_desc d = NULL;
+    int rc, descs;
+
+    if (!p->desc)
+        return ddp__fail(DDP_ENODEV, "a plan for a device that is not there");
+    pthread_mutex_lock(&p->lock);
+    descs = g->descs;
+    if ((rc = pack(g, names, ptr, workspace, &d)) == 0)
+        rc = ddp__cudnn_check(cudnnBackendExecute(w->dnn, p->desc, d), p->key);
+    while (g->descs > descs)
+        cudnnBackendDestroyDescriptor(g->desc[--g->descs]);
+    pthread_mutex_unlock(&p->lock);
+    return rc;
+}

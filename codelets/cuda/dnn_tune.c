@@ -1,0 +1,140 @@
+/* dnn_tune.c - what a plan takes, on memory of its own */
+#include "config.h"
+
+#include <stdlib.h>
+
+#include "dnn_tune.h"
+
+enum { RUNS = 4 }; /* the first warms up */
+
+struct ddp__cudnn_bench {
+    struct ddp__cuda_worker worker;
+    cudaEvent_t begin, end;
+    char *memory, *workspace;
+    float number; /* all scalars */
+    char name[128];
+    void *ptr[128];
+};
+
+/* One at a time, or they would measure each other. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static int open_device(struct ddp__cudnn_bench *b)
+{
+    int rc;
+
+    if ((rc = ddp__cuda_check(cudaStreamCreateWithFlags(&b->worker.stream,
+                                                        cudaStreamNonBlocking),
+                              "a stream")) < 0 ||
+        (rc = ddp__cuda_check(cudaEventCreate(&b->begin), "an event")) < 0 ||
+        (rc = ddp__cuda_check(cudaEventCreate(&b->end), "an event")) < 0 ||
+        (rc = ddp__cudnn_check(cudnnCreate(&b->worker.dnn), "starting cuDNN")) <
+            0)
+        return rc;
+    return ddp__cudnn_check(cudnnSetStream(b->worker.dnn, b->worker.stream),
+                            "giving cuDNN a stream");
+}
+
+/* Places for tensors, one after another; how many bytes that takes. */
+static size_t lay_out(struct ddp__cudnn_bench *b,
+                      const struct ddp__cudnn_graph *g)
+{
+    size_t at = 0, n = 0;
+
+    for (int i = 0; i < 128; i++) {
+        if (!g->tensor[i] || (!g->size[i] && !g->scalar[i]))
+            continue;
+        b->name[n] = (char)i;
+        b->ptr[n++] = g->scalar[i] ? (void *)&b->number : b->memory + at;
+        at += (g->size[i] + 255) & ~(size_t)255;
+    }
+    b->workspace = b->memory + at;
+    return at;
+}
+
+static int get_memory(struct ddp__cudnn_bench *b,
+                      const struct ddp__cudnn_graph *g, size_t workspace)
+{
+    size_t size = lay_out(b, g) + workspace + 256;
+    int rc = ddp__cuda_check(cudaMalloc((void **)&b->memory, size),
+                             "memory to try engines on");
+
+    if (rc < 0) {
+        cudaGetLastError(); /* it would come up again later */
+        return rc;
+    }
+    lay_out(b, g);
+    return ddp__cuda_check(
+        cudaMemsetAsync(b->memory, 0, size, b->worker.stream),
+        "clearing memory");
+}
+
+struct ddp__cudnn_bench *ddp__cudnn_bench_new(const struct ddp__cudnn_graph *g,
+                                              size_t workspace)
+{
+    struct ddp__cudnn_bench *b = calloc(1, sizeof(*b));
+
+    if (!b) {
+        ddp__fail(DDP_ENOMEM, "no memory to try engines");
+        return NULL;
+    }
+    pthread_mutex_lock(&lock);
+    b->number = 1;
+    if (open_device(b) == 0 && get_memory(b, g, workspace) == 0)
+        return b;
+    ddp__cudnn_bench_free(b);
+    return NULL;
+}
+
+void ddp__cudnn_bench_free(struct ddp__cudnn_bench *b)
+{
+    if (!b)
+        return;
+    if (b->worker.stream)
+        cudaStreamSynchronize(b->worker.stream);
+    if (b->memory)
+        cudaFree(b->memory);
+    if (b->begin)
+        cudaEventDestroy(b->begin);
+    if (b->end)
+        cudaEventDestroy(b->end);
+    if (b->worker.dnn)
+        cudnnDestroy(b->worker.dnn);
+    if (b->worker.stream)
+        cudaStreamDestroy(b->worker.stream);
+    free(b);
+    pthread_mutex_unlock(&lock);
+}
+
+static int run_once(struct ddp__cudnn_bench *b, struct ddp__cudnn_plan *p,
+                    float *ms)
+{
+    int rc;
+
+    if ((rc = ddp__cuda_check(cudaEventRecord(b->begin, b->worker.stream),
+                              "an event")) < 0 ||
+        (rc = ddp__cudnn_run(p, &b->worker, b->name, b->ptr, b->workspace)) <
+            0 ||
+        (rc = ddp__cuda_check(cudaEventRecord(b->end, b->worker.stream),
+                              "an event")) < 0 ||
+        (rc = ddp__cuda_check(cudaEventSynchronize(b->end),
+                              "trying an engine")) < 0)
+        return rc;
+    return ddp__cuda_check(cudaEventElapsedTime(ms, b->begin, b->end),
+                           "the time of an engine");
+}
+
+int ddp__cudnn_bench_run(struct ddp__cudnn_bench *b, struct ddp__cudnn_plan *p,
+                         float *ms)
+{
+    int rc = 0;
+
+    for (int i = 0; i < RUNS && rc == 0; i++) {
+        float once = 0;
+
+        rc = run_once(b, p, &once);
+        if (i == 1 || (i > 1 && once < *ms))
+            *ms = once;
+    }
+    return rc;
+}

@@ -1,0 +1,27 @@
+/* dropout.c - dropout and stochastic depth, on CUDA workers */
+#include "config.h"
+
+#include "tasks.h"
+
+int ddp__cuda_dropout(const struct ddp__task *t)
+{
+    size_t len = ddp__len(t, 0) / (size_t)t->n;
+    struct ddp__k_dropout p = {
+        .items = (unsigned)((size_t)t->n * ddp__groups(len)),
+        .type = t->call->buf[0].type,
+        .wide = len % DDP__WIDTH == 0 && DDP__ALIGNED(t, 0, 2),
+        .whole = t->call->dropout.whole_sample,
+        .narrow_ids = t->call->buf[1].type == DDP_I32,
+        .x = t->data[0],
+        .ids = t->data[1],
+        .y = t->data[2],
+        .len = len,
+        .seed = t->seed,
+        .layer = t->call->dropout.layer,
+        .p = t->call->dropout.p,
+        .factor = (float)(1 / (1 - (double)t->call->dropout.p))};
+    struct ddp__cuda_place place;
+    int rc = ddp__cuda_place(&place);
+
+    return rc < 0 ? rc : DDP__LAUNCH(&place, dropout, &p);
+}

@@ -1,0 +1,46 @@
+/* input.c - from samples to activations, on CUDA workers */
+#include "config.h"
+
+#include "tasks.h"
+
+/* y may have more channels than x: those are 0. */
+static struct ddp__k_input describe(const struct ddp__task *t)
+{
+    size_t len = ddp__len(t, 1);
+
+    return (struct ddp__k_input){.items = (unsigned)ddp__groups(len),
+                                 .type = t->call->buf[1].type,
+                                 .wide = DDP__ALIGNED(t, 1),
+                                 .x = t->data[0],
+                                 .y = t->data[1],
+                                 .len = len,
+                                 .c = t->call->buf[0].shape.c,
+                                 .cy = t->call->buf[1].shape.c};
+}
+
+/* y = (x / 255 - mean) / std, by channel */
+int ddp__cuda_input_u8(const struct ddp__task *t)
+{
+    struct ddp__k_input p = describe(t);
+    struct ddp__cuda_place place;
+    int rc = ddp__cuda_place(&place);
+
+    p.bytes = true;
+    for (int i = 0; i < 4; i++) {
+        p.mean[i] = 255 * t->call->input.mean[i];
+        p.factor[i] = (float)(1 / (255.0 * t->call->input.std[i]));
+    }
+    return rc < 0 ? rc : DDP__LAUNCH(&place, input, &p);
+}
+
+/* y = x */
+int ddp__cuda_input_f32(const struct ddp__task *t)
+{
+    struct ddp__k_input p = describe(t);
+    struct ddp__cuda_place place;
+    int rc = ddp__cuda_place(&place);
+
+    for (int i = 0; i < 4; i++)
+        p.factor[i] = 1;
+    return rc < 0 ? rc : DDP__LAUNCH(&place, input, &p);
+}

@@ -1,0 +1,88 @@
+/* join.c - channels that are put together, taken apart, scaled: on CUDA */
+#include "config.h"
+
+#include "tasks.h"
+
+/* Between `small` and channels at, at + 1, ... of `large`. */
+static int copy(const struct ddp__task *t, int small, int large, bool to_large)
+{
+    int s = t->call->buf[small].shape.c, l = t->call->buf[large].shape.c;
+    struct ddp__k_copy p = {
+        .items = (unsigned)(ddp__pixels(t, small) * ddp__groups((size_t)s)),
+        .type = t->call->buf[small].type,
+        .wide = ddp__whole(s) && ddp__whole(l) && ddp__whole(t->call->at) &&
+                DDP__ALIGNED(t, small, large),
+        .to_large = to_large,
+        .from = t->data[to_large ? small : large],
+        .to = t->data[to_large ? large : small],
+        .small = s,
+        .large = l,
+        .at = t->call->at};
+    struct ddp__cuda_place place;
+    int rc = ddp__cuda_place(&place);
+
+    return rc < 0 ? rc : DDP__LAUNCH(&place, copy_channels, &p);
+}
+
+/* y[..., at + i] = x[..., i] */
+int ddp__cuda_concat(const struct ddp__task *t)
+{
+    return copy(t, 0, 1, true);
+}
+
+/* dx[..., i] = dy[..., at + i] */
+int ddp__cuda_split(const struct ddp__task *t)
+{
+    return copy(t, 1, 0, false);
+}
+
+/* y = x s */
+int ddp__cuda_scale_fwd(const struct ddp__task *t)
+{
+    struct ddp_shape x = t->call->buf[0].shape;
+    struct ddp__k_scale p = {
+        .items = (unsigned)(ddp__pixels(t, 0) * ddp__groups((size_t)x.c)),
+        .type = t->call->buf[0].type,
+        .wide = ddp__whole(x.c) && DDP__ALIGNED(t, 0, 1, 2),
+        .x = t->data[0],
+        .s = t->data[1],
+        .y = t->data[2],
+        .pixels = (unsigned)x.h * (unsigned)x.w,
+        .c = x.c};
+    struct ddp__cuda_place place;
+    int rc = ddp__cuda_place(&place);
+
+    return rc < 0 ? rc : DDP__LAUNCH(&place, scale_fwd, &p);
+}
+
+/* dx = dy s;  ds = the sum over pixels of x dy */
+int ddp__cuda_scale_bwd(const struct ddp__task *t)
+{
+    struct ddp_shape x = t->call->buf[0].shape;
+    struct ddp__columns k =
+        ddp__columns((size_t)t->n, (size_t)x.h * (size_t)x.w, x.c);
+    struct ddp__k_column_sums sums = {.blocks = ddp__columns_blocks(&k),
+                                      .type = t->call->buf[0].type,
+                                      .wide = ddp__whole(x.c) &&
+                                              DDP__ALIGNED(t, 0, 1, 2, 3),
+                                      .k = k,
+                                      .a = t->data[0],
+                                      .b = t->data[2],
+                                      .s = t->data[1],
+                                      .y = t->data[3]};
+    struct ddp__k_column_finish finish = {.blocks =
+                                              ddp__columns_finish_blocks(&k),
+                                          .type = t->call->buf[4].type,
+                                          .k = k,
+                                          .out = t->data[4],
+                                          .factor = 1};
+    struct ddp__cuda_place place;
+    int rc;
+
+    if ((rc = ddp__cuda_place(&place)) < 0)
+        return rc;
+    finish.part = sums.part = place.scratch;
+    if ((rc = DDP__LAUNCH(&place, column_sums, &sums)) < 0)
+        return rc;
+    return DDP__LAUNCH(&place, column_finish, &finish);
+}

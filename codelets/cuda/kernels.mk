@@ -1,0 +1,40 @@
+# codelets/cuda/kernels.mk - kernels of our own, in lists: the module of the
+# backend is made of all of them, a test of what needs no CUDA
+
+# What fills in and launches kernels.  Needs no header of CUDA.
+CUDA_TASKS = \
+    %D%/act.c \
+    %D%/bn_own.c \
+    %D%/dropout.c \
+    %D%/input.c \
+    %D%/join.c \
+    %D%/loss.c \
+    %D%/optim.c \
+    %D%/pool.c \
+    %D%/prepare.c \
+    %D%/rows.c \
+    %D%/tasks.h
+
+# What kernels do, for nvcc and a C compiler.
+CUDA_BODIES = \
+    %D%/arith.h \
+    %D%/columns.h \
+    %D%/elementwise.h \
+    %D%/kernels.h \
+    %D%/losses.h \
+    %D%/norm.h \
+    %D%/pooling.h \
+    %D%/updates.h
+
+# The kernels.
+CUDA_KERNELS = \
+    %D%/columns.cu \
+    %D%/elementwise.cu \
+    %D%/launch.c \
+    %D%/launch.h \
+    %D%/losses.cu \
+    %D%/norm.cu \
+    %D%/pooling.cu \
+    %D%/updates.cu
+
+EXTRA_DIST += $(CUDA_KERNELS)

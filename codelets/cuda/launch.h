@@ -1,0 +1,91 @@
+/* launch.h - makes kernels of the bodies in a header: for the .cu files */
+#ifndef DDP_LAUNCH_H
+#define DDP_LAUNCH_H
+
+#include "arith.h"
+
+/* Enough threads for any GPU; each takes as many items as it must. */
+enum { DDP__MAX_BLOCKS = 8192 };
+
+static inline unsigned ddp__item_blocks(size_t items)
+{
+    size_t blocks = (items + DDP__THREADS - 1) / DDP__THREADS;
+
+    return blocks < DDP__MAX_BLOCKS ? (unsigned)blocks : DDP__MAX_BLOCKS;
+}
+
+/* Launch `kernel` of a type of activations; a launch of nothing is an error,
+ * so there is none. */
+#define DDP__START(kernel, blocks, p, stream)                                  \
+    kernel<<<blocks, DDP__THREADS, 0, (cudaStream_t)(stream)>>>(*(p))
+#define DDP__START_TYPED(kernel, blocks, p, stream)                            \
+    switch ((p)->type) {                                                       \
+    case DDP_F32:                                                              \
+        DDP__START(kernel<DDP_F32>, blocks, p, stream);                        \
+        break;                                                                 \
+    case DDP_BF16:                                                             \
+        DDP__START(kernel<DDP_BF16>, blocks, p, stream);                       \
+        break;                                                                 \
+    case DDP_F16:                                                              \
+        DDP__START(kernel<DDP_F16>, blocks, p, stream);                        \
+        break;                                                                 \
+    default:                                                                   \
+        return cudaErrorInvalidValue;                                          \
+    }
+
+#define DDP__ITEM_KERNEL(name, params)                                         \
+    template <enum ddp_dtype type>                                             \
+    static __global__ void __launch_bounds__(DDP__THREADS)                     \
+        name##_kernel(const __grid_constant__ struct ddp__k_##params p)        \
+    {                                                                          \
+        size_t threads = (size_t)gridDim.x * DDP__THREADS;                     \
+        size_t first = (size_t)blockIdx.x * DDP__THREADS + threadIdx.x;        \
+                                                                               \
+        for (size_t i = first; i < p.items; i += threads)                      \
+            ddp__k_##name##_item(&p, i, type);                                 \
+    }                                                                          \
+                                                                               \
+    int ddp__k_##name(const struct ddp__k_##params *p, void *stream)           \
+    {                                                                          \
+        if (p->items == 0)                                                     \
+            return cudaSuccess;                                                \
+        DDP__START_TYPED(name##_kernel, ddp__item_blocks(p->items), p, stream) \
+        return cudaGetLastError();                                             \
+    }
+
+#define DDP__BLOCK_KERNEL(name, params)                                        \
+    template <enum ddp_dtype type>                                             \
+    static __global__ void __launch_bounds__(DDP__THREADS)                     \
+        name##_kernel(const __grid_constant__ struct ddp__k_##params p)        \
+    {                                                                          \
+        __shared__ struct ddp__k_##name##_shared shared;                       \
+                                                                               \
+        ddp__k_##name##_block(&p, &shared, blockIdx.x, type);                  \
+    }                                                                          \
+                                                                               \
+    int ddp__k_##name(const struct ddp__k_##params *p, void *stream)           \
+    {                                                                          \
+        if (p->blocks == 0)                                                    \
+            return cudaSuccess;                                                \
+        DDP__START_TYPED(name##_kernel, p->blocks, p, stream)                  \
+        return cudaGetLastError();                                             \
+    }
+
+#define DDP__PLAIN_KERNEL(name, params)                                        \
+    static __global__ void __launch_bounds__(DDP__THREADS)                     \
+        name##_kernel(const __grid_constant__ struct ddp__k_##params p)        \
+    {                                                                          \
+        __shared__ struct ddp__k_##name##_shared shared;                       \
+                                                                               \
+        ddp__k_##name##_block(&p, &shared, blockIdx.x);                        \
+    }                                                                          \
+                                                                               \
+    int ddp__k_##name(const struct ddp__k_##params *p, void *stream)           \
+    {                                                                          \
+        if (p->blocks == 0)                                                    \
+            return cudaSuccess;                                                \
+        DDP__START(name##_kernel, p->blocks, p, stream);                       \
+        return cudaGetLastError();                                             \
+    }
+
+#endif

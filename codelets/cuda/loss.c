@@ -1,0 +1,48 @@
+/* loss.c - losses and the counts of right answers, on CUDA workers
+ *
+ * A label that is no class cannot be told to the host: its loss is NaN.
+ */
+#include "config.h"
+
+#include "tasks.h"
+
+_Static_assert(DDP__STAT_LOSS == 0 && DDP__STAT_DIVISOR == 1 &&
+                   DDP__STAT_COUNT == 2 && DDP__STAT_TOP1 == 3 &&
+                   DDP__STAT_TOP5 == 4 && DDP__STAT_TOP10 == 5 &&
+                   DDP__STAT_UPDATES == 6 && DDP__STATS == 7,
+               "as losses.h and updates.h have them");
+
+/* Buffers x, target, weight, stats [, dx] [, scale] */
+int ddp__cuda_loss(const struct ddp__task *t)
+{
+    bool want_dx = t->call->buffers > 4;
+    struct ddp__k_loss p = {.blocks = (unsigned)t->n,
+                            .type = t->call->buf[0].type,
+                            .type_dx = want_dx ? t->call->buf[4].type : DDP_F32,
+                            .classes =
+                                t->call->loss.kind == DDP_LOGIT_CROSS_ENTROPY,
+                            .smoothing = t->call->loss.smoothing,
+                            .aux = t->call->loss.aux,
+                            .n = t->n,
+                            .cap = t->call->cap,
+                            .len = ddp__len(t, 0) / (size_t)t->n,
+                            .x = t->data[0],
+                            .dx = want_dx ? t->data[4] : NULL,
+                            .label = t->data[1],
+                            .target = t->data[1],
+                            .weight = t->data[2],
+                            .scale = t->call->buffers > 5 ? t->data[5] : NULL,
+                            .stats = t->data[3],
+                            .add = t->accumulate};
+    struct ddp__cuda_place place;
+    int rc = ddp__cuda_place(&place);
+
+    if (rc < 0)
+        return rc;
+    p.loss = place.scratch;
+    p.rank = (int *)(p.loss + t->n);
+    if ((rc = DDP__LAUNCH(&place, loss_rows, &p)) < 0)
+        return rc;
+    p.blocks = 1;
+    return DDP__LAUNCH(&place, loss_sum, &p);
+}

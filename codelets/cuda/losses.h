@@ -1,0 +1,285 @@
+/* losses.h - losses, their gradients and the counts of right answers
+ *
+ * A block has a sample; its loss and rank are added up by another kernel.
+ */
+#ifndef DDP_LOSSES_H
+#define DDP_LOSSES_H
+
+#include "arith.h"
+
+struct ddp__k_loss_rows_shared {
+    float largest[DDP__THREADS];
+    double sum[DDP__THREADS], rest[DDP__THREADS];
+    int rank[DDP__THREADS];
+};
+
+/* A sample: where its values begin, and its label. */
+struct ddp__k_row {
+    size_t n, begin;
+    int label;
+    float mine; /* the logit of the label */
+};
+
+DDP__DEVICE float ddp__k_value(const struct ddp__k_loss *p,
+                               const struct ddp__k_row *r, size_t i,
+                               enum ddp_dtype type)
+{
+    return ddp__k_get(type, p->x, r->begin + i);
+}
+
+/* Whether the label takes part: evaluation leaves out those it has none for.
+ * One that is no class makes the loss NaN, which ends the step. */
+DDP__DEVICE bool ddp__k_has_label(const struct ddp__k_loss *p,
+                                  const struct ddp__k_row *r)
+{
+    return r->label >= 0 && (size_t)r->label < p->len;
+}
+
+/* The largest of all: half by half. */
+DDP__DEVICE void ddp__k_largest(const struct ddp__k_loss *p,
+                                const struct ddp__k_row *r,
+                                struct ddp__k_loss_rows_shared *sh,
+                                enum ddp_dtype type)
+{
+    DDP__EACH(t, DDP__THREADS)
+    {
+        float v = -INFINITY;
+
+        for (size_t i = t; i < p->len; i += DDP__THREADS) {
+            float x = ddp__k_value(p, r, i, type);
+
+            v = x > v ? x : v;
+        }
+        sh->largest[t] = v;
+    }
+    for (unsigned half = DDP__THREADS / 2; half > 0; half /= 2)
+        DDP__EACH(t, half)
+        {
+            float other = sh->largest[t + half];
+
+            sh->largest[t] = other > sh->largest[t] ? other : sh->largest[t];
+        }
+}
+
+/* sum = sum of exp(x - largest), rest = sum of x, rank = how many classes beat
+ * the label: of equals the lower one, and one that is not a number. */
+DDP__DEVICE void ddp__k_class_sums(const struct ddp__k_loss *p,
+                                   const struct ddp__k_row *r,
+                                   struct ddp__k_loss_rows_shared *sh,
+                                   enum ddp_dtype type)
+{
+    DDP__EACH(t, DDP__THREADS)
+    {
+        double sum = 0, rest = 0;
+        int rank = 0;
+
+        for (size_t i = t; i < p->len; i += DDP__THREADS) {
+            float x = ddp__k_value(p, r, i, type);
+
+            sum += expf(x - sh->largest[0]);
+            rest += x;
+            if (i != (size_t)r->label)
+                rank += i < (size_t)r->label ? !(x < r->mine) : !(x <= r->mine);
+        }
+        sh->sum[t] = sum;
+        sh->rest[t] = rest;
+        sh->rank[t] = rank;
+    }
+    for (unsigned half = DDP__THREADS / 2; half > 0; half /= 2)
+        DDP__EACH(t, half)
+        {
+            sh->sum[t] += sh->sum[t + half];
+            sh->rest[t] += sh->rest[t + half];
+            sh->rank[t] += sh->rank[t + half];
+        }
+}
+
+/* -sum of q log softmax(x), q = (1 - s) [i = label] + s / len */
+DDP__DEVICE double ddp__k_entropy(const struct ddp__k_loss *p,
+                                  const struct ddp__k_row *r,
+                                  const struct ddp__k_loss_rows_shared *sh)
+{
+    double s = p->smoothing, share = s / (double)p->len;
+    double log_sum = sh->largest[0] + log(sh->sum[0]);
+    double loss = (1 - s) * (log_sum - r->mine);
+
+    return s != 0 ? loss + share * ((double)p->len * log_sum - sh->rest[0])
+                  : loss;
+}
+
+/* What the loss of sample n is times; its gradient is so by the scale too. */
+DDP__DEVICE float ddp__k_loss_weight(const struct ddp__k_loss *p, size_t n)
+{
+    return p->weight[n] * (p->aux > 0 ? p->aux : 1);
+}
+
+DDP__DEVICE float ddp__k_gradient_weight(const struct ddp__k_loss *p, size_t n)
+{
+    return (float)(ddp__k_loss_weight(p, n) * (p->scale ? *p->scale : 1));
+}
+
+/* Gradient: softmax(x) - q */
+DDP__DEVICE void ddp__k_class_gradient(const struct ddp__k_loss *p,
+                                       const struct ddp__k_row *r,
+                                       struct ddp__k_loss_rows_shared *sh,
+                                       enum ddp_dtype type)
+{
+    float weight = ddp__k_gradient_weight(p, r->n), s = p->smoothing;
+    float share = s / (float)p->len;
+
+    DDP__EACH(t, DDP__THREADS)
+    {
+        float inverse = (float)(1 / sh->sum[0]);
+
+        for (size_t i = t; i < p->len; i += DDP__THREADS) {
+            float x = ddp__k_value(p, r, i, type);
+            float e = expf(x - sh->largest[0]) * inverse - share;
+
+            if (i == (size_t)r->label)
+                e -= 1 - s;
+            ddp__k_put(p->type_dx, p->dx, r->begin + i, weight * e);
+        }
+    }
+}
+
+DDP__DEVICE void ddp__k_no_gradient(const struct ddp__k_loss *p,
+                                    const struct ddp__k_row *r)
+{
+    DDP__EACH(t, DDP__THREADS)
+    {
+        for (size_t i = t; i < p->len; i += DDP__THREADS)
+            ddp__k_put(p->type_dx, p->dx, r->begin + i, 0);
+    }
+}
+
+DDP__DEVICE void ddp__k_keep_loss(const struct ddp__k_loss *p, size_t n,
+                                  double loss, int rank)
+{
+    DDP__EACH(t, 1)
+    {
+        p->loss[n + t] = loss;
+        p->rank[n + t] = rank;
+    }
+}
+
+/* Three times b in, of which two from the cache, b out. */
+DDP__DEVICE void ddp__k_cross_entropy(const struct ddp__k_loss *p,
+                                      struct ddp__k_row *r,
+                                      struct ddp__k_loss_rows_shared *sh,
+                                      enum ddp_dtype type)
+{
+    r->label = p->label[r->n];
+    if (!ddp__k_has_label(p, r)) {
+        ddp__k_keep_loss(p, r->n, r->label == -1 && !p->dx ? 0 : NAN, 1 << 20);
+        if (p->dx)
+            ddp__k_no_gradient(p, r);
+        return;
+    }
+    r->mine = ddp__k_value(p, r, (size_t)r->label, type);
+    ddp__k_largest(p, r, sh, type);
+    ddp__k_class_sums(p, r, sh, type);
+    ddp__k_keep_loss(p, r->n,
+                     ddp__k_loss_weight(p, r->n) * ddp__k_entropy(p, r, sh),
+                     sh->rank[0]);
+    if (p->dx)
+        ddp__k_class_gradient(p, r, sh, type);
+}
+
+/* The mean over a sample's values of (x - target)^2.  b and 4 in, b out. */
+DDP__DEVICE void ddp__k_squared_error(const struct ddp__k_loss *p,
+                                      const struct ddp__k_row *r,
+                                      struct ddp__k_loss_rows_shared *sh,
+                                      enum ddp_dtype type)
+{
+    float weight = ddp__k_loss_weight(p, r->n);
+    float factor = ddp__k_gradient_weight(p, r->n) * 2 / (float)p->len;
+
+    DDP__EACH(t, DDP__THREADS)
+    {
+        sh->sum[t] = 0;
+        for (size_t i = t; i < p->len; i += DDP__THREADS) {
+            float d = ddp__k_value(p, r, i, type) - p->target[r->begin + i];
+
+            sh->sum[t] += (double)d * d;
+            if (p->dx)
+                ddp__k_put(p->type_dx, p->dx, r->begin + i, factor * d);
+        }
+    }
+    for (unsigned half = DDP__THREADS / 2; half > 0; half /= 2)
+        DDP__EACH(t, half)
+        {
+            sh->sum[t] += sh->sum[t + half];
+        }
+    ddp__k_keep_loss(p, r->n, weight * (sh->sum[0] / (double)p->len), 1 << 20);
+}
+
+DDP__DEVICE void ddp__k_loss_rows_block(const struct ddp__k_loss *p,
+                                        struct ddp__k_loss_rows_shared *sh,
+                                        unsigned block, enum ddp_dtype type)
+{
+    struct ddp__k_row r = {block, block * p->len, 0, 0};
+
+    if (p->classes)
+        ddp__k_cross_entropy(p, &r, sh, type);
+    else
+        ddp__k_squared_error(p, &r, sh, type);
+}
+
+struct ddp__k_loss_sum_shared {
+    double loss[DDP__THREADS];
+    int top1[DDP__THREADS], top5[DDP__THREADS], top10[DDP__THREADS];
+};
+
+/* What the samples of a thread add to the counts. */
+DDP__DEVICE void ddp__k_count_samples(const struct ddp__k_loss *p,
+                                      struct ddp__k_loss_sum_shared *sh,
+                                      unsigned t)
+{
+    sh->loss[t] = 0;
+    sh->top1[t] = sh->top5[t] = sh->top10[t] = 0;
+    for (unsigned n = t; n < (unsigned)p->n; n += DDP__THREADS) {
+        sh->loss[t] += p->loss[n];
+        sh->top1[t] += p->rank[n] < 1;
+        sh->top5[t] += p->rank[n] < 5;
+        sh->top10[t] += p->rank[n] < 10;
+    }
+}
+
+/* The statistics of a sub-batch, in the order of enum ddp__stat. */
+DDP__DEVICE void ddp__k_loss_sum_block(const struct ddp__k_loss *p,
+                                       struct ddp__k_loss_sum_shared *sh,
+                                       unsigned block)
+{
+    (void)block;
+    DDP__EACH(t, DDP__THREADS)
+    {
+        ddp__k_count_samples(p, sh, t);
+    }
+    for (unsigned half = DDP__THREADS / 2; half > 0; half /= 2)
+        DDP__EACH(t, half)
+        {
+            sh->loss[t] += sh->loss[t + half];
+            sh->top1[t] += sh->top1[t + half];
+            sh->top5[t] += sh->top5[t + half];
+            sh->top10[t] += sh->top10[t + half];
+        }
+    DDP__EACH(t, 1)
+    {
+        double v[] = {sh->loss[t],
+                      p->weight[p->cap],
+                      (double)p->n,
+                      (double)sh->top1[t],
+                      (double)sh->top5[t],
+                      (double)sh->top10[t],
+                      0};
+
+        for (unsigned i = 0; i < sizeof(v) / sizeof(v[0]); i++) {
+            /* An auxiliary loss counts nothing but itself. */
+            double one = i > 0 && p->aux > 0 ? 0 : v[i];
+
+            p->stats[i] = p->add ? p->stats[i] + one : one;
+        }
+    }
+}
+
+#endif

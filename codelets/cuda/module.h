@@ -1,0 +1,25 @@
+/* module.h - what a module of kernels and libddp tell each other */
+#ifndef DDP_MODULE_H
+#define DDP_MODULE_H
+
+#include "ops.h"
+
+/* Counted up with every change of ops.h that sizes do not show. */
+enum { DDP__MODULE_VERSION = 1 };
+
+/* What libddp lends to a module, which sees none of its hidden symbols; and
+ * what tells whether both are of one build. */
+struct ddp__host {
+    int version;
+    size_t call_size, task_size, backend_size;
+    int (*fail)(int code, const char *fmt, ...)
+        __attribute__((format(printf, 2, 3)));
+    unsigned (*failures)(void);
+    const char *(*errmsg)(void);
+};
+
+/* The only symbol of a module.  NULL: it is of another build. */
+typedef const struct ddp__backend *ddp__module_f(const struct ddp__host *host);
+ddp__module_f ddp_cuda_open;
+
+#endif

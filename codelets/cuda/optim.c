@@ -1,0 +1,143 @@
+/* optim.c - update rules and the norm they clip by, on CUDA workers */
+#include "config.h"
+
+#include "tasks.h"
+
+_Static_assert(DDP__NORM_SQUARES == 0 && DDP__NORM_TRAINED == 1 &&
+                   DDP__NORM_RUNNING == 2 && DDP__NORMS == 3,
+               "as updates.h has them");
+
+/* As the kernel wants it; decay and keep are those of OPTIM. */
+static struct ddp__k_span span_of(const struct ddp__task *t,
+                                  const struct ddp__span *s)
+{
+    const struct ddp_optimizer *o = &t->call->optim.o;
+    float decay = s->decay || o->decay_all ? o->weight_decay : 0;
+    bool apart = o->kind == DDP_ADAMW;
+
+    return (struct ddp__k_span){.begin = s->begin,
+                                .end = s->begin + s->len,
+                                .decay = apart ? 0 : decay,
+                                .keep = apart ? 1 - t->lr * decay : 1,
+                                .momentum = s->momentum,
+                                .running = s->running};
+}
+
+/* Whether b goes on where a ends, and is treated alike. */
+static bool continues(const struct ddp__k_span *a, const struct ddp__k_span *b)
+{
+    if (a->end != b->begin || a->running != b->running)
+        return false;
+    return a->running ? a->momentum == b->momentum
+                      : a->decay == b->decay && a->keep == b->keep;
+}
+
+/* Add a span to p; false: it has to wait for the next launch. */
+static bool add_span(struct ddp__k_optim *p, struct ddp__k_span s)
+{
+    struct ddp__k_span *last = p->spans ? &p->span[p->spans - 1] : NULL;
+
+    if (s.begin == s.end)
+        return true;
+    if (last && continues(last, &s)) {
+        last->end = s.end;
+        return true;
+    }
+    if (p->spans == DDP__SPANS || (last && s.begin < last->end))
+        return false;
+    p->span[p->spans++] = s;
+    return true;
+}
+
+/* As many spans as fit, from span `from` on; returns the next one.  Neighbours
+ * that are alike become one; a span that does not ascend waits. */
+static int take_spans(const struct ddp__task *t, int from,
+                      struct ddp__k_optim *p)
+{
+    int i = from;
+    size_t last;
+
+    p->spans = 0;
+    p->blocks = 0;
+    while (i < t->call->optim.spans &&
+           add_span(p, span_of(t, &t->call->optim.span[i])))
+        i++;
+    if (p->spans == 0)
+        return i;
+    last = p->span[p->spans - 1].end - 1;
+    p->first = p->span[0].begin / DDP__TILE;
+    p->blocks = (unsigned)(last / DDP__TILE - p->first + 1);
+    return i;
+}
+
+static void set_rule(const struct ddp__task *t, struct ddp__k_optim *p)
+{
+    const struct ddp_optimizer *o = &t->call->optim.o;
+
+    p->kind = o->kind;
+    p->clip_norm = o->clip_norm;
+    p->lr = t->lr;
+    p->momentum = o->momentum;
+    p->beta1 = o->beta1;
+    p->beta2 = o->beta2;
+    p->eps = o->eps;
+}
+
+/* The buffers that an optimizer has: state of one or two vectors, norm. */
+static void set_buffers(const struct ddp__task *t, struct ddp__k_optim *p)
+{
+    bool state = p->kind != DDP_SGD;
+
+    p->g = t->data[0];
+    p->w = t->data[1];
+    p->stats = t->data[2];
+    p->m = state ? t->data[3] : NULL;
+    if (p->kind == DDP_ADAM || p->kind == DDP_ADAMW ||
+        (p->kind == DDP_RMSPROP && p->momentum > 0))
+        p->v = p->m + ddp__len(t, 1);
+    if (p->clip_norm > 0)
+        p->norm = t->data[state ? 4 : 3];
+}
+
+/* g, w, stats [, state] [, norm] */
+int ddp__cuda_optim(const struct ddp__task *t)
+{
+    struct ddp__k_optim p = {0};
+    struct ddp__cuda_place place;
+    int rc = ddp__cuda_place(&place);
+
+    set_rule(t, &p);
+    set_buffers(t, &p);
+    p.half = ddp__cuda_kept_copy(t, 1, &p.half_type);
+    for (int i = 0; i < t->call->optim.spans && rc == 0;) {
+        i = take_spans(t, i, &p);
+        if (p.blocks)
+            rc = DDP__LAUNCH(&place, optim, &p);
+    }
+    return rc;
+}
+
+/* g, stats, norm */
+int ddp__cuda_sqnorm(const struct ddp__task *t)
+{
+    struct ddp__k_optim p = {0};
+    struct ddp__k_sqnorm_sum sum = {
+        .blocks = 1, .norm = t->data[2], .add = t->accumulate};
+    struct ddp__cuda_place place;
+    int rc = ddp__cuda_place(&place);
+
+    p.g = t->data[0];
+    p.stats = t->data[1];
+    p.begin = t->call->optim.begin;
+    if (rc < 0)
+        return rc;
+    sum.part = p.part = place.scratch;
+    for (int i = 0; i < t->call->optim.spans && rc == 0;) {
+        i = take_spans(t, i, &p);
+        if (p.blocks)
+            rc = DDP__LAUNCH(&place, sqnorm, &p);
+        p.part += p.blocks;
+    }
+    sum.count = (unsigned)(p.part - sum.part);
+    return rc < 0 ? rc : DDP__LAUNCH(&place, sqnorm_sum, &sum);
+}

@@ -1,0 +1,322 @@
+/* updates.h - update rules, the norm they clip by, sums of statistics
+ *
+ * A block has a tile of a bucket and does what the spans in it say, all of a
+ * bucket in one launch.
+ */
+#ifndef DDP_UPDATES_H
+#define DDP_UPDATES_H
+
+#include "arith.h"
+
+/* Entries of stats: see enum ddp__stat. */
+enum { DDP__K_DIVISOR = 1, DDP__K_COUNT = 2, DDP__K_UPDATES = 6 };
+
+struct ddp__k_merge_stats_shared {
+    char none;
+};
+
+/* dst += src */
+DDP__DEVICE void ddp__k_merge_stats_block(const struct ddp__k_merge_stats *p,
+                                          struct ddp__k_merge_stats_shared *sh,
+                                          unsigned block)
+{
+    (void)sh;
+    (void)block;
+    DDP__EACH(t, DDP__THREADS)
+    {
+        for (size_t i = t; i < p->len; i += DDP__THREADS)
+            p->dst[i] += p->src[i];
+    }
+}
+
+/* The first span that ends after element i. */
+DDP__DEVICE int ddp__k_first_span(const struct ddp__k_optim *p, size_t i)
+{
+    int low = 0, high = p->spans;
+
+    while (low < high) {
+        int middle = (low + high) / 2;
+
+        if (p->span[middle].end > i)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return low;
+}
+
+/* Elements begin .. end - 1: what a span and a tile share. */
+struct ddp__k_piece {
+    size_t begin, end;
+};
+
+DDP__DEVICE struct ddp__k_piece ddp__k_piece(const struct ddp__k_span *s,
+                                             size_t tile)
+{
+    struct ddp__k_piece k = {tile, tile + DDP__TILE};
+
+    if (s->begin > k.begin)
+        k.begin = s->begin;
+    if (s->end < k.end)
+        k.end = s->end;
+    return k;
+}
+
+/* Of both together: the sum, the first of trained values that is not finite,
+ * the last of running statistics; 0: there is none. */
+DDP__DEVICE struct ddp__k_norms ddp__k_join_norms(struct ddp__k_norms a,
+                                                  struct ddp__k_norms b)
+{
+    a.squares += b.squares;
+    if (a.trained == 0 || (b.trained != 0 && b.trained < a.trained))
+        a.trained = b.trained;
+    if (b.running > a.running)
+        a.running = b.running;
+    return a;
+}
+
+/* Element e of a span. */
+DDP__DEVICE struct ddp__k_norms ddp__k_norm_of(const struct ddp__k_optim *p,
+                                               const struct ddp__k_span *s,
+                                               size_t e)
+{
+    struct ddp__k_norms n = {0, 0, 0};
+    double place = (double)(p->begin + e + 1);
+    float g = p->g[e];
+
+    if (!(g - g == 0)) { /* infinite, or no number */
+        n.squares = NAN;
+        n.trained = s->running ? 0 : place;
+        n.running = s->running ? place : 0;
+    } else if (!s->running) {
+        n.squares = (double)g * g;
+    }
+    return n;
+}
+
+struct ddp__k_sqnorm_shared {
+    struct ddp__k_norms of[DDP__THREADS];
+};
+
+/* What a thread finds in a tile. */
+DDP__DEVICE struct ddp__k_norms ddp__k_tile_norms(const struct ddp__k_optim *p,
+                                                  size_t tile, unsigned t)
+{
+    struct ddp__k_norms n = {0, 0, 0};
+
+    for (int i = ddp__k_first_span(p, tile);
+         i < p->spans && p->span[i].begin < tile + DDP__TILE; i++) {
+        struct ddp__k_piece k = ddp__k_piece(&p->span[i], tile);
+
+        for (size_t e = tile + t; e < k.end; e += DDP__THREADS)
+            if (e >= k.begin)
+                n = ddp__k_join_norms(n, ddp__k_norm_of(p, &p->span[i], e));
+    }
+    return n;
+}
+
+/* Of a tile; nothing without a divisor.  4 in. */
+DDP__DEVICE void ddp__k_sqnorm_block(const struct ddp__k_optim *p,
+                                     struct ddp__k_sqnorm_shared *sh,
+                                     unsigned block)
+{
+    DDP__EACH(t, DDP__THREADS)
+    {
+        sh->of[t] = ddp__k_tile_norms(p, (p->first + block) * DDP__TILE, t);
+    }
+    for (unsigned half = DDP__THREADS / 2; half > 0; half /= 2)
+        DDP__EACH(t, half)
+        {
+            sh->of[t] = ddp__k_join_norms(sh->of[t], sh->of[t + half]);
+        }
+    DDP__EACH(t, 1)
+    {
+        struct ddp__k_norms n = {0, 0, 0};
+        double d = p->stats[DDP__K_DIVISOR];
+
+        if (d != 0) {
+            n = sh->of[t];
+            n.squares /= d * d;
+        }
+        p->part[block + t] = n;
+    }
+}
+
+struct ddp__k_sqnorm_sum_shared {
+    struct ddp__k_norms of[DDP__THREADS];
+};
+
+/* In the order of enum ddp__norm.  Of places that were there before, that of
+ * trained values stays. */
+DDP__DEVICE void ddp__k_put_norms(const struct ddp__k_sqnorm_sum *p,
+                                  struct ddp__k_norms n)
+{
+    double *norm = p->norm;
+
+    norm[0] = p->add ? norm[0] + n.squares : n.squares;
+    if (!p->add || norm[1] == 0)
+        norm[1] = n.trained;
+    if (!p->add || n.running != 0)
+        norm[2] = n.running;
+}
+
+DDP__DEVICE void ddp__k_sqnorm_sum_block(const struct ddp__k_sqnorm_sum *p,
+                                         struct ddp__k_sqnorm_sum_shared *sh,
+                                         unsigned block)
+{
+    (void)block;
+    DDP__EACH(t, DDP__THREADS)
+    {
+        struct ddp__k_norms n = {0, 0, 0};
+
+        for (unsigned i = t; i < p->count; i += DDP__THREADS)
+            n = ddp__k_join_norms(n, p->part[i]);
+        sh->of[t] = n;
+    }
+    for (unsigned half = DDP__THREADS / 2; half > 0; half /= 2)
+        DDP__EACH(t, half)
+        {
+            sh->of[t] = ddp__k_join_norms(sh->of[t], sh->of[t + half]);
+        }
+    DDP__EACH(t, 1)
+    {
+        ddp__k_put_norms(p, sh->of[t]);
+    }
+}
+
+struct ddp__k_optim_shared {
+    bool any;              /* whether a sample of the step counts */
+    float factor;          /* of g: clipping and division */
+    float share;           /* of running statistics: 1 / count */
+    float rate1, correct2; /* Adam: lr / (1 - beta1^t), 1 / sqrt(1 - beta2^t),
+                              with t the number of updates */
+};
+
+/* min(1, clip_norm / norm) / divisor */
+DDP__DEVICE float ddp__k_gradient_factor(const struct ddp__k_optim *p)
+{
+    double divisor = p->stats[DDP__K_DIVISOR], clip = 1;
+
+    if (p->clip_norm > 0) {
+        clip = p->clip_norm / (sqrt(*p->norm) + 1e-6);
+        clip = clip < 1 ? clip : 1;
+    }
+    return (float)(clip / divisor);
+}
+
+/* Once for a block. */
+DDP__DEVICE void ddp__k_rule(const struct ddp__k_optim *p,
+                             struct ddp__k_optim_shared *sh)
+{
+    double count = p->stats[DDP__K_COUNT], t = p->stats[DDP__K_UPDATES];
+
+    sh->any = p->stats[DDP__K_DIVISOR] != 0;
+    sh->factor = ddp__k_gradient_factor(p);
+    sh->share = count != 0 ? (float)(1 / count) : 0;
+    if (p->kind != DDP_ADAM && p->kind != DDP_ADAMW)
+        return;
+    sh->rate1 = (float)(p->lr / (1 - pow((double)p->beta1, t)));
+    sh->correct2 = (float)(1 / sqrt(1 - pow((double)p->beta2, t)));
+}
+
+/* What goes off a weight for the gradient d, and the new state. */
+DDP__DEVICE float ddp__k_step(const struct ddp__k_optim *p,
+                              const struct ddp__k_optim_shared *sh, float d,
+                              float *m, float *v)
+{
+    switch (p->kind) {
+    case DDP_MOMENTUM:
+        *m = p->momentum * *m + d;
+        return p->lr * *m;
+    case DDP_MOMENTUM_FLUX:
+        *m = p->momentum * *m + p->lr * d;
+        return *m;
+    case DDP_NESTEROV:
+        *m = p->momentum * *m + d;
+        return p->lr * (d + p->momentum * *m);
+    case DDP_ADAM:
+    case DDP_ADAMW:
+        *m = p->beta1 * *m + (1 - p->beta1) * d;
+        *v = p->beta2 * *v + (1 - p->beta2) * (d * d);
+        return sh->rate1 * *m / (sqrtf(*v) * sh->correct2 + p->eps);
+    case DDP_RMSPROP:
+        *m = p->beta2 * *m + (1 - p->beta2) * (d * d);
+        d = d / (sqrtf(*m) + p->eps);
+        if (p->v)
+            d = *v = p->momentum * *v + d;
+        return p->lr * d;
+    default:
+        return p->lr * d;
+    }
+}
+
+/* One element; w = (1 - momentum) w + momentum g / count if it is a running
+ * statistic. */
+DDP__DEVICE float ddp__k_update(const struct ddp__k_optim *p,
+                                const struct ddp__k_span *s,
+                                const struct ddp__k_optim_shared *sh, float g,
+                                float w, float *m, float *v)
+{
+    if (s->running)
+        return sh->share > 0
+                   ? (1 - s->momentum) * w + s->momentum * sh->share * g
+                   : w;
+    return s->keep * w -
+           ddp__k_step(p, sh, g * sh->factor + s->decay * w, m, v);
+}
+
+/* Element e of weights and state. */
+DDP__DEVICE void ddp__k_update_one(const struct ddp__k_optim *p,
+                                   const struct ddp__k_span *s,
+                                   const struct ddp__k_optim_shared *sh,
+                                   size_t e)
+{
+    float m = p->m ? p->m[e] : 0, v = p->v ? p->v[e] : 0, w;
+
+    w = ddp__k_update(p, s, sh, p->g[e], p->w[e], &m, &v);
+    p->w[e] = w;
+    if (p->m && !s->running)
+        p->m[e] = m;
+    if (p->v && !s->running)
+        p->v[e] = v;
+}
+
+/* A span within a tile: threads side by side take elements side by side. */
+DDP__DEVICE void ddp__k_update_piece(const struct ddp__k_optim *p,
+                                     const struct ddp__k_span *s,
+                                     const struct ddp__k_optim_shared *sh,
+                                     size_t tile, unsigned t)
+{
+    struct ddp__k_piece k = ddp__k_piece(s, tile);
+
+    for (size_t e = tile + t; e < k.end; e += DDP__THREADS) {
+        if (e < k.begin)
+            continue;
+        if (sh->any)
+            ddp__k_update_one(p, s, sh, e);
+        if (p->half)
+            ddp__k_put(p->half_type, p->half, e, p->w[e]);
+    }
+}
+
+/* g, w, and the state in; w and the state out: 12 bytes an element for sgd, 20
+ * for momentum, 28 for Adam, and 2 for a copy. */
+DDP__DEVICE void ddp__k_optim_block(const struct ddp__k_optim *p,
+                                    struct ddp__k_optim_shared *sh,
+                                    unsigned block)
+{
+    size_t tile = (p->first + block) * DDP__TILE;
+
+    DDP__EACH(t, 1)
+    {
+        ddp__k_rule(p, sh + t);
+    }
+    DDP__EACH(t, DDP__THREADS)
+    {
+        for (int i = ddp__k_first_span(p, tile);
+             i < p->spans && p->span[i].begin < tile + DDP__TILE; i++)
+            ddp__k_update_piece(p, &p->span[i], sh, tile, t);
+    }
+}
+
+#endif

@@ -1,0 +1,80 @@
+/* variant.h - what a call that cuDNN or cuBLASLt runs keeps between its tasks
+ *
+ * Both want to know the sizes before: there is a variant for each number of
+ * samples.  That of the call's cap is made by prepare, before the first task;
+ * others, of the last sub-batch of an epoch, at their first use (work of the
+ * host alone, once in a run), with no more scratch than the first.
+ */
+#ifndef DDP_VARIANT_H
+#define DDP_VARIANT_H
+
+#include "dnn_plan.h"
+
+struct ddp__cuda_matmul;
+
+struct ddp__cuda_variant {
+    struct ddp__cuda_variant *next;
+    int n;
+    struct ddp__cudnn_plan *dnn;     /* of the cache; NULL: own kernels */
+    bool fused;                      /* bias and activation are in it */
+    struct ddp__cuda_matmul *matmul; /* owned */
+};
+
+struct ddp__cuda_plan;
+
+/* Fill v, whose n is set, with at most p->limit bytes of workspace. */
+typedef int ddp__cuda_make_f(const struct ddp__call *c,
+                             struct ddp__cuda_plan *p,
+                             struct ddp__cuda_variant *v);
+
+/* Scratch is `side` bytes for what is not the library's, then workspace. */
+struct ddp__cuda_plan {
+    ddp__cuda_make_f *make;
+    pthread_mutex_t lock;
+    struct ddp__cuda_variant *variant; /* owned */
+    size_t side, limit;
+};
+
+/* A plan with its variant for c->cap; also says how much scratch it wants. */
+int ddp__cuda_plan_new(const struct ddp__call *c, ddp__cuda_make_f *make,
+                       size_t side, void **out);
+
+/* Make the plans of all these calls for their prepare to find, by so many
+ * threads at a time: compiling one may take a second.  What fails is left to
+ * prepare, which says why. */
+void ddp__cuda_plans_warm(const struct ddp__call *const *call, int calls,
+                          int threads);
+
+/* What a task runs with: its variant, its worker, and places in scratch. */
+struct ddp__cuda_run {
+    struct ddp__cuda_worker *worker;
+    const struct ddp__cuda_variant *variant;
+    char *side, *workspace;
+};
+int ddp__cuda_run(const struct ddp__task *t, struct ddp__cuda_run *r);
+
+/* A place of size bytes at r->side, which moves on. */
+void *ddp__cuda_take(struct ddp__cuda_run *r, size_t size);
+
+/* Where the libraries can read size bytes: ptr itself if it is aligned, else a
+ * copy at r->side.  NULL: failed. */
+const void *ddp__cuda_align(struct ddp__cuda_run *r, const void *ptr,
+                            size_t size);
+
+/* Sizes at r->side are rounded up to this. */
+enum { DDP__CUDA_ALIGN = 256 };
+
+static inline size_t ddp__cuda_round(size_t size)
+{
+    return (size + DDP__CUDA_ALIGN - 1) / DDP__CUDA_ALIGN * DDP__CUDA_ALIGN;
+}
+
+/* Elements of a layer's weight, without its bias. */
+size_t ddp__cuda_weight_len(const struct ddp__call *c);
+
+/* y = act(y + bias): rows of c values, bias f32 or NULL. */
+int ddp__cuda_bias_act(const struct ddp__cuda_run *r, enum ddp_dtype type,
+                       void *y, const float *bias, enum ddp_act act,
+                       size_t rows, size_t c);
+
+#endif

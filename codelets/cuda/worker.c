@@ -1,0 +1,253 @@
+/* worker.c - what each CUDA worker has: handles, scratch; and status checks */
+#include "config.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "worker.h"
+
+static struct ddp__cuda_worker worker[STARPU_NMAXWORKERS]; /* by StarPU's id */
+static _Thread_local struct ddp__cuda_worker *entered;     /* without StarPU */
+static atomic_size_t wanted;                               /* scratch */
+
+/* ---- status ------------------------------------------------------------- */
+
+int ddp__cuda_check(cudaError_t e, const char *what)
+{
+    if (e == cudaSuccess)
+        return 0;
+    return ddp__fail(e == cudaErrorMemoryAllocation ? DDP_ENOMEM : DDP_EDEVICE,
+                     "%s: %s", what, cudaGetErrorString(e));
+}
+
+int ddp__cudnn_check(cudnnStatus_t e, const char *what)
+{
+    char why[256] = "";
+
+    if (e == CUDNN_STATUS_SUCCESS)
+        return 0;
+    cudnnGetLastErrorString(why, sizeof(why));
+    return ddp__fail(DDP_EDEVICE, "%s: %s%s%s", what, cudnnGetErrorString(e),
+                     why[0] ? ", " : "", why);
+}
+
+int ddp__cublas_check(cublasStatus_t e, const char *what)
+{
+    if (e == CUBLAS_STATUS_SUCCESS)
+        return 0;
+    return ddp__fail(DDP_EDEVICE, "%s: %s", what, cublasLtGetStatusString(e));
+}
+
+/* ---- one worker --------------------------------------------------------- */
+
+/* The calling thread's device is current; the stream is the caller's. */
+static int handles_new(struct ddp__cuda_worker *w, int device,
+                       cudaStream_t stream)
+{
+    static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
+    int rc;
+
+    *w = (struct ddp__cuda_worker){.device = device, .stream = stream};
+    pthread_mutex_lock(&one_at_a_time);
+    rc = ddp__cudnn_check(cudnnCreate(&w->dnn), "starting cuDNN");
+    if (rc == 0)
+        rc = ddp__cudnn_check(cudnnSetStream(w->dnn, stream),
+                              "giving cuDNN a stream");
+    if (rc == 0)
+        rc = ddp__cublas_check(cublasLtCreate(&w->blas), "starting cuBLASLt");
+    pthread_mutex_unlock(&one_at_a_time);
+    return rc;
+}
+
+static void scratch_free(struct ddp__cuda_worker *w)
+{
+    if (w->scratch)
+        cudaFree(w->scratch);
+    w->scratch = NULL;
+    w->scratch_size = 0;
+}
+
+static int handles_free(struct ddp__cuda_worker *w)
+{
+    scratch_free(w);
+    if (w->dnn)
+        cudnnDestroy(w->dnn);
+    if (w->blas)
+        cublasLtDestroy(w->blas);
+    memset(w, 0, sizeof(*w));
+    return 0;
+}
+
+/* As much scratch as was asked for.  Nothing of this worker is running but,
+ * perhaps, what is on its stream. */
+static int scratch_grow(struct ddp__cuda_worker *w)
+{
+    size_t size = atomic_load(&wanted), old = w->scratch_size;
+    int rc;
+
+    if (size <= w->scratch_size)
+        return 0;
+    rc = ddp__cuda_check(cudaStreamSynchronize(w->stream), "waiting");
+    if (rc < 0)
+        return rc;
+    scratch_free(w);
+    if (starpu_worker_get_id() >= 0) /* StarPU has so much less to give */
+        starpu_memory_allocate(
+            starpu_worker_get_memory_node((unsigned)starpu_worker_get_id()),
+            size - old, STARPU_MEMORY_OVERFLOW);
+    if (cudaMalloc(&w->scratch, size) != cudaSuccess) {
+        cudaGetLastError(); /* it would come up again later */
+        w->scratch = NULL;
+        return ddp__fail(DDP_ENOMEM,
+                         "GPU %d has no %.0f MiB left for scratch: a smaller "
+                         "sub-batch needs less",
+                         w->device, (double)size / (1 << 20));
+    }
+    w->scratch_size = size;
+    return 0;
+}
+
+void ddp__cuda_want_scratch(size_t size)
+{
+    size_t old = atomic_load(&wanted);
+
+    size = (size + 255) & ~(size_t)255;
+    while (size > old && !atomic_compare_exchange_weak(&wanted, &old, size))
+        ;
+}
+
+size_t ddp__cuda_scratch_wanted(void)
+{
+    return atomic_load(&wanted);
+}
+
+struct ddp__cuda_worker *ddp__cuda_self(void)
+{
+    int id = starpu_worker_get_id();
+    struct ddp__cuda_worker *w = id < 0 ? entered : &worker[id];
+
+    if (w && w->dnn)
+        return w;
+    ddp__fail(DDP_ENODEV, "a CUDA kernel was called where no GPU is at hand");
+    return NULL;
+}
+
+/* ---- all workers -------------------------------------------------------- */
+
+#ifdef STARPU_USE_CUDA
+/* A visit to each worker, and the first failure. */
+struct visit {
+    int (*fn)(struct ddp__cuda_worker *w);
+    pthread_mutex_t lock;
+    int rc;
+    char message[512];
+};
+
+static void visit_one(void *arg)
+{
+    struct visit *v = arg;
+    int rc = v->fn(&worker[starpu_worker_get_id()]);
+
+    pthread_mutex_lock(&v->lock);
+    if (rc < 0 && v->rc == 0) {
+        v->rc = rc;
+        snprintf(v->message, sizeof(v->message), "%s", ddp_errmsg());
+    }
+    pthread_mutex_unlock(&v->lock);
+}
+
+static int visit(int (*fn)(struct ddp__cuda_worker *w))
+{
+    struct visit v = {.fn = fn, .lock = PTHREAD_MUTEX_INITIALIZER};
+
+    if (starpu_cuda_worker_get_count() == 0)
+        return 0;
+    starpu_execute_on_each_worker(visit_one, &v, STARPU_CUDA);
+    return v.rc < 0 ? ddp__fail(v.rc, "%s", v.message) : 0;
+}
+
+static int open_one(struct ddp__cuda_worker *w)
+{
+    return handles_new(w, starpu_worker_get_devid(starpu_worker_get_id()),
+                       starpu_cuda_get_local_stream());
+}
+
+int ddp__cuda_workers_open(void)
+{
+    return visit(open_one);
+}
+
+/* Nothing is running: what was derived from weights may be of chains that are
+ * gone. */
+static int make_ready(struct ddp__cuda_worker *w)
+{
+    ddp__cuda_weights_forget(w->device, false);
+    return scratch_grow(w);
+}
+
+int ddp__cuda_workers_ready(void)
+{
+    return visit(make_ready);
+}
+
+static int close_one(struct ddp__cuda_worker *w)
+{
+    ddp__cuda_weights_forget(w->device, true);
+    return handles_free(w);
+}
+
+void ddp__cuda_workers_close(void)
+{
+    visit(close_one);
+}
+#else
+/* A StarPU without CUDA has no such workers. */
+int ddp__cuda_workers_open(void)
+{
+    return 0;
+}
+
+int ddp__cuda_workers_ready(void)
+{
+    return 0;
+}
+
+void ddp__cuda_workers_close(void)
+{
+}
+#endif
+
+/* ---- a thread that is no worker ----------------------------------------- */
+
+int ddp__cuda_enter(struct ddp__cuda_worker *w, int device)
+{
+    cudaStream_t stream;
+    int rc;
+
+    if ((rc = ddp__cuda_check(cudaSetDevice(device), "choosing a GPU")) < 0 ||
+        (rc = ddp__cuda_check(
+             cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking),
+             "making a stream")) < 0)
+        return rc;
+    entered = w;
+    return handles_new(w, device, stream);
+}
+
+int ddp__cuda_enter_ready(void)
+{
+    return entered ? scratch_grow(entered) : 0;
+}
+
+void ddp__cuda_leave(void)
+{
+    cudaStream_t stream = entered ? entered->stream : NULL;
+
+    if (!entered)
+        return;
+    cudaStreamSynchronize(stream);
+    handles_free(entered);
+    cudaStreamDestroy(stream);
+    entered = NULL;
+}

@@ -1,0 +1,77 @@
+/* worker.h - what the files of codelets/cuda/ share
+ *
+ * Everything a kernel does goes to its worker's stream and returns at once:
+ * no allocation, no synchronisation, no call that does either.  What a call
+ * needs is made by prepare, before the first task.
+ */
+#ifndef DDP_CUDA_WORKER_H
+#define DDP_CUDA_WORKER_H
+
+#include <cublasLt.h>
+#include <cuda_runtime_api.h>
+#include <cudnn.h>
+
+#include "ops.h"
+
+extern struct ddp__backend ddp__cuda;
+
+/* ---- workers: worker.c -------------------------------------------------- */
+
+/* What a StarPU CUDA worker has.  Two workers of one GPU have two of these. */
+struct ddp__cuda_worker {
+    int device; /* CUDA's number */
+    cudaStream_t stream;
+    cudnnHandle_t dnn;
+    cublasLtHandle_t blas;
+    void *scratch; /* good for one task after another, in stream order */
+    size_t scratch_size;
+};
+
+/* That of the calling thread, within a kernel; NULL: none, and ddp__fail() has
+ * been called. */
+struct ddp__cuda_worker *ddp__cuda_self(void);
+
+/* Within prepare: a kernel will want this much scratch. */
+void ddp__cuda_want_scratch(size_t size);
+size_t ddp__cuda_scratch_wanted(void);
+
+/* All workers: handles; then, whenever calls have been prepared and before
+ * their first task, scratch. */
+int ddp__cuda_workers_open(void);
+int ddp__cuda_workers_ready(void);
+void ddp__cuda_workers_close(void);
+
+/* For tests: this thread, which is no worker, calls kernels on a GPU with a
+ * stream of its own. */
+int ddp__cuda_enter(struct ddp__cuda_worker *w, int device);
+int ddp__cuda_enter_ready(void);
+void ddp__cuda_leave(void);
+
+/* 0, or ddp__fail() with what the library says and what was being done. */
+int ddp__cuda_check(cudaError_t e, const char *what);
+int ddp__cudnn_check(cudnnStatus_t e, const char *what);
+int ddp__cublas_check(cublasStatus_t e, const char *what);
+
+/* ---- weights: weights.c ------------------------------------------------- */
+
+/* Buffer i of the task (f32 weights) in `type`, converted on this device when
+ * (id, version) of its handle is new here, in stream order.  NULL: failed. */
+const void *ddp__cuda_weights(const struct ddp__task *t, int i,
+                              enum ddp_dtype type);
+
+/* Give up all copies of a GPU, which no task uses any more. */
+void ddp__cuda_weights_forget(int device, bool memory_too);
+
+/* ---- plans of cuDNN and cuBLASLt: conv.c, bn.c, dense.c ----------------- */
+
+int ddp__cuda_conv_prepare(const struct ddp__call *c, void **plan);
+int ddp__cuda_bn_prepare(const struct ddp__call *c, void **plan);
+int ddp__cuda_dense_prepare(const struct ddp__call *c, void **plan);
+void ddp__cuda_plan_free(void *plan); /* any of them */
+void ddp__cuda_plans_close(void);     /* what all of them share */
+
+/* ---- kernels ------------------------------------------------------------ */
+
+#include "tasks.h"
+
+#endif

@@ -1,0 +1,176 @@
+/* gpu_load.c - opening the module of kernels, wherever CUDA's libraries are */
+#include "config.h"
+
+#include <dlfcn.h>
+#include <glob.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gpu.h"
+
+#ifdef HAVE_CUDA
+
+#include "cuda/module.h"
+
+/* What the module needs, each before those that need it.  cuDNN and NVRTC open
+ * parts of themselves by name: they are found if they are loaded. */
+static const char *const libraries[] = {
+    "libcudart.so." DDP_CUDA_MAJOR_TEXT,
+    "libnvJitLink.so." DDP_CUDA_MAJOR_TEXT,
+    "libnvrtc.so." DDP_CUDA_MAJOR_TEXT,
+    "libcublasLt.so." DDP_CUDA_MAJOR_TEXT,
+    "libcublas.so." DDP_CUDA_MAJOR_TEXT,
+    "libcudnn_graph.so." DDP_CUDNN_MAJOR_TEXT,
+    "libcudnn_heuristic.so." DDP_CUDNN_MAJOR_TEXT,
+    "libcudnn_ops.so." DDP_CUDNN_MAJOR_TEXT,
+    "libcudnn_cnn.so." DDP_CUDNN_MAJOR_TEXT,
+    "libcudnn_adv.so." DDP_CUDNN_MAJOR_TEXT,
+    "libcudnn_engines_precompiled.so." DDP_CUDNN_MAJOR_TEXT,
+    "libcudnn_engines_runtime_compiled.so." DDP_CUDNN_MAJOR_TEXT,
+    "libcudnn.so." DDP_CUDNN_MAJOR_TEXT,
+};
+
+/* Folders, as patterns; $X is a variable of the environment, which may be a
+ * list.  Those that a user names come first. */
+static const char *const places[] = {
+    "$DDP_CUDA_LIBS",
+    "$CUDA_HOME/lib64",
+    "$PYTHONPATH/nvidia/*/lib",
+    "$VIRTUAL_ENV/lib/python3*/site-packages/nvidia/*/lib",
+    "$CONDA_PREFIX/lib",
+    "$PATH/../lib/python3*/*-packages/nvidia/*/lib",
+    "/usr/local/cuda/lib64",
+    "/usr/local/cuda-" DDP_CUDA_MAJOR_TEXT "*/lib64",
+    "$HOME/.local/lib/python3*/site-packages/nvidia/*/lib",
+    "/opt/*/lib/python3*/site-packages/nvidia/*/lib",
+};
+
+/* Load a library out of the folders that match; false if none has it. */
+static bool load_from(const char *pattern, const char *library)
+{
+    char path[4096];
+    glob_t found;
+    bool done = false;
+
+    if (snprintf(path, sizeof(path), "%s/%s", pattern, library) >=
+            (int)sizeof(path) ||
+        glob(path, 0, NULL, &found) != 0)
+        return false;
+    for (size_t i = 0; !done && i < found.gl_pathc; i++)
+        done = dlopen(found.gl_pathv[i], RTLD_LAZY | RTLD_GLOBAL) != NULL;
+    globfree(&found);
+    return done;
+}
+
+/* The same for a place, whose variable may be a list of folders. */
+static bool load_at(const char *place, const char *library)
+{
+    char name[64], pattern[4096], *list, *save = NULL, *value;
+    const char *rest = place + strcspn(place, "/");
+    bool done = false;
+
+    if (place[0] != '$')
+        return load_from(place, library);
+    snprintf(name, sizeof(name), "%.*s", (int)(rest - place - 1), place + 1);
+    if (!getenv(name) || !(list = strdup(getenv(name))))
+        return false;
+    for (value = strtok_r(list, ":", &save); value && !done;
+         value = strtok_r(NULL, ":", &save))
+        done = snprintf(pattern, sizeof(pattern), "%s%s", value, rest) <
+                   (int)sizeof(pattern) &&
+               load_from(pattern, library);
+    free(list);
+    return done;
+}
+
+/* What the loader finds by itself is left alone. */
+static void load_libraries(void)
+{
+    size_t count = sizeof(places) / sizeof(places[0]);
+
+    for (size_t i = 0; i < sizeof(libraries) / sizeof(libraries[0]); i++) {
+        if (dlopen(libraries[i], RTLD_LAZY | RTLD_GLOBAL))
+            continue;
+        for (size_t p = 0; p < count && !load_at(places[p], libraries[i]); p++)
+            ;
+    }
+}
+
+/* The module in a folder, or NULL. */
+static void *open_in(const char *dir, const char *below)
+{
+    char path[4096];
+
+    if (snprintf(path, sizeof(path), "%s%s/ddp_cuda.so", dir, below) >=
+        (int)sizeof(path))
+        return NULL;
+    return dlopen(path, RTLD_NOW | RTLD_LOCAL);
+}
+
+static void *open_module(void)
+{
+    const char *dir = getenv("DDP_MODULE_DIR");
+    char self[4096] = ".", *slash;
+    Dl_info info;
+    void *m;
+
+    if (dir)
+        return open_in(dir, "");
+    if (dladdr((void *)ddp__gpu_backend, &info) && info.dli_fname)
+        snprintf(self, sizeof(self), "%s", info.dli_fname);
+    if ((slash = strrchr(self, '/')))
+        *slash = '\0';
+    else
+        strcpy(self, ".");
+    if ((m = open_in(self, "")) || (m = open_in(self, "/libddp")))
+        return m;
+    return NULL;
+}
+
+const struct ddp__backend *ddp__gpu_backend(void)
+{
+    static const struct ddp__backend *backend;
+    static const struct ddp__host host = {
+        .version = DDP__MODULE_VERSION,
+        .call_size = sizeof(struct ddp__call),
+        .task_size = sizeof(struct ddp__task),
+        .backend_size = sizeof(struct ddp__backend),
+        .fail = ddp__fail,
+        .failures = ddp__failures,
+        .errmsg = ddp_errmsg,
+    };
+    ddp__module_f *door;
+    void *m, *symbol;
+
+    if (backend)
+        return backend;
+    if (!(m = open_module())) {
+        load_libraries();
+        m = open_module();
+    }
+    if (!m || !(symbol = dlsym(m, "ddp_cuda_open"))) {
+        const char *why = dlerror();
+
+        ddp__fail(DDP_ENODEV,
+                  "the kernels for GPUs cannot be loaded: %s; LD_LIBRARY_PATH "
+                  "or DDP_CUDA_LIBS can say where CUDA %s and cuDNN %s are",
+                  why ? why : "no reason given", DDP_CUDA_MAJOR_TEXT,
+                  DDP_CUDNN_MAJOR_TEXT);
+        return NULL;
+    }
+    memcpy(&door, &symbol, sizeof(door));
+    if (!(backend = door(&host)))
+        ddp__fail(DDP_ENODEV, "ddp_cuda.so is of another build of libddp");
+    return backend;
+}
+
+#else
+
+const struct ddp__backend *ddp__gpu_backend(void)
+{
+    ddp__fail(DDP_ENODEV, "this libddp was built without CUDA");
+    return NULL;
+}
+
+#endif

@@ -1,0 +1,435 @@
+/* checkpoint.c - when a trainer writes checkpoints, and going on from one */
+#include "config.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "checkpoint.h"
+
+enum { KEEP = 3, KEEP_LEAST = 2 };
+
+/* ---- what is in one ----------------------------------------------------- */
+
+static struct ddp__handle *weights_handle(const struct ddp_trainer *t, int b)
+{
+    return &t->engine->params->bucket[b].handle;
+}
+
+static float *weights_memory(const struct ddp_trainer *t, int b)
+{
+    return t->engine->params->bucket[b].w;
+}
+
+static struct ddp__handle *state_handle(const struct ddp_trainer *t, int b)
+{
+    return &t->engine->state[b];
+}
+
+static float *state_memory(const struct ddp_trainer *t, int b)
+{
+    return t->engine->state_memory[b];
+}
+
+static struct ddp__handle *ema_handle(const struct ddp_trainer *t, int b)
+{
+    return &t->engine->ema->bucket[b].handle;
+}
+
+static float *ema_memory(const struct ddp_trainer *t, int b)
+{
+    return t->engine->ema->bucket[b].memory;
+}
+
+int ddp__checkpoint_sets(const struct ddp_trainer *t,
+                         struct ddp__ckpt_set set[DDP__CKPT_SETS])
+{
+    const char *name[2];
+    int state = ddp__optimizer_state(&t->cfg.optimizer, name), n = 0;
+
+    set[n++] = (struct ddp__ckpt_set){
+        DDP__CKPT_MODEL, "", NULL, true, weights_handle, weights_memory, 0};
+    for (int i = 0; i < state; i++)
+        set[n++] = (struct ddp__ckpt_set){
+            DDP__CKPT_OPTIM, "opt.",       name[i], false,
+            state_handle,    state_memory, i};
+    if (t->engine->ema)
+        set[n++] = (struct ddp__ckpt_set){DDP__CKPT_EMA, "",         NULL, true,
+                                          ema_handle,    ema_memory, 0};
+    return n;
+}
+
+int ddp__ckpt_copy_new(struct ddp__ckpt_copy *c, const struct ddp_trainer *t)
+{
+    *c = (struct ddp__ckpt_copy){.params = t->engine->params};
+    c->sets = ddp__checkpoint_sets(t, c->set);
+    for (int i = 0; i < c->sets; i++)
+        if (!(c->data[i] = malloc((c->params->total + 1) * sizeof(float)))) {
+            ddp__ckpt_copy_free(c);
+            return ddp__fail(DDP_ENOMEM, "no memory for a copy of the weights "
+                                         "and the optimizer's state");
+        }
+    return 0;
+}
+
+void ddp__ckpt_copy_free(struct ddp__ckpt_copy *c)
+{
+    for (int i = 0; i < c->sets; i++)
+        free(c->data[i]);
+    json_decref(c->state);
+    *c = (struct ddp__ckpt_copy){0};
+}
+
+/* Between a copy and the trainer, in one of the two directions. */
+static int exchange(const struct ddp_trainer *t, struct ddp__ckpt_copy *c,
+                    bool restore)
+{
+    for (int i = 0; i < c->sets; i++) {
+        const struct ddp__ckpt_set *s = &c->set[i];
+        float *copy = c->data[i];
+
+        for (int b = 0; b < c->params->buckets; b++) {
+            struct ddp__handle *h = s->handle(t, b);
+            size_t len = c->params->bucket[b].len;
+            float *mine = s->memory(t, b) + (size_t)s->part * len;
+
+            if (starpu_data_acquire(h->h, restore ? STARPU_RW : STARPU_R))
+                return ddp__fail(DDP_EINVAL, "a checkpoint cannot be had from "
+                                             "inside a task");
+            memcpy(restore ? mine : copy, restore ? copy : mine, len * 4);
+            h->version += restore;
+            starpu_data_release(h->h);
+            copy += len;
+        }
+    }
+    return 0;
+}
+
+/* ---- when --------------------------------------------------------------- */
+
+int ddp__checkpoints_new(struct ddp_trainer *t)
+{
+    const struct ddp_checkpoint_config *c = &t->cfg.checkpoint;
+    struct ddp__checkpoints *k;
+
+    if (!c->dir)
+        return 0;
+    if (!(k = calloc(1, sizeof(*k))) || !(k->dir = strdup(c->dir))) {
+        free(k);
+        return ddp__fail(DDP_ENOMEM, "no memory for a trainer");
+    }
+    k->lock = -1;
+    k->saved = -1;
+    k->keep = c->keep ? c->keep : KEEP;
+    k->keep = k->keep < KEEP_LEAST ? KEEP_LEAST : k->keep;
+    k->keep_steps = c->keep_epochs * t->loader.steps;
+    t->ckpt = k;
+    return 0;
+}
+
+void ddp__checkpoints_free(struct ddp_trainer *t)
+{
+    struct ddp__checkpoints *k = t->ckpt;
+
+    if (!k)
+        return;
+    ddp__checkpoint_wait(t);
+    if (k->lock >= 0)
+        close(k->lock);
+    free(k->dir);
+    free(k);
+    t->ckpt = NULL;
+}
+
+/* A run that begins where another one's checkpoints are would be taken for it
+ * when it is to go on. */
+static int open_mine(struct ddp__checkpoints *k)
+{
+    int64_t *step, n;
+    int rc = ddp__checkpoint_open(k);
+
+    if (rc < 0 || k->mine)
+        return rc;
+    if ((n = ddp__checkpoint_list(k->dir, &step)) < 0)
+        return (int)n;
+    free(step);
+    if (n)
+        return ddp__fail(DDP_EINVAL,
+                         "%s holds the checkpoints of another run: go on with "
+                         "that by ddp_trainer_resume(), or take another folder",
+                         k->dir);
+    k->mine = true;
+    return 0;
+}
+
+int ddp__checkpoints_begin(struct ddp_trainer *t)
+{
+    if (!t->ckpt)
+        return 0;
+    t->ckpt->saved_at = ddp__now();
+    return open_mine(t->ckpt);
+}
+
+bool ddp__checkpoint_wanted(const struct ddp_trainer *t)
+{
+    return t->ckpt && t->ckpt->wanted;
+}
+
+static bool every(int64_t step, int64_t steps)
+{
+    return steps && step % steps == 0;
+}
+
+bool ddp__checkpoint_due(const struct ddp_trainer *t)
+{
+    const struct ddp_checkpoint_config *c = &t->cfg.checkpoint;
+    const struct ddp__checkpoints *k = t->ckpt;
+    int64_t step = t->submitted;
+
+    if (!k || k->wanted)
+        return k;
+    if (step == 0 || step == k->saved)
+        return false;
+    return step == t->total || step == t->run.best || every(step, c->steps) ||
+           every(step, c->epochs * t->loader.steps) ||
+           every(step, k->keep_steps) ||
+           (c->seconds > 0 && ddp__now() - k->saved_at >= c->seconds);
+}
+
+/* ---- writing ------------------------------------------------------------ */
+
+static void *write_copy(void *arg)
+{
+    struct ddp__checkpoints *k = arg;
+    int rc = ddp__checkpoint_write(k, &k->copy);
+
+    ddp__ckpt_copy_free(&k->copy);
+    if (rc < 0)
+        snprintf(k->message, sizeof(k->message), "%s", ddp_errmsg());
+    atomic_store(&k->rc, rc);
+    return NULL;
+}
+
+/* Signals are for the program's own threads. */
+static int start_thread(struct ddp__checkpoints *k)
+{
+    sigset_t all, before;
+    int rc;
+
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    rc = pthread_create(&k->thread, NULL, write_copy, k);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return rc;
+}
+
+int ddp__checkpoint_wait(struct ddp_trainer *t)
+{
+    struct ddp__checkpoints *k = t->ckpt;
+    int rc;
+
+    if (!k || !k->busy)
+        return 0;
+    pthread_join(k->thread, NULL);
+    k->busy = false;
+    if ((rc = atomic_exchange(&k->rc, 0)) == 0)
+        return 0;
+    k->saved = -1;
+    return ddp__fail(rc, "%s", k->message);
+}
+
+int ddp__checkpoint_failed(struct ddp_trainer *t)
+{
+    if (!t->ckpt || atomic_load(&t->ckpt->rc) == 0)
+        return 0;
+    return ddp__checkpoint_wait(t);
+}
+
+static int copy_state(struct ddp_trainer *t)
+{
+    struct ddp__checkpoints *k = t->ckpt;
+    int rc = ddp__ckpt_copy_new(&k->copy, t);
+
+    if (rc < 0)
+        return rc;
+    k->copy.step = t->submitted;
+    k->copy.best = t->run.best;
+    rc = ddp__guard_get(t->engine, t->run.guard);
+    if (rc == 0 && !(k->copy.state = ddp__checkpoint_state(t)))
+        rc = ddp__fail(DDP_ENOMEM, "no memory for a checkpoint");
+    if (rc == 0 && t->engine->ema)
+        rc = ddp__ema_begin(t->engine->ema);
+    if (rc == 0)
+        rc = exchange(t, &k->copy, false);
+    if (rc < 0)
+        ddp__ckpt_copy_free(&k->copy);
+    return rc;
+}
+
+int ddp__checkpoint_take(struct ddp_trainer *t)
+{
+    struct ddp__checkpoints *k = t->ckpt;
+    int rc = ddp__checkpoint_wait(t);
+
+    k->wanted = false;
+    if (rc < 0 || k->saved == t->submitted)
+        return rc;
+    if ((rc = copy_state(t)) < 0)
+        return rc;
+    k->saved = t->submitted;
+    k->saved_at = ddp__now();
+    k->busy = true;
+    if (start_thread(k) == 0)
+        return 0;
+    k->busy = false; /* no thread to be had: then here and now */
+    write_copy(k);
+    return atomic_exchange(&k->rc, 0);
+}
+
+int ddp_trainer_checkpoint(ddp_trainer_t *t)
+{
+    int rc;
+
+    if (!t)
+        return DDP_EINVAL; /* ddp_trainer_new() said why */
+    if (!t->ckpt)
+        return ddp__fail(DDP_EINVAL, "the trainer has no checkpoint.dir");
+    if (t->training) {
+        t->ckpt->wanted = true;
+        return 0;
+    }
+    if ((rc = ddp_wait(t)) < 0 || (rc = open_mine(t->ckpt)) < 0)
+        return rc;
+    if (t->diverged)
+        return ddp__fail(DDP_EDIVERGED, "the loss is not finite: these weights "
+                                        "are not worth a checkpoint");
+    rc = ddp__checkpoint_take(t);
+    return rc < 0 ? rc : ddp__checkpoint_wait(t);
+}
+
+/* ---- going on ----------------------------------------------------------- */
+
+static void fill_info(const struct ddp_trainer *t, const char *path,
+                      struct ddp_checkpoint *c)
+{
+    const struct ddp__run *r = &t->run;
+
+    snprintf(c->path, sizeof(c->path), "%s", path);
+    c->step = t->submitted;
+    c->epoch_mean = ddp__trainer_epoch_mean(t);
+    c->evaluated = r->evaluated;
+    c->evaluation = r->evaluation;
+    c->best = r->best;
+    c->best_evaluation = r->best_evaluation;
+}
+
+/* Everything was read and is sound: nothing can fail half way from here. */
+static int restore(struct ddp_trainer *t, const char *path,
+                   struct ddp__ckpt_copy *copy)
+{
+    struct ddp__run run;
+    int rc;
+
+    if ((rc = ddp__checkpoint_parse(copy->state, path, &run)) < 0)
+        return rc;
+    if (run.step > t->total)
+        return ddp__fail(DDP_EINVAL,
+                         "%s is of step %lld, and this run ends at step %lld",
+                         path, (long long)run.step, (long long)t->total);
+    if ((rc = ddp__guard_set(t->engine, run.guard)) < 0 ||
+        (rc = exchange(t, copy, true)) < 0)
+        return rc;
+    if (t->engine->ema)
+        t->engine->ema->begun = true;
+    t->run = run;
+    t->begun = t->submitted = t->reported = run.step;
+    ddp__engine_begin(t->engine, run.step);
+    return 0;
+}
+
+static int load(struct ddp_trainer *t, const char *path,
+                struct ddp_checkpoint *c)
+{
+    struct ddp__ckpt_copy copy;
+    int rc = ddp__ckpt_copy_new(&copy, t);
+
+    if (rc < 0)
+        return rc;
+    if ((rc = ddp__checkpoint_read(t, path, &copy)) == 0)
+        rc = restore(t, path, &copy);
+    ddp__ckpt_copy_free(&copy);
+    if (rc == 0)
+        fill_info(t, path, c);
+    return rc < 0 ? rc : 1;
+}
+
+/* The newest that can be read; what is damaged is passed over. */
+static int load_newest(struct ddp_trainer *t, const char *dir,
+                       const int64_t *step, int64_t n, struct ddp_checkpoint *c)
+{
+    char name[DDP__CKPT_NAME_MAX], *path;
+    int rc = 0;
+
+    for (int64_t i = 0; i < n; i++) {
+        snprintf(name, sizeof(name), DDP__CKPT_NAME, (long long)step[i]);
+        if (!(path = ddp__path_join(dir, name)))
+            return DDP_ENOMEM;
+        rc = load(t, path, c);
+        free(path);
+        if (rc != DDP_EDATA && rc != DDP_EIO)
+            return rc;
+        if (c->skipped++ == 0)
+            snprintf(c->why, sizeof(c->why), "%s", ddp_errmsg());
+    }
+    return n ? ddp__fail(DDP_EDATA,
+                         "none of the %lld checkpoints in %s can be used; the "
+                         "newest: %s",
+                         (long long)n, dir, c->why)
+             : 0;
+}
+
+static int find(struct ddp_trainer *t, const char *dir,
+                struct ddp_checkpoint *c)
+{
+    int64_t *step, n;
+    int rc;
+
+    if (ddp__file_exists(dir, DDP__CKPT_MANIFEST))
+        return load(t, dir, c);
+    if ((n = ddp__checkpoint_list(dir, &step)) < 0)
+        return (int)n;
+    rc = load_newest(t, dir, step, n, c);
+    free(step);
+    return rc;
+}
+
+int ddp_trainer_resume(ddp_trainer_t *t, const char *dir,
+                       struct ddp_checkpoint *c)
+{
+    struct ddp_checkpoint none = {0};
+    int rc = 0;
+
+    if (!t)
+        return DDP_EINVAL; /* ddp_trainer_new() said why */
+    c = c ? c : &none;
+    *c = (struct ddp_checkpoint){0};
+    if (t->submitted)
+        return ddp__fail(DDP_EINVAL, "a trainer that has made steps cannot go "
+                                     "on from a checkpoint: make another");
+    if (!dir && !t->ckpt)
+        return ddp__fail(DDP_EINVAL, "the trainer has no checkpoint.dir");
+    if (t->ckpt && dir && !strcmp(dir, t->ckpt->dir))
+        dir = NULL;
+    if (!dir)
+        rc = ddp__checkpoint_open(t->ckpt);
+    if (rc == 0)
+        rc = find(t, dir ? dir : t->ckpt->dir, c);
+    if (rc < 0 || dir)
+        return rc;
+    t->ckpt->mine = true;
+    if (rc == 1)
+        t->ckpt->saved = c->step;
+    return rc;
+}

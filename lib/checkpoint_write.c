@@ -1,0 +1,384 @@
+/* checkpoint_write.c - from a copy of a run's state to a folder on disk
+ *
+ * All files are written and synced in a folder of another name, the manifest
+ * last; then the folder is renamed, and its parent synced.  So a checkpoint is
+ * there completely or not at all, whenever the process or the machine dies.
+ */
+#include "config.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "checkpoint.h"
+#include "safetensors.h"
+
+static int fail(const struct ddp__checkpoints *k, const char *name)
+{
+    return ddp__fail(DDP_EIO, "%s/%s: cannot be written: %s", k->dir, name,
+                     strerror(errno));
+}
+
+/* ---- the folder --------------------------------------------------------- */
+
+/* Remove a file or link, or a folder with the files in it. */
+static void remove_at(int dir, const char *name)
+{
+    int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    DIR *d = fd < 0 ? NULL : fdopendir(fd);
+    const struct dirent *e;
+
+    if (!d) {
+        if (fd >= 0)
+            close(fd);
+        unlinkat(dir, name, 0);
+        return;
+    }
+    while ((e = readdir(d)))
+        if (strcmp(e->d_name, ".") && strcmp(e->d_name, ".."))
+            unlinkat(fd, e->d_name, 0);
+    closedir(d);
+    unlinkat(dir, name, AT_REMOVEDIR);
+}
+
+/* What a process that died was making or removing. */
+static void clear(int dir)
+{
+    int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *d = fd < 0 ? NULL : fdopendir(fd);
+    const struct dirent *e;
+
+    if (!d) {
+        if (fd >= 0)
+            close(fd);
+        return;
+    }
+    while ((e = readdir(d)))
+        if (!strncmp(e->d_name, DDP__CKPT_TEMP, strlen(DDP__CKPT_TEMP)))
+            remove_at(dir, e->d_name);
+    closedir(d);
+}
+
+int ddp__checkpoint_open(struct ddp__checkpoints *k)
+{
+    if (k->lock >= 0)
+        return 0;
+    if (mkdir(k->dir, 0777) < 0 && errno != EEXIST)
+        return ddp__fail(DDP_EIO, "%s: cannot make this folder: %s", k->dir,
+                         strerror(errno));
+    k->lock = open(k->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (k->lock < 0)
+        return ddp__fail(DDP_EIO, "%s: %s", k->dir, strerror(errno));
+    if (flock(k->lock, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK) {
+        close(k->lock);
+        k->lock = -1;
+        return ddp__fail(DDP_EINVAL,
+                         "%s: another process writes its "
+                         "checkpoints here",
+                         k->dir);
+    }
+    clear(k->lock);
+    return 0;
+}
+
+/* ---- the files ---------------------------------------------------------- */
+
+/* Which sets, and which tensors of theirs, are in one file. */
+struct part {
+    const struct ddp__ckpt_copy *copy;
+    int first, end; /* sets */
+    int tensors;
+    struct ddp__st_out *out; /* all owned */
+    char (*name)[DDP__ST_NAME];
+    float *data;
+};
+
+static void part_free(struct part *p)
+{
+    free(p->out);
+    free(p->name);
+    free(p->data);
+}
+
+static int part_new(struct part *p)
+{
+    const struct ddp__params *params = p->copy->params;
+    size_t sets = (size_t)(p->end - p->first), n = 1;
+
+    for (int i = 0; i < params->blocks; i++)
+        n += sets * (size_t)params->block[i].params;
+    p->out = calloc(n, sizeof(*p->out));
+    p->name = calloc(n, sizeof(*p->name));
+    p->data = malloc((sets * params->total + 1) * sizeof(float));
+    if (p->out && p->name && p->data)
+        return 0;
+    part_free(p);
+    return ddp__fail(DDP_ENOMEM, "no memory to write a checkpoint");
+}
+
+void ddp__ckpt_tensor_name(const struct ddp__ckpt_set *s,
+                           const struct ddp__block *b, int i,
+                           char name[DDP__ST_NAME])
+{
+    char param[DDP__PARAM_NAME];
+
+    ddp__param_name(b, i, param);
+    snprintf(name, DDP__ST_NAME, "%s%s%s%s", s->prefix, param,
+             s->suffix ? "." : "", s->suffix ? s->suffix : "");
+}
+
+float *ddp__ckpt_tensor(const struct ddp__ckpt_copy *c, int set,
+                        const struct ddp__block *b, int i)
+{
+    float *data = c->data[set];
+
+    for (int k = 0; k < b->bucket; k++)
+        data += c->params->bucket[k].len;
+    return data + b->offset + b->param_offset[i];
+}
+
+/* PyTorch's order of elements is made here, not while the steps wait. */
+static float *add_tensor(struct part *p, int set, const struct ddp__block *b,
+                         int i, float *data)
+{
+    const struct ddp_param *param = &b->param[i];
+    struct ddp__st_out *out = &p->out[p->tensors];
+
+    ddp__ckpt_tensor_name(&p->copy->set[set], b, i, p->name[p->tensors]);
+    out->name = p->name[p->tensors++];
+    out->ndim = param->ndim;
+    for (int d = 0; d < param->ndim; d++)
+        out->dim[d] = param->dim[d];
+    ddp__param_export(param, ddp__ckpt_tensor(p->copy, set, b, i), data);
+    out->data = data;
+    return data + ddp__param_len(param);
+}
+
+static int write_part(struct part *p, const char *path, struct ddp__sink *sum)
+{
+    const struct ddp__params *params = p->copy->params;
+    float *data;
+    int rc = part_new(p);
+
+    if (rc < 0)
+        return rc;
+    data = p->data;
+    for (int s = p->first; s < p->end; s++)
+        for (int k = 0; k < params->blocks; k++)
+            for (int i = 0; i < params->block[k].params; i++)
+                if (p->copy->set[s].running ||
+                    params->block[k].param[i].role != DDP_RUNNING)
+                    data = add_tensor(p, s, &params->block[k], i, data);
+    rc = ddp__st_write_with(path, p->tensors, p->out, NULL, sum);
+    part_free(p);
+    return rc;
+}
+
+static int fill_text(struct ddp__sink *s, void *arg)
+{
+    return ddp__write_all(s, arg, strlen(arg));
+}
+
+static int write_json(const char *path, const json_t *json,
+                      struct ddp__sink *sum)
+{
+    char *text = json_dumps(json, JSON_INDENT(2) | JSON_PRESERVE_ORDER);
+    int rc;
+
+    if (!text)
+        return ddp__fail(DDP_ENOMEM, "no memory to write %s", path);
+    rc = ddp__file_replace(path, fill_text, text, sum);
+    free(text);
+    return rc;
+}
+
+static int note_file(json_t *files, const char *name,
+                     const struct ddp__sink *sum)
+{
+    char crc[16];
+
+    snprintf(crc, sizeof(crc), "%08x", sum->crc);
+    if (json_object_set_new(files, name,
+                            json_pack("{s:I, s:s}", "size",
+                                      (json_int_t)sum->size, "crc32c", crc)) <
+        0)
+        return ddp__fail(DDP_ENOMEM, "no memory to write a checkpoint");
+    return 0;
+}
+
+/* One file of the folder: sets first .. end - 1, or the state. */
+static int write_one(const char *folder, const char *name,
+                     const struct ddp__ckpt_copy *c, int first, int end,
+                     json_t *files)
+{
+    char *path = ddp__path_join(folder, name);
+    struct part p = {.copy = c, .first = first, .end = end};
+    struct ddp__sink sum;
+    int rc;
+
+    if (!path)
+        return DDP_ENOMEM;
+    rc = first < end ? write_part(&p, path, &sum)
+                     : write_json(path, c->state, &sum);
+    free(path);
+    return rc < 0 ? rc : note_file(files, name, &sum);
+}
+
+static int write_manifest(const char *folder, json_t *files)
+{
+    json_t *json = json_pack("{s:i, s:O}", "format", 1, "files", files);
+    char *path = ddp__path_join(folder, DDP__CKPT_MANIFEST);
+    int rc = json && path
+                 ? write_json(path, json, NULL)
+                 : ddp__fail(DDP_ENOMEM, "no memory to write a checkpoint");
+
+    free(path);
+    json_decref(json);
+    return rc;
+}
+
+static int write_files(const char *folder, const struct ddp__ckpt_copy *c)
+{
+    json_t *files = json_object();
+    int rc = 0;
+
+    for (int s = 0, end; rc == 0 && s < c->sets; s = end) {
+        for (end = s; end < c->sets; end++)
+            if (strcmp(c->set[end].file, c->set[s].file))
+                break;
+        rc = write_one(folder, c->set[s].file, c, s, end, files);
+    }
+    if (rc == 0)
+        rc = write_one(folder, DDP__CKPT_STATE, c, 0, 0, files);
+    if (rc == 0)
+        rc = write_manifest(folder, files);
+    json_decref(files);
+    return rc;
+}
+
+/* ---- the folder appears ------------------------------------------------- */
+
+/* Put temp in the place of what is there already: a damaged checkpoint, or one
+ * whose links could not be made. */
+static int replace(int dir, const char *temp, const char *name)
+{
+    static const char aside[] = DDP__CKPT_TEMP "aside";
+
+    if (renameat2(dir, temp, dir, name, RENAME_EXCHANGE) == 0)
+        return 0;
+    remove_at(dir, aside); /* no exchange on this file system */
+    if (renameat(dir, name, dir, aside) < 0)
+        return -1;
+    return renameat(dir, temp, dir, name);
+}
+
+static int publish(const struct ddp__checkpoints *k, const char *temp,
+                   const char *name)
+{
+    int dir = k->lock;
+
+    if (renameat(dir, temp, dir, name) < 0 &&
+        ((errno != ENOTEMPTY && errno != EEXIST) ||
+         replace(dir, temp, name) < 0))
+        return fail(k, name);
+    if (fsync(dir) < 0)
+        return fail(k, name);
+    clear(dir);
+    return 0;
+}
+
+/* Some file systems have no links: nothing that matters is lost there. */
+static int point(const struct ddp__checkpoints *k, const char *link,
+                 const char *name)
+{
+    char temp[DDP__CKPT_NAME_MAX], now[DDP__CKPT_NAME_MAX];
+    ssize_t n = readlinkat(k->lock, link, now, sizeof(now));
+
+    if (n == (ssize_t)strlen(name) && !memcmp(now, name, (size_t)n))
+        return 0;
+    snprintf(temp, sizeof(temp), DDP__CKPT_TEMP "%s", link);
+    unlinkat(k->lock, temp, 0);
+    if (symlinkat(name, k->lock, temp) < 0)
+        return errno == EPERM || errno == EOPNOTSUPP || errno == ENOSYS
+                   ? 0
+                   : fail(k, link);
+    return renameat(k->lock, temp, k->lock, link) < 0 ? fail(k, link) : 0;
+}
+
+static int point_links(const struct ddp__checkpoints *k, const char *name,
+                       int64_t best)
+{
+    char best_name[DDP__CKPT_NAME_MAX];
+    int rc = point(k, "latest", name);
+
+    snprintf(best_name, sizeof(best_name), DDP__CKPT_NAME, (long long)best);
+    if (rc == 0 && best && faccessat(k->lock, best_name, F_OK, 0) == 0)
+        rc = point(k, "best", best_name);
+    return rc < 0 ? rc : fsync(k->lock) < 0 ? fail(k, ".") : 0;
+}
+
+/* ---- old ones go -------------------------------------------------------- */
+
+/* Renamed first, so that no part of one bears its name. */
+static int remove_old(const struct ddp__checkpoints *k, int64_t step)
+{
+    char name[DDP__CKPT_NAME_MAX], temp[DDP__CKPT_NAME_MAX];
+
+    snprintf(name, sizeof(name), DDP__CKPT_NAME, (long long)step);
+    snprintf(temp, sizeof(temp), DDP__CKPT_TEMP "old");
+    remove_at(k->lock, temp);
+    if (renameat(k->lock, name, k->lock, temp) < 0)
+        return fail(k, name);
+    remove_at(k->lock, temp);
+    return 0;
+}
+
+/* Newer ones than this are damaged, and will be replaced. */
+static int prune(const struct ddp__checkpoints *k,
+                 const struct ddp__ckpt_copy *c)
+{
+    int64_t *step, n = ddp__checkpoint_list(k->dir, &step);
+    int kept = 0, rc = 0;
+
+    if (n < 0)
+        return (int)n;
+    for (int64_t i = 0; rc == 0 && i < n; i++) {
+        bool stays = step[i] > c->step || step[i] == c->best ||
+                     (k->keep_steps && step[i] % k->keep_steps == 0);
+
+        if (step[i] <= c->step && kept++ >= k->keep && !stays)
+            rc = remove_old(k, step[i]);
+    }
+    free(step);
+    return rc;
+}
+
+int ddp__checkpoint_write(const struct ddp__checkpoints *k,
+                          const struct ddp__ckpt_copy *c)
+{
+    char name[DDP__CKPT_NAME_MAX], temp[DDP__CKPT_NAME_MAX], *path;
+    int rc;
+
+    snprintf(name, sizeof(name), DDP__CKPT_NAME, (long long)c->step);
+    snprintf(temp, sizeof(temp), DDP__CKPT_TEMP "%.40s", name);
+    if (!(path = ddp__path_join(k->dir, temp)))
+        return DDP_ENOMEM;
+    remove_at(k->lock, temp);
+    rc = mkdir(path, 0777) < 0 ? fail(k, temp) : write_files(path, c);
+    if (rc == 0)
+        rc = publish(k, temp, name);
+    free(path);
+    if (rc < 0) {
+        remove_at(k->lock, temp);
+        return rc;
+    }
+    if ((rc = point_links(k, name, c->best)) < 0)
+        return rc;
+    return prune(k, c);
+}

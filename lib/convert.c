@@ -1,0 +1,136 @@
+/* convert.c - a file of weights as another: names, types, what is left out */
+#include "config.h"
+
+#include <fnmatch.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "data.h"
+#include "safetensors.h"
+
+static const char training_only[] = "opt.*,ema.*,*num_batches_tracked";
+
+/* The tensors to write, in the order of the file that is read. */
+struct conversion {
+    const struct ddp_convert_options *o;
+    struct ddp__st_file *in;
+    struct ddp__st_out *out; /* owned, with names and data */
+    struct ddp_convert_report r;
+};
+
+/* ---- names -------------------------------------------------------------- */
+
+/* Does one of the patterns, separated by commas, match the name? */
+static int is_dropped(const char *patterns, const char *name, bool *yes)
+{
+    char *copy = strdup(patterns), *save = NULL;
+
+    if (!copy)
+        return ddp__fail(DDP_ENOMEM, "no memory to convert weights");
+    *yes = false;
+    for (char *p = strtok_r(copy, ",", &save); p;
+         p = strtok_r(NULL, ",", &save))
+        *yes = *yes || fnmatch(p, name, 0) == 0;
+    free(copy);
+    return 0;
+}
+
+static int rename_tensor(struct conversion *c, const char *name, char **out)
+{
+    const char *strip = c->o->strip_prefix, *add = c->o->add_prefix;
+
+    if (strip && *strip && !strncmp(name, strip, strlen(strip))) {
+        name += strlen(strip);
+        c->r.renamed++;
+    }
+    if (asprintf(out, "%s%s", add ? add : "", name) >= 0)
+        return 0;
+    *out = NULL;
+    return ddp__fail(DDP_ENOMEM, "no memory to convert weights");
+}
+
+/* ---- tensors ------------------------------------------------------------ */
+
+static bool is_float(enum ddp__st_type type)
+{
+    return type == DDP__ST_F32 || type == DDP__ST_F16 || type == DDP__ST_BF16 ||
+           type == DDP__ST_F64;
+}
+
+static int take(struct conversion *c, const struct ddp__st_tensor *t)
+{
+    struct ddp__st_out *out = &c->out[c->r.written];
+    char *name;
+    float *data;
+    int rc;
+
+    if (!is_float(t->type))
+        return ddp__fail(DDP_EDATA,
+                         "%s: %s holds integers, which are not weights: drop "
+                         "it",
+                         c->in->path, t->name);
+    if ((rc = rename_tensor(c, t->name, &name)) < 0)
+        return rc;
+    data = malloc((t->len ? t->len : 1) * sizeof(*data));
+    *out = (struct ddp__st_out){.name = name, .ndim = t->ndim, .data = data};
+    out->type = c->o->dtype == DDP_BF16 ? DDP__ST_BF16 : DDP__ST_F32;
+    memcpy(out->dim, t->dim, sizeof(out->dim));
+    c->r.written++;
+    if (!data)
+        return ddp__fail(DDP_ENOMEM, "no memory for %s", t->name);
+    return ddp__st_read_f32(c->in, t, data, t->len);
+}
+
+static int take_all(struct conversion *c)
+{
+    const char *drop = c->o->drop ? c->o->drop : training_only;
+    bool dropped = false;
+    int rc = 0;
+
+    for (int i = 0; rc == 0 && i < c->in->n; i++) {
+        const struct ddp__st_tensor *t = &c->in->tensor[i];
+
+        if ((rc = is_dropped(drop, t->name, &dropped)) < 0)
+            return rc;
+        if (dropped)
+            c->r.dropped++;
+        else
+            rc = take(c, t);
+    }
+    if (rc == 0 && c->r.written == 0)
+        return ddp__fail(DDP_EDATA, "%s: nothing is left of its %d tensors",
+                         c->in->path, c->in->n);
+    if (rc == 0 && c->o->strip_prefix && *c->o->strip_prefix && !c->r.renamed)
+        return ddp__fail(DDP_EDATA, "%s: no name begins with %s", c->in->path,
+                         c->o->strip_prefix);
+    return rc;
+}
+
+int ddp_weights_convert(const char *in, const char *out,
+                        const struct ddp_convert_options *o,
+                        struct ddp_convert_report *report)
+{
+    static const struct ddp_convert_options none;
+    struct conversion c = {.o = o ? o : &none};
+    int rc;
+
+    if (!in || !out)
+        return ddp__fail(DDP_EINVAL, "a conversion needs two files");
+    if (c.o->dtype != DDP_F32 && c.o->dtype != DDP_BF16)
+        return ddp__fail(DDP_EINVAL, "weights are saved as f32 or bf16");
+    if ((rc = ddp__st_open(&c.in, in)) < 0)
+        return rc;
+    if (!(c.out = calloc((size_t)c.in->n + 1, sizeof(*c.out))))
+        rc = ddp__fail(DDP_ENOMEM, "no memory to convert weights");
+    if (rc == 0 && (rc = take_all(&c)) == 0 &&
+        (rc = ddp__st_write(out, c.r.written, c.out)) == 0 && report)
+        *report = c.r;
+    for (int i = 0; c.out && i < c.r.written; i++) {
+        free((void *)(uintptr_t)c.out[i].name);
+        free((void *)(uintptr_t)c.out[i].data);
+    }
+    free(c.out);
+    ddp__st_close(c.in);
+    return rc;
+}

@@ -1,0 +1,108 @@
+/* file_write.c - files that appear whole or not at all
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "crc32c.h"
+#include "data.h"
+
+int ddp__write_all(struct ddp__sink *s, const void *data, size_t n)
+{
+    const char *p = data;
+
+    s->crc = ddp__crc32c(s->crc, data, n);
+    s->size += n;
+    while (n > 0) {
+        ssize_t done = write(s->fd, p, n);
+
+        if (done < 0 && errno == EINTR)
+            continue;
+        if (done < 0)
+            return -1;
+        p += done;
+        n -= (size_t)done;
+    }
+    return 0;
+}
+
+/* A rename lasts once the folder is on disk.  Some file systems cannot sync a
+ * folder; that is not the file's fault. */
+static int sync_folder(const char *path)
+{
+    char *copy = strdup(path);
+    int fd, rc;
+
+    if (!copy)
+        return -1;
+    fd = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    free(copy);
+    if (fd < 0)
+        return errno == EACCES ? 0 : -1;
+    rc = fsync(fd);
+    if (rc < 0 && (errno == EINVAL || errno == ENOTSUP))
+        rc = 0;
+    close(fd);
+    return rc;
+}
+
+/* A new file beside path; its name is to be freed. */
+static int open_beside(const char *path, char **name)
+{
+    int fd;
+
+    for (unsigned i = 0; i < 100; i++) {
+        if (asprintf(name, "%s.%ld-%u.tmp", path, (long)getpid(), i) < 0) {
+            *name = NULL;
+            errno = ENOMEM;
+            return -1;
+        }
+        fd = open(*name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        if (fd >= 0)
+            return fd;
+        free(*name);
+        *name = NULL;
+        if (errno != EEXIST)
+            return -1;
+    }
+    return -1;
+}
+
+int ddp__file_replace(const char *path,
+                      int (*fill)(struct ddp__sink *s, void *arg), void *arg,
+                      struct ddp__sink *sum)
+{
+    char *name;
+    struct ddp__sink s = {.fd = open_beside(path, &name)};
+    int error;
+
+    if (s.fd < 0)
+        return ddp__fail(DDP_EIO, "%s: cannot be written: %s", path,
+                         strerror(errno));
+    error = fill(&s, arg) < 0 || fsync(s.fd) < 0 ? errno : 0;
+    if (close(s.fd) < 0 && !error)
+        error = errno;
+    if (!error && rename(name, path) < 0)
+        error = errno;
+    if (error) {
+        unlink(name);
+        free(name);
+        return ddp__fail(DDP_EIO, "%s: cannot be written: %s", path,
+                         strerror(error));
+    }
+    free(name);
+    if (sum)
+        *sum = s;
+    if (sync_folder(path) < 0)
+        return ddp__fail(DDP_EIO,
+                         "%s: written, but may not outlast a power cut: %s",
+                         path, strerror(errno));
+    return 0;
+}

@@ -1,0 +1,87 @@
+/* aux.c - an auxiliary classifier: a branch with a loss of its own
+ *
+ * The layer itself is the identity.  In training the branch's output has the
+ * run's loss too, times a weight; in evaluation there is no branch.
+ */
+#include "config.h"
+
+#include <stdio.h>
+
+#include "graph.h"
+
+struct aux {
+    ddp_layer_t layer;
+    float weight;
+};
+
+static int shape(const ddp_layer_t *l, struct ddp_shape x, struct ddp_shape *y)
+{
+    (void)l;
+    *y = x;
+    return 0;
+}
+
+/* Branches have large windows: say who wants larger images. */
+static int check(const ddp_layer_t *l, ddp_graph_t *g, struct ddp_shape x)
+{
+    struct ddp_shape y;
+    char why[200];
+    int rc;
+
+    if ((rc = ddp__layer_shape(l->child[0], x, &y)) == 0)
+        return 0;
+    snprintf(why, sizeof(why), "%s", ddp_errmsg());
+    return g->rc = ddp__fail(rc,
+                             "auxiliary classifier %s: larger images are "
+                             "needed, or no auxiliary classifiers: %s",
+                             g->path, why);
+}
+
+/* y is another value than x, since only y wants a gradient for the branch. */
+static ddp_value_t *forward(ddp_layer_t *l, ddp_graph_t *g, ddp_value_t *x)
+{
+    struct ddp_record r = {.layer = l, .x = x, .begin = g->records};
+
+    if (g->spec.mode != DDP__TRAIN)
+        return x;
+    if (check(l, g, x->shape) < 0)
+        return NULL;
+    g->aux++;
+    r.saved = ddp__child_forward(l, 0, g, x);
+    g->aux--;
+    if (!r.saved)
+        return NULL;
+    r.y = ddp__value_alias(g, x, x->shape);
+    return r.y ? ddp_graph_record(g, &r) : NULL;
+}
+
+static ddp_value_t *backward(ddp_layer_t *l, ddp_graph_t *g,
+                             const struct ddp_record *r, ddp_value_t *dy)
+{
+    ddp_value_t *dx = ddp__graph_loss(g, r->saved, ((struct aux *)l)->weight);
+
+    dx = ddp__backward_range(g, r->begin, r->end, dx);
+    return r->x->wants ? ddp__value_sum(g, dx, dy, dy) : NULL;
+}
+
+static const struct ddp_layer_ops ops = {
+    .kind = "aux",
+    .shape = shape,
+    .forward = forward,
+    .backward = backward,
+};
+
+ddp_layer_t *ddp_aux_new(ddp_layer_t *branch, float weight)
+{
+    ddp_layer_t *l;
+
+    if (!(weight > 0 && weight <= 1)) {
+        ddp_layer_free(branch);
+        ddp__fail(DDP_EINVAL, "aux: weight %g, wants 0 < weight <= 1",
+                  (double)weight);
+        return NULL;
+    }
+    if ((l = ddp__composite_new(sizeof(struct aux), &ops, 1, &branch)))
+        ((struct aux *)l)->weight = weight;
+    return l;
+}

@@ -1,0 +1,145 @@
+/* memory.c - does it fit? Asked before the first task, of each memory
+ *
+ * StarPU waits for ever for memory that never becomes free, so it must not
+ * come to that.  What a step holds: weights, accumulators of the lanes that
+ * run there, the optimizer's state, activations and input of the sub-batches
+ * in flight, scratch.  Fewer in flight is tried first; smaller sub-batches
+ * would be another training run, so that is for the user to decide.
+ */
+#include "config.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+#include "inspect.h"
+#include "trainer.h"
+
+/* In MiB. */
+struct need {
+    double weights, gradients, state, activations, input, scratch;
+    int in_flight;
+};
+
+static double total(const struct need *n)
+{
+    return n->weights + n->gradients + n->state + n->activations + n->input +
+           n->scratch;
+}
+
+static int fail(const struct need *n, const struct ddp_trainer *t,
+                const char *where, double have, const char *advice)
+{
+    return ddp__fail(
+        DDP_ENOMEM,
+        "this needs %.0f MiB: %.0f of weights, %.0f of optimizer state, %.0f "
+        "of gradients, %.0f of activations and %.0f of input for %d "
+        "sub-batches of %d in flight, %.0f of scratch; %s has %.0f: take a "
+        "smaller sub_batch, or %s",
+        total(n), n->weights, n->state, n->gradients, n->activations, n->input,
+        n->in_flight, t->cfg.sub_batch, n->scratch, where, have, advice);
+}
+
+static double state_size(const struct ddp__engine *e)
+{
+    double size = 0;
+
+    for (int b = 0; b < e->params->buckets; b++)
+        size += (double)e->state[b].size;
+    return size;
+}
+
+/* Of a memory that this many lanes use, `in_flight` of them at a time. */
+static struct need need(const struct ddp_trainer *t, int lanes, int in_flight)
+{
+    const struct ddp__engine *e = t->engine;
+    double mib = 1 << 20, weights = 4.0 * (double)e->params->total;
+    double x = (double)ddp__dataset_x_size(t->loader.data) * t->cfg.sub_batch;
+
+    return (struct need){
+        .weights = weights / mib,
+        .gradients = weights * lanes / mib,
+        .state = (state_size(e) + (t->cfg.ema_decay > 0 ? weights : 0)) / mib,
+        .activations = (double)ddp__graph_peak(e->graph) * in_flight / mib,
+        .input = x * in_flight / mib,
+        .in_flight = in_flight,
+    };
+}
+
+static int min(int a, int b)
+{
+    return a < b ? a : b;
+}
+
+static int check_main(const struct ddp_trainer *t)
+{
+    double have = (double)sysconf(_SC_PHYS_PAGES) *
+                  (double)sysconf(_SC_PAGE_SIZE) / (1 << 20);
+    bool gpus = t->ddp->gpu_workers && !ddp__codelets_hybrid();
+    struct need n = need(t, t->cfg.lanes, min(t->cfg.lanes, t->ddp->workers));
+
+    if (gpus) /* weights, state and input pass through */
+        n.gradients = n.activations = 0;
+    n.input *= (double)t->engine->spec.ring * t->cfg.lanes / n.in_flight;
+    return total(&n) <= have
+               ? 0
+               : fail(&n, t, "the machine", have, "fewer lanes or workers");
+}
+
+/* GPUs of one machine are taken to be alike; the smallest counts. */
+static double gpu_memory(int *gpus)
+{
+    double least = 0;
+
+    *gpus = 0;
+    for (unsigned i = 0; i < starpu_memory_nodes_get_count(); i++) {
+        double have;
+
+        if (starpu_node_get_kind(i) != STARPU_CUDA_RAM)
+            continue;
+        have = (double)starpu_memory_get_total(i) / (1 << 20);
+        if ((*gpus)++ == 0 || have < least)
+            least = have;
+    }
+    return least;
+}
+
+/* Of one GPU: its lanes' accumulators, and one that comes to be merged. */
+static struct need gpu_need(const struct ddp_trainer *t, int gpus, int lanes,
+                            int in_flight)
+{
+    struct need n = need(t, lanes + 1, in_flight);
+
+    n.scratch = (double)ddp__codelets_scratch() / (1 << 20);
+    n.state /= gpus;
+    if (t->cfg.dtype != DDP_F32)
+        n.weights *= 1.5; /* copies of half the size */
+    return n;
+}
+
+static int check_gpus(const struct ddp_trainer *t)
+{
+    int gpus, i, lanes, most, cap = ddp__sched_cap();
+    double have = gpu_memory(&gpus);
+    struct need n;
+
+    if (!gpus || have <= 0) /* unknown */
+        return 0;
+    lanes = (t->cfg.lanes + gpus - 1) / gpus;
+    most = min(lanes, (t->ddp->gpu_workers + gpus - 1) / gpus * cap);
+    if (!cap) /* not our policy: it may begin them all */
+        most = lanes;
+    n = gpu_need(t, gpus, lanes, most);
+    for (i = most; total(&n) > have; n = gpu_need(t, gpus, lanes, --i))
+        if (cap <= 1 || i <= 1)
+            return fail(&n, t, "a GPU", have, "fewer lanes, or more GPUs");
+    if (i < most)
+        ddp__sched_limit(i);
+    return 0;
+}
+
+int ddp__memory_check(const struct ddp_trainer *t)
+{
+    int rc = check_main(t);
+
+    return rc < 0 || !t->ddp->gpu_workers ? rc : check_gpus(t);
+}

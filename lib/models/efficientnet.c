@@ -1,0 +1,169 @@
+/* efficientnet.c - inverted residuals, scaled in depth, width and image size
+ *
+ * Source   Tan and Le, "EfficientNet", 2019, table 1, and "EfficientNetV2",
+ *          2021, table 4; version 1 has torchvision's gate, a sigmoid.
+ */
+#include "config.h"
+
+#include <math.h>
+
+#include "models.h"
+
+struct stage {
+    int expand, kernel, stride, in, out, blocks;
+    bool fused; /* and without squeeze-excite */
+};
+
+struct efficientnet {
+    const struct stage *stage; /* up to one of kernel 0 */
+    double width, depth;
+    int last; /* channels of the last convolution; 0: 4 times its input */
+    float dropout;
+    struct ddp_batch_norm_options norm;
+};
+
+static const struct stage version1[] = {
+    {1, 3, 1, 32, 16, 1, false},   {6, 3, 2, 16, 24, 2, false},
+    {6, 5, 2, 24, 40, 2, false},   {6, 3, 2, 40, 80, 3, false},
+    {6, 5, 1, 80, 112, 3, false},  {6, 5, 2, 112, 192, 4, false},
+    {6, 3, 1, 192, 320, 1, false}, {0},
+};
+
+static const struct stage version2_s[] = {
+    {1, 3, 1, 24, 24, 2, true},
+    {4, 3, 2, 24, 48, 4, true},
+    {4, 3, 2, 48, 64, 4, true},
+    {4, 3, 2, 64, 128, 6, false},
+    {6, 3, 1, 128, 160, 9, false},
+    {6, 3, 2, 160, 256, 15, false},
+    {0},
+};
+
+static const struct stage version2_m[] = {
+    {1, 3, 1, 24, 24, 3, true},     {4, 3, 2, 24, 48, 5, true},
+    {4, 3, 2, 48, 80, 5, true},     {4, 3, 2, 80, 160, 7, false},
+    {6, 3, 1, 160, 176, 14, false}, {6, 3, 2, 176, 304, 18, false},
+    {6, 3, 1, 304, 512, 5, false},  {0},
+};
+
+static const struct stage version2_l[] = {
+    {1, 3, 1, 32, 32, 4, true},     {4, 3, 2, 32, 64, 7, true},
+    {4, 3, 2, 64, 96, 7, true},     {4, 3, 2, 96, 192, 10, false},
+    {6, 3, 1, 192, 224, 19, false}, {6, 3, 2, 224, 384, 25, false},
+    {6, 3, 1, 384, 640, 7, false},  {0},
+};
+
+static int channels(const struct efficientnet *e, int c)
+{
+    return ddp__round_channels(c * e->width);
+}
+
+static int blocks(const struct efficientnet *e, const struct stage *s)
+{
+    return (int)ceil(s->blocks * e->depth);
+}
+
+static ddp_layer_t *unit(const struct efficientnet *e, int in, int out,
+                         int kernel, int stride)
+{
+    return ddp__unit_new(
+        in, out, kernel,
+        &(struct ddp__unit){.conv = {.stride = stride, .pad = kernel / 2},
+                            .norm = e->norm,
+                            .act = DDP_SILU});
+}
+
+/* Block i of a stage; depth: its share of the stochastic depth. */
+static ddp_layer_t *block(const struct efficientnet *e, const struct stage *s,
+                          int i, float depth)
+{
+    int out = channels(e, s->out), in = i == 0 ? channels(e, s->in) : out;
+
+    return ddp__mbconv_new(&(struct ddp__mbconv){
+        .name = "block",
+        .in = in,
+        .expanded = ddp__round_channels((double)in * s->expand),
+        .out = out,
+        .kernel = s->kernel,
+        .stride = i == 0 ? s->stride : 1,
+        .squeezed = s->fused ? 0 : in / 4,
+        .act = DDP_SILU,
+        .squeeze = DDP_SILU,
+        .gate = DDP_SIGMOID,
+        .norm = e->norm,
+        .depth = depth,
+        .fused = s->fused});
+}
+
+/* Blocks are left out the more often the later they come. */
+static ddp_layer_t *features(const struct efficientnet *e, float depth, int in,
+                             int last)
+{
+    const struct stage *s = e->stage;
+    ddp_chain_t *c =
+        ddp_chain_new(unit(e, in, channels(e, s->in), 3, 2), DDP_END);
+    int total = 0, done = 0;
+
+    for (s = e->stage; s->kernel; s++)
+        total += blocks(e, s);
+    for (s = e->stage; s->kernel; s++) {
+        ddp_chain_t *stage = ddp_chain_new(DDP_END);
+
+        for (int i = 0; i < blocks(e, s); i++, done++)
+            ddp_chain_add(stage,
+                          block(e, s, i, depth * (float)done / (float)total));
+        ddp_chain_add(c, ddp__chain_done(stage));
+    }
+    ddp_chain_add(c, unit(e, channels(e, s[-1].out), last, 1, 1));
+    return ddp_layer_set_name(ddp__chain_done(c), "features");
+}
+
+static ddp_chain_t *make(const struct ddp_model_options *o, const void *kind)
+{
+    const struct efficientnet *e = kind;
+    const struct stage *s = e->stage;
+    struct ddp_init init = {.bound = 1 / sqrtf((float)o->classes),
+                            .zero_bias = true};
+    int last = e->last;
+
+    while (s[1].kernel)
+        s++;
+    if (!last)
+        last = 4 * channels(e, s->out);
+    return ddp_chain_new(
+        features(e, ddp__rate(o->stochastic_depth, 0.2f), o->in_channels, last),
+        ddp_global_mean_pool_new(),
+        ddp__classifier_new("classifier", last, o->classes,
+                            ddp__rate(o->dropout, e->dropout), init),
+        DDP_END);
+}
+
+#define NORM(...)                                                              \
+    {                                                                          \
+        __VA_ARGS__, false                                                     \
+    }
+#define V1(...)                                                                \
+    make, &(const struct efficientnet)                                         \
+    {                                                                          \
+        version1, __VA_ARGS__                                                  \
+    }
+#define V2(...)                                                                \
+    make, &(const struct efficientnet)                                         \
+    {                                                                          \
+        __VA_ARGS__, NORM(1e-3f, 0.1f)                                         \
+    }
+
+const struct ddp__model ddp__efficientnet_models[] = {
+    {"efficientnet_b0", V1(1.0, 1.0, 0, 0.2f, NORM(1e-5f, 0.1f)), 224},
+    {"efficientnet_b1", V1(1.0, 1.1, 0, 0.2f, NORM(1e-5f, 0.1f)), 240},
+    {"efficientnet_b2", V1(1.1, 1.2, 0, 0.3f, NORM(1e-5f, 0.1f)), 260},
+    {"efficientnet_b3", V1(1.2, 1.4, 0, 0.3f, NORM(1e-5f, 0.1f)), 300},
+    {"efficientnet_b4", V1(1.4, 1.8, 0, 0.4f, NORM(1e-5f, 0.1f)), 380},
+    {"efficientnet_b5", V1(1.6, 2.2, 0, 0.4f, NORM(1e-3f, 0.01f)), 456},
+    {"efficientnet_b6", V1(1.8, 2.6, 0, 0.5f, NORM(1e-3f, 0.01f)), 528},
+    {"efficientnet_b7", V1(2.0, 3.1, 0, 0.5f, NORM(1e-3f, 0.01f)), 600},
+    {"efficientnet_v2_s", V2(version2_s, 1, 1, 1280, 0.2f), 384},
+    {"efficientnet_v2_m", V2(version2_m, 1, 1, 1280, 0.3f), 480},
+    {"efficientnet_v2_l", V2(version2_l, 1, 1, 1280, 0.4f), 480},
+    {0},
+};

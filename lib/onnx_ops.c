@@ -1,0 +1,403 @@
+/* onnx_ops.c - what each operation of inference is in ONNX
+ *
+ * Source   github.com/onnx/onnx, docs/Operators.md, opset 14.
+ */
+#include "config.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "onnx_export.h"
+
+#define NODE DDP__ONNX_NODE
+
+static void set(struct ddp__export *e, const ddp_value_t *v, const char *name)
+{
+    e->form[v->id].name = name;
+}
+
+static void set_matrix(struct ddp__export *e, const ddp_value_t *v,
+                       const char *name, struct ddp_shape from)
+{
+    e->form[v->id] = (struct ddp__form){name, true, from, 0};
+}
+
+/* ---- parameters --------------------------------------------------------- */
+
+/* The block that a value of parameters is; NULL after a failure. */
+static const struct ddp__block *block_of(struct ddp__export *e,
+                                         const ddp_value_t *v)
+{
+    const struct ddp__params *p = e->g->params;
+
+    for (int k = 0; k < p->blocks; k++)
+        if (p->block[k].bucket == v->bucket &&
+            p->block[k].offset * sizeof(float) == v->offset)
+            return &p->block[k];
+    e->m.rc = ddp__fail(DDP_EINVAL, "ONNX: parameters that are no layer's");
+    return NULL;
+}
+
+static const float *memory(const struct ddp__export *e,
+                           const struct ddp__block *b, int i)
+{
+    return e->g->params->bucket[b->bucket].w + b->offset + b->param_offset[i];
+}
+
+/* Parameter i of a block under its name in weight files; its values. */
+static const char *tensor(struct ddp__export *e, const struct ddp__block *b,
+                          int i, float **values)
+{
+    const struct ddp_param *p = &b->param[i];
+    const char *name = ddp__onnx_text(&e->m, "%s%s%s", b->prefix,
+                                      b->prefix[0] ? "." : "", p->name);
+
+    *values = ddp__onnx_tensor(&e->m, name, p->ndim, p->dim);
+    return name;
+}
+
+static const char *param(struct ddp__export *e, const struct ddp__block *b,
+                         int i)
+{
+    float *v;
+    const char *name = tensor(e, b, i, &v);
+
+    if (v)
+        ddp__param_export(&b->param[i], memory(e, b, i), v);
+    return name;
+}
+
+/* The matrix of a dense layer on what was flattened from s: its columns, which
+ * are in the order (h, w, c), in the order (c, h, w). */
+static const char *dense_weight(struct ddp__export *e,
+                                const struct ddp__block *b, struct ddp_shape s)
+{
+    size_t hw = (size_t)s.h * (size_t)s.w, c = (size_t)s.c;
+    const float *w = memory(e, b, 0);
+    float *v;
+    const char *name = tensor(e, b, 0, &v);
+
+    for (int o = 0; v && o < b->param[0].dim[0]; o++, w += hw * c)
+        for (size_t i = 0; i < c; i++)
+            for (size_t k = 0; k < hw; k++)
+                *v++ = w[k * c + i];
+    return name;
+}
+
+/* ---- activations -------------------------------------------------------- */
+
+/* x P(X < x) of the normal distribution. */
+static const char *gelu(struct ddp__export *e, const char *x)
+{
+    const char *y =
+        NODE(e, "Mul", NULL, x, ddp__onnx_scalar(&e->m, (float)M_SQRT1_2));
+
+    y = NODE(e, "Erf", NULL, y);
+    y = NODE(e, "Add", NULL, y, ddp__onnx_scalar(&e->m, 1));
+    y = NODE(e, "Mul", NULL, y, ddp__onnx_scalar(&e->m, 0.5f));
+    return NODE(e, "Mul", NULL, x, y);
+}
+
+static const char *activation(struct ddp__export *e, enum ddp_act a,
+                              const char *x)
+{
+    const char *y;
+
+    switch (a) {
+    case DDP_IDENTITY:
+        return x;
+    case DDP_RELU:
+        return NODE(e, "Relu", NULL, x);
+    case DDP_RELU6:
+        return NODE(e, "Clip", NULL, x, ddp__onnx_scalar(&e->m, 0),
+                    ddp__onnx_scalar(&e->m, 6));
+    case DDP_SILU:
+        return NODE(e, "Mul", NULL, x, NODE(e, "Sigmoid", NULL, x));
+    case DDP_SIGMOID:
+        return NODE(e, "Sigmoid", NULL, x);
+    case DDP_TANH:
+        return NODE(e, "Tanh", NULL, x);
+    case DDP_GELU:
+        return gelu(e, x);
+    case DDP_HARDSWISH:
+        return NODE(e, "HardSwish", NULL, x);
+    case DDP_HARDSIGMOID:
+        y = NODE(e, "HardSigmoid", NULL, x);
+        ddp__onnx_float(&e->m, "alpha", 1.0f / 6);
+        return y;
+    default:
+        e->m.rc = ddp__fail(DDP_EINVAL, "ONNX: activation %d", (int)a);
+        return NULL;
+    }
+}
+
+/* ---- operations --------------------------------------------------------- */
+
+static void nothing(struct ddp__export *e, const struct ddp__node *n)
+{
+    (void)e;
+    (void)n;
+}
+
+static void conv(struct ddp__export *e, const struct ddp__node *n)
+{
+    const struct ddp__conv *c = &n->call.conv;
+    const struct ddp__block *b = block_of(e, n->buf[1]);
+    const char *in[3] = {NULL}, *y;
+
+    if (!b)
+        return;
+    in[0] = ddp__export_image(e, n->buf[0]);
+    in[1] = param(e, b, 0);
+    in[2] = c->bias ? param(e, b, 1) : NULL;
+    y = ddp__onnx_node(&e->m, "Conv", b->prefix, c->bias ? 3 : 2, in);
+    ddp__onnx_ints(&e->m, "kernel_shape", 2, (int[]){c->kh, c->kw});
+    ddp__onnx_ints(&e->m, "strides", 2, (int[]){c->sh, c->sw});
+    ddp__onnx_ints(&e->m, "dilations", 2, (int[]){c->dh, c->dw});
+    ddp__onnx_ints(&e->m, "pads", 4,
+                   (int[]){c->top, c->left, c->bottom, c->right});
+    ddp__onnx_int(&e->m, "group", c->groups);
+    set(e, n->buf[2], activation(e, c->act, y));
+}
+
+static void dense(struct ddp__export *e, const struct ddp__node *n)
+{
+    const struct ddp__block *b = block_of(e, n->buf[1]);
+    bool bias = n->call.dense.bias;
+    const char *in[3] = {NULL}, *y;
+    struct ddp__form x;
+
+    if (!b)
+        return;
+    x = ddp__export_matrix(e, n->buf[0]);
+    in[0] = x.name;
+    in[1] = dense_weight(e, b, x.from);
+    in[2] = bias ? param(e, b, 1) : NULL;
+    y = ddp__onnx_node(&e->m, "Gemm", b->prefix, bias ? 3 : 2, in);
+    ddp__onnx_int(&e->m, "transB", 1);
+    set_matrix(e, n->buf[2], activation(e, n->call.dense.act, y),
+               n->buf[2]->shape);
+}
+
+static void norm(struct ddp__export *e, const struct ddp__node *n)
+{
+    const struct ddp__block *b = block_of(e, n->buf[1]);
+    const char *y;
+
+    if (!b)
+        return;
+    y = NODE(e, "BatchNormalization", b->prefix,
+             ddp__export_image(e, n->buf[0]), param(e, b, 0), param(e, b, 1),
+             param(e, b, 2), param(e, b, 3));
+    ddp__onnx_float(&e->m, "epsilon", n->call.bn.eps);
+    if (n->call.bn.residual)
+        y = NODE(e, "Add", NULL, y, ddp__export_image(e, n->buf[3]));
+    set(e, n->buf[2], activation(e, n->call.bn.act, y));
+}
+
+static void act(struct ddp__export *e, const struct ddp__node *n)
+{
+    struct ddp__form f = ddp__export_form(e, n->buf[0]);
+
+    f.name = activation(e, n->call.act, f.name);
+    e->form[n->buf[1]->id] = f;
+}
+
+static void add(struct ddp__export *e, const struct ddp__node *n)
+{
+    const char *y = NODE(e, "Add", NULL, ddp__export_image(e, n->buf[0]),
+                         ddp__export_image(e, n->buf[1]));
+
+    set(e, n->buf[2], activation(e, n->call.act, y));
+}
+
+static void scale(struct ddp__export *e, const struct ddp__node *n)
+{
+    set(e, n->buf[2],
+        NODE(e, "Mul", NULL, ddp__export_image(e, n->buf[0]),
+             ddp__export_image(e, n->buf[1])));
+}
+
+/* The part of y that begins at a channel, or NULL. */
+static const ddp_value_t *part(const struct ddp__export *e,
+                               const ddp_value_t *y, int at)
+{
+    for (int i = 0; i < e->g->nodes; i++) {
+        const struct ddp__node *n = e->g->node[i];
+
+        if (n->call.op == DDP__OP_CONCAT && n->buf[1] == y && n->call.at == at)
+            return n->buf[0];
+    }
+    return NULL;
+}
+
+/* One call for each part: the last one makes the node. */
+static void concat(struct ddp__export *e, const struct ddp__node *n)
+{
+    const ddp_value_t *y = n->buf[1], *x;
+    struct ddp__form *f = &e->form[y->id];
+    const char **in;
+    int parts = 0;
+
+    f->channels += n->buf[0]->shape.c;
+    if (f->channels < y->shape.c)
+        return;
+    if (!(in = calloc((size_t)y->shape.c, sizeof(*in)))) {
+        e->m.rc = ddp__fail(DDP_ENOMEM, "no memory for an ONNX model");
+        return;
+    }
+    for (int at = 0; (x = part(e, y, at)); at += x->shape.c)
+        in[parts++] = ddp__export_image(e, x);
+    f->name = ddp__onnx_node(&e->m, "Concat", NULL, parts, in);
+    ddp__onnx_int(&e->m, "axis", 1);
+    free(in);
+}
+
+/* ---- pooling ------------------------------------------------------------ */
+
+/* How far the last window hangs over the end of the image. */
+static int over(int in, int out, int before, int kernel, int stride)
+{
+    int end = (out - 1) * stride + kernel - before - in;
+
+    return end > 0 ? end : 0;
+}
+
+static const char *window(struct ddp__export *e, const char *kind,
+                          const struct ddp__pool *p, const char *x,
+                          const int pads[4])
+{
+    const char *y = NODE(e, kind, NULL, x);
+
+    ddp__onnx_ints(&e->m, "kernel_shape", 2, (int[]){p->kh, p->kw});
+    ddp__onnx_ints(&e->m, "strides", 2, (int[]){p->sh, p->sw});
+    ddp__onnx_ints(&e->m, "pads", 4, pads);
+    return y;
+}
+
+/* Padding that makes as many windows as y has, so that no reader has to round
+ * as PyTorch does with ceil_mode. */
+static void pads_of(const struct ddp__node *n, int pads[4])
+{
+    const struct ddp__pool *p = &n->call.pool;
+    struct ddp_shape x = n->buf[0]->shape, y = n->buf[1]->shape;
+
+    pads[0] = p->top;
+    pads[1] = p->left;
+    pads[2] = over(x.h, y.h, p->top, p->kh, p->sh);
+    pads[3] = over(x.w, y.w, p->left, p->kw, p->sw);
+}
+
+static void max_pool(struct ddp__export *e, const struct ddp__node *n)
+{
+    int pads[4];
+
+    pads_of(n, pads);
+    set(e, n->buf[1],
+        window(e, "MaxPool", &n->call.pool, ddp__export_image(e, n->buf[0]),
+               pads));
+}
+
+/* The part of window j of out that each of in pixels is: (in, out), or (out,
+ * in) when turned. */
+static const char *shares(struct ddp__export *e, int in, int out, bool turned)
+{
+    const char *name =
+        ddp__onnx_text(&e->m, "shares:%zu", e->m.graph.n_initializer);
+    int dim[] = {turned ? out : in, turned ? in : out};
+    float *v = ddp__onnx_tensor(&e->m, name, 2, dim);
+
+    for (int64_t j = 0; v && j < out; j++) {
+        int64_t begin = j * in / out, end = ((j + 1) * in + out - 1) / out;
+
+        for (int64_t i = begin; i < end; i++)
+            v[turned ? j * in + i : i * out + j] = 1 / (float)(end - begin);
+    }
+    return name;
+}
+
+/* ONNX has the global mean only: windows of one size if they are, else a
+ * product with a matrix for each direction. */
+static const char *adaptive(struct ddp__export *e, const char *v,
+                            struct ddp_shape x, struct ddp_shape y)
+{
+    struct ddp__pool p = {
+        .kh = x.h / y.h, .kw = x.w / y.w, .sh = x.h / y.h, .sw = x.w / y.w};
+
+    if (y.h == 1 && y.w == 1)
+        return NODE(e, "GlobalAveragePool", NULL, v);
+    if (x.h % y.h == 0 && x.w % y.w == 0)
+        return window(e, "AveragePool", &p, v, (int[4]){0});
+    v = NODE(e, "MatMul", NULL, v, shares(e, x.w, y.w, false));
+    return NODE(e, "MatMul", NULL, shares(e, x.h, y.h, true), v);
+}
+
+/* Windows that hang over the padding divide by the pixels inside it: padding
+ * that counts then is made of pixels. */
+static const char *mean(struct ddp__export *e, const struct ddp__node *n,
+                        const char *x)
+{
+    const struct ddp__pool *p = &n->call.pool;
+    bool count = p->count_pad;
+    int pads[4];
+
+    pads_of(n, pads);
+    if (count && (pads[2] > p->bottom || pads[3] > p->right)) {
+        x = NODE(e, "Pad", NULL, x,
+                 ddp__onnx_vector(&e->m, 8,
+                                  (int[]){0, 0, p->top, p->left, 0, 0,
+                                          p->bottom, p->right}));
+        pads[0] = pads[1] = 0;
+        pads[2] = pads[2] > p->bottom ? pads[2] - p->bottom : 0;
+        pads[3] = pads[3] > p->right ? pads[3] - p->right : 0;
+        count = false;
+    }
+    x = window(e, "AveragePool", p, x, pads);
+    ddp__onnx_int(&e->m, "count_include_pad", count);
+    return x;
+}
+
+static void mean_pool(struct ddp__export *e, const struct ddp__node *n)
+{
+    const char *x = ddp__export_image(e, n->buf[0]);
+
+    set(e, n->buf[1],
+        n->call.pool.adaptive
+            ? adaptive(e, x, n->buf[0]->shape, n->buf[1]->shape)
+            : mean(e, n, x));
+}
+
+/* ---- all of them -------------------------------------------------------- */
+
+/* A cell left empty: what inference has no use for, or cannot be said. */
+static void (*const op[DDP__OP_COUNT])(struct ddp__export *e,
+                                       const struct ddp__node *n) = {
+    [DDP__OP_HOST] = nothing, /* input and output */
+    [DDP__OP_CONV_FWD] = conv,
+    [DDP__OP_DENSE_FWD] = dense,
+    [DDP__OP_BN_EVAL] = norm,
+    [DDP__OP_ACT_FWD] = act,
+    [DDP__OP_ADD] = add,
+    [DDP__OP_MAX_POOL_FWD] = max_pool,
+    [DDP__OP_MEAN_POOL_FWD] = mean_pool,
+    [DDP__OP_CONCAT] = concat,
+    [DDP__OP_SCALE_FWD] = scale,
+};
+
+static const char *const op_name[] = {
+#define X(id, name) #name,
+    DDP__OPS(X)
+#undef X
+};
+
+void ddp__export_node(struct ddp__export *e, const struct ddp__node *n)
+{
+    const struct ddp__call *c = &n->call;
+
+    if (op[c->op])
+        op[c->op](e, n);
+    else
+        e->m.rc = ddp__fail(DDP_EINVAL, "ONNX has no word for %s",
+                            c->op == DDP__OP_USER ? c->user.kernel->name
+                                                  : op_name[c->op]);
+}

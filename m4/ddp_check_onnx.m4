@@ -1,0 +1,42 @@
+dnl SPDX-License-Identifier: LGPL-2.1-or-later
+dnl DDP_CHECK_ONNX
+dnl --with-onnx=yes|FILE insists on ONNX export (FILE is onnx.proto), no skips
+dnl it, default: if all that it needs is found: libprotobuf-c, protoc-c and the
+dnl description of the format, onnx.proto.
+dnl Sets PROTOBUF_C_CFLAGS, PROTOBUF_C_LIBS, PROTOC_C, ONNX_PROTO, have_onnx, and
+dnl HAVE_ONNX for automake and config.h.
+AC_DEFUN([DDP_CHECK_ONNX], [
+    AC_ARG_WITH([onnx],
+        [AS_HELP_STRING([--with-onnx=yes|no|FILE],
+            [export networks as ONNX, by protobuf-c and the onnx.proto that \
+FILE is (default: if found)])],
+        [], [with_onnx=check])
+    have_onnx=no
+    ONNX_PROTO=
+    AS_CASE([$with_onnx],
+        [no], [],
+        [yes|check], [
+            for f in /usr/include/onnx /usr/local/include/onnx; do
+                for p in "$f/onnx-ml.proto" "$f/onnx.proto"; do
+                    AS_IF([test -r "$p"], [ONNX_PROTO=$p])
+                done
+            done],
+        [ONNX_PROTO=$with_onnx])
+    AS_IF([test "$with_onnx" != no], [
+        AC_CHECK_PROG([PROTOC_C], [protoc-c], [protoc-c])
+        PKG_CHECK_MODULES([PROTOBUF_C], [libprotobuf-c >= 1.3],
+            [have_onnx=yes], [have_onnx=no])
+        AS_IF([test -z "$PROTOC_C" || test ! -r "$ONNX_PROTO"], [have_onnx=no])
+        AS_IF([test "$have_onnx" = no && test "$with_onnx" != check],
+            [AC_MSG_ERROR([--with-onnx=$with_onnx, but libprotobuf-c, protoc-c \
+or onnx.proto is missing (Debian: libprotobuf-c-dev, protobuf-c-compiler, \
+libonnx-dev)])])
+    ])
+    AS_IF([test "$have_onnx" = yes],
+        [AC_DEFINE([HAVE_ONNX], [1], [Define if networks are exported as ONNX.])],
+        [PROTOBUF_C_CFLAGS= PROTOBUF_C_LIBS=])
+    AC_SUBST([PROTOBUF_C_CFLAGS])
+    AC_SUBST([PROTOBUF_C_LIBS])
+    AC_SUBST([ONNX_PROTO])
+    AM_CONDITIONAL([HAVE_ONNX], [test "$have_onnx" = yes])
+])

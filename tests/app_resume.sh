@@ -1,0 +1,139 @@
+#!/bin/sh
+# app_resume.sh - imagenet train, killed, refused and out of disk, and again
+# SPDX-License-Identifier: LGPL-2.1-or-later
+. "$srcdir/tests/tap.sh"
+
+data=$tmp/data
+"$imagenet" data synth --output "$data" --classes 3 --train-count 24 \
+    --val-count 9 --size 24 >/dev/null || exit 99
+net="--data $data --model mlp --hidden 8 --img-size 8 --epochs 2 -b 8
+    --sub-batch 4 --opt adamw"
+often="--ckpt-every 1it"
+
+# What nothing disturbed is the oracle.
+# shellcheck disable=SC2086
+run "$imagenet" train $net --ckpt-every none --output "$tmp/whole"
+exits 0 "a run succeeds"
+want=$(value weights)
+[ -s "$tmp/whole/ckpt/latest/MANIFEST.json" ]
+point $? "there is a checkpoint of its end"
+cmp -s "$tmp/whole/ckpt/latest/model.safetensors" \
+    "$tmp/whole/weights.safetensors"
+point $? "its weights are those of the run"
+
+# The same command goes on; a run that is over says its last line again.
+# shellcheck disable=SC2086
+run "$imagenet" train $net --output "$tmp/whole"
+exits 0 "a run that is over succeeds again"
+says "^resume: step=6 from $tmp/whole/ckpt/step-0*6$" "it says where it begins"
+[ "$(value weights)" = "$want" ]
+point $? "with the same weights"
+
+# Other settings are refused, by name, and change nothing.
+sum=$(cat "$tmp/whole/config.txt" "$tmp"/whole/ckpt/*/* | cksum)
+# shellcheck disable=SC2086
+run "$imagenet" train $net --output "$tmp/whole" --lanes 1 --seed 9 --no-flip
+exits 2 "other settings: exit code 2"
+complains "lanes: 2 there, 1 here; seed: 42 there, 9 here" "they are named"
+# shellcheck disable=SC2086
+run "$imagenet" train $net --output "$tmp/whole" --resume none
+exits 2 "a run is not written over another"
+[ "$(cat "$tmp/whole/config.txt" "$tmp"/whole/ckpt/*/* | cksum)" = "$sum" ]
+point $? "what is there stays as it was"
+# shellcheck disable=SC2086
+run "$imagenet" train $net --output "$tmp/x" --resume "$tmp/none"
+exits 74 "--resume of a folder that is not there: exit code 74"
+run "$imagenet" train --data "$data" --ckpt-every 3x --output "$tmp/x"
+exits 2 "--ckpt-every wants a unit"
+
+# A checkpoint is what eval takes.
+run "$imagenet" eval "$data" \
+    --weights "$tmp/whole/ckpt/best/model.safetensors"
+exits 0 "eval of a checkpoint, the network taken from the run's config.txt"
+
+# Every call that changes the disk, in a library that is preloaded.  With
+# sanitizers theirs has to come first.
+shim=$tmp/crash.so
+if ! $DDP_CC -shared -fPIC -I"$builddir" -o "$shim" "$srcdir/tests/crash.c" \
+    >"$tmp/out" 2>&1; then
+    skip 8 "cannot build a library to preload"
+    done_testing
+fi
+ASAN_OPTIONS=$ASAN_OPTIONS:verify_asan_link_order=0
+export ASAN_OPTIONS
+
+# with WHAT AT DIR COMMAND...
+with()
+{
+    crash="$1 $2 $3"
+    shift 3
+    run env DDP_CRASH="$crash" LD_PRELOAD="$shim" "$@"
+}
+
+# shellcheck disable=SC2086
+with count 0 "$tmp/c" "$imagenet" train $net $often --output "$tmp/c"
+exits 0 "a run whose calls are counted"
+[ "$(value weights)" = "$want" ]
+point $? "checkpoints after every step change no weight"
+calls=$(sed -n 's/^calls=//p' "$tmp/err")
+holds "$calls > 100" "it makes $calls calls that change the disk"
+stride=37
+[ -z "$DDP_LONG" ] || stride=1
+
+# Killed there, then continued, on one worker and another scheduler.
+wrong=0
+tried=0
+at=$stride
+while [ "$at" -lt "$calls" ]; do
+    rm -rf "$tmp/k"
+    # shellcheck disable=SC2086
+    with kill "$at" "$tmp/k" "$imagenet" train $net $often --output "$tmp/k"
+    [ $rc = 137 ] || { echo "# call $at: exit code $rc"; wrong=1; }
+    # shellcheck disable=SC2086
+    run env STARPU_NCPU=1 STARPU_SCHED=eager \
+        "$imagenet" train $net $often --output "$tmp/k"
+    [ "$(value weights)" = "$want" ] || { echo "# call $at: other"; wrong=1; }
+    tried=$((tried + 1))
+    at=$((at + stride))
+done
+point $wrong "killed at $tried of them, a run goes on to the same weights"
+
+wrong=0
+tried=0
+at=$((stride / 2))
+for how in ENOSPC EIO+; do
+    while [ "$at" -lt "$calls" ]; do
+        rm -rf "$tmp/k"
+        # shellcheck disable=SC2086
+        with $how "$at" "$tmp/k" \
+            "$imagenet" train $net $often --output "$tmp/k"
+        # Old checkpoints that cannot be removed are no reason to stop.
+        [ $rc = 74 ] || [ $rc = 0 ] ||
+            { echo "# $how $at: exit code $rc"; wrong=1; }
+        [ $rc = 0 ] || grep -q "$tmp/k.*: \(No space\|Input/output\)" \
+            "$tmp/err" || { echo "# $how $at: no message"; wrong=1; }
+        # shellcheck disable=SC2086
+        run "$imagenet" train $net $often --output "$tmp/k"
+        [ "$(value weights)" = "$want" ] ||
+            { echo "# $how $at: other weights"; wrong=1; }
+        tried=$((tried + 1))
+        at=$((at + 2 * stride))
+    done
+    at=$stride
+done
+point $wrong "$tried of them that fail: exit code 74, and nothing is lost"
+
+# A disk that is full from the start of the second checkpoint on, for real:
+# files may not become that large.
+# shellcheck disable=SC2086
+(
+    trap '' XFSZ
+    ulimit -f 4
+    "$imagenet" train $net $often --output "$tmp/full" \
+        >"$tmp/out" 2>"$tmp/err" </dev/null
+)
+rc=$?
+exits 74 "a file that cannot grow: exit code 74"
+complains "$tmp/full/ckpt.*: File too large" "the message names it"
+
+done_testing

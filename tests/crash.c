@@ -1,0 +1,223 @@
+/* crash.c - every call that changes the disk below a folder, one by one
+ *
+ * The calls are made by number, for libc's functions of these names are hidden
+ * behind ours.  A write is counted twice when copies are kept: the second copy
+ * has half of it.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "crash.h"
+
+enum { FDS = 1024, PATH = 4096 };
+
+struct crash crash;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static bool ours[FDS]; /* descriptors of files and folders below the folder */
+static __thread bool inside;
+
+void crash_begin(enum crash_mode mode, const char *dir)
+{
+    crash.mode = mode;
+    crash.dir = dir;
+    crash.count = 0;
+    crash.what[0] = 0;
+}
+
+static void keep_copy(void)
+{
+    char cmd[2 * PATH];
+
+    snprintf(cmd, sizeof(cmd), "cp -a '%s' '%s/%d'", crash.dir, crash.copies,
+             crash.count);
+    inside = true;
+    if (system(cmd) != 0)
+        abort();
+    inside = false;
+}
+
+/* Returns whether the call is to fail, with errno set. */
+static bool point(const char *what)
+{
+    bool fails = false;
+
+    if (crash.mode == CRASH_OFF || inside)
+        return false;
+    if (crash.mode == CRASH_COPY && !strcmp(what, "fsync"))
+        return false; /* leaves what the next call finds */
+    pthread_mutex_lock(&lock);
+    if (crash.mode == CRASH_COPY)
+        keep_copy();
+    if (crash.mode == CRASH_KILL && crash.count == crash.at)
+        raise(SIGKILL);
+    if (crash.mode == CRASH_FAIL)
+        fails =
+            crash.forever ? crash.count >= crash.at : crash.count == crash.at;
+    if (fails && !crash.what[0])
+        snprintf(crash.what, sizeof(crash.what), "%s", what);
+    crash.count++;
+    pthread_mutex_unlock(&lock);
+    if (fails)
+        errno = crash.error;
+    return fails;
+}
+
+static bool below(int dir, const char *path)
+{
+    size_t n = crash.dir ? strlen(crash.dir) : 0;
+
+    if (n && path[0] == '/')
+        return !strncmp(path, crash.dir, n);
+    return dir >= 0 && dir < FDS && ours[dir];
+}
+
+static int open_at(int dir, const char *path, int flags, mode_t mode)
+{
+    bool mine = crash.dir && below(dir, path);
+    int fd;
+
+    if (mine && (flags & O_CREAT) && point("open"))
+        return -1;
+    fd = (int)syscall(SYS_openat, dir, path, flags, mode);
+    if (fd >= 0 && fd < FDS)
+        ours[fd] = mine;
+    return fd;
+}
+
+static mode_t mode_of(int flags, va_list ap)
+{
+    return flags & O_CREAT ? va_arg(ap, mode_t) : 0;
+}
+
+/* ---- as a library that is preloaded ------------------------------------- */
+
+static __attribute__((constructor)) void begin_from_environment(void)
+{
+    const char *text = getenv("DDP_CRASH");
+    static char dir[PATH];
+    char word[16] = "";
+
+    if (!text || sscanf(text, "%15s %d %4000s", word, &crash.at, dir) != 3)
+        return;
+    crash.forever = strchr(word, '+');
+    crash.error = !strncmp(word, "EIO", 3) ? EIO : ENOSPC;
+    crash_begin(!strcmp(word, "kill")    ? CRASH_KILL
+                : !strcmp(word, "count") ? CRASH_COUNT
+                                         : CRASH_FAIL,
+                dir);
+}
+
+static __attribute__((destructor)) void tell_count(void)
+{
+    const char *text = getenv("DDP_CRASH");
+
+    if (text && crash.count && !strncmp(text, "count", 5))
+        fprintf(stderr, "calls=%d\n", crash.count);
+}
+
+/* ---- libc's names ------------------------------------------------------- */
+
+int open(const char *path, int flags, ...)
+{
+    va_list ap;
+    mode_t mode;
+
+    va_start(ap, flags);
+    mode = mode_of(flags, ap);
+    va_end(ap);
+    return open_at(AT_FDCWD, path, flags, mode);
+}
+
+int openat(int dir, const char *path, int flags, ...)
+{
+    va_list ap;
+    mode_t mode;
+
+    va_start(ap, flags);
+    mode = mode_of(flags, ap);
+    va_end(ap);
+    return open_at(dir, path, flags, mode);
+}
+
+ssize_t write(int fd, const void *data, size_t n)
+{
+    const char *p = data;
+    ssize_t half;
+
+    if (fd < 0 || fd >= FDS || !ours[fd] || inside)
+        return syscall(SYS_write, fd, data, n);
+    if (point("write"))
+        return -1;
+    if (crash.mode != CRASH_COPY || n < 2)
+        return syscall(SYS_write, fd, data, n);
+    half = syscall(SYS_write, fd, p, n / 2);
+    point("write");
+    return half < 0 ? -1
+                    : half + syscall(SYS_write, fd, p + half, n - (size_t)half);
+}
+
+int fsync(int fd)
+{
+    if (fd >= 0 && fd < FDS && ours[fd] && point("fsync"))
+        return -1;
+    return (int)syscall(SYS_fsync, fd);
+}
+
+int mkdir(const char *path, mode_t mode)
+{
+    if (below(-1, path) && point("mkdir"))
+        return -1;
+    return (int)syscall(SYS_mkdir, path, mode);
+}
+
+int rename(const char *from, const char *to)
+{
+    if (below(-1, to) && point("rename"))
+        return -1;
+    return (int)syscall(SYS_rename, from, to);
+}
+
+int renameat2(int a, const char *from, int b, const char *to, unsigned flags)
+{
+    if (below(b, to) && point("rename"))
+        return -1;
+    return (int)syscall(SYS_renameat2, a, from, b, to, flags);
+}
+
+int renameat(int a, const char *from, int b, const char *to)
+{
+    return renameat2(a, from, b, to, 0);
+}
+
+int symlinkat(const char *to, int dir, const char *path)
+{
+    if (below(dir, path) && point("symlink"))
+        return -1;
+    return (int)syscall(SYS_symlinkat, to, dir, path);
+}
+
+int unlinkat(int dir, const char *path, int flags)
+{
+    if (below(dir, path) && point("unlink"))
+        return -1;
+    return (int)syscall(SYS_unlinkat, dir, path, flags);
+}
+
+int unlink(const char *path)
+{
+    if (below(-1, path) && point("unlink"))
+        return -1;
+    return (int)syscall(SYS_unlink, path);
+}

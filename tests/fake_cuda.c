@@ -1,0 +1,96 @@
+/* fake_cuda.c - a libcuda.so.1 that says what FAKE_CUDA tells it to
+ *
+ * FAKE_CUDA  is "init version gpu gpu ...": what cuInit() returns, the version
+ * of the driver, and for each GPU "mode/major/retain": its compute mode, its
+ * generation, what cuDevicePrimaryCtxRetain() returns.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct gpu {
+    int mode, major, retain;
+};
+
+static struct {
+    int init, version, gpus;
+    struct gpu gpu[8];
+} fake;
+
+static void read_fake(void)
+{
+    char *text = strdup(getenv("FAKE_CUDA")), *save = NULL, *word;
+
+    fake.gpus = 0;
+    fake.init = atoi(strtok_r(text, " ", &save));
+    fake.version = atoi(strtok_r(NULL, " ", &save));
+    while ((word = strtok_r(NULL, " ", &save)) && fake.gpus < 8) {
+        struct gpu *g = &fake.gpu[fake.gpus++];
+
+        sscanf(word, "%d/%d/%d", &g->mode, &g->major, &g->retain);
+    }
+    free(text);
+}
+
+int cuInit(unsigned flags);
+int cuInit(unsigned flags)
+{
+    read_fake();
+    return flags ? 1 : fake.init;
+}
+
+int cuDriverGetVersion(int *v);
+int cuDriverGetVersion(int *v)
+{
+    read_fake();
+    *v = fake.version;
+    return 0;
+}
+
+int cuDeviceGetCount(int *n);
+int cuDeviceGetCount(int *n)
+{
+    *n = fake.gpus;
+    return 0;
+}
+
+int cuDeviceGet(int *dev, int i);
+int cuDeviceGet(int *dev, int i)
+{
+    *dev = i;
+    return i < fake.gpus ? 0 : 101;
+}
+
+int cuDeviceGetName(char *s, int len, int dev);
+int cuDeviceGetName(char *s, int len, int dev)
+{
+    snprintf(s, (size_t)len, "Fake %d", dev);
+    return 0;
+}
+
+int cuDeviceGetAttribute(int *v, int what, int dev);
+int cuDeviceGetAttribute(int *v, int what, int dev)
+{
+    *v = what == 20 ? fake.gpu[dev].mode : what == 75 ? fake.gpu[dev].major : 0;
+    return 0;
+}
+
+int cuDevicePrimaryCtxRetain(void **ctx, int dev);
+int cuDevicePrimaryCtxRetain(void **ctx, int dev)
+{
+    *ctx = &fake;
+    return fake.gpu[dev].retain;
+}
+
+int cuDevicePrimaryCtxRelease_v2(int dev);
+int cuDevicePrimaryCtxRelease_v2(int dev)
+{
+    return dev < 0;
+}
+
+int cuGetErrorString(int e, const char **s);
+int cuGetErrorString(int e, const char **s)
+{
+    *s = e == 46 ? "devices unavailable" : "made up";
+    return 0;
+}

@@ -1,0 +1,126 @@
+/* judge.c - whether a backend's results are those of ref */
+#include "config.h"
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include "judge.h"
+
+/* The largest difference from ref that is fine, as a share of the norm.
+ *
+ * f32: a sum of k products has an error of about sqrt(k) 2^-24, and k stays
+ * below 5000 here; 2e-5 leaves room for one more rounding on the way.
+ * bf16: rounding to 8 bits is off by 2^-9 at most.  Weights, a scratch value
+ * and the output of a kernel may be rounded, 3 * 2^-9 = 0.6 % if all were at
+ * their worst; 1.5 % leaves room for two more.  Gradients of parameters are
+ * f32 sums of products of values that are bf16 already, the same on both
+ * sides, with at most a scratch value rounded: 4e-3.
+ * f16: three bits more, an eighth of that. */
+static double tolerance(const struct check *k, char letter)
+{
+    if (k->tensor[letter - 'a'].view.type == DDP_BF16)
+        return 1.5e-2;
+    if (k->tensor[letter - 'a'].view.type == DDP_F16)
+        return 2e-3;
+    if (letter != 'g' || k->dtype == DDP_F32)
+        return 2e-5;
+    return k->dtype == DDP_BF16 ? 4e-3 : 5e-4;
+}
+
+/* Copies and choices have no rounding: the same bits are asked for. */
+static bool is_exact(const struct check *k, enum ddp__op op)
+{
+    return op == DDP__OP_CONCAT || op == DDP__OP_SPLIT ||
+           op == DDP__OP_INPUT_F32 || op == DDP__OP_MAX_POOL_FWD ||
+           op == DDP__OP_MERGE || op == DDP__OP_MERGE_STATS ||
+           ((op == DDP__OP_OPTIM || op == DDP__OP_EMA) && k->row.no_divisor);
+}
+
+/* A buffer falls into parts that must each be right by themselves, else a
+ * large one would hide a small one.  Part i ends before the returned element;
+ * the last part ends with the buffer. */
+static size_t part_end(const struct check *k, char letter, int i, size_t len)
+{
+    const struct check_row *r = &k->row;
+    size_t end = len;
+
+    if (r->family == CHECK_BN && (letter == 's' || letter == 'g'))
+        end = (size_t)(i + 1) * (size_t)r->x.c;
+    else if (letter == 'g' && i == 0 &&
+             ((r->family == CHECK_CONV && r->call.conv.bias) ||
+              (r->family == CHECK_DENSE && r->call.dense.bias)))
+        end = len - (size_t)r->y.c;
+    else if (letter == 'q' || letter == 'm')
+        end = (size_t)(i + 1);
+    else if (letter == 'o' && i == 0 &&
+             (r->call.optim.o.kind == DDP_ADAM ||
+              r->call.optim.o.kind == DDP_ADAMW))
+        end = len / 2;
+    return end < len ? end : len;
+}
+
+/* Batch norm of one or two values per channel: the terms of dx and of scale's
+ * gradient cancel, so their size is what rounding errors are compared with. */
+static double floor_norm(const struct check *k, char letter, int n)
+{
+    const struct check_row *r = &k->row;
+    const struct check_tensor *w = &k->tensor['w' - 'a'];
+    double scale = 0;
+
+    if (r->family != CHECK_BN || n * r->x.h * r->x.w > 2)
+        return 0;
+    for (size_t c = 0; c < (size_t)r->x.c; c++)
+        scale = fmax(scale, fabs(check_get(w, c)));
+    if (letter == 'e')
+        return scale / sqrt(r->call.bn.eps) *
+               check_norm(&k->tensor['d' - 'a'], n);
+    return check_norm(&k->tensor['x' - 'a'], n);
+}
+
+static bool judge_part(const struct check *got, const struct check *want,
+                       enum ddp__op op, char letter, size_t begin, size_t end,
+                       int n, struct verdict *v)
+{
+    const struct check_tensor *a = &got->tensor[letter - 'a'];
+    const struct check_tensor *b = &want->tensor[letter - 'a'];
+    double tol =
+        is_exact(want, op) || letter == 'i' ? 0 : tolerance(want, letter);
+    struct check_difference d =
+        check_compare(a, b, begin, end, floor_norm(want, letter, n));
+
+    if (d.norm <= tol)
+        return true;
+    v->failed = true;
+    snprintf(v->why, sizeof(v->why),
+             "n %d, buffer %c, elements %zu..%zu: off by %.3g of the norm, "
+             "at most %.3g allowed; worst at %zu: %.9g, want %.9g",
+             n, letter, begin, end - 1, d.norm, tol, d.worst_at,
+             check_get(a, d.worst_at), check_get(b, d.worst_at));
+    return false;
+}
+
+void judge(const struct check *got, const struct check *want,
+           const struct ddp__call *c, int n, struct verdict *v)
+{
+    for (const char *l = check_written(c->op); *l; l++) {
+        const struct check_tensor *t = &want->tensor[*l - 'a'];
+        size_t len, begin = 0;
+
+        if (!t->data)
+            continue;
+        len = check_len(t, n);
+        for (int i = 0; begin < len; i++) {
+            size_t end = part_end(want, *l, i, len);
+
+            if (!judge_part(got, want, c->op, *l, begin, end, n, v))
+                return;
+            begin = end;
+        }
+        len *= ddp__dtype_size(t->view.type);
+        if (memcmp((char *)got->tensor[*l - 'a'].data + len,
+                   (char *)t->data + len, t->size - len) != 0) {
+            v->failed = true;
+            snprintf(v->why, sizeof(v->why),
+                     "n %d, buffer %c: written beyond its samples", n, *l);
+        }
+    }
+}

@@ -1,0 +1,648 @@
+/* test_checkpoint.c - a run that goes on from a checkpoint is the same run
+ *
+ * The oracle is the run that nothing interrupted: the CRC of its weights, the
+ * bytes of its optimizer's state, its metrics, to the bit.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "crash.h"
+#include "ddp.h"
+#include "philox.h"
+#include "tap.h"
+
+/* Three steps an epoch, the last one smaller; twelve in all. */
+enum { SIZE = 6, CLASSES = 3, COUNT = 20, BATCH = 8, EPOCHS = 4, STEPS = 12 };
+
+static ddp_t *ddp;
+static char top[64], dir[96], copies[96];
+
+/* ---- a small run -------------------------------------------------------- */
+
+static int image(void *arg, int64_t index, uint64_t key, struct ddp_sample *s)
+{
+    float *x = s->x;
+
+    (void)arg;
+    s->label = (int32_t)(index % CLASSES);
+    for (int i = 0; i < SIZE * SIZE; i++) {
+        struct ddp__philox r = ddp__philox(key, (uint64_t)index, (uint64_t)i);
+
+        x[i] = ddp__uniform(r.v[0]) + (i % CLASSES == s->label);
+    }
+    return 0;
+}
+
+static ddp_dataset_t *images(int64_t count)
+{
+    return ddp_dataset_callback(&(struct ddp_source){
+        .count = count,
+        .shape = {SIZE, SIZE, 1},
+        .type = DDP_F32,
+        .classes = CLASSES,
+        .get = image,
+    });
+}
+
+static ddp_chain_t *network(int width)
+{
+    return ddp_chain_new(ddp_conv_new(1, width, 3, NULL),
+                         ddp_batch_norm_new(width, NULL), ddp_relu_new(),
+                         ddp_global_mean_pool_new(), ddp_dropout_new(0.2f),
+                         ddp_dense_new(width, CLASSES), DDP_END);
+}
+
+/* A trainer and what it was made of. */
+struct run {
+    ddp_dataset_t *data;
+    ddp_chain_t *chain;
+    ddp_trainer_t *trainer;
+    struct ddp_train_config cfg;
+    int64_t count;
+    int width;
+    int64_t stop_at;   /* on_step stops after it; 0: never */
+    int64_t ask_at;    /* on_step asks for a checkpoint */
+    bool evaluates;    /* after every epoch */
+    int epochs_told;   /* calls of on_epoch */
+    double epoch_loss; /* of the last one */
+};
+
+static int on_step(const struct ddp_progress *p, void *arg)
+{
+    struct run *r = arg;
+
+    if (p->step == r->ask_at && ddp_trainer_checkpoint(r->trainer) < 0)
+        return 1;
+    return r->stop_at && p->step >= r->stop_at;
+}
+
+static int on_epoch(const struct ddp_progress *p, void *arg)
+{
+    struct run *r = arg;
+    struct ddp_metrics m;
+
+    r->epochs_told++;
+    r->epoch_loss = p->epoch_mean.loss;
+    return r->evaluates && ddp_evaluate(r->trainer, r->data, &m) < 0;
+}
+
+static struct run usual(void)
+{
+    return (struct run){
+        .count = COUNT,
+        .width = 4,
+        .cfg =
+            {
+                .optimizer = ddp_momentum(0.1f, 0.9f),
+                .schedule = {.kind = DDP_COSINE},
+                .batch = BATCH,
+                .sub_batch = 2,
+                .lanes = 2,
+                .epochs = EPOCHS,
+                .seed = 5,
+                .on_step = on_step,
+                .on_epoch = on_epoch,
+            },
+    };
+}
+
+static bool begin(struct run *r)
+{
+    r->data = images(r->count);
+    r->chain = network(r->width);
+    r->cfg.arg = r;
+    r->trainer = ddp_trainer_new(ddp, r->chain, r->data, &r->cfg);
+    return r->trainer;
+}
+
+static uint32_t checksum(const struct run *r)
+{
+    uint32_t crc = 0;
+
+    if (ddp_chain_checksum(r->chain, &crc) < 0)
+        diag("%s", ddp_errmsg());
+    return crc;
+}
+
+static void end(struct run *r)
+{
+    ddp_trainer_free(r->trainer);
+    ddp_dataset_free(r->data);
+    ddp_chain_free(r->chain);
+}
+
+/* Train a run to its end and return the checksum; 0 after a failure. */
+static uint32_t finish(struct run *r)
+{
+    int rc = ddp_train(r->trainer);
+    uint32_t crc = rc < 0 ? 0 : checksum(r);
+
+    if (rc < 0)
+        diag("%s", ddp_errmsg());
+    end(r);
+    return crc;
+}
+
+/* What the run ends with when nothing happens to it. */
+static uint32_t undisturbed(struct run r)
+{
+    r.cfg.checkpoint.dir = NULL;
+    r.stop_at = r.ask_at = 0;
+    return begin(&r) ? finish(&r) : 0;
+}
+
+/* Go on from what is in the folder, or begin anew; the checksum at the end. */
+static uint32_t go_on(struct run r, struct ddp_checkpoint *c)
+{
+    r.stop_at = r.ask_at = 0;
+    if (!begin(&r) || ddp_trainer_resume(r.trainer, NULL, c) < 0) {
+        diag("%s", ddp_errmsg());
+        end(&r);
+        return 0;
+    }
+    return finish(&r);
+}
+
+/* ---- files -------------------------------------------------------------- */
+
+static void shell(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+static void shell(const char *fmt, ...)
+{
+    char cmd[1024];
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(cmd, sizeof(cmd), fmt, ap);
+    va_end(ap);
+    if (system(cmd) != 0)
+        diag("%s: failed", cmd);
+}
+
+static void clean(void)
+{
+    shell("rm -rf '%s' '%s'", dir, copies);
+}
+
+static bool there(const char *name)
+{
+    char path[512];
+
+    snprintf(path, sizeof(path), "%s/%s", dir, name);
+    return access(path, F_OK) == 0;
+}
+
+static const char *step_path(int64_t step, const char *file)
+{
+    static char path[512];
+
+    snprintf(path, sizeof(path), "%s/step-%012lld/%s", dir, (long long)step,
+             file);
+    return path;
+}
+
+/* Change one byte in the middle of a file. */
+static void spoil(const char *path)
+{
+    int fd = open(path, O_RDWR);
+    struct stat st;
+    char byte;
+
+    if (fd < 0 || fstat(fd, &st) < 0 ||
+        pread(fd, &byte, 1, st.st_size / 2) != 1)
+        diag("%s: cannot be spoilt", path);
+    byte = (char)(byte ^ 1);
+    if (pwrite(fd, &byte, 1, st.st_size / 2) != 1)
+        diag("%s: cannot be spoilt", path);
+    close(fd);
+}
+
+/* ---- going on ----------------------------------------------------------- */
+
+/* Stopped at the given steps, one run each. */
+static void test_bits(struct ddp_optimizer o, const char *name, int stops,
+                      const int *at)
+{
+    struct run r = usual();
+    struct ddp_checkpoint c;
+    uint32_t want;
+
+    r.cfg.optimizer = o;
+    want = undisturbed(r);
+    r.cfg.checkpoint.dir = dir;
+    for (int i = 0; i < stops; i++) {
+        struct run cut = r;
+
+        clean();
+        cut.stop_at = at[i];
+        ok(begin(&cut) && ddp_train(cut.trainer) == DDP_ESTOPPED &&
+               ddp_trainer_checkpoint(cut.trainer) == 0,
+           "%s: stopped at step %d, with a checkpoint", name, at[i]);
+        end(&cut);
+        is_int(go_on(r, &c), want, "%s: the weights are those of one run",
+               name);
+        ok(c.step >= at[i] && c.step < STEPS, "%s: it went on from step %d",
+           name, (int)c.step);
+    }
+}
+
+/* Byte by byte: state of the optimizer, and the metrics of the epoch. */
+static void test_state(void)
+{
+    struct run whole = usual(), part = usual();
+    char once[512];
+
+    clean();
+    whole.cfg.checkpoint.dir = part.cfg.checkpoint.dir = dir;
+    begin(&whole);
+    ddp_train(whole.trainer);
+    end(&whole);
+    snprintf(once, sizeof(once), "%s/once", top);
+    shell("rm -rf '%s'; mv '%s' '%s'", once, dir, once);
+    part.stop_at = 7;
+    begin(&part);
+    ddp_train(part.trainer);
+    ddp_trainer_checkpoint(part.trainer);
+    end(&part);
+    part.stop_at = 0;
+    begin(&part);
+    is_int(ddp_trainer_resume(part.trainer, NULL, NULL), 1, "it goes on");
+    is_int(ddp_trainer_resume(part.trainer, NULL, NULL), DDP_EINVAL,
+           "a trainer under way cannot go on from elsewhere");
+    ddp_train(part.trainer);
+    is_int(part.epochs_told, EPOCHS, "no epoch is told twice, or not");
+    ok(part.epoch_loss == whole.epoch_loss,
+       "the mean of an epoch has the steps before and after");
+    end(&part);
+    for (int i = 0; i < 2; i++) {
+        const char *file = i ? "optim.safetensors" : "model.safetensors";
+        char cmd[1200];
+
+        snprintf(cmd, sizeof(cmd), "cmp -s '%s/latest/%s' '%s/latest/%s'", dir,
+                 file, once, file);
+        is_int(system(cmd), 0, "the same bytes in %s", file);
+    }
+    shell("rm -rf '%s'", once);
+}
+
+/* A stop between the last step of an epoch and its callback. */
+static void test_epoch_told_once(void)
+{
+    struct run r = usual();
+
+    clean();
+    r.cfg.checkpoint.dir = dir;
+    r.stop_at = 6;
+    begin(&r);
+    is_int(ddp_train(r.trainer), DDP_ESTOPPED, "stopped as an epoch ends");
+    is_int(r.epochs_told, 1, "its callback was not called");
+    ddp_trainer_checkpoint(r.trainer);
+    end(&r);
+    r.stop_at = 0;
+    r.epochs_told = 0;
+    begin(&r);
+    ddp_trainer_resume(r.trainer, NULL, NULL);
+    finish(&r);
+    is_int(r.epochs_told, 3, "it is called when the run goes on");
+}
+
+static void test_own_loop(void)
+{
+    struct run r = usual();
+    uint32_t want = undisturbed(r);
+    struct ddp_checkpoint c;
+
+    clean();
+    r.cfg.checkpoint.dir = dir;
+    begin(&r);
+    for (int i = 0; i < 4; i++)
+        ddp_step(r.trainer, NULL);
+    is_int(ddp_trainer_checkpoint(r.trainer), 0, "a checkpoint in one's loop");
+    end(&r);
+    is_int(go_on(r, &c), want, "ddp_train() goes on from it");
+    is_int(c.step, 4, "from the step submitted last");
+}
+
+/* ---- which there are ---------------------------------------------------- */
+
+static void test_kept(void)
+{
+    struct run r = usual();
+    uint32_t want = undisturbed(r);
+    struct ddp_checkpoint c;
+
+    clean();
+    r.cfg.checkpoint =
+        (struct ddp_checkpoint_config){.dir = dir, .steps = 1, .keep = 2};
+    begin(&r);
+    is_int(finish(&r), want, "checkpoints change no weight");
+    ok(there("step-000000000011") && there("step-000000000012") &&
+           !there("step-000000000010"),
+       "the newest stay");
+    ok(there("latest/model.safetensors") && !there("best"),
+       "latest leads to one of them; nothing was evaluated");
+    clean();
+    r.cfg.checkpoint.keep_epochs = 2;
+    r.cfg.checkpoint.steps = 0;
+    r.evaluates = true;
+    begin(&r);
+    finish(&r);
+    ok(there("step-000000000006") && there("step-000000000012"),
+       "those of every other epoch stay");
+    ok(there("best/model.safetensors"), "best leads to the best one");
+    begin(&r);
+    is_int(ddp_trainer_resume(r.trainer, NULL, &c), 1, "a run that is over");
+    ok(c.step == STEPS && c.best > 0 && c.best % 3 == 0 &&
+           c.evaluated == STEPS && c.evaluation.samples == COUNT &&
+           c.best_evaluation.top1 >= c.evaluation.top1,
+       "remembers its evaluations");
+    is_int(finish(&r), want, "and has nothing left to do");
+    begin(&r);
+    is_int(ddp_train(r.trainer), DDP_EINVAL, "another run is not mixed in");
+    end(&r);
+    clean();
+    r = usual();
+    r.cfg.checkpoint.dir = dir;
+    r.ask_at = 5;
+    begin(&r);
+    is_int(finish(&r), want, "a callback may ask for one");
+    ok(there("step-000000000006") || there("step-000000000005"),
+       "it is of the steps under way then");
+}
+
+/* ---- other runs --------------------------------------------------------- */
+
+static void refused(struct run r, const char *word)
+{
+    uint32_t before;
+
+    r.stop_at = 0;
+    begin(&r);
+    before = checksum(&r);
+    is_int(ddp_trainer_resume(r.trainer, NULL, NULL), DDP_EINVAL,
+           "another %s is refused", word);
+    ok(strstr(ddp_errmsg(), word) && strstr(ddp_errmsg(), "here"),
+       "it is named: %s", ddp_errmsg());
+    is_int(checksum(&r), before, "the weights are as they were");
+    end(&r);
+}
+
+static void test_refused(void)
+{
+    struct run r = usual(), other;
+
+    clean();
+    r.cfg.checkpoint.dir = dir;
+    r.stop_at = 4;
+    begin(&r);
+    ddp_train(r.trainer);
+    ddp_trainer_checkpoint(r.trainer);
+    end(&r);
+    other = r;
+    other.cfg.lanes = 4;
+    refused(other, "lanes");
+    other = r;
+    other.cfg.sub_batch = 4;
+    refused(other, "sub-batch");
+    other = r;
+    other.cfg.batch = 10;
+    refused(other, "batch");
+    other = r;
+    other.cfg.seed = 6;
+    refused(other, "seed");
+    other = r;
+    other.count = 21;
+    refused(other, "data");
+    other = r;
+    other.width = 5;
+    refused(other, "network");
+    other = r;
+    other.cfg.optimizer = ddp_adam(0.1f);
+    refused(other, "optimizer");
+    other = r;
+    other.cfg.epochs = 5;
+    refused(other, "steps");
+}
+
+/* Where the schedule does not span the run, the run may become longer. */
+static void test_longer(void)
+{
+    struct run r = usual(), more;
+    struct ddp_checkpoint c;
+
+    clean();
+    r.cfg.schedule.kind = DDP_CONSTANT;
+    more = r;
+    more.cfg.epochs = EPOCHS + 2;
+    r.cfg.checkpoint.dir = dir;
+    begin(&r);
+    finish(&r);
+    r.cfg.epochs = EPOCHS + 2;
+    is_int(go_on(r, &c), undisturbed(more), "a run that is made longer");
+    is_int(c.step, STEPS, "goes on where it ended");
+}
+
+/* ---- damage ------------------------------------------------------------- */
+
+static void test_damaged(void)
+{
+    static const char *const file[] = {"model.safetensors", "optim.safetensors",
+                                       "trainer.json", "MANIFEST.json"};
+    struct run r = usual();
+    uint32_t want = undisturbed(r);
+    struct ddp_checkpoint c;
+    char kept[512];
+
+    clean();
+    r.cfg.checkpoint.dir = dir;
+    r.cfg.checkpoint.steps = 2;
+    r.stop_at = 8;
+    begin(&r);
+    ddp_train(r.trainer);
+    ddp_trainer_checkpoint(r.trainer);
+    end(&r);
+    snprintf(kept, sizeof(kept), "%s/kept", top);
+    shell("rm -rf '%s'; cp -a '%s' '%s'", kept, dir, kept);
+    for (int i = 0; i < 12; i += getenv("DDP_LONG") ? 1 : 5) {
+        const char *path = step_path(8, file[i % 4]);
+
+        shell("rm -rf '%s'; cp -a '%s' '%s'", dir, kept, dir);
+        if (i < 4)
+            spoil(path);
+        else if (i < 8)
+            shell("truncate -s -1 '%s'", path);
+        else
+            unlink(path);
+        is_int(go_on(r, &c), want, "%s damaged: the one before does it",
+               file[i % 4]);
+        ok(c.step == 6 && c.skipped == 1 && strstr(c.why, dir),
+           "and why is told: %s", c.why);
+    }
+    shell("rm -rf '%s'; mv '%s' '%s'", dir, kept, dir);
+    for (int s = 4; s <= 8; s += 2)
+        spoil(step_path(s, "model.safetensors"));
+    begin(&r);
+    is_int(ddp_trainer_resume(r.trainer, NULL, NULL), DDP_EDATA,
+           "none is whole: nothing is thrown away");
+    end(&r);
+}
+
+static void test_one_writer(void)
+{
+    struct run a = usual(), b = usual();
+
+    clean();
+    a.cfg.checkpoint.dir = b.cfg.checkpoint.dir = dir;
+    begin(&a);
+    is_int(ddp_trainer_resume(a.trainer, NULL, NULL), 0, "an empty folder");
+    begin(&b);
+    is_int(ddp_train(b.trainer), DDP_EINVAL, "a second writer is refused");
+    end(&b);
+    end(&a);
+}
+
+/* ---- death and full disks ----------------------------------------------- */
+
+static struct run crash_run(void)
+{
+    struct run r = usual();
+
+    r.cfg.epochs = 2;
+    r.cfg.checkpoint =
+        (struct ddp_checkpoint_config){.dir = dir, .steps = 2, .keep = 2};
+    r.evaluates = true;
+    return r;
+}
+
+/* To go on, without more than is needed. */
+static uint32_t go_on_crashed(struct ddp_checkpoint *c)
+{
+    struct run r = crash_run();
+
+    r.evaluates = false;
+    r.cfg.checkpoint.steps = 0;
+    return go_on(r, c);
+}
+
+/* Kill -9 at any call leaves the folder as it was before the call: each such
+ * folder is gone on from. */
+static void test_death(void)
+{
+    struct run r = crash_run();
+    uint32_t want = undisturbed(r);
+    int wrong = 0, fresh = 0, points;
+
+    clean();
+    mkdir(copies, 0777);
+    mkdir(dir, 0777);
+    crash.copies = copies;
+    crash_begin(CRASH_COPY, dir);
+    begin(&r);
+    is_int(finish(&r), want, "a run whose every step on disk is kept");
+    points = crash.count;
+    crash_begin(CRASH_OFF, NULL);
+    for (int i = 0; i < points; i++) {
+        struct ddp_checkpoint c;
+
+        shell("rm -rf '%s'; mv '%s/%d' '%s'", dir, copies, i, dir);
+        if (go_on_crashed(&c) != want || c.skipped) {
+            diag("killed at call %d: not the same weights", i);
+            wrong++;
+        }
+        fresh += c.step == 0;
+    }
+    ok(points > 80, "there are %d moments to die at", points);
+    is_int(wrong, 0, "at each of them the run goes on to the same weights");
+    ok(fresh < points / 2, "from the beginning only before the first is there");
+}
+
+static void fail_at(int at, int error, bool forever, uint32_t want, int *wrong)
+{
+    struct run r = crash_run();
+    struct ddp_checkpoint c;
+    bool told, removal;
+    int rc;
+
+    clean();
+    begin(&r);
+    crash.at = at;
+    crash.error = error;
+    crash.forever = forever;
+    crash_begin(CRASH_FAIL, dir);
+    rc = ddp_train(r.trainer);
+    crash.mode = CRASH_OFF;
+    told = rc == DDP_EIO && strstr(ddp_errmsg(), strerror(error));
+    removal = !strcmp(crash.what, "unlink") && !forever;
+    end(&r);
+    crash.dir = NULL;
+    /* What cannot be removed is in nobody's way. */
+    if (!(told || (removal && rc == 0)) || go_on_crashed(&c) != want ||
+        c.skipped) {
+        diag("%s at call %d (%s): %d %s", strerror(error), at, crash.what, rc,
+             told ? "" : ddp_errmsg());
+        ++*wrong;
+    }
+}
+
+static void test_full_disk(void)
+{
+    int stride = getenv("DDP_LONG") ? 1 : 7, wrong = 0, points;
+    struct run r = crash_run();
+    uint32_t want = undisturbed(r);
+
+    clean();
+    begin(&r);
+    crash_begin(CRASH_COUNT, dir);
+    finish(&r);
+    points = crash.count;
+    for (int i = 0; i < points; i += stride)
+        fail_at(i, i % 2 ? ENOSPC : EIO, false, want, &wrong);
+    is_int(wrong, 0, "%d calls that fail: each is told, and nothing is lost",
+           (points + stride - 1) / stride);
+    for (int i = 0; i < points; i += 4 * stride)
+        fail_at(i, ENOSPC, true, want, &wrong);
+    is_int(wrong, 0, "and when all that follow fail as well");
+}
+
+int main(void)
+{
+    static const int stop[] = {5, 6, 1}; /* in an epoch, at its end */
+
+    setenv("STARPU_NCPU", "1", 1); /* two that wait for work take its time */
+    snprintf(top, sizeof(top), "%s/ckpt-XXXXXX",
+             getenv("TMPDIR") && strlen(getenv("TMPDIR")) < 40
+                 ? getenv("TMPDIR")
+                 : "/tmp");
+    if (!mkdtemp(top) || !(ddp = ddp_init(NULL)))
+        bail_out("%s", ddp_errmsg());
+    snprintf(dir, sizeof(dir), "%s/run", top);
+    snprintf(copies, sizeof(copies), "%s/copies", top);
+    test_bits(ddp_sgd(0.1f), "sgd", 1, stop);
+    test_bits(ddp_momentum(0.1f, 0.9f), "momentum", 3, stop);
+    test_bits(ddp_adamw(0.01f, 0.01f), "adamw", 1, stop);
+    test_bits((struct ddp_optimizer){.kind = DDP_RMSPROP,
+                                     .lr = 0.01f,
+                                     .beta2 = 0.9f,
+                                     .eps = 1e-8f,
+                                     .momentum = 0.9f},
+              "rmsprop", 1, stop);
+    test_state();
+    test_epoch_told_once();
+    test_own_loop();
+    test_kept();
+    test_refused();
+    test_longer();
+    test_damaged();
+    test_one_writer();
+    test_death();
+    test_full_disk();
+    shell("rm -rf '%s'", top);
+    ddp_finish(ddp);
+    return done_testing();
+}

@@ -1,0 +1,528 @@
+/* test_cuda_plans.c - cuDNN has a plan for what models ask, without a GPU
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * cuDNN chooses and compiles for a device that is described to it.  What it
+ * compiles at run time takes about a second each, so only some of these are,
+ * for the others its word is taken that it can: DDP_TEST_COMPILE=n for n of
+ * each device and type, DDP_LONG=1 for a hundred.  Code that is compiled
+ * cannot be loaded here, nor run: that it computes what it should is for
+ * test_ops on a GPU.
+ */
+#include "config.h"
+
+#ifndef HAVE_CUDA
+#include "tap.h"
+
+int main(void)
+{
+    skip_all("built without CUDA");
+}
+#else
+#include <dlfcn.h>
+#include <ftw.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cuda/variant.h"
+#include "internal.h"
+#include "graph.h"
+#include "tap.h"
+
+/* cuDNN opens libraries and closes them again, and their beginnings of C++ look
+ * like leaks. */
+const char *__asan_default_options(void);
+const char *__asan_default_options(void)
+{
+    return "detect_leaks=0";
+}
+
+/* ---- devices ------------------------------------------------------------ */
+
+/* As their makers publish them. */
+static struct device {
+    const char *name;
+    int capability, sms, shared, clock_khz, memory_khz, l2;
+    double bytes;
+    int left[2]; /* to compile, of f32 and bf16 */
+} devices[] = {
+    {"A100", 800, 108, 166912, 1410000, 1593000, 41943040, 85e9, {0, 0}},
+    {"H200", 900, 132, 232448, 1980000, 3201000, 62914560, 151e9, {0, 0}},
+    {"B200", 1000, 148, 232448, 1965000, 3996000, 132644864, 192e9, {0, 0}},
+};
+enum { DEVICES = sizeof(devices) / sizeof(devices[0]) };
+
+static int aim(const struct device *d, bool tf32)
+{
+    char json[1024], name[64];
+
+    snprintf(json, sizeof(json),
+             "{\"maxGridSize\": [2147483647, 65535, 65535], "
+             "\"maxBlockSize\": [1024, 1024, 64], \"regsPerBlock\": 65536, "
+             "\"multiProcessorCount\": %d, \"warpSize\": 32, "
+             "\"maxSharedMemoryPerBlock\": 49152, "
+             "\"maxSharedMemoryPerBlockOptin\": %d, "
+             "\"reservedSharedMemoryPerBlock\": 1024, "
+             "\"maxRegistersPerSM\": 65536, \"maxCtasPerSM\": 32, "
+             "\"maxThreadsPerBlock\": 1024, \"maxThreadsPerSM\": 2048, "
+             "\"pciDeviceId\": 0, \"isTccDriver\": 0, "
+             "\"supportCoopLaunch\": 1, \"smClockRateKHz\": %d, "
+             "\"memClockRateKHz\": %d, \"l2CacheSize\": %d, "
+             "\"deviceName\": \"NVIDIA %s\", \"deviceVer\": %d, "
+             "\"driverVer\": 13000, \"cudaDeviceId\": 0, "
+             "\"totalGlobalMem\": %.0f}",
+             d->sms, d->shared, d->clock_khz, d->memory_khz, d->l2, d->name,
+             d->capability, d->bytes);
+    snprintf(name, sizeof(name), "described %s", d->name);
+    return ddp__cudnn_target_json(name, json, tf32, false);
+}
+
+/* cuDNN compiles with the driver's library, of which the toolkit has a stub
+ * that is found by its name once it is loaded. */
+static bool have_driver(void)
+{
+    char path[4096], *slash;
+    Dl_info from;
+
+    if (dlopen("libcuda.so.1", RTLD_NOW | RTLD_GLOBAL))
+        return true;
+    if (!dladdr((void *)cudaGetDeviceCount, &from) ||
+        !(slash = strrchr(from.dli_fname, '/')))
+        return false;
+    snprintf(path, sizeof(path), "%.*s/stubs/libcuda.so",
+             (int)(slash - from.dli_fname), from.dli_fname);
+    return dlopen(path, RTLD_NOW | RTLD_GLOBAL) != NULL;
+}
+
+static void set_budget(void)
+{
+    const char *text = getenv("DDP_TEST_COMPILE");
+    int n = text ? atoi(text) : getenv("DDP_LONG") ? 100 : 2;
+
+    if (!have_driver()) {
+        diag("no library of a driver, not even a stub: nothing is compiled");
+        n = 0;
+    }
+    for (int d = 0; d < DEVICES; d++)
+        devices[d].left[0] = devices[d].left[1] = n;
+}
+
+/* ---- calls -------------------------------------------------------------- */
+
+/* Prepared as for a GPU; what it came to.  failed: or our kernels have to do
+ * what cuDNN should have an engine for. */
+struct outcome {
+    int calls, failed, own;
+};
+
+/* Batch norm with relu at most is for cuDNN, but for a residual's gradient. */
+static bool for_cudnn(const struct ddp__call *c)
+{
+    if (c->op <= DDP__OP_CONV_BWD_W)
+        return true;
+    return c->bn.act <= DDP_RELU &&
+           (c->op == DDP__OP_BN_FWD || !c->bn.residual);
+}
+
+static void try(const struct ddp__call *c, struct outcome *o)
+{
+    void *plan = NULL;
+    int rc = c->op <= DDP__OP_CONV_BWD_W ? ddp__cuda_conv_prepare(c, &plan)
+                                         : ddp__cuda_bn_prepare(c, &plan);
+
+    o->calls++;
+    if (rc < 0) {
+        o->failed++;
+        diag("%s", ddp_errmsg());
+    } else if (!((struct ddp__cuda_plan *)plan)->variant->dnn) {
+        o->own++;
+        o->failed += for_cudnn(c);
+    }
+    ddp__cuda_plan_free(plan);
+}
+
+static bool is_ours(enum ddp__op op)
+{
+    return op == DDP__OP_CONV_FWD || op == DDP__OP_CONV_BWD_X ||
+           op == DDP__OP_CONV_BWD_W || op == DDP__OP_BN_FWD ||
+           op == DDP__OP_BN_BWD;
+}
+
+/* All that is for cuDNN in a graph, on one device. */
+static struct outcome try_graph(const ddp_graph_t *g, struct device *d,
+                                bool tf32)
+{
+    struct outcome o = {0, 0, 0};
+    int *left = &d->left[g->spec.dtype == DDP_BF16];
+
+    if (aim(d, tf32) < 0)
+        bail_out("%s", ddp_errmsg());
+    ddp__cudnn_target.to_compile = *left;
+    for (int i = 0; i < g->nodes; i++)
+        if (is_ours(g->node[i]->call.op))
+            try(&g->node[i]->call, &o);
+    *left = ddp__cudnn_target.to_compile > 0 ? ddp__cudnn_target.to_compile : 0;
+    return o;
+}
+
+/* ---- models ------------------------------------------------------------- */
+
+static int no_host(const struct ddp__task *t, void *arg)
+{
+    (void)t;
+    (void)arg;
+    return 0;
+}
+
+static ddp_graph_t *build(ddp_chain_t *m, enum ddp__mode mode,
+                          enum ddp_dtype dtype, int size)
+{
+    struct ddp__graph_spec spec = {.mode = mode,
+                                   .shape = {size, size, 3},
+                                   .type = DDP_F32,
+                                   .dtype = dtype,
+                                   .cap = 32,
+                                   .fill = no_host,
+                                   .fill_dy = no_host,
+                                   .output = no_host};
+    struct ddp__params *p = ddp__params_of(m);
+    ddp_graph_t *g = NULL;
+
+    if (!p || ddp__graph_new(&g, m, p, &spec, false) < 0)
+        return NULL;
+    return g;
+}
+
+static void test_graph(const char *model, ddp_chain_t *m, enum ddp__mode mode,
+                       enum ddp_dtype dtype)
+{
+    const char *how = mode == DDP__PULL ? "training" : "evaluation";
+    const char *type = dtype == DDP_BF16 ? "bf16" : "f32";
+    ddp_graph_t *g = build(m, mode, dtype, 224);
+
+    if (!g && !(g = build(m, mode, dtype, 32))) {
+        fail("%s, %s: %s", model, how, ddp_errmsg());
+        return;
+    }
+    for (int d = 0; d < DEVICES; d++) {
+        struct outcome o = try_graph(g, &devices[d], false);
+
+        ok(o.failed == 0, "%s, %s, %s, %s: %d calls have plans", model, how,
+           type, devices[d].name, o.calls);
+        if (o.own)
+            diag("%d of them by own kernels", o.own);
+    }
+    ddp__graph_free(g);
+}
+
+static void test_models(void)
+{
+    const char *name;
+
+    for (int i = 0; (name = ddp_model_name(i)); i++) {
+        ddp_chain_t *m;
+
+        if (strcmp(name, "mlp") == 0)
+            continue; /* nothing for cuDNN */
+        if (!(m = ddp_model_new(name, NULL)))
+            bail_out("%s", ddp_errmsg());
+        for (int t = 0; t < 2; t++) {
+            test_graph(name, m, DDP__PULL, t ? DDP_BF16 : DDP_F32);
+            test_graph(name, m, DDP__INFER, t ? DDP_BF16 : DDP_F32);
+        }
+        ddp_chain_free(m);
+    }
+}
+
+/* ---- shapes ------------------------------------------------------------- */
+
+struct conv_case {
+    const char *what;
+    struct ddp_shape x;
+    int out;
+    struct ddp__conv k;
+};
+
+static const struct conv_case cases[] = {
+    {"images of 3 channels",
+     {224, 224, 3},
+     64,
+     {7, 7, 2, 2, 1, 1, 3, 3, 3, 3, 1, false, DDP_IDENTITY}},
+    {"1x1",
+     {14, 14, 256},
+     512,
+     {1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 1, false, DDP_IDENTITY}},
+    {"1x1, stride 2",
+     {56, 56, 256},
+     512,
+     {1, 1, 2, 2, 1, 1, 0, 0, 0, 0, 1, false, DDP_IDENTITY}},
+    {"bias and relu",
+     {56, 56, 64},
+     64,
+     {3, 3, 1, 1, 1, 1, 1, 1, 1, 1, 1, true, DDP_RELU}},
+    {"bias and sigmoid",
+     {1, 1, 64},
+     16,
+     {1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 1, true, DDP_SIGMOID}},
+    {"32 groups",
+     {56, 56, 128},
+     128,
+     {3, 3, 1, 1, 1, 1, 1, 1, 1, 1, 32, false, DDP_IDENTITY}},
+    {"depthwise, stride 2",
+     {28, 28, 256},
+     256,
+     {3, 3, 2, 2, 1, 1, 1, 1, 1, 1, 256, false, DDP_IDENTITY}},
+    {"depthwise, 5x5",
+     {14, 14, 96},
+     96,
+     {5, 5, 1, 1, 1, 1, 2, 2, 2, 2, 96, false, DDP_IDENTITY}},
+    {"dilation 2",
+     {28, 28, 64},
+     64,
+     {3, 3, 1, 1, 2, 2, 2, 2, 2, 2, 1, false, DDP_IDENTITY}},
+    {"padding at the end only",
+     {112, 112, 24},
+     96,
+     {3, 3, 2, 2, 1, 1, 0, 0, 1, 1, 1, false, DDP_IDENTITY}},
+    {"1x7",
+     {17, 17, 128},
+     128,
+     {1, 7, 1, 1, 1, 1, 0, 3, 0, 3, 1, false, DDP_IDENTITY}},
+    {"odd channels",
+     {9, 9, 5},
+     7,
+     {3, 3, 1, 1, 1, 1, 1, 1, 1, 1, 1, true, DDP_IDENTITY}},
+    {"a single pixel",
+     {1, 1, 512},
+     10,
+     {1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 1, true, DDP_IDENTITY}},
+};
+enum { CASES = sizeof(cases) / sizeof(cases[0]) };
+
+static int extent(int in, int before, int after, int kernel, int dilation,
+                  int stride)
+{
+    return (in + before + after - dilation * (kernel - 1) - 1) / stride + 1;
+}
+
+static struct ddp__view activation(enum ddp_dtype type, struct ddp_shape s)
+{
+    return (struct ddp__view){.type = type, .per_sample = true, .shape = s};
+}
+
+static struct ddp__call call_of(const struct conv_case *s, enum ddp__op op,
+                                enum ddp_dtype type, int cap)
+{
+    const struct ddp__conv *k = &s->k;
+    struct ddp_shape y = {
+        extent(s->x.h, k->top, k->bottom, k->kh, k->dh, k->sh),
+        extent(s->x.w, k->left, k->right, k->kw, k->dw, k->sw), s->out};
+    struct ddp__view vx = activation(type, s->x), vy = activation(type, y);
+    struct ddp__view w = {.type = DDP_F32, .shape = {1, 1, 1}};
+    struct ddp__call c = {.op = op, .cap = cap, .buffers = 3, .conv = *k};
+
+    c.buf[0] = op == DDP__OP_CONV_BWD_X ? vy : vx;
+    c.buf[1] = op == DDP__OP_CONV_BWD_W ? vy : w;
+    c.buf[2] = op == DDP__OP_CONV_BWD_X   ? vx
+               : op == DDP__OP_CONV_BWD_W ? w
+                                          : vy;
+    return c;
+}
+
+static void test_case(const struct conv_case *s, struct device *d,
+                      enum ddp_dtype type)
+{
+    static const enum ddp__op ops[] = {DDP__OP_CONV_FWD, DDP__OP_CONV_BWD_X,
+                                       DDP__OP_CONV_BWD_W};
+    struct outcome o = {0, 0, 0};
+
+    if (aim(d, false) < 0)
+        bail_out("%s", ddp_errmsg());
+    for (int cap = 1; cap <= 64; cap += 63)
+        for (int i = 0; i < 3; i++) {
+            struct ddp__call c = call_of(s, ops[i], type, cap);
+
+            try(&c, &o);
+        }
+    ok(o.failed == 0, "%s, %s, %s: 1 and 64 samples", s->what,
+       type == DDP_BF16 ? "bf16" : "f32", d->name);
+}
+
+static void test_cases(void)
+{
+    for (int i = 0; i < CASES; i++)
+        for (int d = 0; d < DEVICES; d++) {
+            test_case(&cases[i], &devices[d], DDP_F32);
+            test_case(&cases[i], &devices[d], DDP_BF16);
+        }
+}
+
+/* ---- choices ------------------------------------------------------------ */
+
+static struct ddp__cuda_plan *prepared(const struct ddp__call *c)
+{
+    void *plan = NULL;
+
+    if (ddp__cuda_conv_prepare(c, &plan) < 0)
+        bail_out("%s", ddp_errmsg());
+    return plan;
+}
+
+/* f32 is multiplied as f32 unless the program asks for TF32. */
+static void test_strict(void)
+{
+    struct ddp__call c = call_of(&cases[3], DDP__OP_CONV_FWD, DDP_F32, 32);
+    struct ddp__cuda_plan *p;
+
+    for (int tf32 = 0; tf32 < 2; tf32++) {
+        if (aim(&devices[1], tf32) < 0)
+            bail_out("%s", ddp_errmsg());
+        p = prepared(&c);
+        ok(p->variant->dnn->tensor_cores == tf32, "f32 %s tensor cores",
+           tf32 ? "as TF32 uses" : "does not use");
+        ddp__cuda_plan_free(p);
+    }
+}
+
+/* By stopwatch, if there is something to measure. */
+static void test_tune(void)
+{
+    struct ddp__call c = call_of(&cases[1], DDP__OP_CONV_FWD, DDP_BF16, 32);
+    struct ddp__cuda_plan *p;
+
+    if (aim(&devices[1], false) < 0)
+        bail_out("%s", ddp_errmsg());
+    ddp__cudnn_target.fast = true;
+    p = prepared(&c);
+    ok(p->variant->dnn != NULL,
+       "without a GPU nothing is measured, but chosen");
+    ddp__cuda_plan_free(p);
+}
+
+/* ---- many at a time ----------------------------------------------------- */
+
+static int list_calls(const ddp_graph_t *g, const struct ddp__call **call)
+{
+    int n = 0;
+
+    for (int i = 0; i < g->nodes; i++)
+        if (is_ours(g->node[i]->call.op))
+            call[n++] = &g->node[i]->call;
+    return n;
+}
+
+/* All plans of a model by four threads, then once more by prepare. */
+static void test_warm(void)
+{
+    ddp_chain_t *m = ddp_model_new("resnet18", NULL);
+    ddp_graph_t *g = m ? build(m, DDP__PULL, DDP_BF16, 64) : NULL;
+    const struct ddp__call **call;
+    struct ddp__cudnn_count n;
+    struct outcome o;
+
+    if (!g || !(call = calloc((size_t)g->nodes, sizeof(*call))) ||
+        aim(&devices[1], false) < 0)
+        bail_out("%s", ddp_errmsg());
+    ddp__cudnn_plans_free();
+    ddp__cuda_plans_warm(call, list_calls(g, call), 4);
+    n = ddp__cudnn_plans_count();
+    ok(n.plans > 0 && n.failed == 0, "%d plans made by four threads", n.plans);
+    o = try_graph(g, &devices[1], false);
+    ok(o.failed == 0 && ddp__cudnn_plans_count().plans == n.plans,
+       "the model's %d calls need no other", o.calls);
+    free(call);
+    ddp__graph_free(g);
+    ddp_chain_free(m);
+}
+
+/* ---- files -------------------------------------------------------------- */
+
+static char folder[4096], a_file[4096];
+
+static int note_file(const char *path, const struct stat *s, int what,
+                     struct FTW *f)
+{
+    (void)s;
+    (void)f;
+    if (what == FTW_F)
+        snprintf(a_file, sizeof(a_file), "%s", path);
+    return 0;
+}
+
+static int delete (const char *path, const struct stat *s, int what,
+                   struct FTW *f)
+{
+    (void)s;
+    (void)what;
+    (void)f;
+    return remove(path);
+}
+
+static void make_folder(void)
+{
+    const char *tmp = getenv("TMPDIR");
+
+    snprintf(folder, sizeof(folder), "%s/ddp-plans-XXXXXX", tmp ? tmp : "/tmp");
+    if (!mkdtemp(folder))
+        bail_out("no folder %s", folder);
+    setenv("XDG_CACHE_HOME", folder, 1);
+}
+
+/* A call's plan as a new process would have it: from disk or built. */
+static bool from_disk(const struct ddp__call *c)
+{
+    struct ddp__cuda_plan *p;
+    bool loaded;
+
+    ddp__cudnn_plans_free();
+    p = prepared(c);
+    loaded = p->variant->dnn->loaded;
+    ddp__cuda_plan_free(p);
+    return loaded;
+}
+
+static void test_files(void)
+{
+    struct ddp__call c = call_of(&cases[3], DDP__OP_CONV_FWD, DDP_BF16, 8);
+
+    make_folder();
+    if (aim(&devices[1], false) < 0)
+        bail_out("%s", ddp_errmsg());
+    ok(!from_disk(&c), "a plan is built");
+    ok(from_disk(&c), "the next time it comes from disk");
+    nftw(folder, note_file, 8, FTW_PHYS);
+    ok(strstr(a_file, ".plan") && strlen(strstr(a_file, ".plan")) == 5,
+       "the file has its last name");
+    is_int(truncate(a_file, 700), 0, "the file is cut off");
+    ok(!from_disk(&c), "and not believed");
+    ok(from_disk(&c), "but written again");
+    if (aim(&devices[0], false) < 0)
+        bail_out("%s", ddp_errmsg());
+    ok(!from_disk(&c), "another device has another plan");
+    c.cap = 9;
+    ok(!from_disk(&c), "so has another number of samples");
+    nftw(folder, delete, 8, FTW_DEPTH | FTW_PHYS);
+}
+
+int main(void)
+{
+    struct ddp__cudnn_count n;
+
+    unsetenv("XDG_CACHE_HOME"); /* nothing on disk before test_files() */
+    unsetenv("HOME");
+    set_budget();
+    test_cases();
+    test_models();
+    n = ddp__cudnn_plans_count();
+    diag("%d plans, %d of them with an engine compiled at run time, of which "
+         "%d were",
+         n.plans, n.runtime, n.runtime - n.believed);
+    test_strict();
+    test_tune();
+    test_warm();
+    test_files();
+    ddp__cudnn_plans_free();
+    ddp__cudnn_target_free();
+    return done_testing();
+}
+#endif

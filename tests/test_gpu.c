@@ -1,0 +1,121 @@
+/* test_gpu.c - which GPUs are used, and what is said where none can be
+ *
+ * The driver is a made-up one (fake_cuda.c); no GPU is needed.
+ */
+#include "config.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "ddp.h"
+#include "gpu.h"
+#include "tap.h"
+
+#ifdef HAVE_CUDA
+
+/* The driver says so; which GPUs are found. */
+static struct ddp__gpus find(const char *fake)
+{
+    struct ddp__gpus g;
+
+    setenv("FAKE_CUDA", fake, 1);
+    ddp__gpus_find(&g);
+    return g;
+}
+
+static void none(const char *fake, const char *part, const char *what)
+{
+    struct ddp__gpus g = find(fake);
+
+    ok(g.count == 0 && !g.backend && strstr(g.why, part), "%s: %s", what,
+       g.why);
+}
+
+static void refusals(void)
+{
+    char part[64];
+
+    none("100 13000", "no GPU is visible", "a driver without a GPU");
+    none("999 13000", "does not start: made up", "a driver that is broken");
+    none("0 13000", "the machine has no GPU", "no GPU");
+    snprintf(part, sizeof(part), "this build is of CUDA %d", DDP_CUDA_MAJOR);
+    none("0 9020 0/9/0", part, "an old driver");
+    none("0 99000 2/9/0", "nvidia-smi -i 0 -c DEFAULT", "a closed GPU");
+    none("0 99000 3/9/46", "devices unavailable", "a busy GPU");
+    none("0 99000 0/7/0", "compute capability 7.0", "a GPU of old");
+    setenv("DDP_LIBCUDA", "/nowhere/libcuda.so.1", 1);
+    none("0 99000 0/9/0", "no NVIDIA driver", "no driver");
+}
+
+static void choices(void)
+{
+    struct ddp__gpus g = find("0 99000 0/9/0 3/9/46 3/10/0");
+
+    ok(g.count == 2 && g.seen == 3 && g.id[0] == 0 && g.id[1] == 2 &&
+           strstr(g.why, "GPU 1"),
+       "of three GPUs the busy one is left out: %s", g.why);
+    ok(g.backend && strcmp(g.backend->name, "cuda") == 0 &&
+           g.backend->kind == DDP__CUDA,
+       "the module of kernels opens without a GPU");
+}
+
+static void module_lost(void)
+{
+    struct ddp__gpus g;
+    char *dir = strdup(getenv("DDP_MODULE_DIR"));
+
+    setenv("DDP_MODULE_DIR", "/nowhere", 1);
+    g = find("0 99000 0/9/0");
+    ok(g.count == 0 && strstr(g.why, "DDP_CUDA_LIBS"),
+       "no kernels, no GPUs: %s", g.why);
+    setenv("DDP_MODULE_DIR", dir, 1);
+    free(dir);
+}
+
+static void starting(void)
+{
+    ddp_t *ddp;
+
+    unsetenv("STARPU_NCUDA");
+    setenv("FAKE_CUDA", "100 99000", 1);
+    ddp = ddp_init(&(struct ddp_config){.cpus = 1});
+    ok(ddp && strstr(ddp_describe(ddp), "GPUs not used: no GPU is visible"),
+       "CPU workers do: %s", ddp ? ddp_describe(ddp) : ddp_errmsg());
+    ddp_finish(ddp);
+    ddp = ddp_init(&(struct ddp_config){.cpus = 1, .gpus = 1});
+    ok(!ddp && ddp_errcode() == DDP_ENODEV &&
+           strstr(ddp_errmsg(), "1 GPUs were asked for, 0 can be used: no GPU"),
+       "unless GPUs are asked for: %s", ddp_errmsg());
+    ddp_finish(ddp);
+    ddp = ddp_init(&(struct ddp_config){.cpus = 1, .gpus = -1});
+    ok(ddp && !strstr(ddp_describe(ddp), "GPU"), "or refused: %s",
+       ddp ? ddp_describe(ddp) : ddp_errmsg());
+    ddp_finish(ddp);
+    setenv("STARPU_NCUDA", "2", 1);
+    ddp = ddp_init(&(struct ddp_config){.cpus = 1, .gpus = -1});
+    ok(!ddp && strstr(ddp_errmsg(), "2 GPUs were asked for"),
+       "STARPU_NCUDA wins: %s", ddp_errmsg());
+    ddp_finish(ddp);
+}
+
+int main(void)
+{
+    char path[4096];
+
+    snprintf(path, sizeof(path), "%s/tests/.libs/fake_cuda.so",
+             getenv("builddir"));
+    setenv("DDP_LIBCUDA", path, 1);
+    module_lost();
+    choices();
+    starting();
+    refusals();
+    return done_testing();
+}
+
+#else
+
+int main(void)
+{
+    skip_all("this build has no CUDA");
+}
+
+#endif
