@@ -20,8 +20,10 @@ static const char *const op_name[] = {
 #undef X
 };
 
-static struct starpu_codelet cl[DDP__OP_COUNT];
-static struct starpu_perfmodel model[DDP__OP_COUNT];
+/* One per operation, and one for tasks of several. */
+enum { SEVERAL = DDP__OP_COUNT, CODELETS };
+static struct starpu_codelet cl[CODELETS];
+static struct starpu_perfmodel model[CODELETS];
 
 /* For each kind of worker that there is, its backends in order of preference,
  * NULL at the end. */
@@ -31,12 +33,17 @@ static bool hybrid; /* CPU workers run what GPUs could */
 
 /* cl_arg of every task. */
 struct run {
-    struct ddp__task task;
     struct ddp__flow *flow;
     struct ddp__sched_tag tag;
     int64_t step;
     bool always;
-    double begin; /* asynchronous: when its kernel was queued; else 0 */
+    double begin; /* asynchronous: when its kernels were queued; else 0 */
+    starpu_data_handle_t weights; /* that it updates; NULL: none */
+    int calls;
+    struct called {
+        struct ddp__task task;
+        int at[DDP_MAX_BUFFERS]; /* which of the task's each buffer is */
+    } call[];
 };
 
 static double now(void)
@@ -194,18 +201,16 @@ static bool is_void(const struct run *r)
            r->step >= atomic_load(&r->flow->failed_step);
 }
 
-static void run(void *buffers[], struct run *r, enum ddp__kind kind)
+static void run_call(void *buffers[], struct run *r, struct called *one,
+                     enum ddp__kind kind)
 {
-    struct ddp__task *t = &r->task;
+    struct ddp__task *t = &one->task;
     const struct ddp__call *c = t->call;
-    double begin = now();
     int rc;
 
-    if (is_void(r))
-        return; /* let the rest of a failed step drain */
     for (int i = 0; i < c->buffers; i++)
-        t->data[i] =
-            (char *)STARPU_VARIABLE_GET_PTR(buffers[i]) + c->buf[i].offset;
+        t->data[i] = (char *)STARPU_VARIABLE_GET_PTR(buffers[one->at[i]]) +
+                     c->buf[i].offset;
     t->plan = c->on[kind].plan;
     if (c->op == DDP__OP_OPTIM)
         atomic_store(&r->flow->updated_step, r->step);
@@ -216,6 +221,16 @@ static void run(void *buffers[], struct run *r, enum ddp__kind kind)
                        device(c, kind));
     else if (kind == DDP__CPU)
         look(r->flow, t, starpu_worker_get_id());
+}
+
+static void run(void *buffers[], struct run *r, enum ddp__kind kind)
+{
+    double begin = now();
+
+    if (is_void(r))
+        return; /* let the rest of a failed step drain */
+    for (int i = 0; i < r->calls && !is_void(r); i++)
+        run_call(buffers, r, &r->call[i], kind);
     if (kind == DDP__CPU)
         account(r, starpu_worker_get_id(), begin, now());
     else
@@ -234,6 +249,14 @@ static void run_cuda(void *buffers[], void *arg)
 }
 #endif
 
+/* All GPUs will want weights that have been updated: send them at once. */
+static void spread(starpu_data_handle_t weights)
+{
+    for (unsigned i = 0; i < starpu_memory_nodes_get_count(); i++)
+        if (starpu_node_get_kind(i) == STARPU_CUDA_RAM)
+            starpu_data_prefetch_on_node(weights, i, 1);
+}
+
 /* The end of a task.  What was queued behind another one began when that one
  * ended. */
 static void ended(void *arg)
@@ -242,6 +265,8 @@ static void ended(void *arg)
     int w = starpu_worker_get_id();
     double before;
 
+    if (r->weights && starpu_get_prefetch_flag())
+        spread(r->weights);
     if (r->begin == 0 || w < 0)
         return;
     before = r->flow->busy[w % DDP__MAX_WORKERS].last_end;
@@ -267,39 +292,52 @@ double ddp__call_flops(const struct ddp__call *c, int n)
     return per_pixel * y->shape.h * y->shape.w * n;
 }
 
-/* Microseconds a task takes, for the policies that ask: 100 GFLOP/s and 10 GB/s
- * on a CPU, 300 TFLOP/s and 3 TB/s on a GPU.  StarPU's own, measured models
- * would have to be calibrated, and 1.3 aborts when two workers begin with one
- * at the same time. */
+/* 100 GFLOP/s and 10 GB/s on a CPU, 300 TFLOP/s and 3 TB/s on a GPU. */
+static double call_us(const struct ddp__call *c, int n, bool gpu)
+{
+    double bytes = 0;
+
+    for (int i = 0; i < c->buffers; i++) {
+        const struct ddp__view *v = &c->buf[i];
+
+        bytes += (double)(v->per_sample ? n : 1) * v->shape.h * v->shape.w *
+                 v->shape.c * (double)ddp__dtype_size(v->type);
+    }
+    if (gpu)
+        return 5 + ddp__call_flops(c, n) / 300e6 + bytes / 3e6;
+    return 1 + ddp__call_flops(c, n) / 100e3 + bytes / 10e3;
+}
+
+double ddp__call_us(const struct ddp__call *c, int n)
+{
+    return call_us(c, n, usable[DDP__CUDA] != NULL);
+}
+
+/* Microseconds a task takes, for the policies that ask.  StarPU's own, measured
+ * models would have to be calibrated, and 1.3 aborts when two workers begin
+ * with one at the same time. */
 static double cost(struct starpu_task *task, struct starpu_perfmodel_arch *arch,
                    unsigned nimpl)
 {
     const struct run *r = task->cl_arg;
-    const struct ddp__call *c = r->task.call;
     bool gpu = arch->ndevices > 0 && arch->devices[0].type != STARPU_CPU_WORKER;
-    double bytes = 0;
+    double us = 0;
 
     (void)nimpl;
-    for (int i = 0; i < c->buffers; i++) {
-        const struct ddp__view *v = &c->buf[i];
-
-        bytes += (double)(v->per_sample ? r->task.n : 1) * v->shape.h *
-                 v->shape.w * v->shape.c * (double)ddp__dtype_size(v->type);
-    }
-    if (gpu)
-        return 5 + ddp__call_flops(c, r->task.n) / 300e6 + bytes / 3e6;
-    return 1 + ddp__call_flops(c, r->task.n) / 100e3 + bytes / 10e3;
+    for (int i = 0; i < r->calls; i++)
+        us += call_us(r->call[i].task.call, r->call[i].task.n, gpu);
+    return us;
 }
 
 static void make_codelets(void)
 {
-    for (int op = 0; op < DDP__OP_COUNT; op++) {
+    for (int op = 0; op < CODELETS; op++) {
         memset(&cl[op], 0, sizeof(cl[op]));
         memset(&model[op], 0, sizeof(model[op]));
+        cl[op].name = op == SEVERAL ? "segment" : op_name[op];
         model[op].type = STARPU_PER_ARCH;
-        model[op].symbol = op_name[op];
+        model[op].symbol = cl[op].name;
         model[op].arch_cost_function = cost;
-        cl[op].name = op_name[op];
         cl[op].model = &model[op];
         cl[op].cpu_funcs[0] = run_cpu;
         cl[op].cpu_funcs_name[0] = "run_cpu";
@@ -450,9 +488,9 @@ static int prepare_on(struct ddp__call *c, enum ddp__kind k)
     return DDP_ENODEV;
 }
 
-/* Where a call that is prepared may run: on GPUs, if it can and unless CPU
- * workers shall help, so that the bits are those of one kind of device. */
-static uint32_t where(const struct ddp__call *c)
+/* On GPUs, if it can and unless CPU workers shall help, so that the bits are
+ * those of one kind of device. */
+uint32_t ddp__call_where(const struct ddp__call *c)
 {
     bool user = c->op == DDP__OP_USER;
     bool gpu = usable[DDP__CUDA] && (user ? c->user.kernel->cuda != NULL
@@ -475,18 +513,18 @@ int ddp__call_prepare(struct ddp__call *c)
     if (c->op == DDP__OP_HOST)
         return 0;
     if (c->op == DDP__OP_USER)
-        return where(c) ? 0
-                        : ddp__fail(DDP_ENODEV,
-                                    "kernel %s has no function for "
-                                    "the workers there are",
-                                    c->user.kernel->name);
+        return ddp__call_where(c) ? 0
+                                  : ddp__fail(DDP_ENODEV,
+                                              "kernel %s has no function for "
+                                              "the workers there are",
+                                              c->user.kernel->name);
     if ((rc = prepare_on(c, DDP__CUDA)) < 0 && rc != DDP_ENODEV)
         return rc;
     if (rc == 0 && !hybrid)
         return 0;
     if ((rc = prepare_on(c, DDP__CPU)) < 0 && rc != DDP_ENODEV)
         return rc;
-    return where(c)
+    return ddp__call_where(c)
                ? 0
                : ddp__fail(DDP_ENODEV, "no backend can run %s", op_name[c->op]);
 }
@@ -504,59 +542,133 @@ void ddp__call_release(struct ddp__call *c)
 
 /* ---- submission --------------------------------------------------------- */
 
-static struct run *run_new(const struct ddp__submit *s)
+static int count_buffers(const struct ddp__submit *s)
 {
-    struct run *r = malloc(sizeof(*r));
+    int n = 0;
 
-    if (!r)
+    for (int i = 0; i < s->parts; i++)
+        n += s->part[i].task.call->buffers;
+    return n;
+}
+
+/* Where the task keeps what it is given; more than a few go to the heap, which
+ * StarPU gives back. */
+static bool make_room(struct starpu_task *task, int buffers)
+{
+    if (buffers <= STARPU_NMAXBUFS)
+        return true;
+    task->dyn_handles = malloc((size_t)buffers * sizeof(*task->dyn_handles));
+    task->dyn_modes = malloc((size_t)buffers * sizeof(*task->dyn_modes));
+    return task->dyn_handles && task->dyn_modes;
+}
+
+/* A mode for both accesses, the one by `a` being first: what is written first
+ * need not be fetched. */
+static enum starpu_data_access_mode both(enum starpu_data_access_mode a,
+                                         enum starpu_data_access_mode b)
+{
+    return a == STARPU_R && b != STARPU_R ? STARPU_RW : a;
+}
+
+/* The task's place for a handle, which it may have already. */
+static int add_buffer(struct starpu_task *task, starpu_data_handle_t h,
+                      enum starpu_data_access_mode mode)
+{
+    int i;
+
+    for (i = 0; i < task->nbuffers; i++)
+        if (STARPU_TASK_GET_HANDLE(task, i) == h)
+            break;
+    if (i < task->nbuffers)
+        mode = both(STARPU_TASK_GET_MODE(task, i), mode);
+    else
+        task->nbuffers++;
+    STARPU_TASK_SET_HANDLE(task, h, i);
+    STARPU_TASK_SET_MODE(task, mode, i);
+    return i;
+}
+
+/* Contents are identified as a call will find them: what the task itself wrote
+ * before is another version. */
+static void fill_call(struct starpu_task *task, struct called *one,
+                      const struct ddp__part *p)
+{
+    one->task = p->task;
+    for (int i = 0; i < p->task.call->buffers; i++) {
+        if (p->mode[i] & STARPU_W)
+            p->buf[i]->version++;
+        one->task.id[i] = p->buf[i]->id;
+        one->task.version[i] = p->buf[i]->version;
+        one->at[i] = add_buffer(task, p->buf[i]->h, p->mode[i]);
+    }
+}
+
+static struct run *run_new(struct starpu_task *task,
+                           const struct ddp__submit *s)
+{
+    struct run *r =
+        malloc(sizeof(*r) + (size_t)s->parts * sizeof(struct called));
+
+    if (!r || !make_room(task, count_buffers(s))) {
+        free(r);
         return NULL;
-    *r = (struct run){.task = s->task,
-                      .flow = s->flow,
+    }
+    *r = (struct run){.flow = s->flow,
                       .tag = s->tag,
                       .step = s->step,
-                      .always = s->always};
+                      .always = s->always,
+                      .calls = s->parts};
     r->tag.magic = DDP__SCHED_MAGIC;
-    r->task.call = s->call;
-    for (int i = 0; i < s->call->buffers; i++) {
-        if (s->mode[i] & STARPU_W)
-            s->buf[i]->version++;
-        r->task.id[i] = s->buf[i]->id;
-        r->task.version[i] = s->buf[i]->version;
-    }
+    for (int i = 0; i < s->parts; i++)
+        fill_call(task, &r->call[i], &s->part[i]);
+    if (s->part[0].task.call->op == DDP__OP_OPTIM)
+        r->weights = s->part[0].buf[1]->h;
     return r;
 }
 
-int ddp__submit(struct ddp__submit *s)
+/* What StarPU did not take. */
+static void destroy(struct starpu_task *task)
 {
-    struct starpu_task *task = starpu_task_create();
-    struct run *r = run_new(s);
-    int rc;
+    task->destroy = 0;
+    starpu_task_destroy(task);
+}
 
-    if (!task || !r) {
-        free(r);
+static uint32_t where_all(const struct ddp__submit *s)
+{
+    uint32_t all = ddp__call_where(s->part[0].task.call);
+
+    for (int i = 1; i < s->parts; i++)
+        all &= ddp__call_where(s->part[i].task.call);
+    return all;
+}
+
+int ddp__submit(const struct ddp__submit *s)
+{
+    int op = s->parts == 1 ? (int)s->part[0].task.call->op : SEVERAL, rc;
+    struct starpu_task *task = starpu_task_create();
+    struct run *r;
+
+    if (!task)
+        return ddp__fail(DDP_ENOMEM, "no memory for a task");
+    task->cl = &cl[op];
+    if (!(r = run_new(task, s))) {
+        destroy(task);
         return ddp__fail(DDP_ENOMEM, "no memory for a task");
     }
-    task->cl = &cl[s->call->op];
-    task->name = op_name[s->call->op];
+    task->name = cl[op].name;
     task->cl_arg = r;
     task->cl_arg_size = sizeof(*r);
     task->cl_arg_free = 1;
     task->sched_data = &r->tag;
-    task->where = where(s->call);
+    task->where = where_all(s);
     if (task->where & STARPU_CUDA) {
         task->callback_func = ended;
         task->callback_arg = r;
     }
     task->priority = s->priority;
-    task->nbuffers = s->call->buffers;
-    for (int i = 0; i < s->call->buffers; i++) {
-        task->handles[i] = s->buf[i]->h;
-        task->modes[i] = s->mode[i];
-    }
     if ((rc = starpu_task_submit(task)) == 0)
         return 0;
-    task->destroy = 0;
-    starpu_task_destroy(task);
-    return ddp__fail(DDP_ENODEV, "%s: no worker can run it (%s)",
-                     op_name[s->call->op], strerror(-rc));
+    destroy(task);
+    return ddp__fail(DDP_ENODEV, "%s: no worker can run it (%s)", cl[op].name,
+                     strerror(-rc));
 }

@@ -37,6 +37,14 @@ void ddp__calls_warm(const struct ddp__call *const *c, int calls);
 int ddp__call_prepare(struct ddp__call *c);
 void ddp__call_release(struct ddp__call *c);
 
+/* About how many microseconds a call takes on n samples, on the kind of worker
+ * that trains. */
+double ddp__call_us(const struct ddp__call *c, int n);
+
+/* STARPU_CPU, STARPU_CUDA, both or, nobody shall run it, STARPU_NOWHERE: where
+ * a call that is prepared may run; 0: nowhere at all. */
+uint32_t ddp__call_where(const struct ddp__call *c);
+
 /* Multiply-adds times 2 of a convolution or dense call on n samples; 0 of any
  * other. */
 double ddp__call_flops(const struct ddp__call *c, int n);
@@ -79,18 +87,23 @@ void ddp__flow_fail(struct ddp__flow *f, int64_t step, int rc, const char *op,
 /* The failure, with its message as this thread's ddp_errmsg(); 0: none. */
 int ddp__flow_error(struct ddp__flow *f);
 
-/* One submission: a call, its buffers, and what is special about this run. */
-struct ddp__submit {
-    const struct ddp__call *call;
-    struct ddp__flow *flow;
+/* A call, its buffers, and what is special about this run of it. */
+struct ddp__part {
+    struct ddp__task task; /* call, n, accumulate, seed, lr */
     struct ddp__handle *buf[DDP_MAX_BUFFERS];
     enum starpu_data_access_mode mode[DDP_MAX_BUFFERS];
+};
+
+/* A task: calls that are run one after another. */
+struct ddp__submit {
+    const struct ddp__part *part; /* not owned, like flow */
+    int parts;
+    struct ddp__flow *flow;
     struct ddp__sched_tag tag;
     int64_t step; /* for messages; tag.step orders lanes of all engines */
     int priority;
-    bool always;           /* run even after a failure */
-    struct ddp__task task; /* n, accumulate, seed, lr */
+    bool always; /* run even after a failure */
 };
-int ddp__submit(struct ddp__submit *s);
+int ddp__submit(const struct ddp__submit *s);
 
 #endif

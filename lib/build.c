@@ -253,7 +253,7 @@ int ddp__graph_new(ddp_graph_t **out, ddp_chain_t *chain,
     g->spec = *spec;
     g->params = params;
     g->inspect = inspect;
-    if ((rc = build(g, chain)) < 0) {
+    if ((rc = build(g, chain)) < 0 || (rc = ddp__graph_segment(g)) < 0) {
         ddp__graph_free(g);
         return rc;
     }
@@ -274,6 +274,7 @@ void ddp__graph_free(ddp_graph_t *g)
     free(g->node);
     free(g->value);
     free(g->record);
+    free(g->segment);
     free(g->span);
     free(g);
 }

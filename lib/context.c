@@ -62,7 +62,10 @@ static int start(ddp_t *ddp, const struct ddp_config *cfg)
     struct starpu_conf conf;
     int rc;
 
-    if ((rc = ddp__sched_check(getenv("STARPU_SCHED"))) < 0)
+    ddp->segment_us = -1;
+    if ((rc = ddp__sched_check(getenv("STARPU_SCHED"))) < 0 ||
+        (rc = ddp__env_number("DDP_SEGMENT_US", 0, 1000000, &ddp->segment_us)) <
+            0)
         return rc;
     offer_policy();
     setenv("STARPU_SILENT", "1", 0); /* a library does not print */
@@ -122,6 +125,8 @@ static int open_devices(ddp_t *ddp, const struct ddp_config *cfg)
                             ddp->gpu_workers ? ddp->gpus.backend : NULL);
     if (rc < 0)
         return rc;
+    if (ddp->segment_us < 0) /* on a GPU the host's 10 us of a task count */
+        ddp->segment_us = ddp->gpu_workers ? 500 : 0;
     ddp->workers = ddp->gpu_workers;
     if (!ddp->gpu_workers || ddp__codelets_hybrid())
         ddp->workers += ddp->cpu_workers;

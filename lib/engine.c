@@ -17,23 +17,19 @@ double ddp__now(void)
 
 /* ---- handles ------------------------------------------------------------ */
 
-static size_t value_size(const struct ddp__engine *e, const ddp_value_t *v)
-{
-    size_t n = v->per_sample ? (size_t)e->spec.graph.cap : 1;
-
-    return n * (size_t)v->shape.h * (size_t)v->shape.w * (size_t)v->shape.c *
-           ddp__dtype_size(v->type);
-}
-
 static int number_inputs(struct ddp__engine *e)
 {
     const ddp_graph_t *g = e->graph;
 
-    if (!(e->input_of = calloc((size_t)g->values, sizeof(*e->input_of))))
+    e->input_of = calloc((size_t)g->values, sizeof(*e->input_of));
+    e->input = calloc((size_t)g->values, sizeof(*e->input));
+    if (!e->input_of || !e->input)
         return ddp__fail(DDP_ENOMEM, "no memory for an engine");
     for (int i = 0; i < g->values; i++)
-        if (g->value[i]->role == DDP__INPUT && g->value[i]->base->id == i)
+        if (g->value[i]->role == DDP__INPUT && g->value[i]->base->id == i) {
+            e->input[e->inputs] = g->value[i];
             e->input_of[i] = e->inputs++;
+        }
     return 0;
 }
 
@@ -41,22 +37,17 @@ static int lane_new(struct ddp__engine *e, struct ddp__lane *l)
 {
     const ddp_graph_t *g = e->graph;
 
-    l->handle = calloc((size_t)g->values, sizeof(*l->handle));
+    l->block = calloc((size_t)g->segments, sizeof(*l->block));
     l->grad = calloc((size_t)e->params->buckets + 1, sizeof(*l->grad));
     l->input = calloc((size_t)(e->spec.ring * e->inputs), sizeof(*l->input));
-    if (!l->handle || !l->grad || !l->input)
+    if (!l->block || !l->grad || !l->input)
         return ddp__fail(DDP_ENOMEM, "no memory for a lane");
-    for (int i = 0; i < g->values; i++) {
-        const ddp_value_t *v = g->value[i];
-
-        if (v->base != v)
-            continue;
-        if (v->role == DDP__ACTIVATION)
-            ddp__handle_register(&l->handle[i], NULL, value_size(e, v));
-        for (int r = 0; v->role == DDP__INPUT && r < e->spec.ring; r++)
-            ddp__handle_register(&l->input[r * e->inputs + e->input_of[i]],
-                                 NULL, value_size(e, v));
-    }
+    for (int i = 0; i < e->spec.ring * e->inputs; i++)
+        ddp__handle_register(&l->input[i], NULL,
+                             ddp__value_size(g, e->input[i % e->inputs]));
+    for (int k = 0; k < g->segments; k++)
+        if (g->segment[k].size)
+            ddp__handle_register(&l->block[k], NULL, g->segment[k].size);
     for (int b = 0; ddp_graph_training(g) && b < e->params->buckets; b++)
         ddp__handle_register(&l->grad[b], NULL, e->params->bucket[b].len * 4);
     ddp__handle_register(&l->totals, NULL, DDP__STATS * sizeof(double));
@@ -65,14 +56,14 @@ static int lane_new(struct ddp__engine *e, struct ddp__lane *l)
 
 static void lane_free(struct ddp__engine *e, struct ddp__lane *l)
 {
-    for (int i = 0; l->handle && i < e->graph->values; i++)
-        ddp__handle_unregister(&l->handle[i]);
+    for (int k = 0; l->block && k < e->graph->segments; k++)
+        ddp__handle_unregister(&l->block[k]);
     for (int i = 0; l->input && i < e->spec.ring * e->inputs; i++)
         ddp__handle_unregister(&l->input[i]);
     for (int b = 0; l->grad && b < e->params->buckets; b++)
         ddp__handle_unregister(&l->grad[b]);
     ddp__handle_unregister(&l->totals);
-    free(l->handle);
+    free(l->block);
     free(l->input);
     free(l->grad);
 }
@@ -102,6 +93,7 @@ static int prepare_graph(struct ddp__engine *e)
 {
     int rc = warm(e);
 
+    e->sample_flops = 0;
     for (int i = 0; rc == 0 && i < e->graph->nodes; i++) {
         struct ddp__call *c = &e->graph->node[i]->call;
 
@@ -292,11 +284,43 @@ static int make_arrays(struct ddp__engine *e)
     e->sqnorm = calloc(buckets, sizeof(*e->sqnorm));
     e->owner = calloc(buckets, sizeof(*e->owner));
     e->result = calloc((size_t)e->spec.run_ahead + 1, sizeof(*e->result));
+    e->part = calloc((size_t)e->graph->nodes, sizeof(*e->part));
     if (!e->lane || !e->grad_begun || !e->state || !e->state_memory ||
-        !e->merge_bucket || !e->optim || !e->sqnorm || !e->owner || !e->result)
+        !e->merge_bucket || !e->optim || !e->sqnorm || !e->owner ||
+        !e->result || !e->part)
         return ddp__fail(DDP_ENOMEM, "no memory for an engine");
     choose_owners(e);
     return 0;
+}
+
+/* Whether every segment has a kind of worker that runs all of it. */
+static bool can_run(const ddp_graph_t *g)
+{
+    for (int k = 0; k < g->segments; k++) {
+        uint32_t all = UINT32_MAX;
+
+        for (int i = g->segment[k].begin; i < g->segment[k].end; i++)
+            all &= ddp__call_where(&g->node[i]->call);
+        if (!all)
+            return false;
+    }
+    return true;
+}
+
+/* Where GPUs cannot do all, each operation is a task of its own. */
+static int make_graph(struct ddp__engine *e, ddp_chain_t *chain)
+{
+    int rc;
+
+    for (;;) {
+        if ((rc = ddp__graph_new(&e->graph, chain, e->params, &e->spec.graph,
+                                 false)) < 0 ||
+            (rc = prepare_graph(e)) < 0 || can_run(e->graph))
+            return rc;
+        ddp__graph_free(e->graph);
+        e->graph = NULL;
+        e->spec.graph.segment_us = 0;
+    }
 }
 
 static int make(struct ddp__engine *e, ddp_chain_t *chain)
@@ -305,11 +329,9 @@ static int make(struct ddp__engine *e, ddp_chain_t *chain)
 
     if (!(e->params = ddp__params_of(chain)))
         return DDP_EINVAL;
-    if ((rc = ddp__graph_new(&e->graph, chain, e->params, &e->spec.graph,
-                             false)) < 0 ||
-        (rc = ddp__params_bind(e->params, e->ddp)) < 0 ||
-        (rc = make_arrays(e)) < 0 || (rc = number_inputs(e)) < 0 ||
-        (rc = prepare_graph(e)) < 0 || (rc = make_calls(e)) < 0)
+    if ((rc = ddp__params_bind(e->params, e->ddp)) < 0 ||
+        (rc = make_graph(e, chain)) < 0 || (rc = make_arrays(e)) < 0 ||
+        (rc = number_inputs(e)) < 0 || (rc = make_calls(e)) < 0)
         return rc;
     for (int l = 0; l < e->spec.lanes; l++)
         if ((rc = lane_new(e, &e->lane[l])) < 0)
@@ -328,6 +350,7 @@ int ddp__engine_new(struct ddp__engine **out, ddp_t *ddp, ddp_chain_t *chain,
         return ddp__fail(DDP_ENOMEM, "no memory for an engine");
     e->ddp = ddp;
     e->spec = *spec;
+    e->spec.graph.segment_us = ddp->segment_us;
     pthread_mutex_init(&e->lock, NULL);
     pthread_cond_init(&e->done, NULL);
     if ((rc = ddp__flow_init(&e->flow)) < 0 || (rc = make(e, chain)) < 0) {
@@ -380,6 +403,8 @@ void ddp__engine_free(struct ddp__engine *e)
     pthread_mutex_destroy(&e->lock);
     free(e->lane);
     free(e->input_of);
+    free(e->input);
+    free(e->part);
     free(e->grad_begun);
     free(e->state);
     free(e->state_memory);

@@ -37,8 +37,8 @@ struct ddp__result {
 };
 
 struct ddp__lane {
-    struct ddp__handle *handle; /* by value id; bases of activations only */
-    struct ddp__handle *grad;   /* by bucket */
+    struct ddp__handle *block; /* by segment that has one */
+    struct ddp__handle *grad;  /* by bucket */
     struct ddp__handle totals;
     struct ddp__handle *input; /* ring x inputs */
     int64_t subs;              /* sub-batches so far: place in the ring */
@@ -63,10 +63,12 @@ struct ddp__engine {
     ddp_graph_t *graph;
     struct ddp__flow flow;
     struct ddp__lane *lane;
+    const ddp_value_t **input; /* of a sub-batch; owned */
     int inputs;
-    int *input_of;       /* by value id: its place among a lane's inputs */
-    bool *grad_begun;    /* lane x bucket: written to in this step */
-    double sample_flops; /* of convolutions and dense layers */
+    int *input_of;             /* by value id: its place among them */
+    struct ddp__part *part;    /* of the segment being submitted */
+    bool *grad_begun;          /* lane x bucket: written to in this step */
+    double sample_flops;       /* of convolutions and dense layers */
     struct ddp__handle *state; /* of the optimizer, by bucket */
     float **state_memory;
     struct ddp__ema *ema;            /* owned; NULL: none are made */

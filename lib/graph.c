@@ -46,7 +46,7 @@ ddp_value_t *ddp__value_new(ddp_graph_t *g, struct ddp_value v)
     }
     *p = v;
     p->id = g->values;
-    p->last_use = -1;
+    p->first_use = p->last_use = p->segment = -1;
     if (!p->base)
         p->base = p;
     g->value[g->values++] = p;
@@ -172,6 +172,8 @@ void ddp__emit(ddp_graph_t *g, const struct ddp__call *c, int buffers,
         n->access[i] = access[i];
         n->call.buf[i] = (struct ddp__view){buf[i]->type, buf[i]->per_sample,
                                             buf[i]->shape, buf[i]->offset};
+        if (buf[i]->base->first_use < 0)
+            buf[i]->base->first_use = g->nodes;
         buf[i]->base->last_use = g->nodes;
     }
     g->node[g->nodes++] = n;

@@ -6,7 +6,8 @@
 
 /* What a value is, hence who makes its handles. */
 enum ddp__role {
-    DDP__ACTIVATION, /* one per lane, dropped after its last use */
+    DDP__ACTIVATION, /* in the lane's block of the segment that writes it
+                        first, dropped after its last use */
     DDP__INPUT,      /* one per lane and place in the ring; filled by HOST */
     DDP__PARAM,      /* a layer's block of a bucket of weights */
     DDP__GRAD,       /* the same of the lane's accumulator */
@@ -35,8 +36,9 @@ struct ddp_value {
     ddp_value_t *base; /* of an alias: whose memory it is; else itself */
     ddp_value_t *grad; /* found by backward for a fused residual */
     int bucket;        /* PARAM, GRAD */
-    size_t offset;     /* PARAM, GRAD: bytes in the bucket */
-    int last_use;      /* of a base: index of the last node; -1: none */
+    int segment;       /* of a base ACTIVATION; -1: not placed yet */
+    size_t offset;     /* bytes in the bucket, or in the segment's block */
+    int first_use, last_use; /* of a base: index of the node; -1: none */
 };
 
 enum ddp__phase { DDP__FORWARD, DDP__BACKWARD_X, DDP__BACKWARD_W };
@@ -46,6 +48,14 @@ struct ddp__node {
     ddp_value_t *buf[DDP_MAX_BUFFERS];
     enum ddp_access access[DDP_MAX_BUFFERS];
     enum ddp__phase phase;
+};
+
+/* What one task runs, nodes begin..end-1, and the block of memory where the
+ * activations are that it is the first to write. */
+struct ddp__segment {
+    int begin, end;
+    size_t size;  /* of the block, for cap samples; 0: there is none */
+    int last_use; /* the last segment that uses it */
 };
 
 enum ddp__mode {
@@ -73,6 +83,7 @@ struct ddp__graph_spec {
     float mean[4], std[4];
     bool flip;           /* EVAL: the mean of x and its mirror image */
     bool input_gradient; /* PULL: dx too */
+    double segment_us; /* how long a task shall last at least; 0: a node each */
     /* HOST functions of the first and last nodes. */
     int (*fill)(const struct ddp__task *t, void *arg);
     int (*fill_dy)(const struct ddp__task *t, void *arg); /* PULL */
@@ -90,6 +101,8 @@ struct ddp_graph {
     struct ddp__node **node;
     int nodes;
     int forward_nodes; /* how many come before the loss, or before dy */
+    struct ddp__segment *segment;
+    int segments;
     struct ddp_record *record;
     int records;
     int rc; /* first failure of building; later calls do nothing */
@@ -123,7 +136,13 @@ ddp_value_t *ddp__child_forward(ddp_layer_t *l, int i, ddp_graph_t *g,
 ddp_value_t *ddp__backward_range(ddp_graph_t *g, int begin, int end,
                                  ddp_value_t *dy);
 
-/* Keep a value; its id and last use are filled in. */
+/* Cut the nodes into segments and place what they write; the last thing that
+ * building does (segment.c). */
+int ddp__graph_segment(ddp_graph_t *g);
+
+/* Bytes of a value for cap samples. */
+size_t ddp__value_size(const ddp_graph_t *g, const ddp_value_t *v);
+/* Keep a value; its id and uses are filled in. */
 ddp_value_t *ddp__value_new(ddp_graph_t *g, struct ddp_value v);
 /* An activation of this shape, in the graph's type. */
 ddp_value_t *ddp__value_like(ddp_graph_t *g, struct ddp_shape shape);

@@ -1,17 +1,7 @@
 /* inspect.c - what is in a chain: layers, shapes, parameters, memory */
 #include "config.h"
 
-#include <stdlib.h>
-
 #include "inspect.h"
-
-static size_t bytes_of(const ddp_graph_t *g, const ddp_value_t *v)
-{
-    size_t n = v->per_sample ? (size_t)g->spec.cap : 1;
-
-    return n * (size_t)v->shape.h * (size_t)v->shape.w * (size_t)v->shape.c *
-           ddp__dtype_size(v->type);
-}
 
 static bool counts(const ddp_value_t *v)
 {
@@ -19,35 +9,37 @@ static bool counts(const ddp_value_t *v)
            (v->role == DDP__ACTIVATION || v->role == DDP__INPUT);
 }
 
-/* A value lives from the first node that writes it to its last use. */
+/* Inputs that segment k uses first, or for the last time. */
+static size_t inputs(const ddp_graph_t *g, int k, bool first)
+{
+    const struct ddp__segment *s = &g->segment[k];
+    size_t sum = 0;
+
+    for (int i = 0; i < g->values; i++) {
+        const ddp_value_t *v = g->value[i];
+        int use = first ? v->first_use : v->last_use;
+
+        if (v->base == v && v->role == DDP__INPUT && use >= s->begin &&
+            use < s->end)
+            sum += ddp__value_size(g, v);
+    }
+    return sum;
+}
+
+/* A block lives from the segment that writes it to the last that uses it. */
 size_t ddp__graph_peak(const ddp_graph_t *g)
 {
-    bool *alive = calloc((size_t)g->values + 1, sizeof(*alive));
     size_t now = 0, peak = 0;
 
-    for (int i = 0; alive && i < g->nodes; i++) {
-        const struct ddp__node *n = g->node[i];
-
-        for (int b = 0; b < n->call.buffers; b++) {
-            const ddp_value_t *v = n->buf[b]->base;
-
-            if (counts(v) && !alive[v->id]) {
-                alive[v->id] = true;
-                now += bytes_of(g, v);
-            }
-        }
+    for (int k = 0; k < g->segments; k++) {
+        now += g->segment[k].size + inputs(g, k, true);
         if (now > peak)
             peak = now;
-        for (int b = 0; b < n->call.buffers; b++) {
-            const ddp_value_t *v = n->buf[b]->base;
-
-            if (counts(v) && v->last_use == i && alive[v->id]) {
-                alive[v->id] = false;
-                now -= bytes_of(g, v);
-            }
-        }
+        for (int i = 0; i <= k; i++)
+            if (g->segment[i].last_use == k)
+                now -= g->segment[i].size;
+        now -= inputs(g, k, false);
     }
-    free(alive);
     return peak;
 }
 
@@ -67,7 +59,7 @@ static size_t kept(const ddp_graph_t *g, const struct ddp__span_of_layer *s)
         const ddp_value_t *v = g->value[i];
 
         if (counts(v) && v->per_sample && v->last_use >= g->forward_nodes)
-            sum += bytes_of(g, v);
+            sum += ddp__value_size(g, v);
     }
     return sum;
 }

@@ -6,4 +6,7 @@
 #include "data.h"
 #include "ddp.h"
 
+/* The number that an environment variable has, if it is set. */
+int ddp__env_number(const char *name, int least, int most, int *value);
+
 #endif

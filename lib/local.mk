@@ -30,6 +30,7 @@ libddp_core_la_SOURCES += \
     %D%/ema.c \
     %D%/engine.c \
     %D%/engine.h \
+    %D%/env.c \
     %D%/error.c \
     %D%/evaluate.c \
     %D%/file.c \
@@ -86,6 +87,7 @@ libddp_core_la_SOURCES += \
     %D%/scheduler.c \
     %D%/scheduler.h \
     %D%/scheduler_names.c \
+    %D%/segment.c \
     %D%/step.c \
     %D%/task_queue.h \
     %D%/train.c \

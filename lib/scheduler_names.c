@@ -1,4 +1,4 @@
-/* scheduler.check.c - the names of schedulers: what STARPU_SCHED may say
+/* scheduler_names.c - the names of schedulers: what STARPU_SCHED may say
  *
  * StarPU takes its default scheduler when a name is unknown, and only prints a
  * warning: a slip of the pen would silently train under another scheduler.
@@ -6,13 +6,11 @@
 #include "config.h"
 
 #include <dlfcn.h>
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "ops.h"
-#include "scheduler.h"
+#include "internal.h"
 
 struct starpu_sched_policy *starpu_get_sched_lib_policy(const char *name)
 {
@@ -80,22 +78,8 @@ static void list_names(char *text, size_t size)
 
 int ddp__sched_inflight(int *lanes)
 {
-    const char *text = getenv("DDP_INFLIGHT");
-    char *end;
-    long n;
-
     *lanes = 0;
-    if (!text || !*text)
-        return 0;
-    errno = 0;
-    n = strtol(text, &end, 10);
-    if (errno || *end || n < 1 || n > 1024)
-        return ddp__fail(DDP_EINVAL,
-                         "DDP_INFLIGHT=%s: wants a number of lanes from 1 to "
-                         "1024",
-                         text);
-    *lanes = (int)n;
-    return 0;
+    return ddp__env_number("DDP_INFLIGHT", 1, 1024, lanes);
 }
 
 int ddp__sched_check(const char *name)

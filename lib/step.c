@@ -52,19 +52,22 @@ static struct ddp__handle *handle_of(const struct cursor *c,
     case DDP__SCALE:
         return &c->e->guard;
     default:
-        return &l->handle[v->base->id];
+        return &l->block[v->base->segment];
     }
 }
 
 /* An accumulator is written by the first task of a lane's step that touches
- * it, each layer its own part, and updated by the others. */
+ * it, each layer its own part, and updated by the others.  So is a block, of
+ * which a later segment may change a part. */
 static enum starpu_data_access_mode
-mode_of(const struct cursor *c, const ddp_value_t *v, enum ddp_access a)
+mode_of(const struct cursor *c, int k, const ddp_value_t *v, enum ddp_access a)
 {
     bool *begun;
 
     if (v->role == DDP__TOTALS)
         return c->accumulate || a == DDP_UPDATE ? STARPU_RW : STARPU_W;
+    if (v->role == DDP__ACTIVATION && a != DDP_READ)
+        return v->base->segment == k ? STARPU_W : STARPU_RW;
     if (v->role != DDP__GRAD)
         return access_mode(a);
     begun = &c->e->grad_begun[c->lane * c->e->params->buckets + v->bucket];
@@ -74,10 +77,11 @@ mode_of(const struct cursor *c, const ddp_value_t *v, enum ddp_access a)
     return STARPU_W;
 }
 
-static void fill_tag(const struct cursor *c, int i, int end,
+static void fill_tag(const struct cursor *c, int k, int end,
                      struct ddp__submit *sub)
 {
-    const struct ddp__node *n = c->e->graph->node[i];
+    const struct ddp_graph *g = c->e->graph;
+    const struct ddp__node *n = g->node[g->segment[k].begin];
 
     sub->tag.kind =
         n->call.op == DDP__OP_HOST && n->call.host.fn == c->e->spec.graph.fill
@@ -85,52 +89,67 @@ static void fill_tag(const struct cursor *c, int i, int end,
             : DDP__SCHED_LANE;
     sub->tag.lane = c->lane;
     sub->tag.step = c->sequence;
-    sub->tag.last = c->last && i == end - 1;
+    sub->tag.last = c->last && g->segment[k].end == end;
     sub->priority =
         n->phase == DDP__FORWARD ? PRIORITY_FORWARD : PRIORITY_BACKWARD;
 }
 
-/* Give up what no later node of this sub-batch reads. */
-static void drop_used(const struct cursor *c, int i)
+/* Give up what no later segment of this sub-batch reads. */
+static void drop_used(const struct cursor *c, int k)
 {
-    const struct ddp__node *n = c->e->graph->node[i];
+    const struct ddp_graph *g = c->e->graph;
+    const struct ddp__segment *s = &g->segment[k];
 
     if (c->e->spec.graph.mode == DDP__PULL)
         return; /* may be pulled again */
-    for (int b = 0; b < n->call.buffers; b++) {
-        const ddp_value_t *v = n->buf[b]->base;
-        bool seen = false;
+    for (int i = 0; i <= k; i++)
+        if (g->segment[i].size && g->segment[i].last_use == k)
+            ddp__handle_drop(&c->e->lane[c->lane].block[i]);
+    for (int i = 0; i < c->e->inputs; i++) {
+        const ddp_value_t *v = c->e->input[i];
 
-        for (int k = 0; k < b; k++)
-            seen = seen || n->buf[k]->base == v;
-        if (!seen && v->last_use == i &&
-            (v->role == DDP__ACTIVATION || v->role == DDP__INPUT))
+        if (v->last_use >= s->begin && v->last_use < s->end)
             ddp__handle_drop(handle_of(c, v));
     }
 }
 
-static int submit_node(const struct cursor *c, int i, int end, uint64_t number)
+static void fill_part(const struct cursor *c, int k, int i, uint64_t number,
+                      struct ddp__part *p)
 {
     struct ddp__node *n = c->e->graph->node[i];
-    struct ddp__submit sub = {
+
+    p->task = (struct ddp__task){
         .call = &n->call,
+        .n = c->n,
+        .accumulate = c->accumulate,
+        .seed = n->call.op == DDP__OP_HOST ? number : c->s->seed,
+    };
+    for (int b = 0; b < n->call.buffers; b++) {
+        p->buf[b] = handle_of(c, n->buf[b]);
+        p->mode[b] = mode_of(c, k, n->buf[b], n->access[b]);
+        if (n->buf[b]->role == DDP__TOTALS && n->access[b] == DDP_UPDATE)
+            p->task.accumulate = true;
+    }
+}
+
+/* Segment k, of those that end with node `end`. */
+static int submit_segment(const struct cursor *c, int k, int end,
+                          uint64_t number)
+{
+    const struct ddp__segment *s = &c->e->graph->segment[k];
+    struct ddp__submit sub = {
+        .part = c->e->part,
+        .parts = s->end - s->begin,
         .flow = &c->e->flow,
         .step = c->s->number,
-        .task = {.n = c->n,
-                 .accumulate = c->accumulate,
-                 .seed = n->call.op == DDP__OP_HOST ? number : c->s->seed},
     };
     int rc;
 
-    fill_tag(c, i, end, &sub);
-    for (int b = 0; b < n->call.buffers; b++) {
-        sub.buf[b] = handle_of(c, n->buf[b]);
-        sub.mode[b] = mode_of(c, n->buf[b], n->access[b]);
-        if (n->buf[b]->role == DDP__TOTALS && n->access[b] == DDP_UPDATE)
-            sub.task.accumulate = true;
-    }
+    fill_tag(c, k, end, &sub);
+    for (int i = 0; i < sub.parts; i++)
+        fill_part(c, k, s->begin + i, number, &c->e->part[i]);
     if ((rc = ddp__submit(&sub)) == 0)
-        drop_used(c, i);
+        drop_used(c, k);
     return rc;
 }
 
@@ -149,12 +168,13 @@ static int submit_sub(struct ddp__engine *e, const struct ddp__step *s,
         .accumulate = index >= e->spec.lanes,
         .last = index + e->spec.lanes >= s->subs,
     };
-    int rc;
+    const struct ddp_graph *g = e->graph;
+    int rc = 0;
 
-    for (int i = begin; i < end; i++)
-        if ((rc = submit_node(&c, i, end, s->first + (uint64_t)index)) < 0)
-            return rc;
-    return 0;
+    for (int k = 0; rc == 0 && k < g->segments; k++)
+        if (g->segment[k].begin >= begin && g->segment[k].end <= end)
+            rc = submit_segment(&c, k, end, s->first + (uint64_t)index);
+    return rc;
 }
 
 /* One task on whole vectors, not of a lane. */
@@ -164,23 +184,25 @@ static int submit_whole(struct ddp__engine *e, const struct ddp__step *s,
                         const enum starpu_data_access_mode mode[],
                         bool accumulate)
 {
+    struct ddp__part part = {.task = {.call = call,
+                                      .n = 1,
+                                      .accumulate = accumulate,
+                                      .seed = (uint64_t)e->submitted,
+                                      .lr = s->lr}};
     struct ddp__submit sub = {
-        .call = call,
+        .part = &part,
+        .parts = 1,
         .flow = &e->flow,
         .step = s->number,
         .tag = {.kind = call->op == DDP__OP_OPTIM ? DDP__SCHED_UPDATE
                                                   : DDP__SCHED_MERGE,
                 .owner = owner},
         .priority = PRIORITY_UPDATE,
-        .task = {.n = 1,
-                 .accumulate = accumulate,
-                 .seed = (uint64_t)e->submitted,
-                 .lr = s->lr},
     };
 
     for (int i = 0; i < call->buffers; i++) {
-        sub.buf[i] = buf[i];
-        sub.mode[i] = mode[i];
+        part.buf[i] = buf[i];
+        part.mode[i] = mode[i];
     }
     return ddp__submit(&sub);
 }
@@ -317,21 +339,23 @@ static int submit_last(struct ddp__engine *e, const struct ddp__step *s,
                        const struct ddp__call *call, struct ddp__handle **buf,
                        enum starpu_data_access_mode token)
 {
+    struct ddp__part part = {
+        .task = {.call = call, .n = 1, .seed = (uint64_t)e->submitted}};
     struct ddp__submit sub = {
-        .call = call,
+        .part = &part,
+        .parts = 1,
         .flow = &e->flow,
         .step = s->number,
         .tag = {.kind = DDP__SCHED_MERGE},
         .priority = PRIORITY_UPDATE,
         .always = true,
-        .task = {.n = 1, .seed = (uint64_t)e->submitted},
     };
 
     for (int i = 0; i < call->buffers; i++) {
-        sub.buf[i] = buf[i];
-        sub.mode[i] = STARPU_R;
+        part.buf[i] = buf[i];
+        part.mode[i] = STARPU_R;
     }
-    sub.mode[call->buffers - 1] = token;
+    part.mode[call->buffers - 1] = token;
     return ddp__submit(&sub);
 }
 

@@ -72,6 +72,7 @@ check_PROGRAMS += \
     %D%/test_scale \
     %D%/test_sched \
     %D%/test_schedule \
+    %D%/test_segment \
     %D%/test_step \
     %D%/test_tap \
     %D%/test_torch \

@@ -252,6 +252,8 @@ static void test_bits(enum ddp_dtype dtype, const char *type)
     again(dtype, want, "STARPU_NWORKER_PER_CUDA", "2");
     again(dtype, want, "DDP_INFLIGHT", "1");
     again(dtype, want, "DDP_INFLIGHT", "4");
+    again(dtype, want, "DDP_SEGMENT_US", "0");
+    again(dtype, want, "DDP_SEGMENT_US", "10000");
     again(dtype, want, "STARPU_CUDA_PIPELINE", "0");
 }
 

@@ -75,7 +75,7 @@ static ddp_chain_t *plain(void)
 /* ---- same bits ---------------------------------------------------------- */
 
 struct setting {
-    const char *sched, *ncpu;
+    const char *sched, *ncpu, *segment_us;
 };
 
 /* The weights' checksum after some epochs, or 0. */
@@ -94,6 +94,7 @@ static uint32_t train(const struct setting *s, enum ddp_dtype dtype,
     else
         unsetenv("STARPU_SCHED");
     setenv("STARPU_NCPU", s->ncpu, 1);
+    setenv("DDP_SEGMENT_US", s->segment_us ? s->segment_us : "", 1);
     if (!(ddp = ddp_init(NULL))) {
         diag("%s", ddp_errmsg());
         return 0;
@@ -124,9 +125,12 @@ static uint32_t train(const struct setting *s, enum ddp_dtype dtype,
 static void test_same_bits(enum ddp_dtype dtype, const char *name)
 {
     static const struct setting setting[] = {
-        {NULL, "1"},    {NULL, "2"},     {NULL, "2"},     {"eager", "2"},
-        {"lws", "2"},   {"prio", "2"},   {"random", "2"}, {"dmdas", "2"},
-        {"dmdar", "2"}, {"random", "1"}, {"ws", "2"},     {"dmda", "2"},
+        {NULL, "1", NULL},      {NULL, "2", NULL},     {NULL, "2", NULL},
+        {"eager", "2", NULL},   {"lws", "2", NULL},    {"prio", "2", NULL},
+        {"random", "2", NULL},  {"dmdas", "2", NULL},  {"dmdar", "2", NULL},
+        {"random", "1", NULL},  {"ws", "2", NULL},     {"dmda", "2", NULL},
+        {NULL, "2", "20"},      {"random", "2", "50"}, {"dmdas", "2", "200"},
+        {NULL, "2", "1000000"},
     };
     double loss = 0, first_loss = 0;
     uint32_t first = 0;
@@ -139,11 +143,12 @@ static void test_same_bits(enum ddp_dtype dtype, const char *name)
             first_loss = loss;
         }
         ok(crc != 0 && crc == first && loss == first_loss,
-           "%s weights under %s with %s workers: crc32c %08x, loss %.9g, as "
-           "the first",
+           "%s weights under %s with %s workers, tasks of %s us: crc32c %08x, "
+           "loss %.9g, as the first",
            name, setting[i].sched ? setting[i].sched : "ddp", setting[i].ncpu,
-           crc, loss);
+           setting[i].segment_us ? setting[i].segment_us : "0", crc, loss);
     }
+    unsetenv("DDP_SEGMENT_US");
     unsetenv("STARPU_SCHED");
     setenv("STARPU_NCPU", "2", 1);
 }
@@ -524,6 +529,10 @@ static void test_scheduler_name(void)
            strstr(ddp_errmsg(), "dmdas"),
        "and the choices are named");
     unsetenv("STARPU_SCHED");
+    setenv("DDP_SEGMENT_US", "-5", 1);
+    ok(!ddp_init(NULL) && strstr(ddp_errmsg(), "DDP_SEGMENT_US=-5"),
+       "a bad number is refused: %s", ddp_errmsg());
+    unsetenv("DDP_SEGMENT_US");
 }
 
 static void test_arguments(ddp_t *ddp)

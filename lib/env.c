@@ -1,0 +1,24 @@
+/* env.c - numbers in the environment */
+#include "config.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "internal.h"
+
+int ddp__env_number(const char *name, int least, int most, int *value)
+{
+    const char *text = getenv(name);
+    char *end;
+    long n;
+
+    if (!text || !*text)
+        return 0;
+    errno = 0;
+    n = strtol(text, &end, 10);
+    if (errno || *end || n < least || n > most)
+        return ddp__fail(DDP_EINVAL, "%s=%s: wants a number from %d to %d",
+                         name, text, least, most);
+    *value = (int)n;
+    return 0;
+}

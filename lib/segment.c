@@ -1,0 +1,152 @@
+/* segment.c - which operations one task runs, and where their results live
+ *
+ * A task costs the host some 10 us, which a GPU with one lane spends waiting.
+ * So operations that follow each other share a task until it lasts long enough.
+ * What they write lies in one block of memory, a buffer less for each; results
+ * that no other task reads leave their place to later ones.
+ */
+#include "config.h"
+
+#include <stdlib.h>
+
+#include "graph.h"
+
+enum { ALIGN = 256 }; /* what vector loads and cuDNN like */
+
+size_t ddp__value_size(const ddp_graph_t *g, const ddp_value_t *v)
+{
+    size_t n = v->per_sample ? (size_t)g->spec.cap : 1;
+
+    return n * (size_t)v->shape.h * (size_t)v->shape.w * (size_t)v->shape.c *
+           ddp__dtype_size(v->type);
+}
+
+/* ---- cutting ------------------------------------------------------------ */
+
+/* What a program or the host does keeps a task of its own: where it runs, and
+ * for how long, is not known. */
+static bool alone(const struct ddp__node *n)
+{
+    return n->call.op == DDP__OP_HOST || n->call.op == DDP__OP_USER;
+}
+
+/* The bucket of gradients that a node writes to; -1: none. */
+static int bucket_of(const struct ddp__node *n)
+{
+    for (int b = 0; b < n->call.buffers; b++)
+        if (n->buf[b]->role == DDP__GRAD)
+            return n->buf[b]->bucket;
+    return -1;
+}
+
+/* Whether node i goes on with a segment that writes to `bucket`: a bucket can
+ * be merged the sooner the less its last task does for the next one. */
+static bool goes_on(const ddp_graph_t *g, const struct ddp__segment *s, int i,
+                    int bucket)
+{
+    const struct ddp__node *a = g->node[s->begin], *b = g->node[i];
+    int other = bucket_of(b);
+
+    return !alone(a) && !alone(b) && i != g->forward_nodes &&
+           (a->phase == DDP__FORWARD) == (b->phase == DDP__FORWARD) &&
+           (bucket < 0 || other < 0 || bucket == other);
+}
+
+static struct ddp__segment cut(const ddp_graph_t *g, int begin)
+{
+    struct ddp__segment s = {.begin = begin, .last_use = -1};
+    int i = begin, bucket = -1;
+    double us = 0;
+
+    do {
+        us += ddp__call_us(&g->node[i]->call, g->spec.cap);
+        if (bucket < 0)
+            bucket = bucket_of(g->node[i]);
+        i++;
+    } while (i < g->nodes && us < g->spec.segment_us &&
+             goes_on(g, &s, i, bucket));
+    s.end = i;
+    return s;
+}
+
+/* ---- placing ------------------------------------------------------------ */
+
+/* Are both in use at some time?  w is not written before v. */
+static bool meet(const struct ddp__segment *s, const ddp_value_t *v,
+                 const ddp_value_t *w)
+{
+    return v->last_use >= s->end || v->last_use >= w->first_use;
+}
+
+/* The lowest place in the block that is free while v is in use. */
+static size_t place(const ddp_graph_t *g, const struct ddp__segment *s,
+                    ddp_value_t *const placed[], int n, const ddp_value_t *v)
+{
+    size_t at = 0, size = ddp__value_size(g, v);
+
+    for (int i = 0; i < n; i++) {
+        const ddp_value_t *p = placed[i];
+        size_t end = p->offset + ddp__value_size(g, p);
+
+        if (!meet(s, p, v) || p->offset >= at + size || end <= at)
+            continue;
+        at = (end + ALIGN - 1) / ALIGN * ALIGN;
+        i = -1; /* look at all again */
+    }
+    return at;
+}
+
+/* Where the values that segment k writes first are; room has a place for each
+ * value of the graph. */
+static void fill_block(ddp_graph_t *g, int k, ddp_value_t **room)
+{
+    struct ddp__segment *s = &g->segment[k];
+    int n = 0;
+
+    for (int i = s->begin; i < s->end; i++)
+        for (int b = 0; b < g->node[i]->call.buffers; b++) {
+            ddp_value_t *v = g->node[i]->buf[b]->base;
+            size_t end;
+
+            if (v->role != DDP__ACTIVATION || v->segment >= 0)
+                continue;
+            v->segment = k;
+            v->offset = place(g, s, room, n, v);
+            end = v->offset + ddp__value_size(g, v);
+            s->size = end > s->size ? end : s->size;
+            room[n++] = v;
+        }
+}
+
+/* Segment k runs now: it sees where its values are, and uses their blocks. */
+static void use_blocks(ddp_graph_t *g, int k)
+{
+    for (int i = g->segment[k].begin; i < g->segment[k].end; i++)
+        for (int b = 0; b < g->node[i]->call.buffers; b++) {
+            const ddp_value_t *v = g->node[i]->buf[b]->base;
+
+            if (v->role != DDP__ACTIVATION)
+                continue;
+            g->node[i]->call.buf[b].offset = v->offset;
+            g->segment[v->segment].last_use = k;
+        }
+}
+
+int ddp__graph_segment(ddp_graph_t *g)
+{
+    ddp_value_t **room = calloc((size_t)g->values + 1, sizeof(ddp_value_t *));
+
+    g->segment = calloc((size_t)g->nodes + 1, sizeof(*g->segment));
+    if (!room || !g->segment) {
+        free(room);
+        return ddp__fail(DDP_ENOMEM, "no memory for a graph");
+    }
+    for (int i = 0; i < g->nodes; i = g->segment[g->segments++].end)
+        g->segment[g->segments] = cut(g, i);
+    for (int k = 0; k < g->segments; k++) {
+        fill_block(g, k, room);
+        use_blocks(g, k);
+    }
+    free(room);
+    return 0;
+}

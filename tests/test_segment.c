@@ -1,0 +1,181 @@
+/* test_segment.c - what a task runs, and that its results do not collide
+ *
+ * Graphs of whole networks are cut, then run on paper: a value that is written
+ * spoils those whose bytes it takes, and what is read must not be spoilt.
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#include "config.h"
+
+#include <stdlib.h>
+
+#include "inspect.h"
+#include "tap.h"
+
+static int no_host(const struct ddp__task *t, void *arg)
+{
+    (void)t;
+    (void)arg;
+    return 0;
+}
+
+static ddp_graph_t *build(const char *model, enum ddp__mode mode, double us)
+{
+    ddp_chain_t *m = ddp_model_new(model, NULL);
+    struct ddp__graph_spec spec = {.mode = mode,
+                                   .shape = {224, 224, 3},
+                                   .type = DDP_F32,
+                                   .dtype = DDP_BF16,
+                                   .cap = 8,
+                                   .loss = {.kind = DDP_OWN_LOSS},
+                                   .segment_us = us,
+                                   .fill = no_host,
+                                   .output = no_host};
+    ddp_graph_t *g = NULL;
+
+    if (!m || ddp__graph_new(&g, m, ddp__params_of(m), &spec, false) < 0)
+        bail_out("%s: %s", model, ddp_errmsg());
+    ddp_chain_free(m); /* graphs know shapes, not layers */
+    return g;
+}
+
+/* ---- the cut ------------------------------------------------------------ */
+
+static bool is_alone(const struct ddp__node *n)
+{
+    return n->call.op == DDP__OP_HOST || n->call.op == DDP__OP_USER;
+}
+
+/* Segments are all nodes in order; none joins what must stay apart. */
+static bool is_cut(const ddp_graph_t *g)
+{
+    int next = 0;
+
+    for (int k = 0; k < g->segments; k++) {
+        const struct ddp__segment *s = &g->segment[k];
+
+        if (s->begin != next || s->end <= s->begin ||
+            (s->begin < g->forward_nodes && s->end > g->forward_nodes))
+            return false;
+        for (int i = s->begin; i < s->end; i++)
+            if (s->end - s->begin > 1 && is_alone(g->node[i]))
+                return false;
+        next = s->end;
+    }
+    return next == g->nodes;
+}
+
+/* Most buckets of gradients that a segment writes to. */
+static int buckets_of_a_segment(const ddp_graph_t *g)
+{
+    int most = 0;
+
+    for (int k = 0; k < g->segments; k++) {
+        int last = -1, n = 0;
+
+        for (int i = g->segment[k].begin; i < g->segment[k].end; i++)
+            for (int b = 0; b < g->node[i]->call.buffers; b++) {
+                const ddp_value_t *v = g->node[i]->buf[b];
+
+                if (v->role == DDP__GRAD && v->bucket != last) {
+                    last = v->bucket;
+                    n++;
+                }
+            }
+        most = n > most ? n : most;
+    }
+    return most;
+}
+
+/* ---- memory ------------------------------------------------------------- */
+
+static bool same_bytes(const ddp_graph_t *g, const ddp_value_t *a,
+                       const ddp_value_t *b)
+{
+    return a != b && a->segment == b->segment &&
+           a->offset < b->offset + ddp__value_size(g, b) &&
+           b->offset < a->offset + ddp__value_size(g, a);
+}
+
+/* Reads of what is spoilt, was dropped or sticks out, over a whole sub-batch.
+ */
+static int collisions(const ddp_graph_t *g)
+{
+    bool *good = calloc((size_t)g->values, sizeof(*good));
+    int bad = 0;
+
+    for (int k = 0; k < g->segments; k++)
+        for (int i = g->segment[k].begin; i < g->segment[k].end; i++) {
+            const struct ddp__node *n = g->node[i];
+
+            for (int b = 0; b < n->call.buffers; b++) {
+                const ddp_value_t *v = n->buf[b]->base;
+                const struct ddp__segment *home;
+
+                if (v->role != DDP__ACTIVATION)
+                    continue;
+                home = &g->segment[v->segment];
+                bad += n->call.buf[b].offset != v->offset;
+                bad += v->offset + ddp__value_size(g, v) > home->size;
+                bad += k < v->segment || k > home->last_use;
+                bad += n->access[b] != DDP_WRITE && !good[v->id];
+            }
+            for (int b = 0; b < n->call.buffers; b++) {
+                const ddp_value_t *v = n->buf[b]->base;
+
+                if (v->role != DDP__ACTIVATION || n->access[b] == DDP_READ)
+                    continue;
+                for (int w = 0; w < g->values; w++)
+                    if (g->value[w]->role == DDP__ACTIVATION &&
+                        g->value[w]->base == g->value[w] &&
+                        same_bytes(g, g->value[w], v))
+                        good[w] = false;
+                good[v->id] = true;
+            }
+        }
+    free(good);
+    return bad;
+}
+
+/* ---- the points --------------------------------------------------------- */
+
+static void test_model(const char *model, enum ddp__mode mode)
+{
+    static const double us[] = {0, 1000, 20000, 1e9};
+    const char *how = mode == DDP__TRAIN ? "training" : "inference";
+    size_t single = 0;
+    int nodes = 0;
+
+    for (int i = 0; i < 4; i++) {
+        ddp_graph_t *g = build(model, mode, us[i]);
+        size_t peak = ddp__graph_peak(g);
+
+        ok(is_cut(g) && buckets_of_a_segment(g) <= 1,
+           "%s, %s, %g us: %d operations in %d segments", model, how, us[i],
+           g->nodes, g->segments);
+        is_int(collisions(g), 0, "what is read is what was written");
+        if (i == 0) {
+            nodes = g->segments;
+            single = peak;
+            is_int(g->segments, g->nodes, "a segment for each operation");
+        } else {
+            /* A block is about as large as what is in use at one time, and a
+             * task needs its own and those that it reads. */
+            ok(g->segments < nodes && (double)peak < 2 * (double)single,
+               "fewer segments; %.0f MiB at a time, %.0f with single ones",
+               (double)peak / (1 << 20), (double)single / (1 << 20));
+        }
+        ddp__graph_free(g);
+    }
+}
+
+int main(void)
+{
+    static const char *const model[] = {"resnet18", "googlenet", "densenet121",
+                                        "efficientnet_b0", "resnet50"};
+
+    for (size_t i = 0; i < sizeof(model) / sizeof(model[0]); i++) {
+        test_model(model[i], DDP__TRAIN);
+        test_model(model[i], DDP__INFER);
+    }
+    return done_testing();
+}
