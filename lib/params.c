@@ -13,7 +13,7 @@
 
 /* Gradients of a bucket are merged and its weights updated by one task each:
  * large enough to be worth one, small enough to overlap with backward. */
-enum { BUCKET_LEN = 2 << 20, LEAST_LEN = 1 << 16 };
+enum { BUCKET_LEN = 4 << 20, LEAST_LEN = 1 << 18 };
 
 size_t ddp__param_len(const struct ddp_param *p)
 {

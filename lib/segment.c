@@ -24,10 +24,12 @@ size_t ddp__value_size(const ddp_graph_t *g, const ddp_value_t *v)
 /* ---- cutting ------------------------------------------------------------ */
 
 /* What a program or the host does keeps a task of its own: where it runs, and
- * for how long, is not known. */
+ * for how long, is not known.  So does what fetches the input: it waits for no
+ * weights. */
 static bool alone(const struct ddp__node *n)
 {
-    return n->call.op == DDP__OP_HOST || n->call.op == DDP__OP_USER;
+    return n->call.op == DDP__OP_HOST || n->call.op == DDP__OP_USER ||
+           n->call.op == DDP__OP_INPUT_U8 || n->call.op == DDP__OP_INPUT_F32;
 }
 
 /* The bucket of gradients that a node writes to; -1: none. */

@@ -42,7 +42,8 @@ static ddp_graph_t *build(const char *model, enum ddp__mode mode, double us)
 
 static bool is_alone(const struct ddp__node *n)
 {
-    return n->call.op == DDP__OP_HOST || n->call.op == DDP__OP_USER;
+    return n->call.op == DDP__OP_HOST || n->call.op == DDP__OP_USER ||
+           n->call.op == DDP__OP_INPUT_F32;
 }
 
 /* Segments are all nodes in order; none joins what must stay apart. */
