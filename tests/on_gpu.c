@@ -60,6 +60,18 @@ static int pull(void *host, const void *device, size_t size, int i)
     return rc;
 }
 
+/* Copies and marks are on the GPU: the worker's stream does not wait for the
+ * stream they were made on.  And what a worker's thread may have from before,
+ * an error that nobody asked for, is none of the kernel's. */
+static int settle(void)
+{
+    int rc = ddp__cuda_check(cudaDeviceSynchronize(), "copying to the GPU");
+
+    if (rc == 0 && cudaSetDevice(-1) == cudaSuccess)
+        rc = ddp__fail(DDP_EDEVICE, "there is a GPU -1");
+    return rc;
+}
+
 int on_gpu_run(const struct ddp__backend *b, struct ddp__task *t,
                const size_t *size)
 {
@@ -70,6 +82,8 @@ int on_gpu_run(const struct ddp__backend *b, struct ddp__task *t,
         host[i] = t->data[i];
     for (int i = 0; rc == 0 && i < t->call->buffers; i++)
         rc = push(t, i, size[i], &device[i]);
+    if (rc == 0)
+        rc = settle();
     if (rc == 0)
         rc = b->kernel[t->call->op](t);
     if (rc == 0)

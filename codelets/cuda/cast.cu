@@ -32,12 +32,15 @@ static cudaError_t launch(const float *src, void *dst, size_t len,
                           cudaStream_t stream)
 {
     size_t blocks = (len + THREADS - 1) / THREADS;
+    T *to = static_cast<T *>(dst);
+    void *args[] = {&src, &to, &len};
 
     if (len == 0)
         return cudaSuccess;
-    cast<<<(unsigned)(blocks < MAX_BLOCKS ? blocks : MAX_BLOCKS), THREADS, 0,
-           stream>>>(src, static_cast<T *>(dst), len);
-    return cudaGetLastError();
+    return cudaLaunchKernel(
+        (const void *)cast<T>,
+        dim3((unsigned)(blocks < MAX_BLOCKS ? blocks : MAX_BLOCKS)),
+        dim3(THREADS), args, 0, stream);
 }
 
 cudaError_t ddp__cuda_to_bf16(const float *src, void *dst, size_t len,

@@ -14,21 +14,28 @@ static inline unsigned ddp__item_blocks(size_t items)
     return blocks < DDP__MAX_BLOCKS ? (unsigned)blocks : DDP__MAX_BLOCKS;
 }
 
-/* Launch `kernel` of a type of activations; a launch of nothing is an error,
- * so there is none. */
-#define DDP__START(kernel, blocks, p, stream)                                  \
-    kernel<<<blocks, DDP__THREADS, 0, (cudaStream_t)(stream)>>>(*(p))
+/* The status is that of this launch alone.  cudaGetLastError() would also tell
+ * of calls before it: StarPU asks a thread's events whether they are over, and
+ * the "not ready" it mostly gets stays as that thread's last error. */
+static inline int ddp__start(const void *kernel, unsigned blocks, const void *p,
+                             void *stream)
+{
+    void *args[] = {(void *)p};
+
+    return cudaLaunchKernel(kernel, dim3(blocks), dim3(DDP__THREADS), args, 0,
+                            (cudaStream_t)stream);
+}
+
+/* Start `kernel` of a type of activations; a launch of nothing is an error, so
+ * there is none. */
 #define DDP__START_TYPED(kernel, blocks, p, stream)                            \
     switch ((p)->type) {                                                       \
     case DDP_F32:                                                              \
-        DDP__START(kernel<DDP_F32>, blocks, p, stream);                        \
-        break;                                                                 \
+        return ddp__start((const void *)kernel<DDP_F32>, blocks, p, stream);   \
     case DDP_BF16:                                                             \
-        DDP__START(kernel<DDP_BF16>, blocks, p, stream);                       \
-        break;                                                                 \
+        return ddp__start((const void *)kernel<DDP_BF16>, blocks, p, stream);  \
     case DDP_F16:                                                              \
-        DDP__START(kernel<DDP_F16>, blocks, p, stream);                        \
-        break;                                                                 \
+        return ddp__start((const void *)kernel<DDP_F16>, blocks, p, stream);   \
     default:                                                                   \
         return cudaErrorInvalidValue;                                          \
     }
@@ -50,7 +57,6 @@ static inline unsigned ddp__item_blocks(size_t items)
         if (p->items == 0)                                                     \
             return cudaSuccess;                                                \
         DDP__START_TYPED(name##_kernel, ddp__item_blocks(p->items), p, stream) \
-        return cudaGetLastError();                                             \
     }
 
 #define DDP__BLOCK_KERNEL(name, params)                                        \
@@ -68,7 +74,6 @@ static inline unsigned ddp__item_blocks(size_t items)
         if (p->blocks == 0)                                                    \
             return cudaSuccess;                                                \
         DDP__START_TYPED(name##_kernel, p->blocks, p, stream)                  \
-        return cudaGetLastError();                                             \
     }
 
 #define DDP__PLAIN_KERNEL(name, params)                                        \
@@ -84,8 +89,7 @@ static inline unsigned ddp__item_blocks(size_t items)
     {                                                                          \
         if (p->blocks == 0)                                                    \
             return cudaSuccess;                                                \
-        DDP__START(name##_kernel, p->blocks, p, stream);                       \
-        return cudaGetLastError();                                             \
+        return ddp__start((const void *)name##_kernel, p->blocks, p, stream);  \
     }
 
 #endif
