@@ -48,7 +48,8 @@ enum {
     X(merge_stats, merge_stats)                                                \
     X(sqnorm, optim)                                                           \
     X(sqnorm_sum, sqnorm_sum)                                                  \
-    X(optim, optim)
+    X(optim, optim)                                                            \
+    X(ema, ema)
 
 #define DDP__KERNELS(X)                                                        \
     DDP__ELEMENTWISE_ITEMS(X)                                                  \
@@ -292,6 +293,16 @@ struct ddp__k_sqnorm_sum {
     unsigned count;
     double *norm;
     bool add;
+};
+
+/* dst += share (src - dst), unless the divisor of stats is 0 */
+struct ddp__k_ema {
+    unsigned blocks; /* DDP__TILE elements each */
+    float share;
+    float *dst;
+    const float *src;
+    const double *stats;
+    size_t len;
 };
 
 /* ---- launching ---------------------------------------------------------- */

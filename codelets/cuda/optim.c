@@ -1,4 +1,4 @@
-/* optim.c - update rules and the norm they clip by, on CUDA workers */
+/* optim.c - update rules, the norm they clip by, averages: on CUDA workers */
 #include "config.h"
 
 #include "tasks.h"
@@ -140,4 +140,21 @@ int ddp__cuda_sqnorm(const struct ddp__task *t)
     }
     sum.count = (unsigned)(p.part - sum.part);
     return rc < 0 ? rc : DDP__LAUNCH(&place, sqnorm_sum, &sum);
+}
+
+/* dst, src, stats */
+int ddp__cuda_ema(const struct ddp__task *t)
+{
+    size_t len = ddp__len(t, 0);
+    struct ddp__k_ema p = {.blocks =
+                               (unsigned)((len + DDP__TILE - 1) / DDP__TILE),
+                           .share = (float)(1 - t->call->ema.decay),
+                           .dst = t->data[0],
+                           .src = t->data[1],
+                           .stats = t->data[2],
+                           .len = len};
+    struct ddp__cuda_place place;
+    int rc = ddp__cuda_place(&place);
+
+    return rc < 0 ? rc : DDP__LAUNCH(&place, ema, &p);
 }

@@ -1,4 +1,4 @@
-/* updates.h - update rules, the norm they clip by, sums of statistics
+/* updates.h - update rules, the norm they clip by, averages, sums of statistics
  *
  * A block has a tile of a bucket and does what the spans in it say, all of a
  * bucket in one launch.
@@ -316,6 +316,27 @@ DDP__DEVICE void ddp__k_optim_block(const struct ddp__k_optim *p,
         for (int i = ddp__k_first_span(p, tile);
              i < p->spans && p->span[i].begin < tile + DDP__TILE; i++)
             ddp__k_update_piece(p, &p->span[i], sh, tile, t);
+    }
+}
+
+struct ddp__k_ema_shared {
+    char none;
+};
+
+/* 8 in, 4 out.  In this form a weight that stays is what its average ends at.
+ */
+DDP__DEVICE void ddp__k_ema_block(const struct ddp__k_ema *p,
+                                  struct ddp__k_ema_shared *sh, unsigned block)
+{
+    size_t tile = (size_t)block * DDP__TILE, end = tile + DDP__TILE;
+    bool any = p->stats[DDP__K_DIVISOR] != 0;
+
+    (void)sh;
+    end = end < p->len ? end : p->len;
+    DDP__EACH(t, DDP__THREADS)
+    {
+        for (size_t e = tile + t; e < end && any; e += DDP__THREADS)
+            p->dst[e] += p->share * (p->src[e] - p->dst[e]);
     }
 }
 
