@@ -85,10 +85,12 @@ static int check_main(const struct ddp_trainer *t)
                : fail(&n, t, "the machine", have, "fewer lanes or workers");
 }
 
-/* GPUs of one machine are taken to be alike; the smallest counts. */
-static double gpu_memory(int *gpus)
+/* GPUs of one machine are taken to be alike; the smallest counts, less what
+ * others have of one. */
+static double gpu_memory(const struct ddp_trainer *t, int *gpus)
 {
-    double least = 0;
+    const struct ddp__backend *b = t->ddp->gpus.backend;
+    double least = 0, taken;
 
     *gpus = 0;
     for (unsigned i = 0; i < starpu_memory_nodes_get_count(); i++) {
@@ -100,16 +102,19 @@ static double gpu_memory(int *gpus)
         if ((*gpus)++ == 0 || have < least)
             least = have;
     }
-    return least;
+    taken = b && b->taken ? (double)b->taken() / (1 << 20) : 0;
+    return least > taken + 1 ? least - taken : min((int)least, 1);
 }
 
-/* Of one GPU: its lanes' accumulators, and one that comes to be merged. */
+/* Of one GPU: its lanes' accumulators, and one that comes to be merged; each of
+ * its workers has scratch. */
 static struct need gpu_need(const struct ddp_trainer *t, int gpus, int lanes,
                             int in_flight)
 {
     struct need n = need(t, lanes + 1, in_flight);
 
-    n.scratch = (double)ddp__codelets_scratch() / (1 << 20);
+    n.scratch = (double)ddp__codelets_scratch() / (1 << 20) *
+                ((t->ddp->gpu_workers + gpus - 1) / gpus);
     n.state /= gpus;
     if (t->cfg.dtype != DDP_F32)
         n.weights *= 1.5; /* copies of half the size */
@@ -119,7 +124,7 @@ static struct need gpu_need(const struct ddp_trainer *t, int gpus, int lanes,
 static int check_gpus(const struct ddp_trainer *t)
 {
     int gpus, i, lanes, most, cap = ddp__sched_cap();
-    double have = gpu_memory(&gpus);
+    double have = gpu_memory(t, &gpus);
     struct need n;
 
     if (!gpus || have <= 0) /* unknown */

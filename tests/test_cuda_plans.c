@@ -399,6 +399,32 @@ static void test_tune(void)
     ddp__cuda_plan_free(p);
 }
 
+/* A plan is for one GPU: others have it once more. */
+static void test_several(void)
+{
+    struct ddp__call c = call_of(&cases[3], DDP__OP_CONV_FWD, DDP_BF16, 32);
+    struct ddp__cuda_plan *p;
+    struct ddp__cudnn_plan *dnn;
+    int64_t size = -1, n = 0;
+
+    if (aim(&devices[1], false) < 0)
+        bail_out("%s", ddp_errmsg());
+    p = prepared(&c);
+    dnn = p->variant->dnn;
+    ddp__cudnn_plans_on(0);
+    ok(!dnn->on[0] && ddp__cudnn_plan_on(dnn, 0) == dnn->desc,
+       "the GPU that a plan was made for runs it");
+    ddp__cudnn_plans_on(3);
+    ok(dnn->on[3] && dnn->on[3] != dnn->desc &&
+           ddp__cudnn_plan_on(dnn, 3) == dnn->on[3],
+       "another has a plan of its own");
+    cudnnBackendGetAttribute(dnn->on[3],
+                             CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE,
+                             CUDNN_TYPE_INT64, 1, &n, &size);
+    is_int(size, (int64_t)dnn->workspace, "with as much workspace");
+    ddp__cuda_plan_free(p);
+}
+
 /* ---- many at a time ----------------------------------------------------- */
 
 static int list_calls(const ddp_graph_t *g, const struct ddp__call **call)
@@ -519,6 +545,7 @@ int main(void)
          n.plans, n.runtime, n.runtime - n.believed);
     test_strict();
     test_tune();
+    test_several();
     test_warm();
     test_files();
     ddp__cudnn_plans_free();

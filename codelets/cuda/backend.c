@@ -31,8 +31,10 @@ static const char *describe(void)
 
 static int pin(void *p, size_t size)
 {
-    cudaError_t e = cudaHostRegister(p, size, cudaHostRegisterPortable);
+    cudaError_t e;
 
+    ddp__cuda_use_device();
+    e = cudaHostRegister(p, size, cudaHostRegisterPortable);
     if (e != cudaSuccess)
         cudaGetLastError(); /* it would come up again later */
     return e == cudaSuccess ? 0 : DDP_ENOMEM;
@@ -79,6 +81,7 @@ struct ddp__backend ddp__cuda = {
     .release = ddp__cuda_plan_free,
     .ready = ddp__cuda_workers_ready,
     .scratch = ddp__cuda_scratch_wanted,
+    .taken = ddp__cuda_memory_taken,
     .pin = pin,
     .unpin = unpin,
     .bf16 = true,

@@ -125,6 +125,9 @@ free_text:
 
 static void plan_free(struct ddp__cudnn_plan *p)
 {
+    for (int i = 0; i < DDP__CUDA_DEVICES; i++)
+        if (p->on[i] && p->on[i] != p->desc)
+            cudnnBackendDestroyDescriptor(p->on[i]);
     if (p->desc)
         cudnnBackendDestroyDescriptor(p->desc);
     if (p->config)
@@ -176,12 +179,13 @@ static struct ddp__cudnn_plan *insert(char *key, struct ddp__cudnn_graph *g)
 
 static void fill(struct ddp__cudnn_plan *p, size_t limit, bool tune)
 {
-    int rc = 0;
+    int before = ddp__cudnn_target_enter(), rc = 0;
 
     if (!load(p) && (rc = ddp__cudnn_build(p, limit, tune)) == 0)
         store(p);
     if (rc < 0)
         snprintf(p->why, sizeof(p->why), "%s", ddp_errmsg());
+    ddp__cudnn_target_leave(before);
     pthread_mutex_lock(&lock);
     p->rc = rc;
     p->ready = true;
@@ -231,6 +235,30 @@ void ddp__cudnn_plans_free(void)
         while ((p = plans[i])) {
             plans[i] = p->next;
             plan_free(p);
+        }
+}
+
+/* The first plan of a list that is built, or NULL. */
+static struct ddp__cudnn_plan *built(struct ddp__cudnn_plan *const *list)
+{
+    struct ddp__cudnn_plan *p;
+
+    pthread_mutex_lock(&lock);
+    for (p = *list; p && !p->ready; p = p->next)
+        ;
+    pthread_mutex_unlock(&lock);
+    return p;
+}
+
+/* Plans are only ever added, at the head of their list. */
+void ddp__cudnn_plans_on(int device)
+{
+    for (int i = 0; i < BUCKETS; i++)
+        for (struct ddp__cudnn_plan *p = built(&plans[i]); p;
+             p = built(&p->next)) {
+            pthread_mutex_lock(&p->lock);
+            ddp__cudnn_plan_on(p, device);
+            pthread_mutex_unlock(&p->lock);
         }
 }
 

@@ -109,7 +109,7 @@ static int ask(struct ddp__cudnn_graph *g, ddp__cudnn_desc graph,
 
 /* ---- plans -------------------------------------------------------------- */
 
-static int plan_new(ddp__cudnn_desc *d)
+static int plan_new(ddp__cudnn_desc *d, ddp__cudnn_desc device)
 {
     int rc = ddp__cudnn_status(cudnnBackendCreateDescriptor(
                                    CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR, d),
@@ -118,8 +118,7 @@ static int plan_new(ddp__cudnn_desc *d)
     if (rc == 0)
         rc = ddp__cudnn_status(
             cudnnBackendSetAttribute(*d, CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP,
-                                     CUDNN_TYPE_BACKEND_DESCRIPTOR, 1,
-                                     &ddp__cudnn_target.prop),
+                                     CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &device),
             "a plan's device");
     return rc;
 }
@@ -164,7 +163,7 @@ static int try(struct ddp__cudnn_plan *p, ddp__cudnn_desc config, size_t limit)
                   atomic_fetch_sub(&ddp__cudnn_target.to_compile, 1) <= 0;
     if (p->believed)
         return 0;
-    if ((rc = plan_new(&p->desc)) == 0)
+    if ((rc = plan_new(&p->desc, ddp__cudnn_target.prop)) == 0)
         rc = ddp__cudnn_status(
             cudnnBackendSetAttribute(p->desc,
                                      CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG,
@@ -303,20 +302,30 @@ int ddp__cudnn_build(struct ddp__cudnn_plan *p, size_t limit, bool tune)
 
 /* ---- a plan as text ----------------------------------------------------- */
 
-int ddp__cudnn_load(struct ddp__cudnn_plan *p, const char *text, size_t len)
+static int from_text(ddp__cudnn_desc *d, ddp__cudnn_desc device,
+                     const char *text, size_t len)
 {
-    int rc = plan_new(&p->desc);
+    int rc = plan_new(d, device);
 
     if (rc == 0)
         rc = ddp__cudnn_status(
             cudnnBackendSetAttribute(
-                p->desc, CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION,
+                *d, CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION,
                 CUDNN_TYPE_CHAR, (int64_t)len, text),
             "a stored plan");
     if (rc == 0)
-        rc = ddp__cudnn_status(cudnnBackendFinalize(p->desc), "a stored plan");
-    if (rc < 0)
-        plan_drop(p);
+        rc = ddp__cudnn_status(cudnnBackendFinalize(*d), "a stored plan");
+    if (rc < 0 && *d) {
+        cudnnBackendDestroyDescriptor(*d);
+        *d = NULL;
+    }
+    return rc;
+}
+
+int ddp__cudnn_load(struct ddp__cudnn_plan *p, const char *text, size_t len)
+{
+    int rc = from_text(&p->desc, ddp__cudnn_target.prop, text, len);
+
     p->workspace = workspace(p);
     p->loaded = rc == 0;
     return rc;
@@ -341,6 +350,22 @@ char *ddp__cudnn_save(const struct ddp__cudnn_plan *p, size_t *len)
     }
     *len = strnlen(text, (size_t)size);
     return text;
+}
+
+ddp__cudnn_desc ddp__cudnn_plan_on(struct ddp__cudnn_plan *p, int device)
+{
+    ddp__cudnn_desc other;
+    size_t len = 0;
+    char *text;
+
+    if (device == ddp__cudnn_target.device || !p->desc || p->on[device])
+        return p->on[device] ? p->on[device] : p->desc;
+    text = ddp__cudnn_save(p, &len);
+    if (!text || !(other = ddp__cudnn_target_other(device)) ||
+        from_text(&p->on[device], other, text, len) < 0)
+        p->on[device] = p->desc; /* it may do */
+    free(text);
+    return p->on[device];
 }
 
 /* ---- running ------------------------------------------------------------ */
@@ -377,7 +402,9 @@ int ddp__cudnn_run(struct ddp__cudnn_plan *p, struct ddp__cuda_worker *w,
     pthread_mutex_lock(&p->lock);
     descs = g->descs;
     if ((rc = pack(g, names, ptr, workspace, &d)) == 0)
-        rc = ddp__cudnn_check(cudnnBackendExecute(w->dnn, p->desc, d), p->key);
+        rc = ddp__cudnn_check(
+            cudnnBackendExecute(w->dnn, ddp__cudnn_plan_on(p, w->device), d),
+            p->key);
     while (g->descs > descs)
         cudnnBackendDestroyDescriptor(g->desc[--g->descs]);
     pthread_mutex_unlock(&p->lock);

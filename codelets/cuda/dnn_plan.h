@@ -14,6 +14,7 @@
 struct ddp__cudnn_target {
     char name[300];       /* of the device and all that a choice depends on */
     ddp__cudnn_desc prop; /* owned */
+    int device;           /* CUDA's number; plans are made with it current */
     bool tf32;            /* f32 may be multiplied as TF32 */
     bool fast;            /* choose by stopwatch, atomics allowed; the choice is
                              kept on disk, so that a later run repeats it */
@@ -24,11 +25,11 @@ struct ddp__cudnn_target {
 };
 extern struct ddp__cudnn_target ddp__cudnn_target;
 
-/* Plans for device 0 of this process; CUDA's others must be of its kind. */
-int ddp__cudnn_target_device(bool tf32, bool fast);
+/* Plans for this GPU; others that are used must be of its kind. */
+int ddp__cudnn_target_device(int device, bool tf32, bool fast);
 
-/* The same if there is no target yet: DDP_TF32=1 and DDP_TUNE=1 of the
- * environment say the rest. */
+/* The same for the first worker's if there is no target yet: DDP_TF32=1 and
+ * DDP_TUNE=1 of the environment say the rest. */
 int ddp__cudnn_target_ready(void);
 
 /* Plans for a device that cuDNN's JSON describes, to see what it offers. */
@@ -36,16 +37,26 @@ int ddp__cudnn_target_json(const char *name, const char *json, bool tf32,
                            bool fast);
 void ddp__cudnn_target_free(void);
 
+/* Have the target be the calling thread's GPU, where it is not only described;
+ * which it was before, for ddp__cudnn_target_leave(). */
+int ddp__cudnn_target_enter(void);
+void ddp__cudnn_target_leave(int before);
+
+/* Another GPU of the target's kind, by CUDA's number; NULL: failed. */
+ddp__cudnn_desc ddp__cudnn_target_other(int device);
+
 /* ---- plans -------------------------------------------------------------- */
 
 /* A plan for any number of workers.  cuDNN does not promise that two threads
- * may run one at a time, hence the lock. */
+ * may run one at a time, hence the lock, nor that a plan made for one GPU runs
+ * on another, hence one for each. */
 struct ddp__cudnn_plan {
     struct ddp__cudnn_plan *next;   /* in the cache */
     struct ddp__cudnn_graph *graph; /* owned */
     ddp__cudnn_desc config, desc;   /* owned; config NULL: came from disk */
-    char *key;                      /* owned */
-    uint64_t hash;                  /* of the key */
+    ddp__cudnn_desc on[DDP__CUDA_DEVICES]; /* not the target; owned, or desc */
+    char *key;                             /* owned */
+    uint64_t hash;                         /* of the key */
     size_t workspace;
     int64_t engine;
     int rc;     /* of the building; its message is `why` */
@@ -75,11 +86,17 @@ int ddp__cudnn_plan_get(struct ddp__cudnn_graph *g, size_t limit, bool tune,
                         struct ddp__cudnn_plan **out);
 void ddp__cudnn_plans_free(void);
 
+/* Make those that there are ready for a GPU, which is the calling thread's. */
+void ddp__cudnn_plans_on(int device);
+
 /* How many plans there are, and what became of them. */
 struct ddp__cudnn_count {
     int plans, failed, from_disk, runtime, believed;
 };
 struct ddp__cudnn_count ddp__cudnn_plans_count(void);
+
+/* p as it is for a GPU, made the first time; the caller has p's lock. */
+ddp__cudnn_desc ddp__cudnn_plan_on(struct ddp__cudnn_plan *p, int device);
 
 /* ---- running ------------------------------------------------------------ */
 

@@ -9,6 +9,33 @@
 
 struct ddp__cudnn_target ddp__cudnn_target;
 
+static void device_free(ddp__cudnn_desc *d)
+{
+    if (*d)
+        cudnnBackendDestroyDescriptor(*d);
+    *d = NULL;
+}
+
+/* A GPU of which one attribute tells all; NULL and a message if it fails. */
+static int device_new(ddp__cudnn_desc *d, const char *name,
+                      cudnnBackendAttributeName_t attribute,
+                      cudnnBackendAttributeType_t type, int64_t count,
+                      const void *value)
+{
+    int rc = ddp__cudnn_status(
+        cudnnBackendCreateDescriptor(CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR, d),
+        "a device");
+
+    if (rc == 0)
+        rc = ddp__cudnn_status(
+            cudnnBackendSetAttribute(*d, attribute, type, count, value), name);
+    if (rc == 0)
+        rc = ddp__cudnn_status(cudnnBackendFinalize(*d), name);
+    if (rc < 0)
+        device_free(d);
+    return rc;
+}
+
 static int target(const char *name, cudnnBackendAttributeName_t attribute,
                   cudnnBackendAttributeType_t type, int64_t count,
                   const void *value)
@@ -17,28 +44,17 @@ static int target(const char *name, cudnnBackendAttributeName_t attribute,
     int rc;
 
     ddp__cudnn_target_free();
-    rc = ddp__cudnn_status(cudnnBackendCreateDescriptor(
-                               CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR, &t->prop),
-                           "a device");
-    if (rc == 0)
-        rc = ddp__cudnn_status(
-            cudnnBackendSetAttribute(t->prop, attribute, type, count, value),
-            name);
-    if (rc == 0)
-        rc = ddp__cudnn_status(cudnnBackendFinalize(t->prop), name);
-    if (rc < 0) {
-        ddp__cudnn_target_free();
+    if ((rc = device_new(&t->prop, name, attribute, type, count, value)) < 0)
         return rc;
-    }
     snprintf(t->name, sizeof(t->name), "%s, cuDNN %zu", name,
              cudnnGetVersion());
     return 0;
 }
 
-int ddp__cudnn_target_device(bool tf32, bool fast)
+int ddp__cudnn_target_device(int id, bool tf32, bool fast)
 {
     struct cudaDeviceProp p;
-    int driver = 0, id = 0, rc;
+    int driver = 0, rc;
     char name[280];
 
     if ((rc = ddp__cuda_check(cudaSetDevice(id), "a device")) < 0 ||
@@ -51,6 +67,7 @@ int ddp__cudnn_target_device(bool tf32, bool fast)
              p.major, p.minor, p.multiProcessorCount, driver);
     rc = target(name, CUDNN_ATTR_DEVICEPROP_DEVICE_ID, CUDNN_TYPE_INT32, 1,
                 &(int32_t){id});
+    ddp__cudnn_target.device = id;
     ddp__cudnn_target.tf32 = tf32;
     ddp__cudnn_target.fast = fast;
     return rc;
@@ -67,11 +84,13 @@ static bool switched_on(const char *variable)
 int ddp__cudnn_target_ready(void)
 {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-    int rc = 0;
+    int device = ddp__cuda_first_device(), rc = 0;
 
     pthread_mutex_lock(&lock);
-    if (!ddp__cudnn_target.prop)
-        rc = ddp__cudnn_target_device(switched_on("DDP_TF32"),
+    if (!ddp__cudnn_target.prop && device < 0)
+        rc = ddp__fail(DDP_ENODEV, "no GPU worker to make plans for");
+    else if (!ddp__cudnn_target.prop)
+        rc = ddp__cudnn_target_device(device, switched_on("DDP_TF32"),
                                       switched_on("DDP_TUNE"));
     pthread_mutex_unlock(&lock);
     return rc;
@@ -89,9 +108,50 @@ int ddp__cudnn_target_json(const char *name, const char *json, bool tf32,
     return rc;
 }
 
+/* ---- several GPUs ------------------------------------------------------- */
+
+int ddp__cudnn_target_enter(void)
+{
+    int before = -1;
+
+    if (ddp__cudnn_target.described || cudaGetDevice(&before) != cudaSuccess)
+        return -1;
+    if (before != ddp__cudnn_target.device)
+        cudaSetDevice(ddp__cudnn_target.device);
+    return before;
+}
+
+void ddp__cudnn_target_leave(int before)
+{
+    if (before >= 0 && before != ddp__cudnn_target.device)
+        cudaSetDevice(before);
+}
+
+static ddp__cudnn_desc others[DDP__CUDA_DEVICES]; /* owned */
+static pthread_mutex_t others_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* As many as there may be are described alike. */
+ddp__cudnn_desc ddp__cudnn_target_other(int device)
+{
+    ddp__cudnn_desc d;
+    int rc = 0;
+
+    if (ddp__cudnn_target.described)
+        return ddp__cudnn_target.prop;
+    pthread_mutex_lock(&others_lock);
+    if (!others[device])
+        rc = device_new(&others[device], "another GPU",
+                        CUDNN_ATTR_DEVICEPROP_DEVICE_ID, CUDNN_TYPE_INT32, 1,
+                        &(int32_t){device});
+    d = rc < 0 ? NULL : others[device];
+    pthread_mutex_unlock(&others_lock);
+    return d;
+}
+
 void ddp__cudnn_target_free(void)
 {
-    if (ddp__cudnn_target.prop)
-        cudnnBackendDestroyDescriptor(ddp__cudnn_target.prop);
+    for (int i = 0; i < DDP__CUDA_DEVICES; i++)
+        device_free(&others[i]);
+    device_free(&ddp__cudnn_target.prop);
     ddp__cudnn_target = (struct ddp__cudnn_target){.prop = NULL};
 }

@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "dnn_plan.h"
 #include "matmul.h"
 
 /* All but pointers; only read once it is made. */
@@ -108,7 +109,7 @@ static cublasStatus_t limits(cublasLtMatmulPreference_t pref,
     return e;
 }
 
-/* Of the device that is current.  Making one is slow, so it is kept for the
+/* Of the target, which is current.  Making one is slow, so it is kept for the
  * life of the process. */
 static int chooser(cublasLtHandle_t *out)
 {
@@ -161,13 +162,16 @@ int ddp__cuda_matmul_new(const struct ddp__cuda_product *p, size_t limit,
                          struct ddp__cuda_matmul **out)
 {
     struct ddp__cuda_matmul *m = calloc(1, sizeof(*m));
-    int rc;
+    int before, rc;
 
     if (!m)
         return ddp__fail(DDP_ENOMEM, "no memory for a product");
-    if ((rc = ddp__cublas_check(describe(m, p), "describing a product")) < 0 ||
-        (rc = ddp__cublas_check(lay_out(m, p), "describing matrices")) < 0 ||
-        (rc = choose(m, p, limit)) < 0) {
+    before = ddp__cudnn_target_enter();
+    if ((rc = ddp__cublas_check(describe(m, p), "describing a product")) == 0 &&
+        (rc = ddp__cublas_check(lay_out(m, p), "describing matrices")) == 0)
+        rc = choose(m, p, limit);
+    ddp__cudnn_target_leave(before);
+    if (rc < 0) {
         free(m);
         return rc;
     }

@@ -120,8 +120,6 @@ static void *warm(void *arg)
     struct warm *w = arg;
     int i;
 
-    if (!ddp__cudnn_target.described)
-        cudaSetDevice(0);
     while ((i = atomic_fetch_add(&w->next, 1)) < w->calls) {
         void *plan = NULL;
 

@@ -38,7 +38,7 @@ static struct gpu {
     struct copy *copy[TABLE];
     struct chunk *chunk;
     size_t bytes; /* of all chunks */
-} gpu[STARPU_MAXCUDADEVS ? STARPU_MAXCUDADEVS : 1];
+} gpu[DDP__CUDA_DEVICES];
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
@@ -65,6 +65,7 @@ static struct chunk *chunk_new(struct gpu *g, size_t size)
         free(c);
         return NULL;
     }
+    ddp__cuda_account(c->size);
     c->next = g->chunk;
     g->chunk = c;
     g->bytes += c->size;

@@ -6,11 +6,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "worker.h"
+#include "dnn_plan.h"
 
 static struct ddp__cuda_worker worker[STARPU_NMAXWORKERS]; /* by StarPU's id */
 static _Thread_local struct ddp__cuda_worker *entered;     /* without StarPU */
 static atomic_size_t wanted;                               /* scratch */
+static size_t taken; /* by others, of what StarPU counts on */
 
 /* ---- status ------------------------------------------------------------- */
 
@@ -42,6 +43,15 @@ int ddp__cublas_check(cublasStatus_t e, const char *what)
 
 /* ---- one worker --------------------------------------------------------- */
 
+void ddp__cuda_account(size_t size)
+{
+    int id = starpu_worker_get_id();
+
+    if (id >= 0)
+        starpu_memory_allocate(starpu_worker_get_memory_node((unsigned)id),
+                               size, STARPU_MEMORY_OVERFLOW);
+}
+
 /* The calling thread's device is current; the stream is the caller's. */
 static int handles_new(struct ddp__cuda_worker *w, int device,
                        cudaStream_t stream)
@@ -50,6 +60,9 @@ static int handles_new(struct ddp__cuda_worker *w, int device,
     int rc;
 
     *w = (struct ddp__cuda_worker){.device = device, .stream = stream};
+    if (device >= DDP__CUDA_DEVICES)
+        return ddp__fail(DDP_ENODEV, "GPU %d: only those below %d can be used",
+                         device, DDP__CUDA_DEVICES);
     pthread_mutex_lock(&one_at_a_time);
     rc = ddp__cudnn_check(cudnnCreate(&w->dnn), "starting cuDNN");
     if (rc == 0)
@@ -80,6 +93,17 @@ static int handles_free(struct ddp__cuda_worker *w)
     return 0;
 }
 
+static int scratch_new(struct ddp__cuda_worker *w, size_t size)
+{
+    if (cudaMalloc(&w->scratch, size) != cudaSuccess) {
+        cudaGetLastError(); /* it would come up again later */
+        w->scratch = NULL;
+        return DDP_ENOMEM;
+    }
+    w->scratch_size = size;
+    return 0;
+}
+
 /* As much scratch as was asked for.  Nothing of this worker is running but,
  * perhaps, what is on its stream. */
 static int scratch_grow(struct ddp__cuda_worker *w)
@@ -93,20 +117,16 @@ static int scratch_grow(struct ddp__cuda_worker *w)
     if (rc < 0)
         return rc;
     scratch_free(w);
-    if (starpu_worker_get_id() >= 0) /* StarPU has so much less to give */
-        starpu_memory_allocate(
-            starpu_worker_get_memory_node((unsigned)starpu_worker_get_id()),
-            size - old, STARPU_MEMORY_OVERFLOW);
-    if (cudaMalloc(&w->scratch, size) != cudaSuccess) {
-        cudaGetLastError(); /* it would come up again later */
-        w->scratch = NULL;
-        return ddp__fail(DDP_ENOMEM,
-                         "GPU %d has no %.0f MiB left for scratch: a smaller "
-                         "sub-batch needs less",
-                         w->device, (double)size / (1 << 20));
+    if (scratch_new(w, size) == 0) {
+        ddp__cuda_account(size - old);
+        return 0;
     }
-    w->scratch_size = size;
-    return 0;
+    if (old)
+        scratch_new(w, old); /* for those who are content with it */
+    return ddp__fail(DDP_ENOMEM,
+                     "GPU %d has no %.0f MiB left for scratch: a smaller "
+                     "sub-batch needs less",
+                     w->device, (double)size / (1 << 20));
 }
 
 void ddp__cuda_want_scratch(size_t size)
@@ -134,9 +154,35 @@ struct ddp__cuda_worker *ddp__cuda_self(void)
     return NULL;
 }
 
+int ddp__cuda_first_device(void)
+{
+    if (entered)
+        return entered->device;
+    for (int i = 0; i < STARPU_NMAXWORKERS; i++)
+        if (worker[i].dnn)
+            return worker[i].device;
+    return -1;
+}
+
+void ddp__cuda_use_device(void)
+{
+    int id = starpu_worker_get_id(), device = ddp__cuda_first_device();
+
+    if (device >= 0 &&
+        (id < 0 || starpu_worker_get_type(id) != STARPU_CUDA_WORKER))
+        cudaSetDevice(device);
+}
+
 /* ---- all workers -------------------------------------------------------- */
 
+size_t ddp__cuda_memory_taken(void)
+{
+    return taken;
+}
+
 #ifdef STARPU_USE_CUDA
+static bool counted[DDP__CUDA_DEVICES]; /* what others have of it */
+
 /* A visit to each worker, and the first failure. */
 struct visit {
     int (*fn)(struct ddp__cuda_worker *w);
@@ -168,14 +214,43 @@ static int visit(int (*fn)(struct ddp__cuda_worker *w))
     return v.rc < 0 ? ddp__fail(v.rc, "%s", v.message) : 0;
 }
 
+/* StarPU takes nine tenths of a GPU for its own, whoever else is there, and
+ * waits for ever for what it cannot get: it is told what others have.  A
+ * twentieth of what is left is for code that is loaded later. */
+static void count_others(const struct ddp__cuda_worker *w)
+{
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    unsigned node =
+        starpu_worker_get_memory_node((unsigned)starpu_worker_get_id());
+    double counts_on = (double)starpu_memory_get_total(node), is_left;
+    size_t left, all;
+
+    pthread_mutex_lock(&lock);
+    if (!counted[w->device] && cudaMemGetInfo(&left, &all) == cudaSuccess &&
+        (is_left = 0.95 * (double)left) < counts_on) {
+        size_t size = (size_t)(counts_on - is_left);
+
+        ddp__cuda_account(size);
+        taken = size > taken ? size : taken;
+    }
+    counted[w->device] = true;
+    pthread_mutex_unlock(&lock);
+}
+
 static int open_one(struct ddp__cuda_worker *w)
 {
-    return handles_new(w, starpu_worker_get_devid(starpu_worker_get_id()),
-                       starpu_cuda_get_local_stream());
+    int rc = handles_new(w, starpu_worker_get_devid(starpu_worker_get_id()),
+                         starpu_cuda_get_local_stream());
+
+    if (rc == 0)
+        count_others(w);
+    return rc;
 }
 
 int ddp__cuda_workers_open(void)
 {
+    taken = 0;
+    memset(counted, 0, sizeof(counted));
     return visit(open_one);
 }
 
@@ -184,6 +259,7 @@ int ddp__cuda_workers_open(void)
 static int make_ready(struct ddp__cuda_worker *w)
 {
     ddp__cuda_weights_forget(w->device, false);
+    ddp__cudnn_plans_on(w->device);
     return scratch_grow(w);
 }
 

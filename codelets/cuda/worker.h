@@ -15,6 +15,8 @@
 
 extern struct ddp__backend ddp__cuda;
 
+enum { DDP__CUDA_DEVICES = 64 }; /* CUDA's numbers of GPUs are below */
+
 /* ---- workers: worker.c -------------------------------------------------- */
 
 /* What a StarPU CUDA worker has.  Two workers of one GPU have two of these. */
@@ -35,11 +37,24 @@ struct ddp__cuda_worker *ddp__cuda_self(void);
 void ddp__cuda_want_scratch(size_t size);
 size_t ddp__cuda_scratch_wanted(void);
 
+/* Memory that StarPU counts on and others have, of the fullest GPU. */
+size_t ddp__cuda_memory_taken(void);
+
 /* All workers: handles; then, whenever calls have been prepared and before
  * their first task, scratch. */
 int ddp__cuda_workers_open(void);
 int ddp__cuda_workers_ready(void);
 void ddp__cuda_workers_close(void);
+
+/* The GPU of the first of them, which is not always number 0; -1: none. */
+int ddp__cuda_first_device(void);
+
+/* Have a thread that is no GPU worker use that GPU too, so that what it does
+ * touches no other, which may be somebody else's. */
+void ddp__cuda_use_device(void);
+
+/* Tell StarPU that so many bytes of this worker's GPU are not for it. */
+void ddp__cuda_account(size_t size);
 
 /* For tests: this thread, which is no worker, calls kernels on a GPU with a
  * stream of its own. */
