@@ -13,12 +13,11 @@
 
 #include "cuda/module.h"
 
-/* What the module needs, each before those that need it.  cuDNN and NVRTC open
- * parts of themselves by name: they are found if they are loaded. */
+/* What the module needs, each before those that need it; cuDNN opens parts of
+ * itself by name, which are found if they are loaded. */
 static const char *const libraries[] = {
     "libcudart.so." DDP_CUDA_MAJOR_TEXT,
     "libnvJitLink.so." DDP_CUDA_MAJOR_TEXT,
-    "libnvrtc.so." DDP_CUDA_MAJOR_TEXT,
     "libcublasLt.so." DDP_CUDA_MAJOR_TEXT,
     "libcublas.so." DDP_CUDA_MAJOR_TEXT,
     "libcudnn_graph.so." DDP_CUDNN_MAJOR_TEXT,
@@ -29,6 +28,16 @@ static const char *const libraries[] = {
     "libcudnn_engines_precompiled.so." DDP_CUDNN_MAJOR_TEXT,
     "libcudnn_engines_runtime_compiled.so." DDP_CUDNN_MAJOR_TEXT,
     "libcudnn.so." DDP_CUDNN_MAJOR_TEXT,
+    NULL,
+};
+
+/* What cuDNN wants at run time, and what that wants in turn, by names that are
+ * not written anywhere: without it batch norm would be left to our own kernels.
+ * The pattern is for the minor version. */
+static const char *const compiler[] = {
+    "libnvrtc-builtins.so." DDP_CUDA_MAJOR_TEXT ".*",
+    "libnvrtc.so." DDP_CUDA_MAJOR_TEXT,
+    NULL,
 };
 
 /* Folders, as patterns; $X is a variable of the environment, which may be a
@@ -85,14 +94,14 @@ static bool load_at(const char *place, const char *library)
 }
 
 /* What the loader finds by itself is left alone. */
-static void load_libraries(void)
+static void load(const char *const *library)
 {
     size_t count = sizeof(places) / sizeof(places[0]);
 
-    for (size_t i = 0; i < sizeof(libraries) / sizeof(libraries[0]); i++) {
-        if (dlopen(libraries[i], RTLD_LAZY | RTLD_GLOBAL))
+    for (; *library; library++) {
+        if (dlopen(*library, RTLD_LAZY | RTLD_GLOBAL))
             continue;
-        for (size_t p = 0; p < count && !load_at(places[p], libraries[i]); p++)
+        for (size_t p = 0; p < count && !load_at(places[p], *library); p++)
             ;
     }
 }
@@ -145,8 +154,9 @@ const struct ddp__backend *ddp__gpu_backend(void)
 
     if (backend)
         return backend;
+    load(compiler);
     if (!(m = open_module())) {
-        load_libraries();
+        load(libraries);
         m = open_module();
     }
     if (!m || !(symbol = dlsym(m, "ddp_cuda_open"))) {
