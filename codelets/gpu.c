@@ -17,11 +17,17 @@
 #ifdef HAVE_CUDA
 
 enum {
+    ATTRIBUTE_CLOCK = 13,
+    ATTRIBUTE_SMS = 16,
     ATTRIBUTE_COMPUTE_MODE = 20,
+    ATTRIBUTE_MEMORY_CLOCK = 36,
+    ATTRIBUTE_BUS_WIDTH = 37,
     ATTRIBUTE_MAJOR = 75,
     ATTRIBUTE_MINOR = 76,
+    MODE_SHARED = 0,
     MODE_PROHIBITED = 2,
-    OLDEST_MAJOR = 8, /* what nvcc was told to compile for */
+    OUT_OF_MEMORY = 2, /* CUDA_ERROR_OUT_OF_MEMORY */
+    OLDEST_MAJOR = 8,  /* what nvcc was told to compile for */
 };
 
 static struct driver {
@@ -113,12 +119,74 @@ static bool new_enough(struct ddp__gpus *g)
     return false;
 }
 
+static double attribute(int what, int dev)
+{
+    int v = 0;
+
+    cu.attribute(&v, what, dev);
+    return v;
+}
+
+/* Memory moves data twice in a cycle; the driver has kHz and bits. */
+static void describe(struct ddp_gpu_info *info, int dev, const char *name)
+{
+    memset(info, 0, sizeof(*info));
+    snprintf(info->name, sizeof(info->name), "%s", name);
+    info->capability = 10 * (int)attribute(ATTRIBUTE_MAJOR, dev) +
+                       (int)attribute(ATTRIBUTE_MINOR, dev);
+    info->sms = (int)attribute(ATTRIBUTE_SMS, dev);
+    info->clock_hz = 1e3 * attribute(ATTRIBUTE_CLOCK, dev);
+    info->bytes_per_s = 2 * 1e3 * attribute(ATTRIBUTE_MEMORY_CLOCK, dev) *
+                        attribute(ATTRIBUTE_BUS_WIDTH, dev) / 8;
+}
+
+/* Plans are made for one kind of GPU, and equal bits come from nothing else. */
+static bool fits(struct ddp__gpus *g, int i, const struct ddp_gpu_info *info)
+{
+    if (g->count == 0)
+        g->first = *info;
+    if (info->capability == g->first.capability && info->sms == g->first.sms)
+        return true;
+    say(g,
+        "GPU %d (%s) is not like GPU %d (%s), they cannot train together: "
+        "choose by CUDA_VISIBLE_DEVICES",
+        i, info->name, g->id[0], g->first.name);
+    return false;
+}
+
+/* What StarPU does first with a GPU, and would end the process for. */
+static bool opens(struct ddp__gpus *g, int i, int dev, const char *name,
+                  bool shared)
+{
+    void *context;
+    int rc = cu.retain(&context, dev);
+
+    if (rc == 0)
+        cu.release(dev);
+    else if (rc == OUT_OF_MEMORY)
+        say(g,
+            "GPU %d (%s) has no memory left: nvidia-smi tells who has it; "
+            "wait for them, or choose GPUs by CUDA_VISIBLE_DEVICES",
+            i, name);
+    else if (shared)
+        say(g,
+            "GPU %d (%s) does not start (%s): nvidia-smi tells more; choose "
+            "others by CUDA_VISIBLE_DEVICES",
+            i, name, text(rc));
+    else
+        say(g,
+            "GPU %d (%s) is busy (%s): it takes one program at a time; wait "
+            "for the other, or choose GPUs by CUDA_VISIBLE_DEVICES",
+            i, name, text(rc));
+    return rc == 0;
+}
+
 /* Whether GPU i will have us. */
 static bool usable(struct ddp__gpus *g, int i)
 {
+    struct ddp_gpu_info info;
     char name[96] = "?";
-    int dev, mode = 0, major = 0, minor = 0, rc;
-    void *context;
+    int dev, mode = MODE_SHARED, major = 0, minor = 0, rc;
 
     if ((rc = cu.get(&dev, i)) != 0) {
         say(g, "GPU %d: %s", i, text(rc));
@@ -140,24 +208,16 @@ static bool usable(struct ddp__gpus *g, int i)
             i, name, i);
         return false;
     }
-    if (mode == 0)
-        return true;
-    /* Exclusive: free if it gives us a context now. */
-    if ((rc = cu.retain(&context, dev)) == 0) {
-        cu.release(dev);
-        return true;
-    }
-    say(g,
-        "GPU %d (%s) is busy (%s): it takes one program at a time; wait for "
-        "the other, or choose GPUs by CUDA_VISIBLE_DEVICES",
-        i, name, text(rc));
-    return false;
+    describe(&info, dev, name);
+    return opens(g, i, dev, name, mode == MODE_SHARED) && fits(g, i, &info);
 }
 
-static void ask(struct ddp__gpus *g)
+static void ask(struct ddp__gpus *g, int most)
 {
     int rc;
 
+    if (most < 1 || most > DDP__MAX_GPUS)
+        most = DDP__MAX_GPUS;
     if ((rc = cu.init(0)) != 0 || (rc = cu.count(&g->seen)) != 0) {
         g->seen = 0;
         if (rc == 100) /* CUDA_ERROR_NO_DEVICE */
@@ -170,17 +230,17 @@ static void ask(struct ddp__gpus *g)
     }
     if (g->seen == 0)
         say(g, "the machine has no GPU");
-    for (int i = 0; i < g->seen && g->count < DDP__MAX_GPUS; i++)
+    for (int i = 0; i < g->seen && g->count < most; i++)
         if (usable(g, i))
             g->id[g->count++] = i;
 }
 
-void ddp__gpus_find(struct ddp__gpus *g)
+void ddp__gpus_find(struct ddp__gpus *g, int most)
 {
     memset(g, 0, sizeof(*g));
     if (!bind(g) || !new_enough(g))
         return;
-    ask(g);
+    ask(g, most);
     if (g->count && !(g->backend = ddp__gpu_backend())) {
         g->count = 0;
         say(g, "%s", ddp_errmsg());
@@ -189,8 +249,9 @@ void ddp__gpus_find(struct ddp__gpus *g)
 
 #else
 
-void ddp__gpus_find(struct ddp__gpus *g)
+void ddp__gpus_find(struct ddp__gpus *g, int most)
 {
+    (void)most;
     memset(g, 0, sizeof(*g));
 }
 

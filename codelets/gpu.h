@@ -11,14 +11,16 @@ enum { DDP__MAX_GPUS = 16 };
 struct ddp__gpus {
     int count, id[DDP__MAX_GPUS]; /* that can be used, by CUDA's numbers */
     int seen;                     /* all of the machine */
+    struct ddp_gpu_info first;    /* of them */
     const struct ddp__backend *backend;
     char why[512]; /* why there are none, or fewer than seen; "": no reason */
 };
 
-/* Ask the driver (libcuda.so.1, or what DDP_LIBCUDA says) and open the module
- * of kernels.  That there is no GPU is no failure: count is 0, and why says
- * what a user can do about it. */
-void ddp__gpus_find(struct ddp__gpus *g);
+/* Ask the driver (libcuda.so.1, or what DDP_LIBCUDA says) for the first `most`
+ * GPUs that can be used (0: all), and open the module of kernels.  That there
+ * is none is no failure: count is 0, and why says what a user can do about
+ * it. */
+void ddp__gpus_find(struct ddp__gpus *g, int most);
 
 /* The module ddp_cuda.so: beside libddp.so, in libddp/ there, or where
  * DDP_MODULE_DIR says.  Libraries of CUDA that it needs and the loader does

@@ -41,7 +41,7 @@ static int choose_gpus(ddp_t *ddp, const struct ddp_config *cfg,
     conf->ncuda = 0;
     if (asked < 0 || (asked == 0 && env && *env))
         return 0;
-    ddp__gpus_find(&ddp->gpus);
+    ddp__gpus_find(&ddp->gpus, asked);
     if (asked > 0 && asked > ddp->gpus.count)
         return ddp__fail(
             DDP_ENODEV, "%d GPUs were asked for, %d can be used%s%s", asked,
@@ -88,17 +88,27 @@ static int start(ddp_t *ddp, const struct ddp_config *cfg)
     return ddp__fail(DDP_ENODEV, "StarPU did not start: %s", strerror(-rc));
 }
 
+/* Those that have workers. */
+static int gpus_used(void)
+{
+    int n = 0;
+
+    for (unsigned i = 0; i < starpu_memory_nodes_get_count(); i++)
+        n += starpu_node_get_kind(i) == STARPU_CUDA_RAM;
+    return n;
+}
+
 static void describe(ddp_t *ddp)
 {
     const struct starpu_sched_policy *p = starpu_sched_ctx_get_sched_policy(0);
     const char *with = ddp__codelets_hybrid() ? " and" : ", input by";
     char gpus[192] = "", why[sizeof(ddp->gpus.why) + 32] = "";
+    int used = gpus_used();
 
     if (ddp->gpu_workers)
         snprintf(gpus, sizeof(gpus), "%d CUDA worker%s on %d GPU%s (%s)%s ",
-                 ddp->gpu_workers, ddp->gpu_workers == 1 ? "" : "s",
-                 ddp->gpus.count, ddp->gpus.count == 1 ? "" : "s",
-                 ddp__codelets_describe(DDP__CUDA), with);
+                 ddp->gpu_workers, ddp->gpu_workers == 1 ? "" : "s", used,
+                 used == 1 ? "" : "s", ddp__codelets_describe(DDP__CUDA), with);
     if (ddp->gpus.why[0])
         snprintf(why, sizeof(why), "; GPUs not used: %s", ddp->gpus.why);
     snprintf(ddp->describe, sizeof(ddp->describe),
@@ -184,6 +194,15 @@ const char *ddp_describe(const ddp_t *ddp)
 int ddp_gpu_worker_count(const ddp_t *ddp)
 {
     return ddp->gpu_workers;
+}
+
+int ddp_gpu_count(const ddp_t *ddp, struct ddp_gpu_info *first)
+{
+    int count = ddp->gpu_workers ? gpus_used() : 0;
+
+    if (first && count)
+        *first = ddp->gpus.first;
+    return count;
 }
 
 int ddp_worker_count(const ddp_t *ddp)

@@ -115,6 +115,18 @@ int ddp_worker_count(const ddp_t *ddp);
 /* How many of them belong to GPUs. */
 int ddp_gpu_worker_count(const ddp_t *ddp);
 
+/* A GPU that has workers, as its driver describes it; 0 where it does not. */
+struct ddp_gpu_info {
+    char name[96];
+    int capability;     /* 90: compute capability 9.0 */
+    int sms;            /* multiprocessors */
+    double clock_hz;    /* of these, at most */
+    double bytes_per_s; /* of its memory, at most */
+};
+
+/* How many GPUs have workers, and the first of them (NULL: not wanted). */
+int ddp_gpu_count(const ddp_t *ddp, struct ddp_gpu_info *first);
+
 /* ---- layers ------------------------------------------------------------- */
 
 typedef struct ddp_layer ddp_layer_t;

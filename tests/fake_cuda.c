@@ -71,7 +71,28 @@ int cuDeviceGetName(char *s, int len, int dev)
 int cuDeviceGetAttribute(int *v, int what, int dev);
 int cuDeviceGetAttribute(int *v, int what, int dev)
 {
-    *v = what == 20 ? fake.gpu[dev].mode : what == 75 ? fake.gpu[dev].major : 0;
+    switch (what) {
+    case 13: /* clock, kHz */
+        *v = 1980000;
+        break;
+    case 16: /* multiprocessors */
+        *v = 132;
+        break;
+    case 20: /* compute mode */
+        *v = fake.gpu[dev].mode;
+        break;
+    case 36: /* memory clock, kHz */
+        *v = 3201000;
+        break;
+    case 37: /* its bus, bits */
+        *v = 6144;
+        break;
+    case 75: /* compute capability */
+        *v = fake.gpu[dev].major;
+        break;
+    default:
+        *v = 0;
+    }
     return 0;
 }
 

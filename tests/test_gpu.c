@@ -18,7 +18,7 @@ static struct ddp__gpus find(const char *fake)
     struct ddp__gpus g;
 
     setenv("FAKE_CUDA", fake, 1);
-    ddp__gpus_find(&g);
+    ddp__gpus_find(&g, 0);
     return g;
 }
 
@@ -41,6 +41,9 @@ static void refusals(void)
     none("0 9020 0/9/0", part, "an old driver");
     none("0 99000 2/9/0", "nvidia-smi -i 0 -c DEFAULT", "a closed GPU");
     none("0 99000 3/9/46", "devices unavailable", "a busy GPU");
+    none("0 99000 0/9/2", "has no memory left",
+         "a GPU that others have filled");
+    none("0 99000 0/9/999", "does not start (made up)", "a GPU that is broken");
     none("0 99000 0/7/0", "compute capability 7.0", "a GPU of old");
     setenv("DDP_LIBCUDA", "/nowhere/libcuda.so.1", 1);
     none("0 99000 0/9/0", "no NVIDIA driver", "no driver");
@@ -48,11 +51,23 @@ static void refusals(void)
 
 static void choices(void)
 {
-    struct ddp__gpus g = find("0 99000 0/9/0 3/9/46 3/10/0");
+    struct ddp__gpus g = find("0 99000 0/9/0 3/9/46 3/9/0");
 
     ok(g.count == 2 && g.seen == 3 && g.id[0] == 0 && g.id[1] == 2 &&
            strstr(g.why, "GPU 1"),
        "of three GPUs the busy one is left out: %s", g.why);
+    /* 6144 bits, twice in each of 3.2e9 cycles a second: 4.9 TB. */
+    ok(strcmp(g.first.name, "Fake 0") == 0 && g.first.capability == 90 &&
+           g.first.sms == 132 && g.first.clock_hz == 1.98e9 &&
+           g.first.bytes_per_s > 4.9e12 && g.first.bytes_per_s < 4.95e12,
+       "the first of them is described");
+    setenv("FAKE_CUDA", "0 99000 0/9/2 0/9/0 0/9/0", 1);
+    ddp__gpus_find(&g, 1);
+    ok(g.count == 1 && g.id[0] == 1 && strstr(g.why, "GPU 0"),
+       "one that is asked for is the first that is free: %s", g.why);
+    g = find("0 99000 0/9/0 0/10/0");
+    ok(g.count == 1 && g.id[0] == 0 && strstr(g.why, "not like GPU 0"),
+       "those of another kind are left out: %s", g.why);
     ok(g.backend && strcmp(g.backend->name, "cuda") == 0 &&
            g.backend->kind == DDP__CUDA,
        "the module of kernels opens without a GPU");
