@@ -8,6 +8,7 @@
 #include "app.h"
 #include "bench.h"
 #include "peak.h"
+#include "roof.h"
 
 #define OPT_STRUCT struct bench_settings
 #include "opt_rows.h"
@@ -44,7 +45,7 @@ static const struct opt_group options = {
         CHOICE("backend", backend, "NAME", "cpu", backends,
                "kernels of CPU workers: oneDNN's, or plain C"),
         INT("peak", peak, NULL, 1, 1e6,
-            "what peak_share is of, in TFLOP/s: of all GPUs"),
+            "what peak_share is of, in TFLOP/s: of all devices"),
         FLAG("inspect", inspect,
              "a line per layer on stderr first: work and memory"),
         END,
@@ -60,7 +61,9 @@ const struct opt_command bench_train_command = {
              "convolutions and dense layers (forward, and backward without "
              "the gradient of the images) over what peak_base can do on the "
              "cores of the workers, measured just before, or --peak. On GPUs "
-             "gpu_idle_share is the time without a kernel, submit_ms the "
+             "peak_base is what is known of them, roof_share the speed over "
+             "what their arithmetic and memory allow, layer by layer; "
+             "gpu_idle_share is the time without a kernel, submit_us the "
              "host's to submit a step. sched_share and "
              "data_share are parts of wall time times workers.",
     .group = (const struct opt_group *const[]){&options, NULL},
@@ -116,6 +119,9 @@ struct bench {
     ddp_trainer_t *trainer;
     struct pool pool;
     struct peak peak;
+    struct roof roof; /* flops 0: no GPU, or it is not known */
+    struct roof_time at_least;
+    char peak_base[200];
     double flops; /* of training on one image, as peak_share counts */
     bool first;
     double last, *step_s; /* owned */
@@ -146,6 +152,8 @@ static int count_layer(const struct ddp_layer_info *l, void *arg)
         fprintf(stderr, "%-28s %-14s %10zu %12.3f MFLOP %10zu bytes kept\n",
                 l->name, l->kind, l->params, l->flops * 1e-6,
                 l->activation_size);
+    if (b->roof.flops > 0)
+        roof_add(&b->at_least, &b->roof, l);
     if (strcmp(l->kind, "conv") && strcmp(l->kind, "dense"))
         return 0;
     b->flops += l->flops * (b->first ? 2 : 3);
@@ -153,10 +161,9 @@ static int count_layer(const struct ddp_layer_info *l, void *arg)
     return 0;
 }
 
-static int open_all(struct bench *b, const struct bench_settings *s)
+static int open_all(struct bench *b, struct bench_settings *s)
 {
     int size = (int)s->img_size, sizes[] = {size * size * 3, 512, 512, 0};
-    struct ddp_shape shape = {size, size, 3};
     struct ddp_model_options m = {.classes = (int)s->classes,
                                   .small_stem = s->small_stem,
                                   .width = (int)s->width};
@@ -166,18 +173,44 @@ static int open_all(struct bench *b, const struct bench_settings *s)
         m.sizes = sizes;
     if (!(b->chain = ddp_model_new(s->model, &m)))
         return app_fail(ddp_errcode());
-    rc = ddp_chain_inspect(b->chain, shape, s->dtype ? DDP_BF16 : DDP_F32,
-                           count_layer, b);
-    if (rc < 0)
-        return app_fail(rc);
     if ((rc = pool_fill(&b->pool, s)) != OPTS_GO)
         return rc;
     b->ddp = ddp_init(&(struct ddp_config){
         .cpus = (int)s->workers, .backend = s->backend ? "ref" : "cpu"});
-    return b->ddp ? OPTS_GO : app_fail(ddp_errcode());
+    if (!b->ddp)
+        return app_fail(ddp_errcode());
+    if (!s->lanes)
+        s->lanes = s->batch ? (s->batch + s->sub_batch - 1) / s->sub_batch
+                            : ddp_worker_count(b->ddp);
+    if (!s->batch)
+        s->batch = s->lanes * s->sub_batch;
+    return OPTS_GO;
 }
 
-static int make_trainer(struct bench *b, struct bench_settings *s)
+/* GPUs' figures instead of those of the cores, and how fast the network could
+ * be on them; its work. */
+static int count(struct bench *b, const struct bench_settings *s)
+{
+    const char *tf32 = getenv("DDP_TF32");
+    struct ddp_shape shape = {(int)s->img_size, (int)s->img_size, 3};
+    enum ddp_dtype type = s->dtype ? DDP_BF16 : DDP_F32;
+    struct ddp_gpu_info gpu;
+    int n = ddp_gpu_count(b->ddp, &gpu), rc;
+
+    if (n)
+        roof_of(&b->roof, &gpu, n, type, tf32 && *tf32 && strcmp(tf32, "0"));
+    if (n && !s->peak && b->roof.flops > 0) {
+        b->peak.flops = b->roof.flops;
+        snprintf(b->peak_base, sizeof(b->peak_base), "%s", b->roof.base);
+    }
+    b->at_least = (struct roof_time){.element = s->dtype ? 2 : 4,
+                                     .sub_batch = (double)s->sub_batch,
+                                     .batch = (double)s->batch};
+    rc = ddp_chain_inspect(b->chain, shape, type, count_layer, b);
+    return rc < 0 ? app_fail(rc) : OPTS_GO;
+}
+
+static int make_trainer(struct bench *b, const struct bench_settings *s)
 {
     int size = (int)s->img_size;
     struct ddp_train_config cfg = {.optimizer = ddp_momentum(0.01f, 0.9f),
@@ -186,11 +219,6 @@ static int make_trainer(struct bench *b, struct bench_settings *s)
                                    .on_step = on_step,
                                    .arg = b};
 
-    if (!s->lanes)
-        s->lanes = s->batch ? (s->batch + s->sub_batch - 1) / s->sub_batch
-                            : ddp_worker_count(b->ddp);
-    if (!s->batch)
-        s->batch = s->lanes * s->sub_batch;
     cfg.sub_batch = (int)s->sub_batch;
     cfg.batch = (int)s->batch;
     cfg.lanes = (int)s->lanes;
@@ -208,16 +236,16 @@ static int make_trainer(struct bench *b, struct bench_settings *s)
     return OPTS_GO;
 }
 
-/* The peak of the workers' cores, before their threads keep them busy; of GPUs
- * what the user says. */
+/* The peak of the workers' cores, before their threads keep them busy, or what
+ * the user says. */
 static int measure_peak(struct bench *b, const struct bench_settings *s)
 {
     const char *env = getenv("STARPU_NCPU");
     int cores = app_cores(), n = cores;
 
     if (s->peak) {
-        b->peak =
-            (struct peak){.base = "--peak", .flops = 1e12 * (double)s->peak};
+        b->peak.flops = 1e12 * (double)s->peak;
+        strcpy(b->peak_base, "--peak");
         return OPTS_GO;
     }
     if (env && atoi(env) > 0)
@@ -230,6 +258,8 @@ static int measure_peak(struct bench *b, const struct bench_settings *s)
         app_say("cannot start threads");
         return EXIT_FAILURE;
     }
+    snprintf(b->peak_base, sizeof(b->peak_base), "%s, %d cores", b->peak.base,
+             b->peak.cores);
     return OPTS_GO;
 }
 
@@ -239,6 +269,25 @@ static double idle_share(const struct bench *b, const struct ddp_stats *st)
     double all = st->wall_s * ddp_gpu_worker_count(b->ddp);
 
     return all > 0 ? 1 - st->gpu_s / all : 0;
+}
+
+/* What only GPUs have. */
+static void print_gpus(const struct bench *b, double img,
+                       const struct ddp_stats *st)
+{
+    double steps = st->steps ? (double)st->steps : 1;
+
+    if (!ddp_gpu_worker_count(b->ddp))
+        return;
+    printf("\"gpu_workers\":%d,\"gpu_idle_share\":%.4f,\"tflops\":%.2f,"
+           "\"submit_us\":%.1f,",
+           ddp_gpu_worker_count(b->ddp), idle_share(b, st),
+           img * b->flops * 1e-12, 1e6 * st->submit_s / steps);
+    if (b->roof.flops > 0)
+        printf("\"roof_img_per_s\":%.1f,\"roof_share\":%.4f,"
+               "\"mib_per_img\":%.2f,",
+               1 / b->at_least.seconds, img * b->at_least.seconds,
+               b->at_least.bytes / (1024 * 1024));
 }
 
 static void print(struct bench *b, const struct bench_settings *s,
@@ -255,17 +304,13 @@ static void print(struct bench *b, const struct bench_settings *s,
            (long long)s->img_size, dtypes[s->dtype], inputs[s->input],
            (long long)s->sub_batch, (long long)s->lanes, (long long)s->batch,
            (long long)b->want);
-    printf("\"img_per_s\":%.3f,\"step_ms\":%.3f,", img, step * 1e3);
-    printf("\"peak_share\":%.4f,\"peak_base\":\"%s, %d cores\","
-           "\"peak_gflops\":%.1f,\"gflop_per_img\":%.4f,",
-           img * b->flops / b->peak.flops, b->peak.base, b->peak.cores,
+    printf("\"img_per_s\":%.3f,\"step_ms\":%.3f,\"peak_share\":%.4f,"
+           "\"peak_base\":",
+           img, step * 1e3, img * b->flops / b->peak.flops);
+    app_json_text(stdout, b->peak_base);
+    printf(",\"peak_gflops\":%.1f,\"gflop_per_img\":%.4f,",
            b->peak.flops * 1e-9, b->flops * 1e-9);
-    if (ddp_gpu_worker_count(b->ddp))
-        printf("\"gpu_workers\":%d,\"gpu_idle_share\":%.4f,"
-               "\"tflops\":%.2f,\"submit_ms\":%.3f,",
-               ddp_gpu_worker_count(b->ddp), idle_share(b, st),
-               img * b->flops * 1e-12,
-               st->steps ? 1e3 * st->submit_s / (double)st->steps : 0);
+    print_gpus(b, img, st);
     printf("\"tasks\":%.1f,\"sched_share\":%.5f,\"exec_share\":%.4f,"
            "\"data_share\":%.5f,",
            st->steps ? (double)st->tasks / (double)st->steps : 0,
@@ -288,7 +333,7 @@ static int run(struct bench *b, struct bench_settings *s)
     if (!b->step_s)
         return app_exit_code(DDP_ENOMEM);
     if ((rc = measure_peak(b, s)) != OPTS_GO ||
-        (rc = open_all(b, s)) != OPTS_GO ||
+        (rc = open_all(b, s)) != OPTS_GO || (rc = count(b, s)) != OPTS_GO ||
         (rc = make_trainer(b, s)) != OPTS_GO)
         return rc;
     if ((rc = ddp_train(b->trainer)) < 0 ||

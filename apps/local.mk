@@ -27,6 +27,8 @@ noinst_PROGRAMS += %D%/bench
     %D%/bench.h \
     %D%/bench_load.c \
     %D%/bench_train.c \
+    %D%/roof.c \
+    %D%/roof.h \
     $(APP_SHARED)
 %C%_bench_LDADD = libddp.la $(JPEG_LIBS)
 

@@ -68,6 +68,7 @@ check_PROGRAMS += \
     %D%/test_order \
     %D%/test_pillow \
     %D%/test_ref \
+    %D%/test_roof \
     %D%/test_safetensors \
     %D%/test_scale \
     %D%/test_sched \
@@ -85,6 +86,9 @@ check_PROGRAMS += \
     %D%/crash.c \
     %D%/crash.h \
     %D%/test_checkpoint.c
+
+%C%_test_roof_SOURCES = %D%/test_roof.c apps/roof.c apps/roof.h
+%C%_test_roof_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/apps
 
 # Kernels for GPUs, run on a CPU.
 %C%_test_cuda_after_CPPFLAGS = $(%C%_test_cuda_host_CPPFLAGS)
