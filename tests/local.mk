@@ -77,6 +77,7 @@ check_PROGRAMS += \
     %D%/test_step \
     %D%/test_tap \
     %D%/test_torch \
+    %D%/test_trace \
     %D%/test_update \
     %D%/test_weights \
     %D%/test_zoo
@@ -105,6 +106,7 @@ endif
 
 dist_check_SCRIPTS = \
     %D%/app_bench.sh \
+    %D%/app_gpu_check.sh \
     %D%/app_infer.sh \
     %D%/app_iris.sh \
     %D%/app_options.sh \
@@ -130,12 +132,14 @@ EXTRA_DIST += \
     %D%/oracle_optim.py \
     %D%/oracle_resnet.py \
     %D%/oracle_scale.py \
+    %D%/oracle_trace.py \
     %D%/oracle_weights.py \
     %D%/oracle_zoo.py \
     %D%/outside/main.c \
     %D%/run-test \
     %D%/tap.h \
-    %D%/tap.sh
+    %D%/tap.sh \
+    %D%/torch_resnet.py
 
 # Each test runs under run-test, which ends it when it hangs.
 TEST_EXTENSIONS = .sh
