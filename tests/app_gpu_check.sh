@@ -48,4 +48,15 @@ says '^faults  *TIME OUT ' "a row that is still running when time is up ends"
 says '^train  *left out .* takes 90 s' "what no longer fits is left out"
 says 'some rows were left out' "and that is said once more"
 
+# The program itself, given less to do than the rows ask for.
+made_up tests/test_gpu 'echo "ok 1 - d"'
+made_up apps/bench \
+    "exec '$bench' \"\$@\" --img-size 32 --sub-batch 1 --steps 1 --skip 1"
+run env STARPU_NCPU=1 "$check" --build "$tmp/build" --output "$tmp/check" \
+    --seconds 0 faults bench
+exits 0 "the options of all rows are bench's"
+says '^faults-hidden  *good ' "with the GPU hidden, too"
+says '^bench-bf16-resnet50-224-256  *good .*"img_per_s":' \
+    "a row of bench shows what it printed"
+
 done_testing
