@@ -259,7 +259,7 @@ static int submit_norms(struct ddp__engine *e, const struct ddp__step *s)
 
         if (!has_gradient(e, b))
             continue;
-        if ((rc = submit_whole(e, s, &e->sqnorm[b], b, buf, mode,
+        if ((rc = submit_whole(e, s, &e->sqnorm[b], e->owner[b], buf, mode,
                                mode[2] == STARPU_RW)) < 0)
             return rc;
         mode[2] = STARPU_RW;
@@ -311,7 +311,7 @@ static int submit_average(struct ddp__engine *e, const struct ddp__step *s,
     struct ddp__handle *buf[] = {&a->handle, &e->params->bucket[b].handle,
                                  &e->guard};
 
-    return submit_whole(e, s, &a->call, b, buf, mode, false);
+    return submit_whole(e, s, &a->call, e->owner[b], buf, mode, false);
 }
 
 static int submit_merges(struct ddp__engine *e, const struct ddp__step *s)
