@@ -505,9 +505,15 @@ uint32_t ddp__call_where(const struct ddp__call *c)
     return (gpu ? STARPU_CUDA : 0) | (cpu ? STARPU_CPU : 0);
 }
 
+/* What is not worth a GPU's time: a few numbers, for the host to look at. */
+static bool is_small(const struct ddp__call *c)
+{
+    return c->op == DDP__OP_MERGE_STATS;
+}
+
 int ddp__call_prepare(struct ddp__call *c)
 {
-    int rc;
+    int rc = DDP_ENODEV;
 
     memset(c->on, 0, sizeof(c->on));
     if (c->op == DDP__OP_HOST)
@@ -518,7 +524,7 @@ int ddp__call_prepare(struct ddp__call *c)
                                               "kernel %s has no function for "
                                               "the workers there are",
                                               c->user.kernel->name);
-    if ((rc = prepare_on(c, DDP__CUDA)) < 0 && rc != DDP_ENODEV)
+    if (!is_small(c) && (rc = prepare_on(c, DDP__CUDA)) < 0 && rc != DDP_ENODEV)
         return rc;
     if (rc == 0 && !hybrid)
         return 0;

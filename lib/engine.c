@@ -254,7 +254,10 @@ static int make_calls(struct ddp__engine *e)
     return rc;
 }
 
-/* Spread the buckets over the workers by their sizes. */
+/* What the tasks and transfers of any bucket cost, as elements. */
+enum { BUCKET_COST = 4 << 20 };
+
+/* Spread the buckets over the workers, by their numbers and sizes. */
 static void choose_owners(struct ddp__engine *e)
 {
     size_t load[DDP__MAX_WORKERS] = {0};
@@ -265,7 +268,7 @@ static void choose_owners(struct ddp__engine *e)
         for (int w = 1; w < e->ddp->workers; w++)
             if (load[w] < load[least])
                 least = w;
-        load[least] += e->params->bucket[b].len;
+        load[least] += e->params->bucket[b].len + BUCKET_COST;
         e->owner[b] = least;
     }
 }

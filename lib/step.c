@@ -327,7 +327,8 @@ static int submit_merges(struct ddp__engine *e, const struct ddp__step *s)
         return 0;
     if ((rc = submit_decision(e, s)) < 0)
         return rc;
-    for (int b = 0; b < e->params->buckets; b++)
+    /* The next step begins with the first layers', which are in the last. */
+    for (int b = e->params->buckets - 1; b >= 0; b--)
         if (has_gradient(e, b) && ((rc = submit_update(e, s, b)) < 0 ||
                                    (e->ema && (rc = submit_average(e, s, b)))))
             return rc;
