@@ -62,4 +62,23 @@ noinst_PROGRAMS += %D%/iris
     %D%/iris.c
 %C%_iris_LDADD = libddp.la
 
+# The driver, and what it runs: see codelets/sim/.
+if HAVE_SIMGRID
+noinst_PROGRAMS += %D%/predict %D%/predict_step
+%C%_predict_SOURCES = \
+    %D%/predict.c \
+    %D%/predict.h \
+    %D%/predict_machine.c \
+    %D%/predict_options.c \
+    $(APP_SHARED)
+%C%_predict_LDADD = libddp_core.la $(JPEG_LIBS) $(JANSSON_LIBS)
+%C%_predict_step_SOURCES = \
+    %D%/predict.h \
+    %D%/predict_options.c \
+    %D%/predict_step.c \
+    $(APP_SHARED)
+%C%_predict_step_CPPFLAGS = $(libddp_sim_la_CPPFLAGS)
+%C%_predict_step_LDADD = libddp_sim.la $(JPEG_LIBS)
+endif
+
 EXTRA_DIST += %D%/iris.csv

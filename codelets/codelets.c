@@ -5,14 +5,21 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "codelets.h"
+#ifdef STARPU_SIMGRID
+#include "sim/sim.h"
+#else
 #include "cpu.h"
 #include "ref.h"
+#endif
 
 /* The only list of devices: what a CPU worker prefers comes first. */
+#ifdef STARPU_SIMGRID
+const struct ddp__backend *const ddp__backends[] = {&ddp__sim_cpu, NULL};
+#else
 const struct ddp__backend *const ddp__backends[] = {&ddp__cpu, &ddp__ref, NULL};
+#endif
 
 static const char *const op_name[] = {
 #define X(id, name) #name,
@@ -46,12 +53,9 @@ struct run {
     } call[];
 };
 
-static double now(void)
+double ddp__now(void)
 {
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+    return 1e-6 * starpu_timing_now();
 }
 
 /* ---- first failure ------------------------------------------------------ */
@@ -225,14 +229,14 @@ static void run_call(void *buffers[], struct run *r, struct called *one,
 
 static void run(void *buffers[], struct run *r, enum ddp__kind kind)
 {
-    double begin = now();
+    double begin = ddp__now();
 
     if (is_void(r))
         return; /* let the rest of a failed step drain */
     for (int i = 0; i < r->calls && !is_void(r); i++)
         run_call(buffers, r, &r->call[i], kind);
     if (kind == DDP__CPU)
-        account(r, starpu_worker_get_id(), begin, now());
+        account(r, starpu_worker_get_id(), begin, ddp__now());
     else
         r->begin = begin;
 }
@@ -242,36 +246,12 @@ static void run_cpu(void *buffers[], void *arg)
     run(buffers, arg, DDP__CPU);
 }
 
-#ifdef STARPU_USE_CUDA
+#if defined(STARPU_USE_CUDA) || defined(STARPU_SIMGRID)
 static void run_cuda(void *buffers[], void *arg)
 {
     run(buffers, arg, DDP__CUDA);
 }
 #endif
-
-/* All GPUs will want weights that have been updated: send them at once. */
-static void spread(starpu_data_handle_t weights)
-{
-    for (unsigned i = 0; i < starpu_memory_nodes_get_count(); i++)
-        if (starpu_node_get_kind(i) == STARPU_CUDA_RAM)
-            starpu_data_prefetch_on_node(weights, i, 1);
-}
-
-/* The end of a task.  What was queued behind another one began when that one
- * ended. */
-static void ended(void *arg)
-{
-    struct run *r = arg;
-    int w = starpu_worker_get_id();
-    double before;
-
-    if (r->weights && starpu_get_prefetch_flag())
-        spread(r->weights);
-    if (r->begin == 0 || w < 0)
-        return;
-    before = r->flow->busy[w % DDP__MAX_WORKERS].last_end;
-    account(r, w, r->begin > before ? r->begin : before, now());
-}
 
 /* ---- codelets ----------------------------------------------------------- */
 
@@ -292,9 +272,14 @@ double ddp__call_flops(const struct ddp__call *c, int n)
     return per_pixel * y->shape.h * y->shape.w * n;
 }
 
-/* 100 GFLOP/s and 10 GB/s on a CPU, 300 TFLOP/s and 3 TB/s on a GPU. */
-static double call_us(const struct ddp__call *c, int n, bool gpu)
+struct ddp__speed ddp__speed[DDP__KINDS] = {
+    [DDP__CPU] = {.begin_us = 1, .flops = 100e9, .bytes = 10e9},
+    [DDP__CUDA] = {.begin_us = 5, .flops = 300e12, .bytes = 3e12},
+};
+
+static double call_us(const struct ddp__call *c, int n, enum ddp__kind kind)
 {
+    const struct ddp__speed *s = &ddp__speed[kind];
     double bytes = 0;
 
     for (int i = 0; i < c->buffers; i++) {
@@ -303,14 +288,22 @@ static double call_us(const struct ddp__call *c, int n, bool gpu)
         bytes += (double)(v->per_sample ? n : 1) * v->shape.h * v->shape.w *
                  v->shape.c * (double)ddp__dtype_size(v->type);
     }
-    if (gpu)
-        return 5 + ddp__call_flops(c, n) / 300e6 + bytes / 3e6;
-    return 1 + ddp__call_flops(c, n) / 100e3 + bytes / 10e3;
+    return s->begin_us +
+           1e6 * (ddp__call_flops(c, n) / s->flops + bytes / s->bytes);
 }
 
 double ddp__call_us(const struct ddp__call *c, int n)
 {
-    return call_us(c, n, usable[DDP__CUDA] != NULL);
+    return call_us(c, n, usable[DDP__CUDA] ? DDP__CUDA : DDP__CPU);
+}
+
+static double run_us(const struct run *r, enum ddp__kind kind)
+{
+    double us = 0;
+
+    for (int i = 0; i < r->calls; i++)
+        us += call_us(r->call[i].task.call, r->call[i].task.n, kind);
+    return us;
 }
 
 /* Microseconds a task takes, for the policies that ask.  StarPU's own, measured
@@ -319,14 +312,38 @@ double ddp__call_us(const struct ddp__call *c, int n)
 static double cost(struct starpu_task *task, struct starpu_perfmodel_arch *arch,
                    unsigned nimpl)
 {
-    const struct run *r = task->cl_arg;
     bool gpu = arch->ndevices > 0 && arch->devices[0].type != STARPU_CPU_WORKER;
-    double us = 0;
 
     (void)nimpl;
-    for (int i = 0; i < r->calls; i++)
-        us += call_us(r->call[i].task.call, r->call[i].task.n, gpu);
-    return us;
+    return run_us(task->cl_arg, gpu ? DDP__CUDA : DDP__CPU);
+}
+
+/* All GPUs will want weights that have been updated: send them at once. */
+static void spread(starpu_data_handle_t weights)
+{
+    for (unsigned i = 0; i < starpu_memory_nodes_get_count(); i++)
+        if (starpu_node_get_kind(i) == STARPU_CUDA_RAM)
+            starpu_data_prefetch_on_node(weights, i, 1);
+}
+
+/* The end of a GPU's task.  What was queued behind another one began when that
+ * one ended.  A simulated one was not run: it has taken what it costs. */
+static void ended(void *arg)
+{
+    struct run *r = arg;
+    int w = starpu_worker_get_id();
+    double before;
+
+#ifdef STARPU_SIMGRID
+    r->begin = ddp__now() - 1e-6 * run_us(r, DDP__CUDA);
+    ddp__sim_ended(&r->tag, w, 1e-6 * run_us(r, DDP__CUDA));
+#endif
+    if (r->weights && starpu_get_prefetch_flag())
+        spread(r->weights);
+    if (r->begin == 0 || w < 0)
+        return;
+    before = r->flow->busy[w % DDP__MAX_WORKERS].last_end;
+    account(r, w, r->begin > before ? r->begin : before, ddp__now());
 }
 
 static void make_codelets(void)
@@ -343,12 +360,13 @@ static void make_codelets(void)
         cl[op].cpu_funcs_name[0] = "run_cpu";
         cl[op].nbuffers = STARPU_VARIABLE_NBUFFERS;
         cl[op].where = STARPU_CPU;
-#ifdef STARPU_USE_CUDA
+#if defined(STARPU_USE_CUDA) || defined(STARPU_SIMGRID)
         cl[op].cuda_funcs[0] = run_cuda;
         cl[op].cuda_flags[0] = STARPU_CUDA_ASYNC;
         cl[op].where |= usable[DDP__CUDA] ? STARPU_CUDA : 0;
 #endif
     }
+    cl[DDP__OP_HOST].flags = STARPU_CODELET_SIMGRID_EXECUTE;
 }
 
 static int find_backends(const char *name, const struct ddp__backend *gpu)

@@ -49,6 +49,17 @@ uint32_t ddp__call_where(const struct ddp__call *c);
  * other. */
 double ddp__call_flops(const struct ddp__call *c, int n);
 
+/* What a kind of worker is taken to do a second: for the estimates that
+ * policies ask for, and in a simulation the time that tasks take. */
+struct ddp__speed {
+    double begin_us; /* before a kernel does anything */
+    double flops, bytes;
+};
+extern struct ddp__speed ddp__speed[DDP__KINDS];
+
+/* Seconds of the clock that tasks run by, which a simulation has of its own. */
+double ddp__now(void);
+
 enum { DDP__MAX_WORKERS = 128 };
 
 static inline bool ddp__is_gpu_worker(int w)

@@ -1,18 +1,22 @@
 # codelets/local.mk - what a device does: the border, and a folder per device
 
-libddp_core_la_SOURCES += \
+CODELETS_SOURCES += \
     %D%/buffer.c \
     %D%/buffer.h \
     %D%/codelets.c \
     %D%/codelets.h \
     %D%/device.h \
-    %D%/gpu.c \
     %D%/gpu.h \
-    %D%/gpu_load.c \
     %D%/ops.h \
     %D%/philox.h
+
+libddp_core_la_SOURCES += \
+    $(CODELETS_SOURCES) \
+    %D%/gpu.c \
+    %D%/gpu_load.c
 
 include %D%/ref/local.mk
 include %D%/cpu/local.mk
 include %D%/cuda/kernels.mk
 include %D%/cuda/local.mk
+include %D%/sim/local.mk

@@ -21,13 +21,16 @@ const char *ddp_version(void)
     return text;
 }
 
-/* Tell StarPU 1.4 where the policy "ddp" is, unless the user has his own. */
+/* Tell StarPU 1.4 where the policy "ddp" is, unless the user has his own.  In a
+ * simulation it is in the program itself, which is no library. */
 static void offer_policy(void)
 {
+#ifndef STARPU_SIMGRID
     Dl_info info;
 
     if (dladdr((void *)starpu_get_sched_lib_policies, &info) && info.dli_fname)
         setenv("STARPU_SCHED_LIB", info.dli_fname, 0);
+#endif
 }
 
 /* The GPUs StarPU shall use, if the environment leaves it to us.  That there

@@ -3,17 +3,8 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "engine.h"
-
-double ddp__now(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* ---- handles ------------------------------------------------------------ */
 
@@ -201,7 +192,7 @@ static int end_step(const struct ddp__task *t, void *arg)
     struct ddp__result *r = &e->result[number % (e->spec.run_ahead + 1)];
     const double *guard = t->data[1];
 
-    pthread_mutex_lock(&e->lock);
+    starpu_pthread_mutex_lock(&e->lock);
     r->step = number;
     memcpy(r->stats, t->data[0], sizeof(r->stats));
     r->scale = guard[DDP__GUARD_SCALE];
@@ -211,8 +202,8 @@ static int end_step(const struct ddp__task *t, void *arg)
     memcpy(r->why, r->skipped ? e->why : "", r->skipped ? sizeof(r->why) : 1);
     e->finished = number + 1;
     e->last_end = ddp__now();
-    pthread_cond_broadcast(&e->done);
-    pthread_mutex_unlock(&e->lock);
+    starpu_pthread_cond_broadcast(&e->done);
+    starpu_pthread_mutex_unlock(&e->lock);
     return 0;
 }
 
@@ -354,8 +345,8 @@ int ddp__engine_new(struct ddp__engine **out, ddp_t *ddp, ddp_chain_t *chain,
     e->ddp = ddp;
     e->spec = *spec;
     e->spec.graph.segment_us = ddp->segment_us;
-    pthread_mutex_init(&e->lock, NULL);
-    pthread_cond_init(&e->done, NULL);
+    starpu_pthread_mutex_init(&e->lock, NULL);
+    starpu_pthread_cond_init(&e->done, NULL);
     if ((rc = ddp__flow_init(&e->flow)) < 0 || (rc = make(e, chain)) < 0) {
         ddp__engine_free(e);
         return rc;
@@ -402,8 +393,8 @@ void ddp__engine_free(struct ddp__engine *e)
     ddp__call_release(&e->merge_stats);
     ddp__graph_free(e->graph);
     ddp__flow_fini(&e->flow);
-    pthread_cond_destroy(&e->done);
-    pthread_mutex_destroy(&e->lock);
+    starpu_pthread_cond_destroy(&e->done);
+    starpu_pthread_mutex_destroy(&e->lock);
     free(e->lane);
     free(e->input_of);
     free(e->input);

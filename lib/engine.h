@@ -83,8 +83,8 @@ struct ddp__engine {
     struct ddp__call fence[DDP_MAX_BUFFERS];         /* by number of buffers */
     struct ddp__call *merge_bucket, *optim, *sqnorm; /* by bucket */
     int *owner; /* by bucket: the worker it is merged and updated on */
-    pthread_mutex_t lock; /* of results */
-    pthread_cond_t done;
+    starpu_pthread_mutex_t lock; /* of results */
+    starpu_pthread_cond_t done;
     struct ddp__result *result;  /* ring of run_ahead + 1 */
     int64_t submitted, finished; /* steps */
     int64_t begun;               /* the first of them */
@@ -136,7 +136,5 @@ int ddp__ema_new(struct ddp__ema **out, struct ddp__params *p, double decay);
 void ddp__ema_free(struct ddp__ema *m);
 /* Begin with the weights of now, unless that was done. */
 int ddp__ema_begin(struct ddp__ema *m);
-
-double ddp__now(void);
 
 #endif

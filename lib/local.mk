@@ -2,7 +2,7 @@
 
 include_HEADERS += %D%/ddp.h
 
-libddp_core_la_SOURCES += \
+LIB_SOURCES += \
     %D%/augment.c \
     %D%/build.c \
     %D%/chain.c \
@@ -97,8 +97,10 @@ libddp_core_la_SOURCES += \
     %D%/weights.h
 
 if HAVE_PNG
-libddp_core_la_SOURCES += %D%/png.c
+LIB_SOURCES += %D%/png.c
 endif
+
+libddp_core_la_SOURCES += $(LIB_SOURCES)
 
 # The format's own description, onnx.proto, becomes C by protoc-c; a copy, since
 # the names of what it writes follow from the file's.
@@ -110,7 +112,7 @@ libddp_core_la_SOURCES += \
     %D%/onnx_model.h \
     %D%/onnx_ops.c
 nodist_libddp_core_la_SOURCES = %D%/onnx.pb-c.c %D%/onnx.pb-c.h
-AM_CPPFLAGS += -I$(builddir)/%D%
+DDP_CPPFLAGS += -I$(builddir)/%D%
 CLEANFILES += %D%/onnx.proto %D%/onnx.pb-c.c %D%/onnx.pb-c.h
 else
 libddp_core_la_SOURCES += %D%/onnx_none.c

@@ -465,12 +465,12 @@ int ddp__engine_wait(struct ddp__engine *e, int64_t number,
 {
     int rc;
 
-    pthread_mutex_lock(&e->lock);
+    starpu_pthread_mutex_lock(&e->lock);
     while (e->finished <= number)
-        pthread_cond_wait(&e->done, &e->lock);
+        starpu_pthread_cond_wait(&e->done, &e->lock);
     if (r)
         *r = e->result[number % (e->spec.run_ahead + 1)];
-    pthread_mutex_unlock(&e->lock);
+    starpu_pthread_mutex_unlock(&e->lock);
     if ((rc = outcome(e)) < 0 && r)
         r->step = -1;
     return rc;

@@ -110,6 +110,7 @@ dist_check_SCRIPTS = \
     %D%/app_infer.sh \
     %D%/app_iris.sh \
     %D%/app_options.sh \
+    %D%/app_predict.sh \
     %D%/app_resume.sh \
     %D%/app_synth.sh \
     %D%/app_train.sh \

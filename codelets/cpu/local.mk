@@ -1,6 +1,6 @@
 # codelets/cpu/local.mk - CPU workers: our own loops, and oneDNN where it is
 
-AM_CPPFLAGS += -I$(top_srcdir)/%D%
+DDP_CPPFLAGS += -I$(top_srcdir)/%D%
 
 libddp_core_la_SOURCES += \
     %D%/act.c \

@@ -1,6 +1,6 @@
 # codelets/ref/local.mk - every op in plain C
 
-AM_CPPFLAGS += -I$(top_srcdir)/%D%
+DDP_CPPFLAGS += -I$(top_srcdir)/%D%
 
 libddp_core_la_SOURCES += \
     %D%/act.c \

@@ -1,0 +1,216 @@
+/* predict.c - how training would scale: a simulated machine per row
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * StarPU reads a machine from files when it starts, so each one is simulated
+ * by a process of its own, predict_step, which lies beside this program.
+ */
+#include "config.h"
+#include <errno.h>
+#include <ftw.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "app.h"
+#include "predict.h"
+
+struct driver {
+    struct predict_settings s;
+    char **args;     /* of predict_step, ended by NULL; owned */
+    char number[16]; /* the last of them */
+    char *step;      /* its path; owned */
+    char *dir;       /* with the machine; owned, and removed */
+    double base;     /* images a second and GPU of the first machine */
+};
+
+/* ---- one machine -------------------------------------------------------- */
+
+static void run_step(const struct driver *d)
+{
+    setenv("STARPU_HOSTNAME", PREDICT_HOST, 1);
+    setenv("STARPU_PERF_MODEL_DIR", d->dir, 1);
+    setenv("STARPU_HOME", d->dir, 1);
+    setenv("XDG_CACHE_HOME", d->dir, 1);
+    setenv("STARPU_NCUDA", d->number, 1);
+    setenv("STARPU_NCPU", "2", 1);
+    execv(d->step, d->args);
+    app_say("%s: %s", d->step, strerror(errno));
+    _exit(EXIT_UNAVAILABLE);
+}
+
+/* What predict_step printed; NULL after a message. */
+static json_t *simulate(const struct driver *d, int *rc)
+{
+    int fd[2], status = 0;
+    json_error_t why;
+    json_t *line;
+    FILE *f;
+    pid_t pid;
+
+    *rc = EXIT_FAILURE;
+    if (pipe(fd) < 0 || (pid = fork()) < 0) {
+        app_say("no process to be had: %s", strerror(errno));
+        return NULL;
+    }
+    if (pid == 0) {
+        dup2(fd[1], STDOUT_FILENO);
+        close(fd[0]);
+        close(fd[1]);
+        run_step(d);
+    }
+    close(fd[1]);
+    f = fdopen(fd[0], "r");
+    line = f ? json_loadf(f, 0, &why) : NULL;
+    if (f)
+        fclose(f);
+    waitpid(pid, &status, 0);
+    *rc = WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_FAILURE;
+    if (*rc == 0 && line)
+        return line;
+    app_say("the simulation of %s GPUs has failed", d->number);
+    *rc = *rc ? *rc : EXIT_FAILURE;
+    json_decref(line);
+    return NULL;
+}
+
+/* ---- output ------------------------------------------------------------- */
+
+static double number(const json_t *line, const char *key)
+{
+    return json_number_value(json_object_get(line, key));
+}
+
+static void print_row(const json_t *line)
+{
+    printf("%4.0f %10.2f %10.0f %9.1f%% %8.1f%% %5.0f of %-5.0f %9.2f GiB\n",
+           number(line, "gpus"), number(line, "step_ms"),
+           number(line, "img_per_s"), 100 * number(line, "efficiency"),
+           100 * number(line, "gpu_idle_share"), number(line, "lanes_split"),
+           number(line, "lanes_run"), number(line, "peak_gpu_mib") / 1024);
+}
+
+static void print_head(const struct predict_settings *s)
+{
+    printf("%s, %s, %lld lanes of %lld images of %lld pixels\n", s->model,
+           predict_dtypes[s->dtype], (long long)s->lanes,
+           (long long)s->sub_batch, (long long)s->img_size);
+    printf("%4s %10s %10s %10s %9s %14s %13s\n", "GPUs", "step, ms", "images/s",
+           "efficiency", "idle", "split lanes", "memory");
+}
+
+static int print(struct driver *d, json_t *line)
+{
+    double each = number(line, "img_per_s") / number(line, "gpus");
+    char *text;
+
+    if (d->base == 0)
+        d->base = each;
+    json_object_set_new(line, "efficiency", json_real(each / d->base));
+    if (!d->s.json) {
+        print_row(line);
+        return 0;
+    }
+    if (!(text = json_dumps(line, JSON_COMPACT | JSON_REAL_PRECISION(8))))
+        return EXIT_MEMORY;
+    printf("%s\n", text);
+    free(text);
+    return 0;
+}
+
+/* ---- the whole ---------------------------------------------------------- */
+
+static int predict(struct driver *d)
+{
+    int rc = 0;
+
+    if (!d->s.json)
+        print_head(&d->s);
+    for (const int *n = d->s.gpus; rc == 0 && *n; n++) {
+        json_t *line = NULL;
+
+        snprintf(d->number, sizeof(d->number), "%d", *n);
+        if ((rc = predict_machine(d->dir, &d->s, *n)) == 0 &&
+            (line = simulate(d, &rc)))
+            rc = print(d, line);
+        json_decref(line);
+    }
+    return rc;
+}
+
+/* Our own options, and then one machine; SimGrid's messages are for those who
+ * work on it. */
+static int make_args(struct driver *d, int argc, char **argv)
+{
+    int n = 0;
+
+    if (!(d->args = calloc((size_t)argc + 4, sizeof(*d->args))))
+        return EXIT_MEMORY;
+    for (int i = 0; i < argc; i++)
+        d->args[n++] = argv[i];
+    d->args[n++] = (char *)"--log=root.thres:error";
+    d->args[n++] = (char *)"--gpus";
+    d->args[n++] = d->number;
+    return 0;
+}
+
+static char *beside(const char *name)
+{
+    char self[4096], *slash;
+    ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+
+    self[n < 0 ? 0 : n] = '\0';
+    if ((slash = strrchr(self, '/')))
+        *slash = '\0';
+    return app_path(slash ? self : ".", "%s", name);
+}
+
+static int start(struct driver *d, int argc, char **argv)
+{
+    const char *tmp = getenv("TMPDIR");
+    int rc = make_args(d, argc, argv);
+
+    d->step = beside("predict_step");
+    d->dir = app_path(tmp && *tmp ? tmp : "/tmp", "predict-XXXXXX");
+    if (rc || !d->step || !d->dir)
+        return EXIT_MEMORY;
+    if (mkdtemp(d->dir))
+        return 0;
+    app_say("%s: %s", d->dir, strerror(errno));
+    d->dir[0] = '\0';
+    return EXIT_WRITE;
+}
+
+static int remove_one(const char *path, const struct stat *st, int kind,
+                      struct FTW *at)
+{
+    (void)st;
+    (void)kind;
+    (void)at;
+    return remove(path);
+}
+
+static void finish(struct driver *d)
+{
+    if (d->dir && *d->dir)
+        nftw(d->dir, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+    free(d->dir);
+    free(d->step);
+    free(d->args);
+}
+
+int main(int argc, char **argv)
+{
+    struct driver d = {0};
+    struct opts o;
+    int rc;
+
+    app_start("predict");
+    rc = opts_parse(&o, &predict_command, &d.s, argc, argv);
+    if (rc == OPTS_GO && (rc = start(&d, argc, argv)) == 0)
+        rc = predict(&d);
+    finish(&d);
+    opts_free(&o);
+    return rc;
+}

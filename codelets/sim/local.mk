@@ -1,0 +1,15 @@
+# codelets/sim/local.mk - simulated devices: the step graph and the policy
+# compiled against StarPU's SimGrid flavour, for apps/predict
+
+if HAVE_SIMGRID
+noinst_LTLIBRARIES += libddp_sim.la
+libddp_sim_la_SOURCES = \
+    $(LIB_SOURCES) \
+    $(CODELETS_SOURCES) \
+    %D%/sim.c \
+    %D%/sim.h \
+    lib/onnx_none.c
+libddp_sim_la_CPPFLAGS = $(DDP_CPPFLAGS) $(SIMGRID_CPPFLAGS)
+libddp_sim_la_LIBADD = $(SIMGRID_LIBS) $(HWLOC_LIBS) $(JPEG_LIBS) \
+    $(PNG_LIBS) $(JANSSON_LIBS)
+endif

@@ -1,0 +1,64 @@
+#!/bin/sh
+# app_predict.sh - training on simulated GPUs: lanes stay whole, and it scales
+# SPDX-License-Identifier: LGPL-2.1-or-later
+. "$srcdir/tests/tap.sh"
+
+predict=$builddir/apps/predict
+
+# This test describes its machines itself.
+unset STARPU_NCUDA STARPU_NCPU
+
+# of GPUS NAME: a number out of the line of the machine with so many GPUs
+of()
+{
+    grep "\"gpus\":$1," "$tmp/out" | tr ',{}' '[\n*]' |
+        sed -n "s/^\"$2\"://p" | grep . || echo 0
+}
+
+if [ ! -x "$predict" ]; then
+    skip 1 "configured without --with-simgrid"
+    done_testing
+fi
+
+# print: the figures, for the log
+print()
+{
+    grep -o '"lanes":.*' "$tmp/out" | sed 's/,"version".*"eff/,"eff/; s/^/# /'
+}
+
+run "$predict" --json
+exits 0 "ResNet-50, 16 lanes of 64, on 1, 2, 4 and 8 GPUs"
+print
+for n in 1 2 4 8; do
+    # 9 steps: 3 that do not count, 5 that do, and one after them.
+    holds "$(of $n lanes_run) == 144 && $(of $n lanes_split) == 0" \
+        "no lane is split over $n"
+    holds "$(of $n gpu_idle_share) > 0 && $(of $n gpu_idle_share) < 0.06" \
+        "they are hardly idle"
+done
+holds "$(of 8 efficiency) >= 0.95 && $(of 8 efficiency) <= 1" \
+    "8 GPUs do 95 % of 8 times the work"
+
+# Nothing hides what a GPU's only lane waits for.
+run "$predict" --json --lanes 8 --gpus 1,8
+exits 0 "8 lanes"
+print
+holds "$(of 8 lanes_split) == 0 && $(of 8 efficiency) >= 0.9" \
+    "one for each of 8 GPUs: 90 %"
+
+# What is compared to: a policy that knows nothing of lanes.
+run env STARPU_SCHED=eager "$predict" --json --gpus 4 --model resnet18
+exits 0 "another scheduler"
+holds "$(of 4 lanes_split) > 0" "splits lanes, and that is seen"
+
+run "$predict" --json --gpus 2 --model resnet18
+cp "$tmp/out" "$tmp/first"
+run "$predict" --json --gpus 2 --model resnet18
+cmp "$tmp/first" "$tmp/out"
+point $? "a prediction is the same the second time"
+
+run "$predict" --gpus 1 --model resnet18 --memory 0.5
+exits 71 "a GPU whose memory is too small"
+complains "a GPU has [0-9]+" "is told so"
+
+done_testing
