@@ -5,10 +5,14 @@ CODELETS_SOURCES += \
     %D%/buffer.h \
     %D%/codelets.c \
     %D%/codelets.h \
+    %D%/cost.c \
     %D%/device.h \
+    %D%/flow.c \
     %D%/gpu.h \
     %D%/ops.h \
-    %D%/philox.h
+    %D%/philox.h \
+    %D%/task.c \
+    %D%/task.h
 
 libddp_core_la_SOURCES += \
     $(CODELETS_SOURCES) \

@@ -1,0 +1,42 @@
+/* cost.c - what a call does, and about how long it takes */
+#include "config.h"
+
+#include "codelets.h"
+#include "task.h"
+
+double ddp__call_flops(const struct ddp__call *c, int n)
+{
+    const struct ddp__view *x = &c->buf[0], *y = &c->buf[2];
+    double per_pixel;
+
+    if (c->op < DDP__OP_CONV_FWD || c->op > DDP__OP_DENSE_BWD_W)
+        return 0;
+    if (c->op == DDP__OP_CONV_BWD_X || c->op == DDP__OP_DENSE_BWD_X)
+        x = &c->buf[2], y = &c->buf[0];
+    if (c->op == DDP__OP_CONV_BWD_W || c->op == DDP__OP_DENSE_BWD_W)
+        y = &c->buf[1];
+    per_pixel = 2.0 * x->shape.c * y->shape.c;
+    if (c->op <= DDP__OP_CONV_BWD_W)
+        per_pixel *= (double)c->conv.kh * c->conv.kw / c->conv.groups;
+    return per_pixel * y->shape.h * y->shape.w * n;
+}
+
+struct ddp__speed ddp__speed[DDP__KINDS] = {
+    [DDP__CPU] = {.begin_us = 1, .flops = 100e9, .bytes = 10e9},
+    [DDP__CUDA] = {.begin_us = 5, .flops = 300e12, .bytes = 3e12},
+};
+
+double ddp__cost_us(const struct ddp__call *c, int n, enum ddp__kind kind)
+{
+    const struct ddp__speed *s = &ddp__speed[kind];
+    double bytes = 0;
+
+    for (int i = 0; i < c->buffers; i++) {
+        const struct ddp__view *v = &c->buf[i];
+
+        bytes += (double)(v->per_sample ? n : 1) * v->shape.h * v->shape.w *
+                 v->shape.c * (double)ddp__dtype_size(v->type);
+    }
+    return s->begin_us +
+           1e6 * (ddp__call_flops(c, n) / s->flops + bytes / s->bytes);
+}

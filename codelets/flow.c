@@ -1,0 +1,52 @@
+/* flow.c - the first failure of an engine's tasks, and their clock */
+#include "config.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "codelets.h"
+
+double ddp__now(void)
+{
+    return 1e-6 * starpu_timing_now();
+}
+
+int ddp__flow_init(struct ddp__flow *f)
+{
+    memset(f, 0, sizeof(*f));
+    f->failed_step = -1;
+    f->updated_step = -1;
+    if (pthread_mutex_init(&f->lock, NULL) != 0)
+        return ddp__fail(DDP_ENOMEM, "no mutex to be had");
+    return 0;
+}
+
+void ddp__flow_fini(struct ddp__flow *f)
+{
+    pthread_mutex_destroy(&f->lock);
+}
+
+void ddp__flow_fail(struct ddp__flow *f, int64_t step, int rc, const char *op,
+                    const char *device)
+{
+    pthread_mutex_lock(&f->lock);
+    if (atomic_load(&f->rc) == 0 || step < atomic_load(&f->failed_step)) {
+        snprintf(f->message, sizeof(f->message), "step %lld, %s on %s: %s",
+                 (long long)step, op, device, ddp_errmsg());
+        atomic_store(&f->failed_step, step);
+        atomic_store(&f->rc, rc);
+    }
+    pthread_mutex_unlock(&f->lock);
+}
+
+int ddp__flow_error(struct ddp__flow *f)
+{
+    int rc = atomic_load(&f->rc);
+
+    if (rc == 0)
+        return 0;
+    pthread_mutex_lock(&f->lock);
+    ddp__fail(rc, "%s", f->message);
+    pthread_mutex_unlock(&f->lock);
+    return rc;
+}
