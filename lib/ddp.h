@@ -953,7 +953,10 @@ struct ddp_kernel_args {
     void *stream;    /* the device's stream, on CUDA */
     const void *arg;
 };
-/* Returns 0; anything else fails the step with the kernel's name. */
+/* Returns 0; anything else fails the step with the kernel's name.  On CUDA it
+ * puts work on the stream and returns, without waiting or allocating.  The last
+ * error of its thread may be one of StarPU's calls ("not ready"): take the
+ * status of cudaLaunchKernel(), or call cudaGetLastError() before a launch. */
 typedef int (*ddp_kernel_f)(const struct ddp_kernel_args *a);
 
 struct ddp_kernel {
