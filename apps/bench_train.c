@@ -71,7 +71,7 @@ const struct opt_command bench_train_command = {
 
 /* ---- input -------------------------------------------------------------- */
 
-enum { POOL = 64 };
+enum { POOL = 64, DRAINED = 3 };
 
 /* POOL different images, used in turn. */
 struct pool {
@@ -126,17 +126,24 @@ struct bench {
     bool first;
     double last, *step_s; /* owned */
     int64_t done, skip, want;
+    int64_t drained; /* steps between `before` and those that count */
+    struct ddp_stats before;
     double data_share;
     bool inspect;
 };
 
+/* What a GPU loads in its first steps is not for its idle share.  To ask waits
+ * for the steps that are under way, so a few more do not count. */
 static int on_step(const struct ddp_progress *p, void *arg)
 {
     struct bench *b = arg;
+    int64_t n = b->done - b->skip - b->drained;
     double t = app_now();
 
-    if (b->done >= b->skip && b->done < b->skip + b->want)
-        b->step_s[b->done - b->skip] = t - b->last;
+    if (n >= 0 && n < b->want)
+        b->step_s[n] = t - b->last;
+    if (b->drained && b->done + 1 == b->skip)
+        ddp_trainer_stats(b->trainer, &b->before);
     b->last = t;
     b->done++;
     b->data_share = p->data_share;
@@ -222,7 +229,8 @@ static int make_trainer(struct bench *b, const struct bench_settings *s)
     cfg.sub_batch = (int)s->sub_batch;
     cfg.batch = (int)s->batch;
     cfg.lanes = (int)s->lanes;
-    cfg.steps = s->skip + s->steps;
+    b->drained = ddp_gpu_worker_count(b->ddp) ? DRAINED : 0;
+    cfg.steps = s->skip + b->drained + s->steps;
     b->data = ddp_dataset_callback(
         &(struct ddp_source){.count = s->batch * cfg.steps,
                              .shape = {size, size, 3},
@@ -263,26 +271,27 @@ static int measure_peak(struct bench *b, const struct bench_settings *s)
     return OPTS_GO;
 }
 
-/* Of the GPUs' time, from the first submission to the last end. */
+/* Of the GPUs' time, since `before`. */
 static double idle_share(const struct bench *b, const struct ddp_stats *st)
 {
-    double all = st->wall_s * ddp_gpu_worker_count(b->ddp);
+    double all = (st->wall_s - b->before.wall_s) * ddp_gpu_worker_count(b->ddp);
 
-    return all > 0 ? 1 - st->gpu_s / all : 0;
+    return all > 0 ? 1 - (st->gpu_s - b->before.gpu_s) / all : 0;
 }
 
 /* What only GPUs have. */
 static void print_gpus(const struct bench *b, double img,
                        const struct ddp_stats *st)
 {
-    double steps = st->steps ? (double)st->steps : 1;
+    double steps = (double)(st->steps - b->before.steps);
+    double submit_s = st->submit_s - b->before.submit_s;
 
     if (!ddp_gpu_worker_count(b->ddp))
         return;
     printf("\"gpu_workers\":%d,\"gpu_idle_share\":%.4f,\"tflops\":%.2f,"
            "\"submit_us\":%.1f,",
            ddp_gpu_worker_count(b->ddp), idle_share(b, st),
-           img * b->flops * 1e-12, 1e6 * st->submit_s / steps);
+           img * b->flops * 1e-12, steps > 0 ? 1e6 * submit_s / steps : 0);
     if (b->roof.flops > 0)
         printf("\"roof_img_per_s\":%.1f,\"roof_share\":%.4f,"
                "\"mib_per_img\":%.2f,",
