@@ -49,7 +49,9 @@ static bool goes_on(const ddp_graph_t *g, const struct ddp__segment *s, int i,
     const struct ddp__node *a = g->node[s->begin], *b = g->node[i];
     int other = bucket_of(b);
 
-    return !alone(a) && !alone(b) && i != g->forward_nodes &&
+    if (g->spec.mode == DDP__PULL && i == g->forward_nodes)
+        return false; /* the halves are submitted one by one */
+    return !alone(a) && !alone(b) &&
            (a->phase == DDP__FORWARD) == (b->phase == DDP__FORWARD) &&
            (bucket < 0 || other < 0 || bucket == other);
 }

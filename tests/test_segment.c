@@ -29,6 +29,7 @@ static ddp_graph_t *build(const char *model, enum ddp__mode mode, double us)
                                    .loss = {.kind = DDP_OWN_LOSS},
                                    .segment_us = us,
                                    .fill = no_host,
+                                   .fill_dy = no_host,
                                    .output = no_host};
     ddp_graph_t *g = NULL;
 
@@ -55,7 +56,8 @@ static bool is_cut(const ddp_graph_t *g)
         const struct ddp__segment *s = &g->segment[k];
 
         if (s->begin != next || s->end <= s->begin ||
-            (s->begin < g->forward_nodes && s->end > g->forward_nodes))
+            (g->spec.mode == DDP__PULL && s->begin < g->forward_nodes &&
+             s->end > g->forward_nodes))
             return false;
         for (int i = s->begin; i < s->end; i++)
             if (s->end - s->begin > 1 && is_alone(g->node[i]))
@@ -142,7 +144,9 @@ static int collisions(const ddp_graph_t *g)
 static void test_model(const char *model, enum ddp__mode mode)
 {
     static const double us[] = {0, 1000, 20000, 1e9};
-    const char *how = mode == DDP__TRAIN ? "training" : "inference";
+    const char *how = mode == DDP__TRAIN  ? "training"
+                      : mode == DDP__PULL ? "pullback"
+                                          : "inference";
     size_t single = 0;
     int nodes = 0;
 
@@ -176,6 +180,7 @@ int main(void)
 
     for (size_t i = 0; i < sizeof(model) / sizeof(model[0]); i++) {
         test_model(model[i], DDP__TRAIN);
+        test_model(model[i], DDP__PULL);
         test_model(model[i], DDP__INFER);
     }
     return done_testing();
