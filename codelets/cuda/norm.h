@@ -254,7 +254,7 @@ struct ddp__k_bn_sums_shared {
     float dz[DDP__WIDTH][DDP__THREADS], dz_xhat[DDP__WIDTH][DDP__THREADS];
 };
 
-/* One thread: the sums of dz and of dz xhat */
+/* One thread: the sums of dz and of dz xhat; with a residual dr = dz */
 DDP__DEVICE void ddp__k_bn_sum_lane(const struct ddp__k_bn *p,
                                     struct ddp__k_lane l, enum ddp_dtype type,
                                     float sum[DDP__WIDTH],
@@ -270,6 +270,8 @@ DDP__DEVICE void ddp__k_bn_sum_lane(const struct ddp__k_bn *p,
 
         ddp__k_load(type, p->x, at, l.count, p->wide, x);
         ddp__k_unfold(p, &l, at, type, dz);
+        if (p->dr)
+            ddp__k_store(type, p->dr, at, l.count, p->wide, dz);
         for (int j = 0; j < DDP__WIDTH; j++) {
             sum[j] += dz[j];
             product[j] += dz[j] * ((x[j] - mean[j]) * inverse[j]);
@@ -277,7 +279,7 @@ DDP__DEVICE void ddp__k_bn_sum_lane(const struct ddp__k_bn *p,
     }
 }
 
-/* 3 b in; 2 b without an activation. */
+/* 3 b in, b out with dr; 2 b in without an activation. */
 DDP__DEVICE void ddp__k_bn_sums_block(const struct ddp__k_bn *p,
                                       struct ddp__k_bn_sums_shared *sh,
                                       unsigned block, enum ddp_dtype type)
@@ -409,7 +411,7 @@ DDP__DEVICE void ddp__k_spread_factors(const struct ddp__k_bn *p,
     }
 }
 
-/* One thread; dr = dz */
+/* One thread.  dr has what dy and y would have to be read for once more. */
 DDP__DEVICE void ddp__k_spread_lane(const struct ddp__k_bn *p,
                                     struct ddp__k_lane l, enum ddp_dtype type)
 {
@@ -421,16 +423,17 @@ DDP__DEVICE void ddp__k_spread_lane(const struct ddp__k_bn *p,
         size_t at = ddp__k_lane_at(&p->k, &l);
 
         ddp__k_load(type, p->x, at, l.count, p->wide, x);
-        ddp__k_unfold(p, &l, at, type, dz);
+        if (p->dr)
+            ddp__k_load(type, p->dr, at, l.count, p->wide, dz);
+        else
+            ddp__k_unfold(p, &l, at, type, dz);
         for (int j = 0; j < DDP__WIDTH; j++)
             x[j] = f.a[j] * dz[j] - f.b[j] - f.c[j] * (x[j] - f.mean[j]);
         ddp__k_store(type, p->dx, at, l.count, p->wide, x);
-        if (p->dr)
-            ddp__k_store(type, p->dr, at, l.count, p->wide, dz);
     }
 }
 
-/* 3 b in, b out, b more with dr; b less in without an activation. */
+/* 2 b in, b out, with dr or without an activation; else b more in. */
 DDP__DEVICE void ddp__k_bn_spread_block(const struct ddp__k_bn *p,
                                         struct ddp__k_bn_spread_shared *sh,
                                         unsigned block, enum ddp_dtype type)
