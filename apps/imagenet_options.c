@@ -187,8 +187,9 @@ static const struct opt_group start = {
     "Start",
     (const struct opt[]){
         TEXT("weights", weights, "FILE", NULL,
-             "begin with these weights (safetensors); a last layer of another "
-             "number of classes begins anew",
+             "begin with these weights (safetensors, or the .json list of "
+             "several files); a last layer of another number of classes begins "
+             "anew",
              .alias = "initial-checkpoint"),
         PARTIAL_ROW,
         FLAG("zero-init-residual", zero_init_residual,
@@ -329,9 +330,9 @@ static const struct opt_group weights = {
     "Weights",
     (const struct opt[]){
         TEXT("weights", weights, "FILE", NULL,
-             "safetensors under torchvision's names; what config.txt in the "
-             "same folder says of the network and its images is used unless "
-             "given here"),
+             "safetensors under torchvision's names, or the .json list of "
+             "several files; what config.txt in the same folder says of the "
+             "network and its images is used unless given here"),
         PARTIAL_ROW,
         END,
     },
@@ -350,7 +351,9 @@ static const struct opt_group devices = {
 static const struct opt_group convert = {
     "Options",
     (const struct opt[]){
-        TEXTS("file", input, "FILE", "safetensors: IN, then OUT"),
+        TEXTS("file", input, "FILE",
+              "safetensors: IN, which may be the .json list of several files, "
+              "then OUT"),
         CHOICE("dtype", dtype, "TYPE", "f32", dtypes, "of the values in OUT"),
         TEXT("strip-prefix", strip_prefix, "TEXT", NULL,
              "taken off all names that begin with it, such as module."),

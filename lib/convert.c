@@ -79,7 +79,7 @@ static int take(struct conversion *c, const struct ddp__st_tensor *t)
     c->r.written++;
     if (!data)
         return ddp__fail(DDP_ENOMEM, "no memory for %s", t->name);
-    return ddp__st_read_f32(c->in, t, data, t->len);
+    return ddp__st_read_f32(t, data, t->len);
 }
 
 static int take_all(struct conversion *c)

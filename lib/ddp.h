@@ -379,7 +379,8 @@ struct ddp_load_report {
 
 /* Weights from such a file, of F32, F16, BF16, F64 or I64: every tensor of the
  * chain with its shape and no other, except PyTorch's num_batches_tracked.
- * Nothing is set unless all is well.  report may be NULL.
+ * Nothing is set unless all is well.  A path that ends in .json is a list of
+ * several files beside it, model.safetensors.index.json.  report may be NULL.
  * Errors   DDP_EIO; DDP_EDATA: no safetensors file, or tensors are missing or
  *          unexpected; DDP_ESHAPE.  The message lists names. */
 int ddp_chain_load(ddp_chain_t *c, const char *path);
@@ -400,8 +401,8 @@ int ddp_chain_load_with(ddp_chain_t *c, const char *path,
 int ddp_chain_export_onnx(ddp_chain_t *c, struct ddp_shape in,
                           const char *path);
 
-/* A safetensors file of weights as another one, whatever network they are of.
- */
+/* A safetensors file of weights, or a list of several, as another one, whatever
+ * network they are of. */
 struct ddp_convert_options {
     enum ddp_dtype dtype;     /* DDP_F32, or DDP_BF16: rounded to it */
     const char *strip_prefix; /* off all names that begin with it; one must */

@@ -82,6 +82,7 @@ LIB_SOURCES += \
     %D%/resize.c \
     %D%/safetensors.c \
     %D%/safetensors.h \
+    %D%/safetensors_index.c \
     %D%/safetensors_write.c \
     %D%/schedule.c \
     %D%/scheduler.c \

@@ -23,7 +23,7 @@
 #include "internal.h"
 #include "safetensors.h"
 
-enum { HEADER_MAX = 25000000, DEPTH_MAX = 8 };
+enum { DEPTH_MAX = 8 };
 
 static const struct {
     const char *name;
@@ -37,29 +37,15 @@ static const struct {
 
 /* ---- failures ----------------------------------------------------------- */
 
-/* A name from a file, cut short and safe to show. */
-struct shown {
-    char text[96];
-};
-
-static struct shown show(const char *name)
+int ddp__st_bad(const struct ddp__st_file *f, const char *fmt, ...)
 {
-    struct shown s;
-
-    snprintf(s.text, sizeof(s.text), "%.95s", name);
-    ddp__printable(s.text);
-    return s;
-}
-
-static int __attribute__((format(printf, 2, 3)))
-bad(const struct ddp__st_file *f, const char *fmt, ...)
-{
-    char why[320];
+    char why[320]; /* may quote the file, and goes to terminals */
     va_list ap;
 
     va_start(ap, fmt);
     vsnprintf(why, sizeof(why), fmt, ap);
     va_end(ap);
+    ddp__printable(why);
     return ddp__fail(DDP_EDATA, "%s: %s", f->path, why);
 }
 
@@ -167,10 +153,10 @@ static int scan(const struct ddp__st_file *f, const char *s, size_t n)
             depth--;
         marks += s[i] == '{' || s[i] == '[' || s[i] == ',';
         if (depth > DEPTH_MAX)
-            return bad(f, "its header nests deeper than %d", DEPTH_MAX);
+            return ddp__st_bad(f, "its header nests deeper than %d", DEPTH_MAX);
     }
     if (marks > n / 4 + 16)
-        return bad(f, "its header is no list of tensors");
+        return ddp__st_bad(f, "its header is no list of tensors");
     return 0;
 }
 
@@ -180,14 +166,14 @@ static int tensor_type(const struct ddp__st_file *f, struct ddp__st_tensor *t,
     const char *name = json_string_value(v);
 
     if (!name)
-        return bad(f, "tensor %s has no dtype", show(t->name).text);
+        return ddp__st_bad(f, "tensor %.95s has no dtype", t->name);
     for (int i = 0; i < DDP__ST_TYPE_COUNT; i++)
         if (!strcmp(name, types[i].name)) {
             t->type = (enum ddp__st_type)i;
             return 0;
         }
-    return bad(f, "tensor %s has the unknown dtype %s", show(t->name).text,
-               show(name).text);
+    return ddp__st_bad(f, "tensor %.95s has the unknown dtype %.95s", t->name,
+                       name);
 }
 
 static int tensor_shape(const struct ddp__st_file *f, struct ddp__st_tensor *t,
@@ -196,20 +182,20 @@ static int tensor_shape(const struct ddp__st_file *f, struct ddp__st_tensor *t,
     uint64_t len = 1;
 
     if (!json_is_array(v))
-        return bad(f, "tensor %s has no shape", show(t->name).text);
+        return ddp__st_bad(f, "tensor %.95s has no shape", t->name);
     if (json_array_size(v) > DDP__ST_DIMS)
-        return bad(f, "tensor %s has %zu dimensions, more than %d",
-                   show(t->name).text, json_array_size(v), DDP__ST_DIMS);
+        return ddp__st_bad(f, "tensor %.95s has %zu dimensions, more than %d",
+                           t->name, json_array_size(v), DDP__ST_DIMS);
     for (t->ndim = 0; (size_t)t->ndim < json_array_size(v); t->ndim++) {
         json_t *d = json_array_get(v, (size_t)t->ndim);
 
         if (!json_is_integer(d) || json_integer_value(d) < 0)
-            return bad(f, "tensor %s: dimension %d is no size",
-                       show(t->name).text, t->ndim);
+            return ddp__st_bad(f, "tensor %.95s: dimension %d is no size",
+                               t->name, t->ndim);
         t->dim[t->ndim] = json_integer_value(d);
         if (__builtin_mul_overflow(len, (uint64_t)t->dim[t->ndim], &len))
-            return bad(f, "tensor %s has too many elements",
-                       show(t->name).text);
+            return ddp__st_bad(f, "tensor %.95s has too many elements",
+                               t->name);
     }
     t->len = (size_t)len;
     return 0;
@@ -223,18 +209,20 @@ static int tensor_offsets(const struct ddp__st_file *f,
 
     if (json_array_size(v) != 2 || !json_is_integer(b) || !json_is_integer(e) ||
         json_integer_value(b) < 0)
-        return bad(f, "tensor %s has no data_offsets", show(t->name).text);
+        return ddp__st_bad(f, "tensor %.95s has no data_offsets", t->name);
     if (json_integer_value(e) < json_integer_value(b) ||
         (uint64_t)json_integer_value(e) > size)
-        return bad(f, "tensor %s: data from %lld to %lld of %llu bytes",
-                   show(t->name).text, (long long)json_integer_value(b),
-                   (long long)json_integer_value(e), (unsigned long long)size);
+        return ddp__st_bad(
+            f, "tensor %.95s: data from %lld to %lld of %llu bytes", t->name,
+            (long long)json_integer_value(b), (long long)json_integer_value(e),
+            (unsigned long long)size);
     t->begin = (size_t)json_integer_value(b);
     t->end = (size_t)json_integer_value(e);
     if (__builtin_mul_overflow((uint64_t)t->len, types[t->type].bits, &bits) ||
         bits % 8 || bits / 8 != t->end - t->begin)
-        return bad(f, "tensor %s: its shape does not fit its %zu bytes",
-                   show(t->name).text, t->end - t->begin);
+        return ddp__st_bad(f,
+                           "tensor %.95s: its shape does not fit its %zu bytes",
+                           t->name, t->end - t->begin);
     return 0;
 }
 
@@ -245,13 +233,14 @@ static int add_tensor(struct ddp__st_file *f, const char *name, json_t *v,
     int rc;
 
     if (strlen(name) >= DDP__ST_NAME)
-        return bad(f, "the name %s... has more than %d bytes", show(name).text,
-                   DDP__ST_NAME - 1);
+        return ddp__st_bad(f, "the name %.95s... has more than %d bytes", name,
+                           DDP__ST_NAME - 1);
     if (!(t->name = strdup(name)))
         return ddp__fail(DDP_ENOMEM, "%s: out of memory", f->path);
+    t->file = f;
     f->n++;
     if (!json_is_object(v))
-        return bad(f, "tensor %s has no description", show(name).text);
+        return ddp__st_bad(f, "tensor %.95s has no description", name);
     if ((rc = tensor_type(f, t, json_object_get(v, "dtype"))) < 0 ||
         (rc = tensor_shape(f, t, json_object_get(v, "shape"))) < 0)
         return rc;
@@ -264,11 +253,11 @@ static int check_metadata(const struct ddp__st_file *f, json_t *v)
     json_t *text;
 
     if (!json_is_object(v))
-        return bad(f, "its __metadata__ is no object");
+        return ddp__st_bad(f, "its __metadata__ is no object");
     json_object_foreach(v, key, text)
     {
         if (!json_is_string(text))
-            return bad(f, "its __metadata__ %s is no text", show(key).text);
+            return ddp__st_bad(f, "its __metadata__ %.95s is no text", key);
     }
     return 0;
 }
@@ -293,15 +282,16 @@ static int check_cover(struct ddp__st_file *f, uint64_t size)
         const struct ddp__st_tensor *t = &f->tensor[i];
 
         if (t->begin < at)
-            return bad(f, "tensor %s overlaps another", show(t->name).text);
+            return ddp__st_bad(f, "tensor %.95s overlaps another", t->name);
         if (t->begin > at)
-            return bad(f, "%llu bytes before tensor %s belong to none",
-                       (unsigned long long)(t->begin - at), show(t->name).text);
+            return ddp__st_bad(f,
+                               "%llu bytes before tensor %.95s belong to none",
+                               (unsigned long long)(t->begin - at), t->name);
         at = t->end;
     }
     if (at != size)
-        return bad(f, "its last %llu bytes belong to no tensor",
-                   (unsigned long long)(size - at));
+        return ddp__st_bad(f, "its last %llu bytes belong to no tensor",
+                           (unsigned long long)(size - at));
     return 0;
 }
 
@@ -312,7 +302,7 @@ static int take_header(struct ddp__st_file *f, json_t *root, uint64_t size)
     int rc;
 
     if (!json_is_object(root))
-        return bad(f, "its header is no object");
+        return ddp__st_bad(f, "its header is no object");
     f->tensor = calloc(json_object_size(root) + 1, sizeof(*f->tensor));
     if (!f->tensor)
         return ddp__fail(DDP_ENOMEM, "%s: out of memory", f->path);
@@ -326,23 +316,30 @@ static int take_header(struct ddp__st_file *f, json_t *root, uint64_t size)
     return check_cover(f, size);
 }
 
+int ddp__st_parse(const struct ddp__st_file *f, const char *text, size_t n,
+                  json_t **root)
+{
+    json_error_t err;
+    int rc = scan(f, text, n);
+
+    if (rc < 0 || (*root = json_loadb(text, n, JSON_REJECT_DUPLICATES, &err)))
+        return rc;
+    if (json_error_code(&err) == json_error_out_of_memory)
+        return ddp__fail(DDP_ENOMEM, "%s: out of memory", f->path);
+    return ddp__st_bad(f, "bad header at byte %d: %.95s", err.position,
+                       err.text);
+}
+
 static int parse(struct ddp__st_file *f, const char *text, size_t n,
                  uint64_t size)
 {
-    json_error_t err;
     json_t *root;
     int rc;
 
     if (text[0] != '{')
-        return bad(f, "not a safetensors file: no header");
-    if ((rc = scan(f, text, n)) < 0)
+        return ddp__st_bad(f, "not a safetensors file: no header");
+    if ((rc = ddp__st_parse(f, text, n, &root)) < 0)
         return rc;
-    if (!(root = json_loadb(text, n, JSON_REJECT_DUPLICATES, &err))) {
-        if (json_error_code(&err) == json_error_out_of_memory)
-            return ddp__fail(DDP_ENOMEM, "%s: out of memory", f->path);
-        return bad(f, "bad header at byte %d: %s", err.position,
-                   show(err.text).text);
-    }
     rc = take_header(f, root, size);
     json_decref(root);
     return rc;
@@ -359,21 +356,21 @@ static int read_header(struct ddp__st_file *f)
     if (fstat(f->fd, &st) < 0)
         return fail_errno(f, "cannot be read");
     if (!S_ISREG(st.st_mode))
-        return bad(f, "is not a regular file");
+        return ddp__st_bad(f, "is not a regular file");
     if (st.st_size < 8)
-        return bad(f, "not a safetensors file: only %lld bytes",
-                   (long long)st.st_size);
+        return ddp__st_bad(f, "not a safetensors file: only %lld bytes",
+                           (long long)st.st_size);
     if ((rc = read_at(f, length, 8, 0)) < 0)
         return rc;
     n = little(length, 8);
     if (n < 2 || n > (uint64_t)st.st_size - 8)
-        return bad(f,
-                   "not a safetensors file, or cut short: a header of "
-                   "%llu bytes in a file of %lld",
-                   (unsigned long long)n, (long long)st.st_size);
-    if (n > HEADER_MAX)
-        return bad(f, "a header of %llu bytes, more than %d",
-                   (unsigned long long)n, HEADER_MAX);
+        return ddp__st_bad(f,
+                           "not a safetensors file, or cut short: a header of "
+                           "%llu bytes in a file of %lld",
+                           (unsigned long long)n, (long long)st.st_size);
+    if (n > DDP__ST_HEADER_MAX)
+        return ddp__st_bad(f, "a header of %llu bytes, more than %d",
+                           (unsigned long long)n, DDP__ST_HEADER_MAX);
     if (!(text = malloc((size_t)n)))
         return ddp__fail(DDP_ENOMEM, "%s: no memory for a header of %llu bytes",
                          f->path, (unsigned long long)n);
@@ -387,6 +384,22 @@ static int read_header(struct ddp__st_file *f)
 
 /* ---- what the library calls --------------------------------------------- */
 
+static int open_file(struct ddp__st_file *f)
+{
+    /* Not to wait for a writer where the path is a pipe. */
+    do
+        f->fd = open(f->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    while (f->fd < 0 && errno == EINTR);
+    return f->fd < 0 ? fail_errno(f, "cannot be opened") : read_header(f);
+}
+
+static bool is_index(const char *path)
+{
+    size_t n = strlen(path);
+
+    return n > 5 && !strcmp(path + n - 5, ".json");
+}
+
 int ddp__st_open(struct ddp__st_file **out, const char *path)
 {
     struct ddp__st_file *f = calloc(1, sizeof(*f));
@@ -397,11 +410,8 @@ int ddp__st_open(struct ddp__st_file **out, const char *path)
         free(f);
         return ddp__fail(DDP_ENOMEM, "%s: out of memory", path);
     }
-    /* Not to wait for a writer where the path is a pipe. */
-    do
-        f->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    while (f->fd < 0 && errno == EINTR);
-    rc = f->fd < 0 ? fail_errno(f, "cannot be opened") : read_header(f);
+    f->fd = -1;
+    rc = is_index(path) ? ddp__st_read_index(f) : open_file(f);
     if (rc < 0) {
         ddp__st_close(f);
         return rc;
@@ -414,6 +424,9 @@ void ddp__st_close(struct ddp__st_file *f)
 {
     if (!f)
         return;
+    for (int i = 0; i < f->parts; i++)
+        ddp__st_close(f->part[i]);
+    free(f->part);
     for (int i = 0; i < f->n; i++)
         free(f->tensor[i].name);
     free(f->tensor);
@@ -432,19 +445,20 @@ const struct ddp__st_tensor *ddp__st_find(const struct ddp__st_file *f,
     return NULL;
 }
 
-int ddp__st_read_f32(const struct ddp__st_file *f,
-                     const struct ddp__st_tensor *t, float *out, size_t len)
+int ddp__st_read_f32(const struct ddp__st_tensor *t, float *out, size_t len)
 {
+    const struct ddp__st_file *f = t->file;
     unsigned char buf[16384];
     size_t size = types[t->type].bits / 8;
     int rc;
 
     if (!types[t->type].read)
-        return bad(f, "tensor %s is %s, which cannot be read as f32",
-                   show(t->name).text, types[t->type].name);
+        return ddp__st_bad(f, "tensor %.95s is %s, which cannot be read as f32",
+                           t->name, types[t->type].name);
     if (t->len != len)
-        return ddp__fail(DDP_ESHAPE, "%s: tensor %s has %zu elements, not %zu",
-                         f->path, show(t->name).text, t->len, len);
+        return ddp__fail(DDP_ESHAPE,
+                         "%s: tensor %.95s has %zu elements, not %zu", f->path,
+                         t->name, t->len, len);
     for (size_t i = 0, n; i < len; i += n) {
         n = len - i < sizeof(buf) / size ? len - i : sizeof(buf) / size;
         rc = read_at(f, buf, n * size, f->data + t->begin + i * size);
@@ -463,7 +477,8 @@ int ddp__st_read_shaped(const struct ddp__st_file *f, const char *name,
     bool same = t && t->ndim == ndim;
 
     if (!t)
-        return bad(f, "has no tensor %s, which the chain needs", name);
+        return ddp__st_bad(f, "has no tensor %.95s, which the chain needs",
+                           name);
     for (int d = 0; same && d < ndim; d++)
         same = t->dim[d] == dim[d];
     if (!same)
@@ -471,5 +486,5 @@ int ddp__st_read_shaped(const struct ddp__st_file *f, const char *name,
                          "%s: %s has another shape than the chain's, which "
                          "has %d dimensions and %zu values",
                          f->path, name, ndim, len);
-    return ddp__st_read_f32(f, t, out, len);
+    return ddp__st_read_f32(t, out, len);
 }

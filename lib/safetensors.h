@@ -46,7 +46,8 @@ enum ddp__st_type {
 };
 
 struct ddp__st_tensor {
-    char *name; /* owned by the file */
+    char *name;                      /* owned by the file */
+    const struct ddp__st_file *file; /* that has its data */
     enum ddp__st_type type;
     int ndim;
     int64_t dim[DDP__ST_DIMS];
@@ -59,10 +60,13 @@ struct ddp__st_file {
     int fd;
     uint64_t data; /* where the data begin */
     int n;
-    struct ddp__st_tensor *tensor; /* in the order of their data */
+    struct ddp__st_tensor *tensor; /* in the order of their data; owned */
+    struct ddp__st_file **part;    /* of an index: the files; owned */
+    int parts;
 };
 
-/* Open a file and check all of it but the values.
+/* Open a file and check all of it but the values.  A path that ends in .json is
+ * a list of several, whose tensors are then one after another.
  * Errors   DDP_EIO, DDP_EDATA: what is wrong with the file. */
 int ddp__st_open(struct ddp__st_file **out, const char *path);
 void ddp__st_close(struct ddp__st_file *f);
@@ -72,8 +76,7 @@ const struct ddp__st_tensor *ddp__st_find(const struct ddp__st_file *f,
                                           const char *name);
 
 /* Read a whole tensor of len elements as f32. */
-int ddp__st_read_f32(const struct ddp__st_file *f,
-                     const struct ddp__st_tensor *t, float *out, size_t len);
+int ddp__st_read_f32(const struct ddp__st_tensor *t, float *out, size_t len);
 
 struct ddp__st_out {
     const char *name;
@@ -98,5 +101,21 @@ int ddp__st_write_with(const char *path, int n, const struct ddp__st_out *out,
  * Errors   DDP_EDATA: there is none; DDP_ESHAPE. */
 int ddp__st_read_shaped(const struct ddp__st_file *f, const char *name,
                         int ndim, const int *dim, float *out, size_t len);
+
+/* ---- what the files that read share ------------------------------------- */
+
+enum { DDP__ST_HEADER_MAX = 25000000 };
+
+/* Open the files that the list at f->path names, and take their tensors. */
+int ddp__st_read_index(struct ddp__st_file *f);
+
+/* Text that nobody vouches for as JSON. */
+struct json_t;
+int ddp__st_parse(const struct ddp__st_file *f, const char *text, size_t n,
+                  struct json_t **root);
+
+/* Fail with DDP_EDATA, naming the file. */
+int ddp__st_bad(const struct ddp__st_file *f, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
 
 #endif

@@ -301,15 +301,14 @@ static int fit_judge(const struct fit *f, const char *path, bool partial,
 
 /* ---- loading ------------------------------------------------------------ */
 
-static int take(ddp_chain_t *c, const struct ddp__st_file *file,
-                struct weights *w, const struct fit *f, int *loaded)
+static int take(ddp_chain_t *c, struct weights *w, const struct fit *f,
+                int *loaded)
 {
     int rc = 0;
 
     for (int i = 0; rc == 0 && i < w->n; i++)
         if (f->found[i])
-            rc =
-                ddp__st_read_f32(file, f->found[i], w->data[i], w->info[i].len);
+            rc = ddp__st_read_f32(f->found[i], w->data[i], w->info[i].len);
     for (int i = 0; rc == 0 && i < w->n; i++)
         if (f->found[i]) {
             rc = ddp_chain_set(c, w->info[i].name, w->data[i], w->info[i].len);
@@ -338,7 +337,7 @@ int ddp_chain_load_with(ddp_chain_t *c, const char *path,
         spare_head(&f, &w, ddp__params_of(c), &r);
     fit_check(&f, &w);
     if ((rc = fit_judge(&f, path, o && o->partial, &r)) == 0)
-        rc = take(c, file, &w, &f, &r.loaded);
+        rc = take(c, &w, &f, &r.loaded);
     if (report && rc == 0)
         *report = r;
 close:

@@ -34,7 +34,7 @@ static void use(struct ddp__st_file *f, size_t size)
             continue;
         if (!(x = malloc(t->len * sizeof(float) + 1)))
             continue;
-        if (ddp__st_read_f32(f, t, x, t->len) < 0 && !*ddp_errmsg())
+        if (ddp__st_read_f32(t, x, t->len) < 0 && !*ddp_errmsg())
             abort();
         free(x);
     }

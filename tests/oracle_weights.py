@@ -3,9 +3,11 @@
 # DIR has weights.safetensors of a ResNet-18 with 10 classes.  It goes through
 # the recipe of the README into weights.pth, which torchvision has to take
 # strictly: ours/NAME are its tensors then.  model.pth with random weights goes
-# the other way into model.safetensors: theirs/NAME.  DIR/types.safetensors has
-# one tensor in each of the types that are read; types/NAME are their values.
+# the other way into model.safetensors: theirs/NAME, and into two files with a
+# list, as transformers writes a large model.  DIR/types.safetensors has one
+# tensor in each of the types that are read; types/NAME are their values.
 # SPDX-License-Identifier: LGPL-2.1-or-later
+import json
 import os
 import re
 import sys
@@ -30,6 +32,20 @@ def tensors(part, m):
             if not k.endswith("num_batches_tracked")}
 
 
+def save_parts(state):
+    """model-00001-of-00002.safetensors, ..., and which tensor is in which."""
+    names = sorted(state)
+    half, where = len(names) // 2, {}
+    for i, part in enumerate((names[:half], names[half:])):
+        name = "model-%05d-of-00002.safetensors" % (i + 1)
+        save_file({k: state[k] for k in part}, name, {"format": "pt"})
+        where.update({k: name for k in part})
+    size = sum(v.numel() * v.element_size() for v in state.values())
+    with open("model.safetensors.index.json", "w") as f:
+        json.dump({"metadata": {"total_size": size}, "weight_map": where}, f,
+                  indent=2)
+
+
 def main():
     file, folder = sys.argv[1:]
     code = recipes()
@@ -40,6 +56,7 @@ def main():
         v.copy_((torch.randn(v.shape) * 100).to(v.dtype))
     out = tensors("theirs", m)
     torch.save(m.state_dict(), "model.pth")
+    save_parts(m.state_dict())
     for c in code:
         exec(c, {})
     m.load_state_dict(torch.load("weights.pth"), strict=True)

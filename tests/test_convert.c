@@ -52,7 +52,7 @@ static bool holds(int n, const char *name, enum ddp__st_type type, double off)
     bool good = ddp__st_open(&f, out) == 0 && f->n == n &&
                 (t = ddp__st_find(f, name)) && t->type == type &&
                 t->ndim == 2 && t->dim[0] == 2 && t->dim[1] == 3 &&
-                ddp__st_read_f32(f, t, got, LEN) == 0;
+                ddp__st_read_f32(t, got, LEN) == 0;
 
     for (int i = 0; good && i < LEN; i++)
         good = fabs((double)got[i] - values[i]) <= off * fabs(values[i]);

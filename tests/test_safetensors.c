@@ -79,9 +79,9 @@ static void test_golden(void)
        "it has fc.weight, F32, (1, 2)");
     ok(!ddp__st_find(f, "fc.bias") && !ddp__st_find(f, "__metadata__"),
        "and nothing else");
-    is_int(ddp__st_read_f32(f, t, x, 2), 0, "which can be read");
+    is_int(ddp__st_read_f32(t, x, 2), 0, "which can be read");
     ok(x[0] == 1 && x[1] == -2, "it is 1, -2");
-    is_int(ddp__st_read_f32(f, t, x, 3), DDP_ESHAPE, "but not as 3 elements");
+    is_int(ddp__st_read_f32(t, x, 3), DDP_ESHAPE, "but not as 3 elements");
     ddp__st_close(f);
 }
 
@@ -116,24 +116,24 @@ static void test_types(void)
         return;
     }
     is_int(f->n, 8, "it has eight tensors");
-    ok(ddp__st_read_f32(f, ddp__st_find(f, "h"), x, 7) == 0 && x[0] == 1 &&
+    ok(ddp__st_read_f32(ddp__st_find(f, "h"), x, 7) == 0 && x[0] == 1 &&
            x[1] == -2 && x[2] == 0x1p-24f && x[3] == -1023 * 0x1p-24f &&
            x[4] == 65504 && x[5] == -INFINITY && isnan(x[6]),
        "F16: normal, subnormal, infinite, not a number");
-    ok(ddp__st_read_f32(f, ddp__st_find(f, "b"), x, 3) == 0 && x[0] == 1 &&
+    ok(ddp__st_read_f32(ddp__st_find(f, "b"), x, 3) == 0 && x[0] == 1 &&
            x[1] == 3.140625f && x[2] == -INFINITY,
        "BF16");
-    ok(ddp__st_read_f32(f, ddp__st_find(f, "d"), x, 2) == 0 && x[0] == 0.5f &&
+    ok(ddp__st_read_f32(ddp__st_find(f, "d"), x, 2) == 0 && x[0] == 0.5f &&
            x[1] == -10,
        "F64");
-    ok(ddp__st_read_f32(f, ddp__st_find(f, "i"), x, 2) == 0 && x[0] == -1 &&
+    ok(ddp__st_read_f32(ddp__st_find(f, "i"), x, 2) == 0 && x[0] == -1 &&
            x[1] == 257,
        "I64");
-    ok(ddp__st_read_f32(f, ddp__st_find(f, "scalar"), x, 1) == 0 && x[0] == 2,
+    ok(ddp__st_read_f32(ddp__st_find(f, "scalar"), x, 1) == 0 && x[0] == 2,
        "a scalar");
-    is_int(ddp__st_read_f32(f, ddp__st_find(f, "none"), x, 0), 0,
+    is_int(ddp__st_read_f32(ddp__st_find(f, "none"), x, 0), 0,
            "a tensor without elements");
-    is_int(ddp__st_read_f32(f, ddp__st_find(f, "u"), x, 3), DDP_EDATA,
+    is_int(ddp__st_read_f32(ddp__st_find(f, "u"), x, 3), DDP_EDATA,
            "U8 is passed over, not read");
     ok(strstr(ddp_errmsg(), "U8"), "and the message says so");
     ddp__st_close(f);
@@ -312,9 +312,108 @@ static void test_shortened(void)
     if (!ok(ddp__st_open(&f, path) == 0, "a file opens"))
         return;
     truncate(path, 2000);
-    is_int(ddp__st_read_f32(f, &f->tensor[0], x, 1000), DDP_EIO,
+    is_int(ddp__st_read_f32(&f->tensor[0], x, 1000), DDP_EIO,
            "when it is cut short afterwards, reading fails");
     ddp__st_close(f);
+}
+
+/* ---- several files ------------------------------------------------------ */
+
+/* A file of one tensor of one value. */
+static void put_part(const char *name, const char *tensor, float v)
+{
+    char head[128];
+
+    snprintf(path, sizeof(path), "%s/%s.safetensors", dir, name);
+    snprintf(head, sizeof(head), "{" T("%s", "F32", "[1]", 0, 4) "}", tensor);
+    put(head, strlen(head), strlen(head), &v, 4);
+}
+
+#define MAP(entries) "{\"metadata\":{},\"weight_map\":{" entries "}}"
+#define IN(tensor, file) "\"" tensor "\":\"" file "\""
+#define ONE IN("a", "1.safetensors")
+#define TWO IN("b", "2.safetensors")
+
+/* Lists beside 1 and 2, which have a and b, and "again", which has a; and what
+ * the message says; NULL: good. */
+static const struct {
+    const char *what, *list, *words;
+} lists[] = {
+    {"two files", MAP(ONE "," TWO), NULL},
+    {"one of them", MAP(TWO), NULL},
+    {"a file that is not there", MAP(ONE "," IN("b", "3.safetensors")),
+     "/3.safetensors: cannot be opened"},
+    {"a tensor that its file lacks",
+     MAP(ONE "," TWO "," IN("c", "1.safetensors")),
+     "tensor c is not in 1.safetensors"},
+    {"a tensor that the list lacks", MAP(ONE "," IN("c", "2.safetensors")),
+     "tensor b is in 2.safetensors, but not listed so"},
+    {"a tensor in two files", MAP(ONE "," TWO "," IN("c", "again.safetensors")),
+     "tensor a is in again.safetensors, but not listed so"},
+    {"a tensor listed twice", MAP(ONE "," TWO "," ONE), "duplicate"},
+    {"a path upwards", MAP(ONE "," IN("b", "../2.safetensors")), "no name of"},
+    {"a path from the root", MAP(IN("a", "/tmp/1.safetensors")), "no name of"},
+    {"a path downwards", MAP(IN("a", "x/1.safetensors")), "no name of"},
+    {"a list in the list", MAP(IN("a", "index.json")), "no name of"},
+    {"a suffix alone", MAP(IN("a", ".safetensors")), "no name of"},
+    {"a number for a file", MAP("\"a\":1"), "in no file"},
+    {"no weight_map", "{\"metadata\":{}}", "no weight_map"},
+    {"a weight_map that is none", "{\"weight_map\":[]}", "no weight_map"},
+    {"no object", "[]", "no weight_map"},
+    {"no JSON", "weights", "header"},
+    {"deep nesting", "{\"weight_map\":[[[[[[[[[[[]]]]]]]]]]]}", "deeper"},
+};
+
+static void put_list(const char *text)
+{
+    FILE *f;
+
+    snprintf(path, sizeof(path), "%s/index.json", dir);
+    if (!(f = fopen(path, "w")) || fputs(text, f) < 0 || fclose(f) != 0)
+        bail_out("cannot write %s", path);
+}
+
+static void test_list_read(void)
+{
+    struct ddp__st_file *f;
+    float a = 0, b = 0;
+
+    put_list(lists[0].list);
+    if (!ok(ddp__st_open(&f, path) == 0, "a list of two files opens")) {
+        diag("%s", ddp_errmsg());
+        return;
+    }
+    ok(f->n == 2 && ddp__st_read_f32(ddp__st_find(f, "a"), &a, 1) == 0 &&
+           ddp__st_read_f32(ddp__st_find(f, "b"), &b, 1) == 0 && a == 5 &&
+           b == 7,
+       "each tensor comes from its own");
+    ddp__st_close(f);
+}
+
+static void test_lists(void)
+{
+    static const char *const names[] = {"1", "2", "again"};
+
+    put_part("1", "a", 5);
+    put_part("2", "b", 7);
+    put_part("again", "a", 9);
+    test_list_read();
+    for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
+        const char *words = lists[i].words;
+        int rc;
+
+        put_list(lists[i].list);
+        rc = opens();
+        if (!ok(words ? rc < 0 && strstr(ddp_errmsg(), words) : rc == 0,
+                "%s: %s", lists[i].what, words ? "refused" : "accepted"))
+            diag("%d, %s", rc, ddp_errmsg());
+    }
+    unlink(path);
+    for (int i = 0; i < 3; i++) {
+        snprintf(path, sizeof(path), "%s/%s.safetensors", dir, names[i]);
+        unlink(path);
+    }
+    snprintf(path, sizeof(path), "%s/x.safetensors", dir);
 }
 
 /* ---- writing ------------------------------------------------------------ */
@@ -367,8 +466,7 @@ static void test_round_trip(void)
     for (int i = 0; i < OUTS; i++) {
         const struct ddp__st_tensor *t = ddp__st_find(f, outs[i].name);
 
-        if (!t || t->ndim != outs[i].ndim ||
-            ddp__st_read_f32(f, t, x, t->len) < 0)
+        if (!t || t->ndim != outs[i].ndim || ddp__st_read_f32(t, x, t->len) < 0)
             continue;
         same += memcmp(t->dim, outs[i].dim, (size_t)t->ndim * 8) == 0 &&
                 memcmp(x, outs[i].data, t->len * sizeof(float)) == 0;
@@ -396,7 +494,8 @@ static void test_header(void)
     bool spaces = true;
     FILE *f;
 
-    is_int(ddp__st_write_with(path, 2, two, metadata, NULL), 0, "with metadata");
+    is_int(ddp__st_write_with(path, 2, two, metadata, NULL), 0,
+           "with metadata");
     f = fopen(path, "rb");
     n = fread(got, 1, sizeof(got), f);
     fclose(f);
@@ -438,7 +537,7 @@ static void test_bf16(void)
     pread(f->fd, got, sizeof(got), (off_t)(f->data + a->begin));
     ok(!memcmp(got, want, sizeof(want)),
        "BF16 is rounded to nearest, halves to even");
-    ok(ddp__st_read_f32(f, a, x, 7) == 0 && isnan(x[6]), "a NaN stays one");
+    ok(ddp__st_read_f32(a, x, 7) == 0 && isnan(x[6]), "a NaN stays one");
     ddp__st_close(f);
 }
 
@@ -577,6 +676,7 @@ int main(void)
     test_cases();
     test_lengths();
     test_shortened();
+    test_lists();
     test_round_trip();
     test_header();
     test_bf16();

@@ -291,7 +291,7 @@ static bool same_types(const struct oracle *o, const char *file)
         const struct oracle_tensor *w = oracle_find(o, "types/%s", t->name);
         float x[6];
 
-        good = w && ddp__st_read_f32(f, t, x, 6) == 0 &&
+        good = w && ddp__st_read_f32(t, x, 6) == 0 &&
                !memcmp(x, w->data, sizeof(x));
     }
     ddp__st_close(f);
@@ -307,7 +307,7 @@ static void test_pytorch(void)
     char file[160];
 
     if (!python) {
-        skip(4, "no python3 with torch, torchvision and safetensors "
+        skip(6, "no python3 with torch, torchvision and safetensors "
                 "(DDP_PYTHON names one)");
         ddp_chain_free(c);
         return;
@@ -322,6 +322,10 @@ static void test_pytorch(void)
     snprintf(file, sizeof(file), "%s/model.safetensors", dir);
     is_int(ddp_chain_load(c, file), 0, "its own go into ours");
     ok(same(o, c, "theirs"), "to the bit");
+    ddp_chain_init(c, 6);
+    snprintf(file, sizeof(file), "%s/model.safetensors.index.json", dir);
+    is_int(ddp_chain_load(c, file), 0, "so they do in two files and a list");
+    ok(same(o, c, "theirs"), "to the bit");
     snprintf(file, sizeof(file), "%s/types.safetensors", dir);
     ok(same_types(o, file), "F32, F16, BF16, F64 and I64 are read as PyTorch "
                             "converts them");
@@ -331,13 +335,21 @@ static void test_pytorch(void)
 
 static void clean_up(void)
 {
-    static const char *const name[] = {"x", "weights", "model", "types"};
+    static const char *const name[] = {
+        "x.safetensors",
+        "weights.safetensors",
+        "weights.pth",
+        "model.safetensors",
+        "model.pth",
+        "model-00001-of-00002.safetensors",
+        "model-00002-of-00002.safetensors",
+        "model.safetensors.index.json",
+        "types.safetensors",
+    };
     char file[160];
 
-    for (int i = 0; i < 4; i++) {
-        snprintf(file, sizeof(file), "%s/%s.safetensors", dir, name[i]);
-        unlink(file);
-        snprintf(file, sizeof(file), "%s/%s.pth", dir, name[i]);
+    for (size_t i = 0; i < sizeof(name) / sizeof(name[0]); i++) {
+        snprintf(file, sizeof(file), "%s/%s", dir, name[i]);
         unlink(file);
     }
     rmdir(dir);

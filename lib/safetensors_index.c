@@ -1,0 +1,147 @@
+/* safetensors_index.c - tensors in several files, and the list of them
+ *
+ * model.safetensors.index.json says which tensor is in which file beside it:
+ *
+ *     {"metadata": ..., "weight_map": {"fc.bias": "model-2.safetensors", ...}}
+ *
+ * What it says and what the files have must be the same, tensor by tensor.  A
+ * name of a file leads to no other folder.
+ *
+ * Source   huggingface/transformers, which writes them for large models.
+ */
+#include "config.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <jansson.h>
+
+#include "internal.h"
+#include "safetensors.h"
+
+static const char suffix[] = ".safetensors";
+
+/* Without its folder. */
+static const char *name_of(const struct ddp__st_file *part)
+{
+    return strrchr(part->path, '/') + 1;
+}
+
+static bool has_part(const struct ddp__st_file *f, const char *name)
+{
+    for (int i = f->parts - 1; i >= 0; i--)
+        if (!strcmp(name_of(f->part[i]), name))
+            return true;
+    return false;
+}
+
+/* "DIR/name" of the list DIR/x.json. */
+static char *path_beside(const struct ddp__st_file *f, const char *name)
+{
+    const char *slash = strrchr(f->path, '/');
+    char *path;
+
+    if (asprintf(&path, "%.*s/%s", slash ? (int)(slash - f->path) : 1,
+                 slash ? f->path : ".", name) < 0)
+        return NULL;
+    return path;
+}
+
+static int add_part(struct ddp__st_file *f, const char *name)
+{
+    size_t len = strlen(name), end = sizeof(suffix) - 1;
+    struct ddp__st_file **part;
+    char *path;
+    int rc;
+
+    if (strchr(name, '/') || len <= end || strcmp(name + len - end, suffix))
+        return ddp__st_bad(f, "%.95s is no name of a %s file beside it", name,
+                           suffix);
+    part = realloc(f->part, ((size_t)f->parts + 1) * sizeof(*part));
+    if (part)
+        f->part = part;
+    if (!part || !(path = path_beside(f, name)))
+        return ddp__fail(DDP_ENOMEM, "%s: out of memory", f->path);
+    if ((rc = ddp__st_open(&f->part[f->parts], path)) == 0)
+        f->parts++;
+    free(path);
+    return rc;
+}
+
+static int open_parts(struct ddp__st_file *f, json_t *map)
+{
+    const char *tensor;
+    json_t *v;
+    int rc = 0;
+
+    json_object_foreach(map, tensor, v)
+    {
+        const char *name = json_string_value(v);
+
+        if (!name)
+            return ddp__st_bad(f, "tensor %.95s is in no file", tensor);
+        if (!has_part(f, name) && (rc = add_part(f, name)) < 0)
+            return rc;
+    }
+    return 0;
+}
+
+/* Move the tensors of a part; the list loses them, so that it has none twice.
+ */
+static int take_part(struct ddp__st_file *f, struct ddp__st_file *part,
+                     json_t *map)
+{
+    for (int i = 0; i < part->n; i++) {
+        struct ddp__st_tensor *t = &part->tensor[i];
+        const char *in = json_string_value(json_object_get(map, t->name));
+
+        if (!in || strcmp(in, name_of(part)))
+            return ddp__st_bad(f, "tensor %.95s is in %.95s, but not listed so",
+                               t->name, name_of(part));
+        json_object_del(map, t->name);
+        f->tensor[f->n++] = *t;
+        t->name = NULL;
+    }
+    return 0;
+}
+
+static int take_tensors(struct ddp__st_file *f, json_t *map)
+{
+    size_t n = 0;
+    const char *tensor;
+    json_t *v;
+    int rc = 0;
+
+    for (int i = 0; i < f->parts; i++)
+        n += (size_t)f->part[i]->n;
+    if (!(f->tensor = calloc(n + 1, sizeof(*f->tensor))))
+        return ddp__fail(DDP_ENOMEM, "%s: out of memory", f->path);
+    for (int i = 0; rc == 0 && i < f->parts; i++)
+        rc = take_part(f, f->part[i], map);
+    if (rc < 0)
+        return rc;
+    json_object_foreach(map, tensor, v) /* what is left */
+        return ddp__st_bad(f, "tensor %.95s is not in %.95s", tensor,
+                           json_string_value(v));
+    return 0;
+}
+
+int ddp__st_read_index(struct ddp__st_file *f)
+{
+    struct ddp__bytes text = {0};
+    json_t *root = NULL, *map;
+    int rc = ddp__file_load(f->path, DDP__ST_HEADER_MAX, &text);
+
+    if (rc == 0)
+        rc = ddp__st_parse(f, (const char *)text.data, text.len, &root);
+    free(text.data);
+    if (rc < 0)
+        return rc;
+    map = json_object_get(root, "weight_map");
+    if (!json_is_object(map))
+        rc = ddp__st_bad(f, "has no weight_map: it is no list of weights");
+    if (rc == 0 && (rc = open_parts(f, map)) == 0)
+        rc = take_tensors(f, map);
+    json_decref(root);
+    return rc;
+}
