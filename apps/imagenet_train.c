@@ -29,9 +29,9 @@ struct run {
     struct ddp_metrics result; /* of the last evaluation */
     int64_t evaluated;         /* the step it was made after; 0: none */
     struct ddp_metrics ema;    /* of the averages, if there are some */
-    int64_t ema_evaluated;     /* not known of a checkpoint */
-    char *ckpt;                /* folder of checkpoints */
-    int rc;                    /* exit code of what failed in a callback */
+    int64_t ema_evaluated;
+    char *ckpt; /* folder of checkpoints */
+    int rc;     /* exit code of what failed in a callback */
 };
 
 /* ---- what is left in the folder of the run ------------------------------ */
@@ -123,6 +123,8 @@ static int prepare_output(struct run *r)
     r->last.epoch_mean = c.epoch_mean;
     r->evaluated = c.evaluated;
     r->result = c.evaluation;
+    r->ema_evaluated = c.ema_evaluated;
+    r->ema = c.ema_evaluation;
     rc = save_text(r, "config.txt", write_config);
     return rc != OPTS_GO ? rc : save_text(r, "classes.txt", write_classes);
 }
@@ -239,17 +241,22 @@ static int on_step(const struct ddp_progress *p, void *arg)
     return interrupt_wanted();
 }
 
+/* Unless a checkpoint has it. */
+static int evaluate_if(struct run *r, bool due)
+{
+    return due && r->val && !is_evaluated(r) ? evaluate(r) : 0;
+}
+
 static int on_epoch(const struct ddp_progress *p, void *arg)
 {
     struct run *r = arg;
-    const struct settings *s = r->set;
 
     r->last = *p; /* also when it was made up for, after a resume */
     progress_flush(&r->progress, &r->last);
     if (interrupt_wanted())
         return 1;
-    if (r->val && (p->epoch + 1) % s->eval_every == 0)
-        r->rc = evaluate(r);
+    r->rc = evaluate_if(r, (p->epoch + 1) % r->set->eval_every == 0 ||
+                               p->step == p->steps);
     if (r->rc == 0 && interrupt_wanted())
         return 1;
     return r->rc != 0;
@@ -385,10 +392,25 @@ static void report_skips(const ddp_trainer_t *t)
                 (long long)s.steps, (long long)s.last + 1, s.why);
 }
 
+/* A run may have been stopped in the evaluation of an epoch. */
+static int evaluate_stopped(struct run *r)
+{
+    int64_t steps = plan_epoch_steps(r->set, ddp_dataset_count(r->data));
+    int64_t done = r->last.step, epochs = done / steps;
+
+    return evaluate_if(r, done && done % steps == 0 &&
+                              epochs % r->set->eval_every == 0);
+}
+
 static int train(struct run *r)
 {
-    int rc = ddp_train(r->trainer);
-    bool early = rc == DDP_ESTOPPED && interrupt_wanted();
+    int rc = evaluate_stopped(r);
+    bool early;
+
+    if (rc)
+        return rc;
+    rc = ddp_train(r->trainer);
+    early = rc == DDP_ESTOPPED && interrupt_wanted();
 
     /* Steps that were under way when a callback said stop are done as well. */
     if (rc == DDP_ESTOPPED)

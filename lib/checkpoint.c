@@ -323,6 +323,8 @@ static void fill_info(const struct ddp_trainer *t, const char *path,
     c->evaluation = r->evaluation;
     c->best = r->best;
     c->best_evaluation = r->best_evaluation;
+    c->ema_evaluated = r->ema_evaluated;
+    c->ema_evaluation = r->ema_evaluation;
 }
 
 /* Everything was read and is sound: nothing can fail half way from here. */

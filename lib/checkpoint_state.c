@@ -237,7 +237,8 @@ json_t *ddp__checkpoint_state(const struct ddp_trainer *t)
     double seconds = r->seconds + (t->training ? ddp__now() - t->begin : 0);
 
     return json_pack(
-        "{s:i, s:s, s:I, s:I, s:I, s:I, s:f, s:{s:o, s:o}, s:o, s:o, s:o, s:o}",
+        "{s:i, s:s, s:I, s:I, s:I, s:I, s:f, s:{s:o, s:o}, s:o, s:o, s:o, s:o, "
+        "s:o}",
         "format", FORMAT, "library", ddp_version(), "step",
         (json_int_t)t->submitted, "epoch",
         (json_int_t)(t->submitted / t->loader.steps), "samples",
@@ -245,7 +246,9 @@ json_t *ddp__checkpoint_state(const struct ddp_trainer *t)
         seconds, "epoch_sums", "sums", pack_metrics(&r->epoch), "divisor",
         number(r->epoch_divisor), "guard", pack_guard(r->guard), "evaluated",
         pack_evaluation(r->evaluated, &r->evaluation), "best",
-        pack_evaluation(r->best, &r->best_evaluation), "settings", settings(t));
+        pack_evaluation(r->best, &r->best_evaluation), "evaluated_averages",
+        pack_evaluation(r->ema_evaluated, &r->ema_evaluation), "settings",
+        settings(t));
 }
 
 static bool take_integer(const json_t *o, const char *name, int64_t *out)
@@ -309,7 +312,9 @@ int ddp__checkpoint_parse(const json_t *state, const char *path,
         take_evaluation(json_object_get(state, "evaluated"), &r->evaluated,
                         &r->evaluation) &&
         take_evaluation(json_object_get(state, "best"), &r->best,
-                        &r->best_evaluation))
+                        &r->best_evaluation) &&
+        take_evaluation(json_object_get(state, "evaluated_averages"),
+                        &r->ema_evaluated, &r->ema_evaluation))
         return 0;
     return ddp__fail(DDP_EDATA, "%s: %s lacks something", path,
                      DDP__CKPT_STATE);

@@ -833,6 +833,8 @@ struct ddp_checkpoint {
     struct ddp_metrics evaluation;
     int64_t best; /* the step of the best one; 0: none */
     struct ddp_metrics best_evaluation;
+    int64_t ema_evaluated; /* that of the last one with averages; 0: none */
+    struct ddp_metrics ema_evaluation;
     int skipped;   /* newer checkpoints that could not be used */
     char why[512]; /* what is wrong with the newest of these */
 };

@@ -296,8 +296,12 @@ int ddp_evaluate_ema(ddp_trainer_t *t, ddp_dataset_t *data,
         return DDP_EINVAL; /* ddp_trainer_new() said why */
     if (!t->engine->ema)
         return ddp__fail(DDP_EINVAL, "no averages are made: set ema_decay");
-    rc = ddp__ema_begin(t->engine->ema);
-    return rc < 0 ? rc : evaluate(t, data, t->engine->ema, m);
+    if ((rc = ddp__ema_begin(t->engine->ema)) < 0 ||
+        (rc = evaluate(t, data, t->engine->ema, m)) < 0)
+        return rc;
+    t->run.ema_evaluated = t->submitted;
+    t->run.ema_evaluation = *m;
+    return 0;
 }
 
 int ddp_chain_evaluate(ddp_t *ddp, ddp_chain_t *chain, ddp_dataset_t *data,

@@ -11,8 +11,8 @@ struct ddp__run {
     int64_t told; /* the step after which on_epoch was called last */
     struct ddp_metrics epoch; /* sums since the epoch began */
     double epoch_divisor;
-    int64_t evaluated, best; /* after which step; 0: never */
-    struct ddp_metrics evaluation, best_evaluation;
+    int64_t evaluated, best, ema_evaluated; /* after which step; 0: never */
+    struct ddp_metrics evaluation, best_evaluation, ema_evaluation;
     double guard[DDP__GUARD_STATE]; /* of a checkpoint: what skips have left */
     double seconds;                 /* of training, before this process */
 };

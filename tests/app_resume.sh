@@ -29,6 +29,24 @@ says "^resume: step=6 from $tmp/whole/ckpt/step-0*6$" "it says where it begins"
 [ "$(value weights)" = "$want" ]
 point $? "with the same weights"
 
+# What a checkpoint knows of evaluations is not computed again.
+# shellcheck disable=SC2086
+run "$imagenet" train $net --model-ema-decay 0.9 --output "$tmp/ema"
+final=$(tail -n 1 "$tmp/out" | sed 's/img.s=[^ ]*//')
+# shellcheck disable=SC2086
+run "$imagenet" train $net --model-ema-decay 0.9 --output "$tmp/ema"
+! grep -q ^eval "$tmp/out"
+point $? "a run that is over is not evaluated again"
+[ "$(tail -n 1 "$tmp/out" | sed 's/img.s=[^ ]*//')" = "$final" ] &&
+    [ "$(value ema_loss)" ]
+point $? "its last line is the same, that of the averages too"
+# shellcheck disable=SC2086
+run "$imagenet" train $net --sched constant --epochs 1 --no-val \
+    --output "$tmp/more"
+# shellcheck disable=SC2086
+run "$imagenet" train $net --sched constant --output "$tmp/more"
+says "^eval step=3 " "an evaluation that was not made is made up for"
+
 # Other settings are refused, by name, and change nothing.
 sum=$(cat "$tmp/whole/config.txt" "$tmp"/whole/ckpt/*/* | cksum)
 # shellcheck disable=SC2086
