@@ -188,6 +188,9 @@ int checkpoint_check(const struct opts *o, const struct settings *s);
 void checkpoint_config(const struct settings *s, const char *own,
                        struct ddp_checkpoint_config *c);
 
+/* Say what to do after a write that failed. */
+void checkpoint_advise(const char *own);
+
 /* Go on as --resume says.  OPTS_GO, with *c zeroed when there is nothing to go
  * on from, or the exit code. */
 int checkpoint_resume(const struct opts *o, const struct settings *s,

@@ -74,6 +74,17 @@ static bool has_some(const char *dir)
     return found;
 }
 
+void checkpoint_advise(const char *own)
+{
+    if (has_some(own))
+        app_say("%s is as it was: once there is room to write, the same "
+                "command goes on from its newest checkpoint",
+                own);
+    else
+        app_say("there is no checkpoint yet: once there is room to write, the "
+                "same command begins anew");
+}
+
 /* Another run's checkpoints are not mixed with those that are here. */
 static int keep_apart(const struct opts *o, const struct settings *s,
                       const char *own)

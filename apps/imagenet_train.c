@@ -72,15 +72,18 @@ static int replace_text(const struct run *r, const char *path, const char *temp,
                         write_f *write)
 {
     FILE *f = fopen(temp, "w");
-    bool good;
+    int error = f ? 0 : errno;
 
     if (f) {
         write(r, f);
-        good = fflush(f) == 0 && fsync(fileno(f)) == 0;
-        if (fclose(f) == 0 && good && rename(temp, path) == 0)
-            return OPTS_GO;
+        if (fflush(f) != 0 || fsync(fileno(f)) != 0)
+            error = errno;
+        if (fclose(f) != 0 && !error)
+            error = errno;
     }
-    app_say("%s: %s", path, strerror(errno));
+    if (!error && rename(temp, path) == 0)
+        return OPTS_GO;
+    app_say("%s: cannot be written: %s", path, strerror(error ? error : errno));
     unlink(temp);
     return EXIT_WRITE;
 }
@@ -454,6 +457,8 @@ int train_run(struct opts *o, struct settings *s)
         progress_begin(&r.progress, s->log_every,
                        plan_epoch_steps(s, ddp_dataset_count(r.data)));
         rc = train(&r);
+        if (rc == EXIT_WRITE)
+            checkpoint_advise(r.ckpt);
     }
     ddp_trainer_free(r.trainer);
     ddp_dataset_free(r.val);
