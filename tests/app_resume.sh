@@ -74,7 +74,7 @@ exits 0 "eval of a checkpoint, the network taken from the run's config.txt"
 shim=$tmp/crash.so
 if ! $DDP_CC -shared -fPIC -I"$builddir" -o "$shim" "$srcdir/tests/crash.c" \
     >"$tmp/out" 2>&1; then
-    skip 8 "cannot build a library to preload"
+    skip 14 "cannot build a library to preload"
     done_testing
 fi
 ASAN_OPTIONS=$ASAN_OPTIONS:verify_asan_link_order=0
@@ -95,14 +95,13 @@ exits 0 "a run whose calls are counted"
 point $? "checkpoints after every step change no weight"
 calls=$(sed -n 's/^calls=//p' "$tmp/err")
 holds "$calls > 100" "it makes $calls calls that change the disk"
-stride=37
+stride=27 # so many lie between those that are tried
 [ -z "$DDP_LONG" ] || stride=1
+points=$(seq $((stride / 2)) $stride $((calls - 1)))
 
 # Killed there, then continued, on one worker and another scheduler.
 wrong=0
-tried=0
-at=$stride
-while [ "$at" -lt "$calls" ]; do
+for at in $points; do
     rm -rf "$tmp/k"
     # shellcheck disable=SC2086
     with kill "$at" "$tmp/k" "$imagenet" train $net $often --output "$tmp/k"
@@ -111,35 +110,52 @@ while [ "$at" -lt "$calls" ]; do
     run env STARPU_NCPU=1 STARPU_SCHED=eager \
         "$imagenet" train $net $often --output "$tmp/k"
     [ "$(value weights)" = "$want" ] || { echo "# call $at: other"; wrong=1; }
-    tried=$((tried + 1))
-    at=$((at + stride))
 done
+tried=$(echo "$points" | wc -l)
 point $wrong "killed at $tried of them, a run goes on to the same weights"
 
+# fails HOW AT: a run that one call, or all from there on, fail for
+fails()
+{
+    rm -rf "$tmp/k"
+    # shellcheck disable=SC2086
+    with "$1" "$2" "$tmp/k" "$imagenet" train $net $often --output "$tmp/k"
+    # Old checkpoints that cannot be removed are no reason to stop.
+    if [ $rc = 0 ] && grep -q '^failed=unlink$' "$tmp/err"; then
+        :
+    elif [ $rc != 74 ] ||
+        ! grep -q "$tmp/k.*: \(No space\|Input/output\)" "$tmp/err"; then
+        echo "# $1 $2: exit code $rc, $(tail -n 1 "$tmp/err")"
+        wrong=1
+    fi
+    # shellcheck disable=SC2086
+    run "$imagenet" train $net $often --output "$tmp/k"
+    [ "$(value weights)" = "$want" ] || { echo "# $1 $2: other"; wrong=1; }
+}
+
 wrong=0
-tried=0
-at=$((stride / 2))
-for how in ENOSPC EIO+; do
-    while [ "$at" -lt "$calls" ]; do
-        rm -rf "$tmp/k"
-        # shellcheck disable=SC2086
-        with $how "$at" "$tmp/k" \
-            "$imagenet" train $net $often --output "$tmp/k"
-        # Old checkpoints that cannot be removed are no reason to stop.
-        [ $rc = 74 ] || [ $rc = 0 ] ||
-            { echo "# $how $at: exit code $rc"; wrong=1; }
-        [ $rc = 0 ] || grep -q "$tmp/k.*: \(No space\|Input/output\)" \
-            "$tmp/err" || { echo "# $how $at: no message"; wrong=1; }
-        # shellcheck disable=SC2086
-        run "$imagenet" train $net $often --output "$tmp/k"
-        [ "$(value weights)" = "$want" ] ||
-            { echo "# $how $at: other weights"; wrong=1; }
-        tried=$((tried + 1))
-        at=$((at + 2 * stride))
-    done
-    at=$stride
+for at in $points; do
+    fails ENOSPC "$at"
+    fails EIO+ "$at"
 done
-point $wrong "$tried of them that fail: exit code 74, and nothing is lost"
+point $wrong "each fails, in two ways: exit code 74, and nothing is lost"
+
+# A disk that fills up when there are checkpoints.
+rm -rf "$tmp/k"
+# shellcheck disable=SC2086
+with ENOSPC+ $((calls * 3 / 4)) "$tmp/k" \
+    "$imagenet" train $net $often --output "$tmp/k"
+exits 74 "a disk that fills up ends the run: exit code 74"
+complains "No space left on device" "it is said why"
+complains "same command goes on from its newest checkpoint" "and what to do"
+run "$imagenet" eval "$data" \
+    --weights "$tmp/k/ckpt/latest/model.safetensors"
+exits 0 "the weights of the newest checkpoint can be read"
+# shellcheck disable=SC2086
+run "$imagenet" train $net $often --output "$tmp/k"
+says "^resume: step=[1-9]" "the same command goes on from it"
+[ "$(value weights)" = "$want" ]
+point $? "to the same weights"
 
 # A disk that is full from the start of the second checkpoint on, for real:
 # files may not become that large.
@@ -153,5 +169,6 @@ point $wrong "$tried of them that fail: exit code 74, and nothing is lost"
 rc=$?
 exits 74 "a file that cannot grow: exit code 74"
 complains "$tmp/full/ckpt.*: File too large" "the message names it"
+complains "no checkpoint yet: .* the same command begins anew" "and what to do"
 
 done_testing

@@ -7,7 +7,8 @@
  *
  * As a library to preload into any program it is told by the environment:
  * DDP_CRASH="kill 17 /folder", "ENOSPC 17 /folder", "EIO+ 17 /folder" (all
- * calls from that one on), "count 0 /folder" (how many, on stderr).
+ * calls from that one on), "count 0 /folder" (how many).  It ends with "calls=N"
+ * or "failed=write", the first that failed, on stderr.
  */
 #ifndef CRASH_H
 #define CRASH_H
