@@ -3,10 +3,10 @@
  * oracle_zoo.py makes weights for which no value is near the kink of an
  * activation, so that f32 gradients can be compared closely: at most 3 times
  * as far off as PyTorch's own f32, all together, and 10 times for a tensor (of
- * which some have 16 elements); test_torch.c says why these factors.  Inception
- * networks have a pool in every module, where two of nine values may be so
- * close that the other one is the largest in f32: one of N windows that does so
- * changes 1 / sqrt(N) of a gradient, and there are 10^4 and more.
+ * which some have 16 elements); test_torch.c says why these factors.  GoogLeNet
+ * and Inception v2 have a pool in every module, where two of nine values may be
+ * so close that the other one is the largest in f32: one of N windows that does
+ * so changes 1 / sqrt(N) of a gradient, and there are 10^4 and more.
  *
  * Evaluation divides by nothing that comes from a batch: sums of up to 25088
  * products and 100 layers of them are within 1e-4.
