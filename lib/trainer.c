@@ -283,7 +283,7 @@ static int note_skips(struct ddp_trainer *t, const struct ddp__result *r)
     return ddp__fail(DDP_EDIVERGED,
                      "step %lld: %s; %lld steps in a row were skipped: try a "
                      "smaller learning rate, warm-up or clip_norm",
-                     (long long)s->last, s->why, (long long)s->in_a_row);
+                     (long long)t->reported, s->why, (long long)s->in_a_row);
 }
 
 /* Wait for the oldest step that was not reported. */
@@ -302,7 +302,7 @@ int ddp__trainer_collect(struct ddp_trainer *t, struct ddp__result *r)
     t->divisor = r->stats[DDP__STAT_DIVISOR] * r->scale;
     if (t->gradients && !isfinite(r->stats[DDP__STAT_LOSS]))
         return ddp__fail(DDP_EDIVERGED, "the loss of step %lld is not finite",
-                         (long long)t->reported - 1);
+                         (long long)t->reported);
     return note_skips(t, r);
 }
 

@@ -93,6 +93,9 @@ run "$imagenet" train "$data" $net $size --epochs 4 --opt sgd --lr 1e5 \
 exits 1 "a run that diverges: exit code 1"
 complains "step [0-9]+ skipped: .* not finite" "steps that are skipped are told"
 complains "3 steps in a row were skipped" "and that they are too many"
+[ "$(sed -n 's/.*last one was \(step [0-9]*\): .*/\1/p' "$tmp/err")" = \
+    "$(sed -n 's/.* \(step [0-9]*\): .* in a row.*/\1/p' "$tmp/err")" ]
+point $? "steps are counted in one way"
 [ ! -e "$tmp/nan/weights.safetensors" ] && [ ! -e "$tmp/nan/ckpt/latest" ]
 point $? "its weights are not saved"
 # shellcheck disable=SC2086

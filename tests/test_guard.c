@@ -234,7 +234,7 @@ static void test_budget(ddp_t *ddp)
 
     train(ddp, &r);
     ok(r.rc == DDP_EDIVERGED, "one step too many in a row: %s", ddp_errmsg());
-    ok(r.skips.steps == 4 && strstr(ddp_errmsg(), "step 3: the loss") &&
+    ok(r.skips.steps == 4 && strstr(ddp_errmsg(), "step 4: the loss") &&
            strstr(ddp_errmsg(), "4 steps in a row"),
        "it is the fourth after a budget of three");
     ok(r.after == r.before, "and no weight has changed");
