@@ -94,12 +94,12 @@ static bool add(ddp_trainer_t *t, const struct truth *by,
     int rc = ddp_trainer_gradient(t, p->name, got, p->len);
 
     d = oracle_distance(got, want->data, p->len);
-    theirs = (double)e->data[0];
+    theirs = fmax((double)e->data[0], 0x1p-24); /* closer is luck */
     free(got);
     *norm += size * size;
     off->ours += size * size * d * d;
     off->theirs += size * size * theirs * theirs;
-    if (!(d / theirs <= off->worst) && !(d == 0 && theirs == 0)) {
+    if (!(d / theirs <= off->worst)) {
         off->worst = d / theirs;
         snprintf(off->worst_name, sizeof(off->worst_name), "%s", p->name);
     }
