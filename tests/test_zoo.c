@@ -152,9 +152,9 @@ static void test_list(const char *list)
 /* A step of a family's smallest network stands for the others. */
 static bool has_step(const char *name)
 {
-    static const char *const smallest[] = {
-        "alexnet", "efficientnet_v2_s", "inception_v3",   "squeezenet1_0",
-        "vgg11",   "vgg11_bn",          "wide_resnet50_2"};
+    static const char *const smallest[] = {"alexnet",      "efficientnet_v2_s",
+                                           "inception_v3", "squeezenet1_0",
+                                           "vgg11",        "wide_resnet50_2"};
 
     for (size_t i = 0; i < sizeof(smallest) / sizeof(smallest[0]); i++)
         if (strcmp(name, smallest[i]) == 0)
