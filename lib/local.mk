@@ -80,6 +80,7 @@ LIB_SOURCES += \
     %D%/order.c \
     %D%/params.c \
     %D%/resize.c \
+    %D%/result.c \
     %D%/safetensors.c \
     %D%/safetensors.h \
     %D%/safetensors_index.c \
