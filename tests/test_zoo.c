@@ -2,8 +2,9 @@
  *
  * oracle_zoo.py makes weights for which no value is near the kink of an
  * activation, so that f32 gradients can be compared closely: at most 3 times
- * as far off as PyTorch's own f32, all together, and 10 times for a tensor (of
- * which some have 16 elements); test_torch.c says why these factors.  GoogLeNet
+ * as far off as PyTorch's own f32 in the worst of six orders of adding up, all
+ * together, and 5 times for a tensor (of which some have 16 elements; one order
+ * alone is right by luck in some of them, and was 17 times better).  GoogLeNet
  * and Inception v2 have a pool in every module, where two of nine values may be
  * so close that the other one is the largest in f32: one of N windows that does
  * so changes 1 / sqrt(N) of a gradient, and there are 10^4 and more.
@@ -109,7 +110,7 @@ static void test_gradients(const struct model *m, ddp_chain_t *c)
     } else {
         is_near(now.loss, loss, 1e-5 * loss, "%s: loss", m->part);
         ok(pools ? off.ours <= 1e-2
-                 : off.ours <= 3 * off.theirs && off.worst <= 10,
+                 : off.ours <= 3 * off.theirs && off.worst <= 5,
            "%s: gradients%s", m->part, pools ? "" : " as good as PyTorch's");
     }
     ddp_trainer_free(t);
