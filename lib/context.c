@@ -2,6 +2,7 @@
 #include "config.h"
 
 #include <dlfcn.h>
+#include <link.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,16 +22,17 @@ const char *ddp_version(void)
     return text;
 }
 
-/* Tell StarPU 1.4 where the policy "ddp" is, unless the user has his own.  In a
- * simulation it is in the program itself, which is no library. */
+/* Tell StarPU 1.4 where the policy "ddp" is, unless the user has his own. Where
+ * that is the program itself, which has no name here, it cannot be opened. */
 static void offer_policy(void)
 {
-#ifndef STARPU_SIMGRID
+    struct link_map *library = NULL;
     Dl_info info;
 
-    if (dladdr((void *)starpu_get_sched_lib_policies, &info) && info.dli_fname)
-        setenv("STARPU_SCHED_LIB", info.dli_fname, 0);
-#endif
+    if (dladdr1((void *)starpu_get_sched_lib_policies, &info, (void **)&library,
+                RTLD_DL_LINKMAP) &&
+        library && library->l_name[0])
+        setenv("STARPU_SCHED_LIB", library->l_name, 0);
 }
 
 /* The GPUs StarPU shall use, if the environment leaves it to us.  That there

@@ -103,57 +103,57 @@ int ddp__ema_begin(struct ddp__ema *m)
     return rc;
 }
 
-/* Find the average of a parameter of len values, begun if it was not. */
-static int find(ddp_trainer_t *t, const char *name, size_t len,
-                const struct ddp__block **b, int *i)
+/* The average of a parameter, for the host until end(a). */
+struct access {
+    struct ddp__average *a;
+    const struct ddp_param *param;
+    float *values;
+};
+
+/* Of a parameter of len values; averages begin if they had not. */
+static int open_average(ddp_trainer_t *t, const char *name, size_t len,
+                        bool write, struct access *to)
 {
     struct ddp__ema *m = t->engine->ema;
-    int rc;
+    const struct ddp__block *b;
+    int i, rc;
 
     if (!m)
         return ddp__fail(DDP_EINVAL, "no averages are made: set ema_decay");
     if ((rc = ddp__ema_begin(m)) < 0 ||
-        (rc = ddp__params_find(m->params, name, b, i)) < 0)
+        (rc = ddp__params_find(m->params, name, &b, &i)) < 0)
         return rc;
-    if (ddp__param_len(&(*b)->param[*i]) != len)
+    if (ddp__param_len(&b->param[i]) != len)
         return ddp__fail(DDP_ESHAPE, "%s has %zu values, not %zu", name,
-                         ddp__param_len(&(*b)->param[*i]), len);
-    return 0;
+                         ddp__param_len(&b->param[i]), len);
+    *to = (struct access){.a = &m->bucket[b->bucket], .param = &b->param[i]};
+    to->values = to->a->memory + b->offset + b->param_offset[i];
+    return begin(to->a, write);
 }
 
 int ddp_trainer_ema_get(ddp_trainer_t *t, const char *name, float *out,
                         size_t len)
 {
-    const struct ddp__block *b;
-    struct ddp__average *a;
-    int i, rc = find(t, name, len, &b, &i);
+    struct access from = {NULL};
+    int rc = open_average(t, name, len, false, &from);
 
     if (rc < 0)
         return rc;
-    a = &t->engine->ema->bucket[b->bucket];
-    if ((rc = begin(a, false)) < 0)
-        return rc;
-    ddp__param_export(&b->param[i], a->memory + b->offset + b->param_offset[i],
-                      out);
-    end(a);
+    ddp__param_export(from.param, from.values, out);
+    end(from.a);
     return 0;
 }
 
 int ddp_trainer_ema_set(ddp_trainer_t *t, const char *name, const float *in,
                         size_t len)
 {
-    const struct ddp__block *b;
-    struct ddp__average *a;
-    int i, rc = find(t, name, len, &b, &i);
+    struct access to = {NULL};
+    int rc = open_average(t, name, len, true, &to);
 
     if (rc < 0)
         return rc;
-    a = &t->engine->ema->bucket[b->bucket];
-    if ((rc = begin(a, true)) < 0)
-        return rc;
-    ddp__param_import(&b->param[i], in,
-                      a->memory + b->offset + b->param_offset[i]);
-    end(a);
+    ddp__param_import(to.param, in, to.values);
+    end(to.a);
     return 0;
 }
 
