@@ -211,8 +211,9 @@ struct ddp__task {
     uint64_t seed;   /* DROPOUT: of this run and epoch; HOST: as it likes */
     float lr;        /* OPTIM */
     /* Set by the runtime: */
-    void *plan;                  /* of this call on this kind of worker */
-    void *data[DDP_MAX_BUFFERS]; /* of each view, offset added */
+    void *plan;                   /* of this call on this kind of worker */
+    void *data[DDP_MAX_BUFFERS];  /* of each view, offset added */
+    size_t size[DDP_MAX_BUFFERS]; /* bytes of the handle's data */
     uint64_t id[DDP_MAX_BUFFERS], version[DDP_MAX_BUFFERS]; /* of the handle:
         equal (id, version, view) means equal contents, so that a backend may
         keep what it derived from weights */

@@ -155,9 +155,12 @@ static void run_call(void *buffers[], struct run *r, struct called *one,
     const struct ddp__call *c = t->call;
     int rc;
 
-    for (int i = 0; i < c->buffers; i++)
-        t->data[i] = (char *)STARPU_VARIABLE_GET_PTR(buffers[one->at[i]]) +
-                     c->buf[i].offset;
+    for (int i = 0; i < c->buffers; i++) {
+        void *b = buffers[one->at[i]];
+
+        t->data[i] = (char *)STARPU_VARIABLE_GET_PTR(b) + c->buf[i].offset;
+        t->size[i] = STARPU_VARIABLE_GET_ELEMSIZE(b);
+    }
     t->plan = c->on[kind].plan;
     if (c->op == DDP__OP_OPTIM)
         atomic_store(&r->flow->updated_step, r->step);

@@ -66,7 +66,7 @@ int ddp__ckpt_copy_new(struct ddp__ckpt_copy *c, const struct ddp_trainer *t)
     *c = (struct ddp__ckpt_copy){.params = t->engine->params};
     c->sets = ddp__checkpoint_sets(t, c->set);
     for (int i = 0; i < c->sets; i++)
-        if (!(c->data[i] = malloc((c->params->total + 1) * sizeof(float)))) {
+        if (!(c->data[i] = malloc((c->params->held + 1) * sizeof(float)))) {
             ddp__ckpt_copy_free(c);
             return ddp__fail(DDP_ENOMEM, "no memory for a copy of the weights "
                                          "and the optimizer's state");

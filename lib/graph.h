@@ -197,7 +197,7 @@ struct ddp__block {
     ddp_layer_t *layer; /* not owned */
     char prefix[160];
     int bucket;
-    size_t offset, len; /* elements */
+    size_t offset, len; /* elements, in the bucket */
     int params;
     struct ddp_param param[DDP_MAX_PARAMS];
     size_t param_offset[DDP_MAX_PARAMS]; /* elements in the block */
@@ -217,9 +217,10 @@ struct ddp__params {
     int blocks;
     struct ddp__bucket *bucket;
     int buckets;
-    size_t total;
-    bool valued;              /* buckets have memory, with values in it */
-    ddp_t *ddp;               /* bound to; NULL: not */
+    size_t total; /* elements of all blocks */
+    size_t held;  /* of all buckets, with what is between their blocks */
+    bool valued;  /* buckets have memory, with values in it */
+    ddp_t *ddp;   /* bound to; NULL: not */
     struct ddp__params *next; /* in ddp's list */
 };
 

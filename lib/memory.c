@@ -52,7 +52,7 @@ static double state_size(const struct ddp__engine *e)
 static struct need need(const struct ddp_trainer *t, int lanes, int in_flight)
 {
     const struct ddp__engine *e = t->engine;
-    double mib = 1 << 20, weights = 4.0 * (double)e->params->total;
+    double mib = 1 << 20, weights = 4.0 * (double)e->params->held;
     double x = (double)ddp__dataset_x_size(t->loader.data) * t->cfg.sub_batch;
 
     return (struct need){

@@ -15,6 +15,11 @@
  * large enough to be worth one, small enough to overlap with backward. */
 enum { BUCKET_LEN = 4 << 20, LEAST_LEN = 1 << 18 };
 
+/* Blocks begin at multiples of this many elements, where vector loads, cuDNN
+ * and cuBLASLt can read them, copies of half the size too.  The gaps are not
+ * in any span. */
+enum { BLOCK_ALIGN = 64 };
+
 size_t ddp__param_len(const struct ddp_param *p)
 {
     size_t len = 1;
@@ -66,27 +71,36 @@ static size_t bucket_room(size_t rest)
     return room < LEAST_LEN ? LEAST_LEN : room;
 }
 
+/* What a block takes in its bucket. */
+static size_t block_room(const struct ddp__block *b)
+{
+    return (b->len + BLOCK_ALIGN - 1) / BLOCK_ALIGN * BLOCK_ALIGN;
+}
+
 /* Last layers first, since backward reaches them first. */
 static void assign_buckets(struct ddp__params *p)
 {
     size_t len = 0, done = 0, room;
     int b = 0;
 
-    for (int i = 0; i < p->blocks; i++)
+    for (int i = 0; i < p->blocks; i++) {
         p->total += p->block[i].len;
-    room = bucket_room(p->total);
+        p->held += block_room(&p->block[i]);
+    }
+    room = bucket_room(p->held);
     for (int i = p->blocks - 1; i >= 0; i--) {
         struct ddp__block *k = &p->block[i];
+        size_t size = block_room(k);
 
-        if (len && len + k->len > room) {
+        if (len && len + size > room) {
             b++;
             len = 0;
-            room = bucket_room(p->total - done);
+            room = bucket_room(p->held - done);
         }
         k->bucket = b;
         k->offset = len;
-        len += k->len;
-        done += k->len;
+        len += size;
+        done += size;
     }
     p->buckets = p->blocks ? b + 1 : 0;
 }
@@ -111,7 +125,7 @@ static int make_buckets(struct ddp__params *p)
     if (!p->bucket)
         return DDP_ENOMEM;
     for (int i = 0; i < p->blocks; i++)
-        p->bucket[p->block[i].bucket].len += p->block[i].len;
+        p->bucket[p->block[i].bucket].len += block_room(&p->block[i]);
     for (int b = 0; b < p->buckets; b++) {
         struct ddp__bucket *k = &p->bucket[b];
 
@@ -478,8 +492,9 @@ int ddp_chain_checksum(ddp_chain_t *c, uint32_t *crc)
     if ((rc = ddp__params_begin(p, false)) < 0)
         return rc;
     *crc = 0;
-    for (int b = 0; b < p->buckets; b++)
-        *crc = ddp__crc32c(*crc, p->bucket[b].w, p->bucket[b].len * 4);
+    for (int i = 0; i < p->blocks; i++)
+        *crc = ddp__crc32c(*crc, memory(p, &p->block[i], 0),
+                           p->block[i].len * sizeof(float));
     ddp__params_end(p);
     return 0;
 }

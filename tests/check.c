@@ -493,6 +493,7 @@ int check_run(struct check *k, const struct ddp__backend *b,
 
         size[i] = x->size;
         t.data[i] = x->data;
+        t.size[i] = x->size;
         t.id[i] = x->id;
         t.version[i] = x->version;
     }

@@ -50,6 +50,7 @@ check_PROGRAMS += \
     %D%/test_cuda_after \
     %D%/test_cuda_host \
     %D%/test_cuda_plans \
+    %D%/test_cuda_weights \
     %D%/test_custom \
     %D%/test_data \
     %D%/test_dropout \
@@ -100,8 +101,14 @@ check_PROGRAMS += \
 %C%_test_cuda_plans_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
 if HAVE_CUDA
 %C%_test_cuda_plans_LDADD = $(LDADD_CUDA)
+
+%C%_test_cuda_weights_SOURCES = %D%/test_cuda_weights.c codelets/cuda/weights.c
+%C%_test_cuda_weights_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS) \
+    -I$(top_srcdir)/codelets/cuda
 else
 %C%_test_cuda_plans_LDADD = $(LDADD)
+
+%C%_test_cuda_weights_SOURCES = %D%/test_cuda_weights.c
 endif
 
 dist_check_SCRIPTS = \

@@ -93,13 +93,20 @@ void ddp__cuda_needs(size_t size)
     wanted = size;
 }
 
-void *ddp__cuda_kept_copy(const struct ddp__task *t, int i,
-                          enum ddp_dtype *type)
+void *ddp__cuda_copy_begin(const struct ddp__task *t, int i,
+                           enum ddp_dtype *type)
 {
     (void)t;
     (void)i;
     *type = kept_type;
     return kept;
+}
+
+int ddp__cuda_copy_end(const struct ddp__task *t, int i)
+{
+    (void)t;
+    (void)i;
+    return 0;
 }
 
 static const struct ddp__backend cuda_host = {

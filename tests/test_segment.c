@@ -2,6 +2,7 @@
  *
  * Graphs of whole networks are cut, then run on paper: a value that is written
  * spoils those whose bytes it takes, and what is read must not be spoilt.
+ * Parameters lie where every library can read them.
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
 #include "config.h"
@@ -173,6 +174,40 @@ static void test_model(const char *model, enum ddp__mode mode)
     }
 }
 
+/* ---- parameters --------------------------------------------------------- */
+
+/* Blocks of a bucket go up from 0 in steps of 64, last layer first. */
+static void test_buckets(const char *model)
+{
+    ddp_chain_t *m = ddp_model_new(model, NULL);
+    const struct ddp__params *p = ddp__params_of(m);
+    size_t end = 0, held = 0, total = 0;
+    bool apart = true;
+    int bucket = 0;
+
+    for (int i = p->blocks - 1; i >= 0; i--) {
+        const struct ddp__block *b = &p->block[i];
+
+        if (b->bucket != bucket) {
+            apart = apart && b->bucket == bucket + 1 &&
+                    end <= p->bucket[bucket].len;
+            held += p->bucket[bucket++].len;
+            end = 0;
+        }
+        apart = apart && b->offset % 64 == 0 && b->offset >= end &&
+                b->offset < end + 64;
+        end = b->offset + b->len;
+        total += b->len;
+    }
+    held += p->bucket[bucket].len;
+    ok(apart && end <= p->bucket[bucket].len && bucket == p->buckets - 1,
+       "%s: %d blocks in %d buckets, apart and aligned", model, p->blocks,
+       p->buckets);
+    ok(total == p->total && held == p->held && held < total * 1.01,
+       "%s: %zu elements in %zu", model, total, held);
+    ddp_chain_free(m);
+}
+
 int main(void)
 {
     static const char *const model[] = {"resnet18", "googlenet", "densenet121",
@@ -182,6 +217,7 @@ int main(void)
         test_model(model[i], DDP__TRAIN);
         test_model(model[i], DDP__PULL);
         test_model(model[i], DDP__INFER);
+        test_buckets(model[i]);
     }
     return done_testing();
 }

@@ -24,13 +24,3 @@ void ddp__cuda_needs(size_t scratch)
 {
     ddp__cuda_want_scratch(scratch);
 }
-
-/* weights.c converts what is wanted when it is wanted. */
-void *ddp__cuda_kept_copy(const struct ddp__task *t, int i,
-                          enum ddp_dtype *type)
-{
-    (void)t;
-    (void)i;
-    (void)type;
-    return NULL;
-}

@@ -108,13 +108,13 @@ int ddp__cuda_optim(const struct ddp__task *t)
 
     set_rule(t, &p);
     set_buffers(t, &p);
-    p.half = ddp__cuda_kept_copy(t, 1, &p.half_type);
+    p.half = ddp__cuda_copy_begin(t, 1, &p.half_type);
     for (int i = 0; i < t->call->optim.spans && rc == 0;) {
         i = take_spans(t, i, &p);
         if (p.blocks)
             rc = DDP__LAUNCH(&place, optim, &p);
     }
-    return rc;
+    return rc == 0 && p.half ? ddp__cuda_copy_end(t, 1) : rc;
 }
 
 /* g, stats, norm */

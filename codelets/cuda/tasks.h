@@ -54,9 +54,11 @@ int ddp__cuda_launched(int error, const char *name);
 /* Within prepare: scratch that a call wants.  launch.c. */
 void ddp__cuda_needs(size_t scratch);
 /* The copy in another type that is kept of all of buffer i, which OPTIM shall
- * write with it; NULL: none.  launch.c. */
-void *ddp__cuda_kept_copy(const struct ddp__task *t, int i,
-                          enum ddp_dtype *type);
+ * write with it; NULL: none.  What is queued by then is the new version, says
+ * the second.  weights.c. */
+void *ddp__cuda_copy_begin(const struct ddp__task *t, int i,
+                           enum ddp_dtype *type);
+int ddp__cuda_copy_end(const struct ddp__task *t, int i);
 
 #define DDP__LAUNCH(place, name, p)                                            \
     ddp__cuda_launched(ddp__k_##name((p), (place)->stream), #name)

@@ -1,10 +1,12 @@
-/* weights.c - weights in the type of activations, made when they are new
+/* weights.c - weights in the type of activations
  *
- * A table for each GPU, by what a handle's id and the view say.  Memory comes
- * in chunks that are kept: after the first steps nothing is allocated.  Before
- * a handle gets a new version, all that read the old one are done, so the copy
- * can be overwritten; but a copy made on one worker's stream may be wanted on
- * another's, which waits for it through an event.
+ * A table for each GPU has a copy of each bucket of weights that was asked for.
+ * OPTIM writes it with the weights it updates; where they come from another GPU
+ * the first who asks converts them.  Memory comes in chunks that are kept:
+ * after the first steps nothing is allocated.  Before a handle gets a new
+ * version, all that read the old one are done, so the copy can be overwritten;
+ * but a copy made on one worker's stream may be wanted on another's, which
+ * waits for it through an event.
  */
 #include "config.h"
 
@@ -19,8 +21,8 @@ enum { TABLE = 512, CHUNK = 32 << 20 };
 
 struct copy {
     struct copy *next;
-    uint64_t id, version;
-    size_t offset, len;
+    uint64_t id, version; /* of the handle */
+    size_t len;
     enum ddp_dtype type;
     void *data;
     cudaStream_t made_on;
@@ -87,36 +89,51 @@ static void *take(struct gpu *g, size_t size)
 
 /* ---- the table ---------------------------------------------------------- */
 
-static struct copy *find(struct gpu *g, const struct copy *key)
+/* Of any type for DDP_F32, which no copy has. */
+static struct copy *find(const struct gpu *g, uint64_t id, enum ddp_dtype type)
 {
-    struct copy **at = &g->copy[(key->id * 31 + key->offset / 64) % TABLE];
-    struct copy *c;
+    struct copy *c = g->copy[id % TABLE];
 
-    for (c = *at; c; c = c->next)
-        if (c->id == key->id && c->offset == key->offset &&
-            c->len == key->len && c->type == key->type)
-            return c;
-    if (!(c = malloc(sizeof(*c)))) {
+    while (c && (c->id != id || (type != DDP_F32 && c->type != type)))
+        c = c->next;
+    return c;
+}
+
+static struct copy *copy_new(struct gpu *g, uint64_t id, enum ddp_dtype type,
+                             size_t len)
+{
+    struct copy **at = &g->copy[id % TABLE], *c = malloc(sizeof(*c));
+
+    if (!c) {
         ddp__fail(DDP_ENOMEM, "no memory for copies of weights");
         return NULL;
     }
-    *c = *key;
-    if (!(c->data = take(g, key->len * ddp__dtype_size(key->type))) ||
+    *c = (struct copy){.next = *at, .id = id, .len = len, .type = type};
+    if (!(c->data = take(g, len * ddp__dtype_size(type))) ||
         ddp__cuda_check(
             cudaEventCreateWithFlags(&c->made, cudaEventDisableTiming),
             "making an event") < 0) {
         free(c);
         return NULL;
     }
-    c->next = *at;
-    *at = c;
-    return c;
+    return *at = c;
+}
+
+/* What was queued last on this stream writes this version. */
+static int made(struct copy *c, uint64_t version, cudaStream_t stream)
+{
+    c->made_on = NULL;
+    if (ddp__cuda_check(cudaEventRecord(c->made, stream),
+                        "noting that weights are converted") < 0)
+        return DDP_EDEVICE;
+    c->version = version;
+    c->made_on = stream;
+    return 0;
 }
 
 static int convert(struct copy *c, const float *src, cudaStream_t stream)
 {
     cudaError_t e;
-    int rc;
 
     switch (c->type) {
     case DDP_BF16:
@@ -128,56 +145,93 @@ static int convert(struct copy *c, const float *src, cudaStream_t stream)
     default:
         return ddp__fail(DDP_EINVAL, "weights of a type that has no use");
     }
-    if ((rc = ddp__cuda_check(e, "converting weights")) < 0)
-        return rc;
-    return ddp__cuda_check(cudaEventRecord(c->made, stream),
-                           "noting that weights are converted");
+    return ddp__cuda_check(e, "converting weights");
 }
 
-/* The copy, up to date in the order of the worker's stream. */
-static const void *refresh(struct gpu *g, const struct copy *key,
-                           const float *src, struct ddp__cuda_worker *w)
+/* The copy has this version, in the order of the stream. */
+static int refresh(struct copy *c, uint64_t version, const void *src,
+                   cudaStream_t stream)
 {
-    struct copy *c = find(g, key);
-    bool fresh;
+    int rc;
 
-    if (!c)
-        return NULL;
-    fresh = c->made_on && c->version == key->version;
-    if (!fresh) {
-        c->made_on = NULL;
-        if (convert(c, src, w->stream) < 0)
-            return NULL;
-        c->version = key->version;
-        c->made_on = w->stream;
-    } else if (c->made_on != w->stream &&
-               ddp__cuda_check(cudaStreamWaitEvent(w->stream, c->made, 0),
-                               "waiting for weights") < 0) {
-        return NULL;
-    }
-    return c->data;
+    if (c->made_on && c->version == version)
+        return c->made_on == stream
+                   ? 0
+                   : ddp__cuda_check(cudaStreamWaitEvent(stream, c->made, 0),
+                                     "waiting for weights");
+    c->made_on = NULL;
+    rc = convert(c, src, stream);
+    return rc < 0 ? rc : made(c, version, stream);
+}
+
+/* The table of this GPU, locked. */
+static struct gpu *enter(int device)
+{
+    pthread_once(&once, make_locks);
+    pthread_mutex_lock(&gpu[device].lock);
+    return &gpu[device];
 }
 
 const void *ddp__cuda_weights(const struct ddp__task *t, int i,
                               enum ddp_dtype type)
 {
+    const size_t offset = t->call->buf[i].offset / sizeof(float);
+    const float *all = (const float *)t->data[i] - offset;
     struct ddp__cuda_worker *w = ddp__cuda_self();
-    struct copy key = {.id = t->id[i],
-                       .version = t->version[i],
-                       .offset = t->call->buf[i].offset,
-                       .len = ddp__len(t, i),
-                       .type = type};
-    const void *p;
+    const char *data = NULL;
+    struct copy *c;
+    struct gpu *g;
 
     if (!w)
         return NULL;
     if (type == DDP_F32)
         return t->data[i];
-    pthread_once(&once, make_locks);
-    pthread_mutex_lock(&gpu[w->device].lock);
-    p = refresh(&gpu[w->device], &key, t->data[i], w);
-    pthread_mutex_unlock(&gpu[w->device].lock);
-    return p;
+    g = enter(w->device);
+    c = find(g, t->id[i], type);
+    if (!c)
+        c = copy_new(g, t->id[i], type, t->size[i] / sizeof(float));
+    if (c && refresh(c, t->version[i], all, w->stream) == 0)
+        data = c->data;
+    pthread_mutex_unlock(&g->lock);
+    return data ? data + offset * ddp__dtype_size(type) : NULL;
+}
+
+/* ---- with the weights --------------------------------------------------- */
+
+void *ddp__cuda_copy_begin(const struct ddp__task *t, int i,
+                           enum ddp_dtype *type)
+{
+    struct ddp__cuda_worker *w = ddp__cuda_self();
+    void *data = NULL;
+    struct copy *c;
+    struct gpu *g;
+
+    if (!w)
+        return NULL;
+    g = enter(w->device);
+    if ((c = find(g, t->id[i], DDP_F32))) {
+        c->made_on = NULL; /* neither the old nor the new version */
+        data = c->data;
+        *type = c->type;
+    }
+    pthread_mutex_unlock(&g->lock);
+    return data;
+}
+
+int ddp__cuda_copy_end(const struct ddp__task *t, int i)
+{
+    struct ddp__cuda_worker *w = ddp__cuda_self();
+    struct copy *c;
+    struct gpu *g;
+    int rc = 0;
+
+    if (!w)
+        return DDP_EDEVICE;
+    g = enter(w->device);
+    if ((c = find(g, t->id[i], DDP_F32)))
+        rc = made(c, t->version[i], w->stream);
+    pthread_mutex_unlock(&g->lock);
+    return rc;
 }
 
 /* ---- giving up ---------------------------------------------------------- */

@@ -69,8 +69,9 @@ int ddp__cublas_check(cublasStatus_t e, const char *what);
 
 /* ---- weights: weights.c ------------------------------------------------- */
 
-/* Buffer i of the task (f32 weights) in `type`, converted on this device when
- * (id, version) of its handle is new here, in stream order.  NULL: failed. */
+/* Buffer i of the task, a part of a handle of f32 weights, in `type`: as OPTIM
+ * left it (ddp__cuda_copy_begin()), or converted with the rest of the handle
+ * when (id, version) is new here, in stream order.  NULL: failed. */
 const void *ddp__cuda_weights(const struct ddp__task *t, int i,
                               enum ddp_dtype type);
 
