@@ -9,6 +9,7 @@
  *           bn: scale[c], shift[c], mean[c], var[c] (the last two running).
  * Types     activations f32, bf16 or f16, as the view says; everything else
  *           as written here.
+ * mask      u8 (n, h, w, c / 8): bit i of byte k says y > 0 of channel 8 k + i.
  * g         is written, or added to when the task says accumulate.
  */
 #ifndef DDP_OPS_H
@@ -28,9 +29,10 @@
     X(DENSE_FWD, dense_fwd)         /* x, w, y */                              \
     X(DENSE_BWD_X, dense_bwd_x)     /* dy, w, dx */                            \
     X(DENSE_BWD_W, dense_bwd_w)     /* x, dy, g */                             \
-    X(BN_FWD, bn_fwd)               /* x, w, y, stat [, r] */                  \
+    X(BN_FWD, bn_fwd)               /* x, w, y, stat [, r] [, mask] */         \
     X(BN_EVAL, bn_eval)             /* x, w, y [, r] */                        \
-    X(BN_BWD, bn_bwd)               /* x, y, dy, w, stat, g, dx [, dr] */      \
+    X(BN_BWD, bn_bwd)               /* x, s, dy, w, stat, g, dx [, dr]: s is   \
+                                       mask where there is one, else y */      \
     X(ACT_FWD, act_fwd)             /* x, y */                                 \
     X(ACT_BWD, act_bwd)             /* s, dy, dx: s is x or y, see below */    \
     X(ADD, add)                     /* a, b, y: y = act(a + b) */              \
@@ -172,6 +174,7 @@ struct ddp__call {
             float eps;
             enum ddp_act act; /* of bn(x) + r; one with ddp__act_from_y() */
             bool residual;
+            bool mask; /* of relu after a residual, c a multiple of 8 */
         } bn;
         enum ddp_act act; /* ACT_FWD, ACT_BWD, ADD */
         struct ddp__pool pool;

@@ -905,6 +905,7 @@ struct ddp_record {
     ddp_value_t *x, *y;
     ddp_value_t *saved;    /* a further value to keep, or NULL */
     ddp_value_t *residual; /* fused: added before the activation */
+    ddp_value_t *mask;     /* of act: where it lets gradients pass, or NULL */
     enum ddp_act act;      /* fused */
 };
 

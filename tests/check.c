@@ -20,9 +20,9 @@ static const struct {
     [DDP__OP_DENSE_FWD] = {"dense_fwd", "xwy", "y"},
     [DDP__OP_DENSE_BWD_X] = {"dense_bwd_x", "dwe", "e"},
     [DDP__OP_DENSE_BWD_W] = {"dense_bwd_w", "xdg", "g"},
-    [DDP__OP_BN_FWD] = {"bn_fwd", "xwysr", "ys"},
+    [DDP__OP_BN_FWD] = {"bn_fwd", "xwysrb", "ysb"},
     [DDP__OP_BN_EVAL] = {"bn_eval", "xwyr", "y"},
-    [DDP__OP_BN_BWD] = {"bn_bwd", "xydwsgef", "gef"},
+    [DDP__OP_BN_BWD] = {"bn_bwd", "xadwsgef", "gef"},
     [DDP__OP_ACT_FWD] = {"act_fwd", "xy", "y"},
     [DDP__OP_ACT_BWD] = {"act_bwd", "ade", "e"},
     [DDP__OP_ADD] = {"add", "xry", "y"},
@@ -105,7 +105,9 @@ static bool wanted(const struct check *k, enum ddp__op op, char letter)
     const struct ddp__call *c = &k->row.call;
 
     if (k->row.family == CHECK_BN || k->row.family == CHECK_BN_EVAL)
-        return (letter != 'r' && letter != 'f') || c->bn.residual;
+        return letter == 'b'                    ? c->bn.mask
+               : letter == 'r' || letter == 'f' ? c->bn.residual
+                                                : true;
     if (op == DDP__OP_LOSS && letter == 'e')
         return c->buffers != 4;
     if (op == DDP__OP_OPTIM && letter == 'o')
@@ -115,15 +117,21 @@ static bool wanted(const struct check *k, enum ddp__op op, char letter)
     return true;
 }
 
+/* The buffer that tells an activation's slope. */
+static char slope(const struct check *k)
+{
+    if (k->row.family == CHECK_BN)
+        return k->row.call.bn.mask ? 'b' : 'y';
+    return ddp__act_from_y(k->row.call.act) ? 'y' : 'x';
+}
+
 const char *check_buffers(const struct check *k, enum ddp__op op, char out[9])
 {
     char *end = out;
 
     for (const char *l = layout[op].buffers; *l; l++)
         if (wanted(k, op, *l))
-            *end++ = *l != 'a'                          ? *l
-                     : ddp__act_from_y(k->row.call.act) ? 'y'
-                                                        : 'x';
+            *end++ = *l == 'a' ? slope(k) : *l;
     *end = '\0';
     return out;
 }
@@ -185,6 +193,7 @@ static struct ddp__view view_of(const struct check *k, char letter)
     const struct check_row *r = &k->row;
     const struct ddp__pool *p = &r->call.pool;
     struct ddp_shape one = {1, 1, 1}, factors = {1, 1, r->x.c};
+    struct ddp_shape bits = {r->x.h, r->x.w, r->x.c / 8};
     bool classes = r->call.loss.kind == DDP_LOGIT_CROSS_ENTROPY;
     bool adam =
         r->call.optim.o.kind == DDP_ADAM || r->call.optim.o.kind == DDP_ADAMW;
@@ -200,6 +209,8 @@ static struct ddp__view view_of(const struct check *k, char letter)
         return per_sample(k->dtype, factors);
     case 'u':
         return per_sample(DDP_U8, r->x);
+    case 'b':
+        return per_sample(DDP_U8, bits);
     case 'j':
         return per_sample(DDP_F32, r->x);
     case 'i':

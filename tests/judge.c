@@ -98,6 +98,28 @@ static bool judge_part(const struct check *got, const struct check *want,
     return false;
 }
 
+/* A mask is right if it says what y of the same backend says: where two differ
+ * by a rounding, so may their signs. */
+static bool judge_mask(const struct check *got, int n, struct verdict *v)
+{
+    const struct check_tensor *y = &got->tensor['y' - 'a'];
+    const uint8_t *mask = got->tensor['b' - 'a'].data;
+    size_t len = check_len(y, n);
+
+    for (size_t i = 0; i < len; i++) {
+        bool bit = mask[i / 8] >> i % 8 & 1;
+
+        if (bit == (check_get(y, i) > 0))
+            continue;
+        v->failed = true;
+        snprintf(v->why, sizeof(v->why),
+                 "n %d: bit %zu of the mask is %d, y %g", n, i, bit,
+                 check_get(y, i));
+        return false;
+    }
+    return true;
+}
+
 void judge(const struct check *got, const struct check *want,
            const struct ddp__call *c, int n, struct verdict *v)
 {
@@ -108,6 +130,11 @@ void judge(const struct check *got, const struct check *want,
         if (!t->data)
             continue;
         len = check_len(t, n);
+        if (*l == 'b') {
+            if (!judge_mask(got, n, v))
+                return;
+            begin = len;
+        }
         for (int i = 0; begin < len; i++) {
             size_t end = part_end(want, *l, i, len);
 

@@ -115,13 +115,14 @@ struct outcome {
     int calls, failed, own;
 };
 
-/* Batch norm with relu at most is for cuDNN, but for a residual's gradient. */
+/* Batch norm with relu at most is for cuDNN, but for the gradient of a residual
+ * without a mask. */
 static bool for_cudnn(const struct ddp__call *c)
 {
     if (c->op <= DDP__OP_CONV_BWD_W)
         return true;
     return c->bn.act <= DDP_RELU &&
-           (c->op == DDP__OP_BN_FWD || !c->bn.residual);
+           (c->op == DDP__OP_BN_FWD || !c->bn.residual || c->bn.mask);
 }
 
 static void try(const struct ddp__call *c, struct outcome *o)
@@ -357,6 +358,45 @@ static void test_cases(void)
         }
 }
 
+/* ---- masks --------------------------------------------------------------- */
+
+/* Both directions of batch norm with residual, relu and mask, compiled. */
+static void test_mask(struct device *d, enum ddp_dtype type)
+{
+    static const char *const names[] = {
+        [DDP_F32] = "f32", [DDP_BF16] = "bf16", [DDP_F16] = "f16"};
+    static const enum ddp__op ops[] = {DDP__OP_BN_FWD, DDP__OP_BN_BWD};
+    struct ddp__view x = activation(type, (struct ddp_shape){14, 14, 256});
+    bool fits = aim(d, false) == 0;
+    int budget = have_driver() ? 1 : 0;
+
+    for (int i = 0; i < 2 && fits; i++) {
+        struct ddp__call c = {.op = ops[i],
+                              .cap = 32,
+                              .buf = {x, x, x, x, x, x, x, x},
+                              .bn = {1e-5f, DDP_RELU, true, true}};
+        void *plan = NULL;
+        struct ddp__cudnn_plan *dnn;
+
+        ddp__cudnn_target.to_compile = budget;
+        fits = ddp__cuda_bn_prepare(&c, &plan) == 0 &&
+               (dnn = ((struct ddp__cuda_plan *)plan)->variant->dnn) &&
+               dnn->believed == !budget;
+        ddp__cuda_plan_free(plan);
+    }
+    ok(fits, "batch norm with a mask, %s, %s: both directions%s", names[type],
+       d->name, budget ? ", compiled" : "");
+}
+
+static void test_masks(void)
+{
+    for (int i = 0; i < DEVICES; i++) {
+        test_mask(&devices[i], DDP_F32);
+        test_mask(&devices[i], DDP_BF16);
+    }
+    test_mask(&devices[1], DDP_F16);
+}
+
 /* ---- choices ------------------------------------------------------------ */
 
 static struct ddp__cuda_plan *prepared(const struct ddp__call *c)
@@ -538,6 +578,7 @@ int main(void)
     unsetenv("HOME");
     set_budget();
     test_cases();
+    test_masks();
     test_models();
     n = ddp__cudnn_plans_count();
     diag("%d plans, %d of them with an engine compiled at run time, of which "

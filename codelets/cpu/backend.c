@@ -87,6 +87,8 @@ static int prepare(const struct ddp__call *c, void **plan)
         return residual ? SAME(c, 0, 2, 3) : SAME(c, 0, 2);
     case DDP__OP_BN_BWD:
         residual = c->bn.residual;
+        if (c->bn.mask)
+            return SAME(c, 0, 2, 6, 7);
         return residual ? SAME(c, 0, 1, 2, 6, 7) : SAME(c, 0, 1, 2, 6);
     case DDP__OP_ACT_BWD:
     case DDP__OP_ADD:

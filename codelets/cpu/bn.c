@@ -177,10 +177,15 @@ static void apply(const struct ddp__task *t, const struct ddp__rows *r,
         size_t at = ddp__bn_block(r, blocks, &rows, &len) * w;
         void *y = ddp__to(t->data[2], at, r->b);
 
+        float *out = r->direct ? y : buf;
+
         f(p, ddp__at(t->data[0], at, r->b), res ? ddp__at(res, at, r->b) : NULL,
-          r->direct ? y : buf, rows, w, len);
+          out, rows, w, len);
+        len += (rows - 1) * w;
+        if (t->call->bn.mask)
+            ddp__mask_make(out, (uint8_t *)t->data[5] + at / 8, len);
         if (!r->direct)
-            ddp__put(y, buf, (rows - 1) * w + len, r->b, r->stream);
+            ddp__put(y, buf, len, r->b, r->stream);
     }
     ddp__put_end();
 }
@@ -217,7 +222,7 @@ static int forward(const struct ddp__task *t, float *stat, const void *res,
     return 0;
 }
 
-/* Buffers x, w, y, stat [, r] */
+/* Buffers x, w, y, stat [, r] [, mask] */
 int ddp__cpu_bn_fwd(const struct ddp__task *t)
 {
     return forward(t, t->data[3], t->call->bn.residual ? t->data[4] : NULL,

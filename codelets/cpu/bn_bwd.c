@@ -31,7 +31,8 @@ struct params {
 /* Where a block of rows is. */
 struct block {
     const void *x, *y, *dy;
-    void *dx, *dr; /* as floats while in a block of results */
+    const uint8_t *mask; /* instead of y; or NULL */
+    void *dx, *dr;       /* as floats while in a block of results */
     size_t rows, width, len;
 };
 
@@ -207,8 +208,9 @@ static struct block block_at(const struct pass *s, size_t at, size_t most)
     bool b = s->r.b;
 
     k.x = ddp__at(k.x, i, b);
-    k.y = ddp__at(k.y, i, b);
+    k.y = k.y ? ddp__at(k.y, i, b) : NULL;
     k.dy = ddp__at(k.dy, i, b);
+    k.mask = k.mask ? k.mask + i / 8 : NULL;
     k.dx = ddp__to(k.dx, i, b);
     k.dr = k.dr ? ddp__to(k.dr, i, b) : NULL;
     k.rows = left < most ? left : most;
@@ -233,7 +235,10 @@ static void sum_and_keep(const struct pass *s, const struct loops *f,
 
     if (s->r.b)
         k.dr = s->buf;
-    f->keep(&k);
+    if (k.mask)
+        ddp__mask_apply(k.mask, k.dy, k.dr, length(&k), s->r.b);
+    else
+        f->keep(&k);
     k.dy = k.dr;
     table[LOOP_dz][s->r.b].sums(&s->p, &k, s1, s2);
     if (s->r.b)
@@ -328,7 +333,7 @@ static void recall(const struct pass *s, float *par)
         ddp__bn_repeat(&s->r, par + i * width);
 }
 
-/* Buffers x, y, dy, w, stat, g, dx [, dr] */
+/* Buffers x, y or mask, dy, w, stat, g, dx [, dr] */
 int ddp__cpu_bn_bwd(const struct ddp__task *t)
 {
     struct pass s = {.t = t, .r = ddp__bn_rows(t, 0)};
@@ -346,8 +351,9 @@ int ddp__cpu_bn_bwd(const struct ddp__task *t)
         return DDP_ENOMEM;
     s.p = (struct params){par, par + w, par + 2 * w, par + 3 * w, par + 4 * w};
     s.all = (struct block){.x = t->data[0],
-                           .y = t->data[1],
+                           .y = t->call->bn.mask ? NULL : t->data[1],
                            .dy = t->data[2],
+                           .mask = t->call->bn.mask ? t->data[1] : NULL,
                            .dx = t->data[6],
                            .dr = residual ? t->data[7] : NULL};
     s.buf = (float *)(void *)(sum + 2 * n);

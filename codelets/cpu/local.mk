@@ -13,6 +13,7 @@ libddp_core_la_SOURCES += \
     %D%/input.c \
     %D%/join.c \
     %D%/loss.c \
+    %D%/mask.c \
     %D%/optim.c \
     %D%/pool.c \
     %D%/pool.h \

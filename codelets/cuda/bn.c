@@ -2,9 +2,8 @@
  *
  * cuDNN has engines for channels in groups of 8 (f32: 4) and for relu.  Its
  * backward makes the relu's slope from x once more, so y is not read; with a
- * residual it could not, and as the residual's gradient has to be written
- * anyway our own kernels are as good there.  Evaluation is one pass over x,
- * ours too.
+ * residual it could not, and reads a mask that forward wrote.  Evaluation is
+ * one pass over x, by a kernel of our own.
  */
 #include "config.h"
 
@@ -37,6 +36,13 @@ static void add_number(struct ddp__cudnn_graph *g, char name)
                DDP__CUDNN_SCALAR, CUDNN_DATA_FLOAT);
 }
 
+/* A bit of each value. */
+static void add_mask(struct ddp__cudnn_graph *g, char name,
+                     struct ddp__cudnn_shape s)
+{
+    add_tensor(g, name, s, DDP__CUDNN_REAL, CUDNN_DATA_BOOLEAN);
+}
+
 /* What comes next is from..: a virtual tensor, or z, the last. */
 static char between(struct ddp__cudnn_graph *g, char name, bool last,
                     struct ddp__cudnn_shape s)
@@ -48,7 +54,7 @@ static char between(struct ddp__cudnn_graph *g, char name, bool last,
     return last ? 'z' : name;
 }
 
-/* z = act(norm(x) + r); also mean m and inv i */
+/* z = act(norm(x) + r); also mean m, inv i and mask k of z > o */
 static void forward_graph(struct ddp__cudnn_graph *g, const struct ddp__call *c,
                           int n)
 {
@@ -71,9 +77,15 @@ static void forward_graph(struct ddp__cudnn_graph *g, const struct ddp__call *c,
     }
     if (relu)
         ddp__cudnn_relu(g, sum, between(g, 'z', true, x));
+    if (c->bn.mask) {
+        add_number(g, 'o');
+        add_mask(g, 'k', x);
+        ddp__cudnn_greater(g, 'z', 'o', 'k');
+    }
 }
 
-/* z = dx; also p, the gradient of scale, and q, of shift */
+/* z = dx; also p, the gradient of scale, q, of shift, and with mask k r, of the
+ * residual */
 static void backward_graph(struct ddp__cudnn_graph *g,
                            const struct ddp__call *c, int n)
 {
@@ -85,7 +97,12 @@ static void backward_graph(struct ddp__cudnn_graph *g,
     ddp__cudnn_tensor(g, 'z', &x);
     for (const char *v = "smipq"; *v; v++)
         add_vector(g, *v, x.c);
-    if (c->bn.act == DDP_RELU) {
+    if (c->bn.mask) {
+        add_mask(g, 'k', x);
+        ddp__cudnn_tensor(g, 'r', &x);
+        ddp__cudnn_choose(g, 'd', 'k', 'r');
+        d = 'r';
+    } else if (c->bn.act == DDP_RELU) {
         add_vector(g, 'b', x.c);
         add_tensor(g, 'y', x, DDP__CUDNN_VIRTUAL, CUDNN_DATA_FLOAT);
         add_tensor(g, 'u', x, DDP__CUDNN_VIRTUAL, x.type);
@@ -96,13 +113,24 @@ static void backward_graph(struct ddp__cudnn_graph *g,
     ddp__cudnn_norm_bwd(g, 'x', d, 's', 'm', 'i', 'p', 'q', 'z');
 }
 
+void ddp__cuda_bn_graph(struct ddp__cudnn_graph *g, const struct ddp__call *c,
+                        int n)
+{
+    if (c->op == DDP__OP_BN_FWD)
+        forward_graph(g, c, n);
+    else
+        backward_graph(g, c, n);
+}
+
 /* Whether cuDNN shall be asked. */
 static bool suits(const struct ddp__call *c)
 {
     if (c->bn.act != DDP_IDENTITY && c->bn.act != DDP_RELU)
         return false;
+    if (c->bn.mask && !ddp__cuda_masks_fit(c->buf[0].type))
+        return false;
     return c->op == DDP__OP_BN_FWD ||
-           (c->op == DDP__OP_BN_BWD && !c->bn.residual);
+           (c->op == DDP__OP_BN_BWD && (!c->bn.residual || c->bn.mask));
 }
 
 static int make(const struct ddp__call *c, struct ddp__cuda_plan *p,
@@ -115,10 +143,7 @@ static int make(const struct ddp__call *c, struct ddp__cuda_plan *p,
         return 0;
     if (!(g = ddp__cudnn_graph_new()))
         return DDP_ENOMEM;
-    if (c->op == DDP__OP_BN_FWD)
-        forward_graph(g, c, v->n);
-    else
-        backward_graph(g, c, v->n);
+    ddp__cuda_bn_graph(g, c, v->n);
     rc = ddp__cudnn_plan_get(g, p->limit, v->n == c->cap, &v->dnn);
     if (rc < 0)
         v->dnn = NULL;
@@ -173,8 +198,7 @@ static struct ddp__k_bn_given given(const struct ddp__task *t, float *stat,
 
 int ddp__cuda_bn_fwd(const struct ddp__task *t)
 {
-    float eps = t->call->bn.eps, *stat = t->data[3];
-    bool residual = t->call->bn.residual;
+    float eps = t->call->bn.eps, zero = 0, *stat = t->data[3];
     struct ddp__k_bn_given to;
     struct ddp__cuda_run r;
     const void *p[2];
@@ -188,11 +212,14 @@ int ddp__cuda_bn_fwd(const struct ddp__task *t)
         return rc;
     to =
         given(t, stat, ddp__cuda_take(&r, 4 * (size_t)t->call->buf[0].shape.c));
-    rc = ddp__cudnn_run(
-        r.variant->dnn, r.worker, residual ? "xsbemizr" : "xsbemiz",
-        (void *[]){t->data[0], (void *)p[0], (void *)p[1], &eps, stat, to.inv,
-                   t->data[2], residual ? t->data[4] : NULL},
-        r.workspace);
+    rc = ddp__cudnn_run(r.variant->dnn, r.worker,
+                        t->call->bn.mask       ? "xsbemizrko"
+                        : t->call->bn.residual ? "xsbemizr"
+                                               : "xsbemiz",
+                        (void *[]){t->data[0], (void *)p[0], (void *)p[1], &eps,
+                                   stat, to.inv, t->data[2], t->data[4],
+                                   t->data[5], &zero},
+                        r.workspace);
     if (rc < 0)
         return rc;
     return ddp__cuda_launched(ddp__k_bn_var(&to, r.worker->stream), "bn_var");
@@ -203,10 +230,11 @@ int ddp__cuda_bn_eval(const struct ddp__task *t)
     return ddp__cuda_bn_own_eval(t);
 }
 
-/* dx, and the gradients of scale and shift at d[0] and d[1]. */
+/* dx, dr, and the gradients of scale and shift at d[0] and d[1]. */
 static int backward(const struct ddp__task *t, struct ddp__cuda_run *r,
                     struct ddp__k_bn_given *to, float *d[2])
 {
+    bool mask = t->call->bn.mask, relu = t->call->bn.act == DDP_RELU;
     const void *p[2];
     int rc;
 
@@ -216,9 +244,12 @@ static int backward(const struct ddp__task *t, struct ddp__cuda_run *r,
         return rc;
     return ddp__cudnn_run(
         r->variant->dnn, r->worker,
-        t->call->bn.act == DDP_RELU ? "xdzsmipqb" : "xdzsmipq",
+        mask   ? "xdzsmipqkr"
+        : relu ? "xdzsmipqb"
+               : "xdzsmipq",
         (void *[]){t->data[0], t->data[2], t->data[6], (void *)p[0],
-                   (void *)to->mean, to->inv, d[0], d[1], (void *)p[1]},
+                   (void *)to->mean, to->inv, d[0], d[1],
+                   mask ? t->data[1] : (void *)p[1], t->data[7]},
         r->workspace);
 }
 

@@ -28,6 +28,7 @@ static int normalise(const struct ddp__task *t, struct ddp__k_bn *p, int r,
 {
     p->y = t->data[2];
     p->r = t->call->bn.residual ? t->data[r] : NULL;
+    p->mask = t->call->bn.mask ? t->data[5] : NULL;
     p->blocks = ddp__columns_blocks(&p->k);
     return DDP__LAUNCH(place, bn_normalise, p);
 }
@@ -38,7 +39,7 @@ static bool lies_well(const struct ddp__task *t, int r)
     return DDP__ALIGNED(t, 0, 2, t->call->bn.residual ? r : 0);
 }
 
-/* x, w, y, stat [, r] */
+/* x, w, y, stat [, r] [, mask] */
 int ddp__cuda_bn_own_fwd(const struct ddp__task *t)
 {
     struct ddp__k_bn p = describe(t, 1, lies_well(t, 4));
@@ -71,17 +72,20 @@ int ddp__cuda_bn_own_eval(const struct ddp__task *t)
     return normalise(t, &p, 3, &place);
 }
 
-/* x, y, dy, w, stat, g, dx [, dr] */
+/* x, y or mask, dy, w, stat, g, dx [, dr] */
 int ddp__cuda_bn_own_bwd(const struct ddp__task *t)
 {
-    int dr = t->call->bn.residual ? 7 : 0;
-    struct ddp__k_bn p = describe(t, 3, DDP__ALIGNED(t, 0, 1, 2, 6, dr));
+    int dr = t->call->bn.residual ? 7 : 0, y = t->call->bn.mask ? 0 : 1;
+    struct ddp__k_bn p = describe(t, 3, DDP__ALIGNED(t, 0, y, 2, 6, dr));
     struct ddp__cuda_place place;
     int rc;
 
     if ((rc = ddp__cuda_place(&place)) < 0)
         return rc;
-    p.y = t->data[1];
+    if (t->call->bn.mask)
+        p.mask = t->data[1];
+    else
+        p.y = t->data[1];
     p.dy = t->data[2];
     p.mean = t->data[4];
     p.g = t->data[5];

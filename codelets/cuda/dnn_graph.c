@@ -183,8 +183,15 @@ struct ddp__cudnn_shape ddp__cudnn_view(const struct ddp__call *c, int buf,
                                      .c = v->shape.c};
 }
 
+static size_t bits_of(cudnnDataType_t type)
+{
+    return type == CUDNN_DATA_BOOLEAN ? 1 : type == CUDNN_DATA_FLOAT ? 32 : 16;
+}
+
 static const char *type_name(cudnnDataType_t type)
 {
+    if (type == CUDNN_DATA_BOOLEAN)
+        return "bit";
     for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
         if (types[i].type == type && types[i].name)
             return types[i].name;
@@ -210,8 +217,8 @@ void ddp__cudnn_tensor(struct ddp__cudnn_graph *g, char name,
     g->tensor[(int)name] = d;
     g->scalar[(int)name] = s->kind == DDP__CUDNN_SCALAR;
     if (s->kind == DDP__CUDNN_REAL)
-        g->size[(int)name] = (size_t)s->n * (size_t)(h * w * c) *
-                             (s->type == CUDNN_DATA_FLOAT ? 4 : 2);
+        g->size[(int)name] =
+            (size_t)s->n * (size_t)(h * w * c) * bits_of(s->type) / 8;
     note(g, "%c:%s", name, type_name(s->type));
     if (s->kind != DDP__CUDNN_SCALAR)
         note(g, "[%d,%d,%d,%d]", s->n, s->h, s->w, s->c);
@@ -308,15 +315,32 @@ static ddp__cudnn_desc pointwise(struct ddp__cudnn_graph *g,
     return op;
 }
 
-void ddp__cudnn_add(struct ddp__cudnn_graph *g, char x, char b, char y)
+/* y = f(x, b), which a key knows as `name`. */
+static void of_two(struct ddp__cudnn_graph *g, cudnnPointwiseMode_t mode,
+                   const char *name, char x, char b, char y)
 {
-    ddp__cudnn_desc op = pointwise(g, CUDNN_POINTWISE_ADD);
+    ddp__cudnn_desc op = pointwise(g, mode);
 
     set_tensor(g, op, CUDNN_ATTR_OPERATION_POINTWISE_XDESC, x);
     set_tensor(g, op, CUDNN_ATTR_OPERATION_POINTWISE_BDESC, b);
     set_tensor(g, op, CUDNN_ATTR_OPERATION_POINTWISE_YDESC, y);
-    add_op(g, op, "an addition");
-    note(g, "add(%c,%c,%c) ", x, b, y);
+    add_op(g, op, name);
+    note(g, "%s(%c,%c,%c) ", name, x, b, y);
+}
+
+void ddp__cudnn_add(struct ddp__cudnn_graph *g, char x, char b, char y)
+{
+    of_two(g, CUDNN_POINTWISE_ADD, "add", x, b, y);
+}
+
+void ddp__cudnn_greater(struct ddp__cudnn_graph *g, char x, char zero, char y)
+{
+    of_two(g, CUDNN_POINTWISE_CMP_GT, "greater", x, zero, y);
+}
+
+void ddp__cudnn_choose(struct ddp__cudnn_graph *g, char x, char m, char y)
+{
+    of_two(g, CUDNN_POINTWISE_MUL, "choose", x, m, y);
 }
 
 void ddp__cudnn_relu(struct ddp__cudnn_graph *g, char x, char y)

@@ -79,6 +79,12 @@ void ddp__cudnn_add(struct ddp__cudnn_graph *g, char x, char b, char y);
 
 void ddp__cudnn_relu(struct ddp__cudnn_graph *g, char x, char y);
 
+/* y = x > zero, a number; y is of CUDNN_DATA_BOOLEAN, eight to a byte. */
+void ddp__cudnn_greater(struct ddp__cudnn_graph *g, char x, char zero, char y);
+
+/* y = x m, m boolean */
+void ddp__cudnn_choose(struct ddp__cudnn_graph *g, char x, char m, char y);
+
 /* dx = dy where x > 0, else 0 */
 void ddp__cudnn_relu_bwd(struct ddp__cudnn_graph *g, char x, char dy, char dx);
 

@@ -1,7 +1,8 @@
-/* dnn_tune.c - what a plan takes, on memory of its own */
+/* dnn_tune.c - what a plan takes, and gives, on memory of its own */
 #include "config.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "dnn_tune.h"
 
@@ -80,6 +81,7 @@ struct ddp__cudnn_bench *ddp__cudnn_bench_new(const struct ddp__cudnn_graph *g,
     }
     pthread_mutex_lock(&lock);
     b->number = 1;
+    b->worker.device = ddp__cudnn_target.device;
     if (open_device(b) == 0 && get_memory(b, g, workspace) == 0)
         return b;
     ddp__cudnn_bench_free(b);
@@ -137,4 +139,43 @@ int ddp__cudnn_bench_run(struct ddp__cudnn_bench *b, struct ddp__cudnn_plan *p,
             *ms = once;
     }
     return rc;
+}
+
+/* Where a tensor is; NULL: there is none of that name. */
+static char *place(struct ddp__cudnn_bench *b, char name)
+{
+    const char *at = strchr(b->name, name);
+
+    if (at)
+        return b->ptr[at - b->name];
+    ddp__fail(DDP_EINVAL, "a graph without tensor %c", name);
+    return NULL;
+}
+
+static int copy(struct ddp__cudnn_bench *b, void *to, const void *from,
+                size_t size)
+{
+    int rc = ddp__cuda_check(
+        cudaMemcpyAsync(to, from, size, cudaMemcpyDefault, b->worker.stream),
+        "copying a tensor");
+
+    return rc < 0 ? rc
+                  : ddp__cuda_check(cudaStreamSynchronize(b->worker.stream),
+                                    "copying a tensor");
+}
+
+int ddp__cudnn_bench_put(struct ddp__cudnn_bench *b, char name,
+                         const void *from, size_t size)
+{
+    char *to = place(b, name);
+
+    return to ? copy(b, to, from, size) : DDP_EINVAL;
+}
+
+int ddp__cudnn_bench_get(struct ddp__cudnn_bench *b, char name, void *to,
+                         size_t size)
+{
+    const char *from = place(b, name);
+
+    return from ? copy(b, to, from, size) : DDP_EINVAL;
 }

@@ -1,8 +1,9 @@
-/* dnn_tune.h - choosing one of several plans by stopwatch
+/* dnn_tune.h - running a plan outside of tasks
  *
- * Only where the program's user asks for it (DDP_TUNE=1): what is fastest may
- * change from run to run, and with it the last bits.  The choice is stored
- * with the plan, so that a later run on such a device repeats it.
+ * To choose one of several by stopwatch, only where the program's user asks for
+ * it (DDP_TUNE=1): what is fastest may change from run to run, and with it the
+ * last bits.  The choice is stored with the plan, so that a later run on such a
+ * device repeats it.  And to see what a plan does where no manual says.
  */
 #ifndef DDP_DNN_TUNE_H
 #define DDP_DNN_TUNE_H
@@ -11,8 +12,9 @@
 
 struct ddp__cudnn_bench;
 
-/* Memory for all tensors of a graph and so much workspace, on the target.
- * NULL: there is none, or no GPU; ddp__fail() has been called. */
+/* Memory for all tensors of a graph, zeros, and so much workspace, on the
+ * target; scalars are 1.  NULL: there is none, or no GPU; ddp__fail() has been
+ * called. */
 struct ddp__cudnn_bench *ddp__cudnn_bench_new(const struct ddp__cudnn_graph *g,
                                               size_t workspace);
 void ddp__cudnn_bench_free(struct ddp__cudnn_bench *b);
@@ -20,5 +22,11 @@ void ddp__cudnn_bench_free(struct ddp__cudnn_bench *b);
 /* Milliseconds of the fastest of some runs. */
 int ddp__cudnn_bench_run(struct ddp__cudnn_bench *b, struct ddp__cudnn_plan *p,
                          float *ms);
+
+/* Fill a tensor, and see it. */
+int ddp__cudnn_bench_put(struct ddp__cudnn_bench *b, char name,
+                         const void *from, size_t size);
+int ddp__cudnn_bench_get(struct ddp__cudnn_bench *b, char name, void *to,
+                         size_t size);
 
 #endif

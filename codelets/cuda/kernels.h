@@ -210,7 +210,8 @@ struct ddp__k_bn {
     float eps;
     int n;
     const void *x, *r, *dy;
-    void *y;           /* forward; read when going backward */
+    void *y;           /* forward; read when going backward without mask */
+    uint8_t *mask;     /* of y > 0, a byte for each group of channels; NULL */
     const float *w;    /* scale[c], shift[c] */
     const float *mean; /* mean[c], var[c]: what to normalise by */
     float *stat;       /* the same, of this sub-batch */

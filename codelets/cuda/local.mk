@@ -13,6 +13,7 @@ libddp_cuda_core_la_SOURCES = \
     %D%/after.h \
     %D%/backend.c \
     %D%/bn.c \
+    %D%/bn_mask.c \
     %D%/cast.cu \
     %D%/cast.h \
     %D%/conv.c \

@@ -186,6 +186,16 @@ DDP__DEVICE void ddp__k_inverse(const struct ddp__k_bn *p,
         v[j] = 1 / sqrtf(v[j] + p->eps);
 }
 
+/* Bit j: x[j] > 0. */
+DDP__DEVICE uint8_t ddp__k_positive(const float x[DDP__WIDTH])
+{
+    unsigned bits = 0;
+
+    for (int j = 0; j < DDP__WIDTH; j++)
+        bits |= (x[j] > 0 ? 1u : 0u) << j;
+    return (uint8_t)bits;
+}
+
 struct ddp__k_bn_normalise_shared {
     char none;
 };
@@ -217,10 +227,12 @@ DDP__DEVICE void ddp__k_normalise_lane(const struct ddp__k_bn *p,
         }
         ddp__k_act_all(p->act, x);
         ddp__k_store(type, p->y, at, l.count, p->wide, x);
+        if (p->mask)
+            p->mask[at / DDP__WIDTH] = ddp__k_positive(x);
     }
 }
 
-/* b in, b more with r, b out. */
+/* b in, b more with r, b out, an eighth of a byte with mask. */
 DDP__DEVICE void
 ddp__k_bn_normalise_block(const struct ddp__k_bn *p,
                           struct ddp__k_bn_normalise_shared *sh, unsigned block,
@@ -246,6 +258,13 @@ DDP__DEVICE void ddp__k_unfold(const struct ddp__k_bn *p,
     ddp__k_load(type, p->dy, at, l->count, p->wide, dz);
     if (p->act == DDP_IDENTITY)
         return;
+    if (p->mask) {
+        unsigned bits = p->mask[at / DDP__WIDTH];
+
+        for (int j = 0; j < DDP__WIDTH; j++)
+            dz[j] = bits >> j & 1 ? dz[j] : 0;
+        return;
+    }
     ddp__k_load(type, p->y, at, l->count, p->wide, y);
     ddp__k_slope_all(p->act, y, dz);
 }
@@ -279,7 +298,7 @@ DDP__DEVICE void ddp__k_bn_sum_lane(const struct ddp__k_bn *p,
     }
 }
 
-/* 3 b in, b out with dr; 2 b in without an activation. */
+/* 3 b in, b out with dr; 2 b in without an activation or with mask. */
 DDP__DEVICE void ddp__k_bn_sums_block(const struct ddp__k_bn *p,
                                       struct ddp__k_bn_sums_shared *sh,
                                       unsigned block, enum ddp_dtype type)
@@ -433,7 +452,7 @@ DDP__DEVICE void ddp__k_spread_lane(const struct ddp__k_bn *p,
     }
 }
 
-/* 2 b in, b out, with dr or without an activation; else b more in. */
+/* 2 b in, b out, with dr, mask or without an activation; else b more in. */
 DDP__DEVICE void ddp__k_bn_spread_block(const struct ddp__k_bn *p,
                                         struct ddp__k_bn_spread_shared *sh,
                                         unsigned block, enum ddp_dtype type)

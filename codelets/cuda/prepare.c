@@ -11,7 +11,8 @@ static const int *activations(const struct ddp__call *c)
     static const int scale[] = {0, 1, 2, 3, 4, -1};
     static const int fwd[] = {0, 2, 4, -1}, eval[] = {0, 2, 3, -1};
     static const int bwd[] = {0, 1, 2, 6, 7, -1},
-                     bwd_alone[] = {0, 1, 2, 6, -1};
+                     bwd_alone[] = {0, 1, 2, 6, -1},
+                     bwd_mask[] = {0, 2, 6, 7, -1};
 
     switch (c->op) {
     case DDP__OP_INPUT_U8:
@@ -39,7 +40,7 @@ static const int *activations(const struct ddp__call *c)
     case DDP__OP_BN_EVAL:
         return c->bn.residual ? eval : ends;
     case DDP__OP_BN_BWD:
-        return c->bn.residual ? bwd : bwd_alone;
+        return c->bn.mask ? bwd_mask : c->bn.residual ? bwd : bwd_alone;
     default:
         return none;
     }

@@ -32,7 +32,20 @@ static void measure(const struct ddp__task *t, const struct ddp__ref_buf *x,
     *var = (float)(squares / (double)m);
 }
 
-/* y of channel c.  residual: the buffer of r. */
+/* Element i of a mask: c is a multiple of 8. */
+static bool get_bit(const uint8_t *mask, size_t i)
+{
+    return mask[i / 8] >> i % 8 & 1;
+}
+
+static void put_bit(uint8_t *mask, size_t i, bool on)
+{
+    unsigned bit = 1U << i % 8;
+
+    mask[i / 8] = (uint8_t)(on ? mask[i / 8] | bit : mask[i / 8] & ~bit);
+}
+
+/* y of channel c, and its mask.  residual: the buffer of r. */
 static void normalise(const struct ddp__task *t, size_t c, double mean,
                       double var, int residual)
 {
@@ -48,6 +61,8 @@ static void normalise(const struct ddp__task *t, size_t c, double mean,
             z +=
                 ddp__ref_get(t->call->buf[residual].type, t->data[residual], i);
         ddp__ref_write(&y, i, ddp__ref_act(t->call->bn.act, z));
+        if (t->call->bn.mask)
+            put_bit(t->data[5], i, ddp__ref_read(&y, i) > 0);
     }
 }
 
@@ -89,10 +104,12 @@ static double unfold(const struct ddp__task *t, const struct channel *ch,
 {
     struct ddp__ref_buf x = ddp__ref_buf(t, 0), y = ddp__ref_buf(t, 1);
     struct ddp__ref_buf dy = ddp__ref_buf(t, 2);
+    double slope = t->call->bn.mask ? get_bit(t->data[1], i)
+                                    : ddp__ref_act_slope(t->call->bn.act,
+                                                         ddp__ref_read(&y, i));
 
     *xhat = (ddp__ref_read(&x, i) - ch->mean) * ch->inv;
-    return ddp__ref_read(&dy, i) *
-           ddp__ref_act_slope(t->call->bn.act, ddp__ref_read(&y, i));
+    return ddp__ref_read(&dy, i) * slope;
 }
 
 static void sum_channel(const struct ddp__task *t, struct channel *ch)

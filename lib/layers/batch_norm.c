@@ -37,31 +37,55 @@ static int params(const ddp_layer_t *l, struct ddp_param p[DDP_MAX_PARAMS])
     return 4;
 }
 
+static ddp_value_t *evaluate(struct batch_norm *b, ddp_graph_t *g,
+                             struct ddp_record r)
+{
+    struct ddp__call call = {.op = DDP__OP_BN_EVAL,
+                             .bn = {b->eps, r.act, r.residual != NULL, false}};
+
+    ddp__emit(
+        g, &call, r.residual ? 4 : 3,
+        (ddp_value_t *[]){r.x, ddp_graph_param(g, &b->layer), r.y, r.residual},
+        (enum ddp_access[]){DDP_READ, DDP_READ, DDP_WRITE, DDP_READ});
+    return ddp_graph_record(g, &r);
+}
+
+/* Backward has to read the residual's sum again, or y: with relu a bit of each
+ * value is enough.  Without a residual x tells as much. */
+static ddp_value_t *mask_of(ddp_graph_t *g, const struct ddp_record *r)
+{
+    struct ddp_shape s = r->y->shape;
+
+    if (!r->residual || r->act != DDP_RELU || s.c % 8)
+        return NULL;
+    s.c /= 8;
+    return ddp_graph_value(g, s, DDP_U8);
+}
+
 static ddp_value_t *forward(ddp_layer_t *l, ddp_graph_t *g, ddp_value_t *x)
 {
     struct batch_norm *b = (struct batch_norm *)l;
-    ddp_value_t *w = ddp_graph_param(g, l), *y = ddp__value_like(g, x->shape);
-    ddp_value_t *r = ddp__take_residual(g), *stat = NULL;
-    struct ddp__call call = {
-        .bn = {.eps = b->eps, .act = ddp__take_act(g), .residual = r != NULL}};
+    struct ddp_record r = {.layer = l,
+                           .x = x,
+                           .y = ddp__value_like(g, x->shape),
+                           .residual = ddp__take_residual(g),
+                           .act = ddp__take_act(g)};
+    struct ddp__call call = {.op = DDP__OP_BN_FWD};
 
-    if (ddp_graph_training(g)) {
-        stat = ddp__value_vector(g, 2 * b->channels, DDP_F32);
-        call.op = DDP__OP_BN_FWD;
-        ddp__emit(g, &call, r ? 5 : 4, (ddp_value_t *[]){x, w, y, stat, r},
-                  (enum ddp_access[]){DDP_READ, DDP_READ, DDP_WRITE, DDP_WRITE,
-                                      DDP_READ});
-    } else {
-        call.op = DDP__OP_BN_EVAL;
-        ddp__emit(g, &call, r ? 4 : 3, (ddp_value_t *[]){x, w, y, r},
-                  (enum ddp_access[]){DDP_READ, DDP_READ, DDP_WRITE, DDP_READ});
-    }
-    return ddp_graph_record(g, &(struct ddp_record){.layer = l,
-                                                    .x = x,
-                                                    .y = y,
-                                                    .saved = stat,
-                                                    .residual = r,
-                                                    .act = call.bn.act});
+    if (!ddp_graph_training(g))
+        return evaluate(b, g, r);
+    r.saved = ddp__value_vector(g, 2 * b->channels, DDP_F32);
+    r.mask = mask_of(g, &r);
+    call.bn.eps = b->eps;
+    call.bn.act = r.act;
+    call.bn.residual = r.residual != NULL;
+    call.bn.mask = r.mask != NULL;
+    ddp__emit(g, &call, 4 + call.bn.residual + call.bn.mask,
+              (ddp_value_t *[]){x, ddp_graph_param(g, l), r.y, r.saved,
+                                r.residual, r.mask},
+              (enum ddp_access[]){DDP_READ, DDP_READ, DDP_WRITE, DDP_WRITE,
+                                  DDP_READ, DDP_WRITE});
+    return ddp_graph_record(g, &r);
 }
 
 /* One operation gives the gradients of x, of the parameters and of the
@@ -70,8 +94,9 @@ static ddp_value_t *backward(ddp_layer_t *l, ddp_graph_t *g,
                              const struct ddp_record *r, ddp_value_t *dy)
 {
     struct batch_norm *b = (struct batch_norm *)l;
-    struct ddp__call call = {.op = DDP__OP_BN_BWD,
-                             .bn = {b->eps, r->act, r->residual != NULL}};
+    struct ddp__call call = {
+        .op = DDP__OP_BN_BWD,
+        .bn = {b->eps, r->act, r->residual != NULL, r->mask != NULL}};
     ddp_value_t *w = ddp_graph_param(g, l),
                 *dw = ddp_graph_param_gradient(g, l);
     ddp_value_t *dx = ddp__value_like(g, r->x->shape), *dr = NULL;
@@ -79,7 +104,8 @@ static ddp_value_t *backward(ddp_layer_t *l, ddp_graph_t *g,
     if (r->residual)
         dr = r->residual->grad = ddp__value_like(g, r->x->shape);
     ddp__emit(g, &call, dr ? 8 : 7,
-              (ddp_value_t *[]){r->x, r->y, dy, w, r->saved, dw, dx, dr},
+              (ddp_value_t *[]){r->x, r->mask ? r->mask : r->y, dy, w, r->saved,
+                                dw, dx, dr},
               (enum ddp_access[]){DDP_READ, DDP_READ, DDP_READ, DDP_READ,
                                   DDP_READ, DDP_WRITE, DDP_WRITE, DDP_WRITE});
     return r->x->wants ? dx : NULL;
