@@ -22,7 +22,8 @@
 /* X (ID, name): buffers in order; [..] is optional and last. */
 #define DDP__OPS(X)                                                            \
     X(INPUT_U8, input_u8)           /* x u8, y: y = (x / 255 - mean) / std */  \
-    X(INPUT_F32, input_f32)         /* x f32, y: a copy in y's type */         \
+    X(INPUT_F32, input_f32)         /* x f32, y: a copy in y's type; both may  \
+                                       swap left and right */                  \
     X(CONV_FWD, conv_fwd)           /* x, w, y */                              \
     X(CONV_BWD_X, conv_bwd_x)       /* dy, w, dx */                            \
     X(CONV_BWD_W, conv_bwd_w)       /* x, dy, g */                             \
@@ -164,6 +165,7 @@ struct ddp__call {
     union {
         struct {
             float mean[4], std[4];
+            bool flip;
         } input;
         struct ddp__conv conv;
         struct {

@@ -17,16 +17,16 @@ static ddp_value_t *input_value(ddp_graph_t *g, struct ddp_shape shape,
 
 /* ---- the whole ---------------------------------------------------------- */
 
-/* Read an input; a float one in the graph's own type is used as it is. */
-static ddp_value_t *build_input(ddp_graph_t *g, ddp_value_t *x)
+/* Read the input; a float one in the graph's own type is used as it is. */
+static ddp_value_t *build_input(ddp_graph_t *g, bool flip)
 {
     const struct ddp__graph_spec *s = &g->spec;
     struct ddp__call c = {.op = s->type == DDP_U8 ? DDP__OP_INPUT_U8
                                                   : DDP__OP_INPUT_F32};
     ddp_value_t *y;
 
-    if (s->type == s->dtype)
-        return x;
+    if (s->type == s->dtype && !flip)
+        return g->x;
     if (s->type == DDP_U8 && s->shape.c > 4 && g->rc == 0)
         g->rc = ddp__fail(DDP_ESHAPE,
                           "bytes come in up to 4 channels, not %d: "
@@ -34,8 +34,9 @@ static ddp_value_t *build_input(ddp_graph_t *g, ddp_value_t *x)
                           s->shape.c);
     memcpy(c.input.mean, s->mean, sizeof(c.input.mean));
     memcpy(c.input.std, s->std, sizeof(c.input.std));
+    c.input.flip = flip;
     y = ddp__value_like(g, s->shape);
-    ddp__emit(g, &c, 2, (ddp_value_t *[]){x, y},
+    ddp__emit(g, &c, 2, (ddp_value_t *[]){g->x, y},
               (enum ddp_access[]){DDP_READ, DDP_WRITE});
     return y;
 }
@@ -56,15 +57,9 @@ static void build_fill(ddp_graph_t *g)
         g->weight = input_value(g, (struct ddp_shape){1, 1, s->cap + 1},
                                 DDP_F32, false);
     }
-    if (s->flip)
-        g->mirror = input_value(g, s->shape, s->type, true);
-    ddp__emit(g, &c,
-              !loss     ? 2
-              : s->flip ? 5
-                        : 4,
-              (ddp_value_t *[]){g->x, g->ids, g->target, g->weight, g->mirror},
-              (enum ddp_access[]){DDP_WRITE, DDP_WRITE, DDP_WRITE, DDP_WRITE,
-                                  DDP_WRITE});
+    ddp__emit(g, &c, loss ? 4 : 2,
+              (ddp_value_t *[]){g->x, g->ids, g->target, g->weight},
+              (enum ddp_access[]){DDP_WRITE, DDP_WRITE, DDP_WRITE, DDP_WRITE});
 }
 
 /* (a + b) / 2: side by side, then pooled. */
@@ -96,7 +91,7 @@ static ddp_value_t *build_mean(ddp_graph_t *g, ddp_value_t *a, ddp_value_t *b)
 /* The chain on the input, and on its mirror image if that is wanted too. */
 static int build_forward(ddp_graph_t *g, ddp_chain_t *chain)
 {
-    ddp_value_t *x = build_input(g, g->x);
+    ddp_value_t *x = build_input(g, false);
 
     if (!x)
         return g->rc;
@@ -105,7 +100,7 @@ static int build_forward(ddp_graph_t *g, ddp_chain_t *chain)
     if (g->spec.flip && g->y) {
         struct ddp_shape shape = g->y->shape;
 
-        x = build_input(g, g->mirror);
+        x = build_input(g, true);
         g->y = build_mean(g, g->y, ddp__layer_forward(chain, g, x));
         g->y = ddp__value_alias(g, g->y, shape);
     }

@@ -115,7 +115,7 @@ struct ddp_graph {
     bool inspect; /* keep spans */
     struct ddp__span_of_layer *span;
     int spans;
-    ddp_value_t *x, *mirror, *target, *weight, *ids, *totals, *y, *dy, *dx;
+    ddp_value_t *x, *target, *weight, *ids, *totals, *y, *dy, *dx;
 };
 
 /* Build the whole graph of a chain whose parameters are params. */

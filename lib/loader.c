@@ -5,7 +5,7 @@
 
 #include "loader.h"
 
-enum { X, IDS, TARGET, WEIGHT, MIRROR }; /* buffers of the fill node */
+enum { X, IDS, TARGET, WEIGHT }; /* buffers of the fill node */
 
 struct ddp__loader ddp__loader(ddp_dataset_t *data, int batch, int sub_batch)
 {
@@ -29,20 +29,6 @@ int ddp__loader_sizes(const struct ddp__loader *l, int64_t step, int *n)
     for (; left > 0; left -= l->sub_batch)
         n[subs++] = left < l->sub_batch ? (int)left : l->sub_batch;
     return subs;
-}
-
-/* Sample i, left and right swapped, for graphs that want it so as well. */
-static void fill_mirror(const struct ddp__task *t, int i)
-{
-    const struct ddp__view *v = &t->call->buf[MIRROR];
-    size_t pixel = (size_t)v->shape.c * ddp__dtype_size(v->type);
-    size_t row = (size_t)v->shape.w * pixel, size = (size_t)v->shape.h * row;
-    const char *x = (const char *)t->data[X] + (size_t)i * size;
-    char *y = (char *)t->data[MIRROR] + (size_t)i * size;
-
-    for (size_t r = 0; r < size; r += row)
-        for (size_t p = 0; p < row; p += pixel)
-            memcpy(y + r + p, x + r + row - pixel - p, pixel);
 }
 
 /* A sample that could not be read counts, as wrong, but has no loss. */
@@ -79,8 +65,6 @@ static int fill_one(const struct ddp__loader *l, const struct ddp__task *t,
         return rc;
     if (rc == DDP__BAD)
         fill_bad(t, &s);
-    if (t->call->buffers > MIRROR)
-        fill_mirror(t, i);
     if (classes)
         ((int32_t *)t->data[TARGET])[i] = s.label;
     ((int64_t *)t->data[IDS])[i] = ddp__order_index(o, l->data->count, pos);

@@ -62,6 +62,12 @@ const struct check_row op_rows[] = {
      .call.input = {{0.1307f}, {0.3081f}}},
     {CHECK_INPUT_U8, "4 channels", OF(1, 1), .x = {1, 13, 4},
      .call.input = {{0, 0.1f, 0.2f, 0.3f}, {1, 0.5f, 0.25f, 2}}},
+    {CHECK_INPUT_U8, "3 channels, mirrored", OF(2, 3), .x = {5, 7, 3},
+     .call.input = {{0.485f, 0.456f, 0.406f}, {0.229f, 0.224f, 0.225f}, true}},
+    {CHECK_INPUT_U8, "one column, mirrored", OF(2, 2), .x = {5, 1, 4},
+     .call.input = {{0.5f}, {1, 1, 1, 1}, true}},
+    {CHECK_INPUT_F32, "20 channels, mirrored", OF(1, 2), .x = {3, 6, 20},
+     .call.input.flip = true},
     {CHECK_INPUT_F32, "a vector", OF(3, 5), .x = {1, 1, 4}},
     {CHECK_INPUT_F32, "an image", OF(1, 2), .x = {5, 3, 7}},
 

@@ -30,6 +30,24 @@ DDP__CLONES static void rows_bf16(const uint8_t *x, uint16_t *y, const float *a,
                   true);
 }
 
+/* Swap left and right of y. */
+static void mirror(const struct ddp__task *t)
+{
+    const struct ddp__view *v = &t->call->buf[1];
+    size_t pixel = (size_t)v->shape.c * ddp__dtype_size(v->type);
+    size_t row = (size_t)v->shape.w * pixel, size = ddp__rows(t, 1) * pixel;
+    char *y = t->data[1], was[64];
+
+    for (size_t r = 0; r < size; r += row)
+        for (size_t a = 0, b = row - pixel; a < b; a += pixel, b -= pixel)
+            for (size_t i = 0, n; i < pixel; i += n) {
+                n = pixel - i < sizeof(was) ? pixel - i : sizeof(was);
+                memcpy(was, y + r + a + i, n);
+                memcpy(y + r + a + i, y + r + b + i, n);
+                memcpy(y + r + b + i, was, n);
+            }
+}
+
 /* Buffers x, y.  Channels past the fourth are treated like the fourth. */
 int ddp__cpu_input_u8(const struct ddp__task *t)
 {
@@ -49,6 +67,8 @@ int ddp__cpu_input_u8(const struct ddp__task *t)
         rows_bf16(t->data[0], t->data[1], a, shift, ddp__len(t, 0), width);
     else
         rows_f32(t->data[0], t->data[1], a, shift, ddp__len(t, 0), width);
+    if (t->call->input.flip)
+        mirror(t);
     return 0;
 }
 
@@ -68,5 +88,7 @@ int ddp__cpu_input_f32(const struct ddp__task *t)
         to_bf16(t->data[0], t->data[1], len);
     else
         memcpy(t->data[1], t->data[0], len * sizeof(float));
+    if (t->call->input.flip)
+        mirror(t);
     return 0;
 }

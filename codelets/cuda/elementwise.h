@@ -8,16 +8,26 @@
 #include "arith.h"
 #include "philox.h"
 
+/* The pixel of x that goes to this one of y. */
+DDP__DEVICE size_t ddp__k_input_pixel(const struct ddp__k_input *p,
+                                      size_t pixel)
+{
+    size_t w = (size_t)p->flip;
+
+    return w ? pixel + w - 1 - 2 * (pixel % w) : pixel;
+}
+
 /* 1 or 4 bytes a value in, b out. */
 DDP__DEVICE void ddp__k_input_item(const struct ddp__k_input *p, size_t item,
                                    enum ddp_dtype type)
 {
     size_t at = item * DDP__WIDTH, pixel = at / (size_t)p->cy;
     int channel = (int)(at % (size_t)p->cy), count = ddp__k_count(at, p->len);
+    size_t px = ddp__k_input_pixel(p, pixel);
     float v[DDP__WIDTH];
 
     for (int j = 0; j < DDP__WIDTH; j++) {
-        size_t from = pixel * (size_t)p->c + (size_t)channel;
+        size_t from = px * (size_t)p->c + (size_t)channel;
         int last = channel < 3 ? channel : 3;
 
         v[j] = 0;
@@ -28,7 +38,7 @@ DDP__DEVICE void ddp__k_input_item(const struct ddp__k_input *p, size_t item,
         }
         if (++channel == p->cy) {
             channel = 0;
-            pixel++;
+            px = ddp__k_input_pixel(p, ++pixel);
         }
     }
     ddp__k_store(type, p->y, at, count, p->wide && count == DDP__WIDTH, v);

@@ -6,6 +6,7 @@
 /* y may have more channels than x: those are 0. */
 static struct ddp__k_input describe(const struct ddp__task *t)
 {
+    int w = t->call->buf[1].shape.w;
     size_t len = ddp__len(t, 1);
 
     return (struct ddp__k_input){.items = (unsigned)ddp__groups(len),
@@ -14,6 +15,7 @@ static struct ddp__k_input describe(const struct ddp__task *t)
                                  .x = t->data[0],
                                  .y = t->data[1],
                                  .len = len,
+                                 .flip = t->call->input.flip ? w : 0,
                                  .c = t->call->buf[0].shape.c,
                                  .cy = t->call->buf[1].shape.c};
 }

@@ -77,6 +77,7 @@ struct ddp__k_input {
     void *y;
     size_t len; /* of y */
     int c, cy;
+    int flip; /* pixels of a row to swap; 0: none are */
     float mean[4], factor[4];
 };
 
