@@ -15,9 +15,12 @@ double ddp__call_flops(const struct ddp__call *c, int n)
         x = &c->buf[2], y = &c->buf[0];
     if (c->op == DDP__OP_CONV_BWD_W || c->op == DDP__OP_DENSE_BWD_W)
         y = &c->buf[1];
-    per_pixel = 2.0 * x->shape.c * y->shape.c;
+    per_pixel = 2.0 * y->shape.c;
     if (c->op <= DDP__OP_CONV_BWD_W)
-        per_pixel *= (double)c->conv.kh * c->conv.kw / c->conv.groups;
+        per_pixel *= (double)c->conv.kh * c->conv.kw *
+                     ddp__conv_in(&c->conv, x->shape.c);
+    else
+        per_pixel *= x->shape.c;
     return per_pixel * y->shape.h * y->shape.w * n;
 }
 

@@ -23,7 +23,8 @@
 #define DDP__OPS(X)                                                            \
     X(INPUT_U8, input_u8)           /* x u8, y: y = (x / 255 - mean) / std */  \
     X(INPUT_F32, input_f32)         /* x f32, y: a copy in y's type; both may  \
-                                       swap left and right */                  \
+                                       swap left and right, and add channels,  \
+                                       of zeros */                             \
     X(CONV_FWD, conv_fwd)           /* x, w, y */                              \
     X(CONV_BWD_X, conv_bwd_x)       /* dy, w, dx */                            \
     X(CONV_BWD_W, conv_bwd_w)       /* x, dy, g */                             \
@@ -115,7 +116,15 @@ struct ddp__conv {
     int groups;
     bool bias;
     enum ddp_act act; /* forward only, one with ddp__act_from_y() */
+    int in; /* forward and bwd_w with one group: x has weights for so many
+               channels, the others are 0; 0: for all */
 };
+
+/* Input channels of a group of weights, where x has c. */
+static inline int ddp__conv_in(const struct ddp__conv *k, int c)
+{
+    return k->in ? k->in : c / k->groups;
+}
 
 struct ddp__pool {
     int kh, kw, sh, sw, top, left; /* windows may hang over all edges */

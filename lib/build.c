@@ -248,7 +248,11 @@ int ddp__graph_new(ddp_graph_t **out, ddp_chain_t *chain,
     g->spec = *spec;
     g->params = params;
     g->inspect = inspect;
-    if ((rc = build(g, chain)) < 0 || (rc = ddp__graph_segment(g)) < 0) {
+    if ((rc = build(g, chain)) == 0) {
+        ddp__graph_pad(g);
+        rc = ddp__graph_segment(g);
+    }
+    if (rc < 0) {
         ddp__graph_free(g);
         return rc;
     }

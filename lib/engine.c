@@ -301,7 +301,8 @@ static bool can_run(const ddp_graph_t *g)
     return true;
 }
 
-/* Where GPUs cannot do all, each operation is a task of its own. */
+/* Where GPUs cannot do all, each operation is a task of its own, on data as CPU
+ * workers like them. */
 static int make_graph(struct ddp__engine *e, ddp_chain_t *chain)
 {
     int rc;
@@ -314,6 +315,7 @@ static int make_graph(struct ddp__engine *e, ddp_chain_t *chain)
         ddp__graph_free(e->graph);
         e->graph = NULL;
         e->spec.graph.segment_us = 0;
+        e->spec.graph.channels = 0;
     }
 }
 
@@ -345,6 +347,7 @@ int ddp__engine_new(struct ddp__engine **out, ddp_t *ddp, ddp_chain_t *chain,
     e->ddp = ddp;
     e->spec = *spec;
     e->spec.graph.segment_us = ddp->segment_us;
+    e->spec.graph.channels = ddp->channels;
     starpu_pthread_mutex_init(&e->lock, NULL);
     starpu_pthread_cond_init(&e->done, NULL);
     if ((rc = ddp__flow_init(&e->flow)) < 0 || (rc = make(e, chain)) < 0) {

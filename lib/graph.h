@@ -83,6 +83,7 @@ struct ddp__graph_spec {
     float mean[4], std[4];
     bool flip;           /* EVAL: the mean of x and its mirror image */
     bool input_gradient; /* PULL: dx too */
+    int channels;      /* images of bf16 or f16 get a multiple of it; 0: none */
     double segment_us; /* how long a task shall last at least; 0: a node each */
     /* HOST functions of the first and last nodes. */
     int (*fill)(const struct ddp__task *t, void *arg);
@@ -135,6 +136,9 @@ ddp_value_t *ddp__child_forward(ddp_layer_t *l, int i, ddp_graph_t *g,
 /* Backward through the records begin..end-1. */
 ddp_value_t *ddp__backward_range(ddp_graph_t *g, int begin, int end,
                                  ddp_value_t *dy);
+
+/* Widen images for convolutions (pad.c). */
+void ddp__graph_pad(ddp_graph_t *g);
 
 /* Cut the nodes into segments and place what they write; the last thing that
  * building does (segment.c). */

@@ -78,6 +78,7 @@ LIB_SOURCES += \
     %D%/names.c \
     %D%/optim.c \
     %D%/order.c \
+    %D%/pad.c \
     %D%/params.c \
     %D%/resize.c \
     %D%/result.c \

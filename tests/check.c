@@ -167,7 +167,7 @@ static int param_len(const struct check_row *r)
     int len = 0;
 
     if (r->family == CHECK_CONV)
-        return r->y.c * c->kh * c->kw * r->x.c / c->groups +
+        return r->y.c * c->kh * c->kw * ddp__conv_in(c, r->x.c) +
                (c->bias ? r->y.c : 0);
     if (r->family == CHECK_DENSE)
         return r->y.c * (r->x.c + (r->call.dense.bias ? 1 : 0));

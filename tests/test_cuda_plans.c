@@ -183,6 +183,7 @@ static ddp_graph_t *build(ddp_chain_t *m, enum ddp__mode mode,
                                    .type = DDP_F32,
                                    .dtype = dtype,
                                    .cap = 32,
+                                   .channels = 8,
                                    .fill = no_host,
                                    .fill_dy = no_host,
                                    .output = no_host};
@@ -248,55 +249,59 @@ static const struct conv_case cases[] = {
     {"images of 3 channels",
      {224, 224, 3},
      64,
-     {7, 7, 2, 2, 1, 1, 3, 3, 3, 3, 1, false, DDP_IDENTITY}},
+     {7, 7, 2, 2, 1, 1, 3, 3, 3, 3, 1, false, DDP_IDENTITY, 0}},
+    {"images of 3 channels and 5 of zeros",
+     {224, 224, 8},
+     64,
+     {7, 7, 2, 2, 1, 1, 3, 3, 3, 3, 1, false, DDP_IDENTITY, 3}},
     {"1x1",
      {14, 14, 256},
      512,
-     {1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 1, false, DDP_IDENTITY}},
+     {1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 1, false, DDP_IDENTITY, 0}},
     {"1x1, stride 2",
      {56, 56, 256},
      512,
-     {1, 1, 2, 2, 1, 1, 0, 0, 0, 0, 1, false, DDP_IDENTITY}},
+     {1, 1, 2, 2, 1, 1, 0, 0, 0, 0, 1, false, DDP_IDENTITY, 0}},
     {"bias and relu",
      {56, 56, 64},
      64,
-     {3, 3, 1, 1, 1, 1, 1, 1, 1, 1, 1, true, DDP_RELU}},
+     {3, 3, 1, 1, 1, 1, 1, 1, 1, 1, 1, true, DDP_RELU, 0}},
     {"bias and sigmoid",
      {1, 1, 64},
      16,
-     {1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 1, true, DDP_SIGMOID}},
+     {1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 1, true, DDP_SIGMOID, 0}},
     {"32 groups",
      {56, 56, 128},
      128,
-     {3, 3, 1, 1, 1, 1, 1, 1, 1, 1, 32, false, DDP_IDENTITY}},
+     {3, 3, 1, 1, 1, 1, 1, 1, 1, 1, 32, false, DDP_IDENTITY, 0}},
     {"depthwise, stride 2",
      {28, 28, 256},
      256,
-     {3, 3, 2, 2, 1, 1, 1, 1, 1, 1, 256, false, DDP_IDENTITY}},
+     {3, 3, 2, 2, 1, 1, 1, 1, 1, 1, 256, false, DDP_IDENTITY, 0}},
     {"depthwise, 5x5",
      {14, 14, 96},
      96,
-     {5, 5, 1, 1, 1, 1, 2, 2, 2, 2, 96, false, DDP_IDENTITY}},
+     {5, 5, 1, 1, 1, 1, 2, 2, 2, 2, 96, false, DDP_IDENTITY, 0}},
     {"dilation 2",
      {28, 28, 64},
      64,
-     {3, 3, 1, 1, 2, 2, 2, 2, 2, 2, 1, false, DDP_IDENTITY}},
+     {3, 3, 1, 1, 2, 2, 2, 2, 2, 2, 1, false, DDP_IDENTITY, 0}},
     {"padding at the end only",
      {112, 112, 24},
      96,
-     {3, 3, 2, 2, 1, 1, 0, 0, 1, 1, 1, false, DDP_IDENTITY}},
+     {3, 3, 2, 2, 1, 1, 0, 0, 1, 1, 1, false, DDP_IDENTITY, 0}},
     {"1x7",
      {17, 17, 128},
      128,
-     {1, 7, 1, 1, 1, 1, 0, 3, 0, 3, 1, false, DDP_IDENTITY}},
+     {1, 7, 1, 1, 1, 1, 0, 3, 0, 3, 1, false, DDP_IDENTITY, 0}},
     {"odd channels",
      {9, 9, 5},
      7,
-     {3, 3, 1, 1, 1, 1, 1, 1, 1, 1, 1, true, DDP_IDENTITY}},
+     {3, 3, 1, 1, 1, 1, 1, 1, 1, 1, 1, true, DDP_IDENTITY, 0}},
     {"a single pixel",
      {1, 1, 512},
      10,
-     {1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 1, true, DDP_IDENTITY}},
+     {1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 1, true, DDP_IDENTITY, 0}},
 };
 enum { CASES = sizeof(cases) / sizeof(cases[0]) };
 
@@ -333,14 +338,14 @@ static struct ddp__call call_of(const struct conv_case *s, enum ddp__op op,
 static void test_case(const struct conv_case *s, struct device *d,
                       enum ddp_dtype type)
 {
-    static const enum ddp__op ops[] = {DDP__OP_CONV_FWD, DDP__OP_CONV_BWD_X,
-                                       DDP__OP_CONV_BWD_W};
+    static const enum ddp__op ops[] = {DDP__OP_CONV_FWD, DDP__OP_CONV_BWD_W,
+                                       DDP__OP_CONV_BWD_X};
     struct outcome o = {0, 0, 0};
 
     if (aim(d, false) < 0)
         bail_out("%s", ddp_errmsg());
     for (int cap = 1; cap <= 64; cap += 63)
-        for (int i = 0; i < 3; i++) {
+        for (int i = 0; i < (s->k.in ? 2 : 3); i++) {
             struct ddp__call c = call_of(s, ops[i], type, cap);
 
             try(&c, &o);
@@ -411,7 +416,7 @@ static struct ddp__cuda_plan *prepared(const struct ddp__call *c)
 /* f32 is multiplied as f32 unless the program asks for TF32. */
 static void test_strict(void)
 {
-    struct ddp__call c = call_of(&cases[3], DDP__OP_CONV_FWD, DDP_F32, 32);
+    struct ddp__call c = call_of(&cases[4], DDP__OP_CONV_FWD, DDP_F32, 32);
     struct ddp__cuda_plan *p;
 
     for (int tf32 = 0; tf32 < 2; tf32++) {
@@ -427,7 +432,7 @@ static void test_strict(void)
 /* By stopwatch, if there is something to measure. */
 static void test_tune(void)
 {
-    struct ddp__call c = call_of(&cases[1], DDP__OP_CONV_FWD, DDP_BF16, 32);
+    struct ddp__call c = call_of(&cases[2], DDP__OP_CONV_FWD, DDP_BF16, 32);
     struct ddp__cuda_plan *p;
 
     if (aim(&devices[1], false) < 0)
@@ -442,7 +447,7 @@ static void test_tune(void)
 /* A plan is for one GPU: others have it once more. */
 static void test_several(void)
 {
-    struct ddp__call c = call_of(&cases[3], DDP__OP_CONV_FWD, DDP_BF16, 32);
+    struct ddp__call c = call_of(&cases[4], DDP__OP_CONV_FWD, DDP_BF16, 32);
     struct ddp__cuda_plan *p;
     struct ddp__cudnn_plan *dnn;
     int64_t size = -1, n = 0;
@@ -549,7 +554,7 @@ static bool from_disk(const struct ddp__call *c)
 
 static void test_files(void)
 {
-    struct ddp__call c = call_of(&cases[3], DDP__OP_CONV_FWD, DDP_BF16, 8);
+    struct ddp__call c = call_of(&cases[4], DDP__OP_CONV_FWD, DDP_BF16, 8);
 
     make_folder();
     if (aim(&devices[1], false) < 0)

@@ -174,6 +174,73 @@ static void test_model(const char *model, enum ddp__mode mode)
     }
 }
 
+/* ---- images ------------------------------------------------------------- */
+
+/* How many convolutions read an image of 3 channels in 8, and whether all else
+ * is as it would be without. */
+static int wide_convs(ddp_chain_t *m, struct ddp_shape shape, bool *same)
+{
+    struct ddp__graph_spec spec = {.mode = DDP__PULL,
+                                   .shape = shape,
+                                   .type = DDP_F32,
+                                   .dtype = DDP_BF16,
+                                   .cap = 2,
+                                   .fill = no_host,
+                                   .fill_dy = no_host,
+                                   .output = no_host};
+    ddp_graph_t *g = NULL, *plain = NULL;
+    int wide = 0;
+
+    if (ddp__graph_new(&plain, m, ddp__params_of(m), &spec, false) < 0)
+        bail_out("%s", ddp_errmsg());
+    spec.channels = 8;
+    if (ddp__graph_new(&g, m, ddp__params_of(m), &spec, false) < 0)
+        bail_out("%s", ddp_errmsg());
+    *same = g->nodes == plain->nodes;
+    for (int i = 0; i < g->nodes; i++)
+        for (int b = 0; b < g->node[i]->call.buffers; b++) {
+            const struct ddp__call *c = &g->node[i]->call;
+            int now = c->buf[b].shape.c;
+            int was = plain->node[i]->call.buf[b].shape.c;
+
+            if (now == was)
+                continue;
+            *same = *same && was == 3 && now == 8 &&
+                    ((c->op == DDP__OP_INPUT_F32 && b == 1) ||
+                     (b == 0 && c->conv.in == 3));
+            wide += c->op != DDP__OP_INPUT_F32;
+        }
+    ddp__graph_free(g);
+    ddp__graph_free(plain);
+    return wide;
+}
+
+static void test_images(const char *what, ddp_chain_t *m, int convs)
+{
+    bool same;
+    int wide = wide_convs(m, (struct ddp_shape){32, 32, 3}, &same);
+
+    ok(same && wide == convs, "%s: %d convolutions read wide images", what,
+       wide);
+    ddp_chain_free(m);
+}
+
+static ddp_layer_t *conv(int out)
+{
+    return ddp_conv_new(3, out, 3, &(struct ddp_conv_options){.pad = 1});
+}
+
+static void test_pad(void)
+{
+    test_images("forward and the gradient of weights",
+                ddp_model_new("resnet18", NULL), 2);
+    test_images("a norm first",
+                ddp_chain_new(ddp_batch_norm_new(3, NULL), conv(8), DDP_END),
+                0);
+    test_images("a skip around the convolution",
+                ddp_chain_new(ddp_skip_new(conv(3), DDP_END), DDP_END), 0);
+}
+
 /* ---- parameters --------------------------------------------------------- */
 
 /* Blocks of a bucket go up from 0 in steps of 64, last layer first. */
@@ -219,5 +286,6 @@ int main(void)
         test_model(model[i], DDP__INFER);
         test_buckets(model[i]);
     }
+    test_pad();
     return done_testing();
 }

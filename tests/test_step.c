@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "context.h"
 #include "ddp.h"
 #include "philox.h"
 #include "tap.h"
@@ -76,6 +77,8 @@ static ddp_chain_t *plain(void)
 
 struct setting {
     const char *sched, *ncpu, *segment_us;
+    const char *backend;
+    int channels; /* of images, as on GPUs */
 };
 
 /* The weights' checksum after some epochs, or 0. */
@@ -95,10 +98,11 @@ static uint32_t train(const struct setting *s, enum ddp_dtype dtype,
         unsetenv("STARPU_SCHED");
     setenv("STARPU_NCPU", s->ncpu, 1);
     setenv("DDP_SEGMENT_US", s->segment_us ? s->segment_us : "", 1);
-    if (!(ddp = ddp_init(NULL))) {
+    if (!(ddp = ddp_init(&(struct ddp_config){.backend = s->backend}))) {
         diag("%s", ddp_errmsg());
         return 0;
     }
+    ddp->channels = s->channels;
     chain = rich();
     d = images(COUNT);
     t = ddp_trainer_new(ddp, chain, d,
@@ -125,12 +129,22 @@ static uint32_t train(const struct setting *s, enum ddp_dtype dtype,
 static void test_same_bits(enum ddp_dtype dtype, const char *name)
 {
     static const struct setting setting[] = {
-        {NULL, "1", NULL},      {NULL, "2", NULL},     {NULL, "2", NULL},
-        {"eager", "2", NULL},   {"lws", "2", NULL},    {"prio", "2", NULL},
-        {"random", "2", NULL},  {"dmdas", "2", NULL},  {"dmdar", "2", NULL},
-        {"random", "1", NULL},  {"ws", "2", NULL},     {"dmda", "2", NULL},
-        {NULL, "2", "20"},      {"random", "2", "50"}, {"dmdas", "2", "200"},
-        {NULL, "2", "1000000"},
+        {.ncpu = "1"},
+        {.ncpu = "2"},
+        {.ncpu = "2"},
+        {.sched = "eager", .ncpu = "2"},
+        {.sched = "lws", .ncpu = "2"},
+        {.sched = "prio", .ncpu = "2"},
+        {.sched = "random", .ncpu = "2"},
+        {.sched = "dmdas", .ncpu = "2"},
+        {.sched = "dmdar", .ncpu = "2"},
+        {.sched = "random", .ncpu = "1"},
+        {.sched = "ws", .ncpu = "2"},
+        {.sched = "dmda", .ncpu = "2"},
+        {.ncpu = "2", .segment_us = "20"},
+        {.sched = "random", .ncpu = "2", .segment_us = "50"},
+        {.sched = "dmdas", .ncpu = "2", .segment_us = "200"},
+        {.ncpu = "2", .segment_us = "1000000"},
     };
     double loss = 0, first_loss = 0;
     uint32_t first = 0;
@@ -151,6 +165,23 @@ static void test_same_bits(enum ddp_dtype dtype, const char *name)
     unsetenv("DDP_SEGMENT_US");
     unsetenv("STARPU_SCHED");
     setenv("STARPU_NCPU", "2", 1);
+}
+
+/* Images of 8 channels, 5 of them zeros: ref adds up the same numbers in the
+ * same order. */
+static void test_wide_images(void)
+{
+    double loss[2] = {0, 0};
+    uint32_t crc[2];
+
+    for (int i = 0; i < 2; i++)
+        crc[i] = train(
+            &(struct setting){.ncpu = "2", .backend = "ref", .channels = 8 * i},
+            DDP_BF16, &loss[i]);
+    ok(crc[0] != 0 && crc[0] == crc[1] && loss[0] == loss[1],
+       "wide images: crc32c %08x, loss %.9g, as with narrow ones", crc[1],
+       loss[1]);
+    unsetenv("DDP_SEGMENT_US");
 }
 
 /* ---- lanes -------------------------------------------------------------- */
@@ -564,6 +595,7 @@ int main(void)
     ddp_t *ddp;
 
     test_same_bits(DDP_F32, "f32");
+    test_wide_images();
     test_scheduler_name();
     if (!(ddp = ddp_init(NULL)))
         return 1;

@@ -68,6 +68,8 @@ static int prepare(const struct ddp__call *c, void **plan)
     switch (c->op) {
     case DDP__OP_INPUT_U8:
     case DDP__OP_INPUT_F32:
+        if (c->buf[1].shape.c != c->buf[0].shape.c)
+            return ddp__fail(DDP_ENODEV, "input with channels added");
         return SAME(c, 1);
 #ifdef HAVE_ONEDNN
     case DDP__OP_CONV_FWD:

@@ -297,6 +297,8 @@ int ddp__cpu_conv_prepare(const struct ddp__call *c, void **plan)
     struct ddp__plan *p;
     int rc;
 
+    if (c->op <= DDP__OP_CONV_BWD_W && c->conv.in)
+        return ddp__fail(DDP_ENODEV, "conv: weights of some channels alone");
     if (c->op == DDP__OP_CONV_BWD_X || c->op == DDP__OP_DENSE_BWD_X)
         pass = DDP__BWD_X;
     else if (c->op == DDP__OP_CONV_BWD_W || c->op == DDP__OP_DENSE_BWD_W)

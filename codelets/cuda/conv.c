@@ -2,8 +2,8 @@
  *
  * Weights go in as activations' type, sums are f32.  A gradient of weights
  * comes out in activations' type, as cuDNN's fast engines have it, and is
- * added to g in f32.  Images of 3 channels go to cuDNN as they are: it pads
- * them in its workspace, which costs one pass over the input of one layer.
+ * added to g in f32.  Where x has more channels than the weights, these are
+ * made wider with zeros, and their gradient loses what belongs to those.
  */
 #include "config.h"
 
@@ -120,12 +120,21 @@ static size_t pixels(const struct ddp__call *c, int n)
     return (size_t)n * (size_t)y.h * (size_t)y.w;
 }
 
-/* Scratch for weights and bias where they are not aligned; for the gradient
- * and for sums of the bias gradient. */
+/* Elements of the weight as cuDNN has it: as wide as x. */
+static size_t wide_len(const struct ddp__call *c)
+{
+    size_t len = ddp__cuda_weight_len(c);
+
+    return c->conv.in
+               ? len / (size_t)c->conv.in * (size_t)c->buf[sides(c).x].shape.c
+               : len;
+}
+
+/* Scratch for weights and bias where they are not aligned or not as wide; for
+ * the gradient and for sums of the bias gradient. */
 static size_t side(const struct ddp__call *c)
 {
-    size_t weights =
-        ddp__cuda_round(ddp__cuda_weight_len(c) * ddp__dtype_size(type(c)));
+    size_t weights = ddp__cuda_round(wide_len(c) * ddp__dtype_size(type(c)));
     size_t o = (size_t)c->buf[sides(c).y].shape.c;
 
     if (c->op == DDP__OP_CONV_BWD_W)
@@ -137,6 +146,8 @@ int ddp__cuda_conv_prepare(const struct ddp__call *c, void **plan)
 {
     if (c->buf[sides(c).x].type != c->buf[sides(c).y].type)
         return ddp__fail(DDP_ENODEV, "conv: activations of different types");
+    if (c->conv.in && c->op == DDP__OP_CONV_BWD_X)
+        return ddp__fail(DDP_ENODEV, "conv: a gradient with channels added");
     return ddp__cuda_plan_new(c, make, side(c), plan);
 }
 
@@ -164,22 +175,44 @@ static int finish(const struct ddp__task *t, const struct ddp__cuda_run *r)
                               pixels(c, t->n), (size_t)c->buf[2].shape.c);
 }
 
-int ddp__cuda_conv_fwd(const struct ddp__task *t)
+/* The weight with zeros for the channels that only x has. */
+static const void *widen(const struct ddp__task *t, struct ddp__cuda_run *r)
+{
+    const struct ddp__call *c = t->call;
+    void *w = ddp__cuda_take(r, wide_len(c) * ddp__dtype_size(type(c)));
+    size_t rows = ddp__cuda_weight_len(c) / (size_t)c->conv.in;
+
+    return ddp__cuda_convert(t->data[1], w, type(c), rows, c->conv.in,
+                             c->buf[0].shape.c) < 0
+               ? NULL
+               : w;
+}
+
+/* The weight, and the bias if that is fused, as cuDNN wants them. */
+static int parameters(const struct ddp__task *t, struct ddp__cuda_run *r,
+                      const void **w, const void **b)
 {
     const struct ddp__call *c = t->call;
     size_t size = ddp__dtype_size(type(c));
+
+    if (!(*w = ddp__cuda_weights(t, 1, type(c))))
+        return DDP_EDEVICE;
+    *b = r->variant->fused ? bias(t, *w, type(c)) : NULL;
+    if (*b && !(*b = ddp__cuda_align(r, *b, (size_t)c->buf[2].shape.c * size)))
+        return DDP_EDEVICE;
+    *w = c->conv.in ? widen(t, r)
+                    : ddp__cuda_align(r, *w, ddp__cuda_weight_len(c) * size);
+    return *w ? 0 : DDP_EDEVICE;
+}
+
+int ddp__cuda_conv_fwd(const struct ddp__task *t)
+{
     struct ddp__cuda_run r;
     const void *w, *b;
     int rc = ddp__cuda_run(t, &r);
 
-    if (rc < 0)
+    if (rc < 0 || (rc = parameters(t, &r, &w, &b)) < 0)
         return rc;
-    if (!(w = ddp__cuda_weights(t, 1, type(c))))
-        return DDP_EDEVICE;
-    b = r.variant->fused ? bias(t, w, type(c)) : NULL;
-    if (!(w = ddp__cuda_align(&r, w, ddp__cuda_weight_len(c) * size)) ||
-        (b && !(b = ddp__cuda_align(&r, b, (size_t)c->buf[2].shape.c * size))))
-        return DDP_EDEVICE;
     rc = ddp__cudnn_run(
         r.variant->dnn, r.worker, b ? "xwzb" : "xwy",
         (void *[]){t->data[0], (void *)w, t->data[2], (void *)b}, r.workspace);
@@ -207,7 +240,7 @@ int ddp__cuda_conv_bwd_w(const struct ddp__task *t)
 {
     const struct ddp__call *c = t->call;
     size_t len = ddp__cuda_weight_len(c);
-    int o = c->buf[1].shape.c, row = (int)(len / (size_t)o);
+    int o = c->buf[1].shape.c, in = (int)(len / (size_t)o), wide = in;
     struct ddp__cuda_run r;
     float *g = t->data[2];
     void *dw;
@@ -215,11 +248,15 @@ int ddp__cuda_conv_bwd_w(const struct ddp__task *t)
 
     if (rc < 0)
         return rc;
-    dw = ddp__cuda_take(&r, len * ddp__dtype_size(type(c)));
+    if (c->conv.in) {
+        in = c->conv.in;
+        wide = c->buf[0].shape.c;
+    }
+    dw = ddp__cuda_take(&r, wide_len(c) * ddp__dtype_size(type(c)));
     if ((rc = ddp__cudnn_run(r.variant->dnn, r.worker, "xyw",
                              (void *[]){t->data[0], t->data[1], dw},
                              r.workspace)) < 0 ||
-        (rc = ddp__cuda_accumulate(dw, type(c), g, len / (size_t)row, row, row,
+        (rc = ddp__cuda_accumulate(dw, type(c), g, len / (size_t)in, in, wide,
                                    t->accumulate)) < 0 ||
         !c->conv.bias)
         return rc;

@@ -208,7 +208,7 @@ size_t ddp__cuda_weight_len(const struct ddp__call *c)
 
     if (c->op >= DDP__OP_CONV_FWD && c->op <= DDP__OP_CONV_BWD_W)
         return (size_t)y->shape.c * (size_t)c->conv.kh * (size_t)c->conv.kw *
-               (size_t)(x->shape.c / c->conv.groups);
+               (size_t)ddp__conv_in(&c->conv, x->shape.c);
     in = (size_t)x->shape.h * (size_t)x->shape.w * (size_t)x->shape.c;
     out = (size_t)y->shape.h * (size_t)y->shape.w * (size_t)y->shape.c;
     return in * out;

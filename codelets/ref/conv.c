@@ -18,7 +18,7 @@ static struct group group_size(const struct ddp__conv *k,
                                const struct ddp__ref_buf *x,
                                const struct ddp__ref_buf *y)
 {
-    return (struct group){x->c / k->groups, y->c / k->groups};
+    return (struct group){ddp__conv_in(k, x->c), y->c / k->groups};
 }
 
 static size_t weight_at(const struct ddp__conv *k, struct group g, int o,
@@ -99,6 +99,8 @@ static double input_gradient(const struct ddp__conv *k,
     int first = i / g.c * g.o;
     double sum = 0;
 
+    if (i >= g.c * k->groups)
+        return 0; /* a channel without weights */
     for (int ky = 0; ky < k->kh; ky++)
         for (int kx = 0; kx < k->kw; kx++) {
             int oy = reader(iy, ky, k->sh, k->top, k->dh, dy->h);

@@ -2,16 +2,17 @@
 #include "config.h"
 #include "ref.h"
 
-/* Where element i of y comes from in x. */
-static size_t source(const struct ddp__task *t, size_t i)
+/* Where element i of y comes from in x; false: from nowhere, it is 0. */
+static bool source(const struct ddp__task *t, size_t i, size_t *from)
 {
-    const struct ddp_shape *s = &t->call->buf[0].shape;
-    size_t c = (size_t)s->c, w = (size_t)s->w, row = i / (w * c);
-    size_t x = i / c % w;
+    const struct ddp_shape *x = &t->call->buf[0].shape;
+    size_t c = (size_t)t->call->buf[1].shape.c, w = (size_t)x->w;
+    size_t pixel = i / c;
 
-    if (!t->call->input.flip)
-        return i;
-    return (row * w + (w - 1 - x)) * c + i % c;
+    if (t->call->input.flip)
+        pixel = pixel / w * w + (w - 1 - pixel % w);
+    *from = pixel * (size_t)x->c + i % c;
+    return i % c < (size_t)x->c;
 }
 
 /* y = (x / 255 - mean) / std, by channel.  Channels past the fourth are
@@ -20,13 +21,16 @@ int ddp__ref_input_u8(const struct ddp__task *t)
 {
     struct ddp__ref_buf x = ddp__ref_buf(t, 0), y = ddp__ref_buf(t, 1);
     const uint8_t *pixel = x.data;
+    size_t from;
 
-    for (size_t i = 0; i < ddp__len(t, 0); i++) {
-        size_t c = i % (size_t)x.c;
+    for (size_t i = 0; i < ddp__len(t, 1); i++) {
+        size_t c = i % (size_t)y.c;
         double mean = t->call->input.mean[c < 4 ? c : 3];
         double std = t->call->input.std[c < 4 ? c : 3];
 
-        ddp__ref_write(&y, i, (pixel[source(t, i)] / 255.0 - mean) / std);
+        ddp__ref_write(&y, i,
+                       source(t, i, &from) ? (pixel[from] / 255.0 - mean) / std
+                                           : 0);
     }
     return 0;
 }
@@ -35,8 +39,10 @@ int ddp__ref_input_u8(const struct ddp__task *t)
 int ddp__ref_input_f32(const struct ddp__task *t)
 {
     struct ddp__ref_buf x = ddp__ref_buf(t, 0), y = ddp__ref_buf(t, 1);
+    size_t from;
 
-    for (size_t i = 0; i < ddp__len(t, 0); i++)
-        ddp__ref_write(&y, i, ddp__ref_read(&x, source(t, i)));
+    for (size_t i = 0; i < ddp__len(t, 1); i++)
+        ddp__ref_write(&y, i,
+                       source(t, i, &from) ? ddp__ref_read(&x, from) : 0);
     return 0;
 }

@@ -1,0 +1,67 @@
+/* pad.c - images of three channels, made wider for GPUs
+ *
+ * Tensor cores take channels eight at a time.  cuDNN would copy such images to
+ * its workspace, in forward and once more for the gradient of the weights.  So
+ * the input operation writes zeros beside them, if none but convolutions read
+ * what it writes; for these nothing else changes.
+ */
+#include "config.h"
+
+#include "graph.h"
+
+static bool is_input(const struct ddp__node *n)
+{
+    return n->call.op == DDP__OP_INPUT_U8 || n->call.op == DDP__OP_INPUT_F32;
+}
+
+/* Whether buffer b is the x of a convolution that has weights for all of it. */
+static bool is_image(const struct ddp__node *n, int b)
+{
+    return b == 0 &&
+           (n->call.op == DDP__OP_CONV_FWD ||
+            n->call.op == DDP__OP_CONV_BWD_W) &&
+           n->call.conv.groups == 1;
+}
+
+static bool can_pad(const ddp_graph_t *g, const ddp_value_t *v)
+{
+    bool used = false;
+
+    if (v->shape.c % g->spec.channels == 0)
+        return false;
+    for (int i = 0; i < g->nodes; i++)
+        for (int b = 0; b < g->node[i]->call.buffers; b++) {
+            const ddp_value_t *w = g->node[i]->buf[b];
+
+            if (w->base != v || (is_input(g->node[i]) && b == 1))
+                continue;
+            if (w != v || !is_image(g->node[i], b))
+                return false;
+            used = true;
+        }
+    return used;
+}
+
+static void pad(ddp_graph_t *g, ddp_value_t *v)
+{
+    int c = v->shape.c, k = g->spec.channels;
+
+    v->shape.c = (c + k - 1) / k * k;
+    for (int i = 0; i < g->nodes; i++)
+        for (int b = 0; b < g->node[i]->call.buffers; b++) {
+            if (g->node[i]->buf[b] != v)
+                continue;
+            g->node[i]->call.buf[b].shape.c = v->shape.c;
+            if (b == 0)
+                g->node[i]->call.conv.in = c;
+        }
+}
+
+void ddp__graph_pad(ddp_graph_t *g)
+{
+    if (g->spec.channels < 2 || ddp__dtype_size(g->spec.dtype) != 2)
+        return;
+    for (int i = 0; i < g->nodes; i++)
+        if (is_input(g->node[i]) && can_pad(g, g->node[i]->buf[1]))
+            pad(g, g->node[i]->buf[1]);
+}
