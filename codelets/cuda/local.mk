@@ -14,8 +14,6 @@ libddp_cuda_core_la_SOURCES = \
     %D%/backend.c \
     %D%/bn.c \
     %D%/bn_mask.c \
-    %D%/cast.cu \
-    %D%/cast.h \
     %D%/conv.c \
     %D%/dense.c \
     %D%/dnn_cache.c \
@@ -40,7 +38,7 @@ libddp_cuda_core_la_LIBADD = $(CUDA_LIBS) $(STARPU_LIBS)
 LDADD_CUDA = tests/libcheck.la libddp_cuda_core.la libddp_core.la $(CUDA_LIBS)
 
 # nvcc's objects do not know what they depend on.
-$(libddp_cuda_core_la_OBJECTS): %D%/after.h %D%/cast.h \
+$(libddp_cuda_core_la_OBJECTS): %D%/after.h \
     %D%/launch.h %D%/worker.h $(CUDA_BODIES)
 
 pkglib_LTLIBRARIES = ddp_cuda.la

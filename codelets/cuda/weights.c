@@ -14,7 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cast.h"
 #include "worker.h"
 
 enum { TABLE = 512, CHUNK = 32 << 20 };
@@ -131,23 +130,6 @@ static int made(struct copy *c, uint64_t version, cudaStream_t stream)
     return 0;
 }
 
-static int convert(struct copy *c, const float *src, cudaStream_t stream)
-{
-    cudaError_t e;
-
-    switch (c->type) {
-    case DDP_BF16:
-        e = ddp__cuda_to_bf16(src, c->data, c->len, stream);
-        break;
-    case DDP_F16:
-        e = ddp__cuda_to_f16(src, c->data, c->len, stream);
-        break;
-    default:
-        return ddp__fail(DDP_EINVAL, "weights of a type that has no use");
-    }
-    return ddp__cuda_check(e, "converting weights");
-}
-
 /* The copy has this version, in the order of the stream. */
 static int refresh(struct copy *c, uint64_t version, const void *src,
                    cudaStream_t stream)
@@ -160,7 +142,7 @@ static int refresh(struct copy *c, uint64_t version, const void *src,
                    : ddp__cuda_check(cudaStreamWaitEvent(stream, c->made, 0),
                                      "waiting for weights");
     c->made_on = NULL;
-    rc = convert(c, src, stream);
+    rc = ddp__cuda_convert(src, c->data, c->type, c->len, 1, 1);
     return rc < 0 ? rc : made(c, version, stream);
 }
 
