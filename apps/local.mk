@@ -66,6 +66,8 @@ noinst_PROGRAMS += %D%/iris
 if HAVE_SIMGRID
 noinst_PROGRAMS += %D%/predict %D%/predict_step
 %C%_predict_SOURCES = \
+    %D%/interrupt.c \
+    %D%/interrupt.h \
     %D%/predict.c \
     %D%/predict.h \
     %D%/predict_machine.c \

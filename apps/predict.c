@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "app.h"
+#include "interrupt.h"
 #include "predict.h"
 
 struct driver {
@@ -69,7 +70,8 @@ static json_t *simulate(const struct driver *d, int *rc)
     *rc = WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_FAILURE;
     if (*rc == 0 && line)
         return line;
-    app_say("the simulation of %s GPUs has failed", d->number);
+    if (!interrupt_wanted())
+        app_say("the simulation of %s GPUs has failed", d->number);
     *rc = *rc ? *rc : EXIT_FAILURE;
     json_decref(line);
     return NULL;
@@ -135,6 +137,10 @@ static int predict(struct driver *d)
             (line = simulate(d, &rc)))
             rc = print(d, line);
         json_decref(line);
+        if (interrupt_wanted()) { /* a signal of the terminal ends both */
+            app_say("ended by %s", interrupt_reason());
+            return EXIT_FAILURE;
+        }
     }
     return rc;
 }
@@ -208,6 +214,7 @@ int main(int argc, char **argv)
 
     app_start("predict");
     rc = opts_parse(&o, &predict_command, &d.s, argc, argv);
+    interrupt_catch();
     if (rc == OPTS_GO && (rc = start(&d, argc, argv)) == 0)
         rc = predict(&d);
     finish(&d);

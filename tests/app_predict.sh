@@ -61,4 +61,13 @@ run "$predict" --gpus 1 --model resnet18 --memory 0.5
 exits 71 "a GPU whose memory is too small"
 complains "a GPU has [0-9]+" "is told so"
 
+mkdir "$tmp/folder"
+TMPDIR=$tmp/folder "$predict" --model resnet18 >"$tmp/out" 2>"$tmp/err" &
+until [ -n "$(ls "$tmp/folder")" ] || ! kill -0 $!; do sleep 0.1; done
+kill -TERM $!
+wait $!
+[ $? = 1 ] && [ -z "$(ls "$tmp/folder")" ]
+point $? "a signal ends it, and leaves no files"
+complains "ended by SIGTERM" "which it says"
+
 done_testing
