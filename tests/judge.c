@@ -58,14 +58,20 @@ static size_t part_end(const struct check *k, char letter, int i, size_t len)
     return end < len ? end : len;
 }
 
-/* Batch norm of one or two values per channel: the terms of dx and of scale's
- * gradient cancel, so their size is what rounding errors are compared with. */
+/* What rounding errors are compared with where terms may cancel: their size.
+ * Batch norm of one or two values per channel: the terms of dx and of scale's
+ * gradient.  A weight of one value: what is added to its gradient, a product of
+ * x and dy that a kernel may round. */
 static double floor_norm(const struct check *k, char letter, int n)
 {
     const struct check_row *r = &k->row;
     const struct check_tensor *w = &k->tensor['w' - 'a'];
     double scale = 0;
 
+    if (r->family == CHECK_CONV && letter == 'g' && r->x.c * r->y.c == 1 &&
+        r->call.conv.kh * r->call.conv.kw == 1)
+        return check_norm(&k->tensor['x' - 'a'], n) *
+               check_norm(&k->tensor['d' - 'a'], n);
     if (r->family != CHECK_BN || n * r->x.h * r->x.w > 2)
         return 0;
     for (size_t c = 0; c < (size_t)r->x.c; c++)
