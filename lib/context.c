@@ -62,6 +62,19 @@ static int choose_gpus(ddp_t *ddp, const struct ddp_config *cfg,
     return 0;
 }
 
+/* StarPU gives each GPU a processor of its own.  Where that leaves none for the
+ * input, and nobody has said how many it shall be, one is shared. */
+static int init_starpu(struct starpu_conf *conf)
+{
+    int rc = starpu_init(conf);
+
+    if (rc < 0 || starpu_cpu_worker_get_count() > 0 || conf->ncpus >= 0)
+        return rc;
+    starpu_shutdown();
+    conf->ncpus = 1;
+    return starpu_init(conf);
+}
+
 static int start(ddp_t *ddp, const struct ddp_config *cfg)
 {
     struct starpu_conf conf;
@@ -82,7 +95,7 @@ static int start(ddp_t *ddp, const struct ddp_config *cfg)
         conf.ncpus = cfg->cpus < 0 ? 0 : cfg->cpus;
     if ((rc = choose_gpus(ddp, cfg, &conf)) < 0)
         return rc;
-    if ((rc = starpu_init(&conf)) == 0)
+    if ((rc = init_starpu(&conf)) == 0)
         return 0;
     if (rc == -ENODEV)
         return ddp__fail(DDP_ENODEV,
