@@ -31,6 +31,21 @@ check_LTLIBRARIES += %D%/count_cuda.la
 %C%_count_cuda_la_SOURCES = %D%/count_cuda.c
 %C%_count_cuda_la_LDFLAGS = $(%C%_fake_cuda_la_LDFLAGS)
 
+# GPUs made of the processor, for LD_PRELOAD.
+check_LTLIBRARIES += %D%/emulated_gpu.la
+%C%_emulated_gpu_la_SOURCES = \
+    %D%/emulator/blas.c \
+    %D%/emulator/dnn.c \
+    %D%/emulator/emulator.h \
+    %D%/emulator/launch.c \
+    %D%/emulator/others.c \
+    %D%/emulator/runtime.c \
+    %D%/emulator/stream.c
+%C%_emulated_gpu_la_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS) \
+    -I$(top_srcdir)/codelets/cuda -I$(top_srcdir)/tests/emulator
+%C%_emulated_gpu_la_LDFLAGS = $(%C%_fake_cuda_la_LDFLAGS)
+%C%_emulated_gpu_la_LIBADD = -lm -lpthread
+
 # Kernels against ref, on a GPU.
 check_PROGRAMS += %D%/test_ops_cuda
 %C%_test_ops_cuda_SOURCES = %D%/test_ops.c %D%/on_gpu.c %D%/on_gpu.h
@@ -113,6 +128,7 @@ endif
 
 dist_check_SCRIPTS = \
     %D%/app_bench.sh \
+    %D%/app_emulated.sh \
     %D%/app_gpu_check.sh \
     %D%/app_infer.sh \
     %D%/app_iris.sh \

@@ -1,0 +1,93 @@
+#!/bin/bash
+# app_emulated.sh - GPUs that the processor plays: kernels, and the same bits
+# on any number of them
+#
+# StarPU's CUDA workers, our kernels' launches, plans, copies, streams and
+# events are the real ones; what CUDA's libraries would do is done by
+# tests/emulator.
+# SPDX-License-Identifier: LGPL-2.1-or-later
+. "$srcdir/tests/tap.sh"
+
+emulator=$builddir/tests/.libs/emulated_gpu.so
+export DDP_LIBCUDA=$builddir/tests/.libs/fake_cuda.so
+export DDP_MODULE_DIR=$builddir/.libs
+export STARPU_HOME=$tmp/home XDG_CACHE_HOME=$tmp/home
+mkdir "$tmp/home"
+
+# on N COMMAND...: with N GPUs
+on()
+{
+    local n=$1
+    shift
+    env FAKE_CUDA="0 99000$(printf ' 0/9/0%.0s' $(seq "$n"))" \
+        EMULATED_GPUS="$n" STARPU_NCUDA="$n" LD_PRELOAD="$emulator" "$@"
+}
+
+why="built without CUDA"
+[ -e "$emulator" ] &&
+    why=$(on 1 "$builddir/tests/test_gpu_train" --probe 2>&1 |
+        sed -n 's/^1\.\.0 # SKIP //p')
+if [ -n "$why" ]; then
+    echo "1..0 # SKIP $why"
+    exit 0
+fi
+
+# ---- the tests of CPU workers, and of kernels --------------------------------
+
+for t in ops_cuda once custom optim ema layers; do
+    run on 1 "$builddir/tests/test_$t"
+    [ $rc = 0 ] && [ "$(grep -c '^ok' "$tmp/out")" -gt 20 ]
+    point $? "test_$t on a GPU: $(grep -c '^ok' "$tmp/out") points"
+done
+
+# ---- the same bits -----------------------------------------------------------
+
+"$imagenet" data synth --output "$tmp/data" --classes 4 --train-count 40 \
+    --val-count 8 --size 24 >"$tmp/out" 2>"$tmp/err"
+point $? "images"
+
+# train N TYPE VARIABLE=VALUE...: the weights after some steps, in $crc
+train()
+{
+    local n=$1 type=$2
+    shift 2
+    run on "$n" env "$@" "$imagenet" train --data "$tmp/data" \
+        --output "$tmp/run" --model resnet18 --width 8 --small-stem \
+        --img-size 24 --sub-batch 4 --lanes 8 --batch-size 36 --steps 3 \
+        --lr 0.1 --dtype "$type" --model-ema-decay 0.9
+    rm -rf "$tmp/run"
+    crc=$(value weights)
+}
+
+# same N VARIABLE=VALUE...: as on one GPU
+same()
+{
+    train "$1" "$type" "${@:2}"
+    [ $rc = 0 ] && [ -n "$crc" ] && [ "$crc" = "$first" ]
+    point $? "$type on $1: $first again, ${*:2}"
+}
+
+for type in f32 f16 bf16; do
+    train 1 $type DDP_SEGMENT_US=1000
+    first=$crc
+    [ $rc = 0 ] && [ -n "$first" ]
+    point $? "$type on one GPU: $first"
+    same 2 DDP_SEGMENT_US=0
+done
+same 8 DDP_SEGMENT_US=1000
+same 3 EMULATED_DELAY_US=300
+same 2 STARPU_NWORKER_PER_CUDA=2 EMULATED_DELAY_US=300
+same 2 STARPU_CUDA_PIPELINE=0 STARPU_PREFETCH=0
+same 2 DDP_INFLIGHT=4
+for sched in eager lws random dmdas; do
+    same 2 STARPU_SCHED=$sched
+done
+
+# ---- fewer processors than GPUs want ------------------------------------------
+
+cpu=$(taskset -cp $$ | sed 's/.*: //; s/[-,].*//')
+train 1 $type -u STARPU_NCPU taskset -c "$cpu"
+[ $rc = 0 ] && [ "$crc" = "$first" ]
+point $? "a GPU and its input share a processor"
+
+done_testing

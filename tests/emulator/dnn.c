@@ -1,0 +1,635 @@
+/* dnn.c - cuDNN's graphs: descriptors are lists of attributes, a plan runs the
+ * operations of its graph one after another, in f32
+ *
+ * Tensors have their channels last and no gaps, as libddp makes them.
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#include <math.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cudnn.h>
+
+#include "arith.h"
+#include "emulator.h"
+
+/* ---- descriptors -------------------------------------------------------- */
+
+struct attribute {
+    struct attribute *next;
+    int name;
+    cudnnBackendAttributeType_t type;
+    int64_t count;
+    void *data;
+};
+
+struct desc {
+    cudnnBackendDescriptorType_t type;
+    struct attribute *first;
+    struct desc *graph;          /* of an engine, its configuration, a plan */
+    long serial;                 /* all have another */
+    struct desc *next, **before; /* in the list of all */
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct desc *all;
+
+struct handle {
+    cudaStream_t stream;
+};
+
+static size_t size_of(cudnnBackendAttributeType_t type)
+{
+    switch (type) {
+    case CUDNN_TYPE_BOOLEAN:
+    case CUDNN_TYPE_CHAR:
+        return 1;
+    case CUDNN_TYPE_INT64:
+    case CUDNN_TYPE_DOUBLE:
+    case CUDNN_TYPE_HANDLE:
+    case CUDNN_TYPE_VOID_PTR:
+    case CUDNN_TYPE_BACKEND_DESCRIPTOR:
+        return 8;
+    default:
+        return 4;
+    }
+}
+
+static struct attribute *find(const struct desc *d, int name)
+{
+    struct attribute *a = d->first;
+
+    while (a && a->name != name)
+        a = a->next;
+    return a;
+}
+
+/* The value of an attribute that must be there. */
+static const void *value(const struct desc *d, int name)
+{
+    const struct attribute *a = find(d, name);
+
+    if (!a)
+        emulator_die("a descriptor of type %d lacks attribute %d", (int)d->type,
+                     name);
+    return a->data;
+}
+
+static struct desc *child(const struct desc *d, int name)
+{
+    return *(struct desc *const *)value(d, name);
+}
+
+cudnnStatus_t cudnnBackendCreateDescriptor(cudnnBackendDescriptorType_t type,
+                                           cudnnBackendDescriptor_t *out)
+{
+    static long serial;
+    struct desc *d = calloc(1, sizeof(*d));
+
+    if (!d)
+        return CUDNN_STATUS_ALLOC_FAILED;
+    d->type = type;
+    pthread_mutex_lock(&lock);
+    d->serial = ++serial;
+    d->next = all;
+    d->before = &all;
+    if (all)
+        all->before = &d->next;
+    all = d;
+    pthread_mutex_unlock(&lock);
+    *out = d;
+    return CUDNN_STATUS_SUCCESS;
+}
+
+cudnnStatus_t cudnnBackendDestroyDescriptor(cudnnBackendDescriptor_t desc)
+{
+    struct desc *d = desc;
+    struct attribute *a;
+
+    pthread_mutex_lock(&lock);
+    if ((*d->before = d->next))
+        d->next->before = d->before;
+    pthread_mutex_unlock(&lock);
+    while ((a = d->first)) {
+        d->first = a->next;
+        free(a->data);
+        free(a);
+    }
+    free(d);
+    return CUDNN_STATUS_SUCCESS;
+}
+
+cudnnStatus_t cudnnBackendSetAttribute(cudnnBackendDescriptor_t desc,
+                                       cudnnBackendAttributeName_t name,
+                                       cudnnBackendAttributeType_t type,
+                                       int64_t count, const void *data)
+{
+    struct desc *d = desc;
+    struct attribute *a = find(d, (int)name);
+
+    if (!a) {
+        if (!(a = calloc(1, sizeof(*a))))
+            return CUDNN_STATUS_ALLOC_FAILED;
+        a->next = d->first;
+        a->name = (int)name;
+        d->first = a;
+    }
+    free(a->data);
+    a->data = emulator_copy(data, (size_t)count * size_of(type));
+    a->type = type;
+    a->count = count;
+    return CUDNN_STATUS_SUCCESS;
+}
+
+/* A plan as text names its graph: good for this process while there is one. */
+#define TEXT "emulated %ld %ld"
+
+static struct desc *find_graph(const struct attribute *text)
+{
+    char copy[64] = "";
+    long pid = 0, serial = 0;
+    struct desc *d;
+
+    snprintf(copy, sizeof(copy), "%.*s", (int)text->count,
+             (const char *)text->data);
+    if (sscanf(copy, TEXT, &pid, &serial) != 2 || pid != (long)getpid())
+        return NULL;
+    pthread_mutex_lock(&lock);
+    for (d = all; d && d->serial != serial; d = d->next)
+        ;
+    pthread_mutex_unlock(&lock);
+    return d;
+}
+
+static cudnnStatus_t finish_plan(struct desc *d)
+{
+    const struct attribute *text =
+        find(d, CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION);
+
+    d->graph = text ? find_graph(text)
+                    : child(d, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG)->graph;
+    return d->graph ? CUDNN_STATUS_SUCCESS : CUDNN_STATUS_BAD_PARAM;
+}
+
+cudnnStatus_t cudnnBackendFinalize(cudnnBackendDescriptor_t desc)
+{
+    struct desc *d = desc;
+
+    if (d->type == CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR)
+        return finish_plan(d);
+    if (d->type == CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR)
+        d->graph = child(d, CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH);
+    return CUDNN_STATUS_SUCCESS;
+}
+
+static int64_t get_text(const struct desc *d, int64_t room, void *out)
+{
+    char text[64];
+    int64_t len =
+        snprintf(text, sizeof(text), TEXT, (long)getpid(), d->graph->serial);
+
+    if (out)
+        memcpy(out, text, (size_t)(len < room ? len : room));
+    return len;
+}
+
+/* One engine does everything, without workspace and without notes. */
+cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t const desc,
+                                       cudnnBackendAttributeName_t name,
+                                       cudnnBackendAttributeType_t type,
+                                       int64_t room, int64_t *count, void *out)
+{
+    const struct desc *d = desc;
+
+    (void)type;
+    *count = 0;
+    switch (name) {
+    case CUDNN_ATTR_ENGINEHEUR_RESULTS:
+    case CUDNN_ATTR_ENGINECFG_ENGINE:
+        (*(struct desc **)out)->graph = d->graph;
+        *count = 1;
+        break;
+    case CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE:
+        *(int64_t *)out = 0;
+        *count = 1;
+        break;
+    case CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION:
+        *count = get_text(d, room, out);
+        break;
+    default:
+        break;
+    }
+    return CUDNN_STATUS_SUCCESS;
+}
+
+cudnnStatus_t cudnnCreate(cudnnHandle_t *out)
+{
+    *out = calloc(1, sizeof(struct handle));
+    return *out ? CUDNN_STATUS_SUCCESS : CUDNN_STATUS_ALLOC_FAILED;
+}
+
+cudnnStatus_t cudnnDestroy(cudnnHandle_t h)
+{
+    free(h);
+    return CUDNN_STATUS_SUCCESS;
+}
+
+cudnnStatus_t cudnnSetStream(cudnnHandle_t h, cudaStream_t stream)
+{
+    ((struct handle *)(void *)h)->stream = stream;
+    return CUDNN_STATUS_SUCCESS;
+}
+
+/* ---- tensors while a plan runs ------------------------------------------ */
+
+enum { MOST = 24 };
+
+struct tensor {
+    const struct desc *desc;
+    size_t n, c, h, w;
+    cudnnDataType_t type;
+    void *data; /* in memory; NULL: virtual, or a number */
+    bool number;
+    float *v; /* the values */
+};
+
+struct run {
+    struct desc *graph;
+    int tensors;
+    struct tensor t[MOST];
+};
+
+static size_t len(const struct tensor *t)
+{
+    return t->n * t->c * t->h * t->w;
+}
+
+static float load(const struct tensor *t, size_t i)
+{
+    switch (t->type) {
+    case CUDNN_DATA_BOOLEAN:
+        return (float)(((const uint8_t *)t->data)[i / 8] >> i % 8 & 1);
+    case CUDNN_DATA_FLOAT:
+        return ddp__k_get(DDP_F32, t->data, i);
+    case CUDNN_DATA_HALF:
+        return ddp__k_get(DDP_F16, t->data, i);
+    default:
+        return ddp__k_get(DDP_BF16, t->data, i);
+    }
+}
+
+static void put(struct tensor *t, size_t i, float v)
+{
+    uint8_t *byte = (uint8_t *)t->data + i / 8, bit = (uint8_t)(1 << i % 8);
+
+    switch (t->type) {
+    case CUDNN_DATA_BOOLEAN:
+        *byte = (uint8_t)(v != 0 ? *byte | bit : *byte & ~bit);
+        break;
+    case CUDNN_DATA_FLOAT:
+        ddp__k_put(DDP_F32, t->data, i, v);
+        break;
+    case CUDNN_DATA_HALF:
+        ddp__k_put(DDP_F16, t->data, i, v);
+        break;
+    default:
+        ddp__k_put(DDP_BF16, t->data, i, v);
+    }
+}
+
+static struct tensor *tensor(struct run *r, const struct desc *op, int name)
+{
+    const struct desc *d = child(op, name);
+
+    for (int i = 0; i < r->tensors; i++)
+        if (r->t[i].desc == d)
+            return &r->t[i];
+    emulator_die("a tensor that has no pointer");
+}
+
+/* To read: values as they are in memory. */
+static struct tensor *in(struct run *r, const struct desc *op, int name)
+{
+    struct tensor *t = tensor(r, op, name);
+
+    for (size_t i = 0; t->data && i < len(t); i++)
+        t->v[i] = load(t, i);
+    return t;
+}
+
+static struct tensor *out(struct run *r, const struct desc *op, int name)
+{
+    return tensor(r, op, name);
+}
+
+static void stored(struct tensor *t)
+{
+    for (size_t i = 0; t->data && i < len(t); i++)
+        put(t, i, t->v[i]);
+}
+
+/* ---- convolutions ------------------------------------------------------- */
+
+struct conv {
+    const int64_t *pad, *stride, *dilation;
+    struct tensor *x, *w, *y;
+    size_t groups;
+};
+
+/* fn for each pair of a pixel of x and one of y that meet at a place of w. */
+static void each_pair(const struct conv *k,
+                      void (*fn)(const struct conv *k, float *x, float *w,
+                                 float *y))
+{
+    const struct tensor *x = k->x, *w = k->w, *y = k->y;
+
+    for (size_t n = 0; n < y->n; n++)
+        for (size_t oy = 0; oy < y->h; oy++)
+            for (size_t ox = 0; ox < y->w; ox++)
+                for (size_t at = 0; at < w->h * w->w; at++) {
+                    int64_t iy = (int64_t)oy * k->stride[0] - k->pad[0] +
+                                 (int64_t)(at / w->w) * k->dilation[0];
+                    int64_t ix = (int64_t)ox * k->stride[1] - k->pad[1] +
+                                 (int64_t)(at % w->w) * k->dilation[1];
+                    size_t px = (n * x->h + (size_t)iy) * x->w + (size_t)ix;
+
+                    if (iy >= 0 && iy < (int64_t)x->h && ix >= 0 &&
+                        ix < (int64_t)x->w)
+                        fn(k, x->v + px * x->c, w->v + at * w->c,
+                           y->v + ((n * y->h + oy) * y->w + ox) * y->c);
+                }
+}
+
+/* Row o of the weights at this place, and the channels of x it is for. */
+#define ROWS(k)                                                                \
+    size_t c = (k)->w->c, step = (k)->w->h * (k)->w->w * c;                    \
+    size_t each = (k)->y->c / (k)->groups;                                     \
+    for (size_t o = 0; o < (k)->y->c; o++)                                     \
+        for (size_t first = o / each * c, i = 0; i < c; i++)
+
+static void forward(const struct conv *k, float *x, float *w, float *y)
+{
+    ROWS(k)
+    y[o] += w[o * step + i] * x[first + i];
+}
+
+static void data(const struct conv *k, float *x, float *w, float *y)
+{
+    ROWS(k)
+    x[first + i] += w[o * step + i] * y[o];
+}
+
+static void filter(const struct conv *k, float *x, float *w, float *y)
+{
+    ROWS(k)
+    w[o * step + i] += y[o] * x[first + i];
+}
+
+static void run_conv(struct run *r, const struct desc *op, int x, int w, int y,
+                     int conv, int result)
+{
+    const struct desc *d = child(op, conv);
+    struct conv k = {value(d, CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS),
+                     value(d, CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES),
+                     value(d, CUDNN_ATTR_CONVOLUTION_DILATIONS),
+                     (result == x ? out : in)(r, op, x),
+                     (result == w ? out : in)(r, op, w),
+                     (result == y ? out : in)(r, op, y),
+                     0};
+    struct tensor *t = tensor(r, op, result);
+
+    k.groups = k.x->c / k.w->c;
+    memset(t->v, 0, len(t) * sizeof(float));
+    each_pair(&k, result == y ? forward : result == x ? data : filter);
+    stored(t);
+}
+
+/* ---- the rest ----------------------------------------------------------- */
+
+static void run_pointwise(struct run *r, const struct desc *op)
+{
+    const struct desc *pw =
+        child(op, CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR);
+    int mode = *(const int *)value(pw, CUDNN_ATTR_POINTWISE_MODE);
+    bool bwd = mode == CUDNN_POINTWISE_RELU_BWD;
+    struct tensor *x = in(r, op, CUDNN_ATTR_OPERATION_POINTWISE_XDESC);
+    struct tensor *b = mode == CUDNN_POINTWISE_RELU_FWD ? x
+                       : bwd ? in(r, op, CUDNN_ATTR_OPERATION_POINTWISE_DYDESC)
+                             : in(r, op, CUDNN_ATTR_OPERATION_POINTWISE_BDESC);
+    struct tensor *y = out(r, op,
+                           bwd ? CUDNN_ATTR_OPERATION_POINTWISE_DXDESC
+                               : CUDNN_ATTR_OPERATION_POINTWISE_YDESC);
+
+    for (size_t i = 0; i < len(y); i++) {
+        float u = x->v[i], v = b->v[len(b) == len(y) ? i : i % len(b)];
+
+        y->v[i] = mode == CUDNN_POINTWISE_ADD        ? u + v
+                  : mode == CUDNN_POINTWISE_MUL      ? u * v
+                  : mode == CUDNN_POINTWISE_CMP_GT   ? u > v
+                  : mode == CUDNN_POINTWISE_RELU_FWD ? fmaxf(u, 0)
+                  : bwd && u > 0                     ? v
+                                                     : 0;
+    }
+    stored(y);
+}
+
+static void measure(const struct tensor *x, size_t c, float eps, float *mean,
+                    float *inv)
+{
+    size_t m = len(x) / x->c;
+    double sum = 0, squares = 0;
+
+    for (size_t p = 0; p < m; p++)
+        sum += x->v[p * x->c + c];
+    sum /= (double)m;
+    for (size_t p = 0; p < m; p++) {
+        double d = x->v[p * x->c + c] - sum;
+
+        squares += d * d;
+    }
+    *mean = (float)sum;
+    *inv = (float)(1 / sqrt(squares / (double)m + eps));
+}
+
+static void run_norm(struct run *r, const struct desc *op)
+{
+    bool train = *(const int *)value(op, CUDNN_ATTR_OPERATION_NORM_FWD_PHASE) ==
+                 CUDNN_NORM_FWD_TRAINING;
+    struct tensor *x = in(r, op, CUDNN_ATTR_OPERATION_NORM_FWD_XDESC);
+    struct tensor *scale = in(r, op, CUDNN_ATTR_OPERATION_NORM_FWD_SCALE_DESC);
+    struct tensor *shift = in(r, op, CUDNN_ATTR_OPERATION_NORM_FWD_BIAS_DESC);
+    struct tensor *mean =
+        (train ? out : in)(r, op, CUDNN_ATTR_OPERATION_NORM_FWD_MEAN_DESC);
+    struct tensor *inv = (train ? out : in)(
+        r, op, CUDNN_ATTR_OPERATION_NORM_FWD_INV_VARIANCE_DESC);
+    struct tensor *y = out(r, op, CUDNN_ATTR_OPERATION_NORM_FWD_YDESC);
+
+    for (size_t c = 0; c < x->c && train; c++)
+        measure(x, c,
+                in(r, op, CUDNN_ATTR_OPERATION_NORM_FWD_EPSILON_DESC)->v[0],
+                &mean->v[c], &inv->v[c]);
+    for (size_t i = 0; i < len(x); i++) {
+        size_t c = i % x->c;
+
+        y->v[i] =
+            (x->v[i] - mean->v[c]) * inv->v[c] * scale->v[c] + shift->v[c];
+    }
+    if (train) {
+        stored(mean);
+        stored(inv);
+    }
+    stored(y);
+}
+
+static void run_norm_bwd(struct run *r, const struct desc *op)
+{
+    struct tensor *x = in(r, op, CUDNN_ATTR_OPERATION_NORM_BWD_XDESC);
+    struct tensor *dy = in(r, op, CUDNN_ATTR_OPERATION_NORM_BWD_DYDESC);
+    struct tensor *mean = in(r, op, CUDNN_ATTR_OPERATION_NORM_BWD_MEAN_DESC);
+    struct tensor *inv =
+        in(r, op, CUDNN_ATTR_OPERATION_NORM_BWD_INV_VARIANCE_DESC);
+    struct tensor *scale = in(r, op, CUDNN_ATTR_OPERATION_NORM_BWD_SCALE_DESC);
+    struct tensor *ds = out(r, op, CUDNN_ATTR_OPERATION_NORM_BWD_DSCALE_DESC);
+    struct tensor *db = out(r, op, CUDNN_ATTR_OPERATION_NORM_BWD_DBIAS_DESC);
+    struct tensor *dx = out(r, op, CUDNN_ATTR_OPERATION_NORM_BWD_DXDESC);
+    size_t m = len(x) / x->c;
+
+    for (size_t c = 0; c < x->c; c++) {
+        double sum = 0, product = 0;
+
+        for (size_t i = c; i < len(x); i += x->c) {
+            sum += dy->v[i];
+            product += (double)dy->v[i] * (x->v[i] - mean->v[c]) * inv->v[c];
+        }
+        ds->v[c] = (float)product;
+        db->v[c] = (float)sum;
+        for (size_t i = c; i < len(x); i += x->c) {
+            double xhat = (x->v[i] - mean->v[c]) * (double)inv->v[c];
+
+            dx->v[i] = (float)(scale->v[c] * inv->v[c] *
+                               (dy->v[i] - (sum + xhat * product) / (double)m));
+        }
+    }
+    stored(ds);
+    stored(db);
+    stored(dx);
+}
+
+#define CONV(kind, x, w, y, result)                                            \
+    run_conv(r, op, CUDNN_ATTR_OPERATION_CONVOLUTION_##kind##_##x,             \
+             CUDNN_ATTR_OPERATION_CONVOLUTION_##kind##_##w,                    \
+             CUDNN_ATTR_OPERATION_CONVOLUTION_##kind##_##y,                    \
+             CUDNN_ATTR_OPERATION_CONVOLUTION_##kind##_CONV_DESC,              \
+             CUDNN_ATTR_OPERATION_CONVOLUTION_##kind##_##result)
+
+static void run_op(struct run *r, const struct desc *op)
+{
+    switch (op->type) {
+    case CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR:
+        CONV(FORWARD, X, W, Y, Y);
+        break;
+    case CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR:
+        CONV(BWD_DATA, DX, W, DY, DX);
+        break;
+    case CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR:
+        CONV(BWD_FILTER, X, DW, DY, DW);
+        break;
+    case CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR:
+        run_pointwise(r, op);
+        break;
+    case CUDNN_BACKEND_OPERATION_NORM_FORWARD_DESCRIPTOR:
+        run_norm(r, op);
+        break;
+    case CUDNN_BACKEND_OPERATION_NORM_BACKWARD_DESCRIPTOR:
+        run_norm_bwd(r, op);
+        break;
+    default:
+        emulator_die("an operation of type %d", (int)op->type);
+    }
+}
+
+/* ---- running a plan ----------------------------------------------------- */
+
+static void run_graph(void *arg)
+{
+    struct run *r = arg;
+    const struct attribute *ops = find(r->graph, CUDNN_ATTR_OPERATIONGRAPH_OPS);
+
+    for (int64_t i = 0; i < ops->count; i++)
+        run_op(r, ((struct desc *const *)ops->data)[i]);
+    for (int i = 0; i < r->tensors; i++)
+        free(r->t[i].v);
+}
+
+static void *pointer(const struct desc *pack, int64_t uid)
+{
+    const struct attribute *ids =
+        find(pack, CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS);
+    void *const *ptr = value(pack, CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS);
+
+    for (int64_t i = 0; i < ids->count; i++)
+        if (((const int64_t *)ids->data)[i] == uid)
+            return ptr[i];
+    emulator_die("no pointer for tensor %c", (char)uid);
+}
+
+static bool is_true(const struct desc *d, int name)
+{
+    const struct attribute *a = find(d, name);
+
+    return a && *(const bool *)a->data;
+}
+
+static void add_tensor(struct run *r, const struct desc *d,
+                       const struct desc *pack)
+{
+    const int64_t *dim = value(d, CUDNN_ATTR_TENSOR_DIMENSIONS);
+    int64_t uid = *(const int64_t *)value(d, CUDNN_ATTR_TENSOR_UNIQUE_ID);
+    struct tensor *t = &r->t[r->tensors];
+
+    for (int i = 0; i < r->tensors; i++)
+        if (r->t[i].desc == d)
+            return;
+    if (r->tensors++ == MOST)
+        emulator_die("a graph of many tensors");
+    *t = (struct tensor){
+        .desc = d,
+        .n = (size_t)dim[0],
+        .c = (size_t)dim[1],
+        .h = (size_t)dim[2],
+        .w = (size_t)dim[3],
+        .type = *(const cudnnDataType_t *)value(d, CUDNN_ATTR_TENSOR_DATA_TYPE),
+        .number = is_true(d, CUDNN_ATTR_TENSOR_IS_BY_VALUE)};
+    if (!(t->v = malloc((len(t) + 1) * sizeof(float))))
+        emulator_die("out of memory");
+    if (t->number) /* read now: it may be gone when the plan runs */
+        t->v[0] = *(const float *)pointer(pack, uid);
+    else if (!is_true(d, CUDNN_ATTR_TENSOR_IS_VIRTUAL)) {
+        t->data = pointer(pack, uid);
+        if ((uintptr_t)t->data % 16)
+            emulator_die("tensor %c is not aligned", (char)uid);
+    }
+}
+
+cudnnStatus_t cudnnBackendExecute(cudnnHandle_t h, cudnnBackendDescriptor_t p,
+                                  cudnnBackendDescriptor_t pack)
+{
+    struct run r = {.graph = ((struct desc *)p)->graph};
+    const struct attribute *ops = find(r.graph, CUDNN_ATTR_OPERATIONGRAPH_OPS);
+
+    for (int64_t i = 0; i < ops->count; i++) {
+        const struct desc *op = ((struct desc *const *)ops->data)[i];
+
+        for (const struct attribute *a = op->first; a; a = a->next)
+            if (a->type == CUDNN_TYPE_BACKEND_DESCRIPTOR &&
+                child(op, a->name)->type == CUDNN_BACKEND_TENSOR_DESCRIPTOR)
+                add_tensor(&r, child(op, a->name), pack);
+    }
+    emulator_queue(((struct handle *)(void *)h)->stream, run_graph,
+                   emulator_copy(&r, sizeof(r)));
+    return CUDNN_STATUS_SUCCESS;
+}

@@ -1,0 +1,35 @@
+/* emulator.h - GPUs made of the processor, for tests where there are none
+ *
+ * A module that is preloaded takes the place of CUDA's libraries.  Memory of a
+ * GPU is main memory full of NaN; a stream is a thread that does one thing
+ * after another, so that what is not ordered by events or waits is not ordered
+ * here either.  Kernels of our own run as their bodies do on a CPU; graphs of
+ * cuDNN and products of cuBLASLt are computed the plain way.
+ *
+ * EMULATED_GPUS       how many there are [1]; those of libcuda.so are another
+ *                     matter, see fake_cuda.c
+ * EMULATED_DELAY_US   the longest that a stream dawdles before each thing [0]
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#ifndef EMULATOR_H
+#define EMULATOR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Have fn(arg) run when all before it on the stream is done; stream NULL: now.
+ * arg is freed after that. */
+void emulator_queue(void *stream, void (*fn)(void *arg), void *arg);
+
+/* Memory for arg, filled with size bytes at `from`; ends the process if there
+ * is none. */
+void *emulator_copy(const void *from, size_t size);
+
+/* Wait for all streams of all GPUs. */
+void emulator_settle(void);
+
+/* A sentence on stderr, and abort(): what no test may do. */
+void emulator_die(const char *fmt, ...)
+    __attribute__((format(printf, 1, 2), noreturn));
+
+#endif

@@ -1,0 +1,328 @@
+/* stream.c - streams as threads, events as numbers that they reach
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cuda_runtime_api.h>
+
+#include "emulator.h"
+
+struct item {
+    struct item *next;
+    void (*fn)(void *arg);
+    void *arg;
+};
+
+struct stream {
+    struct stream *next; /* in the list of all */
+    pthread_t thread;
+    struct item *first, **last;
+    bool busy, end;
+};
+
+/* One lock for all: what matters here is order, not speed. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+static struct stream *streams;
+
+void emulator_die(const char *fmt, ...)
+{
+    va_list ap;
+
+    va_start(ap, fmt);
+    fputs("emulated GPU: ", stderr);
+    vfprintf(stderr, fmt, ap);
+    fputc('\n', stderr);
+    va_end(ap);
+    abort();
+}
+
+void *emulator_copy(const void *from, size_t size)
+{
+    void *p = malloc(size ? size : 1);
+
+    if (!p)
+        emulator_die("out of memory");
+    return memcpy(p, from, size);
+}
+
+/* ---- streams ------------------------------------------------------------ */
+
+static void dawdle(unsigned *seed)
+{
+    static int most = -1;
+
+    if (most < 0) {
+        const char *text = getenv("EMULATED_DELAY_US");
+
+        most = text ? atoi(text) : 0;
+    }
+    if (most > 0)
+        usleep((useconds_t)(rand_r(seed) % (most + 1)));
+}
+
+static void *serve(void *arg)
+{
+    struct stream *s = arg;
+    unsigned seed = (unsigned)(size_t)s;
+
+    pthread_mutex_lock(&lock);
+    for (;;) {
+        struct item *i;
+
+        while (!s->first && !s->end)
+            pthread_cond_wait(&changed, &lock);
+        if (!(i = s->first))
+            break;
+        if (!(s->first = i->next))
+            s->last = &s->first;
+        s->busy = true;
+        pthread_mutex_unlock(&lock);
+        dawdle(&seed);
+        i->fn(i->arg);
+        free(i->arg);
+        free(i);
+        pthread_mutex_lock(&lock);
+        s->busy = false;
+        pthread_cond_broadcast(&changed);
+    }
+    pthread_mutex_unlock(&lock);
+    return NULL;
+}
+
+void emulator_queue(void *stream, void (*fn)(void *arg), void *arg)
+{
+    struct stream *s = stream;
+    struct item *i;
+
+    if (!s) {
+        fn(arg);
+        free(arg);
+        return;
+    }
+    i = malloc(sizeof(*i));
+    if (!i)
+        emulator_die("out of memory");
+    *i = (struct item){NULL, fn, arg};
+    pthread_mutex_lock(&lock);
+    *s->last = i;
+    s->last = &i->next;
+    pthread_cond_broadcast(&changed);
+    pthread_mutex_unlock(&lock);
+}
+
+static bool idle(const struct stream *s)
+{
+    return !s->first && !s->busy;
+}
+
+void emulator_settle(void)
+{
+    pthread_mutex_lock(&lock);
+    for (struct stream *s = streams; s; s = s->next)
+        while (!idle(s))
+            pthread_cond_wait(&changed, &lock);
+    pthread_mutex_unlock(&lock);
+}
+
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t *out, unsigned flags)
+{
+    struct stream *s = calloc(1, sizeof(*s));
+
+    (void)flags;
+    if (!s)
+        return cudaErrorMemoryAllocation;
+    s->last = &s->first;
+    if (pthread_create(&s->thread, NULL, serve, s) != 0)
+        emulator_die("no thread for a stream");
+    pthread_mutex_lock(&lock);
+    s->next = streams;
+    streams = s;
+    pthread_mutex_unlock(&lock);
+    *out = (cudaStream_t)s;
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamDestroy(cudaStream_t stream)
+{
+    struct stream *s = (struct stream *)stream, **at = &streams;
+
+    pthread_mutex_lock(&lock);
+    s->end = true;
+    pthread_cond_broadcast(&changed);
+    pthread_mutex_unlock(&lock);
+    pthread_join(s->thread, NULL);
+    pthread_mutex_lock(&lock);
+    while (*at != s)
+        at = &(*at)->next;
+    *at = s->next;
+    pthread_mutex_unlock(&lock);
+    free(s);
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamSynchronize(cudaStream_t stream)
+{
+    struct stream *s = (struct stream *)stream;
+
+    if (!s)
+        return cudaSuccess;
+    pthread_mutex_lock(&lock);
+    while (!idle(s))
+        pthread_cond_wait(&changed, &lock);
+    pthread_mutex_unlock(&lock);
+    return cudaSuccess;
+}
+
+/* Who asks, asks again at once, and there are fewer processors than threads. */
+static cudaError_t answer(bool done)
+{
+    if (!done)
+        usleep(50);
+    return done ? cudaSuccess : cudaErrorNotReady;
+}
+
+cudaError_t cudaStreamQuery(cudaStream_t stream)
+{
+    bool done;
+
+    pthread_mutex_lock(&lock);
+    done = !stream || idle((struct stream *)stream);
+    pthread_mutex_unlock(&lock);
+    return answer(done);
+}
+
+cudaError_t cudaDeviceSynchronize(void)
+{
+    emulator_settle();
+    return cudaSuccess;
+}
+
+/* ---- events ------------------------------------------------------------- */
+
+struct event {
+    long asked, reached; /* how often it was recorded, and how far that got */
+    int users;           /* the program, and what is queued */
+};
+
+/* A point of an event, in a queue. */
+struct point {
+    struct event *event;
+    long at;
+};
+
+static void leave(struct event *e)
+{
+    if (--e->users == 0)
+        free(e);
+}
+
+static void reach(void *arg)
+{
+    struct point *p = arg;
+
+    pthread_mutex_lock(&lock);
+    if (p->event->reached < p->at)
+        p->event->reached = p->at;
+    leave(p->event);
+    pthread_cond_broadcast(&changed);
+    pthread_mutex_unlock(&lock);
+}
+
+static void await(void *arg)
+{
+    struct point *p = arg;
+
+    pthread_mutex_lock(&lock);
+    while (p->event->reached < p->at)
+        pthread_cond_wait(&changed, &lock);
+    leave(p->event);
+    pthread_mutex_unlock(&lock);
+}
+
+static void queue_point(cudaStream_t stream, cudaEvent_t event, bool record)
+{
+    struct point p = {(struct event *)event, 0};
+
+    pthread_mutex_lock(&lock);
+    p.event->users++;
+    p.at = p.event->asked += record;
+    pthread_mutex_unlock(&lock);
+    emulator_queue(stream, record ? reach : await,
+                   emulator_copy(&p, sizeof(p)));
+}
+
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t *out, unsigned flags)
+{
+    struct event *e = calloc(1, sizeof(*e));
+
+    (void)flags;
+    if (!e)
+        return cudaErrorMemoryAllocation;
+    e->users = 1;
+    *out = (cudaEvent_t)e;
+    return cudaSuccess;
+}
+
+cudaError_t cudaEventCreate(cudaEvent_t *out)
+{
+    return cudaEventCreateWithFlags(out, 0);
+}
+
+cudaError_t cudaEventDestroy(cudaEvent_t event)
+{
+    pthread_mutex_lock(&lock);
+    leave((struct event *)event);
+    pthread_mutex_unlock(&lock);
+    return cudaSuccess;
+}
+
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
+{
+    queue_point(stream, event, true);
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event,
+                                unsigned flags)
+{
+    (void)flags;
+    queue_point(stream, event, false);
+    return cudaSuccess;
+}
+
+cudaError_t cudaEventQuery(cudaEvent_t event)
+{
+    struct event *e = (struct event *)event;
+    bool done;
+
+    pthread_mutex_lock(&lock);
+    done = e->reached >= e->asked;
+    pthread_mutex_unlock(&lock);
+    return answer(done);
+}
+
+cudaError_t cudaEventSynchronize(cudaEvent_t event)
+{
+    struct event *e = (struct event *)event;
+
+    pthread_mutex_lock(&lock);
+    while (e->reached < e->asked)
+        pthread_cond_wait(&changed, &lock);
+    pthread_mutex_unlock(&lock);
+    return cudaSuccess;
+}
+
+/* Nothing here is worth measuring. */
+cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t a, cudaEvent_t b)
+{
+    (void)a;
+    (void)b;
+    *ms = 1;
+    return cudaSuccess;
+}
