@@ -34,10 +34,20 @@ fi
 
 # ---- the tests of CPU workers, and of kernels --------------------------------
 
-for t in ops_cuda once custom optim ema layers; do
-    run on 1 "$builddir/tests/test_$t"
+# passes TEST VARIABLE=VALUE...: on a GPU
+passes()
+{
+    run on 1 env "${@:2}" "$builddir/tests/test_$1"
     [ $rc = 0 ] && [ "$(grep -c '^ok' "$tmp/out")" -gt 20 ]
-    point $? "test_$t on a GPU: $(grep -c '^ok' "$tmp/out") points"
+    point $? "test_$1 on a GPU, ${*:2}: $(grep -c '^ok' "$tmp/out") points"
+}
+
+passes ops_cuda
+says "masks, f32 and bf16: cuDNN, cuDNN" "masks of batch norm are cuDNN's"
+passes ops_cuda EMULATED_REVERSED=1
+says "masks, f32 and bf16: our own" "not if they are in another order than ours"
+for t in once custom optim ema layers; do
+    passes $t
 done
 
 # ---- the same bits -----------------------------------------------------------

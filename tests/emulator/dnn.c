@@ -268,11 +268,17 @@ static size_t len(const struct tensor *t)
     return t->n * t->c * t->h * t->w;
 }
 
+/* Where boolean i is in its byte: the manual does not say. */
+static unsigned bit_of(size_t i)
+{
+    return getenv("EMULATED_REVERSED") ? 7 - i % 8 : i % 8;
+}
+
 static float load(const struct tensor *t, size_t i)
 {
     switch (t->type) {
     case CUDNN_DATA_BOOLEAN:
-        return (float)(((const uint8_t *)t->data)[i / 8] >> i % 8 & 1);
+        return (float)(((const uint8_t *)t->data)[i / 8] >> bit_of(i) & 1);
     case CUDNN_DATA_FLOAT:
         return ddp__k_get(DDP_F32, t->data, i);
     case CUDNN_DATA_HALF:
@@ -284,7 +290,8 @@ static float load(const struct tensor *t, size_t i)
 
 static void put(struct tensor *t, size_t i, float v)
 {
-    uint8_t *byte = (uint8_t *)t->data + i / 8, bit = (uint8_t)(1 << i % 8);
+    uint8_t *byte = (uint8_t *)t->data + i / 8;
+    uint8_t bit = (uint8_t)(1 << bit_of(i));
 
     switch (t->type) {
     case CUDNN_DATA_BOOLEAN:
