@@ -35,11 +35,11 @@ struct run {
     int64_t step;
     bool always;
     double begin; /* asynchronous: when its kernels were queued; else 0 */
-    starpu_data_handle_t weights; /* that it updates; NULL: none */
     int calls;
     struct called {
         struct ddp__task task;
-        int at[DDP_MAX_BUFFERS]; /* which of the task's each buffer is */
+        starpu_data_handle_t weights; /* that it updates; NULL: none */
+        int at[DDP_MAX_BUFFERS];      /* which of the task's each buffer is */
     } call[];
 };
 
@@ -223,11 +223,13 @@ static double cost(struct starpu_task *task, struct starpu_perfmodel_arch *arch,
 }
 
 /* All GPUs will want weights that have been updated: send them at once. */
-static void spread(starpu_data_handle_t weights)
+static void spread(const struct run *r)
 {
-    for (unsigned i = 0; i < starpu_memory_nodes_get_count(); i++)
-        if (starpu_node_get_kind(i) == STARPU_CUDA_RAM)
-            starpu_data_prefetch_on_node(weights, i, 1);
+    for (int c = 0; c < r->calls; c++)
+        for (unsigned i = 0; i < starpu_memory_nodes_get_count(); i++)
+            if (r->call[c].weights &&
+                starpu_node_get_kind(i) == STARPU_CUDA_RAM)
+                starpu_data_prefetch_on_node(r->call[c].weights, i, 1);
 }
 
 /* The end of a GPU's task.  What was queued behind another one began when that
@@ -242,8 +244,8 @@ static void ended(void *arg)
     r->begin = ddp__now() - 1e-6 * run_us(r, DDP__CUDA);
     ddp__sim_ended(&r->tag, w, 1e-6 * run_us(r, DDP__CUDA));
 #endif
-    if (r->weights && starpu_get_prefetch_flag())
-        spread(r->weights);
+    if (starpu_get_prefetch_flag())
+        spread(r);
     if (r->begin == 0 || w < 0)
         return;
     before = r->flow->busy[w % DDP__MAX_WORKERS].last_end;
@@ -328,6 +330,7 @@ static void fill_call(struct starpu_task *task, struct called *one,
                       const struct ddp__part *p)
 {
     one->task = p->task;
+    one->weights = p->task.call->op == DDP__OP_OPTIM ? p->buf[1]->h : NULL;
     for (int i = 0; i < p->task.call->buffers; i++) {
         if (p->mode[i] & STARPU_W)
             p->buf[i]->version++;
@@ -355,8 +358,6 @@ static struct run *run_new(struct starpu_task *task,
     r->tag.magic = DDP__SCHED_MAGIC;
     for (int i = 0; i < s->parts; i++)
         fill_call(task, &r->call[i], &s->part[i]);
-    if (s->part[0].task.call->op == DDP__OP_OPTIM)
-        r->weights = s->part[0].buf[1]->h;
     return r;
 }
 

@@ -153,8 +153,6 @@ static int open_devices(ddp_t *ddp, const struct ddp_config *cfg)
                             ddp->gpu_workers ? ddp->gpus.backend : NULL);
     if (rc < 0)
         return rc;
-    if (ddp->segment_us < 0) /* on a GPU the host's 10 us of a task count */
-        ddp->segment_us = ddp->gpu_workers ? 1000 : 0;
     if (ddp->gpu_workers && !ddp__codelets_hybrid())
         ddp->channels = 8;
     ddp->workers = ddp->gpu_workers;

@@ -8,7 +8,8 @@
 struct ddp {
     int workers; /* that run kernels */
     int cpu_workers, gpu_workers;
-    int segment_us; /* how long a task of a lane shall last at least */
+    int segment_us; /* how long a task of a lane shall last at least; -1: as
+                       the engine thinks right */
     int channels;   /* images are widened to a multiple; 0: they are not */
     struct ddp__gpus gpus;
     struct ddp__params *params; /* bound ones; not owned */

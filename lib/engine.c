@@ -278,7 +278,7 @@ static int make_arrays(struct ddp__engine *e)
     e->sqnorm = calloc(buckets, sizeof(*e->sqnorm));
     e->owner = calloc(buckets, sizeof(*e->owner));
     e->result = calloc((size_t)e->spec.run_ahead + 1, sizeof(*e->result));
-    e->part = calloc((size_t)e->graph->nodes, sizeof(*e->part));
+    e->part = calloc((size_t)e->graph->nodes + buckets, sizeof(*e->part));
     if (!e->lane || !e->grad_begun || !e->state || !e->state_memory ||
         !e->merge_bucket || !e->optim || !e->sqnorm || !e->owner ||
         !e->result || !e->part)
@@ -336,6 +336,17 @@ static int make(struct ddp__engine *e, ddp_chain_t *chain)
     return rc < 0 ? rc : ddp__codelets_ready();
 }
 
+/* How long a task shall last at least.  On a GPU the host's 20 us of a task
+ * count; but where lanes are merged, long tasks keep merges waiting. */
+static double segment_us(const struct ddp__engine *e)
+{
+    if (e->ddp->segment_us >= 0)
+        return e->ddp->segment_us;
+    if (!e->ddp->gpu_workers)
+        return 0;
+    return e->spec.lanes > 1 ? 1000 : 4000;
+}
+
 int ddp__engine_new(struct ddp__engine **out, ddp_t *ddp, ddp_chain_t *chain,
                     const struct ddp__engine_spec *spec)
 {
@@ -346,8 +357,9 @@ int ddp__engine_new(struct ddp__engine **out, ddp_t *ddp, ddp_chain_t *chain,
         return ddp__fail(DDP_ENOMEM, "no memory for an engine");
     e->ddp = ddp;
     e->spec = *spec;
-    e->spec.graph.segment_us = ddp->segment_us;
+    e->spec.graph.segment_us = segment_us(e);
     e->spec.graph.channels = ddp->channels;
+    e->spec.graph.merged = e->spec.lanes > 1;
     starpu_pthread_mutex_init(&e->lock, NULL);
     starpu_pthread_cond_init(&e->done, NULL);
     if ((rc = ddp__flow_init(&e->flow)) < 0 || (rc = make(e, chain)) < 0) {

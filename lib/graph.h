@@ -84,6 +84,7 @@ struct ddp__graph_spec {
     bool flip;           /* EVAL: the mean of x and its mirror image */
     bool input_gradient; /* PULL: dx too */
     int channels;      /* images of bf16 or f16 get a multiple of it; 0: none */
+    bool merged;       /* gradients will be, with those of other lanes */
     double segment_us; /* how long a task shall last at least; 0: a node each */
     /* HOST functions of the first and last nodes. */
     int (*fill)(const struct ddp__task *t, void *arg);

@@ -41,8 +41,9 @@ static int bucket_of(const struct ddp__node *n)
     return -1;
 }
 
-/* Whether node i goes on with a segment that writes to `bucket`: a bucket can
- * be merged the sooner the less its last task does for the next one. */
+/* Whether node i goes on with a segment that writes to `bucket`: where buckets
+ * are merged, one can be the sooner the less its last task does for the next.
+ */
 static bool goes_on(const ddp_graph_t *g, const struct ddp__segment *s, int i,
                     int bucket)
 {
@@ -53,7 +54,7 @@ static bool goes_on(const ddp_graph_t *g, const struct ddp__segment *s, int i,
         return false; /* the halves are submitted one by one */
     return !alone(a) && !alone(b) &&
            (a->phase == DDP__FORWARD) == (b->phase == DDP__FORWARD) &&
-           (bucket < 0 || other < 0 || bucket == other);
+           (!g->spec.merged || bucket < 0 || other < 0 || bucket == other);
 }
 
 static struct ddp__segment cut(const ddp_graph_t *g, int begin)

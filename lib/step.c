@@ -176,34 +176,74 @@ static int submit_sub(struct ddp__engine *e, const struct ddp__step *s,
     return rc;
 }
 
-/* One task on whole vectors, not of a lane. */
-static int submit_whole(struct ddp__engine *e, const struct ddp__step *s,
-                        const struct ddp__call *call, int owner,
-                        struct ddp__handle *const buf[],
-                        const enum starpu_data_access_mode mode[],
-                        bool accumulate)
+/* ---- whole vectors ------------------------------------------------------ */
+
+/* Operations on whole vectors, not of a lane.  Those that follow each other and
+ * have one owner share a task, as nodes of a lane do in a segment. */
+struct batch {
+    struct ddp__engine *e;
+    const struct ddp__step *s;
+    int owner, parts; /* so far, in e->part */
+    double us;
+};
+
+static int flush(struct batch *t)
 {
-    struct ddp__part part = {.task = {.call = call,
-                                      .n = 1,
-                                      .accumulate = accumulate,
-                                      .seed = (uint64_t)e->submitted,
-                                      .lr = s->lr}};
+    struct ddp__engine *e = t->e;
     struct ddp__submit sub = {
-        .part = &part,
-        .parts = 1,
+        .part = e->part,
+        .parts = t->parts,
         .flow = &e->flow,
-        .step = s->number,
-        .tag = {.kind = call->op == DDP__OP_OPTIM ? DDP__SCHED_UPDATE
-                                                  : DDP__SCHED_MERGE,
-                .owner = owner},
+        .step = t->s->number,
+        .tag = {.owner = t->owner},
         .priority = PRIORITY_UPDATE,
     };
 
-    for (int i = 0; i < call->buffers; i++) {
-        part.buf[i] = buf[i];
-        part.mode[i] = mode[i];
-    }
+    if (t->parts == 0)
+        return 0;
+    sub.tag.kind = e->part[0].task.call->op == DDP__OP_OPTIM ? DDP__SCHED_UPDATE
+                                                             : DDP__SCHED_MERGE;
+    t->parts = 0;
+    t->us = 0;
     return ddp__submit(&sub);
+}
+
+static int add_whole(struct batch *t, const struct ddp__call *call, int owner,
+                     struct ddp__handle *const buf[],
+                     const enum starpu_data_access_mode mode[], bool accumulate)
+{
+    struct ddp__engine *e = t->e;
+    struct ddp__part *p;
+    int rc;
+
+    if ((t->owner != owner || t->us >= e->spec.graph.segment_us) &&
+        (rc = flush(t)) < 0)
+        return rc;
+    p = &e->part[t->parts++];
+    p->task = (struct ddp__task){.call = call,
+                                 .n = 1,
+                                 .accumulate = accumulate,
+                                 .seed = (uint64_t)e->submitted,
+                                 .lr = t->s->lr};
+    for (int i = 0; i < call->buffers; i++) {
+        p->buf[i] = buf[i];
+        p->mode[i] = mode[i];
+    }
+    t->owner = owner;
+    t->us += ddp__call_us(call, 1);
+    return 0;
+}
+
+/* One by itself. */
+static int submit_whole(struct ddp__engine *e, const struct ddp__step *s,
+                        const struct ddp__call *call, int owner,
+                        struct ddp__handle *const buf[],
+                        const enum starpu_data_access_mode mode[])
+{
+    struct batch t = {e, s, owner, 0, 0};
+    int rc = add_whole(&t, call, owner, buf, mode, false);
+
+    return rc < 0 ? rc : flush(&t);
 }
 
 /* Lane l gets what lane l + stride has, for strides 1, 2, 4, ...: the tree
@@ -223,9 +263,9 @@ static int submit_tree(struct ddp__engine *e, const struct ddp__step *s,
                 bucket < 0 ? &a->totals : &a->grad[bucket],
                 bucket < 0 ? &b->totals : &b->grad[bucket]};
 
-            if ((rc =
-                     submit_whole(e, s, call, bucket < 0 ? 0 : e->owner[bucket],
-                                  buf, mode, false)) < 0)
+            rc = submit_whole(e, s, call, bucket < 0 ? 0 : e->owner[bucket],
+                              buf, mode);
+            if (rc < 0)
                 return rc;
             ddp__handle_drop(buf[1]);
         }
@@ -250,6 +290,7 @@ static bool any_gradient(const struct ddp__engine *e)
 static int submit_norms(struct ddp__engine *e, const struct ddp__step *s)
 {
     enum starpu_data_access_mode mode[] = {STARPU_R, STARPU_R, STARPU_W};
+    struct batch t = {.e = e, .s = s};
     int rc;
 
     for (int b = 0; b < e->params->buckets; b++) {
@@ -258,12 +299,12 @@ static int submit_norms(struct ddp__engine *e, const struct ddp__step *s)
 
         if (!has_gradient(e, b))
             continue;
-        if ((rc = submit_whole(e, s, &e->sqnorm[b], e->owner[b], buf, mode,
-                               mode[2] == STARPU_RW)) < 0)
+        if ((rc = add_whole(&t, &e->sqnorm[b], e->owner[b], buf, mode,
+                            mode[2] == STARPU_RW)) < 0)
             return rc;
         mode[2] = STARPU_RW;
     }
-    return 0;
+    return flush(&t);
 }
 
 /* No bucket is updated before all are known to be finite. */
@@ -274,16 +315,16 @@ static int submit_decision(struct ddp__engine *e, const struct ddp__step *s)
     struct ddp__handle *buf[] = {&e->lane[0].totals, &e->norm, &e->guard};
     int rc = submit_norms(e, s);
 
-    return rc < 0 ? rc : submit_whole(e, s, &e->decide, 0, buf, mode, false);
+    return rc < 0 ? rc : submit_whole(e, s, &e->decide, 0, buf, mode);
 }
 
-static int submit_update(struct ddp__engine *e, const struct ddp__step *s,
-                         int b)
+static int add_update(struct batch *t, int b)
 {
+    struct ddp__engine *e = t->e;
     struct ddp__handle *buf[5] = {&e->lane[0].grad[b],
                                   &e->params->bucket[b].handle, &e->guard};
     enum starpu_data_access_mode mode[5] = {STARPU_R, STARPU_RW, STARPU_R};
-    int n = 3, rc;
+    int n = 3;
 
     if (e->state[b].h) {
         buf[n] = &e->state[b];
@@ -293,24 +334,45 @@ static int submit_update(struct ddp__engine *e, const struct ddp__step *s,
         buf[n] = &e->norm;
         mode[n++] = STARPU_R;
     }
-    if ((rc = submit_whole(e, s, &e->optim[b], e->owner[b], buf, mode,
-                           false)) == 0)
-        ddp__handle_drop(&e->lane[0].grad[b]);
-    return rc;
+    return add_whole(t, &e->optim[b], e->owner[b], buf, mode, false);
 }
 
-/* The averages follow the weights as soon as these are there, if the guard
- * lets the step through. */
-static int submit_average(struct ddp__engine *e, const struct ddp__step *s,
-                          int b)
+/* The averages follow the weights, if the guard lets the step through. */
+static int add_average(struct batch *t, int b)
 {
     static const enum starpu_data_access_mode mode[] = {STARPU_RW, STARPU_R,
                                                         STARPU_R};
-    struct ddp__average *a = &e->ema->bucket[b];
-    struct ddp__handle *buf[] = {&a->handle, &e->params->bucket[b].handle,
-                                 &e->guard};
+    struct ddp__average *a = &t->e->ema->bucket[b];
+    struct ddp__handle *buf[] = {&a->handle, &t->e->params->bucket[b].handle,
+                                 &t->e->guard};
 
-    return submit_whole(e, s, &a->call, e->owner[b], buf, mode, false);
+    return add_whole(t, &a->call, t->e->owner[b], buf, mode, false);
+}
+
+/* The next step begins with the first layers', which are in the last. */
+static int submit_each(struct ddp__engine *e, const struct ddp__step *s,
+                       int (*add)(struct batch *t, int b))
+{
+    struct batch t = {.e = e, .s = s};
+    int rc = 0;
+
+    for (int b = e->params->buckets - 1; b >= 0 && rc == 0; b--)
+        if (has_gradient(e, b))
+            rc = add(&t, b);
+    return rc < 0 ? rc : flush(&t);
+}
+
+static int submit_updates(struct ddp__engine *e, const struct ddp__step *s)
+{
+    int rc;
+
+    if ((rc = submit_decision(e, s)) < 0 ||
+        (rc = submit_each(e, s, add_update)) < 0)
+        return rc;
+    for (int b = 0; b < e->params->buckets; b++)
+        if (has_gradient(e, b))
+            ddp__handle_drop(&e->lane[0].grad[b]);
+    return e->ema ? submit_each(e, s, add_average) : 0;
 }
 
 static int submit_merges(struct ddp__engine *e, const struct ddp__step *s)
@@ -322,16 +384,7 @@ static int submit_merges(struct ddp__engine *e, const struct ddp__step *s)
     for (int b = 0; b < e->params->buckets; b++)
         if (has_gradient(e, b) && (rc = submit_tree(e, s, b)) < 0)
             return rc;
-    if (!s->update || !any_gradient(e))
-        return 0;
-    if ((rc = submit_decision(e, s)) < 0)
-        return rc;
-    /* The next step begins with the first layers', which are in the last. */
-    for (int b = e->params->buckets - 1; b >= 0; b--)
-        if (has_gradient(e, b) && ((rc = submit_update(e, s, b)) < 0 ||
-                                   (e->ema && (rc = submit_average(e, s, b)))))
-            return rc;
-    return 0;
+    return s->update && any_gradient(e) ? submit_updates(e, s) : 0;
 }
 
 /* A task at the end of a step runs even after a failure: somebody waits. */

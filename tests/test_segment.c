@@ -19,7 +19,8 @@ static int no_host(const struct ddp__task *t, void *arg)
     return 0;
 }
 
-static ddp_graph_t *build(const char *model, enum ddp__mode mode, double us)
+static ddp_graph_t *build(const char *model, enum ddp__mode mode, double us,
+                          bool merged)
 {
     ddp_chain_t *m = ddp_model_new(model, NULL);
     struct ddp__graph_spec spec = {.mode = mode,
@@ -28,6 +29,7 @@ static ddp_graph_t *build(const char *model, enum ddp__mode mode, double us)
                                    .dtype = DDP_BF16,
                                    .cap = 8,
                                    .loss = {.kind = DDP_OWN_LOSS},
+                                   .merged = merged,
                                    .segment_us = us,
                                    .fill = no_host,
                                    .fill_dy = no_host,
@@ -152,7 +154,7 @@ static void test_model(const char *model, enum ddp__mode mode)
     int nodes = 0;
 
     for (int i = 0; i < 4; i++) {
-        ddp_graph_t *g = build(model, mode, us[i]);
+        ddp_graph_t *g = build(model, mode, us[i], true);
         size_t peak = ddp__graph_peak(g);
 
         ok(is_cut(g) && buckets_of_a_segment(g) <= 1,
@@ -172,6 +174,20 @@ static void test_model(const char *model, enum ddp__mode mode)
         }
         ddp__graph_free(g);
     }
+}
+
+/* One lane has nothing to merge: backward need not stop at a bucket's end. */
+static void test_alone(const char *model)
+{
+    ddp_graph_t *apart = build(model, DDP__TRAIN, 1e9, true);
+    ddp_graph_t *g = build(model, DDP__TRAIN, 1e9, false);
+
+    ok(is_cut(g) && g->segments < apart->segments,
+       "%s, one lane: %d segments instead of %d", model, g->segments,
+       apart->segments);
+    is_int(collisions(g), 0, "what is read is what was written");
+    ddp__graph_free(g);
+    ddp__graph_free(apart);
 }
 
 /* ---- images ------------------------------------------------------------- */
@@ -284,6 +300,7 @@ int main(void)
         test_model(model[i], DDP__TRAIN);
         test_model(model[i], DDP__PULL);
         test_model(model[i], DDP__INFER);
+        test_alone(model[i]);
         test_buckets(model[i]);
     }
     test_pad();
