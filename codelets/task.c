@@ -225,11 +225,13 @@ static double cost(struct starpu_task *task, struct starpu_perfmodel_arch *arch,
 /* All GPUs will want weights that have been updated: send them at once. */
 static void spread(const struct run *r)
 {
-    for (int c = 0; c < r->calls; c++)
-        for (unsigned i = 0; i < starpu_memory_nodes_get_count(); i++)
-            if (r->call[c].weights &&
-                starpu_node_get_kind(i) == STARPU_CUDA_RAM)
-                starpu_data_prefetch_on_node(r->call[c].weights, i, 1);
+    for (int c = 0; c < r->calls; c++) {
+        starpu_data_handle_t w = r->call[c].weights;
+
+        for (unsigned i = 0; w && i < starpu_memory_nodes_get_count(); i++)
+            if (starpu_node_get_kind(i) == STARPU_CUDA_RAM)
+                starpu_data_prefetch_on_node(w, i, 1);
+    }
 }
 
 /* The end of a GPU's task.  What was queued behind another one began when that

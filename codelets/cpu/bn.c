@@ -176,7 +176,6 @@ static void apply(const struct ddp__task *t, const struct ddp__rows *r,
     while (blocks-- > 0) {
         size_t at = ddp__bn_block(r, blocks, &rows, &len) * w;
         void *y = ddp__to(t->data[2], at, r->b);
-
         float *out = r->direct ? y : buf;
 
         f(p, ddp__at(t->data[0], at, r->b), res ? ddp__at(res, at, r->b) : NULL,
