@@ -6,11 +6,9 @@ CODELETS_SOURCES += \
     %D%/codelets.c \
     %D%/codelets.h \
     %D%/cost.c \
-    %D%/device.h \
     %D%/flow.c \
     %D%/gpu.h \
     %D%/ops.h \
-    %D%/philox.h \
     %D%/task.c \
     %D%/task.h
 

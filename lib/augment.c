@@ -13,8 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/philox.h"
 #include "image.h"
-#include "philox.h"
 
 enum { MAX_SIZE = 16384, TRIES = 10 };
 

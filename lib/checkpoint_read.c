@@ -9,8 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/crc32c.h"
 #include "checkpoint.h"
-#include "crc32c.h"
 #include "safetensors.h"
 
 enum { JSON_MAX = 1 << 20, CHUNK = 1 << 16 };

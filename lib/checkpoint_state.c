@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/crc32c.h"
 #include "checkpoint.h"
-#include "crc32c.h"
 
 enum { FORMAT = 1, TEXT = 512 };
 

@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "crc32c.h"
-#include "csv.h"
+#include "base/crc32c.h"
+#include "base/csv.h"
 
 struct table {
     struct ddp_dataset d;

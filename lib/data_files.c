@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "crc32c.h"
+#include "base/crc32c.h"
 #include "image.h"
 
 struct files {

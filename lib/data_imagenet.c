@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "csv.h"
+#include "base/csv.h"
 
 static const char mapping_file[] = "LOC_synset_mapping.txt";
 

@@ -1,6 +1,9 @@
-# lib/local.mk - what a training step is; one list, in alphabetical order
+# lib/local.mk - what a training step is, a folder for each subject
+# SPDX-License-Identifier: LGPL-2.1-or-later
 
 include_HEADERS += %D%/ddp.h
+
+include %D%/base/local.mk
 
 LIB_SOURCES += \
     %D%/augment.c \
@@ -14,10 +17,6 @@ LIB_SOURCES += \
     %D%/context.c \
     %D%/context.h \
     %D%/convert.c \
-    %D%/crc32c.c \
-    %D%/crc32c.h \
-    %D%/csv.c \
-    %D%/csv.h \
     %D%/data.c \
     %D%/data.h \
     %D%/data_callback.c \
@@ -30,11 +29,7 @@ LIB_SOURCES += \
     %D%/ema.c \
     %D%/engine.c \
     %D%/engine.h \
-    %D%/env.c \
-    %D%/error.c \
     %D%/evaluate.c \
-    %D%/file.c \
-    %D%/file_write.c \
     %D%/graph.c \
     %D%/graph.h \
     %D%/guard.c \
@@ -75,7 +70,6 @@ LIB_SOURCES += \
     %D%/models/resnet9.c \
     %D%/models/squeezenet.c \
     %D%/models/vgg.c \
-    %D%/names.c \
     %D%/optim.c \
     %D%/order.c \
     %D%/pad.c \

@@ -5,8 +5,8 @@
  *          walking into 0..count-1: Black and Rogaway, "Ciphers with arbitrary
  *          finite domains", CT-RSA 2002.  Round function: Philox.
  */
+#include "base/philox.h"
 #include "data.h"
-#include "philox.h"
 
 /* Upper counter words of the generator are kept apart by their top bits:
  * samples' numbers, which dropout uses, have them 0. */

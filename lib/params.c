@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/crc32c.h"
+#include "base/philox.h"
 #include "context.h"
-#include "crc32c.h"
 #include "graph.h"
-#include "philox.h"
 
 /* Gradients of a bucket are merged and its weights updated by one task each:
  * large enough to be worth one, small enough to overlap with backward. */

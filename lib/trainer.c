@@ -6,8 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/philox.h"
 #include "inspect.h"
-#include "philox.h"
 #include "trainer.h"
 
 enum {

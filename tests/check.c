@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/philox.h"
 #include "check.h"
-#include "philox.h"
 
 /* What an op's buffers are, and which of them it writes.  The last ones go
  * missing when the call has no use for them: see check_buffers(). */

@@ -13,9 +13,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/philox.h"
 #include "crash.h"
 #include "ddp.h"
-#include "philox.h"
 #include "tap.h"
 
 /* Three steps an epoch, the last one smaller; twelve in all. */

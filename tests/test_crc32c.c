@@ -3,7 +3,7 @@
  */
 #include "config.h"
 
-#include "crc32c.h"
+#include "base/crc32c.h"
 #include "tap.h"
 
 /* Bit by bit, from the definition. */

@@ -25,8 +25,8 @@ int main(void)
 #include <unistd.h>
 
 #include "cuda/variant.h"
-#include "internal.h"
 #include "graph.h"
+#include "internal.h"
 #include "tap.h"
 
 /* cuDNN opens libraries and closes them again, and their beginnings of C++ look

@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "csv.h"
+#include "base/csv.h"
 #include "make_image.h"
 #include "tap.h"
 

@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "base/philox.h"
 #include "ddp.h"
-#include "philox.h"
 #include "tap.h"
 
 enum { SIZE = 6, LEN = SIZE * SIZE * 2, CLASSES = 4, COUNT = 40, STEPS = 12 };

@@ -5,8 +5,8 @@
  * paper.  Values are exact or f32 roundings of what is written: 1e-6.
  */
 #include "config.h"
+#include "base/philox.h"
 #include "hand.h"
-#include "philox.h"
 
 /* ---- random numbers ----------------------------------------------------- */
 

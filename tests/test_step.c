@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/philox.h"
 #include "context.h"
 #include "ddp.h"
-#include "philox.h"
 #include "tap.h"
 
 enum { SIZE = 12, CLASSES = 5, COUNT = 61 };

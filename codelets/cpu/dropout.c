@@ -1,8 +1,8 @@
 /* dropout.c - dropout and stochastic depth of CPU workers */
 #include "config.h"
 
+#include "base/philox.h"
 #include "cpu.h"
-#include "philox.h"
 
 enum { GROUPS = 64 }; /* groups of four elements at a time */
 

@@ -1,6 +1,6 @@
 /* after.cu - the kernels of after.h */
-#include "launch.h"
 #include "after.h"
+#include "launch.h"
 
 DDP__AFTER_ITEMS(DDP__ITEM_KERNEL)
 DDP__AFTER_PLAIN(DDP__PLAIN_KERNEL)

@@ -19,7 +19,7 @@
 
 #include <math.h>
 
-#include "device.h"
+#include "base/device.h"
 #include "kernels.h"
 
 #ifdef __CUDACC__

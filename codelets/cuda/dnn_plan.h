@@ -5,8 +5,8 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "worker.h"
 #include "dnn_graph.h"
+#include "worker.h"
 
 /* ---- dnn_target.c ------------------------------------------------------- */
 

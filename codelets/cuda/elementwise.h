@@ -6,7 +6,7 @@
 #define DDP_ELEMENTWISE_H
 
 #include "arith.h"
-#include "philox.h"
+#include "base/philox.h"
 
 /* The pixel of x that goes to this one of y. */
 DDP__DEVICE size_t ddp__k_input_pixel(const struct ddp__k_input *p,

@@ -1,8 +1,8 @@
 /* launch.c - where our own kernels go: the stream of the calling worker */
 #include "config.h"
 
-#include "worker.h"
 #include "tasks.h"
+#include "worker.h"
 
 int ddp__cuda_place(struct ddp__cuda_place *place)
 {

@@ -4,8 +4,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "worker.h"
 #include "module.h"
+#include "worker.h"
 
 static struct ddp__host host;
 

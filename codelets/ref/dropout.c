@@ -4,7 +4,7 @@
  * it again instead of keeping it, and every device makes the same one.
  */
 #include "config.h"
-#include "philox.h"
+#include "base/philox.h"
 #include "ref.h"
 
 /* Samples are known by a number, an i32 or i64. */

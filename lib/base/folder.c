@@ -1,4 +1,4 @@
-/* names.c - what is in a folder
+/* folder.c - what is in a folder
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
 #include "config.h"

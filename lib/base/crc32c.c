@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "crc32c.h"
+#include "base/crc32c.h"
 
 #define POLYNOMIAL 0x82f63b78u /* 0x1edc6f41 with its bits reversed */
 

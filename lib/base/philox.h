@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-#include "device.h"
+#include "base/device.h"
 
 struct ddp__philox {
     uint32_t v[4];

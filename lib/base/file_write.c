@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "crc32c.h"
+#include "base/crc32c.h"
 #include "data.h"
 
 int ddp__write_all(struct ddp__sink *s, const void *data, size_t n)

@@ -1,0 +1,15 @@
+# lib/base/local.mk - what every folder may use: errors, files, checksums, random numbers, half types
+# SPDX-License-Identifier: LGPL-2.1-or-later
+
+LIB_SOURCES += \
+    %D%/crc32c.c \
+    %D%/crc32c.h \
+    %D%/csv.c \
+    %D%/csv.h \
+    %D%/device.h \
+    %D%/env.c \
+    %D%/error.c \
+    %D%/file.c \
+    %D%/file_write.c \
+    %D%/folder.c \
+    %D%/philox.h
