@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "base/crc32c.h"
-#include "image.h"
+#include "image/image.h"
 
 enum { SIDE = 32, PLANE = SIDE * SIDE, RECORD = 1 + 3 * PLANE, CLASSES = 10 };
 

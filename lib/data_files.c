@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "base/crc32c.h"
-#include "image.h"
+#include "image/image.h"
 
 struct files {
     struct ddp_dataset d;

@@ -4,9 +4,9 @@
 include_HEADERS += %D%/ddp.h
 
 include %D%/base/local.mk
+include %D%/image/local.mk
 
 LIB_SOURCES += \
-    %D%/augment.c \
     %D%/build.c \
     %D%/chain.c \
     %D%/checkpoint.c \
@@ -33,13 +33,10 @@ LIB_SOURCES += \
     %D%/graph.c \
     %D%/graph.h \
     %D%/guard.c \
-    %D%/image.c \
-    %D%/image.h \
     %D%/infer.c \
     %D%/inspect.c \
     %D%/inspect.h \
     %D%/internal.h \
-    %D%/jpeg.c \
     %D%/layer.c \
     %D%/layers/act.c \
     %D%/layers/aux.c \
@@ -74,7 +71,6 @@ LIB_SOURCES += \
     %D%/order.c \
     %D%/pad.c \
     %D%/params.c \
-    %D%/resize.c \
     %D%/result.c \
     %D%/safetensors.c \
     %D%/safetensors.h \
@@ -92,10 +88,6 @@ LIB_SOURCES += \
     %D%/trainer.h \
     %D%/weights.c \
     %D%/weights.h
-
-if HAVE_PNG
-LIB_SOURCES += %D%/png.c
-endif
 
 libddp_core_la_SOURCES += $(LIB_SOURCES)
 

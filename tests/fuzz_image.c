@@ -7,7 +7,7 @@
  */
 #include "config.h"
 
-#include "image.h"
+#include "image/image.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 

@@ -13,7 +13,7 @@
 #include <png.h>
 #endif
 
-#include "image.h"
+#include "image/image.h"
 #include "make_image.h"
 #include "tap.h"
 

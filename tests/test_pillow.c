@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-#include "image.h"
+#include "image/image.h"
 #include "tap.h"
 
 enum { MAX_SIZE = 256 };

@@ -17,7 +17,7 @@
 #include <jpeglib.h>
 #include <jerror.h>
 
-#include "image.h"
+#include "image/image.h"
 
 enum {
     MAX_SCANS = 500, /* of a progressive image; real ones have ten or so */

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "image.h"
+#include "image/image.h"
 
 static const size_t max_file = (size_t)1 << 30;
 static const size_t max_kept = (size_t)64 << 20;

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "image.h"
+#include "image/image.h"
 
 /* The loops below live from the vectoriser, which -O2 hardly uses. */
 #if defined(__GNUC__) && !defined(__clang__) && defined(__OPTIMIZE__)

@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "base/philox.h"
-#include "image.h"
+#include "image/image.h"
 
 enum { MAX_SIZE = 16384, TRIES = 10 };
 

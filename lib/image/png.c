@@ -14,7 +14,7 @@
 
 #include <png.h>
 
-#include "image.h"
+#include "image/image.h"
 
 struct state {
     png_structp png;

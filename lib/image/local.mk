@@ -1,0 +1,13 @@
+# lib/image/local.mk - from the bytes of an image file to the pixels of a sample
+# SPDX-License-Identifier: LGPL-2.1-or-later
+
+LIB_SOURCES += \
+    %D%/augment.c \
+    %D%/image.c \
+    %D%/image.h \
+    %D%/jpeg.c \
+    %D%/resize.c
+
+if HAVE_PNG
+LIB_SOURCES += %D%/png.c
+endif
