@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "data.h"
+#include "data/data.h"
 #include "safetensors.h"
 
 static const char training_only[] = "opt.*,ema.*,*num_batches_tracked";

@@ -3,7 +3,7 @@
 #define DDP_INTERNAL_H
 
 #include "codelets.h"
-#include "data.h"
+#include "data/data.h"
 #include "ddp.h"
 
 /* The number that an environment variable has, if it is set. */

@@ -5,6 +5,7 @@ include_HEADERS += %D%/ddp.h
 
 include %D%/base/local.mk
 include %D%/image/local.mk
+include %D%/data/local.mk
 
 LIB_SOURCES += \
     %D%/build.c \
@@ -17,15 +18,6 @@ LIB_SOURCES += \
     %D%/context.c \
     %D%/context.h \
     %D%/convert.c \
-    %D%/data.c \
-    %D%/data.h \
-    %D%/data_callback.c \
-    %D%/data_cifar.c \
-    %D%/data_csv.c \
-    %D%/data_files.c \
-    %D%/data_folder.c \
-    %D%/data_imagenet.c \
-    %D%/data_open.c \
     %D%/ema.c \
     %D%/engine.c \
     %D%/engine.h \
@@ -68,7 +60,6 @@ LIB_SOURCES += \
     %D%/models/squeezenet.c \
     %D%/models/vgg.c \
     %D%/optim.c \
-    %D%/order.c \
     %D%/pad.c \
     %D%/params.c \
     %D%/result.c \

@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "data.h"
+#include "data/data.h"
 
 /* Fail with errno's text; the code says whether the file or the system is to
  * blame. */

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "base/crc32c.h"
-#include "data.h"
+#include "data/data.h"
 
 int ddp__write_all(struct ddp__sink *s, const void *data, size_t n)
 {

@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "data.h"
+#include "data/data.h"
 
 static int fail(const char *path)
 {

@@ -4,7 +4,7 @@
 #ifndef DDP_IMAGE_H
 #define DDP_IMAGE_H
 
-#include "data.h"
+#include "data/data.h"
 
 struct ddp__box {
     int x, y, w, h;

@@ -1,11 +1,11 @@
-/* data_open.c - whichever image data set a folder holds
+/* open.c - whichever image data set a folder holds
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
 #include "config.h"
 
 #include <stdlib.h>
 
-#include "data.h"
+#include "data/data.h"
 
 /* The subfolder that has a split, or NULL. */
 static const char *part(const char *dir, enum ddp_split split)

@@ -1,4 +1,4 @@
-/* data.c - what is common to all data sets: counts, names, bad samples
+/* dataset.c - what is common to all data sets: counts, names, bad samples
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
 #include "config.h"
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "data.h"
+#include "data/data.h"
 
 /* ---- making and freeing ------------------------------------------------- */
 

@@ -1,4 +1,4 @@
-/* data_imagenet.c - ImageNet as Kaggle's archive has it
+/* imagenet.c - ImageNet as Kaggle's archive has it
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Classes are the lines of LOC_synset_mapping.txt, from 0.  Images come from

@@ -1,4 +1,4 @@
-/* data_folder.c - one folder of images per class
+/* image_folder.c - one folder of images per class
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
 #include "config.h"
@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "data.h"
+#include "data/data.h"
 
 /* Give the class names to the data set; n is empty afterwards. */
 static void take_names(ddp_dataset_t *d, struct ddp__names *n)

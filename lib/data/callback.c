@@ -1,9 +1,9 @@
-/* data_callback.c - a data set of a program's own samples
+/* callback.c - a data set of a program's own samples
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
 #include "config.h"
 
-#include "data.h"
+#include "data/data.h"
 
 struct callback {
     struct ddp_dataset d;

@@ -1,4 +1,4 @@
-/* data_cifar.c - CIFAR-10's binary files
+/* cifar.c - CIFAR-10's binary files
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Source   Krizhevsky, www.cs.toronto.edu/~kriz/cifar.html: records of a label

@@ -1,4 +1,4 @@
-/* data_csv.c - a table of numbers with a column of classes
+/* csv.c - a table of numbers with a column of classes
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
 #include "config.h"

@@ -1,4 +1,4 @@
-/* data_files.c - a data set of image files: paths, labels, and reading them
+/* files.c - a data set of image files: paths, labels, and reading them
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
 #include "config.h"
