@@ -4,7 +4,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 
-#include "graph.h"
+#include "graph/graph.h"
 
 static int shape(const ddp_layer_t *l, struct ddp_shape x, struct ddp_shape *y)
 {

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "context.h"
-#include "graph.h"
+#include "graph/graph.h"
 
 const char *ddp_version(void)
 {

@@ -3,7 +3,7 @@
 #define DDP_ENGINE_H
 
 #include "context.h"
-#include "graph.h"
+#include "graph/graph.h"
 
 /* What an engine is made of. */
 struct ddp__engine_spec {

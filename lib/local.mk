@@ -6,9 +6,9 @@ include_HEADERS += %D%/ddp.h
 include %D%/base/local.mk
 include %D%/image/local.mk
 include %D%/data/local.mk
+include %D%/graph/local.mk
 
 LIB_SOURCES += \
-    %D%/build.c \
     %D%/chain.c \
     %D%/checkpoint.c \
     %D%/checkpoint.h \
@@ -22,14 +22,9 @@ LIB_SOURCES += \
     %D%/engine.c \
     %D%/engine.h \
     %D%/evaluate.c \
-    %D%/graph.c \
-    %D%/graph.h \
     %D%/guard.c \
     %D%/infer.c \
-    %D%/inspect.c \
-    %D%/inspect.h \
     %D%/internal.h \
-    %D%/layer.c \
     %D%/layers/act.c \
     %D%/layers/aux.c \
     %D%/layers/batch_norm.c \
@@ -60,8 +55,6 @@ LIB_SOURCES += \
     %D%/models/squeezenet.c \
     %D%/models/vgg.c \
     %D%/optim.c \
-    %D%/pad.c \
-    %D%/params.c \
     %D%/result.c \
     %D%/safetensors.c \
     %D%/safetensors.h \
@@ -71,7 +64,6 @@ LIB_SOURCES += \
     %D%/scheduler.c \
     %D%/scheduler.h \
     %D%/scheduler_names.c \
-    %D%/segment.c \
     %D%/step.c \
     %D%/task_queue.h \
     %D%/train.c \

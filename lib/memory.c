@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "inspect.h"
+#include "graph/inspect.h"
 #include "trainer.h"
 
 /* In MiB. */

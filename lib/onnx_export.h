@@ -2,7 +2,7 @@
 #ifndef DDP_ONNX_EXPORT_H
 #define DDP_ONNX_EXPORT_H
 
-#include "graph.h"
+#include "graph/graph.h"
 #include "onnx_model.h"
 
 /* What became of a value. */

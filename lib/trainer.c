@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/philox.h"
-#include "inspect.h"
+#include "graph/inspect.h"
 #include "trainer.h"
 
 enum {

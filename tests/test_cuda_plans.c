@@ -25,7 +25,7 @@ int main(void)
 #include <unistd.h>
 
 #include "cuda/variant.h"
-#include "graph.h"
+#include "graph/graph.h"
 #include "internal.h"
 #include "tap.h"
 

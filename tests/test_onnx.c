@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "graph.h"
+#include "graph/graph.h"
 #include "layer_cases.h"
 #include "oracle.h"
 #include "safetensors.h"

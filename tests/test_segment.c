@@ -9,7 +9,7 @@
 
 #include <stdlib.h>
 
-#include "inspect.h"
+#include "graph/inspect.h"
 #include "tap.h"
 
 static int no_host(const struct ddp__task *t, void *arg)

@@ -1,7 +1,7 @@
 /* act.c - elementwise activations */
 #include "config.h"
 
-#include "graph.h"
+#include "graph/graph.h"
 
 struct act {
     ddp_layer_t layer;

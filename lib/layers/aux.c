@@ -7,7 +7,7 @@
 
 #include <stdio.h>
 
-#include "graph.h"
+#include "graph/graph.h"
 
 struct aux {
     ddp_layer_t layer;

@@ -1,7 +1,7 @@
 /* batch_norm.c - batch normalisation, with what follows it fused */
 #include "config.h"
 
-#include "graph.h"
+#include "graph/graph.h"
 
 struct batch_norm {
     ddp_layer_t layer;

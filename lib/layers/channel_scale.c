@@ -1,7 +1,7 @@
 /* channel_scale.c - y = x times gate(x), the squeeze-excite product */
 #include "config.h"
 
-#include "graph.h"
+#include "graph/graph.h"
 
 static int shape(const ddp_layer_t *l, struct ddp_shape x, struct ddp_shape *y)
 {

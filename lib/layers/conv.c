@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "graph.h"
+#include "graph/graph.h"
 
 struct conv {
     ddp_layer_t layer;

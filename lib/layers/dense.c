@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "graph.h"
+#include "graph/graph.h"
 
 struct dense {
     ddp_layer_t layer;

@@ -1,7 +1,7 @@
 /* dropout.c - dropout of values, and of whole samples (stochastic depth) */
 #include "config.h"
 
-#include "graph.h"
+#include "graph/graph.h"
 
 struct dropout {
     ddp_layer_t layer;

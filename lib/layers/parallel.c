@@ -3,7 +3,7 @@
 
 #include <stdarg.h>
 
-#include "graph.h"
+#include "graph/graph.h"
 
 struct parallel {
     ddp_layer_t layer;

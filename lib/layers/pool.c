@@ -1,7 +1,7 @@
 /* pool.c - max and mean over windows, adaptive and global mean */
 #include "config.h"
 
-#include "graph.h"
+#include "graph/graph.h"
 
 struct pool {
     ddp_layer_t layer;

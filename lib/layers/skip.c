@@ -1,7 +1,7 @@
 /* skip.c - y = branch(x) + shortcut(x), the residual connection */
 #include "config.h"
 
-#include "graph.h"
+#include "graph/graph.h"
 
 enum { BRANCH, SHORTCUT };
 

@@ -1,7 +1,7 @@
 /* parts.c - what families of models share: units, blocks, classifiers */
 #include "config.h"
 
-#include "graph.h"
+#include "graph/graph.h"
 #include "models.h"
 
 ddp_layer_t *ddp__unit_new(int in, int out, int kernel,

@@ -9,7 +9,7 @@
 #include "base/crc32c.h"
 #include "base/philox.h"
 #include "context.h"
-#include "graph.h"
+#include "graph/graph.h"
 
 /* Gradients of a bucket are merged and its weights updated by one task each:
  * large enough to be worth one, small enough to overlap with backward. */

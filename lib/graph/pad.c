@@ -7,7 +7,7 @@
  */
 #include "config.h"
 
-#include "graph.h"
+#include "graph/graph.h"
 
 static bool is_input(const struct ddp__node *n)
 {

@@ -9,7 +9,7 @@
 
 #include <stdlib.h>
 
-#include "graph.h"
+#include "graph/graph.h"
 
 enum { ALIGN = 256 }; /* what vector loads and cuDNN like */
 

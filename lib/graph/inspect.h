@@ -2,7 +2,7 @@
 #ifndef DDP_INSPECT_H
 #define DDP_INSPECT_H
 
-#include "graph.h"
+#include "graph/graph.h"
 
 /* Most bytes of activations that one sub-batch has at a time. */
 size_t ddp__graph_peak(const ddp_graph_t *g);

@@ -1,7 +1,7 @@
 /* inspect.c - what is in a chain: layers, shapes, parameters, memory */
 #include "config.h"
 
-#include "inspect.h"
+#include "graph/inspect.h"
 
 static bool counts(const ddp_value_t *v)
 {

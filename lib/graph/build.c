@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "graph.h"
+#include "graph/graph.h"
 
 static ddp_value_t *input_value(ddp_graph_t *g, struct ddp_shape shape,
                                 enum ddp_dtype type, bool per_sample)

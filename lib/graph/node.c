@@ -1,11 +1,11 @@
-/* graph.c - building the list of operations of a chain */
+/* node.c - building the list of operations of a chain */
 #include "config.h"
 
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "graph.h"
+#include "graph/graph.h"
 
 /* ---- values ------------------------------------------------------------- */
 
