@@ -7,9 +7,9 @@ include %D%/base/local.mk
 include %D%/image/local.mk
 include %D%/data/local.mk
 include %D%/graph/local.mk
+include %D%/layers/local.mk
 
 LIB_SOURCES += \
-    %D%/chain.c \
     %D%/checkpoint.c \
     %D%/checkpoint.h \
     %D%/checkpoint_read.c \
@@ -25,17 +25,6 @@ LIB_SOURCES += \
     %D%/guard.c \
     %D%/infer.c \
     %D%/internal.h \
-    %D%/layers/act.c \
-    %D%/layers/aux.c \
-    %D%/layers/batch_norm.c \
-    %D%/layers/channel_scale.c \
-    %D%/layers/conv.c \
-    %D%/layers/dense.c \
-    %D%/layers/dropout.c \
-    %D%/layers/flatten.c \
-    %D%/layers/parallel.c \
-    %D%/layers/pool.c \
-    %D%/layers/skip.c \
     %D%/loader.c \
     %D%/loader.h \
     %D%/memory.c \

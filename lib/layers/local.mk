@@ -1,0 +1,16 @@
+# lib/layers/local.mk - one kind of layer a file: its shape, parameters, forward, backward
+# SPDX-License-Identifier: LGPL-2.1-or-later
+
+LIB_SOURCES += \
+    %D%/act.c \
+    %D%/aux.c \
+    %D%/batch_norm.c \
+    %D%/chain.c \
+    %D%/channel_scale.c \
+    %D%/conv.c \
+    %D%/dense.c \
+    %D%/dropout.c \
+    %D%/flatten.c \
+    %D%/parallel.c \
+    %D%/pool.c \
+    %D%/skip.c
