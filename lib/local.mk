@@ -8,6 +8,7 @@ include %D%/image/local.mk
 include %D%/data/local.mk
 include %D%/graph/local.mk
 include %D%/layers/local.mk
+include %D%/models/local.mk
 
 LIB_SOURCES += \
     %D%/checkpoint.c \
@@ -28,21 +29,6 @@ LIB_SOURCES += \
     %D%/loader.c \
     %D%/loader.h \
     %D%/memory.c \
-    %D%/models/alexnet.c \
-    %D%/models/densenet.c \
-    %D%/models/efficientnet.c \
-    %D%/models/googlenet.c \
-    %D%/models/inception_v2.c \
-    %D%/models/inception_v3.c \
-    %D%/models/mlp.c \
-    %D%/models/mobilenet.c \
-    %D%/models/models.c \
-    %D%/models/models.h \
-    %D%/models/parts.c \
-    %D%/models/resnet.c \
-    %D%/models/resnet9.c \
-    %D%/models/squeezenet.c \
-    %D%/models/vgg.c \
     %D%/optim.c \
     %D%/result.c \
     %D%/safetensors.c \

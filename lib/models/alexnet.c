@@ -7,7 +7,7 @@
 
 #include <math.h>
 
-#include "models.h"
+#include "models/models.h"
 
 /* PyTorch's own start: uniform in 1 / sqrt(fan in). */
 static ddp_layer_t *conv(int in, int out, int kernel, int stride, int pad)

@@ -8,7 +8,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "models.h"
+#include "models/models.h"
 
 struct densenet {
     int growth; /* channels that a layer adds */

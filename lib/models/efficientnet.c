@@ -7,7 +7,7 @@
 
 #include <math.h>
 
-#include "models.h"
+#include "models/models.h"
 
 struct stage {
     int expand, kernel, stride, in, out, blocks;

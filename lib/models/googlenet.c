@@ -5,7 +5,7 @@
  */
 #include "config.h"
 
-#include "models.h"
+#include "models/models.h"
 
 static const struct ddp_init normal = {.std = 0.01f};
 

@@ -7,7 +7,7 @@
  */
 #include "config.h"
 
-#include "models.h"
+#include "models/models.h"
 
 static ddp_layer_t *conv(const char *name, int in, int out, int kernel,
                          int stride)

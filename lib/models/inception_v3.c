@@ -6,7 +6,7 @@
  */
 #include "config.h"
 
-#include "models.h"
+#include "models/models.h"
 
 /* A kernel of kh x kw that keeps the image's size, but for a stride or where
  * `valid` asks for no padding. */

@@ -1,7 +1,7 @@
 /* mlp.c - dense layers with ReLU between them */
 #include "config.h"
 
-#include "models.h"
+#include "models/models.h"
 
 /* Widths from o->sizes: input, hidden ones; then the classes. */
 static ddp_chain_t *make(const struct ddp_model_options *o, const void *kind)

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "graph/graph.h"
-#include "models.h"
+#include "models/models.h"
 
 /* In the order of their names; what only some have. */
 static const struct {

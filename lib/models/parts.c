@@ -2,7 +2,7 @@
 #include "config.h"
 
 #include "graph/graph.h"
-#include "models.h"
+#include "models/models.h"
 
 ddp_layer_t *ddp__unit_new(int in, int out, int kernel,
                            const struct ddp__unit *u)

@@ -8,7 +8,7 @@
  */
 #include "config.h"
 
-#include "models.h"
+#include "models/models.h"
 
 /* What a network of the family is made of. */
 struct kind {

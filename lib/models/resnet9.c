@@ -5,7 +5,7 @@
  */
 #include "config.h"
 
-#include "models.h"
+#include "models/models.h"
 
 static ddp_layer_t *conv(int in, int out)
 {

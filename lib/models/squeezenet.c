@@ -8,7 +8,7 @@
 
 #include <math.h>
 
-#include "models.h"
+#include "models/models.h"
 
 enum { FIRES = 8 };
 

@@ -7,7 +7,7 @@
 
 #include <math.h>
 
-#include "models.h"
+#include "models/models.h"
 
 struct vgg {
     int convs[5]; /* of each stage */
