@@ -13,8 +13,8 @@
 
 #include <jansson.h>
 
-#include "safetensors.h"
 #include "trainer.h"
+#include "weights/safetensors.h"
 
 #define DDP__CKPT_MODEL "model.safetensors"
 #define DDP__CKPT_OPTIM "optim.safetensors"

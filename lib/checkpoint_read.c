@@ -11,7 +11,7 @@
 
 #include "base/crc32c.h"
 #include "checkpoint.h"
-#include "safetensors.h"
+#include "weights/safetensors.h"
 
 enum { JSON_MAX = 1 << 20, CHUNK = 1 << 16 };
 

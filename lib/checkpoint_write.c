@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "checkpoint.h"
-#include "safetensors.h"
+#include "weights/safetensors.h"
 
 static int fail(const struct ddp__checkpoints *k, const char *name)
 {

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "trainer.h"
-#include "weights.h"
+#include "weights/weights.h"
 
 /* ---- making ------------------------------------------------------------- */
 

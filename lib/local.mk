@@ -9,6 +9,7 @@ include %D%/data/local.mk
 include %D%/graph/local.mk
 include %D%/layers/local.mk
 include %D%/models/local.mk
+include %D%/weights/local.mk
 
 LIB_SOURCES += \
     %D%/checkpoint.c \
@@ -18,7 +19,6 @@ LIB_SOURCES += \
     %D%/checkpoint_write.c \
     %D%/context.c \
     %D%/context.h \
-    %D%/convert.c \
     %D%/ema.c \
     %D%/engine.c \
     %D%/engine.h \
@@ -31,10 +31,6 @@ LIB_SOURCES += \
     %D%/memory.c \
     %D%/optim.c \
     %D%/result.c \
-    %D%/safetensors.c \
-    %D%/safetensors.h \
-    %D%/safetensors_index.c \
-    %D%/safetensors_write.c \
     %D%/schedule.c \
     %D%/scheduler.c \
     %D%/scheduler.h \
@@ -43,9 +39,7 @@ LIB_SOURCES += \
     %D%/task_queue.h \
     %D%/train.c \
     %D%/trainer.c \
-    %D%/trainer.h \
-    %D%/weights.c \
-    %D%/weights.h
+    %D%/trainer.h
 
 libddp_core_la_SOURCES += $(LIB_SOURCES)
 

@@ -6,8 +6,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "ddp.h"
-#include "safetensors.h"
 #include "tap.h"
+#include "weights/safetensors.h"
 
 enum { LEN = 6 };
 static const float values[LEN] = {1, -2.5f, 3.14159265f, 1e-30f, 65504, -0.f};

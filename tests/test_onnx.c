@@ -16,8 +16,8 @@
 #include "graph/graph.h"
 #include "layer_cases.h"
 #include "oracle.h"
-#include "safetensors.h"
 #include "tap.h"
+#include "weights/safetensors.h"
 
 enum { SAMPLES = 3, MOST = 400 };
 

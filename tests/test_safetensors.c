@@ -15,8 +15,8 @@
 
 #include "ops.h"
 #include "oracle.h"
-#include "safetensors.h"
 #include "tap.h"
+#include "weights/safetensors.h"
 
 static char dir[] = "/tmp/ddp-safetensors-XXXXXX";
 static char path[128];

@@ -8,8 +8,8 @@
 #include <unistd.h>
 #include "ddp.h"
 #include "oracle.h"
-#include "safetensors.h"
 #include "tap.h"
+#include "weights/safetensors.h"
 
 static char dir[] = "/tmp/ddp-weights-XXXXXX";
 static char path[128];

@@ -10,7 +10,7 @@
 #include <jansson.h>
 
 #include "internal.h"
-#include "safetensors.h"
+#include "weights/safetensors.h"
 
 enum { ALIGN = 64 };
 

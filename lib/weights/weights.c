@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "graph/graph.h"
-#include "safetensors.h"
-#include "weights.h"
+#include "weights/safetensors.h"
+#include "weights/weights.h"
 
 enum { NAMES_SHOWN = 8 }; /* in a message, of each kind */
 

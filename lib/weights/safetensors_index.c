@@ -17,7 +17,7 @@
 #include <jansson.h>
 
 #include "internal.h"
-#include "safetensors.h"
+#include "weights/safetensors.h"
 
 static const char suffix[] = ".safetensors";
 

@@ -21,7 +21,7 @@
 #include <jansson.h>
 
 #include "internal.h"
-#include "safetensors.h"
+#include "weights/safetensors.h"
 
 enum { DEPTH_MAX = 8 };
 

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "data/data.h"
-#include "safetensors.h"
+#include "weights/safetensors.h"
 
 static const char training_only[] = "opt.*,ema.*,*num_batches_tracked";
 

@@ -1,0 +1,11 @@
+# lib/weights/local.mk - files of weights: safetensors, and conversion between them
+# SPDX-License-Identifier: LGPL-2.1-or-later
+
+LIB_SOURCES += \
+    %D%/convert.c \
+    %D%/safetensors.c \
+    %D%/safetensors.h \
+    %D%/safetensors_index.c \
+    %D%/safetensors_write.c \
+    %D%/weights.c \
+    %D%/weights.h
