@@ -10,6 +10,7 @@ include %D%/graph/local.mk
 include %D%/layers/local.mk
 include %D%/models/local.mk
 include %D%/weights/local.mk
+include %D%/onnx/local.mk
 
 LIB_SOURCES += \
     %D%/checkpoint.c \
@@ -42,25 +43,3 @@ LIB_SOURCES += \
     %D%/trainer.h
 
 libddp_core_la_SOURCES += $(LIB_SOURCES)
-
-# The format's own description, onnx.proto, becomes C by protoc-c; a copy, since
-# the names of what it writes follow from the file's.
-if HAVE_ONNX
-libddp_core_la_SOURCES += \
-    %D%/onnx.c \
-    %D%/onnx_export.h \
-    %D%/onnx_model.c \
-    %D%/onnx_model.h \
-    %D%/onnx_ops.c
-nodist_libddp_core_la_SOURCES = %D%/onnx.pb-c.c %D%/onnx.pb-c.h
-DDP_CPPFLAGS += -I$(builddir)/%D%
-CLEANFILES += %D%/onnx.proto %D%/onnx.pb-c.c %D%/onnx.pb-c.h
-else
-libddp_core_la_SOURCES += %D%/onnx_none.c
-endif
-
-%D%/onnx.pb-c.c: $(ONNX_PROTO)
-	$(AM_V_GEN)$(MKDIR_P) %D% && cp $(ONNX_PROTO) %D%/onnx.proto && \
-	    $(PROTOC_C) -I%D% --c_out=%D% %D%/onnx.proto
-%D%/onnx.pb-c.h: %D%/onnx.pb-c.c
-%D%/onnx.lo %D%/onnx_model.lo %D%/onnx_ops.lo: %D%/onnx.pb-c.h

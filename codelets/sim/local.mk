@@ -8,7 +8,7 @@ libddp_sim_la_SOURCES = \
     $(CODELETS_SOURCES) \
     %D%/sim.c \
     %D%/sim.h \
-    lib/onnx_none.c
+    lib/onnx/none.c
 libddp_sim_la_CPPFLAGS = $(DDP_CPPFLAGS) $(SIMGRID_CPPFLAGS)
 libddp_sim_la_LIBADD = $(SIMGRID_LIBS) $(HWLOC_LIBS) $(JPEG_LIBS) \
     $(PNG_LIBS) $(JANSSON_LIBS)

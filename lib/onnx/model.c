@@ -1,4 +1,4 @@
-/* onnx_model.c - putting an ONNX model together, and writing it
+/* model.c - putting an ONNX model together, and writing it
  *
  * Source   github.com/onnx/onnx, docs/IR.md and onnx.proto; the wire format is
  *          protobuf-c's.
@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "onnx_model.h"
+#include "onnx/model.h"
 
 /* ---- memory ------------------------------------------------------------- */
 

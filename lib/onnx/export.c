@@ -1,4 +1,4 @@
-/* onnx.c - a chain as an ONNX model, from the operations of its graph
+/* export.c - a chain as an ONNX model, from the operations of its graph
  *
  * Tensors are (N, c, h, w) there, or (N, k) around matrix products: a vector is
  * turned from one into the other where an operation needs it.  What comes out
@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "onnx_export.h"
+#include "onnx/export.h"
 
 /* ---- forms of a value --------------------------------------------------- */
 

@@ -1,9 +1,9 @@
-/* onnx_export.h - a graph on its way to an ONNX model */
+/* export.h - a graph on its way to an ONNX model */
 #ifndef DDP_ONNX_EXPORT_H
 #define DDP_ONNX_EXPORT_H
 
 #include "graph/graph.h"
-#include "onnx_model.h"
+#include "onnx/model.h"
 
 /* What became of a value. */
 struct ddp__form {

@@ -1,4 +1,4 @@
-/* onnx_model.h - an ONNX model while it is put together
+/* model.h - an ONNX model while it is put together
  *
  * A failure is kept in rc; what is called later does nothing and returns NULL,
  * so that one look at the end is enough.  Whoever needs a tensor names it.
@@ -7,7 +7,7 @@
 #define DDP_ONNX_MODEL_H
 
 #include "internal.h"
-#include "onnx.pb-c.h"
+#include "onnx/onnx.pb-c.h"
 
 enum { DDP__ONNX_OPSET = 14, DDP__ONNX_IR = 7 };
 

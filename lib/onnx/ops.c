@@ -1,4 +1,4 @@
-/* onnx_ops.c - what each operation of inference is in ONNX
+/* ops.c - what each operation of inference is in ONNX
  *
  * Source   github.com/onnx/onnx, docs/Operators.md, opset 14.
  */
@@ -7,7 +7,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "onnx_export.h"
+#include "onnx/export.h"
 
 #define NODE DDP__ONNX_NODE
 
