@@ -11,6 +11,7 @@ include %D%/layers/local.mk
 include %D%/models/local.mk
 include %D%/weights/local.mk
 include %D%/onnx/local.mk
+include %D%/engine/local.mk
 
 LIB_SOURCES += \
     %D%/checkpoint.c \
@@ -20,23 +21,17 @@ LIB_SOURCES += \
     %D%/checkpoint_write.c \
     %D%/context.c \
     %D%/context.h \
-    %D%/ema.c \
-    %D%/engine.c \
-    %D%/engine.h \
     %D%/evaluate.c \
-    %D%/guard.c \
     %D%/infer.c \
     %D%/internal.h \
     %D%/loader.c \
     %D%/loader.h \
     %D%/memory.c \
     %D%/optim.c \
-    %D%/result.c \
     %D%/schedule.c \
     %D%/scheduler.c \
     %D%/scheduler.h \
     %D%/scheduler_names.c \
-    %D%/step.c \
     %D%/task_queue.h \
     %D%/train.c \
     %D%/trainer.c \

@@ -2,7 +2,7 @@
 #ifndef DDP_TRAINER_H
 #define DDP_TRAINER_H
 
-#include "engine.h"
+#include "engine/engine.h"
 #include "loader.h"
 
 /* Where a run is, beside its weights: what a checkpoint remembers. */

@@ -3,7 +3,7 @@
 
 #include <stdatomic.h>
 
-#include "engine.h"
+#include "engine/engine.h"
 
 /* ---- waiting ------------------------------------------------------------ */
 

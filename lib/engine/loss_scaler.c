@@ -1,4 +1,4 @@
-/* guard.c - a step is applied as a whole, or not at all
+/* loss_scaler.c - a step is applied as a whole, or not at all
  *
  * When all gradients of a step are merged, one task looks at the loss and at
  * the norms, before any bucket is updated.  OPTIM changes nothing without a
@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "engine.h"
+#include "engine/engine.h"
 
 /* PyTorch's GradScaler's. */
 #define FIRST_SCALE 65536.0

@@ -9,7 +9,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "engine.h"
+#include "engine/engine.h"
 
 /* What has to wait goes first. */
 enum { PRIORITY_FORWARD, PRIORITY_BACKWARD, PRIORITY_UPDATE };

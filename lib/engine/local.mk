@@ -1,0 +1,10 @@
+# lib/engine/local.mk - a graph run in lanes, step after step: gradients, their reduction, updates
+# SPDX-License-Identifier: LGPL-2.1-or-later
+
+LIB_SOURCES += \
+    %D%/ema.c \
+    %D%/engine.c \
+    %D%/engine.h \
+    %D%/loss_scaler.c \
+    %D%/result.c \
+    %D%/step.c
