@@ -12,13 +12,9 @@ include %D%/models/local.mk
 include %D%/weights/local.mk
 include %D%/onnx/local.mk
 include %D%/engine/local.mk
+include %D%/checkpoint/local.mk
 
 LIB_SOURCES += \
-    %D%/checkpoint.c \
-    %D%/checkpoint.h \
-    %D%/checkpoint_read.c \
-    %D%/checkpoint_state.c \
-    %D%/checkpoint_write.c \
     %D%/context.c \
     %D%/context.h \
     %D%/evaluate.c \

@@ -1,4 +1,4 @@
-/* checkpoint_read.c - checkpoints on disk: which there are, checked and read */
+/* read.c - checkpoints on disk: which there are, checked and read */
 #include "config.h"
 
 #include <errno.h>
@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/crc32c.h"
-#include "checkpoint.h"
+#include "checkpoint/checkpoint.h"
 #include "weights/safetensors.h"
 
 enum { JSON_MAX = 1 << 20, CHUNK = 1 << 16 };

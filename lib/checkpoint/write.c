@@ -1,4 +1,4 @@
-/* checkpoint_write.c - from a copy of a run's state to a folder on disk
+/* write.c - from a copy of a run's state to a folder on disk
  *
  * All files are written and synced in a folder of another name, the manifest
  * last; then the folder is renamed, and its parent synced.  So a checkpoint is
@@ -16,7 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "checkpoint.h"
+#include "checkpoint/checkpoint.h"
 #include "weights/safetensors.h"
 
 static int fail(const struct ddp__checkpoints *k, const char *name)

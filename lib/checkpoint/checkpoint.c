@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "checkpoint.h"
+#include "checkpoint/checkpoint.h"
 
 enum { KEEP = 3, KEEP_LEAST = 2 };
 

@@ -1,4 +1,4 @@
-/* checkpoint_state.c - a run's state as JSON, and its settings compared */
+/* state.c - a run's state as JSON, and its settings compared */
 #include "config.h"
 
 #include <inttypes.h>
@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/crc32c.h"
-#include "checkpoint.h"
+#include "checkpoint/checkpoint.h"
 
 enum { FORMAT = 1, TEXT = 512 };
 
