@@ -13,24 +13,15 @@ include %D%/weights/local.mk
 include %D%/onnx/local.mk
 include %D%/engine/local.mk
 include %D%/checkpoint/local.mk
+include %D%/train/local.mk
 
 LIB_SOURCES += \
     %D%/context.c \
     %D%/context.h \
-    %D%/evaluate.c \
-    %D%/infer.c \
     %D%/internal.h \
-    %D%/loader.c \
-    %D%/loader.h \
-    %D%/memory.c \
-    %D%/optim.c \
-    %D%/schedule.c \
     %D%/scheduler.c \
     %D%/scheduler.h \
     %D%/scheduler_names.c \
-    %D%/task_queue.h \
-    %D%/train.c \
-    %D%/trainer.c \
-    %D%/trainer.h
+    %D%/task_queue.h
 
 libddp_core_la_SOURCES += $(LIB_SOURCES)

@@ -13,7 +13,7 @@
 #include "ddp.h"
 #include "oracle.h"
 #include "tap.h"
-#include "trainer.h"
+#include "train/trainer.h"
 
 enum { STEPS = 20, BATCH = 6, IN = 7, CLASSES = 4 };
 

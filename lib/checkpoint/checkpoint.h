@@ -13,7 +13,7 @@
 
 #include <jansson.h>
 
-#include "trainer.h"
+#include "train/trainer.h"
 #include "weights/safetensors.h"
 
 #define DDP__CKPT_MODEL "model.safetensors"

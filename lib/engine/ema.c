@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "trainer.h"
+#include "train/trainer.h"
 #include "weights/weights.h"
 
 /* ---- making ------------------------------------------------------------- */

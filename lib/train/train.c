@@ -1,7 +1,7 @@
 /* train.c - a run: all its steps, with progress */
 #include "config.h"
 
-#include "trainer.h"
+#include "train/trainer.h"
 
 /* Smooth the step time; the first steps (plans, page faults) do not count. */
 static void take_time(struct ddp_trainer *t, struct ddp_progress *p)

@@ -3,7 +3,7 @@
 #define DDP_TRAINER_H
 
 #include "engine/engine.h"
-#include "loader.h"
+#include "train/loader.h"
 
 /* Where a run is, beside its weights: what a checkpoint remembers. */
 struct ddp__run {

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "trainer.h"
+#include "train/trainer.h"
 
 /* Sub-batches of a lane in a step of evaluation. */
 enum { EVAL_ROUNDS = 4 };

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "graph/inspect.h"
-#include "trainer.h"
+#include "train/trainer.h"
 
 /* In MiB. */
 struct need {

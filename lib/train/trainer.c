@@ -8,7 +8,7 @@
 
 #include "base/philox.h"
 #include "graph/inspect.h"
-#include "trainer.h"
+#include "train/trainer.h"
 
 enum {
     LANES = 8,

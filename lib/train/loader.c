@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "loader.h"
+#include "train/loader.h"
 
 enum { X, IDS, TARGET, WEIGHT }; /* buffers of the fill node */
 
