@@ -10,8 +10,8 @@
 #include <stdlib.h>
 
 #include "app.h"
-#include "codelets.h"
 #include "predict.h"
+#include "runtime/codelets.h"
 #include "sim/sim.h"
 
 struct prediction {

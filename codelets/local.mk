@@ -1,22 +1,15 @@
 # codelets/local.mk - what a device does: the border, and a folder per device
 
 CODELETS_SOURCES += \
-    %D%/buffer.c \
-    %D%/buffer.h \
-    %D%/codelets.c \
-    %D%/codelets.h \
-    %D%/cost.c \
-    %D%/flow.c \
     %D%/gpu.h \
-    %D%/ops.h \
-    %D%/task.c \
-    %D%/task.h
+    %D%/ops.h
 
 libddp_core_la_SOURCES += \
     $(CODELETS_SOURCES) \
     %D%/gpu.c \
     %D%/gpu_load.c
 
+include %D%/runtime/local.mk
 include %D%/ref/local.mk
 include %D%/cpu/local.mk
 include %D%/cuda/kernels.mk

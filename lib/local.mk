@@ -15,13 +15,6 @@ include %D%/engine/local.mk
 include %D%/checkpoint/local.mk
 include %D%/train/local.mk
 
-LIB_SOURCES += \
-    %D%/context.c \
-    %D%/context.h \
-    %D%/internal.h \
-    %D%/scheduler.c \
-    %D%/scheduler.h \
-    %D%/scheduler_names.c \
-    %D%/task_queue.h
+LIB_SOURCES +=
 
 libddp_core_la_SOURCES += $(LIB_SOURCES)

@@ -26,7 +26,7 @@ int main(void)
 
 #include "cuda/variant.h"
 #include "graph/graph.h"
-#include "internal.h"
+#include "runtime/internal.h"
 #include "tap.h"
 
 /* cuDNN opens libraries and closes them again, and their beginnings of C++ look

@@ -9,9 +9,9 @@
 #include <stdio.h>
 #include <string.h>
 #include "check.h"
-#include "codelets.h"
 #include "judge.h"
 #include "ref.h"
+#include "runtime/codelets.h"
 #include "tap.h"
 #ifdef TEST_CUDA
 #include "cuda/variant.h"

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "ops.h"
-#include "scheduler.h"
+#include "runtime/scheduler.h"
 #include "tap.h"
 
 enum { JOBS = 2048, DEPS = 7, ANY = -1, UNTIL_GO = -1 };

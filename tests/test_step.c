@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "base/philox.h"
-#include "context.h"
 #include "ddp.h"
+#include "runtime/context.h"
 #include "tap.h"
 
 enum { SIZE = 12, CLASSES = 5, COUNT = 61 };

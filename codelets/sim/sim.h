@@ -8,7 +8,7 @@
 #define DDP_SIM_H
 
 #include "ops.h"
-#include "scheduler.h"
+#include "runtime/scheduler.h"
 
 extern const struct ddp__backend ddp__sim_cpu;
 

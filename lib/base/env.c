@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "internal.h"
+#include "runtime/internal.h"
 
 int ddp__env_number(const char *name, int least, int most, int *value)
 {

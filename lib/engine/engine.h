@@ -2,8 +2,8 @@
 #ifndef DDP_ENGINE_H
 #define DDP_ENGINE_H
 
-#include "context.h"
 #include "graph/graph.h"
+#include "runtime/context.h"
 
 /* What an engine is made of. */
 struct ddp__engine_spec {

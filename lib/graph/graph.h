@@ -2,7 +2,7 @@
 #ifndef DDP_GRAPH_H
 #define DDP_GRAPH_H
 
-#include "internal.h"
+#include "runtime/internal.h"
 
 /* What a value is, hence who makes its handles. */
 enum ddp__role {

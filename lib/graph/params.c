@@ -8,8 +8,8 @@
 
 #include "base/crc32c.h"
 #include "base/philox.h"
-#include "context.h"
 #include "graph/graph.h"
+#include "runtime/context.h"
 
 /* Gradients of a bucket are merged and its weights updated by one task each:
  * large enough to be worth one, small enough to overlap with backward. */

@@ -6,8 +6,8 @@
 #ifndef DDP_ONNX_MODEL_H
 #define DDP_ONNX_MODEL_H
 
-#include "internal.h"
 #include "onnx/onnx.pb-c.h"
+#include "runtime/internal.h"
 
 enum { DDP__ONNX_OPSET = 14, DDP__ONNX_IR = 7 };
 

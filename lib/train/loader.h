@@ -2,7 +2,7 @@
 #ifndef DDP_LOADER_H
 #define DDP_LOADER_H
 
-#include "internal.h"
+#include "runtime/internal.h"
 
 /* How the sub-batches of a run map to positions of the data's order.  Sub-
  * batch s of step k has the number k * subs + s. */

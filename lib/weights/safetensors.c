@@ -20,7 +20,7 @@
 
 #include <jansson.h>
 
-#include "internal.h"
+#include "runtime/internal.h"
 #include "weights/safetensors.h"
 
 enum { DEPTH_MAX = 8 };

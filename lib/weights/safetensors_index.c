@@ -16,7 +16,7 @@
 
 #include <jansson.h>
 
-#include "internal.h"
+#include "runtime/internal.h"
 #include "weights/safetensors.h"
 
 static const char suffix[] = ".safetensors";

@@ -9,7 +9,7 @@
 
 #include <jansson.h>
 
-#include "internal.h"
+#include "runtime/internal.h"
 #include "weights/safetensors.h"
 
 enum { ALIGN = 64 };

@@ -21,8 +21,8 @@
 
 #include <starpu_thread_util.h>
 
-#include "scheduler.h"
-#include "task_queue.h"
+#include "runtime/scheduler.h"
+#include "runtime/task_queue.h"
 
 enum { STICKY = 256 }; /* lanes whose worker is remembered; others share */
 

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "context.h"
 #include "graph/graph.h"
+#include "runtime/context.h"
 
 const char *ddp_version(void)
 {

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-#include "buffer.h"
+#include "runtime/buffer.h"
 
 /* Sizes are rounded up to one of four steps per power of two; each class has
  * a list of free blocks, the last freed (and warmest) first. */

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "codelets.h"
-#include "task.h"
+#include "runtime/codelets.h"
+#include "runtime/task.h"
 #ifdef STARPU_SIMGRID
 #include "sim/sim.h"
 #endif

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "codelets.h"
+#include "runtime/codelets.h"
 
 double ddp__now(void)
 {

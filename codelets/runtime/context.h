@@ -3,7 +3,7 @@
 #define DDP_CONTEXT_H
 
 #include "gpu.h"
-#include "internal.h"
+#include "runtime/internal.h"
 
 struct ddp {
     int workers; /* that run kernels */

@@ -1,12 +1,12 @@
-/* codelets.c - the devices: which backend runs a call, and with what plan */
+/* devices.c - the devices: which backend runs a call, and with what plan */
 #include "config.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "codelets.h"
-#include "task.h"
+#include "runtime/codelets.h"
+#include "runtime/task.h"
 #ifdef STARPU_SIMGRID
 #include "sim/sim.h"
 #else

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "internal.h"
+#include "runtime/internal.h"
 
 struct starpu_sched_policy *starpu_get_sched_lib_policy(const char *name)
 {

@@ -1,8 +1,8 @@
 /* cost.c - what a call does, and about how long it takes */
 #include "config.h"
 
-#include "codelets.h"
-#include "task.h"
+#include "runtime/codelets.h"
+#include "runtime/task.h"
 
 double ddp__call_flops(const struct ddp__call *c, int n)
 {

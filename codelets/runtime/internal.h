@@ -2,9 +2,9 @@
 #ifndef DDP_INTERNAL_H
 #define DDP_INTERNAL_H
 
-#include "codelets.h"
 #include "data/data.h"
 #include "ddp.h"
+#include "runtime/codelets.h"
 
 /* The number that an environment variable has, if it is set. */
 int ddp__env_number(const char *name, int least, int most, int *value);

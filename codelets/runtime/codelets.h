@@ -5,9 +5,9 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "buffer.h"
 #include "ops.h"
-#include "scheduler.h"
+#include "runtime/buffer.h"
+#include "runtime/scheduler.h"
 
 /* Backends of CPU workers in order of preference, NULL at the end. */
 extern const struct ddp__backend *const ddp__backends[];
