@@ -15,6 +15,4 @@ include %D%/engine/local.mk
 include %D%/checkpoint/local.mk
 include %D%/train/local.mk
 
-LIB_SOURCES +=
-
 libddp_core_la_SOURCES += $(LIB_SOURCES)

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "ref.h"
+#include "ref/ref.h"
 #include "tap.h"
 
 #define LEN(a) (sizeof(a) / sizeof((a)[0]))

@@ -13,7 +13,7 @@
 
 #include "after.h"
 #include "ops.h"
-#include "ref.h"
+#include "ref/ref.h"
 #include "tap.h"
 
 enum { ROWS = 5, CHANNELS = 11, LEN = ROWS * CHANNELS };

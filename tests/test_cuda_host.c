@@ -18,7 +18,7 @@
 #include "losses.h"
 #include "norm.h"
 #include "pooling.h"
-#include "ref.h"
+#include "ref/ref.h"
 #include "tap.h"
 #include "tasks.h"
 #include "updates.h"

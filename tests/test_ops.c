@@ -10,7 +10,7 @@
 #include <string.h>
 #include "check.h"
 #include "judge.h"
-#include "ref.h"
+#include "ref/ref.h"
 #include "runtime/codelets.h"
 #include "tap.h"
 #ifdef TEST_CUDA

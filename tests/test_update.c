@@ -4,7 +4,7 @@
  * PyTorch's formulas written out once more, in double and per weight.
  */
 #include "config.h"
-#include "cpu.h"
+#include "cpu/cpu.h"
 #include "hand.h"
 
 /* ---- losses ------------------------------------------------------------- */

@@ -1,7 +1,5 @@
 # codelets/cpu/local.mk - CPU workers: our own loops, and oneDNN where it is
 
-DDP_CPPFLAGS += -I$(top_srcdir)/%D%
-
 libddp_core_la_SOURCES += \
     %D%/act.c \
     %D%/backend.c \

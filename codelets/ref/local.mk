@@ -1,7 +1,5 @@
 # codelets/ref/local.mk - every op in plain C
 
-DDP_CPPFLAGS += -I$(top_srcdir)/%D%
-
 libddp_core_la_SOURCES += \
     %D%/act.c \
     %D%/backend.c \

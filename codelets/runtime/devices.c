@@ -10,8 +10,8 @@
 #ifdef STARPU_SIMGRID
 #include "sim/sim.h"
 #else
-#include "cpu.h"
-#include "ref.h"
+#include "cpu/cpu.h"
+#include "ref/ref.h"
 #endif
 
 /* The only list of devices: what a CPU worker prefers comes first. */
