@@ -1,17 +1,14 @@
 # codelets/local.mk - what a device does: the border, and a folder per device
 
 CODELETS_SOURCES += \
-    %D%/gpu.h \
     %D%/ops.h
 
-libddp_core_la_SOURCES += \
-    $(CODELETS_SOURCES) \
-    %D%/gpu.c \
-    %D%/gpu_load.c
+libddp_core_la_SOURCES += $(CODELETS_SOURCES)
 
 include %D%/runtime/local.mk
 include %D%/ref/local.mk
 include %D%/cpu/local.mk
+include %D%/gpu/local.mk
 include %D%/cuda/kernels.mk
 include %D%/cuda/local.mk
 include %D%/sim/local.mk

@@ -42,7 +42,7 @@ check_LTLIBRARIES += %D%/emulated_gpu.la
     %D%/emulator/runtime.c \
     %D%/emulator/stream.c
 %C%_emulated_gpu_la_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS) \
-    -I$(top_srcdir)/codelets/cuda -I$(top_srcdir)/tests/emulator
+    -I$(top_srcdir)/tests/emulator
 %C%_emulated_gpu_la_LDFLAGS = $(%C%_fake_cuda_la_LDFLAGS)
 %C%_emulated_gpu_la_LIBADD = -lm -lpthread
 
@@ -108,18 +108,14 @@ check_PROGRAMS += \
 %C%_test_roof_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/apps
 
 # Kernels for GPUs, run on a CPU.
-%C%_test_cuda_after_CPPFLAGS = $(%C%_test_cuda_host_CPPFLAGS)
-%C%_test_cuda_host_SOURCES = %D%/test_cuda_host.c $(CUDA_TASKS) $(CUDA_BODIES)
-%C%_test_cuda_host_CPPFLAGS = $(AM_CPPFLAGS) \
-    -I$(top_srcdir)/codelets/cuda
+%C%_test_cuda_host_SOURCES = %D%/test_cuda_host.c $(CUDA_TASKS) $(GPU_BODIES)
 
 %C%_test_cuda_plans_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
 if HAVE_CUDA
 %C%_test_cuda_plans_LDADD = $(LDADD_CUDA)
 
 %C%_test_cuda_weights_SOURCES = %D%/test_cuda_weights.c codelets/cuda/weights.c
-%C%_test_cuda_weights_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS) \
-    -I$(top_srcdir)/codelets/cuda
+%C%_test_cuda_weights_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
 else
 %C%_test_cuda_plans_LDADD = $(LDADD)
 

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "after.h"
+#include "gpu/after.h"
 #include "ops.h"
 #include "ref/ref.h"
 #include "tap.h"

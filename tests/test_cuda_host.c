@@ -12,16 +12,16 @@
 #include <string.h>
 
 #include "check.h"
-#include "columns.h"
-#include "elementwise.h"
+#include "cuda/tasks.h"
+#include "gpu/columns.h"
+#include "gpu/elementwise.h"
+#include "gpu/losses.h"
+#include "gpu/norm.h"
+#include "gpu/pooling.h"
+#include "gpu/updates.h"
 #include "judge.h"
-#include "losses.h"
-#include "norm.h"
-#include "pooling.h"
 #include "ref/ref.h"
 #include "tap.h"
-#include "tasks.h"
-#include "updates.h"
 
 /* ---- a GPU of one thread ------------------------------------------------ */
 

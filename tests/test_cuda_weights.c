@@ -17,7 +17,7 @@ int main(void)
 #include <stdlib.h>
 #include <string.h>
 
-#include "worker.h"
+#include "cuda/worker.h"
 
 enum { LEN = 1000, AT = 64, PART = 100 };
 

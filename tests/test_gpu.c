@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "cuda/gpu.h"
 #include "ddp.h"
-#include "gpu.h"
 #include "tap.h"
 
 #ifdef HAVE_CUDA

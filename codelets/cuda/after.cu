@@ -1,5 +1,5 @@
 /* after.cu - the kernels of after.h */
-#include "after.h"
+#include "gpu/after.h"
 #include "launch.h"
 
 DDP__AFTER_ITEMS(DDP__ITEM_KERNEL)

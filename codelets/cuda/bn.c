@@ -7,7 +7,7 @@
  */
 #include "config.h"
 
-#include "after.h"
+#include "gpu/after.h"
 #include "variant.h"
 
 /* ---- graphs ------------------------------------------------------------- */

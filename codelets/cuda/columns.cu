@@ -1,5 +1,5 @@
 /* columns.cu - the kernels of columns.h */
-#include "columns.h"
+#include "gpu/columns.h"
 #include "launch.h"
 
 DDP__COLUMNS_BLOCKS(DDP__BLOCK_KERNEL)

@@ -1,5 +1,5 @@
 /* elementwise.cu - the kernels of elementwise.h */
-#include "elementwise.h"
+#include "gpu/elementwise.h"
 #include "launch.h"
 
 DDP__ELEMENTWISE_ITEMS(DDP__ITEM_KERNEL)

@@ -15,17 +15,6 @@ CUDA_TASKS = \
     %D%/rows.c \
     %D%/tasks.h
 
-# What kernels do, for nvcc and a C compiler.
-CUDA_BODIES = \
-    %D%/arith.h \
-    %D%/columns.h \
-    %D%/elementwise.h \
-    %D%/kernels.h \
-    %D%/losses.h \
-    %D%/norm.h \
-    %D%/pooling.h \
-    %D%/updates.h
-
 # The kernels.
 CUDA_KERNELS = \
     %D%/columns.cu \

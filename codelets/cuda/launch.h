@@ -2,7 +2,7 @@
 #ifndef DDP_LAUNCH_H
 #define DDP_LAUNCH_H
 
-#include "arith.h"
+#include "gpu/arith.h"
 
 /* Enough threads for any GPU; each takes as many items as it must. */
 enum { DDP__MAX_BLOCKS = 8192 };

@@ -3,14 +3,19 @@
 # libddp.so itself needs none of CUDA's libraries: a program starts without.
 # Tests link libddp_cuda_core.la, with every symbol.
 
+# Which GPUs there are, and their module, opened: part of every build.
+libddp_core_la_SOURCES += \
+    %D%/gpu.c \
+    %D%/gpu.h \
+    %D%/gpu_load.c
+
 if HAVE_CUDA
 noinst_LTLIBRARIES += libddp_cuda_core.la
 libddp_cuda_core_la_SOURCES = \
-    $(CUDA_BODIES) \
+    $(GPU_BODIES) \
     $(CUDA_KERNELS) \
     $(CUDA_TASKS) \
     %D%/after.cu \
-    %D%/after.h \
     %D%/backend.c \
     %D%/bn.c \
     %D%/bn_mask.c \
@@ -38,8 +43,7 @@ libddp_cuda_core_la_LIBADD = $(CUDA_LIBS) $(STARPU_LIBS)
 LDADD_CUDA = tests/libcheck.la libddp_cuda_core.la libddp_core.la $(CUDA_LIBS)
 
 # nvcc's objects do not know what they depend on.
-$(libddp_cuda_core_la_OBJECTS): %D%/after.h \
-    %D%/launch.h %D%/worker.h $(CUDA_BODIES)
+$(libddp_cuda_core_la_OBJECTS): %D%/launch.h %D%/worker.h $(GPU_BODIES)
 
 pkglib_LTLIBRARIES = ddp_cuda.la
 ddp_cuda_la_SOURCES = %D%/module.c %D%/module.h

@@ -1,6 +1,6 @@
 /* losses.cu - the kernels of losses.h */
 #include "launch.h"
-#include "losses.h"
+#include "gpu/losses.h"
 
 DDP__LOSSES_BLOCKS(DDP__BLOCK_KERNEL)
 DDP__LOSSES_PLAIN(DDP__PLAIN_KERNEL)

@@ -1,6 +1,6 @@
 /* norm.cu - the kernels of norm.h */
 #include "launch.h"
-#include "norm.h"
+#include "gpu/norm.h"
 
 DDP__NORM_BLOCKS(DDP__BLOCK_KERNEL)
 DDP__NORM_PLAIN(DDP__PLAIN_KERNEL)

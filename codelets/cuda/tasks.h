@@ -5,7 +5,7 @@
 #ifndef DDP_TASKS_H
 #define DDP_TASKS_H
 
-#include "kernels.h"
+#include "gpu/kernels.h"
 #include "ops.h"
 
 /* Of all ops, ours and those by cuDNN and cuBLASLt. */

@@ -1,5 +1,5 @@
 /* updates.cu - the kernels of updates.h */
 #include "launch.h"
-#include "updates.h"
+#include "gpu/updates.h"
 
 DDP__UPDATES_PLAIN(DDP__PLAIN_KERNEL)

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "after.h"
+#include "gpu/after.h"
 #include "matmul.h"
 #include "variant.h"
 

@@ -2,7 +2,7 @@
 #ifndef DDP_CONTEXT_H
 #define DDP_CONTEXT_H
 
-#include "gpu.h"
+#include "cuda/gpu.h"
 #include "runtime/internal.h"
 
 struct ddp {

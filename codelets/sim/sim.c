@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#include "gpu.h"
+#include "cuda/gpu.h"
 #include "sim.h"
 
 /* ---- devices ------------------------------------------------------------ */

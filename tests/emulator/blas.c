@@ -6,8 +6,8 @@
 
 #include <cublasLt.h>
 
-#include "arith.h"
 #include "emulator.h"
+#include "gpu/arith.h"
 
 /* What the opaque descriptors hold. */
 struct product {

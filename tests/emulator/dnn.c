@@ -14,8 +14,8 @@
 
 #include <cudnn.h>
 
-#include "arith.h"
 #include "emulator.h"
+#include "gpu/arith.h"
 
 /* ---- descriptors -------------------------------------------------------- */
 

@@ -7,14 +7,14 @@
 
 #include <cuda_runtime_api.h>
 
-#include "after.h"
-#include "columns.h"
-#include "elementwise.h"
 #include "emulator.h"
-#include "losses.h"
-#include "norm.h"
-#include "pooling.h"
-#include "updates.h"
+#include "gpu/after.h"
+#include "gpu/columns.h"
+#include "gpu/elementwise.h"
+#include "gpu/losses.h"
+#include "gpu/norm.h"
+#include "gpu/pooling.h"
+#include "gpu/updates.h"
 
 /* ---- bodies ------------------------------------------------------------- */
 
