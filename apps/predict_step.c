@@ -11,7 +11,8 @@
 
 #include "app.h"
 #include "predict.h"
-#include "runtime/codelets.h"
+#include "runtime/cost.h"
+#include "runtime/flow.h"
 #include "sim/sim.h"
 
 struct prediction {

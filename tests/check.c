@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/half.h"
 #include "base/philox.h"
 #include "check.h"
 

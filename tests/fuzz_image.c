@@ -28,6 +28,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 
 #ifndef DDP_FUZZ
 
+#include "base/file.h"
 #include "make_image.h"
 #include "tap.h"
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "cuda/worker.h"
 #include "on_gpu.h"
 

@@ -10,7 +10,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include "ddp.h"
+#include "runtime/context.h"
 #include "tap.h"
 
 enum { IN = 5, MID = 4, CLASSES = 12, N = 22, SUB = 3 };

@@ -9,7 +9,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include "ddp.h"
+#include "runtime/context.h"
 #include "tap.h"
 
 static ddp_t *ddp;

@@ -9,7 +9,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include "ddp.h"
+#include "runtime/context.h"
 #include "tap.h"
 
 #define TOLERANCE 1e-5

@@ -15,7 +15,7 @@
 
 #include "base/philox.h"
 #include "crash.h"
-#include "ddp.h"
+#include "runtime/context.h"
 #include "tap.h"
 
 /* Three steps an epoch, the last one smaller; twelve in all. */

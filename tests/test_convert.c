@@ -5,7 +5,6 @@
 #include <math.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "ddp.h"
 #include "tap.h"
 #include "weights/safetensors.h"
 

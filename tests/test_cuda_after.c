@@ -12,7 +12,6 @@
 #include <string.h>
 
 #include "gpu/after.h"
-#include "ops.h"
 #include "ref/ref.h"
 #include "tap.h"
 

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "check.h"
 #include "cuda/tasks.h"
 #include "gpu/columns.h"

@@ -26,7 +26,6 @@ int main(void)
 
 #include "cuda/variant.h"
 #include "graph/graph.h"
-#include "runtime/internal.h"
 #include "tap.h"
 
 /* cuDNN opens libraries and closes them again, and their beginnings of C++ look

@@ -17,6 +17,8 @@ int main(void)
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error.h"
+#include "base/half.h"
 #include "cuda/worker.h"
 
 enum { LEN = 1000, AT = 64, PART = 100 };

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/csv.h"
+#include "data/dataset.h"
 #include "make_image.h"
 #include "tap.h"
 

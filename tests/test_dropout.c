@@ -8,7 +8,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include "ddp.h"
+#include "runtime/context.h"
 #include "tap.h"
 
 enum { N = 50, H = 6, W = 7, C = 10, SAMPLE = H * W * C, LEN = N * SAMPLE };

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "base/philox.h"
-#include "ddp.h"
+#include "runtime/context.h"
 #include "tap.h"
 
 enum { SIZE = 6, LEN = SIZE * SIZE * 2, CLASSES = 4, COUNT = 40, STEPS = 12 };

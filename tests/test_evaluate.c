@@ -9,8 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "base/philox.h"
-#include "ddp.h"
 #include "make_image.h"
+#include "runtime/context.h"
 #include "tap.h"
 
 enum { H = 6, W = 7, C = 3, LEN = H * W * C, CLASSES = 12, COUNT = 450 };

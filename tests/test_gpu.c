@@ -6,8 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "cuda/gpu.h"
-#include "ddp.h"
+#include "runtime/context.h"
 #include "tap.h"
 
 #ifdef HAVE_CUDA

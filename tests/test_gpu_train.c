@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "ddp.h"
+#include "runtime/context.h"
 #include "tap.h"
 
 enum { CLASSES = 10, SAMPLES = 64, STEPS = 20 };

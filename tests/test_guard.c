@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ddp.h"
+#include "runtime/context.h"
 #include "tap.h"
 
 enum { SIZE = 6, BATCH = 8, STEPS = 7, BAD = 3, TARGETS = 3 };

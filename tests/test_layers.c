@@ -15,10 +15,10 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include "ddp.h"
 #include "layer_cases.h"
 #include "oracle.h"
 #include "tap.h"
+#include "train/trainer.h"
 
 enum { MAX_PARAMS = 64 };
 #define TOLERANCE 2e-5

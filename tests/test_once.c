@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "ddp.h"
+#include "runtime/context.h"
 #include "tap.h"
 
 static ddp_t *ddp;

@@ -13,9 +13,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "graph/graph.h"
+#include "graph/layer.h"
 #include "layer_cases.h"
 #include "oracle.h"
+#include "runtime/context.h"
 #include "tap.h"
 #include "weights/safetensors.h"
 

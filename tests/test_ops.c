@@ -11,7 +11,7 @@
 #include "check.h"
 #include "judge.h"
 #include "ref/ref.h"
-#include "runtime/codelets.h"
+#include "runtime/devices.h"
 #include "tap.h"
 #ifdef TEST_CUDA
 #include "cuda/variant.h"

@@ -11,9 +11,9 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include "ddp.h"
 #include "oracle.h"
 #include "tap.h"
+#include "train/trainer.h"
 
 enum { STEPS = 10, BATCH = 6 };
 #define TOLERANCE 2e-5

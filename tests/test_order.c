@@ -6,7 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "data/data.h"
+#include "data/order.h"
 #include "tap.h"
 
 /* Is ddp__permute() a bijection of 0..count-1?  Marks what it hits. */

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
+#include "base/file.h"
 #include "image/image.h"
 #include "tap.h"
 

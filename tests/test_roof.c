@@ -3,6 +3,7 @@
  */
 #include "config.h"
 #include <math.h>
+#include "ddp.h"
 #include "roof.h"
 #include "tap.h"
 

@@ -13,7 +13,6 @@
 #include <dirent.h>
 #include <unistd.h>
 
-#include "ops.h"
 #include "oracle.h"
 #include "tap.h"
 #include "weights/safetensors.h"

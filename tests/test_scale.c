@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ddp.h"
 #include "oracle.h"
 #include "tap.h"
 #include "train/trainer.h"

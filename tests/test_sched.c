@@ -8,8 +8,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "ops.h"
 #include "runtime/scheduler.h"
+#include "runtime/scheduler_names.h"
 #include "tap.h"
 
 enum { JOBS = 2048, DEPS = 7, ANY = -1, UNTIL_GO = -1 };

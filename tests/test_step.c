@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/philox.h"
-#include "ddp.h"
 #include "runtime/context.h"
 #include "tap.h"
 

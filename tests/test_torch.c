@@ -17,7 +17,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include "ddp.h"
 #include "oracle.h"
 #include "tap.h"
 #include "torch_part.h"

@@ -14,7 +14,6 @@
 #include "config.h"
 #include <math.h>
 #include <stdlib.h>
-#include "ddp.h"
 #include "oracle.h"
 #include "tap.h"
 #include "torch_part.h"

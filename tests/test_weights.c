@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "ddp.h"
 #include "oracle.h"
 #include "tap.h"
 #include "weights/safetensors.h"

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "torch_part.h"
+#include "train/trainer.h"
 
 bool torch_set(const struct oracle *o, const char *part, ddp_chain_t *c)
 {

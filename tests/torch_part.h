@@ -7,8 +7,8 @@
 #ifndef TORCH_PART_H
 #define TORCH_PART_H
 
-#include "ddp.h"
 #include "oracle.h"
+#include "runtime/context.h"
 
 /* How far gradients are off, all together and the worst tensor, in units of
  * what PyTorch is off by itself. */

@@ -19,6 +19,7 @@
 #include "config.h"
 
 #include "amx_run.h"
+#include "base/error.h"
 #include "cpu.h"
 
 #ifdef DDP__AMX

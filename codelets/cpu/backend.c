@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "base/error.h"
 #include "cpu.h"
 #ifdef HAVE_ONEDNN
 #include "onednn.h"

@@ -10,6 +10,7 @@
 
 #include <string.h>
 
+#include "base/half.h"
 #include "ops.h"
 
 #if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) &&          \

@@ -7,6 +7,7 @@
 
 #include <math.h>
 
+#include "base/error.h"
 #include "cpu.h"
 #include "vmath.h"
 

@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "base/error.h"
 #include "cpu.h"
 #include "pack.h"
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "amx.h"
+#include "base/error.h"
 #include "cpu.h"
 #include "plan.h"
 #include "wino.h"

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
+#include "base/error.h"
 #include "cpu.h"
 
 struct scratch {

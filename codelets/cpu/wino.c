@@ -6,6 +6,7 @@
  */
 #include "config.h"
 
+#include "base/error.h"
 #include "cpu.h"
 #include "wino.h"
 

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/half.h"
 #include "dnn_tune.h"
 #include "variant.h"
 

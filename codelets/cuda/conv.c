@@ -7,6 +7,7 @@
  */
 #include "config.h"
 
+#include "base/error.h"
 #include "variant.h"
 
 /* Which buffers are x and y, or their gradients. */

@@ -8,6 +8,7 @@
  */
 #include "config.h"
 
+#include "base/error.h"
 #include "matmul.h"
 #include "variant.h"
 

@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/error.h"
 #include "dnn_plan.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "dnn_graph.h"
 
 /* ---- descriptors -------------------------------------------------------- */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "dnn_tune.h"
 
 enum { MAX_CONFIGS = 96, MAX_NOTES = 32, MAX_TRIED = 10 };

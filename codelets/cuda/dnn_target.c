@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "dnn_plan.h"
 
 struct ddp__cudnn_target ddp__cudnn_target;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "dnn_tune.h"
 
 enum { RUNS = 4 }; /* the first warms up */

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gpu.h"
+#include "cuda/gpu.h"
 
 #ifdef HAVE_CUDA
 

@@ -7,7 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gpu.h"
+#include "base/error.h"
+#include "cuda/gpu.h"
 
 #ifdef HAVE_CUDA
 

@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "base/error.h"
 #include "dnn_plan.h"
 #include "matmul.h"
 

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "base/error.h"
 #include "module.h"
 #include "worker.h"
 

@@ -1,6 +1,7 @@
 /* prepare.c - what our own kernels can run, and the scratch they want */
 #include "config.h"
 
+#include "base/error.h"
 #include "tasks.h"
 
 /* The buffers that are activations, all of one type; -1 ends them. */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "gpu/after.h"
 #include "matmul.h"
 #include "variant.h"

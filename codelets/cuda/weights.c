@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "worker.h"
 
 enum { TABLE = 512, CHUNK = 32 << 20 };

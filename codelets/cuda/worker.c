@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "dnn_plan.h"
 
 static struct ddp__cuda_worker worker[STARPU_NMAXWORKERS]; /* by StarPU's id */

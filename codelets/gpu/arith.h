@@ -30,6 +30,7 @@
          run_ = 0, __syncthreads())                                            \
         if (thread < (count))
 #else
+#include "base/half.h"
 #include "ops.h"
 #define DDP__EACH(thread, count)                                               \
     for (unsigned thread = 0; thread < (count); thread++)

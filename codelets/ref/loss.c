@@ -7,6 +7,7 @@
 #include "config.h"
 #include <math.h>
 #include <stdlib.h>
+#include "base/error.h"
 #include "ref.h"
 
 /* One sample's logits or outputs. */

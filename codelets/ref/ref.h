@@ -8,6 +8,7 @@
 #ifndef DDP_REF_H
 #define DDP_REF_H
 
+#include "base/half.h"
 #include "ops.h"
 
 /* One kernel per op: ddp__ref_conv_fwd() and so on. */

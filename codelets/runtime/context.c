@@ -8,8 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "graph/graph.h"
+#include "base/env.h"
+#include "base/error.h"
 #include "runtime/context.h"
+#include "runtime/devices.h"
+#include "runtime/flow.h"
+#include "runtime/scheduler.h"
+#include "runtime/scheduler_names.h"
 
 const char *ddp_version(void)
 {

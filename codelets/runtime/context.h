@@ -3,7 +3,7 @@
 #define DDP_CONTEXT_H
 
 #include "cuda/gpu.h"
-#include "runtime/internal.h"
+#include "graph/params.h"
 
 struct ddp {
     int workers; /* that run kernels */

@@ -1,8 +1,7 @@
 /* cost.c - what a call does, and about how long it takes */
 #include "config.h"
 
-#include "runtime/codelets.h"
-#include "runtime/task.h"
+#include "runtime/cost.h"
 
 double ddp__call_flops(const struct ddp__call *c, int n)
 {

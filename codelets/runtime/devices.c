@@ -5,7 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/codelets.h"
+#include "base/error.h"
+#include "runtime/cost.h"
+#include "runtime/devices.h"
 #include "runtime/task.h"
 #ifdef STARPU_SIMGRID
 #include "sim/sim.h"

@@ -4,7 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "runtime/codelets.h"
+#include "base/error.h"
+#include "runtime/flow.h"
 
 double ddp__now(void)
 {

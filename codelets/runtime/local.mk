@@ -4,16 +4,18 @@
 CODELETS_SOURCES += \
     %D%/buffer.c \
     %D%/buffer.h \
-    %D%/codelets.h \
     %D%/context.c \
     %D%/context.h \
     %D%/cost.c \
+    %D%/cost.h \
     %D%/devices.c \
+    %D%/devices.h \
     %D%/flow.c \
-    %D%/internal.h \
+    %D%/flow.h \
     %D%/scheduler.c \
     %D%/scheduler.h \
     %D%/scheduler_names.c \
+    %D%/scheduler_names.h \
     %D%/task.c \
     %D%/task.h \
     %D%/task_queue.h

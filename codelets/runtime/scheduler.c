@@ -22,6 +22,7 @@
 #include <starpu_thread_util.h>
 
 #include "runtime/scheduler.h"
+#include "runtime/scheduler_names.h"
 #include "runtime/task_queue.h"
 
 enum { STICKY = 256 }; /* lanes whose worker is remembered; others share */

@@ -44,13 +44,6 @@ extern struct starpu_sched_policy ddp__sched_policy;
 struct starpu_sched_policy *starpu_get_sched_lib_policy(const char *name);
 struct starpu_sched_policy **starpu_get_sched_lib_policies(void);
 
-/* Whether name (of STARPU_SCHED; NULL or "": unset) is a policy that StarPU
- * will find, and DDP_INFLIGHT a number; DDP_EINVAL and the choices if not. */
-int ddp__sched_check(const char *name);
-
-/* How many lanes a worker may have in flight: DDP_INFLIGHT; 0: not set. */
-int ddp__sched_inflight(int *lanes);
-
 /* Of a running policy "ddp": the most lanes that a worker may have in flight,
  * GPUs two (one is queued while the other runs); 0: another policy runs. */
 int ddp__sched_cap(void);

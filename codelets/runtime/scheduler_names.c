@@ -10,7 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/internal.h"
+#include "base/env.h"
+#include "base/error.h"
+#include "runtime/scheduler.h"
+#include "runtime/scheduler_names.h"
 
 struct starpu_sched_policy *starpu_get_sched_lib_policy(const char *name)
 {

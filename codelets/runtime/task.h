@@ -1,15 +1,36 @@
-/* task.h - what is between a device and StarPU: used in codelets/ only */
+/* task.h - calls as StarPU's tasks
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
 #ifndef DDP_TASK_H
 #define DDP_TASK_H
 
 #include "ops.h"
+#include "runtime/buffer.h"
+#include "runtime/flow.h"
+#include "runtime/scheduler.h"
+
+/* A call, its buffers, and what is special about this run of it. */
+struct ddp__part {
+    struct ddp__task task; /* call, n, accumulate, seed, lr */
+    struct ddp__handle *buf[DDP_MAX_BUFFERS];
+    enum starpu_data_access_mode mode[DDP_MAX_BUFFERS];
+};
+
+/* A task: calls that are run one after another. */
+struct ddp__submit {
+    const struct ddp__part *part; /* not owned, like flow */
+    int parts;
+    struct ddp__flow *flow;
+    struct ddp__sched_tag tag;
+    int64_t step; /* for messages; tag.step orders lanes of all engines */
+    int priority;
+    bool always; /* run even after a failure */
+};
+int ddp__submit(const struct ddp__submit *s);
 
 /* Make the codelets, before the first task; gpus: for GPUs too. */
 void ddp__tasks_init(bool gpus);
 
 const char *ddp__op_name(enum ddp__op op);
-
-/* About how many microseconds a call takes on n samples. */
-double ddp__cost_us(const struct ddp__call *c, int n, enum ddp__kind kind);
 
 #endif

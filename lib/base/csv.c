@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/csv.h"
+#include "base/error.h"
 
 static const size_t max_size = (size_t)4 << 30;
 

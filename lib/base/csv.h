@@ -4,7 +4,7 @@
 #ifndef DDP_CSV_H
 #define DDP_CSV_H
 
-#include "data/data.h"
+#include "base/file.h"
 
 struct ddp__csv {
     char *path; /* owned */

@@ -4,7 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "runtime/internal.h"
+#include "base/env.h"
+#include "base/error.h"
 
 int ddp__env_number(const char *name, int least, int most, int *value)
 {

@@ -4,7 +4,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "ops.h"
+#include "base/error.h"
 
 static __thread char message[2048];
 static __thread int last_code;

@@ -11,7 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "data/data.h"
+#include "base/error.h"
+#include "base/file.h"
 
 /* Fail with errno's text; the code says whether the file or the system is to
  * blame. */

@@ -12,7 +12,8 @@
 #include <unistd.h>
 
 #include "base/crc32c.h"
-#include "data/data.h"
+#include "base/error.h"
+#include "base/file_write.h"
 
 int ddp__write_all(struct ddp__sink *s, const void *data, size_t n)
 {

@@ -11,7 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "data/data.h"
+#include "base/error.h"
+#include "base/folder.h"
 
 static int fail(const char *path)
 {

@@ -8,8 +8,14 @@ LIB_SOURCES += \
     %D%/csv.h \
     %D%/device.h \
     %D%/env.c \
+    %D%/env.h \
     %D%/error.c \
+    %D%/error.h \
     %D%/file.c \
+    %D%/file.h \
     %D%/file_write.c \
+    %D%/file_write.h \
     %D%/folder.c \
+    %D%/folder.h \
+    %D%/half.h \
     %D%/philox.h

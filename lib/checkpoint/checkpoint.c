@@ -7,7 +7,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/error.h"
+#include "base/file.h"
 #include "checkpoint/checkpoint.h"
+#include "engine/optim.h"
 
 enum { KEEP = 3, KEEP_LEAST = 2 };
 

@@ -77,6 +77,22 @@ struct ddp__checkpoints {
     char message[1024];
 };
 
+/* ---- checkpoint.c: all of it does nothing without a folder for them ------ */
+
+int ddp__checkpoints_new(struct ddp_trainer *t);
+void ddp__checkpoints_free(struct ddp_trainer *t);
+/* Make sure, before any work is done, that they can be written. */
+int ddp__checkpoints_begin(struct ddp_trainer *t);
+/* Is one to be written after the steps submitted so far? */
+bool ddp__checkpoint_due(const struct ddp_trainer *t);
+/* Has a callback asked for one? */
+bool ddp__checkpoint_wanted(const struct ddp_trainer *t);
+/* Copy the state, when all steps are done, and have it written. */
+int ddp__checkpoint_take(struct ddp_trainer *t);
+/* Wait until it is on disk, and how that went; the same without waiting. */
+int ddp__checkpoint_wait(struct ddp_trainer *t);
+int ddp__checkpoint_failed(struct ddp_trainer *t);
+
 /* ---- checkpoint_state.c ------------------------------------------------- */
 
 /* trainer.json; NULL without memory. */

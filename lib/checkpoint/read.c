@@ -10,8 +10,10 @@
 #include <unistd.h>
 
 #include "base/crc32c.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/folder.h"
 #include "checkpoint/checkpoint.h"
-#include "weights/safetensors.h"
 
 enum { JSON_MAX = 1 << 20, CHUNK = 1 << 16 };
 

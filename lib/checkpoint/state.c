@@ -8,7 +8,10 @@
 #include <string.h>
 
 #include "base/crc32c.h"
+#include "base/error.h"
+#include "base/file.h"
 #include "checkpoint/checkpoint.h"
+#include "data/dataset.h"
 
 enum { FORMAT = 1, TEXT = 512 };
 

@@ -16,8 +16,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/error.h"
+#include "base/file.h"
+#include "base/file_write.h"
 #include "checkpoint/checkpoint.h"
-#include "weights/safetensors.h"
 
 static int fail(const struct ddp__checkpoints *k, const char *name)
 {

@@ -3,7 +3,8 @@
  */
 #include "config.h"
 
-#include "data/data.h"
+#include "base/error.h"
+#include "data/dataset.h"
 
 struct callback {
     struct ddp_dataset d;

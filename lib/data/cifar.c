@@ -11,6 +11,9 @@
 #include <string.h>
 
 #include "base/crc32c.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "data/dataset.h"
 #include "image/image.h"
 
 enum { SIDE = 32, PLANE = SIDE * SIDE, RECORD = 1 + 3 * PLANE, CLASSES = 10 };

@@ -12,6 +12,8 @@
 
 #include "base/crc32c.h"
 #include "base/csv.h"
+#include "base/error.h"
+#include "data/dataset.h"
 
 struct table {
     struct ddp_dataset d;

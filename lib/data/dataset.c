@@ -9,7 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "data/data.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "data/dataset.h"
 
 /* ---- making and freeing ------------------------------------------------- */
 

@@ -15,6 +15,11 @@
 #include <unistd.h>
 
 #include "base/crc32c.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/folder.h"
+#include "data/dataset.h"
+#include "data/files.h"
 #include "image/image.h"
 
 struct files {

@@ -6,7 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "data/data.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/folder.h"
+#include "data/dataset.h"
+#include "data/files.h"
+#include "data/image_folder.h"
 
 /* Give the class names to the data set; n is empty afterwards. */
 static void take_names(ddp_dataset_t *d, struct ddp__names *n)

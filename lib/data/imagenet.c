@@ -14,6 +14,10 @@
 #include <string.h>
 
 #include "base/csv.h"
+#include "base/error.h"
+#include "base/folder.h"
+#include "data/dataset.h"
+#include "data/files.h"
 
 static const char mapping_file[] = "LOC_synset_mapping.txt";
 

@@ -5,10 +5,13 @@ LIB_SOURCES += \
     %D%/callback.c \
     %D%/cifar.c \
     %D%/csv.c \
-    %D%/data.h \
     %D%/dataset.c \
+    %D%/dataset.h \
     %D%/files.c \
+    %D%/files.h \
     %D%/image_folder.c \
+    %D%/image_folder.h \
     %D%/imagenet.c \
     %D%/open.c \
-    %D%/order.c
+    %D%/order.c \
+    %D%/order.h

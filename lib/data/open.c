@@ -5,7 +5,9 @@
 
 #include <stdlib.h>
 
-#include "data/data.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "data/image_folder.h"
 
 /* The subfolder that has a split, or NULL. */
 static const char *part(const char *dir, enum ddp_split split)

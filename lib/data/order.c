@@ -6,7 +6,7 @@
  *          finite domains", CT-RSA 2002.  Round function: Philox.
  */
 #include "base/philox.h"
-#include "data/data.h"
+#include "data/order.h"
 
 /* Upper counter words of the generator are kept apart by their top bits:
  * samples' numbers, which dropout uses, have them 0. */

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error.h"
+#include "runtime/devices.h"
 #include "train/trainer.h"
 #include "weights/weights.h"
 

@@ -4,7 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/engine.h"
+#include "base/error.h"
+#include "engine/optim.h"
+#include "runtime/cost.h"
+#include "runtime/devices.h"
+#include "train/trainer.h"
 
 /* ---- handles ------------------------------------------------------------ */
 

@@ -3,8 +3,14 @@
 
 LIB_SOURCES += \
     %D%/ema.c \
+    %D%/ema.h \
     %D%/engine.c \
     %D%/engine.h \
     %D%/loss_scaler.c \
+    %D%/loss_scaler.h \
+    %D%/optim.c \
+    %D%/optim.h \
     %D%/result.c \
-    %D%/step.c
+    %D%/result.h \
+    %D%/step.c \
+    %D%/step.h

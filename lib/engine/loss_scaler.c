@@ -11,7 +11,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "engine/engine.h"
+#include "engine/loss_scaler.h"
 
 /* PyTorch's GradScaler's. */
 #define FIRST_SCALE 65536.0

@@ -3,6 +3,7 @@
 
 #include <stdatomic.h>
 
+#include "base/error.h"
 #include "engine/engine.h"
 
 /* ---- waiting ------------------------------------------------------------ */

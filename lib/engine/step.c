@@ -10,6 +10,8 @@
 #include <string.h>
 
 #include "engine/engine.h"
+#include "engine/step.h"
+#include "runtime/devices.h"
 
 /* What has to wait goes first. */
 enum { PRIORITY_FORWARD, PRIORITY_BACKWARD, PRIORITY_UPDATE };

@@ -1,6 +1,7 @@
 /* inspect.c - what is in a chain: layers, shapes, parameters, memory */
 #include "config.h"
 
+#include "base/error.h"
 #include "graph/inspect.h"
 
 static bool counts(const ddp_value_t *v)

@@ -5,7 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "graph/graph.h"
+#include "base/error.h"
+#include "graph/layer.h"
+#include "graph/params.h"
 
 const char ddp_end_mark[] = "end of a list of layers";
 

@@ -2,12 +2,18 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
 LIB_SOURCES += \
-    %D%/build.c \
+    %D%/graph.c \
     %D%/graph.h \
     %D%/inspect.c \
     %D%/inspect.h \
     %D%/layer.c \
+    %D%/layer.h \
     %D%/node.c \
+    %D%/node.h \
     %D%/pad.c \
+    %D%/pad.h \
     %D%/params.c \
-    %D%/segment.c
+    %D%/params.h \
+    %D%/segment.c \
+    %D%/segment.h \
+    %D%/value.h

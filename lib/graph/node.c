@@ -5,7 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "graph/graph.h"
+#include "graph/layer.h"
 
 /* ---- values ------------------------------------------------------------- */
 

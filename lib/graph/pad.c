@@ -8,6 +8,7 @@
 #include "config.h"
 
 #include "graph/graph.h"
+#include "graph/pad.h"
 
 static bool is_input(const struct ddp__node *n)
 {

@@ -7,8 +7,9 @@
 #include <string.h>
 
 #include "base/crc32c.h"
+#include "base/error.h"
 #include "base/philox.h"
-#include "graph/graph.h"
+#include "graph/layer.h"
 #include "runtime/context.h"
 
 /* Gradients of a bucket are merged and its weights updated by one task each:

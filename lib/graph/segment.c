@@ -9,7 +9,9 @@
 
 #include <stdlib.h>
 
+#include "base/error.h"
 #include "graph/graph.h"
+#include "runtime/devices.h"
 
 enum { ALIGN = 256 }; /* what vector loads and cuDNN like */
 

@@ -13,8 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "base/philox.h"
-#include "image/image.h"
+#include "image/augment.h"
 
 enum { MAX_SIZE = 16384, TRIES = 10 };
 

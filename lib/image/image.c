@@ -10,7 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error.h"
+#include "base/file.h"
 #include "image/image.h"
+#include "image/jpeg.h"
+#include "image/png.h"
+#include "image/resize.h"
 
 static const size_t max_file = (size_t)1 << 30;
 static const size_t max_kept = (size_t)64 << 20;
@@ -47,24 +52,6 @@ static int fail_format(const uint8_t *data, size_t len)
                              "libddp does not read",
                              others[i].name);
     return ddp__fail(DDP_EDATA, "is not an image");
-}
-
-int ddp__picture_check(const struct ddp__picture *p, int64_t w, int64_t h,
-                       int64_t most)
-{
-    if (w < 1 || h < 1)
-        return ddp__fail(DDP_EDATA, "has no pixels");
-    if (w > p->max_pixels / h)
-        return ddp__fail(DDP_EDATA,
-                         "has %lld x %lld pixels, more than the "
-                         "limit %lld",
-                         (long long)w, (long long)h, (long long)p->max_pixels);
-    if (w * h / most > (int64_t)p->len)
-        return ddp__fail(DDP_EDATA,
-                         "claims %lld x %lld pixels, which do not "
-                         "fit into %zu bytes",
-                         (long long)w, (long long)h, p->len);
-    return 0;
 }
 
 /* ---- what a thread keeps from one image to the next --------------------- */

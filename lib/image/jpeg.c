@@ -17,7 +17,8 @@
 #include <jpeglib.h>
 #include <jerror.h>
 
-#include "image/image.h"
+#include "base/error.h"
+#include "image/jpeg.h"
 
 enum {
     MAX_SCANS = 500, /* of a progressive image; real ones have ten or so */

@@ -3,10 +3,16 @@
 
 LIB_SOURCES += \
     %D%/augment.c \
+    %D%/augment.h \
     %D%/image.c \
     %D%/image.h \
     %D%/jpeg.c \
-    %D%/resize.c
+    %D%/jpeg.h \
+    %D%/picture.c \
+    %D%/picture.h \
+    %D%/png.h \
+    %D%/resize.c \
+    %D%/resize.h
 
 if HAVE_PNG
 LIB_SOURCES += %D%/png.c

@@ -14,7 +14,8 @@
 
 #include <png.h>
 
-#include "image/image.h"
+#include "base/error.h"
+#include "image/png.h"
 
 struct state {
     png_structp png;

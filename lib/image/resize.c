@@ -12,7 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "image/image.h"
+#include "base/error.h"
+#include "image/resize.h"
 
 /* The loops below live from the vectoriser, which -O2 hardly uses. */
 #if defined(__GNUC__) && !defined(__clang__) && defined(__OPTIMIZE__)

@@ -1,7 +1,9 @@
 /* act.c - elementwise activations */
 #include "config.h"
 
-#include "graph/graph.h"
+#include "base/error.h"
+#include "graph/node.h"
+#include "layers/act.h"
 
 struct act {
     ddp_layer_t layer;

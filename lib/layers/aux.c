@@ -7,7 +7,9 @@
 
 #include <stdio.h>
 
+#include "base/error.h"
 #include "graph/graph.h"
+#include "graph/layer.h"
 
 struct aux {
     ddp_layer_t layer;

@@ -1,7 +1,8 @@
 /* batch_norm.c - batch normalisation, with what follows it fused */
 #include "config.h"
 
-#include "graph/graph.h"
+#include "base/error.h"
+#include "graph/node.h"
 
 struct batch_norm {
     ddp_layer_t layer;

@@ -4,7 +4,10 @@
 #include <stdarg.h>
 #include <stdlib.h>
 
+#include "base/error.h"
 #include "graph/graph.h"
+#include "graph/layer.h"
+#include "layers/act.h"
 
 static int shape(const ddp_layer_t *l, struct ddp_shape x, struct ddp_shape *y)
 {

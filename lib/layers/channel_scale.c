@@ -1,7 +1,9 @@
 /* channel_scale.c - y = x times gate(x), the squeeze-excite product */
 #include "config.h"
 
+#include "base/error.h"
 #include "graph/graph.h"
+#include "graph/layer.h"
 
 static int shape(const ddp_layer_t *l, struct ddp_shape x, struct ddp_shape *y)
 {

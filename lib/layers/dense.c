@@ -3,7 +3,9 @@
 
 #include <math.h>
 
-#include "graph/graph.h"
+#include "base/error.h"
+#include "graph/layer.h"
+#include "graph/node.h"
 
 struct dense {
     ddp_layer_t layer;

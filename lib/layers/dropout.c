@@ -1,6 +1,7 @@
 /* dropout.c - dropout of values, and of whole samples (stochastic depth) */
 #include "config.h"
 
+#include "base/error.h"
 #include "graph/graph.h"
 
 struct dropout {

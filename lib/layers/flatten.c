@@ -1,7 +1,7 @@
 /* flatten.c - (h, w, c) as a vector: the same memory under another shape */
 #include "config.h"
 
-#include "graph/graph.h"
+#include "graph/value.h"
 
 static int shape(const ddp_layer_t *l, struct ddp_shape x, struct ddp_shape *y)
 {

@@ -3,6 +3,7 @@
 
 LIB_SOURCES += \
     %D%/act.c \
+    %D%/act.h \
     %D%/aux.c \
     %D%/batch_norm.c \
     %D%/chain.c \

@@ -3,7 +3,9 @@
 
 #include <stdarg.h>
 
+#include "base/error.h"
 #include "graph/graph.h"
+#include "graph/layer.h"
 
 struct parallel {
     ddp_layer_t layer;

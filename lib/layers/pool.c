@@ -1,7 +1,8 @@
 /* pool.c - max and mean over windows, adaptive and global mean */
 #include "config.h"
 
-#include "graph/graph.h"
+#include "base/error.h"
+#include "graph/node.h"
 
 struct pool {
     ddp_layer_t layer;

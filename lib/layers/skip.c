@@ -1,7 +1,9 @@
 /* skip.c - y = branch(x) + shortcut(x), the residual connection */
 #include "config.h"
 
+#include "base/error.h"
 #include "graph/graph.h"
+#include "graph/layer.h"
 
 enum { BRANCH, SHORTCUT };
 

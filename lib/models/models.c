@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "graph/graph.h"
+#include "base/error.h"
 #include "models/models.h"
 
 /* In the order of their names; what only some have. */

@@ -1,7 +1,6 @@
 /* parts.c - what families of models share: units, blocks, classifiers */
 #include "config.h"
 
-#include "graph/graph.h"
 #include "models/models.h"
 
 ddp_layer_t *ddp__unit_new(int in, int out, int kernel,

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "onnx/export.h"
 
 /* ---- forms of a value --------------------------------------------------- */

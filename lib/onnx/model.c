@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error.h"
+#include "base/file_write.h"
 #include "onnx/model.h"
 
 /* ---- memory ------------------------------------------------------------- */

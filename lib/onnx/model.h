@@ -7,7 +7,6 @@
 #define DDP_ONNX_MODEL_H
 
 #include "onnx/onnx.pb-c.h"
-#include "runtime/internal.h"
 
 enum { DDP__ONNX_OPSET = 14, DDP__ONNX_IR = 7 };
 

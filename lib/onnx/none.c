@@ -3,7 +3,7 @@
  */
 #include "config.h"
 
-#include "runtime/internal.h"
+#include "base/error.h"
 
 int ddp_chain_export_onnx(ddp_chain_t *c, struct ddp_shape in, const char *path)
 {

@@ -7,6 +7,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/error.h"
 #include "onnx/export.h"
 
 #define NODE DDP__ONNX_NODE

@@ -5,6 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error.h"
+#include "base/half.h"
+#include "data/dataset.h"
+#include "engine/step.h"
+#include "graph/layer.h"
+#include "train/evaluate.h"
 #include "train/trainer.h"
 
 /* Sub-batches of a lane in a step of evaluation. */

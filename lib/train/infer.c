@@ -4,7 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/engine.h"
+#include "base/error.h"
+#include "engine/step.h"
+#include "train/trainer.h"
 
 enum { SUB_BATCH = 32, LANES = 8 };
 

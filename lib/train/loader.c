@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "data/dataset.h"
 #include "train/loader.h"
 
 enum { X, IDS, TARGET, WEIGHT }; /* buffers of the fill node */

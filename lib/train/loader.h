@@ -2,7 +2,7 @@
 #ifndef DDP_LOADER_H
 #define DDP_LOADER_H
 
-#include "runtime/internal.h"
+#include "ops.h"
 
 /* How the sub-batches of a run map to positions of the data's order.  Sub-
  * batch s of step k has the number k * subs + s. */

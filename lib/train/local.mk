@@ -3,11 +3,12 @@
 
 LIB_SOURCES += \
     %D%/evaluate.c \
+    %D%/evaluate.h \
     %D%/infer.c \
     %D%/loader.c \
     %D%/loader.h \
     %D%/memory.c \
-    %D%/optim.c \
+    %D%/memory.h \
     %D%/schedule.c \
     %D%/train.c \
     %D%/trainer.c \

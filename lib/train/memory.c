@@ -11,7 +11,11 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "base/error.h"
+#include "data/dataset.h"
 #include "graph/inspect.h"
+#include "runtime/devices.h"
+#include "train/memory.h"
 #include "train/trainer.h"
 
 /* In MiB. */

@@ -1,7 +1,8 @@
 /* train.c - a run: all its steps, with progress */
 #include "config.h"
 
-#include "train/trainer.h"
+#include "base/error.h"
+#include "checkpoint/checkpoint.h"
 
 /* Smooth the step time; the first steps (plans, page faults) do not count. */
 static void take_time(struct ddp_trainer *t, struct ddp_progress *p)

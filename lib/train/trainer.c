@@ -6,9 +6,14 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/error.h"
 #include "base/philox.h"
-#include "graph/inspect.h"
-#include "train/trainer.h"
+#include "checkpoint/checkpoint.h"
+#include "data/dataset.h"
+#include "engine/step.h"
+#include "runtime/devices.h"
+#include "train/evaluate.h"
+#include "train/memory.h"
 
 enum {
     LANES = 8,

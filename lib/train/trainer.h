@@ -1,8 +1,11 @@
-/* trainer.h - what the files of the trainer share */
+/* trainer.h - a run: what the files of the trainer share
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
 #ifndef DDP_TRAINER_H
 #define DDP_TRAINER_H
 
 #include "engine/engine.h"
+#include "engine/loss_scaler.h"
 #include "train/loader.h"
 
 /* Where a run is, beside its weights: what a checkpoint remembers. */
@@ -51,36 +54,9 @@ int ddp__trainer_collect(struct ddp_trainer *t, struct ddp__result *r);
 int ddp__trainer_drain(struct ddp_trainer *t, struct ddp__result *r);
 /* The learning rate of a step. */
 double ddp__trainer_lr(const struct ddp_trainer *t, int64_t step);
-/* DDP_ENOMEM, with a table, if the trainer's engine cannot fit. */
-int ddp__memory_check(const struct ddp_trainer *t);
+
 struct ddp_metrics ddp__metrics(const double *stats);
 /* Of the epoch so far. */
 struct ddp_metrics ddp__trainer_epoch_mean(const struct ddp_trainer *t);
-
-/* ---- checkpoint.c: all of it does nothing without a folder for them ------ */
-
-int ddp__checkpoints_new(struct ddp_trainer *t);
-void ddp__checkpoints_free(struct ddp_trainer *t);
-/* Make sure, before any work is done, that they can be written. */
-int ddp__checkpoints_begin(struct ddp_trainer *t);
-/* Is one to be written after the steps submitted so far? */
-bool ddp__checkpoint_due(const struct ddp_trainer *t);
-/* Has a callback asked for one? */
-bool ddp__checkpoint_wanted(const struct ddp_trainer *t);
-/* Copy the state, when all steps are done, and have it written. */
-int ddp__checkpoint_take(struct ddp_trainer *t);
-/* Wait until it is on disk, and how that went; the same without waiting. */
-int ddp__checkpoint_wait(struct ddp_trainer *t);
-int ddp__checkpoint_failed(struct ddp_trainer *t);
-
-/* An evaluation of a chain on data; on_sample may be NULL. */
-struct ddp__eval;
-int ddp__eval_new(struct ddp__eval **out, ddp_t *ddp, ddp_chain_t *chain,
-                  ddp_dataset_t *data, const struct ddp_train_config *c,
-                  ddp_answer_f on_sample, void *arg);
-void ddp__eval_free(struct ddp__eval *e);
-/* With the averages for the weights, or NULL for the weights. */
-int ddp__eval_run(struct ddp__eval *e, const struct ddp__ema *averages,
-                  struct ddp_metrics *m);
 
 #endif

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "data/data.h"
+#include "base/error.h"
 #include "weights/safetensors.h"
 
 static const char training_only[] = "opt.*,ema.*,*num_batches_tracked";

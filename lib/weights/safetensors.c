@@ -20,7 +20,8 @@
 
 #include <jansson.h>
 
-#include "runtime/internal.h"
+#include "base/error.h"
+#include "base/file.h"
 #include "weights/safetensors.h"
 
 enum { DEPTH_MAX = 8 };

@@ -16,7 +16,8 @@
 
 #include <jansson.h>
 
-#include "runtime/internal.h"
+#include "base/error.h"
+#include "base/file.h"
 #include "weights/safetensors.h"
 
 static const char suffix[] = ".safetensors";

@@ -9,7 +9,9 @@
 
 #include <jansson.h>
 
-#include "runtime/internal.h"
+#include "base/error.h"
+#include "base/file_write.h"
+#include "base/half.h"
 #include "weights/safetensors.h"
 
 enum { ALIGN = 64 };

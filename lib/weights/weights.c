@@ -6,7 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "graph/graph.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "graph/params.h"
 #include "weights/safetensors.h"
 #include "weights/weights.h"
 

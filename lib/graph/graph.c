@@ -1,10 +1,13 @@
-/* build.c - the whole graph of a chain: input, forward, loss, backward */
+/* graph.c - the whole graph of a chain: input, forward, loss, backward */
 #include "config.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "graph/graph.h"
+#include "graph/pad.h"
+#include "runtime/devices.h"
 
 static ddp_value_t *input_value(ddp_graph_t *g, struct ddp_shape shape,
                                 enum ddp_dtype type, bool per_sample)

@@ -1,7 +1,7 @@
 /* optim.c - update rules with PyTorch's defaults; the rules are in codelets/ */
 #include "config.h"
 
-#include "engine/engine.h"
+#include "engine/optim.h"
 
 struct ddp_optimizer ddp_sgd(float lr)
 {

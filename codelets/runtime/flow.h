@@ -1,0 +1,55 @@
+/* flow.h - the first failure of an engine's tasks, and their clock
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#ifndef DDP_FLOW_H
+#define DDP_FLOW_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <starpu.h>
+
+/* Seconds of the clock that tasks run by, which a simulation has of its own. */
+double ddp__now(void);
+
+enum { DDP__MAX_WORKERS = 128 };
+
+static inline bool ddp__is_gpu_worker(int w)
+{
+    return w < (int)starpu_worker_get_count() &&
+           starpu_worker_get_type(w) == STARPU_CUDA_WORKER;
+}
+
+/* What the tasks of one engine share: the first failure, which makes all
+ * later tasks do nothing, and where the time went. */
+struct ddp__flow {
+    atomic_int rc;
+    pthread_mutex_t lock; /* of message, and of writing failed_step */
+    char message[1024];
+    _Atomic int64_t failed_step;  /* its tasks, and later ones, do nothing */
+    _Atomic int64_t updated_step; /* last step whose OPTIM has run */
+    /* 1 + the worker that first met a loss or norm that is not finite, since
+     * this was last set to 0; 0: nobody. */
+    atomic_int seen_by;
+    struct ddp__busy {
+        double exec_s, data_s, gap_s; /* gap: between tasks of one lane */
+        double last_end;
+        int64_t last_step, tasks;
+        int last_lane;
+    } busy[DDP__MAX_WORKERS];
+};
+
+int ddp__flow_init(struct ddp__flow *f);
+void ddp__flow_fini(struct ddp__flow *f);
+
+/* Keep the first failure, in the order of steps; the message is ddp_errmsg() of
+ * this thread. */
+void ddp__flow_fail(struct ddp__flow *f, int64_t step, int rc, const char *op,
+                    const char *device);
+
+/* The failure, with its message as this thread's ddp_errmsg(); 0: none. */
+int ddp__flow_error(struct ddp__flow *f);
+
+#endif

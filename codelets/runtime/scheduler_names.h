@@ -1,0 +1,14 @@
+/* scheduler_names.h - names of policies, and DDP_INFLIGHT
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#ifndef DDP_SCHEDULER_NAMES_H
+#define DDP_SCHEDULER_NAMES_H
+
+/* Whether name (of STARPU_SCHED; NULL or "": unset) is a policy that StarPU
+ * will find, and DDP_INFLIGHT a number; DDP_EINVAL and the choices if not. */
+int ddp__sched_check(const char *name);
+
+/* How many lanes a worker may have in flight: DDP_INFLIGHT; 0: not set. */
+int ddp__sched_inflight(int *lanes);
+
+#endif

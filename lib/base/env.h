@@ -1,0 +1,10 @@
+/* env.h - numbers in the environment
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#ifndef DDP_ENV_H
+#define DDP_ENV_H
+
+/* The number that an environment variable has, if it is set. */
+int ddp__env_number(const char *name, int least, int most, int *value);
+
+#endif

@@ -1,0 +1,17 @@
+/* error.h - the last message of a thread, for ddp_errmsg()
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#ifndef DDP_ERROR_H
+#define DDP_ERROR_H
+
+#include "ddp.h"
+
+/* Store a message for ddp_errmsg() and return code. */
+int ddp__fail(int code, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* How often that was called by this thread: whether a function of the program's
+ * that failed has left a message. */
+unsigned ddp__failures(void);
+
+#endif

@@ -1,0 +1,28 @@
+/* folder.h - what is in a folder
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#ifndef DDP_FOLDER_H
+#define DDP_FOLDER_H
+
+#include <stdbool.h>
+
+/* Call fn for each entry of the folder path, relative to the open one root,
+ * but for those that begin with a dot; fd is the folder's.  Stops at the first
+ * negative code and returns it. */
+struct dirent;
+typedef int (*ddp__entry_f)(int fd, const struct dirent *e, void *arg);
+int ddp__folder_each(int root, const char *path, ddp__entry_f fn, void *arg);
+
+/* Is it a folder, or a link to one? */
+bool ddp__entry_is_folder(int fd, const struct dirent *e);
+
+/* The subfolders of dir that do not begin with a dot, sorted by bytes. */
+struct ddp__names {
+    char **name; /* owned */
+    int count;
+};
+int ddp__folder_list(const char *dir, struct ddp__names *n);
+void ddp__names_free(struct ddp__names *n);
+int ddp__names_find(const struct ddp__names *n, const char *name); /* or -1 */
+
+#endif

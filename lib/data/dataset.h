@@ -1,0 +1,79 @@
+/* dataset.h - what is common to all kinds of data sets
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#ifndef DDP_DATASET_H
+#define DDP_DATASET_H
+
+#include <pthread.h>
+
+#include "data/order.h"
+#include "ddp.h"
+
+/* The kinds fill this. */
+struct ddp__dataset_ops {
+    /* Read sample `index` into s; key decides its augmentation.  May run in
+     * several threads at once.  DDP_EDATA or DDP_EIO: a bad sample, to be
+     * named and replaced; ddp__fail() has the reason, without the path. */
+    int (*get)(ddp_dataset_t *d, int64_t index, uint64_t key,
+               struct ddp_sample *s);
+    /* Its path, until the thread's next call; NULL (also of the function):
+     * samples have none. */
+    const char *(*path)(const ddp_dataset_t *d, int64_t index);
+    /* The CRC-32C of which sample is where, and in words what is done to them;
+     * not of the folder they are in.  NULL: unknown. */
+    uint32_t (*identity)(const ddp_dataset_t *d, char *how, size_t size);
+    void (*free)(ddp_dataset_t *d); /* what the kind added; NULL: nothing */
+};
+
+/* The first member of each kind's own struct. */
+struct ddp_dataset {
+    const struct ddp__dataset_ops *ops;
+    int64_t count;
+    struct ddp_shape shape;
+    enum ddp_dtype type;
+    int classes, target_len;
+    float mean[4], std[4]; /* of INPUT_U8 */
+    char **class_name;     /* owned, classes of them; may be NULL */
+    char *describe;        /* owned */
+    double max_bad;        /* share of bad samples that is borne; < 0: none */
+    pthread_mutex_t lock;  /* of what follows */
+    int64_t bad_count;
+    int64_t *bad_index; /* a hash table of bad_room, -1: free; owned */
+    int64_t bad_room;
+    struct ddp__bad {
+        char *path, *why;
+    } * bad; /* the first DDP__BAD_KEPT; owned */
+    int bad_kept;
+};
+enum { DDP__BAD_KEPT = 1000 };
+
+/* Allocate a data set of size bytes, zeroed but for the defaults. */
+ddp_dataset_t *ddp__dataset_new(size_t size,
+                                const struct ddp__dataset_ops *ops);
+
+/* Set the line ddp_dataset_describe() gives. */
+int ddp__dataset_describe(ddp_dataset_t *d, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* Read the sample at position pos of the order.  A bad one is recorded; with
+ * replace the next one of the order that can be read takes its place, without
+ * it the result is DDP__BAD and *s holds nothing of use.  Whatever the caller
+ * put into *s is what each get() finds there.  DDP_EDATA above the budget of
+ * bad ones; any other code of the kind is passed on.  Several threads may call
+ * it at once. */
+int ddp__dataset_read(ddp_dataset_t *d, const struct ddp__order *o, int64_t pos,
+                      bool replace, struct ddp_sample *s);
+enum { DDP__BAD = 1 };
+
+/* "48 samples of (16, 16, 3) in 4 classes, crc32c 1a2b3c4d", and what is done
+ * to them: what a run must find again when it goes on. */
+void ddp__dataset_identity(const ddp_dataset_t *d, char *what, size_t size,
+                           char *how, size_t how_size);
+
+/* Whether sample `index` was met and could not be read. */
+bool ddp__dataset_is_bad(ddp_dataset_t *d, int64_t index);
+
+/* Bytes of one x. */
+size_t ddp__dataset_x_size(const ddp_dataset_t *d);
+
+#endif

@@ -1,0 +1,25 @@
+/* files.h - data sets of images in files
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#ifndef DDP_FILES_H
+#define DDP_FILES_H
+
+#include "ddp.h"
+
+/* Starts a data set of image files under dir (NULL: of paths that stand for
+ * themselves); NULL after a failure. */
+ddp_dataset_t *ddp__files_new(const char *dir,
+                              const struct ddp_image_options *o);
+
+/* Add the file at path below dir.  The path is copied. */
+int ddp__files_add(ddp_dataset_t *d, const char *path, int32_t label);
+
+/* Add the images of the folder `name` below dir, at any depth, in the order
+ * of their paths; the number of images, or a negative code. */
+int64_t ddp__files_add_folder(ddp_dataset_t *d, const char *name,
+                              int32_t label);
+
+/* Files in the folder dir itself whose names are those of images. */
+int64_t ddp__images_count(const char *dir);
+
+#endif

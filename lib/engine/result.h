@@ -1,0 +1,30 @@
+/* result.h - what a step gives
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#ifndef DDP_RESULT_H
+#define DDP_RESULT_H
+
+#include "ops.h"
+
+/* What a step gives. */
+struct ddp__result {
+    int64_t step; /* -1: none yet */
+    double stats[DDP__STATS];
+    bool skipped;                /* was to be applied, and was not */
+    double scale;                /* of the loss, for the next step */
+    int64_t skips, skips_in_row; /* so far */
+    char why[256];               /* of a skipped one */
+};
+
+struct ddp__engine;
+
+/* Wait until step `number` (of those submitted) is done. */
+int ddp__engine_wait(struct ddp__engine *e, int64_t number,
+                     struct ddp__result *r);
+int ddp__engine_wait_all(struct ddp__engine *e);
+
+/* The merged gradient of a parameter in PyTorch's order, times scale. */
+int ddp__engine_gradient(struct ddp__engine *e, const char *name, float *out,
+                         size_t len, double scale);
+
+#endif

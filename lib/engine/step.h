@@ -1,0 +1,30 @@
+/* step.h - one step, submitted
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#ifndef DDP_STEP_H
+#define DDP_STEP_H
+
+#include "ddp.h"
+
+/* One step: sub-batches of these sizes, sub-batch s in lane s mod lanes. */
+struct ddp__step {
+    int64_t number;
+    int subs;
+    const int *n;  /* subs sizes, 1..cap */
+    uint64_t seed; /* of dropout */
+    float lr;
+    bool update;    /* else gradients stay for ddp__engine_gradient() */
+    uint64_t first; /* number of the first sub-batch: what fill() gets */
+};
+
+struct ddp__engine;
+
+/* Submit a step; waits while run_ahead steps are unfinished. */
+int ddp__engine_step(struct ddp__engine *e, const struct ddp__step *s);
+
+/* PULL: submit the forward half or the backward half of the graph for subs
+ * sub-batches, one per lane; then wait. */
+int ddp__engine_half(struct ddp__engine *e, const int *n, int subs,
+                     bool backward);
+
+#endif

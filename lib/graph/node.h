@@ -1,0 +1,42 @@
+/* node.h - calls of a graph, and the way of layers through it
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#ifndef DDP_NODE_H
+#define DDP_NODE_H
+
+#include "graph/value.h"
+
+enum ddp__phase { DDP__FORWARD, DDP__BACKWARD_X, DDP__BACKWARD_W };
+
+struct ddp__node {
+    struct ddp__call call;
+    ddp_value_t *buf[DDP_MAX_BUFFERS];
+    enum ddp_access access[DDP_MAX_BUFFERS];
+    enum ddp__phase phase;
+};
+
+/* Add a call; c->op and its union are set, views are filled in here. */
+void ddp__emit(ddp_graph_t *g, const struct ddp__call *c, int buffers,
+               ddp_value_t *const buf[], const enum ddp_access access[]);
+
+/* Forward through a layer that has no parent, or through child i of l. */
+ddp_value_t *ddp__layer_forward(ddp_layer_t *l, ddp_graph_t *g, ddp_value_t *x);
+ddp_value_t *ddp__child_forward(ddp_layer_t *l, int i, ddp_graph_t *g,
+                                ddp_value_t *x);
+/* Backward through the records begin..end-1. */
+ddp_value_t *ddp__backward_range(ddp_graph_t *g, int begin, int end,
+                                 ddp_value_t *dy);
+
+/* dz = dy act'(.) with s as ddp__act_from_y() wants; dy if act is identity. */
+ddp_value_t *ddp__act_backward(ddp_graph_t *g, enum ddp_act act, ddp_value_t *s,
+                               ddp_value_t *dy);
+/* Backward of y = act(f(x, w)): the operations bwd_w and, if x wants it, bwd_x
+ * on the call's other fields; returns dx. */
+ddp_value_t *ddp__weighted_backward(ddp_graph_t *g, const struct ddp_record *r,
+                                    ddp_value_t *dy, struct ddp__call call,
+                                    enum ddp__op bwd_w, enum ddp__op bwd_x);
+/* What the caller shall fuse, cleared. */
+enum ddp_act ddp__take_act(ddp_graph_t *g);
+ddp_value_t *ddp__take_residual(ddp_graph_t *g);
+
+#endif

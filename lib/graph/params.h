@@ -1,0 +1,67 @@
+/* params.h - parameters of a chain, in buckets
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#ifndef DDP_PARAMS_H
+#define DDP_PARAMS_H
+
+#include "ops.h"
+#include "runtime/buffer.h"
+
+struct ddp__block {
+    ddp_layer_t *layer; /* not owned */
+    char prefix[160];
+    int bucket;
+    size_t offset, len; /* elements, in the bucket */
+    int params;
+    struct ddp_param param[DDP_MAX_PARAMS];
+    size_t param_offset[DDP_MAX_PARAMS]; /* elements in the block */
+};
+
+struct ddp__bucket {
+    float *w; /* owned; NULL until the parameters are valued */
+    size_t len;
+    struct ddp__handle handle; /* of w, while bound */
+    struct ddp__span *span;    /* owned */
+    int spans;
+};
+
+/* All parameters of a root chain, as buckets in reverse layer order. */
+struct ddp__params {
+    struct ddp__block *block;
+    int blocks;
+    struct ddp__bucket *bucket;
+    int buckets;
+    size_t total; /* elements of all blocks */
+    size_t held;  /* of all buckets, with what is between their blocks */
+    bool valued;  /* buckets have memory, with values in it */
+    ddp_t *ddp;   /* bound to; NULL: not */
+    struct ddp__params *next; /* in ddp's list */
+};
+
+/* The parameters of a root chain, made at first use; their values when those
+ * are first read, set or bound. */
+struct ddp__params *ddp__params_of(ddp_chain_t *chain);
+void ddp__params_free(struct ddp__params *p);
+/* Memory for values that are all about to be set. */
+int ddp__params_reserve(struct ddp__params *p);
+int ddp__params_bind(struct ddp__params *p, ddp_t *ddp);
+void ddp__params_unbind(struct ddp__params *p);
+/* Let the host at the weights between begin and end. */
+int ddp__params_begin(struct ddp__params *p, bool write);
+void ddp__params_end(struct ddp__params *p);
+/* Find "block.param"; DDP_EINVAL. */
+int ddp__params_find(const struct ddp__params *p, const char *name,
+                     const struct ddp__block **b, int *i);
+/* "block.param" of the element at a place in all buckets. */
+void ddp__params_name(const struct ddp__params *p, size_t place, char *out,
+                      size_t size);
+/* Copy between our order of elements and PyTorch's. */
+void ddp__param_export(const struct ddp_param *p, const float *in, float *out);
+void ddp__param_import(const struct ddp_param *p, const float *in, float *out);
+size_t ddp__param_len(const struct ddp_param *p);
+/* "block.param" */
+enum { DDP__PARAM_NAME = 160 };
+void ddp__param_name(const struct ddp__block *b, int i,
+                     char out[DDP__PARAM_NAME]);
+
+#endif

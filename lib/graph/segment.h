@@ -1,0 +1,24 @@
+/* segment.h - which nodes are one task, and where its activations lie
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#ifndef DDP_SEGMENT_H
+#define DDP_SEGMENT_H
+
+#include "graph/value.h"
+
+/* What one task runs, nodes begin..end-1, and the block of memory where the
+ * activations are that it is the first to write. */
+struct ddp__segment {
+    int begin, end;
+    size_t size;  /* of the block, for cap samples; 0: there is none */
+    int last_use; /* the last segment that uses it */
+};
+
+/* Cut the nodes into segments and place what they write; the last thing that
+ * building does (segment.c). */
+int ddp__graph_segment(ddp_graph_t *g);
+
+/* Bytes of a value for cap samples. */
+size_t ddp__value_size(const ddp_graph_t *g, const ddp_value_t *v);
+
+#endif

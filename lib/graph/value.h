@@ -1,0 +1,63 @@
+/* value.h - tensors of a graph: what they are, and where
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#ifndef DDP_VALUE_H
+#define DDP_VALUE_H
+
+#include "ops.h"
+
+/* What a value is, hence who makes its handles. */
+enum ddp__role {
+    DDP__ACTIVATION, /* in the lane's block of the segment that writes it
+                        first, dropped after its last use */
+    DDP__INPUT,      /* one per lane and place in the ring; filled by HOST */
+    DDP__PARAM,      /* a layer's block of a bucket of weights */
+    DDP__GRAD,       /* the same of the lane's accumulator */
+    DDP__TOTALS,     /* the lane's stats */
+    DDP__SCALE,      /* of the loss: in the guard */
+};
+
+/* A f64 vector that lives as long as an engine: first what OPTIM sees of a
+ * step's statistics, DDP__STATS entries, then what decides (guard.c). */
+enum ddp__guard {
+    DDP__GUARD_SCALE = DDP__STATS, /* LOSS multiplies gradients by it */
+    DDP__GUARD_GOOD,               /* steps since it changed */
+    DDP__GUARD_SKIPPED,            /* steps that were not applied */
+    DDP__GUARD_ROW,                /* of these in a row, overflows left out */
+    DDP__GUARD_LAST,               /* number of the last one; -1: none */
+    DDP__GUARDS
+};
+
+struct ddp_value {
+    int id;
+    enum ddp__role role;
+    struct ddp_shape shape;
+    enum ddp_dtype type;
+    bool per_sample;
+    bool wants;        /* backward shall give its gradient */
+    ddp_value_t *base; /* of an alias: whose memory it is; else itself */
+    ddp_value_t *grad; /* found by backward for a fused residual */
+    int bucket;        /* PARAM, GRAD */
+    int segment;       /* of a base ACTIVATION; -1: not placed yet */
+    size_t offset;     /* bytes in the bucket, or in the segment's block */
+    int first_use, last_use; /* of a base: index of the node; -1: none */
+};
+
+/* Keep a value; its id and uses are filled in. */
+ddp_value_t *ddp__value_new(ddp_graph_t *g, struct ddp_value v);
+/* An activation of this shape, in the graph's type. */
+ddp_value_t *ddp__value_like(ddp_graph_t *g, struct ddp_shape shape);
+/* A value that is not per sample: (1, 1, len). */
+ddp_value_t *ddp__value_vector(ddp_graph_t *g, int len, enum ddp_dtype type);
+/* The same memory under another shape. */
+ddp_value_t *ddp__value_alias(ddp_graph_t *g, ddp_value_t *v,
+                              struct ddp_shape shape);
+/* a + b, in place where that leaves keep as it is; either may be NULL. */
+ddp_value_t *ddp__value_sum(ddp_graph_t *g, ddp_value_t *a, ddp_value_t *b,
+                            const ddp_value_t *keep);
+
+/* y = act(a + b) as a new value. */
+ddp_value_t *ddp__value_add(ddp_graph_t *g, ddp_value_t *a, ddp_value_t *b,
+                            enum ddp_act act);
+
+#endif

@@ -1,0 +1,41 @@
+/* augment.h - what becomes of an image of a given size
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#ifndef DDP_AUGMENT_H
+#define DDP_AUGMENT_H
+
+#include "ddp.h"
+
+struct ddp__box {
+    int x, y, w, h;
+};
+
+/* The box of the image is resized to w x h; of that the square of the sample's
+ * size at (x, y) is taken, flipped left to right if asked, then moved by
+ * (dx, dy) pixels, with zeros coming in, and a box of it painted over. */
+struct ddp__crop {
+    struct ddp__box box;
+    int64_t w, h, x, y; /* a long image is longer still when it is resized */
+    bool flip;
+    int dx, dy;
+    struct ddp__box erased; /* in the sample; empty: nothing is */
+    uint8_t fill[3];
+};
+
+/* Copy the options with their defaults filled in; DDP_EINVAL.  size is the
+ * default of the size. */
+int ddp__image_options(const struct ddp_image_options *in, int size,
+                       struct ddp_image_options *out);
+
+/* In words, what becomes of an image; for data sets' identity. */
+void ddp__image_describe(const struct ddp_image_options *o, char *text,
+                         size_t size);
+
+/* The crop of an image of w x h, as the options and the key decide. */
+struct ddp__crop ddp__augment(const struct ddp_image_options *o, uint64_t key,
+                              int w, int h);
+
+/* The last steps, on x (size, size, 3): moved and erased. */
+void ddp__augment_finish(const struct ddp__crop *c, int size, uint8_t *x);
+
+#endif

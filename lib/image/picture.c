@@ -1,0 +1,25 @@
+/* picture.c - what every file format sees to
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#include "config.h"
+
+#include "base/error.h"
+#include "image/picture.h"
+
+int ddp__picture_check(const struct ddp__picture *p, int64_t w, int64_t h,
+                       int64_t most)
+{
+    if (w < 1 || h < 1)
+        return ddp__fail(DDP_EDATA, "has no pixels");
+    if (w > p->max_pixels / h)
+        return ddp__fail(DDP_EDATA,
+                         "has %lld x %lld pixels, more than the "
+                         "limit %lld",
+                         (long long)w, (long long)h, (long long)p->max_pixels);
+    if (w * h / most > (int64_t)p->len)
+        return ddp__fail(DDP_EDATA,
+                         "claims %lld x %lld pixels, which do not "
+                         "fit into %zu bytes",
+                         (long long)w, (long long)h, p->len);
+    return 0;
+}

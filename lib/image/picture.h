@@ -1,0 +1,49 @@
+/* picture.h - an image file that is being decoded, and its format
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#ifndef DDP_PICTURE_H
+#define DDP_PICTURE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "image/augment.h"
+
+/* An image that is being decoded. */
+struct ddp__picture {
+    const uint8_t *data; /* the file; not owned */
+    size_t len;
+    int64_t max_pixels;
+    bool upright;    /* orientation is wanted */
+    int w, h;        /* as stored */
+    int orientation; /* EXIF's, 1 to 8 */
+    /* Once a box is asked for: bytes of a row buffer, and the pixels in it
+     * before the box. */
+    size_t stride;
+    int skip;
+};
+
+/* A file format.  The state is one thread's, made by new, and serves one
+ * image after another: open, box, rows ..., close. */
+struct ddp__format {
+    const char *name;
+    bool (*match)(const uint8_t *data, size_t len);
+    void *(*new)(void);
+    /* Read the header: fills in w, h, orientation.  DDP_EDATA. */
+    int (*open)(void *state, struct ddp__picture *p);
+    /* Prepare for the rows of a box. */
+    int (*box)(void *state, struct ddp__picture *p, const struct ddp__box *b);
+    /* The next n rows of it, pixels of 4 bytes (red, green, blue, any). */
+    int (*rows)(void *state, struct ddp__picture *p, uint8_t *x, int n);
+    void (*close)(void *state);
+    void (*free)(void *state);
+};
+
+/* DDP_EDATA if an image of w x h cannot be, or is more than p allows, so that
+ * nothing is allocated for it: `most` is the pixels that one byte of its file
+ * can hold at best. */
+int ddp__picture_check(const struct ddp__picture *p, int64_t w, int64_t h,
+                       int64_t most);
+
+#endif
