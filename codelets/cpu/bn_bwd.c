@@ -16,10 +16,13 @@
 
 /* Where dz comes from. */
 enum source {
-    FROM_DY, /* dz = dy */
-    FROM_DZ, /* the same, in f32 */
-    FROM_X,  /* relu */
-    FROM_Y,
+    FROM_DY,   /* no activation: dz = dy */
+    FROM_DZ,   /* dy holds dz, in f32 */
+    FROM_X,    /* relu without a residual: the sign of y is known from x */
+    FROM_RELU, /* the slope of an activation is known from y */
+    FROM_RELU6,
+    FROM_SIGMOID,
+    FROM_TANH,
 };
 
 /* Parameters over a wide row, and those of dx = a (dz - k1 - (x - mean) k2) */
@@ -33,158 +36,196 @@ struct block {
     const void *x, *y, *dy;
     const uint8_t *mask; /* instead of y; or NULL */
     void *dx, *dr;       /* as floats while in a block of results */
+    float *s1, *s2;      /* sums of the block's columns */
     size_t rows, width, len;
 };
 
-DDP__INLINE float dz_of(float d, float a, float shift, float y, float dy,
-                        enum source from, enum ddp_act act)
-{
-    float z = d * a + shift;
+/* ---- loops over a block ------------------------------------------------- */
 
-    if (from == FROM_X)
-        return z > 0 ? dy : 0;
-    return from == FROM_Y ? ddp__act_grad(y, dy, act) : dy;
+/* These are inlined with a constant `from` and `b`: what does not depend on
+ * the data is decided when they are compiled. */
+
+DDP__INLINE float slope_y(const struct block *k, size_t at, float dy,
+                          enum ddp_act act, bool b)
+{
+    return ddp__act_grad(ddp__load(k->y, at, b), dy, act);
 }
 
-/* ---- first pass --------------------------------------------------------- */
+/* dz of the value at `at`, which is y = act(z) unless there is a residual. */
+DDP__INLINE float dz_at(const struct block *k, size_t at, float z,
+                        enum source from, bool b)
+{
+    float dy = ddp__load(k->dy, at, b && from != FROM_DZ);
+
+    switch (from) {
+    case FROM_X:
+        return z > 0 ? dy : 0;
+    case FROM_RELU:
+        return slope_y(k, at, dy, DDP_RELU, b);
+    case FROM_RELU6:
+        return slope_y(k, at, dy, DDP_RELU6, b);
+    case FROM_SIGMOID:
+        return slope_y(k, at, dy, DDP_SIGMOID, b);
+    case FROM_TANH:
+        return slope_y(k, at, dy, DDP_TANH, b);
+    default:
+        return dy;
+    }
+}
+
+/* What a value adds to the sums. */
+struct term {
+    float d, dz; /* x - mean, dz */
+};
+
+DDP__INLINE struct term term_at(const struct params *p, const struct block *k,
+                                size_t at, size_t i, enum source from, bool b)
+{
+    float d = ddp__load(k->x, at, b) - p->mean[i];
+
+    return (struct term){d, dz_at(k, at, d * p->a[i] + p->shift[i], from, b)};
+}
 
 /* s1 = sum of dz, s2 = sum of dz (x - mean) */
-DDP__INLINE void sums(const struct params *p, const struct block *k,
-                      float *restrict s1, float *restrict s2, enum source from,
-                      enum ddp_act act, bool b)
+DDP__INLINE void sum(const struct params *p, const struct block *k,
+                     float *restrict s1, float *restrict s2, enum source from,
+                     bool b)
 {
-    const float *restrict mean = p->mean, *restrict a = p->a;
-    const float *restrict shift = p->shift;
-    const void *restrict x = k->x, *restrict y = k->y, *restrict dy = k->dy;
     size_t w = k->width, r = 0;
 
     for (size_t i = 0; i < k->len; i++)
         s1[i] = s2[i] = 0;
-#define DZ(j)                                                                  \
-    float d##j = ddp__load(x, at + (j)*w, b) - mean[i];                        \
-    float z##j =                                                               \
-        dz_of(d##j, a[i], shift[i],                                            \
-              from == FROM_Y ? ddp__load(y, at + (j)*w, b) : 0,                \
-              ddp__load(dy, at + (j)*w, b && from != FROM_DZ), from, act)
     for (; r + 4 <= k->rows; r += 4)
         for (size_t i = 0; i < k->len; i++) {
             size_t at = r * w + i;
+            struct term t0 = term_at(p, k, at, i, from, b);
+            struct term t1 = term_at(p, k, at + w, i, from, b);
+            struct term t2 = term_at(p, k, at + 2 * w, i, from, b);
+            struct term t3 = term_at(p, k, at + 3 * w, i, from, b);
 
-            DZ(0);
-            DZ(1);
-            DZ(2);
-            DZ(3);
-            s1[i] += (z0 + z1) + (z2 + z3);
-            s2[i] += (z0 * d0 + z1 * d1) + (z2 * d2 + z3 * d3);
+            s1[i] += (t0.dz + t1.dz) + (t2.dz + t3.dz);
+            s2[i] +=
+                (t0.dz * t0.d + t1.dz * t1.d) + (t2.dz * t2.d + t3.dz * t3.d);
         }
     for (; r < k->rows; r++)
         for (size_t i = 0; i < k->len; i++) {
-            size_t at = r * w + i;
+            struct term t = term_at(p, k, r * w + i, i, from, b);
 
-            DZ(0);
-            s1[i] += z0;
-            s2[i] += z0 * d0;
+            s1[i] += t.dz;
+            s2[i] += t.dz * t.d;
         }
-#undef DZ
 }
 
-/* dr = dz, with the slope taken from y */
-DDP__INLINE void keep(const struct block *k, enum ddp_act act, bool b)
+/* dr = dz, of a block with a residual. */
+DDP__INLINE void keep(const struct block *k, float *restrict dr,
+                      enum source from, bool b)
 {
-    const void *restrict y = k->y, *restrict dy = k->dy;
-    float *restrict dr = k->dr;
     size_t len = (k->rows - 1) * k->width + k->len;
 
     for (size_t i = 0; i < len; i++)
-        dr[i] = ddp__act_grad(ddp__load(y, i, b), ddp__load(dy, i, b), act);
+        dr[i] = dz_at(k, i, 0, from, b);
 }
 
-/* ---- second pass -------------------------------------------------------- */
-
+/* dx from dz and what the sums came to. */
 DDP__INLINE void spread(const struct params *p, const struct block *k,
-                        enum source from, enum ddp_act act, bool b)
+                        float *restrict dx, enum source from, bool b)
 {
-    const float *restrict mean = p->mean, *restrict a = p->a;
-    const float *restrict shift = p->shift;
-    const float *restrict k1 = p->k1, *restrict k2 = p->k2;
-    const void *restrict x = k->x, *restrict y = k->y, *restrict dy = k->dy;
-    float *restrict dx = k->dx;
-
     for (size_t r = 0; r < k->rows; r++)
         for (size_t i = 0; i < k->len; i++) {
             size_t at = r * k->width + i;
-            float d = ddp__load(x, at, b) - mean[i];
-            float dz = dz_of(d, a[i], shift[i],
-                             from == FROM_Y ? ddp__load(y, at, b) : 0,
-                             ddp__load(dy, at, b), from, act);
+            struct term t = term_at(p, k, at, i, from, b);
 
-            dx[at] = a[i] * ((dz - k1[i]) - d * k2[i]);
+            dx[at] = p->a[i] * ((t.dz - p->k1[i]) - t.d * p->k2[i]);
         }
 }
 
-/* ---- loops -------------------------------------------------------------- */
+/* ---- one instance of a loop for each source and type -------------------- */
 
-/* X (name, source, activation): FROM_Y for each activation that has it. */
-#define LOOPS(X)                                                               \
-    X(dy, FROM_DY, DDP_IDENTITY)                                               \
-    X(dz, FROM_DZ, DDP_IDENTITY)                                               \
-    X(x, FROM_X, DDP_RELU)                                                     \
-    X(y_relu, FROM_Y, DDP_RELU)                                                \
-    X(y_relu6, FROM_Y, DDP_RELU6)                                              \
-    X(y_sigmoid, FROM_Y, DDP_SIGMOID)                                          \
-    X(y_tanh, FROM_Y, DDP_TANH)
+enum loop { SUM, KEEP, SPREAD };
 
-typedef void (*sums_f)(const struct params *p, const struct block *k, float *s1,
-                       float *s2);
-typedef void (*keep_f)(const struct block *k);
-typedef void (*spread_f)(const struct params *p, const struct block *k);
-
-struct loops {
-    sums_f sums;
-    keep_f keep;
-    spread_f spread;
-};
-
-#define LOOP(name, from, act, type, b)                                         \
-    DDP__CLONES static void sums_##name##_##type(                              \
-        const struct params *p, const struct block *k, float *s1, float *s2)   \
-    {                                                                          \
-        sums(p, k, s1, s2, from, act, b);                                      \
-    }                                                                          \
-    DDP__CLONES static void keep_##name##_##type(const struct block *k)        \
-    {                                                                          \
-        keep(k, act, b);                                                       \
-    }                                                                          \
-    DDP__CLONES static void spread_##name##_##type(const struct params *p,     \
-                                                   const struct block *k)      \
-    {                                                                          \
-        spread(p, k, from, act, b);                                            \
-    }
-#define X(name, from, act)                                                     \
-    LOOP(name, from, act, f32, false) LOOP(name, from, act, bf16, true)
-LOOPS(X)
-#undef X
-
-#define ROW(name, type)                                                        \
-    {                                                                          \
-        sums_##name##_##type, keep_##name##_##type, spread_##name##_##type     \
-    }
-#define X(name, from, act) {ROW(name, f32), ROW(name, bf16)},
-static const struct loops table[][2] = {LOOPS(X)};
-#undef X
-#define X(name, from, act) LOOP_##name,
-enum { LOOPS(X) };
-#undef X
-
-static const struct loops *choose(enum ddp_act act, bool residual, bool b)
+DDP__INLINE void run_loop(enum loop loop, const struct params *p,
+                          const struct block *k, enum source from, bool b)
 {
-    static const int from_y[DDP_ACT_COUNT] = {[DDP_IDENTITY] = LOOP_dy,
-                                              [DDP_RELU] = LOOP_y_relu,
-                                              [DDP_RELU6] = LOOP_y_relu6,
-                                              [DDP_SIGMOID] = LOOP_y_sigmoid,
-                                              [DDP_TANH] = LOOP_y_tanh};
+    switch (loop) {
+    case SUM:
+        sum(p, k, k->s1, k->s2, from, b);
+        break;
+    case KEEP:
+        keep(k, k->dr, from, b);
+        break;
+    case SPREAD:
+        spread(p, k, k->dx, from, b);
+        break;
+    }
+}
 
-    return &table[act == DDP_RELU && !residual ? LOOP_x : from_y[act]][b];
+/* The instances: `loop` and `b` are constants here, `from` is not yet. */
+DDP__INLINE void run_instance(enum loop loop, const struct params *p,
+                              const struct block *k, enum source from, bool b)
+{
+    switch (from) {
+    case FROM_DY:
+        run_loop(loop, p, k, FROM_DY, b);
+        break;
+    case FROM_DZ:
+        run_loop(loop, p, k, FROM_DZ, b);
+        break;
+    case FROM_X:
+        run_loop(loop, p, k, FROM_X, b);
+        break;
+    case FROM_RELU:
+        run_loop(loop, p, k, FROM_RELU, b);
+        break;
+    case FROM_RELU6:
+        run_loop(loop, p, k, FROM_RELU6, b);
+        break;
+    case FROM_SIGMOID:
+        run_loop(loop, p, k, FROM_SIGMOID, b);
+        break;
+    case FROM_TANH:
+        run_loop(loop, p, k, FROM_TANH, b);
+        break;
+    }
+}
+
+DDP__CLONES static void sum_block(const struct params *p, const struct block *k,
+                                  enum source from, bool b)
+{
+    if (b)
+        run_instance(SUM, p, k, from, true);
+    else
+        run_instance(SUM, p, k, from, false);
+}
+
+DDP__CLONES static void keep_block(const struct params *p,
+                                   const struct block *k, enum source from,
+                                   bool b)
+{
+    if (b)
+        run_instance(KEEP, p, k, from, true);
+    else
+        run_instance(KEEP, p, k, from, false);
+}
+
+DDP__CLONES static void spread_block(const struct params *p,
+                                     const struct block *k, enum source from,
+                                     bool b)
+{
+    if (b)
+        run_instance(SPREAD, p, k, from, true);
+    else
+        run_instance(SPREAD, p, k, from, false);
+}
+
+static enum source source_of(enum ddp_act act, bool residual)
+{
+    static const enum source from_y[DDP_ACT_COUNT] = {
+        [DDP_IDENTITY] = FROM_DY, [DDP_RELU] = FROM_RELU,
+        [DDP_RELU6] = FROM_RELU6, [DDP_SIGMOID] = FROM_SIGMOID,
+        [DDP_TANH] = FROM_TANH,
+    };
+
+    return act == DDP_RELU && !residual ? FROM_X : from_y[act];
 }
 
 /* ---- kernel ------------------------------------------------------------- */
@@ -196,7 +237,7 @@ struct pass {
     struct params p;
     struct block all;
     float *buf;
-    bool exact; /* dr holds dz to the last bit */
+    enum source from;
 };
 
 /* The block of at most `most` rows from `at` on, or the last, shorter row. */
@@ -228,8 +269,7 @@ static size_t length(const struct block *k)
 }
 
 /* The sums over a block whose dz is kept as dr, which the second pass reads. */
-static void sum_and_keep(const struct pass *s, const struct loops *f,
-                         struct block k, float *s1, float *s2)
+static void sum_and_keep(const struct pass *s, struct block k)
 {
     void *dr = k.dr;
 
@@ -238,15 +278,14 @@ static void sum_and_keep(const struct pass *s, const struct loops *f,
     if (k.mask)
         ddp__mask_apply(k.mask, k.dy, k.dr, length(&k), s->r.b);
     else
-        f->keep(&k);
+        keep_block(&s->p, &k, s->from, s->r.b);
     k.dy = k.dr;
-    table[LOOP_dz][s->r.b].sums(&s->p, &k, s1, s2);
+    sum_block(&s->p, &k, FROM_DZ, s->r.b);
     if (s->r.b)
         ddp__put(dr, k.dr, length(&k), true, false);
 }
 
-static void first_pass(const struct pass *s, const struct loops *f, float *s1,
-                       float *s2, double *sum)
+static void first_pass(const struct pass *s, double *sum)
 {
     size_t w = s->r.width, end = s->r.rows + (s->r.tail > 0);
     size_t most =
@@ -257,12 +296,12 @@ static void first_pass(const struct pass *s, const struct loops *f, float *s1,
     for (size_t at = 0; at < end; at += k.rows) {
         k = block_at(s, at, most);
         if (k.dr)
-            sum_and_keep(s, f, k, s1, s2);
+            sum_and_keep(s, k);
         else
-            f->sums(&s->p, &k, s1, s2);
+            sum_block(&s->p, &k, s->from, s->r.b);
         for (size_t i = 0; i < k.len; i++) {
-            sum[i] += s1[i];
-            sum[w + i] += s2[i];
+            sum[i] += k.s1[i];
+            sum[w + i] += k.s2[i];
         }
     }
     ddp__put_end();
@@ -272,7 +311,7 @@ static void first_pass(const struct pass *s, const struct loops *f, float *s1,
 
 /* From the end to the beginning: what the first pass read last may still be in
  * a cache. */
-static void second_pass(const struct pass *s, const struct loops *f)
+static void second_pass(const struct pass *s)
 {
     size_t blocks = ddp__bn_blocks(&s->r);
 
@@ -282,7 +321,7 @@ static void second_pass(const struct pass *s, const struct loops *f)
 
         if (!s->r.direct)
             k.dx = s->buf;
-        f->spread(&s->p, &k);
+        spread_block(&s->p, &k, s->from, s->r.b);
         if (!s->r.direct)
             ddp__put(dx, s->buf, length(&k), s->r.b, s->r.stream);
     }
@@ -339,7 +378,8 @@ int ddp__cpu_bn_bwd(const struct ddp__task *t)
     struct pass s = {.t = t, .r = ddp__bn_rows(t, 0)};
     bool residual = t->call->bn.residual, b = s.r.b;
     enum ddp_act act = t->call->bn.act;
-    const struct loops *f = choose(act, residual, b);
+    bool exact = !b || act == DDP_IDENTITY || act == DDP_RELU ||
+                 act == DDP_RELU6; /* dr holds dz to the last bit */
     size_t w = s.r.width, n = ddp__align(w * sizeof(float)) / sizeof(float);
     char *scratch =
         ddp__scratch(7 * n * sizeof(float) + 2 * n * sizeof(double) +
@@ -355,16 +395,18 @@ int ddp__cpu_bn_bwd(const struct ddp__task *t)
                            .dy = t->data[2],
                            .mask = t->call->bn.mask ? t->data[1] : NULL,
                            .dx = t->data[6],
-                           .dr = residual ? t->data[7] : NULL};
+                           .dr = residual ? t->data[7] : NULL,
+                           .s1 = par + 5 * w,
+                           .s2 = par + 6 * w};
     s.buf = (float *)(void *)(sum + 2 * n);
-    s.exact = !b || act == DDP_IDENTITY || act == DDP_RELU || act == DDP_RELU6;
+    s.from = source_of(act, residual);
     recall(&s, par);
-    first_pass(&s, f, par + 5 * w, par + 6 * w, sum);
+    first_pass(&s, sum);
     conclude(&s, sum, par);
-    if (residual && s.exact) {
+    if (residual && exact) {
         s.all.dy = t->data[7];
-        f = choose(DDP_IDENTITY, true, b);
+        s.from = FROM_DY;
     }
-    second_pass(&s, f);
+    second_pass(&s);
     return 0;
 }
