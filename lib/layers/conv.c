@@ -107,9 +107,10 @@ static const struct ddp_layer_ops ops = {
              DDP_FUSE_ACT(DDP_SIGMOID) | DDP_FUSE_ACT(DDP_TANH),
 };
 
-static int or (int value, int otherwise)
+/* An option, or its default where it is 0. */
+static int value_or(int option, int preset)
 {
-    return value ? value : otherwise;
+    return option ? option : preset;
 }
 
 static struct ddp__conv geometry(int kernel, const struct ddp_conv_options *o)
@@ -117,16 +118,16 @@ static struct ddp__conv geometry(int kernel, const struct ddp_conv_options *o)
     int pad_w = o->has_pad_w ? o->pad_w : o->pad;
     struct ddp__conv c = {
         .kh = kernel,
-        .kw = or (o->kernel_w, kernel),
-        .sh = or (o->stride, 1),
-        .sw = or (o->stride_w, or (o->stride, 1)),
-        .dh = or (o->dilation, 1),
-        .dw = or (o->dilation_w, or (o->dilation, 1)),
+        .kw = value_or(o->kernel_w, kernel),
+        .sh = value_or(o->stride, 1),
+        .sw = value_or(o->stride_w, value_or(o->stride, 1)),
+        .dh = value_or(o->dilation, 1),
+        .dw = value_or(o->dilation_w, value_or(o->dilation, 1)),
         .top = o->has_pads ? o->pads[0] : o->pad,
         .left = o->has_pads ? o->pads[1] : pad_w,
         .bottom = o->has_pads ? o->pads[2] : o->pad,
         .right = o->has_pads ? o->pads[3] : pad_w,
-        .groups = or (o->groups, 1),
+        .groups = value_or(o->groups, 1),
         .bias = !o->no_bias,
     };
 

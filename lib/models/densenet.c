@@ -109,12 +109,15 @@ static ddp_chain_t *make(const struct ddp_model_options *o, const void *kind)
         DDP_END);
 }
 
-#define DENSENET(...) make, &(const struct densenet){__VA_ARGS__}, 0
+static const struct densenet densenet121 = {32, {6, 12, 24, 16}, 64},
+                             densenet161 = {48, {6, 12, 36, 24}, 96},
+                             densenet169 = {32, {6, 12, 32, 32}, 64},
+                             densenet201 = {32, {6, 12, 48, 32}, 64};
 
 const struct ddp__model ddp__densenet_models[] = {
-    {"densenet121", DENSENET(32, {6, 12, 24, 16}, 64)},
-    {"densenet161", DENSENET(48, {6, 12, 36, 24}, 96)},
-    {"densenet169", DENSENET(32, {6, 12, 32, 32}, 64)},
-    {"densenet201", DENSENET(32, {6, 12, 48, 32}, 64)},
+    {"densenet121", make, &densenet121, 0},
+    {"densenet161", make, &densenet161, 0},
+    {"densenet169", make, &densenet169, 0},
+    {"densenet201", make, &densenet201, 0},
     {0},
 };

@@ -138,32 +138,30 @@ static ddp_chain_t *make(const struct ddp_model_options *o, const void *kind)
         DDP_END);
 }
 
-#define NORM(...)                                                              \
-    {                                                                          \
-        __VA_ARGS__, false                                                     \
-    }
-#define V1(...)                                                                \
-    make, &(const struct efficientnet)                                         \
-    {                                                                          \
-        version1, __VA_ARGS__                                                  \
-    }
-#define V2(...)                                                                \
-    make, &(const struct efficientnet)                                         \
-    {                                                                          \
-        __VA_ARGS__, NORM(1e-3f, 0.1f)                                         \
-    }
+static const struct efficientnet
+    b0 = {version1, 1.0, 1.0, 0, 0.2f, {1e-5f, 0.1f, false}},
+    b1 = {version1, 1.0, 1.1, 0, 0.2f, {1e-5f, 0.1f, false}},
+    b2 = {version1, 1.1, 1.2, 0, 0.3f, {1e-5f, 0.1f, false}},
+    b3 = {version1, 1.2, 1.4, 0, 0.3f, {1e-5f, 0.1f, false}},
+    b4 = {version1, 1.4, 1.8, 0, 0.4f, {1e-5f, 0.1f, false}},
+    b5 = {version1, 1.6, 2.2, 0, 0.4f, {1e-3f, 0.01f, false}},
+    b6 = {version1, 1.8, 2.6, 0, 0.5f, {1e-3f, 0.01f, false}},
+    b7 = {version1, 2.0, 3.1, 0, 0.5f, {1e-3f, 0.01f, false}},
+    v2_s = {version2_s, 1, 1, 1280, 0.2f, {1e-3f, 0.1f, false}},
+    v2_m = {version2_m, 1, 1, 1280, 0.3f, {1e-3f, 0.1f, false}},
+    v2_l = {version2_l, 1, 1, 1280, 0.4f, {1e-3f, 0.1f, false}};
 
 const struct ddp__model ddp__efficientnet_models[] = {
-    {"efficientnet_b0", V1(1.0, 1.0, 0, 0.2f, NORM(1e-5f, 0.1f)), 224},
-    {"efficientnet_b1", V1(1.0, 1.1, 0, 0.2f, NORM(1e-5f, 0.1f)), 240},
-    {"efficientnet_b2", V1(1.1, 1.2, 0, 0.3f, NORM(1e-5f, 0.1f)), 260},
-    {"efficientnet_b3", V1(1.2, 1.4, 0, 0.3f, NORM(1e-5f, 0.1f)), 300},
-    {"efficientnet_b4", V1(1.4, 1.8, 0, 0.4f, NORM(1e-5f, 0.1f)), 380},
-    {"efficientnet_b5", V1(1.6, 2.2, 0, 0.4f, NORM(1e-3f, 0.01f)), 456},
-    {"efficientnet_b6", V1(1.8, 2.6, 0, 0.5f, NORM(1e-3f, 0.01f)), 528},
-    {"efficientnet_b7", V1(2.0, 3.1, 0, 0.5f, NORM(1e-3f, 0.01f)), 600},
-    {"efficientnet_v2_s", V2(version2_s, 1, 1, 1280, 0.2f), 384},
-    {"efficientnet_v2_m", V2(version2_m, 1, 1, 1280, 0.3f), 480},
-    {"efficientnet_v2_l", V2(version2_l, 1, 1, 1280, 0.4f), 480},
+    {"efficientnet_b0", make, &b0, 224},
+    {"efficientnet_b1", make, &b1, 240},
+    {"efficientnet_b2", make, &b2, 260},
+    {"efficientnet_b3", make, &b3, 300},
+    {"efficientnet_b4", make, &b4, 380},
+    {"efficientnet_b5", make, &b5, 456},
+    {"efficientnet_b6", make, &b6, 528},
+    {"efficientnet_b7", make, &b7, 600},
+    {"efficientnet_v2_s", make, &v2_s, 384},
+    {"efficientnet_v2_m", make, &v2_m, 480},
+    {"efficientnet_v2_l", make, &v2_l, 480},
     {0},
 };

@@ -38,8 +38,11 @@ static const struct shape one = {1, 1, 1, false}, three = {3, 3, 1, false},
                           high7 = {7, 1, 1, false}, valid = {3, 3, 1, true},
                           half = {3, 3, 2, true};
 
-/* Layers that are named for themselves, as a branch of a module. */
-#define BRANCH(...) ddp_layer_set_name(ddp_chain_new(__VA_ARGS__, DDP_END), "")
+/* A branch of a module, whose layers have names of their own. */
+static ddp_layer_t *unnamed(ddp_chain_t *branch)
+{
+    return ddp_layer_set_name(branch, "");
+}
 
 static ddp_layer_t *half_pool(void)
 {
@@ -48,59 +51,63 @@ static ddp_layer_t *half_pool(void)
 
 static ddp_layer_t *projected_pool(int in, int out)
 {
-    return BRANCH(
+    return unnamed(ddp_chain_new(
         ddp_mean_pool_new(3, &(struct ddp_pool_options){.stride = 1, .pad = 1}),
-        conv("branch_pool", in, out, one));
+        conv("branch_pool", in, out, one), DDP_END));
 }
 
 /* 35 x 35: figure 5. */
 static ddp_layer_t *module_a(int in, int pool)
 {
-    return ddp_parallel_new(DDP_CONCAT, conv("branch1x1", in, 64, one),
-                            BRANCH(conv("branch5x5_1", in, 48, one),
-                                   conv("branch5x5_2", 48, 64, five)),
-                            BRANCH(conv("branch3x3dbl_1", in, 64, one),
-                                   conv("branch3x3dbl_2", 64, 96, three),
-                                   conv("branch3x3dbl_3", 96, 96, three)),
-                            projected_pool(in, pool), DDP_END);
+    return ddp_parallel_new(
+        DDP_CONCAT, conv("branch1x1", in, 64, one),
+        unnamed(ddp_chain_new(conv("branch5x5_1", in, 48, one),
+                              conv("branch5x5_2", 48, 64, five), DDP_END)),
+        unnamed(ddp_chain_new(conv("branch3x3dbl_1", in, 64, one),
+                              conv("branch3x3dbl_2", 64, 96, three),
+                              conv("branch3x3dbl_3", 96, 96, three), DDP_END)),
+        projected_pool(in, pool), DDP_END);
 }
 
 /* To 17 x 17: figure 10. */
 static ddp_layer_t *module_b(int in)
 {
-    return ddp_parallel_new(DDP_CONCAT, conv("branch3x3", in, 384, half),
-                            BRANCH(conv("branch3x3dbl_1", in, 64, one),
-                                   conv("branch3x3dbl_2", 64, 96, three),
-                                   conv("branch3x3dbl_3", 96, 96, half)),
-                            half_pool(), DDP_END);
+    return ddp_parallel_new(
+        DDP_CONCAT, conv("branch3x3", in, 384, half),
+        unnamed(ddp_chain_new(conv("branch3x3dbl_1", in, 64, one),
+                              conv("branch3x3dbl_2", 64, 96, three),
+                              conv("branch3x3dbl_3", 96, 96, half), DDP_END)),
+        half_pool(), DDP_END);
 }
 
 /* 17 x 17: figure 6, 7 x 7 as 1 x 7 and 7 x 1. */
 static ddp_layer_t *module_c(int in, int c)
 {
-    return ddp_parallel_new(DDP_CONCAT, conv("branch1x1", in, 192, one),
-                            BRANCH(conv("branch7x7_1", in, c, one),
-                                   conv("branch7x7_2", c, c, wide7),
-                                   conv("branch7x7_3", c, 192, high7)),
-                            BRANCH(conv("branch7x7dbl_1", in, c, one),
-                                   conv("branch7x7dbl_2", c, c, high7),
-                                   conv("branch7x7dbl_3", c, c, wide7),
-                                   conv("branch7x7dbl_4", c, c, high7),
-                                   conv("branch7x7dbl_5", c, 192, wide7)),
-                            projected_pool(in, 192), DDP_END);
+    return ddp_parallel_new(
+        DDP_CONCAT, conv("branch1x1", in, 192, one),
+        unnamed(ddp_chain_new(conv("branch7x7_1", in, c, one),
+                              conv("branch7x7_2", c, c, wide7),
+                              conv("branch7x7_3", c, 192, high7), DDP_END)),
+        unnamed(ddp_chain_new(conv("branch7x7dbl_1", in, c, one),
+                              conv("branch7x7dbl_2", c, c, high7),
+                              conv("branch7x7dbl_3", c, c, wide7),
+                              conv("branch7x7dbl_4", c, c, high7),
+                              conv("branch7x7dbl_5", c, 192, wide7), DDP_END)),
+        projected_pool(in, 192), DDP_END);
 }
 
 /* To 8 x 8. */
 static ddp_layer_t *module_d(int in)
 {
-    return ddp_parallel_new(DDP_CONCAT,
-                            BRANCH(conv("branch3x3_1", in, 192, one),
-                                   conv("branch3x3_2", 192, 320, half)),
-                            BRANCH(conv("branch7x7x3_1", in, 192, one),
-                                   conv("branch7x7x3_2", 192, 192, wide7),
-                                   conv("branch7x7x3_3", 192, 192, high7),
-                                   conv("branch7x7x3_4", 192, 192, half)),
-                            half_pool(), DDP_END);
+    return ddp_parallel_new(
+        DDP_CONCAT,
+        unnamed(ddp_chain_new(conv("branch3x3_1", in, 192, one),
+                              conv("branch3x3_2", 192, 320, half), DDP_END)),
+        unnamed(ddp_chain_new(conv("branch7x7x3_1", in, 192, one),
+                              conv("branch7x7x3_2", 192, 192, wide7),
+                              conv("branch7x7x3_3", 192, 192, high7),
+                              conv("branch7x7x3_4", 192, 192, half), DDP_END)),
+        half_pool(), DDP_END);
 }
 
 /* 1 x 3 and 3 x 1 side by side. */
@@ -115,13 +122,15 @@ static ddp_layer_t *both(const char *name_wide, const char *name_high)
 /* 8 x 8: figure 7. */
 static ddp_layer_t *module_e(int in)
 {
-    return ddp_parallel_new(DDP_CONCAT, conv("branch1x1", in, 320, one),
-                            BRANCH(conv("branch3x3_1", in, 384, one),
-                                   both("branch3x3_2a", "branch3x3_2b")),
-                            BRANCH(conv("branch3x3dbl_1", in, 448, one),
-                                   conv("branch3x3dbl_2", 448, 384, three),
-                                   both("branch3x3dbl_3a", "branch3x3dbl_3b")),
-                            projected_pool(in, 192), DDP_END);
+    return ddp_parallel_new(
+        DDP_CONCAT, conv("branch1x1", in, 320, one),
+        unnamed(ddp_chain_new(conv("branch3x3_1", in, 384, one),
+                              both("branch3x3_2a", "branch3x3_2b"), DDP_END)),
+        unnamed(ddp_chain_new(conv("branch3x3dbl_1", in, 448, one),
+                              conv("branch3x3dbl_2", 448, 384, three),
+                              both("branch3x3dbl_3a", "branch3x3dbl_3b"),
+                              DDP_END)),
+        projected_pool(in, 192), DDP_END);
 }
 
 static ddp_layer_t *dense(int in, int out, float std)
@@ -140,10 +149,11 @@ static ddp_layer_t *aux(int in, int classes)
                           .named = true};
 
     return ddp_aux_new(
-        BRANCH(ddp_mean_pool_new(5, &(struct ddp_pool_options){.stride = 3}),
-               conv("conv0", in, 128, one),
-               ddp_layer_set_name(ddp__unit_new(128, 768, 5, &u), "conv1"),
-               ddp_global_mean_pool_new(), dense(768, classes, 0.001f)),
+        unnamed(ddp_chain_new(
+            ddp_mean_pool_new(5, &(struct ddp_pool_options){.stride = 3}),
+            conv("conv0", in, 128, one),
+            ddp_layer_set_name(ddp__unit_new(128, 768, 5, &u), "conv1"),
+            ddp_global_mean_pool_new(), dense(768, classes, 0.001f), DDP_END)),
         0.4f);
 }
 

@@ -133,18 +133,27 @@ static ddp_chain_t *make(const struct ddp_model_options *o, const void *kind)
     return ddp__chain_done(m);
 }
 
-#define KIND(...) make, &(const struct kind){__VA_ARGS__}, 0
+static const struct kind resnet18 = {false, {2, 2, 2, 2}, 0, 0},
+                         resnet34 = {false, {3, 4, 6, 3}, 0, 0},
+                         resnet50 = {true, {3, 4, 6, 3}, 0, 0},
+                         resnet101 = {true, {3, 4, 23, 3}, 0, 0},
+                         resnet152 = {true, {3, 8, 36, 3}, 0, 0},
+                         resnext50_32x4d = {true, {3, 4, 6, 3}, 32, 4},
+                         resnext101_32x8d = {true, {3, 4, 23, 3}, 32, 8},
+                         resnext101_64x4d = {true, {3, 4, 23, 3}, 64, 4},
+                         wide_resnet50_2 = {true, {3, 4, 6, 3}, 1, 128},
+                         wide_resnet101_2 = {true, {3, 4, 23, 3}, 1, 128};
 
 const struct ddp__model ddp__resnet_models[] = {
-    {"resnet18", KIND(false, {2, 2, 2, 2}, 0, 0)},
-    {"resnet34", KIND(false, {3, 4, 6, 3}, 0, 0)},
-    {"resnet50", KIND(true, {3, 4, 6, 3}, 0, 0)},
-    {"resnet101", KIND(true, {3, 4, 23, 3}, 0, 0)},
-    {"resnet152", KIND(true, {3, 8, 36, 3}, 0, 0)},
-    {"resnext50_32x4d", KIND(true, {3, 4, 6, 3}, 32, 4)},
-    {"resnext101_32x8d", KIND(true, {3, 4, 23, 3}, 32, 8)},
-    {"resnext101_64x4d", KIND(true, {3, 4, 23, 3}, 64, 4)},
-    {"wide_resnet50_2", KIND(true, {3, 4, 6, 3}, 1, 128)},
-    {"wide_resnet101_2", KIND(true, {3, 4, 23, 3}, 1, 128)},
+    {"resnet18", make, &resnet18, 0},
+    {"resnet34", make, &resnet34, 0},
+    {"resnet50", make, &resnet50, 0},
+    {"resnet101", make, &resnet101, 0},
+    {"resnet152", make, &resnet152, 0},
+    {"resnext50_32x4d", make, &resnext50_32x4d, 0},
+    {"resnext101_32x8d", make, &resnext101_32x8d, 0},
+    {"resnext101_64x4d", make, &resnext101_64x4d, 0},
+    {"wide_resnet50_2", make, &wide_resnet50_2, 0},
+    {"wide_resnet101_2", make, &wide_resnet101_2, 0},
     {0},
 };

@@ -86,12 +86,13 @@ static ddp_chain_t *make(const struct ddp_model_options *o, const void *kind)
         DDP_END);
 }
 
-#define SQUEEZENET(...) make, &(const struct squeezenet){__VA_ARGS__}, 0
+static const struct squeezenet squeezenet1_0 = {
+    7, 96, {true, false, false, true, false, false, false, true}};
+static const struct squeezenet squeezenet1_1 = {
+    3, 64, {true, false, true, false, true, false, false, false}};
 
 const struct ddp__model ddp__squeezenet_models[] = {
-    {"squeezenet1_0",
-     SQUEEZENET(7, 96, {true, false, false, true, false, false, false, true})},
-    {"squeezenet1_1",
-     SQUEEZENET(3, 64, {true, false, true, false, true, false, false, false})},
+    {"squeezenet1_0", make, &squeezenet1_0, 0},
+    {"squeezenet1_1", make, &squeezenet1_1, 0},
     {0},
 };

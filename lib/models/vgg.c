@@ -63,16 +63,23 @@ static ddp_chain_t *make(const struct ddp_model_options *o, const void *kind)
         DDP_END);
 }
 
-#define VGG(...) make, &(const struct vgg){__VA_ARGS__}, 0
+static const struct vgg vgg11 = {{1, 1, 2, 2, 2}, false},
+                        vgg11_bn = {{1, 1, 2, 2, 2}, true},
+                        vgg13 = {{2, 2, 2, 2, 2}, false},
+                        vgg13_bn = {{2, 2, 2, 2, 2}, true},
+                        vgg16 = {{2, 2, 3, 3, 3}, false},
+                        vgg16_bn = {{2, 2, 3, 3, 3}, true},
+                        vgg19 = {{2, 2, 4, 4, 4}, false},
+                        vgg19_bn = {{2, 2, 4, 4, 4}, true};
 
 const struct ddp__model ddp__vgg_models[] = {
-    {"vgg11", VGG({1, 1, 2, 2, 2}, false)},
-    {"vgg11_bn", VGG({1, 1, 2, 2, 2}, true)},
-    {"vgg13", VGG({2, 2, 2, 2, 2}, false)},
-    {"vgg13_bn", VGG({2, 2, 2, 2, 2}, true)},
-    {"vgg16", VGG({2, 2, 3, 3, 3}, false)},
-    {"vgg16_bn", VGG({2, 2, 3, 3, 3}, true)},
-    {"vgg19", VGG({2, 2, 4, 4, 4}, false)},
-    {"vgg19_bn", VGG({2, 2, 4, 4, 4}, true)},
+    {"vgg11", make, &vgg11, 0},
+    {"vgg11_bn", make, &vgg11_bn, 0},
+    {"vgg13", make, &vgg13, 0},
+    {"vgg13_bn", make, &vgg13_bn, 0},
+    {"vgg16", make, &vgg16, 0},
+    {"vgg16_bn", make, &vgg16_bn, 0},
+    {"vgg19", make, &vgg19, 0},
+    {"vgg19_bn", make, &vgg19_bn, 0},
     {0},
 };
