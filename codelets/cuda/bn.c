@@ -7,110 +7,143 @@
  */
 #include "config.h"
 
+#include "bn.h"
 #include "gpu/after.h"
 #include "variant.h"
 
 /* ---- graphs ------------------------------------------------------------- */
 
-static void add_tensor(struct ddp__cudnn_graph *g, char name,
+_Static_assert((int)BN_TENSORS <= (int)DDP__CUDNN_MAX_TENSORS,
+               "a graph has room for the tensors of batch norm");
+
+static void add_tensor(struct ddp__cudnn_graph *g, int tensor,
                        struct ddp__cudnn_shape s, enum ddp__cudnn_kind kind,
                        cudnnDataType_t type)
 {
     s.kind = kind;
     s.type = type;
-    ddp__cudnn_tensor(g, name, &s);
+    ddp__cudnn_tensor(g, tensor, &s);
 }
 
 /* f32, one per channel; or one in all. */
-static void add_vector(struct ddp__cudnn_graph *g, char name, int c)
+static void add_vector(struct ddp__cudnn_graph *g, int tensor, int c)
 {
-    add_tensor(g, name,
+    add_tensor(g, tensor,
                (struct ddp__cudnn_shape){.n = 1, .h = 1, .w = 1, .c = c},
                DDP__CUDNN_REAL, CUDNN_DATA_FLOAT);
 }
 
-static void add_number(struct ddp__cudnn_graph *g, char name)
+static void add_number(struct ddp__cudnn_graph *g, int tensor)
 {
-    add_tensor(g, name,
+    add_tensor(g, tensor,
                (struct ddp__cudnn_shape){.n = 1, .h = 1, .w = 1, .c = 1},
                DDP__CUDNN_SCALAR, CUDNN_DATA_FLOAT);
 }
 
 /* A bit of each value. */
-static void add_mask(struct ddp__cudnn_graph *g, char name,
+static void add_mask(struct ddp__cudnn_graph *g, int tensor,
                      struct ddp__cudnn_shape s)
 {
-    add_tensor(g, name, s, DDP__CUDNN_REAL, CUDNN_DATA_BOOLEAN);
+    add_tensor(g, tensor, s, DDP__CUDNN_REAL, CUDNN_DATA_BOOLEAN);
 }
 
-/* What comes next is from..: a virtual tensor, or z, the last. */
-static char between(struct ddp__cudnn_graph *g, char name, bool last,
-                    struct ddp__cudnn_shape s)
+/* A result for the next operation of the graph, or the last one, y. */
+static int add_between(struct ddp__cudnn_graph *g, int tensor, bool last,
+                       struct ddp__cudnn_shape s)
 {
     if (last)
-        add_tensor(g, 'z', s, DDP__CUDNN_REAL, s.type);
+        add_tensor(g, BN_Y, s, DDP__CUDNN_REAL, s.type);
     else
-        add_tensor(g, name, s, DDP__CUDNN_VIRTUAL, CUDNN_DATA_FLOAT);
-    return last ? 'z' : name;
+        add_tensor(g, tensor, s, DDP__CUDNN_VIRTUAL, CUDNN_DATA_FLOAT);
+    return last ? BN_Y : tensor;
 }
 
-/* z = act(norm(x) + r); also mean m, inv i and mask k of z > o */
+/* y = act(norm(x) + r); also mean, inv and the mask of y > 0 */
 static void forward_graph(struct ddp__cudnn_graph *g, const struct ddp__call *c,
                           int n)
 {
     struct ddp__cudnn_shape x = ddp__cudnn_view(c, 0, n);
+    struct ddp__cudnn_norm norm = {.x = BN_X,
+                                   .scale = BN_SCALE,
+                                   .shift = BN_SHIFT,
+                                   .eps = BN_EPS,
+                                   .mean = BN_MEAN,
+                                   .inv = BN_INV};
     bool relu = c->bn.act == DDP_RELU, residual = c->bn.residual;
-    char y, sum;
+    int sum;
 
-    ddp__cudnn_tensor(g, 'x', &x);
-    add_vector(g, 's', x.c);
-    add_vector(g, 'b', x.c);
-    add_vector(g, 'm', x.c);
-    add_vector(g, 'i', x.c);
-    add_number(g, 'e');
-    y = sum = between(g, 'y', !relu && !residual, x);
-    ddp__cudnn_norm(g, 'x', 's', 'b', 'e', 'm', 'i', y);
+    ddp__cudnn_tensor(g, BN_X, &x);
+    add_vector(g, BN_SCALE, x.c);
+    add_vector(g, BN_SHIFT, x.c);
+    add_vector(g, BN_MEAN, x.c);
+    add_vector(g, BN_INV, x.c);
+    add_number(g, BN_EPS);
+    norm.y = sum = add_between(g, BN_NORMED, !relu && !residual, x);
+    ddp__cudnn_norm(g, &norm);
     if (residual) {
-        ddp__cudnn_tensor(g, 'r', &x);
-        sum = between(g, 'v', !relu, x);
-        ddp__cudnn_add(g, y, 'r', sum);
+        ddp__cudnn_tensor(g, BN_R, &x);
+        sum = add_between(g, BN_SUM, !relu, x);
+        ddp__cudnn_add(g, norm.y, BN_R, sum);
     }
     if (relu)
-        ddp__cudnn_relu(g, sum, between(g, 'z', true, x));
+        ddp__cudnn_relu(g, sum, add_between(g, BN_Y, true, x));
     if (c->bn.mask) {
-        add_number(g, 'o');
-        add_mask(g, 'k', x);
-        ddp__cudnn_greater(g, 'z', 'o', 'k');
+        add_number(g, BN_ZERO);
+        add_mask(g, BN_MASK, x);
+        ddp__cudnn_greater(g, BN_Y, BN_ZERO, BN_MASK);
     }
 }
 
-/* z = dx; also p, the gradient of scale, q, of shift, and with mask k r, of the
- * residual */
+/* dz = dy act'(y), by the mask, or by y made from x once more; the tensor it
+ * is, which without an activation is dy. */
+static int add_dz(struct ddp__cudnn_graph *g, const struct ddp__call *c,
+                  struct ddp__cudnn_shape x)
+{
+    if (c->bn.mask) {
+        add_mask(g, BN_MASK, x);
+        ddp__cudnn_tensor(g, BN_DR, &x);
+        ddp__cudnn_choose(g, BN_DY, BN_MASK, BN_DR);
+        return BN_DR;
+    }
+    if (c->bn.act != DDP_RELU)
+        return BN_DY;
+    add_vector(g, BN_SHIFT, x.c);
+    add_tensor(g, BN_NORMED, x, DDP__CUDNN_VIRTUAL, CUDNN_DATA_FLOAT);
+    add_tensor(g, BN_DZ, x, DDP__CUDNN_VIRTUAL, x.type);
+    ddp__cudnn_norm(g, &(struct ddp__cudnn_norm){.x = BN_X,
+                                                 .scale = BN_SCALE,
+                                                 .shift = BN_SHIFT,
+                                                 .mean = BN_MEAN,
+                                                 .inv = BN_INV,
+                                                 .y = BN_NORMED});
+    ddp__cudnn_relu_bwd(g, BN_NORMED, BN_DY, BN_DZ);
+    return BN_DZ;
+}
+
+/* dx, and the gradients of scale, of shift, and, with a mask, of the
+ * residual. */
 static void backward_graph(struct ddp__cudnn_graph *g,
                            const struct ddp__call *c, int n)
 {
     struct ddp__cudnn_shape x = ddp__cudnn_view(c, 0, n);
-    char d = 'd';
+    struct ddp__cudnn_norm_bwd norm = {.x = BN_X,
+                                       .scale = BN_SCALE,
+                                       .mean = BN_MEAN,
+                                       .inv = BN_INV,
+                                       .dscale = BN_DSCALE,
+                                       .dshift = BN_DSHIFT,
+                                       .dx = BN_DX};
 
-    ddp__cudnn_tensor(g, 'x', &x);
-    ddp__cudnn_tensor(g, 'd', &x);
-    ddp__cudnn_tensor(g, 'z', &x);
-    for (const char *v = "smipq"; *v; v++)
-        add_vector(g, *v, x.c);
-    if (c->bn.mask) {
-        add_mask(g, 'k', x);
-        ddp__cudnn_tensor(g, 'r', &x);
-        ddp__cudnn_choose(g, 'd', 'k', 'r');
-        d = 'r';
-    } else if (c->bn.act == DDP_RELU) {
-        add_vector(g, 'b', x.c);
-        add_tensor(g, 'y', x, DDP__CUDNN_VIRTUAL, CUDNN_DATA_FLOAT);
-        add_tensor(g, 'u', x, DDP__CUDNN_VIRTUAL, x.type);
-        ddp__cudnn_norm(g, 'x', 's', 'b', 0, 'm', 'i', 'y');
-        ddp__cudnn_relu_bwd(g, 'y', 'd', 'u');
-        d = 'u';
-    }
-    ddp__cudnn_norm_bwd(g, 'x', d, 's', 'm', 'i', 'p', 'q', 'z');
+    ddp__cudnn_tensor(g, BN_X, &x);
+    ddp__cudnn_tensor(g, BN_DY, &x);
+    ddp__cudnn_tensor(g, BN_DX, &x);
+    add_vector(g, BN_SCALE, x.c);
+    add_vector(g, BN_MEAN, x.c);
+    add_vector(g, BN_INV, x.c);
+    add_vector(g, BN_DSCALE, x.c);
+    add_vector(g, BN_DSHIFT, x.c);
+    norm.dy = add_dz(g, c, x);
+    ddp__cudnn_norm_bwd(g, &norm);
 }
 
 void ddp__cuda_bn_graph(struct ddp__cudnn_graph *g, const struct ddp__call *c,
@@ -167,14 +200,14 @@ int ddp__cuda_bn_prepare(const struct ddp__call *c, void **plan)
 
 /* Scale and shift where cuDNN can read them. */
 static int parameters(const struct ddp__task *t, int w, struct ddp__cuda_run *r,
-                      const void *p[2])
+                      const void *p[BN_TENSORS])
 {
     size_t c = (size_t)t->call->buf[0].shape.c;
     const float *scale = t->data[w];
 
-    p[0] = ddp__cuda_align(r, scale, 4 * c);
-    p[1] = ddp__cuda_align(r, scale + c, 4 * c);
-    return p[0] && p[1] ? 0 : DDP_EDEVICE;
+    p[BN_SCALE] = ddp__cuda_align(r, scale, 4 * c);
+    p[BN_SHIFT] = ddp__cuda_align(r, scale + c, 4 * c);
+    return p[BN_SCALE] && p[BN_SHIFT] ? 0 : DDP_EDEVICE;
 }
 
 /* What our kernels are told of the statistics, at stat. */
@@ -201,7 +234,11 @@ int ddp__cuda_bn_fwd(const struct ddp__task *t)
     float eps = t->call->bn.eps, zero = 0, *stat = t->data[3];
     struct ddp__k_bn_given to;
     struct ddp__cuda_run r;
-    const void *p[2];
+    const void *p[BN_TENSORS] = {[BN_X] = t->data[0],
+                                 [BN_EPS] = &eps,
+                                 [BN_MEAN] = stat,
+                                 [BN_Y] = t->data[2],
+                                 [BN_ZERO] = &zero};
     int rc = ddp__cuda_run(t, &r);
 
     if (rc < 0)
@@ -212,14 +249,12 @@ int ddp__cuda_bn_fwd(const struct ddp__task *t)
         return rc;
     to =
         given(t, stat, ddp__cuda_take(&r, 4 * (size_t)t->call->buf[0].shape.c));
-    rc = ddp__cudnn_run(r.variant->dnn, r.worker,
-                        t->call->bn.mask       ? "xsbemizrko"
-                        : t->call->bn.residual ? "xsbemizr"
-                                               : "xsbemiz",
-                        (void *[]){t->data[0], (void *)p[0], (void *)p[1], &eps,
-                                   stat, to.inv, t->data[2], t->data[4],
-                                   t->data[5], &zero},
-                        r.workspace);
+    p[BN_INV] = to.inv;
+    if (t->call->bn.residual)
+        p[BN_R] = t->data[4];
+    if (t->call->bn.mask)
+        p[BN_MASK] = t->data[5];
+    rc = ddp__cudnn_run(r.variant->dnn, r.worker, p, r.workspace);
     if (rc < 0)
         return rc;
     return ddp__cuda_launched(ddp__k_bn_var(&to, r.worker->stream), "bn_var");
@@ -230,27 +265,28 @@ int ddp__cuda_bn_eval(const struct ddp__task *t)
     return ddp__cuda_bn_own_eval(t);
 }
 
-/* dx, dr, and the gradients of scale and shift at d[0] and d[1]. */
+/* dx, dr, and the gradients of scale and shift where `to` has them. */
 static int backward(const struct ddp__task *t, struct ddp__cuda_run *r,
-                    struct ddp__k_bn_given *to, float *d[2])
+                    struct ddp__k_bn_given *to)
 {
-    bool mask = t->call->bn.mask, relu = t->call->bn.act == DDP_RELU;
-    const void *p[2];
+    const void *p[BN_TENSORS] = {
+        [BN_X] = t->data[0],      [BN_DY] = t->data[2],
+        [BN_DX] = t->data[6],     [BN_MEAN] = to->mean,
+        [BN_INV] = to->inv,       [BN_DSCALE] = to->dscale,
+        [BN_DSHIFT] = to->dshift,
+    };
     int rc;
+
+    if (t->call->bn.mask) {
+        p[BN_MASK] = t->data[1];
+        p[BN_DR] = t->data[7];
+    }
 
     if ((rc = parameters(t, 3, r, p)) < 0 ||
         (rc = ddp__cuda_launched(ddp__k_bn_inv(to, r->worker->stream),
                                  "bn_inv")) < 0)
         return rc;
-    return ddp__cudnn_run(
-        r->variant->dnn, r->worker,
-        mask   ? "xdzsmipqkr"
-        : relu ? "xdzsmipqb"
-               : "xdzsmipq",
-        (void *[]){t->data[0], t->data[2], t->data[6], (void *)p[0],
-                   (void *)to->mean, to->inv, d[0], d[1],
-                   mask ? t->data[1] : (void *)p[1], t->data[7]},
-        r->workspace);
+    return ddp__cudnn_run(r->variant->dnn, r->worker, p, r->workspace);
 }
 
 int ddp__cuda_bn_bwd(const struct ddp__task *t)
@@ -258,7 +294,6 @@ int ddp__cuda_bn_bwd(const struct ddp__task *t)
     size_t size = 4 * (size_t)t->call->buf[0].shape.c;
     struct ddp__k_bn_given to;
     struct ddp__cuda_run r;
-    float *d[2];
     int rc = ddp__cuda_run(t, &r);
 
     if (rc < 0)
@@ -266,10 +301,10 @@ int ddp__cuda_bn_bwd(const struct ddp__task *t)
     if (!r.variant->dnn)
         return ddp__cuda_bn_own_bwd(t);
     to = given(t, t->data[4], ddp__cuda_take(&r, size));
-    to.dscale = d[0] = ddp__cuda_take(&r, size);
-    to.dshift = d[1] = ddp__cuda_take(&r, size);
+    to.dscale = ddp__cuda_take(&r, size);
+    to.dshift = ddp__cuda_take(&r, size);
     to.g = t->data[5];
-    if ((rc = backward(t, &r, &to, d)) < 0)
+    if ((rc = backward(t, &r, &to)) < 0)
         return rc;
     return ddp__cuda_launched(ddp__k_bn_put(&to, r.worker->stream), "bn_put");
 }

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/half.h"
+#include "bn.h"
 #include "dnn_tune.h"
 #include "variant.h"
 
@@ -45,22 +46,29 @@ static struct ddp__cudnn_bench *open_bench(const struct ddp__call *c,
     return ddp__cudnn_bench_new((*plan)->graph, (*plan)->workspace);
 }
 
-/* Run it with some tensors given, and have a look at `size` bytes of `out`. */
-static bool gives(const struct ddp__call *c, const char *names,
-                  const void *const in[], const size_t in_size[], char out,
-                  const void *want, size_t size)
+/* What a tensor holds. */
+struct contents {
+    int tensor; /* 0: the end of a list */
+    const void *data;
+    size_t size;
+};
+
+/* Run it with some tensors given, and compare the result. */
+static bool gives(const struct ddp__call *c, const struct contents *in,
+                  const struct contents *expected)
 {
     struct ddp__cudnn_plan *plan;
     struct ddp__cudnn_bench *b = open_bench(c, &plan);
-    void *got = calloc(1, size);
+    void *got = calloc(1, expected->size);
     bool same = b && got;
     float ms;
 
-    for (int i = 0; same && names[i]; i++)
-        same = ddp__cudnn_bench_put(b, names[i], in[i], in_size[i]) == 0;
-    same = same && ddp__cudnn_bench_run(b, plan, &ms) == 0 &&
-           ddp__cudnn_bench_get(b, out, got, size) == 0 &&
-           memcmp(got, want, size) == 0;
+    for (; same && in->tensor; in++)
+        same = ddp__cudnn_bench_put(b, in->tensor, in->data, in->size) == 0;
+    same =
+        same && ddp__cudnn_bench_run(b, plan, &ms) == 0 &&
+        ddp__cudnn_bench_get(b, expected->tensor, got, expected->size) == 0 &&
+        memcmp(got, expected->data, expected->size) == 0;
     ddp__cudnn_bench_free(b);
     free(got);
     return same;
@@ -85,12 +93,14 @@ static bool try(enum ddp_dtype type)
         put(type, dy, i, 3);
         put(type, dr, i, on ? 3 : 0);
     }
-    if (!gives(&c, "r", (const void *[]){r}, (size_t[]){size}, 'k', mask,
-               sizeof(mask)))
+    if (!gives(&c, (struct contents[]){{BN_R, r, size}, {0}},
+               &(struct contents){BN_MASK, mask, sizeof(mask)}))
         return false;
     c.op = DDP__OP_BN_BWD;
-    return gives(&c, "dk", (const void *[]){dy, mask},
-                 (size_t[]){size, sizeof(mask)}, 'r', dr, size);
+    return gives(&c,
+                 (struct contents[]){
+                     {BN_DY, dy, size}, {BN_MASK, mask, sizeof(mask)}, {0}},
+                 &(struct contents){BN_DR, dr, size});
 }
 
 bool ddp__cuda_masks_fit(enum ddp_dtype type)

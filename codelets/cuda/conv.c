@@ -10,6 +10,19 @@
 #include "base/error.h"
 #include "variant.h"
 
+/* The tensors of its graphs. */
+enum {
+    CONV_X = 1,
+    CONV_W,
+    CONV_BIAS,
+    CONV_SUM,    /* fused: between convolution and bias */
+    CONV_BIASED, /* fused, with relu: between bias and relu */
+    CONV_Y,
+    CONV_TENSORS
+};
+_Static_assert((int)CONV_TENSORS <= (int)DDP__CUDNN_MAX_TENSORS,
+               "a graph has room for the tensors of a convolution");
+
 /* Which buffers are x and y, or their gradients. */
 struct sides {
     int x, y;
@@ -34,9 +47,11 @@ static enum ddp_dtype type(const struct ddp__call *c)
 
 /* ---- graphs ------------------------------------------------------------- */
 
-static void add_xwy(struct ddp__cudnn_graph *g, const struct ddp__call *c,
-                    int n, bool y_virtual)
+/* y = x w, where a fused graph has a virtual tensor instead of y. */
+static void add_conv(struct ddp__cudnn_graph *g, enum ddp__cudnn_pass pass,
+                     const struct ddp__call *c, int n, bool fused)
 {
+    int out = fused ? CONV_SUM : CONV_Y;
     struct ddp__cudnn_shape x = ddp__cudnn_view(c, sides(c).x, n);
     struct ddp__cudnn_shape y = ddp__cudnn_view(c, sides(c).y, n);
     struct ddp__cudnn_shape w = {.type = x.type,
@@ -45,33 +60,34 @@ static void add_xwy(struct ddp__cudnn_graph *g, const struct ddp__call *c,
                                  .w = c->conv.kw,
                                  .c = x.c / c->conv.groups};
 
-    if (y_virtual) {
+    if (fused) {
         y.kind = DDP__CUDNN_VIRTUAL;
         y.type = CUDNN_DATA_FLOAT;
     }
-    ddp__cudnn_tensor(g, 'x', &x);
-    ddp__cudnn_tensor(g, 'w', &w);
-    ddp__cudnn_tensor(g, 'y', &y);
+    ddp__cudnn_tensor(g, CONV_X, &x);
+    ddp__cudnn_tensor(g, CONV_W, &w);
+    ddp__cudnn_tensor(g, out, &y);
+    ddp__cudnn_conv(g, pass, &c->conv, CONV_X, CONV_W, out);
 }
 
-/* Bias and relu of y, into z. */
+/* Bias, and relu, into y. */
 static void add_epilogue(struct ddp__cudnn_graph *g, const struct ddp__call *c,
                          int n)
 {
-    struct ddp__cudnn_shape z = ddp__cudnn_view(c, sides(c).y, n), v = z;
-    struct ddp__cudnn_shape b = {
-        .type = z.type, .n = 1, .h = 1, .w = 1, .c = z.c};
+    struct ddp__cudnn_shape y = ddp__cudnn_view(c, sides(c).y, n), between = y;
+    struct ddp__cudnn_shape bias = {
+        .type = y.type, .n = 1, .h = 1, .w = 1, .c = y.c};
 
-    v.type = CUDNN_DATA_FLOAT;
-    v.kind = DDP__CUDNN_VIRTUAL;
-    ddp__cudnn_tensor(g, 'b', &b);
-    ddp__cudnn_tensor(g, 'z', &z);
+    between.type = CUDNN_DATA_FLOAT;
+    between.kind = DDP__CUDNN_VIRTUAL;
+    ddp__cudnn_tensor(g, CONV_BIAS, &bias);
+    ddp__cudnn_tensor(g, CONV_Y, &y);
     if (c->conv.act == DDP_RELU) {
-        ddp__cudnn_tensor(g, 'v', &v);
-        ddp__cudnn_add(g, 'y', 'b', 'v');
-        ddp__cudnn_relu(g, 'v', 'z');
+        ddp__cudnn_tensor(g, CONV_BIASED, &between);
+        ddp__cudnn_add(g, CONV_SUM, CONV_BIAS, CONV_BIASED);
+        ddp__cudnn_relu(g, CONV_BIASED, CONV_Y);
     } else {
-        ddp__cudnn_add(g, 'y', 'b', 'z');
+        ddp__cudnn_add(g, CONV_SUM, CONV_BIAS, CONV_Y);
     }
 }
 
@@ -86,8 +102,7 @@ static int build(const struct ddp__call *c, struct ddp__cuda_plan *p,
 
     if (!g)
         return DDP_ENOMEM;
-    add_xwy(g, c, v->n, fused);
-    ddp__cudnn_conv(g, pass[c->op], &c->conv, 'x', 'w', 'y');
+    add_conv(g, pass[c->op], c, v->n, fused);
     if (fused)
         add_epilogue(g, c, v->n);
     v->fused = fused;
@@ -209,14 +224,13 @@ static int parameters(const struct ddp__task *t, struct ddp__cuda_run *r,
 int ddp__cuda_conv_fwd(const struct ddp__task *t)
 {
     struct ddp__cuda_run r;
-    const void *w, *b;
+    const void *p[CONV_TENSORS] = {
+        [CONV_X] = t->data[0], [CONV_Y] = t->data[2]};
     int rc = ddp__cuda_run(t, &r);
 
-    if (rc < 0 || (rc = parameters(t, &r, &w, &b)) < 0)
+    if (rc < 0 || (rc = parameters(t, &r, &p[CONV_W], &p[CONV_BIAS])) < 0)
         return rc;
-    rc = ddp__cudnn_run(
-        r.variant->dnn, r.worker, b ? "xwzb" : "xwy",
-        (void *[]){t->data[0], (void *)w, t->data[2], (void *)b}, r.workspace);
+    rc = ddp__cudnn_run(r.variant->dnn, r.worker, p, r.workspace);
     return rc < 0 ? rc : finish(t, &r);
 }
 
@@ -224,6 +238,8 @@ int ddp__cuda_conv_bwd_x(const struct ddp__task *t)
 {
     size_t size = ddp__dtype_size(type(t->call));
     struct ddp__cuda_run r;
+    const void *p[CONV_TENSORS] = {
+        [CONV_Y] = t->data[0], [CONV_X] = t->data[2]};
     const void *w;
     int rc = ddp__cuda_run(t, &r);
 
@@ -232,9 +248,8 @@ int ddp__cuda_conv_bwd_x(const struct ddp__task *t)
     if (!(w = ddp__cuda_weights(t, 1, type(t->call))) ||
         !(w = ddp__cuda_align(&r, w, ddp__cuda_weight_len(t->call) * size)))
         return DDP_EDEVICE;
-    return ddp__cudnn_run(r.variant->dnn, r.worker, "ywx",
-                          (void *[]){t->data[0], (void *)w, t->data[2]},
-                          r.workspace);
+    p[CONV_W] = w;
+    return ddp__cudnn_run(r.variant->dnn, r.worker, p, r.workspace);
 }
 
 int ddp__cuda_conv_bwd_w(const struct ddp__task *t)
@@ -243,6 +258,8 @@ int ddp__cuda_conv_bwd_w(const struct ddp__task *t)
     size_t len = ddp__cuda_weight_len(c);
     int o = c->buf[1].shape.c, in = (int)(len / (size_t)o), wide = in;
     struct ddp__cuda_run r;
+    const void *p[CONV_TENSORS] = {
+        [CONV_X] = t->data[0], [CONV_Y] = t->data[1]};
     float *g = t->data[2];
     void *dw;
     int rc = ddp__cuda_run(t, &r);
@@ -254,9 +271,8 @@ int ddp__cuda_conv_bwd_w(const struct ddp__task *t)
         wide = c->buf[0].shape.c;
     }
     dw = ddp__cuda_take(&r, wide_len(c) * ddp__dtype_size(type(c)));
-    if ((rc = ddp__cudnn_run(r.variant->dnn, r.worker, "xyw",
-                             (void *[]){t->data[0], t->data[1], dw},
-                             r.workspace)) < 0 ||
+    p[CONV_W] = dw;
+    if ((rc = ddp__cudnn_run(r.variant->dnn, r.worker, p, r.workspace)) < 0 ||
         (rc = ddp__cuda_accumulate(dw, type(c), g, len / (size_t)in, in, wide,
                                    t->accumulate)) < 0 ||
         !c->conv.bias)

@@ -23,7 +23,7 @@ static struct ddp__cudnn_plan *plans[BUCKETS]; /* owned; by hash */
 
 /* ---- files -------------------------------------------------------------- */
 
-enum { FORMAT = 1, MAX_FILE = 64 << 20 };
+enum { FORMAT = 2, MAX_FILE = 64 << 20 };
 
 /* Make the folder and those above it; `path` is as before. */
 static bool make_folder(char *path)

@@ -134,9 +134,9 @@ static void set_desc(struct ddp__cudnn_graph *g, ddp__cudnn_desc d,
 }
 
 static void set_tensor(struct ddp__cudnn_graph *g, ddp__cudnn_desc d,
-                       cudnnBackendAttributeName_t name, char letter)
+                       cudnnBackendAttributeName_t name, int tensor)
 {
-    set_desc(g, d, name, g->tensor[(int)letter]);
+    set_desc(g, d, name, g->tensor[tensor].desc);
 }
 
 /* Write down what the graph is. */
@@ -199,7 +199,7 @@ static const char *type_name(cudnnDataType_t type)
     return "?";
 }
 
-void ddp__cudnn_tensor(struct ddp__cudnn_graph *g, char name,
+void ddp__cudnn_tensor(struct ddp__cudnn_graph *g, int tensor,
                        const struct ddp__cudnn_shape *s)
 {
     int64_t h = s->h, w = s->w, c = s->c;
@@ -210,17 +210,17 @@ void ddp__cudnn_tensor(struct ddp__cudnn_graph *g, char name,
                    (int64_t[]){s->n, c, h, w});
     ddp__cudnn_set(g, d, CUDNN_ATTR_TENSOR_STRIDES, CUDNN_TYPE_INT64, 4,
                    (int64_t[]){h * w * c, 1, w * c, c});
-    set_int(g, d, CUDNN_ATTR_TENSOR_UNIQUE_ID, name);
+    set_int(g, d, CUDNN_ATTR_TENSOR_UNIQUE_ID, tensor);
     set_int(g, d, CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, 16);
     set_bool(g, d, CUDNN_ATTR_TENSOR_IS_VIRTUAL, s->kind == DDP__CUDNN_VIRTUAL);
     set_bool(g, d, CUDNN_ATTR_TENSOR_IS_BY_VALUE, s->kind == DDP__CUDNN_SCALAR);
     ddp__cudnn_finish(g, d, "a tensor");
-    g->tensor[(int)name] = d;
-    g->scalar[(int)name] = s->kind == DDP__CUDNN_SCALAR;
+    g->tensor[tensor].desc = d;
+    g->tensor[tensor].kind = s->kind;
     if (s->kind == DDP__CUDNN_REAL)
-        g->size[(int)name] =
+        g->tensor[tensor].size =
             (size_t)s->n * (size_t)(h * w * c) * bits_of(s->type) / 8;
-    note(g, "%c:%s", name, type_name(s->type));
+    note(g, "%d:%s", tensor, type_name(s->type));
     if (s->kind != DDP__CUDNN_SCALAR)
         note(g, "[%d,%d,%d,%d]", s->n, s->h, s->w, s->c);
     note(g, s->kind == DDP__CUDNN_VIRTUAL ? "v " : " ");
@@ -261,33 +261,38 @@ static ddp__cudnn_desc conv_desc(struct ddp__cudnn_graph *g,
 }
 
 void ddp__cudnn_conv(struct ddp__cudnn_graph *g, enum ddp__cudnn_pass pass,
-                     const struct ddp__conv *k, char x, char w, char y)
+                     const struct ddp__conv *k, int x, int w, int y)
 {
     static const struct {
         cudnnBackendDescriptorType_t type;
         cudnnBackendAttributeName_t x, w, y, conv, alpha, beta;
     } is[] = {
-#define OP(full, name)                                                         \
-    {CUDNN_BACKEND_OPERATION_CONVOLUTION_##full##_DESCRIPTOR,                  \
-     CUDNN_ATTR_OPERATION_CONVOLUTION_##name##X,                               \
-     CUDNN_ATTR_OPERATION_CONVOLUTION_##name##W,                               \
-     CUDNN_ATTR_OPERATION_CONVOLUTION_##name##Y,                               \
-     CUDNN_ATTR_OPERATION_CONVOLUTION_##name##CONV_DESC,                       \
-     CUDNN_ATTR_OPERATION_CONVOLUTION_##name##ALPHA,                           \
-     CUDNN_ATTR_OPERATION_CONVOLUTION_##name##BETA}
-/* cuDNN calls a gradient dx, dw, dy. */
-#define CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_X                            \
-    CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DX
-#define CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_Y                            \
-    CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DY
-#define CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_W                          \
-    CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DW
-#define CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_Y                          \
-    CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DY
-        [DDP__CUDNN_FORWARD] = OP(FORWARD, FORWARD_),
-        [DDP__CUDNN_DATA] = OP(BACKWARD_DATA, BWD_DATA_),
-        [DDP__CUDNN_FILTER] = OP(BACKWARD_FILTER, BWD_FILTER_),
-#undef OP
+        [DDP__CUDNN_FORWARD] =
+            {.type = CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR,
+             .x = CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X,
+             .w = CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W,
+             .y = CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y,
+             .conv = CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_CONV_DESC,
+             .alpha = CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_ALPHA,
+             .beta = CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_BETA},
+        [DDP__CUDNN_DATA] =
+            {.type =
+                 CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR,
+             .x = CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DX,
+             .w = CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_W,
+             .y = CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DY,
+             .conv = CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_CONV_DESC,
+             .alpha = CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_ALPHA,
+             .beta = CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_BETA},
+        [DDP__CUDNN_FILTER] =
+            {.type =
+                 CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR,
+             .x = CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_X,
+             .w = CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DW,
+             .y = CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DY,
+             .conv = CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_CONV_DESC,
+             .alpha = CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_ALPHA,
+             .beta = CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_BETA},
     };
     ddp__cudnn_desc conv = conv_desc(g, k),
                     op = ddp__cudnn_new(g, is[pass].type);
@@ -299,7 +304,7 @@ void ddp__cudnn_conv(struct ddp__cudnn_graph *g, enum ddp__cudnn_pass pass,
     set_float(g, op, is[pass].alpha, 1);
     set_float(g, op, is[pass].beta, 0);
     add_op(g, op, "a convolution's operation");
-    note(g, "conv%d(%c,%c,%c) ", (int)pass, x, w, y);
+    note(g, "conv%d(%d,%d,%d) ", (int)pass, x, w, y);
 }
 
 static ddp__cudnn_desc pointwise(struct ddp__cudnn_graph *g,
@@ -318,7 +323,7 @@ static ddp__cudnn_desc pointwise(struct ddp__cudnn_graph *g,
 
 /* y = f(x, b), which a key knows as `name`. */
 static void of_two(struct ddp__cudnn_graph *g, cudnnPointwiseMode_t mode,
-                   const char *name, char x, char b, char y)
+                   const char *name, int x, int b, int y)
 {
     ddp__cudnn_desc op = pointwise(g, mode);
 
@@ -326,35 +331,35 @@ static void of_two(struct ddp__cudnn_graph *g, cudnnPointwiseMode_t mode,
     set_tensor(g, op, CUDNN_ATTR_OPERATION_POINTWISE_BDESC, b);
     set_tensor(g, op, CUDNN_ATTR_OPERATION_POINTWISE_YDESC, y);
     add_op(g, op, name);
-    note(g, "%s(%c,%c,%c) ", name, x, b, y);
+    note(g, "%s(%d,%d,%d) ", name, x, b, y);
 }
 
-void ddp__cudnn_add(struct ddp__cudnn_graph *g, char x, char b, char y)
+void ddp__cudnn_add(struct ddp__cudnn_graph *g, int x, int b, int y)
 {
     of_two(g, CUDNN_POINTWISE_ADD, "add", x, b, y);
 }
 
-void ddp__cudnn_greater(struct ddp__cudnn_graph *g, char x, char zero, char y)
+void ddp__cudnn_greater(struct ddp__cudnn_graph *g, int x, int zero, int y)
 {
     of_two(g, CUDNN_POINTWISE_CMP_GT, "greater", x, zero, y);
 }
 
-void ddp__cudnn_choose(struct ddp__cudnn_graph *g, char x, char m, char y)
+void ddp__cudnn_choose(struct ddp__cudnn_graph *g, int x, int m, int y)
 {
     of_two(g, CUDNN_POINTWISE_MUL, "choose", x, m, y);
 }
 
-void ddp__cudnn_relu(struct ddp__cudnn_graph *g, char x, char y)
+void ddp__cudnn_relu(struct ddp__cudnn_graph *g, int x, int y)
 {
     ddp__cudnn_desc op = pointwise(g, CUDNN_POINTWISE_RELU_FWD);
 
     set_tensor(g, op, CUDNN_ATTR_OPERATION_POINTWISE_XDESC, x);
     set_tensor(g, op, CUDNN_ATTR_OPERATION_POINTWISE_YDESC, y);
     add_op(g, op, "a relu");
-    note(g, "relu(%c,%c) ", x, y);
+    note(g, "relu(%d,%d) ", x, y);
 }
 
-void ddp__cudnn_relu_bwd(struct ddp__cudnn_graph *g, char x, char dy, char dx)
+void ddp__cudnn_relu_bwd(struct ddp__cudnn_graph *g, int x, int dy, int dx)
 {
     ddp__cudnn_desc op = pointwise(g, CUDNN_POINTWISE_RELU_BWD);
 
@@ -362,11 +367,11 @@ void ddp__cudnn_relu_bwd(struct ddp__cudnn_graph *g, char x, char dy, char dx)
     set_tensor(g, op, CUDNN_ATTR_OPERATION_POINTWISE_DYDESC, dy);
     set_tensor(g, op, CUDNN_ATTR_OPERATION_POINTWISE_DXDESC, dx);
     add_op(g, op, "a relu's gradient");
-    note(g, "relu_bwd(%c,%c,%c) ", x, dy, dx);
+    note(g, "relu_bwd(%d,%d,%d) ", x, dy, dx);
 }
 
-void ddp__cudnn_norm(struct ddp__cudnn_graph *g, char x, char scale, char shift,
-                     char eps, char mean, char inv, char y)
+void ddp__cudnn_norm(struct ddp__cudnn_graph *g,
+                     const struct ddp__cudnn_norm *t)
 {
     ddp__cudnn_desc op =
         ddp__cudnn_new(g, CUDNN_BACKEND_OPERATION_NORM_FORWARD_DESCRIPTOR);
@@ -375,38 +380,37 @@ void ddp__cudnn_norm(struct ddp__cudnn_graph *g, char x, char scale, char shift,
              CUDNN_BATCH_NORM);
     set_enum(g, op, CUDNN_ATTR_OPERATION_NORM_FWD_PHASE,
              CUDNN_TYPE_NORM_FWD_PHASE,
-             eps ? CUDNN_NORM_FWD_TRAINING : CUDNN_NORM_FWD_INFERENCE);
-    set_tensor(g, op, CUDNN_ATTR_OPERATION_NORM_FWD_XDESC, x);
-    set_tensor(g, op, CUDNN_ATTR_OPERATION_NORM_FWD_MEAN_DESC, mean);
-    set_tensor(g, op, CUDNN_ATTR_OPERATION_NORM_FWD_INV_VARIANCE_DESC, inv);
-    set_tensor(g, op, CUDNN_ATTR_OPERATION_NORM_FWD_SCALE_DESC, scale);
-    set_tensor(g, op, CUDNN_ATTR_OPERATION_NORM_FWD_BIAS_DESC, shift);
-    if (eps)
-        set_tensor(g, op, CUDNN_ATTR_OPERATION_NORM_FWD_EPSILON_DESC, eps);
-    set_tensor(g, op, CUDNN_ATTR_OPERATION_NORM_FWD_YDESC, y);
+             t->eps ? CUDNN_NORM_FWD_TRAINING : CUDNN_NORM_FWD_INFERENCE);
+    set_tensor(g, op, CUDNN_ATTR_OPERATION_NORM_FWD_XDESC, t->x);
+    set_tensor(g, op, CUDNN_ATTR_OPERATION_NORM_FWD_MEAN_DESC, t->mean);
+    set_tensor(g, op, CUDNN_ATTR_OPERATION_NORM_FWD_INV_VARIANCE_DESC, t->inv);
+    set_tensor(g, op, CUDNN_ATTR_OPERATION_NORM_FWD_SCALE_DESC, t->scale);
+    set_tensor(g, op, CUDNN_ATTR_OPERATION_NORM_FWD_BIAS_DESC, t->shift);
+    if (t->eps)
+        set_tensor(g, op, CUDNN_ATTR_OPERATION_NORM_FWD_EPSILON_DESC, t->eps);
+    set_tensor(g, op, CUDNN_ATTR_OPERATION_NORM_FWD_YDESC, t->y);
     add_op(g, op, "a batch norm");
-    note(g, "norm%d(%c,%c,%c,%c,%c,%c) ", eps != 0, x, scale, shift, mean, inv,
-         y);
+    note(g, "norm%d(%d,%d,%d,%d,%d,%d) ", t->eps != 0, t->x, t->scale, t->shift,
+         t->mean, t->inv, t->y);
 }
 
-void ddp__cudnn_norm_bwd(struct ddp__cudnn_graph *g, char x, char dy,
-                         char scale, char mean, char inv, char dscale,
-                         char dshift, char dx)
+void ddp__cudnn_norm_bwd(struct ddp__cudnn_graph *g,
+                         const struct ddp__cudnn_norm_bwd *t)
 {
     ddp__cudnn_desc op =
         ddp__cudnn_new(g, CUDNN_BACKEND_OPERATION_NORM_BACKWARD_DESCRIPTOR);
 
     set_enum(g, op, CUDNN_ATTR_OPERATION_NORM_BWD_MODE, CUDNN_TYPE_NORM_MODE,
              CUDNN_BATCH_NORM);
-    set_tensor(g, op, CUDNN_ATTR_OPERATION_NORM_BWD_XDESC, x);
-    set_tensor(g, op, CUDNN_ATTR_OPERATION_NORM_BWD_MEAN_DESC, mean);
-    set_tensor(g, op, CUDNN_ATTR_OPERATION_NORM_BWD_INV_VARIANCE_DESC, inv);
-    set_tensor(g, op, CUDNN_ATTR_OPERATION_NORM_BWD_DYDESC, dy);
-    set_tensor(g, op, CUDNN_ATTR_OPERATION_NORM_BWD_SCALE_DESC, scale);
-    set_tensor(g, op, CUDNN_ATTR_OPERATION_NORM_BWD_DSCALE_DESC, dscale);
-    set_tensor(g, op, CUDNN_ATTR_OPERATION_NORM_BWD_DBIAS_DESC, dshift);
-    set_tensor(g, op, CUDNN_ATTR_OPERATION_NORM_BWD_DXDESC, dx);
+    set_tensor(g, op, CUDNN_ATTR_OPERATION_NORM_BWD_XDESC, t->x);
+    set_tensor(g, op, CUDNN_ATTR_OPERATION_NORM_BWD_MEAN_DESC, t->mean);
+    set_tensor(g, op, CUDNN_ATTR_OPERATION_NORM_BWD_INV_VARIANCE_DESC, t->inv);
+    set_tensor(g, op, CUDNN_ATTR_OPERATION_NORM_BWD_DYDESC, t->dy);
+    set_tensor(g, op, CUDNN_ATTR_OPERATION_NORM_BWD_SCALE_DESC, t->scale);
+    set_tensor(g, op, CUDNN_ATTR_OPERATION_NORM_BWD_DSCALE_DESC, t->dscale);
+    set_tensor(g, op, CUDNN_ATTR_OPERATION_NORM_BWD_DBIAS_DESC, t->dshift);
+    set_tensor(g, op, CUDNN_ATTR_OPERATION_NORM_BWD_DXDESC, t->dx);
     add_op(g, op, "a batch norm's gradient");
-    note(g, "norm_bwd(%c,%c,%c,%c,%c,%c,%c,%c) ", x, dy, scale, mean, inv,
-         dscale, dshift, dx);
+    note(g, "norm_bwd(%d,%d,%d,%d,%d,%d,%d,%d) ", t->x, t->dy, t->scale,
+         t->mean, t->inv, t->dscale, t->dshift, t->dx);
 }

@@ -1,18 +1,21 @@
 /* dnn_graph.h - cuDNN's graph API: tensors, operations on them, and plans
  *
+ *     enum { X = 1, W, Y, TENSORS };
  *     struct ddp__cudnn_graph *g = ddp__cudnn_graph_new();
+ *     const void *p[TENSORS] = {[X] = x, [W] = w, [Y] = y};
  *
- *     ddp__cudnn_tensor(g, 'x', &shape_of_x);
- *     ddp__cudnn_tensor(g, 'w', &shape_of_w);
- *     ddp__cudnn_tensor(g, 'y', &shape_of_y);
- *     ddp__cudnn_conv(g, DDP__CUDNN_FORWARD, &conv, 'x', 'w', 'y');
+ *     ddp__cudnn_tensor(g, X, &shape_of_x);
+ *     ddp__cudnn_tensor(g, W, &shape_of_w);
+ *     ddp__cudnn_tensor(g, Y, &shape_of_y);
+ *     ddp__cudnn_conv(g, DDP__CUDNN_FORWARD, &conv, X, W, Y);
  *     rc = ddp__cudnn_plan_get(g, limit, tune, &plan);
  *     ...
- *     ddp__cudnn_run(plan, worker, "xwy", (void *[]){x, w, y}, workspace);
+ *     ddp__cudnn_run(plan, worker, p, workspace);
  *
- * A tensor is known by a letter.  The first thing that fails sticks: later
- * calls do nothing and ddp__cudnn_plan_get() returns it.  A graph writes down
- * what it is told; that text is the key of its plan.
+ * Who builds a graph numbers its tensors from 1 by an enum, and places their
+ * pointers by the same names when it runs.  The first failure sticks: later
+ * calls do nothing and ddp__cudnn_plan_get() returns it.  A graph records its
+ * tensors and operations as text, which is the key of its plan.
  */
 #ifndef DDP_DNN_GRAPH_H
 #define DDP_DNN_GRAPH_H
@@ -36,15 +39,21 @@ struct ddp__cudnn_shape {
     enum ddp__cudnn_kind kind;
 };
 
-enum { DDP__CUDNN_MAX_OPS = 6, DDP__CUDNN_MAX_DESCS = 48 };
+enum {
+    DDP__CUDNN_MAX_TENSORS = 24, /* the first is no tensor */
+    DDP__CUDNN_MAX_OPS = 6,
+    DDP__CUDNN_MAX_DESCS = 48
+};
 
 struct ddp__cudnn_graph {
     int rc;
     char key[1500];
     size_t key_len;
-    ddp__cudnn_desc tensor[128]; /* by letter; not owned */
-    size_t size[128];            /* bytes of the real ones */
-    bool scalar[128];
+    struct {
+        ddp__cudnn_desc desc; /* not owned; NULL: the graph has no such one */
+        enum ddp__cudnn_kind kind;
+        size_t size; /* in bytes, of a real one */
+    } tensor[DDP__CUDNN_MAX_TENSORS];
     ddp__cudnn_desc op[DDP__CUDNN_MAX_OPS];
     int ops;
     ddp__cudnn_desc desc[DDP__CUDNN_MAX_DESCS]; /* owned: all of them */
@@ -65,36 +74,42 @@ cudnnDataType_t ddp__cudnn_type(enum ddp_dtype type);
 struct ddp__cudnn_shape ddp__cudnn_view(const struct ddp__call *c, int buf,
                                         int n);
 
-void ddp__cudnn_tensor(struct ddp__cudnn_graph *g, char name,
+void ddp__cudnn_tensor(struct ddp__cudnn_graph *g, int tensor,
                        const struct ddp__cudnn_shape *s);
 
 enum ddp__cudnn_pass { DDP__CUDNN_FORWARD, DDP__CUDNN_DATA, DDP__CUDNN_FILTER };
 
 /* Forward writes y, data x, filter w; each out of the two others. */
 void ddp__cudnn_conv(struct ddp__cudnn_graph *g, enum ddp__cudnn_pass pass,
-                     const struct ddp__conv *k, char x, char w, char y);
+                     const struct ddp__conv *k, int x, int w, int y);
 
 /* y = x + b, b one per channel. */
-void ddp__cudnn_add(struct ddp__cudnn_graph *g, char x, char b, char y);
+void ddp__cudnn_add(struct ddp__cudnn_graph *g, int x, int b, int y);
 
-void ddp__cudnn_relu(struct ddp__cudnn_graph *g, char x, char y);
+void ddp__cudnn_relu(struct ddp__cudnn_graph *g, int x, int y);
 
 /* y = x > zero, a number; y is of CUDNN_DATA_BOOLEAN, eight to a byte. */
-void ddp__cudnn_greater(struct ddp__cudnn_graph *g, char x, char zero, char y);
+void ddp__cudnn_greater(struct ddp__cudnn_graph *g, int x, int zero, int y);
 
 /* y = x m, m boolean */
-void ddp__cudnn_choose(struct ddp__cudnn_graph *g, char x, char m, char y);
+void ddp__cudnn_choose(struct ddp__cudnn_graph *g, int x, int m, int y);
 
 /* dx = dy where x > 0, else 0 */
-void ddp__cudnn_relu_bwd(struct ddp__cudnn_graph *g, char x, char dy, char dx);
+void ddp__cudnn_relu_bwd(struct ddp__cudnn_graph *g, int x, int dy, int dx);
 
-/* y = (x - mean) inv scale + shift.  Training: with statistics of x, which go
- * to mean and inv = 1 / sqrt(var + eps); else with those given (eps 0). */
-void ddp__cudnn_norm(struct ddp__cudnn_graph *g, char x, char scale, char shift,
-                     char eps, char mean, char inv, char y);
-void ddp__cudnn_norm_bwd(struct ddp__cudnn_graph *g, char x, char dy,
-                         char scale, char mean, char inv, char dscale,
-                         char dshift, char dx);
+/* y = (x - mean) inv scale + shift.  With eps, mean and inv = 1 / sqrt(var +
+ * eps) are computed from x and written; without (0), they are read. */
+struct ddp__cudnn_norm {
+    int x, scale, shift, eps, mean, inv, y;
+};
+void ddp__cudnn_norm(struct ddp__cudnn_graph *g,
+                     const struct ddp__cudnn_norm *t);
+
+struct ddp__cudnn_norm_bwd {
+    int x, dy, scale, mean, inv, dscale, dshift, dx;
+};
+void ddp__cudnn_norm_bwd(struct ddp__cudnn_graph *g,
+                         const struct ddp__cudnn_norm_bwd *t);
 
 /* For the above. */
 ddp__cudnn_desc ddp__cudnn_new(struct ddp__cudnn_graph *g,

@@ -371,20 +371,29 @@ ddp__cudnn_desc ddp__cudnn_plan_on(struct ddp__cudnn_plan *p, int device)
 
 /* ---- running ------------------------------------------------------------ */
 
-static int pack(struct ddp__cudnn_graph *g, const char *names, void *const *ptr,
-                void *space, ddp__cudnn_desc *out)
+/* The pointers as cuDNN takes them. */
+static int pack_pointers(struct ddp__cudnn_graph *g, const void *const *ptr,
+                         void *space, ddp__cudnn_desc *out)
 {
-    int64_t uid[DDP__CUDNN_MAX_DESCS];
+    int64_t uid[DDP__CUDNN_MAX_TENSORS];
+    const void *at[DDP__CUDNN_MAX_TENSORS];
     int n = 0;
 
-    for (; names[n]; n++)
-        uid[n] = names[n];
+    for (int i = 0; i < DDP__CUDNN_MAX_TENSORS; i++) {
+        if (!g->tensor[i].desc || g->tensor[i].kind == DDP__CUDNN_VIRTUAL)
+            continue;
+        if (!ptr[i])
+            return ddp__fail(
+                DDP_EINVAL, "cuDNN: no pointer for tensor %d of %s", i, g->key);
+        uid[n] = i;
+        at[n++] = ptr[i];
+    }
     g->rc = 0;
     *out = ddp__cudnn_new(g, CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
     ddp__cudnn_set(g, *out, CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS,
                    CUDNN_TYPE_INT64, n, uid);
     ddp__cudnn_set(g, *out, CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS,
-                   CUDNN_TYPE_VOID_PTR, n, ptr);
+                   CUDNN_TYPE_VOID_PTR, n, at);
     ddp__cudnn_set(g, *out, CUDNN_ATTR_VARIANT_PACK_WORKSPACE,
                    CUDNN_TYPE_VOID_PTR, 1, &space);
     ddp__cudnn_finish(g, *out, "pointers");
@@ -392,7 +401,7 @@ static int pack(struct ddp__cudnn_graph *g, const char *names, void *const *ptr,
 }
 
 int ddp__cudnn_run(struct ddp__cudnn_plan *p, struct ddp__cuda_worker *w,
-                   const char *names, void *const *ptr, void *workspace)
+                   const void *const *ptr, void *workspace)
 {
     struct ddp__cudnn_graph *g = p->graph;
     ddp__cudnn_desc d = NULL;
@@ -402,7 +411,7 @@ int ddp__cudnn_run(struct ddp__cudnn_plan *p, struct ddp__cuda_worker *w,
         return ddp__fail(DDP_ENODEV, "a plan for a device that is not there");
     pthread_mutex_lock(&p->lock);
     descs = g->descs;
-    if ((rc = pack(g, names, ptr, workspace, &d)) == 0)
+    if ((rc = pack_pointers(g, ptr, workspace, &d)) == 0)
         rc = ddp__cudnn_check(
             cudnnBackendExecute(w->dnn, ddp__cudnn_plan_on(p, w->device), d),
             p->key);

@@ -100,8 +100,9 @@ ddp__cudnn_desc ddp__cudnn_plan_on(struct ddp__cudnn_plan *p, int device);
 
 /* ---- running ------------------------------------------------------------ */
 
-/* names: a letter for each pointer. */
+/* ptr: by tensor, of all that are not virtual; others are not looked at.  What
+ * the graph computes is written. */
 int ddp__cudnn_run(struct ddp__cudnn_plan *p, struct ddp__cuda_worker *w,
-                   const char *names, void *const *ptr, void *workspace);
+                   const void *const *ptr, void *workspace);
 
 #endif

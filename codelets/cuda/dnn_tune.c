@@ -14,8 +14,7 @@ struct ddp__cudnn_bench {
     cudaEvent_t begin, end;
     char *memory, *workspace;
     float number; /* all scalars */
-    char name[128];
-    void *ptr[128];
+    const void *ptr[DDP__CUDNN_MAX_TENSORS];
 };
 
 /* One at a time, or they would measure each other. */
@@ -41,14 +40,16 @@ static int open_device(struct ddp__cudnn_bench *b)
 static size_t lay_out(struct ddp__cudnn_bench *b,
                       const struct ddp__cudnn_graph *g)
 {
-    size_t at = 0, n = 0;
+    size_t at = 0;
 
-    for (int i = 0; i < 128; i++) {
-        if (!g->tensor[i] || (!g->size[i] && !g->scalar[i]))
+    for (int i = 0; i < DDP__CUDNN_MAX_TENSORS; i++) {
+        if (!g->tensor[i].desc)
             continue;
-        b->name[n] = (char)i;
-        b->ptr[n++] = g->scalar[i] ? (void *)&b->number : b->memory + at;
-        at += (g->size[i] + 255) & ~(size_t)255;
+        if (g->tensor[i].kind == DDP__CUDNN_SCALAR)
+            b->ptr[i] = &b->number;
+        if (g->tensor[i].kind == DDP__CUDNN_REAL)
+            b->ptr[i] = b->memory + at;
+        at += (g->tensor[i].size + 255) & ~(size_t)255;
     }
     b->workspace = b->memory + at;
     return at;
@@ -116,8 +117,7 @@ static int run_once(struct ddp__cudnn_bench *b, struct ddp__cudnn_plan *p,
 
     if ((rc = ddp__cuda_check(cudaEventRecord(b->begin, b->worker.stream),
                               "an event")) < 0 ||
-        (rc = ddp__cudnn_run(p, &b->worker, b->name, b->ptr, b->workspace)) <
-            0 ||
+        (rc = ddp__cudnn_run(p, &b->worker, b->ptr, b->workspace)) < 0 ||
         (rc = ddp__cuda_check(cudaEventRecord(b->end, b->worker.stream),
                               "an event")) < 0 ||
         (rc = ddp__cuda_check(cudaEventSynchronize(b->end),
@@ -142,19 +142,8 @@ int ddp__cudnn_bench_run(struct ddp__cudnn_bench *b, struct ddp__cudnn_plan *p,
     return rc;
 }
 
-/* Where a tensor is; NULL: there is none of that name. */
-static char *place(struct ddp__cudnn_bench *b, char name)
-{
-    const char *at = strchr(b->name, name);
-
-    if (at)
-        return b->ptr[at - b->name];
-    ddp__fail(DDP_EINVAL, "a graph without tensor %c", name);
-    return NULL;
-}
-
-static int copy(struct ddp__cudnn_bench *b, void *to, const void *from,
-                size_t size)
+static int copy_tensor(struct ddp__cudnn_bench *b, void *to, const void *from,
+                       size_t size)
 {
     int rc = ddp__cuda_check(
         cudaMemcpyAsync(to, from, size, cudaMemcpyDefault, b->worker.stream),
@@ -165,18 +154,14 @@ static int copy(struct ddp__cudnn_bench *b, void *to, const void *from,
                                     "copying a tensor");
 }
 
-int ddp__cudnn_bench_put(struct ddp__cudnn_bench *b, char name,
+int ddp__cudnn_bench_put(struct ddp__cudnn_bench *b, int tensor,
                          const void *from, size_t size)
 {
-    char *to = place(b, name);
-
-    return to ? copy(b, to, from, size) : DDP_EINVAL;
+    return copy_tensor(b, (void *)b->ptr[tensor], from, size);
 }
 
-int ddp__cudnn_bench_get(struct ddp__cudnn_bench *b, char name, void *to,
+int ddp__cudnn_bench_get(struct ddp__cudnn_bench *b, int tensor, void *to,
                          size_t size)
 {
-    const char *from = place(b, name);
-
-    return from ? copy(b, to, from, size) : DDP_EINVAL;
+    return copy_tensor(b, to, b->ptr[tensor], size);
 }

@@ -24,9 +24,9 @@ int ddp__cudnn_bench_run(struct ddp__cudnn_bench *b, struct ddp__cudnn_plan *p,
                          float *ms);
 
 /* Fill a tensor, and see it. */
-int ddp__cudnn_bench_put(struct ddp__cudnn_bench *b, char name,
+int ddp__cudnn_bench_put(struct ddp__cudnn_bench *b, int tensor,
                          const void *from, size_t size);
-int ddp__cudnn_bench_get(struct ddp__cudnn_bench *b, char name, void *to,
+int ddp__cudnn_bench_get(struct ddp__cudnn_bench *b, int tensor, void *to,
                          size_t size);
 
 #endif

@@ -18,6 +18,7 @@ libddp_cuda_core_la_SOURCES = \
     %D%/after.cu \
     %D%/backend.c \
     %D%/bn.c \
+    %D%/bn.h \
     %D%/bn_mask.c \
     %D%/conv.c \
     %D%/dense.c \

@@ -45,9 +45,6 @@ int ddp__cuda_plan_new(const struct ddp__call *c, ddp__cuda_make_f *make,
 void ddp__cuda_plans_warm(const struct ddp__call *const *call, int calls,
                           int threads);
 
-/* Batch norm as a graph for n samples: of BN_FWD, of BN_BWD.  bn.c. */
-void ddp__cuda_bn_graph(struct ddp__cudnn_graph *g, const struct ddp__call *c,
-                        int n);
 /* Whether cuDNN's masks of activations of a type are as ours, on the target.
  * The first time it is tried, which takes a second or two.  bn_mask.c. */
 bool ddp__cuda_masks_fit(enum ddp_dtype type);

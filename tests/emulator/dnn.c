@@ -581,7 +581,7 @@ static void *pointer(const struct desc *pack, int64_t uid)
     for (int64_t i = 0; i < ids->count; i++)
         if (((const int64_t *)ids->data)[i] == uid)
             return ptr[i];
-    emulator_die("no pointer for tensor %c", (char)uid);
+    emulator_die("no pointer for tensor %d", (int)uid);
 }
 
 static bool is_true(const struct desc *d, int name)
@@ -618,7 +618,7 @@ static void add_tensor(struct run *r, const struct desc *d,
     else if (!is_true(d, CUDNN_ATTR_TENSOR_IS_VIRTUAL)) {
         t->data = pointer(pack, uid);
         if ((uintptr_t)t->data % 16)
-            emulator_die("tensor %c is not aligned", (char)uid);
+            emulator_die("tensor %d is not aligned", (int)uid);
     }
 }
 
