@@ -77,7 +77,7 @@ static int min_int(int a, int b)
 }
 
 /* Segments of about `want` steps, as many of them as make a block of that. */
-static void plan(struct ddp__amx_run *r, size_t want)
+static void plan_segments(struct ddp__amx_run *r, size_t want)
 {
     const struct ddp__dnn_shape *s = r->s;
     const struct ddp__conv *k = &s->conv;
@@ -126,7 +126,7 @@ struct tile_config {
     uint8_t rows[16];
 };
 
-AMX static void configure(void)
+AMX static void configure_tiles(void)
 {
     struct tile_config c = {.palette = 1};
 
@@ -140,9 +140,9 @@ AMX static void configure(void)
 
 /* 32 outputs times 32 channels of one tap, over `count` segments.  shift:
  * pairs. */
-AMX static void product(const struct ddp__amx_run *r, size_t o, size_t c,
-                        int phase, int odd, size_t shift, size_t count,
-                        bool add, float *dw, size_t pitch)
+AMX static void multiply_tiles(const struct ddp__amx_run *r, size_t o, size_t c,
+                               int phase, int odd, size_t shift, size_t count,
+                               bool add, float *dw, size_t pitch)
 {
     const size_t line = 64, row = pitch * sizeof(*dw);
     float *below = dw + 16 * pitch;
@@ -184,8 +184,8 @@ AMX static void product(const struct ddp__amx_run *r, size_t o, size_t c,
     _tile_stored(3, below + 16, row);
 }
 
-static void multiply(const struct ddp__amx_run *r, size_t count, bool add,
-                     float *dw)
+static void multiply_taps(const struct ddp__amx_run *r, size_t count, bool add,
+                          float *dw)
 {
     const struct ddp__conv *k = &r->s->conv;
     size_t taps = (size_t)(k->kh * k->kw), c = (size_t)r->s->c;
@@ -197,33 +197,35 @@ static void multiply(const struct ddp__amx_run *r, size_t count, bool add,
                 int phase = ky % k->sh * r->phases_x + kx % k->sw;
                 int shift = ky / k->sh * r->pitch + kx / k->sw;
 
-                product(r, o, j, phase, shift % 2, (size_t)(shift / 2), count,
-                        add, dw + (o * taps + t) * c + j, taps * c);
+                multiply_tiles(r, o, j, phase, shift % 2, (size_t)(shift / 2),
+                               count, add, dw + (o * taps + t) * c + j,
+                               taps * c);
             }
 }
 
-AMX static void release(void)
+AMX static void release_tiles(void)
 {
     _tile_release();
 }
 
 /* All of r; a and b have their memory. */
-static void run(const struct ddp__amx_run *r, bool accumulate, float *dw)
+static void run_segments(const struct ddp__amx_run *r, bool accumulate,
+                         float *dw)
 {
     size_t all = r->per_image * (size_t)r->s->n, count;
 
-    configure();
+    configure_tiles();
     for (size_t i = 0; i < all; i += count) {
         count = all - i < r->segments ? all - i : r->segments;
         ddp__amx_fill(r, i, count);
-        multiply(r, count, accumulate || i > 0, dw);
+        multiply_taps(r, count, accumulate || i > 0, dw);
     }
-    release();
+    release_tiles();
 }
 
 /* Copy images with their padding to the left and right. */
-static void pad(const struct ddp__dnn_shape *s, const uint16_t *x, size_t row,
-                uint16_t *to)
+static void pad_rows(const struct ddp__dnn_shape *s, const uint16_t *x,
+                     size_t row, uint16_t *to)
 {
     size_t left = (size_t)(s->conv.left * s->c);
     size_t len = (size_t)(s->w * s->c);
@@ -236,7 +238,7 @@ static void pad(const struct ddp__dnn_shape *s, const uint16_t *x, size_t row,
 }
 
 /* The layer with columns of taps as channels: `wide` is its x. */
-static struct ddp__dnn_shape unroll(const struct ddp__dnn_shape *s)
+static struct ddp__dnn_shape unroll_taps(const struct ddp__dnn_shape *s)
 {
     struct ddp__dnn_shape u = *s;
 
@@ -248,10 +250,10 @@ static struct ddp__dnn_shape unroll(const struct ddp__dnn_shape *s)
 }
 
 /* Few channels. */
-static int narrow(const struct ddp__dnn_shape *s, const void *x, const void *dy,
-                  bool accumulate, float *dw)
+static int bwd_w_narrow(const struct ddp__dnn_shape *s, const void *x,
+                        const void *dy, bool accumulate, float *dw)
 {
-    struct ddp__dnn_shape u = unroll(s);
+    struct ddp__dnn_shape u = unroll_taps(s);
     struct ddp__amx_run r = {.s = &u,
                              .dy = dy,
                              .x_row = (size_t)(u.w * s->c),
@@ -263,7 +265,7 @@ static int narrow(const struct ddp__dnn_shape *s, const void *x, const void *dy,
     uint16_t *wide;
     float *sum;
 
-    plan(&r, BLOCK_STEPS);
+    plan_segments(&r, BLOCK_STEPS);
     wide = ddp__scratch((size + size_a(&r) + size_b(&r)) * sizeof(*wide) +
                         rows * DDP__AMX_ROW * sizeof(*sum));
     if (!wide)
@@ -272,8 +274,8 @@ static int narrow(const struct ddp__dnn_shape *s, const void *x, const void *dy,
     r.a = wide + size;
     r.b = r.a + size_a(&r);
     sum = (float *)(void *)(r.b + size_b(&r));
-    pad(s, x, r.x_row, wide);
-    run(&r, false, sum);
+    pad_rows(s, x, r.x_row, wide);
+    run_segments(&r, false, sum);
     for (size_t i = 0; i < rows; i++)
         for (size_t j = 0; j < len; j++)
             dw[i * len + j] =
@@ -291,12 +293,12 @@ int ddp__amx_bwd_w(const struct ddp__dnn_shape *s, const void *x,
                              .x_pixel = (size_t)s->c};
 
     if (s->c % 32 != 0)
-        return narrow(s, x, dy, accumulate, dw);
-    plan(&r, BLOCK_STEPS);
+        return bwd_w_narrow(s, x, dy, accumulate, dw);
+    plan_segments(&r, BLOCK_STEPS);
     if (!(r.a = ddp__scratch((size_a(&r) + size_b(&r)) * sizeof(*r.a))))
         return DDP_ENOMEM;
     r.b = r.a + size_a(&r);
-    run(&r, accumulate, dw);
+    run_segments(&r, accumulate, dw);
     return 0;
 }
 

@@ -19,18 +19,18 @@ static bool fast_bf16(void)
 #endif
 }
 
-static int init(void)
+static int cpu_init(void)
 {
     ddp__cpu.bf16 = fast_bf16();
     return 0;
 }
 
-static void fini(void)
+static void cpu_fini(void)
 {
     ddp__scratch_free();
 }
 
-static const char *describe(void)
+static const char *cpu_describe(void)
 {
     static char text[64];
 
@@ -62,7 +62,7 @@ static int same_types(const struct ddp__call *c, const int *buf, int count)
     same_types(c, (const int[]){__VA_ARGS__},                                  \
                sizeof((const int[]){__VA_ARGS__}) / sizeof(int))
 
-static int prepare(const struct ddp__call *c, void **plan)
+static int cpu_prepare(const struct ddp__call *c, void **plan)
 {
     bool residual = false;
 
@@ -121,10 +121,10 @@ static int prepare(const struct ddp__call *c, void **plan)
 
 struct ddp__backend ddp__cpu = {
     .name = "cpu",
-    .init = init,
-    .fini = fini,
-    .describe = describe,
-    .prepare = prepare,
+    .init = cpu_init,
+    .fini = cpu_fini,
+    .describe = cpu_describe,
+    .prepare = cpu_prepare,
 #ifdef HAVE_ONEDNN
     .release = ddp__cpu_conv_release,
 #endif

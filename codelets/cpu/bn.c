@@ -59,7 +59,7 @@ DDP__CLONES static void sums_bf16(const void *x, const float *s, size_t rows,
 }
 
 /* The mean of up to 8 pixels far apart. */
-static void guess(const void *x, size_t m, size_t c, float *s, bool b)
+static void guess_means(const void *x, size_t m, size_t c, float *s, bool b)
 {
     size_t count = m < 8 ? m : 8;
 
@@ -73,8 +73,8 @@ static void guess(const void *x, size_t m, size_t c, float *s, bool b)
 
 /* Mean and biased variance of every channel.  tmp: 3 width floats, 2 width
  * doubles. */
-static void measure(const void *x, const struct ddp__rows *r, float *tmp,
-                    double *sum, float *mean, float *var)
+static void measure_channels(const void *x, const struct ddp__rows *r,
+                             float *tmp, double *sum, float *mean, float *var)
 {
     void (*add)(const void *, const float *, size_t, size_t, size_t, float *,
                 float *) = r->b ? sums_bf16 : sums_f32;
@@ -82,7 +82,7 @@ static void measure(const void *x, const struct ddp__rows *r, float *tmp,
     float *s = tmp, *s1 = tmp + w, *s2 = tmp + 2 * w;
     double *sum2 = sum + w;
 
-    guess(x, m, r->c, s, r->b);
+    guess_means(x, m, r->c, s, r->b);
     ddp__bn_repeat(r, s);
     memset(sum, 0, 2 * w * sizeof(*sum));
     for (size_t at = 0; at < r->rows + (r->tail > 0); at += rows) {
@@ -165,10 +165,11 @@ ACTS(X)
 static const normalise_f normalise_of[DDP_ACT_COUNT][2][2] = {ACTS(X)};
 #undef X
 
-/* From the end to the beginning: what measure() read last may still be in a
- * cache.  buf: a block of results. */
-static void apply(const struct ddp__task *t, const struct ddp__rows *r,
-                  const struct affine *p, const void *res, float *buf)
+/* From the end to the beginning: what measure_channels() read last may still be
+ * in a cache.  buf: a block of results. */
+static void normalise_blocks(const struct ddp__task *t,
+                             const struct ddp__rows *r, const struct affine *p,
+                             const void *res, float *buf)
 {
     normalise_f f = normalise_of[t->call->bn.act][r->b][!!res];
     size_t w = r->width, blocks = ddp__bn_blocks(r), rows, len;
@@ -192,8 +193,8 @@ static void apply(const struct ddp__task *t, const struct ddp__rows *r,
 /* ---- kernels ------------------------------------------------------------ */
 
 /* stat: mean and variance to normalise with; measured first when `train`. */
-static int forward(const struct ddp__task *t, float *stat, const void *res,
-                   bool train)
+static int run_bn(const struct ddp__task *t, float *stat, const void *res,
+                  bool train)
 {
     struct ddp__rows r = ddp__bn_rows(t, 0);
     size_t w = r.width, c = r.c;
@@ -207,8 +208,8 @@ static int forward(const struct ddp__task *t, float *stat, const void *res,
     if (!scratch)
         return DDP_ENOMEM;
     if (train)
-        measure(t->data[0], &r, par, (double *)(void *)(scratch + tmp), stat,
-                stat + c);
+        measure_channels(t->data[0], &r, par, (double *)(void *)(scratch + tmp),
+                         stat, stat + c);
     for (size_t i = 0; i < c; i++) {
         par[i] = stat[i];
         par[w + i] = scale[i] / sqrtf(stat[c + i] + t->call->bn.eps);
@@ -216,16 +217,16 @@ static int forward(const struct ddp__task *t, float *stat, const void *res,
     }
     for (int i = 0; i < 3; i++)
         ddp__bn_repeat(&r, par + (size_t)i * w);
-    apply(t, &r, &(struct affine){par, par + w, par + 2 * w}, res,
-          (float *)(void *)(scratch + tmp + sum));
+    normalise_blocks(t, &r, &(struct affine){par, par + w, par + 2 * w}, res,
+                     (float *)(void *)(scratch + tmp + sum));
     return 0;
 }
 
 /* Buffers x, w, y, stat [, r] [, mask] */
 int ddp__cpu_bn_fwd(const struct ddp__task *t)
 {
-    return forward(t, t->data[3], t->call->bn.residual ? t->data[4] : NULL,
-                   true);
+    return run_bn(t, t->data[3], t->call->bn.residual ? t->data[4] : NULL,
+                  true);
 }
 
 /* Buffers x, w, y [, r]; the running statistics are in w. */
@@ -233,6 +234,6 @@ int ddp__cpu_bn_eval(const struct ddp__task *t)
 {
     float *w = t->data[1];
 
-    return forward(t, w + 2 * (size_t)t->call->buf[0].shape.c,
-                   t->call->bn.residual ? t->data[3] : NULL, false);
+    return run_bn(t, w + 2 * (size_t)t->call->buf[0].shape.c,
+                  t->call->bn.residual ? t->data[3] : NULL, false);
 }

@@ -263,7 +263,7 @@ static struct block block_at(const struct pass *s, size_t at, size_t most)
     return k;
 }
 
-static size_t length(const struct block *k)
+static size_t block_len(const struct block *k)
 {
     return (k->rows - 1) * k->width + k->len;
 }
@@ -276,13 +276,13 @@ static void sum_and_keep(const struct pass *s, struct block k)
     if (s->r.b)
         k.dr = s->buf;
     if (k.mask)
-        ddp__mask_apply(k.mask, k.dy, k.dr, length(&k), s->r.b);
+        ddp__mask_apply(k.mask, k.dy, k.dr, block_len(&k), s->r.b);
     else
         keep_block(&s->p, &k, s->from, s->r.b);
     k.dy = k.dr;
     sum_block(&s->p, &k, FROM_DZ, s->r.b);
     if (s->r.b)
-        ddp__put(dr, k.dr, length(&k), true, false);
+        ddp__put(dr, k.dr, block_len(&k), true, false);
 }
 
 static void first_pass(const struct pass *s, double *sum)
@@ -323,18 +323,18 @@ static void second_pass(const struct pass *s)
             k.dx = s->buf;
         spread_block(&s->p, &k, s->from, s->r.b);
         if (!s->r.direct)
-            ddp__put(dx, s->buf, length(&k), s->r.b, s->r.stream);
+            ddp__put(dx, s->buf, block_len(&k), s->r.b, s->r.stream);
     }
     ddp__put_end();
 }
 
-static void put(const struct ddp__task *t, float *g, double v)
+static void store_gradient(const struct ddp__task *t, float *g, double v)
 {
     *g = (float)(t->accumulate ? *g + v : v);
 }
 
 /* g, and the factors of the second pass.  par: mean, a, shift, k1, k2. */
-static void conclude(const struct pass *s, const double *sum, float *par)
+static void finish_sums(const struct pass *s, const double *sum, float *par)
 {
     const struct ddp__task *t = s->t;
     size_t c = s->r.c, w = s->r.width;
@@ -348,17 +348,18 @@ static void conclude(const struct pass *s, const double *sum, float *par)
 
         par[3 * w + i] = (float)(sum[i] / m);
         par[4 * w + i] = (float)(dscale * inv / m);
-        put(t, &g[i], dscale);
-        put(t, &g[c + i], sum[i]);
-        put(t, &g[2 * c + i], t->n * (double)stat[i]);
-        put(t, &g[3 * c + i], t->n * (m > 1 ? var * m / (m - 1) : var));
+        store_gradient(t, &g[i], dscale);
+        store_gradient(t, &g[c + i], sum[i]);
+        store_gradient(t, &g[2 * c + i], t->n * (double)stat[i]);
+        store_gradient(t, &g[3 * c + i],
+                       t->n * (m > 1 ? var * m / (m - 1) : var));
     }
     ddp__bn_repeat(&s->r, par + 3 * w);
     ddp__bn_repeat(&s->r, par + 4 * w);
 }
 
 /* mean, a and shift, as the forward pass had them. */
-static void recall(const struct pass *s, float *par)
+static void load_parameters(const struct pass *s, float *par)
 {
     const float *w = s->t->data[3], *stat = s->t->data[4];
     size_t c = s->r.c, width = s->r.width;
@@ -400,9 +401,9 @@ int ddp__cpu_bn_bwd(const struct ddp__task *t)
                            .s2 = par + 6 * w};
     s.buf = (float *)(void *)(sum + 2 * n);
     s.from = source_of(act, residual);
-    recall(&s, par);
+    load_parameters(&s, par);
     first_pass(&s, sum);
-    conclude(&s, sum, par);
+    finish_sums(&s, sum, par);
     if (residual && exact) {
         s.all.dy = t->data[7];
         s.from = FROM_DY;

@@ -11,14 +11,14 @@
 /* ---- forward and data gradient ------------------------------------------ */
 
 /* How weights get packed. */
-struct fill {
+struct pack_source {
     const struct ddp__plan *plan;
     const struct ddp__dnn *dnn;
     const float *w;
 };
 
 /* The plan's taps of each filter, turned round. */
-static void flip(const struct ddp__plan *p, const float *w, float *to)
+static void flip_taps(const struct ddp__plan *p, const float *w, float *to)
 {
     const struct ddp__taps *t = &p->taps;
     const struct ddp__conv *k = &p->shape.conv;
@@ -34,9 +34,9 @@ static void flip(const struct ddp__plan *p, const float *w, float *to)
             }
 }
 
-static int fill(const void *arg, void *to, int part)
+static int pack_for_primitive(const void *arg, void *to, int part)
 {
-    const struct fill *f = arg;
+    const struct pack_source *f = arg;
     const struct ddp__plan *p = f->plan;
     size_t need = ddp__align(ddp__dnn_scratch(f->dnn));
     const float *w = f->w;
@@ -47,7 +47,7 @@ static int fill(const void *arg, void *to, int part)
     if (!scratch)
         return DDP_ENOMEM;
     if (p->transposed && p->taps.height * p->taps.width > 1) {
-        flip(p, w, (float *)(void *)(scratch + need));
+        flip_taps(p, w, (float *)(void *)(scratch + need));
         w = (float *)(void *)(scratch + need);
     }
     if (!ddp__dnn_is_plain(f->dnn))
@@ -56,9 +56,9 @@ static int fill(const void *arg, void *to, int part)
     return 0;
 }
 
-static int fill_wino(const void *arg, void *to, int part)
+static int pack_for_wino(const void *arg, void *to, int part)
 {
-    const struct fill *f = arg;
+    const struct pack_source *f = arg;
     const struct ddp__dnn_shape *s = &f->plan->shape;
 
     ddp__wino_weights(f->w, (size_t)s->o, (size_t)s->c,
@@ -66,7 +66,7 @@ static int fill_wino(const void *arg, void *to, int part)
     return 0;
 }
 
-static int apply_wino(const struct ddp__task *t, struct ddp__plan *p)
+static int run_wino(const struct ddp__task *t, struct ddp__plan *p)
 {
     struct ddp__dnn_shape s = p->shape;
     const float *w = t->data[1];
@@ -77,8 +77,8 @@ static int apply_wino(const struct ddp__task *t, struct ddp__plan *p)
         ddp__plan_transpose(&p->shape, &s);
     s.n = t->n;
     rc = ddp__pack_get(&p->packs, &k, NULL, t->id[1], t->version[1],
-                       &(struct ddp__packing){fill_wino,
-                                              &(struct fill){p, NULL, w},
+                       &(struct ddp__packing){pack_for_wino,
+                                              &(struct pack_source){p, NULL, w},
                                               p->shape.o / DDP__WINO_PANEL,
                                               ddp__wino_packed_size(&s)});
     if (rc < 0)
@@ -90,8 +90,9 @@ static int apply_wino(const struct ddp__task *t, struct ddp__plan *p)
 }
 
 /* The weights as d wants them; *k, unless NULL, is to be put back. */
-static int weights(const struct ddp__task *t, struct ddp__plan *p,
-                   const struct ddp__dnn *d, struct ddp__pack **k, void **w)
+static int get_packed_weights(const struct ddp__task *t, struct ddp__plan *p,
+                              const struct ddp__dnn *d, struct ddp__pack **k,
+                              void **w)
 {
     int rc;
 
@@ -100,8 +101,9 @@ static int weights(const struct ddp__task *t, struct ddp__plan *p,
     if (!p->transposed && ddp__dnn_is_plain(d))
         return 0;
     rc = ddp__pack_get(&p->packs, k, d, t->id[1], t->version[1],
-                       &(struct ddp__packing){fill, &(struct fill){p, d, *w}, 1,
-                                              ddp__dnn_packed_size(d)});
+                       &(struct ddp__packing){pack_for_primitive,
+                                              &(struct pack_source){p, d, *w},
+                                              1, ddp__dnn_packed_size(d)});
     if (!rc)
         *w = (*k)->data;
     return rc;
@@ -109,8 +111,8 @@ static int weights(const struct ddp__task *t, struct ddp__plan *p,
 
 /* y = w * x, or its transpose: buffers in, w, out.  room: bytes of scratch
  * memory to put the result in instead, at *result. */
-static int apply(const struct ddp__task *t, struct ddp__plan *p, size_t room,
-                 void **result)
+static int run_primitive(const struct ddp__task *t, struct ddp__plan *p,
+                         size_t room, void **result)
 {
     float *plain = t->data[1];
     bool bias = p->shape.conv.bias && p->pass == DDP__FWD;
@@ -121,7 +123,7 @@ static int apply(const struct ddp__task *t, struct ddp__plan *p, size_t room,
     int rc;
 
     if ((rc = ddp__plan_primitive(p, t->n, &d)) < 0 ||
-        (rc = weights(t, p, d, &k, &w)) < 0)
+        (rc = get_packed_weights(t, p, d, &k, &w)) < 0)
         return rc;
     scratch = ddp__scratch(ddp__align(ddp__dnn_scratch(d)) + room);
     if (scratch && room)
@@ -146,7 +148,7 @@ struct strip {
     size_t n, rows, row, step, pitch;
 };
 
-static void join(const struct strip *s, const char *images, char *strip)
+static void join_images(const struct strip *s, const char *images, char *strip)
 {
     for (size_t y = 0; y < s->rows; y++)
         for (size_t i = 0; i < s->n; i++) {
@@ -157,14 +159,14 @@ static void join(const struct strip *s, const char *images, char *strip)
         }
 }
 
-static void part(const struct strip *s, const char *strip, char *images)
+static void split_images(const struct strip *s, const char *strip, char *images)
 {
     for (size_t i = 0; i < s->n; i++)
         for (size_t y = 0; y < s->rows; y++, images += s->row)
             memcpy(images, strip + y * s->pitch + i * s->step, s->row);
 }
 
-static int apply_strip(const struct ddp__task *t, struct ddp__plan *p)
+static int run_strip(const struct ddp__task *t, struct ddp__plan *p)
 {
     struct ddp__dnn_shape one = ddp__plan_shape(p, 1);
     struct ddp__dnn_shape all = ddp__plan_shape(p, t->n);
@@ -184,17 +186,17 @@ static int apply_strip(const struct ddp__task *t, struct ddp__plan *p)
     int rc;
 
     if ((rc = ddp__plan_primitive(p, t->n, &d)) < 0 ||
-        (rc = weights(t, p, d, &k, &packed)) < 0)
+        (rc = get_packed_weights(t, p, d, &k, &packed)) < 0)
         return rc;
     at = ddp__align(ddp__dnn_scratch(d));
     if (!(scratch = ddp__scratch(at + in_size + out.rows * out.pitch))) {
         rc = DDP_ENOMEM;
     } else {
-        join(&in, t->data[0], scratch + at);
+        join_images(&in, t->data[0], scratch + at);
         rc = ddp__dnn_run(d, scratch + at, packed,
                           all.conv.bias ? plain + p->weights : NULL,
                           scratch + at + in_size, scratch);
-        part(&out, scratch + at + in_size, t->data[2]);
+        split_images(&out, scratch + at + in_size, t->data[2]);
     }
     if (k)
         ddp__pack_put(&p->packs, k);
@@ -204,8 +206,9 @@ static int apply_strip(const struct ddp__task *t, struct ddp__plan *p)
 /* ---- phases ------------------------------------------------------------- */
 
 /* Put the pixels of phase (a, b) into their places; from NULL: zeros. */
-static void interleave(const struct ddp__task *t, const struct ddp__plan *p,
-                       int a, int b, const char *from)
+static void interleave_phase(const struct ddp__task *t,
+                             const struct ddp__plan *p, int a, int b,
+                             const char *from)
 {
     const struct ddp__dnn_shape *s = &p->shape;
     size_t pixel = (size_t)s->c * ddp__dtype_size(s->type);
@@ -225,7 +228,7 @@ static void interleave(const struct ddp__task *t, const struct ddp__plan *p,
             }
 }
 
-static int apply_phases(const struct ddp__task *t, struct ddp__plan *p)
+static int run_phases(const struct ddp__task *t, struct ddp__plan *p)
 {
     const struct ddp__conv *k = &p->shape.conv;
 
@@ -237,55 +240,55 @@ static int apply_phases(const struct ddp__task *t, struct ddp__plan *p)
             const struct ddp__dnn_shape *s = &phase->shape;
             size_t room = (size_t)t->n * (size_t)s->h * (size_t)s->w *
                           (size_t)s->c * ddp__dtype_size(s->type);
-            int rc = apply(t, phase, room, &from);
+            int rc = run_primitive(t, phase, room, &from);
 
             if (rc < 0)
                 return rc;
         }
-        interleave(t, p, i / k->sw, i % k->sw, from);
+        interleave_phase(t, p, i / k->sw, i % k->sw, from);
     }
     return 0;
 }
 
 /* Any forward pass or data gradient: buffers in, w, out. */
-static int compute(const struct ddp__task *t)
+static int run_plan(const struct ddp__task *t)
 {
     struct ddp__plan *p = t->plan;
 
     if (p->wino)
-        return apply_wino(t, p);
+        return run_wino(t, p);
     if (p->phase)
-        return apply_phases(t, p);
+        return run_phases(t, p);
     if (p->gap)
-        return apply_strip(t, p);
-    return apply(t, p, 0, NULL);
+        return run_strip(t, p);
+    return run_primitive(t, p, 0, NULL);
 }
 
 int ddp__cpu_conv_fwd(const struct ddp__task *t)
 {
-    return compute(t);
+    return run_plan(t);
 }
 
 int ddp__cpu_conv_bwd_x(const struct ddp__task *t)
 {
-    return compute(t);
+    return run_plan(t);
 }
 
 int ddp__cpu_dense_fwd(const struct ddp__task *t)
 {
-    return compute(t);
+    return run_plan(t);
 }
 
 int ddp__cpu_dense_bwd_x(const struct ddp__task *t)
 {
-    return compute(t);
+    return run_plan(t);
 }
 
 /* ---- weight gradient ---------------------------------------------------- */
 
 /* Buffers x, dy, g.  oneDNN writes its own layout and never adds, so the
  * gradient takes up to two detours. */
-static int gradient(const struct ddp__task *t)
+static int run_weight_gradient(const struct ddp__task *t)
 {
     struct ddp__plan *p = t->plan;
     float *g = t->data[2], *packed = g, *plain = g, *bias;
@@ -332,10 +335,10 @@ static int gradient(const struct ddp__task *t)
 
 int ddp__cpu_conv_bwd_w(const struct ddp__task *t)
 {
-    return gradient(t);
+    return run_weight_gradient(t);
 }
 
 int ddp__cpu_dense_bwd_w(const struct ddp__task *t)
 {
-    return gradient(t);
+    return run_weight_gradient(t);
 }

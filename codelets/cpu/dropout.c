@@ -7,8 +7,9 @@
 enum { GROUPS = 64 }; /* groups of four elements at a time */
 
 /* keep[4 i + j]: 1 / (1 - p) or 0 for the elements from 4 first on */
-DDP__CLONES static void masks(uint64_t seed, uint32_t layer, int64_t id,
-                              uint64_t first, float p, float *restrict keep)
+DDP__CLONES static void draw_masks(uint64_t seed, uint32_t layer, int64_t id,
+                                   uint64_t first, float p,
+                                   float *restrict keep)
 {
     uint32_t v[4][GROUPS];
     float factor = 1 / (1 - p);
@@ -46,8 +47,8 @@ DDP__CLONES static void multiply_bf16(const void *x, const float *keep, void *y,
 }
 
 /* One sample of len elements. */
-static void sample(const struct ddp__task *t, int64_t id, const void *x,
-                   void *y, size_t len, bool b)
+static void drop_sample(const struct ddp__task *t, int64_t id, const void *x,
+                        void *y, size_t len, bool b)
 {
     uint32_t layer = t->call->dropout.layer;
     float p = t->call->dropout.p, keep[4 * GROUPS];
@@ -63,7 +64,7 @@ static void sample(const struct ddp__task *t, int64_t id, const void *x,
     for (size_t i = 0, k; i < len; i += k) {
         k = len - i < 4 * GROUPS ? len - i : 4 * GROUPS;
         if (!whole)
-            masks(t->seed, layer, id, i / 4, p, keep);
+            draw_masks(t->seed, layer, id, i / 4, p, keep);
         (b ? multiply_bf16 : multiply_f32)(ddp__at(x, i, b), keep,
                                            ddp__to(y, i, b), k);
     }
@@ -79,8 +80,8 @@ int ddp__cpu_dropout(const struct ddp__task *t)
         int64_t id = narrow ? ((const int32_t *)t->data[1])[n]
                             : ((const int64_t *)t->data[1])[n];
 
-        sample(t, id, ddp__at(t->data[0], n * len, b),
-               ddp__to(t->data[2], n * len, b), len, b);
+        drop_sample(t, id, ddp__at(t->data[0], n * len, b),
+                    ddp__to(t->data[2], n * len, b), len, b);
     }
     return 0;
 }

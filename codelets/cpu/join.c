@@ -5,15 +5,15 @@
 
 /* ---- concat, split ------------------------------------------------------ */
 
-static void copy(char *to, size_t to_step, const char *from, size_t from_step,
-                 size_t bytes, size_t rows)
+static void copy_rows(char *to, size_t to_step, const char *from,
+                      size_t from_step, size_t bytes, size_t rows)
 {
     for (size_t r = 0; r < rows; r++)
         memcpy(to + r * to_step, from + r * from_step, bytes);
 }
 
 /* Bytes of `channels` channels of buffer i. */
-static size_t width(const struct ddp__task *t, int i, int channels)
+static size_t width_bytes(const struct ddp__task *t, int i, int channels)
 {
     return (size_t)channels * ddp__dtype_size(t->call->buf[i].type);
 }
@@ -23,8 +23,9 @@ int ddp__cpu_concat(const struct ddp__task *t)
 {
     int c = t->call->buf[0].shape.c, all = t->call->buf[1].shape.c;
 
-    copy((char *)t->data[1] + width(t, 1, t->call->at), width(t, 1, all),
-         t->data[0], width(t, 0, c), width(t, 0, c), ddp__rows(t, 0));
+    copy_rows((char *)t->data[1] + width_bytes(t, 1, t->call->at),
+              width_bytes(t, 1, all), t->data[0], width_bytes(t, 0, c),
+              width_bytes(t, 0, c), ddp__rows(t, 0));
     return 0;
 }
 
@@ -33,9 +34,9 @@ int ddp__cpu_split(const struct ddp__task *t)
 {
     int c = t->call->buf[1].shape.c, all = t->call->buf[0].shape.c;
 
-    copy(t->data[1], width(t, 1, c),
-         (const char *)t->data[0] + width(t, 0, t->call->at), width(t, 0, all),
-         width(t, 1, c), ddp__rows(t, 1));
+    copy_rows(t->data[1], width_bytes(t, 1, c),
+              (const char *)t->data[0] + width_bytes(t, 0, t->call->at),
+              width_bytes(t, 0, all), width_bytes(t, 1, c), ddp__rows(t, 1));
     return 0;
 }
 

@@ -133,8 +133,8 @@ static double squared_error(const struct ddp__task *t, const struct row *r,
 }
 
 /* Sample n, whose label or target is of the kind of the loss. */
-static int sample(const struct ddp__task *t, const struct row *r, size_t n,
-                  void *dx, double *stats)
+static int loss_of_sample(const struct ddp__task *t, const struct row *r,
+                          size_t n, void *dx, double *stats)
 {
     float aux = t->call->loss.aux, weight = ((const float *)t->data[2])[n];
     int32_t label;
@@ -185,10 +185,10 @@ int ddp__cpu_loss(const struct ddp__task *t)
     }
     for (size_t n = 0; n < (size_t)t->n && !rc; n++) {
         load_row(ddp__at(t->data[0], n * len, b), r.x, len, b);
-        rc = sample(t, &r, n,
-                    has_dx ? ddp__to(t->data[4], n * len, ddp__is_bf16(t, 4))
-                           : NULL,
-                    stats);
+        rc = loss_of_sample(
+            t, &r, n,
+            has_dx ? ddp__to(t->data[4], n * len, ddp__is_bf16(t, 4)) : NULL,
+            stats);
     }
     for (int i = 0; i < DDP__STATS && !rc; i++)
         out[i] = t->accumulate ? out[i] + stats[i] : stats[i];

@@ -11,7 +11,7 @@ enum { FLAGS = 512 };
 
 /* Byte i of the eight is bit i of the result, and the other way round: bytes of
  * a little-endian machine, as all that StarPU drives. */
-static inline uint8_t pack(const uint8_t *flag)
+static inline uint8_t pack_flags(const uint8_t *flag)
 {
     uint64_t v;
 
@@ -19,7 +19,7 @@ static inline uint8_t pack(const uint8_t *flag)
     return (uint8_t)(v * UINT64_C(0x0102040810204080) >> 56);
 }
 
-static inline void unpack(uint8_t bits, uint8_t *flag)
+static inline void unpack_flags(uint8_t bits, uint8_t *flag)
 {
     uint64_t v =
         bits * UINT64_C(0x0101010101010101) & UINT64_C(0x8040201008040201);
@@ -27,30 +27,31 @@ static inline void unpack(uint8_t bits, uint8_t *flag)
     memcpy(flag, &v, sizeof(v));
 }
 
-DDP__CLONES static void compare(const float *restrict y, uint8_t *restrict flag,
-                                size_t len)
+DDP__CLONES static void flag_positive(const float *restrict y,
+                                      uint8_t *restrict flag, size_t len)
 {
     for (size_t i = 0; i < len; i++)
         flag[i] = y[i] > 0;
 }
 
-DDP__INLINE void choose(const uint8_t *restrict flag, const void *restrict dy,
-                        float *restrict dr, size_t len, bool b)
+DDP__INLINE void keep_flagged(const uint8_t *restrict flag,
+                              const void *restrict dy, float *restrict dr,
+                              size_t len, bool b)
 {
     for (size_t i = 0; i < len; i++)
         dr[i] = flag[i] ? ddp__load(dy, i, b) : 0;
 }
 
-DDP__CLONES static void choose_f32(const uint8_t *flag, const void *dy,
-                                   float *dr, size_t len)
+DDP__CLONES static void keep_flagged_f32(const uint8_t *flag, const void *dy,
+                                         float *dr, size_t len)
 {
-    choose(flag, dy, dr, len, false);
+    keep_flagged(flag, dy, dr, len, false);
 }
 
-DDP__CLONES static void choose_bf16(const uint8_t *flag, const void *dy,
-                                    float *dr, size_t len)
+DDP__CLONES static void keep_flagged_bf16(const uint8_t *flag, const void *dy,
+                                          float *dr, size_t len)
 {
-    choose(flag, dy, dr, len, true);
+    keep_flagged(flag, dy, dr, len, true);
 }
 
 void ddp__mask_make(const float *y, uint8_t *mask, size_t len)
@@ -60,9 +61,9 @@ void ddp__mask_make(const float *y, uint8_t *mask, size_t len)
     for (size_t at = 0; at < len; at += FLAGS) {
         size_t n = len - at < FLAGS ? len - at : FLAGS;
 
-        compare(y + at, flag, n);
+        flag_positive(y + at, flag, n);
         for (size_t i = 0; i < n; i += 8)
-            mask[(at + i) / 8] = pack(flag + i);
+            mask[(at + i) / 8] = pack_flags(flag + i);
     }
 }
 
@@ -75,7 +76,8 @@ void ddp__mask_apply(const uint8_t *mask, const void *dy, float *dr, size_t len,
         size_t n = len - at < FLAGS ? len - at : FLAGS;
 
         for (size_t i = 0; i < n; i += 8)
-            unpack(mask[(at + i) / 8], flag + i);
-        (b ? choose_bf16 : choose_f32)(flag, ddp__at(dy, at, b), dr + at, n);
+            unpack_flags(mask[(at + i) / 8], flag + i);
+        (b ? keep_flagged_bf16 : keep_flagged_f32)(flag, ddp__at(dy, at, b),
+                                                   dr + at, n);
     }
 }

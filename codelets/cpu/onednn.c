@@ -27,7 +27,7 @@ static char version[32];
 
 /* oneDNN may be built on OpenMP, whose symbols are then there: every worker
  * would have a team of its own. */
-static void start(void)
+static void start_onednn(void)
 {
     const dnnl_version_t *v = dnnl_version();
 
@@ -39,12 +39,12 @@ static void start(void)
 }
 
 /* Primitives are made and run with one thread; what the caller's own OpenMP
- * code uses is put back by leave(). */
-static int enter(void)
+ * code uses is put back by leave_onednn(). */
+static int enter_onednn(void)
 {
     int threads;
 
-    pthread_once(&once, start);
+    pthread_once(&once, start_onednn);
     if (!omp_max_threads || !omp_threads)
         return 1;
     threads = omp_max_threads();
@@ -53,13 +53,13 @@ static int enter(void)
     return threads;
 }
 
-static void leave(int threads)
+static void leave_onednn(int threads)
 {
     if (threads != 1)
         omp_threads(threads);
 }
 
-static int check(dnnl_status_t st, const char *what)
+static int check_onednn(dnnl_status_t st, const char *what)
 {
     if (st == dnnl_success)
         return 0;
@@ -94,8 +94,8 @@ static int stream_new(dnnl_stream_t *out)
     int rc;
 
     pthread_once(&stream_once, stream_key_new);
-    rc = check(dnnl_stream_create(&s, engine, dnnl_stream_default_flags),
-               "stream");
+    rc = check_onednn(dnnl_stream_create(&s, engine, dnnl_stream_default_flags),
+                      "stream");
     if (rc < 0)
         return rc;
     if (stream_key_rc || pthread_setspecific(stream_key, s)) {
@@ -108,7 +108,7 @@ static int stream_new(dnnl_stream_t *out)
 
 const char *ddp__dnn_version(void)
 {
-    leave(enter());
+    leave_onednn(enter_onednn());
     return version;
 }
 
@@ -124,25 +124,25 @@ bool ddp__dnn_bf16(void)
 
 /* ---- primitives --------------------------------------------------------- */
 
-static bool same(cmd_t a, cmd_t b)
+static bool same_layout(cmd_t a, cmd_t b)
 {
     return dnnl_memory_desc_equal(a, b);
 }
 
-static cmd_t query(const_dnnl_primitive_desc_t pd, dnnl_query_t q)
+static cmd_t query_md(const_dnnl_primitive_desc_t pd, dnnl_query_t q)
 {
     return dnnl_primitive_desc_query_md(pd, q, 0);
 }
 
-static size_t bytes(cmd_t md)
+static size_t md_bytes(cmd_t md)
 {
     return md ? dnnl_memory_desc_get_size(md) : 0;
 }
 
 static cmd_t packed_md(const struct ddp__dnn *d)
 {
-    return query(d->pd, d->pass == DDP__BWD_W ? dnnl_query_diff_weights_md
-                                              : dnnl_query_weights_md);
+    return query_md(d->pd, d->pass == DDP__BWD_W ? dnnl_query_diff_weights_md
+                                                 : dnnl_query_weights_md);
 }
 
 static dnnl_status_t reorder_new(struct ddp__dnn *d, cmd_t plain)
@@ -154,7 +154,7 @@ static dnnl_status_t reorder_new(struct ddp__dnn *d, cmd_t plain)
     dnnl_status_t st;
     size_t need;
 
-    if (same(packed, plain))
+    if (same_layout(packed, plain))
         return dnnl_success;
     if ((st = ddp__dnn_attr(&attr, DDP_IDENTITY)))
         return st;
@@ -163,7 +163,7 @@ static dnnl_status_t reorder_new(struct ddp__dnn *d, cmd_t plain)
     dnnl_primitive_attr_destroy(attr);
     if (st)
         return st;
-    need = bytes(query(d->reorder_pd, dnnl_query_scratchpad_md));
+    need = md_bytes(query_md(d->reorder_pd, dnnl_query_scratchpad_md));
     if (need > d->scratch)
         d->scratch = need;
     return dnnl_primitive_create(&d->reorder, d->reorder_pd);
@@ -182,18 +182,18 @@ int ddp__dnn_new(struct ddp__dnn **out, const struct ddp__dnn_shape *s,
     if (!(d = calloc(1, sizeof(*d))))
         return ddp__fail(DDP_ENOMEM, "a oneDNN primitive");
     d->pass = pass;
-    threads = enter();
+    threads = enter_onednn();
     if (!(st = engine_rc) &&
         !(st = ddp__dnn_pd(&d->pd, &plain, engine, s, pass, transposed))) {
         if (!(st = dnnl_primitive_create(&d->prim, d->pd))) {
-            d->scratch = bytes(query(d->pd, dnnl_query_scratchpad_md));
-            d->packed_size = bytes(packed_md(d));
+            d->scratch = md_bytes(query_md(d->pd, dnnl_query_scratchpad_md));
+            d->packed_size = md_bytes(packed_md(d));
             st = reorder_new(d, REF(plain));
         }
         ddp__md_free(&plain);
     }
-    leave(threads);
-    if ((rc = check(st, what[pass])) < 0)
+    leave_onednn(threads);
+    if ((rc = check_onednn(st, what[pass])) < 0)
         ddp__dnn_free(d);
     else
         *out = d;
@@ -232,7 +232,7 @@ bool ddp__dnn_is_plain(const struct ddp__dnn *d)
 
 bool ddp__dnn_same_packed(const struct ddp__dnn *a, const struct ddp__dnn *b)
 {
-    return a == b || same(packed_md(a), packed_md(b));
+    return a == b || same_layout(packed_md(a), packed_md(b));
 }
 
 const char *ddp__dnn_name(const struct ddp__dnn *d)
@@ -252,17 +252,18 @@ struct arg {
 };
 
 /* Memory objects are cheap and made anew: those of one thread only. */
-static int run(dnnl_primitive_t prim, const struct arg *a, int count)
+static int execute_primitive(dnnl_primitive_t prim, const struct arg *a,
+                             int count)
 {
     dnnl_exec_arg_t e[8];
     dnnl_stream_t stream = my_stream;
     dnnl_status_t st = dnnl_success;
-    int threads = enter(), n = 0, rc = 0;
+    int threads = enter_onednn(), n = 0, rc = 0;
 
     if (!stream)
         rc = stream_new(&stream);
     for (int i = 0; i < count && !rc && !st; i++) {
-        if (!bytes(a[i].md))
+        if (!md_bytes(a[i].md))
             continue;
         st = dnnl_memory_create(&e[n].memory, a[i].md, engine, a[i].data);
         e[n].arg = a[i].arg;
@@ -272,57 +273,59 @@ static int run(dnnl_primitive_t prim, const struct arg *a, int count)
         st = dnnl_stream_wait(stream);
     while (n-- > 0)
         dnnl_memory_destroy(e[n].memory);
-    leave(threads);
-    return rc < 0 ? rc : check(st, "primitive");
+    leave_onednn(threads);
+    return rc < 0 ? rc : check_onednn(st, "primitive");
 }
 
 int ddp__dnn_pack(const struct ddp__dnn *d, const void *from, void *to,
                   void *scratch)
 {
     struct arg a[] = {
-        {DNNL_ARG_FROM, query(d->reorder_pd, dnnl_query_src_md), (void *)from},
-        {DNNL_ARG_TO, query(d->reorder_pd, dnnl_query_dst_md), to},
-        {DNNL_ARG_SCRATCHPAD, query(d->reorder_pd, dnnl_query_scratchpad_md),
+        {DNNL_ARG_FROM, query_md(d->reorder_pd, dnnl_query_src_md),
+         (void *)from},
+        {DNNL_ARG_TO, query_md(d->reorder_pd, dnnl_query_dst_md), to},
+        {DNNL_ARG_SCRATCHPAD, query_md(d->reorder_pd, dnnl_query_scratchpad_md),
          scratch},
     };
 
-    return run(d->reorder, a, 3);
+    return execute_primitive(d->reorder, a, 3);
 }
 
 int ddp__dnn_run(const struct ddp__dnn *d, void *x, void *w, void *bias,
                  void *y, void *scratch)
 {
     dnnl_primitive_desc_t pd = d->pd;
-    struct arg pad = {DNNL_ARG_SCRATCHPAD, query(pd, dnnl_query_scratchpad_md),
-                      scratch};
+    struct arg pad = {DNNL_ARG_SCRATCHPAD,
+                      query_md(pd, dnnl_query_scratchpad_md), scratch};
 
     if (d->pass == DDP__FWD)
-        return run(
+        return execute_primitive(
             d->prim,
             (struct arg[]){
-                {DNNL_ARG_SRC, query(pd, dnnl_query_src_md), x},
-                {DNNL_ARG_WEIGHTS, query(pd, dnnl_query_weights_md), w},
-                {DNNL_ARG_DST, query(pd, dnnl_query_dst_md), y},
+                {DNNL_ARG_SRC, query_md(pd, dnnl_query_src_md), x},
+                {DNNL_ARG_WEIGHTS, query_md(pd, dnnl_query_weights_md), w},
+                {DNNL_ARG_DST, query_md(pd, dnnl_query_dst_md), y},
                 pad,
                 {DNNL_ARG_BIAS,
                  dnnl_primitive_desc_query_md(pd, dnnl_query_weights_md, 1),
                  bias}},
             bias ? 5 : 4);
     if (d->pass == DDP__BWD_X)
-        return run(
+        return execute_primitive(
             d->prim,
             (struct arg[]){
-                {DNNL_ARG_DIFF_SRC, query(pd, dnnl_query_diff_src_md), x},
-                {DNNL_ARG_WEIGHTS, query(pd, dnnl_query_weights_md), w},
-                {DNNL_ARG_DIFF_DST, query(pd, dnnl_query_diff_dst_md), y},
+                {DNNL_ARG_DIFF_SRC, query_md(pd, dnnl_query_diff_src_md), x},
+                {DNNL_ARG_WEIGHTS, query_md(pd, dnnl_query_weights_md), w},
+                {DNNL_ARG_DIFF_DST, query_md(pd, dnnl_query_diff_dst_md), y},
                 pad},
             4);
-    return run(
+    return execute_primitive(
         d->prim,
         (struct arg[]){
-            {DNNL_ARG_SRC, query(pd, dnnl_query_src_md), x},
-            {DNNL_ARG_DIFF_WEIGHTS, query(pd, dnnl_query_diff_weights_md), w},
-            {DNNL_ARG_DIFF_DST, query(pd, dnnl_query_diff_dst_md), y},
+            {DNNL_ARG_SRC, query_md(pd, dnnl_query_src_md), x},
+            {DNNL_ARG_DIFF_WEIGHTS, query_md(pd, dnnl_query_diff_weights_md),
+             w},
+            {DNNL_ARG_DIFF_DST, query_md(pd, dnnl_query_diff_dst_md), y},
             pad,
             {DNNL_ARG_DIFF_BIAS,
              dnnl_primitive_desc_query_md(pd, dnnl_query_diff_weights_md, 1),

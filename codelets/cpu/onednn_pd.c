@@ -210,11 +210,11 @@ static dnnl_status_t skip_denied(dnnl_primitive_desc_t pd,
 }
 #else
 /* The first one that is not denied. */
-static dnnl_status_t choose(dnnl_primitive_desc_t *pd, const_dnnl_op_desc_t op,
-                            const struct ddp__dnn_shape *s,
-                            enum ddp__dnn_pass pass, dnnl_engine_t engine,
-                            dnnl_primitive_desc_t hint,
-                            dnnl_primitive_attr_t attr)
+static dnnl_status_t
+choose_implementation(dnnl_primitive_desc_t *pd, const_dnnl_op_desc_t op,
+                      const struct ddp__dnn_shape *s, enum ddp__dnn_pass pass,
+                      dnnl_engine_t engine, dnnl_primitive_desc_t hint,
+                      dnnl_primitive_attr_t attr)
 {
     dnnl_primitive_desc_iterator_t it;
     dnnl_status_t st;
@@ -305,7 +305,7 @@ static dnnl_status_t conv_pd(dnnl_primitive_desc_t *pd, enum ddp__dnn_pass pass,
             &op, dnnl_convolution_direct, x, w, b, y, stride, dil, l, r);
     if (st)
         return st;
-    return choose(pd, &op, s, pass, m->engine, hint, attr);
+    return choose_implementation(pd, &op, s, pass, m->engine, hint, attr);
 #endif
 }
 

@@ -118,8 +118,9 @@ DDP__CLONES static void rmsprop_momentum(const struct rule *r,
 }
 
 /* w = (1 - m) w + m g / count */
-DDP__CLONES static void running(const float *restrict g, float *restrict w,
-                                size_t len, float m, double count)
+DDP__CLONES static void update_running(const float *restrict g,
+                                       float *restrict w, size_t len, float m,
+                                       double count)
 {
     float share = (float)(m / count);
 
@@ -160,8 +161,9 @@ static struct rule rule_of(const struct ddp__task *t, const double *stats)
 }
 
 /* m: the span of the first state vector, `all` before the second. */
-static void train(const struct rule *r, enum ddp_optimizer_kind kind,
-                  const float *g, float *w, float *m, size_t all, size_t len)
+static void apply_rule(const struct rule *r, enum ddp_optimizer_kind kind,
+                       const float *g, float *w, float *m, size_t all,
+                       size_t len)
 {
     switch (kind) {
     case DDP_SGD:
@@ -210,17 +212,17 @@ int ddp__cpu_optim(const struct ddp__task *t)
         r.decay = apart ? 0 : decay;
         r.keep = apart ? 1 - t->lr * decay : 1;
         if (!s->running)
-            train(&r, p->o.kind, g + s->begin, w + s->begin,
-                  state ? state + s->begin : NULL, ddp__len(t, 1), s->len);
+            apply_rule(&r, p->o.kind, g + s->begin, w + s->begin,
+                       state ? state + s->begin : NULL, ddp__len(t, 1), s->len);
         else if (stats[DDP__STAT_COUNT] != 0)
-            running(g + s->begin, w + s->begin, s->len, s->momentum,
-                    stats[DDP__STAT_COUNT]);
+            update_running(g + s->begin, w + s->begin, s->len, s->momentum,
+                           stats[DDP__STAT_COUNT]);
     }
     return 0;
 }
 
 /* The sum of squares, in 16 interleaved parts of f64. */
-DDP__CLONES static double squares(const float *g, size_t len)
+DDP__CLONES static double sum_squares(const float *g, size_t len)
 {
     double part[16] = {0}, sum = 0;
     size_t i = 0;
@@ -236,8 +238,9 @@ DDP__CLONES static double squares(const float *g, size_t len)
 }
 
 /* A span of which something is not finite: where. */
-static void locate(const struct ddp__task *t, const struct ddp__span *s,
-                   double norm[DDP__NORMS])
+static void locate_not_finite(const struct ddp__task *t,
+                              const struct ddp__span *s,
+                              double norm[DDP__NORMS])
 {
     const float *g = t->data[0];
 
@@ -265,10 +268,10 @@ int ddp__cpu_sqnorm(const struct ddp__task *t)
         memset(norm, 0, DDP__NORMS * sizeof(*norm));
     for (int i = 0; i < p->spans && divisor != 0; i++) {
         const struct ddp__span *s = &p->span[i];
-        double part = squares((const float *)t->data[0] + s->begin, s->len);
+        double part = sum_squares((const float *)t->data[0] + s->begin, s->len);
 
         if (!isfinite(part))
-            locate(t, s, norm);
+            locate_not_finite(t, s, norm);
         sum += isfinite(part) ? (s->running ? 0 : part) : NAN;
     }
     if (divisor != 0)
@@ -277,8 +280,9 @@ int ddp__cpu_sqnorm(const struct ddp__task *t)
 }
 
 /* In this form a weight that stays is what its average ends at. */
-DDP__CLONES static void average(float *restrict dst, const float *restrict src,
-                                float share, size_t len)
+DDP__CLONES static void update_average(float *restrict dst,
+                                       const float *restrict src, float share,
+                                       size_t len)
 {
     for (size_t i = 0; i < len; i++)
         dst[i] += share * (src[i] - dst[i]);
@@ -292,7 +296,7 @@ int ddp__cpu_ema(const struct ddp__task *t)
 
     if (stats[DDP__STAT_DIVISOR] == 0)
         return 0;
-    average(t->data[0], t->data[1], (float)(1 - t->call->ema.decay),
-            ddp__len(t, 0));
+    update_average(t->data[0], t->data[1], (float)(1 - t->call->ema.decay),
+                   ddp__len(t, 0));
     return 0;
 }

@@ -28,26 +28,27 @@ void ddp__packs_free(struct ddp__packs *p)
     pthread_mutex_destroy(&p->lock);
 }
 
-static bool fits(const struct ddp__pack *k, const struct ddp__dnn *d,
-                 uint64_t id, uint64_t version)
+static bool pack_is_current(const struct ddp__pack *k, const struct ddp__dnn *d,
+                            uint64_t id, uint64_t version)
 {
     return k->valid && id && k->id == id && k->version == version &&
            (!d || ddp__dnn_same_packed(k->layout, d));
 }
 
-static struct ddp__pack *find(struct ddp__packs *p, const struct ddp__dnn *d,
-                              uint64_t id, uint64_t version)
+static struct ddp__pack *find_pack(struct ddp__packs *p,
+                                   const struct ddp__dnn *d, uint64_t id,
+                                   uint64_t version)
 {
     struct ddp__pack *k;
 
     for (k = p->head; k; k = k->next)
-        if (fits(k, d, id, version))
+        if (pack_is_current(k, d, id, version))
             return k;
     return NULL;
 }
 
 /* One that nobody reads, with room for size bytes. */
-static struct ddp__pack *unused(struct ddp__packs *p, size_t size)
+static struct ddp__pack *unused_pack(struct ddp__packs *p, size_t size)
 {
     struct ddp__pack *k;
 
@@ -71,8 +72,8 @@ static struct ddp__pack *unused(struct ddp__packs *p, size_t size)
 }
 
 /* Make parts until none is left, then wait for those of others. */
-static int make(struct ddp__packs *p, struct ddp__pack *k,
-                const struct ddp__packing *how)
+static int fill_parts(struct ddp__packs *p, struct ddp__pack *k,
+                      const struct ddp__packing *how)
 {
     int rc = 0;
 
@@ -102,7 +103,8 @@ int ddp__pack_get(struct ddp__packs *p, struct ddp__pack **out,
     int rc = 0;
 
     pthread_mutex_lock(&p->lock);
-    if (!(k = find(p, d, id, version)) && (k = unused(p, how->size))) {
+    if (!(k = find_pack(p, d, id, version)) &&
+        (k = unused_pack(p, how->size))) {
         k->id = id;
         k->version = version;
         k->layout = d;
@@ -113,7 +115,7 @@ int ddp__pack_get(struct ddp__packs *p, struct ddp__pack **out,
         rc = ddp__fail(DDP_ENOMEM, "%zu bytes for packed weights", how->size);
     } else {
         k->users++;
-        if ((rc = make(p, k, how)) < 0) {
+        if ((rc = fill_parts(p, k, how)) < 0) {
             k->valid = false;
             k->users--;
         }

@@ -13,8 +13,8 @@
 enum { NARROW = 8, MOST_PIXELS = 1 << 16 };
 
 /* The layer as it is seen by the forward pass: buffers of x and y. */
-static void describe(const struct ddp__call *c, enum ddp__dnn_pass pass,
-                     struct ddp__dnn_shape *s)
+static void shape_of_call(const struct ddp__call *c, enum ddp__dnn_pass pass,
+                          struct ddp__dnn_shape *s)
 {
     bool dense = c->op == DDP__OP_DENSE_FWD || c->op == DDP__OP_DENSE_BWD_X ||
                  c->op == DDP__OP_DENSE_BWD_W;
@@ -109,7 +109,7 @@ static int variant_new(struct ddp__plan *p, int n, struct ddp__variant **out)
     return 0;
 }
 
-static struct ddp__variant *find(struct ddp__plan *p, int n)
+static struct ddp__variant *find_variant(struct ddp__plan *p, int n)
 {
     struct ddp__variant *v = __atomic_load_n(&p->variant, __ATOMIC_ACQUIRE);
 
@@ -120,12 +120,12 @@ static struct ddp__variant *find(struct ddp__plan *p, int n)
 
 int ddp__plan_primitive(struct ddp__plan *p, int n, struct ddp__dnn **out)
 {
-    struct ddp__variant *v = find(p, n);
+    struct ddp__variant *v = find_variant(p, n);
     int rc = 0;
 
     if (!v) {
         pthread_mutex_lock(&p->lock);
-        if (!(v = find(p, n)))
+        if (!(v = find_variant(p, n)))
             rc = variant_new(p, n, &v);
         pthread_mutex_unlock(&p->lock);
     }
@@ -304,7 +304,7 @@ int ddp__cpu_conv_prepare(const struct ddp__call *c, void **plan)
         pass = DDP__BWD_X;
     else if (c->op == DDP__OP_CONV_BWD_W || c->op == DDP__OP_DENSE_BWD_W)
         pass = DDP__BWD_W;
-    describe(c, pass, &s);
+    shape_of_call(c, pass, &s);
     if ((rc = plan_new(&p, &s, pass)) < 0)
         return rc;
     if ((rc = plan_ready(p)) < 0)

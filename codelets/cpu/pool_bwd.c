@@ -37,7 +37,7 @@ static size_t table_size(const struct ddp__axis *a)
            (size_t)a->in * sizeof(int);
 }
 
-static struct table table(const struct ddp__axis *a, void *room)
+static struct table table_of(const struct ddp__axis *a, void *room)
 {
     struct table t = {.of = room};
 
@@ -58,9 +58,10 @@ struct gather {
     struct table v, h;
 };
 
-DDP__INLINE void won(const void *restrict dy, const void *restrict index,
-                     float *restrict sum, size_t at, size_t c, int32_t position,
-                     bool wide, bool b)
+DDP__INLINE void add_winners(const void *restrict dy,
+                             const void *restrict index, float *restrict sum,
+                             size_t at, size_t c, int32_t position, bool wide,
+                             bool b)
 {
     if (wide)
         for (size_t i = 0; i < c; i++)
@@ -74,8 +75,8 @@ DDP__INLINE void won(const void *restrict dy, const void *restrict index,
                           : 0;
 }
 
-DDP__INLINE void share(const void *restrict dy, float *restrict sum, size_t at,
-                       size_t c, float factor, bool b)
+DDP__INLINE void add_shares(const void *restrict dy, float *restrict sum,
+                            size_t at, size_t c, float factor, bool b)
 {
     for (size_t i = 0; i < c; i++)
         sum[i] += ddp__load(dy, at + i, b) * factor;
@@ -98,10 +99,11 @@ DDP__INLINE void gather_pixel(const struct gather *s, int n, int y, int x,
                 ddp__pool_pixel(&g->v, &g->h, n, i, j, true) * g->c + at_c;
 
             if (!s->index)
-                share(s->dy, sum, at, c, ddp__pool_factor(s->p, r, q), b);
+                add_shares(s->dy, sum, at, c, ddp__pool_factor(s->p, r, q), b);
             else
-                won(s->dy, s->index, sum, at, c,
-                    (y - r.start) * g->h.size + x - q.start, s->wide, b);
+                add_winners(s->dy, s->index, sum, at, c,
+                            (y - r.start) * g->h.size + x - q.start, s->wide,
+                            b);
         }
 }
 
@@ -129,7 +131,7 @@ DDP__CLONES static void gather_row_bf16(const struct gather *s, int n, int y,
     gather_row(s, n, y, row, true);
 }
 
-static int backward(const struct ddp__task *t, struct gather *s, void *dx)
+static int gather_rows(const struct ddp__task *t, struct gather *s, void *dx)
 {
     const struct ddp__pooling *g = s->g;
     size_t len = (size_t)g->h.in * g->c;
@@ -142,8 +144,8 @@ static int backward(const struct ddp__task *t, struct gather *s, void *dx)
 
     if (!scratch)
         return DDP_ENOMEM;
-    s->v = table(&g->v, scratch + size);
-    s->h = table(&g->h, scratch + size + size_v);
+    s->v = table_of(&g->v, scratch + size);
+    s->h = table_of(&g->h, scratch + size + size_v);
     for (int n = 0; n < t->n; n++)
         for (int y = 0; y < g->v.in; y++) {
             void *to = ddp__to(
@@ -168,7 +170,7 @@ int ddp__cpu_max_pool_bwd(const struct ddp__task *t)
                        .index = t->data[1],
                        .wide = t->call->buf[1].type != DDP_U8};
 
-    return backward(t, &s, t->data[2]);
+    return gather_rows(t, &s, t->data[2]);
 }
 
 /* Buffers dy, dx */
@@ -177,5 +179,5 @@ int ddp__cpu_mean_pool_bwd(const struct ddp__task *t)
     struct ddp__pooling g = ddp__pool_geometry(t, 1, 0);
     struct gather s = {.g = &g, .p = &t->call->pool, .dy = t->data[0]};
 
-    return backward(t, &s, t->data[1]);
+    return gather_rows(t, &s, t->data[1]);
 }

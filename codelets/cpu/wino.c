@@ -60,14 +60,15 @@ size_t ddp__wino_packed_size(const struct ddp__dnn_shape *s)
     return (size_t)DDP__WINO_POS * (size_t)s->c * (size_t)s->o * sizeof(float);
 }
 
-static size_t tiles(const struct ddp__dnn_shape *s,
-                    const struct ddp__wino_map *m)
+static size_t count_tiles(const struct ddp__dnn_shape *s,
+                          const struct ddp__wino_map *m)
 {
     return (size_t)s->n * (size_t)m->across * (size_t)m->down;
 }
 
 /* Tiles of a group: groups of equal size, about as large as they should be. */
-static size_t group(const struct ddp__dnn_shape *s, size_t all, size_t small)
+static size_t group_size(const struct ddp__dnn_shape *s, size_t all,
+                         size_t small)
 {
     size_t want =
         ddp__wino_packed_size(s) <= SMALL_WEIGHTS ? small : LARGE_GROUP;
@@ -80,7 +81,8 @@ int ddp__wino_run(const struct ddp__dnn_shape *s, const float *x,
                   const float *packed, const float *bias, float *y)
 {
     struct ddp__wino_map m = ddp__wino_map(s);
-    size_t all = tiles(s, &m), most = group(s, all, SMALL_GROUP), count;
+    size_t all = count_tiles(s, &m), most = group_size(s, all, SMALL_GROUP),
+           count;
     size_t ldv = m.c + DDP__WINO_SKEW, ldp = m.o + DDP__WINO_SKEW;
     float *v = ddp__scratch(DDP__WINO_POS * most * (ldv + ldp) * sizeof(*v));
     float *p = v + DDP__WINO_POS * most * ldv;
@@ -107,8 +109,8 @@ struct gradient {
 };
 
 /* u (+)= z' v for all positions, of rows and columns from (i, j) on. */
-static void multiply(const struct gradient *g, size_t i, size_t j, size_t rows,
-                     size_t cols, bool add)
+static void multiply_positions(const struct gradient *g, size_t i, size_t j,
+                               size_t rows, size_t cols, bool add)
 {
     for (size_t k = 0; k < DDP__WINO_POS; k++)
         ddp__wino_gemm_t(rows, cols, g->count, g->z + k * g->count * g->ldz + i,
@@ -117,7 +119,8 @@ static void multiply(const struct gradient *g, size_t i, size_t j, size_t rows,
 }
 
 /* All of one group at once: u in pieces that stay in the cache. */
-static void by_pieces(const struct gradient *g, bool accumulate, float *dw)
+static void gradient_by_pieces(const struct gradient *g, bool accumulate,
+                               float *dw)
 {
     size_t o = g->m->o, c = g->m->c;
 
@@ -126,7 +129,7 @@ static void by_pieces(const struct gradient *g, bool accumulate, float *dw)
             size_t rows = o - i < PIECE ? o - i : PIECE;
             size_t cols = c - j < PIECE ? c - j : PIECE;
 
-            multiply(g, i, j, rows, cols, false);
+            multiply_positions(g, i, j, rows, cols, false);
             ddp__wino_gradient(g->u, rows, cols, c, accumulate,
                                dw + i * 9 * c + j);
         }
@@ -136,7 +139,7 @@ int ddp__wino_bwd_w(const struct ddp__dnn_shape *s, const float *x,
                     const float *dy, bool accumulate, float *dw)
 {
     struct ddp__wino_map m = ddp__wino_map(s);
-    size_t all = tiles(s, &m), most = group(s, all, 2 * SMALL_GROUP);
+    size_t all = count_tiles(s, &m), most = group_size(s, all, 2 * SMALL_GROUP);
     size_t ldv = m.c + DDP__WINO_SKEW, ldz = m.o + DDP__WINO_SKEW;
     size_t images = DDP__WINO_POS * most * (ldv + ldz) * sizeof(float);
     float *v = ddp__scratch(images + ddp__wino_packed_size(s));
@@ -150,10 +153,10 @@ int ddp__wino_bwd_w(const struct ddp__dnn_shape *s, const float *x,
         ddp__wino_input(&m, x, at, g.count, ldv, v);
         ddp__wino_spread(&m, dy, at, g.count, ldz, z);
         if (g.count == all && ddp__wino_packed_size(s) > 2 * images) {
-            by_pieces(&g, accumulate, dw);
+            gradient_by_pieces(&g, accumulate, dw);
             return 0;
         }
-        multiply(&g, 0, 0, m.o, m.c, at > 0);
+        multiply_positions(&g, 0, 0, m.o, m.c, at > 0);
     }
     ddp__wino_gradient(g.u, m.o, m.c, m.c, accumulate, dw);
     return 0;

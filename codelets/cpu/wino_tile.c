@@ -60,7 +60,7 @@ struct place {
     int y, x;
 };
 
-static struct place place(const struct ddp__wino_map *m, size_t tile)
+static struct place place_of_tile(const struct ddp__wino_map *m, size_t tile)
 {
     size_t row = tile / (size_t)m->across;
 
@@ -70,8 +70,8 @@ static struct place place(const struct ddp__wino_map *m, size_t tile)
 }
 
 /* Pointers to `size` x `size` pixels from (y, x) on, or to zeros outside. */
-static void pixels(const float *image, int h, int w, size_t c, int y, int x,
-                   int size, const float *zeros, const float **p)
+static void pixels_of_tile(const float *image, int h, int w, size_t c, int y,
+                           int x, int size, const float *zeros, const float **p)
 {
     for (int i = 0; i < size; i++)
         for (int j = 0; j < size; j++) {
@@ -126,12 +126,12 @@ void ddp__wino_input(const struct ddp__wino_map *m, const float *x,
     const float *p[IN * IN];
 
     for (size_t t = 0; t < count; t++) {
-        struct place q = place(m, first + t);
+        struct place q = place_of_tile(m, first + t);
         const float *image = x + q.n * (size_t)m->h * (size_t)m->w * m->c;
         int y = q.y - m->top, left = q.x - m->left;
         bool padded = y < 0 || left < 0 || y + IN > m->h || left + IN > m->w;
 
-        pixels(image, m->h, m->w, m->c, y, left, IN, no_pixel, p);
+        pixels_of_tile(image, m->h, m->w, m->c, y, left, IN, no_pixel, p);
         input_tile(p, m->c, padded, count * ld, v + t * ld);
     }
 }
@@ -175,10 +175,10 @@ void ddp__wino_spread(const struct ddp__wino_map *m, const float *dy,
     const float *p[TILE * TILE];
 
     for (size_t t = 0; t < count; t++) {
-        struct place q = place(m, first + t);
+        struct place q = place_of_tile(m, first + t);
 
-        pixels(dy + q.n * (size_t)m->oh * (size_t)m->ow * m->o, m->oh, m->ow,
-               m->o, q.y, q.x, TILE, no_pixel, p);
+        pixels_of_tile(dy + q.n * (size_t)m->oh * (size_t)m->ow * m->o, m->oh,
+                       m->ow, m->o, q.y, q.x, TILE, no_pixel, p);
         spread_tile(p, m->o, count * ld, z + t * ld);
     }
 }
@@ -232,7 +232,7 @@ void ddp__wino_output(const struct ddp__wino_map *m, const float *p,
     size_t pitch = (size_t)m->ow * m->o;
 
     for (size_t t = 0; t < count; t++) {
-        struct place q = place(m, first + t);
+        struct place q = place_of_tile(m, first + t);
         float *to = y + (q.n * (size_t)m->oh + (size_t)q.y) * pitch +
                     (size_t)q.x * m->o;
 
