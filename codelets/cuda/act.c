@@ -4,8 +4,8 @@
 #include "tasks.h"
 
 /* y is made of a and b, activations of one shape; b -1: of a alone. */
-static struct ddp__k_flat flat(const struct ddp__task *t, int a, int b, int y,
-                               enum ddp_act act)
+static struct ddp__k_flat flat_arguments(const struct ddp__task *t, int a,
+                                         int b, int y, enum ddp_act act)
 {
     size_t len = ddp__len(t, y);
 
@@ -22,7 +22,7 @@ static struct ddp__k_flat flat(const struct ddp__task *t, int a, int b, int y,
 /* y = act(x) */
 int ddp__cuda_act_fwd(const struct ddp__task *t)
 {
-    struct ddp__k_flat p = flat(t, 0, -1, 1, t->call->act);
+    struct ddp__k_flat p = flat_arguments(t, 0, -1, 1, t->call->act);
     struct ddp__cuda_place place;
     int rc = ddp__cuda_place(&place);
 
@@ -32,14 +32,14 @@ int ddp__cuda_act_fwd(const struct ddp__task *t)
 /* dx = dy act'(s) */
 int ddp__cuda_act_bwd(const struct ddp__task *t)
 {
-    struct ddp__k_flat p = flat(t, 0, 1, 2, t->call->act);
+    struct ddp__k_flat p = flat_arguments(t, 0, 1, 2, t->call->act);
     struct ddp__cuda_place place;
     int rc = ddp__cuda_place(&place);
 
     return rc < 0 ? rc : DDP__LAUNCH(&place, act_bwd, &p);
 }
 
-static int add(const struct ddp__k_flat *p)
+static int launch_add(const struct ddp__k_flat *p)
 {
     struct ddp__cuda_place place;
     int rc = ddp__cuda_place(&place);
@@ -50,25 +50,25 @@ static int add(const struct ddp__k_flat *p)
 /* y = act(a + b) */
 int ddp__cuda_add(const struct ddp__task *t)
 {
-    struct ddp__k_flat p = flat(t, 0, 1, 2, t->call->act);
+    struct ddp__k_flat p = flat_arguments(t, 0, 1, 2, t->call->act);
 
-    return add(&p);
+    return launch_add(&p);
 }
 
 /* dst += src */
 int ddp__cuda_acc(const struct ddp__task *t)
 {
-    struct ddp__k_flat p = flat(t, 0, 1, 0, DDP_IDENTITY);
+    struct ddp__k_flat p = flat_arguments(t, 0, 1, 0, DDP_IDENTITY);
 
-    return add(&p);
+    return launch_add(&p);
 }
 
 /* dst += src, of gradients in f32 */
 int ddp__cuda_merge(const struct ddp__task *t)
 {
-    struct ddp__k_flat p = flat(t, 0, 1, 0, DDP_IDENTITY);
+    struct ddp__k_flat p = flat_arguments(t, 0, 1, 0, DDP_IDENTITY);
 
-    return add(&p);
+    return launch_add(&p);
 }
 
 /* dst += src, of statistics in f64 */

@@ -6,18 +6,18 @@
 
 #include "variant.h"
 
-static int init(void)
+static int cuda_init(void)
 {
     return ddp__cuda_workers_open();
 }
 
-static void fini(void)
+static void cuda_fini(void)
 {
     ddp__cuda_workers_close();
     ddp__cuda_plans_close();
 }
 
-static const char *describe(void)
+static const char *cuda_describe(void)
 {
     static char text[96];
     size_t v = cudnnGetVersion();
@@ -29,7 +29,7 @@ static const char *describe(void)
     return text;
 }
 
-static int pin(void *p, size_t size)
+static int cuda_pin(void *p, size_t size)
 {
     cudaError_t e;
 
@@ -40,18 +40,18 @@ static int pin(void *p, size_t size)
     return e == cudaSuccess ? 0 : DDP_ENOMEM;
 }
 
-static void unpin(void *p)
+static void cuda_unpin(void *p)
 {
     if (cudaHostUnregister(p) != cudaSuccess)
         cudaGetLastError(); /* it was not pinned */
 }
 
-static void warm(const struct ddp__call *const *c, int calls)
+static void cuda_warm(const struct ddp__call *const *c, int calls)
 {
     ddp__cuda_plans_warm(c, calls, (int)sysconf(_SC_NPROCESSORS_ONLN));
 }
 
-static int prepare(const struct ddp__call *c, void **plan)
+static int cuda_prepare(const struct ddp__call *c, void **plan)
 {
     switch (c->op) {
     case DDP__OP_CONV_FWD:
@@ -73,17 +73,17 @@ static int prepare(const struct ddp__call *c, void **plan)
 struct ddp__backend ddp__cuda = {
     .name = "cuda",
     .kind = DDP__CUDA,
-    .init = init,
-    .fini = fini,
-    .describe = describe,
-    .warm = warm,
-    .prepare = prepare,
+    .init = cuda_init,
+    .fini = cuda_fini,
+    .describe = cuda_describe,
+    .warm = cuda_warm,
+    .prepare = cuda_prepare,
     .release = ddp__cuda_plan_free,
     .ready = ddp__cuda_workers_ready,
     .scratch = ddp__cuda_scratch_wanted,
     .taken = ddp__cuda_memory_taken,
-    .pin = pin,
-    .unpin = unpin,
+    .pin = cuda_pin,
+    .unpin = cuda_unpin,
     .bf16 = true,
     .f16 = true,
     .kernel =

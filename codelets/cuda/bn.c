@@ -59,8 +59,8 @@ static int add_between(struct ddp__cudnn_graph *g, int tensor, bool last,
 }
 
 /* y = act(norm(x) + r); also mean, inv and the mask of y > 0 */
-static void forward_graph(struct ddp__cudnn_graph *g, const struct ddp__call *c,
-                          int n)
+static void build_forward_graph(struct ddp__cudnn_graph *g,
+                                const struct ddp__call *c, int n)
 {
     struct ddp__cudnn_shape x = ddp__cudnn_view(c, 0, n);
     struct ddp__cudnn_norm norm = {.x = BN_X,
@@ -122,8 +122,8 @@ static int add_dz(struct ddp__cudnn_graph *g, const struct ddp__call *c,
 
 /* dx, and the gradients of scale, of shift, and, with a mask, of the
  * residual. */
-static void backward_graph(struct ddp__cudnn_graph *g,
-                           const struct ddp__call *c, int n)
+static void build_backward_graph(struct ddp__cudnn_graph *g,
+                                 const struct ddp__call *c, int n)
 {
     struct ddp__cudnn_shape x = ddp__cudnn_view(c, 0, n);
     struct ddp__cudnn_norm_bwd norm = {.x = BN_X,
@@ -150,13 +150,13 @@ void ddp__cuda_bn_graph(struct ddp__cudnn_graph *g, const struct ddp__call *c,
                         int n)
 {
     if (c->op == DDP__OP_BN_FWD)
-        forward_graph(g, c, n);
+        build_forward_graph(g, c, n);
     else
-        backward_graph(g, c, n);
+        build_backward_graph(g, c, n);
 }
 
 /* Whether cuDNN shall be asked. */
-static bool suits(const struct ddp__call *c)
+static bool suits_cudnn(const struct ddp__call *c)
 {
     if (c->bn.act != DDP_IDENTITY && c->bn.act != DDP_RELU)
         return false;
@@ -166,13 +166,13 @@ static bool suits(const struct ddp__call *c)
            (c->op == DDP__OP_BN_BWD && (!c->bn.residual || c->bn.mask));
 }
 
-static int make(const struct ddp__call *c, struct ddp__cuda_plan *p,
-                struct ddp__cuda_variant *v)
+static int make_bn_plan(const struct ddp__call *c, struct ddp__cuda_plan *p,
+                        struct ddp__cuda_variant *v)
 {
     struct ddp__cudnn_graph *g;
     int rc;
 
-    if (!suits(c))
+    if (!suits_cudnn(c))
         return 0;
     if (!(g = ddp__cudnn_graph_new()))
         return DDP_ENOMEM;
@@ -184,7 +184,7 @@ static int make(const struct ddp__call *c, struct ddp__cuda_plan *p,
 }
 
 /* Scratch for copies of scale and shift, for inv, dscale and dshift. */
-static size_t side(const struct ddp__call *c)
+static size_t bn_side_bytes(const struct ddp__call *c)
 {
     return 5 * ddp__cuda_round(4 * (size_t)c->buf[0].shape.c);
 }
@@ -193,14 +193,15 @@ int ddp__cuda_bn_prepare(const struct ddp__call *c, void **plan)
 {
     int rc = ddp__cuda_kernels_prepare(c);
 
-    return rc < 0 ? rc : ddp__cuda_plan_new(c, make, side(c), plan);
+    return rc < 0 ? rc
+                  : ddp__cuda_plan_new(c, make_bn_plan, bn_side_bytes(c), plan);
 }
 
 /* ---- tasks -------------------------------------------------------------- */
 
 /* Scale and shift where cuDNN can read them. */
-static int parameters(const struct ddp__task *t, int w, struct ddp__cuda_run *r,
-                      const void *p[BN_TENSORS])
+static int align_parameters(const struct ddp__task *t, int w,
+                            struct ddp__cuda_run *r, const void *p[BN_TENSORS])
 {
     size_t c = (size_t)t->call->buf[0].shape.c;
     const float *scale = t->data[w];
@@ -211,8 +212,8 @@ static int parameters(const struct ddp__task *t, int w, struct ddp__cuda_run *r,
 }
 
 /* What our kernels are told of the statistics, at stat. */
-static struct ddp__k_bn_given given(const struct ddp__task *t, float *stat,
-                                    float *inv)
+static struct ddp__k_bn_given given_statistics(const struct ddp__task *t,
+                                               float *stat, float *inv)
 {
     struct ddp_shape x = t->call->buf[0].shape;
     double m = (double)t->n * x.h * x.w;
@@ -245,10 +246,10 @@ int ddp__cuda_bn_fwd(const struct ddp__task *t)
         return rc;
     if (!r.variant->dnn)
         return ddp__cuda_bn_own_fwd(t);
-    if ((rc = parameters(t, 1, &r, p)) < 0)
+    if ((rc = align_parameters(t, 1, &r, p)) < 0)
         return rc;
-    to =
-        given(t, stat, ddp__cuda_take(&r, 4 * (size_t)t->call->buf[0].shape.c));
+    to = given_statistics(
+        t, stat, ddp__cuda_take(&r, 4 * (size_t)t->call->buf[0].shape.c));
     p[BN_INV] = to.inv;
     if (t->call->bn.residual)
         p[BN_R] = t->data[4];
@@ -266,8 +267,9 @@ int ddp__cuda_bn_eval(const struct ddp__task *t)
 }
 
 /* dx, dr, and the gradients of scale and shift where `to` has them. */
-static int backward(const struct ddp__task *t, struct ddp__cuda_run *r,
-                    struct ddp__k_bn_given *to)
+static int run_backward_graph(const struct ddp__task *t,
+                              struct ddp__cuda_run *r,
+                              struct ddp__k_bn_given *to)
 {
     const void *p[BN_TENSORS] = {
         [BN_X] = t->data[0],      [BN_DY] = t->data[2],
@@ -282,7 +284,7 @@ static int backward(const struct ddp__task *t, struct ddp__cuda_run *r,
         p[BN_DR] = t->data[7];
     }
 
-    if ((rc = parameters(t, 3, r, p)) < 0 ||
+    if ((rc = align_parameters(t, 3, r, p)) < 0 ||
         (rc = ddp__cuda_launched(ddp__k_bn_inv(to, r->worker->stream),
                                  "bn_inv")) < 0)
         return rc;
@@ -300,11 +302,11 @@ int ddp__cuda_bn_bwd(const struct ddp__task *t)
         return rc;
     if (!r.variant->dnn)
         return ddp__cuda_bn_own_bwd(t);
-    to = given(t, t->data[4], ddp__cuda_take(&r, size));
+    to = given_statistics(t, t->data[4], ddp__cuda_take(&r, size));
     to.dscale = ddp__cuda_take(&r, size);
     to.dshift = ddp__cuda_take(&r, size);
     to.g = t->data[5];
-    if ((rc = backward(t, &r, &to)) < 0)
+    if ((rc = run_backward_graph(t, &r, &to)) < 0)
         return rc;
     return ddp__cuda_launched(ddp__k_bn_put(&to, r.worker->stream), "bn_put");
 }

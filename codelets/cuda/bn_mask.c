@@ -19,12 +19,12 @@ enum { SIDE = 4, CHANNELS = 64, LEN = SIDE * SIDE * CHANNELS };
 enum { WORKSPACE = 32 << 20 };
 
 /* A pattern that no other order of bits, pixels or channels has. */
-static bool positive(size_t i)
+static bool is_positive(size_t i)
 {
     return (uint32_t)(i * 2654435761U) >> 31;
 }
 
-static void put(enum ddp_dtype type, void *to, size_t i, float f)
+static void store_value(enum ddp_dtype type, void *to, size_t i, float f)
 {
     if (type == DDP_F32)
         ((float *)to)[i] = f;
@@ -54,8 +54,8 @@ struct contents {
 };
 
 /* Run it with some tensors given, and compare the result. */
-static bool gives(const struct ddp__call *c, const struct contents *in,
-                  const struct contents *expected)
+static bool graph_gives(const struct ddp__call *c, const struct contents *in,
+                        const struct contents *expected)
 {
     struct ddp__cudnn_plan *plan;
     struct ddp__cudnn_bench *b = open_bench(c, &plan);
@@ -74,7 +74,7 @@ static bool gives(const struct ddp__call *c, const struct contents *in,
     return same;
 }
 
-static bool try(enum ddp_dtype type)
+static bool cudnn_masks_match(enum ddp_dtype type)
 {
     struct ddp__call c = {
         .op = DDP__OP_BN_FWD,
@@ -86,21 +86,22 @@ static bool try(enum ddp_dtype type)
     uint8_t mask[LEN / 8] = {0};
 
     for (size_t i = 0; i < LEN; i++) {
-        bool on = positive(i);
+        bool on = is_positive(i);
 
         mask[i / 8] |= (uint8_t)(on << i % 8);
-        put(type, r, i, on ? 2 : -2); /* is compared with a scalar, 1 */
-        put(type, dy, i, 3);
-        put(type, dr, i, on ? 3 : 0);
+        store_value(type, r, i, on ? 2 : -2); /* is compared with a scalar, 1 */
+        store_value(type, dy, i, 3);
+        store_value(type, dr, i, on ? 3 : 0);
     }
-    if (!gives(&c, (struct contents[]){{BN_R, r, size}, {0}},
-               &(struct contents){BN_MASK, mask, sizeof(mask)}))
+    if (!graph_gives(&c, (struct contents[]){{BN_R, r, size}, {0}},
+                     &(struct contents){BN_MASK, mask, sizeof(mask)}))
         return false;
     c.op = DDP__OP_BN_BWD;
-    return gives(&c,
-                 (struct contents[]){
-                     {BN_DY, dy, size}, {BN_MASK, mask, sizeof(mask)}, {0}},
-                 &(struct contents){BN_DR, dr, size});
+    return graph_gives(&c,
+                       (struct contents[]){{BN_DY, dy, size},
+                                           {BN_MASK, mask, sizeof(mask)},
+                                           {0}},
+                       &(struct contents){BN_DR, dr, size});
 }
 
 bool ddp__cuda_masks_fit(enum ddp_dtype type)
@@ -115,7 +116,7 @@ bool ddp__cuda_masks_fit(enum ddp_dtype type)
     if (known[type] == UNKNOWN) {
         int before = ddp__cudnn_target_enter();
 
-        known[type] = try(type) ? YES : NO;
+        known[type] = cudnn_masks_match(type) ? YES : NO;
         ddp__cudnn_target_leave(before);
     }
     fit = known[type] == YES;

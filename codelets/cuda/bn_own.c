@@ -8,7 +8,8 @@
 #include "tasks.h"
 
 /* x is buffer 0, the parameters are buffer w. */
-static struct ddp__k_bn describe(const struct ddp__task *t, int w, bool aligned)
+static struct ddp__k_bn bn_arguments(const struct ddp__task *t, int w,
+                                     bool aligned)
 {
     int c = t->call->buf[0].shape.c;
 
@@ -23,8 +24,8 @@ static struct ddp__k_bn describe(const struct ddp__task *t, int w, bool aligned)
 }
 
 /* Residual r is a buffer if the call has one. */
-static int normalise(const struct ddp__task *t, struct ddp__k_bn *p, int r,
-                     const struct ddp__cuda_place *place)
+static int launch_normalise(const struct ddp__task *t, struct ddp__k_bn *p,
+                            int r, const struct ddp__cuda_place *place)
 {
     p->y = t->data[2];
     p->r = t->call->bn.residual ? t->data[r] : NULL;
@@ -34,7 +35,7 @@ static int normalise(const struct ddp__task *t, struct ddp__k_bn *p, int r,
 }
 
 /* Whether buffers 0, 2 and, if it is there, r lie well. */
-static bool lies_well(const struct ddp__task *t, int r)
+static bool is_aligned(const struct ddp__task *t, int r)
 {
     return DDP__ALIGNED(t, 0, 2, t->call->bn.residual ? r : 0);
 }
@@ -42,7 +43,7 @@ static bool lies_well(const struct ddp__task *t, int r)
 /* x, w, y, stat [, r] [, mask] */
 int ddp__cuda_bn_own_fwd(const struct ddp__task *t)
 {
-    struct ddp__k_bn p = describe(t, 1, lies_well(t, 4));
+    struct ddp__k_bn p = bn_arguments(t, 1, is_aligned(t, 4));
     struct ddp__cuda_place place;
     int rc;
 
@@ -56,27 +57,27 @@ int ddp__cuda_bn_own_fwd(const struct ddp__task *t)
     p.blocks = ddp__columns_finish_blocks(&p.k);
     if ((rc = DDP__LAUNCH(&place, bn_statistics, &p)) < 0)
         return rc;
-    return normalise(t, &p, 4, &place);
+    return launch_normalise(t, &p, 4, &place);
 }
 
 /* x, w, y [, r] */
 int ddp__cuda_bn_own_eval(const struct ddp__task *t)
 {
-    struct ddp__k_bn p = describe(t, 1, lies_well(t, 3));
+    struct ddp__k_bn p = bn_arguments(t, 1, is_aligned(t, 3));
     struct ddp__cuda_place place;
     int rc;
 
     if ((rc = ddp__cuda_place(&place)) < 0)
         return rc;
     p.mean = p.w + 2 * (size_t)p.k.c;
-    return normalise(t, &p, 3, &place);
+    return launch_normalise(t, &p, 3, &place);
 }
 
 /* x, y or mask, dy, w, stat, g, dx [, dr] */
 int ddp__cuda_bn_own_bwd(const struct ddp__task *t)
 {
     int dr = t->call->bn.residual ? 7 : 0, y = t->call->bn.mask ? 0 : 1;
-    struct ddp__k_bn p = describe(t, 3, DDP__ALIGNED(t, 0, y, 2, 6, dr));
+    struct ddp__k_bn p = bn_arguments(t, 3, DDP__ALIGNED(t, 0, y, 2, 6, dr));
     struct ddp__cuda_place place;
     int rc;
 

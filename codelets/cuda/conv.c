@@ -28,7 +28,7 @@ struct sides {
     int x, y;
 };
 
-static struct sides sides(const struct ddp__call *c)
+static struct sides sides_of(const struct ddp__call *c)
 {
     switch (c->op) {
     case DDP__OP_CONV_BWD_X:
@@ -40,7 +40,7 @@ static struct sides sides(const struct ddp__call *c)
     }
 }
 
-static enum ddp_dtype type(const struct ddp__call *c)
+static enum ddp_dtype type_of(const struct ddp__call *c)
 {
     return c->buf[0].type;
 }
@@ -52,8 +52,8 @@ static void add_conv(struct ddp__cudnn_graph *g, enum ddp__cudnn_pass pass,
                      const struct ddp__call *c, int n, bool fused)
 {
     int out = fused ? CONV_SUM : CONV_Y;
-    struct ddp__cudnn_shape x = ddp__cudnn_view(c, sides(c).x, n);
-    struct ddp__cudnn_shape y = ddp__cudnn_view(c, sides(c).y, n);
+    struct ddp__cudnn_shape x = ddp__cudnn_view(c, sides_of(c).x, n);
+    struct ddp__cudnn_shape y = ddp__cudnn_view(c, sides_of(c).y, n);
     struct ddp__cudnn_shape w = {.type = x.type,
                                  .n = y.c,
                                  .h = c->conv.kh,
@@ -74,7 +74,8 @@ static void add_conv(struct ddp__cudnn_graph *g, enum ddp__cudnn_pass pass,
 static void add_epilogue(struct ddp__cudnn_graph *g, const struct ddp__call *c,
                          int n)
 {
-    struct ddp__cudnn_shape y = ddp__cudnn_view(c, sides(c).y, n), between = y;
+    struct ddp__cudnn_shape y = ddp__cudnn_view(c, sides_of(c).y, n),
+                            between = y;
     struct ddp__cudnn_shape bias = {
         .type = y.type, .n = 1, .h = 1, .w = 1, .c = y.c};
 
@@ -91,8 +92,8 @@ static void add_epilogue(struct ddp__cudnn_graph *g, const struct ddp__call *c,
     }
 }
 
-static int build(const struct ddp__call *c, struct ddp__cuda_plan *p,
-                 struct ddp__cuda_variant *v, bool fused)
+static int build_conv_plan(const struct ddp__call *c, struct ddp__cuda_plan *p,
+                           struct ddp__cuda_variant *v, bool fused)
 {
     static const enum ddp__cudnn_pass pass[] = {
         [DDP__OP_CONV_FWD] = DDP__CUDNN_FORWARD,
@@ -111,47 +112,48 @@ static int build(const struct ddp__call *c, struct ddp__cuda_plan *p,
 
 /* Whether cuDNN has fast engines with the call's epilogue: with a bias of the
  * activations' type, not with relu alone. */
-static bool fuses(const struct ddp__call *c)
+static bool can_fuse(const struct ddp__call *c)
 {
     return c->op == DDP__OP_CONV_FWD && c->conv.bias &&
            (c->conv.act == DDP_RELU || c->conv.act == DDP_IDENTITY);
 }
 
-static int make(const struct ddp__call *c, struct ddp__cuda_plan *p,
-                struct ddp__cuda_variant *v)
+static int make_conv_plan(const struct ddp__call *c, struct ddp__cuda_plan *p,
+                          struct ddp__cuda_variant *v)
 {
     int rc = DDP_ENODEV;
 
-    if (fuses(c))
-        rc = build(c, p, v, true);
-    return rc == DDP_ENODEV ? build(c, p, v, false) : rc;
+    if (can_fuse(c))
+        rc = build_conv_plan(c, p, v, true);
+    return rc == DDP_ENODEV ? build_conv_plan(c, p, v, false) : rc;
 }
 
 /* ---- prepare ------------------------------------------------------------ */
 
-static size_t pixels(const struct ddp__call *c, int n)
+static size_t pixels_of_y(const struct ddp__call *c, int n)
 {
-    struct ddp_shape y = c->buf[sides(c).y].shape;
+    struct ddp_shape y = c->buf[sides_of(c).y].shape;
 
     return (size_t)n * (size_t)y.h * (size_t)y.w;
 }
 
 /* Elements of the weight as cuDNN has it: as wide as x. */
-static size_t wide_len(const struct ddp__call *c)
+static size_t wide_weight_len(const struct ddp__call *c)
 {
     size_t len = ddp__cuda_weight_len(c);
 
-    return c->conv.in
-               ? len / (size_t)c->conv.in * (size_t)c->buf[sides(c).x].shape.c
-               : len;
+    return c->conv.in ? len / (size_t)c->conv.in *
+                            (size_t)c->buf[sides_of(c).x].shape.c
+                      : len;
 }
 
 /* Scratch for weights and bias where they are not aligned or not as wide; for
  * the gradient and for sums of the bias gradient. */
-static size_t side(const struct ddp__call *c)
+static size_t conv_side_bytes(const struct ddp__call *c)
 {
-    size_t weights = ddp__cuda_round(wide_len(c) * ddp__dtype_size(type(c)));
-    size_t o = (size_t)c->buf[sides(c).y].shape.c;
+    size_t weights =
+        ddp__cuda_round(wide_weight_len(c) * ddp__dtype_size(type_of(c)));
+    size_t o = (size_t)c->buf[sides_of(c).y].shape.c;
 
     if (c->op == DDP__OP_CONV_BWD_W)
         return weights + ddp__cuda_round(ddp__columns_scratch(1, (int)o));
@@ -160,18 +162,18 @@ static size_t side(const struct ddp__call *c)
 
 int ddp__cuda_conv_prepare(const struct ddp__call *c, void **plan)
 {
-    if (c->buf[sides(c).x].type != c->buf[sides(c).y].type)
+    if (c->buf[sides_of(c).x].type != c->buf[sides_of(c).y].type)
         return ddp__fail(DDP_ENODEV, "conv: activations of different types");
     if (c->conv.in && c->op == DDP__OP_CONV_BWD_X)
         return ddp__fail(DDP_ENODEV, "conv: a gradient with channels added");
-    return ddp__cuda_plan_new(c, make, side(c), plan);
+    return ddp__cuda_plan_new(c, make_conv_plan, conv_side_bytes(c), plan);
 }
 
 /* ---- tasks -------------------------------------------------------------- */
 
 /* The bias, behind the weight, in the type of w. */
-static const void *bias(const struct ddp__task *t, const void *w,
-                        enum ddp_dtype of)
+static const void *bias_after(const struct ddp__task *t, const void *w,
+                              enum ddp_dtype of)
 {
     if (!t->call->conv.bias)
         return NULL;
@@ -180,43 +182,45 @@ static const void *bias(const struct ddp__task *t, const void *w,
 }
 
 /* What a plan without epilogue leaves to do. */
-static int finish(const struct ddp__task *t, const struct ddp__cuda_run *r)
+static int finish_conv(const struct ddp__task *t, const struct ddp__cuda_run *r)
 {
     const struct ddp__call *c = t->call;
 
     if (r->variant->fused || (!c->conv.bias && c->conv.act == DDP_IDENTITY))
         return 0;
-    return ddp__cuda_bias_act(r, type(c), t->data[2],
-                              bias(t, t->data[1], DDP_F32), c->conv.act,
-                              pixels(c, t->n), (size_t)c->buf[2].shape.c);
+    return ddp__cuda_bias_act(r, type_of(c), t->data[2],
+                              bias_after(t, t->data[1], DDP_F32), c->conv.act,
+                              pixels_of_y(c, t->n), (size_t)c->buf[2].shape.c);
 }
 
 /* The weight with zeros for the channels that only x has. */
-static const void *widen(const struct ddp__task *t, struct ddp__cuda_run *r)
+static const void *widen_weight(const struct ddp__task *t,
+                                struct ddp__cuda_run *r)
 {
     const struct ddp__call *c = t->call;
-    void *w = ddp__cuda_take(r, wide_len(c) * ddp__dtype_size(type(c)));
+    void *w =
+        ddp__cuda_take(r, wide_weight_len(c) * ddp__dtype_size(type_of(c)));
     size_t rows = ddp__cuda_weight_len(c) / (size_t)c->conv.in;
 
-    return ddp__cuda_convert(t->data[1], w, type(c), rows, c->conv.in,
+    return ddp__cuda_convert(t->data[1], w, type_of(c), rows, c->conv.in,
                              c->buf[0].shape.c) < 0
                ? NULL
                : w;
 }
 
 /* The weight, and the bias if that is fused, as cuDNN wants them. */
-static int parameters(const struct ddp__task *t, struct ddp__cuda_run *r,
-                      const void **w, const void **b)
+static int conv_parameters(const struct ddp__task *t, struct ddp__cuda_run *r,
+                           const void **w, const void **b)
 {
     const struct ddp__call *c = t->call;
-    size_t size = ddp__dtype_size(type(c));
+    size_t size = ddp__dtype_size(type_of(c));
 
-    if (!(*w = ddp__cuda_weights(t, 1, type(c))))
+    if (!(*w = ddp__cuda_weights(t, 1, type_of(c))))
         return DDP_EDEVICE;
-    *b = r->variant->fused ? bias(t, *w, type(c)) : NULL;
+    *b = r->variant->fused ? bias_after(t, *w, type_of(c)) : NULL;
     if (*b && !(*b = ddp__cuda_align(r, *b, (size_t)c->buf[2].shape.c * size)))
         return DDP_EDEVICE;
-    *w = c->conv.in ? widen(t, r)
+    *w = c->conv.in ? widen_weight(t, r)
                     : ddp__cuda_align(r, *w, ddp__cuda_weight_len(c) * size);
     return *w ? 0 : DDP_EDEVICE;
 }
@@ -228,15 +232,15 @@ int ddp__cuda_conv_fwd(const struct ddp__task *t)
         [CONV_X] = t->data[0], [CONV_Y] = t->data[2]};
     int rc = ddp__cuda_run(t, &r);
 
-    if (rc < 0 || (rc = parameters(t, &r, &p[CONV_W], &p[CONV_BIAS])) < 0)
+    if (rc < 0 || (rc = conv_parameters(t, &r, &p[CONV_W], &p[CONV_BIAS])) < 0)
         return rc;
     rc = ddp__cudnn_run(r.variant->dnn, r.worker, p, r.workspace);
-    return rc < 0 ? rc : finish(t, &r);
+    return rc < 0 ? rc : finish_conv(t, &r);
 }
 
 int ddp__cuda_conv_bwd_x(const struct ddp__task *t)
 {
-    size_t size = ddp__dtype_size(type(t->call));
+    size_t size = ddp__dtype_size(type_of(t->call));
     struct ddp__cuda_run r;
     const void *p[CONV_TENSORS] = {
         [CONV_Y] = t->data[0], [CONV_X] = t->data[2]};
@@ -245,7 +249,7 @@ int ddp__cuda_conv_bwd_x(const struct ddp__task *t)
 
     if (rc < 0)
         return rc;
-    if (!(w = ddp__cuda_weights(t, 1, type(t->call))) ||
+    if (!(w = ddp__cuda_weights(t, 1, type_of(t->call))) ||
         !(w = ddp__cuda_align(&r, w, ddp__cuda_weight_len(t->call) * size)))
         return DDP_EDEVICE;
     p[CONV_W] = w;
@@ -270,13 +274,13 @@ int ddp__cuda_conv_bwd_w(const struct ddp__task *t)
         in = c->conv.in;
         wide = c->buf[0].shape.c;
     }
-    dw = ddp__cuda_take(&r, wide_len(c) * ddp__dtype_size(type(c)));
+    dw = ddp__cuda_take(&r, wide_weight_len(c) * ddp__dtype_size(type_of(c)));
     p[CONV_W] = dw;
     if ((rc = ddp__cudnn_run(r.variant->dnn, r.worker, p, r.workspace)) < 0 ||
-        (rc = ddp__cuda_accumulate(dw, type(c), g, len / (size_t)in, in, wide,
-                                   t->accumulate)) < 0 ||
+        (rc = ddp__cuda_accumulate(dw, type_of(c), g, len / (size_t)in, in,
+                                   wide, t->accumulate)) < 0 ||
         !c->conv.bias)
         return rc;
-    return ddp__cuda_sum_rows(t->data[1], type(c), g + len, pixels(c, t->n), o,
-                              t->accumulate, r.side);
+    return ddp__cuda_sum_rows(t->data[1], type_of(c), g + len,
+                              pixels_of_y(c, t->n), o, t->accumulate, r.side);
 }

@@ -33,7 +33,7 @@ static size_t weight_alignment(const struct ddp__call *c)
     return c->buf[0].type == DDP_F32 ? alignment(c, 1) : 16;
 }
 
-static struct ddp__cuda_product product(const struct ddp__call *c, int n)
+static struct ddp__cuda_product product_of(const struct ddp__call *c, int n)
 {
     struct ddp__cuda_product p = {.type = c->buf[0].type,
                                   .type_d = c->buf[2].type,
@@ -67,10 +67,10 @@ static struct ddp__cuda_product product(const struct ddp__call *c, int n)
 }
 
 /* A fused epilogue that there is no kernel for is left to ours. */
-static int make(const struct ddp__call *c, struct ddp__cuda_plan *p,
-                struct ddp__cuda_variant *v)
+static int make_dense_plan(const struct ddp__call *c, struct ddp__cuda_plan *p,
+                           struct ddp__cuda_variant *v)
 {
-    struct ddp__cuda_product q = product(c, v->n);
+    struct ddp__cuda_product q = product_of(c, v->n);
     int rc = ddp__cuda_matmul_new(&q, p->limit, &v->matmul);
 
     v->fused = q.bias || q.relu;
@@ -81,7 +81,7 @@ static int make(const struct ddp__call *c, struct ddp__cuda_plan *p,
 }
 
 /* Scratch for a bias that is not aligned; for sums of its gradient. */
-static size_t side(const struct ddp__call *c)
+static size_t dense_side_bytes(const struct ddp__call *c)
 {
     if (c->op == DDP__OP_DENSE_BWD_W)
         return ddp__cuda_round(ddp__columns_scratch(1, (int)sample_len(c, 1)));
@@ -94,14 +94,15 @@ int ddp__cuda_dense_prepare(const struct ddp__call *c, void **plan)
 
     if (c->buf[0].type != c->buf[y].type)
         return ddp__fail(DDP_ENODEV, "dense: activations of different types");
-    return ddp__cuda_plan_new(c, make, side(c), plan);
+    return ddp__cuda_plan_new(c, make_dense_plan, dense_side_bytes(c), plan);
 }
 
 /* ---- tasks -------------------------------------------------------------- */
 
 /* What the product left to do: all of the epilogue, or an activation that
  * cuBLASLt has not. */
-static int finish(const struct ddp__task *t, const struct ddp__cuda_run *r)
+static int finish_dense(const struct ddp__task *t,
+                        const struct ddp__cuda_run *r)
 {
     const struct ddp__call *c = t->call;
     bool fused = r->variant->fused;
@@ -136,7 +137,7 @@ int ddp__cuda_dense_fwd(const struct ddp__task *t)
         return DDP_EDEVICE;
     rc = ddp__cuda_matmul_run(r.variant->matmul, r.worker, w, t->data[0], b,
                               t->data[2], false, r.workspace);
-    return rc < 0 ? rc : finish(t, &r);
+    return rc < 0 ? rc : finish_dense(t, &r);
 }
 
 int ddp__cuda_dense_bwd_x(const struct ddp__task *t)

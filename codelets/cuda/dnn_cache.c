@@ -80,7 +80,7 @@ static char *read_file(const char *path, size_t *len)
     return text;
 }
 
-static bool load(struct ddp__cudnn_plan *p)
+static bool load_plan(struct ddp__cudnn_plan *p)
 {
     size_t len, key = strlen(p->key);
     char path[4096], *text;
@@ -95,7 +95,7 @@ static bool load(struct ddp__cudnn_plan *p)
 }
 
 /* Whole or not at all.  That it cannot be stored costs time, no more. */
-static void store(const struct ddp__cudnn_plan *p)
+static void store_plan(const struct ddp__cudnn_plan *p)
 {
     char path[4096], temp[4096 + 8], *text;
     size_t len = 0;
@@ -152,7 +152,7 @@ static char *make_key(const struct ddp__cudnn_graph *g, size_t limit)
     return key;
 }
 
-static struct ddp__cudnn_plan *find(const char *key)
+static struct ddp__cudnn_plan *find_plan(const char *key)
 {
     uint64_t hash = hash_of(key);
     struct ddp__cudnn_plan *p = plans[hash % BUCKETS];
@@ -163,7 +163,8 @@ static struct ddp__cudnn_plan *find(const char *key)
 }
 
 /* An empty plan in the list, for its maker to fill; takes key and graph. */
-static struct ddp__cudnn_plan *insert(char *key, struct ddp__cudnn_graph *g)
+static struct ddp__cudnn_plan *insert_plan(char *key,
+                                           struct ddp__cudnn_graph *g)
 {
     struct ddp__cudnn_plan *p = calloc(1, sizeof(*p));
 
@@ -178,12 +179,12 @@ static struct ddp__cudnn_plan *insert(char *key, struct ddp__cudnn_graph *g)
     return p;
 }
 
-static void fill(struct ddp__cudnn_plan *p, size_t limit, bool tune)
+static void fill_plan(struct ddp__cudnn_plan *p, size_t limit, bool tune)
 {
     int before = ddp__cudnn_target_enter(), rc = 0;
 
-    if (!load(p) && (rc = ddp__cudnn_build(p, limit, tune)) == 0)
-        store(p);
+    if (!load_plan(p) && (rc = ddp__cudnn_build(p, limit, tune)) == 0)
+        store_plan(p);
     if (rc < 0)
         snprintf(p->why, sizeof(p->why), "%s", ddp_errmsg());
     ddp__cudnn_target_leave(before);
@@ -208,21 +209,21 @@ int ddp__cudnn_plan_get(struct ddp__cudnn_graph *g, size_t limit, bool tune,
         return rc;
     }
     pthread_mutex_lock(&lock);
-    if ((p = find(key))) {
+    if ((p = find_plan(key))) {
         while (!p->ready)
             pthread_cond_wait(&done, &lock);
         pthread_mutex_unlock(&lock);
         free(key);
         ddp__cudnn_graph_free(g);
     } else {
-        p = insert(key, g);
+        p = insert_plan(key, g);
         pthread_mutex_unlock(&lock);
         if (!p) {
             free(key);
             ddp__cudnn_graph_free(g);
             return ddp__fail(DDP_ENOMEM, "no memory for a plan");
         }
-        fill(p, limit, tune);
+        fill_plan(p, limit, tune);
     }
     *out = p;
     return p->rc < 0 ? ddp__fail(p->rc, "%s", p->why) : 0;
@@ -240,7 +241,7 @@ void ddp__cudnn_plans_free(void)
 }
 
 /* The first plan of a list that is built, or NULL. */
-static struct ddp__cudnn_plan *built(struct ddp__cudnn_plan *const *list)
+static struct ddp__cudnn_plan *first_built(struct ddp__cudnn_plan *const *list)
 {
     struct ddp__cudnn_plan *p;
 
@@ -255,8 +256,8 @@ static struct ddp__cudnn_plan *built(struct ddp__cudnn_plan *const *list)
 void ddp__cudnn_plans_on(int device)
 {
     for (int i = 0; i < BUCKETS; i++)
-        for (struct ddp__cudnn_plan *p = built(&plans[i]); p;
-             p = built(&p->next)) {
+        for (struct ddp__cudnn_plan *p = first_built(&plans[i]); p;
+             p = first_built(&p->next)) {
             pthread_mutex_lock(&p->lock);
             ddp__cudnn_plan_on(p, device);
             pthread_mutex_unlock(&p->lock);

@@ -11,7 +11,7 @@
 
 /* ---- descriptors -------------------------------------------------------- */
 
-static int code(cudnnStatus_t e)
+static int error_code(cudnnStatus_t e)
 {
     if (e == CUDNN_STATUS_ALLOC_FAILED ||
         e == CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED)
@@ -26,8 +26,8 @@ int ddp__cudnn_status(cudnnStatus_t e, const char *what)
     if (e == CUDNN_STATUS_SUCCESS)
         return 0;
     cudnnGetLastErrorString(text, sizeof(text));
-    return ddp__fail(code(e), "cuDNN, %s: %s%s%s", what, cudnnGetErrorString(e),
-                     *text ? ", " : "", text);
+    return ddp__fail(error_code(e), "cuDNN, %s: %s%s%s", what,
+                     cudnnGetErrorString(e), *text ? ", " : "", text);
 }
 
 struct ddp__cudnn_graph *ddp__cudnn_graph_new(void)
@@ -141,7 +141,7 @@ static void set_tensor(struct ddp__cudnn_graph *g, ddp__cudnn_desc d,
 
 /* Write down what the graph is. */
 static __attribute__((format(printf, 2, 3))) void
-note(struct ddp__cudnn_graph *g, const char *fmt, ...)
+note_in_key(struct ddp__cudnn_graph *g, const char *fmt, ...)
 {
     size_t room = sizeof(g->key) - g->key_len;
     va_list ap;
@@ -220,10 +220,10 @@ void ddp__cudnn_tensor(struct ddp__cudnn_graph *g, int tensor,
     if (s->kind == DDP__CUDNN_REAL)
         g->tensor[tensor].size =
             (size_t)s->n * (size_t)(h * w * c) * bits_of(s->type) / 8;
-    note(g, "%d:%s", tensor, type_name(s->type));
+    note_in_key(g, "%d:%s", tensor, type_name(s->type));
     if (s->kind != DDP__CUDNN_SCALAR)
-        note(g, "[%d,%d,%d,%d]", s->n, s->h, s->w, s->c);
-    note(g, s->kind == DDP__CUDNN_VIRTUAL ? "v " : " ");
+        note_in_key(g, "[%d,%d,%d,%d]", s->n, s->h, s->w, s->c);
+    note_in_key(g, s->kind == DDP__CUDNN_VIRTUAL ? "v " : " ");
 }
 
 /* ---- operations --------------------------------------------------------- */
@@ -255,8 +255,8 @@ static ddp__cudnn_desc conv_desc(struct ddp__cudnn_graph *g,
     set_pair(g, d, CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS, k->top, k->left);
     set_pair(g, d, CUDNN_ATTR_CONVOLUTION_POST_PADDINGS, k->bottom, k->right);
     ddp__cudnn_finish(g, d, "a convolution");
-    note(g, "s%dx%d d%dx%d p%d,%d,%d,%d ", k->sh, k->sw, k->dh, k->dw, k->top,
-         k->left, k->bottom, k->right);
+    note_in_key(g, "s%dx%d d%dx%d p%d,%d,%d,%d ", k->sh, k->sw, k->dh, k->dw,
+                k->top, k->left, k->bottom, k->right);
     return d;
 }
 
@@ -304,11 +304,11 @@ void ddp__cudnn_conv(struct ddp__cudnn_graph *g, enum ddp__cudnn_pass pass,
     set_float(g, op, is[pass].alpha, 1);
     set_float(g, op, is[pass].beta, 0);
     add_op(g, op, "a convolution's operation");
-    note(g, "conv%d(%d,%d,%d) ", (int)pass, x, w, y);
+    note_in_key(g, "conv%d(%d,%d,%d) ", (int)pass, x, w, y);
 }
 
-static ddp__cudnn_desc pointwise(struct ddp__cudnn_graph *g,
-                                 cudnnPointwiseMode_t mode)
+static ddp__cudnn_desc pointwise_op(struct ddp__cudnn_graph *g,
+                                    cudnnPointwiseMode_t mode)
 {
     ddp__cudnn_desc d = ddp__cudnn_new(g, CUDNN_BACKEND_POINTWISE_DESCRIPTOR),
                     op;
@@ -322,52 +322,52 @@ static ddp__cudnn_desc pointwise(struct ddp__cudnn_graph *g,
 }
 
 /* y = f(x, b), which a key knows as `name`. */
-static void of_two(struct ddp__cudnn_graph *g, cudnnPointwiseMode_t mode,
-                   const char *name, int x, int b, int y)
+static void add_binary_op(struct ddp__cudnn_graph *g, cudnnPointwiseMode_t mode,
+                          const char *name, int x, int b, int y)
 {
-    ddp__cudnn_desc op = pointwise(g, mode);
+    ddp__cudnn_desc op = pointwise_op(g, mode);
 
     set_tensor(g, op, CUDNN_ATTR_OPERATION_POINTWISE_XDESC, x);
     set_tensor(g, op, CUDNN_ATTR_OPERATION_POINTWISE_BDESC, b);
     set_tensor(g, op, CUDNN_ATTR_OPERATION_POINTWISE_YDESC, y);
     add_op(g, op, name);
-    note(g, "%s(%d,%d,%d) ", name, x, b, y);
+    note_in_key(g, "%s(%d,%d,%d) ", name, x, b, y);
 }
 
 void ddp__cudnn_add(struct ddp__cudnn_graph *g, int x, int b, int y)
 {
-    of_two(g, CUDNN_POINTWISE_ADD, "add", x, b, y);
+    add_binary_op(g, CUDNN_POINTWISE_ADD, "add", x, b, y);
 }
 
 void ddp__cudnn_greater(struct ddp__cudnn_graph *g, int x, int zero, int y)
 {
-    of_two(g, CUDNN_POINTWISE_CMP_GT, "greater", x, zero, y);
+    add_binary_op(g, CUDNN_POINTWISE_CMP_GT, "greater", x, zero, y);
 }
 
 void ddp__cudnn_choose(struct ddp__cudnn_graph *g, int x, int m, int y)
 {
-    of_two(g, CUDNN_POINTWISE_MUL, "choose", x, m, y);
+    add_binary_op(g, CUDNN_POINTWISE_MUL, "choose", x, m, y);
 }
 
 void ddp__cudnn_relu(struct ddp__cudnn_graph *g, int x, int y)
 {
-    ddp__cudnn_desc op = pointwise(g, CUDNN_POINTWISE_RELU_FWD);
+    ddp__cudnn_desc op = pointwise_op(g, CUDNN_POINTWISE_RELU_FWD);
 
     set_tensor(g, op, CUDNN_ATTR_OPERATION_POINTWISE_XDESC, x);
     set_tensor(g, op, CUDNN_ATTR_OPERATION_POINTWISE_YDESC, y);
     add_op(g, op, "a relu");
-    note(g, "relu(%d,%d) ", x, y);
+    note_in_key(g, "relu(%d,%d) ", x, y);
 }
 
 void ddp__cudnn_relu_bwd(struct ddp__cudnn_graph *g, int x, int dy, int dx)
 {
-    ddp__cudnn_desc op = pointwise(g, CUDNN_POINTWISE_RELU_BWD);
+    ddp__cudnn_desc op = pointwise_op(g, CUDNN_POINTWISE_RELU_BWD);
 
     set_tensor(g, op, CUDNN_ATTR_OPERATION_POINTWISE_XDESC, x);
     set_tensor(g, op, CUDNN_ATTR_OPERATION_POINTWISE_DYDESC, dy);
     set_tensor(g, op, CUDNN_ATTR_OPERATION_POINTWISE_DXDESC, dx);
     add_op(g, op, "a relu's gradient");
-    note(g, "relu_bwd(%d,%d,%d) ", x, dy, dx);
+    note_in_key(g, "relu_bwd(%d,%d,%d) ", x, dy, dx);
 }
 
 void ddp__cudnn_norm(struct ddp__cudnn_graph *g,
@@ -390,8 +390,8 @@ void ddp__cudnn_norm(struct ddp__cudnn_graph *g,
         set_tensor(g, op, CUDNN_ATTR_OPERATION_NORM_FWD_EPSILON_DESC, t->eps);
     set_tensor(g, op, CUDNN_ATTR_OPERATION_NORM_FWD_YDESC, t->y);
     add_op(g, op, "a batch norm");
-    note(g, "norm%d(%d,%d,%d,%d,%d,%d) ", t->eps != 0, t->x, t->scale, t->shift,
-         t->mean, t->inv, t->y);
+    note_in_key(g, "norm%d(%d,%d,%d,%d,%d,%d) ", t->eps != 0, t->x, t->scale,
+                t->shift, t->mean, t->inv, t->y);
 }
 
 void ddp__cudnn_norm_bwd(struct ddp__cudnn_graph *g,
@@ -411,6 +411,6 @@ void ddp__cudnn_norm_bwd(struct ddp__cudnn_graph *g,
     set_tensor(g, op, CUDNN_ATTR_OPERATION_NORM_BWD_DBIAS_DESC, t->dshift);
     set_tensor(g, op, CUDNN_ATTR_OPERATION_NORM_BWD_DXDESC, t->dx);
     add_op(g, op, "a batch norm's gradient");
-    note(g, "norm_bwd(%d,%d,%d,%d,%d,%d,%d,%d) ", t->x, t->dy, t->scale,
-         t->mean, t->inv, t->dscale, t->dshift, t->dx);
+    note_in_key(g, "norm_bwd(%d,%d,%d,%d,%d,%d,%d,%d) ", t->x, t->dy, t->scale,
+                t->mean, t->inv, t->dscale, t->dshift, t->dx);
 }

@@ -13,8 +13,10 @@ enum { MAX_CONFIGS = 96, MAX_NOTES = 32, MAX_TRIED = 10 };
 /* ---- engines ------------------------------------------------------------ */
 
 /* An attribute of `count` values at most; how many there are. */
-static int64_t get(ddp__cudnn_desc d, cudnnBackendAttributeName_t name,
-                   cudnnBackendAttributeType_t type, int64_t count, void *value)
+static int64_t get_attribute(ddp__cudnn_desc d,
+                             cudnnBackendAttributeName_t name,
+                             cudnnBackendAttributeType_t type, int64_t count,
+                             void *value)
 {
     int64_t n = 0;
 
@@ -31,12 +33,12 @@ static bool is_f32(const struct ddp__cudnn_graph *g)
 }
 
 /* Engines are told apart by their notes alone. */
-static bool allowed(struct ddp__cudnn_plan *p, ddp__cudnn_desc engine)
+static bool engine_is_allowed(struct ddp__cudnn_plan *p, ddp__cudnn_desc engine)
 {
     cudnnBackendNumericalNote_t note[MAX_NOTES];
     bool strict = is_f32(p->graph) && !ddp__cudnn_target.tf32;
-    int64_t n = get(engine, CUDNN_ATTR_ENGINE_NUMERICAL_NOTE,
-                    CUDNN_TYPE_NUMERICAL_NOTE, MAX_NOTES, note);
+    int64_t n = get_attribute(engine, CUDNN_ATTR_ENGINE_NUMERICAL_NOTE,
+                              CUDNN_TYPE_NUMERICAL_NOTE, MAX_NOTES, note);
 
     for (int64_t i = 0; i < n; i++)
         switch (note[i]) {
@@ -89,8 +91,8 @@ static int configs_new(struct configs *c)
 }
 
 /* What cuDNN would run the graph with, best first. */
-static int ask(struct ddp__cudnn_graph *g, ddp__cudnn_desc graph,
-               cudnnBackendHeurMode_t mode, struct configs *c)
+static int ask_heuristics(struct ddp__cudnn_graph *g, ddp__cudnn_desc graph,
+                          cudnnBackendHeurMode_t mode, struct configs *c)
 {
     ddp__cudnn_desc h = ddp__cudnn_new(g, CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
 
@@ -103,8 +105,8 @@ static int ask(struct ddp__cudnn_graph *g, ddp__cudnn_desc graph,
     ddp__cudnn_finish(g, h, "choosing an engine");
     if (g->rc < 0)
         return g->rc;
-    c->n = get(h, CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_TYPE_BACKEND_DESCRIPTOR,
-               MAX_CONFIGS, c->of);
+    c->n = get_attribute(h, CUDNN_ATTR_ENGINEHEUR_RESULTS,
+                         CUDNN_TYPE_BACKEND_DESCRIPTOR, MAX_CONFIGS, c->of);
     return 0;
 }
 
@@ -133,7 +135,7 @@ static void plan_drop(struct ddp__cudnn_plan *p)
 
 /* Compile.  Where the device is only described, all but the last step, to load
  * the code, can be made. */
-static int finalize(struct ddp__cudnn_plan *p)
+static int finalize_plan(struct ddp__cudnn_plan *p)
 {
     cudnnStatus_t e = cudnnBackendFinalize(p->desc);
 
@@ -145,18 +147,19 @@ static int finalize(struct ddp__cudnn_plan *p)
     return ddp__cudnn_status(e, "a plan");
 }
 
-static size_t workspace(const struct ddp__cudnn_plan *p)
+static size_t plan_workspace(const struct ddp__cudnn_plan *p)
 {
     int64_t size = 0;
 
     if (p->desc)
-        get(p->desc, CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, CUDNN_TYPE_INT64,
-            1, &size);
+        get_attribute(p->desc, CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE,
+                      CUDNN_TYPE_INT64, 1, &size);
     return size > 0 ? (size_t)size : 0;
 }
 
 /* One configuration: a plan, or the reason why not. */
-static int try(struct ddp__cudnn_plan *p, ddp__cudnn_desc config, size_t limit)
+static int try_config(struct ddp__cudnn_plan *p, ddp__cudnn_desc config,
+                      size_t limit)
 {
     int rc;
 
@@ -171,8 +174,8 @@ static int try(struct ddp__cudnn_plan *p, ddp__cudnn_desc config, size_t limit)
                                      CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &config),
             "a plan's engine");
     if (rc == 0)
-        rc = finalize(p);
-    p->workspace = workspace(p);
+        rc = finalize_plan(p);
+    p->workspace = plan_workspace(p);
     if (rc == 0 && p->workspace > limit)
         rc = ddp__fail(DDP_ENODEV, "an engine wants %zu bytes of workspace",
                        p->workspace);
@@ -184,8 +187,8 @@ static int try(struct ddp__cudnn_plan *p, ddp__cudnn_desc config, size_t limit)
 static bool is_runtime(ddp__cudnn_desc engine)
 {
     cudnnBackendBehaviorNote_t note[MAX_NOTES];
-    int64_t n = get(engine, CUDNN_ATTR_ENGINE_BEHAVIOR_NOTE,
-                    CUDNN_TYPE_BEHAVIOR_NOTE, MAX_NOTES, note);
+    int64_t n = get_attribute(engine, CUDNN_ATTR_ENGINE_BEHAVIOR_NOTE,
+                              CUDNN_TYPE_BEHAVIOR_NOTE, MAX_NOTES, note);
 
     for (int64_t i = 0; i < n; i++)
         if (note[i] == CUDNN_BEHAVIOR_NOTE_RUNTIME_COMPILATION)
@@ -201,24 +204,27 @@ static bool engine_fits(struct ddp__cudnn_plan *p, ddp__cudnn_desc config)
     if (cudnnBackendCreateDescriptor(CUDNN_BACKEND_ENGINE_DESCRIPTOR, &e) !=
         CUDNN_STATUS_SUCCESS)
         return false;
-    if (get(config, CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_TYPE_BACKEND_DESCRIPTOR,
-            1, &e) == 1) {
-        get(e, CUDNN_ATTR_ENGINE_GLOBAL_INDEX, CUDNN_TYPE_INT64, 1, &p->engine);
+    if (get_attribute(config, CUDNN_ATTR_ENGINECFG_ENGINE,
+                      CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &e) == 1) {
+        get_attribute(e, CUDNN_ATTR_ENGINE_GLOBAL_INDEX, CUDNN_TYPE_INT64, 1,
+                      &p->engine);
         p->runtime = is_runtime(e);
         p->tensor_cores = false;
-        fits = allowed(p, e);
+        fits = engine_is_allowed(p, e);
     }
     cudnnBackendDestroyDescriptor(e);
     return fits;
 }
 
 /* The first configuration that fits and compiles. */
-static int first(struct ddp__cudnn_plan *p, struct configs *c, size_t limit)
+static int take_first(struct ddp__cudnn_plan *p, struct configs *c,
+                      size_t limit)
 {
     int rc = ddp__fail(DDP_ENODEV, "cuDNN has no engine for %s", p->key);
 
     for (int i = 0; i < c->n && rc < 0; i++)
-        if (engine_fits(p, c->of[i]) && (rc = try(p, c->of[i], limit)) == 0) {
+        if (engine_fits(p, c->of[i]) &&
+            (rc = try_config(p, c->of[i], limit)) == 0) {
             p->config = c->of[i];
             c->of[i] = NULL;
         }
@@ -226,8 +232,8 @@ static int first(struct ddp__cudnn_plan *p, struct configs *c, size_t limit)
 }
 
 /* Keep `better` instead of p's own, which may be none. */
-static void adopt(struct ddp__cudnn_plan *p, struct ddp__cudnn_plan *better,
-                  ddp__cudnn_desc *config)
+static void adopt_plan(struct ddp__cudnn_plan *p,
+                       struct ddp__cudnn_plan *better, ddp__cudnn_desc *config)
 {
     plan_drop(p);
     if (p->config)
@@ -243,7 +249,8 @@ static void adopt(struct ddp__cudnn_plan *p, struct ddp__cudnn_plan *better,
 }
 
 /* The fastest of the first few that fit. */
-static int fastest(struct ddp__cudnn_plan *p, struct configs *c, size_t limit)
+static int take_fastest(struct ddp__cudnn_plan *p, struct configs *c,
+                        size_t limit)
 {
     struct ddp__cudnn_bench *b = ddp__cudnn_bench_new(p->graph, limit);
     float best = 0, ms;
@@ -256,12 +263,12 @@ static int fastest(struct ddp__cudnn_plan *p, struct configs *c, size_t limit)
                                     .key = p->key,
                                     .lock = PTHREAD_MUTEX_INITIALIZER};
 
-        if (!engine_fits(&q, c->of[i]) || try(&q, c->of[i], limit) < 0)
+        if (!engine_fits(&q, c->of[i]) || try_config(&q, c->of[i], limit) < 0)
             continue;
         tried++;
         if (ddp__cudnn_bench_run(b, &q, &ms) == 0 && (!p->desc || ms < best)) {
             best = ms;
-            adopt(p, &q, &c->of[i]);
+            adopt_plan(p, &q, &c->of[i]);
         }
         plan_drop(&q);
     }
@@ -269,16 +276,17 @@ static int fastest(struct ddp__cudnn_plan *p, struct configs *c, size_t limit)
     return p->desc ? 0 : DDP_ENODEV;
 }
 
-static int choose(struct ddp__cudnn_plan *p, ddp__cudnn_desc graph,
-                  cudnnBackendHeurMode_t mode, size_t limit, bool tune)
+static int choose_engine(struct ddp__cudnn_plan *p, ddp__cudnn_desc graph,
+                         cudnnBackendHeurMode_t mode, size_t limit, bool tune)
 {
     struct configs c;
     int rc = configs_new(&c);
 
     p->graph->rc = 0; /* the other mode may have failed */
-    if (rc == 0 && (rc = ask(p->graph, graph, mode, &c)) == 0 &&
-        (!tune || !ddp__cudnn_target.fast || (rc = fastest(p, &c, limit)) < 0))
-        rc = first(p, &c, limit);
+    if (rc == 0 && (rc = ask_heuristics(p->graph, graph, mode, &c)) == 0 &&
+        (!tune || !ddp__cudnn_target.fast ||
+         (rc = take_fastest(p, &c, limit)) < 0))
+        rc = take_first(p, &c, limit);
     configs_free(&c);
     return rc;
 }
@@ -295,16 +303,16 @@ int ddp__cudnn_build(struct ddp__cudnn_plan *p, size_t limit, bool tune)
     ddp__cudnn_finish(g, graph, "a graph");
     if (g->rc < 0)
         return g->rc;
-    if ((rc = choose(p, graph, CUDNN_HEUR_MODE_A, limit, tune)) < 0)
-        rc = choose(p, graph, CUDNN_HEUR_MODE_FALLBACK, limit, tune);
+    if ((rc = choose_engine(p, graph, CUDNN_HEUR_MODE_A, limit, tune)) < 0)
+        rc = choose_engine(p, graph, CUDNN_HEUR_MODE_FALLBACK, limit, tune);
     /* Whatever the last engine failed with, others may do the call. */
     return rc == 0 || rc == DDP_ENOMEM ? rc : DDP_ENODEV;
 }
 
 /* ---- a plan as text ----------------------------------------------------- */
 
-static int from_text(ddp__cudnn_desc *d, ddp__cudnn_desc device,
-                     const char *text, size_t len)
+static int plan_from_text(ddp__cudnn_desc *d, ddp__cudnn_desc device,
+                          const char *text, size_t len)
 {
     int rc = plan_new(d, device);
 
@@ -325,9 +333,9 @@ static int from_text(ddp__cudnn_desc *d, ddp__cudnn_desc device,
 
 int ddp__cudnn_load(struct ddp__cudnn_plan *p, const char *text, size_t len)
 {
-    int rc = from_text(&p->desc, ddp__cudnn_target.prop, text, len);
+    int rc = plan_from_text(&p->desc, ddp__cudnn_target.prop, text, len);
 
-    p->workspace = workspace(p);
+    p->workspace = plan_workspace(p);
     p->loaded = rc == 0;
     return rc;
 }
@@ -363,7 +371,7 @@ ddp__cudnn_desc ddp__cudnn_plan_on(struct ddp__cudnn_plan *p, int device)
         return p->on[device] ? p->on[device] : p->desc;
     text = ddp__cudnn_save(p, &len);
     if (!text || !(other = ddp__cudnn_target_other(device)) ||
-        from_text(&p->on[device], other, text, len) < 0)
+        plan_from_text(&p->on[device], other, text, len) < 0)
         p->on[device] = p->desc; /* it may do */
     free(text);
     return p->on[device];

@@ -37,9 +37,9 @@ static int device_new(ddp__cudnn_desc *d, const char *name,
     return rc;
 }
 
-static int target(const char *name, cudnnBackendAttributeName_t attribute,
-                  cudnnBackendAttributeType_t type, int64_t count,
-                  const void *value)
+static int set_target(const char *name, cudnnBackendAttributeName_t attribute,
+                      cudnnBackendAttributeType_t type, int64_t count,
+                      const void *value)
 {
     struct ddp__cudnn_target *t = &ddp__cudnn_target;
     int rc;
@@ -66,8 +66,8 @@ int ddp__cudnn_target_device(int id, bool tf32, bool fast)
         return rc;
     snprintf(name, sizeof(name), "%.200s, sm_%d%d, %d SMs, driver %d", p.name,
              p.major, p.minor, p.multiProcessorCount, driver);
-    rc = target(name, CUDNN_ATTR_DEVICEPROP_DEVICE_ID, CUDNN_TYPE_INT32, 1,
-                &(int32_t){id});
+    rc = set_target(name, CUDNN_ATTR_DEVICEPROP_DEVICE_ID, CUDNN_TYPE_INT32, 1,
+                    &(int32_t){id});
     ddp__cudnn_target.device = id;
     ddp__cudnn_target.tf32 = tf32;
     ddp__cudnn_target.fast = fast;
@@ -100,8 +100,8 @@ int ddp__cudnn_target_ready(void)
 int ddp__cudnn_target_json(const char *name, const char *json, bool tf32,
                            bool fast)
 {
-    int rc = target(name, CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION,
-                    CUDNN_TYPE_CHAR, (int64_t)strlen(json), json);
+    int rc = set_target(name, CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION,
+                        CUDNN_TYPE_CHAR, (int64_t)strlen(json), json);
 
     ddp__cudnn_target.tf32 = tf32;
     ddp__cudnn_target.fast = fast;

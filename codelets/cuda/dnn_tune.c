@@ -37,8 +37,8 @@ static int open_device(struct ddp__cudnn_bench *b)
 }
 
 /* Places for tensors, one after another; how many bytes that takes. */
-static size_t lay_out(struct ddp__cudnn_bench *b,
-                      const struct ddp__cudnn_graph *g)
+static size_t place_tensors(struct ddp__cudnn_bench *b,
+                            const struct ddp__cudnn_graph *g)
 {
     size_t at = 0;
 
@@ -58,7 +58,7 @@ static size_t lay_out(struct ddp__cudnn_bench *b,
 static int get_memory(struct ddp__cudnn_bench *b,
                       const struct ddp__cudnn_graph *g, size_t workspace)
 {
-    size_t size = lay_out(b, g) + workspace + 256;
+    size_t size = place_tensors(b, g) + workspace + 256;
     int rc = ddp__cuda_check(cudaMalloc((void **)&b->memory, size),
                              "memory to try engines on");
 
@@ -66,7 +66,7 @@ static int get_memory(struct ddp__cudnn_bench *b,
         cudaGetLastError(); /* it would come up again later */
         return rc;
     }
-    lay_out(b, g);
+    place_tensors(b, g);
     return ddp__cuda_check(
         cudaMemsetAsync(b->memory, 0, size, b->worker.stream),
         "clearing memory");

@@ -4,7 +4,7 @@
 #include "tasks.h"
 
 /* y may have more channels than x: those are 0. */
-static struct ddp__k_input describe(const struct ddp__task *t)
+static struct ddp__k_input input_arguments(const struct ddp__task *t)
 {
     int w = t->call->buf[1].shape.w;
     size_t len = ddp__len(t, 1);
@@ -23,7 +23,7 @@ static struct ddp__k_input describe(const struct ddp__task *t)
 /* y = (x / 255 - mean) / std, by channel */
 int ddp__cuda_input_u8(const struct ddp__task *t)
 {
-    struct ddp__k_input p = describe(t);
+    struct ddp__k_input p = input_arguments(t);
     struct ddp__cuda_place place;
     int rc = ddp__cuda_place(&place);
 
@@ -38,7 +38,7 @@ int ddp__cuda_input_u8(const struct ddp__task *t)
 /* y = x */
 int ddp__cuda_input_f32(const struct ddp__task *t)
 {
-    struct ddp__k_input p = describe(t);
+    struct ddp__k_input p = input_arguments(t);
     struct ddp__cuda_place place;
     int rc = ddp__cuda_place(&place);
 

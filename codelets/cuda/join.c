@@ -4,7 +4,8 @@
 #include "tasks.h"
 
 /* Between `small` and channels at, at + 1, ... of `large`. */
-static int copy(const struct ddp__task *t, int small, int large, bool to_large)
+static int launch_copy(const struct ddp__task *t, int small, int large,
+                       bool to_large)
 {
     int s = t->call->buf[small].shape.c, l = t->call->buf[large].shape.c;
     struct ddp__k_copy p = {
@@ -27,13 +28,13 @@ static int copy(const struct ddp__task *t, int small, int large, bool to_large)
 /* y[..., at + i] = x[..., i] */
 int ddp__cuda_concat(const struct ddp__task *t)
 {
-    return copy(t, 0, 1, true);
+    return launch_copy(t, 0, 1, true);
 }
 
 /* dx[..., i] = dy[..., at + i] */
 int ddp__cuda_split(const struct ddp__task *t)
 {
-    return copy(t, 1, 0, false);
+    return launch_copy(t, 1, 0, false);
 }
 
 /* y = x s */

@@ -29,15 +29,15 @@ static cudaDataType_t data_type(enum ddp_dtype type)
 
 /* ---- what to compute ---------------------------------------------------- */
 
-static cublasStatus_t set(cublasLtMatmulDesc_t d,
-                          cublasLtMatmulDescAttributes_t name,
-                          const void *value, size_t size)
+static cublasStatus_t set_attribute(cublasLtMatmulDesc_t d,
+                                    cublasLtMatmulDescAttributes_t name,
+                                    const void *value, size_t size)
 {
     return cublasLtMatmulDescSetAttribute(d, name, value, size);
 }
 
-static cublasStatus_t describe(struct ddp__cuda_matmul *m,
-                               const struct ddp__cuda_product *p)
+static cublasStatus_t describe_product(struct ddp__cuda_matmul *m,
+                                       const struct ddp__cuda_product *p)
 {
     cublasOperation_t op_a = p->transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N;
     cublasOperation_t op_b = p->transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N;
@@ -53,17 +53,19 @@ static cublasStatus_t describe(struct ddp__cuda_matmul *m,
                                               CUDA_R_32F);
 
     if (e == CUBLAS_STATUS_SUCCESS)
-        e = set(&m->desc, CUBLASLT_MATMUL_DESC_TRANSA, &op_a, sizeof(op_a));
+        e = set_attribute(&m->desc, CUBLASLT_MATMUL_DESC_TRANSA, &op_a,
+                          sizeof(op_a));
     if (e == CUBLAS_STATUS_SUCCESS)
-        e = set(&m->desc, CUBLASLT_MATMUL_DESC_TRANSB, &op_b, sizeof(op_b));
+        e = set_attribute(&m->desc, CUBLASLT_MATMUL_DESC_TRANSB, &op_b,
+                          sizeof(op_b));
     if (e == CUBLAS_STATUS_SUCCESS)
-        e = set(&m->desc, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue,
-                sizeof(epilogue));
+        e = set_attribute(&m->desc, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue,
+                          sizeof(epilogue));
     return e;
 }
 
-static cublasStatus_t lay_out(struct ddp__cuda_matmul *m,
-                              const struct ddp__cuda_product *p)
+static cublasStatus_t describe_matrices(struct ddp__cuda_matmul *m,
+                                        const struct ddp__cuda_product *p)
 {
     size_t rows_a = p->transpose_a ? p->k : p->m;
     size_t rows_b = p->transpose_b ? p->n : p->k;
@@ -84,9 +86,9 @@ static cublasStatus_t lay_out(struct ddp__cuda_matmul *m,
 /* ---- how to compute it -------------------------------------------------- */
 
 /* Partial sums are added in f32, in an order that does not change. */
-static cublasStatus_t limits(cublasLtMatmulPreference_t pref,
-                             const struct ddp__cuda_product *p,
-                             size_t workspace)
+static cublasStatus_t set_limits(cublasLtMatmulPreference_t pref,
+                                 const struct ddp__cuda_product *p,
+                                 size_t workspace)
 {
     const struct {
         cublasLtMatmulPreferenceAttributes_t name;
@@ -112,7 +114,7 @@ static cublasStatus_t limits(cublasLtMatmulPreference_t pref,
 
 /* Of the target, which is current.  Making one is slow, so it is kept for the
  * life of the process. */
-static int chooser(cublasLtHandle_t *out)
+static int get_heuristics_handle(cublasLtHandle_t *out)
 {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     static cublasLtHandle_t handle;
@@ -127,8 +129,8 @@ static int chooser(cublasLtHandle_t *out)
 }
 
 /* cuBLASLt's first choice: by its heuristics, not by stopwatch. */
-static int choose(struct ddp__cuda_matmul *m, const struct ddp__cuda_product *p,
-                  size_t limit)
+static int choose_algorithm(struct ddp__cuda_matmul *m,
+                            const struct ddp__cuda_product *p, size_t limit)
 {
     cublasLtMatmulPreferenceOpaque_t pref;
     cublasLtMatmulHeuristicResult_t found;
@@ -136,11 +138,11 @@ static int choose(struct ddp__cuda_matmul *m, const struct ddp__cuda_product *p,
     cublasStatus_t e;
     int count = 0, rc;
 
-    if ((rc = chooser(&handle)) < 0)
+    if ((rc = get_heuristics_handle(&handle)) < 0)
         return rc;
     e = cublasLtMatmulPreferenceInit(&pref);
     if (e == CUBLAS_STATUS_SUCCESS)
-        e = limits(&pref, p, limit);
+        e = set_limits(&pref, p, limit);
     if (e == CUBLAS_STATUS_SUCCESS)
         e = cublasLtMatmulAlgoGetHeuristic(handle, &m->desc, &m->a, &m->b,
                                            &m->d, &m->d, &pref, 1, &found,
@@ -168,9 +170,11 @@ int ddp__cuda_matmul_new(const struct ddp__cuda_product *p, size_t limit,
     if (!m)
         return ddp__fail(DDP_ENOMEM, "no memory for a product");
     before = ddp__cudnn_target_enter();
-    if ((rc = ddp__cublas_check(describe(m, p), "describing a product")) == 0 &&
-        (rc = ddp__cublas_check(lay_out(m, p), "describing matrices")) == 0)
-        rc = choose(m, p, limit);
+    if ((rc = ddp__cublas_check(describe_product(m, p),
+                                "describing a product")) == 0 &&
+        (rc = ddp__cublas_check(describe_matrices(m, p),
+                                "describing matrices")) == 0)
+        rc = choose_algorithm(m, p, limit);
     ddp__cudnn_target_leave(before);
     if (rc < 0) {
         free(m);
@@ -201,9 +205,10 @@ int ddp__cuda_matmul_run(const struct ddp__cuda_matmul *m,
     int rc = 0;
 
     if (bias)
-        rc = ddp__cublas_check(
-            set(&desc, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias, sizeof(bias)),
-            "the bias of a product");
+        rc = ddp__cublas_check(set_attribute(&desc,
+                                             CUBLASLT_MATMUL_DESC_BIAS_POINTER,
+                                             &bias, sizeof(bias)),
+                               "the bias of a product");
     if (rc < 0)
         return rc;
     return ddp__cublas_check(

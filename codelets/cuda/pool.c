@@ -5,8 +5,8 @@
 
 /* From images of buffer `in` to those of buffer `out`; `small` tells on which
  * side an item is. */
-static struct ddp__k_pool describe(const struct ddp__task *t, int in, int out,
-                                   int item)
+static struct ddp__k_pool pool_arguments(const struct ddp__task *t, int in,
+                                         int out, int item)
 {
     const struct ddp__pool *p = &t->call->pool;
     struct ddp_shape x = t->call->buf[in].shape, y = t->call->buf[out].shape;
@@ -23,7 +23,7 @@ static struct ddp__k_pool describe(const struct ddp__task *t, int in, int out,
 
 int ddp__cuda_max_pool_fwd(const struct ddp__task *t)
 {
-    struct ddp__k_pool p = describe(t, 0, 1, 1);
+    struct ddp__k_pool p = pool_arguments(t, 0, 1, 1);
     struct ddp__cuda_place place;
     int rc = ddp__cuda_place(&place);
 
@@ -37,7 +37,7 @@ int ddp__cuda_max_pool_fwd(const struct ddp__task *t)
 
 int ddp__cuda_max_pool_bwd(const struct ddp__task *t)
 {
-    struct ddp__k_pool p = describe(t, 2, 0, 2);
+    struct ddp__k_pool p = pool_arguments(t, 2, 0, 2);
     struct ddp__cuda_place place;
     int rc = ddp__cuda_place(&place);
 
@@ -60,8 +60,8 @@ static bool is_global(const struct ddp__task *t)
                             !p->left && !p->bottom && !p->right));
 }
 
-static int global_mean(const struct ddp__task *t,
-                       const struct ddp__cuda_place *place)
+static int launch_global_mean(const struct ddp__task *t,
+                              const struct ddp__cuda_place *place)
 {
     struct ddp_shape x = t->call->buf[0].shape;
     size_t pixels = (size_t)x.h * (size_t)x.w;
@@ -87,14 +87,14 @@ static int global_mean(const struct ddp__task *t,
 
 int ddp__cuda_mean_pool_fwd(const struct ddp__task *t)
 {
-    struct ddp__k_pool p = describe(t, 0, 1, 1);
+    struct ddp__k_pool p = pool_arguments(t, 0, 1, 1);
     struct ddp__cuda_place place;
     int rc = ddp__cuda_place(&place);
 
     if (rc < 0)
         return rc;
     if (is_global(t))
-        return global_mean(t, &place);
+        return launch_global_mean(t, &place);
     p.x = t->data[0];
     p.y = t->data[1];
     return DDP__LAUNCH(&place, mean_pool_fwd, &p);
@@ -102,7 +102,7 @@ int ddp__cuda_mean_pool_fwd(const struct ddp__task *t)
 
 int ddp__cuda_mean_pool_bwd(const struct ddp__task *t)
 {
-    struct ddp__k_pool p = describe(t, 1, 0, 1);
+    struct ddp__k_pool p = pool_arguments(t, 1, 0, 1);
     struct ddp__cuda_place place;
     int rc = ddp__cuda_place(&place);
 

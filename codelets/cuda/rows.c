@@ -23,7 +23,7 @@ static unsigned tiles_of(int c)
     return ((unsigned)c + channels - 1) / channels;
 }
 
-static size_t up(size_t a, size_t b)
+static size_t divide_up(size_t a, size_t b)
 {
     return (a + b - 1) / b;
 }
@@ -36,13 +36,13 @@ struct ddp__columns ddp__columns(size_t segments, size_t rows, int c)
                              .rows = rows,
                              .c = c};
     size_t down = DDP__THREADS / k.across;
-    size_t chunks = up(rows, down * ROWS_OF_A_THREAD);
+    size_t chunks = divide_up(rows, down * ROWS_OF_A_THREAD);
     size_t most = BLOCKS / (segments * k.tiles);
 
     most = most > CHUNKS ? CHUNKS : most < 1 ? 1 : most;
     chunks = chunks > most ? most : chunks;
-    k.chunk = up(rows, chunks);
-    k.chunks = (unsigned)up(rows, k.chunk);
+    k.chunk = divide_up(rows, chunks);
+    k.chunks = (unsigned)divide_up(rows, k.chunk);
     return k;
 }
 
@@ -53,7 +53,7 @@ unsigned ddp__columns_blocks(const struct ddp__columns *k)
 
 unsigned ddp__columns_finish_blocks(const struct ddp__columns *k)
 {
-    return k->segments * (unsigned)up((size_t)k->c, DDP__ABREAST);
+    return k->segments * (unsigned)divide_up((size_t)k->c, DDP__ABREAST);
 }
 
 size_t ddp__columns_scratch(size_t segments, int c)

@@ -19,7 +19,7 @@ static void variant_free(struct ddp__cuda_variant *v)
     free(v);
 }
 
-static size_t workspace(const struct ddp__cuda_variant *v)
+static size_t variant_workspace(const struct ddp__cuda_variant *v)
 {
     if (v->dnn)
         return v->dnn->workspace;
@@ -27,8 +27,8 @@ static size_t workspace(const struct ddp__cuda_variant *v)
 }
 
 /* The variant for n samples; the caller has the lock. */
-static int variant(const struct ddp__call *c, struct ddp__cuda_plan *p, int n,
-                   struct ddp__cuda_variant **out)
+static int get_variant(const struct ddp__call *c, struct ddp__cuda_plan *p,
+                       int n, struct ddp__cuda_variant **out)
 {
     struct ddp__cuda_variant *v = p->variant;
     int rc;
@@ -64,11 +64,11 @@ int ddp__cuda_plan_new(const struct ddp__call *c, ddp__cuda_make_f *make,
     p->make = make;
     p->side = side;
     p->limit = MAX_WORKSPACE;
-    if ((rc = variant(c, p, c->cap, &v)) < 0) {
+    if ((rc = get_variant(c, p, c->cap, &v)) < 0) {
         ddp__cuda_plan_free(p);
         return rc;
     }
-    p->limit = ddp__cuda_round(workspace(v));
+    p->limit = ddp__cuda_round(variant_workspace(v));
     if (p->limit < MIN_WORKSPACE)
         p->limit = MIN_WORKSPACE;
     ddp__cuda_want_scratch(p->side + p->limit);
@@ -101,7 +101,7 @@ struct warm {
     atomic_int next;
 };
 
-static int prepare(const struct ddp__call *c, void **plan)
+static int prepare_slow_call(const struct ddp__call *c, void **plan)
 {
     switch (c->op) {
     case DDP__OP_CONV_FWD:
@@ -116,7 +116,7 @@ static int prepare(const struct ddp__call *c, void **plan)
     }
 }
 
-static void *warm(void *arg)
+static void *warm_calls(void *arg)
 {
     struct warm *w = arg;
     int i;
@@ -124,7 +124,7 @@ static void *warm(void *arg)
     while ((i = atomic_fetch_add(&w->next, 1)) < w->calls) {
         void *plan = NULL;
 
-        if (prepare(w->call[i], &plan) == 0)
+        if (prepare_slow_call(w->call[i], &plan) == 0)
             ddp__cuda_plan_free(plan);
     }
     return NULL;
@@ -140,9 +140,9 @@ void ddp__cuda_plans_warm(const struct ddp__call *const *call, int calls,
     if (ddp__cudnn_target_ready() < 0)
         return;
     while (n + 1 < threads && n < MAX_THREADS &&
-           pthread_create(&id[n], NULL, warm, &w) == 0)
+           pthread_create(&id[n], NULL, warm_calls, &w) == 0)
         n++;
-    warm(&w);
+    warm_calls(&w);
     while (n > 0)
         pthread_join(id[--n], NULL);
 }
@@ -162,13 +162,14 @@ int ddp__cuda_run(const struct ddp__task *t, struct ddp__cuda_run *r)
     if (!(r->worker = ddp__cuda_self()))
         return DDP_ENODEV;
     pthread_mutex_lock(&p->lock);
-    rc = variant(t->call, p, t->n, &v);
+    rc = get_variant(t->call, p, t->n, &v);
     pthread_mutex_unlock(&p->lock);
     if (rc < 0)
         return rc;
-    if (r->worker->scratch_size < p->side + workspace(v))
+    if (r->worker->scratch_size < p->side + variant_workspace(v))
         return ddp__fail(DDP_EDEVICE, "%zu bytes of scratch, wants %zu",
-                         r->worker->scratch_size, p->side + workspace(v));
+                         r->worker->scratch_size,
+                         p->side + variant_workspace(v));
     r->variant = v;
     r->side = r->worker->scratch;
     r->workspace = r->side + p->side;

@@ -74,7 +74,7 @@ static struct chunk *chunk_new(struct gpu *g, size_t size)
     return c;
 }
 
-static void *take(struct gpu *g, size_t size)
+static void *take_memory(struct gpu *g, size_t size)
 {
     struct chunk *c;
 
@@ -90,7 +90,8 @@ static void *take(struct gpu *g, size_t size)
 /* ---- the table ---------------------------------------------------------- */
 
 /* Of any type for DDP_F32, which no copy has. */
-static struct copy *find(const struct gpu *g, uint64_t id, enum ddp_dtype type)
+static struct copy *find_copy(const struct gpu *g, uint64_t id,
+                              enum ddp_dtype type)
 {
     struct copy *c = g->copy[id % TABLE];
 
@@ -109,7 +110,7 @@ static struct copy *copy_new(struct gpu *g, uint64_t id, enum ddp_dtype type,
         return NULL;
     }
     *c = (struct copy){.next = *at, .id = id, .len = len, .type = type};
-    if (!(c->data = take(g, len * ddp__dtype_size(type))) ||
+    if (!(c->data = take_memory(g, len * ddp__dtype_size(type))) ||
         ddp__cuda_check(
             cudaEventCreateWithFlags(&c->made, cudaEventDisableTiming),
             "making an event") < 0) {
@@ -120,7 +121,7 @@ static struct copy *copy_new(struct gpu *g, uint64_t id, enum ddp_dtype type,
 }
 
 /* What was queued last on this stream writes this version. */
-static int made(struct copy *c, uint64_t version, cudaStream_t stream)
+static int note_made(struct copy *c, uint64_t version, cudaStream_t stream)
 {
     c->made_on = NULL;
     if (ddp__cuda_check(cudaEventRecord(c->made, stream),
@@ -132,8 +133,8 @@ static int made(struct copy *c, uint64_t version, cudaStream_t stream)
 }
 
 /* The copy has this version, in the order of the stream. */
-static int refresh(struct copy *c, uint64_t version, const void *src,
-                   cudaStream_t stream)
+static int refresh_copy(struct copy *c, uint64_t version, const void *src,
+                        cudaStream_t stream)
 {
     int rc;
 
@@ -144,11 +145,11 @@ static int refresh(struct copy *c, uint64_t version, const void *src,
                                      "waiting for weights");
     c->made_on = NULL;
     rc = ddp__cuda_convert(src, c->data, c->type, c->len, 1, 1);
-    return rc < 0 ? rc : made(c, version, stream);
+    return rc < 0 ? rc : note_made(c, version, stream);
 }
 
 /* The table of this GPU, locked. */
-static struct gpu *enter(int device)
+static struct gpu *lock_gpu(int device)
 {
     pthread_once(&once, make_locks);
     pthread_mutex_lock(&gpu[device].lock);
@@ -169,11 +170,11 @@ const void *ddp__cuda_weights(const struct ddp__task *t, int i,
         return NULL;
     if (type == DDP_F32)
         return t->data[i];
-    g = enter(w->device);
-    c = find(g, t->id[i], type);
+    g = lock_gpu(w->device);
+    c = find_copy(g, t->id[i], type);
     if (!c)
         c = copy_new(g, t->id[i], type, t->size[i] / sizeof(float));
-    if (c && refresh(c, t->version[i], all, w->stream) == 0)
+    if (c && refresh_copy(c, t->version[i], all, w->stream) == 0)
         data = c->data;
     pthread_mutex_unlock(&g->lock);
     return data ? data + offset * ddp__dtype_size(type) : NULL;
@@ -191,8 +192,8 @@ void *ddp__cuda_copy_begin(const struct ddp__task *t, int i,
 
     if (!w)
         return NULL;
-    g = enter(w->device);
-    if ((c = find(g, t->id[i], DDP_F32))) {
+    g = lock_gpu(w->device);
+    if ((c = find_copy(g, t->id[i], DDP_F32))) {
         c->made_on = NULL; /* neither the old nor the new version */
         data = c->data;
         *type = c->type;
@@ -210,9 +211,9 @@ int ddp__cuda_copy_end(const struct ddp__task *t, int i)
 
     if (!w)
         return DDP_EDEVICE;
-    g = enter(w->device);
-    if ((c = find(g, t->id[i], DDP_F32)))
-        rc = made(c, t->version[i], w->stream);
+    g = lock_gpu(w->device);
+    if ((c = find_copy(g, t->id[i], DDP_F32)))
+        rc = note_made(c, t->version[i], w->stream);
     pthread_mutex_unlock(&g->lock);
     return rc;
 }

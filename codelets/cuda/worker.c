@@ -205,7 +205,7 @@ static void visit_one(void *arg)
     pthread_mutex_unlock(&v->lock);
 }
 
-static int visit(int (*fn)(struct ddp__cuda_worker *w))
+static int visit_workers(int (*fn)(struct ddp__cuda_worker *w))
 {
     struct visit v = {.fn = fn, .lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -238,7 +238,7 @@ static void count_others(const struct ddp__cuda_worker *w)
     pthread_mutex_unlock(&lock);
 }
 
-static int open_one(struct ddp__cuda_worker *w)
+static int open_worker(struct ddp__cuda_worker *w)
 {
     int rc = handles_new(w, starpu_worker_get_devid(starpu_worker_get_id()),
                          starpu_cuda_get_local_stream());
@@ -252,12 +252,12 @@ int ddp__cuda_workers_open(void)
 {
     taken = 0;
     memset(counted, 0, sizeof(counted));
-    return visit(open_one);
+    return visit_workers(open_worker);
 }
 
 /* Nothing is running: what was derived from weights may be of chains that are
  * gone. */
-static int make_ready(struct ddp__cuda_worker *w)
+static int ready_worker(struct ddp__cuda_worker *w)
 {
     ddp__cuda_weights_forget(w->device, false);
     ddp__cudnn_plans_on(w->device);
@@ -266,10 +266,10 @@ static int make_ready(struct ddp__cuda_worker *w)
 
 int ddp__cuda_workers_ready(void)
 {
-    return visit(make_ready);
+    return visit_workers(ready_worker);
 }
 
-static int close_one(struct ddp__cuda_worker *w)
+static int close_worker(struct ddp__cuda_worker *w)
 {
     ddp__cuda_weights_forget(w->device, true);
     return handles_free(w);
@@ -277,7 +277,7 @@ static int close_one(struct ddp__cuda_worker *w)
 
 void ddp__cuda_workers_close(void)
 {
-    visit(close_one);
+    visit_workers(close_worker);
 }
 #else
 /* A StarPU without CUDA has no such workers. */
