@@ -102,9 +102,9 @@ static void by_block(two_f two, three_f three, const void *x, const void *z,
         else
             three(ddp__at(x, i, b), ddp__at(z, i, b), to, k);
         if (to == buf)
-            ddp__put(ddp__to(y, i, b), buf, k, b, stream);
+            ddp__store_block(ddp__to(y, i, b), buf, k, b, stream);
     }
-    ddp__put_end();
+    ddp__store_end();
 }
 
 int ddp__cpu_act_fwd(const struct ddp__task *t)

@@ -185,9 +185,9 @@ static void normalise_blocks(const struct ddp__task *t,
         if (t->call->bn.mask)
             ddp__mask_make(out, (uint8_t *)t->data[5] + at / 8, len);
         if (!r->direct)
-            ddp__put(y, buf, len, r->b, r->stream);
+            ddp__store_block(y, buf, len, r->b, r->stream);
     }
-    ddp__put_end();
+    ddp__store_end();
 }
 
 /* ---- kernels ------------------------------------------------------------ */

@@ -282,7 +282,7 @@ static void sum_and_keep(const struct pass *s, struct block k)
     k.dy = k.dr;
     sum_block(&s->p, &k, FROM_DZ, s->r.b);
     if (s->r.b)
-        ddp__put(dr, k.dr, block_len(&k), true, false);
+        ddp__store_block(dr, k.dr, block_len(&k), true, false);
 }
 
 static void first_pass(const struct pass *s, double *sum)
@@ -304,7 +304,7 @@ static void first_pass(const struct pass *s, double *sum)
             sum[w + i] += k.s2[i];
         }
     }
-    ddp__put_end();
+    ddp__store_end();
     ddp__bn_gather(&s->r, sum);
     ddp__bn_gather(&s->r, sum + w);
 }
@@ -323,9 +323,9 @@ static void second_pass(const struct pass *s)
             k.dx = s->buf;
         spread_block(&s->p, &k, s->from, s->r.b);
         if (!s->r.direct)
-            ddp__put(dx, s->buf, block_len(&k), s->r.b, s->r.stream);
+            ddp__store_block(dx, s->buf, block_len(&k), s->r.b, s->r.stream);
     }
-    ddp__put_end();
+    ddp__store_end();
 }
 
 static void store_gradient(const struct ddp__task *t, float *g, double v)

@@ -83,16 +83,18 @@ DDP__INLINE void *ddp__to(void *p, size_t i, bool b)
     return (char *)p + i * (b ? 2 : 4);
 }
 
-/* ---- results: put.c ----------------------------------------------------- */
+/* ---- results: store.c -----------------------------------------------------
+ */
 
 /* Loops leave results in a block of f32 in L1, or in place where that is all
- * there is to it; ddp__put() converts and stores a block.  Outputs that do not
- * fit into a core's cache go past it (stream), which saves reading the lines
- * first; ddp__put_end() comes after the last of them. */
+ * there is to it; ddp__store_block() converts and stores a block.  Outputs that
+ * do not fit into a core's cache go past it (stream), which saves reading the
+ * lines first; ddp__store_end() comes after the last of them. */
 enum { DDP__BLOCK = 2048, DDP__STREAM_BYTES = 3 << 20 };
 
-void ddp__put(void *dst, const float *src, size_t len, bool b, bool stream);
-void ddp__put_end(void);
+void ddp__store_block(void *dst, const float *src, size_t len, bool b,
+                      bool stream);
+void ddp__store_end(void);
 
 static inline bool ddp__streams(size_t len, bool b)
 {

@@ -16,7 +16,7 @@ libddp_core_la_SOURCES += \
     %D%/pool.c \
     %D%/pool.h \
     %D%/pool_bwd.c \
-    %D%/put.c \
+    %D%/store.c \
     %D%/thread.c \
     %D%/vmath.h
 

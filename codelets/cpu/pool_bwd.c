@@ -154,9 +154,9 @@ static int gather_rows(const struct ddp__task *t, struct gather *s, void *dx)
             (g->b ? gather_row_bf16 : gather_row_f32)(s, n, y,
                                                       direct ? to : row);
             if (!direct)
-                ddp__put(to, row, len, g->b, stream);
+                ddp__store_block(to, row, len, g->b, stream);
         }
-    ddp__put_end();
+    ddp__store_end();
     return 0;
 }
 

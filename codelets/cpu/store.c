@@ -1,4 +1,4 @@
-/* put.c - results on their way from a small f32 buffer to memory */
+/* store.c - results on their way from a small f32 buffer to memory */
 #include "config.h"
 
 #if defined(__x86_64__) && defined(__GNUC__)
@@ -92,7 +92,8 @@ static bool can_convert(void)
 }
 #endif
 
-void ddp__put(void *dst, const float *src, size_t len, bool b, bool stream)
+void ddp__store_block(void *dst, const float *src, size_t len, bool b,
+                      bool stream)
 {
     if (b && can_convert())
         convert_bf16(dst, src, len, stream);
@@ -104,7 +105,7 @@ void ddp__put(void *dst, const float *src, size_t len, bool b, bool stream)
         memcpy(dst, src, len * sizeof(*src));
 }
 
-void ddp__put_end(void)
+void ddp__store_end(void)
 {
 #ifdef X86
     _mm_sfence();
