@@ -1,4 +1,9 @@
-/* plan.h - what a convolution or dense layer keeps between its runs */
+/* plan.h - what a convolution or dense layer keeps between its runs
+ *
+ * Words: as on every device, a plan is what prepare makes for a call, before
+ * its first task; a variant is the part of a plan that serves one number of
+ * samples.
+ */
 #ifndef DDP_PLAN_H
 #define DDP_PLAN_H
 
@@ -28,7 +33,7 @@ struct ddp__plan {
     struct ddp__dnn_shape shape; /* of the layer; n is the call's cap */
     enum ddp__dnn_pass pass;
     bool transposed; /* the data gradient as a forward pass */
-    bool wino, amx;  /* own kernels instead of primitives */
+    bool wino, amx;  /* libddp's kernels instead of primitives */
     size_t weights;  /* elements */
     pthread_mutex_t lock;
     struct ddp__variant *variant; /* owned */

@@ -1,9 +1,14 @@
 /* variant.h - what a call that cuDNN or cuBLASLt runs keeps between its tasks
  *
- * Both want to know the sizes before: there is a variant for each number of
- * samples.  That of the call's cap is made by prepare, before the first task;
- * others, of the last sub-batch of an epoch, at their first use (work of the
- * host alone, once in a run), with no more scratch than the first.
+ * Words: as on every device, a plan is what prepare makes for a call, before
+ * its first task; a variant is the part of a plan that serves one number of
+ * samples.  cuDNN's "execution plan", an engine ready to run a graph, is struct
+ * ddp__cudnn_plan, with cudnn in all its names.
+ *
+ * Both libraries need the sizes in advance: there is a variant for each number
+ * of samples.  That of the call's cap is made by prepare, before the first
+ * task; others, of the last sub-batch of an epoch, at their first use (work of
+ * the host alone, once in a run), with no more scratch than the first.
  */
 #ifndef DDP_VARIANT_H
 #define DDP_VARIANT_H
@@ -15,7 +20,7 @@ struct ddp__cuda_matmul;
 struct ddp__cuda_variant {
     struct ddp__cuda_variant *next;
     int n;
-    struct ddp__cudnn_plan *dnn;     /* of the cache; NULL: own kernels */
+    struct ddp__cudnn_plan *dnn;     /* of the cache; NULL: libddp's kernels */
     bool fused;                      /* bias and activation are in it */
     struct ddp__cuda_matmul *matmul; /* owned */
 };
