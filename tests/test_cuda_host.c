@@ -117,9 +117,9 @@ static const struct ddp__backend cuda_host = {
         {
             [DDP__OP_INPUT_U8] = ddp__cuda_input_u8,
             [DDP__OP_INPUT_F32] = ddp__cuda_input_f32,
-            [DDP__OP_BN_FWD] = ddp__cuda_bn_own_fwd,
-            [DDP__OP_BN_EVAL] = ddp__cuda_bn_own_eval,
-            [DDP__OP_BN_BWD] = ddp__cuda_bn_own_bwd,
+            [DDP__OP_BN_FWD] = ddp__cuda_bn_kernels_fwd,
+            [DDP__OP_BN_EVAL] = ddp__cuda_bn_kernels_eval,
+            [DDP__OP_BN_BWD] = ddp__cuda_bn_kernels_bwd,
             [DDP__OP_ACT_FWD] = ddp__cuda_act_fwd,
             [DDP__OP_ACT_BWD] = ddp__cuda_act_bwd,
             [DDP__OP_ADD] = ddp__cuda_add,

@@ -1,4 +1,4 @@
-/* backend.c - the table of CPU workers: own loops, and oneDNN where it is */
+/* backend.c - the table of CPU workers: libddp's loops and oneDNN's */
 #include "config.h"
 
 #include <stdio.h>

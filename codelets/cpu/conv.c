@@ -1,5 +1,5 @@
-/* conv.c - convolutions and dense layers of CPU workers: by oneDNN, or by own
- * kernels where those are faster
+/* conv.c - convolutions and dense layers of CPU workers: by oneDNN, or by
+ * libddp's kernels (wino.c, amx.c) where those are faster
  */
 #include "config.h"
 

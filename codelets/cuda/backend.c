@@ -1,4 +1,4 @@
-/* backend.c - the table of CUDA workers: cuDNN, cuBLASLt, kernels of our own */
+/* backend.c - the table of CUDA workers: cuDNN, cuBLASLt, libddp's kernels */
 #include "config.h"
 
 #include <stdio.h>

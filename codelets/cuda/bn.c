@@ -1,9 +1,9 @@
-/* bn.c - batch norm by cuDNN, or by kernels of our own
+/* bn.c - batch norm by cuDNN, or by libddp's kernels
  *
  * cuDNN has engines for channels in groups of 8 (f32: 4) and for relu.  Its
  * backward makes the relu's slope from x once more, so y is not read; with a
  * residual it could not, and reads a mask that forward wrote.  Evaluation is
- * one pass over x, by a kernel of our own.
+ * one pass over x, by a kernel of libddp.
  */
 #include "config.h"
 
@@ -245,7 +245,7 @@ int ddp__cuda_bn_fwd(const struct ddp__task *t)
     if (rc < 0)
         return rc;
     if (!r.variant->dnn)
-        return ddp__cuda_bn_own_fwd(t);
+        return ddp__cuda_bn_kernels_fwd(t);
     if ((rc = align_parameters(t, 1, &r, p)) < 0)
         return rc;
     to = given_statistics(
@@ -263,7 +263,7 @@ int ddp__cuda_bn_fwd(const struct ddp__task *t)
 
 int ddp__cuda_bn_eval(const struct ddp__task *t)
 {
-    return ddp__cuda_bn_own_eval(t);
+    return ddp__cuda_bn_kernels_eval(t);
 }
 
 /* dx, dr, and the gradients of scale and shift where `to` has them. */
@@ -301,7 +301,7 @@ int ddp__cuda_bn_bwd(const struct ddp__task *t)
     if (rc < 0)
         return rc;
     if (!r.variant->dnn)
-        return ddp__cuda_bn_own_bwd(t);
+        return ddp__cuda_bn_kernels_bwd(t);
     to = given_statistics(t, t->data[4], ddp__cuda_take(&r, size));
     to.dscale = ddp__cuda_take(&r, size);
     to.dshift = ddp__cuda_take(&r, size);

@@ -1,7 +1,7 @@
 /* bn_mask.c - whether cuDNN packs the bits of a mask as we do
  *
  * Its manual says that eight booleans make a byte, not in which order, and what
- * it writes may be read by another device or by a kernel of our own.  So it is
+ * it writes may be read by another device or by a kernel of libddp.  So it is
  * tried on the GPU, once for a type, before the first plan with a mask is used:
  * batch norm of zeros and a residual whose signs are known, and its gradient.
  */

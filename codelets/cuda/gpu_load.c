@@ -33,8 +33,8 @@ static const char *const libraries[] = {
 };
 
 /* What cuDNN wants at run time, and what that wants in turn, by names that are
- * not written anywhere: without it batch norm would be left to our own kernels.
- * The pattern is for the minor version. */
+ * not written anywhere: without it batch norm would be left to libddp's
+ * kernels. The pattern is for the minor version. */
 static const char *const compiler[] = {
     "libnvrtc-builtins.so." DDP_CUDA_MAJOR_TEXT ".*",
     "libnvrtc.so." DDP_CUDA_MAJOR_TEXT,

@@ -4,7 +4,7 @@
 # What fills in and launches kernels.  Needs no header of CUDA.
 CUDA_TASKS = \
     %D%/act.c \
-    %D%/bn_own.c \
+    %D%/bn_kernels.c \
     %D%/dropout.c \
     %D%/input.c \
     %D%/join.c \

@@ -1,4 +1,4 @@
-/* launch.c - where our own kernels go: the stream of the calling worker */
+/* launch.c - where libddp's kernels go: the stream of the calling worker */
 #include "config.h"
 
 #include "tasks.h"

@@ -1,4 +1,4 @@
-/* prepare.c - what our own kernels can run, and the scratch they want */
+/* prepare.c - what libddp's kernels can run, and the scratch they want */
 #include "config.h"
 
 #include "base/error.h"

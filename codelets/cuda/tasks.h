@@ -1,4 +1,4 @@
-/* tasks.h - from tasks to our own kernels, without CUDA's headers
+/* tasks.h - from tasks to libddp's kernels, without CUDA's headers
  *
  * Each op's function fills in what its kernels are told and launches them.
  */
@@ -17,10 +17,10 @@ DDP__OPS(X)
  * they want for it. */
 int ddp__cuda_kernels_prepare(const struct ddp__call *c);
 
-/* Batch norm by our own kernels. */
-int ddp__cuda_bn_own_fwd(const struct ddp__task *t);
-int ddp__cuda_bn_own_eval(const struct ddp__task *t);
-int ddp__cuda_bn_own_bwd(const struct ddp__task *t);
+/* Batch norm by libddp's kernels. */
+int ddp__cuda_bn_kernels_fwd(const struct ddp__task *t);
+int ddp__cuda_bn_kernels_eval(const struct ddp__task *t);
+int ddp__cuda_bn_kernels_bwd(const struct ddp__task *t);
 
 /* ---- parts for other ops ------------------------------------------------ */
 

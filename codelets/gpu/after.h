@@ -1,4 +1,4 @@
-/* after.h - what cuDNN and cuBLASLt leave for kernels of our own */
+/* after.h - what cuDNN and cuBLASLt leave for libddp's kernels */
 #ifndef DDP_AFTER_H
 #define DDP_AFTER_H
 

@@ -1,4 +1,4 @@
-/* arith.h - what the bodies of our own kernels are written with
+/* arith.h - what the bodies of libddp's kernels are written with
  *
  * Bodies are written once, in headers that nvcc and a C compiler read, so that
  * tests can run them on a CPU: the same threads, the same order of additions.

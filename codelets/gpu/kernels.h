@@ -1,4 +1,4 @@
-/* kernels.h - our own kernels, and what each of them is told
+/* kernels.h - libddp's kernels, and what each of them is told
  *
  * For C and C++, without CUDA's headers.  The bodies are in elementwise.h,
  * columns.h, norm.h, pooling.h, losses.h and updates.h; the files of the same

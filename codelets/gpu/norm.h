@@ -1,4 +1,4 @@
-/* norm.h - batch norm of our own
+/* norm.h - batch norm by libddp's kernels
  *
  * Forward: bn_measure (partial results of chunks), bn_statistics (of all),
  * bn_normalise.  Backward: bn_sums, bn_gradients, bn_spread.

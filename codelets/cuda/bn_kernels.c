@@ -1,4 +1,4 @@
-/* bn_own.c - batch norm by kernels of our own, on CUDA workers
+/* bn_kernels.c - batch norm by libddp's kernels, on CUDA workers
  *
  * What cuDNN has no engine for: channels that are no multiple of 8, f32 on
  * some GPUs.  Deterministic as all our kernels are.
@@ -41,7 +41,7 @@ static bool is_aligned(const struct ddp__task *t, int r)
 }
 
 /* x, w, y, stat [, r] [, mask] */
-int ddp__cuda_bn_own_fwd(const struct ddp__task *t)
+int ddp__cuda_bn_kernels_fwd(const struct ddp__task *t)
 {
     struct ddp__k_bn p = bn_arguments(t, 1, is_aligned(t, 4));
     struct ddp__cuda_place place;
@@ -61,7 +61,7 @@ int ddp__cuda_bn_own_fwd(const struct ddp__task *t)
 }
 
 /* x, w, y [, r] */
-int ddp__cuda_bn_own_eval(const struct ddp__task *t)
+int ddp__cuda_bn_kernels_eval(const struct ddp__task *t)
 {
     struct ddp__k_bn p = bn_arguments(t, 1, is_aligned(t, 3));
     struct ddp__cuda_place place;
@@ -74,7 +74,7 @@ int ddp__cuda_bn_own_eval(const struct ddp__task *t)
 }
 
 /* x, y or mask, dy, w, stat, g, dx [, dr] */
-int ddp__cuda_bn_own_bwd(const struct ddp__task *t)
+int ddp__cuda_bn_kernels_bwd(const struct ddp__task *t)
 {
     int dr = t->call->bn.residual ? 7 : 0, y = t->call->bn.mask ? 0 : 1;
     struct ddp__k_bn p = bn_arguments(t, 3, DDP__ALIGNED(t, 0, y, 2, 6, dr));
