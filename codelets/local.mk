@@ -1,4 +1,5 @@
 # codelets/local.mk - what a device does: the border, and a folder per device
+# SPDX-License-Identifier: LGPL-2.1-or-later
 
 CODELETS_SOURCES += \
     %D%/ops.h

@@ -1,4 +1,5 @@
 /* ops.h - the operations a device may run: the border of lib/ and codelets/
+ * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Letters   n samples, h w c height, width and channels of an activation
  *           (n, h, w, c), channels last; kh kw a kernel; o output channels;

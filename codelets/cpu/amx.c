@@ -1,4 +1,5 @@
 /* amx.c - weight gradients of bf16 convolutions on AMX tiles
+ * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * An image becomes one long run of positions, in rows of `pitch`: outputs
  * first, then as many columns as the taps reach beyond them, where dy counts

@@ -1,4 +1,5 @@
 /* amx.h - weight gradients of bf16 convolutions on AMX tiles
+ * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  *     dw[o][tap][c] (+)= sum over outputs p of dy[p][o] x[p + tap][c]
  *

@@ -1,4 +1,6 @@
-/* amx_fill.c - images into the operands of AMX products; see amx.c */
+/* amx_fill.c - images into the operands of AMX products; see amx.c
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
 #include "config.h"
 
 #include "amx_run.h"

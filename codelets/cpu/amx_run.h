@@ -1,4 +1,5 @@
 /* amx_run.h - an AMX weight gradient as its operands lie in memory; see amx.c
+ * SPDX-License-Identifier: LGPL-2.1-or-later
  */
 #ifndef DDP_AMX_RUN_H
 #define DDP_AMX_RUN_H

@@ -1,4 +1,6 @@
-/* backend.c - the table of CPU workers: libddp's loops and oneDNN's */
+/* backend.c - the table of CPU workers: libddp's loops and oneDNN's
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
 #include "config.h"
 
 #include <stdio.h>

@@ -1,4 +1,5 @@
 /* bn.c - batch normalisation of CPU workers, forward
+ * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  *     y = act((x - mean) a + shift + r),  a = scale / sqrt(var + eps)
  *

@@ -1,4 +1,5 @@
 /* bn.h - what both directions of batch normalisation share
+ * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Narrow rows would leave vectors half empty, so `fold` pixels make one wide
  * row of fold c values; arrays of parameters repeat the c channels as often.

@@ -1,4 +1,5 @@
 /* bn_bwd.c - batch normalisation of CPU workers, backward
+ * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * With dz = dy act'(y), m values per channel and inv = 1 / sqrt(var + eps):
  *

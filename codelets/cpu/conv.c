@@ -1,5 +1,6 @@
 /* conv.c - convolutions and dense layers of CPU workers: by oneDNN, or by
  * libddp's kernels (wino.c, amx.c) where those are faster
+ * SPDX-License-Identifier: LGPL-2.1-or-later
  */
 #include "config.h"
 

@@ -1,4 +1,5 @@
 /* cpu.h - what the files of codelets/cpu/ share
+ * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Loops are plain C over channels that the compiler vectorises; DDP__CLONES
  * has it do so once per level of instruction set, chosen at load time.

@@ -1,4 +1,6 @@
-/* dropout.c - dropout and stochastic depth of CPU workers */
+/* dropout.c - dropout and stochastic depth of CPU workers
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
 #include "config.h"
 
 #include "base/philox.h"

@@ -1,4 +1,6 @@
-/* input.c - from samples to activations, on CPU workers */
+/* input.c - from samples to activations, on CPU workers
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
 #include "config.h"
 
 #include "cpu.h"

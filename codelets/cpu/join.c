@@ -1,4 +1,6 @@
-/* join.c - concatenation and channel scaling of CPU workers */
+/* join.c - concatenation and channel scaling of CPU workers
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
 #include "config.h"
 
 #include "cpu.h"

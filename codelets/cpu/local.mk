@@ -1,4 +1,5 @@
 # codelets/cpu/local.mk - CPU workers: our own loops, and oneDNN where it is
+# SPDX-License-Identifier: LGPL-2.1-or-later
 
 libddp_core_la_SOURCES += \
     %D%/act.c \

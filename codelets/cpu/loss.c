@@ -1,4 +1,5 @@
 /* loss.c - losses and the counts of right answers, on CPU workers
+ * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * A sample's values are taken to f32 first; e and sums of e are made per
  * sample, so the result does not depend on its neighbours.

@@ -1,4 +1,5 @@
 /* mask.c - a bit of each value: where relu lets gradients pass
+ * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Bits go by way of bytes that are 0 or not, which compilers turn into vectors,
  * eight of them to or from a byte at a time by integer arithmetic.

@@ -1,4 +1,6 @@
-/* onednn.c - convolutions and dense layers by oneDNN, 2.6 or 3.x */
+/* onednn.c - convolutions and dense layers by oneDNN, 2.6 or 3.x
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
 #include "config.h"
 
 #include <dlfcn.h>

@@ -1,4 +1,5 @@
 /* onednn.h - convolutions and dense layers by oneDNN, 2.6 or 3.x
+ * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Activations are channels last.  Weights are f32 OHWI (the plain layout) in
  * memory, and whatever a primitive likes best (packed) where it runs.

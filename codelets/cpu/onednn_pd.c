@@ -1,4 +1,6 @@
-/* onednn_pd.c - oneDNN's descriptors, the part where 2.6 and 3.x differ */
+/* onednn_pd.c - oneDNN's descriptors, the part where 2.6 and 3.x differ
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
 #include "config.h"
 
 #include <string.h>

@@ -1,4 +1,5 @@
 /* optim.c - update rules and the norm they clip by, on CPU workers
+ * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * The gradient is g / stats[DIVISOR], times the clipping factor; what running
  * statistics move to is g / stats[COUNT].

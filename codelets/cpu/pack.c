@@ -1,4 +1,5 @@
 /* pack.c - weights in the layout a primitive wants, kept while they are valid
+ * SPDX-License-Identifier: LGPL-2.1-or-later
  */
 #include "config.h"
 

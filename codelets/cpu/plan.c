@@ -1,4 +1,6 @@
-/* plan.c - what a convolution or dense layer keeps between its runs */
+/* plan.c - what a convolution or dense layer keeps between its runs
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
 #include "config.h"
 
 #include <stdlib.h>

@@ -1,4 +1,5 @@
 /* plan.h - what a convolution or dense layer keeps between its runs
+ * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Words: as on every device, a plan is what prepare makes for a call, before
  * its first task; a variant is the part of a plan that serves one number of

@@ -1,4 +1,5 @@
 /* pool.c - maximum and mean over windows, of CPU workers, forward
+ * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * All loops are over a block of channels innermost.
  */

@@ -1,4 +1,6 @@
-/* pool.h - windows of pooling layers, for both directions */
+/* pool.h - windows of pooling layers, for both directions
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
 #ifndef DDP_POOL_H
 #define DDP_POOL_H
 

@@ -1,4 +1,5 @@
 /* pool_bwd.c - maximum and mean over windows, of CPU workers, backward
+ * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * A pixel adds up what the windows over it have for it, so that it is written
  * once.

@@ -1,4 +1,6 @@
-/* store.c - results on their way from a small f32 buffer to memory */
+/* store.c - results on their way from a small f32 buffer to memory
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
 #include "config.h"
 
 #if defined(__x86_64__) && defined(__GNUC__)

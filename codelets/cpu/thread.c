@@ -1,4 +1,6 @@
-/* thread.c - scratch memory of a thread that runs kernels */
+/* thread.c - scratch memory of a thread that runs kernels
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
 #include "config.h"
 
 #include <pthread.h>

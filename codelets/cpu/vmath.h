@@ -1,4 +1,5 @@
 /* vmath.h - exp, tanh, erfc and the activations, for loops that vectorise
+ * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Relative errors stay below 1e-6.  No branches on data: only selects.
  */

@@ -1,4 +1,5 @@
 /* wino.c - 3x3 convolutions of stride 1 by Winograd's F(4x4, 3x3), f32
+ * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Tiles go through in groups.  Where all 36 matrices of weights fit into the
  * second-level cache, so should a group's data; where not, a group is large,

@@ -1,4 +1,5 @@
 /* wino.h - 3x3 convolutions of stride 1 by Winograd's F(4x4, 3x3), f32
+ * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * An output tile of 4x4 pixels needs 36 products per pair of channels instead
  * of 144 (Lavin and Gray, "Fast algorithms for convolutional neural

@@ -1,4 +1,5 @@
 /* wino_gemm.c - the matrix products of Winograd's convolutions
+ * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * A block of the result stays in registers: 14 rows by 32 columns, or 8 by 32.
  */

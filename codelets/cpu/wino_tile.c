@@ -1,4 +1,5 @@
 /* wino_tile.c - the transforms of Winograd's F(4x4, 3x3), 16 channels at once
+ * SPDX-License-Identifier: LGPL-2.1-or-later
  */
 #include "config.h"
 

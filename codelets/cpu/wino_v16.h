@@ -1,4 +1,6 @@
-/* wino_v16.h - short names for vectors of 16 floats */
+/* wino_v16.h - short names for vectors of 16 floats
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
 #ifndef DDP_WINO_V16_H
 #define DDP_WINO_V16_H
 

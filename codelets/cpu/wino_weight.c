@@ -1,4 +1,6 @@
-/* wino_weight.c - Winograd's F(4x4, 3x3): filters, and their gradient */
+/* wino_weight.c - Winograd's F(4x4, 3x3): filters, and their gradient
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
 #include "config.h"
 
 #include "wino.h"

@@ -1,4 +1,6 @@
-/* act.c - elementwise activations and sums, on CUDA workers */
+/* act.c - elementwise activations and sums, on CUDA workers
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
 #include "config.h"
 
 #include "tasks.h"

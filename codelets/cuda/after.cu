@@ -1,4 +1,6 @@
-/* after.cu - the kernels of after.h */
+/* after.cu - the kernels of after.h
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
 #include "gpu/after.h"
 #include "launch.h"
 

@@ -1,4 +1,6 @@
-/* backend.c - the table of CUDA workers: cuDNN, cuBLASLt, libddp's kernels */
+/* backend.c - the table of CUDA workers: cuDNN, cuBLASLt, libddp's kernels
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
 #include "config.h"
 
 #include <stdio.h>

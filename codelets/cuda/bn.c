@@ -1,4 +1,5 @@
 /* bn.c - batch norm by cuDNN, or by libddp's kernels
+ * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * cuDNN has engines for channels in groups of 8 (f32: 4) and for relu.  Its
  * backward makes the relu's slope from x once more, so y is not read; with a

@@ -1,4 +1,5 @@
 /* bn_kernels.c - batch norm by libddp's kernels, on CUDA workers
+ * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * What cuDNN has no engine for: channels that are no multiple of 8, f32 on
  * some GPUs.  Deterministic as all our kernels are.

@@ -1,4 +1,5 @@
 /* bn_mask.c - whether cuDNN packs the bits of a mask as we do
+ * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Its manual says that eight booleans make a byte, not in which order, and what
  * it writes may be read by another device or by a kernel of libddp.  So it is

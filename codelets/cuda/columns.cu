@@ -1,4 +1,6 @@
-/* columns.cu - the kernels of columns.h */
+/* columns.cu - the kernels of columns.h
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
 #include "gpu/columns.h"
 #include "launch.h"
 

@@ -1,4 +1,5 @@
 /* conv.c - convolutions by cuDNN
+ * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Weights go in as activations' type, sums are f32.  A gradient of weights
  * comes out in activations' type, as cuDNN's fast engines have it, and is

@@ -1,4 +1,5 @@
 /* dense.c - fully connected layers by cuBLASLt
+ * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Rows of ours are columns of BLAS: x is (c, n), y is (o, n), w is (c, o).
  *

@@ -1,4 +1,5 @@
 /* dnn_cache.c - plans by their graphs: in memory, and on disk
+ * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * A file holds the key, a line, then cuDNN's text of the plan.  It is named
  * after a hash of the key, and believed only if the key is the same.

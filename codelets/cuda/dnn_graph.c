@@ -1,4 +1,6 @@
-/* dnn_graph.c - graphs of cuDNN: descriptors, tensors and operations */
+/* dnn_graph.c - graphs of cuDNN: descriptors, tensors and operations
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
 #include "config.h"
 
 #include <stdarg.h>

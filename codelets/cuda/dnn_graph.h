@@ -1,4 +1,5 @@
 /* dnn_graph.h - cuDNN's graph API: tensors, operations on them, and plans
+ * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  *     enum { X = 1, W, Y, TENSORS };
  *     struct ddp__cudnn_graph *g = ddp__cudnn_graph_new();

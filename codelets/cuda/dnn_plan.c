@@ -1,4 +1,6 @@
-/* dnn_plan.c - which of cuDNN's engines runs a graph, and running it */
+/* dnn_plan.c - which of cuDNN's engines runs a graph, and running it
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
 #include "config.h"
 
 #include <stdio.h>

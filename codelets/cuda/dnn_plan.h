@@ -1,4 +1,6 @@
-/* dnn_plan.h - from a graph of cuDNN to a plan that runs it */
+/* dnn_plan.h - from a graph of cuDNN to a plan that runs it
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
 #ifndef DDP_DNN_PLAN_H
 #define DDP_DNN_PLAN_H
 

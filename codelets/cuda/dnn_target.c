@@ -1,4 +1,6 @@
-/* dnn_target.c - the GPU that plans are for, there or described */
+/* dnn_target.c - the GPU that plans are for, there or described
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
 #include "config.h"
 
 #include <stdio.h>

@@ -1,4 +1,6 @@
-/* dnn_tune.c - what a plan takes, and gives, on memory of its own */
+/* dnn_tune.c - what a plan takes, and gives, on memory of its own
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
 #include "config.h"
 
 #include <stdlib.h>

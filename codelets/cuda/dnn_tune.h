@@ -1,4 +1,5 @@
 /* dnn_tune.h - running a plan outside of tasks
+ * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * To choose one of several by stopwatch, only where the program's user asks for
  * it (DDP_TUNE=1): what is fastest may change from run to run, and with it the

@@ -1,4 +1,6 @@
-/* dropout.c - dropout and stochastic depth, on CUDA workers */
+/* dropout.c - dropout and stochastic depth, on CUDA workers
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
 #include "config.h"
 
 #include "tasks.h"

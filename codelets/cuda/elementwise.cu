@@ -1,4 +1,6 @@
-/* elementwise.cu - the kernels of elementwise.h */
+/* elementwise.cu - the kernels of elementwise.h
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
 #include "gpu/elementwise.h"
 #include "launch.h"
 

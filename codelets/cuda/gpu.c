@@ -1,4 +1,5 @@
 /* gpu.c - asking the driver which GPUs can be used
+ * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Through libcuda.so.1 itself, before StarPU does: StarPU ends the process
  * when a GPU is there but busy.  The few functions that are needed have been

@@ -1,4 +1,5 @@
 /* gpu.h - which GPUs there are, asked before StarPU starts, and their kernels
+ * SPDX-License-Identifier: LGPL-2.1-or-later
  */
 #ifndef DDP_GPU_H
 #define DDP_GPU_H

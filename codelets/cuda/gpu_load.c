@@ -1,4 +1,6 @@
-/* gpu_load.c - opening the module of kernels, wherever CUDA's libraries are */
+/* gpu_load.c - opening the module of kernels, wherever CUDA's libraries are
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
 #include "config.h"
 
 #include <dlfcn.h>

@@ -1,4 +1,6 @@
-/* input.c - from samples to activations, on CUDA workers */
+/* input.c - from samples to activations, on CUDA workers
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
 #include "config.h"
 
 #include "tasks.h"

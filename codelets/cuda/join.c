@@ -1,4 +1,6 @@
-/* join.c - channels that are put together, taken apart, scaled: on CUDA */
+/* join.c - channels that are put together, taken apart, scaled: on CUDA
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
 #include "config.h"
 
 #include "tasks.h"

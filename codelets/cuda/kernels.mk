@@ -1,4 +1,5 @@
 # codelets/cuda/kernels.mk - kernels of our own, in lists: the module of the
+# SPDX-License-Identifier: LGPL-2.1-or-later
 # backend is made of all of them, a test of what needs no CUDA
 
 # What fills in and launches kernels.  Needs no header of CUDA.

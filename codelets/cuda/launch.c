@@ -1,4 +1,6 @@
-/* launch.c - where libddp's kernels go: the stream of the calling worker */
+/* launch.c - where libddp's kernels go: the stream of the calling worker
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
 #include "config.h"
 
 #include "tasks.h"

@@ -1,4 +1,6 @@
-/* launch.h - makes kernels of the bodies in a header: for the .cu files */
+/* launch.h - makes kernels of the bodies in a header: for the .cu files
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
 #ifndef DDP_LAUNCH_H
 #define DDP_LAUNCH_H
 

@@ -1,4 +1,5 @@
 # codelets/cuda/local.mk - NVIDIA GPUs, as a module that is opened at run time
+# SPDX-License-Identifier: LGPL-2.1-or-later
 #
 # libddp.so itself needs none of CUDA's libraries: a program starts without.
 # Tests link libddp_cuda_core.la, with every symbol.

@@ -1,4 +1,5 @@
 /* loss.c - losses and the counts of right answers, on CUDA workers
+ * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * A label that is no class cannot be told to the host: its loss is NaN.
  */

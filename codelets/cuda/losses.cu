@@ -1,4 +1,6 @@
-/* losses.cu - the kernels of losses.h */
+/* losses.cu - the kernels of losses.h
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
 #include "launch.h"
 #include "gpu/losses.h"
 

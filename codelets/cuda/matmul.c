@@ -1,4 +1,6 @@
-/* matmul.c - products of matrices by cuBLASLt */
+/* matmul.c - products of matrices by cuBLASLt
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
 #include "config.h"
 
 #include <pthread.h>

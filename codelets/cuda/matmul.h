@@ -1,4 +1,6 @@
-/* matmul.h - a product of matrices by cuBLASLt, for one number of samples */
+/* matmul.h - a product of matrices by cuBLASLt, for one number of samples
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
 #ifndef DDP_MATMUL_H
 #define DDP_MATMUL_H
 

@@ -1,4 +1,6 @@
-/* module.c - the door of the module, and what its kernels use of libddp */
+/* module.c - the door of the module, and what its kernels use of libddp
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
 #include "config.h"
 
 #include <stdarg.h>

@@ -1,4 +1,6 @@
-/* module.h - what a module of kernels and libddp tell each other */
+/* module.h - what a module of kernels and libddp tell each other
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
 #ifndef DDP_MODULE_H
 #define DDP_MODULE_H
 

@@ -1,4 +1,6 @@
-/* norm.cu - the kernels of norm.h */
+/* norm.cu - the kernels of norm.h
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
 #include "launch.h"
 #include "gpu/norm.h"
 

@@ -1,4 +1,6 @@
-/* optim.c - update rules, the norm they clip by, averages: on CUDA workers */
+/* optim.c - update rules, the norm they clip by, averages: on CUDA workers
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
 #include "config.h"
 
 #include "tasks.h"

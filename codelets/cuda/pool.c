@@ -1,4 +1,6 @@
-/* pool.c - maximum and mean over windows, on CUDA workers */
+/* pool.c - maximum and mean over windows, on CUDA workers
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
 #include "config.h"
 
 #include "tasks.h"

@@ -1,4 +1,6 @@
-/* pooling.cu - the kernels of pooling.h */
+/* pooling.cu - the kernels of pooling.h
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
 #include "launch.h"
 #include "gpu/pooling.h"
 

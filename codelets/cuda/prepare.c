@@ -1,4 +1,6 @@
-/* prepare.c - what libddp's kernels can run, and the scratch they want */
+/* prepare.c - what libddp's kernels can run, and the scratch they want
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
 #include "config.h"
 
 #include "base/error.h"

@@ -1,4 +1,6 @@
-/* rows.c - cutting rows into blocks, and what other ops use of our kernels */
+/* rows.c - cutting rows into blocks, and what other ops use of our kernels
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
 #include "config.h"
 
 #include "tasks.h"

@@ -1,4 +1,5 @@
 /* tasks.h - from tasks to libddp's kernels, without CUDA's headers
+ * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Each op's function fills in what its kernels are told and launches them.
  */

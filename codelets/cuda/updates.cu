@@ -1,4 +1,6 @@
-/* updates.cu - the kernels of updates.h */
+/* updates.cu - the kernels of updates.h
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
 #include "launch.h"
 #include "gpu/updates.h"
 

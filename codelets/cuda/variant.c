@@ -1,4 +1,6 @@
-/* variant.c - variants of a call for numbers of samples, and their scratch */
+/* variant.c - variants of a call for numbers of samples, and their scratch
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
 #include "config.h"
 
 #include <stdlib.h>

@@ -1,4 +1,5 @@
 /* variant.h - what a call that cuDNN or cuBLASLt runs keeps between its tasks
+ * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Words: as on every device, a plan is what prepare makes for a call, before
  * its first task; a variant is the part of a plan that serves one number of

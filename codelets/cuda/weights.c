@@ -1,4 +1,5 @@
 /* weights.c - weights in the type of activations
+ * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * A table for each GPU has a copy of each bucket of weights that was asked for.
  * OPTIM writes it with the weights it updates; where they come from another GPU

@@ -1,4 +1,6 @@
-/* worker.c - what each CUDA worker has: handles, scratch; and status checks */
+/* worker.c - what each CUDA worker has: handles, scratch; and status checks
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
 #include "config.h"
 
 #include <pthread.h>

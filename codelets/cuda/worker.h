@@ -1,4 +1,5 @@
 /* worker.h - what the files of codelets/cuda/ share
+ * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Everything a kernel does goes to its worker's stream and returns at once:
  * no allocation, no synchronisation, no call that does either.  What a call

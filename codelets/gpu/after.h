@@ -1,4 +1,6 @@
-/* after.h - what cuDNN and cuBLASLt leave for libddp's kernels */
+/* after.h - what cuDNN and cuBLASLt leave for libddp's kernels
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
 #ifndef DDP_AFTER_H
 #define DDP_AFTER_H
 

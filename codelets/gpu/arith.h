@@ -1,4 +1,5 @@
 /* arith.h - what the bodies of libddp's kernels are written with
+ * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Bodies are written once, in headers that nvcc and a C compiler read, so that
  * tests can run them on a CPU: the same threads, the same order of additions.

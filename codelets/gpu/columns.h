@@ -1,4 +1,5 @@
 /* columns.h - sums over pixels, by channel
+ * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * A block has threads side by side, each with a group of channels, and rows of
  * such threads.  Each goes down its chunk of pixels, a tree adds up the rows

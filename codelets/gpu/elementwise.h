@@ -1,4 +1,5 @@
 /* elementwise.h - kernels that look at each value once
+ * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Each says how many bytes it moves; b is the size of an activation.
  */

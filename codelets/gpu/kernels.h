@@ -1,4 +1,5 @@
 /* kernels.h - libddp's kernels, and what each of them is told
+ * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * For C and C++, without CUDA's headers.  The bodies are in elementwise.h,
  * columns.h, norm.h, pooling.h, losses.h and updates.h; the files of the same

@@ -1,4 +1,5 @@
 /* losses.h - losses, their gradients and the counts of right answers
+ * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * A block has a sample; its loss and rank are added up by another kernel.
  */

@@ -1,4 +1,5 @@
 /* norm.h - batch norm by libddp's kernels
+ * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Forward: bn_measure (partial results of chunks), bn_statistics (of all),
  * bn_normalise.  Backward: bn_sums, bn_gradients, bn_spread.

@@ -1,4 +1,5 @@
 /* pooling.h - maximum and mean over windows
+ * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * An item is a group of channels of a pixel: of y going forward, of dx going
  * backward, where it adds up what the windows over it have for it.

@@ -1,4 +1,5 @@
 /* updates.h - update rules, the norm they clip by, averages, sums of statistics
+ * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * A block has a tile of a bucket and does what the spans in it say, all of a
  * bucket in one launch.

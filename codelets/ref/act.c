@@ -1,4 +1,6 @@
-/* act.c - elementwise activations, in plain C */
+/* act.c - elementwise activations, in plain C
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
 #include "config.h"
 #include <math.h>
 #include "ref.h"

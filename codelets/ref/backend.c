@@ -1,4 +1,6 @@
-/* backend.c - the table of the ref device */
+/* backend.c - the table of the ref device
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
 #include "config.h"
 #include "ref.h"
 

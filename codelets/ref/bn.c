@@ -1,4 +1,5 @@
 /* bn.c - batch normalisation, in plain C
+ * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Over the m = n h w values of a channel, with r the residual if there is one:
  *

@@ -1,4 +1,5 @@
 /* conv.c - 2-D convolution with groups, dilation and padding, in plain C
+ * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  *     y[n, oy, ox, o] = b[o] + sum over ky, kx, ci of
  *         w[o, ky, kx, ci] x[n, oy sh - top + ky dh, ox sw - left + kx dw, i]

@@ -1,4 +1,6 @@
-/* dense.c - fully connected layers, in plain C: y = W x + b */
+/* dense.c - fully connected layers, in plain C: y = W x + b
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
 #include "config.h"
 #include "ref.h"
 

@@ -1,4 +1,5 @@
 /* dropout.c - dropout and stochastic depth, in plain C
+ * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * The mask is a function of (seed, layer, sample, element), so backward makes
  * it again instead of keeping it, and every device makes the same one.

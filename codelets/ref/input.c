@@ -1,4 +1,6 @@
-/* input.c - from samples to activations, in plain C */
+/* input.c - from samples to activations, in plain C
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
 #include "config.h"
 #include "ref.h"
 

@@ -1,4 +1,6 @@
-/* join.c - where branches meet and part, in plain C */
+/* join.c - where branches meet and part, in plain C
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
 #include "config.h"
 #include "ref.h"
 

@@ -1,4 +1,5 @@
 # codelets/ref/local.mk - every op in plain C
+# SPDX-License-Identifier: LGPL-2.1-or-later
 
 libddp_core_la_SOURCES += \
     %D%/act.c \

@@ -1,4 +1,5 @@
 /* loss.c - losses, their gradients and the counts of right answers, in plain C
+ * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * weight holds one factor per sample, and in element [cap] what this sub-batch
  * adds to the divisor of the step.  Gradients are not divided by anything.  An

@@ -1,4 +1,6 @@
-/* merge.c - sums of gradients and statistics over lanes, in plain C */
+/* merge.c - sums of gradients and statistics over lanes, in plain C
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
 #include "config.h"
 #include "ref.h"
 

@@ -1,4 +1,5 @@
 /* optim.c - update rules and the norm they clip by, in plain C
+ * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * g holds sums over samples: the gradient is g / stats[DIVISOR], and what
  * running statistics move to is g / stats[COUNT].

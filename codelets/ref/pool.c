@@ -1,4 +1,6 @@
-/* pool.c - maximum and mean over windows, in plain C */
+/* pool.c - maximum and mean over windows, in plain C
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
 #include "config.h"
 #include <math.h>
 #include "ref.h"

@@ -1,4 +1,5 @@
 /* ref.h - the ref device: every op in plain C, as its definition
+ * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * What these files compute is what an op means; other devices are tested
  * against them.  Sums are made in double and one element after another, so

@@ -1,4 +1,6 @@
-/* buffer.c - the memory of tasks: a pool behind StarPU's variable interface */
+/* buffer.c - the memory of tasks: a pool behind StarPU's variable interface
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
 #include "config.h"
 
 #include <pthread.h>

@@ -1,4 +1,6 @@
-/* buffer.h - the memory of tasks, as StarPU handles */
+/* buffer.h - the memory of tasks, as StarPU handles
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
 #ifndef DDP_BUFFER_H
 #define DDP_BUFFER_H
 

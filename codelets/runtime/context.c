@@ -1,4 +1,6 @@
-/* context.c - starting and stopping StarPU and the devices */
+/* context.c - starting and stopping StarPU and the devices
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
 #include "config.h"
 
 #include <dlfcn.h>

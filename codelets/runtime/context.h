@@ -1,4 +1,6 @@
-/* context.h - a started libddp */
+/* context.h - a started libddp
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
 #ifndef DDP_CONTEXT_H
 #define DDP_CONTEXT_H
 

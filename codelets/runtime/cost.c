@@ -1,4 +1,6 @@
-/* cost.c - what a call does, and about how long it takes */
+/* cost.c - what a call does, and about how long it takes
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
 #include "config.h"
 
 #include "runtime/cost.h"

@@ -1,4 +1,6 @@
-/* devices.c - the devices: which backend runs a call, and with what plan */
+/* devices.c - the devices: which backend runs a call, and with what plan
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
 #include "config.h"
 
 #include <stdio.h>

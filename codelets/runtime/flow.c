@@ -1,4 +1,6 @@
-/* flow.c - the first failure of an engine's tasks, and their clock */
+/* flow.c - the first failure of an engine's tasks, and their clock
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
 #include "config.h"
 
 #include <stdio.h>

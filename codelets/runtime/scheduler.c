@@ -1,4 +1,5 @@
 /* scheduler.c - the "ddp" scheduling policy: a lane runs where it began
+ * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Workers pull.  Unclaimed lanes keep their ready tasks; the worker that claims
  * one takes them all, and later ones as they become ready.  A worker has at

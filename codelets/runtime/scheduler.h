@@ -1,5 +1,6 @@
 /* scheduler.h - the "ddp" scheduling policy, and how tasks tell it what they
  * are
+ * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * A lane of a step is one unit of work: the first idle worker that can run its
  * first ready task claims it, and all its other tasks follow to that worker.

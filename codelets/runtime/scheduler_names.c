@@ -1,4 +1,5 @@
 /* scheduler_names.c - the names of schedulers: what STARPU_SCHED may say
+ * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * StarPU takes its default scheduler when a name is unknown, and only prints a
  * warning: a slip of the pen would silently train under another scheduler.

@@ -1,4 +1,6 @@
-/* task.c - calls as StarPU's tasks: submitting them, and running them */
+/* task.c - calls as StarPU's tasks: submitting them, and running them
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
 #include "config.h"
 
 #include <math.h>

@@ -1,4 +1,6 @@
-/* task_queue.h - ready tasks of the scheduler: by priority, then first come */
+/* task_queue.h - ready tasks of the scheduler: by priority, then first come
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
 #ifndef DDP_TASK_QUEUE_H
 #define DDP_TASK_QUEUE_H
 

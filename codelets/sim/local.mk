@@ -1,4 +1,5 @@
 # codelets/sim/local.mk - simulated devices: the step graph and the policy
+# SPDX-License-Identifier: LGPL-2.1-or-later
 # compiled against StarPU's SimGrid flavour, for apps/predict
 
 if HAVE_SIMGRID

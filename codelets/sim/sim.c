@@ -1,4 +1,5 @@
 /* sim.c - backends that do nothing, and what is seen of their tasks
+ * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * SimGrid runs one thread of the simulation at a time: no locks here.
  */

@@ -1,4 +1,5 @@
 /* sim.h - simulated devices: kernels that take time and do nothing
+ * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * For a build against StarPU's SimGrid flavour only.  StarPU, the scheduling
  * policy, the task graph, dependencies, transfers and the memory of the GPUs

@@ -1,4 +1,5 @@
 /* alexnet.c - five convolutions and three dense layers
+ * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Source   Krizhevsky, "One weird trick for parallelizing convolutional neural
  *          networks", 2014, as torchvision has it: without normalisation.

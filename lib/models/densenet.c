@@ -1,4 +1,5 @@
 /* densenet.c - every layer reads the outputs of all layers before it
+ * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Source   Huang et al., "Densely connected convolutional networks", 2016,
  *          table 1: with bottlenecks, and halved between blocks.

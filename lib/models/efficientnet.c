@@ -1,4 +1,5 @@
 /* efficientnet.c - inverted residuals, scaled in depth, width and image size
+ * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Source   Tan and Le, "EfficientNet", 2019, table 1, and "EfficientNetV2",
  *          2021, table 4; version 1 has torchvision's gate, a sigmoid.

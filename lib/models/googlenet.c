@@ -1,4 +1,5 @@
 /* googlenet.c - the first Inception network, with batch norm as torchvision's
+ * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Source   Szegedy et al., "Going deeper with convolutions", 2014, table 1.
  *          torchvision's third branch has 3x3 convolutions in place of 5x5.

@@ -1,4 +1,5 @@
 /* inception_v2.c - Inception with batch norm, the network that introduced it
+ * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Source   Ioffe and Szegedy, "Batch normalization", 2015, figure 5: two 3x3
  *          convolutions in place of 5x5, strides in modules, a separable first

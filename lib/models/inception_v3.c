@@ -1,4 +1,5 @@
 /* inception_v3.c - Inception with factorised convolutions
+ * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Source   Szegedy et al., "Rethinking the Inception architecture for computer
  *          vision", 2015, table 1 and figures 5 to 7, 10; layers have

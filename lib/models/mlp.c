@@ -1,4 +1,6 @@
-/* mlp.c - dense layers with ReLU between them */
+/* mlp.c - dense layers with ReLU between them
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
 #include "config.h"
 
 #include "models/models.h"

@@ -1,4 +1,5 @@
 /* mobilenet.c - depthwise convolutions between narrow layers, for phones
+ * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Source   Sandler et al., "MobileNetV2: inverted residuals and linear
  *          bottlenecks", 2018, table 2; Howard et al., "Searching for

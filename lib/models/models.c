@@ -1,4 +1,6 @@
-/* models.c - models by name */
+/* models.c - models by name
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
 #include "config.h"
 
 #include <stdio.h>

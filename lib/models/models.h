@@ -1,4 +1,6 @@
-/* models.h - the named models: one file per family, all listed in models.c */
+/* models.h - the named models: one file per family, all listed in models.c
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
 #ifndef DDP_MODELS_H
 #define DDP_MODELS_H
 

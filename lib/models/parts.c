@@ -1,4 +1,6 @@
-/* parts.c - what families of models share: units, blocks, classifiers */
+/* parts.c - what families of models share: units, blocks, classifiers
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
 #include "config.h"
 
 #include "models/models.h"

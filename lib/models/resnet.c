@@ -1,4 +1,5 @@
 /* resnet.c - residual networks, wide ones, and ResNeXt
+ * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Source   He et al., "Deep residual learning for image recognition", 2015,
  *          table 1; Zagoruyko and Komodakis, "Wide residual networks", 2016;

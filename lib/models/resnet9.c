@@ -1,4 +1,5 @@
 /* resnet9.c - a short residual network for 32x32 images
+ * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Source   D. Page, "How to train your ResNet", 2018: the DAWNBench network
  *          for CIFAR-10, here with mean instead of max pooling at the end.

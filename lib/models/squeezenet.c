@@ -1,4 +1,5 @@
 /* squeezenet.c - few channels between wide layers, and no dense layer
+ * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Source   Iandola et al., "SqueezeNet: AlexNet-level accuracy with 50x fewer
  *          parameters", 2016, table 1; 1.1 is the authors' later release, with

@@ -1,4 +1,5 @@
 /* vgg.c - 3x3 convolutions in five stages, and three dense layers
+ * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Source   Simonyan and Zisserman, "Very deep convolutional networks for
  *          large-scale image recognition", 2014, table 1: A, B, D and E.
