@@ -26,7 +26,8 @@ static ddp_layer_t *pool(void)
     return ddp_max_pool_new(3, &(struct ddp_pool_options){.stride = 2});
 }
 
-static ddp_chain_t *make(const struct ddp_model_options *o, const void *kind)
+static ddp_chain_t *alexnet_new(const struct ddp_model_options *o,
+                                const void *kind)
 {
     float dropout = ddp__rate(o->dropout, 0.5f);
     ddp_layer_t *features = ddp_chain_new(
@@ -48,6 +49,6 @@ static ddp_chain_t *make(const struct ddp_model_options *o, const void *kind)
 }
 
 const struct ddp__model ddp__alexnet_models[] = {
-    {"alexnet", make, NULL, 0},
+    {"alexnet", alexnet_new, NULL, 0},
     {0},
 };

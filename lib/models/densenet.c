@@ -96,7 +96,8 @@ static ddp_layer_t *features(const struct densenet *d, int in, float dropout,
     return ddp_layer_set_name(ddp__chain_done(c), "features");
 }
 
-static ddp_chain_t *make(const struct ddp_model_options *o, const void *kind)
+static ddp_chain_t *densenet_new(const struct ddp_model_options *o,
+                                 const void *kind)
 {
     int channels;
     ddp_layer_t *f =
@@ -116,9 +117,9 @@ static const struct densenet densenet121 = {32, {6, 12, 24, 16}, 64},
                              densenet201 = {32, {6, 12, 48, 32}, 64};
 
 const struct ddp__model ddp__densenet_models[] = {
-    {"densenet121", make, &densenet121, 0},
-    {"densenet161", make, &densenet161, 0},
-    {"densenet169", make, &densenet169, 0},
-    {"densenet201", make, &densenet201, 0},
+    {"densenet121", densenet_new, &densenet121, 0},
+    {"densenet161", densenet_new, &densenet161, 0},
+    {"densenet169", densenet_new, &densenet169, 0},
+    {"densenet201", densenet_new, &densenet201, 0},
     {0},
 };

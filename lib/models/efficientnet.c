@@ -119,7 +119,8 @@ static ddp_layer_t *features(const struct efficientnet *e, float depth, int in,
     return ddp_layer_set_name(ddp__chain_done(c), "features");
 }
 
-static ddp_chain_t *make(const struct ddp_model_options *o, const void *kind)
+static ddp_chain_t *efficientnet_new(const struct ddp_model_options *o,
+                                     const void *kind)
 {
     const struct efficientnet *e = kind;
     const struct stage *s = e->stage;
@@ -153,16 +154,16 @@ static const struct efficientnet
     v2_l = {version2_l, 1, 1, 1280, 0.4f, {1e-3f, 0.1f, false}};
 
 const struct ddp__model ddp__efficientnet_models[] = {
-    {"efficientnet_b0", make, &b0, 224},
-    {"efficientnet_b1", make, &b1, 240},
-    {"efficientnet_b2", make, &b2, 260},
-    {"efficientnet_b3", make, &b3, 300},
-    {"efficientnet_b4", make, &b4, 380},
-    {"efficientnet_b5", make, &b5, 456},
-    {"efficientnet_b6", make, &b6, 528},
-    {"efficientnet_b7", make, &b7, 600},
-    {"efficientnet_v2_s", make, &v2_s, 384},
-    {"efficientnet_v2_m", make, &v2_m, 480},
-    {"efficientnet_v2_l", make, &v2_l, 480},
+    {"efficientnet_b0", efficientnet_new, &b0, 224},
+    {"efficientnet_b1", efficientnet_new, &b1, 240},
+    {"efficientnet_b2", efficientnet_new, &b2, 260},
+    {"efficientnet_b3", efficientnet_new, &b3, 300},
+    {"efficientnet_b4", efficientnet_new, &b4, 380},
+    {"efficientnet_b5", efficientnet_new, &b5, 456},
+    {"efficientnet_b6", efficientnet_new, &b6, 528},
+    {"efficientnet_b7", efficientnet_new, &b7, 600},
+    {"efficientnet_v2_s", efficientnet_new, &v2_s, 384},
+    {"efficientnet_v2_m", efficientnet_new, &v2_m, 480},
+    {"efficientnet_v2_l", efficientnet_new, &v2_l, 480},
     {0},
 };

@@ -89,7 +89,8 @@ static void add_modules(ddp_chain_t *c, const struct inception *m, int n)
         ddp_chain_add(c, inception(&m[i]));
 }
 
-static ddp_chain_t *make(const struct ddp_model_options *o, const void *kind)
+static ddp_chain_t *googlenet_new(const struct ddp_model_options *o,
+                                  const void *kind)
 {
     static const struct inception m[] = {
         {"inception3a", 192, 64, 96, 128, 16, 32, 32},
@@ -128,6 +129,6 @@ static ddp_chain_t *make(const struct ddp_model_options *o, const void *kind)
 }
 
 const struct ddp__model ddp__googlenet_models[] = {
-    {"googlenet", make, NULL, 0},
+    {"googlenet", googlenet_new, NULL, 0},
     {0},
 };

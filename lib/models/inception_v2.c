@@ -86,7 +86,8 @@ static ddp_layer_t *inception(const struct inception *m)
     return ddp_layer_set_name(l, m->name);
 }
 
-static ddp_chain_t *make(const struct ddp_model_options *o, const void *kind)
+static ddp_chain_t *inception_v2_new(const struct ddp_model_options *o,
+                                     const void *kind)
 {
     static const struct inception m[] = {
         {"inception3a", 192, 64, 64, 64, 64, 96, 32, false},
@@ -113,6 +114,6 @@ static ddp_chain_t *make(const struct ddp_model_options *o, const void *kind)
 }
 
 const struct ddp__model ddp__inception_v2_models[] = {
-    {"inception_v2", make, NULL, 0},
+    {"inception_v2", inception_v2_new, NULL, 0},
     {0},
 };

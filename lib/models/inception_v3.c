@@ -163,7 +163,8 @@ static void add(ddp_chain_t *c, const char *name, ddp_layer_t *l)
     ddp_chain_add(c, ddp_layer_set_name(l, name));
 }
 
-static ddp_chain_t *make(const struct ddp_model_options *o, const void *kind)
+static ddp_chain_t *inception_v3_new(const struct ddp_model_options *o,
+                                     const void *kind)
 {
     ddp_chain_t *c = ddp_chain_new(
         conv("Conv2d_1a_3x3", o->in_channels, 32, half),
@@ -193,6 +194,6 @@ static ddp_chain_t *make(const struct ddp_model_options *o, const void *kind)
 }
 
 const struct ddp__model ddp__inception_v3_models[] = {
-    {"inception_v3", make, NULL, 299},
+    {"inception_v3", inception_v3_new, NULL, 299},
     {0},
 };

@@ -6,7 +6,7 @@
 #include "models/models.h"
 
 /* Widths from o->sizes: input, hidden ones; then the classes. */
-static ddp_chain_t *make(const struct ddp_model_options *o, const void *kind)
+static ddp_chain_t *mlp_new(const struct ddp_model_options *o, const void *kind)
 {
     static const int default_sizes[] = {784, 256, 128, 0};
     const int *size = o->sizes ? o->sizes : default_sizes;
@@ -22,6 +22,6 @@ static ddp_chain_t *make(const struct ddp_model_options *o, const void *kind)
 }
 
 const struct ddp__model ddp__mlp_models[] = {
-    {"mlp", make, NULL, 28},
+    {"mlp", mlp_new, NULL, 28},
     {0},
 };

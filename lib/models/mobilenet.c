@@ -26,7 +26,8 @@ static ddp_layer_t *unit2(int in, int out, int kernel, int stride)
                             .act = DDP_RELU6});
 }
 
-static ddp_chain_t *make2(const struct ddp_model_options *o, const void *kind)
+static ddp_chain_t *mobilenet_v2_new(const struct ddp_model_options *o,
+                                     const void *kind)
 {
     static const struct {
         int expand, out, blocks, stride;
@@ -138,7 +139,8 @@ static ddp_layer_t *classifier3(int in, int mid, int classes, float dropout)
         "classifier");
 }
 
-static ddp_chain_t *make3(const struct ddp_model_options *o, const void *kind)
+static ddp_chain_t *mobilenet_v3_new(const struct ddp_model_options *o,
+                                     const void *kind)
 {
     const struct mobilenet3 *m = kind;
     ddp_chain_t *c = ddp_chain_new(unit3(o->in_channels, 16, 3, 2), DDP_END);
@@ -154,8 +156,10 @@ static ddp_chain_t *make3(const struct ddp_model_options *o, const void *kind)
 }
 
 const struct ddp__model ddp__mobilenet_models[] = {
-    {"mobilenet_v2", make2, NULL, 0},
-    {"mobilenet_v3_large", make3, &(const struct mobilenet3){large, 1280}, 0},
-    {"mobilenet_v3_small", make3, &(const struct mobilenet3){small, 1024}, 0},
+    {"mobilenet_v2", mobilenet_v2_new, NULL, 0},
+    {"mobilenet_v3_large", mobilenet_v3_new,
+     &(const struct mobilenet3){large, 1280}, 0},
+    {"mobilenet_v3_small", mobilenet_v3_new,
+     &(const struct mobilenet3){small, 1024}, 0},
     {0},
 };

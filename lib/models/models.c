@@ -33,7 +33,7 @@ static const struct {
 enum { FAMILIES = sizeof(family) / sizeof(family[0]) };
 
 /* The i-th model of all, and its family. */
-static const struct ddp__model *nth(int i, int *of)
+static const struct ddp__model *nth_model(int i, int *of)
 {
     for (*of = 0; i >= 0 && *of < FAMILIES; ++*of)
         for (const struct ddp__model *m = family[*of].models; m->name; m++)
@@ -42,11 +42,11 @@ static const struct ddp__model *nth(int i, int *of)
     return NULL;
 }
 
-static const struct ddp__model *find(const char *name, int *of)
+static const struct ddp__model *find_model(const char *name, int *of)
 {
     const struct ddp__model *m;
 
-    for (int i = 0; (m = nth(i, of)); i++)
+    for (int i = 0; (m = nth_model(i, of)); i++)
         if (strcmp(m->name, name) == 0)
             return m;
     return NULL;
@@ -55,7 +55,7 @@ static const struct ddp__model *find(const char *name, int *of)
 const char *ddp_model_name(int i)
 {
     int of;
-    const struct ddp__model *m = nth(i, &of);
+    const struct ddp__model *m = nth_model(i, &of);
 
     return m ? m->name : NULL;
 }
@@ -63,12 +63,12 @@ const char *ddp_model_name(int i)
 int ddp_model_size(const char *name)
 {
     int of;
-    const struct ddp__model *m = find(name, &of);
+    const struct ddp__model *m = find_model(name, &of);
 
     return !m ? 0 : m->size ? m->size : 224;
 }
 
-static void unknown(const char *name)
+static void fail_unknown(const char *name)
 {
     char list[900] = "";
     const char *other;
@@ -82,7 +82,8 @@ static void unknown(const char *name)
               list);
 }
 
-static bool valid(const char *name, int of, const struct ddp_model_options *o)
+static bool options_valid(const char *name, int of,
+                          const struct ddp_model_options *o)
 {
     if (o->classes < 0 || o->in_channels < 0 || o->width < 0) {
         ddp__fail(DDP_EINVAL,
@@ -115,11 +116,11 @@ ddp_chain_t *ddp_model_new(const char *name, const struct ddp_model_options *o)
     const struct ddp__model *m;
     int of;
 
-    if (!(m = find(name, &of))) {
-        unknown(name);
+    if (!(m = find_model(name, &of))) {
+        fail_unknown(name);
         return NULL;
     }
-    if (!valid(name, of, &full))
+    if (!options_valid(name, of, &full))
         return NULL;
     if (!full.classes)
         full.classes = 1000;

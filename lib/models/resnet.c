@@ -120,7 +120,8 @@ static void add_stem(ddp_chain_t *c, const struct ddp_model_options *o,
                                                  .stride = 2, .pad = 1}));
 }
 
-static ddp_chain_t *make(const struct ddp_model_options *o, const void *kind)
+static ddp_chain_t *resnet_new(const struct ddp_model_options *o,
+                               const void *kind)
 {
     int width = o->width ? o->width : 64, in = width;
     struct resnet r = {kind, o, width};
@@ -146,15 +147,15 @@ static const struct kind resnet18 = {false, {2, 2, 2, 2}, 0, 0},
                          wide_resnet101_2 = {true, {3, 4, 23, 3}, 1, 128};
 
 const struct ddp__model ddp__resnet_models[] = {
-    {"resnet18", make, &resnet18, 0},
-    {"resnet34", make, &resnet34, 0},
-    {"resnet50", make, &resnet50, 0},
-    {"resnet101", make, &resnet101, 0},
-    {"resnet152", make, &resnet152, 0},
-    {"resnext50_32x4d", make, &resnext50_32x4d, 0},
-    {"resnext101_32x8d", make, &resnext101_32x8d, 0},
-    {"resnext101_64x4d", make, &resnext101_64x4d, 0},
-    {"wide_resnet50_2", make, &wide_resnet50_2, 0},
-    {"wide_resnet101_2", make, &wide_resnet101_2, 0},
+    {"resnet18", resnet_new, &resnet18, 0},
+    {"resnet34", resnet_new, &resnet34, 0},
+    {"resnet50", resnet_new, &resnet50, 0},
+    {"resnet101", resnet_new, &resnet101, 0},
+    {"resnet152", resnet_new, &resnet152, 0},
+    {"resnext50_32x4d", resnet_new, &resnext50_32x4d, 0},
+    {"resnext101_32x8d", resnet_new, &resnext101_32x8d, 0},
+    {"resnext101_64x4d", resnet_new, &resnext101_64x4d, 0},
+    {"wide_resnet50_2", resnet_new, &wide_resnet50_2, 0},
+    {"wide_resnet101_2", resnet_new, &wide_resnet101_2, 0},
     {0},
 };

@@ -34,7 +34,8 @@ static ddp_layer_t *residual(int c)
         DDP_END);
 }
 
-static ddp_chain_t *make(const struct ddp_model_options *o, const void *kind)
+static ddp_chain_t *resnet9_new(const struct ddp_model_options *o,
+                                const void *kind)
 {
     int w = o->width ? o->width : 64;
 
@@ -47,6 +48,6 @@ static ddp_chain_t *make(const struct ddp_model_options *o, const void *kind)
 }
 
 const struct ddp__model ddp__resnet9_models[] = {
-    {"resnet9", make, NULL, 32},
+    {"resnet9", resnet9_new, NULL, 32},
     {0},
 };

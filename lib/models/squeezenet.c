@@ -73,7 +73,8 @@ static ddp_layer_t *features(const struct squeezenet *s, int in)
     return ddp_layer_set_name(ddp__chain_done(c), "features");
 }
 
-static ddp_chain_t *make(const struct ddp_model_options *o, const void *kind)
+static ddp_chain_t *squeezenet_new(const struct ddp_model_options *o,
+                                   const void *kind)
 {
     struct ddp_conv_options last = {.init = {.std = 0.01f, .zero_bias = true}};
 
@@ -93,7 +94,7 @@ static const struct squeezenet squeezenet1_1 = {
     3, 64, {true, false, true, false, true, false, false, false}};
 
 const struct ddp__model ddp__squeezenet_models[] = {
-    {"squeezenet1_0", make, &squeezenet1_0, 0},
-    {"squeezenet1_1", make, &squeezenet1_1, 0},
+    {"squeezenet1_0", squeezenet_new, &squeezenet1_0, 0},
+    {"squeezenet1_1", squeezenet_new, &squeezenet1_1, 0},
     {0},
 };

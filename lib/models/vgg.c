@@ -48,7 +48,7 @@ static ddp_layer_t *dense(int in, int out, int pixels)
                                     .init = {.std = 0.01f, .zero_bias = true}});
 }
 
-static ddp_chain_t *make(const struct ddp_model_options *o, const void *kind)
+static ddp_chain_t *vgg_new(const struct ddp_model_options *o, const void *kind)
 {
     float dropout = ddp__rate(o->dropout, 0.5f);
 
@@ -74,13 +74,13 @@ static const struct vgg vgg11 = {{1, 1, 2, 2, 2}, false},
                         vgg19_bn = {{2, 2, 4, 4, 4}, true};
 
 const struct ddp__model ddp__vgg_models[] = {
-    {"vgg11", make, &vgg11, 0},
-    {"vgg11_bn", make, &vgg11_bn, 0},
-    {"vgg13", make, &vgg13, 0},
-    {"vgg13_bn", make, &vgg13_bn, 0},
-    {"vgg16", make, &vgg16, 0},
-    {"vgg16_bn", make, &vgg16_bn, 0},
-    {"vgg19", make, &vgg19, 0},
-    {"vgg19_bn", make, &vgg19_bn, 0},
+    {"vgg11", vgg_new, &vgg11, 0},
+    {"vgg11_bn", vgg_new, &vgg11_bn, 0},
+    {"vgg13", vgg_new, &vgg13, 0},
+    {"vgg13_bn", vgg_new, &vgg13_bn, 0},
+    {"vgg16", vgg_new, &vgg16, 0},
+    {"vgg16_bn", vgg_new, &vgg16_bn, 0},
+    {"vgg19", vgg_new, &vgg19, 0},
+    {"vgg19_bn", vgg_new, &vgg19_bn, 0},
     {0},
 };
