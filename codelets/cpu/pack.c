@@ -1,5 +1,26 @@
 /* pack.c - weights in the layout a primitive wants, kept while they are valid
  * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * Why copies are kept: a primitive reads weights in blocks of channels, and a
+ * step uses the same weights once for each sub-batch.  Reordering them for each
+ * would read and write all weights as often.
+ *
+ * When a copy is valid: if it has the layout that is asked for, and the
+ * handle's contents are those it was made from.  The runtime gives contents a
+ * pair (id, version) that no others ever have, so nobody has to tell this file
+ * that an optimizer ran.  Weights of unknown origin, id 0, never match.
+ *
+ * Why a copy has users: kernels of several workers read one call's weights at
+ * the same time, and may do so at two versions when steps overlap.  A copy that
+ * anyone reads is never overwritten: who needs another version takes an unused
+ * copy or adds one, so a list grows to the number of versions in use at once,
+ * mostly one, and memory is reused after that.
+ *
+ * Why copies have parts: after an update all workers arrive at the first layer
+ * together, and each would wait for the one that packs.  Whoever comes takes
+ * the next part instead, outside the lock; `begun` hands parts out, `done`
+ * counts finished ones, and all wait for the last.  A part that failed leaves
+ * its code in rc, and the copy becomes invalid for everyone.
  */
 #include "config.h"
 
@@ -96,6 +117,8 @@ static int fill_parts(struct ddp__packs *p, struct ddp__pack *k,
                : k->rc;
 }
 
+/* All under the lock but the packing itself, see fill_parts().  The copy has a
+ * user before it is filled, so that nobody else takes it as unused. */
 int ddp__pack_get(struct ddp__packs *p, struct ddp__pack **out,
                   const struct ddp__dnn *d, uint64_t id, uint64_t version,
                   const struct ddp__packing *how)

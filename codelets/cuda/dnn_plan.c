@@ -1,5 +1,40 @@
 /* dnn_plan.c - which of cuDNN's engines runs a graph, and running it
  * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * cuDNN's terms: for an operation graph, heuristics return configurations, best
+ * first.  A configuration is an engine (a family of kernels) with its knobs
+ * set.  A configuration that finalizes is an execution plan, and a plan runs
+ * with a variant pack: pointers by tensors' ids, and a workspace.
+ *
+ * Why not simply the first: training promises the same bits for the same
+ * settings, so engines that add in no fixed order are left out, and f32 means
+ * f32 unless TF32 was asked for.  An engine is judged by its numerical notes,
+ * the only thing that cuDNN documents about it; its number says nothing across
+ * versions.  What is left can still fail to compile, or want more workspace
+ * than was reserved, so configurations are tried in turn.
+ *
+ * Why two modes: mode A ranks engines by a model and may return none that
+ * passes; FALLBACK returns slow engines that work for nearly everything.  If
+ * both fail the answer is DDP_ENODEV, whatever the last error was: libddp's
+ * kernels, or another variant of the graph, can do the call.  Only a lack of
+ * memory is reported as such.
+ *
+ * Why no stopwatch by default: timings differ from run to run, and another
+ * engine means other last bits.  With DDP_TUNE=1 the choice is measured once
+ * and stored with the plan, so that a later run repeats it.
+ *
+ * Why plans are text at times: a finalized plan belongs to one device and
+ * cannot be copied.  Its JSON can: it goes to disk, so that engines compiled at
+ * run time need their second only once, and to other GPUs of the same kind.
+ *
+ * Devices that are only described (tests without a GPU): cuDNN chooses and
+ * compiles for them, but cannot load the code.  A plan counts as built when
+ * that is the only thing that failed; and as compiling takes about a second,
+ * only `to_compile` of them are, the others are believed.
+ *
+ * A plan is run under its lock: cuDNN does not promise that two threads may
+ * execute one plan at a time.  The pack is a descriptor of the plan's graph and
+ * is destroyed after the launch, which has copied the pointers.
  */
 #include "config.h"
 

@@ -1,13 +1,34 @@
 /* weights.c - weights in the type of activations
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * A table for each GPU has a copy of each bucket of weights that was asked for.
- * OPTIM writes it with the weights it updates; where they come from another GPU
- * the first who asks converts them.  Memory comes in chunks that are kept:
- * after the first steps nothing is allocated.  Before a handle gets a new
- * version, all that read the old one are done, so the copy can be overwritten;
- * but a copy made on one worker's stream may be wanted on another's, which
- * waits for it through an event.
+ * Weights are f32, and cuDNN's and cuBLASLt's fast kernels read bf16 or f16.
+ * Converting at each use would read and write every weight once per layer and
+ * sub-batch; so each GPU has a table with a copy of every bucket of weights
+ * that was asked for, and a copy serves all layers of its bucket.
+ *
+ * Who writes a copy: OPTIM, together with the weights it updates, since it has
+ * them in registers (ddp__cuda_copy_begin() and _end()).  Only where weights
+ * come from another GPU or from the host does the first who asks convert them.
+ * OPTIM takes the copy of whichever type exists, since a run has one type.
+ *
+ * When a copy is valid: if its version is that of the handle.  Between begin
+ * and end it has neither the old contents nor the new ones, which made_on NULL
+ * says; a kernel that fails in between leaves it so, and the next who asks
+ * converts.
+ *
+ * Why a copy can be overwritten in place: StarPU gives a handle a new version
+ * only when all tasks that read the old one are done.  A reader of the new
+ * version is ordered by its stream if that made the copy; any other stream
+ * waits for the event `made`.
+ *
+ * Why memory comes in chunks that are kept: cudaMalloc() may wait for all that
+ * runs on the GPU.  After the first steps nothing is allocated.  Copies are of
+ * one size for good and are freed all at once, when no task is running, so a
+ * chunk is only ever filled from its beginning.  StarPU is told of chunks
+ * (ddp__cuda_account()), or it would count on the same memory.
+ *
+ * Why one lock for a GPU: it is held for the lookup and for queueing a
+ * conversion, never for its execution.
  */
 #include "config.h"
 
@@ -221,6 +242,7 @@ int ddp__cuda_copy_end(const struct ddp__task *t, int i)
 
 /* ---- giving up ---------------------------------------------------------- */
 
+/* Copies go first: they point into chunks, which start again from empty. */
 void ddp__cuda_weights_forget(int device, bool memory_too)
 {
     struct gpu *g = &gpu[device];
