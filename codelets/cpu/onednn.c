@@ -171,6 +171,8 @@ static dnnl_status_t reorder_new(struct ddp__dnn *d, cmd_t plain)
     return dnnl_primitive_create(&d->reorder, d->reorder_pd);
 }
 
+/* oneDNN's own status is kept until the team size is restored: only then is it
+ * turned into a message, once, for whichever call failed. */
 int ddp__dnn_new(struct ddp__dnn **out, const struct ddp__dnn_shape *s,
                  enum ddp__dnn_pass pass, bool transposed)
 {
@@ -293,6 +295,8 @@ int ddp__dnn_pack(const struct ddp__dnn *d, const void *from, void *to,
     return execute_primitive(d->reorder, a, 3);
 }
 
+/* Three lists of arguments, since oneDNN has other names for each pass.  The
+ * bias comes last, so that a count leaves it out. */
 int ddp__dnn_run(const struct ddp__dnn *d, void *x, void *w, void *bias,
                  void *y, void *scratch)
 {

@@ -89,6 +89,8 @@ static int weight_dims(const struct ddp__dnn_shape *s, bool transposed,
     return at;
 }
 
+/* has[] records each descriptor as it is made, so that mds_free() can be called
+ * wherever this stopped. */
 static dnnl_status_t mds_new(struct mds *m, dnnl_engine_t engine,
                              const struct ddp__dnn_shape *s,
                              enum ddp__dnn_pass pass, bool transposed)
@@ -235,6 +237,8 @@ choose_implementation(dnnl_primitive_desc_t *pd, const_dnnl_op_desc_t op,
 }
 #endif
 
+/* Versions 2 and 3 differ in whether an operation descriptor comes first: both
+ * are written out, pass by pass, to be compared with oneDNN's manual. */
 static dnnl_status_t dense_pd(dnnl_primitive_desc_t *pd,
                               enum ddp__dnn_pass pass, const struct mds *m,
                               bool bias, dnnl_primitive_desc_t hint,
@@ -268,6 +272,8 @@ static dnnl_status_t dense_pd(dnnl_primitive_desc_t *pd,
 #endif
 }
 
+/* As dense_pd().  Version 2 has choose_implementation() skip what is denied;
+ * with version 3 pd_new() does that for every operation. */
 static dnnl_status_t conv_pd(dnnl_primitive_desc_t *pd, enum ddp__dnn_pass pass,
                              const struct mds *m,
                              const struct ddp__dnn_shape *s, bool bias,
@@ -324,6 +330,8 @@ static dnnl_status_t pass_pd(dnnl_primitive_desc_t *pd,
     return conv_pd(pd, pass, m, s, bias, hint, attr);
 }
 
+/* A backward pass needs a forward descriptor as a hint; it is made of
+ * descriptors of its own, which leave the layouts open as m does. */
 static dnnl_status_t pd_new(dnnl_primitive_desc_t *pd,
                             const struct ddp__dnn_shape *s,
                             enum ddp__dnn_pass pass, const struct mds *m)

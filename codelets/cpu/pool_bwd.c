@@ -132,6 +132,8 @@ DDP__CLONES static void gather_row_bf16(const struct gather *s, int n, int y,
     gather_row(s, n, y, row, true);
 }
 
+/* dx row by row.  Which windows cover a pixel is looked up in two tables, made
+ * once for all rows: finding it takes divisions. */
 static int gather_rows(const struct ddp__task *t, struct gather *s, void *dx)
 {
     const struct ddp__pooling *g = s->g;

@@ -98,6 +98,8 @@ void ddp__wino_gemm(size_t m, size_t n, size_t k, const float *a, size_t lda,
     }
 }
 
+/* p (+)= a' b for ROWS_T rows and 32 columns, whose sums stay in registers:
+ * for that every index of acc has to be known when this is compiled. */
 DDP__WINO static void block_t(size_t k, const float *a, size_t lda,
                               const float *b, size_t ldb, bool add, float *p,
                               size_t ldp)

@@ -88,6 +88,8 @@ static void pixels_of_tile(const float *image, int h, int w, size_t c, int y,
 /* What lies outside the image, whichever channel is asked for. */
 static const float no_pixel[16];
 
+/* v = B' d B for 16 channels at a time: columns first, then rows.  Only padded
+ * tiles have pointers to no_pixel, which does not move with c. */
 DDP__WINO static void input_tile(const float *const *p, size_t len, bool padded,
                                  size_t step, float *v)
 {
@@ -137,6 +139,7 @@ void ddp__wino_input(const struct ddp__wino_map *m, const float *x,
     }
 }
 
+/* z = A e A', as input_tile(). */
 DDP__WINO static void spread_tile(const float *const *p, size_t len,
                                   size_t step, float *z)
 {

@@ -231,6 +231,8 @@ static struct ddp__k_bn_given given_statistics(const struct ddp__task *t,
         .inv = inv};
 }
 
+/* cuDNN writes inv, and stat holds variances: bn_var turns one into the other
+ * after the run. */
 int ddp__cuda_bn_fwd(const struct ddp__task *t)
 {
     float eps = t->call->bn.eps, zero = 0, *stat = t->data[3];

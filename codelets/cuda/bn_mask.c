@@ -75,6 +75,8 @@ static bool graph_gives(const struct ddp__call *c, const struct contents *in,
     return same;
 }
 
+/* Both directions: a pattern of signs must come out as our mask, and our mask
+ * must let the same gradients pass. */
 static bool cudnn_masks_match(enum ddp_dtype type)
 {
     struct ddp__call c = {

@@ -257,6 +257,8 @@ int ddp__cuda_conv_bwd_x(const struct ddp__task *t)
     return ddp__cudnn_run(r.variant->dnn, r.worker, p, r.workspace);
 }
 
+/* cuDNN overwrites and does not add, and its fast engines write the type of
+ * activations: dw goes to scratch and is then added to g in f32. */
 int ddp__cuda_conv_bwd_w(const struct ddp__task *t)
 {
     const struct ddp__call *c = t->call;

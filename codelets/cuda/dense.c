@@ -34,6 +34,7 @@ static size_t weight_alignment(const struct ddp__call *c)
     return c->buf[0].type == DDP_F32 ? alignment(c, 1) : 16;
 }
 
+/* The call as BLAS sees it, see the top of this file. */
 static struct ddp__cuda_product product_of(const struct ddp__call *c, int n)
 {
     struct ddp__cuda_product p = {.type = c->buf[0].type,

@@ -196,6 +196,9 @@ static void fill_plan(struct ddp__cudnn_plan *p, size_t limit, bool tune)
     pthread_mutex_unlock(&lock);
 }
 
+/* A plan is in the list before it is built, so that of several threads that ask
+ * for one at a time only the first builds it; the others wait for `ready`.  The
+ * lock is not held while building: that may take a second. */
 int ddp__cudnn_plan_get(struct ddp__cudnn_graph *g, size_t limit, bool tune,
                         struct ddp__cudnn_plan **out)
 {

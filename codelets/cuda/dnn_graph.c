@@ -201,6 +201,7 @@ static const char *type_name(cudnnDataType_t type)
     return "?";
 }
 
+/* Channels last: strides tell cuDNN, which lists dimensions as n, c, h, w. */
 void ddp__cudnn_tensor(struct ddp__cudnn_graph *g, int tensor,
                        const struct ddp__cudnn_shape *s)
 {
@@ -262,6 +263,8 @@ static ddp__cudnn_desc conv_desc(struct ddp__cudnn_graph *g,
     return d;
 }
 
+/* The three passes differ in nothing but attributes' names, in which a gradient
+ * is DX, DW or DY. */
 void ddp__cudnn_conv(struct ddp__cudnn_graph *g, enum ddp__cudnn_pass pass,
                      const struct ddp__conv *k, int x, int w, int y)
 {

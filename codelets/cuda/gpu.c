@@ -70,6 +70,8 @@ static const char *text(int e)
     return s;
 }
 
+/* The driver's library is opened at run time: a program must start where there
+ * is none. */
 static bool bind(struct ddp__gpus *g)
 {
     const char *path = getenv("DDP_LIBCUDA");

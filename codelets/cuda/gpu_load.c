@@ -140,6 +140,9 @@ static void *open_module(void)
     return NULL;
 }
 
+/* Opens the module once.  cuDNN's compiler comes first, as it is found by name
+ * later; CUDA's libraries only if the module's own search paths do not have
+ * them. */
 const struct ddp__backend *ddp__gpu_backend(void)
 {
     static const struct ddp__backend *backend;

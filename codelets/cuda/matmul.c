@@ -38,6 +38,7 @@ static cublasStatus_t set_attribute(cublasLtMatmulDesc_t d,
     return cublasLtMatmulDescSetAttribute(d, name, value, size);
 }
 
+/* cuBLASLt takes attributes one at a time; the first error stops the rest. */
 static cublasStatus_t describe_product(struct ddp__cuda_matmul *m,
                                        const struct ddp__cuda_product *p)
 {

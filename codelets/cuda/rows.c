@@ -104,6 +104,8 @@ int ddp__cuda_convert(const float *x, void *y, enum ddp_dtype type, size_t rows,
     return rc < 0 ? rc : DDP__LAUNCH(&place, input, &p);
 }
 
+/* Two launches: partial sums of chunks of rows, then a fixed tree over them, so
+ * that the bits do not depend on the GPU. */
 int ddp__cuda_sum_rows(const void *x, enum ddp_dtype type, float *g,
                        size_t rows, int c, bool add, void *scratch)
 {

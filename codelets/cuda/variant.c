@@ -51,6 +51,9 @@ static int get_variant(const struct ddp__call *c, struct ddp__cuda_plan *p,
     return 0;
 }
 
+/* The variant for the cap decides how much workspace is reserved: the limit is
+ * MAX_WORKSPACE while it is made, and what it took, but at least MIN_WORKSPACE,
+ * for variants that follow. */
 int ddp__cuda_plan_new(const struct ddp__call *c, ddp__cuda_make_f *make,
                        size_t side, void **out)
 {

@@ -86,6 +86,7 @@ static ddp_layer_t *inception(const struct inception *m)
     return ddp_layer_set_name(l, m->name);
 }
 
+/* The table is the paper's; modules without a 1x1 branch have stride 2. */
 static ddp_chain_t *inception_v2_new(const struct ddp_model_options *o,
                                      const void *kind)
 {

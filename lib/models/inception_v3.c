@@ -163,6 +163,9 @@ static void add(ddp_chain_t *c, const char *name, ddp_layer_t *l)
     ddp_chain_add(c, ddp_layer_set_name(l, name));
 }
 
+/* Layers have torchvision's names, so that its weights can be loaded.  Numbers
+ * are channels: of the input and, where modules of a kind differ, of the pool's
+ * branch or inside the 7x7 branches. */
 static ddp_chain_t *inception_v3_new(const struct ddp_model_options *o,
                                      const void *kind)
 {

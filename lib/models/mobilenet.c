@@ -26,6 +26,7 @@ static ddp_layer_t *unit2(int in, int out, int kernel, int stride)
                             .act = DDP_RELU6});
 }
 
+/* The table is the paper's (table 2): expansion, channels, repeats, stride. */
 static ddp_chain_t *mobilenet_v2_new(const struct ddp_model_options *o,
                                      const void *kind)
 {

@@ -82,6 +82,8 @@ static void fail_unknown(const char *name)
               list);
 }
 
+/* Options that a family does not have are refused, not ignored: a run that does
+ * something else than asked would be noticed late, if ever. */
 static bool options_valid(const char *name, int of,
                           const struct ddp_model_options *o)
 {
