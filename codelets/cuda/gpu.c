@@ -43,11 +43,11 @@ static struct driver {
     int (*text)(int, const char **);
 } cu;
 
-static void say(struct ddp__gpus *g, const char *fmt, ...)
+static void add_reason(struct ddp__gpus *g, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 
 /* Add to why. */
-static void say(struct ddp__gpus *g, const char *fmt, ...)
+static void add_reason(struct ddp__gpus *g, const char *fmt, ...)
 {
     size_t len = strlen(g->why);
     va_list ap;
@@ -61,7 +61,7 @@ static void say(struct ddp__gpus *g, const char *fmt, ...)
     va_end(ap);
 }
 
-static const char *text(int e)
+static const char *driver_error(int e)
 {
     const char *s = NULL;
 
@@ -72,7 +72,7 @@ static const char *text(int e)
 
 /* The driver's library is opened at run time: a program must start where there
  * is none. */
-static bool bind(struct ddp__gpus *g)
+static bool bind_driver(struct ddp__gpus *g)
 {
     const char *path = getenv("DDP_LIBCUDA");
     const struct {
@@ -92,14 +92,15 @@ static bool bind(struct ddp__gpus *g)
     void *lib = dlopen(path ? path : "libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
 
     if (!lib) {
-        say(g, "no NVIDIA driver: %s", dlerror());
+        add_reason(g, "no NVIDIA driver: %s", dlerror());
         return false;
     }
     for (size_t i = 0; i < sizeof(symbol) / sizeof(symbol[0]); i++) {
         void *fn = dlsym(lib, symbol[i].name);
 
         if (!fn) {
-            say(g, "the NVIDIA driver has no %s(): it is too old or not real",
+            add_reason(
+                g, "the NVIDIA driver has no %s(): it is too old or not real",
                 symbol[i].name);
             return false;
         }
@@ -109,20 +110,21 @@ static bool bind(struct ddp__gpus *g)
 }
 
 /* A driver runs programs of its own generation of CUDA and of older ones. */
-static bool new_enough(struct ddp__gpus *g)
+static bool driver_is_new_enough(struct ddp__gpus *g)
 {
     int have = 0;
 
     if (cu.version(&have) == 0 && have / 1000 >= DDP_CUDA_MAJOR)
         return true;
-    say(g,
+    add_reason(
+        g,
         "the NVIDIA driver knows CUDA up to %d.%d, and this build is of CUDA "
         "%d: install a newer driver, or configure with an older CUDA",
         have / 1000, have % 1000 / 10, DDP_CUDA_MAJOR);
     return false;
 }
 
-static double attribute(int what, int dev)
+static double device_attribute(int what, int dev)
 {
     int v = 0;
 
@@ -131,26 +133,29 @@ static double attribute(int what, int dev)
 }
 
 /* Memory moves data twice in a cycle; the driver has kHz and bits. */
-static void describe(struct ddp_gpu_info *info, int dev, const char *name)
+static void describe_gpu(struct ddp_gpu_info *info, int dev, const char *name)
 {
     memset(info, 0, sizeof(*info));
     snprintf(info->name, sizeof(info->name), "%s", name);
-    info->capability = 10 * (int)attribute(ATTRIBUTE_MAJOR, dev) +
-                       (int)attribute(ATTRIBUTE_MINOR, dev);
-    info->sms = (int)attribute(ATTRIBUTE_SMS, dev);
-    info->clock_hz = 1e3 * attribute(ATTRIBUTE_CLOCK, dev);
-    info->bytes_per_s = 2 * 1e3 * attribute(ATTRIBUTE_MEMORY_CLOCK, dev) *
-                        attribute(ATTRIBUTE_BUS_WIDTH, dev) / 8;
+    info->capability = 10 * (int)device_attribute(ATTRIBUTE_MAJOR, dev) +
+                       (int)device_attribute(ATTRIBUTE_MINOR, dev);
+    info->sms = (int)device_attribute(ATTRIBUTE_SMS, dev);
+    info->clock_hz = 1e3 * device_attribute(ATTRIBUTE_CLOCK, dev);
+    info->bytes_per_s = 2 * 1e3 *
+                        device_attribute(ATTRIBUTE_MEMORY_CLOCK, dev) *
+                        device_attribute(ATTRIBUTE_BUS_WIDTH, dev) / 8;
 }
 
 /* Plans are made for one kind of GPU, and equal bits come from nothing else. */
-static bool fits(struct ddp__gpus *g, int i, const struct ddp_gpu_info *info)
+static bool is_like_first(struct ddp__gpus *g, int i,
+                          const struct ddp_gpu_info *info)
 {
     if (g->count == 0)
         g->first = *info;
     if (info->capability == g->first.capability && info->sms == g->first.sms)
         return true;
-    say(g,
+    add_reason(
+        g,
         "GPU %d (%s) is not like GPU %d (%s), they cannot train together: "
         "choose by CUDA_VISIBLE_DEVICES",
         i, info->name, g->id[0], g->first.name);
@@ -158,8 +163,8 @@ static bool fits(struct ddp__gpus *g, int i, const struct ddp_gpu_info *info)
 }
 
 /* What StarPU does first with a GPU, and would end the process for. */
-static bool opens(struct ddp__gpus *g, int i, int dev, const char *name,
-                  bool shared)
+static bool gpu_opens(struct ddp__gpus *g, int i, int dev, const char *name,
+                      bool shared)
 {
     void *context;
     int rc = cu.retain(&context, dev);
@@ -167,32 +172,35 @@ static bool opens(struct ddp__gpus *g, int i, int dev, const char *name,
     if (rc == 0)
         cu.release(dev);
     else if (rc == OUT_OF_MEMORY)
-        say(g,
+        add_reason(
+            g,
             "GPU %d (%s) has no memory left: nvidia-smi tells who has it; "
             "wait for them, or choose GPUs by CUDA_VISIBLE_DEVICES",
             i, name);
     else if (shared)
-        say(g,
+        add_reason(
+            g,
             "GPU %d (%s) does not start (%s): nvidia-smi tells more; choose "
             "others by CUDA_VISIBLE_DEVICES",
-            i, name, text(rc));
+            i, name, driver_error(rc));
     else
-        say(g,
+        add_reason(
+            g,
             "GPU %d (%s) is busy (%s): it takes one program at a time; wait "
             "for the other, or choose GPUs by CUDA_VISIBLE_DEVICES",
-            i, name, text(rc));
+            i, name, driver_error(rc));
     return rc == 0;
 }
 
 /* Whether GPU i will have us. */
-static bool usable(struct ddp__gpus *g, int i)
+static bool gpu_is_usable(struct ddp__gpus *g, int i)
 {
     struct ddp_gpu_info info;
     char name[96] = "?";
     int dev, mode = MODE_SHARED, major = 0, minor = 0, rc;
 
     if ((rc = cu.get(&dev, i)) != 0) {
-        say(g, "GPU %d: %s", i, text(rc));
+        add_reason(g, "GPU %d: %s", i, driver_error(rc));
         return false;
     }
     cu.name(name, sizeof(name), dev);
@@ -200,22 +208,25 @@ static bool usable(struct ddp__gpus *g, int i)
     cu.attribute(&major, ATTRIBUTE_MAJOR, dev);
     cu.attribute(&minor, ATTRIBUTE_MINOR, dev);
     if (major < OLDEST_MAJOR) {
-        say(g, "GPU %d (%s) has compute capability %d.%d, wants %d.0 or later",
+        add_reason(
+            g, "GPU %d (%s) has compute capability %d.%d, wants %d.0 or later",
             i, name, major, minor, OLDEST_MAJOR);
         return false;
     }
     if (mode == MODE_PROHIBITED) {
-        say(g,
+        add_reason(
+            g,
             "GPU %d (%s) is closed to programs: nvidia-smi -i %d -c DEFAULT "
             "opens it",
             i, name, i);
         return false;
     }
-    describe(&info, dev, name);
-    return opens(g, i, dev, name, mode == MODE_SHARED) && fits(g, i, &info);
+    describe_gpu(&info, dev, name);
+    return gpu_opens(g, i, dev, name, mode == MODE_SHARED) &&
+           is_like_first(g, i, &info);
 }
 
-static void ask(struct ddp__gpus *g, int most)
+static void find_usable(struct ddp__gpus *g, int most)
 {
     int rc;
 
@@ -224,29 +235,31 @@ static void ask(struct ddp__gpus *g, int most)
     if ((rc = cu.init(0)) != 0 || (rc = cu.count(&g->seen)) != 0) {
         g->seen = 0;
         if (rc == 100) /* CUDA_ERROR_NO_DEVICE */
-            say(g, "no GPU is visible; CUDA_VISIBLE_DEVICES is %s",
-                getenv("CUDA_VISIBLE_DEVICES") ? getenv("CUDA_VISIBLE_DEVICES")
-                                               : "not set");
+            add_reason(g, "no GPU is visible; CUDA_VISIBLE_DEVICES is %s",
+                       getenv("CUDA_VISIBLE_DEVICES")
+                           ? getenv("CUDA_VISIBLE_DEVICES")
+                           : "not set");
         else
-            say(g, "the NVIDIA driver does not start: %s", text(rc));
+            add_reason(g, "the NVIDIA driver does not start: %s",
+                       driver_error(rc));
         return;
     }
     if (g->seen == 0)
-        say(g, "the machine has no GPU");
+        add_reason(g, "the machine has no GPU");
     for (int i = 0; i < g->seen && g->count < most; i++)
-        if (usable(g, i))
+        if (gpu_is_usable(g, i))
             g->id[g->count++] = i;
 }
 
 void ddp__gpus_find(struct ddp__gpus *g, int most)
 {
     memset(g, 0, sizeof(*g));
-    if (!bind(g) || !new_enough(g))
+    if (!bind_driver(g) || !driver_is_new_enough(g))
         return;
-    ask(g, most);
+    find_usable(g, most);
     if (g->count && !(g->backend = ddp__gpu_backend())) {
         g->count = 0;
-        say(g, "%s", ddp_errmsg());
+        add_reason(g, "%s", ddp_errmsg());
     }
 }
 

@@ -97,7 +97,7 @@ static bool load_at(const char *place, const char *library)
 }
 
 /* What the loader finds by itself is left alone. */
-static void load(const char *const *library)
+static void load_all(const char *const *library)
 {
     size_t count = sizeof(places) / sizeof(places[0]);
 
@@ -160,9 +160,9 @@ const struct ddp__backend *ddp__gpu_backend(void)
 
     if (backend)
         return backend;
-    load(compiler);
+    load_all(compiler);
     if (!(m = open_module())) {
-        load(libraries);
+        load_all(libraries);
         m = open_module();
     }
     if (!m || !(symbol = dlsym(m, "ddp_cuda_open"))) {
