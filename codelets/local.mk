@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
 CODELETS_SOURCES += \
+    %D%/ops.c \
     %D%/ops.h
 
 libddp_core_la_SOURCES += $(CODELETS_SOURCES)

@@ -20,55 +20,232 @@
 
 #include "ddp.h"
 
-/* X (ID, name): buffers in order; [..] is optional and last. */
+/* The operands of each operation, in the order of the buffers of its calls:
+ *
+ *     O (op, NAME, what it is: DDP__KIND_..., what is done with it: DDP__...)
+ *
+ * HOST and USER take any buffers. */
+/* clang-format off */
+/* y = (x / 255 - mean) / std; may mirror images, and add channels of zeros */
+#define DDP__INPUT_U8_OPERANDS(O, op)                                          \
+    O(op, X, U8, READ) O(op, Y, ACT, WRITE)
+/* y = x; may do the same */
+#define DDP__INPUT_F32_OPERANDS(O, op)                                         \
+    O(op, X, F32, READ) O(op, Y, ACT, WRITE)
+#define DDP__CONV_FWD_OPERANDS(O, op)                                          \
+    O(op, X, ACT, READ) O(op, W, PARAM, READ) O(op, Y, ACT, WRITE)
+#define DDP__CONV_BWD_X_OPERANDS(O, op)                                        \
+    O(op, DY, ACT, READ) O(op, W, PARAM, READ) O(op, DX, ACT, WRITE)
+#define DDP__CONV_BWD_W_OPERANDS(O, op)                                        \
+    O(op, X, ACT, READ) O(op, DY, ACT, READ) O(op, G, GRAD, COLLECT)
+#define DDP__DENSE_FWD_OPERANDS(O, op)                                         \
+    O(op, X, ACT, READ) O(op, W, PARAM, READ) O(op, Y, ACT, WRITE)
+#define DDP__DENSE_BWD_X_OPERANDS(O, op)                                       \
+    O(op, DY, ACT, READ) O(op, W, PARAM, READ) O(op, DX, ACT, WRITE)
+#define DDP__DENSE_BWD_W_OPERANDS(O, op)                                       \
+    O(op, X, ACT, READ) O(op, DY, ACT, READ) O(op, G, GRAD, COLLECT)
+/* y = act(bn(x) + r) */
+#define DDP__BN_FWD_OPERANDS(O, op)                                            \
+    O(op, X, ACT, READ) O(op, W, PARAM, READ) O(op, Y, ACT, WRITE)             \
+    O(op, STAT, F32, WRITE) O(op, R, ACT, READ | OPTIONAL)                     \
+    O(op, MASK, U8, WRITE | OPTIONAL)
+#define DDP__BN_EVAL_OPERANDS(O, op)                                           \
+    O(op, X, ACT, READ) O(op, W, PARAM, READ) O(op, Y, ACT, WRITE)             \
+    O(op, R, ACT, READ | OPTIONAL)
+/* s is the mask if there is one, else y */
+#define DDP__BN_BWD_OPERANDS(O, op)                                            \
+    O(op, X, ACT, READ) O(op, S, SLOPE, READ) O(op, DY, ACT, READ)             \
+    O(op, W, PARAM, READ) O(op, STAT, F32, READ) O(op, G, GRAD, COLLECT)       \
+    O(op, DX, ACT, WRITE) O(op, DR, ACT, WRITE | OPTIONAL)
+#define DDP__ACT_FWD_OPERANDS(O, op)                                           \
+    O(op, X, ACT, READ) O(op, Y, ACT, WRITE)
+/* s is x or y: see ddp__act_from_y() */
+#define DDP__ACT_BWD_OPERANDS(O, op)                                           \
+    O(op, S, ACT, READ) O(op, DY, ACT, READ) O(op, DX, ACT, WRITE)
+/* y = act(a + b) */
+#define DDP__ADD_OPERANDS(O, op)                                               \
+    O(op, A, ACT, READ) O(op, B, ACT, READ) O(op, Y, ACT, WRITE)
+/* dst += src */
+#define DDP__ACC_OPERANDS(O, op)                                               \
+    O(op, DST, ACT, UPDATE) O(op, SRC, ACT, READ)
+#define DDP__MAX_POOL_FWD_OPERANDS(O, op)                                      \
+    O(op, X, ACT, READ) O(op, Y, ACT, WRITE) O(op, INDEX, INDEX, WRITE)
+#define DDP__MAX_POOL_BWD_OPERANDS(O, op)                                      \
+    O(op, DY, ACT, READ) O(op, INDEX, INDEX, READ) O(op, DX, ACT, WRITE)
+#define DDP__MEAN_POOL_FWD_OPERANDS(O, op)                                     \
+    O(op, X, ACT, READ) O(op, Y, ACT, WRITE)
+#define DDP__MEAN_POOL_BWD_OPERANDS(O, op)                                     \
+    O(op, DY, ACT, READ) O(op, DX, ACT, WRITE)
+/* y[..., at + i] = x[..., i] */
+#define DDP__CONCAT_OPERANDS(O, op)                                            \
+    O(op, X, ACT, READ) O(op, Y, ACT, COLLECT)
+/* dx[..., i] = dy[..., at + i] */
+#define DDP__SPLIT_OPERANDS(O, op)                                             \
+    O(op, DY, ACT, READ) O(op, DX, ACT, WRITE)
+/* y = x s, with one s for each (n, c) */
+#define DDP__SCALE_FWD_OPERANDS(O, op)                                         \
+    O(op, X, ACT, READ) O(op, S, ACT, READ) O(op, Y, ACT, WRITE)
+#define DDP__SCALE_BWD_OPERANDS(O, op)                                         \
+    O(op, X, ACT, READ) O(op, S, ACT, READ) O(op, DY, ACT, READ)               \
+    O(op, DX, ACT, WRITE) O(op, DS, ACT, WRITE)
+/* of values, and of gradients */
+#define DDP__DROPOUT_OPERANDS(O, op)                                           \
+    O(op, X, ACT, READ) O(op, IDS, IDS, READ) O(op, Y, ACT, WRITE)
+/* weight[cap] is the share of the divisor; dx is times scale[0] */
+#define DDP__LOSS_OPERANDS(O, op)                                              \
+    O(op, X, LOGIT, READ) O(op, TARGET, TARGET, READ) O(op, WEIGHT, F32, READ) \
+    O(op, STATS, F64, COLLECT | WATCHED) O(op, DX, LOGIT, WRITE | OPTIONAL)    \
+    O(op, SCALE, F64, READ | OPTIONAL)
+/* dst += src */
+#define DDP__MERGE_OPERANDS(O, op)                                             \
+    O(op, DST, GRAD, UPDATE) O(op, SRC, GRAD, READ)
+/* dst += src */
+#define DDP__MERGE_STATS_OPERANDS(O, op)                                       \
+    O(op, DST, F64, UPDATE) O(op, SRC, F64, READ)
+/* norm: see enum ddp__norm */
+#define DDP__SQNORM_OPERANDS(O, op)                                            \
+    O(op, G, GRAD, READ) O(op, STATS, F64, READ)                               \
+    O(op, NORM, F64, COLLECT | WATCHED)
+/* the state of Adam is all of m, then all of v; of RMSProp v, momentum */
+#define DDP__OPTIM_OPERANDS(O, op)                                             \
+    O(op, G, GRAD, READ) O(op, W, PARAM, UPDATE | TRAINED)                     \
+    O(op, STATS, F64, READ) O(op, STATE, F32, UPDATE | OPTIONAL)               \
+    O(op, NORM, F64, READ | OPTIONAL)
+/* dst += (1 - decay) (src - dst), unless stats[DIVISOR] is 0 */
+#define DDP__EMA_OPERANDS(O, op)                                               \
+    O(op, DST, F32, UPDATE) O(op, SRC, PARAM, READ) O(op, STATS, F64, READ)
+/* a function of lib/, on a CPU; NULL: it only waits, no data are moved */
+#define DDP__HOST_OPERANDS(O, op)
+/* a kernel of the program */
+#define DDP__USER_OPERANDS(O, op)
+/* clang-format on */
+
+/* X (ID, name, traits: enum ddp__trait) */
 #define DDP__OPS(X)                                                            \
-    X(INPUT_U8, input_u8)           /* x u8, y: y = (x / 255 - mean) / std */  \
-    X(INPUT_F32, input_f32)         /* x f32, y: a copy in y's type; both may  \
-                                       swap left and right, and add channels,  \
-                                       of zeros */                             \
-    X(CONV_FWD, conv_fwd)           /* x, w, y */                              \
-    X(CONV_BWD_X, conv_bwd_x)       /* dy, w, dx */                            \
-    X(CONV_BWD_W, conv_bwd_w)       /* x, dy, g */                             \
-    X(DENSE_FWD, dense_fwd)         /* x, w, y */                              \
-    X(DENSE_BWD_X, dense_bwd_x)     /* dy, w, dx */                            \
-    X(DENSE_BWD_W, dense_bwd_w)     /* x, dy, g */                             \
-    X(BN_FWD, bn_fwd)               /* x, w, y, stat [, r] [, mask] */         \
-    X(BN_EVAL, bn_eval)             /* x, w, y [, r] */                        \
-    X(BN_BWD, bn_bwd)               /* x, s, dy, w, stat, g, dx [, dr]: s is   \
-                                       mask where there is one, else y */      \
-    X(ACT_FWD, act_fwd)             /* x, y */                                 \
-    X(ACT_BWD, act_bwd)             /* s, dy, dx: s is x or y, see below */    \
-    X(ADD, add)                     /* a, b, y: y = act(a + b) */              \
-    X(ACC, acc)                     /* dst, src: dst += src */                 \
-    X(MAX_POOL_FWD, max_pool_fwd)   /* x, y, index */                          \
-    X(MAX_POOL_BWD, max_pool_bwd)   /* dy, index, dx */                        \
-    X(MEAN_POOL_FWD, mean_pool_fwd) /* x, y */                                 \
-    X(MEAN_POOL_BWD, mean_pool_bwd) /* dy, dx */                               \
-    X(CONCAT, concat)               /* x, y: y[..., at + i] = x[..., i] */     \
-    X(SPLIT, split)                 /* dy, dx: dx[..., i] = dy[..., at + i] */ \
-    X(SCALE_FWD, scale_fwd)         /* x, s, y: y = x s, s one per (n, c) */   \
-    X(SCALE_BWD, scale_bwd)         /* x, s, dy, dx, ds */                     \
-    X(DROPOUT, dropout)             /* x, ids i64, y: also of gradients */     \
-    X(LOSS, loss)               /* x, target, weight[cap + 1], stats [, dx]    \
-                                   [, scale]: weight[cap] is the share of the  \
-                                   divisor; dx is times scale[0], f64 */       \
-    X(MERGE, merge)             /* dst, src: f32, dst += src */                \
-    X(MERGE_STATS, merge_stats) /* dst, src: f64, dst += src */                \
-    X(SQNORM, sqnorm)           /* g, stats, norm: see enum ddp__norm */       \
-    X(OPTIM, optim) /* g, w, stats [, state] [, norm]; the state of Adam is    \
-                       all of m, then all of v, of RMSProp v, momentum */      \
-    X(EMA, ema)     /* dst, src, stats: dst += (1 - decay) (src - dst), unless \
-                       stats[DIVISOR] is 0 */                                  \
-    X(HOST, host)   /* any: a function of lib/, on a CPU; NULL: no data are    \
-                       moved, it only waits for them */                        \
-    X(USER, user)   /* any: a kernel of the program's own */
+    X(INPUT_U8, input_u8, DDP__IS_INPUT)                                       \
+    X(INPUT_F32, input_f32, DDP__IS_INPUT)                                     \
+    X(CONV_FWD, conv_fwd, DDP__IS_CONV | DDP__IS_FWD)                          \
+    X(CONV_BWD_X, conv_bwd_x, DDP__IS_CONV | DDP__IS_BWD_X)                    \
+    X(CONV_BWD_W, conv_bwd_w, DDP__IS_CONV | DDP__IS_BWD_W)                    \
+    X(DENSE_FWD, dense_fwd, DDP__IS_DENSE | DDP__IS_FWD)                       \
+    X(DENSE_BWD_X, dense_bwd_x, DDP__IS_DENSE | DDP__IS_BWD_X)                 \
+    X(DENSE_BWD_W, dense_bwd_w, DDP__IS_DENSE | DDP__IS_BWD_W)                 \
+    X(BN_FWD, bn_fwd, 0)                                                       \
+    X(BN_EVAL, bn_eval, 0)                                                     \
+    X(BN_BWD, bn_bwd, 0)                                                       \
+    X(ACT_FWD, act_fwd, 0)                                                     \
+    X(ACT_BWD, act_bwd, 0)                                                     \
+    X(ADD, add, 0)                                                             \
+    X(ACC, acc, 0)                                                             \
+    X(MAX_POOL_FWD, max_pool_fwd, 0)                                           \
+    X(MAX_POOL_BWD, max_pool_bwd, 0)                                           \
+    X(MEAN_POOL_FWD, mean_pool_fwd, 0)                                         \
+    X(MEAN_POOL_BWD, mean_pool_bwd, 0)                                         \
+    X(CONCAT, concat, 0)                                                       \
+    X(SPLIT, split, 0)                                                         \
+    X(SCALE_FWD, scale_fwd, 0)                                                 \
+    X(SCALE_BWD, scale_bwd, 0)                                                 \
+    X(DROPOUT, dropout, 0)                                                     \
+    X(LOSS, loss, 0)                                                           \
+    X(MERGE, merge, 0)                                                         \
+    X(MERGE_STATS, merge_stats, DDP__IS_SMALL)                                 \
+    X(SQNORM, sqnorm, 0)                                                       \
+    X(OPTIM, optim, 0)                                                         \
+    X(EMA, ema, 0)                                                             \
+    X(HOST, host, DDP__IS_HOST)                                                \
+    X(USER, user, DDP__IS_USER)
 
 enum ddp__op {
-#define X(id, name) DDP__OP_##id,
+#define X(id, name, traits) DDP__OP_##id,
     DDP__OPS(X)
 #undef X
         DDP__OP_COUNT
 };
+
+/* Where an operand is in the buffers of a call: DDP__CONV_FWD_X, ...; and how
+ * many a call has at most: DDP__CONV_FWD_BUFFERS. */
+#define O(op, name, kind, use) DDP__##op##_##name,
+#define X(id, name, traits)                                                    \
+    enum { DDP__##id##_OPERANDS(O, id) DDP__##id##_BUFFERS };                  \
+    _Static_assert((int)DDP__##id##_BUFFERS <= (int)DDP_MAX_BUFFERS, #name);
+DDP__OPS(X)
+#undef X
+#undef O
+
+/* What an operand is, hence of which type. */
+enum ddp__operand_kind {
+    DDP__KIND_ACT,    /* an activation or its gradient, all of a call of one
+                         type: f32, bf16 or f16 */
+    DDP__KIND_SLOPE,  /* such a one, or a mask */
+    DDP__KIND_LOGIT,  /* an activation whose type owes nothing to the others */
+    DDP__KIND_INDEX,  /* positions in windows, u8 or i32 */
+    DDP__KIND_IDS,    /* numbers of samples, i32 or i64 */
+    DDP__KIND_TARGET, /* labels, i32, or values, f32 */
+    DDP__KIND_PARAM,  /* parameters, f32 */
+    DDP__KIND_GRAD,   /* their gradients, f32 */
+    DDP__KIND_U8,     /* anything else of that type */
+    DDP__KIND_F32,
+    DDP__KIND_F64,
+    DDP__OPERAND_KINDS
+};
+
+/* What an operation does with an operand. */
+enum ddp__use {
+    DDP__READ = 1,
+    DDP__WRITE = 2,
+    DDP__UPDATE = DDP__READ | DDP__WRITE,
+    DDP__COLLECT = 4,  /* the first call writes it, later ones add to it */
+    DDP__OPTIONAL = 8, /* may be absent: no value, no buffer, data NULL */
+    DDP__WATCHED =
+        16, /* its first entry is a sum: not finite if a term is not */
+    DDP__TRAINED = 32 /* weights that a step changes */
+};
+
+/* What is special about an operation. */
+enum ddp__trait {
+    DDP__IS_CONV = 1, /* multiplies activations and weights */
+    DDP__IS_DENSE = 2,
+    DDP__IS_FWD = 4, /* which of the three passes of such a layer */
+    DDP__IS_BWD_X = 8,
+    DDP__IS_BWD_W = 16,
+    DDP__IS_INPUT = 32, /* reads what the program gives: waits for no weights */
+    DDP__IS_SMALL = 64, /* a few numbers for the host: not worth a GPU */
+    DDP__IS_HOST = 128, /* runs a function of lib/ */
+    DDP__IS_USER = 256  /* runs a kernel of the program */
+};
+
+struct ddp__operand {
+    const char *name; /* "DY" */
+    enum ddp__operand_kind kind;
+    unsigned use; /* enum ddp__use */
+};
+
+struct ddp__signature {
+    const char *name; /* "conv_fwd" */
+    unsigned traits;  /* enum ddp__trait */
+    int operands;
+    struct ddp__operand operand[DDP_MAX_BUFFERS];
+};
+extern const struct ddp__signature ddp__signature[DDP__OP_COUNT];
+
+static inline bool ddp__op_is(enum ddp__op op, unsigned traits)
+{
+    return (ddp__signature[op].traits & traits) != 0;
+}
+
+/* The operand with that use; -1: none has it. */
+int ddp__op_operand(enum ddp__op op, enum ddp__use use);
+
+/* How operand i is accessed, by the first call that touches it or a later one.
+ */
+enum ddp_access ddp__op_access(enum ddp__op op, int i, bool first);
+
+/* Which operands of a convolution or dense layer are x, w and y of forward, or
+ * the gradients of these. */
+struct ddp__xwy {
+    int x, w, y;
+};
+struct ddp__xwy ddp__op_xwy(enum ddp__op op);
 
 /* What ACT_BWD reads: activations whose derivative follows from y get y. */
 static inline bool ddp__act_from_y(enum ddp_act a)

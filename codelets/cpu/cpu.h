@@ -120,7 +120,7 @@ void ddp__cpu_add_f32(float *dst, const float *src, size_t len);
 
 /* ---- kernels ------------------------------------------------------------ */
 
-#define X(id, name) int ddp__cpu_##name(const struct ddp__task *t);
+#define X(id, name, traits) int ddp__cpu_##name(const struct ddp__task *t);
 DDP__OPS(X)
 #undef X
 

@@ -10,7 +10,7 @@
 #include "ops.h"
 
 /* Of all ops, ours and those by cuDNN and cuBLASLt. */
-#define X(id, name) int ddp__cuda_##name(const struct ddp__task *t);
+#define X(id, name, traits) int ddp__cuda_##name(const struct ddp__task *t);
 DDP__OPS(X)
 #undef X
 

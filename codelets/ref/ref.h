@@ -13,7 +13,7 @@
 #include "ops.h"
 
 /* One kernel per op: ddp__ref_conv_fwd() and so on. */
-#define X(id, name) int ddp__ref_##name(const struct ddp__task *t);
+#define X(id, name, traits) int ddp__ref_##name(const struct ddp__task *t);
 DDP__OPS(X)
 #undef X
 

@@ -217,7 +217,7 @@ int ddp__call_prepare(struct ddp__call *c)
         return rc;
     return ddp__call_where(c) ? 0
                               : ddp__fail(DDP_ENODEV, "no backend can run %s",
-                                          ddp__op_name(c->op));
+                                          ddp__signature[c->op].name);
 }
 
 void ddp__call_release(struct ddp__call *c)

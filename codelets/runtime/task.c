@@ -16,17 +16,6 @@
 #include "sim/sim.h"
 #endif
 
-static const char *const op_name[] = {
-#define X(id, name) #name,
-    DDP__OPS(X)
-#undef X
-};
-
-const char *ddp__op_name(enum ddp__op op)
-{
-    return op_name[op];
-}
-
 /* One per operation, and one for tasks of several. */
 enum { SEVERAL = DDP__OP_COUNT, CODELETS };
 static struct starpu_codelet cl[CODELETS];
@@ -171,7 +160,7 @@ static void run_call(void *buffers[], struct run *r, struct called *one,
     if ((rc = run_kernel(t, kind)) < 0)
         ddp__flow_fail(r->flow, r->step, rc,
                        c->op == DDP__OP_USER ? c->user.kernel->name
-                                             : op_name[c->op],
+                                             : ddp__signature[c->op].name,
                        device(c, kind));
     else if (kind == DDP__CPU)
         look(r->flow, t, starpu_worker_get_id());
@@ -265,7 +254,7 @@ void ddp__tasks_init(bool gpus)
     for (int op = 0; op < CODELETS; op++) {
         memset(&cl[op], 0, sizeof(cl[op]));
         memset(&model[op], 0, sizeof(model[op]));
-        cl[op].name = op == SEVERAL ? "segment" : op_name[op];
+        cl[op].name = op == SEVERAL ? "segment" : ddp__signature[op].name;
         model[op].type = STARPU_PER_ARCH;
         model[op].symbol = cl[op].name;
         model[op].arch_cost_function = cost;

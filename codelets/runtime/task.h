@@ -31,6 +31,4 @@ int ddp__submit(const struct ddp__submit *s);
 /* Make the codelets, before the first task; gpus: for GPUs too. */
 void ddp__tasks_init(bool gpus);
 
-const char *ddp__op_name(enum ddp__op op);
-
 #endif

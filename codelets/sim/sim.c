@@ -18,7 +18,7 @@ static int nothing(const struct ddp__task *t)
     return 0;
 }
 
-#define X(id, name) [DDP__OP_##id] = nothing,
+#define X(id, name, traits) [DDP__OP_##id] = nothing,
 
 const struct ddp__backend ddp__sim_cpu = {
     .name = "simulated",

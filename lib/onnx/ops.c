@@ -385,12 +385,6 @@ static void (*const op[DDP__OP_COUNT])(struct ddp__export *e,
     [DDP__OP_SCALE_FWD] = scale,
 };
 
-static const char *const op_name[] = {
-#define X(id, name) #name,
-    DDP__OPS(X)
-#undef X
-};
-
 void ddp__export_node(struct ddp__export *e, const struct ddp__node *n)
 {
     const struct ddp__call *c = &n->call;
@@ -400,5 +394,5 @@ void ddp__export_node(struct ddp__export *e, const struct ddp__node *n)
     else
         e->m.rc = ddp__fail(DDP_EINVAL, "ONNX has no word for %s",
                             c->op == DDP__OP_USER ? c->user.kernel->name
-                                                  : op_name[c->op]);
+                                                  : ddp__signature[c->op].name);
 }
