@@ -86,9 +86,10 @@ double ddp__ref_act_slope(enum ddp_act act, double s)
 /* y = act(x) */
 int ddp__ref_act_fwd(const struct ddp__task *t)
 {
-    struct ddp__ref_buf x = ddp__ref_buf(t, 0), y = ddp__ref_buf(t, 1);
+    struct ddp__ref_buf x = ddp__ref_buf(t, DDP__ACT_FWD_X);
+    struct ddp__ref_buf y = ddp__ref_buf(t, DDP__ACT_FWD_Y);
 
-    for (size_t i = 0; i < ddp__len(t, 0); i++)
+    for (size_t i = 0; i < ddp__len(t, DDP__ACT_FWD_X); i++)
         ddp__ref_write(&y, i, ddp__ref_act(t->call->act, ddp__ref_read(&x, i)));
     return 0;
 }
@@ -96,10 +97,11 @@ int ddp__ref_act_fwd(const struct ddp__task *t)
 /* dx = dy act'(s) */
 int ddp__ref_act_bwd(const struct ddp__task *t)
 {
-    struct ddp__ref_buf s = ddp__ref_buf(t, 0), dy = ddp__ref_buf(t, 1);
-    struct ddp__ref_buf dx = ddp__ref_buf(t, 2);
+    struct ddp__ref_buf s = ddp__ref_buf(t, DDP__ACT_BWD_S);
+    struct ddp__ref_buf dy = ddp__ref_buf(t, DDP__ACT_BWD_DY);
+    struct ddp__ref_buf dx = ddp__ref_buf(t, DDP__ACT_BWD_DX);
 
-    for (size_t i = 0; i < ddp__len(t, 0); i++)
+    for (size_t i = 0; i < ddp__len(t, DDP__ACT_BWD_S); i++)
         ddp__ref_write(
             &dx, i,
             ddp__ref_read(&dy, i) *

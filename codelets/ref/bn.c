@@ -46,12 +46,18 @@ static void put_bit(uint8_t *mask, size_t i, bool on)
     mask[i / 8] = (uint8_t)(on ? mask[i / 8] | bit : mask[i / 8] & ~bit);
 }
 
+_Static_assert((int)DDP__BN_FWD_X == (int)DDP__BN_EVAL_X &&
+                   (int)DDP__BN_FWD_W == (int)DDP__BN_EVAL_W &&
+                   (int)DDP__BN_FWD_Y == (int)DDP__BN_EVAL_Y,
+               "normalise() is for both");
+
 /* y of channel c, and its mask.  residual: the buffer of r. */
 static void normalise(const struct ddp__task *t, size_t c, double mean,
                       double var, int residual)
 {
-    struct ddp__ref_buf x = ddp__ref_buf(t, 0), y = ddp__ref_buf(t, 2);
-    const float *w = t->data[1];
+    struct ddp__ref_buf x = ddp__ref_buf(t, DDP__BN_FWD_X);
+    struct ddp__ref_buf y = ddp__ref_buf(t, DDP__BN_FWD_Y);
+    const float *w = t->data[DDP__BN_FWD_W];
     double factor = w[c] / sqrt(var + t->call->bn.eps);
 
     for (size_t p = 0; p < pixels(t, &x); p++) {
@@ -63,20 +69,20 @@ static void normalise(const struct ddp__task *t, size_t c, double mean,
                 ddp__ref_get(t->call->buf[residual].type, t->data[residual], i);
         ddp__ref_write(&y, i, ddp__ref_act(t->call->bn.act, z));
         if (t->call->bn.mask)
-            put_bit(t->data[5], i, ddp__ref_read(&y, i) > 0);
+            put_bit(t->data[DDP__BN_FWD_MASK], i, ddp__ref_read(&y, i) > 0);
     }
 }
 
 /* With the statistics of this sub-batch, which go to stat: mean[c], var[c]. */
 int ddp__ref_bn_fwd(const struct ddp__task *t)
 {
-    struct ddp__ref_buf x = ddp__ref_buf(t, 0);
+    struct ddp__ref_buf x = ddp__ref_buf(t, DDP__BN_FWD_X);
     size_t channels = (size_t)x.c;
-    float *stat = t->data[3];
+    float *stat = t->data[DDP__BN_FWD_STAT];
 
     for (size_t c = 0; c < channels; c++) {
         measure(t, &x, c, &stat[c], &stat[channels + c]);
-        normalise(t, c, stat[c], stat[channels + c], 4);
+        normalise(t, c, stat[c], stat[channels + c], DDP__BN_FWD_R);
     }
     return 0;
 }
@@ -84,11 +90,12 @@ int ddp__ref_bn_fwd(const struct ddp__task *t)
 /* With the running statistics. */
 int ddp__ref_bn_eval(const struct ddp__task *t)
 {
-    size_t channels = (size_t)t->call->buf[0].shape.c;
-    const float *w = t->data[1];
+    size_t channels = (size_t)t->call->buf[DDP__BN_EVAL_X].shape.c;
+    const float *w = t->data[DDP__BN_EVAL_W];
 
     for (size_t c = 0; c < channels; c++)
-        normalise(t, c, w[2 * channels + c], w[3 * channels + c], 3);
+        normalise(t, c, w[2 * channels + c], w[3 * channels + c],
+                  DDP__BN_EVAL_R);
     return 0;
 }
 
@@ -103,9 +110,10 @@ struct channel {
 static double unfold(const struct ddp__task *t, const struct channel *ch,
                      size_t i, double *xhat)
 {
-    struct ddp__ref_buf x = ddp__ref_buf(t, 0), y = ddp__ref_buf(t, 1);
-    struct ddp__ref_buf dy = ddp__ref_buf(t, 2);
-    double slope = t->call->bn.mask ? get_bit(t->data[1], i)
+    struct ddp__ref_buf x = ddp__ref_buf(t, DDP__BN_BWD_X);
+    struct ddp__ref_buf y = ddp__ref_buf(t, DDP__BN_BWD_S);
+    struct ddp__ref_buf dy = ddp__ref_buf(t, DDP__BN_BWD_DY);
+    double slope = t->call->bn.mask ? get_bit(t->data[DDP__BN_BWD_S], i)
                                     : ddp__ref_act_slope(t->call->bn.act,
                                                          ddp__ref_read(&y, i));
 
@@ -126,8 +134,8 @@ static void sum_channel(const struct ddp__task *t, struct channel *ch)
 /* dx = scale inv (dz - mean(dz) - xhat mean(dz xhat));  dr = dz */
 static void spread_channel(const struct ddp__task *t, const struct channel *ch)
 {
-    struct ddp__ref_buf dx = ddp__ref_buf(t, 6);
-    const float *w = t->data[3];
+    struct ddp__ref_buf dx = ddp__ref_buf(t, DDP__BN_BWD_DX);
+    const float *w = t->data[DDP__BN_BWD_W];
 
     for (size_t p = 0; p < ch->m; p++) {
         size_t i = p * ch->channels + ch->c;
@@ -138,7 +146,8 @@ static void spread_channel(const struct ddp__task *t, const struct channel *ch)
             w[ch->c] * ch->inv *
                 (dz - (ch->sum_dz + xhat * ch->sum_dz_xhat) / (double)ch->m));
         if (t->call->bn.residual)
-            ddp__ref_set(t->call->buf[7].type, t->data[7], i, dz);
+            ddp__ref_set(t->call->buf[DDP__BN_BWD_DR].type,
+                         t->data[DDP__BN_BWD_DR], i, dz);
     }
 }
 
@@ -146,10 +155,10 @@ static void spread_channel(const struct ddp__task *t, const struct channel *ch)
  * over sub-batches, the variance unbiased (of one value: as it is). */
 int ddp__ref_bn_bwd(const struct ddp__task *t)
 {
-    struct ddp__ref_buf x = ddp__ref_buf(t, 0);
+    struct ddp__ref_buf x = ddp__ref_buf(t, DDP__BN_BWD_X);
     size_t channels = (size_t)x.c, m = pixels(t, &x);
-    const float *stat = t->data[4];
-    float *g = t->data[5];
+    const float *stat = t->data[DDP__BN_BWD_STAT];
+    float *g = t->data[DDP__BN_BWD_G];
 
     for (size_t c = 0; c < channels; c++) {
         double var = stat[channels + c];

@@ -74,9 +74,11 @@ static double output(const struct ddp__conv *k, const struct ddp__ref_buf *x,
 int ddp__ref_conv_fwd(const struct ddp__task *t)
 {
     const struct ddp__conv *k = &t->call->conv;
-    struct ddp__ref_buf x = ddp__ref_buf(t, 0), y = ddp__ref_buf(t, 2);
+    struct ddp__ref_buf x = ddp__ref_buf(t, DDP__CONV_FWD_X);
+    struct ddp__ref_buf y = ddp__ref_buf(t, DDP__CONV_FWD_Y);
     struct group g = group_size(k, &x, &y);
-    const float *w = t->data[1], *b = w + weight_at(k, g, y.c, 0, 0, 0);
+    const float *w = t->data[DDP__CONV_FWD_W];
+    const float *b = w + weight_at(k, g, y.c, 0, 0, 0);
     size_t i = 0;
 
     for (int n = 0; n < t->n; n++)
@@ -117,7 +119,8 @@ static double input_gradient(const struct ddp__conv *k,
 int ddp__ref_conv_bwd_x(const struct ddp__task *t)
 {
     const struct ddp__conv *k = &t->call->conv;
-    struct ddp__ref_buf dy = ddp__ref_buf(t, 0), dx = ddp__ref_buf(t, 2);
+    struct ddp__ref_buf dy = ddp__ref_buf(t, DDP__CONV_BWD_X_DY);
+    struct ddp__ref_buf dx = ddp__ref_buf(t, DDP__CONV_BWD_X_DX);
     struct group g = group_size(k, &dx, &dy);
     size_t at = 0;
 
@@ -125,9 +128,10 @@ int ddp__ref_conv_bwd_x(const struct ddp__task *t)
         for (int iy = 0; iy < dx.h; iy++)
             for (int ix = 0; ix < dx.w; ix++)
                 for (int i = 0; i < dx.c; i++)
-                    ddp__ref_write(
-                        &dx, at++,
-                        input_gradient(k, &dy, t->data[1], g, n, iy, ix, i));
+                    ddp__ref_write(&dx, at++,
+                                   input_gradient(k, &dy,
+                                                  t->data[DDP__CONV_BWD_X_W], g,
+                                                  n, iy, ix, i));
     return 0;
 }
 
@@ -170,9 +174,10 @@ static double bias_gradient(const struct ddp__task *t,
 int ddp__ref_conv_bwd_w(const struct ddp__task *t)
 {
     const struct ddp__conv *k = &t->call->conv;
-    struct ddp__ref_buf x = ddp__ref_buf(t, 0), dy = ddp__ref_buf(t, 1);
+    struct ddp__ref_buf x = ddp__ref_buf(t, DDP__CONV_BWD_W_X);
+    struct ddp__ref_buf dy = ddp__ref_buf(t, DDP__CONV_BWD_W_DY);
     struct group g = group_size(k, &x, &dy);
-    float *out = t->data[2];
+    float *out = t->data[DDP__CONV_BWD_W_G];
 
     for (int o = 0; o < dy.c; o++)
         for (int ky = 0; ky < k->kh; ky++)

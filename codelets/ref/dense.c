@@ -7,9 +7,11 @@
 /* y[n, o] = act(b[o] + sum over c of w[o, c] x[n, c]) */
 int ddp__ref_dense_fwd(const struct ddp__task *t)
 {
-    struct ddp__ref_buf x = ddp__ref_buf(t, 0), y = ddp__ref_buf(t, 2);
-    size_t in = ddp__ref_sample_len(t, 0), out = ddp__ref_sample_len(t, 2);
-    const float *w = t->data[1], *b = w + in * out;
+    struct ddp__ref_buf x = ddp__ref_buf(t, DDP__DENSE_FWD_X);
+    struct ddp__ref_buf y = ddp__ref_buf(t, DDP__DENSE_FWD_Y);
+    size_t in = ddp__ref_sample_len(t, DDP__DENSE_FWD_X);
+    size_t out = ddp__ref_sample_len(t, DDP__DENSE_FWD_Y);
+    const float *w = t->data[DDP__DENSE_FWD_W], *b = w + in * out;
 
     for (size_t n = 0; n < (size_t)t->n; n++)
         for (size_t o = 0; o < out; o++) {
@@ -26,9 +28,11 @@ int ddp__ref_dense_fwd(const struct ddp__task *t)
 /* dx[n, c] = sum over o of w[o, c] dy[n, o] */
 int ddp__ref_dense_bwd_x(const struct ddp__task *t)
 {
-    struct ddp__ref_buf dy = ddp__ref_buf(t, 0), dx = ddp__ref_buf(t, 2);
-    size_t out = ddp__ref_sample_len(t, 0), in = ddp__ref_sample_len(t, 2);
-    const float *w = t->data[1];
+    struct ddp__ref_buf dy = ddp__ref_buf(t, DDP__DENSE_BWD_X_DY);
+    struct ddp__ref_buf dx = ddp__ref_buf(t, DDP__DENSE_BWD_X_DX);
+    size_t out = ddp__ref_sample_len(t, DDP__DENSE_BWD_X_DY);
+    size_t in = ddp__ref_sample_len(t, DDP__DENSE_BWD_X_DX);
+    const float *w = t->data[DDP__DENSE_BWD_X_W];
 
     for (size_t n = 0; n < (size_t)t->n; n++)
         for (size_t c = 0; c < in; c++) {
@@ -44,9 +48,11 @@ int ddp__ref_dense_bwd_x(const struct ddp__task *t)
 /* dw[o, c] = sum over n of dy[n, o] x[n, c];  db[o] = sum over n of dy[n, o] */
 int ddp__ref_dense_bwd_w(const struct ddp__task *t)
 {
-    struct ddp__ref_buf x = ddp__ref_buf(t, 0), dy = ddp__ref_buf(t, 1);
-    size_t in = ddp__ref_sample_len(t, 0), out = ddp__ref_sample_len(t, 1);
-    float *dw = t->data[2], *db = dw + in * out;
+    struct ddp__ref_buf x = ddp__ref_buf(t, DDP__DENSE_BWD_W_X);
+    struct ddp__ref_buf dy = ddp__ref_buf(t, DDP__DENSE_BWD_W_DY);
+    size_t in = ddp__ref_sample_len(t, DDP__DENSE_BWD_W_X);
+    size_t out = ddp__ref_sample_len(t, DDP__DENSE_BWD_W_DY);
+    float *dw = t->data[DDP__DENSE_BWD_W_G], *db = dw + in * out;
 
     for (size_t o = 0; o < out; o++) {
         double sum = 0;

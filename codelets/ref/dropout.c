@@ -11,9 +11,9 @@
 /* Samples are known by a number, an i32 or i64. */
 static int64_t sample_id(const struct ddp__task *t, size_t n)
 {
-    if (t->call->buf[1].type == DDP_I32)
-        return ((const int32_t *)t->data[1])[n];
-    return ((const int64_t *)t->data[1])[n];
+    if (t->call->buf[DDP__DROPOUT_IDS].type == DDP_I32)
+        return ((const int32_t *)t->data[DDP__DROPOUT_IDS])[n];
+    return ((const int64_t *)t->data[DDP__DROPOUT_IDS])[n];
 }
 
 static bool dropped(const struct ddp__task *t, int64_t id, size_t element)
@@ -28,11 +28,12 @@ static bool dropped(const struct ddp__task *t, int64_t id, size_t element)
 /* y = x / (1 - p), or 0 where the mask says so */
 int ddp__ref_dropout(const struct ddp__task *t)
 {
-    struct ddp__ref_buf x = ddp__ref_buf(t, 0), y = ddp__ref_buf(t, 2);
-    size_t sample = ddp__ref_sample_len(t, 0);
+    struct ddp__ref_buf x = ddp__ref_buf(t, DDP__DROPOUT_X);
+    struct ddp__ref_buf y = ddp__ref_buf(t, DDP__DROPOUT_Y);
+    size_t sample = ddp__ref_sample_len(t, DDP__DROPOUT_X);
     double keep = 1 - (double)t->call->dropout.p;
 
-    for (size_t i = 0; i < ddp__len(t, 0); i++) {
+    for (size_t i = 0; i < ddp__len(t, DDP__DROPOUT_X); i++) {
         bool drop = dropped(t, sample_id(t, i / sample), i % sample);
 
         ddp__ref_write(&y, i, drop ? 0 : ddp__ref_read(&x, i) / keep);

@@ -4,11 +4,15 @@
 #include "config.h"
 #include "ref.h"
 
+_Static_assert((int)DDP__INPUT_U8_X == (int)DDP__INPUT_F32_X &&
+                   (int)DDP__INPUT_U8_Y == (int)DDP__INPUT_F32_Y,
+               "source() is for both");
+
 /* Where element i of y comes from in x; false: from nowhere, it is 0. */
 static bool source(const struct ddp__task *t, size_t i, size_t *from)
 {
-    const struct ddp_shape *x = &t->call->buf[0].shape;
-    size_t c = (size_t)t->call->buf[1].shape.c, w = (size_t)x->w;
+    const struct ddp_shape *x = &t->call->buf[DDP__INPUT_U8_X].shape;
+    size_t c = (size_t)t->call->buf[DDP__INPUT_U8_Y].shape.c, w = (size_t)x->w;
     size_t pixel = i / c;
 
     if (t->call->input.flip)
@@ -21,11 +25,12 @@ static bool source(const struct ddp__task *t, size_t i, size_t *from)
  * treated like the fourth. */
 int ddp__ref_input_u8(const struct ddp__task *t)
 {
-    struct ddp__ref_buf x = ddp__ref_buf(t, 0), y = ddp__ref_buf(t, 1);
+    struct ddp__ref_buf x = ddp__ref_buf(t, DDP__INPUT_U8_X);
+    struct ddp__ref_buf y = ddp__ref_buf(t, DDP__INPUT_U8_Y);
     const uint8_t *pixel = x.data;
     size_t from;
 
-    for (size_t i = 0; i < ddp__len(t, 1); i++) {
+    for (size_t i = 0; i < ddp__len(t, DDP__INPUT_U8_Y); i++) {
         size_t c = i % (size_t)y.c;
         double mean = t->call->input.mean[c < 4 ? c : 3];
         double std = t->call->input.std[c < 4 ? c : 3];
@@ -40,10 +45,11 @@ int ddp__ref_input_u8(const struct ddp__task *t)
 /* y = x */
 int ddp__ref_input_f32(const struct ddp__task *t)
 {
-    struct ddp__ref_buf x = ddp__ref_buf(t, 0), y = ddp__ref_buf(t, 1);
+    struct ddp__ref_buf x = ddp__ref_buf(t, DDP__INPUT_F32_X);
+    struct ddp__ref_buf y = ddp__ref_buf(t, DDP__INPUT_F32_Y);
     size_t from;
 
-    for (size_t i = 0; i < ddp__len(t, 1); i++)
+    for (size_t i = 0; i < ddp__len(t, DDP__INPUT_F32_Y); i++)
         ddp__ref_write(&y, i,
                        source(t, i, &from) ? ddp__ref_read(&x, from) : 0);
     return 0;

@@ -7,10 +7,11 @@
 /* y = act(a + b) */
 int ddp__ref_add(const struct ddp__task *t)
 {
-    struct ddp__ref_buf a = ddp__ref_buf(t, 0), b = ddp__ref_buf(t, 1);
-    struct ddp__ref_buf y = ddp__ref_buf(t, 2);
+    struct ddp__ref_buf a = ddp__ref_buf(t, DDP__ADD_A);
+    struct ddp__ref_buf b = ddp__ref_buf(t, DDP__ADD_B);
+    struct ddp__ref_buf y = ddp__ref_buf(t, DDP__ADD_Y);
 
-    for (size_t i = 0; i < ddp__len(t, 2); i++)
+    for (size_t i = 0; i < ddp__len(t, DDP__ADD_Y); i++)
         ddp__ref_write(&y, i,
                        ddp__ref_act(t->call->act, (double)ddp__ref_read(&a, i) +
                                                       ddp__ref_read(&b, i)));
@@ -20,9 +21,10 @@ int ddp__ref_add(const struct ddp__task *t)
 /* dst += src */
 int ddp__ref_acc(const struct ddp__task *t)
 {
-    struct ddp__ref_buf dst = ddp__ref_buf(t, 0), src = ddp__ref_buf(t, 1);
+    struct ddp__ref_buf dst = ddp__ref_buf(t, DDP__ACC_DST);
+    struct ddp__ref_buf src = ddp__ref_buf(t, DDP__ACC_SRC);
 
-    for (size_t i = 0; i < ddp__len(t, 0); i++)
+    for (size_t i = 0; i < ddp__len(t, DDP__ACC_DST); i++)
         ddp__ref_write(&dst, i,
                        (double)ddp__ref_read(&dst, i) + ddp__ref_read(&src, i));
     return 0;
@@ -49,25 +51,28 @@ static void copy_channels(const struct ddp__task *t, struct ddp__ref_buf wide,
 /* y[..., at + i] = x[..., i]; other channels of y stay as they are. */
 int ddp__ref_concat(const struct ddp__task *t)
 {
-    copy_channels(t, ddp__ref_buf(t, 1), ddp__ref_buf(t, 0), true);
+    copy_channels(t, ddp__ref_buf(t, DDP__CONCAT_Y),
+                  ddp__ref_buf(t, DDP__CONCAT_X), true);
     return 0;
 }
 
 /* dx[..., i] = dy[..., at + i] */
 int ddp__ref_split(const struct ddp__task *t)
 {
-    copy_channels(t, ddp__ref_buf(t, 0), ddp__ref_buf(t, 1), false);
+    copy_channels(t, ddp__ref_buf(t, DDP__SPLIT_DY),
+                  ddp__ref_buf(t, DDP__SPLIT_DX), false);
     return 0;
 }
 
 /* y[n, h, w, c] = x[n, h, w, c] s[n, c] */
 int ddp__ref_scale_fwd(const struct ddp__task *t)
 {
-    struct ddp__ref_buf x = ddp__ref_buf(t, 0), s = ddp__ref_buf(t, 1);
-    struct ddp__ref_buf y = ddp__ref_buf(t, 2);
-    size_t sample = ddp__ref_sample_len(t, 0), c = (size_t)x.c;
+    struct ddp__ref_buf x = ddp__ref_buf(t, DDP__SCALE_FWD_X);
+    struct ddp__ref_buf s = ddp__ref_buf(t, DDP__SCALE_FWD_S);
+    struct ddp__ref_buf y = ddp__ref_buf(t, DDP__SCALE_FWD_Y);
+    size_t sample = ddp__ref_sample_len(t, DDP__SCALE_FWD_X), c = (size_t)x.c;
 
-    for (size_t i = 0; i < ddp__len(t, 0); i++)
+    for (size_t i = 0; i < ddp__len(t, DDP__SCALE_FWD_X); i++)
         ddp__ref_write(&y, i,
                        (double)ddp__ref_read(&x, i) *
                            ddp__ref_read(&s, i / sample * c + i % c));
@@ -77,10 +82,12 @@ int ddp__ref_scale_fwd(const struct ddp__task *t)
 /* dx = dy s;  ds[n, c] = sum over h, w of dy x */
 int ddp__ref_scale_bwd(const struct ddp__task *t)
 {
-    struct ddp__ref_buf x = ddp__ref_buf(t, 0), s = ddp__ref_buf(t, 1);
-    struct ddp__ref_buf dy = ddp__ref_buf(t, 2), dx = ddp__ref_buf(t, 3);
-    struct ddp__ref_buf ds = ddp__ref_buf(t, 4);
-    size_t sample = ddp__ref_sample_len(t, 0), c = (size_t)x.c;
+    struct ddp__ref_buf x = ddp__ref_buf(t, DDP__SCALE_BWD_X);
+    struct ddp__ref_buf s = ddp__ref_buf(t, DDP__SCALE_BWD_S);
+    struct ddp__ref_buf dy = ddp__ref_buf(t, DDP__SCALE_BWD_DY);
+    struct ddp__ref_buf dx = ddp__ref_buf(t, DDP__SCALE_BWD_DX);
+    struct ddp__ref_buf ds = ddp__ref_buf(t, DDP__SCALE_BWD_DS);
+    size_t sample = ddp__ref_sample_len(t, DDP__SCALE_BWD_X), c = (size_t)x.c;
 
     for (size_t j = 0; j < (size_t)t->n * c; j++) {
         size_t begin = j / c * sample;

@@ -32,11 +32,12 @@ static double value(const struct row *r, int i)
 static void set_gradient(const struct ddp__task *t, const struct row *r, int i,
                          double d)
 {
-    double scale = t->call->buffers > 5 ? *(const double *)t->data[5] : 1;
+    const double *scale = t->data[DDP__LOSS_SCALE];
 
-    if (t->call->buffers > 4)
-        ddp__ref_set(t->call->buf[4].type, t->data[4], r->begin + (size_t)i,
-                     factor(t) * scale * d);
+    if (t->data[DDP__LOSS_DX])
+        ddp__ref_set(t->call->buf[DDP__LOSS_DX].type, t->data[DDP__LOSS_DX],
+                     r->begin + (size_t)i,
+                     factor(t) * (scale ? *scale : 1) * d);
 }
 
 /* How many classes beat the label; one that is not a number beats it. */
@@ -112,11 +113,11 @@ static double squared_error(const struct ddp__task *t, const struct row *r,
 static int all_cross_entropy(const struct ddp__task *t, struct row r,
                              double stats[DDP__STATS])
 {
-    const int32_t *label = t->data[1];
-    const float *weight = t->data[2];
+    const int32_t *label = t->data[DDP__LOSS_TARGET];
+    const float *weight = t->data[DDP__LOSS_WEIGHT];
 
     for (int n = 0; n < t->n; n++, r.begin += (size_t)r.len) {
-        if (label[n] == DDP__NO_LABEL && t->call->buffers < 5)
+        if (label[n] == DDP__NO_LABEL && !t->data[DDP__LOSS_DX])
             continue;
         if (label[n] < 0 || label[n] >= r.len)
             return ddp__fail(DDP_EDATA,
@@ -133,7 +134,8 @@ static int all_cross_entropy(const struct ddp__task *t, struct row r,
 static int all_squared_error(const struct ddp__task *t, struct row r,
                              double stats[DDP__STATS])
 {
-    const float *target = t->data[1], *weight = t->data[2];
+    const float *target = t->data[DDP__LOSS_TARGET];
+    const float *weight = t->data[DDP__LOSS_WEIGHT];
 
     for (int n = 0; n < t->n; n++, r.begin += (size_t)r.len)
         stats[DDP__STAT_LOSS] +=
@@ -147,8 +149,8 @@ static int own_loss(const struct ddp__task *t, struct row r,
                     double stats[DDP__STATS])
 {
     const struct ddp__loss *l = &t->call->loss;
-    bool want_dx = t->call->buffers > 4;
-    size_t len = ddp__len(t, 0);
+    bool want_dx = t->data[DDP__LOSS_DX] != NULL;
+    size_t len = ddp__len(t, DDP__LOSS_X);
     float *x = calloc(2 * len, sizeof(*x)), *dx;
 
     if (!x)
@@ -157,8 +159,9 @@ static int own_loss(const struct ddp__task *t, struct row r,
     dx = x + len;
     for (size_t i = 0; i < len; i++)
         x[i] = ddp__ref_read(&r.x, i);
-    stats[DDP__STAT_LOSS] += l->fn(x, t->data[1], t->data[2], t->n, r.len,
-                                   want_dx ? dx : NULL, l->arg);
+    stats[DDP__STAT_LOSS] +=
+        l->fn(x, t->data[DDP__LOSS_TARGET], t->data[DDP__LOSS_WEIGHT], t->n,
+              r.len, want_dx ? dx : NULL, l->arg);
     for (size_t i = 0; i < len && want_dx; i++)
         set_gradient(t, &r, (int)i, dx[i]);
     free(x);
@@ -167,11 +170,12 @@ static int own_loss(const struct ddp__task *t, struct row r,
 
 int ddp__ref_loss(const struct ddp__task *t)
 {
-    struct row r = {ddp__ref_buf(t, 0), 0, (int)ddp__ref_sample_len(t, 0)};
-    const float *weight = t->data[2];
+    struct row r = {ddp__ref_buf(t, DDP__LOSS_X), 0,
+                    (int)ddp__ref_sample_len(t, DDP__LOSS_X)};
+    const float *weight = t->data[DDP__LOSS_WEIGHT];
     double stats[DDP__STATS] = {
         [DDP__STAT_DIVISOR] = weight[t->call->cap], [DDP__STAT_COUNT] = t->n};
-    double *out = t->data[3];
+    double *out = t->data[DDP__LOSS_STATS];
     int rc = 0;
 
     switch (t->call->loss.kind) {

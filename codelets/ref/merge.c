@@ -7,10 +7,10 @@
 /* dst += src */
 int ddp__ref_merge(const struct ddp__task *t)
 {
-    float *dst = t->data[0];
-    const float *src = t->data[1];
+    float *dst = t->data[DDP__MERGE_DST];
+    const float *src = t->data[DDP__MERGE_SRC];
 
-    for (size_t i = 0; i < ddp__len(t, 0); i++)
+    for (size_t i = 0; i < ddp__len(t, DDP__MERGE_DST); i++)
         dst[i] += src[i];
     return 0;
 }
@@ -18,10 +18,10 @@ int ddp__ref_merge(const struct ddp__task *t)
 /* dst += src, in double */
 int ddp__ref_merge_stats(const struct ddp__task *t)
 {
-    double *dst = t->data[0];
-    const double *src = t->data[1];
+    double *dst = t->data[DDP__MERGE_STATS_DST];
+    const double *src = t->data[DDP__MERGE_STATS_SRC];
 
-    for (size_t i = 0; i < ddp__len(t, 0); i++)
+    for (size_t i = 0; i < ddp__len(t, DDP__MERGE_STATS_DST); i++)
         dst[i] += src[i];
     return 0;
 }

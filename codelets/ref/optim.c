@@ -18,7 +18,7 @@ struct rule {
 
 static float *state_of(const struct ddp__task *t)
 {
-    return t->call->optim.o.kind == DDP_SGD ? NULL : t->data[3];
+    return t->call->optim.o.kind == DDP_SGD ? NULL : t->data[DDP__OPTIM_STATE];
 }
 
 /* min(1, clip_norm / norm), as PyTorch's clip_grad_norm_ */
@@ -38,7 +38,7 @@ static struct rule rule_of(const struct ddp__task *t)
 {
     const struct ddp_optimizer *o = &t->call->optim.o;
     struct rule r = {.o = o, .lr = t->lr, .clip = clip_factor(t)};
-    const double *stats = t->data[2];
+    const double *stats = t->data[DDP__OPTIM_STATS];
 
     r.divisor = stats[DDP__STAT_DIVISOR];
     r.correct1 = 1 - pow(o->beta1, stats[DDP__STAT_UPDATES]);
@@ -46,7 +46,7 @@ static struct rule rule_of(const struct ddp__task *t)
     r.m = state_of(t);
     if (o->kind == DDP_ADAM || o->kind == DDP_ADAMW ||
         (o->kind == DDP_RMSPROP && o->momentum > 0))
-        r.v = r.m + ddp__len(t, 1);
+        r.v = r.m + ddp__len(t, DDP__OPTIM_W);
     return r;
 }
 
@@ -109,8 +109,8 @@ static double step_of(const struct rule *r, size_t i, double g)
 static void train(const struct ddp__task *t, const struct rule *r,
                   const struct ddp__span *s)
 {
-    const float *g = t->data[0];
-    float *w = t->data[1];
+    const float *g = t->data[DDP__OPTIM_G];
+    float *w = t->data[DDP__OPTIM_W];
     bool decays = s->decay || r->o->decay_all;
     double decay = decays ? r->o->weight_decay : 0;
 
@@ -128,9 +128,9 @@ static void train(const struct ddp__task *t, const struct rule *r,
 /* w = (1 - momentum) w + momentum g / count */
 static void run(const struct ddp__task *t, const struct ddp__span *s)
 {
-    double count = ((const double *)t->data[2])[DDP__STAT_COUNT];
-    const float *g = t->data[0];
-    float *w = t->data[1];
+    double count = ((const double *)t->data[DDP__OPTIM_STATS])[DDP__STAT_COUNT];
+    const float *g = t->data[DDP__OPTIM_G];
+    float *w = t->data[DDP__OPTIM_W];
     double m = s->momentum;
 
     if (count == 0)
@@ -160,7 +160,7 @@ int ddp__ref_optim(const struct ddp__task *t)
 static void add_squares(const struct ddp__task *t, const struct ddp__span *s,
                         double divisor, double norm[DDP__NORMS])
 {
-    const float *g = t->data[0];
+    const float *g = t->data[DDP__SQNORM_G];
 
     for (size_t i = s->begin; i < s->begin + s->len; i++) {
         double place = (double)(t->call->optim.begin + i + 1);
@@ -178,8 +178,9 @@ static void add_squares(const struct ddp__task *t, const struct ddp__span *s,
 
 int ddp__ref_sqnorm(const struct ddp__task *t)
 {
-    double divisor = ((const double *)t->data[1])[DDP__STAT_DIVISOR];
-    double *norm = t->data[2];
+    double divisor =
+        ((const double *)t->data[DDP__SQNORM_STATS])[DDP__STAT_DIVISOR];
+    double *norm = t->data[DDP__SQNORM_NORM];
 
     for (int i = 0; i < DDP__NORMS && !t->accumulate; i++)
         norm[i] = 0;
@@ -192,13 +193,13 @@ int ddp__ref_sqnorm(const struct ddp__task *t)
 int ddp__ref_ema(const struct ddp__task *t)
 {
     double share = 1 - t->call->ema.decay;
-    float *dst = t->data[0];
-    const float *src = t->data[1];
-    const double *stats = t->data[2];
+    float *dst = t->data[DDP__EMA_DST];
+    const float *src = t->data[DDP__EMA_SRC];
+    const double *stats = t->data[DDP__EMA_STATS];
 
     if (stats[DDP__STAT_DIVISOR] == 0)
         return 0;
-    for (size_t i = 0; i < ddp__len(t, 0); i++)
+    for (size_t i = 0; i < ddp__len(t, DDP__EMA_DST); i++)
         dst[i] = (float)(dst[i] + share * ((double)src[i] - dst[i]));
     return 0;
 }

@@ -88,10 +88,10 @@ static struct range cover(const struct axis *a, int i)
 typedef double (*gather_f)(const struct ddp__task *t, const struct axes *a,
                            struct range r, struct range q, struct place p);
 
-/* dx = what the function makes of buffer 0, dy; dx is buffer `to`. */
-static int gather(const struct ddp__task *t, int to, gather_f f)
+/* dx = what the function makes of the windows of dy. */
+static int gather(const struct ddp__task *t, struct ddp__ref_buf dx,
+                  struct ddp__ref_buf dy, gather_f f)
 {
-    struct ddp__ref_buf dy = ddp__ref_buf(t, 0), dx = ddp__ref_buf(t, to);
     struct axes a = axes(&t->call->pool, &dx, &dy);
     size_t i = 0;
 
@@ -112,17 +112,17 @@ static int gather(const struct ddp__task *t, int to, gather_f f)
 
 static void set_index(const struct ddp__task *t, size_t i, int position)
 {
-    if (t->call->buf[2].type == DDP_U8)
-        ((uint8_t *)t->data[2])[i] = (uint8_t)position;
+    if (t->call->buf[DDP__MAX_POOL_FWD_INDEX].type == DDP_U8)
+        ((uint8_t *)t->data[DDP__MAX_POOL_FWD_INDEX])[i] = (uint8_t)position;
     else
-        ((int32_t *)t->data[2])[i] = position;
+        ((int32_t *)t->data[DDP__MAX_POOL_FWD_INDEX])[i] = position;
 }
 
 static int get_index(const struct ddp__task *t, size_t i)
 {
-    if (t->call->buf[1].type == DDP_U8)
-        return ((const uint8_t *)t->data[1])[i];
-    return ((const int32_t *)t->data[1])[i];
+    if (t->call->buf[DDP__MAX_POOL_BWD_INDEX].type == DDP_U8)
+        return ((const uint8_t *)t->data[DDP__MAX_POOL_BWD_INDEX])[i];
+    return ((const int32_t *)t->data[DDP__MAX_POOL_BWD_INDEX])[i];
 }
 
 /* The first maximum of a window wins, a NaN over everything. */
@@ -141,14 +141,16 @@ static void max_of(const struct ddp__task *t, const struct ddp__ref_buf *x,
             best = v;
             position = (iy - r.start) * t->call->pool.kw + ix - q.start;
         }
-    ddp__ref_set(t->call->buf[1].type, t->data[1], at, best);
+    ddp__ref_set(t->call->buf[DDP__MAX_POOL_FWD_Y].type,
+                 t->data[DDP__MAX_POOL_FWD_Y], at, best);
     set_index(t, at, max_int(position, 0));
 }
 
 /* y = the maximum, index = where in the window: ky kw + kx */
 int ddp__ref_max_pool_fwd(const struct ddp__task *t)
 {
-    struct ddp__ref_buf x = ddp__ref_buf(t, 0), y = ddp__ref_buf(t, 1);
+    struct ddp__ref_buf x = ddp__ref_buf(t, DDP__MAX_POOL_FWD_X);
+    struct ddp__ref_buf y = ddp__ref_buf(t, DDP__MAX_POOL_FWD_Y);
     struct axes a = axes(&t->call->pool, &x, &y);
     size_t i = 0;
 
@@ -165,7 +167,7 @@ int ddp__ref_max_pool_fwd(const struct ddp__task *t)
 static double won(const struct ddp__task *t, const struct axes *a,
                   struct range r, struct range q, struct place p)
 {
-    struct ddp__ref_buf dy = ddp__ref_buf(t, 0);
+    struct ddp__ref_buf dy = ddp__ref_buf(t, DDP__MAX_POOL_BWD_DY);
     double sum = 0;
 
     for (int oy = r.first; oy < r.end; oy++)
@@ -182,7 +184,8 @@ static double won(const struct ddp__task *t, const struct axes *a,
 
 int ddp__ref_max_pool_bwd(const struct ddp__task *t)
 {
-    return gather(t, 2, won);
+    return gather(t, ddp__ref_buf(t, DDP__MAX_POOL_BWD_DX),
+                  ddp__ref_buf(t, DDP__MAX_POOL_BWD_DY), won);
 }
 
 /* What a mean divides by; a window without a pixel has mean 0. */
@@ -210,7 +213,8 @@ static double mean_of(const struct ddp__pool *p, const struct ddp__ref_buf *x,
 int ddp__ref_mean_pool_fwd(const struct ddp__task *t)
 {
     const struct ddp__pool *p = &t->call->pool;
-    struct ddp__ref_buf x = ddp__ref_buf(t, 0), y = ddp__ref_buf(t, 1);
+    struct ddp__ref_buf x = ddp__ref_buf(t, DDP__MEAN_POOL_FWD_X);
+    struct ddp__ref_buf y = ddp__ref_buf(t, DDP__MEAN_POOL_FWD_Y);
     struct axes a = axes(p, &x, &y);
     size_t i = 0;
 
@@ -228,7 +232,7 @@ int ddp__ref_mean_pool_fwd(const struct ddp__task *t)
 static double shares(const struct ddp__task *t, const struct axes *a,
                      struct range r, struct range q, struct place p)
 {
-    struct ddp__ref_buf dy = ddp__ref_buf(t, 0);
+    struct ddp__ref_buf dy = ddp__ref_buf(t, DDP__MEAN_POOL_BWD_DY);
     double sum = 0;
 
     for (int oy = r.first; oy < r.end; oy++)
@@ -241,5 +245,6 @@ static double shares(const struct ddp__task *t, const struct axes *a,
 
 int ddp__ref_mean_pool_bwd(const struct ddp__task *t)
 {
-    return gather(t, 1, shares);
+    return gather(t, ddp__ref_buf(t, DDP__MEAN_POOL_BWD_DX),
+                  ddp__ref_buf(t, DDP__MEAN_POOL_BWD_DY), shares);
 }
