@@ -24,6 +24,26 @@ const struct ddp__signature ddp__signature[DDP__OP_COUNT] = {DDP__OPS(X)};
 #undef X
 #undef O
 
+/* Kernels of these operations share functions that know where operands are. */
+#define SAME(a, b, name)                                                       \
+    _Static_assert((int)DDP__##a##_##name == (int)DDP__##b##_##name,           \
+                   #a " and " #b " have " #name " at one place")
+SAME(INPUT_U8, INPUT_F32, X);
+SAME(INPUT_U8, INPUT_F32, Y);
+SAME(CONV_FWD, DENSE_FWD, X);
+SAME(CONV_FWD, DENSE_FWD, W);
+SAME(CONV_FWD, DENSE_FWD, Y);
+SAME(CONV_BWD_X, DENSE_BWD_X, DX);
+SAME(CONV_BWD_X, DENSE_BWD_X, W);
+SAME(CONV_BWD_X, DENSE_BWD_X, DY);
+SAME(CONV_BWD_W, DENSE_BWD_W, X);
+SAME(CONV_BWD_W, DENSE_BWD_W, G);
+SAME(CONV_BWD_W, DENSE_BWD_W, DY);
+SAME(BN_FWD, BN_EVAL, X);
+SAME(BN_FWD, BN_EVAL, W);
+SAME(BN_FWD, BN_EVAL, Y);
+#undef SAME
+
 int ddp__op_operand(enum ddp__op op, enum ddp__use use)
 {
     const struct ddp__signature *s = &ddp__signature[op];
@@ -45,20 +65,69 @@ enum ddp_access ddp__op_access(enum ddp__op op, int i, bool first)
     return use & DDP__READ ? DDP_UPDATE : DDP_WRITE;
 }
 
-/* Convolutions and dense layers have the same operands. */
-#define SAME(pass, name)                                                       \
-    _Static_assert((int)DDP__CONV_##pass##_##name ==                           \
-                       (int)DDP__DENSE_##pass##_##name,                        \
-                   "operands of " #pass)
-SAME(FWD, X);
-SAME(FWD, W);
-SAME(FWD, Y);
-SAME(BWD_X, DX);
-SAME(BWD_X, W);
-SAME(BWD_X, DY);
-SAME(BWD_W, X);
-SAME(BWD_W, G);
-SAME(BWD_W, DY);
+/* ---- types --------------------------------------------------------------- */
+
+/* Of what types an operand may be. */
+static const unsigned types_of[DDP__OPERAND_KINDS] = {
+    [DDP__KIND_ACT] = DDP__TYPES(F32) | DDP__TYPES(BF16) | DDP__TYPES(F16),
+    [DDP__KIND_SLOPE] =
+        DDP__TYPES(F32) | DDP__TYPES(BF16) | DDP__TYPES(F16) | DDP__TYPES(U8),
+    [DDP__KIND_LOGIT] = DDP__TYPES(F32) | DDP__TYPES(BF16) | DDP__TYPES(F16),
+    [DDP__KIND_INDEX] = DDP__TYPES(U8) | DDP__TYPES(I32),
+    [DDP__KIND_IDS] = DDP__TYPES(I32) | DDP__TYPES(I64),
+    [DDP__KIND_TARGET] = DDP__TYPES(I32) | DDP__TYPES(F32),
+    [DDP__KIND_PARAM] = DDP__TYPES(F32),
+    [DDP__KIND_GRAD] = DDP__TYPES(F32),
+    [DDP__KIND_U8] = DDP__TYPES(U8),
+    [DDP__KIND_F32] = DDP__TYPES(F32),
+    [DDP__KIND_F64] = DDP__TYPES(F64),
+};
+
+int ddp__call_check(const struct ddp__call *c)
+{
+    const struct ddp__signature *s = &ddp__signature[c->op];
+
+    for (int i = 0; i < s->operands; i++) {
+        const struct ddp__operand *o = &s->operand[i];
+
+        if (!ddp__call_has(c, i) && !(o->use & DDP__OPTIONAL))
+            return ddp__fail(DDP_EINVAL, "%s: operand %s is missing", s->name,
+                             o->name);
+        if (ddp__call_has(c, i) && !(types_of[o->kind] >> c->buf[i].type & 1))
+            return ddp__fail(DDP_EINVAL,
+                             "%s: operand %s has a type that the "
+                             "operation does not take",
+                             s->name, o->name);
+    }
+    return 0;
+}
+
+int ddp__call_one_type(const struct ddp__call *c, unsigned types)
+{
+    const struct ddp__signature *s = &ddp__signature[c->op];
+    int first = -1;
+
+    for (int i = 0; i < s->operands; i++) {
+        enum ddp__operand_kind kind = s->operand[i].kind;
+        enum ddp_dtype type = c->buf[i].type;
+        bool shared = kind == DDP__KIND_ACT ||
+                      (kind == DDP__KIND_SLOPE && type != DDP_U8);
+
+        if (!ddp__call_has(c, i) || !(shared || kind == DDP__KIND_LOGIT))
+            continue;
+        if (!(types >> type & 1) ||
+            (shared && first >= 0 && type != c->buf[first].type))
+            return ddp__fail(DDP_ENODEV,
+                             "%s: activations of several types, or of one that "
+                             "this device does not compute in",
+                             s->name);
+        if (shared && first < 0)
+            first = i;
+    }
+    return 0;
+}
+
+/* ---- convolutions and dense layers --------------------------------------- */
 
 struct ddp__xwy ddp__op_xwy(enum ddp__op op)
 {

@@ -445,6 +445,23 @@ struct ddp__backend {
     ddp__kernel_f kernel[DDP__OP_COUNT];
 };
 
+/* Whether operand i is there: any buffer of HOST and USER is. */
+static inline bool ddp__call_has(const struct ddp__call *c, int i)
+{
+    return c->buf[i].shape.h > 0;
+}
+
+/* A set of types of activations. */
+#define DDP__TYPES(type) (1U << DDP_##type)
+
+/* Whether the activations of a call have one type, which is among `types`;
+ * DDP_ENODEV. */
+int ddp__call_one_type(const struct ddp__call *c, unsigned types);
+
+/* Whether a call has the operands of its row, each of a type that it may have;
+ * DDP_EINVAL. */
+int ddp__call_check(const struct ddp__call *c);
+
 /* Samples times elements, or elements, of buffer i. */
 static inline size_t ddp__len(const struct ddp__task *t, int i)
 {

@@ -46,11 +46,6 @@ static void put_bit(uint8_t *mask, size_t i, bool on)
     mask[i / 8] = (uint8_t)(on ? mask[i / 8] | bit : mask[i / 8] & ~bit);
 }
 
-_Static_assert((int)DDP__BN_FWD_X == (int)DDP__BN_EVAL_X &&
-                   (int)DDP__BN_FWD_W == (int)DDP__BN_EVAL_W &&
-                   (int)DDP__BN_FWD_Y == (int)DDP__BN_EVAL_Y,
-               "normalise() is for both");
-
 /* y of channel c, and its mask.  residual: the buffer of r. */
 static void normalise(const struct ddp__task *t, size_t c, double mean,
                       double var, int residual)

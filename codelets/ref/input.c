@@ -4,10 +4,6 @@
 #include "config.h"
 #include "ref.h"
 
-_Static_assert((int)DDP__INPUT_U8_X == (int)DDP__INPUT_F32_X &&
-                   (int)DDP__INPUT_U8_Y == (int)DDP__INPUT_F32_Y,
-               "source() is for both");
-
 /* Where element i of y comes from in x; false: from nowhere, it is 0. */
 static bool source(const struct ddp__task *t, size_t i, size_t *from)
 {
