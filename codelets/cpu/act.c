@@ -111,28 +111,30 @@ static void by_block(two_f two, three_f three, const void *x, const void *z,
 
 int ddp__cpu_act_fwd(const struct ddp__task *t)
 {
-    bool b = ddp__is_bf16(t, 0);
+    bool b = ddp__is_bf16(t, DDP__ACT_FWD_X);
 
-    by_block(forward_of[t->call->act][b], NULL, t->data[0], NULL, t->data[1],
-             ddp__len(t, 0), b);
+    by_block(forward_of[t->call->act][b], NULL, t->data[DDP__ACT_FWD_X], NULL,
+             t->data[DDP__ACT_FWD_Y], ddp__len(t, DDP__ACT_FWD_X), b);
     return 0;
 }
 
 int ddp__cpu_act_bwd(const struct ddp__task *t)
 {
-    bool b = ddp__is_bf16(t, 0);
+    bool b = ddp__is_bf16(t, DDP__ACT_BWD_S);
 
-    by_block(NULL, backward_of[t->call->act][b], t->data[0], t->data[1],
-             t->data[2], ddp__len(t, 0), b);
+    by_block(NULL, backward_of[t->call->act][b], t->data[DDP__ACT_BWD_S],
+             t->data[DDP__ACT_BWD_DY], t->data[DDP__ACT_BWD_DX],
+             ddp__len(t, DDP__ACT_BWD_S), b);
     return 0;
 }
 
 int ddp__cpu_add(const struct ddp__task *t)
 {
-    bool b = ddp__is_bf16(t, 0);
+    bool b = ddp__is_bf16(t, DDP__ADD_A);
 
-    by_block(NULL, sum_of[t->call->act][b], t->data[0], t->data[1], t->data[2],
-             ddp__len(t, 0), b);
+    by_block(NULL, sum_of[t->call->act][b], t->data[DDP__ADD_A],
+             t->data[DDP__ADD_B], t->data[DDP__ADD_Y], ddp__len(t, DDP__ADD_A),
+             b);
     return 0;
 }
 
@@ -145,26 +147,29 @@ DDP__CLONES void ddp__cpu_add_f32(float *restrict dst,
 
 int ddp__cpu_acc(const struct ddp__task *t)
 {
-    if (ddp__is_bf16(t, 0))
-        by_block(NULL, sum_of[DDP_IDENTITY][true], t->data[0], t->data[1],
-                 t->data[0], ddp__len(t, 0), true);
+    if (ddp__is_bf16(t, DDP__ACC_DST))
+        by_block(NULL, sum_of[DDP_IDENTITY][true], t->data[DDP__ACC_DST],
+                 t->data[DDP__ACC_SRC], t->data[DDP__ACC_DST],
+                 ddp__len(t, DDP__ACC_DST), true);
     else
-        ddp__cpu_add_f32(t->data[0], t->data[1], ddp__len(t, 0));
+        ddp__cpu_add_f32(t->data[DDP__ACC_DST], t->data[DDP__ACC_SRC],
+                         ddp__len(t, DDP__ACC_DST));
     return 0;
 }
 
 int ddp__cpu_merge(const struct ddp__task *t)
 {
-    ddp__cpu_add_f32(t->data[0], t->data[1], ddp__len(t, 0));
+    ddp__cpu_add_f32(t->data[DDP__MERGE_DST], t->data[DDP__MERGE_SRC],
+                     ddp__len(t, DDP__MERGE_DST));
     return 0;
 }
 
 int ddp__cpu_merge_stats(const struct ddp__task *t)
 {
-    double *dst = t->data[0];
-    const double *src = t->data[1];
+    double *dst = t->data[DDP__MERGE_STATS_DST];
+    const double *src = t->data[DDP__MERGE_STATS_SRC];
 
-    for (size_t i = 0; i < ddp__len(t, 0); i++)
+    for (size_t i = 0; i < ddp__len(t, DDP__MERGE_STATS_DST); i++)
         dst[i] += src[i];
     return 0;
 }

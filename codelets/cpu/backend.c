@@ -45,80 +45,23 @@ static const char *cpu_describe(void)
     return text;
 }
 
-static bool is_activation(const struct ddp__view *v)
-{
-    return v->type == DDP_F32 || v->type == DDP_BF16;
-}
-
-/* The loops read and write activations of one type. */
-static int same_types(const struct ddp__call *c, const int *buf, int count)
-{
-    for (int i = 0; i < count; i++)
-        if (!is_activation(&c->buf[buf[i]]) ||
-            c->buf[buf[i]].type != c->buf[buf[0]].type)
-            return ddp__fail(DDP_ENODEV, "activations of different types");
-    return 0;
-}
-
-#define SAME(c, ...)                                                           \
-    same_types(c, (const int[]){__VA_ARGS__},                                  \
-               sizeof((const int[]){__VA_ARGS__}) / sizeof(int))
-
 static int cpu_prepare(const struct ddp__call *c, void **plan)
 {
-    bool residual = false;
+    int rc = ddp__call_one_type(c, DDP__TYPES(F32) | DDP__TYPES(BF16));
 
-    switch (c->op) {
-    case DDP__OP_INPUT_U8:
-    case DDP__OP_INPUT_F32:
-        if (c->buf[1].shape.c != c->buf[0].shape.c)
-            return ddp__fail(DDP_ENODEV, "input with channels added");
-        return SAME(c, 1);
+    (void)plan;
+    if (rc < 0)
+        return rc;
+    if (ddp__op_is(c->op, DDP__IS_INPUT) &&
+        c->buf[DDP__INPUT_U8_X].shape.c != c->buf[DDP__INPUT_U8_Y].shape.c)
+        return ddp__fail(DDP_ENODEV, "input with channels added");
+    if (c->op == DDP__OP_LOSS && c->loss.kind == DDP_OWN_LOSS)
+        return ddp__fail(DDP_ENODEV, "a loss of the program's own");
 #ifdef HAVE_ONEDNN
-    case DDP__OP_CONV_FWD:
-    case DDP__OP_CONV_BWD_X:
-    case DDP__OP_DENSE_FWD:
-    case DDP__OP_DENSE_BWD_X:
-        return SAME(c, 0, 2) < 0 ? DDP_ENODEV : ddp__cpu_conv_prepare(c, plan);
-    case DDP__OP_CONV_BWD_W:
-    case DDP__OP_DENSE_BWD_W:
-        return SAME(c, 0, 1) < 0 ? DDP_ENODEV : ddp__cpu_conv_prepare(c, plan);
+    if (ddp__op_is(c->op, DDP__IS_CONV | DDP__IS_DENSE))
+        return ddp__cpu_conv_prepare(c, plan);
 #endif
-    case DDP__OP_BN_FWD:
-        residual = c->bn.residual;
-        return residual ? SAME(c, 0, 2, 4) : SAME(c, 0, 2);
-    case DDP__OP_BN_EVAL:
-        residual = c->bn.residual;
-        return residual ? SAME(c, 0, 2, 3) : SAME(c, 0, 2);
-    case DDP__OP_BN_BWD:
-        residual = c->bn.residual;
-        if (c->bn.mask)
-            return SAME(c, 0, 2, 6, 7);
-        return residual ? SAME(c, 0, 1, 2, 6, 7) : SAME(c, 0, 1, 2, 6);
-    case DDP__OP_ACT_BWD:
-    case DDP__OP_ADD:
-    case DDP__OP_SCALE_FWD:
-        return SAME(c, 0, 1, 2);
-    case DDP__OP_SCALE_BWD:
-        return SAME(c, 0, 1, 2, 3, 4);
-    case DDP__OP_ACT_FWD:
-    case DDP__OP_ACC:
-    case DDP__OP_MAX_POOL_FWD:
-    case DDP__OP_MEAN_POOL_FWD:
-    case DDP__OP_MEAN_POOL_BWD:
-    case DDP__OP_CONCAT:
-    case DDP__OP_SPLIT:
-        return SAME(c, 0, 1);
-    case DDP__OP_MAX_POOL_BWD:
-    case DDP__OP_DROPOUT:
-        return SAME(c, 0, 2);
-    case DDP__OP_LOSS:
-        if (c->loss.kind == DDP_OWN_LOSS)
-            return ddp__fail(DDP_ENODEV, "a loss of the program's own");
-        return SAME(c, 0);
-    default:
-        return 0;
-    }
+    return 0;
 }
 
 struct ddp__backend ddp__cpu = {

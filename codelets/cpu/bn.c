@@ -177,14 +177,15 @@ static void normalise_blocks(const struct ddp__task *t,
 
     while (blocks-- > 0) {
         size_t at = ddp__bn_block(r, blocks, &rows, &len) * w;
-        void *y = ddp__to(t->data[2], at, r->b);
+        void *y = ddp__to(t->data[DDP__BN_FWD_Y], at, r->b);
         float *out = r->direct ? y : buf;
 
-        f(p, ddp__at(t->data[0], at, r->b), res ? ddp__at(res, at, r->b) : NULL,
-          out, rows, w, len);
+        f(p, ddp__at(t->data[DDP__BN_FWD_X], at, r->b),
+          res ? ddp__at(res, at, r->b) : NULL, out, rows, w, len);
         len += (rows - 1) * w;
         if (t->call->bn.mask)
-            ddp__mask_make(out, (uint8_t *)t->data[5] + at / 8, len);
+            ddp__mask_make(out, (uint8_t *)t->data[DDP__BN_FWD_MASK] + at / 8,
+                           len);
         if (!r->direct)
             ddp__store_block(y, buf, len, r->b, r->stream);
     }
@@ -197,11 +198,11 @@ static void normalise_blocks(const struct ddp__task *t,
 static int run_bn(const struct ddp__task *t, float *stat, const void *res,
                   bool train)
 {
-    struct ddp__rows r = ddp__bn_rows(t, 0);
+    struct ddp__rows r = ddp__bn_rows(t, DDP__BN_FWD_X);
     size_t w = r.width, c = r.c;
     size_t tmp = ddp__align(3 * w * sizeof(float));
     size_t sum = ddp__align(2 * w * sizeof(double));
-    const float *scale = t->data[1], *shift = scale + c;
+    const float *scale = t->data[DDP__BN_FWD_W], *shift = scale + c;
     char *scratch = ddp__scratch(
         tmp + sum + ddp__align((r.chunk * w + 16) * sizeof(float)));
     float *par = (float *)(void *)scratch;
@@ -209,8 +210,8 @@ static int run_bn(const struct ddp__task *t, float *stat, const void *res,
     if (!scratch)
         return DDP_ENOMEM;
     if (train)
-        measure_channels(t->data[0], &r, par, (double *)(void *)(scratch + tmp),
-                         stat, stat + c);
+        measure_channels(t->data[DDP__BN_FWD_X], &r, par,
+                         (double *)(void *)(scratch + tmp), stat, stat + c);
     for (size_t i = 0; i < c; i++) {
         par[i] = stat[i];
         par[w + i] = scale[i] / sqrtf(stat[c + i] + t->call->bn.eps);
@@ -223,18 +224,16 @@ static int run_bn(const struct ddp__task *t, float *stat, const void *res,
     return 0;
 }
 
-/* Buffers x, w, y, stat [, r] [, mask] */
 int ddp__cpu_bn_fwd(const struct ddp__task *t)
 {
-    return run_bn(t, t->data[3], t->call->bn.residual ? t->data[4] : NULL,
-                  true);
+    return run_bn(t, t->data[DDP__BN_FWD_STAT], t->data[DDP__BN_FWD_R], true);
 }
 
-/* Buffers x, w, y [, r]; the running statistics are in w. */
+/* The running statistics are in w. */
 int ddp__cpu_bn_eval(const struct ddp__task *t)
 {
-    float *w = t->data[1];
+    float *w = t->data[DDP__BN_EVAL_W];
 
-    return run_bn(t, w + 2 * (size_t)t->call->buf[0].shape.c,
-                  t->call->bn.residual ? t->data[3] : NULL, false);
+    return run_bn(t, w + 2 * (size_t)t->call->buf[DDP__BN_EVAL_X].shape.c,
+                  t->data[DDP__BN_EVAL_R], false);
 }

@@ -11,6 +11,13 @@
 
 /* ---- forward and data gradient ------------------------------------------ */
 
+/* Operands of both: out = in * w. */
+enum { IN = DDP__CONV_FWD_X, WEIGHT = DDP__CONV_FWD_W, OUT = DDP__CONV_FWD_Y };
+_Static_assert((int)DDP__CONV_BWD_X_DY == (int)IN &&
+                   (int)DDP__CONV_BWD_X_W == (int)WEIGHT &&
+                   (int)DDP__CONV_BWD_X_DX == (int)OUT,
+               "both passes run through the same functions");
+
 /* How weights get packed. */
 struct pack_source {
     const struct ddp__plan *plan;
@@ -70,22 +77,22 @@ static int pack_for_wino(const void *arg, void *to, int part)
 static int run_wino(const struct ddp__task *t, struct ddp__plan *p)
 {
     struct ddp__dnn_shape s = p->shape;
-    const float *w = t->data[1];
+    const float *w = t->data[WEIGHT];
     struct ddp__pack *k;
     int rc;
 
     if (p->transposed)
         ddp__plan_transpose(&p->shape, &s);
     s.n = t->n;
-    rc = ddp__pack_get(&p->packs, &k, NULL, t->id[1], t->version[1],
+    rc = ddp__pack_get(&p->packs, &k, NULL, t->id[WEIGHT], t->version[WEIGHT],
                        &(struct ddp__packing){pack_for_wino,
                                               &(struct pack_source){p, NULL, w},
                                               p->shape.o / DDP__WINO_PANEL,
                                               ddp__wino_packed_size(&s)});
     if (rc < 0)
         return rc;
-    rc = ddp__wino_run(&s, t->data[0], k->data,
-                       s.conv.bias ? w + p->weights : NULL, t->data[2]);
+    rc = ddp__wino_run(&s, t->data[IN], k->data,
+                       s.conv.bias ? w + p->weights : NULL, t->data[OUT]);
     ddp__pack_put(&p->packs, k);
     return rc;
 }
@@ -98,10 +105,10 @@ static int get_packed_weights(const struct ddp__task *t, struct ddp__plan *p,
     int rc;
 
     *k = NULL;
-    *w = t->data[1];
+    *w = t->data[WEIGHT];
     if (!p->transposed && ddp__dnn_is_plain(d))
         return 0;
-    rc = ddp__pack_get(&p->packs, k, d, t->id[1], t->version[1],
+    rc = ddp__pack_get(&p->packs, k, d, t->id[WEIGHT], t->version[WEIGHT],
                        &(struct ddp__packing){pack_for_primitive,
                                               &(struct pack_source){p, d, *w},
                                               1, ddp__dnn_packed_size(d)});
@@ -110,14 +117,14 @@ static int get_packed_weights(const struct ddp__task *t, struct ddp__plan *p,
     return rc;
 }
 
-/* y = w * x, or its transpose: buffers in, w, out.  room: bytes of scratch
- * memory to put the result in instead, at *result. */
+/* y = w * x, or its transpose: operands in, weight, out.  room: bytes of
+ * scratch memory to put the result in instead, at *result. */
 static int run_primitive(const struct ddp__task *t, struct ddp__plan *p,
                          size_t room, void **result)
 {
-    float *plain = t->data[1];
+    float *plain = t->data[WEIGHT];
     bool bias = p->shape.conv.bias && p->pass == DDP__FWD;
-    void *w, *in = t->data[0], *out = t->data[2];
+    void *w, *in = t->data[IN], *out = t->data[OUT];
     struct ddp__pack *k;
     struct ddp__dnn *d;
     char *scratch;
@@ -182,7 +189,7 @@ static int run_strip(const struct ddp__task *t, struct ddp__plan *p)
     struct strip out = {n, (size_t)one.oh, (size_t)ow * o, (size_t)one.w * o,
                         (size_t)all.ow * o};
     size_t in_size = ddp__align(in.rows * in.pitch), at;
-    float *plain = t->data[1];
+    float *plain = t->data[WEIGHT];
     struct ddp__pack *k;
     struct ddp__dnn *d;
     void *packed;
@@ -196,11 +203,11 @@ static int run_strip(const struct ddp__task *t, struct ddp__plan *p)
     if (!(scratch = ddp__scratch(at + in_size + out.rows * out.pitch))) {
         rc = DDP_ENOMEM;
     } else {
-        join_images(&in, t->data[0], scratch + at);
+        join_images(&in, t->data[IN], scratch + at);
         rc = ddp__dnn_run(d, scratch + at, packed,
                           all.conv.bias ? plain + p->weights : NULL,
                           scratch + at + in_size, scratch);
-        split_images(&out, scratch + at + in_size, t->data[2]);
+        split_images(&out, scratch + at + in_size, t->data[OUT]);
     }
     if (k)
         ddp__pack_put(&p->packs, k);
@@ -217,7 +224,7 @@ static void interleave_phase(const struct ddp__task *t,
     const struct ddp__dnn_shape *s = &p->shape;
     size_t pixel = (size_t)s->c * ddp__dtype_size(s->type);
     size_t row = (size_t)s->w * pixel;
-    char *dx = t->data[2];
+    char *dx = t->data[OUT];
 
     for (int n = 0; n < t->n; n++, dx += (size_t)s->h * row)
         for (int y = a; y < s->h; y += s->conv.sh)
@@ -254,7 +261,7 @@ static int run_phases(const struct ddp__task *t, struct ddp__plan *p)
     return 0;
 }
 
-/* Any forward pass or data gradient: buffers in, w, out. */
+/* Any forward pass or data gradient. */
 static int run_plan(const struct ddp__task *t)
 {
     struct ddp__plan *p = t->plan;
@@ -290,12 +297,12 @@ int ddp__cpu_dense_bwd_x(const struct ddp__task *t)
 
 /* ---- weight gradient ---------------------------------------------------- */
 
-/* Buffers x, dy, g.  oneDNN writes its own layout and never adds, so the
- * gradient takes up to two detours. */
+/* oneDNN writes its own layout and never adds, so the gradient takes up to two
+ * detours. */
 static int run_weight_gradient(const struct ddp__task *t)
 {
     struct ddp__plan *p = t->plan;
-    float *g = t->data[2], *packed = g, *plain = g, *bias;
+    float *g = t->data[DDP__CONV_BWD_W_G], *packed = g, *plain = g, *bias;
     size_t o = (size_t)p->shape.o, len = p->weights * sizeof(*g);
     size_t at_packed, at_plain, at_bias;
     struct ddp__dnn *d;
@@ -306,9 +313,11 @@ static int run_weight_gradient(const struct ddp__task *t)
         struct ddp__dnn_shape s = p->shape;
 
         s.n = t->n;
-        return p->amx ? ddp__amx_bwd_w(&s, t->data[0], t->data[1],
+        return p->amx ? ddp__amx_bwd_w(&s, t->data[DDP__CONV_BWD_W_X],
+                                       t->data[DDP__CONV_BWD_W_DY],
                                        t->accumulate, g)
-                      : ddp__wino_bwd_w(&s, t->data[0], t->data[1],
+                      : ddp__wino_bwd_w(&s, t->data[DDP__CONV_BWD_W_X],
+                                        t->data[DDP__CONV_BWD_W_DY],
                                         t->accumulate, g);
     }
     if ((rc = ddp__plan_primitive(p, t->n, &d)) < 0)
@@ -325,8 +334,9 @@ static int run_weight_gradient(const struct ddp__task *t)
     }
     packed =
         ddp__dnn_is_plain(d) ? plain : (float *)(void *)(scratch + at_packed);
-    rc = ddp__dnn_run(d, t->data[0], packed, p->shape.conv.bias ? bias : NULL,
-                      t->data[1], scratch);
+    rc = ddp__dnn_run(d, t->data[DDP__CONV_BWD_W_X], packed,
+                      p->shape.conv.bias ? bias : NULL,
+                      t->data[DDP__CONV_BWD_W_DY], scratch);
     if (!rc && packed != plain)
         rc = ddp__dnn_pack(d, packed, plain, scratch);
     if (!rc && t->accumulate) {

@@ -75,15 +75,16 @@ static void drop_sample(const struct ddp__task *t, int64_t id, const void *x,
 /* Buffers x, ids, y */
 int ddp__cpu_dropout(const struct ddp__task *t)
 {
-    size_t len = ddp__len(t, 0) / (size_t)t->n;
-    bool b = ddp__is_bf16(t, 0), narrow = t->call->buf[1].type == DDP_I32;
+    size_t len = ddp__len(t, DDP__DROPOUT_X) / (size_t)t->n;
+    bool b = ddp__is_bf16(t, DDP__DROPOUT_X);
+    bool narrow = t->call->buf[DDP__DROPOUT_IDS].type == DDP_I32;
 
     for (size_t n = 0; n < (size_t)t->n; n++) {
-        int64_t id = narrow ? ((const int32_t *)t->data[1])[n]
-                            : ((const int64_t *)t->data[1])[n];
+        int64_t id = narrow ? ((const int32_t *)t->data[DDP__DROPOUT_IDS])[n]
+                            : ((const int64_t *)t->data[DDP__DROPOUT_IDS])[n];
 
-        drop_sample(t, id, ddp__at(t->data[0], n * len, b),
-                    ddp__to(t->data[2], n * len, b), len, b);
+        drop_sample(t, id, ddp__at(t->data[DDP__DROPOUT_X], n * len, b),
+                    ddp__to(t->data[DDP__DROPOUT_Y], n * len, b), len, b);
     }
     return 0;
 }

@@ -35,10 +35,11 @@ DDP__CLONES static void rows_bf16(const uint8_t *x, uint16_t *y, const float *a,
 /* Swap left and right of y. */
 static void mirror(const struct ddp__task *t)
 {
-    const struct ddp__view *v = &t->call->buf[1];
+    const struct ddp__view *v = &t->call->buf[DDP__INPUT_U8_Y];
     size_t pixel = (size_t)v->shape.c * ddp__dtype_size(v->type);
-    size_t row = (size_t)v->shape.w * pixel, size = ddp__rows(t, 1) * pixel;
-    char *y = t->data[1], was[64];
+    size_t row = (size_t)v->shape.w * pixel;
+    size_t size = ddp__rows(t, DDP__INPUT_U8_Y) * pixel;
+    char *y = t->data[DDP__INPUT_U8_Y], was[64];
 
     for (size_t r = 0; r < size; r += row)
         for (size_t a = 0, b = row - pixel; a < b; a += pixel, b -= pixel)
@@ -50,10 +51,11 @@ static void mirror(const struct ddp__task *t)
             }
 }
 
-/* Buffers x, y.  Channels past the fourth are treated like the fourth. */
+/* Channels past the fourth are treated like the fourth. */
 int ddp__cpu_input_u8(const struct ddp__task *t)
 {
-    size_t c = (size_t)t->call->buf[0].shape.c, width = c * PIXELS;
+    size_t c = (size_t)t->call->buf[DDP__INPUT_U8_X].shape.c;
+    size_t width = c * PIXELS;
     const float *mean = t->call->input.mean, *std = t->call->input.std;
     float *a = ddp__scratch(2 * width * sizeof(*a)), *shift = a + width;
 
@@ -65,10 +67,12 @@ int ddp__cpu_input_u8(const struct ddp__task *t)
         a[i] = (float)(1 / (255.0 * std[k]));
         shift[i] = (float)(-(double)mean[k] / std[k]);
     }
-    if (ddp__is_bf16(t, 1))
-        rows_bf16(t->data[0], t->data[1], a, shift, ddp__len(t, 0), width);
+    if (ddp__is_bf16(t, DDP__INPUT_U8_Y))
+        rows_bf16(t->data[DDP__INPUT_U8_X], t->data[DDP__INPUT_U8_Y], a, shift,
+                  ddp__len(t, DDP__INPUT_U8_X), width);
     else
-        rows_f32(t->data[0], t->data[1], a, shift, ddp__len(t, 0), width);
+        rows_f32(t->data[DDP__INPUT_U8_X], t->data[DDP__INPUT_U8_Y], a, shift,
+                 ddp__len(t, DDP__INPUT_U8_X), width);
     if (t->call->input.flip)
         mirror(t);
     return 0;
@@ -81,15 +85,15 @@ DDP__CLONES static void to_bf16(const float *restrict x, uint16_t *restrict y,
         y[i] = ddp__round_bf16(x[i]);
 }
 
-/* Buffers x, y */
 int ddp__cpu_input_f32(const struct ddp__task *t)
 {
-    size_t len = ddp__len(t, 0);
+    size_t len = ddp__len(t, DDP__INPUT_F32_X);
 
-    if (ddp__is_bf16(t, 1))
-        to_bf16(t->data[0], t->data[1], len);
+    if (ddp__is_bf16(t, DDP__INPUT_F32_Y))
+        to_bf16(t->data[DDP__INPUT_F32_X], t->data[DDP__INPUT_F32_Y], len);
     else
-        memcpy(t->data[1], t->data[0], len * sizeof(float));
+        memcpy(t->data[DDP__INPUT_F32_Y], t->data[DDP__INPUT_F32_X],
+               len * sizeof(float));
     if (t->call->input.flip)
         mirror(t);
     return 0;

@@ -20,25 +20,29 @@ static size_t width_bytes(const struct ddp__task *t, int i, int channels)
     return (size_t)channels * ddp__dtype_size(t->call->buf[i].type);
 }
 
-/* Buffers x, y */
 int ddp__cpu_concat(const struct ddp__task *t)
 {
-    int c = t->call->buf[0].shape.c, all = t->call->buf[1].shape.c;
+    int c = t->call->buf[DDP__CONCAT_X].shape.c;
+    int all = t->call->buf[DDP__CONCAT_Y].shape.c;
 
-    copy_rows((char *)t->data[1] + width_bytes(t, 1, t->call->at),
-              width_bytes(t, 1, all), t->data[0], width_bytes(t, 0, c),
-              width_bytes(t, 0, c), ddp__rows(t, 0));
+    copy_rows((char *)t->data[DDP__CONCAT_Y] +
+                  width_bytes(t, DDP__CONCAT_Y, t->call->at),
+              width_bytes(t, DDP__CONCAT_Y, all), t->data[DDP__CONCAT_X],
+              width_bytes(t, DDP__CONCAT_X, c),
+              width_bytes(t, DDP__CONCAT_X, c), ddp__rows(t, DDP__CONCAT_X));
     return 0;
 }
 
-/* Buffers dy, dx */
 int ddp__cpu_split(const struct ddp__task *t)
 {
-    int c = t->call->buf[1].shape.c, all = t->call->buf[0].shape.c;
+    int c = t->call->buf[DDP__SPLIT_DX].shape.c;
+    int all = t->call->buf[DDP__SPLIT_DY].shape.c;
 
-    copy_rows(t->data[1], width_bytes(t, 1, c),
-              (const char *)t->data[0] + width_bytes(t, 0, t->call->at),
-              width_bytes(t, 0, all), width_bytes(t, 1, c), ddp__rows(t, 1));
+    copy_rows(t->data[DDP__SPLIT_DX], width_bytes(t, DDP__SPLIT_DX, c),
+              (const char *)t->data[DDP__SPLIT_DY] +
+                  width_bytes(t, DDP__SPLIT_DY, t->call->at),
+              width_bytes(t, DDP__SPLIT_DY, all),
+              width_bytes(t, DDP__SPLIT_DX, c), ddp__rows(t, DDP__SPLIT_DX));
     return 0;
 }
 
@@ -88,17 +92,17 @@ DDP__CLONES static void dot_bf16(const void *x, const void *dy, float *sum,
     dot(x, dy, sum, rows, c, true);
 }
 
-/* Buffers x, s, y */
 int ddp__cpu_scale_fwd(const struct ddp__task *t)
 {
-    size_t c = (size_t)t->call->buf[0].shape.c, n = (size_t)t->n;
-    size_t rows = ddp__rows(t, 0) / n;
-    bool b = ddp__is_bf16(t, 0);
+    size_t c = (size_t)t->call->buf[DDP__SCALE_FWD_X].shape.c, n = (size_t)t->n;
+    size_t rows = ddp__rows(t, DDP__SCALE_FWD_X) / n;
+    bool b = ddp__is_bf16(t, DDP__SCALE_FWD_X);
 
     for (size_t i = 0; i < n; i++)
         (b ? scale_bf16 : scale_f32)(
-            ddp__at(t->data[0], i * rows * c, b), ddp__at(t->data[1], i * c, b),
-            ddp__to(t->data[2], i * rows * c, b), rows, c);
+            ddp__at(t->data[DDP__SCALE_FWD_X], i * rows * c, b),
+            ddp__at(t->data[DDP__SCALE_FWD_S], i * c, b),
+            ddp__to(t->data[DDP__SCALE_FWD_Y], i * rows * c, b), rows, c);
     return 0;
 }
 
@@ -119,25 +123,24 @@ static void scale_gradient(const void *x, const void *dy, void *ds, size_t rows,
         ddp__store(ds, i, (float)total[i], b);
 }
 
-/* Buffers x, s, dy, dx, ds */
 int ddp__cpu_scale_bwd(const struct ddp__task *t)
 {
-    size_t c = (size_t)t->call->buf[0].shape.c, n = (size_t)t->n;
-    size_t rows = ddp__rows(t, 0) / n;
-    bool b = ddp__is_bf16(t, 0);
+    size_t c = (size_t)t->call->buf[DDP__SCALE_BWD_X].shape.c, n = (size_t)t->n;
+    size_t rows = ddp__rows(t, DDP__SCALE_BWD_X) / n;
+    bool b = ddp__is_bf16(t, DDP__SCALE_BWD_X);
     double *total = ddp__scratch(c * (sizeof(double) + sizeof(float)));
 
     if (!total)
         return DDP_ENOMEM;
     for (size_t i = 0; i < n; i++) {
-        const void *x = ddp__at(t->data[0], i * rows * c, b);
-        const void *dy = ddp__at(t->data[2], i * rows * c, b);
+        const void *x = ddp__at(t->data[DDP__SCALE_BWD_X], i * rows * c, b);
+        const void *dy = ddp__at(t->data[DDP__SCALE_BWD_DY], i * rows * c, b);
 
-        scale_gradient(x, dy, ddp__to(t->data[4], i * c, b), rows, c,
-                       (float *)(total + c), total, b);
-        (b ? scale_bf16 : scale_f32)(dy, ddp__at(t->data[1], i * c, b),
-                                     ddp__to(t->data[3], i * rows * c, b), rows,
-                                     c);
+        scale_gradient(x, dy, ddp__to(t->data[DDP__SCALE_BWD_DS], i * c, b),
+                       rows, c, (float *)(total + c), total, b);
+        (b ? scale_bf16 : scale_f32)(
+            dy, ddp__at(t->data[DDP__SCALE_BWD_S], i * c, b),
+            ddp__to(t->data[DDP__SCALE_BWD_DX], i * rows * c, b), rows, c);
     }
     return 0;
 }

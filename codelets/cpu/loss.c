@@ -102,7 +102,7 @@ static double cross_entropy(const struct ddp__task *t, const struct row *r,
     float max = max_of(r->x, r->len);
     double sum = exponentials(r->x, r->e, r->len, max);
     double log_sum = max + log(sum), share = s / len;
-    bool b = t->call->buffers > 4 && ddp__is_bf16(t, 4);
+    bool b = ddp__is_bf16(t, DDP__LOSS_DX);
 
     if (dx) {
         double p = r->e[label] / sum;
@@ -129,7 +129,7 @@ static double squared_error(const struct ddp__task *t, const struct row *r,
         r->e[i] = (float)(weight * 2 * d / (double)r->len);
     }
     if (dx)
-        store_row(dx, r->e, 1, 0, r->len, ddp__is_bf16(t, 4));
+        store_row(dx, r->e, 1, 0, r->len, ddp__is_bf16(t, DDP__LOSS_DX));
     return sum / (double)r->len;
 }
 
@@ -137,7 +137,8 @@ static double squared_error(const struct ddp__task *t, const struct row *r,
 static int loss_of_sample(const struct ddp__task *t, const struct row *r,
                           size_t n, void *dx, double *stats)
 {
-    float aux = t->call->loss.aux, weight = ((const float *)t->data[2])[n];
+    float aux = t->call->loss.aux;
+    float weight = ((const float *)t->data[DDP__LOSS_WEIGHT])[n];
     int32_t label;
     size_t rank;
 
@@ -145,11 +146,13 @@ static int loss_of_sample(const struct ddp__task *t, const struct row *r,
 
     if (t->call->loss.kind == DDP_MSE) {
         stats[DDP__STAT_LOSS] +=
-            weight * squared_error(t, r, (const float *)t->data[1] + n * r->len,
-                                   weight, dx);
+            weight *
+            squared_error(t, r,
+                          (const float *)t->data[DDP__LOSS_TARGET] + n * r->len,
+                          weight, dx);
         return 0;
     }
-    label = ((const int32_t *)t->data[1])[n];
+    label = ((const int32_t *)t->data[DDP__LOSS_TARGET])[n];
     if (label == DDP__NO_LABEL && !dx)
         return 0;
     if (label < 0 || (size_t)label >= r->len)
@@ -168,13 +171,13 @@ static int loss_of_sample(const struct ddp__task *t, const struct row *r,
     return 0;
 }
 
-/* Buffers x, target, weight, stats [, dx] */
 int ddp__cpu_loss(const struct ddp__task *t)
 {
-    size_t len = ddp__len(t, 0) / (size_t)t->n;
+    size_t len = ddp__len(t, DDP__LOSS_X) / (size_t)t->n;
     struct row r = {.x = ddp__scratch(2 * len * sizeof(float)), .len = len};
-    double stats[DDP__STATS] = {0}, *out = t->data[3];
-    bool b = ddp__is_bf16(t, 0), has_dx = t->call->buffers > 4;
+    double stats[DDP__STATS] = {0}, *out = t->data[DDP__LOSS_STATS];
+    bool b = ddp__is_bf16(t, DDP__LOSS_X);
+    bool has_dx = t->data[DDP__LOSS_DX] != NULL;
     int rc = 0;
 
     if (!r.x)
@@ -182,14 +185,16 @@ int ddp__cpu_loss(const struct ddp__task *t)
     r.e = r.x + len;
     if (!(t->call->loss.aux > 0)) {
         stats[DDP__STAT_COUNT] = t->n;
-        stats[DDP__STAT_DIVISOR] = ((const float *)t->data[2])[t->call->cap];
+        stats[DDP__STAT_DIVISOR] =
+            ((const float *)t->data[DDP__LOSS_WEIGHT])[t->call->cap];
     }
     for (size_t n = 0; n < (size_t)t->n && !rc; n++) {
-        load_row(ddp__at(t->data[0], n * len, b), r.x, len, b);
-        rc = loss_of_sample(
-            t, &r, n,
-            has_dx ? ddp__to(t->data[4], n * len, ddp__is_bf16(t, 4)) : NULL,
-            stats);
+        load_row(ddp__at(t->data[DDP__LOSS_X], n * len, b), r.x, len, b);
+        rc = loss_of_sample(t, &r, n,
+                            has_dx ? ddp__to(t->data[DDP__LOSS_DX], n * len,
+                                             ddp__is_bf16(t, DDP__LOSS_DX))
+                                   : NULL,
+                            stats);
     }
     for (int i = 0; i < DDP__STATS && !rc; i++)
         out[i] = t->accumulate ? out[i] + stats[i] : stats[i];

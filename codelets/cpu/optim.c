@@ -192,14 +192,15 @@ static void apply_rule(const struct rule *r, enum ddp_optimizer_kind kind,
     }
 }
 
-/* Buffers g, w, stats [, state] [, norm].  Without a divisor nothing changes:
- * no sample counts, or the step is not to be applied. */
+/* Without a divisor nothing changes: no sample counts, or the step is not to
+ * be applied. */
 int ddp__cpu_optim(const struct ddp__task *t)
 {
     const struct ddp__optim *p = &t->call->optim;
-    const double *stats = t->data[2];
-    const float *g = t->data[0];
-    float *w = t->data[1], *state = p->o.kind == DDP_SGD ? NULL : t->data[3];
+    const double *stats = t->data[DDP__OPTIM_STATS];
+    const float *g = t->data[DDP__OPTIM_G];
+    float *w = t->data[DDP__OPTIM_W];
+    float *state = p->o.kind == DDP_SGD ? NULL : t->data[DDP__OPTIM_STATE];
     struct rule r;
 
     if (stats[DDP__STAT_DIVISOR] == 0)
@@ -214,7 +215,8 @@ int ddp__cpu_optim(const struct ddp__task *t)
         r.keep = apart ? 1 - t->lr * decay : 1;
         if (!s->running)
             apply_rule(&r, p->o.kind, g + s->begin, w + s->begin,
-                       state ? state + s->begin : NULL, ddp__len(t, 1), s->len);
+                       state ? state + s->begin : NULL,
+                       ddp__len(t, DDP__OPTIM_W), s->len);
         else if (stats[DDP__STAT_COUNT] != 0)
             update_running(g + s->begin, w + s->begin, s->len, s->momentum,
                            stats[DDP__STAT_COUNT]);
@@ -243,7 +245,7 @@ static void locate_not_finite(const struct ddp__task *t,
                               const struct ddp__span *s,
                               double norm[DDP__NORMS])
 {
-    const float *g = t->data[0];
+    const float *g = t->data[DDP__SQNORM_G];
 
     for (size_t i = s->begin; i < s->begin + s->len; i++) {
         double place = (double)(t->call->optim.begin + i + 1);
@@ -257,19 +259,21 @@ static void locate_not_finite(const struct ddp__task *t,
     }
 }
 
-/* Buffers g, stats, norm.  A square of f32 fits into f64: a sum that is not
- * finite has a term that is not. */
+/* A square of f32 fits into f64: a sum that is not finite has a term that is
+ * not. */
 int ddp__cpu_sqnorm(const struct ddp__task *t)
 {
     const struct ddp__optim *p = &t->call->optim;
-    double divisor = ((const double *)t->data[1])[DDP__STAT_DIVISOR];
-    double *norm = t->data[2], sum = 0;
+    double divisor =
+        ((const double *)t->data[DDP__SQNORM_STATS])[DDP__STAT_DIVISOR];
+    double *norm = t->data[DDP__SQNORM_NORM], sum = 0;
 
     if (!t->accumulate)
         memset(norm, 0, DDP__NORMS * sizeof(*norm));
     for (int i = 0; i < p->spans && divisor != 0; i++) {
         const struct ddp__span *s = &p->span[i];
-        double part = sum_squares((const float *)t->data[0] + s->begin, s->len);
+        double part = sum_squares(
+            (const float *)t->data[DDP__SQNORM_G] + s->begin, s->len);
 
         if (!isfinite(part))
             locate_not_finite(t, s, norm);
@@ -289,15 +293,14 @@ DDP__CLONES static void update_average(float *restrict dst,
         dst[i] += share * (src[i] - dst[i]);
 }
 
-/* Buffers dst, src, stats.  Without a divisor the weights stay, and so does
- * their average. */
+/* Without a divisor the weights stay, and so does their average. */
 int ddp__cpu_ema(const struct ddp__task *t)
 {
-    const double *stats = t->data[2];
+    const double *stats = t->data[DDP__EMA_STATS];
 
     if (stats[DDP__STAT_DIVISOR] == 0)
         return 0;
-    update_average(t->data[0], t->data[1], (float)(1 - t->call->ema.decay),
-                   ddp__len(t, 0));
+    update_average(t->data[DDP__EMA_DST], t->data[DDP__EMA_SRC],
+                   (float)(1 - t->call->ema.decay), ddp__len(t, DDP__EMA_DST));
     return 0;
 }

@@ -14,18 +14,15 @@
 /* Rows of fewer pixels are narrow; wide ones are not made longer than this. */
 enum { NARROW = 8, MOST_PIXELS = 1 << 16 };
 
-/* The layer as it is seen by the forward pass: buffers of x and y. */
-static void shape_of_call(const struct ddp__call *c, enum ddp__dnn_pass pass,
-                          struct ddp__dnn_shape *s)
+/* The layer as it is seen by the forward pass. */
+static void shape_of_call(const struct ddp__call *c, struct ddp__dnn_shape *s)
 {
-    bool dense = c->op == DDP__OP_DENSE_FWD || c->op == DDP__OP_DENSE_BWD_X ||
-                 c->op == DDP__OP_DENSE_BWD_W;
-    int at_x = pass == DDP__BWD_X ? 2 : 0;
-    int at_y = pass == DDP__FWD ? 2 : pass == DDP__BWD_X ? 0 : 1;
-    struct ddp_shape x = c->buf[at_x].shape, y = c->buf[at_y].shape;
+    bool dense = ddp__op_is(c->op, DDP__IS_DENSE);
+    struct ddp__xwy at = ddp__op_xwy(c->op);
+    struct ddp_shape x = c->buf[at.x].shape, y = c->buf[at.y].shape;
 
     *s = (struct ddp__dnn_shape){.dense = dense,
-                                 .type = c->buf[at_x].type,
+                                 .type = c->buf[at.x].type,
                                  .n = c->cap,
                                  .h = x.h,
                                  .w = x.w,
@@ -293,21 +290,23 @@ static int plan_ready(struct ddp__plan *p)
     return ddp__plan_primitive(p, p->shape.n, &d);
 }
 
+static enum ddp__dnn_pass pass_of(enum ddp__op op)
+{
+    return ddp__op_is(op, DDP__IS_BWD_X)   ? DDP__BWD_X
+           : ddp__op_is(op, DDP__IS_BWD_W) ? DDP__BWD_W
+                                           : DDP__FWD;
+}
+
 int ddp__cpu_conv_prepare(const struct ddp__call *c, void **plan)
 {
-    enum ddp__dnn_pass pass = DDP__FWD;
     struct ddp__dnn_shape s;
     struct ddp__plan *p;
     int rc;
 
-    if (c->op <= DDP__OP_CONV_BWD_W && c->conv.in)
+    if (ddp__op_is(c->op, DDP__IS_CONV) && c->conv.in)
         return ddp__fail(DDP_ENODEV, "conv: weights of some channels alone");
-    if (c->op == DDP__OP_CONV_BWD_X || c->op == DDP__OP_DENSE_BWD_X)
-        pass = DDP__BWD_X;
-    else if (c->op == DDP__OP_CONV_BWD_W || c->op == DDP__OP_DENSE_BWD_W)
-        pass = DDP__BWD_W;
-    shape_of_call(c, pass, &s);
-    if ((rc = plan_new(&p, &s, pass)) < 0)
+    shape_of_call(c, &s);
+    if ((rc = plan_new(&p, &s, pass_of(c->op))) < 0)
         return rc;
     if ((rc = plan_ready(p)) < 0)
         plan_free(p);

@@ -105,18 +105,20 @@ DDP__CLONES static void max_row_bf16(const struct ddp__pooling *g,
     max_row(g, x, y, index, out, r, wide, true);
 }
 
-/* Buffers x, y, index */
 int ddp__cpu_max_pool_fwd(const struct ddp__task *t)
 {
-    struct ddp__pooling g = ddp__pool_geometry(t, 0, 1);
+    struct ddp__pooling g =
+        ddp__pool_geometry(t, DDP__MAX_POOL_FWD_X, DDP__MAX_POOL_FWD_Y);
     size_t image = (size_t)g.v.in * (size_t)g.h.in * g.c;
-    bool wide = t->call->buf[2].type != DDP_U8;
+    bool wide = t->call->buf[DDP__MAX_POOL_FWD_INDEX].type != DDP_U8;
 
     for (int n = 0; n < t->n; n++)
         for (int oy = 0; oy < g.v.out; oy++)
             (g.b ? max_row_bf16 : max_row_f32)(
-                &g, ddp__at(t->data[0], (size_t)n * image, g.b), t->data[1],
-                t->data[2], ddp__pool_pixel(&g.v, &g.h, n, oy, 0, true) * g.c,
+                &g,
+                ddp__at(t->data[DDP__MAX_POOL_FWD_X], (size_t)n * image, g.b),
+                t->data[DDP__MAX_POOL_FWD_Y], t->data[DDP__MAX_POOL_FWD_INDEX],
+                ddp__pool_pixel(&g.v, &g.h, n, oy, 0, true) * g.c,
                 ddp__pool_window(&g.v, oy), wide);
     return 0;
 }
@@ -181,17 +183,19 @@ DDP__CLONES static void mean_row_bf16(const struct ddp__pooling *g,
     mean_row(g, p, x, y, out, r, true);
 }
 
-/* Buffers x, y */
 int ddp__cpu_mean_pool_fwd(const struct ddp__task *t)
 {
-    struct ddp__pooling g = ddp__pool_geometry(t, 0, 1);
+    struct ddp__pooling g =
+        ddp__pool_geometry(t, DDP__MEAN_POOL_FWD_X, DDP__MEAN_POOL_FWD_Y);
     size_t image = (size_t)g.v.in * (size_t)g.h.in * g.c;
 
     for (int n = 0; n < t->n; n++)
         for (int oy = 0; oy < g.v.out; oy++)
             (g.b ? mean_row_bf16 : mean_row_f32)(
-                &g, &t->call->pool, ddp__at(t->data[0], (size_t)n * image, g.b),
-                t->data[1], ddp__pool_pixel(&g.v, &g.h, n, oy, 0, true) * g.c,
+                &g, &t->call->pool,
+                ddp__at(t->data[DDP__MEAN_POOL_FWD_X], (size_t)n * image, g.b),
+                t->data[DDP__MEAN_POOL_FWD_Y],
+                ddp__pool_pixel(&g.v, &g.h, n, oy, 0, true) * g.c,
                 ddp__pool_window(&g.v, oy));
     return 0;
 }

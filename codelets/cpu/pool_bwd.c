@@ -163,24 +163,26 @@ static int gather_rows(const struct ddp__task *t, struct gather *s, void *dx)
     return 0;
 }
 
-/* Buffers dy, index, dx */
 int ddp__cpu_max_pool_bwd(const struct ddp__task *t)
 {
-    struct ddp__pooling g = ddp__pool_geometry(t, 2, 0);
+    struct ddp__pooling g =
+        ddp__pool_geometry(t, DDP__MAX_POOL_BWD_DX, DDP__MAX_POOL_BWD_DY);
     struct gather s = {.g = &g,
                        .p = &t->call->pool,
-                       .dy = t->data[0],
-                       .index = t->data[1],
-                       .wide = t->call->buf[1].type != DDP_U8};
+                       .dy = t->data[DDP__MAX_POOL_BWD_DY],
+                       .index = t->data[DDP__MAX_POOL_BWD_INDEX],
+                       .wide = t->call->buf[DDP__MAX_POOL_BWD_INDEX].type !=
+                               DDP_U8};
 
-    return gather_rows(t, &s, t->data[2]);
+    return gather_rows(t, &s, t->data[DDP__MAX_POOL_BWD_DX]);
 }
 
-/* Buffers dy, dx */
 int ddp__cpu_mean_pool_bwd(const struct ddp__task *t)
 {
-    struct ddp__pooling g = ddp__pool_geometry(t, 1, 0);
-    struct gather s = {.g = &g, .p = &t->call->pool, .dy = t->data[0]};
+    struct ddp__pooling g =
+        ddp__pool_geometry(t, DDP__MEAN_POOL_BWD_DX, DDP__MEAN_POOL_BWD_DY);
+    struct gather s = {
+        .g = &g, .p = &t->call->pool, .dy = t->data[DDP__MEAN_POOL_BWD_DY]};
 
-    return gather_rows(t, &s, t->data[1]);
+    return gather_rows(t, &s, t->data[DDP__MEAN_POOL_BWD_DX]);
 }
