@@ -5,7 +5,9 @@
 
 #include "tasks.h"
 
-/* y is made of a and b, activations of one shape; b -1: of a alone. */
+/* y is made of a and b, activations of one shape; b NONE: of a alone. */
+enum { NONE = -1 };
+
 static struct ddp__k_flat flat_arguments(const struct ddp__task *t, int a,
                                          int b, int y, enum ddp_act act)
 {
@@ -13,10 +15,11 @@ static struct ddp__k_flat flat_arguments(const struct ddp__task *t, int a,
 
     return (struct ddp__k_flat){.items = (unsigned)ddp__groups(len),
                                 .type = t->call->buf[y].type,
-                                .wide = DDP__ALIGNED(t, a, b < 0 ? a : b, y),
+                                .wide =
+                                    DDP__ALIGNED(t, a, b == NONE ? a : b, y),
                                 .act = act,
                                 .a = t->data[a],
-                                .b = b < 0 ? NULL : t->data[b],
+                                .b = b == NONE ? NULL : t->data[b],
                                 .y = t->data[y],
                                 .len = len};
 }
@@ -24,7 +27,8 @@ static struct ddp__k_flat flat_arguments(const struct ddp__task *t, int a,
 /* y = act(x) */
 int ddp__cuda_act_fwd(const struct ddp__task *t)
 {
-    struct ddp__k_flat p = flat_arguments(t, 0, -1, 1, t->call->act);
+    struct ddp__k_flat p =
+        flat_arguments(t, DDP__ACT_FWD_X, NONE, DDP__ACT_FWD_Y, t->call->act);
     struct ddp__cuda_place place;
     int rc = ddp__cuda_place(&place);
 
@@ -34,7 +38,8 @@ int ddp__cuda_act_fwd(const struct ddp__task *t)
 /* dx = dy act'(s) */
 int ddp__cuda_act_bwd(const struct ddp__task *t)
 {
-    struct ddp__k_flat p = flat_arguments(t, 0, 1, 2, t->call->act);
+    struct ddp__k_flat p = flat_arguments(t, DDP__ACT_BWD_S, DDP__ACT_BWD_DY,
+                                          DDP__ACT_BWD_DX, t->call->act);
     struct ddp__cuda_place place;
     int rc = ddp__cuda_place(&place);
 
@@ -52,7 +57,8 @@ static int launch_add(const struct ddp__k_flat *p)
 /* y = act(a + b) */
 int ddp__cuda_add(const struct ddp__task *t)
 {
-    struct ddp__k_flat p = flat_arguments(t, 0, 1, 2, t->call->act);
+    struct ddp__k_flat p =
+        flat_arguments(t, DDP__ADD_A, DDP__ADD_B, DDP__ADD_Y, t->call->act);
 
     return launch_add(&p);
 }
@@ -60,7 +66,8 @@ int ddp__cuda_add(const struct ddp__task *t)
 /* dst += src */
 int ddp__cuda_acc(const struct ddp__task *t)
 {
-    struct ddp__k_flat p = flat_arguments(t, 0, 1, 0, DDP_IDENTITY);
+    struct ddp__k_flat p = flat_arguments(t, DDP__ACC_DST, DDP__ACC_SRC,
+                                          DDP__ACC_DST, DDP_IDENTITY);
 
     return launch_add(&p);
 }
@@ -68,7 +75,8 @@ int ddp__cuda_acc(const struct ddp__task *t)
 /* dst += src, of gradients in f32 */
 int ddp__cuda_merge(const struct ddp__task *t)
 {
-    struct ddp__k_flat p = flat_arguments(t, 0, 1, 0, DDP_IDENTITY);
+    struct ddp__k_flat p = flat_arguments(t, DDP__MERGE_DST, DDP__MERGE_SRC,
+                                          DDP__MERGE_DST, DDP_IDENTITY);
 
     return launch_add(&p);
 }
@@ -77,9 +85,9 @@ int ddp__cuda_merge(const struct ddp__task *t)
 int ddp__cuda_merge_stats(const struct ddp__task *t)
 {
     struct ddp__k_merge_stats p = {.blocks = 1,
-                                   .dst = t->data[0],
-                                   .src = t->data[1],
-                                   .len = ddp__len(t, 0)};
+                                   .dst = t->data[DDP__MERGE_STATS_DST],
+                                   .src = t->data[DDP__MERGE_STATS_SRC],
+                                   .len = ddp__len(t, DDP__MERGE_STATS_DST)};
     struct ddp__cuda_place place;
     int rc = ddp__cuda_place(&place);
 

@@ -55,21 +55,13 @@ static void cuda_warm(const struct ddp__call *const *c, int calls)
 
 static int cuda_prepare(const struct ddp__call *c, void **plan)
 {
-    switch (c->op) {
-    case DDP__OP_CONV_FWD:
-    case DDP__OP_CONV_BWD_X:
-    case DDP__OP_CONV_BWD_W:
+    if (ddp__op_is(c->op, DDP__IS_CONV))
         return ddp__cuda_conv_prepare(c, plan);
-    case DDP__OP_DENSE_FWD:
-    case DDP__OP_DENSE_BWD_X:
-    case DDP__OP_DENSE_BWD_W:
+    if (ddp__op_is(c->op, DDP__IS_DENSE))
         return ddp__cuda_dense_prepare(c, plan);
-    case DDP__OP_BN_FWD:
-    case DDP__OP_BN_BWD:
+    if (c->op == DDP__OP_BN_FWD || c->op == DDP__OP_BN_BWD)
         return ddp__cuda_bn_prepare(c, plan);
-    default:
-        return ddp__cuda_kernels_prepare(c);
-    }
+    return ddp__cuda_kernels_prepare(c);
 }
 
 struct ddp__backend ddp__cuda = {

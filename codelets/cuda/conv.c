@@ -24,26 +24,10 @@ enum {
 _Static_assert((int)CONV_TENSORS <= (int)DDP__CUDNN_MAX_TENSORS,
                "a graph has room for the tensors of a convolution");
 
-/* Which buffers are x and y, or their gradients. */
-struct sides {
-    int x, y;
-};
-
-static struct sides sides_of(const struct ddp__call *c)
-{
-    switch (c->op) {
-    case DDP__OP_CONV_BWD_X:
-        return (struct sides){2, 0};
-    case DDP__OP_CONV_BWD_W:
-        return (struct sides){0, 1};
-    default:
-        return (struct sides){0, 2};
-    }
-}
-
+/* Of activations. */
 static enum ddp_dtype type_of(const struct ddp__call *c)
 {
-    return c->buf[0].type;
+    return c->buf[ddp__op_xwy(c->op).x].type;
 }
 
 /* ---- graphs ------------------------------------------------------------- */
@@ -53,8 +37,8 @@ static void add_conv(struct ddp__cudnn_graph *g, enum ddp__cudnn_pass pass,
                      const struct ddp__call *c, int n, bool fused)
 {
     int out = fused ? CONV_SUM : CONV_Y;
-    struct ddp__cudnn_shape x = ddp__cudnn_view(c, sides_of(c).x, n);
-    struct ddp__cudnn_shape y = ddp__cudnn_view(c, sides_of(c).y, n);
+    struct ddp__cudnn_shape x = ddp__cudnn_view(c, ddp__op_xwy(c->op).x, n);
+    struct ddp__cudnn_shape y = ddp__cudnn_view(c, ddp__op_xwy(c->op).y, n);
     struct ddp__cudnn_shape w = {.type = x.type,
                                  .n = y.c,
                                  .h = c->conv.kh,
@@ -75,7 +59,7 @@ static void add_conv(struct ddp__cudnn_graph *g, enum ddp__cudnn_pass pass,
 static void add_epilogue(struct ddp__cudnn_graph *g, const struct ddp__call *c,
                          int n)
 {
-    struct ddp__cudnn_shape y = ddp__cudnn_view(c, sides_of(c).y, n),
+    struct ddp__cudnn_shape y = ddp__cudnn_view(c, ddp__op_xwy(c->op).y, n),
                             between = y;
     struct ddp__cudnn_shape bias = {
         .type = y.type, .n = 1, .h = 1, .w = 1, .c = y.c};
@@ -133,7 +117,7 @@ static int make_conv_plan(const struct ddp__call *c, struct ddp__cuda_plan *p,
 
 static size_t pixels_of_y(const struct ddp__call *c, int n)
 {
-    struct ddp_shape y = c->buf[sides_of(c).y].shape;
+    struct ddp_shape y = c->buf[ddp__op_xwy(c->op).y].shape;
 
     return (size_t)n * (size_t)y.h * (size_t)y.w;
 }
@@ -144,7 +128,7 @@ static size_t wide_weight_len(const struct ddp__call *c)
     size_t len = ddp__cuda_weight_len(c);
 
     return c->conv.in ? len / (size_t)c->conv.in *
-                            (size_t)c->buf[sides_of(c).x].shape.c
+                            (size_t)c->buf[ddp__op_xwy(c->op).x].shape.c
                       : len;
 }
 
@@ -154,7 +138,7 @@ static size_t conv_side_bytes(const struct ddp__call *c)
 {
     size_t weights =
         ddp__cuda_round(wide_weight_len(c) * ddp__dtype_size(type_of(c)));
-    size_t o = (size_t)c->buf[sides_of(c).y].shape.c;
+    size_t o = (size_t)c->buf[ddp__op_xwy(c->op).y].shape.c;
 
     if (c->op == DDP__OP_CONV_BWD_W)
         return weights + ddp__cuda_round(ddp__columns_scratch(1, (int)o));
@@ -163,8 +147,10 @@ static size_t conv_side_bytes(const struct ddp__call *c)
 
 int ddp__cuda_conv_prepare(const struct ddp__call *c, void **plan)
 {
-    if (c->buf[sides_of(c).x].type != c->buf[sides_of(c).y].type)
-        return ddp__fail(DDP_ENODEV, "conv: activations of different types");
+    int rc = ddp__call_one_type(c, DDP__CUDA_TYPES);
+
+    if (rc < 0)
+        return rc;
     if (c->conv.in && c->op == DDP__OP_CONV_BWD_X)
         return ddp__fail(DDP_ENODEV, "conv: a gradient with channels added");
     return ddp__cuda_plan_new(c, make_conv_plan, conv_side_bytes(c), plan);
@@ -189,9 +175,10 @@ static int finish_conv(const struct ddp__task *t, const struct ddp__cuda_run *r)
 
     if (r->variant->fused || (!c->conv.bias && c->conv.act == DDP_IDENTITY))
         return 0;
-    return ddp__cuda_bias_act(r, type_of(c), t->data[2],
-                              bias_after(t, t->data[1], DDP_F32), c->conv.act,
-                              pixels_of_y(c, t->n), (size_t)c->buf[2].shape.c);
+    return ddp__cuda_bias_act(r, type_of(c), t->data[DDP__CONV_FWD_Y],
+                              bias_after(t, t->data[DDP__CONV_FWD_W], DDP_F32),
+                              c->conv.act, pixels_of_y(c, t->n),
+                              (size_t)c->buf[DDP__CONV_FWD_Y].shape.c);
 }
 
 /* The weight with zeros for the channels that only x has. */
@@ -203,8 +190,8 @@ static const void *widen_weight(const struct ddp__task *t,
         ddp__cuda_take(r, wide_weight_len(c) * ddp__dtype_size(type_of(c)));
     size_t rows = ddp__cuda_weight_len(c) / (size_t)c->conv.in;
 
-    return ddp__cuda_convert(t->data[1], w, type_of(c), rows, c->conv.in,
-                             c->buf[0].shape.c) < 0
+    return ddp__cuda_convert(t->data[DDP__CONV_FWD_W], w, type_of(c), rows,
+                             c->conv.in, c->buf[DDP__CONV_FWD_X].shape.c) < 0
                ? NULL
                : w;
 }
@@ -216,10 +203,11 @@ static int conv_parameters(const struct ddp__task *t, struct ddp__cuda_run *r,
     const struct ddp__call *c = t->call;
     size_t size = ddp__dtype_size(type_of(c));
 
-    if (!(*w = ddp__cuda_weights(t, 1, type_of(c))))
+    if (!(*w = ddp__cuda_weights(t, DDP__CONV_FWD_W, type_of(c))))
         return DDP_EDEVICE;
     *b = r->variant->fused ? bias_after(t, *w, type_of(c)) : NULL;
-    if (*b && !(*b = ddp__cuda_align(r, *b, (size_t)c->buf[2].shape.c * size)))
+    if (*b && !(*b = ddp__cuda_align(
+                    r, *b, (size_t)c->buf[DDP__CONV_FWD_Y].shape.c * size)))
         return DDP_EDEVICE;
     *w = c->conv.in ? widen_weight(t, r)
                     : ddp__cuda_align(r, *w, ddp__cuda_weight_len(c) * size);
@@ -229,8 +217,8 @@ static int conv_parameters(const struct ddp__task *t, struct ddp__cuda_run *r,
 int ddp__cuda_conv_fwd(const struct ddp__task *t)
 {
     struct ddp__cuda_run r;
-    const void *p[CONV_TENSORS] = {
-        [CONV_X] = t->data[0], [CONV_Y] = t->data[2]};
+    const void *p[CONV_TENSORS] = {[CONV_X] = t->data[DDP__CONV_FWD_X],
+                                   [CONV_Y] = t->data[DDP__CONV_FWD_Y]};
     int rc = ddp__cuda_run(t, &r);
 
     if (rc < 0 || (rc = conv_parameters(t, &r, &p[CONV_W], &p[CONV_BIAS])) < 0)
@@ -243,14 +231,14 @@ int ddp__cuda_conv_bwd_x(const struct ddp__task *t)
 {
     size_t size = ddp__dtype_size(type_of(t->call));
     struct ddp__cuda_run r;
-    const void *p[CONV_TENSORS] = {
-        [CONV_Y] = t->data[0], [CONV_X] = t->data[2]};
+    const void *p[CONV_TENSORS] = {[CONV_Y] = t->data[DDP__CONV_BWD_X_DY],
+                                   [CONV_X] = t->data[DDP__CONV_BWD_X_DX]};
     const void *w;
     int rc = ddp__cuda_run(t, &r);
 
     if (rc < 0)
         return rc;
-    if (!(w = ddp__cuda_weights(t, 1, type_of(t->call))) ||
+    if (!(w = ddp__cuda_weights(t, DDP__CONV_BWD_X_W, type_of(t->call))) ||
         !(w = ddp__cuda_align(&r, w, ddp__cuda_weight_len(t->call) * size)))
         return DDP_EDEVICE;
     p[CONV_W] = w;
@@ -263,11 +251,12 @@ int ddp__cuda_conv_bwd_w(const struct ddp__task *t)
 {
     const struct ddp__call *c = t->call;
     size_t len = ddp__cuda_weight_len(c);
-    int o = c->buf[1].shape.c, in = (int)(len / (size_t)o), wide = in;
+    int o = c->buf[DDP__CONV_BWD_W_DY].shape.c, in = (int)(len / (size_t)o),
+        wide = in;
     struct ddp__cuda_run r;
-    const void *p[CONV_TENSORS] = {
-        [CONV_X] = t->data[0], [CONV_Y] = t->data[1]};
-    float *g = t->data[2];
+    const void *p[CONV_TENSORS] = {[CONV_X] = t->data[DDP__CONV_BWD_W_X],
+                                   [CONV_Y] = t->data[DDP__CONV_BWD_W_DY]};
+    float *g = t->data[DDP__CONV_BWD_W_G];
     void *dw;
     int rc = ddp__cuda_run(t, &r);
 
@@ -275,7 +264,7 @@ int ddp__cuda_conv_bwd_w(const struct ddp__task *t)
         return rc;
     if (c->conv.in) {
         in = c->conv.in;
-        wide = c->buf[0].shape.c;
+        wide = c->buf[DDP__CONV_BWD_W_X].shape.c;
     }
     dw = ddp__cuda_take(&r, wide_weight_len(c) * ddp__dtype_size(type_of(c)));
     p[CONV_W] = dw;
@@ -284,6 +273,6 @@ int ddp__cuda_conv_bwd_w(const struct ddp__task *t)
                                    wide, t->accumulate)) < 0 ||
         !c->conv.bias)
         return rc;
-    return ddp__cuda_sum_rows(t->data[1], type_of(c), g + len,
+    return ddp__cuda_sum_rows(t->data[DDP__CONV_BWD_W_DY], type_of(c), g + len,
                               pixels_of_y(c, t->n), o, t->accumulate, r.side);
 }

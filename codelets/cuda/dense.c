@@ -13,6 +13,17 @@
 #include "matmul.h"
 #include "variant.h"
 
+/* Operands of forward and of the data gradient: out = in * weight. */
+enum {
+    IN = DDP__DENSE_FWD_X,
+    WEIGHT = DDP__DENSE_FWD_W,
+    OUT = DDP__DENSE_FWD_Y
+};
+_Static_assert((int)DDP__DENSE_BWD_X_DY == (int)IN &&
+                   (int)DDP__DENSE_BWD_X_W == (int)WEIGHT &&
+                   (int)DDP__DENSE_BWD_X_DX == (int)OUT,
+               "product() is for both");
+
 static size_t sample_len(const struct ddp__call *c, int i)
 {
     struct ddp_shape s = c->buf[i].shape;
@@ -31,41 +42,44 @@ static size_t alignment(const struct ddp__call *c, int i)
 /* Of weights: those of 16 bits are an aligned copy. */
 static size_t weight_alignment(const struct ddp__call *c)
 {
-    return c->buf[0].type == DDP_F32 ? alignment(c, 1) : 16;
+    return c->buf[IN].type == DDP_F32 ? alignment(c, WEIGHT) : 16;
+}
+
+static struct ddp__cuda_product gradient(const struct ddp__call *c, int n)
+{
+    return (struct ddp__cuda_product){
+        .type = c->buf[DDP__DENSE_BWD_W_X].type,
+        .type_d = c->buf[DDP__DENSE_BWD_W_G].type,
+        .m = sample_len(c, DDP__DENSE_BWD_W_X),
+        .n = sample_len(c, DDP__DENSE_BWD_W_DY),
+        .k = (size_t)n,
+        .transpose_b = true,
+        .tf32 = ddp__cudnn_target.tf32,
+        .align_a = alignment(c, DDP__DENSE_BWD_W_X),
+        .align_b = alignment(c, DDP__DENSE_BWD_W_DY),
+        .align_d = alignment(c, DDP__DENSE_BWD_W_G)};
 }
 
 /* The call as BLAS sees it, see the top of this file. */
 static struct ddp__cuda_product product_of(const struct ddp__call *c, int n)
 {
-    struct ddp__cuda_product p = {.type = c->buf[0].type,
-                                  .type_d = c->buf[2].type,
-                                  .n = (size_t)n,
-                                  .tf32 = ddp__cudnn_target.tf32,
-                                  .align_a = weight_alignment(c),
-                                  .align_b = alignment(c, 0),
-                                  .align_d = alignment(c, 2)};
+    bool forward = ddp__op_is(c->op, DDP__IS_FWD);
 
-    switch (c->op) {
-    case DDP__OP_DENSE_FWD:
-        p.transpose_a = true;
-        p.m = sample_len(c, 2);
-        p.k = sample_len(c, 0);
-        p.bias = c->dense.bias;
-        p.relu = c->dense.act == DDP_RELU;
-        break;
-    case DDP__OP_DENSE_BWD_X:
-        p.m = sample_len(c, 2);
-        p.k = sample_len(c, 0);
-        break;
-    default: /* DENSE_BWD_W: x, dy, g */
-        p.transpose_b = true;
-        p.m = sample_len(c, 0);
-        p.n = sample_len(c, 1);
-        p.k = (size_t)n;
-        p.align_a = alignment(c, 0);
-        p.align_b = alignment(c, 1);
-    }
-    return p;
+    if (ddp__op_is(c->op, DDP__IS_BWD_W))
+        return gradient(c, n);
+    return (struct ddp__cuda_product){.type = c->buf[IN].type,
+                                      .type_d = c->buf[OUT].type,
+                                      .m = sample_len(c, OUT),
+                                      .n = (size_t)n,
+                                      .k = sample_len(c, IN),
+                                      .transpose_a = forward,
+                                      .bias = forward && c->dense.bias,
+                                      .relu =
+                                          forward && c->dense.act == DDP_RELU,
+                                      .tf32 = ddp__cudnn_target.tf32,
+                                      .align_a = weight_alignment(c),
+                                      .align_b = alignment(c, IN),
+                                      .align_d = alignment(c, OUT)};
 }
 
 /* A fused epilogue that there is no kernel for is left to ours. */
@@ -86,17 +100,18 @@ static int make_dense_plan(const struct ddp__call *c, struct ddp__cuda_plan *p,
 static size_t dense_side_bytes(const struct ddp__call *c)
 {
     if (c->op == DDP__OP_DENSE_BWD_W)
-        return ddp__cuda_round(ddp__columns_scratch(1, (int)sample_len(c, 1)));
-    return ddp__cuda_round(4 * sample_len(c, 2));
+        return ddp__cuda_round(
+            ddp__columns_scratch(1, (int)sample_len(c, DDP__DENSE_BWD_W_DY)));
+    return ddp__cuda_round(4 * sample_len(c, OUT));
 }
 
 int ddp__cuda_dense_prepare(const struct ddp__call *c, void **plan)
 {
-    int y = c->op == DDP__OP_DENSE_BWD_W ? 1 : 2;
+    int rc = ddp__call_one_type(c, DDP__CUDA_TYPES);
 
-    if (c->buf[0].type != c->buf[y].type)
-        return ddp__fail(DDP_ENODEV, "dense: activations of different types");
-    return ddp__cuda_plan_new(c, make_dense_plan, dense_side_bytes(c), plan);
+    return rc < 0 ? rc
+                  : ddp__cuda_plan_new(c, make_dense_plan, dense_side_bytes(c),
+                                       plan);
 }
 
 /* ---- tasks -------------------------------------------------------------- */
@@ -108,7 +123,8 @@ static int finish_dense(const struct ddp__task *t,
 {
     const struct ddp__call *c = t->call;
     bool fused = r->variant->fused;
-    const float *b = (const float *)t->data[1] + ddp__cuda_weight_len(c);
+    const float *b =
+        (const float *)t->data[DDP__DENSE_FWD_W] + ddp__cuda_weight_len(c);
     enum ddp_act act =
         fused && c->dense.act == DDP_RELU ? DDP_IDENTITY : c->dense.act;
 
@@ -116,29 +132,32 @@ static int finish_dense(const struct ddp__task *t,
         b = NULL;
     if (!b && act == DDP_IDENTITY)
         return 0;
-    return ddp__cuda_bias_act(r, c->buf[2].type, t->data[2], b, act,
-                              (size_t)t->n, sample_len(c, 2));
+    return ddp__cuda_bias_act(r, c->buf[DDP__DENSE_FWD_Y].type,
+                              t->data[DDP__DENSE_FWD_Y], b, act, (size_t)t->n,
+                              sample_len(c, DDP__DENSE_FWD_Y));
 }
 
 int ddp__cuda_dense_fwd(const struct ddp__task *t)
 {
     const struct ddp__call *c = t->call;
-    size_t size = ddp__dtype_size(c->buf[0].type);
+    size_t size = ddp__dtype_size(c->buf[DDP__DENSE_FWD_X].type);
     const void *w, *b = NULL;
     struct ddp__cuda_run r;
     int rc = ddp__cuda_run(t, &r);
 
     if (rc < 0)
         return rc;
-    if (!(w = ddp__cuda_weights(t, 1, c->buf[0].type)))
+    if (!(w = ddp__cuda_weights(t, DDP__DENSE_FWD_W,
+                                c->buf[DDP__DENSE_FWD_X].type)))
         return DDP_EDEVICE;
     if (r.variant->fused && c->dense.bias &&
         !(b = ddp__cuda_align(&r,
                               (const char *)w + ddp__cuda_weight_len(c) * size,
-                              sample_len(c, 2) * size)))
+                              sample_len(c, DDP__DENSE_FWD_Y) * size)))
         return DDP_EDEVICE;
-    rc = ddp__cuda_matmul_run(r.variant->matmul, r.worker, w, t->data[0], b,
-                              t->data[2], false, r.workspace);
+    rc = ddp__cuda_matmul_run(r.variant->matmul, r.worker, w,
+                              t->data[DDP__DENSE_FWD_X], b,
+                              t->data[DDP__DENSE_FWD_Y], false, r.workspace);
     return rc < 0 ? rc : finish_dense(t, &r);
 }
 
@@ -150,26 +169,30 @@ int ddp__cuda_dense_bwd_x(const struct ddp__task *t)
 
     if (rc < 0)
         return rc;
-    if (!(w = ddp__cuda_weights(t, 1, t->call->buf[0].type)))
+    if (!(w = ddp__cuda_weights(t, DDP__DENSE_BWD_X_W,
+                                t->call->buf[DDP__DENSE_BWD_X_DY].type)))
         return DDP_EDEVICE;
-    return ddp__cuda_matmul_run(r.variant->matmul, r.worker, w, t->data[0],
-                                NULL, t->data[2], false, r.workspace);
+    return ddp__cuda_matmul_run(
+        r.variant->matmul, r.worker, w, t->data[DDP__DENSE_BWD_X_DY], NULL,
+        t->data[DDP__DENSE_BWD_X_DX], false, r.workspace);
 }
 
 int ddp__cuda_dense_bwd_w(const struct ddp__task *t)
 {
     const struct ddp__call *c = t->call;
     struct ddp__cuda_run r;
-    float *g = t->data[2];
+    float *g = t->data[DDP__DENSE_BWD_W_G];
     int rc = ddp__cuda_run(t, &r);
 
     if (rc < 0 ||
-        (rc = ddp__cuda_matmul_run(r.variant->matmul, r.worker, t->data[0],
-                                   t->data[1], NULL, g, t->accumulate,
-                                   r.workspace)) < 0 ||
+        (rc = ddp__cuda_matmul_run(r.variant->matmul, r.worker,
+                                   t->data[DDP__DENSE_BWD_W_X],
+                                   t->data[DDP__DENSE_BWD_W_DY], NULL, g,
+                                   t->accumulate, r.workspace)) < 0 ||
         !c->dense.bias)
         return rc;
-    return ddp__cuda_sum_rows(t->data[1], c->buf[1].type,
-                              g + ddp__cuda_weight_len(c), (size_t)t->n,
-                              (int)sample_len(c, 1), t->accumulate, r.side);
+    return ddp__cuda_sum_rows(
+        t->data[DDP__DENSE_BWD_W_DY], c->buf[DDP__DENSE_BWD_W_DY].type,
+        g + ddp__cuda_weight_len(c), (size_t)t->n,
+        (int)sample_len(c, DDP__DENSE_BWD_W_DY), t->accumulate, r.side);
 }

@@ -7,16 +7,17 @@
 
 int ddp__cuda_dropout(const struct ddp__task *t)
 {
-    size_t len = ddp__len(t, 0) / (size_t)t->n;
+    size_t len = ddp__len(t, DDP__DROPOUT_X) / (size_t)t->n;
     struct ddp__k_dropout p = {
         .items = (unsigned)((size_t)t->n * ddp__groups(len)),
-        .type = t->call->buf[0].type,
-        .wide = len % DDP__WIDTH == 0 && DDP__ALIGNED(t, 0, 2),
+        .type = t->call->buf[DDP__DROPOUT_X].type,
+        .wide = len % DDP__WIDTH == 0 &&
+                DDP__ALIGNED(t, DDP__DROPOUT_X, DDP__DROPOUT_Y),
         .whole = t->call->dropout.whole_sample,
-        .narrow_ids = t->call->buf[1].type == DDP_I32,
-        .x = t->data[0],
-        .ids = t->data[1],
-        .y = t->data[2],
+        .narrow_ids = t->call->buf[DDP__DROPOUT_IDS].type == DDP_I32,
+        .x = t->data[DDP__DROPOUT_X],
+        .ids = t->data[DDP__DROPOUT_IDS],
+        .y = t->data[DDP__DROPOUT_Y],
         .len = len,
         .seed = t->seed,
         .layer = t->call->dropout.layer,

@@ -8,18 +8,18 @@
 /* y may have more channels than x: those are 0. */
 static struct ddp__k_input input_arguments(const struct ddp__task *t)
 {
-    int w = t->call->buf[1].shape.w;
-    size_t len = ddp__len(t, 1);
+    int w = t->call->buf[DDP__INPUT_U8_Y].shape.w;
+    size_t len = ddp__len(t, DDP__INPUT_U8_Y);
 
     return (struct ddp__k_input){.items = (unsigned)ddp__groups(len),
-                                 .type = t->call->buf[1].type,
-                                 .wide = DDP__ALIGNED(t, 1),
-                                 .x = t->data[0],
-                                 .y = t->data[1],
+                                 .type = t->call->buf[DDP__INPUT_U8_Y].type,
+                                 .wide = DDP__ALIGNED(t, DDP__INPUT_U8_Y),
+                                 .x = t->data[DDP__INPUT_U8_X],
+                                 .y = t->data[DDP__INPUT_U8_Y],
                                  .len = len,
                                  .flip = t->call->input.flip ? w : 0,
-                                 .c = t->call->buf[0].shape.c,
-                                 .cy = t->call->buf[1].shape.c};
+                                 .c = t->call->buf[DDP__INPUT_U8_X].shape.c,
+                                 .cy = t->call->buf[DDP__INPUT_U8_Y].shape.c};
 }
 
 /* y = (x / 255 - mean) / std, by channel */

@@ -30,26 +30,29 @@ static int launch_copy(const struct ddp__task *t, int small, int large,
 /* y[..., at + i] = x[..., i] */
 int ddp__cuda_concat(const struct ddp__task *t)
 {
-    return launch_copy(t, 0, 1, true);
+    return launch_copy(t, DDP__CONCAT_X, DDP__CONCAT_Y, true);
 }
 
 /* dx[..., i] = dy[..., at + i] */
 int ddp__cuda_split(const struct ddp__task *t)
 {
-    return launch_copy(t, 1, 0, false);
+    return launch_copy(t, DDP__SPLIT_DX, DDP__SPLIT_DY, false);
 }
 
 /* y = x s */
 int ddp__cuda_scale_fwd(const struct ddp__task *t)
 {
-    struct ddp_shape x = t->call->buf[0].shape;
+    struct ddp_shape x = t->call->buf[DDP__SCALE_FWD_X].shape;
     struct ddp__k_scale p = {
-        .items = (unsigned)(ddp__pixels(t, 0) * ddp__groups((size_t)x.c)),
-        .type = t->call->buf[0].type,
-        .wide = ddp__whole(x.c) && DDP__ALIGNED(t, 0, 1, 2),
-        .x = t->data[0],
-        .s = t->data[1],
-        .y = t->data[2],
+        .items = (unsigned)(ddp__pixels(t, DDP__SCALE_FWD_X) *
+                            ddp__groups((size_t)x.c)),
+        .type = t->call->buf[DDP__SCALE_FWD_X].type,
+        .wide =
+            ddp__whole(x.c) && DDP__ALIGNED(t, DDP__SCALE_FWD_X,
+                                            DDP__SCALE_FWD_S, DDP__SCALE_FWD_Y),
+        .x = t->data[DDP__SCALE_FWD_X],
+        .s = t->data[DDP__SCALE_FWD_S],
+        .y = t->data[DDP__SCALE_FWD_Y],
         .pixels = (unsigned)x.h * (unsigned)x.w,
         .c = x.c};
     struct ddp__cuda_place place;
@@ -61,24 +64,26 @@ int ddp__cuda_scale_fwd(const struct ddp__task *t)
 /* dx = dy s;  ds = the sum over pixels of x dy */
 int ddp__cuda_scale_bwd(const struct ddp__task *t)
 {
-    struct ddp_shape x = t->call->buf[0].shape;
+    struct ddp_shape x = t->call->buf[DDP__SCALE_BWD_X].shape;
     struct ddp__columns k =
         ddp__columns((size_t)t->n, (size_t)x.h * (size_t)x.w, x.c);
-    struct ddp__k_column_sums sums = {.blocks = ddp__columns_blocks(&k),
-                                      .type = t->call->buf[0].type,
-                                      .wide = ddp__whole(x.c) &&
-                                              DDP__ALIGNED(t, 0, 1, 2, 3),
-                                      .k = k,
-                                      .a = t->data[0],
-                                      .b = t->data[2],
-                                      .s = t->data[1],
-                                      .y = t->data[3]};
-    struct ddp__k_column_finish finish = {.blocks =
-                                              ddp__columns_finish_blocks(&k),
-                                          .type = t->call->buf[4].type,
-                                          .k = k,
-                                          .out = t->data[4],
-                                          .factor = 1};
+    struct ddp__k_column_sums sums = {
+        .blocks = ddp__columns_blocks(&k),
+        .type = t->call->buf[DDP__SCALE_BWD_X].type,
+        .wide = ddp__whole(x.c) &&
+                DDP__ALIGNED(t, DDP__SCALE_BWD_X, DDP__SCALE_BWD_S,
+                             DDP__SCALE_BWD_DY, DDP__SCALE_BWD_DX),
+        .k = k,
+        .a = t->data[DDP__SCALE_BWD_X],
+        .b = t->data[DDP__SCALE_BWD_DY],
+        .s = t->data[DDP__SCALE_BWD_S],
+        .y = t->data[DDP__SCALE_BWD_DX]};
+    struct ddp__k_column_finish finish = {
+        .blocks = ddp__columns_finish_blocks(&k),
+        .type = t->call->buf[DDP__SCALE_BWD_DS].type,
+        .k = k,
+        .out = t->data[DDP__SCALE_BWD_DS],
+        .factor = 1};
     struct ddp__cuda_place place;
     int rc;
 

@@ -13,27 +13,25 @@ _Static_assert(DDP__STAT_LOSS == 0 && DDP__STAT_DIVISOR == 1 &&
                    DDP__STAT_UPDATES == 6 && DDP__STATS == 7,
                "as losses.h and updates.h have them");
 
-/* Buffers x, target, weight, stats [, dx] [, scale] */
 int ddp__cuda_loss(const struct ddp__task *t)
 {
-    bool want_dx = t->call->buffers > 4;
     struct ddp__k_loss p = {.blocks = (unsigned)t->n,
-                            .type = t->call->buf[0].type,
-                            .type_dx = want_dx ? t->call->buf[4].type : DDP_F32,
+                            .type = t->call->buf[DDP__LOSS_X].type,
+                            .type_dx = t->call->buf[DDP__LOSS_DX].type,
                             .classes =
                                 t->call->loss.kind == DDP_LOGIT_CROSS_ENTROPY,
                             .smoothing = t->call->loss.smoothing,
                             .aux = t->call->loss.aux,
                             .n = t->n,
                             .cap = t->call->cap,
-                            .len = ddp__len(t, 0) / (size_t)t->n,
-                            .x = t->data[0],
-                            .dx = want_dx ? t->data[4] : NULL,
-                            .label = t->data[1],
-                            .target = t->data[1],
-                            .weight = t->data[2],
-                            .scale = t->call->buffers > 5 ? t->data[5] : NULL,
-                            .stats = t->data[3],
+                            .len = ddp__len(t, DDP__LOSS_X) / (size_t)t->n,
+                            .x = t->data[DDP__LOSS_X],
+                            .dx = t->data[DDP__LOSS_DX],
+                            .label = t->data[DDP__LOSS_TARGET],
+                            .target = t->data[DDP__LOSS_TARGET],
+                            .weight = t->data[DDP__LOSS_WEIGHT],
+                            .scale = t->data[DDP__LOSS_SCALE],
+                            .stats = t->data[DDP__LOSS_STATS],
                             .add = t->accumulate};
     struct ddp__cuda_place place;
     int rc = ddp__cuda_place(&place);

@@ -90,18 +90,17 @@ static void set_buffers(const struct ddp__task *t, struct ddp__k_optim *p)
 {
     bool state = p->kind != DDP_SGD;
 
-    p->g = t->data[0];
-    p->w = t->data[1];
-    p->stats = t->data[2];
-    p->m = state ? t->data[3] : NULL;
+    p->g = t->data[DDP__OPTIM_G];
+    p->w = t->data[DDP__OPTIM_W];
+    p->stats = t->data[DDP__OPTIM_STATS];
+    p->m = state ? t->data[DDP__OPTIM_STATE] : NULL;
     if (p->kind == DDP_ADAM || p->kind == DDP_ADAMW ||
         (p->kind == DDP_RMSPROP && p->momentum > 0))
-        p->v = p->m + ddp__len(t, 1);
+        p->v = p->m + ddp__len(t, DDP__OPTIM_W);
     if (p->clip_norm > 0)
         p->norm = t->data[state ? 4 : 3];
 }
 
-/* g, w, stats [, state] [, norm] */
 int ddp__cuda_optim(const struct ddp__task *t)
 {
     struct ddp__k_optim p = {0};
@@ -110,26 +109,25 @@ int ddp__cuda_optim(const struct ddp__task *t)
 
     set_rule(t, &p);
     set_buffers(t, &p);
-    p.half = ddp__cuda_copy_begin(t, 1, &p.half_type);
+    p.half = ddp__cuda_copy_begin(t, DDP__OPTIM_W, &p.half_type);
     for (int i = 0; i < t->call->optim.spans && rc == 0;) {
         i = take_spans(t, i, &p);
         if (p.blocks)
             rc = DDP__LAUNCH(&place, optim, &p);
     }
-    return rc == 0 && p.half ? ddp__cuda_copy_end(t, 1) : rc;
+    return rc == 0 && p.half ? ddp__cuda_copy_end(t, DDP__OPTIM_W) : rc;
 }
 
-/* g, stats, norm */
 int ddp__cuda_sqnorm(const struct ddp__task *t)
 {
     struct ddp__k_optim p = {0};
     struct ddp__k_sqnorm_sum sum = {
-        .blocks = 1, .norm = t->data[2], .add = t->accumulate};
+        .blocks = 1, .norm = t->data[DDP__SQNORM_NORM], .add = t->accumulate};
     struct ddp__cuda_place place;
     int rc = ddp__cuda_place(&place);
 
-    p.g = t->data[0];
-    p.stats = t->data[1];
+    p.g = t->data[DDP__SQNORM_G];
+    p.stats = t->data[DDP__SQNORM_STATS];
     p.begin = t->call->optim.begin;
     if (rc < 0)
         return rc;
@@ -144,16 +142,15 @@ int ddp__cuda_sqnorm(const struct ddp__task *t)
     return rc < 0 ? rc : DDP__LAUNCH(&place, sqnorm_sum, &sum);
 }
 
-/* dst, src, stats */
 int ddp__cuda_ema(const struct ddp__task *t)
 {
-    size_t len = ddp__len(t, 0);
+    size_t len = ddp__len(t, DDP__EMA_DST);
     struct ddp__k_ema p = {.blocks =
                                (unsigned)((len + DDP__TILE - 1) / DDP__TILE),
                            .share = (float)(1 - t->call->ema.decay),
-                           .dst = t->data[0],
-                           .src = t->data[1],
-                           .stats = t->data[2],
+                           .dst = t->data[DDP__EMA_DST],
+                           .src = t->data[DDP__EMA_SRC],
+                           .stats = t->data[DDP__EMA_STATS],
                            .len = len};
     struct ddp__cuda_place place;
     int rc = ddp__cuda_place(&place);

@@ -5,8 +5,8 @@
 
 #include "tasks.h"
 
-/* From images of buffer `in` to those of buffer `out`; `small` tells on which
- * side an item is. */
+/* From images of operand `in` to those of `out`; there is an item for each
+ * group of channels of operand `item`. */
 static struct ddp__k_pool pool_arguments(const struct ddp__task *t, int in,
                                          int out, int item)
 {
@@ -25,29 +25,31 @@ static struct ddp__k_pool pool_arguments(const struct ddp__task *t, int in,
 
 int ddp__cuda_max_pool_fwd(const struct ddp__task *t)
 {
-    struct ddp__k_pool p = pool_arguments(t, 0, 1, 1);
+    struct ddp__k_pool p = pool_arguments(
+        t, DDP__MAX_POOL_FWD_X, DDP__MAX_POOL_FWD_Y, DDP__MAX_POOL_FWD_Y);
     struct ddp__cuda_place place;
     int rc = ddp__cuda_place(&place);
 
-    p.x = t->data[0];
-    p.y = t->data[1];
-    p.index = t->data[2];
-    p.narrow_index = t->call->buf[2].type == DDP_U8;
-    p.wide = p.wide && DDP__ALIGNED(t, 2);
+    p.x = t->data[DDP__MAX_POOL_FWD_X];
+    p.y = t->data[DDP__MAX_POOL_FWD_Y];
+    p.index = t->data[DDP__MAX_POOL_FWD_INDEX];
+    p.narrow_index = t->call->buf[DDP__MAX_POOL_FWD_INDEX].type == DDP_U8;
+    p.wide = p.wide && DDP__ALIGNED(t, DDP__MAX_POOL_FWD_INDEX);
     return rc < 0 ? rc : DDP__LAUNCH(&place, max_pool_fwd, &p);
 }
 
 int ddp__cuda_max_pool_bwd(const struct ddp__task *t)
 {
-    struct ddp__k_pool p = pool_arguments(t, 2, 0, 2);
+    struct ddp__k_pool p = pool_arguments(
+        t, DDP__MAX_POOL_BWD_DX, DDP__MAX_POOL_BWD_DY, DDP__MAX_POOL_BWD_DX);
     struct ddp__cuda_place place;
     int rc = ddp__cuda_place(&place);
 
-    p.x = t->data[0];
-    p.y = t->data[2];
-    p.index = t->data[1];
-    p.narrow_index = t->call->buf[1].type == DDP_U8;
-    p.wide = p.wide && DDP__ALIGNED(t, 1);
+    p.x = t->data[DDP__MAX_POOL_BWD_DY];
+    p.y = t->data[DDP__MAX_POOL_BWD_DX];
+    p.index = t->data[DDP__MAX_POOL_BWD_INDEX];
+    p.narrow_index = t->call->buf[DDP__MAX_POOL_BWD_INDEX].type == DDP_U8;
+    p.wide = p.wide && DDP__ALIGNED(t, DDP__MAX_POOL_BWD_INDEX);
     return rc < 0 ? rc : DDP__LAUNCH(&place, max_pool_bwd, &p);
 }
 
@@ -55,7 +57,8 @@ int ddp__cuda_max_pool_bwd(const struct ddp__task *t)
 static bool is_global(const struct ddp__task *t)
 {
     const struct ddp__pool *p = &t->call->pool;
-    struct ddp_shape x = t->call->buf[0].shape, y = t->call->buf[1].shape;
+    struct ddp_shape x = t->call->buf[DDP__MEAN_POOL_FWD_X].shape,
+                     y = t->call->buf[DDP__MEAN_POOL_FWD_Y].shape;
 
     return y.h == 1 && y.w == 1 &&
            (p->adaptive || (p->kh == x.h && p->kw == x.w && !p->top &&
@@ -65,23 +68,23 @@ static bool is_global(const struct ddp__task *t)
 static int launch_global_mean(const struct ddp__task *t,
                               const struct ddp__cuda_place *place)
 {
-    struct ddp_shape x = t->call->buf[0].shape;
+    struct ddp_shape x = t->call->buf[DDP__MEAN_POOL_FWD_X].shape;
     size_t pixels = (size_t)x.h * (size_t)x.w;
     struct ddp__columns k = ddp__columns((size_t)t->n, pixels, x.c);
-    struct ddp__k_column_sums sums = {.blocks = ddp__columns_blocks(&k),
-                                      .type = t->call->buf[0].type,
-                                      .wide =
-                                          ddp__whole(x.c) && DDP__ALIGNED(t, 0),
-                                      .k = k,
-                                      .a = t->data[0],
-                                      .part = place->scratch};
-    struct ddp__k_column_finish finish = {.blocks =
-                                              ddp__columns_finish_blocks(&k),
-                                          .type = t->call->buf[1].type,
-                                          .k = k,
-                                          .part = place->scratch,
-                                          .out = t->data[1],
-                                          .factor = 1 / (float)pixels};
+    struct ddp__k_column_sums sums = {
+        .blocks = ddp__columns_blocks(&k),
+        .type = t->call->buf[DDP__MEAN_POOL_FWD_X].type,
+        .wide = ddp__whole(x.c) && DDP__ALIGNED(t, DDP__MEAN_POOL_FWD_X),
+        .k = k,
+        .a = t->data[DDP__MEAN_POOL_FWD_X],
+        .part = place->scratch};
+    struct ddp__k_column_finish finish = {
+        .blocks = ddp__columns_finish_blocks(&k),
+        .type = t->call->buf[DDP__MEAN_POOL_FWD_Y].type,
+        .k = k,
+        .part = place->scratch,
+        .out = t->data[DDP__MEAN_POOL_FWD_Y],
+        .factor = 1 / (float)pixels};
     int rc = DDP__LAUNCH(place, column_sums, &sums);
 
     return rc < 0 ? rc : DDP__LAUNCH(place, column_finish, &finish);
@@ -89,7 +92,8 @@ static int launch_global_mean(const struct ddp__task *t,
 
 int ddp__cuda_mean_pool_fwd(const struct ddp__task *t)
 {
-    struct ddp__k_pool p = pool_arguments(t, 0, 1, 1);
+    struct ddp__k_pool p = pool_arguments(
+        t, DDP__MEAN_POOL_FWD_X, DDP__MEAN_POOL_FWD_Y, DDP__MEAN_POOL_FWD_Y);
     struct ddp__cuda_place place;
     int rc = ddp__cuda_place(&place);
 
@@ -97,18 +101,19 @@ int ddp__cuda_mean_pool_fwd(const struct ddp__task *t)
         return rc;
     if (is_global(t))
         return launch_global_mean(t, &place);
-    p.x = t->data[0];
-    p.y = t->data[1];
+    p.x = t->data[DDP__MEAN_POOL_FWD_X];
+    p.y = t->data[DDP__MEAN_POOL_FWD_Y];
     return DDP__LAUNCH(&place, mean_pool_fwd, &p);
 }
 
 int ddp__cuda_mean_pool_bwd(const struct ddp__task *t)
 {
-    struct ddp__k_pool p = pool_arguments(t, 1, 0, 1);
+    struct ddp__k_pool p = pool_arguments(
+        t, DDP__MEAN_POOL_BWD_DX, DDP__MEAN_POOL_BWD_DY, DDP__MEAN_POOL_BWD_DX);
     struct ddp__cuda_place place;
     int rc = ddp__cuda_place(&place);
 
-    p.x = t->data[0];
-    p.y = t->data[1];
+    p.x = t->data[DDP__MEAN_POOL_BWD_DY];
+    p.y = t->data[DDP__MEAN_POOL_BWD_DX];
     return rc < 0 ? rc : DDP__LAUNCH(&place, mean_pool_bwd, &p);
 }

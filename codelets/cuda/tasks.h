@@ -14,6 +14,9 @@
 DDP__OPS(X)
 #undef X
 
+/* Types of activations. */
+#define DDP__CUDA_TYPES (DDP__TYPES(F32) | DDP__TYPES(BF16) | DDP__TYPES(F16))
+
 /* Whether our kernels can run a call, DDP_ENODEV if not, and how much scratch
  * they want for it. */
 int ddp__cuda_kernels_prepare(const struct ddp__call *c);
@@ -100,11 +103,11 @@ static inline bool ddp__all_aligned(const struct ddp__task *t, const int *buf,
                                     int count)
 {
     for (int i = 0; i < count; i++)
-        if (!ddp__aligned(t->data[buf[i]]))
+        if (!ddp__aligned(t->data[buf[i]])) /* so is what is absent */
             return false;
     return true;
 }
-/* Whether all these buffers lie well. */
+/* Whether all these operands lie well. */
 #define DDP__ALIGNED(t, ...)                                                   \
     ddp__all_aligned(t, (const int[]){__VA_ARGS__},                            \
                      (int)(sizeof((const int[]){__VA_ARGS__}) / sizeof(int)))

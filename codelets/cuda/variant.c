@@ -108,17 +108,11 @@ struct warm {
 
 static int prepare_slow_call(const struct ddp__call *c, void **plan)
 {
-    switch (c->op) {
-    case DDP__OP_CONV_FWD:
-    case DDP__OP_CONV_BWD_X:
-    case DDP__OP_CONV_BWD_W:
+    if (ddp__op_is(c->op, DDP__IS_CONV))
         return ddp__cuda_conv_prepare(c, plan);
-    case DDP__OP_BN_FWD:
-    case DDP__OP_BN_BWD:
+    if (c->op == DDP__OP_BN_FWD || c->op == DDP__OP_BN_BWD)
         return ddp__cuda_bn_prepare(c, plan);
-    default:
-        return DDP_ENODEV; /* nothing that takes long */
-    }
+    return DDP_ENODEV; /* nothing that takes long */
 }
 
 static void *warm_calls(void *arg)
@@ -207,13 +201,11 @@ const void *ddp__cuda_align(struct ddp__cuda_run *r, const void *ptr,
 
 size_t ddp__cuda_weight_len(const struct ddp__call *c)
 {
-    bool bwd_w = c->op == DDP__OP_CONV_BWD_W || c->op == DDP__OP_DENSE_BWD_W;
-    bool bwd_x = c->op == DDP__OP_CONV_BWD_X || c->op == DDP__OP_DENSE_BWD_X;
-    const struct ddp__view *x = &c->buf[bwd_x ? 2 : 0];
-    const struct ddp__view *y = &c->buf[bwd_x ? 0 : bwd_w ? 1 : 2];
+    struct ddp__xwy at = ddp__op_xwy(c->op);
+    const struct ddp__view *x = &c->buf[at.x], *y = &c->buf[at.y];
     size_t in, out;
 
-    if (c->op >= DDP__OP_CONV_FWD && c->op <= DDP__OP_CONV_BWD_W)
+    if (ddp__op_is(c->op, DDP__IS_CONV))
         return (size_t)y->shape.c * (size_t)c->conv.kh * (size_t)c->conv.kw *
                (size_t)ddp__conv_in(&c->conv, x->shape.c);
     in = (size_t)x->shape.h * (size_t)x->shape.w * (size_t)x->shape.c;
