@@ -52,16 +52,16 @@
 #define DDP__BN_EVAL_OPERANDS(O, op)                                           \
     O(op, X, ACT, READ) O(op, W, PARAM, READ) O(op, Y, ACT, WRITE)             \
     O(op, R, ACT, READ | OPTIONAL)
-/* s is the mask if there is one, else y */
+/* slope is the mask if there is one, else y */
 #define DDP__BN_BWD_OPERANDS(O, op)                                            \
-    O(op, X, ACT, READ) O(op, S, SLOPE, READ) O(op, DY, ACT, READ)             \
+    O(op, X, ACT, READ) O(op, SLOPE, SLOPE, READ) O(op, DY, ACT, READ)             \
     O(op, W, PARAM, READ) O(op, STAT, F32, READ) O(op, G, GRAD, COLLECT)       \
     O(op, DX, ACT, WRITE) O(op, DR, ACT, WRITE | OPTIONAL)
 #define DDP__ACT_FWD_OPERANDS(O, op)                                           \
     O(op, X, ACT, READ) O(op, Y, ACT, WRITE)
-/* s is x or y: see ddp__act_from_y() */
+/* slope is x or y: see ddp__act_from_y() */
 #define DDP__ACT_BWD_OPERANDS(O, op)                                           \
-    O(op, S, ACT, READ) O(op, DY, ACT, READ) O(op, DX, ACT, WRITE)
+    O(op, SLOPE, ACT, READ) O(op, DY, ACT, READ) O(op, DX, ACT, WRITE)
 /* y = act(a + b) */
 #define DDP__ADD_OPERANDS(O, op)                                               \
     O(op, A, ACT, READ) O(op, B, ACT, READ) O(op, Y, ACT, WRITE)
@@ -176,7 +176,7 @@ DDP__OPS(X)
 enum ddp__operand_kind {
     DDP__KIND_ACT,    /* an activation or its gradient, all of a call of one
                          type: f32, bf16 or f16 */
-    DDP__KIND_SLOPE,  /* such a one, or a mask */
+    DDP__KIND_SLOPE,  /* such a one, or a mask, u8 */
     DDP__KIND_LOGIT,  /* an activation whose type owes nothing to the others */
     DDP__KIND_INDEX,  /* positions in windows, u8 or i32 */
     DDP__KIND_IDS,    /* numbers of samples, i32 or i64 */
@@ -346,9 +346,9 @@ enum ddp__kind { DDP__CPU, DDP__CUDA, DDP__KINDS };
 /* One operation at one place of a graph: constant while steps run. */
 struct ddp__call {
     enum ddp__op op;
-    int cap; /* most samples it will see */
-    int buffers;
-    struct ddp__view buf[DDP_MAX_BUFFERS];
+    int cap;     /* most samples it will see */
+    int buffers; /* of HOST and USER; else the operands up to the last one */
+    struct ddp__view buf[DDP_MAX_BUFFERS]; /* all 0: an absent operand */
     union {
         struct {
             float mean[4], std[4];
@@ -404,7 +404,7 @@ struct ddp__task {
     float lr;        /* OPTIM */
     /* Set by the runtime: */
     void *plan;                   /* of this call on this kind of worker */
-    void *data[DDP_MAX_BUFFERS];  /* of each view, offset added */
+    void *data[DDP_MAX_BUFFERS];  /* of each view, offset added; NULL: absent */
     size_t size[DDP_MAX_BUFFERS]; /* bytes of the handle's data */
     uint64_t id[DDP_MAX_BUFFERS], version[DDP_MAX_BUFFERS]; /* of the handle:
         equal (id, version, view) means equal contents, so that a backend may

@@ -8,41 +8,42 @@
 #include "base/philox.h"
 #include "check.h"
 
-/* What an op's buffers are, and which of them it writes.  The last ones go
- * missing when the call has no use for them: see check_buffers(). */
+/* The tensor of a family that an operand is: by its name, and by its kind where
+ * that tells families apart. */
 static const struct {
-    const char *name, *buffers, *written;
-} layout[DDP__OP_COUNT] = {
-    [DDP__OP_INPUT_U8] = {"input_u8", "uy", "y"},
-    [DDP__OP_INPUT_F32] = {"input_f32", "jy", "y"},
-    [DDP__OP_CONV_FWD] = {"conv_fwd", "xwy", "y"},
-    [DDP__OP_CONV_BWD_X] = {"conv_bwd_x", "dwe", "e"},
-    [DDP__OP_CONV_BWD_W] = {"conv_bwd_w", "xdg", "g"},
-    [DDP__OP_DENSE_FWD] = {"dense_fwd", "xwy", "y"},
-    [DDP__OP_DENSE_BWD_X] = {"dense_bwd_x", "dwe", "e"},
-    [DDP__OP_DENSE_BWD_W] = {"dense_bwd_w", "xdg", "g"},
-    [DDP__OP_BN_FWD] = {"bn_fwd", "xwysrb", "ysb"},
-    [DDP__OP_BN_EVAL] = {"bn_eval", "xwyr", "y"},
-    [DDP__OP_BN_BWD] = {"bn_bwd", "xadwsgef", "gef"},
-    [DDP__OP_ACT_FWD] = {"act_fwd", "xy", "y"},
-    [DDP__OP_ACT_BWD] = {"act_bwd", "ade", "e"},
-    [DDP__OP_ADD] = {"add", "xry", "y"},
-    [DDP__OP_ACC] = {"acc", "yx", "y"},
-    [DDP__OP_MAX_POOL_FWD] = {"max_pool_fwd", "xyi", "yi"},
-    [DDP__OP_MAX_POOL_BWD] = {"max_pool_bwd", "die", "e"},
-    [DDP__OP_MEAN_POOL_FWD] = {"mean_pool_fwd", "xy", "y"},
-    [DDP__OP_MEAN_POOL_BWD] = {"mean_pool_bwd", "de", "e"},
-    [DDP__OP_CONCAT] = {"concat", "xy", "y"},
-    [DDP__OP_SPLIT] = {"split", "de", "e"},
-    [DDP__OP_SCALE_FWD] = {"scale_fwd", "xky", "y"},
-    [DDP__OP_SCALE_BWD] = {"scale_bwd", "xkdel", "el"},
-    [DDP__OP_DROPOUT] = {"dropout", "xny", "y"},
-    [DDP__OP_LOSS] = {"loss", "xtvqe", "qe"},
-    [DDP__OP_MERGE] = {"merge", "gw", "g"},
-    [DDP__OP_MERGE_STATS] = {"merge_stats", "qz", "q"},
-    [DDP__OP_SQNORM] = {"sqnorm", "gqm", "m"},
-    [DDP__OP_OPTIM] = {"optim", "gwqom", "wo"},
-    [DDP__OP_EMA] = {"ema", "gwq", "g"},
+    const char *operand;
+    char letter;
+    enum ddp__operand_kind kind; /* OPERAND_KINDS: any */
+} tensors[] = {
+    {"X", 'u', DDP__KIND_U8},
+    {"X", 'j', DDP__KIND_F32},
+    {"X", 'x', DDP__OPERAND_KINDS},
+    {"Y", 'y', DDP__OPERAND_KINDS},
+    {"DY", 'd', DDP__OPERAND_KINDS},
+    {"DX", 'e', DDP__OPERAND_KINDS},
+    {"W", 'w', DDP__OPERAND_KINDS},
+    {"G", 'g', DDP__OPERAND_KINDS},
+    {"R", 'r', DDP__OPERAND_KINDS},
+    {"DR", 'f', DDP__OPERAND_KINDS},
+    {"A", 'x', DDP__OPERAND_KINDS},
+    {"B", 'r', DDP__OPERAND_KINDS},
+    {"S", 'k', DDP__OPERAND_KINDS},
+    {"DS", 'l', DDP__OPERAND_KINDS},
+    {"STAT", 's', DDP__OPERAND_KINDS},
+    {"MASK", 'b', DDP__OPERAND_KINDS},
+    {"INDEX", 'i', DDP__OPERAND_KINDS},
+    {"IDS", 'n', DDP__OPERAND_KINDS},
+    {"TARGET", 't', DDP__OPERAND_KINDS},
+    {"WEIGHT", 'v', DDP__OPERAND_KINDS},
+    {"STATS", 'q', DDP__OPERAND_KINDS},
+    {"STATE", 'o', DDP__OPERAND_KINDS},
+    {"NORM", 'm', DDP__OPERAND_KINDS},
+    {"DST", 'y', DDP__KIND_ACT},
+    {"SRC", 'x', DDP__KIND_ACT},
+    {"DST", 'q', DDP__KIND_F64},
+    {"SRC", 'z', DDP__KIND_F64},
+    {"DST", 'g', DDP__OPERAND_KINDS},
+    {"SRC", 'w', DDP__OPERAND_KINDS},
 };
 
 const struct check_kind check_kinds[] = {
@@ -85,22 +86,7 @@ const struct check_kind check_kinds[] = {
     [CHECK_EMA] = {"ema", {DDP__OP_EMA}, 1, "", 'g'},
 };
 
-const char *check_op_name(enum ddp__op op)
-{
-    return layout[op].name;
-}
-
-const char *check_written(enum ddp__op op)
-{
-    return layout[op].written;
-}
-
-static bool has_state(const struct check *k)
-{
-    return k->row.call.optim.o.kind != DDP_SGD;
-}
-
-/* Whether this call has that buffer at all. */
+/* Whether this call has that operand at all. */
 static bool wanted(const struct check *k, enum ddp__op op, char letter)
 {
     const struct ddp__call *c = &k->row.call;
@@ -110,15 +96,15 @@ static bool wanted(const struct check *k, enum ddp__op op, char letter)
                : letter == 'r' || letter == 'f' ? c->bn.residual
                                                 : true;
     if (op == DDP__OP_LOSS && letter == 'e')
-        return c->buffers != 4;
+        return !k->row.no_gradient;
     if (op == DDP__OP_OPTIM && letter == 'o')
-        return has_state(k);
+        return c->optim.o.kind != DDP_SGD;
     if (op == DDP__OP_OPTIM && letter == 'm')
         return c->optim.o.clip_norm > 0;
     return true;
 }
 
-/* The buffer that tells an activation's slope. */
+/* The tensor that an activation's slope follows from. */
 static char slope(const struct check *k)
 {
     if (k->row.family == CHECK_BN)
@@ -126,15 +112,23 @@ static char slope(const struct check *k)
     return ddp__act_from_y(k->row.call.act) ? 'y' : 'x';
 }
 
-const char *check_buffers(const struct check *k, enum ddp__op op, char out[9])
+char check_letter(const struct check *k, enum ddp__op op, int i)
 {
-    char *end = out;
+    const struct ddp__operand *o = &ddp__signature[op].operand[i];
 
-    for (const char *l = layout[op].buffers; *l; l++)
-        if (wanted(k, op, *l))
-            *end++ = *l == 'a' ? slope(k) : *l;
-    *end = '\0';
-    return out;
+    if (strcmp(o->name, "SLOPE") == 0)
+        return slope(k);
+    for (size_t t = 0; t < sizeof(tensors) / sizeof(*tensors); t++)
+        if (strcmp(tensors[t].operand, o->name) == 0 &&
+            (tensors[t].kind == o->kind ||
+             tensors[t].kind == DDP__OPERAND_KINDS))
+            return wanted(k, op, tensors[t].letter) ? tensors[t].letter : 0;
+    return 0;
+}
+
+bool check_writes(enum ddp__op op, int i)
+{
+    return ddp__op_access(op, i, true) != DDP_READ;
 }
 
 /* ---- tensors ------------------------------------------------------------ */
@@ -268,11 +262,21 @@ static bool allocate(struct check *k, char letter)
     return t->data != NULL;
 }
 
+static bool allocate_operands(struct check *k, enum ddp__op op)
+{
+    for (int i = 0; i < ddp__signature[op].operands; i++) {
+        char letter = check_letter(k, op, i);
+
+        if (letter && !allocate(k, letter))
+            return false;
+    }
+    return true;
+}
+
 struct check *check_new(const struct check_row *row, enum ddp_dtype dtype)
 {
     const struct check_kind *kind = &check_kinds[row->family];
     struct check *k = calloc(1, sizeof(*k));
-    char letters[9];
     bool good = k != NULL;
 
     if (!k)
@@ -281,8 +285,7 @@ struct check *check_new(const struct check_row *row, enum ddp_dtype dtype)
     k->dtype = dtype;
     k->row.y = output_shape(row);
     for (int i = 0; i < kind->ops; i++)
-        for (const char *l = check_buffers(k, kind->op[i], letters); *l; l++)
-            good = good && allocate(k, *l);
+        good = good && allocate_operands(k, kind->op[i]);
     if (good && strchr(kind->slopes, 'e'))
         good = allocate(k, 'd');
     if (!good) {
@@ -473,13 +476,16 @@ void check_fill(struct check *k)
 struct ddp__call check_call(const struct check *k, enum ddp__op op)
 {
     struct ddp__call c = k->row.call;
-    char letters[9];
 
     c.op = op;
     c.cap = k->row.cap;
-    c.buffers = (int)strlen(check_buffers(k, op, letters));
-    for (int i = 0; i < c.buffers; i++)
-        c.buf[i] = k->tensor[letters[i] - 'a'].view;
+    c.buffers = ddp__signature[op].operands;
+    for (int i = 0; i < c.buffers; i++) {
+        char letter = check_letter(k, op, i);
+
+        if (letter)
+            c.buf[i] = k->tensor[letter - 'a'].view;
+    }
     if (k->row.family == CHECK_OPTIM)
         c.optim.span = k->row.span;
     return c;
@@ -492,17 +498,18 @@ int check_run(struct check *k, const struct ddp__backend *b,
               const struct ddp__call *c, int n, bool accumulate)
 {
     struct ddp__task t = {.call = c, .n = n, .accumulate = accumulate};
-    size_t size[DDP_MAX_BUFFERS];
-    char letters[9];
+    size_t size[DDP_MAX_BUFFERS] = {0};
     int rc;
 
     t.plan = c->on[b->kind].plan;
     t.seed = 0x123456789abcdef;
     t.lr = 0.05f;
-    check_buffers(k, c->op, letters);
     for (int i = 0; i < c->buffers; i++) {
-        struct check_tensor *x = check_tensor(k, letters[i]);
+        char letter = check_letter(k, c->op, i);
+        struct check_tensor *x = letter ? check_tensor(k, letter) : NULL;
 
+        if (!x)
+            continue;
         size[i] = x->size;
         t.data[i] = x->data;
         t.size[i] = x->size;
@@ -511,8 +518,9 @@ int check_run(struct check *k, const struct ddp__backend *b,
     }
     rc = check_kernel && b->kind != DDP__CPU ? check_kernel(b, &t, size)
                                              : b->kernel[c->op](&t);
-    for (const char *l = layout[c->op].written; *l; l++)
-        check_tensor(k, *l)->version++;
+    for (int i = 0; i < c->buffers; i++)
+        if (t.data[i] && check_writes(c->op, i))
+            check_tensor(k, check_letter(k, c->op, i))->version++;
     return rc;
 }
 

@@ -50,6 +50,7 @@ struct check_row {
     bool ties;             /* x has few different values */
     bool nan;              /* x, or of OPTIM g, has a NaN */
     bool no_divisor;       /* no sample of the step counted */
+    bool no_gradient;      /* LOSS: no dx */
     struct ddp__span span[CHECK_MAX_SPANS];
 };
 
@@ -91,10 +92,10 @@ void check_fill(struct check *k);
 
 struct check_tensor *check_tensor(struct check *k, char letter);
 
-/* The letters of an op's buffers, and of those it writes. */
-const char *check_buffers(const struct check *k, enum ddp__op op, char out[9]);
-const char *check_written(enum ddp__op op);
-const char *check_op_name(enum ddp__op op);
+/* The letter of an operand, '\0' if this call has none; whether the operation
+ * writes it. */
+char check_letter(const struct check *k, enum ddp__op op, int i);
+bool check_writes(enum ddp__op op, int i);
 
 /* The call of an op of the row, and one run of it. */
 struct ddp__call check_call(const struct check *k, enum ddp__op op);

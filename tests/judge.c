@@ -129,31 +129,33 @@ static bool judge_mask(const struct check *got, int n, struct verdict *v)
 void judge(const struct check *got, const struct check *want,
            const struct ddp__call *c, int n, struct verdict *v)
 {
-    for (const char *l = check_written(c->op); *l; l++) {
-        const struct check_tensor *t = &want->tensor[*l - 'a'];
+    for (int b = 0; b < c->buffers; b++) {
+        char l = check_letter(want, c->op, b);
+        const struct check_tensor *t;
         size_t len, begin = 0;
 
-        if (!t->data)
+        if (!l || !check_writes(c->op, b))
             continue;
+        t = &want->tensor[l - 'a'];
         len = check_len(t, n);
-        if (*l == 'b') {
+        if (l == 'b') {
             if (!judge_mask(got, n, v))
                 return;
             begin = len;
         }
         for (int i = 0; begin < len; i++) {
-            size_t end = part_end(want, *l, i, len);
+            size_t end = part_end(want, l, i, len);
 
-            if (!judge_part(got, want, c->op, *l, begin, end, n, v))
+            if (!judge_part(got, want, c->op, l, begin, end, n, v))
                 return;
             begin = end;
         }
         len *= ddp__dtype_size(t->view.type);
-        if (memcmp((char *)got->tensor[*l - 'a'].data + len,
+        if (memcmp((char *)got->tensor[l - 'a'].data + len,
                    (char *)t->data + len, t->size - len) != 0) {
             v->failed = true;
             snprintf(v->why, sizeof(v->why),
-                     "n %d, buffer %c: written beyond its samples", n, *l);
+                     "n %d, buffer %c: written beyond its samples", n, l);
         }
     }
 }

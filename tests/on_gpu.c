@@ -82,7 +82,7 @@ int on_gpu_run(const struct ddp__backend *b, struct ddp__task *t,
     for (int i = 0; i < t->call->buffers; i++)
         host[i] = t->data[i];
     for (int i = 0; rc == 0 && i < t->call->buffers; i++)
-        rc = push(t, i, size[i], &device[i]);
+        rc = host[i] ? push(t, i, size[i], &device[i]) : 0;
     if (rc == 0)
         rc = settle();
     if (rc == 0)
@@ -90,7 +90,7 @@ int on_gpu_run(const struct ddp__backend *b, struct ddp__task *t,
     if (rc == 0)
         rc = ddp__cuda_check(cudaStreamSynchronize(worker.stream), "running");
     for (int i = 0; rc == 0 && i < t->call->buffers; i++)
-        rc = pull(host[i], device[i], size[i], i);
+        rc = host[i] ? pull(host[i], device[i], size[i], i) : 0;
     for (int i = 0; i < t->call->buffers; i++)
         cudaFree(device[i]);
     return rc;

@@ -185,8 +185,8 @@ static void test_row(const struct check_row *row, enum ddp_dtype dtype)
         }
     }
     for (int i = 0; i < kind->ops; i++) {
-        ok(!v[i].failed, "%s, %s, %s: does as ref", check_op_name(kind->op[i]),
-           row->what,
+        ok(!v[i].failed, "%s, %s, %s: does as ref",
+           ddp__signature[kind->op[i]].name, row->what,
            dtype == DDP_F32    ? "f32"
            : dtype == DDP_BF16 ? "bf16"
                                : "f16");
@@ -492,13 +492,18 @@ static void run(const struct ddp__backend *b, struct ddp__call *c,
                 enum ddp__op op, const double *stats, struct bucket *k)
 {
     struct ddp__task t = {.call = c, .n = 1, .lr = 0.1f};
-    void *const norm[] = {k->g, (void *)stats, k->norm};
-    void *const update[] = {k->g, k->w, (void *)stats, k->state, k->norm};
+    void *const norm[DDP_MAX_BUFFERS] = {[DDP__SQNORM_G] = k->g,
+                                         [DDP__SQNORM_STATS] = (void *)stats,
+                                         [DDP__SQNORM_NORM] = k->norm};
+    void *const update[DDP_MAX_BUFFERS] = {[DDP__OPTIM_G] = k->g,
+                                           [DDP__OPTIM_W] = k->w,
+                                           [DDP__OPTIM_STATS] = (void *)stats,
+                                           [DDP__OPTIM_STATE] = k->state,
+                                           [DDP__OPTIM_NORM] = k->norm};
 
     c->op = op;
-    c->buffers = op == DDP__OP_SQNORM ? 3 : 5;
-    memcpy(t.data, op == DDP__OP_SQNORM ? norm : update,
-           (size_t)c->buffers * sizeof(t.data[0]));
+    c->buffers = ddp__signature[op].operands;
+    memcpy(t.data, op == DDP__OP_SQNORM ? norm : update, sizeof(t.data));
     if (ddp__cuda_kernels_prepare(c) < 0 || b->kernel[op](&t) < 0)
         bail_out("%s", ddp_errmsg());
 }

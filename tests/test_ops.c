@@ -115,7 +115,7 @@ static void report(const struct trial *t, const struct check *k)
 
     for (int b = 0; b < backend_count(); b++) {
         const struct ddp__backend *be = backends[b];
-        const char *op = check_op_name(t->call[b].op);
+        const char *op = ddp__signature[t->call[b].op].name;
 
         if (be == &ddp__ref)
             continue;
@@ -299,7 +299,7 @@ static bool has_slopes(const struct check_row *r)
         return r->call.dense.act == DDP_IDENTITY;
     if (r->family == CHECK_BN)
         return r->n * r->x.h * r->x.w > 2;
-    return r->family != CHECK_LOSS || r->call.buffers != 4;
+    return r->family != CHECK_LOSS || !r->no_gradient;
 }
 
 static void test_ref(const struct check_row *row)

@@ -65,7 +65,7 @@ static void test_labels(void)
     double stats[DDP__STATS] = {0};
     struct ddp__call c = {.buf = {image(1, 1, 3)}};
 
-    c.buf[4] = image(1, 1, 3);
+    c.buf[DDP__LOSS_DX] = image(1, 1, 3);
     for (int32_t label = -1; label <= 3; label += 4) {
         ok(RUN(LOSS, &c, 1, x, &label, weight, stats, dx) == DDP_EDATA,
            "cross entropy: label %d of 3 classes is refused", label);
@@ -183,7 +183,6 @@ static void gradient_of_step(float g[WEIGHTS], int step)
         g[i] = (float)(4 * sin(3 * i + 1.7 * step));
 }
 
-/* The first n buffers of OPTIM that there are. */
 static int run_optim(const struct ddp_optimizer *o, float lr, int64_t t,
                      float *g, float *w, double *stats, float *state,
                      double *norm)
@@ -191,18 +190,17 @@ static int run_optim(const struct ddp_optimizer *o, float lr, int64_t t,
     struct ddp__call c = {.buf = {vector(WEIGHTS), vector(WEIGHTS)},
                           .optim = {*o, LEN(spans), spans}};
     struct ddp__task task = {.call = &c, .n = 1, .lr = lr};
-    int n = 3;
 
     c.op = DDP__OP_OPTIM;
-    task.data[0] = g;
-    task.data[1] = w;
-    task.data[2] = stats;
+    c.buffers = DDP__OPTIM_BUFFERS;
+    task.data[DDP__OPTIM_G] = g;
+    task.data[DDP__OPTIM_W] = w;
+    task.data[DDP__OPTIM_STATS] = stats;
     stats[DDP__STAT_UPDATES] = (double)t;
     if (o->kind != DDP_SGD)
-        task.data[n++] = state;
+        task.data[DDP__OPTIM_STATE] = state;
     if (o->clip_norm > 0)
-        task.data[n++] = norm;
-    c.buffers = n;
+        task.data[DDP__OPTIM_NORM] = norm;
     return ddp__ref_optim(&task);
 }
 
@@ -359,15 +357,15 @@ static void test_places(const struct ddp__backend *b)
     for (size_t i = 0; i < LEN(row); i++) {
         double norm[DDP__NORMS] = {0};
         struct ddp__call c = {.op = DDP__OP_SQNORM,
-                              .buffers = 3,
+                              .buffers = DDP__SQNORM_BUFFERS,
                               .optim = {{0}, LEN(spans), spans, 100}};
         struct ddp__task t = {.call = &c, .n = 1};
         float g[WEIGHTS];
 
         memcpy(g, row[i].g, sizeof(g));
-        t.data[0] = g;
-        t.data[1] = stats;
-        t.data[2] = norm;
+        t.data[DDP__SQNORM_G] = g;
+        t.data[DDP__SQNORM_STATS] = stats;
+        t.data[DDP__SQNORM_NORM] = norm;
         b->kernel[DDP__OP_SQNORM](&t);
         ok(norm[DDP__NORM_TRAINED] == row[i].trained &&
                norm[DDP__NORM_RUNNING] == row[i].running &&

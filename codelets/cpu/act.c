@@ -120,11 +120,11 @@ int ddp__cpu_act_fwd(const struct ddp__task *t)
 
 int ddp__cpu_act_bwd(const struct ddp__task *t)
 {
-    bool b = ddp__is_bf16(t, DDP__ACT_BWD_S);
+    bool b = ddp__is_bf16(t, DDP__ACT_BWD_SLOPE);
 
-    by_block(NULL, backward_of[t->call->act][b], t->data[DDP__ACT_BWD_S],
+    by_block(NULL, backward_of[t->call->act][b], t->data[DDP__ACT_BWD_SLOPE],
              t->data[DDP__ACT_BWD_DY], t->data[DDP__ACT_BWD_DX],
-             ddp__len(t, DDP__ACT_BWD_S), b);
+             ddp__len(t, DDP__ACT_BWD_SLOPE), b);
     return 0;
 }
 

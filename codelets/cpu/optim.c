@@ -139,7 +139,7 @@ static double clip_factor(const struct ddp__task *t)
 
     if (!(o->clip_norm > 0))
         return 1;
-    factor = *(const double *)t->data[o->kind == DDP_SGD ? 3 : 4];
+    factor = *(const double *)t->data[DDP__OPTIM_NORM];
     factor = o->clip_norm / (sqrt(factor) + 1e-6);
     return factor < 1 ? factor : 1;
 }
@@ -200,7 +200,7 @@ int ddp__cpu_optim(const struct ddp__task *t)
     const double *stats = t->data[DDP__OPTIM_STATS];
     const float *g = t->data[DDP__OPTIM_G];
     float *w = t->data[DDP__OPTIM_W];
-    float *state = p->o.kind == DDP_SGD ? NULL : t->data[DDP__OPTIM_STATE];
+    float *state = t->data[DDP__OPTIM_STATE];
     struct rule r;
 
     if (stats[DDP__STAT_DIVISOR] == 0)

@@ -38,8 +38,8 @@ int ddp__cuda_act_fwd(const struct ddp__task *t)
 /* dx = dy act'(s) */
 int ddp__cuda_act_bwd(const struct ddp__task *t)
 {
-    struct ddp__k_flat p = flat_arguments(t, DDP__ACT_BWD_S, DDP__ACT_BWD_DY,
-                                          DDP__ACT_BWD_DX, t->call->act);
+    struct ddp__k_flat p = flat_arguments(
+        t, DDP__ACT_BWD_SLOPE, DDP__ACT_BWD_DY, DDP__ACT_BWD_DX, t->call->act);
     struct ddp__cuda_place place;
     int rc = ddp__cuda_place(&place);
 

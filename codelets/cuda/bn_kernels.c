@@ -76,7 +76,7 @@ int ddp__cuda_bn_kernels_eval(const struct ddp__task *t)
 
 int ddp__cuda_bn_kernels_bwd(const struct ddp__task *t)
 {
-    int y = t->call->bn.mask ? DDP__BN_BWD_X : DDP__BN_BWD_S;
+    int y = t->call->bn.mask ? DDP__BN_BWD_X : DDP__BN_BWD_SLOPE;
     struct ddp__k_bn p =
         bn_arguments(t, DDP__BN_BWD_X, DDP__BN_BWD_W,
                      DDP__ALIGNED(t, DDP__BN_BWD_X, y, DDP__BN_BWD_DY,
@@ -87,9 +87,9 @@ int ddp__cuda_bn_kernels_bwd(const struct ddp__task *t)
     if ((rc = ddp__cuda_place(&place)) < 0)
         return rc;
     if (t->call->bn.mask)
-        p.mask = t->data[DDP__BN_BWD_S];
+        p.mask = t->data[DDP__BN_BWD_SLOPE];
     else
-        p.y = t->data[DDP__BN_BWD_S];
+        p.y = t->data[DDP__BN_BWD_SLOPE];
     p.dy = t->data[DDP__BN_BWD_DY];
     p.mean = t->data[DDP__BN_BWD_STAT];
     p.g = t->data[DDP__BN_BWD_G];

@@ -88,17 +88,14 @@ static void set_rule(const struct ddp__task *t, struct ddp__k_optim *p)
 /* The buffers that an optimizer has: state of one or two vectors, norm. */
 static void set_buffers(const struct ddp__task *t, struct ddp__k_optim *p)
 {
-    bool state = p->kind != DDP_SGD;
-
     p->g = t->data[DDP__OPTIM_G];
     p->w = t->data[DDP__OPTIM_W];
     p->stats = t->data[DDP__OPTIM_STATS];
-    p->m = state ? t->data[DDP__OPTIM_STATE] : NULL;
+    p->m = t->data[DDP__OPTIM_STATE];
     if (p->kind == DDP_ADAM || p->kind == DDP_ADAMW ||
         (p->kind == DDP_RMSPROP && p->momentum > 0))
         p->v = p->m + ddp__len(t, DDP__OPTIM_W);
-    if (p->clip_norm > 0)
-        p->norm = t->data[state ? 4 : 3];
+    p->norm = t->data[DDP__OPTIM_NORM];
 }
 
 int ddp__cuda_optim(const struct ddp__task *t)

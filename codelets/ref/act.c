@@ -97,11 +97,11 @@ int ddp__ref_act_fwd(const struct ddp__task *t)
 /* dx = dy act'(s) */
 int ddp__ref_act_bwd(const struct ddp__task *t)
 {
-    struct ddp__ref_buf s = ddp__ref_buf(t, DDP__ACT_BWD_S);
+    struct ddp__ref_buf s = ddp__ref_buf(t, DDP__ACT_BWD_SLOPE);
     struct ddp__ref_buf dy = ddp__ref_buf(t, DDP__ACT_BWD_DY);
     struct ddp__ref_buf dx = ddp__ref_buf(t, DDP__ACT_BWD_DX);
 
-    for (size_t i = 0; i < ddp__len(t, DDP__ACT_BWD_S); i++)
+    for (size_t i = 0; i < ddp__len(t, DDP__ACT_BWD_SLOPE); i++)
         ddp__ref_write(
             &dx, i,
             ddp__ref_read(&dy, i) *

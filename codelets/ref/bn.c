@@ -106,9 +106,9 @@ static double unfold(const struct ddp__task *t, const struct channel *ch,
                      size_t i, double *xhat)
 {
     struct ddp__ref_buf x = ddp__ref_buf(t, DDP__BN_BWD_X);
-    struct ddp__ref_buf y = ddp__ref_buf(t, DDP__BN_BWD_S);
+    struct ddp__ref_buf y = ddp__ref_buf(t, DDP__BN_BWD_SLOPE);
     struct ddp__ref_buf dy = ddp__ref_buf(t, DDP__BN_BWD_DY);
-    double slope = t->call->bn.mask ? get_bit(t->data[DDP__BN_BWD_S], i)
+    double slope = t->call->bn.mask ? get_bit(t->data[DDP__BN_BWD_SLOPE], i)
                                     : ddp__ref_act_slope(t->call->bn.act,
                                                          ddp__ref_read(&y, i));
 

@@ -16,11 +16,6 @@ struct rule {
     float *m, *v;              /* of the whole bucket; v: Adam only */
 };
 
-static float *state_of(const struct ddp__task *t)
-{
-    return t->call->optim.o.kind == DDP_SGD ? NULL : t->data[DDP__OPTIM_STATE];
-}
-
 /* min(1, clip_norm / norm), as PyTorch's clip_grad_norm_ */
 static double clip_factor(const struct ddp__task *t)
 {
@@ -29,7 +24,7 @@ static double clip_factor(const struct ddp__task *t)
 
     if (!(o->clip_norm > 0))
         return 1;
-    factor = *(const double *)t->data[o->kind == DDP_SGD ? 3 : 4];
+    factor = *(const double *)t->data[DDP__OPTIM_NORM];
     factor = o->clip_norm / (sqrt(factor) + 1e-6);
     return factor < 1 ? factor : 1;
 }
@@ -43,7 +38,7 @@ static struct rule rule_of(const struct ddp__task *t)
     r.divisor = stats[DDP__STAT_DIVISOR];
     r.correct1 = 1 - pow(o->beta1, stats[DDP__STAT_UPDATES]);
     r.correct2 = 1 - pow(o->beta2, stats[DDP__STAT_UPDATES]);
-    r.m = state_of(t);
+    r.m = t->data[DDP__OPTIM_STATE];
     if (o->kind == DDP_ADAM || o->kind == DDP_ADAMW ||
         (o->kind == DDP_RMSPROP && o->momentum > 0))
         r.v = r.m + ddp__len(t, DDP__OPTIM_W);

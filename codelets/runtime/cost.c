@@ -7,17 +7,13 @@
 
 double ddp__call_flops(const struct ddp__call *c, int n)
 {
-    const struct ddp__view *x = &c->buf[0], *y = &c->buf[2];
-    double per_pixel;
+    struct ddp__xwy at = ddp__op_xwy(c->op);
+    const struct ddp__view *x = &c->buf[at.x], *y = &c->buf[at.y];
+    double per_pixel = 2.0 * y->shape.c;
 
-    if (c->op < DDP__OP_CONV_FWD || c->op > DDP__OP_DENSE_BWD_W)
+    if (!ddp__op_is(c->op, DDP__IS_CONV | DDP__IS_DENSE))
         return 0;
-    if (c->op == DDP__OP_CONV_BWD_X || c->op == DDP__OP_DENSE_BWD_X)
-        x = &c->buf[2], y = &c->buf[0];
-    if (c->op == DDP__OP_CONV_BWD_W || c->op == DDP__OP_DENSE_BWD_W)
-        y = &c->buf[1];
-    per_pixel = 2.0 * y->shape.c;
-    if (c->op <= DDP__OP_CONV_BWD_W)
+    if (ddp__op_is(c->op, DDP__IS_CONV))
         per_pixel *= (double)c->conv.kh * c->conv.kw *
                      ddp__conv_in(&c->conv, x->shape.c);
     else

@@ -177,39 +177,36 @@ static int prepare_on(struct ddp__call *c, enum ddp__kind k)
  * those of one kind of device. */
 uint32_t ddp__call_where(const struct ddp__call *c)
 {
-    bool user = c->op == DDP__OP_USER;
+    bool user = ddp__op_is(c->op, DDP__IS_USER);
+    bool host = ddp__op_is(c->op, DDP__IS_HOST);
     bool gpu = usable[DDP__CUDA] && (user ? c->user.kernel->cuda != NULL
                                           : c->on[DDP__CUDA].backend != NULL);
-    bool cpu = user ? c->user.kernel->cpu != NULL
-                    : c->op == DDP__OP_HOST || c->on[DDP__CPU].backend;
+    bool cpu =
+        user ? c->user.kernel->cpu != NULL : host || c->on[DDP__CPU].backend;
 
-    if (c->op == DDP__OP_HOST && !c->host.fn)
+    if (host && !c->host.fn)
         return STARPU_NOWHERE;
     if (gpu && !hybrid)
         return STARPU_CUDA;
     return (gpu ? STARPU_CUDA : 0) | (cpu ? STARPU_CPU : 0);
 }
 
-/* What is not worth a GPU's time: a few numbers, for the host to look at. */
-static bool is_small(const struct ddp__call *c)
-{
-    return c->op == DDP__OP_MERGE_STATS;
-}
-
 int ddp__call_prepare(struct ddp__call *c)
 {
-    int rc = DDP_ENODEV;
+    bool small = ddp__op_is(c->op, DDP__IS_SMALL);
+    int rc = ddp__call_check(c);
 
     memset(c->on, 0, sizeof(c->on));
-    if (c->op == DDP__OP_HOST)
-        return 0;
-    if (c->op == DDP__OP_USER)
+    if (rc < 0 || ddp__op_is(c->op, DDP__IS_HOST))
+        return rc;
+    if (ddp__op_is(c->op, DDP__IS_USER))
         return ddp__call_where(c) ? 0
                                   : ddp__fail(DDP_ENODEV,
                                               "kernel %s has no function for "
                                               "the workers there are",
                                               c->user.kernel->name);
-    if (!is_small(c) && (rc = prepare_on(c, DDP__CUDA)) < 0 && rc != DDP_ENODEV)
+    rc = DDP_ENODEV;
+    if (!small && (rc = prepare_on(c, DDP__CUDA)) < 0 && rc != DDP_ENODEV)
         return rc;
     if (rc == 0 && !hybrid)
         return 0;

@@ -32,7 +32,8 @@ struct run {
     struct called {
         struct ddp__task task;
         starpu_data_handle_t weights; /* that it updates; NULL: none */
-        int at[DDP_MAX_BUFFERS];      /* which of the task's each buffer is */
+        int at[DDP_MAX_BUFFERS];      /* which of the task's each buffer is;
+                                         -1: it is absent */
     } call[];
 };
 
@@ -82,14 +83,11 @@ static int run_user(const struct ddp__task *t, enum ddp__kind kind)
 
 static int run_kernel(const struct ddp__task *t, enum ddp__kind kind)
 {
-    switch (t->call->op) {
-    case DDP__OP_HOST:
+    if (ddp__op_is(t->call->op, DDP__IS_HOST))
         return run_host(t);
-    case DDP__OP_USER:
+    if (ddp__op_is(t->call->op, DDP__IS_USER))
         return run_user(t, kind);
-    default:
-        return t->call->on[kind].backend->kernel[t->call->op](t);
-    }
+    return t->call->on[kind].backend->kernel[t->call->op](t);
 }
 
 /* Book a task that ran from begin to end on worker w. */
@@ -123,12 +121,10 @@ static const char *device(const struct ddp__call *c, enum ddp__kind kind)
 /* Note who met the first number that is not finite; data are on the host. */
 static void look(struct ddp__flow *f, const struct ddp__task *t, int worker)
 {
-    const double *value = t->call->op == DDP__OP_LOSS     ? t->data[3]
-                          : t->call->op == DDP__OP_SQNORM ? t->data[2]
-                                                          : NULL;
+    int watched = ddp__op_operand(t->call->op, DDP__WATCHED);
+    const double *value = watched < 0 ? NULL : t->data[watched];
     int nobody = 0;
 
-    /* The first entry is the sum of losses, or of squares. */
     if (value && !isfinite(value[0]))
         atomic_compare_exchange_strong(&f->seen_by, &nobody, worker + 1);
 }
@@ -149,18 +145,21 @@ static void run_call(void *buffers[], struct run *r, struct called *one,
     int rc;
 
     for (int i = 0; i < c->buffers; i++) {
-        void *b = buffers[one->at[i]];
+        void *b = one->at[i] < 0 ? NULL : buffers[one->at[i]];
 
+        if (!b)
+            continue;
         t->data[i] = (char *)STARPU_VARIABLE_GET_PTR(b) + c->buf[i].offset;
         t->size[i] = STARPU_VARIABLE_GET_ELEMSIZE(b);
     }
     t->plan = c->on[kind].plan;
-    if (c->op == DDP__OP_OPTIM)
+    if (one->weights)
         atomic_store(&r->flow->updated_step, r->step);
     if ((rc = run_kernel(t, kind)) < 0)
         ddp__flow_fail(r->flow, r->step, rc,
-                       c->op == DDP__OP_USER ? c->user.kernel->name
-                                             : ddp__signature[c->op].name,
+                       ddp__op_is(c->op, DDP__IS_USER)
+                           ? c->user.kernel->name
+                           : ddp__signature[c->op].name,
                        device(c, kind));
     else if (kind == DDP__CPU)
         look(r->flow, t, starpu_worker_get_id());
@@ -262,13 +261,14 @@ void ddp__tasks_init(bool gpus)
         cl[op].cpu_funcs[0] = run_cpu;
         cl[op].cpu_funcs_name[0] = "run_cpu";
         cl[op].nbuffers = STARPU_VARIABLE_NBUFFERS;
+        if (op != SEVERAL && ddp__op_is(op, DDP__IS_HOST))
+            cl[op].flags = STARPU_CODELET_SIMGRID_EXECUTE;
         cl[op].where = STARPU_CPU | (gpus ? STARPU_CUDA : 0);
 #if defined(STARPU_USE_CUDA) || defined(STARPU_SIMGRID)
         cl[op].cuda_funcs[0] = run_cuda;
         cl[op].cuda_flags[0] = STARPU_CUDA_ASYNC;
 #endif
     }
-    cl[DDP__OP_HOST].flags = STARPU_CODELET_SIMGRID_EXECUTE;
 }
 
 /* ---- submission --------------------------------------------------------- */
@@ -324,9 +324,15 @@ static int add_buffer(struct starpu_task *task, starpu_data_handle_t h,
 static void fill_call(struct starpu_task *task, struct called *one,
                       const struct ddp__part *p)
 {
+    int trained = ddp__op_operand(p->task.call->op, DDP__TRAINED);
+
     one->task = p->task;
-    one->weights = p->task.call->op == DDP__OP_OPTIM ? p->buf[1]->h : NULL;
+    one->weights = trained < 0 ? NULL : p->buf[trained]->h;
     for (int i = 0; i < p->task.call->buffers; i++) {
+        if (!p->buf[i]) {
+            one->at[i] = -1;
+            continue;
+        }
         if (p->mode[i] & STARPU_W)
             p->buf[i]->version++;
         one->task.id[i] = p->buf[i]->id;

@@ -12,7 +12,7 @@
 /* A call, its buffers, and what is special about this run of it. */
 struct ddp__part {
     struct ddp__task task; /* call, n, accumulate, seed, lr */
-    struct ddp__handle *buf[DDP_MAX_BUFFERS];
+    struct ddp__handle *buf[DDP_MAX_BUFFERS]; /* NULL: absent */
     enum starpu_data_access_mode mode[DDP_MAX_BUFFERS];
 };
 

@@ -25,11 +25,13 @@ static int make_bucket(struct ddp__average *a, const struct ddp__bucket *k,
     if (!(a->memory = ddp__pool_alloc(k->len * 4)))
         return ddp__fail(DDP_ENOMEM, "no memory for averages of the weights");
     ddp__handle_register(&a->handle, a->memory, k->len * 4);
-    a->call = (struct ddp__call){.op = DDP__OP_EMA,
-                                 .cap = 1,
-                                 .buf = {v, v, stats},
-                                 .buffers = 3,
-                                 .ema = {decay}};
+    a->call = (struct ddp__call){
+        .op = DDP__OP_EMA,
+        .cap = 1,
+        .buf =
+            {[DDP__EMA_DST] = v, [DDP__EMA_SRC] = v, [DDP__EMA_STATS] = stats},
+        .buffers = DDP__EMA_BUFFERS,
+        .ema = {decay}};
     return ddp__call_prepare(&a->call);
 }
 

@@ -105,8 +105,9 @@ static int prepare_merge(struct ddp__engine *e, int b)
 
     c->op = DDP__OP_MERGE;
     c->cap = 1;
-    c->buffers = 2;
-    c->buf[0] = c->buf[1] = vector_view(e->params->bucket[b].len, DDP_F32);
+    c->buffers = DDP__MERGE_BUFFERS;
+    c->buf[DDP__MERGE_DST] = vector_view(e->params->bucket[b].len, DDP_F32);
+    c->buf[DDP__MERGE_SRC] = c->buf[DDP__MERGE_DST];
     return ddp__call_prepare(c);
 }
 
@@ -128,15 +129,16 @@ static int prepare_optim(struct ddp__engine *e, int b)
     *c = (struct ddp__call){
         .op = DDP__OP_OPTIM,
         .cap = 1,
-        .buf = {vector_view(k->len, DDP_F32), vector_view(k->len, DDP_F32),
-                vector_view(DDP__STATS, DDP_F64)},
-        .buffers = 3,
+        .buf = {[DDP__OPTIM_G] = vector_view(k->len, DDP_F32),
+                [DDP__OPTIM_W] = vector_view(k->len, DDP_F32),
+                [DDP__OPTIM_STATS] = vector_view(DDP__STATS, DDP_F64)},
+        .buffers = DDP__OPTIM_BUFFERS,
         .optim = {e->optimizer, k->spans, k->span, 0},
     };
     if (state)
-        c->buf[c->buffers++] = vector_view(state, DDP_F32);
+        c->buf[DDP__OPTIM_STATE] = vector_view(state, DDP_F32);
     if (e->optimizer.clip_norm > 0)
-        c->buf[c->buffers++] = vector_view(DDP__NORMS, DDP_F64);
+        c->buf[DDP__OPTIM_NORM] = vector_view(DDP__NORMS, DDP_F64);
     return ddp__call_prepare(c);
 }
 
@@ -152,9 +154,10 @@ static int prepare_sqnorm(struct ddp__engine *e, int b)
     *c = (struct ddp__call){
         .op = DDP__OP_SQNORM,
         .cap = 1,
-        .buf = {vector_view(k->len, DDP_F32), vector_view(DDP__STATS, DDP_F64),
-                vector_view(DDP__NORMS, DDP_F64)},
-        .buffers = 3,
+        .buf = {[DDP__SQNORM_G] = vector_view(k->len, DDP_F32),
+                [DDP__SQNORM_STATS] = vector_view(DDP__STATS, DDP_F64),
+                [DDP__SQNORM_NORM] = vector_view(DDP__NORMS, DDP_F64)},
+        .buffers = DDP__SQNORM_BUFFERS,
         .optim = {e->optimizer, k->spans, k->span, begin},
     };
     return ddp__call_prepare(c);
@@ -228,12 +231,12 @@ static int make_calls(struct ddp__engine *e)
 
     make_fences(e);
     ddp__guard_new(e);
-    e->merge_stats =
-        (struct ddp__call){.op = DDP__OP_MERGE_STATS,
-                           .cap = 1,
-                           .buf = {vector_view(DDP__STATS, DDP_F64),
-                                   vector_view(DDP__STATS, DDP_F64)},
-                           .buffers = 2};
+    e->merge_stats = (struct ddp__call){
+        .op = DDP__OP_MERGE_STATS,
+        .cap = 1,
+        .buf = {[DDP__MERGE_STATS_DST] = vector_view(DDP__STATS, DDP_F64),
+                [DDP__MERGE_STATS_SRC] = vector_view(DDP__STATS, DDP_F64)},
+        .buffers = DDP__MERGE_STATS_BUFFERS};
     e->end = (struct ddp__call){.op = DDP__OP_HOST,
                                 .cap = 1,
                                 .buf = {vector_view(DDP__STATS, DDP_F64),

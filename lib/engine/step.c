@@ -84,10 +84,10 @@ static void fill_tag(const struct cursor *c, int k, int end,
     const struct ddp_graph *g = c->e->graph;
     const struct ddp__node *n = g->node[g->segment[k].begin];
 
-    sub->tag.kind =
-        n->call.op == DDP__OP_HOST && n->call.host.fn == c->e->spec.graph.fill
-            ? DDP__SCHED_INPUT
-            : DDP__SCHED_LANE;
+    sub->tag.kind = ddp__op_is(n->call.op, DDP__IS_HOST) &&
+                            n->call.host.fn == c->e->spec.graph.fill
+                        ? DDP__SCHED_INPUT
+                        : DDP__SCHED_LANE;
     sub->tag.lane = c->lane;
     sub->tag.step = c->sequence;
     sub->tag.last = c->last && g->segment[k].end == end;
@@ -123,10 +123,12 @@ static void fill_part(const struct cursor *c, int k, int i, uint64_t number,
         .call = &n->call,
         .n = c->n,
         .accumulate = c->accumulate,
-        .seed = n->call.op == DDP__OP_HOST ? number : c->s->seed,
+        .seed = ddp__op_is(n->call.op, DDP__IS_HOST) ? number : c->s->seed,
     };
     for (int b = 0; b < n->call.buffers; b++) {
-        p->buf[b] = handle_of(c, n->buf[b]);
+        p->buf[b] = n->buf[b] ? handle_of(c, n->buf[b]) : NULL;
+        if (!p->buf[b])
+            continue;
         p->mode[b] = mode_of(c, k, n->buf[b], n->access[b]);
         if (n->buf[b]->role == DDP__TOTALS && n->access[b] == DDP_UPDATE)
             p->task.accumulate = true;
@@ -200,19 +202,22 @@ static int flush(struct batch *t)
         .tag = {.owner = t->owner},
         .priority = PRIORITY_UPDATE,
     };
+    enum ddp__op op;
 
     if (t->parts == 0)
         return 0;
-    sub.tag.kind = e->part[0].task.call->op == DDP__OP_OPTIM ? DDP__SCHED_UPDATE
-                                                             : DDP__SCHED_MERGE;
+    op = e->part[0].task.call->op;
+    sub.tag.kind = ddp__op_operand(op, DDP__TRAINED) < 0 ? DDP__SCHED_MERGE
+                                                         : DDP__SCHED_UPDATE;
     t->parts = 0;
     t->us = 0;
     return ddp__submit(&sub);
 }
 
+/* access: that of HOST; NULL: as the operation's row says. */
 static int add_whole(struct batch *t, const struct ddp__call *call, int owner,
                      struct ddp__handle *const buf[],
-                     const enum starpu_data_access_mode mode[], bool accumulate)
+                     const enum ddp_access *access, bool accumulate)
 {
     struct ddp__engine *e = t->e;
     struct ddp__part *p;
@@ -229,7 +234,8 @@ static int add_whole(struct batch *t, const struct ddp__call *call, int owner,
                                  .lr = t->s->lr};
     for (int i = 0; i < call->buffers; i++) {
         p->buf[i] = buf[i];
-        p->mode[i] = mode[i];
+        p->mode[i] = access_mode(
+            access ? access[i] : ddp__op_access(call->op, i, !accumulate));
     }
     t->owner = owner;
     t->us += ddp__call_us(call, 1);
@@ -240,10 +246,10 @@ static int add_whole(struct batch *t, const struct ddp__call *call, int owner,
 static int submit_whole(struct ddp__engine *e, const struct ddp__step *s,
                         const struct ddp__call *call, int owner,
                         struct ddp__handle *const buf[],
-                        const enum starpu_data_access_mode mode[])
+                        const enum ddp_access *access)
 {
     struct batch t = {e, s, owner, 0, 0};
-    int rc = add_whole(&t, call, owner, buf, mode, false);
+    int rc = add_whole(&t, call, owner, buf, access, false);
 
     return rc < 0 ? rc : flush(&t);
 }
@@ -253,7 +259,6 @@ static int submit_whole(struct ddp__engine *e, const struct ddp__step *s,
 static int submit_tree(struct ddp__engine *e, const struct ddp__step *s,
                        int bucket)
 {
-    static const enum starpu_data_access_mode mode[] = {STARPU_RW, STARPU_R};
     int lanes = s->subs < e->spec.lanes ? s->subs : e->spec.lanes, rc;
     const struct ddp__call *call =
         bucket < 0 ? &e->merge_stats : &e->merge_bucket[bucket];
@@ -261,15 +266,17 @@ static int submit_tree(struct ddp__engine *e, const struct ddp__step *s,
     for (int stride = 1; stride < lanes; stride *= 2)
         for (int l = 0; l + stride < lanes; l += 2 * stride) {
             struct ddp__lane *a = &e->lane[l], *b = &e->lane[l + stride];
+            struct ddp__handle *from =
+                bucket < 0 ? &b->totals : &b->grad[bucket];
             struct ddp__handle *buf[] = {
-                bucket < 0 ? &a->totals : &a->grad[bucket],
-                bucket < 0 ? &b->totals : &b->grad[bucket]};
+                [DDP__MERGE_DST] = bucket < 0 ? &a->totals : &a->grad[bucket],
+                [DDP__MERGE_SRC] = from};
 
             rc = submit_whole(e, s, call, bucket < 0 ? 0 : e->owner[bucket],
-                              buf, mode);
+                              buf, NULL);
             if (rc < 0)
                 return rc;
-            ddp__handle_drop(buf[1]);
+            ddp__handle_drop(from);
         }
     return 0;
 }
@@ -291,20 +298,21 @@ static bool any_gradient(const struct ddp__engine *e)
 
 static int submit_norms(struct ddp__engine *e, const struct ddp__step *s)
 {
-    enum starpu_data_access_mode mode[] = {STARPU_R, STARPU_R, STARPU_W};
     struct batch t = {.e = e, .s = s};
+    bool begun = false;
     int rc;
 
     for (int b = 0; b < e->params->buckets; b++) {
-        struct ddp__handle *buf[] = {&e->lane[0].grad[b], &e->lane[0].totals,
-                                     &e->norm};
+        struct ddp__handle *buf[] = {[DDP__SQNORM_G] = &e->lane[0].grad[b],
+                                     [DDP__SQNORM_STATS] = &e->lane[0].totals,
+                                     [DDP__SQNORM_NORM] = &e->norm};
 
         if (!has_gradient(e, b))
             continue;
-        if ((rc = add_whole(&t, &e->sqnorm[b], e->owner[b], buf, mode,
-                            mode[2] == STARPU_RW)) < 0)
+        if ((rc = add_whole(&t, &e->sqnorm[b], e->owner[b], buf, NULL, begun)) <
+            0)
             return rc;
-        mode[2] = STARPU_RW;
+        begun = true;
     }
     return flush(&t);
 }
@@ -312,43 +320,36 @@ static int submit_norms(struct ddp__engine *e, const struct ddp__step *s)
 /* No bucket is updated before all are known to be finite. */
 static int submit_decision(struct ddp__engine *e, const struct ddp__step *s)
 {
-    static const enum starpu_data_access_mode mode[] = {STARPU_R, STARPU_RW,
-                                                        STARPU_RW};
+    static const enum ddp_access access[] = {DDP_READ, DDP_UPDATE, DDP_UPDATE};
     struct ddp__handle *buf[] = {&e->lane[0].totals, &e->norm, &e->guard};
     int rc = submit_norms(e, s);
 
-    return rc < 0 ? rc : submit_whole(e, s, &e->decide, 0, buf, mode);
+    return rc < 0 ? rc : submit_whole(e, s, &e->decide, 0, buf, access);
 }
 
 static int add_update(struct batch *t, int b)
 {
     struct ddp__engine *e = t->e;
-    struct ddp__handle *buf[5] = {&e->lane[0].grad[b],
-                                  &e->params->bucket[b].handle, &e->guard};
-    enum starpu_data_access_mode mode[5] = {STARPU_R, STARPU_RW, STARPU_R};
-    int n = 3;
+    struct ddp__handle *buf[] = {
+        [DDP__OPTIM_G] = &e->lane[0].grad[b],
+        [DDP__OPTIM_W] = &e->params->bucket[b].handle,
+        [DDP__OPTIM_STATS] = &e->guard,
+        [DDP__OPTIM_STATE] = e->state[b].h ? &e->state[b] : NULL,
+        [DDP__OPTIM_NORM] = e->optimizer.clip_norm > 0 ? &e->norm : NULL};
 
-    if (e->state[b].h) {
-        buf[n] = &e->state[b];
-        mode[n++] = STARPU_RW;
-    }
-    if (e->optimizer.clip_norm > 0) {
-        buf[n] = &e->norm;
-        mode[n++] = STARPU_R;
-    }
-    return add_whole(t, &e->optim[b], e->owner[b], buf, mode, false);
+    return add_whole(t, &e->optim[b], e->owner[b], buf, NULL, false);
 }
 
 /* The averages follow the weights, if the guard lets the step through. */
 static int add_average(struct batch *t, int b)
 {
-    static const enum starpu_data_access_mode mode[] = {STARPU_RW, STARPU_R,
-                                                        STARPU_R};
     struct ddp__average *a = &t->e->ema->bucket[b];
-    struct ddp__handle *buf[] = {&a->handle, &t->e->params->bucket[b].handle,
-                                 &t->e->guard};
+    struct ddp__handle *buf[] = {[DDP__EMA_DST] = &a->handle,
+                                 [DDP__EMA_SRC] =
+                                     &t->e->params->bucket[b].handle,
+                                 [DDP__EMA_STATS] = &t->e->guard};
 
-    return add_whole(t, &a->call, t->e->owner[b], buf, mode, false);
+    return add_whole(t, &a->call, t->e->owner[b], buf, NULL, false);
 }
 
 /* The next step begins with the first layers', which are in the last. */
