@@ -39,8 +39,8 @@ static ddp_value_t *build_input(ddp_graph_t *g, bool flip)
     memcpy(c.input.std, s->std, sizeof(c.input.std));
     c.input.flip = flip;
     y = ddp__value_like(g, s->shape);
-    ddp__emit(g, &c, 2, (ddp_value_t *[]){g->x, y},
-              (enum ddp_access[]){DDP_READ, DDP_WRITE});
+    ddp__emit(g, &c,
+              DDP__VALUES([DDP__INPUT_U8_X] = g->x, [DDP__INPUT_U8_Y] = y));
     return y;
 }
 
@@ -60,15 +60,15 @@ static void build_fill(ddp_graph_t *g)
         g->weight = input_value(g, (struct ddp_shape){1, 1, s->cap + 1},
                                 DDP_F32, false);
     }
-    ddp__emit(g, &c, loss ? 4 : 2,
-              (ddp_value_t *[]){g->x, g->ids, g->target, g->weight},
-              (enum ddp_access[]){DDP_WRITE, DDP_WRITE, DDP_WRITE, DDP_WRITE});
+    ddp__emit_any(
+        g, &c, loss ? 4 : 2,
+        (ddp_value_t *[]){g->x, g->ids, g->target, g->weight},
+        (enum ddp_access[]){DDP_WRITE, DDP_WRITE, DDP_WRITE, DDP_WRITE});
 }
 
 /* (a + b) / 2: side by side, then pooled. */
 static ddp_value_t *build_mean(ddp_graph_t *g, ddp_value_t *a, ddp_value_t *b)
 {
-    static const enum ddp_access access[] = {DDP_READ, DDP_WRITE};
     struct ddp__call put = {.op = DDP__OP_CONCAT};
     struct ddp__call pool = {.op = DDP__OP_MEAN_POOL_FWD,
                              .pool = {.kh = 2, .kw = 1, .sh = 2, .sw = 1}};
@@ -81,13 +81,16 @@ static ddp_value_t *build_mean(ddp_graph_t *g, ddp_value_t *a, ddp_value_t *b)
     both = ddp__value_like(g, (struct ddp_shape){1, 1, 2 * len});
     a = ddp__value_alias(g, a, (struct ddp_shape){1, 1, len});
     b = ddp__value_alias(g, b, (struct ddp_shape){1, 1, len});
-    ddp__emit(g, &put, 2, (ddp_value_t *[]){a, both}, access);
+    ddp__emit(g, &put,
+              DDP__VALUES([DDP__CONCAT_X] = a, [DDP__CONCAT_Y] = both));
     put.at = len;
-    ddp__emit(g, &put, 2, (ddp_value_t *[]){b, both},
-              (enum ddp_access[]){DDP_READ, DDP_UPDATE});
+    ddp__emit(g, &put,
+              DDP__VALUES([DDP__CONCAT_X] = b, [DDP__CONCAT_Y] = both));
     both = ddp__value_alias(g, both, (struct ddp_shape){2, 1, len});
     y = ddp__value_like(g, (struct ddp_shape){1, 1, len});
-    ddp__emit(g, &pool, 2, (ddp_value_t *[]){both, y}, access);
+    ddp__emit(
+        g, &pool,
+        DDP__VALUES([DDP__MEAN_POOL_FWD_X] = both, [DDP__MEAN_POOL_FWD_Y] = y));
     return y;
 }
 
@@ -164,11 +167,11 @@ ddp_value_t *ddp__graph_loss(ddp_graph_t *g, ddp_value_t *y, float aux)
                                   .type = DDP_F64,
                                   .offset = DDP__GUARD_SCALE * sizeof(double)});
     y = ddp__value_alias(g, y, flat);
-    ddp__emit(g, &c, 4 + train + scaled,
-              (ddp_value_t *[]){y, g->target, g->weight, g->totals, dx, scale},
-              (enum ddp_access[]){DDP_READ, DDP_READ, DDP_READ,
-                                  aux > 0 ? DDP_UPDATE : DDP_WRITE, DDP_WRITE,
-                                  DDP_READ});
+    ddp__emit(g, &c,
+              DDP__VALUES([DDP__LOSS_X] = y, [DDP__LOSS_TARGET] = g->target,
+                          [DDP__LOSS_WEIGHT] = g->weight,
+                          [DDP__LOSS_STATS] = g->totals, [DDP__LOSS_DX] = dx,
+                          [DDP__LOSS_SCALE] = scale));
     return train ? ddp__value_alias(g, dx, shape) : NULL;
 }
 
@@ -178,8 +181,8 @@ static void build_output(ddp_graph_t *g, ddp_value_t *v,
     struct ddp__call c = {.op = DDP__OP_HOST, .host = {fn, g->spec.arg}};
 
     if (v && fn)
-        ddp__emit(g, &c, 1, (ddp_value_t *[]){v},
-                  (enum ddp_access[]){DDP_READ});
+        ddp__emit_any(g, &c, 1, (ddp_value_t *[]){v},
+                      (enum ddp_access[]){DDP_READ});
 }
 
 /* What the chain says of each sample, whose class and number go with it.  The
@@ -190,7 +193,7 @@ static void build_answers(ddp_graph_t *g)
                           .host = {g->spec.output, g->spec.arg}};
 
     if (g->spec.output)
-        ddp__emit(
+        ddp__emit_any(
             g, &c, 4, (ddp_value_t *[]){g->y, g->target, g->ids, g->totals},
             (enum ddp_access[]){DDP_READ, DDP_READ, DDP_READ, DDP_UPDATE});
 }
@@ -214,8 +217,8 @@ static ddp_value_t *build_seed(ddp_graph_t *g)
         build_output(g, g->y, g->spec.output);
         g->forward_nodes = g->nodes;
         g->dy = input_value(g, g->y->shape, g->spec.dtype, true);
-        ddp__emit(g, &c, 1, (ddp_value_t *[]){g->dy},
-                  (enum ddp_access[]){DDP_WRITE});
+        ddp__emit_any(g, &c, 1, (ddp_value_t *[]){g->dy},
+                      (enum ddp_access[]){DDP_WRITE});
         return g->dy;
     default:
         build_output(g, g->y, g->spec.output);

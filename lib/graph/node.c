@@ -140,45 +140,77 @@ bool ddp_graph_training(const ddp_graph_t *g)
 
 /* ---- calls -------------------------------------------------------------- */
 
-static bool complete(ddp_graph_t *g, int buffers, ddp_value_t *const buf[])
-{
-    if (g->rc < 0)
-        return false;
-    for (int i = 0; i < buffers; i++)
-        if (!buf[i]) {
-            g->rc = ddp__fail(DDP_EINVAL, "%s: a value of a call is missing",
-                              g->path);
-            return false;
-        }
-    return true;
-}
-
-void ddp__emit(ddp_graph_t *g, const struct ddp__call *c, int buffers,
-               ddp_value_t *const buf[], const enum ddp_access access[])
+/* A node without buffers, or NULL: after a failure too. */
+static struct ddp__node *node_new(ddp_graph_t *g, const struct ddp__call *c)
 {
     struct ddp__node *n;
 
-    if (!complete(g, buffers, buf) ||
+    if (g->rc < 0 ||
         (g->rc = grow((void **)&g->node, g->nodes, sizeof(*g->node))) < 0)
-        return;
+        return NULL;
     if (!(n = calloc(1, sizeof(*n)))) {
         g->rc = ddp__fail(DDP_ENOMEM, "no memory for a graph");
-        return;
+        return NULL;
     }
     n->call = *c;
     n->call.cap = g->spec.cap;
-    n->call.buffers = buffers;
+    n->call.buffers = 0;
     n->phase = g->phase;
-    for (int i = 0; i < buffers; i++) {
-        n->buf[i] = buf[i];
-        n->access[i] = access[i];
-        n->call.buf[i] = (struct ddp__view){buf[i]->type, buf[i]->per_sample,
-                                            buf[i]->shape, buf[i]->offset};
-        if (buf[i]->base->first_use < 0)
-            buf[i]->base->first_use = g->nodes;
-        buf[i]->base->last_use = g->nodes;
-    }
     g->node[g->nodes++] = n;
+    return n;
+}
+
+/* Buffer i of the last node. */
+static void set_buffer(ddp_graph_t *g, struct ddp__node *n, int i,
+                       ddp_value_t *v, enum ddp_access access)
+{
+    n->buf[i] = v;
+    n->access[i] = access;
+    n->call.buf[i] =
+        (struct ddp__view){v->type, v->per_sample, v->shape, v->offset};
+    n->call.buffers = i + 1;
+    if (v->base->first_use < 0)
+        v->base->first_use = g->nodes - 1;
+    v->base->last_use = g->nodes - 1;
+}
+
+static bool complete(ddp_graph_t *g, const struct ddp__signature *s,
+                     ddp_value_t *const value[])
+{
+    for (int i = 0; g->rc == 0 && i < s->operands; i++)
+        if (!value[i] && !(s->operand[i].use & DDP__OPTIONAL))
+            g->rc = ddp__fail(DDP_EINVAL, "%s: operand %s of %s is missing",
+                              g->path, s->operand[i].name, s->name);
+    return g->rc == 0;
+}
+
+void ddp__emit(ddp_graph_t *g, const struct ddp__call *c,
+               ddp_value_t *const value[DDP_MAX_BUFFERS])
+{
+    const struct ddp__signature *s = &ddp__signature[c->op];
+    struct ddp__node *n;
+
+    if (!complete(g, s, value) || !(n = node_new(g, c)))
+        return;
+    for (int i = 0; i < s->operands; i++)
+        if (value[i])
+            set_buffer(g, n, i, value[i],
+                       ddp__op_access(c->op, i, value[i]->base->first_use < 0));
+}
+
+void ddp__emit_any(ddp_graph_t *g, const struct ddp__call *c, int buffers,
+                   ddp_value_t *const buf[], const enum ddp_access access[])
+{
+    struct ddp__node *n;
+
+    for (int i = 0; g->rc == 0 && i < buffers; i++)
+        if (!buf[i])
+            g->rc = ddp__fail(DDP_EINVAL, "%s: a value of a call is missing",
+                              g->path);
+    if (!(n = node_new(g, c)))
+        return;
+    for (int i = 0; i < buffers; i++)
+        set_buffer(g, n, i, buf[i], access[i]);
 }
 
 int ddp_graph_call(ddp_graph_t *g, const struct ddp_kernel *k, const void *arg,
@@ -194,7 +226,7 @@ int ddp_graph_call(ddp_graph_t *g, const struct ddp_kernel *k, const void *arg,
         g->rc = ddp__fail(DDP_EINVAL, "%s: %d buffers, wants 1 to %d", g->path,
                           buffers, DDP_MAX_BUFFERS);
     if (g->rc == 0)
-        ddp__emit(g, &c, buffers, buf, access);
+        ddp__emit_any(g, &c, buffers, buf, access);
     return g->rc;
 }
 
@@ -206,9 +238,9 @@ ddp_value_t *ddp__value_add(ddp_graph_t *g, ddp_value_t *a, ddp_value_t *b,
     if (!a || !b)
         return NULL;
     y = ddp__value_like(g, a->shape);
-    ddp__emit(g, &(struct ddp__call){.op = DDP__OP_ADD, .act = act}, 3,
-              (ddp_value_t *[]){a, b, y},
-              (enum ddp_access[]){DDP_READ, DDP_READ, DDP_WRITE});
+    ddp__emit(
+        g, &(struct ddp__call){.op = DDP__OP_ADD, .act = act},
+        DDP__VALUES([DDP__ADD_A] = a, [DDP__ADD_B] = b, [DDP__ADD_Y] = y));
     return y;
 }
 
@@ -225,9 +257,8 @@ ddp_value_t *ddp__value_sum(ddp_graph_t *g, ddp_value_t *a, ddp_value_t *b,
     }
     if (a->base == keep->base || a->base == b->base)
         return ddp__value_add(g, a, b, DDP_IDENTITY);
-    ddp__emit(g, &(struct ddp__call){.op = DDP__OP_ACC}, 2,
-              (ddp_value_t *[]){a, b},
-              (enum ddp_access[]){DDP_UPDATE, DDP_READ});
+    ddp__emit(g, &(struct ddp__call){.op = DDP__OP_ACC},
+              DDP__VALUES([DDP__ACC_DST] = a, [DDP__ACC_SRC] = b));
     return a;
 }
 
@@ -239,9 +270,9 @@ ddp_value_t *ddp__act_backward(ddp_graph_t *g, enum ddp_act act, ddp_value_t *s,
     if (act == DDP_IDENTITY || g->rc < 0)
         return dy;
     dx = ddp__value_like(g, dy->shape);
-    ddp__emit(g, &(struct ddp__call){.op = DDP__OP_ACT_BWD, .act = act}, 3,
-              (ddp_value_t *[]){s, dy, dx},
-              (enum ddp_access[]){DDP_READ, DDP_READ, DDP_WRITE});
+    ddp__emit(g, &(struct ddp__call){.op = DDP__OP_ACT_BWD, .act = act},
+              DDP__VALUES([DDP__ACT_BWD_SLOPE] = s, [DDP__ACT_BWD_DY] = dy,
+                          [DDP__ACT_BWD_DX] = dx));
     return dx;
 }
 
@@ -254,16 +285,18 @@ ddp_value_t *ddp__weighted_backward(ddp_graph_t *g, const struct ddp_record *r,
     dy = ddp__act_backward(g, r->act, r->y, dy);
     call.op = bwd_w;
     g->phase = DDP__BACKWARD_W;
-    ddp__emit(g, &call, 3, (ddp_value_t *[]){r->x, dy, dw},
-              (enum ddp_access[]){DDP_READ, DDP_READ, DDP_WRITE});
+    ddp__emit(g, &call,
+              DDP__VALUES([DDP__CONV_BWD_W_X] = r->x, [DDP__CONV_BWD_W_DY] = dy,
+                          [DDP__CONV_BWD_W_G] = dw));
     g->phase = DDP__BACKWARD_X;
     if (!r->x->wants)
         return NULL;
     w = ddp_graph_param(g, r->layer);
     dx = ddp__value_like(g, r->x->shape);
     call.op = bwd_x;
-    ddp__emit(g, &call, 3, (ddp_value_t *[]){dy, w, dx},
-              (enum ddp_access[]){DDP_READ, DDP_READ, DDP_WRITE});
+    ddp__emit(g, &call,
+              DDP__VALUES([DDP__CONV_BWD_X_DY] = dy, [DDP__CONV_BWD_X_W] = w,
+                          [DDP__CONV_BWD_X_DX] = dx));
     return dx;
 }
 

@@ -10,14 +10,20 @@ enum ddp__phase { DDP__FORWARD, DDP__BACKWARD_X, DDP__BACKWARD_W };
 
 struct ddp__node {
     struct ddp__call call;
-    ddp_value_t *buf[DDP_MAX_BUFFERS];
+    ddp_value_t *buf[DDP_MAX_BUFFERS]; /* NULL: absent */
     enum ddp_access access[DDP_MAX_BUFFERS];
     enum ddp__phase phase;
 };
 
-/* Add a call; c->op and its union are set, views are filled in here. */
-void ddp__emit(ddp_graph_t *g, const struct ddp__call *c, int buffers,
-               ddp_value_t *const buf[], const enum ddp_access access[]);
+/* Add a call; c->op and its union are set, views are filled in here.  Values
+ * are given by operand: DDP__VALUES([DDP__ACT_FWD_X] = x, ...); an optional one
+ * may be left out. */
+void ddp__emit(ddp_graph_t *g, const struct ddp__call *c,
+               ddp_value_t *const value[DDP_MAX_BUFFERS]);
+#define DDP__VALUES(...) ((ddp_value_t *const[DDP_MAX_BUFFERS]){__VA_ARGS__})
+/* The same of HOST and USER, whose operands no row lists. */
+void ddp__emit_any(ddp_graph_t *g, const struct ddp__call *c, int buffers,
+                   ddp_value_t *const buf[], const enum ddp_access access[]);
 
 /* Forward through a layer that has no parent, or through child i of l. */
 ddp_value_t *ddp__layer_forward(ddp_layer_t *l, ddp_graph_t *g, ddp_value_t *x);

@@ -12,16 +12,15 @@
 
 static bool is_input(const struct ddp__node *n)
 {
-    return n->call.op == DDP__OP_INPUT_U8 || n->call.op == DDP__OP_INPUT_F32;
+    return ddp__op_is(n->call.op, DDP__IS_INPUT);
 }
 
 /* Whether buffer b is the x of a convolution that has weights for all of it. */
 static bool is_image(const struct ddp__node *n, int b)
 {
-    return b == 0 &&
-           (n->call.op == DDP__OP_CONV_FWD ||
-            n->call.op == DDP__OP_CONV_BWD_W) &&
-           n->call.conv.groups == 1;
+    return ddp__op_is(n->call.op, DDP__IS_CONV) &&
+           !ddp__op_is(n->call.op, DDP__IS_BWD_X) &&
+           b == ddp__op_xwy(n->call.op).x && n->call.conv.groups == 1;
 }
 
 static bool can_pad(const ddp_graph_t *g, const ddp_value_t *v)
@@ -34,7 +33,8 @@ static bool can_pad(const ddp_graph_t *g, const ddp_value_t *v)
         for (int b = 0; b < g->node[i]->call.buffers; b++) {
             const ddp_value_t *w = g->node[i]->buf[b];
 
-            if (w->base != v || (is_input(g->node[i]) && b == 1))
+            if (!w || w->base != v ||
+                (is_input(g->node[i]) && b == DDP__INPUT_U8_Y))
                 continue;
             if (w != v || !is_image(g->node[i], b))
                 return false;
@@ -53,7 +53,7 @@ static void pad(ddp_graph_t *g, ddp_value_t *v)
             if (g->node[i]->buf[b] != v)
                 continue;
             g->node[i]->call.buf[b].shape.c = v->shape.c;
-            if (b == 0)
+            if (is_image(g->node[i], b))
                 g->node[i]->call.conv.in = c;
         }
 }
@@ -63,6 +63,7 @@ void ddp__graph_pad(ddp_graph_t *g)
     if (g->spec.channels < 2 || ddp__dtype_size(g->spec.dtype) != 2)
         return;
     for (int i = 0; i < g->nodes; i++)
-        if (is_input(g->node[i]) && can_pad(g, g->node[i]->buf[1]))
-            pad(g, g->node[i]->buf[1]);
+        if (is_input(g->node[i]) &&
+            can_pad(g, g->node[i]->buf[DDP__INPUT_U8_Y]))
+            pad(g, g->node[i]->buf[DDP__INPUT_U8_Y]);
 }

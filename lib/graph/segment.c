@@ -30,15 +30,14 @@ size_t ddp__value_size(const ddp_graph_t *g, const ddp_value_t *v)
  * weights. */
 static bool alone(const struct ddp__node *n)
 {
-    return n->call.op == DDP__OP_HOST || n->call.op == DDP__OP_USER ||
-           n->call.op == DDP__OP_INPUT_U8 || n->call.op == DDP__OP_INPUT_F32;
+    return ddp__op_is(n->call.op, DDP__IS_HOST | DDP__IS_USER | DDP__IS_INPUT);
 }
 
 /* The bucket of gradients that a node writes to; -1: none. */
 static int bucket_of(const struct ddp__node *n)
 {
     for (int b = 0; b < n->call.buffers; b++)
-        if (n->buf[b]->role == DDP__GRAD)
+        if (n->buf[b] && n->buf[b]->role == DDP__GRAD)
             return n->buf[b]->bucket;
     return -1;
 }
@@ -103,6 +102,12 @@ static size_t place(const ddp_graph_t *g, const struct ddp__segment *s,
     return at;
 }
 
+/* Whose memory buffer b of a node is; NULL: it is absent. */
+static ddp_value_t *base_of(const struct ddp__node *n, int b)
+{
+    return n->buf[b] ? n->buf[b]->base : NULL;
+}
+
 /* Where the values that segment k writes first are; room has a place for each
  * value of the graph. */
 static void fill_block(ddp_graph_t *g, int k, ddp_value_t **room)
@@ -112,10 +117,10 @@ static void fill_block(ddp_graph_t *g, int k, ddp_value_t **room)
 
     for (int i = s->begin; i < s->end; i++)
         for (int b = 0; b < g->node[i]->call.buffers; b++) {
-            ddp_value_t *v = g->node[i]->buf[b]->base;
+            ddp_value_t *v = base_of(g->node[i], b);
             size_t end;
 
-            if (v->role != DDP__ACTIVATION || v->segment >= 0)
+            if (!v || v->role != DDP__ACTIVATION || v->segment >= 0)
                 continue;
             v->segment = k;
             v->offset = place(g, s, room, n, v);
@@ -130,9 +135,9 @@ static void use_blocks(ddp_graph_t *g, int k)
 {
     for (int i = g->segment[k].begin; i < g->segment[k].end; i++)
         for (int b = 0; b < g->node[i]->call.buffers; b++) {
-            const ddp_value_t *v = g->node[i]->buf[b]->base;
+            const ddp_value_t *v = base_of(g->node[i], b);
 
-            if (v->role != DDP__ACTIVATION)
+            if (!v || v->role != DDP__ACTIVATION)
                 continue;
             g->node[i]->call.buf[b].offset = v->offset;
             g->segment[v->segment].last_use = k;

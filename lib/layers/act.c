@@ -22,9 +22,8 @@ static ddp_value_t *forward(ddp_layer_t *l, ddp_graph_t *g, ddp_value_t *x)
     enum ddp_act act = ((struct act *)l)->act;
     ddp_value_t *y = ddp__value_like(g, x->shape);
 
-    ddp__emit(g, &(struct ddp__call){.op = DDP__OP_ACT_FWD, .act = act}, 2,
-              (ddp_value_t *[]){x, y},
-              (enum ddp_access[]){DDP_READ, DDP_WRITE});
+    ddp__emit(g, &(struct ddp__call){.op = DDP__OP_ACT_FWD, .act = act},
+              DDP__VALUES([DDP__ACT_FWD_X] = x, [DDP__ACT_FWD_Y] = y));
     return ddp_graph_record(
         g, &(struct ddp_record){.layer = l, .x = x, .y = y, .act = act});
 }

@@ -45,9 +45,10 @@ static ddp_value_t *evaluate(struct batch_norm *b, ddp_graph_t *g,
                              .bn = {b->eps, r.act, r.residual != NULL, false}};
 
     ddp__emit(
-        g, &call, r.residual ? 4 : 3,
-        (ddp_value_t *[]){r.x, ddp_graph_param(g, &b->layer), r.y, r.residual},
-        (enum ddp_access[]){DDP_READ, DDP_READ, DDP_WRITE, DDP_READ});
+        g, &call,
+        DDP__VALUES([DDP__BN_EVAL_X] = r.x,
+                    [DDP__BN_EVAL_W] = ddp_graph_param(g, &b->layer),
+                    [DDP__BN_EVAL_Y] = r.y, [DDP__BN_EVAL_R] = r.residual));
     return ddp_graph_record(g, &r);
 }
 
@@ -81,11 +82,11 @@ static ddp_value_t *forward(ddp_layer_t *l, ddp_graph_t *g, ddp_value_t *x)
     call.bn.act = r.act;
     call.bn.residual = r.residual != NULL;
     call.bn.mask = r.mask != NULL;
-    ddp__emit(g, &call, 4 + call.bn.residual + call.bn.mask,
-              (ddp_value_t *[]){x, ddp_graph_param(g, l), r.y, r.saved,
-                                r.residual, r.mask},
-              (enum ddp_access[]){DDP_READ, DDP_READ, DDP_WRITE, DDP_WRITE,
-                                  DDP_READ, DDP_WRITE});
+    ddp__emit(g, &call,
+              DDP__VALUES(
+                  [DDP__BN_FWD_X] = x, [DDP__BN_FWD_W] = ddp_graph_param(g, l),
+                  [DDP__BN_FWD_Y] = r.y, [DDP__BN_FWD_STAT] = r.saved,
+                  [DDP__BN_FWD_R] = r.residual, [DDP__BN_FWD_MASK] = r.mask));
     return ddp_graph_record(g, &r);
 }
 
@@ -104,11 +105,12 @@ static ddp_value_t *backward(ddp_layer_t *l, ddp_graph_t *g,
 
     if (r->residual)
         dr = r->residual->grad = ddp__value_like(g, r->x->shape);
-    ddp__emit(g, &call, dr ? 8 : 7,
-              (ddp_value_t *[]){r->x, r->mask ? r->mask : r->y, dy, w, r->saved,
-                                dw, dx, dr},
-              (enum ddp_access[]){DDP_READ, DDP_READ, DDP_READ, DDP_READ,
-                                  DDP_READ, DDP_WRITE, DDP_WRITE, DDP_WRITE});
+    ddp__emit(g, &call,
+              DDP__VALUES([DDP__BN_BWD_X] = r->x,
+                          [DDP__BN_BWD_SLOPE] = r->mask ? r->mask : r->y,
+                          [DDP__BN_BWD_DY] = dy, [DDP__BN_BWD_W] = w,
+                          [DDP__BN_BWD_STAT] = r->saved, [DDP__BN_BWD_G] = dw,
+                          [DDP__BN_BWD_DX] = dx, [DDP__BN_BWD_DR] = dr));
     return r->x->wants ? dx : NULL;
 }
 

@@ -27,9 +27,9 @@ static ddp_value_t *forward(ddp_layer_t *l, ddp_graph_t *g, ddp_value_t *x)
     if (!(r.saved = ddp__child_forward(l, 0, g, x)))
         return NULL;
     r.y = ddp__value_like(g, x->shape);
-    ddp__emit(g, &(struct ddp__call){.op = DDP__OP_SCALE_FWD}, 3,
-              (ddp_value_t *[]){x, r.saved, r.y},
-              (enum ddp_access[]){DDP_READ, DDP_READ, DDP_WRITE});
+    ddp__emit(g, &(struct ddp__call){.op = DDP__OP_SCALE_FWD},
+              DDP__VALUES([DDP__SCALE_FWD_X] = x, [DDP__SCALE_FWD_S] = r.saved,
+                          [DDP__SCALE_FWD_Y] = r.y));
     return r.y ? ddp_graph_record(g, &r) : NULL;
 }
 
@@ -40,10 +40,11 @@ static ddp_value_t *backward(ddp_layer_t *l, ddp_graph_t *g,
     ddp_value_t *ds = ddp__value_like(g, r->saved->shape);
 
     (void)l;
-    ddp__emit(g, &(struct ddp__call){.op = DDP__OP_SCALE_BWD}, 5,
-              (ddp_value_t *[]){r->x, r->saved, dy, dx, ds},
-              (enum ddp_access[]){DDP_READ, DDP_READ, DDP_READ, DDP_WRITE,
-                                  DDP_WRITE});
+    ddp__emit(
+        g, &(struct ddp__call){.op = DDP__OP_SCALE_BWD},
+        DDP__VALUES([DDP__SCALE_BWD_X] = r->x, [DDP__SCALE_BWD_S] = r->saved,
+                    [DDP__SCALE_BWD_DY] = dy, [DDP__SCALE_BWD_DX] = dx,
+                    [DDP__SCALE_BWD_DS] = ds));
     ds = ddp__backward_range(g, r->begin, r->end, ds);
     return r->x->wants ? ddp__value_sum(g, dx, ds, dy) : NULL;
 }

@@ -70,8 +70,9 @@ static ddp_value_t *forward(ddp_layer_t *l, ddp_graph_t *g, ddp_value_t *x)
         return NULL;
     call.conv.act = ddp__take_act(g);
     y = ddp__value_like(g, s);
-    ddp__emit(g, &call, 3, (ddp_value_t *[]){x, w, y},
-              (enum ddp_access[]){DDP_READ, DDP_READ, DDP_WRITE});
+    ddp__emit(g, &call,
+              DDP__VALUES([DDP__CONV_FWD_X] = x, [DDP__CONV_FWD_W] = w,
+                          [DDP__CONV_FWD_Y] = y));
     return ddp_graph_record(
         g,
         &(struct ddp_record){.layer = l, .x = x, .y = y, .act = call.conv.act});

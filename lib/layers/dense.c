@@ -50,8 +50,9 @@ static ddp_value_t *forward(ddp_layer_t *l, ddp_graph_t *g, ddp_value_t *x)
     ddp_value_t *w = ddp_graph_param(g, l);
     ddp_value_t *y = ddp__value_like(g, (struct ddp_shape){1, 1, d->out});
 
-    ddp__emit(g, &call, 3, (ddp_value_t *[]){x, w, y},
-              (enum ddp_access[]){DDP_READ, DDP_READ, DDP_WRITE});
+    ddp__emit(g, &call,
+              DDP__VALUES([DDP__DENSE_FWD_X] = x, [DDP__DENSE_FWD_W] = w,
+                          [DDP__DENSE_FWD_Y] = y));
     return ddp_graph_record(
         g, &(struct ddp_record){
                .layer = l, .x = x, .y = y, .act = call.dense.act});

@@ -26,8 +26,9 @@ static ddp_value_t *mask(ddp_layer_t *l, ddp_graph_t *g, ddp_value_t *x,
                              .dropout = {d->p, d->whole_sample, layer}};
     ddp_value_t *y = ddp__value_like(g, x->shape);
 
-    ddp__emit(g, &call, 3, (ddp_value_t *[]){x, g->ids, y},
-              (enum ddp_access[]){DDP_READ, DDP_READ, DDP_WRITE});
+    ddp__emit(g, &call,
+              DDP__VALUES([DDP__DROPOUT_X] = x, [DDP__DROPOUT_IDS] = g->ids,
+                          [DDP__DROPOUT_Y] = y));
     return y;
 }
 

@@ -46,8 +46,8 @@ static ddp_value_t *concat(ddp_graph_t *g, int n, ddp_value_t *const b[])
         s.c += ddp_value_shape(b[i]).c;
     y = ddp__value_like(g, s);
     for (int i = 0; i < n; i++) {
-        ddp__emit(g, &call, 2, (ddp_value_t *[]){b[i], y},
-                  (enum ddp_access[]){DDP_READ, i ? DDP_UPDATE : DDP_WRITE});
+        ddp__emit(g, &call,
+                  DDP__VALUES([DDP__CONCAT_X] = b[i], [DDP__CONCAT_Y] = y));
         call.at += ddp_value_shape(b[i]).c;
     }
     return y;
@@ -84,8 +84,7 @@ static ddp_value_t *part(ddp_layer_t *l, ddp_graph_t *g, ddp_value_t *dy,
     if (((struct parallel *)l)->join == DDP_ADD)
         return dy;
     d = ddp__value_like(g, s);
-    ddp__emit(g, &call, 2, (ddp_value_t *[]){dy, d},
-              (enum ddp_access[]){DDP_READ, DDP_WRITE});
+    ddp__emit(g, &call, DDP__VALUES([DDP__SPLIT_DY] = dy, [DDP__SPLIT_DX] = d));
     return d;
 }
 

@@ -55,12 +55,16 @@ static ddp_value_t *forward(ddp_layer_t *l, ddp_graph_t *g, ddp_value_t *x)
         index =
             ddp_graph_value(g, s, p->p.kh * p->p.kw <= 256 ? DDP_U8 : DDP_I32);
         call.op = DDP__OP_MAX_POOL_FWD;
-        ddp__emit(g, &call, 3, (ddp_value_t *[]){x, y, index},
-                  (enum ddp_access[]){DDP_READ, DDP_WRITE, DDP_WRITE});
+        ddp__emit(
+            g, &call,
+            DDP__VALUES([DDP__MAX_POOL_FWD_X] = x, [DDP__MAX_POOL_FWD_Y] = y,
+                        [DDP__MAX_POOL_FWD_INDEX] = index));
     } else {
         call.op = DDP__OP_MEAN_POOL_FWD;
-        ddp__emit(g, &call, 2, (ddp_value_t *[]){x, y},
-                  (enum ddp_access[]){DDP_READ, DDP_WRITE});
+        ddp__emit(
+            g, &call,
+            DDP__VALUES([DDP__MEAN_POOL_FWD_X] = x, [DDP__MEAN_POOL_FWD_Y] =
+                                                        y));
     }
     return ddp_graph_record(
         g, &(struct ddp_record){.layer = l, .x = x, .y = y, .saved = index});
@@ -78,12 +82,16 @@ static ddp_value_t *backward(ddp_layer_t *l, ddp_graph_t *g,
     dx = ddp__value_like(g, r->x->shape);
     if (p->max) {
         call.op = DDP__OP_MAX_POOL_BWD;
-        ddp__emit(g, &call, 3, (ddp_value_t *[]){dy, r->saved, dx},
-                  (enum ddp_access[]){DDP_READ, DDP_READ, DDP_WRITE});
+        ddp__emit(g, &call,
+                  DDP__VALUES([DDP__MAX_POOL_BWD_DY] = dy,
+                              [DDP__MAX_POOL_BWD_INDEX] = r->saved,
+                              [DDP__MAX_POOL_BWD_DX] = dx));
     } else {
         call.op = DDP__OP_MEAN_POOL_BWD;
-        ddp__emit(g, &call, 2, (ddp_value_t *[]){dy, dx},
-                  (enum ddp_access[]){DDP_READ, DDP_WRITE});
+        ddp__emit(
+            g, &call,
+            DDP__VALUES([DDP__MEAN_POOL_BWD_DY] = dy, [DDP__MEAN_POOL_BWD_DX] =
+                                                          dx));
     }
     return dx;
 }
