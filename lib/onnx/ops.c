@@ -143,12 +143,12 @@ static void nothing(struct ddp__export *e, const struct ddp__node *n)
 static void conv(struct ddp__export *e, const struct ddp__node *n)
 {
     const struct ddp__conv *c = &n->call.conv;
-    const struct ddp__block *b = block_of(e, n->buf[1]);
+    const struct ddp__block *b = block_of(e, n->buf[DDP__CONV_FWD_W]);
     const char *in[3] = {NULL}, *y;
 
     if (!b)
         return;
-    in[0] = ddp__export_image(e, n->buf[0]);
+    in[0] = ddp__export_image(e, n->buf[DDP__CONV_FWD_X]);
     in[1] = param(e, b, 0);
     in[2] = c->bias ? param(e, b, 1) : NULL;
     y = ddp__onnx_node(&e->m, "Conv", b->prefix, c->bias ? 3 : 2, in);
@@ -158,65 +158,67 @@ static void conv(struct ddp__export *e, const struct ddp__node *n)
     ddp__onnx_ints(&e->m, "pads", 4,
                    (int[]){c->top, c->left, c->bottom, c->right});
     ddp__onnx_int(&e->m, "group", c->groups);
-    set(e, n->buf[2], activation(e, c->act, y));
+    set(e, n->buf[DDP__CONV_FWD_Y], activation(e, c->act, y));
 }
 
 static void dense(struct ddp__export *e, const struct ddp__node *n)
 {
-    const struct ddp__block *b = block_of(e, n->buf[1]);
+    const struct ddp__block *b = block_of(e, n->buf[DDP__DENSE_FWD_W]);
     bool bias = n->call.dense.bias;
     const char *in[3] = {NULL}, *y;
     struct ddp__form x;
 
     if (!b)
         return;
-    x = ddp__export_matrix(e, n->buf[0]);
+    x = ddp__export_matrix(e, n->buf[DDP__DENSE_FWD_X]);
     in[0] = x.name;
     in[1] = dense_weight(e, b, x.from);
     in[2] = bias ? param(e, b, 1) : NULL;
     y = ddp__onnx_node(&e->m, "Gemm", b->prefix, bias ? 3 : 2, in);
     ddp__onnx_int(&e->m, "transB", 1);
-    set_matrix(e, n->buf[2], activation(e, n->call.dense.act, y),
-               n->buf[2]->shape);
+    set_matrix(e, n->buf[DDP__DENSE_FWD_Y], activation(e, n->call.dense.act, y),
+               n->buf[DDP__DENSE_FWD_Y]->shape);
 }
 
 static void norm(struct ddp__export *e, const struct ddp__node *n)
 {
-    const struct ddp__block *b = block_of(e, n->buf[1]);
+    const struct ddp__block *b = block_of(e, n->buf[DDP__BN_EVAL_W]);
     const char *y;
 
     if (!b)
         return;
     y = NODE(e, "BatchNormalization", b->prefix,
-             ddp__export_image(e, n->buf[0]), param(e, b, 0), param(e, b, 1),
-             param(e, b, 2), param(e, b, 3));
+             ddp__export_image(e, n->buf[DDP__BN_EVAL_X]), param(e, b, 0),
+             param(e, b, 1), param(e, b, 2), param(e, b, 3));
     ddp__onnx_float(&e->m, "epsilon", n->call.bn.eps);
     if (n->call.bn.residual)
-        y = NODE(e, "Add", NULL, y, ddp__export_image(e, n->buf[3]));
-    set(e, n->buf[2], activation(e, n->call.bn.act, y));
+        y = NODE(e, "Add", NULL, y,
+                 ddp__export_image(e, n->buf[DDP__BN_EVAL_R]));
+    set(e, n->buf[DDP__BN_EVAL_Y], activation(e, n->call.bn.act, y));
 }
 
 static void act(struct ddp__export *e, const struct ddp__node *n)
 {
-    struct ddp__form f = ddp__export_form(e, n->buf[0]);
+    struct ddp__form f = ddp__export_form(e, n->buf[DDP__ACT_FWD_X]);
 
     f.name = activation(e, n->call.act, f.name);
-    e->form[n->buf[1]->id] = f;
+    e->form[n->buf[DDP__ACT_FWD_Y]->id] = f;
 }
 
 static void add(struct ddp__export *e, const struct ddp__node *n)
 {
-    const char *y = NODE(e, "Add", NULL, ddp__export_image(e, n->buf[0]),
-                         ddp__export_image(e, n->buf[1]));
+    const char *y =
+        NODE(e, "Add", NULL, ddp__export_image(e, n->buf[DDP__ADD_A]),
+             ddp__export_image(e, n->buf[DDP__ADD_B]));
 
-    set(e, n->buf[2], activation(e, n->call.act, y));
+    set(e, n->buf[DDP__ADD_Y], activation(e, n->call.act, y));
 }
 
 static void scale(struct ddp__export *e, const struct ddp__node *n)
 {
-    set(e, n->buf[2],
-        NODE(e, "Mul", NULL, ddp__export_image(e, n->buf[0]),
-             ddp__export_image(e, n->buf[1])));
+    set(e, n->buf[DDP__SCALE_FWD_Y],
+        NODE(e, "Mul", NULL, ddp__export_image(e, n->buf[DDP__SCALE_FWD_X]),
+             ddp__export_image(e, n->buf[DDP__SCALE_FWD_S])));
 }
 
 /* The part of y that begins at a channel, or NULL. */
@@ -226,8 +228,9 @@ static const ddp_value_t *part(const struct ddp__export *e,
     for (int i = 0; i < e->g->nodes; i++) {
         const struct ddp__node *n = e->g->node[i];
 
-        if (n->call.op == DDP__OP_CONCAT && n->buf[1] == y && n->call.at == at)
-            return n->buf[0];
+        if (n->call.op == DDP__OP_CONCAT && n->buf[DDP__CONCAT_Y] == y &&
+            n->call.at == at)
+            return n->buf[DDP__CONCAT_X];
     }
     return NULL;
 }
@@ -235,12 +238,12 @@ static const ddp_value_t *part(const struct ddp__export *e,
 /* One call for each part: the last one makes the node. */
 static void concat(struct ddp__export *e, const struct ddp__node *n)
 {
-    const ddp_value_t *y = n->buf[1], *x;
+    const ddp_value_t *y = n->buf[DDP__CONCAT_Y], *x;
     struct ddp__form *f = &e->form[y->id];
     const char **in;
     int parts = 0;
 
-    f->channels += n->buf[0]->shape.c;
+    f->channels += n->buf[DDP__CONCAT_X]->shape.c;
     if (f->channels < y->shape.c)
         return;
     if (!(in = calloc((size_t)y->shape.c, sizeof(*in)))) {
@@ -281,7 +284,8 @@ static const char *window(struct ddp__export *e, const char *kind,
 static void pads_of(const struct ddp__node *n, int pads[4])
 {
     const struct ddp__pool *p = &n->call.pool;
-    struct ddp_shape x = n->buf[0]->shape, y = n->buf[1]->shape;
+    struct ddp_shape x = n->buf[DDP__MAX_POOL_FWD_X]->shape,
+                     y = n->buf[DDP__MAX_POOL_FWD_Y]->shape;
 
     pads[0] = p->top;
     pads[1] = p->left;
@@ -294,9 +298,9 @@ static void max_pool(struct ddp__export *e, const struct ddp__node *n)
     int pads[4];
 
     pads_of(n, pads);
-    set(e, n->buf[1],
-        window(e, "MaxPool", &n->call.pool, ddp__export_image(e, n->buf[0]),
-               pads));
+    set(e, n->buf[DDP__MAX_POOL_FWD_Y],
+        window(e, "MaxPool", &n->call.pool,
+               ddp__export_image(e, n->buf[DDP__MAX_POOL_FWD_X]), pads));
 }
 
 /* The part of window j of out that each of in pixels is: (in, out), or (out,
@@ -360,11 +364,12 @@ static const char *mean(struct ddp__export *e, const struct ddp__node *n,
 
 static void mean_pool(struct ddp__export *e, const struct ddp__node *n)
 {
-    const char *x = ddp__export_image(e, n->buf[0]);
+    const char *x = ddp__export_image(e, n->buf[DDP__MEAN_POOL_FWD_X]);
 
-    set(e, n->buf[1],
+    set(e, n->buf[DDP__MEAN_POOL_FWD_Y],
         n->call.pool.adaptive
-            ? adaptive(e, x, n->buf[0]->shape, n->buf[1]->shape)
+            ? adaptive(e, x, n->buf[DDP__MEAN_POOL_FWD_X]->shape,
+                       n->buf[DDP__MEAN_POOL_FWD_Y]->shape)
             : mean(e, n, x));
 }
 
@@ -393,6 +398,7 @@ void ddp__export_node(struct ddp__export *e, const struct ddp__node *n)
         op[c->op](e, n);
     else
         e->m.rc = ddp__fail(DDP_EINVAL, "ONNX has no word for %s",
-                            c->op == DDP__OP_USER ? c->user.kernel->name
-                                                  : ddp__signature[c->op].name);
+                            ddp__op_is(c->op, DDP__IS_USER)
+                                ? c->user.kernel->name
+                                : ddp__signature[c->op].name);
 }
