@@ -35,10 +35,10 @@ double bench_peak_rss_mib(void)
 
 static void usage(FILE *f)
 {
-    fprintf(f, "Usage: bench COMMAND [options]\n\n"
+    fprintf(f, "Usage: ddp-bench COMMAND [options]\n\n"
                "  train   training on input made in advance\n"
                "  load    reading and decoding images\n\n"
-               "  Each prints one line of JSON.  bench COMMAND --help says "
+               "  Each prints one line of JSON.  ddp-bench COMMAND --help says "
                "more.\n");
 }
 
@@ -49,13 +49,13 @@ int main(int argc, char **argv)
     struct opts o;
     int rc;
 
-    app_start("bench");
+    app_start("ddp-bench");
     if (argc > 1 && !strcmp(argv[1], "train"))
         cmd = &bench_train_command;
     else if (argc > 1 && !strcmp(argv[1], "load"))
         cmd = &bench_load_command;
     if (!cmd && argc > 1 && !strcmp(argv[1], "--version")) {
-        printf("bench of %s\n", ddp_version());
+        printf("ddp-bench of %s\n", ddp_version());
         return 0;
     }
     if (!cmd) {

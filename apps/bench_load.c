@@ -33,7 +33,7 @@ static const struct opt_group options = {
 };
 
 const struct opt_command bench_load_command = {
-    .name = "bench load",
+    .name = "ddp-bench load",
     .about = "Read and decode images as training does; print one line of "
              "JSON.\n"
              "\n"

@@ -53,7 +53,7 @@ static const struct opt_group options = {
 };
 
 const struct opt_command bench_train_command = {
-    .name = "bench train",
+    .name = "ddp-bench train",
     .about = "Train on images made in advance; print one line of JSON.\n"
              "\n"
              "step_ms is the median time between the ends of two steps, "

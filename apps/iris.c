@@ -1,6 +1,6 @@
 /* iris.c - the smallest whole program: three classes of flowers, four numbers
  *
- *     iris [iris.csv]
+ *     ddp-iris [iris.csv]
  */
 #include <ddp.h>
 #include <stdio.h>
@@ -17,7 +17,7 @@ static int report(const struct ddp_progress *p, void *arg)
 
 int main(int argc, char **argv)
 {
-    const char *csv = argc > 1 ? argv[1] : "apps/iris.csv";
+    const char *csv = argc > 1 ? argv[1] : "iris.csv";
     ddp_t *ddp = ddp_init(NULL);
     ddp_dataset_t *iris = ddp_dataset_csv(csv, "class");
     ddp_chain_t *m = ddp_chain_new(ddp_dense_new(4, 8), ddp_dense_new(8, 16),
@@ -37,7 +37,7 @@ int main(int argc, char **argv)
         printf("trained on %s: loss %.4f, %.1f %% right\n", ddp_describe(ddp),
                end.loss, 100 * end.top1);
     else
-        fprintf(stderr, "iris: %s\n", ddp_errmsg());
+        fprintf(stderr, "ddp-iris: %s\n", ddp_errmsg());
     ddp_trainer_free(t);
     ddp_dataset_free(iris);
     ddp_chain_free(m);

@@ -1,7 +1,5 @@
-# apps/local.mk - programs on ddp.h only
-#
-# A program apps/x needs the name for itself in the build tree, so its sources
-# lie flat beside it (x.c, x_train.c, ...), never in a folder apps/x/.
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# apps/local.mk - the programs, on ddp.h only; built in bin/
 
 # What the programs share.
 APP_SHARED = \
@@ -21,8 +19,8 @@ APP_SHARED = \
     %D%/synth.c \
     %D%/synth.h
 
-noinst_PROGRAMS += %D%/bench
-%C%_bench_SOURCES = \
+bin_PROGRAMS += bin/ddp-bench
+bin_ddp_bench_SOURCES = \
     %D%/bench.c \
     %D%/bench.h \
     %D%/bench_load.c \
@@ -30,10 +28,10 @@ noinst_PROGRAMS += %D%/bench
     %D%/roof.c \
     %D%/roof.h \
     $(APP_SHARED)
-%C%_bench_LDADD = libddp.la $(JPEG_LIBS)
+bin_ddp_bench_LDADD = libddp.la $(JPEG_LIBS)
 
-noinst_PROGRAMS += %D%/imagenet
-%C%_imagenet_SOURCES = \
+bin_PROGRAMS += bin/imagenet
+bin_imagenet_SOURCES = \
     %D%/imagenet.c \
     %D%/imagenet.h \
     %D%/imagenet_answer.c \
@@ -55,17 +53,18 @@ noinst_PROGRAMS += %D%/imagenet
     %D%/interrupt.c \
     %D%/interrupt.h \
     $(APP_SHARED)
-%C%_imagenet_LDADD = libddp.la $(JPEG_LIBS) $(JANSSON_LIBS)
+bin_imagenet_LDADD = libddp.la $(JPEG_LIBS) $(JANSSON_LIBS)
 
-noinst_PROGRAMS += %D%/iris
-%C%_iris_SOURCES = \
+bin_PROGRAMS += bin/ddp-iris
+bin_ddp_iris_SOURCES = \
     %D%/iris.c
-%C%_iris_LDADD = libddp.la
+bin_ddp_iris_LDADD = libddp.la
 
 # The driver, and what it runs: see codelets/sim/.
 if HAVE_SIMGRID
-noinst_PROGRAMS += %D%/predict %D%/predict_step
-%C%_predict_SOURCES = \
+bin_PROGRAMS += bin/ddp-predict
+pkglibexec_PROGRAMS += bin/ddp-predict-step
+bin_ddp_predict_SOURCES = \
     %D%/interrupt.c \
     %D%/interrupt.h \
     %D%/predict.c \
@@ -73,14 +72,17 @@ noinst_PROGRAMS += %D%/predict %D%/predict_step
     %D%/predict_machine.c \
     %D%/predict_options.c \
     $(APP_SHARED)
-%C%_predict_LDADD = libddp_core.la $(JPEG_LIBS) $(JANSSON_LIBS)
-%C%_predict_step_SOURCES = \
+bin_ddp_predict_CPPFLAGS = $(AM_CPPFLAGS) \
+    -DHELPER_DIR='"$(pkglibexecdir)"'
+bin_ddp_predict_LDADD = libddp.la $(JPEG_LIBS) $(JANSSON_LIBS)
+bin_ddp_predict_step_SOURCES = \
     %D%/predict.h \
     %D%/predict_options.c \
     %D%/predict_step.c \
     $(APP_SHARED)
-%C%_predict_step_CPPFLAGS = $(libddp_sim_la_CPPFLAGS)
-%C%_predict_step_LDADD = libddp_sim.la $(JPEG_LIBS)
+bin_ddp_predict_step_CPPFLAGS = $(libddp_sim_la_CPPFLAGS)
+bin_ddp_predict_step_LDADD = libddp_sim.la $(JPEG_LIBS)
 endif
 
-EXTRA_DIST += %D%/iris.csv
+# What the smallest program is, and what it learns from.
+dist_examples_DATA += %D%/iris.c %D%/iris.csv

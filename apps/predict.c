@@ -2,7 +2,8 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * StarPU reads a machine from files when it starts, so each one is simulated
- * by a process of its own, predict_step, which lies beside this program.
+ * by a process of its own, ddp-predict-step: beside this program in the
+ * build tree, else where make install puts it.
  */
 #include "config.h"
 #include <errno.h>
@@ -19,7 +20,7 @@
 
 struct driver {
     struct predict_settings s;
-    char **args;     /* of predict_step, ended by NULL; owned */
+    char **args;     /* of ddp-predict-step, ended by NULL; owned */
     char number[16]; /* the last of them */
     char *step;      /* its path; owned */
     char *dir;       /* with the machine; owned, and removed */
@@ -41,7 +42,7 @@ static void run_step(const struct driver *d)
     _exit(EXIT_UNAVAILABLE);
 }
 
-/* What predict_step printed; NULL after a message. */
+/* What ddp-predict-step printed; NULL after a message. */
 static json_t *simulate(const struct driver *d, int *rc)
 {
     int fd[2], status = 0;
@@ -161,15 +162,21 @@ static int make_args(struct driver *d, int argc, char **argv)
     return 0;
 }
 
-static char *beside(const char *name)
+/* A program of ours that is not for users: beside this one in the build tree,
+ * else where make install puts it. */
+static char *find_helper(const char *name)
 {
-    char self[4096], *slash;
+    char self[4096], *slash, *path;
     ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
 
     self[n < 0 ? 0 : n] = '\0';
     if ((slash = strrchr(self, '/')))
         *slash = '\0';
-    return app_path(slash ? self : ".", "%s", name);
+    path = app_path(slash ? self : ".", "%s", name);
+    if (!path || access(path, X_OK) == 0)
+        return path;
+    free(path);
+    return app_path(HELPER_DIR, "%s", name);
 }
 
 static int start(struct driver *d, int argc, char **argv)
@@ -177,8 +184,8 @@ static int start(struct driver *d, int argc, char **argv)
     const char *tmp = getenv("TMPDIR");
     int rc = make_args(d, argc, argv);
 
-    d->step = beside("predict_step");
-    d->dir = app_path(tmp && *tmp ? tmp : "/tmp", "predict-XXXXXX");
+    d->step = find_helper("ddp-predict-step");
+    d->dir = app_path(tmp && *tmp ? tmp : "/tmp", "ddp-predict-XXXXXX");
     if (rc || !d->step || !d->dir)
         return EXIT_MEMORY;
     if (mkdtemp(d->dir))
@@ -212,7 +219,7 @@ int main(int argc, char **argv)
     struct opts o;
     int rc;
 
-    app_start("predict");
+    app_start("ddp-predict");
     rc = opts_parse(&o, &predict_command, &d.s, argc, argv);
     interrupt_catch();
     if (rc == OPTS_GO && (rc = start(&d, argc, argv)) == 0)

@@ -1,4 +1,4 @@
-/* predict.h - what the programs predict and predict_step share
+/* predict.h - what the programs ddp-predict and ddp-predict-step share
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
 #ifndef PREDICT_H

@@ -1,4 +1,4 @@
-/* predict_options.c - the options of both programs: predict hands them on
+/* predict_options.c - the options of both programs: ddp-predict hands them on
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
 #include "config.h"
@@ -63,7 +63,7 @@ static const struct opt_group output = {
 };
 
 const struct opt_command predict_command = {
-    .name = "predict",
+    .name = "ddp-predict",
     .about =
         "Predict how training scales over the GPUs of a machine, without it.\n"
         "\n"
@@ -71,7 +71,7 @@ const struct opt_command predict_command = {
         "training, run by StarPU in SimGrid's time. A kernel takes its "
         "operations over --tflops plus its bytes over --tbs plus --launch; "
         "reading images takes no time. Compare machines and settings by it; "
-        "what a GPU does is measured by bench train.\n"
+        "what a GPU does is measured by ddp-bench train.\n"
         "\n"
         "efficiency is images a second and GPU, over those of the first "
         "machine; idle the time of the GPUs without a kernel; split the lanes "

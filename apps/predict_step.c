@@ -1,7 +1,7 @@
 /* predict_step.c - training on one simulated machine: one line of JSON
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Run by predict, which describes the machine to StarPU by its environment.
+ * Run by ddp-predict, which describes the machine to StarPU by its environment.
  * The one program that sees more than ddp.h: starpu.h renames main(), so that
  * SimGrid starts the program, and sim.h says what was seen.
  */
@@ -137,7 +137,7 @@ int main(int argc, char **argv)
     struct opts o;
     int rc;
 
-    app_start("predict");
+    app_start("ddp-predict");
     if ((rc = opts_parse(&o, &predict_command, &s, argc, argv)) == OPTS_GO)
         rc = predict(&b);
     ddp_trainer_free(b.trainer);

@@ -1,6 +1,6 @@
 dnl SPDX-License-Identifier: LGPL-2.1-or-later
 dnl DDP_CHECK_SIMGRID
-dnl --with-simgrid=PREFIX builds apps/predict against the StarPU there, which
+dnl --with-simgrid=PREFIX builds ddp-predict against the StarPU there, which
 dnl is of the flavour that simulates (contrib/build-starpu --simgrid); default:
 dnl it is not built.  The library itself stays with its own StarPU.
 dnl Sets SIMGRID_CPPFLAGS, SIMGRID_LIBS, simgrid_text for the summary, and
@@ -8,7 +8,7 @@ dnl HAVE_SIMGRID for automake.
 AC_DEFUN([DDP_CHECK_SIMGRID], [
     AC_ARG_WITH([simgrid],
         [AS_HELP_STRING([--with-simgrid=PREFIX],
-            [StarPU's SimGrid flavour, for the program predict (default: not
+            [StarPU's SimGrid flavour, for ddp-predict (default: not
             built)])],
         [], [with_simgrid=no])
     SIMGRID_CPPFLAGS= SIMGRID_LIBS=

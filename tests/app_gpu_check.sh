@@ -32,7 +32,7 @@ made_up tests/test_gpu_train \
 made_up tests/test_ops_cuda 'echo "not ok 1 - c"; exit 1'
 made_up tests/test_trace 'echo "1..0 # SKIP no PyTorch"'
 made_up tests/test_gpu 'sleep 100'
-made_up apps/bench 'echo "{}"'
+made_up bin/ddp-bench 'echo "{}"'
 run "$check" --build "$tmp/build" --output "$tmp/check" --seconds 100 \
     train ops trace
 exits 1 "a row that fails is a failure"
@@ -50,7 +50,7 @@ says 'some rows were left out' "and that is said once more"
 
 # The program itself, given less to do than the rows ask for.
 made_up tests/test_gpu 'echo "ok 1 - d"'
-made_up apps/bench \
+made_up bin/ddp-bench \
     "exec '$bench' \"\$@\" --img-size 32 --sub-batch 1 --steps 1 --skip 1"
 run env STARPU_NCPU=1 "$check" --build "$tmp/build" --output "$tmp/check" \
     --seconds 0 faults bench

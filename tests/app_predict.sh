@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "$srcdir/tests/tap.sh"
 
-predict=$builddir/apps/predict
+predict=$builddir/bin/ddp-predict
 
 # This test describes its machines itself.
 unset STARPU_NCUDA STARPU_NCPU

@@ -1,4 +1,4 @@
-# tests/local.mk - test_x.c is a program, app_x.sh runs one of apps/ as a user
+# tests/local.mk - test_x.c is a program, app_x.sh runs a program as a user
 #
 # To add a test, add its name to a list.  Its points come out as TAP (tap.h).
 
@@ -186,6 +186,8 @@ AM_TESTS_ENVIRONMENT = \
     builddir='$(abs_builddir)'; export builddir; \
     DDP_MAKE='$(MAKE)'; export DDP_MAKE; \
     DDP_CC='$(CC) $(SANITIZE_CFLAGS)'; export DDP_CC; \
+    DDP_BINDIR='$(bindir)'; export DDP_BINDIR; \
+    DDP_DATADIR='$(datadir)'; export DDP_DATADIR; \
     DDP_LIBDIR='$(libdir)'; export DDP_LIBDIR; \
     mkdir -p "$$STARPU_HOME";
 

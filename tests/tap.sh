@@ -1,12 +1,12 @@
 # tap.sh - test points of the programs' tests, for a shell that sources it
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# The programs are in $builddir/apps.  Each test has a folder of its own, $tmp,
+# The programs are in $builddir/bin.  Each test has a folder of its own, $tmp,
 # that goes away at the end.
 
-imagenet=$builddir/apps/imagenet
-iris=$builddir/apps/iris
-bench=$builddir/apps/bench
+imagenet=$builddir/bin/imagenet
+iris=$builddir/bin/ddp-iris
+bench=$builddir/bin/ddp-bench
 
 count=0
 failed=0

@@ -49,6 +49,13 @@ else
     echo "ok $n # SKIP no g++ here"
 fi
 
+bin=$root$DDP_BINDIR
+export LD_LIBRARY_PATH=$lib
+ok "the programs run where they are installed" "$bin/imagenet" --version
+ok "the benchmark too" "$bin/ddp-bench" --version
+ok "the example with its data" \
+    "$bin/ddp-iris" "$root$DDP_DATADIR/libddp/examples/iris.csv"
+
 strangers=$(nm -D --defined-only "$lib/libddp.so" |
     awk '$2 != "A" { sub(/@.*/, "", $3); print $3 }' |
     grep -v -E '^(ddp_[a-z]|starpu_get_sched_lib_)' | tr '\n' ' ')

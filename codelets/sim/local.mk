@@ -1,6 +1,6 @@
 # codelets/sim/local.mk - simulated devices: the step graph and the policy
+# compiled against StarPU's SimGrid flavour, for ddp-predict
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# compiled against StarPU's SimGrid flavour, for apps/predict
 
 if HAVE_SIMGRID
 noinst_LTLIBRARIES += libddp_sim.la
