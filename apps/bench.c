@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#include "app.h"
+#include "common/app.h"
 #include "bench.h"
 
 static int compare(const void *a, const void *b)

@@ -5,7 +5,7 @@
 #define BENCH_H
 
 #include "ddp.h"
-#include "opt.h"
+#include "common/opt.h"
 
 struct bench_settings {
     char *model, *data;

@@ -7,11 +7,11 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "app.h"
+#include "common/app.h"
 #include "bench.h"
 
 #define OPT_STRUCT struct bench_settings
-#include "opt_rows.h"
+#include "common/opt_rows.h"
 
 static const char *const splits[] = {"train", "val", "test", NULL};
 static const char *const augments[] = {"none", "random", "shift", NULL};

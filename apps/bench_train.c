@@ -5,13 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "app.h"
+#include "common/app.h"
 #include "bench.h"
 #include "peak.h"
 #include "roof.h"
 
 #define OPT_STRUCT struct bench_settings
-#include "opt_rows.h"
+#include "common/opt_rows.h"
 
 static const char *const dtypes[] = {"f32", "bf16", NULL};
 static const char *const inputs[] = {"u8", "f32", NULL};

@@ -4,7 +4,7 @@
 #include "config.h"
 #include <string.h>
 
-#include "app.h"
+#include "common/app.h"
 #include "imagenet.h"
 
 static const struct command {

@@ -5,7 +5,7 @@
 #define IMAGENET_H
 
 #include "ddp.h"
-#include "opt.h"
+#include "common/opt.h"
 
 /* The values of all options; each command has some of them. */
 struct settings {

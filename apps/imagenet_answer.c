@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "app.h"
+#include "common/app.h"
 #include "imagenet.h"
 
 /* What is no number is never the best. */

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "app.h"
+#include "common/app.h"
 #include "imagenet.h"
 
 /* ---- when: 10m, 500it, 1ep, none ---------------------------------------- */

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "app.h"
+#include "common/app.h"
 #include "imagenet.h"
 
 bool classes_new(struct classes *c, int count)

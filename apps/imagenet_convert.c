@@ -3,7 +3,7 @@
  */
 #include "config.h"
 
-#include "app.h"
+#include "common/app.h"
 #include "imagenet.h"
 
 int convert_run(struct opts *o, struct settings *s)

@@ -6,7 +6,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "app.h"
+#include "common/app.h"
 #include "imagenet.h"
 
 /* What the threads share. */

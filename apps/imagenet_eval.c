@@ -4,7 +4,7 @@
 #include "config.h"
 #include <stdlib.h>
 
-#include "app.h"
+#include "common/app.h"
 #include "imagenet.h"
 
 enum { TOP = 5 };

@@ -4,7 +4,7 @@
 #include "config.h"
 #include <sys/stat.h>
 
-#include "app.h"
+#include "common/app.h"
 #include "imagenet.h"
 
 static long long size_of(const char *path)

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "app.h"
+#include "common/app.h"
 #include "imagenet.h"
 
 /* One run; all owned but the settings. */

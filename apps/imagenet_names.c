@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "app.h"
+#include "common/app.h"
 #include "imagenet.h"
 
 int names_add(struct names *n, const char *name)

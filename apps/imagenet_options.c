@@ -8,7 +8,7 @@
 #include "imagenet.h"
 
 #define OPT_STRUCT struct settings
-#include "opt_rows.h"
+#include "common/opt_rows.h"
 
 static const char *const splits[] = {"train", "val", "test", NULL};
 static const char *const augments[] = {"none", "random", "shift", NULL};

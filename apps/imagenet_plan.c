@@ -4,7 +4,7 @@
 #include "config.h"
 #include <math.h>
 
-#include "app.h"
+#include "common/app.h"
 #include "imagenet.h"
 
 enum { DEFAULT_LANES = 8 };

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "app.h"
+#include "common/app.h"
 #include "imagenet.h"
 
 static const char *model_word(const void *arg, int i)

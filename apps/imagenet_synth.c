@@ -12,7 +12,7 @@
 #include <dirent.h>
 #include <unistd.h>
 
-#include "app.h"
+#include "common/app.h"
 #include "imagenet.h"
 #include "jpeg.h"
 #include "synth.h"

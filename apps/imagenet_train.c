@@ -8,9 +8,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "app.h"
+#include "common/app.h"
 #include "imagenet.h"
-#include "interrupt.h"
+#include "common/interrupt.h"
 #include "progress.h"
 
 /* Skipped steps that are told one by one. */

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "app.h"
+#include "common/app.h"
 #include "imagenet.h"
 
 char *setup_file_near(const char *weights, const char *name)

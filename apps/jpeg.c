@@ -10,7 +10,7 @@
 
 #include <jpeglib.h>
 
-#include "app.h"
+#include "common/app.h"
 #include "jpeg.h"
 
 /* libjpeg's own way with errors is exit(). */

@@ -1,17 +1,16 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # apps/local.mk - the programs, on ddp.h only; built in bin/
 
-# What the programs share.
+# Nothing of lib/ but the installed headers, and nothing of codelets/.
+APPS_CPPFLAGS = -I$(top_srcdir)/apps -I$(top_srcdir)/lib $(JPEG_CFLAGS) \
+    $(JANSSON_CFLAGS)
+
+include %D%/common/local.mk
+
+# What some of the programs use.
 APP_SHARED = \
-    %D%/app.c \
-    %D%/app.h \
     %D%/jpeg.c \
     %D%/jpeg.h \
-    %D%/opt.c \
-    %D%/opt.h \
-    %D%/opt_help.c \
-    %D%/opt_rows.h \
-    %D%/opt_value.c \
     %D%/peak.c \
     %D%/peak.h \
     %D%/progress.c \
@@ -28,7 +27,8 @@ bin_ddp_bench_SOURCES = \
     %D%/roof.c \
     %D%/roof.h \
     $(APP_SHARED)
-bin_ddp_bench_LDADD = libddp.la $(JPEG_LIBS)
+bin_ddp_bench_CPPFLAGS = $(APPS_CPPFLAGS)
+bin_ddp_bench_LDADD = $(APPS_COMMON) libddp.la $(JPEG_LIBS)
 
 bin_PROGRAMS += bin/imagenet
 bin_imagenet_SOURCES = \
@@ -50,14 +50,14 @@ bin_imagenet_SOURCES = \
     %D%/imagenet_synth.c \
     %D%/imagenet_train.c \
     %D%/imagenet_weights.c \
-    %D%/interrupt.c \
-    %D%/interrupt.h \
     $(APP_SHARED)
-bin_imagenet_LDADD = libddp.la $(JPEG_LIBS) $(JANSSON_LIBS)
+bin_imagenet_CPPFLAGS = $(APPS_CPPFLAGS)
+bin_imagenet_LDADD = $(APPS_COMMON) libddp.la $(JPEG_LIBS) $(JANSSON_LIBS)
 
 bin_PROGRAMS += bin/ddp-iris
 bin_ddp_iris_SOURCES = \
     %D%/iris.c
+bin_ddp_iris_CPPFLAGS = $(APPS_CPPFLAGS)
 bin_ddp_iris_LDADD = libddp.la
 
 # The driver, and what it runs: see codelets/sim/.
@@ -65,23 +65,21 @@ if HAVE_SIMGRID
 bin_PROGRAMS += bin/ddp-predict
 pkglibexec_PROGRAMS += bin/ddp-predict-step
 bin_ddp_predict_SOURCES = \
-    %D%/interrupt.c \
-    %D%/interrupt.h \
     %D%/predict.c \
     %D%/predict.h \
     %D%/predict_machine.c \
     %D%/predict_options.c \
     $(APP_SHARED)
-bin_ddp_predict_CPPFLAGS = $(AM_CPPFLAGS) \
+bin_ddp_predict_CPPFLAGS = $(APPS_CPPFLAGS) \
     -DHELPER_DIR='"$(pkglibexecdir)"'
-bin_ddp_predict_LDADD = libddp.la $(JPEG_LIBS) $(JANSSON_LIBS)
+bin_ddp_predict_LDADD = $(APPS_COMMON) libddp.la $(JPEG_LIBS) $(JANSSON_LIBS)
 bin_ddp_predict_step_SOURCES = \
     %D%/predict.h \
     %D%/predict_options.c \
     %D%/predict_step.c \
     $(APP_SHARED)
-bin_ddp_predict_step_CPPFLAGS = $(libddp_sim_la_CPPFLAGS)
-bin_ddp_predict_step_LDADD = libddp_sim.la $(JPEG_LIBS)
+bin_ddp_predict_step_CPPFLAGS = -I$(top_srcdir)/apps $(libddp_sim_la_CPPFLAGS)
+bin_ddp_predict_step_LDADD = $(APPS_COMMON) libddp_sim.la $(JPEG_LIBS)
 endif
 
 # What the smallest program is, and what it learns from.

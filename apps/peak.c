@@ -16,7 +16,7 @@
 #include <immintrin.h>
 #endif
 
-#include "app.h"
+#include "common/app.h"
 #include "peak.h"
 
 enum { CHAINS = 14, ROUNDS = 20000 };

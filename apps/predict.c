@@ -14,8 +14,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "app.h"
-#include "interrupt.h"
+#include "common/app.h"
+#include "common/interrupt.h"
 #include "predict.h"
 
 struct driver {

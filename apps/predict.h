@@ -4,7 +4,7 @@
 #ifndef PREDICT_H
 #define PREDICT_H
 
-#include "opt.h"
+#include "common/opt.h"
 
 struct predict_settings {
     char *model;

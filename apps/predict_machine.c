@@ -9,7 +9,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "app.h"
+#include "common/app.h"
 #include "predict.h"
 
 enum { CPUS = 4 };

@@ -6,7 +6,7 @@
 #include "predict.h"
 
 #define OPT_STRUCT struct predict_settings
-#include "opt_rows.h"
+#include "common/opt_rows.h"
 
 const char *const predict_dtypes[] = {"f32", "bf16", "f16", NULL};
 

@@ -9,7 +9,7 @@
 #include <starpu.h>
 #include <stdlib.h>
 
-#include "app.h"
+#include "common/app.h"
 #include "predict.h"
 #include "runtime/cost.h"
 #include "runtime/flow.h"

@@ -9,7 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "app.h"
+#include "common/app.h"
 #include "progress.h"
 
 static const double draw_s = 0.1, line_s = 10;

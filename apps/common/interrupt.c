@@ -5,8 +5,8 @@
 #include <signal.h>
 #include <stddef.h>
 
-#include "app.h"
-#include "interrupt.h"
+#include "common/app.h"
+#include "common/interrupt.h"
 
 static volatile sig_atomic_t noted;
 

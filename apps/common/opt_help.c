@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "opt.h"
+#include "common/opt.h"
 
 enum { WIDTH = 79, INDENT = 28, WORD_MAX = 40 };
 

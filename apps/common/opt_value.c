@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "app.h"
-#include "opt.h"
+#include "common/app.h"
+#include "common/opt.h"
 
 void opt_complain(const struct opts *o, const char *fmt, ...)
 {

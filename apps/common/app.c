@@ -13,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "app.h"
+#include "common/app.h"
 
 static const char *app_name = "ddp";
 static double started;

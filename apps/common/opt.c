@@ -5,8 +5,8 @@
 #include <getopt.h>
 #include <string.h>
 
-#include "app.h"
-#include "opt.h"
+#include "common/app.h"
+#include "common/opt.h"
 
 /* Codes of long options for getopt: rows, then their aliases, then help. */
 enum { CODE_ROW = 256, CODE_ALIAS = CODE_ROW + OPT_MAX, CODE_HELP = 1024 };

@@ -7,7 +7,7 @@
 #ifndef OPT_ROWS_H
 #define OPT_ROWS_H
 
-#include "opt.h"
+#include "common/opt.h"
 
 #define OPT_ROW(name_, field, kind_, value_, preset_, lo, hi, help_)           \
     .name = name_, .kind = kind_, .at = offsetof(OPT_STRUCT, field),           \

@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# apps/common/local.mk - what the programs share: options, messages, signals
+
+APPS_COMMON = %D%/libcommon.la
+noinst_LTLIBRARIES += $(APPS_COMMON)
+%C%_libcommon_la_SOURCES = \
+    %D%/app.c \
+    %D%/app.h \
+    %D%/interrupt.c \
+    %D%/interrupt.h \
+    %D%/opt.c \
+    %D%/opt.h \
+    %D%/opt_help.c \
+    %D%/opt_rows.h \
+    %D%/opt_value.c
+%C%_libcommon_la_CPPFLAGS = $(APPS_CPPFLAGS)
