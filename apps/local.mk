@@ -6,17 +6,7 @@ APPS_CPPFLAGS = -I$(top_srcdir)/apps -I$(top_srcdir)/lib $(JPEG_CFLAGS) \
     $(JANSSON_CFLAGS)
 
 include %D%/common/local.mk
-
-# What some of the programs use.
-APP_SHARED = \
-    %D%/jpeg.c \
-    %D%/jpeg.h \
-    %D%/peak.c \
-    %D%/peak.h \
-    %D%/progress.c \
-    %D%/progress.h \
-    %D%/synth.c \
-    %D%/synth.h
+include %D%/imagenet/local.mk
 
 bin_PROGRAMS += bin/ddp-bench
 bin_ddp_bench_SOURCES = \
@@ -24,35 +14,12 @@ bin_ddp_bench_SOURCES = \
     %D%/bench.h \
     %D%/bench_load.c \
     %D%/bench_train.c \
+    %D%/peak.c \
+    %D%/peak.h \
     %D%/roof.c \
-    %D%/roof.h \
-    $(APP_SHARED)
+    %D%/roof.h
 bin_ddp_bench_CPPFLAGS = $(APPS_CPPFLAGS)
 bin_ddp_bench_LDADD = $(APPS_COMMON) libddp.la $(JPEG_LIBS)
-
-bin_PROGRAMS += bin/imagenet
-bin_imagenet_SOURCES = \
-    %D%/imagenet.c \
-    %D%/imagenet.h \
-    %D%/imagenet_answer.c \
-    %D%/imagenet_checkpoint.c \
-    %D%/imagenet_classes.c \
-    %D%/imagenet_convert.c \
-    %D%/imagenet_data.c \
-    %D%/imagenet_eval.c \
-    %D%/imagenet_export.c \
-    %D%/imagenet_infer.c \
-    %D%/imagenet_inspect.c \
-    %D%/imagenet_names.c \
-    %D%/imagenet_options.c \
-    %D%/imagenet_plan.c \
-    %D%/imagenet_setup.c \
-    %D%/imagenet_synth.c \
-    %D%/imagenet_train.c \
-    %D%/imagenet_weights.c \
-    $(APP_SHARED)
-bin_imagenet_CPPFLAGS = $(APPS_CPPFLAGS)
-bin_imagenet_LDADD = $(APPS_COMMON) libddp.la $(JPEG_LIBS) $(JANSSON_LIBS)
 
 bin_PROGRAMS += bin/ddp-iris
 bin_ddp_iris_SOURCES = \
@@ -68,16 +35,14 @@ bin_ddp_predict_SOURCES = \
     %D%/predict.c \
     %D%/predict.h \
     %D%/predict_machine.c \
-    %D%/predict_options.c \
-    $(APP_SHARED)
+    %D%/predict_options.c
 bin_ddp_predict_CPPFLAGS = $(APPS_CPPFLAGS) \
     -DHELPER_DIR='"$(pkglibexecdir)"'
 bin_ddp_predict_LDADD = $(APPS_COMMON) libddp.la $(JPEG_LIBS) $(JANSSON_LIBS)
 bin_ddp_predict_step_SOURCES = \
     %D%/predict.h \
     %D%/predict_options.c \
-    %D%/predict_step.c \
-    $(APP_SHARED)
+    %D%/predict_step.c
 bin_ddp_predict_step_CPPFLAGS = -I$(top_srcdir)/apps $(libddp_sim_la_CPPFLAGS)
 bin_ddp_predict_step_LDADD = $(APPS_COMMON) libddp_sim.la $(JPEG_LIBS)
 endif

@@ -1,4 +1,4 @@
-/* imagenet_train.c - "imagenet train": train, evaluate, save
+/* train.c - "imagenet train": train, evaluate, save
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
 #include "config.h"

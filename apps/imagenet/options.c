@@ -1,4 +1,4 @@
-/* imagenet_options.c - the options of the program imagenet
+/* options.c - the options of the program imagenet
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Names are those of timm's and torchvision's training scripts where they have

@@ -1,4 +1,4 @@
-/* synth.c - pictures of classes that a network can learn, made from numbers
+/* picture.c - pictures of classes that a network can learn, made from numbers
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * A class is a shape with a texture.  Where it lies, how large, how turned and
@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "synth.h"
+#include "picture.h"
 
 enum { SHAPES = 10, TEXTURES = 10, BLOBS = 5 };
 

@@ -1,4 +1,4 @@
-/* imagenet.c - train and evaluate networks on images, from the command line
+/* main.c - train and evaluate networks on images, from the command line
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
 #include "config.h"

@@ -1,4 +1,4 @@
-/* imagenet_data.c - "imagenet data check": find bad images before a run does
+/* data.c - "imagenet data check": find bad images before a run does
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
 #include "config.h"

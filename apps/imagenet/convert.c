@@ -1,4 +1,4 @@
-/* imagenet_convert.c - "imagenet convert": a file of weights as another
+/* convert.c - "imagenet convert": a file of weights as another
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
 #include "config.h"

@@ -1,4 +1,4 @@
-/* imagenet_infer.c - "imagenet infer": name what is on images
+/* infer.c - "imagenet infer": name what is on images
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
 #include "config.h"

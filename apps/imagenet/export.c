@@ -1,4 +1,4 @@
-/* imagenet_export.c - "imagenet export": a network with weights as ONNX
+/* export.c - "imagenet export": a network with weights as ONNX
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
 #include "config.h"

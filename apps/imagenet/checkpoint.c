@@ -1,4 +1,4 @@
-/* imagenet_checkpoint.c - checkpoints of a run: when, and going on from one
+/* checkpoint.c - checkpoints of a run: when, and going on from one
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
 #include "config.h"

@@ -1,4 +1,4 @@
-/* imagenet_answer.c - the best classes of an image, as text, CSV or JSON
+/* answer.c - the best classes of an image, as text, CSV or JSON
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
 #include "config.h"

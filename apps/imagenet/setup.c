@@ -1,4 +1,4 @@
-/* imagenet_setup.c - from settings to networks, data sets and devices
+/* setup.c - from settings to networks, data sets and devices
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
 #include "config.h"

@@ -50,7 +50,7 @@ struct settings {
     int64_t train_count, val_count, size;
 };
 
-/* Rows of the tables: imagenet_options.c. */
+/* Rows of the tables: options.c. */
 enum {
     OPT_SGD,
     OPT_MOMENTUM,
@@ -77,7 +77,7 @@ int check_run(struct opts *o, struct settings *s);
 int export_run(struct opts *o, struct settings *s);
 int synth_run(struct opts *o, struct settings *s);
 
-/* ---- imagenet_setup.c: from settings to what the library takes ---------- */
+/* ---- setup.c: from settings to what the library takes ---------- */
 
 /* Is there such a model?  OPTS_GO, or exit code 2 after a message. */
 int setup_model_known(const struct opts *o, const struct settings *s);
@@ -106,7 +106,7 @@ enum ddp_dtype setup_dtype(const struct settings *s);
 const char *setup_dtype_name(const struct settings *s);
 enum ddp_tta setup_tta(const struct settings *s);
 
-/* ---- imagenet_names.c: lines of a text file ----------------------------- */
+/* ---- names.c: lines of a text file ----------------------------- */
 
 struct names {
     char **name; /* owned, each one too */
@@ -119,7 +119,7 @@ int names_read(struct names *n, const char *path);
 int names_add(struct names *n, const char *name);
 void names_free(struct names *n);
 
-/* ---- imagenet_answer.c: the best classes of a sample -------------------- */
+/* ---- answer.c: the best classes of a sample -------------------- */
 
 struct top {
     int class;
@@ -139,7 +139,7 @@ struct answer {
 void answer_print(const struct answer *a, int format, FILE *f);
 void answer_print_head(int format, FILE *f);
 
-/* ---- imagenet_classes.c: an evaluation class by class ------------------- */
+/* ---- classes.c: an evaluation class by class ------------------- */
 
 struct classes {
     int count;
@@ -159,7 +159,7 @@ bool classes_add(struct classes *c, int label, const struct top *top, int k);
 int classes_print(struct classes *c, const ddp_dataset_t *d, const char *path);
 void classes_free(struct classes *c);
 
-/* ---- imagenet_weights.c: --weights FILE --------------------------------- */
+/* ---- weights.c: --weights FILE --------------------------------- */
 
 /* A file of the run that weights are of: beside them, or above its checkpoints.
  * To free; NULL: no memory. */
@@ -177,7 +177,7 @@ int setup_trained(struct opts *o, struct settings *s, FILE *say);
  * the last layer may have another number of classes; it is random then. */
 int setup_weights_load(const struct settings *s, ddp_chain_t *c, bool new_head);
 
-/* ---- imagenet_checkpoint.c: what a run leaves to go on from ------------- */
+/* ---- checkpoint.c: what a run leaves to go on from ------------- */
 
 #define CHECKPOINT_DIR "ckpt" /* in the folder of the run */
 
@@ -197,7 +197,7 @@ int checkpoint_resume(const struct opts *o, const struct settings *s,
                       const char *own, ddp_trainer_t *t,
                       struct ddp_checkpoint *c);
 
-/* ---- imagenet_plan.c: the numbers of a run ------------------------------ */
+/* ---- plan.c: the numbers of a run ------------------------------ */
 
 /* Refuse options that mean nothing beside the others. */
 int plan_check(const struct opts *o, const struct settings *s);

@@ -1,4 +1,4 @@
-/* imagenet_eval.c - "imagenet eval": loss and top-k of weights on a data set
+/* eval.c - "imagenet eval": loss and top-k of weights on a data set
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
 #include "config.h"

@@ -1,4 +1,4 @@
-/* imagenet_synth.c - "imagenet data synth": a data set to try things with
+/* synth.c - "imagenet data synth": a data set to try things with
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Files and folders are named and laid out as in ImageNet of Kaggle, so that
@@ -15,7 +15,7 @@
 #include "common/app.h"
 #include "imagenet.h"
 #include "jpeg.h"
-#include "synth.h"
+#include "picture.h"
 
 static const char images_dir[] = "ILSVRC/Data/CLS-LOC";
 static const char stamp_name[] = "synth.txt";

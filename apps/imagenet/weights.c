@@ -1,4 +1,4 @@
-/* imagenet_weights.c - --weights FILE, and what lies beside it
+/* weights.c - --weights FILE, and what lies beside it
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
 #include "config.h"

@@ -1,4 +1,4 @@
-/* synth.h - pictures of classes that a network can learn, made from numbers
+/* picture.h - pictures of classes that a network can learn, made from numbers
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
 #ifndef SYNTH_H

@@ -1,4 +1,4 @@
-/* imagenet_inspect.c - "imagenet inspect": a network as a table
+/* inspect.c - "imagenet inspect": a network as a table
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
 #include "config.h"

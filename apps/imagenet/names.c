@@ -1,4 +1,4 @@
-/* imagenet_names.c - lines of a text file: paths of images, names of classes
+/* names.c - lines of a text file: paths of images, names of classes
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
 #include "config.h"

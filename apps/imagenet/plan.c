@@ -1,4 +1,4 @@
-/* imagenet_plan.c - the numbers of a run, from what was given and found
+/* plan.c - the numbers of a run, from what was given and found
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
 #include "config.h"

@@ -1,4 +1,4 @@
-/* imagenet_classes.c - an evaluation class by class, as a CSV table
+/* classes.c - an evaluation class by class, as a CSV table
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
 #include "config.h"
