@@ -6,20 +6,8 @@ APPS_CPPFLAGS = -I$(top_srcdir)/apps -I$(top_srcdir)/lib $(JPEG_CFLAGS) \
     $(JANSSON_CFLAGS)
 
 include %D%/common/local.mk
+include %D%/bench/local.mk
 include %D%/imagenet/local.mk
-
-bin_PROGRAMS += bin/ddp-bench
-bin_ddp_bench_SOURCES = \
-    %D%/bench.c \
-    %D%/bench.h \
-    %D%/bench_load.c \
-    %D%/bench_train.c \
-    %D%/peak.c \
-    %D%/peak.h \
-    %D%/roof.c \
-    %D%/roof.h
-bin_ddp_bench_CPPFLAGS = $(APPS_CPPFLAGS)
-bin_ddp_bench_LDADD = $(APPS_COMMON) libddp.la $(JPEG_LIBS)
 
 bin_PROGRAMS += bin/ddp-iris
 bin_ddp_iris_SOURCES = \

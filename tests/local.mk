@@ -104,7 +104,8 @@ check_PROGRAMS += \
     %D%/crash.h \
     %D%/test_checkpoint.c
 
-%C%_test_roof_SOURCES = %D%/test_roof.c apps/roof.c apps/roof.h
+%C%_test_roof_SOURCES = %D%/test_roof.c apps/bench/roof.c \
+    apps/bench/roof.h
 %C%_test_roof_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/apps
 
 # Kernels for GPUs, run on a CPU.

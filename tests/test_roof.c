@@ -4,7 +4,7 @@
 #include "config.h"
 #include <math.h>
 #include "ddp.h"
-#include "roof.h"
+#include "bench/roof.h"
 #include "tap.h"
 
 /* As the driver describes them. */

@@ -1,4 +1,4 @@
-/* bench_train.c - "bench train": steps on input that costs nothing
+/* train.c - "bench train": steps on input that costs nothing
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
 #include "config.h"

@@ -1,4 +1,4 @@
-/* bench.c - how fast training and input are here, as one line of JSON
+/* main.c - how fast training and input are here, as one line of JSON
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
 #include "config.h"

@@ -1,4 +1,4 @@
-/* bench_load.c - "bench load": images a second out of files, per core
+/* load.c - "bench load": images a second out of files, per core
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
 #include "config.h"
