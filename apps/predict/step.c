@@ -1,4 +1,4 @@
-/* predict_step.c - training on one simulated machine: one line of JSON
+/* step.c - training on one simulated machine: one line of JSON
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Run by ddp-predict, which describes the machine to StarPU by its environment.

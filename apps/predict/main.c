@@ -1,4 +1,4 @@
-/* predict.c - how training would scale: a simulated machine per row
+/* main.c - how training would scale: a simulated machine per row
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * StarPU reads a machine from files when it starts, so each one is simulated

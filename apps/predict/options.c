@@ -1,4 +1,4 @@
-/* predict_options.c - the options of both programs: ddp-predict hands them on
+/* options.c - the options of both programs: ddp-predict hands them on
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
 #include "config.h"

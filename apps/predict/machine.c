@@ -1,4 +1,4 @@
-/* predict_machine.c - a machine as the files that StarPU would have measured
+/* machine.c - a machine as the files that StarPU would have measured
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Memory 0 is the main one, memory i that of GPU i - 1.  Every GPU has a link

@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# apps/predict/local.mk - the program ddp-predict: training on machines that
+# are only described, and the process that simulates one of them (step.c)
+
+if HAVE_SIMGRID
+bin_PROGRAMS += bin/ddp-predict
+pkglibexec_PROGRAMS += bin/ddp-predict-step
+bin_ddp_predict_SOURCES = \
+    %D%/machine.c \
+    %D%/main.c \
+    %D%/options.c \
+    %D%/predict.h
+bin_ddp_predict_CPPFLAGS = $(APPS_CPPFLAGS) \
+    -DHELPER_DIR='"$(pkglibexecdir)"'
+bin_ddp_predict_LDADD = $(APPS_COMMON) libddp.la $(JANSSON_LIBS)
+bin_ddp_predict_step_SOURCES = \
+    %D%/options.c \
+    %D%/predict.h \
+    %D%/step.c
+bin_ddp_predict_step_CPPFLAGS = -I$(top_srcdir)/apps $(libddp_sim_la_CPPFLAGS)
+bin_ddp_predict_step_LDADD = $(APPS_COMMON) libddp_sim.la
+endif
