@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "$srcdir/tests/tap.sh"
 
-csv=$srcdir/apps/iris.csv
+csv=$srcdir/apps/iris/iris.csv
 
 # Fisher's data as published: 150 rows and these means.
 means=$(awk -F, 'NR > 1 { for (i = 1; i < 5; i++) s[i] += $i }
