@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "common/app.h"
+#include "common/app_fail.h"
 #include "bench.h"
 
 #define OPT_STRUCT struct bench_settings

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/app.h"
+#include "common/app_fail.h"
 #include "bench.h"
 #include "peak.h"
 #include "roof.h"

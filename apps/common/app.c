@@ -38,35 +38,6 @@ void app_say(const char *fmt, ...)
     fprintf(stderr, "\n");
 }
 
-int app_exit_code(int ddp_code)
-{
-    switch (ddp_code) {
-    case DDP_OK:
-        return EXIT_SUCCESS;
-    case DDP_EINVAL:
-    case DDP_ESHAPE:
-        return EXIT_USAGE;
-    case DDP_EDATA:
-        return EXIT_DATA;
-    case DDP_ENODEV:
-        return EXIT_UNAVAILABLE;
-    case DDP_ENOMEM:
-        return EXIT_MEMORY;
-    case DDP_EIO:
-        return EXIT_WRITE;
-    default:
-        return EXIT_FAILURE;
-    }
-}
-
-int app_fail(int ddp_code)
-{
-    const char *text = ddp_errmsg();
-
-    app_say("%s", *text ? text : ddp_strerror(ddp_code));
-    return app_exit_code(ddp_code);
-}
-
 bool app_is_dir(const char *path)
 {
     struct stat st;

@@ -8,8 +8,6 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "ddp.h"
-
 /* Exit codes beside 0 and 1.  The large ones are those of sysexits.h. */
 enum {
     EXIT_USAGE = 2,        /* a wrong option or setting; nothing was begun */
@@ -25,12 +23,6 @@ void app_start(const char *name);
 
 /* A line on stderr, after the program's name. */
 void app_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-
-/* The exit code of one of the library's. */
-int app_exit_code(int ddp_code);
-
-/* Say what the library said, and return the exit code. */
-int app_fail(int ddp_code);
 
 /* Make a folder and those above it.  0, or exit code 74 after a message. */
 int app_make_dir(const char *path);

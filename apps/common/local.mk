@@ -6,6 +6,8 @@ noinst_LTLIBRARIES += $(APPS_COMMON)
 %C%_libcommon_la_SOURCES = \
     %D%/app.c \
     %D%/app.h \
+    %D%/app_fail.c \
+    %D%/app_fail.h \
     %D%/interrupt.c \
     %D%/interrupt.h \
     %D%/opt.c \

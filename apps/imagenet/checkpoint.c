@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "common/app.h"
+#include "common/app_fail.h"
 #include "imagenet.h"
 
 /* ---- when: 10m, 500it, 1ep, none ---------------------------------------- */

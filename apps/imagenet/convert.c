@@ -4,6 +4,7 @@
 #include "config.h"
 
 #include "common/app.h"
+#include "common/app_fail.h"
 #include "imagenet.h"
 
 int convert_run(struct opts *o, struct settings *s)

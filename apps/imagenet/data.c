@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "common/app.h"
+#include "common/app_fail.h"
 #include "imagenet.h"
 
 /* What the threads share. */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "common/app.h"
+#include "common/app_fail.h"
 #include "imagenet.h"
 
 enum { TOP = 5 };

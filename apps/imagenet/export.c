@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include "common/app.h"
+#include "common/app_fail.h"
 #include "imagenet.h"
 
 static long long size_of(const char *path)

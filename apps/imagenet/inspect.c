@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/app.h"
+#include "common/app_fail.h"
 #include "imagenet.h"
 
 struct totals {

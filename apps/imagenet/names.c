@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/app.h"
+#include "common/app_fail.h"
 #include "imagenet.h"
 
 int names_add(struct names *n, const char *name)

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "common/app.h"
+#include "common/app_fail.h"
 #include "imagenet.h"
 
 static const char *model_word(const void *arg, int i)

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "common/app.h"
+#include "common/app_fail.h"
 #include "imagenet.h"
 #include "jpeg.h"
 #include "picture.h"

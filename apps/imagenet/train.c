@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "common/app.h"
+#include "common/app_fail.h"
 #include "imagenet.h"
 #include "common/interrupt.h"
 #include "progress.h"

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "common/app.h"
+#include "common/app_fail.h"
 #include "imagenet.h"
 
 char *setup_file_near(const char *weights, const char *name)

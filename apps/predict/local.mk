@@ -12,7 +12,7 @@ bin_ddp_predict_SOURCES = \
     %D%/predict.h
 bin_ddp_predict_CPPFLAGS = $(APPS_CPPFLAGS) \
     -DHELPER_DIR='"$(pkglibexecdir)"'
-bin_ddp_predict_LDADD = $(APPS_COMMON) libddp.la $(JANSSON_LIBS)
+bin_ddp_predict_LDADD = $(APPS_COMMON) $(JANSSON_LIBS)
 bin_ddp_predict_step_SOURCES = \
     %D%/options.c \
     %D%/predict.h \

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "common/app.h"
+#include "common/app_fail.h"
 #include "predict.h"
 #include "runtime/cost.h"
 #include "runtime/flow.h"

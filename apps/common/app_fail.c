@@ -1,0 +1,39 @@
+/* app_fail.c - errors of the library as messages and exit codes
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#include "config.h"
+#include <stdlib.h>
+
+#include "ddp.h"
+
+#include "common/app.h"
+#include "common/app_fail.h"
+
+int app_exit_code(int ddp_code)
+{
+    switch (ddp_code) {
+    case DDP_OK:
+        return EXIT_SUCCESS;
+    case DDP_EINVAL:
+    case DDP_ESHAPE:
+        return EXIT_USAGE;
+    case DDP_EDATA:
+        return EXIT_DATA;
+    case DDP_ENODEV:
+        return EXIT_UNAVAILABLE;
+    case DDP_ENOMEM:
+        return EXIT_MEMORY;
+    case DDP_EIO:
+        return EXIT_WRITE;
+    default:
+        return EXIT_FAILURE;
+    }
+}
+
+int app_fail(int ddp_code)
+{
+    const char *text = ddp_errmsg();
+
+    app_say("%s", *text ? text : ddp_strerror(ddp_code));
+    return app_exit_code(ddp_code);
+}
