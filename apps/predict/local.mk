@@ -17,6 +17,8 @@ bin_ddp_predict_step_SOURCES = \
     %D%/options.c \
     %D%/predict.h \
     %D%/step.c
-bin_ddp_predict_step_CPPFLAGS = -I$(top_srcdir)/apps $(libddp_sim_la_CPPFLAGS)
+# SimGrid has to start before main(): StarPU's library does that in a main() of
+# its own, and then calls this one under another name.
+bin_ddp_predict_step_CPPFLAGS = $(APPS_CPPFLAGS) -Dmain=starpu_main
 bin_ddp_predict_step_LDADD = $(APPS_COMMON) libddp_sim.la
 endif

@@ -2,28 +2,25 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Run by ddp-predict, which describes the machine to StarPU by its environment.
- * The one program that sees more than ddp.h: starpu.h renames main(), so that
- * SimGrid starts the program, and sim.h says what was seen.
+ * Its library is libddp in a build against StarPU's SimGrid flavour.
  */
 #include "config.h"
-#include <starpu.h>
 #include <stdlib.h>
+#include <string.h>
+
+#include "ddp.h"
 
 #include "common/app.h"
 #include "common/app_fail.h"
 #include "predict.h"
-#include "runtime/cost.h"
-#include "runtime/flow.h"
-#include "sim/sim.h"
 
-struct prediction {
+struct step {
     const struct predict_settings *s;
     ddp_t *ddp;
     ddp_chain_t *chain;
     ddp_dataset_t *data;
     ddp_trainer_t *trainer;
-    double begin, end; /* of the steps that count */
-    struct ddp__sim_report before, after;
+    struct ddp_prediction before, after; /* the steps that count */
 };
 
 /* An image that nobody looks at. */
@@ -38,27 +35,24 @@ static int get(void *arg, int64_t index, uint64_t key, struct ddp_sample *s)
 
 static int on_step(const struct ddp_progress *p, void *arg)
 {
-    struct prediction *b = arg;
+    struct step *b = arg;
 
-    if (p->step == b->s->skip) {
-        b->begin = ddp__now();
-        b->before = ddp__sim_report();
-    }
-    if (p->step == b->s->skip + b->s->steps) {
-        b->end = ddp__now();
-        b->after = ddp__sim_report();
-    }
+    if (p->step == b->s->skip)
+        return ddp_predict_read(&b->before);
+    if (p->step == b->s->skip + b->s->steps)
+        return ddp_predict_read(&b->after);
     return 0;
 }
 
-static void set_speed(const struct predict_settings *s)
+static int set_speed(const struct predict_settings *s)
 {
-    ddp__speed[DDP__CUDA] = (struct ddp__speed){.begin_us = s->launch,
-                                                .flops = s->tflops * 1e12,
-                                                .bytes = s->tbs * 1e12};
+    return ddp_predict_speed(
+        &(struct ddp_gpu_speed){.launch_s = s->launch * 1e-6,
+                                .flops = s->tflops * 1e12,
+                                .bytes_per_s = s->tbs * 1e12});
 }
 
-static int open_all(struct prediction *b)
+static int open_all(struct step *b)
 {
     const struct predict_settings *s = b->s;
     int size = (int)s->img_size, sizes[] = {size * size * 3, 512, 512, 0};
@@ -91,12 +85,13 @@ static int open_all(struct prediction *b)
     return b->trainer ? 0 : app_fail(ddp_errcode());
 }
 
-static void print(const struct prediction *b, const struct ddp_stats *st)
+static void print_line(const struct step *b, const struct ddp_stats *st,
+                       const struct ddp_prediction *all)
 {
     const struct predict_settings *s = b->s;
-    double step = (b->end - b->begin) / (double)s->steps;
-    double busy = b->after.gpu_busy - b->before.gpu_busy;
-    struct ddp__sim_report all = ddp__sim_report();
+    double seconds = b->after.now_s - b->before.now_s;
+    double step = seconds / (double)s->steps;
+    double busy = b->after.gpu_s - b->before.gpu_s;
     int gpus = ddp_gpu_worker_count(b->ddp);
 
     printf("{\"bench\":\"predict\",\"model\":");
@@ -107,34 +102,40 @@ static void print(const struct prediction *b, const struct ddp_stats *st)
            (long long)s->sub_batch, (long long)s->lanes, gpus);
     printf("\"step_ms\":%.4f,\"img_per_s\":%.2f,\"gpu_idle_share\":%.4f,",
            step * 1e3, (double)(s->lanes * s->sub_batch) / step,
-           1 - busy / (gpus * (b->end - b->begin)));
+           1 - busy / (gpus * seconds));
     printf("\"lanes_run\":%lld,\"lanes_split\":%lld,\"tasks\":%.1f,"
            "\"peak_gpu_mib\":%.1f,\"version\":",
-           (long long)all.lanes, (long long)all.split,
-           (double)st->tasks / (double)st->steps, (double)all.peak / (1 << 20));
+           (long long)all->lanes, (long long)all->split_lanes,
+           (double)st->tasks / (double)st->steps,
+           (double)all->peak_bytes / (1 << 20));
     app_json_text(stdout, ddp_version());
     printf("}\n");
 }
 
-static int predict(struct prediction *b)
+static int predict(struct step *b)
 {
+    struct ddp_prediction all;
     struct ddp_stats stats;
     int rc;
 
-    set_speed(b->s);
+    if ((rc = set_speed(b->s)) < 0)
+        return app_fail(rc);
     if ((rc = open_all(b)) != 0)
         return rc;
     if ((rc = ddp_train(b->trainer)) < 0 ||
-        (rc = ddp_trainer_stats(b->trainer, &stats)) < 0)
+        (rc = ddp_trainer_stats(b->trainer, &stats)) < 0 ||
+        (rc = ddp_predict_read(&all)) < 0)
         return app_fail(rc);
-    print(b, &stats);
+    print_line(b, &stats, &all);
     return 0;
 }
+
+int main(int argc, char **argv); /* compiled as starpu_main(): local.mk */
 
 int main(int argc, char **argv)
 {
     struct predict_settings s = {0};
-    struct prediction b = {.s = &s};
+    struct step b = {.s = &s};
     struct opts o;
     int rc;
 

@@ -2,11 +2,14 @@
 # compiled against StarPU's SimGrid flavour, for ddp-predict
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
+libddp_core_la_SOURCES += %D%/none.c
+
 if HAVE_SIMGRID
 noinst_LTLIBRARIES += libddp_sim.la
 libddp_sim_la_SOURCES = \
     $(LIB_SOURCES) \
     $(CODELETS_SOURCES) \
+    %D%/predict.c \
     %D%/sim.c \
     %D%/sim.h \
     lib/onnx/none.c

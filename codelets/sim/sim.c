@@ -60,7 +60,7 @@ static struct seen {
     bool split;
 } seen[STEPS][LANES];
 
-static struct ddp__sim_report report;
+static struct ddp_prediction so_far;
 
 static void see_lane(const struct ddp__sched_tag *tag, int w)
 {
@@ -68,11 +68,11 @@ static void see_lane(const struct ddp__sched_tag *tag, int w)
 
     if (s->step != tag->step + 1) {
         *s = (struct seen){.step = tag->step + 1, .worker = w};
-        report.lanes++;
+        so_far.lanes++;
     }
     if (s->worker != w && !s->split) {
         s->split = true;
-        report.split++;
+        so_far.split_lanes++;
     }
 }
 
@@ -83,12 +83,12 @@ void ddp__sim_ended(const struct ddp__sched_tag *tag, int w, double seconds)
 
     if (tag->kind == DDP__SCHED_LANE)
         see_lane(tag, w);
-    if (used > report.peak)
-        report.peak = used;
-    report.gpu_busy += seconds;
+    if (used > so_far.peak_bytes)
+        so_far.peak_bytes = used;
+    so_far.gpu_s += seconds;
 }
 
-struct ddp__sim_report ddp__sim_report(void)
+struct ddp_prediction ddp__sim_seen(void)
 {
-    return report;
+    return so_far;
 }

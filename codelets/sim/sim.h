@@ -13,14 +13,8 @@
 
 extern const struct ddp__backend ddp__sim_cpu;
 
-/* What has been seen so far. */
-struct ddp__sim_report {
-    int64_t lanes;   /* of all steps */
-    int64_t split;   /* of these, lanes whose tasks were on several workers */
-    size_t peak;     /* bytes: the most that any GPU's memory held at a time */
-    double gpu_busy; /* seconds, of all GPUs together */
-};
-struct ddp__sim_report ddp__sim_report(void);
+/* All of a prediction but the time. */
+struct ddp_prediction ddp__sim_seen(void);
 
 /* A GPU's task of so many seconds has ended on worker w. */
 void ddp__sim_ended(const struct ddp__sched_tag *tag, int w, double seconds);

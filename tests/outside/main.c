@@ -17,6 +17,17 @@ static int exclusive_or(void *arg, int64_t index, uint64_t key,
     return 0;
 }
 
+/* The installed library runs on real devices: it says so, and measures nothing.
+ */
+static int predicts(void)
+{
+    struct ddp_gpu_speed speed = {.flops = 1, .bytes_per_s = 1};
+    struct ddp_prediction p;
+
+    return ddp_predict_speed(&speed) != DDP_ENODEV ||
+           ddp_predict_read(&p) != DDP_ENODEV || !*ddp_errmsg();
+}
+
 int main(void)
 {
     const struct ddp_source source = {.count = 64,
@@ -49,5 +60,9 @@ int main(void)
     ddp_dataset_free(data);
     ddp_chain_free(chain);
     ddp_finish(ddp);
+    if (predicts()) {
+        printf("a library without SimGrid predicts\n");
+        rc = 1;
+    }
     return rc;
 }

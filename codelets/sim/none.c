@@ -1,0 +1,25 @@
+/* none.c - the functions on simulated GPUs where GPUs are real
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#include "config.h"
+
+#include "base/error.h"
+
+static int not_simulated(void)
+{
+    return ddp__fail(DDP_ENODEV,
+                     "this build of libddp does not simulate GPUs: configure "
+                     "--with-simgrid, and use the program ddp-predict");
+}
+
+int ddp_predict_speed(const struct ddp_gpu_speed *s)
+{
+    (void)s;
+    return not_simulated();
+}
+
+int ddp_predict_read(struct ddp_prediction *p)
+{
+    (void)p;
+    return not_simulated();
+}

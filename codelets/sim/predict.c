@@ -1,0 +1,29 @@
+/* predict.c - the public functions on simulated GPUs
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#include "config.h"
+
+#include "base/error.h"
+#include "runtime/cost.h"
+#include "runtime/flow.h"
+#include "sim.h"
+
+int ddp_predict_speed(const struct ddp_gpu_speed *s)
+{
+    if (!(s->launch_s >= 0) || !(s->flops > 0) || !(s->bytes_per_s > 0))
+        return ddp__fail(DDP_EINVAL,
+                         "simulated GPU: launch_s %g, flops %g, bytes_per_s "
+                         "%g: speeds must be positive",
+                         s->launch_s, s->flops, s->bytes_per_s);
+    ddp__speed[DDP__CUDA] = (struct ddp__speed){.begin_us = 1e6 * s->launch_s,
+                                                .flops = s->flops,
+                                                .bytes = s->bytes_per_s};
+    return DDP_OK;
+}
+
+int ddp_predict_read(struct ddp_prediction *p)
+{
+    *p = ddp__sim_seen();
+    p->now_s = ddp__now();
+    return DDP_OK;
+}
