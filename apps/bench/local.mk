@@ -1,5 +1,5 @@
-# SPDX-License-Identifier: LGPL-2.1-or-later
 # apps/bench/local.mk - the program ddp-bench: how fast training and input are
+# SPDX-License-Identifier: LGPL-2.1-or-later
 
 bin_PROGRAMS += bin/ddp-bench
 bin_ddp_bench_SOURCES = \

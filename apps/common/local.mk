@@ -1,5 +1,5 @@
-# SPDX-License-Identifier: LGPL-2.1-or-later
 # apps/common/local.mk - what the programs share: options, messages, signals
+# SPDX-License-Identifier: LGPL-2.1-or-later
 
 APPS_COMMON = %D%/libcommon.la
 noinst_LTLIBRARIES += $(APPS_COMMON)

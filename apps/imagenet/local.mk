@@ -1,6 +1,6 @@
-# SPDX-License-Identifier: LGPL-2.1-or-later
 # apps/imagenet/local.mk - the program imagenet: networks on images, a file for
 # each command and for what several of them need
+# SPDX-License-Identifier: LGPL-2.1-or-later
 
 bin_PROGRAMS += bin/imagenet
 bin_imagenet_SOURCES = \

@@ -1,6 +1,6 @@
-# SPDX-License-Identifier: LGPL-2.1-or-later
 # apps/iris/local.mk - the smallest whole program and what it learns from, which
 # are also installed as an example
+# SPDX-License-Identifier: LGPL-2.1-or-later
 
 bin_PROGRAMS += bin/ddp-iris
 bin_ddp_iris_SOURCES = \

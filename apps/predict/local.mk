@@ -1,6 +1,6 @@
-# SPDX-License-Identifier: LGPL-2.1-or-later
 # apps/predict/local.mk - the program ddp-predict: training on machines that
 # are only described, and the process that simulates one of them (step.c)
+# SPDX-License-Identifier: LGPL-2.1-or-later
 
 if HAVE_SIMGRID
 bin_PROGRAMS += bin/ddp-predict
