@@ -3,6 +3,7 @@
  */
 #include "config.h"
 
+#include "base/error.h"
 #include "ops.h"
 
 /* The words of the rows. */
