@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
+#include "base/error.h"
 #include "runtime/buffer.h"
 
 /* Sizes are rounded up to one of four steps per power of two; each class has
@@ -248,4 +249,19 @@ void ddp__handle_unregister(struct ddp__handle *b)
 void ddp__handle_drop(struct ddp__handle *b)
 {
     starpu_data_invalidate_submit(b->h);
+}
+
+void *ddp__handle_open(struct ddp__handle *b, bool write, const char *what)
+{
+    if (starpu_data_acquire(b->h, write ? STARPU_RW : STARPU_R) != 0) {
+        ddp__fail(DDP_EINVAL, "%s cannot be used from inside a task", what);
+        return NULL;
+    }
+    b->version += write;
+    return starpu_data_get_local_ptr(b->h);
+}
+
+void ddp__handle_close(struct ddp__handle *b)
+{
+    starpu_data_release(b->h);
 }

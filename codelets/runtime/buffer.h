@@ -21,6 +21,13 @@ struct ddp__handle {
 void ddp__handle_register(struct ddp__handle *b, void *ptr, size_t size);
 void ddp__handle_unregister(struct ddp__handle *b);
 
+/* The contents in main memory, for the host to read or (write) to change, once
+ * the tasks submitted so far that use them are done; until close, later tasks
+ * wait.  NULL: inside a task, where nothing may wait; `what` begins the
+ * message. */
+void *ddp__handle_open(struct ddp__handle *b, bool write, const char *what);
+void ddp__handle_close(struct ddp__handle *b);
+
 /* Give up the contents once the tasks submitted so far are done. */
 void ddp__handle_drop(struct ddp__handle *b);
 

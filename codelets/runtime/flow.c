@@ -53,3 +53,12 @@ int ddp__flow_error(struct ddp__flow *f)
     pthread_mutex_unlock(&f->lock);
     return rc;
 }
+
+void ddp__flow_who(struct ddp__flow *f, char *out, size_t size)
+{
+    int seen_by = atomic_exchange(&f->seen_by, 0);
+
+    snprintf(out, size, "a device");
+    if (seen_by)
+        starpu_worker_get_name(seen_by - 1, out, size);
+}

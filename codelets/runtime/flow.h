@@ -49,6 +49,10 @@ void ddp__flow_fini(struct ddp__flow *f);
 void ddp__flow_fail(struct ddp__flow *f, int64_t step, int rc, const char *op,
                     const char *device);
 
+/* The name of the worker that first met a number that is not finite since the
+ * last call; "a device" if none did. */
+void ddp__flow_who(struct ddp__flow *f, char *out, size_t size);
+
 /* The failure, with its message as this thread's ddp_errmsg(); 0: none. */
 int ddp__flow_error(struct ddp__flow *f);
 

@@ -293,6 +293,11 @@ static bool make_room(struct starpu_task *task, int buffers)
     return task->dyn_handles && task->dyn_modes;
 }
 
+static enum starpu_data_access_mode mode_of(enum ddp_access a)
+{
+    return a == DDP_READ ? STARPU_R : a == DDP_WRITE ? STARPU_W : STARPU_RW;
+}
+
 /* A mode for both accesses, the one by `a` being first: what is written first
  * need not be fetched. */
 static enum starpu_data_access_mode both(enum starpu_data_access_mode a,
@@ -333,11 +338,11 @@ static void fill_call(struct starpu_task *task, struct called *one,
             one->at[i] = -1;
             continue;
         }
-        if (p->mode[i] & STARPU_W)
+        if (p->access[i] != DDP_READ)
             p->buf[i]->version++;
         one->task.id[i] = p->buf[i]->id;
         one->task.version[i] = p->buf[i]->version;
-        one->at[i] = add_buffer(task, p->buf[i]->h, p->mode[i]);
+        one->at[i] = add_buffer(task, p->buf[i]->h, mode_of(p->access[i]));
     }
 }
 

@@ -13,7 +13,7 @@
 struct ddp__part {
     struct ddp__task task; /* call, n, accumulate, seed, lr */
     struct ddp__handle *buf[DDP_MAX_BUFFERS]; /* NULL: absent */
-    enum starpu_data_access_mode mode[DDP_MAX_BUFFERS];
+    enum ddp_access access[DDP_MAX_BUFFERS];
 };
 
 /* A task: calls that are run one after another. */

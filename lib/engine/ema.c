@@ -10,9 +10,8 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "engine/ema.h"
 #include "runtime/devices.h"
-#include "train/trainer.h"
-#include "weights/weights.h"
 
 /* ---- making ------------------------------------------------------------- */
 
@@ -72,20 +71,6 @@ void ddp__ema_free(struct ddp__ema *m)
 
 /* ---- values ------------------------------------------------------------- */
 
-/* Let the host at the averages of a bucket, until end(). */
-static int begin(struct ddp__average *a, bool write)
-{
-    if (starpu_data_acquire(a->handle.h, write ? STARPU_RW : STARPU_R) != 0)
-        return ddp__fail(DDP_EINVAL, "averages cannot be used inside a task");
-    a->handle.version += write;
-    return 0;
-}
-
-static void end(struct ddp__average *a)
-{
-    starpu_data_release(a->handle.h);
-}
-
 int ddp__ema_begin(struct ddp__ema *m)
 {
     int rc;
@@ -97,76 +82,65 @@ int ddp__ema_begin(struct ddp__ema *m)
     for (int b = 0; rc == 0 && b < m->params->buckets; b++) {
         const struct ddp__bucket *k = &m->params->bucket[b];
 
-        if ((rc = begin(&m->bucket[b], true)) < 0)
+        if (!ddp__handle_open(&m->bucket[b].handle, true, "averages")) {
+            rc = DDP_EINVAL;
             break;
+        }
         memcpy(m->bucket[b].memory, k->w, k->len * 4);
-        end(&m->bucket[b]);
+        ddp__handle_close(&m->bucket[b].handle);
     }
     ddp__params_end(m->params);
     m->begun = rc == 0;
     return rc;
 }
 
-/* The average of a parameter, for the host until end(a). */
-struct access {
-    struct ddp__average *a;
+/* The average of a parameter, open for the host. */
+struct opened {
+    struct ddp__handle *handle;
     const struct ddp_param *param;
     float *values;
 };
 
 /* Of a parameter of len values; averages begin if they had not. */
-static int open_average(ddp_trainer_t *t, const char *name, size_t len,
-                        bool write, struct access *to)
+static int open_average(struct ddp__ema *m, const char *name, size_t len,
+                        bool write, struct opened *to)
 {
-    struct ddp__ema *m = t->engine->ema;
     const struct ddp__block *b;
     int i, rc;
 
-    if (!m)
-        return ddp__fail(DDP_EINVAL, "no averages are made: set ema_decay");
     if ((rc = ddp__ema_begin(m)) < 0 ||
         (rc = ddp__params_find(m->params, name, &b, &i)) < 0)
         return rc;
     if (ddp__param_len(&b->param[i]) != len)
         return ddp__fail(DDP_ESHAPE, "%s has %zu values, not %zu", name,
                          ddp__param_len(&b->param[i]), len);
-    *to = (struct access){.a = &m->bucket[b->bucket], .param = &b->param[i]};
-    to->values = to->a->memory + b->offset + b->param_offset[i];
-    return begin(to->a, write);
+    to->handle = &m->bucket[b->bucket].handle;
+    to->param = &b->param[i];
+    to->values = m->bucket[b->bucket].memory + b->offset + b->param_offset[i];
+    return ddp__handle_open(to->handle, write, "averages") ? 0 : DDP_EINVAL;
 }
 
-int ddp_trainer_ema_get(ddp_trainer_t *t, const char *name, float *out,
-                        size_t len)
+int ddp__ema_get(struct ddp__ema *m, const char *name, float *out, size_t len)
 {
-    struct access from = {NULL};
-    int rc = open_average(t, name, len, false, &from);
+    struct opened from = {NULL};
+    int rc = open_average(m, name, len, false, &from);
 
     if (rc < 0)
         return rc;
     ddp__param_export(from.param, from.values, out);
-    end(from.a);
+    ddp__handle_close(from.handle);
     return 0;
 }
 
-int ddp_trainer_ema_set(ddp_trainer_t *t, const char *name, const float *in,
-                        size_t len)
+int ddp__ema_set(struct ddp__ema *m, const char *name, const float *in,
+                 size_t len)
 {
-    struct access to = {NULL};
-    int rc = open_average(t, name, len, true, &to);
+    struct opened to = {NULL};
+    int rc = open_average(m, name, len, true, &to);
 
     if (rc < 0)
         return rc;
     ddp__param_import(to.param, in, to.values);
-    end(to.a);
+    ddp__handle_close(to.handle);
     return 0;
-}
-
-static int get(void *t, const char *name, float *out, size_t len)
-{
-    return ddp_trainer_ema_get(t, name, out, len);
-}
-
-int ddp_trainer_ema_save(ddp_trainer_t *t, const char *path)
-{
-    return ddp__weights_save(t->chain, path, DDP_F32, get, t);
 }

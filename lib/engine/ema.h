@@ -25,4 +25,10 @@ void ddp__ema_free(struct ddp__ema *m);
 /* Begin with the weights of now, unless that was done. */
 int ddp__ema_begin(struct ddp__ema *m);
 
+/* The average of a parameter of len values, in PyTorch's order; averages begin
+ * if they had not. */
+int ddp__ema_get(struct ddp__ema *m, const char *name, float *out, size_t len);
+int ddp__ema_set(struct ddp__ema *m, const char *name, const float *in,
+                 size_t len);
+
 #endif

@@ -31,15 +31,6 @@ static bool is_scaled(const struct ddp__engine *e)
 
 /* ---- the decision ------------------------------------------------------- */
 
-static void worker_name(struct ddp__flow *f, char *out, size_t size)
-{
-    int seen_by = atomic_exchange(&f->seen_by, 0);
-
-    snprintf(out, size, "a device");
-    if (seen_by)
-        starpu_worker_get_name(seen_by - 1, out, size);
-}
-
 /* Running statistics are made going forward, the first layer's being the last
  * in the buckets; gradients going back, in the order of the buckets. */
 static void explain(struct ddp__engine *e, bool loss, const double *norm)
@@ -48,7 +39,7 @@ static void explain(struct ddp__engine *e, bool loss, const double *norm)
                                                : norm[DDP__NORM_TRAINED];
     char name[160] = "", worker[40];
 
-    worker_name(&e->flow, worker, sizeof(worker));
+    ddp__flow_who(&e->flow, worker, sizeof(worker));
     if (place > 0)
         ddp__params_name(e->params, (size_t)place - 1, name, sizeof(name));
     snprintf(e->why, sizeof(e->why), "%s not finite%s%s, seen by %s",
@@ -127,11 +118,11 @@ void ddp__guard_free(struct ddp__engine *e)
 
 int ddp__guard_get(struct ddp__engine *e, double state[DDP__GUARD_STATE])
 {
-    if (starpu_data_acquire(e->guard.h, STARPU_R) != 0)
-        return ddp__fail(DDP_EINVAL, "not from within a task");
+    if (!ddp__handle_open(&e->guard, false, "the training state"))
+        return DDP_EINVAL;
     for (int i = 0; i < DDP__GUARD_STATE; i++)
         state[i] = e->guard_memory[state_at[i]];
-    starpu_data_release(e->guard.h);
+    ddp__handle_close(&e->guard);
     return 0;
 }
 
@@ -143,10 +134,10 @@ int ddp__guard_set(struct ddp__engine *e, const double state[DDP__GUARD_STATE])
                              "a count of steps or a loss scale of "
                              "%g",
                              state[i]);
-    if (starpu_data_acquire(e->guard.h, STARPU_RW) != 0)
-        return ddp__fail(DDP_EINVAL, "not from within a task");
+    if (!ddp__handle_open(&e->guard, true, "the training state"))
+        return DDP_EINVAL;
     for (int i = 0; i < DDP__GUARD_STATE; i++)
         e->guard_memory[state_at[i]] = state[i];
-    starpu_data_release(e->guard.h);
+    ddp__handle_close(&e->guard);
     return 0;
 }

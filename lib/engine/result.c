@@ -67,6 +67,7 @@ int ddp__engine_gradient(struct ddp__engine *e, const char *name, float *out,
 {
     const struct ddp__block *b;
     struct ddp__handle *h;
+    const float *grad;
     int i, rc;
 
     if ((rc = ddp__params_find(e->params, name, &b, &i)) < 0)
@@ -78,14 +79,12 @@ int ddp__engine_gradient(struct ddp__engine *e, const char *name, float *out,
         return ddp__fail(DDP_EINVAL, "%s is a statistic: it has no gradient",
                          name);
     h = &e->lane[0].grad[b->bucket];
-    if (!is_written(e->graph, b) || !e->grad_begun[b->bucket] ||
-        starpu_data_acquire(h->h, STARPU_R) != 0)
+    if (!is_written(e->graph, b) || !e->grad_begun[b->bucket])
         return ddp__fail(DDP_EINVAL, "%s: no gradient has been computed", name);
-    ddp__param_export(&b->param[i],
-                      (const float *)starpu_data_get_local_ptr(h->h) +
-                          b->offset + b->param_offset[i],
-                      out);
-    starpu_data_release(h->h);
+    if (!(grad = ddp__handle_open(h, false, "gradients")))
+        return DDP_EINVAL;
+    ddp__param_export(&b->param[i], grad + b->offset + b->param_offset[i], out);
+    ddp__handle_close(h);
     for (size_t k = 0; k < len; k++)
         out[k] = (float)(out[k] * scale);
     return 0;

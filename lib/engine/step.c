@@ -30,11 +30,6 @@ struct cursor {
     bool last;       /* the lane's last one */
 };
 
-static enum starpu_data_access_mode access_mode(enum ddp_access a)
-{
-    return a == DDP_READ ? STARPU_R : a == DDP_WRITE ? STARPU_W : STARPU_RW;
-}
-
 static struct ddp__handle *handle_of(const struct cursor *c,
                                      const ddp_value_t *v)
 {
@@ -60,22 +55,22 @@ static struct ddp__handle *handle_of(const struct cursor *c,
 /* An accumulator is written by the first task of a lane's step that touches
  * it, each layer its own part, and updated by the others.  So is a block, of
  * which a later segment may change a part. */
-static enum starpu_data_access_mode
-mode_of(const struct cursor *c, int k, const ddp_value_t *v, enum ddp_access a)
+static enum ddp_access access_of(const struct cursor *c, int k,
+                                 const ddp_value_t *v, enum ddp_access a)
 {
     bool *begun;
 
     if (v->role == DDP__TOTALS)
-        return c->accumulate || a == DDP_UPDATE ? STARPU_RW : STARPU_W;
+        return c->accumulate || a == DDP_UPDATE ? DDP_UPDATE : DDP_WRITE;
     if (v->role == DDP__ACTIVATION && a != DDP_READ)
-        return v->base->segment == k ? STARPU_W : STARPU_RW;
+        return v->base->segment == k ? DDP_WRITE : DDP_UPDATE;
     if (v->role != DDP__GRAD)
-        return access_mode(a);
+        return a;
     begun = &c->e->grad_begun[c->lane * c->e->params->buckets + v->bucket];
     if (*begun)
-        return STARPU_RW;
+        return DDP_UPDATE;
     *begun = true;
-    return STARPU_W;
+    return DDP_WRITE;
 }
 
 static void fill_tag(const struct cursor *c, int k, int end,
@@ -129,7 +124,7 @@ static void fill_part(const struct cursor *c, int k, int i, uint64_t number,
         p->buf[b] = n->buf[b] ? handle_of(c, n->buf[b]) : NULL;
         if (!p->buf[b])
             continue;
-        p->mode[b] = mode_of(c, k, n->buf[b], n->access[b]);
+        p->access[b] = access_of(c, k, n->buf[b], n->access[b]);
         if (n->buf[b]->role == DDP__TOTALS && n->access[b] == DDP_UPDATE)
             p->task.accumulate = true;
     }
@@ -234,8 +229,8 @@ static int add_whole(struct batch *t, const struct ddp__call *call, int owner,
                                  .lr = t->s->lr};
     for (int i = 0; i < call->buffers; i++) {
         p->buf[i] = buf[i];
-        p->mode[i] = access_mode(
-            access ? access[i] : ddp__op_access(call->op, i, !accumulate));
+        p->access[i] =
+            access ? access[i] : ddp__op_access(call->op, i, !accumulate);
     }
     t->owner = owner;
     t->us += ddp__call_us(call, 1);
@@ -393,7 +388,7 @@ static int submit_merges(struct ddp__engine *e, const struct ddp__step *s)
 /* A task at the end of a step runs even after a failure: somebody waits. */
 static int submit_last(struct ddp__engine *e, const struct ddp__step *s,
                        const struct ddp__call *call, struct ddp__handle **buf,
-                       enum starpu_data_access_mode token)
+                       enum ddp_access token)
 {
     struct ddp__part part = {
         .task = {.call = call, .n = 1, .seed = (uint64_t)e->submitted}};
@@ -409,9 +404,9 @@ static int submit_last(struct ddp__engine *e, const struct ddp__step *s,
 
     for (int i = 0; i < call->buffers; i++) {
         part.buf[i] = buf[i];
-        part.mode[i] = STARPU_R;
+        part.access[i] = DDP_READ;
     }
-    part.mode[call->buffers - 1] = token;
+    part.access[call->buffers - 1] = token;
     return ddp__submit(&sub);
 }
 
@@ -439,17 +434,17 @@ static int submit_end(struct ddp__engine *e, const struct ddp__step *s)
         if (n < DDP_MAX_BUFFERS - 1)
             continue;
         buf[n] = &e->token;
-        if ((rc = submit_last(e, s, &e->fence[n], buf, STARPU_RW)) < 0)
+        if ((rc = submit_last(e, s, &e->fence[n], buf, DDP_UPDATE)) < 0)
             return rc;
         n = 0;
     }
     buf[n] = &e->token;
-    if (n && (rc = submit_last(e, s, &e->fence[n], buf, STARPU_RW)) < 0)
+    if (n && (rc = submit_last(e, s, &e->fence[n], buf, DDP_UPDATE)) < 0)
         return rc;
     buf[0] = &e->lane[0].totals;
     buf[1] = &e->guard;
     buf[2] = &e->token;
-    return submit_last(e, s, &e->end, buf, STARPU_R);
+    return submit_last(e, s, &e->end, buf, DDP_READ);
 }
 
 static int submit_subs(struct ddp__engine *e, const struct ddp__step *s,

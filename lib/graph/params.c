@@ -309,30 +309,21 @@ void ddp__params_name(const struct ddp__params *p, size_t place, char *out,
 
 int ddp__params_begin(struct ddp__params *p, bool write)
 {
-    int rc;
-
     if (!p->ddp)
         return need_values(p);
-    for (int b = 0; b < p->buckets; b++) {
-        struct ddp__handle *h = &p->bucket[b].handle;
-
-        rc = starpu_data_acquire(h->h, write ? STARPU_RW : STARPU_R);
-        if (rc != 0) {
+    for (int b = 0; b < p->buckets; b++)
+        if (!ddp__handle_open(&p->bucket[b].handle, write, "weights")) {
             while (b-- > 0)
-                starpu_data_release(p->bucket[b].handle.h);
-            return ddp__fail(DDP_EINVAL, "weights cannot be read from inside "
-                                         "a task");
+                ddp__handle_close(&p->bucket[b].handle);
+            return DDP_EINVAL;
         }
-        if (write)
-            h->version++;
-    }
     return 0;
 }
 
 void ddp__params_end(struct ddp__params *p)
 {
     for (int b = 0; p->ddp && b < p->buckets; b++)
-        starpu_data_release(p->bucket[b].handle.h);
+        ddp__handle_close(&p->bucket[b].handle);
 }
 
 /* ---- one tensor --------------------------------------------------------- */

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
 LIB_SOURCES += \
+    %D%/averages.c \
     %D%/evaluate.c \
     %D%/evaluate.h \
     %D%/infer.c \
