@@ -425,10 +425,20 @@ int ddp_weights_convert(const char *in, const char *out,
 /* CRC-32C of all parameters in order: equal means the same bits. */
 int ddp_chain_checksum(ddp_chain_t *c, uint32_t *crc);
 
+/* An option of a layer: a number, or a word where text is not NULL. */
+struct ddp_option {
+    const char *name;
+    double value;
+    const char *text;
+};
+enum { DDP_MAX_OPTIONS = 16 };
+
 struct ddp_layer_info {
     char name[160];
     const char *kind;
     struct ddp_shape in, out;
+    int options; /* stride, eps, ...; with the defaults resolved */
+    struct ddp_option option[DDP_MAX_OPTIONS];
     size_t params;          /* trained ones */
     double flops;           /* forward, one sample, a multiply-add is 2 */
     size_t activation_size; /* bytes kept for backward, one sample */
@@ -952,6 +962,10 @@ struct ddp_layer_ops {
                              const struct ddp_record *r, ddp_value_t *dy);
     /* Multiply-adds times 2 of one sample, forward; NULL: 0. */
     double (*flops)(const ddp_layer_t *l, struct ddp_shape x);
+    /* Fill in the options that, besides shapes and parameters, decide what the
+     * layer computes, and return how many; NULL: none.  A checkpoint stores
+     * them, and a run in which one differs cannot resume from it. */
+    int (*options)(const ddp_layer_t *l, struct ddp_option o[DDP_MAX_OPTIONS]);
     void (*free)(ddp_layer_t *l); /* what the layer itself owns; NULL: none */
     unsigned fuses; /* DDP_FUSE_...: what forward can take into itself */
 };

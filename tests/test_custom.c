@@ -317,6 +317,71 @@ static void test_accumulation(void)
     ddp_chain_free(chain);
 }
 
+/* ---- options ------------------------------------------------------------ */
+
+static int curve_options(const ddp_layer_t *l, struct ddp_option o[])
+{
+    (void)l;
+    o[0] = (struct ddp_option){"degree", 2, NULL};
+    o[1] = (struct ddp_option){.name = "kind", .text = "polynomial"};
+    return 2;
+}
+
+static int too_many_options(const ddp_layer_t *l, struct ddp_option o[])
+{
+    (void)l;
+    (void)o;
+    return DDP_MAX_OPTIONS + 1;
+}
+
+/* "KIND name=value ..." of every layer, one after another. */
+static int append_options(const struct ddp_layer_info *l, void *arg)
+{
+    char *text = arg;
+
+    strcat(text, l->kind);
+    for (int i = 0; i < l->options; i++) {
+        const struct ddp_option *o = &l->option[i];
+        size_t n = strlen(text);
+
+        if (o->text)
+            sprintf(text + n, " %s=%s", o->name, o->text);
+        else
+            sprintf(text + n, " %s=%g", o->name, o->value);
+    }
+    strcat(text, "; ");
+    return 0;
+}
+
+static void test_options(void)
+{
+    struct ddp_layer_ops ops = curve_ops;
+    ddp_layer_t *l = ddp_layer_new(sizeof(struct curve), &ops);
+    ddp_chain_t *c;
+    char text[1000] = "";
+
+    ops.options = curve_options;
+    ((struct curve *)l)->channels = 5;
+    c = ddp_chain_new(ddp_conv_new(C, 5, 3,
+                                   &(struct ddp_conv_options){
+                                       .kernel_w = 1, .stride = 2, .pad = 1}),
+                      l, curve_new(5, NULL), ddp_silu_new(),
+                      ddp_global_mean_pool_new(), DDP_END);
+    is_int(ddp_chain_inspect(c, in, DDP_F32, append_options, text), 0,
+           "a chain is inspected");
+    is_str(text,
+           "conv kernel_h=3 kernel_w=1 stride_h=2 stride_w=2 dilation_h=1 "
+           "dilation_w=1 pad_top=1 pad_left=1 pad_bottom=1 pad_right=1 "
+           "groups=1; curve degree=2 kind=polynomial; curve; "
+           "activation function=silu; mean_pool out_h=1 out_w=1; ",
+           "options come with their defaults resolved, those of a custom "
+           "layer too");
+    ops.options = too_many_options;
+    is_int(ddp_chain_inspect(c, in, DDP_F32, append_options, text), DDP_EINVAL,
+           "more options than there is room for: %s", ddp_errmsg());
+    ddp_chain_free(c);
+}
+
 /* ---- what is refused ---------------------------------------------------- */
 
 /* The layer itself has no way to say what is wrong. */
@@ -439,6 +504,7 @@ int main(void)
         diag("%s", ddp_describe(ddp));
         test_slopes();
         test_accumulation();
+        test_options();
         test_misfit();
         test_bad_layers();
         test_ownership();

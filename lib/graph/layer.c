@@ -128,11 +128,60 @@ bool ddp__init_valid(const struct ddp_init *init, const char *kind)
     return false;
 }
 
+static bool is_chain(const ddp_layer_t *l)
+{
+    return strcmp(l->ops->kind, "chain") == 0;
+}
+
 unsigned ddp__layer_fuses(const ddp_layer_t *l)
 {
     if (l->ops->fuses || !l->children)
         return l->ops->fuses;
-    if (strcmp(l->ops->kind, "chain") == 0)
+    if (is_chain(l))
         return ddp__layer_fuses(l->child[l->children - 1]);
     return 0;
+}
+
+/* ---- what is in a network ----------------------------------------------- */
+
+/* A chain passes each child's output on; every other layer has all its children
+ * look at its own input. */
+static int each_below(const ddp_layer_t *l, char *path, size_t size,
+                      struct ddp_shape x, ddp__layer_f fn, void *arg)
+{
+    struct ddp_shape y;
+    int rc;
+
+    if ((rc = ddp__layer_shape(l, x, &y)) < 0 ||
+        (rc = fn(l, path, x, y, arg)) < 0)
+        return rc;
+    for (int i = 0; i < l->children; i++) {
+        size_t cut = ddp__path_push(path, size, l, i);
+
+        if ((rc = each_below(l->child[i], path, size, x, fn, arg)) < 0)
+            return rc;
+        path[cut] = '\0';
+        if (is_chain(l) && (rc = ddp__layer_shape(l->child[i], x, &x)) < 0)
+            return rc;
+    }
+    return 0;
+}
+
+int ddp__layer_each(const ddp_layer_t *l, struct ddp_shape x, ddp__layer_f fn,
+                    void *arg)
+{
+    char path[160] = "";
+
+    return each_below(l, path, sizeof(path), x, fn, arg);
+}
+
+int ddp__layer_options(const ddp_layer_t *l,
+                       struct ddp_option o[DDP_MAX_OPTIONS])
+{
+    int n = l->ops->options ? l->ops->options(l, o) : 0;
+
+    if (n >= 0 && n <= DDP_MAX_OPTIONS)
+        return n;
+    return ddp__fail(DDP_EINVAL, "%s: returned %d options, expected 0 to %d",
+                     l->ops->kind, n, DDP_MAX_OPTIONS);
 }

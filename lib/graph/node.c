@@ -377,6 +377,9 @@ static int keep_span(ddp_graph_t *g, ddp_layer_t *l, const ddp_value_t *x,
     s->info.out = y->shape;
     s->info.flops = l->ops->flops ? l->ops->flops(l, x->shape) : 0;
     s->info.training_only = g->aux > 0;
+    s->info.options = ddp__layer_options(l, s->info.option);
+    if (s->info.options < 0)
+        return g->rc = s->info.options;
     s->first_value = first;
     s->end_value = g->values;
     if (l->param_block >= 0) {

@@ -10,6 +10,36 @@ struct act {
     enum ddp_act act;
 };
 
+/* For files, hence not to be changed; an enumerator without a name does not
+ * compile. */
+#pragma GCC diagnostic error "-Wswitch"
+static const char *function_name(enum ddp_act act)
+{
+    switch (act) {
+    case DDP_IDENTITY:
+        return "identity";
+    case DDP_RELU:
+        return "relu";
+    case DDP_RELU6:
+        return "relu6";
+    case DDP_SILU:
+        return "silu";
+    case DDP_SIGMOID:
+        return "sigmoid";
+    case DDP_TANH:
+        return "tanh";
+    case DDP_GELU:
+        return "gelu";
+    case DDP_HARDSWISH:
+        return "hardswish";
+    case DDP_HARDSIGMOID:
+        return "hardsigmoid";
+    case DDP_ACT_COUNT:
+        break;
+    }
+    return "unknown";
+}
+
 static int shape(const ddp_layer_t *l, struct ddp_shape x, struct ddp_shape *y)
 {
     (void)l;
@@ -38,11 +68,20 @@ static ddp_value_t *backward(ddp_layer_t *l, ddp_graph_t *g,
                              dy);
 }
 
+static int options(const ddp_layer_t *l, struct ddp_option o[DDP_MAX_OPTIONS])
+{
+    o[0] = (struct ddp_option){.name = "function",
+                               .text =
+                                   function_name(((const struct act *)l)->act)};
+    return 1;
+}
+
 static const struct ddp_layer_ops ops = {
     .kind = "activation",
     .shape = shape,
     .forward = forward,
     .backward = backward,
+    .options = options,
 };
 
 enum ddp_act ddp__layer_act(const ddp_layer_t *l)

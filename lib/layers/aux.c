@@ -66,11 +66,18 @@ static ddp_value_t *backward(ddp_layer_t *l, ddp_graph_t *g,
     return r->x->wants ? ddp__value_sum(g, dx, dy, dy) : NULL;
 }
 
+static int options(const ddp_layer_t *l, struct ddp_option o[DDP_MAX_OPTIONS])
+{
+    o[0] = (struct ddp_option){"weight", ((const struct aux *)l)->weight, NULL};
+    return 1;
+}
+
 static const struct ddp_layer_ops ops = {
     .kind = "aux",
     .shape = shape,
     .forward = forward,
     .backward = backward,
+    .options = options,
 };
 
 ddp_layer_t *ddp_aux_new(ddp_layer_t *branch, float weight)

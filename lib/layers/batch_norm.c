@@ -114,12 +114,22 @@ static ddp_value_t *backward(ddp_layer_t *l, ddp_graph_t *g,
     return r->x->wants ? dx : NULL;
 }
 
+static int options(const ddp_layer_t *l, struct ddp_option o[DDP_MAX_OPTIONS])
+{
+    const struct batch_norm *b = (const struct batch_norm *)l;
+
+    o[0] = (struct ddp_option){"eps", b->eps, NULL};
+    o[1] = (struct ddp_option){"momentum", b->momentum, NULL};
+    return 2;
+}
+
 static const struct ddp_layer_ops ops = {
     .kind = "batch_norm",
     .shape = shape,
     .params = params,
     .forward = forward,
     .backward = backward,
+    .options = options,
     .fuses =
         DDP_FUSE_RESIDUAL | DDP_FUSE_ACT(DDP_RELU) | DDP_FUSE_ACT(DDP_RELU6),
 };

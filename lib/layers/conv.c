@@ -2,6 +2,7 @@
 #include "config.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "graph/layer.h"
@@ -87,6 +88,23 @@ static ddp_value_t *backward(ddp_layer_t *l, ddp_graph_t *g,
                                   DDP__OP_CONV_BWD_X);
 }
 
+static int options(const ddp_layer_t *l, struct ddp_option o[DDP_MAX_OPTIONS])
+{
+    const struct ddp__conv *c = &((const struct conv *)l)->c;
+    const struct ddp_option all[] = {
+        {"kernel_h", c->kh, NULL},       {"kernel_w", c->kw, NULL},
+        {"stride_h", c->sh, NULL},       {"stride_w", c->sw, NULL},
+        {"dilation_h", c->dh, NULL},     {"dilation_w", c->dw, NULL},
+        {"pad_top", c->top, NULL},       {"pad_left", c->left, NULL},
+        {"pad_bottom", c->bottom, NULL}, {"pad_right", c->right, NULL},
+        {"groups", c->groups, NULL},
+    };
+
+    _Static_assert(sizeof(all) / sizeof(*all) <= DDP_MAX_OPTIONS, "room");
+    memcpy(o, all, sizeof(all));
+    return sizeof(all) / sizeof(*all);
+}
+
 static double flops(const ddp_layer_t *l, struct ddp_shape x)
 {
     const struct conv *c = (const struct conv *)l;
@@ -104,6 +122,7 @@ static const struct ddp_layer_ops ops = {
     .forward = forward,
     .backward = backward,
     .flops = flops,
+    .options = options,
     .fuses = DDP_FUSE_ACT(DDP_RELU) | DDP_FUSE_ACT(DDP_RELU6) |
              DDP_FUSE_ACT(DDP_SIGMOID) | DDP_FUSE_ACT(DDP_TANH),
 };

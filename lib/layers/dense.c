@@ -67,6 +67,14 @@ static ddp_value_t *backward(ddp_layer_t *l, ddp_graph_t *g,
                                   DDP__OP_DENSE_BWD_X);
 }
 
+static int options(const ddp_layer_t *l, struct ddp_option o[DDP_MAX_OPTIONS])
+{
+    int pixels = ((const struct dense *)l)->pixels;
+
+    o[0] = (struct ddp_option){"pixels", pixels ? pixels : 1, NULL};
+    return 1;
+}
+
 static double flops(const ddp_layer_t *l, struct ddp_shape x)
 {
     const struct dense *d = (const struct dense *)l;
@@ -82,6 +90,7 @@ static const struct ddp_layer_ops ops = {
     .forward = forward,
     .backward = backward,
     .flops = flops,
+    .options = options,
     .fuses = DDP_FUSE_ACT(DDP_RELU) | DDP_FUSE_ACT(DDP_RELU6) |
              DDP_FUSE_ACT(DDP_SIGMOID) | DDP_FUSE_ACT(DDP_TANH),
 };

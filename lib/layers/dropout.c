@@ -48,11 +48,18 @@ static ddp_value_t *backward(ddp_layer_t *l, ddp_graph_t *g,
     return r->x->wants ? mask(l, g, dy, (uint32_t)r->tag) : NULL;
 }
 
+static int options(const ddp_layer_t *l, struct ddp_option o[DDP_MAX_OPTIONS])
+{
+    o[0] = (struct ddp_option){"p", ((const struct dropout *)l)->p, NULL};
+    return 1;
+}
+
 static const struct ddp_layer_ops dropout_ops = {
     .kind = "dropout",
     .shape = shape,
     .forward = forward,
     .backward = backward,
+    .options = options,
 };
 
 static const struct ddp_layer_ops depth_ops = {
@@ -60,6 +67,7 @@ static const struct ddp_layer_ops depth_ops = {
     .shape = shape,
     .forward = forward,
     .backward = backward,
+    .options = options,
 };
 
 static ddp_layer_t *dropout_new(float p, bool whole_sample)

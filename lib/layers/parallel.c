@@ -107,11 +107,20 @@ static ddp_value_t *backward(ddp_layer_t *l, ddp_graph_t *g,
     return dx;
 }
 
+static int options(const ddp_layer_t *l, struct ddp_option o[DDP_MAX_OPTIONS])
+{
+    bool add = ((const struct parallel *)l)->join == DDP_ADD;
+
+    o[0] = (struct ddp_option){.name = "join", .text = add ? "add" : "concat"};
+    return 1;
+}
+
 static const struct ddp_layer_ops ops = {
     .kind = "parallel",
     .shape = shape,
     .forward = forward,
     .backward = backward,
+    .options = options,
 };
 
 ddp_layer_t *ddp_parallel_new(enum ddp_join join, ddp_layer_t *first, ...)

@@ -1,6 +1,8 @@
 /* pool.c - max and mean over windows, adaptive and global mean */
 #include "config.h"
 
+#include <string.h>
+
 #include "base/error.h"
 #include "graph/node.h"
 
@@ -96,11 +98,33 @@ static ddp_value_t *backward(ddp_layer_t *l, ddp_graph_t *g,
     return dx;
 }
 
+static int options(const ddp_layer_t *l, struct ddp_option o[DDP_MAX_OPTIONS])
+{
+    const struct pool *p = (const struct pool *)l;
+    const struct ddp_option windows[] = {
+        {"kernel_h", p->p.kh, NULL},  {"kernel_w", p->p.kw, NULL},
+        {"stride_h", p->p.sh, NULL},  {"stride_w", p->p.sw, NULL},
+        {"pad_h", p->pad_h, NULL},    {"pad_w", p->pad_w, NULL},
+        {"ceil_mode", p->ceil, NULL}, {"exclude_pad", !p->p.count_pad, NULL},
+    };
+
+    _Static_assert(sizeof(windows) / sizeof(*windows) <= DDP_MAX_OPTIONS,
+                   "room");
+    if (p->p.adaptive) {
+        o[0] = (struct ddp_option){"out_h", p->out_h, NULL};
+        o[1] = (struct ddp_option){"out_w", p->out_w, NULL};
+        return 2;
+    }
+    memcpy(o, windows, sizeof(windows));
+    return sizeof(windows) / sizeof(*windows);
+}
+
 static const struct ddp_layer_ops max_ops = {
     .kind = "max_pool",
     .shape = shape,
     .forward = forward,
     .backward = backward,
+    .options = options,
 };
 
 static const struct ddp_layer_ops mean_ops = {
@@ -108,6 +132,7 @@ static const struct ddp_layer_ops mean_ops = {
     .shape = shape,
     .forward = forward,
     .backward = backward,
+    .options = options,
 };
 
 static struct pool *pool_new(bool max)
