@@ -2,8 +2,12 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
 LIB_SOURCES += \
-    %D%/checkpoint.c \
-    %D%/checkpoint.h \
+    %D%/copy.c \
+    %D%/copy.h \
+    %D%/files.h \
     %D%/read.c \
+    %D%/read.h \
     %D%/state.c \
-    %D%/write.c
+    %D%/state.h \
+    %D%/write.c \
+    %D%/write.h

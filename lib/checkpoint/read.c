@@ -13,7 +13,10 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/folder.h"
-#include "checkpoint/checkpoint.h"
+#include "checkpoint/files.h"
+#include "checkpoint/read.h"
+#include "checkpoint/state.h"
+#include "weights/safetensors.h"
 
 enum { JSON_MAX = 1 << 20, CHUNK = 1 << 16 };
 
@@ -38,7 +41,7 @@ static int64_t step_of(const char *name)
     return strcmp(again, name) ? -1 : step;
 }
 
-int64_t ddp__checkpoint_list(const char *dir, int64_t **step)
+int64_t ddp__ckpt_list(const char *dir, int64_t **step)
 {
     struct ddp__names names;
     int64_t n = 0, s;
@@ -172,7 +175,7 @@ static int read_tensor(const struct ddp__st_file *f, struct ddp__ckpt_copy *c,
                        int set, const struct ddp__block *b, int i, float *buf)
 {
     const struct ddp_param *p = &b->param[i];
-    float *to = ddp__ckpt_tensor(c, set, b, i);
+    float *to = ddp__ckpt_copy_tensor(c, set, b, i);
     char name[DDP__ST_NAME];
     int rc;
 
@@ -180,7 +183,7 @@ static int read_tensor(const struct ddp__st_file *f, struct ddp__ckpt_copy *c,
         memset(to, 0, ddp__param_len(p) * sizeof(float));
         return 0;
     }
-    ddp__ckpt_tensor_name(&c->set[set], b, i, name);
+    ddp__ckpt_copy_name(c, set, b, i, name);
     rc = ddp__st_read_shaped(f, name, p->ndim, p->dim, buf, ddp__param_len(p));
     if (rc == 0)
         ddp__param_import(p, buf, to);
@@ -220,8 +223,8 @@ static int check_all(const char *path, const struct ddp__ckpt_copy *c,
 
 /* The settings come before the files that they decide: an optimizer without
  * state has none. */
-int ddp__checkpoint_read(const struct ddp_trainer *t, const char *path,
-                         struct ddp__ckpt_copy *c)
+int ddp__ckpt_read(const struct ddp_trainer *t, const char *path,
+                   struct ddp__ckpt_copy *c)
 {
     json_t *manifest;
     int rc = load_json(path, DDP__CKPT_MANIFEST, &manifest);

@@ -10,8 +10,9 @@
 #include "base/crc32c.h"
 #include "base/error.h"
 #include "base/file.h"
-#include "checkpoint/checkpoint.h"
 #include "data/dataset.h"
+#include "checkpoint/files.h"
+#include "checkpoint/state.h"
 
 enum { FORMAT = 1, TEXT = 512 };
 

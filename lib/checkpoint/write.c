@@ -1,4 +1,5 @@
 /* write.c - from a copy of a run's state to a folder on disk
+ * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * All files are written and synced in a folder of another name, the manifest
  * last; then the folder is renamed, and its parent synced.  So a checkpoint is
@@ -19,11 +20,14 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/file_write.h"
-#include "checkpoint/checkpoint.h"
+#include "checkpoint/files.h"
+#include "checkpoint/read.h"
+#include "checkpoint/write.h"
+#include "weights/safetensors.h"
 
-static int fail(const struct ddp__checkpoints *k, const char *name)
+static int fail(const struct ddp__ckpt_dir *d, const char *name)
 {
-    return ddp__fail(DDP_EIO, "%s/%s: cannot be written: %s", k->dir, name,
+    return ddp__fail(DDP_EIO, "%s/%s: cannot be written: %s", d->path, name,
                      strerror(errno));
 }
 
@@ -67,25 +71,25 @@ static void clear(int dir)
     closedir(d);
 }
 
-int ddp__checkpoint_open(struct ddp__checkpoints *k)
+int ddp__ckpt_dir_open(struct ddp__ckpt_dir *d)
 {
-    if (k->lock >= 0)
+    if (d->lock >= 0)
         return 0;
-    if (mkdir(k->dir, 0777) < 0 && errno != EEXIST)
-        return ddp__fail(DDP_EIO, "%s: cannot make this folder: %s", k->dir,
+    if (mkdir(d->path, 0777) < 0 && errno != EEXIST)
+        return ddp__fail(DDP_EIO, "%s: cannot make this folder: %s", d->path,
                          strerror(errno));
-    k->lock = open(k->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (k->lock < 0)
-        return ddp__fail(DDP_EIO, "%s: %s", k->dir, strerror(errno));
-    if (flock(k->lock, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK) {
-        close(k->lock);
-        k->lock = -1;
+    d->lock = open(d->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (d->lock < 0)
+        return ddp__fail(DDP_EIO, "%s: %s", d->path, strerror(errno));
+    if (flock(d->lock, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK) {
+        close(d->lock);
+        d->lock = -1;
         return ddp__fail(DDP_EINVAL,
                          "%s: another process writes its "
                          "checkpoints here",
-                         k->dir);
+                         d->path);
     }
-    clear(k->lock);
+    clear(d->lock);
     return 0;
 }
 
@@ -124,27 +128,6 @@ static int part_new(struct part *p)
     return ddp__fail(DDP_ENOMEM, "no memory to write a checkpoint");
 }
 
-void ddp__ckpt_tensor_name(const struct ddp__ckpt_set *s,
-                           const struct ddp__block *b, int i,
-                           char name[DDP__ST_NAME])
-{
-    char param[DDP__PARAM_NAME];
-
-    ddp__param_name(b, i, param);
-    snprintf(name, DDP__ST_NAME, "%s%s%s%s", s->prefix, param,
-             s->suffix ? "." : "", s->suffix ? s->suffix : "");
-}
-
-float *ddp__ckpt_tensor(const struct ddp__ckpt_copy *c, int set,
-                        const struct ddp__block *b, int i)
-{
-    float *data = c->data[set];
-
-    for (int k = 0; k < b->bucket; k++)
-        data += c->params->bucket[k].len;
-    return data + b->offset + b->param_offset[i];
-}
-
 /* PyTorch's order of elements is made here, not while the steps wait. */
 static float *add_tensor(struct part *p, int set, const struct ddp__block *b,
                          int i, float *data)
@@ -152,12 +135,12 @@ static float *add_tensor(struct part *p, int set, const struct ddp__block *b,
     const struct ddp_param *param = &b->param[i];
     struct ddp__st_out *out = &p->out[p->tensors];
 
-    ddp__ckpt_tensor_name(&p->copy->set[set], b, i, p->name[p->tensors]);
+    ddp__ckpt_copy_name(p->copy, set, b, i, p->name[p->tensors]);
     out->name = p->name[p->tensors++];
     out->ndim = param->ndim;
     for (int d = 0; d < param->ndim; d++)
         out->dim[d] = param->dim[d];
-    ddp__param_export(param, ddp__ckpt_tensor(p->copy, set, b, i), data);
+    ddp__param_export(param, ddp__ckpt_copy_tensor(p->copy, set, b, i), data);
     out->data = data;
     return data + ddp__param_len(param);
 }
@@ -280,107 +263,106 @@ static int replace(int dir, const char *temp, const char *name)
     return renameat(dir, temp, dir, name);
 }
 
-static int publish(const struct ddp__checkpoints *k, const char *temp,
+static int publish(const struct ddp__ckpt_dir *d, const char *temp,
                    const char *name)
 {
-    int dir = k->lock;
+    int dir = d->lock;
 
     if (renameat(dir, temp, dir, name) < 0 &&
         ((errno != ENOTEMPTY && errno != EEXIST) ||
          replace(dir, temp, name) < 0))
-        return fail(k, name);
+        return fail(d, name);
     if (fsync(dir) < 0)
-        return fail(k, name);
+        return fail(d, name);
     clear(dir);
     return 0;
 }
 
 /* Some file systems have no links: nothing that matters is lost there. */
-static int point(const struct ddp__checkpoints *k, const char *link,
+static int point(const struct ddp__ckpt_dir *d, const char *link,
                  const char *name)
 {
     char temp[DDP__CKPT_NAME_MAX], now[DDP__CKPT_NAME_MAX];
-    ssize_t n = readlinkat(k->lock, link, now, sizeof(now));
+    ssize_t n = readlinkat(d->lock, link, now, sizeof(now));
 
     if (n == (ssize_t)strlen(name) && !memcmp(now, name, (size_t)n))
         return 0;
     snprintf(temp, sizeof(temp), DDP__CKPT_TEMP "%s", link);
-    unlinkat(k->lock, temp, 0);
-    if (symlinkat(name, k->lock, temp) < 0)
+    unlinkat(d->lock, temp, 0);
+    if (symlinkat(name, d->lock, temp) < 0)
         return errno == EPERM || errno == EOPNOTSUPP || errno == ENOSYS
                    ? 0
-                   : fail(k, link);
-    return renameat(k->lock, temp, k->lock, link) < 0 ? fail(k, link) : 0;
+                   : fail(d, link);
+    return renameat(d->lock, temp, d->lock, link) < 0 ? fail(d, link) : 0;
 }
 
-static int point_links(const struct ddp__checkpoints *k, const char *name,
+static int point_links(const struct ddp__ckpt_dir *d, const char *name,
                        int64_t best)
 {
     char best_name[DDP__CKPT_NAME_MAX];
-    int rc = point(k, "latest", name);
+    int rc = point(d, "latest", name);
 
     snprintf(best_name, sizeof(best_name), DDP__CKPT_NAME, (long long)best);
-    if (rc == 0 && best && faccessat(k->lock, best_name, F_OK, 0) == 0)
-        rc = point(k, "best", best_name);
-    return rc < 0 ? rc : fsync(k->lock) < 0 ? fail(k, ".") : 0;
+    if (rc == 0 && best && faccessat(d->lock, best_name, F_OK, 0) == 0)
+        rc = point(d, "best", best_name);
+    return rc < 0 ? rc : fsync(d->lock) < 0 ? fail(d, ".") : 0;
 }
 
 /* ---- old ones go -------------------------------------------------------- */
 
 /* Renamed first, so that no part of one bears its name. */
-static int remove_old(const struct ddp__checkpoints *k, int64_t step)
+static int remove_old(const struct ddp__ckpt_dir *d, int64_t step)
 {
     char name[DDP__CKPT_NAME_MAX], temp[DDP__CKPT_NAME_MAX];
 
     snprintf(name, sizeof(name), DDP__CKPT_NAME, (long long)step);
     snprintf(temp, sizeof(temp), DDP__CKPT_TEMP "old");
-    remove_at(k->lock, temp);
-    if (renameat(k->lock, name, k->lock, temp) < 0)
-        return fail(k, name);
-    remove_at(k->lock, temp);
+    remove_at(d->lock, temp);
+    if (renameat(d->lock, name, d->lock, temp) < 0)
+        return fail(d, name);
+    remove_at(d->lock, temp);
     return 0;
 }
 
 /* Newer ones than this are damaged, and will be replaced. */
-static int prune(const struct ddp__checkpoints *k,
-                 const struct ddp__ckpt_copy *c)
+static int prune(const struct ddp__ckpt_dir *d, const struct ddp__ckpt_copy *c)
 {
-    int64_t *step, n = ddp__checkpoint_list(k->dir, &step);
+    int64_t *step, n = ddp__ckpt_list(d->path, &step);
     int kept = 0, rc = 0;
 
     if (n < 0)
         return (int)n;
     for (int64_t i = 0; rc == 0 && i < n; i++) {
         bool stays = step[i] > c->step || step[i] == c->best ||
-                     (k->keep_steps && step[i] % k->keep_steps == 0);
+                     (d->keep_steps && step[i] % d->keep_steps == 0);
 
-        if (step[i] <= c->step && kept++ >= k->keep && !stays)
-            rc = remove_old(k, step[i]);
+        if (step[i] <= c->step && kept++ >= d->keep && !stays)
+            rc = remove_old(d, step[i]);
     }
     free(step);
     return rc;
 }
 
-int ddp__checkpoint_write(const struct ddp__checkpoints *k,
-                          const struct ddp__ckpt_copy *c)
+int ddp__ckpt_write(const struct ddp__ckpt_dir *d,
+                    const struct ddp__ckpt_copy *c)
 {
     char name[DDP__CKPT_NAME_MAX], temp[DDP__CKPT_NAME_MAX], *path;
     int rc;
 
     snprintf(name, sizeof(name), DDP__CKPT_NAME, (long long)c->step);
     snprintf(temp, sizeof(temp), DDP__CKPT_TEMP "%.40s", name);
-    if (!(path = ddp__path_join(k->dir, temp)))
+    if (!(path = ddp__path_join(d->path, temp)))
         return DDP_ENOMEM;
-    remove_at(k->lock, temp);
-    rc = mkdir(path, 0777) < 0 ? fail(k, temp) : write_files(path, c);
+    remove_at(d->lock, temp);
+    rc = mkdir(path, 0777) < 0 ? fail(d, temp) : write_files(path, c);
     if (rc == 0)
-        rc = publish(k, temp, name);
+        rc = publish(d, temp, name);
     free(path);
     if (rc < 0) {
-        remove_at(k->lock, temp);
+        remove_at(d->lock, temp);
         return rc;
     }
-    if ((rc = point_links(k, name, c->best)) < 0)
+    if ((rc = point_links(d, name, c->best)) < 0)
         return rc;
-    return prune(k, c);
+    return prune(d, c);
 }

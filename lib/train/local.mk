@@ -3,6 +3,8 @@
 
 LIB_SOURCES += \
     %D%/averages.c \
+    %D%/checkpoints.c \
+    %D%/checkpoints.h \
     %D%/evaluate.c \
     %D%/evaluate.h \
     %D%/infer.c \

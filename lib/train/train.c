@@ -2,7 +2,8 @@
 #include "config.h"
 
 #include "base/error.h"
-#include "checkpoint/checkpoint.h"
+#include "train/checkpoints.h"
+#include "train/trainer.h"
 
 /* Smooth the step time; the first steps (plans, page faults) do not count. */
 static void take_time(struct ddp_trainer *t, struct ddp_progress *p)
@@ -90,14 +91,14 @@ static bool may_submit(const struct ddp_trainer *t)
 
     if (t->submitted >= t->total ||
         t->submitted - t->reported >= t->cfg.run_ahead ||
-        ddp__checkpoint_due(t))
+        ddp__checkpoints_due(t))
         return false;
     return !boundary || t->reported == t->submitted;
 }
 
 static int checkpoint(struct ddp_trainer *t)
 {
-    int rc = ddp__checkpoint_take(t);
+    int rc = ddp__checkpoints_save(t);
 
     t->last = ddp__now();
     return rc;
@@ -105,7 +106,7 @@ static int checkpoint(struct ddp_trainer *t)
 
 static int advance(struct ddp_trainer *t)
 {
-    int rc = ddp__checkpoint_failed(t);
+    int rc = ddp__checkpoints_failed(t);
 
     if (rc < 0)
         return rc;
@@ -132,8 +133,8 @@ static int stop(struct ddp_trainer *t)
     int rc;
 
     if ((rc = ddp__trainer_drain(t, &r)) < 0 ||
-        (ddp__checkpoint_wanted(t) && (rc = checkpoint(t)) < 0) ||
-        (rc = ddp__checkpoint_wait(t)) < 0)
+        (ddp__checkpoints_requested(t) && (rc = checkpoint(t)) < 0) ||
+        (rc = ddp__checkpoints_wait(t)) < 0)
         return rc;
     return ddp__fail(DDP_ESTOPPED, "stopped after step %lld",
                      (long long)t->reported);
@@ -149,9 +150,9 @@ static int train(struct ddp_trainer *t)
         rc = advance(t);
     if (rc == DDP_ESTOPPED)
         return stop(t);
-    if (rc == 0 && ddp__checkpoint_due(t))
+    if (rc == 0 && ddp__checkpoints_due(t))
         rc = checkpoint(t);
-    return rc < 0 ? rc : ddp__checkpoint_wait(t);
+    return rc < 0 ? rc : ddp__checkpoints_wait(t);
 }
 
 int ddp_train(ddp_trainer_t *t)

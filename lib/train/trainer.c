@@ -8,12 +8,13 @@
 
 #include "base/error.h"
 #include "base/philox.h"
-#include "checkpoint/checkpoint.h"
 #include "data/dataset.h"
 #include "engine/step.h"
 #include "runtime/devices.h"
 #include "train/evaluate.h"
 #include "train/memory.h"
+#include "train/checkpoints.h"
+#include "train/trainer.h"
 
 enum {
     LANES = 8,

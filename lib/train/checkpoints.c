@@ -1,7 +1,11 @@
-/* checkpoint.c - when a trainer writes checkpoints, and going on from one */
+/* checkpoints.c - when a trainer writes checkpoints, and resuming from one
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
 #include "config.h"
 
+#include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,106 +13,26 @@
 
 #include "base/error.h"
 #include "base/file.h"
-#include "checkpoint/checkpoint.h"
-#include "engine/optim.h"
+#include "checkpoint/files.h"
+#include "checkpoint/read.h"
+#include "checkpoint/state.h"
+#include "checkpoint/write.h"
+#include "train/checkpoints.h"
 
 enum { KEEP = 3, KEEP_LEAST = 2 };
 
-/* ---- what is in one ----------------------------------------------------- */
-
-static struct ddp__handle *weights_handle(const struct ddp_trainer *t, int b)
-{
-    return &t->engine->params->bucket[b].handle;
-}
-
-static float *weights_memory(const struct ddp_trainer *t, int b)
-{
-    return t->engine->params->bucket[b].w;
-}
-
-static struct ddp__handle *state_handle(const struct ddp_trainer *t, int b)
-{
-    return &t->engine->state[b];
-}
-
-static float *state_memory(const struct ddp_trainer *t, int b)
-{
-    return t->engine->state_memory[b];
-}
-
-static struct ddp__handle *ema_handle(const struct ddp_trainer *t, int b)
-{
-    return &t->engine->ema->bucket[b].handle;
-}
-
-static float *ema_memory(const struct ddp_trainer *t, int b)
-{
-    return t->engine->ema->bucket[b].memory;
-}
-
-int ddp__checkpoint_sets(const struct ddp_trainer *t,
-                         struct ddp__ckpt_set set[DDP__CKPT_SETS])
-{
-    const char *name[2];
-    int state = ddp__optimizer_state(&t->cfg.optimizer, name), n = 0;
-
-    set[n++] = (struct ddp__ckpt_set){
-        DDP__CKPT_MODEL, "", NULL, true, weights_handle, weights_memory, 0};
-    for (int i = 0; i < state; i++)
-        set[n++] = (struct ddp__ckpt_set){
-            DDP__CKPT_OPTIM, "opt.",       name[i], false,
-            state_handle,    state_memory, i};
-    if (t->engine->ema)
-        set[n++] = (struct ddp__ckpt_set){DDP__CKPT_EMA, "",         NULL, true,
-                                          ema_handle,    ema_memory, 0};
-    return n;
-}
-
-int ddp__ckpt_copy_new(struct ddp__ckpt_copy *c, const struct ddp_trainer *t)
-{
-    *c = (struct ddp__ckpt_copy){.params = t->engine->params};
-    c->sets = ddp__checkpoint_sets(t, c->set);
-    for (int i = 0; i < c->sets; i++)
-        if (!(c->data[i] = malloc((c->params->held + 1) * sizeof(float)))) {
-            ddp__ckpt_copy_free(c);
-            return ddp__fail(DDP_ENOMEM, "no memory for a copy of the weights "
-                                         "and the optimizer's state");
-        }
-    return 0;
-}
-
-void ddp__ckpt_copy_free(struct ddp__ckpt_copy *c)
-{
-    for (int i = 0; i < c->sets; i++)
-        free(c->data[i]);
-    json_decref(c->state);
-    *c = (struct ddp__ckpt_copy){0};
-}
-
-/* Between a copy and the trainer, in one of the two directions. */
-static int exchange(const struct ddp_trainer *t, struct ddp__ckpt_copy *c,
-                    bool restore)
-{
-    for (int i = 0; i < c->sets; i++) {
-        const struct ddp__ckpt_set *s = &c->set[i];
-        float *copy = c->data[i];
-
-        for (int b = 0; b < c->params->buckets; b++) {
-            struct ddp__handle *h = s->handle(t, b);
-            size_t len = c->params->bucket[b].len;
-            float *mine = s->memory(t, b) + (size_t)s->part * len;
-
-            if (starpu_data_acquire(h->h, restore ? STARPU_RW : STARPU_R))
-                return ddp__fail(DDP_EINVAL, "a checkpoint cannot be had from "
-                                             "inside a task");
-            memcpy(restore ? mine : copy, restore ? copy : mine, len * 4);
-            h->version += restore;
-            starpu_data_release(h->h);
-            copy += len;
-        }
-    }
-    return 0;
-}
+struct ddp__checkpoints {
+    struct ddp__ckpt_dir dir;
+    int64_t saved;   /* step of the last one written or loaded; -1: none */
+    double saved_at; /* by ddp__now() */
+    bool ours;       /* dir has no checkpoints of another run */
+    bool requested;  /* by a callback */
+    bool writing;    /* thread writes copy */
+    pthread_t thread;
+    struct ddp__ckpt_copy copy;
+    atomic_int rc; /* of the thread, with its message */
+    char message[1024];
+};
 
 /* ---- when --------------------------------------------------------------- */
 
@@ -119,15 +43,15 @@ int ddp__checkpoints_new(struct ddp_trainer *t)
 
     if (!c->dir)
         return 0;
-    if (!(k = calloc(1, sizeof(*k))) || !(k->dir = strdup(c->dir))) {
+    if (!(k = calloc(1, sizeof(*k))) || !(k->dir.path = strdup(c->dir))) {
         free(k);
         return ddp__fail(DDP_ENOMEM, "no memory for a trainer");
     }
-    k->lock = -1;
+    k->dir.lock = -1;
     k->saved = -1;
-    k->keep = c->keep ? c->keep : KEEP;
-    k->keep = k->keep < KEEP_LEAST ? KEEP_LEAST : k->keep;
-    k->keep_steps = c->keep_epochs * t->loader.steps;
+    k->dir.keep = c->keep ? c->keep : KEEP;
+    k->dir.keep = k->dir.keep < KEEP_LEAST ? KEEP_LEAST : k->dir.keep;
+    k->dir.keep_steps = c->keep_epochs * t->loader.steps;
     t->ckpt = k;
     return 0;
 }
@@ -138,32 +62,32 @@ void ddp__checkpoints_free(struct ddp_trainer *t)
 
     if (!k)
         return;
-    ddp__checkpoint_wait(t);
-    if (k->lock >= 0)
-        close(k->lock);
-    free(k->dir);
+    ddp__checkpoints_wait(t);
+    if (k->dir.lock >= 0)
+        close(k->dir.lock);
+    free(k->dir.path);
     free(k);
     t->ckpt = NULL;
 }
 
 /* A run that begins where another one's checkpoints are would be taken for it
  * when it is to go on. */
-static int open_mine(struct ddp__checkpoints *k)
+static int open_ours(struct ddp__checkpoints *k)
 {
     int64_t *step, n;
-    int rc = ddp__checkpoint_open(k);
+    int rc = ddp__ckpt_dir_open(&k->dir);
 
-    if (rc < 0 || k->mine)
+    if (rc < 0 || k->ours)
         return rc;
-    if ((n = ddp__checkpoint_list(k->dir, &step)) < 0)
+    if ((n = ddp__ckpt_list(k->dir.path, &step)) < 0)
         return (int)n;
     free(step);
     if (n)
         return ddp__fail(DDP_EINVAL,
                          "%s holds the checkpoints of another run: go on with "
                          "that by ddp_trainer_resume(), or take another folder",
-                         k->dir);
-    k->mine = true;
+                         k->dir.path);
+    k->ours = true;
     return 0;
 }
 
@@ -172,12 +96,12 @@ int ddp__checkpoints_begin(struct ddp_trainer *t)
     if (!t->ckpt)
         return 0;
     t->ckpt->saved_at = ddp__now();
-    return open_mine(t->ckpt);
+    return open_ours(t->ckpt);
 }
 
-bool ddp__checkpoint_wanted(const struct ddp_trainer *t)
+bool ddp__checkpoints_requested(const struct ddp_trainer *t)
 {
-    return t->ckpt && t->ckpt->wanted;
+    return t->ckpt && t->ckpt->requested;
 }
 
 static bool every(int64_t step, int64_t steps)
@@ -185,19 +109,19 @@ static bool every(int64_t step, int64_t steps)
     return steps && step % steps == 0;
 }
 
-bool ddp__checkpoint_due(const struct ddp_trainer *t)
+bool ddp__checkpoints_due(const struct ddp_trainer *t)
 {
     const struct ddp_checkpoint_config *c = &t->cfg.checkpoint;
     const struct ddp__checkpoints *k = t->ckpt;
     int64_t step = t->submitted;
 
-    if (!k || k->wanted)
+    if (!k || k->requested)
         return k;
     if (step == 0 || step == k->saved)
         return false;
     return step == t->total || step == t->run.best || every(step, c->steps) ||
            every(step, c->epochs * t->loader.steps) ||
-           every(step, k->keep_steps) ||
+           every(step, k->dir.keep_steps) ||
            (c->seconds > 0 && ddp__now() - k->saved_at >= c->seconds);
 }
 
@@ -206,7 +130,7 @@ bool ddp__checkpoint_due(const struct ddp_trainer *t)
 static void *write_copy(void *arg)
 {
     struct ddp__checkpoints *k = arg;
-    int rc = ddp__checkpoint_write(k, &k->copy);
+    int rc = ddp__ckpt_write(&k->dir, &k->copy);
 
     ddp__ckpt_copy_free(&k->copy);
     if (rc < 0)
@@ -228,32 +152,32 @@ static int start_thread(struct ddp__checkpoints *k)
     return rc;
 }
 
-int ddp__checkpoint_wait(struct ddp_trainer *t)
+int ddp__checkpoints_wait(struct ddp_trainer *t)
 {
     struct ddp__checkpoints *k = t->ckpt;
     int rc;
 
-    if (!k || !k->busy)
+    if (!k || !k->writing)
         return 0;
     pthread_join(k->thread, NULL);
-    k->busy = false;
+    k->writing = false;
     if ((rc = atomic_exchange(&k->rc, 0)) == 0)
         return 0;
     k->saved = -1;
     return ddp__fail(rc, "%s", k->message);
 }
 
-int ddp__checkpoint_failed(struct ddp_trainer *t)
+int ddp__checkpoints_failed(struct ddp_trainer *t)
 {
     if (!t->ckpt || atomic_load(&t->ckpt->rc) == 0)
         return 0;
-    return ddp__checkpoint_wait(t);
+    return ddp__checkpoints_wait(t);
 }
 
 static int copy_state(struct ddp_trainer *t)
 {
     struct ddp__checkpoints *k = t->ckpt;
-    int rc = ddp__ckpt_copy_new(&k->copy, t);
+    int rc = ddp__ckpt_copy_new(&k->copy, t->engine);
 
     if (rc < 0)
         return rc;
@@ -265,28 +189,28 @@ static int copy_state(struct ddp_trainer *t)
     if (rc == 0 && t->engine->ema)
         rc = ddp__ema_begin(t->engine->ema);
     if (rc == 0)
-        rc = exchange(t, &k->copy, false);
+        rc = ddp__ckpt_copy_save(&k->copy, t->engine);
     if (rc < 0)
         ddp__ckpt_copy_free(&k->copy);
     return rc;
 }
 
-int ddp__checkpoint_take(struct ddp_trainer *t)
+int ddp__checkpoints_save(struct ddp_trainer *t)
 {
     struct ddp__checkpoints *k = t->ckpt;
-    int rc = ddp__checkpoint_wait(t);
+    int rc = ddp__checkpoints_wait(t);
 
-    k->wanted = false;
+    k->requested = false;
     if (rc < 0 || k->saved == t->submitted)
         return rc;
     if ((rc = copy_state(t)) < 0)
         return rc;
     k->saved = t->submitted;
     k->saved_at = ddp__now();
-    k->busy = true;
+    k->writing = true;
     if (start_thread(k) == 0)
         return 0;
-    k->busy = false; /* no thread to be had: then here and now */
+    k->writing = false; /* no thread to be had: then here and now */
     write_copy(k);
     return atomic_exchange(&k->rc, 0);
 }
@@ -300,16 +224,16 @@ int ddp_trainer_checkpoint(ddp_trainer_t *t)
     if (!t->ckpt)
         return ddp__fail(DDP_EINVAL, "the trainer has no checkpoint.dir");
     if (t->training) {
-        t->ckpt->wanted = true;
+        t->ckpt->requested = true;
         return 0;
     }
-    if ((rc = ddp_wait(t)) < 0 || (rc = open_mine(t->ckpt)) < 0)
+    if ((rc = ddp_wait(t)) < 0 || (rc = open_ours(t->ckpt)) < 0)
         return rc;
     if (t->diverged)
         return ddp__fail(DDP_EDIVERGED, "the loss is not finite: these weights "
                                         "are not worth a checkpoint");
-    rc = ddp__checkpoint_take(t);
-    return rc < 0 ? rc : ddp__checkpoint_wait(t);
+    rc = ddp__checkpoints_save(t);
+    return rc < 0 ? rc : ddp__checkpoints_wait(t);
 }
 
 /* ---- going on ----------------------------------------------------------- */
@@ -344,7 +268,7 @@ static int restore(struct ddp_trainer *t, const char *path,
                          "%s is of step %lld, and this run ends at step %lld",
                          path, (long long)run.step, (long long)t->total);
     if ((rc = ddp__guard_set(t->engine, run.guard)) < 0 ||
-        (rc = exchange(t, copy, true)) < 0)
+        (rc = ddp__ckpt_copy_restore(copy, t->engine)) < 0)
         return rc;
     if (t->engine->ema)
         t->engine->ema->begun = true;
@@ -358,11 +282,11 @@ static int load(struct ddp_trainer *t, const char *path,
                 struct ddp_checkpoint *c)
 {
     struct ddp__ckpt_copy copy;
-    int rc = ddp__ckpt_copy_new(&copy, t);
+    int rc = ddp__ckpt_copy_new(&copy, t->engine);
 
     if (rc < 0)
         return rc;
-    if ((rc = ddp__checkpoint_read(t, path, &copy)) == 0)
+    if ((rc = ddp__ckpt_read(t, path, &copy)) == 0)
         rc = restore(t, path, &copy);
     ddp__ckpt_copy_free(&copy);
     if (rc == 0)
@@ -403,7 +327,7 @@ static int find(struct ddp_trainer *t, const char *dir,
 
     if (ddp__file_exists(dir, DDP__CKPT_MANIFEST))
         return load(t, dir, c);
-    if ((n = ddp__checkpoint_list(dir, &step)) < 0)
+    if ((n = ddp__ckpt_list(dir, &step)) < 0)
         return (int)n;
     rc = load_newest(t, dir, step, n, c);
     free(step);
@@ -425,15 +349,15 @@ int ddp_trainer_resume(ddp_trainer_t *t, const char *dir,
                                      "on from a checkpoint: make another");
     if (!dir && !t->ckpt)
         return ddp__fail(DDP_EINVAL, "the trainer has no checkpoint.dir");
-    if (t->ckpt && dir && !strcmp(dir, t->ckpt->dir))
+    if (t->ckpt && dir && !strcmp(dir, t->ckpt->dir.path))
         dir = NULL;
     if (!dir)
-        rc = ddp__checkpoint_open(t->ckpt);
+        rc = ddp__ckpt_dir_open(&t->ckpt->dir);
     if (rc == 0)
-        rc = find(t, dir ? dir : t->ckpt->dir, c);
+        rc = find(t, dir ? dir : t->ckpt->dir.path, c);
     if (rc < 0 || dir)
         return rc;
-    t->ckpt->mine = true;
+    t->ckpt->ours = true;
     if (rc == 1)
         t->ckpt->saved = c->step;
     return rc;

@@ -1,0 +1,147 @@
+/* copy.c - all of a run's state in memory, and back into the engine
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#include "config.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "checkpoint/copy.h"
+#include "checkpoint/files.h"
+#include "engine/ema.h"
+#include "engine/optim.h"
+#include "graph/params.h"
+
+/* ---- which vectors there are -------------------------------------------- */
+
+static struct ddp__handle *weights_handle(const struct ddp__engine *e, int b)
+{
+    return &e->params->bucket[b].handle;
+}
+
+static float *weights_memory(const struct ddp__engine *e, int b)
+{
+    return e->params->bucket[b].w;
+}
+
+static struct ddp__handle *state_handle(const struct ddp__engine *e, int b)
+{
+    return &e->state[b];
+}
+
+static float *state_memory(const struct ddp__engine *e, int b)
+{
+    return e->state_memory[b];
+}
+
+static struct ddp__handle *ema_handle(const struct ddp__engine *e, int b)
+{
+    return &e->ema->bucket[b].handle;
+}
+
+static float *ema_memory(const struct ddp__engine *e, int b)
+{
+    return e->ema->bucket[b].memory;
+}
+
+static int list_sets(const struct ddp__engine *e,
+                     struct ddp__ckpt_set set[DDP__CKPT_SETS])
+{
+    const char *name[2];
+    int state = ddp__optimizer_state(&e->optimizer, name), n = 0;
+
+    set[n++] = (struct ddp__ckpt_set){
+        DDP__CKPT_MODEL, "", NULL, true, weights_handle, weights_memory, 0};
+    for (int i = 0; i < state; i++)
+        set[n++] = (struct ddp__ckpt_set){
+            DDP__CKPT_OPTIM, "opt.",       name[i], false,
+            state_handle,    state_memory, i};
+    if (e->ema)
+        set[n++] = (struct ddp__ckpt_set){DDP__CKPT_EMA, "",         NULL, true,
+                                          ema_handle,    ema_memory, 0};
+    return n;
+}
+
+/* ---- the copy ----------------------------------------------------------- */
+
+int ddp__ckpt_copy_new(struct ddp__ckpt_copy *c, const struct ddp__engine *e)
+{
+    *c = (struct ddp__ckpt_copy){.params = e->params};
+    c->sets = list_sets(e, c->set);
+    for (int i = 0; i < c->sets; i++)
+        if (!(c->data[i] = malloc((c->params->held + 1) * sizeof(float)))) {
+            ddp__ckpt_copy_free(c);
+            return ddp__fail(DDP_ENOMEM, "out of memory for a copy of the "
+                                         "weights and the optimizer's state");
+        }
+    return 0;
+}
+
+void ddp__ckpt_copy_free(struct ddp__ckpt_copy *c)
+{
+    for (int i = 0; i < c->sets; i++)
+        free(c->data[i]);
+    json_decref(c->state);
+    *c = (struct ddp__ckpt_copy){0};
+}
+
+static int exchange(struct ddp__ckpt_copy *c, const struct ddp__engine *e,
+                    bool restore)
+{
+    for (int i = 0; i < c->sets; i++) {
+        const struct ddp__ckpt_set *s = &c->set[i];
+        float *copy = c->data[i];
+
+        for (int b = 0; b < c->params->buckets; b++) {
+            struct ddp__handle *h = s->handle(e, b);
+            size_t len = c->params->bucket[b].len;
+            float *memory = s->memory(e, b) + (size_t)s->index * len;
+
+            if (starpu_data_acquire(h->h, restore ? STARPU_RW : STARPU_R))
+                return ddp__fail(DDP_EINVAL,
+                                 "cannot checkpoint from inside a task");
+            memcpy(restore ? memory : copy, restore ? copy : memory, len * 4);
+            h->version += restore;
+            starpu_data_release(h->h);
+            copy += len;
+        }
+    }
+    return 0;
+}
+
+int ddp__ckpt_copy_save(struct ddp__ckpt_copy *c, const struct ddp__engine *e)
+{
+    return exchange(c, e, false);
+}
+
+int ddp__ckpt_copy_restore(struct ddp__ckpt_copy *c,
+                           const struct ddp__engine *e)
+{
+    return exchange(c, e, true);
+}
+
+/* ---- tensors ------------------------------------------------------------ */
+
+float *ddp__ckpt_copy_tensor(const struct ddp__ckpt_copy *c, int set,
+                             const struct ddp__block *b, int i)
+{
+    float *data = c->data[set];
+
+    for (int k = 0; k < b->bucket; k++)
+        data += c->params->bucket[k].len;
+    return data + b->offset + b->param_offset[i];
+}
+
+void ddp__ckpt_copy_name(const struct ddp__ckpt_copy *c, int set,
+                         const struct ddp__block *b, int i,
+                         char name[DDP__ST_NAME])
+{
+    const struct ddp__ckpt_set *s = &c->set[set];
+    char param[DDP__PARAM_NAME];
+
+    ddp__param_name(b, i, param);
+    snprintf(name, DDP__ST_NAME, "%s%s%s%s", s->prefix, param,
+             s->suffix ? "." : "", s->suffix ? s->suffix : "");
+}

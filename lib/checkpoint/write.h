@@ -1,0 +1,25 @@
+/* write.h - from a copy of a run's state to a folder on disk
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#ifndef DDP_CHECKPOINT_WRITE_H
+#define DDP_CHECKPOINT_WRITE_H
+
+#include "checkpoint/copy.h"
+
+/* A folder of checkpoints that one process at a time writes to. */
+struct ddp__ckpt_dir {
+    char *path;         /* owned */
+    int lock;           /* the folder, open and locked; -1: not open yet */
+    int keep;           /* how many of the newest are kept */
+    int64_t keep_steps; /* those after a multiple of it too; 0: none */
+};
+
+/* Make the folder, make sure that no other process writes to it, and remove
+ * what a process that died has left. */
+int ddp__ckpt_dir_open(struct ddp__ckpt_dir *d);
+
+/* Write a copy as a folder in d, set the links and remove old checkpoints. */
+int ddp__ckpt_write(const struct ddp__ckpt_dir *d,
+                    const struct ddp__ckpt_copy *c);
+
+#endif

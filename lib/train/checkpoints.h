@@ -1,0 +1,25 @@
+/* checkpoints.h - a trainer's checkpoints; without a folder for them nothing
+ * here does anything
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#ifndef DDP_CHECKPOINTS_H
+#define DDP_CHECKPOINTS_H
+
+#include "train/trainer.h"
+
+int ddp__checkpoints_new(struct ddp_trainer *t);
+void ddp__checkpoints_free(struct ddp_trainer *t);
+/* Make sure, before any work is done, that they can be written. */
+int ddp__checkpoints_begin(struct ddp_trainer *t);
+/* Is one to be written after the steps submitted so far? */
+bool ddp__checkpoints_due(const struct ddp_trainer *t);
+/* Has a callback asked for one? */
+bool ddp__checkpoints_requested(const struct ddp_trainer *t);
+/* Copy the state, when all steps are done, and start to write it. */
+int ddp__checkpoints_save(struct ddp_trainer *t);
+/* Wait until it is on disk, and return how that went. */
+int ddp__checkpoints_wait(struct ddp_trainer *t);
+/* The same if that has failed already; else 0 at once. */
+int ddp__checkpoints_failed(struct ddp_trainer *t);
+
+#endif
