@@ -845,8 +845,10 @@ struct ddp_checkpoint {
     struct ddp_metrics best_evaluation;
     int64_t ema_evaluated; /* that of the last one with averages; 0: none */
     struct ddp_metrics ema_evaluation;
-    int skipped;   /* newer checkpoints that could not be used */
-    char why[512]; /* what is wrong with the newest of these */
+    int skipped;      /* newer checkpoints that could not be used */
+    char why[512];    /* what is wrong with the newest of these */
+    char notice[640]; /* other devices wrote it than those here, so that bits
+                         may differ from an uninterrupted run; "": the same */
 };
 
 /* Go on from the newest checkpoint in dir that is whole, or from the checkpoint

@@ -2,11 +2,17 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
 LIB_SOURCES += \
+    %D%/compare.c \
     %D%/copy.c \
     %D%/copy.h \
     %D%/files.h \
+    %D%/json.h \
+    %D%/network.c \
+    %D%/network.h \
     %D%/read.c \
     %D%/read.h \
+    %D%/settings.c \
+    %D%/settings.h \
     %D%/state.c \
     %D%/state.h \
     %D%/write.c \

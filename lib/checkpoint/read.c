@@ -223,7 +223,7 @@ static int check_all(const char *path, const struct ddp__ckpt_copy *c,
 
 /* The settings come before the files that they decide: an optimizer without
  * state has none. */
-int ddp__ckpt_read(const struct ddp_trainer *t, const char *path,
+int ddp__ckpt_read(const char *path, const json_t *settings,
                    struct ddp__ckpt_copy *c)
 {
     json_t *manifest;
@@ -233,7 +233,7 @@ int ddp__ckpt_read(const struct ddp_trainer *t, const char *path,
         return rc;
     if ((rc = check_listed(path, manifest, DDP__CKPT_STATE)) == 0 &&
         (rc = load_json(path, DDP__CKPT_STATE, &c->state)) == 0 &&
-        (rc = ddp__checkpoint_check(t, path, c->state)) == 0)
+        (rc = ddp__state_check(c->state, settings, path)) == 0)
         rc = check_all(path, c, manifest);
     for (int s = 0; rc == 0 && s < c->sets; s++)
         rc = read_set(path, c, s);

@@ -5,17 +5,16 @@
 #define DDP_CHECKPOINT_READ_H
 
 #include "checkpoint/copy.h"
-#include "train/trainer.h"
 
 /* Steps of the checkpoints in dir, the newest first; their number, or a code.
  * *step is to be freed. */
 int64_t ddp__ckpt_list(const char *dir, int64_t **step);
 
 /* Read the checkpoint in the folder path into c, whose sets are allocated, and
- * verify that every byte is as it was written.
+ * verify that every byte is as it was written.  settings are those of this run.
  * Errors   DDP_EDATA, DDP_EIO: it is damaged; DDP_EINVAL, DDP_ESHAPE: it
  * belongs to another run. */
-int ddp__ckpt_read(const struct ddp_trainer *t, const char *path,
+int ddp__ckpt_read(const char *path, const json_t *settings,
                    struct ddp__ckpt_copy *c);
 
 #endif

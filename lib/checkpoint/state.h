@@ -6,18 +6,33 @@
 
 #include <jansson.h>
 
-#include "train/trainer.h"
+#include "ddp.h"
+#include "engine/loss_scaler.h"
 
-/* trainer.json; NULL without memory. */
-json_t *ddp__checkpoint_state(const struct ddp_trainer *t);
+/* Where a run is, besides its weights. */
+struct ddp__run {
+    int64_t step;          /* steps done; of a checkpoint */
+    int64_t on_epoch_step; /* the step after which on_epoch was last called */
+    struct ddp_metrics epoch; /* sums since the epoch began */
+    double epoch_divisor;
+    int64_t evaluated, best, ema_evaluated; /* after which step; 0: never */
+    struct ddp_metrics evaluation, best_evaluation, ema_evaluation;
+    double guard[DDP__GUARD_STATE]; /* of a checkpoint */
+    double seconds;                 /* of training, before this process */
+    char devices[256];              /* what computed it; of a checkpoint */
+};
 
-/* DDP_EINVAL and what differs when the state is of a run with other settings;
- * DDP_EDATA when it is no such state at all. */
-int ddp__checkpoint_check(const struct ddp_trainer *t, const char *path,
-                          const json_t *state);
+/* trainer.json, with what ddp__settings_json() has made.  *out is to be
+ * freed. */
+int ddp__state_json(const struct ddp__run *r, json_t *settings, json_t **out);
+
+/* Whether a run with these settings can resume from this state.
+ * Errors   DDP_EINVAL: it has another format, or other settings; DDP_EDATA: it
+ *          is no such state at all. */
+int ddp__state_check(const json_t *state, const json_t *settings,
+                     const char *path);
 
 /* Where the run was.  DDP_EDATA. */
-int ddp__checkpoint_parse(const json_t *state, const char *path,
-                          struct ddp__run *run);
+int ddp__state_parse(const json_t *state, const char *path, struct ddp__run *r);
 
 #endif

@@ -41,18 +41,23 @@ static void free_cifar(ddp_dataset_t *d)
     free(((struct cifar *)d)->label);
 }
 
-static uint32_t identity(const ddp_dataset_t *d, char *how, size_t size)
+static uint32_t checksum(const ddp_dataset_t *d)
 {
     const struct cifar *c = (const struct cifar *)d;
     uint32_t crc = ddp__crc32c(0, c->x, (size_t)d->count * 3 * PLANE);
 
-    ddp__image_describe(&c->o, how, size);
     return ddp__crc32c(crc, c->label, (size_t)d->count);
+}
+
+static int options(const ddp_dataset_t *d, struct ddp_option o[DDP_MAX_OPTIONS])
+{
+    return ddp__image_list(&((const struct cifar *)d)->o, o);
 }
 
 static const struct ddp__dataset_ops ops = {
     .get = get,
-    .identity = identity,
+    .checksum = checksum,
+    .options = options,
     .free = free_cifar,
 };
 

@@ -45,19 +45,18 @@ static void free_table(ddp_dataset_t *d)
     free(t->name);
 }
 
-static uint32_t identity(const ddp_dataset_t *d, char *how, size_t size)
+static uint32_t checksum(const ddp_dataset_t *d)
 {
     const struct table *t = (const struct table *)d;
     size_t n = (size_t)d->count;
     uint32_t crc = ddp__crc32c(0, t->x, n * (size_t)t->width * sizeof(float));
 
-    snprintf(how, size, "as they are");
     return ddp__crc32c(crc, t->label, n * sizeof(*t->label));
 }
 
 static const struct ddp__dataset_ops ops = {
     .get = get,
-    .identity = identity,
+    .checksum = checksum,
     .free = free_table,
 };
 

@@ -104,21 +104,6 @@ const char *ddp_dataset_path(const ddp_dataset_t *d, int64_t index)
                : NULL;
 }
 
-void ddp__dataset_identity(const ddp_dataset_t *d, char *what, size_t size,
-                           char *how, size_t how_size)
-{
-    uint32_t crc = 0;
-
-    snprintf(how, how_size, "unknown");
-    if (d->ops->identity)
-        crc = d->ops->identity(d, how, how_size);
-    snprintf(what, size,
-             "%lld samples of (%d, %d, %d) in %d classes, crc32c "
-             "%08x",
-             (long long)d->count, d->shape.h, d->shape.w, d->shape.c,
-             d->classes, crc);
-}
-
 size_t ddp__dataset_x_size(const ddp_dataset_t *d)
 {
     return (size_t)d->shape.h * (size_t)d->shape.w * (size_t)d->shape.c *

@@ -19,9 +19,13 @@ struct ddp__dataset_ops {
     /* Its path, until the thread's next call; NULL (also of the function):
      * samples have none. */
     const char *(*path)(const ddp_dataset_t *d, int64_t index);
-    /* The CRC-32C of which sample is where, and in words what is done to them;
-     * not of the folder they are in.  NULL: unknown. */
-    uint32_t (*identity)(const ddp_dataset_t *d, char *how, size_t size);
+    /* The CRC-32C of which sample is where, but not of the folder that they are
+     * in.  NULL: unknown. */
+    uint32_t (*checksum)(const ddp_dataset_t *d);
+    /* What is done to a sample on its way in: fill in names and values, and
+     * return how many.  NULL: nothing is. */
+    int (*options)(const ddp_dataset_t *d,
+                   struct ddp_option o[DDP_MAX_OPTIONS]);
     void (*free)(ddp_dataset_t *d); /* what the kind added; NULL: nothing */
 };
 
@@ -64,11 +68,6 @@ int ddp__dataset_describe(ddp_dataset_t *d, const char *fmt, ...)
 int ddp__dataset_read(ddp_dataset_t *d, const struct ddp__order *o, int64_t pos,
                       bool replace, struct ddp_sample *s);
 enum { DDP__BAD = 1 };
-
-/* "48 samples of (16, 16, 3) in 4 classes, crc32c 1a2b3c4d", and what is done
- * to them: what a run must find again when it goes on. */
-void ddp__dataset_identity(const ddp_dataset_t *d, char *what, size_t size,
-                           char *how, size_t how_size);
 
 /* Whether sample `index` was met and could not be read. */
 bool ddp__dataset_is_bad(ddp_dataset_t *d, int64_t index);

@@ -69,19 +69,24 @@ static void free_files(ddp_dataset_t *d)
     free(f->label);
 }
 
-static uint32_t identity(const ddp_dataset_t *d, char *how, size_t size)
+static uint32_t checksum(const ddp_dataset_t *d)
 {
     const struct files *f = (const struct files *)d;
     uint32_t crc = ddp__crc32c(0, f->names, f->names_len);
 
-    ddp__image_describe(&f->o, how, size);
     return ddp__crc32c(crc, f->label, (size_t)d->count * sizeof(*f->label));
+}
+
+static int options(const ddp_dataset_t *d, struct ddp_option o[DDP_MAX_OPTIONS])
+{
+    return ddp__image_list(&((const struct files *)d)->o, o);
 }
 
 static const struct ddp__dataset_ops ops = {
     .get = get,
     .path = path_of,
-    .identity = identity,
+    .checksum = checksum,
+    .options = options,
     .free = free_files,
 };
 

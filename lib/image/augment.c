@@ -92,23 +92,47 @@ int ddp__image_options(const struct ddp_image_options *in, int size,
     return check(out);
 }
 
-void ddp__image_describe(const struct ddp_image_options *o, char *text,
-                         size_t size)
+/* For files, hence not to be changed; an enumerator without a name does not
+ * compile. */
+#pragma GCC diagnostic error "-Wswitch"
+static const char *augment_name(enum ddp_augment a)
 {
-    char crop[64];
+    switch (a) {
+    case DDP_AUGMENT_NONE:
+        return "none";
+    case DDP_AUGMENT_RANDOM:
+        return "random_crop";
+    case DDP_AUGMENT_SHIFT:
+        return "shift";
+    }
+    return "unknown";
+}
 
-    if (o->augment == DDP_AUGMENT_RANDOM)
-        snprintf(crop, sizeof(crop), "random crop of %g of the area or more",
-                 (double)o->min_area);
-    else
-        snprintf(crop, sizeof(crop), "resized to %d, shifted by up to %d",
-                 o->resize, o->augment == DDP_AUGMENT_SHIFT ? o->shift : 0);
-    snprintf(text, size, "%s, %s, erase %g, mean %g %g %g, std %g %g %g%s",
-             crop,
-             o->no_flip || o->augment == DDP_AUGMENT_NONE ? "no flip" : "flip",
-             (double)o->erase, (double)o->mean[0], (double)o->mean[1],
-             (double)o->mean[2], (double)o->std[0], (double)o->std[1],
-             (double)o->std[2], o->upright ? ", upright" : "");
+int ddp__image_list(const struct ddp_image_options *image,
+                    struct ddp_option o[DDP_MAX_OPTIONS])
+{
+    bool crop = image->augment == DDP_AUGMENT_RANDOM;
+    bool shift = image->augment == DDP_AUGMENT_SHIFT;
+    const float *mean = image->mean, *std = image->std;
+    const struct ddp_option all[] = {
+        {.name = "augment", .text = augment_name(image->augment)},
+        {"resize", crop ? 0 : image->resize, NULL},
+        {"min_area", crop ? image->min_area : 0, NULL},
+        {"shift", shift ? image->shift : 0, NULL},
+        {"flip", !image->no_flip && (crop || shift), NULL},
+        {"erase", image->erase, NULL},
+        {"upright", image->upright, NULL},
+        {"mean_red", mean[0], NULL},
+        {"mean_green", mean[1], NULL},
+        {"mean_blue", mean[2], NULL},
+        {"std_red", std[0], NULL},
+        {"std_green", std[1], NULL},
+        {"std_blue", std[2], NULL},
+    };
+
+    _Static_assert(sizeof(all) / sizeof(*all) <= DDP_MAX_OPTIONS, "room");
+    memcpy(o, all, sizeof(all));
+    return sizeof(all) / sizeof(*all);
 }
 
 /* ---- crops -------------------------------------------------------------- */

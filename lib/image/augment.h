@@ -27,9 +27,10 @@ struct ddp__crop {
 int ddp__image_options(const struct ddp_image_options *in, int size,
                        struct ddp_image_options *out);
 
-/* In words, what becomes of an image; for data sets' identity. */
-void ddp__image_describe(const struct ddp_image_options *o, char *text,
-                         size_t size);
+/* The options that decide what becomes of an image; how many there are.  One
+ * that the kind of augmentation does not use is 0. */
+int ddp__image_list(const struct ddp_image_options *image,
+                    struct ddp_option o[DDP_MAX_OPTIONS]);
 
 /* The crop of an image of w x h, as the options and the key decide. */
 struct ddp__crop ddp__augment(const struct ddp_image_options *o, uint64_t key,

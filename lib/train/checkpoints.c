@@ -15,8 +15,10 @@
 #include "base/file.h"
 #include "checkpoint/files.h"
 #include "checkpoint/read.h"
+#include "checkpoint/settings.h"
 #include "checkpoint/state.h"
 #include "checkpoint/write.h"
+#include "runtime/devices.h"
 #include "train/checkpoints.h"
 
 enum { KEEP = 3, KEEP_LEAST = 2 };
@@ -125,6 +127,33 @@ bool ddp__checkpoints_due(const struct ddp_trainer *t)
            (c->seconds > 0 && ddp__now() - k->saved_at >= c->seconds);
 }
 
+/* ---- what decides the weights ------------------------------------------- */
+
+static int settings_of(const struct ddp_trainer *t, json_t **out)
+{
+    const struct ddp__settings s = {.cfg = &t->cfg,
+                                    .data = t->loader.data,
+                                    .chain = t->chain,
+                                    .steps = t->total};
+
+    return ddp__settings_json(&s, out);
+}
+
+/* Two runs whose devices have equal descriptions have equal bits. */
+static void describe_devices(const ddp_t *ddp, char *text, size_t size)
+{
+    const char *cpu = ddp__codelets_describe(DDP__CPU);
+    bool hybrid = ddp__codelets_hybrid();
+    struct ddp_gpu_info gpu = {0};
+
+    if (ddp_gpu_count(ddp, &gpu))
+        snprintf(text, size, "GPU %s (%s)%s%s%s", gpu.name,
+                 ddp__codelets_describe(DDP__CUDA), hybrid ? ", CPU (" : "",
+                 hybrid ? cpu : "", hybrid ? ")" : "");
+    else
+        snprintf(text, size, "CPU (%s)", cpu);
+}
+
 /* ---- writing ------------------------------------------------------------ */
 
 static void *write_copy(void *arg)
@@ -174,6 +203,25 @@ int ddp__checkpoints_failed(struct ddp_trainer *t)
     return ddp__checkpoints_wait(t);
 }
 
+/* trainer.json */
+static int describe_state(const struct ddp_trainer *t, json_t **out)
+{
+    struct ddp__run run = t->run;
+    json_t *settings;
+    int rc;
+
+    run.step = t->submitted;
+    if (t->training)
+        run.seconds += ddp__now() - t->begin;
+    describe_devices(t->ddp, run.devices, sizeof(run.devices));
+    if ((rc = ddp__guard_get(t->engine, run.guard)) < 0 ||
+        (rc = settings_of(t, &settings)) < 0)
+        return rc;
+    rc = ddp__state_json(&run, settings, out);
+    json_decref(settings);
+    return rc;
+}
+
 static int copy_state(struct ddp_trainer *t)
 {
     struct ddp__checkpoints *k = t->ckpt;
@@ -183,9 +231,7 @@ static int copy_state(struct ddp_trainer *t)
         return rc;
     k->copy.step = t->submitted;
     k->copy.best = t->run.best;
-    rc = ddp__guard_get(t->engine, t->run.guard);
-    if (rc == 0 && !(k->copy.state = ddp__checkpoint_state(t)))
-        rc = ddp__fail(DDP_ENOMEM, "no memory for a checkpoint");
+    rc = describe_state(t, &k->copy.state);
     if (rc == 0 && t->engine->ema)
         rc = ddp__ema_begin(t->engine->ema);
     if (rc == 0)
@@ -210,7 +256,7 @@ int ddp__checkpoints_save(struct ddp_trainer *t)
     k->writing = true;
     if (start_thread(k) == 0)
         return 0;
-    k->writing = false; /* no thread to be had: then here and now */
+    k->writing = false; /* no thread could be started: write on this one */
     write_copy(k);
     return atomic_exchange(&k->rc, 0);
 }
@@ -236,7 +282,21 @@ int ddp_trainer_checkpoint(ddp_trainer_t *t)
     return rc < 0 ? rc : ddp__checkpoints_wait(t);
 }
 
-/* ---- going on ----------------------------------------------------------- */
+/* ---- resuming ----------------------------------------------------------- */
+
+/* Nothing if the devices are the same. */
+static void compare_devices(const struct ddp_trainer *t, char *notice,
+                            size_t size)
+{
+    char devices[sizeof(t->run.devices)];
+
+    describe_devices(t->ddp, devices, sizeof(devices));
+    if (strcmp(t->run.devices, devices))
+        snprintf(notice, size,
+                 "the steps so far ran on %s, those that follow run on %s: "
+                 "bits may differ from a run on the same devices",
+                 t->run.devices, devices);
+}
 
 static void fill_info(const struct ddp_trainer *t, const char *path,
                       struct ddp_checkpoint *c)
@@ -252,6 +312,7 @@ static void fill_info(const struct ddp_trainer *t, const char *path,
     c->best_evaluation = r->best_evaluation;
     c->ema_evaluated = r->ema_evaluated;
     c->ema_evaluation = r->ema_evaluation;
+    compare_devices(t, c->notice, sizeof(c->notice));
 }
 
 /* Everything was read and is sound: nothing can fail half way from here. */
@@ -261,7 +322,7 @@ static int restore(struct ddp_trainer *t, const char *path,
     struct ddp__run run;
     int rc;
 
-    if ((rc = ddp__checkpoint_parse(copy->state, path, &run)) < 0)
+    if ((rc = ddp__state_parse(copy->state, path, &run)) < 0)
         return rc;
     if (run.step > t->total)
         return ddp__fail(DDP_EINVAL,
@@ -282,13 +343,16 @@ static int load(struct ddp_trainer *t, const char *path,
                 struct ddp_checkpoint *c)
 {
     struct ddp__ckpt_copy copy;
-    int rc = ddp__ckpt_copy_new(&copy, t->engine);
+    json_t *settings;
+    int rc = settings_of(t, &settings);
 
     if (rc < 0)
         return rc;
-    if ((rc = ddp__ckpt_read(t, path, &copy)) == 0)
+    if ((rc = ddp__ckpt_copy_new(&copy, t->engine)) == 0 &&
+        (rc = ddp__ckpt_read(path, settings, &copy)) == 0)
         rc = restore(t, path, &copy);
     ddp__ckpt_copy_free(&copy);
+    json_decref(settings);
     if (rc == 0)
         fill_info(t, path, c);
     return rc < 0 ? rc : 1;

@@ -48,10 +48,10 @@ static int stopped(const struct ddp_trainer *t)
                      (long long)t->reported);
 }
 
-/* An epoch, or the run, is over, and on_epoch does not know it. */
-static bool epoch_untold(const struct ddp_trainer *t)
+/* An epoch, or the run, is over, and on_epoch was not called since. */
+static bool epoch_unreported(const struct ddp_trainer *t)
 {
-    return t->cfg.on_epoch && t->reported > t->run.told &&
+    return t->cfg.on_epoch && t->reported > t->run.on_epoch_step &&
            (t->reported % t->loader.steps == 0 || t->reported == t->total);
 }
 
@@ -59,7 +59,7 @@ static int report_epoch(struct ddp_trainer *t, const struct ddp_progress *p)
 {
     int rc;
 
-    t->run.told = t->reported;
+    t->run.on_epoch_step = t->reported;
     rc = t->cfg.on_epoch(p, t->cfg.arg);
     t->last = ddp__now();
     return rc ? stopped(t) : 0;
@@ -80,7 +80,7 @@ static int report(struct ddp_trainer *t)
     take_time(t, &p);
     if (t->cfg.on_step && t->cfg.on_step(&p, t->cfg.arg))
         return stopped(t);
-    return epoch_untold(t) ? report_epoch(t, &p) : 0;
+    return epoch_unreported(t) ? report_epoch(t, &p) : 0;
 }
 
 /* Steps may be submitted ahead, but not past a moment whose weights somebody
@@ -120,7 +120,7 @@ static int catch_up(struct ddp_trainer *t)
 {
     struct ddp_progress p;
 
-    if (t->reported < t->submitted || !epoch_untold(t))
+    if (t->reported < t->submitted || !epoch_unreported(t))
         return 0;
     p = progress(t);
     return report_epoch(t, &p);

@@ -4,21 +4,10 @@
 #ifndef DDP_TRAINER_H
 #define DDP_TRAINER_H
 
+#include "checkpoint/state.h"
 #include "engine/engine.h"
 #include "engine/loss_scaler.h"
 #include "train/loader.h"
-
-/* Where a run is, beside its weights: what a checkpoint remembers. */
-struct ddp__run {
-    int64_t step; /* steps done; of a checkpoint */
-    int64_t told; /* the step after which on_epoch was called last */
-    struct ddp_metrics epoch; /* sums since the epoch began */
-    double epoch_divisor;
-    int64_t evaluated, best, ema_evaluated; /* after which step; 0: never */
-    struct ddp_metrics evaluation, best_evaluation, ema_evaluation;
-    double guard[DDP__GUARD_STATE]; /* of a checkpoint: what skips have left */
-    double seconds;                 /* of training, before this process */
-};
 
 struct ddp_trainer {
     ddp_t *ddp; /* not owned, like chain and data */

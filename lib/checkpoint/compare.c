@@ -1,0 +1,177 @@
+/* compare.c - the settings of a checkpoint and of this run, field by field
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#include "config.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "checkpoint/settings.h"
+
+/* So many differences are named; a text of more would not be read. */
+enum { NAMED = 5, VALUE = 160 };
+
+struct differences {
+    int count;
+    char text[NAMED * (2 * VALUE + 256)];
+};
+
+/* Numbers with so many digits; whatever else as JSON has it. */
+static void print_value(const json_t *v, int digits, char text[VALUE])
+{
+    char *json;
+
+    if (!v || json_is_null(v))
+        snprintf(text, VALUE, "absent");
+    else if (json_is_string(v))
+        snprintf(text, VALUE, "%s", json_string_value(v));
+    else if (json_is_real(v))
+        snprintf(text, VALUE, "%.*g", digits, json_real_value(v));
+    else {
+        json = json_dumps(v, JSON_ENCODE_ANY);
+        snprintf(text, VALUE, "%s", json ? json : "?");
+        free(json);
+    }
+}
+
+/* "PREFIXname is 2, in this run 1"; few digits, unless that hides it. */
+static void add_difference(struct differences *d, const char *prefix,
+                           const char *name, const json_t *there,
+                           const json_t *here)
+{
+    char a[VALUE], b[VALUE];
+    size_t n = strlen(d->text);
+
+    if (d->count++ >= NAMED)
+        return;
+    for (int digits = 6; digits <= 17; digits += 11) {
+        print_value(there, digits, a);
+        print_value(here, digits, b);
+        if (strcmp(a, b))
+            break;
+    }
+    snprintf(d->text + n, sizeof(d->text) - n, "%s%s%s is %s, in this run %s",
+             n ? "; " : "", prefix, name, a, b);
+}
+
+static void compare_objects(struct differences *d, const char *prefix,
+                            const json_t *there, const json_t *here);
+
+static void compare_values(struct differences *d, const char *prefix,
+                           const char *name, const json_t *there,
+                           const json_t *here)
+{
+    char inner[VALUE];
+
+    if (json_is_object(there) && json_is_object(here)) {
+        snprintf(inner, sizeof(inner), "%s%s.", prefix, name);
+        compare_objects(d, inner, there, here);
+    } else if (!json_equal(there, here)) {
+        add_difference(d, prefix, name, there, here);
+    }
+}
+
+/* NULL has no fields. */
+static void compare_objects(struct differences *d, const char *prefix,
+                            const json_t *there, const json_t *here)
+{
+    const char *name;
+    json_t *value;
+
+    json_object_foreach((json_t *)here, name, value)
+    {
+        compare_values(d, prefix, name, json_object_get(there, name), value);
+    }
+    json_object_foreach((json_t *)there, name, value)
+    {
+        if (!json_object_get(here, name))
+            add_difference(d, prefix, name, value, NULL);
+    }
+}
+
+/* ---- networks ----------------------------------------------------------- */
+
+static const char *text_of(const json_t *o, const char *name)
+{
+    const char *text = json_string_value(json_object_get(o, name));
+
+    return text ? text : "";
+}
+
+static bool same_field(const json_t *a, const json_t *b, const char *name)
+{
+    a = json_object_get(a, name);
+    b = json_object_get(b, name);
+    return a == b || json_equal(a, b);
+}
+
+/* "layer conv1 (conv): "; what is in no other layer has no name. */
+static void print_layer(const json_t *layer, char text[VALUE])
+{
+    const char *name = text_of(layer, "name");
+
+    snprintf(text, VALUE, "%s%.100s (%.40s): ", *name ? "layer " : "network",
+             name, text_of(layer, "kind"));
+}
+
+/* Names matter only as those of parameters. */
+static void compare_layer(struct differences *d, const json_t *there,
+                          const json_t *here)
+{
+    static const char *const shape[] = {"input", "output", "children"};
+    static const char *const named[] = {"options", "parameters"};
+    char prefix[VALUE];
+
+    print_layer(here, prefix);
+    for (int i = 0; i < 2; i++)
+        compare_objects(d, prefix, json_object_get(there, named[i]),
+                        json_object_get(here, named[i]));
+    for (int i = 0; i < 3; i++)
+        if (!same_field(there, here, shape[i]))
+            add_difference(d, prefix, shape[i],
+                           json_object_get(there, shape[i]),
+                           json_object_get(here, shape[i]));
+}
+
+/* Behind a layer of another kind, or one more, all others differ too. */
+static void compare_networks(struct differences *d, const json_t *there,
+                             const json_t *here)
+{
+    size_t a = json_array_size(there), b = json_array_size(here);
+    char prefix[VALUE];
+
+    for (size_t i = 0; i < a || i < b; i++) {
+        const json_t *x = json_array_get(there, i);
+        const json_t *y = json_array_get(here, i);
+
+        if (!same_field(x, y, "kind")) {
+            print_layer(y ? y : x, prefix);
+            add_difference(d, prefix, "kind", json_object_get(x, "kind"),
+                           json_object_get(y, "kind"));
+            return;
+        }
+        compare_layer(d, x, y);
+    }
+}
+
+int ddp__settings_compare(const char *path, const json_t *there,
+                          const json_t *here)
+{
+    struct differences d = {0};
+    char more[32] = "";
+
+    compare_objects(&d, "", json_object_get(there, "settings"),
+                    json_object_get(here, "settings"));
+    compare_networks(&d, json_object_get(there, "network"),
+                     json_object_get(here, "network"));
+    if (d.count == 0)
+        return 0;
+    if (d.count > NAMED)
+        snprintf(more, sizeof(more), "; and %d more", d.count - NAMED);
+    ddp__printable(d.text);
+    return ddp__fail(DDP_EINVAL, "%s has other settings: %s%s", path, d.text,
+                     more);
+}

@@ -1,0 +1,187 @@
+/* settings.c - what decides the weights of a run, as JSON
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * Enumerators are written as words, which stay the same when a row is added to
+ * an enum.
+ */
+#include "config.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/error.h"
+#include "checkpoint/json.h"
+#include "checkpoint/network.h"
+#include "checkpoint/settings.h"
+
+/* ---- words for enumerators ---------------------------------------------- */
+/* One without a word does not compile. */
+#pragma GCC diagnostic error "-Wswitch"
+
+static const char *optimizer_word(enum ddp_optimizer_kind kind)
+{
+    switch (kind) {
+    case DDP_SGD:
+        return "sgd";
+    case DDP_MOMENTUM:
+        return "momentum";
+    case DDP_MOMENTUM_FLUX:
+        return "momentum_flux";
+    case DDP_NESTEROV:
+        return "nesterov";
+    case DDP_ADAM:
+        return "adam";
+    case DDP_ADAMW:
+        return "adamw";
+    case DDP_RMSPROP:
+        return "rmsprop";
+    }
+    return "unknown";
+}
+
+static const char *schedule_word(enum ddp_schedule_kind kind)
+{
+    switch (kind) {
+    case DDP_CONSTANT:
+        return "constant";
+    case DDP_STEPPED:
+        return "stepped";
+    case DDP_COSINE:
+        return "cosine";
+    case DDP_LINEAR:
+        return "linear";
+    case DDP_ONE_CYCLE:
+        return "one_cycle";
+    case DDP_OWN_SCHEDULE:
+        return "custom";
+    }
+    return "unknown";
+}
+
+static const char *loss_word(enum ddp_loss_kind kind)
+{
+    switch (kind) {
+    case DDP_LOGIT_CROSS_ENTROPY:
+        return "logit_cross_entropy";
+    case DDP_MSE:
+        return "mse";
+    case DDP_OWN_LOSS:
+        return "custom";
+    }
+    return "unknown";
+}
+
+static const char *dtype_word(enum ddp_dtype type)
+{
+    switch (type) {
+    case DDP_F32:
+        return "f32";
+    case DDP_BF16:
+        return "bf16";
+    case DDP_F16:
+        return "f16";
+    case DDP_U8:
+        return "u8";
+    case DDP_I32:
+        return "i32";
+    case DDP_I64:
+        return "i64";
+    case DDP_F64:
+        return "f64";
+    }
+    return "unknown";
+}
+
+static const char *order_word(enum ddp_order order)
+{
+    switch (order) {
+    case DDP_SHUFFLE:
+        return "shuffle";
+    case DDP_IN_ORDER:
+        return "in_order";
+    }
+    return "unknown";
+}
+
+/* ---- the settings ------------------------------------------------------- */
+
+static json_t *optimizer_json(const struct ddp_optimizer *o)
+{
+    return json_pack("{s:s, s:f, s:f, s:f, s:f, s:f, s:f, s:b, s:f}", "kind",
+                     optimizer_word(o->kind), "lr", (double)o->lr, "momentum",
+                     (double)o->momentum, "beta1", (double)o->beta1, "beta2",
+                     (double)o->beta2, "eps", (double)o->eps, "weight_decay",
+                     (double)o->weight_decay, "decay_all", o->decay_all,
+                     "clip_norm", (double)o->clip_norm);
+}
+
+/* The length of the run matters where the schedule spans it. */
+static json_t *schedule_json(const struct ddp_schedule *s, int64_t steps)
+{
+    const char *kind = schedule_word(s->kind);
+
+    if (s->kind == DDP_CONSTANT)
+        return json_pack("{s:s, s:f, s:f}", "kind", kind, "warmup", s->warmup,
+                         "warmup_factor", s->warmup_factor);
+    if (s->kind == DDP_STEPPED)
+        return json_pack("{s:s, s:f, s:f, s:f, s:f}", "kind", kind, "warmup",
+                         s->warmup, "warmup_factor", s->warmup_factor, "every",
+                         s->every, "gamma", s->gamma);
+    return json_pack("{s:s, s:f, s:f, s:f, s:I}", "kind", kind, "warmup",
+                     s->warmup, "warmup_factor", s->warmup_factor,
+                     "final_factor", s->final_factor, "steps",
+                     (json_int_t)steps);
+}
+
+/* Which samples there are; "contents" is "unknown" of a callback's. */
+static json_t *data_json(const ddp_dataset_t *d)
+{
+    char contents[24] = "unknown";
+
+    if (d->ops->checksum)
+        snprintf(contents, sizeof(contents), "crc32c %08x",
+                 d->ops->checksum(d));
+    return json_pack("{s:I, s:o, s:s, s:i, s:i, s:s}", "samples",
+                     (json_int_t)d->count, "shape", ddp__json_shape(d->shape),
+                     "type", dtype_word(d->type), "classes", d->classes,
+                     "targets", d->target_len, "contents", contents);
+}
+
+static json_t *augmentation_json(const ddp_dataset_t *d)
+{
+    struct ddp_option o[DDP_MAX_OPTIONS];
+
+    return ddp__json_options(o, d->ops->options ? d->ops->options(d, o) : 0);
+}
+
+static json_t *settings_json(const struct ddp__settings *s)
+{
+    const struct ddp_train_config *c = s->cfg;
+    char seed[24]; /* JSON's integers are signed */
+
+    snprintf(seed, sizeof(seed), "%" PRIu64, c->seed);
+    return json_pack(
+        "{s:i, s:i, s:i, s:s, s:s, s:s, s:s, s:f, s:f, s:o, s:o, s:o, s:o}",
+        "batch", c->batch, "sub_batch", c->sub_batch, "lanes", c->lanes, "seed",
+        seed, "order", order_word(c->order), "dtype", dtype_word(c->dtype),
+        "loss", loss_word(c->loss), "label_smoothing",
+        (double)c->label_smoothing, "ema_decay", c->ema_decay, "optimizer",
+        optimizer_json(&c->optimizer), "schedule",
+        schedule_json(&c->schedule, s->steps), "data", data_json(s->data),
+        "augmentation", augmentation_json(s->data));
+}
+
+int ddp__settings_json(const struct ddp__settings *s, json_t **out)
+{
+    json_t *network;
+    int rc = ddp__network_json(s->chain, s->data->shape, &network);
+
+    *out = NULL;
+    if (rc < 0)
+        return rc;
+    *out = json_pack("{s:o, s:o}", "settings", settings_json(s), "network",
+                     network);
+    return *out ? 0
+                : ddp__fail(DDP_ENOMEM, "out of memory to describe a run's "
+                                        "settings");
+}
