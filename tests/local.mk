@@ -140,6 +140,7 @@ dist_check_SCRIPTS = \
 TESTS = $(check_PROGRAMS) $(dist_check_SCRIPTS)
 
 EXTRA_DIST += \
+    %D%/checkpoint_format_2.json \
     %D%/hand.h \
     %D%/lsan.supp \
     %D%/make_image.h \

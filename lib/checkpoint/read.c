@@ -18,7 +18,8 @@
 #include "checkpoint/state.h"
 #include "weights/safetensors.h"
 
-enum { JSON_MAX = 1 << 20, CHUNK = 1 << 16 };
+/* The largest networks take some 2 MB. */
+enum { JSON_MAX = 64 << 20, CHUNK = 1 << 16 };
 
 /* ---- which there are ---------------------------------------------------- */
 
