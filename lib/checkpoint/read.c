@@ -1,4 +1,6 @@
-/* read.c - checkpoints on disk: which there are, checked and read */
+/* read.c - the checkpoints on disk: listed, verified and read
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
 #include "config.h"
 
 #include <errno.h>
@@ -21,7 +23,7 @@
 /* The largest networks take some 2 MB. */
 enum { JSON_MAX = 64 << 20, CHUNK = 1 << 16 };
 
-/* ---- which there are ---------------------------------------------------- */
+/* ---- the list ----------------------------------------------------------- */
 
 static int newest_first(const void *a, const void *b)
 {
@@ -53,7 +55,7 @@ int64_t ddp__ckpt_list(const char *dir, int64_t **step)
         return rc;
     if (!(*step = calloc((size_t)names.count + 1, sizeof(**step)))) {
         ddp__names_free(&names);
-        return ddp__fail(DDP_ENOMEM, "no memory to list %s", dir);
+        return ddp__fail(DDP_ENOMEM, "out of memory to list %s", dir);
     }
     for (int i = 0; i < names.count; i++)
         if ((s = step_of(names.name[i])) >= 0)
@@ -63,7 +65,7 @@ int64_t ddp__ckpt_list(const char *dir, int64_t **step)
     return n;
 }
 
-/* ---- is it whole? ------------------------------------------------------- */
+/* ---- is it complete? ---------------------------------------------------- */
 
 static int load_json(const char *dir, const char *name, json_t **out)
 {
@@ -75,10 +77,10 @@ static int load_json(const char *dir, const char *name, json_t **out)
     *out = NULL;
     if (rc == 0 && !(*out = json_loadb((const char *)text.data, text.len,
                                        JSON_REJECT_DUPLICATES, &err)))
-        rc =
-            json_error_code(&err) == json_error_out_of_memory
-                ? ddp__fail(DDP_ENOMEM, "%s: out of memory", path)
-                : ddp__fail(DDP_EDATA, "%s: not JSON, line %d", path, err.line);
+        rc = json_error_code(&err) == json_error_out_of_memory
+                 ? ddp__fail(DDP_ENOMEM, "%s: out of memory", path)
+                 : ddp__fail(DDP_EDATA, "%s: line %d: invalid JSON", path,
+                             err.line);
     free(text.data);
     free(path);
     return rc;
@@ -106,13 +108,14 @@ static int crc_of(const char *path, int fd, uint64_t size, uint32_t *crc)
     if (n < 0)
         return ddp__fail(DDP_EIO, "%s: %s", path, strerror(errno));
     if (done != size)
-        return ddp__fail(DDP_EDATA,
-                         "%s: has not the %llu bytes it was written with", path,
-                         (unsigned long long)size);
+        return ddp__fail(
+            DDP_EDATA,
+            "%s: is not %llu bytes long as in %s: it was truncated or extended",
+            path, (unsigned long long)size, DDP__CKPT_MANIFEST);
     return 0;
 }
 
-static int check_file(const char *path, const json_t *entry)
+static int verify_file(const char *path, const json_t *entry)
 {
     const char *want = json_string_value(json_object_get(entry, "crc32c"));
     json_int_t size = json_integer_value(json_object_get(entry, "size"));
@@ -129,14 +132,17 @@ static int check_file(const char *path, const json_t *entry)
         return rc;
     snprintf(have, sizeof(have), "%08x", crc);
     if (!want || strcmp(want, have))
-        return ddp__fail(DDP_EDATA, "%s: was changed since it was written",
-                         path);
+        return ddp__fail(
+            DDP_EDATA,
+            "%s: crc32c %s is not that of %s: the file was changed "
+            "after it was written",
+            path, have, DDP__CKPT_MANIFEST);
     return 0;
 }
 
 /* The manifest has the file, and it is as it was. */
-static int check_listed(const char *dir, const json_t *manifest,
-                        const char *name)
+static int verify_listed(const char *dir, const json_t *manifest,
+                         const char *name)
 {
     const json_t *files = json_object_get(manifest, "files");
     const json_t *entry = json_object_get(files, name);
@@ -148,7 +154,7 @@ static int check_listed(const char *dir, const json_t *manifest,
                          DDP__CKPT_MANIFEST, name);
     if (!(path = ddp__path_join(dir, name)))
         return DDP_ENOMEM;
-    rc = check_file(path, entry);
+    rc = verify_file(path, entry);
     free(path);
     return rc;
 }
@@ -161,7 +167,7 @@ static bool same_file(const struct ddp__ckpt_copy *c, int a, int b)
 /* ---- tensors ------------------------------------------------------------ */
 
 /* A buffer as long as the longest parameter. */
-static float *longest(const struct ddp__params *p)
+static float *longest_param(const struct ddp__params *p)
 {
     size_t len = 1;
 
@@ -195,10 +201,11 @@ static int read_set(const char *dir, struct ddp__ckpt_copy *c, int set)
 {
     char *path = ddp__path_join(dir, c->set[set].file);
     const struct ddp__params *p = c->params;
-    float *buf = longest(p);
+    float *buf = longest_param(p);
     struct ddp__st_file *f = NULL;
-    int rc = path && buf ? ddp__st_open(&f, path)
-                         : ddp__fail(DDP_ENOMEM, "no memory to read %s", dir);
+    int rc = path && buf
+                 ? ddp__st_open(&f, path)
+                 : ddp__fail(DDP_ENOMEM, "out of memory to read %s", dir);
 
     for (int k = 0; rc == 0 && k < p->blocks; k++)
         for (int i = 0; rc == 0 && i < p->block[k].params; i++)
@@ -211,14 +218,14 @@ static int read_set(const char *dir, struct ddp__ckpt_copy *c, int set)
 
 /* ---- all of it ---------------------------------------------------------- */
 
-static int check_all(const char *path, const struct ddp__ckpt_copy *c,
-                     const json_t *manifest)
+static int verify_all(const char *path, const struct ddp__ckpt_copy *c,
+                      const json_t *manifest)
 {
-    int rc = check_listed(path, manifest, DDP__CKPT_STATE);
+    int rc = verify_listed(path, manifest, DDP__CKPT_STATE);
 
     for (int s = 0; rc == 0 && s < c->sets; s++)
         if (s == 0 || !same_file(c, s, s - 1))
-            rc = check_listed(path, manifest, c->set[s].file);
+            rc = verify_listed(path, manifest, c->set[s].file);
     return rc;
 }
 
@@ -232,10 +239,10 @@ int ddp__ckpt_read(const char *path, const json_t *settings,
 
     if (rc < 0)
         return rc;
-    if ((rc = check_listed(path, manifest, DDP__CKPT_STATE)) == 0 &&
+    if ((rc = verify_listed(path, manifest, DDP__CKPT_STATE)) == 0 &&
         (rc = load_json(path, DDP__CKPT_STATE, &c->state)) == 0 &&
         (rc = ddp__state_check(c->state, settings, path)) == 0)
-        rc = check_all(path, c, manifest);
+        rc = verify_all(path, c, manifest);
     for (int s = 0; rc == 0 && s < c->sets; s++)
         rc = read_set(path, c, s);
     json_decref(manifest);

@@ -3,7 +3,7 @@
  *
  * All files are written and synced in a folder of another name, the manifest
  * last; then the folder is renamed, and its parent synced.  So a checkpoint is
- * there completely or not at all, whenever the process or the machine dies.
+ * complete or does not exist, whenever the process or the machine dies.
  */
 #include "config.h"
 
@@ -25,9 +25,9 @@
 #include "checkpoint/write.h"
 #include "weights/safetensors.h"
 
-static int fail(const struct ddp__ckpt_dir *d, const char *name)
+static int write_failed(const struct ddp__ckpt_dir *d, const char *name)
 {
-    return ddp__fail(DDP_EIO, "%s/%s: cannot be written: %s", d->path, name,
+    return ddp__fail(DDP_EIO, "%s/%s: cannot write: %s", d->path, name,
                      strerror(errno));
 }
 
@@ -53,8 +53,8 @@ static void remove_at(int dir, const char *name)
     unlinkat(dir, name, AT_REMOVEDIR);
 }
 
-/* What a process that died was making or removing. */
-static void clear(int dir)
+/* What a process that died was writing or removing. */
+static void remove_leftovers(int dir)
 {
     int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *d = fd < 0 ? NULL : fdopendir(fd);
@@ -76,7 +76,7 @@ int ddp__ckpt_dir_open(struct ddp__ckpt_dir *d)
     if (d->lock >= 0)
         return 0;
     if (mkdir(d->path, 0777) < 0 && errno != EEXIST)
-        return ddp__fail(DDP_EIO, "%s: cannot make this folder: %s", d->path,
+        return ddp__fail(DDP_EIO, "%s: cannot make the folder: %s", d->path,
                          strerror(errno));
     d->lock = open(d->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (d->lock < 0)
@@ -85,18 +85,18 @@ int ddp__ckpt_dir_open(struct ddp__ckpt_dir *d)
         close(d->lock);
         d->lock = -1;
         return ddp__fail(DDP_EINVAL,
-                         "%s: another process writes its "
-                         "checkpoints here",
+                         "%s: another process is writing its checkpoints to "
+                         "this folder",
                          d->path);
     }
-    clear(d->lock);
+    remove_leftovers(d->lock);
     return 0;
 }
 
 /* ---- the files ---------------------------------------------------------- */
 
 /* Which sets, and which tensors of theirs, are in one file. */
-struct part {
+struct tensor_file {
     const struct ddp__ckpt_copy *copy;
     int first, end; /* sets */
     int tensors;
@@ -105,63 +105,65 @@ struct part {
     float *data;
 };
 
-static void part_free(struct part *p)
+static void tensor_file_free(struct tensor_file *f)
 {
-    free(p->out);
-    free(p->name);
-    free(p->data);
+    free(f->out);
+    free(f->name);
+    free(f->data);
 }
 
-static int part_new(struct part *p)
+static int tensor_file_new(struct tensor_file *f)
 {
-    const struct ddp__params *params = p->copy->params;
-    size_t sets = (size_t)(p->end - p->first), n = 1;
+    const struct ddp__params *params = f->copy->params;
+    size_t sets = (size_t)(f->end - f->first), n = 1;
 
     for (int i = 0; i < params->blocks; i++)
         n += sets * (size_t)params->block[i].params;
-    p->out = calloc(n, sizeof(*p->out));
-    p->name = calloc(n, sizeof(*p->name));
-    p->data = malloc((sets * params->total + 1) * sizeof(float));
-    if (p->out && p->name && p->data)
+    f->out = calloc(n, sizeof(*f->out));
+    f->name = calloc(n, sizeof(*f->name));
+    f->data = malloc((sets * params->total + 1) * sizeof(float));
+    if (f->out && f->name && f->data)
         return 0;
-    part_free(p);
-    return ddp__fail(DDP_ENOMEM, "no memory to write a checkpoint");
+    tensor_file_free(f);
+    return ddp__fail(DDP_ENOMEM, "out of memory to write a checkpoint");
 }
 
-/* PyTorch's order of elements is made here, not while the steps wait. */
-static float *add_tensor(struct part *p, int set, const struct ddp__block *b,
-                         int i, float *data)
+/* In PyTorch's order of elements, which costs time: so it is done here, not
+ * while the steps wait. */
+static float *add_tensor(struct tensor_file *f, int set,
+                         const struct ddp__block *b, int i, float *data)
 {
     const struct ddp_param *param = &b->param[i];
-    struct ddp__st_out *out = &p->out[p->tensors];
+    struct ddp__st_out *out = &f->out[f->tensors];
 
-    ddp__ckpt_copy_name(p->copy, set, b, i, p->name[p->tensors]);
-    out->name = p->name[p->tensors++];
+    ddp__ckpt_copy_name(f->copy, set, b, i, f->name[f->tensors]);
+    out->name = f->name[f->tensors++];
     out->ndim = param->ndim;
     for (int d = 0; d < param->ndim; d++)
         out->dim[d] = param->dim[d];
-    ddp__param_export(param, ddp__ckpt_copy_tensor(p->copy, set, b, i), data);
+    ddp__param_export(param, ddp__ckpt_copy_tensor(f->copy, set, b, i), data);
     out->data = data;
     return data + ddp__param_len(param);
 }
 
-static int write_part(struct part *p, const char *path, struct ddp__sink *sum)
+static int write_tensors(struct tensor_file *f, const char *path,
+                         struct ddp__sink *sum)
 {
-    const struct ddp__params *params = p->copy->params;
+    const struct ddp__params *params = f->copy->params;
     float *data;
-    int rc = part_new(p);
+    int rc = tensor_file_new(f);
 
     if (rc < 0)
         return rc;
-    data = p->data;
-    for (int s = p->first; s < p->end; s++)
+    data = f->data;
+    for (int s = f->first; s < f->end; s++)
         for (int k = 0; k < params->blocks; k++)
             for (int i = 0; i < params->block[k].params; i++)
-                if (p->copy->set[s].running ||
+                if (f->copy->set[s].running ||
                     params->block[k].param[i].role != DDP_RUNNING)
-                    data = add_tensor(p, s, &params->block[k], i, data);
-    rc = ddp__st_write_with(path, p->tensors, p->out, NULL, sum);
-    part_free(p);
+                    data = add_tensor(f, s, &params->block[k], i, data);
+    rc = ddp__st_write_with(path, f->tensors, f->out, NULL, sum);
+    tensor_file_free(f);
     return rc;
 }
 
@@ -177,13 +179,13 @@ static int write_json(const char *path, const json_t *json,
     int rc;
 
     if (!text)
-        return ddp__fail(DDP_ENOMEM, "no memory to write %s", path);
+        return ddp__fail(DDP_ENOMEM, "out of memory to write %s", path);
     rc = ddp__file_replace(path, fill_text, text, sum);
     free(text);
     return rc;
 }
 
-static int note_file(json_t *files, const char *name,
+static int list_file(json_t *files, const char *name,
                      const struct ddp__sink *sum)
 {
     char crc[16];
@@ -193,26 +195,26 @@ static int note_file(json_t *files, const char *name,
                             json_pack("{s:I, s:s}", "size",
                                       (json_int_t)sum->size, "crc32c", crc)) <
         0)
-        return ddp__fail(DDP_ENOMEM, "no memory to write a checkpoint");
+        return ddp__fail(DDP_ENOMEM, "out of memory to write a checkpoint");
     return 0;
 }
 
 /* One file of the folder: sets first .. end - 1, or the state. */
-static int write_one(const char *folder, const char *name,
-                     const struct ddp__ckpt_copy *c, int first, int end,
-                     json_t *files)
+static int write_file(const char *folder, const char *name,
+                      const struct ddp__ckpt_copy *c, int first, int end,
+                      json_t *files)
 {
     char *path = ddp__path_join(folder, name);
-    struct part p = {.copy = c, .first = first, .end = end};
+    struct tensor_file f = {.copy = c, .first = first, .end = end};
     struct ddp__sink sum;
     int rc;
 
     if (!path)
         return DDP_ENOMEM;
-    rc = first < end ? write_part(&p, path, &sum)
+    rc = first < end ? write_tensors(&f, path, &sum)
                      : write_json(path, c->state, &sum);
     free(path);
-    return rc < 0 ? rc : note_file(files, name, &sum);
+    return rc < 0 ? rc : list_file(files, name, &sum);
 }
 
 static int write_manifest(const char *folder, json_t *files)
@@ -221,7 +223,7 @@ static int write_manifest(const char *folder, json_t *files)
     char *path = ddp__path_join(folder, DDP__CKPT_MANIFEST);
     int rc = json && path
                  ? write_json(path, json, NULL)
-                 : ddp__fail(DDP_ENOMEM, "no memory to write a checkpoint");
+                 : ddp__fail(DDP_ENOMEM, "out of memory to write a checkpoint");
 
     free(path);
     json_decref(json);
@@ -237,10 +239,10 @@ static int write_files(const char *folder, const struct ddp__ckpt_copy *c)
         for (end = s; end < c->sets; end++)
             if (strcmp(c->set[end].file, c->set[s].file))
                 break;
-        rc = write_one(folder, c->set[s].file, c, s, end, files);
+        rc = write_file(folder, c->set[s].file, c, s, end, files);
     }
     if (rc == 0)
-        rc = write_one(folder, DDP__CKPT_STATE, c, 0, 0, files);
+        rc = write_file(folder, DDP__CKPT_STATE, c, 0, 0, files);
     if (rc == 0)
         rc = write_manifest(folder, files);
     json_decref(files);
@@ -249,9 +251,9 @@ static int write_files(const char *folder, const struct ddp__ckpt_copy *c)
 
 /* ---- the folder appears ------------------------------------------------- */
 
-/* Put temp in the place of what is there already: a damaged checkpoint, or one
- * whose links could not be made. */
-static int replace(int dir, const char *temp, const char *name)
+/* Replace what is there already: a damaged checkpoint, or one whose links could
+ * not be made. */
+static int exchange_folders(int dir, const char *temp, const char *name)
 {
     static const char aside[] = DDP__CKPT_TEMP "aside";
 
@@ -270,17 +272,17 @@ static int publish(const struct ddp__ckpt_dir *d, const char *temp,
 
     if (renameat(dir, temp, dir, name) < 0 &&
         ((errno != ENOTEMPTY && errno != EEXIST) ||
-         replace(dir, temp, name) < 0))
-        return fail(d, name);
+         exchange_folders(dir, temp, name) < 0))
+        return write_failed(d, name);
     if (fsync(dir) < 0)
-        return fail(d, name);
-    clear(dir);
+        return write_failed(d, name);
+    remove_leftovers(dir);
     return 0;
 }
 
-/* Some file systems have no links: nothing that matters is lost there. */
-static int point(const struct ddp__ckpt_dir *d, const char *link,
-                 const char *name)
+/* Some file systems have no links; then there are none, which is no failure. */
+static int set_link(const struct ddp__ckpt_dir *d, const char *link,
+                    const char *name)
 {
     char temp[DDP__CKPT_NAME_MAX], now[DDP__CKPT_NAME_MAX];
     ssize_t n = readlinkat(d->lock, link, now, sizeof(now));
@@ -292,25 +294,27 @@ static int point(const struct ddp__ckpt_dir *d, const char *link,
     if (symlinkat(name, d->lock, temp) < 0)
         return errno == EPERM || errno == EOPNOTSUPP || errno == ENOSYS
                    ? 0
-                   : fail(d, link);
-    return renameat(d->lock, temp, d->lock, link) < 0 ? fail(d, link) : 0;
+                   : write_failed(d, link);
+    return renameat(d->lock, temp, d->lock, link) < 0 ? write_failed(d, link)
+                                                      : 0;
 }
 
-static int point_links(const struct ddp__ckpt_dir *d, const char *name,
-                       int64_t best)
+static int set_links(const struct ddp__ckpt_dir *d, const char *name,
+                     int64_t best)
 {
     char best_name[DDP__CKPT_NAME_MAX];
-    int rc = point(d, "latest", name);
+    int rc = set_link(d, "latest", name);
 
     snprintf(best_name, sizeof(best_name), DDP__CKPT_NAME, (long long)best);
     if (rc == 0 && best && faccessat(d->lock, best_name, F_OK, 0) == 0)
-        rc = point(d, "best", best_name);
-    return rc < 0 ? rc : fsync(d->lock) < 0 ? fail(d, ".") : 0;
+        rc = set_link(d, "best", best_name);
+    return rc < 0 ? rc : fsync(d->lock) < 0 ? write_failed(d, ".") : 0;
 }
 
-/* ---- old ones go -------------------------------------------------------- */
+/* ---- old ones are removed ----------------------------------------------- */
 
-/* Renamed first, so that no part of one bears its name. */
+/* Renamed first, so that a process that dies leaves no part of it under its
+ * name. */
 static int remove_old(const struct ddp__ckpt_dir *d, int64_t step)
 {
     char name[DDP__CKPT_NAME_MAX], temp[DDP__CKPT_NAME_MAX];
@@ -319,12 +323,12 @@ static int remove_old(const struct ddp__ckpt_dir *d, int64_t step)
     snprintf(temp, sizeof(temp), DDP__CKPT_TEMP "old");
     remove_at(d->lock, temp);
     if (renameat(d->lock, name, d->lock, temp) < 0)
-        return fail(d, name);
+        return write_failed(d, name);
     remove_at(d->lock, temp);
     return 0;
 }
 
-/* Newer ones than this are damaged, and will be replaced. */
+/* Newer ones than this are damaged; the run will replace them. */
 static int prune(const struct ddp__ckpt_dir *d, const struct ddp__ckpt_copy *c)
 {
     int64_t *step, n = ddp__ckpt_list(d->path, &step);
@@ -333,10 +337,10 @@ static int prune(const struct ddp__ckpt_dir *d, const struct ddp__ckpt_copy *c)
     if (n < 0)
         return (int)n;
     for (int64_t i = 0; rc == 0 && i < n; i++) {
-        bool stays = step[i] > c->step || step[i] == c->best ||
-                     (d->keep_steps && step[i] % d->keep_steps == 0);
+        bool keep = step[i] > c->step || step[i] == c->best ||
+                    (d->keep_steps && step[i] % d->keep_steps == 0);
 
-        if (step[i] <= c->step && kept++ >= d->keep && !stays)
+        if (step[i] <= c->step && kept++ >= d->keep && !keep)
             rc = remove_old(d, step[i]);
     }
     free(step);
@@ -354,7 +358,7 @@ int ddp__ckpt_write(const struct ddp__ckpt_dir *d,
     if (!(path = ddp__path_join(d->path, temp)))
         return DDP_ENOMEM;
     remove_at(d->lock, temp);
-    rc = mkdir(path, 0777) < 0 ? fail(d, temp) : write_files(path, c);
+    rc = mkdir(path, 0777) < 0 ? write_failed(d, temp) : write_files(path, c);
     if (rc == 0)
         rc = publish(d, temp, name);
     free(path);
@@ -362,7 +366,7 @@ int ddp__ckpt_write(const struct ddp__ckpt_dir *d,
         remove_at(d->lock, temp);
         return rc;
     }
-    if ((rc = point_links(d, name, c->best)) < 0)
+    if ((rc = set_links(d, name, c->best)) < 0)
         return rc;
     return prune(d, c);
 }

@@ -47,7 +47,7 @@ int ddp__checkpoints_new(struct ddp_trainer *t)
         return 0;
     if (!(k = calloc(1, sizeof(*k))) || !(k->dir.path = strdup(c->dir))) {
         free(k);
-        return ddp__fail(DDP_ENOMEM, "no memory for a trainer");
+        return ddp__fail(DDP_ENOMEM, "out of memory for a trainer");
     }
     k->dir.lock = -1;
     k->saved = -1;
@@ -72,8 +72,8 @@ void ddp__checkpoints_free(struct ddp_trainer *t)
     t->ckpt = NULL;
 }
 
-/* A run that begins where another one's checkpoints are would be taken for it
- * when it is to go on. */
+/* A run that began where the checkpoints of another one are would later resume
+ * from those. */
 static int open_ours(struct ddp__checkpoints *k)
 {
     int64_t *step, n;
@@ -86,8 +86,8 @@ static int open_ours(struct ddp__checkpoints *k)
     free(step);
     if (n)
         return ddp__fail(DDP_EINVAL,
-                         "%s holds the checkpoints of another run: go on with "
-                         "that by ddp_trainer_resume(), or take another folder",
+                         "%s has the checkpoints of another run: resume that "
+                         "one with ddp_trainer_resume(), or use another folder",
                          k->dir.path);
     k->ours = true;
     return 0;
@@ -106,7 +106,7 @@ bool ddp__checkpoints_requested(const struct ddp_trainer *t)
     return t->ckpt && t->ckpt->requested;
 }
 
-static bool every(int64_t step, int64_t steps)
+static bool is_multiple(int64_t step, int64_t steps)
 {
     return steps && step % steps == 0;
 }
@@ -121,9 +121,10 @@ bool ddp__checkpoints_due(const struct ddp_trainer *t)
         return k;
     if (step == 0 || step == k->saved)
         return false;
-    return step == t->total || step == t->run.best || every(step, c->steps) ||
-           every(step, c->epochs * t->loader.steps) ||
-           every(step, k->dir.keep_steps) ||
+    return step == t->total || step == t->run.best ||
+           is_multiple(step, c->steps) ||
+           is_multiple(step, c->epochs * t->loader.steps) ||
+           is_multiple(step, k->dir.keep_steps) ||
            (c->seconds > 0 && ddp__now() - k->saved_at >= c->seconds);
 }
 
@@ -276,8 +277,8 @@ int ddp_trainer_checkpoint(ddp_trainer_t *t)
     if ((rc = ddp_wait(t)) < 0 || (rc = open_ours(t->ckpt)) < 0)
         return rc;
     if (t->diverged)
-        return ddp__fail(DDP_EDIVERGED, "the loss is not finite: these weights "
-                                        "are not worth a checkpoint");
+        return ddp__fail(DDP_EDIVERGED,
+                         "no checkpoint is written: the loss is not finite");
     rc = ddp__checkpoints_save(t);
     return rc < 0 ? rc : ddp__checkpoints_wait(t);
 }
@@ -315,9 +316,9 @@ static void fill_info(const struct ddp_trainer *t, const char *path,
     compare_devices(t, c->notice, sizeof(c->notice));
 }
 
-/* Everything was read and is sound: nothing can fail half way from here. */
-static int restore(struct ddp_trainer *t, const char *path,
-                   struct ddp__ckpt_copy *copy)
+/* Everything was read and verified before the trainer is changed. */
+static int restore_state(struct ddp_trainer *t, const char *path,
+                         struct ddp__ckpt_copy *copy)
 {
     struct ddp__run run;
     int rc;
@@ -326,7 +327,7 @@ static int restore(struct ddp_trainer *t, const char *path,
         return rc;
     if (run.step > t->total)
         return ddp__fail(DDP_EINVAL,
-                         "%s is of step %lld, and this run ends at step %lld",
+                         "%s has %lld steps, more than the %lld of this run",
                          path, (long long)run.step, (long long)t->total);
     if ((rc = ddp__guard_set(t->engine, run.guard)) < 0 ||
         (rc = ddp__ckpt_copy_restore(copy, t->engine)) < 0)
@@ -339,8 +340,8 @@ static int restore(struct ddp_trainer *t, const char *path,
     return 0;
 }
 
-static int load(struct ddp_trainer *t, const char *path,
-                struct ddp_checkpoint *c)
+static int load_one(struct ddp_trainer *t, const char *path,
+                    struct ddp_checkpoint *c)
 {
     struct ddp__ckpt_copy copy;
     json_t *settings;
@@ -350,7 +351,7 @@ static int load(struct ddp_trainer *t, const char *path,
         return rc;
     if ((rc = ddp__ckpt_copy_new(&copy, t->engine)) == 0 &&
         (rc = ddp__ckpt_read(path, settings, &copy)) == 0)
-        rc = restore(t, path, &copy);
+        rc = restore_state(t, path, &copy);
     ddp__ckpt_copy_free(&copy);
     json_decref(settings);
     if (rc == 0)
@@ -358,7 +359,7 @@ static int load(struct ddp_trainer *t, const char *path,
     return rc < 0 ? rc : 1;
 }
 
-/* The newest that can be read; what is damaged is passed over. */
+/* The newest that can be read; damaged ones are skipped. */
 static int load_newest(struct ddp_trainer *t, const char *dir,
                        const int64_t *step, int64_t n, struct ddp_checkpoint *c)
 {
@@ -369,7 +370,7 @@ static int load_newest(struct ddp_trainer *t, const char *dir,
         snprintf(name, sizeof(name), DDP__CKPT_NAME, (long long)step[i]);
         if (!(path = ddp__path_join(dir, name)))
             return DDP_ENOMEM;
-        rc = load(t, path, c);
+        rc = load_one(t, path, c);
         free(path);
         if (rc != DDP_EDATA && rc != DDP_EIO)
             return rc;
@@ -383,14 +384,14 @@ static int load_newest(struct ddp_trainer *t, const char *dir,
              : 0;
 }
 
-static int find(struct ddp_trainer *t, const char *dir,
-                struct ddp_checkpoint *c)
+static int load_from(struct ddp_trainer *t, const char *dir,
+                     struct ddp_checkpoint *c)
 {
     int64_t *step, n;
     int rc;
 
     if (ddp__file_exists(dir, DDP__CKPT_MANIFEST))
-        return load(t, dir, c);
+        return load_one(t, dir, c);
     if ((n = ddp__ckpt_list(dir, &step)) < 0)
         return (int)n;
     rc = load_newest(t, dir, step, n, c);
@@ -409,8 +410,8 @@ int ddp_trainer_resume(ddp_trainer_t *t, const char *dir,
     c = c ? c : &none;
     *c = (struct ddp_checkpoint){0};
     if (t->submitted)
-        return ddp__fail(DDP_EINVAL, "a trainer that has made steps cannot go "
-                                     "on from a checkpoint: make another");
+        return ddp__fail(DDP_EINVAL, "ddp_trainer_resume() must be called "
+                                     "before the trainer's first step");
     if (!dir && !t->ckpt)
         return ddp__fail(DDP_EINVAL, "the trainer has no checkpoint.dir");
     if (t->ckpt && dir && !strcmp(dir, t->ckpt->dir.path))
@@ -418,7 +419,7 @@ int ddp_trainer_resume(ddp_trainer_t *t, const char *dir,
     if (!dir)
         rc = ddp__ckpt_dir_open(&t->ckpt->dir);
     if (rc == 0)
-        rc = find(t, dir ? dir : t->ckpt->dir.path, c);
+        rc = load_from(t, dir ? dir : t->ckpt->dir.path, c);
     if (rc < 0 || dir)
         return rc;
     t->ckpt->ours = true;
