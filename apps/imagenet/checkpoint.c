@@ -111,6 +111,8 @@ static int say(int rc, const char *from, const struct ddp_checkpoint *c)
     if (c->skipped)
         app_say("%d damaged checkpoints were passed over: %s", c->skipped,
                 c->why);
+    if (c->notice[0])
+        app_say("%s", c->notice);
     if (rc > 0)
         printf("resume: step=%lld from %s\n", (long long)c->step, c->path);
     else if (from) {
