@@ -414,6 +414,12 @@ struct ddp__task {
 /* A kernel returns 0, or what ddp__fail() returned. */
 typedef int (*ddp__kernel_f)(const struct ddp__task *t);
 
+/* The machine, for choices that change no result. */
+struct ddp__machine {
+    int cores;         /* physical ones that this process may use */
+    size_t l2_of_core; /* bytes of second-level cache for each; 0: unknown */
+};
+
 /* A device: one folder of codelets/ fills one of these.  One that leaves
  * kernel[op] NULL never gets that op. */
 struct ddp__backend {

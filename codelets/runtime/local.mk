@@ -18,4 +18,6 @@ CODELETS_SOURCES += \
     %D%/scheduler_names.h \
     %D%/task.c \
     %D%/task.h \
-    %D%/task_queue.h
+    %D%/task_queue.h \
+    %D%/topology.c \
+    %D%/topology.h
