@@ -21,8 +21,11 @@ enum {
     ATTRIBUTE_CLOCK = 13,
     ATTRIBUTE_SMS = 16,
     ATTRIBUTE_COMPUTE_MODE = 20,
+    ATTRIBUTE_PCI_BUS = 33,
+    ATTRIBUTE_PCI_DEVICE = 34,
     ATTRIBUTE_MEMORY_CLOCK = 36,
     ATTRIBUTE_BUS_WIDTH = 37,
+    ATTRIBUTE_PCI_DOMAIN = 50,
     ATTRIBUTE_MAJOR = 75,
     ATTRIBUTE_MINOR = 76,
     MODE_SHARED = 0,
@@ -222,6 +225,10 @@ static bool gpu_is_usable(struct ddp__gpus *g, int i)
         return false;
     }
     describe_gpu(&info, dev, name);
+    g->pci[g->count] = (struct ddp__pci){
+        .domain = (unsigned)attribute(ATTRIBUTE_PCI_DOMAIN, dev),
+        .bus = (unsigned)attribute(ATTRIBUTE_PCI_BUS, dev),
+        .device = (unsigned)attribute(ATTRIBUTE_PCI_DEVICE, dev)};
     return gpu_opens(g, i, dev, name, mode == MODE_SHARED) &&
            is_like_first(g, i, &info);
 }

@@ -12,7 +12,10 @@ enum { DDP__MAX_GPUS = 16 };
 struct ddp__gpus {
     int count, id[DDP__MAX_GPUS]; /* that can be used, by CUDA's numbers */
     int seen;                     /* all of the machine */
-    struct ddp_gpu_info first;    /* of them */
+    struct ddp__pci {             /* where each of them is */
+        unsigned domain, bus, device;
+    } pci[DDP__MAX_GPUS];
+    struct ddp_gpu_info first; /* of them */
     const struct ddp__backend *backend;
     char why[512]; /* why there are none, or fewer than seen; "": no reason */
 };

@@ -15,6 +15,7 @@
 #include "runtime/context.h"
 #include "runtime/devices.h"
 #include "runtime/flow.h"
+#include "runtime/place.h"
 #include "runtime/scheduler.h"
 #include "runtime/scheduler_names.h"
 
@@ -71,15 +72,15 @@ static int choose_gpus(ddp_t *ddp, const struct ddp_config *cfg,
 
 /* StarPU gives each GPU a processor of its own.  Where that leaves none for the
  * input, and nobody has said how many it shall be, one is shared. */
-static int init_starpu(struct starpu_conf *conf)
+static int init_starpu(const ddp_t *ddp, struct starpu_conf *conf)
 {
-    int rc = starpu_init(conf);
+    int rc = ddp__place_init(&ddp->topology, conf);
 
     if (rc < 0 || starpu_cpu_worker_get_count() > 0 || conf->ncpus >= 0)
         return rc;
     starpu_shutdown();
     conf->ncpus = 1;
-    return starpu_init(conf);
+    return ddp__place_init(&ddp->topology, conf);
 }
 
 static int start(ddp_t *ddp, const struct ddp_config *cfg)
@@ -102,7 +103,12 @@ static int start(ddp_t *ddp, const struct ddp_config *cfg)
         conf.ncpus = cfg->cpus < 0 ? 0 : cfg->cpus;
     if ((rc = choose_gpus(ddp, cfg, &conf)) < 0)
         return rc;
-    if ((rc = init_starpu(&conf)) == 0)
+#ifndef STARPU_SIMGRID /* whose machine is another one */
+    if ((rc = ddp__topology_load(&ddp->topology, conf.ncuda > 0)) < 0)
+        return rc;
+#endif
+    ddp__place_workers(ddp, &conf);
+    if ((rc = init_starpu(ddp, &conf)) == 0)
         return 0;
     if (rc == -ENODEV)
         return ddp__fail(DDP_ENODEV,
@@ -128,6 +134,7 @@ static void describe(ddp_t *ddp)
     const struct starpu_sched_policy *p = starpu_sched_ctx_get_sched_policy(0);
     const char *with = ddp__codelets_hybrid() ? " and" : ", input by";
     char gpus[192] = "", why[sizeof(ddp->gpus.why) + 32] = "";
+    char machine[320];
     int used = gpus_used();
 
     if (ddp->gpu_workers)
@@ -136,10 +143,13 @@ static void describe(ddp_t *ddp)
                  used == 1 ? "" : "s", ddp__codelets_describe(DDP__CUDA), with);
     if (ddp->gpus.why[0])
         snprintf(why, sizeof(why), "; GPUs not used: %s", ddp->gpus.why);
+    ddp__place_describe(ddp, machine, sizeof(machine));
     snprintf(ddp->describe, sizeof(ddp->describe),
-             "%s%d CPU worker%s (%s), scheduler %s%s", gpus, ddp->cpu_workers,
-             ddp->cpu_workers == 1 ? "" : "s", ddp__codelets_describe(DDP__CPU),
-             p && p->policy_name ? p->policy_name : "unknown", why);
+             "%s%d CPU worker%s (%s), scheduler %s%s%s%s", gpus,
+             ddp->cpu_workers, ddp->cpu_workers == 1 ? "" : "s",
+             ddp__codelets_describe(DDP__CPU),
+             p && p->policy_name ? p->policy_name : "unknown",
+             machine[0] ? "; " : "", machine, why);
 }
 
 /* Once StarPU runs: kernels, and how many workers run them. */
@@ -193,6 +203,7 @@ ddp_t *ddp_init(const struct ddp_config *cfg)
 stop:
     starpu_shutdown();
 free_ddp:
+    ddp__topology_free(&ddp->topology);
     free(ddp);
     return NULL;
 }
@@ -208,6 +219,7 @@ void ddp_finish(ddp_t *ddp)
     starpu_shutdown(); /* gives back the buffers that it keeps */
     ddp__pool_pin(NULL, NULL);
     ddp__pool_trim();
+    ddp__topology_free(&ddp->topology);
     free(ddp);
 }
 

@@ -12,6 +12,8 @@ CODELETS_SOURCES += \
     %D%/devices.h \
     %D%/flow.c \
     %D%/flow.h \
+    %D%/place.c \
+    %D%/place.h \
     %D%/scheduler.c \
     %D%/scheduler.h \
     %D%/scheduler_names.c \
