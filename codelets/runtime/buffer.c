@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "runtime/buffer.h"
+#include "runtime/topology.h"
 
 /* Sizes are rounded up to one of four steps per power of two; each class has
  * a list of free blocks, the last freed (and warmest) first. */
@@ -21,10 +22,11 @@ struct block {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct pool {
-    struct block *free_list[CLASSES];
+    struct block *free_list[DDP__MAX_NODES][CLASSES];
 } plain, pinned; /* the latter while there are devices that fetch it */
 static int (*pin)(void *p, size_t size); /* NULL: no such devices */
 static void (*unpin)(void *p);
+static const struct ddp__topology *machine; /* NULL: of one node */
 static size_t in_use, peak;
 static uint64_t next_id;
 
@@ -64,15 +66,27 @@ static void *fresh(bool to_pin, size_t size)
     return p;
 }
 
+/* A fresh block's pages come from the node of the thread that first writes
+ * them, which is the worker that asks for it.  It is for workers of that node
+ * again: the kernel says where large ones are, and for small ones, whose pages
+ * are shared, asking would take longer than it saves. */
+static int node_of(const void *p, size_t size)
+{
+    if (!machine)
+        return 0;
+    return p && size >= 16 * PAGE ? ddp__topology_node_at(machine, p)
+                                  : ddp__topology_node_here(machine);
+}
+
 static void *pool_alloc(struct pool *from, size_t size)
 {
     size_t rounded;
-    int c = class_of(size, &rounded);
+    int c = class_of(size, &rounded), node = node_of(NULL, 0);
     struct block *b;
 
     pthread_mutex_lock(&lock);
-    if ((b = from->free_list[c]))
-        from->free_list[c] = b->next;
+    if ((b = from->free_list[node][c]))
+        from->free_list[node][c] = b->next;
     in_use += rounded;
     if (in_use > peak)
         peak = in_use;
@@ -83,30 +97,37 @@ static void *pool_alloc(struct pool *from, size_t size)
 static void pool_free(struct pool *to, void *p, size_t size)
 {
     size_t rounded;
-    int c = class_of(size, &rounded);
+    int c = class_of(size, &rounded), node;
     struct block *b = p;
 
     if (!p)
         return;
+    node = node_of(p, size);
     pthread_mutex_lock(&lock);
-    b->next = to->free_list[c];
-    to->free_list[c] = b;
+    b->next = to->free_list[node][c];
+    to->free_list[node][c] = b;
     in_use -= rounded;
     pthread_mutex_unlock(&lock);
+}
+
+static void list_trim(struct block **list, bool is_pinned)
+{
+    while (*list) {
+        struct block *b = *list;
+
+        *list = b->next;
+        if (is_pinned)
+            unpin(b);
+        free(b);
+    }
 }
 
 static void pool_trim(struct pool *p)
 {
     pthread_mutex_lock(&lock);
-    for (int c = 0; c < CLASSES; c++)
-        while (p->free_list[c]) {
-            struct block *b = p->free_list[c];
-
-            p->free_list[c] = b->next;
-            if (p == &pinned)
-                unpin(b);
-            free(b);
-        }
+    for (int i = 0; i < DDP__MAX_NODES; i++)
+        for (int c = 0; c < CLASSES; c++)
+            list_trim(&p->free_list[i][c], p == &pinned);
     pthread_mutex_unlock(&lock);
 }
 
@@ -131,6 +152,11 @@ void ddp__pool_pin(int (*do_pin)(void *p, size_t size), void (*undo)(void *p))
         pool_trim(&pinned);
     pin = do_pin;
     unpin = undo;
+}
+
+void ddp__pool_nodes(const struct ddp__topology *t)
+{
+    machine = t && t->nodes > 1 ? t : NULL;
 }
 
 size_t ddp__pool_peak(void)

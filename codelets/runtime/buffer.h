@@ -8,6 +8,8 @@
 
 #include <starpu.h>
 
+struct ddp__topology;
+
 /* A handle and what identifies its contents: version counts the writes that
  * were submitted. */
 struct ddp__handle {
@@ -38,6 +40,10 @@ void ddp__pool_free(void *p, size_t size);
 /* Pin the buffers of tasks in main memory, for devices that fetch them; NULL:
  * no more.  Called while there are no such buffers. */
 void ddp__pool_pin(int (*pin)(void *p, size_t size), void (*unpin)(void *p));
+
+/* On a machine of several NUMA nodes, give what is freed to threads of the node
+ * that it is on (t: not owned; NULL: to all, while no task runs). */
+void ddp__pool_nodes(const struct ddp__topology *t);
 void ddp__pool_trim(void);   /* give back what is free */
 size_t ddp__pool_peak(void); /* most bytes in use at a time */
 

@@ -178,6 +178,7 @@ static int open_devices(ddp_t *ddp, const struct ddp_config *cfg)
     if (ddp->gpus.count && !ddp->gpu_workers)
         snprintf(ddp->gpus.why, sizeof(ddp->gpus.why),
                  "StarPU started no worker for them");
+    ddp__pool_nodes(&ddp->topology);
     if (ddp->gpu_workers)
         ddp__pool_pin(ddp->gpus.backend->pin, ddp->gpus.backend->unpin);
     return 0;
@@ -219,6 +220,7 @@ void ddp_finish(ddp_t *ddp)
     starpu_shutdown(); /* gives back the buffers that it keeps */
     ddp__pool_pin(NULL, NULL);
     ddp__pool_trim();
+    ddp__pool_nodes(NULL);
     ddp__topology_free(&ddp->topology);
     free(ddp);
 }
