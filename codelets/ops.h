@@ -425,7 +425,8 @@ struct ddp__machine {
 struct ddp__backend {
     const char *name;
     enum ddp__kind kind;
-    int (*init)(void); /* after starpu_init(): per-worker state */
+    /* After starpu_init(): per-worker state. */
+    int (*init)(const struct ddp__machine *m);
     void (*fini)(void);
     const char *(*describe)(void); /* "oneDNN 2.6.3, bf16" */
     /* Calls that prepare will be asked for: what takes long can be made by many

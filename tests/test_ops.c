@@ -328,10 +328,12 @@ static void test_ref(const struct check_row *row)
 
 static void start(void)
 {
+    static const struct ddp__machine machine = {.cores = 1};
+
     for (int i = 0; i < op_row_count; i++)
         test_ref(&op_rows[i]);
     for (int b = 0; b < backend_count(); b++)
-        if (backends[b]->init && backends[b]->init() < 0)
+        if (backends[b]->init && backends[b]->init(&machine) < 0)
             bail_out("%s: %s", backends[b]->name, ddp_errmsg());
 }
 

@@ -21,8 +21,9 @@ static bool fast_bf16(void)
 #endif
 }
 
-static int cpu_init(void)
+static int cpu_init(const struct ddp__machine *m)
 {
+    ddp__store_init(m);
     ddp__cpu.bf16 = fast_bf16();
     return 0;
 }

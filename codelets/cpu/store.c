@@ -10,6 +10,20 @@
 
 #include "cpu.h"
 
+size_t ddp__stream_bytes = 3 << 20;
+
+/* 3 MiB is for cores with 2 MiB of second-level cache, and scales with it.
+ * Processors with less than 1 MiB have a larger share of the third level, which
+ * does not count here: virtual machines report all of their host's. */
+void ddp__store_init(const struct ddp__machine *m)
+{
+    size_t l2 = m->l2_of_core ? m->l2_of_core : 2 << 20;
+
+    if (l2 < 1 << 20)
+        l2 = 1 << 20;
+    ddp__stream_bytes = l2 + l2 / 2;
+}
+
 /* ---- f32 ---------------------------------------------------------------- */
 
 #ifdef X86

@@ -4,12 +4,14 @@
 #include "config.h"
 
 #include <stdio.h>
-#include <unistd.h>
 
 #include "variant.h"
 
-static int cuda_init(void)
+static int cores; /* for what the host makes with many threads */
+
+static int cuda_init(const struct ddp__machine *m)
 {
+    cores = m->cores;
     return ddp__cuda_workers_open();
 }
 
@@ -50,7 +52,7 @@ static void cuda_unpin(void *p)
 
 static void cuda_warm(const struct ddp__call *const *c, int calls)
 {
-    ddp__cuda_plans_warm(c, calls, (int)sysconf(_SC_NPROCESSORS_ONLN));
+    ddp__cuda_plans_warm(c, calls, cores);
 }
 
 static int cuda_prepare(const struct ddp__call *c, void **plan)

@@ -167,7 +167,8 @@ static int open_devices(ddp_t *ddp, const struct ddp_config *cfg)
                          ddp->cpu_workers, starpu_worker_get_count(),
                          DDP__MAX_WORKERS);
     rc = ddp__codelets_init(cfg->backend ? cfg->backend : getenv("DDP_BACKEND"),
-                            ddp->gpu_workers ? ddp->gpus.backend : NULL);
+                            ddp->gpu_workers ? ddp->gpus.backend : NULL,
+                            &ddp->topology.machine);
     if (rc < 0)
         return rc;
     if (ddp->gpu_workers && !ddp__codelets_hybrid())

@@ -46,13 +46,14 @@ static int find_backends(const char *name, const struct ddp__backend *gpu)
     return ddp__fail(DDP_EINVAL, "backend %s: choose one of cpu, ref", name);
 }
 
-static int init_kind(const struct ddp__backend *const *list)
+static int init_kind(const struct ddp__backend *const *list,
+                     const struct ddp__machine *m)
 {
     const struct ddp__backend *const *b;
     int rc;
 
     for (b = list; b && *b; b++)
-        if ((*b)->init && (rc = (*b)->init()) < 0)
+        if ((*b)->init && (rc = (*b)->init(m)) < 0)
             goto fini;
     return 0;
 
@@ -71,7 +72,8 @@ static void fini_kind(enum ddp__kind k)
     usable[k] = NULL;
 }
 
-int ddp__codelets_init(const char *name, const struct ddp__backend *gpu)
+int ddp__codelets_init(const char *name, const struct ddp__backend *gpu,
+                       const struct ddp__machine *m)
 {
     const char *both = getenv("DDP_HYBRID");
     int rc;
@@ -80,9 +82,9 @@ int ddp__codelets_init(const char *name, const struct ddp__backend *gpu)
         return rc;
     hybrid = both && strcmp(both, "1") == 0;
     ddp__tasks_init(gpu != NULL);
-    if ((rc = init_kind(usable[DDP__CPU])) < 0)
+    if ((rc = init_kind(usable[DDP__CPU], m)) < 0)
         return rc;
-    if ((rc = init_kind(usable[DDP__CUDA])) < 0)
+    if ((rc = init_kind(usable[DDP__CUDA], m)) < 0)
         fini_kind(DDP__CPU);
     return rc;
 }

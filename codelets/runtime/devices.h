@@ -13,7 +13,8 @@ extern const struct ddp__backend *const ddp__backends[];
  * NULL: the first that was built) and that of GPUs (NULL: none), and start
  * them.  After starpu_init().  With DDP_HYBRID=1 in the environment both kinds
  * of workers train; else GPUs do what they can, and CPU workers the rest. */
-int ddp__codelets_init(const char *name, const struct ddp__backend *gpu);
+int ddp__codelets_init(const char *name, const struct ddp__backend *gpu,
+                       const struct ddp__machine *m);
 void ddp__codelets_fini(void);
 const char *ddp__codelets_describe(enum ddp__kind k);
 bool ddp__codelets_hybrid(void);
