@@ -92,6 +92,7 @@ check_PROGRAMS += \
     %D%/test_segment \
     %D%/test_step \
     %D%/test_tap \
+    %D%/test_topology \
     %D%/test_torch \
     %D%/test_trace \
     %D%/test_update \
