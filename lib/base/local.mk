@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
 LIB_SOURCES += \
+    %D%/array.c \
+    %D%/array.h \
     %D%/crc32c.c \
     %D%/crc32c.h \
     %D%/csv.c \

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "graph/graph.h"
 #include "graph/pad.h"
+#include "graph/pass.h"
 #include "runtime/devices.h"
 
 static ddp_value_t *input_value(ddp_graph_t *g, struct ddp_shape shape,

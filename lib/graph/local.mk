@@ -14,6 +14,9 @@ LIB_SOURCES += \
     %D%/pad.h \
     %D%/params.c \
     %D%/params.h \
+    %D%/pass.c \
+    %D%/pass.h \
     %D%/segment.c \
     %D%/segment.h \
+    %D%/value.c \
     %D%/value.h

@@ -1,4 +1,4 @@
-/* node.h - calls of a graph, and the way of layers through it
+/* node.h - calls of operations, as nodes of a graph
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
 #ifndef DDP_NODE_H
@@ -25,14 +25,6 @@ void ddp__emit(ddp_graph_t *g, const struct ddp__call *c,
 void ddp__emit_any(ddp_graph_t *g, const struct ddp__call *c, int buffers,
                    ddp_value_t *const buf[], const enum ddp_access access[]);
 
-/* Forward through a layer that has no parent, or through child i of l. */
-ddp_value_t *ddp__layer_forward(ddp_layer_t *l, ddp_graph_t *g, ddp_value_t *x);
-ddp_value_t *ddp__child_forward(ddp_layer_t *l, int i, ddp_graph_t *g,
-                                ddp_value_t *x);
-/* Backward through the records begin..end-1. */
-ddp_value_t *ddp__backward_range(ddp_graph_t *g, int begin, int end,
-                                 ddp_value_t *dy);
-
 /* dz = dy act'(.) with s as ddp__act_from_y() wants; dy if act is identity. */
 ddp_value_t *ddp__act_backward(ddp_graph_t *g, enum ddp_act act, ddp_value_t *s,
                                ddp_value_t *dy);
@@ -44,5 +36,11 @@ ddp_value_t *ddp__weighted_backward(ddp_graph_t *g, const struct ddp_record *r,
 /* What the caller shall fuse, cleared. */
 enum ddp_act ddp__take_act(ddp_graph_t *g);
 ddp_value_t *ddp__take_residual(ddp_graph_t *g);
+/* a + b, in place where that leaves keep as it is; either may be NULL. */
+ddp_value_t *ddp__value_sum(ddp_graph_t *g, ddp_value_t *a, ddp_value_t *b,
+                            const ddp_value_t *keep);
+/* y = act(a + b) as a new value. */
+ddp_value_t *ddp__value_add(ddp_graph_t *g, ddp_value_t *a, ddp_value_t *b,
+                            enum ddp_act act);
 
 #endif

@@ -52,12 +52,5 @@ ddp_value_t *ddp__value_vector(ddp_graph_t *g, int len, enum ddp_dtype type);
 /* The same memory under another shape. */
 ddp_value_t *ddp__value_alias(ddp_graph_t *g, ddp_value_t *v,
                               struct ddp_shape shape);
-/* a + b, in place where that leaves keep as it is; either may be NULL. */
-ddp_value_t *ddp__value_sum(ddp_graph_t *g, ddp_value_t *a, ddp_value_t *b,
-                            const ddp_value_t *keep);
-
-/* y = act(a + b) as a new value. */
-ddp_value_t *ddp__value_add(ddp_graph_t *g, ddp_value_t *a, ddp_value_t *b,
-                            enum ddp_act act);
 
 #endif

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "graph/graph.h"
 #include "graph/layer.h"
+#include "graph/pass.h"
 
 struct aux {
     ddp_layer_t layer;

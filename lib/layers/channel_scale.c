@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "graph/graph.h"
 #include "graph/layer.h"
+#include "graph/pass.h"
 
 static int shape(const ddp_layer_t *l, struct ddp_shape x, struct ddp_shape *y)
 {

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "graph/graph.h"
 #include "graph/layer.h"
+#include "graph/pass.h"
 
 struct parallel {
     ddp_layer_t layer;

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "graph/graph.h"
 #include "graph/layer.h"
+#include "graph/pass.h"
 
 enum { BRANCH, SHORTCUT };
 
