@@ -12,9 +12,7 @@
 #include <unistd.h>
 #include <starpu.h>
 #include "base/philox.h"
-#include "ddp.h"
-#include "runtime/buffer.h"
-#include "runtime/topology.h"
+#include "runtime/context.h"
 #include "tap.h"
 
 /* 2 packages of 4 cores of 2 hyper-threads: PU 2i is core i's first. */
