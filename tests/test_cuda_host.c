@@ -412,20 +412,20 @@ static int loss(const int32_t label[3], float *dx, double scale,
                 double stats[DDP__STATS])
 {
     float x[12], weight[4] = {1, 2, 3, 6};
-    struct ddp__call c = {.op = DDP__OP_LOSS,
-                          .cap = 3,
-                          .buffers = dx ? 6 : 4,
-                          .buf = {{DDP_F32, true, {1, 1, 4}, 0},
-                                  {DDP_I32, true, {1, 1, 1}, 0},
-                                  {DDP_F32, false, {1, 1, 4}, 0},
-                                  {DDP_F64, false, {1, 1, DDP__STATS}, 0},
-                                  {DDP_F32, true, {1, 1, 4}, 0},
-                                  {DDP_F64, false, {1, 1, 1}, 0}}};
-    struct ddp__task t = {
-        .call = &c,
-        .n = 3,
-        .data = {x, (void *)label, weight, stats, dx, &scale}};
+    struct ddp__call c = {
+        .op = DDP__OP_LOSS, .cap = 3, .buffers = DDP__LOSS_BUFFERS};
+    struct ddp__task t = {.call = &c,
+                          .n = 3,
+                          .data = {[DDP__LOSS_X] = x,
+                                   [DDP__LOSS_TARGET] = (void *)label,
+                                   [DDP__LOSS_WEIGHT] = weight,
+                                   [DDP__LOSS_STATS] = stats,
+                                   [DDP__LOSS_DX] = dx,
+                                   [DDP__LOSS_SCALE] = dx ? &scale : NULL}};
 
+    c.buf[DDP__LOSS_X] = (struct ddp__view){DDP_F32, true, {1, 1, 4}, 0};
+    if (dx)
+        c.buf[DDP__LOSS_DX] = c.buf[DDP__LOSS_X];
     for (int i = 0; i < 12; i++)
         x[i] = (float)(i * 5 % 7);
     return ddp__cuda_kernels_prepare(&c) < 0 ? -1 : ddp__cuda_loss(&t);

@@ -118,7 +118,7 @@ struct outcome {
  * without a mask. */
 static bool for_cudnn(const struct ddp__call *c)
 {
-    if (c->op <= DDP__OP_CONV_BWD_W)
+    if (ddp__op_is(c->op, DDP__IS_CONV))
         return true;
     return c->bn.act <= DDP_RELU &&
            (c->op == DDP__OP_BN_FWD || !c->bn.residual || c->bn.mask);
@@ -127,8 +127,8 @@ static bool for_cudnn(const struct ddp__call *c)
 static void try(const struct ddp__call *c, struct outcome *o)
 {
     void *plan = NULL;
-    int rc = c->op <= DDP__OP_CONV_BWD_W ? ddp__cuda_conv_prepare(c, &plan)
-                                         : ddp__cuda_bn_prepare(c, &plan);
+    int rc = ddp__op_is(c->op, DDP__IS_CONV) ? ddp__cuda_conv_prepare(c, &plan)
+                                             : ddp__cuda_bn_prepare(c, &plan);
 
     o->calls++;
     if (rc < 0) {
@@ -143,8 +143,7 @@ static void try(const struct ddp__call *c, struct outcome *o)
 
 static bool is_ours(enum ddp__op op)
 {
-    return op == DDP__OP_CONV_FWD || op == DDP__OP_CONV_BWD_X ||
-           op == DDP__OP_CONV_BWD_W || op == DDP__OP_BN_FWD ||
+    return ddp__op_is(op, DDP__IS_CONV) || op == DDP__OP_BN_FWD ||
            op == DDP__OP_BN_BWD;
 }
 
@@ -324,13 +323,12 @@ static struct ddp__call call_of(const struct conv_case *s, enum ddp__op op,
         extent(s->x.w, k->left, k->right, k->kw, k->dw, k->sw), s->out};
     struct ddp__view vx = activation(type, s->x), vy = activation(type, y);
     struct ddp__view w = {.type = DDP_F32, .shape = {1, 1, 1}};
+    struct ddp__xwy at = ddp__op_xwy(op);
     struct ddp__call c = {.op = op, .cap = cap, .buffers = 3, .conv = *k};
 
-    c.buf[0] = op == DDP__OP_CONV_BWD_X ? vy : vx;
-    c.buf[1] = op == DDP__OP_CONV_BWD_W ? vy : w;
-    c.buf[2] = op == DDP__OP_CONV_BWD_X   ? vx
-               : op == DDP__OP_CONV_BWD_W ? w
-                                          : vy;
+    c.buf[at.x] = vx;
+    c.buf[at.w] = w;
+    c.buf[at.y] = vy;
     return c;
 }
 

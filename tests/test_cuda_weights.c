@@ -108,24 +108,26 @@ int ddp__cuda_check(cudaError_t e, const char *what)
 
 /* ---- a bucket of weights ------------------------------------------------ */
 
+/* The operand that the weights are. */
+enum { W = DDP__CONV_FWD_W };
+
 static float w[LEN];
 static uint64_t version = 1;
 
 static struct ddp__call part = {
     .buffers = 2,
-    .buf = {{.type = DDP_F32},
-            {DDP_F32, false, {1, 1, PART}, AT * sizeof(float)}}};
-static struct ddp__call all = {
-    .buffers = 2, .buf = {{.type = DDP_F32}, {DDP_F32, false, {1, 1, LEN}, 0}}};
+    .buf = {[W] = {DDP_F32, false, {1, 1, PART}, AT * sizeof(float)}}};
+static struct ddp__call all = {.buffers = 2,
+                               .buf = {[W] = {DDP_F32, false, {1, 1, LEN}, 0}}};
 
 static struct ddp__task task(const struct ddp__call *c)
 {
     return (struct ddp__task){
         .call = c,
-        .data = {NULL, (char *)w + c->buf[1].offset},
-        .size = {0, sizeof(w)},
-        .id = {0, 77},
-        .version = {0, version},
+        .data = {[W] = (char *)w + c->buf[W].offset},
+        .size = {[W] = sizeof(w)},
+        .id = {[W] = 77},
+        .version = {[W] = version},
     };
 }
 
@@ -146,7 +148,7 @@ static void sees(int who, enum ddp_dtype type, int conversions, int waits,
 
     self = who;
     converted = waited = 0;
-    copy = ddp__cuda_weights(&t, 1, type);
+    copy = ddp__cuda_weights(&t, W, type);
     for (int i = 0; copy && i < PART; i++)
         wrong += copy[i] != (type == DDP_BF16 ? ddp__to_bf16(w[AT + i])
                                               : ddp__to_f16(w[AT + i]));
@@ -165,11 +167,11 @@ static bool update(int who)
     self = who;
     version++;
     t = task(&all);
-    copy = ddp__cuda_copy_begin(&t, 1, &type);
+    copy = ddp__cuda_copy_begin(&t, W, &type);
     change();
     for (int i = 0; copy && i < LEN; i++)
         copy[i] = ddp__to_bf16(w[i]);
-    return copy && type == DDP_BF16 && ddp__cuda_copy_end(&t, 1) == 0;
+    return copy && type == DDP_BF16 && ddp__cuda_copy_end(&t, W) == 0;
 }
 
 int main(void)
@@ -179,8 +181,8 @@ int main(void)
     int before;
 
     change();
-    ok(ddp__cuda_weights(&t, 1, DDP_F32) == w + AT, "f32 is no copy");
-    ok(!ddp__cuda_copy_begin(&t, 1, &type), "nothing to keep before a use");
+    ok(ddp__cuda_weights(&t, W, DDP_F32) == w + AT, "f32 is no copy");
+    ok(!ddp__cuda_copy_begin(&t, W, &type), "nothing to keep before a use");
 
     sees(0, DDP_BF16, 1, 0, "the first use");
     sees(0, DDP_BF16, 0, 0, "the next one");

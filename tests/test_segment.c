@@ -222,8 +222,8 @@ static int wide_convs(ddp_chain_t *m, struct ddp_shape shape, bool *same)
             if (now == was)
                 continue;
             *same = *same && was == 3 && now == 8 &&
-                    ((c->op == DDP__OP_INPUT_F32 && b == 1) ||
-                     (b == 0 && c->conv.in == 3));
+                    ((c->op == DDP__OP_INPUT_F32 && b == DDP__INPUT_F32_Y) ||
+                     (b == ddp__op_xwy(c->op).x && c->conv.in == 3));
             wide += c->op != DDP__OP_INPUT_F32;
         }
     ddp__graph_free(g);

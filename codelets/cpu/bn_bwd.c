@@ -339,9 +339,9 @@ static void finish_sums(const struct pass *s, const double *sum, float *par)
 {
     const struct ddp__task *t = s->t;
     size_t c = s->r.c, w = s->r.width;
-    double m = (double)ddp__rows(t, 0);
-    const float *stat = t->data[4];
-    float *g = t->data[5];
+    double m = (double)ddp__rows(t, DDP__BN_BWD_X);
+    const float *stat = t->data[DDP__BN_BWD_STAT];
+    float *g = t->data[DDP__BN_BWD_G];
 
     for (size_t i = 0; i < c; i++) {
         double var = stat[c + i], inv = 1 / sqrt(var + t->call->bn.eps);
@@ -362,7 +362,8 @@ static void finish_sums(const struct pass *s, const double *sum, float *par)
 /* mean, a and shift, as the forward pass had them. */
 static void load_parameters(const struct pass *s, float *par)
 {
-    const float *w = s->t->data[3], *stat = s->t->data[4];
+    const float *w = s->t->data[DDP__BN_BWD_W],
+                *stat = s->t->data[DDP__BN_BWD_STAT];
     size_t c = s->r.c, width = s->r.width;
 
     for (size_t i = 0; i < c; i++) {
@@ -374,10 +375,9 @@ static void load_parameters(const struct pass *s, float *par)
         ddp__bn_repeat(&s->r, par + i * width);
 }
 
-/* Buffers x, y or mask, dy, w, stat, g, dx [, dr] */
 int ddp__cpu_bn_bwd(const struct ddp__task *t)
 {
-    struct pass s = {.t = t, .r = ddp__bn_rows(t, 0)};
+    struct pass s = {.t = t, .r = ddp__bn_rows(t, DDP__BN_BWD_X)};
     bool residual = t->call->bn.residual, b = s.r.b;
     enum ddp_act act = t->call->bn.act;
     bool exact = !b || act == DDP_IDENTITY || act == DDP_RELU ||
@@ -392,21 +392,22 @@ int ddp__cpu_bn_bwd(const struct ddp__task *t)
     if (!scratch)
         return DDP_ENOMEM;
     s.p = (struct params){par, par + w, par + 2 * w, par + 3 * w, par + 4 * w};
-    s.all = (struct block){.x = t->data[0],
-                           .y = t->call->bn.mask ? NULL : t->data[1],
-                           .dy = t->data[2],
-                           .mask = t->call->bn.mask ? t->data[1] : NULL,
-                           .dx = t->data[6],
-                           .dr = residual ? t->data[7] : NULL,
-                           .s1 = par + 5 * w,
-                           .s2 = par + 6 * w};
+    s.all = (struct block){
+        .x = t->data[DDP__BN_BWD_X],
+        .y = t->call->bn.mask ? NULL : t->data[DDP__BN_BWD_SLOPE],
+        .dy = t->data[DDP__BN_BWD_DY],
+        .mask = t->call->bn.mask ? t->data[DDP__BN_BWD_SLOPE] : NULL,
+        .dx = t->data[DDP__BN_BWD_DX],
+        .dr = t->data[DDP__BN_BWD_DR],
+        .s1 = par + 5 * w,
+        .s2 = par + 6 * w};
     s.buf = (float *)(void *)(sum + 2 * n);
     s.from = source_of(act, residual);
     load_parameters(&s, par);
     first_pass(&s, sum);
     finish_sums(&s, sum, par);
     if (residual && exact) {
-        s.all.dy = t->data[7];
+        s.all.dy = t->data[DDP__BN_BWD_DR];
         s.from = FROM_DY;
     }
     second_pass(&s);

@@ -72,7 +72,6 @@ static void drop_sample(const struct ddp__task *t, int64_t id, const void *x,
     }
 }
 
-/* Buffers x, ids, y */
 int ddp__cpu_dropout(const struct ddp__task *t)
 {
     size_t len = ddp__len(t, DDP__DROPOUT_X) / (size_t)t->n;

@@ -63,7 +63,7 @@ static int add_between(struct ddp__cudnn_graph *g, int tensor, bool last,
 static void build_forward_graph(struct ddp__cudnn_graph *g,
                                 const struct ddp__call *c, int n)
 {
-    struct ddp__cudnn_shape x = ddp__cudnn_view(c, 0, n);
+    struct ddp__cudnn_shape x = ddp__cudnn_view(c, DDP__BN_FWD_X, n);
     struct ddp__cudnn_norm norm = {.x = BN_X,
                                    .scale = BN_SCALE,
                                    .shift = BN_SHIFT,
@@ -126,7 +126,7 @@ static int add_dz(struct ddp__cudnn_graph *g, const struct ddp__call *c,
 static void build_backward_graph(struct ddp__cudnn_graph *g,
                                  const struct ddp__call *c, int n)
 {
-    struct ddp__cudnn_shape x = ddp__cudnn_view(c, 0, n);
+    struct ddp__cudnn_shape x = ddp__cudnn_view(c, DDP__BN_BWD_X, n);
     struct ddp__cudnn_norm_bwd norm = {.x = BN_X,
                                        .scale = BN_SCALE,
                                        .mean = BN_MEAN,
@@ -161,7 +161,7 @@ static bool suits_cudnn(const struct ddp__call *c)
 {
     if (c->bn.act != DDP_IDENTITY && c->bn.act != DDP_RELU)
         return false;
-    if (c->bn.mask && !ddp__cuda_masks_fit(c->buf[0].type))
+    if (c->bn.mask && !ddp__cuda_masks_fit(c->buf[DDP__BN_FWD_X].type))
         return false;
     return c->op == DDP__OP_BN_FWD ||
            (c->op == DDP__OP_BN_BWD && (!c->bn.residual || c->bn.mask));
@@ -187,7 +187,7 @@ static int make_bn_plan(const struct ddp__call *c, struct ddp__cuda_plan *p,
 /* Scratch for copies of scale and shift, for inv, dscale and dshift. */
 static size_t bn_side_bytes(const struct ddp__call *c)
 {
-    return 5 * ddp__cuda_round(4 * (size_t)c->buf[0].shape.c);
+    return 5 * ddp__cuda_round(4 * (size_t)c->buf[DDP__BN_FWD_X].shape.c);
 }
 
 int ddp__cuda_bn_prepare(const struct ddp__call *c, void **plan)
@@ -204,7 +204,7 @@ int ddp__cuda_bn_prepare(const struct ddp__call *c, void **plan)
 static int align_parameters(const struct ddp__task *t, int w,
                             struct ddp__cuda_run *r, const void *p[BN_TENSORS])
 {
-    size_t c = (size_t)t->call->buf[0].shape.c;
+    size_t c = (size_t)t->call->buf[DDP__BN_FWD_X].shape.c;
     const float *scale = t->data[w];
 
     p[BN_SCALE] = ddp__cuda_align(r, scale, 4 * c);
@@ -216,7 +216,7 @@ static int align_parameters(const struct ddp__task *t, int w,
 static struct ddp__k_bn_given given_statistics(const struct ddp__task *t,
                                                float *stat, float *inv)
 {
-    struct ddp_shape x = t->call->buf[0].shape;
+    struct ddp_shape x = t->call->buf[DDP__BN_FWD_X].shape;
     double m = (double)t->n * x.h * x.w;
 
     return (struct ddp__k_bn_given){
@@ -235,13 +235,13 @@ static struct ddp__k_bn_given given_statistics(const struct ddp__task *t,
  * after the run. */
 int ddp__cuda_bn_fwd(const struct ddp__task *t)
 {
-    float eps = t->call->bn.eps, zero = 0, *stat = t->data[3];
+    float eps = t->call->bn.eps, zero = 0, *stat = t->data[DDP__BN_FWD_STAT];
     struct ddp__k_bn_given to;
     struct ddp__cuda_run r;
-    const void *p[BN_TENSORS] = {[BN_X] = t->data[0],
+    const void *p[BN_TENSORS] = {[BN_X] = t->data[DDP__BN_FWD_X],
                                  [BN_EPS] = &eps,
                                  [BN_MEAN] = stat,
-                                 [BN_Y] = t->data[2],
+                                 [BN_Y] = t->data[DDP__BN_FWD_Y],
                                  [BN_ZERO] = &zero};
     int rc = ddp__cuda_run(t, &r);
 
@@ -249,15 +249,16 @@ int ddp__cuda_bn_fwd(const struct ddp__task *t)
         return rc;
     if (!r.variant->dnn)
         return ddp__cuda_bn_kernels_fwd(t);
-    if ((rc = align_parameters(t, 1, &r, p)) < 0)
+    if ((rc = align_parameters(t, DDP__BN_FWD_W, &r, p)) < 0)
         return rc;
     to = given_statistics(
-        t, stat, ddp__cuda_take(&r, 4 * (size_t)t->call->buf[0].shape.c));
+        t, stat,
+        ddp__cuda_take(&r, 4 * (size_t)t->call->buf[DDP__BN_FWD_X].shape.c));
     p[BN_INV] = to.inv;
     if (t->call->bn.residual)
-        p[BN_R] = t->data[4];
+        p[BN_R] = t->data[DDP__BN_FWD_R];
     if (t->call->bn.mask)
-        p[BN_MASK] = t->data[5];
+        p[BN_MASK] = t->data[DDP__BN_FWD_MASK];
     rc = ddp__cudnn_run(r.variant->dnn, r.worker, p, r.workspace);
     if (rc < 0)
         return rc;
@@ -275,19 +276,22 @@ static int run_backward_graph(const struct ddp__task *t,
                               struct ddp__k_bn_given *to)
 {
     const void *p[BN_TENSORS] = {
-        [BN_X] = t->data[0],      [BN_DY] = t->data[2],
-        [BN_DX] = t->data[6],     [BN_MEAN] = to->mean,
-        [BN_INV] = to->inv,       [BN_DSCALE] = to->dscale,
+        [BN_X] = t->data[DDP__BN_BWD_X],
+        [BN_DY] = t->data[DDP__BN_BWD_DY],
+        [BN_DX] = t->data[DDP__BN_BWD_DX],
+        [BN_MEAN] = to->mean,
+        [BN_INV] = to->inv,
+        [BN_DSCALE] = to->dscale,
         [BN_DSHIFT] = to->dshift,
     };
     int rc;
 
     if (t->call->bn.mask) {
-        p[BN_MASK] = t->data[1];
-        p[BN_DR] = t->data[7];
+        p[BN_MASK] = t->data[DDP__BN_BWD_SLOPE];
+        p[BN_DR] = t->data[DDP__BN_BWD_DR];
     }
 
-    if ((rc = align_parameters(t, 3, r, p)) < 0 ||
+    if ((rc = align_parameters(t, DDP__BN_BWD_W, r, p)) < 0 ||
         (rc = ddp__cuda_launched(ddp__k_bn_inv(to, r->worker->stream),
                                  "bn_inv")) < 0)
         return rc;
@@ -296,7 +300,7 @@ static int run_backward_graph(const struct ddp__task *t,
 
 int ddp__cuda_bn_bwd(const struct ddp__task *t)
 {
-    size_t size = 4 * (size_t)t->call->buf[0].shape.c;
+    size_t size = 4 * (size_t)t->call->buf[DDP__BN_BWD_X].shape.c;
     struct ddp__k_bn_given to;
     struct ddp__cuda_run r;
     int rc = ddp__cuda_run(t, &r);
@@ -305,10 +309,11 @@ int ddp__cuda_bn_bwd(const struct ddp__task *t)
         return rc;
     if (!r.variant->dnn)
         return ddp__cuda_bn_kernels_bwd(t);
-    to = given_statistics(t, t->data[4], ddp__cuda_take(&r, size));
+    to = given_statistics(t, t->data[DDP__BN_BWD_STAT],
+                          ddp__cuda_take(&r, size));
     to.dscale = ddp__cuda_take(&r, size);
     to.dshift = ddp__cuda_take(&r, size);
-    to.g = t->data[5];
+    to.g = t->data[DDP__BN_BWD_G];
     if ((rc = run_backward_graph(t, &r, &to)) < 0)
         return rc;
     return ddp__cuda_launched(ddp__k_bn_put(&to, r.worker->stream), "bn_put");

@@ -82,7 +82,7 @@ static bool cudnn_masks_match(enum ddp_dtype type)
     struct ddp__call c = {
         .op = DDP__OP_BN_FWD,
         .cap = 1,
-        .buf[0] = {type, true, {SIDE, SIDE, CHANNELS}, 0},
+        .buf[DDP__BN_FWD_X] = {type, true, {SIDE, SIDE, CHANNELS}, 0},
         .bn = {.act = DDP_RELU, .residual = true, .mask = true}};
     size_t size = LEN * ddp__dtype_size(type);
     float r[LEN], dy[LEN], dr[LEN]; /* of the type; f32 is the largest */
