@@ -360,9 +360,13 @@ static void test_padded_input(void)
         .op = DDP__OP_INPUT_U8,
         .cap = 1,
         .buffers = 2,
-        .buf = {{DDP_U8, true, {3, 7, 3}, 0}, {DDP_F32, true, {3, 7, 8}, 0}},
+        .buf = {[DDP__INPUT_U8_X] = {DDP_U8, true, {3, 7, 3}, 0},
+                [DDP__INPUT_U8_Y] = {DDP_F32, true, {3, 7, 8}, 0}},
         .input = {{0.5f, 0.25f, 0.125f}, {0.5f, 1, 2}}};
-    struct ddp__task t = {.call = &c, .n = 1, .data = {x, y}};
+    struct ddp__task t = {
+        .call = &c,
+        .n = 1,
+        .data = {[DDP__INPUT_U8_X] = x, [DDP__INPUT_U8_Y] = y}};
     bool good = true;
 
     for (int i = 0; i < PIXELS * 3; i++)

@@ -131,14 +131,14 @@ static void test_conv(void)
 
     RUN(CONV_FWD, &c, 1, x, w, y);
     ok(IS(y, 37.5f, 47.5f, 67.5f, 77.5f), "conv: 2x2 on 3x3, not flipped");
-    c.buf[0] = image(2, 2, 1);
-    c.buf[2] = image(3, 3, 1);
+    c.buf[DDP__CONV_BWD_X_DY] = image(2, 2, 1);
+    c.buf[DDP__CONV_BWD_X_DX] = image(3, 3, 1);
     RUN(CONV_BWD_X, &c, 1, dy, w, dx);
     ok(IS(dx, 1, 12, 20, 103, 1234, 2040, 300, 3400, 4000),
        "conv: the gradient of x is dy spread by the kernel");
-    c.buf[0] = image(3, 3, 1);
-    c.buf[1] = image(2, 2, 1);
-    c.buf[2] = vector(5);
+    c.buf[DDP__CONV_BWD_W_X] = image(3, 3, 1);
+    c.buf[DDP__CONV_BWD_W_DY] = image(2, 2, 1);
+    c.buf[DDP__CONV_BWD_W_G] = vector(5);
     RUN(CONV_BWD_W, &c, 1, x, dy, g);
     ok(IS(g, 5421, 6532, 8754, 9865, 1111), "conv: the gradient of w and b");
     RUN_ADDING(CONV_BWD_W, &c, 1, x, dy, g);
@@ -195,13 +195,13 @@ static void test_dense(void)
 
     RUN(DENSE_FWD, &c, 2, x, w, y);
     ok(IS(y, 321.5f, 0, 99.5f, 0), "dense: W x + b, then relu");
-    c.buf[0] = image(1, 1, 2);
-    c.buf[2] = image(1, 1, 3);
+    c.buf[DDP__DENSE_BWD_X_DY] = image(1, 1, 2);
+    c.buf[DDP__DENSE_BWD_X_DX] = image(1, 1, 3);
     RUN(DENSE_BWD_X, &c, 2, dy, w, dx);
     ok(IS(dx, 3, 8, 102, 7, 26, 304), "dense: the gradient of x");
-    c.buf[0] = image(1, 1, 3);
-    c.buf[1] = image(1, 1, 2);
-    c.buf[2] = vector(8);
+    c.buf[DDP__DENSE_BWD_W_X] = image(1, 1, 3);
+    c.buf[DDP__DENSE_BWD_W_DY] = image(1, 1, 2);
+    c.buf[DDP__DENSE_BWD_W_G] = vector(8);
     RUN(DENSE_BWD_W, &c, 2, x, dy, g);
     ok(IS(g, -2, 2, 6, -2, 4, 10, 4, 6), "dense: the gradient of w and b");
 }
@@ -234,7 +234,7 @@ static void test_bn(void)
     c = (struct ddp__call){.bn = {.eps = 3}};
     for (int i = 0; i < 3; i++)
         c.buf[i] = image(1, 1, 1);
-    c.buf[6] = image(1, 1, 1);
+    c.buf[DDP__BN_BWD_DX] = image(1, 1, 1);
     RUN(BN_BWD, &c, 2, x, y, dy, w, stat, g, dx);
     ok(IS(g, 0.5f, 3, 4, 4),
        "bn: gradients of scale and shift; n mean, n unbiased variance");
@@ -318,9 +318,9 @@ static void test_max_pool(void)
     ok(IS(y, 5, 5, 9, NAN), "max pool: the maximum; a NaN wins");
     ok(index[0] == 1 && index[1] == 0 && index[2] == 2 && index[3] == 2,
        "max pool: of equal values the first is taken");
-    c.buf[0] = image(2, 2, 1);
-    c.buf[1] = of_type(DDP_U8, image(2, 2, 1));
-    c.buf[2] = image(3, 4, 1);
+    c.buf[DDP__MAX_POOL_BWD_DY] = image(2, 2, 1);
+    c.buf[DDP__MAX_POOL_BWD_INDEX] = of_type(DDP_U8, image(2, 2, 1));
+    c.buf[DDP__MAX_POOL_BWD_DX] = image(3, 4, 1);
     RUN(MAX_POOL_BWD, &c, 1, dy, index, dx);
     ok(IS(dx, 0, 1, 10, 0, 0, 0, 0, 0, 100, 0, 1000, 0),
        "max pool: the gradient goes to the winners");
@@ -339,14 +339,14 @@ static void test_max_pool_edges(void)
     RUN(MAX_POOL_FWD, &c, 1, x, y, index);
     ok(IS(y, -1, -2, -4) && index[0] == 1 && index[1] == 0 && index[2] == 0,
        "max pool: padding never wins");
-    c.buf[0] = image(1, 3, 1);
-    c.buf[1] = of_type(DDP_I32, image(1, 3, 1));
-    c.buf[2] = image(1, 4, 1);
+    c.buf[DDP__MAX_POOL_BWD_DY] = image(1, 3, 1);
+    c.buf[DDP__MAX_POOL_BWD_INDEX] = of_type(DDP_I32, image(1, 3, 1));
+    c.buf[DDP__MAX_POOL_BWD_DX] = image(1, 4, 1);
     RUN(MAX_POOL_BWD, &c, 1, dy, index, dx);
     ok(IS(dx, 1, 2, 0, 4), "max pool: gradients at the edges");
-    c.buf[0] = image(1, 4, 1);
-    c.buf[1] = image(1, 3, 1);
-    c.buf[2] = of_type(DDP_I32, image(1, 3, 1));
+    c.buf[DDP__MAX_POOL_FWD_X] = image(1, 4, 1);
+    c.buf[DDP__MAX_POOL_FWD_Y] = image(1, 3, 1);
+    c.buf[DDP__MAX_POOL_FWD_INDEX] = of_type(DDP_I32, image(1, 3, 1));
     x[0] = x[1] = -INFINITY;
     RUN(MAX_POOL_FWD, &c, 1, x, y, index);
     ok(y[0] == -INFINITY && index[0] == 1,
@@ -363,8 +363,8 @@ static void test_mean_pool(void)
 
     RUN(MEAN_POOL_FWD, &c, 1, x, y);
     ok(IS(y, 1, 3, 2), "mean pool: padding counts, what hangs over does not");
-    c.buf[0] = image(1, 3, 1);
-    c.buf[1] = image(1, 4, 1);
+    c.buf[DDP__MEAN_POOL_BWD_DY] = image(1, 3, 1);
+    c.buf[DDP__MEAN_POOL_BWD_DX] = image(1, 4, 1);
     RUN(MEAN_POOL_BWD, &c, 1, dy, dx);
     ok(IS(dx, 1 / 3.0f, 11 / 3.0f, 10 / 3.0f, 10 / 3.0f + 50),
        "mean pool: the gradient with padding that counts");
@@ -372,8 +372,8 @@ static void test_mean_pool(void)
     RUN(MEAN_POOL_BWD, &c, 1, dy, dx);
     ok(IS(dx, 0.5f, 0.5f + 10 / 3.0f, 10 / 3.0f, 10 / 3.0f + 100),
        "mean pool: the gradient without it");
-    c.buf[0] = image(1, 4, 1);
-    c.buf[1] = image(1, 3, 1);
+    c.buf[DDP__MEAN_POOL_FWD_X] = image(1, 4, 1);
+    c.buf[DDP__MEAN_POOL_FWD_Y] = image(1, 3, 1);
     RUN(MEAN_POOL_FWD, &c, 1, x, y);
     ok(IS(y, 1.5f, 3, 4), "mean pool: pixels of the image only");
 }
@@ -387,13 +387,13 @@ static void test_adaptive_pool(void)
 
     RUN(MEAN_POOL_FWD, &c, 1, x, y);
     ok(IS(y, 1.5f, 3, 4.5f), "adaptive pool: 5 pixels to 3");
-    c.buf[0] = image(1, 3, 1);
-    c.buf[1] = image(1, 5, 1);
+    c.buf[DDP__MEAN_POOL_BWD_DY] = image(1, 3, 1);
+    c.buf[DDP__MEAN_POOL_BWD_DX] = image(1, 5, 1);
     RUN(MEAN_POOL_BWD, &c, 1, dy, dx);
     ok(IS(dx, 0.5f, 0.5f + 1 / 3.0f, 1 / 3.0f, 0.5f + 1 / 3.0f, 0.5f),
        "adaptive pool: the gradient");
-    c.buf[0] = image(1, 2, 1);
-    c.buf[1] = image(1, 3, 1);
+    c.buf[DDP__MEAN_POOL_FWD_X] = image(1, 2, 1);
+    c.buf[DDP__MEAN_POOL_FWD_Y] = image(1, 3, 1);
     RUN(MEAN_POOL_FWD, &c, 1, x, y);
     ok(IS(y, 1, 1.5f, 2), "adaptive pool: 2 pixels to 3");
 }
@@ -416,8 +416,8 @@ static void test_join(void)
     c = (struct ddp__call){.buf = {image(1, 2, 2), image(1, 2, 4)}, .at = 1};
     RUN(CONCAT, &c, 1, a, y);
     ok(IS(y, 0, 1, -2, 3, 4, 3, 4, 7), "concat: other channels stay");
-    c.buf[0] = image(1, 2, 4);
-    c.buf[1] = image(1, 2, 2);
+    c.buf[DDP__SPLIT_DY] = image(1, 2, 4);
+    c.buf[DDP__SPLIT_DX] = image(1, 2, 2);
     c.at = 2;
     RUN(SPLIT, &c, 1, y, dx);
     ok(IS(dx, -2, 3, 4, 7), "split: takes a part of the channels");

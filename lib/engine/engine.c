@@ -197,11 +197,11 @@ static int end_step(const struct ddp__task *t, void *arg)
     struct ddp__engine *e = arg;
     int64_t number = (int64_t)t->seed;
     struct ddp__result *r = &e->result[number % (e->spec.run_ahead + 1)];
-    const double *guard = t->data[1];
+    const double *guard = t->data[DDP__END_GUARD];
 
     starpu_pthread_mutex_lock(&e->lock);
     r->step = number;
-    memcpy(r->stats, t->data[0], sizeof(r->stats));
+    memcpy(r->stats, t->data[DDP__END_TOTALS], sizeof(r->stats));
     r->scale = guard[DDP__GUARD_SCALE];
     r->skips = (int64_t)guard[DDP__GUARD_SKIPPED];
     r->skips_in_row = (int64_t)guard[DDP__GUARD_ROW];
@@ -237,13 +237,14 @@ static int make_calls(struct ddp__engine *e)
         .buf = {[DDP__MERGE_STATS_DST] = vector_view(DDP__STATS, DDP_F64),
                 [DDP__MERGE_STATS_SRC] = vector_view(DDP__STATS, DDP_F64)},
         .buffers = DDP__MERGE_STATS_BUFFERS};
-    e->end = (struct ddp__call){.op = DDP__OP_HOST,
-                                .cap = 1,
-                                .buf = {vector_view(DDP__STATS, DDP_F64),
-                                        vector_view(DDP__GUARDS, DDP_F64),
-                                        vector_view(1, DDP_F32)},
-                                .buffers = 3,
-                                .host = {end_step, e}};
+    e->end = (struct ddp__call){
+        .op = DDP__OP_HOST,
+        .cap = 1,
+        .buf = {[DDP__END_TOTALS] = vector_view(DDP__STATS, DDP_F64),
+                [DDP__END_GUARD] = vector_view(DDP__GUARDS, DDP_F64),
+                [DDP__END_TOKEN] = vector_view(1, DDP_F32)},
+        .buffers = 3,
+        .host = {end_step, e}};
     if ((rc = ddp__call_prepare(&e->merge_stats)) < 0)
         return rc;
     for (int b = 0; rc == 0 && b < e->params->buckets; b++)

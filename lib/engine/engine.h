@@ -21,6 +21,10 @@ struct ddp__engine_spec {
     double ema_decay; /* of averages of the weights; 0: there are none */
 };
 
+/* Buffers of the HOST calls that decide about a step, and that end it. */
+enum { DDP__DECIDE_TOTALS, DDP__DECIDE_NORM, DDP__DECIDE_GUARD };
+enum { DDP__END_TOTALS, DDP__END_GUARD, DDP__END_TOKEN };
+
 struct ddp__lane {
     struct ddp__handle *block; /* by segment that has one */
     struct ddp__handle *grad;  /* by bucket */

@@ -76,8 +76,9 @@ static void refuse(const struct ddp__engine *e, bool loss, int64_t number,
 static int decide(const struct ddp__task *t, void *arg)
 {
     struct ddp__engine *e = arg;
-    const double *totals = t->data[0];
-    double *norm = t->data[1], *guard = t->data[2];
+    const double *totals = t->data[DDP__DECIDE_TOTALS];
+    double *norm = t->data[DDP__DECIDE_NORM];
+    double *guard = t->data[DDP__DECIDE_GUARD];
     double scale = guard[DDP__GUARD_SCALE];
     bool loss = !isfinite(totals[DDP__STAT_LOSS]);
 
@@ -104,9 +105,9 @@ void ddp__guard_new(struct ddp__engine *e)
     e->decide = (struct ddp__call){
         .op = DDP__OP_HOST,
         .cap = 1,
-        .buf = {{.type = DDP_F64, .shape = {1, 1, DDP__STATS}},
-                {.type = DDP_F64, .shape = {1, 1, DDP__NORMS}},
-                {.type = DDP_F64, .shape = {1, 1, DDP__GUARDS}}},
+        .buf = {[DDP__DECIDE_TOTALS] = {DDP_F64, false, {1, 1, DDP__STATS}, 0},
+                [DDP__DECIDE_NORM] = {DDP_F64, false, {1, 1, DDP__NORMS}, 0},
+                [DDP__DECIDE_GUARD] = {DDP_F64, false, {1, 1, DDP__GUARDS}, 0}},
         .buffers = 3,
         .host = {decide, e}};
 }

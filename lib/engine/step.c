@@ -315,8 +315,12 @@ static int submit_norms(struct ddp__engine *e, const struct ddp__step *s)
 /* No bucket is updated before all are known to be finite. */
 static int submit_decision(struct ddp__engine *e, const struct ddp__step *s)
 {
-    static const enum ddp_access access[] = {DDP_READ, DDP_UPDATE, DDP_UPDATE};
-    struct ddp__handle *buf[] = {&e->lane[0].totals, &e->norm, &e->guard};
+    static const enum ddp_access access[] = {[DDP__DECIDE_TOTALS] = DDP_READ,
+                                             [DDP__DECIDE_NORM] = DDP_UPDATE,
+                                             [DDP__DECIDE_GUARD] = DDP_UPDATE};
+    struct ddp__handle *buf[] = {[DDP__DECIDE_TOTALS] = &e->lane[0].totals,
+                                 [DDP__DECIDE_NORM] = &e->norm,
+                                 [DDP__DECIDE_GUARD] = &e->guard};
     int rc = submit_norms(e, s);
 
     return rc < 0 ? rc : submit_whole(e, s, &e->decide, 0, buf, access);
@@ -441,9 +445,9 @@ static int submit_end(struct ddp__engine *e, const struct ddp__step *s)
     buf[n] = &e->token;
     if (n && (rc = submit_last(e, s, &e->fence[n], buf, DDP_UPDATE)) < 0)
         return rc;
-    buf[0] = &e->lane[0].totals;
-    buf[1] = &e->guard;
-    buf[2] = &e->token;
+    buf[DDP__END_TOTALS] = &e->lane[0].totals;
+    buf[DDP__END_GUARD] = &e->guard;
+    buf[DDP__END_TOKEN] = &e->token;
     return submit_last(e, s, &e->end, buf, DDP_READ);
 }
 

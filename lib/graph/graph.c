@@ -63,7 +63,10 @@ static void build_fill(ddp_graph_t *g)
     }
     ddp__emit_any(
         g, &c, loss ? 4 : 2,
-        (ddp_value_t *[]){g->x, g->ids, g->target, g->weight},
+        (ddp_value_t *[]){[DDP__FILL_X] = g->x,
+                          [DDP__FILL_IDS] = g->ids,
+                          [DDP__FILL_TARGET] = g->target,
+                          [DDP__FILL_WEIGHT] = g->weight},
         (enum ddp_access[]){DDP_WRITE, DDP_WRITE, DDP_WRITE, DDP_WRITE});
 }
 
@@ -194,9 +197,12 @@ static void build_answers(ddp_graph_t *g)
                           .host = {g->spec.output, g->spec.arg}};
 
     if (g->spec.output)
-        ddp__emit_any(
-            g, &c, 4, (ddp_value_t *[]){g->y, g->target, g->ids, g->totals},
-            (enum ddp_access[]){DDP_READ, DDP_READ, DDP_READ, DDP_UPDATE});
+        ddp__emit_any(g, &c, 4,
+                      (ddp_value_t *[]){[DDP__OUTPUT_Y] = g->y,
+                                        [DDP__OUTPUT_TARGET] = g->target,
+                                        [DDP__OUTPUT_IDS] = g->ids,
+                                        [DDP__OUTPUT_TOTALS] = g->totals},
+                      (enum ddp_access[]){DDP_READ, DDP_READ, DDP_READ, DDP_UPDATE});
 }
 
 /* The gradient that backward starts from. */

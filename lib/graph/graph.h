@@ -22,6 +22,10 @@ struct ddp__span_of_layer {
     int first_value, end_value;
 };
 
+/* Buffers of the HOST calls of a graph: what fill writes, what output gets. */
+enum { DDP__FILL_X, DDP__FILL_IDS, DDP__FILL_TARGET, DDP__FILL_WEIGHT };
+enum { DDP__OUTPUT_Y, DDP__OUTPUT_TARGET, DDP__OUTPUT_IDS, DDP__OUTPUT_TOTALS };
+
 /* What a graph is built for. */
 struct ddp__graph_spec {
     enum ddp__mode mode;

@@ -59,7 +59,7 @@ static void copy_f32(float *out, const void *in, enum ddp_dtype type,
                                       : ddp__from_f16(half[i]);
 }
 
-/* Keep the answers of a sub-batch: buffers y, target, ids, totals. */
+/* Keep the answers of a sub-batch. */
 static int keep_answers(const struct ddp__task *t, void *arg)
 {
     struct ddp__eval *e = arg;
@@ -68,12 +68,15 @@ static int keep_answers(const struct ddp__task *t, void *arg)
     size_t at = room_of(e, step, sub * e->loader.sub_batch);
     float *out = e->output + at * (size_t)e->len;
 
-    copy_f32(out, t->data[0], t->call->buf[0].type, ddp__len(t, 0));
+    copy_f32(out, t->data[DDP__OUTPUT_Y], t->call->buf[DDP__OUTPUT_Y].type,
+             ddp__len(t, DDP__OUTPUT_Y));
     for (int i = 0; i < t->n; i++)
-        e->label[at + (size_t)i] = t->call->buf[1].type == DDP_I32
-                                       ? ((const int32_t *)t->data[1])[i]
-                                       : DDP__NO_LABEL;
-    memcpy(e->index + at, t->data[2], (size_t)t->n * sizeof(*e->index));
+        e->label[at + (size_t)i] =
+            t->call->buf[DDP__OUTPUT_TARGET].type == DDP_I32
+                ? ((const int32_t *)t->data[DDP__OUTPUT_TARGET])[i]
+                : DDP__NO_LABEL;
+    memcpy(e->index + at, t->data[DDP__OUTPUT_IDS],
+           (size_t)t->n * sizeof(*e->index));
     return 0;
 }
 

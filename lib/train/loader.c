@@ -4,9 +4,8 @@
 #include <string.h>
 
 #include "data/dataset.h"
+#include "graph/graph.h"
 #include "train/loader.h"
-
-enum { X, IDS, TARGET, WEIGHT }; /* buffers of the fill node */
 
 struct ddp__loader ddp__loader(ddp_dataset_t *data, int batch, int sub_batch)
 {
@@ -36,27 +35,29 @@ int ddp__loader_sizes(const struct ddp__loader *l, int64_t step, int *n)
 static void fill_bad(const struct ddp__task *t, struct ddp_sample *s)
 {
     memset(s->x, 0,
-           ddp__len(t, X) / (size_t)t->n *
-               ddp__dtype_size(t->call->buf[X].type));
+           ddp__len(t, DDP__FILL_X) / (size_t)t->n *
+               ddp__dtype_size(t->call->buf[DDP__FILL_X].type));
     s->label = DDP__NO_LABEL;
     s->weight = s->norm = 0;
-    if (t->call->buf[TARGET].type == DDP_F32)
-        memset(s->target, 0, (size_t)t->call->buf[TARGET].shape.c * 4);
+    if (t->call->buf[DDP__FILL_TARGET].type == DDP_F32)
+        memset(s->target, 0,
+               (size_t)t->call->buf[DDP__FILL_TARGET].shape.c * 4);
 }
 
 static int fill_one(const struct ddp__loader *l, const struct ddp__task *t,
                     const struct ddp__order *o, int64_t pos, int i)
 {
-    bool classes = t->call->buf[TARGET].type == DDP_I32;
-    size_t size =
-        ddp__len(t, X) / (size_t)t->n * ddp__dtype_size(t->call->buf[X].type);
-    float *weight = t->data[WEIGHT];
+    bool classes = t->call->buf[DDP__FILL_TARGET].type == DDP_I32;
+    size_t size = ddp__len(t, DDP__FILL_X) / (size_t)t->n *
+                  ddp__dtype_size(t->call->buf[DDP__FILL_X].type);
+    float *weight = t->data[DDP__FILL_WEIGHT];
     struct ddp_sample s = {
-        .x = (char *)t->data[X] + size * (size_t)i,
+        .x = (char *)t->data[DDP__FILL_X] + size * (size_t)i,
         .target = classes
                       ? NULL
-                      : (float *)t->data[TARGET] +
-                            (size_t)i * (size_t)t->call->buf[TARGET].shape.c,
+                      : (float *)t->data[DDP__FILL_TARGET] +
+                            (size_t)i *
+                                (size_t)t->call->buf[DDP__FILL_TARGET].shape.c,
         .weight = 1,
         .norm = -1,
     };
@@ -67,8 +68,9 @@ static int fill_one(const struct ddp__loader *l, const struct ddp__task *t,
     if (rc == DDP__BAD)
         fill_bad(t, &s);
     if (classes)
-        ((int32_t *)t->data[TARGET])[i] = s.label;
-    ((int64_t *)t->data[IDS])[i] = ddp__order_index(o, l->data->count, pos);
+        ((int32_t *)t->data[DDP__FILL_TARGET])[i] = s.label;
+    ((int64_t *)t->data[DDP__FILL_IDS])[i] =
+        ddp__order_index(o, l->data->count, pos);
     weight[i] = s.weight;
     weight[t->call->cap] += s.norm < 0 ? s.weight : s.norm;
     return 0;
@@ -83,7 +85,7 @@ int ddp__loader_fill(const struct ddp__task *t, void *arg)
     struct ddp__order o = {l->seed, step / l->steps, l->shuffle};
     int rc;
 
-    ((float *)t->data[WEIGHT])[t->call->cap] = 0;
+    ((float *)t->data[DDP__FILL_WEIGHT])[t->call->cap] = 0;
     for (int i = 0; i < t->n; i++)
         if ((rc = fill_one(l, t, &o, pos + i, i)) < 0)
             return rc;
