@@ -1,4 +1,4 @@
-/* flow.c - the first failure of an engine's tasks, and their clock
+/* flow.c - tasks that belong together: their first failure, end and clock
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
 #include "config.h"
@@ -21,12 +21,33 @@ int ddp__flow_init(struct ddp__flow *f)
     f->updated_step = -1;
     if (pthread_mutex_init(&f->lock, NULL) != 0)
         return ddp__fail(DDP_ENOMEM, "no mutex to be had");
+    starpu_pthread_mutex_init(&f->count_lock, NULL);
+    starpu_pthread_cond_init(&f->done, NULL);
     return 0;
 }
 
 void ddp__flow_fini(struct ddp__flow *f)
 {
+    starpu_pthread_cond_destroy(&f->done);
+    starpu_pthread_mutex_destroy(&f->count_lock);
     pthread_mutex_destroy(&f->lock);
+}
+
+void ddp__flow_add(struct ddp__flow *f, int tasks)
+{
+    starpu_pthread_mutex_lock(&f->count_lock);
+    f->tasks += tasks;
+    if (f->tasks == 0)
+        starpu_pthread_cond_broadcast(&f->done);
+    starpu_pthread_mutex_unlock(&f->count_lock);
+}
+
+void ddp__flow_wait(struct ddp__flow *f)
+{
+    starpu_pthread_mutex_lock(&f->count_lock);
+    while (f->tasks > 0)
+        starpu_pthread_cond_wait(&f->done, &f->count_lock);
+    starpu_pthread_mutex_unlock(&f->count_lock);
 }
 
 void ddp__flow_fail(struct ddp__flow *f, int64_t step, int rc, const char *op,

@@ -1,4 +1,4 @@
-/* flow.h - the first failure of an engine's tasks, and their clock
+/* flow.h - tasks that belong together: their first failure, end and clock
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
 #ifndef DDP_FLOW_H
@@ -23,7 +23,7 @@ static inline bool ddp__is_gpu_worker(int w)
 }
 
 /* What the tasks of one engine share: the first failure, which makes all
- * later tasks do nothing, and where the time went. */
+ * later tasks do nothing, how many are not done, and where the time went. */
 struct ddp__flow {
     atomic_int rc;
     pthread_mutex_t lock; /* of message, and of writing failed_step */
@@ -33,6 +33,9 @@ struct ddp__flow {
     /* 1 + the worker that first met a loss or norm that is not finite, since
      * this was last set to 0; 0: nobody. */
     atomic_int seen_by;
+    starpu_pthread_mutex_t count_lock;
+    starpu_pthread_cond_t done; /* of all tasks */
+    int64_t tasks;              /* submitted and not done */
     struct ddp__busy {
         double exec_s, data_s, gap_s; /* gap: between tasks of one lane */
         double last_end;
@@ -43,6 +46,12 @@ struct ddp__flow {
 
 int ddp__flow_init(struct ddp__flow *f);
 void ddp__flow_fini(struct ddp__flow *f);
+
+/* Count tasks that are about to be submitted, or (negative) that are done. */
+void ddp__flow_add(struct ddp__flow *f, int tasks);
+
+/* Wait until all tasks submitted so far are done. */
+void ddp__flow_wait(struct ddp__flow *f);
 
 /* Keep the first failure, in the order of steps; the message is ddp_errmsg() of
  * this thread. */

@@ -27,6 +27,7 @@ struct run {
     struct ddp__sched_tag tag;
     int64_t step;
     bool always;
+    bool may_use_gpu;
     double begin; /* asynchronous: when its kernels were queued; else 0 */
     int calls;
     struct called {
@@ -226,11 +227,10 @@ static void spread(const struct run *r)
     }
 }
 
-/* The end of a GPU's task.  What was queued behind another one began when that
- * one ended.  A simulated one was not run: it has taken what it costs. */
-static void ended(void *arg)
+/* What was queued on a GPU behind another task began when that one ended.  A
+ * simulated one was not run: it has taken what it costs. */
+static void ended_on_gpu(struct run *r)
 {
-    struct run *r = arg;
     int w = starpu_worker_get_id();
     double before;
 
@@ -244,6 +244,16 @@ static void ended(void *arg)
         return;
     before = r->flow->busy[w % DDP__MAX_WORKERS].last_end;
     account(r, w, r->begin > before ? r->begin : before, ddp__now());
+}
+
+/* The end of a task, also of one that did nothing. */
+static void ended(void *arg)
+{
+    struct run *r = arg;
+
+    if (r->may_use_gpu)
+        ended_on_gpu(r);
+    ddp__flow_add(r->flow, -1);
 }
 
 /* ---- codelets ----------------------------------------------------------- */
@@ -402,13 +412,14 @@ int ddp__submit(const struct ddp__submit *s)
     task->cl_arg_free = 1;
     task->sched_data = &r->tag;
     task->where = where_all(s);
-    if (task->where & STARPU_CUDA) {
-        task->callback_func = ended;
-        task->callback_arg = r;
-    }
+    r->may_use_gpu = task->where & STARPU_CUDA;
+    task->callback_func = ended;
+    task->callback_arg = r;
     task->priority = s->priority;
+    ddp__flow_add(s->flow, 1);
     if ((rc = starpu_task_submit(task)) == 0)
         return 0;
+    ddp__flow_add(s->flow, -1);
     destroy(task);
     return ddp__fail(DDP_ENODEV, "%s: no worker can run it (%s)", cl[op].name,
                      strerror(-rc));

@@ -17,7 +17,7 @@ static int outcome(struct ddp__engine *e)
         return e->torn ? ddp__fail(DDP_ETORN, "an earlier step failed half "
                                               "way: load the weights again")
                        : 0;
-    starpu_task_wait_for_all();
+    ddp__flow_wait(&e->flow);
     if (atomic_load(&e->flow.updated_step) >= e->flow.failed_step)
         e->torn = true;
     else
@@ -45,7 +45,7 @@ int ddp__engine_wait(struct ddp__engine *e, int64_t number,
 
 int ddp__engine_wait_all(struct ddp__engine *e)
 {
-    starpu_task_wait_for_all();
+    ddp__flow_wait(&e->flow);
     return outcome(e);
 }
 
