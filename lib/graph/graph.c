@@ -223,6 +223,7 @@ static ddp_value_t *build_seed(ddp_graph_t *g)
     case DDP__PULL:
         build_output(g, g->y, g->spec.output);
         g->forward_nodes = g->nodes;
+        g->phase = DDP__BACKWARD_X;
         g->dy = input_value(g, g->y->shape, g->spec.dtype, true);
         ddp__emit_any(g, &c, 1, (ddp_value_t *[]){g->dy},
                       (enum ddp_access[]){DDP_WRITE});

@@ -41,6 +41,8 @@ struct ddp__graph_spec {
     int channels;      /* images of bf16 or f16 get a multiple of it; 0: none */
     bool merged;       /* gradients will be, with those of other lanes */
     double segment_us; /* how long a task shall last at least; 0: a node each */
+    bool joined;       /* functions of the host and of the program share tasks
+                          with the nodes around them */
     /* HOST functions of the first and last nodes. */
     int (*fill)(const struct ddp__task *t, void *arg);
     int (*fill_dy)(const struct ddp__task *t, void *arg); /* PULL */

@@ -271,12 +271,39 @@ int ddp__params_bind(struct ddp__params *p, ddp_t *ddp)
     return 0;
 }
 
+struct ddp__kept *ddp__params_take(struct ddp__params *p,
+                                   void (*free)(struct ddp__kept *k))
+{
+    struct ddp__kept **at = &p->kept, *k;
+
+    while (*at && (*at)->free != free)
+        at = &(*at)->next;
+    if ((k = *at))
+        *at = k->next;
+    return k;
+}
+
+void ddp__params_keep(struct ddp__params *p, struct ddp__kept *k)
+{
+    struct ddp__kept *old = ddp__params_take(p, k->free);
+
+    if (old)
+        old->free(old);
+    k->next = p->kept;
+    p->kept = k;
+}
+
 void ddp__params_unbind(struct ddp__params *p)
 {
     struct ddp__params **at;
+    struct ddp__kept *k;
 
     if (!p->ddp)
         return;
+    while ((k = p->kept)) {
+        p->kept = k->next;
+        k->free(k);
+    }
     for (int b = 0; b < p->buckets; b++)
         ddp__handle_unregister(&p->bucket[b].handle);
     for (at = &p->ddp->params; *at != p; at = &(*at)->next)

@@ -25,6 +25,13 @@ struct ddp__bucket {
     int spans;
 };
 
+/* What is made of a root chain once, for whoever needs it next.  The function
+ * says what it is. */
+struct ddp__kept {
+    struct ddp__kept *next;
+    void (*free)(struct ddp__kept *k);
+};
+
 /* All parameters of a root chain, as buckets in reverse layer order. */
 struct ddp__params {
     struct ddp__block *block;
@@ -36,6 +43,7 @@ struct ddp__params {
     bool valued;  /* buckets have memory, with values in it */
     ddp_t *ddp;   /* bound to; NULL: not */
     struct ddp__params *next; /* in ddp's list */
+    struct ddp__kept *kept;   /* while bound; owned */
 };
 
 /* The parameters of a root chain, made at first use; their values when those
@@ -46,6 +54,11 @@ void ddp__params_free(struct ddp__params *p);
 int ddp__params_reserve(struct ddp__params *p);
 int ddp__params_bind(struct ddp__params *p, ddp_t *ddp);
 void ddp__params_unbind(struct ddp__params *p);
+/* Keep something until the parameters are unbound, in place of what has the
+ * same function; take it back, or NULL. */
+void ddp__params_keep(struct ddp__params *p, struct ddp__kept *k);
+struct ddp__kept *ddp__params_take(struct ddp__params *p,
+                                   void (*free)(struct ddp__kept *k));
 /* Let the host at the weights between begin and end. */
 int ddp__params_begin(struct ddp__params *p, bool write);
 void ddp__params_end(struct ddp__params *p);

@@ -28,9 +28,10 @@ size_t ddp__value_size(const ddp_graph_t *g, const ddp_value_t *v)
 /* What a program or the host does keeps a task of its own: where it runs, and
  * for how long, is not known.  So does what fetches the input: it waits for no
  * weights. */
-static bool alone(const struct ddp__node *n)
+static bool alone(const ddp_graph_t *g, const struct ddp__node *n)
 {
-    return ddp__op_is(n->call.op, DDP__IS_HOST | DDP__IS_USER | DDP__IS_INPUT);
+    return !g->spec.joined &&
+           ddp__op_is(n->call.op, DDP__IS_HOST | DDP__IS_USER | DDP__IS_INPUT);
 }
 
 /* The bucket of gradients that a node writes to; -1: none. */
@@ -53,7 +54,7 @@ static bool goes_on(const ddp_graph_t *g, const struct ddp__segment *s, int i,
 
     if (g->spec.mode == DDP__PULL && i == g->forward_nodes)
         return false; /* the halves are submitted one by one */
-    return !alone(a) && !alone(b) &&
+    return !alone(g, a) && !alone(g, b) &&
            (a->phase == DDP__FORWARD) == (b->phase == DDP__FORWARD) &&
            (!g->spec.merged || bucket < 0 || other < 0 || bucket == other);
 }
