@@ -29,8 +29,9 @@
  *            means its default.
  * Shapes     One sample is (h, w, c): height, width, channels, channels last.
  *            A vector of k features is (1, 1, k).  Labels are int32_t.
- * Threads    Call from one thread at a time.  The library never prints, exits
- *            or installs signal handlers.
+ * Threads    Call from one thread at a time, except where a comment says
+ *            otherwise.  The library never prints, exits or installs signal
+ *            handlers.
  */
 #ifndef DDP_H
 #define DDP_H
@@ -56,7 +57,8 @@ extern "C" {
     X(DEVICE, 7, "a device or its library failed")                             \
     X(DIVERGED, 8, "too many steps with numbers that are not finite")          \
     X(TORN, 9, "a step failed half way: weights must be loaded again")         \
-    X(STOPPED, 10, "stopped by the caller")
+    X(STOPPED, 10, "stopped by the caller")                                    \
+    X(BUSY, 11, "too many requests are in flight")
 
 enum ddp_err {
     DDP_OK = 0,
@@ -862,11 +864,54 @@ int ddp_trainer_resume(ddp_trainer_t *t, const char *dir,
 
 /* ---- the parts ---------------------------------------------------------- */
 
-/* Run the chain forward as one graph over the devices.
+/* A chain prepared for forward passes on samples of one shape, to be called
+ * often: graph, plans and memory are made once.
+ *
+ * Mode     evaluation: running statistics, no dropout.  The weights are those
+ *          that the chain has when a request is submitted.
+ * Requests A request runs on one device, and several run side by side.  Each
+ *          has memory for a batch, from the start until ddp_compiled_free().
+ * Threads  submit, wait and run may be called from several threads at once.
+ *          No thread may change the chain's weights (train, set, load) while
+ *          another submits.
+ * Order    ddp_compiled_free(), then ddp_chain_free() and ddp_finish().
+ */
+typedef struct ddp_compiled ddp_compiled_t;
+
+struct ddp_compiled_options {
+    enum ddp_dtype type; /* of the samples: DDP_F32, or DDP_U8 as they are,
+                            0..255, in up to 4 channels */
+    int requests;        /* that can be in flight; 0: twice the workers */
+};
+
+/* A request has 1 to batch samples of shape.  Not owned: ddp and chain. */
+ddp_compiled_t *ddp_compiled_new(ddp_t *ddp, ddp_chain_t *chain,
+                                 struct ddp_shape shape, int batch,
+                                 const struct ddp_compiled_options *o);
+/* Waits for the requests in flight. */
+void ddp_compiled_free(ddp_compiled_t *c);
+
+/* Of one sample's output. */
+struct ddp_shape ddp_compiled_shape(const ddp_compiled_t *c);
+
+/* Submit a request of n samples and return; y gets n outputs, F32.  x and y are
+ * the library's until ddp_compiled_wait() returns, to be called once for each
+ * request, by any thread.
+ * Errors   DDP_EBUSY: all requests are in flight; DDP_EINVAL. ddp_compiled_wait
+ *          returns that of the request, which leaves others as they are. */
+int ddp_compiled_submit(ddp_compiled_t *c, const void *x, int n, float *y,
+                        int64_t *request);
+int ddp_compiled_wait(ddp_compiled_t *c, int64_t request);
+
+/* Both; where all requests are in flight, wait until one is done. */
+int ddp_compiled_run(ddp_compiled_t *c, const void *x, int n, float *y);
+
+/* Run the chain forward on n samples, in requests of sub_batch (0: 32).  What
+ * that compiles stays with the chain, so the next call with the same shape,
+ * type and sub_batch is fast.
  *
  * Shapes   x n samples of shape, type F32 (or U8 as it is, 0..255); y n times
  *          the chain's output, F32.
- * Mode     evaluation: running statistics, no dropout.
  */
 int ddp_forward(ddp_t *ddp, ddp_chain_t *chain, const void *x,
                 enum ddp_dtype type, struct ddp_shape shape, int n,
@@ -878,6 +923,11 @@ typedef struct ddp_pullback ddp_pullback_t;
 ddp_pullback_t *ddp_pullback_new(ddp_t *ddp, ddp_chain_t *chain, const float *x,
                                  struct ddp_shape shape, int n, int sub_batch,
                                  float *y);
+
+/* The same on other samples, as many and of the same shape, with the weights
+ * that the chain has now: prepared once, called often.  Pullbacks of their own
+ * may be used from several threads at once. */
+int ddp_pullback_forward(ddp_pullback_t *p, const float *x, float *y);
 
 /* Given dL/dy, compute dL/dx (unless NULL) and the gradients of all
  * parameters, summed over samples, for ddp_pullback_gradient(). */

@@ -60,6 +60,7 @@ check_PROGRAMS += \
     %D%/test_bad_layers \
     %D%/test_batch \
     %D%/test_checkpoint \
+    %D%/test_compiled \
     %D%/test_convert \
     %D%/test_crc32c \
     %D%/test_cuda_after \

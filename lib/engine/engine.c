@@ -1,6 +1,7 @@
 /* engine.c - making a graph ready to run: handles, plans, accumulators */
 #include "config.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -61,6 +62,19 @@ static void lane_free(struct ddp__engine *e, struct ddp__lane *l)
     free(l->block);
     free(l->input);
     free(l->grad);
+}
+
+void ddp__engine_rest(struct ddp__engine *e)
+{
+    for (int l = 0; l < e->spec.lanes; l++) {
+        for (int k = 0; k < e->graph->segments; k++)
+            if (e->lane[l].block[k].h)
+                ddp__handle_drop(&e->lane[l].block[k]);
+        for (int i = 0; i < e->spec.ring * e->inputs; i++)
+            ddp__handle_drop(&e->lane[l].input[i]);
+        for (int b = 0; e->lane[l].grad[0].h && b < e->params->buckets; b++)
+            ddp__handle_drop(&e->lane[l].grad[b]);
+    }
 }
 
 /* ---- calls -------------------------------------------------------------- */
@@ -323,6 +337,7 @@ static int make_graph(struct ddp__engine *e, ddp_chain_t *chain)
         ddp__graph_free(e->graph);
         e->graph = NULL;
         e->spec.graph.segment_us = 0;
+        e->spec.graph.joined = false;
         e->spec.graph.channels = 0;
     }
 }
@@ -350,6 +365,8 @@ static double segment_us(const struct ddp__engine *e)
 {
     if (e->ddp->segment_us >= 0)
         return e->ddp->segment_us;
+    if (e->spec.graph.joined)
+        return HUGE_VAL;
     if (!e->ddp->gpu_workers)
         return 0;
     return e->spec.lanes > 1 ? 1000 : 4000;
@@ -365,6 +382,7 @@ int ddp__engine_new(struct ddp__engine **out, ddp_t *ddp, ddp_chain_t *chain,
         return ddp__fail(DDP_ENOMEM, "no memory for an engine");
     e->ddp = ddp;
     e->spec = *spec;
+    e->spec.graph.joined &= !ddp->gpu_workers && ddp->segment_us < 0;
     e->spec.graph.segment_us = segment_us(e);
     e->spec.graph.channels = ddp->channels;
     e->spec.graph.merged = e->spec.lanes > 1;

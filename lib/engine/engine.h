@@ -19,6 +19,7 @@ struct ddp__engine_spec {
     int ring;      /* input buffers of a lane: sub-batches read ahead */
     const struct ddp_optimizer *optimizer; /* NULL: weights stay */
     double ema_decay; /* of averages of the weights; 0: there are none */
+    bool keep;        /* activations have memory until ddp__engine_rest() */
 };
 
 /* Buffers of the HOST calls that decide about a step, and that end it. */
@@ -76,5 +77,8 @@ void ddp__engine_free(struct ddp__engine *e);
 
 /* The first step to come is number `step`. */
 void ddp__engine_begin(struct ddp__engine *e, int64_t step);
+
+/* Give back the memory of activations and inputs until the next submission. */
+void ddp__engine_rest(struct ddp__engine *e);
 
 #endif

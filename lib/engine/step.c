@@ -23,6 +23,7 @@ static _Atomic int64_t sequence;
 struct cursor {
     struct ddp__engine *e;
     const struct ddp__step *s;
+    struct ddp__flow *flow;
     int64_t sequence;
     int lane, n;
     int slot;        /* of the lane's input ring */
@@ -79,7 +80,7 @@ static void fill_tag(const struct cursor *c, int k, int end,
     const struct ddp_graph *g = c->e->graph;
     const struct ddp__node *n = g->node[g->segment[k].begin];
 
-    sub->tag.kind = ddp__op_is(n->call.op, DDP__IS_HOST) &&
+    sub->tag.kind = sub->parts == 1 && ddp__op_is(n->call.op, DDP__IS_HOST) &&
                             n->call.host.fn == c->e->spec.graph.fill
                         ? DDP__SCHED_INPUT
                         : DDP__SCHED_LANE;
@@ -96,8 +97,8 @@ static void drop_used(const struct cursor *c, int k)
     const struct ddp_graph *g = c->e->graph;
     const struct ddp__segment *s = &g->segment[k];
 
-    if (c->e->spec.graph.mode == DDP__PULL)
-        return; /* may be pulled again */
+    if (c->e->spec.keep)
+        return; /* may be pulled again, or is used again at once */
     for (int i = 0; i <= k; i++)
         if (g->segment[i].size && g->segment[i].last_use == k)
             ddp__handle_drop(&c->e->lane[c->lane].block[i]);
@@ -138,7 +139,7 @@ static int submit_segment(const struct cursor *c, int k, int end,
     struct ddp__submit sub = {
         .part = c->e->part,
         .parts = s->end - s->begin,
-        .flow = &c->e->flow,
+        .flow = c->flow,
         .step = c->s->number,
     };
     int rc;
@@ -151,6 +152,19 @@ static int submit_segment(const struct cursor *c, int k, int end,
     return rc;
 }
 
+/* The segments of nodes begin..end-1. */
+static int submit_range(const struct cursor *c, int begin, int end,
+                        uint64_t number)
+{
+    const struct ddp_graph *g = c->e->graph;
+    int rc = 0;
+
+    for (int k = 0; rc == 0 && k < g->segments; k++)
+        if (g->segment[k].begin >= begin && g->segment[k].end <= end)
+            rc = submit_segment(c, k, end, number);
+    return rc;
+}
+
 /* Nodes begin..end-1 for sub-batch `index` of the step. */
 static int submit_sub(struct ddp__engine *e, const struct ddp__step *s,
                       int64_t seq, int index, int begin, int end)
@@ -159,6 +173,7 @@ static int submit_sub(struct ddp__engine *e, const struct ddp__step *s,
     struct cursor c = {
         .e = e,
         .s = s,
+        .flow = &e->flow,
         .sequence = seq,
         .lane = lane,
         .n = s->n[index],
@@ -166,13 +181,8 @@ static int submit_sub(struct ddp__engine *e, const struct ddp__step *s,
         .accumulate = index >= e->spec.lanes,
         .last = index + e->spec.lanes >= s->subs,
     };
-    const struct ddp_graph *g = e->graph;
-    int rc = 0;
 
-    for (int k = 0; rc == 0 && k < g->segments; k++)
-        if (g->segment[k].begin >= begin && g->segment[k].end <= end)
-            rc = submit_segment(&c, k, end, s->first + (uint64_t)index);
-    return rc;
+    return submit_range(&c, begin, end, s->first + (uint64_t)index);
 }
 
 /* ---- whole vectors ------------------------------------------------------ */
@@ -491,6 +501,23 @@ int ddp__engine_step(struct ddp__engine *e, const struct ddp__step *s)
     e->submitted++;
     e->submit_s += ddp__now() - begin;
     return 0;
+}
+
+int ddp__engine_infer(struct ddp__engine *e, int lane, int n,
+                      struct ddp__flow *flow)
+{
+    const struct ddp__step s = {.subs = 1, .n = &n};
+    const struct cursor c = {
+        .e = e,
+        .s = &s,
+        .flow = flow,
+        .sequence = atomic_fetch_add(&sequence, 1),
+        .lane = lane,
+        .n = n,
+        .last = true,
+    };
+
+    return submit_range(&c, 0, e->graph->nodes, (uint64_t)lane);
 }
 
 int ddp__engine_half(struct ddp__engine *e, const int *n, int subs,

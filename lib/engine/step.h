@@ -18,9 +18,15 @@ struct ddp__step {
 };
 
 struct ddp__engine;
+struct ddp__flow;
 
 /* Submit a step; waits while run_ahead steps are unfinished. */
 int ddp__engine_step(struct ddp__engine *e, const struct ddp__step *s);
+
+/* INFER: submit the graph for n samples in a lane, whose number fill() and
+ * output() get.  Its tasks belong to flow.  Of one thread at a time. */
+int ddp__engine_infer(struct ddp__engine *e, int lane, int n,
+                      struct ddp__flow *flow);
 
 /* PULL: submit the forward half or the backward half of the graph for subs
  * sub-batches, one per lane; then wait. */

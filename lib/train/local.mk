@@ -5,13 +5,14 @@ LIB_SOURCES += \
     %D%/averages.c \
     %D%/checkpoints.c \
     %D%/checkpoints.h \
+    %D%/compiled.c \
     %D%/evaluate.c \
     %D%/evaluate.h \
-    %D%/infer.c \
     %D%/loader.c \
     %D%/loader.h \
     %D%/memory.c \
     %D%/memory.h \
+    %D%/pullback.c \
     %D%/schedule.c \
     %D%/train.c \
     %D%/trainer.c \

@@ -1,4 +1,8 @@
-/* infer.c - a chain forward as one graph, and its pullback */
+/* pullback.c - a chain forward in training mode, and its derivative
+ *
+ * The graph of a pullback that is freed stays with the chain for the next one
+ * of the same shape.
+ */
 #include "config.h"
 
 #include <stdlib.h>
@@ -8,31 +12,39 @@
 #include "engine/step.h"
 #include "train/trainer.h"
 
-enum { SUB_BATCH = 32, LANES = 8 };
+enum { SUB_BATCH = 32 };
 
 /* The caller's arrays, cut into sub-batches of `sub` samples. */
 struct ddp_pullback {
+    struct ddp__kept kept; /* first */
     struct ddp__engine *engine;
+    struct ddp_shape shape; /* of a sample */
     int n, sub, subs;
-    int *sizes; /* owned */
-    const void *x;
-    size_t x_size, y_len; /* bytes, elements of one sample */
-    float *y;
-    const float *dy;
-    float *dx;
+    int *sizes;          /* owned */
+    size_t x_len, y_len; /* elements of one sample */
+    bool done;           /* a forward pass was */
+    const float *x, *dy;
+    float *y, *dx;
 };
 
 /* ---- HOST functions of the graph ---------------------------------------- */
 
+/* Where sub-batch t->seed begins in an array of samples of len elements. */
+static size_t first(const struct ddp_pullback *p, const struct ddp__task *t,
+                    size_t len)
+{
+    return (size_t)t->seed * (size_t)p->sub * len;
+}
+
 static int fill_x(const struct ddp__task *t, void *arg)
 {
     const struct ddp_pullback *p = arg;
-    int64_t first = (int64_t)t->seed * p->sub, *id = t->data[1];
+    int64_t *id = t->data[1];
 
-    memcpy(t->data[0], (const char *)p->x + (size_t)first * p->x_size,
-           (size_t)t->n * p->x_size);
+    memcpy(t->data[0], p->x + first(p, t, p->x_len),
+           ddp__len(t, 0) * sizeof(float));
     for (int i = 0; i < t->n; i++)
-        id[i] = first + i;
+        id[i] = (int64_t)first(p, t, 1) + i;
     return 0;
 }
 
@@ -40,7 +52,7 @@ static int fill_dy(const struct ddp__task *t, void *arg)
 {
     const struct ddp_pullback *p = arg;
 
-    memcpy(t->data[0], p->dy + t->seed * (uint64_t)p->sub * p->y_len,
+    memcpy(t->data[0], p->dy + first(p, t, p->y_len),
            ddp__len(t, 0) * sizeof(float));
     return 0;
 }
@@ -50,7 +62,7 @@ static int take_y(const struct ddp__task *t, void *arg)
     const struct ddp_pullback *p = arg;
 
     if (p->y)
-        memcpy(p->y + t->seed * (uint64_t)p->sub * p->y_len, t->data[0],
+        memcpy(p->y + first(p, t, p->y_len), t->data[0],
                ddp__len(t, 0) * sizeof(float));
     return 0;
 }
@@ -60,93 +72,76 @@ static int take_dx(const struct ddp__task *t, void *arg)
     const struct ddp_pullback *p = arg;
 
     if (p->dx)
-        memcpy((char *)p->dx + t->seed * (uint64_t)p->sub * p->x_size,
-               t->data[0], ddp__len(t, 0) * sizeof(float));
+        memcpy(p->dx + first(p, t, p->x_len), t->data[0],
+               ddp__len(t, 0) * sizeof(float));
     return 0;
 }
 
-/* ---- both --------------------------------------------------------------- */
+/* ---- making -------------------------------------------------------------- */
 
-static int cut(struct ddp_pullback *p, int n, int sub)
+static int cut(struct ddp_pullback *p)
 {
-    p->n = n;
-    p->sub = sub ? sub : SUB_BATCH;
-    p->sub = p->sub < n ? p->sub : n;
-    p->subs = (n + p->sub - 1) / p->sub;
+    p->subs = (p->n - 1) / p->sub + 1;
     if (!(p->sizes = calloc((size_t)p->subs, sizeof(*p->sizes))))
         return ddp__fail(DDP_ENOMEM, "no memory for %d sub-batches", p->subs);
     for (int i = 0; i < p->subs; i++)
-        p->sizes[i] = n - i * p->sub < p->sub ? n - i * p->sub : p->sub;
+        p->sizes[i] = p->n - i * p->sub < p->sub ? p->n - i * p->sub : p->sub;
     return 0;
 }
 
-static int start(struct ddp_pullback *p, ddp_t *ddp, ddp_chain_t *chain,
-                 enum ddp__mode mode, enum ddp_dtype type,
-                 struct ddp_shape shape, int n, int sub)
+static size_t len_of(struct ddp_shape s)
+{
+    return (size_t)s.h * (size_t)s.w * (size_t)s.c;
+}
+
+static int make(struct ddp_pullback *p, ddp_t *ddp, ddp_chain_t *chain)
 {
     struct ddp__engine_spec spec = {
-        .graph = {.mode = mode,
-                  .shape = shape,
-                  .type = type,
+        .graph = {.mode = DDP__PULL,
+                  .shape = p->shape,
+                  .type = DDP_F32,
                   .dtype = DDP_F32,
-                  .input_gradient = mode == DDP__PULL,
-                  .std = {1 / 255.f, 1 / 255.f, 1 / 255.f, 1 / 255.f},
+                  .cap = p->sub,
+                  .joined = true,
+                  .input_gradient = true,
                   .fill = fill_x,
                   .fill_dy = fill_dy,
                   .output = take_y,
                   .output_dx = take_dx,
                   .arg = p},
         .run_ahead = 1,
-        .ring = mode == DDP__PULL ? 1 : 2,
+        .ring = 1,
+        .keep = true,
     };
     int rc;
 
-    if (!ddp || !chain)
-        return DDP_EINVAL; /* their constructors said why */
-    if (!p->x || (mode == DDP__INFER && !p->y))
-        return ddp__fail(DDP_EINVAL, "wants room for the samples and, without "
-                                     "a pullback, for the output");
-    if (n < 1 || sub < 0 || shape.h < 1 || shape.w < 1 || shape.c < 1 ||
-        (type == DDP_U8 && shape.c > 4) || (type != DDP_U8 && type != DDP_F32))
-        return ddp__fail(DDP_EINVAL, "wants at least one sample, of a positive "
-                                     "shape, F32 or U8 (of up to 4 channels)");
-    if ((rc = cut(p, n, sub)) < 0)
+    if ((rc = cut(p)) < 0)
         return rc;
-    p->x_size = (size_t)shape.h * (size_t)shape.w * (size_t)shape.c *
-                ddp__dtype_size(type);
-    spec.graph.cap = p->sub;
-    spec.lanes = mode == DDP__PULL || p->subs < LANES ? p->subs : LANES;
+    spec.lanes = p->subs;
     if ((rc = ddp__engine_new(&p->engine, ddp, chain, &spec)) < 0)
         return rc;
-    shape = p->engine->graph->y->shape;
-    p->y_len = (size_t)shape.h * (size_t)shape.w * (size_t)shape.c;
+    p->x_len = len_of(p->shape);
+    p->y_len = len_of(p->engine->graph->y->shape);
     return 0;
 }
 
-static void stop(struct ddp_pullback *p)
+static void destroy(struct ddp_pullback *p)
 {
+    if (!p)
+        return;
     ddp__engine_free(p->engine);
     free(p->sizes);
+    free(p);
 }
 
-int ddp_forward(ddp_t *ddp, ddp_chain_t *chain, const void *x,
-                enum ddp_dtype type, struct ddp_shape shape, int n,
-                int sub_batch, float *y)
+static void free_kept(struct ddp__kept *k)
 {
-    struct ddp_pullback p = {.x = x, .y = y};
-    int rc = start(&p, ddp, chain, DDP__INFER, type, shape, n, sub_batch);
-
-    if (rc == 0)
-        rc = ddp__engine_half(p.engine, p.sizes, p.subs, false);
-    stop(&p);
-    return rc;
+    destroy((struct ddp_pullback *)k);
 }
 
-/* ---- pullback ----------------------------------------------------------- */
-
-ddp_pullback_t *ddp_pullback_new(ddp_t *ddp, ddp_chain_t *chain, const float *x,
-                                 struct ddp_shape shape, int n, int sub_batch,
-                                 float *y)
+/* Arguments have been checked. */
+static ddp_pullback_t *pullback_new(ddp_t *ddp, ddp_chain_t *chain,
+                                    struct ddp_shape shape, int n, int sub)
 {
     struct ddp_pullback *p = calloc(1, sizeof(*p));
 
@@ -154,23 +149,94 @@ ddp_pullback_t *ddp_pullback_new(ddp_t *ddp, ddp_chain_t *chain, const float *x,
         ddp__fail(DDP_ENOMEM, "no memory for a pullback");
         return NULL;
     }
-    p->x = x;
-    p->y = y;
-    if (start(p, ddp, chain, DDP__PULL, DDP_F32, shape, n, sub_batch) < 0 ||
-        ddp__engine_half(p->engine, p->sizes, p->subs, false) < 0) {
-        ddp_pullback_free(p);
+    p->kept.free = free_kept;
+    p->shape = shape;
+    p->n = n;
+    p->sub = sub;
+    if (make(p, ddp, chain) < 0) {
+        destroy(p);
         return NULL;
     }
+    return p;
+}
+
+/* One that was freed, if it fits, or else a new one. */
+static ddp_pullback_t *take(ddp_t *ddp, ddp_chain_t *chain,
+                            struct ddp_shape shape, int n, int sub)
+{
+    struct ddp__params *params = ddp__params_of(chain);
+    struct ddp_pullback *p = NULL;
+
+    if (params && params->ddp == ddp)
+        p = (void *)ddp__params_take(params, free_kept);
+    if (p && p->shape.h == shape.h && p->shape.w == shape.w &&
+        p->shape.c == shape.c && p->n == n && p->sub == sub)
+        return p;
+    destroy(p);
+    return pullback_new(ddp, chain, shape, n, sub);
+}
+
+static int check(const float *x, struct ddp_shape s, int n, int sub)
+{
+    if (!x)
+        return ddp__fail(DDP_EINVAL, "a pullback needs samples");
+    if (s.h < 1 || s.w < 1 || s.c < 1)
+        return ddp__fail(DDP_EINVAL,
+                         "samples of shape (%d, %d, %d); expected positive "
+                         "numbers",
+                         s.h, s.w, s.c);
+    if (n < 1 || sub < 0)
+        return ddp__fail(DDP_EINVAL,
+                         "%d samples in sub-batches of %d; expected at least "
+                         "one sample, and a positive sub-batch or 0",
+                         n, sub);
+    return 0;
+}
+
+/* ---- public -------------------------------------------------------------- */
+
+ddp_pullback_t *ddp_pullback_new(ddp_t *ddp, ddp_chain_t *chain, const float *x,
+                                 struct ddp_shape shape, int n, int sub_batch,
+                                 float *y)
+{
+    struct ddp_pullback *p;
+
+    if (!ddp || !chain)
+        return NULL; /* their constructors said why */
+    if (check(x, shape, n, sub_batch) < 0)
+        return NULL;
+    sub_batch = sub_batch ? sub_batch : SUB_BATCH;
+    if (!(p = take(ddp, chain, shape, n, sub_batch < n ? sub_batch : n)))
+        return NULL;
+    if (ddp_pullback_forward(p, x, y) < 0) {
+        destroy(p);
+        return NULL;
+    }
+    return p;
+}
+
+int ddp_pullback_forward(ddp_pullback_t *p, const float *x, float *y)
+{
+    int rc;
+
+    if (!p)
+        return DDP_EINVAL; /* ddp_pullback_new() said why */
+    if (!x)
+        return ddp__fail(DDP_EINVAL, "a pullback needs samples");
+    p->x = x;
+    p->y = y;
+    rc = ddp__engine_half(p->engine, p->sizes, p->subs, false);
+    p->done = rc == 0;
     p->x = NULL; /* the caller's, and read */
     p->y = NULL;
-    return p;
+    return rc;
 }
 
 int ddp_pullback(ddp_pullback_t *p, const float *dy, float *dx)
 {
     int rc;
 
-    if (!p || !dy)
+    if (!p || !dy || !p->done)
         return ddp__fail(DDP_EINVAL, "a pullback needs a forward pass and the "
                                      "gradient of its output");
     p->dy = dy;
@@ -191,6 +257,7 @@ void ddp_pullback_free(ddp_pullback_t *p)
 {
     if (!p)
         return;
-    stop(p);
-    free(p);
+    p->done = false;
+    ddp__engine_rest(p->engine);
+    ddp__params_keep(p->engine->params, &p->kept);
 }

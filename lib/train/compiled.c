@@ -1,0 +1,400 @@
+/* compiled.c - a chain prepared once: forward passes that cost little more
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * Graph, plans and memory are made when a chain is compiled.  Each slot is a
+ * lane of the engine with its own memory and its own record of failures, so
+ * requests do not disturb each other.  One-shot calls leave what they compiled
+ * with the chain for the next one.
+ */
+#include "config.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "engine/engine.h"
+#include "engine/step.h"
+#include "runtime/flow.h"
+
+enum { SUB_BATCH = 32 };
+enum { FREE = -1, WAITED_FOR = -2 }; /* for numbers of requests */
+
+/* What a request runs in. */
+struct slot {
+    struct ddp__flow flow;
+    int64_t request; /* its number, FREE or WAITED_FOR */
+    const void *x;
+    float *y;
+};
+
+struct ddp_compiled {
+    struct ddp__kept kept; /* first; of one-shot calls */
+    struct ddp__engine *engine;
+    struct ddp_shape shape; /* of a sample */
+    enum ddp_dtype type;
+    int batch;             /* samples of a request, at most */
+    size_t x_size, y_size; /* bytes of one sample */
+    int slots, ready;      /* ready: those with a flow */
+    struct slot *slot;
+    starpu_pthread_mutex_t lock; /* of slots and of submission */
+    starpu_pthread_cond_t freed;
+    int64_t requests; /* so far */
+};
+
+/* ---- HOST functions of the graph ---------------------------------------- */
+
+static int fill_x(const struct ddp__task *t, void *arg)
+{
+    const struct ddp_compiled *c = arg;
+    int64_t *id = t->data[1];
+
+    memcpy(t->data[0], c->slot[t->seed].x, (size_t)t->n * c->x_size);
+    for (int i = 0; i < t->n; i++)
+        id[i] = i;
+    return 0;
+}
+
+static int take_y(const struct ddp__task *t, void *arg)
+{
+    const struct ddp_compiled *c = arg;
+
+    memcpy(c->slot[t->seed].y, t->data[0], (size_t)t->n * c->y_size);
+    return 0;
+}
+
+/* ---- making -------------------------------------------------------------- */
+
+static size_t len_of(struct ddp_shape s)
+{
+    return (size_t)s.h * (size_t)s.w * (size_t)s.c;
+}
+
+static int check(struct ddp_shape s, enum ddp_dtype type, int batch)
+{
+    if (type != DDP_F32 && type != DDP_U8)
+        return ddp__fail(DDP_EINVAL,
+                         "samples of type %d; expected DDP_F32 or "
+                         "DDP_U8",
+                         (int)type);
+    if (s.h < 1 || s.w < 1 || s.c < 1 || (type == DDP_U8 && s.c > 4))
+        return ddp__fail(DDP_EINVAL,
+                         "samples of shape (%d, %d, %d); expected positive "
+                         "numbers, and for DDP_U8 at most 4 channels",
+                         s.h, s.w, s.c);
+    if (batch < 1)
+        return ddp__fail(DDP_EINVAL, "%d samples; expected at least 1", batch);
+    return 0;
+}
+
+static int make_slots(struct ddp_compiled *c)
+{
+    int rc;
+
+    if (!(c->slot = calloc((size_t)c->slots, sizeof(*c->slot))))
+        return ddp__fail(DDP_ENOMEM, "no memory for %d requests", c->slots);
+    for (; c->ready < c->slots; c->ready++) {
+        c->slot[c->ready].request = FREE;
+        if ((rc = ddp__flow_init(&c->slot[c->ready].flow)) < 0)
+            return rc;
+    }
+    return 0;
+}
+
+static int make(struct ddp_compiled *c, ddp_t *ddp, ddp_chain_t *chain)
+{
+    struct ddp__engine_spec spec = {
+        .graph = {.mode = DDP__INFER,
+                  .shape = c->shape,
+                  .type = c->type,
+                  .dtype = DDP_F32,
+                  .cap = c->batch,
+                  .joined = true,
+                  .std = {1 / 255.f, 1 / 255.f, 1 / 255.f, 1 / 255.f},
+                  .fill = fill_x,
+                  .output = take_y,
+                  .arg = c},
+        .lanes = c->slots,
+        .run_ahead = 1,
+        .ring = 1,
+        .keep = true,
+    };
+    int rc;
+
+    if ((rc = make_slots(c)) < 0 ||
+        (rc = ddp__engine_new(&c->engine, ddp, chain, &spec)) < 0)
+        return rc;
+    c->x_size = len_of(c->shape) * ddp__dtype_size(c->type);
+    c->y_size = len_of(c->engine->graph->y->shape) * sizeof(float);
+    return 0;
+}
+
+/* Arguments have been checked. */
+static ddp_compiled_t *compile(ddp_t *ddp, ddp_chain_t *chain,
+                               struct ddp_shape shape, enum ddp_dtype type,
+                               int batch, int slots)
+{
+    struct ddp_compiled *c = calloc(1, sizeof(*c));
+
+    if (!c) {
+        ddp__fail(DDP_ENOMEM, "no memory to compile a chain");
+        return NULL;
+    }
+    c->shape = shape;
+    c->type = type;
+    c->batch = batch;
+    c->slots = slots;
+    starpu_pthread_mutex_init(&c->lock, NULL);
+    starpu_pthread_cond_init(&c->freed, NULL);
+    if (make(c, ddp, chain) < 0) {
+        ddp_compiled_free(c);
+        return NULL;
+    }
+    return c;
+}
+
+/* Enough that workers have a request while the program looks at others. */
+static int default_slots(const ddp_t *ddp)
+{
+    return 2 * ddp_worker_count(ddp);
+}
+
+ddp_compiled_t *ddp_compiled_new(ddp_t *ddp, ddp_chain_t *chain,
+                                 struct ddp_shape shape, int batch,
+                                 const struct ddp_compiled_options *o)
+{
+    static const struct ddp_compiled_options none;
+
+    if (!ddp || !chain)
+        return NULL; /* their constructors said why */
+    o = o ? o : &none;
+    if (check(shape, o->type, batch) < 0)
+        return NULL;
+    if (o->requests < 0) {
+        ddp__fail(DDP_EINVAL, "%d requests; expected 0 or more", o->requests);
+        return NULL;
+    }
+    return compile(ddp, chain, shape, o->type, batch,
+                   o->requests ? o->requests : default_slots(ddp));
+}
+
+void ddp_compiled_free(ddp_compiled_t *c)
+{
+    if (!c)
+        return;
+    for (int i = 0; i < c->ready; i++)
+        ddp__flow_wait(&c->slot[i].flow);
+    ddp__engine_free(c->engine);
+    for (int i = 0; i < c->ready; i++)
+        ddp__flow_fini(&c->slot[i].flow);
+    starpu_pthread_cond_destroy(&c->freed);
+    starpu_pthread_mutex_destroy(&c->lock);
+    free(c->slot);
+    free(c);
+}
+
+struct ddp_shape ddp_compiled_shape(const ddp_compiled_t *c)
+{
+    return c ? c->engine->graph->y->shape : (struct ddp_shape){0, 0, 0};
+}
+
+/* ---- slots ----------------------------------------------------------------
+ */
+
+/* Have the tasks of a request run in a free slot.  With the lock. */
+static int start(struct ddp_compiled *c, int i, const void *x, int n, float *y)
+{
+    struct slot *s = &c->slot[i];
+    int rc;
+
+    s->x = x;
+    s->y = y;
+    atomic_store(&s->flow.rc, 0);
+    if ((rc = ddp__engine_infer(c->engine, i, n, &s->flow)) == 0)
+        s->request = c->requests++ * c->slots + i;
+    else
+        ddp__flow_wait(&s->flow); /* for what was submitted of it */
+    return rc;
+}
+
+/* Wait for what runs in a slot, which is then free. */
+static int finish(struct ddp_compiled *c, int i)
+{
+    struct slot *s = &c->slot[i];
+    int rc;
+
+    ddp__flow_wait(&s->flow);
+    rc = ddp__flow_error(&s->flow);
+    starpu_pthread_mutex_lock(&c->lock);
+    s->request = FREE;
+    starpu_pthread_cond_signal(&c->freed);
+    starpu_pthread_mutex_unlock(&c->lock);
+    return rc;
+}
+
+/* The first slot is the one whose memory is the warmest. */
+static int free_slot(const struct ddp_compiled *c)
+{
+    int i = 0;
+
+    while (i < c->slots && c->slot[i].request != FREE)
+        i++;
+    return i;
+}
+
+static int check_request(const struct ddp_compiled *c, const void *x, int n,
+                         const float *y)
+{
+    if (!c)
+        return DDP_EINVAL; /* ddp_compiled_new() said why */
+    if (!x || !y)
+        return ddp__fail(DDP_EINVAL, "a request needs samples, and room for "
+                                     "the output");
+    if (n < 1 || n > c->batch)
+        return ddp__fail(DDP_EINVAL,
+                         "a request of %d samples; expected 1 to "
+                         "%d",
+                         n, c->batch);
+    return 0;
+}
+
+int ddp_compiled_submit(ddp_compiled_t *c, const void *x, int n, float *y,
+                        int64_t *request)
+{
+    int rc = check_request(c, x, n, y), i;
+
+    if (rc < 0)
+        return rc;
+    starpu_pthread_mutex_lock(&c->lock);
+    if ((i = free_slot(c)) < c->slots)
+        rc = start(c, i, x, n, y);
+    else
+        rc = ddp__fail(DDP_EBUSY,
+                       "%d requests are in flight: wait for one, or "
+                       "compile the chain for more",
+                       c->slots);
+    if (rc == 0)
+        *request = c->slot[i].request;
+    starpu_pthread_mutex_unlock(&c->lock);
+    return rc;
+}
+
+/* Only one thread can have it. */
+static bool claim_wait(struct ddp_compiled *c, int64_t request)
+{
+    struct slot *s = &c->slot[request < 0 ? 0 : request % c->slots];
+    bool found;
+
+    starpu_pthread_mutex_lock(&c->lock);
+    if ((found = request >= 0 && s->request == request))
+        s->request = WAITED_FOR;
+    starpu_pthread_mutex_unlock(&c->lock);
+    return found;
+}
+
+int ddp_compiled_wait(ddp_compiled_t *c, int64_t request)
+{
+    if (!c)
+        return DDP_EINVAL; /* ddp_compiled_new() said why */
+    if (!claim_wait(c, request))
+        return ddp__fail(DDP_EINVAL,
+                         "request %lld is not in flight: it was waited for, or "
+                         "never submitted",
+                         (long long)request);
+    return finish(c, (int)(request % c->slots));
+}
+
+int ddp_compiled_run(ddp_compiled_t *c, const void *x, int n, float *y)
+{
+    int rc = check_request(c, x, n, y), i;
+
+    if (rc < 0)
+        return rc;
+    starpu_pthread_mutex_lock(&c->lock);
+    while ((i = free_slot(c)) == c->slots)
+        starpu_pthread_cond_wait(&c->freed, &c->lock);
+    rc = start(c, i, x, n, y);
+    starpu_pthread_mutex_unlock(&c->lock);
+    return rc < 0 ? rc : finish(c, i);
+}
+
+/* ---- one-shot calls -------------------------------------------------------
+ */
+
+static void free_kept(struct ddp__kept *k)
+{
+    ddp_compiled_free((struct ddp_compiled *)k);
+}
+
+/* What an earlier call compiled, if it fits, or else a new one. */
+static ddp_compiled_t *take(ddp_t *ddp, ddp_chain_t *chain,
+                            struct ddp_shape shape, enum ddp_dtype type,
+                            int batch, int slots)
+{
+    struct ddp__params *p = ddp__params_of(chain);
+    struct ddp_compiled *c =
+        p && p->ddp == ddp ? (void *)ddp__params_take(p, free_kept) : NULL;
+
+    if (c && c->shape.h == shape.h && c->shape.w == shape.w &&
+        c->shape.c == shape.c && c->type == type && c->batch == batch &&
+        c->slots >= slots)
+        return c;
+    ddp_compiled_free(c);
+    if ((c = compile(ddp, chain, shape, type, batch, slots)))
+        c->kept.free = free_kept;
+    return c;
+}
+
+/* n samples as requests of a batch each.  Nobody else has slots: request i is
+ * in slot i mod slots.  After a failure those in flight are waited for. */
+static int run_all(struct ddp_compiled *c, const char *x, int n, char *y)
+{
+    int requests = (n - 1) / c->batch + 1, submitted = 0, done = 0, rc = 0;
+
+    while (rc == 0 && done < requests) {
+        size_t first = (size_t)submitted * (size_t)c->batch;
+        int rest = n - (int)first;
+
+        if (submitted == requests || submitted - done == c->slots) {
+            rc = finish(c, done++ % c->slots);
+            continue;
+        }
+        starpu_pthread_mutex_lock(&c->lock);
+        rc = start(c, submitted % c->slots, x + first * c->x_size,
+                   rest < c->batch ? rest : c->batch,
+                   (float *)(y + first * c->y_size));
+        starpu_pthread_mutex_unlock(&c->lock);
+        submitted += rc == 0;
+    }
+    for (; done < submitted; done++) {
+        ddp__flow_wait(&c->slot[done % c->slots].flow);
+        c->slot[done % c->slots].request = FREE;
+    }
+    return rc;
+}
+
+int ddp_forward(ddp_t *ddp, ddp_chain_t *chain, const void *x,
+                enum ddp_dtype type, struct ddp_shape shape, int n,
+                int sub_batch, float *y)
+{
+    int batch = sub_batch ? sub_batch : SUB_BATCH, requests, slots, rc;
+    struct ddp_compiled *c;
+
+    if (!ddp || !chain)
+        return DDP_EINVAL; /* their constructors said why */
+    if (!x || !y)
+        return ddp__fail(DDP_EINVAL, "a forward pass needs samples, and room "
+                                     "for the output");
+    if ((rc = check(shape, type, n)) < 0 ||
+        (rc = check(shape, type, batch)) < 0)
+        return rc;
+    batch = batch < n ? batch : n;
+    requests = (n - 1) / batch + 1;
+    slots = default_slots(ddp);
+    if (!(c = take(ddp, chain, shape, type, batch,
+                   requests < slots ? requests : slots)))
+        return ddp_errcode();
+    rc = run_all(c, x, n, (char *)y);
+    ddp__engine_rest(c->engine);
+    ddp__params_keep(c->engine->params, &c->kept);
+    return rc;
+}

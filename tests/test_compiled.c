@@ -1,0 +1,544 @@
+/* test_compiled.c - chains prepared once: same outputs, requests side by side
+ *
+ * What dense layers give is worked out here in double; for convolutions the
+ * oracle is ddp_chain_evaluate(), which runs another graph of another engine,
+ * one task for each operation.
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#include "config.h"
+#include <math.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include "ddp.h"
+#include "tap.h"
+
+enum { SIDE = 6, X_LEN = SIDE * SIDE * 3, CLASSES = 5, COUNT = 11, BATCH = 4 };
+
+static const struct ddp_shape image = {SIDE, SIDE, 3};
+static ddp_t *ddp;
+
+/* Numbers in -1..1, always the same ones. */
+static float number(uint32_t i)
+{
+    i = i * 2654435761u ^ 0x9e3779b9u;
+    i = (i ^ i >> 15) * 0x85ebca6bu;
+    i = (i ^ i >> 13) * 0xc2b2ae35u;
+    return (float)(i >> 8) * 0x1p-23f - 1;
+}
+
+static float *samples(void)
+{
+    float *x = malloc(COUNT * X_LEN * sizeof(*x));
+
+    for (int i = 0; x && i < COUNT * X_LEN; i++)
+        x[i] = number((uint32_t)i);
+    return x;
+}
+
+static ddp_chain_t *net(void)
+{
+    struct ddp_conv_options pad = {.pad = 1};
+    ddp_chain_t *c = ddp_chain_new(
+        ddp_conv_new(3, 8, 3, &pad), ddp_batch_norm_new(8, NULL),
+        ddp_relu_new(), ddp_skip_new(ddp_conv_new(8, 8, 3, &pad), DDP_END),
+        ddp_dropout_new(0.5f), ddp_max_pool_new(2, NULL), ddp_flatten_new(),
+        ddp_dense_new(SIDE * SIDE * 2, CLASSES), DDP_END);
+
+    if (!c || ddp_chain_init(c, 3) < 0)
+        bail_out("%s", ddp_errmsg());
+    return c;
+}
+
+/* ---- outputs ------------------------------------------------------------- */
+
+static int get(void *arg, int64_t index, uint64_t key, struct ddp_sample *s)
+{
+    (void)key;
+    memcpy(s->x, (float *)arg + index * X_LEN, X_LEN * sizeof(float));
+    s->label = 0;
+    return 0;
+}
+
+static int keep(const struct ddp_answer *a, void *arg)
+{
+    memcpy((float *)arg + a->index * CLASSES, a->output,
+           CLASSES * sizeof(float));
+    return 0;
+}
+
+/* What an evaluation in sub-batches of `sub` says of the samples. */
+static bool evaluate(ddp_chain_t *c, float *x, int sub, float *y)
+{
+    ddp_dataset_t *d =
+        ddp_dataset_callback(&(struct ddp_source){.count = COUNT,
+                                                  .shape = image,
+                                                  .type = DDP_F32,
+                                                  .classes = CLASSES,
+                                                  .get = get,
+                                                  .arg = x});
+    int rc =
+        ddp_chain_evaluate(ddp, c, d,
+                           &(struct ddp_eval_config){
+                               .sub_batch = sub, .on_sample = keep, .arg = y},
+                           NULL);
+
+    ddp_dataset_free(d);
+    return rc == 0;
+}
+
+/* All samples in requests of a batch, the last one being smaller. */
+static bool run_all(ddp_compiled_t *p, const float *x, float *y)
+{
+    bool good = true;
+
+    for (int i = 0; i < COUNT; i += BATCH)
+        good = ddp_compiled_run(p, x + i * X_LEN,
+                                COUNT - i < BATCH ? COUNT - i : BATCH,
+                                y + i * CLASSES) == 0 &&
+               good;
+    return good;
+}
+
+static void test_outputs(const char *how)
+{
+    float *x = samples(), want[COUNT * CLASSES], y[COUNT * CLASSES];
+    ddp_chain_t *c = net();
+    ddp_compiled_t *p = ddp_compiled_new(ddp, c, image, BATCH, NULL);
+    struct ddp_shape shape = ddp_compiled_shape(p);
+
+    ok(p && shape.h == 1 && shape.w == 1 && shape.c == CLASSES,
+       "%s: a compiled chain, and the shape of its output", how);
+    ok(p && evaluate(c, x, BATCH, want) && run_all(p, x, y) &&
+           memcmp(y, want, sizeof(y)) == 0,
+       "%s: a run gives what an evaluation does, to the bit", how);
+    ddp_chain_init(c, 4);
+    ok(p && run_all(p, x, y) && memcmp(y, want, sizeof(y)) != 0 &&
+           evaluate(c, x, BATCH, want) && memcmp(y, want, sizeof(y)) == 0,
+       "%s: with the weights that the chain has now", how);
+    memset(y, 0, sizeof(y));
+    ok(ddp_forward(ddp, c, x, DDP_F32, image, COUNT, BATCH, y) == 0 &&
+           memcmp(y, want, sizeof(y)) == 0,
+       "%s: and so does ddp_forward()", how);
+    ddp_compiled_free(p);
+    ddp_chain_free(c);
+    free(x);
+}
+
+/* Sums of 4 products in f32, off by less than 4 roundings of 2^-24 each. */
+static void test_dense(void)
+{
+    ddp_chain_t *c = ddp_chain_new(ddp_dense_new(4, 3), DDP_END);
+    float w[12], b[3], x[8], y[6], worst = 0;
+    ddp_compiled_t *p =
+        ddp_compiled_new(ddp, c, (struct ddp_shape){1, 1, 4}, 2, NULL);
+    int rc = p ? 0 : ddp_errcode();
+
+    for (uint32_t i = 0; i < 12; i++)
+        w[i] = number(i);
+    for (uint32_t i = 0; i < 8; i++)
+        x[i] = number(100 + i);
+    for (uint32_t i = 0; i < 3; i++)
+        b[i] = number(200 + i);
+    if (rc == 0 && (rc = ddp_chain_set(c, "0.weight", w, 12)) == 0 &&
+        (rc = ddp_chain_set(c, "0.bias", b, 3)) == 0)
+        rc = ddp_compiled_run(p, x, 2, y);
+    for (int k = 0; rc == 0 && k < 6; k++) {
+        double sum = (double)b[k % 3];
+
+        for (int i = 0; i < 4; i++)
+            sum += (double)w[k % 3 * 4 + i] * (double)x[k / 3 * 4 + i];
+        worst = fmaxf(worst, (float)fabs(sum - (double)y[k]));
+    }
+    ok(rc == 0 && worst <= 0x1p-20f, "a dense layer as worked out by hand");
+    ddp_compiled_free(p);
+    ddp_chain_free(c);
+}
+
+static void test_bytes(void)
+{
+    uint8_t x[4] = {0, 1, 128, 255};
+    ddp_chain_t *c = ddp_chain_new(ddp_relu_new(), DDP_END);
+    ddp_compiled_t *p =
+        ddp_compiled_new(ddp, c, (struct ddp_shape){1, 1, 2}, 2,
+                         &(struct ddp_compiled_options){.type = DDP_U8});
+    float y[4];
+
+    ok(p && ddp_compiled_run(p, x, 2, y) == 0 && y[0] == 0 &&
+           fabsf(y[1] - 1) < 1e-6f && fabsf(y[2] - 128) < 1e-4f &&
+           fabsf(y[3] - 255) < 1e-4f,
+       "bytes are numbers from 0 to 255");
+    ddp_compiled_free(p);
+    ddp_chain_free(c);
+}
+
+/* ---- a layer that counts and fails ----------------------------------------
+ */
+
+struct watch {
+    ddp_layer_t layer; /* first */
+    int graphs;        /* that it has been put into */
+    atomic_bool hold;  /* its kernel waits */
+};
+
+static int same(const ddp_layer_t *l, struct ddp_shape x, struct ddp_shape *y)
+{
+    (void)l;
+    *y = x;
+    return 0;
+}
+
+/* y = x, unless that begins with a negative number. */
+static int copy(const struct ddp_kernel_args *a)
+{
+    const struct watch *l = a->arg;
+    const float *x = a->buf[0].data;
+
+    while (atomic_load(&l->hold))
+        ;
+    memcpy(a->buf[1].data, x, (size_t)a->n * sizeof(*x));
+    return *x < 0;
+}
+
+static const struct ddp_kernel kernel = {.name = "copy", .cpu = copy};
+
+static ddp_value_t *forward(ddp_layer_t *l, ddp_graph_t *g, ddp_value_t *x)
+{
+    ddp_value_t *y = ddp_graph_value(g, ddp_value_shape(x), DDP_F32);
+
+    ((struct watch *)l)->graphs++;
+    ddp_graph_call(g, &kernel, l, 2, (ddp_value_t *[]){x, y},
+                   (enum ddp_access[]){DDP_READ, DDP_WRITE});
+    return ddp_graph_record(g,
+                            &(struct ddp_record){.layer = l, .x = x, .y = y});
+}
+
+static ddp_value_t *backward(ddp_layer_t *l, ddp_graph_t *g,
+                             const struct ddp_record *r, ddp_value_t *dy)
+{
+    (void)l;
+    (void)g;
+    (void)r;
+    return dy;
+}
+
+static const struct ddp_layer_ops ops = {
+    .kind = "watch", .shape = same, .forward = forward, .backward = backward};
+
+static const struct ddp_shape one = {1, 1, 1};
+
+static ddp_chain_t *watched(struct watch **w)
+{
+    ddp_chain_t *c;
+
+    *w = (struct watch *)ddp_layer_new(sizeof(**w), &ops);
+    if (!*w || !(c = ddp_chain_new(&(*w)->layer, DDP_END)))
+        bail_out("%s", ddp_errmsg());
+    return c;
+}
+
+/* ---- requests -------------------------------------------------------------
+ */
+
+static void test_requests(void)
+{
+    struct ddp_compiled_options o = {.requests = 3};
+    float x[4] = {1, 2, 3, 4}, y[4] = {0};
+    struct watch *w;
+    ddp_chain_t *c = watched(&w);
+    ddp_compiled_t *p = ddp_compiled_new(ddp, c, one, 1, &o);
+    int64_t r[4] = {-1, -1, -1, -1};
+    bool good = p != NULL;
+
+    atomic_store(&w->hold, true);
+    for (int i = 0; i < 3; i++)
+        good = good && ddp_compiled_submit(p, &x[i], 1, &y[i], &r[i]) == 0;
+    ok(good, "three requests are in flight");
+    ok(p && ddp_compiled_submit(p, &x[3], 1, &y[3], &r[3]) == DDP_EBUSY,
+       "a fourth is refused: %s", ddp_errmsg());
+    atomic_store(&w->hold, false);
+    ok(p && ddp_compiled_wait(p, r[1]) == 0 && y[1] == 2,
+       "the second one is waited for");
+    ok(p && ddp_compiled_wait(p, r[1]) == DDP_EINVAL,
+       "but not a second time: %s", ddp_errmsg());
+    ok(p && ddp_compiled_submit(p, &x[3], 1, &y[3], &r[3]) == 0,
+       "there is room for another");
+    ok(p && ddp_compiled_wait(p, r[3]) == 0 &&
+           ddp_compiled_wait(p, r[2]) == 0 && ddp_compiled_wait(p, r[0]) == 0 &&
+           y[0] == 1 && y[2] == 3 && y[3] == 4,
+       "the others, in another order");
+    ok(p && ddp_compiled_submit(p, x, 1, y, r) == 0 &&
+           ddp_compiled_wait(p, r[0] + 1) == DDP_EINVAL &&
+           ddp_compiled_wait(p, -1) == DDP_EINVAL,
+       "requests that there are not");
+    ddp_compiled_free(p); /* with one in flight */
+    ddp_chain_free(c);
+}
+
+static void test_failure(void)
+{
+    float x[3] = {1, -1, 3}, y[3] = {0};
+    struct watch *w;
+    ddp_chain_t *c = watched(&w);
+    ddp_compiled_t *p = ddp_compiled_new(
+        ddp, c, one, 1, &(struct ddp_compiled_options){.requests = 3});
+    int64_t r[3] = {-1, -1, -1};
+
+    for (int i = 0; p && i < 3; i++)
+        ddp_compiled_submit(p, &x[i], 1, &y[i], &r[i]);
+    ok(p && ddp_compiled_wait(p, r[0]) == 0 && y[0] == 1 &&
+           ddp_compiled_wait(p, r[2]) == 0 && y[2] == 3,
+       "requests around one that fails are done");
+    ok(p && ddp_compiled_wait(p, r[1]) == DDP_EDEVICE && y[1] == 0,
+       "which is told why, and gets no output: %s", ddp_errmsg());
+    ok(p && ddp_compiled_run(p, x, 1, y + 1) == 0 && y[1] == 1,
+       "the next request in its place is done");
+    ok(ddp_forward(ddp, c, x, DDP_F32, one, 3, 1, y) == DDP_EDEVICE &&
+           strstr(ddp_errmsg(), "copy"),
+       "ddp_forward() fails as well");
+    x[1] = 1;
+    ok(ddp_forward(ddp, c, x, DDP_F32, one, 3, 1, y) == 0 && y[2] == 3,
+       "and not the next time");
+    ddp_compiled_free(p);
+    ddp_chain_free(c);
+}
+
+static void test_errors(void)
+{
+    struct ddp_compiled_options o = {.type = DDP_I32}, few = {.requests = -1};
+    ddp_chain_t *c = net();
+    ddp_compiled_t *p = ddp_compiled_new(ddp, c, image, BATCH, NULL);
+    float x[X_LEN] = {0}, y[CLASSES];
+    int64_t r;
+
+    ok(!ddp_compiled_new(NULL, c, image, 1, NULL) &&
+           !ddp_compiled_new(ddp, NULL, image, 1, NULL),
+       "no context, or no chain");
+    ok(!ddp_compiled_new(ddp, c, image, 0, NULL), "%s", ddp_errmsg());
+    ok(!ddp_compiled_new(ddp, c, image, 1, &o), "%s", ddp_errmsg());
+    ok(!ddp_compiled_new(ddp, c, image, 1, &few), "%s", ddp_errmsg());
+    ok(!ddp_compiled_new(ddp, c, (struct ddp_shape){0, 1, 1}, 1, NULL), "%s",
+       ddp_errmsg());
+    ok(!ddp_compiled_new(ddp, c, (struct ddp_shape){6, 6, 4}, 1, NULL), "%s",
+       ddp_errmsg());
+    ok(ddp_compiled_run(p, x, BATCH + 1, y) == DDP_EINVAL &&
+           ddp_compiled_submit(p, x, 0, y, &r) == DDP_EINVAL,
+       "%s", ddp_errmsg());
+    ok(ddp_compiled_run(p, NULL, 1, y) == DDP_EINVAL &&
+           ddp_compiled_run(p, x, 1, NULL) == DDP_EINVAL,
+       "%s", ddp_errmsg());
+    ok(ddp_compiled_run(NULL, x, 1, y) == DDP_EINVAL &&
+           ddp_compiled_wait(NULL, 0) == DDP_EINVAL &&
+           ddp_compiled_shape(NULL).c == 0,
+       "nothing was compiled");
+    ddp_compiled_free(p);
+    ddp_compiled_free(NULL);
+    ddp_chain_free(c);
+}
+
+/* ---- threads ---------------------------------------------------------------
+ */
+
+enum { THREADS = 4, TIMES = 150 };
+
+struct user {
+    pthread_t thread;
+    ddp_compiled_t *p;
+    const float *x, *want;
+    int first;
+    bool good;
+};
+
+/* One sample after another, each thread beginning with another one; every
+ * third is submitted, with another meanwhile if there is room. */
+static void *use(void *arg)
+{
+    struct user *u = arg;
+    float y[CLASSES];
+    int64_t r;
+    int rc;
+
+    u->good = true;
+    for (int i = u->first; i < u->first + TIMES; i++) {
+        int k = i % COUNT;
+
+        memset(y, 0, sizeof(y));
+        rc = i % 3 ? DDP_EBUSY
+                   : ddp_compiled_submit(u->p, u->x + k * X_LEN, 1, y, &r);
+        if (rc == DDP_EBUSY)
+            rc = ddp_compiled_run(u->p, u->x + k * X_LEN, 1, y);
+        else if (rc == 0)
+            rc = ddp_compiled_wait(u->p, r);
+        u->good = u->good && rc == 0 &&
+                  memcmp(y, u->want + k * CLASSES, sizeof(y)) == 0;
+    }
+    return NULL;
+}
+
+static void test_threads(int requests)
+{
+    float *x = samples(), want[COUNT * CLASSES];
+    ddp_chain_t *c = net();
+    ddp_compiled_t *p =
+        ddp_compiled_new(ddp, c, image, BATCH,
+                         &(struct ddp_compiled_options){.requests = requests});
+    struct user u[THREADS];
+    bool good = p && evaluate(c, x, 1, want);
+
+    for (int i = 0; good && i < THREADS; i++) {
+        u[i] = (struct user){.p = p, .x = x, .want = want, .first = 3 * i};
+        if (pthread_create(&u[i].thread, NULL, use, &u[i]) != 0)
+            bail_out("no thread");
+    }
+    for (int i = 0; good && i < THREADS; i++)
+        pthread_join(u[i].thread, NULL);
+    for (int i = 0; i < THREADS; i++)
+        good = good && u[i].good;
+    ok(good, "%d threads share %d requests: each gets its own outputs", THREADS,
+       requests);
+    ddp_compiled_free(p);
+    ddp_chain_free(c);
+    free(x);
+}
+
+/* ---- one-shot calls ---------------------------------------------------------
+ */
+
+static void test_kept(void)
+{
+    float x[6] = {1, 2, 3, 4, 5, 6}, y[6];
+    struct watch *w;
+    ddp_chain_t *c = watched(&w);
+    bool good = true;
+
+    for (int i = 0; i < 3; i++)
+        good = ddp_forward(ddp, c, x, DDP_F32, one, 6, 2, y) == 0 &&
+               memcmp(x, y, sizeof(y)) == 0 && good;
+    is_int(w->graphs, 1, "three calls of ddp_forward() build one graph");
+    good = ddp_forward(ddp, c, x, DDP_F32, one, 3, 2, y) == 0 && good;
+    is_int(w->graphs, 1, "so does one of fewer samples");
+    good = ddp_forward(ddp, c, x, DDP_F32, one, 6, 3, y) == 0 && good;
+    good = ddp_forward(ddp, c, x, DDP_F32, (struct ddp_shape){1, 1, 1}, 1, 0,
+                       y) == 0 &&
+           good;
+    is_int(w->graphs, 3, "other sub-batches build others");
+    ok(good, "and all are done");
+    ddp_chain_free(c);
+}
+
+/* A chain outlives a context, and what was kept for that does not. */
+static void test_contexts(void)
+{
+    float *x = samples(), y[2][CLASSES];
+    ddp_chain_t *c = net();
+    bool good =
+        ddp_forward(ddp, c, x, DDP_F32, image, 1, 0, y[0]) == 0 &&
+        (ddp_pullback_free(ddp_pullback_new(ddp, c, x, image, 1, 0, NULL)), 1);
+
+    ddp_finish(ddp);
+    if (!(ddp = ddp_init(NULL)))
+        bail_out("%s", ddp_errmsg());
+    ok(good && ddp_forward(ddp, c, x, DDP_F32, image, 1, 0, y[1]) == 0 &&
+           memcmp(y[0], y[1], sizeof(y[0])) == 0,
+       "a chain goes from one context to another");
+    ddp_chain_free(c);
+    free(x);
+}
+
+/* ---- pullbacks
+ * --------------------------------------------------------------- */
+
+/* Outputs and gradients of a pullback at work, one after another. */
+struct pulled {
+    float y[3 * CLASSES], dx[3 * X_LEN], dw[SIDE * SIDE * 2 * CLASSES];
+};
+
+static bool pull(ddp_pullback_t *p, struct pulled *out)
+{
+    float dy[3 * CLASSES];
+
+    for (uint32_t i = 0; i < 3 * CLASSES; i++)
+        dy[i] = number(900 + i);
+    return p && ddp_pullback(p, dy, out->dx) == 0 &&
+           ddp_pullback_gradient(p, "7.weight", out->dw,
+                                 SIDE * SIDE * 2 * CLASSES) == 0;
+}
+
+/* By a pullback of its own, of a chain that has not been used before. */
+static bool pull_once(const float *x, struct pulled *out)
+{
+    ddp_chain_t *c = net();
+    ddp_pullback_t *p = ddp_pullback_new(ddp, c, x, image, 3, 2, out->y);
+    bool good = pull(p, out);
+
+    ddp_pullback_free(p);
+    ddp_chain_free(c);
+    return good;
+}
+
+static void test_pullback(void)
+{
+    float *x = samples(), w = 0;
+    static struct pulled want[2], got;
+    ddp_chain_t *c = net();
+    ddp_pullback_t *p = ddp_pullback_new(ddp, c, x, image, 3, 2, got.y), *q;
+
+    ok(pull_once(x, &want[0]) && pull_once(x + 3 * X_LEN, &want[1]) &&
+           memcmp(&want[0], &want[1], sizeof(got)) != 0,
+       "two pullbacks of different samples");
+    ok(pull(p, &got) && memcmp(&got, &want[0], sizeof(got)) == 0,
+       "a pullback is used for the first samples");
+    ok(p && ddp_pullback_forward(p, x + 3 * X_LEN, got.y) == 0 &&
+           ddp_pullback_gradient(p, "7.weight", &w, 1) < 0 && pull(p, &got) &&
+           memcmp(&got, &want[1], sizeof(got)) == 0,
+       "and again for the others, to the same bits");
+    q = ddp_pullback_new(ddp, c, x, image, 3, 2, got.y);
+    ok(pull(q, &got) && memcmp(&got, &want[0], sizeof(got)) == 0,
+       "another one at the same time");
+    ddp_pullback_free(p);
+    ddp_pullback_free(q);
+    p = ddp_pullback_new(ddp, c, x + 3 * X_LEN, image, 3, 2, got.y);
+    ok(pull(p, &got) && memcmp(&got, &want[1], sizeof(got)) == 0,
+       "one made of what a freed one has left");
+    ok(ddp_pullback_forward(NULL, x, NULL) == DDP_EINVAL &&
+           ddp_pullback_forward(p, NULL, NULL) == DDP_EINVAL,
+       "no pullback, or no samples");
+    ddp_pullback_free(p);
+    ddp_chain_free(c);
+    free(x);
+}
+
+static void start(const char *segment_us)
+{
+    setenv("DDP_SEGMENT_US", segment_us, 1);
+    if (!(ddp = ddp_init(NULL)))
+        bail_out("%s", ddp_errmsg());
+}
+
+int main(void)
+{
+    start("0");
+    test_outputs("a task for each operation");
+    test_requests();
+    test_failure();
+    test_threads(2);
+    test_pullback();
+    ddp_finish(ddp);
+    start("");
+    diag("%s", ddp_describe(ddp));
+    test_outputs("one task");
+    test_dense();
+    test_bytes();
+    test_requests();
+    test_failure();
+    test_errors();
+    test_threads(1);
+    test_threads(3);
+    test_threads(8);
+    test_kept();
+    test_contexts();
+    test_pullback();
+    ddp_finish(ddp);
+    return done_testing();
+}
