@@ -721,11 +721,28 @@ int ddp_train(ddp_trainer_t *t);
  * submitted: its error then comes from a later call. */
 int ddp_step(ddp_trainer_t *t, struct ddp_metrics *m);
 
-/* One step's gradients without the update: merged, divided, and readable by
- * ddp_trainer_gradient() under the parameters' names. */
+/* A step in two halves, for what a program does in between: an all-reduce of
+ * its own, noise, clipping.  Both together do what ddp_step() does, to the same
+ * bits.
+ *
+ * ddp_gradients() computes the gradients of the next step: merged, divided, and
+ * by parameter in the order of elements of ddp_chain_get().  They can be read
+ * and replaced until ddp_trainer_update() or the next step.  To set what was
+ * read changes no bit.
+ * ddp_trainer_update() applies them with the run's optimizer, clip_norm and
+ * learning rate.  A step that is not finite is skipped: see
+ * ddp_trainer_skips().  For an optimizer of its own a program leaves it out and
+ * uses ddp_chain_set(); running statistics then remain as they are, unless the
+ * update is made with gradients of 0.
+ * Errors   DDP_EINVAL: no ddp_gradients() since the last update or step; a name
+ *          that has no gradient; DDP_ESHAPE: another length.  DDP_EDIVERGED:
+ * the loss is not finite, or too many steps in a row were skipped. */
 int ddp_gradients(ddp_trainer_t *t, struct ddp_metrics *m);
 int ddp_trainer_gradient(ddp_trainer_t *t, const char *name, float *out,
                          size_t len);
+int ddp_trainer_set_gradient(ddp_trainer_t *t, const char *name,
+                             const float *in, size_t len);
+int ddp_trainer_update(ddp_trainer_t *t);
 
 /* Wait for all submitted steps. */
 int ddp_wait(ddp_trainer_t *t);

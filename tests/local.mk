@@ -75,6 +75,7 @@ check_PROGRAMS += \
     %D%/test_gpu \
     %D%/test_gpu_train \
     %D%/test_guard \
+    %D%/test_halves \
     %D%/test_image \
     %D%/test_layers \
     %D%/test_models \

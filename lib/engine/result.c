@@ -2,6 +2,7 @@
 #include "config.h"
 
 #include <stdatomic.h>
+#include <stdlib.h>
 
 #include "base/error.h"
 #include "engine/engine.h"
@@ -62,30 +63,77 @@ static bool is_written(const ddp_graph_t *g, const struct ddp__block *b)
     return false;
 }
 
-int ddp__engine_gradient(struct ddp__engine *e, const char *name, float *out,
-                         size_t len, double scale)
+/* A parameter's gradient: a sum over samples, in our order of elements. */
+struct gradient {
+    const struct ddp_param *param;
+    struct ddp__handle *handle;
+    float *sum;
+};
+
+/* Open the accumulator that has a parameter's gradient. */
+static int open_gradient(struct ddp__engine *e, const char *name, size_t len,
+                         bool write, struct gradient *out)
 {
     const struct ddp__block *b;
-    struct ddp__handle *h;
-    const float *grad;
     int i, rc;
 
     if ((rc = ddp__params_find(e->params, name, &b, &i)) < 0)
         return rc;
-    if (ddp__param_len(&b->param[i]) != len)
+    out->param = &b->param[i];
+    out->handle = &e->lane[0].grad[b->bucket];
+    if (ddp__param_len(out->param) != len)
         return ddp__fail(DDP_ESHAPE, "%s has %zu values, not %zu", name,
-                         ddp__param_len(&b->param[i]), len);
-    if (b->param[i].role == DDP_RUNNING)
+                         ddp__param_len(out->param), len);
+    if (out->param->role == DDP_RUNNING)
         return ddp__fail(DDP_EINVAL, "%s is a statistic: it has no gradient",
                          name);
-    h = &e->lane[0].grad[b->bucket];
     if (!is_written(e->graph, b) || !e->grad_begun[b->bucket])
         return ddp__fail(DDP_EINVAL, "%s: no gradient has been computed", name);
-    if (!(grad = ddp__handle_open(h, false, "gradients")))
+    if (!(out->sum = ddp__handle_open(out->handle, write, "gradients")))
         return DDP_EINVAL;
-    ddp__param_export(&b->param[i], grad + b->offset + b->param_offset[i], out);
-    ddp__handle_close(h);
-    for (size_t k = 0; k < len; k++)
-        out[k] = (float)(out[k] * scale);
+    out->sum += b->offset + b->param_offset[i];
     return 0;
+}
+
+static float divided(float sum, double divisor)
+{
+    return (float)(sum * (1 / divisor));
+}
+
+int ddp__engine_gradient(struct ddp__engine *e, const char *name, float *out,
+                         size_t len, double divisor)
+{
+    struct gradient g;
+    int rc = open_gradient(e, name, len, false, &g);
+
+    if (rc < 0)
+        return rc;
+    ddp__param_export(g.param, g.sum, out);
+    ddp__handle_close(g.handle);
+    for (size_t k = 0; k < len; k++)
+        out[k] = divided(out[k], divisor);
+    return 0;
+}
+
+/* Times the divisor, a quotient need not be the sum again: where the value is
+ * the one that ddp__engine_gradient() gives, the sum remains. */
+int ddp__engine_set_gradient(struct ddp__engine *e, const char *name,
+                             const float *in, size_t len, double divisor)
+{
+    float *sum = malloc(len * sizeof(*sum));
+    struct gradient g;
+    int rc;
+
+    if (!sum)
+        return ddp__fail(DDP_ENOMEM, "no memory for %zu gradients", len);
+    if ((rc = open_gradient(e, name, len, true, &g)) == 0) {
+        ddp__param_export(g.param, g.sum, sum);
+        for (size_t k = 0; k < len; k++)
+            if (divided(sum[k], divisor) != in[k])
+                sum[k] = (float)(in[k] * divisor);
+        ddp__param_import(g.param, sum, g.sum);
+        ddp__handle_close(g.handle);
+    }
+    free(sum);
+    return rc;
 }

@@ -23,8 +23,11 @@ int ddp__engine_wait(struct ddp__engine *e, int64_t number,
                      struct ddp__result *r);
 int ddp__engine_wait_all(struct ddp__engine *e);
 
-/* The merged gradient of a parameter in PyTorch's order, times scale. */
+/* The merged gradient of a parameter in PyTorch's order, over divisor; and
+ * another in its place. */
 int ddp__engine_gradient(struct ddp__engine *e, const char *name, float *out,
-                         size_t len, double scale);
+                         size_t len, double divisor);
+int ddp__engine_set_gradient(struct ddp__engine *e, const char *name,
+                             const float *in, size_t len, double divisor);
 
 #endif

@@ -503,6 +503,30 @@ int ddp__engine_step(struct ddp__engine *e, const struct ddp__step *s)
     return 0;
 }
 
+/* One step more or less counts as finished. */
+static void count_finished(struct ddp__engine *e, int steps)
+{
+    starpu_pthread_mutex_lock(&e->lock);
+    e->finished += steps;
+    starpu_pthread_mutex_unlock(&e->lock);
+}
+
+int ddp__engine_update(struct ddp__engine *e, const struct ddp__step *s)
+{
+    int rc;
+
+    if (e->ema && (rc = ddp__ema_begin(e->ema)) < 0)
+        return rc;
+    count_finished(e, -1);
+    e->submitted--;
+    if (any_gradient(e) && (rc = submit_updates(e, s)) < 0)
+        ddp__flow_fail(&e->flow, s->number, rc, "submission", "host");
+    if ((rc = submit_end(e, s)) < 0)
+        count_finished(e, 1);
+    e->submitted++;
+    return rc;
+}
+
 int ddp__engine_infer(struct ddp__engine *e, int lane, int n,
                       struct ddp__flow *flow)
 {

@@ -23,6 +23,10 @@ struct ddp__flow;
 /* Submit a step; waits while run_ahead steps are unfinished. */
 int ddp__engine_step(struct ddp__engine *e, const struct ddp__step *s);
 
+/* Submit the update of the last step, which has left its gradients and is done;
+ * with the same number, it is done again after the update. */
+int ddp__engine_update(struct ddp__engine *e, const struct ddp__step *s);
+
 /* INFER: submit the graph for n samples in a lane, whose number fill() and
  * output() get.  Its tasks belong to flow.  Of one thread at a time. */
 int ddp__engine_infer(struct ddp__engine *e, int lane, int n,

@@ -1,5 +1,7 @@
 /* pullback.c - a chain forward in training mode, and its derivative
  *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
  * The graph of a pullback that is freed stays with the chain for the next one
  * of the same shape.
  */
@@ -9,8 +11,8 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "engine/engine.h"
 #include "engine/step.h"
-#include "train/trainer.h"
 
 enum { SUB_BATCH = 32 };
 

@@ -213,10 +213,10 @@ double ddp__trainer_lr(const struct ddp_trainer *t, int64_t step)
                                                      epoch_at(t, step), epochs);
 }
 
-int ddp__trainer_submit(struct ddp_trainer *t, bool update)
+static struct ddp__step step_of(const struct ddp_trainer *t, int64_t step,
+                                bool update)
 {
-    int64_t step = t->submitted;
-    struct ddp__step s = {
+    return (struct ddp__step){
         .number = step,
         .subs = ddp__loader_sizes(&t->loader, step, t->sizes),
         .n = t->sizes,
@@ -225,6 +225,11 @@ int ddp__trainer_submit(struct ddp_trainer *t, bool update)
         .update = update,
         .first = (uint64_t)step * (uint64_t)t->loader.subs,
     };
+}
+
+int ddp__trainer_submit(struct ddp_trainer *t, bool update)
+{
+    struct ddp__step s = step_of(t, t->submitted, update);
     int rc = ddp__engine_step(t->engine, &s);
 
     if (rc == 0)
@@ -353,13 +358,58 @@ int ddp_gradients(ddp_trainer_t *t, struct ddp_metrics *m)
     return 0;
 }
 
+static int need_gradients(const struct ddp_trainer *t)
+{
+    if (!t)
+        return DDP_EINVAL; /* ddp_trainer_new() said why */
+    return t->gradients ? 0
+                        : ddp__fail(DDP_EINVAL, "there are no gradients: call "
+                                                "ddp_gradients() first");
+}
+
+static int need_divisor(const struct ddp_trainer *t)
+{
+    int rc = need_gradients(t);
+
+    if (rc < 0 || t->divisor != 0)
+        return rc;
+    return ddp__fail(DDP_EINVAL, "the step had no samples, so it has no "
+                                 "gradients");
+}
+
 int ddp_trainer_gradient(ddp_trainer_t *t, const char *name, float *out,
                          size_t len)
 {
-    if (!t->gradients || t->divisor == 0)
-        return ddp__fail(DDP_EINVAL, "no gradients: call ddp_gradients() "
-                                     "first, with at least one sample");
-    return ddp__engine_gradient(t->engine, name, out, len, 1 / t->divisor);
+    int rc = need_divisor(t);
+
+    return rc < 0 ? rc
+                  : ddp__engine_gradient(t->engine, name, out, len, t->divisor);
+}
+
+int ddp_trainer_set_gradient(ddp_trainer_t *t, const char *name,
+                             const float *in, size_t len)
+{
+    int rc = need_divisor(t);
+
+    return rc < 0
+               ? rc
+               : ddp__engine_set_gradient(t->engine, name, in, len, t->divisor);
+}
+
+int ddp_trainer_update(ddp_trainer_t *t)
+{
+    struct ddp__result r;
+    struct ddp__step s;
+    int rc = need_gradients(t);
+
+    if (rc < 0)
+        return rc;
+    s = step_of(t, t->submitted - 1, true);
+    t->gradients = false;
+    if ((rc = ddp__engine_update(t->engine, &s)) < 0 ||
+        (rc = ddp__engine_wait(t->engine, s.number, &r)) < 0)
+        return rc;
+    return note_skips(t, &r);
 }
 
 int ddp_wait(ddp_trainer_t *t)
