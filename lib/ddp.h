@@ -953,7 +953,7 @@ int ddp_pullback_gradient(ddp_pullback_t *p, const char *name, float *out,
                           size_t len);
 void ddp_pullback_free(ddp_pullback_t *p);
 
-/* ---- prediction --------------------------------------------------------- */
+/* ---- simulation --------------------------------------------------------- */
 /* Training on simulated GPUs.  A build against StarPU's SimGrid flavour, which
  * the program ddp-predict uses, runs the same task graph, scheduler and
  * transfers in simulated time on a machine that StarPU reads from files.
@@ -971,17 +971,17 @@ struct ddp_gpu_speed {
 };
 
 /* Set the speed of all simulated GPUs, before ddp_init(). */
-int ddp_predict_speed(const struct ddp_gpu_speed *speed);
+int ddp_simulation_set_speed(const struct ddp_gpu_speed *speed);
 
 /* What the simulated machine has done since the process started. */
-struct ddp_prediction {
+struct ddp_simulation {
     double now_s;        /* simulated time */
     double gpu_s;        /* in kernels, summed over GPUs */
     size_t peak_bytes;   /* the most memory that any GPU held at a time */
     int64_t lanes;       /* lanes run, summed over steps */
     int64_t split_lanes; /* of these, lanes whose tasks ran on several GPUs */
 };
-int ddp_predict_read(struct ddp_prediction *p);
+int ddp_simulation_read(struct ddp_simulation *p);
 
 /* ---- layers of one's own ------------------------------------------------ */
 /* The table below is the one the library's own layers fill. */

@@ -20,11 +20,12 @@ struct step {
     ddp_chain_t *chain;
     ddp_dataset_t *data;
     ddp_trainer_t *trainer;
-    struct ddp_prediction before, after; /* the steps that count */
+    struct ddp_simulation before, after; /* around the measured steps */
 };
 
-/* An image that nobody looks at. */
-static int get(void *arg, int64_t index, uint64_t key, struct ddp_sample *s)
+/* No image is computed with, so only its label is set. */
+static int get_sample(void *arg, int64_t index, uint64_t key,
+                      struct ddp_sample *s)
 {
     const struct predict_settings *p = arg;
 
@@ -38,21 +39,21 @@ static int on_step(const struct ddp_progress *p, void *arg)
     struct step *b = arg;
 
     if (p->step == b->s->skip)
-        return ddp_predict_read(&b->before);
+        return ddp_simulation_read(&b->before);
     if (p->step == b->s->skip + b->s->steps)
-        return ddp_predict_read(&b->after);
+        return ddp_simulation_read(&b->after);
     return 0;
 }
 
 static int set_speed(const struct predict_settings *s)
 {
-    return ddp_predict_speed(
+    return ddp_simulation_set_speed(
         &(struct ddp_gpu_speed){.launch_s = s->launch * 1e-6,
                                 .flops = s->tflops * 1e12,
                                 .bytes_per_s = s->tbs * 1e12});
 }
 
-static int open_all(struct step *b)
+static int open_run(struct step *b)
 {
     const struct predict_settings *s = b->s;
     int size = (int)s->img_size, sizes[] = {size * size * 3, 512, 512, 0};
@@ -65,7 +66,7 @@ static int open_all(struct step *b)
         .sub_batch = (int)s->sub_batch,
         .lanes = (int)s->lanes,
         .batch = (int)(s->lanes * s->sub_batch),
-        .steps = s->skip + s->steps + 1, /* none that counts is the last */
+        .steps = s->skip + s->steps + 1, /* the last step is not measured */
         .keep_weights = true,
         .on_step = on_step,
         .arg = b};
@@ -79,14 +80,14 @@ static int open_all(struct step *b)
                              .shape = {size, size, 3},
                              .type = DDP_U8,
                              .classes = (int)s->classes,
-                             .get = get,
+                             .get = get_sample,
                              .arg = (void *)s});
     b->trainer = ddp_trainer_new(b->ddp, b->chain, b->data, &cfg);
     return b->trainer ? 0 : app_fail(ddp_errcode());
 }
 
 static void print_line(const struct step *b, const struct ddp_stats *st,
-                       const struct ddp_prediction *all)
+                       const struct ddp_simulation *all)
 {
     const struct predict_settings *s = b->s;
     double seconds = b->after.now_s - b->before.now_s;
@@ -114,17 +115,17 @@ static void print_line(const struct step *b, const struct ddp_stats *st,
 
 static int predict(struct step *b)
 {
-    struct ddp_prediction all;
+    struct ddp_simulation all;
     struct ddp_stats stats;
     int rc;
 
     if ((rc = set_speed(b->s)) < 0)
         return app_fail(rc);
-    if ((rc = open_all(b)) != 0)
+    if ((rc = open_run(b)) != 0)
         return rc;
     if ((rc = ddp_train(b->trainer)) < 0 ||
         (rc = ddp_trainer_stats(b->trainer, &stats)) < 0 ||
-        (rc = ddp_predict_read(&all)) < 0)
+        (rc = ddp_simulation_read(&all)) < 0)
         return app_fail(rc);
     print_line(b, &stats, &all);
     return 0;

@@ -9,9 +9,9 @@ noinst_LTLIBRARIES += libddp_sim.la
 libddp_sim_la_SOURCES = \
     $(LIB_SOURCES) \
     $(CODELETS_SOURCES) \
-    %D%/predict.c \
     %D%/sim.c \
     %D%/sim.h \
+    %D%/simulation.c \
     lib/onnx/none.c
 libddp_sim_la_CPPFLAGS = $(DDP_CPPFLAGS) $(SIMGRID_CPPFLAGS)
 libddp_sim_la_LIBADD = $(SIMGRID_LIBS) $(HWLOC_LIBS) $(JPEG_LIBS) \

@@ -12,13 +12,13 @@ static int not_simulated(void)
                      "--with-simgrid, and use the program ddp-predict");
 }
 
-int ddp_predict_speed(const struct ddp_gpu_speed *s)
+int ddp_simulation_set_speed(const struct ddp_gpu_speed *s)
 {
     (void)s;
     return not_simulated();
 }
 
-int ddp_predict_read(struct ddp_prediction *p)
+int ddp_simulation_read(struct ddp_simulation *p)
 {
     (void)p;
     return not_simulated();

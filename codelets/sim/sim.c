@@ -60,7 +60,7 @@ static struct seen {
     bool split;
 } seen[STEPS][LANES];
 
-static struct ddp_prediction so_far;
+static struct ddp_simulation so_far;
 
 static void see_lane(const struct ddp__sched_tag *tag, int w)
 {
@@ -88,7 +88,7 @@ void ddp__sim_ended(const struct ddp__sched_tag *tag, int w, double seconds)
     so_far.gpu_s += seconds;
 }
 
-struct ddp_prediction ddp__sim_seen(void)
+struct ddp_simulation ddp__sim_seen(void)
 {
     return so_far;
 }

@@ -13,8 +13,8 @@
 
 extern const struct ddp__backend ddp__sim_cpu;
 
-/* All of a prediction but the time. */
-struct ddp_prediction ddp__sim_seen(void);
+/* All of a simulation but the time. */
+struct ddp_simulation ddp__sim_seen(void);
 
 /* A GPU's task of so many seconds has ended on worker w. */
 void ddp__sim_ended(const struct ddp__sched_tag *tag, int w, double seconds);

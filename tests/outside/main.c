@@ -19,13 +19,13 @@ static int exclusive_or(void *arg, int64_t index, uint64_t key,
 
 /* The installed library runs on real devices: it says so, and measures nothing.
  */
-static int predicts(void)
+static int simulates(void)
 {
     struct ddp_gpu_speed speed = {.flops = 1, .bytes_per_s = 1};
-    struct ddp_prediction p;
+    struct ddp_simulation p;
 
-    return ddp_predict_speed(&speed) != DDP_ENODEV ||
-           ddp_predict_read(&p) != DDP_ENODEV || !*ddp_errmsg();
+    return ddp_simulation_set_speed(&speed) != DDP_ENODEV ||
+           ddp_simulation_read(&p) != DDP_ENODEV || !*ddp_errmsg();
 }
 
 int main(void)
@@ -60,8 +60,8 @@ int main(void)
     ddp_dataset_free(data);
     ddp_chain_free(chain);
     ddp_finish(ddp);
-    if (predicts()) {
-        printf("a library without SimGrid predicts\n");
+    if (simulates()) {
+        printf("a library without SimGrid simulates\n");
         rc = 1;
     }
     return rc;

@@ -1,4 +1,4 @@
-/* predict.c - the public functions on simulated GPUs
+/* simulation.c - the public functions on simulated GPUs
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
 #include "config.h"
@@ -8,7 +8,7 @@
 #include "runtime/flow.h"
 #include "sim.h"
 
-int ddp_predict_speed(const struct ddp_gpu_speed *s)
+int ddp_simulation_set_speed(const struct ddp_gpu_speed *s)
 {
     if (!(s->launch_s >= 0) || !(s->flops > 0) || !(s->bytes_per_s > 0))
         return ddp__fail(DDP_EINVAL,
@@ -21,7 +21,7 @@ int ddp_predict_speed(const struct ddp_gpu_speed *s)
     return DDP_OK;
 }
 
-int ddp_predict_read(struct ddp_prediction *p)
+int ddp_simulation_read(struct ddp_simulation *p)
 {
     *p = ddp__sim_seen();
     p->now_s = ddp__now();
