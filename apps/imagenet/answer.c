@@ -9,7 +9,8 @@
 #include <string.h>
 
 #include "common/app.h"
-#include "imagenet.h"
+#include "answer.h"
+#include "options.h"
 
 /* What is no number is never the best. */
 static double rankable(float v)

@@ -7,9 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ddp.h"
+
 #include "common/app.h"
 #include "common/app_fail.h"
-#include "imagenet.h"
+#include "checkpoint.h"
+#include "options.h"
 
 /* ---- when: 10m, 500it, 1ep, none ---------------------------------------- */
 

@@ -6,8 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ddp.h"
+
 #include "common/app.h"
-#include "imagenet.h"
+#include "answer.h"
+#include "classes.h"
 
 bool classes_new(struct classes *c, int count)
 {

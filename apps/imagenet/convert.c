@@ -3,9 +3,13 @@
  */
 #include "config.h"
 
+#include "ddp.h"
+
 #include "common/app.h"
 #include "common/app_fail.h"
-#include "imagenet.h"
+#include "convert.h"
+#include "options.h"
+#include "setup.h"
 
 int convert_run(struct opts *o, struct settings *s)
 {

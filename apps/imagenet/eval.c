@@ -4,9 +4,16 @@
 #include "config.h"
 #include <stdlib.h>
 
+#include "ddp.h"
+
 #include "common/app.h"
 #include "common/app_fail.h"
-#include "imagenet.h"
+#include "answer.h"
+#include "classes.h"
+#include "eval.h"
+#include "options.h"
+#include "setup.h"
+#include "weights.h"
 
 enum { TOP = 5 };
 
@@ -22,7 +29,7 @@ static int prepare(struct evaluation *e, struct opts *o, struct settings *s)
     static const enum ddp_split split[] = {DDP_TRAIN, DDP_VAL, DDP_TEST};
     int rc;
 
-    if ((rc = setup_trained(o, s, stdout)) != OPTS_GO ||
+    if ((rc = weights_setup(o, s, stdout)) != OPTS_GO ||
         (rc = setup_data(o, s, s->data, split[s->split], &e->data)) != OPTS_GO)
         return rc;
     if (!s->classes)
@@ -31,7 +38,7 @@ static int prepare(struct evaluation *e, struct opts *o, struct settings *s)
         return rc;
     if (!(e->chain = setup_model(s)))
         return app_fail(ddp_errcode());
-    if ((rc = setup_weights_load(s, e->chain, false)) != OPTS_GO)
+    if ((rc = weights_load(s, e->chain, false)) != OPTS_GO)
         return rc;
     if (s->per_class && !classes_new(&e->classes, ddp_dataset_classes(e->data)))
         return app_exit_code(DDP_ENOMEM);

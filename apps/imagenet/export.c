@@ -4,9 +4,14 @@
 #include "config.h"
 #include <sys/stat.h>
 
+#include "ddp.h"
+
 #include "common/app.h"
 #include "common/app_fail.h"
-#include "imagenet.h"
+#include "export.h"
+#include "options.h"
+#include "setup.h"
+#include "weights.h"
 
 static long long size_of(const char *path)
 {
@@ -20,7 +25,7 @@ static int export(ddp_chain_t *c, const struct settings *s)
     struct ddp_shape in = {(int)s->img_size, (int)s->img_size, 3};
     int rc;
 
-    if (s->weights && (rc = setup_weights_load(s, c, false)) != OPTS_GO)
+    if (s->weights && (rc = weights_load(s, c, false)) != OPTS_GO)
         return rc;
     if ((rc = ddp_chain_export_onnx(c, in, s->output)) < 0)
         return app_fail(rc);
@@ -40,10 +45,10 @@ int export_run(struct opts *o, struct settings *s)
         app_say("say where to: imagenet export MODEL.onnx");
         return EXIT_USAGE;
     }
-    if ((rc = setup_weights_there(o, s)) != OPTS_GO ||
+    if ((rc = weights_check(o, s)) != OPTS_GO ||
         (s->weights &&
-         (rc = setup_weights_config(o, s->weights, stdout)) != OPTS_GO) ||
-        (rc = setup_model_known(o, s)) != OPTS_GO)
+         (rc = weights_read_config(o, s->weights, stdout)) != OPTS_GO) ||
+        (rc = setup_check_model(o, s)) != OPTS_GO)
         return rc;
     if (!(c = setup_model(s)))
         return app_fail(ddp_errcode());

@@ -8,9 +8,16 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "ddp.h"
+
 #include "common/app.h"
 #include "common/app_fail.h"
-#include "imagenet.h"
+#include "answer.h"
+#include "infer.h"
+#include "names.h"
+#include "options.h"
+#include "setup.h"
+#include "weights.h"
 
 /* One run; all owned but the settings. */
 struct inference {
@@ -51,7 +58,7 @@ static int find_classes(struct inference *f, const struct settings *s)
 
     if (s->class_map)
         return names_read(&f->classes, s->class_map);
-    if (!(path = setup_file_near(s->weights, "classes.txt")))
+    if (!(path = weights_file_near(s->weights, "classes.txt")))
         return app_exit_code(DDP_ENOMEM);
     if (access(path, R_OK) == 0)
         rc = names_read(&f->classes, path);
@@ -78,7 +85,7 @@ static int prepare(struct inference *f, struct opts *o, struct settings *s)
     struct ddp_shape x;
     int rc;
 
-    if ((rc = setup_trained(o, s, stderr)) != OPTS_GO ||
+    if ((rc = weights_setup(o, s, stderr)) != OPTS_GO ||
         (rc = gather(f, o, s)) != OPTS_GO ||
         (rc = find_classes(f, s)) != OPTS_GO ||
         (rc = count_classes(f, o, s)) != OPTS_GO ||
@@ -88,7 +95,7 @@ static int prepare(struct inference *f, struct opts *o, struct settings *s)
         return rc;
     if (!(f->chain = setup_model(s)))
         return app_fail(ddp_errcode());
-    if ((rc = setup_weights_load(s, f->chain, false)) != OPTS_GO)
+    if ((rc = weights_load(s, f->chain, false)) != OPTS_GO)
         return rc;
     x = ddp_dataset_shape(f->data);
     f->pixels = malloc((size_t)x.h * (size_t)x.w * (size_t)x.c);

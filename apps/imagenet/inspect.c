@@ -4,9 +4,13 @@
 #include "config.h"
 #include <string.h>
 
+#include "ddp.h"
+
 #include "common/app.h"
 #include "common/app_fail.h"
-#include "imagenet.h"
+#include "inspect.h"
+#include "options.h"
+#include "setup.h"
 
 struct totals {
     int64_t sub_batch;
@@ -118,7 +122,7 @@ int inspect_run(struct opts *o, struct settings *s)
     s->drop = s->drop_path = -1; /* their own: they take memory */
     if (!s->model)
         return list_models(o, s);
-    if ((rc = setup_model_known(o, s)) != OPTS_GO)
+    if ((rc = setup_check_model(o, s)) != OPTS_GO)
         return rc;
     if (!(c = setup_model(s)))
         return app_fail(ddp_errcode());

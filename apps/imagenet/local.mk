@@ -5,28 +5,43 @@
 bin_PROGRAMS += bin/imagenet
 bin_imagenet_SOURCES = \
     %D%/answer.c \
+    %D%/answer.h \
+    %D%/check.c \
+    %D%/check.h \
     %D%/checkpoint.c \
+    %D%/checkpoint.h \
     %D%/classes.c \
+    %D%/classes.h \
     %D%/convert.c \
-    %D%/data.c \
+    %D%/convert.h \
     %D%/eval.c \
+    %D%/eval.h \
     %D%/export.c \
-    %D%/imagenet.h \
+    %D%/export.h \
     %D%/infer.c \
+    %D%/infer.h \
     %D%/inspect.c \
+    %D%/inspect.h \
     %D%/jpeg.c \
     %D%/jpeg.h \
     %D%/main.c \
     %D%/names.c \
+    %D%/names.h \
     %D%/options.c \
+    %D%/options.h \
     %D%/picture.c \
     %D%/picture.h \
-    %D%/plan.c \
     %D%/progress.c \
     %D%/progress.h \
+    %D%/recipe.c \
+    %D%/recipe.h \
     %D%/setup.c \
+    %D%/setup.h \
     %D%/synth.c \
+    %D%/synth.h \
     %D%/train.c \
-    %D%/weights.c
+    %D%/train.h \
+    %D%/weights.c \
+    %D%/weights.h
 bin_imagenet_CPPFLAGS = $(APPS_CPPFLAGS)
 bin_imagenet_LDADD = $(APPS_COMMON) libddp.la $(JPEG_LIBS) $(JANSSON_LIBS)

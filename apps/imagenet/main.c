@@ -4,8 +4,18 @@
 #include "config.h"
 #include <string.h>
 
+#include "ddp.h"
+
 #include "common/app.h"
-#include "imagenet.h"
+#include "check.h"
+#include "convert.h"
+#include "eval.h"
+#include "export.h"
+#include "infer.h"
+#include "inspect.h"
+#include "options.h"
+#include "synth.h"
+#include "train.h"
 
 static const struct command {
     const char *word, *second; /* "data", "check" */

@@ -6,9 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ddp.h"
+
 #include "common/app.h"
 #include "common/app_fail.h"
-#include "imagenet.h"
+#include "names.h"
 
 int names_add(struct names *n, const char *name)
 {

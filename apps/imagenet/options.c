@@ -5,7 +5,8 @@
  * one; the batch size is the one of a step, of all devices together.
  */
 #include "config.h"
-#include "imagenet.h"
+
+#include "options.h"
 
 #define OPT_STRUCT struct settings
 #include "common/opt_rows.h"

@@ -2,14 +2,15 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
 #include "config.h"
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+
+#include "ddp.h"
 
 #include "common/app.h"
 #include "common/app_fail.h"
-#include "imagenet.h"
+#include "options.h"
+#include "setup.h"
 
 static const char *model_word(const void *arg, int i)
 {
@@ -17,7 +18,7 @@ static const char *model_word(const void *arg, int i)
     return ddp_model_name(i);
 }
 
-int setup_model_known(const struct opts *o, const struct settings *s)
+int setup_check_model(const struct opts *o, const struct settings *s)
 {
     const char *name, *near;
 
@@ -33,14 +34,6 @@ int setup_model_known(const struct opts *o, const struct settings *s)
     for (int i = 0; (name = ddp_model_name(i)); i++)
         fprintf(stderr, " %s", name);
     fprintf(stderr, "\n");
-    return EXIT_USAGE;
-}
-
-int setup_weights_there(const struct opts *o, const struct settings *s)
-{
-    if (!s->weights || access(s->weights, R_OK) == 0)
-        return OPTS_GO;
-    opt_complain(o, "--weights: %s: %s", s->weights, strerror(errno));
     return EXIT_USAGE;
 }
 

@@ -12,11 +12,14 @@
 #include <dirent.h>
 #include <unistd.h>
 
+#include "ddp.h"
+
 #include "common/app.h"
 #include "common/app_fail.h"
-#include "imagenet.h"
 #include "jpeg.h"
+#include "options.h"
 #include "picture.h"
+#include "synth.h"
 
 static const char images_dir[] = "ILSVRC/Data/CLS-LOC";
 static const char stamp_name[] = "synth.txt";

@@ -8,11 +8,18 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "ddp.h"
+
 #include "common/app.h"
 #include "common/app_fail.h"
-#include "imagenet.h"
 #include "common/interrupt.h"
+#include "checkpoint.h"
+#include "options.h"
 #include "progress.h"
+#include "recipe.h"
+#include "setup.h"
+#include "train.h"
+#include "weights.h"
 
 /* Skipped steps that are told one by one. */
 enum { SKIPS_TOLD = 10 };
@@ -288,7 +295,7 @@ static void announce(const struct run *r)
            (long long)s->sub_batch, (long long)s->lanes);
     printf("run: %lld epochs of %lld steps, lr %g, seed %lld, output %s\n",
            (long long)s->epochs,
-           (long long)plan_epoch_steps(s, ddp_dataset_count(r->data)), s->lr,
+           (long long)recipe_epoch_steps(s, ddp_dataset_count(r->data)), s->lr,
            (long long)s->seed, s->output);
 }
 
@@ -324,9 +331,9 @@ static int make_trainer(struct run *r)
     if (!(r->chain = setup_model(r->set)))
         return app_fail(ddp_errcode());
     if (r->set->weights &&
-        (rc = setup_weights_load(r->set, r->chain, true)) != OPTS_GO)
+        (rc = weights_load(r->set, r->chain, true)) != OPTS_GO)
         return rc;
-    plan_config(r->opts, r->set, &cfg);
+    recipe_config(r->opts, r->set, &cfg);
     cfg.on_step = on_step;
     cfg.on_epoch = on_epoch;
     cfg.stop = stop;
@@ -342,17 +349,17 @@ static int prepare(struct run *r)
     struct settings *s = r->set;
     int rc;
 
-    if ((rc = setup_model_known(r->opts, s)) != OPTS_GO ||
-        (rc = plan_check(r->opts, s)) != OPTS_GO ||
+    if ((rc = setup_check_model(r->opts, s)) != OPTS_GO ||
+        (rc = recipe_check(r->opts, s)) != OPTS_GO ||
         (rc = checkpoint_check(r->opts, s)) != OPTS_GO ||
         (rc = name_output(r)) != OPTS_GO ||
-        (rc = setup_weights_there(r->opts, s)) != OPTS_GO ||
+        (rc = weights_check(r->opts, s)) != OPTS_GO ||
         (rc = open_data(r)) != OPTS_GO ||
         (rc = setup_devices(s, &r->ddp)) != OPTS_GO)
         return rc;
     interrupt_catch();
-    if ((rc = plan_resolve(r->opts, s, ddp_worker_count(r->ddp),
-                           ddp_dataset_count(r->data))) != OPTS_GO ||
+    if ((rc = recipe_resolve(r->opts, s, ddp_worker_count(r->ddp),
+                             ddp_dataset_count(r->data))) != OPTS_GO ||
         (rc = make_trainer(r)) != OPTS_GO)
         return rc;
     return prepare_output(r);
@@ -399,7 +406,7 @@ static void report_skips(const ddp_trainer_t *t)
 /* A run may have been stopped in the evaluation of an epoch. */
 static int evaluate_stopped(struct run *r)
 {
-    int64_t steps = plan_epoch_steps(r->set, ddp_dataset_count(r->data));
+    int64_t steps = recipe_epoch_steps(r->set, ddp_dataset_count(r->data));
     int64_t done = r->last.step, epochs = done / steps;
 
     return evaluate_if(r, done && done % steps == 0 &&
@@ -456,7 +463,7 @@ int train_run(struct opts *o, struct settings *s)
         announce(&r);
         interrupt_limit(s->time_limit, save_seconds(&r));
         progress_begin(&r.progress, s->log_every,
-                       plan_epoch_steps(s, ddp_dataset_count(r.data)));
+                       recipe_epoch_steps(s, ddp_dataset_count(r.data)));
         rc = train(&r);
         if (rc == EXIT_WRITE)
             checkpoint_advise(r.ckpt);

@@ -2,16 +2,29 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
 #include "config.h"
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "ddp.h"
+
 #include "common/app.h"
 #include "common/app_fail.h"
-#include "imagenet.h"
+#include "options.h"
+#include "setup.h"
+#include "weights.h"
 
-char *setup_file_near(const char *weights, const char *name)
+int weights_check(const struct opts *o, const struct settings *s)
+{
+    if (!s->weights || access(s->weights, R_OK) == 0)
+        return OPTS_GO;
+    opt_complain(o, "--weights: %s: %s", s->weights, strerror(errno));
+    return EXIT_USAGE;
+}
+
+char *weights_file_near(const char *weights, const char *name)
 {
     static const char *const up[] = {"", "../../"};
     const char *slash = strrchr(weights, '/');
@@ -31,9 +44,9 @@ char *setup_file_near(const char *weights, const char *name)
     return path[0];
 }
 
-int setup_weights_config(struct opts *o, const char *weights, FILE *say)
+int weights_read_config(struct opts *o, const char *weights, FILE *say)
 {
-    char *path = setup_file_near(weights, "config.txt");
+    char *path = weights_file_near(weights, "config.txt");
     const struct opt *row;
     int rc = path ? opts_load(o, path) : EXIT_MEMORY, n = 0;
 
@@ -48,7 +61,7 @@ int setup_weights_config(struct opts *o, const char *weights, FILE *say)
     return rc;
 }
 
-int setup_trained(struct opts *o, struct settings *s, FILE *say)
+int weights_setup(struct opts *o, struct settings *s, FILE *say)
 {
     int rc;
 
@@ -56,14 +69,14 @@ int setup_trained(struct opts *o, struct settings *s, FILE *say)
         app_say("--weights FILE is missing");
         return EXIT_USAGE;
     }
-    if ((rc = setup_weights_there(o, s)) != OPTS_GO ||
-        (rc = setup_weights_config(o, s->weights, say)) != OPTS_GO)
+    if ((rc = weights_check(o, s)) != OPTS_GO ||
+        (rc = weights_read_config(o, s->weights, say)) != OPTS_GO)
         return rc;
     s->augment = 0;
-    return setup_model_known(o, s);
+    return setup_check_model(o, s);
 }
 
-int setup_weights_load(const struct settings *s, ddp_chain_t *c, bool new_head)
+int weights_load(const struct settings *s, ddp_chain_t *c, bool new_head)
 {
     struct ddp_load_options o = {s->partial_weights, new_head};
     struct ddp_load_report r;

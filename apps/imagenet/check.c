@@ -1,4 +1,4 @@
-/* data.c - "imagenet data check": find bad images before a run does
+/* check.c - "imagenet data check": find bad images before a run does
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
 #include "config.h"
@@ -6,9 +6,13 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "ddp.h"
+
 #include "common/app.h"
 #include "common/app_fail.h"
-#include "imagenet.h"
+#include "check.h"
+#include "options.h"
+#include "setup.h"
 
 /* What the threads share. */
 struct check {

@@ -1,11 +1,15 @@
-/* plan.c - the numbers of a run, from what was given and found
+/* recipe.c - the hyperparameters of a run, from options and data
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
 #include "config.h"
 #include <math.h>
 
+#include "ddp.h"
+
 #include "common/app.h"
-#include "imagenet.h"
+#include "options.h"
+#include "recipe.h"
+#include "setup.h"
 
 enum { DEFAULT_LANES = 8 };
 
@@ -15,7 +19,7 @@ static bool is_adam(const struct settings *s)
 }
 
 /* Each row: an option, what gives it a meaning, and that in words. */
-int plan_check(const struct opts *o, const struct settings *s)
+int recipe_check(const struct opts *o, const struct settings *s)
 {
     bool curve = s->sched == SCHED_COSINE || s->sched == SCHED_LINEAR ||
                  s->sched == SCHED_ONECYCLE;
@@ -100,13 +104,13 @@ static void resolve_lr(struct settings *s)
         s->lr_base * (is_adam(s) || s->opt == OPT_RMSPROP ? sqrt(more) : more);
 }
 
-int64_t plan_epoch_steps(const struct settings *s, int64_t count)
+int64_t recipe_epoch_steps(const struct settings *s, int64_t count)
 {
     return (count + s->batch - 1) / s->batch;
 }
 
-int plan_resolve(const struct opts *o, struct settings *s, int devices,
-                 int64_t count)
+int recipe_resolve(const struct opts *o, struct settings *s, int devices,
+                   int64_t count)
 {
     int rc = resolve_batch(o, s, devices, count);
     int64_t per_epoch;
@@ -114,7 +118,7 @@ int plan_resolve(const struct opts *o, struct settings *s, int devices,
     if (rc != OPTS_GO)
         return rc;
     resolve_lr(s);
-    per_epoch = plan_epoch_steps(s, count);
+    per_epoch = recipe_epoch_steps(s, count);
     if (s->steps)
         s->epochs = (s->steps + per_epoch - 1) / per_epoch;
     if (s->sched == SCHED_ONECYCLE && !opts_given(o, "warmup-epochs"))
@@ -122,8 +126,8 @@ int plan_resolve(const struct opts *o, struct settings *s, int devices,
     return OPTS_GO;
 }
 
-static struct ddp_optimizer plan_optimizer(const struct opts *o,
-                                           const struct settings *s)
+static struct ddp_optimizer choose_optimizer(const struct opts *o,
+                                             const struct settings *s)
 {
     float lr = (float)s->lr, m = (float)s->momentum;
     float wd = (float)s->weight_decay;
@@ -163,7 +167,7 @@ static struct ddp_optimizer plan_optimizer(const struct opts *o,
     return opt;
 }
 
-static struct ddp_schedule plan_schedule(const struct settings *s)
+static struct ddp_schedule choose_schedule(const struct settings *s)
 {
     static const enum ddp_schedule_kind kind[] = {
         [SCHED_CONSTANT] = DDP_CONSTANT,
@@ -182,14 +186,14 @@ static struct ddp_schedule plan_schedule(const struct settings *s)
     };
 }
 
-void plan_config(const struct opts *o, const struct settings *s,
-                 struct ddp_train_config *cfg)
+void recipe_config(const struct opts *o, const struct settings *s,
+                   struct ddp_train_config *cfg)
 {
     *cfg = (struct ddp_train_config){
         .loss = DDP_LOGIT_CROSS_ENTROPY,
         .label_smoothing = (float)s->smoothing,
-        .optimizer = plan_optimizer(o, s),
-        .schedule = plan_schedule(s),
+        .optimizer = choose_optimizer(o, s),
+        .schedule = choose_schedule(s),
         .sub_batch = (int)s->sub_batch,
         .batch = (int)s->batch,
         .lanes = (int)s->lanes,

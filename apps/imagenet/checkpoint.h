@@ -1,0 +1,29 @@
+/* checkpoint.h - checkpoints of a run: when they are written, and resuming
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#ifndef CHECKPOINT_H
+#define CHECKPOINT_H
+
+#include "ddp.h"
+
+#include "options.h"
+
+#define CHECKPOINT_DIR "ckpt" /* in the folder of the run */
+
+/* Refuse a --ckpt-every that cannot be read. */
+int checkpoint_check(const struct opts *o, const struct settings *s);
+
+/* When and where checkpoints are written; own is the folder for them. */
+void checkpoint_config(const struct settings *s, const char *own,
+                       struct ddp_checkpoint_config *c);
+
+/* Say what to do after a write that failed. */
+void checkpoint_advise(const char *own);
+
+/* Go on as --resume says.  OPTS_GO, with *c zeroed when there is nothing to go
+ * on from, or the exit code. */
+int checkpoint_resume(const struct opts *o, const struct settings *s,
+                      const char *own, ddp_trainer_t *t,
+                      struct ddp_checkpoint *c);
+
+#endif

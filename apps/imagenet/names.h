@@ -1,0 +1,20 @@
+/* names.h - lines of a text file
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#ifndef NAMES_H
+#define NAMES_H
+
+#include <stdint.h>
+
+struct names {
+    char **name; /* owned, each one too */
+    int64_t count;
+};
+
+/* Append the lines of a file ("-": stdin) that are not empty.  OPTS_GO or the
+ * exit code after a message. */
+int names_read(struct names *n, const char *path);
+int names_add(struct names *n, const char *name);
+void names_free(struct names *n);
+
+#endif

@@ -1,0 +1,72 @@
+/* options.h - the options of all commands, and their values
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#ifndef OPTIONS_H
+#define OPTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/opt.h"
+
+/* The values of all options; each command has some of them. */
+struct settings {
+    /* what to read */
+    char *data, *val_data;
+    int split;
+    int64_t img_size, resize, shift, max_pixels;
+    double min_area, erase, mean[3], std[3], max_bad;
+    int augment;
+    bool no_flip, upright;
+    /* the network */
+    char *model, *weights;
+    int64_t classes, width;
+    int hidden[OPT_WIDTHS_MAX + 1];
+    bool small_stem, no_aux, zero_init_residual, partial_weights;
+    int dtype, tta;
+    /* the run */
+    int64_t epochs, steps, batch, batch_per_device, sub_batch, lanes, seed;
+    int opt, sched;
+    double lr, lr_base, lr_base_size, momentum, betas[2], eps, weight_decay;
+    double clip_grad, smoothing, drop, drop_path, ema_decay;
+    int64_t max_nan_steps;
+    double warmup_epochs, warmup_lr, decay_epochs, decay_rate, min_lr;
+    bool decay_all;
+    /* what to leave behind, and what to say */
+    char *output;
+    int64_t eval_every, log_every;
+    char *resume, *ckpt_every;
+    int64_t keep_last, save_every;
+    bool no_val;
+    double time_limit;
+    /* answers */
+    char **input, *list, *class_map, *per_class;
+    int64_t topk;
+    int format;
+    /* convert */
+    char *strip_prefix, *add_prefix, *drop_names;
+    /* where to run */
+    int64_t workers;
+    int backend;
+    /* data synth */
+    int64_t train_count, val_count, size;
+};
+
+/* Rows of the tables of words. */
+enum {
+    OPT_SGD,
+    OPT_MOMENTUM,
+    OPT_NESTEROV,
+    OPT_FLUX_MOMENTUM,
+    OPT_ADAM,
+    OPT_ADAMW,
+    OPT_RMSPROP
+};
+enum { SCHED_CONSTANT, SCHED_STEP, SCHED_COSINE, SCHED_LINEAR, SCHED_ONECYCLE };
+enum { FORMAT_TEXT, FORMAT_CSV, FORMAT_JSONL };
+
+extern const struct opt_command train_command, eval_command, infer_command;
+extern const struct opt_command convert_command, export_command;
+extern const struct opt_command inspect_command, check_command, synth_command;
+
+#endif

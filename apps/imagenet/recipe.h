@@ -1,0 +1,28 @@
+/* recipe.h - the hyperparameters of a run, from options and data
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#ifndef RECIPE_H
+#define RECIPE_H
+
+#include <stdint.h>
+
+#include "ddp.h"
+
+#include "options.h"
+
+/* Refuse options that mean nothing beside the others. */
+int recipe_check(const struct opts *o, const struct settings *s);
+
+/* Fill in what was left to be derived: the global batch, lanes, lr, epochs.
+ * OPTS_GO or the exit code. */
+int recipe_resolve(const struct opts *o, struct settings *s, int devices,
+                   int64_t count);
+
+/* Steps of an epoch: every sample once, the last step may be smaller. */
+int64_t recipe_epoch_steps(const struct settings *s, int64_t count);
+
+/* The library's configuration of a resolved plan. */
+void recipe_config(const struct opts *o, const struct settings *s,
+                   struct ddp_train_config *cfg);
+
+#endif

@@ -1,0 +1,35 @@
+/* setup.h - networks, data sets and devices as the settings name them
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#ifndef SETUP_H
+#define SETUP_H
+
+#include "ddp.h"
+
+#include "options.h"
+
+/* Is there such a model?  OPTS_GO, or exit code 2 after a message. */
+int setup_check_model(const struct opts *o, const struct settings *s);
+
+/* The network; NULL after a failure of the library. */
+ddp_chain_t *setup_model(const struct settings *s);
+
+/* Open a split of a folder: the exit code, or OPTS_GO, *d, and s->img_size. */
+int setup_data(const struct opts *o, struct settings *s, const char *dir,
+               enum ddp_split split, ddp_dataset_t **d);
+
+/* Images without classes; the exit code, or OPTS_GO, *d, and s->img_size. */
+int setup_images(struct settings *s, const char *const *path, int64_t n,
+                 ddp_dataset_t **d);
+
+/* Start the devices; its exit code, or OPTS_GO and *ddp. */
+int setup_devices(const struct settings *s, ddp_t **ddp);
+
+/* The number of trained parameters. */
+size_t setup_params(const ddp_chain_t *c);
+
+enum ddp_dtype setup_dtype(const struct settings *s);
+const char *setup_dtype_name(const struct settings *s);
+enum ddp_tta setup_tta(const struct settings *s);
+
+#endif
