@@ -3,10 +3,16 @@
  */
 #include "config.h"
 #include <getopt.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/app.h"
 #include "common/opt.h"
+#include "common/opt_help.h"
+#include "common/opt_nearest.h"
+#include "common/opt_value.h"
 
 /* Codes of long options for getopt: rows, then their aliases, then help. */
 enum { CODE_ROW = 256, CODE_ALIAS = CODE_ROW + OPT_MAX, CODE_HELP = 1024 };
@@ -44,6 +50,36 @@ int opts_only(const struct opts *o, const char *name, bool holds,
         return OPTS_GO;
     opt_complain(o, "--%s means nothing here: %s", name, why);
     return EXIT_USAGE;
+}
+
+void opt_complain(const struct opts *o, const char *fmt, ...)
+{
+    va_list ap;
+
+    fprintf(stderr, "%s: ", o->cmd->name);
+    va_start(ap, fmt);
+    vfprintf(stderr, fmt, ap);
+    va_end(ap);
+    fprintf(stderr, "\n");
+}
+
+void opts_free(struct opts *o)
+{
+    const struct opt *r;
+
+    for (int i = 0; o->cmd && (r = opt_at(o->cmd, i)); i++) {
+        void *at = (char *)o->values + r->at;
+
+        if (r->kind == OPT_TEXT) {
+            free(*(char **)at);
+            *(char **)at = NULL;
+        } else if (r->kind == OPT_TEXTS) {
+            for (char **s = *(char ***)at; s && *s; s++)
+                free(*s);
+            free(*(char ***)at);
+            *(char ***)at = NULL;
+        }
+    }
 }
 
 /* ---- the command line --------------------------------------------------- */

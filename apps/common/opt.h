@@ -11,7 +11,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 
 /* The kind of a value, and the C type at its offset. */
 enum opt_kind {
@@ -82,13 +81,6 @@ bool opts_given(const struct opts *o, const char *name);
 int opts_only(const struct opts *o, const char *name, bool holds,
               const char *why);
 
-/* All values as "name = value" lines, in the order of the table. */
-void opts_save(const struct opts *o, FILE *f);
-
-/* Take the values of options of_network that were not given from such a file.
- * Returns OPTS_GO, also when there is no such file, or the exit code. */
-int opts_load(struct opts *o, const char *path);
-
 /* Free what OPT_TEXT and OPT_TEXTS values hold. */
 void opts_free(struct opts *o);
 
@@ -98,23 +90,8 @@ const struct opt *opt_at(const struct opt_command *cmd, int i);
 /* Its number, or -1. */
 int opt_index(const struct opt_command *cmd, const char *name);
 
-/* Set one value from text (NULL for a flag).  OPTS_GO, or the exit code after
- * a message. */
-int opt_set(const struct opts *o, const struct opt *row, const char *text);
-
 /* A message on stderr that begins with the command. */
 void opt_complain(const struct opts *o, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
-
-/* A value as one would type it. */
-void opt_print_value(const struct opt *row, const void *values, FILE *f);
-
-void opt_help(const struct opt_command *cmd, FILE *f);
-
-/* The word nearest to a misspelt one, or NULL when none is near.  next(arg, i)
- * gives the words. */
-const char *opt_nearest(const char *word,
-                        const char *(*next)(const void *arg, int i),
-                        const void *arg);
 
 #endif

@@ -1,61 +1,14 @@
-/* opt_help.c - a table of options as text, and the nearest word
+/* opt_help.c - a table of options as the text of --help
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
 #include "config.h"
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/opt.h"
+#include "common/opt_help.h"
+#include "common/opt_value.h"
 
-enum { WIDTH = 79, INDENT = 28, WORD_MAX = 40 };
-
-static void print_floats(const double *v, int n, FILE *f)
-{
-    for (int i = 0; i < n; i++)
-        fprintf(f, "%s%.9g", i ? "," : "", v[i]);
-}
-
-static void print_widths(const int *v, FILE *f)
-{
-    for (int i = 0; v[i]; i++)
-        fprintf(f, "%s%d", i ? "," : "", v[i]);
-}
-
-void opt_print_value(const struct opt *r, const void *values, FILE *f)
-{
-    const void *at = (const char *)values + r->at;
-
-    switch (r->kind) {
-    case OPT_FLAG:
-        fputs(*(const bool *)at ? "true" : "false", f);
-        break;
-    case OPT_INT:
-        fprintf(f, "%lld", (long long)*(const int64_t *)at);
-        break;
-    case OPT_FLOAT:
-    case OPT_SHARE:
-    case OPT_TIME:
-        print_floats(at, 1, f);
-        break;
-    case OPT_FLOATS:
-        print_floats(at, r->count, f);
-        break;
-    case OPT_WIDTHS:
-        print_widths(at, f);
-        break;
-    case OPT_TEXT:
-        if (*(char *const *)at)
-            fputs(*(char *const *)at, f);
-        break;
-    case OPT_TEXTS:
-        for (char *const *s = *(char *const *const *)at; s && *s; s++)
-            fprintf(f, "%s%s", s == *(char *const *const *)at ? "" : " ", *s);
-        break;
-    case OPT_CHOICE:
-        fputs(r->choice[*(const int *)at], f);
-        break;
-    }
-}
+enum { WIDTH = 79, INDENT = 28 };
 
 /* ---- help --------------------------------------------------------------- */
 
@@ -141,58 +94,4 @@ void opt_help(const struct opt_command *cmd, FILE *f)
     }
     fprintf(f, "\n  -h, --help%*sthis text; defaults are in [brackets]\n",
             INDENT - 12, "");
-}
-
-/* ---- the nearest word --------------------------------------------------- */
-
-static int min3(int a, int b, int c)
-{
-    int m = a < b ? a : b;
-
-    return m < c ? m : c;
-}
-
-/* Edits (insert, delete, replace, swap neighbours) from a to b: optimal string
- * alignment, by its recurrence. */
-static int distance(const char *a, const char *b)
-{
-    int d[WORD_MAX + 1][WORD_MAX + 1];
-    int n = (int)strlen(a), m = (int)strlen(b);
-
-    if (n > WORD_MAX || m > WORD_MAX)
-        return WORD_MAX;
-    for (int i = 0; i <= n; i++)
-        d[i][0] = i;
-    for (int j = 0; j <= m; j++)
-        d[0][j] = j;
-    for (int i = 1; i <= n; i++)
-        for (int j = 1; j <= m; j++) {
-            int change = a[i - 1] != b[j - 1];
-
-            d[i][j] = min3(d[i - 1][j] + 1, d[i][j - 1] + 1,
-                           d[i - 1][j - 1] + change);
-            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
-                d[i][j] = min3(d[i][j], d[i - 2][j - 2] + 1, WORD_MAX);
-        }
-    return d[n][m];
-}
-
-const char *opt_nearest(const char *word,
-                        const char *(*next)(const void *arg, int i),
-                        const void *arg)
-{
-    const char *best = NULL, *w;
-    int best_d = 1 + (int)strlen(word) / 3;
-
-    if (best_d > 3)
-        best_d = 3;
-    for (int i = 0; (w = next(arg, i)); i++) {
-        int d = distance(word, w);
-
-        if (d <= best_d) {
-            best_d = d - 1;
-            best = w;
-        }
-    }
-    return best;
 }

@@ -1,4 +1,4 @@
-/* opt_value.c - values of options: from text, to text, from a file
+/* opt_value.c - one value of an option: read from text, and printed
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
 #include "config.h"
@@ -10,18 +10,8 @@
 #include <string.h>
 
 #include "common/app.h"
-#include "common/opt.h"
-
-void opt_complain(const struct opts *o, const char *fmt, ...)
-{
-    va_list ap;
-
-    fprintf(stderr, "%s: ", o->cmd->name);
-    va_start(ap, fmt);
-    vfprintf(stderr, fmt, ap);
-    va_end(ap);
-    fprintf(stderr, "\n");
-}
+#include "common/opt_nearest.h"
+#include "common/opt_value.h"
 
 /* ---- one value ---------------------------------------------------------- */
 
@@ -246,72 +236,52 @@ int opt_set(const struct opts *o, const struct opt *r, const char *text)
     return EXIT_USAGE;
 }
 
-/* ---- files of values ---------------------------------------------------- */
+/* ---- printing ----------------------------------------------------------- */
 
-void opts_save(const struct opts *o, FILE *f)
+static void print_floats(const double *v, int n, FILE *f)
 {
-    const struct opt *r;
-
-    for (int i = 0; (r = opt_at(o->cmd, i)); i++) {
-        fprintf(f, "%s = ", r->name);
-        opt_print_value(r, o->values, f);
-        fprintf(f, "\n");
-    }
+    for (int i = 0; i < n; i++)
+        fprintf(f, "%s%.9g", i ? "," : "", v[i]);
 }
 
-static int load_line(struct opts *o, char *line)
+static void print_widths(const int *v, FILE *f)
 {
-    char *eq = strstr(line, " = ");
-    const struct opt *r;
-    int i, rc;
-
-    line[strcspn(line, "\n")] = 0;
-    if (!eq || !eq[3])
-        return OPTS_GO; /* a comment, or a value that has no default */
-    *eq = 0;
-    if ((i = opt_index(o->cmd, line)) < 0)
-        return OPTS_GO; /* an option of another command */
-    r = opt_at(o->cmd, i);
-    if (!r->of_network || o->given[i])
-        return OPTS_GO;
-    rc = opt_set(o, r, eq + 3);
-    o->loaded[i] = rc == OPTS_GO;
-    return rc;
+    for (int i = 0; v[i]; i++)
+        fprintf(f, "%s%d", i ? "," : "", v[i]);
 }
 
-int opts_load(struct opts *o, const char *path)
+void opt_print_value(const struct opt *r, const void *values, FILE *f)
 {
-    FILE *f = fopen(path, "r");
-    char *line = NULL;
-    size_t room = 0;
-    int rc = OPTS_GO;
+    const void *at = (const char *)values + r->at;
 
-    if (!f)
-        return OPTS_GO;
-    while (rc == OPTS_GO && getline(&line, &room, f) > 0)
-        rc = load_line(o, line);
-    if (rc != OPTS_GO)
-        opt_complain(o, "the line above comes from %s", path);
-    free(line);
-    fclose(f);
-    return rc;
-}
-
-void opts_free(struct opts *o)
-{
-    const struct opt *r;
-
-    for (int i = 0; o->cmd && (r = opt_at(o->cmd, i)); i++) {
-        void *at = (char *)o->values + r->at;
-
-        if (r->kind == OPT_TEXT) {
-            free(*(char **)at);
-            *(char **)at = NULL;
-        } else if (r->kind == OPT_TEXTS) {
-            for (char **s = *(char ***)at; s && *s; s++)
-                free(*s);
-            free(*(char ***)at);
-            *(char ***)at = NULL;
-        }
+    switch (r->kind) {
+    case OPT_FLAG:
+        fputs(*(const bool *)at ? "true" : "false", f);
+        break;
+    case OPT_INT:
+        fprintf(f, "%lld", (long long)*(const int64_t *)at);
+        break;
+    case OPT_FLOAT:
+    case OPT_SHARE:
+    case OPT_TIME:
+        print_floats(at, 1, f);
+        break;
+    case OPT_FLOATS:
+        print_floats(at, r->count, f);
+        break;
+    case OPT_WIDTHS:
+        print_widths(at, f);
+        break;
+    case OPT_TEXT:
+        if (*(char *const *)at)
+            fputs(*(char *const *)at, f);
+        break;
+    case OPT_TEXTS:
+        for (char *const *s = *(char *const *const *)at; s && *s; s++)
+            fprintf(f, "%s%s", s == *(char *const *const *)at ? "" : " ", *s);
+        break;
+    case OPT_CHOICE:
+        fputs(r->choice[*(const int *)at], f);
+        break;
     }
 }

@@ -7,6 +7,7 @@
 #include "ddp.h"
 
 #include "common/app.h"
+#include "common/opt_nearest.h"
 #include "check.h"
 #include "convert.h"
 #include "eval.h"

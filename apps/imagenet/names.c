@@ -10,6 +10,7 @@
 
 #include "common/app.h"
 #include "common/app_fail.h"
+#include "common/opt.h"
 #include "names.h"
 
 int names_add(struct names *n, const char *name)

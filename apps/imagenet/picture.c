@@ -254,7 +254,7 @@ static struct colour pixel(const struct scene *sc, float x, float y)
     return c;
 }
 
-static void paint(struct synth_image *img, const struct scene *sc, uint64_t *s)
+static void paint(struct picture *img, const struct scene *sc, uint64_t *s)
 {
     uint8_t *p = img->rgb;
 
@@ -276,8 +276,8 @@ static int clip(float v, int end)
     return v < 0 ? 0 : v > (float)end ? end : (int)v;
 }
 
-int synth_draw(struct synth_image *img, int label, int64_t index, int size,
-               uint64_t seed)
+int picture_draw(struct picture *img, int label, int64_t index, int size,
+                 uint64_t seed)
 {
     uint64_t s = seed * 0x9e3779b97f4a7c15u + (uint64_t)index;
     struct scene sc;
@@ -285,7 +285,7 @@ int synth_draw(struct synth_image *img, int label, int64_t index, int size,
     s = next(&s) ^ ((uint64_t)label << 32);
     next(&s);
     compose(&sc, label, size, &s);
-    *img = (struct synth_image){
+    *img = (struct picture){
         .w = sc.w,
         .h = sc.h,
         .left = clip(sc.x - sc.radius, sc.w - 1),
@@ -300,14 +300,14 @@ int synth_draw(struct synth_image *img, int label, int64_t index, int size,
     return 0;
 }
 
-void synth_free(struct synth_image *img)
+void picture_free(struct picture *img)
 {
     free(img->rgb);
     img->rgb = NULL;
 }
 
 /* Which texture goes with which shape changes every SHAPES classes. */
-void synth_class_name(int label, char *buf, size_t size)
+void picture_class_name(int label, char *buf, size_t size)
 {
     snprintf(buf, size, "%s %s",
              texture_names[(label + label / SHAPES) % TEXTURES],

@@ -9,6 +9,7 @@
 
 #include "common/app.h"
 #include "common/app_fail.h"
+#include "common/opt_nearest.h"
 #include "options.h"
 #include "setup.h"
 

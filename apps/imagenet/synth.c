@@ -29,7 +29,7 @@ struct part {
     const char *name; /* "train" */
     int64_t count;
     uint64_t seed;
-    struct synth_image *box; /* without pixels, for the CSV file; owned */
+    struct picture *box; /* without pixels, for the CSV file; owned */
 };
 
 /* What the threads share. */
@@ -74,17 +74,17 @@ static char *image_path(const struct work *w, int64_t i)
 static int make_image(struct work *w, int64_t i)
 {
     struct part *p = w->part;
-    struct synth_image *img = &p->box[i];
+    struct picture *img = &p->box[i];
     struct jpeg_how how = {.quality = 75 + (int)(i * 7 % 20),
                            .grey = i % 50 == 17,
                            .progressive = i % 20 == 3};
     char *path = image_path(w, i);
     int rc = EXIT_MEMORY;
 
-    if (path && synth_draw(img, label_of(w->set, i), i, (int)w->set->size,
-                           p->seed) == 0)
+    if (path && picture_draw(img, label_of(w->set, i), i, (int)w->set->size,
+                             p->seed) == 0)
         rc = jpeg_write(path, img->rgb, img->w, img->h, &how);
-    synth_free(img);
+    picture_free(img);
     free(path);
     return rc;
 }
@@ -159,7 +159,7 @@ static int write_mapping(const struct settings *s)
     if (!f)
         return EXIT_WRITE;
     for (int i = 0; i < s->classes; i++) {
-        synth_class_name(i, name, sizeof(name));
+        picture_class_name(i, name, sizeof(name));
         fprintf(f, "n%08d %s\n", 90000000 + i, name);
     }
     return close_list(f, "LOC_synset_mapping.txt");
@@ -176,7 +176,7 @@ static int write_solution(const struct work *w)
         return EXIT_WRITE;
     fprintf(f, "ImageId,PredictionString\n");
     for (int64_t i = 0; i < p->count; i++) {
-        const struct synth_image *b = &p->box[i];
+        const struct picture *b = &p->box[i];
 
         image_id(w, i, id, sizeof(id));
         fprintf(f, "%s,n%08d %d %d %d %d \n", id,

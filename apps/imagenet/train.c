@@ -13,6 +13,7 @@
 #include "common/app.h"
 #include "common/app_fail.h"
 #include "common/interrupt.h"
+#include "common/opt_file.h"
 #include "checkpoint.h"
 #include "options.h"
 #include "progress.h"

@@ -12,6 +12,8 @@
 
 #include "common/app.h"
 #include "common/app_fail.h"
+#include "common/opt_file.h"
+#include "common/opt_value.h"
 #include "options.h"
 #include "setup.h"
 #include "weights.h"
