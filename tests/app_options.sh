@@ -13,61 +13,61 @@ refuses()
     point $? "$what"
 }
 
-refuses "no option --bach-size; did you mean --batch-size" \
+refuses "unknown option --bach-size; did you mean --batch-size" \
     "a misspelt option is named, with the nearest one" train --bach-size 3
-refuses "'adan'.*did you mean 'adam'.*Choose from:.*rmsprop" \
+refuses "'adan'.*did you mean 'adam'.*Available:.*rmsprop" \
     "a misspelt choice too, with all there are" train --opt adan
-refuses "no 'resnet81'.*did you mean 'resnet18'.*Choose from:.*mlp" \
+refuses "unknown value 'resnet81'.*did you mean 'resnet18'.*Available:.*mlp" \
     "and a misspelt model" train --data "$tmp" --model resnet81
-refuses "no command 'tran'; did you mean 'train'" "and a command" tran
+refuses "unknown command 'tran'; did you mean 'train'" "and a command" tran
 refuses "--lr: 'abc' is not a number" "a number that is none" train --lr abc
 refuses "--lr: '0.1x' is not a number" "nor is one with a tail" train --lr 0.1x
 refuses "--lr: 'nan' is not a number" "nor is nan" train --lr nan
 refuses "--epochs: '1.5' is not a whole" "whole numbers are whole" \
     train --epochs 1.5
-refuses "--epochs: .*within" "and not too large for their type" \
+refuses "--epochs: .*between" "and not too large for their type" \
     train --epochs 99999999999
-refuses "--lanes: 0 is not within 1 to" "a range is told" train --lanes 0
-refuses "--max-bad: '1x%' is not a share" "a share" train --max-bad 1x%
+refuses "--lanes: 0 is not between 1 and" "a range is told" train --lanes 0
+refuses "--max-bad: '1x%' is not a fraction" "a share" train --max-bad 1x%
 for time in 1:99 1:2:3:4 -5 1-24:00 5m 1-; do
-    refuses "--time-limit: '$time' is no time" "time $time" \
+    refuses "--time-limit: '$time' is not a time" "time $time" \
         train "--time-limit=$time"
 done
 refuses "--mean: .*list" "a list that is too short" train --mean 0.5,0.5
 refuses "--std: .*list" "a list that is too long" train --std 1,1,1,1
 refuses "--hidden: .*list" "a list of widths" train --hidden 3,,4
-refuses "--seed wants a value" "a value that is missing" train --seed
+refuses "--seed requires a value" "a value that is missing" train --seed
 refuses "--output: .*empty" "a value that is empty" train --output=
 refuses "--no-val takes no value" "a value for a flag" train --no-val=1
-refuses "no option -z" "a letter that is no option" train -z
+refuses "unknown option -z" "a letter that is no option" train -z
 refuses "--weig.* could be --weights --weight-decay" \
     "a prefix of two options" train --weig 3
-refuses "'more' is too much" "one argument too many" train "$tmp" more
-refuses "data wants check or synth" "a command without its second word" data
+refuses "unexpected argument 'more'" "one argument too many" train "$tmp" more
+refuses "data: expected check or synth" "a command without its second word" data
 refuses "--data DIR is missing" "train without data" train
-refuses "no folder $tmp/none" "data that are not there" \
+refuses "$tmp/none is not a folder" "data that are not there" \
     train --data "$tmp/none"
 refuses "--weights FILE is missing" "eval without weights" eval --data "$tmp"
 refuses "--weights FILE is missing" "infer without weights" infer "$tmp"
 refuses "--format: .*'cvs'.*did you mean 'csv'" "a format there is not" \
     infer --format cvs "$tmp"
-refuses "--model-ema-decay: 1 is not within" "averages that never move" \
+refuses "--model-ema-decay: 1 is not between" "averages that never move" \
     train "$tmp" --model-ema-decay 1
-refuses "--tta means nothing.*--no-val" "mirror images of no evaluation" \
+refuses "--tta has no effect.*--no-val" "mirror images of no evaluation" \
     train "$tmp" --no-val --tta flip
 refuses "two files: IN and OUT" "convert with one file" convert "$tmp/in"
 refuses "--output DIR is missing" "data synth without output" data synth
 
 # What would be ignored is refused.
-refuses "--momentum means nothing" "momentum of plain SGD" \
+refuses "--momentum has no effect" "momentum of plain SGD" \
     train "$tmp" --opt sgd --momentum 0.9
-refuses "--decay-rate means nothing.*--sched step" "a step's rate for cosine" \
+refuses "--decay-rate has no effect.*--sched step" "a step's rate for cosine" \
     train "$tmp" --decay-rate 0.5
-refuses "--lr-base means nothing.*--lr is given" "a base beside a rate" \
+refuses "--lr-base has no effect.*--lr is given" "a base beside a rate" \
     train "$tmp" --lr 1 --lr-base 1
-refuses "--epochs means nothing.*--steps" "epochs beside steps" \
+refuses "--epochs has no effect.*--steps" "epochs beside steps" \
     train "$tmp" --epochs 1 --steps 1
-refuses "--hidden means nothing.*mlp" "hidden layers of a ResNet" \
+refuses "--hidden has no effect.*mlp" "hidden layers of a ResNet" \
     train "$tmp" --hidden 3
 
 run "$imagenet"
@@ -93,7 +93,7 @@ for cmd in train eval infer convert export inspect "data check" \
         "$tmp/out"); do
         # shellcheck disable=SC2086
         "$imagenet" $cmd "--$o" 2>&1 >/dev/null </dev/null |
-            grep -q "there is no option" && unknown="$unknown $o"
+            grep -q "unknown option" && unknown="$unknown $o"
     done
     [ -z "$unknown" ]
     point $? "$cmd knows the options of its help$unknown"

@@ -160,7 +160,7 @@ with ENOSPC+ $((calls * 3 / 4)) "$tmp/k" \
     "$imagenet" train $net $often --output "$tmp/k"
 exits 74 "a disk that fills up ends the run: exit code 74"
 complains "No space left on device" "it is said why"
-complains "same command goes on from its newest checkpoint" "and what to do"
+complains "same command again to resume from its newest checkpoint" "and what to do"
 run "$imagenet" eval "$data" \
     --weights "$tmp/k/ckpt/latest/model.safetensors"
 exits 0 "the weights of the newest checkpoint can be read"
@@ -182,6 +182,6 @@ point $? "to the same weights"
 rc=$?
 exits 74 "a file that cannot grow: exit code 74"
 complains "$tmp/full/ckpt.*: File too large" "the message names it"
-complains "no checkpoint yet: .* the same command begins anew" "and what to do"
+complains "no checkpoint was written yet: .* to start over" "and what to do"
 
 done_testing

@@ -134,7 +134,7 @@ for sig in TERM INT USR1; do
     rc=$?
     exits 75 "SIG$sig: exit code 75"
     says "^final step=[0-9]+ .*weights=crc32c:" "with a last line"
-    complains "interrupted by SIG$sig after step [0-9]+, and saved" \
+    complains "interrupted by SIG$sig after step [0-9]+; checkpoint saved" \
         "and a word on stderr"
     [ -s "$tmp/$sig/ckpt/latest/model.safetensors" ]
     point $? "and a checkpoint"
@@ -166,7 +166,7 @@ point $? "a second signal ends the program by itself: $rc"
 run "$imagenet" train "$data" $net $size --epochs 100000 --no-val \
     --time-limit 0:00:04 --output "$tmp/limit"
 exits 75 "a time limit: exit code 75"
-complains "interrupted by --time-limit after step [0-9]+, and saved" \
+complains "interrupted by --time-limit after step [0-9]+; checkpoint saved" \
     "with a word on stderr"
 [ -s "$tmp/limit/ckpt/latest/model.safetensors" ]
 point $? "and a checkpoint"

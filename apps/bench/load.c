@@ -1,4 +1,4 @@
-/* load.c - "bench load": images a second out of files, per core
+/* load.c - "bench load": images read per second and core
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
 #include "config.h"
@@ -20,15 +20,16 @@ static const char *const augments[] = {"none", "random", "shift", NULL};
 static const struct opt_group options = {
     "Options",
     (const struct opt[]){
-        TEXT("data", data, "DIR", NULL, "images to read", .alias = "data-dir"),
-        CHOICE("split", split, "NAME", "train", splits, "which part of them"),
+        TEXT("data", data, "DIR", NULL, "folder of images",
+             .alias = "data-dir"),
+        CHOICE("split", split, "NAME", "train", splits, "split of the data"),
         INT("img-size", img_size, "224", 1, 4096,
-            "side of the square that comes out, in pixels"),
+            "side of the square output, in pixels"),
         CHOICE("augment", augment, "HOW", "random", augments,
-               "centre crop, random resized crop, shifted crop"),
-        NUM("seconds", seconds, "10", 0.1, 1e6, "for how long, at least"),
+               "centre crop, random resized crop, or shifted crop"),
+        NUM("seconds", seconds, "10", 0.1, 1e6, "minimum duration in seconds"),
         INT("threads", threads, "1", 1, 4096,
-            "threads, each on a core of its own"),
+            "number of threads, each pinned to its own core"),
         END,
     },
 };
@@ -38,10 +39,9 @@ const struct opt_command bench_load_command = {
     .about = "Read and decode images as training does; print one line of "
              "JSON.\n"
              "\n"
-             "The files are read once before, so that they come from memory. "
-             "img_per_s_per_core counts the time of the threads on their "
-             "cores, img_per_s the time of the clock; step_ms is the median "
-             "time of an image.",
+             "The files are read once beforehand, so that they come from "
+             "memory. img_per_s_per_core is by CPU time of the threads, "
+             "img_per_s by wall time; step_ms is the median time per image.",
     .plain = "data",
     .group = (const struct opt_group *const[]){&options, NULL},
 };
@@ -59,7 +59,7 @@ struct loader {
 };
 
 /* Bring the files into the page cache. */
-static void warm(const ddp_dataset_t *d)
+static void read_into_page_cache(const ddp_dataset_t *d)
 {
     static char buf[1 << 16];
 
@@ -97,7 +97,7 @@ static void load_pass(struct loader *l, void *x, uint64_t pass)
     }
 }
 
-static void *load(void *arg)
+static void *load_thread(void *arg)
 {
     struct loader *l = arg;
     struct ddp_shape s = ddp_dataset_shape(l->data);
@@ -110,7 +110,7 @@ static void *load(void *arg)
     for (uint64_t pass = 0; !l->rc && app_now() - start < l->seconds; pass++) {
         load_pass(l, x, pass);
         if (!l->images)
-            break; /* nothing but bad ones */
+            break; /* all images are unreadable */
     }
     l->cpu_s = app_thread_time() - cpu;
     l->wall_s = app_now() - start;
@@ -118,7 +118,7 @@ static void *load(void *arg)
     return NULL;
 }
 
-static void print(const struct bench_settings *s, struct loader *l, int n)
+static void print_json(const struct bench_settings *s, struct loader *l, int n)
 {
     double per_core = 0, per_s = 0;
     int64_t images = 0, bad = 0;
@@ -155,7 +155,7 @@ static int run_threads(const struct bench_settings *s, ddp_dataset_t *d,
             .data = d, .seconds = s->seconds, .nth = i, .of = n};
         if (!(l[i].time = calloc(TIMES, sizeof(double))))
             break;
-        if (pthread_create(&l[i].thread, NULL, load, &l[i]))
+        if (pthread_create(&l[i].thread, NULL, load_thread, &l[i]))
             break;
         started++;
     }
@@ -170,7 +170,7 @@ static int run_threads(const struct bench_settings *s, ddp_dataset_t *d,
     return rc;
 }
 
-static int measure(const struct bench_settings *s, ddp_dataset_t *d)
+static int measure_loading(const struct bench_settings *s, ddp_dataset_t *d)
 {
     int n = (int)s->threads, rc;
     struct loader *l;
@@ -181,9 +181,9 @@ static int measure(const struct bench_settings *s, ddp_dataset_t *d)
     }
     if (!(l = calloc((size_t)n, sizeof(*l))))
         return app_exit_code(DDP_ENOMEM);
-    warm(d);
+    read_into_page_cache(d);
     if ((rc = run_threads(s, d, l, n)) == 0)
-        print(s, l, n);
+        print_json(s, l, n);
     for (int i = 0; i < n; i++)
         free(l[i].time);
     free(l);
@@ -199,7 +199,7 @@ int bench_load_run(struct opts *o, struct bench_settings *s)
     int rc;
 
     if (!s->data || !app_is_dir(s->data)) {
-        app_say(s->data ? "--data: there is no folder %s"
+        app_say(s->data ? "--data: %s is not a folder"
                         : "--data DIR is missing%s",
                 s->data ? s->data : "");
         return EXIT_USAGE;
@@ -212,7 +212,7 @@ int bench_load_run(struct opts *o, struct bench_settings *s)
                                     .max_bad = 1});
     if (!d)
         return app_fail(DDP_EDATA);
-    rc = measure(s, d);
+    rc = measure_loading(s, d);
     ddp_dataset_free(d);
     return rc;
 }

@@ -1,4 +1,4 @@
-/* main.c - how fast training and input are here, as one line of JSON
+/* main.c - the speed of training and input, as one line of JSON
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
 #include "config.h"
@@ -36,10 +36,10 @@ double bench_peak_rss_mib(void)
 static void usage(FILE *f)
 {
     fprintf(f, "Usage: ddp-bench COMMAND [options]\n\n"
-               "  train   training on input made in advance\n"
+               "  train   training on images generated in advance\n"
                "  load    reading and decoding images\n\n"
-               "  Each prints one line of JSON.  ddp-bench COMMAND --help says "
-               "more.\n");
+               "  Each prints one line of JSON.  ddp-bench COMMAND --help "
+               "lists its options.\n");
 }
 
 int main(int argc, char **argv)

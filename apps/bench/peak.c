@@ -1,4 +1,4 @@
-/* peak.c - how many multiply-adds these cores can do
+/* peak.c - the peak FLOP/s of the cores
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Every core runs as many independent chains of multiply-adds as registers
@@ -21,14 +21,14 @@
 
 enum { CHAINS = 14, ROUNDS = 20000 };
 
-/* A way to count: does ROUNDS rounds, returns the operations it did. */
+/* An instruction set: run() does ROUNDS rounds and returns its operations. */
 struct way {
     const char *base;
     bool (*there)(void);
     double (*run)(void);
 };
 
-/* Registers stay registers, in a build for debugging as well. */
+/* Keep values in registers, in a debug build as well. */
 #if defined(__clang__)
 #define KERNEL __attribute__((no_sanitize("address", "undefined")))
 #else
@@ -137,8 +137,8 @@ avx512_bf16(void)
     return 2.0 * 32 * CHAINS * ROUNDS;
 }
 
-/* Bits of the processor (leaf 7) and what Linux wants before tiles are used
- * (its documentation, x86/xstate: permission for feature 18). */
+/* Bits of the processor (leaf 7) and the request that Linux requires before
+ * tiles are used (its documentation, x86/xstate: permission for feature 18). */
 static bool has_amx_bf16(void)
 {
     enum { LEAF7_EDX_AMX_BF16 = 1 << 22, REQ_XCOMP_PERM = 0x1023, TILES = 18 };
@@ -208,7 +208,7 @@ static const struct way f32_ways[] = {
 
 /* ---- all cores at once -------------------------------------------------- */
 
-/* What the threads wait for: all are there, or not all could be started. */
+/* The threads wait until all have started, or one could not be started. */
 enum { WAIT, GO, GIVE_UP };
 
 struct core {
@@ -229,7 +229,7 @@ static void *measure_core(void *arg)
         sched_yield();
     if (signal == GIVE_UP)
         return NULL;
-    c->way->run(); /* clocks need a moment */
+    c->way->run(); /* the clock frequency takes a moment to rise */
     begin = app_thread_time();
     do {
         ops += c->way->run();
@@ -239,8 +239,8 @@ static void *measure_core(void *arg)
     return NULL;
 }
 
-static int measure(const struct way *way, int cores, double seconds,
-                   double *rate)
+static int measure_cores(const struct way *way, int cores, double seconds,
+                         double *rate)
 {
     struct core *core = calloc((size_t)cores, sizeof(*core));
     pthread_t *thread = calloc((size_t)cores, sizeof(*thread));
@@ -271,5 +271,5 @@ int peak_measure(struct peak *p, enum ddp_dtype type, int cores, double seconds)
     if (!way->base)
         return peak_measure(p, DDP_F32, cores, seconds);
     *p = (struct peak){.base = way->base, .cores = cores};
-    return measure(way, cores, seconds, &p->flops);
+    return measure_cores(way, cores, seconds, &p->flops);
 }

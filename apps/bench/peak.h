@@ -1,4 +1,4 @@
-/* peak.h - how many multiply-adds these cores can do
+/* peak.h - the peak FLOP/s of the cores
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
 #ifndef PEAK_H

@@ -83,13 +83,13 @@ void roof_of(struct roof *r, const struct ddp_gpu_info *gpu, int count,
 
 /* ---- layers ------------------------------------------------------------- */
 
-static double size(struct ddp_shape s)
+static double elements(struct ddp_shape s)
 {
     return (double)s.h * s.w * s.c;
 }
 
-static void kernel(struct roof_time *t, const struct roof *r, double flops,
-                   double bytes)
+static void add_kernel(struct roof_time *t, const struct roof *r, double flops,
+                       double bytes)
 {
     double by_flops = flops / r->flops, by_bytes = bytes / r->bytes;
 
@@ -101,22 +101,22 @@ static void kernel(struct roof_time *t, const struct roof *r, double flops,
 void roof_add(struct roof_time *t, const struct roof *r,
               const struct ddp_layer_info *l)
 {
-    double x = size(l->in) * t->element, y = size(l->out) * t->element;
+    double x = elements(l->in) * t->element, y = elements(l->out) * t->element;
     double w = (double)l->params * t->element / t->sub_batch;
 
     if (!strcmp(l->kind, "conv") || !strcmp(l->kind, "dense")) {
-        kernel(t, r, l->flops, x + y + w);
-        kernel(t, r, l->flops, x + y + w);
+        add_kernel(t, r, l->flops, x + y + w);
+        add_kernel(t, r, l->flops, x + y + w);
         if (t->begun)
-            kernel(t, r, l->flops, x + y + w);
+            add_kernel(t, r, l->flops, x + y + w);
         t->begun = true;
     } else if (!strcmp(l->kind, "batch_norm")) {
-        kernel(t, r, 0, 2 * x);
-        kernel(t, r, 0, 3 * x);
+        add_kernel(t, r, 0, 2 * x);
+        add_kernel(t, r, 0, 3 * x);
     } else if (!strcmp(l->kind, "max_pool") || !strcmp(l->kind, "mean_pool")) {
-        kernel(t, r, 0, x + y);
-        kernel(t, r, 0, x + y);
+        add_kernel(t, r, 0, x + y);
+        add_kernel(t, r, 0, x + y);
     }
     if (l->params)
-        kernel(t, r, 0, 20 * (double)l->params / t->batch);
+        add_kernel(t, r, 0, 20 * (double)l->params / t->batch);
 }

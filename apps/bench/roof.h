@@ -12,7 +12,7 @@
 struct roof {
     double flops;   /* a second; 2 per multiply-add */
     double bytes;   /* a second, read and written, of its memory */
-    char base[160]; /* whose figures these are */
+    char base[160]; /* the source of these figures */
 };
 
 /* Of `count` GPUs like this one, in a type of activations; tf32: f32 is

@@ -1,4 +1,4 @@
-/* train.c - "bench train": steps on input that costs nothing
+/* train.c - "bench train": training steps without the cost of input
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
 #include "config.h"
@@ -27,46 +27,50 @@ static const struct opt_group options = {
         INT("classes", classes, "1000", 2, 1 << 24, "outputs of the network",
             .alias = "num-classes"),
         FLAG("small-stem", small_stem,
-             "begin with a 3x3 convolution, without pooling"),
+             "begin with a 3x3 convolution and no pooling"),
         INT("width", width, "0", 0, 4096,
-            "channels of a ResNet's first stage; 0 is 64"),
+            "channels of a ResNet's first stage; 0 means 64"),
         CHOICE("dtype", dtype, "TYPE", "f32", dtypes,
-               "what activations are computed in"),
-        CHOICE("input", input, "TYPE", "u8", inputs, "what images are made of"),
+               "type of the activations"),
+        CHOICE("input", input, "TYPE", "u8", inputs,
+               "type of the input images"),
         INT("sub-batch", sub_batch, "16", 1, 1 << 20,
-            "images that go through the network together"),
+            "images processed together"),
         INT("lanes", lanes, NULL, 1, 65536,
             "gradient accumulators [one per worker]"),
         INT("batch-size", batch, NULL, 1, 1 << 24,
-            "images of a step [--lanes sub-batches]", .letter = 'b'),
-        INT("steps", steps, "20", 1, 1e6, "steps that count"),
-        INT("skip", skip, "3", 1, 1e6, "steps before them that do not"),
+            "images per step [--lanes sub-batches]", .letter = 'b'),
+        INT("steps", steps, "20", 1, 1e6, "steps to measure"),
+        INT("skip", skip, "3", 1, 1e6, "warm-up steps before them"),
         INT("workers", workers, NULL, 1, 4096,
-            "CPU workers; STARPU_NCPU wins [one per core]", .letter = 'j'),
+            "CPU workers; STARPU_NCPU overrides it [one per core]",
+            .letter = 'j'),
         CHOICE("backend", backend, "NAME", "cpu", backends,
-               "kernels of CPU workers: oneDNN's, or plain C"),
+               "kernels of CPU workers: oneDNN (cpu) or plain C (ref)"),
         INT("peak", peak, NULL, 1, 1e6,
-            "what peak_share is of, in TFLOP/s: of all devices"),
+            "peak of all devices in TFLOP/s, which peak_share is relative to "
+            "[measured]"),
         FLAG("inspect", inspect,
-             "a line per layer on stderr first: work and memory"),
+             "first print FLOPs and memory of each layer on stderr"),
         END,
     },
 };
 
 const struct opt_command bench_train_command = {
     .name = "ddp-bench train",
-    .about = "Train on images made in advance; print one line of JSON.\n"
-             "\n"
-             "step_ms is the median time between the ends of two steps, "
-             "img_per_s the batch over it. peak_share is the work of "
-             "convolutions and dense layers (forward, and backward without "
-             "the gradient of the images) over what peak_base can do on the "
-             "cores of the workers, measured just before, or --peak. On GPUs "
-             "peak_base is what is known of them, roof_share the speed over "
-             "what their arithmetic and memory allow, layer by layer; "
-             "gpu_idle_share is the time without a kernel, submit_us the "
-             "host's to submit a step. sched_share and "
-             "data_share are parts of wall time times workers.",
+    .about =
+        "Train on images generated in advance; print one line of JSON.\n"
+        "\n"
+        "step_ms is the median time between the ends of consecutive steps, and "
+        "img_per_s the batch size over it. peak_share is the FLOP/s of "
+        "convolutions and dense layers (forward, and backward without the "
+        "gradient of the images) relative to the peak of the workers' cores, "
+        "which is measured just before, or to --peak. On GPUs the peak is "
+        "known from their model; roof_share is the speed relative to the limit "
+        "set by their arithmetic and memory, layer by layer; gpu_idle_share is "
+        "the fraction of time without a running kernel, submit_us the host's "
+        "time to submit a step. sched_share and data_share are fractions of "
+        "wall time times workers.",
     .group = (const struct opt_group *const[]){&options, NULL},
 };
 
@@ -120,7 +124,7 @@ struct bench {
     ddp_trainer_t *trainer;
     struct pool pool;
     struct peak peak;
-    struct roof roof; /* flops 0: no GPU, or it is not known */
+    struct roof roof; /* flops 0: no GPU, or an unknown one */
     struct roof_time at_least;
     char peak_base[200];
     double flops; /* of training on one image, as peak_share counts */
@@ -133,8 +137,9 @@ struct bench {
     bool inspect;
 };
 
-/* What a GPU loads in its first steps is not for its idle share.  To ask waits
- * for the steps that are under way, so a few more do not count. */
+/* The first steps load modules, which must not count as idle time.  Reading the
+ * statistics waits for the steps in flight, so a few more steps do not count.
+ */
 static int on_step(const struct ddp_progress *p, void *arg)
 {
     struct bench *b = arg;
@@ -151,7 +156,7 @@ static int on_step(const struct ddp_progress *p, void *arg)
     return 0;
 }
 
-/* Backward is twice forward, but nobody asks for the images' gradient. */
+/* Backward takes twice as long as forward, but the images need no gradient. */
 static int count_layer(const struct ddp_layer_info *l, void *arg)
 {
     struct bench *b = arg;
@@ -169,7 +174,7 @@ static int count_layer(const struct ddp_layer_info *l, void *arg)
     return 0;
 }
 
-static int open_all(struct bench *b, struct bench_settings *s)
+static int open_model(struct bench *b, struct bench_settings *s)
 {
     int size = (int)s->img_size, sizes[] = {size * size * 3, 512, 512, 0};
     struct ddp_model_options m = {.classes = (int)s->classes,
@@ -197,7 +202,7 @@ static int open_all(struct bench *b, struct bench_settings *s)
 
 /* GPUs' figures instead of those of the cores, and how fast the network could
  * be on them; its work. */
-static int count(struct bench *b, const struct bench_settings *s)
+static int count_work(struct bench *b, const struct bench_settings *s)
 {
     const char *tf32 = getenv("DDP_TF32");
     struct ddp_shape shape = {(int)s->img_size, (int)s->img_size, 3};
@@ -245,8 +250,8 @@ static int make_trainer(struct bench *b, const struct bench_settings *s)
     return OPTS_GO;
 }
 
-/* The peak of the workers' cores, before their threads keep them busy, or what
- * the user says. */
+/* The peak of the workers' cores, before their threads keep them busy, or
+ * --peak. */
 static int measure_peak(struct bench *b, const struct bench_settings *s)
 {
     const char *env = getenv("STARPU_NCPU");
@@ -280,7 +285,7 @@ static double idle_share(const struct bench *b, const struct ddp_stats *st)
     return all > 0 ? 1 - (st->gpu_s - b->before.gpu_s) / all : 0;
 }
 
-/* What only GPUs have. */
+/* Fields for GPUs only. */
 static void print_gpus(const struct bench *b, double img,
                        const struct ddp_stats *st)
 {
@@ -300,8 +305,8 @@ static void print_gpus(const struct bench *b, double img,
                b->at_least.bytes / (1024 * 1024));
 }
 
-static void print(struct bench *b, const struct bench_settings *s,
-                  const struct ddp_stats *st)
+static void print_json(struct bench *b, const struct bench_settings *s,
+                       const struct ddp_stats *st)
 {
     double step = bench_median(b->step_s, b->want);
     double img = step > 0 ? (double)s->batch / step : 0;
@@ -334,7 +339,7 @@ static void print(struct bench *b, const struct bench_settings *s,
     printf("}\n");
 }
 
-static int run(struct bench *b, struct bench_settings *s)
+static int run_bench(struct bench *b, struct bench_settings *s)
 {
     struct ddp_stats stats = {0};
     int rc;
@@ -343,13 +348,14 @@ static int run(struct bench *b, struct bench_settings *s)
     if (!b->step_s)
         return app_exit_code(DDP_ENOMEM);
     if ((rc = measure_peak(b, s)) != OPTS_GO ||
-        (rc = open_all(b, s)) != OPTS_GO || (rc = count(b, s)) != OPTS_GO ||
+        (rc = open_model(b, s)) != OPTS_GO ||
+        (rc = count_work(b, s)) != OPTS_GO ||
         (rc = make_trainer(b, s)) != OPTS_GO)
         return rc;
     if ((rc = ddp_train(b->trainer)) < 0 ||
         (rc = ddp_trainer_stats(b->trainer, &stats)) < 0)
         return app_fail(rc);
-    print(b, s, &stats);
+    print_json(b, s, &stats);
     return 0;
 }
 
@@ -359,7 +365,7 @@ int bench_train_run(struct opts *o, struct bench_settings *s)
                       .skip = s->skip,
                       .want = s->steps,
                       .inspect = s->inspect};
-    int rc = run(&b, s);
+    int rc = run_bench(&b, s);
 
     (void)o;
     ddp_trainer_free(b.trainer);

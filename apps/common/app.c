@@ -57,14 +57,14 @@ int app_make_dir(const char *path)
     for (char *s = copy + 1; *s; s++)
         if (*s == '/' && s[-1] != '/') {
             *s = 0;
-            mkdir(copy, 0777); /* the last one's error is the telling one */
+            mkdir(copy, 0777); /* only the last error matters */
             *s = '/';
         }
     err = mkdir(copy, 0777) < 0 ? errno : 0;
     free(copy);
     if (app_is_dir(path))
         return 0;
-    app_say("%s: cannot make this folder: %s", path,
+    app_say("cannot create the folder %s: %s", path,
             strerror(err == EEXIST ? ENOTDIR : err));
     return EXIT_WRITE;
 }

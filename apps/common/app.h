@@ -8,23 +8,23 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* Exit codes beside 0 and 1.  The large ones are those of sysexits.h. */
+/* Exit codes other than 0 and 1.  The large ones are those of sysexits.h. */
 enum {
-    EXIT_USAGE = 2,        /* a wrong option or setting; nothing was begun */
-    EXIT_DATA = 65,        /* more bad data than --max-bad bears */
+    EXIT_USAGE = 2,        /* a wrong option or setting; nothing was started */
+    EXIT_DATA = 65,        /* more unreadable data than --max-bad tolerates */
     EXIT_UNAVAILABLE = 69, /* no device that can run this */
     EXIT_MEMORY = 71,      /* out of memory */
     EXIT_WRITE = 74,       /* a file could not be written or read */
     EXIT_AGAIN = 75,       /* interrupted, and saved: start it again */
 };
 
-/* Call first: the name that messages begin with, and no death by SIGPIPE. */
+/* Call first: sets the name that messages begin with, and ignores SIGPIPE. */
 void app_start(const char *name);
 
 /* A line on stderr, after the program's name. */
 void app_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
-/* Make a folder and those above it.  0, or exit code 74 after a message. */
+/* Create a folder and its parents.  0, or exit code 74 after a message. */
 int app_make_dir(const char *path);
 
 bool app_is_dir(const char *path);
@@ -33,19 +33,19 @@ bool app_is_dir(const char *path);
 char *app_path(const char *dir, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Seconds of a clock that never jumps. */
+/* Seconds of a monotonic clock. */
 double app_now(void);
 
-/* The same clock when app_start() was first called. */
+/* Its time when app_start() was first called. */
 double app_started(void);
 
-/* Seconds this thread has been on a core. */
+/* CPU time of this thread in seconds. */
 double app_thread_time(void);
 
 /* Cores this process may run on. */
 int app_cores(void);
 
-/* Keep the calling thread on the nth of them. */
+/* Pin the calling thread to the nth of them. */
 void app_pin(int nth);
 
 /* "1:02:03" or "2:03" in buf, which it returns. */

@@ -22,7 +22,7 @@ static struct {
     bool reached;
 } limit;
 
-static void note(int sig)
+static void note_signal(int sig)
 {
     if (noted) {
         signal(sig, SIG_DFL);
@@ -33,7 +33,7 @@ static void note(int sig)
 
 void interrupt_catch(void)
 {
-    struct sigaction a = {.sa_handler = note, .sa_flags = SA_RESTART};
+    struct sigaction a = {.sa_handler = note_signal, .sa_flags = SA_RESTART};
 
     sigemptyset(&a.sa_mask);
     for (int i = 0; i < SIGNALS; i++)
@@ -46,7 +46,7 @@ void interrupt_limit(double limit_s, double save_s)
     limit.save_s = save_s;
 }
 
-/* The longest of late; a slow one is forgotten after some more. */
+/* The longest recent step: older ones count less and less. */
 void interrupt_stepped(double seconds)
 {
     limit.step_s *= 0.9;
@@ -54,8 +54,8 @@ void interrupt_stepped(double seconds)
         limit.step_s = seconds;
 }
 
-/* Two more steps may be under way when one ends; saving may take twice as long
- * as was thought. */
+/* Two more steps may be in flight when one ends; saving may take twice as long
+ * as expected. */
 static bool time_is_up(void)
 {
     double room = 1 + 2 * limit.step_s + 2 * limit.save_s;

@@ -7,20 +7,20 @@
 #include <stdbool.h>
 
 /* From now on the first SIGINT, SIGTERM or SIGUSR1 is only noted; a second one
- * ends the program.  After ddp_init(): StarPU has handlers of its own. */
+ * ends the program.  After ddp_init(): StarPU installs its own handlers. */
 void interrupt_catch(void);
 
-/* End limit_s seconds after app_start(), saving included, which is thought to
+/* End limit_s seconds after app_start(), saving included, which is expected to
  * take save_s.  limit_s 0: no limit. */
 void interrupt_limit(double limit_s, double save_s);
 
 /* How long the last step took. */
 void interrupt_stepped(double seconds);
 
-/* Is it time to save and leave?  Once true, it stays so. */
+/* Is it time to save and exit?  Once true, always true. */
 bool interrupt_wanted(void);
 
-/* Because of what: "SIGTERM", "--time-limit". */
+/* The reason: "SIGTERM", "--time-limit". */
 const char *interrupt_reason(void);
 
 #endif

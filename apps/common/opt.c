@@ -48,7 +48,7 @@ int opts_only(const struct opts *o, const char *name, bool holds,
 {
     if (holds || !opts_given(o, name))
         return OPTS_GO;
-    opt_complain(o, "--%s means nothing here: %s", name, why);
+    opt_complain(o, "--%s has no effect here: %s", name, why);
     return EXIT_USAGE;
 }
 
@@ -84,7 +84,7 @@ void opts_free(struct opts *o)
 
 /* ---- the command line --------------------------------------------------- */
 
-/* What getopt_long() wants to know, made from the table. */
+/* The arguments of getopt_long(), built from the table. */
 struct getopt_tables {
     struct option longs[2 * OPT_MAX + 2];
     char letters[3 * OPT_MAX + 8];
@@ -127,7 +127,7 @@ static void complain_unknown(const struct opts *o,
     int prefixed = 0;
 
     if (strncmp(arg, "--", 2)) {
-        opt_complain(o, "there is no option -%c; see --help", optopt);
+        opt_complain(o, "unknown option -%c; see --help", optopt);
         return;
     }
     snprintf(word, sizeof(word), "%.*s", eq ? (int)(eq - arg - 2) : 63,
@@ -146,7 +146,7 @@ static void complain_unknown(const struct opts *o,
             if (!strncmp(t->longs[i].name, word, strlen(word)))
                 fprintf(stderr, " --%s", t->longs[i].name);
     } else {
-        fprintf(stderr, "there is no option --%s", word);
+        fprintf(stderr, "unknown option --%s", word);
         if ((near = opt_nearest(word, long_word, t)))
             fprintf(stderr, "; did you mean --%s?", near);
         else
@@ -170,11 +170,11 @@ static int set_plain(struct opts *o, const char *text)
     int i = o->cmd->plain ? opt_index(o->cmd, o->cmd->plain) : -1;
 
     if (i < 0) {
-        opt_complain(o, "'%s' is too much; see --help", text);
+        opt_complain(o, "unexpected argument '%s'; see --help", text);
         return EXIT_USAGE;
     }
     if (o->given[i] && opt_at(o->cmd, i)->kind != OPT_TEXTS) {
-        opt_complain(o, "'%s' is too much: --%s was given already", text,
+        opt_complain(o, "unexpected argument '%s': --%s is already given", text,
                      o->cmd->plain);
         return EXIT_USAGE;
     }
@@ -205,7 +205,7 @@ static int parse_one(struct opts *o, const struct getopt_tables *t, int code,
         return 0;
     }
     if (code == ':') {
-        opt_complain(o, "%s wants a value", arg);
+        opt_complain(o, "%s requires a value", arg);
         return EXIT_USAGE;
     }
     if (code == '?') {
@@ -230,7 +230,7 @@ int opts_parse(struct opts *o, const struct opt_command *cmd, void *values,
     if ((rc = set_presets(o)) != OPTS_GO)
         return rc;
     opterr = 0;
-    optind = 0; /* glibc: start afresh */
+    optind = 0; /* glibc: reset */
     for (;;) {
         int at = optind ? optind : 1;
 

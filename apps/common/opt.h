@@ -67,7 +67,7 @@ enum { OPTS_GO = -1 };
 
 /* Set every value to its default, then to what argv (argv[0] is skipped) says.
  *
- * Returns OPTS_GO to go on, else the exit code: 0 after --help, and 2 after a
+ * Returns OPTS_GO to continue, or the exit code: 0 after --help, and 2 after a
  * message on stderr that names the option.
  */
 int opts_parse(struct opts *o, const struct opt_command *cmd, void *values,
@@ -76,8 +76,8 @@ int opts_parse(struct opts *o, const struct opt_command *cmd, void *values,
 /* Was the option on the command line? */
 bool opts_given(const struct opts *o, const char *name);
 
-/* Complain, and return exit code 2, if the option was given although it means
- * nothing there; otherwise OPTS_GO. */
+/* Complain, and return exit code 2, if the option was given although it has no
+ * effect; otherwise OPTS_GO. */
 int opts_only(const struct opts *o, const char *name, bool holds,
               const char *why);
 

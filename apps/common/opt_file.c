@@ -51,7 +51,7 @@ int opts_load(struct opts *o, const char *path)
     while (rc == OPTS_GO && getline(&line, &room, f) > 0)
         rc = load_line(o, line);
     if (rc != OPTS_GO)
-        opt_complain(o, "the line above comes from %s", path);
+        opt_complain(o, "the value above comes from %s", path);
     free(line);
     fclose(f);
     return rc;

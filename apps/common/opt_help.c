@@ -92,6 +92,6 @@ void opt_help(const struct opt_command *cmd, FILE *f)
         for (const struct opt *r = cmd->group[g]->opt; r->name; r++)
             help_row(r, f);
     }
-    fprintf(f, "\n  -h, --help%*sthis text; defaults are in [brackets]\n",
+    fprintf(f, "\n  -h, --help%*sshow this help; defaults are in [brackets]\n",
             INDENT - 12, "");
 }

@@ -15,6 +15,21 @@
 
 /* ---- one value ---------------------------------------------------------- */
 
+void opt_complain_word(const struct opts *o, const char *name, const char *text,
+                       const char *(*next)(const void *arg, int i),
+                       const void *arg)
+{
+    const char *near = opt_nearest(text, next, arg), *word;
+
+    fprintf(stderr, "%s: --%s: unknown value '%s'", o->cmd->name, name, text);
+    if (near)
+        fprintf(stderr, "; did you mean '%s'?", near);
+    fprintf(stderr, "  Available:");
+    for (int i = 0; (word = next(arg, i)); i++)
+        fprintf(stderr, " %s", word);
+    fprintf(stderr, "\n");
+}
+
 static const char *choice_word(const void *row, int i)
 {
     return ((const struct opt *)row)->choice[i];
@@ -23,21 +38,12 @@ static const char *choice_word(const void *row, int i)
 static int set_choice(const struct opts *o, const struct opt *r,
                       const char *text, int *out)
 {
-    const char *near;
-
     for (int i = 0; r->choice[i]; i++)
         if (!strcmp(text, r->choice[i])) {
             *out = i;
             return OPTS_GO;
         }
-    near = opt_nearest(text, choice_word, r);
-    fprintf(stderr, "%s: --%s: there is no '%s'", o->cmd->name, r->name, text);
-    if (near)
-        fprintf(stderr, "; did you mean '%s'?", near);
-    fprintf(stderr, "  Choose from:");
-    for (int i = 0; r->choice[i]; i++)
-        fprintf(stderr, " %s", r->choice[i]);
-    fprintf(stderr, "\n");
+    opt_complain_word(o, r->name, text, choice_word, r);
     return EXIT_USAGE;
 }
 
@@ -46,7 +52,7 @@ static int check_range(const struct opts *o, const struct opt *r, double v,
 {
     if ((r->min == 0 && r->max == 0) || (v >= r->min && v <= r->max))
         return OPTS_GO;
-    opt_complain(o, "--%s: %s is not within %.10g to %.10g", r->name, text,
+    opt_complain(o, "--%s: %s is not between %.10g and %.10g", r->name, text,
                  r->min, r->max);
     return EXIT_USAGE;
 }
@@ -79,10 +85,13 @@ static int set_float(const struct opts *o, const struct opt *r,
         end++;
     }
     if (end == *text || *end != stop || !isfinite(v)) {
-        opt_complain(o, "--%s: '%s' is not %s", r->name, *text,
-                     r->kind == OPT_FLOATS  ? "a list of so many numbers"
-                     : r->kind == OPT_SHARE ? "a share like 0.01 or 1%"
-                                            : "a number");
+        if (r->kind == OPT_FLOATS)
+            opt_complain(o, "--%s: '%s' is not a list of %d numbers", r->name,
+                         *text, r->count);
+        else
+            opt_complain(o, "--%s: '%s' is not %s", r->name, *text,
+                         r->kind == OPT_SHARE ? "a fraction such as 0.01 or 1%"
+                                              : "a number");
         return EXIT_USAGE;
     }
     *out = v;
@@ -136,8 +145,9 @@ static int set_time(const struct opts *o, const struct opt *r, const char *text,
                     double *out)
 {
     if (!read_time(text, out)) {
-        opt_complain(o, "--%s: '%s' is no time like 3600, 1:00:00 or 1-12:00",
-                     r->name, text);
+        opt_complain(
+            o, "--%s: '%s' is not a time such as 3600, 1:00:00 or 1-12:00",
+            r->name, text);
         return EXIT_USAGE;
     }
     return check_range(o, r, *out, text);
@@ -164,7 +174,9 @@ static int set_widths(const struct opts *o, const struct opt *r,
 
         if (end == s || (*end && *end != ',') || v < 1 || v > 1 << 24 ||
             n == OPT_WIDTHS_MAX) {
-            opt_complain(o, "--%s: '%s' is not a list like 64,32 (at most %d)",
+            opt_complain(o,
+                         "--%s: '%s' is not a list of whole numbers such as "
+                         "64,32 (at most %d)",
                          r->name, text, OPT_WIDTHS_MAX);
             return EXIT_USAGE;
         }

@@ -12,6 +12,11 @@
  * a message. */
 int opt_set(const struct opts *o, const struct opt *row, const char *text);
 
+/* Report a value that is none of the words that next(arg, i) returns. */
+void opt_complain_word(const struct opts *o, const char *name, const char *text,
+                       const char *(*next)(const void *arg, int i),
+                       const void *arg);
+
 /* A value as one would type it. */
 void opt_print_value(const struct opt *row, const void *values, FILE *f);
 

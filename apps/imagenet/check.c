@@ -1,4 +1,4 @@
-/* check.c - "imagenet data check": find bad images before a run does
+/* check.c - "imagenet data check": find unreadable images before a run
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
 #include "config.h"
@@ -14,7 +14,7 @@
 #include "options.h"
 #include "setup.h"
 
-/* What the threads share. */
+/* Shared by the threads. */
 struct check {
     ddp_dataset_t *data;
     pthread_mutex_t lock; /* of what follows, and of stdout */
@@ -23,7 +23,7 @@ struct check {
 };
 
 /* The library's message begins with the path. */
-static void note(struct check *c, int rc, int32_t label)
+static void count_result(struct check *c, int rc, int32_t label)
 {
     pthread_mutex_lock(&c->lock);
     if (rc == DDP_EDATA || rc == DDP_EIO) {
@@ -57,7 +57,7 @@ static void *check_some(void *arg)
         if (i >= count)
             break;
         rc = ddp_dataset_get(c->data, i, 0, x, &label);
-        note(c, rc, label);
+        count_result(c, rc, label);
     }
     free(x);
     return NULL;
@@ -98,7 +98,7 @@ static int check_split(struct check *c, const struct settings *s,
 {
     int64_t count = ddp_dataset_count(c->data);
     int classes = ddp_dataset_classes(c->data), rc;
-    double share, borne;
+    double share, tolerated;
 
     printf("%s: %s\n", name, ddp_dataset_describe(c->data));
     if (!(c->per_class = calloc((size_t)classes + 1, sizeof(int64_t))))
@@ -112,8 +112,8 @@ static int check_split(struct check *c, const struct settings *s,
     share = count ? (double)c->bad / (double)count : 0;
     printf("checked split=%s images=%lld bad=%lld (%.3f%%)\n", name,
            (long long)count, (long long)c->bad, 100 * share);
-    borne = ceil(s->max_bad * (double)count); /* as in training */
-    return (double)c->bad > borne ? EXIT_DATA : 0;
+    tolerated = ceil(s->max_bad * (double)count); /* as in training */
+    return (double)c->bad > tolerated ? EXIT_DATA : 0;
 }
 
 int check_run(struct opts *o, struct settings *s)
@@ -127,7 +127,7 @@ int check_run(struct opts *o, struct settings *s)
         struct settings lenient = *s;
         int rc;
 
-        lenient.max_bad = 1; /* the budget is ours to judge */
+        lenient.max_bad = 1; /* the exit code depends on all of them */
         lenient.augment = 0;
         for (int k = 0; k < 3; k++)
             lenient.std[k] = 1;

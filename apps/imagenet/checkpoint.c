@@ -1,4 +1,4 @@
-/* checkpoint.c - checkpoints of a run: when, and going on from one
+/* checkpoint.c - checkpoints of a run: when they are written, and resuming
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
 #include "config.h"
@@ -16,7 +16,7 @@
 
 /* ---- when: 10m, 500it, 1ep, none ---------------------------------------- */
 
-static bool every(const char *text, struct ddp_checkpoint_config *c)
+static bool parse_interval(const char *text, struct ddp_checkpoint_config *c)
 {
     char *unit;
     double n = strtod(text, &unit);
@@ -45,10 +45,11 @@ int checkpoint_check(const struct opts *o, const struct settings *s)
 {
     struct ddp_checkpoint_config c;
 
-    if (every(s->ckpt_every, &c))
+    if (parse_interval(s->ckpt_every, &c))
         return OPTS_GO;
     opt_complain(o,
-                 "--ckpt-every: '%s' is none of 90s, 10m, 2h, 500it, 1ep, none",
+                 "--ckpt-every: '%s' is not an interval such as 90s, 10m, 2h, "
+                 "500it, 1ep, or none",
                  s->ckpt_every);
     return EXIT_USAGE;
 }
@@ -56,13 +57,13 @@ int checkpoint_check(const struct opts *o, const struct settings *s)
 void checkpoint_config(const struct settings *s, const char *own,
                        struct ddp_checkpoint_config *c)
 {
-    every(s->ckpt_every, c);
+    parse_interval(s->ckpt_every, c);
     c->dir = own;
     c->keep = (int)s->keep_last;
     c->keep_epochs = s->save_every;
 }
 
-/* ---- going on ----------------------------------------------------------- */
+/* ---- resuming ----------------------------------------------------------- */
 
 /* Does the folder of a run have checkpoints? */
 static bool has_some(const char *dir)
@@ -81,39 +82,39 @@ static bool has_some(const char *dir)
 void checkpoint_advise(const char *own)
 {
     if (has_some(own))
-        app_say("%s is as it was: once there is room to write, the same "
-                "command goes on from its newest checkpoint",
+        app_say("%s is unchanged: once there is space to write, run the same "
+                "command again to resume from its newest checkpoint",
                 own);
     else
-        app_say("there is no checkpoint yet: once there is room to write, the "
-                "same command begins anew");
+        app_say("no checkpoint was written yet: once there is space to write, "
+                "run the same command again to start over");
 }
 
-/* Another run's checkpoints are not mixed with those that are here. */
+/* Do not mix checkpoints of different runs in a folder. */
 static int keep_apart(const struct opts *o, const struct settings *s,
                       const char *own)
 {
     if (!has_some(own))
         return OPTS_GO;
     opt_complain(o,
-                 "--resume %s: %s holds the checkpoints of a run: go on with "
-                 "it by --resume auto, or take another --output",
+                 "--resume %s: %s already holds the checkpoints of a run; "
+                 "continue it with --resume auto, or choose another --output",
                  s->resume, own);
     return EXIT_USAGE;
 }
 
-static int say(int rc, const char *from, const struct ddp_checkpoint *c)
+static int report_resume(int rc, const char *from,
+                         const struct ddp_checkpoint *c)
 {
     if (rc == DDP_EINVAL) {
         app_fail(rc);
-        app_say("--resume none and another --output begin anew");
+        app_say("to start a new run, use --resume none and another --output");
         return EXIT_USAGE;
     }
     if (rc < 0)
         return app_fail(rc);
     if (c->skipped)
-        app_say("%d damaged checkpoints were passed over: %s", c->skipped,
-                c->why);
+        app_say("skipped %d damaged checkpoints: %s", c->skipped, c->why);
     if (c->notice[0])
         app_say("%s", c->notice);
     if (rc > 0)
@@ -134,12 +135,12 @@ int checkpoint_resume(const struct opts *o, const struct settings *s,
 
     *c = (struct ddp_checkpoint){0};
     if (!strcmp(s->resume, "auto"))
-        return say(ddp_trainer_resume(t, NULL, c), NULL, c);
+        return report_resume(ddp_trainer_resume(t, NULL, c), NULL, c);
     if ((rc = keep_apart(o, s, own)) != OPTS_GO || !strcmp(s->resume, "none"))
         return rc;
     if (!(inner = app_path(s->resume, CHECKPOINT_DIR)))
         return app_exit_code(DDP_ENOMEM);
     rc = ddp_trainer_resume(t, app_is_dir(inner) ? inner : s->resume, c);
     free(inner);
-    return say(rc, s->resume, c);
+    return report_resume(rc, s->resume, c);
 }

@@ -17,11 +17,11 @@ int checkpoint_check(const struct opts *o, const struct settings *s);
 void checkpoint_config(const struct settings *s, const char *own,
                        struct ddp_checkpoint_config *c);
 
-/* Say what to do after a write that failed. */
+/* Print what to do after a failed write. */
 void checkpoint_advise(const char *own);
 
-/* Go on as --resume says.  OPTS_GO, with *c zeroed when there is nothing to go
- * on from, or the exit code. */
+/* Resume as --resume asks.  OPTS_GO, with *c zeroed if there is no checkpoint,
+ * or the exit code. */
 int checkpoint_resume(const struct opts *o, const struct settings *s,
                       const char *own, ddp_trainer_t *t,
                       struct ddp_checkpoint *c);

@@ -9,7 +9,7 @@
 #include "ddp.h"
 
 #include "common/app.h"
-#include "answer.h"
+#include "prediction.h"
 #include "classes.h"
 
 bool classes_new(struct classes *c, int count)
@@ -108,7 +108,7 @@ static void print_table(struct classes *c, const ddp_dataset_t *d, FILE *f)
         fprintf(f, "%d,", i);
         print_name(d, i, f);
         fprintf(f, ",%lld,", (long long)r->n);
-        if (r->n) /* else nothing can be said */
+        if (r->n) /* without samples there is no rate */
             fprintf(f, "%.2f,%.2f", 100 * (double)r->top1 / n,
                     100 * (double)r->top5 / n);
         else
@@ -137,6 +137,6 @@ int classes_print(struct classes *c, const ddp_dataset_t *d, const char *path)
     }
     if (!bad)
         return 0;
-    app_say("%s: cannot be written: %s", path, strerror(errno));
+    app_say("cannot write %s: %s", path, strerror(errno));
     return EXIT_WRITE;
 }

@@ -10,7 +10,7 @@
 
 #include "ddp.h"
 
-#include "answer.h"
+#include "prediction.h"
 
 struct classes {
     int count;

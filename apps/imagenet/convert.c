@@ -24,7 +24,7 @@ int convert_run(struct opts *o, struct settings *s)
     int rc;
 
     if (!file || !file[1] || file[2]) {
-        opt_complain(o, "wants two files: IN and OUT");
+        opt_complain(o, "expected two files: IN and OUT");
         return EXIT_USAGE;
     }
     if ((rc = ddp_weights_convert(file[0], file[1], &c, &r)) < 0)

@@ -8,7 +8,7 @@
 
 #include "common/app.h"
 #include "common/app_fail.h"
-#include "answer.h"
+#include "prediction.h"
 #include "classes.h"
 #include "eval.h"
 #include "options.h"
@@ -24,7 +24,7 @@ struct evaluation {
     struct classes classes;
 };
 
-static int prepare(struct evaluation *e, struct opts *o, struct settings *s)
+static int open_inputs(struct evaluation *e, struct opts *o, struct settings *s)
 {
     static const enum ddp_split split[] = {DDP_TRAIN, DDP_VAL, DDP_TEST};
     int rc;
@@ -52,8 +52,8 @@ static int on_sample(const struct ddp_answer *a, void *arg)
     struct top top[TOP];
 
     if (a->bad)
-        return 0; /* of which class is not known */
-    answer_top(a->output, a->len, k, top);
+        return 0; /* the class is unknown */
+    prediction_top(a->output, a->len, k, top);
     return !classes_add(&e->classes, a->label, top, k);
 }
 
@@ -75,7 +75,7 @@ static int evaluate(struct evaluation *e, const struct settings *s)
     rc = ddp_chain_evaluate(e->ddp, e->chain, e->data, &cfg, &m);
     t = app_now() - t;
     if (rc == DDP_ESTOPPED)
-        rc = DDP_ENOMEM; /* what on_sample() stops for */
+        rc = DDP_ENOMEM; /* the only reason on_sample() stops */
     if (rc < 0)
         return app_fail(rc);
     rc = s->per_class ? classes_print(&e->classes, e->data, s->per_class) : 0;
@@ -89,7 +89,7 @@ static int evaluate(struct evaluation *e, const struct settings *s)
 int eval_run(struct opts *o, struct settings *s)
 {
     struct evaluation e = {0};
-    int rc = prepare(&e, o, s);
+    int rc = open_inputs(&e, o, s);
 
     if (rc == OPTS_GO)
         rc = evaluate(&e, s);

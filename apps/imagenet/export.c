@@ -20,7 +20,7 @@ static long long size_of(const char *path)
     return stat(path, &st) == 0 ? (long long)st.st_size : 0;
 }
 
-static int export(ddp_chain_t *c, const struct settings *s)
+static int export_model(ddp_chain_t *c, const struct settings *s)
 {
     struct ddp_shape in = {(int)s->img_size, (int)s->img_size, 3};
     int rc;
@@ -32,7 +32,7 @@ static int export(ddp_chain_t *c, const struct settings *s)
     printf("export model=%s input=Nx3x%dx%d bytes=%lld file=%s\n", s->model,
            in.h, in.w, size_of(s->output), s->output);
     if (!s->weights)
-        app_say("without --weights: the weights are random");
+        app_say("no --weights: the exported weights are random");
     return 0;
 }
 
@@ -42,7 +42,7 @@ int export_run(struct opts *o, struct settings *s)
     int rc;
 
     if (!s->output) {
-        app_say("say where to: imagenet export MODEL.onnx");
+        app_say("the output file is missing: imagenet export MODEL.onnx");
         return EXIT_USAGE;
     }
     if ((rc = weights_check(o, s)) != OPTS_GO ||
@@ -52,7 +52,7 @@ int export_run(struct opts *o, struct settings *s)
         return rc;
     if (!(c = setup_model(s)))
         return app_fail(ddp_errcode());
-    rc = export(c, s);
+    rc = export_model(c, s);
     ddp_chain_free(c);
     return rc;
 }

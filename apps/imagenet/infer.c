@@ -1,4 +1,4 @@
-/* infer.c - "imagenet infer": name what is on images
+/* infer.c - "imagenet infer": classify images
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
 #include "config.h"
@@ -12,7 +12,7 @@
 
 #include "common/app.h"
 #include "common/app_fail.h"
-#include "answer.h"
+#include "prediction.h"
 #include "infer.h"
 #include "names.h"
 #include "options.h"
@@ -33,8 +33,8 @@ struct inference {
 
 /* ---- what to look at ---------------------------------------------------- */
 
-static int gather(struct inference *f, const struct opts *o,
-                  const struct settings *s)
+static int collect_paths(struct inference *f, const struct opts *o,
+                         const struct settings *s)
 {
     int rc = OPTS_GO;
 
@@ -44,13 +44,14 @@ static int gather(struct inference *f, const struct opts *o,
     if (rc == OPTS_GO && s->list)
         rc = names_read(&f->images, s->list);
     if (rc == OPTS_GO && !s->input && !s->list) {
-        opt_complain(o, "which images?  Name files, folders, or a --list");
+        opt_complain(o, "no images: name files, folders, or a --list");
         return EXIT_USAGE;
     }
     return rc;
 }
 
-/* Names from --class-map, or from beside the weights if they are there. */
+/* Names from --class-map, or from classes.txt next to the weights if it exists.
+ */
 static int find_classes(struct inference *f, const struct settings *s)
 {
     char *path;
@@ -80,13 +81,13 @@ static int count_classes(const struct inference *f, const struct opts *o,
     return EXIT_USAGE;
 }
 
-static int prepare(struct inference *f, struct opts *o, struct settings *s)
+static int open_inputs(struct inference *f, struct opts *o, struct settings *s)
 {
     struct ddp_shape x;
     int rc;
 
     if ((rc = weights_setup(o, s, stderr)) != OPTS_GO ||
-        (rc = gather(f, o, s)) != OPTS_GO ||
+        (rc = collect_paths(f, o, s)) != OPTS_GO ||
         (rc = find_classes(f, s)) != OPTS_GO ||
         (rc = count_classes(f, o, s)) != OPTS_GO ||
         (rc = setup_images(s, (const char *const *)f->images.name,
@@ -105,8 +106,8 @@ static int prepare(struct inference *f, struct opts *o, struct settings *s)
 
 /* ---- answers ------------------------------------------------------------ */
 
-/* Why an image cannot be read: reading it once more says so. */
-static const char *reason(const struct inference *f, int64_t index)
+/* Why an image cannot be read: reading it again returns the message. */
+static const char *read_error(const struct inference *f, int64_t index)
 {
     const char *path = ddp_dataset_path(f->data, index), *why;
     size_t len = strlen(path);
@@ -121,20 +122,21 @@ static const char *reason(const struct inference *f, int64_t index)
 static int on_sample(const struct ddp_answer *x, void *arg)
 {
     struct inference *f = arg;
-    struct answer a = {.top = f->top, .names = &f->classes};
+    struct prediction a = {.top = f->top, .names = &f->classes};
     int k = (int)f->set->topk;
 
     if (x->bad)
-        a.why = reason(f, x->index);
+        a.why = read_error(f, x->index);
     else
-        answer_top(x->output, x->len, a.k = k < x->len ? k : x->len, f->top);
+        prediction_top(x->output, x->len, a.k = k < x->len ? k : x->len,
+                       f->top);
     a.path = ddp_dataset_path(f->data, x->index);
-    answer_print(&a, f->set->format, stdout);
+    prediction_print(&a, f->set->format, stdout);
     f->cannot_write = ferror(stdout);
     return f->cannot_write;
 }
 
-static int judge(const struct inference *f, double seconds)
+static int report_counts(const struct inference *f, double seconds)
 {
     double n = (double)ddp_dataset_count(f->data);
     int64_t bad = ddp_dataset_bad_count(f->data);
@@ -155,19 +157,19 @@ static int infer(struct inference *f)
     double t = app_now();
     int rc;
 
-    answer_print_head(s->format, stdout);
+    prediction_print_head(s->format, stdout);
     rc = ddp_chain_evaluate(f->ddp, f->chain, f->data, &cfg, NULL);
     if (fflush(stdout) != 0 || f->cannot_write) {
-        app_say("the output cannot be written: %s", strerror(errno));
+        app_say("cannot write the output: %s", strerror(errno));
         return EXIT_WRITE;
     }
-    return rc < 0 ? app_fail(rc) : judge(f, app_now() - t);
+    return rc < 0 ? app_fail(rc) : report_counts(f, app_now() - t);
 }
 
 int infer_run(struct opts *o, struct settings *s)
 {
     struct inference f = {.set = s};
-    int rc = prepare(&f, o, s);
+    int rc = open_inputs(&f, o, s);
 
     if (rc == OPTS_GO)
         rc = infer(&f);

@@ -70,7 +70,7 @@ static void print_totals(const struct settings *s, const struct totals *t)
            s->dtype ? "bf16" : "f32");
 }
 
-/* One line: the network at the size it is meant for, or at --img-size. */
+/* One line: the network at its usual image size, or at --img-size. */
 static int list_model(const char *name, const struct opts *o,
                       const struct settings *s)
 {
@@ -119,7 +119,7 @@ int inspect_run(struct opts *o, struct settings *s)
     ddp_chain_t *c;
     int rc;
 
-    s->drop = s->drop_path = -1; /* their own: they take memory */
+    s->drop = s->drop_path = -1; /* the defaults: dropout takes memory */
     if (!s->model)
         return list_models(o, s);
     if ((rc = setup_check_model(o, s)) != OPTS_GO)

@@ -13,13 +13,13 @@
 #include "common/app.h"
 #include "jpeg.h"
 
-/* libjpeg's own way with errors is exit(). */
+/* By default libjpeg calls exit() on errors. */
 struct failure {
     struct jpeg_error_mgr base; /* first: libjpeg knows this part only */
     jmp_buf back;
 };
 
-static void fail(j_common_ptr c)
+static void jump_back(j_common_ptr c)
 {
     longjmp(((struct failure *)(void *)c->err)->back, 1);
 }
@@ -48,7 +48,7 @@ static bool compress(const uint8_t *rgb, int w, int h,
     struct failure f;
 
     c.err = jpeg_std_error(&f.base);
-    f.base.error_exit = fail;
+    f.base.error_exit = jump_back;
     if (setjmp(f.back)) {
         jpeg_destroy_compress(&c);
         return false;
@@ -77,7 +77,7 @@ int jpeg_write(const char *path, const uint8_t *rgb, int w, int h,
     FILE *file;
 
     if (!compress(rgb, w, h, how, &data, &size)) {
-        app_say("%s: libjpeg cannot compress this picture", path);
+        app_say("%s: libjpeg cannot compress this image", path);
         free(data);
         return EXIT_MEMORY;
     }

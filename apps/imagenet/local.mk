@@ -4,8 +4,6 @@
 
 bin_PROGRAMS += bin/imagenet
 bin_imagenet_SOURCES = \
-    %D%/answer.c \
-    %D%/answer.h \
     %D%/check.c \
     %D%/check.h \
     %D%/checkpoint.c \
@@ -31,6 +29,8 @@ bin_imagenet_SOURCES = \
     %D%/options.h \
     %D%/picture.c \
     %D%/picture.h \
+    %D%/prediction.c \
+    %D%/prediction.h \
     %D%/progress.c \
     %D%/progress.h \
     %D%/recipe.c \

@@ -27,16 +27,16 @@ static const struct command {
     {"train", NULL, &train_command, train_run, "train a network"},
     {"eval", NULL, &eval_command, eval_run, "evaluate weights"},
     {"export", NULL, &export_command, export_run,
-     "a network as ONNX, for other programs to run"},
-    {"infer", NULL, &infer_command, infer_run, "name what is on images"},
+     "write a network as an ONNX model"},
+    {"infer", NULL, &infer_command, infer_run, "classify images"},
     {"convert", NULL, &convert_command, convert_run,
-     "change the type and names of weights"},
+     "convert the type and names of weights"},
     {"inspect", NULL, &inspect_command, inspect_run,
-     "layers, shapes, parameters, work and memory of a network"},
+     "show layers, parameters, FLOPs and memory of a network"},
     {"data", "check", &check_command, check_run,
-     "find unreadable images before a run does"},
+     "find unreadable images before a run"},
     {"data", "synth", &synth_command, synth_run,
-     "make a small data set of JPEG files"},
+     "create a small data set of JPEG files"},
 };
 enum { COMMANDS = sizeof(commands) / sizeof(commands[0]) };
 
@@ -50,8 +50,8 @@ static void usage(FILE *f)
 
         fprintf(f, "%*s%s\n", 16 - n, "", c->about);
     }
-    fprintf(f, "\n  imagenet COMMAND --help says more; "
-               "imagenet --version what this is.\n");
+    fprintf(f, "\n  imagenet COMMAND --help lists its options; "
+               "imagenet --version shows the version.\n");
 }
 
 static const char *command_word(const void *arg, int i)
@@ -65,14 +65,14 @@ static int unknown(const char *word)
     const char *near = opt_nearest(word, command_word, NULL);
 
     if (near)
-        app_say("there is no command '%s'; did you mean '%s'?", word, near);
+        app_say("unknown command '%s'; did you mean '%s'?", word, near);
     else
-        app_say("there is no command '%s'; see imagenet --help", word);
+        app_say("unknown command '%s'; see imagenet --help", word);
     return EXIT_USAGE;
 }
 
 /* The command of the first one or two words. */
-static const struct command *find(int argc, char **argv)
+static const struct command *find_command(int argc, char **argv)
 {
     for (int i = 0; i < COMMANDS; i++) {
         const struct command *c = &commands[i];
@@ -84,7 +84,7 @@ static const struct command *find(int argc, char **argv)
     return NULL;
 }
 
-static int run(const struct command *c, int argc, char **argv)
+static int run_command(const struct command *c, int argc, char **argv)
 {
     int skip = c->second ? 2 : 1, rc;
     struct settings s = {0};
@@ -100,11 +100,11 @@ static int run(const struct command *c, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    const struct command *c = find(argc, argv);
+    const struct command *c = find_command(argc, argv);
 
     app_start("imagenet");
     if (c)
-        return run(c, argc, argv);
+        return run_command(c, argc, argv);
     if (argc < 2) {
         usage(stderr);
         return EXIT_USAGE;
@@ -118,7 +118,7 @@ int main(int argc, char **argv)
         return 0;
     }
     if (!strcmp(argv[1], "data")) {
-        app_say("data wants check or synth");
+        app_say("data: expected check or synth");
         return EXIT_USAGE;
     }
     return unknown(argv[1]);

@@ -60,7 +60,7 @@ int names_read(struct names *n, const char *path)
     }
     rc = read_lines(n, f);
     if (ferror(f)) {
-        app_say("%s: cannot be read: %s", path, strerror(errno));
+        app_say("cannot read %s: %s", path, strerror(errno));
         rc = EXIT_WRITE;
     }
     if (own)

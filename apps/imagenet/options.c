@@ -25,30 +25,31 @@ static const char *const backends[] = {"cpu", "ref", NULL};
 
 #define DATA_ROW                                                               \
     TEXT("data", data, "DIR", NULL,                                            \
-         "images: ImageNet as Kaggle has it, CIFAR-10's binary files, or a "   \
-         "folder per class, in train/ and val/ (or test/)",                    \
+         "images: ImageNet in Kaggle's layout, CIFAR-10's binary files, or "   \
+         "one folder per class in train/ and val/ (or test/)",                 \
          .alias = "data-dir")
 #define MAX_BAD_ROW(preset_)                                                   \
     SHARE("max-bad", max_bad, preset_,                                         \
-          "unreadable images that are borne and replaced by others, one at "   \
-          "least unless it is 0; more end the run with exit code 65")
+          "fraction of unreadable images to tolerate; they are replaced by "   \
+          "others. Unless it is 0, at least one is tolerated; more end the "   \
+          "run with exit code 65")
 #define MAX_PIXELS_ROW                                                         \
     INT("max-pixels", max_pixels, "178956970", 1, 1e12,                        \
-        "an image of more counts as unreadable")
+        "images with more pixels count as unreadable")
 #define TTA_ROW                                                                \
     CHOICE("tta", tta, "HOW", "none", ttas,                                    \
-           "flip: evaluate each image and its mirror image, and take the "     \
-           "mean; twice the work")
+           "flip: average the outputs for each image and its mirror image; "   \
+           "twice the work")
 #define WORKERS_ROW                                                            \
     INT("workers", workers, NULL, 1, 4096,                                     \
-        "CPU workers; STARPU_NCPU wins [one per core]", .letter = 'j')
+        "CPU workers; STARPU_NCPU overrides it [one per core]", .letter = 'j')
 
 static const struct opt_group train_data = {
     "Data",
     (const struct opt[]){
         DATA_ROW,
         TEXT("val", val_data, "DIR", NULL,
-             "validation images that are not below --data"),
+             "folder of the validation images, if they are not below --data"),
         FLAG("no-val", no_val, "train without evaluation"),
         MAX_BAD_ROW("0.1%"),
         MAX_PIXELS_ROW,
@@ -60,7 +61,8 @@ static const struct opt_group eval_data = {
     "Data",
     (const struct opt[]){
         DATA_ROW,
-        CHOICE("split", split, "NAME", "val", splits, "which part of the data"),
+        CHOICE("split", split, "NAME", "val", splits,
+               "split of the data to evaluate"),
         MAX_BAD_ROW("0.1%"),
         MAX_PIXELS_ROW,
         END,
@@ -72,37 +74,37 @@ static const struct opt_group evaluation = {
     (const struct opt[]){
         TTA_ROW,
         TEXT("per-class", per_class, "FILE", NULL,
-             "write a CSV table of the classes; - is stdout"),
+             "write a CSV table with a row per class; - is stdout"),
         END,
     },
 };
 
 static const struct opt_group infer_data = {
-    "Images to name",
+    "Images to classify",
     (const struct opt[]){
         TEXTS("input", input, "PATH",
               "an image, or a folder of images at any depth; - reads paths "
               "from stdin"),
         TEXT("list", list, "FILE", NULL,
-             "a file of paths, one on a line; - is stdin"),
+             "a file with one path per line; - is stdin"),
         SHARE("max-bad", max_bad, "0",
-              "unreadable images that are borne; all are named, and with more "
-              "the exit code is 65"),
+              "fraction of unreadable images to tolerate; all are listed, and "
+              "with more the exit code is 65"),
         MAX_PIXELS_ROW,
         END,
     },
 };
 
-static const struct opt_group answers = {
-    "Answers",
+static const struct opt_group predictions = {
+    "Predictions",
     (const struct opt[]){
-        INT("topk", topk, "5", 1, 1000, "classes of an image, best first",
-            .letter = 'k'),
+        INT("topk", topk, "5", 1, 1000,
+            "number of classes to list per image, best first", .letter = 'k'),
         TEXT("class-map", class_map, "FILE", NULL,
-             "names of the classes, one on a line [classes.txt beside the "
+             "names of the classes, one per line [classes.txt next to the "
              "weights]"),
-        CHOICE("format", format, "NAME", "text", formats, "of the output",
-               .alias = "results-format"),
+        CHOICE("format", format, "NAME", "text", formats,
+               "format of the output", .alias = "results-format"),
         TTA_ROW,
         END,
     },
@@ -112,20 +114,23 @@ static const struct opt_group images = {
     "Images",
     (const struct opt[]){
         INT("img-size", img_size, NULL, 1, 4096,
-            "side of the square that goes into the network, in pixels [224, "
-            "CIFAR-10's files 32]",
+            "side of the square input of the network, in pixels [224; 32 for "
+            "CIFAR-10's files]",
             .of_network = true),
         INT("val-resize-size", resize, "0", 0, 8192,
-            "short side before the centre crop; 0 is 8/7 of --img-size, for "
-            "CIFAR-10's files --img-size",
+            "short side before the centre crop; 0 means 8/7 of --img-size, or "
+            "--img-size for CIFAR-10's files",
             .of_network = true),
         FLAG("upright", upright,
-             "turn images as their EXIF tag says, which torchvision does not",
+             "rotate images as their EXIF orientation tag says; torchvision "
+             "does not",
              .of_network = true),
         LIST("mean", mean, 3, "R,G,B", "0.485,0.456,0.406", -1e6, 1e6,
-             "taken from channels that run from 0 to 1", .of_network = true),
+             "mean subtracted from each channel, which ranges from 0 to 1",
+             .of_network = true),
         LIST("std", std, 3, "R,G,B", "0.229,0.224,0.225", 1e-6, 1e6,
-             "what they are then divided by", .of_network = true),
+             "standard deviation each channel is divided by",
+             .of_network = true),
         END,
     },
 };
@@ -134,14 +139,15 @@ static const struct opt_group augmentation = {
     "Augmentation",
     (const struct opt[]){
         CHOICE("augment", augment, "HOW", "random", augments,
-               "centre crop as in evaluation, random resized crop, or a crop "
-               "from the zero-padded image"),
+               "none: centre crop as in evaluation; random: random resized "
+               "crop; shift: random crop of the zero-padded image"),
         NUM("scale", min_area, "0.08", 1e-4, 1,
-            "smallest share of the area that a random crop takes"),
-        INT("shift", shift, "4", 1, 1024, "pixels of padding of shift"),
-        FLAG("no-flip", no_flip, "do not mirror half of the images"),
+            "smallest fraction of the area that a random crop covers"),
+        INT("shift", shift, "4", 1, 1024,
+            "padding in pixels for --augment shift"),
+        FLAG("no-flip", no_flip, "do not mirror images at random"),
         NUM("random-erase", erase, "0", 0, 1,
-            "share of the images in which a box is painted over",
+            "probability of erasing a random box of an image",
             .alias = "reprob"),
         END,
     },
@@ -149,29 +155,30 @@ static const struct opt_group augmentation = {
 
 #define PARTIAL_ROW                                                            \
     FLAG("partial-weights", partial_weights,                                   \
-         "tensors that the file lacks stay random, others in it are passed "   \
-         "over; without, either is an error")
+         "initialise tensors that the file lacks at random and skip unknown "  \
+         "ones; otherwise both are errors")
 #define MODEL_ROW(preset_)                                                     \
     TEXT("model", model, "NAME", preset_,                                      \
-         "network; inspect without a name lists them", .of_network = true)
+         "name of the network; \"imagenet inspect\" lists them",               \
+         .of_network = true)
 #define NET_ROWS                                                               \
     INT("num-classes", classes, NULL, 1, 1 << 24,                              \
         "outputs of the network [the classes of the data]",                    \
         .of_network = true),                                                   \
         FLAG("small-stem", small_stem,                                         \
              "ResNets for images of about 32x32: begin with a 3x3 "            \
-             "convolution, without pooling",                                   \
+             "convolution and no pooling",                                     \
              .of_network = true),                                              \
         FLAG("no-aux", no_aux,                                                 \
              "googlenet, inception_v3: without auxiliary classifiers",         \
              .of_network = true),                                              \
         INT("width", width, "0", 0, 4096,                                      \
-            "channels of a ResNet's first stage; 0 is 64",                     \
+            "channels of a ResNet's first stage; 0 means 64",                  \
             .of_network = true),                                               \
         WIDTHS("hidden", hidden, "N,...", "256,128",                           \
                "widths of the hidden layers of mlp", .of_network = true),      \
         CHOICE("dtype", dtype, "TYPE", "f32", dtypes,                          \
-               "what activations are computed in; weights stay f32",           \
+               "type of the activations; weights are always f32",              \
                .of_network = true)
 
 static const struct opt_group network = {
@@ -188,16 +195,16 @@ static const struct opt_group start = {
     "Start",
     (const struct opt[]){
         TEXT("weights", weights, "FILE", NULL,
-             "begin with these weights (safetensors, or the .json list of "
-             "several files); a last layer of another number of classes begins "
-             "anew",
+             "initial weights (safetensors, or the .json index of several "
+             "files); if the number of classes differs, the last layer is "
+             "initialised at random",
              .alias = "initial-checkpoint"),
         PARTIAL_ROW,
         FLAG("zero-init-residual", zero_init_residual,
-             "begin with residual branches that add nothing"),
+             "initialise residual branches to zero"),
         INT("seed", seed, "42", 0, 9e15,
-            "of weights, order, augmentation; the same seed, batch, sub-batch "
-            "and lanes give the same weights to the bit"),
+            "seed of weights, data order and augmentation; the same seed, "
+            "batch, sub-batch and lanes give bit-identical weights"),
         END,
     },
 };
@@ -205,21 +212,20 @@ static const struct opt_group start = {
 static const struct opt_group length = {
     "Length and batch",
     (const struct opt[]){
-        INT("epochs", epochs, "90", 1, 1e9, "times every image is seen"),
+        INT("epochs", epochs, "90", 1, 1e9, "passes over the training images"),
         INT("steps", steps, NULL, 1, 1e15,
-            "instead: steps; the schedule then spans them"),
+            "number of steps, instead of --epochs; the schedule spans them"),
         INT("batch-size", batch, NULL, 1, 1 << 24,
-            "images of a step, over all devices [--lanes sub-batches]",
+            "images per step, over all devices [--lanes sub-batches]",
             .letter = 'b'),
         INT("batch-per-device", batch_per_device, NULL, 1, 1 << 24,
-            "instead: images of a step for each device found; turned into a "
-            "--batch-size once, and printed"),
+            "images per step and device, instead of --batch-size, which is "
+            "computed from it and printed"),
         INT("sub-batch", sub_batch, "32", 1, 1 << 20,
-            "images that go through the network together, as one task per "
-            "layer"),
+            "images processed together, as one task per layer"),
         INT("lanes", lanes, NULL, 1, 65536,
-            "gradient accumulators: how many devices can share a step [8, or "
-            "the sub-batches of a step if fewer]"),
+            "gradient accumulators, the number of devices that can share a "
+            "step [8, or the number of sub-batches if smaller]"),
         END,
     },
 };
@@ -231,33 +237,37 @@ static const struct opt_group optimizer = {
         NUM("lr", lr, NULL, 1e-30, 1e6,
             "learning rate [--lr-base for the batch size]"),
         NUM("lr-base", lr_base, NULL, 1e-30, 1e6,
-            "learning rate for a batch of --lr-base-size; grows with the "
-            "batch, or its square root for adam, adamw and rmsprop [0.1, adam "
-            "and adamw 0.001, rmsprop 0.01]"),
-        NUM("lr-base-size", lr_base_size, "256", 1, 1e9, "see --lr-base"),
+            "learning rate for a batch of --lr-base-size, scaled with the "
+            "batch size, or with its square root for adam, adamw and rmsprop "
+            "[0.1; adam and adamw 0.001; rmsprop 0.01]"),
+        NUM("lr-base-size", lr_base_size, "256", 1, 1e9,
+            "batch size that --lr-base is for"),
         NUM("momentum", momentum, "0.9", 0, 1,
-            "of momentum, nesterov, flux-momentum, rmsprop"),
+            "momentum of momentum, nesterov, flux-momentum and rmsprop"),
         LIST("opt-betas", betas, 2, "X,X", "0.9,0.999", 1e-9, 1,
-             "of adam and adamw"),
-        NUM("opt-eps", eps, "1e-8", 1e-30, 1, "of adam, adamw, rmsprop"),
+             "betas of adam and adamw"),
+        NUM("opt-eps", eps, "1e-8", 1e-30, 1,
+            "epsilon of adam, adamw and rmsprop"),
         NUM("drop", drop, "-1", -1, 0.99,
-            "probability of dropout; -1 is the network's own"),
+            "dropout probability; -1 means the network's default"),
         NUM("drop-path", drop_path, "-1", -1, 0.99,
-            "probability that an EfficientNet's last block is left out; -1 is "
-            "its own"),
+            "probability of skipping an EfficientNet's last block (stochastic "
+            "depth); -1 means the network's default"),
         NUM("weight-decay", weight_decay, "1e-4", 0, 1e3,
-            "of weights, not of norms and biases", .alias = "wd"),
-        FLAG("decay-all", decay_all, "of norms and biases too"),
+            "weight decay, not applied to normalisation parameters and biases",
+            .alias = "wd"),
+        FLAG("decay-all", decay_all,
+             "apply weight decay to normalisation parameters and biases too"),
         NUM("clip-grad", clip_grad, NULL, 1e-30, 1e30,
-            "scale gradients down to this global norm"),
+            "clip gradients to this global norm"),
         INT("max-nan-steps", max_nan_steps, "10", 0, 1e9,
-            "steps in a row that are skipped because the loss or gradients "
-            "are not finite; more end the run with exit code 1"),
+            "consecutive steps that may be skipped because the loss or "
+            "gradients are not finite; more end the run with exit code 1"),
         NUM("model-ema-decay", ema_decay, "0", 0, 0.9999999,
-            "also keep averages of the weights, which take over 1 - X of them "
-            "with every step; saved as weights-ema.safetensors"),
+            "keep an exponential moving average of the weights with this decay "
+            "and save it as weights-ema.safetensors; 0 keeps none"),
         NUM("label-smoothing", smoothing, "0", 0, 0.999,
-            "share of the target spread over all classes",
+            "fraction of the target spread over all classes",
             .alias = "smoothing"),
         END,
     },
@@ -267,18 +277,19 @@ static const struct opt_group schedule = {
     "Schedule",
     (const struct opt[]){
         CHOICE("sched", sched, "NAME", "cosine", schedules,
-               "how the learning rate goes on after the warm-up"),
+               "learning rate schedule after the warm-up"),
         NUM("warmup-epochs", warmup_epochs, NULL, 0, 1e9,
-            "of linear rise [0; onecycle 30% of the run]"),
+            "epochs of linear warm-up [0; onecycle 30% of the run]"),
         NUM("warmup-lr", warmup_lr, NULL, 1e-30, 1e6,
-            "where the rise begins [1% of --lr, onecycle 4%]"),
+            "learning rate at the start of the warm-up [1% of --lr; onecycle "
+            "4%]"),
         NUM("decay-epochs", decay_epochs, "30", 1e-6, 1e9,
-            "step: epochs between two decays"),
+            "--sched step: epochs between decays"),
         NUM("decay-rate", decay_rate, "0.1", 1e-9, 1e9,
-            "step: factor of a decay"),
+            "--sched step: factor of each decay"),
         NUM("min-lr", min_lr, NULL, 0, 1e6,
-            "cosine, linear, onecycle: learning rate at the end [0, onecycle "
-            "0.0001 of --lr]"),
+            "--sched cosine, linear, onecycle: learning rate at the end [0; "
+            "onecycle 0.0001 of --lr]"),
         END,
     },
 };
@@ -286,16 +297,18 @@ static const struct opt_group schedule = {
 static const struct opt_group output = {
     "Output",
     (const struct opt[]){
-        TEXT("output", output, "DIR", NULL,
-             "folder of the run: config.txt, classes.txt, checkpoints in "
-             "ckpt/, at the end weights.safetensors [runs/MODEL-DATE-TIME]"),
+        TEXT(
+            "output", output, "DIR", NULL,
+            "folder of the run: config.txt, classes.txt, checkpoints in ckpt/, "
+            "and at the end weights.safetensors [runs/MODEL-DATE-TIME]"),
         INT("eval-every", eval_every, "1", 1, 1e9,
             "evaluate every N epochs, and at the end", .alias = "val-interval"),
         TIME("time-limit", time_limit, NULL,
-             "save and end before so much time has passed since the start: "
-             "seconds, or H:MM:SS as sbatch's --time"),
+             "save and stop before this time since the start is over: seconds, "
+             "or H:MM:SS as for sbatch's --time"),
         INT("log-every", log_every, NULL, 1, 1e9,
-            "without a terminal: a line every N steps [10 seconds]",
+            "print a line every N steps if the output is not a terminal [every "
+            "10 seconds]",
             .alias = "log-interval"),
         TTA_ROW,
         END,
@@ -306,14 +319,16 @@ static const struct opt_group checkpoints = {
     "Checkpoints",
     (const struct opt[]){
         TEXT("resume", resume, "auto|none|DIR", "auto",
-             "go on from the newest checkpoint in --output, if there is one; "
-             "from none; or from one in another run's folder"),
+             "resume from the newest checkpoint in --output, if any; from "
+             "none; or from the newest in another run's folder"),
         TEXT("ckpt-every", ckpt_every, "TIME|Nit|Nep|none", "10m",
-             "write one every so many s, m, h, steps or epochs; there is "
-             "always one at the end, and one of the best evaluation"),
-        INT("keep-last", keep_last, "3", 2, 1e6, "how many of them stay"),
+             "interval between checkpoints, in s, m, h, steps (it) or epochs "
+             "(ep); in addition, one is written at the end and after the best "
+             "evaluation"),
+        INT("keep-last", keep_last, "3", 2, 1e6,
+            "number of recent checkpoints to keep"),
         INT("save-every", save_every, "0", 0, 1e9,
-            "those after every N-th epoch stay as well"),
+            "also keep the checkpoint after every N-th epoch"),
         END,
     },
 };
@@ -322,7 +337,7 @@ static const struct opt_group sub_batch = {
     "Batch",
     (const struct opt[]){
         INT("sub-batch", sub_batch, "32", 1, 1 << 20,
-            "images that go through the network together"),
+            "images processed together"),
         END,
     },
 };
@@ -331,9 +346,9 @@ static const struct opt_group weights = {
     "Weights",
     (const struct opt[]){
         TEXT("weights", weights, "FILE", NULL,
-             "safetensors under torchvision's names, or the .json list of "
-             "several files; what config.txt in the same folder says of the "
-             "network and its images is used unless given here"),
+             "safetensors with torchvision's names, or the .json index of "
+             "several files; network and image options default to those in "
+             "config.txt next to it"),
         PARTIAL_ROW,
         END,
     },
@@ -344,7 +359,7 @@ static const struct opt_group devices = {
     (const struct opt[]){
         WORKERS_ROW,
         CHOICE("backend", backend, "NAME", "cpu", backends,
-               "kernels of CPU workers: oneDNN's, or plain C"),
+               "kernels of CPU workers: oneDNN (cpu) or plain C (ref)"),
         END,
     },
 };
@@ -353,15 +368,17 @@ static const struct opt_group convert = {
     "Options",
     (const struct opt[]){
         TEXTS("file", input, "FILE",
-              "safetensors: IN, which may be the .json list of several files, "
+              "safetensors: IN, which may be the .json index of several files, "
               "then OUT"),
-        CHOICE("dtype", dtype, "TYPE", "f32", dtypes, "of the values in OUT"),
+        CHOICE("dtype", dtype, "TYPE", "f32", dtypes,
+               "type of the values in OUT"),
         TEXT("strip-prefix", strip_prefix, "TEXT", NULL,
-             "taken off all names that begin with it, such as module."),
-        TEXT("add-prefix", add_prefix, "TEXT", NULL, "put before all names"),
+             "prefix to remove from names, such as module."),
+        TEXT("add-prefix", add_prefix, "TEXT", NULL,
+             "prefix to add to all names"),
         TEXT("drop", drop_names, "PATTERN,...",
              "opt.*,ema.*,*num_batches_tracked",
-             "names to leave out, as a shell's patterns"),
+             "names to leave out, as shell patterns"),
         END,
     },
 };
@@ -371,10 +388,11 @@ static const struct opt_group check = {
     (const struct opt[]){
         DATA_ROW,
         SHARE("max-bad", max_bad, "0",
-              "unreadable images that are borne; with more, exit code 65"),
+              "fraction of unreadable images to tolerate; with more, the exit "
+              "code is 65"),
         MAX_PIXELS_ROW,
         INT("img-size", img_size, "224", 1, 4096,
-            "decode for this size, as training would"),
+            "size to decode for, as in training"),
         INT("workers", workers, NULL, 1, 4096, "threads [one per core]",
             .letter = 'j'),
         END,
@@ -384,13 +402,16 @@ static const struct opt_group check = {
 static const struct opt_group synth = {
     "Options",
     (const struct opt[]){
-        TEXT("output", output, "DIR", NULL, "folder to make"),
-        INT("classes", classes, "10", 2, 100, "kinds of pictures"),
-        INT("train-count", train_count, "2000", 1, 1e7, "pictures to train on"),
-        INT("val-count", val_count, "400", 1, 1e7, "pictures to evaluate on"),
+        TEXT("output", output, "DIR", NULL, "folder to create"),
+        INT("classes", classes, "10", 2, 100, "number of classes"),
+        INT("train-count", train_count, "2000", 1, 1e7,
+            "number of training images"),
+        INT("val-count", val_count, "400", 1, 1e7,
+            "number of validation images"),
         INT("size", size, "80", 16, 4096,
-            "pixels of the short side; real ones vary around it"),
-        INT("seed", seed, "42", 0, 9e15, "the same gives the same pictures"),
+            "typical length of the short side in pixels"),
+        INT("seed", seed, "42", 0, 9e15,
+            "seed; the same seed gives the same images"),
         INT("workers", workers, NULL, 1, 4096, "threads [one per core]",
             .letter = 'j'),
         END,
@@ -400,9 +421,9 @@ static const struct opt_group synth = {
 static const struct opt_group exported = {
     "Model",
     (const struct opt[]){
-        TEXT("output", output, "FILE", NULL, "the ONNX file to make"),
+        TEXT("output", output, "FILE", NULL, "ONNX file to write"),
         INT("img-size", img_size, "224", 1, 4096,
-            "side of the square that goes in, in pixels", .of_network = true),
+            "side of the square input, in pixels", .of_network = true),
         END,
     },
 };
@@ -414,19 +435,20 @@ const struct opt_command train_command = {
     .about =
         "Train a network on a folder of images.\n"
         "\n"
-        "Prints lines of name=value, or draws one line when stderr is a "
+        "Prints lines of name=value, or a progress line if stderr is a "
         "terminal. The last line is final step=N loss=X top1=X top5=X img/s=X "
-        "weights=crc32c:XXXXXXXX: of the last evaluation if there was one, "
-        "else of the last epoch; top1 and top5 are percentages.\n"
-        "A checkpoint in RUN/ckpt has all that a run needs to go on to the "
-        "same weights, to the bit; the same command does that. Each is a "
-        "folder: eval takes RUN/ckpt/best/model.safetensors.\n"
-        "SIGINT, SIGTERM and SIGUSR1 end the run after the step at hand and a "
-        "checkpoint, and so does --time-limit: exit code 75. A second signal "
-        "ends it at once.\n"
-        "Exit codes: 0 done, 1 failed or diverged, 2 wrong option, 65 too many "
-        "unreadable images, 69 no device, 71 out of memory, 74 a file could "
-        "not be written or read, 75 interrupted and saved.",
+        "weights=crc32c:XXXXXXXX: from the last evaluation if there was one, "
+        "otherwise from the last epoch; top1 and top5 are percentages.\n"
+        "A checkpoint in RUN/ckpt holds everything needed to resume the run "
+        "and reach bit-identical weights; the same command resumes it. Each "
+        "checkpoint is a folder: eval accepts "
+        "RUN/ckpt/best/model.safetensors.\n"
+        "SIGINT, SIGTERM and SIGUSR1 end the run with a checkpoint after the "
+        "current step, as does --time-limit: exit code 75. A second signal "
+        "ends it immediately.\n"
+        "Exit codes: 0 success, 1 failed or diverged, 2 wrong option, 65 too "
+        "many unreadable images, 69 no device, 71 out of memory, 74 a file "
+        "could not be read or written, 75 interrupted, checkpoint saved.",
     .plain = "data",
     .group =
         (const struct opt_group *const[]){
@@ -449,38 +471,36 @@ const struct opt_command eval_command = {
 
 const struct opt_command infer_command = {
     .name = "imagenet infer",
-    .about =
-        "Name what is on images, with the network that --weights holds.\n"
-        "\n"
-        "The answers go to stdout in the order of the images, a line each; csv "
-        "has a record for each class of an image: path,rank,class,name,"
-        "probability,error.  An image that cannot be read is named there and "
-        "counted, and the others go on.",
+    .about = "Classify images with the network in --weights.\n"
+             "\n"
+             "Predictions are written to stdout in the order of the images, "
+             "one line each; csv has one record per class of an image: "
+             "path,rank,class,name,probability,error. Unreadable images are "
+             "listed there and counted, and the rest are classified.",
     .plain = "input",
-    .group = (const struct opt_group *const[]){&infer_data, &answers, &weights,
-                                               &images, &network, &sub_batch,
-                                               &devices, NULL},
+    .group = (const struct opt_group *const[]){&infer_data, &predictions,
+                                               &weights, &images, &network,
+                                               &sub_batch, &devices, NULL},
 };
 
 const struct opt_command convert_command = {
     .name = "imagenet convert",
-    .about =
-        "Write the weights of the safetensors file IN as OUT: with another "
-        "type, other names, without what only training needs.\n"
-        "\n"
-        "Tensors of integers must be among those left out.  OUT appears "
-        "whole or not at all.",
+    .about = "Write the weights of the safetensors file IN to OUT with another "
+             "type or other names, without tensors that only training needs.\n"
+             "\n"
+             "Integer tensors must be among those left out. OUT is written "
+             "completely or not at all.",
     .plain = "file",
     .group = (const struct opt_group *const[]){&convert, NULL},
 };
 
 const struct opt_command export_command = {
     .name = "imagenet export",
-    .about =
-        "Write a network with its weights as an ONNX model (opset 14).\n"
-        "\n"
-        "Its input is N images as R, G and B planes, from 0 to 1, less --mean, "
-        "divided by --std of the training; its output N x classes logits.",
+    .about = "Write a network with its weights as an ONNX model (opset 14).\n"
+             "\n"
+             "Its input is N images as R, G and B planes with values from 0 to "
+             "1, normalised by --mean and --std as in training; its output is "
+             "N x classes logits.",
     .plain = "output",
     .group =
         (const struct opt_group *const[]){&exported, &weights, &network, NULL},
@@ -488,10 +508,10 @@ const struct opt_command export_command = {
 
 const struct opt_command inspect_command = {
     .name = "imagenet inspect",
-    .about = "Print a network's layers, shapes, parameters, work and memory.\n"
+    .about = "Print a network's layers, shapes, parameters, FLOPs and memory.\n"
              "\n"
-             "Without a model, lists those there are, at the size they are "
-             "meant for or at --img-size.",
+             "Without a model, list all networks at their usual image size or "
+             "at --img-size.",
     .plain = "model",
     .group =
         (const struct opt_group *const[]){
@@ -502,7 +522,7 @@ const struct opt_command inspect_command = {
                     INT("img-size", img_size, "224", 1, 4096,
                         "side of the square image, in pixels"),
                     INT("sub-batch", sub_batch, "32", 1, 1 << 20,
-                        "images that go through the network together"),
+                        "images processed together"),
                     END,
                 }},
             NULL},
@@ -510,20 +530,21 @@ const struct opt_command inspect_command = {
 
 const struct opt_command check_command = {
     .name = "imagenet data check",
-    .about = "Decode every image of both splits; name the bad ones.\n"
-             "\n"
-             "Exit code 65 when more than --max-bad of a split are bad.",
+    .about =
+        "Decode every image of both splits and list the unreadable ones.\n"
+        "\n"
+        "The exit code is 65 if more than --max-bad of a split are unreadable.",
     .plain = "data",
     .group = (const struct opt_group *const[]){&check, NULL},
 };
 
 const struct opt_command synth_command = {
     .name = "imagenet data synth",
-    .about = "Make a data set of JPEG files in ImageNet's Kaggle layout that a "
-             "network can learn: shapes with a texture, of any position, size "
+    .about = "Create a data set of JPEG files in ImageNet's Kaggle layout that "
+             "a network can learn: textured shapes of random position, size "
              "and angle, among clutter and noise.\n"
              "\n"
-             "A folder that holds the same set already is left as it is.",
+             "A folder that already holds the same set is left unchanged.",
     .plain = "output",
     .group = (const struct opt_group *const[]){&synth, NULL},
 };

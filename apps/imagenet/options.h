@@ -11,20 +11,20 @@
 
 /* The values of all options; each command has some of them. */
 struct settings {
-    /* what to read */
+    /* data */
     char *data, *val_data;
     int split;
     int64_t img_size, resize, shift, max_pixels;
     double min_area, erase, mean[3], std[3], max_bad;
     int augment;
     bool no_flip, upright;
-    /* the network */
+    /* network */
     char *model, *weights;
     int64_t classes, width;
     int hidden[OPT_WIDTHS_MAX + 1];
     bool small_stem, no_aux, zero_init_residual, partial_weights;
     int dtype, tta;
-    /* the run */
+    /* training */
     int64_t epochs, steps, batch, batch_per_device, sub_batch, lanes, seed;
     int opt, sched;
     double lr, lr_base, lr_base_size, momentum, betas[2], eps, weight_decay;
@@ -32,20 +32,20 @@ struct settings {
     int64_t max_nan_steps;
     double warmup_epochs, warmup_lr, decay_epochs, decay_rate, min_lr;
     bool decay_all;
-    /* what to leave behind, and what to say */
+    /* output */
     char *output;
     int64_t eval_every, log_every;
     char *resume, *ckpt_every;
     int64_t keep_last, save_every;
     bool no_val;
     double time_limit;
-    /* answers */
+    /* predictions */
     char **input, *list, *class_map, *per_class;
     int64_t topk;
     int format;
     /* convert */
     char *strip_prefix, *add_prefix, *drop_names;
-    /* where to run */
+    /* devices */
     int64_t workers;
     int backend;
     /* data synth */

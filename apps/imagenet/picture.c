@@ -105,7 +105,7 @@ static float shape_at(int shape, float x, float y)
     }
 }
 
-/* How much of the second colour there is at a place, 0 or 1 mostly. */
+/* The weight of the second colour at a point, mostly 0 or 1. */
 static float texture_at(int texture, float x, float y)
 {
     float r = hypotf(x, y);
@@ -140,7 +140,7 @@ struct colour {
     float v[3];
 };
 
-/* A blot that means nothing. */
+/* A blob of clutter. */
 struct blob {
     float x, y, w, h, cos, sin;
     bool round;
@@ -169,7 +169,7 @@ static float luma(struct colour c)
     return 0.299f * c.v[0] + 0.587f * c.v[1] + 0.114f * c.v[2];
 }
 
-/* Two colours that can be told apart, also in grey. */
+/* Two colours that can be distinguished, also in grey. */
 static void random_inks(uint64_t *s, struct colour ink[2])
 {
     do {

@@ -1,4 +1,4 @@
-/* progress.c - what a training run says while it runs
+/* progress.c - the progress line of a training run
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
 #include "config.h"
@@ -14,7 +14,7 @@
 
 static const double draw_s = 0.1, line_s = 10;
 
-/* Above this share of the workers' time, input is worth a remark. */
+/* Above this share of the workers' time, a hint about the input is printed. */
 static const double much_data = 0.15;
 enum { HINT_STEP = 20 };
 
@@ -47,9 +47,9 @@ static int64_t epoch_of(int64_t step, int64_t epoch_steps, double *share)
 
 /* ---- the drawn line ----------------------------------------------------- */
 
-/* Append a part if it fits; once one did not, none is. */
-static void part(char *buf, size_t size, int width, bool *full,
-                 const char *text)
+/* Append a field if it fits; after one that did not fit, none is appended. */
+static void append_field(char *buf, size_t size, int width, bool *full,
+                         const char *text)
 {
     size_t n = strlen(buf), gap = n ? 2 : 0;
 
@@ -83,22 +83,22 @@ void progress_format(char *buf, size_t size, int width, int64_t epoch_steps,
     *buf = 0;
     snprintf(text, sizeof(text), "epoch %lld/%lld", epoch,
              (long long)now->epochs);
-    part(buf, size, width, &full, text);
+    append_field(buf, size, width, &full, text);
     bar(text, sizeof(text), share);
-    part(buf, size, width, &full, text);
+    append_field(buf, size, width, &full, text);
     snprintf(text, sizeof(text), "loss %.3f", now->epoch_mean.loss);
-    part(buf, size, width, &full, text);
+    append_field(buf, size, width, &full, text);
     snprintf(text, sizeof(text), "top1 %.1f", 100 * now->epoch_mean.top1);
-    part(buf, size, width, &full, text);
+    append_field(buf, size, width, &full, text);
     snprintf(text, sizeof(text), "%.0f img/s", now->samples_per_s);
-    part(buf, size, width, &full, text);
+    append_field(buf, size, width, &full, text);
     snprintf(text, sizeof(text), "eta %s",
              app_duration(now->eta_s, eta, sizeof(eta)));
-    part(buf, size, width, &full, text);
+    append_field(buf, size, width, &full, text);
     snprintf(text, sizeof(text), "lr %.3g", now->lr);
-    part(buf, size, width, &full, text);
+    append_field(buf, size, width, &full, text);
     snprintf(text, sizeof(text), "data %.0f%%", 100 * now->data_share);
-    part(buf, size, width, &full, text);
+    append_field(buf, size, width, &full, text);
 }
 
 static int screen_width(void)
@@ -179,7 +179,7 @@ static void hint(struct progress *p, const struct ddp_progress *now)
     p->hinted = true;
     progress_clear(p);
     app_say("reading and decoding images takes %.0f%% of the workers' time; "
-            "files not much larger than --img-size would take less",
+            "image files close to --img-size would reduce it",
             100 * p->data_share);
 }
 

@@ -1,4 +1,4 @@
-/* progress.h - what a training run says while it runs
+/* progress.h - the progress line of a training run
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * On a terminal (stderr, with TERM other than dumb and without NO_COLOR) one
@@ -28,16 +28,17 @@ struct progress {
 
 void progress_begin(struct progress *p, int64_t log_every, int64_t epoch_steps);
 
-/* After every step. */
+/* Call after every step. */
 void progress_step(struct progress *p, const struct ddp_progress *now);
 
-/* The line that is due at the end of an epoch or a run. */
+/* Print the line that is due at the end of an epoch or a run. */
 void progress_flush(struct progress *p, const struct ddp_progress *now);
 
-/* Take the drawn line off the screen, before another is printed. */
+/* Erase the drawn line before another line is printed. */
 void progress_clear(struct progress *p);
 
-/* The drawn line, at most `width` columns: the least important is cut off. */
+/* The drawn line, at most `width` columns: the least important fields are
+ * dropped. */
 void progress_format(char *buf, size_t size, int width, int64_t epoch_steps,
                      const struct ddp_progress *now);
 

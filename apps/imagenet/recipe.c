@@ -18,7 +18,7 @@ static bool is_adam(const struct settings *s)
     return s->opt == OPT_ADAM || s->opt == OPT_ADAMW;
 }
 
-/* Each row: an option, what gives it a meaning, and that in words. */
+/* Each row: an option, whether it has an effect, and why not. */
 int recipe_check(const struct opts *o, const struct settings *s)
 {
     bool curve = s->sched == SCHED_COSINE || s->sched == SCHED_LINEAR ||
@@ -74,13 +74,13 @@ static int resolve_batch(const struct opts *o, struct settings *s, int devices,
     if (!s->batch)
         s->batch = (s->lanes ? s->lanes : DEFAULT_LANES) * s->sub_batch;
     if (s->batch > count) {
-        app_say("a step of %lld images is more than there are: taking %lld",
+        app_say("a batch of %lld images exceeds the data set; using %lld",
                 (long long)s->batch, (long long)count);
         s->batch = count;
     }
     if (s->sub_batch > s->batch) {
         if (opts_given(o, "sub-batch")) {
-            app_say("--sub-batch %lld is more than the batch of a step, %lld",
+            app_say("--sub-batch %lld exceeds the batch size, %lld",
                     (long long)s->sub_batch, (long long)s->batch);
             return EXIT_USAGE;
         }

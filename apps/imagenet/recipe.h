@@ -10,7 +10,7 @@
 
 #include "options.h"
 
-/* Refuse options that mean nothing beside the others. */
+/* Refuse options that have no effect with the others. */
 int recipe_check(const struct opts *o, const struct settings *s);
 
 /* Fill in what was left to be derived: the global batch, lanes, lr, epochs.
@@ -21,7 +21,7 @@ int recipe_resolve(const struct opts *o, struct settings *s, int devices,
 /* Steps of an epoch: every sample once, the last step may be smaller. */
 int64_t recipe_epoch_steps(const struct settings *s, int64_t count);
 
-/* The library's configuration of a resolved plan. */
+/* The library's configuration of resolved settings. */
 void recipe_config(const struct opts *o, const struct settings *s,
                    struct ddp_train_config *cfg);
 

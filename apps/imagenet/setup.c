@@ -1,4 +1,4 @@
-/* setup.c - from settings to networks, data sets and devices
+/* setup.c - networks, data sets and devices as the settings name them
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
 #include "config.h"
@@ -9,7 +9,7 @@
 
 #include "common/app.h"
 #include "common/app_fail.h"
-#include "common/opt_nearest.h"
+#include "common/opt_value.h"
 #include "options.h"
 #include "setup.h"
 
@@ -21,20 +21,13 @@ static const char *model_word(const void *arg, int i)
 
 int setup_check_model(const struct opts *o, const struct settings *s)
 {
-    const char *name, *near;
+    const char *name;
 
     for (int i = 0; (name = ddp_model_name(i)); i++)
         if (!strcmp(s->model, name))
             return opts_only(o, "hidden", !strcmp(name, "mlp"),
                              "only --model mlp has hidden layers");
-    near = opt_nearest(s->model, model_word, NULL);
-    fprintf(stderr, "%s: --model: there is no '%s'", o->cmd->name, s->model);
-    if (near)
-        fprintf(stderr, "; did you mean '%s'?", near);
-    fprintf(stderr, "  Choose from:");
-    for (int i = 0; (name = ddp_model_name(i)); i++)
-        fprintf(stderr, " %s", name);
-    fprintf(stderr, "\n");
+    opt_complain_word(o, "model", s->model, model_word, NULL);
     return EXIT_USAGE;
 }
 
@@ -49,8 +42,8 @@ static void mlp_sizes(const struct settings *s, int sizes[OPT_WIDTHS_MAX + 2])
     sizes[n] = 0;
 }
 
-/* The library takes 0 for the network's own rate, and less for none. */
-static float rate(double asked)
+/* For the library 0 means the network's default, and a negative rate none. */
+static float library_rate(double asked)
 {
     return asked < 0 ? 0 : asked > 0 ? (float)asked : -1;
 }
@@ -63,8 +56,8 @@ ddp_chain_t *setup_model(const struct settings *s)
         .width = (int)s->width,
         .small_stem = s->small_stem,
         .no_aux = s->no_aux,
-        .dropout = rate(s->drop),
-        .stochastic_depth = rate(s->drop_path),
+        .dropout = library_rate(s->drop),
+        .stochastic_depth = library_rate(s->drop_path),
         .zero_init_residual = s->zero_init_residual,
     };
 
@@ -106,8 +99,8 @@ size_t setup_params(const ddp_chain_t *c)
     return sum;
 }
 
-/* The library takes 0 for "the default"; these mean it. */
-static double really(double v)
+/* For the library 0 means the default, so a zero is passed as a tiny number. */
+static double nonzero(double v)
 {
     return v == 0 ? 1e-12 : v;
 }
@@ -131,7 +124,7 @@ static void image_options(const struct settings *s, enum ddp_split split,
         .max_bad = s->max_bad > 0 ? s->max_bad : -1,
     };
     for (int c = 0; c < 3; c++) {
-        i->mean[c] = (float)really(s->mean[c]);
+        i->mean[c] = (float)nonzero(s->mean[c]);
         i->std[c] = (float)s->std[c];
     }
 }
@@ -146,13 +139,13 @@ int setup_data(const struct opts *o, struct settings *s, const char *dir,
         return EXIT_USAGE;
     }
     if (!app_is_dir(dir)) {
-        opt_complain(o, "--data: there is no folder %s", dir);
+        opt_complain(o, "--data: %s is not a folder", dir);
         return EXIT_USAGE;
     }
     image_options(s, split, &images);
     if (!(*d = ddp_dataset_open(dir, split, &images)))
         return app_fail(DDP_EDATA);
-    s->img_size = ddp_dataset_shape(*d).h; /* if it was left to the data */
+    s->img_size = ddp_dataset_shape(*d).h; /* if no option set it */
     return OPTS_GO;
 }
 
@@ -162,7 +155,7 @@ int setup_images(struct settings *s, const char *const *path, int64_t n,
     struct ddp_image_options images;
 
     image_options(s, DDP_VAL, &images);
-    images.max_bad = 1; /* each is named, and the caller judges */
+    images.max_bad = 1; /* each is reported, and the caller counts them */
     if (!(*d = ddp_dataset_images(path, n, &images)))
         return app_fail(ddp_errcode());
     s->img_size = ddp_dataset_shape(*d).h;

@@ -8,7 +8,7 @@
 
 #include "options.h"
 
-/* Is there such a model?  OPTS_GO, or exit code 2 after a message. */
+/* Refuse an unknown model: OPTS_GO, or exit code 2 after a message. */
 int setup_check_model(const struct opts *o, const struct settings *s);
 
 /* The network; NULL after a failure of the library. */

@@ -1,8 +1,8 @@
-/* synth.c - "imagenet data synth": a data set to try things with
+/* synth.c - "imagenet data synth": a data set for experiments
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Files and folders are named and laid out as in ImageNet of Kaggle, so that
- * what works here works there.
+ * the same commands work with the real one.
  */
 #include "config.h"
 #include <errno.h>
@@ -32,7 +32,7 @@ struct part {
     struct picture *box; /* without pixels, for the CSV file; owned */
 };
 
-/* What the threads share. */
+/* Shared by the threads. */
 struct work {
     const struct settings *set;
     struct part *part;
@@ -41,7 +41,7 @@ struct work {
     int rc;
 };
 
-/* Every class as often as any other, give or take one. */
+/* Classes are equally frequent, up to one image. */
 static int label_of(const struct settings *s, int64_t index)
 {
     return (int)(index % s->classes);
@@ -147,7 +147,7 @@ static int close_list(FILE *f, const char *name)
 
     if (fclose(f) == 0 && !bad)
         return 0;
-    app_say("%s: cannot be written: %s", name, strerror(errno));
+    app_say("cannot write %s: %s", name, strerror(errno));
     return EXIT_WRITE;
 }
 
@@ -248,7 +248,7 @@ static int is_entry(const struct dirent *e)
     return strcmp(e->d_name, ".") && strcmp(e->d_name, "..");
 }
 
-/* Also when it is not there. */
+/* True also if it does not exist. */
 static bool is_empty(const char *dir)
 {
     struct dirent **entry;
@@ -261,8 +261,8 @@ static bool is_empty(const char *dir)
     return n <= 0;
 }
 
-/* The stamp has its final name only when all is there.  OPTS_GO, or what to
- * end with. */
+/* The stamp gets its final name when the data set is complete.  OPTS_GO, or
+ * what to end with. */
 static int look_at_output(const struct settings *s, const char *text)
 {
     int done = stamp_there(s, stamp_name, text);
@@ -275,14 +275,14 @@ static int look_at_output(const struct settings *s, const char *text)
     if (begun > 0 && !done)
         return OPTS_GO;
     if (done < 0 || begun < 0 || !is_empty(s->output)) {
-        app_say("%s holds something else; remove it or give another --output",
+        app_say("%s holds other files; remove it or choose another --output",
                 s->output);
         return EXIT_USAGE;
     }
     return OPTS_GO;
 }
 
-static int begin(const struct settings *s, const char *text)
+static int begin_output(const struct settings *s, const char *text)
 {
     FILE *f;
     int rc = app_make_dir(s->output);
@@ -295,7 +295,7 @@ static int begin(const struct settings *s, const char *text)
     return close_list(f, "synth.txt.part");
 }
 
-static int finish(const struct settings *s)
+static int finish_output(const struct settings *s)
 {
     char *from = app_path(s->output, "synth.txt.part");
     char *to = app_path(s->output, "%s", stamp_name);
@@ -324,9 +324,9 @@ int synth_run(struct opts *o, struct settings *s)
     stamp_text(s, text, sizeof(text));
     if ((rc = look_at_output(s, text)) != OPTS_GO)
         return rc;
-    if ((rc = begin(s, text)) || (rc = make_part(s, &train)) ||
+    if ((rc = begin_output(s, text)) || (rc = make_part(s, &train)) ||
         (rc = make_part(s, &val)) || (rc = write_mapping(s)) ||
-        (rc = finish(s)))
+        (rc = finish_output(s)))
         return rc;
     printf("%s: %lld + %lld pictures of %lld classes in %.1f s\n", s->output,
            (long long)s->train_count, (long long)s->val_count,

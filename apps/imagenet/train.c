@@ -22,8 +22,8 @@
 #include "train.h"
 #include "weights.h"
 
-/* Skipped steps that are told one by one. */
-enum { SKIPS_TOLD = 10 };
+/* So many skipped steps are reported one by one. */
+enum { SKIPS_REPORTED = 10 };
 
 /* One run and what it holds; all owned but opts and settings. */
 struct run {
@@ -43,7 +43,7 @@ struct run {
     int rc;     /* exit code of what failed in a callback */
 };
 
-/* ---- what is left in the folder of the run ------------------------------ */
+/* ---- the folder of the run -------------------------------------------- */
 
 /* runs/resnet18-20260131-142501 */
 static char *default_output(const struct settings *s)
@@ -62,7 +62,7 @@ static void write_config(const struct run *r, FILE *f)
     opts_save(r->opts, f);
 }
 
-/* What infer calls the classes: one on a line, in their order. */
+/* The names of the classes for infer: one per line, in order. */
 static void write_classes(const struct run *r, FILE *f)
 {
     for (int i = 0; i < ddp_dataset_classes(r->data); i++) {
@@ -92,12 +92,12 @@ static int replace_text(const struct run *r, const char *path, const char *temp,
     }
     if (!error && rename(temp, path) == 0)
         return OPTS_GO;
-    app_say("%s: cannot be written: %s", path, strerror(error ? error : errno));
+    app_say("cannot write %s: %s", path, strerror(error ? error : errno));
     unlink(temp);
     return EXIT_WRITE;
 }
 
-/* Whole or not at all: eval and infer read it. */
+/* Replaced atomically, because eval and infer may read it. */
 static int save_text(const struct run *r, const char *name, write_f *write)
 {
     char *path = app_path(r->set->output, "%s", name);
@@ -121,7 +121,8 @@ static int name_output(struct run *r)
     return OPTS_GO;
 }
 
-/* The settings of the run in a folder are replaced only when it goes on. */
+/* The settings of the run in a folder are replaced only when that run is
+ * resumed. */
 static int prepare_output(struct run *r)
 {
     struct ddp_checkpoint c;
@@ -141,7 +142,7 @@ static int prepare_output(struct run *r)
     return rc != OPTS_GO ? rc : save_text(r, "classes.txt", write_classes);
 }
 
-/* To go on from: what a run leaves that is stopped. */
+/* A run that is stopped leaves a checkpoint to resume from. */
 static int save_checkpoint(struct run *r)
 {
     int rc = ddp_trainer_checkpoint(r->trainer);
@@ -174,7 +175,7 @@ static int save_as(struct run *r, const char *name,
     return rc;
 }
 
-/* What a run was for, when it is done. */
+/* The result of a run that is complete. */
 static int save_weights(struct run *r)
 {
     int rc = save_as(r, "weights.safetensors", save_chain);
@@ -186,7 +187,7 @@ static int save_weights(struct run *r)
 
 /* ---- while it runs ------------------------------------------------------ */
 
-static int stop(void *arg)
+static int should_stop(void *arg)
 {
     (void)arg;
     return interrupt_wanted();
@@ -217,7 +218,7 @@ static void print_evaluation(const struct run *r, double seconds)
     printf("\n");
 }
 
-/* An evaluation that is interrupted counts as not made. */
+/* An interrupted evaluation is discarded. */
 static int evaluate(struct run *r)
 {
     bool averages = r->set->ema_decay > 0;
@@ -244,7 +245,7 @@ static int on_step(const struct ddp_progress *p, void *arg)
     struct run *r = arg;
 
     r->last = *p;
-    if (p->why && p->skipped <= SKIPS_TOLD) {
+    if (p->why && p->skipped <= SKIPS_REPORTED) {
         progress_clear(&r->progress);
         app_say("step %lld skipped: %s", (long long)p->step, p->why);
     }
@@ -253,7 +254,7 @@ static int on_step(const struct ddp_progress *p, void *arg)
     return interrupt_wanted();
 }
 
-/* Unless a checkpoint has it. */
+/* Not again if the checkpoint holds the evaluation of this step. */
 static int evaluate_if(struct run *r, bool due)
 {
     return due && r->val && !is_evaluated(r) ? evaluate(r) : 0;
@@ -263,7 +264,7 @@ static int on_epoch(const struct ddp_progress *p, void *arg)
 {
     struct run *r = arg;
 
-    r->last = *p; /* also when it was made up for, after a resume */
+    r->last = *p; /* also for an epoch that was completed before a resume */
     progress_flush(&r->progress, &r->last);
     if (interrupt_wanted())
         return 1;
@@ -320,7 +321,7 @@ static int open_data(struct run *r)
     rc = setup_data(r->opts, s, s->val_data ? s->val_data : s->data, DDP_VAL,
                     &r->val);
     if (rc != OPTS_GO)
-        app_say("without validation images, train with --no-val");
+        app_say("to train without validation images, use --no-val");
     return rc;
 }
 
@@ -337,7 +338,7 @@ static int make_trainer(struct run *r)
     recipe_config(r->opts, r->set, &cfg);
     cfg.on_step = on_step;
     cfg.on_epoch = on_epoch;
-    cfg.stop = stop;
+    cfg.stop = should_stop;
     cfg.arg = r;
     checkpoint_config(r->set, r->ckpt, &cfg.checkpoint);
     if (!(r->trainer = ddp_trainer_new(r->ddp, r->chain, r->data, &cfg)))
@@ -345,7 +346,7 @@ static int make_trainer(struct run *r)
     return OPTS_GO;
 }
 
-static int prepare(struct run *r)
+static int prepare_run(struct run *r)
 {
     struct settings *s = r->set;
     int rc;
@@ -366,7 +367,7 @@ static int prepare(struct run *r)
     return prepare_output(r);
 }
 
-/* The line that scripts read. */
+/* The last line, which scripts parse. */
 static int print_final(struct run *r)
 {
     const struct ddp_metrics *m =
@@ -390,7 +391,7 @@ static void report_bad(const ddp_dataset_t *d)
     int64_t n = d ? ddp_dataset_bad_count(d) : 0;
 
     for (int64_t i = 0; i < n && ddp_dataset_bad(d, i, &b) == 0; i++)
-        app_say("unreadable, replaced by another: %s: %s", b.path, b.why);
+        app_say("unreadable image, replaced by another: %s: %s", b.path, b.why);
     if (n)
         app_say("%lld unreadable images", (long long)n);
 }
@@ -404,7 +405,7 @@ static void report_skips(const ddp_trainer_t *t)
                 (long long)s.steps, (long long)s.last + 1, s.why);
 }
 
-/* A run may have been stopped in the evaluation of an epoch. */
+/* The run may have been stopped during the evaluation after an epoch. */
 static int evaluate_stopped(struct run *r)
 {
     int64_t steps = recipe_epoch_steps(r->set, ddp_dataset_count(r->data));
@@ -424,7 +425,7 @@ static int train(struct run *r)
     rc = ddp_train(r->trainer);
     early = rc == DDP_ESTOPPED && interrupt_wanted();
 
-    /* Steps that were under way when a callback said stop are done as well. */
+    /* Steps in flight when a callback stopped the run are completed as well. */
     if (rc == DDP_ESTOPPED)
         r->last.step = ddp_trainer_step(r->trainer);
     progress_flush(&r->progress, &r->last);
@@ -444,7 +445,7 @@ static int train(struct run *r)
     if (rc || (rc = print_final(r)))
         return rc;
     if (early)
-        app_say("interrupted by %s after step %lld, and saved",
+        app_say("interrupted by %s after step %lld; checkpoint saved",
                 interrupt_reason(), (long long)r->last.step);
     return early ? EXIT_AGAIN : 0;
 }
@@ -458,7 +459,7 @@ static double save_seconds(const struct run *r)
 int train_run(struct opts *o, struct settings *s)
 {
     struct run r = {.opts = o, .set = s};
-    int rc = prepare(&r);
+    int rc = prepare_run(&r);
 
     if (rc == OPTS_GO) {
         announce(&r);

@@ -1,4 +1,4 @@
-/* weights.c - --weights FILE, and what lies beside it
+/* weights.c - --weights FILE, and the settings saved with it
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
 #include "config.h"
@@ -46,7 +46,7 @@ char *weights_file_near(const char *weights, const char *name)
     return path[0];
 }
 
-int weights_read_config(struct opts *o, const char *weights, FILE *say)
+int weights_read_config(struct opts *o, const char *weights, FILE *log)
 {
     char *path = weights_file_near(weights, "config.txt");
     const struct opt *row;
@@ -54,16 +54,16 @@ int weights_read_config(struct opts *o, const char *weights, FILE *say)
 
     for (int i = 0; rc == OPTS_GO && (row = opt_at(o->cmd, i)); i++)
         if (o->loaded[i]) {
-            fprintf(say, "%s %s=", n++ ? "" : path, row->name);
-            opt_print_value(row, o->values, say);
+            fprintf(log, "%s %s=", n++ ? "" : path, row->name);
+            opt_print_value(row, o->values, log);
         }
     if (n)
-        fprintf(say, "\n");
+        fprintf(log, "\n");
     free(path);
     return rc;
 }
 
-int weights_setup(struct opts *o, struct settings *s, FILE *say)
+int weights_setup(struct opts *o, struct settings *s, FILE *log)
 {
     int rc;
 
@@ -72,7 +72,7 @@ int weights_setup(struct opts *o, struct settings *s, FILE *say)
         return EXIT_USAGE;
     }
     if ((rc = weights_check(o, s)) != OPTS_GO ||
-        (rc = weights_read_config(o, s->weights, say)) != OPTS_GO)
+        (rc = weights_read_config(o, s->weights, log)) != OPTS_GO)
         return rc;
     s->augment = 0;
     return setup_check_model(o, s);

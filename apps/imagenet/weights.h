@@ -11,23 +11,23 @@
 
 #include "options.h"
 
-/* Is the file of --weights, if given, there? */
+/* Refuse a --weights that cannot be read. */
 int weights_check(const struct opts *o, const struct settings *s);
 
-/* A file of the run that weights are of: beside them, or above its checkpoints.
- * To free; NULL: no memory. */
+/* The path of a file of the run that wrote the weights: in their folder, or two
+ * folders above for weights of a checkpoint.  To free(); NULL: no memory. */
 char *weights_file_near(const char *weights, const char *name);
 
-/* Take over what config.txt beside the weights says of the network: OPTS_GO,
- * also without such a file, or the exit code.  What is taken is said. */
-int weights_read_config(struct opts *o, const char *weights, FILE *say);
+/* Use the network options of config.txt next to the weights, and print them to
+ * log.  OPTS_GO, also if there is no such file, or the exit code. */
+int weights_read_config(struct opts *o, const char *weights, FILE *log);
 
-/* All that --weights and what is beside it say of a finished run: OPTS_GO or
- * the exit code. */
-int weights_setup(struct opts *o, struct settings *s, FILE *say);
+/* Check --weights and the model, with the options saved next to the weights:
+ * OPTS_GO or the exit code. */
+int weights_setup(struct opts *o, struct settings *s, FILE *log);
 
-/* Load them, and say what does not fit: OPTS_GO, or the exit code.  new_head:
- * the last layer may have another number of classes; it is random then. */
+/* Load the weights, and print what does not fit: OPTS_GO, or the exit code.
+ * new_head: a last layer with another number of classes stays random. */
 int weights_load(const struct settings *s, ddp_chain_t *c, bool new_head);
 
 #endif

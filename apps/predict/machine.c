@@ -1,9 +1,9 @@
-/* machine.c - a machine as the files that StarPU would have measured
+/* machine.c - a machine as the files that StarPU would write after measuring it
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Memory 0 is the main one, memory i that of GPU i - 1.  Every GPU has a link
- * of its own to main memory and one to a switch that all GPUs share; whatever
- * goes to a GPU, or leaves it, shares its link to the switch.
+ * Memory 0 is the main one, memory i that of GPU i - 1.  Every GPU has its
+ * own link to main memory and one to a switch that all GPUs share; all
+ * transfers to and from a GPU share its link to the switch.
  */
 #include "config.h"
 #include <math.h>
@@ -26,7 +26,7 @@ static double latency(const struct predict_settings *s, int from, int to)
     return from == to ? 0 : from && to ? s->latency : s->pcie_latency;
 }
 
-/* StarPU takes the last row and the last column for none. */
+/* StarPU ignores the last row and the last column. */
 static void write_table(FILE *f, const struct predict_settings *s, int gpus,
                         double (*entry)(const struct predict_settings *s,
                                         int from, int to))
@@ -148,7 +148,7 @@ static int write_file(const char *dir, const char *kind,
     if (f && fclose(f) != 0)
         good = false;
     if (!good)
-        app_say("%s cannot be written", path ? path : kind);
+        app_say("cannot write %s", path ? path : kind);
     free(path);
     return good ? 0 : EXIT_WRITE;
 }

@@ -1,9 +1,8 @@
-/* main.c - how training would scale: a simulated machine per row
+/* main.c - how training scales: a simulated machine per row
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * StarPU reads a machine from files when it starts, so each one is simulated
- * by a process of its own, ddp-predict-step: beside this program in the
- * build tree, else where make install puts it.
+ * by a separate process, ddp-predict-step.
  */
 #include "config.h"
 #include <errno.h>
@@ -42,7 +41,7 @@ static void run_step(const struct driver *d)
     _exit(EXIT_UNAVAILABLE);
 }
 
-/* What ddp-predict-step printed; NULL after a message. */
+/* The line that ddp-predict-step printed; NULL after a message. */
 static json_t *simulate(const struct driver *d, int *rc)
 {
     int fd[2], status = 0;
@@ -53,7 +52,7 @@ static json_t *simulate(const struct driver *d, int *rc)
 
     *rc = EXIT_FAILURE;
     if (pipe(fd) < 0 || (pid = fork()) < 0) {
-        app_say("no process to be had: %s", strerror(errno));
+        app_say("cannot start a process: %s", strerror(errno));
         return NULL;
     }
     if (pid == 0) {
@@ -72,7 +71,7 @@ static json_t *simulate(const struct driver *d, int *rc)
     if (*rc == 0 && line)
         return line;
     if (!interrupt_wanted())
-        app_say("the simulation of %s GPUs has failed", d->number);
+        app_say("simulating %s GPUs failed", d->number);
     *rc = *rc ? *rc : EXIT_FAILURE;
     json_decref(line);
     return NULL;
@@ -103,7 +102,7 @@ static void print_head(const struct predict_settings *s)
            "efficiency", "idle", "split lanes", "memory");
 }
 
-static int print(struct driver *d, json_t *line)
+static int print_result(struct driver *d, json_t *line)
 {
     double each = number(line, "img_per_s") / number(line, "gpus");
     char *text;
@@ -122,7 +121,8 @@ static int print(struct driver *d, json_t *line)
     return 0;
 }
 
-/* ---- the whole ---------------------------------------------------------- */
+/* ---- all machines ----------------------------------------------------------
+ */
 
 static int predict(struct driver *d)
 {
@@ -136,7 +136,7 @@ static int predict(struct driver *d)
         snprintf(d->number, sizeof(d->number), "%d", *n);
         if ((rc = predict_machine(d->dir, &d->s, *n)) == 0 &&
             (line = simulate(d, &rc)))
-            rc = print(d, line);
+            rc = print_result(d, line);
         json_decref(line);
         if (interrupt_wanted()) { /* a signal of the terminal ends both */
             app_say("ended by %s", interrupt_reason());
@@ -146,8 +146,7 @@ static int predict(struct driver *d)
     return rc;
 }
 
-/* Our own options, and then one machine; SimGrid's messages are for those who
- * work on it. */
+/* This program's options, and then one machine; SimGrid prints errors only. */
 static int make_args(struct driver *d, int argc, char **argv)
 {
     int n = 0;
@@ -162,8 +161,8 @@ static int make_args(struct driver *d, int argc, char **argv)
     return 0;
 }
 
-/* A program of ours that is not for users: beside this one in the build tree,
- * else where make install puts it. */
+/* A helper program that users do not run: next to this one in the build tree,
+ * otherwise where make install puts it. */
 static char *find_helper(const char *name)
 {
     char self[4096], *slash, *path;
@@ -179,7 +178,7 @@ static char *find_helper(const char *name)
     return app_path(HELPER_DIR, "%s", name);
 }
 
-static int start(struct driver *d, int argc, char **argv)
+static int prepare_driver(struct driver *d, int argc, char **argv)
 {
     const char *tmp = getenv("TMPDIR");
     int rc = make_args(d, argc, argv);
@@ -204,7 +203,7 @@ static int remove_one(const char *path, const struct stat *st, int kind,
     return remove(path);
 }
 
-static void finish(struct driver *d)
+static void free_driver(struct driver *d)
 {
     if (d->dir && *d->dir)
         nftw(d->dir, remove_one, 8, FTW_DEPTH | FTW_PHYS);
@@ -222,9 +221,9 @@ int main(int argc, char **argv)
     app_start("ddp-predict");
     rc = opts_parse(&o, &predict_command, &d.s, argc, argv);
     interrupt_catch();
-    if (rc == OPTS_GO && (rc = start(&d, argc, argv)) == 0)
+    if (rc == OPTS_GO && (rc = prepare_driver(&d, argc, argv)) == 0)
         rc = predict(&d);
-    finish(&d);
+    free_driver(&d);
     opts_free(&o);
     return rc;
 }

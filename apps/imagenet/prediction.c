@@ -1,4 +1,4 @@
-/* answer.c - the best classes of an image, as text, CSV or JSON
+/* prediction.c - the best classes of an image, as text, CSV or JSON
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
 #include "config.h"
@@ -9,16 +9,16 @@
 #include <string.h>
 
 #include "common/app.h"
-#include "answer.h"
+#include "prediction.h"
 #include "options.h"
 
-/* What is no number is never the best. */
+/* NaN ranks last. */
 static double rankable(float v)
 {
     return isnan(v) ? -INFINITY : v;
 }
 
-static int pick(const float *output, int len, int k, struct top *top)
+static int keep_best(const float *output, int len, int k, struct top *top)
 {
     int n = 0;
 
@@ -35,9 +35,9 @@ static int pick(const float *output, int len, int k, struct top *top)
     return n;
 }
 
-void answer_top(const float *output, int len, int k, struct top *top)
+void prediction_top(const float *output, int len, int k, struct top *top)
 {
-    int n = pick(output, len, k, top);
+    int n = keep_best(output, len, k, top);
     double best = n ? top[0].share : 0, sum = 0;
 
     for (int i = 0; i < len; i++)
@@ -46,21 +46,21 @@ void answer_top(const float *output, int len, int k, struct top *top)
         top[i].share = exp(top[i].share - best) / sum;
 }
 
-static const char *name_of(const struct answer *a, int class)
+static const char *name_of(const struct prediction *a, int class)
 {
     return class < a->names->count ? a->names->name[class] : NULL;
 }
 
 /* ---- text: for people --------------------------------------------------- */
 
-/* Without what a terminal would obey. */
+/* Without control characters, which a terminal would interpret. */
 static void print_plain(const char *text, FILE *f)
 {
     for (; *text; text++)
         fputc(iscntrl((unsigned char)*text) ? '?' : *text, f);
 }
 
-static void print_text(const struct answer *a, FILE *f)
+static void print_text(const struct prediction *a, FILE *f)
 {
     print_plain(a->path, f);
     fputc(':', f);
@@ -83,7 +83,7 @@ static void print_text(const struct answer *a, FILE *f)
 
 /* ---- csv ---------------------------------------------------------------- */
 
-static void print_csv(const struct answer *a, FILE *f)
+static void print_csv(const struct prediction *a, FILE *f)
 {
     for (int i = 0; i < a->k; i++) {
         const char *name = name_of(a, a->top[i].class);
@@ -129,7 +129,7 @@ static json_t *json_text(const char *text)
     return j;
 }
 
-static json_t *json_class(const struct answer *a, const struct top *t)
+static json_t *json_class(const struct prediction *a, const struct top *t)
 {
     const char *name = name_of(a, t->class);
     json_t *o = json_object();
@@ -142,7 +142,7 @@ static json_t *json_class(const struct answer *a, const struct top *t)
     return o;
 }
 
-static void print_jsonl(const struct answer *a, FILE *f)
+static void print_jsonl(const struct prediction *a, FILE *f)
 {
     json_t *o = json_object(), *list = json_array();
 
@@ -157,13 +157,13 @@ static void print_jsonl(const struct answer *a, FILE *f)
     json_decref(o);
 }
 
-void answer_print_head(int format, FILE *f)
+void prediction_print_head(int format, FILE *f)
 {
     if (format == FORMAT_CSV)
         fprintf(f, "path,rank,class,name,probability,error\n");
 }
 
-void answer_print(const struct answer *a, int format, FILE *f)
+void prediction_print(const struct prediction *a, int format, FILE *f)
 {
     if (format == FORMAT_CSV)
         print_csv(a, f);
