@@ -104,7 +104,7 @@ void roof_add(struct roof_time *t, const struct roof *r,
     double x = elements(l->in) * t->element, y = elements(l->out) * t->element;
     double w = (double)l->params * t->element / t->sub_batch;
 
-    if (!strcmp(l->kind, "conv") || !strcmp(l->kind, "dense")) {
+    if (l->flops > 0) { /* a convolution or dense layer */
         add_kernel(t, r, l->flops, x + y + w);
         add_kernel(t, r, l->flops, x + y + w);
         if (t->begun)

@@ -14,7 +14,7 @@
 #define OPT_STRUCT struct bench_settings
 #include "common/opt_rows.h"
 
-static const char *const dtypes[] = {"f32", "bf16", NULL};
+static const char *const dtypes[] = {"f32", "bf16", "f16", NULL};
 static const char *const inputs[] = {"u8", "f32", NULL};
 static const char *const backends[] = {"cpu", "ref", NULL};
 
@@ -73,6 +73,13 @@ const struct opt_command bench_train_command = {
         "wall time times workers.",
     .group = (const struct opt_group *const[]){&options, NULL},
 };
+
+static enum ddp_dtype activations(const struct bench_settings *s)
+{
+    static const enum ddp_dtype type[] = {DDP_F32, DDP_BF16, DDP_F16};
+
+    return type[s->dtype];
+}
 
 /* ---- input -------------------------------------------------------------- */
 
@@ -167,7 +174,7 @@ static int count_layer(const struct ddp_layer_info *l, void *arg)
                 l->activation_size);
     if (b->roof.flops > 0)
         roof_add(&b->at_least, &b->roof, l);
-    if (strcmp(l->kind, "conv") && strcmp(l->kind, "dense"))
+    if (l->flops == 0)
         return 0;
     b->flops += l->flops * (b->first ? 2 : 3);
     b->first = false;
@@ -206,7 +213,7 @@ static int count_work(struct bench *b, const struct bench_settings *s)
 {
     const char *tf32 = getenv("DDP_TF32");
     struct ddp_shape shape = {(int)s->img_size, (int)s->img_size, 3};
-    enum ddp_dtype type = s->dtype ? DDP_BF16 : DDP_F32;
+    enum ddp_dtype type = activations(s);
     struct ddp_gpu_info gpu;
     int n = ddp_gpu_count(b->ddp, &gpu), rc;
 
@@ -216,7 +223,7 @@ static int count_work(struct bench *b, const struct bench_settings *s)
         b->peak.flops = b->roof.flops;
         snprintf(b->peak_base, sizeof(b->peak_base), "%s", b->roof.base);
     }
-    b->at_least = (struct roof_time){.element = s->dtype ? 2 : 4,
+    b->at_least = (struct roof_time){.element = type == DDP_F32 ? 4 : 2,
                                      .sub_batch = (double)s->sub_batch,
                                      .batch = (double)s->batch};
     rc = ddp_chain_inspect(b->chain, shape, type, count_layer, b);
@@ -227,7 +234,7 @@ static int make_trainer(struct bench *b, const struct bench_settings *s)
 {
     int size = (int)s->img_size;
     struct ddp_train_config cfg = {.optimizer = ddp_momentum(0.01f, 0.9f),
-                                   .dtype = s->dtype ? DDP_BF16 : DDP_F32,
+                                   .dtype = activations(s),
                                    .seed = 1,
                                    .on_step = on_step,
                                    .arg = b};
@@ -268,7 +275,7 @@ static int measure_peak(struct bench *b, const struct bench_settings *s)
         n = (int)s->workers;
     if (n > cores)
         n = cores;
-    if (peak_measure(&b->peak, s->dtype ? DDP_BF16 : DDP_F32, n, 0.3) < 0) {
+    if (peak_measure(&b->peak, activations(s), n, 0.3) < 0) {
         app_say("cannot start threads");
         return EXIT_FAILURE;
     }
