@@ -27,6 +27,8 @@ bin_imagenet_SOURCES = \
     %D%/names.h \
     %D%/options.c \
     %D%/options.h \
+    %D%/output.c \
+    %D%/output.h \
     %D%/picture.c \
     %D%/picture.h \
     %D%/prediction.c \

@@ -2,11 +2,8 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
 #include "config.h"
-#include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "ddp.h"
 
@@ -16,6 +13,7 @@
 #include "common/opt_file.h"
 #include "checkpoint.h"
 #include "options.h"
+#include "output.h"
 #include "progress.h"
 #include "recipe.h"
 #include "setup.h"
@@ -43,30 +41,20 @@ struct run {
     int rc;     /* exit code of what failed in a callback */
 };
 
-/* ---- the folder of the run -------------------------------------------- */
+/* ---- the folder of the run ---------------------------------------------- */
 
-/* runs/resnet18-20260131-142501 */
-static char *default_output(const struct settings *s)
+static void write_config(const void *run, FILE *f)
 {
-    char clock[32] = "";
-    time_t t = time(NULL);
-    struct tm tm;
-
-    if (localtime_r(&t, &tm))
-        strftime(clock, sizeof(clock), "%Y%m%d-%H%M%S", &tm);
-    return app_path("runs", "%s-%s", s->model, clock);
-}
-
-static void write_config(const struct run *r, FILE *f)
-{
-    opts_save(r->opts, f);
+    opts_save(((const struct run *)run)->opts, f);
 }
 
 /* The names of the classes for infer: one per line, in order. */
-static void write_classes(const struct run *r, FILE *f)
+static void write_classes(const void *run, FILE *f)
 {
-    for (int i = 0; i < ddp_dataset_classes(r->data); i++) {
-        const char *name = ddp_dataset_class_name(r->data, i);
+    const ddp_dataset_t *d = ((const struct run *)run)->data;
+
+    for (int i = 0; i < ddp_dataset_classes(d); i++) {
+        const char *name = ddp_dataset_class_name(d, i);
 
         if (name && *name)
             fprintf(f, "%s\n", name);
@@ -75,46 +63,11 @@ static void write_classes(const struct run *r, FILE *f)
     }
 }
 
-typedef void write_f(const struct run *r, FILE *f);
-
-static int replace_text(const struct run *r, const char *path, const char *temp,
-                        write_f *write)
-{
-    FILE *f = fopen(temp, "w");
-    int error = f ? 0 : errno;
-
-    if (f) {
-        write(r, f);
-        if (fflush(f) != 0 || fsync(fileno(f)) != 0)
-            error = errno;
-        if (fclose(f) != 0 && !error)
-            error = errno;
-    }
-    if (!error && rename(temp, path) == 0)
-        return OPTS_GO;
-    app_say("cannot write %s: %s", path, strerror(error ? error : errno));
-    unlink(temp);
-    return EXIT_WRITE;
-}
-
-/* Replaced atomically, because eval and infer may read it. */
-static int save_text(const struct run *r, const char *name, write_f *write)
-{
-    char *path = app_path(r->set->output, "%s", name);
-    char *temp = app_path(r->set->output, "%s.tmp", name);
-    int rc = path && temp ? replace_text(r, path, temp, write)
-                          : app_exit_code(DDP_ENOMEM);
-
-    free(path);
-    free(temp);
-    return rc;
-}
-
 static int name_output(struct run *r)
 {
     struct settings *s = r->set;
 
-    if (!s->output && !(s->output = default_output(s)))
+    if (!s->output && !(s->output = output_default(s->model)))
         return app_exit_code(DDP_ENOMEM);
     if (!(r->ckpt = app_path(s->output, CHECKPOINT_DIR)))
         return app_exit_code(DDP_ENOMEM);
@@ -138,8 +91,10 @@ static int prepare_output(struct run *r)
     r->result = c.evaluation;
     r->ema_evaluated = c.ema_evaluated;
     r->ema = c.ema_evaluation;
-    rc = save_text(r, "config.txt", write_config);
-    return rc != OPTS_GO ? rc : save_text(r, "classes.txt", write_classes);
+    rc = output_write(r->set->output, "config.txt", write_config, r);
+    if (rc == OPTS_GO)
+        rc = output_write(r->set->output, "classes.txt", write_classes, r);
+    return rc;
 }
 
 /* A run that is stopped leaves a checkpoint to resume from. */

@@ -1,0 +1,83 @@
+/* output.c - text files in the folder of a run
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#include "config.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/app.h"
+#include "common/opt.h"
+#include "output.h"
+
+char *output_default(const char *model)
+{
+    char clock[32] = "";
+    time_t t = time(NULL);
+    struct tm tm;
+
+    if (localtime_r(&t, &tm))
+        strftime(clock, sizeof(clock), "%Y%m%d-%H%M%S", &tm);
+    return app_path("runs", "%s-%s", model, clock);
+}
+
+/* Each returns 0 or errno. */
+static int write_file(const char *path, output_f *write, const void *arg)
+{
+    FILE *f = fopen(path, "w");
+    int error = 0;
+
+    if (!f)
+        return errno;
+    write(arg, f);
+    if (fflush(f) != 0 || fsync(fileno(f)) != 0)
+        error = errno;
+    if (fclose(f) != 0 && !error)
+        error = errno;
+    return error;
+}
+
+/* A rename is durable when the folder is.  Some file systems cannot sync one:
+ * EINVAL. */
+static int sync_folder(const char *dir)
+{
+    int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC), error;
+
+    if (fd < 0)
+        return errno;
+    error = fsync(fd) == 0 || errno == EINVAL ? 0 : errno;
+    close(fd);
+    return error;
+}
+
+static int replace_file(const char *dir, const char *path, const char *temp,
+                        output_f *write, const void *arg)
+{
+    int error = write_file(temp, write, arg);
+
+    if (!error && rename(temp, path) != 0)
+        error = errno;
+    if (!error)
+        error = sync_folder(dir);
+    if (!error)
+        return OPTS_GO;
+    app_say("cannot write %s: %s", path, strerror(error));
+    unlink(temp);
+    return EXIT_WRITE;
+}
+
+int output_write(const char *dir, const char *name, output_f *write,
+                 const void *arg)
+{
+    char *path = app_path(dir, "%s", name);
+    char *temp = app_path(dir, "%s.tmp", name);
+    int rc =
+        path && temp ? replace_file(dir, path, temp, write, arg) : EXIT_MEMORY;
+
+    free(path);
+    free(temp);
+    return rc;
+}
