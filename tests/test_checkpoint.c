@@ -21,6 +21,7 @@
 #include "graph/graph.h"
 #include "runtime/context.h"
 #include "tap.h"
+#include "train/trainer.h"
 
 /* Three steps an epoch, the last one smaller; twelve in all. */
 enum { SIZE = 6, CLASSES = 3, COUNT = 20, BATCH = 8, EPOCHS = 4, STEPS = 12 };
