@@ -12,6 +12,7 @@
 #include <unistd.h>
 #include <starpu.h>
 #include "base/philox.h"
+#include "runtime/buffer.h"
 #include "runtime/context.h"
 #include "tap.h"
 

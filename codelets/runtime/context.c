@@ -12,6 +12,7 @@
 
 #include "base/env.h"
 #include "base/error.h"
+#include "runtime/buffer.h"
 #include "runtime/context.h"
 #include "runtime/devices.h"
 #include "runtime/flow.h"
@@ -210,13 +211,28 @@ free_ddp:
     return NULL;
 }
 
+void ddp__context_bind(ddp_t *ddp, struct ddp__bound *b)
+{
+    b->next = ddp->bound;
+    ddp->bound = b;
+}
+
+void ddp__context_unbind(ddp_t *ddp, struct ddp__bound *b)
+{
+    struct ddp__bound **at;
+
+    for (at = &ddp->bound; *at != b; at = &(*at)->next)
+        ;
+    *at = b->next;
+}
+
 void ddp_finish(ddp_t *ddp)
 {
     if (!ddp)
         return;
     starpu_task_wait_for_all();
-    while (ddp->params)
-        ddp__params_unbind(ddp->params);
+    while (ddp->bound)
+        ddp->bound->unbind(ddp->bound);
     ddp__codelets_fini();
     starpu_shutdown(); /* gives back the buffers that it keeps */
     ddp__pool_pin(NULL, NULL);

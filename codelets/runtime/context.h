@@ -5,8 +5,13 @@
 #define DDP_CONTEXT_H
 
 #include "cuda/gpu.h"
-#include "graph/params.h"
 #include "runtime/topology.h"
+
+/* Something that uses a context and must be unbound before it ends. */
+struct ddp__bound {
+    struct ddp__bound *next;
+    void (*unbind)(struct ddp__bound *b); /* calls ddp__context_unbind() */
+};
 
 struct ddp {
     int workers; /* that run kernels */
@@ -17,8 +22,11 @@ struct ddp {
     int channels;   /* images are widened to a multiple; 0: they are not */
     struct ddp__gpus gpus;
     struct ddp__topology topology;
-    struct ddp__params *params; /* bound ones; not owned */
+    struct ddp__bound *bound; /* not owned */
     char describe[1536];
 };
+
+void ddp__context_bind(ddp_t *ddp, struct ddp__bound *b);
+void ddp__context_unbind(ddp_t *ddp, struct ddp__bound *b);
 
 #endif

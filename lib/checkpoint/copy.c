@@ -99,12 +99,10 @@ static int exchange(struct ddp__ckpt_copy *c, const struct ddp__engine *e,
             size_t len = c->params->bucket[b].len;
             float *memory = s->memory(e, b) + (size_t)s->index * len;
 
-            if (starpu_data_acquire(h->h, restore ? STARPU_RW : STARPU_R))
-                return ddp__fail(DDP_EINVAL,
-                                 "cannot checkpoint from inside a task");
+            if (!ddp__handle_open(h, restore, "checkpoints"))
+                return DDP_EINVAL;
             memcpy(restore ? memory : copy, restore ? copy : memory, len * 4);
-            h->version += restore;
-            starpu_data_release(h->h);
+            ddp__handle_close(h);
             copy += len;
         }
     }

@@ -6,10 +6,11 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "engine/engine.h"
+#include "engine/loss_scaler.h"
 #include "engine/optim.h"
 #include "runtime/cost.h"
 #include "runtime/devices.h"
-#include "train/trainer.h"
 
 /* ---- handles ------------------------------------------------------------ */
 

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "engine/engine.h"
+#include "engine/result.h"
 
 /* ---- waiting ------------------------------------------------------------ */
 

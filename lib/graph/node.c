@@ -9,6 +9,7 @@
 #include "base/array.h"
 #include "base/error.h"
 #include "graph/graph.h"
+#include "graph/node.h"
 
 /* A node without buffers, or NULL: after a failure too. */
 static struct ddp__node *node_new(ddp_graph_t *g, const struct ddp__call *c)

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/philox.h"
 #include "graph/layer.h"
+#include "graph/params.h"
 #include "runtime/context.h"
 
 /* Gradients of a bucket are merged and its weights updated by one task each:
@@ -252,6 +253,12 @@ static int need_values(struct ddp__params *p)
 
 /* ---- StarPU's hold on them ---------------------------------------------- */
 
+/* The context ends before the chain does. */
+static void unbind_params(struct ddp__bound *b)
+{
+    ddp__params_unbind((struct ddp__params *)b);
+}
+
 int ddp__params_bind(struct ddp__params *p, ddp_t *ddp)
 {
     int rc;
@@ -266,8 +273,8 @@ int ddp__params_bind(struct ddp__params *p, ddp_t *ddp)
         ddp__handle_register(&p->bucket[b].handle, p->bucket[b].w,
                              p->bucket[b].len * 4);
     p->ddp = ddp;
-    p->next = ddp->params;
-    ddp->params = p;
+    p->bound.unbind = unbind_params;
+    ddp__context_bind(ddp, &p->bound);
     return 0;
 }
 
@@ -295,7 +302,6 @@ void ddp__params_keep(struct ddp__params *p, struct ddp__kept *k)
 
 void ddp__params_unbind(struct ddp__params *p)
 {
-    struct ddp__params **at;
     struct ddp__kept *k;
 
     if (!p->ddp)
@@ -306,9 +312,7 @@ void ddp__params_unbind(struct ddp__params *p)
     }
     for (int b = 0; b < p->buckets; b++)
         ddp__handle_unregister(&p->bucket[b].handle);
-    for (at = &p->ddp->params; *at != p; at = &(*at)->next)
-        ;
-    *at = p->next;
+    ddp__context_unbind(p->ddp, &p->bound);
     p->ddp = NULL;
 }
 

@@ -6,6 +6,7 @@
 
 #include "ops.h"
 #include "runtime/buffer.h"
+#include "runtime/context.h"
 
 struct ddp__block {
     ddp_layer_t *layer; /* not owned */
@@ -34,6 +35,7 @@ struct ddp__kept {
 
 /* All parameters of a root chain, as buckets in reverse layer order. */
 struct ddp__params {
+    struct ddp__bound bound; /* to ddp, if that is set */
     struct ddp__block *block;
     int blocks;
     struct ddp__bucket *bucket;
@@ -42,8 +44,7 @@ struct ddp__params {
     size_t held;  /* of all buckets, with what is between their blocks */
     bool valued;  /* buckets have memory, with values in it */
     ddp_t *ddp;   /* bound to; NULL: not */
-    struct ddp__params *next; /* in ddp's list */
-    struct ddp__kept *kept;   /* while bound; owned */
+    struct ddp__kept *kept; /* while bound; owned */
 };
 
 /* The parameters of a root chain, made at first use; their values when those

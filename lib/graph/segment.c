@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "graph/graph.h"
+#include "graph/segment.h"
 #include "runtime/devices.h"
 
 enum { ALIGN = 256 }; /* what vector loads and cuDNN like */

@@ -9,6 +9,7 @@
 #include "base/array.h"
 #include "base/error.h"
 #include "graph/graph.h"
+#include "graph/value.h"
 
 /* Elements of one sample are counted in an int. */
 static int check_size(const struct ddp_value *v)
