@@ -226,9 +226,9 @@ static bool gpu_is_usable(struct ddp__gpus *g, int i)
     }
     describe_gpu(&info, dev, name);
     g->pci[g->count] = (struct ddp__pci){
-        .domain = (unsigned)attribute(ATTRIBUTE_PCI_DOMAIN, dev),
-        .bus = (unsigned)attribute(ATTRIBUTE_PCI_BUS, dev),
-        .device = (unsigned)attribute(ATTRIBUTE_PCI_DEVICE, dev)};
+        .domain = (unsigned)device_attribute(ATTRIBUTE_PCI_DOMAIN, dev),
+        .bus = (unsigned)device_attribute(ATTRIBUTE_PCI_BUS, dev),
+        .device = (unsigned)device_attribute(ATTRIBUTE_PCI_DEVICE, dev)};
     return gpu_opens(g, i, dev, name, mode == MODE_SHARED) &&
            is_like_first(g, i, &info);
 }
