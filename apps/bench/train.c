@@ -312,6 +312,7 @@ static void print_gpus(const struct bench *b, double img,
                b->at_least.bytes / (1024 * 1024));
 }
 
+/* Long, because the fields follow the order of the line. */
 static void print_json(struct bench *b, const struct bench_settings *s,
                        const struct ddp_stats *st)
 {

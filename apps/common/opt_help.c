@@ -32,6 +32,7 @@ static void wrap(const char *text, int *col, int indent, FILE *f)
     }
 }
 
+/* One row in the order it is printed: names, text, choices, default. */
 static void help_row(const struct opt *r, FILE *f)
 {
     char left[96], extra[160] = "";
@@ -66,6 +67,7 @@ static void help_row(const struct opt *r, FILE *f)
     fputc('\n', f);
 }
 
+/* The whole text, top to bottom. */
 void opt_help(const struct opt_command *cmd, FILE *f)
 {
     int col = 0;

@@ -219,6 +219,7 @@ static int add_text(const struct opts *o, const struct opt *r, const char *text,
     return set_text(o, r, text, &more[n]);
 }
 
+/* One case per kind of value. */
 int opt_set(const struct opts *o, const struct opt *r, const char *text)
 {
     void *at = (char *)o->values + r->at;
@@ -262,6 +263,7 @@ static void print_widths(const int *v, FILE *f)
         fprintf(f, "%s%d", i ? "," : "", v[i]);
 }
 
+/* The inverse of opt_set(), one case per kind of value. */
 void opt_print_value(const struct opt *r, const void *values, FILE *f)
 {
     const void *at = (const char *)values + r->at;

@@ -91,6 +91,7 @@ static void print_name(const ddp_dataset_t *d, int class, FILE *f)
     app_csv_text(f, name ? name : "");
 }
 
+/* One record per class, its fields in the order of the header. */
 static void print_table(struct classes *c, const ddp_dataset_t *d, FILE *f)
 {
     size_t at = 0;

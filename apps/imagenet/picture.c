@@ -73,6 +73,7 @@ static float star(float x, float y, int points, float inner)
     return ((px - 1) * ey - py * ex) / hypotf(ex, ey);
 }
 
+/* One case per shape. */
 static float shape_at(int shape, float x, float y)
 {
     float r = hypotf(x, y);

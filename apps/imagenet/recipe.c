@@ -126,6 +126,7 @@ int recipe_resolve(const struct opts *o, struct settings *s, int devices,
     return OPTS_GO;
 }
 
+/* One case per optimizer, then the options that several of them have. */
 static struct ddp_optimizer choose_optimizer(const struct opts *o,
                                              const struct settings *s)
 {

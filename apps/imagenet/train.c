@@ -370,6 +370,8 @@ static int evaluate_stopped(struct run *r)
                               epochs % r->set->eval_every == 0);
 }
 
+/* Long, because what is saved and printed depends on how training ended: at the
+ * end of the run, by an interruption, or by a failure. */
 static int train(struct run *r)
 {
     int rc = evaluate_stopped(r);

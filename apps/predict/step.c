@@ -53,6 +53,7 @@ static int set_speed(const struct predict_settings *s)
                                 .bytes_per_s = s->tbs * 1e12});
 }
 
+/* Mostly the configuration of the run. */
 static int open_run(struct step *b)
 {
     const struct predict_settings *s = b->s;
