@@ -18,7 +18,7 @@
 
 #include <starpu.h>
 
-#include "ddp.h"
+#include "ddp_layer.h"
 
 /* The operands of each operation, in the order of the buffers of its calls:
  *

@@ -1,7 +1,7 @@
 # lib/local.mk - what a training step is, a folder for each subject
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-include_HEADERS += %D%/ddp.h
+include_HEADERS += %D%/ddp.h %D%/ddp_layer.h
 
 include %D%/base/local.mk
 include %D%/image/local.mk

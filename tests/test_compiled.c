@@ -11,7 +11,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include "ddp.h"
+#include "ddp_layer.h"
 #include "tap.h"
 
 enum { SIDE = 6, X_LEN = SIDE * SIDE * 3, CLASSES = 5, COUNT = 11, BATCH = 4 };

@@ -26,8 +26,9 @@ unset MAKEFLAGS MFLAGS MAKELEVEL
 ok "make install into a folder of its own" \
     "$DDP_MAKE" -s -C "$builddir" install DESTDIR="$root"
 
-headers=$(find "$root" -name '*.h' -printf '%f ')
-ok "ddp.h is the only header ($headers)" [ "$headers" = "ddp.h " ]
+headers=$(find "$root" -name '*.h' -printf '%f\n' | sort | tr '\n' ' ')
+ok "ddp.h and ddp_layer.h are the only headers ($headers)" \
+    [ "$headers" = "ddp.h ddp_layer.h " ]
 
 # A moved tree: pkg-config puts the folder before the prefix.
 export PKG_CONFIG_PATH=$lib/pkgconfig
@@ -40,14 +41,23 @@ ok "a C program builds with it alone" \
     "$srcdir/tests/outside/main.c" $flags
 ok "and runs" env LD_LIBRARY_PATH="$lib" "$root/main"
 
-if command -v g++ >/dev/null; then
-    echo '#include <ddp.h>' >"$root/main.cpp"
-    ok "ddp.h is C++ too" \
-        g++ -Wall -Wextra -Werror -c -o "$root/cpp.o" "$root/main.cpp" $flags
-else
-    n=$((n + 1))
-    echo "ok $n # SKIP no g++ here"
-fi
+# Each header alone, in each language it has to be valid in.
+alone() # alone COMPILER STANDARD SUFFIX HEADER
+{
+    echo "#include <$4>" >"$root/alone.$3"
+    $1 -std="$2" -pedantic -Wall -Wextra -Werror -c -o "$root/alone.o" \
+        "$root/alone.$3" $flags
+}
+for header in ddp.h ddp_layer.h; do
+    ok "$header is C11" alone "$DDP_CC" c11 c $header
+    ok "$header is C17" alone "$DDP_CC" c17 c $header
+    if command -v g++ >/dev/null; then
+        ok "$header is C++17" alone g++ c++17 cpp $header
+    else
+        n=$((n + 1))
+        echo "ok $n # SKIP no g++ here"
+    fi
+done
 
 bin=$root$DDP_BINDIR
 export LD_LIBRARY_PATH=$lib

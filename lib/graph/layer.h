@@ -6,7 +6,7 @@
 
 #include <stddef.h>
 
-#include "ddp.h"
+#include "ddp_layer.h"
 
 /* "name" of child i of l: its own, or its number. */
 void ddp__child_name(const ddp_layer_t *l, int i, char *out, size_t size);

@@ -4,7 +4,7 @@
 #ifndef DDP_PAD_H
 #define DDP_PAD_H
 
-#include "ddp.h"
+#include "ddp_layer.h"
 
 /* Widen images for convolutions. */
 void ddp__graph_pad(ddp_graph_t *g);

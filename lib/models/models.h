@@ -4,7 +4,7 @@
 #ifndef DDP_MODELS_H
 #define DDP_MODELS_H
 
-#include "ddp.h"
+#include "ddp_layer.h"
 
 /* A network of a family; a table of them ends with a NULL name. */
 struct ddp__model {
