@@ -324,7 +324,7 @@ struct ddp__span {
 struct ddp__loss {
     enum ddp_loss_kind kind;
     float smoothing;
-    ddp_loss_f fn; /* DDP_OWN_LOSS */
+    ddp_loss_f fn; /* DDP_CUSTOM_LOSS */
     void *arg;
     float aux; /* of an auxiliary classifier: a factor of loss and gradient,
                   and nothing else is counted; 0: the chain's output */

@@ -13,7 +13,7 @@
  *     ddp_trainer_t *t = ddp_trainer_new(ddp, m, iris,
  *         &(struct ddp_train_config){.loss = DDP_LOGIT_CROSS_ENTROPY,
  *             .optimizer = ddp_adam(1e-3f), .sub_batch = 8, .epochs = 50});
- *     if (ddp_train(t) < 0)
+ *     if (ddp_trainer_train(t) < 0)
  *         fprintf(stderr, "%s\n", ddp_errmsg());
  *     ddp_trainer_free(t); ddp_dataset_free(iris); ddp_chain_free(m);
  *     ddp_finish(ddp);
@@ -187,7 +187,7 @@ ddp_layer_t *ddp_layer_set_name(ddp_layer_t *layer, const char *name);
 ddp_layer_t *ddp_dense_new(int in, int out);
 
 /* How weights begin.  All 0: the layer's own way. */
-struct ddp_init {
+struct ddp_weight_init {
     float std;      /* of a normal distribution; or */
     float bound;    /* uniform within -bound..bound */
     bool zero_bias; /* biases are 0, else uniform in 1 / sqrt(fan in) */
@@ -198,7 +198,7 @@ struct ddp_dense_options {
     int pixels; /* h w of what was flattened into x; 0: 1.  The columns of W
                    are in PyTorch's order (c, h, w) in files and for
                    ddp_chain_get() and set(). */
-    struct ddp_init init; /* all 0: uniform in 1 / sqrt(in) */
+    struct ddp_weight_init init; /* all 0: uniform in 1 / sqrt(in) */
 };
 ddp_layer_t *ddp_dense_new_with(int in, int out,
                                 const struct ddp_dense_options *o);
@@ -216,7 +216,7 @@ struct ddp_conv_options {
     bool has_pads;
     int groups; /* 0: 1; in == out == groups is a depthwise one */
     bool no_bias;
-    struct ddp_init init; /* all 0: Kaiming normal by fan out */
+    struct ddp_weight_init init; /* all 0: Kaiming normal by fan out */
 };
 
 /* A 2-D convolution, y = w * x + b.
@@ -289,8 +289,8 @@ ddp_layer_t *ddp_channel_scale_new(ddp_layer_t *gate);
 
 /* An auxiliary classifier: y = x, and in training branch(x) has the run's loss
  * as well, times weight (0 < weight <= 1), added to loss and gradients but not
- * to the counts of right answers.  Evaluation, ddp_forward() and pullbacks
- * leave the branch out.  Takes branch. */
+ * to the counts of right answers.  Evaluation, ddp_chain_forward() and
+ * pullbacks leave the branch out.  Takes branch. */
 ddp_layer_t *ddp_aux_new(ddp_layer_t *branch, float weight);
 
 /* ---- named models ------------------------------------------------------- */
@@ -570,7 +570,7 @@ int ddp_dataset_bad(const ddp_dataset_t *d, int64_t i,
 enum ddp_loss_kind {
     DDP_LOGIT_CROSS_ENTROPY,
     DDP_MSE, /* mean over a sample's values of (x - target)^2 */
-    DDP_OWN_LOSS,
+    DDP_CUSTOM_LOSS,
 };
 
 /* The loss of n samples of len values: returns the sum over samples of
@@ -614,7 +614,7 @@ enum ddp_schedule_kind {
     DDP_COSINE,    /* to final_factor at the end */
     DDP_LINEAR,    /* to final_factor at the end */
     DDP_ONE_CYCLE, /* up over warmup, then cosine down */
-    DDP_OWN_SCHEDULE,
+    DDP_CUSTOM_SCHEDULE,
 };
 
 struct ddp_schedule {
@@ -624,7 +624,7 @@ struct ddp_schedule {
     double warmup_factor; /* 0: 0.01, one-cycle 0.04 */
     double every, gamma;  /* 0: 30 epochs, 0.1 */
     double final_factor;  /* one-cycle, 0: 1e-4 */
-    /* DDP_OWN_SCHEDULE: the factor of lr at this time. */
+    /* DDP_CUSTOM_SCHEDULE: the factor of lr at this time. */
     double (*fn)(int64_t step, double epoch, double epochs, void *arg);
     void *arg;
 };
@@ -659,9 +659,9 @@ struct ddp_progress {
 
 enum ddp_order { DDP_SHUFFLE, DDP_IN_ORDER };
 
-/* When ddp_train() writes checkpoints, and which of them stay.  Beside what is
- * said here there is one at the end of the run and one after every evaluation
- * that was the best so far; it stays until a better one is there. */
+/* When ddp_trainer_train() writes checkpoints, and which of them stay.  Beside
+ * what is said here there is one at the end of the run and one after every
+ * evaluation that was the best so far; it stays until a better one is there. */
 struct ddp_checkpoint_config {
     const char *dir;     /* made when missing; NULL: no checkpoints */
     int64_t steps;       /* one after every so many steps; 0: none */
@@ -678,7 +678,7 @@ enum ddp_tta { DDP_TTA_NONE, DDP_TTA_FLIP };
 struct ddp_train_config {
     enum ddp_loss_kind loss;
     float label_smoothing;
-    ddp_loss_f loss_fn; /* DDP_OWN_LOSS */
+    ddp_loss_f loss_fn; /* DDP_CUSTOM_LOSS */
     void *loss_arg;
     struct ddp_optimizer optimizer;
     struct ddp_schedule schedule;
@@ -701,7 +701,7 @@ struct ddp_train_config {
     /* Called on the caller's thread; not 0 stops with DDP_ESTOPPED. */
     int (*on_step)(const struct ddp_progress *p, void *arg);
     int (*on_epoch)(const struct ddp_progress *p, void *arg);
-    /* Asked now and then during ddp_evaluate(), in the same way. */
+    /* Asked now and then during ddp_trainer_evaluate(), in the same way. */
     int (*stop)(void *arg);
     void *arg;
 };
@@ -715,37 +715,40 @@ ddp_trainer_t *ddp_trainer_new(ddp_t *ddp, ddp_chain_t *chain,
 void ddp_trainer_free(ddp_trainer_t *t);
 
 /* Train to the end of the run. */
-int ddp_train(ddp_trainer_t *t);
+int ddp_trainer_train(ddp_trainer_t *t);
 
 /* One step.  With m, wait for it and fill m; without, return once it is
  * submitted: its error then comes from a later call. */
-int ddp_step(ddp_trainer_t *t, struct ddp_metrics *m);
+int ddp_trainer_step(ddp_trainer_t *t, struct ddp_metrics *m);
 
 /* A step in two halves, for what a program does in between: an all-reduce of
- * its own, noise, clipping.  Both together do what ddp_step() does, to the same
- * bits.
+ * its own, noise, clipping.  Both together do what ddp_trainer_step() does, to
+ * the same bits.
  *
- * ddp_gradients() computes the gradients of the next step: merged, divided, and
- * by parameter in the order of elements of ddp_chain_get().  They can be read
- * and replaced until ddp_trainer_update() or the next step.  To set what was
- * read changes no bit.
+ * ddp_trainer_gradients() computes the gradients of the next step: merged,
+ * divided, and by parameter in the order of elements of ddp_chain_get().  They
+ * can be read and replaced until ddp_trainer_update() or the next step.  To set
+ * what was read changes no bit.
+ *
  * ddp_trainer_update() applies them with the run's optimizer, clip_norm and
  * learning rate.  A step that is not finite is skipped: see
- * ddp_trainer_skips().  For an optimizer of its own a program leaves it out and
- * uses ddp_chain_set(); running statistics then remain as they are, unless the
- * update is made with gradients of 0.
- * Errors   DDP_EINVAL: no ddp_gradients() since the last update or step; a name
- *          that has no gradient; DDP_ESHAPE: another length.  DDP_EDIVERGED:
- * the loss is not finite, or too many steps in a row were skipped. */
-int ddp_gradients(ddp_trainer_t *t, struct ddp_metrics *m);
-int ddp_trainer_gradient(ddp_trainer_t *t, const char *name, float *out,
-                         size_t len);
+ * ddp_trainer_skips().  A program with a custom optimizer calls ddp_chain_set()
+ * instead; running statistics then remain as they are, unless the update is
+ * made with gradients of 0.
+ *
+ * Errors   DDP_EINVAL: no ddp_trainer_gradients() since the last update or
+ *          step; a name that has no gradient; DDP_ESHAPE: another length;
+ *          DDP_EDIVERGED: the loss is not finite, or too many steps in a row
+ *          were skipped. */
+int ddp_trainer_gradients(ddp_trainer_t *t, struct ddp_metrics *m);
+int ddp_trainer_get_gradient(ddp_trainer_t *t, const char *name, float *out,
+                             size_t len);
 int ddp_trainer_set_gradient(ddp_trainer_t *t, const char *name,
                              const float *in, size_t len);
 int ddp_trainer_update(ddp_trainer_t *t);
 
 /* Wait for all submitted steps. */
-int ddp_wait(ddp_trainer_t *t);
+int ddp_trainer_wait(ddp_trainer_t *t);
 
 /* A step whose loss, gradients or batch norm statistics are not all finite is
  * not applied: no weight, no statistic, no state of the optimizer changes.
@@ -768,7 +771,8 @@ int ddp_trainer_skips(const ddp_trainer_t *t, struct ddp_skips *s);
 
 /* Loss and top-k on a data set, every sample once.  Checkpoints remember the
  * last one, and the best: the highest top1, without classes the lowest loss. */
-int ddp_evaluate(ddp_trainer_t *t, ddp_dataset_t *data, struct ddp_metrics *m);
+int ddp_trainer_evaluate(ddp_trainer_t *t, ddp_dataset_t *data,
+                         struct ddp_metrics *m);
 
 /* With ema_decay, after every step that is applied each parameter's average e
  * moves towards the weight w: e = decay e + (1 - decay) w, running statistics
@@ -778,32 +782,32 @@ int ddp_evaluate(ddp_trainer_t *t, ddp_dataset_t *data, struct ddp_metrics *m);
  *
  * Evaluate with the averages; copy one out or in, as ddp_chain_get() and _set()
  * do; save all as ddp_chain_save() does. */
-int ddp_evaluate_ema(ddp_trainer_t *t, ddp_dataset_t *data,
-                     struct ddp_metrics *m);
+int ddp_trainer_evaluate_ema(ddp_trainer_t *t, ddp_dataset_t *data,
+                             struct ddp_metrics *m);
 int ddp_trainer_ema_get(ddp_trainer_t *t, const char *name, float *out,
                         size_t len);
 int ddp_trainer_ema_set(ddp_trainer_t *t, const char *name, const float *in,
                         size_t len);
 int ddp_trainer_ema_save(ddp_trainer_t *t, const char *path);
 
-/* What a chain says of one sample. */
-struct ddp_answer {
+/* The chain's output for one sample. */
+struct ddp_prediction {
     int64_t index;
     int32_t label; /* the data's class of it; -1: none */
     bool bad;      /* it could not be read: output means nothing */
     int len;
     const float *output; /* of the chain; until the callback returns */
 };
-typedef int (*ddp_answer_f)(const struct ddp_answer *a, void *arg);
+typedef int (*ddp_prediction_f)(const struct ddp_prediction *p, void *arg);
 
-struct ddp_eval_config {
+struct ddp_evaluate_config {
     int sub_batch;        /* 0: 32 */
     int lanes;            /* 0: 8 */
     enum ddp_dtype dtype; /* of activations */
     enum ddp_tta tta;
     /* Called on the caller's thread, in the order of the data; not 0 stops
      * with DDP_ESTOPPED. */
-    ddp_answer_f on_sample;
+    ddp_prediction_f on_sample;
     void *arg;
 };
 
@@ -811,12 +815,12 @@ struct ddp_eval_config {
  * and targets, as those of ddp_dataset_images(), are answered only.  m may be
  * NULL. */
 int ddp_chain_evaluate(ddp_t *ddp, ddp_chain_t *chain, ddp_dataset_t *data,
-                       const struct ddp_eval_config *cfg,
+                       const struct ddp_evaluate_config *cfg,
                        struct ddp_metrics *m);
 
 /* Steps done and submitted, those before a checkpoint that was loaded among
  * them. */
-int64_t ddp_trainer_step(const ddp_trainer_t *t);
+int64_t ddp_trainer_steps(const ddp_trainer_t *t);
 
 /* Where the time of the steps so far went. */
 struct ddp_stats {
@@ -844,12 +848,14 @@ int ddp_trainer_stats(ddp_trainer_t *t, struct ddp_stats *s);
  * only.  It appears under its name when all of it is on disk: whenever the
  * process or the machine dies, a checkpoint is complete or not there, and those
  * before it are whole.  One run, and one process at a time, writes to DIR.  A
- * write that fails ends ddp_train() with DDP_EIO; what was there before stays.
+ * write that fails ends ddp_trainer_train() with DDP_EIO; what was there before
+ * stays.
  */
 
 /* Write a checkpoint of all steps submitted so far.  Called from a callback of
- * ddp_train() it is written after the steps that are under way; otherwise at
- * once, and it is on disk when this returns.
+ * ddp_trainer_train() it is written after the steps that are under way;
+ * otherwise at once, and it is on disk when this returns.
+ *
  * Errors   DDP_EINVAL: no checkpoint.dir; DDP_EIO; that of a failed step. */
 int ddp_trainer_checkpoint(ddp_trainer_t *t);
 
@@ -930,9 +936,9 @@ int ddp_compiled_run(ddp_compiled_t *c, const void *x, int n, float *y);
  * Shapes   x n samples of shape, type F32 (or U8 as it is, 0..255); y n times
  *          the chain's output, F32.
  */
-int ddp_forward(ddp_t *ddp, ddp_chain_t *chain, const void *x,
-                enum ddp_dtype type, struct ddp_shape shape, int n,
-                int sub_batch, float *y);
+int ddp_chain_forward(ddp_t *ddp, ddp_chain_t *chain, const void *x,
+                      enum ddp_dtype type, struct ddp_shape shape, int n,
+                      int sub_batch, float *y);
 
 typedef struct ddp_pullback ddp_pullback_t;
 
@@ -947,10 +953,10 @@ ddp_pullback_t *ddp_pullback_new(ddp_t *ddp, ddp_chain_t *chain, const float *x,
 int ddp_pullback_forward(ddp_pullback_t *p, const float *x, float *y);
 
 /* Given dL/dy, compute dL/dx (unless NULL) and the gradients of all
- * parameters, summed over samples, for ddp_pullback_gradient(). */
-int ddp_pullback(ddp_pullback_t *p, const float *dy, float *dx);
-int ddp_pullback_gradient(ddp_pullback_t *p, const char *name, float *out,
-                          size_t len);
+ * parameters, summed over samples, for ddp_pullback_get_gradient(). */
+int ddp_pullback_backward(ddp_pullback_t *p, const float *dy, float *dx);
+int ddp_pullback_get_gradient(ddp_pullback_t *p, const char *name, float *out,
+                              size_t len);
 void ddp_pullback_free(ddp_pullback_t *p);
 
 /* ---- simulation --------------------------------------------------------- */

@@ -127,7 +127,7 @@ ddp_value_t *ddp_graph_value(ddp_graph_t *g, struct ddp_shape shape,
                              enum ddp_dtype type);
 struct ddp_shape ddp_value_shape(const ddp_value_t *v);
 enum ddp_dtype ddp_value_type(const ddp_value_t *v);
-bool ddp_value_wants_gradient(const ddp_value_t *v);
+bool ddp_value_needs_gradient(const ddp_value_t *v);
 ddp_value_t *ddp_graph_param(ddp_graph_t *g, ddp_layer_t *l);
 ddp_value_t *ddp_graph_param_gradient(ddp_graph_t *g, ddp_layer_t *l);
 int ddp_graph_call(ddp_graph_t *g, const struct ddp_kernel *k, const void *arg,

@@ -309,13 +309,13 @@ const struct check_row op_rows[] = {
     {CHECK_LOSS, "squared error, no gradient", OF(1, 1), .x = {1, 1, 1},
      .call = {.loss = {.kind = DDP_MSE}}, .no_gradient = true},
     {CHECK_LOSS, "the program's own", OF(3, 4), .x = {1, 1, 6},
-     .call.loss = {DDP_OWN_LOSS, .fn = log_cosh}},
+     .call.loss = {DDP_CUSTOM_LOSS, .fn = log_cosh}},
     {CHECK_LOSS, "auxiliary cross entropy", OF(4, 5), .x = {1, 1, 9},
      .spread = 4, .call.loss = {.smoothing = 0.1f, .aux = 0.3f}},
     {CHECK_LOSS, "auxiliary squared error", OF(2, 3), .x = {1, 1, 7},
      .call.loss = {.kind = DDP_MSE, .aux = 0.4f}},
     {CHECK_LOSS, "auxiliary, the program's own", OF(3, 4), .x = {1, 1, 6},
-     .call.loss = {DDP_OWN_LOSS, .fn = log_cosh, .aux = 0.5f}},
+     .call.loss = {DDP_CUSTOM_LOSS, .fn = log_cosh, .aux = 0.5f}},
 
     /* ---- too large for a cache, where devices may take other ways -------- */
     {CHECK_BN, "2.6 MB", OF(3, 3), .x = LARGE, .call.bn = {.eps = 1e-5f}},

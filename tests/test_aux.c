@@ -99,7 +99,7 @@ static struct step step_of(ddp_chain_t *c)
                                    .lanes = 2,
                                    .order = DDP_IN_ORDER,
                                    .keep_weights = true});
-    if (!s.t || ddp_gradients(s.t, &s.m) < 0)
+    if (!s.t || ddp_trainer_gradients(s.t, &s.m) < 0)
         bail_out("%s", ddp_errmsg());
     return s;
 }
@@ -115,7 +115,7 @@ static float *gradient(struct step *s, const char *name, size_t len)
 {
     float *g = calloc(len, sizeof(*g));
 
-    if (ddp_trainer_gradient(s->t, name, g, len) < 0)
+    if (ddp_trainer_get_gradient(s->t, name, g, len) < 0)
         diag("%s: %s", name, ddp_errmsg());
     return g;
 }
@@ -160,8 +160,8 @@ static void test_sum(const char *backend)
     ok(both.m.samples == N && both.m.top1 == a.m.top1 &&
            both.m.top5 == a.m.top5 && both.m.top10 == a.m.top10,
        "%s: samples and right answers are counted once", backend);
-    ok(ddp_evaluate(both.t, both.d, &both.eval) == 0 &&
-           ddp_evaluate(a.t, a.d, &a.eval) == 0 &&
+    ok(ddp_trainer_evaluate(both.t, both.d, &both.eval) == 0 &&
+           ddp_trainer_evaluate(a.t, a.d, &a.eval) == 0 &&
            both.eval.loss == a.eval.loss && both.eval.samples == N,
        "%s: evaluation has no auxiliary loss", backend);
     for (int i = 0; i < 3; i++)
@@ -202,10 +202,10 @@ static void test_pullback(void)
     ddp_pullback_t *p =
         ddp_pullback_new(ddp, c, x, (struct ddp_shape){1, 1, IN}, 1, 0, NULL);
 
-    ok(p && ddp_pullback(p, dy, dx) == 0 && dx[0] != 0, "a pullback");
-    ok(p && ddp_pullback_gradient(p, "head.weight", g, 48) == 0,
+    ok(p && ddp_pullback_backward(p, dy, dx) == 0 && dx[0] != 0, "a pullback");
+    ok(p && ddp_pullback_get_gradient(p, "head.weight", g, 48) == 0,
        "has the head's gradient");
-    ok(p && ddp_pullback_gradient(p, "aux.weight", g, 48) < 0,
+    ok(p && ddp_pullback_get_gradient(p, "aux.weight", g, 48) < 0,
        "but not the auxiliary one's: %s", ddp_errmsg());
     ddp_pullback_free(p);
     ddp_chain_free(c);
@@ -250,7 +250,7 @@ static void test_small_images(void)
     ok(!t && ddp_errcode() == DDP_ESHAPE && strstr(ddp_errmsg(), "head") &&
            strstr(ddp_errmsg(), "larger"),
        "too small an image: %s", ddp_errmsg());
-    ok(ddp_forward(ddp, c, x, DDP_F32, in, 1, 0, y) == 0,
+    ok(ddp_chain_forward(ddp, c, x, DDP_F32, in, 1, 0, y) == 0,
        "but large enough for evaluation");
     ddp_trainer_free(t);
     ddp_dataset_free(d);
@@ -278,7 +278,7 @@ static uint32_t train(const char *ncpu, const char *scheduler)
                                    .batch = N,
                                    .lanes = 3,
                                    .steps = 3});
-    if (!t || ddp_train(t) < 0 || ddp_chain_checksum(c, &crc) < 0)
+    if (!t || ddp_trainer_train(t) < 0 || ddp_chain_checksum(c, &crc) < 0)
         diag("%s", ddp_errmsg());
     ddp_trainer_free(t);
     ddp_dataset_free(d);

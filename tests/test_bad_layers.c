@@ -210,7 +210,7 @@ static void is_misfit(ddp_chain_t *c, struct ddp_shape in, const char *says,
     int rc;
 
     forget();
-    rc = ddp_forward(ddp, c, x, DDP_F32, in, 2, 0, x);
+    rc = ddp_chain_forward(ddp, c, x, DDP_F32, in, 2, 0, x);
     ok(c && rc == DDP_ESHAPE && strstr(ddp_errmsg(), says), "%s: %s", what,
        rc ? ddp_errmsg() : "accepted");
     forget();
@@ -263,32 +263,34 @@ static void test_calls(void)
     float x[4] = {0}, y[4];
     ddp_pullback_t *p;
 
-    ok(ddp_forward(NULL, c, x, DDP_F32, in, 2, 0, y) < 0, "no context");
-    ok(ddp_forward(ddp, NULL, x, DDP_F32, in, 2, 0, y) < 0, "no chain");
-    ok(ddp_forward(ddp, c, x, DDP_F32, in, 0, 0, y) < 0, "no samples");
-    ok(ddp_forward(ddp, c, x, DDP_F32, in, 2, -1, y) < 0, "a sub-batch of -1");
-    ok(ddp_forward(ddp, c, x, DDP_I32, in, 2, 0, y) < 0, "integers");
-    ok(ddp_forward(ddp, c, x, DDP_F32, (struct ddp_shape){1, 0, 2}, 2, 0, y) <
-           0,
+    ok(ddp_chain_forward(NULL, c, x, DDP_F32, in, 2, 0, y) < 0, "no context");
+    ok(ddp_chain_forward(ddp, NULL, x, DDP_F32, in, 2, 0, y) < 0, "no chain");
+    ok(ddp_chain_forward(ddp, c, x, DDP_F32, in, 0, 0, y) < 0, "no samples");
+    ok(ddp_chain_forward(ddp, c, x, DDP_F32, in, 2, -1, y) < 0,
+       "a sub-batch of -1");
+    ok(ddp_chain_forward(ddp, c, x, DDP_I32, in, 2, 0, y) < 0, "integers");
+    ok(ddp_chain_forward(ddp, c, x, DDP_F32, (struct ddp_shape){1, 0, 2}, 2, 0,
+                         y) < 0,
        "an empty shape");
-    ok(ddp_forward(ddp, c, NULL, DDP_F32, in, 2, 0, y) < 0 &&
-           ddp_forward(ddp, c, x, DDP_F32, in, 2, 0, NULL) < 0,
+    ok(ddp_chain_forward(ddp, c, NULL, DDP_F32, in, 2, 0, y) < 0 &&
+           ddp_chain_forward(ddp, c, x, DDP_F32, in, 2, 0, NULL) < 0,
        "nowhere to read or write");
     p = ddp_pullback_new(ddp, c, x, in, 2, 0, NULL);
-    ok(p && ddp_pullback_gradient(p, "0.weight", y, 4) < 0,
+    ok(p && ddp_pullback_get_gradient(p, "0.weight", y, 4) < 0,
        "a gradient before the pull: %s", ddp_errmsg());
-    ok(p && ddp_pullback(p, NULL, NULL) < 0, "a pull without dy");
-    ok(p && ddp_pullback(p, x, NULL) == 0, "a pull");
-    ok(p && ddp_pullback_gradient(p, "0.weight", y, 3) < 0 &&
+    ok(p && ddp_pullback_backward(p, NULL, NULL) < 0, "a pull without dy");
+    ok(p && ddp_pullback_backward(p, x, NULL) == 0, "a pull");
+    ok(p && ddp_pullback_get_gradient(p, "0.weight", y, 3) < 0 &&
            strstr(ddp_errmsg(), "0.weight"),
        "a gradient of another length: %s", ddp_errmsg());
-    ok(p && ddp_pullback_gradient(p, "1.weight", y, 4) < 0 &&
+    ok(p && ddp_pullback_get_gradient(p, "1.weight", y, 4) < 0 &&
            strstr(ddp_errmsg(), "1.weight"),
        "a gradient that is not there: %s", ddp_errmsg());
-    ok(p && ddp_pullback_gradient(p, "0.weight", y, 4) == 0, "and one that is");
+    ok(p && ddp_pullback_get_gradient(p, "0.weight", y, 4) == 0,
+       "and one that is");
     ddp_pullback_free(p);
     ddp_pullback_free(NULL);
-    ok(ddp_pullback(NULL, x, NULL) < 0, "a pull of nothing");
+    ok(ddp_pullback_backward(NULL, x, NULL) < 0, "a pull of nothing");
     ddp_chain_free(c);
 }
 
@@ -325,8 +327,9 @@ static void test_one_value(void)
     ddp_chain_init(c, 1);
     ddp_chain_set(c, "0.bias", bias, 3);
     p = ddp_pullback_new(ddp, c, x, (struct ddp_shape){1, 1, 3}, 1, 0, y);
-    ok(p && memcmp(y, bias, sizeof(y)) == 0 && ddp_pullback(p, x, dx) == 0 &&
-           dx[0] == 0 && dx[1] == 0 && dx[2] == 0,
+    ok(p && memcmp(y, bias, sizeof(y)) == 0 &&
+           ddp_pullback_backward(p, x, dx) == 0 && dx[0] == 0 && dx[1] == 0 &&
+           dx[2] == 0,
        "batch norm of one value per channel gives the bias, and no gradient");
     ddp_pullback_free(p);
     ddp_chain_free(c);

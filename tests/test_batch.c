@@ -48,12 +48,12 @@ static bool add_gradients(ddp_chain_t *c, struct ddp_shape in, size_t out,
 
     for (size_t i = 0; i < (size_t)n * out; i++)
         dy[i] = 1;
-    good = p && ddp_pullback(p, dy, NULL) == 0;
+    good = p && ddp_pullback_backward(p, dy, NULL) == 0;
     for (int i = 0; good && ddp_chain_param(c, i, &info) == 0; i++) {
         if (info.role == DDP_RUNNING)
             continue;
         g = malloc(info.len * sizeof(*g));
-        good = ddp_pullback_gradient(p, info.name, g, info.len) == 0;
+        good = ddp_pullback_get_gradient(p, info.name, g, info.len) == 0;
         for (size_t k = 0; k < info.len; k++)
             *sum++ += sign * (double)g[k];
         free(g);
@@ -177,10 +177,10 @@ static double difference(ddp_chain_t *a, ddp_chain_t *b, ddp_trainer_t *ta,
 
     for (int i = 0; ddp_chain_param(a, i, &p) == 0; i++) {
         float *va = calloc(2 * p.len, sizeof(*va)), *vb = va + p.len;
-        int rc = ta ? ddp_trainer_gradient(ta, p.name, va, p.len)
+        int rc = ta ? ddp_trainer_get_gradient(ta, p.name, va, p.len)
                     : ddp_chain_get(a, p.name, va, p.len);
 
-        rc |= tb ? ddp_trainer_gradient(tb, p.name, vb, p.len)
+        rc |= tb ? ddp_trainer_get_gradient(tb, p.name, vb, p.len)
                  : ddp_chain_get(b, p.name, vb, p.len);
         for (size_t k = 0; k < p.len; k++) {
             off += ((double)va[k] - vb[k]) * ((double)va[k] - vb[k]);
@@ -207,8 +207,8 @@ static void test_cut(int count, struct cut cut)
     ddp_trainer_t *ta = trainer(a, d, cut);
     ddp_trainer_t *tb = trainer(b, d, (struct cut){NULL, count, 1});
     struct ddp_metrics ma = {0}, mb = {0};
-    bool done =
-        ta && tb && ddp_gradients(ta, &ma) == 0 && ddp_gradients(tb, &mb) == 0;
+    bool done = ta && tb && ddp_trainer_gradients(ta, &ma) == 0 &&
+                ddp_trainer_gradients(tb, &mb) == 0;
 
     ok(done && ma.samples == count && mb.samples == count, "%s: %s", cut.what,
        done ? "gradients" : ddp_errmsg());
@@ -216,7 +216,8 @@ static void test_cut(int count, struct cut cut)
     is_near(done ? difference(a, b, ta, tb) : INFINITY, 0, TOLERANCE,
             "%s: its gradients", cut.what);
     for (int k = 0; k < 2; k++)
-        ok(done && ddp_step(ta, &ma) == 0 && ddp_step(tb, &mb) == 0 &&
+        ok(done && ddp_trainer_step(ta, &ma) == 0 &&
+               ddp_trainer_step(tb, &mb) == 0 &&
                difference(a, b, NULL, NULL) <= TOLERANCE,
            "%s: the weights after step %d", cut.what, k + 1);
     ddp_trainer_free(ta);
@@ -270,7 +271,7 @@ static bool mean_is_right(int count, int lanes, int sub)
         DDP_END);
     ddp_trainer_t *t =
         ddp_trainer_new(ddp, c, d,
-                        &(struct ddp_train_config){.loss = DDP_OWN_LOSS,
+                        &(struct ddp_train_config){.loss = DDP_CUSTOM_LOSS,
                                                    .loss_fn = value,
                                                    .optimizer = ddp_sgd(2),
                                                    .sub_batch = sub,
@@ -280,10 +281,11 @@ static bool mean_is_right(int count, int lanes, int sub)
     struct ddp_metrics m;
     float mean = (float)(count + 1) / 2;
     bool good = t && ddp_chain_set(c, "0.weight", &one, 1) == 0 &&
-                ddp_gradients(t, &m) == 0 && m.samples == count &&
+                ddp_trainer_gradients(t, &m) == 0 && m.samples == count &&
                 m.loss == (double)mean &&
-                ddp_trainer_gradient(t, "0.weight", &g, 1) == 0 && g == mean &&
-                ddp_step(t, &m) == 0 && m.samples == count &&
+                ddp_trainer_get_gradient(t, "0.weight", &g, 1) == 0 &&
+                g == mean && ddp_trainer_step(t, &m) == 0 &&
+                m.samples == count &&
                 ddp_chain_get(c, "0.weight", &w, 1) == 0 &&
                 fabsf(w - (1 - 2 * mean)) <= 1e-6f * mean;
 

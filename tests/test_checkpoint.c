@@ -165,7 +165,7 @@ static int on_epoch(const struct ddp_progress *p, void *arg)
 
     r->epochs_told++;
     r->epoch_loss = p->epoch_mean.loss;
-    return r->evaluates && ddp_evaluate(r->trainer, r->data, &m) < 0;
+    return r->evaluates && ddp_trainer_evaluate(r->trainer, r->data, &m) < 0;
 }
 
 static struct run usual(void)
@@ -216,7 +216,7 @@ static void end(struct run *r)
 /* Train a run to its end and return the checksum; 0 after a failure. */
 static uint32_t finish(struct run *r)
 {
-    int rc = ddp_train(r->trainer);
+    int rc = ddp_trainer_train(r->trainer);
     uint32_t crc = rc < 0 ? 0 : checksum(r);
 
     if (rc < 0)
@@ -316,7 +316,7 @@ static void test_bits(struct ddp_optimizer o, const char *name, int stops,
 
         clean();
         cut.stop_at = at[i];
-        ok(begin(&cut) && ddp_train(cut.trainer) == DDP_ESTOPPED &&
+        ok(begin(&cut) && ddp_trainer_train(cut.trainer) == DDP_ESTOPPED &&
                ddp_trainer_checkpoint(cut.trainer) == 0,
            "%s: stopped at step %d, with a checkpoint", name, at[i]);
         end(&cut);
@@ -336,13 +336,13 @@ static void test_state(void)
     clean();
     whole.cfg.checkpoint.dir = part.cfg.checkpoint.dir = dir;
     begin(&whole);
-    ddp_train(whole.trainer);
+    ddp_trainer_train(whole.trainer);
     end(&whole);
     snprintf(once, sizeof(once), "%s/once", top);
     shell("rm -rf '%s'; mv '%s' '%s'", once, dir, once);
     part.stop_at = 7;
     begin(&part);
-    ddp_train(part.trainer);
+    ddp_trainer_train(part.trainer);
     ddp_trainer_checkpoint(part.trainer);
     end(&part);
     part.stop_at = 0;
@@ -350,7 +350,7 @@ static void test_state(void)
     is_int(ddp_trainer_resume(part.trainer, NULL, NULL), 1, "it goes on");
     is_int(ddp_trainer_resume(part.trainer, NULL, NULL), DDP_EINVAL,
            "a trainer under way cannot go on from elsewhere");
-    ddp_train(part.trainer);
+    ddp_trainer_train(part.trainer);
     is_int(part.epochs_told, EPOCHS, "no epoch is told twice, or not");
     ok(part.epoch_loss == whole.epoch_loss,
        "the mean of an epoch has the steps before and after");
@@ -375,7 +375,8 @@ static void test_epoch_told_once(void)
     r.cfg.checkpoint.dir = dir;
     r.stop_at = 6;
     begin(&r);
-    is_int(ddp_train(r.trainer), DDP_ESTOPPED, "stopped as an epoch ends");
+    is_int(ddp_trainer_train(r.trainer), DDP_ESTOPPED,
+           "stopped as an epoch ends");
     is_int(r.epochs_told, 1, "its callback was not called");
     ddp_trainer_checkpoint(r.trainer);
     end(&r);
@@ -397,10 +398,10 @@ static void test_own_loop(void)
     r.cfg.checkpoint.dir = dir;
     begin(&r);
     for (int i = 0; i < 4; i++)
-        ddp_step(r.trainer, NULL);
+        ddp_trainer_step(r.trainer, NULL);
     is_int(ddp_trainer_checkpoint(r.trainer), 0, "a checkpoint in one's loop");
     end(&r);
-    is_int(go_on(r, &c), want, "ddp_train() goes on from it");
+    is_int(go_on(r, &c), want, "ddp_trainer_train() goes on from it");
     is_int(c.step, 4, "from the step submitted last");
 }
 
@@ -439,7 +440,8 @@ static void test_kept(void)
        "remembers its evaluations");
     is_int(finish(&r), want, "and has nothing left to do");
     begin(&r);
-    is_int(ddp_train(r.trainer), DDP_EINVAL, "another run is not mixed in");
+    is_int(ddp_trainer_train(r.trainer), DDP_EINVAL,
+           "another run is not mixed in");
     end(&r);
     clean();
     r = usual();
@@ -475,7 +477,7 @@ static void stop_after(struct run r, int steps)
     r.cfg.checkpoint.dir = dir;
     begin(&r);
     for (int i = 0; i < steps; i++)
-        ddp_step(r.trainer, NULL);
+        ddp_trainer_step(r.trainer, NULL);
     is_int(ddp_trainer_checkpoint(r.trainer), 0, "a checkpoint of step %d",
            steps);
     end(&r);
@@ -682,7 +684,7 @@ static void test_widened(void)
         is_int(image_channels(&cut), i ? 1 : 8, "images as %s have them",
                i ? "CPUs" : "GPUs");
         for (int s = 0; s < 5; s++)
-            ddp_step(cut.trainer, NULL);
+            ddp_trainer_step(cut.trainer, NULL);
         is_int(ddp_trainer_checkpoint(cut.trainer), 0, "a checkpoint");
         end(&cut);
         ddp->channels = i ? 8 : 0;
@@ -728,7 +730,7 @@ static void test_damaged(void)
     r.cfg.checkpoint.steps = 2;
     r.stop_at = 8;
     begin(&r);
-    ddp_train(r.trainer);
+    ddp_trainer_train(r.trainer);
     ddp_trainer_checkpoint(r.trainer);
     end(&r);
     snprintf(kept, sizeof(kept), "%s/kept", top);
@@ -766,7 +768,8 @@ static void test_one_writer(void)
     begin(&a);
     is_int(ddp_trainer_resume(a.trainer, NULL, NULL), 0, "an empty folder");
     begin(&b);
-    is_int(ddp_train(b.trainer), DDP_EINVAL, "a second writer is refused");
+    is_int(ddp_trainer_train(b.trainer), DDP_EINVAL,
+           "a second writer is refused");
     end(&b);
     end(&a);
 }
@@ -839,7 +842,7 @@ static void fail_at(int at, int error, bool forever, uint32_t want, int *wrong)
     crash.error = error;
     crash.forever = forever;
     crash_begin(CRASH_FAIL, dir);
-    rc = ddp_train(r.trainer);
+    rc = ddp_trainer_train(r.trainer);
     crash.mode = CRASH_OFF;
     told = rc == DDP_EIO && strstr(ddp_errmsg(), strerror(error));
     removal = !strcmp(crash.what, "unlink") && !forever;

@@ -61,7 +61,7 @@ static int get(void *arg, int64_t index, uint64_t key, struct ddp_sample *s)
     return 0;
 }
 
-static int keep(const struct ddp_answer *a, void *arg)
+static int keep(const struct ddp_prediction *a, void *arg)
 {
     memcpy((float *)arg + a->index * CLASSES, a->output,
            CLASSES * sizeof(float));
@@ -80,7 +80,7 @@ static bool evaluate(ddp_chain_t *c, float *x, int sub, float *y)
                                                   .arg = x});
     int rc =
         ddp_chain_evaluate(ddp, c, d,
-                           &(struct ddp_eval_config){
+                           &(struct ddp_evaluate_config){
                                .sub_batch = sub, .on_sample = keep, .arg = y},
                            NULL);
 
@@ -118,9 +118,9 @@ static void test_outputs(const char *how)
            evaluate(c, x, BATCH, want) && memcmp(y, want, sizeof(y)) == 0,
        "%s: with the weights that the chain has now", how);
     memset(y, 0, sizeof(y));
-    ok(ddp_forward(ddp, c, x, DDP_F32, image, COUNT, BATCH, y) == 0 &&
+    ok(ddp_chain_forward(ddp, c, x, DDP_F32, image, COUNT, BATCH, y) == 0 &&
            memcmp(y, want, sizeof(y)) == 0,
-       "%s: and so does ddp_forward()", how);
+       "%s: and so does ddp_chain_forward()", how);
     ddp_compiled_free(p);
     ddp_chain_free(c);
     free(x);
@@ -294,11 +294,11 @@ static void test_failure(void)
        "which is told why, and gets no output: %s", ddp_errmsg());
     ok(p && ddp_compiled_run(p, x, 1, y + 1) == 0 && y[1] == 1,
        "the next request in its place is done");
-    ok(ddp_forward(ddp, c, x, DDP_F32, one, 3, 1, y) == DDP_EDEVICE &&
+    ok(ddp_chain_forward(ddp, c, x, DDP_F32, one, 3, 1, y) == DDP_EDEVICE &&
            strstr(ddp_errmsg(), "copy"),
-       "ddp_forward() fails as well");
+       "ddp_chain_forward() fails as well");
     x[1] = 1;
-    ok(ddp_forward(ddp, c, x, DDP_F32, one, 3, 1, y) == 0 && y[2] == 3,
+    ok(ddp_chain_forward(ddp, c, x, DDP_F32, one, 3, 1, y) == 0 && y[2] == 3,
        "and not the next time");
     ddp_compiled_free(p);
     ddp_chain_free(c);
@@ -413,14 +413,14 @@ static void test_kept(void)
     bool good = true;
 
     for (int i = 0; i < 3; i++)
-        good = ddp_forward(ddp, c, x, DDP_F32, one, 6, 2, y) == 0 &&
+        good = ddp_chain_forward(ddp, c, x, DDP_F32, one, 6, 2, y) == 0 &&
                memcmp(x, y, sizeof(y)) == 0 && good;
-    is_int(w->graphs, 1, "three calls of ddp_forward() build one graph");
-    good = ddp_forward(ddp, c, x, DDP_F32, one, 3, 2, y) == 0 && good;
+    is_int(w->graphs, 1, "three calls of ddp_chain_forward() build one graph");
+    good = ddp_chain_forward(ddp, c, x, DDP_F32, one, 3, 2, y) == 0 && good;
     is_int(w->graphs, 1, "so does one of fewer samples");
-    good = ddp_forward(ddp, c, x, DDP_F32, one, 6, 3, y) == 0 && good;
-    good = ddp_forward(ddp, c, x, DDP_F32, (struct ddp_shape){1, 1, 1}, 1, 0,
-                       y) == 0 &&
+    good = ddp_chain_forward(ddp, c, x, DDP_F32, one, 6, 3, y) == 0 && good;
+    good = ddp_chain_forward(ddp, c, x, DDP_F32, (struct ddp_shape){1, 1, 1}, 1,
+                             0, y) == 0 &&
            good;
     is_int(w->graphs, 3, "other sub-batches build others");
     ok(good, "and all are done");
@@ -433,13 +433,13 @@ static void test_contexts(void)
     float *x = samples(), y[2][CLASSES];
     ddp_chain_t *c = net();
     bool good =
-        ddp_forward(ddp, c, x, DDP_F32, image, 1, 0, y[0]) == 0 &&
+        ddp_chain_forward(ddp, c, x, DDP_F32, image, 1, 0, y[0]) == 0 &&
         (ddp_pullback_free(ddp_pullback_new(ddp, c, x, image, 1, 0, NULL)), 1);
 
     ddp_finish(ddp);
     if (!(ddp = ddp_init(NULL)))
         bail_out("%s", ddp_errmsg());
-    ok(good && ddp_forward(ddp, c, x, DDP_F32, image, 1, 0, y[1]) == 0 &&
+    ok(good && ddp_chain_forward(ddp, c, x, DDP_F32, image, 1, 0, y[1]) == 0 &&
            memcmp(y[0], y[1], sizeof(y[0])) == 0,
        "a chain goes from one context to another");
     ddp_chain_free(c);
@@ -460,9 +460,9 @@ static bool pull(ddp_pullback_t *p, struct pulled *out)
 
     for (uint32_t i = 0; i < 3 * CLASSES; i++)
         dy[i] = number(900 + i);
-    return p && ddp_pullback(p, dy, out->dx) == 0 &&
-           ddp_pullback_gradient(p, "7.weight", out->dw,
-                                 SIDE * SIDE * 2 * CLASSES) == 0;
+    return p && ddp_pullback_backward(p, dy, out->dx) == 0 &&
+           ddp_pullback_get_gradient(p, "7.weight", out->dw,
+                                     SIDE * SIDE * 2 * CLASSES) == 0;
 }
 
 /* By a pullback of its own, of a chain that has not been used before. */
@@ -490,8 +490,8 @@ static void test_pullback(void)
     ok(pull(p, &got) && memcmp(&got, &want[0], sizeof(got)) == 0,
        "a pullback is used for the first samples");
     ok(p && ddp_pullback_forward(p, x + 3 * X_LEN, got.y) == 0 &&
-           ddp_pullback_gradient(p, "7.weight", &w, 1) < 0 && pull(p, &got) &&
-           memcmp(&got, &want[1], sizeof(got)) == 0,
+           ddp_pullback_get_gradient(p, "7.weight", &w, 1) < 0 &&
+           pull(p, &got) && memcmp(&got, &want[1], sizeof(got)) == 0,
        "and again for the others, to the same bits");
     q = ddp_pullback_new(ddp, c, x, image, 3, 2, got.y);
     ok(pull(q, &got) && memcmp(&got, &want[0], sizeof(got)) == 0,

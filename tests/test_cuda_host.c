@@ -201,7 +201,7 @@ static bool is_ours(const struct check_row *r)
 {
     return cuda_host.kernel[check_kinds[r->family].op[0]] &&
            r->family != CHECK_CONV && r->family != CHECK_DENSE &&
-           (r->family != CHECK_LOSS || r->call.loss.kind != DDP_OWN_LOSS);
+           (r->family != CHECK_LOSS || r->call.loss.kind != DDP_CUSTOM_LOSS);
 }
 
 /* ---- what rows do not reach --------------------------------------------- */
@@ -597,7 +597,7 @@ static void test_refusals(void)
                             .cap = 1,
                             .buffers = 4,
                             .buf = {{DDP_F32, true, {1, 1, 4}, 0}},
-                            .loss = {.kind = DDP_OWN_LOSS}};
+                            .loss = {.kind = DDP_CUSTOM_LOSS}};
     struct ddp__call mixed = {.op = DDP__OP_ADD,
                               .cap = 1,
                               .buffers = 3,

@@ -117,7 +117,7 @@ static ddp_value_t *curve_backward(ddp_layer_t *l, ddp_graph_t *g,
                                    const struct ddp_record *r, ddp_value_t *dy)
 {
     static const struct ddp_kernel k = {"curve back", curve_run_back, NULL};
-    bool wants = ddp_value_wants_gradient(r->x);
+    bool wants = ddp_value_needs_gradient(r->x);
     ddp_value_t *dx =
         wants ? ddp_graph_value(g, ddp_value_shape(r->x), DDP_F32) : NULL;
 
@@ -230,11 +230,12 @@ static void test_slopes(void)
 
     ddp_chain_init(c, 3);
     p = ddp_pullback_new(ddp, c, x, in, N, 2, NULL);
-    ok(p && ddp_pullback(p, dy, dx) == 0, "a chain with layers of one's own");
+    ok(p && ddp_pullback_backward(p, dy, dx) == 0,
+       "a chain with layers of one's own");
     is_near(dot(dx, way, X_LEN), slope_of_x(c, x, dy, way), SLOPE_TOLERANCE,
             "dx through them is the slope of the output");
     for (int i = 0; ddp_chain_param(c, i, &info) == 0; i++) {
-        ok(ddp_pullback_gradient(p, info.name, g, info.len) == 0,
+        ok(ddp_pullback_get_gradient(p, info.name, g, info.len) == 0,
            "%s has a gradient", info.name);
         is_near(dot(g, way, info.len), slope_of_param(c, &info, x, dy, way),
                 SLOPE_TOLERANCE, "%s: the slope of the output", info.name);
@@ -297,13 +298,13 @@ static void test_accumulation(void)
     cfg.lanes = 1;
     t[1] = ddp_trainer_new(ddp, chain, d, &cfg);
     for (int k = 0; k < 2; k++)
-        ok(t[k] && ddp_gradients(t[k], NULL) == 0, "gradients, %s",
+        ok(t[k] && ddp_trainer_gradients(t[k], NULL) == 0, "gradients, %s",
            k ? "three sub-batches in one lane" : "all samples together");
     for (int i = 0; ddp_chain_param(chain, i, &p) == 0; i++) {
         double off = 0, size = 0;
 
         for (int k = 0; k < 2; k++)
-            ddp_trainer_gradient(t[k], p.name, g[k], p.len);
+            ddp_trainer_get_gradient(t[k], p.name, g[k], p.len);
         for (size_t k = 0; k < p.len; k++) {
             off += fabs((double)g[0][k] - g[1][k]);
             size += fabs((double)g[0][k]);
@@ -389,7 +390,7 @@ static void test_misfit(void)
 {
     ddp_chain_t *c = ddp_chain_new(curve_new(C + 1, NULL), DDP_END);
     float x[X_LEN] = {0}, y[X_LEN];
-    int rc = ddp_forward(ddp, c, x, DDP_F32, in, N, 0, y);
+    int rc = ddp_chain_forward(ddp, c, x, DDP_F32, in, N, 0, y);
 
     ok(rc == DDP_ESHAPE && strstr(ddp_errmsg(), "curve"),
        "a shape that does not fit is told with the layer's kind: %s",
@@ -454,7 +455,7 @@ static void test_bad_layers(void)
         ((struct curve *)l)->channels = C;
         ops.forward = bad[i].forward;
         c = ddp_chain_new(l, DDP_END);
-        rc = ddp_forward(ddp, c, x, DDP_F32, in, N, 0, y);
+        rc = ddp_chain_forward(ddp, c, x, DDP_F32, in, N, 0, y);
         ok(rc == DDP_EINVAL && strstr(ddp_errmsg(), bad[i].says), "%s: %s",
            bad[i].what, ddp_errmsg());
         ddp_chain_free(c);

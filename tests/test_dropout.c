@@ -30,7 +30,7 @@ static void fill(void)
 static bool pull(ddp_chain_t *c, int sub)
 {
     ddp_pullback_t *p = ddp_pullback_new(ddp, c, x, in, N, sub, y);
-    bool good = p && ddp_pullback(p, dy, dx) == 0;
+    bool good = p && ddp_pullback_backward(p, dy, dx) == 0;
 
     if (!good)
         diag("%s", ddp_errmsg());
@@ -95,7 +95,7 @@ static void test_values(float p)
     memcpy(again, y, sizeof(y));
     ok(pull(c, 7) && memcmp(again, y, sizeof(y)) == 0,
        "%s dropout %g: the same mask in sub-batches of 7", backend, (double)p);
-    ok(ddp_forward(ddp, c, x, DDP_F32, in, N, 8, y) == 0 &&
+    ok(ddp_chain_forward(ddp, c, x, DDP_F32, in, N, 8, y) == 0 &&
            memcmp(x, y, sizeof(x)) == 0,
        "%s dropout %g: evaluation is the identity", backend, (double)p);
     ddp_chain_free(c);
@@ -156,7 +156,7 @@ static void test_depth(float p)
     ok(pull(c, 7) && memcmp(again, y, sizeof(y)) == 0,
        "%s stochastic depth %g: the same samples in sub-batches of 7", backend,
        (double)p);
-    ok(ddp_forward(ddp, c, x, DDP_F32, in, N, 8, y) == 0 &&
+    ok(ddp_chain_forward(ddp, c, x, DDP_F32, in, N, 8, y) == 0 &&
            memcmp(x, y, sizeof(x)) == 0,
        "%s stochastic depth %g: evaluation is the identity", backend,
        (double)p);
@@ -212,7 +212,7 @@ static bool masks_of(struct seen *seen, int sub, int lanes, uint64_t seed)
     ddp_chain_t *c = ddp_chain_new(ddp_dropout_new(0.5f), DDP_END);
     ddp_trainer_t *t = ddp_trainer_new(
         ddp, c, d,
-        &(struct ddp_train_config){.loss = DDP_OWN_LOSS,
+        &(struct ddp_train_config){.loss = DDP_CUSTOM_LOSS,
                                    .loss_fn = look,
                                    .loss_arg = seen,
                                    .optimizer = {.kind = DDP_SGD},
@@ -226,7 +226,7 @@ static bool masks_of(struct seen *seen, int sub, int lanes, uint64_t seed)
     bool good;
 
     memset(seen, 0, sizeof(*seen));
-    good = t && ddp_train(t) == 0 && seen->epoch == 2;
+    good = t && ddp_trainer_train(t) == 0 && seen->epoch == 2;
     if (!good)
         diag("%s", ddp_errmsg());
     ddp_trainer_free(t);

@@ -105,7 +105,7 @@ static void test_values(ddp_t *ddp, ddp_dataset_t *d, const char *backend)
     for (size_t i = 0; i < n; i++)
         e[i] = first[i];
     for (int k = 0; k < STEPS; k++) {
-        if (!t || ddp_step(t, &m) < 0)
+        if (!t || ddp_trainer_step(t, &m) < 0)
             bail_out("%s", ddp_errmsg());
         all(c, NULL, w);
         for (size_t i = 0; i < n; i++)
@@ -134,13 +134,13 @@ static void test_evaluation(ddp_t *ddp, ddp_dataset_t *d)
     size_t n;
     int fd = mkstemp(path);
 
-    ok(t && ddp_evaluate(t, d, &plain) == 0 &&
-           ddp_evaluate_ema(t, d, &ema) == 0 &&
+    ok(t && ddp_trainer_evaluate(t, d, &plain) == 0 &&
+           ddp_trainer_evaluate_ema(t, d, &ema) == 0 &&
            !memcmp(&plain, &ema, sizeof(ema)),
        "before the first step, averages are the weights");
-    ok(ddp_train(t) == 0 && ddp_evaluate(t, d, &before) == 0 &&
-           ddp_evaluate_ema(t, d, &ema) == 0 &&
-           ddp_evaluate(t, d, &after) == 0 &&
+    ok(ddp_trainer_train(t) == 0 && ddp_trainer_evaluate(t, d, &before) == 0 &&
+           ddp_trainer_evaluate_ema(t, d, &ema) == 0 &&
+           ddp_trainer_evaluate(t, d, &after) == 0 &&
            !memcmp(&before, &after, sizeof(after)),
        "their evaluation leaves that of the weights as it is");
     n = all(c, t, e);
@@ -149,7 +149,7 @@ static void test_evaluation(ddp_t *ddp, ddp_dataset_t *d)
            ddp_chain_load(other, path) == 0 && all(other, NULL, got) == n &&
            !memcmp(got, e, n * sizeof(*e)),
        "a file has them, under the parameters' names");
-    ok(put(c, NULL, e) && ddp_evaluate(t, d, &after) == 0 &&
+    ok(put(c, NULL, e) && ddp_trainer_evaluate(t, d, &after) == 0 &&
            !memcmp(&ema, &after, sizeof(ema)) &&
            memcmp(&before, &ema, sizeof(ema)) != 0,
        "a chain with the averages for weights is evaluated alike");
@@ -181,14 +181,16 @@ static void test_resume(ddp_t *ddp, ddp_dataset_t *d)
     u = ddp_trainer_new(ddp, second, d, &cfg);
     if (!t || !u)
         bail_out("%s", ddp_errmsg());
-    ok(ddp_step(t, &m) == 0 && ddp_step(t, &m) == 0, "two steps");
+    ok(ddp_trainer_step(t, &m) == 0 && ddp_trainer_step(t, &m) == 0,
+       "two steps");
     all(c, NULL, w);
     all(c, t, e);
     ok(put(second, NULL, w) && put(second, u, e) && all(second, u, got) == n &&
            !memcmp(got, e, n * sizeof(*e)),
        "averages can be set");
-    ok(ddp_step(t, &m) == 0 && ddp_step(u, &m) == 0 && all(c, t, want) == n &&
-           all(second, u, got) == n && !memcmp(got, want, n * sizeof(*want)),
+    ok(ddp_trainer_step(t, &m) == 0 && ddp_trainer_step(u, &m) == 0 &&
+           all(c, t, want) == n && all(second, u, got) == n &&
+           !memcmp(got, want, n * sizeof(*want)),
        "and go on from there, to the bit");
     ddp_trainer_free(t);
     ddp_trainer_free(u);
@@ -217,15 +219,15 @@ static void test_skip(ddp_t *ddp, const char *backend)
     struct ddp_metrics m;
     size_t n;
 
-    if (!t || ddp_step(t, &m) < 0)
+    if (!t || ddp_trainer_step(t, &m) < 0)
         bail_out("%s", ddp_errmsg());
     n = all(c, NULL, w);
     all(c, t, before);
     ok(!m.skipped && memcmp(before, w, n * sizeof(*w)) != 0 &&
-           ddp_step(t, &m) == 0 && m.skipped && all(c, t, after) == n &&
+           ddp_trainer_step(t, &m) == 0 && m.skipped && all(c, t, after) == n &&
            !memcmp(after, before, n * sizeof(*after)),
        "%s: a step that is not applied leaves averages as they are", backend);
-    ok(ddp_step(t, &m) == 0 && !m.skipped && all(c, t, after) == n &&
+    ok(ddp_trainer_step(t, &m) == 0 && !m.skipped && all(c, t, after) == n &&
            memcmp(after, before, n * sizeof(*after)) != 0,
        "%s: the next one moves them", backend);
     ddp_trainer_free(t);
@@ -272,7 +274,7 @@ static void go_on(ddp_t *ddp, ddp_dataset_t *d, const char *dir,
     ok(t && ddp_trainer_resume(t, NULL, NULL) == 1 && (n = all(c, t, got)) &&
            !memcmp(got, cut, n * sizeof(*got)),
        "a checkpoint has the averages, to the bit");
-    ok(t && ddp_train(t) == 0 && (n = all(c, t, got)) &&
+    ok(t && ddp_trainer_train(t) == 0 && (n = all(c, t, got)) &&
            !memcmp(got, whole, n * sizeof(*got)),
        "and a run that goes on from it ends with those of a whole one");
     ddp_trainer_free(t);
@@ -289,7 +291,7 @@ static void test_checkpoint(ddp_t *ddp, ddp_dataset_t *d)
     struct ddp_metrics m;
     bool good;
 
-    if (!mkdtemp(dir) || !t || ddp_train(t) < 0)
+    if (!mkdtemp(dir) || !t || ddp_trainer_train(t) < 0)
         bail_out("%s", ddp_errmsg());
     all(c, t, whole);
     ddp_trainer_free(t);
@@ -298,7 +300,7 @@ static void test_checkpoint(ddp_t *ddp, ddp_dataset_t *d)
     c = net();
     good = (t = saving(ddp, c, d, dir, DECAY)) != NULL;
     for (int i = 0; i < STEPS / 2; i++)
-        good = good && ddp_step(t, &m) == 0;
+        good = good && ddp_trainer_step(t, &m) == 0;
     all(c, t, cut);
     ok(good && ddp_trainer_checkpoint(t) == 0, "half a run is saved");
     ddp_trainer_free(t);
@@ -328,7 +330,7 @@ static void test_errors(ddp_t *ddp, ddp_dataset_t *d)
     ok(t && ddp_trainer_ema_get(t, "1.bias", w, 4) == DDP_EINVAL &&
            ddp_trainer_ema_set(t, "1.bias", w, 4) == DDP_EINVAL &&
            ddp_trainer_ema_save(t, "/tmp/none") == DDP_EINVAL &&
-           ddp_evaluate_ema(t, d, &m) == DDP_EINVAL,
+           ddp_trainer_evaluate_ema(t, d, &m) == DDP_EINVAL,
        "without ema_decay there are none: %s", ddp_errmsg());
     ddp_trainer_free(t);
     t = trainer(ddp, c, d, DECAY);
@@ -361,8 +363,8 @@ static void test_bits(ddp_dataset_t *d)
         if (sched[i % 3])
             setenv("STARPU_SCHED", sched[i % 3], 1);
         if (!(ddp = ddp_init(NULL)) ||
-            !(t = trainer(ddp, c, d, i < 3 ? DECAY : 0)) || ddp_train(t) < 0 ||
-            ddp_chain_checksum(c, &crc[i]) < 0)
+            !(t = trainer(ddp, c, d, i < 3 ? DECAY : 0)) ||
+            ddp_trainer_train(t) < 0 || ddp_chain_checksum(c, &crc[i]) < 0)
             bail_out("%s", ddp_errmsg());
         if (i < 3)
             n = all(c, t, e[i]);

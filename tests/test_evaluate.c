@@ -1,7 +1,7 @@
 /* test_evaluate.c - answers one by one, mirror images, images without classes
  *
- * The oracle is ddp_forward() on the samples, put in memory by the test; what
- * is counted and averaged is worked out here once more.
+ * The oracle is ddp_chain_forward() on the samples, put in memory by the test;
+ * what is counted and averaged is worked out here once more.
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
 #include "config.h"
@@ -80,12 +80,13 @@ static ddp_chain_t *net(void)
     return c;
 }
 
-/* What ddp_forward() says, in sub-batches of the same sizes. */
+/* What ddp_chain_forward() says, in sub-batches of the same sizes. */
 static float *forward(ddp_t *ddp, ddp_chain_t *c, bool flip)
 {
     float *x = all(flip), *y = calloc(COUNT * CLASSES, sizeof(*y));
 
-    if (!x || !y || ddp_forward(ddp, c, x, DDP_F32, shape, COUNT, SUB, y) < 0)
+    if (!x || !y ||
+        ddp_chain_forward(ddp, c, x, DDP_F32, shape, COUNT, SUB, y) < 0)
         bail_out("%s", ddp_errmsg());
     free(x);
     return y;
@@ -100,7 +101,7 @@ struct seen {
     float y[COUNT * CLASSES];
 };
 
-static int take(const struct ddp_answer *a, void *arg)
+static int take(const struct ddp_prediction *a, void *arg)
 {
     struct seen *s = arg;
 
@@ -124,12 +125,12 @@ static int answer(ddp_t *ddp, ddp_chain_t *c, ddp_dataset_t *d,
     *s = (struct seen){
         .stop = stop, .in_order = true, .labels = true, .whole = true};
     return ddp_chain_evaluate(ddp, c, d,
-                              &(struct ddp_eval_config){.sub_batch = SUB,
-                                                        .lanes = LANES,
-                                                        .dtype = dtype,
-                                                        .tta = tta,
-                                                        .on_sample = take,
-                                                        .arg = s},
+                              &(struct ddp_evaluate_config){.sub_batch = SUB,
+                                                            .lanes = LANES,
+                                                            .dtype = dtype,
+                                                            .tta = tta,
+                                                            .on_sample = take,
+                                                            .arg = s},
                               m);
 }
 
@@ -175,8 +176,8 @@ static void test_answers(ddp_t *ddp, const char *backend)
            s.in_order && s.whole && !s.bad,
        "%s: every sample is answered once, in order", backend);
     ok(s.labels, "%s: with its class", backend);
-    ok(!memcmp(s.y, y, sizeof(s.y)), "%s: as ddp_forward() does, to the bit",
-       backend);
+    ok(!memcmp(s.y, y, sizeof(s.y)),
+       "%s: as ddp_chain_forward() does, to the bit", backend);
     ok(same_metrics(&m, &want), "%s: and the metrics are those of the answers",
        backend);
     s.stop = 3;
@@ -211,7 +212,8 @@ static void test_flip(ddp_t *ddp, const char *backend)
        "%s: flip gives the mean of both, to the bit", backend);
     ok(same_metrics(&m, &want), "%s: and judges it", backend);
     t = ddp_trainer_new(ddp, c, d, &cfg);
-    ok(t && ddp_evaluate(t, d, &other) == 0 && !memcmp(&other, &m, sizeof(m)),
+    ok(t && ddp_trainer_evaluate(t, d, &other) == 0 &&
+           !memcmp(&other, &m, sizeof(m)),
        "%s: a trainer's evaluation does the same", backend);
     ddp_trainer_free(t);
     free(y);
@@ -254,10 +256,10 @@ static void test_bad(ddp_t *ddp, const char *backend)
     ok(answer(ddp, c, d, DDP_TTA_NONE, DDP_F32, &s, &m) == 0 && s.bad == 14 &&
            s.n == COUNT && m.samples == COUNT,
        "%s: a sample that cannot be read is marked, the rest goes on", backend);
-    ok(ddp_chain_evaluate(ddp, c, d, &(struct ddp_eval_config){.tta = 7}, &m) ==
-               DDP_EINVAL &&
+    ok(ddp_chain_evaluate(ddp, c, d, &(struct ddp_evaluate_config){.tta = 7},
+                          &m) == DDP_EINVAL &&
            ddp_chain_evaluate(ddp, c, d,
-                              &(struct ddp_eval_config){.sub_batch = -1},
+                              &(struct ddp_evaluate_config){.sub_batch = -1},
                               &m) == DDP_EINVAL,
        "%s: a wrong configuration is refused", backend);
     ddp_chain_free(c);
@@ -287,7 +289,7 @@ struct paths {
     int n;
 };
 
-static int take_path(const struct ddp_answer *a, void *arg)
+static int take_path(const struct ddp_prediction *a, void *arg)
 {
     struct paths *p = arg;
     const char *path = ddp_dataset_path(p->d, a->index);
@@ -320,7 +322,7 @@ static void by_hand(ddp_t *ddp, ddp_chain_t *c, ddp_dataset_t *d, int64_t index,
             x[i] =
                 ((float)u[(h * SIZE + w) * 3 + ch] / 255 - mean[ch]) / std[ch];
         }
-        if (ddp_forward(ddp, c, x, DDP_F32, s, 1, 1, z) < 0)
+        if (ddp_chain_forward(ddp, c, x, DDP_F32, s, 1, 1, z) < 0)
             bail_out("%s", ddp_errmsg());
         for (int k = 0; k < 4; k++)
             y[k] += z[k] / 2;
@@ -349,13 +351,13 @@ static void test_images(ddp_t *ddp)
                                     .std = {0.5f, 2, 1}});
     ok(p.d && ddp_dataset_count(p.d) == 6 && ddp_dataset_classes(p.d) == 0,
        "images: files, a folder's files, and one that is not there");
-    ok(p.d &&
-           ddp_chain_evaluate(ddp, c, p.d,
-                              &(struct ddp_eval_config){.sub_batch = 4,
-                                                        .tta = DDP_TTA_FLIP,
-                                                        .on_sample = take_path,
-                                                        .arg = &p},
-                              NULL) == 0,
+    ok(p.d && ddp_chain_evaluate(
+                  ddp, c, p.d,
+                  &(struct ddp_evaluate_config){.sub_batch = 4,
+                                                .tta = DDP_TTA_FLIP,
+                                                .on_sample = take_path,
+                                                .arg = &p},
+                  NULL) == 0,
        "images: they are answered: %s", ddp_errmsg());
     is_str(p.text,
            "one.jpg dir/a.jpg dir/b.jpg !dir/sub/broken.jpg !none.jpg one.jpg ",

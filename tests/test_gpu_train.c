@@ -102,7 +102,7 @@ static float *gradients(const struct setup *s, size_t *len)
     *len = 0;
     if (!start(&r, s, (struct ddp_train_config){.steps = 1}))
         return NULL;
-    if (ddp_gradients(r.trainer, NULL) < 0) {
+    if (ddp_trainer_gradients(r.trainer, NULL) < 0) {
         diag("%s", ddp_errmsg());
         stop(&r);
         return NULL;
@@ -113,7 +113,8 @@ static float *gradients(const struct setup *s, size_t *len)
         if (!(more = realloc(g, (*len + info.len) * sizeof(*g))))
             bail_out("out of memory");
         g = more;
-        if (ddp_trainer_gradient(r.trainer, info.name, g + *len, info.len) < 0)
+        if (ddp_trainer_get_gradient(r.trainer, info.name, g + *len, info.len) <
+            0)
             bail_out("%s", ddp_errmsg());
         *len += info.len;
     }
@@ -213,7 +214,7 @@ static uint64_t train(enum ddp_dtype dtype)
         .classes = CLASSES, .width = 16, .small_stem = true};
     if (!start(&r, &s, c))
         return 0;
-    if (ddp_train(r.trainer) < 0)
+    if (ddp_trainer_train(r.trainer) < 0)
         diag("%s", ddp_errmsg());
     else
         h = hash(r.chain);

@@ -131,7 +131,7 @@ static void train(ddp_t *ddp, struct run *r)
                                                   .arg = &r->fault});
     ddp_trainer_t *t = ddp_trainer_new(
         ddp, chain, d,
-        &(struct ddp_train_config){.loss = r->own ? DDP_OWN_LOSS : DDP_MSE,
+        &(struct ddp_train_config){.loss = r->own ? DDP_CUSTOM_LOSS : DDP_MSE,
                                    .loss_fn = stumble,
                                    .loss_arg = &r->fault,
                                    .optimizer = r->optimizer,
@@ -146,7 +146,7 @@ static void train(ddp_t *ddp, struct run *r)
 
     r->told = 0;
     ddp_chain_checksum(chain, &r->before);
-    r->rc = t ? ddp_train(t) : ddp_errcode();
+    r->rc = t ? ddp_trainer_train(t) : ddp_errcode();
     ddp_trainer_skips(t, &r->skips);
     ddp_chain_checksum(chain, &r->after);
     ddp_trainer_free(t);
@@ -273,15 +273,15 @@ static void test_step(ddp_t *ddp)
 
     for (int i = 0; i < 4; i++) {
         ddp_chain_checksum(chain, &crc[0]);
-        ok(t && ddp_step(t, &m) == 0 && m.skipped == (i % 2 == 1) &&
+        ok(t && ddp_trainer_step(t, &m) == 0 && m.skipped == (i % 2 == 1) &&
                isfinite(m.loss) == !m.skipped,
-           "ddp_step() %d says whether it was applied", i);
+           "ddp_trainer_step() %d says whether it was applied", i);
         ddp_chain_checksum(chain, &crc[1]);
         ok((crc[0] == crc[1]) == m.skipped, "and so do the weights");
     }
-    ok(t && ddp_gradients(t, &m) == 0, "gradients of a sound step");
-    ok(t && ddp_gradients(t, &m) == DDP_EDIVERGED, "of one that is not: %s",
-       ddp_errmsg());
+    ok(t && ddp_trainer_gradients(t, &m) == 0, "gradients of a sound step");
+    ok(t && ddp_trainer_gradients(t, &m) == DDP_EDIVERGED,
+       "of one that is not: %s", ddp_errmsg());
     ddp_trainer_free(t);
     ddp_dataset_free(d);
     ddp_chain_free(chain);

@@ -99,8 +99,8 @@ static bool scale_gradients(const struct run *r, float factor)
         float *g = malloc(p.len * sizeof(*g));
 
         if (p.role != DDP_RUNNING) {
-            good =
-                good && ddp_trainer_gradient(r->trainer, p.name, g, p.len) == 0;
+            good = good &&
+                   ddp_trainer_get_gradient(r->trainer, p.name, g, p.len) == 0;
             for (size_t k = 0; good && k < p.len; k++)
                 g[k] *= factor;
             good = good &&
@@ -119,23 +119,23 @@ static void test_same(const char *what, struct ddp_train_config cfg)
     uint32_t crc;
 
     for (int i = 0; i < STEPS; i++) {
-        done = done && ddp_step(whole.trainer, &m) == 0 &&
-               ddp_gradients(half.trainer, &h) == 0 &&
+        done = done && ddp_trainer_step(whole.trainer, &m) == 0 &&
+               ddp_trainer_gradients(half.trainer, &h) == 0 &&
                ddp_trainer_update(half.trainer) == 0 &&
-               ddp_gradients(set.trainer, NULL) == 0 &&
+               ddp_trainer_gradients(set.trainer, NULL) == 0 &&
                scale_gradients(&set, 1) && ddp_trainer_update(set.trainer) == 0;
         crc = checksum(&whole);
         same = same && crc == checksum(&half) && m.loss == h.loss;
         same_set = same_set && crc == checksum(&set);
     }
-    ok(done && same, "%s: gradients and update make ddp_step(): %s", what,
-       done ? "same bits" : ddp_errmsg());
+    ok(done && same, "%s: gradients and update make ddp_trainer_step(): %s",
+       what, done ? "same bits" : ddp_errmsg());
     ok(done && same_set, "%s: also when all gradients are set as they are",
        what);
-    ok(done && ddp_trainer_step(half.trainer) == STEPS,
+    ok(done && ddp_trainer_steps(half.trainer) == STEPS,
        "%s: both halves are one step", what);
-    done = done && ddp_step(whole.trainer, &m) == 0 &&
-           ddp_step(half.trainer, &h) == 0;
+    done = done && ddp_trainer_step(whole.trainer, &m) == 0 &&
+           ddp_trainer_step(half.trainer, &h) == 0;
     ok(done && checksum(&whole) == checksum(&half),
        "%s: a whole step comes after halves", what);
     run_free(&whole);
@@ -152,8 +152,8 @@ static void test_average(void)
     bool good = true;
 
     for (int i = 0; i < STEPS; i++)
-        good = good && ddp_step(whole.trainer, NULL) == 0 &&
-               ddp_gradients(half.trainer, NULL) == 0 &&
+        good = good && ddp_trainer_step(whole.trainer, NULL) == 0 &&
+               ddp_trainer_gradients(half.trainer, NULL) == 0 &&
                ddp_trainer_update(half.trainer) == 0;
     ok(good && ddp_trainer_ema_get(whole.trainer, "5.bias", a, CLASSES) == 0 &&
            ddp_trainer_ema_get(half.trainer, "5.bias", b, CLASSES) == 0 &&
@@ -181,7 +181,8 @@ static void test_set(void)
         g[i] = number((uint32_t)i);
     good = ddp_chain_get(r.chain, "5.weight", w, len) == 0 &&
            ddp_chain_get(r.chain, "1.running_mean", mean, 4) == 0 &&
-           ddp_gradients(r.trainer, NULL) == 0 && scale_gradients(&r, 0) &&
+           ddp_trainer_gradients(r.trainer, NULL) == 0 &&
+           scale_gradients(&r, 0) &&
            ddp_trainer_set_gradient(r.trainer, "5.weight", g, len) == 0 &&
            ddp_trainer_update(r.trainer) == 0 &&
            ddp_chain_get(r.chain, "5.weight", v, len) == 0 &&
@@ -193,8 +194,8 @@ static void test_set(void)
     ok(good && memcmp(mean, moved, sizeof(mean)) != 0,
        "running statistics are updated too");
     good = ddp_chain_get(r.chain, "0.weight", w, 108) == 0 &&
-           ddp_gradients(r.trainer, NULL) == 0 && scale_gradients(&r, 0) &&
-           ddp_trainer_update(r.trainer) == 0 &&
+           ddp_trainer_gradients(r.trainer, NULL) == 0 &&
+           scale_gradients(&r, 0) && ddp_trainer_update(r.trainer) == 0 &&
            ddp_chain_get(r.chain, "0.weight", v, 108) == 0;
     ok(good && memcmp(w, v, 108 * sizeof(*w)) == 0,
        "weights whose gradients were set to 0 remain");
@@ -212,7 +213,8 @@ static void test_clip(void)
     o.clip_norm = 1;
     r = run_new((struct ddp_train_config){.optimizer = o});
     good = ddp_chain_get(r.chain, "5.bias", w, CLASSES) == 0 &&
-           ddp_gradients(r.trainer, NULL) == 0 && scale_gradients(&r, 0) &&
+           ddp_trainer_gradients(r.trainer, NULL) == 0 &&
+           scale_gradients(&r, 0) &&
            ddp_trainer_set_gradient(r.trainer, "5.bias", g, CLASSES) == 0 &&
            ddp_trainer_update(r.trainer) == 0 &&
            ddp_chain_get(r.chain, "5.bias", v, CLASSES) == 0;
@@ -231,7 +233,7 @@ static void test_skip(void)
     uint32_t crc = checksum(&r);
     struct ddp_skips s = {0};
     bool good =
-        ddp_gradients(r.trainer, NULL) == 0 &&
+        ddp_trainer_gradients(r.trainer, NULL) == 0 &&
         ddp_trainer_set_gradient(r.trainer, "5.bias", g, CLASSES) == 0 &&
         ddp_trainer_update(r.trainer) == 0 &&
         ddp_trainer_skips(r.trainer, &s) == 0;
@@ -239,7 +241,7 @@ static void test_skip(void)
     ok(good && s.steps == 1 && s.last == 0 && strstr(s.why, "5.bias"),
        "an update that is not finite is skipped: %s", s.why);
     ok(good && checksum(&r) == crc, "and changes no weight");
-    ok(ddp_gradients(r.trainer, NULL) == 0 &&
+    ok(ddp_trainer_gradients(r.trainer, NULL) == 0 &&
            ddp_trainer_update(r.trainer) == 0 &&
            ddp_trainer_skips(r.trainer, &s) == 0 && s.steps == 1 &&
            s.in_a_row == 0 && checksum(&r) != crc,
@@ -259,7 +261,7 @@ static void test_errors(void)
            ddp_trainer_set_gradient(r.trainer, "5.bias", g, CLASSES) ==
                DDP_EINVAL,
        "before any step: %s", ddp_errmsg());
-    ok(ddp_gradients(r.trainer, NULL) == 0 &&
+    ok(ddp_trainer_gradients(r.trainer, NULL) == 0 &&
            ddp_trainer_set_gradient(r.trainer, "5.bias", g, 4) == DDP_ESHAPE,
        "%s", ddp_errmsg());
     ok(ddp_trainer_set_gradient(r.trainer, "5.beta", g, 3) == DDP_EINVAL, "%s",
@@ -270,9 +272,10 @@ static void test_errors(void)
     ok(ddp_trainer_update(r.trainer) == 0 &&
            ddp_trainer_update(r.trainer) == DDP_EINVAL,
        "an update is made once");
-    ok(ddp_trainer_gradient(r.trainer, "5.bias", g, CLASSES) == DDP_EINVAL,
+    ok(ddp_trainer_get_gradient(r.trainer, "5.bias", g, CLASSES) == DDP_EINVAL,
        "gradients are gone then");
-    ok(ddp_gradients(r.trainer, NULL) == 0 && ddp_step(r.trainer, NULL) == 0 &&
+    ok(ddp_trainer_gradients(r.trainer, NULL) == 0 &&
+           ddp_trainer_step(r.trainer, NULL) == 0 &&
            ddp_trainer_update(r.trainer) == DDP_EINVAL,
        "and after another step");
     ok(ddp_trainer_update(NULL) == DDP_EINVAL &&

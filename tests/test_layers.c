@@ -114,7 +114,7 @@ static bool check_gradients(struct run *r, ddp_pullback_t *p)
     for (int i = 0; ddp_chain_param(r->chain, i, &info) == 0; i++) {
         if (info.role == DDP_RUNNING)
             continue;
-        if (ddp_pullback_gradient(p, info.name, r->got, info.len) < 0) {
+        if (ddp_pullback_get_gradient(p, info.name, r->got, info.len) < 0) {
             diag("%s %s: %s: %s", r->backend, r->name, info.name, ddp_errmsg());
             good = false;
         } else {
@@ -126,7 +126,7 @@ static bool check_gradients(struct run *r, ddp_pullback_t *p)
 
 static bool pull(struct run *r, ddp_pullback_t *p)
 {
-    if (ddp_pullback(p, r->dy->data, r->got) < 0) {
+    if (ddp_pullback_backward(p, r->dy->data, r->got) < 0) {
         diag("%s %s: %s", r->backend, r->name, ddp_errmsg());
         return false;
     }
@@ -149,8 +149,8 @@ static void test_pullback(struct run *r, int sub)
     good = p && pull(r, p) && good;
     ok(good, "%s %s: y, dx and gradients in sub-batches of %d", r->backend,
        r->name, sub);
-    same = p && ddp_pullback(p, r->dy->data, first) == 0 &&
-           ddp_pullback(p, r->dy->data, r->got) == 0 &&
+    same = p && ddp_pullback_backward(p, r->dy->data, first) == 0 &&
+           ddp_pullback_backward(p, r->dy->data, r->got) == 0 &&
            memcmp(first, r->got, r->x->len * sizeof(float)) == 0 &&
            check_gradients(r, p);
     ok(same, "%s %s: pulled twice, the same", r->backend, r->name);
@@ -161,8 +161,8 @@ static void test_pullback(struct run *r, int sub)
 static void test_evaluation(struct run *r)
 {
     memset(r->got, 0xff, r->y->len * sizeof(float));
-    ok(ddp_forward(r->ddp, r->chain, r->x->data, DDP_F32, r->shape, r->n, 2,
-                   r->got) == 0 &&
+    ok(ddp_chain_forward(r->ddp, r->chain, r->x->data, DDP_F32, r->shape, r->n,
+                         2, r->got) == 0 &&
            agrees(r, "eval", "", r->got),
        "%s %s: evaluation", r->backend, r->name);
 }
@@ -220,7 +220,7 @@ static bool check_trainer_gradients(struct run *r, ddp_trainer_t *t)
     for (int i = 0; ddp_chain_param(r->chain, i, &p) == 0; i++) {
         if (p.role == DDP_RUNNING)
             continue;
-        if (ddp_trainer_gradient(t, p.name, r->got, p.len) < 0) {
+        if (ddp_trainer_get_gradient(t, p.name, r->got, p.len) < 0) {
             diag("%s %s: %s", r->backend, r->name, ddp_errmsg());
             good = false;
             continue;
@@ -253,13 +253,13 @@ static bool train(struct run *r, ddp_trainer_t *t)
     struct ddp_metrics m = {0};
     bool good = true;
 
-    if (ddp_gradients(t, &m) < 0) {
+    if (ddp_trainer_gradients(t, &m) < 0) {
         diag("%s %s: %s", r->backend, r->name, ddp_errmsg());
         return false;
     }
     good = m.samples == r->n && loss_agrees(r, m.loss);
     good = check_trainer_gradients(r, t) && good;
-    return ddp_step(t, &m) == 0 && check_step(r) && good;
+    return ddp_trainer_step(t, &m) == 0 && check_step(r) && good;
 }
 
 static void test_training(struct run *r)
@@ -274,7 +274,7 @@ static void test_training(struct run *r)
     });
     ddp_trainer_t *t = ddp_trainer_new(
         r->ddp, r->chain, d,
-        &(struct ddp_train_config){.loss = DDP_OWN_LOSS,
+        &(struct ddp_train_config){.loss = DDP_CUSTOM_LOSS,
                                    .loss_fn = loss,
                                    .optimizer = {.kind = DDP_SGD},
                                    .sub_batch = r->sub,

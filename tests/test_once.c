@@ -142,7 +142,7 @@ static ddp_value_t *count_backward(ddp_layer_t *l, ddp_graph_t *g,
 {
     static const struct ddp_kernel k = {"counting back", count_run_back, NULL};
 
-    return ddp_value_wants_gradient(r->x) ? through(l, g, &k, dy) : NULL;
+    return ddp_value_needs_gradient(r->x) ? through(l, g, &k, dy) : NULL;
 }
 
 static const struct ddp_layer_ops count_ops = {
@@ -211,14 +211,14 @@ static void test_pullback_counts(void)
     ddp_pullback_t *p;
 
     ddp_chain_init(chain, 1);
-    ok(ddp_forward(ddp, chain, x, DDP_F32, in, N, 4, y) == 0 &&
+    ok(ddp_chain_forward(ddp, chain, x, DDP_F32, in, N, 4, y) == 0 &&
            counts(c, 1, 0, 2, N),
        "evaluation runs each layer once forward");
     p = ddp_pullback_new(ddp, chain, x, in, N, 4, NULL);
     ok(p && counts(c, 2, 0, 2, N), "a pullback runs each layer once forward");
-    ok(p && ddp_pullback(p, dy, NULL) == 0 && counts(c, 2, 1, 2, N),
+    ok(p && ddp_pullback_backward(p, dy, NULL) == 0 && counts(c, 2, 1, 2, N),
        "a pull runs each layer once backward, and none forward");
-    ok(p && ddp_pullback(p, dy, NULL) == 0 && counts(c, 2, 2, 2, N),
+    ok(p && ddp_pullback_backward(p, dy, NULL) == 0 && counts(c, 2, 2, 2, N),
        "a second pull likewise");
     ddp_pullback_free(p);
     ddp_chain_free(chain);
@@ -264,15 +264,15 @@ static void test_training_counts(void)
     ddp_trainer_t *t = ddp_trainer_new(ddp, chain, d, &training);
     struct ddp_metrics m;
 
-    ok(t && ddp_step(t, &m) == 0 && counts(c, 1, 1, 3, N),
+    ok(t && ddp_trainer_step(t, &m) == 0 && counts(c, 1, 1, 3, N),
        "a step runs each layer once forward and once backward");
-    ok(t && ddp_step(t, NULL) == 0 && ddp_step(t, NULL) == 0 &&
-           ddp_wait(t) == 0 && counts(c, 3, 3, 3, N),
+    ok(t && ddp_trainer_step(t, NULL) == 0 && ddp_trainer_step(t, NULL) == 0 &&
+           ddp_trainer_wait(t) == 0 && counts(c, 3, 3, 3, N),
        "two steps submitted ahead likewise");
-    ok(t && ddp_gradients(t, &m) == 0 && counts(c, 4, 4, 3, N),
+    ok(t && ddp_trainer_gradients(t, &m) == 0 && counts(c, 4, 4, 3, N),
        "gradients without an update likewise");
-    ok(t && ddp_evaluate(t, d, &m) == 0 && c[0].forward_n == 4 * N + 2 * N &&
-           c[0].backward_n == 4 * N,
+    ok(t && ddp_trainer_evaluate(t, d, &m) == 0 &&
+           c[0].forward_n == 4 * N + 2 * N && c[0].backward_n == 4 * N,
        "evaluation sees each of %d samples once, forward only", 2 * N);
     ddp_trainer_free(t);
     ddp_dataset_free(d);
@@ -294,17 +294,17 @@ static void test_kernel_failure(bool back)
     uint32_t before = 0, after = 1;
     int rc;
 
-    ok(t && ddp_step(t, &m) == 0, "a step before a failure %s", where);
+    ok(t && ddp_trainer_step(t, &m) == 0, "a step before a failure %s", where);
     ddp_chain_checksum(chain, &before);
     *(back ? &c[1].fail_back : &c[1].fail) = 3; /* of three sub-batches */
     c[1].sleep_back_us = back ? 30000 : 0; /* long after the loss is known */
-    rc = t ? ddp_step(t, &m) : 0;
+    rc = t ? ddp_trainer_step(t, &m) : 0;
     ok(rc == DDP_EDEVICE && strstr(ddp_errmsg(), "counting"),
        "a kernel that fails %s fails its step, by name: %s", where,
        ddp_errmsg());
     ddp_chain_checksum(chain, &after);
     ok(before == after, "weights are as before that step");
-    rc = t ? ddp_step(t, &m) : -1;
+    rc = t ? ddp_trainer_step(t, &m) : -1;
     ok(rc == 0 && isfinite(m.loss) && m.samples == N, "the next step works: %s",
        rc ? ddp_errmsg() : "yes");
     ddp_trainer_free(t);
@@ -326,7 +326,7 @@ static void test_last_failure(void)
     t = ddp_trainer_new(ddp, chain, d, &cfg);
     c[0].fail_back = 6; /* three sub-batches a step */
     c[0].sleep_back_us = 20000;
-    rc = t ? ddp_train(t) : 0;
+    rc = t ? ddp_trainer_train(t) : 0;
     ok(rc == DDP_EDEVICE, "a run whose last task fails: %s",
        rc ? ddp_errmsg() : "no error");
     ddp_trainer_free(t);
@@ -349,7 +349,7 @@ static void test_workers(void)
     } else {
         ddp_chain_init(chain, 1);
         c[0].sleep_us = 20000;
-        rc = ddp_forward(ddp, chain, x, DDP_F32, in, N, 1, y);
+        rc = ddp_chain_forward(ddp, chain, x, DDP_F32, in, N, 1, y);
         ok(rc == 0 && c[0].threads > 1, "%d sub-batches run on %d threads", N,
            c[0].threads);
     }

@@ -102,7 +102,7 @@ static void export(ddp_chain_t *c, const char *name, struct ddp_shape in,
         x[i] = uniform(-1, 1);
     snprintf(path, sizeof(path), "%s/%s.onnx", dir, name);
     good = ddp_chain_export_onnx(c, in, path) == 0 &&
-           ddp_forward(ddp, c, x, DDP_F32, in, SAMPLES, 2, e->y) == 0 &&
+           ddp_chain_forward(ddp, c, x, DDP_F32, in, SAMPLES, 2, e->y) == 0 &&
            write_input(name, in, x);
     if (!ok(good, "%s: exported", name)) {
         diag("%s", ddp_errmsg());

@@ -170,7 +170,7 @@ static void test_optimizer(ddp_t *ddp, ddp_dataset_t *d, int k)
 {
     const char *name = optimizers[k].name;
     const struct oracle_tensor *loss = oracle_find(o, "%s/loss", name);
-    struct ddp_schedule schedule = {.kind = DDP_OWN_SCHEDULE, .fn = falling};
+    struct ddp_schedule schedule = {.kind = DDP_CUSTOM_SCHEDULE, .fn = falling};
     struct ddp_train_config cfg = {.loss = DDP_LOGIT_CROSS_ENTROPY,
                                    .optimizer = with_defaults(optimizers[k].o),
                                    .sub_batch = BATCH,
@@ -188,7 +188,7 @@ static void test_optimizer(ddp_t *ddp, ddp_dataset_t *d, int k)
         cfg.schedule = schedule;
     t = ddp_trainer_new(ddp, c, d, &cfg);
     for (int i = 0; t && rc == 0 && i < STEPS; i++) {
-        rc = ddp_step(t, &m);
+        rc = ddp_trainer_step(t, &m);
         off = fmax(off, fabs(m.loss - (double)loss->data[i]));
     }
     ok(t && rc == 0 && off < 2e-6, "%s: losses of %d steps, off by %.2g", name,

@@ -118,7 +118,7 @@ static void test_trace(ddp_t *ddp, const char *name, bool weighted,
         bail_out("%s", ddp_errmsg());
     set_params(c);
     for (int i = 0; i < STEPS; i++) {
-        if (ddp_step(t, &m) < 0 || ddp_trainer_skips(t, &s) < 0)
+        if (ddp_trainer_step(t, &m) < 0 || ddp_trainer_skips(t, &s) < 0)
             diag("%s", ddp_errmsg());
         wrong += s.loss_scale != (double)scale[i];
         wrong += m.skipped != ((double)scale[i] < before);
@@ -230,7 +230,7 @@ static uint32_t train(const char *sched, const char *ncpu, double *loss)
     struct ddp_metrics m = {0};
     uint32_t crc = 0;
 
-    if (!t || ddp_train(t) < 0 || ddp_evaluate(t, d, &m) < 0 ||
+    if (!t || ddp_trainer_train(t) < 0 || ddp_trainer_evaluate(t, d, &m) < 0 ||
         ddp_chain_checksum(c, &crc) < 0)
         diag("%s", ddp_errmsg());
     *loss = m.loss;
@@ -272,14 +272,15 @@ static void test_gradients(void)
                                        .sub_batch = 12,
                                        .dtype = i ? DDP_F16 : DDP_F32,
                                        .seed = 2});
-        ok(t[i] && ddp_gradients(t[i], NULL) == 0, "gradients in %s",
+        ok(t[i] && ddp_trainer_gradients(t[i], NULL) == 0, "gradients in %s",
            i ? "f16" : "f32");
     }
     for (int k = 0; ddp_chain_param(c[0], k, &p) == 0; k++) {
         if (p.role == DDP_RUNNING)
             continue;
         for (int i = 0; i < 2; i++)
-            if (p.len > 400 || ddp_trainer_gradient(t[i], p.name, g[i], p.len))
+            if (p.len > 400 ||
+                ddp_trainer_get_gradient(t[i], p.name, g[i], p.len))
                 bail_out("%s: %s", p.name, ddp_errmsg());
         for (size_t j = 0; j < p.len; j++) {
             off += pow((double)g[0][j] - g[1][j], 2);
@@ -312,7 +313,7 @@ static double move(ddp_t *ddp, ddp_dataset_t *d, enum ddp_dtype dtype)
     cfg.optimizer.clip_norm = 0.01f;
     ddp_chain_init(c[0], 2);
     t = ddp_trainer_new(ddp, c[1], d, &cfg);
-    if (!t || ddp_step(t, NULL) < 0 || ddp_wait(t) < 0)
+    if (!t || ddp_trainer_step(t, NULL) < 0 || ddp_trainer_wait(t) < 0)
         bail_out("%s", ddp_errmsg());
     for (int k = 0; ddp_chain_param(c[0], k, &p) == 0; k++) {
         float w[2][400];
@@ -370,7 +371,7 @@ static void test_budget(void)
                                                    .epochs = 1});
     struct ddp_skips s = {0};
 
-    ok(t && ddp_train(t) == DDP_EDIVERGED, "a loss of NaN in f16: %s",
+    ok(t && ddp_trainer_train(t) == DDP_EDIVERGED, "a loss of NaN in f16: %s",
        ddp_errmsg());
     ddp_trainer_skips(t, &s);
     ok(s.steps == 3 && s.in_a_row == 3 && s.loss_scale == 65536 / 8,
@@ -415,8 +416,8 @@ static void test_state(void)
     ok(ddp__guard_get(t->engine, state) == 0 && state[0] == 0 &&
            state[1] == 65536,
        "the scale begins at 2^16");
-    ok(ddp__guard_set(t->engine, good) == 0 && ddp_step(t, NULL) == 0 &&
-           ddp_wait(t) == 0 && ddp__guard_get(t->engine, state) == 0,
+    ok(ddp__guard_set(t->engine, good) == 0 && ddp_trainer_step(t, NULL) == 0 &&
+           ddp_trainer_wait(t) == 0 && ddp__guard_get(t->engine, state) == 0,
        "a state is set, and a step made");
     ok(state[0] == 8 && state[1] == 32 && state[2] == 4 && state[3] == 2 &&
            state[4] == 0,

@@ -98,7 +98,7 @@ static void test_own(void)
 {
     double more = 1000;
     struct ddp_schedule s = {
-        .kind = DDP_OWN_SCHEDULE, .fn = own, .arg = &more, .warmup = 50};
+        .kind = DDP_CUSTOM_SCHEDULE, .fn = own, .arg = &more, .warmup = 50};
 
     is_near(ddp_schedule_factor(&s, 7, 45, 90), 1007.5, EPS,
             "one's own function gets step, epoch, epochs and its argument");

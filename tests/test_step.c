@@ -114,7 +114,7 @@ static uint32_t train(const struct setting *s, enum ddp_dtype dtype,
                             .seed = 3,
                             .dtype = dtype,
                         });
-    if (!t || ddp_train(t) < 0 || ddp_evaluate(t, d, &m) < 0 ||
+    if (!t || ddp_trainer_train(t) < 0 || ddp_trainer_evaluate(t, d, &m) < 0 ||
         ddp_chain_checksum(chain, &crc) < 0)
         diag("%s", ddp_errmsg());
     *loss = m.loss;
@@ -201,10 +201,10 @@ static size_t gradients(ddp_t *ddp, int sub_batch, int lanes, int batch,
                                                    .lanes = lanes,
                                                    .batch = batch,
                                                    .seed = 5});
-    if (!t || ddp_gradients(t, m) < 0)
+    if (!t || ddp_trainer_gradients(t, m) < 0)
         diag("%s", ddp_errmsg());
     for (int i = 0; t && ddp_chain_param(chain, i, &info) == 0; i++) {
-        if (ddp_trainer_gradient(t, info.name, out + n, info.len) < 0)
+        if (ddp_trainer_get_gradient(t, info.name, out + n, info.len) < 0)
             diag("%s", ddp_errmsg());
         n += info.len;
     }
@@ -301,7 +301,8 @@ static double one_step(ddp_t *ddp, int mode, double *loss)
 
     ddp_chain_set(chain, "0.weight", zero, 4);
     ddp_chain_set(chain, "0.bias", zero, 1);
-    if (!t || ddp_step(t, &m) < 0 || ddp_chain_get(chain, "0.bias", &bias, 1))
+    if (!t || ddp_trainer_step(t, &m) < 0 ||
+        ddp_chain_get(chain, "0.bias", &bias, 1))
         diag("%s", ddp_errmsg());
     *loss = m.loss;
     ddp_trainer_free(t);
@@ -380,7 +381,7 @@ static ddp_value_t *brittle_backward(ddp_layer_t *l, ddp_graph_t *g,
                                      ddp_value_t *dy)
 {
     (void)l;
-    return ddp_value_wants_gradient(r->x) ? emit(g, dy) : NULL;
+    return ddp_value_needs_gradient(r->x) ? emit(g, dy) : NULL;
 }
 
 static const struct ddp_layer_ops brittle_ops = {
@@ -406,11 +407,11 @@ static void test_failure(ddp_t *ddp)
                         &(struct ddp_train_config){.optimizer = ddp_sgd(0.1f),
                                                    .sub_batch = 4,
                                                    .batch = 16});
-    ok(t && ddp_step(t, &m) == 0, "a step with a kernel of one's own");
-    ddp_wait(t);
+    ok(t && ddp_trainer_step(t, &m) == 0, "a step with a kernel of one's own");
+    ddp_trainer_wait(t);
     ddp_chain_checksum(chain, &before);
     fail_at = 2;
-    rc = ddp_step(t, &m);
+    rc = ddp_trainer_step(t, &m);
     ok(rc == DDP_EDEVICE, "a failing kernel fails its step: %s", ddp_errmsg());
     ok(strstr(ddp_errmsg(), "brittle") && strstr(ddp_errmsg(), "42") &&
            strstr(ddp_errmsg(), "step 1"),
@@ -418,7 +419,7 @@ static void test_failure(ddp_t *ddp)
     ddp_chain_checksum(chain, &after);
     ok(before == after, "no weight has changed");
     fail_at = -1;
-    rc = ddp_step(t, &m);
+    rc = ddp_trainer_step(t, &m);
     ok(rc == 0, "the next step runs again%s%s", rc ? ": " : "",
        rc ? ddp_errmsg() : "");
     ddp_chain_checksum(chain, &after);
@@ -455,7 +456,7 @@ static void test_bad_label(ddp_t *ddp)
                                                    .batch = 8,
                                                    .sub_batch = 4,
                                                    .epochs = 2});
-    int rc = ddp_train(t);
+    int rc = ddp_trainer_train(t);
 
     ok(rc < 0 && strstr(ddp_errmsg(), "99"),
        "a label out of range ends training: %s", ddp_errmsg());
@@ -490,8 +491,8 @@ static uint32_t train_first_ones(ddp_t *ddp, int64_t steps, int *rc)
                                                    .steps = steps});
     uint32_t crc = 0;
 
-    *rc = ddp_train(t);
-    ddp_wait(t);
+    *rc = ddp_trainer_train(t);
+    ddp_trainer_wait(t);
     ddp_chain_checksum(chain, &crc);
     ddp_trainer_free(t);
     ddp_dataset_free(d);
@@ -536,14 +537,14 @@ static void test_stop(ddp_t *ddp)
     struct ddp_metrics m[3] = {{0}, {.samples = -1}, {0}};
 
     asked = -1;
-    ok(t && ddp_evaluate(t, d, &m[0]) == 0 && m[0].samples == COUNT,
+    ok(t && ddp_trainer_evaluate(t, d, &m[0]) == 0 && m[0].samples == COUNT,
        "an evaluation that nobody stops");
     asked = 0;
-    ok(ddp_evaluate(t, d, &m[1]) == DDP_ESTOPPED && asked == 3,
+    ok(ddp_trainer_evaluate(t, d, &m[1]) == DDP_ESTOPPED && asked == 3,
        "one that is stopped: %s", ddp_errmsg());
     ok(m[1].samples == -1, "leaves the metrics alone");
     asked = -1;
-    ok(ddp_evaluate(t, d, &m[2]) == 0 && m[2].loss == m[0].loss &&
+    ok(ddp_trainer_evaluate(t, d, &m[2]) == 0 && m[2].loss == m[0].loss &&
            m[2].samples == COUNT,
        "and the next one is as the first");
     ddp_trainer_free(t);
@@ -577,7 +578,7 @@ static void test_arguments(ddp_t *ddp)
                         &(struct ddp_train_config){.loss = DDP_MSE}),
        "MSE on classes: %s", ddp_errmsg());
     ok(!ddp_trainer_new(ddp, chain, d,
-                        &(struct ddp_train_config){.loss = DDP_OWN_LOSS}),
+                        &(struct ddp_train_config){.loss = DDP_CUSTOM_LOSS}),
        "an own loss without one: %s", ddp_errmsg());
     ok(!ddp_trainer_new(ddp, chain, d,
                         &(struct ddp_train_config){.dtype = DDP_U8}),

@@ -326,7 +326,7 @@ static size_t train(const char *machine, const char *cpus, float *out)
                                   .steps = 2,
                                   .seed = 3})
             : NULL;
-    if (!t || ddp_train(t) < 0)
+    if (!t || ddp_trainer_train(t) < 0)
         bail_out("%s", ddp_errmsg());
     for (int i = 0; ddp_chain_param(c, i, &p) == 0; n += p.len, i++)
         if (n + p.len > MOST || ddp_chain_get(c, p.name, out + n, p.len))

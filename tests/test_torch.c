@@ -65,9 +65,9 @@ static void test_evaluation(const char *backend)
         const struct oracle_tensor *y = oracle_find(o, "eval/y%d", i);
         float *got = calloc(y->len, sizeof(*got));
         struct ddp_shape in = {x->dim[1], x->dim[2], x->dim[3]};
-        int rc =
-            c ? ddp_forward(ddp, c, x->data, DDP_F32, in, x->dim[0], 1, got)
-              : -1;
+        int rc = c ? ddp_chain_forward(ddp, c, x->data, DDP_F32, in, x->dim[0],
+                                       1, got)
+                   : -1;
 
         ok(rc == 0, "%s: ResNet-18 on %d x %d: %s", backend, in.h, in.w,
            rc ? ddp_errmsg() : "runs");
@@ -92,7 +92,7 @@ static void test_gradients(const char *part, const char *name, double wide,
     ddp_dataset_t *d = torch_samples(&samples);
     ddp_trainer_t *t = c ? torch_trainer(ddp, c, d, DDP_F32, BATCH) : NULL;
     struct ddp_metrics m = {0};
-    bool done = t && ddp_gradients(t, &m) == 0;
+    bool done = t && ddp_trainer_gradients(t, &m) == 0;
     struct torch_off off;
 
     ok(done, "%s: gradients: %s", name, done ? "run" : ddp_errmsg());
@@ -125,7 +125,7 @@ static void test_bf16_gradients(void)
     if (c && !t) {
         skip(4, "%s", ddp_errmsg());
     } else {
-        ok(t && ddp_gradients(t, &m) == 0 &&
+        ok(t && ddp_trainer_gradients(t, &m) == 0 &&
                torch_measure(o, t, c, "train", "b", &off),
            "ResNet-18, bf16: gradients");
         is_near(m.loss, (double)loss->data[0], 2e-2, "ResNet-18, bf16: loss");
@@ -179,7 +179,7 @@ static bool trace(ddp_trainer_t *t, double loss[STEPS])
     struct ddp_metrics m;
 
     for (int k = 0; k < STEPS; k++) {
-        if (ddp_step(t, &m) < 0) {
+        if (ddp_trainer_step(t, &m) < 0) {
             diag("step %d: %s", k, ddp_errmsg());
             return false;
         }

@@ -43,7 +43,7 @@ static bool train(ddp_trainer_t *t, const struct oracle *o, int *good)
         struct ddp_metrics m;
         double d;
 
-        if (ddp_step(t, &m) < 0) {
+        if (ddp_trainer_step(t, &m) < 0) {
             diag("step %d: %s", k, ddp_errmsg());
             return false;
         }

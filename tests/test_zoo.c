@@ -78,7 +78,7 @@ static void test_evaluation(const struct model *m, ddp_chain_t *c)
     const struct oracle_tensor *y = oracle_find(o, "%s/eval/y", m->part);
     float *got = calloc(y->len, sizeof(*got));
     struct ddp_shape in = {x->dim[1], x->dim[2], x->dim[3]};
-    int rc = ddp_forward(ddp, c, x->data, DDP_F32, in, x->dim[0], 1, got);
+    int rc = ddp_chain_forward(ddp, c, x->data, DDP_F32, in, x->dim[0], 1, got);
 
     if (rc < 0)
         diag("%s", ddp_errmsg());
@@ -103,7 +103,7 @@ static void test_gradients(const struct model *m, ddp_chain_t *c)
     loss = (double)oracle_find(o, "%s/loss", part)->data[0];
     d = torch_samples(&samples);
     t = torch_trainer(ddp, c, d, DDP_F32, BATCH);
-    if (!t || ddp_gradients(t, &now) < 0 ||
+    if (!t || ddp_trainer_gradients(t, &now) < 0 ||
         !torch_measure(o, t, c, part, "e", &off)) {
         ok(0, "%s: gradients: %s", m->part, ddp_errmsg());
     } else {

@@ -92,7 +92,7 @@ static bool add(ddp_trainer_t *t, const struct truth *by,
         oracle_find(by->o, "%s/%s/%s", by->part, by->yardstick, p->name);
     float *got = calloc(p->len, sizeof(*got));
     double size = oracle_distance(want->data, got, p->len), d, theirs;
-    int rc = ddp_trainer_gradient(t, p->name, got, p->len);
+    int rc = ddp_trainer_get_gradient(t, p->name, got, p->len);
 
     d = oracle_distance(got, want->data, p->len);
     theirs = fmax((double)e->data[0], 0x1p-24); /* closer is luck */

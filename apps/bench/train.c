@@ -360,7 +360,7 @@ static int run_bench(struct bench *b, struct bench_settings *s)
         (rc = count_work(b, s)) != OPTS_GO ||
         (rc = make_trainer(b, s)) != OPTS_GO)
         return rc;
-    if ((rc = ddp_train(b->trainer)) < 0 ||
+    if ((rc = ddp_trainer_train(b->trainer)) < 0 ||
         (rc = ddp_trainer_stats(b->trainer, &stats)) < 0)
         return app_fail(rc);
     print_json(b, s, &stats);

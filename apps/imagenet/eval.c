@@ -45,7 +45,7 @@ static int open_inputs(struct evaluation *e, struct opts *o, struct settings *s)
     return OPTS_GO;
 }
 
-static int on_sample(const struct ddp_answer *a, void *arg)
+static int on_sample(const struct ddp_prediction *a, void *arg)
 {
     struct evaluation *e = arg;
     int k = a->len < TOP ? a->len : TOP;
@@ -59,11 +59,12 @@ static int on_sample(const struct ddp_answer *a, void *arg)
 
 static int evaluate(struct evaluation *e, const struct settings *s)
 {
-    struct ddp_eval_config cfg = {.sub_batch = (int)s->sub_batch,
-                                  .dtype = setup_dtype(s),
-                                  .tta = setup_tta(s),
-                                  .on_sample = s->per_class ? on_sample : NULL,
-                                  .arg = e};
+    struct ddp_evaluate_config cfg = {.sub_batch = (int)s->sub_batch,
+                                      .dtype = setup_dtype(s),
+                                      .tta = setup_tta(s),
+                                      .on_sample =
+                                          s->per_class ? on_sample : NULL,
+                                      .arg = e};
     struct ddp_metrics m;
     double t;
     int rc;

@@ -119,7 +119,7 @@ static const char *read_error(const struct inference *f, int64_t index)
                                                                 : why;
 }
 
-static int on_sample(const struct ddp_answer *x, void *arg)
+static int on_sample(const struct ddp_prediction *x, void *arg)
 {
     struct inference *f = arg;
     struct prediction a = {.top = f->top, .names = &f->classes};
@@ -149,11 +149,11 @@ static int report_counts(const struct inference *f, double seconds)
 static int infer(struct inference *f)
 {
     const struct settings *s = f->set;
-    struct ddp_eval_config cfg = {.sub_batch = (int)s->sub_batch,
-                                  .dtype = setup_dtype(s),
-                                  .tta = setup_tta(s),
-                                  .on_sample = on_sample,
-                                  .arg = f};
+    struct ddp_evaluate_config cfg = {.sub_batch = (int)s->sub_batch,
+                                      .dtype = setup_dtype(s),
+                                      .tta = setup_tta(s),
+                                      .on_sample = on_sample,
+                                      .arg = f};
     double t = app_now();
     int rc;
 

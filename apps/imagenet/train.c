@@ -179,11 +179,11 @@ static int evaluate(struct run *r)
     bool averages = r->set->ema_decay > 0;
     struct ddp_metrics m, ema = {0};
     double t = app_now();
-    int rc = ddp_evaluate(r->trainer, r->val, &m);
+    int rc = ddp_trainer_evaluate(r->trainer, r->val, &m);
 
     t = app_now() - t;
     if (rc == 0 && averages)
-        rc = ddp_evaluate_ema(r->trainer, r->val, &ema);
+        rc = ddp_trainer_evaluate_ema(r->trainer, r->val, &ema);
     progress_clear(&r->progress);
     if (rc < 0)
         return rc == DDP_ESTOPPED ? 0 : app_fail(rc);
@@ -379,12 +379,12 @@ static int train(struct run *r)
 
     if (rc)
         return rc;
-    rc = ddp_train(r->trainer);
+    rc = ddp_trainer_train(r->trainer);
     early = rc == DDP_ESTOPPED && interrupt_wanted();
 
     /* Steps in flight when a callback stopped the run are completed as well. */
     if (rc == DDP_ESTOPPED)
-        r->last.step = ddp_trainer_step(r->trainer);
+        r->last.step = ddp_trainer_steps(r->trainer);
     progress_flush(&r->progress, &r->last);
     progress_clear(&r->progress);
     report_bad(r->data);

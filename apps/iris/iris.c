@@ -31,7 +31,8 @@ int main(int argc, char **argv)
                                    .epochs = 50,
                                    .on_epoch = report});
     struct ddp_metrics end;
-    bool ok = ddp && t && ddp_train(t) == 0 && ddp_evaluate(t, iris, &end) == 0;
+    bool ok = ddp && t && ddp_trainer_train(t) == 0 &&
+              ddp_trainer_evaluate(t, iris, &end) == 0;
 
     if (ok)
         printf("trained on %s: loss %.4f, %.1f %% right\n", ddp_describe(ddp),

@@ -124,7 +124,7 @@ static int predict(struct step *b)
         return app_fail(rc);
     if ((rc = open_run(b)) != 0)
         return rc;
-    if ((rc = ddp_train(b->trainer)) < 0 ||
+    if ((rc = ddp_trainer_train(b->trainer)) < 0 ||
         (rc = ddp_trainer_stats(b->trainer, &stats)) < 0 ||
         (rc = ddp_simulation_read(&all)) < 0)
         return app_fail(rc);

@@ -185,7 +185,7 @@ int ddp__ref_loss(const struct ddp__task *t)
     case DDP_MSE:
         rc = all_squared_error(t, r, stats);
         break;
-    case DDP_OWN_LOSS:
+    case DDP_CUSTOM_LOSS:
         rc = own_loss(t, r, stats);
         break;
     }

@@ -52,7 +52,7 @@ static const char *schedule_word(enum ddp_schedule_kind kind)
         return "linear";
     case DDP_ONE_CYCLE:
         return "one_cycle";
-    case DDP_OWN_SCHEDULE:
+    case DDP_CUSTOM_SCHEDULE:
         return "custom";
     }
     return "unknown";
@@ -65,7 +65,7 @@ static const char *loss_word(enum ddp_loss_kind kind)
         return "logit_cross_entropy";
     case DDP_MSE:
         return "mse";
-    case DDP_OWN_LOSS:
+    case DDP_CUSTOM_LOSS:
         return "custom";
     }
     return "unknown";

@@ -74,7 +74,7 @@ int ddp_chain_inspect(ddp_chain_t *c, struct ddp_shape in, enum ddp_dtype type,
                                    .type = type,
                                    .dtype = type,
                                    .cap = 1,
-                                   .loss = {.kind = DDP_OWN_LOSS},
+                                   .loss = {.kind = DDP_CUSTOM_LOSS},
                                    .fill = no_host};
     struct ddp__params *p = ddp__params_of(c);
     ddp_graph_t *g;

@@ -116,7 +116,7 @@ int ddp__layer_shape(const ddp_layer_t *l, struct ddp_shape x,
     return 0;
 }
 
-bool ddp__init_valid(const struct ddp_init *init, const char *kind)
+bool ddp__init_valid(const struct ddp_weight_init *init, const char *kind)
 {
     if (init->std >= 0 && init->bound >= 0 &&
         (init->std == 0 || init->bound == 0))

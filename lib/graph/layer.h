@@ -31,7 +31,7 @@ int ddp__layer_options(const ddp_layer_t *l,
                        struct ddp_option o[DDP_MAX_OPTIONS]);
 
 /* Whether a layer can begin so; else the message says what is wrong. */
-bool ddp__init_valid(const struct ddp_init *init, const char *kind);
+bool ddp__init_valid(const struct ddp_weight_init *init, const char *kind);
 /* What the last layer inside l can fuse. */
 unsigned ddp__layer_fuses(const ddp_layer_t *l);
 

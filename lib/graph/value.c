@@ -116,7 +116,7 @@ enum ddp_dtype ddp_value_type(const ddp_value_t *v)
     return v ? v->type : DDP_F32;
 }
 
-bool ddp_value_wants_gradient(const ddp_value_t *v)
+bool ddp_value_needs_gradient(const ddp_value_t *v)
 {
     return v && v->wants;
 }

@@ -12,7 +12,7 @@ struct conv {
     ddp_layer_t layer;
     int in, out;
     struct ddp__conv c;
-    struct ddp_init init;
+    struct ddp_weight_init init;
 };
 
 static int extent(int size, int before, int after, int kernel, int dilation,

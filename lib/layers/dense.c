@@ -11,7 +11,7 @@ struct dense {
     ddp_layer_t layer;
     int in, out, pixels;
     bool bias;
-    struct ddp_init init;
+    struct ddp_weight_init init;
 };
 
 static int shape(const ddp_layer_t *l, struct ddp_shape x, struct ddp_shape *y)

@@ -124,8 +124,8 @@ static ddp_chain_t *efficientnet_new(const struct ddp_model_options *o,
 {
     const struct efficientnet *e = kind;
     const struct stage *s = e->stage;
-    struct ddp_init init = {.bound = 1 / sqrtf((float)o->classes),
-                            .zero_bias = true};
+    struct ddp_weight_init init = {.bound = 1 / sqrtf((float)o->classes),
+                                   .zero_bias = true};
     int last = e->last;
 
     while (s[1].kernel)

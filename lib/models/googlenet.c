@@ -8,7 +8,7 @@
 
 #include "models/models.h"
 
-static const struct ddp_init normal = {.std = 0.01f};
+static const struct ddp_weight_init normal = {.std = 0.01f};
 
 static ddp_layer_t *conv(const char *name, int in, int out, int kernel,
                          int stride)

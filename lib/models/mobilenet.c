@@ -9,7 +9,7 @@
 
 #include "models/models.h"
 
-static const struct ddp_init normal = {.std = 0.01f, .zero_bias = true};
+static const struct ddp_weight_init normal = {.std = 0.01f, .zero_bias = true};
 
 static ddp_layer_t *features(ddp_chain_t *c)
 {

@@ -61,7 +61,7 @@ int ddp__round_channels(double c);
 
 /* The end of most networks: dropout and a dense layer, a chain of this name. */
 ddp_layer_t *ddp__classifier_new(const char *name, int in, int classes,
-                                 float dropout, struct ddp_init init);
+                                 float dropout, struct ddp_weight_init init);
 
 /* What is asked for, or the network's own. */
 float ddp__rate(float asked, float own);

@@ -44,7 +44,7 @@ ddp_chain_t *ddp__chain_done(ddp_chain_t *c)
 }
 
 ddp_layer_t *ddp__classifier_new(const char *name, int in, int classes,
-                                 float dropout, struct ddp_init init)
+                                 float dropout, struct ddp_weight_init init)
 {
     return ddp_layer_set_name(
         ddp_chain_new(

@@ -274,7 +274,7 @@ int ddp_trainer_checkpoint(ddp_trainer_t *t)
         t->ckpt->requested = true;
         return 0;
     }
-    if ((rc = ddp_wait(t)) < 0 || (rc = open_ours(t->ckpt)) < 0)
+    if ((rc = ddp_trainer_wait(t)) < 0 || (rc = open_ours(t->ckpt)) < 0)
         return rc;
     if (t->diverged)
         return ddp__fail(DDP_EDIVERGED,

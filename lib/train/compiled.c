@@ -372,9 +372,9 @@ static int run_all(struct ddp_compiled *c, const char *x, int n, char *y)
     return rc;
 }
 
-int ddp_forward(ddp_t *ddp, ddp_chain_t *chain, const void *x,
-                enum ddp_dtype type, struct ddp_shape shape, int n,
-                int sub_batch, float *y)
+int ddp_chain_forward(ddp_t *ddp, ddp_chain_t *chain, const void *x,
+                      enum ddp_dtype type, struct ddp_shape shape, int n,
+                      int sub_batch, float *y)
 {
     int batch = sub_batch ? sub_batch : SUB_BATCH, requests, slots, rc;
     struct ddp_compiled *c;

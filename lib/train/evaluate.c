@@ -25,7 +25,7 @@ struct ddp__eval {
     int (*stop)(void *arg); /* may be NULL */
     void *stop_arg;
     /* With on_sample: what the chain says of ahead steps; owned. */
-    ddp_answer_f on_sample;
+    ddp_prediction_f on_sample;
     void *on_arg;
     int len; /* of one output */
     float *output;
@@ -144,7 +144,7 @@ static int make(struct ddp__eval *e, ddp_t *ddp, ddp_chain_t *chain,
 
 int ddp__eval_new(struct ddp__eval **out, ddp_t *ddp, ddp_chain_t *chain,
                   ddp_dataset_t *data, const struct ddp_train_config *c,
-                  ddp_answer_f on_sample, void *arg)
+                  ddp_prediction_f on_sample, void *arg)
 {
     struct ddp__eval *e = calloc(1, sizeof(*e));
     int rc;
@@ -196,7 +196,7 @@ static int deliver(struct ddp__eval *e, int64_t step)
     n = n < e->loader.batch ? n : e->loader.batch;
     for (int64_t i = 0; e->on_sample && i < n; i++) {
         size_t at = room_of(e, step, i);
-        struct ddp_answer a = {
+        struct ddp_prediction a = {
             .index = e->index[at],
             .label = e->label[at],
             .bad = ddp__dataset_is_bad(d, e->index[at]),
@@ -287,7 +287,8 @@ static void remember(struct ddp__run *r, int64_t step, bool classes,
     }
 }
 
-int ddp_evaluate(ddp_trainer_t *t, ddp_dataset_t *data, struct ddp_metrics *m)
+int ddp_trainer_evaluate(ddp_trainer_t *t, ddp_dataset_t *data,
+                         struct ddp_metrics *m)
 {
     int rc = evaluate(t, data, NULL, m);
 
@@ -296,8 +297,8 @@ int ddp_evaluate(ddp_trainer_t *t, ddp_dataset_t *data, struct ddp_metrics *m)
     return rc;
 }
 
-int ddp_evaluate_ema(ddp_trainer_t *t, ddp_dataset_t *data,
-                     struct ddp_metrics *m)
+int ddp_trainer_evaluate_ema(ddp_trainer_t *t, ddp_dataset_t *data,
+                             struct ddp_metrics *m)
 {
     int rc;
 
@@ -314,9 +315,10 @@ int ddp_evaluate_ema(ddp_trainer_t *t, ddp_dataset_t *data,
 }
 
 int ddp_chain_evaluate(ddp_t *ddp, ddp_chain_t *chain, ddp_dataset_t *data,
-                       const struct ddp_eval_config *cfg, struct ddp_metrics *m)
+                       const struct ddp_evaluate_config *cfg,
+                       struct ddp_metrics *m)
 {
-    static const struct ddp_eval_config none;
+    static const struct ddp_evaluate_config none;
     struct ddp__eval *e = NULL;
     struct ddp_train_config c;
     int rc;

@@ -234,7 +234,7 @@ int ddp_pullback_forward(ddp_pullback_t *p, const float *x, float *y)
     return rc;
 }
 
-int ddp_pullback(ddp_pullback_t *p, const float *dy, float *dx)
+int ddp_pullback_backward(ddp_pullback_t *p, const float *dy, float *dx)
 {
     int rc;
 
@@ -249,8 +249,8 @@ int ddp_pullback(ddp_pullback_t *p, const float *dy, float *dx)
     return rc;
 }
 
-int ddp_pullback_gradient(ddp_pullback_t *p, const char *name, float *out,
-                          size_t len)
+int ddp_pullback_get_gradient(ddp_pullback_t *p, const char *name, float *out,
+                              size_t len)
 {
     return ddp__engine_gradient(p->engine, name, out, len, 1);
 }

@@ -59,7 +59,7 @@ double ddp_schedule_factor(const struct ddp_schedule *s, int64_t step,
 
     if (!s)
         return 1;
-    if (s->kind == DDP_OWN_SCHEDULE)
+    if (s->kind == DDP_CUSTOM_SCHEDULE)
         return s->fn ? s->fn(step, epoch, epochs, s->arg) : 1;
     warmup = warmup_of(s, epochs);
     if (epoch < warmup) {

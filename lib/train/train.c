@@ -155,7 +155,7 @@ static int train(struct ddp_trainer *t)
     return rc < 0 ? rc : ddp__checkpoints_wait(t);
 }
 
-int ddp_train(ddp_trainer_t *t)
+int ddp_trainer_train(ddp_trainer_t *t)
 {
     int rc;
 

@@ -55,8 +55,8 @@ static int check_config(const struct ddp_train_config *c)
                          c->ema_decay);
     if (c->tta != DDP_TTA_NONE && c->tta != DDP_TTA_FLIP)
         return ddp__fail(DDP_EINVAL, "tta is DDP_TTA_NONE or DDP_TTA_FLIP");
-    if (c->loss == DDP_OWN_LOSS && !c->loss_fn)
-        return ddp__fail(DDP_EINVAL, "DDP_OWN_LOSS needs loss_fn");
+    if (c->loss == DDP_CUSTOM_LOSS && !c->loss_fn)
+        return ddp__fail(DDP_EINVAL, "DDP_CUSTOM_LOSS needs loss_fn");
     if (c->label_smoothing < 0 || c->label_smoothing >= 1)
         return ddp__fail(DDP_EINVAL, "label smoothing %g, wants 0 <= s < 1",
                          (double)c->label_smoothing);
@@ -326,7 +326,7 @@ int ddp__trainer_drain(struct ddp_trainer *t, struct ddp__result *r)
     return rc;
 }
 
-int ddp_step(ddp_trainer_t *t, struct ddp_metrics *m)
+int ddp_trainer_step(ddp_trainer_t *t, struct ddp_metrics *m)
 {
     struct ddp__result r = {.step = -1};
     int rc;
@@ -344,7 +344,7 @@ int ddp_step(ddp_trainer_t *t, struct ddp_metrics *m)
     return 0;
 }
 
-int ddp_gradients(ddp_trainer_t *t, struct ddp_metrics *m)
+int ddp_trainer_gradients(ddp_trainer_t *t, struct ddp_metrics *m)
 {
     struct ddp__result r = {.step = -1};
     int rc;
@@ -362,9 +362,10 @@ static int need_gradients(const struct ddp_trainer *t)
 {
     if (!t)
         return DDP_EINVAL; /* ddp_trainer_new() said why */
-    return t->gradients ? 0
-                        : ddp__fail(DDP_EINVAL, "there are no gradients: call "
-                                                "ddp_gradients() first");
+    return t->gradients
+               ? 0
+               : ddp__fail(DDP_EINVAL, "there are no gradients: call "
+                                       "ddp_trainer_gradients() first");
 }
 
 static int need_divisor(const struct ddp_trainer *t)
@@ -377,8 +378,8 @@ static int need_divisor(const struct ddp_trainer *t)
                                  "gradients");
 }
 
-int ddp_trainer_gradient(ddp_trainer_t *t, const char *name, float *out,
-                         size_t len)
+int ddp_trainer_get_gradient(ddp_trainer_t *t, const char *name, float *out,
+                             size_t len)
 {
     int rc = need_divisor(t);
 
@@ -412,7 +413,7 @@ int ddp_trainer_update(ddp_trainer_t *t)
     return note_skips(t, &r);
 }
 
-int ddp_wait(ddp_trainer_t *t)
+int ddp_trainer_wait(ddp_trainer_t *t)
 {
     struct ddp__result r;
     int rc = ddp__trainer_drain(t, &r);
@@ -420,7 +421,7 @@ int ddp_wait(ddp_trainer_t *t)
     return rc < 0 ? rc : ddp__engine_wait_all(t->engine);
 }
 
-int64_t ddp_trainer_step(const ddp_trainer_t *t)
+int64_t ddp_trainer_steps(const ddp_trainer_t *t)
 {
     return t->submitted;
 }

@@ -22,7 +22,7 @@ struct ddp_trainer {
     double begin, last, step_s, data_s;
     struct ddp__run run;
     struct ddp__checkpoints *ckpt; /* owned; NULL: none are written */
-    bool training;                 /* in ddp_train() */
+    bool training;                 /* in ddp_trainer_train() */
     bool diverged;
     int64_t begun;  /* the first step of this process */
     bool gradients; /* the last step left gradients, of this divisor */

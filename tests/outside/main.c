@@ -49,8 +49,8 @@ int main(void)
     ddp_trainer_t *trainer = ddp_trainer_new(ddp, chain, data, &config);
     int rc = 1;
 
-    if (!trainer || ddp_train(trainer) < 0 ||
-        ddp_evaluate(trainer, data, &m) < 0)
+    if (!trainer || ddp_trainer_train(trainer) < 0 ||
+        ddp_trainer_evaluate(trainer, data, &m) < 0)
         printf("%s\n", ddp_errmsg());
     else
         rc = !(m.samples == 64 && m.top1 > 0.99);
