@@ -1,4 +1,5 @@
 /* ddp.h - train neural networks from C on every device of a machine
+ * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * A program builds a chain of layers, names a data set, and trains.  Every
  * training step becomes a StarPU task graph of per-layer tasks over

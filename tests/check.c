@@ -1,4 +1,6 @@
-/* check.c - one op at a time on any backend, without StarPU */
+/* check.c - one op at a time on any backend, without StarPU
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
 #include "config.h"
 #include <math.h>
 #include <stdio.h>

@@ -1,4 +1,5 @@
 /* check.h - one op at a time on any backend, without StarPU
+ * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * A row describes a family of ops on certain shapes: a convolution, forward
  * and backward.  The ops share tensors, each known by a letter:

@@ -1,4 +1,5 @@
 /* count_cuda.c - counts what is allocated on GPUs, and what is pinned
+ * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * For LD_PRELOAD; a test asks for count_cuda_calls().
  */

@@ -1,4 +1,5 @@
 /* crash.c - every call that changes the disk below a folder, one by one
+ * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * The calls are made by number, for libc's functions of these names are hidden
  * behind ours.  A write is counted twice when copies are kept: the second copy

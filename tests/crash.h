@@ -1,4 +1,5 @@
 /* crash.h - every call that changes the disk below a folder, one by one
+ * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * The test program's own write(), rename(), ... come before libc's.  Those
  * that touch the folder are counted, and at each of them something can be

@@ -1,4 +1,5 @@
 /* fake_cuda.c - a libcuda.so.1 that says what FAKE_CUDA tells it to
+ * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * FAKE_CUDA  is "init version gpu gpu ...": what cuInit() returns, the version
  * of the driver, and for each GPU "mode/major/retain": its compute mode, its

@@ -1,4 +1,6 @@
-/* hand.h - run one op of ref on a few numbers, and look at the result */
+/* hand.h - run one op of ref on a few numbers, and look at the result
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
 #ifndef HAND_H
 #define HAND_H
 

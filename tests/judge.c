@@ -1,4 +1,6 @@
-/* judge.c - whether a backend's results are those of ref */
+/* judge.c - whether a backend's results are those of ref
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
 #include "config.h"
 #include <math.h>
 #include <stdio.h>

@@ -1,4 +1,6 @@
-/* judge.h - whether a backend's results are those of ref */
+/* judge.h - whether a backend's results are those of ref
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
 #ifndef JUDGE_H
 #define JUDGE_H
 

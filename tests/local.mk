@@ -1,4 +1,5 @@
 # tests/local.mk - test_x.c is a program, app_x.sh runs a program as a user
+# SPDX-License-Identifier: LGPL-2.1-or-later
 #
 # To add a test, add its name to a list.  Its points come out as TAP (tap.h).
 

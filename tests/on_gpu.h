@@ -1,4 +1,5 @@
 /* on_gpu.h - kernels of CUDA for tests that have their tensors in main memory
+ * SPDX-License-Identifier: LGPL-2.1-or-later
  */
 #ifndef ON_GPU_H
 #define ON_GPU_H

@@ -1,4 +1,5 @@
 /* op_rows.c - the table of test_ops: shapes and scalars for every op
+ * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Sizes are odd on purpose: one image, one channel, nothing a multiple of
  * anything, fewer samples than there is room for.

@@ -1,4 +1,5 @@
 /* test_checkpoint.c - a run that goes on from a checkpoint is the same run
+ * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * The oracle is the run that nothing interrupted: the CRC of its weights, the
  * bytes of its optimizer's state, its metrics, to the bit.

@@ -1,4 +1,5 @@
 /* test_cuda_host.c - our CUDA kernels on a CPU, against ref
+ * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * The bodies of the kernels, and all that leads up to their launch, are the
  * ones of GPUs; here a launch is a loop over items, or over blocks and the

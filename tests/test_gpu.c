@@ -1,4 +1,5 @@
 /* test_gpu.c - which GPUs are used, and what is said where none can be
+ * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * The driver is a made-up one (fake_cuda.c); no GPU is needed.
  */

@@ -1,4 +1,5 @@
 /* test_gpu_train.c - training on a GPU: gradients, and the same bits always
+ * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Gradients are compared with those of the plain C kernels.  Two summation
  * orders give different roundings, which a deep network amplifies; how much is

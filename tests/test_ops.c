@@ -1,4 +1,5 @@
 /* test_ops.c - every op of every backend, on the rows of op_rows.c
+ * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * ref, which defines the ops, is tested against itself by finite differences:
  * backward must be the slope of forward.  The other backends are tested

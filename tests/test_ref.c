@@ -1,4 +1,5 @@
 /* test_ref.c - ref on numbers worked out by hand: activations
+ * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * test_ops.c shows that ref's backward fits its forward; this shows that the
  * forward is what PyTorch's documentation means, on cases small enough for

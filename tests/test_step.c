@@ -1,4 +1,6 @@
-/* test_step.c - the step graph: same bits everywhere, lanes, failures */
+/* test_step.c - the step graph: same bits everywhere, lanes, failures
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
 #include "config.h"
 
 #include <math.h>

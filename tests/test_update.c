@@ -1,4 +1,5 @@
 /* test_update.c - ref's losses and optimizers on numbers worked out by hand
+ * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Losses are compared with logarithms of small fractions, optimizers with
  * PyTorch's formulas written out once more, in double and per weight.

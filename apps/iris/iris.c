@@ -1,4 +1,5 @@
 /* iris.c - the smallest whole program: three classes of flowers, four numbers
+ * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  *     ddp-iris [iris.csv]
  */

@@ -1,4 +1,5 @@
 /* crc32c.c - CRC-32C, eight bytes at a time
+ * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Source   RFC 3720 section 12.1 (the polynomial and its bit order);
  *          Kounavis and Berry, "A systematic approach to building high

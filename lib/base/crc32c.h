@@ -1,4 +1,6 @@
-/* crc32c.h - CRC-32C (Castagnoli), the checksum of checkpoints and weights */
+/* crc32c.h - CRC-32C (Castagnoli), the checksum of checkpoints and weights
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
 #ifndef DDP_CRC32C_H
 #define DDP_CRC32C_H
 

@@ -1,4 +1,6 @@
-/* device.h - functions that nvcc compiles for GPUs and cc for CPUs */
+/* device.h - functions that nvcc compiles for GPUs and cc for CPUs
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
 #ifndef DDP_DEVICE_H
 #define DDP_DEVICE_H
 

@@ -1,4 +1,6 @@
-/* env.c - numbers in the environment */
+/* env.c - numbers in the environment
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
 #include "config.h"
 
 #include <errno.h>

@@ -1,4 +1,6 @@
-/* error.c - codes, texts, the last message of a thread */
+/* error.c - codes, texts, the last message of a thread
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
 #include "config.h"
 
 #include <stdarg.h>

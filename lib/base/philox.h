@@ -1,4 +1,5 @@
 /* philox.h - counter-based random numbers: the same on every device
+ * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Source   Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC'11;
  *          Philox4x32 with 10 rounds.

@@ -1,4 +1,5 @@
 /* ema.c - averages of the weights that trail behind training
+ * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Every parameter has one, running statistics too, as timm's ModelEmaV2: after
  * each update e += (1 - decay) (w - e), in the step's graph.  A step that is

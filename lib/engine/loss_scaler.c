@@ -1,4 +1,5 @@
 /* loss_scaler.c - a step is applied as a whole, or not at all
+ * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * When all gradients of a step are merged, one task looks at the loss and at
  * the norms, before any bucket is updated.  OPTIM changes nothing without a

@@ -1,4 +1,6 @@
-/* optim.c - update rules with PyTorch's defaults; the rules are in codelets/ */
+/* optim.c - update rules with PyTorch's defaults; the rules are in codelets/
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
 #include "config.h"
 
 #include "engine/optim.h"

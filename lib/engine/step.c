@@ -1,4 +1,5 @@
 /* step.c - submitting the task graph of one step
+ * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * For each sub-batch, in its lane: input, forward, loss, backward.  Then for
  * each bucket of parameters a binary tree of merges over the lanes and the

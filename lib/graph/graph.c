@@ -1,4 +1,6 @@
-/* graph.c - the whole graph of a chain: input, forward, loss, backward */
+/* graph.c - the whole graph of a chain: input, forward, loss, backward
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
 #include "config.h"
 
 #include <stdlib.h>

@@ -1,4 +1,6 @@
-/* inspect.c - what is in a chain: layers, shapes, parameters, memory */
+/* inspect.c - what is in a chain: layers, shapes, parameters, memory
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
 #include "config.h"
 
 #include "base/error.h"

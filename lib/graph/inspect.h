@@ -1,4 +1,6 @@
-/* inspect.h - what a graph will need */
+/* inspect.h - what a graph will need
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
 #ifndef DDP_INSPECT_H
 #define DDP_INSPECT_H
 

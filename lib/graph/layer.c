@@ -1,4 +1,6 @@
-/* layer.c - what all layers share: making, naming, freeing, fusing */
+/* layer.c - what all layers share: making, naming, freeing, fusing
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
 #include "config.h"
 
 #include <stdio.h>

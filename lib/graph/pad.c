@@ -1,4 +1,5 @@
 /* pad.c - images of three channels, made wider for GPUs
+ * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Tensor cores take channels eight at a time.  cuDNN would copy such images to
  * its workspace, in forward and once more for the gradient of the weights.  So

@@ -1,4 +1,6 @@
-/* params.c - the parameters of a chain: names, buckets, values */
+/* params.c - the parameters of a chain: names, buckets, values
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
 #include "config.h"
 
 #include <math.h>

@@ -1,4 +1,5 @@
 /* segment.c - which operations one task runs, and where their results live
+ * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * A task costs the host some 10 us, which a GPU with one lane spends waiting.
  * So operations that follow each other share a task until it lasts long enough.

@@ -1,4 +1,6 @@
-/* act.c - elementwise activations */
+/* act.c - elementwise activations
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
 #include "config.h"
 
 #include "base/error.h"

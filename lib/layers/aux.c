@@ -1,4 +1,5 @@
 /* aux.c - an auxiliary classifier: a branch with a loss of its own
+ * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * The layer itself is the identity.  In training the branch's output has the
  * run's loss too, times a weight; in evaluation there is no branch.

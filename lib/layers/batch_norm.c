@@ -1,4 +1,6 @@
-/* batch_norm.c - batch normalisation, with what follows it fused */
+/* batch_norm.c - batch normalisation, with what follows it fused
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
 #include "config.h"
 
 #include "base/error.h"

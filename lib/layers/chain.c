@@ -1,4 +1,6 @@
-/* chain.c - layers one after another */
+/* chain.c - layers one after another
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
 #include "config.h"
 
 #include <stdarg.h>

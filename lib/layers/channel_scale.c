@@ -1,4 +1,6 @@
-/* channel_scale.c - y = x times gate(x), the squeeze-excite product */
+/* channel_scale.c - y = x times gate(x), the squeeze-excite product
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
 #include "config.h"
 
 #include "base/error.h"

@@ -1,4 +1,6 @@
-/* conv.c - two-dimensional convolution */
+/* conv.c - two-dimensional convolution
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
 #include "config.h"
 
 #include <math.h>

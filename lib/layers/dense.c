@@ -1,4 +1,6 @@
-/* dense.c - y = W x + b on vectors */
+/* dense.c - y = W x + b on vectors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
 #include "config.h"
 
 #include <math.h>

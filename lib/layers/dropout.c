@@ -1,4 +1,6 @@
-/* dropout.c - dropout of values, and of whole samples (stochastic depth) */
+/* dropout.c - dropout of values, and of whole samples (stochastic depth)
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
 #include "config.h"
 
 #include "base/error.h"

@@ -1,4 +1,6 @@
-/* flatten.c - (h, w, c) as a vector: the same memory under another shape */
+/* flatten.c - (h, w, c) as a vector: the same memory under another shape
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
 #include "config.h"
 
 #include "graph/value.h"

@@ -1,4 +1,6 @@
-/* parallel.c - branches on one input, joined by channels or added */
+/* parallel.c - branches on one input, joined by channels or added
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
 #include "config.h"
 
 #include <stdarg.h>

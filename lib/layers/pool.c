@@ -1,4 +1,6 @@
-/* pool.c - max and mean over windows, adaptive and global mean */
+/* pool.c - max and mean over windows, adaptive and global mean
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
 #include "config.h"
 
 #include <string.h>

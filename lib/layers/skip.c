@@ -1,4 +1,6 @@
-/* skip.c - y = branch(x) + shortcut(x), the residual connection */
+/* skip.c - y = branch(x) + shortcut(x), the residual connection
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
 #include "config.h"
 
 #include "base/error.h"

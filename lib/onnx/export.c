@@ -1,4 +1,5 @@
 /* export.c - a chain as an ONNX model, from the operations of its graph
+ * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Tensors are (N, c, h, w) there, or (N, k) around matrix products: a vector is
  * turned from one into the other where an operation needs it.  What comes out

@@ -1,4 +1,6 @@
-/* export.h - a graph on its way to an ONNX model */
+/* export.h - a graph on its way to an ONNX model
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
 #ifndef DDP_ONNX_EXPORT_H
 #define DDP_ONNX_EXPORT_H
 

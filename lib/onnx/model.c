@@ -1,4 +1,5 @@
 /* model.c - putting an ONNX model together, and writing it
+ * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Source   github.com/onnx/onnx, docs/IR.md and onnx.proto; the wire format is
  *          protobuf-c's.

@@ -1,4 +1,5 @@
 /* model.h - an ONNX model while it is put together
+ * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * A failure is kept in rc; what is called later does nothing and returns NULL,
  * so that one look at the end is enough.  Whoever needs a tensor names it.

@@ -1,4 +1,5 @@
 /* ops.c - what each operation of inference is in ONNX
+ * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Source   github.com/onnx/onnx, docs/Operators.md, opset 14.
  */

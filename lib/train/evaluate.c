@@ -1,4 +1,6 @@
-/* evaluate.c - loss, top-k and answers on a data set, every sample once */
+/* evaluate.c - loss, top-k and answers on a data set, every sample once
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
 #include "config.h"
 
 #include <limits.h>

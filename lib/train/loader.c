@@ -1,4 +1,6 @@
-/* loader.c - samples of a data set into the input buffers of sub-batches */
+/* loader.c - samples of a data set into the input buffers of sub-batches
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
 #include "config.h"
 
 #include <string.h>

@@ -1,4 +1,6 @@
-/* loader.h - samples of a data set into the input buffers of sub-batches */
+/* loader.h - samples of a data set into the input buffers of sub-batches
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
 #ifndef DDP_LOADER_H
 #define DDP_LOADER_H
 

@@ -1,4 +1,5 @@
 /* memory.c - does it fit? Asked before the first task, of each memory
+ * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * StarPU waits for ever for memory that never becomes free, so it must not
  * come to that.  What a step holds: weights, accumulators of the lanes that

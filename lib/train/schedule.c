@@ -1,4 +1,5 @@
 /* schedule.c - the factor of the learning rate over a run
+ * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Source   Goyal et al. 2017 (linear warm-up); Loshchilov and Hutter 2017
  *          (cosine); Smith and Topin 2018 (one cycle).  PyTorch's LinearLR,

@@ -1,4 +1,6 @@
-/* train.c - a run: all its steps, with progress */
+/* train.c - a run: all its steps, with progress
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
 #include "config.h"
 
 #include "base/error.h"

@@ -1,4 +1,6 @@
-/* trainer.c - making a trainer, and its steps */
+/* trainer.c - making a trainer, and its steps
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
 #include "config.h"
 
 #include <math.h>

@@ -1,4 +1,6 @@
-/* convert.c - a file of weights as another: names, types, what is left out */
+/* convert.c - a file of weights as another: names, types, what is left out
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
 #include "config.h"
 
 #include <fnmatch.h>

@@ -1,4 +1,5 @@
 /* safetensors.c - files of named tensors, read
+ * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * A file is eight bytes with the length of the header, the header in JSON, and
  * the data of all tensors without a gap, up to the end of the file.  It is read

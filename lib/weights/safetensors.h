@@ -1,4 +1,5 @@
 /* safetensors.h - files of named tensors: read any, write f32 and bf16
+ * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * A file is untrusted: ddp__st_open() accepts it only if every byte is
  * accounted for, so whoever has a tensor of it can rely on its numbers.

@@ -1,4 +1,5 @@
 /* safetensors_index.c - tensors in several files, and the list of them
+ * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * model.safetensors.index.json says which tensor is in which file beside it:
  *

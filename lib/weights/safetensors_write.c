@@ -1,4 +1,5 @@
 /* safetensors_write.c - files of named tensors, written
+ * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * The data begin at a multiple of 64 bytes, so that a mapped file is aligned.
  */

@@ -1,4 +1,6 @@
-/* weights.c - a chain's parameters to and from a safetensors file */
+/* weights.c - a chain's parameters to and from a safetensors file
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
 #include "config.h"
 
 #include <stdarg.h>

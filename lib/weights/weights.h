@@ -1,4 +1,6 @@
-/* weights.h - files of weights that are not the chain's own */
+/* weights.h - files of weights that are not the chain's own
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
 #ifndef DDP_WEIGHTS_H
 #define DDP_WEIGHTS_H
 
