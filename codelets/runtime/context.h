@@ -5,6 +5,7 @@
 #define DDP_CONTEXT_H
 
 #include "cuda/gpu.h"
+#include "runtime/flow.h"
 #include "runtime/topology.h"
 
 /* Something that uses a context and must be unbound before it ends. */
@@ -23,6 +24,7 @@ struct ddp {
     struct ddp__gpus gpus;
     struct ddp__topology topology;
     struct ddp__bound *bound; /* not owned */
+    struct ddp__pending pending;
     char describe[1536];
 };
 

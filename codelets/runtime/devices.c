@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "runtime/context.h"
 #include "runtime/cost.h"
 #include "runtime/devices.h"
 #include "runtime/task.h"
@@ -125,11 +126,11 @@ bool ddp__codelets_type(enum ddp_dtype type)
            (!hybrid || computes_in(*usable[DDP__CPU], type));
 }
 
-int ddp__codelets_ready(void)
+int ddp__codelets_ready(ddp_t *ddp)
 {
     int rc = 0;
 
-    starpu_task_wait_for_all();
+    ddp__pending_wait(&ddp->pending);
     for (int k = 0; rc == 0 && k < DDP__KINDS; k++)
         for (const struct ddp__backend *const *b = usable[k]; b && *b; b++)
             if ((*b)->ready && (rc = (*b)->ready()) < 0)

@@ -22,8 +22,8 @@ bool ddp__codelets_hybrid(void);
 bool ddp__codelets_type(enum ddp_dtype type);
 
 /* When calls have been prepared and before their first task; waits for all
- * tasks. */
-int ddp__codelets_ready(void);
+ * tasks of the context. */
+int ddp__codelets_ready(ddp_t *ddp);
 
 /* Bytes of scratch that each GPU worker has. */
 size_t ddp__codelets_scratch(void);

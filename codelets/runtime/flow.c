@@ -14,40 +14,68 @@ double ddp__now(void)
     return 1e-6 * starpu_timing_now();
 }
 
-int ddp__flow_init(struct ddp__flow *f)
+/* ---- tasks that are not done -------------------------------------------- */
+
+void ddp__pending_init(struct ddp__pending *p)
+{
+    starpu_pthread_mutex_init(&p->lock, NULL);
+    starpu_pthread_cond_init(&p->none, NULL);
+    p->tasks = 0;
+}
+
+void ddp__pending_fini(struct ddp__pending *p)
+{
+    starpu_pthread_cond_destroy(&p->none);
+    starpu_pthread_mutex_destroy(&p->lock);
+}
+
+static void pending_add(struct ddp__pending *p, int tasks)
+{
+    starpu_pthread_mutex_lock(&p->lock);
+    p->tasks += tasks;
+    if (p->tasks == 0)
+        starpu_pthread_cond_broadcast(&p->none);
+    starpu_pthread_mutex_unlock(&p->lock);
+}
+
+void ddp__pending_wait(struct ddp__pending *p)
+{
+    starpu_pthread_mutex_lock(&p->lock);
+    while (p->tasks > 0)
+        starpu_pthread_cond_wait(&p->none, &p->lock);
+    starpu_pthread_mutex_unlock(&p->lock);
+}
+
+/* ---- a flow ------------------------------------------------------------- */
+
+int ddp__flow_init(struct ddp__flow *f, struct ddp__pending *all)
 {
     memset(f, 0, sizeof(*f));
     f->failed_step = -1;
     f->updated_step = -1;
     if (pthread_mutex_init(&f->lock, NULL) != 0)
-        return ddp__fail(DDP_ENOMEM, "no mutex to be had");
-    starpu_pthread_mutex_init(&f->count_lock, NULL);
-    starpu_pthread_cond_init(&f->done, NULL);
+        return ddp__fail(DDP_ENOMEM, "out of memory for a mutex");
+    ddp__pending_init(&f->pending);
+    f->all = all;
     return 0;
 }
 
 void ddp__flow_fini(struct ddp__flow *f)
 {
-    starpu_pthread_cond_destroy(&f->done);
-    starpu_pthread_mutex_destroy(&f->count_lock);
+    ddp__pending_fini(&f->pending);
     pthread_mutex_destroy(&f->lock);
 }
 
+/* The flow's own count comes last: its owner may free it then. */
 void ddp__flow_add(struct ddp__flow *f, int tasks)
 {
-    starpu_pthread_mutex_lock(&f->count_lock);
-    f->tasks += tasks;
-    if (f->tasks == 0)
-        starpu_pthread_cond_broadcast(&f->done);
-    starpu_pthread_mutex_unlock(&f->count_lock);
+    pending_add(f->all, tasks);
+    pending_add(&f->pending, tasks);
 }
 
 void ddp__flow_wait(struct ddp__flow *f)
 {
-    starpu_pthread_mutex_lock(&f->count_lock);
-    while (f->tasks > 0)
-        starpu_pthread_cond_wait(&f->done, &f->count_lock);
-    starpu_pthread_mutex_unlock(&f->count_lock);
+    ddp__pending_wait(&f->pending);
 }
 
 void ddp__flow_fail(struct ddp__flow *f, int64_t step, int rc, const char *op,

@@ -22,6 +22,18 @@ static inline bool ddp__is_gpu_worker(int w)
            starpu_worker_get_type(w) == STARPU_CUDA_WORKER;
 }
 
+/* How many tasks have been submitted and are not done. */
+struct ddp__pending {
+    starpu_pthread_mutex_t lock;
+    starpu_pthread_cond_t none; /* are left */
+    int64_t tasks;
+};
+
+void ddp__pending_init(struct ddp__pending *p);
+void ddp__pending_fini(struct ddp__pending *p);
+/* Wait until all tasks submitted so far are done. */
+void ddp__pending_wait(struct ddp__pending *p);
+
 /* What the tasks of one engine share: the first failure, which makes all
  * later tasks do nothing, how many are not done, and where the time went. */
 struct ddp__flow {
@@ -33,9 +45,7 @@ struct ddp__flow {
     /* 1 + the worker that first met a loss or norm that is not finite, since
      * this was last set to 0; 0: nobody. */
     atomic_int seen_by;
-    starpu_pthread_mutex_t count_lock;
-    starpu_pthread_cond_t done; /* of all tasks */
-    int64_t tasks;              /* submitted and not done */
+    struct ddp__pending pending, *all; /* all: of the context; not owned */
     struct ddp__busy {
         double exec_s, data_s, gap_s; /* gap: between tasks of one lane */
         double last_end;
@@ -44,7 +54,7 @@ struct ddp__flow {
     } busy[DDP__MAX_WORKERS];
 };
 
-int ddp__flow_init(struct ddp__flow *f);
+int ddp__flow_init(struct ddp__flow *f, struct ddp__pending *all);
 void ddp__flow_fini(struct ddp__flow *f);
 
 /* Count tasks that are about to be submitted, or (negative) that are done. */

@@ -359,7 +359,7 @@ static int make(struct ddp__engine *e, ddp_chain_t *chain)
         if ((rc = lane_new(e, &e->lane[l])) < 0)
             return rc;
     rc = e->spec.optimizer ? make_update(e) : 0;
-    return rc < 0 ? rc : ddp__codelets_ready();
+    return rc < 0 ? rc : ddp__codelets_ready(e->ddp);
 }
 
 /* How long a task shall last at least.  On a GPU the host's 20 us of a task
@@ -391,7 +391,8 @@ int ddp__engine_new(struct ddp__engine **out, ddp_t *ddp, ddp_chain_t *chain,
     e->spec.graph.merged = e->spec.lanes > 1;
     starpu_pthread_mutex_init(&e->lock, NULL);
     starpu_pthread_cond_init(&e->done, NULL);
-    if ((rc = ddp__flow_init(&e->flow)) < 0 || (rc = make(e, chain)) < 0) {
+    if ((rc = ddp__flow_init(&e->flow, &ddp->pending)) < 0 ||
+        (rc = make(e, chain)) < 0) {
         ddp__engine_free(e);
         return rc;
     }
@@ -429,7 +430,7 @@ void ddp__engine_free(struct ddp__engine *e)
 {
     if (!e)
         return;
-    starpu_task_wait_for_all();
+    ddp__flow_wait(&e->flow);
     for (int l = 0; e->lane && l < e->spec.lanes; l++)
         lane_free(e, &e->lane[l]);
     free_buckets(e);

@@ -86,7 +86,7 @@ static int check(struct ddp_shape s, enum ddp_dtype type, int batch)
     return 0;
 }
 
-static int make_slots(struct ddp_compiled *c)
+static int make_slots(struct ddp_compiled *c, ddp_t *ddp)
 {
     int rc;
 
@@ -94,7 +94,7 @@ static int make_slots(struct ddp_compiled *c)
         return ddp__fail(DDP_ENOMEM, "no memory for %d requests", c->slots);
     for (; c->ready < c->slots; c->ready++) {
         c->slot[c->ready].request = FREE;
-        if ((rc = ddp__flow_init(&c->slot[c->ready].flow)) < 0)
+        if ((rc = ddp__flow_init(&c->slot[c->ready].flow, &ddp->pending)) < 0)
             return rc;
     }
     return 0;
@@ -120,7 +120,7 @@ static int make(struct ddp_compiled *c, ddp_t *ddp, ddp_chain_t *chain)
     };
     int rc;
 
-    if ((rc = make_slots(c)) < 0 ||
+    if ((rc = make_slots(c, ddp)) < 0 ||
         (rc = ddp__engine_new(&c->engine, ddp, chain, &spec)) < 0)
         return rc;
     c->x_size = len_of(c->shape) * ddp__dtype_size(c->type);

@@ -438,9 +438,9 @@ int ddp_trainer_skips(const ddp_trainer_t *t, struct ddp_skips *s)
 
 int ddp_trainer_stats(ddp_trainer_t *t, struct ddp_stats *s)
 {
-    const struct ddp__engine *e = t->engine;
+    struct ddp__engine *e = t->engine;
 
-    starpu_task_wait_for_all();
+    ddp__flow_wait(&e->flow);
     *s = (struct ddp_stats){
         .steps = e->finished - e->begun,
         .wall_s = e->last_end - e->first_submit,
