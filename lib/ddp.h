@@ -94,14 +94,17 @@ struct ddp_config {
 
 /* Start StarPU and the devices.
  *
- * The scheduler is "ddp" unless STARPU_SCHED names another of StarPU's.  When
- * the program has started StarPU itself, its scheduler and workers are used.
+ * The scheduler is "ddp" unless STARPU_SCHED names another of StarPU's.  If the
+ * program has started StarPU itself, that one is used as it is, with its
+ * scheduler and workers, and runs on after ddp_finish().  The program's own
+ * tasks are neither waited for nor changed.
  * GPUs, where there are some that can be used, train alone, and CPU workers
  * read their input and do what no GPU can; with DDP_HYBRID=1 in the environment
  * both train, and the weights depend on who did what.  Why a GPU is not used
  * is in ddp_describe().
- * Errors   NULL: a STARPU_SCHED that does not exist (the message lists those
- *          that do), no CPU worker, a backend that was not built, GPUs that
+ * Errors   NULL: libddp is already started (there is one StarPU in a process,
+ *          and one context), a STARPU_SCHED that does not exist (the message
+ *          lists those that do), no CPU worker, a backend that was not built, GPUs that
  *          were asked for and cannot be used.
  */
 ddp_t *ddp_init(const struct ddp_config *cfg);

@@ -62,6 +62,7 @@ check_PROGRAMS += \
     %D%/test_batch \
     %D%/test_checkpoint \
     %D%/test_compiled \
+    %D%/test_context \
     %D%/test_convert \
     %D%/test_crc32c \
     %D%/test_cuda_after \

@@ -6,6 +6,7 @@
 #include <dlfcn.h>
 #include <link.h>
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -75,9 +76,11 @@ static int choose_gpus(ddp_t *ddp, const struct ddp_config *cfg,
  * input, and nobody has said how many it shall be, one is shared. */
 static int init_starpu(const ddp_t *ddp, struct starpu_conf *conf)
 {
+    bool ours = !starpu_is_initialized();
     int rc = ddp__place_init(&ddp->topology, conf);
 
-    if (rc < 0 || starpu_cpu_worker_get_count() > 0 || conf->ncpus >= 0)
+    if (rc < 0 || !ours || starpu_cpu_worker_get_count() > 0 ||
+        conf->ncpus >= 0)
         return rc;
     starpu_shutdown();
     conf->ncpus = 1;
@@ -186,28 +189,41 @@ static int open_devices(ddp_t *ddp, const struct ddp_config *cfg)
     return 0;
 }
 
+/* There is one StarPU in a process, with one set of workers, and so one
+ * context: a second one could not have other workers or another scheduler. */
+static atomic_bool started;
+
 ddp_t *ddp_init(const struct ddp_config *cfg)
 {
     static const struct ddp_config none;
-    ddp_t *ddp = calloc(1, sizeof(*ddp));
+    ddp_t *ddp = NULL;
 
-    if (!ddp) {
-        ddp__fail(DDP_ENOMEM, "no memory for a context");
+    if (atomic_exchange(&started, true)) {
+        ddp__fail(DDP_EINVAL, "libddp is already started in this process; call "
+                              "ddp_finish() first");
         return NULL;
+    }
+    if (!(ddp = calloc(1, sizeof(*ddp)))) {
+        ddp__fail(DDP_ENOMEM, "out of memory for a context");
+        goto not_started;
     }
     cfg = cfg ? cfg : &none;
     if (start(ddp, cfg) < 0)
         goto free_ddp;
+    ddp__pending_init(&ddp->pending);
     if (open_devices(ddp, cfg) < 0)
         goto stop;
     describe(ddp);
     return ddp;
 
 stop:
+    ddp__pending_fini(&ddp->pending);
     starpu_shutdown();
 free_ddp:
     ddp__topology_free(&ddp->topology);
+not_started:
     free(ddp);
+    atomic_store(&started, false);
     return NULL;
 }
 
@@ -230,16 +246,19 @@ void ddp_finish(ddp_t *ddp)
 {
     if (!ddp)
         return;
-    starpu_task_wait_for_all();
+    ddp__pending_wait(&ddp->pending);
     while (ddp->bound)
         ddp->bound->unbind(ddp->bound);
     ddp__codelets_fini();
-    starpu_shutdown(); /* gives back the buffers that it keeps */
-    ddp__pool_pin(NULL, NULL);
+    ddp__pending_fini(&ddp->pending);
+    starpu_shutdown();            /* gives back the buffers that it keeps */
+    if (!starpu_is_initialized()) /* it was not the program's */
+        ddp__pool_pin(NULL, NULL);
     ddp__pool_trim();
     ddp__pool_nodes(NULL);
     ddp__topology_free(&ddp->topology);
     free(ddp);
+    atomic_store(&started, false);
 }
 
 const char *ddp_describe(const ddp_t *ddp)

@@ -82,7 +82,7 @@ int ddp__codelets_init(const char *name, const struct ddp__backend *gpu,
     if ((rc = find_backends(name, gpu)) < 0)
         return rc;
     hybrid = both && strcmp(both, "1") == 0;
-    ddp__tasks_init(gpu != NULL);
+    ddp__tasks_init();
     if ((rc = init_kind(usable[DDP__CPU], m)) < 0)
         return rc;
     if ((rc = init_kind(usable[DDP__CUDA], m)) < 0)

@@ -258,11 +258,11 @@ static void ended(void *arg)
 
 /* ---- codelets ----------------------------------------------------------- */
 
-void ddp__tasks_init(bool gpus)
+/* Once in a process: a StarPU of the program keeps what it knows of codelets
+ * and models from one context to the next. */
+void ddp__tasks_init(void)
 {
-    for (int op = 0; op < CODELETS; op++) {
-        memset(&cl[op], 0, sizeof(cl[op]));
-        memset(&model[op], 0, sizeof(model[op]));
+    for (int op = 0; op < CODELETS && !cl[op].name; op++) {
         cl[op].name = op == SEVERAL ? "segment" : ddp__signature[op].name;
         model[op].type = STARPU_PER_ARCH;
         model[op].symbol = cl[op].name;
@@ -273,7 +273,7 @@ void ddp__tasks_init(bool gpus)
         cl[op].nbuffers = STARPU_VARIABLE_NBUFFERS;
         if (op != SEVERAL && ddp__op_is(op, DDP__IS_HOST))
             cl[op].flags = STARPU_CODELET_SIMGRID_EXECUTE;
-        cl[op].where = STARPU_CPU | (gpus ? STARPU_CUDA : 0);
+        cl[op].where = STARPU_CPU | STARPU_CUDA;
 #if defined(STARPU_USE_CUDA) || defined(STARPU_SIMGRID)
         cl[op].cuda_funcs[0] = run_cuda;
         cl[op].cuda_flags[0] = STARPU_CUDA_ASYNC;

@@ -28,7 +28,7 @@ struct ddp__submit {
 };
 int ddp__submit(const struct ddp__submit *s);
 
-/* Make the codelets, before the first task; gpus: for GPUs too. */
-void ddp__tasks_init(bool gpus);
+/* Make the codelets, before the first task. */
+void ddp__tasks_init(void);
 
 #endif

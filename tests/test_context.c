@@ -1,0 +1,209 @@
+/* test_context.c - one libddp in a process, next to the program's own StarPU
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#include "config.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <starpu.h>
+
+#include "ddp.h"
+#include "tap.h"
+
+enum { LEN = 6, CLASSES = 3, COUNT = 48, STEPS = 4, WEIGHTS = LEN * CLASSES };
+
+static int get(void *arg, int64_t index, uint64_t key, struct ddp_sample *s)
+{
+    float *x = s->x;
+
+    (void)arg;
+    (void)key;
+    s->label = (int32_t)(index % CLASSES);
+    for (int i = 0; i < LEN; i++)
+        x[i] = (float)((index * 7 + i * 5) % 11) / 11 + (i == s->label);
+    return 0;
+}
+
+/* Everything that waits: steps, statistics, evaluation, one-shot calls, and
+ * freeing.  The weights after it, in w. */
+static bool use(ddp_t *ddp, float *w)
+{
+    ddp_dataset_t *data = ddp_dataset_callback(&(struct ddp_source){
+        .count = COUNT, .shape = {1, 1, LEN}, .classes = CLASSES, .get = get});
+    ddp_chain_t *chain = ddp_chain_new(ddp_dense_new(LEN, CLASSES), DDP_END);
+    ddp_trainer_t *t = ddp_trainer_new(
+        ddp, chain, data,
+        &(struct ddp_train_config){.loss = DDP_LOGIT_CROSS_ENTROPY,
+                                   .optimizer = ddp_momentum(0.1f, 0.9f),
+                                   .sub_batch = 4,
+                                   .lanes = 2,
+                                   .batch = 16,
+                                   .seed = 1,
+                                   .steps = STEPS});
+    const float x[LEN] = {1, 0, 0, 1, 0, 0};
+    float y[CLASSES];
+    struct ddp_metrics m;
+    struct ddp_stats st;
+    bool good = t && ddp_train(t) == 0 && ddp_trainer_stats(t, &st) == 0 &&
+                st.steps == STEPS && ddp_evaluate(t, data, &m) == 0 &&
+                ddp_forward(ddp, chain, x, DDP_F32,
+                            (struct ddp_shape){1, 1, LEN}, 1, 0, y) == 0 &&
+                ddp_chain_get(chain, "0.weight", w, WEIGHTS) == 0;
+
+    if (!good)
+        diag("%s", ddp_errmsg());
+    ddp_trainer_free(t);
+    ddp_dataset_free(data);
+    ddp_chain_free(chain);
+    return good;
+}
+
+static bool same(const float *a, const float *b)
+{
+    return memcmp(a, b, WEIGHTS * sizeof(*a)) == 0;
+}
+
+/* ---- one context at a time ----------------------------------------------- */
+
+static void test_second(void)
+{
+    ddp_t *ddp = ddp_init(&(struct ddp_config){.backend = "ref"}), *second;
+    float w[WEIGHTS];
+
+    second = ddp_init(NULL);
+    ok(!second && ddp_errcode() == DDP_EINVAL &&
+           strstr(ddp_errmsg(), "already started in this process"),
+       "a second context is refused: %s", ddp_errmsg());
+    ddp_finish(second);
+    ok(strstr(ddp_describe(ddp), "(plain C") && use(ddp, w),
+       "the first one works as before: %s", ddp_describe(ddp));
+    ddp_finish(ddp);
+    setenv("STARPU_SCHED", "none-of-these", 1);
+    ok(!ddp_init(NULL), "one that does not start: %s", ddp_errmsg());
+    unsetenv("STARPU_SCHED");
+    ddp = ddp_init(NULL);
+    ok(ddp && use(ddp, w), "leaves nothing behind");
+    ddp_finish(ddp);
+}
+
+static void test_again(void)
+{
+    static const char *const backend[] = {"ref", NULL, "ref"};
+    float w[3][WEIGHTS];
+
+    for (int i = 0; i < 3; i++) {
+        ddp_t *ddp = ddp_init(&(struct ddp_config){.backend = backend[i]});
+
+        ok(ddp && use(ddp, w[i]) &&
+               (!strstr(ddp_describe(ddp), "(plain C") == !backend[i]),
+           "start %d: %s", i + 1, ddp ? ddp_describe(ddp) : ddp_errmsg());
+        ddp_finish(ddp);
+    }
+    ok(same(w[0], w[2]), "a run between two leaves no trace in their weights");
+}
+
+/* ---- tasks of the program ------------------------------------------------ */
+
+static atomic_bool began, go, ended;
+
+static void wait_for(const atomic_bool *b)
+{
+    while (!atomic_load(b))
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+}
+
+static void block(void *buffers[], void *arg)
+{
+    (void)buffers;
+    (void)arg;
+    atomic_store(&began, true);
+    wait_for(&go);
+    atomic_store(&ended, true);
+}
+
+/* A task that takes a worker until `go`. */
+static void submit_blocker(void)
+{
+    static struct starpu_codelet cl = {.cpu_funcs = {block}};
+    struct starpu_task *task = starpu_task_create();
+
+    atomic_store(&began, false);
+    atomic_store(&go, false);
+    atomic_store(&ended, false);
+    task->cl = &cl;
+    if (starpu_task_submit(task) != 0)
+        bail_out("the program's own task was not taken");
+    wait_for(&began);
+}
+
+static void finish_blocker(void)
+{
+    atomic_store(&go, true);
+    starpu_task_wait_for_all();
+}
+
+static void test_own_task(void)
+{
+    ddp_t *ddp = ddp_init(NULL);
+    float with[WEIGHTS], without[WEIGHTS];
+
+    use(ddp, without);
+    submit_blocker();
+    ok(use(ddp, with) && !ended,
+       "training does not wait for a task of the program");
+    ok(same(with, without), "nor do the weights depend on it");
+    finish_blocker();
+    ok(ended, "which then ends as it would have");
+    ddp_finish(ddp);
+}
+
+/* ---- a StarPU of the program ----------------------------------------------
+ */
+
+static const char *policy(void)
+{
+    return starpu_sched_ctx_get_sched_policy(0)->policy_name;
+}
+
+static void test_own_starpu(void)
+{
+    struct starpu_conf conf;
+    float own[WEIGHTS], shared[WEIGHTS];
+    ddp_t *ddp = ddp_init(NULL);
+
+    use(ddp, own);
+    ddp_finish(ddp);
+    starpu_conf_init(&conf);
+    conf.sched_policy_name = "eager";
+    if (starpu_init(&conf) != 0)
+        bail_out("StarPU does not start");
+    submit_blocker();
+    ddp = ddp_init(NULL);
+    ok(ddp && strstr(ddp_describe(ddp), "scheduler eager") &&
+           strcmp(policy(), "eager") == 0,
+       "a StarPU that runs is used as it is: %s",
+       ddp ? ddp_describe(ddp) : ddp_errmsg());
+    ok(use(ddp, shared) && same(own, shared), "and trains to the same weights");
+    ddp_finish(ddp);
+    ok(!ended && starpu_is_initialized(),
+       "it runs on after ddp_finish(), and so do its tasks");
+    ddp = ddp_init(NULL);
+    ok(ddp && use(ddp, shared), "libddp starts in it a second time");
+    ddp_finish(ddp);
+    finish_blocker();
+    ok(ended, "the program's task ends as it would have");
+    starpu_shutdown();
+    ok(!starpu_is_initialized(), "the program shuts its StarPU down");
+}
+
+int main(void)
+{
+    test_second();
+    test_again();
+    test_own_task();
+    test_own_starpu();
+    return done_testing();
+}
