@@ -340,9 +340,6 @@ struct ddp__optim {
 struct ddp__task;
 struct ddp__backend;
 
-/* What runs tasks: each kind of worker has backends of its own. */
-enum ddp__kind { DDP__CPU, DDP__CUDA, DDP__KINDS };
-
 /* One operation at one place of a graph: constant while steps run. */
 struct ddp__call {
     enum ddp__op op;
@@ -392,7 +389,7 @@ struct ddp__call {
     struct ddp__choice {
         const struct ddp__backend *backend;
         void *plan;
-    } on[DDP__KINDS];
+    } on[DDP_DEVICE_KINDS];
 };
 
 /* One run of a call: what the kernel gets. */
@@ -424,7 +421,7 @@ struct ddp__machine {
  * kernel[op] NULL never gets that op. */
 struct ddp__backend {
     const char *name;
-    enum ddp__kind kind;
+    enum ddp_device kind;
     /* After starpu_init(): per-worker state. */
     int (*init)(const struct ddp__machine *m);
     void (*fini)(void);

@@ -104,8 +104,8 @@ struct ddp_config {
  * is in ddp_describe().
  * Errors   NULL: libddp is already started (there is one StarPU in a process,
  *          and one context), a STARPU_SCHED that does not exist (the message
- *          lists those that do), no CPU worker, a backend that was not built, GPUs that
- *          were asked for and cannot be used.
+ *          lists those that do), no CPU worker, a backend that was not built,
+ * GPUs that were asked for and cannot be used.
  */
 ddp_t *ddp_init(const struct ddp_config *cfg);
 
@@ -121,11 +121,18 @@ int ddp_worker_count(const ddp_t *ddp);
 /* How many of them belong to GPUs. */
 int ddp_gpu_worker_count(const ddp_t *ddp);
 
+/* The kinds of devices, as places in a table of kernels. */
+enum ddp_device {
+    DDP_CPU,  /* processor cores: they run what no other device can */
+    DDP_CUDA, /* NVIDIA's GPUs */
+    DDP_DEVICE_KINDS = 8 /* places of a table; more kinds may come */
+};
+
 /* A GPU that has workers, as its driver describes it; 0 where it does not. */
 struct ddp_gpu_info {
     char name[96];
-    int capability;     /* 90: compute capability 9.0 */
-    int sms;            /* multiprocessors */
+    int architecture;   /* in its vendor's numbers: 90 for NVIDIA's 9.0 */
+    int units;          /* multiprocessors, or compute units */
     double clock_hz;    /* of these, at most */
     double bytes_per_s; /* of its memory, at most */
 };

@@ -106,18 +106,18 @@ struct ddp_kernel_args {
     int buffers;
     struct ddp_buffer buf[DDP_MAX_BUFFERS];
     bool accumulate; /* gradients of parameters: add instead of writing */
-    void *stream;    /* the device's stream, on CUDA */
+    void *stream;    /* of a GPU: cudaStream_t on DDP_CUDA; else NULL */
     const void *arg;
 };
-/* Returns 0; anything else fails the step with the kernel's name.  On CUDA it
+/* Returns 0; anything else fails the step with the kernel's name.  On a GPU it
  * puts work on the stream and returns, without waiting or allocating.  The last
- * error of its thread may be one of StarPU's calls ("not ready"): take the
+ * CUDA error of a thread may be one of StarPU's ("not ready"): take the
  * status of cudaLaunchKernel(), or call cudaGetLastError() before a launch. */
 typedef int (*ddp_kernel_f)(const struct ddp_kernel_args *a);
 
 struct ddp_kernel {
     const char *name;
-    ddp_kernel_f cpu, cuda; /* NULL: not on this device */
+    ddp_kernel_f on[DDP_DEVICE_KINDS]; /* [DDP_CPU] at least; NULL: none */
 };
 
 enum ddp_access { DDP_READ, DDP_WRITE, DDP_UPDATE };

@@ -518,8 +518,8 @@ int check_run(struct check *k, const struct ddp__backend *b,
         t.id[i] = x->id;
         t.version[i] = x->version;
     }
-    rc = check_kernel && b->kind != DDP__CPU ? check_kernel(b, &t, size)
-                                             : b->kernel[c->op](&t);
+    rc = check_kernel && b->kind != DDP_CPU ? check_kernel(b, &t, size)
+                                            : b->kernel[c->op](&t);
     for (int i = 0; i < c->buffers; i++)
         if (t.data[i] && check_writes(c->op, i))
             check_tensor(k, check_letter(k, c->op, i))->version++;

@@ -201,7 +201,8 @@ static int copy(const struct ddp_kernel_args *a)
     return *x < 0;
 }
 
-static const struct ddp_kernel kernel = {.name = "copy", .cpu = copy};
+static const struct ddp_kernel kernel = {.name = "copy",
+                                         .on = {[DDP_CPU] = copy}};
 
 static ddp_value_t *forward(ddp_layer_t *l, ddp_graph_t *g, ddp_value_t *x)
 {

@@ -102,7 +102,7 @@ static int curve_run_back(const struct ddp_kernel_args *a)
 static ddp_value_t *curve_forward(ddp_layer_t *l, ddp_graph_t *g,
                                   ddp_value_t *x)
 {
-    static const struct ddp_kernel k = {"curve", curve_run, NULL};
+    static const struct ddp_kernel k = {"curve", {curve_run}};
     ddp_value_t *w = ddp_graph_param(g, l);
     ddp_value_t *y = ddp_graph_value(g, ddp_value_shape(x), DDP_F32);
 
@@ -116,7 +116,7 @@ static ddp_value_t *curve_forward(ddp_layer_t *l, ddp_graph_t *g,
 static ddp_value_t *curve_backward(ddp_layer_t *l, ddp_graph_t *g,
                                    const struct ddp_record *r, ddp_value_t *dy)
 {
-    static const struct ddp_kernel k = {"curve back", curve_run_back, NULL};
+    static const struct ddp_kernel k = {"curve back", {curve_run_back}};
     bool wants = ddp_value_needs_gradient(r->x);
     ddp_value_t *dx =
         wants ? ddp_graph_value(g, ddp_value_shape(r->x), DDP_F32) : NULL;
@@ -410,7 +410,7 @@ static ddp_value_t *nothing_forward(ddp_layer_t *l, ddp_graph_t *g,
 static ddp_value_t *no_cpu_forward(ddp_layer_t *l, ddp_graph_t *g,
                                    ddp_value_t *x)
 {
-    static const struct ddp_kernel k = {"nowhere", NULL, NULL};
+    static const struct ddp_kernel k = {"nowhere", {NULL}};
 
     (void)l;
     return ddp_graph_call(g, &k, NULL, 1, &x, (enum ddp_access[]){DDP_READ}) < 0
@@ -420,7 +420,7 @@ static ddp_value_t *no_cpu_forward(ddp_layer_t *l, ddp_graph_t *g,
 
 static ddp_value_t *many_forward(ddp_layer_t *l, ddp_graph_t *g, ddp_value_t *x)
 {
-    static const struct ddp_kernel k = {"many", curve_run, NULL};
+    static const struct ddp_kernel k = {"many", {curve_run}};
     ddp_value_t *buf[DDP_MAX_BUFFERS + 1];
     enum ddp_access access[DDP_MAX_BUFFERS + 1];
 

@@ -57,8 +57,8 @@ static void choices(void)
            strstr(g.why, "GPU 1"),
        "of three GPUs the busy one is left out: %s", g.why);
     /* 6144 bits, twice in each of 3.2e9 cycles a second: 4.9 TB. */
-    ok(strcmp(g.first.name, "Fake 0") == 0 && g.first.capability == 90 &&
-           g.first.sms == 132 && g.first.clock_hz == 1.98e9 &&
+    ok(strcmp(g.first.name, "Fake 0") == 0 && g.first.architecture == 90 &&
+           g.first.units == 132 && g.first.clock_hz == 1.98e9 &&
            g.first.bytes_per_s > 4.9e12 && g.first.bytes_per_s < 4.95e12,
        "the first of them is described");
     setenv("FAKE_CUDA", "0 99000 0/9/2 0/9/0 0/9/0", 1);
@@ -69,7 +69,7 @@ static void choices(void)
     ok(g.count == 1 && g.id[0] == 0 && strstr(g.why, "not like GPU 0"),
        "those of another kind are left out: %s", g.why);
     ok(g.backend && strcmp(g.backend->name, "cuda") == 0 &&
-           g.backend->kind == DDP__CUDA,
+           g.backend->kind == DDP_CUDA,
        "the module of kernels opens without a GPU");
 }
 

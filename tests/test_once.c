@@ -131,7 +131,7 @@ static ddp_value_t *through(ddp_layer_t *l, ddp_graph_t *g,
 static ddp_value_t *count_forward(ddp_layer_t *l, ddp_graph_t *g,
                                   ddp_value_t *x)
 {
-    static const struct ddp_kernel k = {"counting", count_run, NULL};
+    static const struct ddp_kernel k = {"counting", {count_run}};
     struct ddp_record r = {.layer = l, .x = x, .y = through(l, g, &k, x)};
 
     return r.y ? ddp_graph_record(g, &r) : NULL;
@@ -140,7 +140,7 @@ static ddp_value_t *count_forward(ddp_layer_t *l, ddp_graph_t *g,
 static ddp_value_t *count_backward(ddp_layer_t *l, ddp_graph_t *g,
                                    const struct ddp_record *r, ddp_value_t *dy)
 {
-    static const struct ddp_kernel k = {"counting back", count_run_back, NULL};
+    static const struct ddp_kernel k = {"counting back", {count_run_back}};
 
     return ddp_value_needs_gradient(r->x) ? through(l, g, &k, dy) : NULL;
 }

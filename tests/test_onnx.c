@@ -285,7 +285,7 @@ static int own_kernel(const struct ddp_kernel_args *a)
 
 static ddp_value_t *own_forward(ddp_layer_t *l, ddp_graph_t *g, ddp_value_t *x)
 {
-    static const struct ddp_kernel kernel = {"swirl", own_kernel, NULL};
+    static const struct ddp_kernel kernel = {"swirl", {own_kernel}};
     ddp_value_t *y = ddp_graph_value(g, ddp_value_shape(x), DDP_F32);
 
     ddp_graph_call(g, &kernel, NULL, 2, (ddp_value_t *[]){x, y},

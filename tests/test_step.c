@@ -360,7 +360,7 @@ static int copy_kernel(const struct ddp_kernel_args *a)
     return 0;
 }
 
-static const struct ddp_kernel brittle = {"brittle", copy_kernel, NULL};
+static const struct ddp_kernel brittle = {"brittle", {copy_kernel}};
 
 static ddp_value_t *emit(ddp_graph_t *g, ddp_value_t *x)
 {

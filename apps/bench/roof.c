@@ -36,7 +36,7 @@ static const struct {
  * Source: CUDA C++ Programming Guide, arithmetic instructions; the makers'
  * papers on each architecture. */
 static const struct {
-    int capability; /* and later ones */
+    int architecture; /* and later ones */
     double bf16, f32;
 } of_a_cycle[] = {
     {120, 1024, 256}, {100, 8192, 256}, {90, 4096, 256},
@@ -51,9 +51,9 @@ static double promised(const struct ddp_gpu_info *gpu, bool bf16)
 {
     int i = 0;
 
-    while (of_a_cycle[i].capability > gpu->capability)
+    while (of_a_cycle[i].architecture > gpu->architecture)
         i++;
-    return gpu->sms * gpu->clock_hz *
+    return gpu->units * gpu->clock_hz *
            (bf16 ? of_a_cycle[i].bf16 : of_a_cycle[i].f32);
 }
 

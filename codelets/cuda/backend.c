@@ -68,7 +68,7 @@ static int cuda_prepare(const struct ddp__call *c, void **plan)
 
 struct ddp__backend ddp__cuda = {
     .name = "cuda",
-    .kind = DDP__CUDA,
+    .kind = DDP_CUDA,
     .init = cuda_init,
     .fini = cuda_fini,
     .describe = cuda_describe,

@@ -140,9 +140,9 @@ static void describe_gpu(struct ddp_gpu_info *info, int dev, const char *name)
 {
     memset(info, 0, sizeof(*info));
     snprintf(info->name, sizeof(info->name), "%s", name);
-    info->capability = 10 * (int)device_attribute(ATTRIBUTE_MAJOR, dev) +
-                       (int)device_attribute(ATTRIBUTE_MINOR, dev);
-    info->sms = (int)device_attribute(ATTRIBUTE_SMS, dev);
+    info->architecture = 10 * (int)device_attribute(ATTRIBUTE_MAJOR, dev) +
+                         (int)device_attribute(ATTRIBUTE_MINOR, dev);
+    info->units = (int)device_attribute(ATTRIBUTE_SMS, dev);
     info->clock_hz = 1e3 * device_attribute(ATTRIBUTE_CLOCK, dev);
     info->bytes_per_s = 2 * 1e3 *
                         device_attribute(ATTRIBUTE_MEMORY_CLOCK, dev) *
@@ -155,7 +155,8 @@ static bool is_like_first(struct ddp__gpus *g, int i,
 {
     if (g->count == 0)
         g->first = *info;
-    if (info->capability == g->first.capability && info->sms == g->first.sms)
+    if (info->architecture == g->first.architecture &&
+        info->units == g->first.units)
         return true;
     add_reason(
         g,

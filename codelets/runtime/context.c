@@ -144,14 +144,14 @@ static void describe(ddp_t *ddp)
     if (ddp->gpu_workers)
         snprintf(gpus, sizeof(gpus), "%d CUDA worker%s on %d GPU%s (%s)%s ",
                  ddp->gpu_workers, ddp->gpu_workers == 1 ? "" : "s", used,
-                 used == 1 ? "" : "s", ddp__codelets_describe(DDP__CUDA), with);
+                 used == 1 ? "" : "s", ddp__codelets_describe(DDP_CUDA), with);
     if (ddp->gpus.why[0])
         snprintf(why, sizeof(why), "; GPUs not used: %s", ddp->gpus.why);
     ddp__place_describe(ddp, machine, sizeof(machine));
     snprintf(ddp->describe, sizeof(ddp->describe),
              "%s%d CPU worker%s (%s), scheduler %s%s%s%s", gpus,
              ddp->cpu_workers, ddp->cpu_workers == 1 ? "" : "s",
-             ddp__codelets_describe(DDP__CPU),
+             ddp__codelets_describe(DDP_CPU),
              p && p->policy_name ? p->policy_name : "unknown",
              machine[0] ? "; " : "", machine, why);
 }

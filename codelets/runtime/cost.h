@@ -16,9 +16,9 @@ struct ddp__speed {
     double begin_us; /* before a kernel does anything */
     double flops, bytes;
 };
-extern struct ddp__speed ddp__speed[DDP__KINDS];
+extern struct ddp__speed ddp__speed[DDP_DEVICE_KINDS];
 
 /* About how many microseconds a call takes on n samples. */
-double ddp__cost_us(const struct ddp__call *c, int n, enum ddp__kind kind);
+double ddp__cost_us(const struct ddp__call *c, int n, enum ddp_device kind);
 
 #endif

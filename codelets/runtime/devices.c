@@ -28,7 +28,7 @@ const struct ddp__backend *const ddp__backends[] = {&ddp__cpu, &ddp__ref, NULL};
 
 /* For each kind of worker that there is, its backends in order of preference,
  * NULL at the end. */
-static const struct ddp__backend *const *usable[DDP__KINDS];
+static const struct ddp__backend *const *usable[DDP_DEVICE_KINDS];
 static const struct ddp__backend *cuda[2];
 static bool hybrid; /* CPU workers run what GPUs could */
 
@@ -37,12 +37,12 @@ static int find_backends(const char *name, const struct ddp__backend *gpu)
     memset(usable, 0, sizeof(usable));
     cuda[0] = gpu;
     if (gpu)
-        usable[DDP__CUDA] = cuda;
-    usable[DDP__CPU] = ddp__backends;
+        usable[DDP_CUDA] = cuda;
+    usable[DDP_CPU] = ddp__backends;
     if (!name)
         return 0;
-    for (; *usable[DDP__CPU]; usable[DDP__CPU]++)
-        if (strcmp((*usable[DDP__CPU])->name, name) == 0)
+    for (; *usable[DDP_CPU]; usable[DDP_CPU]++)
+        if (strcmp((*usable[DDP_CPU])->name, name) == 0)
             return 0;
     return ddp__fail(DDP_EINVAL, "backend %s: choose one of cpu, ref", name);
 }
@@ -65,7 +65,7 @@ fini:
     return rc;
 }
 
-static void fini_kind(enum ddp__kind k)
+static void fini_kind(enum ddp_device k)
 {
     for (const struct ddp__backend *const *b = usable[k]; b && *b; b++)
         if ((*b)->fini)
@@ -83,26 +83,26 @@ int ddp__codelets_init(const char *name, const struct ddp__backend *gpu,
         return rc;
     hybrid = both && strcmp(both, "1") == 0;
     ddp__tasks_init();
-    if ((rc = init_kind(usable[DDP__CPU], m)) < 0)
+    if ((rc = init_kind(usable[DDP_CPU], m)) < 0)
         return rc;
-    if ((rc = init_kind(usable[DDP__CUDA], m)) < 0)
-        fini_kind(DDP__CPU);
+    if ((rc = init_kind(usable[DDP_CUDA], m)) < 0)
+        fini_kind(DDP_CPU);
     return rc;
 }
 
 void ddp__codelets_fini(void)
 {
-    fini_kind(DDP__CUDA);
-    fini_kind(DDP__CPU);
+    fini_kind(DDP_CUDA);
+    fini_kind(DDP_CPU);
 }
 
 /* The first backend of the kind of worker that trains. */
 static const struct ddp__backend *first(void)
 {
-    return usable[DDP__CUDA] ? *usable[DDP__CUDA] : *usable[DDP__CPU];
+    return usable[DDP_CUDA] ? *usable[DDP_CUDA] : *usable[DDP_CPU];
 }
 
-const char *ddp__codelets_describe(enum ddp__kind k)
+const char *ddp__codelets_describe(enum ddp_device k)
 {
     const struct ddp__backend *b = usable[k] ? *usable[k] : NULL;
 
@@ -123,7 +123,7 @@ static bool computes_in(const struct ddp__backend *b, enum ddp_dtype type)
 bool ddp__codelets_type(enum ddp_dtype type)
 {
     return computes_in(first(), type) &&
-           (!hybrid || computes_in(*usable[DDP__CPU], type));
+           (!hybrid || computes_in(*usable[DDP_CPU], type));
 }
 
 int ddp__codelets_ready(ddp_t *ddp)
@@ -131,7 +131,7 @@ int ddp__codelets_ready(ddp_t *ddp)
     int rc = 0;
 
     ddp__pending_wait(&ddp->pending);
-    for (int k = 0; rc == 0 && k < DDP__KINDS; k++)
+    for (int k = 0; rc == 0 && k < DDP_DEVICE_KINDS; k++)
         for (const struct ddp__backend *const *b = usable[k]; b && *b; b++)
             if ((*b)->ready && (rc = (*b)->ready()) < 0)
                 break;
@@ -140,26 +140,26 @@ int ddp__codelets_ready(ddp_t *ddp)
 
 size_t ddp__codelets_scratch(void)
 {
-    const struct ddp__backend *b = usable[DDP__CUDA] ? cuda[0] : NULL;
+    const struct ddp__backend *b = usable[DDP_CUDA] ? cuda[0] : NULL;
 
     return b && b->scratch ? b->scratch() : 0;
 }
 
 double ddp__call_us(const struct ddp__call *c, int n)
 {
-    return ddp__cost_us(c, n, usable[DDP__CUDA] ? DDP__CUDA : DDP__CPU);
+    return ddp__cost_us(c, n, usable[DDP_CUDA] ? DDP_CUDA : DDP_CPU);
 }
 
 void ddp__calls_warm(const struct ddp__call *const *c, int calls)
 {
-    for (int k = 0; k < DDP__KINDS; k++)
+    for (int k = 0; k < DDP_DEVICE_KINDS; k++)
         for (const struct ddp__backend *const *b = usable[k]; b && *b; b++)
             if ((*b)->warm)
                 (*b)->warm(c, calls);
 }
 
 /* Have the first backend of a kind that can do so prepare the call. */
-static int prepare_on(struct ddp__call *c, enum ddp__kind k)
+static int prepare_on(struct ddp__call *c, enum ddp_device k)
 {
     struct ddp__choice *on = &c->on[k];
     int rc;
@@ -182,10 +182,10 @@ uint32_t ddp__call_where(const struct ddp__call *c)
 {
     bool user = ddp__op_is(c->op, DDP__IS_USER);
     bool host = ddp__op_is(c->op, DDP__IS_HOST);
-    bool gpu = usable[DDP__CUDA] && (user ? c->user.kernel->cuda != NULL
-                                          : c->on[DDP__CUDA].backend != NULL);
-    bool cpu =
-        user ? c->user.kernel->cpu != NULL : host || c->on[DDP__CPU].backend;
+    bool gpu = usable[DDP_CUDA] && (user ? c->user.kernel->on[DDP_CUDA] != NULL
+                                         : c->on[DDP_CUDA].backend != NULL);
+    bool cpu = user ? c->user.kernel->on[DDP_CPU] != NULL
+                    : host || c->on[DDP_CPU].backend;
 
     if (host && !c->host.fn)
         return STARPU_NOWHERE;
@@ -209,11 +209,11 @@ int ddp__call_prepare(struct ddp__call *c)
                                               "the workers there are",
                                               c->user.kernel->name);
     rc = DDP_ENODEV;
-    if (!small && (rc = prepare_on(c, DDP__CUDA)) < 0 && rc != DDP_ENODEV)
+    if (!small && (rc = prepare_on(c, DDP_CUDA)) < 0 && rc != DDP_ENODEV)
         return rc;
     if (rc == 0 && !hybrid)
         return 0;
-    if ((rc = prepare_on(c, DDP__CPU)) < 0 && rc != DDP_ENODEV)
+    if ((rc = prepare_on(c, DDP_CPU)) < 0 && rc != DDP_ENODEV)
         return rc;
     return ddp__call_where(c) ? 0
                               : ddp__fail(DDP_ENODEV, "no backend can run %s",
@@ -222,7 +222,7 @@ int ddp__call_prepare(struct ddp__call *c)
 
 void ddp__call_release(struct ddp__call *c)
 {
-    for (int k = 0; k < DDP__KINDS; k++) {
+    for (int k = 0; k < DDP_DEVICE_KINDS; k++) {
         struct ddp__choice *on = &c->on[k];
 
         if (on->plan)

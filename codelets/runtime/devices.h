@@ -16,7 +16,7 @@ extern const struct ddp__backend *const ddp__backends[];
 int ddp__codelets_init(const char *name, const struct ddp__backend *gpu,
                        const struct ddp__machine *m);
 void ddp__codelets_fini(void);
-const char *ddp__codelets_describe(enum ddp__kind k);
+const char *ddp__codelets_describe(enum ddp_device k);
 bool ddp__codelets_hybrid(void);
 /* Whether the devices compute in that type of activations. */
 bool ddp__codelets_type(enum ddp_dtype type);

@@ -46,22 +46,22 @@ static int run_host(const struct ddp__task *t)
 }
 
 /* That of the worker that calls. */
-static void *stream(enum ddp__kind kind)
+static void *stream(enum ddp_device kind)
 {
 #ifdef STARPU_USE_CUDA
-    return kind == DDP__CUDA ? starpu_cuda_get_local_stream() : NULL;
+    return kind == DDP_CUDA ? starpu_cuda_get_local_stream() : NULL;
 #else
     (void)kind;
     return NULL;
 #endif
 }
 
-static ddp_kernel_f user_kernel(const struct ddp__call *c, enum ddp__kind kind)
+static ddp_kernel_f user_kernel(const struct ddp__call *c, enum ddp_device kind)
 {
-    return kind == DDP__CUDA ? c->user.kernel->cuda : c->user.kernel->cpu;
+    return c->user.kernel->on[kind];
 }
 
-static int run_user(const struct ddp__task *t, enum ddp__kind kind)
+static int run_user(const struct ddp__task *t, enum ddp_device kind)
 {
     const struct ddp__call *c = t->call;
     struct ddp_kernel_args a = {
@@ -82,7 +82,7 @@ static int run_user(const struct ddp__task *t, enum ddp__kind kind)
     return 0;
 }
 
-static int run_kernel(const struct ddp__task *t, enum ddp__kind kind)
+static int run_kernel(const struct ddp__task *t, enum ddp_device kind)
 {
     if (ddp__op_is(t->call->op, DDP__IS_HOST))
         return run_host(t);
@@ -109,11 +109,11 @@ static void account(struct run *r, int w, double begin, double end)
 }
 
 /* Which device it was, for messages: GPUs have names. */
-static const char *device(const struct ddp__call *c, enum ddp__kind kind)
+static const char *device(const struct ddp__call *c, enum ddp_device kind)
 {
     static _Thread_local char name[128];
 
-    if (kind == DDP__CPU)
+    if (kind == DDP_CPU)
         return c->on[kind].backend ? c->on[kind].backend->name : "host";
     starpu_worker_get_name(starpu_worker_get_id(), name, sizeof(name));
     return name;
@@ -139,7 +139,7 @@ static bool is_void(const struct run *r)
 }
 
 static void run_call(void *buffers[], struct run *r, struct called *one,
-                     enum ddp__kind kind)
+                     enum ddp_device kind)
 {
     struct ddp__task *t = &one->task;
     const struct ddp__call *c = t->call;
@@ -162,11 +162,11 @@ static void run_call(void *buffers[], struct run *r, struct called *one,
                            ? c->user.kernel->name
                            : ddp__signature[c->op].name,
                        device(c, kind));
-    else if (kind == DDP__CPU)
+    else if (kind == DDP_CPU)
         look(r->flow, t, starpu_worker_get_id());
 }
 
-static void run(void *buffers[], struct run *r, enum ddp__kind kind)
+static void run(void *buffers[], struct run *r, enum ddp_device kind)
 {
     double begin = ddp__now();
 
@@ -174,7 +174,7 @@ static void run(void *buffers[], struct run *r, enum ddp__kind kind)
         return; /* let the rest of a failed step drain */
     for (int i = 0; i < r->calls && !is_void(r); i++)
         run_call(buffers, r, &r->call[i], kind);
-    if (kind == DDP__CPU)
+    if (kind == DDP_CPU)
         account(r, starpu_worker_get_id(), begin, ddp__now());
     else
         r->begin = begin;
@@ -182,19 +182,19 @@ static void run(void *buffers[], struct run *r, enum ddp__kind kind)
 
 static void run_cpu(void *buffers[], void *arg)
 {
-    run(buffers, arg, DDP__CPU);
+    run(buffers, arg, DDP_CPU);
 }
 
 #if defined(STARPU_USE_CUDA) || defined(STARPU_SIMGRID)
 static void run_cuda(void *buffers[], void *arg)
 {
-    run(buffers, arg, DDP__CUDA);
+    run(buffers, arg, DDP_CUDA);
 }
 #endif
 
 /* ---- their end ----------------------------------------------------------- */
 
-static double run_us(const struct run *r, enum ddp__kind kind)
+static double run_us(const struct run *r, enum ddp_device kind)
 {
     double us = 0;
 
@@ -212,7 +212,7 @@ static double cost(struct starpu_task *task, struct starpu_perfmodel_arch *arch,
     bool gpu = arch->ndevices > 0 && arch->devices[0].type != STARPU_CPU_WORKER;
 
     (void)nimpl;
-    return run_us(task->cl_arg, gpu ? DDP__CUDA : DDP__CPU);
+    return run_us(task->cl_arg, gpu ? DDP_CUDA : DDP_CPU);
 }
 
 /* All GPUs will want weights that have been updated: send them at once. */
@@ -235,8 +235,8 @@ static void ended_on_gpu(struct run *r)
     double before;
 
 #ifdef STARPU_SIMGRID
-    r->begin = ddp__now() - 1e-6 * run_us(r, DDP__CUDA);
-    ddp__sim_ended(&r->tag, w, 1e-6 * run_us(r, DDP__CUDA));
+    r->begin = ddp__now() - 1e-6 * run_us(r, DDP_CUDA);
+    ddp__sim_ended(&r->tag, w, 1e-6 * run_us(r, DDP_CUDA));
 #endif
     if (starpu_get_prefetch_flag())
         spread(r);

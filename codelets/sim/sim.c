@@ -22,7 +22,7 @@ static int nothing(const struct ddp__task *t)
 
 const struct ddp__backend ddp__sim_cpu = {
     .name = "simulated",
-    .kind = DDP__CPU,
+    .kind = DDP_CPU,
     .bf16 = true,
     .f16 = true,
     .kernel = {DDP__OPS(X)},
@@ -30,7 +30,7 @@ const struct ddp__backend ddp__sim_cpu = {
 
 static const struct ddp__backend sim_gpu = {
     .name = "simulated",
-    .kind = DDP__CUDA,
+    .kind = DDP_CUDA,
     .bf16 = true,
     .f16 = true,
     .kernel = {DDP__OPS(X)},

@@ -90,7 +90,7 @@ int ddp_graph_call(ddp_graph_t *g, const struct ddp_kernel *k, const void *arg,
 {
     struct ddp__call c = {.op = DDP__OP_USER, .user = {k, arg}};
 
-    if (g->rc == 0 && (!k || !k->cpu))
+    if (g->rc == 0 && (!k || !k->on[DDP_CPU]))
         g->rc = ddp__fail(DDP_EINVAL, "%s: a kernel needs a function for CPUs",
                           g->path);
     if (g->rc == 0 && (buffers < 1 || buffers > DDP_MAX_BUFFERS))

@@ -143,13 +143,13 @@ static int settings_of(const struct ddp_trainer *t, json_t **out)
 /* Two runs whose devices have equal descriptions have equal bits. */
 static void describe_devices(const ddp_t *ddp, char *text, size_t size)
 {
-    const char *cpu = ddp__codelets_describe(DDP__CPU);
+    const char *cpu = ddp__codelets_describe(DDP_CPU);
     bool hybrid = ddp__codelets_hybrid();
     struct ddp_gpu_info gpu = {0};
 
     if (ddp_gpu_count(ddp, &gpu))
         snprintf(text, size, "GPU %s (%s)%s%s%s", gpu.name,
-                 ddp__codelets_describe(DDP__CUDA), hybrid ? ", CPU (" : "",
+                 ddp__codelets_describe(DDP_CUDA), hybrid ? ", CPU (" : "",
                  hybrid ? cpu : "", hybrid ? ")" : "");
     else
         snprintf(text, size, "CPU (%s)", cpu);
