@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
 CODELETS_SOURCES += \
+    %D%/device.h \
     %D%/ops.c \
     %D%/ops.h
 

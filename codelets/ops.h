@@ -417,11 +417,10 @@ struct ddp__machine {
     size_t l2_of_core; /* bytes of second-level cache for each; 0: unknown */
 };
 
-/* A device: one folder of codelets/ fills one of these.  One that leaves
- * kernel[op] NULL never gets that op. */
+/* Kernels of a kind of device.  A backend that leaves kernel[op] NULL never
+ * gets that op. */
 struct ddp__backend {
     const char *name;
-    enum ddp_device kind;
     /* After starpu_init(): per-worker state. */
     int (*init)(const struct ddp__machine *m);
     void (*fini)(void);
@@ -445,7 +444,9 @@ struct ddp__backend {
      * itself; NULL: no need.  After fini too. */
     int (*pin)(void *p, size_t size);
     void (*unpin)(void *p);
-    bool bf16, f16; /* can work in these (asked after init) */
+    /* Whether it can work in that type, not f32 (asked after init); NULL: in
+     * none. */
+    bool (*computes)(enum ddp_dtype type);
     ddp__kernel_f kernel[DDP__OP_COUNT];
 };
 

@@ -113,7 +113,6 @@ int ddp__cuda_copy_end(const struct ddp__task *t, int i)
 
 static const struct ddp__backend cuda_host = {
     .name = "cuda on the host",
-    .kind = DDP_CPU,
     .kernel =
         {
             [DDP__OP_INPUT_U8] = ddp__cuda_input_u8,

@@ -24,7 +24,8 @@
 static const struct ddp__backend *const backends[] = {&ddp__cuda, &ddp__ref,
                                                       NULL};
 #else
-#define backends ddp__backends
+extern const struct ddp__device ddp__device_cpu;
+#define backends ddp__device_cpu.backends
 #endif
 
 /* One op of a row: a call for ref, and one for each other backend. */
@@ -52,7 +53,7 @@ static bool prepare(struct trial *t, int b)
 
     if (be == &ddp__ref || !be->kernel[t->call[b].op])
         return false;
-    rc = be->prepare ? be->prepare(&t->call[b], &t->call[b].on[be->kind].plan)
+    rc = be->prepare ? be->prepare(&t->call[b], &t->call[b].on[DDP_CPU].plan)
                      : 0;
     if (rc < 0 && rc != DDP_ENODEV) {
         t->verdict[b].failed = true;
@@ -75,7 +76,7 @@ static void close_trial(struct trial *t)
 {
     for (int b = 0; b < backend_count(); b++) {
         const struct ddp__backend *be = backends[b];
-        void *plan = t->call[b].on[be->kind].plan;
+        void *plan = t->call[b].on[DDP_CPU].plan;
 
         if (plan)
             be->release(plan);

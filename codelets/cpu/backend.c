@@ -24,8 +24,12 @@ static bool fast_bf16(void)
 static int cpu_init(const struct ddp__machine *m)
 {
     ddp__store_init(m);
-    ddp__cpu.bf16 = fast_bf16();
     return 0;
+}
+
+static bool cpu_computes(enum ddp_dtype type)
+{
+    return type == DDP_BF16 && fast_bf16();
 }
 
 static void cpu_fini(void)
@@ -39,7 +43,7 @@ static const char *cpu_describe(void)
 
 #ifdef HAVE_ONEDNN
     snprintf(text, sizeof(text), "%s%s", ddp__dnn_version(),
-             ddp__cpu.bf16 ? ", bf16" : "");
+             fast_bf16() ? ", bf16" : "");
 #else
     snprintf(text, sizeof(text), "plain C");
 #endif
@@ -65,11 +69,12 @@ static int cpu_prepare(const struct ddp__call *c, void **plan)
     return 0;
 }
 
-struct ddp__backend ddp__cpu = {
+const struct ddp__backend ddp__cpu = {
     .name = "cpu",
     .init = cpu_init,
     .fini = cpu_fini,
     .describe = cpu_describe,
+    .computes = cpu_computes,
     .prepare = cpu_prepare,
 #ifdef HAVE_ONEDNN
     .release = ddp__cpu_conv_release,

@@ -26,7 +26,7 @@
 
 #define DDP__INLINE static inline __attribute__((always_inline))
 
-extern struct ddp__backend ddp__cpu;
+extern const struct ddp__backend ddp__cpu;
 
 /* ---- per-thread memory: thread.c ---------------------------------------- */
 

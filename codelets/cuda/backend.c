@@ -33,6 +33,11 @@ static const char *cuda_describe(void)
     return text;
 }
 
+static bool cuda_computes(enum ddp_dtype type)
+{
+    return type == DDP_BF16 || type == DDP_F16;
+}
+
 static int cuda_pin(void *p, size_t size)
 {
     cudaError_t e;
@@ -68,7 +73,6 @@ static int cuda_prepare(const struct ddp__call *c, void **plan)
 
 struct ddp__backend ddp__cuda = {
     .name = "cuda",
-    .kind = DDP_CUDA,
     .init = cuda_init,
     .fini = cuda_fini,
     .describe = cuda_describe,
@@ -80,8 +84,7 @@ struct ddp__backend ddp__cuda = {
     .taken = ddp__cuda_memory_taken,
     .pin = cuda_pin,
     .unpin = cuda_unpin,
-    .bf16 = true,
-    .f16 = true,
+    .computes = cuda_computes,
     .kernel =
         {
             [DDP__OP_INPUT_U8] = ddp__cuda_input_u8,

@@ -15,8 +15,6 @@
 
 #include "cuda/gpu.h"
 
-#ifdef HAVE_CUDA
-
 enum {
     ATTRIBUTE_CLOCK = 13,
     ATTRIBUTE_SMS = 16,
@@ -259,24 +257,13 @@ static void find_usable(struct ddp__gpus *g, int most)
             g->id[g->count++] = i;
 }
 
-void ddp__gpus_find(struct ddp__gpus *g, int most)
+void ddp__cuda_find(struct ddp__gpus *g, int most)
 {
-    memset(g, 0, sizeof(*g));
     if (!bind_driver(g) || !driver_is_new_enough(g))
         return;
     find_usable(g, most);
-    if (g->count && !(g->backend = ddp__gpu_backend())) {
+    if (g->count && ddp__cuda_load() < 0) {
         g->count = 0;
         add_reason(g, "%s", ddp_errmsg());
     }
 }
-
-#else
-
-void ddp__gpus_find(struct ddp__gpus *g, int most)
-{
-    (void)most;
-    memset(g, 0, sizeof(*g));
-}
-
-#endif

@@ -11,9 +11,6 @@
 
 #include "base/error.h"
 #include "cuda/gpu.h"
-
-#ifdef HAVE_CUDA
-
 #include "cuda/module.h"
 
 /* What the module needs, each before those that need it; cuDNN opens parts of
@@ -129,7 +126,7 @@ static void *open_module(void)
 
     if (dir)
         return open_in(dir, "");
-    if (dladdr((void *)ddp__gpu_backend, &info) && info.dli_fname)
+    if (dladdr((void *)ddp__cuda_load, &info) && info.dli_fname)
         snprintf(self, sizeof(self), "%s", info.dli_fname);
     if ((slash = strrchr(self, '/')))
         *slash = '\0';
@@ -140,12 +137,13 @@ static void *open_module(void)
     return NULL;
 }
 
+const struct ddp__backend *ddp__cuda_backends[2];
+
 /* Opens the module once.  cuDNN's compiler comes first, as it is found by name
  * later; CUDA's libraries only if the module's own search paths do not have
  * them. */
-const struct ddp__backend *ddp__gpu_backend(void)
+int ddp__cuda_load(void)
 {
-    static const struct ddp__backend *backend;
     static const struct ddp__host host = {
         .version = DDP__MODULE_VERSION,
         .call_size = sizeof(struct ddp__call),
@@ -158,8 +156,8 @@ const struct ddp__backend *ddp__gpu_backend(void)
     ddp__module_f *door;
     void *m, *symbol;
 
-    if (backend)
-        return backend;
+    if (ddp__cuda_backends[0])
+        return 0;
     load_all(compiler);
     if (!(m = open_module())) {
         load_all(libraries);
@@ -168,25 +166,16 @@ const struct ddp__backend *ddp__gpu_backend(void)
     if (!m || !(symbol = dlsym(m, "ddp_cuda_open"))) {
         const char *why = dlerror();
 
-        ddp__fail(DDP_ENODEV,
-                  "the kernels for GPUs cannot be loaded: %s; LD_LIBRARY_PATH "
-                  "or DDP_CUDA_LIBS can say where CUDA %s and cuDNN %s are",
-                  why ? why : "no reason given", DDP_CUDA_MAJOR_TEXT,
-                  DDP_CUDNN_MAJOR_TEXT);
-        return NULL;
+        return ddp__fail(
+            DDP_ENODEV,
+            "the kernels for GPUs cannot be loaded: %s; LD_LIBRARY_PATH or "
+            "DDP_CUDA_LIBS can say where CUDA %s and cuDNN %s are",
+            why ? why : "no reason given", DDP_CUDA_MAJOR_TEXT,
+            DDP_CUDNN_MAJOR_TEXT);
     }
     memcpy(&door, &symbol, sizeof(door));
-    if (!(backend = door(&host)))
-        ddp__fail(DDP_ENODEV, "ddp_cuda.so is of another build of libddp");
-    return backend;
+    if (!(ddp__cuda_backends[0] = door(&host)))
+        return ddp__fail(DDP_ENODEV,
+                         "ddp_cuda.so is of another build of libddp");
+    return 0;
 }
-
-#else
-
-const struct ddp__backend *ddp__gpu_backend(void)
-{
-    ddp__fail(DDP_ENODEV, "this libddp was built without CUDA");
-    return NULL;
-}
-
-#endif

@@ -4,13 +4,14 @@
 # libddp.so itself needs none of CUDA's libraries: a program starts without.
 # Tests link libddp_cuda_core.la, with every symbol.
 
-# Which GPUs there are, and their module, opened: part of every build.
+if HAVE_CUDA
+# Which GPUs there are, and the module, opened.
 libddp_core_la_SOURCES += \
+    %D%/device.c \
     %D%/gpu.c \
     %D%/gpu.h \
     %D%/gpu_load.c
 
-if HAVE_CUDA
 noinst_LTLIBRARIES += libddp_cuda_core.la
 libddp_cuda_core_la_SOURCES = \
     $(GPU_BODIES) \

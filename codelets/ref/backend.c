@@ -9,12 +9,16 @@ static const char *describe(void)
     return "plain C, bf16, f16";
 }
 
+static bool computes(enum ddp_dtype type)
+{
+    return type == DDP_BF16 || type == DDP_F16;
+}
+
 /* HOST and USER are the runtime's own. */
 const struct ddp__backend ddp__ref = {
     .name = "ref",
     .describe = describe,
-    .bf16 = true,
-    .f16 = true,
+    .computes = computes,
     .kernel =
         {
             [DDP__OP_INPUT_U8] = ddp__ref_input_u8,

@@ -45,30 +45,52 @@ static void offer_policy(void)
         setenv("STARPU_SCHED_LIB", library->l_name, 0);
 }
 
-/* The GPUs StarPU shall use, if the environment leaves it to us.  That there
- * are none is fine unless somebody asked for them. */
+/* How many accelerators of a kind are asked for: by its variable, else by the
+ * program.  0: all there are; -1: none. */
+static int asked_for(const struct ddp__device *d, const struct ddp_config *cfg)
+{
+    const char *env = d->count ? getenv(d->count) : NULL;
+    int asked = env && *env ? atoi(env) : cfg->gpus;
+
+    return env && *env && asked == 0 ? -1 : asked;
+}
+
+/* Whether there are that many of a kind, which may say why there are not. */
+static bool find_accelerators(ddp_t *ddp, const struct ddp__device *d,
+                              int asked)
+{
+    struct ddp__gpus *g = &ddp->gpus;
+
+    g->count = g->seen = 0;
+    d->find(g, asked);
+    return g->count > 0 && g->count >= asked;
+}
+
+/* Have StarPU use the first kind that is there, and none of the others.  That
+ * there are none is fine unless somebody asked for them. */
 static int choose_gpus(ddp_t *ddp, const struct ddp_config *cfg,
                        struct starpu_conf *conf)
 {
-    const char *env = getenv("STARPU_NCUDA");
-    int asked = env && *env ? atoi(env) : cfg->gpus;
+    static const struct ddp__gpus none;
+    int most = cfg->gpus;
 
-    conf->ncuda = 0;
-    if (asked < 0 || (asked == 0 && env && *env))
-        return 0;
-    ddp__gpus_find(&ddp->gpus, asked);
-    if (asked > 0 && asked > ddp->gpus.count)
-        return ddp__fail(
-            DDP_ENODEV, "%d GPUs were asked for, %d can be used%s%s", asked,
-            ddp->gpus.count, ddp->gpus.why[0] ? ": " : "", ddp->gpus.why);
-    if (ddp->gpus.count == 0)
-        return 0;
-    conf->ncuda = asked > 0 ? asked : ddp->gpus.count;
-    if (ddp->gpus.count < ddp->gpus.seen) {
-        conf->use_explicit_workers_cuda_gpuid = 1;
-        for (int i = 0; i < ddp->gpus.count; i++)
-            conf->workers_cuda_gpuid[i] = (unsigned)ddp->gpus.id[i];
+    for (int i = 0; ddp__devices[i]->find; i++) {
+        const struct ddp__device *d = ddp__devices[i];
+        int asked = asked_for(d, cfg);
+
+        d->configure(conf, &none);
+        if (ddp->accelerator || asked < 0)
+            continue;
+        most = asked;
+        if (!find_accelerators(ddp, d, asked))
+            continue;
+        ddp->accelerator = d;
+        d->configure(conf, &ddp->gpus);
     }
+    if (most > 0 && !ddp->accelerator)
+        return ddp__fail(
+            DDP_ENODEV, "%d GPUs were asked for, %d can be used%s%s", most,
+            ddp->gpus.count, ddp->gpus.why[0] ? ": " : "", ddp->gpus.why);
     return 0;
 }
 
@@ -108,7 +130,7 @@ static int start(ddp_t *ddp, const struct ddp_config *cfg)
     if ((rc = choose_gpus(ddp, cfg, &conf)) < 0)
         return rc;
 #ifndef STARPU_SIMGRID /* whose machine is another one */
-    if ((rc = ddp__topology_load(&ddp->topology, conf.ncuda > 0)) < 0)
+    if ((rc = ddp__topology_load(&ddp->topology, ddp->gpus.count > 0)) < 0)
         return rc;
 #endif
     ddp__place_workers(ddp, &conf);
@@ -123,69 +145,75 @@ static int start(ddp_t *ddp, const struct ddp_config *cfg)
     return ddp__fail(DDP_ENODEV, "StarPU did not start: %s", strerror(-rc));
 }
 
-/* Those that have workers. */
-static int gpus_used(void)
+static void describe_accelerator(const ddp_t *ddp, char *out, size_t size)
 {
-    int n = 0;
+    const struct ddp__devices *all = &ddp->devices;
+    int n = ddp->gpu_workers, gpus = ddp_gpu_count(ddp, NULL);
 
-    for (unsigned i = 0; i < starpu_memory_nodes_get_count(); i++)
-        n += starpu_node_get_kind(i) == STARPU_CUDA_RAM;
-    return n;
+    snprintf(out, size, "%d %s worker%s on %d GPU%s (%s)%s ", n,
+             ddp->accelerator->name, n == 1 ? "" : "s", gpus,
+             gpus == 1 ? "" : "s", ddp__devices_describe(&all->used[0]),
+             all->hybrid ? " and" : ", input by");
 }
 
 static void describe(ddp_t *ddp)
 {
     const struct starpu_sched_policy *p = starpu_sched_ctx_get_sched_policy(0);
-    const char *with = ddp__codelets_hybrid() ? " and" : ", input by";
+    const struct ddp__devices *all = &ddp->devices;
     char gpus[192] = "", why[sizeof(ddp->gpus.why) + 32] = "";
     char machine[320];
-    int used = gpus_used();
 
-    if (ddp->gpu_workers)
-        snprintf(gpus, sizeof(gpus), "%d CUDA worker%s on %d GPU%s (%s)%s ",
-                 ddp->gpu_workers, ddp->gpu_workers == 1 ? "" : "s", used,
-                 used == 1 ? "" : "s", ddp__codelets_describe(DDP_CUDA), with);
+    if (ddp->accelerator)
+        describe_accelerator(ddp, gpus, sizeof(gpus));
     if (ddp->gpus.why[0])
         snprintf(why, sizeof(why), "; GPUs not used: %s", ddp->gpus.why);
     ddp__place_describe(ddp, machine, sizeof(machine));
     snprintf(ddp->describe, sizeof(ddp->describe),
              "%s%d CPU worker%s (%s), scheduler %s%s%s%s", gpus,
              ddp->cpu_workers, ddp->cpu_workers == 1 ? "" : "s",
-             ddp__codelets_describe(DDP_CPU),
+             ddp__devices_describe(&all->used[all->count - 1]),
              p && p->policy_name ? p->policy_name : "unknown",
              machine[0] ? "; " : "", machine, why);
+}
+
+static int count_workers(ddp_t *ddp)
+{
+    ddp->cpu_workers = (int)starpu_cpu_worker_get_count();
+    if (ddp->accelerator)
+        ddp->gpu_workers = ddp__device_workers(ddp->accelerator, NULL);
+    if (ddp->accelerator && !ddp->gpu_workers) {
+        ddp->accelerator = NULL;
+        snprintf(ddp->gpus.why, sizeof(ddp->gpus.why),
+                 "StarPU started no worker for them");
+    }
+    if (ddp->cpu_workers < 1 || starpu_worker_get_count() > DDP__MAX_WORKERS)
+        return ddp__fail(DDP_ENODEV,
+                         "StarPU has %d CPU workers and %u workers in all; "
+                         "expected at least 1 and at most %d",
+                         ddp->cpu_workers, starpu_worker_get_count(),
+                         DDP__MAX_WORKERS);
+    return 0;
 }
 
 /* Once StarPU runs: kernels, and how many workers run them. */
 static int open_devices(ddp_t *ddp, const struct ddp_config *cfg)
 {
+    const char *backend = cfg->backend ? cfg->backend : getenv("DDP_BACKEND");
+    const struct ddp__device *d;
     int rc;
 
-    ddp->cpu_workers = (int)starpu_cpu_worker_get_count();
-    ddp->gpu_workers =
-        ddp->gpus.backend ? (int)starpu_cuda_worker_get_count() : 0;
-    if (ddp->cpu_workers < 1 || starpu_worker_get_count() > DDP__MAX_WORKERS)
-        return ddp__fail(DDP_ENODEV,
-                         "%d CPU workers of %u in all, wants at least 1 and at "
-                         "most %d in all",
-                         ddp->cpu_workers, starpu_worker_get_count(),
-                         DDP__MAX_WORKERS);
-    rc = ddp__codelets_init(cfg->backend ? cfg->backend : getenv("DDP_BACKEND"),
-                            ddp->gpu_workers ? ddp->gpus.backend : NULL,
-                            &ddp->topology.machine);
-    if (rc < 0)
+    if ((rc = count_workers(ddp)) < 0 ||
+        (rc = ddp__devices_init(ddp, backend)) < 0)
         return rc;
-    if (ddp->gpu_workers && !ddp__codelets_hybrid())
-        ddp->channels = 8;
+    d = ddp->accelerator;
     ddp->workers = ddp->gpu_workers;
-    if (!ddp->gpu_workers || ddp__codelets_hybrid())
+    if (!d || ddp->devices.hybrid)
         ddp->workers += ddp->cpu_workers;
-    if (ddp->gpus.count && !ddp->gpu_workers)
-        snprintf(ddp->gpus.why, sizeof(ddp->gpus.why),
-                 "StarPU started no worker for them");
+    else
+        ddp->channels = d->channels;
     ddp__pool_nodes(&ddp->topology);
-    if (ddp->gpu_workers)
-        ddp__pool_pin(ddp->gpus.backend->pin, ddp->gpus.backend->unpin);
+    if (d)
+        ddp__pool_pin(d->backends[0]->pin, d->backends[0]->unpin);
     return 0;
 }
 
@@ -249,7 +277,7 @@ void ddp_finish(ddp_t *ddp)
     ddp__pending_wait(&ddp->pending);
     while (ddp->bound)
         ddp->bound->unbind(ddp->bound);
-    ddp__codelets_fini();
+    ddp__devices_fini(ddp);
     ddp__pending_fini(&ddp->pending);
     starpu_shutdown();            /* gives back the buffers that it keeps */
     if (!starpu_is_initialized()) /* it was not the program's */
@@ -273,8 +301,10 @@ int ddp_gpu_worker_count(const ddp_t *ddp)
 
 int ddp_gpu_count(const ddp_t *ddp, struct ddp_gpu_info *first)
 {
-    int count = ddp->gpu_workers ? gpus_used() : 0;
+    int count = 0;
 
+    if (ddp->accelerator)
+        ddp__device_workers(ddp->accelerator, &count);
     if (first && count)
         *first = ddp->gpus.first;
     return count;

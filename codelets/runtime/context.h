@@ -4,7 +4,7 @@
 #ifndef DDP_CONTEXT_H
 #define DDP_CONTEXT_H
 
-#include "cuda/gpu.h"
+#include "runtime/devices.h"
 #include "runtime/flow.h"
 #include "runtime/topology.h"
 
@@ -21,7 +21,9 @@ struct ddp {
     int segment_us; /* how long a task of a lane shall last at least; -1: as
                        the engine thinks right */
     int channels;   /* images are widened to a multiple; 0: they are not */
-    struct ddp__gpus gpus;
+    const struct ddp__device *accelerator; /* with workers; NULL: none */
+    struct ddp__gpus gpus;                 /* of its kind */
+    struct ddp__devices devices;
     struct ddp__topology topology;
     struct ddp__bound *bound; /* not owned */
     struct ddp__pending pending;

@@ -21,14 +21,10 @@ double ddp__call_flops(const struct ddp__call *c, int n)
     return per_pixel * y->shape.h * y->shape.w * n;
 }
 
-struct ddp__speed ddp__speed[DDP_DEVICE_KINDS] = {
-    [DDP_CPU] = {.begin_us = 1, .flops = 100e9, .bytes = 10e9},
-    [DDP_CUDA] = {.begin_us = 5, .flops = 300e12, .bytes = 3e12},
-};
-
-double ddp__cost_us(const struct ddp__call *c, int n, enum ddp_device kind)
+double ddp__cost_us(const struct ddp__call *c, int n,
+                    const struct ddp__device *d)
 {
-    const struct ddp__speed *s = &ddp__speed[kind];
+    const struct ddp__speed *s = &d->speed;
     double bytes = 0;
 
     for (int i = 0; i < c->buffers; i++) {

@@ -1,4 +1,4 @@
-/* devices.c - the devices: which backend runs a call, and with what plan
+/* devices.c - the devices of a context: which backend runs a call, on what plan
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
 #include "config.h"
@@ -12,48 +12,25 @@
 #include "runtime/cost.h"
 #include "runtime/devices.h"
 #include "runtime/task.h"
-#ifdef STARPU_SIMGRID
-#include "sim/sim.h"
-#else
-#include "cpu/cpu.h"
-#include "ref/ref.h"
-#endif
 
-/* The only list of devices: what a CPU worker prefers comes first. */
-#ifdef STARPU_SIMGRID
-const struct ddp__backend *const ddp__backends[] = {&ddp__sim_cpu, NULL};
-#else
-const struct ddp__backend *const ddp__backends[] = {&ddp__cpu, &ddp__ref, NULL};
-#endif
+/* ---- start and stop ----------------------------------------------------- */
 
-/* For each kind of worker that there is, its backends in order of preference,
- * NULL at the end. */
-static const struct ddp__backend *const *usable[DDP_DEVICE_KINDS];
-static const struct ddp__backend *cuda[2];
-static bool hybrid; /* CPU workers run what GPUs could */
-
-static int find_backends(const char *name, const struct ddp__backend *gpu)
+static const struct ddp__device *cpu(void)
 {
-    memset(usable, 0, sizeof(usable));
-    cuda[0] = gpu;
-    if (gpu)
-        usable[DDP_CUDA] = cuda;
-    usable[DDP_CPU] = ddp__backends;
-    if (!name)
-        return 0;
-    for (; *usable[DDP_CPU]; usable[DDP_CPU]++)
-        if (strcmp((*usable[DDP_CPU])->name, name) == 0)
-            return 0;
-    return ddp__fail(DDP_EINVAL, "backend %s: choose one of cpu, ref", name);
+    const struct ddp__device *const *d = ddp__devices;
+
+    while (d[1])
+        d++;
+    return *d;
 }
 
-static int init_kind(const struct ddp__backend *const *list,
-                     const struct ddp__machine *m)
+static int init_backends(const struct ddp__backend *const *list,
+                         const struct ddp__machine *m)
 {
     const struct ddp__backend *const *b;
     int rc;
 
-    for (b = list; b && *b; b++)
+    for (b = list; *b; b++)
         if ((*b)->init && (rc = (*b)->init(m)) < 0)
             goto fini;
     return 0;
@@ -65,106 +42,180 @@ fini:
     return rc;
 }
 
-static void fini_kind(enum ddp_device k)
+static int add_device(ddp_t *ddp, const struct ddp__device *d,
+                      const struct ddp__backend *const *backends)
 {
-    for (const struct ddp__backend *const *b = usable[k]; b && *b; b++)
-        if ((*b)->fini)
-            (*b)->fini();
-    usable[k] = NULL;
-}
+    struct ddp__devices *all = &ddp->devices;
+    int rc = init_backends(backends, &ddp->topology.machine);
 
-int ddp__codelets_init(const char *name, const struct ddp__backend *gpu,
-                       const struct ddp__machine *m)
-{
-    const char *both = getenv("DDP_HYBRID");
-    int rc;
-
-    if ((rc = find_backends(name, gpu)) < 0)
-        return rc;
-    hybrid = both && strcmp(both, "1") == 0;
-    ddp__tasks_init();
-    if ((rc = init_kind(usable[DDP_CPU], m)) < 0)
-        return rc;
-    if ((rc = init_kind(usable[DDP_CUDA], m)) < 0)
-        fini_kind(DDP_CPU);
+    if (rc == 0)
+        all->used[all->count++] = (struct ddp__used){d, backends};
     return rc;
 }
 
-void ddp__codelets_fini(void)
+/* Those of the CPU from `name` on. */
+static const struct ddp__backend *const *backends_from(const char *name)
 {
-    fini_kind(DDP_CUDA);
-    fini_kind(DDP_CPU);
+    const struct ddp__backend *const *b = cpu()->backends;
+
+    while (*b && name && strcmp((*b)->name, name) != 0)
+        b++;
+    if (*b)
+        return b;
+    ddp__fail(DDP_EINVAL, "backend %s: choose one of cpu, ref", name);
+    return NULL;
 }
 
-/* The first backend of the kind of worker that trains. */
-static const struct ddp__backend *first(void)
+int ddp__devices_init(ddp_t *ddp, const char *backend)
 {
-    return usable[DDP_CUDA] ? *usable[DDP_CUDA] : *usable[DDP_CPU];
+    const struct ddp__backend *const *b = backends_from(backend);
+    const char *hybrid = getenv("DDP_HYBRID");
+    int rc = 0;
+
+    if (!b)
+        return DDP_EINVAL;
+    ddp->devices.hybrid = hybrid && strcmp(hybrid, "1") == 0;
+    ddp__tasks_init();
+    if (ddp->accelerator)
+        rc = add_device(ddp, ddp->accelerator, ddp->accelerator->backends);
+    if (rc == 0)
+        rc = add_device(ddp, cpu(), b);
+    if (rc < 0)
+        ddp__devices_fini(ddp);
+    return rc;
 }
 
-const char *ddp__codelets_describe(enum ddp_device k)
+void ddp__devices_fini(ddp_t *ddp)
 {
-    const struct ddp__backend *b = usable[k] ? *usable[k] : NULL;
+    struct ddp__devices *all = &ddp->devices;
 
-    return !b ? "" : b->describe ? b->describe() : b->name;
+    for (int i = 0; i < all->count; i++)
+        for (const struct ddp__backend *const *b = all->used[i].backends; *b;
+             b++)
+            if ((*b)->fini)
+                (*b)->fini();
+    all->count = 0;
 }
 
-bool ddp__codelets_hybrid(void)
+/* ---- what they are ------------------------------------------------------- */
+
+const char *ddp__devices_describe(const struct ddp__used *u)
 {
-    return hybrid;
+    const struct ddp__backend *b = u->backends[0];
+
+    return b->describe ? b->describe() : b->name;
 }
 
-static bool computes_in(const struct ddp__backend *b, enum ddp_dtype type)
+int ddp__device_workers(const struct ddp__device *d, int *devices)
 {
-    return type == DDP_F32 || (type == DDP_BF16 && b->bf16) ||
-           (type == DDP_F16 && b->f16);
+    int id[STARPU_NMAXWORKERS], count, different = 0;
+
+    count =
+        (int)starpu_worker_get_ids_by_type(d->workers, id, STARPU_NMAXWORKERS);
+    for (int i = 0, k; i < count; i++) {
+        for (k = 0; k < i; k++)
+            if (starpu_worker_get_devid(id[k]) ==
+                starpu_worker_get_devid(id[i]))
+                break;
+        different += k == i;
+    }
+    if (devices)
+        *devices = different;
+    return count;
 }
 
-bool ddp__codelets_type(enum ddp_dtype type)
+bool ddp__worker_accelerates(const ddp_t *ddp, int w)
 {
-    return computes_in(first(), type) &&
-           (!hybrid || computes_in(*usable[DDP_CPU], type));
+    return ddp->accelerator && w < (int)starpu_worker_get_count() &&
+           starpu_worker_get_type(w) == ddp->accelerator->workers;
 }
 
-int ddp__codelets_ready(ddp_t *ddp)
+static bool computes_in(const struct ddp__used *u, enum ddp_dtype type)
 {
+    const struct ddp__backend *b = u->backends[0];
+
+    return type == DDP_F32 || (b->computes && b->computes(type));
+}
+
+bool ddp__devices_compute(const ddp_t *ddp, enum ddp_dtype type)
+{
+    const struct ddp__devices *all = &ddp->devices;
+
+    return computes_in(&all->used[0], type) &&
+           (!all->hybrid || computes_in(&all->used[all->count - 1], type));
+}
+
+size_t ddp__devices_scratch(const ddp_t *ddp)
+{
+    const struct ddp__device *d = ddp->accelerator;
+
+    return d && d->backends[0]->scratch ? d->backends[0]->scratch() : 0;
+}
+
+int ddp__devices_memory(const ddp_t *ddp, double *bytes)
+{
+    const struct ddp__device *d = ddp->accelerator;
+    double least = 0, taken = 0, mib = 1 << 20;
+    int count = 0;
+
+    *bytes = 0;
+    if (!d || d->memory == STARPU_CPU_RAM)
+        return 0;
+    for (unsigned i = 0; i < starpu_memory_nodes_get_count(); i++) {
+        double have;
+
+        if (starpu_node_get_kind(i) != d->memory)
+            continue;
+        have = (double)starpu_memory_get_total(i);
+        if (count++ == 0 || have < least)
+            least = have;
+    }
+    if (d->backends[0]->taken)
+        taken = (double)d->backends[0]->taken();
+    *bytes = least > taken + mib ? least - taken : least < mib ? least : mib;
+    return count;
+}
+
+/* ---- calls -------------------------------------------------------------- */
+
+int ddp__devices_ready(ddp_t *ddp)
+{
+    struct ddp__devices *all = &ddp->devices;
     int rc = 0;
 
     ddp__pending_wait(&ddp->pending);
-    for (int k = 0; rc == 0 && k < DDP_DEVICE_KINDS; k++)
-        for (const struct ddp__backend *const *b = usable[k]; b && *b; b++)
+    for (int i = 0; rc == 0 && i < all->count; i++)
+        for (const struct ddp__backend *const *b = all->used[i].backends; *b;
+             b++)
             if ((*b)->ready && (rc = (*b)->ready()) < 0)
                 break;
     return rc;
 }
 
-size_t ddp__codelets_scratch(void)
+double ddp__call_us(const ddp_t *ddp, const struct ddp__call *c, int n)
 {
-    const struct ddp__backend *b = usable[DDP_CUDA] ? cuda[0] : NULL;
-
-    return b && b->scratch ? b->scratch() : 0;
+    return ddp__cost_us(c, n, ddp ? ddp->devices.used[0].device : cpu());
 }
 
-double ddp__call_us(const struct ddp__call *c, int n)
+void ddp__calls_warm(const ddp_t *ddp, const struct ddp__call *const *c,
+                     int calls)
 {
-    return ddp__cost_us(c, n, usable[DDP_CUDA] ? DDP_CUDA : DDP_CPU);
-}
+    const struct ddp__devices *all = &ddp->devices;
 
-void ddp__calls_warm(const struct ddp__call *const *c, int calls)
-{
-    for (int k = 0; k < DDP_DEVICE_KINDS; k++)
-        for (const struct ddp__backend *const *b = usable[k]; b && *b; b++)
+    for (int i = 0; i < all->count; i++)
+        for (const struct ddp__backend *const *b = all->used[i].backends; *b;
+             b++)
             if ((*b)->warm)
                 (*b)->warm(c, calls);
 }
 
-/* Have the first backend of a kind that can do so prepare the call. */
-static int prepare_on(struct ddp__call *c, enum ddp_device k)
+/* Have the first backend of a device that can do so prepare the call. */
+static int prepare_on(struct ddp__call *c, const struct ddp__used *u)
 {
-    struct ddp__choice *on = &c->on[k];
+    struct ddp__choice *on = &c->on[u->device->kind];
     int rc;
 
-    for (const struct ddp__backend *const *b = usable[k]; b && *b; b++) {
+    for (const struct ddp__backend *const *b = u->backends; *b; b++) {
         if (!(*b)->kernel[c->op])
             continue;
         on->backend = *b;
@@ -176,48 +227,86 @@ static int prepare_on(struct ddp__call *c, enum ddp_device k)
     return DDP_ENODEV;
 }
 
-/* On GPUs, if it can and unless CPU workers shall help, so that the bits are
- * those of one kind of device. */
-uint32_t ddp__call_where(const struct ddp__call *c)
+/* Functions of lib/ run on the CPU; the kernels of a program where it has one;
+ * the others where a backend has prepared them. */
+static bool can_run(const struct ddp__call *c, const struct ddp__device *d)
 {
-    bool user = ddp__op_is(c->op, DDP__IS_USER);
-    bool host = ddp__op_is(c->op, DDP__IS_HOST);
-    bool gpu = usable[DDP_CUDA] && (user ? c->user.kernel->on[DDP_CUDA] != NULL
-                                         : c->on[DDP_CUDA].backend != NULL);
-    bool cpu = user ? c->user.kernel->on[DDP_CPU] != NULL
-                    : host || c->on[DDP_CPU].backend;
-
-    if (host && !c->host.fn)
-        return STARPU_NOWHERE;
-    if (gpu && !hybrid)
-        return STARPU_CUDA;
-    return (gpu ? STARPU_CUDA : 0) | (cpu ? STARPU_CPU : 0);
+    if (ddp__op_is(c->op, DDP__IS_HOST))
+        return d->kind == DDP_CPU;
+    if (ddp__op_is(c->op, DDP__IS_USER))
+        return c->user.kernel->on[d->kind] != NULL;
+    return c->on[d->kind].backend != NULL;
 }
 
-int ddp__call_prepare(struct ddp__call *c)
+/* On the first device that can, so that the bits are those of one kind, unless
+ * the CPU shall help. */
+uint32_t ddp__call_where(const ddp_t *ddp, const struct ddp__call *c)
 {
-    bool small = ddp__op_is(c->op, DDP__IS_SMALL);
+    const struct ddp__devices *all = &ddp->devices;
+    uint32_t where = 0;
+
+    if (ddp__op_is(c->op, DDP__IS_HOST) && !c->host.fn)
+        return STARPU_NOWHERE;
+    for (int i = 0; i < all->count; i++) {
+        if (!can_run(c, all->used[i].device))
+            continue;
+        where |= all->used[i].device->where;
+        if (!all->hybrid)
+            break;
+    }
+    return where;
+}
+
+const struct ddp__device *ddp__call_device(const ddp_t *ddp,
+                                           const struct ddp__call *c,
+                                           enum starpu_worker_archtype worker)
+{
+    const struct ddp__devices *all = &ddp->devices;
+    const struct ddp__device *first = NULL;
+
+    for (int i = 0; i < all->count; i++) {
+        const struct ddp__device *d = all->used[i].device;
+
+        if (d->workers != worker)
+            continue;
+        if (can_run(c, d))
+            return d;
+        if (!first)
+            first = d;
+    }
+    return first ? first : cpu();
+}
+
+static int nobody(const struct ddp__call *c)
+{
+    if (ddp__op_is(c->op, DDP__IS_USER))
+        return ddp__fail(DDP_ENODEV,
+                         "kernel %s has no function for the workers there are",
+                         c->user.kernel->name);
+    return ddp__fail(DDP_ENODEV, "no backend can run %s",
+                     ddp__signature[c->op].name);
+}
+
+int ddp__call_prepare(const ddp_t *ddp, struct ddp__call *c)
+{
+    const struct ddp__devices *all = &ddp->devices;
     int rc = ddp__call_check(c);
 
     memset(c->on, 0, sizeof(c->on));
     if (rc < 0 || ddp__op_is(c->op, DDP__IS_HOST))
         return rc;
-    if (ddp__op_is(c->op, DDP__IS_USER))
-        return ddp__call_where(c) ? 0
-                                  : ddp__fail(DDP_ENODEV,
-                                              "kernel %s has no function for "
-                                              "the workers there are",
-                                              c->user.kernel->name);
-    rc = DDP_ENODEV;
-    if (!small && (rc = prepare_on(c, DDP_CUDA)) < 0 && rc != DDP_ENODEV)
-        return rc;
-    if (rc == 0 && !hybrid)
-        return 0;
-    if ((rc = prepare_on(c, DDP_CPU)) < 0 && rc != DDP_ENODEV)
-        return rc;
-    return ddp__call_where(c) ? 0
-                              : ddp__fail(DDP_ENODEV, "no backend can run %s",
-                                          ddp__signature[c->op].name);
+    for (int i = 0; i < all->count; i++) {
+        const struct ddp__used *u = &all->used[i];
+
+        if (ddp__op_is(c->op, DDP__IS_USER) ||
+            (ddp__op_is(c->op, DDP__IS_SMALL) && u->device->kind != DDP_CPU))
+            continue;
+        if ((rc = prepare_on(c, u)) < 0 && rc != DDP_ENODEV)
+            return rc;
+        if (rc == 0 && !all->hybrid)
+            return 0;
+    }
+    return ddp__call_where(ddp, c) ? 0 : nobody(c);
 }
 
 void ddp__call_release(struct ddp__call *c)

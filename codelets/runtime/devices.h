@@ -1,46 +1,69 @@
-/* devices.h - which backend runs a call, and with what plan
+/* devices.h - the devices of a context: which backend runs a call, on what plan
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
 #ifndef DDP_DEVICES_H
 #define DDP_DEVICES_H
 
-#include "ops.h"
+#include "device.h"
 
-/* Backends of CPU workers in order of preference, NULL at the end. */
-extern const struct ddp__backend *const ddp__backends[];
+/* Those that have workers: what trains comes first, the CPU is last. */
+struct ddp__devices {
+    struct ddp__used {
+        const struct ddp__device *device;
+        const struct ddp__backend *const *backends; /* to choose from */
+    } used[2];
+    int count;
+    bool hybrid; /* the CPU trains too, else it does what the first cannot */
+};
 
-/* Make the codelets for backends of CPU workers from `name` on ("cpu", "ref";
- * NULL: the first that was built) and that of GPUs (NULL: none), and start
- * them.  After starpu_init().  With DDP_HYBRID=1 in the environment both kinds
- * of workers train; else GPUs do what they can, and CPU workers the rest. */
-int ddp__codelets_init(const char *name, const struct ddp__backend *gpu,
-                       const struct ddp__machine *m);
-void ddp__codelets_fini(void);
-const char *ddp__codelets_describe(enum ddp_device k);
-bool ddp__codelets_hybrid(void);
-/* Whether the devices compute in that type of activations. */
-bool ddp__codelets_type(enum ddp_dtype type);
+/* Start the context's accelerator, if it has one, and the CPU, with its
+ * backends from `backend` on ("cpu", "ref"; NULL: the first).  After
+ * starpu_init().  DDP_HYBRID=1 in the environment has both train. */
+int ddp__devices_init(ddp_t *ddp, const char *backend);
+void ddp__devices_fini(ddp_t *ddp);
+
+/* What its first backend says of itself: "oneDNN 2.6.3, bf16". */
+const char *ddp__devices_describe(const struct ddp__used *u);
+
+/* Workers of a kind, and how many devices these belong to (NULL: not needed);
+ * whether worker w is one of an accelerator. */
+int ddp__device_workers(const struct ddp__device *d, int *devices);
+bool ddp__worker_accelerates(const ddp_t *ddp, int w);
+
+/* Whether the devices that train compute in that type of activations. */
+bool ddp__devices_compute(const ddp_t *ddp, enum ddp_dtype type);
 
 /* When calls have been prepared and before their first task; waits for all
  * tasks of the context. */
-int ddp__codelets_ready(ddp_t *ddp);
+int ddp__devices_ready(ddp_t *ddp);
 
-/* Bytes of scratch that each GPU worker has. */
-size_t ddp__codelets_scratch(void);
+/* Bytes of scratch that each worker of an accelerator has. */
+size_t ddp__devices_scratch(const ddp_t *ddp);
+
+/* How many memories accelerators have (0: they work in main memory), and the
+ * bytes of the smallest, less what other programs have of one.  Those of one
+ * machine are assumed to be equal. */
+int ddp__devices_memory(const ddp_t *ddp, double *bytes);
 
 /* These calls will be prepared: the backends begin with what takes long. */
-void ddp__calls_warm(const struct ddp__call *const *c, int calls);
+void ddp__calls_warm(const ddp_t *ddp, const struct ddp__call *const *c,
+                     int calls);
 
 /* Have a backend prepare the call; DDP_ENODEV if none can run it. */
-int ddp__call_prepare(struct ddp__call *c);
+int ddp__call_prepare(const ddp_t *ddp, struct ddp__call *c);
 void ddp__call_release(struct ddp__call *c);
 
-/* About how many microseconds a call takes on n samples, on the kind of worker
- * that trains. */
-double ddp__call_us(const struct ddp__call *c, int n);
+/* About how many microseconds a call takes on n samples, on the device that
+ * trains (ddp NULL: a CPU). */
+double ddp__call_us(const ddp_t *ddp, const struct ddp__call *c, int n);
 
-/* STARPU_CPU, STARPU_CUDA, both or, nobody shall run it, STARPU_NOWHERE: where
- * a call that is prepared may run; 0: nowhere at all. */
-uint32_t ddp__call_where(const struct ddp__call *c);
+/* StarPU's bits of the workers that a prepared call may run on; nobody shall
+ * run it: STARPU_NOWHERE; 0: nowhere at all. */
+uint32_t ddp__call_where(const ddp_t *ddp, const struct ddp__call *c);
+
+/* For which device such a worker runs the call, or would if it could. */
+const struct ddp__device *ddp__call_device(const ddp_t *ddp,
+                                           const struct ddp__call *c,
+                                           enum starpu_worker_archtype worker);
 
 #endif

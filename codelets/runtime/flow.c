@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "runtime/context.h"
 #include "runtime/flow.h"
 
 double ddp__now(void)
@@ -48,7 +49,7 @@ void ddp__pending_wait(struct ddp__pending *p)
 
 /* ---- a flow ------------------------------------------------------------- */
 
-int ddp__flow_init(struct ddp__flow *f, struct ddp__pending *all)
+int ddp__flow_init(struct ddp__flow *f, ddp_t *ddp)
 {
     memset(f, 0, sizeof(*f));
     f->failed_step = -1;
@@ -56,7 +57,7 @@ int ddp__flow_init(struct ddp__flow *f, struct ddp__pending *all)
     if (pthread_mutex_init(&f->lock, NULL) != 0)
         return ddp__fail(DDP_ENOMEM, "out of memory for a mutex");
     ddp__pending_init(&f->pending);
-    f->all = all;
+    f->ddp = ddp;
     return 0;
 }
 
@@ -69,7 +70,7 @@ void ddp__flow_fini(struct ddp__flow *f)
 /* The flow's own count comes last: its owner may free it then. */
 void ddp__flow_add(struct ddp__flow *f, int tasks)
 {
-    pending_add(f->all, tasks);
+    pending_add(&f->ddp->pending, tasks);
     pending_add(&f->pending, tasks);
 }
 

@@ -11,16 +11,12 @@
 
 #include <starpu.h>
 
+#include "ddp.h"
+
 /* Seconds of the clock that tasks run by, which a simulation has of its own. */
 double ddp__now(void);
 
 enum { DDP__MAX_WORKERS = 128 };
-
-static inline bool ddp__is_gpu_worker(int w)
-{
-    return w < (int)starpu_worker_get_count() &&
-           starpu_worker_get_type(w) == STARPU_CUDA_WORKER;
-}
 
 /* How many tasks have been submitted and are not done. */
 struct ddp__pending {
@@ -45,7 +41,8 @@ struct ddp__flow {
     /* 1 + the worker that first met a loss or norm that is not finite, since
      * this was last set to 0; 0: nobody. */
     atomic_int seen_by;
-    struct ddp__pending pending, *all; /* all: of the context; not owned */
+    struct ddp__pending pending;
+    ddp_t *ddp; /* not owned */
     struct ddp__busy {
         double exec_s, data_s, gap_s; /* gap: between tasks of one lane */
         double last_end;
@@ -54,7 +51,7 @@ struct ddp__flow {
     } busy[DDP__MAX_WORKERS];
 };
 
-int ddp__flow_init(struct ddp__flow *f, struct ddp__pending *all);
+int ddp__flow_init(struct ddp__flow *f, ddp_t *ddp);
 void ddp__flow_fini(struct ddp__flow *f);
 
 /* Count tasks that are about to be submitted, or (negative) that are done. */

@@ -1,6 +1,12 @@
 # codelets/runtime/local.mk - StarPU: contexts, tasks, buffers, the scheduling policy, devices
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
+# The devices of a build against another StarPU are other ones.
+libddp_core_la_SOURCES += \
+    %D%/device_cpu.c \
+    %D%/device_list.c \
+    %D%/device_rows.h
+
 CODELETS_SOURCES += \
     %D%/buffer.c \
     %D%/buffer.h \

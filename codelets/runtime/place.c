@@ -54,20 +54,19 @@ static int default_cpus(ddp_t *ddp, int gpus)
 void ddp__place_workers(ddp_t *ddp, struct starpu_conf *conf)
 {
     struct ddp__topology *t = &ddp->topology;
-    int near[DDP__MAX_GPUS];
+    int near[DDP__MAX_GPUS], gpus = ddp->gpus.count;
 
     if (!t->machine.cores || placed_by_user())
         return;
     if (conf->ncpus < 0)
-        conf->ncpus = default_cpus(ddp, conf->ncuda);
-    for (int i = 0; i < conf->ncuda; i++) {
+        conf->ncpus = default_cpus(ddp, gpus);
+    for (int i = 0; i < gpus; i++) {
         const struct ddp__pci *p = &ddp->gpus.pci[i];
 
         near[i] = ddp__topology_node_near(t, p->domain, p->bus, p->device);
     }
-    conf->use_explicit_workers_bindid =
-        ddp__topology_place(t, conf->ncpus, near, conf->ncuda,
-                            conf->workers_bindid, STARPU_NMAXWORKERS);
+    conf->use_explicit_workers_bindid = ddp__topology_place(
+        t, conf->ncpus, near, gpus, conf->workers_bindid, STARPU_NMAXWORKERS);
 }
 
 int ddp__place_init(const struct ddp__topology *t, struct starpu_conf *conf)

@@ -377,7 +377,7 @@ static void add_workers(unsigned ctx, int *ids, unsigned n)
     struct sched *s = lock(ctx);
 
     for (unsigned i = 0; i < n; i++) {
-        bool gpu = starpu_worker_get_type(ids[i]) == STARPU_CUDA_WORKER;
+        bool gpu = starpu_worker_get_type(ids[i]) != STARPU_CPU_WORKER;
 
         s->id[s->workers++] = ids[i];
         s->worker[ids[i]].cap = s->cap ? s->cap : gpu ? 2 : 1;

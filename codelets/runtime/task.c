@@ -9,12 +9,10 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "runtime/context.h"
 #include "runtime/cost.h"
 #include "runtime/devices.h"
 #include "runtime/task.h"
-#ifdef STARPU_SIMGRID
-#include "sim/sim.h"
-#endif
 
 /* One per operation, and one for tasks of several. */
 enum { SEVERAL = DDP__OP_COUNT, CODELETS };
@@ -27,7 +25,7 @@ struct run {
     struct ddp__sched_tag tag;
     int64_t step;
     bool always;
-    bool may_use_gpu;
+    bool queues;  /* it may run on a device that does */
     double begin; /* asynchronous: when its kernels were queued; else 0 */
     int calls;
     struct called {
@@ -45,30 +43,14 @@ static int run_host(const struct ddp__task *t)
     return t->call->host.fn(t, t->call->host.arg);
 }
 
-/* That of the worker that calls. */
-static void *stream(enum ddp_device kind)
-{
-#ifdef STARPU_USE_CUDA
-    return kind == DDP_CUDA ? starpu_cuda_get_local_stream() : NULL;
-#else
-    (void)kind;
-    return NULL;
-#endif
-}
-
-static ddp_kernel_f user_kernel(const struct ddp__call *c, enum ddp_device kind)
-{
-    return c->user.kernel->on[kind];
-}
-
-static int run_user(const struct ddp__task *t, enum ddp_device kind)
+static int run_user(const struct ddp__task *t, const struct ddp__device *d)
 {
     const struct ddp__call *c = t->call;
     struct ddp_kernel_args a = {
         .n = t->n,
         .buffers = c->buffers,
         .accumulate = t->accumulate,
-        .stream = stream(kind),
+        .stream = d->stream ? d->stream() : NULL,
         .arg = c->user.arg,
     };
     int rc;
@@ -76,19 +58,19 @@ static int run_user(const struct ddp__task *t, enum ddp_device kind)
     for (int i = 0; i < c->buffers; i++)
         a.buf[i] =
             (struct ddp_buffer){t->data[i], c->buf[i].type, c->buf[i].shape};
-    if ((rc = user_kernel(c, kind)(&a)) != 0)
+    if ((rc = c->user.kernel->on[d->kind](&a)) != 0)
         return ddp__fail(DDP_EDEVICE, "kernel %s returned %d",
                          c->user.kernel->name, rc);
     return 0;
 }
 
-static int run_kernel(const struct ddp__task *t, enum ddp_device kind)
+static int run_kernel(const struct ddp__task *t, const struct ddp__device *d)
 {
     if (ddp__op_is(t->call->op, DDP__IS_HOST))
         return run_host(t);
     if (ddp__op_is(t->call->op, DDP__IS_USER))
-        return run_user(t, kind);
-    return t->call->on[kind].backend->kernel[t->call->op](t);
+        return run_user(t, d);
+    return t->call->on[d->kind].backend->kernel[t->call->op](t);
 }
 
 /* Book a task that ran from begin to end on worker w. */
@@ -109,12 +91,13 @@ static void account(struct run *r, int w, double begin, double end)
 }
 
 /* Which device it was, for messages: GPUs have names. */
-static const char *device(const struct ddp__call *c, enum ddp_device kind)
+static const char *device_name(const struct ddp__call *c,
+                               const struct ddp__device *d)
 {
     static _Thread_local char name[128];
 
-    if (kind == DDP_CPU)
-        return c->on[kind].backend ? c->on[kind].backend->name : "host";
+    if (d->kind == DDP_CPU)
+        return c->on[d->kind].backend ? c->on[d->kind].backend->name : "host";
     starpu_worker_get_name(starpu_worker_get_id(), name, sizeof(name));
     return name;
 }
@@ -139,7 +122,7 @@ static bool is_void(const struct run *r)
 }
 
 static void run_call(void *buffers[], struct run *r, struct called *one,
-                     enum ddp_device kind)
+                     const struct ddp__device *d)
 {
     struct ddp__task *t = &one->task;
     const struct ddp__call *c = t->call;
@@ -153,53 +136,52 @@ static void run_call(void *buffers[], struct run *r, struct called *one,
         t->data[i] = (char *)STARPU_VARIABLE_GET_PTR(b) + c->buf[i].offset;
         t->size[i] = STARPU_VARIABLE_GET_ELEMSIZE(b);
     }
-    t->plan = c->on[kind].plan;
+    t->plan = c->on[d->kind].plan;
     if (one->weights)
         atomic_store(&r->flow->updated_step, r->step);
-    if ((rc = run_kernel(t, kind)) < 0)
+    if ((rc = run_kernel(t, d)) < 0)
         ddp__flow_fail(r->flow, r->step, rc,
                        ddp__op_is(c->op, DDP__IS_USER)
                            ? c->user.kernel->name
                            : ddp__signature[c->op].name,
-                       device(c, kind));
-    else if (kind == DDP_CPU)
+                       device_name(c, d));
+    else if (!d->queues)
         look(r->flow, t, starpu_worker_get_id());
 }
 
-static void run(void *buffers[], struct run *r, enum ddp_device kind)
+/* For which device a worker runs a call. */
+static const struct ddp__device *device_of(const struct run *r, int i,
+                                           enum starpu_worker_archtype worker)
 {
+    return ddp__call_device(r->flow->ddp, r->call[i].task.call, worker);
+}
+
+static void run(void *buffers[], void *arg)
+{
+    int w = starpu_worker_get_id();
+    enum starpu_worker_archtype type = starpu_worker_get_type(w);
     double begin = ddp__now();
+    struct run *r = arg;
 
     if (is_void(r))
         return; /* let the rest of a failed step drain */
     for (int i = 0; i < r->calls && !is_void(r); i++)
-        run_call(buffers, r, &r->call[i], kind);
-    if (kind == DDP_CPU)
-        account(r, starpu_worker_get_id(), begin, ddp__now());
-    else
+        run_call(buffers, r, &r->call[i], device_of(r, i, type));
+    if (device_of(r, 0, type)->queues)
         r->begin = begin;
+    else
+        account(r, w, begin, ddp__now());
 }
-
-static void run_cpu(void *buffers[], void *arg)
-{
-    run(buffers, arg, DDP_CPU);
-}
-
-#if defined(STARPU_USE_CUDA) || defined(STARPU_SIMGRID)
-static void run_cuda(void *buffers[], void *arg)
-{
-    run(buffers, arg, DDP_CUDA);
-}
-#endif
 
 /* ---- their end ----------------------------------------------------------- */
 
-static double run_us(const struct run *r, enum ddp_device kind)
+static double run_us(const struct run *r, enum starpu_worker_archtype worker)
 {
     double us = 0;
 
     for (int i = 0; i < r->calls; i++)
-        us += ddp__cost_us(r->call[i].task.call, r->call[i].task.n, kind);
+        us += ddp__cost_us(r->call[i].task.call, r->call[i].task.n,
+                           device_of(r, i, worker));
     return us;
 }
 
@@ -209,35 +191,47 @@ static double run_us(const struct run *r, enum ddp_device kind)
 static double cost(struct starpu_task *task, struct starpu_perfmodel_arch *arch,
                    unsigned nimpl)
 {
-    bool gpu = arch->ndevices > 0 && arch->devices[0].type != STARPU_CPU_WORKER;
-
     (void)nimpl;
-    return run_us(task->cl_arg, gpu ? DDP_CUDA : DDP_CPU);
+    return run_us(task->cl_arg, arch->ndevices > 0 ? arch->devices[0].type
+                                                   : STARPU_CPU_WORKER);
 }
 
-/* All GPUs will want weights that have been updated: send them at once. */
+/* All accelerators will need weights that have been updated: send them at once.
+ */
 static void spread(const struct run *r)
 {
+    enum starpu_node_kind to = r->flow->ddp->accelerator->memory;
+
     for (int c = 0; c < r->calls; c++) {
         starpu_data_handle_t w = r->call[c].weights;
 
         for (unsigned i = 0; w && i < starpu_memory_nodes_get_count(); i++)
-            if (starpu_node_get_kind(i) == STARPU_CUDA_RAM)
+            if (starpu_node_get_kind(i) == to)
                 starpu_data_prefetch_on_node(w, i, 1);
     }
 }
 
-/* What was queued on a GPU behind another task began when that one ended.  A
- * simulated one was not run: it has taken what it costs. */
-static void ended_on_gpu(struct run *r)
+/* A simulated task was not run: it has taken what it costs. */
+static void simulate(struct run *r, int w)
+{
+    enum starpu_worker_archtype type = starpu_worker_get_type(w);
+    const struct ddp__device *d = device_of(r, 0, type);
+    double seconds = 1e-6 * run_us(r, type);
+
+    if (!d->simulated)
+        return;
+    r->begin = ddp__now() - seconds;
+    d->simulated(&r->tag, w, seconds);
+}
+
+/* What was queued behind another task began when that one ended. */
+static void ended_in_queue(struct run *r)
 {
     int w = starpu_worker_get_id();
     double before;
 
-#ifdef STARPU_SIMGRID
-    r->begin = ddp__now() - 1e-6 * run_us(r, DDP_CUDA);
-    ddp__sim_ended(&r->tag, w, 1e-6 * run_us(r, DDP_CUDA));
-#endif
+    if (w >= 0)
+        simulate(r, w);
     if (starpu_get_prefetch_flag())
         spread(r);
     if (r->begin == 0 || w < 0)
@@ -251,8 +245,8 @@ static void ended(void *arg)
 {
     struct run *r = arg;
 
-    if (r->may_use_gpu)
-        ended_on_gpu(r);
+    if (r->queues)
+        ended_in_queue(r);
     ddp__flow_add(r->flow, -1);
 }
 
@@ -268,16 +262,13 @@ void ddp__tasks_init(void)
         model[op].symbol = cl[op].name;
         model[op].arch_cost_function = cost;
         cl[op].model = &model[op];
-        cl[op].cpu_funcs[0] = run_cpu;
-        cl[op].cpu_funcs_name[0] = "run_cpu";
         cl[op].nbuffers = STARPU_VARIABLE_NBUFFERS;
         if (op != SEVERAL && ddp__op_is(op, DDP__IS_HOST))
             cl[op].flags = STARPU_CODELET_SIMGRID_EXECUTE;
-        cl[op].where = STARPU_CPU | STARPU_CUDA;
-#if defined(STARPU_USE_CUDA) || defined(STARPU_SIMGRID)
-        cl[op].cuda_funcs[0] = run_cuda;
-        cl[op].cuda_flags[0] = STARPU_CUDA_ASYNC;
-#endif
+        for (int i = 0; ddp__devices[i]; i++) {
+            cl[op].where |= ddp__devices[i]->where;
+            ddp__devices[i]->attach(&cl[op], run);
+        }
     }
 }
 
@@ -386,11 +377,19 @@ static void destroy(struct starpu_task *task)
 
 static uint32_t where_all(const struct ddp__submit *s)
 {
-    uint32_t all = ddp__call_where(s->part[0].task.call);
+    const ddp_t *ddp = s->flow->ddp;
+    uint32_t all = ddp__call_where(ddp, s->part[0].task.call);
 
     for (int i = 1; i < s->parts; i++)
-        all &= ddp__call_where(s->part[i].task.call);
+        all &= ddp__call_where(ddp, s->part[i].task.call);
     return all;
+}
+
+static bool may_queue(const ddp_t *ddp, uint32_t where)
+{
+    const struct ddp__device *d = ddp->accelerator;
+
+    return d && d->queues && (where & d->where);
 }
 
 int ddp__submit(const struct ddp__submit *s)
@@ -412,7 +411,7 @@ int ddp__submit(const struct ddp__submit *s)
     task->cl_arg_free = 1;
     task->sched_data = &r->tag;
     task->where = where_all(s);
-    r->may_use_gpu = task->where & STARPU_CUDA;
+    r->queues = may_queue(s->flow->ddp, task->where);
     task->callback_func = ended;
     task->callback_arg = r;
     task->priority = s->priority;

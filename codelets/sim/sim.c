@@ -1,13 +1,10 @@
-/* sim.c - backends that do nothing, and what is seen of their tasks
+/* sim.c - devices that do nothing, and what is seen of their tasks
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * SimGrid runs one thread of the simulation at a time: no locks here.
  */
 #include "config.h"
 
-#include <string.h>
-
-#include "cuda/gpu.h"
 #include "sim.h"
 
 /* ---- devices ------------------------------------------------------------ */
@@ -20,32 +17,85 @@ static int nothing(const struct ddp__task *t)
 
 #define X(id, name, traits) [DDP__OP_##id] = nothing,
 
-const struct ddp__backend ddp__sim_cpu = {
-    .name = "simulated",
-    .kind = DDP_CPU,
-    .bf16 = true,
-    .f16 = true,
-    .kernel = {DDP__OPS(X)},
-};
+static bool computes(enum ddp_dtype type)
+{
+    (void)type;
+    return true;
+}
 
-static const struct ddp__backend sim_gpu = {
+static const struct ddp__backend simulated = {
     .name = "simulated",
-    .kind = DDP_CUDA,
-    .bf16 = true,
-    .f16 = true,
+    .computes = computes,
     .kernel = {DDP__OPS(X)},
 };
 
 #undef X
 
-/* As many as StarPU is told of. */
-void ddp__gpus_find(struct ddp__gpus *g, int most)
+static const struct ddp__backend *const backends[] = {&simulated, NULL};
+
+static void cpu_attach(struct starpu_codelet *cl, starpu_cpu_func_t run)
 {
-    memset(g, 0, sizeof(*g));
+    cl->cpu_funcs[0] = run;
+    cl->cpu_funcs_name[0] = "run";
+}
+
+static const struct ddp__device cpu = {
+    .name = "CPU",
+    .kind = DDP_CPU,
+    .workers = STARPU_CPU_WORKER,
+    .where = STARPU_CPU,
+    .memory = STARPU_CPU_RAM,
+    .speed = {.begin_us = 1, .flops = 100e9, .bytes = 10e9},
+    .backends = backends,
+    .attach = cpu_attach,
+};
+
+/* As many as StarPU is told of. */
+static void gpus_find(struct ddp__gpus *g, int most)
+{
     for (int i = 0; i < most && i < DDP__MAX_GPUS; i++)
         g->id[g->count++] = i;
     g->seen = g->count;
-    g->backend = &sim_gpu;
+}
+
+static void gpus_configure(struct starpu_conf *conf, const struct ddp__gpus *g)
+{
+    conf->ncuda = g->count;
+}
+
+static void gpus_attach(struct starpu_codelet *cl, starpu_cpu_func_t run)
+{
+    cl->cuda_funcs[0] = run;
+    cl->cuda_flags[0] = STARPU_CUDA_ASYNC;
+}
+
+static void gpu_simulated(const struct ddp__sched_tag *tag, int w,
+                          double seconds);
+
+/* Of the kinds that StarPU simulates, the one whose memories copy from each
+ * other.  The speed is what a prediction says. */
+static struct ddp__device gpu = {
+    .name = "CUDA",
+    .kind = DDP_CUDA,
+    .workers = STARPU_CUDA_WORKER,
+    .where = STARPU_CUDA,
+    .memory = STARPU_CUDA_RAM,
+    .queues = true,
+    .speed = {.begin_us = 5, .flops = 300e12, .bytes = 3e12},
+    .channels = 8,
+    .backends = backends,
+    .count = "STARPU_NCUDA",
+    .find = gpus_find,
+    .configure = gpus_configure,
+    .attach = gpus_attach,
+    .simulated = gpu_simulated,
+};
+
+const struct ddp__device *const ddp__devices[] = {&gpu, &cpu, NULL};
+
+void ddp__sim_speed(const struct ddp__speed *s)
+{
+    gpu.speed = *s;
 }
 
 /* ---- what is seen ------------------------------------------------------- */
@@ -76,7 +126,8 @@ static void see_lane(const struct ddp__sched_tag *tag, int w)
     }
 }
 
-void ddp__sim_ended(const struct ddp__sched_tag *tag, int w, double seconds)
+static void gpu_simulated(const struct ddp__sched_tag *tag, int w,
+                          double seconds)
 {
     unsigned node = starpu_worker_get_memory_node((unsigned)w);
     size_t used = starpu_memory_get_used(node);

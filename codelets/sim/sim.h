@@ -3,20 +3,18 @@
  *
  * For a build against StarPU's SimGrid flavour only.  StarPU, the scheduling
  * policy, the task graph, dependencies, transfers and the memory of the GPUs
- * are the real ones; a task takes as long as ddp__speed says.
+ * are the real ones; a task takes as long as ddp__cost_us() says.
  */
 #ifndef DDP_SIM_H
 #define DDP_SIM_H
 
-#include "ops.h"
+#include "device.h"
 #include "runtime/scheduler.h"
 
-extern const struct ddp__backend ddp__sim_cpu;
+/* How fast the GPUs are. */
+void ddp__sim_speed(const struct ddp__speed *s);
 
 /* All of a simulation but the time. */
 struct ddp_simulation ddp__sim_seen(void);
-
-/* A GPU's task of so many seconds has ended on worker w. */
-void ddp__sim_ended(const struct ddp__sched_tag *tag, int w, double seconds);
 
 #endif

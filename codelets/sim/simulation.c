@@ -4,7 +4,6 @@
 #include "config.h"
 
 #include "base/error.h"
-#include "runtime/cost.h"
 #include "runtime/flow.h"
 #include "sim.h"
 
@@ -15,9 +14,9 @@ int ddp_simulation_set_speed(const struct ddp_gpu_speed *s)
                          "simulated GPU: launch_s %g, flops %g, bytes_per_s "
                          "%g: speeds must be positive",
                          s->launch_s, s->flops, s->bytes_per_s);
-    ddp__speed[DDP_CUDA] = (struct ddp__speed){.begin_us = 1e6 * s->launch_s,
-                                               .flops = s->flops,
-                                               .bytes = s->bytes_per_s};
+    ddp__sim_speed(&(struct ddp__speed){.begin_us = 1e6 * s->launch_s,
+                                        .flops = s->flops,
+                                        .bytes = s->bytes_per_s});
     return DDP_OK;
 }
 

@@ -16,8 +16,8 @@
 
 /* ---- making ------------------------------------------------------------- */
 
-static int make_bucket(struct ddp__average *a, const struct ddp__bucket *k,
-                       double decay)
+static int make_bucket(const ddp_t *ddp, struct ddp__average *a,
+                       const struct ddp__bucket *k, double decay)
 {
     struct ddp__view v = {.type = DDP_F32, .shape = {1, 1, (int)k->len}};
     struct ddp__view stats = {.type = DDP_F64, .shape = {1, 1, DDP__STATS}};
@@ -32,7 +32,7 @@ static int make_bucket(struct ddp__average *a, const struct ddp__bucket *k,
             {[DDP__EMA_DST] = v, [DDP__EMA_SRC] = v, [DDP__EMA_STATS] = stats},
         .buffers = DDP__EMA_BUFFERS,
         .ema = {decay}};
-    return ddp__call_prepare(&a->call);
+    return ddp__call_prepare(ddp, &a->call);
 }
 
 int ddp__ema_new(struct ddp__ema **out, struct ddp__params *p, double decay)
@@ -49,7 +49,7 @@ int ddp__ema_new(struct ddp__ema **out, struct ddp__params *p, double decay)
     m->params = p;
     *out = m;
     for (int b = 0; rc == 0 && b < p->buckets; b++)
-        rc = make_bucket(&m->bucket[b], &p->bucket[b], decay);
+        rc = make_bucket(p->ddp, &m->bucket[b], &p->bucket[b], decay);
     return rc;
 }
 

@@ -96,7 +96,7 @@ static int warm(struct ddp__engine *e)
         return ddp__fail(DDP_ENOMEM, "no memory for an engine");
     for (int i = 0; i < n; i++)
         c[i] = &e->graph->node[i]->call;
-    ddp__calls_warm(c, n);
+    ddp__calls_warm(e->ddp, c, n);
     free(c);
     return 0;
 }
@@ -109,7 +109,7 @@ static int prepare_graph(struct ddp__engine *e)
     for (int i = 0; rc == 0 && i < e->graph->nodes; i++) {
         struct ddp__call *c = &e->graph->node[i]->call;
 
-        if ((rc = ddp__call_prepare(c)) < 0)
+        if ((rc = ddp__call_prepare(e->ddp, c)) < 0)
             return rc;
         e->sample_flops += ddp__call_flops(c, 1);
     }
@@ -125,7 +125,7 @@ static int prepare_merge(struct ddp__engine *e, int b)
     c->buffers = DDP__MERGE_BUFFERS;
     c->buf[DDP__MERGE_DST] = vector_view(e->params->bucket[b].len, DDP_F32);
     c->buf[DDP__MERGE_SRC] = c->buf[DDP__MERGE_DST];
-    return ddp__call_prepare(c);
+    return ddp__call_prepare(e->ddp, c);
 }
 
 /* Elements of a bucket's optimizer state. */
@@ -156,7 +156,7 @@ static int prepare_optim(struct ddp__engine *e, int b)
         c->buf[DDP__OPTIM_STATE] = vector_view(state, DDP_F32);
     if (e->optimizer.clip_norm > 0)
         c->buf[DDP__OPTIM_NORM] = vector_view(DDP__NORMS, DDP_F64);
-    return ddp__call_prepare(c);
+    return ddp__call_prepare(e->ddp, c);
 }
 
 static int prepare_sqnorm(struct ddp__engine *e, int b)
@@ -177,7 +177,7 @@ static int prepare_sqnorm(struct ddp__engine *e, int b)
         .buffers = DDP__SQNORM_BUFFERS,
         .optim = {e->optimizer, k->spans, k->span, begin},
     };
-    return ddp__call_prepare(c);
+    return ddp__call_prepare(e->ddp, c);
 }
 
 /* The optimizer's own vectors start as zeros and live as long as the engine. */
@@ -262,7 +262,7 @@ static int make_calls(struct ddp__engine *e)
                 [DDP__END_TOKEN] = vector_view(1, DDP_F32)},
         .buffers = 3,
         .host = {end_step, e}};
-    if ((rc = ddp__call_prepare(&e->merge_stats)) < 0)
+    if ((rc = ddp__call_prepare(e->ddp, &e->merge_stats)) < 0)
         return rc;
     for (int b = 0; rc == 0 && b < e->params->buckets; b++)
         if (ddp_graph_training(e->graph))
@@ -313,13 +313,13 @@ static int make_arrays(struct ddp__engine *e)
 }
 
 /* Whether every segment has a kind of worker that runs all of it. */
-static bool can_run(const ddp_graph_t *g)
+static bool can_run(const ddp_t *ddp, const ddp_graph_t *g)
 {
     for (int k = 0; k < g->segments; k++) {
         uint32_t all = UINT32_MAX;
 
         for (int i = g->segment[k].begin; i < g->segment[k].end; i++)
-            all &= ddp__call_where(&g->node[i]->call);
+            all &= ddp__call_where(ddp, &g->node[i]->call);
         if (!all)
             return false;
     }
@@ -335,7 +335,7 @@ static int make_graph(struct ddp__engine *e, ddp_chain_t *chain)
     for (;;) {
         if ((rc = ddp__graph_new(&e->graph, chain, e->params, &e->spec.graph,
                                  false)) < 0 ||
-            (rc = prepare_graph(e)) < 0 || can_run(e->graph))
+            (rc = prepare_graph(e)) < 0 || can_run(e->ddp, e->graph))
             return rc;
         ddp__graph_free(e->graph);
         e->graph = NULL;
@@ -359,7 +359,7 @@ static int make(struct ddp__engine *e, ddp_chain_t *chain)
         if ((rc = lane_new(e, &e->lane[l])) < 0)
             return rc;
     rc = e->spec.optimizer ? make_update(e) : 0;
-    return rc < 0 ? rc : ddp__codelets_ready(e->ddp);
+    return rc < 0 ? rc : ddp__devices_ready(e->ddp);
 }
 
 /* How long a task shall last at least.  On a GPU the host's 20 us of a task
@@ -387,12 +387,12 @@ int ddp__engine_new(struct ddp__engine **out, ddp_t *ddp, ddp_chain_t *chain,
     e->spec = *spec;
     e->spec.graph.joined &= !ddp->gpu_workers && ddp->segment_us < 0;
     e->spec.graph.segment_us = segment_us(e);
+    e->spec.graph.ddp = ddp;
     e->spec.graph.channels = ddp->channels;
     e->spec.graph.merged = e->spec.lanes > 1;
     starpu_pthread_mutex_init(&e->lock, NULL);
     starpu_pthread_cond_init(&e->done, NULL);
-    if ((rc = ddp__flow_init(&e->flow, &ddp->pending)) < 0 ||
-        (rc = make(e, chain)) < 0) {
+    if ((rc = ddp__flow_init(&e->flow, ddp)) < 0 || (rc = make(e, chain)) < 0) {
         ddp__engine_free(e);
         return rc;
     }

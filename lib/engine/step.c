@@ -244,7 +244,7 @@ static int add_whole(struct batch *t, const struct ddp__call *call, int owner,
             access ? access[i] : ddp__op_access(call->op, i, !accumulate);
     }
     t->owner = owner;
-    t->us += ddp__call_us(call, 1);
+    t->us += ddp__call_us(e->ddp, call, 1);
     return 0;
 }
 

@@ -28,6 +28,7 @@ enum { DDP__OUTPUT_Y, DDP__OUTPUT_TARGET, DDP__OUTPUT_IDS, DDP__OUTPUT_TOTALS };
 
 /* What a graph is built for. */
 struct ddp__graph_spec {
+    const ddp_t *ddp; /* where it will run; NULL: nowhere */
     enum ddp__mode mode;
     struct ddp_shape shape; /* of the input */
     enum ddp_dtype type;    /* of the input: F32, U8 */

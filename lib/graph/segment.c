@@ -68,7 +68,7 @@ static struct ddp__segment cut(const ddp_graph_t *g, int begin)
     double us = 0;
 
     do {
-        us += ddp__call_us(&g->node[i]->call, g->spec.cap);
+        us += ddp__call_us(g->spec.ddp, &g->node[i]->call, g->spec.cap);
         if (bucket < 0)
             bucket = bucket_of(g->node[i]);
         i++;

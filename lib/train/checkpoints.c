@@ -143,14 +143,15 @@ static int settings_of(const struct ddp_trainer *t, json_t **out)
 /* Two runs whose devices have equal descriptions have equal bits. */
 static void describe_devices(const ddp_t *ddp, char *text, size_t size)
 {
-    const char *cpu = ddp__codelets_describe(DDP_CPU);
-    bool hybrid = ddp__codelets_hybrid();
+    const struct ddp__devices *all = &ddp->devices;
+    const char *cpu = ddp__devices_describe(&all->used[all->count - 1]);
     struct ddp_gpu_info gpu = {0};
 
     if (ddp_gpu_count(ddp, &gpu))
         snprintf(text, size, "GPU %s (%s)%s%s%s", gpu.name,
-                 ddp__codelets_describe(DDP_CUDA), hybrid ? ", CPU (" : "",
-                 hybrid ? cpu : "", hybrid ? ")" : "");
+                 ddp__devices_describe(&all->used[0]),
+                 all->hybrid ? ", CPU (" : "", all->hybrid ? cpu : "",
+                 all->hybrid ? ")" : "");
     else
         snprintf(text, size, "CPU (%s)", cpu);
 }

@@ -94,7 +94,7 @@ static int make_slots(struct ddp_compiled *c, ddp_t *ddp)
         return ddp__fail(DDP_ENOMEM, "no memory for %d requests", c->slots);
     for (; c->ready < c->slots; c->ready++) {
         c->slot[c->ready].request = FREE;
-        if ((rc = ddp__flow_init(&c->slot[c->ready].flow, &ddp->pending)) < 0)
+        if ((rc = ddp__flow_init(&c->slot[c->ready].flow, ddp)) < 0)
             return rc;
     }
     return 0;

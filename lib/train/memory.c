@@ -79,7 +79,7 @@ static int check_main(const struct ddp_trainer *t)
 {
     double have = (double)sysconf(_SC_PHYS_PAGES) *
                   (double)sysconf(_SC_PAGE_SIZE) / (1 << 20);
-    bool gpus = t->ddp->gpu_workers && !ddp__codelets_hybrid();
+    bool gpus = t->ddp->gpu_workers && !t->ddp->devices.hybrid;
     struct need n = need(t, t->cfg.lanes, min(t->cfg.lanes, t->ddp->workers));
 
     if (gpus) /* weights, state and input pass through */
@@ -90,27 +90,6 @@ static int check_main(const struct ddp_trainer *t)
                : fail(&n, t, "the machine", have, "fewer lanes or workers");
 }
 
-/* GPUs of one machine are taken to be alike; the smallest counts, less what
- * others have of one. */
-static double gpu_memory(const struct ddp_trainer *t, int *gpus)
-{
-    const struct ddp__backend *b = t->ddp->gpus.backend;
-    double least = 0, taken;
-
-    *gpus = 0;
-    for (unsigned i = 0; i < starpu_memory_nodes_get_count(); i++) {
-        double have;
-
-        if (starpu_node_get_kind(i) != STARPU_CUDA_RAM)
-            continue;
-        have = (double)starpu_memory_get_total(i) / (1 << 20);
-        if ((*gpus)++ == 0 || have < least)
-            least = have;
-    }
-    taken = b && b->taken ? (double)b->taken() / (1 << 20) : 0;
-    return least > taken + 1 ? least - taken : min((int)least, 1);
-}
-
 /* Of one GPU: its lanes' accumulators, and one that comes to be merged; each of
  * its workers has scratch. */
 static struct need gpu_need(const struct ddp_trainer *t, int gpus, int lanes,
@@ -118,7 +97,7 @@ static struct need gpu_need(const struct ddp_trainer *t, int gpus, int lanes,
 {
     struct need n = need(t, lanes + 1, in_flight);
 
-    n.scratch = (double)ddp__codelets_scratch() / (1 << 20) *
+    n.scratch = (double)ddp__devices_scratch(t->ddp) / (1 << 20) *
                 ((t->ddp->gpu_workers + gpus - 1) / gpus);
     n.state /= gpus;
     if (t->cfg.dtype != DDP_F32)
@@ -129,9 +108,11 @@ static struct need gpu_need(const struct ddp_trainer *t, int gpus, int lanes,
 static int check_gpus(const struct ddp_trainer *t)
 {
     int gpus, i, lanes, most, cap = ddp__sched_cap();
-    double have = gpu_memory(t, &gpus);
+    double have;
     struct need n;
 
+    gpus = ddp__devices_memory(t->ddp, &have);
+    have /= 1 << 20;
     if (!gpus || have <= 0) /* unknown */
         return 0;
     lanes = (t->cfg.lanes + gpus - 1) / gpus;

@@ -28,7 +28,7 @@ enum {
 
 /* ---- making ------------------------------------------------------------- */
 
-static int check_config(const struct ddp_train_config *c)
+static int check_config(const ddp_t *ddp, const struct ddp_train_config *c)
 {
     if (c->sub_batch < 0 || c->batch < 0 || c->lanes < 0 || c->epochs < 0 ||
         c->steps < 0 || c->run_ahead < 0)
@@ -45,10 +45,10 @@ static int check_config(const struct ddp_train_config *c)
     if (c->dtype != DDP_F32 && c->dtype != DDP_BF16 && c->dtype != DDP_F16)
         return ddp__fail(DDP_EINVAL,
                          "activations are DDP_F32, DDP_BF16 or DDP_F16");
-    if (c->dtype == DDP_BF16 && !ddp__codelets_type(DDP_BF16))
+    if (c->dtype == DDP_BF16 && !ddp__devices_compute(ddp, DDP_BF16))
         return ddp__fail(DDP_ENODEV, "this processor has no bf16 arithmetic "
                                      "that the backend uses: take f32");
-    if (c->dtype == DDP_F16 && !ddp__codelets_type(DDP_F16))
+    if (c->dtype == DDP_F16 && !ddp__devices_compute(ddp, DDP_F16))
         return ddp__fail(DDP_ENODEV,
                          "no device here computes in f16: take f32 or bf16 "
                          "(or, to try it, the backend ref, which is slow)");
@@ -88,9 +88,10 @@ static void resolve(struct ddp_train_config *c, const ddp_dataset_t *d)
         c->max_nan_steps = MAX_NAN_STEPS;
 }
 
-int ddp__train_config(struct ddp_train_config *c, const ddp_dataset_t *d)
+int ddp__train_config(const ddp_t *ddp, struct ddp_train_config *c,
+                      const ddp_dataset_t *d)
 {
-    int rc = check_config(c);
+    int rc = check_config(ddp, c);
 
     if (rc == 0)
         resolve(c, d);
@@ -143,7 +144,7 @@ static int make(struct ddp_trainer *t, ddp_dataset_t *data)
     struct ddp__engine_spec spec;
     int rc;
 
-    if ((rc = ddp__train_config(&t->cfg, data)) < 0)
+    if ((rc = ddp__train_config(t->ddp, &t->cfg, data)) < 0)
         return rc;
     t->loader = ddp__loader(data, t->cfg.batch, t->cfg.sub_batch);
     t->loader.seed = t->cfg.seed;
@@ -454,7 +455,7 @@ int ddp_trainer_stats(ddp_trainer_t *t, struct ddp_stats *s)
 
         s->tasks += b->tasks;
         s->exec_s += b->exec_s;
-        s->gpu_s += ddp__is_gpu_worker(w) ? b->exec_s : 0;
+        s->gpu_s += ddp__worker_accelerates(t->ddp, w) ? b->exec_s : 0;
         s->data_s += b->data_s;
         s->sched_s += b->gap_s;
     }

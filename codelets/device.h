@@ -1,0 +1,73 @@
+/* device.h - a kind of device: all that the runtime knows of it
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * A device is a folder that fills one struct ddp__device, a check in m4/, and a
+ * row in runtime/device_rows.h.  Accelerators come before the CPU: the first
+ * kind that is found trains.
+ */
+#ifndef DDP_CODELETS_DEVICE_H
+#define DDP_CODELETS_DEVICE_H
+
+#include <starpu.h>
+
+#include "ops.h"
+
+enum { DDP__MAX_GPUS = 16 };
+
+/* The accelerators of a kind that were found; none has been used so far. */
+struct ddp__gpus {
+    int count, id[DDP__MAX_GPUS]; /* that can be used, by their driver */
+    int seen;                     /* all of the machine */
+    struct ddp__pci {             /* where each of them is */
+        unsigned domain, bus, device;
+    } pci[DDP__MAX_GPUS];
+    struct ddp_gpu_info first; /* of those that can be used */
+    char why[512]; /* why there are none, or fewer than seen; "": no reason */
+};
+
+/* What a worker is assumed to do in a second: for the estimates that policies
+ * ask for, and in a simulation the time that tasks take. */
+struct ddp__speed {
+    double begin_us; /* before a kernel does anything */
+    double flops, bytes;
+};
+
+struct ddp__sched_tag;
+
+struct ddp__device {
+    const char *name; /* of its workers, for people: "CUDA" */
+    enum ddp_device kind;
+    /* As StarPU has them: its workers, the bit of `where` for these, and the
+     * memory they work in.  Kinds may share workers: these run a call for the
+     * first kind that has prepared it. */
+    enum starpu_worker_archtype workers;
+    uint32_t where;
+    enum starpu_node_kind memory;
+    bool queues; /* a kernel puts its work on a stream and returns */
+    struct ddp__speed speed;
+    int channels; /* images are widened to a multiple; 0: they are not */
+    /* In order of preference, NULL at the end; of an accelerator once it has
+     * been found. */
+    const struct ddp__backend *const *backends;
+    const char *count; /* environment variable with the number of devices */
+
+    /* Before StarPU starts: look for the first `most` accelerators that can be
+     * used (0: all), and load their backends.  That there is none is no
+     * failure: count is 0, and why has more to say.  NULL: this is the CPU. */
+    void (*find)(struct ddp__gpus *g, int most);
+    /* Have StarPU use those that were found; count 0: none. */
+    void (*configure)(struct starpu_conf *conf, const struct ddp__gpus *g);
+    /* Have a codelet call `run` on these workers. */
+    void (*attach)(struct starpu_codelet *cl, starpu_cpu_func_t run);
+    /* The stream of the worker that calls; NULL: there are none. */
+    void *(*stream)(void);
+    /* A task that would have taken so many seconds has ended on a worker, on
+     * which nothing runs; NULL: it has run. */
+    void (*simulated)(const struct ddp__sched_tag *tag, int worker,
+                      double seconds);
+};
+
+/* In order of preference, the CPU last, NULL at the end. */
+extern const struct ddp__device *const ddp__devices[];
+
+#endif
