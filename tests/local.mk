@@ -71,6 +71,7 @@ check_PROGRAMS += \
     %D%/test_cuda_weights \
     %D%/test_custom \
     %D%/test_data \
+    %D%/test_device \
     %D%/test_dropout \
     %D%/test_ema \
     %D%/test_evaluate \
@@ -102,6 +103,22 @@ check_PROGRAMS += \
     %D%/test_update \
     %D%/test_weights \
     %D%/test_zoo
+
+# A new device: its folder, and the list of devices with one row more, which
+# takes the place of the library's.
+%C%_test_device_SOURCES = \
+    %D%/dummy/dummy.c \
+    %D%/dummy/dummy.h \
+    %D%/test_device.c \
+    codelets/runtime/device_list.c
+%C%_test_device_CPPFLAGS = -I%D%/dummy -I$(srcdir)/%D% $(AM_CPPFLAGS)
+
+$(%C%_test_device_OBJECTS): %D%/dummy/runtime/device_rows.h
+%D%/dummy/runtime/device_rows.h: $(srcdir)/codelets/runtime/device_rows.h
+	$(AM_V_GEN)$(MKDIR_P) $(@D) && \
+	    $(AWK) '/ddp__device_cpu/ { print "DDP__DEVICE(ddp__device_dummy)" } 1' \
+	    $(srcdir)/codelets/runtime/device_rows.h >$@
+CLEANFILES += %D%/dummy/runtime/device_rows.h
 
 # With its own write() and rename(), which are not for other tests.
 %C%_test_checkpoint_SOURCES = \
