@@ -32,8 +32,6 @@ struct ddp__speed {
     double flops, bytes;
 };
 
-struct ddp__sched_tag;
-
 struct ddp__device {
     const char *name; /* of its workers, for people: "CUDA" */
     enum ddp_device kind;
@@ -61,10 +59,10 @@ struct ddp__device {
     void (*attach)(struct starpu_codelet *cl, starpu_cpu_func_t run);
     /* The stream of the worker that calls; NULL: there are none. */
     void *(*stream)(void);
-    /* A task that would have taken so many seconds has ended on a worker, on
-     * which nothing runs; NULL: it has run. */
-    void (*simulated)(const struct ddp__sched_tag *tag, int worker,
-                      double seconds);
+    /* A task of a step's lane (-1: of none) that would have taken so many
+     * seconds has ended on a worker, on which nothing runs; NULL: it has run.
+     */
+    void (*simulated)(int64_t step, int lane, int worker, double seconds);
 };
 
 /* In order of preference, the CPU last, NULL at the end. */

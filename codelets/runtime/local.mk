@@ -18,6 +18,8 @@ CODELETS_SOURCES += \
     %D%/devices.h \
     %D%/flow.c \
     %D%/flow.h \
+    %D%/lock.c \
+    %D%/lock.h \
     %D%/place.c \
     %D%/place.h \
     %D%/scheduler.c \

@@ -221,7 +221,8 @@ static void simulate(struct run *r, int w)
     if (!d->simulated)
         return;
     r->begin = ddp__now() - seconds;
-    d->simulated(&r->tag, w, seconds);
+    d->simulated(r->tag.step, r->tag.kind == DDP__SCHED_LANE ? r->tag.lane : -1,
+                 w, seconds);
 }
 
 /* What was queued behind another task began when that one ended. */

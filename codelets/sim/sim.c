@@ -69,8 +69,7 @@ static void gpus_attach(struct starpu_codelet *cl, starpu_cpu_func_t run)
     cl->cuda_flags[0] = STARPU_CUDA_ASYNC;
 }
 
-static void gpu_simulated(const struct ddp__sched_tag *tag, int w,
-                          double seconds);
+static void gpu_simulated(int64_t step, int lane, int w, double seconds);
 
 /* Of the kinds that StarPU simulates, the one whose memories copy from each
  * other.  The speed is what a prediction says. */
@@ -105,19 +104,19 @@ void ddp__sim_speed(const struct ddp__speed *s)
 enum { STEPS = 4, LANES = 1024 };
 
 static struct seen {
-    int64_t step; /* 1 + the tag's; 0: none yet */
+    int64_t step; /* 1 + the lane's; 0: none yet */
     int worker;
     bool split;
 } seen[STEPS][LANES];
 
 static struct ddp_simulation so_far;
 
-static void see_lane(const struct ddp__sched_tag *tag, int w)
+static void see_lane(int64_t step, int lane, int w)
 {
-    struct seen *s = &seen[tag->step % STEPS][tag->lane % LANES];
+    struct seen *s = &seen[step % STEPS][lane % LANES];
 
-    if (s->step != tag->step + 1) {
-        *s = (struct seen){.step = tag->step + 1, .worker = w};
+    if (s->step != step + 1) {
+        *s = (struct seen){.step = step + 1, .worker = w};
         so_far.lanes++;
     }
     if (s->worker != w && !s->split) {
@@ -126,14 +125,13 @@ static void see_lane(const struct ddp__sched_tag *tag, int w)
     }
 }
 
-static void gpu_simulated(const struct ddp__sched_tag *tag, int w,
-                          double seconds)
+static void gpu_simulated(int64_t step, int lane, int w, double seconds)
 {
     unsigned node = starpu_worker_get_memory_node((unsigned)w);
     size_t used = starpu_memory_get_used(node);
 
-    if (tag->kind == DDP__SCHED_LANE)
-        see_lane(tag, w);
+    if (lane >= 0)
+        see_lane(step, lane, w);
     if (used > so_far.peak_bytes)
         so_far.peak_bytes = used;
     so_far.gpu_s += seconds;

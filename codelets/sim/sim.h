@@ -9,7 +9,6 @@
 #define DDP_SIM_H
 
 #include "device.h"
-#include "runtime/scheduler.h"
 
 /* How fast the GPUs are. */
 void ddp__sim_speed(const struct ddp__speed *s);

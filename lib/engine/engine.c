@@ -216,7 +216,7 @@ static int end_step(const struct ddp__task *t, void *arg)
     struct ddp__result *r = &e->result[number % (e->spec.run_ahead + 1)];
     const double *guard = t->data[DDP__END_GUARD];
 
-    starpu_pthread_mutex_lock(&e->lock);
+    ddp__lock_acquire(&e->lock);
     r->step = number;
     memcpy(r->stats, t->data[DDP__END_TOTALS], sizeof(r->stats));
     r->scale = guard[DDP__GUARD_SCALE];
@@ -226,8 +226,8 @@ static int end_step(const struct ddp__task *t, void *arg)
     memcpy(r->why, r->skipped ? e->why : "", r->skipped ? sizeof(r->why) : 1);
     e->finished = number + 1;
     e->last_end = ddp__now();
-    starpu_pthread_cond_broadcast(&e->done);
-    starpu_pthread_mutex_unlock(&e->lock);
+    ddp__lock_notify(&e->lock);
+    ddp__lock_release(&e->lock);
     return 0;
 }
 
@@ -390,8 +390,7 @@ int ddp__engine_new(struct ddp__engine **out, ddp_t *ddp, ddp_chain_t *chain,
     e->spec.graph.ddp = ddp;
     e->spec.graph.channels = ddp->channels;
     e->spec.graph.merged = e->spec.lanes > 1;
-    starpu_pthread_mutex_init(&e->lock, NULL);
-    starpu_pthread_cond_init(&e->done, NULL);
+    ddp__lock_init(&e->lock);
     if ((rc = ddp__flow_init(&e->flow, ddp)) < 0 || (rc = make(e, chain)) < 0) {
         ddp__engine_free(e);
         return rc;
@@ -438,8 +437,7 @@ void ddp__engine_free(struct ddp__engine *e)
     ddp__call_release(&e->merge_stats);
     ddp__graph_free(e->graph);
     ddp__flow_fini(&e->flow);
-    starpu_pthread_cond_destroy(&e->done);
-    starpu_pthread_mutex_destroy(&e->lock);
+    ddp__lock_fini(&e->lock);
     free(e->lane);
     free(e->input_of);
     free(e->input);

@@ -9,6 +9,7 @@
 #include "graph/graph.h"
 #include "runtime/context.h"
 #include "runtime/flow.h"
+#include "runtime/lock.h"
 #include "runtime/task.h"
 
 /* What an engine is made of. */
@@ -62,8 +63,7 @@ struct ddp__engine {
     struct ddp__call fence[DDP_MAX_BUFFERS];         /* by number of buffers */
     struct ddp__call *merge_bucket, *optim, *sqnorm; /* by bucket */
     int *owner; /* by bucket: the worker it is merged and updated on */
-    starpu_pthread_mutex_t lock; /* of results */
-    starpu_pthread_cond_t done;
+    struct ddp__lock lock;       /* of results */
     struct ddp__result *result;  /* ring of run_ahead + 1 */
     int64_t submitted, finished; /* steps */
     int64_t begun;               /* the first of them */

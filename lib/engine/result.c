@@ -36,12 +36,12 @@ int ddp__engine_wait(struct ddp__engine *e, int64_t number,
 {
     int rc;
 
-    starpu_pthread_mutex_lock(&e->lock);
+    ddp__lock_acquire(&e->lock);
     while (e->finished <= number)
-        starpu_pthread_cond_wait(&e->done, &e->lock);
+        ddp__lock_wait(&e->lock);
     if (r)
         *r = e->result[number % (e->spec.run_ahead + 1)];
-    starpu_pthread_mutex_unlock(&e->lock);
+    ddp__lock_release(&e->lock);
     if ((rc = outcome(e)) < 0 && r)
         r->step = -1;
     return rc;

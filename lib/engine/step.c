@@ -507,9 +507,9 @@ int ddp__engine_step(struct ddp__engine *e, const struct ddp__step *s)
 /* One step more or less counts as finished. */
 static void count_finished(struct ddp__engine *e, int steps)
 {
-    starpu_pthread_mutex_lock(&e->lock);
+    ddp__lock_acquire(&e->lock);
     e->finished += steps;
-    starpu_pthread_mutex_unlock(&e->lock);
+    ddp__lock_release(&e->lock);
 }
 
 int ddp__engine_update(struct ddp__engine *e, const struct ddp__step *s)

@@ -15,6 +15,7 @@
 #include "engine/engine.h"
 #include "engine/step.h"
 #include "runtime/flow.h"
+#include "runtime/lock.h"
 
 enum { SUB_BATCH = 32 };
 enum { FREE = -1, WAITED_FOR = -2 }; /* for numbers of requests */
@@ -36,9 +37,8 @@ struct ddp_compiled {
     size_t x_size, y_size; /* bytes of one sample */
     int slots, ready;      /* ready: those with a flow */
     struct slot *slot;
-    starpu_pthread_mutex_t lock; /* of slots and of submission */
-    starpu_pthread_cond_t freed;
-    int64_t requests; /* so far */
+    struct ddp__lock lock; /* of slots and of submission */
+    int64_t requests;      /* so far */
 };
 
 /* ---- HOST functions of the graph ---------------------------------------- */
@@ -143,8 +143,7 @@ static ddp_compiled_t *compile(ddp_t *ddp, ddp_chain_t *chain,
     c->type = type;
     c->batch = batch;
     c->slots = slots;
-    starpu_pthread_mutex_init(&c->lock, NULL);
-    starpu_pthread_cond_init(&c->freed, NULL);
+    ddp__lock_init(&c->lock);
     if (make(c, ddp, chain) < 0) {
         ddp_compiled_free(c);
         return NULL;
@@ -186,8 +185,7 @@ void ddp_compiled_free(ddp_compiled_t *c)
     ddp__engine_free(c->engine);
     for (int i = 0; i < c->ready; i++)
         ddp__flow_fini(&c->slot[i].flow);
-    starpu_pthread_cond_destroy(&c->freed);
-    starpu_pthread_mutex_destroy(&c->lock);
+    ddp__lock_fini(&c->lock);
     free(c->slot);
     free(c);
 }
@@ -224,10 +222,10 @@ static int finish(struct ddp_compiled *c, int i)
 
     ddp__flow_wait(&s->flow);
     rc = ddp__flow_error(&s->flow);
-    starpu_pthread_mutex_lock(&c->lock);
+    ddp__lock_acquire(&c->lock);
     s->request = FREE;
-    starpu_pthread_cond_signal(&c->freed);
-    starpu_pthread_mutex_unlock(&c->lock);
+    ddp__lock_notify(&c->lock);
+    ddp__lock_release(&c->lock);
     return rc;
 }
 
@@ -264,7 +262,7 @@ int ddp_compiled_submit(ddp_compiled_t *c, const void *x, int n, float *y,
 
     if (rc < 0)
         return rc;
-    starpu_pthread_mutex_lock(&c->lock);
+    ddp__lock_acquire(&c->lock);
     if ((i = free_slot(c)) < c->slots)
         rc = start(c, i, x, n, y);
     else
@@ -274,7 +272,7 @@ int ddp_compiled_submit(ddp_compiled_t *c, const void *x, int n, float *y,
                        c->slots);
     if (rc == 0)
         *request = c->slot[i].request;
-    starpu_pthread_mutex_unlock(&c->lock);
+    ddp__lock_release(&c->lock);
     return rc;
 }
 
@@ -284,10 +282,10 @@ static bool claim_wait(struct ddp_compiled *c, int64_t request)
     struct slot *s = &c->slot[request < 0 ? 0 : request % c->slots];
     bool found;
 
-    starpu_pthread_mutex_lock(&c->lock);
+    ddp__lock_acquire(&c->lock);
     if ((found = request >= 0 && s->request == request))
         s->request = WAITED_FOR;
-    starpu_pthread_mutex_unlock(&c->lock);
+    ddp__lock_release(&c->lock);
     return found;
 }
 
@@ -309,11 +307,11 @@ int ddp_compiled_run(ddp_compiled_t *c, const void *x, int n, float *y)
 
     if (rc < 0)
         return rc;
-    starpu_pthread_mutex_lock(&c->lock);
+    ddp__lock_acquire(&c->lock);
     while ((i = free_slot(c)) == c->slots)
-        starpu_pthread_cond_wait(&c->freed, &c->lock);
+        ddp__lock_wait(&c->lock);
     rc = start(c, i, x, n, y);
-    starpu_pthread_mutex_unlock(&c->lock);
+    ddp__lock_release(&c->lock);
     return rc < 0 ? rc : finish(c, i);
 }
 
@@ -358,11 +356,11 @@ static int run_all(struct ddp_compiled *c, const char *x, int n, char *y)
             rc = finish(c, done++ % c->slots);
             continue;
         }
-        starpu_pthread_mutex_lock(&c->lock);
+        ddp__lock_acquire(&c->lock);
         rc = start(c, submitted % c->slots, x + first * c->x_size,
                    rest < c->batch ? rest : c->batch,
                    (float *)(y + first * c->y_size));
-        starpu_pthread_mutex_unlock(&c->lock);
+        ddp__lock_release(&c->lock);
         submitted += rc == 0;
     }
     for (; done < submitted; done++) {
