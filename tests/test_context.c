@@ -47,11 +47,12 @@ static bool use(ddp_t *ddp, float *w)
     float y[CLASSES];
     struct ddp_metrics m;
     struct ddp_stats st;
-    bool good = t && ddp_train(t) == 0 && ddp_trainer_stats(t, &st) == 0 &&
-                st.steps == STEPS && ddp_evaluate(t, data, &m) == 0 &&
-                ddp_forward(ddp, chain, x, DDP_F32,
-                            (struct ddp_shape){1, 1, LEN}, 1, 0, y) == 0 &&
-                ddp_chain_get(chain, "0.weight", w, WEIGHTS) == 0;
+    bool good =
+        t && ddp_trainer_train(t) == 0 && ddp_trainer_stats(t, &st) == 0 &&
+        st.steps == STEPS && ddp_trainer_evaluate(t, data, &m) == 0 &&
+        ddp_chain_forward(ddp, chain, x, DDP_F32, (struct ddp_shape){1, 1, LEN},
+                          1, 0, y) == 0 &&
+        ddp_chain_get(chain, "0.weight", w, WEIGHTS) == 0;
 
     if (!good)
         diag("%s", ddp_errmsg());
