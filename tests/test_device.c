@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ddp_layer.h"
 #include "dummy/dummy.h"
 #include "tap.h"
 
@@ -67,7 +68,7 @@ static bool train(ddp_t *ddp, float *w)
                                    .lanes = LANES,
                                    .seed = 1,
                                    .steps = STEPS});
-    bool good = t && ddp_train(t) == 0 &&
+    bool good = t && ddp_trainer_train(t) == 0 &&
                 ddp_chain_get(chain, "0.weight", w, WEIGHTS) == 0;
 
     if (!good)
@@ -197,8 +198,8 @@ static void test_kernel(void)
     ddp_t *ddp = ddp_init(NULL);
     float y[LEN] = {0};
 
-    ok(ddp_forward(ddp, chain, x, DDP_F32, (struct ddp_shape){1, 1, LEN}, 1, 0,
-                   y) == 0 &&
+    ok(ddp_chain_forward(ddp, chain, x, DDP_F32, (struct ddp_shape){1, 1, LEN},
+                         1, 0, y) == 0 &&
            memcmp(x, y, sizeof(x)) == 0 && on_dummy == 1 && on_cpu == 0,
        "a layer's kernel for the dummy is run: %s", ddp_errmsg());
     ddp_chain_free(chain);
