@@ -4,7 +4,11 @@
 CODELETS_SOURCES += \
     %D%/device.h \
     %D%/ops.c \
-    %D%/ops.h
+    %D%/ops.h \
+    %D%/ops_loss.c \
+    %D%/ops_loss.h \
+    %D%/ops_optim.c \
+    %D%/ops_optim.h
 
 libddp_core_la_SOURCES += $(CODELETS_SOURCES)
 

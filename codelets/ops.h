@@ -19,6 +19,8 @@
 #include <starpu.h>
 
 #include "ddp_layer.h"
+#include "ops_loss.h"
+#include "ops_optim.h"
 
 /* The operands of each operation, in the order of the buffers of its calls:
  *

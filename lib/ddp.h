@@ -612,6 +612,26 @@ struct ddp_optimizer {
     float clip_norm;    /* scale gradients to this global norm; 0: no */
 };
 
+/* Fields of struct ddp_optimizer that not all kinds use. */
+enum ddp_optimizer_use {
+    DDP_USES_MOMENTUM = 1,
+    DDP_USES_BETA1 = 2,
+    DDP_USES_BETA2 = 4,
+    DDP_USES_EPS = 8,
+};
+
+struct ddp_optimizer_info {
+    const char *name; /* "adamw" */
+    unsigned uses;    /* enum ddp_optimizer_use; other bits may be set */
+    double lr;        /* a usual learning rate for a batch of 256 */
+    struct ddp_optimizer defaults; /* PyTorch's, and lr */
+};
+
+/* What a kind of optimizer is; NULL: there is no such kind.  Kinds are numbered
+ * from 0. */
+const struct ddp_optimizer_info *
+ddp_optimizer_info(enum ddp_optimizer_kind kind);
+
 struct ddp_optimizer ddp_sgd(float lr);
 struct ddp_optimizer ddp_momentum(float lr, float momentum);
 struct ddp_optimizer ddp_nesterov(float lr, float momentum);
@@ -820,11 +840,18 @@ struct ddp_evaluate_config {
      * with DDP_ESTOPPED. */
     ddp_prediction_f on_sample;
     void *arg;
+    /* As in struct ddp_train_config. */
+    enum ddp_loss_kind loss;
+    float label_smoothing;
+    ddp_loss_f loss_fn;
+    void *loss_arg;
 };
 
 /* The same without a trainer, and the answers one by one.  Data without classes
  * and targets, as those of ddp_dataset_images(), are answered only.  m may be
- * NULL. */
+ * NULL.
+ * Errors   DDP_EINVAL: the loss needs classes and the data have targets, or the
+ *          other way round. */
 int ddp_chain_evaluate(ddp_t *ddp, ddp_chain_t *chain, ddp_dataset_t *data,
                        const struct ddp_evaluate_config *cfg,
                        struct ddp_metrics *m);

@@ -101,7 +101,7 @@ static bool wanted(const struct check *k, enum ddp__op op, char letter)
     if (op == DDP__OP_LOSS && letter == 'e')
         return !k->row.no_gradient;
     if (op == DDP__OP_OPTIM && letter == 'o')
-        return c->optim.o.kind != DDP_SGD;
+        return ddp__optimizer_states(&c->optim.o) > 0;
     if (op == DDP__OP_OPTIM && letter == 'm')
         return c->optim.o.clip_norm > 0;
     return true;
@@ -186,15 +186,18 @@ static struct ddp__view per_sample(enum ddp_dtype type, struct ddp_shape shape)
     return (struct ddp__view){.type = type, .per_sample = true, .shape = shape};
 }
 
+/* Of a row of CHECK_LOSS. */
+static bool has_labels(const struct check_row *r)
+{
+    return ddp__loss_info(r->call.loss.kind)->target == DDP__TARGET_CLASS;
+}
+
 static struct ddp__view view_of(const struct check *k, char letter)
 {
     const struct check_row *r = &k->row;
     const struct ddp__pool *p = &r->call.pool;
     struct ddp_shape one = {1, 1, 1}, factors = {1, 1, r->x.c};
     struct ddp_shape bits = {r->x.h, r->x.w, r->x.c / 8};
-    bool classes = r->call.loss.kind == DDP_LOGIT_CROSS_ENTROPY;
-    bool adam =
-        r->call.optim.o.kind == DDP_ADAM || r->call.optim.o.kind == DDP_ADAMW;
 
     switch (letter) {
     case 'y':
@@ -216,7 +219,8 @@ static struct ddp__view view_of(const struct check *k, char letter)
     case 'n':
         return per_sample(DDP_I64, one);
     case 't':
-        return classes ? per_sample(DDP_I32, one) : per_sample(DDP_F32, r->x);
+        return has_labels(r) ? per_sample(DDP_I32, one)
+                             : per_sample(DDP_F32, r->x);
     case 'v':
         return vector(DDP_F32, r->cap + 1);
     case 's':
@@ -225,7 +229,8 @@ static struct ddp__view view_of(const struct check *k, char letter)
     case 'g':
         return vector(DDP_F32, param_len(r));
     case 'o':
-        return vector(DDP_F32, param_len(r) * (adam ? 2 : 1));
+        return vector(DDP_F32,
+                      param_len(r) * ddp__optimizer_states(&r->call.optim.o));
     case 'q':
     case 'z':
         return vector(DDP_F64, DDP__STATS);
@@ -441,8 +446,7 @@ static double draw_element(struct check *k, char letter, size_t i)
     case 'n':
         return 5e9 + 3 * (double)i; /* beyond 32 bits */
     case 't':
-        return k->row.call.loss.kind == DDP_LOGIT_CROSS_ENTROPY ? draw_label(k)
-                                                                : draw_x(k);
+        return has_labels(&k->row) ? draw_label(k) : draw_x(k);
     case 'v': /* of samples that count, do not, and of the sub-batch */
         return (int)i == k->row.cap ? 3.25 : i == 2 ? 0 : draw(k, 0.5, 2);
     case 'q':

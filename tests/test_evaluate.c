@@ -266,6 +266,67 @@ static void test_bad(ddp_t *ddp, const char *backend)
     ddp_dataset_free(d);
 }
 
+/* ---- losses ------------------------------------------------------------- */
+
+static int get_values(void *arg, int64_t index, uint64_t key,
+                      struct ddp_sample *s)
+{
+    float *x = s->x;
+
+    (void)key;
+    (void)arg;
+    for (int i = 0; i < LEN; i++)
+        x[i] = value(index, i);
+    for (int i = 0; i < CLASSES; i++)
+        s->target[i] = value(index, LEN + i);
+    return 0;
+}
+
+/* The mean over all values of all samples. */
+static double mean_square(const float *y)
+{
+    double sum = 0;
+
+    for (int i = 0; i < COUNT * CLASSES; i++) {
+        double d = (double)y[i] - value(i / CLASSES, LEN + i % CLASSES);
+
+        sum += d * d;
+    }
+    return sum / (COUNT * CLASSES);
+}
+
+/* Sums of 5400 f32 squares of values that are off by 1e-6 at most. */
+static void test_losses(ddp_t *ddp, const char *backend)
+{
+    ddp_dataset_t *d =
+        ddp_dataset_callback(&(struct ddp_source){.count = COUNT,
+                                                  .shape = shape,
+                                                  .type = DDP_F32,
+                                                  .target_len = CLASSES,
+                                                  .get = get_values});
+    struct ddp_evaluate_config mse = {.sub_batch = SUB, .loss = DDP_MSE};
+    ddp_chain_t *c = net();
+    float *y = forward(ddp, c, false);
+    struct ddp_metrics m = {0};
+
+    ok(ddp_chain_evaluate(ddp, c, d, &mse, &m) == 0 && m.samples == COUNT &&
+           fabs(m.loss - mean_square(y)) < 1e-5 * mean_square(y),
+       "%s: the mean squared error of values", backend);
+    ok(ddp_chain_evaluate(ddp, c, d, NULL, &m) == DDP_EINVAL,
+       "%s: cross entropy of values is refused: %s", backend, ddp_errmsg());
+    ddp_dataset_free(d);
+    d = samples(CLASSES, NULL);
+    ok(ddp_chain_evaluate(ddp, c, d, &mse, &m) == DDP_EINVAL,
+       "%s: the squared error of classes is refused: %s", backend,
+       ddp_errmsg());
+    mse.loss = (enum ddp_loss_kind)99;
+    ok(ddp_chain_evaluate(ddp, c, d, &mse, &m) == DDP_EINVAL,
+       "%s: and so is an unknown loss: %s", backend, ddp_errmsg());
+    ddp_dataset_free(d);
+    ddp_chain_free(c);
+    free(y);
+}
+
 /* ---- images by their paths ---------------------------------------------- */
 
 enum { SIZE = 16 };
@@ -451,6 +512,7 @@ int main(void)
         test_flip(ddp, backend[i]);
         test_bf16(ddp, backend[i]);
         test_bad(ddp, backend[i]);
+        test_losses(ddp, backend[i]);
         if (i == 0)
             test_images(ddp);
         ddp_finish(ddp);

@@ -367,9 +367,46 @@ static void stop(void)
 }
 #endif
 
+/* Rows that compare the kernels of an optimizer, and of a loss. */
+static int optimizer_rows(enum ddp_optimizer_kind kind)
+{
+    int n = 0;
+
+    for (int i = 0; i < op_row_count; i++)
+        n += op_rows[i].family == CHECK_OPTIM &&
+             op_rows[i].call.optim.o.kind == kind;
+    return n;
+}
+
+static int loss_rows(enum ddp_loss_kind kind)
+{
+    int n = 0;
+
+    for (int i = 0; i < op_row_count; i++)
+        n += op_rows[i].family == CHECK_LOSS &&
+             op_rows[i].call.loss.kind == kind;
+    return n;
+}
+
+/* A kind that the library's tables have and the rows do not fails here. */
+static void test_tables(void)
+{
+    const struct ddp_optimizer_info *o;
+    const struct ddp__loss_info *l;
+
+    for (int k = 0; (o = ddp_optimizer_info((enum ddp_optimizer_kind)k)); k++)
+        ok(optimizer_rows((enum ddp_optimizer_kind)k) > 0 &&
+               (int)o->defaults.kind == k && o->lr > 0,
+           "the optimizer %s has rows", o->name);
+    for (int k = 0; (l = ddp__loss_info((enum ddp_loss_kind)k)); k++)
+        ok(loss_rows((enum ddp_loss_kind)k) > 0, "the loss %s has rows",
+           l->name);
+}
+
 int main(void)
 {
     start();
+    test_tables();
     for (int i = 0; i < op_row_count; i++) {
         test_backends(&op_rows[i], DDP_F32);
         test_backends(&op_rows[i], DDP_BF16);

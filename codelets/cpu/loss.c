@@ -12,10 +12,15 @@
 #include "cpu.h"
 #include "vmath.h"
 
-/* A sample: x in f32, and room for its exponentials or gradient. */
+/* A sample: x in f32, room for its exponentials or gradient, what the loss
+ * compares it with, and where its gradient goes. */
 struct row {
     float *x, *e;
     size_t len;
+    float weight;
+    size_t label;        /* of a loss of classes */
+    const float *target; /* of a loss of values */
+    void *dx;            /* NULL: not computed */
 };
 
 DDP__INLINE void load(const void *restrict from, float *restrict x, size_t len,
@@ -93,81 +98,103 @@ DDP__CLONES static size_t rank_of(const float *x, size_t len, size_t label)
     return rank;
 }
 
+/* ---- rules: the loss of a sample, and its gradient ----------------------- */
+
 /* -sum of q log softmax(x), q = (1 - s) [i = label] + s / len; the sum over x
  * that smoothing needs is made in f64. */
-static double cross_entropy(const struct ddp__task *t, const struct row *r,
-                            size_t label, float weight, void *dx)
+static double cross_entropy(const struct ddp__task *t, const struct row *r)
 {
     double s = t->call->loss.smoothing, len = (double)r->len, rest = 0;
-    float max = max_of(r->x, r->len);
+    float max = max_of(r->x, r->len), weight = r->weight;
     double sum = exponentials(r->x, r->e, r->len, max);
     double log_sum = max + log(sum), share = s / len;
     bool b = ddp__is_bf16(t, DDP__LOSS_DX);
 
-    if (dx) {
-        double p = r->e[label] / sum;
+    if (r->dx) {
+        double p = r->e[r->label] / sum;
 
-        store_row(dx, r->e, (float)(weight / sum), (float)(-weight * share),
+        store_row(r->dx, r->e, (float)(weight / sum), (float)(-weight * share),
                   r->len, b);
-        ddp__store(dx, label, (float)(weight * (p - share - (1 - s))), b);
+        ddp__store(r->dx, r->label, (float)(weight * (p - share - (1 - s))), b);
     }
     for (size_t i = 0; i < r->len && s != 0; i++)
         rest += r->x[i];
-    return (1 - s) * (log_sum - r->x[label]) + share * (len * log_sum - rest);
+    return (1 - s) * (log_sum - r->x[r->label]) +
+           share * (len * log_sum - rest);
 }
 
 /* The mean of (x - target)^2; its gradient goes through r->e. */
-static double squared_error(const struct ddp__task *t, const struct row *r,
-                            const float *target, float weight, void *dx)
+static double squared_error(const struct ddp__task *t, const struct row *r)
 {
     double sum = 0;
 
     for (size_t i = 0; i < r->len; i++) {
-        double d = (double)r->x[i] - target[i];
+        double d = (double)r->x[i] - r->target[i];
 
         sum += d * d;
-        r->e[i] = (float)(weight * 2 * d / (double)r->len);
+        r->e[i] = (float)(r->weight * 2 * d / (double)r->len);
     }
-    if (dx)
-        store_row(dx, r->e, 1, 0, r->len, ddp__is_bf16(t, DDP__LOSS_DX));
+    if (r->dx)
+        store_row(r->dx, r->e, 1, 0, r->len, ddp__is_bf16(t, DDP__LOSS_DX));
     return sum / (double)r->len;
 }
 
-/* Sample n, whose label or target is of the kind of the loss. */
-static int loss_of_sample(const struct ddp__task *t, const struct row *r,
-                          size_t n, void *dx, double *stats)
+static double apply_rule(const struct ddp__task *t, const struct row *r)
 {
-    float aux = t->call->loss.aux;
-    float weight = ((const float *)t->data[DDP__LOSS_WEIGHT])[n];
-    int32_t label;
-    size_t rank;
-
-    weight *= aux > 0 ? aux : 1;
-
-    if (t->call->loss.kind == DDP_MSE) {
-        stats[DDP__STAT_LOSS] +=
-            weight *
-            squared_error(t, r,
-                          (const float *)t->data[DDP__LOSS_TARGET] + n * r->len,
-                          weight, dx);
-        return 0;
+    switch (t->call->loss.kind) {
+#define X(id, name, rule, target)                                              \
+    case DDP_##id:                                                             \
+        return rule(t, r);
+        DDP__LOSSES(X)
+#undef X
+    case DDP_CUSTOM_LOSS:
+        break; /* cpu_prepare() refuses it */
     }
-    label = ((const int32_t *)t->data[DDP__LOSS_TARGET])[n];
-    if (label == DDP__NO_LABEL && !dx)
+    return NAN;
+}
+
+/* ---- kernels ------------------------------------------------------------ */
+
+static void count_top(const struct row *r, double *stats)
+{
+    size_t rank = rank_of(r->x, r->len, r->label);
+
+    stats[DDP__STAT_TOP1] += rank < 1;
+    stats[DDP__STAT_TOP5] += rank < 5;
+    stats[DDP__STAT_TOP10] += rank < 10;
+}
+
+/* Sample n of a loss of classes. */
+static int loss_of_class(const struct ddp__task *t, struct row *r, size_t n,
+                         double *stats)
+{
+    int32_t label = ((const int32_t *)t->data[DDP__LOSS_TARGET])[n];
+
+    if (label == DDP__NO_LABEL && !r->dx)
         return 0;
     if (label < 0 || (size_t)label >= r->len)
         return ddp__fail(DDP_EDATA,
                          "sample %zu of a sub-batch has label %d, but the "
                          "network has %zu outputs",
                          n, (int)label, r->len);
-    stats[DDP__STAT_LOSS] +=
-        weight * cross_entropy(t, r, (size_t)label, weight, dx);
-    if (aux > 0)
-        return 0;
-    rank = rank_of(r->x, r->len, (size_t)label);
-    stats[DDP__STAT_TOP1] += rank < 1;
-    stats[DDP__STAT_TOP5] += rank < 5;
-    stats[DDP__STAT_TOP10] += rank < 10;
+    r->label = (size_t)label;
+    stats[DDP__STAT_LOSS] += r->weight * apply_rule(t, r);
+    if (!(t->call->loss.aux > 0))
+        count_top(r, stats);
+    return 0;
+}
+
+static int loss_of_sample(const struct ddp__task *t, struct row *r, size_t n,
+                          double *stats)
+{
+    float aux = t->call->loss.aux;
+
+    r->weight = ((const float *)t->data[DDP__LOSS_WEIGHT])[n];
+    r->weight *= aux > 0 ? aux : 1;
+    if (ddp__loss_info(t->call->loss.kind)->target == DDP__TARGET_CLASS)
+        return loss_of_class(t, r, n, stats);
+    r->target = (const float *)t->data[DDP__LOSS_TARGET] + n * r->len;
+    stats[DDP__STAT_LOSS] += r->weight * apply_rule(t, r);
     return 0;
 }
 
@@ -177,7 +204,6 @@ int ddp__cpu_loss(const struct ddp__task *t)
     struct row r = {.x = ddp__scratch(2 * len * sizeof(float)), .len = len};
     double stats[DDP__STATS] = {0}, *out = t->data[DDP__LOSS_STATS];
     bool b = ddp__is_bf16(t, DDP__LOSS_X);
-    bool has_dx = t->data[DDP__LOSS_DX] != NULL;
     int rc = 0;
 
     if (!r.x)
@@ -190,11 +216,10 @@ int ddp__cpu_loss(const struct ddp__task *t)
     }
     for (size_t n = 0; n < (size_t)t->n && !rc; n++) {
         load_row(ddp__at(t->data[DDP__LOSS_X], n * len, b), r.x, len, b);
-        rc = loss_of_sample(t, &r, n,
-                            has_dx ? ddp__to(t->data[DDP__LOSS_DX], n * len,
-                                             ddp__is_bf16(t, DDP__LOSS_DX))
-                                   : NULL,
-                            stats);
+        if (t->data[DDP__LOSS_DX])
+            r.dx = ddp__to(t->data[DDP__LOSS_DX], n * len,
+                           ddp__is_bf16(t, DDP__LOSS_DX));
+        rc = loss_of_sample(t, &r, n, stats);
     }
     for (int i = 0; i < DDP__STATS && !rc; i++)
         out[i] = t->accumulate ? out[i] + stats[i] : stats[i];

@@ -20,51 +20,58 @@ struct rule {
                               with t the number of updates */
 };
 
+/* ---- rules: all have these parameters; m and v are states --------------- */
+
 DDP__CLONES static void sgd(const struct rule *r, const float *restrict g,
-                            float *restrict w, size_t len)
+                            float *restrict w, float *m, float *v, size_t len)
 {
     float factor = r->factor, lr = r->lr, decay = r->decay;
 
+    (void)m;
+    (void)v;
     for (size_t i = 0; i < len; i++)
         w[i] -= lr * (g[i] * factor + decay * w[i]);
 }
 
 DDP__CLONES static void momentum(const struct rule *r, const float *restrict g,
-                                 float *restrict w, float *restrict v,
+                                 float *restrict w, float *restrict m, float *v,
                                  size_t len)
 {
-    float factor = r->factor, lr = r->lr, decay = r->decay, m = r->momentum;
+    float factor = r->factor, lr = r->lr, decay = r->decay, keep = r->momentum;
 
+    (void)v;
     for (size_t i = 0; i < len; i++) {
-        v[i] = m * v[i] + (g[i] * factor + decay * w[i]);
-        w[i] -= lr * v[i];
+        m[i] = keep * m[i] + (g[i] * factor + decay * w[i]);
+        w[i] -= lr * m[i];
     }
 }
 
 DDP__CLONES static void momentum_flux(const struct rule *r,
                                       const float *restrict g,
-                                      float *restrict w, float *restrict v,
-                                      size_t len)
+                                      float *restrict w, float *restrict m,
+                                      float *v, size_t len)
 {
-    float factor = r->factor, lr = r->lr, decay = r->decay, m = r->momentum;
+    float factor = r->factor, lr = r->lr, decay = r->decay, keep = r->momentum;
 
+    (void)v;
     for (size_t i = 0; i < len; i++) {
-        v[i] = m * v[i] + lr * (g[i] * factor + decay * w[i]);
-        w[i] -= v[i];
+        m[i] = keep * m[i] + lr * (g[i] * factor + decay * w[i]);
+        w[i] -= m[i];
     }
 }
 
 DDP__CLONES static void nesterov(const struct rule *r, const float *restrict g,
-                                 float *restrict w, float *restrict v,
+                                 float *restrict w, float *restrict m, float *v,
                                  size_t len)
 {
-    float factor = r->factor, lr = r->lr, decay = r->decay, m = r->momentum;
+    float factor = r->factor, lr = r->lr, decay = r->decay, keep = r->momentum;
 
+    (void)v;
     for (size_t i = 0; i < len; i++) {
         float d = g[i] * factor + decay * w[i];
 
-        v[i] = m * v[i] + d;
-        w[i] -= lr * (d + m * v[i]);
+        m[i] = keep * m[i] + d;
+        w[i] -= lr * (d + keep * m[i]);
     }
 }
 
@@ -85,9 +92,10 @@ DDP__CLONES static void adam(const struct rule *r, const float *restrict g,
     }
 }
 
-DDP__CLONES static void rmsprop(const struct rule *r, const float *restrict g,
-                                float *restrict w, float *restrict v,
-                                size_t len)
+DDP__CLONES static void rmsprop_plain(const struct rule *r,
+                                      const float *restrict g,
+                                      float *restrict w, float *restrict m,
+                                      size_t len)
 {
     float factor = r->factor, decay = r->decay, lr = r->lr, eps = r->eps;
     float b2 = r->beta2, c2 = 1 - b2;
@@ -95,27 +103,36 @@ DDP__CLONES static void rmsprop(const struct rule *r, const float *restrict g,
     for (size_t i = 0; i < len; i++) {
         float d = g[i] * factor + decay * w[i];
 
-        v[i] = b2 * v[i] + c2 * (d * d);
-        w[i] -= lr * d / (sqrtf(v[i]) + eps);
+        m[i] = b2 * m[i] + c2 * (d * d);
+        w[i] -= lr * d / (sqrtf(m[i]) + eps);
     }
 }
 
-/* With momentum b of the scaled gradients. */
+/* With momentum v of the scaled gradients. */
 DDP__CLONES static void rmsprop_momentum(const struct rule *r,
                                          const float *restrict g,
-                                         float *restrict w, float *restrict v,
-                                         float *restrict b, size_t len)
+                                         float *restrict w, float *restrict m,
+                                         float *restrict v, size_t len)
 {
     float factor = r->factor, decay = r->decay, lr = r->lr, eps = r->eps;
-    float b2 = r->beta2, c2 = 1 - b2, m = r->momentum;
+    float b2 = r->beta2, c2 = 1 - b2, keep = r->momentum;
 
     for (size_t i = 0; i < len; i++) {
         float d = g[i] * factor + decay * w[i];
 
-        v[i] = b2 * v[i] + c2 * (d * d);
-        b[i] = m * b[i] + d / (sqrtf(v[i]) + eps);
-        w[i] -= lr * b[i];
+        m[i] = b2 * m[i] + c2 * (d * d);
+        v[i] = keep * v[i] + d / (sqrtf(m[i]) + eps);
+        w[i] -= lr * v[i];
     }
+}
+
+static void rmsprop(const struct rule *r, const float *g, float *w, float *m,
+                    float *v, size_t len)
+{
+    if (v)
+        rmsprop_momentum(r, g, w, m, v, len);
+    else
+        rmsprop_plain(r, g, w, m, len);
 }
 
 /* w = (1 - m) w + m g / count */
@@ -161,34 +178,25 @@ static struct rule rule_of(const struct ddp__task *t, const double *stats)
     return r;
 }
 
-/* m: the span of the first state vector, `all` before the second. */
-static void apply_rule(const struct rule *r, enum ddp_optimizer_kind kind,
-                       const float *g, float *w, float *m, size_t all,
-                       size_t len)
+/* A span of the weights, and of the states that there are. */
+static void apply_rule(const struct rule *r, const struct ddp__task *t,
+                       const struct ddp__span *s)
 {
-    switch (kind) {
-    case DDP_SGD:
-        sgd(r, g, w, len);
+    const struct ddp_optimizer *o = &t->call->optim.o;
+    const float *g = (const float *)t->data[DDP__OPTIM_G] + s->begin;
+    float *w = (float *)t->data[DDP__OPTIM_W] + s->begin;
+    int states = ddp__optimizer_states(o);
+    float *m =
+        states > 0 ? (float *)t->data[DDP__OPTIM_STATE] + s->begin : NULL;
+    float *v = states > 1 ? m + ddp__len(t, DDP__OPTIM_W) : NULL;
+
+    switch (o->kind) {
+#define X(id, name, rule, ...)                                                 \
+    case DDP_##id:                                                             \
+        rule(r, g, w, m, v, s->len);                                           \
         break;
-    case DDP_MOMENTUM:
-        momentum(r, g, w, m, len);
-        break;
-    case DDP_MOMENTUM_FLUX:
-        momentum_flux(r, g, w, m, len);
-        break;
-    case DDP_NESTEROV:
-        nesterov(r, g, w, m, len);
-        break;
-    case DDP_ADAM:
-    case DDP_ADAMW:
-        adam(r, g, w, m, m + all, len);
-        break;
-    case DDP_RMSPROP:
-        if (r->momentum > 0)
-            rmsprop_momentum(r, g, w, m, m + all, len);
-        else
-            rmsprop(r, g, w, m, len);
-        break;
+        DDP__OPTIMIZERS(X)
+#undef X
     }
 }
 
@@ -200,7 +208,7 @@ int ddp__cpu_optim(const struct ddp__task *t)
     const double *stats = t->data[DDP__OPTIM_STATS];
     const float *g = t->data[DDP__OPTIM_G];
     float *w = t->data[DDP__OPTIM_W];
-    float *state = t->data[DDP__OPTIM_STATE];
+    bool decoupled = ddp__optimizer_uses(&p->o, DDP__DECOUPLED_DECAY);
     struct rule r;
 
     if (stats[DDP__STAT_DIVISOR] == 0)
@@ -209,14 +217,11 @@ int ddp__cpu_optim(const struct ddp__task *t)
     for (int i = 0; i < p->spans; i++) {
         const struct ddp__span *s = &p->span[i];
         float decay = s->decay || p->o.decay_all ? p->o.weight_decay : 0;
-        bool apart = p->o.kind == DDP_ADAMW;
 
-        r.decay = apart ? 0 : decay;
-        r.keep = apart ? 1 - t->lr * decay : 1;
+        r.decay = decoupled ? 0 : decay;
+        r.keep = decoupled ? 1 - t->lr * decay : 1;
         if (!s->running)
-            apply_rule(&r, p->o.kind, g + s->begin, w + s->begin,
-                       state ? state + s->begin : NULL,
-                       ddp__len(t, DDP__OPTIM_W), s->len);
+            apply_rule(&r, t, s);
         else if (stats[DDP__STAT_COUNT] != 0)
             update_running(g + s->begin, w + s->begin, s->len, s->momentum,
                            stats[DDP__STAT_COUNT]);

@@ -15,13 +15,15 @@ _Static_assert(DDP__STAT_LOSS == 0 && DDP__STAT_DIVISOR == 1 &&
 
 int ddp__cuda_loss(const struct ddp__task *t)
 {
+    const struct ddp__loss *l = &t->call->loss;
     struct ddp__k_loss p = {.blocks = (unsigned)t->n,
                             .type = t->call->buf[DDP__LOSS_X].type,
                             .type_dx = t->call->buf[DDP__LOSS_DX].type,
-                            .classes =
-                                t->call->loss.kind == DDP_LOGIT_CROSS_ENTROPY,
-                            .smoothing = t->call->loss.smoothing,
-                            .aux = t->call->loss.aux,
+                            .kind = l->kind,
+                            .classes = ddp__loss_info(l->kind)->target ==
+                                       DDP__TARGET_CLASS,
+                            .smoothing = l->smoothing,
+                            .aux = l->aux,
                             .n = t->n,
                             .cap = t->call->cap,
                             .len = ddp__len(t, DDP__LOSS_X) / (size_t)t->n,

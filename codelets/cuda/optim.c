@@ -15,12 +15,12 @@ static struct ddp__k_span span_of(const struct ddp__task *t,
 {
     const struct ddp_optimizer *o = &t->call->optim.o;
     float decay = s->decay || o->decay_all ? o->weight_decay : 0;
-    bool apart = o->kind == DDP_ADAMW;
+    bool decoupled = ddp__optimizer_uses(o, DDP__DECOUPLED_DECAY);
 
     return (struct ddp__k_span){.begin = s->begin,
                                 .end = s->begin + s->len,
-                                .decay = apart ? 0 : decay,
-                                .keep = apart ? 1 - t->lr * decay : 1,
+                                .decay = decoupled ? 0 : decay,
+                                .keep = decoupled ? 1 - t->lr * decay : 1,
                                 .momentum = s->momentum,
                                 .running = s->running};
 }
@@ -77,6 +77,7 @@ static void set_rule(const struct ddp__task *t, struct ddp__k_optim *p)
     const struct ddp_optimizer *o = &t->call->optim.o;
 
     p->kind = o->kind;
+    p->corrects = ddp__optimizer_uses(o, DDP_USES_BETA1);
     p->clip_norm = o->clip_norm;
     p->lr = t->lr;
     p->momentum = o->momentum;
@@ -92,8 +93,7 @@ static void set_buffers(const struct ddp__task *t, struct ddp__k_optim *p)
     p->w = t->data[DDP__OPTIM_W];
     p->stats = t->data[DDP__OPTIM_STATS];
     p->m = t->data[DDP__OPTIM_STATE];
-    if (p->kind == DDP_ADAM || p->kind == DDP_ADAMW ||
-        (p->kind == DDP_RMSPROP && p->momentum > 0))
+    if (ddp__optimizer_states(&t->call->optim.o) > 1)
         p->v = p->m + ddp__len(t, DDP__OPTIM_W);
     p->norm = t->data[DDP__OPTIM_NORM];
 }

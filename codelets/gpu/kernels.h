@@ -229,7 +229,8 @@ struct ddp__k_bn {
 struct ddp__k_loss {
     unsigned blocks; /* loss_rows: one per sample */
     enum ddp_dtype type, type_dx;
-    bool classes; /* cross entropy, else squared error */
+    enum ddp_loss_kind kind;
+    bool classes; /* it compares with label, else with target */
     float smoothing;
     float aux; /* factor of an auxiliary loss; 0: the chain's own */
     int n, cap;
@@ -262,7 +263,7 @@ enum {
 struct ddp__k_span {
     size_t begin, end;
     float decay;    /* of the gradient */
-    float keep;     /* AdamW: what is left of w */
+    float keep;     /* factor of w: decoupled decay */
     float momentum; /* of running statistics */
     bool running;
 };
@@ -276,6 +277,7 @@ struct ddp__k_norms {
 struct ddp__k_optim {
     unsigned blocks;
     enum ddp_optimizer_kind kind;
+    bool corrects; /* needs rate1 and correct2 */
     size_t first;
     int spans;
     const double *stats, *norm;

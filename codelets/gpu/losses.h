@@ -7,6 +7,7 @@
 #define DDP_LOSSES_H
 
 #include "arith.h"
+#include "ops_loss.h"
 
 struct ddp__k_loss_rows_shared {
     float largest[DDP__THREADS];
@@ -169,13 +170,6 @@ DDP__DEVICE void ddp__k_cross_entropy(const struct ddp__k_loss *p,
                                       struct ddp__k_loss_rows_shared *sh,
                                       enum ddp_dtype type)
 {
-    r->label = p->label[r->n];
-    if (!ddp__k_has_label(p, r)) {
-        ddp__k_keep_loss(p, r->n, r->label == -1 && !p->dx ? 0 : NAN, 1 << 20);
-        if (p->dx)
-            ddp__k_no_gradient(p, r);
-        return;
-    }
     r->mine = ddp__k_value(p, r, (size_t)r->label, type);
     ddp__k_largest(p, r, sh, type);
     ddp__k_class_sums(p, r, sh, type);
@@ -188,7 +182,7 @@ DDP__DEVICE void ddp__k_cross_entropy(const struct ddp__k_loss *p,
 
 /* The mean over a sample's values of (x - target)^2.  b and 4 in, b out. */
 DDP__DEVICE void ddp__k_squared_error(const struct ddp__k_loss *p,
-                                      const struct ddp__k_row *r,
+                                      struct ddp__k_row *r,
                                       struct ddp__k_loss_rows_shared *sh,
                                       enum ddp_dtype type)
 {
@@ -214,6 +208,23 @@ DDP__DEVICE void ddp__k_squared_error(const struct ddp__k_loss *p,
     ddp__k_keep_loss(p, r->n, weight * (sh->sum[0] / (double)p->len), 1 << 20);
 }
 
+DDP__DEVICE void ddp__k_apply_loss(const struct ddp__k_loss *p,
+                                   struct ddp__k_row *r,
+                                   struct ddp__k_loss_rows_shared *sh,
+                                   enum ddp_dtype type)
+{
+    switch (p->kind) {
+#define X(id, name, rule, target)                                              \
+    case DDP_##id:                                                             \
+        ddp__k_##rule(p, r, sh, type);                                         \
+        break;
+        DDP__LOSSES(X)
+#undef X
+    case DDP_CUSTOM_LOSS:
+        break; /* ddp__cuda_kernels_prepare() refuses it */
+    }
+}
+
 DDP__DEVICE void ddp__k_loss_rows_block(const struct ddp__k_loss *p,
                                         struct ddp__k_loss_rows_shared *sh,
                                         unsigned block, enum ddp_dtype type)
@@ -221,9 +232,14 @@ DDP__DEVICE void ddp__k_loss_rows_block(const struct ddp__k_loss *p,
     struct ddp__k_row r = {block, block * p->len, 0, 0};
 
     if (p->classes)
-        ddp__k_cross_entropy(p, &r, sh, type);
-    else
-        ddp__k_squared_error(p, &r, sh, type);
+        r.label = p->label[r.n];
+    if (!p->classes || ddp__k_has_label(p, &r)) {
+        ddp__k_apply_loss(p, &r, sh, type);
+        return;
+    }
+    ddp__k_keep_loss(p, r.n, r.label == -1 && !p->dx ? 0 : NAN, 1 << 20);
+    if (p->dx)
+        ddp__k_no_gradient(p, &r);
 }
 
 struct ddp__k_loss_sum_shared {

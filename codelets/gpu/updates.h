@@ -8,6 +8,7 @@
 #define DDP_UPDATES_H
 
 #include "arith.h"
+#include "ops_optim.h"
 
 /* Entries of stats: see enum ddp__stat. */
 enum { DDP__K_DIVISOR = 1, DDP__K_COUNT = 2, DDP__K_UPDATES = 6 };
@@ -206,49 +207,96 @@ DDP__DEVICE float ddp__k_gradient_factor(const struct ddp__k_optim *p)
 }
 
 /* Once for a block. */
-DDP__DEVICE void ddp__k_rule(const struct ddp__k_optim *p,
-                             struct ddp__k_optim_shared *sh)
+DDP__DEVICE void ddp__k_begin_rule(const struct ddp__k_optim *p,
+                                   struct ddp__k_optim_shared *sh)
 {
     double count = p->stats[DDP__K_COUNT], t = p->stats[DDP__K_UPDATES];
 
     sh->any = p->stats[DDP__K_DIVISOR] != 0;
     sh->factor = ddp__k_gradient_factor(p);
     sh->share = count != 0 ? (float)(1 / count) : 0;
-    if (p->kind != DDP_ADAM && p->kind != DDP_ADAMW)
+    if (!p->corrects)
         return;
     sh->rate1 = (float)(p->lr / (1 - pow((double)p->beta1, t)));
     sh->correct2 = (float)(1 / sqrt(1 - pow((double)p->beta2, t)));
 }
 
-/* What goes off a weight for the gradient d, and the new state. */
-DDP__DEVICE float ddp__k_step(const struct ddp__k_optim *p,
+/* ---- rules: what is subtracted from a weight for the gradient d, and the new
+ * states ----------------------------------------------------------------- */
+
+DDP__DEVICE float ddp__k_sgd(const struct ddp__k_optim *p,
+                             const struct ddp__k_optim_shared *sh, float d,
+                             float *m, float *v)
+{
+    (void)sh;
+    (void)m;
+    (void)v;
+    return p->lr * d;
+}
+
+DDP__DEVICE float ddp__k_momentum(const struct ddp__k_optim *p,
+                                  const struct ddp__k_optim_shared *sh, float d,
+                                  float *m, float *v)
+{
+    (void)sh;
+    (void)v;
+    *m = p->momentum * *m + d;
+    return p->lr * *m;
+}
+
+DDP__DEVICE float ddp__k_momentum_flux(const struct ddp__k_optim *p,
+                                       const struct ddp__k_optim_shared *sh,
+                                       float d, float *m, float *v)
+{
+    (void)sh;
+    (void)v;
+    *m = p->momentum * *m + p->lr * d;
+    return *m;
+}
+
+DDP__DEVICE float ddp__k_nesterov(const struct ddp__k_optim *p,
+                                  const struct ddp__k_optim_shared *sh, float d,
+                                  float *m, float *v)
+{
+    (void)sh;
+    (void)v;
+    *m = p->momentum * *m + d;
+    return p->lr * (d + p->momentum * *m);
+}
+
+DDP__DEVICE float ddp__k_adam(const struct ddp__k_optim *p,
                               const struct ddp__k_optim_shared *sh, float d,
                               float *m, float *v)
 {
+    *m = p->beta1 * *m + (1 - p->beta1) * d;
+    *v = p->beta2 * *v + (1 - p->beta2) * (d * d);
+    return sh->rate1 * *m / (sqrtf(*v) * sh->correct2 + p->eps);
+}
+
+DDP__DEVICE float ddp__k_rmsprop(const struct ddp__k_optim *p,
+                                 const struct ddp__k_optim_shared *sh, float d,
+                                 float *m, float *v)
+{
+    (void)sh;
+    *m = p->beta2 * *m + (1 - p->beta2) * (d * d);
+    d = d / (sqrtf(*m) + p->eps);
+    if (p->v)
+        d = *v = p->momentum * *v + d;
+    return p->lr * d;
+}
+
+DDP__DEVICE float ddp__k_apply_rule(const struct ddp__k_optim *p,
+                                    const struct ddp__k_optim_shared *sh,
+                                    float d, float *m, float *v)
+{
     switch (p->kind) {
-    case DDP_MOMENTUM:
-        *m = p->momentum * *m + d;
-        return p->lr * *m;
-    case DDP_MOMENTUM_FLUX:
-        *m = p->momentum * *m + p->lr * d;
-        return *m;
-    case DDP_NESTEROV:
-        *m = p->momentum * *m + d;
-        return p->lr * (d + p->momentum * *m);
-    case DDP_ADAM:
-    case DDP_ADAMW:
-        *m = p->beta1 * *m + (1 - p->beta1) * d;
-        *v = p->beta2 * *v + (1 - p->beta2) * (d * d);
-        return sh->rate1 * *m / (sqrtf(*v) * sh->correct2 + p->eps);
-    case DDP_RMSPROP:
-        *m = p->beta2 * *m + (1 - p->beta2) * (d * d);
-        d = d / (sqrtf(*m) + p->eps);
-        if (p->v)
-            d = *v = p->momentum * *v + d;
-        return p->lr * d;
-    default:
-        return p->lr * d;
+#define X(id, name, rule, ...)                                                 \
+    case DDP_##id:                                                             \
+        return ddp__k_##rule(p, sh, d, m, v);
+        DDP__OPTIMIZERS(X)
+#undef X
     }
+    return 0;
 }
 
 /* One element; w = (1 - momentum) w + momentum g / count if it is a running
@@ -263,7 +311,7 @@ DDP__DEVICE float ddp__k_update(const struct ddp__k_optim *p,
                    ? (1 - s->momentum) * w + s->momentum * sh->share * g
                    : w;
     return s->keep * w -
-           ddp__k_step(p, sh, g * sh->factor + s->decay * w, m, v);
+           ddp__k_apply_rule(p, sh, g * sh->factor + s->decay * w, m, v);
 }
 
 /* Element e of weights and state. */
@@ -310,7 +358,7 @@ DDP__DEVICE void ddp__k_optim_block(const struct ddp__k_optim *p,
 
     DDP__EACH(t, 1)
     {
-        ddp__k_rule(p, sh + t);
+        ddp__k_begin_rule(p, sh + t);
     }
     DDP__EACH(t, DDP__THREADS)
     {

@@ -11,11 +11,14 @@
 #include "base/error.h"
 #include "ref.h"
 
-/* One sample's logits or outputs. */
+/* One sample: its logits or outputs, and what the loss compares them with. */
 struct row {
     struct ddp__ref_buf x;
     size_t begin;
     int len;
+    double weight;
+    int label;           /* of a loss of classes */
+    const float *target; /* of a loss of values */
 };
 
 static double factor(const struct ddp__task *t)
@@ -77,41 +80,57 @@ static double log_sum_exp(const struct row *r)
     return value(r, largest) + log1p(rest);
 }
 
+/* ---- rules: the loss of a sample, and its gradient ----------------------- */
+
 /* -sum over i of q[i] log softmax(x)[i], with q = (1 - s) [i = label] + s / c;
  * gradient: softmax(x) - q */
-static double cross_entropy(const struct ddp__task *t, const struct row *r,
-                            int label, double weight)
+static double cross_entropy(const struct ddp__task *t, const struct row *r)
 {
     double s = t->call->loss.smoothing, log_sum = log_sum_exp(r), loss = 0;
 
     for (int i = 0; i < r->len; i++) {
-        double q = s / r->len + (i == label ? 1 - s : 0);
+        double q = s / r->len + (i == r->label ? 1 - s : 0);
         double log_p = value(r, i) - log_sum;
 
         if (q != 0)
             loss -= q * log_p;
-        set_gradient(t, r, i, weight * (exp(log_p) - q));
+        set_gradient(t, r, i, r->weight * (exp(log_p) - q));
     }
     return loss;
 }
 
 /* The mean over a sample's values of (x - target)^2 */
-static double squared_error(const struct ddp__task *t, const struct row *r,
-                            const float *target, double weight)
+static double squared_error(const struct ddp__task *t, const struct row *r)
 {
     double loss = 0;
 
     for (int i = 0; i < r->len; i++) {
-        double d = value(r, i) - target[i];
+        double d = value(r, i) - r->target[i];
 
         loss += d * d;
-        set_gradient(t, r, i, weight * 2 * d / r->len);
+        set_gradient(t, r, i, r->weight * 2 * d / r->len);
     }
     return loss / r->len;
 }
 
-static int all_cross_entropy(const struct ddp__task *t, struct row r,
-                             double stats[DDP__STATS])
+static double apply_rule(const struct ddp__task *t, const struct row *r)
+{
+    switch (t->call->loss.kind) {
+#define X(id, name, rule, target)                                              \
+    case DDP_##id:                                                             \
+        return rule(t, r);
+        DDP__LOSSES(X)
+#undef X
+    case DDP_CUSTOM_LOSS:
+        break; /* custom_loss() */
+    }
+    return NAN;
+}
+
+/* ---- kernels ------------------------------------------------------------ */
+
+static int loss_of_classes(const struct ddp__task *t, struct row r,
+                           double stats[DDP__STATS])
 {
     const int32_t *label = t->data[DDP__LOSS_TARGET];
     const float *weight = t->data[DDP__LOSS_WEIGHT];
@@ -124,29 +143,32 @@ static int all_cross_entropy(const struct ddp__task *t, struct row r,
                              "sample %d of a sub-batch has label %d, "
                              "but the network has %d outputs",
                              n, label[n], r.len);
-        stats[DDP__STAT_LOSS] +=
-            weight[n] * cross_entropy(t, &r, label[n], weight[n]);
-        count_top(stats, rank_of(&r, label[n]));
+        r.label = label[n];
+        r.weight = weight[n];
+        stats[DDP__STAT_LOSS] += r.weight * apply_rule(t, &r);
+        count_top(stats, rank_of(&r, r.label));
     }
     return 0;
 }
 
-static int all_squared_error(const struct ddp__task *t, struct row r,
-                             double stats[DDP__STATS])
+static int loss_of_values(const struct ddp__task *t, struct row r,
+                          double stats[DDP__STATS])
 {
-    const float *target = t->data[DDP__LOSS_TARGET];
     const float *weight = t->data[DDP__LOSS_WEIGHT];
 
-    for (int n = 0; n < t->n; n++, r.begin += (size_t)r.len)
-        stats[DDP__STAT_LOSS] +=
-            weight[n] *
-            squared_error(t, &r, target + (size_t)n * (size_t)r.len, weight[n]);
+    r.target = t->data[DDP__LOSS_TARGET];
+    for (int n = 0; n < t->n; n++) {
+        r.weight = weight[n];
+        stats[DDP__STAT_LOSS] += r.weight * apply_rule(t, &r);
+        r.begin += (size_t)r.len;
+        r.target += r.len;
+    }
     return 0;
 }
 
 /* The program's function sees f32, whatever the activations are. */
-static int own_loss(const struct ddp__task *t, struct row r,
-                    double stats[DDP__STATS])
+static int custom_loss(const struct ddp__task *t, struct row r,
+                       double stats[DDP__STATS])
 {
     const struct ddp__loss *l = &t->call->loss;
     bool want_dx = t->data[DDP__LOSS_DX] != NULL;
@@ -170,23 +192,23 @@ static int own_loss(const struct ddp__task *t, struct row r,
 
 int ddp__ref_loss(const struct ddp__task *t)
 {
-    struct row r = {ddp__ref_buf(t, DDP__LOSS_X), 0,
-                    (int)ddp__ref_sample_len(t, DDP__LOSS_X)};
+    struct row r = {.x = ddp__ref_buf(t, DDP__LOSS_X),
+                    .len = (int)ddp__ref_sample_len(t, DDP__LOSS_X)};
     const float *weight = t->data[DDP__LOSS_WEIGHT];
     double stats[DDP__STATS] = {
         [DDP__STAT_DIVISOR] = weight[t->call->cap], [DDP__STAT_COUNT] = t->n};
     double *out = t->data[DDP__LOSS_STATS];
     int rc = 0;
 
-    switch (t->call->loss.kind) {
-    case DDP_LOGIT_CROSS_ENTROPY:
-        rc = all_cross_entropy(t, r, stats);
+    switch (ddp__loss_info(t->call->loss.kind)->target) {
+    case DDP__TARGET_CLASS:
+        rc = loss_of_classes(t, r, stats);
         break;
-    case DDP_MSE:
-        rc = all_squared_error(t, r, stats);
+    case DDP__TARGET_VALUES:
+        rc = loss_of_values(t, r, stats);
         break;
-    case DDP_CUSTOM_LOSS:
-        rc = own_loss(t, r, stats);
+    case DDP__TARGET_ANY:
+        rc = custom_loss(t, r, stats);
         break;
     }
     for (int i = 0; i < DDP__STATS && t->call->loss.aux > 0; i++)

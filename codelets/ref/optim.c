@@ -13,7 +13,7 @@ struct rule {
     const struct ddp_optimizer *o;
     double lr, divisor, clip;
     double correct1, correct2; /* Adam: 1 - beta^updates */
-    float *m, *v;              /* of the whole bucket; v: Adam only */
+    float *m, *v;              /* states, of the whole bucket */
 };
 
 /* min(1, clip_norm / norm), as PyTorch's clip_grad_norm_ */
@@ -39,27 +39,48 @@ static struct rule rule_of(const struct ddp__task *t)
     r.correct1 = 1 - pow(o->beta1, stats[DDP__STAT_UPDATES]);
     r.correct2 = 1 - pow(o->beta2, stats[DDP__STAT_UPDATES]);
     r.m = t->data[DDP__OPTIM_STATE];
-    if (o->kind == DDP_ADAM || o->kind == DDP_ADAMW ||
-        (o->kind == DDP_RMSPROP && o->momentum > 0))
+    if (ddp__optimizer_states(o) > 1)
         r.v = r.m + ddp__len(t, DDP__OPTIM_W);
     return r;
 }
 
-/* v = momentum v + g;  w -= lr v, Flux: with lr in v, Nesterov: one step on */
-static double momentum_step(const struct rule *r, size_t i, double g)
+/* ---- rules: what is subtracted from weight i ---------------------------- */
+
+static double sgd(const struct rule *r, size_t i, double g)
 {
-    double m = r->o->momentum;
-    bool flux = r->o->kind == DDP_MOMENTUM_FLUX;
-    double v = m * r->m[i] + (flux ? r->lr * g : g);
+    (void)i;
+    return r->lr * g;
+}
+
+/* v = momentum v + g;  w -= lr v */
+static double momentum(const struct rule *r, size_t i, double g)
+{
+    double v = (double)r->o->momentum * r->m[i] + g;
 
     r->m[i] = (float)v;
-    if (r->o->kind == DDP_NESTEROV)
-        return r->lr * (g + m * v);
-    return flux ? v : r->lr * v;
+    return r->lr * v;
+}
+
+/* v = momentum v + lr g;  w -= v */
+static double momentum_flux(const struct rule *r, size_t i, double g)
+{
+    double v = (double)r->o->momentum * r->m[i] + r->lr * g;
+
+    r->m[i] = (float)v;
+    return v;
+}
+
+/* As momentum, and one step further. */
+static double nesterov(const struct rule *r, size_t i, double g)
+{
+    double v = (double)r->o->momentum * r->m[i] + g;
+
+    r->m[i] = (float)v;
+    return r->lr * (g + (double)r->o->momentum * v);
 }
 
 /* m and v are decayed means of g and g^2, each divided by 1 - beta^t. */
-static double adam_step(const struct rule *r, size_t i, double g)
+static double adam(const struct rule *r, size_t i, double g)
 {
     double b1 = r->o->beta1, b2 = r->o->beta2;
     double m = b1 * r->m[i] + (1 - b1) * g;
@@ -70,7 +91,7 @@ static double adam_step(const struct rule *r, size_t i, double g)
     return r->lr * (m / r->correct1) / (sqrt(v / r->correct2) + r->o->eps);
 }
 
-static double rmsprop_step(const struct rule *r, size_t i, double g)
+static double rmsprop(const struct rule *r, size_t i, double g)
 {
     double b2 = r->o->beta2, v = b2 * r->m[i] + (1 - b2) * g * g;
     double d = g / (sqrt(v) + r->o->eps);
@@ -81,26 +102,19 @@ static double rmsprop_step(const struct rule *r, size_t i, double g)
     return r->lr * d;
 }
 
-/* What goes off weight i. */
-static double step_of(const struct rule *r, size_t i, double g)
+static double apply_rule(const struct rule *r, size_t i, double g)
 {
     switch (r->o->kind) {
-    case DDP_MOMENTUM:
-    case DDP_MOMENTUM_FLUX:
-    case DDP_NESTEROV:
-        return momentum_step(r, i, g);
-    case DDP_ADAM:
-    case DDP_ADAMW:
-        return adam_step(r, i, g);
-    case DDP_RMSPROP:
-        return rmsprop_step(r, i, g);
-    case DDP_SGD:
-        break;
+#define X(id, name, rule, ...)                                                 \
+    case DDP_##id:                                                             \
+        return rule(r, i, g);
+        DDP__OPTIMIZERS(X)
+#undef X
     }
-    return r->lr * g;
+    return 0;
 }
 
-/* Decay is added to the gradient; AdamW takes it off the weight instead. */
+/* Decay is added to the gradient, or subtracted from the weight. */
 static void train(const struct ddp__task *t, const struct rule *r,
                   const struct ddp__span *s)
 {
@@ -108,15 +122,16 @@ static void train(const struct ddp__task *t, const struct rule *r,
     float *w = t->data[DDP__OPTIM_W];
     bool decays = s->decay || r->o->decay_all;
     double decay = decays ? r->o->weight_decay : 0;
+    bool decoupled = ddp__optimizer_uses(r->o, DDP__DECOUPLED_DECAY);
 
     for (size_t i = s->begin; i < s->begin + s->len; i++) {
         double gi = g[i] / r->divisor * r->clip, wi = w[i];
 
-        if (r->o->kind == DDP_ADAMW)
+        if (decoupled)
             wi -= r->lr * decay * wi;
         else
             gi += decay * wi;
-        w[i] = (float)(wi - step_of(r, i, gi));
+        w[i] = (float)(wi - apply_rule(r, i, gi));
     }
 }
 

@@ -11,8 +11,8 @@
 #include "checkpoint/copy.h"
 #include "checkpoint/files.h"
 #include "engine/ema.h"
-#include "engine/optim.h"
 #include "graph/params.h"
+#include "ops_optim.h"
 
 /* ---- which vectors there are -------------------------------------------- */
 
@@ -49,8 +49,8 @@ static float *ema_memory(const struct ddp__engine *e, int b)
 static int list_sets(const struct ddp__engine *e,
                      struct ddp__ckpt_set set[DDP__CKPT_SETS])
 {
-    const char *name[2];
-    int state = ddp__optimizer_state(&e->optimizer, name), n = 0;
+    const char *const *name = ddp__optimizer_state(e->optimizer.kind);
+    int state = ddp__optimizer_states(&e->optimizer), n = 0;
 
     set[n++] = (struct ddp__ckpt_set){
         DDP__CKPT_MODEL, "", NULL, true, weights_handle, weights_memory, 0};

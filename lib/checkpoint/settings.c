@@ -13,31 +13,11 @@
 #include "checkpoint/json.h"
 #include "checkpoint/network.h"
 #include "checkpoint/settings.h"
+#include "ops_loss.h"
 
 /* ---- words for enumerators ---------------------------------------------- */
 /* One without a word does not compile. */
 #pragma GCC diagnostic error "-Wswitch"
-
-static const char *optimizer_word(enum ddp_optimizer_kind kind)
-{
-    switch (kind) {
-    case DDP_SGD:
-        return "sgd";
-    case DDP_MOMENTUM:
-        return "momentum";
-    case DDP_MOMENTUM_FLUX:
-        return "momentum_flux";
-    case DDP_NESTEROV:
-        return "nesterov";
-    case DDP_ADAM:
-        return "adam";
-    case DDP_ADAMW:
-        return "adamw";
-    case DDP_RMSPROP:
-        return "rmsprop";
-    }
-    return "unknown";
-}
 
 static const char *schedule_word(enum ddp_schedule_kind kind)
 {
@@ -53,19 +33,6 @@ static const char *schedule_word(enum ddp_schedule_kind kind)
     case DDP_ONE_CYCLE:
         return "one_cycle";
     case DDP_CUSTOM_SCHEDULE:
-        return "custom";
-    }
-    return "unknown";
-}
-
-static const char *loss_word(enum ddp_loss_kind kind)
-{
-    switch (kind) {
-    case DDP_LOGIT_CROSS_ENTROPY:
-        return "logit_cross_entropy";
-    case DDP_MSE:
-        return "mse";
-    case DDP_CUSTOM_LOSS:
         return "custom";
     }
     return "unknown";
@@ -108,11 +75,11 @@ static const char *order_word(enum ddp_order order)
 static json_t *optimizer_json(const struct ddp_optimizer *o)
 {
     return json_pack("{s:s, s:f, s:f, s:f, s:f, s:f, s:f, s:b, s:f}", "kind",
-                     optimizer_word(o->kind), "lr", (double)o->lr, "momentum",
-                     (double)o->momentum, "beta1", (double)o->beta1, "beta2",
-                     (double)o->beta2, "eps", (double)o->eps, "weight_decay",
-                     (double)o->weight_decay, "decay_all", o->decay_all,
-                     "clip_norm", (double)o->clip_norm);
+                     ddp_optimizer_info(o->kind)->name, "lr", (double)o->lr,
+                     "momentum", (double)o->momentum, "beta1", (double)o->beta1,
+                     "beta2", (double)o->beta2, "eps", (double)o->eps,
+                     "weight_decay", (double)o->weight_decay, "decay_all",
+                     o->decay_all, "clip_norm", (double)o->clip_norm);
 }
 
 /* The length of the run matters where the schedule spans it. */
@@ -164,7 +131,7 @@ static json_t *settings_json(const struct ddp__settings *s)
         "{s:i, s:i, s:i, s:s, s:s, s:s, s:s, s:f, s:f, s:o, s:o, s:o, s:o}",
         "batch", c->batch, "sub_batch", c->sub_batch, "lanes", c->lanes, "seed",
         seed, "order", order_word(c->order), "dtype", dtype_word(c->dtype),
-        "loss", loss_word(c->loss), "label_smoothing",
+        "loss", ddp__loss_info(c->loss)->name, "label_smoothing",
         (double)c->label_smoothing, "ema_decay", c->ema_decay, "optimizer",
         optimizer_json(&c->optimizer), "schedule",
         schedule_json(&c->schedule, s->steps), "data", data_json(s->data),

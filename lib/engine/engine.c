@@ -10,7 +10,6 @@
 #include "base/error.h"
 #include "engine/engine.h"
 #include "engine/loss_scaler.h"
-#include "engine/optim.h"
 #include "runtime/cost.h"
 #include "runtime/devices.h"
 
@@ -131,10 +130,8 @@ static int prepare_merge(struct ddp__engine *e, int b)
 /* Elements of a bucket's optimizer state. */
 static size_t state_len(const struct ddp__engine *e, int b)
 {
-    const char *name[2];
-
     return e->params->bucket[b].len *
-           (size_t)ddp__optimizer_state(&e->optimizer, name);
+           (size_t)ddp__optimizer_states(&e->optimizer);
 }
 
 static int prepare_optim(struct ddp__engine *e, int b)

@@ -9,7 +9,6 @@ LIB_SOURCES += \
     %D%/loss_scaler.c \
     %D%/loss_scaler.h \
     %D%/optim.c \
-    %D%/optim.h \
     %D%/result.c \
     %D%/result.h \
     %D%/step.c \

@@ -1,41 +1,51 @@
-/* optim.c - update rules with PyTorch's defaults; the rules are in codelets/
+/* optim.c - constructors of optimizers; the rules are in codelets/
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
 #include "config.h"
 
-#include "engine/optim.h"
+#include "ddp.h"
+
+static struct ddp_optimizer defaults(enum ddp_optimizer_kind kind, float lr)
+{
+    struct ddp_optimizer o = ddp_optimizer_info(kind)->defaults;
+
+    o.lr = lr;
+    return o;
+}
+
+static struct ddp_optimizer with_momentum(enum ddp_optimizer_kind kind,
+                                          float lr, float momentum)
+{
+    struct ddp_optimizer o = defaults(kind, lr);
+
+    o.momentum = momentum;
+    return o;
+}
 
 struct ddp_optimizer ddp_sgd(float lr)
 {
-    return (struct ddp_optimizer){.kind = DDP_SGD, .lr = lr};
+    return defaults(DDP_SGD, lr);
 }
 
 struct ddp_optimizer ddp_momentum(float lr, float momentum)
 {
-    return (struct ddp_optimizer){
-        .kind = DDP_MOMENTUM, .lr = lr, .momentum = momentum};
+    return with_momentum(DDP_MOMENTUM, lr, momentum);
 }
 
 struct ddp_optimizer ddp_nesterov(float lr, float momentum)
 {
-    return (struct ddp_optimizer){
-        .kind = DDP_NESTEROV, .lr = lr, .momentum = momentum};
+    return with_momentum(DDP_NESTEROV, lr, momentum);
 }
 
 struct ddp_optimizer ddp_adam(float lr)
 {
-    return (struct ddp_optimizer){.kind = DDP_ADAM,
-                                  .lr = lr,
-                                  .beta1 = 0.9f,
-                                  .beta2 = 0.999f,
-                                  .eps = 1e-8f};
+    return defaults(DDP_ADAM, lr);
 }
 
 struct ddp_optimizer ddp_adamw(float lr, float weight_decay)
 {
-    struct ddp_optimizer o = ddp_adam(lr);
+    struct ddp_optimizer o = defaults(DDP_ADAMW, lr);
 
-    o.kind = DDP_ADAMW;
     o.weight_decay = weight_decay;
     return o;
 }
@@ -43,27 +53,5 @@ struct ddp_optimizer ddp_adamw(float lr, float weight_decay)
 /* PyTorch calls beta2 alpha. */
 struct ddp_optimizer ddp_rmsprop(float lr)
 {
-    return (struct ddp_optimizer){
-        .kind = DDP_RMSPROP, .lr = lr, .beta2 = 0.99f, .eps = 1e-8f};
-}
-
-/* In the order that the kernels have them in; names are PyTorch's. */
-int ddp__optimizer_state(const struct ddp_optimizer *o, const char *name[2])
-{
-    name[0] = "momentum_buffer";
-    switch (o->kind) {
-    case DDP_SGD:
-        return 0;
-    case DDP_ADAM:
-    case DDP_ADAMW:
-        name[0] = "exp_avg";
-        name[1] = "exp_avg_sq";
-        return 2;
-    case DDP_RMSPROP:
-        name[0] = "square_avg";
-        name[1] = "momentum_buffer";
-        return o->momentum > 0 ? 2 : 1;
-    default:
-        return 1;
-    }
+    return defaults(DDP_RMSPROP, lr);
 }

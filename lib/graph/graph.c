@@ -124,22 +124,27 @@ static int check_output(const ddp_graph_t *g, struct ddp_shape y,
                         const char *who)
 {
     const struct ddp__graph_spec *s = &g->spec;
+    const struct ddp__loss_info *loss = ddp__loss_info(s->loss.kind);
 
     if (s->classes && (y.h != 1 || y.w != 1 || y.c != s->classes))
         return ddp__fail(DDP_ESHAPE,
                          "%s gives (%d, %d, %d) for %d classes, wants "
                          "(1, 1, %d)",
                          who, y.h, y.w, y.c, s->classes, s->classes);
-    if (!s->classes && s->loss.kind == DDP_LOGIT_CROSS_ENTROPY)
-        return ddp__fail(DDP_EINVAL, "cross entropy needs classes; this data "
-                                     "set has targets");
-    if (!s->classes && s->loss.kind == DDP_MSE &&
+    if (!s->classes && loss->target == DDP__TARGET_CLASS)
+        return ddp__fail(DDP_EINVAL,
+                         "the loss %s needs classes, but this data set has "
+                         "values as targets: choose another loss",
+                         loss->name);
+    if (!s->classes && loss->target == DDP__TARGET_VALUES &&
         y.h * y.w * y.c != s->target_len)
         return ddp__fail(DDP_ESHAPE, "%s gives %d values, targets %d", who,
                          y.h * y.w * y.c, s->target_len);
-    if (s->classes && s->loss.kind == DDP_MSE)
-        return ddp__fail(DDP_EINVAL, "MSE needs targets; this data set has "
-                                     "classes");
+    if (s->classes && loss->target == DDP__TARGET_VALUES)
+        return ddp__fail(DDP_EINVAL,
+                         "the loss %s needs values as targets, but this data "
+                         "set has classes: choose another loss",
+                         loss->name);
     return 0;
 }
 
@@ -199,12 +204,13 @@ static void build_answers(ddp_graph_t *g)
                           .host = {g->spec.output, g->spec.arg}};
 
     if (g->spec.output)
-        ddp__emit_any(g, &c, 4,
-                      (ddp_value_t *[]){[DDP__OUTPUT_Y] = g->y,
-                                        [DDP__OUTPUT_TARGET] = g->target,
-                                        [DDP__OUTPUT_IDS] = g->ids,
-                                        [DDP__OUTPUT_TOTALS] = g->totals},
-                      (enum ddp_access[]){DDP_READ, DDP_READ, DDP_READ, DDP_UPDATE});
+        ddp__emit_any(
+            g, &c, 4,
+            (ddp_value_t *[]){[DDP__OUTPUT_Y] = g->y,
+                              [DDP__OUTPUT_TARGET] = g->target,
+                              [DDP__OUTPUT_IDS] = g->ids,
+                              [DDP__OUTPUT_TOTALS] = g->totals},
+            (enum ddp_access[]){DDP_READ, DDP_READ, DDP_READ, DDP_UPDATE});
 }
 
 /* The gradient that backward starts from. */

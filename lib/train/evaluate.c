@@ -330,7 +330,10 @@ int ddp_chain_evaluate(ddp_t *ddp, ddp_chain_t *chain, ddp_dataset_t *data,
     if (!cfg)
         cfg = &none;
     c = (struct ddp_train_config){
-        .loss = data->target_len ? DDP_MSE : DDP_LOGIT_CROSS_ENTROPY,
+        .loss = cfg->loss,
+        .label_smoothing = cfg->label_smoothing,
+        .loss_fn = cfg->loss_fn,
+        .loss_arg = cfg->loss_arg,
         .sub_batch = cfg->sub_batch,
         .lanes = cfg->lanes,
         .dtype = cfg->dtype,

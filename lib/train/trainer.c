@@ -42,6 +42,11 @@ static int check_config(const ddp_t *ddp, const struct ddp_train_config *c)
     if (!(c->optimizer.lr >= 0))
         return ddp__fail(DDP_EINVAL, "a learning rate of %g",
                          (double)c->optimizer.lr);
+    if (!ddp_optimizer_info(c->optimizer.kind))
+        return ddp__fail(DDP_EINVAL, "unknown kind of optimizer %d",
+                         (int)c->optimizer.kind);
+    if (!ddp__loss_info(c->loss))
+        return ddp__fail(DDP_EINVAL, "unknown kind of loss %d", (int)c->loss);
     if (c->dtype != DDP_F32 && c->dtype != DDP_BF16 && c->dtype != DDP_F16)
         return ddp__fail(DDP_EINVAL,
                          "activations are DDP_F32, DDP_BF16 or DDP_F16");

@@ -1,0 +1,60 @@
+/* ops_optim.c - what follows from the table of optimizers
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#include "config.h"
+
+#include "ops_optim.h"
+
+/* A kind without a row does not compile. */
+#pragma GCC diagnostic error "-Wswitch"
+
+const struct ddp_optimizer_info *
+ddp_optimizer_info(enum ddp_optimizer_kind kind)
+{
+#define X(id, name_, rule, first, second, uses_, lr_, beta1_, beta2_, eps_)    \
+    [DDP_##id] = {.name = name_,                                               \
+                  .uses = uses_,                                               \
+                  .lr = lr_,                                                   \
+                  .defaults = {.kind = DDP_##id,                               \
+                               .lr = (float)(lr_),                             \
+                               .beta1 = beta1_,                                \
+                               .beta2 = beta2_,                                \
+                               .eps = eps_}},
+    static const struct ddp_optimizer_info info[] = {DDP__OPTIMIZERS(X)};
+#undef X
+
+    switch (kind) {
+#define X(id, ...) case DDP_##id:
+        DDP__OPTIMIZERS(X)
+#undef X
+        return &info[kind];
+    }
+    return NULL;
+}
+
+const char *const *ddp__optimizer_state(enum ddp_optimizer_kind kind)
+{
+#define X(id, name, rule, first, second, ...) [DDP_##id] = {first, second},
+    static const char *const state[][DDP__OPTIMIZER_STATES] = {
+        DDP__OPTIMIZERS(X)};
+#undef X
+
+    return state[kind];
+}
+
+int ddp__optimizer_states(const struct ddp_optimizer *o)
+{
+    const char *const *name = ddp__optimizer_state(o->kind);
+    int n = 0;
+
+    while (n < DDP__OPTIMIZER_STATES && name[n])
+        n++;
+    if (ddp__optimizer_uses(o, DDP__SECOND_IF_MOMENTUM) && !(o->momentum > 0))
+        n = 1;
+    return n;
+}
+
+bool ddp__optimizer_uses(const struct ddp_optimizer *o, unsigned uses)
+{
+    return (ddp_optimizer_info(o->kind)->uses & uses) != 0;
+}

@@ -1,0 +1,56 @@
+/* ops_optim.h - the table of optimizers
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * A new optimizer is an enumerator in ddp.h, a row here, and a function of each
+ * device: its rule in ref/optim.c, cpu/optim.c and gpu/updates.h.  Each of them
+ * is called by a switch made of the rows, so what is missing does not compile.
+ */
+#ifndef DDP_OPS_OPTIM_H
+#define DDP_OPS_OPTIM_H
+
+#include "ddp.h"
+
+/* X (ID, name, rule, names of its states, what it uses, defaults: lr, beta1,
+ *    beta2, eps)
+ *
+ * A state is a vector as long as the weights; names are PyTorch's, and the
+ * kernels have them in this order. */
+/* clang-format off */
+#define DDP__OPTIMIZERS(X)                                                     \
+    X(SGD, "sgd", sgd, NULL, NULL, 0, 0.1, 0, 0, 0)                            \
+    X(MOMENTUM, "momentum", momentum, "momentum_buffer", NULL,                 \
+      DDP_USES_MOMENTUM, 0.1, 0, 0, 0)                                         \
+    X(MOMENTUM_FLUX, "flux-momentum", momentum_flux, "momentum_buffer", NULL,  \
+      DDP_USES_MOMENTUM, 0.1, 0, 0, 0)                                         \
+    X(NESTEROV, "nesterov", nesterov, "momentum_buffer", NULL,                 \
+      DDP_USES_MOMENTUM, 0.1, 0, 0, 0)                                         \
+    X(ADAM, "adam", adam, "exp_avg", "exp_avg_sq",                             \
+      DDP_USES_BETA1 | DDP_USES_BETA2 | DDP_USES_EPS,                          \
+      0.001, 0.9f, 0.999f, 1e-8f)                                              \
+    X(ADAMW, "adamw", adam, "exp_avg", "exp_avg_sq",                           \
+      DDP_USES_BETA1 | DDP_USES_BETA2 | DDP_USES_EPS | DDP__DECOUPLED_DECAY,   \
+      0.001, 0.9f, 0.999f, 1e-8f)                                              \
+    X(RMSPROP, "rmsprop", rmsprop, "square_avg", "momentum_buffer",            \
+      DDP_USES_MOMENTUM | DDP_USES_BETA2 | DDP_USES_EPS |                      \
+      DDP__SECOND_IF_MOMENTUM, 0.01, 0, 0.99f, 1e-8f)
+/* clang-format on */
+
+/* Bits next to those of enum ddp_optimizer_use. */
+enum {
+    DDP__DECOUPLED_DECAY = 256,   /* takes the decay off the weight itself,
+                                     not through the gradient */
+    DDP__SECOND_IF_MOMENTUM = 512 /* has the second state only with momentum */
+};
+
+enum { DDP__OPTIMIZER_STATES = 2 };
+
+/* The names of a kind's states, NULL from the first one that it never has. */
+const char *const *ddp__optimizer_state(enum ddp_optimizer_kind kind);
+
+/* How many of them an optimizer keeps. */
+int ddp__optimizer_states(const struct ddp_optimizer *o);
+
+/* Whether it uses any of these. */
+bool ddp__optimizer_uses(const struct ddp_optimizer *o, unsigned uses);
+
+#endif
