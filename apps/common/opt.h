@@ -23,7 +23,7 @@ enum opt_kind {
     OPT_WIDTHS, /* int[OPT_WIDTHS_MAX + 1], ended by 0 */
     OPT_TEXT,   /* char *, owned by the struct: opts_free() */
     OPT_TEXTS,  /* char **, ended by NULL, owned likewise: one each time */
-    OPT_CHOICE, /* int, the index in choice */
+    OPT_CHOICE, /* int, the index of a word: choice or word */
 };
 
 enum { OPT_WIDTHS_MAX = 15, OPT_MAX = 96 };
@@ -38,8 +38,9 @@ struct opt {
     const char *preset; /* the default as one would type it, or NULL */
     double min, max;    /* both 0: any */
     int count;
-    const char *const *choice; /* ended by NULL */
-    bool of_network;           /* opts_load() takes it over */
+    const char *const *choice;  /* ended by NULL */
+    const char *(*word)(int i); /* instead of choice: word i, or NULL */
+    bool of_network;            /* opts_load() takes it over */
     const char *help;
 };
 

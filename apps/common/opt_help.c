@@ -51,9 +51,9 @@ static void help_row(const struct opt *r, FILE *f)
         fprintf(f, "%*s", INDENT - n, "");
     col = INDENT;
     wrap(r->help, &col, INDENT, f);
-    for (int i = 0; r->kind == OPT_CHOICE && r->choice[i]; i++) {
-        snprintf(extra, sizeof(extra), "%s%s%s", i ? "" : "(", r->choice[i],
-                 r->choice[i + 1] ? "," : ")");
+    for (int i = 0; r->kind == OPT_CHOICE && opt_choice(r, i); i++) {
+        snprintf(extra, sizeof(extra), "%s%s%s", i ? "" : "(", opt_choice(r, i),
+                 opt_choice(r, i + 1) ? "," : ")");
         wrap(extra, &col, INDENT, f);
     }
     if (r->alias) {

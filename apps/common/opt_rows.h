@@ -69,6 +69,13 @@
             .choice = words, __VA_ARGS__                                       \
     }
 
+/* The words come from a function. */
+#define CHOICE_OF(name, field, value, preset, word_, help, ...)                \
+    {                                                                          \
+        OPT_ROW(name, field, OPT_CHOICE, value, preset, 0, 0, help),           \
+            .word = word_, __VA_ARGS__                                         \
+    }
+
 /* Ends a group. */
 #define END                                                                    \
     {                                                                          \

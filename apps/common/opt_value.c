@@ -30,16 +30,21 @@ void opt_complain_word(const struct opts *o, const char *name, const char *text,
     fprintf(stderr, "\n");
 }
 
+const char *opt_choice(const struct opt *r, int i)
+{
+    return r->word ? r->word(i) : r->choice[i];
+}
+
 static const char *choice_word(const void *row, int i)
 {
-    return ((const struct opt *)row)->choice[i];
+    return opt_choice(row, i);
 }
 
 static int set_choice(const struct opts *o, const struct opt *r,
                       const char *text, int *out)
 {
-    for (int i = 0; r->choice[i]; i++)
-        if (!strcmp(text, r->choice[i])) {
+    for (int i = 0; opt_choice(r, i); i++)
+        if (!strcmp(text, opt_choice(r, i))) {
             *out = i;
             return OPTS_GO;
         }
@@ -295,7 +300,7 @@ void opt_print_value(const struct opt *r, const void *values, FILE *f)
             fprintf(f, "%s%s", s == *(char *const *const *)at ? "" : " ", *s);
         break;
     case OPT_CHOICE:
-        fputs(r->choice[*(const int *)at], f);
+        fputs(opt_choice(r, *(const int *)at), f);
         break;
     }
 }

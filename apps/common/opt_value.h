@@ -20,4 +20,7 @@ void opt_complain_word(const struct opts *o, const char *name, const char *text,
 /* A value as one would type it. */
 void opt_print_value(const struct opt *row, const void *values, FILE *f);
 
+/* The i-th word of a row of OPT_CHOICE, or NULL. */
+const char *opt_choice(const struct opt *r, int i);
+
 #endif

@@ -6,6 +6,8 @@
  */
 #include "config.h"
 
+#include "ddp.h"
+
 #include "options.h"
 
 #define OPT_STRUCT struct settings
@@ -14,14 +16,19 @@
 static const char *const splits[] = {"train", "val", "test", NULL};
 static const char *const augments[] = {"none", "random", "shift", NULL};
 static const char *const dtypes[] = {"f32", "bf16", "f16", NULL};
-static const char *const optimizers[] = {
-    "sgd",  "momentum", "nesterov", "flux-momentum",
-    "adam", "adamw",    "rmsprop",  NULL};
 static const char *const schedules[] = {"constant", "step",     "cosine",
                                         "linear",   "onecycle", NULL};
 static const char *const ttas[] = {"none", "flip", NULL};
 static const char *const formats[] = {"text", "csv", "jsonl", NULL};
 static const char *const backends[] = {"cpu", "ref", NULL};
+
+static const char *optimizer_word(int i)
+{
+    const struct ddp_optimizer_info *o =
+        ddp_optimizer_info((enum ddp_optimizer_kind)i);
+
+    return o ? o->name : NULL;
+}
 
 #define DATA_ROW                                                               \
     TEXT("data", data, "DIR", NULL,                                            \
@@ -233,7 +240,8 @@ static const struct opt_group length = {
 static const struct opt_group optimizer = {
     "Optimizer",
     (const struct opt[]){
-        CHOICE("opt", opt, "NAME", "momentum", optimizers, "update rule"),
+        CHOICE_OF("opt", opt, "NAME", "momentum", optimizer_word,
+                  "update rule"),
         NUM("lr", lr, NULL, 1e-30, 1e6,
             "learning rate [--lr-base for the batch size]"),
         NUM("lr-base", lr_base, NULL, 1e-30, 1e6,

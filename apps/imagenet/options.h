@@ -26,7 +26,8 @@ struct settings {
     int dtype, tta;
     /* training */
     int64_t epochs, steps, batch, batch_per_device, sub_batch, lanes, seed;
-    int opt, sched;
+    int opt; /* enum ddp_optimizer_kind */
+    int sched;
     double lr, lr_base, lr_base_size, momentum, betas[2], eps, weight_decay;
     double clip_grad, smoothing, drop, drop_path, ema_decay;
     int64_t max_nan_steps;
@@ -53,15 +54,6 @@ struct settings {
 };
 
 /* Rows of the tables of words. */
-enum {
-    OPT_SGD,
-    OPT_MOMENTUM,
-    OPT_NESTEROV,
-    OPT_FLUX_MOMENTUM,
-    OPT_ADAM,
-    OPT_ADAMW,
-    OPT_RMSPROP
-};
 enum { SCHED_CONSTANT, SCHED_STEP, SCHED_COSINE, SCHED_LINEAR, SCHED_ONECYCLE };
 enum { FORMAT_TEXT, FORMAT_CSV, FORMAT_JSONL };
 

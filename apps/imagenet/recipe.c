@@ -13,9 +13,9 @@
 
 enum { DEFAULT_LANES = 8 };
 
-static bool is_adam(const struct settings *s)
+static const struct ddp_optimizer_info *optimizer(const struct settings *s)
 {
-    return s->opt == OPT_ADAM || s->opt == OPT_ADAMW;
+    return ddp_optimizer_info((enum ddp_optimizer_kind)s->opt);
 }
 
 /* Each row: an option, whether it has an effect, and why not. */
@@ -23,16 +23,16 @@ int recipe_check(const struct opts *o, const struct settings *s)
 {
     bool curve = s->sched == SCHED_COSINE || s->sched == SCHED_LINEAR ||
                  s->sched == SCHED_ONECYCLE;
+    unsigned uses = optimizer(s)->uses;
     bool warm = s->warmup_epochs > 0 || s->sched == SCHED_ONECYCLE;
     const struct {
         const char *name;
         bool holds;
         const char *why;
     } row[] = {
-        {"momentum", s->opt != OPT_SGD && !is_adam(s), "see --opt"},
-        {"opt-betas", is_adam(s), "only adam and adamw have betas"},
-        {"opt-eps", is_adam(s) || s->opt == OPT_RMSPROP,
-         "only adam, adamw and rmsprop have it"},
+        {"momentum", uses & DDP_USES_MOMENTUM, "see --opt"},
+        {"opt-betas", uses & DDP_USES_BETA1, "the optimizer has no betas"},
+        {"opt-eps", uses & DDP_USES_EPS, "the optimizer has no epsilon"},
         {"decay-all", s->weight_decay > 0, "--weight-decay is 0"},
         {"decay-epochs", s->sched == SCHED_STEP, "only with --sched step"},
         {"decay-rate", s->sched == SCHED_STEP, "only with --sched step"},
@@ -92,16 +92,18 @@ static int resolve_batch(const struct opts *o, struct settings *s, int devices,
     return OPTS_GO;
 }
 
+/* Steps that do not grow with the gradient, being divided by its mean size,
+ * grow with the root of the batch. */
 static void resolve_lr(struct settings *s)
 {
     double more = (double)s->batch / s->lr_base_size;
+    bool adaptive = optimizer(s)->uses & DDP_USES_BETA2;
 
     if (s->lr > 0)
         return;
     if (s->lr_base <= 0)
-        s->lr_base = is_adam(s) ? 1e-3 : s->opt == OPT_RMSPROP ? 1e-2 : 0.1;
-    s->lr =
-        s->lr_base * (is_adam(s) || s->opt == OPT_RMSPROP ? sqrt(more) : more);
+        s->lr_base = optimizer(s)->lr;
+    s->lr = s->lr_base * (adaptive ? sqrt(more) : more);
 }
 
 int64_t recipe_epoch_steps(const struct settings *s, int64_t count)
@@ -130,39 +132,18 @@ int recipe_resolve(const struct opts *o, struct settings *s, int devices,
 static struct ddp_optimizer choose_optimizer(const struct opts *o,
                                              const struct settings *s)
 {
-    float lr = (float)s->lr, m = (float)s->momentum;
-    float wd = (float)s->weight_decay;
-    struct ddp_optimizer opt;
+    struct ddp_optimizer opt = optimizer(s)->defaults;
 
-    switch (s->opt) {
-    case OPT_SGD:
-        opt = ddp_sgd(lr);
-        break;
-    case OPT_NESTEROV:
-        opt = ddp_nesterov(lr, m);
-        break;
-    case OPT_ADAM:
-        opt = ddp_adam(lr);
-        break;
-    case OPT_ADAMW:
-        opt = ddp_adamw(lr, wd);
-        break;
-    case OPT_RMSPROP:
-        opt = ddp_rmsprop(lr);
-        opt.momentum = m;
-        break;
-    default:
-        opt = ddp_momentum(lr, m);
-        if (s->opt == OPT_FLUX_MOMENTUM)
-            opt.kind = DDP_MOMENTUM_FLUX;
-    }
+    opt.lr = (float)s->lr;
+    if (optimizer(s)->uses & DDP_USES_MOMENTUM)
+        opt.momentum = (float)s->momentum;
     if (opts_given(o, "opt-betas")) {
         opt.beta1 = (float)s->betas[0];
         opt.beta2 = (float)s->betas[1];
     }
     if (opts_given(o, "opt-eps"))
         opt.eps = (float)s->eps;
-    opt.weight_decay = wd;
+    opt.weight_decay = (float)s->weight_decay;
     opt.decay_all = s->decay_all;
     opt.clip_norm = (float)s->clip_grad;
     return opt;
