@@ -1,7 +1,7 @@
-# oracle_weights.py FILE DIR - torchvision's ResNet-18 and the README's recipes
+# oracle_weights.py FILE DIR - torchvision's ResNet-18 and our recipes
 #
 # DIR has weights.safetensors of a ResNet-18 with 10 classes.  It goes through
-# the recipe of the README into weights.pth, which torchvision has to take
+# the recipe of docs/weights.md into weights.pth, which torchvision has to take
 # strictly: ours/NAME are its tensors then.  model.pth with random weights goes
 # the other way into model.safetensors: theirs/NAME, and into two files with a
 # list, as transformers writes a large model.  DIR/types.safetensors has one
@@ -21,8 +21,8 @@ import oracle_file  # noqa: E402
 
 
 def recipes():
-    """The Python of the README."""
-    path = os.path.join(os.path.dirname(__file__), "..", "README.md")
+    """The Python of docs/weights.md."""
+    path = os.path.join(os.path.dirname(__file__), "..", "docs", "weights.md")
     with open(path) as f:
         return re.findall(r"```python\n(.*?)```", f.read(), re.S)
 

@@ -317,7 +317,7 @@ static void test_pytorch(void)
     if (!(o = oracle_new_by(python, "oracle_weights.py", dir)))
         bail_out("oracle_weights.py failed");
     ok(same(o, c, "ours"),
-       "torchvision takes our weights by the README's recipe, to the bit");
+       "torchvision takes our weights by the documented recipe, to the bit");
     snprintf(file, sizeof(file), "%s/model.safetensors", dir);
     is_int(ddp_chain_load(c, file), 0, "its own go into ours");
     ok(same(o, c, "theirs"), "to the bit");
