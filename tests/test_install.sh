@@ -41,6 +41,15 @@ ok "a C program builds with it alone" \
     "$srcdir/tests/outside/main.c" $flags
 ok "and runs" env LD_LIBRARY_PATH="$lib" "$root/main"
 
+# The README's program, as a reader would copy it.
+awk '/^```c$/ { inside = 1; next } /^```$/ { inside = 0 } inside' \
+    "$srcdir/README.md" >"$root/readme.c"
+ok "the program in the README builds" \
+    $DDP_CC -Wall -Wextra -Werror -std=gnu11 -o "$root/readme" \
+    "$root/readme.c" $flags
+ok "and trains" env -C "$srcdir/apps/iris" LD_LIBRARY_PATH="$lib" \
+    "$root/readme"
+
 # Each header alone, in each language it has to be valid in.
 alone() # alone COMPILER STANDARD SUFFIX HEADER
 {
