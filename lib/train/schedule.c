@@ -2,8 +2,12 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Source   Goyal et al. 2017 (linear warm-up); Loshchilov and Hutter 2017
- *          (cosine); Smith and Topin 2018 (one cycle).  PyTorch's LinearLR,
- *          StepLR, CosineAnnealingLR and OneCycleLR give the same numbers.
+ *          (cosine); Smith and Topin 2018 (one cycle).
+ *
+ * Linear, stepped and cosine have the numbers of PyTorch's LinearLR, StepLR and
+ * CosineAnnealingLR if these are stepped as often.  One cycle differs from
+ * OneCycleLR: the rise is linear, not half a cosine, the end is 1e-4 of the
+ * highest rate, not 4e-6, and momentum does not cycle.
  */
 #include "config.h"
 
@@ -27,7 +31,7 @@ static double linear(double x, double end)
     return 1 + (end - 1) * x;
 }
 
-/* Epochs of warm-up; one cycle has a third of the run if nothing is said. */
+/* Epochs of warm-up; by default one cycle spends 30 % of the run on it. */
 static double warmup_of(const struct ddp_schedule *s, double epochs)
 {
     if (s->kind == DDP_ONE_CYCLE && s->warmup == 0)
