@@ -10,7 +10,7 @@ exits 0 "gpu-check has a help text"
 says '^  trace ' "with its parts"
 run "$check" nonsense
 exits 2 "an unknown part is an error"
-complains "no part is called nonsense" "that names it"
+complains "unknown part 'nonsense'" "that names it"
 run "$check" --seconds soon
 exits 2 "so is a budget that is no number"
 
