@@ -1,17 +1,17 @@
 dnl SPDX-License-Identifier: LGPL-2.1-or-later
 dnl DDP_CHECK_CUDA
-dnl --with-cuda=yes|DIR insists on kernels for NVIDIA GPUs, no leaves them out,
-dnl compile has them compiled and tested though StarPU has no CUDA to run them;
-dnl default: if nvcc, cuDNN 9, cuBLASLt and a StarPU with CUDA are there.
+dnl --with-cuda=yes|DIR requires kernels for NVIDIA GPUs, no disables them,
+dnl compile compiles and tests them even if StarPU does not support CUDA;
+dnl default: if nvcc, cuDNN 9, cuBLASLt and a StarPU with CUDA are found.
 dnl --with-cudnn=DIR says where cuDNN is, if not in the toolkit's folder.
-dnl Nothing runs on a GPU here.  After DDP_CHECK_STARPU.
+dnl Nothing runs on a GPU here.  To be used after DDP_CHECK_STARPU.
 dnl Sets have_cuda, NVCC, NVCCFLAGS, CUDA_CPPFLAGS, CUDA_LIBS, CUDA_VERSION,
 dnl cuda_text for the summary, and HAVE_CUDA for automake and config.h.
 AC_DEFUN([DDP_CHECK_CUDA], [
     AC_ARG_WITH([cuda],
         [AS_HELP_STRING([--with-cuda=yes|no|compile|DIR],
-            [kernels for NVIDIA GPUs; compile: though StarPU has no CUDA
-            (default: if everything needed is found)])],
+            [kernels for NVIDIA GPUs; compile: even if StarPU does not
+            support CUDA (default: if everything needed is found)])],
         [], [with_cuda=check])
     AC_ARG_WITH([cudnn],
         [AS_HELP_STRING([--with-cudnn=DIR],
@@ -19,7 +19,7 @@ AC_DEFUN([DDP_CHECK_CUDA], [
         [], [with_cudnn=])
     AC_ARG_VAR([NVCC], [CUDA's compiler])
     AC_ARG_VAR([NVCCFLAGS], [flags for it (default: -O3 and the code of
-        sm_80, sm_90 and sm_100, PTX for what comes later)])
+        sm_80, sm_90 and sm_100, PTX for later ones)])
     have_cuda=no cuda_text=no ddp_cuda_why=
     CUDA_CPPFLAGS= CUDA_LIBS= CUDA_VERSION=
     AS_IF([test "$with_cuda" != no], [
@@ -28,7 +28,7 @@ AC_DEFUN([DDP_CHECK_CUDA], [
         AS_IF([test -z "$ddp_cuda_why"], [_DDP_CUDA_STARPU])
         AS_IF([test -z "$ddp_cuda_why"], [have_cuda=yes], [
             AS_IF([test "$with_cuda" != check],
-                [AC_MSG_ERROR([--with-cuda=$with_cuda, but $ddp_cuda_why])])
+                [AC_MSG_ERROR([--with-cuda=$with_cuda: $ddp_cuda_why])])
             cuda_text="no ($ddp_cuda_why)"
         ])
     ])
@@ -53,7 +53,7 @@ AC_DEFUN([_DDP_FIND_NVCC], [
         [ddp_cuda_path=$with_cuda/bin])
     AC_PATH_PROG([NVCC], [nvcc], [], [$ddp_cuda_path])
     AS_IF([test -z "$NVCC"], [
-        ddp_cuda_why="there is no nvcc in $ddp_cuda_path"
+        ddp_cuda_why="cannot find nvcc in $ddp_cuda_path"
         ddp_cuda_why=`AS_ECHO(["$ddp_cuda_why"]) | $SED 's/:/ /g'`
     ], [
         ddp_cuda_dir=`readlink -f "$NVCC"`
@@ -64,8 +64,8 @@ AC_DEFUN([_DDP_FIND_NVCC], [
     ])
 ])
 
-dnl Compiles a kernel and links what the backend needs: sets ddp_cuda_why if
-dnl that fails.  The objects of nvcc shall need no C++ library.
+dnl Compiles a kernel and links the libraries of the backend; sets ddp_cuda_why
+dnl if that fails.  The objects of nvcc must not need a C++ library.
 AC_DEFUN([_DDP_TRY_CUDA], [
     CUDA_CPPFLAGS="-isystem $ddp_cuda_dir/include"
     CUDA_LIBS="-L$ddp_cuda_dir/lib64 -Wl,-rpath,$ddp_cuda_dir/lib64"
@@ -102,8 +102,8 @@ AC_DEFUN([_DDP_TRY_CUDA], [
                    cudaGetDeviceCount(&n) != 0;]])],
             [AC_MSG_RESULT([yes])],
             [AC_MSG_RESULT([no])
-             ddp_cuda_why="CUDA $CUDA_VERSION of $ddp_cuda_dir comes without \
-cuDNN 9 or cuBLASLt: --with-cudnn=DIR says where cuDNN is"])
+             ddp_cuda_why="CUDA $CUDA_VERSION in $ddp_cuda_dir has no cuDNN 9 \
+or no cuBLASLt; --with-cudnn=DIR says where cuDNN is"])
     ])
     AS_IF([test -z "$ddp_cuda_why"], [
         for v in MAJOR MINOR PATCHLEVEL; do
@@ -116,12 +116,12 @@ cuDNN 9 or cuBLASLt: --with-cudnn=DIR says where cuDNN is"])
     CPPFLAGS=$ddp_CPPFLAGS LIBS=$ddp_LIBS
 ])
 
-dnl A GPU code for each generation that CUDA 13 and cuDNN know well.
+dnl Machine code for each generation that CUDA 13 and cuDNN support well.
 m4_define([_DDP_CUDA_TARGETS], [-gencode arch=compute_80,code=sm_80 \
 -gencode arch=compute_90,code=sm_90 -gencode arch=compute_100,code=sm_100 \
 -gencode arch=compute_100,code=compute_100])
 
-dnl Whether StarPU can run it.
+dnl Checks whether StarPU supports CUDA.
 AC_DEFUN([_DDP_CUDA_STARPU], [
     ddp_CPPFLAGS=$CPPFLAGS
     CPPFLAGS="$CPPFLAGS $STARPU_CFLAGS $CUDA_CPPFLAGS"
@@ -135,7 +135,7 @@ AC_DEFUN([_DDP_CUDA_STARPU], [
         [AC_MSG_RESULT([yes])],
         [AC_MSG_RESULT([no])
          AS_IF([test "$with_cuda" = compile],
-            [cuda_text="$cuda_text, compiled only: StarPU has no CUDA"],
+            [cuda_text="$cuda_text, compiled only: StarPU does not support CUDA"],
             [ddp_cuda_why="StarPU $STARPU_VERSION was built without CUDA: \
 contrib/build-starpu builds one with it"])])
     CPPFLAGS=$ddp_CPPFLAGS

@@ -1,7 +1,7 @@
 dnl SPDX-License-Identifier: LGPL-2.1-or-later
 dnl DDP_CHECK_JPEG
-dnl Finds libjpeg-turbo; other libjpegs cannot decode a part of an image.
-dnl Sets JPEG_CFLAGS, JPEG_LIBS and JPEG_VERSION; an error without it.
+dnl Finds libjpeg-turbo; other versions of libjpeg cannot decode part of an image.
+dnl Sets JPEG_CFLAGS, JPEG_LIBS and JPEG_VERSION; it is an error if not found.
 AC_DEFUN([DDP_CHECK_JPEG], [
     PKG_CHECK_MODULES([JPEG], [libjpeg])
     JPEG_VERSION=`$PKG_CONFIG --modversion libjpeg`

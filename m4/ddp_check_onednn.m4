@@ -1,7 +1,7 @@
 dnl SPDX-License-Identifier: LGPL-2.1-or-later
 dnl DDP_CHECK_ONEDNN
-dnl --with-onednn=yes|DIR insists on oneDNN, no skips it, default: if found.
-dnl By header and library, since Debian's 2.6 has no pkg-config file.
+dnl --with-onednn=yes|DIR requires oneDNN, no disables it; default: if found.
+dnl It checks header and library, since Debian's 2.6 has no pkg-config file.
 dnl Sets ONEDNN_CPPFLAGS, ONEDNN_LIBS, ONEDNN_VERSION, have_onednn, and
 dnl HAVE_ONEDNN for automake and config.h.
 AC_DEFUN([DDP_CHECK_ONEDNN], [
@@ -15,7 +15,7 @@ AC_DEFUN([DDP_CHECK_ONEDNN], [
         AS_CASE([$with_onednn], [yes|check], [], [
             ddp_header=$with_onednn/include/oneapi/dnnl/dnnl.h
             AS_IF([test ! -r "$ddp_header"],
-                [AC_MSG_ERROR([--with-onednn=$with_onednn, but there is no \
+                [AC_MSG_ERROR([--with-onednn=$with_onednn: cannot read \
 $ddp_header])])
             ONEDNN_CPPFLAGS="-isystem $with_onednn/include"
             for d in lib lib64; do
@@ -25,8 +25,8 @@ $ddp_header])])
         ])
         _DDP_TRY_ONEDNN
         AS_IF([test "$have_onednn" = no && test "$with_onednn" != check],
-            [AC_MSG_ERROR([--with-onednn=$with_onednn, but no oneDNN 2.6 or \
-later can be used ($ddp_onednn_why)])])
+            [AC_MSG_ERROR([--with-onednn=$with_onednn: cannot use oneDNN, \
+expected 2.6 or later ($ddp_onednn_why)])])
     ])
     AS_IF([test "$have_onednn" = yes],
         [AC_DEFINE([HAVE_ONEDNN], [1], [Define if oneDNN is used.])],

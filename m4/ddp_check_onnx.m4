@@ -1,15 +1,15 @@
 dnl SPDX-License-Identifier: LGPL-2.1-or-later
 dnl DDP_CHECK_ONNX
-dnl --with-onnx=yes|FILE insists on ONNX export (FILE is onnx.proto), no skips
-dnl it, default: if all that it needs is found: libprotobuf-c, protoc-c and the
-dnl description of the format, onnx.proto.
+dnl --with-onnx=yes|FILE requires ONNX export (FILE is onnx.proto), no disables
+dnl it; default: if libprotobuf-c, protoc-c and the description of the format,
+dnl onnx.proto, are found.
 dnl Sets PROTOBUF_C_CFLAGS, PROTOBUF_C_LIBS, PROTOC_C, ONNX_PROTO, have_onnx, and
 dnl HAVE_ONNX for automake and config.h.
 AC_DEFUN([DDP_CHECK_ONNX], [
     AC_ARG_WITH([onnx],
         [AS_HELP_STRING([--with-onnx=yes|no|FILE],
-            [export networks as ONNX, by protobuf-c and the onnx.proto that \
-FILE is (default: if found)])],
+            [export networks as ONNX, using protobuf-c and onnx.proto, which \
+is FILE (default: if found)])],
         [], [with_onnx=check])
     have_onnx=no
     ONNX_PROTO=
@@ -28,7 +28,7 @@ FILE is (default: if found)])],
             [have_onnx=yes], [have_onnx=no])
         AS_IF([test -z "$PROTOC_C" || test ! -r "$ONNX_PROTO"], [have_onnx=no])
         AS_IF([test "$have_onnx" = no && test "$with_onnx" != check],
-            [AC_MSG_ERROR([--with-onnx=$with_onnx, but libprotobuf-c, protoc-c \
+            [AC_MSG_ERROR([--with-onnx=$with_onnx: libprotobuf-c, protoc-c \
 or onnx.proto is missing (Debian: libprotobuf-c-dev, protobuf-c-compiler, \
 libonnx-dev)])])
     ])

@@ -1,8 +1,8 @@
 dnl SPDX-License-Identifier: LGPL-2.1-or-later
 dnl DDP_CHECK_SIMGRID
-dnl --with-simgrid=PREFIX builds ddp-predict against the StarPU there, which
-dnl is of the flavour that simulates (contrib/build-starpu --simgrid); default:
-dnl it is not built.  The library itself stays with its own StarPU.
+dnl --with-simgrid=PREFIX builds ddp-predict against StarPU's SimGrid flavour
+dnl in PREFIX (contrib/build-starpu --simgrid); default: it is not built.  The
+dnl library itself does not use that StarPU.
 dnl Sets SIMGRID_CPPFLAGS, SIMGRID_LIBS, simgrid_text for the summary, and
 dnl HAVE_SIMGRID for automake.
 AC_DEFUN([DDP_CHECK_SIMGRID], [
@@ -14,7 +14,7 @@ AC_DEFUN([DDP_CHECK_SIMGRID], [
     SIMGRID_CPPFLAGS= SIMGRID_LIBS=
     AS_CASE([$with_simgrid],
         [no], [simgrid_text="no (--with-simgrid=PREFIX builds it)"],
-        [yes], [AC_MSG_ERROR([--with-simgrid wants the folder that \
+        [yes], [AC_MSG_ERROR([--with-simgrid: expected a folder that \
 contrib/build-starpu --simgrid has filled])],
         [_DDP_TRY_SIMGRID])
     AC_SUBST([SIMGRID_CPPFLAGS])
@@ -27,8 +27,8 @@ AC_DEFUN([_DDP_TRY_SIMGRID], [
     AS_VAR_SET([ddp_pc], [$with_simgrid/lib/pkgconfig/starpu-1.4.pc])
     AS_IF([$PKG_CONFIG --exists "$ddp_pc"], [], [
         AC_MSG_RESULT([no])
-        AC_MSG_ERROR([--with-simgrid=$with_simgrid, but StarPU is not there, \
-or needs what is not: $ddp_pc; contrib/build-starpu --simgrid builds it])
+        AC_MSG_ERROR([--with-simgrid=$with_simgrid: cannot use $ddp_pc or a \
+package that it requires; contrib/build-starpu --simgrid builds StarPU])
     ])
     SIMGRID_CPPFLAGS=`$PKG_CONFIG --cflags "$ddp_pc" |
         $SED 's/-I */-isystem /g'`
@@ -44,7 +44,7 @@ or needs what is not: $ddp_pc; contrib/build-starpu --simgrid builds it])
         [simgrid_text="StarPU `$PKG_CONFIG --modversion "$ddp_pc"`, SimGrid"
          AC_MSG_RESULT([yes])],
         [AC_MSG_RESULT([no])
-         AC_MSG_ERROR([the StarPU in $with_simgrid does not simulate: \
-contrib/build-starpu --simgrid builds one that does])])
+         AC_MSG_ERROR([--with-simgrid=$with_simgrid: StarPU there was built \
+without SimGrid; contrib/build-starpu --simgrid builds one with it])])
     CPPFLAGS=$ddp_CPPFLAGS
 ])

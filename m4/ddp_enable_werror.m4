@@ -1,8 +1,8 @@
 dnl SPDX-License-Identifier: LGPL-2.1-or-later
 dnl DDP_ENABLE_WERROR
-dnl --enable-werror makes warnings errors in make, and in make only: in CFLAGS
-dnl at configure time it would break libtool's tests.  Sets WERROR_CFLAGS, and
-dnl WERROR_NVCCFLAGS for nvcc, which has its own spelling.
+dnl --enable-werror turns warnings into errors for make, but not in CFLAGS, where
+dnl it would break libtool's tests during configure.  Sets WERROR_CFLAGS, and
+dnl WERROR_NVCCFLAGS for nvcc, whose option has another name.
 AC_DEFUN([DDP_ENABLE_WERROR], [
     AC_ARG_ENABLE([werror],
         [AS_HELP_STRING([--enable-werror], [warnings are errors])],
