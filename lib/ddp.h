@@ -22,7 +22,8 @@
  * Errors     A function returns 0 or a negative DDP_E... code, or a pointer
  *            and NULL; ddp_errmsg() then has a sentence that says why.  A
  *            constructor given the NULL of a failed one fails with the first
- *            one's message, so one check at the end is enough.
+ *            one's message, so one check at the end is enough.  A function
+ *            that succeeds leaves the message as it was.
  * Ownership  Who calls ..._new() or ddp_dataset_...() calls ..._free(), except
  *            where a comment says "takes": then the callee owns the argument
  *            from that moment, also when it fails.  ..._free(NULL) is fine.

@@ -724,7 +724,7 @@ static void test_damaged(void)
     struct run r = usual();
     uint32_t want = undisturbed(r);
     struct ddp_checkpoint c;
-    char kept[512];
+    char kept[512], before[2048];
 
     clean();
     r.cfg.checkpoint.dir = dir;
@@ -734,6 +734,8 @@ static void test_damaged(void)
     ddp_trainer_train(r.trainer);
     ddp_trainer_checkpoint(r.trainer);
     end(&r);
+    ddp_model_new("none such", NULL);
+    snprintf(before, sizeof(before), "%s", ddp_errmsg());
     snprintf(kept, sizeof(kept), "%s/kept", top);
     shell("rm -rf '%s'; cp -a '%s' '%s'", kept, dir, kept);
     for (int i = 0; i < 12; i += getenv("DDP_LONG") ? 1 : 5) {
@@ -750,6 +752,8 @@ static void test_damaged(void)
                file[i % 4]);
         ok(c.step == 6 && c.skipped == 1 && strstr(c.why, dir),
            "and why is told: %s", c.why);
+        ok(!strcmp(ddp_errmsg(), before),
+           "what succeeded leaves the message as it was: %s", ddp_errmsg());
     }
     shell("rm -rf '%s'; mv '%s' '%s'", dir, kept, dir);
     for (int s = 4; s <= 8; s += 2)

@@ -59,10 +59,12 @@ static int asked_for(const struct ddp__device *d, const struct ddp_config *cfg)
 static bool find_accelerators(ddp_t *ddp, const struct ddp__device *d,
                               int asked)
 {
+    struct ddp__error before = ddp__error_save();
     struct ddp__gpus *g = &ddp->gpus;
 
     g->count = g->seen = 0;
     d->find(g, asked);
+    ddp__error_restore(&before); /* g->why has the reasons */
     return g->count > 0 && g->count >= asked;
 }
 

@@ -8,8 +8,7 @@
 
 #include "base/error.h"
 
-static __thread char message[2048];
-static __thread int last_code;
+static __thread struct ddp__error last;
 static __thread unsigned failures;
 
 const char *ddp_strerror(int code)
@@ -29,12 +28,12 @@ const char *ddp_strerror(int code)
 
 const char *ddp_errmsg(void)
 {
-    return message;
+    return last.message;
 }
 
 int ddp_errcode(void)
 {
-    return last_code;
+    return last.code;
 }
 
 unsigned ddp__failures(void)
@@ -47,9 +46,19 @@ int ddp__fail(int code, const char *fmt, ...)
     va_list ap;
 
     va_start(ap, fmt);
-    vsnprintf(message, sizeof(message), fmt, ap);
+    vsnprintf(last.message, sizeof(last.message), fmt, ap);
     va_end(ap);
-    last_code = code;
+    last.code = code;
     failures++;
     return code;
+}
+
+struct ddp__error ddp__error_save(void)
+{
+    return last;
+}
+
+void ddp__error_restore(const struct ddp__error *e)
+{
+    last = *e;
 }

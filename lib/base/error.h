@@ -14,4 +14,13 @@ int ddp__fail(int code, const char *fmt, ...)
  * that failed has left a message. */
 unsigned ddp__failures(void);
 
+/* The last error as it was, for who recovers from a failure: what succeeded
+ * leaves ddp_errmsg() as it is. */
+struct ddp__error {
+    int code;
+    char message[2048];
+};
+struct ddp__error ddp__error_save(void);
+void ddp__error_restore(const struct ddp__error *e);
+
 #endif

@@ -364,6 +364,7 @@ static int load_one(struct ddp_trainer *t, const char *path,
 static int load_newest(struct ddp_trainer *t, const char *dir,
                        const int64_t *step, int64_t n, struct ddp_checkpoint *c)
 {
+    struct ddp__error before = ddp__error_save();
     char name[DDP__CKPT_NAME_MAX], *path;
     int rc = 0;
 
@@ -373,6 +374,8 @@ static int load_newest(struct ddp_trainer *t, const char *dir,
             return DDP_ENOMEM;
         rc = load_one(t, path, c);
         free(path);
+        if (rc > 0)
+            ddp__error_restore(&before);
         if (rc != DDP_EDATA && rc != DDP_EIO)
             return rc;
         if (c->skipped++ == 0)
