@@ -78,6 +78,16 @@ const char *ddp_errmsg(void);
 /* Its code; for a constructor that returned NULL. */
 int ddp_errcode(void);
 
+/* The version of this header, and of the library that runs, as one number:
+ * 10000 major + 100 minor + patch.  CONTRIBUTING.md has what may change in a
+ * minor version. */
+#define DDP_VERSION_MAJOR 0
+#define DDP_VERSION_MINOR 1
+#define DDP_VERSION_PATCH 0
+#define DDP_VERSION_NUMBER                                                     \
+    (10000 * DDP_VERSION_MAJOR + 100 * DDP_VERSION_MINOR + DDP_VERSION_PATCH)
+int ddp_version_number(void);
+
 /* "libddp 0.1.0, StarPU 1.3.10, oneDNN 2.6.3, ..." */
 const char *ddp_version(void);
 

@@ -39,7 +39,8 @@ flags=$(pkg-config --cflags --libs ddp 2>/dev/null)
 ok "a C program builds with it alone" \
     $DDP_CC -Wall -Wextra -Werror -std=gnu11 -o "$root/main" \
     "$srcdir/tests/outside/main.c" $flags
-ok "and runs" env LD_LIBRARY_PATH="$lib" "$root/main"
+ok "and runs, with one version everywhere" \
+    env LD_LIBRARY_PATH="$lib" "$root/main" "$(pkg-config --modversion ddp)"
 
 # The README's program, as a reader would copy it.
 awk '/^```c$/ { inside = 1; next } /^```$/ { inside = 0 } inside' \

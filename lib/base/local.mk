@@ -20,4 +20,5 @@ LIB_SOURCES += \
     %D%/folder.c \
     %D%/folder.h \
     %D%/half.h \
-    %D%/philox.h
+    %D%/philox.h \
+    %D%/version.c

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
 #include <stdio.h>
+#include <string.h>
 #include <ddp.h>
 
 static int exclusive_or(void *arg, int64_t index, uint64_t key,
@@ -28,7 +29,18 @@ static int simulates(void)
            ddp_simulation_read(&p) != DDP_ENODEV || !*ddp_errmsg();
 }
 
-int main(void)
+/* Header and library are of one version, the one that pkg-config has. */
+static int version_differs(const char *pkg_config)
+{
+    char number[32];
+
+    snprintf(number, sizeof(number), "%d.%d.%d", DDP_VERSION_MAJOR,
+             DDP_VERSION_MINOR, DDP_VERSION_PATCH);
+    return ddp_version_number() != DDP_VERSION_NUMBER ||
+           strcmp(number, pkg_config);
+}
+
+int main(int argc, char **argv)
 {
     const struct ddp_source source = {.count = 64,
                                       .shape = {1, 1, 2},
@@ -60,6 +72,12 @@ int main(void)
     ddp_dataset_free(data);
     ddp_chain_free(chain);
     ddp_finish(ddp);
+    if (argc != 2 || version_differs(argv[1])) {
+        printf("the version of ddp.h, %d, differs from the library's, %d, or "
+               "from ddp.pc's\n",
+               DDP_VERSION_NUMBER, ddp_version_number());
+        rc = 1;
+    }
     if (simulates()) {
         printf("a library without SimGrid simulates\n");
         rc = 1;
