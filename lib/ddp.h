@@ -191,6 +191,8 @@ extern const char ddp_end_mark[];
 
 /* Layers one after another.  Takes the layers. */
 ddp_chain_t *ddp_chain_new(ddp_layer_t *first, ...);
+/* The same of an array, as other languages call it.  n 0: an empty chain. */
+ddp_chain_t *ddp_chain_of(int n, ddp_layer_t *const layer[]);
 
 /* Append a layer.  Takes it.  After a failure every later add fails too. */
 int ddp_chain_add(ddp_chain_t *chain, ddp_layer_t *layer);
@@ -304,6 +306,8 @@ enum ddp_join { DDP_CONCAT, DDP_ADD };
 /* y = the outputs of all branches on x, joined by channels or added.  Takes
  * the branches. */
 ddp_layer_t *ddp_parallel_new(enum ddp_join join, ddp_layer_t *first, ...);
+ddp_layer_t *ddp_parallel_of(enum ddp_join join, int n,
+                             ddp_layer_t *const branch[]);
 
 /* y = x times gate(x), one factor per sample and channel (squeeze-excite).
  * gate maps (h, w, c) to (1, 1, c).  Takes gate. */

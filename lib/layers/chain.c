@@ -65,25 +65,43 @@ static const struct ddp_layer_ops ops = {
     .backward = backward,
 };
 
+/* Add l, or free it where there is no chain for it. */
+static void take(ddp_chain_t *c, ddp_layer_t *l)
+{
+    if (c)
+        ddp_chain_add(c, l);
+    else
+        ddp_layer_free(l);
+}
+
+/* The chain, or NULL if a layer could not be added. */
+static ddp_chain_t *whole(ddp_chain_t *c)
+{
+    if (!c || c->rc == 0)
+        return c;
+    ddp_layer_free(c);
+    return NULL;
+}
+
 ddp_chain_t *ddp_chain_new(ddp_layer_t *first, ...)
 {
     ddp_chain_t *c = ddp__composite_new(sizeof(*c), &ops, 0, NULL);
-    ddp_layer_t *l = first;
     va_list ap;
 
     va_start(ap, first);
-    for (; l != DDP_END; l = va_arg(ap, ddp_layer_t *)) {
-        if (!c)
-            ddp_layer_free(l);
-        else
-            ddp_chain_add(c, l);
-    }
+    for (ddp_layer_t *l = first; l != DDP_END; l = va_arg(ap, ddp_layer_t *))
+        take(c, l);
     va_end(ap);
-    if (c && c->rc < 0) {
-        ddp_layer_free(c);
-        return NULL;
-    }
-    return c;
+    return whole(c);
+}
+
+ddp_chain_t *ddp_chain_of(int n, ddp_layer_t *const layer[])
+{
+    ddp_chain_t *c = ddp__composite_new(sizeof(*c), &ops, 0, NULL);
+
+    for (int i = 0; i < n; i++)
+        take(c, layer[i]);
+    return whole(c);
 }
 
 int ddp_chain_add(ddp_chain_t *c, ddp_layer_t *l)

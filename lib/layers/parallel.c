@@ -126,33 +126,39 @@ static const struct ddp_layer_ops ops = {
     .options = options,
 };
 
+ddp_layer_t *ddp_parallel_of(enum ddp_join join, int n,
+                             ddp_layer_t *const branch[])
+{
+    ddp_layer_t *l;
+
+    if (n < 1 || n > DDP_MAX_BRANCHES ||
+        (join != DDP_CONCAT && join != DDP_ADD)) {
+        for (int i = 0; i < n; i++)
+            ddp_layer_free(branch[i]);
+        ddp__fail(DDP_EINVAL,
+                  "parallel: %d branches joined by %d; expected 1 to %d "
+                  "branches, and DDP_CONCAT or DDP_ADD",
+                  n, (int)join, DDP_MAX_BRANCHES);
+        return NULL;
+    }
+    if ((l = ddp__composite_new(sizeof(struct parallel), &ops, n, branch)))
+        ((struct parallel *)l)->join = join;
+    return l;
+}
+
 ddp_layer_t *ddp_parallel_new(enum ddp_join join, ddp_layer_t *first, ...)
 {
-    ddp_layer_t *child[DDP_MAX_BRANCHES], *l;
-    bool too_many = false;
+    ddp_layer_t *branch[DDP_MAX_BRANCHES + 1]; /* one too many is an error */
     va_list ap;
     int n = 0;
 
     va_start(ap, first);
-    for (l = first; l != DDP_END; l = va_arg(ap, ddp_layer_t *)) {
-        if (n < DDP_MAX_BRANCHES) {
-            child[n++] = l;
-        } else {
+    for (ddp_layer_t *l = first; l != DDP_END; l = va_arg(ap, ddp_layer_t *)) {
+        if (n <= DDP_MAX_BRANCHES)
+            branch[n++] = l;
+        else
             ddp_layer_free(l);
-            too_many = true;
-        }
     }
     va_end(ap);
-    if (too_many || n == 0 || (join != DDP_CONCAT && join != DDP_ADD)) {
-        for (int i = 0; i < n; i++)
-            ddp_layer_free(child[i]);
-        ddp__fail(DDP_EINVAL,
-                  "parallel: wants 1 to %d branches, and DDP_CONCAT "
-                  "or DDP_ADD",
-                  DDP_MAX_BRANCHES);
-        return NULL;
-    }
-    if ((l = ddp__composite_new(sizeof(struct parallel), &ops, n, child)))
-        ((struct parallel *)l)->join = join;
-    return l;
+    return ddp_parallel_of(join, n, branch);
 }
