@@ -760,6 +760,15 @@ ddp_trainer_t *ddp_trainer_new(ddp_t *ddp, ddp_chain_t *chain,
                                const struct ddp_train_config *cfg);
 void ddp_trainer_free(ddp_trainer_t *t);
 
+/* The configuration that the trainer uses: the given one, with what was left to
+ * the library (batch, lanes, epochs of a run by steps, ...) resolved. */
+const struct ddp_train_config *ddp_trainer_config(const ddp_trainer_t *t);
+
+/* The same before there is a trainer, for what depends on it, such as a
+ * learning rate scaled by the batch. */
+int ddp_train_config_resolve(struct ddp_train_config *c, const ddp_t *ddp,
+                             const ddp_dataset_t *data);
+
 /* Train to the end of the run. */
 int ddp_trainer_train(ddp_trainer_t *t);
 

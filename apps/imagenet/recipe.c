@@ -2,16 +2,16 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
 #include "config.h"
+#include <limits.h>
 #include <math.h>
 
 #include "ddp.h"
 
 #include "common/app.h"
+#include "common/app_fail.h"
 #include "options.h"
 #include "recipe.h"
 #include "setup.h"
-
-enum { DEFAULT_LANES = 8 };
 
 static const struct ddp_optimizer_info *optimizer(const struct settings *s)
 {
@@ -64,31 +64,32 @@ int recipe_check(const struct opts *o, const struct settings *s)
 
 /* Batch, sub-batch and lanes define the run; none may depend on the devices
  * unless that is asked for. */
-static int resolve_batch(const struct opts *o, struct settings *s, int devices,
-                         int64_t count)
+static int resolve_batch(const struct opts *o, struct settings *s,
+                         const ddp_t *ddp, const ddp_dataset_t *data)
 {
-    int64_t subs;
+    struct ddp_train_config c = {.sub_batch = (int)s->sub_batch,
+                                 .lanes = (int)s->lanes,
+                                 .epochs = s->epochs,
+                                 .steps = s->steps};
+    int rc;
 
     if (s->batch_per_device)
-        s->batch = s->batch_per_device * devices;
-    if (!s->batch)
-        s->batch = (s->lanes ? s->lanes : DEFAULT_LANES) * s->sub_batch;
-    if (s->batch > count) {
-        app_say("a batch of %lld images exceeds the data set; using %lld",
-                (long long)s->batch, (long long)count);
-        s->batch = count;
+        s->batch = s->batch_per_device * ddp_worker_count(ddp);
+    c.batch = s->batch < INT_MAX ? (int)s->batch : INT_MAX;
+    if ((rc = ddp_train_config_resolve(&c, ddp, data)) < 0)
+        return app_fail(rc);
+    if (s->batch > c.batch)
+        app_say("a batch of %lld images exceeds the data set; using %d",
+                (long long)s->batch, c.batch);
+    if (s->sub_batch > c.sub_batch && opts_given(o, "sub-batch")) {
+        app_say("--sub-batch %lld exceeds the batch size, %d",
+                (long long)s->sub_batch, c.batch);
+        return EXIT_USAGE;
     }
-    if (s->sub_batch > s->batch) {
-        if (opts_given(o, "sub-batch")) {
-            app_say("--sub-batch %lld exceeds the batch size, %lld",
-                    (long long)s->sub_batch, (long long)s->batch);
-            return EXIT_USAGE;
-        }
-        s->sub_batch = s->batch;
-    }
-    subs = (s->batch + s->sub_batch - 1) / s->sub_batch;
-    if (!s->lanes)
-        s->lanes = subs < DEFAULT_LANES ? subs : DEFAULT_LANES;
+    s->batch = c.batch;
+    s->sub_batch = c.sub_batch;
+    s->lanes = c.lanes;
+    s->epochs = c.epochs;
     return OPTS_GO;
 }
 
@@ -111,18 +112,14 @@ int64_t recipe_epoch_steps(const struct settings *s, int64_t count)
     return (count + s->batch - 1) / s->batch;
 }
 
-int recipe_resolve(const struct opts *o, struct settings *s, int devices,
-                   int64_t count)
+int recipe_resolve(const struct opts *o, struct settings *s, const ddp_t *ddp,
+                   const ddp_dataset_t *data)
 {
-    int rc = resolve_batch(o, s, devices, count);
-    int64_t per_epoch;
+    int rc = resolve_batch(o, s, ddp, data);
 
     if (rc != OPTS_GO)
         return rc;
     resolve_lr(s);
-    per_epoch = recipe_epoch_steps(s, count);
-    if (s->steps)
-        s->epochs = (s->steps + per_epoch - 1) / per_epoch;
     if (s->sched == SCHED_ONECYCLE && !opts_given(o, "warmup-epochs"))
         s->warmup_epochs = 0.3 * (double)s->epochs;
     return OPTS_GO;

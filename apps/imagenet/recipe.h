@@ -15,8 +15,8 @@ int recipe_check(const struct opts *o, const struct settings *s);
 
 /* Fill in what was left to be derived: the global batch, lanes, lr, epochs.
  * OPTS_GO or the exit code. */
-int recipe_resolve(const struct opts *o, struct settings *s, int devices,
-                   int64_t count);
+int recipe_resolve(const struct opts *o, struct settings *s, const ddp_t *ddp,
+                   const ddp_dataset_t *data);
 
 /* Steps of an epoch: every sample once, the last step may be smaller. */
 int64_t recipe_epoch_steps(const struct settings *s, int64_t count);

@@ -315,8 +315,7 @@ static int prepare_run(struct run *r)
         (rc = setup_devices(s, &r->ddp)) != OPTS_GO)
         return rc;
     interrupt_catch();
-    if ((rc = recipe_resolve(r->opts, s, ddp_worker_count(r->ddp),
-                             ddp_dataset_count(r->data))) != OPTS_GO ||
+    if ((rc = recipe_resolve(r->opts, s, r->ddp, r->data)) != OPTS_GO ||
         (rc = make_trainer(r)) != OPTS_GO)
         return rc;
     return prepare_output(r);

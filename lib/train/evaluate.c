@@ -339,7 +339,7 @@ int ddp_chain_evaluate(ddp_t *ddp, ddp_chain_t *chain, ddp_dataset_t *data,
         .dtype = cfg->dtype,
         .tta = cfg->tta,
     };
-    if ((rc = ddp__train_config(ddp, &c, data)) == 0 &&
+    if ((rc = ddp_train_config_resolve(&c, ddp, data)) == 0 &&
         (rc = ddp__eval_new(&e, ddp, chain, data, &c, cfg->on_sample,
                             cfg->arg)) == 0)
         rc = ddp__eval_run(e, NULL, m);

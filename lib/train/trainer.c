@@ -70,6 +70,11 @@ static int check_config(const ddp_t *ddp, const struct ddp_train_config *c)
     return 0;
 }
 
+static int64_t quotient_up(int64_t a, int64_t b)
+{
+    return (a + b - 1) / b;
+}
+
 static void resolve(struct ddp_train_config *c, const ddp_dataset_t *d)
 {
     int subs;
@@ -82,23 +87,27 @@ static void resolve(struct ddp_train_config *c, const ddp_dataset_t *d)
         c->batch = (int)d->count;
     if (c->sub_batch > c->batch)
         c->sub_batch = c->batch;
-    subs = (c->batch + c->sub_batch - 1) / c->sub_batch;
+    subs = (int)quotient_up(c->batch, c->sub_batch);
     if (!c->lanes)
         c->lanes = subs < LANES ? subs : LANES;
     if (!c->epochs)
         c->epochs = 1;
+    if (c->steps)
+        c->epochs = quotient_up(c->steps, quotient_up(d->count, c->batch));
     if (!c->run_ahead)
         c->run_ahead = RUN_AHEAD;
     if (!c->max_nan_steps)
         c->max_nan_steps = MAX_NAN_STEPS;
 }
 
-int ddp__train_config(const ddp_t *ddp, struct ddp_train_config *c,
-                      const ddp_dataset_t *d)
+int ddp_train_config_resolve(struct ddp_train_config *c, const ddp_t *ddp,
+                             const ddp_dataset_t *d)
 {
-    int rc = check_config(ddp, c);
+    int rc;
 
-    if (rc == 0)
+    if (!ddp || !d)
+        return DDP_EINVAL; /* their constructors said why */
+    if ((rc = check_config(ddp, c)) == 0)
         resolve(c, d);
     return rc;
 }
@@ -149,15 +158,13 @@ static int make(struct ddp_trainer *t, ddp_dataset_t *data)
     struct ddp__engine_spec spec;
     int rc;
 
-    if ((rc = ddp__train_config(t->ddp, &t->cfg, data)) < 0)
+    if ((rc = ddp_train_config_resolve(&t->cfg, t->ddp, data)) < 0)
         return rc;
     t->loader = ddp__loader(data, t->cfg.batch, t->cfg.sub_batch);
     t->loader.seed = t->cfg.seed;
     t->loader.shuffle = t->cfg.order == DDP_SHUFFLE;
     t->loader.replace = true;
     t->total = t->cfg.steps ? t->cfg.steps : t->cfg.epochs * t->loader.steps;
-    if (t->cfg.steps)
-        t->cfg.epochs = (t->total + t->loader.steps - 1) / t->loader.steps;
     if (!(t->sizes = calloc((size_t)t->loader.subs, sizeof(*t->sizes))))
         return ddp__fail(DDP_ENOMEM, "no memory for a trainer");
     spec = ddp__engine_spec(&t->cfg, &t->loader, DDP__TRAIN);
@@ -193,6 +200,11 @@ ddp_trainer_t *ddp_trainer_new(ddp_t *ddp, ddp_chain_t *chain,
         return NULL;
     }
     return t;
+}
+
+const struct ddp_train_config *ddp_trainer_config(const ddp_trainer_t *t)
+{
+    return t ? &t->cfg : NULL;
 }
 
 void ddp_trainer_free(ddp_trainer_t *t)

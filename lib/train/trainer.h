@@ -30,9 +30,6 @@ struct ddp_trainer {
     struct ddp_skips skips;
 };
 
-/* Check a configuration, and fill in what its zeros mean for these data. */
-int ddp__train_config(const ddp_t *ddp, struct ddp_train_config *c,
-                      const ddp_dataset_t *d);
 /* The engine's specification for the loader's data. */
 struct ddp__engine_spec ddp__engine_spec(const struct ddp_train_config *c,
                                          struct ddp__loader *l,
