@@ -11,9 +11,12 @@
  *     ddp_chain_t *m = ddp_chain_new(ddp_dense_new(4, 8), ddp_dense_new(8, 16),
  *                                    ddp_dense_new(16, 3), DDP_END);
  *     ddp_dataset_t *iris = ddp_dataset_csv("iris.csv", "class");
- *     ddp_trainer_t *t = ddp_trainer_new(ddp, m, iris,
- *         &(struct ddp_train_config){.loss = DDP_LOGIT_CROSS_ENTROPY,
- *             .optimizer = ddp_adam(1e-3f), .sub_batch = 8, .epochs = 50});
+ *     struct ddp_train_config cfg;
+ *     ddp_train_config_init(&cfg);
+ *     cfg.optimizer = ddp_adam(1e-3f);
+ *     cfg.sub_batch = 8;
+ *     cfg.epochs = 50;
+ *     ddp_trainer_t *t = ddp_trainer_new(ddp, m, iris, &cfg);
  *     if (ddp_trainer_train(t) < 0)
  *         fprintf(stderr, "%s\n", ddp_errmsg());
  *     ddp_trainer_free(t); ddp_dataset_free(iris); ddp_chain_free(m);
@@ -27,8 +30,11 @@
  * Ownership  Who calls ..._new() or ddp_dataset_...() calls ..._free(), except
  *            where a comment says "takes": then the callee owns the argument
  *            from that moment, also when it fails.  ..._free(NULL) is fine.
- * Options    A pointer to a struct of options may be NULL.  A field left 0
- *            means its default.
+ * Options    A pointer to a struct of options may be NULL: all defaults.  A
+ *            struct that begins with struct_size is filled with its defaults by
+ *            its ..._init(), and then changed field by field; a program built
+ *            with this ddp.h then runs with later libraries too.  In the other
+ *            structs a field left 0 means its default.
  * Shapes     One sample is (h, w, c): height, width, channels, channels last.
  *            A vector of k features is (1, 1, k).  Labels are int32_t.
  * Threads    Call from one thread at a time, except where a comment says
@@ -97,11 +103,17 @@ typedef struct ddp ddp_t;
 
 /* How to start.  STARPU_* variables of the environment win over all of it. */
 struct ddp_config {
-    int cpus;            /* CPU workers; 0: one per core, -1: none */
+    size_t struct_size;
+    int cpus;            /* CPU workers; DDP_ALL (default): one per core */
     const char *backend; /* kernels of CPU workers: "cpu" (default), "ref" */
-    int gpus;            /* 0: all that can be used, maybe none; n: as many,
-                            or ddp_init() fails; -1: none */
+    int gpus;            /* DDP_ALL (default): all that can be used, maybe none;
+                            n: as many, or ddp_init() fails */
 };
+enum { DDP_ALL = -1 };
+
+/* Fill in the defaults. */
+#define ddp_config_init(c) ddp_config_init_sized(c, sizeof(*(c)))
+void ddp_config_init_sized(struct ddp_config *c, size_t size);
 
 /* Start StarPU and the devices.
  *
@@ -490,23 +502,28 @@ enum ddp_augment {
 };
 
 struct ddp_image_options {
+    size_t struct_size;
     int size;   /* of the square that goes in; 0: 224, CIFAR-10 32 */
     int resize; /* short side before the centre crop; 0: size * 8 / 7,
                    CIFAR-10 size */
     enum ddp_augment augment;
-    float min_area; /* of the random crop; 0: 0.08 */
-    int shift;      /* pixels of DDP_AUGMENT_SHIFT; 0: 4 */
+    float min_area; /* of the random crop; default 0.08 */
+    int shift;      /* pixels of DDP_AUGMENT_SHIFT; default 4 */
     bool no_flip;
     float erase;   /* probability that a box of 2 to 33 % of a sample is painted
                       in the mean colour (random erasing); not with NONE */
-    float mean[3]; /* of channels in 0..1; all 0: ImageNet's */
-    float std[3];  /* all 0: ImageNet's */
-    int64_t max_pixels; /* larger images are bad ones; 0: 178956970 */
-    double max_bad;     /* share of bad files that is borne, at least one file;
-                           0: 0.001, < 0: none */
+    float mean[3]; /* of channels in 0..1; default: ImageNet's */
+    float std[3];  /* the same */
+    int64_t max_pixels; /* larger images are bad ones; default 178956970 */
+    double max_bad;     /* fraction of unreadable files to tolerate, rounded up;
+                           default 0.001 */
     bool upright;       /* turn images as their EXIF tag says; torchvision and
                            Pillow do not */
 };
+
+/* Fill in the defaults. */
+#define ddp_image_options_init(o) ddp_image_options_init_sized(o, sizeof(*(o)))
+void ddp_image_options_init_sized(struct ddp_image_options *o, size_t size);
 
 enum ddp_split { DDP_TRAIN, DDP_VAL, DDP_TEST };
 
@@ -713,7 +730,7 @@ struct ddp_checkpoint_config {
     int64_t steps;       /* one after every so many steps; 0: none */
     int64_t epochs;      /* ... epochs */
     double seconds;      /* ... and whenever so much time has gone by */
-    int keep;            /* how many of the newest stay; 0: 3 */
+    int keep;            /* how many of the newest are kept; default 3 */
     int64_t keep_epochs; /* those after every so many epochs stay for good */
 };
 
@@ -722,26 +739,28 @@ struct ddp_checkpoint_config {
 enum ddp_tta { DDP_TTA_NONE, DDP_TTA_FLIP };
 
 struct ddp_train_config {
+    size_t struct_size;
     enum ddp_loss_kind loss;
     float label_smoothing;
     ddp_loss_f loss_fn; /* DDP_CUSTOM_LOSS */
     void *loss_arg;
     struct ddp_optimizer optimizer;
     struct ddp_schedule schedule;
-    int sub_batch;  /* samples that go through the chain together; 0: 32 */
+    int sub_batch;  /* samples that go through the chain together;
+                       default 32 */
     int batch;      /* samples of a step, of all devices; 0: lanes * sub_batch,
                        with 8 lanes */
     int lanes;      /* 0: 8, or the sub-batches of a step if fewer */
-    int64_t epochs; /* 0: 1 */
+    int64_t epochs; /* default 1 */
     int64_t steps;  /* stop after so many; 0: by epochs */
     enum ddp_dtype dtype; /* of activations: DDP_F32, DDP_BF16, DDP_F16 */
     uint64_t seed;
     enum ddp_order order;
     bool keep_weights; /* do not initialise: weights were set or loaded */
-    int run_ahead;     /* steps submitted before the first is done; 0: 2 */
+    int run_ahead;     /* steps submitted before the first is done; default 2 */
     struct ddp_checkpoint_config checkpoint;
-    int max_nan_steps; /* steps in a row that may be skipped; 0: 10, < 0: none;
-                          see ddp_trainer_skips() */
+    int max_nan_steps; /* steps in a row that may be skipped; default 10; see
+                          ddp_trainer_skips() */
     enum ddp_tta tta;  /* of evaluations */
     double ema_decay;  /* keep averages of the weights, see below; 0: no */
     /* Called on the caller's thread; not 0 stops with DDP_ESTOPPED. */
@@ -751,6 +770,10 @@ struct ddp_train_config {
     int (*stop)(void *arg);
     void *arg;
 };
+
+/* Fill in the defaults.  Of the optimizer there is none: lr is 0. */
+#define ddp_train_config_init(c) ddp_train_config_init_sized(c, sizeof(*(c)))
+void ddp_train_config_init_sized(struct ddp_train_config *c, size_t size);
 
 typedef struct ddp_trainer ddp_trainer_t;
 

@@ -14,9 +14,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
     static uint8_t x[40 * 40 * 3];
-    struct ddp_image_options o, in = {.size = 40, .max_pixels = 1 << 20};
+    struct ddp_image_options o, in;
     uint64_t key = 0;
 
+    ddp_image_options_init(&in);
+    in.size = 40;
+    in.max_pixels = 1 << 20;
     for (size_t i = len > 8 ? len - 8 : 0; i < len; i++)
         key = key << 8 | data[i];
     in.augment = (enum ddp_augment)(key % 3);
@@ -29,6 +32,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 #ifndef DDP_FUZZ
 
 #include "base/file.h"
+#include "defaults.h"
 #include "make_image.h"
 #include "tap.h"
 

@@ -62,6 +62,7 @@ check_PROGRAMS += \
     %D%/test_batch \
     %D%/test_checkpoint \
     %D%/test_compiled \
+    %D%/test_config \
     %D%/test_context \
     %D%/test_convert \
     %D%/test_crc32c \
@@ -181,6 +182,7 @@ EXTRA_DIST += \
     %D%/oracle_zoo.py \
     %D%/outside/main.c \
     %D%/run-test \
+    %D%/defaults.h \
     %D%/tap.h \
     %D%/tap.sh \
     %D%/torch_resnet.py

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "runtime/context.h"
+#include "defaults.h"
 #include "tap.h"
 
 enum { IN = 5, MID = 4, CLASSES = 12, N = 22, SUB = 3 };
@@ -89,16 +90,12 @@ static struct step step_of(ddp_chain_t *c)
 {
     struct step s = {.c = same_values(c), .d = samples()};
 
-    s.t = ddp_trainer_new(
-        ddp, s.c, s.d,
-        &(struct ddp_train_config){.loss = DDP_LOGIT_CROSS_ENTROPY,
-                                   .label_smoothing = 0.1f,
-                                   .optimizer = ddp_sgd(0),
-                                   .sub_batch = SUB,
-                                   .batch = N,
-                                   .lanes = 2,
-                                   .order = DDP_IN_ORDER,
-                                   .keep_weights = true});
+    s.t = ddp_trainer_new(ddp, s.c, s.d,
+                          &(struct ddp_train_config){
+                              TRAIN_DEFAULTS, .loss = DDP_LOGIT_CROSS_ENTROPY,
+                              .label_smoothing = 0.1f, .optimizer = ddp_sgd(0),
+                              .sub_batch = SUB, .batch = N, .lanes = 2,
+                              .order = DDP_IN_ORDER, .keep_weights = true});
     if (!s.t || ddp_trainer_gradients(s.t, &s.m) < 0)
         bail_out("%s", ddp_errmsg());
     return s;
@@ -218,7 +215,8 @@ static void test_misfit(void)
     ddp_dataset_t *d = samples();
     ddp_trainer_t *t = ddp_trainer_new(
         ddp, c, d,
-        &(struct ddp_train_config){.optimizer = ddp_sgd(0), .sub_batch = SUB});
+        &(struct ddp_train_config){TRAIN_DEFAULTS, .optimizer = ddp_sgd(0),
+                                   .sub_batch = SUB});
 
     ok(!t && ddp_errcode() == DDP_ESHAPE && strstr(ddp_errmsg(), "auxiliary"),
        "as many outputs as classes: %s", ddp_errmsg());
@@ -244,8 +242,8 @@ static void test_small_images(void)
                                                   .type = DDP_F32,
                                                   .classes = CLASSES,
                                                   .get = get});
-    ddp_trainer_t *t =
-        ddp_trainer_new(ddp, c, d, &(struct ddp_train_config){.lanes = 1});
+    ddp_trainer_t *t = ddp_trainer_new(
+        ddp, c, d, &(struct ddp_train_config){TRAIN_DEFAULTS, .lanes = 1});
 
     ok(!t && ddp_errcode() == DDP_ESHAPE && strstr(ddp_errmsg(), "head") &&
            strstr(ddp_errmsg(), "larger"),
@@ -273,11 +271,9 @@ static uint32_t train(const char *ncpu, const char *scheduler)
     ddp = ddp_init(NULL);
     t = ddp_trainer_new(
         ddp, c, d,
-        &(struct ddp_train_config){.optimizer = ddp_momentum(0.1f, 0.9f),
-                                   .sub_batch = SUB,
-                                   .batch = N,
-                                   .lanes = 3,
-                                   .steps = 3});
+        &(struct ddp_train_config){
+            TRAIN_DEFAULTS, .optimizer = ddp_momentum(0.1f, 0.9f),
+            .sub_batch = SUB, .batch = N, .lanes = 3, .steps = 3});
     if (!t || ddp_trainer_train(t) < 0 || ddp_chain_checksum(c, &crc) < 0)
         diag("%s", ddp_errmsg());
     ddp_trainer_free(t);
@@ -301,7 +297,8 @@ int main(void)
     static const char *const backends[] = {"cpu", "ref"};
 
     for (int i = 0; i < 2; i++) {
-        if (!(ddp = ddp_init(&(struct ddp_config){.backend = backends[i]}))) {
+        if (!(ddp = ddp_init(&(struct ddp_config){START_DEFAULTS,
+                                                  .backend = backends[i]}))) {
             skip(1, "%s", ddp_errmsg());
             continue;
         }

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "runtime/context.h"
+#include "defaults.h"
 #include "tap.h"
 
 #define TOLERANCE 1e-5
@@ -158,13 +159,11 @@ static ddp_trainer_t *trainer(ddp_chain_t *c, ddp_dataset_t *d, struct cut cut)
 {
     return ddp_trainer_new(
         ddp, c, d,
-        &(struct ddp_train_config){.loss = DDP_LOGIT_CROSS_ENTROPY,
-                                   .optimizer = ddp_momentum(0.01f, 0.9f),
-                                   .sub_batch = cut.sub_batch,
-                                   .batch = (int)ddp_dataset_count(d),
-                                   .lanes = cut.lanes,
-                                   .order = DDP_IN_ORDER,
-                                   .keep_weights = true});
+        &(struct ddp_train_config){
+            TRAIN_DEFAULTS, .loss = DDP_LOGIT_CROSS_ENTROPY,
+            .optimizer = ddp_momentum(0.01f, 0.9f), .sub_batch = cut.sub_batch,
+            .batch = (int)ddp_dataset_count(d), .lanes = cut.lanes,
+            .order = DDP_IN_ORDER, .keep_weights = true});
 }
 
 /* |a - b| / |b| over all parameters, or all gradients where there are
@@ -269,15 +268,12 @@ static bool mean_is_right(int count, int lanes, int sub)
     ddp_chain_t *c = ddp_chain_new(
         ddp_dense_new_with(1, 1, &(struct ddp_dense_options){.no_bias = true}),
         DDP_END);
-    ddp_trainer_t *t =
-        ddp_trainer_new(ddp, c, d,
-                        &(struct ddp_train_config){.loss = DDP_CUSTOM_LOSS,
-                                                   .loss_fn = value,
-                                                   .optimizer = ddp_sgd(2),
-                                                   .sub_batch = sub,
-                                                   .batch = count,
-                                                   .lanes = lanes,
-                                                   .keep_weights = true});
+    ddp_trainer_t *t = ddp_trainer_new(
+        ddp, c, d,
+        &(struct ddp_train_config){TRAIN_DEFAULTS, .loss = DDP_CUSTOM_LOSS,
+                                   .loss_fn = value, .optimizer = ddp_sgd(2),
+                                   .sub_batch = sub, .batch = count,
+                                   .lanes = lanes, .keep_weights = true});
     struct ddp_metrics m;
     float mean = (float)(count + 1) / 2;
     bool good = t && ddp_chain_set(c, "0.weight", &one, 1) == 0 &&
@@ -316,7 +312,8 @@ int main(void)
     for (int i = 0; i < 2; i++) {
         const char *backend = i ? "ref" : "cpu";
 
-        if (!(ddp = ddp_init(&(struct ddp_config){.backend = backend}))) {
+        if (!(ddp = ddp_init(
+                  &(struct ddp_config){START_DEFAULTS, .backend = backend}))) {
             skip(1, "%s", ddp_errmsg());
             continue;
         }

@@ -21,6 +21,7 @@
 #include "crash.h"
 #include "graph/graph.h"
 #include "runtime/context.h"
+#include "defaults.h"
 #include "tap.h"
 #include "train/trainer.h"
 
@@ -918,7 +919,8 @@ int main(void)
     test_death();
     test_full_disk();
     ddp_finish(ddp);
-    if (!(ddp = ddp_init(&(struct ddp_config){.backend = "ref"})))
+    if (!(ddp =
+              ddp_init(&(struct ddp_config){START_DEFAULTS, .backend = "ref"})))
         bail_out("%s", ddp_errmsg());
     test_widened();
     shell("rm -rf '%s'", top);

@@ -11,6 +11,7 @@
 #include <starpu.h>
 
 #include "ddp.h"
+#include "defaults.h"
 #include "tap.h"
 
 enum { LEN = 6, CLASSES = 3, COUNT = 48, STEPS = 4, WEIGHTS = LEN * CLASSES };
@@ -36,13 +37,10 @@ static bool use(ddp_t *ddp, float *w)
     ddp_chain_t *chain = ddp_chain_new(ddp_dense_new(LEN, CLASSES), DDP_END);
     ddp_trainer_t *t = ddp_trainer_new(
         ddp, chain, data,
-        &(struct ddp_train_config){.loss = DDP_LOGIT_CROSS_ENTROPY,
-                                   .optimizer = ddp_momentum(0.1f, 0.9f),
-                                   .sub_batch = 4,
-                                   .lanes = 2,
-                                   .batch = 16,
-                                   .seed = 1,
-                                   .steps = STEPS});
+        &(struct ddp_train_config){
+            TRAIN_DEFAULTS, .loss = DDP_LOGIT_CROSS_ENTROPY,
+            .optimizer = ddp_momentum(0.1f, 0.9f), .sub_batch = 4, .lanes = 2,
+            .batch = 16, .seed = 1, .steps = STEPS});
     const float x[LEN] = {1, 0, 0, 1, 0, 0};
     float y[CLASSES];
     struct ddp_metrics m;
@@ -71,7 +69,9 @@ static bool same(const float *a, const float *b)
 
 static void test_second(void)
 {
-    ddp_t *ddp = ddp_init(&(struct ddp_config){.backend = "ref"}), *second;
+    ddp_t *ddp =
+              ddp_init(&(struct ddp_config){START_DEFAULTS, .backend = "ref"}),
+          *second;
     float w[WEIGHTS];
 
     second = ddp_init(NULL);
@@ -96,7 +96,8 @@ static void test_again(void)
     float w[3][WEIGHTS];
 
     for (int i = 0; i < 3; i++) {
-        ddp_t *ddp = ddp_init(&(struct ddp_config){.backend = backend[i]});
+        ddp_t *ddp = ddp_init(
+            &(struct ddp_config){START_DEFAULTS, .backend = backend[i]});
 
         ok(ddp && use(ddp, w[i]) &&
                (!strstr(ddp_describe(ddp), "(plain C") == !backend[i]),

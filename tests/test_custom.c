@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "runtime/context.h"
+#include "defaults.h"
 #include "tap.h"
 
 static ddp_t *ddp;
@@ -272,6 +273,7 @@ static ddp_dataset_t *samples(int64_t count)
 }
 
 static const struct ddp_train_config training = {
+    TRAIN_DEFAULTS,
     .loss = DDP_LOGIT_CROSS_ENTROPY,
     .optimizer = {.kind = DDP_MOMENTUM, .lr = 0.1f, .momentum = 0.9f},
     .sub_batch = 2,
@@ -497,7 +499,8 @@ static void test_ownership(void)
 int main(void)
 {
     for (int i = 0; i < 2; i++) {
-        ddp = ddp_init(&(struct ddp_config){.backend = i ? "ref" : "cpu"});
+        ddp = ddp_init(
+            &(struct ddp_config){START_DEFAULTS, .backend = i ? "ref" : "cpu"});
         if (!ddp) {
             skip(1, "%s", ddp_errmsg());
             continue;

@@ -11,6 +11,7 @@
 
 #include "base/csv.h"
 #include "data/dataset.h"
+#include "defaults.h"
 #include "make_image.h"
 #include "tap.h"
 
@@ -70,7 +71,8 @@ static int remove_one(const char *path, const struct stat *st, int type,
 
 /* ---- helpers ------------------------------------------------------------ */
 
-static const struct ddp_image_options small = {.size = 16, .resize = 20};
+static const struct ddp_image_options small = {IMAGE_DEFAULTS, .size = 16,
+                                               .resize = 20};
 
 static bool ends(const char *s, const char *end)
 {
@@ -267,21 +269,25 @@ static void test_bad_folders(void)
     refused(ddp_dataset_folder(at("nowhere"), NULL), "nowhere: No such",
             "no folder");
     refused(ddp_dataset_folder(NULL, NULL), "needs a folder", "NULL");
-    refused(ddp_dataset_folder(at("f/train"),
-                               &(struct ddp_image_options){.size = -1}),
-            "image size -1", "a negative size");
     refused(ddp_dataset_folder(
                 at("f/train"),
-                &(struct ddp_image_options){.size = 32, .resize = 31}),
+                &(struct ddp_image_options){IMAGE_DEFAULTS, .size = -1}),
+            "image size -1", "a negative size");
+    refused(ddp_dataset_folder(at("f/train"),
+                               &(struct ddp_image_options){
+                                   IMAGE_DEFAULTS, .size = 32, .resize = 31}),
             "short side 31", "a crop larger than the image");
-    refused(ddp_dataset_folder(at("f/train"),
-                               &(struct ddp_image_options){.min_area = 2}),
+    refused(ddp_dataset_folder(
+                at("f/train"),
+                &(struct ddp_image_options){IMAGE_DEFAULTS, .min_area = 2}),
             "least area 2", "more than the whole area");
-    refused(ddp_dataset_folder(at("f/train"),
-                               &(struct ddp_image_options){.erase = 1.5f}),
+    refused(ddp_dataset_folder(
+                at("f/train"),
+                &(struct ddp_image_options){IMAGE_DEFAULTS, .erase = 1.5f}),
             "erase 1.5 is a probability", "an impossible probability");
-    refused(ddp_dataset_folder(at("f/train"),
-                               &(struct ddp_image_options){.std = {1, 0, 1}}),
+    refused(ddp_dataset_folder(
+                at("f/train"),
+                &(struct ddp_image_options){IMAGE_DEFAULTS, .std = {1, 0, 1}}),
             "deviation 0", "a deviation of 0");
 }
 
@@ -499,7 +505,8 @@ static void test_cifar(void)
 static void test_cifar_shift(void)
 {
     static uint8_t x[3072], plain[3072];
-    struct ddp_image_options o = {.augment = DDP_AUGMENT_SHIFT, .shift = 3};
+    struct ddp_image_options o = {IMAGE_DEFAULTS, .augment = DDP_AUGMENT_SHIFT,
+                                  .shift = 3};
     ddp_dataset_t *d = ddp_dataset_cifar10(at("c"), DDP_TEST, NULL);
     ddp_dataset_t *s = ddp_dataset_cifar10(at("c"), DDP_TEST, &o);
     int found = 0, seen[7][7][2] = {0}, kinds = 0;
@@ -620,7 +627,7 @@ static void test_budget(void)
        "the message names them");
     ddp_dataset_free(d);
 
-    d = source(&src, 200, -1);
+    d = source(&src, 200, 0);
     is_int(read_one(d, &o, 0, true), -100 - DDP_EDATA,
            "a negative budget bears none");
     ddp_dataset_free(d);
@@ -712,8 +719,8 @@ static void *read_all(void *arg)
 /* Files, one of them bad, read by several threads in different orders. */
 static void test_threads(void)
 {
-    struct ddp_image_options o = {
-        .size = 16, .max_bad = 0.1, .augment = DDP_AUGMENT_RANDOM};
+    struct ddp_image_options o = {IMAGE_DEFAULTS, .size = 16, .max_bad = 0.1,
+                                  .augment = DDP_AUGMENT_RANDOM};
     pthread_t thread[THREADS];
     char name[64];
     int same = 0;

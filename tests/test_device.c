@@ -11,6 +11,7 @@
 
 #include "ddp_layer.h"
 #include "dummy/dummy.h"
+#include "defaults.h"
 #include "tap.h"
 
 enum {
@@ -60,14 +61,12 @@ static bool train(ddp_t *ddp, float *w)
         .count = COUNT, .shape = {1, 1, LEN}, .classes = CLASSES, .get = get});
     ddp_chain_t *chain =
         ddp_chain_new(ddp_dense_new(LEN, CLASSES), ddp_relu_new(), DDP_END);
-    ddp_trainer_t *t = ddp_trainer_new(
-        ddp, chain, data,
-        &(struct ddp_train_config){.loss = DDP_LOGIT_CROSS_ENTROPY,
-                                   .optimizer = ddp_sgd(0.1f),
-                                   .sub_batch = 4,
-                                   .lanes = LANES,
-                                   .seed = 1,
-                                   .steps = STEPS});
+    ddp_trainer_t *t =
+        ddp_trainer_new(ddp, chain, data,
+                        &(struct ddp_train_config){
+                            TRAIN_DEFAULTS, .loss = DDP_LOGIT_CROSS_ENTROPY,
+                            .optimizer = ddp_sgd(0.1f), .sub_batch = 4,
+                            .lanes = LANES, .seed = 1, .steps = STEPS});
     bool good = t && ddp_trainer_train(t) == 0 &&
                 ddp_chain_get(chain, "0.weight", w, WEIGHTS) == 0;
 
@@ -81,7 +80,8 @@ static bool train(ddp_t *ddp, float *w)
 
 static void test_none(float *w)
 {
-    ddp_t *ddp = ddp_init(&(struct ddp_config){.backend = "ref"});
+    ddp_t *ddp =
+        ddp_init(&(struct ddp_config){START_DEFAULTS, .backend = "ref"});
 
     ok(ddp && train(ddp, w) && ddp_gpu_worker_count(ddp) == 0 &&
            strstr(ddp_describe(ddp), "no dummy is plugged in") &&
@@ -89,14 +89,15 @@ static void test_none(float *w)
        "without a dummy the CPU trains: %s",
        ddp ? ddp_describe(ddp) : ddp_errmsg());
     ddp_finish(ddp);
-    ddp = ddp_init(&(struct ddp_config){.gpus = 1});
+    ddp = ddp_init(&(struct ddp_config){START_DEFAULTS, .gpus = 1});
     ok(!ddp && strstr(ddp_errmsg(), "no dummy is plugged in"),
        "one that is asked for is missed: %s", ddp_errmsg());
 }
 
 static void test_found(const float *want)
 {
-    ddp_t *ddp = ddp_init(&(struct ddp_config){.backend = "ref"});
+    ddp_t *ddp =
+        ddp_init(&(struct ddp_config){START_DEFAULTS, .backend = "ref"});
     struct ddp_gpu_info info = {.name = ""};
     float w[WEIGHTS];
 
@@ -118,7 +119,7 @@ static void test_found(const float *want)
 
 static void test_left_out(void)
 {
-    ddp_t *ddp = ddp_init(&(struct ddp_config){.gpus = -1});
+    ddp_t *ddp = ddp_init(&(struct ddp_config){START_DEFAULTS, .gpus = 0});
 
     ok(ddp && ddp_gpu_worker_count(ddp) == 0 && dummy_calls.configured == 0,
        "they can be left out");

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "runtime/context.h"
+#include "defaults.h"
 #include "tap.h"
 
 enum { N = 50, H = 6, W = 7, C = 10, SAMPLE = H * W * C, LEN = N * SAMPLE };
@@ -212,17 +213,11 @@ static bool masks_of(struct seen *seen, int sub, int lanes, uint64_t seed)
     ddp_chain_t *c = ddp_chain_new(ddp_dropout_new(0.5f), DDP_END);
     ddp_trainer_t *t = ddp_trainer_new(
         ddp, c, d,
-        &(struct ddp_train_config){.loss = DDP_CUSTOM_LOSS,
-                                   .loss_fn = look,
-                                   .loss_arg = seen,
-                                   .optimizer = {.kind = DDP_SGD},
-                                   .sub_batch = sub,
-                                   .batch = 25,
-                                   .lanes = lanes,
-                                   .epochs = 2,
-                                   .seed = seed,
-                                   .on_epoch = next_epoch,
-                                   .arg = seen});
+        &(struct ddp_train_config){
+            TRAIN_DEFAULTS, .loss = DDP_CUSTOM_LOSS, .loss_fn = look,
+            .loss_arg = seen, .optimizer = {.kind = DDP_SGD}, .sub_batch = sub,
+            .batch = 25, .lanes = lanes, .epochs = 2, .seed = seed,
+            .on_epoch = next_epoch, .arg = seen});
     bool good;
 
     memset(seen, 0, sizeof(*seen));
@@ -263,7 +258,8 @@ int main(void)
     fill();
     for (int i = 0; i < 2; i++) {
         backend = i ? "ref" : "cpu";
-        if (!(ddp = ddp_init(&(struct ddp_config){.backend = backend}))) {
+        if (!(ddp = ddp_init(
+                  &(struct ddp_config){START_DEFAULTS, .backend = backend}))) {
             skip(1, "%s", ddp_errmsg());
             continue;
         }

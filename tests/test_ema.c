@@ -13,6 +13,7 @@
 #include <unistd.h>
 #include "base/philox.h"
 #include "runtime/context.h"
+#include "defaults.h"
 #include "tap.h"
 
 enum { SIZE = 6, LEN = SIZE * SIZE * 2, CLASSES = 4, COUNT = 40, STEPS = 12 };
@@ -55,15 +56,12 @@ static ddp_chain_t *net(void)
 static ddp_trainer_t *trainer(ddp_t *ddp, ddp_chain_t *c, ddp_dataset_t *d,
                               double decay)
 {
-    return ddp_trainer_new(
-        ddp, c, d,
-        &(struct ddp_train_config){.optimizer = ddp_momentum(0.1f, 0.9f),
-                                   .sub_batch = 4,
-                                   .batch = 16,
-                                   .lanes = 3,
-                                   .steps = STEPS,
-                                   .seed = 7,
-                                   .ema_decay = decay});
+    return ddp_trainer_new(ddp, c, d,
+                           &(struct ddp_train_config){
+                               TRAIN_DEFAULTS,
+                               .optimizer = ddp_momentum(0.1f, 0.9f),
+                               .sub_batch = 4, .batch = 16, .lanes = 3,
+                               .steps = STEPS, .seed = 7, .ema_decay = decay});
 }
 
 /* All parameters, or averages of them with a trainer, one after another. */
@@ -164,12 +162,10 @@ static void test_evaluation(ddp_t *ddp, ddp_dataset_t *d)
  * no other state. */
 static void test_resume(ddp_t *ddp, ddp_dataset_t *d)
 {
-    struct ddp_train_config cfg = {.optimizer = ddp_sgd(0.1f),
-                                   .batch = COUNT,
-                                   .sub_batch = 8,
-                                   .keep_weights = true,
-                                   .order = DDP_IN_ORDER,
-                                   .ema_decay = DECAY};
+    struct ddp_train_config cfg = {
+        TRAIN_DEFAULTS,    .optimizer = ddp_sgd(0.1f), .batch = COUNT,
+        .sub_batch = 8,    .keep_weights = true,       .order = DDP_IN_ORDER,
+        .ema_decay = DECAY};
     float w[MOST], e[MOST], want[MOST], got[MOST];
     ddp_chain_t *c = net(), *second = net();
     ddp_trainer_t *t, *u;
@@ -210,11 +206,10 @@ static void test_skip(ddp_t *ddp, const char *backend)
     ddp_chain_t *c = net();
     ddp_trainer_t *t = ddp_trainer_new(
         ddp, c, d,
-        &(struct ddp_train_config){.optimizer = ddp_momentum(0.1f, 0.9f),
-                                   .sub_batch = 4,
-                                   .batch = 16,
-                                   .order = DDP_IN_ORDER,
-                                   .ema_decay = DECAY});
+        &(struct ddp_train_config){TRAIN_DEFAULTS,
+                                   .optimizer = ddp_momentum(0.1f, 0.9f),
+                                   .sub_batch = 4, .batch = 16,
+                                   .order = DDP_IN_ORDER, .ema_decay = DECAY});
     float w[MOST], before[MOST], after[MOST];
     struct ddp_metrics m;
     size_t n;
@@ -251,14 +246,10 @@ static ddp_trainer_t *saving(ddp_t *ddp, ddp_chain_t *c, ddp_dataset_t *d,
 {
     return ddp_trainer_new(
         ddp, c, d,
-        &(struct ddp_train_config){.optimizer = ddp_momentum(0.1f, 0.9f),
-                                   .sub_batch = 4,
-                                   .batch = 16,
-                                   .lanes = 3,
-                                   .steps = STEPS,
-                                   .seed = 7,
-                                   .checkpoint = {.dir = dir},
-                                   .ema_decay = decay});
+        &(struct ddp_train_config){
+            TRAIN_DEFAULTS, .optimizer = ddp_momentum(0.1f, 0.9f),
+            .sub_batch = 4, .batch = 16, .lanes = 3, .steps = STEPS, .seed = 7,
+            .checkpoint = {.dir = dir}, .ema_decay = decay});
 }
 
 /* Go on in another trainer: the averages of the checkpoint, then those of the
@@ -385,7 +376,8 @@ int main(void)
     ddp_dataset_t *d = samples(NULL);
 
     for (int i = 0; i < 2; i++) {
-        ddp_t *ddp = ddp_init(&(struct ddp_config){.backend = backend[i]});
+        ddp_t *ddp = ddp_init(
+            &(struct ddp_config){START_DEFAULTS, .backend = backend[i]});
 
         if (!ddp)
             bail_out("%s", ddp_errmsg());

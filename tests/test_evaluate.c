@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "base/philox.h"
+#include "defaults.h"
 #include "make_image.h"
 #include "runtime/context.h"
 #include "tap.h"
@@ -196,9 +197,8 @@ static void test_flip(ddp_t *ddp, const char *backend)
     ddp_chain_t *c = net();
     float *y = forward(ddp, c, false), *z = forward(ddp, c, true);
     struct ddp_metrics m = {0}, other = {0}, want;
-    struct ddp_train_config cfg = {.sub_batch = SUB,
-                                   .lanes = LANES,
-                                   .keep_weights = true,
+    struct ddp_train_config cfg = {TRAIN_DEFAULTS, .sub_batch = SUB,
+                                   .lanes = LANES, .keep_weights = true,
                                    .tta = DDP_TTA_FLIP};
     struct seen s = {0};
     ddp_trainer_t *t;
@@ -406,8 +406,7 @@ static void test_images(ddp_t *ddp)
     snprintf(none, sizeof(none), "%s/none.jpg", top);
     p.d = ddp_dataset_images(
         path, 4,
-        &(struct ddp_image_options){.size = SIZE,
-                                    .max_bad = 1,
+        &(struct ddp_image_options){IMAGE_DEFAULTS, .size = SIZE, .max_bad = 1,
                                     .mean = {0.5f, 0.25f, 0.125f},
                                     .std = {0.5f, 2, 1}});
     ok(p.d && ddp_dataset_count(p.d) == 6 && ddp_dataset_classes(p.d) == 0,
@@ -504,7 +503,8 @@ int main(void)
 
     make_files();
     for (int i = 0; i < 2; i++) {
-        ddp_t *ddp = ddp_init(&(struct ddp_config){.backend = backend[i]});
+        ddp_t *ddp = ddp_init(
+            &(struct ddp_config){START_DEFAULTS, .backend = backend[i]});
 
         if (!ddp)
             bail_out("%s", ddp_errmsg());

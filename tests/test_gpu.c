@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "cuda/gpu.h"
+#include "defaults.h"
 #include "tap.h"
 
 #ifdef HAVE_CUDA
@@ -92,21 +93,21 @@ static void starting(void)
 
     unsetenv("STARPU_NCUDA");
     setenv("FAKE_CUDA", "100 99000", 1);
-    ddp = ddp_init(&(struct ddp_config){.cpus = 1});
+    ddp = ddp_init(&(struct ddp_config){START_DEFAULTS, .cpus = 1});
     ok(ddp && strstr(ddp_describe(ddp), "GPUs not used: no GPU is visible"),
        "CPU workers do: %s", ddp ? ddp_describe(ddp) : ddp_errmsg());
     ddp_finish(ddp);
-    ddp = ddp_init(&(struct ddp_config){.cpus = 1, .gpus = 1});
+    ddp = ddp_init(&(struct ddp_config){START_DEFAULTS, .cpus = 1, .gpus = 1});
     ok(!ddp && ddp_errcode() == DDP_ENODEV &&
            strstr(ddp_errmsg(), "1 GPUs were asked for, 0 can be used: no GPU"),
        "unless GPUs are asked for: %s", ddp_errmsg());
     ddp_finish(ddp);
-    ddp = ddp_init(&(struct ddp_config){.cpus = 1, .gpus = -1});
+    ddp = ddp_init(&(struct ddp_config){START_DEFAULTS, .cpus = 1, .gpus = 0});
     ok(ddp && !strstr(ddp_describe(ddp), "GPU"), "or refused: %s",
        ddp ? ddp_describe(ddp) : ddp_errmsg());
     ddp_finish(ddp);
     setenv("STARPU_NCUDA", "2", 1);
-    ddp = ddp_init(&(struct ddp_config){.cpus = 1, .gpus = -1});
+    ddp = ddp_init(&(struct ddp_config){START_DEFAULTS, .cpus = 1, .gpus = 0});
     ok(!ddp && strstr(ddp_errmsg(), "2 GPUs were asked for"),
        "STARPU_NCUDA wins: %s", ddp_errmsg());
     ddp_finish(ddp);

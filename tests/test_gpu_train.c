@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "runtime/context.h"
+#include "defaults.h"
 #include "tap.h"
 
 enum { CLASSES = 10, SAMPLES = 64, STEPS = 20 };
@@ -41,7 +42,7 @@ struct setup {
     const char *model;
     int size; /* of images */
     enum ddp_dtype dtype;
-    int gpus; /* -1: CPU workers */
+    int gpus; /* 0: CPU workers */
     const char *backend;
     struct ddp_model_options model_options;
 };
@@ -81,7 +82,7 @@ static bool start(struct run *r, const struct setup *s,
     c.seed = 1;
     c.order = DDP_IN_ORDER;
     r->ddp = ddp_init(&(struct ddp_config){
-        .cpus = 2, .gpus = s->gpus, .backend = s->backend});
+        START_DEFAULTS, .cpus = 2, .gpus = s->gpus, .backend = s->backend});
     r->chain = ddp_model_new(s->model, &s->model_options);
     r->data = ddp_dataset_callback(&r->source);
     if (r->ddp && (r->trainer = ddp_trainer_new(r->ddp, r->chain, r->data, &c)))
@@ -101,7 +102,7 @@ static float *gradients(const struct setup *s, size_t *len)
     struct run r;
 
     *len = 0;
-    if (!start(&r, s, (struct ddp_train_config){.steps = 1}))
+    if (!start(&r, s, (struct ddp_train_config){TRAIN_DEFAULTS, .steps = 1}))
         return NULL;
     if (ddp_trainer_gradients(r.trainer, NULL) < 0) {
         diag("%s", ddp_errmsg());
@@ -137,7 +138,7 @@ static double distance(const float *a, const float *b, size_t len)
 
 static void test_gradients(const char *model)
 {
-    struct setup s = {.model = model, .size = 32, .gpus = -1, .backend = "ref"};
+    struct setup s = {.model = model, .size = 32, .gpus = 0, .backend = "ref"};
     float *ref, *cpu, *gpu;
     double usual, off;
     size_t len;
@@ -206,8 +207,9 @@ static uint64_t train(enum ddp_dtype dtype)
 {
     struct setup s = {
         .model = "resnet18", .size = 32, .dtype = dtype, .gpus = 1};
-    struct ddp_train_config c = {
-        .steps = STEPS, .epochs = STEPS, .on_step = on_step, .ema_decay = 0.9};
+    struct ddp_train_config c = {TRAIN_DEFAULTS, .steps = STEPS,
+                                 .epochs = STEPS, .on_step = on_step,
+                                 .ema_decay = 0.9};
     uint64_t h = 0;
     struct run r;
 
@@ -280,7 +282,7 @@ int main(int argc, char **argv)
     ddp_t *ddp;
 
     unsetenv("STARPU_NCUDA");
-    if (!(ddp = ddp_init(&(struct ddp_config){.gpus = 1})))
+    if (!(ddp = ddp_init(&(struct ddp_config){START_DEFAULTS, .gpus = 1})))
         skip_all("%s", ddp_errmsg());
     diag("%s", ddp_describe(ddp));
     ddp_finish(ddp);

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "runtime/context.h"
+#include "defaults.h"
 #include "tap.h"
 
 enum { SIZE = 6, BATCH = 8, STEPS = 7, BAD = 3, TARGETS = 3 };
@@ -101,7 +102,8 @@ struct run {
     enum fault fault;
     bool own; /* loss: the program's */
     struct ddp_optimizer optimizer;
-    int max_nan_steps;
+    int max_nan_steps; /* 0: the default */
+    bool strict;       /* none may be skipped */
     int rc;
     uint32_t before, after; /* checksums */
     struct ddp_skips skips;
@@ -131,18 +133,15 @@ static void train(ddp_t *ddp, struct run *r)
                                                   .arg = &r->fault});
     ddp_trainer_t *t = ddp_trainer_new(
         ddp, chain, d,
-        &(struct ddp_train_config){.loss = r->own ? DDP_CUSTOM_LOSS : DDP_MSE,
-                                   .loss_fn = stumble,
-                                   .loss_arg = &r->fault,
-                                   .optimizer = r->optimizer,
-                                   .batch = BATCH,
-                                   .sub_batch = 2,
-                                   .lanes = 3,
-                                   .order = DDP_IN_ORDER,
-                                   .max_nan_steps = r->max_nan_steps,
-                                   .seed = 4,
-                                   .on_step = on_step,
-                                   .arg = r});
+        &(struct ddp_train_config){
+            TRAIN_DEFAULTS, .loss = r->own ? DDP_CUSTOM_LOSS : DDP_MSE,
+            .loss_fn = stumble, .loss_arg = &r->fault,
+            .optimizer = r->optimizer, .batch = BATCH, .sub_batch = 2,
+            .lanes = 3, .order = DDP_IN_ORDER,
+            .max_nan_steps = r->strict          ? 0
+                             : r->max_nan_steps ? r->max_nan_steps
+                                                : 10,
+            .seed = 4, .on_step = on_step, .arg = r});
 
     r->told = 0;
     ddp_chain_checksum(chain, &r->before);
@@ -238,7 +237,7 @@ static void test_budget(ddp_t *ddp)
            strstr(ddp_errmsg(), "4 steps in a row"),
        "it is the fourth after a budget of three");
     ok(r.after == r.before, "and no weight has changed");
-    one.max_nan_steps = -1;
+    one.strict = true;
     train(ddp, &one);
     ok(one.rc == DDP_EDIVERGED && one.skips.steps == 1,
        "without a budget the first ends the run");
@@ -262,12 +261,11 @@ static void test_step(ddp_t *ddp)
                                                   .target_len = TARGETS,
                                                   .get = get,
                                                   .arg = &fault});
-    ddp_trainer_t *t =
-        ddp_trainer_new(ddp, chain, d,
-                        &(struct ddp_train_config){.loss = DDP_MSE,
-                                                   .optimizer = ddp_sgd(0.1f),
-                                                   .batch = BATCH,
-                                                   .order = DDP_IN_ORDER});
+    ddp_trainer_t *t = ddp_trainer_new(
+        ddp, chain, d,
+        &(struct ddp_train_config){TRAIN_DEFAULTS, .loss = DDP_MSE,
+                                   .optimizer = ddp_sgd(0.1f), .batch = BATCH,
+                                   .order = DDP_IN_ORDER});
     uint32_t crc[2] = {0};
     struct ddp_metrics m;
 

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "ddp.h"
+#include "defaults.h"
 #include "tap.h"
 
 /* Steps of 6 samples: a divisor that does not divide every f32. */
@@ -145,7 +146,8 @@ static void test_same(const char *what, struct ddp_train_config cfg)
 
 static void test_average(void)
 {
-    struct ddp_train_config cfg = {.optimizer = ddp_momentum(0.1f, 0.9f),
+    struct ddp_train_config cfg = {TRAIN_DEFAULTS,
+                                   .optimizer = ddp_momentum(0.1f, 0.9f),
                                    .ema_decay = 0.5};
     struct run whole = run_new(cfg), half = run_new(cfg);
     float a[CLASSES], b[CLASSES] = {0};
@@ -170,8 +172,8 @@ static void test_average(void)
  * twice, which lr 0.5 halves. */
 static void test_set(void)
 {
-    struct run r =
-        run_new((struct ddp_train_config){.optimizer = ddp_sgd(0.5f)});
+    struct run r = run_new(
+        (struct ddp_train_config){TRAIN_DEFAULTS, .optimizer = ddp_sgd(0.5f)});
     size_t len = SIDE * SIDE * 4 * CLASSES;
     float *w = malloc(3 * len * sizeof(*w)), *g = w + len, *v = g + len;
     float worst = 0, mean[4], moved[4];
@@ -211,7 +213,7 @@ static void test_clip(void)
     bool good;
 
     o.clip_norm = 1;
-    r = run_new((struct ddp_train_config){.optimizer = o});
+    r = run_new((struct ddp_train_config){TRAIN_DEFAULTS, .optimizer = o});
     good = ddp_chain_get(r.chain, "5.bias", w, CLASSES) == 0 &&
            ddp_trainer_gradients(r.trainer, NULL) == 0 &&
            scale_gradients(&r, 0) &&
@@ -227,8 +229,8 @@ static void test_clip(void)
 
 static void test_skip(void)
 {
-    struct run r =
-        run_new((struct ddp_train_config){.optimizer = ddp_adam(0.1f)});
+    struct run r = run_new(
+        (struct ddp_train_config){TRAIN_DEFAULTS, .optimizer = ddp_adam(0.1f)});
     float g[CLASSES] = {0, NAN, 0};
     uint32_t crc = checksum(&r);
     struct ddp_skips s = {0};
@@ -254,7 +256,8 @@ static void test_skip(void)
 
 static void test_errors(void)
 {
-    struct run r = run_new((struct ddp_train_config){.optimizer = ddp_sgd(1)});
+    struct run r = run_new(
+        (struct ddp_train_config){TRAIN_DEFAULTS, .optimizer = ddp_sgd(1)});
     float g[4] = {0};
 
     ok(ddp_trainer_update(r.trainer) == DDP_EINVAL &&
@@ -292,14 +295,17 @@ int main(void)
     if (!(ddp = ddp_init(NULL)))
         bail_out("%s", ddp_errmsg());
     diag("%s", ddp_describe(ddp));
-    test_same("sgd", (struct ddp_train_config){.optimizer = ddp_sgd(0.1f)});
+    test_same("sgd", (struct ddp_train_config){TRAIN_DEFAULTS,
+                                               .optimizer = ddp_sgd(0.1f)});
     test_same("momentum, one lane",
-              (struct ddp_train_config){.optimizer = ddp_momentum(0.1f, 0.9f),
+              (struct ddp_train_config){TRAIN_DEFAULTS,
+                                        .optimizer = ddp_momentum(0.1f, 0.9f),
                                         .lanes = 1});
     test_same("adamw, clipped, a schedule",
-              (struct ddp_train_config){.optimizer = clipped,
+              (struct ddp_train_config){TRAIN_DEFAULTS, .optimizer = clipped,
                                         .schedule = {.kind = DDP_COSINE}});
-    test_same("bf16", (struct ddp_train_config){.optimizer = ddp_adam(0.01f),
+    test_same("bf16", (struct ddp_train_config){TRAIN_DEFAULTS,
+                                                .optimizer = ddp_adam(0.01f),
                                                 .dtype = DDP_BF16});
     test_average();
     test_set();

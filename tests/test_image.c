@@ -14,6 +14,7 @@
 #endif
 
 #include "image/image.h"
+#include "defaults.h"
 #include "make_image.h"
 #include "tap.h"
 
@@ -236,7 +237,8 @@ static void test_orientation(void)
     enum { W = 61, H = 43, SIZE = 32 };
     struct ddp_image_options o;
     struct jpeg_kind k = {.w = W, .h = H, .in = JCS_RGB, .app1_len = 32};
-    struct ddp_image_options in = {.size = SIZE, .resize = SIZE};
+    struct ddp_image_options in = {IMAGE_DEFAULTS, .size = SIZE,
+                                   .resize = SIZE};
     uint8_t *pixels = make_pixels(W, H, 3, 3), exif[32], x[SIZE * SIZE * 3];
 
     ddp__image_options(&in, 224, &o);
@@ -281,7 +283,7 @@ static void test_absurd_exif(void)
 {
     static uint8_t long_block[60000];
     struct jpeg_kind k = {.w = 40, .h = 30, .in = JCS_RGB};
-    struct ddp_image_options o, in = {.size = 16};
+    struct ddp_image_options o, in = {IMAGE_DEFAULTS, .size = 16};
     uint8_t *pixels = make_pixels(40, 30, 3, 4), exif[32], x[768], plain[768];
     struct bytes b = make_jpeg(&k, pixels);
     int wrong = 0;
@@ -321,7 +323,8 @@ static void check_bad(const char *what, const uint8_t *data, size_t len,
                       int64_t max_pixels, const char *says)
 {
     static uint8_t x[32 * 32 * 3];
-    struct ddp_image_options o, in = {.size = 32, .max_pixels = max_pixels};
+    struct ddp_image_options o,
+        in = {IMAGE_DEFAULTS, .size = 32, .max_pixels = max_pixels};
     int rc;
 
     ddp__image_options(&in, 224, &o);
@@ -372,7 +375,7 @@ static void test_bad(void)
     struct bytes b = make_photo(200, 150, 1), s;
     uint8_t *trailing = calloc(b.len + 1000, 1);
     uint8_t x[32 * 32 * 3];
-    struct ddp_image_options o, in = {.size = 32};
+    struct ddp_image_options o, in = {IMAGE_DEFAULTS, .size = 32};
 
     ddp__image_options(&in, 224, &o);
     memcpy(trailing, b.data, b.len);
@@ -545,7 +548,8 @@ static void test_png(void)
 
 static void test_random_crop(void)
 {
-    struct ddp_image_options o, in = {.augment = DDP_AUGMENT_RANDOM};
+    struct ddp_image_options o,
+        in = {IMAGE_DEFAULTS, .augment = DDP_AUGMENT_RANDOM};
     int wrong = 0, flips = 0, n = 4000;
     double areas = 0, ratios = 0, left = 0;
 
@@ -585,7 +589,8 @@ static void test_random_crop(void)
 
 static void test_erased_boxes(void)
 {
-    struct ddp_image_options o, in = {.augment = DDP_AUGMENT_SHIFT};
+    struct ddp_image_options o,
+        in = {IMAGE_DEFAULTS, .augment = DDP_AUGMENT_SHIFT};
     int wrong = 0, erased = 0, n = 4000;
     double areas = 0, ratios = 0, middle = 0;
 
@@ -617,7 +622,8 @@ static void test_erased_boxes(void)
 static void test_erase(void)
 {
     enum { SIZE = 16 };
-    struct ddp_image_options o, in = {.augment = DDP_AUGMENT_SHIFT};
+    struct ddp_image_options o,
+        in = {IMAGE_DEFAULTS, .augment = DDP_AUGMENT_SHIFT};
     static const uint8_t mean[3] = {124, 116, 104}; /* of 255 */
     uint8_t *rgb = make_pixels(SIZE, SIZE, 3, 7), x[SIZE * SIZE * 3],
             y[SIZE * SIZE * 3];
@@ -643,7 +649,8 @@ static void test_erase(void)
 
 static void test_long_images(void)
 {
-    struct ddp_image_options o, in = {.augment = DDP_AUGMENT_RANDOM};
+    struct ddp_image_options o,
+        in = {IMAGE_DEFAULTS, .augment = DDP_AUGMENT_RANDOM};
     struct ddp__crop c;
 
     ddp__image_options(&in, 224, &o);

@@ -15,6 +15,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "defaults.h"
 #include "layer_cases.h"
 #include "oracle.h"
 #include "tap.h"
@@ -274,13 +275,10 @@ static void test_training(struct run *r)
     });
     ddp_trainer_t *t = ddp_trainer_new(
         r->ddp, r->chain, d,
-        &(struct ddp_train_config){.loss = DDP_CUSTOM_LOSS,
-                                   .loss_fn = loss,
-                                   .optimizer = {.kind = DDP_SGD},
-                                   .sub_batch = r->sub,
-                                   .batch = r->n,
-                                   .order = DDP_IN_ORDER,
-                                   .keep_weights = true});
+        &(struct ddp_train_config){
+            TRAIN_DEFAULTS, .loss = DDP_CUSTOM_LOSS, .loss_fn = loss,
+            .optimizer = {.kind = DDP_SGD}, .sub_batch = r->sub, .batch = r->n,
+            .order = DDP_IN_ORDER, .keep_weights = true});
 
     if (!t)
         diag("%s %s: %s", r->backend, r->name, ddp_errmsg());
@@ -307,7 +305,8 @@ static void test_case(struct run *r)
 
 static void test_backend(const struct oracle *o, const char *backend)
 {
-    ddp_t *ddp = ddp_init(&(struct ddp_config){.backend = backend});
+    ddp_t *ddp =
+        ddp_init(&(struct ddp_config){START_DEFAULTS, .backend = backend});
     char name[64];
 
     if (!ddp) {

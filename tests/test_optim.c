@@ -11,6 +11,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "defaults.h"
 #include "oracle.h"
 #include "tap.h"
 #include "train/trainer.h"
@@ -171,7 +172,8 @@ static void test_optimizer(ddp_t *ddp, ddp_dataset_t *d, int k)
     const char *name = optimizers[k].name;
     const struct oracle_tensor *loss = oracle_find(o, "%s/loss", name);
     struct ddp_schedule schedule = {.kind = DDP_CUSTOM_SCHEDULE, .fn = falling};
-    struct ddp_train_config cfg = {.loss = DDP_LOGIT_CROSS_ENTROPY,
+    struct ddp_train_config cfg = {TRAIN_DEFAULTS,
+                                   .loss = DDP_LOGIT_CROSS_ENTROPY,
                                    .optimizer = with_defaults(optimizers[k].o),
                                    .sub_batch = BATCH,
                                    .batch = BATCH,
@@ -215,7 +217,8 @@ int main(void)
                                                   .classes = 5,
                                                   .get = get});
     for (int i = 0; i < 2; i++) {
-        ddp = ddp_init(&(struct ddp_config){.backend = i ? "ref" : "cpu"});
+        ddp = ddp_init(
+            &(struct ddp_config){START_DEFAULTS, .backend = i ? "ref" : "cpu"});
         if (!ddp) {
             skip(1, "%s", ddp_errmsg());
             continue;

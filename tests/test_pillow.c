@@ -13,6 +13,7 @@
 
 #include "base/file.h"
 #include "image/image.h"
+#include "defaults.h"
 #include "tap.h"
 
 enum { MAX_SIZE = 256 };
@@ -67,7 +68,7 @@ static void one_line(const char *line, struct tally *t)
 {
     static uint8_t x[MAX_SIZE * MAX_SIZE * 3];
     struct ddp__bytes file = {0};
-    struct ddp_image_options o, in = {.size = 32};
+    struct ddp_image_options o, in = {IMAGE_DEFAULTS, .size = 32};
     char kind[8], path[512], expected[512];
     struct ddp__crop c = {0};
     int at = 0, size, flip;

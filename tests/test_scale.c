@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "defaults.h"
 #include "oracle.h"
 #include "tap.h"
 #include "train/trainer.h"
@@ -25,7 +26,8 @@ static ddp_t *start(const char *sched, const char *ncpu, const char *backend)
     else
         unsetenv("STARPU_SCHED");
     setenv("STARPU_NCPU", ncpu, 1);
-    if (!(ddp = ddp_init(&(struct ddp_config){.backend = backend})))
+    if (!(ddp = ddp_init(
+              &(struct ddp_config){START_DEFAULTS, .backend = backend})))
         bail_out("%s", ddp_errmsg());
     return ddp;
 }
@@ -100,15 +102,12 @@ static void test_trace(ddp_t *ddp, const char *name, bool weighted,
                                                   .classes = CLASSES,
                                                   .get = get,
                                                   .arg = &weighted});
-    ddp_trainer_t *t =
-        ddp_trainer_new(ddp, c, d,
-                        &(struct ddp_train_config){.optimizer = ddp_sgd(0.25f),
-                                                   .batch = BATCH,
-                                                   .sub_batch = 2,
-                                                   .lanes = 2,
-                                                   .dtype = DDP_F16,
-                                                   .order = DDP_IN_ORDER,
-                                                   .keep_weights = true});
+    ddp_trainer_t *t = ddp_trainer_new(
+        ddp, c, d,
+        &(struct ddp_train_config){TRAIN_DEFAULTS, .optimizer = ddp_sgd(0.25f),
+                                   .batch = BATCH, .sub_batch = 2, .lanes = 2,
+                                   .dtype = DDP_F16, .order = DDP_IN_ORDER,
+                                   .keep_weights = true});
     struct ddp_skips s = {.last = -1};
     double before = state ? state[1] : 65536, off = 0;
     int wrong = 0, skipped = 0;
@@ -218,15 +217,11 @@ static uint32_t train(const char *sched, const char *ncpu, double *loss)
     ddp_t *ddp = start(sched, ncpu, "ref");
     ddp_chain_t *c = rich();
     ddp_dataset_t *d = images();
-    ddp_trainer_t *t =
-        ddp_trainer_new(ddp, c, d,
-                        &(struct ddp_train_config){.optimizer = ddp_adam(0.01f),
-                                                   .batch = 12,
-                                                   .sub_batch = 3,
-                                                   .lanes = 3,
-                                                   .epochs = 3,
-                                                   .dtype = DDP_F16,
-                                                   .seed = 2});
+    ddp_trainer_t *t = ddp_trainer_new(
+        ddp, c, d,
+        &(struct ddp_train_config){TRAIN_DEFAULTS, .optimizer = ddp_adam(0.01f),
+                                   .batch = 12, .sub_batch = 3, .lanes = 3,
+                                   .epochs = 3, .dtype = DDP_F16, .seed = 2});
     struct ddp_metrics m = {0};
     uint32_t crc = 0;
 
@@ -266,12 +261,10 @@ static void test_gradients(void)
 
     for (int i = 0; i < 2; i++) {
         c[i] = rich();
-        t[i] = ddp_trainer_new(
-            ddp, c[i], d,
-            &(struct ddp_train_config){.batch = 12,
-                                       .sub_batch = 12,
-                                       .dtype = i ? DDP_F16 : DDP_F32,
-                                       .seed = 2});
+        t[i] = ddp_trainer_new(ddp, c[i], d,
+                               &(struct ddp_train_config){
+                                   TRAIN_DEFAULTS, .batch = 12, .sub_batch = 12,
+                                   .dtype = i ? DDP_F16 : DDP_F32, .seed = 2});
         ok(t[i] && ddp_trainer_gradients(t[i], NULL) == 0, "gradients in %s",
            i ? "f16" : "f32");
     }
@@ -303,11 +296,9 @@ static double move(ddp_t *ddp, ddp_dataset_t *d, enum ddp_dtype dtype)
     ddp_chain_t *c[2] = {rich(), rich()};
     ddp_trainer_t *t;
     struct ddp_param_info p;
-    struct ddp_train_config cfg = {.optimizer = ddp_sgd(2),
-                                   .batch = 12,
-                                   .sub_batch = 12,
-                                   .dtype = dtype,
-                                   .seed = 2};
+    struct ddp_train_config cfg = {TRAIN_DEFAULTS, .optimizer = ddp_sgd(2),
+                                   .batch = 12,    .sub_batch = 12,
+                                   .dtype = dtype, .seed = 2};
     double sum = 0;
 
     cfg.optimizer.clip_norm = 0.01f;
@@ -362,13 +353,11 @@ static void test_budget(void)
                                                   .type = DDP_U8,
                                                   .classes = CLASSES,
                                                   .get = nan_image});
-    ddp_trainer_t *t =
-        ddp_trainer_new(ddp, c, d,
-                        &(struct ddp_train_config){.optimizer = ddp_sgd(0.1f),
-                                                   .dtype = DDP_F16,
-                                                   .batch = 4,
-                                                   .max_nan_steps = 2,
-                                                   .epochs = 1});
+    ddp_trainer_t *t = ddp_trainer_new(
+        ddp, c, d,
+        &(struct ddp_train_config){TRAIN_DEFAULTS, .optimizer = ddp_sgd(0.1f),
+                                   .dtype = DDP_F16, .batch = 4,
+                                   .max_nan_steps = 2, .epochs = 1});
     struct ddp_skips s = {0};
 
     ok(t && ddp_trainer_train(t) == DDP_EDIVERGED, "a loss of NaN in f16: %s",
@@ -389,8 +378,9 @@ static void test_refusal(void)
     ddp_chain_t *c = rich();
     ddp_dataset_t *d = images();
 
-    ok(!ddp_trainer_new(ddp, c, d,
-                        &(struct ddp_train_config){.dtype = DDP_F16}) &&
+    ok(!ddp_trainer_new(
+           ddp, c, d,
+           &(struct ddp_train_config){TRAIN_DEFAULTS, .dtype = DDP_F16}) &&
            ddp_errcode() == DDP_ENODEV && strstr(ddp_errmsg(), "f16"),
        "refused: %s", ddp_errmsg());
     ddp_dataset_free(d);
@@ -407,8 +397,10 @@ static void test_state(void)
     ddp_t *ddp = start(NULL, "1", "ref");
     ddp_chain_t *c = rich();
     ddp_dataset_t *d = images();
-    ddp_trainer_t *t = ddp_trainer_new(
-        ddp, c, d, &(struct ddp_train_config){.dtype = DDP_F16, .batch = 12});
+    ddp_trainer_t *t =
+        ddp_trainer_new(ddp, c, d,
+                        &(struct ddp_train_config){
+                            TRAIN_DEFAULTS, .dtype = DDP_F16, .batch = 12});
     double state[DDP__GUARD_STATE] = {0};
 
     if (!t)

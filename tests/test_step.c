@@ -9,6 +9,7 @@
 
 #include "base/philox.h"
 #include "runtime/context.h"
+#include "defaults.h"
 #include "tap.h"
 
 enum { SIZE = 12, CLASSES = 5, COUNT = 61 };
@@ -99,7 +100,8 @@ static uint32_t train(const struct setting *s, enum ddp_dtype dtype,
         unsetenv("STARPU_SCHED");
     setenv("STARPU_NCPU", s->ncpu, 1);
     setenv("DDP_SEGMENT_US", s->segment_us ? s->segment_us : "", 1);
-    if (!(ddp = ddp_init(&(struct ddp_config){.backend = s->backend}))) {
+    if (!(ddp = ddp_init(
+              &(struct ddp_config){START_DEFAULTS, .backend = s->backend}))) {
         diag("%s", ddp_errmsg());
         return 0;
     }
@@ -108,6 +110,7 @@ static uint32_t train(const struct setting *s, enum ddp_dtype dtype,
     d = images(COUNT);
     t = ddp_trainer_new(ddp, chain, d,
                         &(struct ddp_train_config){
+                            TRAIN_DEFAULTS,
                             .optimizer = ddp_momentum(0.05f, 0.9f),
                             .sub_batch = 4,
                             .batch = 24,
@@ -197,12 +200,11 @@ static size_t gradients(ddp_t *ddp, int sub_batch, int lanes, int batch,
     ddp_trainer_t *t;
     size_t n = 0;
 
-    t = ddp_trainer_new(ddp, chain, d,
-                        &(struct ddp_train_config){.optimizer = ddp_sgd(0.1f),
-                                                   .sub_batch = sub_batch,
-                                                   .lanes = lanes,
-                                                   .batch = batch,
-                                                   .seed = 5});
+    t = ddp_trainer_new(
+        ddp, chain, d,
+        &(struct ddp_train_config){TRAIN_DEFAULTS, .optimizer = ddp_sgd(0.1f),
+                                   .sub_batch = sub_batch, .lanes = lanes,
+                                   .batch = batch, .seed = 5});
     if (!t || ddp_trainer_gradients(t, m) < 0)
         diag("%s", ddp_errmsg());
     for (int i = 0; t && ddp_chain_param(chain, i, &info) == 0; i++) {
@@ -291,12 +293,11 @@ static double one_step(ddp_t *ddp, int mode, double *loss)
         .get = weighted,
         .arg = &mode,
     });
-    ddp_trainer_t *t =
-        ddp_trainer_new(ddp, chain, d,
-                        &(struct ddp_train_config){.loss = DDP_MSE,
-                                                   .optimizer = ddp_sgd(1),
-                                                   .sub_batch = 5,
-                                                   .batch = 12});
+    ddp_trainer_t *t = ddp_trainer_new(
+        ddp, chain, d,
+        &(struct ddp_train_config){TRAIN_DEFAULTS, .loss = DDP_MSE,
+                                   .optimizer = ddp_sgd(1), .sub_batch = 5,
+                                   .batch = 12});
     static const float zero[4];
     struct ddp_metrics m = {0};
     float bias = 0;
@@ -405,10 +406,10 @@ static void test_failure(ddp_t *ddp)
     int rc;
 
     fail_at = -1;
-    t = ddp_trainer_new(ddp, chain, d,
-                        &(struct ddp_train_config){.optimizer = ddp_sgd(0.1f),
-                                                   .sub_batch = 4,
-                                                   .batch = 16});
+    t = ddp_trainer_new(
+        ddp, chain, d,
+        &(struct ddp_train_config){TRAIN_DEFAULTS, .optimizer = ddp_sgd(0.1f),
+                                   .sub_batch = 4, .batch = 16});
     ok(t && ddp_trainer_step(t, &m) == 0, "a step with a kernel of one's own");
     ddp_trainer_wait(t);
     ddp_chain_checksum(chain, &before);
@@ -452,12 +453,10 @@ static void test_bad_label(ddp_t *ddp)
                                                   .classes = CLASSES,
                                                   .get = bad_sample,
                                                   .arg = &which});
-    ddp_trainer_t *t =
-        ddp_trainer_new(ddp, chain, d,
-                        &(struct ddp_train_config){.optimizer = ddp_sgd(0.1f),
-                                                   .batch = 8,
-                                                   .sub_batch = 4,
-                                                   .epochs = 2});
+    ddp_trainer_t *t = ddp_trainer_new(
+        ddp, chain, d,
+        &(struct ddp_train_config){TRAIN_DEFAULTS, .optimizer = ddp_sgd(0.1f),
+                                   .batch = 8, .sub_batch = 4, .epochs = 2});
     int rc = ddp_trainer_train(t);
 
     ok(rc < 0 && strstr(ddp_errmsg(), "99"),
@@ -484,13 +483,11 @@ static uint32_t train_first_ones(ddp_t *ddp, int64_t steps, int *rc)
                                                   .type = DDP_U8,
                                                   .classes = CLASSES,
                                                   .get = first_ones});
-    ddp_trainer_t *t =
-        ddp_trainer_new(ddp, chain, d,
-                        &(struct ddp_train_config){.optimizer = ddp_sgd(0.1f),
-                                                   .batch = 8,
-                                                   .sub_batch = 4,
-                                                   .order = DDP_IN_ORDER,
-                                                   .steps = steps});
+    ddp_trainer_t *t = ddp_trainer_new(
+        ddp, chain, d,
+        &(struct ddp_train_config){TRAIN_DEFAULTS, .optimizer = ddp_sgd(0.1f),
+                                   .batch = 8, .sub_batch = 4,
+                                   .order = DDP_IN_ORDER, .steps = steps});
     uint32_t crc = 0;
 
     *rc = ddp_trainer_train(t);
@@ -534,8 +531,8 @@ static void test_stop(ddp_t *ddp)
     ddp_dataset_t *d = images(COUNT);
     ddp_trainer_t *t = ddp_trainer_new(
         ddp, chain, d,
-        &(struct ddp_train_config){
-            .sub_batch = 1, .lanes = 2, .batch = 2, .stop = enough});
+        &(struct ddp_train_config){TRAIN_DEFAULTS, .sub_batch = 1, .lanes = 2,
+                                   .batch = 2, .stop = enough});
     struct ddp_metrics m[3] = {{0}, {.samples = -1}, {0}};
 
     asked = -1;
@@ -573,20 +570,24 @@ static void test_arguments(ddp_t *ddp)
     ddp_chain_t *chain = plain();
     ddp_dataset_t *d = images(COUNT);
 
-    ok(!ddp_trainer_new(ddp, chain, d,
-                        &(struct ddp_train_config){.sub_batch = -1}),
+    ok(!ddp_trainer_new(
+           ddp, chain, d,
+           &(struct ddp_train_config){TRAIN_DEFAULTS, .sub_batch = -1}),
        "a negative sub_batch: %s", ddp_errmsg());
-    ok(!ddp_trainer_new(ddp, chain, d,
-                        &(struct ddp_train_config){.loss = DDP_MSE}),
+    ok(!ddp_trainer_new(
+           ddp, chain, d,
+           &(struct ddp_train_config){TRAIN_DEFAULTS, .loss = DDP_MSE}),
        "MSE on classes: %s", ddp_errmsg());
-    ok(!ddp_trainer_new(ddp, chain, d,
-                        &(struct ddp_train_config){.loss = DDP_CUSTOM_LOSS}),
+    ok(!ddp_trainer_new(
+           ddp, chain, d,
+           &(struct ddp_train_config){TRAIN_DEFAULTS, .loss = DDP_CUSTOM_LOSS}),
        "an own loss without one: %s", ddp_errmsg());
-    ok(!ddp_trainer_new(ddp, chain, d,
-                        &(struct ddp_train_config){.dtype = DDP_U8}),
+    ok(!ddp_trainer_new(
+           ddp, chain, d,
+           &(struct ddp_train_config){TRAIN_DEFAULTS, .dtype = DDP_U8}),
        "activations of a wrong type: %s", ddp_errmsg());
     ok(!ddp_trainer_new(ddp, NULL, d, NULL), "no chain");
-    ok(!ddp_init(&(struct ddp_config){.backend = "tpu"}),
+    ok(!ddp_init(&(struct ddp_config){START_DEFAULTS, .backend = "tpu"}),
        "a backend that does not exist: %s", ddp_errmsg());
     ddp_dataset_free(d);
     ddp_chain_free(chain);

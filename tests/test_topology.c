@@ -14,6 +14,7 @@
 #include "base/philox.h"
 #include "runtime/buffer.h"
 #include "runtime/context.h"
+#include "defaults.h"
 #include "tap.h"
 
 /* 2 packages of 4 cores of 2 hyper-threads: PU 2i is core i's first. */
@@ -130,7 +131,7 @@ static void test_affinity(void)
     ddp__topology_free(&t);
 
     unsetenv("STARPU_NCPU");
-    ddp = ddp_init(&(struct ddp_config){.gpus = -1});
+    ddp = ddp_init(&(struct ddp_config){START_DEFAULTS, .gpus = 0});
     is_int(ddp ? (int)starpu_cpu_worker_get_count() : -1, 1,
            "a worker for the one processor of the affinity: %s",
            ddp ? ddp_describe(ddp) : ddp_errmsg());
@@ -317,14 +318,12 @@ static size_t train(const char *machine, const char *cpus, float *out)
 
     setenv("STARPU_NCPU", cpus, 1);
     pretend("HWLOC_SYNTHETIC", machine);
-    ddp = ddp_init(&(struct ddp_config){.gpus = -1});
-    t = ddp ? ddp_trainer_new(ddp, c, d,
-                              &(struct ddp_train_config){
-                                  .optimizer = ddp_momentum(0.05f, 0.9f),
-                                  .sub_batch = SUB,
-                                  .batch = COUNT,
-                                  .steps = 2,
-                                  .seed = 3})
+    ddp = ddp_init(&(struct ddp_config){START_DEFAULTS, .gpus = 0});
+    t = ddp ? ddp_trainer_new(
+                  ddp, c, d,
+                  &(struct ddp_train_config){
+                      TRAIN_DEFAULTS, .optimizer = ddp_momentum(0.05f, 0.9f),
+                      .sub_batch = SUB, .batch = COUNT, .steps = 2, .seed = 3})
             : NULL;
     if (!t || ddp_trainer_train(t) < 0)
         bail_out("%s", ddp_errmsg());
@@ -367,7 +366,7 @@ static void test_workers(void)
 
     unsetenv("STARPU_NCPU");
     pretend("HWLOC_SYNTHETIC", SERVER);
-    if (!(ddp = ddp_init(&(struct ddp_config){.gpus = -1})))
+    if (!(ddp = ddp_init(&(struct ddp_config){START_DEFAULTS, .gpus = 0})))
         bail_out("%s", ddp_errmsg());
     n = (int)starpu_cpu_worker_get_count();
     is_int(n, want, "a worker for each core, not hyper-thread");
@@ -386,7 +385,7 @@ static void test_workers(void)
 
     setenv("STARPU_WORKERS_NOBIND", "1", 1);
     setenv("STARPU_NCPU", "2", 1);
-    if (!(ddp = ddp_init(&(struct ddp_config){.gpus = -1})))
+    if (!(ddp = ddp_init(&(struct ddp_config){START_DEFAULTS, .gpus = 0})))
         bail_out("%s", ddp_errmsg());
     ok(strstr(ddp_describe(ddp), "STARPU_WORKERS_NOBIND=1 places workers"),
        "the user's variable is left alone, and named");

@@ -17,6 +17,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "defaults.h"
 #include "oracle.h"
 #include "tap.h"
 #include "torch_part.h"
@@ -246,7 +247,8 @@ static void test_bf16_trace(void)
 /* all: the full networks; steps: and their training. */
 static void test_backend(const char *backend, bool all, bool steps)
 {
-    if (!(ddp = ddp_init(&(struct ddp_config){.backend = backend}))) {
+    if (!(ddp = ddp_init(
+              &(struct ddp_config){START_DEFAULTS, .backend = backend}))) {
         skip(1, "%s", ddp_errmsg());
         return;
     }

@@ -14,6 +14,7 @@
 #include "config.h"
 #include <math.h>
 #include <stdlib.h>
+#include "defaults.h"
 #include "oracle.h"
 #include "tap.h"
 #include "torch_part.h"
@@ -62,15 +63,12 @@ static ddp_trainer_t *trainer(ddp_t *ddp, ddp_chain_t *c, ddp_dataset_t *d)
 
     momentum.weight_decay = 1e-4f;
     momentum.decay_all = true;
-    return ddp_trainer_new(
-        ddp, c, d,
-        &(struct ddp_train_config){.loss = DDP_LOGIT_CROSS_ENTROPY,
-                                   .label_smoothing = 0.1f,
-                                   .optimizer = momentum,
-                                   .sub_batch = BATCH,
-                                   .batch = BATCH,
-                                   .order = DDP_IN_ORDER,
-                                   .keep_weights = true});
+    return ddp_trainer_new(ddp, c, d,
+                           &(struct ddp_train_config){
+                               TRAIN_DEFAULTS, .loss = DDP_LOGIT_CROSS_ENTROPY,
+                               .label_smoothing = 0.1f, .optimizer = momentum,
+                               .sub_batch = BATCH, .batch = BATCH,
+                               .order = DDP_IN_ORDER, .keep_weights = true});
 }
 
 static void test_trace(ddp_t *ddp, const struct oracle *o)

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "defaults.h"
 #include "torch_part.h"
 #include "train/trainer.h"
 
@@ -61,16 +62,14 @@ ddp_trainer_t *torch_trainer(ddp_t *ddp, ddp_chain_t *c, ddp_dataset_t *d,
 
     momentum.weight_decay = 1e-4f;
     momentum.decay_all = true;
-    return ddp_trainer_new(
-        ddp, c, d,
-        &(struct ddp_train_config){.loss = DDP_LOGIT_CROSS_ENTROPY,
-                                   .label_smoothing = 0.1f,
-                                   .optimizer = momentum,
-                                   .sub_batch = n < batch ? (int)n : batch,
-                                   .batch = n < batch ? (int)n : batch,
-                                   .dtype = dtype,
-                                   .order = DDP_IN_ORDER,
-                                   .keep_weights = true});
+    return ddp_trainer_new(ddp, c, d,
+                           &(struct ddp_train_config){
+                               TRAIN_DEFAULTS, .loss = DDP_LOGIT_CROSS_ENTROPY,
+                               .label_smoothing = 0.1f, .optimizer = momentum,
+                               .sub_batch = n < batch ? (int)n : batch,
+                               .batch = n < batch ? (int)n : batch,
+                               .dtype = dtype, .order = DDP_IN_ORDER,
+                               .keep_weights = true});
 }
 
 /* ---- gradients ---------------------------------------------------------- */

@@ -195,6 +195,7 @@ int bench_load_run(struct opts *o, struct bench_settings *s)
     static const enum ddp_split split[] = {DDP_TRAIN, DDP_VAL, DDP_TEST};
     static const enum ddp_augment augment[] = {
         DDP_AUGMENT_NONE, DDP_AUGMENT_RANDOM, DDP_AUGMENT_SHIFT};
+    struct ddp_image_options images;
     ddp_dataset_t *d;
     int rc;
 
@@ -205,11 +206,11 @@ int bench_load_run(struct opts *o, struct bench_settings *s)
         return EXIT_USAGE;
     }
     (void)o;
-    d = ddp_dataset_open(
-        s->data, split[s->split],
-        &(struct ddp_image_options){.size = (int)s->img_size,
-                                    .augment = augment[s->augment],
-                                    .max_bad = 1});
+    ddp_image_options_init(&images);
+    images.size = (int)s->img_size;
+    images.augment = augment[s->augment];
+    images.max_bad = 1;
+    d = ddp_dataset_open(s->data, split[s->split], &images);
     if (!d)
         return app_fail(DDP_EDATA);
     rc = measure_loading(s, d);

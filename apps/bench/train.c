@@ -187,6 +187,7 @@ static int open_model(struct bench *b, struct bench_settings *s)
     struct ddp_model_options m = {.classes = (int)s->classes,
                                   .small_stem = s->small_stem,
                                   .width = (int)s->width};
+    struct ddp_config cfg;
     int rc;
 
     if (!strcmp(s->model, "mlp"))
@@ -195,8 +196,11 @@ static int open_model(struct bench *b, struct bench_settings *s)
         return app_fail(ddp_errcode());
     if ((rc = pool_fill(&b->pool, s)) != OPTS_GO)
         return rc;
-    b->ddp = ddp_init(&(struct ddp_config){
-        .cpus = (int)s->workers, .backend = s->backend ? "ref" : "cpu"});
+    ddp_config_init(&cfg);
+    if (s->workers)
+        cfg.cpus = (int)s->workers;
+    cfg.backend = s->backend ? "ref" : "cpu";
+    b->ddp = ddp_init(&cfg);
     if (!b->ddp)
         return app_fail(ddp_errcode());
     if (!s->lanes)
@@ -233,12 +237,14 @@ static int count_work(struct bench *b, const struct bench_settings *s)
 static int make_trainer(struct bench *b, const struct bench_settings *s)
 {
     int size = (int)s->img_size;
-    struct ddp_train_config cfg = {.optimizer = ddp_momentum(0.01f, 0.9f),
-                                   .dtype = activations(s),
-                                   .seed = 1,
-                                   .on_step = on_step,
-                                   .arg = b};
+    struct ddp_train_config cfg;
 
+    ddp_train_config_init(&cfg);
+    cfg.optimizer = ddp_momentum(0.01f, 0.9f);
+    cfg.dtype = activations(s);
+    cfg.seed = 1;
+    cfg.on_step = on_step;
+    cfg.arg = b;
     cfg.sub_batch = (int)s->sub_batch;
     cfg.batch = (int)s->batch;
     cfg.lanes = (int)s->lanes;

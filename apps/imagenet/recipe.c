@@ -67,12 +67,14 @@ int recipe_check(const struct opts *o, const struct settings *s)
 static int resolve_batch(const struct opts *o, struct settings *s,
                          const ddp_t *ddp, const ddp_dataset_t *data)
 {
-    struct ddp_train_config c = {.sub_batch = (int)s->sub_batch,
-                                 .lanes = (int)s->lanes,
-                                 .epochs = s->epochs,
-                                 .steps = s->steps};
+    struct ddp_train_config c;
     int rc;
 
+    ddp_train_config_init(&c);
+    c.sub_batch = (int)s->sub_batch;
+    c.lanes = (int)s->lanes;
+    c.epochs = s->epochs;
+    c.steps = s->steps;
     if (s->batch_per_device)
         s->batch = s->batch_per_device * ddp_worker_count(ddp);
     c.batch = s->batch < INT_MAX ? (int)s->batch : INT_MAX;
@@ -168,21 +170,20 @@ static struct ddp_schedule choose_schedule(const struct settings *s)
 void recipe_config(const struct opts *o, const struct settings *s,
                    struct ddp_train_config *cfg)
 {
-    *cfg = (struct ddp_train_config){
-        .loss = DDP_LOGIT_CROSS_ENTROPY,
-        .label_smoothing = (float)s->smoothing,
-        .optimizer = choose_optimizer(o, s),
-        .schedule = choose_schedule(s),
-        .sub_batch = (int)s->sub_batch,
-        .batch = (int)s->batch,
-        .lanes = (int)s->lanes,
-        .epochs = s->epochs,
-        .steps = s->steps,
-        .dtype = setup_dtype(s),
-        .seed = (uint64_t)s->seed,
-        .keep_weights = s->weights != NULL,
-        .max_nan_steps = s->max_nan_steps ? (int)s->max_nan_steps : -1,
-        .ema_decay = s->ema_decay,
-        .tta = setup_tta(s),
-    };
+    ddp_train_config_init(cfg);
+    cfg->loss = DDP_LOGIT_CROSS_ENTROPY;
+    cfg->label_smoothing = (float)s->smoothing;
+    cfg->optimizer = choose_optimizer(o, s);
+    cfg->schedule = choose_schedule(s);
+    cfg->sub_batch = (int)s->sub_batch;
+    cfg->batch = (int)s->batch;
+    cfg->lanes = (int)s->lanes;
+    cfg->epochs = s->epochs;
+    cfg->steps = s->steps;
+    cfg->dtype = setup_dtype(s);
+    cfg->seed = (uint64_t)s->seed;
+    cfg->keep_weights = s->weights != NULL;
+    cfg->max_nan_steps = (int)s->max_nan_steps;
+    cfg->ema_decay = s->ema_decay;
+    cfg->tta = setup_tta(s);
 }

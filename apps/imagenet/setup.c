@@ -99,34 +99,29 @@ size_t setup_params(const ddp_chain_t *c)
     return sum;
 }
 
-/* For the library 0 means the default, so a zero is passed as a tiny number. */
-static double nonzero(double v)
-{
-    return v == 0 ? 1e-12 : v;
-}
-
 static void image_options(const struct settings *s, enum ddp_split split,
                           struct ddp_image_options *i)
 {
     static const enum ddp_augment augment[] = {
         DDP_AUGMENT_NONE, DDP_AUGMENT_RANDOM, DDP_AUGMENT_SHIFT};
 
-    *i = (struct ddp_image_options){
-        .size = (int)s->img_size,
-        .resize = (int)s->resize,
-        .augment = split == DDP_TRAIN ? augment[s->augment] : DDP_AUGMENT_NONE,
-        .min_area = (float)s->min_area,
-        .shift = (int)s->shift,
-        .no_flip = s->no_flip,
-        .erase = (float)s->erase,
-        .upright = s->upright,
-        .max_pixels = s->max_pixels,
-        .max_bad = s->max_bad > 0 ? s->max_bad : -1,
-    };
-    for (int c = 0; c < 3; c++) {
-        i->mean[c] = (float)nonzero(s->mean[c]);
+    ddp_image_options_init(i);
+    i->size = (int)s->img_size;
+    i->resize = (int)s->resize;
+    i->upright = s->upright;
+    i->max_pixels = s->max_pixels;
+    i->max_bad = s->max_bad;
+    for (int c = 0; c < 3 && s->std[c] > 0; c++) { /* 0: not an option here */
+        i->mean[c] = (float)s->mean[c];
         i->std[c] = (float)s->std[c];
     }
+    if (split != DDP_TRAIN || augment[s->augment] == DDP_AUGMENT_NONE)
+        return;
+    i->augment = augment[s->augment];
+    i->min_area = (float)s->min_area;
+    i->shift = (int)s->shift;
+    i->no_flip = s->no_flip;
+    i->erase = (float)s->erase;
 }
 
 int setup_data(const struct opts *o, struct settings *s, const char *dir,
@@ -164,9 +159,12 @@ int setup_images(struct settings *s, const char *const *path, int64_t n,
 
 int setup_devices(const struct settings *s, ddp_t **ddp)
 {
-    struct ddp_config cfg = {.cpus = (int)s->workers,
-                             .backend = s->backend ? "ref" : "cpu"};
+    struct ddp_config cfg;
 
+    ddp_config_init(&cfg);
+    if (s->workers)
+        cfg.cpus = (int)s->workers;
+    cfg.backend = s->backend ? "ref" : "cpu";
     if (!(*ddp = ddp_init(&cfg)))
         return app_fail(ddp_errcode());
     return OPTS_GO;

@@ -23,18 +23,20 @@ int main(int argc, char **argv)
     ddp_dataset_t *iris = ddp_dataset_csv(csv, "class");
     ddp_chain_t *m = ddp_chain_new(ddp_dense_new(4, 8), ddp_dense_new(8, 16),
                                    ddp_dense_new(16, 3), DDP_END);
-    ddp_trainer_t *t = ddp_trainer_new(
-        ddp, m, iris,
-        &(struct ddp_train_config){.loss = DDP_LOGIT_CROSS_ENTROPY,
-                                   .optimizer = ddp_adam(1e-3f),
-                                   .sub_batch = 8,
-                                   .lanes = 1,
-                                   .epochs = 50,
-                                   .on_epoch = report});
+    struct ddp_train_config cfg;
+    ddp_trainer_t *t;
     struct ddp_metrics end;
-    bool ok = ddp && t && ddp_trainer_train(t) == 0 &&
-              ddp_trainer_evaluate(t, iris, &end) == 0;
+    bool ok;
 
+    ddp_train_config_init(&cfg);
+    cfg.optimizer = ddp_adam(1e-3f);
+    cfg.sub_batch = 8;
+    cfg.lanes = 1;
+    cfg.epochs = 50;
+    cfg.on_epoch = report;
+    t = ddp_trainer_new(ddp, m, iris, &cfg);
+    ok = ddp && t && ddp_trainer_train(t) == 0 &&
+         ddp_trainer_evaluate(t, iris, &end) == 0;
     if (ok)
         printf("trained on %s: loss %.4f, %.1f %% right\n", ddp_describe(ddp),
                end.loss, 100 * end.top1);

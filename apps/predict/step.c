@@ -59,22 +59,24 @@ static int open_run(struct step *b)
     const struct predict_settings *s = b->s;
     int size = (int)s->img_size, sizes[] = {size * size * 3, 512, 512, 0};
     struct ddp_model_options m = {.classes = (int)s->classes};
-    struct ddp_train_config cfg = {
-        .optimizer = ddp_momentum(0.01f, 0.9f),
-        .dtype = s->dtype == 0   ? DDP_F32
-                 : s->dtype == 1 ? DDP_BF16
-                                 : DDP_F16,
-        .sub_batch = (int)s->sub_batch,
-        .lanes = (int)s->lanes,
-        .batch = (int)(s->lanes * s->sub_batch),
-        .steps = s->skip + s->steps + 1, /* the last step is not measured */
-        .keep_weights = true,
-        .on_step = on_step,
-        .arg = b};
+    struct ddp_train_config cfg;
+    struct ddp_config start;
 
+    ddp_train_config_init(&cfg);
+    cfg.optimizer = ddp_momentum(0.01f, 0.9f);
+    cfg.dtype = s->dtype == 0 ? DDP_F32 : s->dtype == 1 ? DDP_BF16 : DDP_F16;
+    cfg.sub_batch = (int)s->sub_batch;
+    cfg.lanes = (int)s->lanes;
+    cfg.batch = (int)(s->lanes * s->sub_batch);
+    cfg.steps = s->skip + s->steps + 1; /* the last step is not measured */
+    cfg.keep_weights = true;
+    cfg.on_step = on_step;
+    cfg.arg = b;
     if (!strcmp(s->model, "mlp"))
         m.sizes = sizes;
-    b->ddp = ddp_init(&(struct ddp_config){.gpus = s->gpus[0]});
+    ddp_config_init(&start);
+    start.gpus = s->gpus[0];
+    b->ddp = ddp_init(&start);
     b->chain = ddp_model_new(s->model, &m);
     b->data = ddp_dataset_callback(
         &(struct ddp_source){.count = cfg.batch * cfg.steps,

@@ -13,6 +13,7 @@
 
 #include "base/env.h"
 #include "base/error.h"
+#include "base/options.h"
 #include "runtime/buffer.h"
 #include "runtime/context.h"
 #include "runtime/devices.h"
@@ -45,14 +46,13 @@ static void offer_policy(void)
         setenv("STARPU_SCHED_LIB", library->l_name, 0);
 }
 
-/* How many accelerators of a kind are asked for: by its variable, else by the
- * program.  0: all there are; -1: none. */
+/* How many accelerators of a kind are asked for, or DDP_ALL: by its variable,
+ * else by the program. */
 static int asked_for(const struct ddp__device *d, const struct ddp_config *cfg)
 {
     const char *env = d->count ? getenv(d->count) : NULL;
-    int asked = env && *env ? atoi(env) : cfg->gpus;
 
-    return env && *env && asked == 0 ? -1 : asked;
+    return env && *env ? atoi(env) : cfg->gpus;
 }
 
 /* Whether there are that many of a kind, which may say why there are not. */
@@ -63,7 +63,7 @@ static bool find_accelerators(ddp_t *ddp, const struct ddp__device *d,
     struct ddp__gpus *g = &ddp->gpus;
 
     g->count = g->seen = 0;
-    d->find(g, asked);
+    d->find(g, asked < 0 ? 0 : asked);
     ddp__error_restore(&before); /* g->why has the reasons */
     return g->count > 0 && g->count >= asked;
 }
@@ -81,7 +81,7 @@ static int choose_gpus(ddp_t *ddp, const struct ddp_config *cfg,
         int asked = asked_for(d, cfg);
 
         d->configure(conf, &none);
-        if (ddp->accelerator || asked < 0)
+        if (ddp->accelerator || asked == 0)
             continue;
         most = asked;
         if (!find_accelerators(ddp, d, asked))
@@ -127,8 +127,8 @@ static int start(ddp_t *ddp, const struct ddp_config *cfg)
     conf.sched_policy = &ddp__sched_policy;
     if (!getenv("STARPU_CATCH_SIGNALS"))
         conf.catch_signals = 0; /* signals are the program's */
-    if (cfg->cpus && conf.ncpus < 0)
-        conf.ncpus = cfg->cpus < 0 ? 0 : cfg->cpus;
+    if (cfg->cpus >= 0 && conf.ncpus < 0)
+        conf.ncpus = cfg->cpus;
     if ((rc = choose_gpus(ddp, cfg, &conf)) < 0)
         return rc;
 #ifndef STARPU_SIMGRID /* whose machine is another one */
@@ -223,11 +223,21 @@ static int open_devices(ddp_t *ddp, const struct ddp_config *cfg)
  * context: a second one could not have other workers or another scheduler. */
 static atomic_bool started;
 
-ddp_t *ddp_init(const struct ddp_config *cfg)
+static const struct ddp_config defaults = {
+    .struct_size = sizeof(defaults), .cpus = DDP_ALL, .gpus = DDP_ALL};
+
+void ddp_config_init_sized(struct ddp_config *c, size_t size)
 {
-    static const struct ddp_config none;
+    ddp__options_init(c, size, &defaults, sizeof(defaults));
+}
+
+ddp_t *ddp_init(const struct ddp_config *given)
+{
+    struct ddp_config cfg = defaults;
     ddp_t *ddp = NULL;
 
+    if (ddp__options_copy(&cfg, sizeof(cfg), given, "ddp_config") < 0)
+        return NULL;
     if (atomic_exchange(&started, true)) {
         ddp__fail(DDP_EINVAL, "libddp is already started in this process; call "
                               "ddp_finish() first");
@@ -237,11 +247,10 @@ ddp_t *ddp_init(const struct ddp_config *cfg)
         ddp__fail(DDP_ENOMEM, "out of memory for a context");
         goto not_started;
     }
-    cfg = cfg ? cfg : &none;
-    if (start(ddp, cfg) < 0)
+    if (start(ddp, &cfg) < 0)
         goto free_ddp;
     ddp__pending_init(&ddp->pending);
-    if (open_devices(ddp, cfg) < 0)
+    if (open_devices(ddp, &cfg) < 0)
         goto stop;
     describe(ddp);
     return ddp;

@@ -20,5 +20,7 @@ LIB_SOURCES += \
     %D%/folder.c \
     %D%/folder.h \
     %D%/half.h \
+    %D%/options.c \
+    %D%/options.h \
     %D%/philox.h \
     %D%/version.c

@@ -13,6 +13,7 @@
 #include "base/crc32c.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/options.h"
 #include "data/dataset.h"
 #include "image/image.h"
 
@@ -161,9 +162,12 @@ static int set_names(ddp_dataset_t *d)
 /* As for other images, but whole ones of 32 x 32 by default. */
 static int set_options(struct cifar *c, const struct ddp_image_options *in)
 {
-    struct ddp_image_options o = in ? *in : (struct ddp_image_options){0};
+    struct ddp_image_options o;
     int rc;
 
+    ddp_image_options_init(&o);
+    if ((rc = ddp__options_copy(&o, sizeof(o), in, "ddp_image_options")) < 0)
+        return rc;
     if (!o.size)
         o.size = SIDE;
     if (!o.resize)

@@ -114,9 +114,7 @@ size_t ddp__dataset_x_size(const ddp_dataset_t *d)
 
 static int64_t budget(const ddp_dataset_t *d)
 {
-    double most = ceil(d->max_bad * (double)d->count);
-
-    return d->max_bad < 0 ? 0 : most < 1 ? 1 : (int64_t)most;
+    return (int64_t)ceil(d->max_bad * (double)d->count);
 }
 
 /* The slot of index in the table of bad ones, or the free one it would get. */

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/options.h"
 #include "base/philox.h"
 #include "image/augment.h"
 
@@ -21,15 +22,19 @@ enum { MAX_SIZE = 16384, TRIES = 10 };
 
 /* ---- options ------------------------------------------------------------ */
 
-static void fill_colours(struct ddp_image_options *o)
-{
-    static const float mean[3] = {0.485f, 0.456f, 0.406f};
-    static const float std[3] = {0.229f, 0.224f, 0.225f};
+static const struct ddp_image_options defaults = {
+    .struct_size = sizeof(defaults),
+    .min_area = 0.08f,
+    .shift = 4,
+    .mean = {0.485f, 0.456f, 0.406f},
+    .std = {0.229f, 0.224f, 0.225f},
+    .max_pixels = 178956970, /* what Pillow refuses to go beyond */
+    .max_bad = 0.001,
+};
 
-    if (!o->mean[0] && !o->mean[1] && !o->mean[2])
-        memcpy(o->mean, mean, sizeof(mean));
-    if (!o->std[0] && !o->std[1] && !o->std[2])
-        memcpy(o->std, std, sizeof(std));
+void ddp_image_options_init_sized(struct ddp_image_options *o, size_t size)
+{
+    ddp__options_init(o, size, &defaults, sizeof(defaults));
 }
 
 static int check(const struct ddp_image_options *o)
@@ -48,7 +53,7 @@ static int check(const struct ddp_image_options *o)
                          "least area %g of a crop: expected above "
                          "0, at most 1",
                          (double)o->min_area);
-    if (o->shift < 0 || o->shift > o->size)
+    if (o->augment == DDP_AUGMENT_SHIFT && (o->shift < 0 || o->shift > o->size))
         return ddp__fail(DDP_EINVAL, "shift by %d pixels of %d", o->shift,
                          o->size);
     if (!(o->erase >= 0 && o->erase <= 1))
@@ -64,10 +69,9 @@ static int check(const struct ddp_image_options *o)
     if (o->max_pixels < 1)
         return ddp__fail(DDP_EINVAL, "a limit of %lld pixels",
                          (long long)o->max_pixels);
-    if (!(o->max_bad <= 1))
+    if (!(o->max_bad >= 0 && o->max_bad <= 1))
         return ddp__fail(DDP_EINVAL,
-                         "max_bad %g is a share: expected 1 at "
-                         "most",
+                         "max_bad %g is a fraction: expected 0 to 1",
                          o->max_bad);
     return 0;
 }
@@ -75,20 +79,16 @@ static int check(const struct ddp_image_options *o)
 int ddp__image_options(const struct ddp_image_options *in, int size,
                        struct ddp_image_options *out)
 {
-    *out = in ? *in : (struct ddp_image_options){0};
+    int rc;
+
+    *out = defaults;
+    if ((rc = ddp__options_copy(out, sizeof(*out), in, "ddp_image_options")) <
+        0)
+        return rc;
     if (!out->size)
         out->size = size;
     if (!out->resize)
         out->resize = (int)((int64_t)out->size * 8 / 7);
-    if (!out->min_area)
-        out->min_area = 0.08f;
-    if (!out->shift)
-        out->shift = out->size < 4 ? out->size : 4;
-    if (!out->max_pixels)
-        out->max_pixels = 178956970; /* what Pillow refuses to go beyond */
-    if (!out->max_bad)
-        out->max_bad = 0.001;
-    fill_colours(out);
     return check(out);
 }
 

@@ -21,7 +21,7 @@
 #include "runtime/devices.h"
 #include "train/checkpoints.h"
 
-enum { KEEP = 3, KEEP_LEAST = 2 };
+enum { KEEP_LEAST = 2 };
 
 struct ddp__checkpoints {
     struct ddp__ckpt_dir dir;
@@ -51,8 +51,7 @@ int ddp__checkpoints_new(struct ddp_trainer *t)
     }
     k->dir.lock = -1;
     k->saved = -1;
-    k->dir.keep = c->keep ? c->keep : KEEP;
-    k->dir.keep = k->dir.keep < KEEP_LEAST ? KEEP_LEAST : k->dir.keep;
+    k->dir.keep = c->keep < KEEP_LEAST ? KEEP_LEAST : c->keep;
     k->dir.keep_steps = c->keep_epochs * t->loader.steps;
     t->ckpt = k;
     return 0;

@@ -329,16 +329,15 @@ int ddp_chain_evaluate(ddp_t *ddp, ddp_chain_t *chain, ddp_dataset_t *data,
         return DDP_EINVAL; /* their constructors said why */
     if (!cfg)
         cfg = &none;
-    c = (struct ddp_train_config){
-        .loss = cfg->loss,
-        .label_smoothing = cfg->label_smoothing,
-        .loss_fn = cfg->loss_fn,
-        .loss_arg = cfg->loss_arg,
-        .sub_batch = cfg->sub_batch,
-        .lanes = cfg->lanes,
-        .dtype = cfg->dtype,
-        .tta = cfg->tta,
-    };
+    ddp_train_config_init(&c);
+    c.loss = cfg->loss;
+    c.label_smoothing = cfg->label_smoothing;
+    c.loss_fn = cfg->loss_fn;
+    c.loss_arg = cfg->loss_arg;
+    c.sub_batch = cfg->sub_batch ? cfg->sub_batch : c.sub_batch;
+    c.lanes = cfg->lanes;
+    c.dtype = cfg->dtype;
+    c.tta = cfg->tta;
     if ((rc = ddp_train_config_resolve(&c, ddp, data)) == 0 &&
         (rc = ddp__eval_new(&e, ddp, chain, data, &c, cfg->on_sample,
                             cfg->arg)) == 0)

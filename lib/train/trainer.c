@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/options.h"
 #include "base/philox.h"
 #include "data/dataset.h"
 #include "engine/step.h"
@@ -20,25 +21,63 @@
 
 enum {
     LANES = 8,
-    SUB_BATCH = 32,
-    RUN_AHEAD = 2,
-    MAX_NAN_STEPS = 10,
     RING_BYTES = 256 << 20, /* most input that is read ahead */
 };
 
 /* ---- making ------------------------------------------------------------- */
 
+static const struct ddp_train_config defaults = {
+    .struct_size = sizeof(defaults),
+    .sub_batch = 32,
+    .epochs = 1,
+    .run_ahead = 2,
+    .max_nan_steps = 10,
+    .checkpoint = {.keep = 3},
+};
+
+void ddp_train_config_init_sized(struct ddp_train_config *c, size_t size)
+{
+    ddp__options_init(c, size, &defaults, sizeof(defaults));
+}
+
+/* Whether a number is too small, by name. */
+static int check_numbers(const struct ddp_train_config *c)
+{
+    const struct {
+        const char *name;
+        int64_t value, least;
+    } row[] = {
+        {"sub_batch", c->sub_batch, 1},
+        {"batch", c->batch, 0},
+        {"lanes", c->lanes, 0},
+        {"epochs", c->epochs, 1},
+        {"steps", c->steps, 0},
+        {"run_ahead", c->run_ahead, 1},
+        {"max_nan_steps", c->max_nan_steps, 0},
+        {"checkpoint.steps", c->checkpoint.steps, 0},
+        {"checkpoint.epochs", c->checkpoint.epochs, 0},
+        {"checkpoint.keep", c->checkpoint.keep, 1},
+        {"checkpoint.keep_epochs", c->checkpoint.keep_epochs, 0},
+    };
+
+    for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++)
+        if (row[i].value < row[i].least)
+            return ddp__fail(DDP_EINVAL, "%s is %lld; expected %lld or more",
+                             row[i].name, (long long)row[i].value,
+                             (long long)row[i].least);
+    if (!(c->checkpoint.seconds >= 0))
+        return ddp__fail(DDP_EINVAL,
+                         "checkpoint.seconds is %g; expected 0 or more",
+                         c->checkpoint.seconds);
+    return 0;
+}
+
 static int check_config(const ddp_t *ddp, const struct ddp_train_config *c)
 {
-    if (c->sub_batch < 0 || c->batch < 0 || c->lanes < 0 || c->epochs < 0 ||
-        c->steps < 0 || c->run_ahead < 0)
-        return ddp__fail(DDP_EINVAL, "batch, sub_batch, lanes, epochs, steps "
-                                     "and run_ahead must not be negative");
-    if (c->checkpoint.steps < 0 || c->checkpoint.epochs < 0 ||
-        c->checkpoint.seconds < 0 || c->checkpoint.keep < 0 ||
-        c->checkpoint.keep_epochs < 0)
-        return ddp__fail(DDP_EINVAL, "what checkpoint says must not be "
-                                     "negative");
+    int rc = check_numbers(c);
+
+    if (rc < 0)
+        return rc;
     if (!(c->optimizer.lr >= 0))
         return ddp__fail(DDP_EINVAL, "a learning rate of %g",
                          (double)c->optimizer.lr);
@@ -79,8 +118,6 @@ static void resolve(struct ddp_train_config *c, const ddp_dataset_t *d)
 {
     int subs;
 
-    if (!c->sub_batch)
-        c->sub_batch = SUB_BATCH;
     if (!c->batch)
         c->batch = (c->lanes ? c->lanes : LANES) * c->sub_batch;
     if (c->batch > d->count)
@@ -90,26 +127,26 @@ static void resolve(struct ddp_train_config *c, const ddp_dataset_t *d)
     subs = (int)quotient_up(c->batch, c->sub_batch);
     if (!c->lanes)
         c->lanes = subs < LANES ? subs : LANES;
-    if (!c->epochs)
-        c->epochs = 1;
     if (c->steps)
         c->epochs = quotient_up(c->steps, quotient_up(d->count, c->batch));
-    if (!c->run_ahead)
-        c->run_ahead = RUN_AHEAD;
-    if (!c->max_nan_steps)
-        c->max_nan_steps = MAX_NAN_STEPS;
 }
 
 int ddp_train_config_resolve(struct ddp_train_config *c, const ddp_t *ddp,
-                             const ddp_dataset_t *d)
+                             const ddp_dataset_t *data)
 {
+    struct ddp_train_config own = defaults;
     int rc;
 
-    if (!ddp || !d)
+    if (!ddp || !data)
         return DDP_EINVAL; /* their constructors said why */
-    if ((rc = check_config(ddp, c)) == 0)
-        resolve(c, d);
-    return rc;
+    if ((rc = ddp__options_copy(&own, sizeof(own), c, "ddp_train_config")) <
+            0 ||
+        (rc = check_config(ddp, &own)) < 0)
+        return rc;
+    resolve(&own, data);
+    own.struct_size = c->struct_size;
+    memcpy(c, &own, own.struct_size);
+    return 0;
 }
 
 static int ring_length(const struct ddp_train_config *c, const ddp_dataset_t *d,
@@ -153,12 +190,15 @@ struct ddp__engine_spec ddp__engine_spec(const struct ddp_train_config *c,
     return s;
 }
 
-static int make(struct ddp_trainer *t, ddp_dataset_t *data)
+static int make(struct ddp_trainer *t, ddp_dataset_t *data,
+                const struct ddp_train_config *cfg)
 {
     struct ddp__engine_spec spec;
     int rc;
 
-    if ((rc = ddp_train_config_resolve(&t->cfg, t->ddp, data)) < 0)
+    if ((rc = ddp__options_copy(&t->cfg, sizeof(t->cfg), cfg,
+                                "ddp_train_config")) < 0 ||
+        (rc = ddp_train_config_resolve(&t->cfg, t->ddp, data)) < 0)
         return rc;
     t->loader = ddp__loader(data, t->cfg.batch, t->cfg.sub_batch);
     t->loader.seed = t->cfg.seed;
@@ -182,7 +222,6 @@ ddp_trainer_t *ddp_trainer_new(ddp_t *ddp, ddp_chain_t *chain,
                                ddp_dataset_t *data,
                                const struct ddp_train_config *cfg)
 {
-    static const struct ddp_train_config none;
     struct ddp_trainer *t;
 
     if (!ddp || !chain || !data)
@@ -193,9 +232,9 @@ ddp_trainer_t *ddp_trainer_new(ddp_t *ddp, ddp_chain_t *chain,
     }
     t->ddp = ddp;
     t->chain = chain;
-    t->cfg = cfg ? *cfg : none;
+    t->cfg = defaults;
     t->skips.last = -1;
-    if (make(t, data) < 0) {
+    if (make(t, data, cfg) < 0) {
         ddp_trainer_free(t);
         return NULL;
     }
@@ -299,7 +338,6 @@ struct ddp_metrics ddp__trainer_epoch_mean(const struct ddp_trainer *t)
 static int note_skips(struct ddp_trainer *t, const struct ddp__result *r)
 {
     struct ddp_skips *s = &t->skips;
-    int most = t->cfg.max_nan_steps < 0 ? 0 : t->cfg.max_nan_steps;
 
     s->steps = r->skips;
     s->in_a_row = r->skips_in_row;
@@ -308,7 +346,7 @@ static int note_skips(struct ddp_trainer *t, const struct ddp__result *r)
         return 0;
     s->last = t->reported - 1;
     memcpy(s->why, r->why, sizeof(s->why));
-    if (s->in_a_row <= most)
+    if (s->in_a_row <= t->cfg.max_nan_steps)
         return 0;
     t->diverged = true;
     return ddp__fail(DDP_EDIVERGED,

@@ -47,20 +47,22 @@ int main(int argc, char **argv)
                                       .type = DDP_F32,
                                       .classes = 2,
                                       .get = exclusive_or};
-    const struct ddp_train_config config = {.loss = DDP_LOGIT_CROSS_ENTROPY,
-                                            .optimizer = ddp_adam(0.02f),
-                                            .sub_batch = 16,
-                                            .batch = 64,
-                                            .epochs = 200,
-                                            .seed = 1};
+    struct ddp_train_config config;
     struct ddp_metrics m = {.top1 = 0};
     ddp_t *ddp = ddp_init(NULL);
     ddp_chain_t *chain = ddp_chain_new(ddp_dense_new(2, 16), ddp_tanh_new(),
                                        ddp_dense_new(16, 2), DDP_END);
     ddp_dataset_t *data = ddp_dataset_callback(&source);
-    ddp_trainer_t *trainer = ddp_trainer_new(ddp, chain, data, &config);
+    ddp_trainer_t *trainer;
     int rc = 1;
 
+    ddp_train_config_init(&config);
+    config.optimizer = ddp_adam(0.02f);
+    config.sub_batch = 16;
+    config.batch = 64;
+    config.epochs = 200;
+    config.seed = 1;
+    trainer = ddp_trainer_new(ddp, chain, data, &config);
     if (!trainer || ddp_trainer_train(trainer) < 0 ||
         ddp_trainer_evaluate(trainer, data, &m) < 0)
         printf("%s\n", ddp_errmsg());

@@ -1,0 +1,28 @@
+/* defaults.h - the documented defaults of options, as initialisers
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ *     &(struct ddp_train_config){TRAIN_DEFAULTS, .batch = 16}
+ *
+ * test_config.c checks that ddp_..._init() sets the same.
+ */
+#ifndef DEFAULTS_H
+#define DEFAULTS_H
+
+#include "ddp.h"
+
+/* A field may follow that a default has set already. */
+#pragma GCC diagnostic ignored "-Woverride-init"
+
+#define START_DEFAULTS                                                         \
+    .struct_size = sizeof(struct ddp_config), .cpus = DDP_ALL, .gpus = DDP_ALL
+
+#define IMAGE_DEFAULTS                                                         \
+    .struct_size = sizeof(struct ddp_image_options), .min_area = 0.08f,        \
+    .shift = 4, .mean = {0.485f, 0.456f, 0.406f},                              \
+    .std = {0.229f, 0.224f, 0.225f}, .max_pixels = 178956970, .max_bad = 0.001
+
+#define TRAIN_DEFAULTS                                                         \
+    .struct_size = sizeof(struct ddp_train_config), .sub_batch = 32,           \
+    .epochs = 1, .run_ahead = 2, .max_nan_steps = 10, .checkpoint.keep = 3
+
+#endif

@@ -1,0 +1,202 @@
+/* test_config.c - options: their defaults, sizes, and what they resolve to
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#include "config.h"
+
+#include "data/dataset.h"
+#include "defaults.h"
+#include "tap.h"
+
+/* ---- defaults ----------------------------------------------------------- */
+
+static void test_defaults(void)
+{
+    const struct ddp_config start = {START_DEFAULTS};
+    const struct ddp_image_options image = {IMAGE_DEFAULTS};
+    const struct ddp_train_config train = {TRAIN_DEFAULTS};
+    struct ddp_config a;
+    struct ddp_image_options b;
+    struct ddp_train_config c;
+
+    ddp_config_init(&a);
+    ok(a.struct_size == sizeof(a) && a.cpus == start.cpus &&
+           a.gpus == start.gpus && !a.backend,
+       "ddp_config_init() sets the documented defaults");
+    ddp_image_options_init(&b);
+    ok(b.struct_size == sizeof(b) && b.size == 0 && b.resize == 0 &&
+           b.min_area == image.min_area && b.shift == image.shift &&
+           !memcmp(b.mean, image.mean, sizeof(b.mean)) &&
+           !memcmp(b.std, image.std, sizeof(b.std)) &&
+           b.max_pixels == image.max_pixels && b.max_bad == image.max_bad,
+       "so does ddp_image_options_init()");
+    ddp_train_config_init(&c);
+    ok(c.struct_size == sizeof(c) && c.sub_batch == train.sub_batch &&
+           c.batch == 0 && c.lanes == 0 && c.epochs == train.epochs &&
+           c.run_ahead == train.run_ahead &&
+           c.max_nan_steps == train.max_nan_steps &&
+           c.checkpoint.keep == train.checkpoint.keep && c.optimizer.lr == 0 &&
+           c.steps == 0,
+       "and ddp_train_config_init()");
+}
+
+/* ---- sizes -------------------------------------------------------------- */
+
+static int get(void *arg, int64_t index, uint64_t key, struct ddp_sample *s)
+{
+    float *x = s->x;
+
+    (void)arg;
+    (void)key;
+    x[0] = (float)index;
+    s->label = (int32_t)(index & 1);
+    return 0;
+}
+
+static ddp_dataset_t *samples(int64_t count)
+{
+    return ddp_dataset_callback(&(struct ddp_source){.count = count,
+                                                     .shape = {1, 1, 1},
+                                                     .type = DDP_F32,
+                                                     .classes = 2,
+                                                     .get = get});
+}
+
+/* A program built before the last fields were there passes a shorter struct:
+ * the library must neither read nor write past its end. */
+static void test_older(const ddp_t *ddp, const ddp_dataset_t *d)
+{
+    size_t size = offsetof(struct ddp_train_config, max_nan_steps);
+    struct ddp_train_config c;
+    const unsigned char *byte = (const unsigned char *)&c;
+    size_t touched = 0;
+
+    memset(&c, 0xff, sizeof(c));
+    ddp_train_config_init_sized(&c, size);
+    c.sub_batch = 4;
+    is_int(ddp_train_config_resolve(&c, ddp, d), 0,
+           "a shorter struct is that of an older program");
+    ok(c.struct_size == size && c.batch == 8 * 4,
+       "it is resolved in its own length");
+    for (size_t i = size; i < sizeof(c); i++)
+        touched += byte[i] != 0xff;
+    ok(touched == 0, "and nothing is written past its end");
+}
+
+static void test_sizes(const ddp_t *ddp, const ddp_dataset_t *d)
+{
+    struct {
+        struct ddp_train_config c;
+        char more[64];
+    } newer;
+    struct ddp_train_config none = {.sub_batch = 4};
+
+    ok(ddp_train_config_resolve(&none, ddp, d) == DDP_EINVAL &&
+           strstr(ddp_errmsg(), "ddp_train_config_init()"),
+       "a struct without a size is refused: %s", ddp_errmsg());
+    ddp_train_config_init_sized(&newer.c, sizeof(newer));
+    ok(ddp_train_config_resolve(&newer.c, ddp, d) == DDP_EINVAL &&
+           strstr(ddp_errmsg(), "newer libddp"),
+       "so is one that is larger than known: %s", ddp_errmsg());
+    ok(!ddp_init(&(struct ddp_config){.cpus = 1}) &&
+           strstr(ddp_errmsg(), "ddp_config_init()"),
+       "ddp_init() does the same: %s", ddp_errmsg());
+    ok(!ddp_dataset_folder("/", &(struct ddp_image_options){.size = 8}) &&
+           strstr(ddp_errmsg(), "ddp_image_options_init()"),
+       "and data sets: %s", ddp_errmsg());
+}
+
+/* ---- what is resolved --------------------------------------------------- */
+
+static void test_resolve(const ddp_t *ddp, const ddp_dataset_t *d)
+{
+    struct ddp_train_config c = {TRAIN_DEFAULTS, .sub_batch = 30, .batch = 1000,
+                                 .steps = 7};
+
+    is_int(ddp_train_config_resolve(&c, ddp, d), 0,
+           "a configuration is resolved");
+    ok(c.batch == 100 && c.lanes == 4 && c.epochs == 7,
+       "100 samples: a batch of %d in %d lanes, 7 steps are %d epochs", c.batch,
+       c.lanes, (int)c.epochs);
+    c.sub_batch = 0;
+    ok(ddp_train_config_resolve(&c, ddp, d) == DDP_EINVAL &&
+           strstr(ddp_errmsg(), "sub_batch is 0; expected 1 or more"),
+       "0 is 0, not a default: %s", ddp_errmsg());
+}
+
+static void test_getter(ddp_t *ddp, ddp_dataset_t *d)
+{
+    ddp_chain_t *chain = ddp_chain_new(ddp_dense_new(1, 2), DDP_END);
+    struct ddp_train_config c = {TRAIN_DEFAULTS, .optimizer = ddp_sgd(0.5f)};
+    ddp_trainer_t *t = ddp_trainer_new(ddp, chain, d, &c);
+    const struct ddp_train_config *used = ddp_trainer_config(t);
+
+    ok(used && used->batch == 100 && used->sub_batch == 32 &&
+           used->lanes == 4 && used->optimizer.lr == 0.5f,
+       "a trainer shows the configuration that it uses");
+    ok(c.batch == 0, "and leaves the program's alone");
+    ddp_trainer_free(t);
+    ddp_chain_free(chain);
+    ok(!ddp_trainer_config(NULL), "without a trainer there is none");
+}
+
+/* ---- constructors from arrays ------------------------------------------- */
+
+static ddp_chain_t *from_array(void)
+{
+    ddp_layer_t *branch[] = {ddp_dense_new(3, 2), ddp_dense_new(3, 4)};
+    ddp_layer_t *layer[] = {ddp_parallel_of(DDP_CONCAT, 2, branch),
+                            ddp_relu_new(), ddp_dense_new(6, 2)};
+
+    return ddp_chain_of(3, layer);
+}
+
+static void test_arrays(void)
+{
+    ddp_layer_t *many[9];
+    ddp_chain_t *a = from_array();
+    ddp_chain_t *b =
+        ddp_chain_new(ddp_parallel_new(DDP_CONCAT, ddp_dense_new(3, 2),
+                                       ddp_dense_new(3, 4), DDP_END),
+                      ddp_relu_new(), ddp_dense_new(6, 2), DDP_END);
+    uint32_t crc[2] = {1, 2};
+
+    ok(a && b && ddp_chain_init(a, 3) == 0 && ddp_chain_init(b, 3) == 0 &&
+           ddp_chain_checksum(a, &crc[0]) == 0 &&
+           ddp_chain_checksum(b, &crc[1]) == 0 && crc[0] == crc[1],
+       "arrays make the chain that lists make");
+    ddp_chain_free(a);
+    ddp_chain_free(b);
+    for (int i = 0; i < 9; i++)
+        many[i] = ddp_relu_new();
+    ok(!ddp_parallel_of(DDP_ADD, 9, many) && strstr(ddp_errmsg(), "9 branches"),
+       "too many branches are refused: %s", ddp_errmsg());
+    many[0] = ddp_relu_new();
+    many[1] = ddp_dense_new(-1, 2);
+    ok(!ddp_chain_of(2, many), "a chain of a failed layer fails: %s",
+       ddp_errmsg());
+    a = ddp_chain_of(0, NULL);
+    ok(a != NULL, "a chain of no layers can be added to");
+    ddp_chain_free(a);
+}
+
+int main(void)
+{
+    struct ddp_config start = {START_DEFAULTS, .cpus = 1, .gpus = 0};
+    ddp_t *ddp = ddp_init(&start);
+    ddp_dataset_t *d = samples(100);
+    ddp_dataset_t *large = samples(1000);
+
+    if (!ddp || !d || !large)
+        bail_out("%s", ddp_errmsg());
+    is_int(ddp_worker_count(ddp), 1, "one worker was asked for");
+    test_defaults();
+    test_older(ddp, large);
+    test_sizes(ddp, d);
+    test_resolve(ddp, d);
+    test_getter(ddp, d);
+    test_arrays();
+    ddp_dataset_free(large);
+    ddp_dataset_free(d);
+    ddp_finish(ddp);
+    return done_testing();
+}
