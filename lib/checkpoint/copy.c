@@ -21,29 +21,14 @@ static struct ddp__handle *weights_handle(const struct ddp__engine *e, int b)
     return &e->params->bucket[b].handle;
 }
 
-static float *weights_memory(const struct ddp__engine *e, int b)
-{
-    return e->params->bucket[b].w;
-}
-
 static struct ddp__handle *state_handle(const struct ddp__engine *e, int b)
 {
     return &e->state[b];
 }
 
-static float *state_memory(const struct ddp__engine *e, int b)
-{
-    return e->state_memory[b];
-}
-
 static struct ddp__handle *ema_handle(const struct ddp__engine *e, int b)
 {
     return &e->ema->bucket[b].handle;
-}
-
-static float *ema_memory(const struct ddp__engine *e, int b)
-{
-    return e->ema->bucket[b].memory;
 }
 
 static int list_sets(const struct ddp__engine *e,
@@ -52,15 +37,14 @@ static int list_sets(const struct ddp__engine *e,
     const char *const *name = ddp__optimizer_state(e->optimizer.kind);
     int state = ddp__optimizer_states(&e->optimizer), n = 0;
 
-    set[n++] = (struct ddp__ckpt_set){
-        DDP__CKPT_MODEL, "", NULL, true, weights_handle, weights_memory, 0};
+    set[n++] = (struct ddp__ckpt_set){DDP__CKPT_MODEL, "", NULL, true,
+                                      weights_handle,  0};
     for (int i = 0; i < state; i++)
         set[n++] = (struct ddp__ckpt_set){
-            DDP__CKPT_OPTIM, "opt.",       name[i], false,
-            state_handle,    state_memory, i};
+            DDP__CKPT_OPTIM, "opt.", name[i], false, state_handle, i};
     if (e->ema)
-        set[n++] = (struct ddp__ckpt_set){DDP__CKPT_EMA, "",         NULL, true,
-                                          ema_handle,    ema_memory, 0};
+        set[n++] = (struct ddp__ckpt_set){DDP__CKPT_EMA, "",         NULL,
+                                          true,          ema_handle, 0};
     return n;
 }
 
@@ -97,11 +81,12 @@ static int exchange(struct ddp__ckpt_copy *c, const struct ddp__engine *e,
         for (int b = 0; b < c->params->buckets; b++) {
             struct ddp__handle *h = s->handle(e, b);
             size_t len = c->params->bucket[b].len;
-            float *memory = s->memory(e, b) + (size_t)s->index * len;
+            float *data = ddp__handle_open(h, restore, "checkpoints");
 
-            if (!ddp__handle_open(h, restore, "checkpoints"))
+            if (!data)
                 return DDP_EINVAL;
-            memcpy(restore ? memory : copy, restore ? copy : memory, len * 4);
+            data += (size_t)s->index * len;
+            memcpy(restore ? data : copy, restore ? copy : data, len * 4);
             ddp__handle_close(h);
             copy += len;
         }

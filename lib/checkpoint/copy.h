@@ -19,7 +19,6 @@ struct ddp__ckpt_set {
     const char *prefix, *suffix; /* "opt.NAME.exp_avg" of a parameter NAME */
     bool running;                /* statistics too */
     struct ddp__handle *(*handle)(const struct ddp__engine *e, int bucket);
-    float *(*memory)(const struct ddp__engine *e, int bucket);
     int index; /* of this vector, where a handle holds several */
 };
 

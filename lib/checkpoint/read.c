@@ -20,8 +20,8 @@
 #include "checkpoint/state.h"
 #include "weights/safetensors.h"
 
-/* The largest networks take some 2 MB. */
-enum { JSON_MAX = 64 << 20, CHUNK = 1 << 16 };
+/* The state of a run of the largest network we have is of half a megabyte. */
+enum { JSON_MAX = 16 << 20, CHUNK = 1 << 16 };
 
 /* ---- the list ----------------------------------------------------------- */
 

@@ -293,10 +293,11 @@ static void compare_devices(const struct ddp_trainer *t, char *notice,
 
     describe_devices(t->ddp, devices, sizeof(devices));
     if (strcmp(t->run.devices, devices))
-        snprintf(notice, size,
-                 "the steps so far ran on %s, those that follow run on %s: "
-                 "bits may differ from a run on the same devices",
-                 t->run.devices, devices);
+        snprintf(
+            notice, size,
+            "the steps so far ran on %s, the following run on %s: bits may "
+            "differ from those of a run on one kind of device",
+            t->run.devices, devices);
 }
 
 static void fill_info(const struct ddp_trainer *t, const char *path,
