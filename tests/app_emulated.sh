@@ -93,6 +93,41 @@ for sched in eager lws random dmdas; do
     same 2 STARPU_SCHED=$sched
 done
 
+# ---- resuming on other devices -----------------------------------------------
+
+# to STEPS WITH...: train bf16 up to this step, or continue to it; images have eight channels on GPUs, three on CPUs and where both train
+to()
+{
+    local steps=$1
+    shift
+    run "$@" "$imagenet" train --data "$tmp/data" --output "$tmp/run" \
+        --model resnet18 --width 8 --small-stem --img-size 24 --sub-batch 4 \
+        --lanes 8 --batch-size 36 --sched constant --steps "$steps" \
+        --dtype bf16 --no-val --backend ref
+}
+
+# resumes FROM TO WROTE READS: that went well, and names the devices
+resumes()
+{
+    [ $rc = 0 ] && grep -q '^resume: step=2 ' "$tmp/out"
+    point $? "a bf16 run of $1 resumes on $2"
+    complains "ran on $3, the following run on $4: bits may differ" \
+        "which is reported"
+}
+
+to 2 on 1 env
+to 3 env STARPU_NCUDA=0
+resumes "a GPU" "CPU workers" "GPU .*" "CPU .*"
+rm -rf "$tmp/run"
+to 2 env STARPU_NCUDA=0
+to 3 on 2 env
+resumes "CPU workers" "GPUs" "CPU .*" "GPU .*"
+rm -rf "$tmp/run"
+to 2 on 1 env
+to 3 on 1 env DDP_HYBRID=1
+resumes "a GPU" "a GPU and CPU workers" "GPU .*" "GPU .*, CPU .*"
+rm -rf "$tmp/run"
+
 # ---- fewer processors than GPUs want ------------------------------------------
 
 cpu=$(taskset -cp $$ | sed 's/.*: //; s/[-,].*//')
