@@ -24,7 +24,8 @@ int ddp__csv_open(struct ddp__csv *c, const char *path)
     if (c->text.len >= 3 && !memcmp(c->at, "\xef\xbb\xbf", 3))
         c->at += 3; /* a byte order mark */
     if (memchr(c->text.data, 0, c->text.len)) {
-        rc = ddp__fail(DDP_EDATA, "%s: has zero bytes: is not text", path);
+        rc = ddp__fail(DDP_EDATA, "%s: contains zero bytes; expected text",
+                       path);
         goto close;
     }
     return 0;

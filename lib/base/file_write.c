@@ -103,7 +103,7 @@ int ddp__file_replace(const char *path,
         *sum = s;
     if (sync_folder(path) < 0)
         return ddp__fail(DDP_EIO,
-                         "%s: written, but may not outlast a power cut: %s",
+                         "%s: written, but a power failure may lose it: %s",
                          path, strerror(errno));
     return 0;
 }
