@@ -383,12 +383,12 @@ static void test_bad(void)
            "bytes after the end do no harm");
     check_bad("cut in half", b.data, b.len / 2, most, "truncated");
     check_bad("without its end", b.data, b.len - 2, most, "truncated");
-    check_bad("header only", b.data, 100, most, "not a good JPEG");
+    check_bad("header only", b.data, 100, most, "not a valid JPEG");
     check_bad("three bytes", b.data, 3, most, "not an image");
     check_bad("more pixels than the limit", b.data, b.len, 29999,
               "200 x 150 pixels, more than the limit 29999");
     set_size(&b, 0, 150);
-    check_bad("no width", b.data, b.len, most, "not a good JPEG");
+    check_bad("no width", b.data, b.len, most, "not a valid JPEG");
     set_size(&b, 65500, 2700);
     check_bad("a bomb within the limit", b.data, b.len, most,
               "claims 65500 x 2700 pixels");
@@ -524,11 +524,12 @@ static void test_png(void)
     b = make_png(60, 50, 8, PNG_COLOR_TYPE_RGB, 0, x, 180);
     check_bad("PNG cut in half", b.data, b.len / 2, most, "truncated");
     b.data[b.len / 2] ^= 0x55;
-    check_bad("PNG with a wrong byte", b.data, b.len, most, "not a good PNG");
+    check_bad("PNG with a wrong byte", b.data, b.len, most, "not a valid PNG");
     b.data[b.len / 2] ^= 0x55;
     b.data[16] = 0; /* width 60 to 12 x 2^8: the header's CRC is wrong too */
     b.data[18] = 12;
-    check_bad("PNG with a wrong header", b.data, b.len, most, "not a good PNG");
+    check_bad("PNG with a wrong header", b.data, b.len, most,
+              "not a valid PNG");
     free(b.data);
     free(x);
 }

@@ -47,18 +47,16 @@ static int check(const struct ddp_image_options *o)
                          "short side %d before a crop of %d: expected %d to %d",
                          o->resize, o->size, o->size, 2 * MAX_SIZE);
     if (o->augment < DDP_AUGMENT_NONE || o->augment > DDP_AUGMENT_SHIFT)
-        return ddp__fail(DDP_EINVAL, "augmentation %d is unknown", o->augment);
+        return ddp__fail(DDP_EINVAL, "unknown augmentation %d", o->augment);
     if (!(o->min_area > 0 && o->min_area <= 1))
         return ddp__fail(DDP_EINVAL,
-                         "least area %g of a crop: expected above "
-                         "0, at most 1",
+                         "min_area %g of a crop: expected above 0, at most 1",
                          (double)o->min_area);
     if (o->augment == DDP_AUGMENT_SHIFT && (o->shift < 0 || o->shift > o->size))
-        return ddp__fail(DDP_EINVAL, "shift by %d pixels of %d", o->shift,
-                         o->size);
+        return ddp__fail(DDP_EINVAL, "shift by %d pixels: expected 0 to %d",
+                         o->shift, o->size);
     if (!(o->erase >= 0 && o->erase <= 1))
-        return ddp__fail(DDP_EINVAL,
-                         "erase %g is a probability: expected 0 to 1",
+        return ddp__fail(DDP_EINVAL, "erase probability %g: expected 0 to 1",
                          (double)o->erase);
     for (int i = 0; i < 3; i++)
         if (!(o->std[i] > 0) || !isfinite(o->std[i]) || !isfinite(o->mean[i]))
@@ -67,7 +65,8 @@ static int check(const struct ddp_image_options *o)
                              "%d: expected numbers, the second above 0",
                              (double)o->mean[i], (double)o->std[i], i);
     if (o->max_pixels < 1)
-        return ddp__fail(DDP_EINVAL, "a limit of %lld pixels",
+        return ddp__fail(DDP_EINVAL,
+                         "a limit of %lld pixels: expected at least 1",
                          (long long)o->max_pixels);
     if (!(o->max_bad >= 0 && o->max_bad <= 1))
         return ddp__fail(DDP_EINVAL,

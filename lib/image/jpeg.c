@@ -69,7 +69,7 @@ static void watch_scans(j_common_ptr c)
 
 static int fail(struct state *s)
 {
-    return ddp__fail(DDP_EDATA, "is not a good JPEG image: %s", s->text);
+    return ddp__fail(DDP_EDATA, "is not a valid JPEG image: %s", s->text);
 }
 
 /* ---- the state ---------------------------------------------------------- */

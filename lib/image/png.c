@@ -54,7 +54,7 @@ static void give(png_structp png, png_bytep data, size_t len)
 
 static int fail(const struct state *s)
 {
-    return ddp__fail(DDP_EDATA, "is not a good PNG image: %s", s->text);
+    return ddp__fail(DDP_EDATA, "is not a valid PNG image: %s", s->text);
 }
 
 /* ---- the state ---------------------------------------------------------- */
@@ -158,7 +158,7 @@ static int start_box(void *state, struct ddp__picture *p,
     p->stride = (size_t)p->w * 4;
     p->skip = b->x;
     if (png_get_rowbytes(s->png, s->info) != p->stride)
-        return ddp__fail(DDP_EDATA, "has a pixel format nobody expects");
+        return ddp__fail(DDP_EDATA, "has an unexpected pixel format");
     if (passes > 1 && (rc = read_interlaced(s, p, passes)) < 0)
         return rc;
     for (s->y = 0; s->y < b->y && !s->all; s->y++)
