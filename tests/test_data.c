@@ -280,11 +280,11 @@ static void test_bad_folders(void)
     refused(ddp_dataset_folder(
                 at("f/train"),
                 &(struct ddp_image_options){IMAGE_DEFAULTS, .min_area = 2}),
-            "least area 2", "more than the whole area");
+            "min_area 2", "more than the whole area");
     refused(ddp_dataset_folder(
                 at("f/train"),
                 &(struct ddp_image_options){IMAGE_DEFAULTS, .erase = 1.5f}),
-            "erase 1.5 is a probability", "an impossible probability");
+            "erase probability 1.5", "an impossible probability");
     refused(ddp_dataset_folder(
                 at("f/train"),
                 &(struct ddp_image_options){IMAGE_DEFAULTS, .std = {1, 0, 1}}),
@@ -310,7 +310,7 @@ static void test_open_folders(void)
     ddp_dataset_free(d);
     put_image("f/val/unicorn/u.jpg", 9);
     refused(ddp_dataset_open(at("f"), DDP_VAL, &small),
-            "unicorn: the training data have no such class",
+            "unicorn: the training data do not have this class",
             "a class that training does not know");
     put_image("g/val/c/u.jpg", 9);
     refused(ddp_dataset_open(at("g"), DDP_TRAIN, &small),
@@ -356,7 +356,7 @@ static void test_imagenet_train(void)
     is_str(ddp_dataset_class_name(d, 2), "n03", "or the synset");
     is_str(ddp_dataset_describe(d),
            "ImageNet train, 3 images of 3 classes (folders; 1 classes have no "
-           "images; 1 folders are no class and left out)",
+           "images; 1 folders are not classes and are skipped)",
            "the description says what was left out");
     ok(ends(ddp_dataset_path(d, 2), DATA "train/n03/n03_9.JPEG"), "paths");
     ddp_dataset_free(d);
@@ -370,9 +370,10 @@ static void test_imagenet_val(void)
     is_int(label_of(d, 0), 2, "several boxes of one class are that class");
     is_int(label_of(d, 1), 1, "in the order of the CSV");
     is_int(label_of(d, 2), -1, "a missing file is a bad sample");
-    ok(strstr(ddp_dataset_describe(d), "LOC_val_solution.csv; 1 rows of "
-                                       "several classes left out; 1 rows of "
-                                       "unknown classes left out"),
+    ok(strstr(ddp_dataset_describe(d),
+              "LOC_val_solution.csv; 1 rows with "
+              "several classes are skipped; 1 rows with "
+              "unknown classes are skipped"),
        "rows left out are counted");
     ddp_dataset_free(d);
 

@@ -23,9 +23,9 @@ static int get(ddp_dataset_t *d, int64_t index, uint64_t key,
                          (long long)index);
     if (src->classes && (s->label < 0 || s->label >= src->classes))
         return ddp__fail(DDP_EINVAL,
-                         "the program's get() gave sample %lld the label %d, "
-                         "and the classes are 0 to %d",
-                         (long long)index, s->label, src->classes - 1);
+                         "the program's get() returned label %d for sample "
+                         "%lld; expected 0 to %d",
+                         s->label, (long long)index, src->classes - 1);
     return 0;
 }
 
@@ -36,20 +36,26 @@ static int check(const struct ddp_source *src)
     if (!src || !src->get)
         return ddp__fail(DDP_EINVAL, "a source needs a get()");
     if (src->count < 1)
-        return ddp__fail(DDP_EINVAL, "a source of %lld samples",
+        return ddp__fail(DDP_EINVAL,
+                         "a source has %lld samples; expected at least 1",
                          (long long)src->count);
     if (src->shape.h < 1 || src->shape.w < 1 || src->shape.c < 1)
-        return ddp__fail(DDP_EINVAL, "samples of shape (%d, %d, %d)",
-                         src->shape.h, src->shape.w, src->shape.c);
+        return ddp__fail(
+            DDP_EINVAL,
+            "samples of shape (%d, %d, %d); expected positive numbers",
+            src->shape.h, src->shape.w, src->shape.c);
     if (src->type != DDP_F32 && src->type != DDP_U8)
-        return ddp__fail(DDP_EINVAL, "a source's type is DDP_F32 or DDP_U8");
+        return ddp__fail(DDP_EINVAL,
+                         "a source's type must be DDP_F32 or DDP_U8");
     if (src->type == DDP_U8 && src->shape.c > 4)
-        return ddp__fail(DDP_EINVAL, "DDP_U8 samples of %d channels: 4 at most",
+        return ddp__fail(DDP_EINVAL,
+                         "DDP_U8 samples have %d channels; expected at most 4",
                          src->shape.c);
     if (src->classes < 0 || src->target_len < 0 ||
         (src->classes == 0) == (src->target_len == 0))
-        return ddp__fail(DDP_EINVAL,
-                         "a source has either classes or a target_len");
+        return ddp__fail(
+            DDP_EINVAL,
+            "a source needs either classes or a target_len, not both");
     return 0;
 }
 
@@ -67,7 +73,7 @@ ddp_dataset_t *ddp_dataset_callback(const struct ddp_source *src)
     c->d.type = src->type;
     c->d.classes = src->classes;
     c->d.target_len = src->target_len;
-    if (ddp__dataset_describe(&c->d, "%lld samples of the program's own",
+    if (ddp__dataset_describe(&c->d, "%lld samples from the program",
                               (long long)src->count) < 0) {
         ddp_dataset_free(&c->d);
         return NULL;

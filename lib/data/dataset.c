@@ -257,7 +257,8 @@ int ddp_dataset_bad(const ddp_dataset_t *d, int64_t i,
         *bad = (struct ddp_bad_sample){d->bad[i].path, d->bad[i].why};
     pthread_mutex_unlock(&unconst(d)->lock);
     if (i < 0 || i >= kept)
-        return ddp__fail(DDP_EINVAL, "bad sample %lld of %d that are known",
+        return ddp__fail(DDP_EINVAL,
+                         "there is no bad sample %lld: %d are known",
                          (long long)i, kept);
     return 0;
 }
@@ -312,7 +313,8 @@ int ddp_dataset_get(ddp_dataset_t *d, int64_t index, uint64_t key, void *x,
     int rc;
 
     if (index < 0 || index >= d->count)
-        return ddp__fail(DDP_EINVAL, "sample %lld of a data set of %lld",
+        return ddp__fail(DDP_EINVAL,
+                         "there is no sample %lld: the data set has %lld",
                          (long long)index, (long long)d->count);
     if (d->target_len &&
         !(s.target = calloc((size_t)d->target_len, sizeof(float))))

@@ -346,7 +346,7 @@ ddp_dataset_t *ddp_dataset_images(const char *const *path, int64_t n,
     for (int64_t i = 0; rc == 0 && i < n; i++)
         rc = add_path(d, path[i]);
     if (rc == 0 && d->count == 0)
-        rc = ddp__fail(DDP_EDATA, "there are no images to look at");
+        rc = ddp__fail(DDP_EDATA, "the list of images is empty");
     if (rc == 0)
         rc = ddp__dataset_describe(d, "%lld images", (long long)d->count);
     if (rc == 0)

@@ -34,8 +34,7 @@ static int add_classes(ddp_dataset_t *d, const char *dir,
 
         if (label < 0)
             return ddp__fail(DDP_EDATA,
-                             "%s/%s: the training data have no such "
-                             "class",
+                             "%s/%s: the training data do not have this class",
                              dir, name);
         if ((n = ddp__files_add_folder(d, name, label)) < 0)
             return (int)n;

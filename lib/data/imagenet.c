@@ -304,20 +304,23 @@ static int describe(ddp_dataset_t *d, const struct mapping *m,
     if (t->folders && left)
         append(more, sizeof(more), "; %d classes have no images", left);
     if (t->folders && t->strange)
-        append(more, sizeof(more), "; %d folders are no class and left out",
-               t->strange);
+        append(more, sizeof(more),
+               "; %d folders are not classes and are skipped", t->strange);
     if (t->files > t->rows && !t->folders)
         append(more, sizeof(more), "; lists only %lld of %lld files",
                (long long)t->rows, (long long)t->files);
     if (t->mixed)
-        append(more, sizeof(more), "; %lld rows of several classes left out",
+        append(more, sizeof(more),
+               "; %lld rows with several classes are skipped",
                (long long)t->mixed);
     if (t->unknown)
-        append(more, sizeof(more), "; %lld rows of unknown classes left out",
+        append(more, sizeof(more),
+               "; %lld rows with unknown classes are skipped",
                (long long)t->unknown);
     if (!m->sorted)
         append(more, sizeof(more),
-               "; classes are not sorted: not torchvision's numbers");
+               "; classes are not sorted: their numbers differ from "
+               "torchvision's");
     return ddp__dataset_describe(d,
                                  "ImageNet %s, %lld images of %d classes "
                                  "(%s)",
@@ -376,8 +379,8 @@ ddp_dataset_t *ddp_dataset_imagenet(const char *dir, enum ddp_split split,
     if (!dir)
         ddp__fail(DDP_EINVAL, "a data set needs a folder");
     else if (split != DDP_TRAIN && split != DDP_VAL)
-        ddp__fail(DDP_EINVAL, "ImageNet's test images have no labels: use "
-                              "DDP_VAL");
+        ddp__fail(DDP_EINVAL,
+                  "ImageNet's test images have no labels; use DDP_VAL");
     else if (mapping_read(&m, dir) == 0)
         d = open_split(dir, split == DDP_TRAIN, &m, o);
     mapping_free(&m);
