@@ -442,7 +442,7 @@ static void test_bad_layers(void)
         const char *what, *says;
         ddp_value_t *(*forward)(ddp_layer_t *, ddp_graph_t *, ddp_value_t *);
     } bad[] = {
-        {"a forward that returns NULL", "returned nothing", nothing_forward},
+        {"a forward that returns NULL", "returned no value", nothing_forward},
         {"a kernel for no device", "kernel needs", no_cpu_forward},
         {"too many buffers", "buffers", many_forward},
     };

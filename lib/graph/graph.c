@@ -35,8 +35,8 @@ static ddp_value_t *build_input(ddp_graph_t *g, bool flip)
         return g->x;
     if (s->type == DDP_U8 && s->shape.c > 4 && g->rc == 0)
         g->rc = ddp__fail(DDP_ESHAPE,
-                          "bytes come in up to 4 channels, not %d: "
-                          "give floats",
+                          "u8 input has %d channels, expected at most 4; "
+                          "use f32",
                           s->shape.c);
     memcpy(c.input.mean, s->mean, sizeof(c.input.mean));
     memcpy(c.input.std, s->std, sizeof(c.input.std));
@@ -128,7 +128,7 @@ static int check_output(const ddp_graph_t *g, struct ddp_shape y,
 
     if (s->classes && (y.h != 1 || y.w != 1 || y.c != s->classes))
         return ddp__fail(DDP_ESHAPE,
-                         "%s gives (%d, %d, %d) for %d classes, wants "
+                         "%s gives (%d, %d, %d) for %d classes, expected "
                          "(1, 1, %d)",
                          who, y.h, y.w, y.c, s->classes, s->classes);
     if (!s->classes && loss->target == DDP__TARGET_CLASS)
@@ -138,8 +138,8 @@ static int check_output(const ddp_graph_t *g, struct ddp_shape y,
                          loss->name);
     if (!s->classes && loss->target == DDP__TARGET_VALUES &&
         y.h * y.w * y.c != s->target_len)
-        return ddp__fail(DDP_ESHAPE, "%s gives %d values, targets %d", who,
-                         y.h * y.w * y.c, s->target_len);
+        return ddp__fail(DDP_ESHAPE, "%s gives %d values, but a target has %d",
+                         who, y.h * y.w * y.c, s->target_len);
     if (s->classes && loss->target == DDP__TARGET_VALUES)
         return ddp__fail(DDP_EINVAL,
                          "the loss %s needs values as targets, but this data "
@@ -266,7 +266,7 @@ int ddp__graph_new(ddp_graph_t **out, ddp_chain_t *chain,
     int rc;
 
     if (!g)
-        return ddp__fail(DDP_ENOMEM, "no memory for a graph");
+        return ddp__fail(DDP_ENOMEM, "out of memory for a graph");
     g->spec = *spec;
     g->params = params;
     g->inspect = inspect;

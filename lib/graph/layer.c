@@ -24,7 +24,7 @@ ddp_layer_t *ddp_layer_new(size_t size, const struct ddp_layer_ops *ops)
         return NULL;
     }
     if (!(l = calloc(1, size))) {
-        ddp__fail(DDP_ENOMEM, "no memory for a layer");
+        ddp__fail(DDP_ENOMEM, "out of memory for a layer");
         return NULL;
     }
     l->ops = ops;
@@ -53,7 +53,7 @@ ddp_layer_t *ddp_layer_set_name(ddp_layer_t *l, const char *name)
     if (!l || !name)
         return l;
     if (!(copy = strdup(name))) {
-        l->rc = ddp__fail(DDP_ENOMEM, "no memory for a layer's name");
+        l->rc = ddp__fail(DDP_ENOMEM, "out of memory for a layer's name");
         return l;
     }
     free(l->name);
@@ -107,13 +107,14 @@ int ddp__layer_shape(const ddp_layer_t *l, struct ddp_shape x,
     int rc = l->ops->shape(l, x, y);
 
     if (rc < 0 && ddp__failures() == before)
-        return ddp__fail(rc, "%s: does not take an input of (%d, %d, %d)",
+        return ddp__fail(rc, "%s: cannot take an input of (%d, %d, %d)",
                          l->ops->kind, x.h, x.w, x.c);
     if (rc < 0)
         return rc;
     if (y->h < 1 || y->w < 1 || y->c < 1)
         return ddp__fail(DDP_ESHAPE,
-                         "%s: nothing is left of an input of (%d, %d, %d)",
+                         "%s: an input of (%d, %d, %d) is too small: the "
+                         "output would be empty",
                          l->ops->kind, x.h, x.w, x.c);
     return 0;
 }
@@ -124,8 +125,8 @@ bool ddp__init_valid(const struct ddp_weight_init *init, const char *kind)
         (init->std == 0 || init->bound == 0))
         return true;
     ddp__fail(DDP_EINVAL,
-              "%s: weights of deviation %g or within %g: wants one of them, "
-              "not negative",
+              "%s: initial weights of deviation %g and within %g: expected "
+              "only one of them, and not negative",
               kind, (double)init->std, (double)init->bound);
     return false;
 }

@@ -20,7 +20,7 @@ static struct ddp__node *node_new(ddp_graph_t *g, const struct ddp__call *c)
                                               sizeof(*g->node))) < 0)
         return NULL;
     if (!(n = calloc(1, sizeof(*n)))) {
-        g->rc = ddp__fail(DDP_ENOMEM, "no memory for a graph");
+        g->rc = ddp__fail(DDP_ENOMEM, "out of memory for a graph");
         return NULL;
     }
     n->call = *c;
@@ -94,8 +94,9 @@ int ddp_graph_call(ddp_graph_t *g, const struct ddp_kernel *k, const void *arg,
         g->rc = ddp__fail(DDP_EINVAL, "%s: a kernel needs a function for CPUs",
                           g->path);
     if (g->rc == 0 && (buffers < 1 || buffers > DDP_MAX_BUFFERS))
-        g->rc = ddp__fail(DDP_EINVAL, "%s: %d buffers, wants 1 to %d", g->path,
-                          buffers, DDP_MAX_BUFFERS);
+        g->rc = ddp__fail(DDP_EINVAL,
+                          "%s: a kernel has %d buffers, expected 1 to %d",
+                          g->path, buffers, DDP_MAX_BUFFERS);
     if (g->rc == 0)
         ddp__emit_any(g, &c, buffers, buf, access);
     return g->rc;

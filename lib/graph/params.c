@@ -160,7 +160,7 @@ static struct ddp__params *params_new(ddp_chain_t *chain)
     return p;
 
 nomem:
-    ddp__fail(DDP_ENOMEM, "no memory for the chain's parameters");
+    ddp__fail(DDP_ENOMEM, "out of memory for the chain's parameters");
     ddp__params_free(p);
     return NULL;
 }
@@ -168,7 +168,7 @@ nomem:
 struct ddp__params *ddp__params_of(ddp_chain_t *chain)
 {
     if (!chain || chain->rc < 0) {
-        ddp__fail(DDP_EINVAL, "no chain, or one that could not be built: %s",
+        ddp__fail(DDP_EINVAL, "the chain is missing or could not be built: %s",
                   ddp_errmsg());
         return NULL;
     }
@@ -233,7 +233,7 @@ int ddp__params_reserve(struct ddp__params *p)
         struct ddp__bucket *k = &p->bucket[b];
 
         if (!k->w && !(k->w = ddp__pool_alloc(k->len * 4)))
-            return ddp__fail(DDP_ENOMEM, "no memory for %zu parameters",
+            return ddp__fail(DDP_ENOMEM, "out of memory for %zu parameters",
                              p->total);
         memset(k->w, 0, k->len * 4);
     }
@@ -438,7 +438,7 @@ int ddp_chain_param(const ddp_chain_t *c, int i, struct ddp_param_info *info)
     if (!p)
         return DDP_ENOMEM;
     if (i < 0 || nth(p, i, &b, &j) < 0)
-        return ddp__fail(DDP_EINVAL, "parameter %d: no such one", i);
+        return ddp__fail(DDP_EINVAL, "the chain has no parameter %d", i);
     ddp__param_name(b, j, info->name);
     info->role = b->param[j].role;
     info->ndim = b->param[j].ndim;
@@ -457,8 +457,8 @@ static int find_sized(struct ddp__params *p, const char *name, size_t len,
     if ((rc = ddp__params_find(p, name, b, i)) < 0)
         return rc;
     if (ddp__param_len(&(*b)->param[*i]) != len)
-        return ddp__fail(DDP_ESHAPE, "%s has %zu values, not %zu", name,
-                         ddp__param_len(&(*b)->param[*i]), len);
+        return ddp__fail(DDP_ESHAPE, "%s has %zu values; the buffer has %zu",
+                         name, ddp__param_len(&(*b)->param[*i]), len);
     return 0;
 }
 

@@ -100,7 +100,7 @@ ddp_value_t *ddp__layer_forward(ddp_layer_t *l, ddp_graph_t *g, ddp_value_t *x)
         return NULL;
     }
     if (!(y = l->ops->forward(l, g, x)) && g->rc == 0)
-        g->rc = ddp__fail(DDP_EINVAL, "%s (%s): forward returned nothing",
+        g->rc = ddp__fail(DDP_EINVAL, "%s (%s): forward returned no value",
                           g->path, l->ops->kind);
     return keep_span(g, l, x, y, first) < 0 ? NULL : y;
 }

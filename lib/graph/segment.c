@@ -154,7 +154,7 @@ int ddp__graph_segment(ddp_graph_t *g)
     g->segment = calloc((size_t)g->nodes + 1, sizeof(*g->segment));
     if (!room || !g->segment) {
         free(room);
-        return ddp__fail(DDP_ENOMEM, "no memory for a graph");
+        return ddp__fail(DDP_ENOMEM, "out of memory for a graph");
     }
     for (int i = 0; i < g->nodes; i = g->segment[g->segments++].end)
         g->segment[g->segments] = cut(g, i);

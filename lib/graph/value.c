@@ -18,7 +18,7 @@ static int check_size(const struct ddp_value *v)
 
     if (v->shape.h > 0 && v->shape.w > 0 && v->shape.c > 0 && len <= INT_MAX)
         return 0;
-    return ddp__fail(DDP_ESHAPE, "(%d, %d, %d) is no size of a tensor",
+    return ddp__fail(DDP_ESHAPE, "(%d, %d, %d) is not a valid tensor size",
                      v->shape.h, v->shape.w, v->shape.c);
 }
 
@@ -31,7 +31,7 @@ ddp_value_t *ddp__value_new(ddp_graph_t *g, struct ddp_value v)
                                  sizeof(*g->value))) < 0)
         return NULL;
     if (!(p = malloc(sizeof(*p)))) {
-        g->rc = ddp__fail(DDP_ENOMEM, "no memory for a graph");
+        g->rc = ddp__fail(DDP_ENOMEM, "out of memory for a graph");
         return NULL;
     }
     *p = v;
