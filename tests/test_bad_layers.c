@@ -226,11 +226,12 @@ static void is_misfit(ddp_chain_t *c, struct ddp_shape in, const char *says,
 
 static void test_shapes(void)
 {
-    MISFIT("conv: 3", 8, 8, 3, CHAIN(CONV(4, 8, 3)));
-    MISFIT("conv: 8", 8, 8, 4, CHAIN(CONV(4, 8, 3), CONV(4, 8, 3)));
+    MISFIT("conv: input has 3", 8, 8, 3, CHAIN(CONV(4, 8, 3)));
+    MISFIT("conv: input has 8", 8, 8, 4, CHAIN(CONV(4, 8, 3), CONV(4, 8, 3)));
     MISFIT("conv", 8, 2, 4, CHAIN(CONV(4, 8, 3)));
     MISFIT("conv", 4, 8, 4, CHAIN(CONV(4, 8, 3, .dilation = 2)));
-    MISFIT("batch_norm: 3", 8, 8, 3, CHAIN(ddp_batch_norm_new(4, NULL)));
+    MISFIT("batch_norm: input has 3", 8, 8, 3,
+           CHAIN(ddp_batch_norm_new(4, NULL)));
     MISFIT("flatten", 2, 2, 3, CHAIN(ddp_dense_new(12, 2)));
     MISFIT("dense", 1, 1, 3, CHAIN(ddp_dense_new(4, 2)));
     MISFIT("dense", 1, 1, 4, CHAIN(ddp_dense_new(4, 2), ddp_dense_new(3, 2)));
@@ -250,7 +251,7 @@ static void test_shapes(void)
     MISFIT("channel_scale", 8, 8, 4,
            CHAIN(ddp_channel_scale_new(
                CHAIN(ddp_global_mean_pool_new(), ddp_dense_new(4, 3)))));
-    MISFIT("conv: 4", 8, 8, 4,
+    MISFIT("conv: input has 4", 8, 8, 4,
            CHAIN(ddp_skip_new(CHAIN(CONV(5, 4, 1)), DDP_END)));
 }
 

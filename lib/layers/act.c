@@ -96,7 +96,7 @@ ddp_layer_t *ddp_act_new(enum ddp_act act)
     struct act *a;
 
     if ((int)act < 0 || act >= DDP_ACT_COUNT) {
-        ddp__fail(DDP_EINVAL, "activation %d: no such one", (int)act);
+        ddp__fail(DDP_EINVAL, "unknown activation %d", (int)act);
         return NULL;
     }
     if (!(a = (struct act *)ddp_layer_new(sizeof(*a), &ops)))

@@ -36,8 +36,8 @@ static int check(const ddp_layer_t *l, ddp_graph_t *g, struct ddp_shape x)
         return 0;
     snprintf(why, sizeof(why), "%s", ddp_errmsg());
     return g->rc = ddp__fail(rc,
-                             "auxiliary classifier %s: larger images are "
-                             "needed, or no auxiliary classifiers: %s",
+                             "auxiliary classifier %s: use larger images, or "
+                             "no auxiliary classifiers: %s",
                              g->path, why);
 }
 
@@ -88,7 +88,7 @@ ddp_layer_t *ddp_aux_new(ddp_layer_t *branch, float weight)
 
     if (!(weight > 0 && weight <= 1)) {
         ddp_layer_free(branch);
-        ddp__fail(DDP_EINVAL, "aux: weight %g, wants 0 < weight <= 1",
+        ddp__fail(DDP_EINVAL, "aux: weight %g, expected 0 < weight <= 1",
                   (double)weight);
         return NULL;
     }

@@ -19,7 +19,7 @@ static int shape(const ddp_layer_t *l, struct ddp_shape x, struct ddp_shape *y)
 
     if (x.c != b->channels)
         return ddp__fail(DDP_ESHAPE,
-                         "batch_norm: %d channels come in, wants %d", x.c,
+                         "batch_norm: input has %d channels, expected %d", x.c,
                          b->channels);
     *y = x;
     return 0;
@@ -146,8 +146,8 @@ ddp_layer_t *ddp_batch_norm_new(int channels,
     if (channels < 1 || !(o->eps >= 0) ||
         !(o->momentum >= 0 && o->momentum <= 1)) {
         ddp__fail(DDP_EINVAL,
-                  "batch_norm: %d channels, eps %g, momentum %g: "
-                  "wants at least 1, at least 0, and 0 to 1",
+                  "batch_norm: %d channels, eps %g, momentum %g: expected at "
+                  "least 1, at least 0, and 0 to 1",
                   channels, (double)o->eps, (double)o->momentum);
         return NULL;
     }

@@ -117,7 +117,7 @@ int ddp_chain_add(ddp_chain_t *c, ddp_layer_t *l)
     }
     if (!(child =
               realloc(c->child, (size_t)(c->children + 1) * sizeof(*child)))) {
-        ddp__fail(DDP_ENOMEM, "no memory for a chain");
+        ddp__fail(DDP_ENOMEM, "out of memory for a chain");
         goto refuse;
     }
     c->child = child;

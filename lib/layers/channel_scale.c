@@ -15,10 +15,10 @@ static int shape(const ddp_layer_t *l, struct ddp_shape x, struct ddp_shape *y)
     if ((rc = ddp__layer_shape(l->child[0], x, y)) < 0)
         return rc;
     if (y->h != 1 || y->w != 1 || y->c != x.c)
-        return ddp__fail(DDP_ESHAPE,
-                         "channel_scale: the gate gives (%d, %d, %d), wants "
-                         "(1, 1, %d)",
-                         y->h, y->w, y->c, x.c);
+        return ddp__fail(
+            DDP_ESHAPE,
+            "channel_scale: the gate gives (%d, %d, %d), expected (1, 1, %d)",
+            y->h, y->w, y->c, x.c);
     *y = x;
     return 0;
 }

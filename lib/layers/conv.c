@@ -30,8 +30,8 @@ static int shape(const ddp_layer_t *l, struct ddp_shape x, struct ddp_shape *y)
     const struct conv *c = (const struct conv *)l;
 
     if (x.c != c->in)
-        return ddp__fail(DDP_ESHAPE, "conv: %d channels come in, wants %d", x.c,
-                         c->in);
+        return ddp__fail(DDP_ESHAPE, "conv: input has %d channels, expected %d",
+                         x.c, c->in);
     y->h = extent(x.h, c->c.top, c->c.bottom, c->c.kh, c->c.dh, c->c.sh);
     y->w = extent(x.w, c->c.left, c->c.right, c->c.kw, c->c.dw, c->c.sw);
     y->c = c->out;

@@ -21,9 +21,10 @@ static int shape(const ddp_layer_t *l, struct ddp_shape x, struct ddp_shape *y)
     const struct dense *d = (const struct dense *)l;
 
     if (x.h != 1 || x.w != 1 || x.c != d->in)
-        return ddp__fail(
-            DDP_ESHAPE, "dense: (%d, %d, %d) comes in, wants (1, 1, %d)%s", x.h,
-            x.w, x.c, d->in, x.h * x.w * x.c == d->in ? ": flatten first" : "");
+        return ddp__fail(DDP_ESHAPE,
+                         "dense: input is (%d, %d, %d), expected (1, 1, %d)%s",
+                         x.h, x.w, x.c, d->in,
+                         x.h * x.w * x.c == d->in ? ": flatten first" : "");
     *y = (struct ddp_shape){1, 1, d->out};
     return 0;
 }
@@ -110,8 +111,9 @@ ddp_layer_t *ddp_dense_new_with(int in, int out,
         return NULL;
     }
     if (o->pixels < 0 || (o->pixels && in % o->pixels)) {
-        ddp__fail(DDP_EINVAL, "dense: %d features are not those of %d pixels",
-                  in, o->pixels);
+        ddp__fail(DDP_EINVAL,
+                  "dense: %d features are not a multiple of %d pixels", in,
+                  o->pixels);
         return NULL;
     }
     if (!ddp__init_valid(&o->init, "dense"))

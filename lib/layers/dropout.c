@@ -78,8 +78,8 @@ static ddp_layer_t *dropout_new(float p, bool whole_sample)
     struct dropout *d;
 
     if (!(p >= 0 && p < 1)) {
-        ddp__fail(DDP_EINVAL, "%s: probability %g, wants 0 <= p < 1", ops->kind,
-                  (double)p);
+        ddp__fail(DDP_EINVAL, "%s: probability %g, expected 0 <= p < 1",
+                  ops->kind, (double)p);
         return NULL;
     }
     if (!(d = (struct dropout *)ddp_layer_new(sizeof(*d), ops)))

@@ -30,8 +30,8 @@ static int shape(const ddp_layer_t *l, struct ddp_shape x, struct ddp_shape *y)
         }
         if (s.h != y->h || s.w != y->w || (!concat && s.c != y->c))
             return ddp__fail(DDP_ESHAPE,
-                             "parallel: branch %d gives (%d, %d, %d), those "
-                             "before it (%d, %d, %d)",
+                             "parallel: branch %d gives (%d, %d, %d), the "
+                             "branches before it (%d, %d, %d)",
                              i, s.h, s.w, s.c, y->h, y->w, y->c);
         if (concat)
             y->c += s.c;

@@ -163,9 +163,8 @@ static ddp_layer_t *window_pool_new(bool max, int kernel,
     if (kernel < 1 || kw < 1 || sh < 1 || sw < 1 || ph < 0 || pw < 0 ||
         2 * ph > kernel || 2 * pw > kw) {
         ddp__fail(DDP_EINVAL,
-                  "pool: kernel %d x %d, stride %d x %d, pad %d x "
-                  "%d: wants positive sizes and a pad of at most "
-                  "half the kernel",
+                  "pool: kernel %d x %d, stride %d x %d, pad %d x %d: expected "
+                  "positive sizes and a pad of at most half the kernel",
                   kernel, kw, sh, sw, ph, pw);
         return NULL;
     }

@@ -78,8 +78,7 @@ static void fail_unknown(const char *name)
 
         snprintf(list + n, sizeof(list) - n, "%s%s", i ? ", " : "", other);
     }
-    ddp__fail(DDP_EINVAL, "model %.64s: no such one; choose one of %s", name,
-              list);
+    ddp__fail(DDP_EINVAL, "unknown model '%.64s'; available: %s", name, list);
 }
 
 /* Options that a family does not have are refused, not ignored: a run that does
@@ -97,14 +96,14 @@ static bool options_valid(const char *name, int of,
     if ((o->width && !family[of].width) ||
         ((o->small_stem || o->zero_init_residual) && !family[of].stem)) {
         ddp__fail(DDP_EINVAL,
-                  "model %s: has no other width, stem or start of its "
-                  "residuals; only resnets have",
+                  "model %s: does not support width, small_stem or "
+                  "zero_init_residual; only resnets do",
                   name);
         return false;
     }
     if ((o->dropout > 0 && family[of].no_dropout) ||
         (o->stochastic_depth > 0 && !family[of].depth)) {
-        ddp__fail(DDP_EINVAL, "model %s: has no %s", name,
+        ddp__fail(DDP_EINVAL, "model %s: does not support %s", name,
                   o->dropout > 0 && family[of].no_dropout ? "dropout"
                                                           : "stochastic depth");
         return false;
