@@ -38,7 +38,7 @@ run "$imagenet" train "$other" $net $size --output "$tmp/tuned" --weights "$w" \
 point $? "another seed another one"
 run "$imagenet" eval "$data" --weights "$w" --num-classes 5
 exits 2 "evaluation takes no such weights"
-complains "7.weight \(3, 32\), wants \(5, 32\)" "and says what does not fit"
+complains "7.weight \(3, 32\), expected \(5, 32\)" "and says what does not fit"
 
 # Another network.
 # shellcheck disable=SC2086
@@ -58,7 +58,7 @@ run "$imagenet" train "$data" $size --model resnet34 $small --output "$tmp/34"
 run "$imagenet" train "$data" $size --model resnet18 $small --output "$tmp/18" \
     --weights "$tmp/34/weights.safetensors" --partial-weights
 exits 0 "--partial-weights takes what fits"
-complains "weights.safetensors: 80 passed over: layer1.2.*more" \
+complains "weights.safetensors: 80 skipped: layer1.2.*more" \
     "and says what does not"
 
 # ONNX.

@@ -133,7 +133,7 @@ static void test_types(void)
     is_int(ddp__st_read_f32(ddp__st_find(f, "none"), x, 0), 0,
            "a tensor without elements");
     is_int(ddp__st_read_f32(ddp__st_find(f, "u"), x, 3), DDP_EDATA,
-           "U8 is passed over, not read");
+           "U8 is skipped, not read");
     ok(strstr(ddp_errmsg(), "U8"), "and the message says so");
     ddp__st_close(f);
 }
@@ -175,7 +175,7 @@ static const struct {
      "before"},
     {"a hole between tensors",
      "{" T("a", "U8", "[1]", 0, 1) "," T("b", "U8", "[1]", 2, 3) "}", 3,
-     "belong to none"},
+     "belong to no tensor"},
     {"tensors that overlap",
      "{" T("a", "U8", "[2]", 0, 2) "," T("b", "U8", "[2]", 1, 3) "}", 3,
      "overlaps"},
@@ -200,9 +200,10 @@ static const struct {
      "too many elements"},
     {"a product beyond 64 bits in bits",
      "{" T("a", "F64", "[2305843009213693952]", 0, 0) "}", 0, "does not fit"},
-    {"a negative dimension", "{" T("a", "U8", "[-1]", 0, 1) "}", 1, "no size"},
+    {"a negative dimension", "{" T("a", "U8", "[-1]", 0, 1) "}", 1,
+     "not a valid size"},
     {"a dimension that is text", "{" T("a", "U8", "[\"1\"]", 0, 1) "}", 1,
-     "no size"},
+     "not a valid size"},
     {"nine dimensions", "{" T("a", "U8", "[1,1,1,1,1,1,1,1,1]", 0, 1) "}", 1,
      "9 dimensions"},
     {"half a byte", "{" T("a", "F4", "[1]", 0, 1) "}", 1, "does not fit"},
@@ -220,7 +221,8 @@ static const struct {
      "{" T("a", "U8", "[1]", 0, 1) "," T("\\u0061", "U8", "[1]", 1, 2) "}", 2,
      "duplicate"},
     {"metadata that is no object", "{\"__metadata__\":[]}", 0, "__metadata__"},
-    {"metadata that is a number", "{\"__metadata__\":{\"a\":1}}", 0, "no text"},
+    {"metadata that is a number", "{\"__metadata__\":{\"a\":1}}", 0,
+     "not a string"},
     {"a name that is not UTF-8", "{\"\xff\xfe\":{}}", 0, "header"},
     {"an overlong UTF-8 name", "{\"\xc0\x80\":{}}", 0, "header"},
     {"a name with a zero", "{\"\\u0000\":{}}", 0, "header"},
@@ -288,7 +290,7 @@ static void test_lengths(void)
     sprintf(flood + n, "[]]}");
     put_text(flood, 0);
     is_int(opens(), DDP_EDATA, "a flood of brackets");
-    ok(strstr(ddp_errmsg(), "no list of tensors"),
+    ok(strstr(ddp_errmsg(), "not a list of tensors"),
        "is seen before it is parsed");
 
     unlink(path);
@@ -346,15 +348,17 @@ static const struct {
      MAP(ONE "," TWO "," IN("c", "1.safetensors")),
      "tensor c is not in 1.safetensors"},
     {"a tensor that the list lacks", MAP(ONE "," IN("c", "2.safetensors")),
-     "tensor b is in 2.safetensors, but not listed so"},
+     "tensor b is in 2.safetensors, but not listed there"},
     {"a tensor in two files", MAP(ONE "," TWO "," IN("c", "again.safetensors")),
-     "tensor a is in again.safetensors, but not listed so"},
+     "tensor a is in again.safetensors, but not listed there"},
     {"a tensor listed twice", MAP(ONE "," TWO "," ONE), "duplicate"},
-    {"a path upwards", MAP(ONE "," IN("b", "../2.safetensors")), "no name of"},
-    {"a path from the root", MAP(IN("a", "/tmp/1.safetensors")), "no name of"},
-    {"a path downwards", MAP(IN("a", "x/1.safetensors")), "no name of"},
-    {"a list in the list", MAP(IN("a", "index.json")), "no name of"},
-    {"a suffix alone", MAP(IN("a", ".safetensors")), "no name of"},
+    {"a path upwards", MAP(ONE "," IN("b", "../2.safetensors")),
+     "does not name"},
+    {"a path from the root", MAP(IN("a", "/tmp/1.safetensors")),
+     "does not name"},
+    {"a path downwards", MAP(IN("a", "x/1.safetensors")), "does not name"},
+    {"a list in the list", MAP(IN("a", "index.json")), "does not name"},
+    {"a suffix alone", MAP(IN("a", ".safetensors")), "does not name"},
     {"a number for a file", MAP("\"a\":1"), "in no file"},
     {"no weight_map", "{\"metadata\":{}}", "no weight_map"},
     {"a weight_map that is none", "{\"weight_map\":[]}", "no weight_map"},

@@ -125,9 +125,10 @@ static void test_strict(void)
                   "2 unexpected", "more.bias", path));
     put(small(5, 7), 1);
     refused(c, NULL, DDP_ESHAPE, "other shapes",
-            WORDS("3 of another shape", "conv.weight (4, 5, 3, 3), wants (4, 3",
-                  "head.weight (7, 4), wants (10, 4)",
-                  "head.bias (7), wants (10)"));
+            WORDS("3 of a different shape",
+                  "conv.weight (4, 5, 3, 3), expected (4, 3",
+                  "head.weight (7, 4), expected (10, 4)",
+                  "head.bias (7), expected (10)"));
     refused(c, &partial, DDP_ESHAPE, "other shapes, partial",
             WORDS("head.bias"));
     m = ddp_model_new("resnet18", &(struct ddp_model_options){.width = 4});
@@ -160,9 +161,9 @@ static void test_partial(void)
     ddp_chain_get(c, "conv.bias", before, 4);
     is_int(ddp_chain_load_with(c, path, &partial, &r), 0, "a part is taken");
     ok(r.loaded == 2 && r.missing == 6 && r.unexpected == 2,
-       "2 tensors of 8, 2 passed over");
+       "2 tensors of 8, 2 skipped");
     ok(strstr(r.text, "6 missing: conv.weight") &&
-           strstr(r.text, "2 passed over: more.bias"),
+           strstr(r.text, "2 skipped: more.bias"),
        "and the report says which");
     ddp_chain_get(c, "head.weight", w, 40);
     ddp_chain_get(c, "conv.bias", after, 4);
@@ -207,13 +208,14 @@ static void test_new_head(void)
     ddp_chain_save(other, path);
     ddp_chain_free(other);
     refused(c, NULL, DDP_ESHAPE, "1000 classes, without leave",
-            WORDS("head.weight (1000, 4), wants (10, 4)"));
+            WORDS("head.weight (1000, 4), expected (10, 4)"));
     ddp_chain_get(c, "head.weight", before, 40);
     is_int(ddp_chain_load_with(c, path, &head, &r), 0,
            "1000 classes into 10, with it");
     ok(r.new_head && r.loaded == 6, "all but the head is loaded");
     is_str(r.text,
-           "head has 1000 outputs in the file and 10 here: it starts anew",
+           "head has 1000 outputs in the file and 10 here: it keeps its "
+           "initial values",
            "the report says so");
     ddp_chain_get(c, "conv.weight", w, 108);
     ddp_chain_get(c, "head.weight", after, 40);
@@ -221,7 +223,7 @@ static void test_new_head(void)
     ok(!memcmp(before, after, sizeof(before)), "the head its old ones");
     put(small(5, 7), 3);
     refused(c, &head, DDP_ESHAPE, "another input too",
-            WORDS("1 of another shape: conv.weight"));
+            WORDS("1 of a different shape: conv.weight"));
     put(small(3, 10), 4);
     is_int(ddp_chain_load_with(c, path, &head, &r), 0, "as many classes");
     ok(!r.new_head && r.loaded == 8, "then the head is loaded like the rest");
@@ -241,12 +243,12 @@ static void test_other_heads(void)
                       ddp_global_mean_pool_new(), DDP_END),
         1);
     is_int(ddp_chain_load_with(c, path, &head, &r), 0, "a convolution as head");
-    ok(r.new_head && r.loaded == 2, "is made anew");
+    ok(r.new_head && r.loaded == 2, "keeps its values");
     put(ddp_chain_new(ddp_conv_new(3, 8, 1, NULL), ddp_conv_new(7, 9, 1, NULL),
                       ddp_global_mean_pool_new(), DDP_END),
         1);
     refused(c, &head, DDP_ESHAPE, "a head with other inputs",
-            WORDS("1.weight (9, 7, 1, 1), wants (5, 8, 1, 1)"));
+            WORDS("1.weight (9, 7, 1, 1), expected (5, 8, 1, 1)"));
     ddp_chain_free(c);
     c = ddp_chain_new(ddp_batch_norm_new(4, NULL), DDP_END);
     put(ddp_chain_new(ddp_batch_norm_new(5, NULL), DDP_END), 1);

@@ -29,7 +29,7 @@ static int is_dropped(const char *patterns, const char *name, bool *yes)
     char *copy = strdup(patterns), *save = NULL;
 
     if (!copy)
-        return ddp__fail(DDP_ENOMEM, "no memory to convert weights");
+        return ddp__fail(DDP_ENOMEM, "out of memory to convert weights");
     *yes = false;
     for (char *p = strtok_r(copy, ",", &save); p;
          p = strtok_r(NULL, ",", &save))
@@ -49,7 +49,7 @@ static int rename_tensor(struct conversion *c, const char *name, char **out)
     if (asprintf(out, "%s%s", add ? add : "", name) >= 0)
         return 0;
     *out = NULL;
-    return ddp__fail(DDP_ENOMEM, "no memory to convert weights");
+    return ddp__fail(DDP_ENOMEM, "out of memory to convert weights");
 }
 
 /* ---- tensors ------------------------------------------------------------ */
@@ -80,7 +80,7 @@ static int take(struct conversion *c, const struct ddp__st_tensor *t)
     memcpy(out->dim, t->dim, sizeof(out->dim));
     c->r.written++;
     if (!data)
-        return ddp__fail(DDP_ENOMEM, "no memory for %s", t->name);
+        return ddp__fail(DDP_ENOMEM, "out of memory for %s", t->name);
     return ddp__st_read_f32(t, data, t->len);
 }
 
@@ -101,7 +101,7 @@ static int take_all(struct conversion *c)
             rc = take(c, t);
     }
     if (rc == 0 && c->r.written == 0)
-        return ddp__fail(DDP_EDATA, "%s: nothing is left of its %d tensors",
+        return ddp__fail(DDP_EDATA, "%s: all of its %d tensors are dropped",
                          c->in->path, c->in->n);
     if (rc == 0 && c->o->strip_prefix && *c->o->strip_prefix && !c->r.renamed)
         return ddp__fail(DDP_EDATA, "%s: no name begins with %s", c->in->path,
@@ -120,11 +120,12 @@ int ddp_weights_convert(const char *in, const char *out,
     if (!in || !out)
         return ddp__fail(DDP_EINVAL, "a conversion needs two files");
     if (c.o->dtype != DDP_F32 && c.o->dtype != DDP_BF16)
-        return ddp__fail(DDP_EINVAL, "weights are saved as f32 or bf16");
+        return ddp__fail(DDP_EINVAL,
+                         "weights can be saved only as f32 or bf16");
     if ((rc = ddp__st_open(&c.in, in)) < 0)
         return rc;
     if (!(c.out = calloc((size_t)c.in->n + 1, sizeof(*c.out))))
-        rc = ddp__fail(DDP_ENOMEM, "no memory to convert weights");
+        rc = ddp__fail(DDP_ENOMEM, "out of memory to convert weights");
     if (rc == 0 && (rc = take_all(&c)) == 0 &&
         (rc = ddp__st_write(out, c.r.written, c.out)) == 0 && report)
         *report = c.r;

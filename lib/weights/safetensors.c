@@ -158,7 +158,7 @@ static int scan(const struct ddp__st_file *f, const char *s, size_t n)
             return ddp__st_bad(f, "its header nests deeper than %d", DEPTH_MAX);
     }
     if (marks > n / 4 + 16)
-        return ddp__st_bad(f, "its header is no list of tensors");
+        return ddp__st_bad(f, "its header is not a list of tensors");
     return 0;
 }
 
@@ -192,7 +192,8 @@ static int tensor_shape(const struct ddp__st_file *f, struct ddp__st_tensor *t,
         json_t *d = json_array_get(v, (size_t)t->ndim);
 
         if (!json_is_integer(d) || json_integer_value(d) < 0)
-            return ddp__st_bad(f, "tensor %.95s: dimension %d is no size",
+            return ddp__st_bad(f,
+                               "tensor %.95s: dimension %d is not a valid size",
                                t->name, t->ndim);
         t->dim[t->ndim] = json_integer_value(d);
         if (__builtin_mul_overflow(len, (uint64_t)t->dim[t->ndim], &len))
@@ -255,11 +256,12 @@ static int check_metadata(const struct ddp__st_file *f, json_t *v)
     json_t *text;
 
     if (!json_is_object(v))
-        return ddp__st_bad(f, "its __metadata__ is no object");
+        return ddp__st_bad(f, "its __metadata__ is not an object");
     json_object_foreach(v, key, text)
     {
         if (!json_is_string(text))
-            return ddp__st_bad(f, "its __metadata__ %.95s is no text", key);
+            return ddp__st_bad(f, "its __metadata__ %.95s is not a string",
+                               key);
     }
     return 0;
 }
@@ -286,9 +288,9 @@ static int check_cover(struct ddp__st_file *f, uint64_t size)
         if (t->begin < at)
             return ddp__st_bad(f, "tensor %.95s overlaps another", t->name);
         if (t->begin > at)
-            return ddp__st_bad(f,
-                               "%llu bytes before tensor %.95s belong to none",
-                               (unsigned long long)(t->begin - at), t->name);
+            return ddp__st_bad(
+                f, "%llu bytes before tensor %.95s belong to no tensor",
+                (unsigned long long)(t->begin - at), t->name);
         at = t->end;
     }
     if (at != size)
@@ -304,7 +306,7 @@ static int take_header(struct ddp__st_file *f, json_t *root, uint64_t size)
     int rc;
 
     if (!json_is_object(root))
-        return ddp__st_bad(f, "its header is no object");
+        return ddp__st_bad(f, "its header is not an object");
     f->tensor = calloc(json_object_size(root) + 1, sizeof(*f->tensor));
     if (!f->tensor)
         return ddp__fail(DDP_ENOMEM, "%s: out of memory", f->path);
@@ -367,14 +369,15 @@ static int read_header(struct ddp__st_file *f)
     n = little(length, 8);
     if (n < 2 || n > (uint64_t)st.st_size - 8)
         return ddp__st_bad(f,
-                           "not a safetensors file, or cut short: a header of "
+                           "not a safetensors file, or truncated: a header of "
                            "%llu bytes in a file of %lld",
                            (unsigned long long)n, (long long)st.st_size);
     if (n > DDP__ST_HEADER_MAX)
         return ddp__st_bad(f, "a header of %llu bytes, more than %d",
                            (unsigned long long)n, DDP__ST_HEADER_MAX);
     if (!(text = malloc((size_t)n)))
-        return ddp__fail(DDP_ENOMEM, "%s: no memory for a header of %llu bytes",
+        return ddp__fail(DDP_ENOMEM,
+                         "%s: out of memory for a header of %llu bytes",
                          f->path, (unsigned long long)n);
     f->data = 8 + n;
     rc = read_at(f, text, (size_t)n, 8);
@@ -459,8 +462,8 @@ int ddp__st_read_f32(const struct ddp__st_tensor *t, float *out, size_t len)
                            t->name, types[t->type].name);
     if (t->len != len)
         return ddp__fail(DDP_ESHAPE,
-                         "%s: tensor %.95s has %zu elements, not %zu", f->path,
-                         t->name, t->len, len);
+                         "%s: tensor %.95s has %zu elements, expected %zu",
+                         f->path, t->name, t->len, len);
     for (size_t i = 0, n; i < len; i += n) {
         n = len - i < sizeof(buf) / size ? len - i : sizeof(buf) / size;
         rc = read_at(f, buf, n * size, f->data + t->begin + i * size);
@@ -485,7 +488,7 @@ int ddp__st_read_shaped(const struct ddp__st_file *f, const char *name,
         same = t->dim[d] == dim[d];
     if (!same)
         return ddp__fail(DDP_ESHAPE,
-                         "%s: %s has another shape than the chain's, which "
+                         "%s: %s does not have the shape of the chain's, which "
                          "has %d dimensions and %zu values",
                          f->path, name, ndim, len);
     return ddp__st_read_f32(t, out, len);

@@ -57,8 +57,9 @@ static int add_part(struct ddp__st_file *f, const char *name)
     int rc;
 
     if (strchr(name, '/') || len <= end || strcmp(name + len - end, suffix))
-        return ddp__st_bad(f, "%.95s is no name of a %s file beside it", name,
-                           suffix);
+        return ddp__st_bad(f,
+                           "%.95s does not name a %s file in the same folder",
+                           name, suffix);
     part = realloc(f->part, ((size_t)f->parts + 1) * sizeof(*part));
     if (part)
         f->part = part;
@@ -98,7 +99,8 @@ static int take_part(struct ddp__st_file *f, struct ddp__st_file *part,
         const char *in = json_string_value(json_object_get(map, t->name));
 
         if (!in || strcmp(in, name_of(part)))
-            return ddp__st_bad(f, "tensor %.95s is in %.95s, but not listed so",
+            return ddp__st_bad(f,
+                               "tensor %.95s is in %.95s, but not listed there",
                                t->name, name_of(part));
         json_object_del(map, t->name);
         f->tensor[f->n++] = *t;
@@ -141,7 +143,8 @@ int ddp__st_read_index(struct ddp__st_file *f)
         return rc;
     map = json_object_get(root, "weight_map");
     if (!json_is_object(map))
-        rc = ddp__st_bad(f, "has no weight_map: it is no list of weights");
+        rc = ddp__st_bad(f,
+                         "has no weight_map, so it is not an index of weights");
     if (rc == 0 && (rc = open_parts(f, map)) == 0)
         rc = take_tensors(f, map);
     json_decref(root);

@@ -28,7 +28,8 @@ static int out_bytes(const struct ddp__st_out *t, uint64_t *bytes)
 {
     *bytes = value_bytes(t->type);
     if (t->type != DDP__ST_F32 && t->type != DDP__ST_BF16)
-        return ddp__fail(DDP_EINVAL, "tensors are saved as F32 or BF16");
+        return ddp__fail(DDP_EINVAL,
+                         "tensors can be saved only as F32 or BF16");
     if (!t->name || !strcmp(t->name, "__metadata__") || t->ndim < 0 ||
         t->ndim > DDP__ST_DIMS || strlen(t->name) >= DDP__ST_NAME)
         return ddp__fail(DDP_EINVAL, "tensor %.99s: no name or shape to save",
@@ -63,7 +64,7 @@ static int add_metadata(json_t *root, const char *const *pair)
 
     if (json_object_set_new(root, "__metadata__", m) < 0 ||
         json_object_set_new(m, "format", json_string("pt")) < 0)
-        return ddp__fail(DDP_ENOMEM, "no memory for the header");
+        return ddp__fail(DDP_ENOMEM, "out of memory for the header");
     for (; pair && pair[0]; pair += 2)
         if (json_object_set_new(m, pair[0], json_string(pair[1])) < 0)
             return ddp__fail(DDP_EINVAL, "metadata %.99s: not UTF-8", pair[0]);
@@ -79,7 +80,7 @@ static int add_tensors(json_t *root, int n, const struct ddp__st_out **out)
         if ((rc = out_bytes(out[i], &bytes)) < 0)
             return rc;
         if (json_object_get(root, out[i]->name))
-            return ddp__fail(DDP_EINVAL, "two tensors are called %.99s",
+            return ddp__fail(DDP_EINVAL, "two tensors have the name %.99s",
                              out[i]->name);
         if (__builtin_add_overflow(at, bytes, &bytes) || bytes > INT64_MAX)
             return ddp__fail(DDP_EINVAL, "the tensors are too large");
@@ -102,11 +103,11 @@ static int header(int n, const struct ddp__st_out **out,
     int rc;
 
     if (!root)
-        return ddp__fail(DDP_ENOMEM, "no memory for the header");
+        return ddp__fail(DDP_ENOMEM, "out of memory for the header");
     if ((rc = add_metadata(root, metadata)) < 0 ||
         (rc = add_tensors(root, n, out)) < 0)
         goto free_root;
-    rc = ddp__fail(DDP_ENOMEM, "no memory for the header");
+    rc = ddp__fail(DDP_ENOMEM, "out of memory for the header");
     if (!(json = json_dumps(root, JSON_COMPACT | JSON_PRESERVE_ORDER)))
         goto free_root;
     len = strlen(json);

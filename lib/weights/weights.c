@@ -54,7 +54,7 @@ static int weights_new(struct weights *w, ddp_chain_t *c)
 
 nomem:
     weights_free(w);
-    return ddp__fail(DDP_ENOMEM, "no memory for a copy of the weights");
+    return ddp__fail(DDP_ENOMEM, "out of memory for a copy of the weights");
 }
 
 /* ---- saving ------------------------------------------------------------- */
@@ -67,11 +67,12 @@ int ddp__weights_save(ddp_chain_t *c, const char *path, enum ddp_dtype dtype,
     int rc;
 
     if (dtype != DDP_F32 && dtype != DDP_BF16)
-        return ddp__fail(DDP_EINVAL, "weights are saved as f32 or bf16");
+        return ddp__fail(DDP_EINVAL,
+                         "weights can be saved only as f32 or bf16");
     if ((rc = weights_new(&w, c)) < 0)
         return rc;
     if (!(out = calloc((size_t)w.n + 1, sizeof(*out)))) {
-        rc = ddp__fail(DDP_ENOMEM, "no memory to save the weights");
+        rc = ddp__fail(DDP_ENOMEM, "out of memory to save the weights");
         goto free_weights;
     }
     for (int i = 0; rc == 0 && i < w.n; i++) {
@@ -169,13 +170,13 @@ static void add_other(struct fit *f, const struct ddp_param_info *p,
                       const struct ddp__st_tensor *t)
 {
     int64_t dim[4];
-    char has[200], wants[100];
+    char has[200], expected[100];
 
     for (int d = 0; d < p->ndim; d++)
         dim[d] = p->dim[d];
-    names_add(&f->other, "%.80s %s, wants %s", p->name,
+    names_add(&f->other, "%.80s %s, expected %s", p->name,
               dims(t->ndim, t->dim, has, sizeof(has)),
-              dims(p->ndim, dim, wants, sizeof(wants)));
+              dims(p->ndim, dim, expected, sizeof(expected)));
 }
 
 /* Whether all dimensions from `first` on are the same. */
@@ -217,7 +218,7 @@ static int fit_new(struct fit *f, const struct weights *w,
     *f = (struct fit){.end = w->n};
     if (!(f->found = calloc(n + 1, sizeof(*f->found))) || !sorted) {
         free(sorted);
-        return ddp__fail(DDP_ENOMEM, "no memory for a list of tensors");
+        return ddp__fail(DDP_ENOMEM, "out of memory for a list of tensors");
     }
     for (size_t i = 0; i < n; i++)
         sorted[i] = &w->info[i];
@@ -262,7 +263,8 @@ static void spare_head(struct fit *f, const struct weights *w,
         return;
     report->new_head = true;
     snprintf(report->text, sizeof(report->text),
-             "%.80s has %lld outputs in the file and %d here: it starts anew",
+             "%.80s has %lld outputs in the file and %d here: it keeps its "
+             "initial values",
              b->prefix[0] ? b->prefix : "the last layer",
              (long long)f->found[head]->dim[0], w->info[head].dim[0]);
     f->end = head;
@@ -294,12 +296,13 @@ static int fit_judge(const struct fit *f, const char *path, bool partial,
     if (lacks || f->other.n) {
         names_say(&f->missing, "missing", text, sizeof(text));
         names_say(&f->unexpected, "unexpected", text, sizeof(text));
-        names_say(&f->other, "of another shape", text, sizeof(text));
+        names_say(&f->other, "of a different shape", text, sizeof(text));
         return ddp__fail(lacks ? DDP_EDATA : DDP_ESHAPE,
-                         "%s: its tensors are not the chain's: %s", path, text);
+                         "%s: its tensors do not match the chain's: %s", path,
+                         text);
     }
     names_say(&f->missing, "missing", r->text, sizeof(r->text));
-    names_say(&f->unexpected, "passed over", r->text, sizeof(r->text));
+    names_say(&f->unexpected, "skipped", r->text, sizeof(r->text));
     return 0;
 }
 
