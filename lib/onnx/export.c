@@ -97,7 +97,7 @@ static void write_output(struct ddp__export *e)
         vector ? ddp__export_matrix(e, y).name : ddp__export_image(e, y);
 
     if (!name && e->m.rc == 0)
-        e->m.rc = ddp__fail(DDP_EINVAL, "ONNX: nothing comes out of the chain");
+        e->m.rc = ddp__fail(DDP_EINVAL, "ONNX: the chain has no output");
     if (name && !strcmp(name, "input"))
         name = DDP__ONNX_NODE(e, "Identity", NULL, name);
     ddp__onnx_rename(&e->m, name, "output");
@@ -112,7 +112,7 @@ static int export_graph(ddp_graph_t *g, const char *path)
     int rc;
 
     if (!e.form)
-        return ddp__fail(DDP_ENOMEM, "no memory for an ONNX model");
+        return ddp__fail(DDP_ENOMEM, "out of memory for an ONNX model");
     ddp__onnx_init(&e.m);
     if ((rc = ddp__params_begin(g->params, false)) == 0) {
         write_input(&e);

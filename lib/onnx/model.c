@@ -27,7 +27,7 @@ static int grow(struct ddp__onnx *m, void ***array, size_t n)
     if (n & (n - 1))
         return 0;
     if (!(p = realloc(*array, (n ? 2 * n : 1) * sizeof(*p))))
-        return m->rc = ddp__fail(DDP_ENOMEM, "no memory for an ONNX model");
+        return m->rc = ddp__fail(DDP_ENOMEM, "out of memory for an ONNX model");
     *array = p;
     return 0;
 }
@@ -36,7 +36,7 @@ static int grow(struct ddp__onnx *m, void ***array, size_t n)
 static void *keep(struct ddp__onnx *m, void *p)
 {
     if (!p)
-        m->rc = ddp__fail(DDP_ENOMEM, "no memory for an ONNX model");
+        m->rc = ddp__fail(DDP_ENOMEM, "out of memory for an ONNX model");
     else if (grow(m, &m->memory, (size_t)m->pieces) == 0)
         return m->memory[m->pieces++] = p;
     free(p);
@@ -111,7 +111,7 @@ const char *ddp__onnx_node(struct ddp__onnx *m, const char *kind,
     onnx__node_proto__init(n);
     for (int i = 0; i < inputs; i++) {
         if (!(name[i] = (char *)input[i])) {
-            m->rc = ddp__fail(DDP_EINVAL, "ONNX: %s lacks an input", kind);
+            m->rc = ddp__fail(DDP_EINVAL, "ONNX: %s has no input", kind);
             return NULL;
         }
     }

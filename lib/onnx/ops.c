@@ -36,7 +36,7 @@ static const struct ddp__block *block_of(struct ddp__export *e,
         if (p->block[k].bucket == v->bucket &&
             p->block[k].offset * sizeof(float) == v->offset)
             return &p->block[k];
-    e->m.rc = ddp__fail(DDP_EINVAL, "ONNX: parameters that are no layer's");
+    e->m.rc = ddp__fail(DDP_EINVAL, "ONNX: parameters that belong to no layer");
     return NULL;
 }
 
@@ -128,7 +128,8 @@ static const char *activation(struct ddp__export *e, enum ddp_act a,
         ddp__onnx_float(&e->m, "alpha", 1.0f / 6);
         return y;
     default:
-        e->m.rc = ddp__fail(DDP_EINVAL, "ONNX: activation %d", (int)a);
+        e->m.rc = ddp__fail(DDP_EINVAL, "activation %d has no ONNX equivalent",
+                            (int)a);
         return NULL;
     }
 }
@@ -248,7 +249,7 @@ static void concat(struct ddp__export *e, const struct ddp__node *n)
     if (f->channels < y->shape.c)
         return;
     if (!(in = calloc((size_t)y->shape.c, sizeof(*in)))) {
-        e->m.rc = ddp__fail(DDP_ENOMEM, "no memory for an ONNX model");
+        e->m.rc = ddp__fail(DDP_ENOMEM, "out of memory for an ONNX model");
         return;
     }
     for (int at = 0; (x = part(e, y, at)); at += x->shape.c)
@@ -398,7 +399,7 @@ void ddp__export_node(struct ddp__export *e, const struct ddp__node *n)
     if (op[c->op])
         op[c->op](e, n);
     else
-        e->m.rc = ddp__fail(DDP_EINVAL, "ONNX has no word for %s",
+        e->m.rc = ddp__fail(DDP_EINVAL, "%s has no ONNX equivalent",
                             ddp__op_is(c->op, DDP__IS_USER)
                                 ? c->user.kernel->name
                                 : ddp__signature[c->op].name);
