@@ -23,7 +23,8 @@ static int make_bucket(const ddp_t *ddp, struct ddp__average *a,
     struct ddp__view stats = {.type = DDP_F64, .shape = {1, 1, DDP__STATS}};
 
     if (!(a->memory = ddp__pool_alloc(k->len * 4)))
-        return ddp__fail(DDP_ENOMEM, "no memory for averages of the weights");
+        return ddp__fail(DDP_ENOMEM,
+                         "out of memory for averages of the weights");
     ddp__handle_register(&a->handle, a->memory, k->len * 4);
     a->call = (struct ddp__call){
         .op = DDP__OP_EMA,
@@ -44,7 +45,8 @@ int ddp__ema_new(struct ddp__ema **out, struct ddp__params *p, double decay)
         m->bucket = calloc((size_t)p->buckets + 1, sizeof(*m->bucket));
     if (!m || !m->bucket) {
         free(m);
-        return ddp__fail(DDP_ENOMEM, "no memory for averages of the weights");
+        return ddp__fail(DDP_ENOMEM,
+                         "out of memory for averages of the weights");
     }
     m->params = p;
     *out = m;
@@ -113,8 +115,8 @@ static int open_average(struct ddp__ema *m, const char *name, size_t len,
         (rc = ddp__params_find(m->params, name, &b, &i)) < 0)
         return rc;
     if (ddp__param_len(&b->param[i]) != len)
-        return ddp__fail(DDP_ESHAPE, "%s has %zu values, not %zu", name,
-                         ddp__param_len(&b->param[i]), len);
+        return ddp__fail(DDP_ESHAPE, "%s has %zu values; the buffer has %zu",
+                         name, ddp__param_len(&b->param[i]), len);
     to->handle = &m->bucket[b->bucket].handle;
     to->param = &b->param[i];
     to->values = m->bucket[b->bucket].memory + b->offset + b->param_offset[i];

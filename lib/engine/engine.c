@@ -22,7 +22,7 @@ static int number_inputs(struct ddp__engine *e)
     e->input_of = calloc((size_t)g->values, sizeof(*e->input_of));
     e->input = calloc((size_t)g->values, sizeof(*e->input));
     if (!e->input_of || !e->input)
-        return ddp__fail(DDP_ENOMEM, "no memory for an engine");
+        return ddp__fail(DDP_ENOMEM, "out of memory for an engine");
     for (int i = 0; i < g->values; i++)
         if (g->value[i]->role == DDP__INPUT && g->value[i]->base->id == i) {
             e->input[e->inputs] = g->value[i];
@@ -39,7 +39,7 @@ static int lane_new(struct ddp__engine *e, struct ddp__lane *l)
     l->grad = calloc((size_t)e->params->buckets + 1, sizeof(*l->grad));
     l->input = calloc((size_t)(e->spec.ring * e->inputs), sizeof(*l->input));
     if (!l->block || !l->grad || !l->input)
-        return ddp__fail(DDP_ENOMEM, "no memory for a lane");
+        return ddp__fail(DDP_ENOMEM, "out of memory for a lane");
     for (int i = 0; i < e->spec.ring * e->inputs; i++)
         ddp__handle_register(&l->input[i], NULL,
                              ddp__value_size(g, e->input[i % e->inputs]));
@@ -92,7 +92,7 @@ static int warm(struct ddp__engine *e)
     const struct ddp__call **c = calloc((size_t)n + 1, sizeof(*c));
 
     if (!c)
-        return ddp__fail(DDP_ENOMEM, "no memory for an engine");
+        return ddp__fail(DDP_ENOMEM, "out of memory for an engine");
     for (int i = 0; i < n; i++)
         c[i] = &e->graph->node[i]->call;
     ddp__calls_warm(e->ddp, c, n);
@@ -185,7 +185,7 @@ static int make_state(struct ddp__engine *e, int b)
     if (!size)
         return 0;
     if (!(e->state_memory[b] = ddp__pool_alloc(size)))
-        return ddp__fail(DDP_ENOMEM, "no memory for the optimizer's state");
+        return ddp__fail(DDP_ENOMEM, "out of memory for the optimizer's state");
     memset(e->state_memory[b], 0, size);
     ddp__handle_register(&e->state[b], e->state_memory[b], size);
     return 0;
@@ -304,7 +304,7 @@ static int make_arrays(struct ddp__engine *e)
     if (!e->lane || !e->grad_begun || !e->state || !e->state_memory ||
         !e->merge_bucket || !e->optim || !e->sqnorm || !e->owner ||
         !e->result || !e->part)
-        return ddp__fail(DDP_ENOMEM, "no memory for an engine");
+        return ddp__fail(DDP_ENOMEM, "out of memory for an engine");
     choose_owners(e);
     return 0;
 }
@@ -379,7 +379,7 @@ int ddp__engine_new(struct ddp__engine **out, ddp_t *ddp, ddp_chain_t *chain,
     int rc;
 
     if (!e)
-        return ddp__fail(DDP_ENOMEM, "no memory for an engine");
+        return ddp__fail(DDP_ENOMEM, "out of memory for an engine");
     e->ddp = ddp;
     e->spec = *spec;
     e->spec.graph.joined &= !ddp->gpu_workers && ddp->segment_us < 0;

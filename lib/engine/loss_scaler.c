@@ -133,8 +133,8 @@ int ddp__guard_set(struct ddp__engine *e, const double state[DDP__GUARD_STATE])
     for (int i = 0; i < DDP__GUARD_STATE; i++)
         if (!(state[i] >= 0) || !isfinite(state[i]))
             return ddp__fail(DDP_EDATA,
-                             "a count of steps or a loss scale of "
-                             "%g",
+                             "a count of steps or the loss scale is %g; "
+                             "expected a finite number, 0 or more",
                              state[i]);
     if (!ddp__handle_open(&e->guard, true, "the training state"))
         return DDP_EINVAL;

@@ -85,10 +85,10 @@ static int open_gradient(struct ddp__engine *e, const char *name, size_t len,
     out->param = &b->param[i];
     out->handle = &e->lane[0].grad[b->bucket];
     if (ddp__param_len(out->param) != len)
-        return ddp__fail(DDP_ESHAPE, "%s has %zu values, not %zu", name,
-                         ddp__param_len(out->param), len);
+        return ddp__fail(DDP_ESHAPE, "%s has %zu values; the buffer has %zu",
+                         name, ddp__param_len(out->param), len);
     if (out->param->role == DDP_RUNNING)
-        return ddp__fail(DDP_EINVAL, "%s is a statistic: it has no gradient",
+        return ddp__fail(DDP_EINVAL, "%s is a statistic and has no gradient",
                          name);
     if (!is_written(e->graph, b) || !e->grad_begun[b->bucket])
         return ddp__fail(DDP_EINVAL, "%s: no gradient has been computed", name);
@@ -128,7 +128,7 @@ int ddp__engine_set_gradient(struct ddp__engine *e, const char *name,
     int rc;
 
     if (!sum)
-        return ddp__fail(DDP_ENOMEM, "no memory for %zu gradients", len);
+        return ddp__fail(DDP_ENOMEM, "out of memory for %zu gradients", len);
     if ((rc = open_gradient(e, name, len, true, &g)) == 0) {
         ddp__param_export(g.param, g.sum, sum);
         for (size_t k = 0; k < len; k++)
