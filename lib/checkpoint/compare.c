@@ -172,6 +172,6 @@ int ddp__settings_compare(const char *path, const json_t *there,
     if (d.count > NAMED)
         snprintf(more, sizeof(more), "; and %d more", d.count - NAMED);
     ddp__printable(d.text);
-    return ddp__fail(DDP_EINVAL, "%s has other settings: %s%s", path, d.text,
-                     more);
+    return ddp__fail(DDP_EINVAL, "%s was written with other settings: %s%s",
+                     path, d.text, more);
 }
