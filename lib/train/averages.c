@@ -11,7 +11,9 @@
 static struct ddp__ema *averages_of(const ddp_trainer_t *t)
 {
     if (!t->engine->ema)
-        ddp__fail(DDP_EINVAL, "no averages are made: set ema_decay");
+        ddp__fail(
+            DDP_EINVAL,
+            "the trainer keeps no averages of the weights: set ema_decay");
     return t->engine->ema;
 }
 

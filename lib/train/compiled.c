@@ -91,7 +91,7 @@ static int make_slots(struct ddp_compiled *c, ddp_t *ddp)
     int rc;
 
     if (!(c->slot = calloc((size_t)c->slots, sizeof(*c->slot))))
-        return ddp__fail(DDP_ENOMEM, "no memory for %d requests", c->slots);
+        return ddp__fail(DDP_ENOMEM, "out of memory for %d requests", c->slots);
     for (; c->ready < c->slots; c->ready++) {
         c->slot[c->ready].request = FREE;
         if ((rc = ddp__flow_init(&c->slot[c->ready].flow, ddp)) < 0)
@@ -136,7 +136,7 @@ static ddp_compiled_t *compile(ddp_t *ddp, ddp_chain_t *chain,
     struct ddp_compiled *c = calloc(1, sizeof(*c));
 
     if (!c) {
-        ddp__fail(DDP_ENOMEM, "no memory to compile a chain");
+        ddp__fail(DDP_ENOMEM, "out of memory to compile a chain");
         return NULL;
     }
     c->shape = shape;

@@ -115,8 +115,8 @@ static int make_answers(struct ddp__eval *e)
     e->index = calloc(room, sizeof(*e->index));
     if (!e->output || !e->label || !e->index)
         return ddp__fail(DDP_ENOMEM,
-                         "no memory for %zu answers of %d numbers: take a "
-                         "smaller sub_batch, or fewer lanes",
+                         "out of memory for %zu predictions of %d numbers: use "
+                         "a smaller sub_batch, or fewer lanes",
                          room, e->len);
     return 0;
 }
@@ -138,7 +138,7 @@ static int make(struct ddp__eval *e, ddp_t *ddp, ddp_chain_t *chain,
     spec.graph.output = e->on_sample ? keep_answers : NULL;
     spec.graph.arg = e;
     if (!(e->sizes = calloc((size_t)e->loader.subs, sizeof(*e->sizes))))
-        return ddp__fail(DDP_ENOMEM, "no memory to evaluate");
+        return ddp__fail(DDP_ENOMEM, "out of memory to evaluate");
     if ((rc = ddp__engine_new(&e->engine, ddp, chain, &spec)) < 0)
         return rc;
     return e->on_sample ? make_answers(e) : 0;
@@ -152,7 +152,7 @@ int ddp__eval_new(struct ddp__eval **out, ddp_t *ddp, ddp_chain_t *chain,
     int rc;
 
     if (!e)
-        return ddp__fail(DDP_ENOMEM, "no memory to evaluate");
+        return ddp__fail(DDP_ENOMEM, "out of memory to evaluate");
     e->on_sample = on_sample;
     e->on_arg = arg;
     if ((rc = make(e, ddp, chain, data, c)) < 0) {
@@ -307,7 +307,9 @@ int ddp_trainer_evaluate_ema(ddp_trainer_t *t, ddp_dataset_t *data,
     if (!t)
         return DDP_EINVAL; /* ddp_trainer_new() said why */
     if (!t->engine->ema)
-        return ddp__fail(DDP_EINVAL, "no averages are made: set ema_decay");
+        return ddp__fail(
+            DDP_EINVAL,
+            "the trainer keeps no averages of the weights: set ema_decay");
     if ((rc = ddp__ema_begin(t->engine->ema)) < 0 ||
         (rc = evaluate(t, data, t->engine->ema, m)) < 0)
         return rc;

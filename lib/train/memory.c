@@ -34,14 +34,14 @@ static double total(const struct need *n)
 static int fail(const struct need *n, const struct ddp_trainer *t,
                 const char *where, double have, const char *advice)
 {
-    return ddp__fail(
-        DDP_ENOMEM,
-        "this needs %.0f MiB: %.0f of weights, %.0f of optimizer state, %.0f "
-        "of gradients, %.0f of activations and %.0f of input for %d "
-        "sub-batches of %d in flight, %.0f of scratch; %s has %.0f: take a "
-        "smaller sub_batch, or %s",
-        total(n), n->weights, n->state, n->gradients, n->activations, n->input,
-        n->in_flight, t->cfg.sub_batch, n->scratch, where, have, advice);
+    return ddp__fail(DDP_ENOMEM,
+                     "this needs %.0f MiB: %.0f of weights, %.0f of optimizer "
+                     "state, %.0f of gradients, %.0f of activations and %.0f "
+                     "of input for %d sub-batches of %d in flight, %.0f of "
+                     "scratch; %s has %.0f: use a smaller sub_batch, or %s",
+                     total(n), n->weights, n->state, n->gradients,
+                     n->activations, n->input, n->in_flight, t->cfg.sub_batch,
+                     n->scratch, where, have, advice);
 }
 
 static double state_size(const struct ddp__engine *e)

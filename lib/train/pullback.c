@@ -85,7 +85,8 @@ static int cut(struct ddp_pullback *p)
 {
     p->subs = (p->n - 1) / p->sub + 1;
     if (!(p->sizes = calloc((size_t)p->subs, sizeof(*p->sizes))))
-        return ddp__fail(DDP_ENOMEM, "no memory for %d sub-batches", p->subs);
+        return ddp__fail(DDP_ENOMEM, "out of memory for %d sub-batches",
+                         p->subs);
     for (int i = 0; i < p->subs; i++)
         p->sizes[i] = p->n - i * p->sub < p->sub ? p->n - i * p->sub : p->sub;
     return 0;
@@ -148,7 +149,7 @@ static ddp_pullback_t *pullback_new(ddp_t *ddp, ddp_chain_t *chain,
     struct ddp_pullback *p = calloc(1, sizeof(*p));
 
     if (!p) {
-        ddp__fail(DDP_ENOMEM, "no memory for a pullback");
+        ddp__fail(DDP_ENOMEM, "out of memory for a pullback");
         return NULL;
     }
     p->kept.free = free_kept;

@@ -79,7 +79,7 @@ static int check_config(const ddp_t *ddp, const struct ddp_train_config *c)
     if (rc < 0)
         return rc;
     if (!(c->optimizer.lr >= 0))
-        return ddp__fail(DDP_EINVAL, "a learning rate of %g",
+        return ddp__fail(DDP_EINVAL, "learning rate %g, expected 0 or more",
                          (double)c->optimizer.lr);
     if (!ddp_optimizer_info(c->optimizer.kind))
         return ddp__fail(DDP_EINVAL, "unknown kind of optimizer %d",
@@ -88,23 +88,24 @@ static int check_config(const ddp_t *ddp, const struct ddp_train_config *c)
         return ddp__fail(DDP_EINVAL, "unknown kind of loss %d", (int)c->loss);
     if (c->dtype != DDP_F32 && c->dtype != DDP_BF16 && c->dtype != DDP_F16)
         return ddp__fail(DDP_EINVAL,
-                         "activations are DDP_F32, DDP_BF16 or DDP_F16");
+                         "activations must be DDP_F32, DDP_BF16 or DDP_F16");
     if (c->dtype == DDP_BF16 && !ddp__devices_compute(ddp, DDP_BF16))
         return ddp__fail(DDP_ENODEV, "this processor has no bf16 arithmetic "
-                                     "that the backend uses: take f32");
+                                     "that the backend uses: use f32");
     if (c->dtype == DDP_F16 && !ddp__devices_compute(ddp, DDP_F16))
         return ddp__fail(DDP_ENODEV,
-                         "no device here computes in f16: take f32 or bf16 "
-                         "(or, to try it, the backend ref, which is slow)");
+                         "no device here computes in f16: use f32 or bf16 (or, "
+                         "to try it, the backend ref, which is slow)");
     if (!(c->ema_decay >= 0 && c->ema_decay < 1))
-        return ddp__fail(DDP_EINVAL, "ema_decay %g, wants 0 <= decay < 1",
+        return ddp__fail(DDP_EINVAL, "ema_decay %g, expected 0 <= decay < 1",
                          c->ema_decay);
     if (c->tta != DDP_TTA_NONE && c->tta != DDP_TTA_FLIP)
-        return ddp__fail(DDP_EINVAL, "tta is DDP_TTA_NONE or DDP_TTA_FLIP");
+        return ddp__fail(DDP_EINVAL,
+                         "tta must be DDP_TTA_NONE or DDP_TTA_FLIP");
     if (c->loss == DDP_CUSTOM_LOSS && !c->loss_fn)
         return ddp__fail(DDP_EINVAL, "DDP_CUSTOM_LOSS needs loss_fn");
     if (c->label_smoothing < 0 || c->label_smoothing >= 1)
-        return ddp__fail(DDP_EINVAL, "label smoothing %g, wants 0 <= s < 1",
+        return ddp__fail(DDP_EINVAL, "label smoothing %g, expected 0 <= s < 1",
                          (double)c->label_smoothing);
     return 0;
 }
@@ -206,7 +207,7 @@ static int make(struct ddp_trainer *t, ddp_dataset_t *data,
     t->loader.replace = true;
     t->total = t->cfg.steps ? t->cfg.steps : t->cfg.epochs * t->loader.steps;
     if (!(t->sizes = calloc((size_t)t->loader.subs, sizeof(*t->sizes))))
-        return ddp__fail(DDP_ENOMEM, "no memory for a trainer");
+        return ddp__fail(DDP_ENOMEM, "out of memory for a trainer");
     spec = ddp__engine_spec(&t->cfg, &t->loader, DDP__TRAIN);
     if ((rc = ddp__engine_new(&t->engine, t->ddp, t->chain, &spec)) < 0 ||
         (rc = ddp__memory_check(t)) < 0)
@@ -227,7 +228,7 @@ ddp_trainer_t *ddp_trainer_new(ddp_t *ddp, ddp_chain_t *chain,
     if (!ddp || !chain || !data)
         return NULL; /* their constructors said why */
     if (!(t = calloc(1, sizeof(*t)))) {
-        ddp__fail(DDP_ENOMEM, "no memory for a trainer");
+        ddp__fail(DDP_ENOMEM, "out of memory for a trainer");
         return NULL;
     }
     t->ddp = ddp;
