@@ -97,14 +97,15 @@ int ddp__ema_begin(struct ddp__ema *m)
     return rc;
 }
 
-/* The average of a parameter, open for the host. */
+/* Open the average of a parameter for the host. */
 struct opened {
     struct ddp__handle *handle;
     const struct ddp_param *param;
     float *values;
 };
 
-/* Of a parameter of len values; averages begin if they had not. */
+/* The average of a parameter of len values.  Starts the averages if they have
+ * not been started. */
 static int open_average(struct ddp__ema *m, const char *name, size_t len,
                         bool write, struct opened *to)
 {

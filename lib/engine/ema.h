@@ -22,11 +22,11 @@ struct ddp__ema {
 /* *out is to be freed also after a failure. */
 int ddp__ema_new(struct ddp__ema **out, struct ddp__params *p, double decay);
 void ddp__ema_free(struct ddp__ema *m);
-/* Begin with the weights of now, unless that was done. */
+/* Initialise the averages with the current weights, unless that was done. */
 int ddp__ema_begin(struct ddp__ema *m);
 
-/* The average of a parameter of len values, in PyTorch's order; averages begin
- * if they had not. */
+/* Get or set the average of a parameter of len values, in PyTorch's order.
+ * Starts the averages if they have not been started. */
 int ddp__ema_get(struct ddp__ema *m, const char *name, float *out, size_t len);
 int ddp__ema_set(struct ddp__ema *m, const char *name, const float *in,
                  size_t len);

@@ -205,7 +205,7 @@ static int make_update(struct ddp__engine *e)
     return rc;
 }
 
-/* Hand the step's statistics over; the last task of every step. */
+/* Copy the step's statistics to the host; the last task of every step. */
 static int end_step(const struct ddp__task *t, void *arg)
 {
     struct ddp__engine *e = arg;
@@ -267,7 +267,7 @@ static int make_calls(struct ddp__engine *e)
     return rc;
 }
 
-/* What the tasks and transfers of any bucket cost, as elements. */
+/* The fixed cost of the tasks and transfers of a bucket, in elements. */
 enum { BUCKET_COST = 4 << 20 };
 
 /* Spread the buckets over the workers, by their numbers and sizes. */
@@ -323,8 +323,8 @@ static bool can_run(const ddp_t *ddp, const ddp_graph_t *g)
     return true;
 }
 
-/* Where GPUs cannot do all, each operation is a task of its own, on data as CPU
- * workers like them. */
+/* If GPUs cannot run all operations, each operation is a separate task, on data
+ * in the layout that suits CPU workers. */
 static int make_graph(struct ddp__engine *e, ddp_chain_t *chain)
 {
     int rc;
@@ -359,8 +359,9 @@ static int make(struct ddp__engine *e, ddp_chain_t *chain)
     return rc < 0 ? rc : ddp__devices_ready(e->ddp);
 }
 
-/* How long a task shall last at least.  On a GPU the host's 20 us of a task
- * count; but where lanes are merged, long tasks keep merges waiting. */
+/* The minimum duration of a task.  Launching a task costs the host about 20 us,
+ * so GPUs need longer tasks; but long tasks delay the reduction of the
+ * gradients. */
 static double segment_us(const struct ddp__engine *e)
 {
     if (e->ddp->segment_us >= 0)

@@ -12,18 +12,19 @@
 #include "runtime/lock.h"
 #include "runtime/task.h"
 
-/* What an engine is made of. */
+/* What an engine is built from. */
 struct ddp__engine_spec {
     struct ddp__graph_spec graph;
     int lanes;
     int run_ahead; /* steps submitted before the first of them is done */
     int ring;      /* input buffers of a lane: sub-batches read ahead */
-    const struct ddp_optimizer *optimizer; /* NULL: weights stay */
-    double ema_decay; /* of averages of the weights; 0: there are none */
-    bool keep;        /* activations have memory until ddp__engine_rest() */
+    const struct ddp_optimizer *optimizer; /* NULL: weights are not updated */
+    double ema_decay; /* of the averages of the weights; 0: no averages */
+    bool keep; /* activations keep their memory until ddp__engine_rest() */
 };
 
-/* Buffers of the HOST calls that decide about a step, and that end it. */
+/* Buffers of the HOST calls that decide whether a step is applied, and of those
+ * that end it. */
 enum { DDP__DECIDE_TOTALS, DDP__DECIDE_NORM, DDP__DECIDE_GUARD };
 enum { DDP__END_TOTALS, DDP__END_GUARD, DDP__END_TOKEN };
 
@@ -51,13 +52,13 @@ struct ddp__engine {
     double sample_flops;       /* of convolutions and dense layers */
     struct ddp__handle *state; /* of the optimizer, by bucket */
     float **state_memory;
-    struct ddp__ema *ema;            /* owned; NULL: none are made */
-    const struct ddp__ema *averages; /* taken for the weights; not owned */
+    struct ddp__ema *ema;            /* owned; NULL: no averages */
+    const struct ddp__ema *averages; /* replace the weights; not owned */
     struct ddp__handle norm;         /* of all gradients: DDP__NORMS */
     struct ddp__handle guard;
     double guard_memory[DDP__GUARDS];
-    char why[256];            /* the last step that was skipped, was */
-    struct ddp__handle token; /* what orders the last tasks of a step */
+    char why[256];            /* reason of the last skipped step */
+    struct ddp__handle token; /* orders the last tasks of a step */
     float token_memory;
     struct ddp__call merge_stats, decide, end;
     struct ddp__call fence[DDP_MAX_BUFFERS];         /* by number of buffers */
@@ -75,10 +76,10 @@ int ddp__engine_new(struct ddp__engine **out, ddp_t *ddp, ddp_chain_t *chain,
                     const struct ddp__engine_spec *spec);
 void ddp__engine_free(struct ddp__engine *e);
 
-/* The first step to come is number `step`. */
+/* The next step gets the number `step`. */
 void ddp__engine_begin(struct ddp__engine *e, int64_t step);
 
-/* Give back the memory of activations and inputs until the next submission. */
+/* Free the memory of activations and inputs until the next submission. */
 void ddp__engine_rest(struct ddp__engine *e);
 
 #endif

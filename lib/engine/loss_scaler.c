@@ -16,7 +16,7 @@
 #include "engine/engine.h"
 #include "engine/loss_scaler.h"
 
-/* PyTorch's GradScaler's. */
+/* The defaults of PyTorch's GradScaler. */
 #define FIRST_SCALE 65536.0
 enum { GROWTH_INTERVAL = 2000 };
 
@@ -32,8 +32,9 @@ static bool is_scaled(const struct ddp__engine *e)
 
 /* ---- the decision ------------------------------------------------------- */
 
-/* Running statistics are made going forward, the first layer's being the last
- * in the buckets; gradients going back, in the order of the buckets. */
+/* The forward pass computes running statistics, and those of the first layer
+ * are the last in the buckets; the backward pass computes gradients, in the
+ * order of the buckets. */
 static void explain(struct ddp__engine *e, bool loss, const double *norm)
 {
     double place = norm[DDP__NORM_RUNNING] > 0 ? norm[DDP__NORM_RUNNING]
@@ -59,7 +60,7 @@ static void accept(const struct ddp__engine *e, double *guard)
         guard[DDP__GUARD_SCALE] *= 2;
 }
 
-/* That the scale was too large is no fault. */
+/* An overflow of the loss scale is expected and not counted. */
 static void refuse(const struct ddp__engine *e, bool loss, int64_t number,
                    double *guard)
 {

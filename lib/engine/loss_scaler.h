@@ -11,8 +11,8 @@ struct ddp__engine;
 void ddp__guard_new(struct ddp__engine *e);
 void ddp__guard_free(struct ddp__engine *e);
 
-/* What a run must keep to go on as before: updates made (Adam counts them),
- * scale, good steps, skipped steps, those in a row.  Between steps. */
+/* The state that a run needs to resume: number of updates (for Adam), scale,
+ * good steps, skipped steps, consecutive skipped steps.  Between steps. */
 enum { DDP__GUARD_STATE = 5 };
 int ddp__guard_get(struct ddp__engine *e, double state[DDP__GUARD_STATE]);
 int ddp__guard_set(struct ddp__engine *e, const double state[DDP__GUARD_STATE]);

@@ -12,7 +12,8 @@
 
 /* ---- waiting ------------------------------------------------------------ */
 
-/* Whether all steps so far are whole, and if not, what the caller is told. */
+/* 0 if all steps so far are complete, else the error of the first that is
+ * not. */
 static int outcome(struct ddp__engine *e)
 {
     int rc = ddp__flow_error(&e->flow);
@@ -25,7 +26,7 @@ static int outcome(struct ddp__engine *e)
     if (atomic_load(&e->flow.updated_step) >= e->flow.failed_step)
         e->torn = true;
     else
-        atomic_store(&e->flow.rc, 0); /* weights are as before that step */
+        atomic_store(&e->flow.rc, 0); /* weights are unchanged */
     return e->torn ? ddp__fail(rc, "%s; some weights had been updated",
                                e->flow.message)
                    : rc;
@@ -55,7 +56,7 @@ int ddp__engine_wait_all(struct ddp__engine *e)
 
 /* ---- gradients ----------------------------------------------------------- */
 
-/* Nothing of a pullback reaches an auxiliary branch. */
+/* A pullback does not run auxiliary branches. */
 static bool is_written(const ddp_graph_t *g, const struct ddp__block *b)
 {
     for (int i = 0; i < g->values; i++)
@@ -73,7 +74,7 @@ struct gradient {
     float *sum;
 };
 
-/* Open the accumulator that has a parameter's gradient. */
+/* Open the accumulator that holds a parameter's gradient. */
 static int open_gradient(struct ddp__engine *e, const char *name, size_t len,
                          bool write, struct gradient *out)
 {
@@ -118,8 +119,8 @@ int ddp__engine_gradient(struct ddp__engine *e, const char *name, float *out,
     return 0;
 }
 
-/* Times the divisor, a quotient need not be the sum again: where the value is
- * the one that ddp__engine_gradient() gives, the sum remains. */
+/* Multiplying a quotient by the divisor need not give the sum again, so a value
+ * that equals the one from ddp__engine_gradient() keeps its sum. */
 int ddp__engine_set_gradient(struct ddp__engine *e, const char *name,
                              const float *in, size_t len, double divisor)
 {

@@ -6,11 +6,11 @@
 
 #include "ops.h"
 
-/* What a step gives. */
+/* The results of a step. */
 struct ddp__result {
     int64_t step; /* -1: none yet */
     double stats[DDP__STATS];
-    bool skipped;                /* was to be applied, and was not */
+    bool skipped;                /* had an update, which was skipped */
     double scale;                /* of the loss, for the next step */
     int64_t skips, skips_in_row; /* so far */
     char why[256];               /* of a skipped one */
@@ -23,8 +23,8 @@ int ddp__engine_wait(struct ddp__engine *e, int64_t number,
                      struct ddp__result *r);
 int ddp__engine_wait_all(struct ddp__engine *e);
 
-/* The merged gradient of a parameter in PyTorch's order, over divisor; and
- * another in its place. */
+/* Get the merged gradient of a parameter in PyTorch's order, divided by
+ * divisor; set another in its place. */
 int ddp__engine_gradient(struct ddp__engine *e, const char *name, float *out,
                          size_t len, double divisor);
 int ddp__engine_set_gradient(struct ddp__engine *e, const char *name,

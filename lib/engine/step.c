@@ -14,7 +14,7 @@
 #include "engine/step.h"
 #include "runtime/devices.h"
 
-/* What has to wait goes first. */
+/* Calls that block come first. */
 enum { PRIORITY_FORWARD, PRIORITY_BACKWARD, PRIORITY_UPDATE };
 
 /* Steps of all engines, so that the policy can tell their lanes apart. */
@@ -54,8 +54,8 @@ static struct ddp__handle *handle_of(const struct cursor *c,
     }
 }
 
-/* An accumulator is written by the first task of a lane's step that touches
- * it, each layer its own part, and updated by the others.  So is a block, of
+/* The first task of a lane's step that uses an accumulator writes it, each
+ * layer its own part, and the others update it.  The same holds for a block, of
  * which a later segment may change a part. */
 static enum ddp_access access_of(const struct cursor *c, int k,
                                  const ddp_value_t *v, enum ddp_access a)
@@ -92,14 +92,14 @@ static void fill_tag(const struct cursor *c, int k, int end,
         n->phase == DDP__FORWARD ? PRIORITY_FORWARD : PRIORITY_BACKWARD;
 }
 
-/* Give up what no later segment of this sub-batch reads. */
+/* Release what no later segment of this sub-batch reads. */
 static void drop_used(const struct cursor *c, int k)
 {
     const struct ddp_graph *g = c->e->graph;
     const struct ddp__segment *s = &g->segment[k];
 
     if (c->e->spec.keep)
-        return; /* may be pulled again, or is used again at once */
+        return; /* backward may run again, or the memory is reused at once */
     for (int i = 0; i <= k; i++)
         if (g->segment[i].size && g->segment[i].last_use == k)
             ddp__handle_drop(&c->e->lane[c->lane].block[i]);
@@ -188,8 +188,8 @@ static int submit_sub(struct ddp__engine *e, const struct ddp__step *s,
 
 /* ---- whole vectors ------------------------------------------------------ */
 
-/* Operations on whole vectors, not of a lane.  Those that follow each other and
- * have one owner share a task, as nodes of a lane do in a segment. */
+/* Operations on whole vectors, which belong to no lane.  Consecutive ones with
+ * the same owner share a task, as the nodes of a lane do in a segment. */
 struct batch {
     struct ddp__engine *e;
     const struct ddp__step *s;
@@ -260,8 +260,9 @@ static int submit_whole(struct ddp__engine *e, const struct ddp__step *s,
     return rc < 0 ? rc : flush(&t);
 }
 
-/* Lane l gets what lane l + stride has, for strides 1, 2, 4, ...: the tree
- * depends on the number of lanes only.  bucket -1: the statistics. */
+/* Add the accumulator of lane l + stride to that of lane l, for strides 1, 2,
+ * 4, ...: the tree depends only on the number of lanes.  bucket -1: the
+ * statistics. */
 static int submit_tree(struct ddp__engine *e, const struct ddp__step *s,
                        int bucket)
 {
@@ -287,8 +288,8 @@ static int submit_tree(struct ddp__engine *e, const struct ddp__step *s,
     return 0;
 }
 
-/* Was bucket b written to at all?  A chain may have layers that are not
- * reached by backward (frozen by a first layer that needs no gradient). */
+/* Whether any lane wrote to bucket b.  The backward pass may not reach all
+ * layers (a first layer that needs no gradient freezes them). */
 static bool has_gradient(const struct ddp__engine *e, int b)
 {
     return e->grad_begun[b];
@@ -323,7 +324,7 @@ static int submit_norms(struct ddp__engine *e, const struct ddp__step *s)
     return flush(&t);
 }
 
-/* No bucket is updated before all are known to be finite. */
+/* No bucket is updated before all gradients are known to be finite. */
 static int submit_decision(struct ddp__engine *e, const struct ddp__step *s)
 {
     static const enum ddp_access access[] = {[DDP__DECIDE_TOTALS] = DDP_READ,
@@ -350,7 +351,7 @@ static int add_update(struct batch *t, int b)
     return add_whole(t, &e->optim[b], e->owner[b], buf, NULL, false);
 }
 
-/* The averages follow the weights, if the guard lets the step through. */
+/* Update the averages of the weights, unless the guard skips the step. */
 static int add_average(struct batch *t, int b)
 {
     struct ddp__average *a = &t->e->ema->bucket[b];
@@ -362,7 +363,7 @@ static int add_average(struct batch *t, int b)
     return add_whole(t, &a->call, t->e->owner[b], buf, NULL, false);
 }
 
-/* The next step begins with the first layers', which are in the last. */
+/* The next step starts with the first layers, which are in the last bucket. */
 static int submit_each(struct ddp__engine *e, const struct ddp__step *s,
                        int (*add)(struct batch *t, int b))
 {
@@ -400,7 +401,8 @@ static int submit_merges(struct ddp__engine *e, const struct ddp__step *s)
     return s->update && any_gradient(e) ? submit_updates(e, s) : 0;
 }
 
-/* A task at the end of a step runs even after a failure: somebody waits. */
+/* A task at the end of a step runs even after a failure, because the host waits
+ * for it. */
 static int submit_last(struct ddp__engine *e, const struct ddp__step *s,
                        const struct ddp__call *call, struct ddp__handle **buf,
                        enum ddp_access token)
@@ -425,7 +427,7 @@ static int submit_last(struct ddp__engine *e, const struct ddp__step *s,
     return ddp__submit(&sub);
 }
 
-/* The last thing that a step does to bucket b. */
+/* The last task of a step on bucket b. */
 static struct ddp__handle *end_of(struct ddp__engine *e,
                                   const struct ddp__step *s, int b)
 {
@@ -434,9 +436,10 @@ static struct ddp__handle *end_of(struct ddp__engine *e,
     return e->ema ? &e->ema->bucket[b].handle : &e->params->bucket[b].handle;
 }
 
-/* The step is over when every bucket has been updated (or merged): a failure
- * in its last task is still its own.  A task has few buffers, so the buckets
- * are waited for in groups, one after another through the token. */
+/* The step ends when every bucket has been updated (or merged), so a failure in
+ * its last task is still reported for this step.  A task has few buffers, so
+ * the end waits for the buckets in groups, one after another through the
+ * token. */
 static int submit_end(struct ddp__engine *e, const struct ddp__step *s)
 {
     struct ddp__handle *buf[DDP_MAX_BUFFERS];
@@ -504,7 +507,7 @@ int ddp__engine_step(struct ddp__engine *e, const struct ddp__step *s)
     return 0;
 }
 
-/* One step more or less counts as finished. */
+/* Count one more step as finished. */
 static void count_finished(struct ddp__engine *e, int steps)
 {
     ddp__lock_acquire(&e->lock);

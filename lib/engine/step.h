@@ -13,22 +13,24 @@ struct ddp__step {
     const int *n;  /* subs sizes, 1..cap */
     uint64_t seed; /* of dropout */
     float lr;
-    bool update;    /* else gradients stay for ddp__engine_gradient() */
-    uint64_t first; /* number of the first sub-batch: what fill() gets */
+    bool update; /* else gradients are kept for ddp__engine_gradient() */
+    uint64_t
+        first; /* number of the first sub-batch, which is passed to fill() */
 };
 
 struct ddp__engine;
 struct ddp__flow;
 
-/* Submit a step; waits while run_ahead steps are unfinished. */
+/* Submit a step; blocks while run_ahead steps are unfinished. */
 int ddp__engine_step(struct ddp__engine *e, const struct ddp__step *s);
 
-/* Submit the update of the last step, which has left its gradients and is done;
- * with the same number, it is done again after the update. */
+/* Submit the update of the last step, which is done and has kept its gradients.
+ * The step has the same number again when the update is done. */
 int ddp__engine_update(struct ddp__engine *e, const struct ddp__step *s);
 
-/* INFER: submit the graph for n samples in a lane, whose number fill() and
- * output() get.  Its tasks belong to flow.  Of one thread at a time. */
+/* INFER: submit the graph for n samples in a lane, whose number is passed to
+ * fill() and output().  Its tasks belong to flow.  Only one thread may call
+ * this at a time. */
 int ddp__engine_infer(struct ddp__engine *e, int lane, int n,
                       struct ddp__flow *flow);
 
