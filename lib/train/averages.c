@@ -7,7 +7,7 @@
 #include "train/trainer.h"
 #include "weights/weights.h"
 
-/* NULL and a message when none are made. */
+/* NULL and a message if the trainer keeps no averages. */
 static struct ddp__ema *averages_of(const ddp_trainer_t *t)
 {
     if (!t->engine->ema)

@@ -71,8 +71,8 @@ void ddp__checkpoints_free(struct ddp_trainer *t)
     t->ckpt = NULL;
 }
 
-/* A run that began where the checkpoints of another one are would later resume
- * from those. */
+/* A new run in a folder with checkpoints of another run would later resume from
+ * those. */
 static int open_ours(struct ddp__checkpoints *k)
 {
     int64_t *step, n;
@@ -139,7 +139,7 @@ static int settings_of(const struct ddp_trainer *t, json_t **out)
     return ddp__settings_json(&s, out);
 }
 
-/* Two runs whose devices have equal descriptions have equal bits. */
+/* Two runs whose devices have equal descriptions compute equal bits. */
 static void describe_devices(const ddp_t *ddp, char *text, size_t size)
 {
     const struct ddp__devices *all = &ddp->devices;
@@ -169,7 +169,7 @@ static void *write_copy(void *arg)
     return NULL;
 }
 
-/* Signals are for the program's own threads. */
+/* The program's own threads handle signals. */
 static int start_thread(struct ddp__checkpoints *k)
 {
     sigset_t all, before;
@@ -267,7 +267,7 @@ int ddp_trainer_checkpoint(ddp_trainer_t *t)
     int rc;
 
     if (!t)
-        return DDP_EINVAL; /* ddp_trainer_new() said why */
+        return DDP_EINVAL; /* ddp_trainer_new() set the message */
     if (!t->ckpt)
         return ddp__fail(DDP_EINVAL, "the trainer has no checkpoint.dir");
     if (t->training) {
@@ -285,7 +285,7 @@ int ddp_trainer_checkpoint(ddp_trainer_t *t)
 
 /* ---- resuming ----------------------------------------------------------- */
 
-/* Nothing if the devices are the same. */
+/* Does nothing if the devices are the same. */
 static void compare_devices(const struct ddp_trainer *t, char *notice,
                             size_t size)
 {
@@ -317,7 +317,7 @@ static void fill_info(const struct ddp_trainer *t, const char *path,
     compare_devices(t, c->notice, sizeof(c->notice));
 }
 
-/* Everything was read and verified before the trainer is changed. */
+/* Everything has been read and verified before the trainer changes. */
 static int restore_state(struct ddp_trainer *t, const char *path,
                          struct ddp__ckpt_copy *copy)
 {
@@ -360,7 +360,7 @@ static int load_one(struct ddp_trainer *t, const char *path,
     return rc < 0 ? rc : 1;
 }
 
-/* The newest that can be read; damaged ones are skipped. */
+/* The newest checkpoint that can be read; damaged ones are skipped. */
 static int load_newest(struct ddp_trainer *t, const char *dir,
                        const int64_t *step, int64_t n, struct ddp_checkpoint *c)
 {
@@ -410,7 +410,7 @@ int ddp_trainer_resume(ddp_trainer_t *t, const char *dir,
     int rc = 0;
 
     if (!t)
-        return DDP_EINVAL; /* ddp_trainer_new() said why */
+        return DDP_EINVAL; /* ddp_trainer_new() set the message */
     c = c ? c : &none;
     *c = (struct ddp_checkpoint){0};
     if (t->submitted)

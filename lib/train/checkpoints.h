@@ -1,5 +1,5 @@
-/* checkpoints.h - a trainer's checkpoints; without a folder for them nothing
- * here does anything
+/* checkpoints.h - a trainer's checkpoints; without a folder for them these
+ * functions do nothing
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
 #ifndef DDP_CHECKPOINTS_H
@@ -9,17 +9,17 @@
 
 int ddp__checkpoints_new(struct ddp_trainer *t);
 void ddp__checkpoints_free(struct ddp_trainer *t);
-/* Make sure, before any work is done, that they can be written. */
+/* Check, before any work is done, that checkpoints can be written. */
 int ddp__checkpoints_begin(struct ddp_trainer *t);
-/* Is one to be written after the steps submitted so far? */
+/* Whether a checkpoint is to be written after the steps submitted so far. */
 bool ddp__checkpoints_due(const struct ddp_trainer *t);
-/* Has a callback asked for one? */
+/* Whether a callback has requested one. */
 bool ddp__checkpoints_requested(const struct ddp_trainer *t);
 /* Copy the state, when all steps are done, and start to write it. */
 int ddp__checkpoints_save(struct ddp_trainer *t);
-/* Wait until it is on disk, and return how that went. */
+/* Wait until it is on disk, and return the result. */
 int ddp__checkpoints_wait(struct ddp_trainer *t);
-/* The same if that has failed already; else 0 at once. */
+/* The same if writing has failed already; else 0 at once. */
 int ddp__checkpoints_failed(struct ddp_trainer *t);
 
 #endif

@@ -20,7 +20,7 @@
 enum { SUB_BATCH = 32 };
 enum { FREE = -1, WAITED_FOR = -2 }; /* for numbers of requests */
 
-/* What a request runs in. */
+/* What a request runs in: its buffers and its state. */
 struct slot {
     struct ddp__flow flow;
     int64_t request; /* its number, FREE or WAITED_FOR */
@@ -151,7 +151,7 @@ static ddp_compiled_t *compile(ddp_t *ddp, ddp_chain_t *chain,
     return c;
 }
 
-/* Enough that workers have a request while the program looks at others. */
+/* Enough that workers have a request while the program processes others. */
 static int default_slots(const ddp_t *ddp)
 {
     return 2 * ddp_worker_count(ddp);
@@ -164,7 +164,7 @@ ddp_compiled_t *ddp_compiled_new(ddp_t *ddp, ddp_chain_t *chain,
     static const struct ddp_compiled_options none;
 
     if (!ddp || !chain)
-        return NULL; /* their constructors said why */
+        return NULL; /* their constructors set the message */
     o = o ? o : &none;
     if (check(shape, o->type, batch) < 0)
         return NULL;
@@ -198,7 +198,7 @@ struct ddp_shape ddp_compiled_shape(const ddp_compiled_t *c)
 /* ---- slots ----------------------------------------------------------------
  */
 
-/* Have the tasks of a request run in a free slot.  With the lock. */
+/* Submit the tasks of a request in a free slot.  With the lock. */
 static int start(struct ddp_compiled *c, int i, const void *x, int n, float *y)
 {
     struct slot *s = &c->slot[i];
@@ -210,11 +210,11 @@ static int start(struct ddp_compiled *c, int i, const void *x, int n, float *y)
     if ((rc = ddp__engine_infer(c->engine, i, n, &s->flow)) == 0)
         s->request = c->requests++ * c->slots + i;
     else
-        ddp__flow_wait(&s->flow); /* for what was submitted of it */
+        ddp__flow_wait(&s->flow); /* for the part of it that was submitted */
     return rc;
 }
 
-/* Wait for what runs in a slot, which is then free. */
+/* Wait for the request in a slot, which is then free. */
 static int finish(struct ddp_compiled *c, int i)
 {
     struct slot *s = &c->slot[i];
@@ -229,7 +229,7 @@ static int finish(struct ddp_compiled *c, int i)
     return rc;
 }
 
-/* The first slot is the one whose memory is the warmest. */
+/* The first slot, whose memory is most likely in the cache. */
 static int free_slot(const struct ddp_compiled *c)
 {
     int i = 0;
@@ -243,7 +243,7 @@ static int check_request(const struct ddp_compiled *c, const void *x, int n,
                          const float *y)
 {
     if (!c)
-        return DDP_EINVAL; /* ddp_compiled_new() said why */
+        return DDP_EINVAL; /* ddp_compiled_new() set the message */
     if (!x || !y)
         return ddp__fail(DDP_EINVAL, "a request needs samples, and room for "
                                      "the output");
@@ -276,7 +276,7 @@ int ddp_compiled_submit(ddp_compiled_t *c, const void *x, int n, float *y,
     return rc;
 }
 
-/* Only one thread can have it. */
+/* Only one thread can hold it. */
 static bool claim_wait(struct ddp_compiled *c, int64_t request)
 {
     struct slot *s = &c->slot[request < 0 ? 0 : request % c->slots];
@@ -292,7 +292,7 @@ static bool claim_wait(struct ddp_compiled *c, int64_t request)
 int ddp_compiled_wait(ddp_compiled_t *c, int64_t request)
 {
     if (!c)
-        return DDP_EINVAL; /* ddp_compiled_new() said why */
+        return DDP_EINVAL; /* ddp_compiled_new() set the message */
     if (!claim_wait(c, request))
         return ddp__fail(DDP_EINVAL,
                          "request %lld is not in flight: it was waited for, or "
@@ -323,7 +323,7 @@ static void free_kept(struct ddp__kept *k)
     ddp_compiled_free((struct ddp_compiled *)k);
 }
 
-/* What an earlier call compiled, if it fits, or else a new one. */
+/* The compiled chain of an earlier call, if it fits, else a new one. */
 static ddp_compiled_t *take(ddp_t *ddp, ddp_chain_t *chain,
                             struct ddp_shape shape, enum ddp_dtype type,
                             int batch, int slots)
@@ -342,8 +342,9 @@ static ddp_compiled_t *take(ddp_t *ddp, ddp_chain_t *chain,
     return c;
 }
 
-/* n samples as requests of a batch each.  Nobody else has slots: request i is
- * in slot i mod slots.  After a failure those in flight are waited for. */
+/* Run n samples as requests of one batch each.  No other thread uses slots:
+ * request i is in slot i mod slots.  After a failure, waits for those in
+ * flight. */
 static int run_all(struct ddp_compiled *c, const char *x, int n, char *y)
 {
     int requests = (n - 1) / c->batch + 1, submitted = 0, done = 0, rc = 0;
@@ -378,7 +379,7 @@ int ddp_chain_forward(ddp_t *ddp, ddp_chain_t *chain, const void *x,
     struct ddp_compiled *c;
 
     if (!ddp || !chain)
-        return DDP_EINVAL; /* their constructors said why */
+        return DDP_EINVAL; /* their constructors set the message */
     if (!x || !y)
         return ddp__fail(DDP_EINVAL, "a forward pass needs samples, and room "
                                      "for the output");

@@ -1,4 +1,4 @@
-/* evaluate.c - loss, top-k and answers on a data set, every sample once
+/* evaluate.c - loss, top-k and predictions on a data set, every sample once
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
 #include "config.h"
@@ -22,11 +22,11 @@ struct ddp__eval {
     struct ddp__engine *engine;
     struct ddp__loader loader;
     int *sizes;             /* of a step's sub-batches; owned */
-    int64_t ahead;          /* steps whose answers have room */
+    int64_t ahead;          /* steps whose predictions have room */
     int64_t base;           /* the engine's steps before this evaluation */
     int (*stop)(void *arg); /* may be NULL */
     void *stop_arg;
-    /* With on_sample: what the chain says of ahead steps; owned. */
+    /* With on_sample: the predictions of `ahead` steps; owned. */
     ddp_prediction_f on_sample;
     void *on_arg;
     int len; /* of one output */
@@ -42,7 +42,7 @@ static int fill(const struct ddp__task *t, void *arg)
     return ddp__loader_fill(t, &((struct ddp__eval *)arg)->loader);
 }
 
-/* Where the answers of position `at` of a step lie. */
+/* The address of the predictions for position `at` of a step. */
 static size_t room_of(const struct ddp__eval *e, int64_t step, int64_t at)
 {
     return (size_t)(step % e->ahead * e->loader.batch + at);
@@ -61,7 +61,7 @@ static void copy_f32(float *out, const void *in, enum ddp_dtype type,
                                       : ddp__from_f16(half[i]);
 }
 
-/* Keep the answers of a sub-batch. */
+/* Keep the predictions of a sub-batch. */
 static int keep_answers(const struct ddp__task *t, void *arg)
 {
     struct ddp__eval *e = arg;
@@ -84,7 +84,7 @@ static int keep_answers(const struct ddp__task *t, void *arg)
 
 /* ---- making ------------------------------------------------------------- */
 
-/* Samples of a step: all of a small data set. */
+/* Samples of a step: all samples of a small data set. */
 static int step_size(const struct ddp_train_config *c, const ddp_dataset_t *d)
 {
     int64_t most = d->count < INT_MAX ? d->count : INT_MAX;
@@ -93,8 +93,9 @@ static int step_size(const struct ddp_train_config *c, const ddp_dataset_t *d)
     return (int)(wish < most ? wish : most);
 }
 
-/* Data without classes and targets are answered, not judged: their samples
- * have no label among as many classes as the chain tells apart. */
+/* Data without classes and targets get predictions, but no metrics: their
+ * samples have no label, and there are as many classes as the chain has
+ * outputs. */
 static int classes_of(const ddp_dataset_t *d, const ddp_chain_t *chain)
 {
     struct ddp_shape y;
@@ -189,7 +190,7 @@ static int submit(struct ddp__eval *e, int64_t step)
     return ddp__engine_step(e->engine, &s);
 }
 
-/* Give the answers of a step to the caller, in the order of the data. */
+/* Give the predictions of a step to the caller, in the order of the data. */
 static int deliver(struct ddp__eval *e, int64_t step)
 {
     ddp_dataset_t *d = e->loader.data;
@@ -213,7 +214,8 @@ static int deliver(struct ddp__eval *e, int64_t step)
     return 0;
 }
 
-/* Does the caller want to go on?  If not, what is under way is waited for. */
+/* Whether the caller wants to continue.  If not, wait for the submitted
+ * steps. */
 static int go_on(struct ddp__eval *e)
 {
     int rc;
@@ -264,7 +266,7 @@ static int evaluate(ddp_trainer_t *t, ddp_dataset_t *data,
     int rc;
 
     if (!t || !data)
-        return DDP_EINVAL; /* their constructors said why */
+        return DDP_EINVAL; /* their constructors set the message */
     if (!t->eval || t->eval_data != data) {
         ddp__eval_free(t->eval);
         t->eval = NULL;
@@ -305,7 +307,7 @@ int ddp_trainer_evaluate_ema(ddp_trainer_t *t, ddp_dataset_t *data,
     int rc;
 
     if (!t)
-        return DDP_EINVAL; /* ddp_trainer_new() said why */
+        return DDP_EINVAL; /* ddp_trainer_new() set the message */
     if (!t->engine->ema)
         return ddp__fail(
             DDP_EINVAL,
@@ -328,7 +330,7 @@ int ddp_chain_evaluate(ddp_t *ddp, ddp_chain_t *chain, ddp_dataset_t *data,
     int rc;
 
     if (!ddp || !chain || !data)
-        return DDP_EINVAL; /* their constructors said why */
+        return DDP_EINVAL; /* their constructors set the message */
     if (!cfg)
         cfg = &none;
     ddp_train_config_init(&c);

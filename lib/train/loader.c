@@ -33,7 +33,7 @@ int ddp__loader_sizes(const struct ddp__loader *l, int64_t step, int *n)
     return subs;
 }
 
-/* A sample that could not be read counts, as wrong, but has no loss. */
+/* A sample that could not be read counts as wrong, but has no loss. */
 static void fill_bad(const struct ddp__task *t, struct ddp_sample *s)
 {
     memset(s->x, 0,

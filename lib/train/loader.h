@@ -14,7 +14,7 @@ struct ddp__loader {
     int batch, sub_batch, subs;
     uint64_t seed;
     bool shuffle;
-    bool replace; /* bad samples by others; else they count as wrong */
+    bool replace; /* replace bad samples; else they count as wrong */
 };
 
 /* Of `batch` samples a step, in sub-batches. */

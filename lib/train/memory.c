@@ -1,11 +1,11 @@
-/* memory.c - does it fit? Asked before the first task, of each memory
+/* memory.c - check that a run fits into each memory before its first task
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * StarPU waits for ever for memory that never becomes free, so it must not
- * come to that.  What a step holds: weights, accumulators of the lanes that
- * run there, the optimizer's state, activations and input of the sub-batches
- * in flight, scratch.  Fewer in flight is tried first; smaller sub-batches
- * would be another training run, so that is for the user to decide.
+ * StarPU would block forever on memory that is never freed, so check
+ * beforehand.  A step holds: weights, accumulators of the lanes that run there,
+ * the optimizer's state, activations and input of the sub-batches in flight,
+ * scratch.  If they do not fit, the check tries fewer sub-batches in flight;
+ * smaller sub-batches would change the result, so the user has to choose them.
  */
 #include "config.h"
 
@@ -53,7 +53,8 @@ static double state_size(const struct ddp__engine *e)
     return size;
 }
 
-/* Of a memory that this many lanes use, `in_flight` of them at a time. */
+/* The needs of a memory that this many lanes use, `in_flight` of them at a
+ * time. */
 static struct need need(const struct ddp_trainer *t, int lanes, int in_flight)
 {
     const struct ddp__engine *e = t->engine;
@@ -90,8 +91,8 @@ static int check_main(const struct ddp_trainer *t)
                : fail(&n, t, "the machine", have, "fewer lanes or workers");
 }
 
-/* Of one GPU: its lanes' accumulators, and one that comes to be merged; each of
- * its workers has scratch. */
+/* The needs of one GPU: the accumulators of its lanes, and one that arrives to
+ * be merged; each of its workers has scratch. */
 static struct need gpu_need(const struct ddp_trainer *t, int gpus, int lanes,
                             int in_flight)
 {
@@ -117,7 +118,7 @@ static int check_gpus(const struct ddp_trainer *t)
         return 0;
     lanes = (t->cfg.lanes + gpus - 1) / gpus;
     most = min(lanes, (t->ddp->gpu_workers + gpus - 1) / gpus * cap);
-    if (!cap) /* not our policy: it may begin them all */
+    if (!cap) /* another scheduler may start all of them */
         most = lanes;
     n = gpu_need(t, gpus, lanes, most);
     for (i = most; total(&n) > have; n = gpu_need(t, gpus, lanes, --i))

@@ -1,4 +1,4 @@
-/* memory.h - does it fit?
+/* memory.h - check that a run fits into memory
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
 #ifndef DDP_MEMORY_H

@@ -163,7 +163,7 @@ static ddp_pullback_t *pullback_new(ddp_t *ddp, ddp_chain_t *chain,
     return p;
 }
 
-/* One that was freed, if it fits, or else a new one. */
+/* A pullback that was freed, if it fits, else a new one. */
 static ddp_pullback_t *take(ddp_t *ddp, ddp_chain_t *chain,
                             struct ddp_shape shape, int n, int sub)
 {
@@ -205,7 +205,7 @@ ddp_pullback_t *ddp_pullback_new(ddp_t *ddp, ddp_chain_t *chain, const float *x,
     struct ddp_pullback *p;
 
     if (!ddp || !chain)
-        return NULL; /* their constructors said why */
+        return NULL; /* their constructors set the message */
     if (check(x, shape, n, sub_batch) < 0)
         return NULL;
     sub_batch = sub_batch ? sub_batch : SUB_BATCH;
@@ -223,7 +223,7 @@ int ddp_pullback_forward(ddp_pullback_t *p, const float *x, float *y)
     int rc;
 
     if (!p)
-        return DDP_EINVAL; /* ddp_pullback_new() said why */
+        return DDP_EINVAL; /* ddp_pullback_new() set the message */
     if (!x)
         return ddp__fail(DDP_EINVAL, "a pullback needs samples");
     p->x = x;

@@ -39,7 +39,7 @@ static double warmup_of(const struct ddp_schedule *s, double epochs)
     return s->warmup > 0 ? s->warmup : 0;
 }
 
-/* The factor without the warm-up; x is the share of what follows it. */
+/* The factor after the warm-up; x is the fraction of the run after it. */
 static double after_warmup(const struct ddp_schedule *s, double epoch, double x)
 {
     switch (s->kind) {

@@ -50,7 +50,7 @@ static int stopped(const struct ddp_trainer *t)
                      (long long)t->reported);
 }
 
-/* An epoch, or the run, is over, and on_epoch was not called since. */
+/* Whether an epoch, or the run, has ended since the last call of on_epoch. */
 static bool epoch_unreported(const struct ddp_trainer *t)
 {
     return t->cfg.on_epoch && t->reported > t->run.on_epoch_step &&
@@ -85,8 +85,8 @@ static int report(struct ddp_trainer *t)
     return epoch_unreported(t) ? report_epoch(t, &p) : 0;
 }
 
-/* Steps may be submitted ahead, but not past a moment whose weights somebody
- * shall see: the callback at the end of an epoch, or a checkpoint. */
+/* Steps may be submitted ahead, but not past a step whose weights are needed:
+ * by the callback at the end of an epoch, or by a checkpoint. */
 static bool may_submit(const struct ddp_trainer *t)
 {
     bool boundary = t->cfg.on_epoch && t->submitted % t->loader.steps == 0;
@@ -117,7 +117,7 @@ static int advance(struct ddp_trainer *t)
     return t->reported < t->submitted ? report(t) : checkpoint(t);
 }
 
-/* A stop that came between the end of an epoch and its callback. */
+/* A stop between the end of an epoch and its callback. */
 static int catch_up(struct ddp_trainer *t)
 {
     struct ddp_progress p;
@@ -128,7 +128,7 @@ static int catch_up(struct ddp_trainer *t)
     return report_epoch(t, &p);
 }
 
-/* Steps under way are done as well; so is a checkpoint that was asked for. */
+/* Also completes the submitted steps, and a checkpoint that was requested. */
 static int stop(struct ddp_trainer *t)
 {
     struct ddp__result r;
@@ -162,7 +162,7 @@ int ddp_trainer_train(ddp_trainer_t *t)
     int rc;
 
     if (!t)
-        return DDP_EINVAL; /* ddp_trainer_new() said why */
+        return DDP_EINVAL; /* ddp_trainer_new() set the message */
     t->begin = t->last = ddp__now();
     t->training = true;
     rc = train(t);

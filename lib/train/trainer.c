@@ -1,4 +1,4 @@
-/* trainer.c - making a trainer, and its steps
+/* trainer.c - create a trainer, and run its steps
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
 #include "config.h"
@@ -226,7 +226,7 @@ ddp_trainer_t *ddp_trainer_new(ddp_t *ddp, ddp_chain_t *chain,
     struct ddp_trainer *t;
 
     if (!ddp || !chain || !data)
-        return NULL; /* their constructors said why */
+        return NULL; /* their constructors set the message */
     if (!(t = calloc(1, sizeof(*t)))) {
         ddp__fail(DDP_ENOMEM, "out of memory for a trainer");
         return NULL;
@@ -420,7 +420,7 @@ int ddp_trainer_gradients(ddp_trainer_t *t, struct ddp_metrics *m)
 static int need_gradients(const struct ddp_trainer *t)
 {
     if (!t)
-        return DDP_EINVAL; /* ddp_trainer_new() said why */
+        return DDP_EINVAL; /* ddp_trainer_new() set the message */
     return t->gradients
                ? 0
                : ddp__fail(DDP_EINVAL, "there are no gradients: call "
@@ -488,7 +488,7 @@ int64_t ddp_trainer_steps(const ddp_trainer_t *t)
 int ddp_trainer_skips(const ddp_trainer_t *t, struct ddp_skips *s)
 {
     if (!t)
-        return DDP_EINVAL; /* ddp_trainer_new() said why */
+        return DDP_EINVAL; /* ddp_trainer_new() set the message */
     *s = t->skips;
     return 0;
 }

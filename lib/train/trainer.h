@@ -12,7 +12,7 @@
 struct ddp_trainer {
     ddp_t *ddp; /* not owned, like chain and data */
     ddp_chain_t *chain;
-    struct ddp_train_config cfg; /* resolved: no zeros that mean a default */
+    struct ddp_train_config cfg; /* resolved: no zero means a default */
     struct ddp__loader loader;
     struct ddp__engine *engine;
     int *sizes; /* of a step's sub-batches; owned */
@@ -21,11 +21,11 @@ struct ddp_trainer {
     ddp_dataset_t *eval_data; /* not owned */
     double begin, last, step_s, data_s;
     struct ddp__run run;
-    struct ddp__checkpoints *ckpt; /* owned; NULL: none are written */
+    struct ddp__checkpoints *ckpt; /* owned; NULL: no checkpoints */
     bool training;                 /* in ddp_trainer_train() */
     bool diverged;
     int64_t begun;  /* the first step of this process */
-    bool gradients; /* the last step left gradients, of this divisor */
+    bool gradients; /* the last step kept its gradients; their divisor */
     double divisor;
     struct ddp_skips skips;
 };
@@ -34,9 +34,9 @@ struct ddp_trainer {
 struct ddp__engine_spec ddp__engine_spec(const struct ddp_train_config *c,
                                          struct ddp__loader *l,
                                          enum ddp__mode mode);
-/* Submit the next step, with its update or leaving gradients. */
+/* Submit the next step, either with its update or keeping the gradients. */
 int ddp__trainer_submit(struct ddp_trainer *t, bool update);
-/* Wait for the oldest step that was not reported; or for all of them. */
+/* Wait for the oldest step that was not reported, or for all steps. */
 int ddp__trainer_collect(struct ddp_trainer *t, struct ddp__result *r);
 int ddp__trainer_drain(struct ddp_trainer *t, struct ddp__result *r);
 /* The learning rate of a step. */
