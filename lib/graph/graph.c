@@ -23,7 +23,7 @@ static ddp_value_t *input_value(ddp_graph_t *g, struct ddp_shape shape,
 
 /* ---- the whole ---------------------------------------------------------- */
 
-/* Read the input; a float one in the graph's own type is used as it is. */
+/* Read the input; a float input in the graph's type is used directly. */
 static ddp_value_t *build_input(ddp_graph_t *g, bool flip)
 {
     const struct ddp__graph_spec *s = &g->spec;
@@ -72,7 +72,7 @@ static void build_fill(ddp_graph_t *g)
         (enum ddp_access[]){DDP_WRITE, DDP_WRITE, DDP_WRITE, DDP_WRITE});
 }
 
-/* (a + b) / 2: side by side, then pooled. */
+/* (a + b) / 2: concatenate, then pool. */
 static ddp_value_t *build_mean(ddp_graph_t *g, ddp_value_t *a, ddp_value_t *b)
 {
     struct ddp__call put = {.op = DDP__OP_CONCAT};
@@ -100,7 +100,7 @@ static ddp_value_t *build_mean(ddp_graph_t *g, ddp_value_t *a, ddp_value_t *b)
     return y;
 }
 
-/* The chain on the input, and on its mirror image if that is wanted too. */
+/* Run the chain on the input, and with flip also on its mirror image. */
 static int build_forward(ddp_graph_t *g, ddp_chain_t *chain)
 {
     ddp_value_t *x = build_input(g, false);
@@ -148,8 +148,8 @@ static int check_output(const ddp_graph_t *g, struct ddp_shape y,
     return 0;
 }
 
-/* The chain's own loss comes first and begins the totals; auxiliary ones, as
- * backward meets them, add to these. */
+/* The loss of the chain is first and initialises the totals; auxiliary losses
+ * add to them, in the order of the backward pass. */
 ddp_value_t *ddp__graph_loss(ddp_graph_t *g, ddp_value_t *y, float aux)
 {
     struct ddp__call c = {.op = DDP__OP_LOSS, .loss = g->spec.loss};
@@ -196,8 +196,9 @@ static void build_output(ddp_graph_t *g, ddp_value_t *v,
                       (enum ddp_access[]){DDP_READ});
 }
 
-/* What the chain says of each sample, whose class and number go with it.  The
- * end of a step waits for its totals: nothing is done to them here. */
+/* Pass the chain's prediction for each sample to the host, with its class and
+ * number.  The end of a step waits for the totals; this call does not change
+ * them. */
 static void build_answers(ddp_graph_t *g)
 {
     struct ddp__call c = {.op = DDP__OP_HOST,

@@ -40,15 +40,15 @@ struct ddp__graph_spec {
     bool flip;           /* EVAL: the mean of x and its mirror image */
     bool input_gradient; /* PULL: dx too */
     int channels;      /* images of bf16 or f16 get a multiple of it; 0: none */
-    bool merged;       /* gradients will be, with those of other lanes */
-    double segment_us; /* how long a task shall last at least; 0: a node each */
-    bool joined;       /* functions of the host and of the program share tasks
-                          with the nodes around them */
+    bool merged;       /* gradients are merged with those of other lanes */
+    double segment_us; /* minimum duration of a task; 0: one node per task */
+    bool joined;       /* host functions and custom kernels share tasks with
+                          neighbouring nodes */
     /* HOST functions of the first and last nodes. */
     int (*fill)(const struct ddp__task *t, void *arg);
     int (*fill_dy)(const struct ddp__task *t, void *arg); /* PULL */
-    int (*output)(const struct ddp__task *t, void *arg);  /* of y; EVAL, which
-         may do without: y, target, ids, totals */
+    /* Of y; EVAL, optional: y, target, ids, totals. */
+    int (*output)(const struct ddp__task *t, void *arg);
     int (*output_dx)(const struct ddp__task *t, void *arg);
     void *arg;
 };
@@ -60,14 +60,14 @@ struct ddp_graph {
     int values;
     struct ddp__node **node;
     int nodes;
-    int forward_nodes; /* how many come before the loss, or before dy */
+    int forward_nodes; /* number of nodes before the loss, or before dy */
     struct ddp__segment *segment;
     int segments;
     struct ddp_record *record;
     int records;
     int rc; /* first failure of building; later calls do nothing */
     enum ddp__phase phase;
-    enum ddp_act fuse_act; /* for the next forward to take */
+    enum ddp_act fuse_act; /* for the next forward to use */
     ddp_value_t *fuse_residual;
     uint32_t masks; /* dropouts so far: the key of the next */
     int aux;        /* auxiliary classifiers around what is being built */

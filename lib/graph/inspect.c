@@ -12,7 +12,7 @@ static bool counts(const ddp_value_t *v)
            (v->role == DDP__ACTIVATION || v->role == DDP__INPUT);
 }
 
-/* Inputs that segment k uses first, or for the last time. */
+/* Inputs that segment k uses for the first or the last time. */
 static size_t inputs(const ddp_graph_t *g, int k, bool first)
 {
     const struct ddp__segment *s = &g->segment[k];
@@ -53,7 +53,7 @@ static int no_host(const struct ddp__task *t, void *arg)
     return 0;
 }
 
-/* Bytes that a layer's forward leaves for backward. */
+/* Bytes that a layer's forward keeps for backward. */
 static size_t kept(const ddp_graph_t *g, const struct ddp__span_of_layer *s)
 {
     size_t sum = 0;

@@ -1,4 +1,4 @@
-/* inspect.h - what a graph will need
+/* inspect.h - the memory that a graph needs
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
 #ifndef DDP_INSPECT_H
@@ -6,7 +6,7 @@
 
 #include "graph/graph.h"
 
-/* Most bytes of activations that one sub-batch has at a time. */
+/* Peak size of one sub-batch's activations in bytes. */
 size_t ddp__graph_peak(const ddp_graph_t *g);
 
 #endif

@@ -1,4 +1,4 @@
-/* layer.c - what all layers share: making, naming, freeing, fusing
+/* layer.c - what all layers share: create, name, free, fuse
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
 #include "config.h"
@@ -147,8 +147,8 @@ unsigned ddp__layer_fuses(const ddp_layer_t *l)
 
 /* ---- what is in a network ----------------------------------------------- */
 
-/* A chain passes each child's output on; every other layer has all its children
- * look at its own input. */
+/* A chain passes each child's output to the next; in every other layer all
+ * children read the layer's input. */
 static int each_below(const ddp_layer_t *l, char *path, size_t size,
                       struct ddp_shape x, ddp__layer_f fn, void *arg)
 {

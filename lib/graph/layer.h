@@ -8,12 +8,12 @@
 
 #include "ddp_layer.h"
 
-/* "name" of child i of l: its own, or its number. */
+/* "name" of child i of l: its name if set, else its number. */
 void ddp__child_name(const ddp_layer_t *l, int i, char *out, size_t size);
-/* Append ".name" to path; the old length, for cutting it again. */
+/* Append ".name" to path; returns the old length, to truncate path again. */
 size_t ddp__path_push(char *path, size_t size, const ddp_layer_t *l, int i);
 
-/* A layer of several children, which it takes, also on failure. */
+/* A layer with several children, which it owns, also on failure. */
 ddp_layer_t *ddp__composite_new(size_t size, const struct ddp_layer_ops *ops,
                                 int n, ddp_layer_t *const child[]);
 int ddp__layer_shape(const ddp_layer_t *l, struct ddp_shape x,
@@ -25,14 +25,14 @@ typedef int (*ddp__layer_f)(const ddp_layer_t *l, const char *name,
                             struct ddp_shape x, struct ddp_shape y, void *arg);
 int ddp__layer_each(const ddp_layer_t *l, struct ddp_shape x, ddp__layer_f fn,
                     void *arg);
-/* The options of l; how many, or DDP_EINVAL if a custom layer returns more than
- * there is room for. */
+/* The options of l; returns their number, or DDP_EINVAL if a custom layer
+ * returns more than fit. */
 int ddp__layer_options(const ddp_layer_t *l,
                        struct ddp_option o[DDP_MAX_OPTIONS]);
 
-/* Whether a layer can begin so; else the message says what is wrong. */
+/* Whether the initialisation is valid; else sets a message. */
 bool ddp__init_valid(const struct ddp_weight_init *init, const char *kind);
-/* What the last layer inside l can fuse. */
+/* The operations that the last layer inside l can fuse. */
 unsigned ddp__layer_fuses(const ddp_layer_t *l);
 
 #endif

@@ -11,7 +11,7 @@
 #include "graph/graph.h"
 #include "graph/node.h"
 
-/* A node without buffers, or NULL: after a failure too. */
+/* A node without buffers, or NULL, also after an earlier failure. */
 static struct ddp__node *node_new(ddp_graph_t *g, const struct ddp__call *c)
 {
     struct ddp__node *n;

@@ -25,18 +25,19 @@ void ddp__emit(ddp_graph_t *g, const struct ddp__call *c,
 void ddp__emit_any(ddp_graph_t *g, const struct ddp__call *c, int buffers,
                    ddp_value_t *const buf[], const enum ddp_access access[]);
 
-/* dz = dy act'(.) with s as ddp__act_from_y() wants; dy if act is identity. */
+/* dz = dy act'(.), where s is what ddp__act_from_y() selects; dy if act is
+ * identity. */
 ddp_value_t *ddp__act_backward(ddp_graph_t *g, enum ddp_act act, ddp_value_t *s,
                                ddp_value_t *dy);
-/* Backward of y = act(f(x, w)): the operations bwd_w and, if x wants it, bwd_x
- * on the call's other fields; returns dx. */
+/* Backward of y = act(f(x, w)): the operations bwd_w and, if x needs a
+ * gradient, bwd_x on the call's other fields; returns dx. */
 ddp_value_t *ddp__weighted_backward(ddp_graph_t *g, const struct ddp_record *r,
                                     ddp_value_t *dy, struct ddp__call call,
                                     enum ddp__op bwd_w, enum ddp__op bwd_x);
-/* What the caller shall fuse, cleared. */
+/* What the caller is to fuse; clears it. */
 enum ddp_act ddp__take_act(ddp_graph_t *g);
 ddp_value_t *ddp__take_residual(ddp_graph_t *g);
-/* a + b, in place where that leaves keep as it is; either may be NULL. */
+/* a + b, in place if that does not change keep; either may be NULL. */
 ddp_value_t *ddp__value_sum(ddp_graph_t *g, ddp_value_t *a, ddp_value_t *b,
                             const ddp_value_t *keep);
 /* y = act(a + b) as a new value. */

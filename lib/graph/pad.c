@@ -2,9 +2,9 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Tensor cores take channels eight at a time.  cuDNN would copy such images to
- * its workspace, in forward and once more for the gradient of the weights.  So
- * the input operation writes zeros beside them, if none but convolutions read
- * what it writes; for these nothing else changes.
+ * its workspace, in forward and again for the gradient of the weights.  So the
+ * input operation pads them with zeros, if only convolutions read its output;
+ * nothing else changes for these.
  */
 #include "config.h"
 
@@ -16,7 +16,7 @@ static bool is_input(const struct ddp__node *n)
     return ddp__op_is(n->call.op, DDP__IS_INPUT);
 }
 
-/* Whether buffer b is the x of a convolution that has weights for all of it. */
+/* Whether buffer b is the x of a convolution without groups. */
 static bool is_image(const struct ddp__node *n, int b)
 {
     return ddp__op_is(n->call.op, DDP__IS_CONV) &&

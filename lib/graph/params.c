@@ -19,9 +19,8 @@
  * large enough to be worth one, small enough to overlap with backward. */
 enum { BUCKET_LEN = 4 << 20, LEAST_LEN = 1 << 18 };
 
-/* Blocks begin at multiples of this many elements, where vector loads, cuDNN
- * and cuBLASLt can read them, copies of half the size too.  The gaps are not
- * in any span. */
+/* Blocks are aligned to this many elements, as vector loads, cuDNN and cuBLASLt
+ * require, also for copies of half the size.  The gaps are not in any span. */
 enum { BLOCK_ALIGN = 64 };
 
 size_t ddp__param_len(const struct ddp_param *p)
@@ -63,9 +62,9 @@ static int list_blocks(ddp_layer_t *l, char *path, size_t size,
     return n;
 }
 
-/* How long a bucket may get that begins when `rest` elements are left.  The
- * last one is ready only when backward is done, and nothing hides its merging
- * and its update: buckets shrink towards it. */
+/* The maximum length of a bucket that starts when `rest` elements are left. The
+ * last bucket is ready only when backward is done, so nothing overlaps with its
+ * reduction and its update: buckets shrink towards it. */
 static size_t bucket_room(size_t rest)
 {
     size_t room = rest / 2;
@@ -75,7 +74,7 @@ static size_t bucket_room(size_t rest)
     return room < LEAST_LEN ? LEAST_LEN : room;
 }
 
-/* What a block takes in its bucket. */
+/* The room of a block in its bucket. */
 static size_t block_room(const struct ddp__block *b)
 {
     return (b->len + BLOCK_ALIGN - 1) / BLOCK_ALIGN * BLOCK_ALIGN;
@@ -241,7 +240,7 @@ int ddp__params_reserve(struct ddp__params *p)
     return 0;
 }
 
-/* Values that nobody has set are those of seed 0. */
+/* If no values were set, use those of seed 0. */
 static int need_values(struct ddp__params *p)
 {
     int rc;

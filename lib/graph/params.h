@@ -26,8 +26,8 @@ struct ddp__bucket {
     int spans;
 };
 
-/* What is made of a root chain once, for whoever needs it next.  The function
- * says what it is. */
+/* An object that is built from a root chain once and cached for the next user.
+ * Its free function identifies its kind. */
 struct ddp__kept {
     struct ddp__kept *next;
     void (*free)(struct ddp__kept *k);
@@ -40,27 +40,27 @@ struct ddp__params {
     int blocks;
     struct ddp__bucket *bucket;
     int buckets;
-    size_t total; /* elements of all blocks */
-    size_t held;  /* of all buckets, with what is between their blocks */
-    bool valued;  /* buckets have memory, with values in it */
-    ddp_t *ddp;   /* bound to; NULL: not */
+    size_t total;           /* elements of all blocks */
+    size_t held;            /* of all buckets, with the gaps between blocks */
+    bool valued;            /* buckets have memory, with values in it */
+    ddp_t *ddp;             /* bound to; NULL: not */
     struct ddp__kept *kept; /* while bound; owned */
 };
 
-/* The parameters of a root chain, made at first use; their values when those
- * are first read, set or bound. */
+/* The parameters of a root chain, created at first use; their values are
+ * created when they are first read, set or bound. */
 struct ddp__params *ddp__params_of(ddp_chain_t *chain);
 void ddp__params_free(struct ddp__params *p);
-/* Memory for values that are all about to be set. */
+/* Allocate memory for values, all of which the caller sets next. */
 int ddp__params_reserve(struct ddp__params *p);
 int ddp__params_bind(struct ddp__params *p, ddp_t *ddp);
 void ddp__params_unbind(struct ddp__params *p);
-/* Keep something until the parameters are unbound, in place of what has the
- * same function; take it back, or NULL. */
+/* Cache an object until the parameters are unbound; it replaces one with the
+ * same function.  Take it back, or NULL. */
 void ddp__params_keep(struct ddp__params *p, struct ddp__kept *k);
 struct ddp__kept *ddp__params_take(struct ddp__params *p,
                                    void (*free)(struct ddp__kept *k));
-/* Let the host at the weights between begin and end. */
+/* Give the host access to the weights between begin and end. */
 int ddp__params_begin(struct ddp__params *p, bool write);
 void ddp__params_end(struct ddp__params *p);
 /* Find "block.param"; DDP_EINVAL. */

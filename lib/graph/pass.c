@@ -11,8 +11,8 @@
 #include "graph/layer.h"
 #include "graph/pass.h"
 
-/* Whether a gradient of r->y is of use: to x, to the layer's parameters, or to
- * something inside the layer. */
+/* Whether a gradient of r->y is needed: for x, for the layer's parameters, or
+ * inside the layer. */
 static bool wants(const ddp_graph_t *g, const struct ddp_record *r)
 {
     bool any = r->x->wants || r->y->wants || r->layer->param_block >= 0 ||

@@ -1,10 +1,10 @@
 /* segment.c - which operations one task runs, and where their results live
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * A task costs the host some 10 us, which a GPU with one lane spends waiting.
- * So operations that follow each other share a task until it lasts long enough.
- * What they write lies in one block of memory, a buffer less for each; results
- * that no other task reads leave their place to later ones.
+ * A task costs the host some 10 us, during which a GPU with one lane is idle.
+ * So consecutive operations share a task until it lasts long enough.  Their
+ * results are in one block of memory, which is a single buffer of the task;
+ * later results reuse the place of those that no other task reads.
  */
 #include "config.h"
 
@@ -15,7 +15,7 @@
 #include "graph/segment.h"
 #include "runtime/devices.h"
 
-enum { ALIGN = 256 }; /* what vector loads and cuDNN like */
+enum { ALIGN = 256 }; /* alignment for vector loads and cuDNN */
 
 size_t ddp__value_size(const ddp_graph_t *g, const ddp_value_t *v)
 {
@@ -27,9 +27,9 @@ size_t ddp__value_size(const ddp_graph_t *g, const ddp_value_t *v)
 
 /* ---- cutting ------------------------------------------------------------ */
 
-/* What a program or the host does keeps a task of its own: where it runs, and
- * for how long, is not known.  So does what fetches the input: it waits for no
- * weights. */
+/* Custom kernels and host functions get a separate task, because their device
+ * and duration are not known.  So do the nodes that fetch the input, because
+ * they do not wait for weights. */
 static bool alone(const ddp_graph_t *g, const struct ddp__node *n)
 {
     return !g->spec.joined &&
@@ -45,9 +45,8 @@ static int bucket_of(const struct ddp__node *n)
     return -1;
 }
 
-/* Whether node i goes on with a segment that writes to `bucket`: where buckets
- * are merged, one can be the sooner the less its last task does for the next.
- */
+/* Whether node i continues a segment that writes to `bucket`.  A bucket can be
+ * merged earlier if its last task does less work for the next bucket. */
 static bool goes_on(const ddp_graph_t *g, const struct ddp__segment *s, int i,
                     int bucket)
 {
@@ -55,7 +54,7 @@ static bool goes_on(const ddp_graph_t *g, const struct ddp__segment *s, int i,
     int other = bucket_of(b);
 
     if (g->spec.mode == DDP__PULL && i == g->forward_nodes)
-        return false; /* the halves are submitted one by one */
+        return false; /* the halves are submitted separately */
     return !alone(g, a) && !alone(g, b) &&
            (a->phase == DDP__FORWARD) == (b->phase == DDP__FORWARD) &&
            (!g->spec.merged || bucket < 0 || other < 0 || bucket == other);
@@ -80,7 +79,7 @@ static struct ddp__segment cut(const ddp_graph_t *g, int begin)
 
 /* ---- placing ------------------------------------------------------------ */
 
-/* Are both in use at some time?  w is not written before v. */
+/* Whether v and w are in use at the same time; w is not written before v. */
 static bool meet(const struct ddp__segment *s, const ddp_value_t *v,
                  const ddp_value_t *w)
 {
@@ -105,14 +104,14 @@ static size_t place(const ddp_graph_t *g, const struct ddp__segment *s,
     return at;
 }
 
-/* Whose memory buffer b of a node is; NULL: it is absent. */
+/* The value that owns the memory of buffer b of a node; NULL: it is absent. */
 static ddp_value_t *base_of(const struct ddp__node *n, int b)
 {
     return n->buf[b] ? n->buf[b]->base : NULL;
 }
 
-/* Where the values that segment k writes first are; room has a place for each
- * value of the graph. */
+/* Place the values that segment k is the first to write; room has an entry for
+ * each value of the graph. */
 static void fill_block(ddp_graph_t *g, int k, ddp_value_t **room)
 {
     struct ddp__segment *s = &g->segment[k];
@@ -133,7 +132,7 @@ static void fill_block(ddp_graph_t *g, int k, ddp_value_t **room)
         }
 }
 
-/* Segment k runs now: it sees where its values are, and uses their blocks. */
+/* Record where the values of segment k are, and that it uses their blocks. */
 static void use_blocks(ddp_graph_t *g, int k)
 {
     for (int i = g->segment[k].begin; i < g->segment[k].end; i++)

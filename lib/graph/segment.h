@@ -6,16 +6,16 @@
 
 #include "graph/value.h"
 
-/* What one task runs, nodes begin..end-1, and the block of memory where the
- * activations are that it is the first to write. */
+/* The nodes begin..end-1 that one task runs, and the block of memory for the
+ * activations that it is the first to write. */
 struct ddp__segment {
     int begin, end;
-    size_t size;  /* of the block, for cap samples; 0: there is none */
+    size_t size;  /* of the block, for cap samples; 0: no block */
     int last_use; /* the last segment that uses it */
 };
 
-/* Cut the nodes into segments and place what they write; the last thing that
- * building does (segment.c). */
+/* Divide the nodes into segments and place what they write; the last step of
+ * building a graph (segment.c). */
 int ddp__graph_segment(ddp_graph_t *g);
 
 /* Bytes of a value for cap samples. */

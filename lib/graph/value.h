@@ -6,7 +6,7 @@
 
 #include "ops.h"
 
-/* What a value is, hence who makes its handles. */
+/* The kind of a value, which decides who creates its handles. */
 enum ddp__role {
     DDP__ACTIVATION, /* in the lane's block of the segment that writes it
                         first, dropped after its last use */
@@ -17,13 +17,14 @@ enum ddp__role {
     DDP__SCALE,      /* of the loss: in the guard */
 };
 
-/* A f64 vector that lives as long as an engine: first what OPTIM sees of a
- * step's statistics, DDP__STATS entries, then what decides (guard.c). */
+/* An f64 vector that lives as long as an engine: first the step's statistics
+ * for OPTIM, DDP__STATS entries, then the state of the decision
+ * (loss_scaler.c). */
 enum ddp__guard {
     DDP__GUARD_SCALE = DDP__STATS, /* LOSS multiplies gradients by it */
     DDP__GUARD_GOOD,               /* steps since it changed */
     DDP__GUARD_SKIPPED,            /* steps that were not applied */
-    DDP__GUARD_ROW,                /* of these in a row, overflows left out */
+    DDP__GUARD_ROW,                /* consecutive ones, without overflows */
     DDP__GUARD_LAST,               /* number of the last one; -1: none */
     DDP__GUARDS
 };
@@ -34,8 +35,8 @@ struct ddp_value {
     struct ddp_shape shape;
     enum ddp_dtype type;
     bool per_sample;
-    bool wants;        /* backward shall give its gradient */
-    ddp_value_t *base; /* of an alias: whose memory it is; else itself */
+    bool wants;        /* backward is to compute its gradient */
+    ddp_value_t *base; /* of an alias: the owner of the memory; else itself */
     ddp_value_t *grad; /* found by backward for a fused residual */
     int bucket;        /* PARAM, GRAD */
     int segment;       /* of a base ACTIVATION; -1: not placed yet */
