@@ -12,8 +12,8 @@ struct act {
     enum ddp_act act;
 };
 
-/* For files, hence not to be changed; an enumerator without a name does not
- * compile. */
+/* Names in files, so they must not change; an enumerator without a name does
+ * not compile. */
 #pragma GCC diagnostic error "-Wswitch"
 static const char *function_name(enum ddp_act act)
 {

@@ -6,7 +6,7 @@
 
 #include "ddp.h"
 
-/* The activation that the whole of l is, or DDP_IDENTITY. */
+/* The activation if l consists only of one, else DDP_IDENTITY. */
 enum ddp_act ddp__layer_act(const ddp_layer_t *l);
 
 #endif

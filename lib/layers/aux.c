@@ -25,7 +25,7 @@ static int shape(const ddp_layer_t *l, struct ddp_shape x, struct ddp_shape *y)
     return 0;
 }
 
-/* Branches have large windows: say who wants larger images. */
+/* Branches have large windows: name the classifier that needs larger images. */
 static int check(const ddp_layer_t *l, ddp_graph_t *g, struct ddp_shape x)
 {
     struct ddp_shape y;
@@ -41,7 +41,8 @@ static int check(const ddp_layer_t *l, ddp_graph_t *g, struct ddp_shape x)
                              g->path, why);
 }
 
-/* y is another value than x, since only y wants a gradient for the branch. */
+/* y is a separate value from x, because only y needs a gradient for the
+ * branch. */
 static ddp_value_t *forward(ddp_layer_t *l, ddp_graph_t *g, ddp_value_t *x)
 {
     struct ddp_record r = {.layer = l, .x = x, .begin = g->records};

@@ -54,8 +54,8 @@ static ddp_value_t *evaluate(struct batch_norm *b, ddp_graph_t *g,
     return ddp_graph_record(g, &r);
 }
 
-/* Backward has to read the residual's sum again, or y: with relu a bit of each
- * value is enough.  Without a residual x tells as much. */
+/* Backward has to read the residual's sum again, or y: with relu one bit of
+ * each value is enough.  Without a residual, x has the same information. */
 static ddp_value_t *mask_of(ddp_graph_t *g, const struct ddp_record *r)
 {
     struct ddp_shape s = r->y->shape;
@@ -92,8 +92,8 @@ static ddp_value_t *forward(ddp_layer_t *l, ddp_graph_t *g, ddp_value_t *x)
     return ddp_graph_record(g, &r);
 }
 
-/* One operation gives the gradients of x, of the parameters and of the
- * residual, and hands on the statistics for the running ones. */
+/* One operation computes the gradients of x, of the parameters and of the
+ * residual, and passes the statistics on to the running ones. */
 static ddp_value_t *backward(ddp_layer_t *l, ddp_graph_t *g,
                              const struct ddp_record *r, ddp_value_t *dy)
 {

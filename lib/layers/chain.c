@@ -23,8 +23,8 @@ static int shape(const ddp_layer_t *l, struct ddp_shape x, struct ddp_shape *y)
     return 0;
 }
 
-/* Let a layer compute the activation that follows it, where it can.  What the
- * chain itself was asked to fuse goes to its last layer. */
+/* Let a layer compute the activation that follows it, where it can.  The last
+ * layer gets what the chain itself is to fuse. */
 static ddp_value_t *forward(ddp_layer_t *l, ddp_graph_t *g, ddp_value_t *x)
 {
     enum ddp_act last_act = ddp__take_act(g), act;
@@ -48,7 +48,7 @@ static ddp_value_t *forward(ddp_layer_t *l, ddp_graph_t *g, ddp_value_t *x)
     return x;
 }
 
-/* The records of the layers are the chain's: it keeps none itself. */
+/* The chain uses the records of its layers and has none of its own. */
 static ddp_value_t *backward(ddp_layer_t *l, ddp_graph_t *g,
                              const struct ddp_record *r, ddp_value_t *dy)
 {
@@ -109,7 +109,7 @@ int ddp_chain_add(ddp_chain_t *c, ddp_layer_t *l)
     ddp_layer_t **child;
 
     if (!c || c->rc < 0 || !l || l->rc < 0)
-        goto refuse; /* the first failure's message stays */
+        goto refuse; /* keep the message of the first failure */
     if (c->ops != &ops || c->params || l->params) {
         ddp__fail(DDP_EINVAL, "a layer can be added only to a chain, and only "
                               "before either of them is used");

@@ -19,7 +19,8 @@ static int shape(const ddp_layer_t *l, struct ddp_shape x, struct ddp_shape *y)
     return 0;
 }
 
-/* Forward and backward are one operation: the mask follows from the keys. */
+/* Forward and backward are one operation, because the keys determine the
+ * mask. */
 static ddp_value_t *mask(ddp_layer_t *l, ddp_graph_t *g, ddp_value_t *x,
                          uint32_t layer)
 {

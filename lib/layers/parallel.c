@@ -77,7 +77,7 @@ static ddp_value_t *forward(ddp_layer_t *l, ddp_graph_t *g, ddp_value_t *x)
     return r.y ? ddp_graph_record(g, &r) : NULL;
 }
 
-/* The part of dy that belongs to branch i, whose output had s. */
+/* The part of dy for branch i, whose output has shape s. */
 static ddp_value_t *part(ddp_layer_t *l, ddp_graph_t *g, ddp_value_t *dy,
                          struct ddp_shape s, int at)
 {

@@ -28,7 +28,7 @@ static int shape(const ddp_layer_t *l, struct ddp_shape x, struct ddp_shape *y)
     return 0;
 }
 
-/* The branch's last layer adds by itself where it can. */
+/* The branch's last layer adds the shortcut where it can. */
 static ddp_value_t *forward(ddp_layer_t *l, ddp_graph_t *g, ddp_value_t *x)
 {
     struct ddp_record r = {

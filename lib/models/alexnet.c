@@ -10,7 +10,7 @@
 
 #include "models/models.h"
 
-/* PyTorch's own start: uniform in 1 / sqrt(fan in). */
+/* PyTorch's default initialisation: uniform within 1 / sqrt(fan in). */
 static ddp_layer_t *conv(int in, int out, int kernel, int stride, int pad)
 {
     float bound = 1 / sqrtf((float)(in * kernel * kernel));

@@ -43,7 +43,7 @@ static ddp_layer_t *norm(const char *name, int channels)
     return ddp_layer_set_name(ddp_batch_norm_new(channels, NULL), name);
 }
 
-/* x and what a layer makes of it, side by side. */
+/* x and the layer's output, concatenated. */
 static ddp_layer_t *layer(int in, int growth, float dropout)
 {
     ddp_layer_t *made = ddp_chain_new(norm("norm1", in), ddp_relu_new(),

@@ -74,7 +74,7 @@ static ddp_layer_t *unit(const struct efficientnet *e, int in, int out,
                             .act = DDP_SILU});
 }
 
-/* Block i of a stage; depth: its share of the stochastic depth. */
+/* Block i of a stage; depth: its fraction of the stochastic depth. */
 static ddp_layer_t *block(const struct efficientnet *e, const struct stage *s,
                           int i, float depth)
 {
@@ -96,7 +96,7 @@ static ddp_layer_t *block(const struct efficientnet *e, const struct stage *s,
         .fused = s->fused});
 }
 
-/* Blocks are left out the more often the later they come. */
+/* Later blocks are dropped more often. */
 static ddp_layer_t *features(const struct efficientnet *e, float depth, int in,
                              int last)
 {

@@ -89,8 +89,8 @@ static void add_modules(ddp_chain_t *c, const struct inception *m, int n)
         ddp_chain_add(c, inception(&m[i]));
 }
 
-/* In the order of the paper's table 1: two auxiliary classifiers read what
- * comes out of modules 4a and 4d. */
+/* In the order of the paper's table 1: two auxiliary classifiers read the
+ * outputs of modules 4a and 4d. */
 static ddp_chain_t *googlenet_new(const struct ddp_model_options *o,
                                   const void *kind)
 {

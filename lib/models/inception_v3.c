@@ -39,7 +39,7 @@ static const struct shape one = {1, 1, 1, false}, three = {3, 3, 1, false},
                           high7 = {7, 1, 1, false}, valid = {3, 3, 1, true},
                           half = {3, 3, 2, true};
 
-/* A branch of a module, whose layers have names of their own. */
+/* A branch of a module, with a name for each layer. */
 static ddp_layer_t *unnamed(ddp_chain_t *branch)
 {
     return ddp_layer_set_name(branch, "");
@@ -111,7 +111,7 @@ static ddp_layer_t *module_d(int in)
         half_pool(), DDP_END);
 }
 
-/* 1 x 3 and 3 x 1 side by side. */
+/* 1 x 3 and 3 x 1, concatenated. */
 static ddp_layer_t *both(const char *name_wide, const char *name_high)
 {
     return ddp_layer_set_name(
@@ -141,7 +141,7 @@ static ddp_layer_t *dense(int in, int out, float std)
     return ddp_layer_set_name(ddp_dense_new_with(in, out, &o), "fc");
 }
 
-/* Needs 17 x 17 pixels, those of an image of 299. */
+/* Needs 17 x 17 pixels, as an image of 299 gives. */
 static ddp_layer_t *aux(int in, int classes)
 {
     struct ddp__unit u = {.conv = {.init = {.std = 0.01f}},

@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "models/models.h"
 
-/* In the order of their names; what only some have. */
+/* In the order of their names; options that only some support. */
 static const struct {
     const struct ddp__model *models;
     bool width, stem, depth, no_dropout;
@@ -32,7 +32,7 @@ static const struct {
 };
 enum { FAMILIES = sizeof(family) / sizeof(family[0]) };
 
-/* The i-th model of all, and its family. */
+/* The i-th model, and its family. */
 static const struct ddp__model *nth_model(int i, int *of)
 {
     for (*of = 0; i >= 0 && *of < FAMILIES; ++*of)
@@ -81,8 +81,8 @@ static void fail_unknown(const char *name)
     ddp__fail(DDP_EINVAL, "unknown model '%.64s'; available: %s", name, list);
 }
 
-/* Options that a family does not have are refused, not ignored: a run that does
- * something else than asked would be noticed late, if ever. */
+/* Reject options that a family does not support: if they were ignored, a run
+ * with the wrong network would be noticed late, if at all. */
 static bool options_valid(const char *name, int of,
                           const struct ddp_model_options *o)
 {

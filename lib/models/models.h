@@ -10,7 +10,7 @@
 struct ddp__model {
     const char *name;
     ddp_chain_t *(*make)(const struct ddp_model_options *o, const void *kind);
-    const void *kind; /* the family's own description of it */
+    const void *kind; /* the family's description of it */
     int size;         /* of the images it is trained on; 0: 224 */
 };
 
@@ -46,12 +46,12 @@ struct ddp__mbconv {
     int in, expanded, out;
     int kernel, stride;
     int squeezed;         /* channels of squeeze-excite; 0: none */
-    enum ddp_act act;     /* also inside squeeze-excite of an EfficientNet */
+    enum ddp_act act;     /* EfficientNet: also in squeeze-excite */
     enum ddp_act squeeze; /* inside squeeze-excite, and of its gate */
     enum ddp_act gate;
     struct ddp_batch_norm_options norm;
     float depth; /* stochastic; 0: none */
-    bool flat;   /* the last convolution and norm lie beside the units */
+    bool flat;   /* the last convolution and norm are siblings of the units */
     bool fused;  /* one k x k convolution instead of the first two */
 };
 ddp_layer_t *ddp__mbconv_new(const struct ddp__mbconv *b);
@@ -63,7 +63,7 @@ int ddp__round_channels(double c);
 ddp_layer_t *ddp__classifier_new(const char *name, int in, int classes,
                                  float dropout, struct ddp_weight_init init);
 
-/* What is asked for, or the network's own. */
+/* The requested value, or the network's default. */
 float ddp__rate(float asked, float own);
 
 /* End a list of ddp_chain_add(): the chain, or NULL when one has failed. */

@@ -75,7 +75,7 @@ static ddp_layer_t *pointwise(const char *name, int in, int out)
     return ddp_layer_set_name(ddp_conv_new(in, out, 1, &o), name);
 }
 
-/* x times a gate that has seen the mean of every channel. */
+/* x times a gate computed from the mean of every channel. */
 static ddp_layer_t *squeeze_excite(const struct ddp__mbconv *b)
 {
     return ddp_channel_scale_new(ddp_layer_set_name(

@@ -11,7 +11,7 @@
 
 #include "models/models.h"
 
-/* What a network of the family is made of. */
+/* The structure of a network of the family. */
 struct kind {
     bool bottleneck;
     int blocks[4];

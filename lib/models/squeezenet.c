@@ -15,7 +15,7 @@ enum { FIRES = 8 };
 
 struct squeezenet {
     int kernel, out;         /* of the first convolution */
-    bool pool_before[FIRES]; /* which fires have a pool in front */
+    bool pool_before[FIRES]; /* the fires that follow a pool */
 };
 
 /* Kaiming uniform by fan in. */
@@ -29,7 +29,7 @@ static ddp_layer_t *conv(const char *name, int in, int out, int kernel)
     return ddp_layer_set_name(ddp_conv_new(in, out, kernel, &o), name);
 }
 
-/* 1x1 to few channels; from there 1x1 and 3x3 side by side. */
+/* 1x1 to few channels; then 1x1 and 3x3 in parallel. */
 static ddp_layer_t *fire(int in, int squeezed, int out)
 {
     ddp_layer_t *expand = ddp_parallel_new(
