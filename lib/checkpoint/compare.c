@@ -11,7 +11,7 @@
 #include "base/file.h"
 #include "checkpoint/settings.h"
 
-/* So many differences are named; a text of more would not be read. */
+/* The number of differences to name; nobody reads a longer message. */
 enum { NAMED = 5, VALUE = 160 };
 
 struct differences {
@@ -19,7 +19,7 @@ struct differences {
     char text[NAMED * (2 * VALUE + 256)];
 };
 
-/* Numbers with so many digits; whatever else as JSON has it. */
+/* Numbers with this many digits; other values as in JSON. */
 static void print_value(const json_t *v, int digits, char text[VALUE])
 {
     char *json;
@@ -37,7 +37,8 @@ static void print_value(const json_t *v, int digits, char text[VALUE])
     }
 }
 
-/* "PREFIXname is 2, in this run 1"; few digits, unless that hides it. */
+/* "PREFIXname is 2, in this run 1"; few digits, unless that hides the
+ * difference. */
 static void add_difference(struct differences *d, const char *prefix,
                            const char *name, const json_t *there,
                            const json_t *here)
@@ -108,7 +109,7 @@ static bool same_field(const json_t *a, const json_t *b, const char *name)
     return a == b || json_equal(a, b);
 }
 
-/* "layer conv1 (conv): "; what is in no other layer has no name. */
+/* "layer conv1 (conv): "; the outermost layer has no name. */
 static void print_layer(const json_t *layer, char text[VALUE])
 {
     const char *name = text_of(layer, "name");
@@ -117,7 +118,7 @@ static void print_layer(const json_t *layer, char text[VALUE])
              name, text_of(layer, "kind"));
 }
 
-/* Names matter only as those of parameters. */
+/* Names matter only for parameters. */
 static void compare_layer(struct differences *d, const json_t *there,
                           const json_t *here)
 {
@@ -136,7 +137,8 @@ static void compare_layer(struct differences *d, const json_t *there,
                            json_object_get(here, shape[i]));
 }
 
-/* Behind a layer of another kind, or one more, all others differ too. */
+/* After a layer of another kind, or an added one, all later layers differ,
+ * too. */
 static void compare_networks(struct differences *d, const json_t *there,
                              const json_t *here)
 {

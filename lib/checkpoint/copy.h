@@ -12,7 +12,7 @@
 enum { DDP__CKPT_SETS = 8 };
 
 /* A vector as long as the weights, in the same buckets, and the tensors that
- * it is stored as.  Sets of the same file follow one another.  To store more in
+ * store it.  Sets of the same file are consecutive.  To store more in
  * checkpoints, add a row to list_sets() in copy.c. */
 struct ddp__ckpt_set {
     const char *file;
@@ -31,12 +31,12 @@ struct ddp__ckpt_copy {
     json_t *state;      /* trainer.json; owned */
 };
 
-/* Room for the state of an engine. */
+/* Allocate room for the state of an engine. */
 int ddp__ckpt_copy_new(struct ddp__ckpt_copy *c, const struct ddp__engine *e);
 void ddp__ckpt_copy_free(struct ddp__ckpt_copy *c);
 
-/* Fill the sets from the engine that the copy was made for, or the engine from
- * the sets.  Between steps. */
+/* Fill the sets from the engine that the copy was created for, or the engine
+ * from the sets.  Between steps. */
 int ddp__ckpt_copy_save(struct ddp__ckpt_copy *c, const struct ddp__engine *e);
 int ddp__ckpt_copy_restore(struct ddp__ckpt_copy *c,
                            const struct ddp__engine *e);

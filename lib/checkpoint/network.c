@@ -33,7 +33,7 @@ static json_t *dimensions(const struct ddp_param *p)
     return dim;
 }
 
-/* Under their names in files: {"0.weight": [8, 3, 3, 3], "0.bias": [8]} */
+/* By their names in files: {"0.weight": [8, 3, 3, 3], "0.bias": [8]} */
 static json_t *parameters(const struct ddp__block *b)
 {
     json_t *all = json_object();
@@ -49,7 +49,7 @@ static json_t *parameters(const struct ddp__block *b)
     return all;
 }
 
-/* A layer has this field only if there is something in it. */
+/* A layer has this field only if it is not empty. */
 static int set_if_any(json_t *layer, const char *name, json_t *value)
 {
     if (json_is_object(value) && json_object_size(value) == 0) {

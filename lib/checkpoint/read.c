@@ -140,7 +140,7 @@ static int verify_file(const char *path, const json_t *entry)
     return 0;
 }
 
-/* The manifest has the file, and it is as it was. */
+/* The manifest lists the file, and the file is unchanged. */
 static int verify_listed(const char *dir, const json_t *manifest,
                          const char *name)
 {
@@ -229,8 +229,8 @@ static int verify_all(const char *path, const struct ddp__ckpt_copy *c,
     return rc;
 }
 
-/* The settings come before the files that they decide: an optimizer without
- * state has none. */
+/* Read the settings before the files that depend on them: an optimizer without
+ * state has no file. */
 int ddp__ckpt_read(const char *path, const json_t *settings,
                    struct ddp__ckpt_copy *c)
 {

@@ -11,7 +11,7 @@
 int64_t ddp__ckpt_list(const char *dir, int64_t **step);
 
 /* Read the checkpoint in the folder path into c, whose sets are allocated, and
- * verify that every byte is as it was written.  settings are those of this run.
+ * verify that every byte is unchanged.  settings are those of this run.
  * Errors   DDP_EDATA, DDP_EIO: it is damaged; DDP_EINVAL, DDP_ESHAPE: it
  * belongs to another run. */
 int ddp__ckpt_read(const char *path, const json_t *settings,

@@ -16,7 +16,7 @@
 #include "ops_loss.h"
 
 /* ---- words for enumerators ---------------------------------------------- */
-/* One without a word does not compile. */
+/* An enumerator without a word does not compile. */
 #pragma GCC diagnostic error "-Wswitch"
 
 static const char *schedule_word(enum ddp_schedule_kind kind)
@@ -100,7 +100,7 @@ static json_t *schedule_json(const struct ddp_schedule *s, int64_t steps)
                      (json_int_t)steps);
 }
 
-/* Which samples there are; "contents" is "unknown" of a callback's. */
+/* Identifies the samples; "contents" is "unknown" for a callback. */
 static json_t *data_json(const ddp_dataset_t *d)
 {
     char contents[24] = "unknown";

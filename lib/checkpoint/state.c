@@ -13,7 +13,7 @@
 #include "checkpoint/settings.h"
 #include "checkpoint/state.h"
 
-/* 1 compared a checksum of the graph's operations, by their numbers. */
+/* Format 1 compared a checksum of the graph's operations, by their numbers. */
 enum { FORMAT = 2 };
 
 /* ---- where the run was -------------------------------------------------- */
@@ -149,7 +149,7 @@ static bool take_scaler(const json_t *o, double *state)
     return ok;
 }
 
-/* The field that is missing or makes no sense; NULL: none. */
+/* The field that is missing or invalid; NULL: none. */
 static const char *parse(const json_t *state, struct ddp__run *r)
 {
     const json_t *sums = json_object_get(state, "epoch_sums");

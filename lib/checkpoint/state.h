@@ -9,7 +9,7 @@
 #include "ddp.h"
 #include "engine/loss_scaler.h"
 
-/* Where a run is, besides its weights. */
+/* The position and progress of a run, besides its weights. */
 struct ddp__run {
     int64_t step;          /* steps done; of a checkpoint */
     int64_t on_epoch_step; /* the step after which on_epoch was last called */
@@ -22,8 +22,8 @@ struct ddp__run {
     char devices[256];              /* what computed it; of a checkpoint */
 };
 
-/* trainer.json, with what ddp__settings_json() has made.  *out is to be
- * freed. */
+/* trainer.json, which includes the result of ddp__settings_json().  *out is to
+ * be freed. */
 int ddp__state_json(const struct ddp__run *r, json_t *settings, json_t **out);
 
 /* Whether a run with these settings can resume from this state.
@@ -32,7 +32,7 @@ int ddp__state_json(const struct ddp__run *r, json_t *settings, json_t **out);
 int ddp__state_check(const json_t *state, const json_t *settings,
                      const char *path);
 
-/* Where the run was.  DDP_EDATA. */
+/* Read the position and progress of the run.  DDP_EDATA. */
 int ddp__state_parse(const json_t *state, const char *path, struct ddp__run *r);
 
 #endif

@@ -53,7 +53,7 @@ static void remove_at(int dir, const char *name)
     unlinkat(dir, name, AT_REMOVEDIR);
 }
 
-/* What a process that died was writing or removing. */
+/* Remove what a process that died was writing or removing. */
 static void remove_leftovers(int dir)
 {
     int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -95,7 +95,7 @@ int ddp__ckpt_dir_open(struct ddp__ckpt_dir *d)
 
 /* ---- the files ---------------------------------------------------------- */
 
-/* Which sets, and which tensors of theirs, are in one file. */
+/* The sets, and the range of their tensors, in one file. */
 struct tensor_file {
     const struct ddp__ckpt_copy *copy;
     int first, end; /* sets */
@@ -128,8 +128,8 @@ static int tensor_file_new(struct tensor_file *f)
     return ddp__fail(DDP_ENOMEM, "out of memory to write a checkpoint");
 }
 
-/* In PyTorch's order of elements, which costs time: so it is done here, not
- * while the steps wait. */
+/* Convert to PyTorch's order of elements.  This takes time, so it happens here,
+ * not while the steps wait. */
 static float *add_tensor(struct tensor_file *f, int set,
                          const struct ddp__block *b, int i, float *data)
 {
@@ -251,8 +251,8 @@ static int write_files(const char *folder, const struct ddp__ckpt_copy *c)
 
 /* ---- the folder appears ------------------------------------------------- */
 
-/* Replace what is there already: a damaged checkpoint, or one whose links could
- * not be made. */
+/* Replace an existing folder: a damaged checkpoint, or one whose links could
+ * not be created. */
 static int exchange_folders(int dir, const char *temp, const char *name)
 {
     static const char aside[] = DDP__CKPT_TEMP "aside";
@@ -280,7 +280,7 @@ static int publish(const struct ddp__ckpt_dir *d, const char *temp,
     return 0;
 }
 
-/* Some file systems have no links; then there are none, which is no failure. */
+/* Some file systems do not support links; a missing link is not a failure. */
 static int set_link(const struct ddp__ckpt_dir *d, const char *link,
                     const char *name)
 {
@@ -313,8 +313,8 @@ static int set_links(const struct ddp__ckpt_dir *d, const char *name,
 
 /* ---- old ones are removed ----------------------------------------------- */
 
-/* Renamed first, so that a process that dies leaves no part of it under its
- * name. */
+/* Rename first, so that a process that dies leaves no incomplete checkpoint
+ * under its name. */
 static int remove_old(const struct ddp__ckpt_dir *d, int64_t step)
 {
     char name[DDP__CKPT_NAME_MAX], temp[DDP__CKPT_NAME_MAX];
@@ -328,7 +328,7 @@ static int remove_old(const struct ddp__ckpt_dir *d, int64_t step)
     return 0;
 }
 
-/* Newer ones than this are damaged; the run will replace them. */
+/* Checkpoints newer than this are damaged; the run will replace them. */
 static int prune(const struct ddp__ckpt_dir *d, const struct ddp__ckpt_copy *c)
 {
     int64_t *step, n = ddp__ckpt_list(d->path, &step);

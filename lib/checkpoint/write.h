@@ -10,12 +10,12 @@
 struct ddp__ckpt_dir {
     char *path;         /* owned */
     int lock;           /* the folder, open and locked; -1: not open yet */
-    int keep;           /* how many of the newest are kept */
-    int64_t keep_steps; /* those after a multiple of it too; 0: none */
+    int keep;           /* number of the newest ones to keep */
+    int64_t keep_steps; /* also keep those after a multiple of it; 0: none */
 };
 
-/* Make the folder, make sure that no other process writes to it, and remove
- * what a process that died has left. */
+/* Create the folder, lock it against other processes, and remove the remains of
+ * a process that died. */
 int ddp__ckpt_dir_open(struct ddp__ckpt_dir *d);
 
 /* Write a copy as a folder in d, set the links and remove old checkpoints. */
