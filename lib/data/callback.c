@@ -1,4 +1,4 @@
-/* callback.c - a data set of a program's own samples
+/* callback.c - a data set of samples from a callback of the program
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
 #include "config.h"

@@ -159,7 +159,7 @@ static int set_names(ddp_dataset_t *d)
 
 /* ---- the data set ------------------------------------------------------- */
 
-/* As for other images, but whole ones of 32 x 32 by default. */
+/* As for other images, but the default is the whole image of 32 x 32. */
 static int set_options(struct cifar *c, const struct ddp_image_options *in)
 {
     struct ddp_image_options o;

@@ -126,7 +126,7 @@ static int number_classes(struct table *t)
 
 /* ---- rows --------------------------------------------------------------- */
 
-/* Numbers have a point whatever the program's locale says. */
+/* Numbers have a decimal point, independently of the program's locale. */
 static int number(const struct ddp__csv *c, const char *text,
                   const char *column, locale_t plain, float *x)
 {
@@ -192,7 +192,7 @@ static int add_row(struct table *t, const struct ddp__csv *c, char **column,
     return 0;
 }
 
-/* The column called `name`; the message lists what there is. */
+/* The column called `name`; the message lists the existing columns. */
 static int find_column(const struct ddp__csv *c, char **column, int n,
                        const char *name)
 {

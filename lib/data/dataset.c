@@ -117,7 +117,7 @@ static int64_t budget(const ddp_dataset_t *d)
     return (int64_t)ceil(d->max_bad * (double)d->count);
 }
 
-/* The slot of index in the table of bad ones, or the free one it would get. */
+/* The slot of index in the table of bad samples, or the free slot for it. */
 static int64_t *bad_slot(int64_t *table, int64_t room, int64_t index)
 {
     uint64_t i = (uint64_t)index * 0x9E3779B97F4A7C15u >> 20;
@@ -130,7 +130,7 @@ static int64_t *bad_slot(int64_t *table, int64_t room, int64_t index)
     }
 }
 
-/* Make room for another bad index: the table stays at most half full. */
+/* Make room for another bad index, so that the table is at most half full. */
 static bool bad_grow(ddp_dataset_t *d)
 {
     int64_t room = d->bad_room ? 2 * d->bad_room : 64, *table;
@@ -160,8 +160,8 @@ static char *name_of(const ddp_dataset_t *d, int64_t index)
     return asprintf(&name, "sample %lld", (long long)index) < 0 ? NULL : name;
 }
 
-/* Keep what the first bad samples were; with no memory left they still count.
- */
+/* Keep the path and reason of the first bad samples; without memory they are
+ * only counted. */
 static void bad_keep(ddp_dataset_t *d, int64_t index, const char *why)
 {
     struct ddp__bad *bad, one;
@@ -182,7 +182,8 @@ static void bad_keep(ddp_dataset_t *d, int64_t index, const char *why)
     d->bad[d->bad_kept++] = one;
 }
 
-/* DDP_EDATA and what the first bad samples were.  With the lock held. */
+/* Return DDP_EDATA with a message that names the first bad samples.  With the
+ * lock held. */
 static int fail_budget(ddp_dataset_t *d)
 {
     char first[512] = "";
@@ -200,7 +201,7 @@ static int fail_budget(ddp_dataset_t *d)
 }
 
 /* Record that sample index is bad, with the thread's last message as the
- * reason; fails when there are now too many. */
+ * reason; fails if there are too many now. */
 static int record_bad(ddp_dataset_t *d, int64_t index)
 {
     char why[256];

@@ -11,9 +11,9 @@
 
 /* The kinds fill this. */
 struct ddp__dataset_ops {
-    /* Read sample `index` into s; key decides its augmentation.  May run in
-     * several threads at once.  DDP_EDATA or DDP_EIO: a bad sample, to be
-     * named and replaced; ddp__fail() has the reason, without the path. */
+    /* Read sample `index` into s; key decides its augmentation.  Several
+     * threads may call it at once.  DDP_EDATA or DDP_EIO: a bad sample, to be
+     * named and replaced; the message has the reason, without the path. */
     int (*get)(ddp_dataset_t *d, int64_t index, uint64_t key,
                struct ddp_sample *s);
     /* Its path, until the thread's next call; NULL (also of the function):
@@ -22,11 +22,11 @@ struct ddp__dataset_ops {
     /* The CRC-32C of which sample is where, but not of the folder that they are
      * in.  NULL: unknown. */
     uint32_t (*checksum)(const ddp_dataset_t *d);
-    /* What is done to a sample on its way in: fill in names and values, and
-     * return how many.  NULL: nothing is. */
+    /* The options that decide how a sample is processed: fill in names and
+     * values, and return their number.  NULL: no processing. */
     int (*options)(const ddp_dataset_t *d,
                    struct ddp_option o[DDP_MAX_OPTIONS]);
-    void (*free)(ddp_dataset_t *d); /* what the kind added; NULL: nothing */
+    void (*free)(ddp_dataset_t *d); /* frees the fields of the kind; or NULL */
 };
 
 /* The first member of each kind's own struct. */
@@ -39,7 +39,7 @@ struct ddp_dataset {
     float mean[4], std[4]; /* of INPUT_U8 */
     char **class_name;     /* owned, classes of them; may be NULL */
     char *describe;        /* owned */
-    double max_bad;        /* share of bad samples that is borne; < 0: none */
+    double max_bad;        /* fraction of bad samples to tolerate; < 0: none */
     pthread_mutex_t lock;  /* of what follows */
     int64_t bad_count;
     int64_t *bad_index; /* a hash table of bad_room, -1: free; owned */
@@ -51,25 +51,24 @@ struct ddp_dataset {
 };
 enum { DDP__BAD_KEPT = 1000 };
 
-/* Allocate a data set of size bytes, zeroed but for the defaults. */
+/* Allocate a data set of size bytes, zeroed except for the defaults. */
 ddp_dataset_t *ddp__dataset_new(size_t size,
                                 const struct ddp__dataset_ops *ops);
 
-/* Set the line ddp_dataset_describe() gives. */
+/* Set the line that ddp_dataset_describe() returns. */
 int ddp__dataset_describe(ddp_dataset_t *d, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Read the sample at position pos of the order.  A bad one is recorded; with
- * replace the next one of the order that can be read takes its place, without
- * it the result is DDP__BAD and *s holds nothing of use.  Whatever the caller
- * put into *s is what each get() finds there.  DDP_EDATA above the budget of
- * bad ones; any other code of the kind is passed on.  Several threads may call
- * it at once. */
+/* Read the sample at position pos of the order.  A bad sample is recorded; with
+ * replace, the next readable sample of the order takes its place; without it,
+ * the result is DDP__BAD and *s is undefined.  Each get() finds in *s what the
+ * caller put there.  DDP_EDATA above the budget of bad samples; any other code
+ * of the kind is returned.  Several threads may call it at once. */
 int ddp__dataset_read(ddp_dataset_t *d, const struct ddp__order *o, int64_t pos,
                       bool replace, struct ddp_sample *s);
 enum { DDP__BAD = 1 };
 
-/* Whether sample `index` was met and could not be read. */
+/* Whether an earlier attempt to read sample `index` failed. */
 bool ddp__dataset_is_bad(ddp_dataset_t *d, int64_t index);
 
 /* Bytes of one x. */

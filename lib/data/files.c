@@ -27,8 +27,8 @@ struct files {
     struct ddp_image_options o;
     char *dir;      /* owned; NULL: none */
     int fd;         /* of dir, or AT_FDCWD */
-    char *names;    /* all paths below dir, one after another; owned */
-    size_t *at;     /* where each begins; owned */
+    char *names;    /* all paths below dir, concatenated; owned */
+    size_t *at;     /* where each path begins; owned */
     int32_t *label; /* owned */
     size_t names_len, names_room;
     int64_t room; /* of at and label */
@@ -171,13 +171,13 @@ int ddp__files_add(ddp_dataset_t *d, const char *path, int32_t label)
 
 enum { MAX_DEPTH = 64 };
 
-/* What is below one folder, before it is sorted. */
+/* The files below one folder, before sorting. */
 struct found {
     char **path; /* owned, each one too */
     size_t count, room;
 };
 
-/* The folders that one is in, to notice links that lead back. */
+/* The folders above this one, to detect links that form a cycle. */
 struct parent {
     const struct parent *up;
     dev_t dev;
@@ -316,7 +316,7 @@ int64_t ddp__files_add_folder(ddp_dataset_t *d, const char *name, int32_t label)
 
 /* ---- images by their paths ---------------------------------------------- */
 
-/* A folder stands for what is in it; what is not there will be a bad sample. */
+/* A folder stands for the images in it; a missing file becomes a bad sample. */
 static int add_path(ddp_dataset_t *d, const char *path)
 {
     size_t len = path ? strlen(path) : 0;

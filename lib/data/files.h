@@ -6,8 +6,8 @@
 
 #include "ddp.h"
 
-/* Starts a data set of image files under dir (NULL: of paths that stand for
- * themselves); NULL after a failure. */
+/* Create a data set of image files under dir (NULL: paths are used as they
+ * are); NULL after a failure. */
 ddp_dataset_t *ddp__files_new(const char *dir,
                               const struct ddp_image_options *o);
 
@@ -19,7 +19,7 @@ int ddp__files_add(ddp_dataset_t *d, const char *path, int32_t label);
 int64_t ddp__files_add_folder(ddp_dataset_t *d, const char *name,
                               int32_t label);
 
-/* Files in the folder dir itself whose names are those of images. */
+/* The number of files directly in the folder dir that have image suffixes. */
 int64_t ddp__images_count(const char *dir);
 
 #endif

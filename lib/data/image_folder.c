@@ -13,7 +13,7 @@
 #include "data/files.h"
 #include "data/image_folder.h"
 
-/* Give the class names to the data set; n is empty afterwards. */
+/* Move the class names to the data set; n is empty afterwards. */
 static void take_names(ddp_dataset_t *d, struct ddp__names *n)
 {
     d->class_name = n->name;

@@ -6,8 +6,8 @@
 
 #include "ddp.h"
 
-/* ddp_dataset_folder() with the classes named by another's subfolders, so
- * that a part with fewer of them numbers them alike; NULL: by its own. */
+/* ddp_dataset_folder() with the classes of another data set's subfolders, so
+ * that a split with fewer classes has the same numbers; NULL: with its own. */
 ddp_dataset_t *ddp__dataset_folder_like(const char *dir, const char *like,
                                         const struct ddp_image_options *o);
 

@@ -36,7 +36,7 @@ struct mapping {
     bool sorted; /* also in the file: labels are torchvision's */
 };
 
-/* Ids become parts of paths: nothing may lead out of the folder. */
+/* Ids become parts of paths, so they must not lead out of the folder. */
 static bool is_id(const char *s)
 {
     static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -153,14 +153,15 @@ static int set_classes(ddp_dataset_t *d, const struct mapping *m)
 
 /* ---- images by class folders -------------------------------------------- */
 
-/* What was found, for the description. */
+/* Counts of what was found, for the description. */
 struct tally {
     int64_t files;      /* in a flat folder */
     int64_t rows;       /* of the CSV */
-    int64_t mixed;      /* left out: several classes */
-    int64_t unknown;    /* left out: no class of the mapping */
-    int folders, empty; /* of the mapping's classes: there, without images */
-    int strange;        /* folders that are no class */
+    int64_t mixed;      /* skipped: several classes */
+    int64_t unknown;    /* skipped: no class of the mapping */
+    int folders, empty; /* of the mapping's classes: those with a folder, those
+                           without images */
+    int strange;        /* folders that are not classes */
 };
 
 static int add_folders(ddp_dataset_t *d, const struct mapping *m,

@@ -1,4 +1,4 @@
-/* open.c - whichever image data set a folder holds
+/* open.c - detect the kind of image data set in a folder
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
 #include "config.h"

@@ -1,4 +1,4 @@
-/* order.c - which sample comes when: a keyed permutation for each epoch
+/* order.c - the order of samples: a keyed permutation for each epoch
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Source   Feistel network over an unbalanced split of the bits, with cycle
@@ -8,8 +8,8 @@
 #include "base/philox.h"
 #include "data/order.h"
 
-/* Upper counter words of the generator are kept apart by their top bits:
- * samples' numbers, which dropout uses, have them 0. */
+/* The top bits of the generator's upper counter words separate its uses: they
+ * are 0 for the numbers of samples, which dropout uses. */
 static const uint64_t key_domain = (uint64_t)2 << 62;
 static const uint64_t order_domain = (uint64_t)3 << 62;
 

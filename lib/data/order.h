@@ -1,4 +1,4 @@
-/* order.h - which sample comes when
+/* order.h - the order of samples in an epoch
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
 #ifndef DDP_ORDER_H
@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The order of one epoch: a pure function of these and the count. */
+/* The order of one epoch: a pure function of these fields and the count. */
 struct ddp__order {
     uint64_t seed;
     int64_t epoch;
@@ -21,7 +21,7 @@ int64_t ddp__order_index(const struct ddp__order *o, int64_t count,
 /* The random key of a sample in an epoch; not of its position. */
 uint64_t ddp__order_key(const struct ddp__order *o, int64_t index);
 
-/* pos as a keyed permutation of 0..count-1 has it. */
+/* The keyed permutation of 0..count-1, applied to pos. */
 int64_t ddp__permute(uint64_t seed, int64_t epoch, int64_t count, int64_t pos);
 
 #endif
