@@ -1,4 +1,4 @@
-/* augment.c - what becomes of an image: which part, how large, flipped or not
+/* augment.c - crop, size and flip of an image
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Source   pytorch/vision torchvision/transforms: Resize, CenterCrop,
@@ -91,8 +91,8 @@ int ddp__image_options(const struct ddp_image_options *in, int size,
     return check(out);
 }
 
-/* For files, hence not to be changed; an enumerator without a name does not
- * compile. */
+/* Names in files, so they must not change; an enumerator without a name does
+ * not compile. */
 #pragma GCC diagnostic error "-Wswitch"
 static const char *augment_name(enum ddp_augment a)
 {
@@ -136,8 +136,8 @@ int ddp__image_list(const struct ddp_image_options *image,
 
 /* ---- crops -------------------------------------------------------------- */
 
-/* The square in the centre of the image whose short side became `side`.
- * Halves round to even, as Python's round() does. */
+/* The square in the centre of the image, whose short side is resized to `side`.
+ * Halves round to even, as in Python's round(). */
 static struct ddp__crop centre(int w, int h, int side, int size)
 {
     struct ddp__crop c = {.box = {0, 0, w, h}, .w = side, .h = side};
@@ -151,7 +151,7 @@ static struct ddp__crop centre(int w, int h, int side, int size)
     return c;
 }
 
-/* A number in 0..n-1 out of 32 random bits. */
+/* A number in 0..n-1 from 32 random bits. */
 static int pick(uint32_t bits, int n)
 {
     return (int)((uint64_t)bits * (uint64_t)n >> 32);
@@ -184,7 +184,8 @@ static struct ddp__box random_box(const struct ddp_image_options *o,
         double u = (double)ddp__uniform(r.v[0]);
         double v = (double)ddp__uniform(r.v[1]);
         double area = (double)w * h * (least + (1 - least) * u);
-        /* As a float: libraries differ in the last bits of exp(). */
+        /* Round to float, because libraries differ in the last bits of
+         * exp(). */
         double ratio = (double)(float)exp(low + (high - low) * v);
         double bw = rint(sqrt(area * ratio)), bh = rint(sqrt(area / ratio));
 

@@ -1,4 +1,4 @@
-/* augment.h - what becomes of an image of a given size
+/* augment.h - how an image of a given size is processed
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
 #ifndef DDP_AUGMENT_H
@@ -10,15 +10,15 @@ struct ddp__box {
     int x, y, w, h;
 };
 
-/* The box of the image is resized to w x h; of that the square of the sample's
- * size at (x, y) is taken, flipped left to right if asked, then moved by
- * (dx, dy) pixels, with zeros coming in, and a box of it painted over. */
+/* The box of the image is resized to w x h, of which the square of the sample's
+ * size at (x, y) is the sample.  It is flipped left to right if requested, then
+ * shifted by (dx, dy) pixels, with zeros at the edges, and a box is erased. */
 struct ddp__crop {
     struct ddp__box box;
-    int64_t w, h, x, y; /* a long image is longer still when it is resized */
+    int64_t w, h, x, y; /* 64 bits: resizing makes a long image longer */
     bool flip;
     int dx, dy;
-    struct ddp__box erased; /* in the sample; empty: nothing is */
+    struct ddp__box erased; /* in the sample; empty: no erasing */
     uint8_t fill[3];
 };
 
@@ -27,8 +27,8 @@ struct ddp__crop {
 int ddp__image_options(const struct ddp_image_options *in, int size,
                        struct ddp_image_options *out);
 
-/* The options that decide what becomes of an image; how many there are.  One
- * that the kind of augmentation does not use is 0. */
+/* The options that decide how an image is processed; returns their number.  An
+ * option that the kind of augmentation does not use is 0. */
 int ddp__image_list(const struct ddp_image_options *image,
                     struct ddp_option o[DDP_MAX_OPTIONS]);
 
@@ -36,7 +36,7 @@ int ddp__image_list(const struct ddp_image_options *image,
 struct ddp__crop ddp__augment(const struct ddp_image_options *o, uint64_t key,
                               int w, int h);
 
-/* The last steps, on x (size, size, 3): moved and erased. */
+/* The last steps, on x (size, size, 3): shift and erase. */
 void ddp__augment_finish(const struct ddp__crop *c, int size, uint8_t *x);
 
 #endif

@@ -30,7 +30,7 @@ static const struct ddp__format *const formats[] = {
 };
 enum { FORMATS = sizeof(formats) / sizeof(*formats) };
 
-/* How files begin that are images, but not such as can be read here. */
+/* The first bytes of image files in formats that this build does not read. */
 static const struct {
     const char *name, *magic;
     size_t len, at;
@@ -57,12 +57,12 @@ static int fail_format(const uint8_t *data, size_t len)
 /* ---- what a thread keeps from one image to the next --------------------- */
 
 struct scratch {
-    void *state[FORMATS];   /* of the formats, once used */
+    void *state[FORMATS];   /* of the formats, created at first use */
     struct ddp__bytes file; /* the last one read */
     struct ddp__bytes rows; /* some decoded rows */
     struct ddp__bytes room; /* for filtering them */
     struct ddp__bytes wide; /* all rows, filtered across */
-    struct ddp__bytes side; /* a square that is yet to be turned */
+    struct ddp__bytes side; /* a square that is still to be rotated */
     struct ddp__filter across, down;
 };
 
@@ -111,7 +111,7 @@ static struct scratch *scratch_get(void)
     return s;
 }
 
-/* Do not hold on to what a single huge image took. */
+/* Release the memory that a single huge image needed. */
 static void trim(struct ddp__bytes *b)
 {
     if (b->room <= max_kept)
@@ -122,7 +122,7 @@ static void trim(struct ddp__bytes *b)
 
 /* ---- decoding ----------------------------------------------------------- */
 
-/* How the stored image lies, of the eight ways of EXIF. */
+/* The orientation of the stored image, one of the eight of EXIF. */
 static bool mirrored_x(int o)
 {
     return o == 2 || o == 3 || o == 7 || o == 8;
@@ -195,7 +195,7 @@ static void transpose(const uint8_t *x, int size, uint8_t *y)
                    x + ((size_t)i * (size_t)size + (size_t)j) * 3, 3);
 }
 
-/* From an opened image to the sample. */
+/* Convert an opened image to the sample. */
 static int decode_crop(struct scratch *s, const struct ddp__format *f,
                        void *state, struct ddp__picture *p,
                        const struct ddp__crop *c, int size, uint8_t *x)
@@ -218,7 +218,8 @@ static int decode_crop(struct scratch *s, const struct ddp__format *f,
     return 0;
 }
 
-/* Which crop: a given one, or the options' choice for the image's size. */
+/* The crop: a given one, or the one that the options choose for the image's
+ * size. */
 struct choice {
     const struct ddp__crop *crop;
     const struct ddp_image_options *o;

@@ -7,7 +7,7 @@
 #include "ddp.h"
 #include "image/augment.h"
 
-/* Turn images as their EXIF orientation says?  torchvision does not. */
+/* Whether to rotate images by their EXIF orientation; torchvision does not. */
 enum ddp__turn { DDP__AS_STORED, DDP__UPRIGHT };
 
 /* Read, decode, crop, resize and flip the image at path, relative to the open
@@ -22,7 +22,7 @@ int ddp__image_decode(const uint8_t *data, size_t len,
                       const struct ddp_image_options *o, enum ddp__turn turn,
                       uint64_t key, uint8_t *x);
 
-/* Decode with a given crop: what the two above do once they have one. */
+/* Decode with a given crop, as the two functions above do. */
 int ddp__image_crop(const uint8_t *data, size_t len, int64_t max_pixels,
                     const struct ddp__crop *c, int size, uint8_t *x);
 

@@ -21,7 +21,7 @@
 #include "image/jpeg.h"
 
 enum {
-    MAX_SCANS = 500, /* of a progressive image; real ones have ten or so */
+    MAX_SCANS = 500, /* of a progressive image; common ones have about ten */
     MARGIN = 2,      /* columns around the box that its chroma depends on */
     CHUNK = 16       /* rows at a time */
 };
@@ -34,7 +34,7 @@ struct state {
     jmp_buf jump;
     char text[JMSG_LENGTH_MAX];
     bool truncated;
-    JSAMPARRAY unused; /* a row of pixels that nobody wants */
+    JSAMPARRAY unused; /* a row of pixels to discard */
 };
 
 /* ---- errors ------------------------------------------------------------- */
@@ -47,7 +47,7 @@ static void leave(j_common_ptr c)
     longjmp(s->jump, 1);
 }
 
-/* Damage that the decoder can pass over is accepted, as Pillow does. */
+/* Accept damage that the decoder can skip, as Pillow does. */
 static void warn(j_common_ptr c, int level)
 {
     struct state *s = c->client_data;
@@ -127,7 +127,7 @@ static unsigned number(const uint8_t *p, int bytes, bool little)
     return v;
 }
 
-/* The orientation of an EXIF block, or 1 whatever may be wrong with it. */
+/* The orientation of an EXIF block, or 1 if the block is invalid. */
 static int exif_orientation(const uint8_t *p, size_t len)
 {
     bool little;
@@ -162,8 +162,8 @@ static int orientation(const struct state *s)
     return 1;
 }
 
-/* Does the image end with its marker?  A file cut short does not, and is then
- * a bad one whether or not the box would have been reached. */
+/* Whether the image ends with its marker.  A truncated file does not, and is
+ * refused even if the box is complete. */
 static bool has_end(const struct state *s)
 {
     const uint8_t *p = s->c.src->next_input_byte;
@@ -179,7 +179,8 @@ static bool has_end(const struct state *s)
     return false;
 }
 
-/* One block of 64 pixels takes a bit at least, an arithmetic coder less. */
+/* A block of 64 pixels takes at least one bit, less with an arithmetic
+ * coder. */
 static int64_t most_pixels(const struct state *s)
 {
     return s->c.arith_code ? 8 * 64 * 64 : 8 * 64;
@@ -219,8 +220,8 @@ static int open_image(void *state, struct ddp__picture *p)
 
 /* ---- pixels ------------------------------------------------------------- */
 
-/* Can libjpeg-turbo decode part of the columns, and rows from some later one?
- * It does so bit for bit with the usual ways to subsample colours. */
+/* Whether libjpeg-turbo can decode only some columns, and skip rows.  The
+ * result is the same to the bit for the usual kinds of chroma subsampling. */
 static bool can_crop(const struct jpeg_decompress_struct *c)
 {
     if (c->num_components == 1)
@@ -235,7 +236,7 @@ static bool can_crop(const struct jpeg_decompress_struct *c)
     return c->comp_info[0].h_samp_factor >= c->comp_info[0].v_samp_factor;
 }
 
-/* Decode no columns far from those of the box. */
+/* Skip columns far from those of the box. */
 static void crop_columns(struct state *s, struct ddp__picture *p,
                          const struct ddp__box *b)
 {

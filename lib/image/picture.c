@@ -1,4 +1,4 @@
-/* picture.c - what every file format sees to
+/* picture.c - checks that all file formats share
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
 #include "config.h"

@@ -18,13 +18,13 @@ struct ddp__picture {
     bool upright;    /* orientation is wanted */
     int w, h;        /* as stored */
     int orientation; /* EXIF's, 1 to 8 */
-    /* Once a box is asked for: bytes of a row buffer, and the pixels in it
-     * before the box. */
+    /* Set by box(): bytes of a row buffer, and the pixels in it before the
+     * box. */
     size_t stride;
     int skip;
 };
 
-/* A file format.  The state is one thread's, made by new, and serves one
+/* A file format.  new() creates the state of one thread, which decodes one
  * image after another: open, box, rows ..., close. */
 struct ddp__format {
     const char *name;
@@ -40,9 +40,9 @@ struct ddp__format {
     void (*free)(void *state);
 };
 
-/* DDP_EDATA if an image of w x h cannot be, or is more than p allows, so that
- * nothing is allocated for it: `most` is the pixels that one byte of its file
- * can hold at best. */
+/* DDP_EDATA if the file cannot contain an image of w x h, or if p does not
+ * allow its size, before anything is allocated for it.  `most` is the maximum
+ * number of pixels that one byte of the file can encode. */
 int ddp__picture_check(const struct ddp__picture *p, int64_t w, int64_t h,
                        int64_t most);
 

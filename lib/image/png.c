@@ -1,7 +1,7 @@
 /* png.c - PNG images, by libpng
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Whatever is stored becomes 8 bits of red, green and blue as Pillow's
+ * All kinds of PNG become 8 bits of red, green and blue as Pillow's
  * convert('RGB') has them: palettes are looked up, alpha is dropped, of 16 bits
  * the upper 8 are taken (also of gray ones, which Pillow clips to white).
  */
@@ -117,7 +117,7 @@ static int open_image(void *state, struct ddp__picture *p)
 
 /* ---- pixels ------------------------------------------------------------- */
 
-/* Ask for red, green, blue and a fourth byte. */
+/* Request red, green, blue and a fourth byte. */
 static void transform(struct state *s)
 {
     png_byte colour = png_get_color_type(s->png, s->info);
@@ -168,7 +168,7 @@ static int start_box(void *state, struct ddp__picture *p,
     return 0;
 }
 
-/* Whether a file is damaged shall not depend on the box. */
+/* Whether a file counts as damaged must not depend on the box. */
 static void read_below(struct state *s)
 {
     for (; s->y < s->h && !s->all; s->y++)

@@ -15,7 +15,7 @@
 #include "base/error.h"
 #include "image/resize.h"
 
-/* The loops below live from the vectoriser, which -O2 hardly uses. */
+/* The loops below need the vectoriser, which -O2 hardly uses. */
 #if defined(__GNUC__) && !defined(__clang__) && defined(__OPTIMIZE__)
 #pragma GCC optimize("O3")
 #endif
@@ -63,7 +63,7 @@ void ddp__filter_free(struct ddp__filter *f)
     *f = (struct ddp__filter){0};
 }
 
-/* Where one output takes its inputs from. */
+/* The inputs of one output. */
 struct window {
     double centre, reach;
     int lo, n;
@@ -74,7 +74,8 @@ static double triangle(const struct window *w, int i)
     return fmax(0, 1 - fabs((w->lo + i - w->centre + 0.5) * (1 / w->reach)));
 }
 
-/* The inputs within reach of an output's centre, and not beyond the image. */
+/* The inputs within the filter's support around an output's centre, and inside
+ * the image. */
 static struct window window(int64_t output, double scale, int in)
 {
     struct window w = {.centre = ((double)output + 0.5) * scale,
@@ -103,7 +104,7 @@ static int most_taps(int64_t first, int count, double scale, int in)
     return most;
 }
 
-/* Weights as integers from the first that is not 0; where that one is. */
+/* Weights as integers from the first that is not 0; returns its position. */
 static int weigh(const struct window *w, int taps, int in, int32_t *k)
 {
     double sum = 0;
@@ -206,7 +207,7 @@ add(const int32_t *k, int taps, const uint8_t *restrict x, size_t step,
             sum[i] += k[t] * x[(size_t)t * step + i];
 }
 
-/* The same as blend() for any number of taps, a stretch of i at a time. */
+/* The same as blend() for any number of taps, a block of i at a time. */
 static inline __attribute__((always_inline)) void
 blend_many(const int32_t *k, int taps, const uint8_t *restrict x, size_t step,
            size_t len, uint8_t *restrict y)
@@ -273,7 +274,7 @@ CLONES void ddp__resize_rows(const struct ddp__filter *f, const uint8_t *x,
 
 /* ---- along rows --------------------------------------------------------- */
 
-/* DDP__ROWS rows lie side by side for this, pixel by pixel, so that the sums
+/* DDP__ROWS rows are interleaved for this, pixel by pixel, so that the sums
  * along them are sums of whole columns, as above. */
 
 typedef uint32_t u32x4 __attribute__((vector_size(16)));

@@ -7,8 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What resizing takes along one axis: output i is the sum over t < taps of
- * input[start[i] + t] times weight[i * taps + t], over 2^22. */
+/* The filter of one axis: output i is the sum over t < taps of input[start[i] +
+ * t] times weight[i * taps + t], divided by 2^22. */
 struct ddp__filter {
     int count, taps;
     int lo, hi;      /* the inputs that are used: lo <= i < hi */
