@@ -1,4 +1,4 @@
-/* convert.c - a file of weights as another: names, types, what is left out
+/* convert.c - convert a file of weights: names, types, tensors to drop
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
 #include "config.h"
@@ -13,7 +13,7 @@
 
 static const char training_only[] = "opt.*,ema.*,*num_batches_tracked";
 
-/* The tensors to write, in the order of the file that is read. */
+/* The tensors to write, in the order of the input file. */
 struct conversion {
     const struct ddp_convert_options *o;
     struct ddp__st_file *in;
@@ -23,7 +23,7 @@ struct conversion {
 
 /* ---- names -------------------------------------------------------------- */
 
-/* Does one of the patterns, separated by commas, match the name? */
+/* Whether one of the patterns, separated by commas, matches the name. */
 static int is_dropped(const char *patterns, const char *name, bool *yes)
 {
     char *copy = strdup(patterns), *save = NULL;

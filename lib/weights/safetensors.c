@@ -41,7 +41,7 @@ static const struct {
 
 int ddp__st_bad(const struct ddp__st_file *f, const char *fmt, ...)
 {
-    char why[320]; /* may quote the file, and goes to terminals */
+    char why[320]; /* may quote the file, and is printed on terminals */
     va_list ap;
 
     va_start(ap, fmt);
@@ -131,9 +131,9 @@ static float element(enum ddp__st_type type, const unsigned char *p)
 
 /* ---- the header --------------------------------------------------------- */
 
-/* Look at the brackets and commas before the parser does, which would make a
- * value of many bytes out of each.  Even tensors of eight dimensions and with
- * the shortest names have fewer than one in four bytes, three deep. */
+/* Count brackets and commas before parsing, because the parser allocates many
+ * bytes for each.  Even tensors with eight dimensions and the shortest names
+ * have fewer than one per four bytes, nested three deep. */
 static int scan(const struct ddp__st_file *f, const char *s, size_t n)
 {
     size_t marks = 0;
@@ -275,7 +275,7 @@ static int by_data(const void *a, const void *b)
     return s->end < t->end ? -1 : s->end > t->end;
 }
 
-/* Whether the tensors fill the data: no gap, no overlap, nothing left. */
+/* Whether the tensors cover the data without gap, overlap or remainder. */
 static int check_cover(struct ddp__st_file *f, uint64_t size)
 {
     uint64_t at = 0;
@@ -391,7 +391,7 @@ static int read_header(struct ddp__st_file *f)
 
 static int open_file(struct ddp__st_file *f)
 {
-    /* Not to wait for a writer where the path is a pipe. */
+    /* Do not wait for a writer if the path is a pipe. */
     do
         f->fd = open(f->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     while (f->fd < 0 && errno == EINTR);

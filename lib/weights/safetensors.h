@@ -88,7 +88,7 @@ struct ddp__st_out {
 };
 
 /* Write n tensors, for PyTorch's tools.  The file appears whole or not at all:
- * until then, and after a failure, the one before is as it was.
+ * until then, and after a failure, the old file is unchanged.
  * Errors   DDP_EINVAL: names that are not unique or not UTF-8; DDP_EIO. */
 int ddp__st_write(const char *path, int n, const struct ddp__st_out *out);
 
@@ -110,7 +110,7 @@ enum { DDP__ST_HEADER_MAX = 25000000 };
 /* Open the files that the list at f->path names, and take their tensors. */
 int ddp__st_read_index(struct ddp__st_file *f);
 
-/* Text that nobody vouches for as JSON. */
+/* Parse untrusted text as JSON. */
 struct json_t;
 int ddp__st_parse(const struct ddp__st_file *f, const char *text, size_t n,
                   struct json_t **root);

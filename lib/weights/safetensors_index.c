@@ -1,11 +1,11 @@
-/* safetensors_index.c - tensors in several files, and the list of them
+/* safetensors_index.c - tensors in several files, and their index
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * model.safetensors.index.json says which tensor is in which file beside it:
+ * model.safetensors.index.json maps tensors to files in the same folder:
  *
  *     {"metadata": ..., "weight_map": {"fc.bias": "model-2.safetensors", ...}}
  *
- * What it says and what the files have must be the same, tensor by tensor.  A
+ * The map and the files must agree, tensor by tensor.  A
  * name of a file leads to no other folder.
  *
  * Source   huggingface/transformers, which writes them for large models.
@@ -38,7 +38,7 @@ static bool has_part(const struct ddp__st_file *f, const char *name)
 }
 
 /* "DIR/name" of the list DIR/x.json. */
-static char *path_beside(const struct ddp__st_file *f, const char *name)
+static char *path_in_folder(const struct ddp__st_file *f, const char *name)
 {
     const char *slash = strrchr(f->path, '/');
     char *path;
@@ -63,7 +63,7 @@ static int add_part(struct ddp__st_file *f, const char *name)
     part = realloc(f->part, ((size_t)f->parts + 1) * sizeof(*part));
     if (part)
         f->part = part;
-    if (!part || !(path = path_beside(f, name)))
+    if (!part || !(path = path_in_folder(f, name)))
         return ddp__fail(DDP_ENOMEM, "%s: out of memory", f->path);
     if ((rc = ddp__st_open(&f->part[f->parts], path)) == 0)
         f->parts++;
@@ -89,8 +89,8 @@ static int open_parts(struct ddp__st_file *f, json_t *map)
     return 0;
 }
 
-/* Move the tensors of a part; the list loses them, so that it has none twice.
- */
+/* Move the tensors of a part to f and remove them from the map, so that no
+ * tensor is found twice. */
 static int take_part(struct ddp__st_file *f, struct ddp__st_file *part,
                      json_t *map)
 {

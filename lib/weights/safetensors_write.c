@@ -136,7 +136,7 @@ struct content {
     const struct ddp__st_out **out;
 };
 
-/* Values one by one, the lowest byte first. */
+/* Write the values, the lowest byte first. */
 static int write_packed(struct ddp__sink *s, const struct ddp__st_out *t,
                         size_t n)
 {

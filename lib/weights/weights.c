@@ -14,7 +14,7 @@
 #include "weights/safetensors.h"
 #include "weights/weights.h"
 
-enum { NAMES_SHOWN = 8 }; /* in a message, of each kind */
+enum { NAMES_SHOWN = 8 }; /* names of each kind in a message */
 
 /* All parameters in PyTorch's order of elements, with their names. */
 struct weights {
@@ -147,7 +147,7 @@ static void names_say(const struct names *l, const char *are, char *text,
         snprintf(text + at, size - at, " and %d more", l->n - NAMES_SHOWN);
 }
 
-/* A file beside a chain. */
+/* The tensors of a file that match the parameters of a chain. */
 struct fit {
     const struct ddp__st_tensor **found; /* of each parameter, or NULL; owned */
     int end; /* parameters that must fit: those before the head, or all */
@@ -197,8 +197,7 @@ static int by_name(const void *a, const void *b)
                   (*(const struct ddp_param_info *const *)b)->name);
 }
 
-/* PyTorch's norms count the batches they have seen; nothing here depends on
- * that. */
+/* PyTorch's norms count batches; nothing here depends on that. */
 static bool counts_batches(const char *name)
 {
     static const char tail[] = "num_batches_tracked";
@@ -208,7 +207,7 @@ static bool counts_batches(const char *name)
            (len == n || name[len - n - 1] == '.');
 }
 
-/* Find the parameters' tensors, and those that are nobody's. */
+/* Find the parameters' tensors, and tensors that match no parameter. */
 static int fit_new(struct fit *f, const struct weights *w,
                    const struct ddp__st_file *file)
 {
@@ -251,7 +250,8 @@ static bool other_outputs(const struct fit *f, const struct weights *w,
     return true;
 }
 
-/* If the last layer has other outputs in the file, leave it alone. */
+/* If the last layer has another number of outputs in the file, do not load
+ * it. */
 static void spare_head(struct fit *f, const struct weights *w,
                        const struct ddp__params *p,
                        struct ddp_load_report *report)
@@ -272,7 +272,7 @@ static void spare_head(struct fit *f, const struct weights *w,
         f->found[i] = NULL;
 }
 
-/* Note what is missing and what has another shape. */
+/* List missing parameters, and those with a different shape. */
 static void fit_check(struct fit *f, const struct weights *w)
 {
     for (int i = 0; i < f->end; i++)
@@ -282,8 +282,9 @@ static void fit_check(struct fit *f, const struct weights *w)
             add_other(f, &w->info[i], f->found[i]);
 }
 
-/* The code and the sentence of a file that cannot be taken, or 0.  A part has
- * to be something: it is no part of a file for quite another network. */
+/* 0, or an error code and message if the file cannot be loaded.  A partial load
+ * has to match at least one tensor: a file for a different network is an
+ * error. */
 static int fit_judge(const struct fit *f, const char *path, bool partial,
                      struct ddp_load_report *r)
 {
@@ -324,7 +325,8 @@ static int take(ddp_chain_t *c, struct weights *w, const struct fit *f,
     return rc;
 }
 
-/* Everything is read before anything is set: no chain is half loaded. */
+/* Read everything before setting anything, so that no chain is partly
+ * loaded. */
 int ddp_chain_load_with(ddp_chain_t *c, const char *path,
                         const struct ddp_load_options *o,
                         struct ddp_load_report *report)

@@ -1,4 +1,4 @@
-/* weights.h - files of weights that are not the chain's own
+/* weights.h - files of weights other than the chain's parameters
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
 #ifndef DDP_WEIGHTS_H
@@ -6,11 +6,11 @@
 
 #include "ddp.h"
 
-/* Values of a parameter, as ddp_chain_get() gives them. */
+/* Get the values of a parameter, as ddp_chain_get() returns them. */
 typedef int (*ddp__values_f)(void *arg, const char *name, float *out,
                              size_t len);
 
-/* ddp_chain_save_with() of other values for the chain's parameters. */
+/* ddp_chain_save_with() with other values of the chain's parameters. */
 int ddp__weights_save(ddp_chain_t *c, const char *path, enum ddp_dtype dtype,
                       ddp__values_f get, void *arg);
 
