@@ -35,8 +35,8 @@ static struct ddp__form flattened(struct ddp__export *e, struct ddp__form f,
     return f;
 }
 
-/* An alias has the memory of another value under another shape: of a vector,
- * since flattening is all that there is. */
+/* An alias is the memory of another value with another shape: a vector, because
+ * flattening is the only kind. */
 struct ddp__form ddp__export_form(struct ddp__export *e, const ddp_value_t *v)
 {
     struct ddp__form f = e->form[v->id];
@@ -54,7 +54,7 @@ struct ddp__form ddp__export_matrix(struct ddp__export *e, const ddp_value_t *v)
     return flattened(e, ddp__export_form(e, v), v->shape);
 }
 
-/* As (N, c, h, w); a vector's channels then are in our order. */
+/* As (N, c, h, w); the channels of a vector are then in our order. */
 const char *ddp__export_image(struct ddp__export *e, const ddp_value_t *v)
 {
     struct ddp__form f = ddp__export_form(e, v);

@@ -7,12 +7,12 @@
 #include "graph/graph.h"
 #include "onnx/model.h"
 
-/* What became of a value. */
+/* The ONNX tensors of a value. */
 struct ddp__form {
     const char *name;      /* NULL: nothing yet */
     bool matrix;           /* (N, k) instead of (N, c, h, w) */
     struct ddp_shape from; /* matrix: what was flattened to it */
-    int channels;          /* of a value that is put together, so far */
+    int channels;          /* of a value that is concatenated: so far */
 };
 
 struct ddp__export {
@@ -21,7 +21,7 @@ struct ddp__export {
     struct ddp__form *form; /* of each value; owned */
 };
 
-/* Add a node; what its output is called. */
+/* Add a node; returns the name of its output. */
 #define DDP__ONNX_NODE(e, kind, label, ...)                                    \
     ddp__onnx_node(                                                            \
         &(e)->m, kind, label,                                                  \
@@ -35,7 +35,7 @@ struct ddp__form ddp__export_matrix(struct ddp__export *e,
                                     const ddp_value_t *v);
 const char *ddp__export_image(struct ddp__export *e, const ddp_value_t *v);
 
-/* Add what an operation is in ONNX: onnx_ops.c. */
+/* Add the ONNX nodes of an operation: ops.c. */
 void ddp__export_node(struct ddp__export *e, const struct ddp__node *n);
 
 #endif

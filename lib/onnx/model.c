@@ -1,4 +1,4 @@
-/* model.c - putting an ONNX model together, and writing it
+/* model.c - construct an ONNX model, and write it
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Source   github.com/onnx/onnx, docs/IR.md and onnx.proto; the wire format is
@@ -19,7 +19,7 @@
 
 /* ---- memory ------------------------------------------------------------- */
 
-/* Room for one more pointer in an array that doubles. */
+/* Make room for one more pointer in an array that doubles. */
 static int grow(struct ddp__onnx *m, void ***array, size_t n)
 {
     void **p;
@@ -32,7 +32,7 @@ static int grow(struct ddp__onnx *m, void ***array, size_t n)
     return 0;
 }
 
-/* Take memory that malloc() returned. */
+/* Take ownership of memory that malloc() returned. */
 static void *keep(struct ddp__onnx *m, void *p)
 {
     if (!p)

@@ -1,8 +1,8 @@
-/* model.h - an ONNX model while it is put together
+/* model.h - an ONNX model under construction
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * A failure is kept in rc; what is called later does nothing and returns NULL,
- * so that one look at the end is enough.  Whoever needs a tensor names it.
+ * A failure is kept in rc; later calls do nothing and return NULL, so that one
+ * check at the end is enough.  Whoever needs a tensor names it.
  */
 #ifndef DDP_ONNX_MODEL_H
 #define DDP_ONNX_MODEL_H
@@ -16,7 +16,8 @@ struct ddp__onnx {
     Onnx__GraphProto graph;
     Onnx__OperatorSetIdProto opset, *opsets[1];
     Onnx__ValueInfoProto *input, *output;
-    void **memory; /* all that the above points to; owned, each one too */
+    void **memory; /* all memory that the above points to; owned, like each
+                      entry */
     int pieces;
     int rc;
 };
@@ -24,12 +25,12 @@ struct ddp__onnx {
 void ddp__onnx_init(struct ddp__onnx *m);
 void ddp__onnx_clear(struct ddp__onnx *m);
 
-/* A text that lives as long as the model. */
+/* A string that lives as long as the model. */
 char *ddp__onnx_text(struct ddp__onnx *m, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Add a node; what its output is called.  label: its name, NULL: its kind and
- * number. */
+/* Add a node; returns the name of its output.  label: its name, NULL: its kind
+ * and number. */
 const char *ddp__onnx_node(struct ddp__onnx *m, const char *kind,
                            const char *label, int inputs,
                            const char *const input[]);
@@ -43,7 +44,7 @@ void ddp__onnx_ints(struct ddp__onnx *m, const char *name, int n,
 /* Add a constant tensor of that name: room for its values, to be filled in. */
 float *ddp__onnx_tensor(struct ddp__onnx *m, const char *name, int ndim,
                         const int dim[]);
-/* A scalar, and a vector of integers, under names of their own. */
+/* Add a scalar, or a vector of integers, with a new name; returns the name. */
 const char *ddp__onnx_scalar(struct ddp__onnx *m, float value);
 const char *ddp__onnx_vector(struct ddp__onnx *m, int n, const int value[]);
 
@@ -51,7 +52,7 @@ const char *ddp__onnx_vector(struct ddp__onnx *m, int n, const int value[]);
 void ddp__onnx_describe(struct ddp__onnx *m, Onnx__ValueInfoProto **which,
                         const char *name, int ndim, const int dim[]);
 
-/* Call a tensor otherwise wherever it is written or read. */
+/* Rename a tensor wherever it is written or read. */
 void ddp__onnx_rename(struct ddp__onnx *m, const char *from, const char *to);
 
 /* Errors   DDP_EIO, DDP_EINVAL: over the 2 GB that the format can hold. */

@@ -1,4 +1,4 @@
-/* none.c - what there is of ONNX without protobuf-c
+/* none.c - ONNX export in a build without protobuf-c
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
 #include "config.h"

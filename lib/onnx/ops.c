@@ -1,4 +1,4 @@
-/* ops.c - what each operation of inference is in ONNX
+/* ops.c - the ONNX equivalent of each operation of inference
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Source   github.com/onnx/onnx, docs/Operators.md, opset 14.
@@ -223,7 +223,7 @@ static void scale(struct ddp__export *e, const struct ddp__node *n)
              ddp__export_image(e, n->buf[DDP__SCALE_FWD_S])));
 }
 
-/* The part of y that begins at a channel, or NULL. */
+/* The part of y that starts at a channel, or NULL. */
 static const ddp_value_t *part(const struct ddp__export *e,
                                const ddp_value_t *y, int at)
 {
@@ -261,7 +261,7 @@ static void concat(struct ddp__export *e, const struct ddp__node *n)
 
 /* ---- pooling ------------------------------------------------------------ */
 
-/* How far the last window hangs over the end of the image. */
+/* How far the last window extends over the end of the image. */
 static int over(int in, int out, int before, int kernel, int stride)
 {
     int end = (out - 1) * stride + kernel - before - in;
@@ -281,8 +281,8 @@ static const char *window(struct ddp__export *e, const char *kind,
     return y;
 }
 
-/* Padding that makes as many windows as y has, so that no reader has to round
- * as PyTorch does with ceil_mode. */
+/* Padding that gives as many windows as y has, so that other programs need not
+ * round like PyTorch with ceil_mode. */
 static void pads_of(const struct ddp__node *n, int pads[4])
 {
     const struct ddp__pool *p = &n->call.pool;
@@ -323,7 +323,7 @@ static const char *shares(struct ddp__export *e, int in, int out, bool turned)
     return name;
 }
 
-/* ONNX has the global mean only: windows of one size if they are, else a
+/* ONNX has only the global mean: use windows if they have one size, else a
  * product with a matrix for each direction. */
 static const char *adaptive(struct ddp__export *e, const char *v,
                             struct ddp_shape x, struct ddp_shape y)
@@ -339,8 +339,8 @@ static const char *adaptive(struct ddp__export *e, const char *v,
     return NODE(e, "MatMul", NULL, shares(e, x.h, y.h, true), v);
 }
 
-/* Windows that hang over the padding divide by the pixels inside it: padding
- * that counts then is made of pixels. */
+/* Windows that extend over the padding divide by the number of pixels inside
+ * it, so padding that counts becomes pixels. */
 static const char *mean(struct ddp__export *e, const struct ddp__node *n,
                         const char *x)
 {
@@ -377,7 +377,8 @@ static void mean_pool(struct ddp__export *e, const struct ddp__node *n)
 
 /* ---- all of them -------------------------------------------------------- */
 
-/* A cell left empty: what inference has no use for, or cannot be said. */
+/* Empty cells: operations that inference does not use, or that ONNX cannot
+ * express. */
 static void (*const op[DDP__OP_COUNT])(struct ddp__export *e,
                                        const struct ddp__node *n) = {
     [DDP__OP_HOST] = nothing, /* input and output */
