@@ -13,7 +13,7 @@ int ddp__array_grow(void **array, int n, size_t size)
     void *p;
 
     if (n & (n - 1))
-        return 0; /* between powers of two there is room */
+        return 0; /* there is room up to the next power of two */
     if (!(p = realloc(*array, (size_t)(n ? 2 * n : 1) * size)))
         return ddp__fail(DDP_ENOMEM, "out of memory for an array of %d entries",
                          n + 1);

@@ -6,8 +6,8 @@
 
 #include <stddef.h>
 
-/* Room for one more in an array of n entries of this size, which is only grown
- * by this function.  DDP_ENOMEM. */
+/* Make room for one more entry in an array of n entries of this size, which
+ * only this function grows.  DDP_ENOMEM. */
 int ddp__array_grow(void **array, int n, size_t size);
 
 #endif

@@ -34,7 +34,7 @@ static void make_tables(void)
                 table[k - 1][b] >> 8 ^ table[0][table[k - 1][b] & 0xff];
 }
 
-/* Of a word that holds the first of eight bytes in its lowest bits. */
+/* The CRC of a word that holds the first of eight bytes in its lowest bits. */
 static uint32_t slice(uint64_t v)
 {
     return table[7][v & 0xff] ^ table[6][v >> 8 & 0xff] ^

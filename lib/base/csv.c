@@ -59,7 +59,7 @@ static int add_field(struct ddp__csv *c, char *field)
     return 0;
 }
 
-/* Take the quotes off the field at *p and move *p behind the last one. */
+/* Remove the quotes of the field at *p and move *p behind the last one. */
 static int unquote(struct ddp__csv *c, char **p)
 {
     char *in = *p + 1, *out = *p;
@@ -79,13 +79,13 @@ static int unquote(struct ddp__csv *c, char **p)
                          "%s:%ld: text after a closing quote: expected a "
                          "comma or the end of the line",
                          c->path, c->line);
-    /* The field got shorter by two at least: its end is before *in. */
+    /* The field is shorter by at least two, so its end is before *in. */
     *out = 0;
     *p = in;
     return 0;
 }
 
-/* Move behind the end of the line at c->at, if it is there. */
+/* Move c->at behind the end of the line, if it is there. */
 static bool end_of_line(struct ddp__csv *c)
 {
     if (c->at[0] == '\r' && c->at[1] == '\n')

@@ -10,8 +10,8 @@ struct ddp__csv {
     char *path; /* owned */
     struct ddp__bytes text;
     char *at;     /* the next record */
-    long line;    /* where the record began, from 1 */
-    long next;    /* where the next one begins */
+    long line;    /* line where the record begins, from 1 */
+    long next;    /* line where the next record begins */
     char **field; /* of this record, in text; owned */
     int fields, room;
 };

@@ -4,7 +4,7 @@
 #ifndef DDP_ENV_H
 #define DDP_ENV_H
 
-/* The number that an environment variable has, if it is set. */
+/* Read a number from an environment variable, if it is set. */
 int ddp__env_number(const char *name, int least, int most, int *value);
 
 #endif

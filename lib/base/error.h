@@ -10,8 +10,8 @@
 int ddp__fail(int code, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* How often that was called by this thread: whether a function of the program's
- * that failed has left a message. */
+/* The number of calls by this thread.  It shows whether a callback of the
+ * program that failed has set a message. */
 unsigned ddp__failures(void);
 
 /* The last error as it was, for who recovers from a failure: what succeeded

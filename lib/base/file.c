@@ -14,8 +14,8 @@
 #include "base/error.h"
 #include "base/file.h"
 
-/* Fail with errno's text; the code says whether the file or the system is to
- * blame. */
+/* Fail with errno's text; the code distinguishes a fault of the file from one
+ * of the system. */
 static int fail_errno(const char *what)
 {
     bool system = errno == EMFILE || errno == ENFILE || errno == ENOMEM;
@@ -81,7 +81,7 @@ int ddp__file_read(int dir, const char *path, size_t max, struct ddp__bytes *b)
 {
     int rc, fd;
 
-    /* Not to wait for a writer where the path is a pipe. */
+    /* Do not wait for a writer if the path is a pipe. */
     do
         fd = openat(dir, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     while (fd < 0 && errno == EINTR);

@@ -14,26 +14,27 @@ struct ddp__bytes {
     size_t len, room;
 };
 
-/* Make room for len bytes and a zero; what was in b is lost. */
+/* Make room for len bytes and a zero; the contents of b are lost. */
 int ddp__bytes_reserve(struct ddp__bytes *b, size_t len);
 
-/* Read the regular file path, relative to the open directory dir (or
- * AT_FDCWD), into b, whose room is used again.  Errors: DDP_EIO, DDP_EDATA for
- * an empty file, one larger than max or no file; DDP_ENOMEM also when the
- * system has no descriptors left.  The message says what, not which file. */
+/* Read the regular file path, relative to the open directory dir (or AT_FDCWD),
+ * into b, whose memory is reused.  Errors: DDP_EIO; DDP_EDATA for an empty
+ * file, one larger than max, or one that is not regular; DDP_ENOMEM, also when
+ * the system has no descriptors left.  The message does not name the file. */
 int ddp__file_read(int dir, const char *path, size_t max, struct ddp__bytes *b);
 
-/* The same for a path of the caller's; the message has the path. */
+/* The same for a complete path; the message names the file. */
 int ddp__file_load(const char *path, size_t max, struct ddp__bytes *b);
 
-/* "dir/name" in memory of the caller's, or NULL and a message. */
+/* "dir/name", to be freed by the caller, or NULL and a message. */
 char *ddp__path_join(const char *dir, const char *name);
 
-/* Is there a directory (a regular file) dir/name? */
+/* Whether there is a directory (a regular file) dir/name. */
 bool ddp__dir_exists(const char *dir, const char *name);
 bool ddp__file_exists(const char *dir, const char *name);
 
-/* Replace control characters: names come from files and go to terminals. */
+/* Replace control characters: names come from files and are printed on
+ * terminals. */
 void ddp__printable(char *s);
 
 #endif

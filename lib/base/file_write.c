@@ -34,8 +34,8 @@ int ddp__write_all(struct ddp__sink *s, const void *data, size_t n)
     return 0;
 }
 
-/* A rename lasts once the folder is on disk.  Some file systems cannot sync a
- * folder; that is not the file's fault. */
+/* A rename is permanent once the folder is on disk.  Some file systems cannot
+ * sync a folder, which is not an error of the file. */
 static int sync_folder(const char *path)
 {
     char *copy = strdup(path);
@@ -54,8 +54,8 @@ static int sync_folder(const char *path)
     return rc;
 }
 
-/* A new file beside path; its name is to be freed. */
-static int open_beside(const char *path, char **name)
+/* Create a temporary file in the folder of path; its name is to be freed. */
+static int open_temporary(const char *path, char **name)
 {
     int fd;
 
@@ -81,7 +81,7 @@ int ddp__file_replace(const char *path,
                       struct ddp__sink *sum)
 {
     char *name;
-    struct ddp__sink s = {.fd = open_beside(path, &name)};
+    struct ddp__sink s = {.fd = open_temporary(path, &name)};
     int error;
 
     if (s.fd < 0)

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A file being written, and what has gone into it so far. */
+/* A file being written, and its size and CRC so far. */
 struct ddp__sink {
     int fd;
     uint64_t size;
@@ -17,10 +17,9 @@ struct ddp__sink {
 /* Write all of it; -1 and errno. */
 int ddp__write_all(struct ddp__sink *s, const void *data, size_t n);
 
-/* Make the file at path of what fill (0, or -1 and errno) writes.  Until that
- * is on disk, and after a failure, the file before is as it was.  sum, unless
- * NULL, gets its size and CRC.
- * Errors   DDP_EIO. */
+/* Replace the file at path by what fill (0, or -1 and errno) writes.  Until
+ * that is on disk, and after a failure, the old file is unchanged.  sum, unless
+ * NULL, gets its size and CRC. Errors   DDP_EIO. */
 int ddp__file_replace(const char *path,
                       int (*fill)(struct ddp__sink *s, void *arg), void *arg,
                       struct ddp__sink *sum);

@@ -1,4 +1,4 @@
-/* folder.c - what is in a folder
+/* folder.c - the contents of a folder
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
 #include "config.h"
@@ -24,7 +24,7 @@ static int each(DIR *dir, const char *path, ddp__entry_f fn, void *arg)
     const struct dirent *e;
     int rc;
 
-    /* cppcheck-suppress readdirCalled ; each thread has a stream of its own */
+    /* cppcheck-suppress readdirCalled ; each thread has its own stream */
     while (errno = 0, (e = readdir(dir)))
         if (e->d_name[0] != '.' && (rc = fn(dirfd(dir), e, arg)) < 0)
             return rc;

@@ -1,4 +1,4 @@
-/* folder.h - what is in a folder
+/* folder.h - the contents of a folder
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
 #ifndef DDP_FOLDER_H
@@ -13,7 +13,7 @@ struct dirent;
 typedef int (*ddp__entry_f)(int fd, const struct dirent *e, void *arg);
 int ddp__folder_each(int root, const char *path, ddp__entry_f fn, void *arg);
 
-/* Is it a folder, or a link to one? */
+/* Whether it is a folder, or a link to one. */
 bool ddp__entry_is_folder(int fd, const struct dirent *e);
 
 /* The subfolders of dir that do not begin with a dot, sorted by bytes. */

@@ -25,7 +25,7 @@ static inline uint16_t ddp__to_bf16(float f)
     } v = {f};
 
     if ((v.u & 0x7fffffff) > 0x7f800000)
-        return (uint16_t)((v.u >> 16) | 0x40); /* a NaN stays one */
+        return (uint16_t)((v.u >> 16) | 0x40); /* a NaN remains a NaN */
     return (uint16_t)((v.u + 0x7fff + ((v.u >> 16) & 1)) >> 16);
 }
 

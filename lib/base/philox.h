@@ -42,14 +42,14 @@ DDP__DEVICE float ddp__uniform(uint32_t u)
 }
 
 /* The four words that decide dropout of elements 4 i .. 4 i + 3 of a sample
- * (whole samples: i = 0, first word): drop where ddp__uniform() < p. */
+ * (whole samples: i = 0, first word): drop if ddp__uniform() < p. */
 DDP__DEVICE struct ddp__philox ddp__dropout_bits(uint64_t seed, uint32_t layer,
                                                  int64_t id, uint64_t i)
 {
     return ddp__philox(seed, (uint64_t)id, (uint64_t)layer << 40 | i);
 }
 
-/* A 64-bit key out of another and a counter. */
+/* Derive a 64-bit key from another one and a counter. */
 DDP__DEVICE uint64_t ddp__key(uint64_t key, uint64_t hi, uint64_t lo)
 {
     struct ddp__philox r = ddp__philox(key, hi, lo);
