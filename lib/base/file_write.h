@@ -19,7 +19,8 @@ int ddp__write_all(struct ddp__sink *s, const void *data, size_t n);
 
 /* Replace the file at path by what fill (0, or -1 and errno) writes.  Until
  * that is on disk, and after a failure, the old file is unchanged.  sum, unless
- * NULL, gets its size and CRC. Errors   DDP_EIO. */
+ * NULL, gets its size and CRC.
+ * Errors   DDP_EIO. */
 int ddp__file_replace(const char *path,
                       int (*fill)(struct ddp__sink *s, void *arg), void *arg,
                       struct ddp__sink *sum);

@@ -1,4 +1,4 @@
-/* dataset.c - what is common to all data sets: counts, names, bad samples
+/* dataset.c - the common part of all data sets: counts, names, bad samples
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
 #include "config.h"

@@ -1,4 +1,4 @@
-/* dataset.h - what is common to all kinds of data sets
+/* dataset.h - the common part of all kinds of data sets
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
 #ifndef DDP_DATASET_H

@@ -1,4 +1,4 @@
-/* ema.c - averages of the weights that trail behind training
+/* ema.c - exponential moving averages of the weights
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Every parameter has one, running statistics too, as timm's ModelEmaV2: after

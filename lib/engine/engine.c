@@ -1,4 +1,4 @@
-/* engine.c - making a graph ready to run: handles, plans, accumulators
+/* engine.c - prepare a graph to run: handles, plans, accumulators
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
 #include "config.h"

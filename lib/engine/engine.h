@@ -1,4 +1,4 @@
-/* engine.h - a graph made ready to run in lanes, step after step
+/* engine.h - a graph prepared to run in lanes, step after step
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
 #ifndef DDP_ENGINE_H

@@ -1,4 +1,4 @@
-/* result.c - what steps leave: their end, failures, gradients
+/* result.c - the results of steps: their end, failures, gradients
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
 #include "config.h"

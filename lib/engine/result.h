@@ -1,4 +1,4 @@
-/* result.h - what a step gives
+/* result.h - the results of a step
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
 #ifndef DDP_RESULT_H

@@ -1,4 +1,4 @@
-/* aux.c - an auxiliary classifier: a branch with a loss of its own
+/* aux.c - an auxiliary classifier: a branch with a separate loss
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * The layer itself is the identity.  In training the branch's output has the

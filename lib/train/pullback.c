@@ -2,7 +2,7 @@
  *
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The graph of a pullback that is freed stays with the chain for the next one
+ * The graph of a pullback that is freed is cached in the chain for the next one
  * of the same shape.
  */
 #include "config.h"
