@@ -5,7 +5,7 @@
  * training step becomes a StarPU task graph of per-layer tasks over
  * sub-batches; each sub-batch runs on the first device that is free, and the
  * gradients are added in a fixed tree, so the weights are the same to the last
- * bit whatever the number of devices of a kind and whatever the scheduler.
+ * bit for any number of devices of a kind and any scheduler.
  *
  *     ddp_t *ddp = ddp_init(NULL);
  *     ddp_chain_t *m = ddp_chain_new(ddp_dense_new(4, 8), ddp_dense_new(8, 16),
@@ -23,7 +23,7 @@
  *     ddp_finish(ddp);
  *
  * Errors     A function returns 0 or a negative DDP_E... code, or a pointer
- *            and NULL; ddp_errmsg() then has a sentence that says why.  A
+ *            and NULL; ddp_errmsg() then returns the reason.  A
  *            constructor given the NULL of a failed one fails with the first
  *            one's message, so one check at the end is enough.  A function
  *            that succeeds leaves the message as it was.
@@ -222,7 +222,7 @@ ddp_layer_t *ddp_layer_set_name(ddp_layer_t *layer, const char *name);
 /* y = W x + b.  x (1, 1, in), y (1, 1, out).  Source: Flux Dense. */
 ddp_layer_t *ddp_dense_new(int in, int out);
 
-/* How weights begin.  All 0: the layer's own way. */
+/* Initial weights.  All 0: the layer's default. */
 struct ddp_weight_init {
     float std;      /* of a normal distribution; or */
     float bound;    /* uniform within -bound..bound */
@@ -404,13 +404,13 @@ int ddp_chain_save_with(ddp_chain_t *c, const char *path,
 
 /* How a file may differ from the chain.  Shapes may not, but for new_head. */
 struct ddp_load_options {
-    bool partial;  /* tensors that the file lacks stay as they are, but not all;
-                      those that the chain lacks are passed over */
-    bool new_head; /* the last layer with weights stays as it is if it has
+    bool partial;  /* keep the values of tensors that the file lacks, but not of
+                      all; skip those that the chain lacks */
+    bool new_head; /* keep the values of the last layer with weights if it has
                       another number of outputs in the file (fine-tuning) */
 };
 
-/* What was loaded; text says what was not, "" if that is nothing. */
+/* What was loaded; text lists what was not, "" if nothing is missing. */
 struct ddp_load_report {
     int loaded, missing, unexpected; /* tensors */
     bool new_head;
@@ -419,8 +419,9 @@ struct ddp_load_report {
 
 /* Weights from such a file, of F32, F16, BF16, F64 or I64: every tensor of the
  * chain with its shape and no other, except PyTorch's num_batches_tracked.
- * Nothing is set unless all is well.  A path that ends in .json is a list of
- * several files beside it, model.safetensors.index.json.  report may be NULL.
+ * After an error no weight has changed.  A path that ends in .json is an index
+ * of several files next to it, model.safetensors.index.json.  report may be
+ * NULL.
  * Errors   DDP_EIO; DDP_EDATA: no safetensors file, or tensors are missing or
  *          unexpected; DDP_ESHAPE.  The message lists names. */
 int ddp_chain_load(ddp_chain_t *c, const char *path);
@@ -435,14 +436,14 @@ int ddp_chain_load_with(ddp_chain_t *c, const char *path,
  *          vectors are (N, k).  N is free.  The normalisation of images is not
  *          in it.
  * Order    of what is flattened: (c, h, w), as PyTorch's.
- * Errors   DDP_EINVAL: a layer of one's own, more than 2 GB, a libddp built
- *          without ONNX; DDP_ESHAPE: in is no input of the chain; DDP_EIO.
+ * Errors   DDP_EINVAL: a custom layer, more than 2 GB, a libddp built
+ *          without ONNX; DDP_ESHAPE: in does not fit the chain; DDP_EIO.
  */
 int ddp_chain_export_onnx(ddp_chain_t *c, struct ddp_shape in,
                           const char *path);
 
-/* A safetensors file of weights, or a list of several, as another one, whatever
- * network they are of. */
+/* Convert a safetensors file of weights, or an index of several, of any
+ * network. */
 struct ddp_convert_options {
     enum ddp_dtype dtype;     /* DDP_F32, or DDP_BF16: rounded to it */
     const char *strip_prefix; /* off all names that begin with it; one must */
@@ -563,13 +564,13 @@ ddp_dataset_t *ddp_dataset_open(const char *dir, enum ddp_split split,
 struct ddp_sample {
     void *x;       /* room for one sample of the source's shape and type */
     int32_t label; /* class, for cross entropy */
-    float *target; /* room for target_len floats, for MSE and own losses */
+    float *target; /* room for target_len floats, for MSE and custom losses */
     float weight;  /* factor of this sample's loss; 1 before the call */
-    float norm;    /* its share of the divisor; < 0 (as before the call): as
-                      weight */
+    float norm;    /* weight in the normalising sum; negative (the preset): same
+                      as weight */
 };
 
-/* A program's own samples.  get may be called from several threads at once;
+/* Samples from a callback.  get may be called from several threads at once;
  * key is a random number that depends on (seed, epoch, index) alone. */
 struct ddp_source {
     int64_t count;
@@ -722,9 +723,9 @@ struct ddp_progress {
 
 enum ddp_order { DDP_SHUFFLE, DDP_IN_ORDER };
 
-/* When ddp_trainer_train() writes checkpoints, and which of them stay.  Beside
- * what is said here there is one at the end of the run and one after every
- * evaluation that was the best so far; it stays until a better one is there. */
+/* When ddp_trainer_train() writes checkpoints, and which of them it keeps.  In
+ * addition, it writes one at the end of the run and one after every evaluation
+ * that improves on the best so far, which it keeps until a better one. */
 struct ddp_checkpoint_config {
     const char *dir;     /* made when missing; NULL: no checkpoints */
     int64_t steps;       /* one after every so many steps; 0: none */
@@ -923,18 +924,18 @@ int ddp_trainer_stats(ddp_trainer_t *t, struct ddp_stats *s);
 
 /* ---- checkpoints -------------------------------------------------------- */
 /* A checkpoint is a folder DIR/step-000000001200 with all that a run needs to
- * go on as if nothing had happened, also in the middle of an epoch:
+ * resume as if it had not stopped, also in the middle of an epoch:
  * model.safetensors (for ddp_chain_load() and PyTorch), the averages as
- * ema.safetensors (alike), optim.safetensors, trainer.json, and MANIFEST.json
+ * ema.safetensors (also), optim.safetensors, trainer.json, and MANIFEST.json
  * with the sizes and CRCs of the others.  DIR/latest and DIR/best are links to
  * two of them.
  *
- * It is written by a thread of its own from a copy; the steps wait for the copy
- * only.  It appears under its name when all of it is on disk: whenever the
- * process or the machine dies, a checkpoint is complete or not there, and those
- * before it are whole.  One run, and one process at a time, writes to DIR.  A
- * write that fails ends ddp_trainer_train() with DDP_EIO; what was there before
- * stays.
+ * A separate thread writes it from a copy; the steps wait only for the copy.
+ * It appears under its name when all of it is on disk: whenever the process or
+ * the machine dies, a checkpoint is complete or does not exist, and those
+ * before it are intact.  One run, and one process at a time, writes to DIR.  A
+ * write that fails ends ddp_trainer_train() with DDP_EIO; existing checkpoints
+ * are kept.
  */
 
 /* Write a checkpoint of all steps submitted so far.  Called from a callback of
@@ -962,7 +963,7 @@ struct ddp_checkpoint {
 };
 
 /* Go on from the newest checkpoint in dir that is whole, or from the checkpoint
- * dir; NULL: the trainer's own checkpoint.dir.  Before the first step.  c may
+ * dir; NULL: the trainer's checkpoint.dir.  Before the first step.  c may
  * be NULL.  Returns 1, or 0 when dir holds none, or
  * Errors   DDP_EINVAL: it is of a run with other settings, which are named;
  *          DDP_EDATA: none of those there is whole; DDP_EIO.  The trainer is
@@ -1015,7 +1016,7 @@ int ddp_compiled_wait(ddp_compiled_t *c, int64_t request);
 int ddp_compiled_run(ddp_compiled_t *c, const void *x, int n, float *y);
 
 /* Run the chain forward on n samples, in requests of sub_batch (0: 32).  What
- * that compiles stays with the chain, so the next call with the same shape,
+ * that compiles is cached in the chain, so the next call with the same shape,
  * type and sub_batch is fast.
  *
  * Shapes   x n samples of shape, type F32 (or U8 as it is, 0..255); y n times
