@@ -216,7 +216,7 @@ void ddp_chain_free(ddp_chain_t *chain);
 /* Name a layer for weight files and inspection; "" leaves it out of the names
  * of what is inside it, NULL leaves it unnamed.  Unnamed layers are numbered
  * from 0 in their chain.  Returns the layer, so that calls nest; a NULL layer
- * stays NULL. */
+ * remains NULL. */
 ddp_layer_t *ddp_layer_set_name(ddp_layer_t *layer, const char *name);
 
 /* y = W x + b.  x (1, 1, in), y (1, 1, out).  Source: Flux Dense. */

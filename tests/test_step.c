@@ -581,7 +581,7 @@ static void test_arguments(ddp_t *ddp)
     ok(!ddp_trainer_new(
            ddp, chain, d,
            &(struct ddp_train_config){TRAIN_DEFAULTS, .loss = DDP_CUSTOM_LOSS}),
-       "an own loss without one: %s", ddp_errmsg());
+       "a custom loss without a function: %s", ddp_errmsg());
     ok(!ddp_trainer_new(
            ddp, chain, d,
            &(struct ddp_train_config){TRAIN_DEFAULTS, .dtype = DDP_U8}),
