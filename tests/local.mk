@@ -78,7 +78,7 @@ check_PROGRAMS += \
     %D%/test_evaluate \
     %D%/test_gpu \
     %D%/test_gpu_train \
-    %D%/test_guard \
+    %D%/test_loss_scaler \
     %D%/test_halves \
     %D%/test_image \
     %D%/test_layers \

@@ -113,7 +113,7 @@ static void test_trace(ddp_t *ddp, const char *name, bool weighted,
     int wrong = 0, skipped = 0;
     struct ddp_metrics m;
 
-    if (!t || (state && ddp__guard_set(t->engine, state) < 0))
+    if (!t || (state && ddp__loss_scaler_set(t->engine, state) < 0))
         bail_out("%s", ddp_errmsg());
     set_params(c);
     for (int i = 0; i < STEPS; i++) {
@@ -141,7 +141,7 @@ static void test_torch(void)
     static const struct {
         const char *sched, *ncpu;
     } setting[] = {{NULL, "1"}, {NULL, "2"}, {"eager", "2"}};
-    static const double state[DDP__GUARD_STATE] = {0, 1024, 1995, 0, 0};
+    static const double state[DDP__SCALER_STATE] = {0, 1024, 1995, 0, 0};
     struct oracle *read;
 
     if (oracle_missing()) {
@@ -392,8 +392,8 @@ static void test_refusal(void)
 
 static void test_state(void)
 {
-    static const double good[DDP__GUARD_STATE] = {7, 32, 3, 2, 1};
-    static const double bad[DDP__GUARD_STATE] = {7, NAN, 3, 2, 1};
+    static const double good[DDP__SCALER_STATE] = {7, 32, 3, 2, 1};
+    static const double bad[DDP__SCALER_STATE] = {7, NAN, 3, 2, 1};
     ddp_t *ddp = start(NULL, "1", "ref");
     ddp_chain_t *c = rich();
     ddp_dataset_t *d = images();
@@ -401,20 +401,21 @@ static void test_state(void)
         ddp_trainer_new(ddp, c, d,
                         &(struct ddp_train_config){
                             TRAIN_DEFAULTS, .dtype = DDP_F16, .batch = 12});
-    double state[DDP__GUARD_STATE] = {0};
+    double state[DDP__SCALER_STATE] = {0};
 
     if (!t)
         bail_out("%s", ddp_errmsg());
-    ok(ddp__guard_get(t->engine, state) == 0 && state[0] == 0 &&
+    ok(ddp__loss_scaler_get(t->engine, state) == 0 && state[0] == 0 &&
            state[1] == 65536,
        "the scale begins at 2^16");
-    ok(ddp__guard_set(t->engine, good) == 0 && ddp_trainer_step(t, NULL) == 0 &&
-           ddp_trainer_wait(t) == 0 && ddp__guard_get(t->engine, state) == 0,
+    ok(ddp__loss_scaler_set(t->engine, good) == 0 &&
+           ddp_trainer_step(t, NULL) == 0 && ddp_trainer_wait(t) == 0 &&
+           ddp__loss_scaler_get(t->engine, state) == 0,
        "a state is set, and a step made");
     ok(state[0] == 8 && state[1] == 32 && state[2] == 4 && state[3] == 2 &&
            state[4] == 0,
        "which counts from there");
-    ok(ddp__guard_set(t->engine, bad) == DDP_EDATA, "refused: %s",
+    ok(ddp__loss_scaler_set(t->engine, bad) == DDP_EDATA, "refused: %s",
        ddp_errmsg());
     ddp_trainer_free(t);
     ddp_dataset_free(d);

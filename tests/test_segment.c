@@ -269,7 +269,7 @@ static void test_buckets(const char *model)
     int bucket = 0;
 
     for (int i = p->blocks - 1; i >= 0; i--) {
-        const struct ddp__block *b = &p->block[i];
+        const struct ddp__param_block *b = &p->block[i];
 
         if (b->bucket != bucket) {
             apart = apart && b->bucket == bucket + 1 &&

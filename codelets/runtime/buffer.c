@@ -16,13 +16,13 @@
  * a list of free blocks, the last freed (and warmest) first. */
 enum { CLASSES = 4 * 48, SMALLEST = 64, PAGE = 4096, HUGE_PAGE = 2 << 20 };
 
-struct block {
-    struct block *next;
+struct free_block {
+    struct free_block *next;
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct pool {
-    struct block *free_list[DDP__MAX_NODES][CLASSES];
+    struct free_block *free_list[DDP__MAX_NODES][CLASSES];
 } plain, pinned; /* the latter while there are devices that fetch it */
 static int (*pin)(void *p, size_t size); /* NULL: no such devices */
 static void (*unpin)(void *p);
@@ -82,7 +82,7 @@ static void *pool_alloc(struct pool *from, size_t size)
 {
     size_t rounded;
     int c = class_of(size, &rounded), node = node_of(NULL, 0);
-    struct block *b;
+    struct free_block *b;
 
     pthread_mutex_lock(&lock);
     if ((b = from->free_list[node][c]))
@@ -98,7 +98,7 @@ static void pool_free(struct pool *to, void *p, size_t size)
 {
     size_t rounded;
     int c = class_of(size, &rounded), node;
-    struct block *b = p;
+    struct free_block *b = p;
 
     if (!p)
         return;
@@ -110,10 +110,10 @@ static void pool_free(struct pool *to, void *p, size_t size)
     pthread_mutex_unlock(&lock);
 }
 
-static void list_trim(struct block **list, bool is_pinned)
+static void list_trim(struct free_block **list, bool is_pinned)
 {
     while (*list) {
-        struct block *b = *list;
+        struct free_block *b = *list;
 
         *list = b->next;
         if (is_pinned)

@@ -43,12 +43,12 @@ struct ddp__flow {
     atomic_int seen_by;
     struct ddp__pending pending;
     ddp_t *ddp; /* not owned */
-    struct ddp__busy {
+    struct ddp__worker_time {
         double exec_s, data_s, gap_s; /* gap: between tasks of one lane */
         double last_end;
         int64_t last_step, tasks;
         int last_lane;
-    } busy[DDP__MAX_WORKERS];
+    } time_of[DDP__MAX_WORKERS];
 };
 
 int ddp__flow_init(struct ddp__flow *f, ddp_t *ddp);

@@ -76,7 +76,7 @@ static int run_kernel(const struct ddp__task *t, const struct ddp__device *d)
 /* Book a task that ran from begin to end on worker w. */
 static void account(struct run *r, int w, double begin, double end)
 {
-    struct ddp__busy *b = &r->flow->busy[w % DDP__MAX_WORKERS];
+    struct ddp__worker_time *b = &r->flow->time_of[w % DDP__MAX_WORKERS];
 
     if (r->tag.kind == DDP__SCHED_INPUT)
         b->data_s += end - begin;
@@ -237,7 +237,7 @@ static void ended_in_queue(struct run *r)
         spread(r);
     if (r->begin == 0 || w < 0)
         return;
-    before = r->flow->busy[w % DDP__MAX_WORKERS].last_end;
+    before = r->flow->time_of[w % DDP__MAX_WORKERS].last_end;
     account(r, w, r->begin > before ? r->begin : before, ddp__now());
 }
 

@@ -108,7 +108,7 @@ int ddp__ckpt_copy_restore(struct ddp__ckpt_copy *c,
 /* ---- tensors ------------------------------------------------------------ */
 
 float *ddp__ckpt_copy_tensor(const struct ddp__ckpt_copy *c, int set,
-                             const struct ddp__block *b, int i)
+                             const struct ddp__param_block *b, int i)
 {
     float *data = c->data[set];
 
@@ -118,7 +118,7 @@ float *ddp__ckpt_copy_tensor(const struct ddp__ckpt_copy *c, int set,
 }
 
 void ddp__ckpt_copy_name(const struct ddp__ckpt_copy *c, int set,
-                         const struct ddp__block *b, int i,
+                         const struct ddp__param_block *b, int i,
                          char name[DDP__ST_NAME])
 {
     const struct ddp__ckpt_set *s = &c->set[set];

@@ -43,9 +43,9 @@ int ddp__ckpt_copy_restore(struct ddp__ckpt_copy *c,
 
 /* Where a tensor of a set is in a copy, and its name in the file. */
 float *ddp__ckpt_copy_tensor(const struct ddp__ckpt_copy *c, int set,
-                             const struct ddp__block *b, int i);
+                             const struct ddp__param_block *b, int i);
 void ddp__ckpt_copy_name(const struct ddp__ckpt_copy *c, int set,
-                         const struct ddp__block *b, int i,
+                         const struct ddp__param_block *b, int i,
                          char name[DDP__ST_NAME]);
 
 #endif

@@ -34,7 +34,7 @@ static json_t *dimensions(const struct ddp_param *p)
 }
 
 /* By their names in files: {"0.weight": [8, 3, 3, 3], "0.bias": [8]} */
-static json_t *parameters(const struct ddp__block *b)
+static json_t *parameters(const struct ddp__param_block *b)
 {
     json_t *all = json_object();
     char name[DDP__PARAM_NAME];

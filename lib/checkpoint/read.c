@@ -179,7 +179,8 @@ static float *longest_param(const struct ddp__params *p)
 }
 
 static int read_tensor(const struct ddp__st_file *f, struct ddp__ckpt_copy *c,
-                       int set, const struct ddp__block *b, int i, float *buf)
+                       int set, const struct ddp__param_block *b, int i,
+                       float *buf)
 {
     const struct ddp_param *p = &b->param[i];
     float *to = ddp__ckpt_copy_tensor(c, set, b, i);

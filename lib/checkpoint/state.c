@@ -35,14 +35,15 @@ static json_t *pack_evaluation(int64_t step, const struct ddp_metrics *m)
 /* The entries of a loss scaler's state, in its order. */
 static const char *const scaler_field[] = {
     "updates", "loss_scale", "good_steps", "skipped_steps", "skipped_in_a_row"};
-_Static_assert(sizeof(scaler_field) / sizeof(*scaler_field) == DDP__GUARD_STATE,
+_Static_assert(sizeof(scaler_field) / sizeof(*scaler_field) ==
+                   DDP__SCALER_STATE,
                "each entry has a name");
 
 static json_t *pack_scaler(const double *state)
 {
     json_t *o = json_object();
 
-    for (int i = 0; i < DDP__GUARD_STATE; i++)
+    for (int i = 0; i < DDP__SCALER_STATE; i++)
         json_object_set_new(o, scaler_field[i], json_real(state[i]));
     return o;
 }
@@ -56,7 +57,7 @@ static json_t *pack_run(const struct ddp__run *r)
         (json_int_t)r->on_epoch_step, "seconds", r->seconds, "epoch_sums",
         "sums", pack_metrics(&r->epoch), "divisor",
         ddp__json_number(r->epoch_divisor), "loss_scaler",
-        pack_scaler(r->guard), "evaluation",
+        pack_scaler(r->scaler), "evaluation",
         pack_evaluation(r->evaluated, &r->evaluation), "best_evaluation",
         pack_evaluation(r->best, &r->best_evaluation), "ema_evaluation",
         pack_evaluation(r->ema_evaluated, &r->ema_evaluation));
@@ -144,7 +145,7 @@ static bool take_scaler(const json_t *o, double *state)
 {
     bool ok = true;
 
-    for (int i = 0; i < DDP__GUARD_STATE; i++)
+    for (int i = 0; i < DDP__SCALER_STATE; i++)
         ok = take_number(o, scaler_field[i], &state[i]) && ok;
     return ok;
 }
@@ -165,7 +166,7 @@ static const char *parse(const json_t *state, struct ddp__run *r)
     if (!take_metrics(json_object_get(sums, "sums"), &r->epoch) ||
         !take_number(sums, "divisor", &r->epoch_divisor))
         return "epoch_sums";
-    if (!take_scaler(json_object_get(state, "loss_scaler"), r->guard))
+    if (!take_scaler(json_object_get(state, "loss_scaler"), r->scaler))
         return "loss_scaler";
     if (!take_evaluation(state, "evaluation", &r->evaluated, &r->evaluation))
         return "evaluation";

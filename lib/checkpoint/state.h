@@ -17,9 +17,9 @@ struct ddp__run {
     double epoch_divisor;
     int64_t evaluated, best, ema_evaluated; /* after which step; 0: never */
     struct ddp_metrics evaluation, best_evaluation, ema_evaluation;
-    double guard[DDP__GUARD_STATE]; /* of a checkpoint */
-    double seconds;                 /* of training, before this process */
-    char devices[256];              /* what computed it; of a checkpoint */
+    double scaler[DDP__SCALER_STATE]; /* of a checkpoint */
+    double seconds;                   /* of training, before this process */
+    char devices[256];                /* what computed it; of a checkpoint */
 };
 
 /* trainer.json, which includes the result of ddp__settings_json().  *out is to

@@ -131,7 +131,7 @@ static int tensor_file_new(struct tensor_file *f)
 /* Convert to PyTorch's order of elements.  This takes time, so it happens here,
  * not while the steps wait. */
 static float *add_tensor(struct tensor_file *f, int set,
-                         const struct ddp__block *b, int i, float *data)
+                         const struct ddp__param_block *b, int i, float *data)
 {
     const struct ddp_param *param = &b->param[i];
     struct ddp__st_out *out = &f->out[f->tensors];

@@ -109,7 +109,7 @@ struct opened {
 static int open_average(struct ddp__ema *m, const char *name, size_t len,
                         bool write, struct opened *to)
 {
-    const struct ddp__block *b;
+    const struct ddp__param_block *b;
     int i, rc;
 
     if ((rc = ddp__ema_begin(m)) < 0 ||

@@ -211,15 +211,15 @@ static int end_step(const struct ddp__task *t, void *arg)
     struct ddp__engine *e = arg;
     int64_t number = (int64_t)t->seed;
     struct ddp__result *r = &e->result[number % (e->spec.run_ahead + 1)];
-    const double *guard = t->data[DDP__END_GUARD];
+    const double *scaler = t->data[DDP__END_SCALER];
 
     ddp__lock_acquire(&e->lock);
     r->step = number;
     memcpy(r->stats, t->data[DDP__END_TOTALS], sizeof(r->stats));
-    r->scale = guard[DDP__GUARD_SCALE];
-    r->skips = (int64_t)guard[DDP__GUARD_SKIPPED];
-    r->skips_in_row = (int64_t)guard[DDP__GUARD_ROW];
-    r->skipped = (int64_t)guard[DDP__GUARD_LAST] == number;
+    r->scale = scaler[DDP__SCALER_SCALE];
+    r->skips = (int64_t)scaler[DDP__SCALER_SKIPPED];
+    r->skips_in_row = (int64_t)scaler[DDP__SCALER_ROW];
+    r->skipped = (int64_t)scaler[DDP__SCALER_LAST] == number;
     memcpy(r->why, r->skipped ? e->why : "", r->skipped ? sizeof(r->why) : 1);
     e->finished = number + 1;
     e->last_end = ddp__now();
@@ -244,7 +244,7 @@ static int make_calls(struct ddp__engine *e)
     int rc = 0;
 
     make_fences(e);
-    ddp__guard_new(e);
+    ddp__loss_scaler_new(e);
     e->merge_stats = (struct ddp__call){
         .op = DDP__OP_MERGE_STATS,
         .cap = 1,
@@ -255,7 +255,7 @@ static int make_calls(struct ddp__engine *e)
         .op = DDP__OP_HOST,
         .cap = 1,
         .buf = {[DDP__END_TOTALS] = vector_view(DDP__STATS, DDP_F64),
-                [DDP__END_GUARD] = vector_view(DDP__GUARDS, DDP_F64),
+                [DDP__END_SCALER] = vector_view(DDP__SCALERS, DDP_F64),
                 [DDP__END_TOKEN] = vector_view(1, DDP_F32)},
         .buffers = 3,
         .host = {end_step, e}};
@@ -419,7 +419,7 @@ static void free_buckets(struct ddp__engine *e)
         }
     }
     ddp__handle_unregister(&e->norm);
-    ddp__guard_free(e);
+    ddp__loss_scaler_free(e);
     ddp__handle_unregister(&e->token);
 }
 

@@ -25,8 +25,8 @@ struct ddp__engine_spec {
 
 /* Buffers of the HOST calls that decide whether a step is applied, and of those
  * that end it. */
-enum { DDP__DECIDE_TOTALS, DDP__DECIDE_NORM, DDP__DECIDE_GUARD };
-enum { DDP__END_TOTALS, DDP__END_GUARD, DDP__END_TOKEN };
+enum { DDP__DECIDE_TOTALS, DDP__DECIDE_NORM, DDP__DECIDE_SCALER };
+enum { DDP__END_TOTALS, DDP__END_SCALER, DDP__END_TOKEN };
 
 struct ddp__lane {
     struct ddp__handle *block; /* by segment that has one */
@@ -55,8 +55,8 @@ struct ddp__engine {
     struct ddp__ema *ema;            /* owned; NULL: no averages */
     const struct ddp__ema *averages; /* replace the weights; not owned */
     struct ddp__handle norm;         /* of all gradients: DDP__NORMS */
-    struct ddp__handle guard;
-    double guard_memory[DDP__GUARDS];
+    struct ddp__handle scaler;
+    double scaler_memory[DDP__SCALERS];
     char why[256];            /* reason of the last skipped step */
     struct ddp__handle token; /* orders the last tasks of a step */
     float token_memory;

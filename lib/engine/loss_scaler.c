@@ -4,7 +4,7 @@
  * When all gradients of a step are merged, one task looks at the loss and at
  * the norms, before any bucket is updated.  OPTIM changes nothing without a
  * divisor: so a step is skipped, and for the same reason divided by the scale
- * of the loss, by what the task leaves in the guard.
+ * of the loss, by what the task leaves in the scaler.
  */
 #include "config.h"
 
@@ -21,9 +21,9 @@
 enum { GROWTH_INTERVAL = 2000 };
 
 /* Where each entry of a saved state is. */
-static const int state_at[DDP__GUARD_STATE] = {
-    DDP__STAT_UPDATES, DDP__GUARD_SCALE, DDP__GUARD_GOOD, DDP__GUARD_SKIPPED,
-    DDP__GUARD_ROW};
+static const int state_at[DDP__SCALER_STATE] = {
+    DDP__STAT_UPDATES, DDP__SCALER_SCALE, DDP__SCALER_GOOD, DDP__SCALER_SKIPPED,
+    DDP__SCALER_ROW};
 
 static bool is_scaled(const struct ddp__engine *e)
 {
@@ -49,30 +49,30 @@ static void explain(struct ddp__engine *e, bool loss, const double *norm)
              name, worker);
 }
 
-static void accept(const struct ddp__engine *e, double *guard)
+static void accept(const struct ddp__engine *e, double *scaler)
 {
-    guard[DDP__STAT_UPDATES] += guard[DDP__STAT_DIVISOR] != 0;
-    guard[DDP__GUARD_ROW] = 0;
-    if (!is_scaled(e) || ++guard[DDP__GUARD_GOOD] < GROWTH_INTERVAL)
+    scaler[DDP__STAT_UPDATES] += scaler[DDP__STAT_DIVISOR] != 0;
+    scaler[DDP__SCALER_ROW] = 0;
+    if (!is_scaled(e) || ++scaler[DDP__SCALER_GOOD] < GROWTH_INTERVAL)
         return;
-    guard[DDP__GUARD_GOOD] = 0;
-    if (guard[DDP__GUARD_SCALE] < 0x1p126)
-        guard[DDP__GUARD_SCALE] *= 2;
+    scaler[DDP__SCALER_GOOD] = 0;
+    if (scaler[DDP__SCALER_SCALE] < 0x1p126)
+        scaler[DDP__SCALER_SCALE] *= 2;
 }
 
 /* An overflow of the loss scale is expected and not counted. */
 static void refuse(const struct ddp__engine *e, bool loss, int64_t number,
-                   double *guard)
+                   double *scaler)
 {
-    bool overflow = is_scaled(e) && !loss && guard[DDP__GUARD_SCALE] > 1;
+    bool overflow = is_scaled(e) && !loss && scaler[DDP__SCALER_SCALE] > 1;
 
-    guard[DDP__STAT_DIVISOR] = guard[DDP__STAT_COUNT] = 0;
-    guard[DDP__GUARD_SKIPPED]++;
-    guard[DDP__GUARD_ROW] += !overflow;
-    guard[DDP__GUARD_LAST] = (double)number;
-    guard[DDP__GUARD_GOOD] = 0;
+    scaler[DDP__STAT_DIVISOR] = scaler[DDP__STAT_COUNT] = 0;
+    scaler[DDP__SCALER_SKIPPED]++;
+    scaler[DDP__SCALER_ROW] += !overflow;
+    scaler[DDP__SCALER_LAST] = (double)number;
+    scaler[DDP__SCALER_GOOD] = 0;
     if (is_scaled(e))
-        guard[DDP__GUARD_SCALE] /= 2;
+        scaler[DDP__SCALER_SCALE] /= 2;
 }
 
 static int decide(const struct ddp__task *t, void *arg)
@@ -80,67 +80,70 @@ static int decide(const struct ddp__task *t, void *arg)
     struct ddp__engine *e = arg;
     const double *totals = t->data[DDP__DECIDE_TOTALS];
     double *norm = t->data[DDP__DECIDE_NORM];
-    double *guard = t->data[DDP__DECIDE_GUARD];
-    double scale = guard[DDP__GUARD_SCALE];
+    double *scaler = t->data[DDP__DECIDE_SCALER];
+    double scale = scaler[DDP__SCALER_SCALE];
     bool loss = !isfinite(totals[DDP__STAT_LOSS]);
 
     for (int i = 0; i < DDP__STAT_UPDATES; i++)
-        guard[i] = totals[i];
-    guard[DDP__STAT_DIVISOR] *= scale;
+        scaler[i] = totals[i];
+    scaler[DDP__STAT_DIVISOR] *= scale;
     norm[DDP__NORM_SQUARES] /= scale * scale;
     if (!loss && isfinite(norm[DDP__NORM_SQUARES])) {
-        accept(e, guard);
+        accept(e, scaler);
         return 0;
     }
-    refuse(e, loss, (int64_t)t->seed, guard);
+    refuse(e, loss, (int64_t)t->seed, scaler);
     explain(e, loss, norm);
     return 0;
 }
 
 /* ---- making, and what is kept ------------------------------------------- */
 
-void ddp__guard_new(struct ddp__engine *e)
+void ddp__loss_scaler_new(struct ddp__engine *e)
 {
-    e->guard_memory[DDP__GUARD_SCALE] = is_scaled(e) ? FIRST_SCALE : 1;
-    e->guard_memory[DDP__GUARD_LAST] = -1;
-    ddp__handle_register(&e->guard, e->guard_memory, sizeof(e->guard_memory));
+    e->scaler_memory[DDP__SCALER_SCALE] = is_scaled(e) ? FIRST_SCALE : 1;
+    e->scaler_memory[DDP__SCALER_LAST] = -1;
+    ddp__handle_register(&e->scaler, e->scaler_memory,
+                         sizeof(e->scaler_memory));
     e->decide = (struct ddp__call){
         .op = DDP__OP_HOST,
         .cap = 1,
-        .buf = {[DDP__DECIDE_TOTALS] = {DDP_F64, false, {1, 1, DDP__STATS}, 0},
-                [DDP__DECIDE_NORM] = {DDP_F64, false, {1, 1, DDP__NORMS}, 0},
-                [DDP__DECIDE_GUARD] = {DDP_F64, false, {1, 1, DDP__GUARDS}, 0}},
+        .buf =
+            {[DDP__DECIDE_TOTALS] = {DDP_F64, false, {1, 1, DDP__STATS}, 0},
+             [DDP__DECIDE_NORM] = {DDP_F64, false, {1, 1, DDP__NORMS}, 0},
+             [DDP__DECIDE_SCALER] = {DDP_F64, false, {1, 1, DDP__SCALERS}, 0}},
         .buffers = 3,
         .host = {decide, e}};
 }
 
-void ddp__guard_free(struct ddp__engine *e)
+void ddp__loss_scaler_free(struct ddp__engine *e)
 {
-    ddp__handle_unregister(&e->guard);
+    ddp__handle_unregister(&e->scaler);
 }
 
-int ddp__guard_get(struct ddp__engine *e, double state[DDP__GUARD_STATE])
+int ddp__loss_scaler_get(struct ddp__engine *e, double state[DDP__SCALER_STATE])
 {
-    if (!ddp__handle_open(&e->guard, false, "the training state"))
+    if (!ddp__handle_open(&e->scaler, false, "the training state"))
         return DDP_EINVAL;
-    for (int i = 0; i < DDP__GUARD_STATE; i++)
-        state[i] = e->guard_memory[state_at[i]];
-    ddp__handle_close(&e->guard);
+    for (int i = 0; i < DDP__SCALER_STATE; i++)
+        state[i] = e->scaler_memory[state_at[i]];
+    ddp__handle_close(&e->scaler);
     return 0;
 }
 
-int ddp__guard_set(struct ddp__engine *e, const double state[DDP__GUARD_STATE])
+int ddp__loss_scaler_set(struct ddp__engine *e,
+                         const double state[DDP__SCALER_STATE])
 {
-    for (int i = 0; i < DDP__GUARD_STATE; i++)
+    for (int i = 0; i < DDP__SCALER_STATE; i++)
         if (!(state[i] >= 0) || !isfinite(state[i]))
             return ddp__fail(DDP_EDATA,
                              "a count of steps or the loss scale is %g; "
                              "expected a finite number, 0 or more",
                              state[i]);
-    if (!ddp__handle_open(&e->guard, true, "the training state"))
+    if (!ddp__handle_open(&e->scaler, true, "the training state"))
         return DDP_EINVAL;
-    for (int i = 0; i < DDP__GUARD_STATE; i++)
-        e->guard_memory[state_at[i]] = state[i];
-    ddp__handle_close(&e->guard);
+    for (int i = 0; i < DDP__SCALER_STATE; i++)
+        e->scaler_memory[state_at[i]] = state[i];
+    ddp__handle_close(&e->scaler);
     return 0;
 }

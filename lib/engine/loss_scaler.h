@@ -7,14 +7,16 @@
 struct ddp__engine;
 
 /* Whether a step is applied.  decide is a HOST call on (lane 0's
- * totals, norm, guard); its task's seed is the step's number. */
-void ddp__guard_new(struct ddp__engine *e);
-void ddp__guard_free(struct ddp__engine *e);
+ * totals, norm, scaler); its task's seed is the step's number. */
+void ddp__loss_scaler_new(struct ddp__engine *e);
+void ddp__loss_scaler_free(struct ddp__engine *e);
 
 /* The state that a run needs to resume: number of updates (for Adam), scale,
  * good steps, skipped steps, consecutive skipped steps.  Between steps. */
-enum { DDP__GUARD_STATE = 5 };
-int ddp__guard_get(struct ddp__engine *e, double state[DDP__GUARD_STATE]);
-int ddp__guard_set(struct ddp__engine *e, const double state[DDP__GUARD_STATE]);
+enum { DDP__SCALER_STATE = 5 };
+int ddp__loss_scaler_get(struct ddp__engine *e,
+                         double state[DDP__SCALER_STATE]);
+int ddp__loss_scaler_set(struct ddp__engine *e,
+                         const double state[DDP__SCALER_STATE]);
 
 #endif

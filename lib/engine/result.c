@@ -57,7 +57,7 @@ int ddp__engine_wait_all(struct ddp__engine *e)
 /* ---- gradients ----------------------------------------------------------- */
 
 /* A pullback does not run auxiliary branches. */
-static bool is_written(const ddp_graph_t *g, const struct ddp__block *b)
+static bool is_written(const ddp_graph_t *g, const struct ddp__param_block *b)
 {
     for (int i = 0; i < g->values; i++)
         if (g->value[i]->role == DDP__GRAD &&
@@ -78,7 +78,7 @@ struct gradient {
 static int open_gradient(struct ddp__engine *e, const char *name, size_t len,
                          bool write, struct gradient *out)
 {
-    const struct ddp__block *b;
+    const struct ddp__param_block *b;
     int i, rc;
 
     if ((rc = ddp__params_find(e->params, name, &b, &i)) < 0)

@@ -48,7 +48,7 @@ static struct ddp__handle *handle_of(const struct cursor *c,
     case DDP__TOTALS:
         return &l->totals;
     case DDP__SCALE:
-        return &c->e->guard;
+        return &c->e->scaler;
     default:
         return &l->block[v->base->segment];
     }
@@ -329,10 +329,10 @@ static int submit_decision(struct ddp__engine *e, const struct ddp__step *s)
 {
     static const enum ddp_access access[] = {[DDP__DECIDE_TOTALS] = DDP_READ,
                                              [DDP__DECIDE_NORM] = DDP_UPDATE,
-                                             [DDP__DECIDE_GUARD] = DDP_UPDATE};
+                                             [DDP__DECIDE_SCALER] = DDP_UPDATE};
     struct ddp__handle *buf[] = {[DDP__DECIDE_TOTALS] = &e->lane[0].totals,
                                  [DDP__DECIDE_NORM] = &e->norm,
-                                 [DDP__DECIDE_GUARD] = &e->guard};
+                                 [DDP__DECIDE_SCALER] = &e->scaler};
     int rc = submit_norms(e, s);
 
     return rc < 0 ? rc : submit_whole(e, s, &e->decide, 0, buf, access);
@@ -344,21 +344,21 @@ static int add_update(struct batch *t, int b)
     struct ddp__handle *buf[] = {
         [DDP__OPTIM_G] = &e->lane[0].grad[b],
         [DDP__OPTIM_W] = &e->params->bucket[b].handle,
-        [DDP__OPTIM_STATS] = &e->guard,
+        [DDP__OPTIM_STATS] = &e->scaler,
         [DDP__OPTIM_STATE] = e->state[b].h ? &e->state[b] : NULL,
         [DDP__OPTIM_NORM] = e->optimizer.clip_norm > 0 ? &e->norm : NULL};
 
     return add_whole(t, &e->optim[b], e->owner[b], buf, NULL, false);
 }
 
-/* Update the averages of the weights, unless the guard skips the step. */
+/* Update the averages of the weights, unless the loss scaler skips the step. */
 static int add_average(struct batch *t, int b)
 {
     struct ddp__average *a = &t->e->ema->bucket[b];
     struct ddp__handle *buf[] = {[DDP__EMA_DST] = &a->handle,
                                  [DDP__EMA_SRC] =
                                      &t->e->params->bucket[b].handle,
-                                 [DDP__EMA_STATS] = &t->e->guard};
+                                 [DDP__EMA_STATS] = &t->e->scaler};
 
     return add_whole(t, &a->call, t->e->owner[b], buf, NULL, false);
 }
@@ -460,7 +460,7 @@ static int submit_end(struct ddp__engine *e, const struct ddp__step *s)
     if (n && (rc = submit_last(e, s, &e->fence[n], buf, DDP_UPDATE)) < 0)
         return rc;
     buf[DDP__END_TOTALS] = &e->lane[0].totals;
-    buf[DDP__END_GUARD] = &e->guard;
+    buf[DDP__END_SCALER] = &e->scaler;
     buf[DDP__END_TOKEN] = &e->token;
     return submit_last(e, s, &e->end, buf, DDP_READ);
 }

@@ -172,11 +172,12 @@ ddp_value_t *ddp__graph_loss(ddp_graph_t *g, ddp_value_t *y, float aux)
     if (train)
         dx = ddp__value_like(g, flat);
     if (scaled)
-        scale = ddp__value_new(
-            g, (struct ddp_value){.role = DDP__SCALE,
-                                  .shape = {1, 1, 1},
-                                  .type = DDP_F64,
-                                  .offset = DDP__GUARD_SCALE * sizeof(double)});
+        scale =
+            ddp__value_new(g, (struct ddp_value){.role = DDP__SCALE,
+                                                 .shape = {1, 1, 1},
+                                                 .type = DDP_F64,
+                                                 .offset = DDP__SCALER_SCALE *
+                                                           sizeof(double)});
     y = ddp__value_alias(g, y, flat);
     ddp__emit(g, &c,
               DDP__VALUES([DDP__LOSS_X] = y, [DDP__LOSS_TARGET] = g->target,

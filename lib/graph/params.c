@@ -36,11 +36,11 @@ size_t ddp__param_len(const struct ddp_param *p)
 
 /* Count the layers that have parameters, or list them in layer order. */
 static int list_blocks(ddp_layer_t *l, char *path, size_t size,
-                       struct ddp__block *b, int n)
+                       struct ddp__param_block *b, int n)
 {
     if (l->ops->params) {
         if (b) {
-            struct ddp__block *k = &b[n];
+            struct ddp__param_block *k = &b[n];
 
             k->layer = l;
             memcpy(k->prefix, path, sizeof(k->prefix));
@@ -75,7 +75,7 @@ static size_t bucket_room(size_t rest)
 }
 
 /* The room of a block in its bucket. */
-static size_t block_room(const struct ddp__block *b)
+static size_t block_room(const struct ddp__param_block *b)
 {
     return (b->len + BLOCK_ALIGN - 1) / BLOCK_ALIGN * BLOCK_ALIGN;
 }
@@ -92,7 +92,7 @@ static void assign_buckets(struct ddp__params *p)
     }
     room = bucket_room(p->held);
     for (int i = p->blocks - 1; i >= 0; i--) {
-        struct ddp__block *k = &p->block[i];
+        struct ddp__param_block *k = &p->block[i];
         size_t size = block_room(k);
 
         if (len && len + size > room) {
@@ -108,7 +108,8 @@ static void assign_buckets(struct ddp__params *p)
     p->buckets = p->blocks ? b + 1 : 0;
 }
 
-static void fill_span(struct ddp__bucket *k, const struct ddp__block *b, int i)
+static void fill_span(struct ddp__bucket *k, const struct ddp__param_block *b,
+                      int i)
 {
     const struct ddp_param *p = &b->param[i];
 
@@ -211,8 +212,8 @@ static void init_param(const struct ddp_param *p, uint64_t key, float *w)
     }
 }
 
-static float *memory(const struct ddp__params *p, const struct ddp__block *b,
-                     int i)
+static float *memory(const struct ddp__params *p,
+                     const struct ddp__param_block *b, int i)
 {
     return p->bucket[b->bucket].w + b->offset + b->param_offset[i];
 }
@@ -326,7 +327,7 @@ void ddp__params_name(const struct ddp__params *p, size_t place, char *out,
         place -= p->bucket[bucket].len;
     snprintf(out, size, "?");
     for (int i = 0; i < p->blocks; i++) {
-        const struct ddp__block *b = &p->block[i];
+        const struct ddp__param_block *b = &p->block[i];
         int k = b->params - 1;
 
         if (b->bucket != bucket || place < b->offset ||
@@ -391,7 +392,7 @@ void ddp__param_import(const struct ddp_param *p, const float *in, float *out)
 }
 
 /* "prefix.name"; a prefix too long for its array was cut when it was made. */
-void ddp__param_name(const struct ddp__block *b, int i,
+void ddp__param_name(const struct ddp__param_block *b, int i,
                      char out[DDP__PARAM_NAME])
 {
     snprintf(out, DDP__PARAM_NAME, "%.*s%s%s", DDP__PARAM_NAME - 64, b->prefix,
@@ -399,7 +400,7 @@ void ddp__param_name(const struct ddp__block *b, int i,
 }
 
 int ddp__params_find(const struct ddp__params *p, const char *name,
-                     const struct ddp__block **b, int *i)
+                     const struct ddp__param_block **b, int *i)
 {
     char full[DDP__PARAM_NAME];
 
@@ -416,8 +417,8 @@ int ddp__params_find(const struct ddp__params *p, const char *name,
 }
 
 /* The f-th tensor, counted over all blocks in layer order. */
-static int nth(const struct ddp__params *p, int f, const struct ddp__block **b,
-               int *i)
+static int nth(const struct ddp__params *p, int f,
+               const struct ddp__param_block **b, int *i)
 {
     for (int k = 0; k < p->blocks; f -= p->block[k++].params)
         if (f < p->block[k].params) {
@@ -431,7 +432,7 @@ static int nth(const struct ddp__params *p, int f, const struct ddp__block **b,
 int ddp_chain_param(const ddp_chain_t *c, int i, struct ddp_param_info *info)
 {
     struct ddp__params *p = ddp__params_of((ddp_chain_t *)c);
-    const struct ddp__block *b;
+    const struct ddp__param_block *b;
     int j;
 
     if (!p)
@@ -447,7 +448,7 @@ int ddp_chain_param(const ddp_chain_t *c, int i, struct ddp_param_info *info)
 }
 
 static int find_sized(struct ddp__params *p, const char *name, size_t len,
-                      const struct ddp__block **b, int *i)
+                      const struct ddp__param_block **b, int *i)
 {
     int rc;
 
@@ -464,7 +465,7 @@ static int find_sized(struct ddp__params *p, const char *name, size_t len,
 int ddp_chain_get(ddp_chain_t *c, const char *name, float *out, size_t len)
 {
     struct ddp__params *p = ddp__params_of(c);
-    const struct ddp__block *b;
+    const struct ddp__param_block *b;
     int i, rc;
 
     if ((rc = find_sized(p, name, len, &b, &i)) < 0 ||
@@ -478,7 +479,7 @@ int ddp_chain_get(ddp_chain_t *c, const char *name, float *out, size_t len)
 int ddp_chain_set(ddp_chain_t *c, const char *name, const float *in, size_t len)
 {
     struct ddp__params *p = ddp__params_of(c);
-    const struct ddp__block *b;
+    const struct ddp__param_block *b;
     int i, rc;
 
     if ((rc = find_sized(p, name, len, &b, &i)) < 0 ||

@@ -8,7 +8,7 @@
 #include "runtime/buffer.h"
 #include "runtime/context.h"
 
-struct ddp__block {
+struct ddp__param_block {
     ddp_layer_t *layer; /* not owned */
     char prefix[160];
     int bucket;
@@ -36,7 +36,7 @@ struct ddp__kept {
 /* All parameters of a root chain, as buckets in reverse layer order. */
 struct ddp__params {
     struct ddp__bound bound; /* to ddp, if that is set */
-    struct ddp__block *block;
+    struct ddp__param_block *block;
     int blocks;
     struct ddp__bucket *bucket;
     int buckets;
@@ -65,7 +65,7 @@ int ddp__params_begin(struct ddp__params *p, bool write);
 void ddp__params_end(struct ddp__params *p);
 /* Find "block.param"; DDP_EINVAL. */
 int ddp__params_find(const struct ddp__params *p, const char *name,
-                     const struct ddp__block **b, int *i);
+                     const struct ddp__param_block **b, int *i);
 /* "block.param" of the element at a place in all buckets. */
 void ddp__params_name(const struct ddp__params *p, size_t place, char *out,
                       size_t size);
@@ -75,7 +75,7 @@ void ddp__param_import(const struct ddp_param *p, const float *in, float *out);
 size_t ddp__param_len(const struct ddp_param *p);
 /* "block.param" */
 enum { DDP__PARAM_NAME = 160 };
-void ddp__param_name(const struct ddp__block *b, int i,
+void ddp__param_name(const struct ddp__param_block *b, int i,
                      char out[DDP__PARAM_NAME]);
 
 #endif

@@ -78,7 +78,7 @@ static int keep_span(ddp_graph_t *g, ddp_layer_t *l, const ddp_value_t *x,
     s->first_value = first;
     s->end_value = g->values;
     if (l->param_block >= 0) {
-        const struct ddp__block *b = &g->params->block[l->param_block];
+        const struct ddp__param_block *b = &g->params->block[l->param_block];
 
         for (int i = 0; i < b->params; i++)
             if (b->param[i].role != DDP_RUNNING)

@@ -80,7 +80,7 @@ ddp_value_t *ddp__value_alias(ddp_graph_t *g, ddp_value_t *v,
 static ddp_value_t *block_value(ddp_graph_t *g, ddp_layer_t *l,
                                 enum ddp__role role)
 {
-    const struct ddp__block *b;
+    const struct ddp__param_block *b;
 
     if (g->rc < 0)
         return NULL;

@@ -14,19 +14,19 @@ enum ddp__role {
     DDP__PARAM,      /* a layer's block of a bucket of weights */
     DDP__GRAD,       /* the same of the lane's accumulator */
     DDP__TOTALS,     /* the lane's stats */
-    DDP__SCALE,      /* of the loss: in the guard */
+    DDP__SCALE,      /* of the loss: in the scaler */
 };
 
 /* An f64 vector that lives as long as an engine: first the step's statistics
  * for OPTIM, DDP__STATS entries, then the state of the decision
  * (loss_scaler.c). */
-enum ddp__guard {
-    DDP__GUARD_SCALE = DDP__STATS, /* LOSS multiplies gradients by it */
-    DDP__GUARD_GOOD,               /* steps since it changed */
-    DDP__GUARD_SKIPPED,            /* steps that were not applied */
-    DDP__GUARD_ROW,                /* consecutive ones, without overflows */
-    DDP__GUARD_LAST,               /* number of the last one; -1: none */
-    DDP__GUARDS
+enum ddp__loss_scaler {
+    DDP__SCALER_SCALE = DDP__STATS, /* LOSS multiplies gradients by it */
+    DDP__SCALER_GOOD,               /* steps since it changed */
+    DDP__SCALER_SKIPPED,            /* steps that were not applied */
+    DDP__SCALER_ROW,                /* consecutive ones, without overflows */
+    DDP__SCALER_LAST,               /* number of the last one; -1: none */
+    DDP__SCALERS
 };
 
 struct ddp_value {

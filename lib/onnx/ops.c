@@ -27,8 +27,8 @@ static void set_matrix(struct ddp__export *e, const ddp_value_t *v,
 /* ---- parameters --------------------------------------------------------- */
 
 /* The block that a value of parameters is; NULL after a failure. */
-static const struct ddp__block *block_of(struct ddp__export *e,
-                                         const ddp_value_t *v)
+static const struct ddp__param_block *block_of(struct ddp__export *e,
+                                               const ddp_value_t *v)
 {
     const struct ddp__params *p = e->g->params;
 
@@ -41,14 +41,15 @@ static const struct ddp__block *block_of(struct ddp__export *e,
 }
 
 static const float *memory(const struct ddp__export *e,
-                           const struct ddp__block *b, int i)
+                           const struct ddp__param_block *b, int i)
 {
     return e->g->params->bucket[b->bucket].w + b->offset + b->param_offset[i];
 }
 
 /* Parameter i of a block under its name in weight files; its values. */
-static const char *tensor(struct ddp__export *e, const struct ddp__block *b,
-                          int i, float **values)
+static const char *tensor(struct ddp__export *e,
+                          const struct ddp__param_block *b, int i,
+                          float **values)
 {
     const struct ddp_param *p = &b->param[i];
     const char *name = ddp__onnx_text(&e->m, "%s%s%s", b->prefix,
@@ -58,8 +59,8 @@ static const char *tensor(struct ddp__export *e, const struct ddp__block *b,
     return name;
 }
 
-static const char *param(struct ddp__export *e, const struct ddp__block *b,
-                         int i)
+static const char *param(struct ddp__export *e,
+                         const struct ddp__param_block *b, int i)
 {
     float *v;
     const char *name = tensor(e, b, i, &v);
@@ -72,7 +73,8 @@ static const char *param(struct ddp__export *e, const struct ddp__block *b,
 /* The matrix of a dense layer on what was flattened from s: its columns, which
  * are in the order (h, w, c), in the order (c, h, w). */
 static const char *dense_weight(struct ddp__export *e,
-                                const struct ddp__block *b, struct ddp_shape s)
+                                const struct ddp__param_block *b,
+                                struct ddp_shape s)
 {
     size_t hw = (size_t)s.h * (size_t)s.w, c = (size_t)s.c;
     const float *w = memory(e, b, 0);
@@ -145,7 +147,7 @@ static void nothing(struct ddp__export *e, const struct ddp__node *n)
 static void conv(struct ddp__export *e, const struct ddp__node *n)
 {
     const struct ddp__conv *c = &n->call.conv;
-    const struct ddp__block *b = block_of(e, n->buf[DDP__CONV_FWD_W]);
+    const struct ddp__param_block *b = block_of(e, n->buf[DDP__CONV_FWD_W]);
     const char *in[3] = {NULL}, *y;
 
     if (!b)
@@ -165,7 +167,7 @@ static void conv(struct ddp__export *e, const struct ddp__node *n)
 
 static void dense(struct ddp__export *e, const struct ddp__node *n)
 {
-    const struct ddp__block *b = block_of(e, n->buf[DDP__DENSE_FWD_W]);
+    const struct ddp__param_block *b = block_of(e, n->buf[DDP__DENSE_FWD_W]);
     bool bias = n->call.dense.bias;
     const char *in[3] = {NULL}, *y;
     struct ddp__form x;
@@ -184,7 +186,7 @@ static void dense(struct ddp__export *e, const struct ddp__node *n)
 
 static void norm(struct ddp__export *e, const struct ddp__node *n)
 {
-    const struct ddp__block *b = block_of(e, n->buf[DDP__BN_EVAL_W]);
+    const struct ddp__param_block *b = block_of(e, n->buf[DDP__BN_EVAL_W]);
     const char *y;
 
     if (!b)

@@ -215,7 +215,7 @@ static int describe_state(const struct ddp_trainer *t, json_t **out)
     if (t->training)
         run.seconds += ddp__now() - t->begin;
     describe_devices(t->ddp, run.devices, sizeof(run.devices));
-    if ((rc = ddp__guard_get(t->engine, run.guard)) < 0 ||
+    if ((rc = ddp__loss_scaler_get(t->engine, run.scaler)) < 0 ||
         (rc = settings_of(t, &settings)) < 0)
         return rc;
     rc = ddp__state_json(&run, settings, out);
@@ -330,7 +330,7 @@ static int restore_state(struct ddp_trainer *t, const char *path,
         return ddp__fail(DDP_EINVAL,
                          "%s has %lld steps, more than the %lld of this run",
                          path, (long long)run.step, (long long)t->total);
-    if ((rc = ddp__guard_set(t->engine, run.guard)) < 0 ||
+    if ((rc = ddp__loss_scaler_set(t->engine, run.scaler)) < 0 ||
         (rc = ddp__ckpt_copy_restore(copy, t->engine)) < 0)
         return rc;
     if (t->engine->ema)

@@ -212,7 +212,7 @@ static int make(struct ddp_trainer *t, ddp_dataset_t *data,
     if ((rc = ddp__engine_new(&t->engine, t->ddp, t->chain, &spec)) < 0 ||
         (rc = ddp__memory_check(t)) < 0)
         return rc;
-    t->skips.loss_scale = t->engine->guard_memory[DDP__GUARD_SCALE];
+    t->skips.loss_scale = t->engine->scaler_memory[DDP__SCALER_SCALE];
     if (!t->cfg.keep_weights &&
         (rc = ddp_chain_init(t->chain, t->cfg.seed)) < 0)
         return rc;
@@ -507,7 +507,7 @@ int ddp_trainer_stats(ddp_trainer_t *t, struct ddp_stats *s)
         .flops = e->flops,
     };
     for (int w = 0; w < DDP__MAX_WORKERS; w++) {
-        const struct ddp__busy *b = &e->flow.busy[w];
+        const struct ddp__worker_time *b = &e->flow.time_of[w];
 
         s->tasks += b->tasks;
         s->exec_s += b->exec_s;

@@ -256,7 +256,8 @@ static void spare_head(struct fit *f, const struct weights *w,
                        const struct ddp__params *p,
                        struct ddp_load_report *report)
 {
-    const struct ddp__block *b = p->blocks ? &p->block[p->blocks - 1] : NULL;
+    const struct ddp__param_block *b =
+        p->blocks ? &p->block[p->blocks - 1] : NULL;
     int head = w->n - (b ? b->params : 0);
 
     if (!b || b->param[0].role != DDP_WEIGHT || !other_outputs(f, w, head))

@@ -1,4 +1,4 @@
-/* test_guard.c - steps with numbers that are not finite are not applied
+/* test_loss_scaler.c - steps with numbers that are not finite are not applied
  *
  * A run whose step BAD meets such a number must end with the bits of a run
  * that never had that step: on any number of workers, under any policy.
