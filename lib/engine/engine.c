@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "engine/engine.h"
 #include "engine/loss_scaler.h"
+#include "engine/reduce.h"
 #include "runtime/cost.h"
 #include "runtime/devices.h"
 
@@ -267,25 +268,6 @@ static int make_calls(struct ddp__engine *e)
     return rc;
 }
 
-/* The fixed cost of the tasks and transfers of a bucket, in elements. */
-enum { BUCKET_COST = 4 << 20 };
-
-/* Spread the buckets over the workers, by their numbers and sizes. */
-static void choose_owners(struct ddp__engine *e)
-{
-    size_t load[DDP__MAX_WORKERS] = {0};
-
-    for (int b = 0; b < e->params->buckets; b++) {
-        int least = 0;
-
-        for (int w = 1; w < e->ddp->workers; w++)
-            if (load[w] < load[least])
-                least = w;
-        load[least] += e->params->bucket[b].len + BUCKET_COST;
-        e->owner[b] = least;
-    }
-}
-
 static int make_arrays(struct ddp__engine *e)
 {
     size_t buckets = (size_t)e->params->buckets + 1;
@@ -305,7 +287,7 @@ static int make_arrays(struct ddp__engine *e)
         !e->merge_bucket || !e->optim || !e->sqnorm || !e->owner ||
         !e->result || !e->part)
         return ddp__fail(DDP_ENOMEM, "out of memory for an engine");
-    choose_owners(e);
+    ddp__reduce_owners(e);
     return 0;
 }
 

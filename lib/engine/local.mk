@@ -9,7 +9,11 @@ LIB_SOURCES += \
     %D%/loss_scaler.c \
     %D%/loss_scaler.h \
     %D%/optim.c \
+    %D%/reduce.c \
+    %D%/reduce.h \
     %D%/result.c \
     %D%/result.h \
     %D%/step.c \
-    %D%/step.h
+    %D%/step.h \
+    %D%/vector.c \
+    %D%/vector.h

@@ -11,11 +11,10 @@
 #include <string.h>
 
 #include "engine/engine.h"
+#include "engine/reduce.h"
 #include "engine/step.h"
+#include "engine/vector.h"
 #include "runtime/devices.h"
-
-/* Calls that block come first. */
-enum { PRIORITY_FORWARD, PRIORITY_BACKWARD, PRIORITY_UPDATE };
 
 /* Steps of all engines, so that the policy can tell their lanes apart. */
 static _Atomic int64_t sequence;
@@ -88,8 +87,8 @@ static void fill_tag(const struct cursor *c, int k, int end,
     sub->tag.lane = c->lane;
     sub->tag.step = c->sequence;
     sub->tag.last = c->last && g->segment[k].end == end;
-    sub->priority =
-        n->phase == DDP__FORWARD ? PRIORITY_FORWARD : PRIORITY_BACKWARD;
+    sub->priority = n->phase == DDP__FORWARD ? DDP__PRIORITY_FORWARD
+                                             : DDP__PRIORITY_BACKWARD;
 }
 
 /* Release what no later segment of this sub-batch reads. */
@@ -186,108 +185,6 @@ static int submit_sub(struct ddp__engine *e, const struct ddp__step *s,
     return submit_range(&c, begin, end, s->first + (uint64_t)index);
 }
 
-/* ---- whole vectors ------------------------------------------------------ */
-
-/* Operations on whole vectors, which belong to no lane.  Consecutive ones with
- * the same owner share a task, as the nodes of a lane do in a segment. */
-struct batch {
-    struct ddp__engine *e;
-    const struct ddp__step *s;
-    int owner, parts; /* so far, in e->part */
-    double us;
-};
-
-static int flush(struct batch *t)
-{
-    struct ddp__engine *e = t->e;
-    struct ddp__submit sub = {
-        .part = e->part,
-        .parts = t->parts,
-        .flow = &e->flow,
-        .step = t->s->number,
-        .tag = {.owner = t->owner},
-        .priority = PRIORITY_UPDATE,
-    };
-    enum ddp__op op;
-
-    if (t->parts == 0)
-        return 0;
-    op = e->part[0].task.call->op;
-    sub.tag.kind = ddp__op_operand(op, DDP__TRAINED) < 0 ? DDP__SCHED_MERGE
-                                                         : DDP__SCHED_UPDATE;
-    t->parts = 0;
-    t->us = 0;
-    return ddp__submit(&sub);
-}
-
-/* access: that of HOST; NULL: as the operation's row says. */
-static int add_whole(struct batch *t, const struct ddp__call *call, int owner,
-                     struct ddp__handle *const buf[],
-                     const enum ddp_access *access, bool accumulate)
-{
-    struct ddp__engine *e = t->e;
-    struct ddp__part *p;
-    int rc;
-
-    if ((t->owner != owner || t->us >= e->spec.graph.segment_us) &&
-        (rc = flush(t)) < 0)
-        return rc;
-    p = &e->part[t->parts++];
-    p->task = (struct ddp__task){.call = call,
-                                 .n = 1,
-                                 .accumulate = accumulate,
-                                 .seed = (uint64_t)e->submitted,
-                                 .lr = t->s->lr};
-    for (int i = 0; i < call->buffers; i++) {
-        p->buf[i] = buf[i];
-        p->access[i] =
-            access ? access[i] : ddp__op_access(call->op, i, !accumulate);
-    }
-    t->owner = owner;
-    t->us += ddp__call_us(e->ddp, call, 1);
-    return 0;
-}
-
-/* One by itself. */
-static int submit_whole(struct ddp__engine *e, const struct ddp__step *s,
-                        const struct ddp__call *call, int owner,
-                        struct ddp__handle *const buf[],
-                        const enum ddp_access *access)
-{
-    struct batch t = {e, s, owner, 0, 0};
-    int rc = add_whole(&t, call, owner, buf, access, false);
-
-    return rc < 0 ? rc : flush(&t);
-}
-
-/* Add the accumulator of lane l + stride to that of lane l, for strides 1, 2,
- * 4, ...: the tree depends only on the number of lanes.  bucket -1: the
- * statistics. */
-static int submit_tree(struct ddp__engine *e, const struct ddp__step *s,
-                       int bucket)
-{
-    int lanes = s->subs < e->spec.lanes ? s->subs : e->spec.lanes, rc;
-    const struct ddp__call *call =
-        bucket < 0 ? &e->merge_stats : &e->merge_bucket[bucket];
-
-    for (int stride = 1; stride < lanes; stride *= 2)
-        for (int l = 0; l + stride < lanes; l += 2 * stride) {
-            struct ddp__lane *a = &e->lane[l], *b = &e->lane[l + stride];
-            struct ddp__handle *from =
-                bucket < 0 ? &b->totals : &b->grad[bucket];
-            struct ddp__handle *buf[] = {
-                [DDP__MERGE_DST] = bucket < 0 ? &a->totals : &a->grad[bucket],
-                [DDP__MERGE_SRC] = from};
-
-            rc = submit_whole(e, s, call, bucket < 0 ? 0 : e->owner[bucket],
-                              buf, NULL);
-            if (rc < 0)
-                return rc;
-            ddp__handle_drop(from);
-        }
-    return 0;
-}
-
 /* Whether any lane wrote to bucket b.  The backward pass may not reach all
  * layers (a first layer that needs no gradient freezes them). */
 static bool has_gradient(const struct ddp__engine *e, int b)
@@ -305,7 +202,7 @@ static bool any_gradient(const struct ddp__engine *e)
 
 static int submit_norms(struct ddp__engine *e, const struct ddp__step *s)
 {
-    struct batch t = {.e = e, .s = s};
+    struct ddp__vector_task t = {.e = e, .s = s};
     bool begun = false;
     int rc;
 
@@ -316,12 +213,12 @@ static int submit_norms(struct ddp__engine *e, const struct ddp__step *s)
 
         if (!has_gradient(e, b))
             continue;
-        if ((rc = add_whole(&t, &e->sqnorm[b], e->owner[b], buf, NULL, begun)) <
-            0)
+        if ((rc = ddp__vector_add(&t, &e->sqnorm[b], e->owner[b], buf, NULL,
+                                  begun)) < 0)
             return rc;
         begun = true;
     }
-    return flush(&t);
+    return ddp__vector_flush(&t);
 }
 
 /* No bucket is updated before all gradients are known to be finite. */
@@ -335,10 +232,10 @@ static int submit_decision(struct ddp__engine *e, const struct ddp__step *s)
                                  [DDP__DECIDE_SCALER] = &e->scaler};
     int rc = submit_norms(e, s);
 
-    return rc < 0 ? rc : submit_whole(e, s, &e->decide, 0, buf, access);
+    return rc < 0 ? rc : ddp__vector_submit(e, s, &e->decide, 0, buf, access);
 }
 
-static int add_update(struct batch *t, int b)
+static int add_update(struct ddp__vector_task *t, int b)
 {
     struct ddp__engine *e = t->e;
     struct ddp__handle *buf[] = {
@@ -348,11 +245,11 @@ static int add_update(struct batch *t, int b)
         [DDP__OPTIM_STATE] = e->state[b].h ? &e->state[b] : NULL,
         [DDP__OPTIM_NORM] = e->optimizer.clip_norm > 0 ? &e->norm : NULL};
 
-    return add_whole(t, &e->optim[b], e->owner[b], buf, NULL, false);
+    return ddp__vector_add(t, &e->optim[b], e->owner[b], buf, NULL, false);
 }
 
 /* Update the averages of the weights, unless the loss scaler skips the step. */
-static int add_average(struct batch *t, int b)
+static int add_average(struct ddp__vector_task *t, int b)
 {
     struct ddp__average *a = &t->e->ema->bucket[b];
     struct ddp__handle *buf[] = {[DDP__EMA_DST] = &a->handle,
@@ -360,20 +257,20 @@ static int add_average(struct batch *t, int b)
                                      &t->e->params->bucket[b].handle,
                                  [DDP__EMA_STATS] = &t->e->scaler};
 
-    return add_whole(t, &a->call, t->e->owner[b], buf, NULL, false);
+    return ddp__vector_add(t, &a->call, t->e->owner[b], buf, NULL, false);
 }
 
 /* The next step starts with the first layers, which are in the last bucket. */
 static int submit_each(struct ddp__engine *e, const struct ddp__step *s,
-                       int (*add)(struct batch *t, int b))
+                       int (*add)(struct ddp__vector_task *t, int b))
 {
-    struct batch t = {.e = e, .s = s};
+    struct ddp__vector_task t = {.e = e, .s = s};
     int rc = 0;
 
     for (int b = e->params->buckets - 1; b >= 0 && rc == 0; b--)
         if (has_gradient(e, b))
             rc = add(&t, b);
-    return rc < 0 ? rc : flush(&t);
+    return rc < 0 ? rc : ddp__vector_flush(&t);
 }
 
 static int submit_updates(struct ddp__engine *e, const struct ddp__step *s)
@@ -393,10 +290,11 @@ static int submit_merges(struct ddp__engine *e, const struct ddp__step *s)
 {
     int rc;
 
-    if ((rc = submit_tree(e, s, -1)) < 0 || !ddp_graph_training(e->graph))
+    if ((rc = ddp__reduce_submit(e, s, -1)) < 0 ||
+        !ddp_graph_training(e->graph))
         return rc;
     for (int b = 0; b < e->params->buckets; b++)
-        if (has_gradient(e, b) && (rc = submit_tree(e, s, b)) < 0)
+        if (has_gradient(e, b) && (rc = ddp__reduce_submit(e, s, b)) < 0)
             return rc;
     return s->update && any_gradient(e) ? submit_updates(e, s) : 0;
 }
@@ -415,7 +313,7 @@ static int submit_last(struct ddp__engine *e, const struct ddp__step *s,
         .flow = &e->flow,
         .step = s->number,
         .tag = {.kind = DDP__SCHED_MERGE},
-        .priority = PRIORITY_UPDATE,
+        .priority = DDP__PRIORITY_UPDATE,
         .always = true,
     };
 
@@ -561,7 +459,7 @@ int ddp__engine_half(struct ddp__engine *e, const int *n, int subs,
         rc = submit_subs(e, &s, 0, g->forward_nodes);
     for (int b = 0; rc == 0 && backward && b < e->params->buckets; b++)
         if (has_gradient(e, b))
-            rc = submit_tree(e, &s, b);
+            rc = ddp__reduce_submit(e, &s, b);
     if (rc < 0)
         ddp__flow_fail(&e->flow, 0, rc, "submission", "host");
     return ddp__engine_wait_all(e);

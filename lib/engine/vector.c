@@ -1,0 +1,69 @@
+/* vector.c - operations on whole vectors, as tasks
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#include "config.h"
+
+#include "engine/vector.h"
+#include "engine/engine.h"
+#include "runtime/devices.h"
+
+int ddp__vector_flush(struct ddp__vector_task *t)
+{
+    struct ddp__engine *e = t->e;
+    struct ddp__submit sub = {
+        .part = e->part,
+        .parts = t->parts,
+        .flow = &e->flow,
+        .step = t->s->number,
+        .tag = {.owner = t->owner},
+        .priority = DDP__PRIORITY_UPDATE,
+    };
+    enum ddp__op op;
+
+    if (t->parts == 0)
+        return 0;
+    op = e->part[0].task.call->op;
+    sub.tag.kind = ddp__op_operand(op, DDP__TRAINED) < 0 ? DDP__SCHED_MERGE
+                                                         : DDP__SCHED_UPDATE;
+    t->parts = 0;
+    t->us = 0;
+    return ddp__submit(&sub);
+}
+
+int ddp__vector_add(struct ddp__vector_task *t, const struct ddp__call *call,
+                    int owner, struct ddp__handle *const buf[],
+                    const enum ddp_access *access, bool accumulate)
+{
+    struct ddp__engine *e = t->e;
+    struct ddp__part *p;
+    int rc;
+
+    if ((t->owner != owner || t->us >= e->spec.graph.segment_us) &&
+        (rc = ddp__vector_flush(t)) < 0)
+        return rc;
+    p = &e->part[t->parts++];
+    p->task = (struct ddp__task){.call = call,
+                                 .n = 1,
+                                 .accumulate = accumulate,
+                                 .seed = (uint64_t)e->submitted,
+                                 .lr = t->s->lr};
+    for (int i = 0; i < call->buffers; i++) {
+        p->buf[i] = buf[i];
+        p->access[i] =
+            access ? access[i] : ddp__op_access(call->op, i, !accumulate);
+    }
+    t->owner = owner;
+    t->us += ddp__call_us(e->ddp, call, 1);
+    return 0;
+}
+
+int ddp__vector_submit(struct ddp__engine *e, const struct ddp__step *s,
+                       const struct ddp__call *call, int owner,
+                       struct ddp__handle *const buf[],
+                       const enum ddp_access *access)
+{
+    struct ddp__vector_task t = {e, s, owner, 0, 0};
+    int rc = ddp__vector_add(&t, call, owner, buf, access, false);
+
+    return rc < 0 ? rc : ddp__vector_flush(&t);
+}

@@ -1,0 +1,39 @@
+/* vector.h - operations on whole vectors, as tasks
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#ifndef DDP_VECTOR_H
+#define DDP_VECTOR_H
+
+#include "engine/step.h"
+#include "ops.h"
+#include "runtime/buffer.h"
+
+/* Tasks that others wait for come first. */
+enum ddp__priority {
+    DDP__PRIORITY_FORWARD,
+    DDP__PRIORITY_BACKWARD,
+    DDP__PRIORITY_UPDATE
+};
+
+/* Operations on whole vectors, which belong to no lane.  Consecutive ones with
+ * the same owner share a task, as the nodes of a lane do in a segment. */
+struct ddp__vector_task {
+    struct ddp__engine *e;
+    const struct ddp__step *s;
+    int owner, parts; /* so far, in e->part */
+    double us;
+};
+
+/* Add one.  access: that of a HOST call; NULL: as the operation's row says. */
+int ddp__vector_add(struct ddp__vector_task *t, const struct ddp__call *call,
+                    int owner, struct ddp__handle *const buf[],
+                    const enum ddp_access *access, bool accumulate);
+/* Submit what has been added. */
+int ddp__vector_flush(struct ddp__vector_task *t);
+/* Submit one alone. */
+int ddp__vector_submit(struct ddp__engine *e, const struct ddp__step *s,
+                       const struct ddp__call *call, int owner,
+                       struct ddp__handle *const buf[],
+                       const enum ddp_access *access);
+
+#endif
