@@ -315,7 +315,7 @@ struct ddp__pool {
                           floor(i I / O) .. ceil((i + 1) I / O) */
 };
 
-/* A run of parameters treated alike by OPTIM and SQNORM. */
+/* A run of parameters treated equally by OPTIM and SQNORM. */
 struct ddp__span {
     size_t begin, len; /* elements, within the bucket */
     bool decay;

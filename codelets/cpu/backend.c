@@ -61,7 +61,7 @@ static int cpu_prepare(const struct ddp__call *c, void **plan)
         c->buf[DDP__INPUT_U8_X].shape.c != c->buf[DDP__INPUT_U8_Y].shape.c)
         return ddp__fail(DDP_ENODEV, "input with channels added");
     if (c->op == DDP__OP_LOSS && c->loss.kind == DDP_CUSTOM_LOSS)
-        return ddp__fail(DDP_ENODEV, "a loss of the program's own");
+        return ddp__fail(DDP_ENODEV, "a custom loss");
 #ifdef HAVE_ONEDNN
     if (ddp__op_is(c->op, DDP__IS_CONV | DDP__IS_DENSE))
         return ddp__cpu_conv_prepare(c, plan);

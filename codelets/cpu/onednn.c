@@ -255,7 +255,8 @@ struct arg {
     void *data;
 };
 
-/* Memory objects are cheap and made anew: those of one thread only. */
+/* Memory objects are cheap and made for every call, by the thread that uses
+ * them. */
 static int execute_primitive(dnnl_primitive_t prim, const struct arg *a,
                              int count)
 {

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Activations are channels last.  Weights are f32 OHWI (the plain layout) in
- * memory, and whatever a primitive likes best (packed) where it runs.
+ * memory, and the layout that a primitive prefers (packed) where it runs.
  */
 #ifndef DDP_ONEDNN_H
 #define DDP_ONEDNN_H

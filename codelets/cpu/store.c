@@ -58,7 +58,7 @@ DDP__CLONES static void round_bf16(uint16_t *restrict dst,
 }
 
 #ifdef X86
-/* The processor's own conversion rounds alike, but for numbers below 2^-126,
+/* The processor's own conversion rounds equally, except numbers below 2^-126,
  * which become 0. */
 __attribute__((target("avx512f,avx512bw,avx512vl,avx512bf16"))) static void
 convert_bf16(uint16_t *dst, const float *src, size_t len, bool stream)

@@ -212,7 +212,7 @@ static int align_parameters(const struct ddp__task *t, int w,
     return p[BN_SCALE] && p[BN_SHIFT] ? 0 : DDP_EDEVICE;
 }
 
-/* What our kernels are told of the statistics, at stat. */
+/* The arguments of our kernels that describe the statistics, at stat. */
 static struct ddp__k_bn_given given_statistics(const struct ddp__task *t,
                                                float *stat, float *inv)
 {

@@ -207,7 +207,7 @@ int ddp__cudnn_plan_get(struct ddp__cudnn_graph *g, size_t limit, bool tune,
     struct ddp__cudnn_plan *p;
 
     if (rc == 0 && !(key = make_key(g, limit)))
-        rc = ddp__fail(DDP_ENOMEM, "no memory for a plan");
+        rc = ddp__fail(DDP_ENOMEM, "out of memory for a plan");
     if (rc < 0) {
         ddp__cudnn_graph_free(g);
         return rc;
@@ -225,7 +225,7 @@ int ddp__cudnn_plan_get(struct ddp__cudnn_graph *g, size_t limit, bool tune,
         if (!p) {
             free(key);
             ddp__cudnn_graph_free(g);
-            return ddp__fail(DDP_ENOMEM, "no memory for a plan");
+            return ddp__fail(DDP_ENOMEM, "out of memory for a plan");
         }
         fill_plan(p, limit, tune);
     }

@@ -37,7 +37,7 @@ struct ddp__cudnn_graph *ddp__cudnn_graph_new(void)
     struct ddp__cudnn_graph *g = calloc(1, sizeof(*g));
 
     if (!g)
-        ddp__fail(DDP_ENOMEM, "no memory for a graph of cuDNN");
+        ddp__fail(DDP_ENOMEM, "out of memory for a graph of cuDNN");
     return g;
 }
 

@@ -15,7 +15,7 @@
  *
  * Why two modes: mode A ranks engines by a model and may return none that
  * passes; FALLBACK returns slow engines that work for nearly everything.  If
- * both fail the answer is DDP_ENODEV, whatever the last error was: libddp's
+ * both fail the answer is DDP_ENODEV, regardless of the last error: libddp's
  * kernels, or another variant of the graph, can do the call.  Only a lack of
  * memory is reported as such.
  *
@@ -69,7 +69,7 @@ static bool is_f32(const struct ddp__cudnn_graph *g)
     return !strstr(g->key, ":bf16") && !strstr(g->key, ":f16");
 }
 
-/* Engines are told apart by their notes alone. */
+/* Only their notes distinguish engines. */
 static bool engine_is_allowed(struct ddp__cudnn_plan *p, ddp__cudnn_desc engine)
 {
     cudnnBackendNumericalNote_t note[MAX_NOTES];
@@ -214,7 +214,7 @@ static int try_config(struct ddp__cudnn_plan *p, ddp__cudnn_desc config,
         rc = finalize_plan(p);
     p->workspace = plan_workspace(p);
     if (rc == 0 && p->workspace > limit)
-        rc = ddp__fail(DDP_ENODEV, "an engine wants %zu bytes of workspace",
+        rc = ddp__fail(DDP_ENODEV, "an engine needs %zu bytes of workspace",
                        p->workspace);
     if (rc < 0)
         plan_drop(p);
@@ -342,7 +342,7 @@ int ddp__cudnn_build(struct ddp__cudnn_plan *p, size_t limit, bool tune)
         return g->rc;
     if ((rc = choose_engine(p, graph, CUDNN_HEUR_MODE_A, limit, tune)) < 0)
         rc = choose_engine(p, graph, CUDNN_HEUR_MODE_FALLBACK, limit, tune);
-    /* Whatever the last engine failed with, others may do the call. */
+    /* Other engines may run the call, regardless of how the last one failed. */
     return rc == 0 || rc == DDP_ENOMEM ? rc : DDP_ENODEV;
 }
 

@@ -133,7 +133,7 @@ void ddp__cudnn_target_leave(int before)
 static ddp__cudnn_desc others[DDP__CUDA_DEVICES]; /* owned */
 static pthread_mutex_t others_lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* As many as there may be are described alike. */
+/* All that may exist are described equally. */
 ddp__cudnn_desc ddp__cudnn_target_other(int device)
 {
     ddp__cudnn_desc d;

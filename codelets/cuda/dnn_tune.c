@@ -80,7 +80,7 @@ struct ddp__cudnn_bench *ddp__cudnn_bench_new(const struct ddp__cudnn_graph *g,
     struct ddp__cudnn_bench *b = calloc(1, sizeof(*b));
 
     if (!b) {
-        ddp__fail(DDP_ENOMEM, "no memory to try engines");
+        ddp__fail(DDP_ENOMEM, "out of memory to try engines");
         return NULL;
     }
     pthread_mutex_lock(&lock);

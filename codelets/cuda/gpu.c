@@ -29,7 +29,7 @@ enum {
     MODE_SHARED = 0,
     MODE_PROHIBITED = 2,
     OUT_OF_MEMORY = 2, /* CUDA_ERROR_OUT_OF_MEMORY */
-    OLDEST_MAJOR = 8,  /* what nvcc was told to compile for */
+    OLDEST_MAJOR = 8,  /* what nvcc compiles for */
 };
 
 static struct driver {
@@ -176,15 +176,14 @@ static bool gpu_opens(struct ddp__gpus *g, int i, int dev, const char *name,
     else if (rc == OUT_OF_MEMORY)
         add_reason(
             g,
-            "GPU %d (%s) has no memory left: nvidia-smi tells who has it; "
+            "GPU %d (%s) has no memory left: nvidia-smi lists its processes; "
             "wait for them, or choose GPUs by CUDA_VISIBLE_DEVICES",
             i, name);
     else if (shared)
-        add_reason(
-            g,
-            "GPU %d (%s) does not start (%s): nvidia-smi tells more; choose "
-            "others by CUDA_VISIBLE_DEVICES",
-            i, name, driver_error(rc));
+        add_reason(g,
+                   "GPU %d (%s) does not start (%s): see nvidia-smi; choose "
+                   "others by CUDA_VISIBLE_DEVICES",
+                   i, name, driver_error(rc));
     else
         add_reason(
             g,
@@ -211,7 +210,8 @@ static bool gpu_is_usable(struct ddp__gpus *g, int i)
     cu.attribute(&minor, ATTRIBUTE_MINOR, dev);
     if (major < OLDEST_MAJOR) {
         add_reason(
-            g, "GPU %d (%s) has compute capability %d.%d, wants %d.0 or later",
+            g,
+            "GPU %d (%s) has compute capability %d.%d, expected %d.0 or later",
             i, name, major, minor, OLDEST_MAJOR);
         return false;
     }

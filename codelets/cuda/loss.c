@@ -1,7 +1,7 @@
 /* loss.c - losses and the counts of right answers, on CUDA workers
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * A label that is no class cannot be told to the host: its loss is NaN.
+ * A label that is no class cannot be reported to the host: its loss is NaN.
  */
 #include "config.h"
 

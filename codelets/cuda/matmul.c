@@ -171,7 +171,7 @@ int ddp__cuda_matmul_new(const struct ddp__cuda_product *p, size_t limit,
     int before, rc;
 
     if (!m)
-        return ddp__fail(DDP_ENOMEM, "no memory for a product");
+        return ddp__fail(DDP_ENOMEM, "out of memory for a product");
     before = ddp__cudnn_target_enter();
     if ((rc = ddp__cublas_check(describe_product(m, p),
                                 "describing a product")) == 0 &&

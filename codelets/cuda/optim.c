@@ -25,7 +25,7 @@ static struct ddp__k_span span_of(const struct ddp__task *t,
                                 .running = s->running};
 }
 
-/* Whether b goes on where a ends, and is treated alike. */
+/* Whether b begins where a ends, and is treated equally. */
 static bool continues(const struct ddp__k_span *a, const struct ddp__k_span *b)
 {
     if (a->end != b->begin || a->running != b->running)
@@ -52,7 +52,7 @@ static bool add_span(struct ddp__k_optim *p, struct ddp__k_span s)
 }
 
 /* As many spans as fit, from span `from` on; returns the next one.  Neighbours
- * that are alike become one; a span that does not ascend waits. */
+ * that are equal become one; a span that does not ascend waits. */
 static int take_spans(const struct ddp__task *t, int from,
                       struct ddp__k_optim *p)
 {

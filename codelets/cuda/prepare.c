@@ -62,7 +62,7 @@ int ddp__cuda_kernels_prepare(const struct ddp__call *c)
     int rc;
 
     if (c->op == DDP__OP_LOSS && c->loss.kind == DDP_CUSTOM_LOSS)
-        return ddp__fail(DDP_ENODEV, "a loss of the program's own runs on CPU "
+        return ddp__fail(DDP_ENODEV, "a custom loss runs on CPU "
                                      "workers");
     if ((rc = ddp__call_one_type(c, DDP__CUDA_TYPES)) < 0 ||
         (rc = check_sizes(c)) < 0)

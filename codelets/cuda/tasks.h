@@ -1,7 +1,7 @@
 /* tasks.h - from tasks to libddp's kernels, without CUDA's headers
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Each op's function fills in what its kernels are told and launches them.
+ * Each op's function fills in the arguments of its kernels and launches them.
  */
 #ifndef DDP_TASKS_H
 #define DDP_TASKS_H
@@ -68,7 +68,7 @@ int ddp__cuda_copy_end(const struct ddp__task *t, int i);
     ddp__cuda_launched(ddp__k_##name((p), (place)->stream), #name)
 
 /* The cut of rows into blocks, and bytes for two f32 of each channel of each
- * chunk, whatever the rows. */
+ * chunk, for any rows. */
 struct ddp__columns ddp__columns(size_t segments, size_t rows, int c);
 unsigned ddp__columns_blocks(const struct ddp__columns *k);
 unsigned ddp__columns_finish_blocks(const struct ddp__columns *k);

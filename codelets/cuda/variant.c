@@ -40,7 +40,7 @@ static int get_variant(const struct ddp__call *c, struct ddp__cuda_plan *p,
     if ((*out = v))
         return 0;
     if (!(v = calloc(1, sizeof(*v))))
-        return ddp__fail(DDP_ENOMEM, "no memory for a plan");
+        return ddp__fail(DDP_ENOMEM, "out of memory for a plan");
     v->n = n;
     if ((rc = p->make(c, p, v)) < 0) {
         variant_free(v);
@@ -64,7 +64,7 @@ int ddp__cuda_plan_new(const struct ddp__call *c, ddp__cuda_make_f *make,
     if ((rc = ddp__cudnn_target_ready()) < 0)
         return rc;
     if (!(p = calloc(1, sizeof(*p))))
-        return ddp__fail(DDP_ENOMEM, "no memory for a plan");
+        return ddp__fail(DDP_ENOMEM, "out of memory for a plan");
     pthread_mutex_init(&p->lock, NULL);
     p->make = make;
     p->side = side;
@@ -166,7 +166,7 @@ int ddp__cuda_run(const struct ddp__task *t, struct ddp__cuda_run *r)
     if (rc < 0)
         return rc;
     if (r->worker->scratch_size < p->side + variant_workspace(v))
-        return ddp__fail(DDP_EDEVICE, "%zu bytes of scratch, wants %zu",
+        return ddp__fail(DDP_EDEVICE, "%zu bytes of scratch, expected %zu",
                          r->worker->scratch_size,
                          p->side + variant_workspace(v));
     r->variant = v;

@@ -24,7 +24,7 @@
  * Why memory comes in chunks that are kept: cudaMalloc() may wait for all that
  * runs on the GPU.  After the first steps nothing is allocated.  Copies are of
  * one size for good and are freed all at once, when no task is running, so a
- * chunk is only ever filled from its beginning.  StarPU is told of chunks
+ * chunk is only ever filled from its beginning.  StarPU learns of chunks
  * (ddp__cuda_account()), or it would count on the same memory.
  *
  * Why one lock for a GPU: it is held for the lookup and for queueing a
@@ -79,7 +79,7 @@ static struct chunk *chunk_new(struct gpu *g, size_t size)
     struct chunk *c = calloc(1, sizeof(*c));
 
     if (!c) {
-        ddp__fail(DDP_ENOMEM, "no memory for copies of weights");
+        ddp__fail(DDP_ENOMEM, "out of memory for copies of weights");
         return NULL;
     }
     c->size = size > CHUNK ? size : CHUNK;
@@ -128,7 +128,7 @@ static struct copy *copy_new(struct gpu *g, uint64_t id, enum ddp_dtype type,
     struct copy **at = &g->copy[id % TABLE], *c = malloc(sizeof(*c));
 
     if (!c) {
-        ddp__fail(DDP_ENOMEM, "no memory for copies of weights");
+        ddp__fail(DDP_ENOMEM, "out of memory for copies of weights");
         return NULL;
     }
     *c = (struct copy){.next = *at, .id = id, .len = len, .type = type};

@@ -218,7 +218,7 @@ static int visit_workers(int (*fn)(struct ddp__cuda_worker *w))
 }
 
 /* StarPU takes nine tenths of a GPU for its own, whoever else is there, and
- * waits for ever for what it cannot get: it is told what others have.  A
+ * blocks forever for memory it cannot get, so it learns what others use.  A
  * twentieth of what is left is for code that is loaded later. */
 static void count_others(const struct ddp__cuda_worker *w)
 {

@@ -39,7 +39,7 @@
 
 /* ---- values in memory --------------------------------------------------- */
 
-/* Activation i, whatever its type. */
+/* Activation i, of any type. */
 DDP__DEVICE float ddp__k_get(enum ddp_dtype type, const void *p, size_t i)
 {
     switch (type) {

@@ -1,4 +1,4 @@
-/* kernels.h - libddp's kernels, and what each of them is told
+/* kernels.h - libddp's kernels, and their arguments
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * For C and C++, without CUDA's headers.  The bodies are in elementwise.h,
@@ -15,7 +15,7 @@ enum {
     DDP__THREADS = 256, /* of a block */
 };
 
-/* X (kernel, what it is told).  Items: bodies that a launch calls `items`
+/* X (kernel, its arguments).  Items: bodies that a launch calls `items`
  * times.  Blocks: bodies that each of `blocks` blocks calls.  Plain: blocks
  * that see no activations, the others are made for each `type` of them. */
 #define DDP__ELEMENTWISE_ITEMS(X)                                              \
@@ -68,7 +68,7 @@ enum {
 /* ---- elementwise.h ------------------------------------------------------ */
 
 /* y[p, i] = (x[p, i] - mean[i]) factor[i] for i < c, 0 for c <= i < cy, of all
- * pixels p.  Channels from the fourth on are treated alike. */
+ * pixels p.  All channels from the fourth on are treated equally. */
 struct ddp__k_input {
     unsigned items;
     enum ddp_dtype type;
@@ -256,7 +256,7 @@ struct ddp__k_merge_stats {
 };
 
 enum {
-    DDP__SPANS = 112, /* of one launch, at most: all it is told is below 4 KB */
+    DDP__SPANS = 112, /* of one launch, at most: all arguments are below 4 KB */
     DDP__TILE = 2048, /* elements of a block */
 };
 

@@ -166,7 +166,7 @@ static int loss_of_values(const struct ddp__task *t, struct row r,
     return 0;
 }
 
-/* The program's function sees f32, whatever the activations are. */
+/* The program's function sees f32 for activations of any type. */
 static int custom_loss(const struct ddp__task *t, struct row r,
                        double stats[DDP__STATS])
 {
@@ -176,7 +176,7 @@ static int custom_loss(const struct ddp__task *t, struct row r,
     float *x = calloc(2 * len, sizeof(*x)), *dx;
 
     if (!x)
-        return ddp__fail(DDP_ENOMEM, "no memory for the loss of %d samples",
+        return ddp__fail(DDP_ENOMEM, "out of memory for the loss of %d samples",
                          t->n);
     dx = x + len;
     for (size_t i = 0; i < len; i++)

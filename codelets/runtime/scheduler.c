@@ -11,8 +11,8 @@
  * it, whereas numbers of steps may start again with another run.
  *
  * A worker that got nothing is `waiting` and does not look again before it is
- * called.  So whatever may let a worker go on must call it: a task pushed, a
- * lane claimed (it may be this worker's turn) or released.
+ * called.  So everything that may let a worker continue must call it: a task
+ * pushed, a lane claimed (it may be this worker's turn) or released.
  */
 #include "config.h"
 
@@ -392,10 +392,10 @@ static void init(unsigned ctx)
     struct sched *s = calloc(1, sizeof(*s));
 
     if (!s)
-        STARPU_ABORT_MSG("no memory for the ddp scheduler"); /* as StarPU */
+        STARPU_ABORT_MSG("out of memory for the ddp scheduler"); /* as StarPU */
     STARPU_PTHREAD_MUTEX_INIT(&s->lock, NULL);
     if (ddp__sched_inflight(&s->cap) < 0)
-        s->cap = 0; /* ddp__sched_check() has told */
+        s->cap = 0; /* ddp__sched_check() has reported it */
     for (int i = 0; i < STICKY; i++)
         s->sticky[i] = -1;
     if (!starpu_sched_ctx_min_priority_is_set(ctx))

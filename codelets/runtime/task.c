@@ -400,11 +400,11 @@ int ddp__submit(const struct ddp__submit *s)
     struct run *r;
 
     if (!task)
-        return ddp__fail(DDP_ENOMEM, "no memory for a task");
+        return ddp__fail(DDP_ENOMEM, "out of memory for a task");
     task->cl = &cl[op];
     if (!(r = run_new(task, s))) {
         destroy(task);
-        return ddp__fail(DDP_ENOMEM, "no memory for a task");
+        return ddp__fail(DDP_ENOMEM, "out of memory for a task");
     }
     task->name = cl[op].name;
     task->cl_arg = r;

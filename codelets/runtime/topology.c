@@ -24,7 +24,7 @@
 static int load_hwloc(hwloc_topology_t *hw, bool devices)
 {
     if (hwloc_topology_init(hw) < 0)
-        return ddp__fail(DDP_ENOMEM, "no memory for hwloc's topology");
+        return ddp__fail(DDP_ENOMEM, "out of memory for hwloc's topology");
     if (devices)
         hwloc_topology_set_io_types_filter(*hw,
                                            HWLOC_TYPE_FILTER_KEEP_IMPORTANT);
@@ -90,7 +90,7 @@ static int find_cores(struct ddp__topology *t, hwloc_const_bitmap_t may)
 
     t->seen = hwloc_get_nbobjs_by_type(t->hw, type);
     if (!(t->core = calloc((size_t)t->seen + 1, sizeof(*t->core))))
-        return ddp__fail(DDP_ENOMEM, "no memory for %d cores", t->seen);
+        return ddp__fail(DDP_ENOMEM, "out of memory for %d cores", t->seen);
     while ((o = hwloc_get_next_obj_by_type(t->hw, type, o))) {
         for (pu = NULL; (pu = hwloc_get_next_obj_inside_cpuset_by_type(
                              t->hw, o->cpuset, HWLOC_OBJ_PU, pu));)
@@ -114,7 +114,8 @@ static int find_cpus(struct ddp__topology *t)
     if (t->nodes < 2)
         return 0;
     if (!(t->node_of_cpu = calloc((size_t)t->cpus + 1, 1)))
-        return ddp__fail(DDP_ENOMEM, "no memory for %d processors", t->cpus);
+        return ddp__fail(DDP_ENOMEM, "out of memory for %d processors",
+                         t->cpus);
     while ((pu = hwloc_get_next_obj_by_type(t->hw, HWLOC_OBJ_PU, pu)))
         if ((node = node_of_set(t, pu->cpuset)) > 0)
             t->node_of_cpu[pu->os_index] = (unsigned char)node;
@@ -169,7 +170,7 @@ static int find_all(struct ddp__topology *t)
     int rc;
 
     if (!may)
-        return ddp__fail(DDP_ENOMEM, "no memory for a set of processors");
+        return ddp__fail(DDP_ENOMEM, "out of memory for a set of processors");
     find_nodes(t);
     if ((rc = find_cores(t, may)) == 0 && (rc = find_cpus(t)) == 0) {
         find_caches(t);

@@ -50,7 +50,7 @@ static const struct ddp__device cpu = {
     .attach = cpu_attach,
 };
 
-/* As many as StarPU is told of. */
+/* As many as StarPU learns of. */
 static void gpus_find(struct ddp__gpus *g, int most)
 {
     for (int i = 0; i < most && i < DDP__MAX_GPUS; i++)
