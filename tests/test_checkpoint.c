@@ -177,6 +177,7 @@ static struct run usual(void)
         .network = {.width = 4, .dropout = 0.2f, .act = DDP_RELU, .degree = 1},
         .cfg =
             {
+                TRAIN_DEFAULTS,
                 .optimizer = ddp_momentum(0.1f, 0.9f),
                 .schedule = {.kind = DDP_COSINE},
                 .batch = BATCH,
