@@ -3,6 +3,8 @@
  */
 #include "config.h"
 
+#include <stdlib.h>
+
 #include "data/dataset.h"
 #include "defaults.h"
 #include "tap.h"
@@ -182,10 +184,12 @@ static void test_arrays(void)
 int main(void)
 {
     struct ddp_config start = {START_DEFAULTS, .cpus = 1, .gpus = 0};
-    ddp_t *ddp = ddp_init(&start);
     ddp_dataset_t *d = samples(100);
     ddp_dataset_t *large = samples(1000);
+    ddp_t *ddp;
 
+    unsetenv("STARPU_NCPU"); /* it would win */
+    ddp = ddp_init(&start);
     if (!ddp || !d || !large)
         bail_out("%s", ddp_errmsg());
     is_int(ddp_worker_count(ddp), 1, "one worker was asked for");

@@ -249,7 +249,7 @@ static ddp_trainer_t *saving(ddp_t *ddp, ddp_chain_t *c, ddp_dataset_t *d,
         &(struct ddp_train_config){
             TRAIN_DEFAULTS, .optimizer = ddp_momentum(0.1f, 0.9f),
             .sub_batch = 4, .batch = 16, .lanes = 3, .steps = STEPS, .seed = 7,
-            .checkpoint = {.dir = dir}, .ema_decay = decay});
+            .checkpoint = {.dir = dir, .keep = 3}, .ema_decay = decay});
 }
 
 /* Go on in another trainer: the averages of the checkpoint, then those of the
