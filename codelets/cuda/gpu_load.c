@@ -55,6 +55,15 @@ static const char *const places[] = {
     "/opt/*/lib/python3*/site-packages/nvidia/*/lib",
 };
 
+/* Load a library for the rest of the process: the module calls it. */
+static bool load_library(const char *path)
+{
+    void *handle = dlopen(path, RTLD_LAZY | RTLD_GLOBAL);
+
+    /* cppcheck-suppress resourceLeak */
+    return handle != NULL;
+}
+
 /* Load a library out of the folders that match; false if none has it. */
 static bool load_from(const char *pattern, const char *library)
 {
@@ -67,7 +76,7 @@ static bool load_from(const char *pattern, const char *library)
         glob(path, 0, NULL, &found) != 0)
         return false;
     for (size_t i = 0; !done && i < found.gl_pathc; i++)
-        done = dlopen(found.gl_pathv[i], RTLD_LAZY | RTLD_GLOBAL) != NULL;
+        done = load_library(found.gl_pathv[i]);
     globfree(&found);
     return done;
 }
@@ -99,7 +108,7 @@ static void load_all(const char *const *library)
     size_t count = sizeof(places) / sizeof(places[0]);
 
     for (; *library; library++) {
-        if (dlopen(*library, RTLD_LAZY | RTLD_GLOBAL))
+        if (load_library(*library))
             continue;
         for (size_t p = 0; p < count && !load_at(places[p], *library); p++)
             ;
