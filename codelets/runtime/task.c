@@ -279,8 +279,8 @@ static int count_buffers(const struct ddp__submit *s)
 {
     int n = 0;
 
-    for (int i = 0; i < s->parts; i++)
-        n += s->part[i].task.call->buffers;
+    for (int i = 0; i < s->calls; i++)
+        n += s->call[i].task.call->buffers;
     return n;
 }
 
@@ -329,7 +329,7 @@ static int add_buffer(struct starpu_task *task, starpu_data_handle_t h,
 /* Contents are identified as a call will find them: what the task itself wrote
  * before is another version. */
 static void fill_call(struct starpu_task *task, struct called *one,
-                      const struct ddp__part *p)
+                      const struct ddp__task_call *p)
 {
     int trained = ddp__op_operand(p->task.call->op, DDP__TRAINED);
 
@@ -352,7 +352,7 @@ static struct run *run_new(struct starpu_task *task,
                            const struct ddp__submit *s)
 {
     struct run *r =
-        malloc(sizeof(*r) + (size_t)s->parts * sizeof(struct called));
+        malloc(sizeof(*r) + (size_t)s->calls * sizeof(struct called));
 
     if (!r || !make_room(task, count_buffers(s))) {
         free(r);
@@ -362,10 +362,10 @@ static struct run *run_new(struct starpu_task *task,
                       .tag = s->tag,
                       .step = s->step,
                       .always = s->always,
-                      .calls = s->parts};
+                      .calls = s->calls};
     r->tag.magic = DDP__SCHED_MAGIC;
-    for (int i = 0; i < s->parts; i++)
-        fill_call(task, &r->call[i], &s->part[i]);
+    for (int i = 0; i < s->calls; i++)
+        fill_call(task, &r->call[i], &s->call[i]);
     return r;
 }
 
@@ -379,10 +379,10 @@ static void destroy(struct starpu_task *task)
 static uint32_t where_all(const struct ddp__submit *s)
 {
     const ddp_t *ddp = s->flow->ddp;
-    uint32_t all = ddp__call_where(ddp, s->part[0].task.call);
+    uint32_t all = ddp__call_where(ddp, s->call[0].task.call);
 
-    for (int i = 1; i < s->parts; i++)
-        all &= ddp__call_where(ddp, s->part[i].task.call);
+    for (int i = 1; i < s->calls; i++)
+        all &= ddp__call_where(ddp, s->call[i].task.call);
     return all;
 }
 
@@ -395,7 +395,7 @@ static bool may_queue(const ddp_t *ddp, uint32_t where)
 
 int ddp__submit(const struct ddp__submit *s)
 {
-    int op = s->parts == 1 ? (int)s->part[0].task.call->op : SEVERAL, rc;
+    int op = s->calls == 1 ? (int)s->call[0].task.call->op : SEVERAL, rc;
     struct starpu_task *task = starpu_task_create();
     struct run *r;
 

@@ -9,17 +9,17 @@
 #include "runtime/flow.h"
 #include "runtime/scheduler.h"
 
-/* A call, its buffers, and what is special about this run of it. */
-struct ddp__part {
+/* A call of a task: its buffers, and the arguments of this run of it. */
+struct ddp__task_call {
     struct ddp__task task; /* call, n, accumulate, seed, lr */
     struct ddp__handle *buf[DDP_MAX_BUFFERS]; /* NULL: absent */
     enum ddp_access access[DDP_MAX_BUFFERS];
 };
 
-/* A task: calls that are run one after another. */
+/* A task: calls that run one after another on one worker. */
 struct ddp__submit {
-    const struct ddp__part *part; /* not owned, like flow */
-    int parts;
+    const struct ddp__task_call *call; /* not owned, like flow */
+    int calls;
     struct ddp__flow *flow;
     struct ddp__sched_tag tag;
     int64_t step; /* for messages; tag.step orders lanes of all engines */

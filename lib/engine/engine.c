@@ -282,10 +282,11 @@ static int make_arrays(struct ddp__engine *e)
     e->sqnorm = calloc(buckets, sizeof(*e->sqnorm));
     e->owner = calloc(buckets, sizeof(*e->owner));
     e->result = calloc((size_t)e->spec.run_ahead + 1, sizeof(*e->result));
-    e->part = calloc((size_t)e->graph->nodes + buckets, sizeof(*e->part));
+    e->task_call =
+        calloc((size_t)e->graph->nodes + buckets, sizeof(*e->task_call));
     if (!e->lane || !e->grad_begun || !e->state || !e->state_memory ||
         !e->merge_bucket || !e->optim || !e->sqnorm || !e->owner ||
-        !e->result || !e->part)
+        !e->result || !e->task_call)
         return ddp__fail(DDP_ENOMEM, "out of memory for an engine");
     ddp__reduce_owners(e);
     return 0;
@@ -421,7 +422,7 @@ void ddp__engine_free(struct ddp__engine *e)
     free(e->lane);
     free(e->input_of);
     free(e->input);
-    free(e->part);
+    free(e->task_call);
     free(e->grad_begun);
     free(e->state);
     free(e->state_memory);

@@ -46,8 +46,8 @@ struct ddp__engine {
     struct ddp__lane *lane;
     const ddp_value_t **input; /* of a sub-batch; owned */
     int inputs;
-    int *input_of;             /* by value id: its place among them */
-    struct ddp__part *part;    /* of the task being submitted */
+    int *input_of;                    /* by value id: its place among them */
+    struct ddp__task_call *task_call; /* of the task being submitted */
     bool *grad_begun;          /* lane x bucket: written to in this step */
     double sample_flops;       /* of convolutions and dense layers */
     struct ddp__handle *state; /* of the optimizer, by bucket */

@@ -80,7 +80,7 @@ static void fill_tag(const struct cursor *c, int k, int end,
     const struct ddp_graph *g = c->e->graph;
     const struct ddp__node *n = g->node[g->segment[k].begin];
 
-    sub->tag.kind = sub->parts == 1 && ddp__op_is(n->call.op, DDP__IS_HOST) &&
+    sub->tag.kind = sub->calls == 1 && ddp__op_is(n->call.op, DDP__IS_HOST) &&
                             n->call.host.fn == c->e->spec.graph.fill
                         ? DDP__SCHED_INPUT
                         : DDP__SCHED_LANE;
@@ -110,8 +110,8 @@ static void drop_used(const struct cursor *c, int k)
     }
 }
 
-static void fill_part(const struct cursor *c, int k, int i, uint64_t number,
-                      struct ddp__part *p)
+static void fill_task_call(const struct cursor *c, int k, int i,
+                           uint64_t number, struct ddp__task_call *p)
 {
     struct ddp__node *n = c->e->graph->node[i];
 
@@ -137,16 +137,16 @@ static int submit_segment(const struct cursor *c, int k, int end,
 {
     const struct ddp__segment *s = &c->e->graph->segment[k];
     struct ddp__submit sub = {
-        .part = c->e->part,
-        .parts = s->end - s->begin,
+        .call = c->e->task_call,
+        .calls = s->end - s->begin,
         .flow = c->flow,
         .step = c->s->number,
     };
     int rc;
 
     fill_tag(c, k, end, &sub);
-    for (int i = 0; i < sub.parts; i++)
-        fill_part(c, k, s->begin + i, number, &c->e->part[i]);
+    for (int i = 0; i < sub.calls; i++)
+        fill_task_call(c, k, s->begin + i, number, &c->e->task_call[i]);
     if ((rc = ddp__submit(&sub)) == 0)
         drop_used(c, k);
     return rc;
@@ -305,11 +305,11 @@ static int submit_last(struct ddp__engine *e, const struct ddp__step *s,
                        const struct ddp__call *call, struct ddp__handle **buf,
                        enum ddp_access token)
 {
-    struct ddp__part part = {
+    struct ddp__task_call last = {
         .task = {.call = call, .n = 1, .seed = (uint64_t)e->submitted}};
     struct ddp__submit sub = {
-        .part = &part,
-        .parts = 1,
+        .call = &last,
+        .calls = 1,
         .flow = &e->flow,
         .step = s->number,
         .tag = {.kind = DDP__SCHED_MERGE},
@@ -318,10 +318,10 @@ static int submit_last(struct ddp__engine *e, const struct ddp__step *s,
     };
 
     for (int i = 0; i < call->buffers; i++) {
-        part.buf[i] = buf[i];
-        part.access[i] = DDP_READ;
+        last.buf[i] = buf[i];
+        last.access[i] = DDP_READ;
     }
-    part.access[call->buffers - 1] = token;
+    last.access[call->buffers - 1] = token;
     return ddp__submit(&sub);
 }
 

@@ -11,8 +11,8 @@ int ddp__vector_flush(struct ddp__vector_task *t)
 {
     struct ddp__engine *e = t->e;
     struct ddp__submit sub = {
-        .part = e->part,
-        .parts = t->parts,
+        .call = e->task_call,
+        .calls = t->calls,
         .flow = &e->flow,
         .step = t->s->number,
         .tag = {.owner = t->owner},
@@ -20,12 +20,12 @@ int ddp__vector_flush(struct ddp__vector_task *t)
     };
     enum ddp__op op;
 
-    if (t->parts == 0)
+    if (t->calls == 0)
         return 0;
-    op = e->part[0].task.call->op;
+    op = e->task_call[0].task.call->op;
     sub.tag.kind = ddp__op_operand(op, DDP__TRAINED) < 0 ? DDP__SCHED_MERGE
                                                          : DDP__SCHED_UPDATE;
-    t->parts = 0;
+    t->calls = 0;
     t->us = 0;
     return ddp__submit(&sub);
 }
@@ -35,13 +35,13 @@ int ddp__vector_add(struct ddp__vector_task *t, const struct ddp__call *call,
                     const enum ddp_access *access, bool accumulate)
 {
     struct ddp__engine *e = t->e;
-    struct ddp__part *p;
+    struct ddp__task_call *p;
     int rc;
 
     if ((t->owner != owner || t->us >= e->spec.graph.segment_us) &&
         (rc = ddp__vector_flush(t)) < 0)
         return rc;
-    p = &e->part[t->parts++];
+    p = &e->task_call[t->calls++];
     p->task = (struct ddp__task){.call = call,
                                  .n = 1,
                                  .accumulate = accumulate,

@@ -20,7 +20,7 @@ enum ddp__priority {
 struct ddp__vector_task {
     struct ddp__engine *e;
     const struct ddp__step *s;
-    int owner, parts; /* so far, in e->part */
+    int owner, calls; /* so far, in e->task_call */
     double us;
 };
 
