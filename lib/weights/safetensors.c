@@ -429,9 +429,9 @@ void ddp__st_close(struct ddp__st_file *f)
 {
     if (!f)
         return;
-    for (int i = 0; i < f->parts; i++)
-        ddp__st_close(f->part[i]);
-    free(f->part);
+    for (int i = 0; i < f->shards; i++)
+        ddp__st_close(f->shard[i]);
+    free(f->shard);
     for (int i = 0; i < f->n; i++)
         free(f->tensor[i].name);
     free(f->tensor);

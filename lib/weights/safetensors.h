@@ -62,8 +62,8 @@ struct ddp__st_file {
     uint64_t data; /* where the data begin */
     int n;
     struct ddp__st_tensor *tensor; /* in the order of their data; owned */
-    struct ddp__st_file **part;    /* of an index: the files; owned */
-    int parts;
+    struct ddp__st_file **shard;   /* of an index: the files; owned */
+    int shards;
 };
 
 /* Open a file and check all of it but the values.  A path that ends in .json is

@@ -5,8 +5,8 @@
  *
  *     {"metadata": ..., "weight_map": {"fc.bias": "model-2.safetensors", ...}}
  *
- * The map and the files must agree, tensor by tensor.  A
- * name of a file leads to no other folder.
+ * The map and the files, called shards, must agree, tensor by tensor.  The name
+ * of a shard leads to no other folder.
  *
  * Source   huggingface/transformers, which writes them for large models.
  */
@@ -24,15 +24,15 @@
 static const char suffix[] = ".safetensors";
 
 /* Without its folder. */
-static const char *name_of(const struct ddp__st_file *part)
+static const char *shard_name(const struct ddp__st_file *shard)
 {
-    return strrchr(part->path, '/') + 1;
+    return strrchr(shard->path, '/') + 1;
 }
 
-static bool has_part(const struct ddp__st_file *f, const char *name)
+static bool has_shard(const struct ddp__st_file *f, const char *name)
 {
-    for (int i = f->parts - 1; i >= 0; i--)
-        if (!strcmp(name_of(f->part[i]), name))
+    for (int i = f->shards - 1; i >= 0; i--)
+        if (!strcmp(shard_name(f->shard[i]), name))
             return true;
     return false;
 }
@@ -49,10 +49,10 @@ static char *path_in_folder(const struct ddp__st_file *f, const char *name)
     return path;
 }
 
-static int add_part(struct ddp__st_file *f, const char *name)
+static int add_shard(struct ddp__st_file *f, const char *name)
 {
     size_t len = strlen(name), end = sizeof(suffix) - 1;
-    struct ddp__st_file **part;
+    struct ddp__st_file **shard;
     char *path;
     int rc;
 
@@ -60,18 +60,18 @@ static int add_part(struct ddp__st_file *f, const char *name)
         return ddp__st_bad(f,
                            "%.95s does not name a %s file in the same folder",
                            name, suffix);
-    part = realloc(f->part, ((size_t)f->parts + 1) * sizeof(*part));
-    if (part)
-        f->part = part;
-    if (!part || !(path = path_in_folder(f, name)))
+    shard = realloc(f->shard, ((size_t)f->shards + 1) * sizeof(*shard));
+    if (shard)
+        f->shard = shard;
+    if (!shard || !(path = path_in_folder(f, name)))
         return ddp__fail(DDP_ENOMEM, "%s: out of memory", f->path);
-    if ((rc = ddp__st_open(&f->part[f->parts], path)) == 0)
-        f->parts++;
+    if ((rc = ddp__st_open(&f->shard[f->shards], path)) == 0)
+        f->shards++;
     free(path);
     return rc;
 }
 
-static int open_parts(struct ddp__st_file *f, json_t *map)
+static int open_shards(struct ddp__st_file *f, json_t *map)
 {
     const char *tensor;
     json_t *v;
@@ -83,25 +83,25 @@ static int open_parts(struct ddp__st_file *f, json_t *map)
 
         if (!name)
             return ddp__st_bad(f, "tensor %.95s is in no file", tensor);
-        if (!has_part(f, name) && (rc = add_part(f, name)) < 0)
+        if (!has_shard(f, name) && (rc = add_shard(f, name)) < 0)
             return rc;
     }
     return 0;
 }
 
-/* Move the tensors of a part to f and remove them from the map, so that no
+/* Move the tensors of a shard to f and remove them from the map, so that no
  * tensor is found twice. */
-static int take_part(struct ddp__st_file *f, struct ddp__st_file *part,
-                     json_t *map)
+static int move_shard_tensors(struct ddp__st_file *f,
+                              struct ddp__st_file *shard, json_t *map)
 {
-    for (int i = 0; i < part->n; i++) {
-        struct ddp__st_tensor *t = &part->tensor[i];
+    for (int i = 0; i < shard->n; i++) {
+        struct ddp__st_tensor *t = &shard->tensor[i];
         const char *in = json_string_value(json_object_get(map, t->name));
 
-        if (!in || strcmp(in, name_of(part)))
+        if (!in || strcmp(in, shard_name(shard)))
             return ddp__st_bad(f,
                                "tensor %.95s is in %.95s, but not listed there",
-                               t->name, name_of(part));
+                               t->name, shard_name(shard));
         json_object_del(map, t->name);
         f->tensor[f->n++] = *t;
         t->name = NULL;
@@ -109,19 +109,19 @@ static int take_part(struct ddp__st_file *f, struct ddp__st_file *part,
     return 0;
 }
 
-static int take_tensors(struct ddp__st_file *f, json_t *map)
+static int move_tensors(struct ddp__st_file *f, json_t *map)
 {
     size_t n = 0;
     const char *tensor;
     json_t *v;
     int rc = 0;
 
-    for (int i = 0; i < f->parts; i++)
-        n += (size_t)f->part[i]->n;
+    for (int i = 0; i < f->shards; i++)
+        n += (size_t)f->shard[i]->n;
     if (!(f->tensor = calloc(n + 1, sizeof(*f->tensor))))
         return ddp__fail(DDP_ENOMEM, "%s: out of memory", f->path);
-    for (int i = 0; rc == 0 && i < f->parts; i++)
-        rc = take_part(f, f->part[i], map);
+    for (int i = 0; rc == 0 && i < f->shards; i++)
+        rc = move_shard_tensors(f, f->shard[i], map);
     if (rc < 0)
         return rc;
     json_object_foreach(map, tensor, v) /* what is left */
@@ -145,8 +145,8 @@ int ddp__st_read_index(struct ddp__st_file *f)
     if (!json_is_object(map))
         rc = ddp__st_bad(f,
                          "has no weight_map, so it is not an index of weights");
-    if (rc == 0 && (rc = open_parts(f, map)) == 0)
-        rc = take_tensors(f, map);
+    if (rc == 0 && (rc = open_shards(f, map)) == 0)
+        rc = move_tensors(f, map);
     json_decref(root);
     return rc;
 }
