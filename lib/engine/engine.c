@@ -49,7 +49,7 @@ static int lane_new(struct ddp__engine *e, struct ddp__lane *l)
             ddp__handle_register(&l->block[k], NULL, g->segment[k].size);
     for (int b = 0; ddp_graph_training(g) && b < e->params->buckets; b++)
         ddp__handle_register(&l->grad[b], NULL, e->params->bucket[b].len * 4);
-    ddp__handle_register(&l->totals, NULL, DDP__STATS * sizeof(double));
+    ddp__handle_register(&l->stats, NULL, DDP__STATS * sizeof(double));
     return 0;
 }
 
@@ -61,7 +61,7 @@ static void lane_free(struct ddp__engine *e, struct ddp__lane *l)
         ddp__handle_unregister(&l->input[i]);
     for (int b = 0; l->grad && b < e->params->buckets; b++)
         ddp__handle_unregister(&l->grad[b]);
-    ddp__handle_unregister(&l->totals);
+    ddp__handle_unregister(&l->stats);
     free(l->block);
     free(l->input);
     free(l->grad);
@@ -216,7 +216,7 @@ static int end_step(const struct ddp__task *t, void *arg)
 
     ddp__lock_acquire(&e->lock);
     r->step = number;
-    memcpy(r->stats, t->data[DDP__END_TOTALS], sizeof(r->stats));
+    memcpy(r->stats, t->data[DDP__END_STATS], sizeof(r->stats));
     r->scale = scaler[DDP__SCALER_SCALE];
     r->skips = (int64_t)scaler[DDP__SCALER_SKIPPED];
     r->skips_in_row = (int64_t)scaler[DDP__SCALER_ROW];
@@ -255,7 +255,7 @@ static int make_calls(struct ddp__engine *e)
     e->end = (struct ddp__call){
         .op = DDP__OP_HOST,
         .cap = 1,
-        .buf = {[DDP__END_TOTALS] = vector_view(DDP__STATS, DDP_F64),
+        .buf = {[DDP__END_STATS] = vector_view(DDP__STATS, DDP_F64),
                 [DDP__END_SCALER] = vector_view(DDP__SCALERS, DDP_F64),
                 [DDP__END_TOKEN] = vector_view(1, DDP_F32)},
         .buffers = 3,

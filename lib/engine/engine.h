@@ -25,13 +25,13 @@ struct ddp__engine_spec {
 
 /* Buffers of the HOST calls that decide whether a step is applied, and of those
  * that end it. */
-enum { DDP__DECIDE_TOTALS, DDP__DECIDE_NORM, DDP__DECIDE_SCALER };
-enum { DDP__END_TOTALS, DDP__END_SCALER, DDP__END_TOKEN };
+enum { DDP__DECIDE_STATS, DDP__DECIDE_NORM, DDP__DECIDE_SCALER };
+enum { DDP__END_STATS, DDP__END_SCALER, DDP__END_TOKEN };
 
 struct ddp__lane {
     struct ddp__handle *block; /* by segment that has one */
     struct ddp__handle *grad;  /* by bucket */
-    struct ddp__handle totals;
+    struct ddp__handle stats;
     struct ddp__handle *input; /* ring x inputs */
     int64_t subs;              /* sub-batches so far: place in the ring */
 };

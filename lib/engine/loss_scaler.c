@@ -78,14 +78,14 @@ static void refuse(const struct ddp__engine *e, bool loss, int64_t number,
 static int decide(const struct ddp__task *t, void *arg)
 {
     struct ddp__engine *e = arg;
-    const double *totals = t->data[DDP__DECIDE_TOTALS];
+    const double *stats = t->data[DDP__DECIDE_STATS];
     double *norm = t->data[DDP__DECIDE_NORM];
     double *scaler = t->data[DDP__DECIDE_SCALER];
     double scale = scaler[DDP__SCALER_SCALE];
-    bool loss = !isfinite(totals[DDP__STAT_LOSS]);
+    bool loss = !isfinite(stats[DDP__STAT_LOSS]);
 
     for (int i = 0; i < DDP__STAT_UPDATES; i++)
-        scaler[i] = totals[i];
+        scaler[i] = stats[i];
     scaler[DDP__STAT_DIVISOR] *= scale;
     norm[DDP__NORM_SQUARES] /= scale * scale;
     if (!loss && isfinite(norm[DDP__NORM_SQUARES])) {
@@ -109,7 +109,7 @@ void ddp__loss_scaler_new(struct ddp__engine *e)
         .op = DDP__OP_HOST,
         .cap = 1,
         .buf =
-            {[DDP__DECIDE_TOTALS] = {DDP_F64, false, {1, 1, DDP__STATS}, 0},
+            {[DDP__DECIDE_STATS] = {DDP_F64, false, {1, 1, DDP__STATS}, 0},
              [DDP__DECIDE_NORM] = {DDP_F64, false, {1, 1, DDP__NORMS}, 0},
              [DDP__DECIDE_SCALER] = {DDP_F64, false, {1, 1, DDP__SCALERS}, 0}},
         .buffers = 3,

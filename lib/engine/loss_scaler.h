@@ -7,7 +7,7 @@
 struct ddp__engine;
 
 /* Whether a step is applied.  decide is a HOST call on (lane 0's
- * totals, norm, scaler); its task's seed is the step's number. */
+ * stats, norm, scaler); its task's seed is the step's number. */
 void ddp__loss_scaler_new(struct ddp__engine *e);
 void ddp__loss_scaler_free(struct ddp__engine *e);
 

@@ -36,9 +36,9 @@ int ddp__reduce_submit(struct ddp__engine *e, const struct ddp__step *s,
         for (int l = 0; l + stride < lanes; l += 2 * stride) {
             struct ddp__lane *a = &e->lane[l], *b = &e->lane[l + stride];
             struct ddp__handle *from =
-                bucket < 0 ? &b->totals : &b->grad[bucket];
+                bucket < 0 ? &b->stats : &b->grad[bucket];
             struct ddp__handle *buf[] = {
-                [DDP__MERGE_DST] = bucket < 0 ? &a->totals : &a->grad[bucket],
+                [DDP__MERGE_DST] = bucket < 0 ? &a->stats : &a->grad[bucket],
                 [DDP__MERGE_SRC] = from};
 
             rc = ddp__vector_submit(

@@ -44,8 +44,8 @@ static struct ddp__handle *handle_of(const struct cursor *c,
                               : &c->e->params->bucket[v->bucket].handle;
     case DDP__GRAD:
         return &l->grad[v->bucket];
-    case DDP__TOTALS:
-        return &l->totals;
+    case DDP__LANE_STATS:
+        return &l->stats;
     case DDP__SCALE:
         return &c->e->scaler;
     default:
@@ -61,7 +61,7 @@ static enum ddp_access access_of(const struct cursor *c, int k,
 {
     bool *begun;
 
-    if (v->role == DDP__TOTALS)
+    if (v->role == DDP__LANE_STATS)
         return c->accumulate || a == DDP_UPDATE ? DDP_UPDATE : DDP_WRITE;
     if (v->role == DDP__ACTIVATION && a != DDP_READ)
         return v->base->segment == k ? DDP_WRITE : DDP_UPDATE;
@@ -126,7 +126,7 @@ static void fill_task_call(const struct cursor *c, int k, int i,
         if (!p->buf[b])
             continue;
         p->access[b] = access_of(c, k, n->buf[b], n->access[b]);
-        if (n->buf[b]->role == DDP__TOTALS && n->access[b] == DDP_UPDATE)
+        if (n->buf[b]->role == DDP__LANE_STATS && n->access[b] == DDP_UPDATE)
             p->task.accumulate = true;
     }
 }
@@ -208,7 +208,7 @@ static int submit_norms(struct ddp__engine *e, const struct ddp__step *s)
 
     for (int b = 0; b < e->params->buckets; b++) {
         struct ddp__handle *buf[] = {[DDP__SQNORM_G] = &e->lane[0].grad[b],
-                                     [DDP__SQNORM_STATS] = &e->lane[0].totals,
+                                     [DDP__SQNORM_STATS] = &e->lane[0].stats,
                                      [DDP__SQNORM_NORM] = &e->norm};
 
         if (!has_gradient(e, b))
@@ -224,10 +224,10 @@ static int submit_norms(struct ddp__engine *e, const struct ddp__step *s)
 /* No bucket is updated before all gradients are known to be finite. */
 static int submit_decision(struct ddp__engine *e, const struct ddp__step *s)
 {
-    static const enum ddp_access access[] = {[DDP__DECIDE_TOTALS] = DDP_READ,
+    static const enum ddp_access access[] = {[DDP__DECIDE_STATS] = DDP_READ,
                                              [DDP__DECIDE_NORM] = DDP_UPDATE,
                                              [DDP__DECIDE_SCALER] = DDP_UPDATE};
-    struct ddp__handle *buf[] = {[DDP__DECIDE_TOTALS] = &e->lane[0].totals,
+    struct ddp__handle *buf[] = {[DDP__DECIDE_STATS] = &e->lane[0].stats,
                                  [DDP__DECIDE_NORM] = &e->norm,
                                  [DDP__DECIDE_SCALER] = &e->scaler};
     int rc = submit_norms(e, s);
@@ -357,7 +357,7 @@ static int submit_end(struct ddp__engine *e, const struct ddp__step *s)
     buf[n] = &e->token;
     if (n && (rc = submit_last(e, s, &e->fence[n], buf, DDP_UPDATE)) < 0)
         return rc;
-    buf[DDP__END_TOTALS] = &e->lane[0].totals;
+    buf[DDP__END_STATS] = &e->lane[0].stats;
     buf[DDP__END_SCALER] = &e->scaler;
     buf[DDP__END_TOKEN] = &e->token;
     return submit_last(e, s, &e->end, buf, DDP_READ);

@@ -148,7 +148,7 @@ static int check_output(const ddp_graph_t *g, struct ddp_shape y,
     return 0;
 }
 
-/* The loss of the chain is first and initialises the totals; auxiliary losses
+/* The loss of the chain is first and initialises the sums; auxiliary losses
  * add to them, in the order of the backward pass. */
 ddp_value_t *ddp__graph_loss(ddp_graph_t *g, ddp_value_t *y, float aux)
 {
@@ -164,9 +164,9 @@ ddp_value_t *ddp__graph_loss(ddp_graph_t *g, ddp_value_t *y, float aux)
              g, shape, aux > 0 ? "an auxiliary branch" : "the chain")) < 0)
         return NULL;
     c.loss.aux = aux;
-    if (!g->totals)
-        g->totals =
-            ddp__value_new(g, (struct ddp_value){.role = DDP__TOTALS,
+    if (!g->stats)
+        g->stats =
+            ddp__value_new(g, (struct ddp_value){.role = DDP__LANE_STATS,
                                                  .shape = {1, 1, DDP__STATS},
                                                  .type = DDP_F64});
     if (train)
@@ -182,7 +182,7 @@ ddp_value_t *ddp__graph_loss(ddp_graph_t *g, ddp_value_t *y, float aux)
     ddp__emit(g, &c,
               DDP__VALUES([DDP__LOSS_X] = y, [DDP__LOSS_TARGET] = g->target,
                           [DDP__LOSS_WEIGHT] = g->weight,
-                          [DDP__LOSS_STATS] = g->totals, [DDP__LOSS_DX] = dx,
+                          [DDP__LOSS_STATS] = g->stats, [DDP__LOSS_DX] = dx,
                           [DDP__LOSS_SCALE] = scale));
     return train ? ddp__value_alias(g, dx, shape) : NULL;
 }
@@ -198,7 +198,7 @@ static void build_output(ddp_graph_t *g, ddp_value_t *v,
 }
 
 /* Pass the chain's prediction for each sample to the host, with its class and
- * number.  The end of a step waits for the totals; this call does not change
+ * number.  The end of a step waits for the stats; this call does not change
  * them. */
 static void build_answers(ddp_graph_t *g)
 {
@@ -211,7 +211,7 @@ static void build_answers(ddp_graph_t *g)
             (ddp_value_t *[]){[DDP__OUTPUT_Y] = g->y,
                               [DDP__OUTPUT_TARGET] = g->target,
                               [DDP__OUTPUT_IDS] = g->ids,
-                              [DDP__OUTPUT_TOTALS] = g->totals},
+                              [DDP__OUTPUT_STATS] = g->stats},
             (enum ddp_access[]){DDP_READ, DDP_READ, DDP_READ, DDP_UPDATE});
 }
 

@@ -24,7 +24,7 @@ struct ddp__span_of_layer {
 
 /* Buffers of the HOST calls of a graph: what fill writes, what output gets. */
 enum { DDP__FILL_X, DDP__FILL_IDS, DDP__FILL_TARGET, DDP__FILL_WEIGHT };
-enum { DDP__OUTPUT_Y, DDP__OUTPUT_TARGET, DDP__OUTPUT_IDS, DDP__OUTPUT_TOTALS };
+enum { DDP__OUTPUT_Y, DDP__OUTPUT_TARGET, DDP__OUTPUT_IDS, DDP__OUTPUT_STATS };
 
 /* What a graph is built for. */
 struct ddp__graph_spec {
@@ -47,7 +47,7 @@ struct ddp__graph_spec {
     /* HOST functions of the first and last nodes. */
     int (*fill)(const struct ddp__task *t, void *arg);
     int (*fill_dy)(const struct ddp__task *t, void *arg); /* PULL */
-    /* Of y; EVAL, optional: y, target, ids, totals. */
+    /* Of y; EVAL, optional: y, target, ids, stats. */
     int (*output)(const struct ddp__task *t, void *arg);
     int (*output_dx)(const struct ddp__task *t, void *arg);
     void *arg;
@@ -75,7 +75,7 @@ struct ddp_graph {
     bool inspect; /* keep spans */
     struct ddp__span_of_layer *span;
     int spans;
-    ddp_value_t *x, *target, *weight, *ids, *totals, *y, *dy, *dx;
+    ddp_value_t *x, *target, *weight, *ids, *stats, *y, *dy, *dx;
 };
 
 /* Build the whole graph of a chain whose parameters are params. */

@@ -13,7 +13,7 @@ enum ddp__role {
     DDP__INPUT,      /* one per lane and place in the ring; filled by HOST */
     DDP__PARAM,      /* a layer's block of a bucket of weights */
     DDP__GRAD,       /* the same of the lane's accumulator */
-    DDP__TOTALS,     /* the lane's stats */
+    DDP__LANE_STATS, /* sums of loss and counts of the lane */
     DDP__SCALE,      /* of the loss: in the scaler */
 };
 
