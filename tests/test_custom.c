@@ -118,11 +118,11 @@ static ddp_value_t *curve_backward(ddp_layer_t *l, ddp_graph_t *g,
                                    const struct ddp_record *r, ddp_value_t *dy)
 {
     static const struct ddp_kernel k = {"curve back", {curve_run_back}};
-    bool wants = ddp_value_needs_gradient(r->x);
+    bool needs = ddp_value_needs_gradient(r->x);
     ddp_value_t *dx =
-        wants ? ddp_graph_value(g, ddp_value_shape(r->x), DDP_F32) : NULL;
+        needs ? ddp_graph_value(g, ddp_value_shape(r->x), DDP_F32) : NULL;
 
-    if (ddp_graph_call(g, &k, NULL, wants ? 5 : 4,
+    if (ddp_graph_call(g, &k, NULL, needs ? 5 : 4,
                        (ddp_value_t *[]){r->x, ddp_graph_param(g, l), dy,
                                          ddp_graph_param_gradient(g, l), dx},
                        (enum ddp_access[]){DDP_READ, DDP_READ, DDP_READ,

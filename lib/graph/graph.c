@@ -107,7 +107,7 @@ static int build_forward(ddp_graph_t *g, ddp_chain_t *chain)
 
     if (!x)
         return g->rc;
-    x->wants = g->spec.input_gradient;
+    x->needs_gradient = g->spec.input_gradient;
     g->y = ddp__layer_forward(chain, g, x);
     if (g->spec.flip && g->y) {
         struct ddp_shape shape = g->y->shape;

@@ -161,7 +161,7 @@ ddp_value_t *ddp__weighted_backward(ddp_graph_t *g, const struct ddp_record *r,
               DDP__VALUES([DDP__CONV_BWD_W_X] = r->x, [DDP__CONV_BWD_W_DY] = dy,
                           [DDP__CONV_BWD_W_G] = dw));
     g->phase = DDP__BACKWARD_X;
-    if (!r->x->wants)
+    if (!r->x->needs_gradient)
         return NULL;
     w = ddp_graph_param(g, r->layer);
     dx = ddp__value_like(g, r->x->shape);

@@ -13,13 +13,14 @@
 
 /* Whether a gradient of r->y is needed: for x, for the layer's parameters, or
  * inside the layer. */
-static bool wants(const ddp_graph_t *g, const struct ddp_record *r)
+static bool needs_gradient(const ddp_graph_t *g, const struct ddp_record *r)
 {
-    bool any = r->x->wants || r->y->wants || r->layer->param_block >= 0 ||
-               (r->residual && r->residual->wants);
+    bool any = r->x->needs_gradient || r->y->needs_gradient ||
+               r->layer->param_block >= 0 ||
+               (r->residual && r->residual->needs_gradient);
 
     for (int i = r->begin; r->layer->children && i < g->records; i++)
-        any = any || g->record[i].y->wants;
+        any = any || g->record[i].y->needs_gradient;
     return any;
 }
 
@@ -30,7 +31,7 @@ ddp_value_t *ddp_graph_record(ddp_graph_t *g, const struct ddp_record *r)
     if ((g->rc = ddp__array_grow((void **)&g->record, g->records,
                                  sizeof(*g->record))) < 0)
         return NULL;
-    r->y->wants = ddp_graph_training(g) && wants(g, r);
+    r->y->needs_gradient = ddp_graph_training(g) && needs_gradient(g, r);
     g->record[g->records] = *r;
     g->record[g->records].end = g->records;
     if (r->layer->children == 0)

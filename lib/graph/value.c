@@ -69,12 +69,13 @@ ddp_value_t *ddp__value_alias(ddp_graph_t *g, ddp_value_t *v,
 {
     if (!v)
         return NULL;
-    return ddp__value_new(g, (struct ddp_value){.role = v->role,
-                                                .shape = shape,
-                                                .type = v->type,
-                                                .per_sample = v->per_sample,
-                                                .wants = v->wants,
-                                                .base = v->base});
+    return ddp__value_new(
+        g, (struct ddp_value){.role = v->role,
+                              .shape = shape,
+                              .type = v->type,
+                              .per_sample = v->per_sample,
+                              .needs_gradient = v->needs_gradient,
+                              .base = v->base});
 }
 
 static ddp_value_t *block_value(ddp_graph_t *g, ddp_layer_t *l,
@@ -118,7 +119,7 @@ enum ddp_dtype ddp_value_type(const ddp_value_t *v)
 
 bool ddp_value_needs_gradient(const ddp_value_t *v)
 {
-    return v && v->wants;
+    return v && v->needs_gradient;
 }
 
 bool ddp_graph_training(const ddp_graph_t *g)

@@ -35,12 +35,12 @@ struct ddp_value {
     struct ddp_shape shape;
     enum ddp_dtype type;
     bool per_sample;
-    bool wants;        /* backward is to compute its gradient */
-    ddp_value_t *base; /* of an alias: the owner of the memory; else itself */
-    ddp_value_t *grad; /* found by backward for a fused residual */
-    int bucket;        /* PARAM, GRAD */
-    int segment;       /* of a base ACTIVATION; -1: not placed yet */
-    size_t offset;     /* bytes in the bucket, or in the segment's block */
+    bool needs_gradient; /* backward computes its gradient */
+    ddp_value_t *base;   /* of an alias: the owner of the memory; else itself */
+    ddp_value_t *grad;   /* found by backward for a fused residual */
+    int bucket;          /* PARAM, GRAD */
+    int segment;         /* of a base ACTIVATION; -1: not placed yet */
+    size_t offset;       /* bytes in the bucket, or in the segment's block */
     int first_use, last_use; /* of a base: index of the node; -1: none */
 };
 

@@ -64,7 +64,7 @@ static ddp_value_t *backward(ddp_layer_t *l, ddp_graph_t *g,
                              const struct ddp_record *r, ddp_value_t *dy)
 {
     (void)l;
-    if (!r->x->wants)
+    if (!r->x->needs_gradient)
         return NULL;
     return ddp__act_backward(g, r->act, ddp__act_from_y(r->act) ? r->y : r->x,
                              dy);

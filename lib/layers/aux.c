@@ -66,7 +66,7 @@ static ddp_value_t *backward(ddp_layer_t *l, ddp_graph_t *g,
     ddp_value_t *dx = ddp__graph_loss(g, r->saved, ((struct aux *)l)->weight);
 
     dx = ddp__backward_range(g, r->begin, r->end, dx);
-    return r->x->wants ? ddp__value_sum(g, dx, dy, dy) : NULL;
+    return r->x->needs_gradient ? ddp__value_sum(g, dx, dy, dy) : NULL;
 }
 
 static int options(const ddp_layer_t *l, struct ddp_option o[DDP_MAX_OPTIONS])

@@ -113,7 +113,7 @@ static ddp_value_t *backward(ddp_layer_t *l, ddp_graph_t *g,
                           [DDP__BN_BWD_DY] = dy, [DDP__BN_BWD_W] = w,
                           [DDP__BN_BWD_STAT] = r->saved, [DDP__BN_BWD_G] = dw,
                           [DDP__BN_BWD_DX] = dx, [DDP__BN_BWD_DR] = dr));
-    return r->x->wants ? dx : NULL;
+    return r->x->needs_gradient ? dx : NULL;
 }
 
 static int options(const ddp_layer_t *l, struct ddp_option o[DDP_MAX_OPTIONS])

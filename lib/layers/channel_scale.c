@@ -49,7 +49,7 @@ static ddp_value_t *backward(ddp_layer_t *l, ddp_graph_t *g,
                     [DDP__SCALE_BWD_DY] = dy, [DDP__SCALE_BWD_DX] = dx,
                     [DDP__SCALE_BWD_DS] = ds));
     ds = ddp__backward_range(g, r->begin, r->end, ds);
-    return r->x->wants ? ddp__value_sum(g, dx, ds, dy) : NULL;
+    return r->x->needs_gradient ? ddp__value_sum(g, dx, ds, dy) : NULL;
 }
 
 static const struct ddp_layer_ops ops = {

@@ -48,7 +48,7 @@ static ddp_value_t *forward(ddp_layer_t *l, ddp_graph_t *g, ddp_value_t *x)
 static ddp_value_t *backward(ddp_layer_t *l, ddp_graph_t *g,
                              const struct ddp_record *r, ddp_value_t *dy)
 {
-    return r->x->wants ? mask(l, g, dy, (uint32_t)r->tag) : NULL;
+    return r->x->needs_gradient ? mask(l, g, dy, (uint32_t)r->tag) : NULL;
 }
 
 static int options(const ddp_layer_t *l, struct ddp_option o[DDP_MAX_OPTIONS])

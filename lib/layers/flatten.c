@@ -26,7 +26,7 @@ static ddp_value_t *backward(ddp_layer_t *l, ddp_graph_t *g,
                              const struct ddp_record *r, ddp_value_t *dy)
 {
     (void)l;
-    return r->x->wants ? ddp__value_alias(g, dy, r->x->shape) : NULL;
+    return r->x->needs_gradient ? ddp__value_alias(g, dy, r->x->shape) : NULL;
 }
 
 static const struct ddp_layer_ops ops = {

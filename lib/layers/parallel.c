@@ -104,7 +104,7 @@ static ddp_value_t *backward(ddp_layer_t *l, ddp_graph_t *g,
         at -= s.c;
         d = part(l, g, dy, s, at);
         d = ddp__backward_range(g, r->split[i], end, d);
-        dx = r->x->wants ? ddp__value_sum(g, dx, d, dy) : NULL;
+        dx = r->x->needs_gradient ? ddp__value_sum(g, dx, d, dy) : NULL;
         end = r->split[i];
     }
     return dx;

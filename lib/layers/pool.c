@@ -81,7 +81,7 @@ static ddp_value_t *backward(ddp_layer_t *l, ddp_graph_t *g,
     struct ddp__call call = {.pool = p->p};
     ddp_value_t *dx;
 
-    if (!r->x->wants)
+    if (!r->x->needs_gradient)
         return NULL;
     dx = ddp__value_like(g, r->x->shape);
     if (p->max) {

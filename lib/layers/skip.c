@@ -62,7 +62,7 @@ static ddp_value_t *backward(ddp_layer_t *l, ddp_graph_t *g,
     ds = r->residual ? r->residual->grad : dy;
     if (l->children > SHORTCUT)
         ds = ddp__backward_range(g, r->begin, r->split[0], ds);
-    if (!r->x->wants)
+    if (!r->x->needs_gradient)
         return NULL;
     return ddp__value_sum(g, dx, ds, dy);
 }
