@@ -17,7 +17,7 @@
 #include "runtime/buffer.h"
 #include "runtime/context.h"
 #include "runtime/devices.h"
-#include "runtime/flow.h"
+#include "runtime/task_group.h"
 #include "runtime/place.h"
 #include "runtime/scheduler.h"
 #include "runtime/scheduler_names.h"

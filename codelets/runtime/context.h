@@ -5,7 +5,7 @@
 #define DDP_CONTEXT_H
 
 #include "runtime/devices.h"
-#include "runtime/flow.h"
+#include "runtime/task_group.h"
 #include "runtime/topology.h"
 
 /* Something that uses a context and must be unbound before it ends. */

@@ -16,8 +16,6 @@ CODELETS_SOURCES += \
     %D%/cost.h \
     %D%/devices.c \
     %D%/devices.h \
-    %D%/flow.c \
-    %D%/flow.h \
     %D%/lock.c \
     %D%/lock.h \
     %D%/place.c \
@@ -28,6 +26,8 @@ CODELETS_SOURCES += \
     %D%/scheduler_names.h \
     %D%/task.c \
     %D%/task.h \
+    %D%/task_group.c \
+    %D%/task_group.h \
     %D%/task_queue.h \
     %D%/topology.c \
     %D%/topology.h

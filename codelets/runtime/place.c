@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/flow.h"
+#include "runtime/task_group.h"
 #include "runtime/place.h"
 
 /* The variable by which the user places StarPU's threads; NULL: there is none,

@@ -21,7 +21,7 @@ static struct starpu_perfmodel model[CODELETS];
 
 /* cl_arg of every task. */
 struct run {
-    struct ddp__flow *flow;
+    struct ddp__task_group *group;
     struct ddp__sched_tag tag;
     int64_t step;
     bool always;
@@ -76,7 +76,7 @@ static int run_kernel(const struct ddp__task *t, const struct ddp__device *d)
 /* Book a task that ran from begin to end on worker w. */
 static void account(struct run *r, int w, double begin, double end)
 {
-    struct ddp__worker_time *b = &r->flow->time_of[w % DDP__MAX_WORKERS];
+    struct ddp__worker_time *b = &r->group->time_of[w % DDP__MAX_WORKERS];
 
     if (r->tag.kind == DDP__SCHED_INPUT)
         b->data_s += end - begin;
@@ -102,23 +102,25 @@ static const char *device_name(const struct ddp__call *c,
     return name;
 }
 
-/* Note who met the first number that is not finite; data are on the host. */
-static void look(struct ddp__flow *f, const struct ddp__task *t, int worker)
+/* Note which worker computed the first value that is not finite; the data are
+ * in host memory. */
+static void note_nonfinite(struct ddp__task_group *g, const struct ddp__task *t,
+                           int worker)
 {
     int watched = ddp__op_operand(t->call->op, DDP__WATCHED);
     const double *value = watched < 0 ? NULL : t->data[watched];
     int nobody = 0;
 
     if (value && !isfinite(value[0]))
-        atomic_compare_exchange_strong(&f->seen_by, &nobody, worker + 1);
+        atomic_compare_exchange_strong(&g->seen_by, &nobody, worker + 1);
 }
 
-/* Is this task part of a step that failed, or of one after it?  What comes
- * before is finished, so that the weights are those of a whole step. */
+/* Whether this task belongs to a step that failed, or to one after it.  Steps
+ * before it are finished, so that the weights are those of a whole step. */
 static bool is_void(const struct run *r)
 {
-    return !r->always && atomic_load(&r->flow->rc) != 0 &&
-           r->step >= atomic_load(&r->flow->failed_step);
+    return !r->always && atomic_load(&r->group->rc) != 0 &&
+           r->step >= atomic_load(&r->group->failed_step);
 }
 
 static void run_call(void *buffers[], struct run *r, struct called *one,
@@ -138,22 +140,22 @@ static void run_call(void *buffers[], struct run *r, struct called *one,
     }
     t->plan = c->on[d->kind].plan;
     if (one->weights)
-        atomic_store(&r->flow->updated_step, r->step);
+        atomic_store(&r->group->updated_step, r->step);
     if ((rc = run_kernel(t, d)) < 0)
-        ddp__flow_fail(r->flow, r->step, rc,
-                       ddp__op_is(c->op, DDP__IS_USER)
-                           ? c->user.kernel->name
-                           : ddp__signature[c->op].name,
-                       device_name(c, d));
+        ddp__task_group_fail(r->group, r->step, rc,
+                             ddp__op_is(c->op, DDP__IS_USER)
+                                 ? c->user.kernel->name
+                                 : ddp__signature[c->op].name,
+                             device_name(c, d));
     else if (!d->queues)
-        look(r->flow, t, starpu_worker_get_id());
+        note_nonfinite(r->group, t, starpu_worker_get_id());
 }
 
 /* For which device a worker runs a call. */
 static const struct ddp__device *device_of(const struct run *r, int i,
                                            enum starpu_worker_archtype worker)
 {
-    return ddp__call_device(r->flow->ddp, r->call[i].task.call, worker);
+    return ddp__call_device(r->group->ddp, r->call[i].task.call, worker);
 }
 
 static void run(void *buffers[], void *arg)
@@ -200,7 +202,7 @@ static double cost(struct starpu_task *task, struct starpu_perfmodel_arch *arch,
  */
 static void spread(const struct run *r)
 {
-    enum starpu_node_kind to = r->flow->ddp->accelerator->memory;
+    enum starpu_node_kind to = r->group->ddp->accelerator->memory;
 
     for (int c = 0; c < r->calls; c++) {
         starpu_data_handle_t w = r->call[c].weights;
@@ -237,7 +239,7 @@ static void ended_in_queue(struct run *r)
         spread(r);
     if (r->begin == 0 || w < 0)
         return;
-    before = r->flow->time_of[w % DDP__MAX_WORKERS].last_end;
+    before = r->group->time_of[w % DDP__MAX_WORKERS].last_end;
     account(r, w, r->begin > before ? r->begin : before, ddp__now());
 }
 
@@ -248,7 +250,7 @@ static void ended(void *arg)
 
     if (r->queues)
         ended_in_queue(r);
-    ddp__flow_add(r->flow, -1);
+    ddp__task_group_add(r->group, -1);
 }
 
 /* ---- codelets ----------------------------------------------------------- */
@@ -358,7 +360,7 @@ static struct run *run_new(struct starpu_task *task,
         free(r);
         return NULL;
     }
-    *r = (struct run){.flow = s->flow,
+    *r = (struct run){.group = s->group,
                       .tag = s->tag,
                       .step = s->step,
                       .always = s->always,
@@ -378,7 +380,7 @@ static void destroy(struct starpu_task *task)
 
 static uint32_t where_all(const struct ddp__submit *s)
 {
-    const ddp_t *ddp = s->flow->ddp;
+    const ddp_t *ddp = s->group->ddp;
     uint32_t all = ddp__call_where(ddp, s->call[0].task.call);
 
     for (int i = 1; i < s->calls; i++)
@@ -412,14 +414,14 @@ int ddp__submit(const struct ddp__submit *s)
     task->cl_arg_free = 1;
     task->sched_data = &r->tag;
     task->where = where_all(s);
-    r->queues = may_queue(s->flow->ddp, task->where);
+    r->queues = may_queue(s->group->ddp, task->where);
     task->callback_func = ended;
     task->callback_arg = r;
     task->priority = s->priority;
-    ddp__flow_add(s->flow, 1);
+    ddp__task_group_add(s->group, 1);
     if ((rc = starpu_task_submit(task)) == 0)
         return 0;
-    ddp__flow_add(s->flow, -1);
+    ddp__task_group_add(s->group, -1);
     destroy(task);
     return ddp__fail(DDP_ENODEV, "%s: no worker can run it (%s)", cl[op].name,
                      strerror(-rc));

@@ -6,7 +6,7 @@
 
 #include "ops.h"
 #include "runtime/buffer.h"
-#include "runtime/flow.h"
+#include "runtime/task_group.h"
 #include "runtime/scheduler.h"
 
 /* A call of a task: its buffers, and the arguments of this run of it. */
@@ -18,9 +18,9 @@ struct ddp__task_call {
 
 /* A task: calls that run one after another on one worker. */
 struct ddp__submit {
-    const struct ddp__task_call *call; /* not owned, like flow */
+    const struct ddp__task_call *call; /* not owned, like group */
     int calls;
-    struct ddp__flow *flow;
+    struct ddp__task_group *group;
     struct ddp__sched_tag tag;
     int64_t step; /* for messages; tag.step orders lanes of all engines */
     int priority;

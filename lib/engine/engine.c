@@ -372,7 +372,8 @@ int ddp__engine_new(struct ddp__engine **out, ddp_t *ddp, ddp_chain_t *chain,
     e->spec.graph.channels = ddp->channels;
     e->spec.graph.merged = e->spec.lanes > 1;
     ddp__lock_init(&e->lock);
-    if ((rc = ddp__flow_init(&e->flow, ddp)) < 0 || (rc = make(e, chain)) < 0) {
+    if ((rc = ddp__task_group_init(&e->group, ddp)) < 0 ||
+        (rc = make(e, chain)) < 0) {
         ddp__engine_free(e);
         return rc;
     }
@@ -410,14 +411,14 @@ void ddp__engine_free(struct ddp__engine *e)
 {
     if (!e)
         return;
-    ddp__flow_wait(&e->flow);
+    ddp__task_group_wait(&e->group);
     for (int l = 0; e->lane && l < e->spec.lanes; l++)
         lane_free(e, &e->lane[l]);
     free_buckets(e);
     ddp__ema_free(e->ema);
     ddp__call_release(&e->merge_stats);
     ddp__graph_free(e->graph);
-    ddp__flow_fini(&e->flow);
+    ddp__task_group_fini(&e->group);
     ddp__lock_fini(&e->lock);
     free(e->lane);
     free(e->input_of);

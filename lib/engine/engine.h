@@ -8,7 +8,7 @@
 #include "engine/result.h"
 #include "graph/graph.h"
 #include "runtime/context.h"
-#include "runtime/flow.h"
+#include "runtime/task_group.h"
 #include "runtime/lock.h"
 #include "runtime/task.h"
 
@@ -42,7 +42,7 @@ struct ddp__engine {
     struct ddp__engine_spec spec;
     struct ddp_optimizer optimizer;
     ddp_graph_t *graph;
-    struct ddp__flow flow;
+    struct ddp__task_group group;
     struct ddp__lane *lane;
     const ddp_value_t **input; /* of a sub-batch; owned */
     int inputs;

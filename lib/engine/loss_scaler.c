@@ -41,7 +41,7 @@ static void explain(struct ddp__engine *e, bool loss, const double *norm)
                                                : norm[DDP__NORM_TRAINED];
     char name[160] = "", worker[40];
 
-    ddp__flow_who(&e->flow, worker, sizeof(worker));
+    ddp__task_group_nonfinite_worker(&e->group, worker, sizeof(worker));
     if (place > 0)
         ddp__params_name(e->params, (size_t)place - 1, name, sizeof(name));
     snprintf(e->why, sizeof(e->why), "%s not finite%s%s, seen by %s",

@@ -16,19 +16,19 @@
  * not. */
 static int outcome(struct ddp__engine *e)
 {
-    int rc = ddp__flow_error(&e->flow);
+    int rc = ddp__task_group_error(&e->group);
 
     if (rc == 0)
         return e->torn ? ddp__fail(DDP_ETORN, "an earlier step failed half "
                                               "way: load the weights again")
                        : 0;
-    ddp__flow_wait(&e->flow);
-    if (atomic_load(&e->flow.updated_step) >= e->flow.failed_step)
+    ddp__task_group_wait(&e->group);
+    if (atomic_load(&e->group.updated_step) >= e->group.failed_step)
         e->torn = true;
     else
-        atomic_store(&e->flow.rc, 0); /* weights are unchanged */
+        atomic_store(&e->group.rc, 0); /* weights are unchanged */
     return e->torn ? ddp__fail(rc, "%s; some weights had been updated",
-                               e->flow.message)
+                               e->group.message)
                    : rc;
 }
 
@@ -50,7 +50,7 @@ int ddp__engine_wait(struct ddp__engine *e, int64_t number,
 
 int ddp__engine_wait_all(struct ddp__engine *e)
 {
-    ddp__flow_wait(&e->flow);
+    ddp__task_group_wait(&e->group);
     return outcome(e);
 }
 

@@ -23,7 +23,7 @@ static _Atomic int64_t sequence;
 struct cursor {
     struct ddp__engine *e;
     const struct ddp__step *s;
-    struct ddp__flow *flow;
+    struct ddp__task_group *group;
     int64_t sequence;
     int lane, n;
     int slot;        /* of the lane's input ring */
@@ -139,7 +139,7 @@ static int submit_segment(const struct cursor *c, int k, int end,
     struct ddp__submit sub = {
         .call = c->e->task_call,
         .calls = s->end - s->begin,
-        .flow = c->flow,
+        .group = c->group,
         .step = c->s->number,
     };
     int rc;
@@ -173,7 +173,7 @@ static int submit_sub(struct ddp__engine *e, const struct ddp__step *s,
     struct cursor c = {
         .e = e,
         .s = s,
-        .flow = &e->flow,
+        .group = &e->group,
         .sequence = seq,
         .lane = lane,
         .n = s->n[index],
@@ -310,7 +310,7 @@ static int submit_last(struct ddp__engine *e, const struct ddp__step *s,
     struct ddp__submit sub = {
         .call = &last,
         .calls = 1,
-        .flow = &e->flow,
+        .group = &e->group,
         .step = s->number,
         .tag = {.kind = DDP__SCHED_MERGE},
         .priority = DDP__PRIORITY_UPDATE,
@@ -397,7 +397,7 @@ int ddp__engine_step(struct ddp__engine *e, const struct ddp__step *s)
         e->first_submit = begin;
     if ((rc = submit_subs(e, s, 0, e->graph->nodes)) < 0 ||
         (rc = submit_merges(e, s)) < 0)
-        ddp__flow_fail(&e->flow, s->number, rc, "submission", "host");
+        ddp__task_group_fail(&e->group, s->number, rc, "submission", "host");
     if ((rc = submit_end(e, s)) < 0)
         return rc;
     e->submitted++;
@@ -422,7 +422,7 @@ int ddp__engine_update(struct ddp__engine *e, const struct ddp__step *s)
     count_finished(e, -1);
     e->submitted--;
     if (any_gradient(e) && (rc = submit_updates(e, s)) < 0)
-        ddp__flow_fail(&e->flow, s->number, rc, "submission", "host");
+        ddp__task_group_fail(&e->group, s->number, rc, "submission", "host");
     if ((rc = submit_end(e, s)) < 0)
         count_finished(e, 1);
     e->submitted++;
@@ -430,13 +430,13 @@ int ddp__engine_update(struct ddp__engine *e, const struct ddp__step *s)
 }
 
 int ddp__engine_infer(struct ddp__engine *e, int lane, int n,
-                      struct ddp__flow *flow)
+                      struct ddp__task_group *group)
 {
     const struct ddp__step s = {.subs = 1, .n = &n};
     const struct cursor c = {
         .e = e,
         .s = &s,
-        .flow = flow,
+        .group = group,
         .sequence = atomic_fetch_add(&sequence, 1),
         .lane = lane,
         .n = n,
@@ -461,6 +461,6 @@ int ddp__engine_half(struct ddp__engine *e, const int *n, int subs,
         if (has_gradient(e, b))
             rc = ddp__reduce_submit(e, &s, b);
     if (rc < 0)
-        ddp__flow_fail(&e->flow, 0, rc, "submission", "host");
+        ddp__task_group_fail(&e->group, 0, rc, "submission", "host");
     return ddp__engine_wait_all(e);
 }

@@ -19,7 +19,7 @@ struct ddp__step {
 };
 
 struct ddp__engine;
-struct ddp__flow;
+struct ddp__task_group;
 
 /* Submit a step; blocks while run_ahead steps are unfinished. */
 int ddp__engine_step(struct ddp__engine *e, const struct ddp__step *s);
@@ -29,10 +29,10 @@ int ddp__engine_step(struct ddp__engine *e, const struct ddp__step *s);
 int ddp__engine_update(struct ddp__engine *e, const struct ddp__step *s);
 
 /* INFER: submit the graph for n samples in a lane, whose number is passed to
- * fill() and output().  Its tasks belong to flow.  Only one thread may call
+ * fill() and output().  Its tasks belong to group.  Only one thread may call
  * this at a time. */
 int ddp__engine_infer(struct ddp__engine *e, int lane, int n,
-                      struct ddp__flow *flow);
+                      struct ddp__task_group *group);
 
 /* PULL: submit the forward half or the backward half of the graph for subs
  * sub-batches, one per lane; then wait. */

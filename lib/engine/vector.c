@@ -13,7 +13,7 @@ int ddp__vector_flush(struct ddp__vector_task *t)
     struct ddp__submit sub = {
         .call = e->task_call,
         .calls = t->calls,
-        .flow = &e->flow,
+        .group = &e->group,
         .step = t->s->number,
         .tag = {.owner = t->owner},
         .priority = DDP__PRIORITY_UPDATE,

@@ -14,7 +14,7 @@
 #include "base/error.h"
 #include "engine/engine.h"
 #include "engine/step.h"
-#include "runtime/flow.h"
+#include "runtime/task_group.h"
 #include "runtime/lock.h"
 
 enum { SUB_BATCH = 32 };
@@ -22,7 +22,7 @@ enum { FREE = -1, WAITED_FOR = -2 }; /* for numbers of requests */
 
 /* What a request runs in: its buffers and its state. */
 struct slot {
-    struct ddp__flow flow;
+    struct ddp__task_group group;
     int64_t request; /* its number, FREE or WAITED_FOR */
     const void *x;
     float *y;
@@ -35,7 +35,7 @@ struct ddp_compiled {
     enum ddp_dtype type;
     int batch;             /* samples of a request, at most */
     size_t x_size, y_size; /* bytes of one sample */
-    int slots, ready;      /* ready: those with a flow */
+    int slots, ready;      /* ready: those with a group */
     struct slot *slot;
     struct ddp__lock lock; /* of slots and of submission */
     int64_t requests;      /* so far */
@@ -94,7 +94,7 @@ static int make_slots(struct ddp_compiled *c, ddp_t *ddp)
         return ddp__fail(DDP_ENOMEM, "out of memory for %d requests", c->slots);
     for (; c->ready < c->slots; c->ready++) {
         c->slot[c->ready].request = FREE;
-        if ((rc = ddp__flow_init(&c->slot[c->ready].flow, ddp)) < 0)
+        if ((rc = ddp__task_group_init(&c->slot[c->ready].group, ddp)) < 0)
             return rc;
     }
     return 0;
@@ -181,10 +181,10 @@ void ddp_compiled_free(ddp_compiled_t *c)
     if (!c)
         return;
     for (int i = 0; i < c->ready; i++)
-        ddp__flow_wait(&c->slot[i].flow);
+        ddp__task_group_wait(&c->slot[i].group);
     ddp__engine_free(c->engine);
     for (int i = 0; i < c->ready; i++)
-        ddp__flow_fini(&c->slot[i].flow);
+        ddp__task_group_fini(&c->slot[i].group);
     ddp__lock_fini(&c->lock);
     free(c->slot);
     free(c);
@@ -206,11 +206,12 @@ static int start(struct ddp_compiled *c, int i, const void *x, int n, float *y)
 
     s->x = x;
     s->y = y;
-    atomic_store(&s->flow.rc, 0);
-    if ((rc = ddp__engine_infer(c->engine, i, n, &s->flow)) == 0)
+    atomic_store(&s->group.rc, 0);
+    if ((rc = ddp__engine_infer(c->engine, i, n, &s->group)) == 0)
         s->request = c->requests++ * c->slots + i;
     else
-        ddp__flow_wait(&s->flow); /* for the part of it that was submitted */
+        ddp__task_group_wait(
+            &s->group); /* for the part of it that was submitted */
     return rc;
 }
 
@@ -220,8 +221,8 @@ static int finish(struct ddp_compiled *c, int i)
     struct slot *s = &c->slot[i];
     int rc;
 
-    ddp__flow_wait(&s->flow);
-    rc = ddp__flow_error(&s->flow);
+    ddp__task_group_wait(&s->group);
+    rc = ddp__task_group_error(&s->group);
     ddp__lock_acquire(&c->lock);
     s->request = FREE;
     ddp__lock_notify(&c->lock);
@@ -365,7 +366,7 @@ static int run_all(struct ddp_compiled *c, const char *x, int n, char *y)
         submitted += rc == 0;
     }
     for (; done < submitted; done++) {
-        ddp__flow_wait(&c->slot[done % c->slots].flow);
+        ddp__task_group_wait(&c->slot[done % c->slots].group);
         c->slot[done % c->slots].request = FREE;
     }
     return rc;

@@ -497,7 +497,7 @@ int ddp_trainer_stats(ddp_trainer_t *t, struct ddp_stats *s)
 {
     struct ddp__engine *e = t->engine;
 
-    ddp__flow_wait(&e->flow);
+    ddp__task_group_wait(&e->group);
     *s = (struct ddp_stats){
         .steps = e->finished - e->begun,
         .wall_s = e->last_end - e->first_submit,
@@ -507,7 +507,7 @@ int ddp_trainer_stats(ddp_trainer_t *t, struct ddp_stats *s)
         .flops = e->flops,
     };
     for (int w = 0; w < DDP__MAX_WORKERS; w++) {
-        const struct ddp__worker_time *b = &e->flow.time_of[w];
+        const struct ddp__worker_time *b = &e->group.time_of[w];
 
         s->tasks += b->tasks;
         s->exec_s += b->exec_s;

@@ -1,8 +1,8 @@
-/* flow.h - tasks that belong together: their first failure, end and clock
+/* task_group.h - tasks that belong together: their first failure, end and clock
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
-#ifndef DDP_FLOW_H
-#define DDP_FLOW_H
+#ifndef DDP_TASK_GROUP_H
+#define DDP_TASK_GROUP_H
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -30,16 +30,17 @@ void ddp__pending_fini(struct ddp__pending *p);
 /* Wait until all tasks submitted so far are done. */
 void ddp__pending_wait(struct ddp__pending *p);
 
-/* What the tasks of one engine share: the first failure, which makes all
- * later tasks do nothing, how many are not done, and where the time went. */
-struct ddp__flow {
+/* What tasks that belong together share, such as those of an engine: the first
+ * failure, which makes all later tasks do nothing, how many are not done, and
+ * where the time went. */
+struct ddp__task_group {
     atomic_int rc;
     pthread_mutex_t lock; /* of message, and of writing failed_step */
     char message[1024];
     _Atomic int64_t failed_step;  /* its tasks, and later ones, do nothing */
     _Atomic int64_t updated_step; /* last step whose OPTIM has run */
-    /* 1 + the worker that first met a loss or norm that is not finite, since
-     * this was last set to 0; 0: nobody. */
+    /* 1 + the worker that first computed a loss or norm that is not finite
+     * since this was last set to 0; 0: none. */
     atomic_int seen_by;
     struct ddp__pending pending;
     ddp_t *ddp; /* not owned */
@@ -51,25 +52,26 @@ struct ddp__flow {
     } time_of[DDP__MAX_WORKERS];
 };
 
-int ddp__flow_init(struct ddp__flow *f, ddp_t *ddp);
-void ddp__flow_fini(struct ddp__flow *f);
+int ddp__task_group_init(struct ddp__task_group *g, ddp_t *ddp);
+void ddp__task_group_fini(struct ddp__task_group *g);
 
 /* Count tasks that are about to be submitted, or (negative) that are done. */
-void ddp__flow_add(struct ddp__flow *f, int tasks);
+void ddp__task_group_add(struct ddp__task_group *g, int tasks);
 
 /* Wait until all tasks submitted so far are done. */
-void ddp__flow_wait(struct ddp__flow *f);
+void ddp__task_group_wait(struct ddp__task_group *g);
 
 /* Keep the first failure, in the order of steps; the message is ddp_errmsg() of
  * this thread. */
-void ddp__flow_fail(struct ddp__flow *f, int64_t step, int rc, const char *op,
-                    const char *device);
+void ddp__task_group_fail(struct ddp__task_group *g, int64_t step, int rc,
+                          const char *op, const char *device);
 
-/* The name of the worker that first met a number that is not finite since the
- * last call; "a device" if none did. */
-void ddp__flow_who(struct ddp__flow *f, char *out, size_t size);
+/* The name of the worker that first computed a number that is not finite since
+ * the last call; "a device" if none did. */
+void ddp__task_group_nonfinite_worker(struct ddp__task_group *g, char *out,
+                                      size_t size);
 
 /* The failure, with its message as this thread's ddp_errmsg(); 0: none. */
-int ddp__flow_error(struct ddp__flow *f);
+int ddp__task_group_error(struct ddp__task_group *g);
 
 #endif

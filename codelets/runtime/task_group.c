@@ -1,0 +1,115 @@
+/* task_group.c - tasks that belong together: their first failure, end and clock
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#include "config.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "runtime/context.h"
+#include "runtime/task_group.h"
+
+double ddp__now(void)
+{
+    return 1e-6 * starpu_timing_now();
+}
+
+/* ---- tasks that are not done -------------------------------------------- */
+
+void ddp__pending_init(struct ddp__pending *p)
+{
+    starpu_pthread_mutex_init(&p->lock, NULL);
+    starpu_pthread_cond_init(&p->none, NULL);
+    p->tasks = 0;
+}
+
+void ddp__pending_fini(struct ddp__pending *p)
+{
+    starpu_pthread_cond_destroy(&p->none);
+    starpu_pthread_mutex_destroy(&p->lock);
+}
+
+static void pending_add(struct ddp__pending *p, int tasks)
+{
+    starpu_pthread_mutex_lock(&p->lock);
+    p->tasks += tasks;
+    if (p->tasks == 0)
+        starpu_pthread_cond_broadcast(&p->none);
+    starpu_pthread_mutex_unlock(&p->lock);
+}
+
+void ddp__pending_wait(struct ddp__pending *p)
+{
+    starpu_pthread_mutex_lock(&p->lock);
+    while (p->tasks > 0)
+        starpu_pthread_cond_wait(&p->none, &p->lock);
+    starpu_pthread_mutex_unlock(&p->lock);
+}
+
+/* ---- a group ------------------------------------------------------------ */
+
+int ddp__task_group_init(struct ddp__task_group *g, ddp_t *ddp)
+{
+    memset(g, 0, sizeof(*g));
+    g->failed_step = -1;
+    g->updated_step = -1;
+    if (pthread_mutex_init(&g->lock, NULL) != 0)
+        return ddp__fail(DDP_ENOMEM, "out of memory for a mutex");
+    ddp__pending_init(&g->pending);
+    g->ddp = ddp;
+    return 0;
+}
+
+void ddp__task_group_fini(struct ddp__task_group *g)
+{
+    ddp__pending_fini(&g->pending);
+    pthread_mutex_destroy(&g->lock);
+}
+
+/* The group's count comes last: its owner may free it then. */
+void ddp__task_group_add(struct ddp__task_group *g, int tasks)
+{
+    pending_add(&g->ddp->pending, tasks);
+    pending_add(&g->pending, tasks);
+}
+
+void ddp__task_group_wait(struct ddp__task_group *g)
+{
+    ddp__pending_wait(&g->pending);
+}
+
+void ddp__task_group_fail(struct ddp__task_group *g, int64_t step, int rc,
+                          const char *op, const char *device)
+{
+    pthread_mutex_lock(&g->lock);
+    if (atomic_load(&g->rc) == 0 || step < atomic_load(&g->failed_step)) {
+        snprintf(g->message, sizeof(g->message), "step %lld, %s on %s: %s",
+                 (long long)step, op, device, ddp_errmsg());
+        atomic_store(&g->failed_step, step);
+        atomic_store(&g->rc, rc);
+    }
+    pthread_mutex_unlock(&g->lock);
+}
+
+int ddp__task_group_error(struct ddp__task_group *g)
+{
+    int rc = atomic_load(&g->rc);
+
+    if (rc == 0)
+        return 0;
+    pthread_mutex_lock(&g->lock);
+    ddp__fail(rc, "%s", g->message);
+    pthread_mutex_unlock(&g->lock);
+    return rc;
+}
+
+void ddp__task_group_nonfinite_worker(struct ddp__task_group *g, char *out,
+                                      size_t size)
+{
+    int seen_by = atomic_exchange(&g->seen_by, 0);
+
+    snprintf(out, size, "a device");
+    if (seen_by)
+        starpu_worker_get_name(seen_by - 1, out, size);
+}
