@@ -54,19 +54,19 @@ int checkpoint_check(const struct opts *o, const struct settings *s)
     return EXIT_USAGE;
 }
 
-void checkpoint_config(const struct settings *s, const char *own,
+void checkpoint_config(const struct settings *s, const char *dir,
                        struct ddp_checkpoint_config *c)
 {
     parse_interval(s->ckpt_every, c);
-    c->dir = own;
+    c->dir = dir;
     c->keep = (int)s->keep_last;
     c->keep_epochs = s->save_every;
 }
 
 /* ---- resuming ----------------------------------------------------------- */
 
-/* Does the folder of a run have checkpoints? */
-static bool has_some(const char *dir)
+/* Whether the folder of a run has checkpoints. */
+static bool has_checkpoints(const char *dir)
 {
     DIR *d = opendir(dir);
     const struct dirent *e;
@@ -79,12 +79,12 @@ static bool has_some(const char *dir)
     return found;
 }
 
-void checkpoint_advise(const char *own)
+void checkpoint_advise(const char *dir)
 {
-    if (has_some(own))
+    if (has_checkpoints(dir))
         app_say("%s is unchanged: once there is space to write, run the same "
                 "command again to resume from its newest checkpoint",
-                own);
+                dir);
     else
         app_say("no checkpoint was written yet: once there is space to write, "
                 "run the same command again to start over");
@@ -92,14 +92,14 @@ void checkpoint_advise(const char *own)
 
 /* Do not mix checkpoints of different runs in a folder. */
 static int keep_apart(const struct opts *o, const struct settings *s,
-                      const char *own)
+                      const char *dir)
 {
-    if (!has_some(own))
+    if (!has_checkpoints(dir))
         return OPTS_GO;
     opt_complain(o,
                  "--resume %s: %s already holds the checkpoints of a run; "
                  "continue it with --resume auto, or choose another --output",
-                 s->resume, own);
+                 s->resume, dir);
     return EXIT_USAGE;
 }
 
@@ -127,7 +127,7 @@ static int report_resume(int rc, const char *from,
 }
 
 int checkpoint_resume(const struct opts *o, const struct settings *s,
-                      const char *own, ddp_trainer_t *t,
+                      const char *dir, ddp_trainer_t *t,
                       struct ddp_checkpoint *c)
 {
     char *inner;
@@ -136,7 +136,7 @@ int checkpoint_resume(const struct opts *o, const struct settings *s,
     *c = (struct ddp_checkpoint){0};
     if (!strcmp(s->resume, "auto"))
         return report_resume(ddp_trainer_resume(t, NULL, c), NULL, c);
-    if ((rc = keep_apart(o, s, own)) != OPTS_GO || !strcmp(s->resume, "none"))
+    if ((rc = keep_apart(o, s, dir)) != OPTS_GO || !strcmp(s->resume, "none"))
         return rc;
     if (!(inner = app_path(s->resume, CHECKPOINT_DIR)))
         return app_exit_code(DDP_ENOMEM);

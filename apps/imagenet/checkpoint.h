@@ -13,17 +13,17 @@
 /* Refuse a --ckpt-every that cannot be read. */
 int checkpoint_check(const struct opts *o, const struct settings *s);
 
-/* When and where checkpoints are written; own is the folder for them. */
-void checkpoint_config(const struct settings *s, const char *own,
+/* When and where checkpoints are written; dir is the folder for them. */
+void checkpoint_config(const struct settings *s, const char *dir,
                        struct ddp_checkpoint_config *c);
 
 /* Print what to do after a failed write. */
-void checkpoint_advise(const char *own);
+void checkpoint_advise(const char *dir);
 
 /* Resume as --resume asks.  OPTS_GO, with *c zeroed if there is no checkpoint,
  * or the exit code. */
 int checkpoint_resume(const struct opts *o, const struct settings *s,
-                      const char *own, ddp_trainer_t *t,
+                      const char *dir, ddp_trainer_t *t,
                       struct ddp_checkpoint *c);
 
 #endif

@@ -127,14 +127,14 @@ static void print_table(struct classes *c, const ddp_dataset_t *d, FILE *f)
 
 int classes_print(struct classes *c, const ddp_dataset_t *d, const char *path)
 {
-    bool own = strcmp(path, "-") != 0;
-    FILE *f = own ? fopen(path, "w") : stdout;
+    bool is_file = strcmp(path, "-") != 0;
+    FILE *f = is_file ? fopen(path, "w") : stdout;
     bool bad = !f;
 
     if (f) {
         print_table(c, d, f);
         bad = fflush(f) != 0 || ferror(f);
-        bad = (own && fclose(f) != 0) || bad;
+        bad = (is_file && fclose(f) != 0) || bad;
     }
     if (!bad)
         return 0;

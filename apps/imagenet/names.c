@@ -50,8 +50,8 @@ static int read_lines(struct names *n, FILE *f)
 
 int names_read(struct names *n, const char *path)
 {
-    bool own = strcmp(path, "-") != 0;
-    FILE *f = own ? fopen(path, "r") : stdin;
+    bool is_file = strcmp(path, "-") != 0;
+    FILE *f = is_file ? fopen(path, "r") : stdin;
     int rc;
 
     if (!f) {
@@ -63,7 +63,7 @@ int names_read(struct names *n, const char *path)
         app_say("cannot read %s: %s", path, strerror(errno));
         rc = EXIT_WRITE;
     }
-    if (own)
+    if (is_file)
         fclose(f);
     return rc;
 }

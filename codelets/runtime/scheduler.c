@@ -41,8 +41,8 @@ struct ddp__sched_lane {
 
 struct worker {
     atomic_bool waiting;
-    int cap;          /* lanes in flight */
-    struct queue own; /* merges and updates */
+    int cap;              /* lanes in flight */
+    struct queue updates; /* and merges, of the buckets that it owns */
 };
 
 struct sched {
@@ -278,7 +278,7 @@ static void file(struct sched *s, struct starpu_task *t, struct calls *c)
         put(&s->input, t);
     } else if (tag->kind != DDP__SCHED_LANE) {
         id = hinted(s, t, tag->owner);
-        put(id >= 0 ? &s->worker[id].own : &s->foreign, t);
+        put(id >= 0 ? &s->worker[id].updates : &s->foreign, t);
         if (id >= 0) {
             prefetch(t, id);
             if (call(s, id, c))
@@ -317,7 +317,7 @@ static struct starpu_task *steal(struct sched *s, int id)
 
     for (int i = 0; !t && i < s->workers; i++)
         if (starpu_worker_get_memory_node((unsigned)s->id[i]) == node)
-            t = take(&s->worker[s->id[i]].own, id);
+            t = take(&s->worker[s->id[i]].updates, id);
     return t;
 }
 
@@ -325,7 +325,7 @@ static struct starpu_task *next_task(struct sched *s, int id, struct calls *c)
 {
     struct starpu_task *t;
 
-    if ((t = take(&s->worker[id].own, id)) || (t = take(&s->shared, id)) ||
+    if ((t = take(&s->worker[id].updates, id)) || (t = take(&s->shared, id)) ||
         (t = from_lanes(s, id)) || (t = claim(s, id, c)) ||
         (t = steal(s, id)) || (t = take(&s->foreign, id)))
         return t;

@@ -304,8 +304,8 @@ static enum starpu_data_access_mode mode_of(enum ddp_access a)
 
 /* A mode for both accesses, the one by `a` being first: what is written first
  * need not be fetched. */
-static enum starpu_data_access_mode both(enum starpu_data_access_mode a,
-                                         enum starpu_data_access_mode b)
+static enum starpu_data_access_mode
+combine_modes(enum starpu_data_access_mode a, enum starpu_data_access_mode b)
 {
     return a == STARPU_R && b != STARPU_R ? STARPU_RW : a;
 }
@@ -320,7 +320,7 @@ static int add_buffer(struct starpu_task *task, starpu_data_handle_t h,
         if (STARPU_TASK_GET_HANDLE(task, i) == h)
             break;
     if (i < task->nbuffers)
-        mode = both(STARPU_TASK_GET_MODE(task, i), mode);
+        mode = combine_modes(STARPU_TASK_GET_MODE(task, i), mode);
     else
         task->nbuffers++;
     STARPU_TASK_SET_HANDLE(task, h, i);

@@ -36,17 +36,17 @@ static int lane_new(struct ddp__engine *e, struct ddp__lane *l)
 {
     const ddp_graph_t *g = e->graph;
 
-    l->block = calloc((size_t)g->segments, sizeof(*l->block));
+    l->arena = calloc((size_t)g->segments, sizeof(*l->arena));
     l->grad = calloc((size_t)e->params->buckets + 1, sizeof(*l->grad));
     l->input = calloc((size_t)(e->spec.ring * e->inputs), sizeof(*l->input));
-    if (!l->block || !l->grad || !l->input)
+    if (!l->arena || !l->grad || !l->input)
         return ddp__fail(DDP_ENOMEM, "out of memory for a lane");
     for (int i = 0; i < e->spec.ring * e->inputs; i++)
         ddp__handle_register(&l->input[i], NULL,
                              ddp__value_size(g, e->input[i % e->inputs]));
     for (int k = 0; k < g->segments; k++)
         if (g->segment[k].size)
-            ddp__handle_register(&l->block[k], NULL, g->segment[k].size);
+            ddp__handle_register(&l->arena[k], NULL, g->segment[k].size);
     for (int b = 0; ddp_graph_training(g) && b < e->params->buckets; b++)
         ddp__handle_register(&l->grad[b], NULL, e->params->bucket[b].len * 4);
     ddp__handle_register(&l->stats, NULL, DDP__STATS * sizeof(double));
@@ -55,14 +55,14 @@ static int lane_new(struct ddp__engine *e, struct ddp__lane *l)
 
 static void lane_free(struct ddp__engine *e, struct ddp__lane *l)
 {
-    for (int k = 0; l->block && k < e->graph->segments; k++)
-        ddp__handle_unregister(&l->block[k]);
+    for (int k = 0; l->arena && k < e->graph->segments; k++)
+        ddp__handle_unregister(&l->arena[k]);
     for (int i = 0; l->input && i < e->spec.ring * e->inputs; i++)
         ddp__handle_unregister(&l->input[i]);
     for (int b = 0; l->grad && b < e->params->buckets; b++)
         ddp__handle_unregister(&l->grad[b]);
     ddp__handle_unregister(&l->stats);
-    free(l->block);
+    free(l->arena);
     free(l->input);
     free(l->grad);
 }
@@ -71,8 +71,8 @@ void ddp__engine_rest(struct ddp__engine *e)
 {
     for (int l = 0; l < e->spec.lanes; l++) {
         for (int k = 0; k < e->graph->segments; k++)
-            if (e->lane[l].block[k].h)
-                ddp__handle_drop(&e->lane[l].block[k]);
+            if (e->lane[l].arena[k].h)
+                ddp__handle_drop(&e->lane[l].arena[k]);
         for (int i = 0; i < e->spec.ring * e->inputs; i++)
             ddp__handle_drop(&e->lane[l].input[i]);
         for (int b = 0; e->lane[l].grad[0].h && b < e->params->buckets; b++)

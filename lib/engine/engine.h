@@ -29,7 +29,7 @@ enum { DDP__DECIDE_STATS, DDP__DECIDE_NORM, DDP__DECIDE_SCALER };
 enum { DDP__END_STATS, DDP__END_SCALER, DDP__END_TOKEN };
 
 struct ddp__lane {
-    struct ddp__handle *block; /* by segment that has one */
+    struct ddp__handle *arena; /* by segment that has one */
     struct ddp__handle *grad;  /* by bucket */
     struct ddp__handle stats;
     struct ddp__handle *input; /* ring x inputs */

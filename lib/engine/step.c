@@ -49,13 +49,13 @@ static struct ddp__handle *handle_of(const struct cursor *c,
     case DDP__SCALE:
         return &c->e->scaler;
     default:
-        return &l->block[v->base->segment];
+        return &l->arena[v->base->segment];
     }
 }
 
 /* The first task of a lane's step that uses an accumulator writes it, each
- * layer its own part, and the others update it.  The same holds for a block, of
- * which a later segment may change a part. */
+ * layer its own part, and the others update it.  The same holds for an arena,
+ * which a later segment may change in part. */
 static enum ddp_access access_of(const struct cursor *c, int k,
                                  const ddp_value_t *v, enum ddp_access a)
 {
@@ -101,7 +101,7 @@ static void drop_used(const struct cursor *c, int k)
         return; /* backward may run again, or the memory is reused at once */
     for (int i = 0; i <= k; i++)
         if (g->segment[i].size && g->segment[i].last_use == k)
-            ddp__handle_drop(&c->e->lane[c->lane].block[i]);
+            ddp__handle_drop(&c->e->lane[c->lane].arena[i]);
     for (int i = 0; i < c->e->inputs; i++) {
         const ddp_value_t *v = c->e->input[i];
 

@@ -29,7 +29,7 @@ static size_t inputs(const ddp_graph_t *g, int k, bool first)
     return sum;
 }
 
-/* A block lives from the segment that writes it to the last that uses it. */
+/* An arena lives from the segment that writes it to the last that uses it. */
 size_t ddp__graph_peak(const ddp_graph_t *g)
 {
     size_t now = 0, peak = 0;

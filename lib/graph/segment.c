@@ -3,7 +3,7 @@
  *
  * A task costs the host some 10 us, during which a GPU with one lane is idle.
  * So consecutive operations share a task until it lasts long enough.  Their
- * results are in one block of memory, which is a single buffer of the task;
+ * results are in one arena, memory that is a single buffer of the task;
  * later results reuse the place of those that no other task reads.
  */
 #include "config.h"
@@ -86,7 +86,7 @@ static bool meet(const struct ddp__segment *s, const ddp_value_t *v,
     return v->last_use >= s->end || v->last_use >= w->first_use;
 }
 
-/* The lowest place in the block that is free while v is in use. */
+/* The lowest place in the arena that is free while v is in use. */
 static size_t place(const ddp_graph_t *g, const struct ddp__segment *s,
                     ddp_value_t *const placed[], int n, const ddp_value_t *v)
 {
@@ -112,7 +112,7 @@ static ddp_value_t *base_of(const struct ddp__node *n, int b)
 
 /* Place the values that segment k is the first to write; room has an entry for
  * each value of the graph. */
-static void fill_block(ddp_graph_t *g, int k, ddp_value_t **room)
+static void fill_arena(ddp_graph_t *g, int k, ddp_value_t **room)
 {
     struct ddp__segment *s = &g->segment[k];
     int n = 0;
@@ -132,8 +132,8 @@ static void fill_block(ddp_graph_t *g, int k, ddp_value_t **room)
         }
 }
 
-/* Record where the values of segment k are, and that it uses their blocks. */
-static void use_blocks(ddp_graph_t *g, int k)
+/* Record where the values of segment k are, and that it uses their arenas. */
+static void use_arenas(ddp_graph_t *g, int k)
 {
     for (int i = g->segment[k].begin; i < g->segment[k].end; i++)
         for (int b = 0; b < g->node[i]->call.buffers; b++) {
@@ -158,8 +158,8 @@ int ddp__graph_segment(ddp_graph_t *g)
     for (int i = 0; i < g->nodes; i = g->segment[g->segments++].end)
         g->segment[g->segments] = cut(g, i);
     for (int k = 0; k < g->segments; k++) {
-        fill_block(g, k, room);
-        use_blocks(g, k);
+        fill_arena(g, k, room);
+        use_arenas(g, k);
     }
     free(room);
     return 0;

@@ -6,11 +6,11 @@
 
 #include "graph/value.h"
 
-/* The nodes begin..end-1 that one task runs, and the block of memory for the
- * activations that it is the first to write. */
+/* The nodes begin..end-1 that one task runs, and the size of its arena: the
+ * memory for the activations that it is the first to write. */
 struct ddp__segment {
     int begin, end;
-    size_t size;  /* of the block, for cap samples; 0: no block */
+    size_t size;  /* of the arena, for cap samples; 0: no arena */
     int last_use; /* the last segment that uses it */
 };
 

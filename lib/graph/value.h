@@ -8,7 +8,7 @@
 
 /* The kind of a value, which decides who creates its handles. */
 enum ddp__role {
-    DDP__ACTIVATION, /* in the lane's block of the segment that writes it
+    DDP__ACTIVATION, /* in the lane's arena of the segment that writes it
                         first, dropped after its last use */
     DDP__INPUT,      /* one per lane and place in the ring; filled by HOST */
     DDP__PARAM,      /* a layer's block of a bucket of weights */
@@ -40,7 +40,7 @@ struct ddp_value {
     ddp_value_t *grad;   /* found by backward for a fused residual */
     int bucket;          /* PARAM, GRAD */
     int segment;         /* of a base ACTIVATION; -1: not placed yet */
-    size_t offset;       /* bytes in the bucket, or in the segment's block */
+    size_t offset;       /* bytes in the bucket, or in the segment's arena */
     int first_use, last_use; /* of a base: index of the node; -1: none */
 };
 

@@ -112,7 +112,7 @@ static ddp_layer_t *module_d(int in)
 }
 
 /* 1 x 3 and 3 x 1, concatenated. */
-static ddp_layer_t *both(const char *name_wide, const char *name_high)
+static ddp_layer_t *branch_pair(const char *name_wide, const char *name_high)
 {
     return ddp_layer_set_name(
         ddp_parallel_new(DDP_CONCAT, conv(name_wide, 384, 384, wide3),
@@ -126,10 +126,11 @@ static ddp_layer_t *module_e(int in)
     return ddp_parallel_new(
         DDP_CONCAT, conv("branch1x1", in, 320, one),
         unnamed(ddp_chain_new(conv("branch3x3_1", in, 384, one),
-                              both("branch3x3_2a", "branch3x3_2b"), DDP_END)),
+                              branch_pair("branch3x3_2a", "branch3x3_2b"),
+                              DDP_END)),
         unnamed(ddp_chain_new(conv("branch3x3dbl_1", in, 448, one),
                               conv("branch3x3dbl_2", 448, 384, three),
-                              both("branch3x3dbl_3a", "branch3x3dbl_3b"),
+                              branch_pair("branch3x3dbl_3a", "branch3x3dbl_3b"),
                               DDP_END)),
         projected_pool(in, 192), DDP_END);
 }

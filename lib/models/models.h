@@ -64,7 +64,7 @@ ddp_layer_t *ddp__classifier_new(const char *name, int in, int classes,
                                  float dropout, struct ddp_weight_init init);
 
 /* The requested value, or the network's default. */
-float ddp__rate(float asked, float own);
+float ddp__rate(float asked, float preset);
 
 /* End a list of ddp_chain_add(): the chain, or NULL when one has failed. */
 ddp_chain_t *ddp__chain_done(ddp_chain_t *c);

@@ -30,9 +30,9 @@ int ddp__round_channels(double c)
     return rounded < 0.9 * c ? rounded + 8 : rounded;
 }
 
-float ddp__rate(float asked, float own)
+float ddp__rate(float asked, float preset)
 {
-    return asked > 0 ? asked : asked < 0 ? 0 : own;
+    return asked > 0 ? asked : asked < 0 ? 0 : preset;
 }
 
 ddp_chain_t *ddp__chain_done(ddp_chain_t *c)
