@@ -23,16 +23,16 @@ struct row {
     void *dx;            /* NULL: not computed */
 };
 
-DDP__INLINE void load(const void *restrict from, float *restrict x, size_t len,
-                      bool b)
+DDP__INLINE void load_floats(const void *restrict from, float *restrict x,
+                             size_t len, bool b)
 {
     for (size_t i = 0; i < len; i++)
         x[i] = ddp__load(from, i, b);
 }
 
 /* dx = factor e + shift */
-DDP__INLINE void store(void *restrict dx, const float *restrict e, float factor,
-                       float shift, size_t len, bool b)
+DDP__INLINE void store_gradient(void *restrict dx, const float *restrict e,
+                                float factor, float shift, size_t len, bool b)
 {
     for (size_t i = 0; i < len; i++)
         ddp__store(dx, i, e[i] * factor + shift, b);
@@ -41,18 +41,18 @@ DDP__INLINE void store(void *restrict dx, const float *restrict e, float factor,
 DDP__CLONES static void load_row(const void *from, float *x, size_t len, bool b)
 {
     if (b)
-        load(from, x, len, true);
+        load_floats(from, x, len, true);
     else
-        load(from, x, len, false);
+        load_floats(from, x, len, false);
 }
 
 DDP__CLONES static void store_row(void *dx, const float *e, float factor,
                                   float shift, size_t len, bool b)
 {
     if (b)
-        store(dx, e, factor, shift, len, true);
+        store_gradient(dx, e, factor, shift, len, true);
     else
-        store(dx, e, factor, shift, len, false);
+        store_gradient(dx, e, factor, shift, len, false);
 }
 
 /* e = exp(x - max); returns their sum, made in 16 interleaved parts */

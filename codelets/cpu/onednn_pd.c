@@ -183,8 +183,8 @@ static bool leaves_out(int in, int out, int kernel, int stride, int pad)
  * 2.6 or 3.7: those on AMX where pixels are left out or outputs have a single
  * column; all generated ones where both is so, or an image is narrower than a
  * filter. */
-static bool denied(const_dnnl_primitive_desc_t pd,
-                   const struct ddp__dnn_shape *s, enum ddp__dnn_pass pass)
+static bool is_denied(const_dnnl_primitive_desc_t pd,
+                      const struct ddp__dnn_shape *s, enum ddp__dnn_pass pass)
 {
     const struct ddp__conv *k = &s->conv;
     const char *name = "";
@@ -207,7 +207,7 @@ static dnnl_status_t skip_denied(dnnl_primitive_desc_t pd,
                                  const struct ddp__dnn_shape *s,
                                  enum ddp__dnn_pass pass)
 {
-    while (denied(pd, s, pass))
+    while (is_denied(pd, s, pass))
         if (dnnl_primitive_desc_next_impl(pd))
             return dnnl_unimplemented;
     return dnnl_success;
@@ -226,7 +226,7 @@ choose_implementation(dnnl_primitive_desc_t *pd, const_dnnl_op_desc_t op,
     if ((st = dnnl_primitive_desc_iterator_create(&it, op, attr, engine, hint)))
         return st;
     while ((*pd = dnnl_primitive_desc_iterator_fetch(it)) &&
-           denied(*pd, s, pass)) {
+           is_denied(*pd, s, pass)) {
         dnnl_primitive_desc_destroy(*pd);
         *pd = NULL;
         if (dnnl_primitive_desc_iterator_next(it))

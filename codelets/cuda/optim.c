@@ -26,7 +26,8 @@ static struct ddp__k_span span_of(const struct ddp__task *t,
 }
 
 /* Whether b begins where a ends, and is treated equally. */
-static bool continues(const struct ddp__k_span *a, const struct ddp__k_span *b)
+static bool continues_span(const struct ddp__k_span *a,
+                           const struct ddp__k_span *b)
 {
     if (a->end != b->begin || a->running != b->running)
         return false;
@@ -41,7 +42,7 @@ static bool add_span(struct ddp__k_optim *p, struct ddp__k_span s)
 
     if (s.begin == s.end)
         return true;
-    if (last && continues(last, &s)) {
+    if (last && continues_span(last, &s)) {
         last->end = s.end;
         return true;
     }

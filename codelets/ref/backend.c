@@ -4,12 +4,12 @@
 #include "config.h"
 #include "ref.h"
 
-static const char *describe(void)
+static const char *describe_backend(void)
 {
     return "plain C, bf16, f16";
 }
 
-static bool computes(enum ddp_dtype type)
+static bool computes_type(enum ddp_dtype type)
 {
     return type == DDP_BF16 || type == DDP_F16;
 }
@@ -17,8 +17,8 @@ static bool computes(enum ddp_dtype type)
 /* HOST and USER are the runtime's own. */
 const struct ddp__backend ddp__ref = {
     .name = "ref",
-    .describe = describe,
-    .computes = computes,
+    .describe = describe_backend,
+    .computes = computes_type,
     .kernel =
         {
             [DDP__OP_INPUT_U8] = ddp__ref_input_u8,

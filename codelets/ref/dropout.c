@@ -16,7 +16,7 @@ static int64_t sample_id(const struct ddp__task *t, size_t n)
     return ((const int64_t *)t->data[DDP__DROPOUT_IDS])[n];
 }
 
-static bool dropped(const struct ddp__task *t, int64_t id, size_t element)
+static bool is_dropped(const struct ddp__task *t, int64_t id, size_t element)
 {
     size_t i = t->call->dropout.whole_sample ? 0 : element;
     struct ddp__philox r =
@@ -34,7 +34,7 @@ int ddp__ref_dropout(const struct ddp__task *t)
     double keep = 1 - (double)t->call->dropout.p;
 
     for (size_t i = 0; i < ddp__len(t, DDP__DROPOUT_X); i++) {
-        bool drop = dropped(t, sample_id(t, i / sample), i % sample);
+        bool drop = is_dropped(t, sample_id(t, i / sample), i % sample);
 
         ddp__ref_write(&y, i, drop ? 0 : ddp__ref_read(&x, i) / keep);
     }

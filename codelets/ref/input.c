@@ -5,7 +5,7 @@
 #include "ref.h"
 
 /* Where element i of y comes from in x; false: from nowhere, it is 0. */
-static bool source(const struct ddp__task *t, size_t i, size_t *from)
+static bool find_source(const struct ddp__task *t, size_t i, size_t *from)
 {
     const struct ddp_shape *x = &t->call->buf[DDP__INPUT_U8_X].shape;
     size_t c = (size_t)t->call->buf[DDP__INPUT_U8_Y].shape.c, w = (size_t)x->w;
@@ -31,9 +31,9 @@ int ddp__ref_input_u8(const struct ddp__task *t)
         double mean = t->call->input.mean[c < 4 ? c : 3];
         double std = t->call->input.std[c < 4 ? c : 3];
 
-        ddp__ref_write(&y, i,
-                       source(t, i, &from) ? (pixel[from] / 255.0 - mean) / std
-                                           : 0);
+        ddp__ref_write(
+            &y, i,
+            find_source(t, i, &from) ? (pixel[from] / 255.0 - mean) / std : 0);
     }
     return 0;
 }
@@ -47,6 +47,6 @@ int ddp__ref_input_f32(const struct ddp__task *t)
 
     for (size_t i = 0; i < ddp__len(t, DDP__INPUT_F32_Y); i++)
         ddp__ref_write(&y, i,
-                       source(t, i, &from) ? ddp__ref_read(&x, from) : 0);
+                       find_source(t, i, &from) ? ddp__ref_read(&x, from) : 0);
     return 0;
 }

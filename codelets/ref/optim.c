@@ -115,8 +115,8 @@ static double apply_rule(const struct rule *r, size_t i, double g)
 }
 
 /* Decay is added to the gradient, or subtracted from the weight. */
-static void train(const struct ddp__task *t, const struct rule *r,
-                  const struct ddp__span *s)
+static void train_span(const struct ddp__task *t, const struct rule *r,
+                       const struct ddp__span *s)
 {
     const float *g = t->data[DDP__OPTIM_G];
     float *w = t->data[DDP__OPTIM_W];
@@ -136,7 +136,7 @@ static void train(const struct ddp__task *t, const struct rule *r,
 }
 
 /* w = (1 - momentum) w + momentum g / count */
-static void run(const struct ddp__task *t, const struct ddp__span *s)
+static void update_running(const struct ddp__task *t, const struct ddp__span *s)
 {
     double count = ((const double *)t->data[DDP__OPTIM_STATS])[DDP__STAT_COUNT];
     const float *g = t->data[DDP__OPTIM_G];
@@ -159,9 +159,9 @@ int ddp__ref_optim(const struct ddp__task *t)
         const struct ddp__span *s = &t->call->optim.span[i];
 
         if (s->running)
-            run(t, s);
+            update_running(t, s);
         else
-            train(t, &r, s);
+            train_span(t, &r, s);
     }
     return 0;
 }

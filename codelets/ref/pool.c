@@ -43,8 +43,9 @@ struct place {
     int n, y, x, c;
 };
 
-static struct axes axes(const struct ddp__pool *p, const struct ddp__ref_buf *x,
-                        const struct ddp__ref_buf *y)
+static struct axes pool_axes(const struct ddp__pool *p,
+                             const struct ddp__ref_buf *x,
+                             const struct ddp__ref_buf *y)
 {
     return (struct axes){
         {x->h, y->h, p->kh, p->sh, p->top, p->bottom, p->adaptive},
@@ -72,7 +73,7 @@ static struct window window(const struct axis *a, int o)
 
 /* The outputs whose windows pixel i is in: windows begin and end in order, so
  * these are consecutive. */
-static struct range cover(const struct axis *a, int i)
+static struct range covering_outputs(const struct axis *a, int i)
 {
     struct range r = {0, 0};
 
@@ -92,15 +93,15 @@ typedef double (*gather_f)(const struct ddp__task *t, const struct axes *a,
 static int gather(const struct ddp__task *t, struct ddp__ref_buf dx,
                   struct ddp__ref_buf dy, gather_f f)
 {
-    struct axes a = axes(&t->call->pool, &dx, &dy);
+    struct axes a = pool_axes(&t->call->pool, &dx, &dy);
     size_t i = 0;
 
     for (int n = 0; n < t->n; n++)
         for (int y = 0; y < dx.h; y++) {
-            struct range r = cover(&a.v, y);
+            struct range r = covering_outputs(&a.v, y);
 
             for (int x = 0; x < dx.w; x++) {
-                struct range q = cover(&a.h, x);
+                struct range q = covering_outputs(&a.h, x);
 
                 for (int c = 0; c < dx.c; c++)
                     ddp__ref_write(&dx, i++,
@@ -151,7 +152,7 @@ int ddp__ref_max_pool_fwd(const struct ddp__task *t)
 {
     struct ddp__ref_buf x = ddp__ref_buf(t, DDP__MAX_POOL_FWD_X);
     struct ddp__ref_buf y = ddp__ref_buf(t, DDP__MAX_POOL_FWD_Y);
-    struct axes a = axes(&t->call->pool, &x, &y);
+    struct axes a = pool_axes(&t->call->pool, &x, &y);
     size_t i = 0;
 
     for (int n = 0; n < t->n; n++)
@@ -164,8 +165,8 @@ int ddp__ref_max_pool_fwd(const struct ddp__task *t)
 }
 
 /* The sum of dy over the windows that the pixel won. */
-static double won(const struct ddp__task *t, const struct axes *a,
-                  struct range r, struct range q, struct place p)
+static double sum_of_won(const struct ddp__task *t, const struct axes *a,
+                         struct range r, struct range q, struct place p)
 {
     struct ddp__ref_buf dy = ddp__ref_buf(t, DDP__MAX_POOL_BWD_DY);
     double sum = 0;
@@ -185,7 +186,7 @@ static double won(const struct ddp__task *t, const struct axes *a,
 int ddp__ref_max_pool_bwd(const struct ddp__task *t)
 {
     return gather(t, ddp__ref_buf(t, DDP__MAX_POOL_BWD_DX),
-                  ddp__ref_buf(t, DDP__MAX_POOL_BWD_DY), won);
+                  ddp__ref_buf(t, DDP__MAX_POOL_BWD_DY), sum_of_won);
 }
 
 /* What a mean divides by; a window without a pixel has mean 0. */
@@ -215,7 +216,7 @@ int ddp__ref_mean_pool_fwd(const struct ddp__task *t)
     const struct ddp__pool *p = &t->call->pool;
     struct ddp__ref_buf x = ddp__ref_buf(t, DDP__MEAN_POOL_FWD_X);
     struct ddp__ref_buf y = ddp__ref_buf(t, DDP__MEAN_POOL_FWD_Y);
-    struct axes a = axes(p, &x, &y);
+    struct axes a = pool_axes(p, &x, &y);
     size_t i = 0;
 
     for (int n = 0; n < t->n; n++)
@@ -229,8 +230,8 @@ int ddp__ref_mean_pool_fwd(const struct ddp__task *t)
 }
 
 /* The sum of dy / divisor over the windows that the pixel is in. */
-static double shares(const struct ddp__task *t, const struct axes *a,
-                     struct range r, struct range q, struct place p)
+static double sum_of_shares(const struct ddp__task *t, const struct axes *a,
+                            struct range r, struct range q, struct place p)
 {
     struct ddp__ref_buf dy = ddp__ref_buf(t, DDP__MEAN_POOL_BWD_DY);
     double sum = 0;
@@ -246,5 +247,5 @@ static double shares(const struct ddp__task *t, const struct axes *a,
 int ddp__ref_mean_pool_bwd(const struct ddp__task *t)
 {
     return gather(t, ddp__ref_buf(t, DDP__MEAN_POOL_BWD_DX),
-                  ddp__ref_buf(t, DDP__MEAN_POOL_BWD_DY), shares);
+                  ddp__ref_buf(t, DDP__MEAN_POOL_BWD_DY), sum_of_shares);
 }

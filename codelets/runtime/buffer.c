@@ -47,7 +47,7 @@ static int class_of(size_t size, size_t *rounded)
 }
 
 /* Where memory cannot be pinned, transfers are slower, but they work. */
-static void *fresh(bool to_pin, size_t size)
+static void *allocate_fresh(bool to_pin, size_t size)
 {
     size_t align = size >= HUGE_PAGE ? HUGE_PAGE : 64;
     void *p = NULL;
@@ -91,7 +91,7 @@ static void *pool_alloc(struct pool *from, size_t size)
     if (in_use > peak)
         peak = in_use;
     pthread_mutex_unlock(&lock);
-    return b ? b : fresh(from == &pinned, rounded);
+    return b ? b : allocate_fresh(from == &pinned, rounded);
 }
 
 static void pool_free(struct pool *to, void *p, size_t size)
@@ -179,7 +179,7 @@ static size_t device_size(size_t size)
     return rounded;
 }
 
-static starpu_ssize_t allocate(void *interface, unsigned node)
+static starpu_ssize_t allocate_on_node(void *interface, unsigned node)
 {
     struct starpu_variable_interface *v = interface;
     size_t size = v->elemsize;
@@ -193,7 +193,7 @@ static starpu_ssize_t allocate(void *interface, unsigned node)
     return v->ptr ? (starpu_ssize_t)size : -ENOMEM;
 }
 
-static void release(void *interface, unsigned node)
+static void free_on_node(void *interface, unsigned node)
 {
     struct starpu_variable_interface *v = interface;
 
@@ -219,7 +219,8 @@ static int alloc_compare(void *a, void *b)
 }
 
 /* The other buffer's memory, but our own size. */
-static void reuse(void *interface, const void *cached, unsigned node)
+static void reuse_data_on_node(void *interface, const void *cached,
+                               unsigned node)
 {
     struct starpu_variable_interface *to = interface;
     const struct starpu_variable_interface *from = cached;
@@ -238,13 +239,13 @@ static struct starpu_data_interface_ops *interface_ops(void)
 
     if (!ops.allocate_data_on_node) {
         ops = starpu_interface_variable_ops;
-        ops.free_data_on_node = release;
+        ops.free_data_on_node = free_on_node;
 #if STARPU_MAJOR_VERSION > 1 || STARPU_MINOR_VERSION >= 4
         ops.alloc_footprint = alloc_footprint;
         ops.alloc_compare = alloc_compare;
-        ops.reuse_data_on_node = reuse;
+        ops.reuse_data_on_node = reuse_data_on_node;
 #endif
-        ops.allocate_data_on_node = allocate;
+        ops.allocate_data_on_node = allocate_on_node;
     }
     return &ops;
 }

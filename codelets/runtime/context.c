@@ -111,7 +111,7 @@ static int init_starpu(const ddp_t *ddp, struct starpu_conf *conf)
     return ddp__place_init(&ddp->topology, conf);
 }
 
-static int start(ddp_t *ddp, const struct ddp_config *cfg)
+static int start_starpu(ddp_t *ddp, const struct ddp_config *cfg)
 {
     struct starpu_conf conf;
     int rc;
@@ -158,7 +158,7 @@ static void describe_accelerator(const ddp_t *ddp, char *out, size_t size)
              all->hybrid ? " and" : ", input by");
 }
 
-static void describe(ddp_t *ddp)
+static void describe_workers(ddp_t *ddp)
 {
     const struct starpu_sched_policy *p = starpu_sched_ctx_get_sched_policy(0);
     const struct ddp__devices *all = &ddp->devices;
@@ -247,12 +247,12 @@ ddp_t *ddp_init(const struct ddp_config *given)
         ddp__fail(DDP_ENOMEM, "out of memory for a context");
         goto not_started;
     }
-    if (start(ddp, &cfg) < 0)
+    if (start_starpu(ddp, &cfg) < 0)
         goto free_ddp;
     ddp__pending_init(&ddp->pending);
     if (open_devices(ddp, &cfg) < 0)
         goto stop;
-    describe(ddp);
+    describe_workers(ddp);
     return ddp;
 
 stop:

@@ -15,7 +15,7 @@
 
 /* ---- start and stop ----------------------------------------------------- */
 
-static const struct ddp__device *cpu(void)
+static const struct ddp__device *cpu_device(void)
 {
     const struct ddp__device *const *d = ddp__devices;
 
@@ -56,7 +56,7 @@ static int add_device(ddp_t *ddp, const struct ddp__device *d,
 /* Those of the CPU from `name` on. */
 static const struct ddp__backend *const *backends_from(const char *name)
 {
-    const struct ddp__backend *const *b = cpu()->backends;
+    const struct ddp__backend *const *b = cpu_device()->backends;
 
     while (*b && name && strcmp((*b)->name, name) != 0)
         b++;
@@ -79,7 +79,7 @@ int ddp__devices_init(ddp_t *ddp, const char *backend)
     if (ddp->accelerator)
         rc = add_device(ddp, ddp->accelerator, ddp->accelerator->backends);
     if (rc == 0)
-        rc = add_device(ddp, cpu(), b);
+        rc = add_device(ddp, cpu_device(), b);
     if (rc < 0)
         ddp__devices_fini(ddp);
     return rc;
@@ -194,7 +194,7 @@ int ddp__devices_ready(ddp_t *ddp)
 
 double ddp__call_us(const ddp_t *ddp, const struct ddp__call *c, int n)
 {
-    return ddp__cost_us(c, n, ddp ? ddp->devices.used[0].device : cpu());
+    return ddp__cost_us(c, n, ddp ? ddp->devices.used[0].device : cpu_device());
 }
 
 void ddp__calls_warm(const ddp_t *ddp, const struct ddp__call *const *c,
@@ -274,10 +274,10 @@ const struct ddp__device *ddp__call_device(const ddp_t *ddp,
         if (!first)
             first = d;
     }
-    return first ? first : cpu();
+    return first ? first : cpu_device();
 }
 
-static int nobody(const struct ddp__call *c)
+static int fail_no_backend(const struct ddp__call *c)
 {
     if (ddp__op_is(c->op, DDP__IS_USER))
         return ddp__fail(DDP_ENODEV,
@@ -306,7 +306,7 @@ int ddp__call_prepare(const ddp_t *ddp, struct ddp__call *c)
         if (rc == 0 && !all->hybrid)
             return 0;
     }
-    return ddp__call_where(ddp, c) ? 0 : nobody(c);
+    return ddp__call_where(ddp, c) ? 0 : fail_no_backend(c);
 }
 
 void ddp__call_release(struct ddp__call *c)

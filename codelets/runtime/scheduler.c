@@ -63,7 +63,7 @@ struct calls {
     int n, id[STARPU_NMAXWORKERS];
 };
 
-static struct sched *lock(unsigned ctx)
+static struct sched *lock_policy(unsigned ctx)
 {
     struct sched *s = starpu_sched_ctx_get_policy_data(ctx);
 
@@ -73,7 +73,7 @@ static struct sched *lock(unsigned ctx)
     return s;
 }
 
-static void unlock(struct sched *s, const struct calls *c)
+static void unlock_policy(struct sched *s, const struct calls *c)
 {
     STARPU_PTHREAD_MUTEX_UNLOCK(&s->lock);
     for (int i = 0; i < c->n; i++)
@@ -81,7 +81,7 @@ static void unlock(struct sched *s, const struct calls *c)
 }
 
 /* Call a worker that waits; false if it does not. */
-static bool call(struct sched *s, int id, struct calls *c)
+static bool call_worker(struct sched *s, int id, struct calls *c)
 {
     if (!s->worker[id].waiting)
         return false;
@@ -91,15 +91,16 @@ static bool call(struct sched *s, int id, struct calls *c)
 }
 
 /* Call those that can run t; all, if t is NULL. */
-static void call_all(struct sched *s, struct starpu_task *t, struct calls *c)
+static void call_workers(struct sched *s, struct starpu_task *t,
+                         struct calls *c)
 {
     for (int i = 0; i < s->workers; i++)
         if (s->worker[s->id[i]].waiting && (!t || can_run(s->id[i], t)))
-            call(s, s->id[i], c);
+            call_worker(s, s->id[i], c);
 }
 
 /* Begin the transfers of a task that will run on this worker. */
-static void prefetch(struct starpu_task *t, int id)
+static void prefetch_task(struct starpu_task *t, int id)
 {
     if (starpu_get_prefetch_flag() && !t->prefetched &&
         starpu_worker_get_memory_node((unsigned)id) != STARPU_MAIN_RAM)
@@ -116,7 +117,7 @@ static struct ddp__sched_tag *tag_of(const struct starpu_task *t)
 }
 
 /* Free the lanes that are done and get no more tasks. */
-static void sweep(struct sched *s)
+static void free_done_lanes(struct sched *s)
 {
     struct ddp__sched_lane **at = &s->lanes, *l;
 
@@ -139,7 +140,7 @@ static struct ddp__sched_lane *lane_of(struct sched *s, int64_t step, int lane)
     if (step != s->step) {
         s->step = step;
         s->age++;
-        sweep(s);
+        free_done_lanes(s);
     }
     while (*at && ((*at)->age < s->age || (*at)->lane <= lane)) {
         if ((*at)->age == s->age && (*at)->lane == lane && !(*at)->closed)
@@ -155,7 +156,7 @@ static struct ddp__sched_lane *lane_of(struct sched *s, int64_t step, int lane)
 }
 
 /* Lanes in flight on a worker that are not newer than age. */
-static int load(const struct sched *s, int id, int64_t age)
+static int lanes_in_flight(const struct sched *s, int id, int64_t age)
 {
     int n = 0;
 
@@ -169,25 +170,25 @@ static int load(const struct sched *s, int id, int64_t age)
 static bool may_claim(const struct sched *s, int id, int64_t age,
                       struct starpu_task *t)
 {
-    int mine = load(s, id, age);
+    int mine = lanes_in_flight(s, id, age);
 
     if (mine >= s->worker[id].cap)
         return false;
     for (int i = 0; mine > 0 && i < s->workers; i++)
-        if (load(s, s->id[i], age) < mine && can_run(s->id[i], t))
+        if (lanes_in_flight(s, s->id[i], age) < mine && can_run(s->id[i], t))
             return false;
     return true;
 }
 
 /* The lane for a worker: of the oldest step that has one, the lane it had
  * before if it can be had, else the first. */
-static struct ddp__sched_lane *choose(const struct sched *s, int id)
+static struct ddp__sched_lane *choose_lane(const struct sched *s, int id)
 {
     struct ddp__sched_lane *l, *best = NULL;
     struct starpu_task *t;
 
     for (l = s->lanes; l && (!best || l->age == best->age); l = l->next) {
-        if (l->owner >= 0 || !(t = peek(&l->ready, id)) ||
+        if (l->owner >= 0 || !(t = queue_first(&l->ready, id)) ||
             !may_claim(s, id, l->age, t))
             continue;
         if (s->sticky[(unsigned)l->lane % STICKY] == id)
@@ -199,28 +200,28 @@ static struct ddp__sched_lane *choose(const struct sched *s, int id)
 }
 
 /* Claim a lane and take its first task. */
-static struct starpu_task *claim(struct sched *s, int id, struct calls *c)
+static struct starpu_task *claim_lane(struct sched *s, int id, struct calls *c)
 {
-    struct ddp__sched_lane *l = choose(s, id);
+    struct ddp__sched_lane *l = choose_lane(s, id);
     struct starpu_task *t, *next, *first;
 
     if (!l)
         return NULL;
     l->owner = id;
     s->sticky[(unsigned)l->lane % STICKY] = id;
-    first = take(&l->ready, id);
+    first = queue_take(&l->ready, id);
     for (t = l->ready.first; t; t = next) {
         next = t->next;
         if (can_run(id, t)) {
-            prefetch(t, id);
+            prefetch_task(t, id);
             continue;
         }
-        cut(&l->ready, t);
-        put(&s->shared, t);
-        call_all(s, t, c);
+        queue_remove(&l->ready, t);
+        queue_put(&s->shared, t);
+        call_workers(s, t, c);
     }
     if (s->worker[id].cap > 1)
-        call_all(s, NULL, c); /* the others may have one more now */
+        call_workers(s, NULL, c); /* the others may have one more now */
     return first;
 }
 
@@ -233,29 +234,29 @@ static struct starpu_task *from_lanes(struct sched *s, int id)
         if (l->owner == id && l->ready.first &&
             (!best || l->ready.first->priority > best->ready.first->priority))
             best = l;
-    return best ? take(&best->ready, id) : NULL;
+    return best ? queue_take(&best->ready, id) : NULL;
 }
 
 /* ---- what StarPU calls -------------------------------------------------- */
 
-static void submit(struct starpu_task *task)
+static void submit_task(struct starpu_task *task)
 {
     struct ddp__sched_tag *tag = tag_of(task);
     struct sched *s;
 
     if (!tag || tag->kind != DDP__SCHED_LANE)
         return;
-    s = lock(task->sched_ctx);
+    s = lock_policy(task->sched_ctx);
     tag->at = lane_of(s, tag->step, tag->lane);
     if (tag->at) {
         tag->at->pending++;
         tag->at->closed = tag->last;
     }
-    unlock(s, &(struct calls){.n = 0});
+    unlock_policy(s, &(struct calls){.n = 0});
 }
 
 /* The worker a merge or update goes to, or -1. */
-static int hinted(const struct sched *s, struct starpu_task *t, int owner)
+static int owner_worker(const struct sched *s, struct starpu_task *t, int owner)
 {
     int can[STARPU_NMAXWORKERS], n = 0;
 
@@ -266,58 +267,58 @@ static int hinted(const struct sched *s, struct starpu_task *t, int owner)
 }
 
 /* Queue a ready task where it belongs, and call who may run it. */
-static void file(struct sched *s, struct starpu_task *t, struct calls *c)
+static void queue_task(struct sched *s, struct starpu_task *t, struct calls *c)
 {
     struct ddp__sched_tag *tag = tag_of(t);
     struct ddp__sched_lane *l;
     int id;
 
     if (!tag) {
-        put(&s->foreign, t);
+        queue_put(&s->foreign, t);
     } else if (tag->kind == DDP__SCHED_INPUT) {
-        put(&s->input, t);
+        queue_put(&s->input, t);
     } else if (tag->kind != DDP__SCHED_LANE) {
-        id = hinted(s, t, tag->owner);
-        put(id >= 0 ? &s->worker[id].updates : &s->foreign, t);
+        id = owner_worker(s, t, tag->owner);
+        queue_put(id >= 0 ? &s->worker[id].updates : &s->foreign, t);
         if (id >= 0) {
-            prefetch(t, id);
-            if (call(s, id, c))
+            prefetch_task(t, id);
+            if (call_worker(s, id, c))
                 return; /* nobody else need fetch its data */
         }
     } else if (!(l = tag->at) || (l->owner >= 0 && !can_run(l->owner, t))) {
-        put(&s->shared, t);
+        queue_put(&s->shared, t);
     } else {
-        put(&l->ready, t);
+        queue_put(&l->ready, t);
         if (l->owner >= 0) {
-            prefetch(t, l->owner);
-            call(s, l->owner, c);
+            prefetch_task(t, l->owner);
+            call_worker(s, l->owner, c);
             return;
         }
     }
-    call_all(s, t, c);
+    call_workers(s, t, c);
 }
 
-static int push(struct starpu_task *task)
+static int push_task(struct starpu_task *task)
 {
     struct calls c = {.n = 0};
-    struct sched *s = lock(task->sched_ctx);
+    struct sched *s = lock_policy(task->sched_ctx);
 
-    file(s, task, &c);
+    queue_task(s, task, &c);
     starpu_push_task_end(task);
-    unlock(s, &c);
+    unlock_policy(s, &c);
     return 0;
 }
 
 /* A merge or update of a worker with the same memory: from another memory its
  * data, which may be on their way to the owner, would travel twice. */
-static struct starpu_task *steal(struct sched *s, int id)
+static struct starpu_task *steal_update(struct sched *s, int id)
 {
     unsigned node = starpu_worker_get_memory_node((unsigned)id);
     struct starpu_task *t = NULL;
 
     for (int i = 0; !t && i < s->workers; i++)
         if (starpu_worker_get_memory_node((unsigned)s->id[i]) == node)
-            t = take(&s->worker[s->id[i]].updates, id);
+            t = queue_take(&s->worker[s->id[i]].updates, id);
     return t;
 }
 
@@ -325,14 +326,15 @@ static struct starpu_task *next_task(struct sched *s, int id, struct calls *c)
 {
     struct starpu_task *t;
 
-    if ((t = take(&s->worker[id].updates, id)) || (t = take(&s->shared, id)) ||
-        (t = from_lanes(s, id)) || (t = claim(s, id, c)) ||
-        (t = steal(s, id)) || (t = take(&s->foreign, id)))
+    if ((t = queue_take(&s->worker[id].updates, id)) ||
+        (t = queue_take(&s->shared, id)) || (t = from_lanes(s, id)) ||
+        (t = claim_lane(s, id, c)) || (t = steal_update(s, id)) ||
+        (t = queue_take(&s->foreign, id)))
         return t;
-    return take(&s->input, id);
+    return queue_take(&s->input, id);
 }
 
-static struct starpu_task *pop(unsigned ctx)
+static struct starpu_task *pop_task(unsigned ctx)
 {
     int id = (int)starpu_worker_get_id_check();
     struct sched *s = starpu_sched_ctx_get_policy_data(ctx);
@@ -342,11 +344,11 @@ static struct starpu_task *pop(unsigned ctx)
 
     if (s->worker[id].waiting)
         return NULL;
-    s = lock(ctx);
+    s = lock_policy(ctx);
     t = next_task(s, id, &c);
     if (!t)
         s->worker[id].waiting = true;
-    unlock(s, &c);
+    unlock_policy(s, &c);
     if (t && starpu_worker_can_execute_task_first_impl((unsigned)id, t, &impl))
         starpu_task_set_implementation(t, impl);
     if (t && t->cl && t->cl->model) /* to ask is what calibrates a model */
@@ -363,18 +365,18 @@ static void post_exec(struct starpu_task *task, unsigned ctx)
 
     if (!tag || tag->kind != DDP__SCHED_LANE || !tag->at)
         return;
-    s = lock(ctx);
+    s = lock_policy(ctx);
     if (--tag->at->pending == 0) {
-        sweep(s);
-        call_all(s, NULL, &c); /* the owner has room for another lane */
+        free_done_lanes(s);
+        call_workers(s, NULL, &c); /* the owner has room for another lane */
     }
-    unlock(s, &c);
+    unlock_policy(s, &c);
 }
 
 static void add_workers(unsigned ctx, int *ids, unsigned n)
 {
     struct calls c = {.n = 0};
-    struct sched *s = lock(ctx);
+    struct sched *s = lock_policy(ctx);
 
     for (unsigned i = 0; i < n; i++) {
         bool gpu = starpu_worker_get_type(ids[i]) != STARPU_CPU_WORKER;
@@ -382,12 +384,12 @@ static void add_workers(unsigned ctx, int *ids, unsigned n)
         s->id[s->workers++] = ids[i];
         s->worker[ids[i]].cap = s->cap ? s->cap : gpu ? 2 : 1;
     }
-    unlock(s, &c);
+    unlock_policy(s, &c);
     for (unsigned i = 0; i < n; i++)
         starpu_sched_ctx_worker_shares_tasks_lists(ids[i], (int)ctx);
 }
 
-static void init(unsigned ctx)
+static void init_policy(unsigned ctx)
 {
     struct sched *s = calloc(1, sizeof(*s));
 
@@ -405,7 +407,7 @@ static void init(unsigned ctx)
     starpu_sched_ctx_set_policy_data(ctx, s);
 }
 
-static void deinit(unsigned ctx)
+static void deinit_policy(unsigned ctx)
 {
     struct sched *s = starpu_sched_ctx_get_policy_data(ctx);
 
@@ -418,12 +420,12 @@ static void deinit(unsigned ctx)
 }
 
 struct starpu_sched_policy ddp__sched_policy = {
-    .init_sched = init,
-    .deinit_sched = deinit,
+    .init_sched = init_policy,
+    .deinit_sched = deinit_policy,
     .add_workers = add_workers,
-    .submit_hook = submit,
-    .push_task = push,
-    .pop_task = pop,
+    .submit_hook = submit_task,
+    .push_task = push_task,
+    .pop_task = pop_task,
     .post_exec_hook = post_exec,
     .policy_name = "ddp",
     .policy_description = "lanes of a training step, each on one worker",
@@ -431,12 +433,12 @@ struct starpu_sched_policy ddp__sched_policy = {
 };
 
 /* The running policy's state, locked; NULL if it is another's. */
-static struct sched *running(void)
+static struct sched *lock_running_policy(void)
 {
     const struct starpu_sched_policy *p = starpu_sched_ctx_get_sched_policy(0);
     struct sched *s;
 
-    if (!p || p->pop_task != pop)
+    if (!p || p->pop_task != pop_task)
         return NULL;
     s = starpu_sched_ctx_get_policy_data(0);
     STARPU_PTHREAD_MUTEX_LOCK(&s->lock);
@@ -445,7 +447,7 @@ static struct sched *running(void)
 
 int ddp__sched_cap(void)
 {
-    struct sched *s = running();
+    struct sched *s = lock_running_policy();
     int cap = 0;
 
     for (int i = 0; s && i < s->workers; i++)
@@ -458,7 +460,7 @@ int ddp__sched_cap(void)
 
 void ddp__sched_limit(int lanes)
 {
-    struct sched *s = running();
+    struct sched *s = lock_running_policy();
 
     for (int i = 0; s && i < s->workers; i++)
         if (s->worker[s->id[i]].cap > lanes)

@@ -49,7 +49,7 @@ static bool in_library(const char *name)
     return found;
 }
 
-static bool known(const char *name)
+static bool is_known_policy(const char *name)
 {
     struct starpu_sched_policy **p = starpu_sched_get_predefined_policies();
 
@@ -91,7 +91,7 @@ int ddp__sched_check(const char *name)
     char names[1024];
     int lanes;
 
-    if (!name || !*name || known(name))
+    if (!name || !*name || is_known_policy(name))
         return ddp__sched_inflight(&lanes);
     list_names(names, sizeof(names));
     return ddp__fail(DDP_EINVAL,

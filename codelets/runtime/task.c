@@ -74,7 +74,7 @@ static int run_kernel(const struct ddp__task *t, const struct ddp__device *d)
 }
 
 /* Book a task that ran from begin to end on worker w. */
-static void account(struct run *r, int w, double begin, double end)
+static void account_time(struct run *r, int w, double begin, double end)
 {
     struct ddp__worker_time *b = &r->group->time_of[w % DDP__MAX_WORKERS];
 
@@ -158,7 +158,7 @@ static const struct ddp__device *device_of(const struct run *r, int i,
     return ddp__call_device(r->group->ddp, r->call[i].task.call, worker);
 }
 
-static void run(void *buffers[], void *arg)
+static void run_task(void *buffers[], void *arg)
 {
     int w = starpu_worker_get_id();
     enum starpu_worker_archtype type = starpu_worker_get_type(w);
@@ -172,7 +172,7 @@ static void run(void *buffers[], void *arg)
     if (device_of(r, 0, type)->queues)
         r->begin = begin;
     else
-        account(r, w, begin, ddp__now());
+        account_time(r, w, begin, ddp__now());
 }
 
 /* ---- their end ----------------------------------------------------------- */
@@ -190,8 +190,8 @@ static double run_us(const struct run *r, enum starpu_worker_archtype worker)
 /* Microseconds a task takes, for the policies that ask.  StarPU's own, measured
  * models would have to be calibrated, and 1.3 aborts when two workers begin
  * with one at the same time. */
-static double cost(struct starpu_task *task, struct starpu_perfmodel_arch *arch,
-                   unsigned nimpl)
+static double task_cost(struct starpu_task *task,
+                        struct starpu_perfmodel_arch *arch, unsigned nimpl)
 {
     (void)nimpl;
     return run_us(task->cl_arg, arch->ndevices > 0 ? arch->devices[0].type
@@ -200,7 +200,7 @@ static double cost(struct starpu_task *task, struct starpu_perfmodel_arch *arch,
 
 /* All accelerators will need weights that have been updated: send them at once.
  */
-static void spread(const struct run *r)
+static void send_weights(const struct run *r)
 {
     enum starpu_node_kind to = r->group->ddp->accelerator->memory;
 
@@ -214,7 +214,7 @@ static void spread(const struct run *r)
 }
 
 /* A simulated task was not run: it has taken what it costs. */
-static void simulate(struct run *r, int w)
+static void simulate_task(struct run *r, int w)
 {
     enum starpu_worker_archtype type = starpu_worker_get_type(w);
     const struct ddp__device *d = device_of(r, 0, type);
@@ -234,17 +234,17 @@ static void ended_in_queue(struct run *r)
     double before;
 
     if (w >= 0)
-        simulate(r, w);
+        simulate_task(r, w);
     if (starpu_get_prefetch_flag())
-        spread(r);
+        send_weights(r);
     if (r->begin == 0 || w < 0)
         return;
     before = r->group->time_of[w % DDP__MAX_WORKERS].last_end;
-    account(r, w, r->begin > before ? r->begin : before, ddp__now());
+    account_time(r, w, r->begin > before ? r->begin : before, ddp__now());
 }
 
 /* The end of a task, also of one that did nothing. */
-static void ended(void *arg)
+static void end_task(void *arg)
 {
     struct run *r = arg;
 
@@ -263,14 +263,14 @@ void ddp__tasks_init(void)
         cl[op].name = op == SEVERAL ? "segment" : ddp__signature[op].name;
         model[op].type = STARPU_PER_ARCH;
         model[op].symbol = cl[op].name;
-        model[op].arch_cost_function = cost;
+        model[op].arch_cost_function = task_cost;
         cl[op].model = &model[op];
         cl[op].nbuffers = STARPU_VARIABLE_NBUFFERS;
         if (op != SEVERAL && ddp__op_is(op, DDP__IS_HOST))
             cl[op].flags = STARPU_CODELET_SIMGRID_EXECUTE;
         for (int i = 0; ddp__devices[i]; i++) {
             cl[op].where |= ddp__devices[i]->where;
-            ddp__devices[i]->attach(&cl[op], run);
+            ddp__devices[i]->attach(&cl[op], run_task);
         }
     }
 }
@@ -372,7 +372,7 @@ static struct run *run_new(struct starpu_task *task,
 }
 
 /* What StarPU did not take. */
-static void destroy(struct starpu_task *task)
+static void destroy_task(struct starpu_task *task)
 {
     task->destroy = 0;
     starpu_task_destroy(task);
@@ -405,7 +405,7 @@ int ddp__submit(const struct ddp__submit *s)
         return ddp__fail(DDP_ENOMEM, "out of memory for a task");
     task->cl = &cl[op];
     if (!(r = run_new(task, s))) {
-        destroy(task);
+        destroy_task(task);
         return ddp__fail(DDP_ENOMEM, "out of memory for a task");
     }
     task->name = cl[op].name;
@@ -415,14 +415,14 @@ int ddp__submit(const struct ddp__submit *s)
     task->sched_data = &r->tag;
     task->where = where_all(s);
     r->queues = may_queue(s->group->ddp, task->where);
-    task->callback_func = ended;
+    task->callback_func = end_task;
     task->callback_arg = r;
     task->priority = s->priority;
     ddp__task_group_add(s->group, 1);
     if ((rc = starpu_task_submit(task)) == 0)
         return 0;
     ddp__task_group_add(s->group, -1);
-    destroy(task);
+    destroy_task(task);
     return ddp__fail(DDP_ENODEV, "%s: no worker can run it (%s)", cl[op].name,
                      strerror(-rc));
 }

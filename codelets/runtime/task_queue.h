@@ -19,7 +19,7 @@ static inline bool can_run(int id, struct starpu_task *t)
     return starpu_worker_can_execute_task_first_impl((unsigned)id, t, NULL);
 }
 
-static inline void put(struct queue *q, struct starpu_task *t)
+static inline void queue_put(struct queue *q, struct starpu_task *t)
 {
     struct starpu_task **at = &q->first;
 
@@ -35,7 +35,7 @@ static inline void put(struct queue *q, struct starpu_task *t)
 }
 
 /* The first task of q that the worker can run, or NULL. */
-static inline struct starpu_task *peek(const struct queue *q, int id)
+static inline struct starpu_task *queue_first(const struct queue *q, int id)
 {
     struct starpu_task *t = q->first;
 
@@ -44,7 +44,7 @@ static inline struct starpu_task *peek(const struct queue *q, int id)
     return t;
 }
 
-static inline void cut(struct queue *q, struct starpu_task *t)
+static inline void queue_remove(struct queue *q, struct starpu_task *t)
 {
     struct starpu_task **at = &q->first, *before = NULL;
 
@@ -58,12 +58,12 @@ static inline void cut(struct queue *q, struct starpu_task *t)
     t->next = NULL;
 }
 
-static inline struct starpu_task *take(struct queue *q, int id)
+static inline struct starpu_task *queue_take(struct queue *q, int id)
 {
-    struct starpu_task *t = peek(q, id);
+    struct starpu_task *t = queue_first(q, id);
 
     if (t)
-        cut(q, t);
+        queue_remove(q, t);
     return t;
 }
 

@@ -282,10 +282,10 @@ struct text {
     size_t size, len;
 };
 
-static void append(struct text *t, const char *fmt, ...)
+static void append_text(struct text *t, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 
-static void append(struct text *t, const char *fmt, ...)
+static void append_text(struct text *t, const char *fmt, ...)
 {
     va_list ap;
 
@@ -304,7 +304,7 @@ static void append_size(struct text *t, const char *what, uint64_t bytes)
     for (; v >= 1000 && u < 3; u++)
         v /= 1024;
     if (bytes)
-        append(t, "%s%.*f %s", what, v < 10 && v != (int)v, v, unit[u]);
+        append_text(t, "%s%.*f %s", what, v < 10 && v != (int)v, v, unit[u]);
 }
 
 void ddp__topology_describe(const struct ddp__topology *t, char *s, size_t size)
@@ -315,15 +315,15 @@ void ddp__topology_describe(const struct ddp__topology *t, char *s, size_t size)
     *s = '\0';
     if (!t->hw)
         return;
-    append(&out, "%d", cores);
+    append_text(&out, "%d", cores);
     if (cores < t->seen)
-        append(&out, " of %d", t->seen);
-    append(&out, " core%s", t->seen == 1 ? "" : "s");
+        append_text(&out, " of %d", t->seen);
+    append_text(&out, " core%s", t->seen == 1 ? "" : "s");
     if (t->threads > 1)
-        append(&out, " of %d hyper-threads", t->threads);
+        append_text(&out, " of %d hyper-threads", t->threads);
     if (t->packages > 1)
-        append(&out, " in %d packages", t->packages);
-    append(&out, ", %d NUMA node%s", t->nodes, t->nodes == 1 ? "" : "s");
+        append_text(&out, " in %d packages", t->packages);
+    append_text(&out, ", %d NUMA node%s", t->nodes, t->nodes == 1 ? "" : "s");
     append_size(&out, " of ", t->nodes > 1 ? t->node_memory : 0);
     append_size(&out, ", L2 ", t->l2);
     append_size(&out, ", L3 ", t->l3);

@@ -9,15 +9,15 @@
 
 /* ---- devices ------------------------------------------------------------ */
 
-static int nothing(const struct ddp__task *t)
+static int run_nothing(const struct ddp__task *t)
 {
     (void)t;
     return 0;
 }
 
-#define X(id, name, traits) [DDP__OP_##id] = nothing,
+#define X(id, name, traits) [DDP__OP_##id] = run_nothing,
 
-static bool computes(enum ddp_dtype type)
+static bool computes_type(enum ddp_dtype type)
 {
     (void)type;
     return true;
@@ -25,7 +25,7 @@ static bool computes(enum ddp_dtype type)
 
 static const struct ddp__backend simulated = {
     .name = "simulated",
-    .computes = computes,
+    .computes = computes_type,
     .kernel = {DDP__OPS(X)},
 };
 
