@@ -98,7 +98,7 @@ static bool end_of_line(struct ddp__csv *c)
     return !*c->at;
 }
 
-static int record(struct ddp__csv *c)
+static int read_record(struct ddp__csv *c)
 {
     int rc;
 
@@ -132,7 +132,7 @@ int ddp__csv_next(struct ddp__csv *c)
     while (*c->at) {
         c->line = c->next;
         if (!end_of_line(c))
-            return record(c);
+            return read_record(c);
     }
     return 0;
 }

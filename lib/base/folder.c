@@ -14,12 +14,12 @@
 #include "base/error.h"
 #include "base/folder.h"
 
-static int fail(const char *path)
+static int fail_errno(const char *path)
 {
     return ddp__fail(DDP_EIO, "%s: %s", path, strerror(errno));
 }
 
-static int each(DIR *dir, const char *path, ddp__entry_f fn, void *arg)
+static int visit_entries(DIR *dir, const char *path, ddp__entry_f fn, void *arg)
 {
     const struct dirent *e;
     int rc;
@@ -28,7 +28,7 @@ static int each(DIR *dir, const char *path, ddp__entry_f fn, void *arg)
     while (errno = 0, (e = readdir(dir)))
         if (e->d_name[0] != '.' && (rc = fn(dirfd(dir), e, arg)) < 0)
             return rc;
-    return errno ? fail(path) : 0;
+    return errno ? fail_errno(path) : 0;
 }
 
 int ddp__folder_each(int root, const char *path, ddp__entry_f fn, void *arg)
@@ -37,12 +37,12 @@ int ddp__folder_each(int root, const char *path, ddp__entry_f fn, void *arg)
     DIR *dir = fd < 0 ? NULL : fdopendir(fd);
 
     if (!dir) {
-        rc = fail(path);
+        rc = fail_errno(path);
         if (fd >= 0)
             close(fd);
         return rc;
     }
-    rc = each(dir, path, fn, arg);
+    rc = visit_entries(dir, path, fn, arg);
     closedir(dir);
     return rc;
 }
@@ -63,7 +63,7 @@ static int by_bytes(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-static int add(int fd, const struct dirent *e, void *arg)
+static int add_entry(int fd, const struct dirent *e, void *arg)
 {
     struct ddp__names *n = arg;
 
@@ -87,7 +87,7 @@ int ddp__folder_list(const char *dir, struct ddp__names *n)
     int rc;
 
     *n = (struct ddp__names){0};
-    if ((rc = ddp__folder_each(AT_FDCWD, dir, add, n)) < 0)
+    if ((rc = ddp__folder_each(AT_FDCWD, dir, add_entry, n)) < 0)
         ddp__names_free(n);
     else if (n->count)
         qsort(n->name, (size_t)n->count, sizeof(*n->name), by_bytes);

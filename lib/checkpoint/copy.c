@@ -71,8 +71,8 @@ void ddp__ckpt_copy_free(struct ddp__ckpt_copy *c)
     *c = (struct ddp__ckpt_copy){0};
 }
 
-static int exchange(struct ddp__ckpt_copy *c, const struct ddp__engine *e,
-                    bool restore)
+static int copy_buckets(struct ddp__ckpt_copy *c, const struct ddp__engine *e,
+                        bool restore)
 {
     for (int i = 0; i < c->sets; i++) {
         const struct ddp__ckpt_set *s = &c->set[i];
@@ -96,13 +96,13 @@ static int exchange(struct ddp__ckpt_copy *c, const struct ddp__engine *e,
 
 int ddp__ckpt_copy_save(struct ddp__ckpt_copy *c, const struct ddp__engine *e)
 {
-    return exchange(c, e, false);
+    return copy_buckets(c, e, false);
 }
 
 int ddp__ckpt_copy_restore(struct ddp__ckpt_copy *c,
                            const struct ddp__engine *e)
 {
-    return exchange(c, e, true);
+    return copy_buckets(c, e, true);
 }
 
 /* ---- tensors ------------------------------------------------------------ */

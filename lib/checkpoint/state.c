@@ -151,7 +151,7 @@ static bool take_scaler(const json_t *o, double *state)
 }
 
 /* The field that is missing or invalid; NULL: none. */
-static const char *parse(const json_t *state, struct ddp__run *r)
+static const char *parse_run(const json_t *state, struct ddp__run *r)
 {
     const json_t *sums = json_object_get(state, "epoch_sums");
 
@@ -184,7 +184,7 @@ int ddp__state_parse(const json_t *state, const char *path, struct ddp__run *r)
     const char *missing;
 
     *r = (struct ddp__run){0};
-    if (!(missing = parse(state, r)))
+    if (!(missing = parse_run(state, r)))
         return 0;
     return ddp__fail(DDP_EDATA, "%s: %s: missing or invalid field '%s'", path,
                      DDP__CKPT_STATE, missing);

@@ -265,8 +265,8 @@ static int exchange_folders(int dir, const char *temp, const char *name)
     return renameat(dir, temp, dir, name);
 }
 
-static int publish(const struct ddp__ckpt_dir *d, const char *temp,
-                   const char *name)
+static int publish_folder(const struct ddp__ckpt_dir *d, const char *temp,
+                          const char *name)
 {
     int dir = d->lock;
 
@@ -329,7 +329,8 @@ static int remove_old(const struct ddp__ckpt_dir *d, int64_t step)
 }
 
 /* Checkpoints newer than this are damaged; the run will replace them. */
-static int prune(const struct ddp__ckpt_dir *d, const struct ddp__ckpt_copy *c)
+static int remove_old_checkpoints(const struct ddp__ckpt_dir *d,
+                                  const struct ddp__ckpt_copy *c)
 {
     int64_t *step, n = ddp__ckpt_list(d->path, &step);
     int kept = 0, rc = 0;
@@ -360,7 +361,7 @@ int ddp__ckpt_write(const struct ddp__ckpt_dir *d,
     remove_at(d->lock, temp);
     rc = mkdir(path, 0777) < 0 ? write_failed(d, temp) : write_files(path, c);
     if (rc == 0)
-        rc = publish(d, temp, name);
+        rc = publish_folder(d, temp, name);
     free(path);
     if (rc < 0) {
         remove_at(d->lock, temp);
@@ -368,5 +369,5 @@ int ddp__ckpt_write(const struct ddp__ckpt_dir *d,
     }
     if ((rc = set_links(d, name, c->best)) < 0)
         return rc;
-    return prune(d, c);
+    return remove_old_checkpoints(d, c);
 }

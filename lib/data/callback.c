@@ -11,30 +11,32 @@ struct callback {
     struct ddp_source src;
 };
 
-static int get(ddp_dataset_t *d, int64_t index, uint64_t key,
-               struct ddp_sample *s)
+static int get_sample(ddp_dataset_t *d, int64_t index, uint64_t key,
+                      struct ddp_sample *s)
 {
     const struct ddp_source *src = &((struct callback *)d)->src;
     int rc = src->get(src->arg, index, key, s);
 
     if (rc != 0)
-        return ddp__fail(rc < 0 ? rc : DDP_EDATA,
-                         "the program's get() returned %d for sample %lld", rc,
-                         (long long)index);
+        return ddp__fail(
+            rc < 0 ? rc : DDP_EDATA,
+            "the program's get_sample() returned %d for sample %lld", rc,
+            (long long)index);
     if (src->classes && (s->label < 0 || s->label >= src->classes))
-        return ddp__fail(DDP_EINVAL,
-                         "the program's get() returned label %d for sample "
-                         "%lld; expected 0 to %d",
-                         s->label, (long long)index, src->classes - 1);
+        return ddp__fail(
+            DDP_EINVAL,
+            "the program's get_sample() returned label %d for sample "
+            "%lld; expected 0 to %d",
+            s->label, (long long)index, src->classes - 1);
     return 0;
 }
 
-static const struct ddp__dataset_ops ops = {.get = get};
+static const struct ddp__dataset_ops ops = {.get = get_sample};
 
-static int check(const struct ddp_source *src)
+static int check_source(const struct ddp_source *src)
 {
     if (!src || !src->get)
-        return ddp__fail(DDP_EINVAL, "a source needs a get()");
+        return ddp__fail(DDP_EINVAL, "a source needs a get_sample()");
     if (src->count < 1)
         return ddp__fail(DDP_EINVAL,
                          "a source has %lld samples; expected at least 1",
@@ -63,7 +65,7 @@ ddp_dataset_t *ddp_dataset_callback(const struct ddp_source *src)
 {
     struct callback *c;
 
-    if (check(src) < 0)
+    if (check_source(src) < 0)
         return NULL;
     if (!(c = (void *)ddp__dataset_new(sizeof(*c), &ops)))
         return NULL;

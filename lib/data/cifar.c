@@ -26,8 +26,8 @@ struct cifar {
     uint8_t *label; /* owned */
 };
 
-static int get(ddp_dataset_t *d, int64_t index, uint64_t key,
-               struct ddp_sample *s)
+static int get_sample(ddp_dataset_t *d, int64_t index, uint64_t key,
+                      struct ddp_sample *s)
 {
     struct cifar *c = (struct cifar *)d;
 
@@ -56,7 +56,7 @@ static int options(const ddp_dataset_t *d, struct ddp_option o[DDP_MAX_OPTIONS])
 }
 
 static const struct ddp__dataset_ops ops = {
-    .get = get,
+    .get = get_sample,
     .checksum = checksum,
     .options = options,
     .free = free_cifar,
@@ -78,7 +78,7 @@ static int add_record(struct cifar *c, const uint8_t *record)
     return 0;
 }
 
-static int reserve(struct cifar *c, size_t more)
+static int reserve_images(struct cifar *c, size_t more)
 {
     size_t count = (size_t)c->d.count + more;
     uint8_t *x = realloc(c->x, count * 3 * PLANE), *label;
@@ -103,7 +103,7 @@ static int add_records(struct cifar *c, const char *path,
                          "%s: has %zu bytes: expected records of "
                          "%d",
                          path, b->len, RECORD);
-    if ((rc = reserve(c, b->len / RECORD)) < 0)
+    if ((rc = reserve_images(c, b->len / RECORD)) < 0)
         return rc;
     for (size_t at = 0; at < b->len; at += RECORD)
         if ((rc = add_record(c, b->data + at)) < 0) {
@@ -181,8 +181,8 @@ static int set_options(struct cifar *c, const struct ddp_image_options *in)
     return 0;
 }
 
-static int fill(struct cifar *c, const char *dir, enum ddp_split split,
-                const struct ddp_image_options *o)
+static int load_dataset(struct cifar *c, const char *dir, enum ddp_split split,
+                        const struct ddp_image_options *o)
 {
     const char *sub = "cifar-10-batches-bin"; /* as the archive has it */
     char *inside = NULL;
@@ -211,7 +211,7 @@ ddp_dataset_t *ddp_dataset_cifar10(const char *dir, enum ddp_split split,
     }
     if (!(c = (void *)ddp__dataset_new(sizeof(*c), &ops)))
         return NULL;
-    if (fill(c, dir, split, o) < 0) {
+    if (load_dataset(c, dir, split, o) < 0) {
         ddp_dataset_free(&c->d);
         return NULL;
     }

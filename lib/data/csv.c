@@ -24,8 +24,8 @@ struct table {
     int64_t room;
 };
 
-static int get(ddp_dataset_t *d, int64_t index, uint64_t key,
-               struct ddp_sample *s)
+static int get_sample(ddp_dataset_t *d, int64_t index, uint64_t key,
+                      struct ddp_sample *s)
 {
     struct table *t = (struct table *)d;
     size_t width = (size_t)t->width;
@@ -55,7 +55,7 @@ static uint32_t checksum(const ddp_dataset_t *d)
 }
 
 static const struct ddp__dataset_ops ops = {
-    .get = get,
+    .get = get_sample,
     .checksum = checksum,
     .free = free_table,
 };
@@ -127,8 +127,8 @@ static int number_classes(struct table *t)
 /* ---- rows --------------------------------------------------------------- */
 
 /* Numbers have a decimal point, independently of the program's locale. */
-static int number(const struct ddp__csv *c, const char *text,
-                  const char *column, locale_t plain, float *x)
+static int parse_number(const struct ddp__csv *c, const char *text,
+                        const char *column, locale_t plain, float *x)
 {
     char *end;
 
@@ -181,7 +181,7 @@ static int add_row(struct table *t, const struct ddp__csv *c, char **column,
     x = t->x + t->d.count * t->width;
     for (int i = 0; i < c->fields; i++)
         if (i != label &&
-            (rc = number(c, c->field[i], column[i], plain, x++)) < 0)
+            (rc = parse_number(c, c->field[i], column[i], plain, x++)) < 0)
             return rc;
     if (!*c->field[label])
         return ddp__fail(DDP_EDATA,

@@ -112,7 +112,7 @@ size_t ddp__dataset_x_size(const ddp_dataset_t *d)
 
 /* ---- bad samples -------------------------------------------------------- */
 
-static int64_t budget(const ddp_dataset_t *d)
+static int64_t bad_budget(const ddp_dataset_t *d)
 {
     return (int64_t)ceil(d->max_bad * (double)d->count);
 }
@@ -196,7 +196,7 @@ static int fail_budget(ddp_dataset_t *d)
                      "%lld of %lld samples are bad, and max_bad allows %lld: "
                      "%s%s",
                      (long long)d->bad_count, (long long)d->count,
-                     (long long)budget(d), first,
+                     (long long)bad_budget(d), first,
                      d->bad_count > 3 ? "; ..." : "");
 }
 
@@ -217,7 +217,7 @@ static int record_bad(ddp_dataset_t *d, int64_t index)
         d->bad_count++;
         bad_keep(d, index, why);
     }
-    if (rc == 0 && d->bad_count > budget(d))
+    if (rc == 0 && d->bad_count > bad_budget(d))
         rc = fail_budget(d);
     pthread_mutex_unlock(&d->lock);
     return rc;

@@ -36,8 +36,8 @@ struct files {
 
 /* ---- the data set ------------------------------------------------------- */
 
-static int get(ddp_dataset_t *d, int64_t index, uint64_t key,
-               struct ddp_sample *s)
+static int get_sample(ddp_dataset_t *d, int64_t index, uint64_t key,
+                      struct ddp_sample *s)
 {
     struct files *f = (struct files *)d;
 
@@ -83,7 +83,7 @@ static int options(const ddp_dataset_t *d, struct ddp_option o[DDP_MAX_OPTIONS])
 }
 
 static const struct ddp__dataset_ops ops = {
-    .get = get,
+    .get = get_sample,
     .path = path_of,
     .checksum = checksum,
     .options = options,
@@ -124,7 +124,7 @@ ddp_dataset_t *ddp__files_new(const char *dir,
 
 /* ---- adding ------------------------------------------------------------- */
 
-static int reserve(struct files *f, size_t len)
+static int reserve_path(struct files *f, size_t len)
 {
     int64_t room = f->room ? 2 * f->room : 256;
     size_t bytes = 2 * (f->names_len + len) + 4096;
@@ -156,7 +156,7 @@ int ddp__files_add(ddp_dataset_t *d, const char *path, int32_t label)
 {
     struct files *f = (struct files *)d;
     size_t len = strlen(path) + 1;
-    int rc = reserve(f, len);
+    int rc = reserve_path(f, len);
 
     if (rc < 0)
         return rc;
@@ -251,10 +251,10 @@ struct walk {
     struct found *found;
 };
 
-static int walk(int root, const char *path, const struct parent *up,
-                struct found *f);
+static int find_images(int root, const char *path, const struct parent *up,
+                       struct found *f);
 
-static int visit(int fd, const struct dirent *e, void *arg)
+static int visit_entry(int fd, const struct dirent *e, void *arg)
 {
     const struct walk *w = arg;
     bool folder = ddp__entry_is_folder(fd, e);
@@ -267,14 +267,14 @@ static int visit(int fd, const struct dirent *e, void *arg)
         return DDP_ENOMEM;
     if (!folder)
         return found_add(w->found, name);
-    rc = walk(w->root, name, &w->in, w->found);
+    rc = find_images(w->root, name, &w->in, w->found);
     free(name);
     return rc;
 }
 
 /* Find the images in the folder `path` below root, at any depth. */
-static int walk(int root, const char *path, const struct parent *up,
-                struct found *f)
+static int find_images(int root, const char *path, const struct parent *up,
+                       struct found *f)
 {
     struct walk w = {root, path, {.up = up, .depth = up->depth + 1}, f};
     struct stat st;
@@ -288,7 +288,7 @@ static int walk(int root, const char *path, const struct parent *up,
         return 0;
     w.in.dev = st.st_dev;
     w.in.ino = st.st_ino;
-    return ddp__folder_each(root, path, visit, &w);
+    return ddp__folder_each(root, path, visit_entry, &w);
 }
 
 int64_t ddp__files_add_folder(ddp_dataset_t *d, const char *name, int32_t label)
@@ -304,7 +304,7 @@ int64_t ddp__files_add_folder(ddp_dataset_t *d, const char *name, int32_t label)
         return ddp__fail(DDP_EIO, "%s: %s", name, strerror(errno));
     up.dev = st.st_dev;
     up.ino = st.st_ino;
-    rc = walk(root, name, &up, &f);
+    rc = find_images(root, name, &up, &f);
     count = (int64_t)f.count;
     if (f.count)
         qsort(f.path, f.count, sizeof(*f.path), by_path);

@@ -50,9 +50,9 @@ static int add_classes(ddp_dataset_t *d, const char *dir,
 }
 
 /* classes: of like, or NULL. */
-static ddp_dataset_t *fill(const char *dir, struct ddp__names *folders,
-                           struct ddp__names *classes,
-                           const struct ddp_image_options *o)
+static ddp_dataset_t *add_folders(const char *dir, struct ddp__names *folders,
+                                  struct ddp__names *classes,
+                                  const struct ddp_image_options *o)
 {
     ddp_dataset_t *d = ddp__files_new(dir, o);
 
@@ -82,7 +82,7 @@ ddp_dataset_t *ddp__dataset_folder_like(const char *dir, const char *like,
     if (folders.count == 0)
         ddp__fail(DDP_EDATA, "%s: expected a folder for each class", dir);
     else if (!like || ddp__folder_list(like, &classes) == 0)
-        d = fill(dir, &folders, like ? &classes : NULL, o);
+        d = add_folders(dir, &folders, like ? &classes : NULL, o);
     ddp__names_free(&folders);
     ddp__names_free(&classes);
     return d;

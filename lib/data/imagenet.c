@@ -52,7 +52,7 @@ static int by_id(const void *a, const void *b)
                   ((const struct synset *)b)->id);
 }
 
-static const struct synset *find(const struct mapping *m, const char *id)
+static const struct synset *find_synset(const struct mapping *m, const char *id)
 {
     struct synset key = {.id = (char *)(uintptr_t)id};
 
@@ -168,7 +168,7 @@ static int add_folders(ddp_dataset_t *d, const struct mapping *m,
                        const struct ddp__names *n, struct tally *t)
 {
     for (int i = 0; i < n->count; i++) {
-        const struct synset *s = find(m, n->name[i]);
+        const struct synset *s = find_synset(m, n->name[i]);
         int64_t images;
 
         if (!s)
@@ -184,7 +184,7 @@ static void count_folders(const struct mapping *m, const struct ddp__names *n,
                           struct tally *t)
 {
     for (int i = 0; i < n->count; i++)
-        if (find(m, n->name[i]))
+        if (find_synset(m, n->name[i]))
             t->folders++;
     t->strange = n->count - t->folders;
 }
@@ -210,7 +210,7 @@ static int boxes_label(const struct mapping *m, char *boxes)
         }
         if (numbers % 4 || (label == NO_LIST && numbers) || !is_id(word))
             return NO_LIST;
-        if (!(s = find(m, word)))
+        if (!(s = find_synset(m, word)))
             return UNKNOWN;
         if (label != NO_LIST && label != s->label)
             return SEVERAL;
@@ -295,8 +295,9 @@ append(char *text, size_t room, const char *fmt, ...)
     va_end(ap);
 }
 
-static int describe(ddp_dataset_t *d, const struct mapping *m,
-                    const char *split, const char *list, const struct tally *t)
+static int describe_dataset(ddp_dataset_t *d, const struct mapping *m,
+                            const char *split, const char *list,
+                            const struct tally *t)
 {
     char more[512] = "";
     int left = m->count - t->folders + t->empty;
@@ -329,8 +330,8 @@ static int describe(ddp_dataset_t *d, const struct mapping *m,
 }
 
 /* Fill d, whose folder is `images`. */
-static int fill(ddp_dataset_t *d, const char *dir, const char *images,
-                bool train, const struct mapping *m)
+static int add_images(ddp_dataset_t *d, const char *dir, const char *images,
+                      bool train, const struct mapping *m)
 {
     const char *list =
         train ? "LOC_train_solution.csv" : "LOC_val_solution.csv";
@@ -352,7 +353,8 @@ static int fill(ddp_dataset_t *d, const char *dir, const char *images,
                        t.folders ? images : list, dir, mapping_file);
     if (rc == 0)
         rc = set_classes(d, m);
-    return rc < 0 ? rc : describe(d, m, train ? "train" : "val", list, &t);
+    return rc < 0 ? rc
+                  : describe_dataset(d, m, train ? "train" : "val", list, &t);
 }
 
 static ddp_dataset_t *open_split(const char *dir, bool train,
@@ -363,7 +365,7 @@ static ddp_dataset_t *open_split(const char *dir, bool train,
                                              : "ILSVRC/Data/CLS-LOC/val");
     ddp_dataset_t *d = images ? ddp__files_new(images, o) : NULL;
 
-    if (d && fill(d, dir, images, train, m) < 0) {
+    if (d && add_images(d, dir, images, train, m) < 0) {
         ddp_dataset_free(d);
         d = NULL;
     }

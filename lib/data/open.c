@@ -10,7 +10,7 @@
 #include "data/image_folder.h"
 
 /* The subfolder that has a split, or NULL. */
-static const char *part(const char *dir, enum ddp_split split)
+static const char *split_folder(const char *dir, enum ddp_split split)
 {
     static const char *const names[][3] = {
         [DDP_TRAIN] = {"train"},
@@ -27,8 +27,8 @@ static const char *part(const char *dir, enum ddp_split split)
 static ddp_dataset_t *open_folders(const char *dir, enum ddp_split split,
                                    const struct ddp_image_options *o)
 {
-    const char *name = part(dir, split);
-    bool parts = part(dir, DDP_TRAIN) || part(dir, DDP_VAL);
+    const char *name = split_folder(dir, split);
+    bool parts = split_folder(dir, DDP_TRAIN) || split_folder(dir, DDP_VAL);
     char *path, *like = NULL;
     ddp_dataset_t *d = NULL;
 
@@ -41,7 +41,7 @@ static ddp_dataset_t *open_folders(const char *dir, enum ddp_split split,
     }
     if (!(path = ddp__path_join(dir, name)))
         return NULL;
-    if (split == DDP_TRAIN || !part(dir, DDP_TRAIN) ||
+    if (split == DDP_TRAIN || !split_folder(dir, DDP_TRAIN) ||
         (like = ddp__path_join(dir, "train")))
         d = ddp__dataset_folder_like(path, like, o);
     free(path);

@@ -87,7 +87,7 @@ static struct ddp__view vector_view(size_t len, enum ddp_dtype type)
     return (struct ddp__view){.type = type, .shape = {1, 1, (int)len}};
 }
 
-static int warm(struct ddp__engine *e)
+static int warm_plans(struct ddp__engine *e)
 {
     int n = e->graph->nodes;
     const struct ddp__call **c = calloc((size_t)n + 1, sizeof(*c));
@@ -103,7 +103,7 @@ static int warm(struct ddp__engine *e)
 
 static int prepare_graph(struct ddp__engine *e)
 {
-    int rc = warm(e);
+    int rc = warm_plans(e);
 
     e->sample_flops = 0;
     for (int i = 0; rc == 0 && i < e->graph->nodes; i++) {
@@ -325,7 +325,7 @@ static int make_graph(struct ddp__engine *e, ddp_chain_t *chain)
     }
 }
 
-static int make(struct ddp__engine *e, ddp_chain_t *chain)
+static int make_engine(struct ddp__engine *e, ddp_chain_t *chain)
 {
     int rc;
 
@@ -373,7 +373,7 @@ int ddp__engine_new(struct ddp__engine **out, ddp_t *ddp, ddp_chain_t *chain,
     e->spec.graph.merged = e->spec.lanes > 1;
     ddp__lock_init(&e->lock);
     if ((rc = ddp__task_group_init(&e->group, ddp)) < 0 ||
-        (rc = make(e, chain)) < 0) {
+        (rc = make_engine(e, chain)) < 0) {
         ddp__engine_free(e);
         return rc;
     }

@@ -35,7 +35,7 @@ static bool is_scaled(const struct ddp__engine *e)
 /* The forward pass computes running statistics, and those of the first layer
  * are the last in the buckets; the backward pass computes gradients, in the
  * order of the buckets. */
-static void explain(struct ddp__engine *e, bool loss, const double *norm)
+static void explain_skip(struct ddp__engine *e, bool loss, const double *norm)
 {
     double place = norm[DDP__NORM_RUNNING] > 0 ? norm[DDP__NORM_RUNNING]
                                                : norm[DDP__NORM_TRAINED];
@@ -49,7 +49,7 @@ static void explain(struct ddp__engine *e, bool loss, const double *norm)
              name, worker);
 }
 
-static void accept(const struct ddp__engine *e, double *scaler)
+static void accept_step(const struct ddp__engine *e, double *scaler)
 {
     scaler[DDP__STAT_UPDATES] += scaler[DDP__STAT_DIVISOR] != 0;
     scaler[DDP__SCALER_ROW] = 0;
@@ -61,8 +61,8 @@ static void accept(const struct ddp__engine *e, double *scaler)
 }
 
 /* An overflow of the loss scale is expected and not counted. */
-static void refuse(const struct ddp__engine *e, bool loss, int64_t number,
-                   double *scaler)
+static void refuse_step(const struct ddp__engine *e, bool loss, int64_t number,
+                        double *scaler)
 {
     bool overflow = is_scaled(e) && !loss && scaler[DDP__SCALER_SCALE] > 1;
 
@@ -75,7 +75,7 @@ static void refuse(const struct ddp__engine *e, bool loss, int64_t number,
         scaler[DDP__SCALER_SCALE] /= 2;
 }
 
-static int decide(const struct ddp__task *t, void *arg)
+static int decide_step(const struct ddp__task *t, void *arg)
 {
     struct ddp__engine *e = arg;
     const double *stats = t->data[DDP__DECIDE_STATS];
@@ -89,11 +89,11 @@ static int decide(const struct ddp__task *t, void *arg)
     scaler[DDP__STAT_DIVISOR] *= scale;
     norm[DDP__NORM_SQUARES] /= scale * scale;
     if (!loss && isfinite(norm[DDP__NORM_SQUARES])) {
-        accept(e, scaler);
+        accept_step(e, scaler);
         return 0;
     }
-    refuse(e, loss, (int64_t)t->seed, scaler);
-    explain(e, loss, norm);
+    refuse_step(e, loss, (int64_t)t->seed, scaler);
+    explain_skip(e, loss, norm);
     return 0;
 }
 
@@ -113,7 +113,7 @@ void ddp__loss_scaler_new(struct ddp__engine *e)
              [DDP__DECIDE_NORM] = {DDP_F64, false, {1, 1, DDP__NORMS}, 0},
              [DDP__DECIDE_SCALER] = {DDP_F64, false, {1, 1, DDP__SCALERS}, 0}},
         .buffers = 3,
-        .host = {decide, e}};
+        .host = {decide_step, e}};
 }
 
 void ddp__loss_scaler_free(struct ddp__engine *e)

@@ -14,7 +14,7 @@
 
 /* 0 if all steps so far are complete, else the error of the first that is
  * not. */
-static int outcome(struct ddp__engine *e)
+static int steps_outcome(struct ddp__engine *e)
 {
     int rc = ddp__task_group_error(&e->group);
 
@@ -43,7 +43,7 @@ int ddp__engine_wait(struct ddp__engine *e, int64_t number,
     if (r)
         *r = e->result[number % (e->spec.run_ahead + 1)];
     ddp__lock_release(&e->lock);
-    if ((rc = outcome(e)) < 0 && r)
+    if ((rc = steps_outcome(e)) < 0 && r)
         r->step = -1;
     return rc;
 }
@@ -51,7 +51,7 @@ int ddp__engine_wait(struct ddp__engine *e, int64_t number,
 int ddp__engine_wait_all(struct ddp__engine *e)
 {
     ddp__task_group_wait(&e->group);
-    return outcome(e);
+    return steps_outcome(e);
 }
 
 /* ---- gradients ----------------------------------------------------------- */

@@ -245,7 +245,7 @@ static ddp_value_t *build_seed(ddp_graph_t *g)
     }
 }
 
-static int build(ddp_graph_t *g, ddp_chain_t *chain)
+static int build_graph(ddp_graph_t *g, ddp_chain_t *chain)
 {
     ddp_value_t *dy;
 
@@ -272,7 +272,7 @@ int ddp__graph_new(ddp_graph_t **out, ddp_chain_t *chain,
     g->spec = *spec;
     g->params = params;
     g->inspect = inspect;
-    if ((rc = build(g, chain)) == 0) {
+    if ((rc = build_graph(g, chain)) == 0) {
         ddp__graph_pad(g);
         rc = ddp__graph_segment(g);
     }

@@ -6,14 +6,14 @@
 #include "base/error.h"
 #include "graph/inspect.h"
 
-static bool counts(const ddp_value_t *v)
+static bool count_layer(const ddp_value_t *v)
 {
     return v->base == v &&
            (v->role == DDP__ACTIVATION || v->role == DDP__INPUT);
 }
 
 /* Inputs that segment k uses for the first or the last time. */
-static size_t inputs(const ddp_graph_t *g, int k, bool first)
+static size_t input_bytes(const ddp_graph_t *g, int k, bool first)
 {
     const struct ddp__segment *s = &g->segment[k];
     size_t sum = 0;
@@ -35,13 +35,13 @@ size_t ddp__graph_peak(const ddp_graph_t *g)
     size_t now = 0, peak = 0;
 
     for (int k = 0; k < g->segments; k++) {
-        now += g->segment[k].size + inputs(g, k, true);
+        now += g->segment[k].size + input_bytes(g, k, true);
         if (now > peak)
             peak = now;
         for (int i = 0; i <= k; i++)
             if (g->segment[i].last_use == k)
                 now -= g->segment[i].size;
-        now -= inputs(g, k, false);
+        now -= input_bytes(g, k, false);
     }
     return peak;
 }
@@ -54,14 +54,15 @@ static int no_host(const struct ddp__task *t, void *arg)
 }
 
 /* Bytes that a layer's forward keeps for backward. */
-static size_t kept(const ddp_graph_t *g, const struct ddp__span_of_layer *s)
+static size_t kept_bytes(const ddp_graph_t *g,
+                         const struct ddp__span_of_layer *s)
 {
     size_t sum = 0;
 
     for (int i = s->first_value; i < s->end_value; i++) {
         const ddp_value_t *v = g->value[i];
 
-        if (counts(v) && v->per_sample && v->last_use >= g->forward_nodes)
+        if (count_layer(v) && v->per_sample && v->last_use >= g->forward_nodes)
             sum += ddp__value_size(g, v);
     }
     return sum;
@@ -90,7 +91,7 @@ int ddp_chain_inspect(ddp_chain_t *c, struct ddp_shape in, enum ddp_dtype type,
     if ((rc = ddp__graph_new(&g, c, p, &spec, true)) < 0)
         return rc;
     for (int i = 0; rc == 0 && i < g->spans; i++) {
-        g->span[i].info.activation_size = kept(g, &g->span[i]);
+        g->span[i].info.activation_size = kept_bytes(g, &g->span[i]);
         if (fn(&g->span[i].info, arg) != 0)
             rc = ddp__fail(DDP_ESTOPPED, "stopped by the caller");
     }

@@ -45,8 +45,8 @@ static void set_buffer(ddp_graph_t *g, struct ddp__node *n, int i,
     v->base->last_use = g->nodes - 1;
 }
 
-static bool complete(ddp_graph_t *g, const struct ddp__signature *s,
-                     ddp_value_t *const value[])
+static bool has_all_operands(ddp_graph_t *g, const struct ddp__signature *s,
+                             ddp_value_t *const value[])
 {
     for (int i = 0; g->rc == 0 && i < s->operands; i++)
         if (!value[i] && !(s->operand[i].use & DDP__OPTIONAL))
@@ -61,7 +61,7 @@ void ddp__emit(ddp_graph_t *g, const struct ddp__call *c,
     const struct ddp__signature *s = &ddp__signature[c->op];
     struct ddp__node *n;
 
-    if (!complete(g, s, value) || !(n = node_new(g, c)))
+    if (!has_all_operands(g, s, value) || !(n = node_new(g, c)))
         return;
     for (int i = 0; i < s->operands; i++)
         if (value[i])

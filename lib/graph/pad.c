@@ -44,7 +44,7 @@ static bool can_pad(const ddp_graph_t *g, const ddp_value_t *v)
     return used;
 }
 
-static void pad(ddp_graph_t *g, ddp_value_t *v)
+static void pad_value(ddp_graph_t *g, ddp_value_t *v)
 {
     int c = v->shape.c, k = g->spec.channels;
 
@@ -66,5 +66,5 @@ void ddp__graph_pad(ddp_graph_t *g)
     for (int i = 0; i < g->nodes; i++)
         if (is_input(g->node[i]) &&
             can_pad(g, g->node[i]->buf[DDP__INPUT_U8_Y]))
-            pad(g, g->node[i]->buf[DDP__INPUT_U8_Y]);
+            pad_value(g, g->node[i]->buf[DDP__INPUT_U8_Y]);
 }

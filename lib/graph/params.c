@@ -212,8 +212,8 @@ static void init_param(const struct ddp_param *p, uint64_t key, float *w)
     }
 }
 
-static float *memory(const struct ddp__params *p,
-                     const struct ddp__param_block *b, int i)
+static float *param_memory(const struct ddp__params *p,
+                           const struct ddp__param_block *b, int i)
 {
     return p->bucket[b->bucket].w + b->offset + b->param_offset[i];
 }
@@ -224,7 +224,7 @@ static void init_all(struct ddp__params *p, uint64_t seed)
         for (int j = 0; j < p->block[k].params; j++)
             init_param(&p->block[k].param[j],
                        ddp__key(seed, (uint64_t)k, (uint64_t)j),
-                       memory(p, &p->block[k], j));
+                       param_memory(p, &p->block[k], j));
 }
 
 int ddp__params_reserve(struct ddp__params *p)
@@ -363,7 +363,7 @@ void ddp__params_end(struct ddp__params *p)
 
 /* Where element (o, i, y, x) of PyTorch's order is in ours (o, y, x, i).  A
  * matrix that reads flattened pixels has its columns in the order (i, y, x). */
-static size_t place(const struct ddp_param *p, size_t k)
+static size_t element_place(const struct ddp_param *p, size_t k)
 {
     size_t in = (size_t)p->dim[1], hw = (size_t)p->pixels, o, i, r;
 
@@ -382,13 +382,13 @@ static size_t place(const struct ddp_param *p, size_t k)
 void ddp__param_export(const struct ddp_param *p, const float *in, float *out)
 {
     for (size_t k = 0; k < ddp__param_len(p); k++)
-        out[k] = in[place(p, k)];
+        out[k] = in[element_place(p, k)];
 }
 
 void ddp__param_import(const struct ddp_param *p, const float *in, float *out)
 {
     for (size_t k = 0; k < ddp__param_len(p); k++)
-        out[place(p, k)] = in[k];
+        out[element_place(p, k)] = in[k];
 }
 
 /* "prefix.name"; a prefix too long for its array was cut when it was made. */
@@ -417,8 +417,8 @@ int ddp__params_find(const struct ddp__params *p, const char *name,
 }
 
 /* The f-th tensor, counted over all blocks in layer order. */
-static int nth(const struct ddp__params *p, int f,
-               const struct ddp__param_block **b, int *i)
+static int find_nth_param(const struct ddp__params *p, int f,
+                          const struct ddp__param_block **b, int *i)
 {
     for (int k = 0; k < p->blocks; f -= p->block[k++].params)
         if (f < p->block[k].params) {
@@ -437,7 +437,7 @@ int ddp_chain_param(const ddp_chain_t *c, int i, struct ddp_param_info *info)
 
     if (!p)
         return DDP_ENOMEM;
-    if (i < 0 || nth(p, i, &b, &j) < 0)
+    if (i < 0 || find_nth_param(p, i, &b, &j) < 0)
         return ddp__fail(DDP_EINVAL, "the chain has no parameter %d", i);
     ddp__param_name(b, j, info->name);
     info->role = b->param[j].role;
@@ -471,7 +471,7 @@ int ddp_chain_get(ddp_chain_t *c, const char *name, float *out, size_t len)
     if ((rc = find_sized(p, name, len, &b, &i)) < 0 ||
         (rc = ddp__params_begin(p, false)) < 0)
         return rc;
-    ddp__param_export(&b->param[i], memory(p, b, i), out);
+    ddp__param_export(&b->param[i], param_memory(p, b, i), out);
     ddp__params_end(p);
     return 0;
 }
@@ -485,7 +485,7 @@ int ddp_chain_set(ddp_chain_t *c, const char *name, const float *in, size_t len)
     if ((rc = find_sized(p, name, len, &b, &i)) < 0 ||
         (rc = ddp__params_begin(p, true)) < 0)
         return rc;
-    ddp__param_import(&b->param[i], in, memory(p, b, i));
+    ddp__param_import(&b->param[i], in, param_memory(p, b, i));
     ddp__params_end(p);
     return 0;
 }
@@ -518,7 +518,7 @@ int ddp_chain_checksum(ddp_chain_t *c, uint32_t *crc)
         return rc;
     *crc = 0;
     for (int i = 0; i < p->blocks; i++)
-        *crc = ddp__crc32c(*crc, memory(p, &p->block[i], 0),
+        *crc = ddp__crc32c(*crc, param_memory(p, &p->block[i], 0),
                            p->block[i].len * sizeof(float));
     ddp__params_end(p);
     return 0;

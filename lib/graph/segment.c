@@ -30,7 +30,7 @@ size_t ddp__value_size(const ddp_graph_t *g, const ddp_value_t *v)
 /* Custom kernels and host functions get a separate task, because their device
  * and duration are not known.  So do the nodes that fetch the input, because
  * they do not wait for weights. */
-static bool alone(const ddp_graph_t *g, const struct ddp__node *n)
+static bool needs_own_task(const ddp_graph_t *g, const struct ddp__node *n)
 {
     return !g->spec.joined &&
            ddp__op_is(n->call.op, DDP__IS_HOST | DDP__IS_USER | DDP__IS_INPUT);
@@ -55,12 +55,12 @@ static bool goes_on(const ddp_graph_t *g, const struct ddp__segment *s, int i,
 
     if (g->spec.mode == DDP__PULL && i == g->forward_nodes)
         return false; /* the halves are submitted separately */
-    return !alone(g, a) && !alone(g, b) &&
+    return !needs_own_task(g, a) && !needs_own_task(g, b) &&
            (a->phase == DDP__FORWARD) == (b->phase == DDP__FORWARD) &&
            (!g->spec.merged || bucket < 0 || other < 0 || bucket == other);
 }
 
-static struct ddp__segment cut(const ddp_graph_t *g, int begin)
+static struct ddp__segment cut_segment(const ddp_graph_t *g, int begin)
 {
     struct ddp__segment s = {.begin = begin, .last_use = -1};
     int i = begin, bucket = -1;
@@ -80,15 +80,16 @@ static struct ddp__segment cut(const ddp_graph_t *g, int begin)
 /* ---- placing ------------------------------------------------------------ */
 
 /* Whether v and w are in use at the same time; w is not written before v. */
-static bool meet(const struct ddp__segment *s, const ddp_value_t *v,
-                 const ddp_value_t *w)
+static bool overlap_in_time(const struct ddp__segment *s, const ddp_value_t *v,
+                            const ddp_value_t *w)
 {
     return v->last_use >= s->end || v->last_use >= w->first_use;
 }
 
 /* The lowest place in the arena that is free while v is in use. */
-static size_t place(const ddp_graph_t *g, const struct ddp__segment *s,
-                    ddp_value_t *const placed[], int n, const ddp_value_t *v)
+static size_t find_place(const ddp_graph_t *g, const struct ddp__segment *s,
+                         ddp_value_t *const placed[], int n,
+                         const ddp_value_t *v)
 {
     size_t at = 0, size = ddp__value_size(g, v);
 
@@ -96,7 +97,7 @@ static size_t place(const ddp_graph_t *g, const struct ddp__segment *s,
         const ddp_value_t *p = placed[i];
         size_t end = p->offset + ddp__value_size(g, p);
 
-        if (!meet(s, p, v) || p->offset >= at + size || end <= at)
+        if (!overlap_in_time(s, p, v) || p->offset >= at + size || end <= at)
             continue;
         at = (end + ALIGN - 1) / ALIGN * ALIGN;
         i = -1; /* look at all again */
@@ -125,7 +126,7 @@ static void fill_arena(ddp_graph_t *g, int k, ddp_value_t **room)
             if (!v || v->role != DDP__ACTIVATION || v->segment >= 0)
                 continue;
             v->segment = k;
-            v->offset = place(g, s, room, n, v);
+            v->offset = find_place(g, s, room, n, v);
             end = v->offset + ddp__value_size(g, v);
             s->size = end > s->size ? end : s->size;
             room[n++] = v;
@@ -156,7 +157,7 @@ int ddp__graph_segment(ddp_graph_t *g)
         return ddp__fail(DDP_ENOMEM, "out of memory for a graph");
     }
     for (int i = 0; i < g->nodes; i = g->segment[g->segments++].end)
-        g->segment[g->segments] = cut(g, i);
+        g->segment[g->segments] = cut_segment(g, i);
     for (int k = 0; k < g->segments; k++) {
         fill_arena(g, k, room);
         use_arenas(g, k);

@@ -37,7 +37,7 @@ void ddp_image_options_init_sized(struct ddp_image_options *o, size_t size)
     ddp__options_init(o, size, &defaults, sizeof(defaults));
 }
 
-static int check(const struct ddp_image_options *o)
+static int check_options(const struct ddp_image_options *o)
 {
     if (o->size < 1 || o->size > MAX_SIZE)
         return ddp__fail(DDP_EINVAL, "image size %d: expected 1 to %d", o->size,
@@ -88,7 +88,7 @@ int ddp__image_options(const struct ddp_image_options *in, int size,
         out->size = size;
     if (!out->resize)
         out->resize = (int)((int64_t)out->size * 8 / 7);
-    return check(out);
+    return check_options(out);
 }
 
 /* Names in files, so they must not change; an enumerator without a name does
@@ -138,7 +138,7 @@ int ddp__image_list(const struct ddp_image_options *image,
 
 /* The square in the centre of the image, whose short side is resized to `side`.
  * Halves round to even, as in Python's round(). */
-static struct ddp__crop centre(int w, int h, int side, int size)
+static struct ddp__crop centre_crop(int w, int h, int side, int size)
 {
     struct ddp__crop c = {.box = {0, 0, w, h}, .w = side, .h = side};
 
@@ -152,7 +152,7 @@ static struct ddp__crop centre(int w, int h, int side, int size)
 }
 
 /* A number in 0..n-1 from 32 random bits. */
-static int pick(uint32_t bits, int n)
+static int pick_number(uint32_t bits, int n)
 {
     return (int)((uint64_t)bits * (uint64_t)n >> 32);
 }
@@ -190,9 +190,9 @@ static struct ddp__box random_box(const struct ddp_image_options *o,
         double bw = rint(sqrt(area * ratio)), bh = rint(sqrt(area / ratio));
 
         if (bw > 0 && bw <= w && bh > 0 && bh <= h)
-            return (struct ddp__box){pick(r.v[2], w - (int)bw + 1),
-                                     pick(r.v[3], h - (int)bh + 1), (int)bw,
-                                     (int)bh};
+            return (struct ddp__box){pick_number(r.v[2], w - (int)bw + 1),
+                                     pick_number(r.v[3], h - (int)bh + 1),
+                                     (int)bw, (int)bh};
     }
     return central_box(w, h);
 }
@@ -211,9 +211,9 @@ static struct ddp__box erased_box(uint64_t key, int size)
         double w = rint(sqrt(area / ratio)), h = rint(sqrt(area * ratio));
 
         if (w < size && h < size)
-            return (struct ddp__box){pick(r.v[2], size - (int)w + 1),
-                                     pick(r.v[3], size - (int)h + 1), (int)w,
-                                     (int)h};
+            return (struct ddp__box){pick_number(r.v[2], size - (int)w + 1),
+                                     pick_number(r.v[3], size - (int)h + 1),
+                                     (int)w, (int)h};
     }
     return (struct ddp__box){0};
 }
@@ -239,12 +239,12 @@ struct ddp__crop ddp__augment(const struct ddp_image_options *o, uint64_t key,
             .box = random_box(o, key, w, h), .w = o->size, .h = o->size};
         break;
     case DDP_AUGMENT_SHIFT:
-        c = centre(w, h, o->size, o->size);
-        c.dx = pick(r.v[1], 2 * o->shift + 1) - o->shift;
-        c.dy = pick(r.v[2], 2 * o->shift + 1) - o->shift;
+        c = centre_crop(w, h, o->size, o->size);
+        c.dx = pick_number(r.v[1], 2 * o->shift + 1) - o->shift;
+        c.dy = pick_number(r.v[2], 2 * o->shift + 1) - o->shift;
         break;
     default:
-        return centre(w, h, o->resize, o->size);
+        return centre_crop(w, h, o->resize, o->size);
     }
     c.flip = !o->no_flip && r.v[0] >> 31;
     if (ddp__uniform(r.v[3]) < o->erase)
@@ -273,8 +273,8 @@ static void shift(uint8_t *x, int size, int dx, int dy)
     }
 }
 
-static void erase(uint8_t *x, int size, const struct ddp__box *b,
-                  const uint8_t *fill)
+static void erase_box(uint8_t *x, int size, const struct ddp__box *b,
+                      const uint8_t *fill)
 {
     for (int i = b->y; i < b->y + b->h; i++)
         for (int j = b->x; j < b->x + b->w; j++)
@@ -284,5 +284,5 @@ static void erase(uint8_t *x, int size, const struct ddp__box *b,
 void ddp__augment_finish(const struct ddp__crop *c, int size, uint8_t *x)
 {
     shift(x, size, c->dx, c->dy);
-    erase(x, size, &c->erased, c->fill);
+    erase_box(x, size, &c->erased, c->fill);
 }

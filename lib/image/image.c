@@ -112,7 +112,7 @@ static struct scratch *scratch_get(void)
 }
 
 /* Release the memory that a single huge image needed. */
-static void trim(struct ddp__bytes *b)
+static void trim_memory(struct ddp__bytes *b)
 {
     if (b->room <= max_kept)
         return;
@@ -227,8 +227,8 @@ struct choice {
     int size;
 };
 
-static struct ddp__crop choose(const struct choice *a,
-                               const struct ddp__picture *p)
+static struct ddp__crop choose_crop(const struct choice *a,
+                                    const struct ddp__picture *p)
 {
     bool side = on_side(p->orientation);
 
@@ -245,18 +245,18 @@ static int decode_with(struct scratch *s, const struct ddp__format *f,
     int rc = f->open(state, p);
 
     if (rc == 0) {
-        c = choose(a, p);
+        c = choose_crop(a, p);
         rc = decode_crop(s, f, state, p, &c, a->size, x);
     }
     f->close(state);
-    trim(&s->rows);
-    trim(&s->room);
-    trim(&s->wide);
+    trim_memory(&s->rows);
+    trim_memory(&s->room);
+    trim_memory(&s->wide);
     return rc;
 }
 
-static int decode(struct scratch *s, struct ddp__picture *p,
-                  const struct choice *a, uint8_t *x)
+static int decode_picture(struct scratch *s, struct ddp__picture *p,
+                          const struct choice *a, uint8_t *x)
 {
     for (int i = 0; i < FORMATS; i++) {
         if (!formats[i]->match(p->data, p->len))
@@ -330,7 +330,7 @@ int ddp__image_crop(const uint8_t *data, size_t len, int64_t max_pixels,
     struct choice a = {.crop = c, .size = size};
     struct scratch *s = scratch_get();
 
-    return s ? decode(s, &p, &a, x) : DDP_ENOMEM;
+    return s ? decode_picture(s, &p, &a, x) : DDP_ENOMEM;
 }
 
 int ddp__image_decode(const uint8_t *data, size_t len,
@@ -344,7 +344,7 @@ int ddp__image_decode(const uint8_t *data, size_t len,
     struct choice a = {.o = o, .key = key, .size = o->size};
     struct scratch *s = scratch_get();
 
-    return s ? decode(s, &p, &a, x) : DDP_ENOMEM;
+    return s ? decode_picture(s, &p, &a, x) : DDP_ENOMEM;
 }
 
 int ddp__image_load(int dir, const char *path,
@@ -359,6 +359,6 @@ int ddp__image_load(int dir, const char *path,
     if ((rc = ddp__file_read(dir, path, max_file, &s->file)) < 0)
         return rc;
     rc = ddp__image_decode(s->file.data, s->file.len, o, turn, key, x);
-    trim(&s->file);
+    trim_memory(&s->file);
     return rc;
 }

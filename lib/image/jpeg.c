@@ -39,7 +39,7 @@ struct state {
 
 /* ---- errors ------------------------------------------------------------- */
 
-static void leave(j_common_ptr c)
+static void leave_decoder(j_common_ptr c)
 {
     struct state *s = c->client_data;
 
@@ -48,7 +48,7 @@ static void leave(j_common_ptr c)
 }
 
 /* Accept damage that the decoder can skip, as Pillow does. */
-static void warn(j_common_ptr c, int level)
+static void count_warning(j_common_ptr c, int level)
 {
     struct state *s = c->client_data;
 
@@ -67,7 +67,7 @@ static void watch_scans(j_common_ptr c)
     longjmp(s->jump, 1);
 }
 
-static int fail(struct state *s)
+static int fail_decoding(struct state *s)
 {
     return ddp__fail(DDP_EDATA, "is not a valid JPEG image: %s", s->text);
 }
@@ -83,14 +83,14 @@ static void free_state(void *state)
     free(s);
 }
 
-static int create(struct state *s)
+static int create_decoder(struct state *s)
 {
     s->c.err = jpeg_std_error(&s->err);
     s->c.client_data = s;
-    s->err.error_exit = leave;
-    s->err.emit_message = warn;
+    s->err.error_exit = leave_decoder;
+    s->err.emit_message = count_warning;
     if (setjmp(s->jump))
-        return fail(s);
+        return fail_decoding(s);
     jpeg_create_decompress(&s->c);
     s->c.mem->max_memory_to_use = max_memory;
     s->progress.progress_monitor = watch_scans;
@@ -104,7 +104,7 @@ static void *new_state(void)
 
     if (!s) {
         ddp__fail(DDP_ENOMEM, "out of memory for a JPEG decoder");
-    } else if (create(s) < 0) {
+    } else if (create_decoder(s) < 0) {
         free_state(s);
         s = NULL;
     }
@@ -118,7 +118,7 @@ static void close_image(void *state)
 
 /* ---- the header --------------------------------------------------------- */
 
-static unsigned number(const uint8_t *p, int bytes, bool little)
+static unsigned read_number(const uint8_t *p, int bytes, bool little)
 {
     unsigned v = 0;
 
@@ -138,14 +138,14 @@ static int exif_orientation(const uint8_t *p, size_t len)
     p += 6;
     len -= 6;
     little = p[0] == 'I';
-    at = number(p + 4, 4, little);
+    at = read_number(p + 4, 4, little);
     if (at > len - 2)
         return 1;
-    n = number(p + at, 2, little);
+    n = read_number(p + at, 2, little);
     for (at += 2; n > 0 && at + 12 <= len; n--, at += 12) {
-        unsigned value = number(p + at + 8, 2, little);
+        unsigned value = read_number(p + at + 8, 2, little);
 
-        if (number(p + at, 2, little) == 0x112)
+        if (read_number(p + at, 2, little) == 0x112)
             return value >= 1 && value <= 8 ? (int)value : 1;
     }
     return 1;
@@ -194,7 +194,7 @@ static int open_image(void *state, struct ddp__picture *p)
     s->truncated = false;
     s->err.num_warnings = 0;
     if (setjmp(s->jump))
-        return fail(s);
+        return fail_decoding(s);
     jpeg_save_markers(&s->c, JPEG_APP0 + 1, p->upright ? 0xffff : 0);
     jpeg_mem_src(&s->c, p->data, p->len);
     jpeg_read_header(&s->c, TRUE);
@@ -269,7 +269,7 @@ static int start_box(void *state, struct ddp__picture *p,
     bool crop;
 
     if (setjmp(s->jump))
-        return fail(s);
+        return fail_decoding(s);
     crop = can_crop(&s->c);
     s->c.out_color_space = s->c.num_components == 4 ? JCS_CMYK : JCS_EXT_RGBX;
     jpeg_start_decompress(&s->c);
@@ -282,7 +282,7 @@ static int start_box(void *state, struct ddp__picture *p,
 }
 
 /* a b / 255, rounded */
-static unsigned scale(unsigned a, unsigned b)
+static unsigned scale_by(unsigned a, unsigned b)
 {
     unsigned t = a * b + 128;
 
@@ -294,7 +294,7 @@ static void cmyk_to_rgb(uint8_t *x, size_t n)
 {
     for (; n > 0; n--, x += 4)
         for (int i = 0; i < 3; i++)
-            x[i] = (uint8_t)(x[3] - scale(255u - x[i], x[3]));
+            x[i] = (uint8_t)(x[3] - scale_by(255u - x[i], x[3]));
 }
 
 static int read_some(struct state *s, const struct ddp__picture *p, uint8_t *x,
@@ -303,7 +303,7 @@ static int read_some(struct state *s, const struct ddp__picture *p, uint8_t *x,
     JSAMPROW row[CHUNK];
 
     if (setjmp(s->jump))
-        return fail(s);
+        return fail_decoding(s);
     for (int i = 0; i < n; i++)
         row[i] = x + (size_t)i * p->stride;
     return (int)jpeg_read_scanlines(&s->c, row, (JDIMENSION)n);
@@ -328,14 +328,14 @@ static int read_rows(void *state, struct ddp__picture *p, uint8_t *x, int n)
     return 0;
 }
 
-static bool match(const uint8_t *data, size_t len)
+static bool is_jpeg(const uint8_t *data, size_t len)
 {
     return len > 3 && !memcmp(data, "\xff\xd8\xff", 3);
 }
 
 const struct ddp__format ddp__jpeg = {
     .name = "JPEG",
-    .match = match,
+    .match = is_jpeg,
     .new = new_state,
     .open = open_image,
     .box = start_box,

@@ -28,7 +28,7 @@ struct state {
 
 /* ---- libpng's calls ----------------------------------------------------- */
 
-static void leave(png_structp png, png_const_charp text)
+static void leave_decoder(png_structp png, png_const_charp text)
 {
     struct state *s = png_get_error_ptr(png);
 
@@ -36,13 +36,13 @@ static void leave(png_structp png, png_const_charp text)
     longjmp(png_jmpbuf(png), 1);
 }
 
-static void warn(png_structp png, png_const_charp text)
+static void ignore_warning(png_structp png, png_const_charp text)
 {
     (void)png;
     (void)text;
 }
 
-static void give(png_structp png, png_bytep data, size_t len)
+static void give_bytes(png_structp png, png_bytep data, size_t len)
 {
     struct state *s = png_get_io_ptr(png);
 
@@ -52,7 +52,7 @@ static void give(png_structp png, png_bytep data, size_t len)
     s->at += len;
 }
 
-static int fail(const struct state *s)
+static int fail_decoding(const struct state *s)
 {
     return ddp__fail(DDP_EDATA, "is not a valid PNG image: %s", s->text);
 }
@@ -101,12 +101,13 @@ static int open_image(void *state, struct ddp__picture *p)
 
     s->at = p->data;
     s->end = p->data + p->len;
-    s->png = png_create_read_struct(PNG_LIBPNG_VER_STRING, s, leave, warn);
+    s->png = png_create_read_struct(PNG_LIBPNG_VER_STRING, s, leave_decoder,
+                                    ignore_warning);
     if (!s->png || !(s->info = png_create_info_struct(s->png)))
         return ddp__fail(DDP_ENOMEM, "out of memory for a PNG decoder");
     if (setjmp(png_jmpbuf(s->png)))
-        return fail(s);
-    png_set_read_fn(s->png, s, give);
+        return fail_decoding(s);
+    png_set_read_fn(s->png, s, give_bytes);
     png_set_keep_unknown_chunks(s->png, PNG_HANDLE_CHUNK_NEVER, NULL, -1);
     png_read_info(s->png, s->info);
     p->w = (int)png_get_image_width(s->png, s->info);
@@ -151,7 +152,7 @@ static int start_box(void *state, struct ddp__picture *p,
     int passes, rc = 0;
 
     if (setjmp(png_jmpbuf(s->png)))
-        return fail(s);
+        return fail_decoding(s);
     transform(s);
     passes = png_set_interlace_handling(s->png);
     png_read_update_info(s->png, s->info);
@@ -181,7 +182,7 @@ static int read_rows(void *state, struct ddp__picture *p, uint8_t *x, int n)
     volatile int done = 0; /* setjmp() */
 
     if (setjmp(png_jmpbuf(s->png)))
-        return fail(s);
+        return fail_decoding(s);
     for (; done < n; done++, s->y++) {
         uint8_t *row = x + (size_t)done * p->stride;
 
@@ -195,14 +196,14 @@ static int read_rows(void *state, struct ddp__picture *p, uint8_t *x, int n)
     return 0;
 }
 
-static bool match(const uint8_t *data, size_t len)
+static bool is_png(const uint8_t *data, size_t len)
 {
     return len >= 8 && png_sig_cmp(data, 0, 8) == 0;
 }
 
 const struct ddp__format ddp__png = {
     .name = "PNG",
-    .match = match,
+    .match = is_png,
     .new = new_state,
     .open = open_image,
     .box = start_box,

@@ -35,7 +35,7 @@ enum { WEIGHT_BITS = 22, HALF = 1 << (WEIGHT_BITS - 1) };
 
 /* ---- weights ------------------------------------------------------------ */
 
-static int reserve(struct ddp__filter *f, int count, int taps)
+static int reserve_filter(struct ddp__filter *f, int count, int taps)
 {
     size_t room = (size_t)count * (size_t)taps;
     int *start = f->start;
@@ -105,7 +105,7 @@ static int most_taps(int64_t first, int count, double scale, int in)
 }
 
 /* Weights as integers from the first that is not 0; returns its position. */
-static int weigh(const struct window *w, int taps, int in, int32_t *k)
+static int integer_weights(const struct window *w, int taps, int in, int32_t *k)
 {
     double sum = 0;
     int lo = 0, start;
@@ -129,7 +129,7 @@ int ddp__filter_set(struct ddp__filter *f, int at, int in, int64_t out,
     double scale = (double)in / (double)out;
     int taps = most_taps(first, count, scale, in), rc;
 
-    if ((rc = reserve(f, count, taps)) < 0)
+    if ((rc = reserve_filter(f, count, taps)) < 0)
         return rc;
     f->count = count;
     f->taps = taps;
@@ -139,7 +139,8 @@ int ddp__filter_set(struct ddp__filter *f, int at, int in, int64_t out,
         struct window w = window(first + i, scale, in);
 
         f->start[i] =
-            at + weigh(&w, taps, in, f->weight + (size_t)i * (size_t)taps);
+            at +
+            integer_weights(&w, taps, in, f->weight + (size_t)i * (size_t)taps);
         f->lo = f->start[i] < f->lo ? f->start[i] : f->lo;
         f->hi = f->start[i] + taps > f->hi ? f->start[i] + taps : f->hi;
     }

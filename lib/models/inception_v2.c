@@ -24,7 +24,7 @@ static ddp_layer_t *conv(const char *name, int in, int out, int kernel,
 }
 
 /* 7x7 on each channel alone, to 8 of each; then 1x1. */
-static ddp_layer_t *first(int in)
+static ddp_layer_t *first_conv(int in)
 {
     struct ddp_conv_options o = {
         .stride = 2, .pad = 3, .groups = in, .no_bias = true};
@@ -103,7 +103,7 @@ static ddp_chain_t *inception_v2_new(const struct ddp_model_options *o,
         {"inception5b", 1024, 352, 192, 320, 192, 224, 128, true},
     };
     ddp_chain_t *c = ddp_chain_new(
-        first(o->in_channels), pool(true, 2), conv("conv2", 64, 64, 1, 1),
+        first_conv(o->in_channels), pool(true, 2), conv("conv2", 64, 64, 1, 1),
         conv("conv3", 64, 192, 3, 1), pool(true, 2), DDP_END);
 
     (void)kind;

@@ -159,7 +159,7 @@ static ddp_layer_t *aux(int in, int classes)
         0.4f);
 }
 
-static void add(ddp_chain_t *c, const char *name, ddp_layer_t *l)
+static void add_named(ddp_chain_t *c, const char *name, ddp_layer_t *l)
 {
     ddp_chain_add(c, ddp_layer_set_name(l, name));
 }
@@ -178,19 +178,19 @@ static ddp_chain_t *inception_v3_new(const struct ddp_model_options *o,
         conv("Conv2d_4a_3x3", 80, 192, valid), half_pool(), DDP_END);
 
     (void)kind;
-    add(c, "Mixed_5b", module_a(192, 32));
-    add(c, "Mixed_5c", module_a(256, 64));
-    add(c, "Mixed_5d", module_a(288, 64));
-    add(c, "Mixed_6a", module_b(288));
-    add(c, "Mixed_6b", module_c(768, 128));
-    add(c, "Mixed_6c", module_c(768, 160));
-    add(c, "Mixed_6d", module_c(768, 160));
-    add(c, "Mixed_6e", module_c(768, 192));
+    add_named(c, "Mixed_5b", module_a(192, 32));
+    add_named(c, "Mixed_5c", module_a(256, 64));
+    add_named(c, "Mixed_5d", module_a(288, 64));
+    add_named(c, "Mixed_6a", module_b(288));
+    add_named(c, "Mixed_6b", module_c(768, 128));
+    add_named(c, "Mixed_6c", module_c(768, 160));
+    add_named(c, "Mixed_6d", module_c(768, 160));
+    add_named(c, "Mixed_6e", module_c(768, 192));
     if (!o->no_aux)
-        add(c, "AuxLogits", aux(768, o->classes));
-    add(c, "Mixed_7a", module_d(768));
-    add(c, "Mixed_7b", module_e(1280));
-    add(c, "Mixed_7c", module_e(2048));
+        add_named(c, "AuxLogits", aux(768, o->classes));
+    add_named(c, "Mixed_7a", module_d(768));
+    add_named(c, "Mixed_7b", module_e(1280));
+    add_named(c, "Mixed_7c", module_e(2048));
     ddp_chain_add(c, ddp_global_mean_pool_new());
     ddp_chain_add(c, ddp_dropout_new(ddp__rate(o->dropout, 0.5f)));
     ddp_chain_add(c, dense(2048, o->classes, 0.1f));

@@ -99,7 +99,7 @@ static void add_projection(ddp_chain_t *c, const struct ddp__mbconv *b)
     ddp_chain_add(c, ddp_batch_norm_new(b->out, &b->norm));
 }
 
-static ddp_layer_t *inside(const struct ddp__mbconv *b)
+static ddp_layer_t *mbconv_inside(const struct ddp__mbconv *b)
 {
     ddp_chain_t *c = ddp_chain_new(DDP_END);
     bool widens = b->expanded != b->in;
@@ -122,7 +122,7 @@ static ddp_layer_t *inside(const struct ddp__mbconv *b)
 
 ddp_layer_t *ddp__mbconv_new(const struct ddp__mbconv *b)
 {
-    ddp_layer_t *branch = ddp_chain_new(inside(b), DDP_END);
+    ddp_layer_t *branch = ddp_chain_new(mbconv_inside(b), DDP_END);
 
     if (b->stride != 1 || b->in != b->out)
         return branch;

@@ -20,7 +20,7 @@
 /* ---- memory ------------------------------------------------------------- */
 
 /* Make room for one more pointer in an array that doubles. */
-static int grow(struct ddp__onnx *m, void ***array, size_t n)
+static int grow_array(struct ddp__onnx *m, void ***array, size_t n)
 {
     void **p;
 
@@ -33,19 +33,19 @@ static int grow(struct ddp__onnx *m, void ***array, size_t n)
 }
 
 /* Take ownership of memory that malloc() returned. */
-static void *keep(struct ddp__onnx *m, void *p)
+static void *keep_memory(struct ddp__onnx *m, void *p)
 {
     if (!p)
         m->rc = ddp__fail(DDP_ENOMEM, "out of memory for an ONNX model");
-    else if (grow(m, &m->memory, (size_t)m->pieces) == 0)
+    else if (grow_array(m, &m->memory, (size_t)m->pieces) == 0)
         return m->memory[m->pieces++] = p;
     free(p);
     return NULL;
 }
 
-static void *get(struct ddp__onnx *m, size_t size)
+static void *get_memory(struct ddp__onnx *m, size_t size)
 {
-    return m->rc < 0 ? NULL : keep(m, calloc(1, size + 1));
+    return m->rc < 0 ? NULL : keep_memory(m, calloc(1, size + 1));
 }
 
 char *ddp__onnx_text(struct ddp__onnx *m, const char *fmt, ...)
@@ -59,7 +59,7 @@ char *ddp__onnx_text(struct ddp__onnx *m, const char *fmt, ...)
     if (vasprintf(&s, fmt, ap) < 0)
         s = NULL;
     va_end(ap);
-    return keep(m, s);
+    return keep_memory(m, s);
 }
 
 void ddp__onnx_init(struct ddp__onnx *m)
@@ -102,11 +102,11 @@ const char *ddp__onnx_node(struct ddp__onnx *m, const char *kind,
                            const char *label, int inputs,
                            const char *const input[])
 {
-    Onnx__NodeProto *n = get(m, sizeof(*n));
-    char **name = get(m, ((size_t)inputs + 1) * sizeof(*name));
+    Onnx__NodeProto *n = get_memory(m, sizeof(*n));
+    char **name = get_memory(m, ((size_t)inputs + 1) * sizeof(*name));
     size_t at = m->graph.n_node;
 
-    if (!n || !name || grow(m, (void ***)&m->graph.node, at) < 0)
+    if (!n || !name || grow_array(m, (void ***)&m->graph.node, at) < 0)
         return NULL;
     onnx__node_proto__init(n);
     for (int i = 0; i < inputs; i++) {
@@ -129,16 +129,16 @@ const char *ddp__onnx_node(struct ddp__onnx *m, const char *kind,
     return m->rc < 0 ? NULL : n->output[0];
 }
 
-static Onnx__AttributeProto *attribute(struct ddp__onnx *m, const char *name,
-                                       int type)
+static Onnx__AttributeProto *add_attribute(struct ddp__onnx *m,
+                                           const char *name, int type)
 {
-    Onnx__AttributeProto *a = get(m, sizeof(*a));
+    Onnx__AttributeProto *a = get_memory(m, sizeof(*a));
     Onnx__NodeProto *n;
 
     if (!a)
         return NULL;
     n = m->graph.node[m->graph.n_node - 1];
-    if (grow(m, (void ***)&n->attribute, n->n_attribute) < 0)
+    if (grow_array(m, (void ***)&n->attribute, n->n_attribute) < 0)
         return NULL;
     onnx__attribute_proto__init(a);
     a->name = (char *)name;
@@ -150,7 +150,7 @@ static Onnx__AttributeProto *attribute(struct ddp__onnx *m, const char *name,
 void ddp__onnx_int(struct ddp__onnx *m, const char *name, int value)
 {
     Onnx__AttributeProto *a =
-        attribute(m, name, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INT);
+        add_attribute(m, name, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INT);
 
     if (a) {
         a->has_i = true;
@@ -161,7 +161,7 @@ void ddp__onnx_int(struct ddp__onnx *m, const char *name, int value)
 void ddp__onnx_float(struct ddp__onnx *m, const char *name, float value)
 {
     Onnx__AttributeProto *a =
-        attribute(m, name, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__FLOAT);
+        add_attribute(m, name, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__FLOAT);
 
     if (a) {
         a->has_f = true;
@@ -173,8 +173,8 @@ void ddp__onnx_ints(struct ddp__onnx *m, const char *name, int n,
                     const int value[])
 {
     Onnx__AttributeProto *a =
-        attribute(m, name, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INTS);
-    int64_t *v = get(m, (size_t)n * sizeof(*v));
+        add_attribute(m, name, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INTS);
+    int64_t *v = get_memory(m, (size_t)n * sizeof(*v));
 
     if (!a || !v)
         return;
@@ -186,16 +186,17 @@ void ddp__onnx_ints(struct ddp__onnx *m, const char *name, int n,
 
 /* ---- tensors ------------------------------------------------------------ */
 
-static void *tensor(struct ddp__onnx *m, const char *name, int type,
-                    size_t size, int ndim, const int dim[])
+static void *add_tensor(struct ddp__onnx *m, const char *name, int type,
+                        size_t size, int ndim, const int dim[])
 {
-    Onnx__TensorProto *t = get(m, sizeof(*t));
-    int64_t *d = get(m, (size_t)ndim * sizeof(*d));
+    Onnx__TensorProto *t = get_memory(m, sizeof(*t));
+    int64_t *d = get_memory(m, (size_t)ndim * sizeof(*d));
 
     for (int i = 0; i < ndim; i++)
         size *= (size_t)dim[i];
     if (!t || !d || !name ||
-        grow(m, (void ***)&m->graph.initializer, m->graph.n_initializer) < 0)
+        grow_array(m, (void ***)&m->graph.initializer, m->graph.n_initializer) <
+            0)
         return NULL;
     onnx__tensor_proto__init(t);
     for (int i = 0; i < ndim; i++)
@@ -205,7 +206,7 @@ static void *tensor(struct ddp__onnx *m, const char *name, int type,
     t->dims = d;
     t->has_data_type = t->has_raw_data = true;
     t->data_type = type;
-    if (!(t->raw_data.data = get(m, size)))
+    if (!(t->raw_data.data = get_memory(m, size)))
         return NULL;
     t->raw_data.len = size;
     m->graph.initializer[m->graph.n_initializer++] = t;
@@ -215,8 +216,8 @@ static void *tensor(struct ddp__onnx *m, const char *name, int type,
 float *ddp__onnx_tensor(struct ddp__onnx *m, const char *name, int ndim,
                         const int dim[])
 {
-    return tensor(m, name, ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT, sizeof(float),
-                  ndim, dim);
+    return add_tensor(m, name, ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT,
+                      sizeof(float), ndim, dim);
 }
 
 const char *ddp__onnx_scalar(struct ddp__onnx *m, float value)
@@ -232,8 +233,8 @@ const char *ddp__onnx_scalar(struct ddp__onnx *m, float value)
 const char *ddp__onnx_vector(struct ddp__onnx *m, int n, const int value[])
 {
     char *name = ddp__onnx_text(m, "vector:%zu", m->graph.n_initializer);
-    int64_t *v = tensor(m, name, ONNX__TENSOR_PROTO__DATA_TYPE__INT64,
-                        sizeof(*v), 1, &n);
+    int64_t *v = add_tensor(m, name, ONNX__TENSOR_PROTO__DATA_TYPE__INT64,
+                            sizeof(*v), 1, &n);
 
     for (int i = 0; v && i < n; i++)
         v[i] = value[i];
@@ -251,7 +252,7 @@ void ddp__onnx_describe(struct ddp__onnx *m, Onnx__ValueInfoProto **which,
         Onnx__TypeProto__Tensor tensor;
         Onnx__TensorShapeProto shape;
         Onnx__TensorShapeProto__Dimension dim[5], *dims[5];
-    } *v = get(m, sizeof(*v));
+    } *v = get_memory(m, sizeof(*v));
 
     if (!v)
         return;
@@ -306,19 +307,19 @@ struct sink {
     uint8_t buf[65536];
 };
 
-static void flush(struct sink *s)
+static void flush_buffer(struct sink *s)
 {
     if (!s->error && ddp__write_all(s->file, s->buf, s->len) < 0)
         s->error = errno;
     s->len = 0;
 }
 
-static void append(ProtobufCBuffer *b, size_t len, const uint8_t *data)
+static void append_bytes(ProtobufCBuffer *b, size_t len, const uint8_t *data)
 {
     struct sink *s = (struct sink *)b;
 
     if (s->len + len > sizeof(s->buf))
-        flush(s);
+        flush_buffer(s);
     if (len <= sizeof(s->buf)) {
         memcpy(s->buf + s->len, data, len);
         s->len += len;
@@ -327,7 +328,7 @@ static void append(ProtobufCBuffer *b, size_t len, const uint8_t *data)
     }
 }
 
-static int fill(struct ddp__sink *file, void *arg)
+static int write_model(struct ddp__sink *file, void *arg)
 {
     const struct ddp__onnx *m = arg;
     struct sink *s = calloc(1, sizeof(*s));
@@ -335,10 +336,10 @@ static int fill(struct ddp__sink *file, void *arg)
 
     if (!s)
         return -1;
-    s->base.append = append;
+    s->base.append = append_bytes;
     s->file = file;
     protobuf_c_message_pack_to_buffer(&m->model.base, &s->base);
-    flush(s);
+    flush_buffer(s);
     error = s->error;
     free(s);
     errno = error;
@@ -376,5 +377,5 @@ int ddp__onnx_save(struct ddp__onnx *m, const char *path)
                          "2 GB",
                          path, size);
     order_bytes(m);
-    return ddp__file_replace(path, fill, m, NULL);
+    return ddp__file_replace(path, write_model, m, NULL);
 }

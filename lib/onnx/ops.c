@@ -13,7 +13,8 @@
 
 #define NODE DDP__ONNX_NODE
 
-static void set(struct ddp__export *e, const ddp_value_t *v, const char *name)
+static void set_name(struct ddp__export *e, const ddp_value_t *v,
+                     const char *name)
 {
     e->form[v->id].name = name;
 }
@@ -40,16 +41,16 @@ static const struct ddp__param_block *block_of(struct ddp__export *e,
     return NULL;
 }
 
-static const float *memory(const struct ddp__export *e,
-                           const struct ddp__param_block *b, int i)
+static const float *param_values(const struct ddp__export *e,
+                                 const struct ddp__param_block *b, int i)
 {
     return e->g->params->bucket[b->bucket].w + b->offset + b->param_offset[i];
 }
 
 /* Parameter i of a block under its name in weight files; its values. */
-static const char *tensor(struct ddp__export *e,
-                          const struct ddp__param_block *b, int i,
-                          float **values)
+static const char *add_param(struct ddp__export *e,
+                             const struct ddp__param_block *b, int i,
+                             float **values)
 {
     const struct ddp_param *p = &b->param[i];
     const char *name = ddp__onnx_text(&e->m, "%s%s%s", b->prefix,
@@ -63,10 +64,10 @@ static const char *param(struct ddp__export *e,
                          const struct ddp__param_block *b, int i)
 {
     float *v;
-    const char *name = tensor(e, b, i, &v);
+    const char *name = add_param(e, b, i, &v);
 
     if (v)
-        ddp__param_export(&b->param[i], memory(e, b, i), v);
+        ddp__param_export(&b->param[i], param_values(e, b, i), v);
     return name;
 }
 
@@ -77,9 +78,9 @@ static const char *dense_weight(struct ddp__export *e,
                                 struct ddp_shape s)
 {
     size_t hw = (size_t)s.h * (size_t)s.w, c = (size_t)s.c;
-    const float *w = memory(e, b, 0);
+    const float *w = param_values(e, b, 0);
     float *v;
-    const char *name = tensor(e, b, 0, &v);
+    const char *name = add_param(e, b, 0, &v);
 
     for (int o = 0; v && o < b->param[0].dim[0]; o++, w += hw * c)
         for (size_t i = 0; i < c; i++)
@@ -138,13 +139,13 @@ static const char *activation(struct ddp__export *e, enum ddp_act a,
 
 /* ---- operations --------------------------------------------------------- */
 
-static void nothing(struct ddp__export *e, const struct ddp__node *n)
+static void export_nothing(struct ddp__export *e, const struct ddp__node *n)
 {
     (void)e;
     (void)n;
 }
 
-static void conv(struct ddp__export *e, const struct ddp__node *n)
+static void export_conv(struct ddp__export *e, const struct ddp__node *n)
 {
     const struct ddp__conv *c = &n->call.conv;
     const struct ddp__param_block *b = block_of(e, n->buf[DDP__CONV_FWD_W]);
@@ -162,10 +163,10 @@ static void conv(struct ddp__export *e, const struct ddp__node *n)
     ddp__onnx_ints(&e->m, "pads", 4,
                    (int[]){c->top, c->left, c->bottom, c->right});
     ddp__onnx_int(&e->m, "group", c->groups);
-    set(e, n->buf[DDP__CONV_FWD_Y], activation(e, c->act, y));
+    set_name(e, n->buf[DDP__CONV_FWD_Y], activation(e, c->act, y));
 }
 
-static void dense(struct ddp__export *e, const struct ddp__node *n)
+static void export_dense(struct ddp__export *e, const struct ddp__node *n)
 {
     const struct ddp__param_block *b = block_of(e, n->buf[DDP__DENSE_FWD_W]);
     bool bias = n->call.dense.bias;
@@ -184,7 +185,7 @@ static void dense(struct ddp__export *e, const struct ddp__node *n)
                n->buf[DDP__DENSE_FWD_Y]->shape);
 }
 
-static void norm(struct ddp__export *e, const struct ddp__node *n)
+static void export_norm(struct ddp__export *e, const struct ddp__node *n)
 {
     const struct ddp__param_block *b = block_of(e, n->buf[DDP__BN_EVAL_W]);
     const char *y;
@@ -198,10 +199,10 @@ static void norm(struct ddp__export *e, const struct ddp__node *n)
     if (n->call.bn.residual)
         y = NODE(e, "Add", NULL, y,
                  ddp__export_image(e, n->buf[DDP__BN_EVAL_R]));
-    set(e, n->buf[DDP__BN_EVAL_Y], activation(e, n->call.bn.act, y));
+    set_name(e, n->buf[DDP__BN_EVAL_Y], activation(e, n->call.bn.act, y));
 }
 
-static void act(struct ddp__export *e, const struct ddp__node *n)
+static void export_act(struct ddp__export *e, const struct ddp__node *n)
 {
     struct ddp__form f = ddp__export_form(e, n->buf[DDP__ACT_FWD_X]);
 
@@ -209,25 +210,26 @@ static void act(struct ddp__export *e, const struct ddp__node *n)
     e->form[n->buf[DDP__ACT_FWD_Y]->id] = f;
 }
 
-static void add(struct ddp__export *e, const struct ddp__node *n)
+static void export_add(struct ddp__export *e, const struct ddp__node *n)
 {
     const char *y =
         NODE(e, "Add", NULL, ddp__export_image(e, n->buf[DDP__ADD_A]),
              ddp__export_image(e, n->buf[DDP__ADD_B]));
 
-    set(e, n->buf[DDP__ADD_Y], activation(e, n->call.act, y));
+    set_name(e, n->buf[DDP__ADD_Y], activation(e, n->call.act, y));
 }
 
-static void scale(struct ddp__export *e, const struct ddp__node *n)
+static void export_scale(struct ddp__export *e, const struct ddp__node *n)
 {
-    set(e, n->buf[DDP__SCALE_FWD_Y],
-        NODE(e, "Mul", NULL, ddp__export_image(e, n->buf[DDP__SCALE_FWD_X]),
-             ddp__export_image(e, n->buf[DDP__SCALE_FWD_S])));
+    set_name(e, n->buf[DDP__SCALE_FWD_Y],
+             NODE(e, "Mul", NULL,
+                  ddp__export_image(e, n->buf[DDP__SCALE_FWD_X]),
+                  ddp__export_image(e, n->buf[DDP__SCALE_FWD_S])));
 }
 
 /* The part of y that starts at a channel, or NULL. */
-static const ddp_value_t *part(const struct ddp__export *e,
-                               const ddp_value_t *y, int at)
+static const ddp_value_t *find_part(const struct ddp__export *e,
+                                    const ddp_value_t *y, int at)
 {
     for (int i = 0; i < e->g->nodes; i++) {
         const struct ddp__node *n = e->g->node[i];
@@ -240,7 +242,7 @@ static const ddp_value_t *part(const struct ddp__export *e,
 }
 
 /* One call for each part: the last one makes the node. */
-static void concat(struct ddp__export *e, const struct ddp__node *n)
+static void export_concat(struct ddp__export *e, const struct ddp__node *n)
 {
     const ddp_value_t *y = n->buf[DDP__CONCAT_Y], *x;
     struct ddp__form *f = &e->form[y->id];
@@ -254,7 +256,7 @@ static void concat(struct ddp__export *e, const struct ddp__node *n)
         e->m.rc = ddp__fail(DDP_ENOMEM, "out of memory for an ONNX model");
         return;
     }
-    for (int at = 0; (x = part(e, y, at)); at += x->shape.c)
+    for (int at = 0; (x = find_part(e, y, at)); at += x->shape.c)
         in[parts++] = ddp__export_image(e, x);
     f->name = ddp__onnx_node(&e->m, "Concat", NULL, parts, in);
     ddp__onnx_int(&e->m, "axis", 1);
@@ -264,7 +266,7 @@ static void concat(struct ddp__export *e, const struct ddp__node *n)
 /* ---- pooling ------------------------------------------------------------ */
 
 /* How far the last window extends over the end of the image. */
-static int over(int in, int out, int before, int kernel, int stride)
+static int overhang(int in, int out, int before, int kernel, int stride)
 {
     int end = (out - 1) * stride + kernel - before - in;
 
@@ -293,23 +295,24 @@ static void pads_of(const struct ddp__node *n, int pads[4])
 
     pads[0] = p->top;
     pads[1] = p->left;
-    pads[2] = over(x.h, y.h, p->top, p->kh, p->sh);
-    pads[3] = over(x.w, y.w, p->left, p->kw, p->sw);
+    pads[2] = overhang(x.h, y.h, p->top, p->kh, p->sh);
+    pads[3] = overhang(x.w, y.w, p->left, p->kw, p->sw);
 }
 
-static void max_pool(struct ddp__export *e, const struct ddp__node *n)
+static void export_max_pool(struct ddp__export *e, const struct ddp__node *n)
 {
     int pads[4];
 
     pads_of(n, pads);
-    set(e, n->buf[DDP__MAX_POOL_FWD_Y],
-        window(e, "MaxPool", &n->call.pool,
-               ddp__export_image(e, n->buf[DDP__MAX_POOL_FWD_X]), pads));
+    set_name(e, n->buf[DDP__MAX_POOL_FWD_Y],
+             window(e, "MaxPool", &n->call.pool,
+                    ddp__export_image(e, n->buf[DDP__MAX_POOL_FWD_X]), pads));
 }
 
 /* The part of window j of out that each of in pixels is: (in, out), or (out,
  * in) when turned. */
-static const char *shares(struct ddp__export *e, int in, int out, bool turned)
+static const char *window_shares(struct ddp__export *e, int in, int out,
+                                 bool turned)
 {
     const char *name =
         ddp__onnx_text(&e->m, "shares:%zu", e->m.graph.n_initializer);
@@ -337,8 +340,8 @@ static const char *adaptive(struct ddp__export *e, const char *v,
         return NODE(e, "GlobalAveragePool", NULL, v);
     if (x.h % y.h == 0 && x.w % y.w == 0)
         return window(e, "AveragePool", &p, v, (int[4]){0});
-    v = NODE(e, "MatMul", NULL, v, shares(e, x.w, y.w, false));
-    return NODE(e, "MatMul", NULL, shares(e, x.h, y.h, true), v);
+    v = NODE(e, "MatMul", NULL, v, window_shares(e, x.w, y.w, false));
+    return NODE(e, "MatMul", NULL, window_shares(e, x.h, y.h, true), v);
 }
 
 /* Windows that extend over the padding divide by the number of pixels inside
@@ -366,15 +369,15 @@ static const char *mean(struct ddp__export *e, const struct ddp__node *n,
     return x;
 }
 
-static void mean_pool(struct ddp__export *e, const struct ddp__node *n)
+static void export_mean_pool(struct ddp__export *e, const struct ddp__node *n)
 {
     const char *x = ddp__export_image(e, n->buf[DDP__MEAN_POOL_FWD_X]);
 
-    set(e, n->buf[DDP__MEAN_POOL_FWD_Y],
-        n->call.pool.adaptive
-            ? adaptive(e, x, n->buf[DDP__MEAN_POOL_FWD_X]->shape,
-                       n->buf[DDP__MEAN_POOL_FWD_Y]->shape)
-            : mean(e, n, x));
+    set_name(e, n->buf[DDP__MEAN_POOL_FWD_Y],
+             n->call.pool.adaptive
+                 ? adaptive(e, x, n->buf[DDP__MEAN_POOL_FWD_X]->shape,
+                            n->buf[DDP__MEAN_POOL_FWD_Y]->shape)
+                 : mean(e, n, x));
 }
 
 /* ---- all of them -------------------------------------------------------- */
@@ -383,16 +386,16 @@ static void mean_pool(struct ddp__export *e, const struct ddp__node *n)
  * express. */
 static void (*const op[DDP__OP_COUNT])(struct ddp__export *e,
                                        const struct ddp__node *n) = {
-    [DDP__OP_HOST] = nothing, /* input and output */
-    [DDP__OP_CONV_FWD] = conv,
-    [DDP__OP_DENSE_FWD] = dense,
-    [DDP__OP_BN_EVAL] = norm,
-    [DDP__OP_ACT_FWD] = act,
-    [DDP__OP_ADD] = add,
-    [DDP__OP_MAX_POOL_FWD] = max_pool,
-    [DDP__OP_MEAN_POOL_FWD] = mean_pool,
-    [DDP__OP_CONCAT] = concat,
-    [DDP__OP_SCALE_FWD] = scale,
+    [DDP__OP_HOST] = export_nothing, /* input and output */
+    [DDP__OP_CONV_FWD] = export_conv,
+    [DDP__OP_DENSE_FWD] = export_dense,
+    [DDP__OP_BN_EVAL] = export_norm,
+    [DDP__OP_ACT_FWD] = export_act,
+    [DDP__OP_ADD] = export_add,
+    [DDP__OP_MAX_POOL_FWD] = export_max_pool,
+    [DDP__OP_MEAN_POOL_FWD] = export_mean_pool,
+    [DDP__OP_CONCAT] = export_concat,
+    [DDP__OP_SCALE_FWD] = export_scale,
 };
 
 void ddp__export_node(struct ddp__export *e, const struct ddp__node *n)

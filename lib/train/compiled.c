@@ -69,7 +69,7 @@ static size_t len_of(struct ddp_shape s)
     return (size_t)s.h * (size_t)s.w * (size_t)s.c;
 }
 
-static int check(struct ddp_shape s, enum ddp_dtype type, int batch)
+static int check_arguments(struct ddp_shape s, enum ddp_dtype type, int batch)
 {
     if (type != DDP_F32 && type != DDP_U8)
         return ddp__fail(DDP_EINVAL,
@@ -100,7 +100,7 @@ static int make_slots(struct ddp_compiled *c, ddp_t *ddp)
     return 0;
 }
 
-static int make(struct ddp_compiled *c, ddp_t *ddp, ddp_chain_t *chain)
+static int make_compiled(struct ddp_compiled *c, ddp_t *ddp, ddp_chain_t *chain)
 {
     struct ddp__engine_spec spec = {
         .graph = {.mode = DDP__INFER,
@@ -129,9 +129,9 @@ static int make(struct ddp_compiled *c, ddp_t *ddp, ddp_chain_t *chain)
 }
 
 /* Arguments have been checked. */
-static ddp_compiled_t *compile(ddp_t *ddp, ddp_chain_t *chain,
-                               struct ddp_shape shape, enum ddp_dtype type,
-                               int batch, int slots)
+static ddp_compiled_t *compile_chain(ddp_t *ddp, ddp_chain_t *chain,
+                                     struct ddp_shape shape,
+                                     enum ddp_dtype type, int batch, int slots)
 {
     struct ddp_compiled *c = calloc(1, sizeof(*c));
 
@@ -144,7 +144,7 @@ static ddp_compiled_t *compile(ddp_t *ddp, ddp_chain_t *chain,
     c->batch = batch;
     c->slots = slots;
     ddp__lock_init(&c->lock);
-    if (make(c, ddp, chain) < 0) {
+    if (make_compiled(c, ddp, chain) < 0) {
         ddp_compiled_free(c);
         return NULL;
     }
@@ -166,14 +166,14 @@ ddp_compiled_t *ddp_compiled_new(ddp_t *ddp, ddp_chain_t *chain,
     if (!ddp || !chain)
         return NULL; /* their constructors set the message */
     o = o ? o : &none;
-    if (check(shape, o->type, batch) < 0)
+    if (check_arguments(shape, o->type, batch) < 0)
         return NULL;
     if (o->requests < 0) {
         ddp__fail(DDP_EINVAL, "%d requests; expected 0 or more", o->requests);
         return NULL;
     }
-    return compile(ddp, chain, shape, o->type, batch,
-                   o->requests ? o->requests : default_slots(ddp));
+    return compile_chain(ddp, chain, shape, o->type, batch,
+                         o->requests ? o->requests : default_slots(ddp));
 }
 
 void ddp_compiled_free(ddp_compiled_t *c)
@@ -199,7 +199,8 @@ struct ddp_shape ddp_compiled_shape(const ddp_compiled_t *c)
  */
 
 /* Submit the tasks of a request in a free slot.  With the lock. */
-static int start(struct ddp_compiled *c, int i, const void *x, int n, float *y)
+static int start_request(struct ddp_compiled *c, int i, const void *x, int n,
+                         float *y)
 {
     struct slot *s = &c->slot[i];
     int rc;
@@ -216,7 +217,7 @@ static int start(struct ddp_compiled *c, int i, const void *x, int n, float *y)
 }
 
 /* Wait for the request in a slot, which is then free. */
-static int finish(struct ddp_compiled *c, int i)
+static int finish_request(struct ddp_compiled *c, int i)
 {
     struct slot *s = &c->slot[i];
     int rc;
@@ -265,7 +266,7 @@ int ddp_compiled_submit(ddp_compiled_t *c, const void *x, int n, float *y,
         return rc;
     ddp__lock_acquire(&c->lock);
     if ((i = free_slot(c)) < c->slots)
-        rc = start(c, i, x, n, y);
+        rc = start_request(c, i, x, n, y);
     else
         rc = ddp__fail(DDP_EBUSY,
                        "%d requests are in flight: wait for one, or "
@@ -299,7 +300,7 @@ int ddp_compiled_wait(ddp_compiled_t *c, int64_t request)
                          "request %lld is not in flight: it was waited for, or "
                          "never submitted",
                          (long long)request);
-    return finish(c, (int)(request % c->slots));
+    return finish_request(c, (int)(request % c->slots));
 }
 
 int ddp_compiled_run(ddp_compiled_t *c, const void *x, int n, float *y)
@@ -311,9 +312,9 @@ int ddp_compiled_run(ddp_compiled_t *c, const void *x, int n, float *y)
     ddp__lock_acquire(&c->lock);
     while ((i = free_slot(c)) == c->slots)
         ddp__lock_wait(&c->lock);
-    rc = start(c, i, x, n, y);
+    rc = start_request(c, i, x, n, y);
     ddp__lock_release(&c->lock);
-    return rc < 0 ? rc : finish(c, i);
+    return rc < 0 ? rc : finish_request(c, i);
 }
 
 /* ---- one-shot calls -------------------------------------------------------
@@ -325,9 +326,9 @@ static void free_kept(struct ddp__kept *k)
 }
 
 /* The compiled chain of an earlier call, if it fits, else a new one. */
-static ddp_compiled_t *take(ddp_t *ddp, ddp_chain_t *chain,
-                            struct ddp_shape shape, enum ddp_dtype type,
-                            int batch, int slots)
+static ddp_compiled_t *take_cached(ddp_t *ddp, ddp_chain_t *chain,
+                                   struct ddp_shape shape, enum ddp_dtype type,
+                                   int batch, int slots)
 {
     struct ddp__params *p = ddp__params_of(chain);
     struct ddp_compiled *c =
@@ -338,7 +339,7 @@ static ddp_compiled_t *take(ddp_t *ddp, ddp_chain_t *chain,
         c->slots >= slots)
         return c;
     ddp_compiled_free(c);
-    if ((c = compile(ddp, chain, shape, type, batch, slots)))
+    if ((c = compile_chain(ddp, chain, shape, type, batch, slots)))
         c->kept.free = free_kept;
     return c;
 }
@@ -355,13 +356,13 @@ static int run_all(struct ddp_compiled *c, const char *x, int n, char *y)
         int rest = n - (int)first;
 
         if (submitted == requests || submitted - done == c->slots) {
-            rc = finish(c, done++ % c->slots);
+            rc = finish_request(c, done++ % c->slots);
             continue;
         }
         ddp__lock_acquire(&c->lock);
-        rc = start(c, submitted % c->slots, x + first * c->x_size,
-                   rest < c->batch ? rest : c->batch,
-                   (float *)(y + first * c->y_size));
+        rc = start_request(c, submitted % c->slots, x + first * c->x_size,
+                           rest < c->batch ? rest : c->batch,
+                           (float *)(y + first * c->y_size));
         ddp__lock_release(&c->lock);
         submitted += rc == 0;
     }
@@ -384,14 +385,14 @@ int ddp_chain_forward(ddp_t *ddp, ddp_chain_t *chain, const void *x,
     if (!x || !y)
         return ddp__fail(DDP_EINVAL, "a forward pass needs samples, and room "
                                      "for the output");
-    if ((rc = check(shape, type, n)) < 0 ||
-        (rc = check(shape, type, batch)) < 0)
+    if ((rc = check_arguments(shape, type, n)) < 0 ||
+        (rc = check_arguments(shape, type, batch)) < 0)
         return rc;
     batch = batch < n ? batch : n;
     requests = (n - 1) / batch + 1;
     slots = default_slots(ddp);
-    if (!(c = take(ddp, chain, shape, type, batch,
-                   requests < slots ? requests : slots)))
+    if (!(c = take_cached(ddp, chain, shape, type, batch,
+                          requests < slots ? requests : slots)))
         return ddp_errcode();
     rc = run_all(c, x, n, (char *)y);
     ddp__engine_rest(c->engine);

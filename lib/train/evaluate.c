@@ -37,7 +37,7 @@ struct ddp__eval {
 
 /* ---- HOST functions of the graph ---------------------------------------- */
 
-static int fill(const struct ddp__task *t, void *arg)
+static int fill_input(const struct ddp__task *t, void *arg)
 {
     return ddp__loader_fill(t, &((struct ddp__eval *)arg)->loader);
 }
@@ -122,8 +122,9 @@ static int make_answers(struct ddp__eval *e)
     return 0;
 }
 
-static int make(struct ddp__eval *e, ddp_t *ddp, ddp_chain_t *chain,
-                ddp_dataset_t *data, const struct ddp_train_config *c)
+static int make_evaluation(struct ddp__eval *e, ddp_t *ddp, ddp_chain_t *chain,
+                           ddp_dataset_t *data,
+                           const struct ddp_train_config *c)
 {
     struct ddp__engine_spec spec;
     int rc;
@@ -135,7 +136,7 @@ static int make(struct ddp__eval *e, ddp_t *ddp, ddp_chain_t *chain,
     spec = ddp__engine_spec(c, &e->loader, DDP__EVAL);
     spec.graph.classes = classes_of(data, chain);
     spec.graph.flip = c->tta == DDP_TTA_FLIP;
-    spec.graph.fill = fill;
+    spec.graph.fill = fill_input;
     spec.graph.output = e->on_sample ? keep_answers : NULL;
     spec.graph.arg = e;
     if (!(e->sizes = calloc((size_t)e->loader.subs, sizeof(*e->sizes))))
@@ -156,7 +157,7 @@ int ddp__eval_new(struct ddp__eval **out, ddp_t *ddp, ddp_chain_t *chain,
         return ddp__fail(DDP_ENOMEM, "out of memory to evaluate");
     e->on_sample = on_sample;
     e->on_arg = arg;
-    if ((rc = make(e, ddp, chain, data, c)) < 0) {
+    if ((rc = make_evaluation(e, ddp, chain, data, c)) < 0) {
         ddp__eval_free(e);
         return rc;
     }
@@ -178,7 +179,7 @@ void ddp__eval_free(struct ddp__eval *e)
 
 /* ---- running ------------------------------------------------------------ */
 
-static int submit(struct ddp__eval *e, int64_t step)
+static int submit_step(struct ddp__eval *e, int64_t step)
 {
     struct ddp__step s = {
         .number = step,
@@ -191,7 +192,7 @@ static int submit(struct ddp__eval *e, int64_t step)
 }
 
 /* Give the predictions of a step to the caller, in the order of the data. */
-static int deliver(struct ddp__eval *e, int64_t step)
+static int deliver_predictions(struct ddp__eval *e, int64_t step)
 {
     ddp_dataset_t *d = e->loader.data;
     int64_t n = d->count - step * e->loader.batch;
@@ -227,7 +228,7 @@ static int go_on(struct ddp__eval *e)
     return ddp__fail(DDP_ESTOPPED, "stopped while evaluating");
 }
 
-static int finish(struct ddp__eval *e, int64_t step, double *sum)
+static int finish_step(struct ddp__eval *e, int64_t step, double *sum)
 {
     struct ddp__result r;
     int rc = ddp__engine_wait(e->engine, e->base + step, &r);
@@ -236,7 +237,7 @@ static int finish(struct ddp__eval *e, int64_t step, double *sum)
         return rc;
     for (int i = 0; i < DDP__STATS; i++)
         sum[i] += r.stats[i];
-    return deliver(e, step);
+    return deliver_predictions(e, step);
 }
 
 int ddp__eval_run(struct ddp__eval *e, const struct ddp__ema *averages,
@@ -249,19 +250,20 @@ int ddp__eval_run(struct ddp__eval *e, const struct ddp__ema *averages,
     e->engine->averages = averages;
     for (int64_t k = 0; rc == 0 && k < e->loader.steps + e->ahead; k++) {
         if (k >= e->ahead)
-            rc = finish(e, k - e->ahead, sum);
+            rc = finish_step(e, k - e->ahead, sum);
         if (rc == 0)
             rc = go_on(e);
         if (rc == 0 && k < e->loader.steps)
-            rc = submit(e, k);
+            rc = submit_step(e, k);
     }
     if (rc == 0 && m)
         *m = ddp__metrics(sum);
     return rc;
 }
 
-static int evaluate(ddp_trainer_t *t, ddp_dataset_t *data,
-                    const struct ddp__ema *averages, struct ddp_metrics *m)
+static int evaluate_chain(ddp_trainer_t *t, ddp_dataset_t *data,
+                          const struct ddp__ema *averages,
+                          struct ddp_metrics *m)
 {
     int rc;
 
@@ -278,8 +280,8 @@ static int evaluate(ddp_trainer_t *t, ddp_dataset_t *data,
     return ddp__eval_run(t->eval, averages, m);
 }
 
-static void remember(struct ddp__run *r, int64_t step, bool classes,
-                     const struct ddp_metrics *m)
+static void remember_result(struct ddp__run *r, int64_t step, bool classes,
+                            const struct ddp_metrics *m)
 {
     const struct ddp_metrics *best = &r->best_evaluation;
 
@@ -294,10 +296,10 @@ static void remember(struct ddp__run *r, int64_t step, bool classes,
 int ddp_trainer_evaluate(ddp_trainer_t *t, ddp_dataset_t *data,
                          struct ddp_metrics *m)
 {
-    int rc = evaluate(t, data, NULL, m);
+    int rc = evaluate_chain(t, data, NULL, m);
 
     if (rc == 0)
-        remember(&t->run, t->submitted, data->classes > 0, m);
+        remember_result(&t->run, t->submitted, data->classes > 0, m);
     return rc;
 }
 
@@ -313,7 +315,7 @@ int ddp_trainer_evaluate_ema(ddp_trainer_t *t, ddp_dataset_t *data,
             DDP_EINVAL,
             "the trainer keeps no averages of the weights: set ema_decay");
     if ((rc = ddp__ema_begin(t->engine->ema)) < 0 ||
-        (rc = evaluate(t, data, t->engine->ema, m)) < 0)
+        (rc = evaluate_chain(t, data, t->engine->ema, m)) < 0)
         return rc;
     t->run.ema_evaluated = t->submitted;
     t->run.ema_evaluation = *m;

@@ -25,21 +25,21 @@ struct need {
     int in_flight;
 };
 
-static double total(const struct need *n)
+static double total_need(const struct need *n)
 {
     return n->weights + n->gradients + n->state + n->activations + n->input +
            n->scratch;
 }
 
-static int fail(const struct need *n, const struct ddp_trainer *t,
-                const char *where, double have, const char *advice)
+static int fail_memory(const struct need *n, const struct ddp_trainer *t,
+                       const char *where, double have, const char *advice)
 {
     return ddp__fail(DDP_ENOMEM,
                      "this needs %.0f MiB: %.0f of weights, %.0f of optimizer "
                      "state, %.0f of gradients, %.0f of activations and %.0f "
                      "of input for %d sub-batches of %d in flight, %.0f of "
                      "scratch; %s has %.0f: use a smaller sub_batch, or %s",
-                     total(n), n->weights, n->state, n->gradients,
+                     total_need(n), n->weights, n->state, n->gradients,
                      n->activations, n->input, n->in_flight, t->cfg.sub_batch,
                      n->scratch, where, have, advice);
 }
@@ -55,7 +55,8 @@ static double state_size(const struct ddp__engine *e)
 
 /* The needs of a memory that this many lanes use, `in_flight` of them at a
  * time. */
-static struct need need(const struct ddp_trainer *t, int lanes, int in_flight)
+static struct need memory_need(const struct ddp_trainer *t, int lanes,
+                               int in_flight)
 {
     const struct ddp__engine *e = t->engine;
     double mib = 1 << 20, weights = 4.0 * (double)e->params->held;
@@ -81,14 +82,15 @@ static int check_main(const struct ddp_trainer *t)
     double have = (double)sysconf(_SC_PHYS_PAGES) *
                   (double)sysconf(_SC_PAGE_SIZE) / (1 << 20);
     bool gpus = t->ddp->gpu_workers && !t->ddp->devices.hybrid;
-    struct need n = need(t, t->cfg.lanes, min(t->cfg.lanes, t->ddp->workers));
+    struct need n =
+        memory_need(t, t->cfg.lanes, min(t->cfg.lanes, t->ddp->workers));
 
     if (gpus) /* weights, state and input pass through */
         n.gradients = n.activations = 0;
     n.input *= (double)t->engine->spec.ring * t->cfg.lanes / n.in_flight;
-    return total(&n) <= have
-               ? 0
-               : fail(&n, t, "the machine", have, "fewer lanes or workers");
+    return total_need(&n) <= have ? 0
+                                  : fail_memory(&n, t, "the machine", have,
+                                                "fewer lanes or workers");
 }
 
 /* The needs of one GPU: the accumulators of its lanes, and one that arrives to
@@ -96,7 +98,7 @@ static int check_main(const struct ddp_trainer *t)
 static struct need gpu_need(const struct ddp_trainer *t, int gpus, int lanes,
                             int in_flight)
 {
-    struct need n = need(t, lanes + 1, in_flight);
+    struct need n = memory_need(t, lanes + 1, in_flight);
 
     n.scratch = (double)ddp__devices_scratch(t->ddp) / (1 << 20) *
                 ((t->ddp->gpu_workers + gpus - 1) / gpus);
@@ -121,9 +123,10 @@ static int check_gpus(const struct ddp_trainer *t)
     if (!cap) /* another scheduler may start all of them */
         most = lanes;
     n = gpu_need(t, gpus, lanes, most);
-    for (i = most; total(&n) > have; n = gpu_need(t, gpus, lanes, --i))
+    for (i = most; total_need(&n) > have; n = gpu_need(t, gpus, lanes, --i))
         if (cap <= 1 || i <= 1)
-            return fail(&n, t, "a GPU", have, "fewer lanes, or more GPUs");
+            return fail_memory(&n, t, "a GPU", have,
+                               "fewer lanes, or more GPUs");
     if (i < most)
         ddp__sched_limit(i);
     return 0;

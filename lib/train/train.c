@@ -44,7 +44,7 @@ static struct ddp_progress progress(const struct ddp_trainer *t)
     };
 }
 
-static int stopped(const struct ddp_trainer *t)
+static int fail_stopped(const struct ddp_trainer *t)
 {
     return ddp__fail(DDP_ESTOPPED, "stopped at step %lld",
                      (long long)t->reported);
@@ -64,10 +64,10 @@ static int report_epoch(struct ddp_trainer *t, const struct ddp_progress *p)
     t->run.on_epoch_step = t->reported;
     rc = t->cfg.on_epoch(p, t->cfg.arg);
     t->last = ddp__now();
-    return rc ? stopped(t) : 0;
+    return rc ? fail_stopped(t) : 0;
 }
 
-static int report(struct ddp_trainer *t)
+static int report_step(struct ddp_trainer *t)
 {
     struct ddp__result r;
     struct ddp_progress p;
@@ -81,7 +81,7 @@ static int report(struct ddp_trainer *t)
     p.why = r.skipped ? t->skips.why : NULL;
     take_time(t, &p);
     if (t->cfg.on_step && t->cfg.on_step(&p, t->cfg.arg))
-        return stopped(t);
+        return fail_stopped(t);
     return epoch_unreported(t) ? report_epoch(t, &p) : 0;
 }
 
@@ -98,7 +98,7 @@ static bool may_submit(const struct ddp_trainer *t)
     return !boundary || t->reported == t->submitted;
 }
 
-static int checkpoint(struct ddp_trainer *t)
+static int save_checkpoint(struct ddp_trainer *t)
 {
     int rc = ddp__checkpoints_save(t);
 
@@ -106,7 +106,7 @@ static int checkpoint(struct ddp_trainer *t)
     return rc;
 }
 
-static int advance(struct ddp_trainer *t)
+static int advance_run(struct ddp_trainer *t)
 {
     int rc = ddp__checkpoints_failed(t);
 
@@ -114,7 +114,7 @@ static int advance(struct ddp_trainer *t)
         return rc;
     if (may_submit(t))
         return ddp__trainer_submit(t, true);
-    return t->reported < t->submitted ? report(t) : checkpoint(t);
+    return t->reported < t->submitted ? report_step(t) : save_checkpoint(t);
 }
 
 /* A stop between the end of an epoch and its callback. */
@@ -129,31 +129,31 @@ static int catch_up(struct ddp_trainer *t)
 }
 
 /* Also completes the submitted steps, and a checkpoint that was requested. */
-static int stop(struct ddp_trainer *t)
+static int stop_run(struct ddp_trainer *t)
 {
     struct ddp__result r;
     int rc;
 
     if ((rc = ddp__trainer_drain(t, &r)) < 0 ||
-        (ddp__checkpoints_requested(t) && (rc = checkpoint(t)) < 0) ||
+        (ddp__checkpoints_requested(t) && (rc = save_checkpoint(t)) < 0) ||
         (rc = ddp__checkpoints_wait(t)) < 0)
         return rc;
     return ddp__fail(DDP_ESTOPPED, "stopped after step %lld",
                      (long long)t->reported);
 }
 
-static int train(struct ddp_trainer *t)
+static int run_steps(struct ddp_trainer *t)
 {
     int rc = ddp__checkpoints_begin(t);
 
     if (rc == 0)
         rc = catch_up(t);
     while (rc == 0 && t->reported < t->total)
-        rc = advance(t);
+        rc = advance_run(t);
     if (rc == DDP_ESTOPPED)
-        return stop(t);
+        return stop_run(t);
     if (rc == 0 && ddp__checkpoints_due(t))
-        rc = checkpoint(t);
+        rc = save_checkpoint(t);
     return rc < 0 ? rc : ddp__checkpoints_wait(t);
 }
 
@@ -165,7 +165,7 @@ int ddp_trainer_train(ddp_trainer_t *t)
         return DDP_EINVAL; /* ddp_trainer_new() set the message */
     t->begin = t->last = ddp__now();
     t->training = true;
-    rc = train(t);
+    rc = run_steps(t);
     t->training = false;
     t->run.seconds += ddp__now() - t->begin;
     return rc;

@@ -115,7 +115,7 @@ static int64_t quotient_up(int64_t a, int64_t b)
     return (a + b - 1) / b;
 }
 
-static void resolve(struct ddp_train_config *c, const ddp_dataset_t *d)
+static void resolve_config(struct ddp_train_config *c, const ddp_dataset_t *d)
 {
     int subs;
 
@@ -144,7 +144,7 @@ int ddp_train_config_resolve(struct ddp_train_config *c, const ddp_t *ddp,
             0 ||
         (rc = check_config(ddp, &own)) < 0)
         return rc;
-    resolve(&own, data);
+    resolve_config(&own, data);
     own.struct_size = c->struct_size;
     memcpy(c, &own, own.struct_size);
     return 0;
@@ -191,8 +191,8 @@ struct ddp__engine_spec ddp__engine_spec(const struct ddp_train_config *c,
     return s;
 }
 
-static int make(struct ddp_trainer *t, ddp_dataset_t *data,
-                const struct ddp_train_config *cfg)
+static int make_trainer(struct ddp_trainer *t, ddp_dataset_t *data,
+                        const struct ddp_train_config *cfg)
 {
     struct ddp__engine_spec spec;
     int rc;
@@ -235,7 +235,7 @@ ddp_trainer_t *ddp_trainer_new(ddp_t *ddp, ddp_chain_t *chain,
     t->chain = chain;
     t->cfg = defaults;
     t->skips.last = -1;
-    if (make(t, data, cfg) < 0) {
+    if (make_trainer(t, data, cfg) < 0) {
         ddp_trainer_free(t);
         return NULL;
     }

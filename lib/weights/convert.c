@@ -60,7 +60,7 @@ static bool is_float(enum ddp__st_type type)
            type == DDP__ST_F64;
 }
 
-static int take(struct conversion *c, const struct ddp__st_tensor *t)
+static int convert_tensor(struct conversion *c, const struct ddp__st_tensor *t)
 {
     struct ddp__st_out *out = &c->out[c->r.written];
     char *name;
@@ -84,7 +84,7 @@ static int take(struct conversion *c, const struct ddp__st_tensor *t)
     return ddp__st_read_f32(t, data, t->len);
 }
 
-static int take_all(struct conversion *c)
+static int convert_tensors(struct conversion *c)
 {
     const char *drop = c->o->drop ? c->o->drop : training_only;
     bool dropped = false;
@@ -98,7 +98,7 @@ static int take_all(struct conversion *c)
         if (dropped)
             c->r.dropped++;
         else
-            rc = take(c, t);
+            rc = convert_tensor(c, t);
     }
     if (rc == 0 && c->r.written == 0)
         return ddp__fail(DDP_EDATA, "%s: all of its %d tensors are dropped",
@@ -126,7 +126,7 @@ int ddp_weights_convert(const char *in, const char *out,
         return rc;
     if (!(c.out = calloc((size_t)c.in->n + 1, sizeof(*c.out))))
         rc = ddp__fail(DDP_ENOMEM, "out of memory to convert weights");
-    if (rc == 0 && (rc = take_all(&c)) == 0 &&
+    if (rc == 0 && (rc = convert_tensors(&c)) == 0 &&
         (rc = ddp__st_write(out, c.r.written, c.out)) == 0 && report)
         *report = c.r;
     for (int i = 0; c.out && i < c.r.written; i++) {

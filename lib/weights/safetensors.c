@@ -80,7 +80,7 @@ static int read_at(const struct ddp__st_file *f, void *to, size_t n,
     return 0;
 }
 
-static uint64_t little(const unsigned char *p, int bytes)
+static uint64_t little_endian(const unsigned char *p, int bytes)
 {
     uint64_t v = 0;
 
@@ -108,24 +108,24 @@ static float from_f16(uint32_t h)
     return from_bits(sign | (e + 112) << 23 | m << 13);
 }
 
-static float element(enum ddp__st_type type, const unsigned char *p)
+static float element_value(enum ddp__st_type type, const unsigned char *p)
 {
     uint64_t u;
     double d;
 
     switch (type) {
     case DDP__ST_F16:
-        return from_f16((uint32_t)little(p, 2));
+        return from_f16((uint32_t)little_endian(p, 2));
     case DDP__ST_BF16:
-        return from_bits((uint32_t)little(p, 2) << 16);
+        return from_bits((uint32_t)little_endian(p, 2) << 16);
     case DDP__ST_F64:
-        u = little(p, 8);
+        u = little_endian(p, 8);
         memcpy(&d, &u, sizeof(d));
         return (float)d;
     case DDP__ST_I64:
-        return (float)(int64_t)little(p, 8);
+        return (float)(int64_t)little_endian(p, 8);
     default:
-        return from_bits((uint32_t)little(p, 4));
+        return from_bits((uint32_t)little_endian(p, 4));
     }
 }
 
@@ -134,7 +134,7 @@ static float element(enum ddp__st_type type, const unsigned char *p)
 /* Count brackets and commas before parsing, because the parser allocates many
  * bytes for each.  Even tensors with eight dimensions and the shortest names
  * have fewer than one per four bytes, nested three deep. */
-static int scan(const struct ddp__st_file *f, const char *s, size_t n)
+static int scan_header(const struct ddp__st_file *f, const char *s, size_t n)
 {
     size_t marks = 0;
     bool quoted = false;
@@ -324,7 +324,7 @@ int ddp__st_parse(const struct ddp__st_file *f, const char *text, size_t n,
                   json_t **root)
 {
     json_error_t err;
-    int rc = scan(f, text, n);
+    int rc = scan_header(f, text, n);
 
     if (rc < 0 || (*root = json_loadb(text, n, JSON_REJECT_DUPLICATES, &err)))
         return rc;
@@ -334,8 +334,8 @@ int ddp__st_parse(const struct ddp__st_file *f, const char *text, size_t n,
                        err.text);
 }
 
-static int parse(struct ddp__st_file *f, const char *text, size_t n,
-                 uint64_t size)
+static int parse_header(struct ddp__st_file *f, const char *text, size_t n,
+                        uint64_t size)
 {
     json_t *root;
     int rc;
@@ -366,7 +366,7 @@ static int read_header(struct ddp__st_file *f)
                            (long long)st.st_size);
     if ((rc = read_at(f, length, 8, 0)) < 0)
         return rc;
-    n = little(length, 8);
+    n = little_endian(length, 8);
     if (n < 2 || n > (uint64_t)st.st_size - 8)
         return ddp__st_bad(f,
                            "not a safetensors file, or truncated: a header of "
@@ -382,7 +382,7 @@ static int read_header(struct ddp__st_file *f)
     f->data = 8 + n;
     rc = read_at(f, text, (size_t)n, 8);
     if (rc == 0)
-        rc = parse(f, text, (size_t)n, (uint64_t)st.st_size - f->data);
+        rc = parse_header(f, text, (size_t)n, (uint64_t)st.st_size - f->data);
     free(text);
     return rc;
 }
@@ -470,7 +470,7 @@ int ddp__st_read_f32(const struct ddp__st_tensor *t, float *out, size_t len)
         if (rc < 0)
             return rc;
         for (size_t k = 0; k < n; k++)
-            out[i + k] = element(t->type, buf + k * size);
+            out[i + k] = element_value(t->type, buf + k * size);
     }
     return 0;
 }

@@ -43,8 +43,8 @@ static int out_bytes(const struct ddp__st_out *t, uint64_t *bytes)
 }
 
 /* {"dtype":"...","shape":[...],"data_offsets":[begin,end]}, or NULL. */
-static json_t *describe(const struct ddp__st_out *t, uint64_t begin,
-                        uint64_t end)
+static json_t *describe_tensor(const struct ddp__st_out *t, uint64_t begin,
+                               uint64_t end)
 {
     json_t *shape = json_array();
 
@@ -85,7 +85,7 @@ static int add_tensors(json_t *root, int n, const struct ddp__st_out **out)
         if (__builtin_add_overflow(at, bytes, &bytes) || bytes > INT64_MAX)
             return ddp__fail(DDP_EINVAL, "the tensors are too large");
         if (json_object_set_new(root, out[i]->name,
-                                describe(out[i], at, bytes)) < 0)
+                                describe_tensor(out[i], at, bytes)) < 0)
             return ddp__fail(DDP_EINVAL, "tensor %.99s: not UTF-8",
                              out[i]->name);
         at = bytes;
@@ -94,8 +94,8 @@ static int add_tensors(json_t *root, int n, const struct ddp__st_out **out)
 }
 
 /* The length and the header, padded; *size bytes, to be freed. */
-static int header(int n, const struct ddp__st_out **out,
-                  const char *const *metadata, char **text, size_t *size)
+static int make_header(int n, const struct ddp__st_out **out,
+                       const char *const *metadata, char **text, size_t *size)
 {
     json_t *root = json_object();
     char *json = NULL;
@@ -171,7 +171,7 @@ static int write_tensor(struct ddp__sink *s, const struct ddp__st_out *t)
     return write_packed(s, t, (size_t)bytes / value_bytes(t->type));
 }
 
-static int fill(struct ddp__sink *s, void *arg)
+static int write_tensors(struct ddp__sink *s, void *arg)
 {
     const struct content *c = arg;
 
@@ -207,10 +207,10 @@ int ddp__st_write_with(const char *path, int n, const struct ddp__st_out *out,
     for (int i = 0; i < n; i++)
         order[i] = &out[i];
     qsort(order, (size_t)n, sizeof(*order), by_type);
-    rc = header(n, order, metadata, &head, &c.size);
+    rc = make_header(n, order, metadata, &head, &c.size);
     if (rc == 0) {
         c.head = head;
-        rc = ddp__file_replace(path, fill, &c, sum);
+        rc = ddp__file_replace(path, write_tensors, &c, sum);
         free(head);
     }
     free(order);

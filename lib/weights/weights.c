@@ -310,8 +310,8 @@ static int fit_judge(const struct fit *f, const char *path, bool partial,
 
 /* ---- loading ------------------------------------------------------------ */
 
-static int take(ddp_chain_t *c, struct weights *w, const struct fit *f,
-                int *loaded)
+static int set_params(ddp_chain_t *c, struct weights *w, const struct fit *f,
+                      int *loaded)
 {
     int rc = 0;
 
@@ -347,7 +347,7 @@ int ddp_chain_load_with(ddp_chain_t *c, const char *path,
         spare_head(&f, &w, ddp__params_of(c), &r);
     fit_check(&f, &w);
     if ((rc = fit_judge(&f, path, o && o->partial, &r)) == 0)
-        rc = take(c, &w, &f, &r.loaded);
+        rc = set_params(c, &w, &f, &r.loaded);
     if (report && rc == 0)
         *report = r;
 close:
