@@ -9,7 +9,7 @@
 #include "common/app.h"
 #include "bench.h"
 
-static int compare(const void *a, const void *b)
+static int compare_times(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
 
@@ -20,7 +20,7 @@ double bench_median(double *v, int64_t n)
 {
     if (n < 1)
         return 0;
-    qsort(v, (size_t)n, sizeof(*v), compare);
+    qsort(v, (size_t)n, sizeof(*v), compare_times);
     return n % 2 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
 }
 

@@ -60,7 +60,7 @@ static const char *command_word(const void *arg, int i)
     return i < COMMANDS ? commands[i].word : NULL;
 }
 
-static int unknown(const char *word)
+static int fail_unknown(const char *word)
 {
     const char *near = opt_nearest(word, command_word, NULL);
 
@@ -121,5 +121,5 @@ int main(int argc, char **argv)
         app_say("data: expected check or synth");
         return EXIT_USAGE;
     }
-    return unknown(argv[1]);
+    return fail_unknown(argv[1]);
 }

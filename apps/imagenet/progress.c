@@ -110,7 +110,7 @@ static int screen_width(void)
     return 79;
 }
 
-static void draw(struct progress *p, const struct ddp_progress *now)
+static void draw_line(struct progress *p, const struct ddp_progress *now)
 {
     char buf[256];
 
@@ -172,7 +172,7 @@ void progress_flush(struct progress *p, const struct ddp_progress *now)
     p->said_step = now->step;
 }
 
-static void hint(struct progress *p, const struct ddp_progress *now)
+static void print_hint(struct progress *p, const struct ddp_progress *now)
 {
     if (p->hinted || now->step < HINT_STEP || p->data_share < much_data)
         return;
@@ -197,11 +197,11 @@ void progress_step(struct progress *p, const struct ddp_progress *step)
         p->sum_top1 += n * now->now.top1;
         p->samples += now->now.samples;
     }
-    hint(p, now);
+    print_hint(p, now);
     due = p->log_every ? now->step - p->said_step >= p->log_every
                        : now->step == 1 || t - p->said >= line_s;
     if (due)
         progress_flush(p, now);
     if (p->draw && t - p->drawn >= draw_s)
-        draw(p, now);
+        draw_line(p, now);
 }

@@ -42,7 +42,7 @@ static void run_step(const struct driver *d)
 }
 
 /* The line that ddp-predict-step printed; NULL after a message. */
-static json_t *simulate(const struct driver *d, int *rc)
+static json_t *simulate_step(const struct driver *d, int *rc)
 {
     int fd[2], status = 0;
     json_error_t why;
@@ -79,7 +79,7 @@ static json_t *simulate(const struct driver *d, int *rc)
 
 /* ---- output ------------------------------------------------------------- */
 
-static double number(const json_t *line, const char *key)
+static double get_number(const json_t *line, const char *key)
 {
     return json_number_value(json_object_get(line, key));
 }
@@ -87,10 +87,11 @@ static double number(const json_t *line, const char *key)
 static void print_row(const json_t *line)
 {
     printf("%4.0f %10.2f %10.0f %9.1f%% %8.1f%% %5.0f of %-5.0f %9.2f GiB\n",
-           number(line, "gpus"), number(line, "step_ms"),
-           number(line, "img_per_s"), 100 * number(line, "efficiency"),
-           100 * number(line, "gpu_idle_share"), number(line, "lanes_split"),
-           number(line, "lanes_run"), number(line, "peak_gpu_mib") / 1024);
+           get_number(line, "gpus"), get_number(line, "step_ms"),
+           get_number(line, "img_per_s"), 100 * get_number(line, "efficiency"),
+           100 * get_number(line, "gpu_idle_share"),
+           get_number(line, "lanes_split"), get_number(line, "lanes_run"),
+           get_number(line, "peak_gpu_mib") / 1024);
 }
 
 static void print_head(const struct predict_settings *s)
@@ -104,7 +105,7 @@ static void print_head(const struct predict_settings *s)
 
 static int print_result(struct driver *d, json_t *line)
 {
-    double each = number(line, "img_per_s") / number(line, "gpus");
+    double each = get_number(line, "img_per_s") / get_number(line, "gpus");
     char *text;
 
     if (d->base == 0)
@@ -135,7 +136,7 @@ static int predict(struct driver *d)
 
         snprintf(d->number, sizeof(d->number), "%d", *n);
         if ((rc = predict_machine(d->dir, &d->s, *n)) == 0 &&
-            (line = simulate(d, &rc)))
+            (line = simulate_step(d, &rc)))
             rc = print_result(d, line);
         json_decref(line);
         if (interrupt_wanted()) { /* a signal of the terminal ends both */

@@ -26,7 +26,7 @@ static int shape(const ddp_layer_t *l, struct ddp_shape x, struct ddp_shape *y)
 }
 
 /* Branches have large windows: name the classifier that needs larger images. */
-static int check(const ddp_layer_t *l, ddp_graph_t *g, struct ddp_shape x)
+static int check_shape(const ddp_layer_t *l, ddp_graph_t *g, struct ddp_shape x)
 {
     struct ddp_shape y;
     char why[200];
@@ -49,7 +49,7 @@ static ddp_value_t *forward(ddp_layer_t *l, ddp_graph_t *g, ddp_value_t *x)
 
     if (g->spec.mode != DDP__TRAIN)
         return x;
-    if (check(l, g, x->shape) < 0)
+    if (check_shape(l, g, x->shape) < 0)
         return NULL;
     g->aux++;
     r.saved = ddp__child_forward(l, 0, g, x);

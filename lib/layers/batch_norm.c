@@ -40,8 +40,8 @@ static int params(const ddp_layer_t *l, struct ddp_param p[DDP_MAX_PARAMS])
     return 4;
 }
 
-static ddp_value_t *evaluate(struct batch_norm *b, ddp_graph_t *g,
-                             struct ddp_record r)
+static ddp_value_t *forward_inference(struct batch_norm *b, ddp_graph_t *g,
+                                      struct ddp_record r)
 {
     struct ddp__call call = {.op = DDP__OP_BN_EVAL,
                              .bn = {b->eps, r.act, r.residual != NULL, false}};
@@ -77,7 +77,7 @@ static ddp_value_t *forward(ddp_layer_t *l, ddp_graph_t *g, ddp_value_t *x)
     struct ddp__call call = {.op = DDP__OP_BN_FWD};
 
     if (!ddp_graph_training(g))
-        return evaluate(b, g, r);
+        return forward_inference(b, g, r);
     r.saved = ddp__value_vector(g, 2 * b->channels, DDP_F32);
     r.mask = mask_of(g, &r);
     call.bn.eps = b->eps;

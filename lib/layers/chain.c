@@ -66,7 +66,7 @@ static const struct ddp_layer_ops ops = {
 };
 
 /* Add l, or free it where there is no chain for it. */
-static void take(ddp_chain_t *c, ddp_layer_t *l)
+static void take_layer(ddp_chain_t *c, ddp_layer_t *l)
 {
     if (c)
         ddp_chain_add(c, l);
@@ -75,7 +75,7 @@ static void take(ddp_chain_t *c, ddp_layer_t *l)
 }
 
 /* The chain, or NULL if a layer could not be added. */
-static ddp_chain_t *whole(ddp_chain_t *c)
+static ddp_chain_t *whole_chain(ddp_chain_t *c)
 {
     if (!c || c->rc == 0)
         return c;
@@ -90,9 +90,9 @@ ddp_chain_t *ddp_chain_new(ddp_layer_t *first, ...)
 
     va_start(ap, first);
     for (ddp_layer_t *l = first; l != DDP_END; l = va_arg(ap, ddp_layer_t *))
-        take(c, l);
+        take_layer(c, l);
     va_end(ap);
-    return whole(c);
+    return whole_chain(c);
 }
 
 ddp_chain_t *ddp_chain_of(int n, ddp_layer_t *const layer[])
@@ -100,8 +100,8 @@ ddp_chain_t *ddp_chain_of(int n, ddp_layer_t *const layer[])
     ddp_chain_t *c = ddp__composite_new(sizeof(*c), &ops, 0, NULL);
 
     for (int i = 0; i < n; i++)
-        take(c, layer[i]);
-    return whole(c);
+        take_layer(c, layer[i]);
+    return whole_chain(c);
 }
 
 int ddp_chain_add(ddp_chain_t *c, ddp_layer_t *l)

@@ -78,8 +78,8 @@ static ddp_value_t *forward(ddp_layer_t *l, ddp_graph_t *g, ddp_value_t *x)
 }
 
 /* The part of dy for branch i, whose output has shape s. */
-static ddp_value_t *part(ddp_layer_t *l, ddp_graph_t *g, ddp_value_t *dy,
-                         struct ddp_shape s, int at)
+static ddp_value_t *branch_part(ddp_layer_t *l, ddp_graph_t *g, ddp_value_t *dy,
+                                struct ddp_shape s, int at)
 {
     struct ddp__call call = {.op = DDP__OP_SPLIT, .at = at};
     ddp_value_t *d;
@@ -102,7 +102,7 @@ static ddp_value_t *backward(ddp_layer_t *l, ddp_graph_t *g,
         if (ddp__layer_shape(l->child[i], r->x->shape, &s) < 0)
             return NULL;
         at -= s.c;
-        d = part(l, g, dy, s, at);
+        d = branch_part(l, g, dy, s, at);
         d = ddp__backward_range(g, r->split[i], end, d);
         dx = r->x->needs_gradient ? ddp__value_sum(g, dx, d, dy) : NULL;
         end = r->split[i];

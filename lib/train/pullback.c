@@ -32,8 +32,8 @@ struct ddp_pullback {
 /* ---- HOST functions of the graph ---------------------------------------- */
 
 /* Where sub-batch t->seed begins in an array of samples of len elements. */
-static size_t first(const struct ddp_pullback *p, const struct ddp__task *t,
-                    size_t len)
+static size_t first_element(const struct ddp_pullback *p,
+                            const struct ddp__task *t, size_t len)
 {
     return (size_t)t->seed * (size_t)p->sub * len;
 }
@@ -43,10 +43,10 @@ static int fill_x(const struct ddp__task *t, void *arg)
     const struct ddp_pullback *p = arg;
     int64_t *id = t->data[1];
 
-    memcpy(t->data[0], p->x + first(p, t, p->x_len),
+    memcpy(t->data[0], p->x + first_element(p, t, p->x_len),
            ddp__len(t, 0) * sizeof(float));
     for (int i = 0; i < t->n; i++)
-        id[i] = (int64_t)first(p, t, 1) + i;
+        id[i] = (int64_t)first_element(p, t, 1) + i;
     return 0;
 }
 
@@ -54,7 +54,7 @@ static int fill_dy(const struct ddp__task *t, void *arg)
 {
     const struct ddp_pullback *p = arg;
 
-    memcpy(t->data[0], p->dy + first(p, t, p->y_len),
+    memcpy(t->data[0], p->dy + first_element(p, t, p->y_len),
            ddp__len(t, 0) * sizeof(float));
     return 0;
 }
@@ -64,7 +64,7 @@ static int take_y(const struct ddp__task *t, void *arg)
     const struct ddp_pullback *p = arg;
 
     if (p->y)
-        memcpy(p->y + first(p, t, p->y_len), t->data[0],
+        memcpy(p->y + first_element(p, t, p->y_len), t->data[0],
                ddp__len(t, 0) * sizeof(float));
     return 0;
 }
@@ -74,14 +74,14 @@ static int take_dx(const struct ddp__task *t, void *arg)
     const struct ddp_pullback *p = arg;
 
     if (p->dx)
-        memcpy(p->dx + first(p, t, p->x_len), t->data[0],
+        memcpy(p->dx + first_element(p, t, p->x_len), t->data[0],
                ddp__len(t, 0) * sizeof(float));
     return 0;
 }
 
 /* ---- making -------------------------------------------------------------- */
 
-static int cut(struct ddp_pullback *p)
+static int cut_sub_batches(struct ddp_pullback *p)
 {
     p->subs = (p->n - 1) / p->sub + 1;
     if (!(p->sizes = calloc((size_t)p->subs, sizeof(*p->sizes))))
@@ -97,7 +97,7 @@ static size_t len_of(struct ddp_shape s)
     return (size_t)s.h * (size_t)s.w * (size_t)s.c;
 }
 
-static int make(struct ddp_pullback *p, ddp_t *ddp, ddp_chain_t *chain)
+static int make_pullback(struct ddp_pullback *p, ddp_t *ddp, ddp_chain_t *chain)
 {
     struct ddp__engine_spec spec = {
         .graph = {.mode = DDP__PULL,
@@ -118,7 +118,7 @@ static int make(struct ddp_pullback *p, ddp_t *ddp, ddp_chain_t *chain)
     };
     int rc;
 
-    if ((rc = cut(p)) < 0)
+    if ((rc = cut_sub_batches(p)) < 0)
         return rc;
     spec.lanes = p->subs;
     if ((rc = ddp__engine_new(&p->engine, ddp, chain, &spec)) < 0)
@@ -128,7 +128,7 @@ static int make(struct ddp_pullback *p, ddp_t *ddp, ddp_chain_t *chain)
     return 0;
 }
 
-static void destroy(struct ddp_pullback *p)
+static void destroy_pullback(struct ddp_pullback *p)
 {
     if (!p)
         return;
@@ -139,7 +139,7 @@ static void destroy(struct ddp_pullback *p)
 
 static void free_kept(struct ddp__kept *k)
 {
-    destroy((struct ddp_pullback *)k);
+    destroy_pullback((struct ddp_pullback *)k);
 }
 
 /* Arguments have been checked. */
@@ -156,16 +156,16 @@ static ddp_pullback_t *pullback_new(ddp_t *ddp, ddp_chain_t *chain,
     p->shape = shape;
     p->n = n;
     p->sub = sub;
-    if (make(p, ddp, chain) < 0) {
-        destroy(p);
+    if (make_pullback(p, ddp, chain) < 0) {
+        destroy_pullback(p);
         return NULL;
     }
     return p;
 }
 
 /* A pullback that was freed, if it fits, else a new one. */
-static ddp_pullback_t *take(ddp_t *ddp, ddp_chain_t *chain,
-                            struct ddp_shape shape, int n, int sub)
+static ddp_pullback_t *take_kept(ddp_t *ddp, ddp_chain_t *chain,
+                                 struct ddp_shape shape, int n, int sub)
 {
     struct ddp__params *params = ddp__params_of(chain);
     struct ddp_pullback *p = NULL;
@@ -175,11 +175,11 @@ static ddp_pullback_t *take(ddp_t *ddp, ddp_chain_t *chain,
     if (p && p->shape.h == shape.h && p->shape.w == shape.w &&
         p->shape.c == shape.c && p->n == n && p->sub == sub)
         return p;
-    destroy(p);
+    destroy_pullback(p);
     return pullback_new(ddp, chain, shape, n, sub);
 }
 
-static int check(const float *x, struct ddp_shape s, int n, int sub)
+static int check_arguments(const float *x, struct ddp_shape s, int n, int sub)
 {
     if (!x)
         return ddp__fail(DDP_EINVAL, "a pullback needs samples");
@@ -206,13 +206,13 @@ ddp_pullback_t *ddp_pullback_new(ddp_t *ddp, ddp_chain_t *chain, const float *x,
 
     if (!ddp || !chain)
         return NULL; /* their constructors set the message */
-    if (check(x, shape, n, sub_batch) < 0)
+    if (check_arguments(x, shape, n, sub_batch) < 0)
         return NULL;
     sub_batch = sub_batch ? sub_batch : SUB_BATCH;
-    if (!(p = take(ddp, chain, shape, n, sub_batch < n ? sub_batch : n)))
+    if (!(p = take_kept(ddp, chain, shape, n, sub_batch < n ? sub_batch : n)))
         return NULL;
     if (ddp_pullback_forward(p, x, y) < 0) {
-        destroy(p);
+        destroy_pullback(p);
         return NULL;
     }
     return p;
