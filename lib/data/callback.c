@@ -18,16 +18,14 @@ static int get_sample(ddp_dataset_t *d, int64_t index, uint64_t key,
     int rc = src->get(src->arg, index, key, s);
 
     if (rc != 0)
-        return ddp__fail(
-            rc < 0 ? rc : DDP_EDATA,
-            "the program's get_sample() returned %d for sample %lld", rc,
-            (long long)index);
+        return ddp__fail(rc < 0 ? rc : DDP_EDATA,
+                         "the program's get() returned %d for sample %lld", rc,
+                         (long long)index);
     if (src->classes && (s->label < 0 || s->label >= src->classes))
-        return ddp__fail(
-            DDP_EINVAL,
-            "the program's get_sample() returned label %d for sample "
-            "%lld; expected 0 to %d",
-            s->label, (long long)index, src->classes - 1);
+        return ddp__fail(DDP_EINVAL,
+                         "the program's get() returned label %d for sample "
+                         "%lld; expected 0 to %d",
+                         s->label, (long long)index, src->classes - 1);
     return 0;
 }
 
@@ -36,7 +34,7 @@ static const struct ddp__dataset_ops ops = {.get = get_sample};
 static int check_source(const struct ddp_source *src)
 {
     if (!src || !src->get)
-        return ddp__fail(DDP_EINVAL, "a source needs a get_sample()");
+        return ddp__fail(DDP_EINVAL, "a source needs a get()");
     if (src->count < 1)
         return ddp__fail(DDP_EINVAL,
                          "a source has %lld samples; expected at least 1",
