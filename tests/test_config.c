@@ -121,7 +121,7 @@ static void test_resolve(const ddp_t *ddp, const ddp_dataset_t *d)
        c.lanes, (int)c.epochs);
     c.sub_batch = 0;
     ok(ddp_train_config_resolve(&c, ddp, d) == DDP_EINVAL &&
-           strstr(ddp_errmsg(), "sub_batch is 0; expected 1 or more"),
+           strstr(ddp_errmsg(), "sub_batch is 0, expected 1 or more"),
        "0 is 0, not a default: %s", ddp_errmsg());
 }
 

@@ -186,7 +186,7 @@ static void test_bad_tables(void)
 {
     refused(table("a,b\n1,2\n"), "no column \"y\": there is \"a\", \"b\"",
             "no such column");
-    refused(table("x,y\n1,a\n2\n"), "t.csv:3: 1 fields: expected 2",
+    refused(table("x,y\n1,a\n2\n"), "t.csv:3: 1 fields, expected 2",
             "a short row");
     refused(table("x,y\n1,a\none,b\n"), "t.csv:3: column \"x\" has \"one\"",
             "a word for a number");

@@ -75,7 +75,7 @@ static int count_classes(const struct inference *f, const struct opts *o,
         s->classes = f->classes.count ? f->classes.count : 1000;
     if (!f->classes.count || f->classes.count == s->classes)
         return OPTS_GO;
-    opt_complain(o, "%s has %lld names for the network's %lld classes",
+    opt_complain(o, "%s has %lld names, expected one for each of %lld classes",
                  s->class_map ? s->class_map : "classes.txt",
                  (long long)f->classes.count, (long long)s->classes);
     return EXIT_USAGE;

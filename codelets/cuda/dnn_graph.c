@@ -58,7 +58,8 @@ ddp__cudnn_desc ddp__cudnn_new(struct ddp__cudnn_graph *g,
     if (g->rc < 0)
         return NULL;
     if (g->descs == DDP__CUDNN_MAX_DESCS) {
-        g->rc = ddp__fail(DDP_EINVAL, "a graph of too many parts");
+        g->rc = ddp__fail(
+            DDP_EINVAL, "a graph of cuDNN has too many tensors or operations");
         return NULL;
     }
     g->rc = ddp__cudnn_status(cudnnBackendCreateDescriptor(type, &d),
@@ -155,7 +156,8 @@ note_in_key(struct ddp__cudnn_graph *g, const char *fmt, ...)
     if (len >= 0 && (size_t)len < room)
         g->key_len += (size_t)len;
     else if (g->rc == 0)
-        g->rc = ddp__fail(DDP_EINVAL, "a graph of too many parts");
+        g->rc = ddp__fail(
+            DDP_EINVAL, "a graph of cuDNN has too many tensors or operations");
 }
 
 /* ---- tensors ------------------------------------------------------------ */
@@ -239,7 +241,8 @@ static void add_op(struct ddp__cudnn_graph *g, ddp__cudnn_desc op,
     if (g->rc < 0)
         return;
     if (g->ops == DDP__CUDNN_MAX_OPS)
-        g->rc = ddp__fail(DDP_EINVAL, "a graph of too many parts");
+        g->rc = ddp__fail(
+            DDP_EINVAL, "a graph of cuDNN has too many tensors or operations");
     else
         g->op[g->ops++] = op;
 }

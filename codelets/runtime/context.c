@@ -190,7 +190,7 @@ static int count_workers(ddp_t *ddp)
     }
     if (ddp->cpu_workers < 1 || starpu_worker_get_count() > DDP__MAX_WORKERS)
         return ddp__fail(DDP_ENODEV,
-                         "StarPU has %d CPU workers and %u workers in all; "
+                         "StarPU has %d CPU workers and %u workers in all, "
                          "expected at least 1 and at most %d",
                          ddp->cpu_workers, starpu_worker_get_count(),
                          DDP__MAX_WORKERS);

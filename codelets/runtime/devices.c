@@ -62,7 +62,7 @@ static const struct ddp__backend *const *backends_from(const char *name)
         b++;
     if (*b)
         return b;
-    ddp__fail(DDP_EINVAL, "backend %s: choose one of cpu, ref", name);
+    ddp__fail(DDP_EINVAL, "unknown backend '%s'; available: cpu, ref", name);
     return NULL;
 }
 

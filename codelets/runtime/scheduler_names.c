@@ -95,6 +95,6 @@ int ddp__sched_check(const char *name)
         return ddp__sched_inflight(&lanes);
     list_names(names, sizeof(names));
     return ddp__fail(DDP_EINVAL,
-                     "STARPU_SCHED=%s: no such scheduler; choose one of ddp%s",
+                     "unknown scheduler '%s' in STARPU_SCHED; available: ddp%s",
                      name, names);
 }

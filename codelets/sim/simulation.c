@@ -11,7 +11,7 @@ int ddp_simulation_set_speed(const struct ddp_gpu_speed *s)
     if (!(s->launch_s >= 0) || !(s->flops > 0) || !(s->bytes_per_s > 0))
         return ddp__fail(DDP_EINVAL,
                          "simulated GPU: launch_s %g, flops %g, bytes_per_s "
-                         "%g: speeds must be positive",
+                         "%g, expected positive speeds",
                          s->launch_s, s->flops, s->bytes_per_s);
     ddp__sim_speed(&(struct ddp__speed){.begin_us = 1e6 * s->launch_s,
                                         .flops = s->flops,

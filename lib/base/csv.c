@@ -24,7 +24,7 @@ int ddp__csv_open(struct ddp__csv *c, const char *path)
     if (c->text.len >= 3 && !memcmp(c->at, "\xef\xbb\xbf", 3))
         c->at += 3; /* a byte order mark */
     if (memchr(c->text.data, 0, c->text.len)) {
-        rc = ddp__fail(DDP_EDATA, "%s: contains zero bytes; expected text",
+        rc = ddp__fail(DDP_EDATA, "%s: contains zero bytes, expected text",
                        path);
         goto close;
     }
@@ -76,7 +76,7 @@ static int unquote(struct ddp__csv *c, char **p)
     }
     if (*in && *in != ',' && *in != '\n' && !(*in == '\r' && in[1] == '\n'))
         return ddp__fail(DDP_EDATA,
-                         "%s:%ld: text after a closing quote: expected a "
+                         "%s:%ld: text after a closing quote, expected a "
                          "comma or the end of the line",
                          c->path, c->line);
     /* The field is shorter by at least two, so its end is before *in. */

@@ -20,7 +20,7 @@ int ddp__env_number(const char *name, int least, int most, int *value)
     errno = 0;
     n = strtol(text, &end, 10);
     if (errno || *end || n < least || n > most)
-        return ddp__fail(DDP_EINVAL, "%s=%s: expected a number from %d to %d",
+        return ddp__fail(DDP_EINVAL, "%s=%s, expected a number from %d to %d",
                          name, text, least, most);
     *value = (int)n;
     return 0;

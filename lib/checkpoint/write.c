@@ -27,7 +27,7 @@
 
 static int write_failed(const struct ddp__ckpt_dir *d, const char *name)
 {
-    return ddp__fail(DDP_EIO, "%s/%s: cannot write: %s", d->path, name,
+    return ddp__fail(DDP_EIO, "%s/%s: cannot be written: %s", d->path, name,
                      strerror(errno));
 }
 
@@ -76,7 +76,7 @@ int ddp__ckpt_dir_open(struct ddp__ckpt_dir *d)
     if (d->lock >= 0)
         return 0;
     if (mkdir(d->path, 0777) < 0 && errno != EEXIST)
-        return ddp__fail(DDP_EIO, "%s: cannot make the folder: %s", d->path,
+        return ddp__fail(DDP_EIO, "%s: cannot create the folder: %s", d->path,
                          strerror(errno));
     d->lock = open(d->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (d->lock < 0)

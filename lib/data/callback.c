@@ -24,7 +24,7 @@ static int get_sample(ddp_dataset_t *d, int64_t index, uint64_t key,
     if (src->classes && (s->label < 0 || s->label >= src->classes))
         return ddp__fail(DDP_EINVAL,
                          "the program's get() returned label %d for sample "
-                         "%lld; expected 0 to %d",
+                         "%lld, expected 0 to %d",
                          s->label, (long long)index, src->classes - 1);
     return 0;
 }
@@ -37,19 +37,20 @@ static int check_source(const struct ddp_source *src)
         return ddp__fail(DDP_EINVAL, "a source needs a get()");
     if (src->count < 1)
         return ddp__fail(DDP_EINVAL,
-                         "a source has %lld samples; expected at least 1",
+                         "a source has %lld samples, expected at least 1",
                          (long long)src->count);
     if (src->shape.h < 1 || src->shape.w < 1 || src->shape.c < 1)
         return ddp__fail(
             DDP_EINVAL,
-            "samples of shape (%d, %d, %d); expected positive numbers",
+            "samples of shape (%d, %d, %d), expected positive numbers",
             src->shape.h, src->shape.w, src->shape.c);
     if (src->type != DDP_F32 && src->type != DDP_U8)
         return ddp__fail(DDP_EINVAL,
-                         "a source's type must be DDP_F32 or DDP_U8");
+                         "samples of type %d, expected DDP_F32 or DDP_U8",
+                         (int)src->type);
     if (src->type == DDP_U8 && src->shape.c > 4)
         return ddp__fail(DDP_EINVAL,
-                         "DDP_U8 samples have %d channels; expected at most 4",
+                         "DDP_U8 samples have %d channels, expected at most 4",
                          src->shape.c);
     if (src->classes < 0 || src->target_len < 0 ||
         (src->classes == 0) == (src->target_len == 0))

@@ -69,7 +69,7 @@ static int add_record(struct cifar *c, const uint8_t *record)
     uint8_t *x = c->x + (size_t)c->d.count * 3 * PLANE;
 
     if (record[0] >= CLASSES)
-        return ddp__fail(DDP_EDATA, "label %d: expected 0 to %d", record[0],
+        return ddp__fail(DDP_EDATA, "label %d, expected 0 to %d", record[0],
                          CLASSES - 1);
     c->label[c->d.count++] = record[0];
     for (int i = 0; i < PLANE; i++)
@@ -100,7 +100,7 @@ static int add_records(struct cifar *c, const char *path,
 
     if (b->len % RECORD)
         return ddp__fail(DDP_EDATA,
-                         "%s: has %zu bytes: expected records of "
+                         "%s: has %zu bytes, expected records of "
                          "%d",
                          path, b->len, RECORD);
     if ((rc = reserve_images(c, b->len / RECORD)) < 0)

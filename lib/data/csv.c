@@ -137,7 +137,7 @@ static int parse_number(const struct ddp__csv *c, const char *text,
     if (end != text && !end[strspn(end, " \t")] && isfinite(*x))
         return 0;
     return ddp__fail(DDP_EDATA,
-                     "%s:%ld: column \"%s\" has \"%.40s\": expected a number",
+                     "%s:%ld: column \"%s\" has \"%.40s\", expected a number",
                      c->path, c->line, column, text);
 }
 
@@ -173,7 +173,7 @@ static int add_row(struct table *t, const struct ddp__csv *c, char **column,
 
     if (c->fields != t->width + 1)
         return ddp__fail(DDP_EDATA,
-                         "%s:%ld: %d fields: expected %d, as in "
+                         "%s:%ld: %d fields, expected %d, as in "
                          "the header",
                          c->path, c->line, c->fields, t->width + 1);
     if ((rc = reserve_row(t)) < 0)
@@ -185,7 +185,7 @@ static int add_row(struct table *t, const struct ddp__csv *c, char **column,
             return rc;
     if (!*c->field[label])
         return ddp__fail(DDP_EDATA,
-                         "%s:%ld: column \"%s\" is empty: expected "
+                         "%s:%ld: column \"%s\" is empty, expected "
                          "a class",
                          c->path, c->line, column[label]);
     t->name[t->d.count++] = c->field[label];

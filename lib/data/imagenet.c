@@ -227,13 +227,13 @@ static int add_row(ddp_dataset_t *d, const struct mapping *m,
 
     if (c->fields != 2)
         return ddp__fail(DDP_EDATA,
-                         "%s:%ld: %d fields: expected ImageId and "
+                         "%s:%ld: %d fields, expected ImageId and "
                          "PredictionString",
                          c->path, c->line, c->fields);
     if (!is_id(c->field[0]) || snprintf(name, sizeof(name), "%s.JPEG",
                                         c->field[0]) >= (int)sizeof(name))
         return ddp__fail(DDP_EDATA,
-                         "%s:%ld: ImageId \"%.60s\": expected "
+                         "%s:%ld: ImageId \"%.60s\", expected "
                          "letters, digits, '_', '.' and '-' only",
                          c->path, c->line, c->field[0]);
     label = boxes_label(m, c->field[1]);

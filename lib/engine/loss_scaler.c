@@ -137,7 +137,7 @@ int ddp__loss_scaler_set(struct ddp__engine *e,
     for (int i = 0; i < DDP__SCALER_STATE; i++)
         if (!(state[i] >= 0) || !isfinite(state[i]))
             return ddp__fail(DDP_EDATA,
-                             "a count of steps or the loss scale is %g; "
+                             "a count of steps or the loss scale is %g, "
                              "expected a finite number, 0 or more",
                              state[i]);
     if (!ddp__handle_open(&e->scaler, true, "the training state"))

@@ -138,8 +138,9 @@ static int check_output(const ddp_graph_t *g, struct ddp_shape y,
                          loss->name);
     if (!s->classes && loss->target == DDP__TARGET_VALUES &&
         y.h * y.w * y.c != s->target_len)
-        return ddp__fail(DDP_ESHAPE, "%s gives %d values, but a target has %d",
-                         who, y.h * y.w * y.c, s->target_len);
+        return ddp__fail(DDP_ESHAPE,
+                         "%s gives %d values, expected %d as in a target", who,
+                         y.h * y.w * y.c, s->target_len);
     if (s->classes && loss->target == DDP__TARGET_VALUES)
         return ddp__fail(DDP_EINVAL,
                          "the loss %s needs values as targets, but this data "

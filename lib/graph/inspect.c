@@ -86,8 +86,10 @@ int ddp_chain_inspect(ddp_chain_t *c, struct ddp_shape in, enum ddp_dtype type,
     if (!p)
         return DDP_EINVAL;
     if (type != DDP_F32 && type != DDP_BF16 && type != DDP_F16)
-        return ddp__fail(DDP_EINVAL,
-                         "activations must be DDP_F32, DDP_BF16 or DDP_F16");
+        return ddp__fail(
+            DDP_EINVAL,
+            "activations of type %d, expected DDP_F32, DDP_BF16 or DDP_F16",
+            (int)type);
     if ((rc = ddp__graph_new(&g, c, p, &spec, true)) < 0)
         return rc;
     for (int i = 0; rc == 0 && i < g->spans; i++) {

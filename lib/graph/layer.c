@@ -125,7 +125,7 @@ bool ddp__init_valid(const struct ddp_weight_init *init, const char *kind)
         (init->std == 0 || init->bound == 0))
         return true;
     ddp__fail(DDP_EINVAL,
-              "%s: initial weights of deviation %g and within %g: expected "
+              "%s: initial weights of deviation %g and within %g, expected "
               "only one of them, and not negative",
               kind, (double)init->std, (double)init->bound);
     return false;

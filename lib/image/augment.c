@@ -40,37 +40,38 @@ void ddp_image_options_init_sized(struct ddp_image_options *o, size_t size)
 static int check_options(const struct ddp_image_options *o)
 {
     if (o->size < 1 || o->size > MAX_SIZE)
-        return ddp__fail(DDP_EINVAL, "image size %d: expected 1 to %d", o->size,
+        return ddp__fail(DDP_EINVAL, "image size %d, expected 1 to %d", o->size,
                          MAX_SIZE);
     if (o->resize < o->size || o->resize > 2 * MAX_SIZE)
         return ddp__fail(DDP_EINVAL,
-                         "short side %d before a crop of %d: expected %d to %d",
+                         "short side %d before a crop of %d, expected %d to %d",
                          o->resize, o->size, o->size, 2 * MAX_SIZE);
     if (o->augment < DDP_AUGMENT_NONE || o->augment > DDP_AUGMENT_SHIFT)
         return ddp__fail(DDP_EINVAL, "unknown augmentation %d", o->augment);
     if (!(o->min_area > 0 && o->min_area <= 1))
         return ddp__fail(DDP_EINVAL,
-                         "min_area %g of a crop: expected above 0, at most 1",
+                         "min_area %g of a crop, expected 0 < area <= 1",
                          (double)o->min_area);
     if (o->augment == DDP_AUGMENT_SHIFT && (o->shift < 0 || o->shift > o->size))
-        return ddp__fail(DDP_EINVAL, "shift by %d pixels: expected 0 to %d",
+        return ddp__fail(DDP_EINVAL, "shift by %d pixels, expected 0 to %d",
                          o->shift, o->size);
     if (!(o->erase >= 0 && o->erase <= 1))
-        return ddp__fail(DDP_EINVAL, "erase probability %g: expected 0 to 1",
+        return ddp__fail(DDP_EINVAL,
+                         "erase probability %g, expected 0 <= p <= 1",
                          (double)o->erase);
     for (int i = 0; i < 3; i++)
         if (!(o->std[i] > 0) || !isfinite(o->std[i]) || !isfinite(o->mean[i]))
             return ddp__fail(DDP_EINVAL,
                              "mean %g and deviation %g of channel "
-                             "%d: expected numbers, the second above 0",
+                             "%d, expected numbers, the second above 0",
                              (double)o->mean[i], (double)o->std[i], i);
     if (o->max_pixels < 1)
         return ddp__fail(DDP_EINVAL,
-                         "a limit of %lld pixels: expected at least 1",
+                         "a limit of %lld pixels, expected at least 1",
                          (long long)o->max_pixels);
     if (!(o->max_bad >= 0 && o->max_bad <= 1))
         return ddp__fail(DDP_EINVAL,
-                         "max_bad %g is a fraction: expected 0 to 1",
+                         "max_bad %g, expected a fraction from 0 to 1",
                          o->max_bad);
     return 0;
 }

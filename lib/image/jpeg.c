@@ -204,7 +204,7 @@ static int open_image(void *state, struct ddp__picture *p)
         return rc;
     if (s->c.num_components != 1 && s->c.num_components < 3)
         return ddp__fail(DDP_EDATA,
-                         "has %d colour components: expected 1, 3 "
+                         "has %d colour components, expected 1, 3 "
                          "or 4",
                          s->c.num_components);
     if (!has_end(s))

@@ -146,7 +146,7 @@ ddp_layer_t *ddp_batch_norm_new(int channels,
     if (channels < 1 || !(o->eps >= 0) ||
         !(o->momentum >= 0 && o->momentum <= 1)) {
         ddp__fail(DDP_EINVAL,
-                  "batch_norm: %d channels, eps %g, momentum %g: expected at "
+                  "batch_norm: %d channels, eps %g, momentum %g, expected at "
                   "least 1, at least 0, and 0 to 1",
                   channels, (double)o->eps, (double)o->momentum);
         return NULL;

@@ -167,8 +167,8 @@ ddp_layer_t *ddp_conv_new(int in, int out, int kernel,
         g.dh < 1 || g.dw < 1 || g.groups < 1 || g.top < 0 || g.left < 0 ||
         g.bottom < 0 || g.right < 0) {
         ddp__fail(DDP_EINVAL,
-                  "conv: %d to %d channels, kernel %d x %d: sizes "
-                  "must be positive, pads not negative",
+                  "conv: %d to %d channels, kernel %d x %d, expected "
+                  "positive sizes, and pads of 0 or more",
                   in, out, g.kh, g.kw);
         return NULL;
     }

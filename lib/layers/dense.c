@@ -106,8 +106,9 @@ ddp_layer_t *ddp_dense_new_with(int in, int out,
 
     o = o ? o : &none;
     if (in < 1 || out < 1) {
-        ddp__fail(DDP_EINVAL, "dense: %d to %d features: both must be positive",
-                  in, out);
+        ddp__fail(DDP_EINVAL,
+                  "dense: %d to %d features, expected positive numbers", in,
+                  out);
         return NULL;
     }
     if (o->pixels < 0 || (o->pixels && in % o->pixels)) {

@@ -136,7 +136,7 @@ ddp_layer_t *ddp_parallel_of(enum ddp_join join, int n,
         for (int i = 0; i < n; i++)
             ddp_layer_free(branch[i]);
         ddp__fail(DDP_EINVAL,
-                  "parallel: %d branches joined by %d; expected 1 to %d "
+                  "parallel: %d branches joined by %d, expected 1 to %d "
                   "branches, and DDP_CONCAT or DDP_ADD",
                   n, (int)join, DDP_MAX_BRANCHES);
         return NULL;

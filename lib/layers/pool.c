@@ -163,7 +163,7 @@ static ddp_layer_t *window_pool_new(bool max, int kernel,
     if (kernel < 1 || kw < 1 || sh < 1 || sw < 1 || ph < 0 || pw < 0 ||
         2 * ph > kernel || 2 * pw > kw) {
         ddp__fail(DDP_EINVAL,
-                  "pool: kernel %d x %d, stride %d x %d, pad %d x %d: expected "
+                  "pool: kernel %d x %d, stride %d x %d, pad %d x %d, expected "
                   "positive sizes and a pad of at most half the kernel",
                   kernel, kw, sh, sw, ph, pw);
         return NULL;
@@ -200,8 +200,9 @@ ddp_layer_t *ddp_adaptive_mean_pool_new(int out_h, int out_w)
     struct pool *p;
 
     if (out_h < 1 || out_w < 1) {
-        ddp__fail(DDP_EINVAL, "adaptive_mean_pool: %d x %d: must be positive",
-                  out_h, out_w);
+        ddp__fail(DDP_EINVAL,
+                  "adaptive_mean_pool: %d x %d, expected positive sizes", out_h,
+                  out_w);
         return NULL;
     }
     if (!(p = pool_new(false)))

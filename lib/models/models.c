@@ -88,8 +88,8 @@ static bool options_valid(const char *name, int of,
 {
     if (o->classes < 0 || o->in_channels < 0 || o->width < 0) {
         ddp__fail(DDP_EINVAL,
-                  "model %s: %d classes, %d channels, width %d: "
-                  "must be positive",
+                  "model %s: %d classes, %d channels, width %d, "
+                  "expected positive numbers",
                   name, o->classes, o->in_channels, o->width);
         return false;
     }

@@ -73,16 +73,16 @@ static int check_arguments(struct ddp_shape s, enum ddp_dtype type, int batch)
 {
     if (type != DDP_F32 && type != DDP_U8)
         return ddp__fail(DDP_EINVAL,
-                         "samples of type %d; expected DDP_F32 or "
+                         "samples of type %d, expected DDP_F32 or "
                          "DDP_U8",
                          (int)type);
     if (s.h < 1 || s.w < 1 || s.c < 1 || (type == DDP_U8 && s.c > 4))
         return ddp__fail(DDP_EINVAL,
-                         "samples of shape (%d, %d, %d); expected positive "
+                         "samples of shape (%d, %d, %d), expected positive "
                          "numbers, and for DDP_U8 at most 4 channels",
                          s.h, s.w, s.c);
     if (batch < 1)
-        return ddp__fail(DDP_EINVAL, "%d samples; expected at least 1", batch);
+        return ddp__fail(DDP_EINVAL, "%d samples, expected at least 1", batch);
     return 0;
 }
 
@@ -169,7 +169,7 @@ ddp_compiled_t *ddp_compiled_new(ddp_t *ddp, ddp_chain_t *chain,
     if (check_arguments(shape, o->type, batch) < 0)
         return NULL;
     if (o->requests < 0) {
-        ddp__fail(DDP_EINVAL, "%d requests; expected 0 or more", o->requests);
+        ddp__fail(DDP_EINVAL, "%d requests, expected 0 or more", o->requests);
         return NULL;
     }
     return compile_chain(ddp, chain, shape, o->type, batch,
@@ -251,7 +251,7 @@ static int check_request(const struct ddp_compiled *c, const void *x, int n,
                                      "the output");
     if (n < 1 || n > c->batch)
         return ddp__fail(DDP_EINVAL,
-                         "a request of %d samples; expected 1 to "
+                         "a request of %d samples, expected 1 to "
                          "%d",
                          n, c->batch);
     return 0;

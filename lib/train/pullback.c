@@ -185,12 +185,12 @@ static int check_arguments(const float *x, struct ddp_shape s, int n, int sub)
         return ddp__fail(DDP_EINVAL, "a pullback needs samples");
     if (s.h < 1 || s.w < 1 || s.c < 1)
         return ddp__fail(DDP_EINVAL,
-                         "samples of shape (%d, %d, %d); expected positive "
+                         "samples of shape (%d, %d, %d), expected positive "
                          "numbers",
                          s.h, s.w, s.c);
     if (n < 1 || sub < 0)
         return ddp__fail(DDP_EINVAL,
-                         "%d samples in sub-batches of %d; expected at least "
+                         "%d samples in sub-batches of %d, expected at least "
                          "one sample, and a positive sub-batch or 0",
                          n, sub);
     return 0;

@@ -46,7 +46,7 @@ static struct ddp_progress progress(const struct ddp_trainer *t)
 
 static int fail_stopped(const struct ddp_trainer *t)
 {
-    return ddp__fail(DDP_ESTOPPED, "stopped at step %lld",
+    return ddp__fail(DDP_ESTOPPED, "stopped after step %lld",
                      (long long)t->reported);
 }
 

@@ -62,12 +62,12 @@ static int check_numbers(const struct ddp_train_config *c)
 
     for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++)
         if (row[i].value < row[i].least)
-            return ddp__fail(DDP_EINVAL, "%s is %lld; expected %lld or more",
+            return ddp__fail(DDP_EINVAL, "%s is %lld, expected %lld or more",
                              row[i].name, (long long)row[i].value,
                              (long long)row[i].least);
     if (!(c->checkpoint.seconds >= 0))
         return ddp__fail(DDP_EINVAL,
-                         "checkpoint.seconds is %g; expected 0 or more",
+                         "checkpoint.seconds is %g, expected 0 or more",
                          c->checkpoint.seconds);
     return 0;
 }
@@ -87,8 +87,10 @@ static int check_config(const ddp_t *ddp, const struct ddp_train_config *c)
     if (!ddp__loss_info(c->loss))
         return ddp__fail(DDP_EINVAL, "unknown kind of loss %d", (int)c->loss);
     if (c->dtype != DDP_F32 && c->dtype != DDP_BF16 && c->dtype != DDP_F16)
-        return ddp__fail(DDP_EINVAL,
-                         "activations must be DDP_F32, DDP_BF16 or DDP_F16");
+        return ddp__fail(
+            DDP_EINVAL,
+            "activations of type %d, expected DDP_F32, DDP_BF16 or DDP_F16",
+            (int)c->dtype);
     if (c->dtype == DDP_BF16 && !ddp__devices_compute(ddp, DDP_BF16))
         return ddp__fail(DDP_ENODEV, "this processor has no bf16 arithmetic "
                                      "that the backend uses: use f32");
@@ -101,7 +103,8 @@ static int check_config(const ddp_t *ddp, const struct ddp_train_config *c)
                          c->ema_decay);
     if (c->tta != DDP_TTA_NONE && c->tta != DDP_TTA_FLIP)
         return ddp__fail(DDP_EINVAL,
-                         "tta must be DDP_TTA_NONE or DDP_TTA_FLIP");
+                         "tta is %d, expected DDP_TTA_NONE or DDP_TTA_FLIP",
+                         (int)c->tta);
     if (c->loss == DDP_CUSTOM_LOSS && !c->loss_fn)
         return ddp__fail(DDP_EINVAL, "DDP_CUSTOM_LOSS needs loss_fn");
     if (c->label_smoothing < 0 || c->label_smoothing >= 1)

@@ -186,8 +186,9 @@ static int tensor_shape(const struct ddp__st_file *f, struct ddp__st_tensor *t,
     if (!json_is_array(v))
         return ddp__st_bad(f, "tensor %.95s has no shape", t->name);
     if (json_array_size(v) > DDP__ST_DIMS)
-        return ddp__st_bad(f, "tensor %.95s has %zu dimensions, more than %d",
-                           t->name, json_array_size(v), DDP__ST_DIMS);
+        return ddp__st_bad(
+            f, "tensor %.95s has %zu dimensions, more than the limit %d",
+            t->name, json_array_size(v), DDP__ST_DIMS);
     for (t->ndim = 0; (size_t)t->ndim < json_array_size(v); t->ndim++) {
         json_t *d = json_array_get(v, (size_t)t->ndim);
 
@@ -373,7 +374,7 @@ static int read_header(struct ddp__st_file *f)
                            "%llu bytes in a file of %lld",
                            (unsigned long long)n, (long long)st.st_size);
     if (n > DDP__ST_HEADER_MAX)
-        return ddp__st_bad(f, "a header of %llu bytes, more than %d",
+        return ddp__st_bad(f, "a header of %llu bytes, more than the limit %d",
                            (unsigned long long)n, DDP__ST_HEADER_MAX);
     if (!(text = malloc((size_t)n)))
         return ddp__fail(DDP_ENOMEM,
