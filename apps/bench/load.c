@@ -118,6 +118,8 @@ static void *load_thread(void *arg)
     return NULL;
 }
 
+/* One line with the keys of ddp-bench train too, null where loading has no
+ * such value, so that one reader can take both. */
 static void print_json(const struct bench_settings *s, struct loader *l, int n)
 {
     double per_core = 0, per_s = 0;
@@ -190,6 +192,17 @@ static int measure_loading(const struct bench_settings *s, ddp_dataset_t *d)
     return rc;
 }
 
+static int check_data(const struct bench_settings *s)
+{
+    if (!s->data)
+        app_say("--data DIR is missing");
+    else if (!app_is_dir(s->data))
+        app_say("--data: %s is not a folder", s->data);
+    else
+        return OPTS_GO;
+    return EXIT_USAGE;
+}
+
 int bench_load_run(struct opts *o, struct bench_settings *s)
 {
     static const enum ddp_split split[] = {DDP_TRAIN, DDP_VAL, DDP_TEST};
@@ -199,12 +212,8 @@ int bench_load_run(struct opts *o, struct bench_settings *s)
     ddp_dataset_t *d;
     int rc;
 
-    if (!s->data || !app_is_dir(s->data)) {
-        app_say(s->data ? "--data: %s is not a folder"
-                        : "--data DIR is missing%s",
-                s->data ? s->data : "");
-        return EXIT_USAGE;
-    }
+    if ((rc = check_data(s)) != OPTS_GO)
+        return rc;
     (void)o;
     ddp_image_options_init(&images);
     images.size = (int)s->img_size;

@@ -42,29 +42,38 @@ static void usage(FILE *f)
                "lists its options.\n");
 }
 
+static const struct opt_command *find_command(const char *word)
+{
+    return !strcmp(word, "train")  ? &bench_train_command
+           : !strcmp(word, "load") ? &bench_load_command
+                                   : NULL;
+}
+
+/* A word that is no command: a request for help or the version, or a mistake.
+ */
+static int run_word(const char *word)
+{
+    bool help = !strcmp(word, "--help") || !strcmp(word, "-h");
+
+    if (!strcmp(word, "--version")) {
+        printf("ddp-bench of %s\n", ddp_version());
+        return 0;
+    }
+    usage(help ? stdout : stderr);
+    return help ? 0 : EXIT_USAGE;
+}
+
 int main(int argc, char **argv)
 {
-    const struct opt_command *cmd = NULL;
+    const char *word = argc > 1 ? argv[1] : "";
+    const struct opt_command *cmd = find_command(word);
     struct bench_settings s = {0};
     struct opts o;
     int rc;
 
     app_start("ddp-bench");
-    if (argc > 1 && !strcmp(argv[1], "train"))
-        cmd = &bench_train_command;
-    else if (argc > 1 && !strcmp(argv[1], "load"))
-        cmd = &bench_load_command;
-    if (!cmd && argc > 1 && !strcmp(argv[1], "--version")) {
-        printf("ddp-bench of %s\n", ddp_version());
-        return 0;
-    }
-    if (!cmd) {
-        bool help =
-            argc > 1 && (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"));
-
-        usage(help ? stdout : stderr);
-        return help ? 0 : EXIT_USAGE;
-    }
+    if (!cmd)
+        return run_word(word);
     app_start(cmd->name);
     rc = opts_parse(&o, cmd, &s, argc - 1, argv + 1);
     if (rc == OPTS_GO)

@@ -181,6 +181,16 @@ static int count_layer(const struct ddp_layer_info *l, void *arg)
     return 0;
 }
 
+/* By default as many lanes as workers, and a batch of one sub-batch a lane. */
+static void choose_batch(const struct bench *b, struct bench_settings *s)
+{
+    if (!s->lanes)
+        s->lanes = s->batch ? (s->batch + s->sub_batch - 1) / s->sub_batch
+                            : ddp_worker_count(b->ddp);
+    if (!s->batch)
+        s->batch = s->lanes * s->sub_batch;
+}
+
 static int open_model(struct bench *b, struct bench_settings *s)
 {
     int size = (int)s->img_size, sizes[] = {size * size * 3, 512, 512, 0};
@@ -203,11 +213,7 @@ static int open_model(struct bench *b, struct bench_settings *s)
     b->ddp = ddp_init(&cfg);
     if (!b->ddp)
         return app_fail(ddp_errcode());
-    if (!s->lanes)
-        s->lanes = s->batch ? (s->batch + s->sub_batch - 1) / s->sub_batch
-                            : ddp_worker_count(b->ddp);
-    if (!s->batch)
-        s->batch = s->lanes * s->sub_batch;
+    choose_batch(b, s);
     return OPTS_GO;
 }
 
@@ -234,6 +240,8 @@ static int count_work(struct bench *b, const struct bench_settings *s)
     return rc < 0 ? app_fail(rc) : OPTS_GO;
 }
 
+/* The data set is as long as the run, so that all steps belong to one epoch
+ * and no sample is used twice. */
 static int make_trainer(struct bench *b, const struct bench_settings *s)
 {
     int size = (int)s->img_size;

@@ -72,6 +72,8 @@ static void bar(char *text, size_t size, double share)
     snprintf(text + n, size - (size_t)n, "|");
 }
 
+/* The most important fields come first: where the terminal is narrow, the
+ * last ones are left out. */
 void progress_format(char *buf, size_t size, int width, int64_t epoch_steps,
                      const struct ddp_progress *now)
 {

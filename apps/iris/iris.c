@@ -16,6 +16,8 @@ static int report(const struct ddp_progress *p, void *arg)
     return 0;
 }
 
+/* Only the end is checked: constructors accept the NULL of one that failed,
+ * and ddp_errmsg() keeps the first reason. */
 int main(int argc, char **argv)
 {
     const char *csv = argc > 1 ? argv[1] : "iris.csv";

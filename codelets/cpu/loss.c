@@ -198,6 +198,8 @@ static int loss_of_sample(const struct ddp__task *t, struct row *r, size_t n,
     return 0;
 }
 
+/* Sample by sample, so that a row in f32 and its exponentials remain in the
+ * cache; sums are kept here and added to the lane's at the end. */
 int ddp__cpu_loss(const struct ddp__task *t)
 {
     size_t len = ddp__len(t, DDP__LOSS_X) / (size_t)t->n;

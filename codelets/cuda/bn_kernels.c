@@ -74,6 +74,9 @@ int ddp__cuda_bn_kernels_eval(const struct ddp__task *t)
     return launch_normalise(t, &p, DDP__BN_EVAL_R, &place);
 }
 
+/* Three kernels on one set of arguments: sums of chunks of rows, then the
+ * sums and gradients of each channel, then dx of each element.  Only the
+ * number of blocks changes between them. */
 int ddp__cuda_bn_kernels_bwd(const struct ddp__task *t)
 {
     int y = t->call->bn.mask ? DDP__BN_BWD_X : DDP__BN_BWD_SLOPE;

@@ -13,6 +13,9 @@ _Static_assert(DDP__STAT_LOSS == 0 && DDP__STAT_DIVISOR == 1 &&
                    DDP__STAT_UPDATES == 6 && DDP__STATS == 7,
                "as losses.h and updates.h have them");
 
+/* Two kernels: a block per sample writes its loss and rank to scratch
+ * memory, then one block adds them up in a fixed order, so that the sums do
+ * not depend on timing. */
 int ddp__cuda_loss(const struct ddp__task *t)
 {
     const struct ddp__loss *l = &t->call->loss;

@@ -190,6 +190,8 @@ static int custom_loss(const struct ddp__task *t, struct row r,
     return 0;
 }
 
+/* An auxiliary loss contributes to the loss alone: samples, divisor and
+ * right answers are counted by the chain's loss. */
 int ddp__ref_loss(const struct ddp__task *t)
 {
     struct row r = {.x = ddp__ref_buf(t, DDP__LOSS_X),

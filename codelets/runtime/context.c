@@ -231,6 +231,8 @@ void ddp_config_init_sized(struct ddp_config *c, size_t size)
     ddp__options_init(c, size, &defaults, sizeof(defaults));
 }
 
+/* The labels at the end undo, in reverse order, what succeeded before a
+ * failure, and finally let another ddp_init() try. */
 ddp_t *ddp_init(const struct ddp_config *given)
 {
     struct ddp_config cfg = defaults;

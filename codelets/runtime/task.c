@@ -123,6 +123,8 @@ static bool is_void(const struct run *r)
            r->step >= atomic_load(&r->group->failed_step);
 }
 
+/* StarPU's buffers become pointers of the call; the failure is recorded
+ * here, where the call and the device are known. */
 static void run_call(void *buffers[], struct run *r, struct called *one,
                      const struct ddp__device *d)
 {
@@ -395,6 +397,8 @@ static bool may_queue(const ddp_t *ddp, uint32_t where)
     return d && d->queues && (where & d->where);
 }
 
+/* Everything is set before the submission, because the task may have ended,
+ * and freed itself, before starpu_task_submit() returns. */
 int ddp__submit(const struct ddp__submit *s)
 {
     int op = s->calls == 1 ? (int)s->call[0].task.call->op : SEVERAL, rc;

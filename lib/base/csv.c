@@ -98,6 +98,8 @@ static bool end_of_line(struct ddp__csv *c)
     return !*c->at;
 }
 
+/* A scanner that ends fields in place: each separator becomes the zero byte
+ * of the field before it, after the separator has been looked at. */
 static int read_record(struct ddp__csv *c)
 {
     int rc;

@@ -76,6 +76,9 @@ static int open_temporary(const char *path, char **name)
     return -1;
 }
 
+/* The order makes it safe against crashes and power failures: a complete
+ * temporary file is on the disk before it gets the name, and the name is in
+ * the folder on the disk before success is returned. */
 int ddp__file_replace(const char *path,
                       int (*fill)(struct ddp__sink *s, void *arg), void *arg,
                       struct ddp__sink *sum)

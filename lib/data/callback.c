@@ -31,6 +31,8 @@ static int get_sample(ddp_dataset_t *d, int64_t index, uint64_t key,
 
 static const struct ddp__dataset_ops ops = {.get = get_sample};
 
+/* A sentence for each field, with its value, because the reader wrote the
+ * program that set it. */
 static int check_source(const struct ddp_source *src)
 {
     if (!src || !src->get)

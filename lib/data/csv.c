@@ -249,6 +249,8 @@ static int read_table(struct table *t, struct ddp__csv *c, const char *label)
     return rc;
 }
 
+/* The class names of the rows point into the text of the file, so classes
+ * are numbered before the file is closed. */
 ddp_dataset_t *ddp_dataset_csv(const char *path, const char *label)
 {
     struct ddp__csv csv;

@@ -124,6 +124,8 @@ ddp_dataset_t *ddp__files_new(const char *dir,
 
 /* ---- adding ------------------------------------------------------------- */
 
+/* Three arrays grow, each assigned as soon as it has moved: after a failure
+ * the data set still owns valid memory. */
 static int reserve_path(struct files *f, size_t len)
 {
     int64_t room = f->room ? 2 * f->room : 256;

@@ -219,6 +219,8 @@ static int boxes_label(const struct mapping *m, char *boxes)
     return numbers % 4 ? NO_LIST : label;
 }
 
+/* A row of several or unknown classes is counted and left out; a malformed
+ * one means that the file is damaged or another list, which is an error. */
 static int add_row(ddp_dataset_t *d, const struct mapping *m,
                    const struct ddp__csv *c, struct tally *t)
 {
@@ -295,6 +297,8 @@ append(char *text, size_t room, const char *fmt, ...)
     va_end(ap);
 }
 
+/* Counts every kind of image that is left out, so that a wrong folder or
+ * list is noticed before training. */
 static int describe_dataset(ddp_dataset_t *d, const struct mapping *m,
                             const char *split, const char *list,
                             const struct tally *t)

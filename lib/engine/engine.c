@@ -240,6 +240,8 @@ static void make_fences(struct ddp__engine *e)
     ddp__handle_register(&e->token, &e->token_memory, sizeof(float));
 }
 
+/* The calls of a step that belong to no layer: decision on the step, merges
+ * of statistics and of each bucket, and the end. */
 static int make_calls(struct ddp__engine *e)
 {
     int rc = 0;
@@ -407,6 +409,8 @@ static void free_buckets(struct ddp__engine *e)
     ddp__handle_unregister(&e->token);
 }
 
+/* Tasks use all of it, so wait for them first; then handles are unregistered
+ * before the memory that they describe is freed. */
 void ddp__engine_free(struct ddp__engine *e)
 {
     if (!e)

@@ -120,6 +120,9 @@ static int build_forward(ddp_graph_t *g, ddp_chain_t *chain)
     return g->rc;
 }
 
+/* The chain, the data set and the loss must agree on what an output is;
+ * which of them to change depends on the combination, so each has its
+ * message. */
 static int check_output(const ddp_graph_t *g, struct ddp_shape y,
                         const char *who)
 {

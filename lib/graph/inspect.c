@@ -68,6 +68,8 @@ static size_t kept_bytes(const ddp_graph_t *g,
     return sum;
 }
 
+/* Builds the graph of a training step for one sample, without running it:
+ * its values have the shapes and lifetimes that are asked for. */
 int ddp_chain_inspect(ddp_chain_t *c, struct ddp_shape in, enum ddp_dtype type,
                       int (*fn)(const struct ddp_layer_info *, void *arg),
                       void *arg)

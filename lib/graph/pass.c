@@ -55,6 +55,21 @@ ddp_value_t *ddp__backward_range(ddp_graph_t *g, int begin, int end,
 
 /* ---- children ----------------------------------------------------------- */
 
+/* How many elements of a layer's parameters are trained. */
+static size_t count_trained(const ddp_graph_t *g, const ddp_layer_t *l)
+{
+    const struct ddp__param_block *b;
+    size_t n = 0;
+
+    if (l->param_block < 0)
+        return 0;
+    b = &g->params->block[l->param_block];
+    for (int i = 0; i < b->params; i++)
+        if (b->param[i].role != DDP_RUNNING)
+            n += ddp__param_len(&b->param[i]);
+    return n;
+}
+
 static int keep_span(ddp_graph_t *g, ddp_layer_t *l, const ddp_value_t *x,
                      const ddp_value_t *y, int first)
 {
@@ -78,13 +93,7 @@ static int keep_span(ddp_graph_t *g, ddp_layer_t *l, const ddp_value_t *x,
         return g->rc = s->info.options;
     s->first_value = first;
     s->end_value = g->values;
-    if (l->param_block >= 0) {
-        const struct ddp__param_block *b = &g->params->block[l->param_block];
-
-        for (int i = 0; i < b->params; i++)
-            if (b->param[i].role != DDP_RUNNING)
-                s->info.params += ddp__param_len(&b->param[i]);
-    }
+    s->info.params = count_trained(g, l);
     return 0;
 }
 

@@ -37,6 +37,8 @@ void ddp_image_options_init_sized(struct ddp_image_options *o, size_t size)
     ddp__options_init(o, size, &defaults, sizeof(defaults));
 }
 
+/* A sentence for each field, because no two ranges are equal.  Conditions
+ * with ! also refuse NaN. */
 static int check_options(const struct ddp_image_options *o)
 {
     if (o->size < 1 || o->size > MAX_SIZE)

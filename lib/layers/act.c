@@ -15,6 +15,8 @@ struct act {
 /* Names in files, so they must not change; an enumerator without a name does
  * not compile. */
 #pragma GCC diagnostic error "-Wswitch"
+/* A switch rather than a table: the compiler warns about an enumerator
+ * without a name. */
 static const char *function_name(enum ddp_act act)
 {
     switch (act) {

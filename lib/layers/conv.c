@@ -156,6 +156,7 @@ static struct ddp__conv geometry(int kernel, const struct ddp_conv_options *o)
     return c;
 }
 
+/* Sizes first: the check of groups divides by their number. */
 ddp_layer_t *ddp_conv_new(int in, int out, int kernel,
                           const struct ddp_conv_options *o)
 {

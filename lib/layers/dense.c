@@ -98,6 +98,8 @@ static const struct ddp_layer_ops ops = {
              DDP_FUSE_ACT(DDP_SIGMOID) | DDP_FUSE_ACT(DDP_TANH),
 };
 
+/* Everything is checked before the layer is allocated, so that a failure has
+ * nothing to free. */
 ddp_layer_t *ddp_dense_new_with(int in, int out,
                                 const struct ddp_dense_options *o)
 {

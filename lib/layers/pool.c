@@ -45,6 +45,8 @@ static int shape(const ddp_layer_t *l, struct ddp_shape x, struct ddp_shape *y)
     return 0;
 }
 
+/* A max pool keeps the place of each maximum in its window for backward: in
+ * a byte if the window has at most 256 places. */
 static ddp_value_t *forward(ddp_layer_t *l, ddp_graph_t *g, ddp_value_t *x)
 {
     struct pool *p = (struct pool *)l;
@@ -147,6 +149,8 @@ static struct pool *pool_new(bool max)
     return p;
 }
 
+/* Defaults depend on other options (a stride on the kernel, a width on its
+ * height), so they are resolved first and checked together. */
 static ddp_layer_t *window_pool_new(bool max, int kernel,
                                     const struct ddp_pool_options *o)
 {

@@ -243,6 +243,9 @@ const char *ddp__onnx_vector(struct ddp__onnx *m, int n, const int value[])
 
 /* ---- input and output --------------------------------------------------- */
 
+/* One allocation holds the five messages that are nested in each other,
+ * because protobuf-c has no constructor for a message with its fields: each
+ * is initialised and linked by hand. */
 void ddp__onnx_describe(struct ddp__onnx *m, Onnx__ValueInfoProto **which,
                         const char *name, int ndim, const int dim[])
 {

@@ -103,6 +103,8 @@ static const char *gelu(struct ddp__export *e, const char *x)
     return NODE(e, "Mul", NULL, x, y);
 }
 
+/* A node for each function of enum ddp_act; those that opset 14 lacks are
+ * composed of others. */
 static const char *activation(struct ddp__export *e, enum ddp_act a,
                               const char *x)
 {

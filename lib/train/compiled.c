@@ -100,6 +100,8 @@ static int make_slots(struct ddp_compiled *c, ddp_t *ddp)
     return 0;
 }
 
+/* The engine's specification: a lane for each request in flight, which keeps
+ * its memory between requests. */
 static int make_compiled(struct ddp_compiled *c, ddp_t *ddp, ddp_chain_t *chain)
 {
     struct ddp__engine_spec spec = {

@@ -46,30 +46,37 @@ static void fill_bad(const struct ddp__task *t, struct ddp_sample *s)
                (size_t)t->call->buf[DDP__FILL_TARGET].shape.c * 4);
 }
 
-static int fill_one(const struct ddp__loader *l, const struct ddp__task *t,
-                    const struct ddp__order *o, int64_t pos, int i)
+/* Where the task's buffers have sample i, before it is read. */
+static struct ddp_sample sample_at(const struct ddp__task *t, int i)
 {
-    bool classes = t->call->buf[DDP__FILL_TARGET].type == DDP_I32;
-    size_t size = ddp__len(t, DDP__FILL_X) / (size_t)t->n *
-                  ddp__dtype_size(t->call->buf[DDP__FILL_X].type);
-    float *weight = t->data[DDP__FILL_WEIGHT];
-    struct ddp_sample s = {
+    const struct ddp__view *x = &t->call->buf[DDP__FILL_X];
+    const struct ddp__view *target = &t->call->buf[DDP__FILL_TARGET];
+    size_t size =
+        ddp__len(t, DDP__FILL_X) / (size_t)t->n * ddp__dtype_size(x->type);
+    size_t at = (size_t)i * (size_t)target->shape.c;
+
+    return (struct ddp_sample){
         .x = (char *)t->data[DDP__FILL_X] + size * (size_t)i,
-        .target = classes
+        .target = target->type == DDP_I32
                       ? NULL
-                      : (float *)t->data[DDP__FILL_TARGET] +
-                            (size_t)i *
-                                (size_t)t->call->buf[DDP__FILL_TARGET].shape.c,
+                      : (float *)t->data[DDP__FILL_TARGET] + at,
         .weight = 1,
         .norm = -1,
     };
+}
+
+static int fill_one(const struct ddp__loader *l, const struct ddp__task *t,
+                    const struct ddp__order *o, int64_t pos, int i)
+{
+    float *weight = t->data[DDP__FILL_WEIGHT];
+    struct ddp_sample s = sample_at(t, i);
     int rc = ddp__dataset_read(l->data, o, pos, l->replace, &s);
 
     if (rc < 0)
         return rc;
     if (rc == DDP__BAD)
         fill_bad(t, &s);
-    if (classes)
+    if (t->call->buf[DDP__FILL_TARGET].type == DDP_I32)
         ((int32_t *)t->data[DDP__FILL_TARGET])[i] = s.label;
     ((int64_t *)t->data[DDP__FILL_IDS])[i] =
         ddp__order_index(o, l->data->count, pos);

@@ -97,6 +97,8 @@ static size_t len_of(struct ddp_shape s)
     return (size_t)s.h * (size_t)s.w * (size_t)s.c;
 }
 
+/* The engine's specification: a lane for each sub-batch, whose activations
+ * keep their memory because backward may run several times. */
 static int make_pullback(struct ddp_pullback *p, ddp_t *ddp, ddp_chain_t *chain)
 {
     struct ddp__engine_spec spec = {

@@ -72,6 +72,9 @@ static int check_numbers(const struct ddp_train_config *c)
     return 0;
 }
 
+/* What a table of integers, as in check_numbers(), cannot express:
+ * enumerators, ranges of real numbers, and what the devices can do.
+ * Conditions with ! also refuse NaN. */
 static int check_config(const ddp_t *ddp, const struct ddp_train_config *c)
 {
     int rc = check_numbers(c);
@@ -165,6 +168,8 @@ static int ring_length(const struct ddp_train_config *c, const ddp_dataset_t *d,
     return wish < 2 ? 2 : wish;
 }
 
+/* One mapping for training and evaluation; only training has an optimizer
+ * and averages. */
 struct ddp__engine_spec ddp__engine_spec(const struct ddp_train_config *c,
                                          struct ddp__loader *l,
                                          enum ddp__mode mode)
@@ -194,6 +199,8 @@ struct ddp__engine_spec ddp__engine_spec(const struct ddp_train_config *c,
     return s;
 }
 
+/* Memory is checked before weights are initialised and the folder of
+ * checkpoints is used: a run that does not fit leaves both as they were. */
 static int make_trainer(struct ddp_trainer *t, ddp_dataset_t *data,
                         const struct ddp_train_config *cfg)
 {

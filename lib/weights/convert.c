@@ -109,6 +109,8 @@ static int convert_tensors(struct conversion *c)
     return rc;
 }
 
+/* All tensors are read and converted before the file is written, so that a
+ * bad input leaves no output. */
 int ddp_weights_convert(const char *in, const char *out,
                         const struct ddp_convert_options *o,
                         struct ddp_convert_report *report)

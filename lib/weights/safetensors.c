@@ -350,6 +350,8 @@ static int parse_header(struct ddp__st_file *f, const char *text, size_t n,
     return rc;
 }
 
+/* The length comes from the file, so it is compared with the file's size and
+ * the limit before anything is allocated or read by it. */
 static int read_header(struct ddp__st_file *f)
 {
     unsigned char length[8];

@@ -59,6 +59,20 @@ nomem:
 
 /* ---- saving ------------------------------------------------------------- */
 
+/* Tensor i as a file will have it; its values are in w. */
+static struct ddp__st_out describe_tensor(const struct weights *w, int i,
+                                          enum ddp_dtype dtype)
+{
+    const struct ddp_param_info *p = &w->info[i];
+    struct ddp__st_out t = {.name = p->name, .ndim = p->ndim};
+
+    t.type = dtype == DDP_BF16 ? DDP__ST_BF16 : DDP__ST_F32;
+    for (int d = 0; d < p->ndim; d++)
+        t.dim[d] = p->dim[d];
+    t.data = w->data[i];
+    return t;
+}
+
 int ddp__weights_save(ddp_chain_t *c, const char *path, enum ddp_dtype dtype,
                       ddp__values_f get, void *arg)
 {
@@ -71,23 +85,15 @@ int ddp__weights_save(ddp_chain_t *c, const char *path, enum ddp_dtype dtype,
                          "weights can be saved only as f32 or bf16");
     if ((rc = weights_new(&w, c)) < 0)
         return rc;
-    if (!(out = calloc((size_t)w.n + 1, sizeof(*out)))) {
+    if (!(out = calloc((size_t)w.n + 1, sizeof(*out))))
         rc = ddp__fail(DDP_ENOMEM, "out of memory to save the weights");
-        goto free_weights;
-    }
     for (int i = 0; rc == 0 && i < w.n; i++) {
-        out[i].name = w.info[i].name;
-        out[i].type = dtype == DDP_BF16 ? DDP__ST_BF16 : DDP__ST_F32;
-        out[i].ndim = w.info[i].ndim;
-        for (int d = 0; d < w.info[i].ndim; d++)
-            out[i].dim[d] = w.info[i].dim[d];
-        out[i].data = w.data[i];
+        out[i] = describe_tensor(&w, i, dtype);
         rc = get(arg, w.info[i].name, w.data[i], w.info[i].len);
     }
     if (rc == 0)
         rc = ddp__st_write(path, w.n, out);
     free(out);
-free_weights:
     weights_free(&w);
     return rc;
 }
