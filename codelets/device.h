@@ -51,7 +51,7 @@ struct ddp__device {
 
     /* Before StarPU starts: look for the first `most` accelerators that can be
      * used (0: all), and load their backends.  That there is none is no
-     * failure: count is 0, and why has more to say.  NULL: this is the CPU. */
+     * failure: count is 0, and why has the reason.  NULL: this is the CPU. */
     void (*find)(struct ddp__gpus *g, int most);
     /* Have StarPU use those that were found; count 0: none. */
     void (*configure)(struct starpu_conf *conf, const struct ddp__gpus *g);

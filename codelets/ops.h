@@ -439,11 +439,10 @@ struct ddp__backend {
      * (scratch) is made.  No task is running.  NULL: nothing. */
     int (*ready)(void);
     size_t (*scratch)(void); /* of a worker, in bytes; NULL: none */
-    /* Bytes of what StarPU counts on that other programs have: of the device
-     * where that is most; NULL: none. */
+    /* Device memory in use by other processes that StarPU believes is free, in
+     * bytes; the maximum over devices.  NULL: none. */
     size_t (*taken)(void);
-    /* Have main memory stay where it is, so that the device can fetch it by
-     * itself; NULL: no need.  After fini too. */
+    /* Page-lock host memory for DMA; NULL: no need.  After fini too. */
     int (*pin)(void *p, size_t size);
     void (*unpin)(void *p);
     /* Whether it can work in that type, not f32 (asked after init); NULL: in

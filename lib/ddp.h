@@ -732,7 +732,8 @@ struct ddp_checkpoint_config {
     int64_t epochs;      /* ... epochs */
     double seconds;      /* ... and whenever so much time has gone by */
     int keep;            /* how many of the newest are kept; default 3 */
-    int64_t keep_epochs; /* those after every so many epochs stay for good */
+    int64_t keep_epochs; /* those after every so many epochs are never
+                            deleted */
 };
 
 /* What an evaluation does for more accuracy, at twice the work: outputs are

@@ -17,7 +17,7 @@ says "^eval .* ema_loss=$number ema_top1=$number ema_top5=$number\$" \
 says "^final .* ema_top1=$number .*weights=crc32c:" "and so is the last line"
 [ -s "$tmp/run/weights-ema.safetensors" ] &&
     [ -s "$tmp/run/ckpt/latest/ema.safetensors" ]
-point $? "the averages are saved beside the weights, and in checkpoints"
+point $? "the averages are saved next to the weights, and in checkpoints"
 [ "$(wc -l <"$tmp/run/classes.txt")" = 4 ]
 point $? "classes.txt has the names of the classes"
 loss=$(value loss) ema=$(value ema_loss)

@@ -19,13 +19,13 @@ right=$(sed -n 's/^trained.* \([0-9.]*\) % right$/\1/p' "$tmp/out")
 # same optimizer, batch and epochs, from four seeds.
 holds "${right:-0} > 90" "more than 90 % are right (${right:-none})"
 [ "$(grep -c '^epoch' "$tmp/out")" = 5 ]
-point $? "it says how it goes"
+point $? "it reports progress"
 first=$(sed -n 's/^epoch 10: loss \([0-9.]*\),.*/\1/p' "$tmp/out")
 last=$(sed -n 's/^epoch 50: loss \([0-9.]*\),.*/\1/p' "$tmp/out")
 holds "${last:-9} < 0.5 * ${first:-0}" "the loss falls ($first to $last)"
 
 run "$iris" "$tmp/none.csv"
 exits 1 "without its data it fails"
-complains "none.csv" "and says which file"
+complains "none.csv" "the message names the file"
 
 done_testing

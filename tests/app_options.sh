@@ -27,7 +27,7 @@ refuses "--epochs: '1.5' is not a whole" "whole numbers are whole" \
     train --epochs 1.5
 refuses "--epochs: .*between" "and not too large for their type" \
     train --epochs 99999999999
-refuses "--lanes: 0 is not between 1 and" "a range is told" train --lanes 0
+refuses "--lanes: 0 is not between 1 and" "a value out of range" train --lanes 0
 refuses "--max-bad: '1x%' is not a fraction" "a share" train --max-bad 1x%
 for time in 1:99 1:2:3:4 -5 1-24:00 5m 1-; do
     refuses "--time-limit: '$time' is not a time" "time $time" \
@@ -63,9 +63,9 @@ refuses "--momentum has no effect" "momentum of plain SGD" \
     train "$tmp" --opt sgd --momentum 0.9
 refuses "--decay-rate has no effect.*--sched step" "a step's rate for cosine" \
     train "$tmp" --decay-rate 0.5
-refuses "--lr-base has no effect.*--lr is given" "a base beside a rate" \
+refuses "--lr-base has no effect.*--lr is given" "a base rate with a rate" \
     train "$tmp" --lr 1 --lr-base 1
-refuses "--epochs has no effect.*--steps" "epochs beside steps" \
+refuses "--epochs has no effect.*--steps" "epochs with steps" \
     train "$tmp" --epochs 1 --steps 1
 refuses "--hidden has no effect.*mlp" "hidden layers of a ResNet" \
     train "$tmp" --hidden 3

@@ -1,5 +1,5 @@
 #!/bin/sh
-# app_predict.sh - training on simulated GPUs: lanes stay whole, and it scales
+# app_predict.sh - training on simulated GPUs: no lane is split, and it scales
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "$srcdir/tests/tap.sh"
 
@@ -59,7 +59,7 @@ point $? "a prediction is the same the second time"
 
 run "$predict" --gpus 1 --model resnet18 --memory 0.5
 exits 71 "a GPU whose memory is too small"
-complains "a GPU has [0-9]+" "is told so"
+complains "a GPU has [0-9]+" "the message compares the memory"
 
 mkdir "$tmp/folder"
 TMPDIR=$tmp/folder "$predict" --model resnet18 >"$tmp/out" 2>"$tmp/err" &
@@ -68,6 +68,6 @@ kill -TERM $!
 wait $!
 [ $? = 1 ] && [ -z "$(ls "$tmp/folder")" ]
 point $? "a signal ends it, and leaves no files"
-complains "ended by SIGTERM" "which it says"
+complains "ended by SIGTERM" "the signal is named"
 
 done_testing

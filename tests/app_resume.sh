@@ -21,7 +21,7 @@ cmp -s "$tmp/whole/ckpt/latest/model.safetensors" \
     "$tmp/whole/weights.safetensors"
 point $? "its weights are those of the run"
 
-# The same command goes on; a run that is over says its last line again.
+# The same command resumes; a run that is over prints its last line again.
 # shellcheck disable=SC2086
 run "$imagenet" train $net --output "$tmp/whole"
 exits 0 "a run that is over succeeds again"
@@ -59,12 +59,12 @@ complains "augmentation.flip is 1, in this run 0" "so is an augmentation"
 run "$imagenet" train $net --output "$tmp/whole" --resume none
 exits 2 "a run is not written over another"
 [ "$(cat "$tmp/whole/config.txt" "$tmp"/whole/ckpt/*/* | cksum)" = "$sum" ]
-point $? "what is there stays as it was"
+point $? "existing files are kept"
 # shellcheck disable=SC2086
 run "$imagenet" train $net --output "$tmp/x" --resume "$tmp/none"
 exits 74 "--resume of a folder that is not there: exit code 74"
 run "$imagenet" train --data "$data" --ckpt-every 3x --output "$tmp/x"
-exits 2 "--ckpt-every wants a unit"
+exits 2 "--ckpt-every without a unit: exit code 2"
 
 # Other kernels may round in another way.
 if grep -q '"devices": "CPU (oneDNN' "$tmp/whole/ckpt/latest/trainer.json"; then
@@ -125,7 +125,7 @@ for at in $points; do
     [ "$(value weights)" = "$want" ] || { echo "# call $at: other"; wrong=1; }
 done
 tried=$(echo "$points" | wc -l)
-point $wrong "killed at $tried of them, a run goes on to the same weights"
+point $wrong "killed at $tried of them, a run resumes to the same weights"
 
 # fails HOW AT: a run that one call, or all from there on, fail for
 fails()
@@ -159,7 +159,7 @@ rm -rf "$tmp/k"
 with ENOSPC+ $((calls * 3 / 4)) "$tmp/k" \
     "$imagenet" train $net $often --output "$tmp/k"
 exits 74 "a disk that fills up ends the run: exit code 74"
-complains "No space left on device" "it is said why"
+complains "No space left on device" "the message has the reason"
 complains "same command again to resume from its newest checkpoint" "and what to do"
 run "$imagenet" eval "$data" \
     --weights "$tmp/k/ckpt/latest/model.safetensors"

@@ -72,7 +72,7 @@ run "$imagenet" data check --data "$a"
 exits 65 "a bad picture: exit code 65"
 says "^bad .*n90000001_3.JPEG: ." "it is named, with a reason"
 run "$imagenet" data check --data "$a" --max-bad 5%
-exits 0 "unless that many are borne"
+exits 0 "unless that many are tolerated"
 : >"$victim"
 run "$imagenet" data check --data "$a"
 says "^bad .*n90000001_3.JPEG: ." "an empty file is named too"

@@ -91,7 +91,7 @@ complains "$tmp/none" "they are named"
 run "$imagenet" train "$data" $net $size --epochs 4 --opt sgd --lr 1e5 \
     --output "$tmp/nan" --no-val --max-nan-steps 2
 exits 1 "a run that diverges: exit code 1"
-complains "step [0-9]+ skipped: .* not finite" "steps that are skipped are told"
+complains "step [0-9]+ skipped: .* not finite" "skipped steps are reported"
 complains "3 steps in a row were skipped" "and that they are too many"
 [ "$(sed -n 's/.*last one was \(step [0-9]*\): .*/\1/p' "$tmp/err")" = \
     "$(sed -n 's/.* \(step [0-9]*\): .* in a row.*/\1/p' "$tmp/err")" ]
@@ -179,7 +179,7 @@ printf 'not a picture' >"$victim"
 # shellcheck disable=SC2086
 run "$imagenet" train "$data" $net $size --epochs 1 --output "$tmp/bad" \
     --max-bad 5%
-exits 0 "a bad picture within --max-bad is borne"
+exits 0 "a bad picture within --max-bad is tolerated"
 complains "n90000001_3.JPEG" "and named"
 # shellcheck disable=SC2086
 run "$imagenet" train "$data" $net $size --epochs 1 --output "$tmp/worse" \
@@ -199,7 +199,7 @@ if script -q -e -c true "$tmp/typescript" >/dev/null 2>&1 </dev/null; then
     grep -q '^step=' "$tmp/out"
     [ $? = 1 ]
     point $? "and no others"
-    says "final step=3 " "the last line is there too"
+    says "final step=3 " "the last line is printed too"
     rm -rf "$tmp/tty"
     TERM=dumb script -q -e -c "$cmd --max-bad 5% --log-every 1" \
         "$tmp/typescript" >"$tmp/out" 2>"$tmp/err" </dev/null

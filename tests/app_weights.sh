@@ -38,15 +38,15 @@ run "$imagenet" train "$other" $net $size --output "$tmp/tuned" --weights "$w" \
 point $? "another seed another one"
 run "$imagenet" eval "$data" --weights "$w" --num-classes 5
 exits 2 "evaluation takes no such weights"
-complains "7.weight \(3, 32\), expected \(5, 32\)" "and says what does not fit"
+complains "7.weight \(3, 32\), expected \(5, 32\)" "the message names what does not fit"
 
 # Another network.
 # shellcheck disable=SC2086
 run "$imagenet" train "$data" $size --model mlp --hidden 4 --img-size 16 \
     --output "$tmp/mlp" --weights "$w"
 exits 65 "weights of another network"
-complains "missing: 1.weight, 1.bias" "it is said what is missing"
-complains "unexpected: .*, .* and [0-9]+ more" "and what is too much"
+complains "missing: 1.weight, 1.bias" "the missing tensors are listed"
+complains "unexpected: .*, .* and [0-9]+ more" "unexpected ones too"
 # shellcheck disable=SC2086
 run "$imagenet" train "$data" $size --model mlp --hidden 4 --img-size 16 \
     --output "$tmp/mlp" --weights "$w" --partial-weights
@@ -59,12 +59,12 @@ run "$imagenet" train "$data" $size --model resnet18 $small --output "$tmp/18" \
     --weights "$tmp/34/weights.safetensors" --partial-weights
 exits 0 "--partial-weights takes what fits"
 complains "weights.safetensors: 80 skipped: layer1.2.*more" \
-    "and says what does not"
+    "and reports the others"
 
 # ONNX.
 run "$imagenet" export
 exits 2 "export without a file to write"
-complains "MODEL.onnx" "is told so"
+complains "MODEL.onnx" "the message names it"
 run "$imagenet" export "$tmp/net.onnx" --weights "$w"
 if grep -q "built without ONNX" "$tmp/err"; then
     skip 7 "built without ONNX"
@@ -77,7 +77,7 @@ point $? "the file is there"
 # shellcheck disable=SC2086
 run "$imagenet" export $net "$tmp/random.onnx"
 exits 0 "also without weights"
-complains "weights are random" "which is said"
+complains "weights are random" "a warning is printed"
 run "$imagenet" export "$tmp/no/net.onnx" --weights "$w"
 exits 74 "a folder that is not there: exit code 74"
 complains "no/net.onnx" "it is named"

@@ -108,7 +108,7 @@ int check_run(struct check *k, const struct ddp__backend *b,
 extern int (*check_kernel)(const struct ddp__backend *b, struct ddp__task *t,
                            const size_t *size);
 
-/* Element i as a number, whatever the type. */
+/* Element i as a number, of any type. */
 double check_get(const struct check_tensor *t, size_t i);
 void check_set(struct check_tensor *t, size_t i, double value);
 

@@ -6,10 +6,10 @@
  * done: a copy of the folder is kept, which is what kill -9 would leave at that
  * moment, or the call fails, or the process dies.
  *
- * As a library to preload into any program it is told by the environment:
+ * As a library to preload into any program it is controlled by the environment:
  * DDP_CRASH="kill 17 /folder", "ENOSPC 17 /folder", "EIO+ 17 /folder" (all
- * calls from that one on), "count 0 /folder" (how many).  It ends with "calls=N"
- * or "failed=write", the first that failed, on stderr.
+ * calls from that one on), "count 0 /folder" (how many).  It ends with
+ * "calls=N" or "failed=write", the first that failed, on stderr.
  */
 #ifndef CRASH_H
 #define CRASH_H
@@ -35,7 +35,7 @@ struct crash {
 };
 extern struct crash crash;
 
-/* Begin anew in this mode. */
+/* Start again in this mode. */
 void crash_begin(enum crash_mode mode, const char *dir);
 
 #endif

@@ -1,4 +1,4 @@
-/* fake_cuda.c - a libcuda.so.1 that says what FAKE_CUDA tells it to
+/* fake_cuda.c - a libcuda.so.1 that reports the GPUs of FAKE_CUDA
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * FAKE_CUDA  is "init version gpu gpu ...": what cuInit() returns, the version

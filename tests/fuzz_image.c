@@ -1,4 +1,4 @@
-/* fuzz_image.c - whatever bytes come as an image, no harm is done
+/* fuzz_image.c - no bytes in an image file do any harm
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Built with -DDDP_FUZZ and clang's -fsanitize=fuzzer it is a fuzz target.

@@ -9,7 +9,7 @@
 
 /* The largest difference from ref that is fine, as a share of the norm.
  *
- * f32: a sum of k products has an error of about sqrt(k) 2^-24, and k stays
+ * f32: a sum of k products has an error of about sqrt(k) 2^-24, and k remains
  * below 5000 here; 2e-5 leaves room for one more rounding on the way.
  * bf16: rounding to 8 bits is off by 2^-9 at most.  Weights, a scratch value
  * and the output of a kernel may be rounded, 3 * 2^-9 = 0.6 % if all were at
@@ -106,7 +106,7 @@ static bool judge_part(const struct check *got, const struct check *want,
     return false;
 }
 
-/* A mask is right if it says what y of the same backend says: where two differ
+/* A mask is right if it agrees with y of the same backend: where two differ
  * by a rounding, so may their signs. */
 static bool judge_mask(const struct check *got, int n, struct verdict *v)
 {

@@ -12,7 +12,7 @@ struct verdict {
     char why[200];
 };
 
-/* All parts of all outputs; and rows beyond the n-th stay as they were, which
+/* All parts of all outputs; and rows beyond the n-th are unchanged, which
  * is what ref left in them. */
 void judge(const struct check *got, const struct check *want,
            const struct ddp__call *c, int n, struct verdict *v);

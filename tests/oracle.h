@@ -1,4 +1,4 @@
-/* oracle.h - what PyTorch says: a script's tensors, and how far ours are off
+/* oracle.h - PyTorch's results: a script's tensors, and how far ours are off
  *
  * A script of this folder computes and writes a safetensors file, which is
  * read here by code that shares nothing with the library's own reader.
@@ -34,7 +34,7 @@ const char *oracle_missing(void);
 const char *oracle_python(const char *modules);
 
 /* Run tests/script with an argument and read what it wrote.  NULL after a
- * failure, which is said on stdout as a TAP comment. */
+ * failure, which is printed as a TAP comment. */
 struct oracle *oracle_new(const char *script, const char *arg);
 struct oracle *oracle_new_by(const char *python, const char *script,
                              const char *arg);

@@ -75,7 +75,7 @@ static TAP_PRINTF(4, 5) int tap_point(int pass, const char *file, int line,
 #define pass(...) tap_point(1, __FILE__, __LINE__, __VA_ARGS__)
 #define fail(...) tap_point(0, __FILE__, __LINE__, __VA_ARGS__)
 
-/* Two integers are equal; says both when they are not. */
+/* Two integers are equal; prints both when they are not. */
 #define is_int(got, want, ...)                                                 \
     __extension__({                                                            \
         long long tap_got = (got), tap_want = (want);                          \
@@ -125,7 +125,7 @@ static TAP_PRINTF(2, 3) void skip(int n, const char *fmt, ...)
     }
 }
 
-/* The whole program cannot be tried here: says why and ends it. */
+/* The whole program cannot be tried here: prints the reason and ends it. */
 static TAP_PRINTF(1, 2) void skip_all(const char *fmt, ...)
 {
     va_list ap;
@@ -138,7 +138,7 @@ static TAP_PRINTF(1, 2) void skip_all(const char *fmt, ...)
     exit(0);
 }
 
-/* Nothing after this can be tried: says why and ends the program. */
+/* Nothing after this can be tried: prints the reason and ends the program. */
 static TAP_PRINTF(1, 2) void bail_out(const char *fmt, ...)
 {
     va_list ap;

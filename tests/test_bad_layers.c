@@ -1,7 +1,7 @@
-/* test_bad_layers.c - what layers and chains refuse, and what they say then
+/* test_bad_layers.c - what layers and chains refuse, and with which message
  *
  * Nothing here may crash, leak or print; a message names the layer and what
- * is wrong, and the first of several failures is the one that is told.
+ * is wrong, and the first of several failures is the one that is reported.
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
 #include "config.h"

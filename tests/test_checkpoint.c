@@ -1,4 +1,4 @@
-/* test_checkpoint.c - a run that goes on from a checkpoint is the same run
+/* test_checkpoint.c - a run that resumes from a checkpoint is the same run
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * The oracle is the run that nothing interrupted: the CRC of its weights, the
@@ -144,11 +144,11 @@ struct run {
     struct ddp_train_config cfg;
     int64_t count;
     struct variant network;
-    int64_t stop_at;   /* on_step stops after it; 0: never */
-    int64_t ask_at;    /* on_step asks for a checkpoint */
-    bool evaluates;    /* after every epoch */
-    int epochs_told;   /* calls of on_epoch */
-    double epoch_loss; /* of the last one */
+    int64_t stop_at;     /* on_step stops after it; 0: never */
+    int64_t ask_at;      /* on_step asks for a checkpoint */
+    bool evaluates;      /* after every epoch */
+    int epochs_reported; /* calls of on_epoch */
+    double epoch_loss;   /* of the last one */
 };
 
 static int on_step(const struct ddp_progress *p, void *arg)
@@ -165,7 +165,7 @@ static int on_epoch(const struct ddp_progress *p, void *arg)
     struct run *r = arg;
     struct ddp_metrics m;
 
-    r->epochs_told++;
+    r->epochs_reported++;
     r->epoch_loss = p->epoch_mean.loss;
     return r->evaluates && ddp_trainer_evaluate(r->trainer, r->data, &m) < 0;
 }
@@ -236,7 +236,7 @@ static uint32_t undisturbed(struct run r)
     return begin(&r) ? finish(&r) : 0;
 }
 
-/* Go on from what is in the folder, or begin anew; the checksum at the end. */
+/* Resume from the folder, or start again; the checksum at the end. */
 static uint32_t go_on(struct run r, struct ddp_checkpoint *c)
 {
     r.stop_at = r.ask_at = 0;
@@ -350,11 +350,11 @@ static void test_state(void)
     end(&part);
     part.stop_at = 0;
     begin(&part);
-    is_int(ddp_trainer_resume(part.trainer, NULL, NULL), 1, "it goes on");
+    is_int(ddp_trainer_resume(part.trainer, NULL, NULL), 1, "it resumes");
     is_int(ddp_trainer_resume(part.trainer, NULL, NULL), DDP_EINVAL,
            "a trainer under way cannot go on from elsewhere");
     ddp_trainer_train(part.trainer);
-    is_int(part.epochs_told, EPOCHS, "no epoch is told twice, or not");
+    is_int(part.epochs_reported, EPOCHS, "each epoch is reported once");
     ok(part.epoch_loss == whole.epoch_loss,
        "the mean of an epoch has the steps before and after");
     end(&part);
@@ -380,15 +380,15 @@ static void test_epoch_told_once(void)
     begin(&r);
     is_int(ddp_trainer_train(r.trainer), DDP_ESTOPPED,
            "stopped as an epoch ends");
-    is_int(r.epochs_told, 1, "its callback was not called");
+    is_int(r.epochs_reported, 1, "its callback was not called");
     ddp_trainer_checkpoint(r.trainer);
     end(&r);
     r.stop_at = 0;
-    r.epochs_told = 0;
+    r.epochs_reported = 0;
     begin(&r);
     ddp_trainer_resume(r.trainer, NULL, NULL);
     finish(&r);
-    is_int(r.epochs_told, 3, "it is called when the run goes on");
+    is_int(r.epochs_reported, 3, "it is called when the run resumes");
 }
 
 static void test_own_loop(void)
@@ -404,7 +404,7 @@ static void test_own_loop(void)
         ddp_trainer_step(r.trainer, NULL);
     is_int(ddp_trainer_checkpoint(r.trainer), 0, "a checkpoint in one's loop");
     end(&r);
-    is_int(go_on(r, &c), want, "ddp_trainer_train() goes on from it");
+    is_int(go_on(r, &c), want, "ddp_trainer_train() continues from it");
     is_int(c.step, 4, "from the step submitted last");
 }
 
@@ -423,7 +423,7 @@ static void test_kept(void)
     is_int(finish(&r), want, "checkpoints change no weight");
     ok(there("step-000000000011") && there("step-000000000012") &&
            !there("step-000000000010"),
-       "the newest stay");
+       "the newest are kept");
     ok(there("latest/model.safetensors") && !there("best"),
        "latest leads to one of them; nothing was evaluated");
     clean();
@@ -433,7 +433,7 @@ static void test_kept(void)
     begin(&r);
     finish(&r);
     ok(there("step-000000000006") && there("step-000000000012"),
-       "those of every other epoch stay");
+       "those of every other epoch are kept");
     ok(there("best/model.safetensors"), "best leads to the best one");
     begin(&r);
     is_int(ddp_trainer_resume(r.trainer, NULL, &c), 1, "a run that is over");
@@ -592,7 +592,8 @@ static void store_state(int64_t step, const json_t *state)
 /* The state that an earlier build wrote is one that this build writes, and
  * resumes from.  When this test fails, checkpoints of released versions cannot
  * be used any more: read both formats, or increase FORMAT in
- * lib/checkpoint/state.c, say so in the notes, and store the new state here. */
+ * lib/checkpoint/state.c, mention it in the notes, and store the new state
+ * here. */
 static void test_stored_state(void)
 {
     struct run r = usual();
@@ -714,7 +715,7 @@ static void test_longer(void)
     finish(&r);
     r.cfg.epochs = EPOCHS + 2;
     is_int(go_on(r, &c), undisturbed(more), "a run that is made longer");
-    is_int(c.step, STEPS, "goes on where it ended");
+    is_int(c.step, STEPS, "continues where it ended");
 }
 
 /* ---- damage ------------------------------------------------------------- */
@@ -753,7 +754,7 @@ static void test_damaged(void)
         is_int(go_on(r, &c), want, "%s damaged: the one before does it",
                file[i % 4]);
         ok(c.step == 6 && c.skipped == 1 && strstr(c.why, dir),
-           "and why is told: %s", c.why);
+           "and the reason is reported: %s", c.why);
         ok(!strcmp(ddp_errmsg(), before),
            "what succeeded leaves the message as it was: %s", ddp_errmsg());
     }
@@ -832,7 +833,7 @@ static void test_death(void)
         fresh += c.step == 0;
     }
     ok(points > 80, "there are %d moments to die at", points);
-    is_int(wrong, 0, "at each of them the run goes on to the same weights");
+    is_int(wrong, 0, "at each of them the run resumes to the same weights");
     ok(fresh < points / 2, "from the beginning only before the first is there");
 }
 
@@ -877,7 +878,8 @@ static void test_full_disk(void)
     points = crash.count;
     for (int i = 0; i < points; i += stride)
         fail_at(i, i % 2 ? ENOSPC : EIO, false, want, &wrong);
-    is_int(wrong, 0, "%d calls that fail: each is told, and nothing is lost",
+    is_int(wrong, 0,
+           "%d calls that fail: each is reported, and nothing is lost",
            (points + stride - 1) / stride);
     for (int i = 0; i < points; i += 4 * stride)
         fail_at(i, ENOSPC, true, want, &wrong);

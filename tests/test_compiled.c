@@ -68,7 +68,7 @@ static int keep(const struct ddp_prediction *a, void *arg)
     return 0;
 }
 
-/* What an evaluation in sub-batches of `sub` says of the samples. */
+/* The outputs of an evaluation in sub-batches of `sub`. */
 static bool evaluate(ddp_chain_t *c, float *x, int sub, float *y)
 {
     ddp_dataset_t *d =
@@ -292,7 +292,7 @@ static void test_failure(void)
            ddp_compiled_wait(p, r[2]) == 0 && y[2] == 3,
        "requests around one that fails are done");
     ok(p && ddp_compiled_wait(p, r[1]) == DDP_EDEVICE && y[1] == 0,
-       "which is told why, and gets no output: %s", ddp_errmsg());
+       "which gets the reason, and no output: %s", ddp_errmsg());
     ok(p && ddp_compiled_run(p, x, 1, y + 1) == 0 && y[1] == 1,
        "the next request in its place is done");
     ok(ddp_chain_forward(ddp, c, x, DDP_F32, one, 3, 1, y) == DDP_EDEVICE &&

@@ -74,7 +74,7 @@ static void test_convert(void)
     o.drop = "*.bias,module.b*,*exp_avg,ema.*";
     ok(ddp_weights_convert(in, out, &o, &r) == 0 && r.dropped == 4 &&
            holds(1, "net.conv.weight", DDP__ST_F32, 0),
-       "patterns say what goes, and a prefix is added");
+       "patterns select what is dropped, and a prefix is added");
     o.dtype = DDP_BF16; /* 8 bits: half a unit is 2^-9 */
     ok(ddp_weights_convert(in, out, &o, NULL) == 0 &&
            holds(1, "net.conv.weight", DDP__ST_BF16, 0x1p-8),

@@ -27,7 +27,7 @@
 
 /* ---- a GPU of one thread ------------------------------------------------ */
 
-/* Shared memory has whatever the block before left in it. */
+/* Shared memory still has the values of the block before. */
 #define ITEM(name, params)                                                     \
     int ddp__k_##name(const struct ddp__k_##params *p, void *stream)           \
     {                                                                          \
@@ -144,7 +144,7 @@ static const struct ddp__backend cuda_host = {
 
 /* ---- all rows against ref ----------------------------------------------- */
 
-/* One round: ref's results stay in k. */
+/* One round: ref's results remain in k. */
 static void compare(struct check *k, const struct ddp__call *c, int n,
                     bool accumulate, struct verdict *v)
 {
@@ -196,7 +196,7 @@ static void test_row(const struct check_row *row, enum ddp_dtype dtype)
     check_free(k);
 }
 
-/* Those of cuDNN, cuBLASLt, of CPU workers and of the program stay out. */
+/* Those of cuDNN, cuBLASLt, of CPU workers and of the program are left out. */
 static bool is_ours(const struct check_row *r)
 {
     return cuda_host.kernel[check_kinds[r->family].op[0]] &&

@@ -232,7 +232,7 @@ static void test_slopes(void)
     ddp_chain_init(c, 3);
     p = ddp_pullback_new(ddp, c, x, in, N, 2, NULL);
     ok(p && ddp_pullback_backward(p, dy, dx) == 0,
-       "a chain with layers of one's own");
+       "a chain with custom layers");
     is_near(dot(dx, way, X_LEN), slope_of_x(c, x, dy, way), SLOPE_TOLERANCE,
             "dx through them is the slope of the output");
     for (int i = 0; ddp_chain_param(c, i, &info) == 0; i++) {
@@ -387,7 +387,7 @@ static void test_options(void)
 
 /* ---- what is refused ---------------------------------------------------- */
 
-/* The layer itself has no way to say what is wrong. */
+/* The layer itself cannot report what is wrong. */
 static void test_misfit(void)
 {
     ddp_chain_t *c = ddp_chain_new(curve_new(C + 1, NULL), DDP_END);
@@ -395,7 +395,7 @@ static void test_misfit(void)
     int rc = ddp_chain_forward(ddp, c, x, DDP_F32, in, N, 0, y);
 
     ok(rc == DDP_ESHAPE && strstr(ddp_errmsg(), "curve"),
-       "a shape that does not fit is told with the layer's kind: %s",
+       "a shape that does not fit is reported with the layer's kind: %s",
        ddp_errmsg());
     ddp_chain_free(c);
 }

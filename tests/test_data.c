@@ -81,7 +81,7 @@ static bool ends(const char *s, const char *end)
     return s && strlen(s) >= n && !strcmp(s + strlen(s) - n, end);
 }
 
-/* A data set could not be made, and the message says this. */
+/* A data set could not be made, and the message has this text. */
 static void refused(ddp_dataset_t *d, const char *says, const char *what)
 {
     ok(!d && strstr(ddp_errmsg(), says), "%s: refused", what);
@@ -357,7 +357,7 @@ static void test_imagenet_train(void)
     is_str(ddp_dataset_describe(d),
            "ImageNet train, 3 images of 3 classes (folders; 1 classes have no "
            "images; 1 folders are not classes and are skipped)",
-           "the description says what was left out");
+           "the description lists what was left out");
     ok(ends(ddp_dataset_path(d, 2), DATA "train/n03/n03_9.JPEG"), "paths");
     ddp_dataset_free(d);
 }
@@ -402,7 +402,7 @@ static void test_imagenet_flat(void)
     ok(d && ddp_dataset_count(d) == 1 && label_of(d, 0) == 1,
        "train without class folders: by the CSV");
     ok(d && strstr(ddp_dataset_describe(d), "lists only 1 of 2 files"),
-       "which is said to be incomplete");
+       "which is described as incomplete");
     ddp_dataset_free(d);
 }
 
@@ -616,7 +616,7 @@ static void test_budget(void)
     struct ddp__order o = {0};
     struct ddp_bad_sample bad;
 
-    is_int(read_one(d, &o, 0, true), 1, "one bad sample is always borne");
+    is_int(read_one(d, &o, 0, true), 1, "one bad sample is always tolerated");
     is_int(ddp_dataset_bad(d, 0, &bad), 0, "it is known");
     is_str(bad.path, "sample 0", "by its name");
     ok(strstr(bad.why, "get() returned -4"), "and the reason");
@@ -635,7 +635,7 @@ static void test_budget(void)
     src.bad_every = 1;
     d = source(&src, 20, 1);
     is_int(read_one(d, &o, 3, true), -100 - DDP_EDATA,
-           "all samples bad: an error, whatever the budget");
+           "all samples bad: an error with any budget");
     ddp_dataset_free(d);
 }
 

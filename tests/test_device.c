@@ -126,7 +126,7 @@ static void test_left_out(void)
     ddp_finish(ddp);
     setenv("DUMMY_COUNT", "1", 1);
     ddp = ddp_init(NULL);
-    ok(ddp && dummy_calls.configured == 1, "their variable says how many");
+    ok(ddp && dummy_calls.configured == 1, "their variable has their number");
     ddp_finish(ddp);
     unsetenv("DUMMY_COUNT");
 }

@@ -91,7 +91,7 @@ static void test_values(float p)
     ddp_chain_t *c = ddp_chain_new(ddp_dropout_new(p), DDP_END);
 
     ok(pull(c, 0) && masks_agree(p),
-       "%s dropout %g: 0 or x / (1 - p), backward alike", backend, (double)p);
+       "%s dropout %g: 0 or x / (1 - p), backward too", backend, (double)p);
     is_share(zeros(y, LEN), LEN, (double)p, "dropout");
     memcpy(again, y, sizeof(y));
     ok(pull(c, 7) && memcmp(again, y, sizeof(y)) == 0,
@@ -143,7 +143,7 @@ static void test_depth(float p)
     bool whole = true;
 
     ok(pull(c, 0) && masks_agree(p),
-       "%s stochastic depth %g: 0 or x / (1 - p), backward alike", backend,
+       "%s stochastic depth %g: 0 or x / (1 - p), backward too", backend,
        (double)p);
     for (int i = 0; i < N; i++) {
         int n = zeros(y + i * SAMPLE, SAMPLE);

@@ -150,7 +150,7 @@ static void test_evaluation(ddp_t *ddp, ddp_dataset_t *d)
     ok(put(c, NULL, e) && ddp_trainer_evaluate(t, d, &after) == 0 &&
            !memcmp(&ema, &after, sizeof(ema)) &&
            memcmp(&before, &ema, sizeof(ema)) != 0,
-       "a chain with the averages for weights is evaluated alike");
+       "a chain with the averages as weights evaluates equally");
     close(fd);
     unlink(path);
     ddp_trainer_free(t);
@@ -267,7 +267,7 @@ static void go_on(ddp_t *ddp, ddp_dataset_t *d, const char *dir,
        "a checkpoint has the averages, to the bit");
     ok(t && ddp_trainer_train(t) == 0 && (n = all(c, t, got)) &&
            !memcmp(got, whole, n * sizeof(*got)),
-       "and a run that goes on from it ends with those of a whole one");
+       "and a run that resumes from it ends with those of a whole one");
     ddp_trainer_free(t);
     ddp_chain_free(c);
 }

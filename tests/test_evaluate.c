@@ -81,7 +81,7 @@ static ddp_chain_t *net(void)
     return c;
 }
 
-/* What ddp_chain_forward() says, in sub-batches of the same sizes. */
+/* The outputs of ddp_chain_forward(), in sub-batches of the same sizes. */
 static float *forward(ddp_t *ddp, ddp_chain_t *c, bool flip)
 {
     float *x = all(flip), *y = calloc(COUNT * CLASSES, sizeof(*y));
@@ -255,7 +255,8 @@ static void test_bad(ddp_t *ddp, const char *backend)
 
     ok(answer(ddp, c, d, DDP_TTA_NONE, DDP_F32, &s, &m) == 0 && s.bad == 14 &&
            s.n == COUNT && m.samples == COUNT,
-       "%s: a sample that cannot be read is marked, the rest goes on", backend);
+       "%s: a sample that cannot be read is marked, the others are evaluated",
+       backend);
     ok(ddp_chain_evaluate(ddp, c, d, &(struct ddp_evaluate_config){.tta = 7},
                           &m) == DDP_EINVAL &&
            ddp_chain_evaluate(ddp, c, d,

@@ -1,4 +1,4 @@
-/* test_gpu.c - which GPUs are used, and what is said where none can be
+/* test_gpu.c - which GPUs are used, and the message where none can be
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * The driver is a made-up one (fake_cuda.c); no GPU is needed.
@@ -13,7 +13,7 @@
 
 #ifdef HAVE_CUDA
 
-/* The driver says so; which GPUs are found. */
+/* Which GPUs are found with this driver. */
 static struct ddp__gpus find(const char *fake)
 {
     struct ddp__gpus g = {0};

@@ -272,7 +272,7 @@ static void test_memory(void)
 {
     setenv("STARPU_LIMIT_CUDA_MEM", "64", 1); /* MiB */
     ok(train(DDP_F32) == 0 && ddp_errcode() == DDP_ENOMEM,
-       "too little memory is said before the first step: %s", ddp_errmsg());
+       "too little memory is reported before the first step: %s", ddp_errmsg());
     unsetenv("STARPU_LIMIT_CUDA_MEM");
 }
 

@@ -278,7 +278,7 @@ static void test_orientation(void)
     free(pixels);
 }
 
-/* Whatever is wrong with EXIF, the image is decoded as it is stored. */
+/* With any error in EXIF the image is decoded as it is stored. */
 static void test_absurd_exif(void)
 {
     static uint8_t long_block[60000];

@@ -208,7 +208,7 @@ static bool loss_agrees(const struct run *r, double got)
     }
     if (fabs(got - want) <= TOLERANCE * size)
         return true;
-    diag("%s %s: loss %.9g, wants %.9g", r->backend, r->name, got, want);
+    diag("%s %s: loss %.9g, expected %.9g", r->backend, r->name, got, want);
     return false;
 }
 

@@ -21,7 +21,7 @@ enum fault {
     SOUND,    /* nothing: the step is left out */
     TARGET,   /* an infinite target: loss and gradients */
     PIXEL,    /* an infinite input: statistics, loss and gradients */
-    LOSS,     /* the program's loss says NaN, its gradient is fine */
+    LOSS,     /* the program's loss is NaN, its gradient is fine */
     GRADIENT, /* the other way round */
     ALWAYS,   /* as TARGET, in every step */
     OFTEN,    /* in every other step */
@@ -107,7 +107,7 @@ struct run {
     int rc;
     uint32_t before, after; /* checksums */
     struct ddp_skips skips;
-    int64_t told; /* steps that on_step() was told of as skipped */
+    int64_t reported; /* skipped steps that on_step() was called with */
     double epoch_loss;
 };
 
@@ -115,9 +115,9 @@ static int on_step(const struct ddp_progress *p, void *arg)
 {
     struct run *r = arg;
 
-    r->told += p->why != NULL;
+    r->reported += p->why != NULL;
     r->epoch_loss = p->epoch_mean.loss;
-    return !p->why != !p->now.skipped || p->skipped != r->told;
+    return !p->why != !p->now.skipped || p->skipped != r->reported;
 }
 
 static void train(ddp_t *ddp, struct run *r)
@@ -143,7 +143,7 @@ static void train(ddp_t *ddp, struct run *r)
                                                 : 10,
             .seed = 4, .on_step = on_step, .arg = r});
 
-    r->told = 0;
+    r->reported = 0;
     ddp_chain_checksum(chain, &r->before);
     r->rc = t ? ddp_trainer_train(t) : ddp_errcode();
     ddp_trainer_skips(t, &r->skips);
@@ -199,9 +199,9 @@ static void test_fault(ddp_t *ddp, enum fault fault, struct ddp_optimizer o,
     if (r.after != sound.after)
         diag("%08x, want %08x; %d: %s", r.after, sound.after, r.rc,
              ddp_errmsg());
-    ok(r.skips.steps == 1 && r.skips.last == BAD && r.told == 1 &&
+    ok(r.skips.steps == 1 && r.skips.last == BAD && r.reported == 1 &&
            r.skips.in_a_row == 0 && isfinite(r.epoch_loss),
-       "one step was skipped, the callback was told, the mean is finite");
+       "one step was skipped, it was reported, the mean is finite");
     ok(strncmp(r.skips.why, why[fault], strlen(why[fault])) == 0, "%s",
        r.skips.why);
 }
@@ -249,7 +249,7 @@ static void test_budget(ddp_t *ddp)
        "every other step does not: %d are skipped", (int)often.skips.steps);
 }
 
-/* In a loop of one's own. */
+/* In a loop of the program. */
 static void test_step(ddp_t *ddp)
 {
     enum fault fault = OFTEN;
@@ -273,7 +273,7 @@ static void test_step(ddp_t *ddp)
         ddp_chain_checksum(chain, &crc[0]);
         ok(t && ddp_trainer_step(t, &m) == 0 && m.skipped == (i % 2 == 1) &&
                isfinite(m.loss) == !m.skipped,
-           "ddp_trainer_step() %d says whether it was applied", i);
+           "ddp_trainer_step() %d reports whether it was applied", i);
         ddp_chain_checksum(chain, &crc[1]);
         ok((crc[0] == crc[1]) == m.skipped, "and so do the weights");
     }

@@ -64,14 +64,15 @@ static void test_names(const char *model)
  * classifiers. */
 static void test_count(const char *model)
 {
-    const struct oracle_tensor *said = oracle_find(o, "%s#", model);
+    const struct oracle_tensor *expected = oracle_find(o, "%s#", model);
     ddp_chain_t *c = ddp_model_new(
         model,
         &(struct ddp_model_options){.no_aux = strcmp(model, "googlenet") == 0});
 
-    if (said)
+    if (expected)
         is_int(trained(c),
-               1000 * (long long)said->data[0] + (long long)said->data[1],
+               1000 * (long long)expected->data[0] +
+                   (long long)expected->data[1],
                "%s: trained parameters", model);
     ddp_chain_free(c);
 }
@@ -114,7 +115,7 @@ static void moments(const float *w, size_t n, double m[3])
 /* Both are samples of n: means differ by 1.4 sigma / sqrt(n), deviations by
  * less; 6 times that is never met.  The largest of 5000 normal numbers is 3.2
  * to 4.5 sigma, of uniform ones 1.7. */
-static bool begins_alike(const double ours[3], const float *theirs, size_t n)
+static bool begins_equal(const double ours[3], const float *theirs, size_t n)
 {
     double sigma = (double)theirs[1], by = 6 * 1.4 * sigma / sqrt((double)n);
 
@@ -127,7 +128,7 @@ static void test_start(const char *model)
 {
     ddp_chain_t *c = ddp_model_new(model, NULL);
     struct ddp_param_info p;
-    bool alike = c && ddp_chain_init(c, 5) == 0;
+    bool same = c && ddp_chain_init(c, 5) == 0;
 
     for (int i = 0; ddp_chain_param(c, i, &p) == 0; i++) {
         const struct oracle_tensor *t = oracle_find(o, "%s^%s", model, p.name);
@@ -136,14 +137,14 @@ static void test_start(const char *model)
 
         ddp_chain_get(c, p.name, w, p.len);
         moments(w, p.len, m);
-        if (p.role != DDP_RUNNING && (!t || !begins_alike(m, t->data, p.len))) {
+        if (p.role != DDP_RUNNING && (!t || !begins_equal(m, t->data, p.len))) {
             diag("%s: mean %g, deviation %g, largest %g", p.name, m[0], m[1],
                  m[2]);
-            alike = false;
+            same = false;
         }
         free(w);
     }
-    ok(alike, "%s: weights begin as torchvision's", model);
+    ok(same, "%s: weights begin as torchvision's", model);
     ddp_chain_free(c);
 }
 

@@ -1,7 +1,7 @@
 /* test_once.c - every layer runs once, on every worker, and may fail
  *
  * A layer of the program's own leaves values as they are, counts the samples
- * that pass, and fails when it is told to.
+ * that pass, and fails on request.
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
 #include "config.h"
@@ -174,7 +174,7 @@ static void reset(struct counter *c, int n)
 
 enum { COUNTERS = 3 };
 
-/* Counters beside all that could make a layer run twice. */
+/* Counters next to everything that could make a layer run twice. */
 static ddp_chain_t *counted(struct counter c[COUNTERS])
 {
     reset(c, COUNTERS);
@@ -283,8 +283,8 @@ static void test_training_counts(void)
 
 /* ---- failures ----------------------------------------------------------- */
 
-/* A run of the given counter's kernel fails: the step does, the weights stay,
- * and the next step works. */
+/* A run of the given counter's kernel fails: the step does, the weights do not
+ * change, and the next step works. */
 static void test_kernel_failure(bool back)
 {
     struct counter c[COUNTERS];

@@ -118,7 +118,7 @@ static size_t len_of(struct ddp_shape s)
     return (size_t)s.h * (size_t)s.w * (size_t)s.c;
 }
 
-/* Sizes that some case wants, and such as leave a rest in windows. */
+/* Sizes that some case needs, and some that leave a remainder in windows. */
 static const struct ddp_shape shapes[] = {
     {9, 7, 4},   {8, 10, 4}, {5, 8, 4}, {1, 1, 7},   {9, 7, 8},
     {21, 18, 3}, {6, 5, 17}, {1, 1, 2}, {1, 1, 300}, {21, 19, 3},
@@ -322,8 +322,7 @@ static void test_refused(void)
     ddp_chain_free(c);
     c = ddp_chain_new(ddp_dense_new(4, 2),
                       ddp_layer_new(sizeof(ddp_layer_t), &own), DDP_END);
-    is_int(ddp_chain_export_onnx(c, in, path), DDP_EINVAL,
-           "a layer of one's own");
+    is_int(ddp_chain_export_onnx(c, in, path), DDP_EINVAL, "a custom layer");
     ok(strstr(ddp_errmsg(), "swirl"), "is named: %s", ddp_errmsg());
     ok(access(path, F_OK) < 0, "and nothing is written");
     ddp_chain_free(c);

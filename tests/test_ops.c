@@ -83,7 +83,7 @@ static void close_trial(struct trial *t)
     }
 }
 
-/* The op on ref, whose results stay in k, and on the others. */
+/* The op on ref, whose results remain in k, and on the others. */
 static void try_op(struct trial *t, struct check *k, int n, bool accumulate)
 {
     struct check *before = check_copy(k);
@@ -208,7 +208,7 @@ static double off_kinks(double x)
 }
 
 /* Shift whole channels to one side of the kinks of relu and relu6; scales are
- * small enough for them to stay there. */
+ * small enough for them to remain there. */
 static void steady_norm(struct check *k)
 {
     static const double shift[] = {3, -5, 11};
@@ -231,7 +231,7 @@ static void spread_out(struct check_tensor *x, size_t len)
         check_set(x, i, ((double)(i * 7919 % len) - (double)len / 2) / 4);
 }
 
-/* Differences across a kink say nothing: move the numbers away from it. */
+/* Differences across a kink mean nothing: move the numbers away from it. */
 static void avoid_kinks(struct check *k)
 {
     struct check_tensor *x = check_tensor(k, 'x');
@@ -288,7 +288,7 @@ static void test_slopes(struct check *k, const struct ddp__call *forward,
 }
 
 /* Rows whose forward is smooth, and not more than backward is about; not the
- * large ones, on which differences take long and say no more. */
+ * large ones, on which differences take long and show no more. */
 static bool has_slopes(const struct check_row *r)
 {
     if (r->n * r->x.h * r->x.w * r->x.c > 10000)

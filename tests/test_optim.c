@@ -21,8 +21,8 @@ enum { STEPS = 10, BATCH = 6 };
 
 static const struct oracle *o;
 
-/* Every option beside the defaults is torch.optim's as oracle_optim.py has it.
- * beta2 0.99 is what PyTorch calls alpha. */
+/* Every option other than the defaults is torch.optim's as oracle_optim.py has
+ * it. beta2 0.99 is what PyTorch calls alpha. */
 static const struct {
     const char *name;
     struct ddp_optimizer o;

@@ -146,7 +146,7 @@ static void test_order(void)
 
     is_int(ddp__order_index(&b, 100, 17), 17, "in order: position is index");
     is_int(ddp__order_index(&a, 100, 17), ddp__permute(3, 2, 100, 17),
-           "shuffled: as the permutation says");
+           "shuffled: as the permutation has it");
     ok(ddp__order_key(&a, 5) == ddp__order_key(&b, 5),
        "a sample's key does not depend on its position");
     ok(ddp__order_key(&b, 5) != ddp__order_key(&c, 5) &&

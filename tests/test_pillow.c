@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * oracle_image.py makes the images and the expected pixels.  The environment
- * may name more images: DDP_TEST_IMAGES=DIR, say unpacked ImageNet.
+ * may name more images: DDP_TEST_IMAGES=DIR, such as unpacked ImageNet.
  */
 #include "config.h"
 

@@ -54,7 +54,7 @@ static void test_bf16(void)
         back[i] = ddp__from_bf16(y[i]);
     ok(IS(back, 1, 1, 1.015625f, 1.0078125f) && y[4] == 0x8000 &&
            y[5] == 0x7f80 && isnan(back[6]),
-       "bf16: halves go to even, zeros keep their sign, NaN stays NaN");
+       "bf16: halves go to even, zeros keep their sign, NaN remains NaN");
 }
 
 /* ---- f16 ---------------------------------------------------------------- */
@@ -103,7 +103,7 @@ static void test_f16(void)
     ok(rounds(INFINITY, 0x7c00) && rounds(1e30, 0x7c00) && rounds(1e-30, 0) &&
            rounds(0, 0),
        "f16: too large is infinite, too small is 0");
-    ok(isnan(ddp__from_f16(ddp__to_f16(NAN))), "f16: NaN stays NaN");
+    ok(isnan(ddp__from_f16(ddp__to_f16(NAN))), "f16: NaN remains NaN");
 }
 
 /* ---- input -------------------------------------------------------------- */
@@ -144,7 +144,7 @@ static void test_conv(void)
     ok(IS(g, 5421, 6532, 8754, 9865, 1111), "conv: the gradient of w and b");
     RUN_ADDING(CONV_BWD_W, &c, 1, x, dy, g);
     ok(IS(g, 10842, 13064, 17508, 19730, 2222),
-       "conv: gradients are added when the task says so");
+       "conv: gradients are added when the task accumulates");
 }
 
 static void test_conv_padding(void)
@@ -416,7 +416,7 @@ static void test_join(void)
         y[i] = (float)i;
     c = (struct ddp__call){.buf = {image(1, 2, 2), image(1, 2, 4)}, .at = 1};
     RUN(CONCAT, &c, 1, a, y);
-    ok(IS(y, 0, 1, -2, 3, 4, 3, 4, 7), "concat: other channels stay");
+    ok(IS(y, 0, 1, -2, 3, 4, 3, 4, 7), "concat: other channels are unchanged");
     c.buf[DDP__SPLIT_DY] = image(1, 2, 4);
     c.buf[DDP__SPLIT_DX] = image(1, 2, 2);
     c.at = 2;

@@ -20,7 +20,7 @@
 static char dir[] = "/tmp/ddp-safetensors-XXXXXX";
 static char path[128];
 
-/* A file of a header, whose length is written before it unless n says
+/* A file of a header, whose length is written before it unless n sets
  * otherwise, and data. */
 static void put(const char *head, size_t len, uint64_t n, const void *data,
                 size_t size)
@@ -134,7 +134,7 @@ static void test_types(void)
            "a tensor without elements");
     is_int(ddp__st_read_f32(ddp__st_find(f, "u"), x, 3), DDP_EDATA,
            "U8 is skipped, not read");
-    ok(strstr(ddp_errmsg(), "U8"), "and the message says so");
+    ok(strstr(ddp_errmsg(), "U8"), "and the message names it");
     ddp__st_close(f);
 }
 
@@ -335,8 +335,8 @@ static void put_part(const char *name, const char *tensor, float v)
 #define ONE IN("a", "1.safetensors")
 #define TWO IN("b", "2.safetensors")
 
-/* Lists beside 1 and 2, which have a and b, and "again", which has a; and what
- * the message says; NULL: good. */
+/* Lists next to 1 and 2, which have a and b, and "again", which has a; and a
+ * part of the message; NULL: good. */
 static const struct {
     const char *what, *list, *words;
 } lists[] = {
@@ -540,7 +540,7 @@ static void test_bf16(void)
     pread(f->fd, got, sizeof(got), (off_t)(f->data + a->begin));
     ok(!memcmp(got, want, sizeof(want)),
        "BF16 is rounded to nearest, halves to even");
-    ok(ddp__st_read_f32(a, x, 7) == 0 && isnan(x[6]), "a NaN stays one");
+    ok(ddp__st_read_f32(a, x, 7) == 0 && isnan(x[6]), "a NaN remains one");
     ddp__st_close(f);
 }
 
@@ -591,7 +591,7 @@ static void test_full_disk(void)
                   : 1);
     }
     waitpid(pid, &status, 0);
-    is_int(status, 0, "a write that fails half way says why");
+    is_int(status, 0, "a write that fails half way reports the reason");
     stat(path, &after);
     ok(before.st_ino == after.st_ino && before.st_size == after.st_size &&
            opens() == 0,

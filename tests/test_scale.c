@@ -36,7 +36,7 @@ static ddp_t *start(const char *sched, const char *ncpu, const char *backend)
 
 static const struct oracle *o;
 
-/* Samples of a run: with the script's weights, or all alike. */
+/* Samples of a run: with the script's weights, or all equal. */
 static int get(void *arg, int64_t i, uint64_t key, struct ddp_sample *s)
 {
     (void)key;
@@ -330,7 +330,7 @@ static void test_clipping(void)
     is_near(move(ddp, d, DDP_F32), 2 * 0.01, 2e-6,
             "f32: a step clipped to a norm of 0.01, at lr 2");
     is_near(move(ddp, d, DDP_F16), 2 * 0.01, 2e-6,
-            "f16: the same, whatever the scale");
+            "f16: the same with any scale");
     ddp_dataset_free(d);
     ddp_finish(ddp);
 }

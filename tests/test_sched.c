@@ -1,4 +1,4 @@
-/* test_sched.c - the ddp scheduler: lanes stay whole, nothing is forgotten
+/* test_sched.c - the ddp scheduler: no lane is split, no task is forgotten
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
 #include "config.h"

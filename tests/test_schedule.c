@@ -30,10 +30,10 @@ static void test_constant(void)
     is_near(factor(&s, 2.5), 0.505, EPS, "is half way after half its time");
     is_near(factor(&s, 5), 1, EPS, "and is over at its end");
     s.warmup_factor = 0.25;
-    is_near(factor(&s, 0), 0.25, EPS, "it begins where one says");
+    is_near(factor(&s, 0), 0.25, EPS, "it begins at the given rate");
     s.warmup = 200;
     is_near(factor(&s, 90), 0.25 + 0.75 * 90 / 200, EPS,
-            "a warm-up longer than the run stays one");
+            "a warm-up longer than the run remains one");
 }
 
 static void test_stepped(void)
@@ -62,7 +62,7 @@ static void test_down(void)
     is_near(factor(&s, 90), 0, EPS, "0 at the end");
     is_near(factor(&s, 95), 0, EPS, "and after it");
     s.final_factor = 0.1;
-    is_near(factor(&s, 45), 0.55, EPS, "or what one says");
+    is_near(factor(&s, 45), 0.55, EPS, "or the given rate");
     s.warmup = 10;
     is_near(factor(&s, 10), 1, EPS, "after a warm-up it starts there");
     is_near(factor(&s, 50), 0.55, EPS, "and has the rest of the time");
@@ -85,7 +85,7 @@ static void test_one_cycle(void)
     s.warmup = 9;
     s.warmup_factor = 0.5;
     s.final_factor = 0.2;
-    is_near(factor(&s, 4.5), 0.75, EPS, "with one's own warm-up");
+    is_near(factor(&s, 4.5), 0.75, EPS, "with a given warm-up");
     is_near(factor(&s, 90), 0.2, EPS, "and end");
 }
 
@@ -101,7 +101,7 @@ static void test_own(void)
         .kind = DDP_CUSTOM_SCHEDULE, .fn = own, .arg = &more, .warmup = 50};
 
     is_near(ddp_schedule_factor(&s, 7, 45, 90), 1007.5, EPS,
-            "one's own function gets step, epoch, epochs and its argument");
+            "a custom function gets step, epoch, epochs and its argument");
     s.fn = NULL;
     is_near(ddp_schedule_factor(&s, 7, 45, 90), 1, 0, "without one: 1");
 }

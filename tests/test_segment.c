@@ -50,7 +50,7 @@ static bool is_alone(const struct ddp__node *n)
            n->call.op == DDP__OP_INPUT_F32;
 }
 
-/* Segments are all nodes in order; none joins what must stay apart. */
+/* Segments are all nodes in order; none joins nodes that must be apart. */
 static bool is_cut(const ddp_graph_t *g)
 {
     int next = 0;

@@ -410,7 +410,7 @@ static void test_failure(ddp_t *ddp)
         ddp, chain, d,
         &(struct ddp_train_config){TRAIN_DEFAULTS, .optimizer = ddp_sgd(0.1f),
                                    .sub_batch = 4, .batch = 16});
-    ok(t && ddp_trainer_step(t, &m) == 0, "a step with a kernel of one's own");
+    ok(t && ddp_trainer_step(t, &m) == 0, "a step with a custom kernel");
     ddp_trainer_wait(t);
     ddp_chain_checksum(chain, &before);
     fail_at = 2;

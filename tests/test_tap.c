@@ -1,4 +1,4 @@
-/* test_tap.c - tap.h says what it should, since all else rests on it
+/* test_tap.c - tap.h reports correctly, since all other tests rely on it
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
 #include "config.h"
@@ -74,7 +74,7 @@ int main(void)
            "ok 4 - fourth\nok 5 # SKIP why\n1..5\n",
            "passing prints its points and the plan");
     is_int(capture(one_fails, text, sizeof(text)), 1, "failing exits with 1");
-    ok(!strncmp(text, "not ok 1 - two is three\n", 24), "and says not ok");
+    ok(!strncmp(text, "not ok 1 - two is three\n", 24), "and prints not ok");
     ok(strstr(text, "# got 2, want 3\n"), "with both values");
     is_int(capture(too_few, text, sizeof(text)), 1,
            "fewer points than planned exits with 1");

@@ -1,7 +1,7 @@
 /* test_topology.c - cores, caches and memory nodes of machines made up for it
  *
  * hwloc builds a machine out of a line of text (HWLOC_SYNTHETIC) or a file, so
- * what is right is what that line says.
+ * that line has the right answer.
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
 #include "config.h"
@@ -379,7 +379,7 @@ static void test_workers(void)
     ok(strstr(ddp_describe(ddp), "8 cores of 2 hyper-threads") &&
            strstr(ddp_describe(ddp), "not bound to cores") &&
            !strstr(ddp_describe(ddp), "built for") == (n == 8),
-       "the description says all that: %s", ddp_describe(ddp));
+       "the description has all that: %s", ddp_describe(ddp));
     ok(!getenv("STARPU_WORKERS_NOBIND"), "no variable is left behind");
     ddp_finish(ddp);
 

@@ -3,7 +3,7 @@
  * What is right is what PyTorch computes in f64.  How far off f32 may be: sums
  * in another order differ by a few 2^-24, and every batch norm amplifies that,
  * since it divides by the deviation of what comes in.  No fixed bound holds,
- * but PyTorch's own f32 is struck alike, so that it is the yardstick.
+ * but PyTorch's own f32 is affected equally, so that it is the yardstick.
  *
  * A value close to 0 may land on the other side of a ReLU, and then its whole
  * gradient comes or goes: one of N values changes about 1 / sqrt(N) of a

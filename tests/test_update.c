@@ -33,7 +33,7 @@ static void test_cross_entropy(void)
     RUN_ADDING(LOSS, &c, 1, x, label, weight, stats);
     ok(stats[DDP__STAT_COUNT] == 3 && stats[DDP__STAT_TOP1] == 2 &&
            stats[DDP__STAT_DIVISOR] == 7,
-       "cross entropy: statistics are added when the task says so");
+       "cross entropy: statistics are added when the task accumulates");
     c.loss.smoothing = 0.2f;
     RUN(LOSS, &c, 1, x, label, weight, stats, dx);
     is_near(stats[DDP__STAT_LOSS], 0.1 * log(4) + 0.9 * log(4 / 3.0), 1e-6,
@@ -70,7 +70,7 @@ static void test_labels(void)
     for (int32_t label = -1; label <= 3; label += 4) {
         ok(RUN(LOSS, &c, 1, x, &label, weight, stats, dx) == DDP_EDATA,
            "cross entropy: label %d of 3 classes is refused", label);
-        ok(strstr(ddp_errmsg(), "label") != NULL, "and the message says so");
+        ok(strstr(ddp_errmsg(), "label") != NULL, "and the message names it");
     }
     ok(RUN(LOSS, &c, 1, x, &no_label, weight, stats) == 0 &&
            stats[DDP__STAT_LOSS] == 0 && stats[DDP__STAT_TOP10] == 0,
@@ -334,7 +334,8 @@ static void test_sums(void)
     ok(norm[DDP__NORM_TRAINED] == 0 && norm[DDP__NORM_RUNNING] == 0,
        "sqnorm: all is finite");
     RUN_ADDING(SQNORM, &c, 1, g, stats, norm);
-    is_near(norm[0], 169 / 2.0, 1e-12, "sqnorm: added when the task says so");
+    is_near(norm[0], 169 / 2.0, 1e-12,
+            "sqnorm: added when the task accumulates");
     stats[DDP__STAT_DIVISOR] = 0;
     RUN(SQNORM, &c, 1, g, stats, norm);
     ok(norm[0] == 0, "sqnorm: without a divisor, 0");

@@ -55,7 +55,7 @@ static void test_round_trip(void)
     ok(sum(a) == sum(b), "the other has the same weights then, to the bit");
     is_int(r.loaded, 8, "all tensors");
     ok(!r.missing && !r.unexpected && !r.new_head && !r.text[0],
-       "and nothing to say");
+       "and nothing to report");
     ddp_chain_free(a);
     ddp_chain_free(b);
 }
@@ -164,7 +164,7 @@ static void test_partial(void)
        "2 tensors of 8, 2 skipped");
     ok(strstr(r.text, "6 missing: conv.weight") &&
            strstr(r.text, "2 skipped: more.bias"),
-       "and the report says which");
+       "and the report names it");
     ddp_chain_get(c, "head.weight", w, 40);
     ddp_chain_get(c, "conv.bias", after, 4);
     ok(!memcmp(w, want, sizeof(w)), "what is there has the file's values");
@@ -216,7 +216,7 @@ static void test_new_head(void)
     is_str(r.text,
            "head has 1000 outputs in the file and 10 here: it keeps its "
            "initial values",
-           "the report says so");
+           "the report has it");
     ddp_chain_get(c, "conv.weight", w, 108);
     ddp_chain_get(c, "head.weight", after, 40);
     ok(!memcmp(w, want, sizeof(w)), "the rest has the file's values");

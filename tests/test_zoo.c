@@ -33,7 +33,7 @@ static const char quick[] =
     "densenet121,efficientnet_b0,googlenet,inception_v2,inception_v3-eval,"
     "mobilenet_v2,mobilenet_v3_small,resnext50_32x4d-slim,squeezenet1_1";
 
-/* A script's model: its part of the file, without what says how. */
+/* A script's model: its part of the file, without the options. */
 struct model {
     char part[64], name[64];
     bool slim, gradients;

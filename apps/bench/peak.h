@@ -14,7 +14,7 @@ struct peak {
 
 /* Measure this many cores at once, for about `seconds`.  bf16 is measured with
  * the best instructions there are; where there are none, the f32 peak stands
- * and base says so.  -1 when threads cannot be started. */
+ * and base is set.  -1 when threads cannot be started. */
 int peak_measure(struct peak *p, enum ddp_dtype type, int cores,
                  double seconds);
 

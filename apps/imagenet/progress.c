@@ -170,8 +170,8 @@ void progress_flush(struct progress *p, const struct ddp_progress *now)
     }
     p->sum_loss = p->sum_top1 = 0;
     p->samples = 0;
-    p->said = app_now();
-    p->said_step = now->step;
+    p->printed = app_now();
+    p->printed_step = now->step;
 }
 
 static void print_hint(struct progress *p, const struct ddp_progress *now)
@@ -200,8 +200,8 @@ void progress_step(struct progress *p, const struct ddp_progress *step)
         p->samples += now->now.samples;
     }
     print_hint(p, now);
-    due = p->log_every ? now->step - p->said_step >= p->log_every
-                       : now->step == 1 || t - p->said >= line_s;
+    due = p->log_every ? now->step - p->printed_step >= p->log_every
+                       : now->step == 1 || t - p->printed >= line_s;
     if (due)
         progress_flush(p, now);
     if (p->draw && t - p->drawn >= draw_s)

@@ -18,8 +18,8 @@ struct progress {
     bool draw, lines;
     int64_t log_every; /* steps between lines; 0: by the clock */
     int64_t epoch_steps;
-    double drawn, said; /* when, by app_now() */
-    int64_t said_step;
+    double drawn, printed; /* when, by app_now() */
+    int64_t printed_step;
     double sum_loss, sum_top1; /* of the samples since the last line */
     int64_t samples;
     double data_share; /* smoothed */

@@ -27,7 +27,7 @@ int weights_read_config(struct opts *o, const char *weights, FILE *log);
 int weights_setup(struct opts *o, struct settings *s, FILE *log);
 
 /* Load the weights, and print what does not fit: OPTS_GO, or the exit code.
- * new_head: a last layer with another number of classes stays random. */
+ * new_head: a last layer with another number of classes remains random. */
 int weights_load(const struct settings *s, ddp_chain_t *c, bool new_head);
 
 #endif

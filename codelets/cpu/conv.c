@@ -97,7 +97,7 @@ static int run_wino(const struct ddp__task *t, struct ddp__plan *p)
     return rc;
 }
 
-/* The weights as d wants them; *k, unless NULL, is to be put back. */
+/* The weights in the layout that d needs; give *k back unless it is NULL. */
 static int get_packed_weights(const struct ddp__task *t, struct ddp__plan *p,
                               const struct ddp__dnn *d, struct ddp__pack **k,
                               void **w)

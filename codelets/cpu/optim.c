@@ -289,7 +289,8 @@ int ddp__cpu_sqnorm(const struct ddp__task *t)
     return 0;
 }
 
-/* In this form a weight that stays is what its average ends at. */
+/* In this form the average of a weight that no longer changes converges to
+ * that weight. */
 DDP__CLONES static void update_average(float *restrict dst,
                                        const float *restrict src, float share,
                                        size_t len)
@@ -298,7 +299,7 @@ DDP__CLONES static void update_average(float *restrict dst,
         dst[i] += share * (src[i] - dst[i]);
 }
 
-/* Without a divisor the weights stay, and so does their average. */
+/* Without a divisor weights do not change, and neither does their average. */
 int ddp__cpu_ema(const struct ddp__task *t)
 {
     const double *stats = t->data[DDP__EMA_STATS];

@@ -1,4 +1,4 @@
-/* pack.c - weights in the layout a primitive wants, kept while they are valid
+/* pack.c - weights in the layout a primitive needs, kept while they are valid
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Why copies are kept: a primitive reads weights in blocks of channels, and a

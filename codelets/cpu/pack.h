@@ -1,4 +1,4 @@
-/* pack.h - weights in the layout a primitive wants, kept while they are valid
+/* pack.h - weights in the layout a primitive needs, kept while they are valid
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
 #ifndef DDP_PACK_H

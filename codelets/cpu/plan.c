@@ -191,7 +191,7 @@ static struct phase phase_of(int a, int pixels, int kernel, int stride, int pad)
     return p;
 }
 
-/* *out stays NULL where there is no tap or pixel.  DDP_ENODEV: not available
+/* *out remains NULL where there is no tap or pixel.  DDP_ENODEV: not available
  * in this way. */
 static int phase_new(struct ddp__plan **out, const struct ddp__dnn_shape *s,
                      int a, int b)

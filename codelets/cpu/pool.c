@@ -11,7 +11,7 @@
 
 /* ---- maximum, forward --------------------------------------------------- */
 
-/* best, at: the maximum so far and its position; a NaN stays the maximum. */
+/* best, at: the maximum so far and its position; a NaN remains the maximum. */
 DDP__INLINE void max_step(const void *restrict x, float *restrict best,
                           int32_t *restrict at, size_t c, int32_t position,
                           bool b)

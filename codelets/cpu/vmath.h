@@ -1,7 +1,7 @@
 /* vmath.h - exp, tanh, erfc and the activations, for loops that vectorise
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Relative errors stay below 1e-6.  No branches on data: only selects.
+ * Relative errors are below 1e-6.  No branches on data: only selects.
  */
 #ifndef DDP_VMATH_H
 #define DDP_VMATH_H
@@ -97,7 +97,7 @@ DDP__INLINE float ddp__clamp(float v, float low, float high)
     return v > high ? high : v;
 }
 
-/* The activation of v; a NaN stays one.  `a` is a constant of the loop. */
+/* The activation of v; a NaN remains one.  `a` is a constant of the loop. */
 DDP__INLINE float ddp__act(float v, enum ddp_act a)
 {
     float gauss;

@@ -119,7 +119,7 @@ static void multiply_positions(const struct gradient *g, size_t i, size_t j,
                          g->u + k * rows * cols, cols);
 }
 
-/* All of one group at once: u in pieces that stay in the cache. */
+/* All of one group at once: u in pieces that fit into the cache. */
 static void gradient_by_pieces(const struct gradient *g, bool accumulate,
                                float *dw)
 {
@@ -138,7 +138,7 @@ static void gradient_by_pieces(const struct gradient *g, bool accumulate,
 
 /* u, the gradient of the transformed weights, is 4 times as large as dw.  Where
  * all tiles make one group, and u is much larger than their images, it is made
- * in pieces that stay in a cache and become dw at once. */
+ * in pieces that fit into a cache and become dw at once. */
 int ddp__wino_bwd_w(const struct ddp__dnn_shape *s, const float *x,
                     const float *dy, bool accumulate, float *dw)
 {

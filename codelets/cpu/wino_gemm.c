@@ -1,7 +1,8 @@
 /* wino_gemm.c - the matrix products of Winograd's convolutions
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * A block of the result stays in registers: 14 rows by 32 columns, or 8 by 32.
+ * A block of the result is kept in registers: 14 rows by 32 columns, or 8
+ * by 32.
  */
 #include "config.h"
 
@@ -98,7 +99,7 @@ void ddp__wino_gemm(size_t m, size_t n, size_t k, const float *a, size_t lda,
     }
 }
 
-/* p (+)= a' b for ROWS_T rows and 32 columns, whose sums stay in registers:
+/* p (+)= a' b for ROWS_T rows and 32 columns, whose sums are kept in registers:
  * for that every index of acc has to be known when this is compiled. */
 DDP__WINO static void block_t(size_t k, const float *a, size_t lda,
                               const float *b, size_t ldb, bool add, float *p,

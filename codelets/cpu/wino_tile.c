@@ -218,7 +218,7 @@ DDP__WINO static void output_tile(const float *p, size_t step, size_t len,
             for (int j = 0; j < TILE; j++) {
                 v16 v = ADD(r[j], b);
 
-                if (act != DDP_IDENTITY) /* the NaN of v, if any, stays */
+                if (act != DDP_IDENTITY) /* the NaN of v, if any, is kept */
                     v = _mm512_max_ps(zero, v);
                 if (act == DDP_RELU6)
                     v = _mm512_min_ps(SET(6), v);

@@ -196,7 +196,7 @@ static const void *widen_weight(const struct ddp__task *t,
                : w;
 }
 
-/* The weight, and the bias if that is fused, as cuDNN wants them. */
+/* The weight, and the bias if that is fused, in the layout that cuDNN needs. */
 static int conv_parameters(const struct ddp__task *t, struct ddp__cuda_run *r,
                            const void **w, const void **b)
 {

@@ -9,7 +9,7 @@
  * Why not simply the first: training promises the same bits for the same
  * settings, so engines that add in no fixed order are left out, and f32 means
  * f32 unless TF32 was asked for.  An engine is judged by its numerical notes,
- * the only thing that cuDNN documents about it; its number says nothing across
+ * the only thing that cuDNN documents about it; its number means nothing across
  * versions.  What is left can still fail to compile, or want more workspace
  * than was reserved, so configurations are tried in turn.
  *

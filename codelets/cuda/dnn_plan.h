@@ -72,7 +72,7 @@ struct ddp__cudnn_plan {
 };
 
 /* Build p->desc out of p->graph with at most `limit` bytes of workspace.  tune:
- * by stopwatch, if the target wants that; takes memory and waits for it. */
+ * by stopwatch, if the target asks for that; takes memory and waits for it. */
 int ddp__cudnn_build(struct ddp__cudnn_plan *p, size_t limit, bool tune);
 
 /* The same from what ddp__cudnn_save() gave; text is only read. */
@@ -82,7 +82,8 @@ char *ddp__cudnn_save(const struct ddp__cudnn_plan *p, size_t *len);
 /* ---- dnn_cache.c ------------------------------------------------------- */
 
 /* The plan of a graph, which is taken, out of memory, from disk, or built.
- * Plans stay until ddp__cudnn_plans_free().  Any number of threads at a time.
+ * Plans are kept until ddp__cudnn_plans_free().  Any number of threads at a
+ * time.
  */
 int ddp__cudnn_plan_get(struct ddp__cudnn_graph *g, size_t limit, bool tune,
                         struct ddp__cudnn_plan **out);

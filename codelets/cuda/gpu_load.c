@@ -31,9 +31,9 @@ static const char *const libraries[] = {
     NULL,
 };
 
-/* What cuDNN wants at run time, and what that wants in turn, by names that are
- * not written anywhere: without it batch norm would be left to libddp's
- * kernels. The pattern is for the minor version. */
+/* The libraries that cuDNN loads at run time, and those that they load, by
+ * names that are not written anywhere: without it batch norm would be left to
+ * libddp's kernels. The pattern is for the minor version. */
 static const char *const compiler[] = {
     "libnvrtc-builtins.so." DDP_CUDA_MAJOR_TEXT ".*",
     "libnvrtc.so." DDP_CUDA_MAJOR_TEXT,

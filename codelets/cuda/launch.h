@@ -18,7 +18,7 @@ static inline unsigned ddp__item_blocks(size_t items)
 
 /* The status is that of this launch alone.  cudaGetLastError() would also tell
  * of calls before it: StarPU asks a thread's events whether they are over, and
- * the "not ready" it mostly gets stays as that thread's last error. */
+ * the "not ready" it mostly gets remains that thread's last error. */
 static inline int ddp__start(const void *kernel, unsigned blocks, const void *p,
                              void *stream)
 {

@@ -9,7 +9,7 @@ _Static_assert(DDP__NORM_SQUARES == 0 && DDP__NORM_TRAINED == 1 &&
                    DDP__NORM_RUNNING == 2 && DDP__NORMS == 3,
                "as updates.h has them");
 
-/* As the kernel wants it; decay and keep are those of OPTIM. */
+/* In the form that the kernel reads; decay and keep are those of OPTIM. */
 static struct ddp__k_span span_of(const struct ddp__task *t,
                                   const struct ddp__span *s)
 {

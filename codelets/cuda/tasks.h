@@ -55,7 +55,7 @@ struct ddp__cuda_place {
 int ddp__cuda_place(struct ddp__cuda_place *place);
 /* 0, or ddp__fail() if a launch returned an error.  launch.c. */
 int ddp__cuda_launched(int error, const char *name);
-/* Within prepare: scratch that a call wants.  launch.c. */
+/* Within prepare: scratch memory that a call needs (launch.c). */
 void ddp__cuda_needs(size_t scratch);
 /* The copy in another type that is kept of all of buffer i, which OPTIM shall
  * write with it; NULL: none.  What is queued by then is the new version, says

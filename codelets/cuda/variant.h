@@ -41,7 +41,8 @@ struct ddp__cuda_plan {
     size_t side, limit;
 };
 
-/* A plan with its variant for c->cap; also says how much scratch it wants. */
+/* A plan with its variant for c->cap; also reports how much scratch memory it
+ * needs. */
 int ddp__cuda_plan_new(const struct ddp__call *c, ddp__cuda_make_f *make,
                        size_t side, void **out);
 

@@ -12,8 +12,8 @@
  * OPTIM takes the copy of whichever type exists, since a run has one type.
  *
  * When a copy is valid: if its version is that of the handle.  Between begin
- * and end it has neither the old contents nor the new ones, which made_on NULL
- * says; a kernel that fails in between leaves it so, and the next who asks
+ * and end it has neither the old contents nor the new ones: made_on is NULL
+ * then; a kernel that fails in between leaves it so, and the next who asks
  * converts.
  *
  * Why a copy can be overwritten in place: StarPU gives a handle a new version

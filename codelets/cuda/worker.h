@@ -63,7 +63,7 @@ int ddp__cuda_enter(struct ddp__cuda_worker *w, int device);
 int ddp__cuda_enter_ready(void);
 void ddp__cuda_leave(void);
 
-/* 0, or ddp__fail() with what the library says and what was being done. */
+/* 0, or ddp__fail() with the library's message and the failed operation. */
 int ddp__cuda_check(cudaError_t e, const char *what);
 int ddp__cudnn_check(cudnnStatus_t e, const char *what);
 int ddp__cublas_check(cublasStatus_t e, const char *what);

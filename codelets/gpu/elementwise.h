@@ -142,7 +142,7 @@ DDP__DEVICE void ddp__k_copy_channels_item(const struct ddp__k_copy *p,
     ddp__k_store(type, p->to, p->to_large ? large : small, k.count, p->wide, v);
 }
 
-/* b in, b out; s stays in the cache. */
+/* b in, b out; s fits into the cache. */
 DDP__DEVICE void ddp__k_scale_fwd_item(const struct ddp__k_scale *p,
                                        size_t item, enum ddp_dtype type)
 {

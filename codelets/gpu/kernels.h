@@ -291,7 +291,7 @@ struct ddp__k_optim {
     struct ddp__k_span span[DDP__SPANS];
 };
 
-/* norm is, or gets besides, what count parts say together. */
+/* The norms of count parts, merged, are written to norm or added to it. */
 struct ddp__k_sqnorm_sum {
     unsigned blocks;
     const struct ddp__k_norms *part;

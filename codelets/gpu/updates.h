@@ -148,8 +148,8 @@ struct ddp__k_sqnorm_sum_shared {
     struct ddp__k_norms of[DDP__THREADS];
 };
 
-/* In the order of enum ddp__norm.  Of places that were there before, that of
- * trained values stays. */
+/* In the order of enum ddp__norm.  If a place was recorded before, the one of
+ * trained values is kept. */
 DDP__DEVICE void ddp__k_put_norms(const struct ddp__k_sqnorm_sum *p,
                                   struct ddp__k_norms n)
 {
@@ -372,8 +372,8 @@ struct ddp__k_ema_shared {
     char none;
 };
 
-/* 8 in, 4 out.  In this form a weight that stays is what its average ends at.
- */
+/* 8 in, 4 out.  In this form the average of a weight that no longer changes
+ * converges to that weight. */
 DDP__DEVICE void ddp__k_ema_block(const struct ddp__k_ema *p,
                                   struct ddp__k_ema_shared *sh, unsigned block)
 {

@@ -48,7 +48,7 @@ static void copy_channels(const struct ddp__task *t, struct ddp__ref_buf wide,
         }
 }
 
-/* y[..., at + i] = x[..., i]; other channels of y stay as they are. */
+/* y[..., at + i] = x[..., i]; other channels of y are unchanged. */
 int ddp__ref_concat(const struct ddp__task *t)
 {
     copy_channels(t, ddp__ref_buf(t, DDP__CONCAT_Y),

@@ -55,7 +55,8 @@ static int asked_for(const struct ddp__device *d, const struct ddp_config *cfg)
     return env && *env ? atoi(env) : cfg->gpus;
 }
 
-/* Whether there are that many of a kind, which may say why there are not. */
+/* Whether there are that many devices of a kind; the message has the reason if
+ * not. */
 static bool find_accelerators(ddp_t *ddp, const struct ddp__device *d,
                               int asked)
 {
@@ -97,7 +98,7 @@ static int choose_gpus(ddp_t *ddp, const struct ddp_config *cfg,
 }
 
 /* StarPU gives each GPU a processor of its own.  Where that leaves none for the
- * input, and nobody has said how many it shall be, one is shared. */
+ * input, and the user has not set their number, one is shared. */
 static int init_starpu(const ddp_t *ddp, struct starpu_conf *conf)
 {
     bool ours = !starpu_is_initialized();

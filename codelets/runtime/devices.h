@@ -22,7 +22,7 @@ struct ddp__devices {
 int ddp__devices_init(ddp_t *ddp, const char *backend);
 void ddp__devices_fini(ddp_t *ddp);
 
-/* What its first backend says of itself: "oneDNN 2.6.3, bf16". */
+/* The description of its first backend: "oneDNN 2.6.3, bf16". */
 const char *ddp__devices_describe(const struct ddp__used *u);
 
 /* Workers of a kind, and how many devices these belong to (NULL: not needed);

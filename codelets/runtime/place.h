@@ -7,7 +7,7 @@
 #include "runtime/context.h"
 
 /* Before starpu_init(), when the GPUs are chosen and the topology is loaded: a
- * CPU worker for each core that GPUs leave, unless conf says how many, and a
+ * CPU worker for each core that GPUs leave, unless conf has their number, and a
  * core for each worker.  CPU workers that read input are near its GPUs: where
  * they run is where the pages of their buffers are. */
 void ddp__place_workers(ddp_t *ddp, struct starpu_conf *conf);

@@ -1,4 +1,4 @@
-/* scheduler_names.c - the names of schedulers: what STARPU_SCHED may say
+/* scheduler_names.c - the names that STARPU_SCHED may have
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * StarPU takes its default scheduler when a name is unknown, and only prints a

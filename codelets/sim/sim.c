@@ -72,7 +72,7 @@ static void gpus_attach(struct starpu_codelet *cl, starpu_cpu_func_t run)
 static void gpu_simulated(int64_t step, int lane, int w, double seconds);
 
 /* Of the kinds that StarPU simulates, the one whose memories copy from each
- * other.  The speed is what a prediction says. */
+ * other.  The speed is the one of the prediction. */
 static struct ddp__device gpu = {
     .name = "CUDA",
     .kind = DDP_CUDA,

@@ -1,7 +1,7 @@
 /* settings.c - what decides the weights of a run, as JSON
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Enumerators are written as words, which stay the same when a row is added to
+ * Enumerators are written as words, which remain valid when a row is added to
  * an enum.
  */
 #include "config.h"

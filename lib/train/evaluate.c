@@ -215,8 +215,8 @@ static int deliver_predictions(struct ddp__eval *e, int64_t step)
     return 0;
 }
 
-/* Whether the caller wants to continue.  If not, wait for the submitted
- * steps. */
+/* Whether to continue, which the caller decides.  If not, wait for the
+ * submitted steps. */
 static int go_on(struct ddp__eval *e)
 {
     int rc;

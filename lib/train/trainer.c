@@ -145,7 +145,7 @@ int ddp_train_config_resolve(struct ddp_train_config *c, const ddp_t *ddp,
     int rc;
 
     if (!ddp || !data)
-        return DDP_EINVAL; /* their constructors said why */
+        return DDP_EINVAL; /* their constructors set the message */
     if ((rc = ddp__options_copy(&own, sizeof(own), c, "ddp_train_config")) <
             0 ||
         (rc = check_config(ddp, &own)) < 0)
