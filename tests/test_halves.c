@@ -46,7 +46,8 @@ struct run {
     ddp_trainer_t *trainer;
 };
 
-static struct run run_new(struct ddp_train_config cfg)
+/* The trainer is NULL if the devices cannot run it. */
+static struct run run_try(struct ddp_train_config cfg)
 {
     struct run r = {
         .chain = ddp_chain_new(
@@ -66,6 +67,13 @@ static struct run run_new(struct ddp_train_config cfg)
     cfg.sub_batch = 2;
     cfg.epochs = 3;
     r.trainer = ddp_trainer_new(ddp, r.chain, r.data, &cfg);
+    return r;
+}
+
+static struct run run_new(struct ddp_train_config cfg)
+{
+    struct run r = run_try(cfg);
+
     if (!r.trainer)
         bail_out("%s", ddp_errmsg());
     return r;
@@ -87,8 +95,7 @@ static uint32_t checksum(const struct run *r)
     return crc;
 }
 
-/* ---- the same step
- * ----------------------------------------------------------- */
+/* ---- the same step ------------------------------------------------------ */
 
 /* Set every gradient to what it is, times a factor. */
 static bool scale_gradients(const struct run *r, float factor)
@@ -116,8 +123,8 @@ static void test_same(const char *what, struct ddp_train_config cfg)
 {
     struct run whole = run_new(cfg), half = run_new(cfg), set = run_new(cfg);
     bool done = true, same = true, same_set = true;
+    uint32_t crc, before = checksum(&whole);
     struct ddp_metrics m, h;
-    uint32_t crc;
 
     for (int i = 0; i < STEPS; i++) {
         done = done && ddp_trainer_step(whole.trainer, &m) == 0 &&
@@ -129,8 +136,9 @@ static void test_same(const char *what, struct ddp_train_config cfg)
         same = same && crc == checksum(&half) && m.loss == h.loss;
         same_set = same_set && crc == checksum(&set);
     }
-    ok(done && same, "%s: gradients and update make ddp_trainer_step(): %s",
-       what, done ? "same bits" : ddp_errmsg());
+    ok(done && same && crc != before,
+       "%s: gradients and update make ddp_trainer_step(): %s", what,
+       done ? "same bits" : ddp_errmsg());
     ok(done && same_set, "%s: also when all gradients are set as they are",
        what);
     ok(done && ddp_trainer_steps(half.trainer) == STEPS,
@@ -142,6 +150,44 @@ static void test_same(const char *what, struct ddp_train_config cfg)
     run_free(&whole);
     run_free(&half);
     run_free(&set);
+}
+
+static struct ddp_train_config adam_in(enum ddp_dtype type)
+{
+    return (struct ddp_train_config){
+        TRAIN_DEFAULTS, .optimizer = ddp_adam(0.01f), .dtype = type};
+}
+
+/* Only some processors have bf16 arithmetic.  The description of the devices
+ * names it, so a trainer may be refused only where that does not. */
+static void test_bf16(void)
+{
+    struct run r = run_try(adam_in(DDP_BF16));
+    bool can = r.trainer;
+
+    if (!can) {
+        ok(ddp_errcode() == DDP_ENODEV && !strstr(ddp_describe(ddp), "bf16") &&
+               strstr(ddp_errmsg(), "no bf16 arithmetic"),
+           "bf16 is refused: %s", ddp_errmsg());
+        skip(4, "bf16: %s", ddp_errmsg());
+    }
+    run_free(&r);
+    if (can)
+        test_same("bf16", adam_in(DDP_BF16));
+}
+
+/* Plain C computes in every type on every processor. */
+static void test_ref(void)
+{
+    ddp = ddp_init(
+        &(struct ddp_config){START_DEFAULTS, .backend = "ref", .gpus = 0});
+    if (!ddp)
+        bail_out("%s", ddp_errmsg());
+    diag("%s", ddp_describe(ddp));
+    test_same("ref, f32", adam_in(DDP_F32));
+    test_same("ref, bf16", adam_in(DDP_BF16));
+    test_same("ref, f16", adam_in(DDP_F16));
+    ddp_finish(ddp);
 }
 
 static void test_average(void)
@@ -165,8 +211,7 @@ static void test_average(void)
     run_free(&half);
 }
 
-/* ---- another gradient
- * -------------------------------------------------------- */
+/* ---- another gradient --------------------------------------------------- */
 
 /* w - lr g, both rounded to f32: g times the divisor and back is off by 2^-24
  * twice, which lr 0.5 halves. */
@@ -251,8 +296,7 @@ static void test_skip(void)
     run_free(&r);
 }
 
-/* ---- errors
- * ------------------------------------------------------------------- */
+/* ---- errors ------------------------------------------------------------- */
 
 static void test_errors(void)
 {
@@ -304,14 +348,13 @@ int main(void)
     test_same("adamw, clipped, a schedule",
               (struct ddp_train_config){TRAIN_DEFAULTS, .optimizer = clipped,
                                         .schedule = {.kind = DDP_COSINE}});
-    test_same("bf16", (struct ddp_train_config){TRAIN_DEFAULTS,
-                                                .optimizer = ddp_adam(0.01f),
-                                                .dtype = DDP_BF16});
+    test_bf16();
     test_average();
     test_set();
     test_clip();
     test_skip();
     test_errors();
     ddp_finish(ddp);
+    test_ref();
     return done_testing();
 }
