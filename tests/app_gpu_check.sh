@@ -48,10 +48,16 @@ says '^faults  *TIME OUT ' "a row that is still running when time is up ends"
 says '^train  *left out .* takes 90 s' "what no longer fits is left out"
 says 'some rows were left out' "and that is said once more"
 
-# The program itself, given less to do than the rows ask for.
+# The program itself, given less to do than the rows ask for.  GPUs compute in
+# bf16, this processor perhaps not; the last --dtype counts, but all are read.
+less="--img-size 32 --sub-batch 1 --steps 1 --skip 1"
+# shellcheck disable=SC2086
+run "$bench" train --model resnet9 --dtype bf16 $less
+if [ $rc = 69 ] && grep -q "no bf16 arithmetic" "$tmp/err"; then
+    less="$less --dtype f32"
+fi
 made_up tests/test_gpu 'echo "ok 1 - d"'
-made_up bin/ddp-bench \
-    "exec '$bench' \"\$@\" --img-size 32 --sub-batch 1 --steps 1 --skip 1"
+made_up bin/ddp-bench "exec '$bench' \"\$@\" $less"
 run env STARPU_NCPU=1 "$check" --build "$tmp/build" --output "$tmp/check" \
     --seconds 0 faults bench
 exits 0 "the options of all rows are bench's"
