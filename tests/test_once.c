@@ -10,6 +10,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 #include "runtime/context.h"
 #include "defaults.h"
@@ -45,10 +46,11 @@ struct counter {
     atomic_int forward, backward;     /* runs */
     atomic_int forward_n, backward_n; /* samples */
     atomic_int fail, fail_back;       /* this many runs from now */
-    int sleep_us, sleep_back_us;
+    int sleep_back_us;
     pthread_mutex_t lock;
+    pthread_cond_t more; /* threads */
     pthread_t thread[8];
-    int threads;
+    int threads, meet; /* that have run; that a run forward waits for */
 };
 
 struct count {
@@ -71,6 +73,20 @@ static size_t length(const struct ddp_kernel_args *a, int i)
     return (size_t)a->n * (size_t)s.h * (size_t)s.w * (size_t)s.c;
 }
 
+enum { MEET_S = 60 }; /* longer than any load delays a worker */
+
+/* Wait until c->meet threads have run.  After a time-out nobody waits again. */
+static void meet_threads(struct counter *c)
+{
+    struct timespec end;
+
+    clock_gettime(CLOCK_REALTIME, &end);
+    end.tv_sec += MEET_S;
+    while (c->threads < c->meet)
+        if (pthread_cond_timedwait(&c->more, &c->lock, &end))
+            c->meet = 0;
+}
+
 static void note_thread(struct counter *c)
 {
     pthread_t self = pthread_self();
@@ -81,6 +97,8 @@ static void note_thread(struct counter *c)
         ;
     if (i == c->threads && c->threads < 8)
         c->thread[c->threads++] = self;
+    pthread_cond_broadcast(&c->more);
+    meet_threads(c);
     pthread_mutex_unlock(&c->lock);
 }
 
@@ -97,8 +115,6 @@ static int count_run(const struct ddp_kernel_args *a)
     c->forward++;
     c->forward_n += a->n;
     note_thread(c);
-    if (c->sleep_us)
-        usleep((useconds_t)c->sleep_us);
     if (c->fail > 0 && --c->fail == 0)
         return 7;
     return copy(a);
@@ -167,6 +183,7 @@ static void reset(struct counter *c, int n)
     for (int i = 0; i < n; i++) {
         memset(&c[i], 0, sizeof(c[i]));
         pthread_mutex_init(&c[i].lock, NULL);
+        pthread_cond_init(&c[i].more, NULL);
     }
 }
 
@@ -338,7 +355,8 @@ static void test_last_failure(void)
 
 /* ---- workers ------------------------------------------------------------ */
 
-/* Four lanes of slow kernels keep every worker busy. */
+/* A kernel that waits for one on another worker: the scheduler must give other
+ * sub-batches to workers that are idle, however late they wake. */
 static void test_workers(void)
 {
     struct counter c[COUNTERS];
@@ -350,7 +368,7 @@ static void test_workers(void)
         skip(1, "one worker");
     } else {
         ddp_chain_init(chain, 1);
-        c[0].sleep_us = 20000;
+        c[0].meet = 2;
         rc = ddp_chain_forward(ddp, chain, x, DDP_F32, in, N, 1, y);
         ok(rc == 0 && c[0].threads > 1, "%d sub-batches run on %d threads", N,
            c[0].threads);
