@@ -7,9 +7,11 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "ddp.h"
 #include "common/app.h"
 #include "common/app_fail.h"
-#include "bench.h"
+#include "load.h"
+#include "measure.h"
 
 #define OPT_STRUCT struct bench_settings
 #include "common/opt_rows.h"

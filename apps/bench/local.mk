@@ -3,13 +3,17 @@
 
 bin_PROGRAMS += bin/ddp-bench
 bin_ddp_bench_SOURCES = \
-    %D%/bench.h \
     %D%/load.c \
+    %D%/load.h \
     %D%/main.c \
+    %D%/measure.c \
+    %D%/measure.h \
     %D%/peak.c \
     %D%/peak.h \
     %D%/roof.c \
     %D%/roof.h \
-    %D%/train.c
+    %D%/settings.h \
+    %D%/train.c \
+    %D%/train.h
 bin_ddp_bench_CPPFLAGS = $(APPS_CPPFLAGS)
 bin_ddp_bench_LDADD = $(APPS_COMMON) libddp.la

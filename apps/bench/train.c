@@ -5,11 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ddp.h"
 #include "common/app.h"
 #include "common/app_fail.h"
-#include "bench.h"
+#include "measure.h"
 #include "peak.h"
 #include "roof.h"
+#include "train.h"
 
 #define OPT_STRUCT struct bench_settings
 #include "common/opt_rows.h"
