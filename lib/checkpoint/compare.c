@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "checkpoint/compare.h"
 #include "checkpoint/settings.h"
 
 /* The number of differences to name; nobody reads a longer message. */

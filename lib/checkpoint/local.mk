@@ -3,6 +3,7 @@
 
 LIB_SOURCES += \
     %D%/compare.c \
+    %D%/compare.h \
     %D%/copy.c \
     %D%/copy.h \
     %D%/files.h \

@@ -19,10 +19,4 @@ struct ddp__settings {
  * has for them, the latter from network.h.  *out is to be freed. */
 int ddp__settings_json(const struct ddp__settings *s, json_t **out);
 
-/* DDP_EINVAL, and the first differences by name with both values, if those in
- * the state of the checkpoint in the folder path are not those of this run
- * (compare.c). */
-int ddp__settings_compare(const char *path, const json_t *there,
-                          const json_t *here);
-
 #endif

@@ -24,6 +24,7 @@
 #include "checkpoint/read.h"
 #include "checkpoint/write.h"
 #include "weights/safetensors.h"
+#include "weights/safetensors_write.h"
 
 static int write_failed(const struct ddp__ckpt_dir *d, const char *name)
 {

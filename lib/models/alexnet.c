@@ -9,6 +9,7 @@
 #include <math.h>
 
 #include "models/models.h"
+#include "models/parts.h"
 
 /* PyTorch's default initialisation: uniform within 1 / sqrt(fan in). */
 static ddp_layer_t *conv(int in, int out, int kernel, int stride, int pad)

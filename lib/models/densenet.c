@@ -10,6 +10,7 @@
 #include <stdio.h>
 
 #include "models/models.h"
+#include "models/parts.h"
 
 struct densenet {
     int growth; /* channels that a layer adds */

@@ -9,6 +9,7 @@
 #include <math.h>
 
 #include "models/models.h"
+#include "models/parts.h"
 
 struct stage {
     int expand, kernel, stride, in, out, blocks;

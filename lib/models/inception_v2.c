@@ -9,6 +9,7 @@
 #include "config.h"
 
 #include "models/models.h"
+#include "models/parts.h"
 
 static ddp_layer_t *conv(const char *name, int in, int out, int kernel,
                          int stride)

@@ -8,6 +8,7 @@
 #include "config.h"
 
 #include "models/models.h"
+#include "models/parts.h"
 
 /* A kernel of kh x kw that keeps the image's size, but for a stride or where
  * `valid` asks for no padding. */

@@ -13,6 +13,7 @@ LIB_SOURCES += \
     %D%/models.c \
     %D%/models.h \
     %D%/parts.c \
+    %D%/parts.h \
     %D%/resnet.c \
     %D%/resnet9.c \
     %D%/squeezenet.c \

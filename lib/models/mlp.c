@@ -4,6 +4,7 @@
 #include "config.h"
 
 #include "models/models.h"
+#include "models/parts.h"
 
 /* Widths from o->sizes: input, hidden ones; then the classes. */
 static ddp_chain_t *mlp_new(const struct ddp_model_options *o, const void *kind)

@@ -8,6 +8,7 @@
 #include "config.h"
 
 #include "models/models.h"
+#include "models/parts.h"
 
 static const struct ddp_weight_init normal = {.std = 0.01f, .zero_bias = true};
 

@@ -4,6 +4,7 @@
 #include "config.h"
 
 #include "models/models.h"
+#include "models/parts.h"
 
 ddp_layer_t *ddp__unit_new(int in, int out, int kernel,
                            const struct ddp__unit *u)

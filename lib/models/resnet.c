@@ -10,6 +10,7 @@
 #include "config.h"
 
 #include "models/models.h"
+#include "models/parts.h"
 
 /* The structure of a network of the family. */
 struct kind {

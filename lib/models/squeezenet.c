@@ -10,6 +10,7 @@
 #include <math.h>
 
 #include "models/models.h"
+#include "models/parts.h"
 
 enum { FIRES = 8 };
 

@@ -9,6 +9,7 @@
 #include <math.h>
 
 #include "models/models.h"
+#include "models/parts.h"
 
 struct vgg {
     int convs[5]; /* of each stage */

@@ -15,6 +15,7 @@
 
 #include "base/error.h"
 #include "onnx/export.h"
+#include "onnx/ops.h"
 
 /* ---- forms of a value --------------------------------------------------- */
 

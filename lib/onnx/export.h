@@ -35,7 +35,4 @@ struct ddp__form ddp__export_matrix(struct ddp__export *e,
                                     const ddp_value_t *v);
 const char *ddp__export_image(struct ddp__export *e, const ddp_value_t *v);
 
-/* Add the ONNX nodes of an operation: ops.c. */
-void ddp__export_node(struct ddp__export *e, const struct ddp__node *n);
-
 #endif

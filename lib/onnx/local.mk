@@ -10,7 +10,8 @@ libddp_core_la_SOURCES += \
     %D%/export.h \
     %D%/model.c \
     %D%/model.h \
-    %D%/ops.c
+    %D%/ops.c \
+    %D%/ops.h
 nodist_libddp_core_la_SOURCES = %D%/onnx.pb-c.c %D%/onnx.pb-c.h
 DDP_CPPFLAGS += -I$(builddir)/lib
 CLEANFILES += %D%/onnx.proto %D%/onnx.pb-c.c %D%/onnx.pb-c.h

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "onnx/export.h"
+#include "onnx/ops.h"
 
 #define NODE DDP__ONNX_NODE
 

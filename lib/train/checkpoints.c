@@ -18,6 +18,7 @@
 #include "checkpoint/settings.h"
 #include "checkpoint/state.h"
 #include "checkpoint/write.h"
+#include "runtime/device_list.h"
 #include "runtime/devices.h"
 #include "train/checkpoints.h"
 

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "weights/safetensors.h"
+#include "weights/safetensors_write.h"
 
 static const char training_only[] = "opt.*,ema.*,*num_batches_tracked";
 

@@ -6,6 +6,8 @@ LIB_SOURCES += \
     %D%/safetensors.c \
     %D%/safetensors.h \
     %D%/safetensors_index.c \
+    %D%/safetensors_index.h \
     %D%/safetensors_write.c \
+    %D%/safetensors_write.h \
     %D%/weights.c \
     %D%/weights.h

@@ -24,6 +24,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "weights/safetensors.h"
+#include "weights/safetensors_index.h"
 
 enum { DEPTH_MAX = 8 };
 

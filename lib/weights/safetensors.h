@@ -79,25 +79,6 @@ const struct ddp__st_tensor *ddp__st_find(const struct ddp__st_file *f,
 /* Read a whole tensor of len elements as f32. */
 int ddp__st_read_f32(const struct ddp__st_tensor *t, float *out, size_t len);
 
-struct ddp__st_out {
-    const char *name;
-    int ndim;
-    int64_t dim[DDP__ST_DIMS];
-    const float *data;
-    enum ddp__st_type type; /* DDP__ST_F32, or DDP__ST_BF16: rounded to it */
-};
-
-/* Write n tensors, for PyTorch's tools.  The file appears whole or not at all:
- * until then, and after a failure, the old file is unchanged.
- * Errors   DDP_EINVAL: names that are not unique or not UTF-8; DDP_EIO. */
-int ddp__st_write(const char *path, int n, const struct ddp__st_out *out);
-
-/* The same with metadata: key, value, key, value, ..., NULL.  sum, unless NULL,
- * gets the size of the file and its CRC. */
-struct ddp__sink;
-int ddp__st_write_with(const char *path, int n, const struct ddp__st_out *out,
-                       const char *const *metadata, struct ddp__sink *sum);
-
 /* Read the tensor `name`, which must have this shape and len elements.
  * Errors   DDP_EDATA: there is none; DDP_ESHAPE. */
 int ddp__st_read_shaped(const struct ddp__st_file *f, const char *name,
@@ -106,9 +87,6 @@ int ddp__st_read_shaped(const struct ddp__st_file *f, const char *name,
 /* ---- what the files that read share ------------------------------------- */
 
 enum { DDP__ST_HEADER_MAX = 25000000 };
-
-/* Open the files that the list at f->path names, and take their tensors. */
-int ddp__st_read_index(struct ddp__st_file *f);
 
 /* Parse untrusted text as JSON. */
 struct json_t;

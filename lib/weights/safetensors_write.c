@@ -14,6 +14,7 @@
 #include "base/file_write.h"
 #include "base/half.h"
 #include "weights/safetensors.h"
+#include "weights/safetensors_write.h"
 
 enum { ALIGN = 64 };
 

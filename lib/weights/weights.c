@@ -12,6 +12,7 @@
 #include "base/file.h"
 #include "graph/params.h"
 #include "weights/safetensors.h"
+#include "weights/safetensors_write.h"
 #include "weights/weights.h"
 
 enum { NAMES_SHOWN = 8 }; /* names of each kind in a message */

@@ -1,0 +1,14 @@
+/* compare.h - settings of a checkpoint and of a run
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#ifndef DDP_CHECKPOINT_COMPARE_H
+#define DDP_CHECKPOINT_COMPARE_H
+
+#include <jansson.h>
+
+/* DDP_EINVAL, and the first differences by name with both values, if those in
+ * the state of the checkpoint in the folder path are not those of this run. */
+int ddp__settings_compare(const char *path, const json_t *there,
+                          const json_t *here);
+
+#endif
