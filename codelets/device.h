@@ -65,7 +65,4 @@ struct ddp__device {
     void (*simulated)(int64_t step, int lane, int worker, double seconds);
 };
 
-/* In order of preference, the CPU last, NULL at the end. */
-extern const struct ddp__device *const ddp__devices[];
-
 #endif

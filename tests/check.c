@@ -9,7 +9,7 @@
 #include "base/half.h"
 #include "base/philox.h"
 #include "check.h"
-#include "ref/ref.h"
+#include "ref/backend.h"
 
 /* The tensor of a family that an operand is: by its name, and by its kind where
  * that tells families apart. */

@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "ref/ref.h"
+#include "ref/backend.h"
 #include "tap.h"
 
 #define LEN(a) (sizeof(a) / sizeof((a)[0]))

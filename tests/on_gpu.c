@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "cuda/weights.h"
 #include "cuda/worker.h"
 #include "on_gpu.h"
 

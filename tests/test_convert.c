@@ -7,6 +7,7 @@
 #include <unistd.h>
 #include "tap.h"
 #include "weights/safetensors.h"
+#include "weights/safetensors_write.h"
 
 enum { LEN = 6 };
 static const float values[LEN] = {1, -2.5f, 3.14159265f, 1e-30f, 65504, -0.f};

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "gpu/after.h"
-#include "ref/ref.h"
+#include "ref/act.h"
 #include "tap.h"
 
 enum { ROWS = 5, CHANNELS = 11, LEN = ROWS * CHANNELS };

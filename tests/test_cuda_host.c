@@ -14,7 +14,13 @@
 
 #include "base/error.h"
 #include "check.h"
+#include "cuda/backend.h"
+#include "cuda/bn_kernels.h"
+#include "cuda/launch.h"
+#include "cuda/prepare.h"
+#include "cuda/rows.h"
 #include "cuda/tasks.h"
+#include "cuda/weights.h"
 #include "gpu/columns.h"
 #include "gpu/elementwise.h"
 #include "gpu/losses.h"
@@ -22,7 +28,7 @@
 #include "gpu/pooling.h"
 #include "gpu/updates.h"
 #include "judge.h"
-#include "ref/ref.h"
+#include "ref/backend.h"
 #include "tap.h"
 
 /* ---- a GPU of one thread ------------------------------------------------ */

@@ -24,6 +24,8 @@ int main(void)
 #include <string.h>
 #include <unistd.h>
 
+#include "cuda/bn.h"
+#include "cuda/conv.h"
 #include "cuda/variant.h"
 #include "graph/graph.h"
 #include "tap.h"

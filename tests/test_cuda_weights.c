@@ -19,6 +19,8 @@ int main(void)
 
 #include "base/error.h"
 #include "base/half.h"
+#include "cuda/rows.h"
+#include "cuda/weights.h"
 #include "cuda/worker.h"
 
 enum { LEN = 1000, AT = 64, PART = 100 };

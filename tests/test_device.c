@@ -12,6 +12,7 @@
 #include "ddp_layer.h"
 #include "dummy/dummy.h"
 #include "defaults.h"
+#include "runtime/device_list.h"
 #include "tap.h"
 
 enum {

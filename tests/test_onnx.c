@@ -19,6 +19,7 @@
 #include "runtime/context.h"
 #include "tap.h"
 #include "weights/safetensors.h"
+#include "weights/safetensors_write.h"
 
 enum { SAMPLES = 3, MOST = 400 };
 

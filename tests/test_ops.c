@@ -11,10 +11,11 @@
 #include <string.h>
 #include "check.h"
 #include "judge.h"
-#include "ref/ref.h"
+#include "ref/backend.h"
 #include "runtime/devices.h"
 #include "tap.h"
 #ifdef TEST_CUDA
+#include "cuda/backend.h"
 #include "cuda/variant.h"
 #include "on_gpu.h"
 #endif

@@ -6,6 +6,7 @@
  * paper.  Values are exact or f32 roundings of what is written: 1e-6.
  */
 #include "config.h"
+#include "base/half.h"
 #include "base/philox.h"
 #include "hand.h"
 

@@ -5,7 +5,7 @@
  * PyTorch's formulas written out once more, in double and per weight.
  */
 #include "config.h"
-#include "cpu/cpu.h"
+#include "cpu/backend.h"
 #include "hand.h"
 
 /* ---- losses ------------------------------------------------------------- */

@@ -9,6 +9,7 @@
 #include "oracle.h"
 #include "tap.h"
 #include "weights/safetensors.h"
+#include "weights/safetensors_write.h"
 
 static char dir[] = "/tmp/ddp-weights-XXXXXX";
 static char path[128];

@@ -3,7 +3,10 @@
  */
 #include "config.h"
 
+#include "act.h"
+#include "backend.h"
 #include "cpu.h"
+#include "store.h"
 #include "vmath.h"
 
 /* A loop per activation and type: the macros make the wrappers. */

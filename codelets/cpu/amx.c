@@ -19,9 +19,11 @@
  */
 #include "config.h"
 
+#include "amx_fill.h"
 #include "amx_run.h"
 #include "base/error.h"
 #include "cpu.h"
+#include "thread.h"
 
 #ifdef DDP__AMX
 #include <cpuid.h>

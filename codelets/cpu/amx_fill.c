@@ -3,6 +3,7 @@
  */
 #include "config.h"
 
+#include "amx_fill.h"
 #include "amx_run.h"
 
 #ifdef DDP__AMX

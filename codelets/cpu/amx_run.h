@@ -39,7 +39,4 @@ static inline uint16_t *ddp__amx_b(const struct ddp__amx_run *r, int phase,
     return r->b + (kind * r->segments + segment) * r->pairs * DDP__AMX_ROW;
 }
 
-/* Segments first .. first + count - 1 of the batch into a and b: amx_fill.c. */
-void ddp__amx_fill(const struct ddp__amx_run *r, size_t first, size_t count);
-
 #endif

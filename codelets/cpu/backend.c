@@ -5,10 +5,14 @@
 
 #include <stdio.h>
 
+#include "backend.h"
 #include "base/error.h"
 #include "cpu.h"
+#include "store.h"
+#include "thread.h"
 #ifdef HAVE_ONEDNN
 #include "onednn.h"
+#include "plan.h"
 #endif
 
 /* bf16 pays where the processor multiplies it; else it is emulated. */

@@ -8,7 +8,11 @@
  */
 #include "config.h"
 
+#include "backend.h"
 #include "bn.h"
+#include "mask.h"
+#include "store.h"
+#include "thread.h"
 #include "vmath.h"
 
 /* ---- statistics --------------------------------------------------------- */

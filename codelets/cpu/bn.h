@@ -11,6 +11,7 @@
 #include <math.h>
 
 #include "cpu.h"
+#include "store.h"
 
 struct ddp__rows {
     size_t c, fold, width; /* width = fold c */
@@ -72,12 +73,6 @@ static inline void ddp__bn_gather(const struct ddp__rows *r, double *p)
     for (size_t i = r->c; i < r->width; i++)
         p[i % r->c] += p[i];
 }
-
-/* The bits of y > 0, and dr = dy where they are set, else 0: len is a multiple
- * of 8.  mask.c. */
-void ddp__mask_make(const float *y, uint8_t *mask, size_t len);
-void ddp__mask_apply(const uint8_t *mask, const void *dy, float *dr, size_t len,
-                     bool b);
 
 /* Rows summed in f32 before they go to f64. */
 enum { DDP__BN_BLOCK = 64 };

@@ -4,10 +4,14 @@
  */
 #include "config.h"
 
+#include "act.h"
 #include "amx.h"
+#include "backend.h"
 #include "cpu.h"
 #include "plan.h"
+#include "thread.h"
 #include "wino.h"
+#include "wino_weight.h"
 
 /* ---- forward and data gradient ------------------------------------------ */
 

@@ -26,26 +26,6 @@
 
 #define DDP__INLINE static inline __attribute__((always_inline))
 
-extern const struct ddp__backend ddp__cpu;
-
-/* ---- per-thread memory: thread.c ---------------------------------------- */
-
-/* Memory of this thread, 64-byte aligned, good until it asks again (or ends);
- * NULL: out of memory, and ddp__fail() has been called. */
-void *ddp__scratch(size_t size);
-
-/* Round a size up so that what follows it in scratch is aligned too. */
-static inline size_t ddp__align(size_t size)
-{
-    return (size + 63) & ~(size_t)63;
-}
-
-/* Free this thread's memory. */
-void ddp__scratch_free(void);
-
-/* Memory for free(), on large pages where it is large; NULL: none left. */
-void *ddp__large_alloc(size_t size);
-
 /* ---- values ------------------------------------------------------------- */
 
 DDP__INLINE float ddp__load(const void *p, size_t i, bool b)
@@ -84,30 +64,6 @@ DDP__INLINE void *ddp__to(void *p, size_t i, bool b)
     return (char *)p + i * (b ? 2 : 4);
 }
 
-/* ---- results: store.c -----------------------------------------------------
- */
-
-/* Loops leave results in a block of f32 in L1, or in place where that is all
- * there is to it; ddp__store_block() converts and stores a block.  Outputs that
- * do not fit into a core's cache go past it (stream), which saves reading the
- * lines first; ddp__store_end() comes after the last of them.
- *
- * Only the choice to stream follows the machine, for it stores the same bits.
- * Blocks, here and in wino.c, amx.c and pool.h, are also what sums are made of:
- * they are constants, so that a run gives the same weights everywhere. */
-enum { DDP__BLOCK = 2048 };
-extern size_t ddp__stream_bytes; /* set by ddp__store_init() */
-
-void ddp__store_init(const struct ddp__machine *m);
-void ddp__store_block(void *dst, const float *src, size_t len, bool b,
-                      bool stream);
-void ddp__store_end(void);
-
-static inline bool ddp__streams(size_t len, bool b)
-{
-    return len * (b ? 2 : 4) >= ddp__stream_bytes;
-}
-
 static inline bool ddp__is_bf16(const struct ddp__task *t, int i)
 {
     return t->call->buf[i].type == DDP_BF16;
@@ -120,18 +76,5 @@ static inline size_t ddp__rows(const struct ddp__task *t, int i)
 
     return (size_t)t->n * (size_t)s->h * (size_t)s->w;
 }
-
-/* dst += src */
-void ddp__cpu_add_f32(float *dst, const float *src, size_t len);
-
-/* ---- kernels ------------------------------------------------------------ */
-
-#define X(id, name, traits) int ddp__cpu_##name(const struct ddp__task *t);
-DDP__OPS(X)
-#undef X
-
-/* Plans of convolutions and dense layers (plan.c; with oneDNN only). */
-int ddp__cpu_conv_prepare(const struct ddp__call *c, void **plan);
-void ddp__cpu_conv_release(void *plan);
 
 #endif

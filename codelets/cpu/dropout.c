@@ -3,6 +3,7 @@
  */
 #include "config.h"
 
+#include "backend.h"
 #include "base/philox.h"
 #include "cpu.h"
 

@@ -3,7 +3,9 @@
  */
 #include "config.h"
 
+#include "backend.h"
 #include "cpu.h"
+#include "thread.h"
 
 enum { PIXELS = 16 }; /* in a row, so that vectors are full */
 

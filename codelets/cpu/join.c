@@ -3,7 +3,9 @@
  */
 #include "config.h"
 
+#include "backend.h"
 #include "cpu.h"
+#include "thread.h"
 
 /* ---- concat, split ------------------------------------------------------ */
 

@@ -3,7 +3,9 @@
 
 libddp_core_la_SOURCES += \
     %D%/act.c \
+    %D%/act.h \
     %D%/backend.c \
+    %D%/backend.h \
     %D%/bn.c \
     %D%/bn.h \
     %D%/bn_bwd.c \
@@ -13,12 +15,15 @@ libddp_core_la_SOURCES += \
     %D%/join.c \
     %D%/loss.c \
     %D%/mask.c \
+    %D%/mask.h \
     %D%/optim.c \
     %D%/pool.c \
     %D%/pool.h \
     %D%/pool_bwd.c \
     %D%/store.c \
+    %D%/store.h \
     %D%/thread.c \
+    %D%/thread.h \
     %D%/vmath.h
 
 if HAVE_ONEDNN
@@ -26,6 +31,7 @@ libddp_core_la_SOURCES += \
     %D%/amx.c \
     %D%/amx.h \
     %D%/amx_fill.c \
+    %D%/amx_fill.h \
     %D%/amx_run.h \
     %D%/conv.c \
     %D%/onednn.c \
@@ -39,7 +45,10 @@ libddp_core_la_SOURCES += \
     %D%/wino.c \
     %D%/wino.h \
     %D%/wino_gemm.c \
+    %D%/wino_gemm.h \
     %D%/wino_tile.c \
+    %D%/wino_tile.h \
     %D%/wino_v16.h \
-    %D%/wino_weight.c
+    %D%/wino_weight.c \
+    %D%/wino_weight.h
 endif

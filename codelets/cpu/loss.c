@@ -8,8 +8,10 @@
 
 #include <math.h>
 
+#include "backend.h"
 #include "base/error.h"
 #include "cpu.h"
+#include "thread.h"
 #include "vmath.h"
 
 /* A sample: x in f32, room for its exponentials or gradient, what the loss

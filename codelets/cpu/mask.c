@@ -7,6 +7,7 @@
 #include "config.h"
 
 #include "bn.h"
+#include "mask.h"
 
 enum { FLAGS = 512 };
 

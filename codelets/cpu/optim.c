@@ -8,6 +8,7 @@
 
 #include <math.h>
 
+#include "backend.h"
 #include "cpu.h"
 
 /* What the rules need, as f32. */

@@ -29,6 +29,7 @@
 #include "base/error.h"
 #include "cpu.h"
 #include "pack.h"
+#include "thread.h"
 
 void ddp__packs_init(struct ddp__packs *p)
 {

@@ -50,6 +50,10 @@ struct ddp__plan {
 bool ddp__plan_transpose(const struct ddp__dnn_shape *s,
                          struct ddp__dnn_shape *t);
 
+/* Make and free the plan of a convolution or dense layer. */
+int ddp__cpu_conv_prepare(const struct ddp__call *c, void **plan);
+void ddp__cpu_conv_release(void *plan);
+
 /* What is computed for n samples: transposed where it is, as one image where
  * there is a gap. */
 struct ddp__dnn_shape ddp__plan_shape(const struct ddp__plan *p, int n);

@@ -7,6 +7,7 @@
 
 #include <math.h>
 
+#include "backend.h"
 #include "pool.h"
 
 /* ---- maximum, forward --------------------------------------------------- */

@@ -6,7 +6,10 @@
  */
 #include "config.h"
 
+#include "backend.h"
 #include "pool.h"
+#include "store.h"
+#include "thread.h"
 
 /* All of them, and for each pixel the first output over it. */
 struct table {

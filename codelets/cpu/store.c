@@ -9,6 +9,7 @@
 #endif
 
 #include "cpu.h"
+#include "store.h"
 
 size_t ddp__stream_bytes = 3 << 20;
 

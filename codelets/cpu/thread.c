@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "cpu.h"
+#include "thread.h"
 
 struct scratch {
     void *p; /* owned */

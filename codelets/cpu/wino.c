@@ -9,7 +9,11 @@
 
 #include "base/error.h"
 #include "cpu.h"
+#include "thread.h"
 #include "wino.h"
+#include "wino_gemm.h"
+#include "wino_tile.h"
+#include "wino_weight.h"
 
 #ifdef DDP__WINO
 

@@ -45,42 +45,6 @@ struct ddp__wino_map ddp__wino_map(const struct ddp__dnn_shape *s);
 /* Whether this is worth while, here. */
 bool ddp__wino_fits(const struct ddp__dnn_shape *s);
 
-/* ---- the parts: wino_tile.c, wino_gemm.c -------------------------------- */
-
-/* V (or Z) of `count` tiles from tile `first` on: v[pos][tile][ld]. */
-void ddp__wino_input(const struct ddp__wino_map *m, const float *x,
-                     size_t first, size_t count, size_t ld, float *v);
-void ddp__wino_spread(const struct ddp__wino_map *m, const float *dy,
-                      size_t first, size_t count, size_t ld, float *z);
-
-/* y of these tiles from u.v in p[pos][tile][ld], with bias (or NULL) and act:
- * identity, relu or relu6. */
-void ddp__wino_output(const struct ddp__wino_map *m, const float *p,
-                      size_t first, size_t count, size_t ld, const float *bias,
-                      enum ddp_act act, float *y);
-
-/* Weights w (o, 3, 3, c) as u[pos][o / 32][c][32]; of the data gradient:
- * turned round, as u[pos][c / 32][o][32].  This does filters first to
- * first + DDP__WINO_PANEL - 1. */
-void ddp__wino_weights(const float *w, size_t o, size_t c, size_t first,
-                       bool turn, float *u);
-
-/* rows x cols of dw (o, 3, 3, c), of which dw is the first, from
- * u[pos][rows][cols]: written or added. */
-void ddp__wino_gradient(const float *u, size_t rows, size_t cols, size_t c,
-                        bool accumulate, float *dw);
-
-/* p[m][n] = sum over k of a[m][k] b[k][n]; b in panels of 32 columns. */
-void ddp__wino_gemm(size_t m, size_t n, size_t k, const float *a, size_t lda,
-                    const float *b, float *p, size_t ldp);
-
-/* p[m][n] (+)= sum over k of a[k][m] b[k][n]; m a multiple of 8, n of 32. */
-void ddp__wino_gemm_t(size_t m, size_t n, size_t k, const float *a, size_t lda,
-                      const float *b, size_t ldb, bool add, float *p,
-                      size_t ldp);
-
-/* ---- the whole: wino.c -------------------------------------------------- */
-
 size_t ddp__wino_packed_size(const struct ddp__dnn_shape *s);
 
 /* y = w * x of a forward pass (or, with turned weights, of a data gradient

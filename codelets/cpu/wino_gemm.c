@@ -7,6 +7,7 @@
 #include "config.h"
 
 #include "wino.h"
+#include "wino_gemm.h"
 
 #ifdef DDP__WINO
 #include <immintrin.h>

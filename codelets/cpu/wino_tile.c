@@ -5,6 +5,7 @@
 
 #include "cpu.h"
 #include "wino.h"
+#include "wino_tile.h"
 
 #ifdef DDP__WINO
 #include "wino_v16.h"

@@ -4,6 +4,7 @@
 #include "config.h"
 
 #include "wino.h"
+#include "wino_weight.h"
 
 #ifdef DDP__WINO
 #include "wino_v16.h"

@@ -3,6 +3,8 @@
  */
 #include "config.h"
 
+#include "backend.h"
+#include "launch.h"
 #include "tasks.h"
 
 /* y is made of a and b, activations of one shape; b NONE: of a alone. */

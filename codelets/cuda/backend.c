@@ -5,7 +5,13 @@
 
 #include <stdio.h>
 
+#include "backend.h"
+#include "bn.h"
+#include "conv.h"
+#include "dense.h"
+#include "prepare.h"
 #include "variant.h"
+#include "worker.h"
 
 static int cores; /* for what the host makes with many threads */
 

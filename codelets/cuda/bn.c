@@ -8,8 +8,12 @@
  */
 #include "config.h"
 
+#include "backend.h"
 #include "bn.h"
+#include "bn_kernels.h"
 #include "gpu/after.h"
+#include "launch.h"
+#include "prepare.h"
 #include "variant.h"
 
 /* ---- graphs ------------------------------------------------------------- */

@@ -33,4 +33,7 @@ enum {
 void ddp__cuda_bn_graph(struct ddp__cudnn_graph *g, const struct ddp__call *c,
                         int n);
 
+/* The plan of a call. */
+int ddp__cuda_bn_prepare(const struct ddp__call *c, void **plan);
+
 #endif

@@ -6,6 +6,10 @@
  */
 #include "config.h"
 
+#include "backend.h"
+#include "bn_kernels.h"
+#include "launch.h"
+#include "rows.h"
 #include "tasks.h"
 
 /* x and w are operands. */

@@ -2,6 +2,6 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
 #include "gpu/columns.h"
-#include "launch.h"
+#include "kernel.h"
 
 DDP__COLUMNS_BLOCKS(DDP__BLOCK_KERNEL)

@@ -8,8 +8,13 @@
  */
 #include "config.h"
 
+#include "backend.h"
 #include "base/error.h"
+#include "conv.h"
+#include "rows.h"
+#include "tasks.h"
 #include "variant.h"
+#include "weights.h"
 
 /* The tensors of its graphs. */
 enum {

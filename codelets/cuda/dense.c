@@ -9,9 +9,14 @@
  */
 #include "config.h"
 
+#include "backend.h"
 #include "base/error.h"
+#include "dense.h"
 #include "matmul.h"
+#include "rows.h"
+#include "tasks.h"
 #include "variant.h"
+#include "weights.h"
 
 /* Operands of forward and of the data gradient: out = in * weight. */
 enum {

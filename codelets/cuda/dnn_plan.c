@@ -44,6 +44,7 @@
 
 #include "base/error.h"
 #include "dnn_tune.h"
+#include "worker.h"
 
 enum { MAX_CONFIGS = 96, MAX_NOTES = 32, MAX_TRIED = 10 };
 

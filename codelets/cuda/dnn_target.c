@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "dnn_plan.h"
+#include "worker.h"
 
 struct ddp__cudnn_target ddp__cudnn_target;
 

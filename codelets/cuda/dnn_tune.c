@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "dnn_tune.h"
+#include "worker.h"
 
 enum { RUNS = 4 }; /* the first warms up */
 

@@ -3,6 +3,8 @@
  */
 #include "config.h"
 
+#include "backend.h"
+#include "launch.h"
 #include "tasks.h"
 
 int ddp__cuda_dropout(const struct ddp__task *t)

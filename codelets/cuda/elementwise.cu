@@ -2,6 +2,6 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
 #include "gpu/elementwise.h"
-#include "launch.h"
+#include "kernel.h"
 
 DDP__ELEMENTWISE_ITEMS(DDP__ITEM_KERNEL)

@@ -3,6 +3,8 @@
  */
 #include "config.h"
 
+#include "backend.h"
+#include "launch.h"
 #include "tasks.h"
 
 /* y may have more channels than x: those are 0. */

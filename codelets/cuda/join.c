@@ -3,6 +3,9 @@
  */
 #include "config.h"
 
+#include "backend.h"
+#include "launch.h"
+#include "rows.h"
 #include "tasks.h"
 
 /* Between `small` and channels at, at + 1, ... of `large`. */

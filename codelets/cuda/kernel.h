@@ -1,8 +1,8 @@
-/* launch.h - makes kernels of the bodies in a header: for the .cu files
+/* kernel.h - makes kernels of the bodies in a header: for the .cu files
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
-#ifndef DDP_LAUNCH_H
-#define DDP_LAUNCH_H
+#ifndef DDP_CUDA_KERNEL_H
+#define DDP_CUDA_KERNEL_H
 
 #include "gpu/arith.h"
 

@@ -6,22 +6,26 @@
 CUDA_TASKS = \
     %D%/act.c \
     %D%/bn_kernels.c \
+    %D%/bn_kernels.h \
     %D%/dropout.c \
     %D%/input.c \
     %D%/join.c \
+    %D%/launch.h \
     %D%/loss.c \
     %D%/optim.c \
     %D%/pool.c \
     %D%/prepare.c \
+    %D%/prepare.h \
     %D%/rows.c \
+    %D%/rows.h \
     %D%/tasks.h
 
 # The kernels.
 CUDA_KERNELS = \
     %D%/columns.cu \
     %D%/elementwise.cu \
+    %D%/kernel.h \
     %D%/launch.c \
-    %D%/launch.h \
     %D%/losses.cu \
     %D%/norm.cu \
     %D%/pooling.cu \

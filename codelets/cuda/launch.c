@@ -3,6 +3,7 @@
  */
 #include "config.h"
 
+#include "launch.h"
 #include "tasks.h"
 #include "worker.h"
 

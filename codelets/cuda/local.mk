@@ -19,11 +19,14 @@ libddp_cuda_core_la_SOURCES = \
     $(CUDA_TASKS) \
     %D%/after.cu \
     %D%/backend.c \
+    %D%/backend.h \
     %D%/bn.c \
     %D%/bn.h \
     %D%/bn_mask.c \
     %D%/conv.c \
+    %D%/conv.h \
     %D%/dense.c \
+    %D%/dense.h \
     %D%/dnn_cache.c \
     %D%/dnn_graph.c \
     %D%/dnn_graph.h \
@@ -37,6 +40,7 @@ libddp_cuda_core_la_SOURCES = \
     %D%/variant.c \
     %D%/variant.h \
     %D%/weights.c \
+    %D%/weights.h \
     %D%/worker.c \
     %D%/worker.h
 libddp_cuda_core_la_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
@@ -46,7 +50,7 @@ libddp_cuda_core_la_LIBADD = $(CUDA_LIBS) $(STARPU_LIBS)
 LDADD_CUDA = tests/libcheck.la libddp_cuda_core.la libddp_core.la $(CUDA_LIBS)
 
 # nvcc's objects do not know what they depend on.
-$(libddp_cuda_core_la_OBJECTS): %D%/launch.h %D%/worker.h $(GPU_BODIES)
+$(libddp_cuda_core_la_OBJECTS): %D%/kernel.h %D%/worker.h $(GPU_BODIES)
 
 pkglib_LTLIBRARIES = ddp_cuda.la
 ddp_cuda_la_SOURCES = codelets/ops.c codelets/ops_loss.c \

@@ -5,6 +5,8 @@
  */
 #include "config.h"
 
+#include "backend.h"
+#include "launch.h"
 #include "tasks.h"
 
 _Static_assert(DDP__STAT_LOSS == 0 && DDP__STAT_DIVISOR == 1 &&

@@ -1,7 +1,7 @@
 /* losses.cu - the kernels of losses.h
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
-#include "launch.h"
+#include "kernel.h"
 #include "gpu/losses.h"
 
 DDP__LOSSES_BLOCKS(DDP__BLOCK_KERNEL)

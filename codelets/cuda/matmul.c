@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "dnn_plan.h"
 #include "matmul.h"
+#include "worker.h"
 
 /* All but pointers; only read once it is made. */
 struct ddp__cuda_matmul {

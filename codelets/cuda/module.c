@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "backend.h"
 #include "base/error.h"
 #include "module.h"
 #include "worker.h"

@@ -1,7 +1,7 @@
 /* norm.cu - the kernels of norm.h
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
-#include "launch.h"
+#include "kernel.h"
 #include "gpu/norm.h"
 
 DDP__NORM_BLOCKS(DDP__BLOCK_KERNEL)

@@ -3,7 +3,10 @@
  */
 #include "config.h"
 
+#include "backend.h"
+#include "launch.h"
 #include "tasks.h"
+#include "weights.h"
 
 _Static_assert(DDP__NORM_SQUARES == 0 && DDP__NORM_TRAINED == 1 &&
                    DDP__NORM_RUNNING == 2 && DDP__NORMS == 3,

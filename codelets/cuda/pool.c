@@ -3,6 +3,9 @@
  */
 #include "config.h"
 
+#include "backend.h"
+#include "launch.h"
+#include "rows.h"
 #include "tasks.h"
 
 /* From images of operand `in` to those of `out`; there is an item for each

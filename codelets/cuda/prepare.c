@@ -4,6 +4,9 @@
 #include "config.h"
 
 #include "base/error.h"
+#include "launch.h"
+#include "prepare.h"
+#include "rows.h"
 #include "tasks.h"
 
 /* Items are counted in 32 bits. */

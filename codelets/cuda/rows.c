@@ -3,6 +3,8 @@
  */
 #include "config.h"
 
+#include "launch.h"
+#include "rows.h"
 #include "tasks.h"
 
 /* Enough blocks for any GPU, few enough for the sums of chunks to be short:

@@ -7,9 +7,14 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "bn.h"
+#include "conv.h"
 #include "gpu/after.h"
+#include "launch.h"
 #include "matmul.h"
+#include "tasks.h"
 #include "variant.h"
+#include "worker.h"
 
 /* The most workspace an engine may have, and the least that is reserved, for
  * variants to come. */

@@ -15,6 +15,7 @@
 #define DDP_VARIANT_H
 
 #include "dnn_plan.h"
+#include "worker.h"
 
 struct ddp__cuda_matmul;
 
@@ -87,5 +88,9 @@ size_t ddp__cuda_weight_len(const struct ddp__call *c);
 int ddp__cuda_bias_act(const struct ddp__cuda_run *r, enum ddp_dtype type,
                        void *y, const float *bias, enum ddp_act act,
                        size_t rows, size_t c);
+
+/* Free the plan of any operation; and what all plans share. */
+void ddp__cuda_plan_free(void *plan);
+void ddp__cuda_plans_close(void);
 
 #endif

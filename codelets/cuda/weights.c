@@ -37,6 +37,8 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "rows.h"
+#include "weights.h"
 #include "worker.h"
 
 enum { TABLE = 512, CHUNK = 32 << 20 };

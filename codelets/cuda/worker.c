@@ -10,6 +10,8 @@
 
 #include "base/error.h"
 #include "dnn_plan.h"
+#include "weights.h"
+#include "worker.h"
 
 static struct ddp__cuda_worker worker[STARPU_NMAXWORKERS]; /* by StarPU's id */
 static _Thread_local struct ddp__cuda_worker *entered;     /* without StarPU */

@@ -1,4 +1,4 @@
-/* worker.h - what the files of codelets/cuda/ share
+/* worker.h - what each CUDA worker has, and checks of status codes
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Everything a kernel does goes to its worker's stream and returns at once:
@@ -14,11 +14,7 @@
 
 #include "ops.h"
 
-extern struct ddp__backend ddp__cuda;
-
 enum { DDP__CUDA_DEVICES = 64 }; /* CUDA's numbers of GPUs are below */
-
-/* ---- workers: worker.c -------------------------------------------------- */
 
 /* What a StarPU CUDA worker has.  Two workers of one GPU have two of these. */
 struct ddp__cuda_worker {
@@ -67,28 +63,5 @@ void ddp__cuda_leave(void);
 int ddp__cuda_check(cudaError_t e, const char *what);
 int ddp__cudnn_check(cudnnStatus_t e, const char *what);
 int ddp__cublas_check(cublasStatus_t e, const char *what);
-
-/* ---- weights: weights.c ------------------------------------------------- */
-
-/* Buffer i of the task, a part of a handle of f32 weights, in `type`: as OPTIM
- * left it (ddp__cuda_copy_begin()), or converted with the rest of the handle
- * when (id, version) is new here, in stream order.  NULL: failed. */
-const void *ddp__cuda_weights(const struct ddp__task *t, int i,
-                              enum ddp_dtype type);
-
-/* Give up all copies of a GPU, which no task uses any more. */
-void ddp__cuda_weights_forget(int device, bool memory_too);
-
-/* ---- plans of cuDNN and cuBLASLt: conv.c, bn.c, dense.c ----------------- */
-
-int ddp__cuda_conv_prepare(const struct ddp__call *c, void **plan);
-int ddp__cuda_bn_prepare(const struct ddp__call *c, void **plan);
-int ddp__cuda_dense_prepare(const struct ddp__call *c, void **plan);
-void ddp__cuda_plan_free(void *plan); /* any of them */
-void ddp__cuda_plans_close(void);     /* what all of them share */
-
-/* ---- kernels ------------------------------------------------------------ */
-
-#include "tasks.h"
 
 #endif

@@ -3,6 +3,8 @@
  */
 #include "config.h"
 #include <math.h>
+#include "act.h"
+#include "backend.h"
 #include "ref.h"
 
 static double sigmoid(double x)

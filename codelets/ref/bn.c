@@ -7,6 +7,8 @@
  */
 #include "config.h"
 #include <math.h>
+#include "act.h"
+#include "backend.h"
 #include "ref.h"
 
 static size_t pixels(const struct ddp__task *t, const struct ddp__ref_buf *x)

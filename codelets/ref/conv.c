@@ -8,6 +8,8 @@
  * them.  x is 0 outside the image.
  */
 #include "config.h"
+#include "act.h"
+#include "backend.h"
 #include "ref.h"
 
 /* Channels of a group: c of the input, o of the output. */

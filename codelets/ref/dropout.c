@@ -5,6 +5,7 @@
  * it again instead of keeping it, and every device makes the same one.
  */
 #include "config.h"
+#include "backend.h"
 #include "base/philox.h"
 #include "ref.h"
 

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
 #include "config.h"
+#include "backend.h"
 #include "ref.h"
 
 /* Where element i of y comes from in x; false: from nowhere, it is 0. */

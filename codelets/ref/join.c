@@ -2,6 +2,8 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
 #include "config.h"
+#include "act.h"
+#include "backend.h"
 #include "ref.h"
 
 /* y = act(a + b) */

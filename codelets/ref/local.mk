@@ -3,7 +3,9 @@
 
 libddp_core_la_SOURCES += \
     %D%/act.c \
+    %D%/act.h \
     %D%/backend.c \
+    %D%/backend.h \
     %D%/bn.c \
     %D%/conv.c \
     %D%/dense.c \

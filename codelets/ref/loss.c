@@ -8,6 +8,7 @@
 #include "config.h"
 #include <math.h>
 #include <stdlib.h>
+#include "backend.h"
 #include "base/error.h"
 #include "ref.h"
 

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
 #include "config.h"
+#include "backend.h"
 #include "ref.h"
 
 /* dst += src */

@@ -6,6 +6,7 @@
  */
 #include "config.h"
 #include <math.h>
+#include "backend.h"
 #include "ref.h"
 
 /* What the rule needs besides gradient, weight and state. */

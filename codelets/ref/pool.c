@@ -3,6 +3,7 @@
  */
 #include "config.h"
 #include <math.h>
+#include "backend.h"
 #include "ref.h"
 
 /* Pooling along one direction.  Windows of both directions are independent. */

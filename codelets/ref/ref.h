@@ -12,11 +12,6 @@
 #include "base/half.h"
 #include "ops.h"
 
-/* One kernel per op: ddp__ref_conv_fwd() and so on. */
-#define X(id, name, traits) int ddp__ref_##name(const struct ddp__task *t);
-DDP__OPS(X)
-#undef X
-
 /* Element i of an activation. */
 static inline float ddp__ref_get(enum ddp_dtype type, const void *data,
                                  size_t i)
@@ -88,11 +83,5 @@ static inline size_t ddp__ref_sample_len(const struct ddp__task *t, int i)
 
     return (size_t)s.h * (size_t)s.w * (size_t)s.c;
 }
-
-/* act(x), and its derivative given s: y or x, as ddp__act_from_y() says. */
-double ddp__ref_act(enum ddp_act act, double x);
-double ddp__ref_act_slope(enum ddp_act act, double s);
-
-extern const struct ddp__backend ddp__ref;
 
 #endif

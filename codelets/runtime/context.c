@@ -16,6 +16,7 @@
 #include "base/options.h"
 #include "runtime/buffer.h"
 #include "runtime/context.h"
+#include "runtime/device_list.h"
 #include "runtime/devices.h"
 #include "runtime/task_group.h"
 #include "runtime/place.h"

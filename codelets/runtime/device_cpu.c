@@ -3,9 +3,9 @@
  */
 #include "config.h"
 
-#include "cpu/cpu.h"
+#include "cpu/backend.h"
 #include "device.h"
-#include "ref/ref.h"
+#include "ref/backend.h"
 
 static void cpu_attach(struct starpu_codelet *cl, starpu_cpu_func_t run)
 {

@@ -3,7 +3,7 @@
  */
 #include "config.h"
 
-#include "device.h"
+#include "runtime/device_list.h"
 
 #define DDP__DEVICE(device) extern const struct ddp__device device;
 #include "runtime/device_rows.h"

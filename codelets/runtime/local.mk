@@ -5,6 +5,7 @@
 libddp_core_la_SOURCES += \
     %D%/device_cpu.c \
     %D%/device_list.c \
+    %D%/device_list.h \
     %D%/device_rows.h
 
 CODELETS_SOURCES += \

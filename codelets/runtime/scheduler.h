@@ -41,10 +41,6 @@ struct ddp__sched_tag {
 
 extern struct starpu_sched_policy ddp__sched_policy;
 
-/* For StarPU (1.4 and later), which looks them up in STARPU_SCHED_LIB. */
-struct starpu_sched_policy *starpu_get_sched_lib_policy(const char *name);
-struct starpu_sched_policy **starpu_get_sched_lib_policies(void);
-
 /* Of a running policy "ddp": the most lanes that a worker may have in flight,
  * GPUs two (one is queued while the other runs); 0: another policy runs. */
 int ddp__sched_cap(void);

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "runtime/context.h"
 #include "runtime/cost.h"
+#include "runtime/device_list.h"
 #include "runtime/devices.h"
 #include "runtime/task.h"
 

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 
 #include "dummy.h"
-#include "ref/ref.h"
+#include "ref/backend.h"
 
 struct dummy_calls dummy_calls;
 

@@ -1,0 +1,21 @@
+/* wino_tile.h - tiles of images to and from Winograd's domain
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#ifndef DDP_CPU_WINO_TILE_H
+#define DDP_CPU_WINO_TILE_H
+
+#include "wino.h"
+
+/* V (or Z) of `count` tiles from tile `first` on: v[pos][tile][ld]. */
+void ddp__wino_input(const struct ddp__wino_map *m, const float *x,
+                     size_t first, size_t count, size_t ld, float *v);
+void ddp__wino_spread(const struct ddp__wino_map *m, const float *dy,
+                      size_t first, size_t count, size_t ld, float *z);
+
+/* y of these tiles from u.v in p[pos][tile][ld], with bias (or NULL) and act:
+ * identity, relu or relu6. */
+void ddp__wino_output(const struct ddp__wino_map *m, const float *p,
+                      size_t first, size_t count, size_t ld, const float *bias,
+                      enum ddp_act act, float *y);
+
+#endif

@@ -1,0 +1,16 @@
+/* backend.h - the CUDA backend, and one kernel per operation
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#ifndef DDP_CUDA_BACKEND_H
+#define DDP_CUDA_BACKEND_H
+
+#include "ops.h"
+
+extern struct ddp__backend ddp__cuda;
+
+/* Of all ops, ours and those by cuDNN and cuBLASLt. */
+#define X(id, name, traits) int ddp__cuda_##name(const struct ddp__task *t);
+DDP__OPS(X)
+#undef X
+
+#endif
