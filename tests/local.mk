@@ -158,6 +158,7 @@ dist_check_SCRIPTS = \
     %D%/app_synth.sh \
     %D%/app_train.sh \
     %D%/app_weights.sh \
+    %D%/test_borders.sh \
     %D%/test_install.sh
 
 TESTS = $(check_PROGRAMS) $(dist_check_SCRIPTS)
