@@ -23,6 +23,15 @@ enum {
         #name, traits, DDP__##id##_BUFFERS, {DDP__##id##_OPERANDS(O, id)}},
 const struct ddp__signature ddp__signature[DDP__OP_COUNT] = {DDP__OPS(X)};
 #undef X
+
+#define X(id)                                                                  \
+    [DDP__HOST_##id] = {"host " #id,                                           \
+                        DDP__IS_HOST,                                          \
+                        DDP__##id##_BUFFERS,                                   \
+                        {DDP__##id##_OPERANDS(O, id)}},
+static const struct ddp__signature host_signature[DDP__HOST_COUNT] = {
+    DDP__HOSTS(X)};
+#undef X
 #undef O
 
 /* Kernels of these operations share functions that know where operands are. */
@@ -60,9 +69,15 @@ int ddp__op_operand(enum ddp__op op, enum ddp__use use)
     return -1;
 }
 
-enum ddp_access ddp__op_access(enum ddp__op op, int i, bool first)
+const struct ddp__signature *ddp__call_signature(const struct ddp__call *c)
 {
-    unsigned use = ddp__signature[op].operand[i].use;
+    return c->op == DDP__OP_HOST ? &host_signature[c->host.host]
+                                 : &ddp__signature[c->op];
+}
+
+enum ddp_access ddp__call_access(const struct ddp__call *c, int i, bool first)
+{
+    unsigned use = ddp__call_signature(c)->operand[i].use;
 
     if (use & DDP__COLLECT)
         return first ? DDP_WRITE : DDP_UPDATE;
@@ -79,6 +94,7 @@ static const unsigned types_of[DDP__OPERAND_KINDS] = {
     [DDP__KIND_SLOPE] =
         DDP__TYPES(F32) | DDP__TYPES(BF16) | DDP__TYPES(F16) | DDP__TYPES(U8),
     [DDP__KIND_LOGIT] = DDP__TYPES(F32) | DDP__TYPES(BF16) | DDP__TYPES(F16),
+    [DDP__KIND_SAMPLE] = DDP__TYPES(U8) | DDP__TYPES(F32),
     [DDP__KIND_INDEX] = DDP__TYPES(U8) | DDP__TYPES(I32),
     [DDP__KIND_IDS] = DDP__TYPES(I32) | DDP__TYPES(I64),
     [DDP__KIND_TARGET] = DDP__TYPES(I32) | DDP__TYPES(F32),
@@ -91,7 +107,7 @@ static const unsigned types_of[DDP__OPERAND_KINDS] = {
 
 int ddp__call_check(const struct ddp__call *c)
 {
-    const struct ddp__signature *s = &ddp__signature[c->op];
+    const struct ddp__signature *s = ddp__call_signature(c);
 
     for (int i = 0; i < s->operands; i++) {
         const struct ddp__operand *o = &s->operand[i];

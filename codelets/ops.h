@@ -116,11 +116,44 @@
 /* dst += (1 - decay) (src - dst), unless stats[DIVISOR] is 0 */
 #define DDP__EMA_OPERANDS(O, op)                                               \
     O(op, DST, F32, UPDATE) O(op, SRC, PARAM, READ) O(op, STATS, F64, READ)
-/* a function of lib/, on a CPU; NULL: it only waits, no data are moved */
+/* a function of lib/, on a CPU: see DDP__HOSTS */
 #define DDP__HOST_OPERANDS(O, op)
 /* a kernel of the program */
 #define DDP__USER_OPERANDS(O, op)
+
+/* Those of functions that HOST calls run. */
+/* nothing runs, no data are moved: any buffers are waited for */
+#define DDP__FENCE_OPERANDS(O, op)
+/* samples from the loader or the program */
+#define DDP__FILL_OPERANDS(O, op)                                              \
+    O(op, X, SAMPLE, WRITE) O(op, IDS, IDS, WRITE)                             \
+    O(op, TARGET, TARGET, WRITE | OPTIONAL)                                    \
+    O(op, WEIGHT, F32, WRITE | OPTIONAL)
+/* dy of a pullback, from the program */
+#define DDP__SEED_OPERANDS(O, op)                                              \
+    O(op, DY, LOGIT, WRITE)
+/* what a chain computes, for the program; it changes no stats: the end of a
+ * step, which waits for them, waits for the program too */
+#define DDP__OUTPUT_OPERANDS(O, op)                                            \
+    O(op, Y, LOGIT, READ) O(op, TARGET, TARGET, READ | OPTIONAL)               \
+    O(op, IDS, IDS, READ | OPTIONAL) O(op, STATS, F64, UPDATE | OPTIONAL)
+/* whether the step is applied: see enum ddp__scaler */
+#define DDP__DECIDE_OPERANDS(O, op)                                            \
+    O(op, STATS, F64, READ) O(op, NORM, F64, UPDATE) O(op, SCALER, F64, UPDATE)
+/* the results of a step; the token orders it after the fences */
+#define DDP__END_OPERANDS(O, op)                                               \
+    O(op, STATS, F64, READ) O(op, SCALER, F64, READ) O(op, TOKEN, F32, READ)
 /* clang-format on */
+
+/* X (ID): functions of lib/, which the host runs. */
+#define DDP__HOSTS(X) X(FENCE) X(FILL) X(SEED) X(OUTPUT) X(DECIDE) X(END)
+
+enum ddp__host {
+#define X(id) DDP__HOST_##id,
+    DDP__HOSTS(X)
+#undef X
+        DDP__HOST_COUNT
+};
 
 /* X (ID, name, traits: enum ddp__trait) */
 #define DDP__OPS(X)                                                            \
@@ -172,6 +205,9 @@ enum ddp__op {
     _Static_assert((int)DDP__##id##_BUFFERS <= (int)DDP_MAX_BUFFERS, #name);
 DDP__OPS(X)
 #undef X
+#define X(id) enum { DDP__##id##_OPERANDS(O, id) DDP__##id##_BUFFERS };
+DDP__HOSTS(X)
+#undef X
 #undef O
 
 /* What an operand is, hence of which type. */
@@ -180,6 +216,7 @@ enum ddp__operand_kind {
                          type: f32, bf16 or f16 */
     DDP__KIND_SLOPE,  /* such a one, or a mask, u8 */
     DDP__KIND_LOGIT,  /* an activation whose type owes nothing to the others */
+    DDP__KIND_SAMPLE, /* what a program or a data set gives, u8 or f32 */
     DDP__KIND_INDEX,  /* positions in windows, u8 or i32 */
     DDP__KIND_IDS,    /* numbers of samples, i32 or i64 */
     DDP__KIND_TARGET, /* labels, i32, or values, f32 */
@@ -237,10 +274,6 @@ static inline bool ddp__op_is(enum ddp__op op, unsigned traits)
 
 /* The operand with that use; -1: none has it. */
 int ddp__op_operand(enum ddp__op op, enum ddp__use use);
-
-/* How operand i is accessed, by the first call that touches it or a later one.
- */
-enum ddp_access ddp__op_access(enum ddp__op op, int i, bool first);
 
 /* Which operands of a convolution or dense layer are x, w and y of forward, or
  * the gradients of these. */
@@ -378,6 +411,7 @@ struct ddp__call {
             double decay;
         } ema;
         struct {
+            enum ddp__host host;
             int (*fn)(const struct ddp__task *t, void *arg);
             void *arg;
         } host;
@@ -393,6 +427,13 @@ struct ddp__call {
         void *plan;
     } on[DDP_DEVICE_KINDS];
 };
+
+/* The operands of a call: those of its operation, or of its host function. */
+const struct ddp__signature *ddp__call_signature(const struct ddp__call *c);
+
+/* How operand i is accessed, by the first call that touches it or a later one.
+ */
+enum ddp_access ddp__call_access(const struct ddp__call *c, int i, bool first);
 
 /* One run of a call: what the kernel gets. */
 struct ddp__task {

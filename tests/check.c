@@ -131,7 +131,9 @@ char check_letter(const struct check *k, enum ddp__op op, int i)
 
 bool check_writes(enum ddp__op op, int i)
 {
-    return ddp__op_access(op, i, true) != DDP_READ;
+    struct ddp__call c = {.op = op};
+
+    return ddp__call_access(&c, i, true) != DDP_READ;
 }
 
 /* ---- tensors ------------------------------------------------------------ */

@@ -153,7 +153,7 @@ const struct ddp__backend *ddp__cuda_backends[2];
  * them. */
 int ddp__cuda_load(void)
 {
-    static const struct ddp__host host = {
+    static const struct ddp__module_host host = {
         .version = DDP__MODULE_VERSION,
         .call_size = sizeof(struct ddp__call),
         .task_size = sizeof(struct ddp__task),

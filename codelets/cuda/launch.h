@@ -16,7 +16,7 @@ struct ddp__cuda_place {
 int ddp__cuda_place(struct ddp__cuda_place *place);
 /* 0, or ddp__fail() if a launch returned an error. */
 int ddp__cuda_launched(int error, const char *name);
-/* Within prepare: scratch that a call wants. */
+/* Within prepare: scratch memory that a call needs. */
 void ddp__cuda_needs(size_t scratch);
 #define DDP__LAUNCH(place, name, p)                                            \
     ddp__cuda_launched(ddp__k_##name((p), (place)->stream), #name)

@@ -11,9 +11,9 @@
 #include "module.h"
 #include "worker.h"
 
-static struct ddp__host host;
+static struct ddp__module_host host;
 
-const struct ddp__backend *ddp_cuda_open(const struct ddp__host *h)
+const struct ddp__backend *ddp_cuda_open(const struct ddp__module_host *h)
 {
     if (h->version != DDP__MODULE_VERSION ||
         h->call_size != sizeof(struct ddp__call) ||

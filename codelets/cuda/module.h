@@ -7,11 +7,11 @@
 #include "ops.h"
 
 /* Counted up with every change of ops.h that sizes do not show. */
-enum { DDP__MODULE_VERSION = 3 };
+enum { DDP__MODULE_VERSION = 4 };
 
 /* What libddp lends to a module, which sees none of its hidden symbols; and
  * what tells whether both are of one build. */
-struct ddp__host {
+struct ddp__module_host {
     int version;
     size_t call_size, task_size, backend_size;
     int (*fail)(int code, const char *fmt, ...)
@@ -21,7 +21,8 @@ struct ddp__host {
 };
 
 /* The only symbol of a module.  NULL: it is of another build. */
-typedef const struct ddp__backend *ddp__module_f(const struct ddp__host *host);
+typedef const struct ddp__backend *
+ddp__module_f(const struct ddp__module_host *host);
 ddp__module_f ddp_cuda_open;
 
 #endif

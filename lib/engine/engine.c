@@ -260,8 +260,8 @@ static int make_calls(struct ddp__engine *e)
         .buf = {[DDP__END_STATS] = vector_view(DDP__STATS, DDP_F64),
                 [DDP__END_SCALER] = vector_view(DDP__SCALERS, DDP_F64),
                 [DDP__END_TOKEN] = vector_view(1, DDP_F32)},
-        .buffers = 3,
-        .host = {end_step, e}};
+        .buffers = DDP__END_BUFFERS,
+        .host = {DDP__HOST_END, end_step, e}};
     if ((rc = ddp__call_prepare(e->ddp, &e->merge_stats)) < 0)
         return rc;
     for (int b = 0; rc == 0 && b < e->params->buckets; b++)

@@ -25,8 +25,6 @@ struct ddp__engine_spec {
 
 /* Buffers of the HOST calls that decide whether a step is applied, and of those
  * that end it. */
-enum { DDP__DECIDE_STATS, DDP__DECIDE_NORM, DDP__DECIDE_SCALER };
-enum { DDP__END_STATS, DDP__END_SCALER, DDP__END_TOKEN };
 
 struct ddp__lane {
     struct ddp__handle *arena; /* by segment that has one */

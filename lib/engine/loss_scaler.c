@@ -112,8 +112,8 @@ void ddp__loss_scaler_new(struct ddp__engine *e)
             {[DDP__DECIDE_STATS] = {DDP_F64, false, {1, 1, DDP__STATS}, 0},
              [DDP__DECIDE_NORM] = {DDP_F64, false, {1, 1, DDP__NORMS}, 0},
              [DDP__DECIDE_SCALER] = {DDP_F64, false, {1, 1, DDP__SCALERS}, 0}},
-        .buffers = 3,
-        .host = {decide_step, e}};
+        .buffers = DDP__DECIDE_BUFFERS,
+        .host = {DDP__HOST_DECIDE, decide_step, e}};
 }
 
 void ddp__loss_scaler_free(struct ddp__engine *e)

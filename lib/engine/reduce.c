@@ -41,8 +41,8 @@ int ddp__reduce_submit(struct ddp__engine *e, const struct ddp__step *s,
                 [DDP__MERGE_DST] = bucket < 0 ? &a->stats : &a->grad[bucket],
                 [DDP__MERGE_SRC] = from};
 
-            rc = ddp__vector_submit(
-                e, s, call, bucket < 0 ? 0 : e->owner[bucket], buf, NULL);
+            rc = ddp__vector_submit(e, s, call,
+                                    bucket < 0 ? 0 : e->owner[bucket], buf);
             if (rc < 0)
                 return rc;
             ddp__handle_drop(from);

@@ -213,8 +213,8 @@ static int submit_norms(struct ddp__engine *e, const struct ddp__step *s)
 
         if (!has_gradient(e, b))
             continue;
-        if ((rc = ddp__vector_add(&t, &e->sqnorm[b], e->owner[b], buf, NULL,
-                                  begun)) < 0)
+        if ((rc = ddp__vector_add(&t, &e->sqnorm[b], e->owner[b], buf, begun)) <
+            0)
             return rc;
         begun = true;
     }
@@ -224,15 +224,12 @@ static int submit_norms(struct ddp__engine *e, const struct ddp__step *s)
 /* No bucket is updated before all gradients are known to be finite. */
 static int submit_decision(struct ddp__engine *e, const struct ddp__step *s)
 {
-    static const enum ddp_access access[] = {[DDP__DECIDE_STATS] = DDP_READ,
-                                             [DDP__DECIDE_NORM] = DDP_UPDATE,
-                                             [DDP__DECIDE_SCALER] = DDP_UPDATE};
     struct ddp__handle *buf[] = {[DDP__DECIDE_STATS] = &e->lane[0].stats,
                                  [DDP__DECIDE_NORM] = &e->norm,
                                  [DDP__DECIDE_SCALER] = &e->scaler};
     int rc = submit_norms(e, s);
 
-    return rc < 0 ? rc : ddp__vector_submit(e, s, &e->decide, 0, buf, access);
+    return rc < 0 ? rc : ddp__vector_submit(e, s, &e->decide, 0, buf);
 }
 
 static int add_update(struct ddp__vector_task *t, int b)
@@ -245,7 +242,7 @@ static int add_update(struct ddp__vector_task *t, int b)
         [DDP__OPTIM_STATE] = e->state[b].h ? &e->state[b] : NULL,
         [DDP__OPTIM_NORM] = e->optimizer.clip_norm > 0 ? &e->norm : NULL};
 
-    return ddp__vector_add(t, &e->optim[b], e->owner[b], buf, NULL, false);
+    return ddp__vector_add(t, &e->optim[b], e->owner[b], buf, false);
 }
 
 /* Update the averages of the weights, unless the loss scaler skips the step. */
@@ -257,7 +254,7 @@ static int add_average(struct ddp__vector_task *t, int b)
                                      &t->e->params->bucket[b].handle,
                                  [DDP__EMA_STATS] = &t->e->scaler};
 
-    return ddp__vector_add(t, &a->call, t->e->owner[b], buf, NULL, false);
+    return ddp__vector_add(t, &a->call, t->e->owner[b], buf, false);
 }
 
 /* The next step starts with the first layers, which are in the last bucket. */

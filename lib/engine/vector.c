@@ -31,8 +31,7 @@ int ddp__vector_flush(struct ddp__vector_task *t)
 }
 
 int ddp__vector_add(struct ddp__vector_task *t, const struct ddp__call *call,
-                    int owner, struct ddp__handle *const buf[],
-                    const enum ddp_access *access, bool accumulate)
+                    int owner, struct ddp__handle *const buf[], bool accumulate)
 {
     struct ddp__engine *e = t->e;
     struct ddp__task_call *p;
@@ -49,8 +48,7 @@ int ddp__vector_add(struct ddp__vector_task *t, const struct ddp__call *call,
                                  .lr = t->s->lr};
     for (int i = 0; i < call->buffers; i++) {
         p->buf[i] = buf[i];
-        p->access[i] =
-            access ? access[i] : ddp__op_access(call->op, i, !accumulate);
+        p->access[i] = ddp__call_access(call, i, !accumulate);
     }
     t->owner = owner;
     t->us += ddp__call_us(e->ddp, call, 1);
@@ -59,11 +57,10 @@ int ddp__vector_add(struct ddp__vector_task *t, const struct ddp__call *call,
 
 int ddp__vector_submit(struct ddp__engine *e, const struct ddp__step *s,
                        const struct ddp__call *call, int owner,
-                       struct ddp__handle *const buf[],
-                       const enum ddp_access *access)
+                       struct ddp__handle *const buf[])
 {
     struct ddp__vector_task t = {e, s, owner, 0, 0};
-    int rc = ddp__vector_add(&t, call, owner, buf, access, false);
+    int rc = ddp__vector_add(&t, call, owner, buf, false);
 
     return rc < 0 ? rc : ddp__vector_flush(&t);
 }

@@ -24,16 +24,15 @@ struct ddp__vector_task {
     double us;
 };
 
-/* Add one.  access: that of a HOST call; NULL: as the operation's row says. */
+/* Add one. */
 int ddp__vector_add(struct ddp__vector_task *t, const struct ddp__call *call,
                     int owner, struct ddp__handle *const buf[],
-                    const enum ddp_access *access, bool accumulate);
+                    bool accumulate);
 /* Submit what has been added. */
 int ddp__vector_flush(struct ddp__vector_task *t);
 /* Submit one alone. */
 int ddp__vector_submit(struct ddp__engine *e, const struct ddp__step *s,
                        const struct ddp__call *call, int owner,
-                       struct ddp__handle *const buf[],
-                       const enum ddp_access *access);
+                       struct ddp__handle *const buf[]);
 
 #endif

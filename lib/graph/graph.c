@@ -51,7 +51,8 @@ static ddp_value_t *build_input(ddp_graph_t *g, bool flip)
 static void build_fill(ddp_graph_t *g)
 {
     const struct ddp__graph_spec *s = &g->spec;
-    struct ddp__call c = {.op = DDP__OP_HOST, .host = {s->fill, s->arg}};
+    struct ddp__call c = {.op = DDP__OP_HOST,
+                          .host = {DDP__HOST_FILL, s->fill, s->arg}};
     bool loss = s->mode == DDP__TRAIN || s->mode == DDP__EVAL;
     int len = s->target_len ? s->target_len : 1;
 
@@ -63,13 +64,10 @@ static void build_fill(ddp_graph_t *g)
         g->weight = input_value(g, (struct ddp_shape){1, 1, s->cap + 1},
                                 DDP_F32, false);
     }
-    ddp__emit_any(
-        g, &c, loss ? 4 : 2,
-        (ddp_value_t *[]){[DDP__FILL_X] = g->x,
-                          [DDP__FILL_IDS] = g->ids,
+    ddp__emit(g, &c,
+              DDP__VALUES([DDP__FILL_X] = g->x, [DDP__FILL_IDS] = g->ids,
                           [DDP__FILL_TARGET] = g->target,
-                          [DDP__FILL_WEIGHT] = g->weight},
-        (enum ddp_access[]){DDP_WRITE, DDP_WRITE, DDP_WRITE, DDP_WRITE});
+                          [DDP__FILL_WEIGHT] = g->weight));
 }
 
 /* (a + b) / 2: concatenate, then pool. */
@@ -194,11 +192,11 @@ ddp_value_t *ddp__graph_loss(ddp_graph_t *g, ddp_value_t *y, float aux)
 static void build_output(ddp_graph_t *g, ddp_value_t *v,
                          int (*fn)(const struct ddp__task *t, void *arg))
 {
-    struct ddp__call c = {.op = DDP__OP_HOST, .host = {fn, g->spec.arg}};
+    struct ddp__call c = {.op = DDP__OP_HOST,
+                          .host = {DDP__HOST_OUTPUT, fn, g->spec.arg}};
 
     if (v && fn)
-        ddp__emit_any(g, &c, 1, (ddp_value_t *[]){v},
-                      (enum ddp_access[]){DDP_READ});
+        ddp__emit(g, &c, DDP__VALUES([DDP__OUTPUT_Y] = v));
 }
 
 /* Pass the chain's prediction for each sample to the host, with its class and
@@ -206,24 +204,24 @@ static void build_output(ddp_graph_t *g, ddp_value_t *v,
  * them. */
 static void build_answers(ddp_graph_t *g)
 {
-    struct ddp__call c = {.op = DDP__OP_HOST,
-                          .host = {g->spec.output, g->spec.arg}};
+    struct ddp__call c = {
+        .op = DDP__OP_HOST,
+        .host = {DDP__HOST_OUTPUT, g->spec.output, g->spec.arg}};
 
     if (g->spec.output)
-        ddp__emit_any(
-            g, &c, 4,
-            (ddp_value_t *[]){[DDP__OUTPUT_Y] = g->y,
-                              [DDP__OUTPUT_TARGET] = g->target,
-                              [DDP__OUTPUT_IDS] = g->ids,
-                              [DDP__OUTPUT_STATS] = g->stats},
-            (enum ddp_access[]){DDP_READ, DDP_READ, DDP_READ, DDP_UPDATE});
+        ddp__emit(
+            g, &c,
+            DDP__VALUES(
+                [DDP__OUTPUT_Y] = g->y, [DDP__OUTPUT_TARGET] = g->target,
+                [DDP__OUTPUT_IDS] = g->ids, [DDP__OUTPUT_STATS] = g->stats));
 }
 
 /* The gradient that backward starts from. */
 static ddp_value_t *build_seed(ddp_graph_t *g)
 {
-    struct ddp__call c = {.op = DDP__OP_HOST,
-                          .host = {g->spec.fill_dy, g->spec.arg}};
+    struct ddp__call c = {
+        .op = DDP__OP_HOST,
+        .host = {DDP__HOST_SEED, g->spec.fill_dy, g->spec.arg}};
 
     if (g->rc < 0)
         return NULL;
@@ -239,8 +237,7 @@ static ddp_value_t *build_seed(ddp_graph_t *g)
         g->forward_nodes = g->nodes;
         g->phase = DDP__BACKWARD_X;
         g->dy = input_value(g, g->y->shape, g->spec.dtype, true);
-        ddp__emit_any(g, &c, 1, (ddp_value_t *[]){g->dy},
-                      (enum ddp_access[]){DDP_WRITE});
+        ddp__emit(g, &c, DDP__VALUES([DDP__SEED_DY] = g->dy));
         return g->dy;
     default:
         build_output(g, g->y, g->spec.output);

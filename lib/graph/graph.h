@@ -23,8 +23,6 @@ struct ddp__span_of_layer {
 };
 
 /* Buffers of the HOST calls of a graph: what fill writes, what output gets. */
-enum { DDP__FILL_X, DDP__FILL_IDS, DDP__FILL_TARGET, DDP__FILL_WEIGHT };
-enum { DDP__OUTPUT_Y, DDP__OUTPUT_TARGET, DDP__OUTPUT_IDS, DDP__OUTPUT_STATS };
 
 /* What a graph is built for. */
 struct ddp__graph_spec {

@@ -58,7 +58,7 @@ static bool has_all_operands(ddp_graph_t *g, const struct ddp__signature *s,
 void ddp__emit(ddp_graph_t *g, const struct ddp__call *c,
                ddp_value_t *const value[DDP_MAX_BUFFERS])
 {
-    const struct ddp__signature *s = &ddp__signature[c->op];
+    const struct ddp__signature *s = ddp__call_signature(c);
     struct ddp__node *n;
 
     if (!has_all_operands(g, s, value) || !(n = node_new(g, c)))
@@ -66,11 +66,12 @@ void ddp__emit(ddp_graph_t *g, const struct ddp__call *c,
     for (int i = 0; i < s->operands; i++)
         if (value[i])
             set_buffer(g, n, i, value[i],
-                       ddp__op_access(c->op, i, value[i]->base->first_use < 0));
+                       ddp__call_access(c, i, value[i]->base->first_use < 0));
 }
 
-void ddp__emit_any(ddp_graph_t *g, const struct ddp__call *c, int buffers,
-                   ddp_value_t *const buf[], const enum ddp_access access[])
+static void emit_custom(ddp_graph_t *g, const struct ddp__call *c, int buffers,
+                        ddp_value_t *const buf[],
+                        const enum ddp_access access[])
 {
     struct ddp__node *n;
 
@@ -98,7 +99,7 @@ int ddp_graph_call(ddp_graph_t *g, const struct ddp_kernel *k, const void *arg,
                           "%s: a kernel has %d buffers, expected 1 to %d",
                           g->path, buffers, DDP_MAX_BUFFERS);
     if (g->rc == 0)
-        ddp__emit_any(g, &c, buffers, buf, access);
+        emit_custom(g, &c, buffers, buf, access);
     return g->rc;
 }
 

@@ -21,9 +21,6 @@ struct ddp__node {
 void ddp__emit(ddp_graph_t *g, const struct ddp__call *c,
                ddp_value_t *const value[DDP_MAX_BUFFERS]);
 #define DDP__VALUES(...) ((ddp_value_t *const[DDP_MAX_BUFFERS]){__VA_ARGS__})
-/* The same of HOST and USER, whose operands no row lists. */
-void ddp__emit_any(ddp_graph_t *g, const struct ddp__call *c, int buffers,
-                   ddp_value_t *const buf[], const enum ddp_access access[]);
 
 /* dz = dy act'(.), where s is what ddp__act_from_y() selects; dy if act is
  * identity. */

@@ -46,9 +46,9 @@ struct ddp_compiled {
 static int fill_x(const struct ddp__task *t, void *arg)
 {
     const struct ddp_compiled *c = arg;
-    int64_t *id = t->data[1];
+    int64_t *id = t->data[DDP__FILL_IDS];
 
-    memcpy(t->data[0], c->slot[t->seed].x, (size_t)t->n * c->x_size);
+    memcpy(t->data[DDP__FILL_X], c->slot[t->seed].x, (size_t)t->n * c->x_size);
     for (int i = 0; i < t->n; i++)
         id[i] = i;
     return 0;
@@ -58,7 +58,8 @@ static int take_y(const struct ddp__task *t, void *arg)
 {
     const struct ddp_compiled *c = arg;
 
-    memcpy(c->slot[t->seed].y, t->data[0], (size_t)t->n * c->y_size);
+    memcpy(c->slot[t->seed].y, t->data[DDP__OUTPUT_Y],
+           (size_t)t->n * c->y_size);
     return 0;
 }
 

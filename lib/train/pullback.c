@@ -41,9 +41,9 @@ static size_t first_element(const struct ddp_pullback *p,
 static int fill_x(const struct ddp__task *t, void *arg)
 {
     const struct ddp_pullback *p = arg;
-    int64_t *id = t->data[1];
+    int64_t *id = t->data[DDP__FILL_IDS];
 
-    memcpy(t->data[0], p->x + first_element(p, t, p->x_len),
+    memcpy(t->data[DDP__FILL_X], p->x + first_element(p, t, p->x_len),
            ddp__len(t, 0) * sizeof(float));
     for (int i = 0; i < t->n; i++)
         id[i] = (int64_t)first_element(p, t, 1) + i;
@@ -54,7 +54,7 @@ static int fill_dy(const struct ddp__task *t, void *arg)
 {
     const struct ddp_pullback *p = arg;
 
-    memcpy(t->data[0], p->dy + first_element(p, t, p->y_len),
+    memcpy(t->data[DDP__SEED_DY], p->dy + first_element(p, t, p->y_len),
            ddp__len(t, 0) * sizeof(float));
     return 0;
 }
@@ -64,7 +64,7 @@ static int take_y(const struct ddp__task *t, void *arg)
     const struct ddp_pullback *p = arg;
 
     if (p->y)
-        memcpy(p->y + first_element(p, t, p->y_len), t->data[0],
+        memcpy(p->y + first_element(p, t, p->y_len), t->data[DDP__OUTPUT_Y],
                ddp__len(t, 0) * sizeof(float));
     return 0;
 }
@@ -74,7 +74,7 @@ static int take_dx(const struct ddp__task *t, void *arg)
     const struct ddp_pullback *p = arg;
 
     if (p->dx)
-        memcpy(p->dx + first_element(p, t, p->x_len), t->data[0],
+        memcpy(p->dx + first_element(p, t, p->x_len), t->data[DDP__OUTPUT_Y],
                ddp__len(t, 0) * sizeof(float));
     return 0;
 }
