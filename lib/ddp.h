@@ -8,8 +8,9 @@
  * bit for any number of devices of a kind and any scheduler.
  *
  *     ddp_t *ddp = ddp_init(NULL);
- *     ddp_chain_t *m = ddp_chain_new(ddp_dense_new(4, 8), ddp_dense_new(8, 16),
- *                                    ddp_dense_new(16, 3), DDP_END);
+ *     ddp_chain_t *m =
+ *         ddp_chain_new(ddp_dense_new(4, 8, NULL), ddp_dense_new(8, 16, NULL),
+ *                       ddp_dense_new(16, 3, NULL), DDP_END);
  *     ddp_dataset_t *iris = ddp_dataset_csv("iris.csv", "class");
  *     struct ddp_train_config cfg;
  *     ddp_train_config_init(&cfg);
@@ -219,9 +220,6 @@ void ddp_chain_free(ddp_chain_t *chain);
  * remains NULL. */
 ddp_layer_t *ddp_layer_set_name(ddp_layer_t *layer, const char *name);
 
-/* y = W x + b.  x (1, 1, in), y (1, 1, out).  Source: Flux Dense. */
-ddp_layer_t *ddp_dense_new(int in, int out);
-
 /* Initial weights.  All 0: the layer's default. */
 struct ddp_weight_init {
     float std;      /* of a normal distribution; or */
@@ -230,30 +228,42 @@ struct ddp_weight_init {
 };
 
 struct ddp_dense_options {
+    size_t struct_size;
     bool no_bias;
-    int pixels; /* h w of what was flattened into x; 0: 1.  The columns of W
-                   are in PyTorch's order (c, h, w) in files and for
+    int pixels; /* h w of what was flattened into x; default 1.  The columns of
+                   W are in PyTorch's order (c, h, w) in files and for
                    ddp_chain_get() and set(). */
     struct ddp_weight_init init; /* all 0: uniform in 1 / sqrt(in) */
 };
-ddp_layer_t *ddp_dense_new_with(int in, int out,
-                                const struct ddp_dense_options *o);
+
+/* Fill in the defaults. */
+#define ddp_dense_options_init(o) ddp_dense_options_init_sized(o, sizeof(*(o)))
+void ddp_dense_options_init_sized(struct ddp_dense_options *o, size_t size);
+
+/* y = W x + b.  x (1, 1, in), y (1, 1, out).  Source: Flux Dense. */
+ddp_layer_t *ddp_dense_new(int in, int out, const struct ddp_dense_options *o);
+
+/* Of an option that follows another one by default. */
+enum { DDP_SAME = -1 };
 
 struct ddp_conv_options {
-    int kernel_w;   /* width of the kernel; 0: as its height */
-    int stride;     /* 0: 1 */
-    int stride_w;   /* 0: as stride */
-    int dilation;   /* 0: 1 */
-    int dilation_w; /* 0: as dilation */
-    int pad;        /* on all four sides */
-    int pad_w;      /* left and right instead of pad, when has_pad_w */
-    bool has_pad_w;
-    int pads[4]; /* top, left, bottom, right, when has_pads */
-    bool has_pads;
-    int groups; /* 0: 1; in == out == groups is a depthwise one */
+    size_t struct_size;
+    int kernel_w;   /* width of the kernel; DDP_SAME: as its height */
+    int stride;     /* default 1 */
+    int stride_w;   /* DDP_SAME: as stride */
+    int dilation;   /* default 1 */
+    int dilation_w; /* DDP_SAME: as dilation */
+    int pad;        /* on all four sides; default 0 */
+    int pad_w;      /* left and right; DDP_SAME: as pad */
+    int pads[4];    /* top, left, bottom, right; DDP_SAME: as pad and pad_w */
+    int groups;     /* default 1; in == out == groups is a depthwise one */
     bool no_bias;
     struct ddp_weight_init init; /* all 0: Kaiming normal by fan out */
 };
+
+/* Fill in the defaults. */
+#define ddp_conv_options_init(o) ddp_conv_options_init_sized(o, sizeof(*(o)))
+void ddp_conv_options_init_sized(struct ddp_conv_options *o, size_t size);
 
 /* A 2-D convolution, y = w * x + b.
  *
@@ -266,10 +276,18 @@ ddp_layer_t *ddp_conv_new(int in, int out, int kernel,
                           const struct ddp_conv_options *o);
 
 struct ddp_batch_norm_options {
-    float eps;      /* 0: 1e-5 */
-    float momentum; /* of the running statistics, PyTorch's meaning; 0: 0.1 */
+    size_t struct_size;
+    float eps;      /* above 0; default 1e-5 */
+    float momentum; /* of the running statistics, PyTorch's meaning: 0 keeps
+                       them; default 0.1 */
     bool zero_init; /* scale starts at 0 (last one of a residual block) */
 };
+
+/* Fill in the defaults. */
+#define ddp_batch_norm_options_init(o)                                         \
+    ddp_batch_norm_options_init_sized(o, sizeof(*(o)))
+void ddp_batch_norm_options_init_sized(struct ddp_batch_norm_options *o,
+                                       size_t size);
 
 /* Batch normalisation over the samples and pixels of one sub-batch.
  *
@@ -289,14 +307,20 @@ ddp_layer_t *ddp_act_new(enum ddp_act act);
 #define ddp_gelu_new() ddp_act_new(DDP_GELU)
 
 struct ddp_pool_options {
-    int kernel_w; /* 0: as its height */
-    int stride;   /* 0: as the kernel */
-    int stride_w;
+    size_t struct_size;
+    int kernel_w; /* DDP_SAME: as its height */
+    int stride;   /* DDP_SAME: as the kernel */
+    int stride_w; /* DDP_SAME: as stride, or the kernel's width with it */
     int pad;
-    int pad_w; /* 0: as pad */
+    int pad_w; /* DDP_SAME: as pad */
     bool ceil_mode;
     bool exclude_pad; /* mean: divide by the pixels inside the image only */
 };
+
+/* Fill in the defaults. */
+#define ddp_pool_options_init(o) ddp_pool_options_init_sized(o, sizeof(*(o)))
+void ddp_pool_options_init_sized(struct ddp_pool_options *o, size_t size);
+
 ddp_layer_t *ddp_max_pool_new(int kernel, const struct ddp_pool_options *o);
 ddp_layer_t *ddp_mean_pool_new(int kernel, const struct ddp_pool_options *o);
 ddp_layer_t *ddp_adaptive_mean_pool_new(int out_h, int out_w);

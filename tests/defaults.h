@@ -25,4 +25,21 @@
     .struct_size = sizeof(struct ddp_train_config), .sub_batch = 32,           \
     .epochs = 1, .run_ahead = 2, .max_nan_steps = 10, .checkpoint.keep = 3
 
+#define DENSE_DEFAULTS                                                         \
+    .struct_size = sizeof(struct ddp_dense_options), .pixels = 1
+
+#define CONV_DEFAULTS                                                          \
+    .struct_size = sizeof(struct ddp_conv_options), .kernel_w = DDP_SAME,      \
+    .stride = 1, .stride_w = DDP_SAME, .dilation = 1, .dilation_w = DDP_SAME,  \
+    .pad_w = DDP_SAME, .pads = {DDP_SAME, DDP_SAME, DDP_SAME, DDP_SAME},       \
+    .groups = 1
+
+#define NORM_DEFAULTS                                                          \
+    .struct_size = sizeof(struct ddp_batch_norm_options), .eps = 1e-5f,        \
+    .momentum = 0.1f
+
+#define POOL_DEFAULTS                                                          \
+    .struct_size = sizeof(struct ddp_pool_options), .kernel_w = DDP_SAME,      \
+    .stride = DDP_SAME, .stride_w = DDP_SAME, .pad_w = DDP_SAME
+
 #endif

@@ -3,23 +3,25 @@
  */
 #include "config.h"
 #include <stdio.h>
+#include "defaults.h"
 #include "layer_cases.h"
 
 #define CHAIN(...) ddp_chain_new(__VA_ARGS__, DDP_END)
 #define PARALLEL(join, ...) ddp_parallel_new(join, __VA_ARGS__, DDP_END)
 #define CONV(in, out, k, ...)                                                  \
-    ddp_conv_new(in, out, k, &(struct ddp_conv_options){__VA_ARGS__})
+    ddp_conv_new(in, out, k,                                                   \
+                 &(struct ddp_conv_options){CONV_DEFAULTS, __VA_ARGS__})
 #define NORM_CONV(in, out, k, ...)                                             \
     CONV(in, out, k, .no_bias = true, __VA_ARGS__)
 #define BN(c) ddp_batch_norm_new(c, NULL)
-#define DENSE(in, out) ddp_dense_new(in, out)
+#define DENSE(in, out) ddp_dense_new(in, out, NULL)
 #define SKIP(branch) ddp_skip_new(branch, DDP_END)
 #define RELU ddp_relu_new()
 #define ACT(act) ddp_act_new(act)
 #define MAX_POOL(k, ...)                                                       \
-    ddp_max_pool_new(k, &(struct ddp_pool_options){__VA_ARGS__})
+    ddp_max_pool_new(k, &(struct ddp_pool_options){POOL_DEFAULTS, __VA_ARGS__})
 #define MEAN_POOL(k, ...)                                                      \
-    ddp_mean_pool_new(k, &(struct ddp_pool_options){__VA_ARGS__})
+    ddp_mean_pool_new(k, &(struct ddp_pool_options){POOL_DEFAULTS, __VA_ARGS__})
 #define NOTHING ddp_chain_new(DDP_END)
 
 static ddp_layer_t *residual(int c)
@@ -37,8 +39,10 @@ static ddp_layer_t *gate(int c, int squeezed)
 /* X (name, chain) */
 #define CASES(X)                                                               \
     X(dense, CHAIN(DENSE(7, 5)))                                               \
-    X(dense_no_bias, CHAIN(ddp_dense_new_with(                                 \
-                         7, 5, &(struct ddp_dense_options){.no_bias = true}))) \
+    X(dense_no_bias,                                                           \
+      CHAIN(ddp_dense_new(                                                     \
+          7, 5,                                                                \
+          &(struct ddp_dense_options){DENSE_DEFAULTS, .no_bias = true})))      \
     X(dense_alone, DENSE(7, 5))                                                \
     X(dense_twice, CHAIN(DENSE(2, 2), DENSE(2, 2)))                            \
     X(dense_wide, CHAIN(DENSE(300, 37)))                                       \
@@ -53,8 +57,8 @@ static ddp_layer_t *gate(int c, int squeezed)
     X(conv_stem, CHAIN(NORM_CONV(3, 16, 7, .stride = 2, .pad = 3)))            \
     X(conv_patch, CHAIN(CONV(3, 6, 4, .stride = 4)))                           \
     X(conv_whole, CHAIN(CONV(4, 8, 9, .kernel_w = 7)))                         \
-    X(conv_pad_w, CHAIN(CONV(4, 8, 3, .pad_w = 2, .has_pad_w = true)))         \
-    X(conv_pads, CHAIN(CONV(4, 8, 3, .pads = {0, 1, 2, 3}, .has_pads = true))) \
+    X(conv_pad_w, CHAIN(CONV(4, 8, 3, .pad_w = 2)))                            \
+    X(conv_pads, CHAIN(CONV(4, 8, 3, .pads = {0, 1, 2, 3})))                   \
     X(conv_dilation, CHAIN(CONV(4, 8, 3, .pad = 2, .dilation = 2)))            \
     X(conv_dilations,                                                          \
       CHAIN(CONV(4, 8, 3, .pad = 2, .dilation = 3, .dilation_w = 2)))          \
@@ -62,23 +66,22 @@ static ddp_layer_t *gate(int c, int squeezed)
     X(depthwise, CHAIN(CONV(8, 8, 3, .pad = 1, .groups = 8)))                  \
     X(depthwise_wide,                                                          \
       CHAIN(CONV(4, 8, 5, .pad = 2, .stride = 2, .groups = 4)))                \
-    X(conv_rect,                                                               \
-      CHAIN(CONV(4, 8, 1, .kernel_w = 7, .pad_w = 3, .has_pad_w = true),       \
-            CONV(8, 4, 7, .kernel_w = 1, .pad = 3, .has_pad_w = true)))        \
-    X(conv_all, CHAIN(CONV(4, 6, 3, .kernel_w = 2, .stride = 2, .stride_w = 1, \
-                           .dilation_w = 3, .groups = 2, .pads = {1, 0, 2, 3}, \
-                           .has_pads = true)))                                 \
+    X(conv_rect, CHAIN(CONV(4, 8, 1, .kernel_w = 7, .pad_w = 3),               \
+                       CONV(8, 4, 7, .kernel_w = 1, .pad = 3, .pad_w = 0)))    \
+    X(conv_all,                                                                \
+      CHAIN(CONV(4, 6, 3, .kernel_w = 2, .stride = 2, .stride_w = 1,           \
+                 .dilation_w = 3, .groups = 2, .pads = {1, 0, 2, 3})))         \
     X(bn, CHAIN(BN(4)))                                                        \
     X(bn_relu, CHAIN(BN(4), RELU))                                             \
     X(bn_relu6, CHAIN(BN(4), ACT(DDP_RELU6)))                                  \
     X(bn_tanh, CHAIN(BN(4), ACT(DDP_TANH)))                                    \
-    X(bn_options,                                                              \
-      CHAIN(ddp_batch_norm_new(4, &(struct ddp_batch_norm_options){            \
-                                      .eps = 1e-2f, .momentum = 0.3f})))       \
-    X(bn_vector,                                                               \
-      CHAIN(ddp_dense_new_with(7, 6,                                           \
-                               &(struct ddp_dense_options){.no_bias = true}),  \
-            BN(6), RELU))                                                      \
+    X(bn_options, CHAIN(ddp_batch_norm_new(                                    \
+                      4, &(struct ddp_batch_norm_options){                     \
+                             NORM_DEFAULTS, .eps = 1e-2f, .momentum = 0.3f}))) \
+    X(bn_vector, CHAIN(ddp_dense_new(7, 6,                                     \
+                                     &(struct ddp_dense_options){              \
+                                         DENSE_DEFAULTS, .no_bias = true}),    \
+                       BN(6), RELU))                                           \
     X(bn_sub, CHAIN(NORM_CONV(4, 8, 3), BN(8), RELU))                          \
     X(bn_twice,                                                                \
       CHAIN(NORM_CONV(4, 8, 3), BN(8), RELU, NORM_CONV(8, 6, 1), BN(6)))       \
@@ -109,10 +112,10 @@ static ddp_layer_t *gate(int c, int squeezed)
     X(adaptive_up, CHAIN(ddp_adaptive_mean_pool_new(11, 5)))                   \
     X(global_mean, CHAIN(ddp_global_mean_pool_new(), DENSE(4, 3)))             \
     X(flatten, CHAIN(CONV(4, 3, 3), ddp_flatten_new(), DENSE(105, 6)))         \
-    X(flatten_chw,                                                             \
-      CHAIN(CONV(4, 3, 3), ddp_flatten_new(),                                  \
-            ddp_dense_new_with(105, 6,                                         \
-                               &(struct ddp_dense_options){.pixels = 35})))    \
+    X(flatten_chw, CHAIN(CONV(4, 3, 3), ddp_flatten_new(),                     \
+                         ddp_dense_new(105, 6,                                 \
+                                       &(struct ddp_dense_options){            \
+                                           DENSE_DEFAULTS, .pixels = 35})))    \
     X(flatten_first, CHAIN(ddp_flatten_new(), DENSE(252, 6)))                  \
     X(nothing, NOTHING)                                                        \
     X(skip_conv, CHAIN(SKIP(CONV(4, 4, 3, .pad = 1))))                         \

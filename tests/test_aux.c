@@ -45,13 +45,13 @@ static ddp_dataset_t *samples(void)
 
 static ddp_layer_t *head(const char *name, int out)
 {
-    return ddp_layer_set_name(ddp_dense_new(MID, out), name);
+    return ddp_layer_set_name(ddp_dense_new(MID, out, NULL), name);
 }
 
 static ddp_layer_t *trunk(void)
 {
     return ddp_layer_set_name(
-        ddp_chain_new(ddp_dense_new(IN, MID), ddp_tanh_new(), DDP_END),
+        ddp_chain_new(ddp_dense_new(IN, MID, NULL), ddp_tanh_new(), DDP_END),
         "trunk");
 }
 
@@ -174,11 +174,11 @@ static void test_sum(const char *backend)
 static void test_first(void)
 {
     struct step s = step_of(ddp_chain_new(
-        ddp_layer_set_name(ddp_aux_new(ddp_dense_new(IN, CLASSES), WEIGHT),
-                           "aux"),
-        ddp_layer_set_name(ddp_dense_new(IN, CLASSES), "head"), DDP_END));
+        ddp_layer_set_name(
+            ddp_aux_new(ddp_dense_new(IN, CLASSES, NULL), WEIGHT), "aux"),
+        ddp_layer_set_name(ddp_dense_new(IN, CLASSES, NULL), "head"), DDP_END));
     struct step b = step_of(ddp_chain_new(
-        ddp_layer_set_name(ddp_dense_new(IN, CLASSES), "aux"), DDP_END));
+        ddp_layer_set_name(ddp_dense_new(IN, CLASSES, NULL), "aux"), DDP_END));
     float *got = gradient(&s, "aux.0.weight", IN * CLASSES);
     float *want = gradient(&b, "aux.weight", IN * CLASSES);
 

@@ -9,6 +9,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "defaults.h"
 #include "runtime/context.h"
 #include "tap.h"
 
@@ -16,15 +17,18 @@ static ddp_t *ddp;
 
 #define CHAIN(...) ddp_chain_new(__VA_ARGS__, DDP_END)
 #define CONV(in, out, k, ...)                                                  \
-    ddp_conv_new(in, out, k, &(struct ddp_conv_options){__VA_ARGS__})
+    ddp_conv_new(in, out, k,                                                   \
+                 &(struct ddp_conv_options){CONV_DEFAULTS, __VA_ARGS__})
 #define DENSE(in, out, ...)                                                    \
-    ddp_dense_new_with(in, out, &(struct ddp_dense_options){__VA_ARGS__})
+    ddp_dense_new(in, out,                                                     \
+                  &(struct ddp_dense_options){DENSE_DEFAULTS, __VA_ARGS__})
 #define BN(...)                                                                \
-    ddp_batch_norm_new(4, &(struct ddp_batch_norm_options){__VA_ARGS__})
+    ddp_batch_norm_new(                                                        \
+        4, &(struct ddp_batch_norm_options){NORM_DEFAULTS, __VA_ARGS__})
 #define MAX_POOL(k, ...)                                                       \
-    ddp_max_pool_new(k, &(struct ddp_pool_options){__VA_ARGS__})
+    ddp_max_pool_new(k, &(struct ddp_pool_options){POOL_DEFAULTS, __VA_ARGS__})
 #define MEAN_POOL(k, ...)                                                      \
-    ddp_mean_pool_new(k, &(struct ddp_pool_options){__VA_ARGS__})
+    ddp_mean_pool_new(k, &(struct ddp_pool_options){POOL_DEFAULTS, __VA_ARGS__})
 
 /* ---- constructors ------------------------------------------------------- */
 
@@ -50,11 +54,12 @@ static void is_refused(ddp_layer_t *l, const char *says, const char *what)
 
 static void test_dense(void)
 {
-    REFUSED("dense", ddp_dense_new(0, 3));
-    REFUSED("dense", ddp_dense_new(3, 0));
-    REFUSED("dense", ddp_dense_new(-1, 3));
-    REFUSED("dense", ddp_dense_new(3, INT_MIN));
+    REFUSED("dense", ddp_dense_new(0, 3, NULL));
+    REFUSED("dense", ddp_dense_new(3, 0, NULL));
+    REFUSED("dense", ddp_dense_new(-1, 3, NULL));
+    REFUSED("dense", ddp_dense_new(3, INT_MIN, NULL));
     REFUSED("pixels", DENSE(12, 3, .pixels = 5));
+    REFUSED("pixels", DENSE(12, 3, .pixels = 0));
     REFUSED("pixels", DENSE(12, 3, .pixels = -4));
     REFUSED("dense", DENSE(12, 3, .init = {.std = -1}));
     REFUSED("dense", DENSE(12, 3, .init = {.bound = NAN}));
@@ -66,13 +71,16 @@ static void test_conv(void)
     REFUSED("conv", ddp_conv_new(0, 3, 3, NULL));
     REFUSED("conv", ddp_conv_new(3, -3, 3, NULL));
     REFUSED("conv", ddp_conv_new(3, 3, 0, NULL));
-    REFUSED("conv", CONV(3, 3, 3, .kernel_w = -1));
+    REFUSED("conv", CONV(3, 3, 3, .kernel_w = -2));
     REFUSED("conv", CONV(3, 3, 3, .stride = -1));
-    REFUSED("conv", CONV(3, 3, 3, .stride_w = -1));
+    REFUSED("conv", CONV(3, 3, 3, .stride_w = -2));
+    REFUSED("stride 0", CONV(3, 3, 3, .stride = 0));
+    REFUSED("dilation 0", CONV(3, 3, 3, .dilation = 0));
     REFUSED("conv", CONV(3, 3, 3, .dilation = -2));
     REFUSED("conv", CONV(3, 3, 3, .pad = -1));
-    REFUSED("conv", CONV(3, 3, 3, .pad_w = -1, .has_pad_w = true));
-    REFUSED("conv", CONV(3, 3, 3, .pads = {0, 0, 0, -1}, .has_pads = true));
+    REFUSED("conv", CONV(3, 3, 3, .pad_w = -2));
+    REFUSED("conv", CONV(3, 3, 3, .pads = {0, 0, 0, -2}));
+    REFUSED("0 groups", CONV(4, 4, 3, .groups = 0));
     REFUSED("conv", CONV(4, 4, 3, .groups = -1));
     REFUSED("groups", CONV(4, 6, 3, .groups = 4));
     REFUSED("groups", CONV(6, 4, 3, .groups = 4));
@@ -82,6 +90,7 @@ static void test_conv(void)
 static void test_others(void)
 {
     REFUSED("batch_norm", ddp_batch_norm_new(0, NULL));
+    REFUSED("eps 0", BN(.eps = 0));
     REFUSED("batch_norm", BN(.eps = -1e-5f));
     REFUSED("batch_norm", BN(.eps = NAN));
     REFUSED("batch_norm", BN(.momentum = -0.1f));
@@ -92,7 +101,7 @@ static void test_others(void)
     REFUSED("aux: weight 0", ddp_aux_new(ddp_relu_new(), 0));
     REFUSED("aux", ddp_aux_new(ddp_relu_new(), 1.5f));
     REFUSED("aux", ddp_aux_new(ddp_relu_new(), NAN));
-    REFUSED("dense: 0", ddp_aux_new(ddp_dense_new(0, 1), 0.3f));
+    REFUSED("dense: 0", ddp_aux_new(ddp_dense_new(0, 1, NULL), 0.3f));
     REFUSED("dropout", ddp_dropout_new(-0.1f));
     REFUSED("dropout", ddp_dropout_new(1));
     REFUSED("dropout", ddp_dropout_new(NAN));
@@ -103,9 +112,10 @@ static void test_pools(void)
 {
     REFUSED("pool", ddp_max_pool_new(0, NULL));
     REFUSED("pool", ddp_mean_pool_new(-1, NULL));
-    REFUSED("pool", MAX_POOL(3, .kernel_w = -1));
-    REFUSED("pool", MAX_POOL(3, .stride = -1));
-    REFUSED("pool", MEAN_POOL(3, .stride_w = -1));
+    REFUSED("pool", MAX_POOL(3, .kernel_w = -2));
+    REFUSED("stride 0", MAX_POOL(3, .stride = 0));
+    REFUSED("pool", MAX_POOL(3, .stride = -2));
+    REFUSED("pool", MEAN_POOL(3, .stride_w = -2));
     REFUSED("pool", MAX_POOL(3, .pad = -1));
     REFUSED("pool", MAX_POOL(3, .pad = 2));
     REFUSED("pool", MEAN_POOL(4, .kernel_w = 2, .pad_w = 2));
@@ -146,18 +156,20 @@ static void test_models(void)
 /* The first failure's message survives what is built around it. */
 static void test_lists(void)
 {
-    REFUSED("dense: 0", CHAIN(ddp_dense_new(0, 1)));
+    REFUSED("dense: 0", CHAIN(ddp_dense_new(0, 1, NULL)));
     REFUSED("dense: 0",
-            CHAIN(ddp_relu_new(), ddp_dense_new(0, 1), ddp_relu_new()));
-    REFUSED("dense: 0", CHAIN(CHAIN(CHAIN(ddp_dense_new(0, 1)))));
-    REFUSED("dense: 0", CHAIN(ddp_dense_new(0, 1), ddp_relu_new(), NULL));
-    REFUSED("dense: 0", ddp_layer_set_name(ddp_dense_new(0, 1), "fc"));
-    REFUSED("dense: 0", ddp_skip_new(ddp_dense_new(0, 1), DDP_END));
-    REFUSED("dense: 0", ddp_skip_new(ddp_dense_new(0, 1), ddp_relu_new()));
-    REFUSED("dense: 0", ddp_skip_new(ddp_relu_new(), ddp_dense_new(0, 1)));
-    REFUSED("dense: 0", ddp_channel_scale_new(ddp_dense_new(0, 1)));
+            CHAIN(ddp_relu_new(), ddp_dense_new(0, 1, NULL), ddp_relu_new()));
+    REFUSED("dense: 0", CHAIN(CHAIN(CHAIN(ddp_dense_new(0, 1, NULL)))));
+    REFUSED("dense: 0", CHAIN(ddp_dense_new(0, 1, NULL), ddp_relu_new(), NULL));
+    REFUSED("dense: 0", ddp_layer_set_name(ddp_dense_new(0, 1, NULL), "fc"));
+    REFUSED("dense: 0", ddp_skip_new(ddp_dense_new(0, 1, NULL), DDP_END));
     REFUSED("dense: 0",
-            ddp_parallel_new(DDP_ADD, ddp_relu_new(), ddp_dense_new(0, 1),
+            ddp_skip_new(ddp_dense_new(0, 1, NULL), ddp_relu_new()));
+    REFUSED("dense: 0",
+            ddp_skip_new(ddp_relu_new(), ddp_dense_new(0, 1, NULL)));
+    REFUSED("dense: 0", ddp_channel_scale_new(ddp_dense_new(0, 1, NULL)));
+    REFUSED("dense: 0",
+            ddp_parallel_new(DDP_ADD, ddp_relu_new(), ddp_dense_new(0, 1, NULL),
                              ddp_relu_new(), DDP_END));
     REFUSED("parallel", ddp_parallel_new(DDP_ADD, DDP_END));
     REFUSED("parallel",
@@ -175,7 +187,7 @@ static void test_adding(void)
     struct ddp_param_info p;
 
     forget();
-    ok(ddp_chain_add(c, ddp_dense_new(-5, 1)) < 0 &&
+    ok(ddp_chain_add(c, ddp_dense_new(-5, 1, NULL)) < 0 &&
            strstr(ddp_errmsg(), "dense: -5"),
        "adding what could not be made: %s", ddp_errmsg());
     ok(ddp_chain_add(c, ddp_relu_new()) < 0 &&
@@ -185,11 +197,11 @@ static void test_adding(void)
     ddp_chain_free(c);
     forget();
     ok(ddp_chain_add(NULL, ddp_relu_new()) < 0, "adding to no chain");
-    c = ddp_dense_new(1, 1);
+    c = ddp_dense_new(1, 1, NULL);
     ok(ddp_chain_add(c, ddp_relu_new()) < 0 && strstr(ddp_errmsg(), "chain"),
        "adding to a layer that is no chain: %s", ddp_errmsg());
     ddp_chain_free(c);
-    c = CHAIN(ddp_dense_new(1, 1));
+    c = CHAIN(ddp_dense_new(1, 1, NULL));
     ok(ddp_chain_param(c, 0, &p) == 0 && ddp_chain_add(c, ddp_relu_new()) < 0 &&
            strstr(ddp_errmsg(), "before"),
        "adding to a chain in use: %s", ddp_errmsg());
@@ -232,9 +244,10 @@ static void test_shapes(void)
     MISFIT("conv", 4, 8, 4, CHAIN(CONV(4, 8, 3, .dilation = 2)));
     MISFIT("batch_norm: input has 3", 8, 8, 3,
            CHAIN(ddp_batch_norm_new(4, NULL)));
-    MISFIT("flatten", 2, 2, 3, CHAIN(ddp_dense_new(12, 2)));
-    MISFIT("dense", 1, 1, 3, CHAIN(ddp_dense_new(4, 2)));
-    MISFIT("dense", 1, 1, 4, CHAIN(ddp_dense_new(4, 2), ddp_dense_new(3, 2)));
+    MISFIT("flatten", 2, 2, 3, CHAIN(ddp_dense_new(12, 2, NULL)));
+    MISFIT("dense", 1, 1, 3, CHAIN(ddp_dense_new(4, 2, NULL)));
+    MISFIT("dense", 1, 1, 4,
+           CHAIN(ddp_dense_new(4, 2, NULL), ddp_dense_new(3, 2, NULL)));
     MISFIT("max_pool", 8, 2, 3, CHAIN(ddp_max_pool_new(3, NULL)));
     MISFIT("mean_pool", 2, 8, 3, CHAIN(ddp_mean_pool_new(3, NULL)));
     MISFIT("skip", 8, 8, 4, CHAIN(ddp_skip_new(CONV(4, 4, 3), DDP_END)));
@@ -250,7 +263,7 @@ static void test_shapes(void)
            CHAIN(ddp_channel_scale_new(CONV(4, 4, 1))));
     MISFIT("channel_scale", 8, 8, 4,
            CHAIN(ddp_channel_scale_new(
-               CHAIN(ddp_global_mean_pool_new(), ddp_dense_new(4, 3)))));
+               CHAIN(ddp_global_mean_pool_new(), ddp_dense_new(4, 3, NULL)))));
     MISFIT("conv: input has 4", 8, 8, 4,
            CHAIN(ddp_skip_new(CHAIN(CONV(5, 4, 1)), DDP_END)));
 }
@@ -259,7 +272,7 @@ static void test_shapes(void)
 
 static void test_calls(void)
 {
-    ddp_chain_t *c = CHAIN(ddp_dense_new(2, 2));
+    ddp_chain_t *c = CHAIN(ddp_dense_new(2, 2, NULL));
     struct ddp_shape in = {1, 1, 2};
     float x[4] = {0}, y[4];
     ddp_pullback_t *p;

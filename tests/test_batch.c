@@ -109,10 +109,11 @@ static void test_sums(bool large)
 
     test_sum("convolution", ddp_chain_new(ddp_conv_new(3, 4, 7, NULL), DDP_END),
              (struct ddp_shape){size, size, 3}, (size_t)(left * left) * 4, 0);
-    test_sum("dense", ddp_chain_new(ddp_dense_new(10, 3), DDP_END),
+    test_sum("dense", ddp_chain_new(ddp_dense_new(10, 3, NULL), DDP_END),
              (struct ddp_shape){1, 1, 10}, 3, 0);
     test_sum("two dense",
-             ddp_chain_new(ddp_dense_new(10, 5), ddp_dense_new(5, 3), DDP_END),
+             ddp_chain_new(ddp_dense_new(10, 5, NULL),
+                           ddp_dense_new(5, 3, NULL), DDP_END),
              (struct ddp_shape){1, 1, 10}, 3, 0);
     test_sum("max pool, no parameters",
              ddp_chain_new(ddp_max_pool_new(3, NULL), DDP_END),
@@ -143,7 +144,7 @@ static ddp_chain_t *classifier(void)
 {
     ddp_chain_t *c =
         ddp_chain_new(ddp_conv_new(3, 3, 7, NULL), ddp_flatten_new(),
-                      ddp_dense_new(26 * 26 * 3, CLASSES), DDP_END);
+                      ddp_dense_new(26 * 26 * 3, CLASSES, NULL), DDP_END);
 
     ddp_chain_init(c, 12);
     return c;
@@ -266,7 +267,8 @@ static bool mean_is_right(int count, int lanes, int sub)
                                                   .target_len = 1,
                                                   .get = get_number});
     ddp_chain_t *c = ddp_chain_new(
-        ddp_dense_new_with(1, 1, &(struct ddp_dense_options){.no_bias = true}),
+        ddp_dense_new(
+            1, 1, &(struct ddp_dense_options){DENSE_DEFAULTS, .no_bias = true}),
         DDP_END);
     ddp_trainer_t *t = ddp_trainer_new(
         ddp, c, d,

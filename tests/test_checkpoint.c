@@ -124,12 +124,14 @@ struct variant {
 
 static ddp_chain_t *network(const struct variant *v)
 {
-    ddp_chain_t *c = ddp_chain_new(
-        ddp_conv_new(1, v->width, 3, NULL),
-        ddp_batch_norm_new(v->width,
-                           &(struct ddp_batch_norm_options){.eps = v->eps}),
-        ddp_act_new(v->act), custom_new(v->degree), ddp_global_mean_pool_new(),
-        ddp_dropout_new(v->dropout), ddp_dense_new(v->width, CLASSES), DDP_END);
+    ddp_chain_t *c =
+        ddp_chain_new(ddp_conv_new(1, v->width, 3, NULL),
+                      ddp_batch_norm_new(v->width,
+                                         &(struct ddp_batch_norm_options){
+                                             NORM_DEFAULTS, .eps = v->eps}),
+                      ddp_act_new(v->act), custom_new(v->degree),
+                      ddp_global_mean_pool_new(), ddp_dropout_new(v->dropout),
+                      ddp_dense_new(v->width, CLASSES, NULL), DDP_END);
 
     if (v->extra)
         ddp_chain_add(c, ddp_tanh_new());
@@ -174,7 +176,11 @@ static struct run usual(void)
 {
     return (struct run){
         .count = COUNT,
-        .network = {.width = 4, .dropout = 0.2f, .act = DDP_RELU, .degree = 1},
+        .network = {.width = 4,
+                    .eps = 1e-5f,
+                    .dropout = 0.2f,
+                    .act = DDP_RELU,
+                    .degree = 1},
         .cfg =
             {
                 TRAIN_DEFAULTS,

@@ -11,6 +11,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include "defaults.h"
 #include "ddp_layer.h"
 #include "tap.h"
 
@@ -39,12 +40,12 @@ static float *samples(void)
 
 static ddp_chain_t *net(void)
 {
-    struct ddp_conv_options pad = {.pad = 1};
+    struct ddp_conv_options pad = {CONV_DEFAULTS, .pad = 1};
     ddp_chain_t *c = ddp_chain_new(
         ddp_conv_new(3, 8, 3, &pad), ddp_batch_norm_new(8, NULL),
         ddp_relu_new(), ddp_skip_new(ddp_conv_new(8, 8, 3, &pad), DDP_END),
         ddp_dropout_new(0.5f), ddp_max_pool_new(2, NULL), ddp_flatten_new(),
-        ddp_dense_new(SIDE * SIDE * 2, CLASSES), DDP_END);
+        ddp_dense_new(SIDE * SIDE * 2, CLASSES, NULL), DDP_END);
 
     if (!c || ddp_chain_init(c, 3) < 0)
         bail_out("%s", ddp_errmsg());
@@ -129,7 +130,7 @@ static void test_outputs(const char *how)
 /* Sums of 4 products in f32, off by less than 4 roundings of 2^-24 each. */
 static void test_dense(void)
 {
-    ddp_chain_t *c = ddp_chain_new(ddp_dense_new(4, 3), DDP_END);
+    ddp_chain_t *c = ddp_chain_new(ddp_dense_new(4, 3, NULL), DDP_END);
     float w[12], b[3], x[8], y[6], worst = 0;
     ddp_compiled_t *p =
         ddp_compiled_new(ddp, c, (struct ddp_shape){1, 1, 4}, 2, NULL);

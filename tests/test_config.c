@@ -41,7 +41,51 @@ static void test_defaults(void)
        "and ddp_train_config_init()");
 }
 
+/* Each initialiser against the defaults as tests write them: padding is 0 on
+ * both sides, for both structs begin as zeros. */
+#define INITIALISED(name, ...)                                                 \
+    do {                                                                       \
+        static const struct name documented = {__VA_ARGS__};                   \
+        static struct name filled;                                             \
+                                                                               \
+        name##_init(&filled);                                                  \
+        ok(!memcmp(&filled, &documented, sizeof(filled)), "%s_init()", #name); \
+    } while (0)
+
+static void test_layer_defaults(void)
+{
+    INITIALISED(ddp_dense_options, DENSE_DEFAULTS);
+    INITIALISED(ddp_conv_options, CONV_DEFAULTS);
+    INITIALISED(ddp_batch_norm_options, NORM_DEFAULTS);
+    INITIALISED(ddp_pool_options, POOL_DEFAULTS);
+}
+
 /* ---- sizes -------------------------------------------------------------- */
+
+/* Layers whose options were not initialised, or are of a newer libddp. */
+static void test_layer_sizes(void)
+{
+    struct ddp_dense_options dense = {0};
+    struct ddp_conv_options conv = {0};
+    struct ddp_batch_norm_options norm = {0};
+    struct ddp_pool_options pool = {0};
+
+    ok(!ddp_dense_new(2, 2, &dense) &&
+           strstr(ddp_errmsg(), "ddp_dense_options_init()"),
+       "options without a size are refused: %s", ddp_errmsg());
+    ok(!ddp_conv_new(2, 2, 3, &conv) &&
+           strstr(ddp_errmsg(), "ddp_conv_options_init()"),
+       "of convolutions too: %s", ddp_errmsg());
+    ok(!ddp_batch_norm_new(2, &norm) &&
+           strstr(ddp_errmsg(), "ddp_batch_norm_options_init()"),
+       "of batch norms: %s", ddp_errmsg());
+    ok(!ddp_max_pool_new(2, &pool) &&
+           strstr(ddp_errmsg(), "ddp_pool_options_init()"),
+       "of pools: %s", ddp_errmsg());
+    pool.struct_size = sizeof(pool) + 1;
+    ok(!ddp_mean_pool_new(2, &pool) && strstr(ddp_errmsg(), "newer libddp"),
+       "options of a newer libddp: %s", ddp_errmsg());
+}
 
 static int get(void *arg, int64_t index, uint64_t key, struct ddp_sample *s)
 {
@@ -127,7 +171,7 @@ static void test_resolve(const ddp_t *ddp, const ddp_dataset_t *d)
 
 static void test_getter(ddp_t *ddp, ddp_dataset_t *d)
 {
-    ddp_chain_t *chain = ddp_chain_new(ddp_dense_new(1, 2), DDP_END);
+    ddp_chain_t *chain = ddp_chain_new(ddp_dense_new(1, 2, NULL), DDP_END);
     struct ddp_train_config c = {TRAIN_DEFAULTS, .optimizer = ddp_sgd(0.5f)};
     ddp_trainer_t *t = ddp_trainer_new(ddp, chain, d, &c);
     const struct ddp_train_config *used = ddp_trainer_config(t);
@@ -145,9 +189,10 @@ static void test_getter(ddp_t *ddp, ddp_dataset_t *d)
 
 static ddp_chain_t *from_array(void)
 {
-    ddp_layer_t *branch[] = {ddp_dense_new(3, 2), ddp_dense_new(3, 4)};
+    ddp_layer_t *branch[] = {ddp_dense_new(3, 2, NULL),
+                             ddp_dense_new(3, 4, NULL)};
     ddp_layer_t *layer[] = {ddp_parallel_of(DDP_CONCAT, 2, branch),
-                            ddp_relu_new(), ddp_dense_new(6, 2)};
+                            ddp_relu_new(), ddp_dense_new(6, 2, NULL)};
 
     return ddp_chain_of(3, layer);
 }
@@ -157,9 +202,9 @@ static void test_arrays(void)
     ddp_layer_t *many[9];
     ddp_chain_t *a = from_array();
     ddp_chain_t *b =
-        ddp_chain_new(ddp_parallel_new(DDP_CONCAT, ddp_dense_new(3, 2),
-                                       ddp_dense_new(3, 4), DDP_END),
-                      ddp_relu_new(), ddp_dense_new(6, 2), DDP_END);
+        ddp_chain_new(ddp_parallel_new(DDP_CONCAT, ddp_dense_new(3, 2, NULL),
+                                       ddp_dense_new(3, 4, NULL), DDP_END),
+                      ddp_relu_new(), ddp_dense_new(6, 2, NULL), DDP_END);
     uint32_t crc[2] = {1, 2};
 
     ok(a && b && ddp_chain_init(a, 3) == 0 && ddp_chain_init(b, 3) == 0 &&
@@ -173,7 +218,7 @@ static void test_arrays(void)
     ok(!ddp_parallel_of(DDP_ADD, 9, many) && strstr(ddp_errmsg(), "9 branches"),
        "too many branches are refused: %s", ddp_errmsg());
     many[0] = ddp_relu_new();
-    many[1] = ddp_dense_new(-1, 2);
+    many[1] = ddp_dense_new(-1, 2, NULL);
     ok(!ddp_chain_of(2, many), "a chain of a failed layer fails: %s",
        ddp_errmsg());
     a = ddp_chain_of(0, NULL);
@@ -194,6 +239,8 @@ int main(void)
         bail_out("%s", ddp_errmsg());
     is_int(ddp_worker_count(ddp), 1, "one worker was asked for");
     test_defaults();
+    test_layer_defaults();
+    test_layer_sizes();
     test_older(ddp, large);
     test_sizes(ddp, d);
     test_resolve(ddp, d);

@@ -34,7 +34,8 @@ static bool use(ddp_t *ddp, float *w)
 {
     ddp_dataset_t *data = ddp_dataset_callback(&(struct ddp_source){
         .count = COUNT, .shape = {1, 1, LEN}, .classes = CLASSES, .get = get});
-    ddp_chain_t *chain = ddp_chain_new(ddp_dense_new(LEN, CLASSES), DDP_END);
+    ddp_chain_t *chain =
+        ddp_chain_new(ddp_dense_new(LEN, CLASSES, NULL), DDP_END);
     ddp_trainer_t *t = ddp_trainer_new(
         ddp, chain, data,
         &(struct ddp_train_config){

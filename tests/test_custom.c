@@ -168,7 +168,7 @@ static ddp_chain_t *curved(int *freed)
     return ddp_chain_new(ddp_conv_new(C, 5, 3, NULL), curve_new(5, freed),
                          ddp_tanh_new(), ddp_global_mean_pool_new(),
                          ddp_layer_set_name(curve_new(5, freed), "last"),
-                         ddp_dense_new(5, OUT), DDP_END);
+                         ddp_dense_new(5, OUT, NULL), DDP_END);
 }
 
 /* sum of dy times the chain's output on x */
@@ -365,11 +365,12 @@ static void test_options(void)
 
     ops.options = curve_options;
     ((struct curve *)l)->channels = 5;
-    c = ddp_chain_new(ddp_conv_new(C, 5, 3,
-                                   &(struct ddp_conv_options){
-                                       .kernel_w = 1, .stride = 2, .pad = 1}),
-                      l, curve_new(5, NULL), ddp_silu_new(),
-                      ddp_global_mean_pool_new(), DDP_END);
+    c = ddp_chain_new(
+        ddp_conv_new(C, 5, 3,
+                     &(struct ddp_conv_options){CONV_DEFAULTS, .kernel_w = 1,
+                                                .stride = 2, .pad = 1}),
+        l, curve_new(5, NULL), ddp_silu_new(), ddp_global_mean_pool_new(),
+        DDP_END);
     is_int(ddp_chain_inspect(c, in, DDP_F32, append_options, text), 0,
            "a chain is inspected");
     is_str(text,
@@ -487,11 +488,11 @@ static void test_ownership(void)
 
     ddp_chain_free(c);
     is_int(freed, 2, "a chain frees its layers");
-    c = ddp_chain_new(curve_new(3, &freed), ddp_dense_new(0, 1),
+    c = ddp_chain_new(curve_new(3, &freed), ddp_dense_new(0, 1, NULL),
                       curve_new(3, &freed), DDP_END);
     ok(!c, "a chain with a layer that could not be made cannot be made");
     is_int(freed, 4, "its other layers are freed");
-    ok(!ddp_skip_new(ddp_dense_new(0, 1), curve_new(3, &freed)),
+    ok(!ddp_skip_new(ddp_dense_new(0, 1, NULL), curve_new(3, &freed)),
        "a skip over a branch that could not be made cannot be made");
     is_int(freed, 5, "its shortcut is freed");
 }

@@ -48,9 +48,10 @@ static ddp_dataset_t *samples(int64_t *bad)
 
 static ddp_chain_t *net(void)
 {
-    return ddp_chain_new(
-        ddp_conv_new(2, 4, 3, NULL), ddp_batch_norm_new(4, NULL),
-        ddp_relu_new(), ddp_flatten_new(), ddp_dense_new(64, CLASSES), DDP_END);
+    return ddp_chain_new(ddp_conv_new(2, 4, 3, NULL),
+                         ddp_batch_norm_new(4, NULL), ddp_relu_new(),
+                         ddp_flatten_new(), ddp_dense_new(64, CLASSES, NULL),
+                         DDP_END);
 }
 
 static ddp_trainer_t *trainer(ddp_t *ddp, ddp_chain_t *c, ddp_dataset_t *d,

@@ -72,9 +72,10 @@ static float *all(bool flip)
 static ddp_chain_t *net(void)
 {
     ddp_chain_t *c = ddp_chain_new(
-        ddp_conv_new(C, 8, 3, &(struct ddp_conv_options){.pad = 1}),
+        ddp_conv_new(C, 8, 3,
+                     &(struct ddp_conv_options){CONV_DEFAULTS, .pad = 1}),
         ddp_batch_norm_new(8, NULL), ddp_relu_new(), ddp_dropout_new(0.5f),
-        ddp_flatten_new(), ddp_dense_new(H * W * 8, CLASSES), DDP_END);
+        ddp_flatten_new(), ddp_dense_new(H * W * 8, CLASSES, NULL), DDP_END);
 
     if (!c || ddp_chain_init(c, 11) < 0)
         bail_out("%s", ddp_errmsg());
@@ -396,8 +397,8 @@ static void test_images(ddp_t *ddp)
 {
     char a[128], dir[128], none[128];
     const char *path[] = {a, dir, none, a};
-    ddp_chain_t *c = ddp_chain_new(ddp_flatten_new(),
-                                   ddp_dense_new(SIZE * SIZE * 3, 4), DDP_END);
+    ddp_chain_t *c = ddp_chain_new(
+        ddp_flatten_new(), ddp_dense_new(SIZE * SIZE * 3, 4, NULL), DDP_END);
     struct paths p = {0};
     int64_t index[] = {0, 1, 2, 5};
     double off = 0;

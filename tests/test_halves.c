@@ -51,9 +51,10 @@ static struct run run_try(struct ddp_train_config cfg)
 {
     struct run r = {
         .chain = ddp_chain_new(
-            ddp_conv_new(3, 4, 3, &(struct ddp_conv_options){.pad = 1}),
+            ddp_conv_new(3, 4, 3,
+                         &(struct ddp_conv_options){CONV_DEFAULTS, .pad = 1}),
             ddp_batch_norm_new(4, NULL), ddp_relu_new(), ddp_dropout_new(0.2f),
-            ddp_flatten_new(), ddp_dense_new(SIDE * SIDE * 4, CLASSES),
+            ddp_flatten_new(), ddp_dense_new(SIDE * SIDE * 4, CLASSES, NULL),
             DDP_END),
         .data =
             ddp_dataset_callback(&(struct ddp_source){.count = COUNT,

@@ -91,10 +91,12 @@ static double stumble(const float *x, const void *target, const float *weight,
 
 static ddp_chain_t *net(void)
 {
-    return ddp_chain_new(
-        ddp_conv_new(3, 4, 3, &(struct ddp_conv_options){.no_bias = true}),
-        ddp_batch_norm_new(4, NULL), ddp_silu_new(), ddp_global_mean_pool_new(),
-        ddp_dense_new(4, TARGETS), DDP_END);
+    return ddp_chain_new(ddp_conv_new(3, 4, 3,
+                                      &(struct ddp_conv_options){
+                                          CONV_DEFAULTS, .no_bias = true}),
+                         ddp_batch_norm_new(4, NULL), ddp_silu_new(),
+                         ddp_global_mean_pool_new(),
+                         ddp_dense_new(4, TARGETS, NULL), DDP_END);
 }
 
 /* One run, and what is left of it. */

@@ -196,13 +196,14 @@ static ddp_chain_t *counted(struct counter c[COUNTERS])
 {
     reset(c, COUNTERS);
     return ddp_chain_new(
-        ddp_conv_new(C, 4, 3, &(struct ddp_conv_options){.pad = 1}),
+        ddp_conv_new(C, 4, 3,
+                     &(struct ddp_conv_options){CONV_DEFAULTS, .pad = 1}),
         count_new(&c[0]), ddp_batch_norm_new(4, NULL),
         ddp_skip_new(
             ddp_chain_new(count_new(&c[1]), ddp_dropout_new(0.3f), DDP_END),
             DDP_END),
         ddp_relu_new(), ddp_global_mean_pool_new(), count_new(&c[2]),
-        ddp_dense_new(4, OUT), DDP_END);
+        ddp_dense_new(4, OUT, NULL), DDP_END);
 }
 
 /* Whether all counters have seen so many runs, and all n samples in each. */

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "defaults.h"
 #include "graph/layer.h"
 #include "layer_cases.h"
 #include "oracle.h"
@@ -157,9 +158,8 @@ static void export_pools(void)
     char name[80];
 
     for (int i = 0; i < 36; i++) {
-        struct ddp_pool_options o = {.stride = 1 + i % 3,
-                                     .pad = i / 3 % 2,
-                                     .ceil_mode = true,
+        struct ddp_pool_options o = {POOL_DEFAULTS, .stride = 1 + i % 3,
+                                     .pad = i / 3 % 2, .ceil_mode = true,
                                      .exclude_pad = i / 6 % 2};
         struct ddp_shape in = {7 + i % 5, 6 + i / 4 % 4, 2};
         ddp_chain_t *c = ddp_chain_new(i / 12 ? ddp_mean_pool_new(3, &o)
@@ -184,11 +184,11 @@ static void export_others(void)
     export(c, "dropout", in, 72, 4e-5);
     ddp_chain_free(c);
     c = ddp_chain_new(ddp_flatten_new(), ddp_relu_new(), ddp_dropout_new(0.1f),
-                      ddp_dense_new(60, 4), ddp_flatten_new(), DDP_END);
+                      ddp_dense_new(60, 4, NULL), ddp_flatten_new(), DDP_END);
     export(c, "flatten-relu-dense", in, 4, 4e-5);
     ddp_chain_free(c);
     c = ddp_chain_new(ddp_flatten_new(), ddp_batch_norm_new(60, NULL),
-                      ddp_dense_new(60, 4), DDP_END);
+                      ddp_dense_new(60, 4, NULL), DDP_END);
     stir_norms(c);
     export(c, "flatten-norm-dense", in, 4, 4e-5);
     ddp_chain_free(c);
@@ -311,7 +311,7 @@ static void test_refused(void)
                                              .forward = own_forward,
                                              .backward = own_backward};
     const struct ddp_shape in = {1, 1, 4};
-    ddp_chain_t *c = ddp_chain_new(ddp_dense_new(4, 2), DDP_END);
+    ddp_chain_t *c = ddp_chain_new(ddp_dense_new(4, 2, NULL), DDP_END);
     char path[200];
 
     snprintf(path, sizeof(path), "%s/refused", dir);
@@ -321,7 +321,7 @@ static void test_refused(void)
            "no folder");
     is_int(ddp_chain_export_onnx(NULL, in, path), DDP_EINVAL, "no chain");
     ddp_chain_free(c);
-    c = ddp_chain_new(ddp_dense_new(4, 2),
+    c = ddp_chain_new(ddp_dense_new(4, 2, NULL),
                       ddp_layer_new(sizeof(ddp_layer_t), &own), DDP_END);
     is_int(ddp_chain_export_onnx(c, in, path), DDP_EINVAL, "a custom layer");
     ok(strstr(ddp_errmsg(), "swirl"), "is named: %s", ddp_errmsg());
@@ -370,7 +370,7 @@ static void test_all(void)
 
 int main(void)
 {
-    ddp_chain_t *c = ddp_dense_new(4, 2);
+    ddp_chain_t *c = ddp_dense_new(4, 2, NULL);
 
     if (ddp_chain_export_onnx(c, (struct ddp_shape){1, 1, 4}, "/dev/null/x") ==
             DDP_EINVAL &&

@@ -113,10 +113,12 @@ static int get(void *arg, int64_t i, uint64_t key, struct ddp_sample *s)
 
 static ddp_chain_t *net(void)
 {
-    ddp_chain_t *c = ddp_chain_new(
-        ddp_conv_new(2, 4, 3, &(struct ddp_conv_options){.no_bias = true}),
-        ddp_batch_norm_new(4, NULL), ddp_tanh_new(), ddp_flatten_new(),
-        ddp_dense_new(48, 5), DDP_END);
+    ddp_chain_t *c =
+        ddp_chain_new(ddp_conv_new(2, 4, 3,
+                                   &(struct ddp_conv_options){CONV_DEFAULTS,
+                                                              .no_bias = true}),
+                      ddp_batch_norm_new(4, NULL), ddp_tanh_new(),
+                      ddp_flatten_new(), ddp_dense_new(48, 5, NULL), DDP_END);
     struct ddp_param_info p;
 
     for (int i = 0; ddp_chain_param(c, i, &p) == 0; i++) {

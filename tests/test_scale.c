@@ -49,8 +49,8 @@ static int get(void *arg, int64_t i, uint64_t key, struct ddp_sample *s)
 
 static ddp_chain_t *net(void)
 {
-    return ddp_chain_new(ddp_dense_new(IN, 16), ddp_tanh_new(),
-                         ddp_dense_new(16, CLASSES), DDP_END);
+    return ddp_chain_new(ddp_dense_new(IN, 16, NULL), ddp_tanh_new(),
+                         ddp_dense_new(16, CLASSES, NULL), DDP_END);
 }
 
 static void set_params(ddp_chain_t *c)
@@ -183,7 +183,8 @@ static int image(void *arg, int64_t index, uint64_t key, struct ddp_sample *s)
 
 static ddp_layer_t *conv(int in, int out)
 {
-    return ddp_conv_new(in, out, 3, &(struct ddp_conv_options){.pad = 1});
+    return ddp_conv_new(in, out, 3,
+                        &(struct ddp_conv_options){CONV_DEFAULTS, .pad = 1});
 }
 
 static ddp_chain_t *rich(void)
@@ -194,13 +195,14 @@ static ddp_chain_t *rich(void)
             ddp_chain_new(conv(6, 6), ddp_batch_norm_new(6, NULL), DDP_END),
             DDP_END),
         ddp_relu_new(), ddp_max_pool_new(2, NULL),
-        ddp_parallel_new(DDP_CONCAT, conv(6, 4),
-                         ddp_channel_scale_new(ddp_chain_new(
-                             ddp_global_mean_pool_new(), ddp_dense_new(6, 6),
-                             ddp_sigmoid_new(), DDP_END)),
-                         DDP_END),
+        ddp_parallel_new(
+            DDP_CONCAT, conv(6, 4),
+            ddp_channel_scale_new(ddp_chain_new(ddp_global_mean_pool_new(),
+                                                ddp_dense_new(6, 6, NULL),
+                                                ddp_sigmoid_new(), DDP_END)),
+            DDP_END),
         ddp_silu_new(), ddp_dropout_new(0.3f), ddp_global_mean_pool_new(),
-        ddp_dense_new(10, CLASSES), DDP_END);
+        ddp_dense_new(10, CLASSES, NULL), DDP_END);
 }
 
 static ddp_dataset_t *images(void)

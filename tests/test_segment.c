@@ -9,6 +9,7 @@
 
 #include <stdlib.h>
 
+#include "defaults.h"
 #include "graph/inspect.h"
 #include "tap.h"
 
@@ -243,7 +244,8 @@ static void test_images(const char *what, ddp_chain_t *m, int convs)
 
 static ddp_layer_t *conv(int out)
 {
-    return ddp_conv_new(3, out, 3, &(struct ddp_conv_options){.pad = 1});
+    return ddp_conv_new(3, out, 3,
+                        &(struct ddp_conv_options){CONV_DEFAULTS, .pad = 1});
 }
 
 static void test_pad(void)

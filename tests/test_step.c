@@ -45,8 +45,9 @@ static ddp_dataset_t *images(int64_t count)
 
 static ddp_layer_t *conv(int in, int out, bool bias)
 {
-    return ddp_conv_new(in, out, 3,
-                        &(struct ddp_conv_options){.pad = 1, .no_bias = !bias});
+    return ddp_conv_new(
+        in, out, 3,
+        &(struct ddp_conv_options){CONV_DEFAULTS, .pad = 1, .no_bias = !bias});
 }
 
 /* Everything that could make bits differ: batch norm, residual, dropout,
@@ -63,16 +64,16 @@ static ddp_chain_t *rich(void)
         ddp_parallel_new(DDP_CONCAT, conv(16, 8, true), conv(16, 8, true),
                          DDP_END),
         ddp_silu_new(), ddp_dropout_new(0.3f), ddp_global_mean_pool_new(),
-        ddp_dense_new(16, CLASSES), DDP_END);
+        ddp_dense_new(16, CLASSES, NULL), DDP_END);
 }
 
 /* No batch norm: the gradient of a batch is the sum of its samples'. */
 static ddp_chain_t *plain(void)
 {
-    return ddp_chain_new(conv(3, 8, true), ddp_relu_new(),
-                         ddp_mean_pool_new(2, NULL), ddp_flatten_new(),
-                         ddp_dropout_new(0.25f), ddp_dense_new(288, 24),
-                         ddp_tanh_new(), ddp_dense_new(24, CLASSES), DDP_END);
+    return ddp_chain_new(
+        conv(3, 8, true), ddp_relu_new(), ddp_mean_pool_new(2, NULL),
+        ddp_flatten_new(), ddp_dropout_new(0.25f), ddp_dense_new(288, 24, NULL),
+        ddp_tanh_new(), ddp_dense_new(24, CLASSES, NULL), DDP_END);
 }
 
 /* ---- same bits ---------------------------------------------------------- */
@@ -284,7 +285,7 @@ static int weighted(void *arg, int64_t index, uint64_t key,
 /* One SGD step of y = w x on MSE; returns the bias after it. */
 static double one_step(ddp_t *ddp, int mode, double *loss)
 {
-    ddp_chain_t *chain = ddp_chain_new(ddp_dense_new(4, 1), DDP_END);
+    ddp_chain_t *chain = ddp_chain_new(ddp_dense_new(4, 1, NULL), DDP_END);
     ddp_dataset_t *d = ddp_dataset_callback(&(struct ddp_source){
         .count = 12,
         .shape = {1, 1, 4},
@@ -398,7 +399,7 @@ static void test_failure(ddp_t *ddp)
 {
     ddp_chain_t *chain = ddp_chain_new(
         conv(3, 4, true), ddp_layer_new(sizeof(ddp_layer_t), &brittle_ops),
-        ddp_global_mean_pool_new(), ddp_dense_new(4, CLASSES), DDP_END);
+        ddp_global_mean_pool_new(), ddp_dense_new(4, CLASSES, NULL), DDP_END);
     ddp_dataset_t *d = images(COUNT);
     ddp_trainer_t *t;
     struct ddp_metrics m;

@@ -305,12 +305,13 @@ static size_t train(const char *machine, const char *cpus, float *out)
                                                   .classes = CLASSES,
                                                   .get = get});
     ddp_chain_t *c = ddp_chain_new(
-        ddp_conv_new(1, CHANNELS, 3, &(struct ddp_conv_options){.pad = 1}),
+        ddp_conv_new(1, CHANNELS, 3,
+                     &(struct ddp_conv_options){CONV_DEFAULTS, .pad = 1}),
         ddp_batch_norm_new(CHANNELS, NULL), ddp_relu_new(),
         ddp_conv_new(CHANNELS, CHANNELS, 3,
-                     &(struct ddp_conv_options){.pad = 1}),
+                     &(struct ddp_conv_options){CONV_DEFAULTS, .pad = 1}),
         ddp_relu_new(), ddp_max_pool_new(8, NULL), ddp_flatten_new(),
-        ddp_dense_new(SIDE * SIDE / 64 * CHANNELS, CLASSES), DDP_END);
+        ddp_dense_new(SIDE * SIDE / 64 * CHANNELS, CLASSES, NULL), DDP_END);
     struct ddp_param_info p;
     ddp_trainer_t *t;
     ddp_t *ddp;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "defaults.h"
 #include "oracle.h"
 #include "tap.h"
 #include "weights/safetensors.h"
@@ -18,11 +19,12 @@ static ddp_chain_t *small(int in, int out)
 {
     return ddp_chain_new(
         ddp_layer_set_name(
-            ddp_conv_new(in, 4, 3, &(struct ddp_conv_options){.pad = 1}),
+            ddp_conv_new(in, 4, 3,
+                         &(struct ddp_conv_options){CONV_DEFAULTS, .pad = 1}),
             "conv"),
         ddp_layer_set_name(ddp_batch_norm_new(4, NULL), "norm"), ddp_relu_new(),
         ddp_global_mean_pool_new(),
-        ddp_layer_set_name(ddp_dense_new(4, out), "head"), DDP_END);
+        ddp_layer_set_name(ddp_dense_new(4, out, NULL), "head"), DDP_END);
 }
 
 static uint32_t sum(ddp_chain_t *c)
@@ -117,8 +119,8 @@ static void test_strict(void)
     struct ddp_load_options partial = {.partial = true};
     ddp_chain_t *c = small(3, 10), *m;
 
-    put(ddp_chain_new(ddp_layer_set_name(ddp_dense_new(4, 10), "head"),
-                      ddp_layer_set_name(ddp_dense_new(10, 2), "more"),
+    put(ddp_chain_new(ddp_layer_set_name(ddp_dense_new(4, 10, NULL), "head"),
+                      ddp_layer_set_name(ddp_dense_new(10, 2, NULL), "more"),
                       DDP_END),
         1);
     refused(c, NULL, DDP_EDATA, "another network",
@@ -152,8 +154,8 @@ static void test_partial(void)
     float before[4], after[4], w[40], want[40];
 
     ddp_chain_init(c, 1);
-    a = ddp_chain_new(ddp_layer_set_name(ddp_dense_new(4, 10), "head"),
-                      ddp_layer_set_name(ddp_dense_new(10, 2), "more"),
+    a = ddp_chain_new(ddp_layer_set_name(ddp_dense_new(4, 10, NULL), "head"),
+                      ddp_layer_set_name(ddp_dense_new(10, 2, NULL), "more"),
                       DDP_END);
     ddp_chain_init(a, 2);
     ddp_chain_get(a, "head.weight", want, 40);
@@ -255,8 +257,8 @@ static void test_other_heads(void)
     put(ddp_chain_new(ddp_batch_norm_new(5, NULL), DDP_END), 1);
     refused(c, &head, DDP_ESHAPE, "a norm is no head", WORDS("0.weight"));
     ddp_chain_free(c);
-    c = ddp_dense_new(3, 4);
-    put(ddp_dense_new(3, 2), 1);
+    c = ddp_dense_new(3, 4, NULL);
+    put(ddp_dense_new(3, 2, NULL), 1);
     is_int(ddp_chain_load_with(c, path, &head, &r), 0, "a layer alone");
     ok(strstr(r.text, "the last layer has 2 outputs"), "without a name");
     ddp_chain_free(c);

@@ -23,8 +23,9 @@ int main(int argc, char **argv)
     const char *csv = argc > 1 ? argv[1] : "iris.csv";
     ddp_t *ddp = ddp_init(NULL);
     ddp_dataset_t *iris = ddp_dataset_csv(csv, "class");
-    ddp_chain_t *m = ddp_chain_new(ddp_dense_new(4, 8), ddp_dense_new(8, 16),
-                                   ddp_dense_new(16, 3), DDP_END);
+    ddp_chain_t *m =
+        ddp_chain_new(ddp_dense_new(4, 8, NULL), ddp_dense_new(8, 16, NULL),
+                      ddp_dense_new(16, 3, NULL), DDP_END);
     struct ddp_train_config cfg;
     ddp_trainer_t *t;
     struct ddp_metrics end;

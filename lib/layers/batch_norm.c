@@ -4,7 +4,9 @@
 #include "config.h"
 
 #include "base/error.h"
+#include "base/options.h"
 #include "graph/node.h"
+#include "layers/defaults.h"
 
 struct batch_norm {
     ddp_layer_t layer;
@@ -136,26 +138,35 @@ static const struct ddp_layer_ops ops = {
         DDP_FUSE_RESIDUAL | DDP_FUSE_ACT(DDP_RELU) | DDP_FUSE_ACT(DDP_RELU6),
 };
 
-ddp_layer_t *ddp_batch_norm_new(int channels,
-                                const struct ddp_batch_norm_options *o)
+static const struct ddp_batch_norm_options defaults = {DDP__NORM_DEFAULTS};
+
+void ddp_batch_norm_options_init_sized(struct ddp_batch_norm_options *o,
+                                       size_t size)
 {
-    static const struct ddp_batch_norm_options none;
+    ddp__options_init(o, size, &defaults, sizeof(defaults));
+}
+
+/* eps above 0, since the variance of equal values is 0. */
+ddp_layer_t *ddp_batch_norm_new(int channels,
+                                const struct ddp_batch_norm_options *given)
+{
+    struct ddp_batch_norm_options o = defaults;
     struct batch_norm *b;
 
-    o = o ? o : &none;
-    if (channels < 1 || !(o->eps >= 0) ||
-        !(o->momentum >= 0 && o->momentum <= 1)) {
+    if (ddp__options_copy(&o, sizeof(o), given, "ddp_batch_norm_options") < 0)
+        return NULL;
+    if (channels < 1 || !(o.eps > 0) || !(o.momentum >= 0 && o.momentum <= 1)) {
         ddp__fail(DDP_EINVAL,
                   "batch_norm: %d channels, eps %g, momentum %g, expected at "
-                  "least 1, at least 0, and 0 to 1",
-                  channels, (double)o->eps, (double)o->momentum);
+                  "least 1, above 0, and 0 to 1",
+                  channels, (double)o.eps, (double)o.momentum);
         return NULL;
     }
     if (!(b = (struct batch_norm *)ddp_layer_new(sizeof(*b), &ops)))
         return NULL;
     b->channels = channels;
-    b->eps = o->eps > 0 ? o->eps : 1e-5f;
-    b->momentum = o->momentum > 0 ? o->momentum : 0.1f;
-    b->zero_init = o->zero_init;
+    b->eps = o.eps;
+    b->momentum = o.momentum;
+    b->zero_init = o.zero_init;
     return &b->layer;
 }

@@ -7,8 +7,10 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/options.h"
 #include "graph/layer.h"
 #include "graph/node.h"
+#include "layers/defaults.h"
 
 struct conv {
     ddp_layer_t layer;
@@ -129,27 +131,28 @@ static const struct ddp_layer_ops ops = {
              DDP_FUSE_ACT(DDP_SIGMOID) | DDP_FUSE_ACT(DDP_TANH),
 };
 
-/* An option, or its default where it is 0. */
-static int value_or(int option, int preset)
+static const struct ddp_conv_options defaults = {DDP__CONV_DEFAULTS};
+
+void ddp_conv_options_init_sized(struct ddp_conv_options *o, size_t size)
 {
-    return option ? option : preset;
+    ddp__options_init(o, size, &defaults, sizeof(defaults));
 }
 
 static struct ddp__conv geometry(int kernel, const struct ddp_conv_options *o)
 {
-    int pad_w = o->has_pad_w ? o->pad_w : o->pad;
+    int pad_w = ddp__or_same(o->pad_w, o->pad);
     struct ddp__conv c = {
         .kh = kernel,
-        .kw = value_or(o->kernel_w, kernel),
-        .sh = value_or(o->stride, 1),
-        .sw = value_or(o->stride_w, value_or(o->stride, 1)),
-        .dh = value_or(o->dilation, 1),
-        .dw = value_or(o->dilation_w, value_or(o->dilation, 1)),
-        .top = o->has_pads ? o->pads[0] : o->pad,
-        .left = o->has_pads ? o->pads[1] : pad_w,
-        .bottom = o->has_pads ? o->pads[2] : o->pad,
-        .right = o->has_pads ? o->pads[3] : pad_w,
-        .groups = value_or(o->groups, 1),
+        .kw = ddp__or_same(o->kernel_w, kernel),
+        .sh = o->stride,
+        .sw = ddp__or_same(o->stride_w, o->stride),
+        .dh = o->dilation,
+        .dw = ddp__or_same(o->dilation_w, o->dilation),
+        .top = ddp__or_same(o->pads[0], o->pad),
+        .left = ddp__or_same(o->pads[1], pad_w),
+        .bottom = ddp__or_same(o->pads[2], o->pad),
+        .right = ddp__or_same(o->pads[3], pad_w),
+        .groups = o->groups,
         .bias = !o->no_bias,
     };
 
@@ -158,19 +161,24 @@ static struct ddp__conv geometry(int kernel, const struct ddp_conv_options *o)
 
 /* Sizes first: the check of groups divides by their number. */
 ddp_layer_t *ddp_conv_new(int in, int out, int kernel,
-                          const struct ddp_conv_options *o)
+                          const struct ddp_conv_options *given)
 {
-    static const struct ddp_conv_options none;
-    struct ddp__conv g = geometry(kernel, o ? o : &none);
+    struct ddp_conv_options o = defaults;
+    struct ddp__conv g;
     struct conv *c;
 
+    if (ddp__options_copy(&o, sizeof(o), given, "ddp_conv_options") < 0)
+        return NULL;
+    g = geometry(kernel, &o);
     if (in < 1 || out < 1 || g.kh < 1 || g.kw < 1 || g.sh < 1 || g.sw < 1 ||
         g.dh < 1 || g.dw < 1 || g.groups < 1 || g.top < 0 || g.left < 0 ||
         g.bottom < 0 || g.right < 0) {
         ddp__fail(DDP_EINVAL,
-                  "conv: %d to %d channels, kernel %d x %d, expected "
+                  "conv: %d to %d channels, kernel %d x %d, stride %d x %d, "
+                  "dilation %d x %d, %d groups, pads %d %d %d %d, expected "
                   "positive sizes, and pads of 0 or more",
-                  in, out, g.kh, g.kw);
+                  in, out, g.kh, g.kw, g.sh, g.sw, g.dh, g.dw, g.groups, g.top,
+                  g.left, g.bottom, g.right);
         return NULL;
     }
     if (in % g.groups || out % g.groups) {
@@ -180,14 +188,13 @@ ddp_layer_t *ddp_conv_new(int in, int out, int kernel,
                   g.groups, in, out);
         return NULL;
     }
-    if (o && !ddp__init_valid(&o->init, "conv"))
+    if (!ddp__init_valid(&o.init, "conv"))
         return NULL;
     if (!(c = (struct conv *)ddp_layer_new(sizeof(*c), &ops)))
         return NULL;
     c->in = in;
     c->out = out;
     c->c = g;
-    if (o)
-        c->init = o->init;
+    c->init = o.init;
     return &c->layer;
 }

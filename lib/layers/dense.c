@@ -6,8 +6,10 @@
 #include <math.h>
 
 #include "base/error.h"
+#include "base/options.h"
 #include "graph/layer.h"
 #include "graph/node.h"
+#include "layers/defaults.h"
 
 struct dense {
     ddp_layer_t layer;
@@ -72,9 +74,8 @@ static ddp_value_t *backward(ddp_layer_t *l, ddp_graph_t *g,
 
 static int options(const ddp_layer_t *l, struct ddp_option o[DDP_MAX_OPTIONS])
 {
-    int pixels = ((const struct dense *)l)->pixels;
-
-    o[0] = (struct ddp_option){"pixels", pixels ? pixels : 1, NULL};
+    o[0] =
+        (struct ddp_option){"pixels", ((const struct dense *)l)->pixels, NULL};
     return 1;
 }
 
@@ -98,40 +99,43 @@ static const struct ddp_layer_ops ops = {
              DDP_FUSE_ACT(DDP_SIGMOID) | DDP_FUSE_ACT(DDP_TANH),
 };
 
+static const struct ddp_dense_options defaults = {DDP__DENSE_DEFAULTS};
+
+void ddp_dense_options_init_sized(struct ddp_dense_options *o, size_t size)
+{
+    ddp__options_init(o, size, &defaults, sizeof(defaults));
+}
+
 /* Everything is checked before the layer is allocated, so that a failure has
  * nothing to free. */
-ddp_layer_t *ddp_dense_new_with(int in, int out,
-                                const struct ddp_dense_options *o)
+ddp_layer_t *ddp_dense_new(int in, int out,
+                           const struct ddp_dense_options *given)
 {
-    static const struct ddp_dense_options none;
+    struct ddp_dense_options o = defaults;
     struct dense *d;
 
-    o = o ? o : &none;
+    if (ddp__options_copy(&o, sizeof(o), given, "ddp_dense_options") < 0)
+        return NULL;
     if (in < 1 || out < 1) {
         ddp__fail(DDP_EINVAL,
                   "dense: %d to %d features, expected positive numbers", in,
                   out);
         return NULL;
     }
-    if (o->pixels < 0 || (o->pixels && in % o->pixels)) {
+    if (o.pixels < 1 || in % o.pixels) {
         ddp__fail(DDP_EINVAL,
                   "dense: %d features are not a multiple of %d pixels", in,
-                  o->pixels);
+                  o.pixels);
         return NULL;
     }
-    if (!ddp__init_valid(&o->init, "dense"))
+    if (!ddp__init_valid(&o.init, "dense"))
         return NULL;
     if (!(d = (struct dense *)ddp_layer_new(sizeof(*d), &ops)))
         return NULL;
     d->in = in;
     d->out = out;
-    d->pixels = o->pixels;
-    d->bias = !o->no_bias;
-    d->init = o->init;
+    d->pixels = o.pixels;
+    d->bias = !o.no_bias;
+    d->init = o.init;
     return &d->layer;
-}
-
-ddp_layer_t *ddp_dense_new(int in, int out)
-{
-    return ddp_dense_new_with(in, out, NULL);
 }

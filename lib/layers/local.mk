@@ -9,6 +9,7 @@ LIB_SOURCES += \
     %D%/chain.c \
     %D%/channel_scale.c \
     %D%/conv.c \
+    %D%/defaults.h \
     %D%/dense.c \
     %D%/dropout.c \
     %D%/flatten.c \

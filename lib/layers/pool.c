@@ -6,7 +6,9 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/options.h"
 #include "graph/node.h"
+#include "layers/defaults.h"
 
 struct pool {
     ddp_layer_t layer;
@@ -149,43 +151,58 @@ static struct pool *pool_new(bool max)
     return p;
 }
 
-/* Defaults depend on other options (a stride on the kernel, a width on its
- * height), so they are resolved first and checked together. */
-static ddp_layer_t *window_pool_new(bool max, int kernel,
-                                    const struct ddp_pool_options *o)
-{
-    static const struct ddp_pool_options none;
-    struct pool *p;
-    int kw, sh, sw, ph, pw;
+static const struct ddp_pool_options defaults = {DDP__POOL_DEFAULTS};
 
-    o = o ? o : &none;
-    kw = o->kernel_w ? o->kernel_w : kernel;
-    sh = o->stride ? o->stride : kernel;
-    sw = o->stride_w ? o->stride_w : o->stride ? o->stride : kw;
-    ph = o->pad;
-    pw = o->pad_w ? o->pad_w : o->pad;
-    if (kernel < 1 || kw < 1 || sh < 1 || sw < 1 || ph < 0 || pw < 0 ||
-        2 * ph > kernel || 2 * pw > kw) {
+void ddp_pool_options_init_sized(struct ddp_pool_options *o, size_t size)
+{
+    ddp__options_init(o, size, &defaults, sizeof(defaults));
+}
+
+/* Defaults depend on other options: a stride on the kernel, a width on its
+ * height. */
+static struct ddp__pool windows(int kernel, const struct ddp_pool_options *o)
+{
+    int kw = ddp__or_same(o->kernel_w, kernel);
+    int pad_w = ddp__or_same(o->pad_w, o->pad);
+    struct ddp__pool p = {
+        .kh = kernel,
+        .kw = kw,
+        .sh = ddp__or_same(o->stride, kernel),
+        .sw = ddp__or_same(o->stride_w, ddp__or_same(o->stride, kw)),
+        .top = o->pad,
+        .left = pad_w,
+        .bottom = o->pad,
+        .right = pad_w,
+        .count_pad = !o->exclude_pad,
+    };
+
+    return p;
+}
+
+static ddp_layer_t *window_pool_new(bool max, int kernel,
+                                    const struct ddp_pool_options *given)
+{
+    struct ddp_pool_options o = defaults;
+    struct ddp__pool w;
+    struct pool *p;
+
+    if (ddp__options_copy(&o, sizeof(o), given, "ddp_pool_options") < 0)
+        return NULL;
+    w = windows(kernel, &o);
+    if (w.kh < 1 || w.kw < 1 || w.sh < 1 || w.sw < 1 || w.top < 0 ||
+        w.left < 0 || 2 * w.top > w.kh || 2 * w.left > w.kw) {
         ddp__fail(DDP_EINVAL,
                   "pool: kernel %d x %d, stride %d x %d, pad %d x %d, expected "
                   "positive sizes and a pad of at most half the kernel",
-                  kernel, kw, sh, sw, ph, pw);
+                  w.kh, w.kw, w.sh, w.sw, w.top, w.left);
         return NULL;
     }
     if (!(p = pool_new(max)))
         return NULL;
-    p->p = (struct ddp__pool){.kh = kernel,
-                              .kw = kw,
-                              .sh = sh,
-                              .sw = sw,
-                              .top = ph,
-                              .left = pw,
-                              .bottom = ph,
-                              .right = pw,
-                              .count_pad = !o->exclude_pad};
-    p->ceil = o->ceil_mode;
-    p->pad_h = ph;
-    p->pad_w = pw;
+    p->p = w;
+    p->ceil = o.ceil_mode;
+    p->pad_h = w.top;
+    p->pad_w = w.left;
     return &p->layer;
 }
 

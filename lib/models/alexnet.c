@@ -17,14 +17,15 @@ static ddp_layer_t *conv(int in, int out, int kernel, int stride, int pad)
     float bound = 1 / sqrtf((float)(in * kernel * kernel));
 
     return ddp_conv_new(in, out, kernel,
-                        &(struct ddp_conv_options){.stride = stride,
-                                                   .pad = pad,
+                        &(struct ddp_conv_options){DDP__CONV_DEFAULTS,
+                                                   .stride = stride, .pad = pad,
                                                    .init = {.bound = bound}});
 }
 
 static ddp_layer_t *pool(void)
 {
-    return ddp_max_pool_new(3, &(struct ddp_pool_options){.stride = 2});
+    return ddp_max_pool_new(
+        3, &(struct ddp_pool_options){DDP__POOL_DEFAULTS, .stride = 2});
 }
 
 static ddp_chain_t *alexnet_new(const struct ddp_model_options *o,
@@ -36,12 +37,14 @@ static ddp_chain_t *alexnet_new(const struct ddp_model_options *o,
         conv(64, 192, 5, 1, 2), ddp_relu_new(), pool(), conv(192, 384, 3, 1, 1),
         ddp_relu_new(), conv(384, 256, 3, 1, 1), ddp_relu_new(),
         conv(256, 256, 3, 1, 1), ddp_relu_new(), pool(), DDP_END);
-    ddp_layer_t *classifier = ddp_chain_new(
-        ddp_dropout_new(dropout),
-        ddp_dense_new_with(256 * 6 * 6, 4096,
-                           &(struct ddp_dense_options){.pixels = 6 * 6}),
-        ddp_relu_new(), ddp_dropout_new(dropout), ddp_dense_new(4096, 4096),
-        ddp_relu_new(), ddp_dense_new(4096, o->classes), DDP_END);
+    ddp_layer_t *classifier =
+        ddp_chain_new(ddp_dropout_new(dropout),
+                      ddp_dense_new(256 * 6 * 6, 4096,
+                                    &(struct ddp_dense_options){
+                                        DDP__DENSE_DEFAULTS, .pixels = 6 * 6}),
+                      ddp_relu_new(), ddp_dropout_new(dropout),
+                      ddp_dense_new(4096, 4096, NULL), ddp_relu_new(),
+                      ddp_dense_new(4096, o->classes, NULL), DDP_END);
 
     (void)kind;
     return ddp_chain_new(ddp_layer_set_name(features, "features"),

@@ -31,8 +31,7 @@ static ddp_layer_t *conv(const char *name, int in, int out, int kernel,
                          int stride)
 {
     struct ddp_conv_options o = {
-        .stride = stride,
-        .pad = kernel / 2,
+        DDP__CONV_DEFAULTS, .stride = stride, .pad = kernel / 2,
         .no_bias = true,
         .init = {.std = sqrtf(2 / (float)(in * kernel * kernel))}};
 
@@ -80,7 +79,8 @@ static ddp_layer_t *features(const struct densenet *d, int in, float dropout,
     ddp_chain_t *c = ddp_chain_new(
         conv("conv0", in, d->first, 7, 2), norm("norm0", d->first),
         ddp_relu_new(),
-        ddp_max_pool_new(3, &(struct ddp_pool_options){.stride = 2, .pad = 1}),
+        ddp_max_pool_new(3, &(struct ddp_pool_options){DDP__POOL_DEFAULTS,
+                                                       .stride = 2, .pad = 1}),
         DDP_END);
 
     *channels = d->first;
@@ -103,11 +103,12 @@ static ddp_chain_t *densenet_new(const struct ddp_model_options *o,
     int channels;
     ddp_layer_t *f =
         features(kind, o->in_channels, ddp__rate(o->dropout, 0), &channels);
-    struct ddp_dense_options no_bias = {.init = {.zero_bias = true}};
+    struct ddp_dense_options no_bias = {DDP__DENSE_DEFAULTS,
+                                        .init = {.zero_bias = true}};
 
     return ddp_chain_new(
         f, ddp_relu_new(), ddp_global_mean_pool_new(),
-        ddp_layer_set_name(ddp_dense_new_with(channels, o->classes, &no_bias),
+        ddp_layer_set_name(ddp_dense_new(channels, o->classes, &no_bias),
                            "classifier"),
         DDP_END);
 }

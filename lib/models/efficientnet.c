@@ -70,9 +70,10 @@ static ddp_layer_t *unit(const struct efficientnet *e, int in, int out,
 {
     return ddp__unit_new(
         in, out, kernel,
-        &(struct ddp__unit){.conv = {.stride = stride, .pad = kernel / 2},
-                            .norm = e->norm,
-                            .act = DDP_SILU});
+        &(struct ddp__unit){
+            .conv = {DDP__CONV_DEFAULTS, .stride = stride, .pad = kernel / 2},
+            .norm = e->norm,
+            .act = DDP_SILU});
 }
 
 /* Block i of a stage; depth: its fraction of the stochastic depth. */
@@ -142,17 +143,23 @@ static ddp_chain_t *efficientnet_new(const struct ddp_model_options *o,
 }
 
 static const struct efficientnet
-    b0 = {version1, 1.0, 1.0, 0, 0.2f, {1e-5f, 0.1f, false}},
-    b1 = {version1, 1.0, 1.1, 0, 0.2f, {1e-5f, 0.1f, false}},
-    b2 = {version1, 1.1, 1.2, 0, 0.3f, {1e-5f, 0.1f, false}},
-    b3 = {version1, 1.2, 1.4, 0, 0.3f, {1e-5f, 0.1f, false}},
-    b4 = {version1, 1.4, 1.8, 0, 0.4f, {1e-5f, 0.1f, false}},
-    b5 = {version1, 1.6, 2.2, 0, 0.4f, {1e-3f, 0.01f, false}},
-    b6 = {version1, 1.8, 2.6, 0, 0.5f, {1e-3f, 0.01f, false}},
-    b7 = {version1, 2.0, 3.1, 0, 0.5f, {1e-3f, 0.01f, false}},
-    v2_s = {version2_s, 1, 1, 1280, 0.2f, {1e-3f, 0.1f, false}},
-    v2_m = {version2_m, 1, 1, 1280, 0.3f, {1e-3f, 0.1f, false}},
-    v2_l = {version2_l, 1, 1, 1280, 0.4f, {1e-3f, 0.1f, false}};
+    b0 = {version1, 1.0, 1.0, 0, 0.2f, {DDP__NORM_DEFAULTS}},
+    b1 = {version1, 1.0, 1.1, 0, 0.2f, {DDP__NORM_DEFAULTS}},
+    b2 = {version1, 1.1, 1.2, 0, 0.3f, {DDP__NORM_DEFAULTS}},
+    b3 = {version1, 1.2, 1.4, 0, 0.3f, {DDP__NORM_DEFAULTS}},
+    b4 = {version1, 1.4, 1.8, 0, 0.4f, {DDP__NORM_DEFAULTS}},
+    b5 = {version1, 1.6,
+          2.2,      0,
+          0.4f,     {DDP__NORM_DEFAULTS, .eps = 1e-3f, .momentum = 0.01f}},
+    b6 = {version1, 1.8,
+          2.6,      0,
+          0.5f,     {DDP__NORM_DEFAULTS, .eps = 1e-3f, .momentum = 0.01f}},
+    b7 = {version1, 2.0,
+          3.1,      0,
+          0.5f,     {DDP__NORM_DEFAULTS, .eps = 1e-3f, .momentum = 0.01f}},
+    v2_s = {version2_s, 1, 1, 1280, 0.2f, {DDP__NORM_DEFAULTS, .eps = 1e-3f}},
+    v2_m = {version2_m, 1, 1, 1280, 0.3f, {DDP__NORM_DEFAULTS, .eps = 1e-3f}},
+    v2_l = {version2_l, 1, 1, 1280, 0.4f, {DDP__NORM_DEFAULTS, .eps = 1e-3f}};
 
 const struct ddp__model ddp__efficientnet_models[] = {
     {"efficientnet_b0", efficientnet_new, &b0, 224},

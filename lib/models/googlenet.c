@@ -17,25 +17,27 @@ static ddp_layer_t *conv(const char *name, int in, int out, int kernel,
     return ddp_layer_set_name(
         ddp__unit_new(
             in, out, kernel,
-            &(struct ddp__unit){
-                .conv = {.stride = stride, .pad = kernel / 2, .init = normal},
-                .norm = {.eps = 1e-3f},
-                .act = DDP_RELU,
-                .named = true}),
+            &(struct ddp__unit){.conv = {DDP__CONV_DEFAULTS, .stride = stride,
+                                         .pad = kernel / 2, .init = normal},
+                                .norm = {DDP__NORM_DEFAULTS, .eps = 1e-3f},
+                                .act = DDP_RELU,
+                                .named = true}),
         name);
 }
 
 static ddp_layer_t *pool(int kernel)
 {
     return ddp_max_pool_new(
-        kernel, &(struct ddp_pool_options){.stride = 2, .ceil_mode = true});
+        kernel, &(struct ddp_pool_options){DDP__POOL_DEFAULTS, .stride = 2,
+                                           .ceil_mode = true});
 }
 
 static ddp_layer_t *dense(const char *name, int in, int out, int pixels)
 {
-    struct ddp_dense_options o = {.pixels = pixels, .init = normal};
+    struct ddp_dense_options o = {DDP__DENSE_DEFAULTS, .pixels = pixels,
+                                  .init = normal};
 
-    return ddp_layer_set_name(ddp_dense_new_with(in, out, &o), name);
+    return ddp_layer_set_name(ddp_dense_new(in, out, &o), name);
 }
 
 /* Channels of 1x1; of 3x3 and before it; of "5x5" and before it; of the pool's
@@ -48,7 +50,7 @@ struct inception {
 static ddp_layer_t *inception(const struct inception *m)
 {
     static const struct ddp_pool_options same = {
-        .stride = 1, .pad = 1, .ceil_mode = true};
+        DDP__POOL_DEFAULTS, .stride = 1, .pad = 1, .ceil_mode = true};
 
     return ddp_layer_set_name(
         ddp_parallel_new(
@@ -78,7 +80,7 @@ static ddp_layer_t *aux(const char *name, int in, int classes, float dropout)
                               conv("conv", in, 128, 1, 1), ddp_flatten_new(),
                               dense("fc1", 128 * 4 * 4, 1024, 4 * 4),
                               ddp_relu_new(), ddp_dropout_new(dropout),
-                              dense("fc2", 1024, classes, 0), DDP_END),
+                              dense("fc2", 1024, classes, 1), DDP_END),
                 ""),
             0.3f),
         name);
@@ -127,7 +129,7 @@ static ddp_chain_t *googlenet_new(const struct ddp_model_options *o,
     add_modules(c, m + 7, 2);
     ddp_chain_add(c, ddp_global_mean_pool_new());
     ddp_chain_add(c, ddp_dropout_new(ddp__rate(o->dropout, 0.2f)));
-    ddp_chain_add(c, dense("fc", 1024, o->classes, 0));
+    ddp_chain_add(c, dense("fc", 1024, o->classes, 1));
     return ddp__chain_done(c);
 }
 

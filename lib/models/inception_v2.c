@@ -17,8 +17,9 @@ static ddp_layer_t *conv(const char *name, int in, int out, int kernel,
     return ddp_layer_set_name(
         ddp__unit_new(
             in, out, kernel,
-            &(struct ddp__unit){.conv = {.stride = stride, .pad = kernel / 2},
-                                .norm = {.eps = 1e-3f},
+            &(struct ddp__unit){.conv = {DDP__CONV_DEFAULTS, .stride = stride,
+                                         .pad = kernel / 2},
+                                .norm = {DDP__NORM_DEFAULTS, .eps = 1e-3f},
                                 .act = DDP_RELU,
                                 .named = true}),
         name);
@@ -27,8 +28,8 @@ static ddp_layer_t *conv(const char *name, int in, int out, int kernel,
 /* 7x7 on each channel alone, to 8 of each; then 1x1. */
 static ddp_layer_t *first_conv(int in)
 {
-    struct ddp_conv_options o = {
-        .stride = 2, .pad = 3, .groups = in, .no_bias = true};
+    struct ddp_conv_options o = {DDP__CONV_DEFAULTS, .stride = 2, .pad = 3,
+                                 .groups = in, .no_bias = true};
 
     return ddp_layer_set_name(
         ddp_chain_new(
@@ -39,7 +40,8 @@ static ddp_layer_t *first_conv(int in)
 
 static ddp_layer_t *pool(bool max, int stride)
 {
-    struct ddp_pool_options o = {.stride = stride, .pad = 1};
+    struct ddp_pool_options o = {DDP__POOL_DEFAULTS, .stride = stride,
+                                 .pad = 1};
 
     return max ? ddp_max_pool_new(3, &o) : ddp_mean_pool_new(3, &o);
 }
@@ -111,7 +113,8 @@ static ddp_chain_t *inception_v2_new(const struct ddp_model_options *o,
     for (int i = 0; i < 10; i++)
         ddp_chain_add(c, inception(&m[i]));
     ddp_chain_add(c, ddp_global_mean_pool_new());
-    ddp_chain_add(c, ddp_layer_set_name(ddp_dense_new(1024, o->classes), "fc"));
+    ddp_chain_add(
+        c, ddp_layer_set_name(ddp_dense_new(1024, o->classes, NULL), "fc"));
     return ddp__chain_done(c);
 }
 

@@ -20,13 +20,10 @@ struct shape {
 static ddp_layer_t *conv(const char *name, int in, int out, struct shape s)
 {
     struct ddp__unit u = {
-        .conv = {.kernel_w = s.kw,
-                 .stride = s.stride,
-                 .pad = s.valid ? 0 : s.kh / 2,
-                 .pad_w = s.valid ? 0 : s.kw / 2,
-                 .has_pad_w = true,
+        .conv = {DDP__CONV_DEFAULTS, .kernel_w = s.kw, .stride = s.stride,
+                 .pad = s.valid ? 0 : s.kh / 2, .pad_w = s.valid ? 0 : s.kw / 2,
                  .init = {.std = 0.1f}},
-        .norm = {.eps = 1e-3f},
+        .norm = {DDP__NORM_DEFAULTS, .eps = 1e-3f},
         .act = DDP_RELU,
         .named = true,
     };
@@ -48,13 +45,15 @@ static ddp_layer_t *unnamed(ddp_chain_t *branch)
 
 static ddp_layer_t *half_pool(void)
 {
-    return ddp_max_pool_new(3, &(struct ddp_pool_options){.stride = 2});
+    return ddp_max_pool_new(
+        3, &(struct ddp_pool_options){DDP__POOL_DEFAULTS, .stride = 2});
 }
 
 static ddp_layer_t *projected_pool(int in, int out)
 {
     return unnamed(ddp_chain_new(
-        ddp_mean_pool_new(3, &(struct ddp_pool_options){.stride = 1, .pad = 1}),
+        ddp_mean_pool_new(3, &(struct ddp_pool_options){DDP__POOL_DEFAULTS,
+                                                        .stride = 1, .pad = 1}),
         conv("branch_pool", in, out, one), DDP_END));
 }
 
@@ -138,22 +137,23 @@ static ddp_layer_t *module_e(int in)
 
 static ddp_layer_t *dense(int in, int out, float std)
 {
-    struct ddp_dense_options o = {.init = {.std = std}};
+    struct ddp_dense_options o = {DDP__DENSE_DEFAULTS, .init = {.std = std}};
 
-    return ddp_layer_set_name(ddp_dense_new_with(in, out, &o), "fc");
+    return ddp_layer_set_name(ddp_dense_new(in, out, &o), "fc");
 }
 
 /* Needs 17 x 17 pixels, as an image of 299 gives. */
 static ddp_layer_t *aux(int in, int classes)
 {
-    struct ddp__unit u = {.conv = {.init = {.std = 0.01f}},
-                          .norm = {.eps = 1e-3f},
+    struct ddp__unit u = {.conv = {DDP__CONV_DEFAULTS, .init = {.std = 0.01f}},
+                          .norm = {DDP__NORM_DEFAULTS, .eps = 1e-3f},
                           .act = DDP_RELU,
                           .named = true};
 
     return ddp_aux_new(
         unnamed(ddp_chain_new(
-            ddp_mean_pool_new(5, &(struct ddp_pool_options){.stride = 3}),
+            ddp_mean_pool_new(
+                5, &(struct ddp_pool_options){DDP__POOL_DEFAULTS, .stride = 3}),
             conv("conv0", in, 128, one),
             ddp_layer_set_name(ddp__unit_new(128, 768, 5, &u), "conv1"),
             ddp_global_mean_pool_new(), dense(768, classes, 0.001f), DDP_END)),

@@ -15,10 +15,10 @@ static ddp_chain_t *mlp_new(const struct ddp_model_options *o, const void *kind)
 
     (void)kind;
     for (; size[0] && size[1]; size++) {
-        ddp_chain_add(c, ddp_dense_new(size[0], size[1]));
+        ddp_chain_add(c, ddp_dense_new(size[0], size[1], NULL));
         ddp_chain_add(c, ddp_relu_new());
     }
-    ddp_chain_add(c, ddp_dense_new(size[0], o->classes));
+    ddp_chain_add(c, ddp_dense_new(size[0], o->classes, NULL));
     return ddp__chain_done(c);
 }
 

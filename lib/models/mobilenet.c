@@ -23,8 +23,10 @@ static ddp_layer_t *unit2(int in, int out, int kernel, int stride)
 {
     return ddp__unit_new(
         in, out, kernel,
-        &(struct ddp__unit){.conv = {.stride = stride, .pad = kernel / 2},
-                            .act = DDP_RELU6});
+        &(struct ddp__unit){
+            .conv = {DDP__CONV_DEFAULTS, .stride = stride, .pad = kernel / 2},
+            .norm = {DDP__NORM_DEFAULTS},
+            .act = DDP_RELU6});
 }
 
 /* The table is the paper's (table 2): expansion, channels, repeats, stride. */
@@ -51,6 +53,7 @@ static ddp_chain_t *mobilenet_v2_new(const struct ddp_model_options *o,
                                  .kernel = 3,
                                  .stride = i == 0 ? stage[s].stride : 1,
                                  .act = DDP_RELU6,
+                                 .norm = {DDP__NORM_DEFAULTS},
                                  .flat = true}));
     ddp_chain_add(c, unit2(in, 1280, 1, 1));
     return ddp_chain_new(features(c), ddp_global_mean_pool_new(),
@@ -62,8 +65,8 @@ static ddp_chain_t *mobilenet_v2_new(const struct ddp_model_options *o,
 
 /* ---- version 3 ---------------------------------------------------------- */
 
-static const struct ddp_batch_norm_options slow = {.eps = 1e-3f,
-                                                   .momentum = 0.01f};
+static const struct ddp_batch_norm_options slow = {
+    DDP__NORM_DEFAULTS, .eps = 1e-3f, .momentum = 0.01f};
 
 struct block3 {
     int kernel, expanded, out;
@@ -109,9 +112,10 @@ static ddp_layer_t *unit3(int in, int out, int kernel, int stride)
 {
     return ddp__unit_new(
         in, out, kernel,
-        &(struct ddp__unit){.conv = {.stride = stride, .pad = kernel / 2},
-                            .norm = slow,
-                            .act = DDP_HARDSWISH});
+        &(struct ddp__unit){
+            .conv = {DDP__CONV_DEFAULTS, .stride = stride, .pad = kernel / 2},
+            .norm = slow,
+            .act = DDP_HARDSWISH});
 }
 
 static ddp_layer_t *block3(const struct block3 *b, int in)
@@ -132,12 +136,12 @@ static ddp_layer_t *block3(const struct block3 *b, int in)
 
 static ddp_layer_t *classifier3(int in, int mid, int classes, float dropout)
 {
-    struct ddp_dense_options o = {.init = normal};
+    struct ddp_dense_options o = {DDP__DENSE_DEFAULTS, .init = normal};
 
     return ddp_layer_set_name(
-        ddp_chain_new(ddp_dense_new_with(in, mid, &o),
-                      ddp_act_new(DDP_HARDSWISH), ddp_dropout_new(dropout),
-                      ddp_dense_new_with(mid, classes, &o), DDP_END),
+        ddp_chain_new(ddp_dense_new(in, mid, &o), ddp_act_new(DDP_HARDSWISH),
+                      ddp_dropout_new(dropout), ddp_dense_new(mid, classes, &o),
+                      DDP_END),
         "classifier");
 }
 

@@ -5,6 +5,7 @@
 #define DDP_MODELS_H
 
 #include "ddp_layer.h"
+#include "layers/defaults.h"
 
 /* A network of a family; a table of them ends with a NULL name. */
 struct ddp__model {

@@ -48,11 +48,11 @@ ddp_layer_t *ddp__classifier_new(const char *name, int in, int classes,
                                  float dropout, struct ddp_weight_init init)
 {
     return ddp_layer_set_name(
-        ddp_chain_new(
-            ddp_dropout_new(dropout),
-            ddp_dense_new_with(in, classes,
-                               &(struct ddp_dense_options){.init = init}),
-            DDP_END),
+        ddp_chain_new(ddp_dropout_new(dropout),
+                      ddp_dense_new(in, classes,
+                                    &(struct ddp_dense_options){
+                                        DDP__DENSE_DEFAULTS, .init = init}),
+                      DDP_END),
         name);
 }
 
@@ -63,15 +63,16 @@ static ddp_layer_t *unit(const struct ddp__mbconv *b, int in, int out,
 {
     return ddp__unit_new(
         in, out, kernel,
-        &(struct ddp__unit){
-            .conv = {.stride = stride, .pad = kernel / 2, .groups = groups},
-            .norm = b->norm,
-            .act = act});
+        &(struct ddp__unit){.conv = {DDP__CONV_DEFAULTS, .stride = stride,
+                                     .pad = kernel / 2, .groups = groups},
+                            .norm = b->norm,
+                            .act = act});
 }
 
 static ddp_layer_t *pointwise(const char *name, int in, int out)
 {
-    struct ddp_conv_options o = {.init = {.zero_bias = true}};
+    struct ddp_conv_options o = {DDP__CONV_DEFAULTS,
+                                 .init = {.zero_bias = true}};
 
     return ddp_layer_set_name(ddp_conv_new(in, out, 1, &o), name);
 }
@@ -96,7 +97,8 @@ static void add_projection(ddp_chain_t *c, const struct ddp__mbconv *b)
         return;
     }
     ddp_chain_add(c, ddp_conv_new(b->expanded, b->out, 1,
-                                  &(struct ddp_conv_options){.no_bias = true}));
+                                  &(struct ddp_conv_options){DDP__CONV_DEFAULTS,
+                                                             .no_bias = true}));
     ddp_chain_add(c, ddp_batch_norm_new(b->out, &b->norm));
 }
 

@@ -31,10 +31,9 @@ static ddp_layer_t *grouped(const char *name, int in, int out, int k,
 {
     return ddp_layer_set_name(
         ddp_conv_new(in, out, k,
-                     &(struct ddp_conv_options){.stride = stride,
-                                                .pad = k / 2,
-                                                .groups = groups,
-                                                .no_bias = true}),
+                     &(struct ddp_conv_options){
+                         DDP__CONV_DEFAULTS, .stride = stride, .pad = k / 2,
+                         .groups = groups, .no_bias = true}),
         name);
 }
 
@@ -47,7 +46,8 @@ static ddp_layer_t *norm(const char *name, int c, bool zero)
 {
     return ddp_layer_set_name(
         ddp_batch_norm_new(c,
-                           &(struct ddp_batch_norm_options){.zero_init = zero}),
+                           &(struct ddp_batch_norm_options){DDP__NORM_DEFAULTS,
+                                                            .zero_init = zero}),
         name);
 }
 
@@ -118,6 +118,7 @@ static void add_stem(ddp_chain_t *c, const struct ddp_model_options *o,
     ddp_chain_add(c, ddp_relu_new());
     if (!o->small_stem)
         ddp_chain_add(c, ddp_max_pool_new(3, &(struct ddp_pool_options){
+                                                 DDP__POOL_DEFAULTS,
                                                  .stride = 2, .pad = 1}));
 }
 
@@ -132,7 +133,8 @@ static ddp_chain_t *resnet_new(const struct ddp_model_options *o,
     for (int i = 0; i < 4; i++)
         ddp_chain_add(m, stage(&r, i, &in));
     ddp_chain_add(m, ddp_global_mean_pool_new());
-    ddp_chain_add(m, ddp_layer_set_name(ddp_dense_new(in, o->classes), "fc"));
+    ddp_chain_add(
+        m, ddp_layer_set_name(ddp_dense_new(in, o->classes, NULL), "fc"));
     return ddp__chain_done(m);
 }
 

@@ -11,7 +11,8 @@
 static ddp_layer_t *conv(int in, int out)
 {
     return ddp_conv_new(in, out, 3,
-                        &(struct ddp_conv_options){.pad = 1, .no_bias = true});
+                        &(struct ddp_conv_options){DDP__CONV_DEFAULTS, .pad = 1,
+                                                   .no_bias = true});
 }
 
 static ddp_layer_t *conv_norm_relu(int in, int out)
@@ -40,11 +41,12 @@ static ddp_chain_t *resnet9_new(const struct ddp_model_options *o,
     int w = o->width ? o->width : 64;
 
     (void)kind;
-    return ddp_chain_new(
-        conv_norm_relu(o->in_channels, w), conv_pool_norm_relu(w, 2 * w),
-        residual(2 * w), conv_pool_norm_relu(2 * w, 4 * w),
-        conv_pool_norm_relu(4 * w, 8 * w), residual(8 * w),
-        ddp_global_mean_pool_new(), ddp_dense_new(8 * w, o->classes), DDP_END);
+    return ddp_chain_new(conv_norm_relu(o->in_channels, w),
+                         conv_pool_norm_relu(w, 2 * w), residual(2 * w),
+                         conv_pool_norm_relu(2 * w, 4 * w),
+                         conv_pool_norm_relu(4 * w, 8 * w), residual(8 * w),
+                         ddp_global_mean_pool_new(),
+                         ddp_dense_new(8 * w, o->classes, NULL), DDP_END);
 }
 
 const struct ddp__model ddp__resnet9_models[] = {

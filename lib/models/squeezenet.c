@@ -23,7 +23,7 @@ struct squeezenet {
 static ddp_layer_t *conv(const char *name, int in, int out, int kernel)
 {
     struct ddp_conv_options o = {
-        .pad = kernel / 2,
+        DDP__CONV_DEFAULTS, .pad = kernel / 2,
         .init = {.bound = sqrtf(6 / (float)(in * kernel * kernel)),
                  .zero_bias = true}};
 
@@ -49,8 +49,9 @@ static ddp_layer_t *fire(int in, int squeezed, int out)
 
 static ddp_layer_t *pool(void)
 {
-    return ddp_max_pool_new(
-        3, &(struct ddp_pool_options){.stride = 2, .ceil_mode = true});
+    return ddp_max_pool_new(3, &(struct ddp_pool_options){DDP__POOL_DEFAULTS,
+                                                          .stride = 2,
+                                                          .ceil_mode = true});
 }
 
 static ddp_layer_t *features(const struct squeezenet *s, int in)
@@ -58,7 +59,7 @@ static ddp_layer_t *features(const struct squeezenet *s, int in)
     static const int squeezed[FIRES] = {16, 16, 32, 32, 48, 48, 64, 64};
     ddp_chain_t *c = ddp_chain_new(DDP_END);
     struct ddp_conv_options first = {
-        .stride = 2,
+        DDP__CONV_DEFAULTS, .stride = 2,
         .init = {.bound = sqrtf(6 / (float)(in * s->kernel * s->kernel)),
                  .zero_bias = true}};
 
@@ -77,7 +78,8 @@ static ddp_layer_t *features(const struct squeezenet *s, int in)
 static ddp_chain_t *squeezenet_new(const struct ddp_model_options *o,
                                    const void *kind)
 {
-    struct ddp_conv_options last = {.init = {.std = 0.01f, .zero_bias = true}};
+    struct ddp_conv_options last = {DDP__CONV_DEFAULTS,
+                                    .init = {.std = 0.01f, .zero_bias = true}};
 
     return ddp_chain_new(
         features(kind, o->in_channels),

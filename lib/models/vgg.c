@@ -19,7 +19,7 @@ struct vgg {
 static void add_conv(ddp_chain_t *c, int in, int out, bool norm)
 {
     struct ddp_conv_options o = {
-        .pad = 1,
+        DDP__CONV_DEFAULTS, .pad = 1,
         .init = {.std = sqrtf(2 / (9 * (float)out)), .zero_bias = true}};
 
     ddp_chain_add(c, ddp_conv_new(in, out, 3, &o));
@@ -43,9 +43,9 @@ static ddp_layer_t *features(const struct vgg *v, int in)
 
 static ddp_layer_t *dense(int in, int out, int pixels)
 {
-    return ddp_dense_new_with(
+    return ddp_dense_new(
         in, out,
-        &(struct ddp_dense_options){.pixels = pixels,
+        &(struct ddp_dense_options){DDP__DENSE_DEFAULTS, .pixels = pixels,
                                     .init = {.std = 0.01f, .zero_bias = true}});
 }
 
@@ -58,9 +58,9 @@ static ddp_chain_t *vgg_new(const struct ddp_model_options *o, const void *kind)
         ddp_flatten_new(),
         ddp_layer_set_name(
             ddp_chain_new(dense(512 * 7 * 7, 4096, 7 * 7), ddp_relu_new(),
-                          ddp_dropout_new(dropout), dense(4096, 4096, 0),
+                          ddp_dropout_new(dropout), dense(4096, 4096, 1),
                           ddp_relu_new(), ddp_dropout_new(dropout),
-                          dense(4096, o->classes, 0), DDP_END),
+                          dense(4096, o->classes, 1), DDP_END),
             "classifier"),
         DDP_END);
 }

@@ -50,8 +50,9 @@ int main(int argc, char **argv)
     struct ddp_train_config config;
     struct ddp_metrics m = {.top1 = 0};
     ddp_t *ddp = ddp_init(NULL);
-    ddp_chain_t *chain = ddp_chain_new(ddp_dense_new(2, 16), ddp_tanh_new(),
-                                       ddp_dense_new(16, 2), DDP_END);
+    ddp_chain_t *chain =
+        ddp_chain_new(ddp_dense_new(2, 16, NULL), ddp_tanh_new(),
+                      ddp_dense_new(16, 2, NULL), DDP_END);
     ddp_dataset_t *data = ddp_dataset_callback(&source);
     ddp_trainer_t *trainer;
     int rc = 1;
