@@ -358,16 +358,23 @@ ddp_layer_t *ddp_aux_new(ddp_layer_t *branch, float weight);
 /* ---- named models ------------------------------------------------------- */
 
 struct ddp_model_options {
-    int classes;     /* 0: 1000 */
-    int in_channels; /* 0: 3 */
-    int width;       /* ResNets: channels of the first stage; 0: 64 */
+    size_t struct_size;
+    int classes;     /* default 1000 */
+    int in_channels; /* default 3 */
+    int width;       /* ResNets: channels of the first stage; default 64 */
     bool small_stem; /* ResNets, for 32x32 images: 3x3 convolution, no pool */
     bool zero_init_residual; /* ResNets */
-    const int *sizes;        /* mlp: widths, ended by 0 */
-    float dropout;           /* 0: the network's own; < 0: none */
-    float stochastic_depth;  /* of the last block; 0: own; < 0: none */
+    const int *sizes;        /* mlp: widths, ended by 0; NULL: 784, 256, 128 */
+    float dropout;           /* probability; DDP_MODEL_RATE (default): the one
+                                that the network was published with */
+    float stochastic_depth;  /* of the last block; the same */
     bool no_aux; /* googlenet, inception_v3: no auxiliary classifiers */
 };
+enum { DDP_MODEL_RATE = -1 };
+
+/* Fill in the defaults. */
+#define ddp_model_options_init(o) ddp_model_options_init_sized(o, sizeof(*(o)))
+void ddp_model_options_init_sized(struct ddp_model_options *o, size_t size);
 
 /* A network by its name, which is torchvision's where that has it: alexnet,
  * densenet, efficientnet and efficientnet_v2, googlenet, inception_v3,

@@ -25,6 +25,11 @@
     .struct_size = sizeof(struct ddp_train_config), .sub_batch = 32,           \
     .epochs = 1, .run_ahead = 2, .max_nan_steps = 10, .checkpoint.keep = 3
 
+#define MODEL_DEFAULTS                                                         \
+    .struct_size = sizeof(struct ddp_model_options), .classes = 1000,          \
+    .in_channels = 3, .width = 64, .dropout = DDP_MODEL_RATE,                  \
+    .stochastic_depth = DDP_MODEL_RATE
+
 #define DENSE_DEFAULTS                                                         \
     .struct_size = sizeof(struct ddp_dense_options), .pixels = 1
 

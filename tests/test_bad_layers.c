@@ -129,19 +129,30 @@ static void test_models(void)
 
     REFUSED("resnet50", ddp_model_new("resnet51", NULL));
     REFUSED("mlp", ddp_model_new("", NULL));
-    REFUSED("classes", ddp_model_new("resnet18", &(struct ddp_model_options){
-                                                     .classes = -1}));
-    REFUSED("width",
-            ddp_model_new("vgg11", &(struct ddp_model_options){.width = 32}));
-    REFUSED("stem", ddp_model_new("alexnet", &(struct ddp_model_options){
-                                                 .small_stem = true}));
-    REFUSED("dropout", ddp_model_new("resnet18", &(struct ddp_model_options){
-                                                     .dropout = 0.5f}));
-    REFUSED("dropout", ddp_model_new("googlenet", &(struct ddp_model_options){
-                                                      .dropout = 1.5f}));
-    REFUSED("stochastic depth",
+    REFUSED("classes",
+            ddp_model_new("resnet18", &(struct ddp_model_options){
+                                          MODEL_DEFAULTS, .classes = -1}));
+    REFUSED("width", ddp_model_new("vgg11", &(struct ddp_model_options){
+                                                MODEL_DEFAULTS, .width = 32}));
+    REFUSED("0 classes",
+            ddp_model_new("resnet18", &(struct ddp_model_options){
+                                          MODEL_DEFAULTS, .classes = 0}));
+    REFUSED("DDP_MODEL_RATE",
             ddp_model_new("vgg11", &(struct ddp_model_options){
-                                       .stochastic_depth = 0.5f}));
+                                       MODEL_DEFAULTS, .dropout = -0.5f}));
+    REFUSED("stem",
+            ddp_model_new("alexnet", &(struct ddp_model_options){
+                                         MODEL_DEFAULTS, .small_stem = true}));
+    REFUSED("dropout",
+            ddp_model_new("resnet18", &(struct ddp_model_options){
+                                          MODEL_DEFAULTS, .dropout = 0.5f}));
+    REFUSED("dropout",
+            ddp_model_new("googlenet", &(struct ddp_model_options){
+                                           MODEL_DEFAULTS, .dropout = 1.5f}));
+    REFUSED(
+        "stochastic depth",
+        ddp_model_new("vgg11", &(struct ddp_model_options){
+                                   MODEL_DEFAULTS, .stochastic_depth = 0.5f}));
     ok(ddp_model_size("inception_v3") == 299 &&
            ddp_model_size("resnet50") == 224 && ddp_model_size("none") == 0,
        "models have usual sizes");

@@ -52,8 +52,9 @@ static void test_defaults(void)
         ok(!memcmp(&filled, &documented, sizeof(filled)), "%s_init()", #name); \
     } while (0)
 
-static void test_layer_defaults(void)
+static void test_option_defaults(void)
 {
+    INITIALISED(ddp_model_options, MODEL_DEFAULTS);
     INITIALISED(ddp_dense_options, DENSE_DEFAULTS);
     INITIALISED(ddp_conv_options, CONV_DEFAULTS);
     INITIALISED(ddp_batch_norm_options, NORM_DEFAULTS);
@@ -69,6 +70,7 @@ static void test_layer_sizes(void)
     struct ddp_conv_options conv = {0};
     struct ddp_batch_norm_options norm = {0};
     struct ddp_pool_options pool = {0};
+    struct ddp_model_options model = {0};
 
     ok(!ddp_dense_new(2, 2, &dense) &&
            strstr(ddp_errmsg(), "ddp_dense_options_init()"),
@@ -82,6 +84,9 @@ static void test_layer_sizes(void)
     ok(!ddp_max_pool_new(2, &pool) &&
            strstr(ddp_errmsg(), "ddp_pool_options_init()"),
        "of pools: %s", ddp_errmsg());
+    ok(!ddp_model_new("mlp", &model) &&
+           strstr(ddp_errmsg(), "ddp_model_options_init()"),
+       "of models: %s", ddp_errmsg());
     pool.struct_size = sizeof(pool) + 1;
     ok(!ddp_mean_pool_new(2, &pool) && strstr(ddp_errmsg(), "newer libddp"),
        "options of a newer libddp: %s", ddp_errmsg());
@@ -239,7 +244,7 @@ int main(void)
         bail_out("%s", ddp_errmsg());
     is_int(ddp_worker_count(ddp), 1, "one worker was asked for");
     test_defaults();
-    test_layer_defaults();
+    test_option_defaults();
     test_layer_sizes();
     test_older(ddp, large);
     test_sizes(ddp, d);

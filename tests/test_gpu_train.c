@@ -143,7 +143,8 @@ static void test_gradients(const char *model)
     double usual, off;
     size_t len;
 
-    s.model_options = (struct ddp_model_options){.classes = CLASSES};
+    s.model_options =
+        (struct ddp_model_options){MODEL_DEFAULTS, .classes = CLASSES};
     ref = gradients(&s, &len);
     s.backend = NULL;
     cpu = gradients(&s, &len);
@@ -214,7 +215,7 @@ static uint64_t train(enum ddp_dtype dtype)
     struct run r;
 
     s.model_options = (struct ddp_model_options){
-        .classes = CLASSES, .width = 16, .small_stem = true};
+        MODEL_DEFAULTS, .classes = CLASSES, .width = 16, .small_stem = true};
     if (!start(&r, &s, c))
         return 0;
     if (ddp_trainer_train(r.trainer) < 0)

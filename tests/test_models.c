@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "defaults.h"
 #include "ddp.h"
 #include "oracle.h"
 #include "tap.h"
@@ -66,8 +67,8 @@ static void test_count(const char *model)
 {
     const struct oracle_tensor *expected = oracle_find(o, "%s#", model);
     ddp_chain_t *c = ddp_model_new(
-        model,
-        &(struct ddp_model_options){.no_aux = strcmp(model, "googlenet") == 0});
+        model, &(struct ddp_model_options){
+                   MODEL_DEFAULTS, .no_aux = strcmp(model, "googlenet") == 0});
 
     if (expected)
         is_int(trained(c),
@@ -162,8 +163,8 @@ static void test_options(void)
 {
     ddp_chain_t *a = ddp_model_new("densenet121", NULL);
     ddp_chain_t *b = ddp_model_new(
-        "densenet121",
-        &(struct ddp_model_options){.classes = 7, .in_channels = 1});
+        "densenet121", &(struct ddp_model_options){MODEL_DEFAULTS, .classes = 7,
+                                                   .in_channels = 1});
 
     is_int(trained(a) - trained(b), 2 * 49 * 64 + 993 * 1025,
            "one channel in, seven classes");

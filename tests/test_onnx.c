@@ -218,8 +218,9 @@ static void export_models(void)
     static const struct ddp_shape sizes[] = {
         {64, 64, 3}, {28, 28, 1}, {224, 224, 3}, {299, 299, 3}};
     /* Only some families come in other widths. */
-    const struct ddp_model_options narrow = {.classes = 10, .width = 16};
-    const struct ddp_model_options plain = {.classes = 10};
+    const struct ddp_model_options narrow = {MODEL_DEFAULTS, .classes = 10,
+                                             .width = 16};
+    const struct ddp_model_options plain = {MODEL_DEFAULTS, .classes = 10};
     const char *name;
 
     for (int i = 0; (name = ddp_model_name(i)); i++) {

@@ -44,8 +44,8 @@ static ddp_chain_t *resnet18(void)
 /* A model with the parameters that the script has for a part. */
 static ddp_chain_t *model_of(const char *part, const char *name, int channels)
 {
-    ddp_chain_t *c =
-        ddp_model_new(name, &(struct ddp_model_options){.width = channels});
+    ddp_chain_t *c = ddp_model_new(
+        name, &(struct ddp_model_options){MODEL_DEFAULTS, .width = channels});
 
     if (torch_set(o, part, c))
         return c;
@@ -261,7 +261,7 @@ static void test_backend(const char *backend, bool all, bool steps)
         test_evaluation(backend);
         test_gradients("train", "ResNet-18", 3e-2, resnet18());
         test_gradients("deep", "ResNet-50", 0.1,
-                       model_of("deep", "resnet50", 0));
+                       model_of("deep", "resnet50", 64));
         test_bf16_gradients();
     }
     if (steps) {

@@ -75,8 +75,9 @@ static void test_trace(ddp_t *ddp, const struct oracle *o)
 {
     const struct torch_samples samples = {o, "trace", CLASSES};
     ddp_chain_t *c = ddp_model_new(
-        "resnet18", &(struct ddp_model_options){
-                        .classes = CLASSES, .width = 8, .small_stem = true});
+        "resnet18",
+        &(struct ddp_model_options){MODEL_DEFAULTS, .classes = CLASSES,
+                                    .width = 8, .small_stem = true});
     ddp_dataset_t *d = torch_samples(&samples);
     ddp_trainer_t *t = torch_set(o, "trace", c) ? trainer(ddp, c, d) : NULL;
     int good = 0;

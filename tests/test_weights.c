@@ -134,7 +134,8 @@ static void test_strict(void)
                   "head.bias (7), expected (10)"));
     refused(c, &partial, DDP_ESHAPE, "other shapes, partial",
             WORDS("head.bias"));
-    m = ddp_model_new("resnet18", &(struct ddp_model_options){.width = 4});
+    m = ddp_model_new("resnet18",
+                      &(struct ddp_model_options){MODEL_DEFAULTS, .width = 4});
     refused(m, NULL, DDP_EDATA, "quite another",
             WORDS("102 missing: conv1.weight, bn1.weight", "and 94 more"));
     refused(m, &partial, DDP_EDATA, "no part of it fits",
@@ -305,8 +306,8 @@ static bool same_types(const struct oracle *o, const char *file)
 static void test_pytorch(void)
 {
     const char *python = oracle_python("torch torchvision safetensors");
-    ddp_chain_t *c =
-        ddp_model_new("resnet18", &(struct ddp_model_options){.classes = 10});
+    ddp_chain_t *c = ddp_model_new(
+        "resnet18", &(struct ddp_model_options){MODEL_DEFAULTS, .classes = 10});
     struct oracle *o;
     char file[160];
 

@@ -17,6 +17,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "defaults.h"
 #include "oracle.h"
 #include "tap.h"
 #include "torch_part.h"
@@ -60,10 +61,10 @@ static struct model model_of(const char *asked, size_t len)
 static ddp_chain_t *chain_of(const struct model *m)
 {
     ddp_chain_t *c = ddp_model_new(
-        m->name, &(struct ddp_model_options){.classes = CLASSES,
-                                             .width = m->slim ? 32 : 0,
-                                             .dropout = -1,
-                                             .stochastic_depth = -1});
+        m->name,
+        &(struct ddp_model_options){MODEL_DEFAULTS, .classes = CLASSES,
+                                    .width = m->slim ? 32 : 64, .dropout = 0,
+                                    .stochastic_depth = 0});
 
     if (c && torch_set(o, m->part, c))
         return c;

@@ -196,12 +196,15 @@ static void choose_batch(const struct bench *b, struct bench_settings *s)
 static int open_model(struct bench *b, struct bench_settings *s)
 {
     int size = (int)s->img_size, sizes[] = {size * size * 3, 512, 512, 0};
-    struct ddp_model_options m = {.classes = (int)s->classes,
-                                  .small_stem = s->small_stem,
-                                  .width = (int)s->width};
+    struct ddp_model_options m;
     struct ddp_config cfg;
     int rc;
 
+    ddp_model_options_init(&m);
+    m.classes = (int)s->classes;
+    m.small_stem = s->small_stem;
+    if (s->width)
+        m.width = (int)s->width;
     if (!strcmp(s->model, "mlp"))
         m.sizes = sizes;
     if (!(b->chain = ddp_model_new(s->model, &m)))

@@ -42,25 +42,27 @@ static void mlp_sizes(const struct settings *s, int sizes[OPT_WIDTHS_MAX + 2])
     sizes[n] = 0;
 }
 
-/* For the library 0 means the network's default, and a negative rate none. */
+/* Below 0 the option means the network's. */
 static float library_rate(double asked)
 {
-    return asked < 0 ? 0 : asked > 0 ? (float)asked : -1;
+    return asked < 0 ? DDP_MODEL_RATE : (float)asked;
 }
 
 ddp_chain_t *setup_model(const struct settings *s)
 {
     int sizes[OPT_WIDTHS_MAX + 2];
-    struct ddp_model_options m = {
-        .classes = (int)s->classes,
-        .width = (int)s->width,
-        .small_stem = s->small_stem,
-        .no_aux = s->no_aux,
-        .dropout = library_rate(s->drop),
-        .stochastic_depth = library_rate(s->drop_path),
-        .zero_init_residual = s->zero_init_residual,
-    };
+    struct ddp_model_options m;
 
+    ddp_model_options_init(&m);
+    if (s->classes)
+        m.classes = (int)s->classes;
+    if (s->width)
+        m.width = (int)s->width;
+    m.small_stem = s->small_stem;
+    m.no_aux = s->no_aux;
+    m.dropout = library_rate(s->drop);
+    m.stochastic_depth = library_rate(s->drop_path);
+    m.zero_init_residual = s->zero_init_residual;
     if (!strcmp(s->model, "mlp")) {
         mlp_sizes(s, sizes);
         m.sizes = sizes;

@@ -58,7 +58,7 @@ static int open_run(struct step *b)
 {
     const struct predict_settings *s = b->s;
     int size = (int)s->img_size, sizes[] = {size * size * 3, 512, 512, 0};
-    struct ddp_model_options m = {.classes = (int)s->classes};
+    struct ddp_model_options m;
     struct ddp_train_config cfg;
     struct ddp_config start;
 
@@ -72,6 +72,8 @@ static int open_run(struct step *b)
     cfg.keep_weights = true;
     cfg.on_step = on_step;
     cfg.arg = b;
+    ddp_model_options_init(&m);
+    m.classes = (int)s->classes;
     if (!strcmp(s->model, "mlp"))
         m.sizes = sizes;
     ddp_config_init(&start);

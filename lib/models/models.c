@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/options.h"
 #include "models/models.h"
 
 /* In the order of their names; options that only some support. */
@@ -81,19 +82,46 @@ static void fail_unknown(const char *name)
     ddp__fail(DDP_EINVAL, "unknown model '%.64s'; available: %s", name, list);
 }
 
+static const struct ddp_model_options defaults = {
+    .struct_size = sizeof(defaults),
+    .classes = 1000,
+    .in_channels = 3,
+    .width = 64,
+    .dropout = DDP_MODEL_RATE,
+    .stochastic_depth = DDP_MODEL_RATE,
+};
+
+void ddp_model_options_init_sized(struct ddp_model_options *o, size_t size)
+{
+    ddp__options_init(o, size, &defaults, sizeof(defaults));
+}
+
+/* Of dropout and stochastic depth the layers check the upper end. */
+static bool is_rate(float rate)
+{
+    return rate >= 0 || rate == DDP_MODEL_RATE;
+}
+
 /* Reject options that a family does not support: if they were ignored, a run
  * with the wrong network would be noticed late, if at all. */
 static bool options_valid(const char *name, int of,
                           const struct ddp_model_options *o)
 {
-    if (o->classes < 0 || o->in_channels < 0 || o->width < 0) {
+    if (o->classes < 1 || o->in_channels < 1 || o->width < 1) {
         ddp__fail(DDP_EINVAL,
                   "model %s: %d classes, %d channels, width %d, "
                   "expected positive numbers",
                   name, o->classes, o->in_channels, o->width);
         return false;
     }
-    if ((o->width && !family[of].width) ||
+    if (!is_rate(o->dropout) || !is_rate(o->stochastic_depth)) {
+        ddp__fail(DDP_EINVAL,
+                  "model %s: dropout %g, stochastic depth %g: expected 0 or "
+                  "more, or DDP_MODEL_RATE",
+                  name, (double)o->dropout, (double)o->stochastic_depth);
+        return false;
+    }
+    if ((o->width != defaults.width && !family[of].width) ||
         ((o->small_stem || o->zero_init_residual) && !family[of].stem)) {
         ddp__fail(DDP_EINVAL,
                   "model %s: does not support width, small_stem or "
@@ -111,9 +139,10 @@ static bool options_valid(const char *name, int of,
     return true;
 }
 
-ddp_chain_t *ddp_model_new(const char *name, const struct ddp_model_options *o)
+ddp_chain_t *ddp_model_new(const char *name,
+                           const struct ddp_model_options *given)
 {
-    struct ddp_model_options full = o ? *o : (struct ddp_model_options){0};
+    struct ddp_model_options o = defaults;
     const struct ddp__model *m;
     int of;
 
@@ -121,11 +150,8 @@ ddp_chain_t *ddp_model_new(const char *name, const struct ddp_model_options *o)
         fail_unknown(name);
         return NULL;
     }
-    if (!options_valid(name, of, &full))
+    if (ddp__options_copy(&o, sizeof(o), given, "ddp_model_options") < 0 ||
+        !options_valid(name, of, &o))
         return NULL;
-    if (!full.classes)
-        full.classes = 1000;
-    if (!full.in_channels)
-        full.in_channels = 3;
-    return m->make(&full, m->kind);
+    return m->make(&o, m->kind);
 }

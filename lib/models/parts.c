@@ -33,7 +33,7 @@ int ddp__round_channels(double c)
 
 float ddp__rate(float asked, float preset)
 {
-    return asked > 0 ? asked : asked < 0 ? 0 : preset;
+    return asked == DDP_MODEL_RATE ? preset : asked;
 }
 
 ddp_chain_t *ddp__chain_done(ddp_chain_t *c)

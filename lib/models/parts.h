@@ -40,7 +40,7 @@ int ddp__round_channels(double c);
 ddp_layer_t *ddp__classifier_new(const char *name, int in, int classes,
                                  float dropout, struct ddp_weight_init init);
 
-/* The requested value, or the network's default. */
+/* The requested probability, or the network's for DDP_MODEL_RATE. */
 float ddp__rate(float asked, float preset);
 
 /* End a list of ddp_chain_add(): the chain, or NULL when one has failed. */

@@ -23,7 +23,6 @@ struct kind {
 struct resnet {
     const struct kind *kind;
     const struct ddp_model_options *o;
-    int width; /* of the first stage */
 };
 
 static ddp_layer_t *grouped(const char *name, int in, int out, int k,
@@ -97,7 +96,7 @@ static ddp_layer_t *stage(const struct resnet *r, int i, int *in)
 {
     static const char *const name[] = {"layer1", "layer2", "layer3", "layer4"};
     ddp_chain_t *s = ddp_chain_new(DDP_END);
-    int width = r->width << i;
+    int width = r->o->width << i;
 
     for (int b = 0; b < r->kind->blocks[i]; b++) {
         ddp_chain_add(s, block(r, *in, width, i > 0 && b == 0 ? 2 : 1));
@@ -107,9 +106,10 @@ static ddp_layer_t *stage(const struct resnet *r, int i, int *in)
 }
 
 /* 7x7 stride 2 and pooling for photographs, 3x3 for 32x32 pixels. */
-static void add_stem(ddp_chain_t *c, const struct ddp_model_options *o,
-                     int width)
+static void add_stem(ddp_chain_t *c, const struct ddp_model_options *o)
 {
+    int width = o->width;
+
     if (o->small_stem)
         ddp_chain_add(c, conv("conv1", o->in_channels, width, 3, 1));
     else
@@ -125,11 +125,11 @@ static void add_stem(ddp_chain_t *c, const struct ddp_model_options *o,
 static ddp_chain_t *resnet_new(const struct ddp_model_options *o,
                                const void *kind)
 {
-    int width = o->width ? o->width : 64, in = width;
-    struct resnet r = {kind, o, width};
+    struct resnet r = {kind, o};
+    int in = o->width;
     ddp_chain_t *m = ddp_chain_new(DDP_END);
 
-    add_stem(m, o, width);
+    add_stem(m, o);
     for (int i = 0; i < 4; i++)
         ddp_chain_add(m, stage(&r, i, &in));
     ddp_chain_add(m, ddp_global_mean_pool_new());

@@ -38,7 +38,7 @@ static ddp_layer_t *residual(int c)
 static ddp_chain_t *resnet9_new(const struct ddp_model_options *o,
                                 const void *kind)
 {
-    int w = o->width ? o->width : 64;
+    int w = o->width;
 
     (void)kind;
     return ddp_chain_new(conv_norm_relu(o->in_channels, w),
