@@ -427,19 +427,29 @@ int ddp_chain_init(ddp_chain_t *c, uint64_t seed);
 /* Weights as a safetensors file under torchvision's names and layout, which
  * PyTorch loads as a state_dict.  The file appears whole or not at all. */
 struct ddp_save_options {
+    size_t struct_size;
     enum ddp_dtype dtype; /* DDP_F32, or DDP_BF16: rounded to it */
 };
-int ddp_chain_save(ddp_chain_t *c, const char *path);
-int ddp_chain_save_with(ddp_chain_t *c, const char *path,
-                        const struct ddp_save_options *o);
+
+/* Fill in the defaults. */
+#define ddp_save_options_init(o) ddp_save_options_init_sized(o, sizeof(*(o)))
+void ddp_save_options_init_sized(struct ddp_save_options *o, size_t size);
+
+int ddp_chain_save(ddp_chain_t *c, const char *path,
+                   const struct ddp_save_options *o);
 
 /* How a file may differ from the chain.  Shapes may not, but for new_head. */
 struct ddp_load_options {
+    size_t struct_size;
     bool partial;  /* keep the values of tensors that the file lacks, but not of
                       all; skip those that the chain lacks */
     bool new_head; /* keep the values of the last layer with weights if it has
                       another number of outputs in the file (fine-tuning) */
 };
+
+/* Fill in the defaults. */
+#define ddp_load_options_init(o) ddp_load_options_init_sized(o, sizeof(*(o)))
+void ddp_load_options_init_sized(struct ddp_load_options *o, size_t size);
 
 /* What was loaded; text lists what was not, "" if nothing is missing. */
 struct ddp_load_report {
@@ -455,10 +465,9 @@ struct ddp_load_report {
  * NULL.
  * Errors   DDP_EIO; DDP_EDATA: no safetensors file, or tensors are missing or
  *          unexpected; DDP_ESHAPE.  The message lists names. */
-int ddp_chain_load(ddp_chain_t *c, const char *path);
-int ddp_chain_load_with(ddp_chain_t *c, const char *path,
-                        const struct ddp_load_options *o,
-                        struct ddp_load_report *report);
+int ddp_chain_load(ddp_chain_t *c, const char *path,
+                   const struct ddp_load_options *o,
+                   struct ddp_load_report *report);
 
 /* What the chain computes in evaluation, with its weights, as an ONNX model
  * (opset 14, IR version 7) for other programs to run.
@@ -476,6 +485,7 @@ int ddp_chain_export_onnx(ddp_chain_t *c, struct ddp_shape in,
 /* Convert a safetensors file of weights, or an index of several, of any
  * network. */
 struct ddp_convert_options {
+    size_t struct_size;
     enum ddp_dtype dtype;     /* DDP_F32, or DDP_BF16: rounded to it */
     const char *strip_prefix; /* off all names that begin with it; one must */
     const char *add_prefix;   /* in front of all names */
@@ -483,6 +493,12 @@ struct ddp_convert_options {
                                  separated by commas; NULL: what only training
                                  needs, "opt.*,ema.*,*num_batches_tracked" */
 };
+
+/* Fill in the defaults. */
+#define ddp_convert_options_init(o)                                            \
+    ddp_convert_options_init_sized(o, sizeof(*(o)))
+void ddp_convert_options_init_sized(struct ddp_convert_options *o, size_t size);
+
 struct ddp_convert_report {
     int written, dropped, renamed; /* tensors; renamed: that lost the prefix */
 };
@@ -912,8 +928,9 @@ struct ddp_prediction {
 typedef int (*ddp_prediction_f)(const struct ddp_prediction *p, void *arg);
 
 struct ddp_evaluate_config {
-    int sub_batch;        /* 0: 32 */
-    int lanes;            /* 0: 8 */
+    size_t struct_size;
+    int sub_batch;        /* default 32 */
+    int lanes;            /* 0 (default): 8, or the sub-batches if fewer */
     enum ddp_dtype dtype; /* of activations */
     enum ddp_tta tta;
     /* Called on the caller's thread, in the order of the data; not 0 stops
@@ -926,6 +943,11 @@ struct ddp_evaluate_config {
     ddp_loss_f loss_fn;
     void *loss_arg;
 };
+
+/* Fill in the defaults. */
+#define ddp_evaluate_config_init(c)                                            \
+    ddp_evaluate_config_init_sized(c, sizeof(*(c)))
+void ddp_evaluate_config_init_sized(struct ddp_evaluate_config *c, size_t size);
 
 /* The same without a trainer, and the answers one by one.  Data without classes
  * and targets, as those of ddp_dataset_images(), are answered only.  m may be
@@ -1020,10 +1042,18 @@ int ddp_trainer_resume(ddp_trainer_t *t, const char *dir,
 typedef struct ddp_compiled ddp_compiled_t;
 
 struct ddp_compiled_options {
+    size_t struct_size;
     enum ddp_dtype type; /* of the samples: DDP_F32, or DDP_U8 as they are,
                             0..255, in up to 4 channels */
-    int requests;        /* that can be in flight; 0: twice the workers */
+    int requests;        /* that can be in flight; 0 (default): twice the
+                            workers */
 };
+
+/* Fill in the defaults. */
+#define ddp_compiled_options_init(o)                                           \
+    ddp_compiled_options_init_sized(o, sizeof(*(o)))
+void ddp_compiled_options_init_sized(struct ddp_compiled_options *o,
+                                     size_t size);
 
 /* A request has 1 to batch samples of shape.  Not owned: ddp and chain. */
 ddp_compiled_t *ddp_compiled_new(ddp_t *ddp, ddp_chain_t *chain,

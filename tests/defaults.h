@@ -25,6 +25,13 @@
     .struct_size = sizeof(struct ddp_train_config), .sub_batch = 32,           \
     .epochs = 1, .run_ahead = 2, .max_nan_steps = 10, .checkpoint.keep = 3
 
+#define SAVE_DEFAULTS .struct_size = sizeof(struct ddp_save_options)
+#define LOAD_DEFAULTS .struct_size = sizeof(struct ddp_load_options)
+#define CONVERT_DEFAULTS .struct_size = sizeof(struct ddp_convert_options)
+#define COMPILED_DEFAULTS .struct_size = sizeof(struct ddp_compiled_options)
+#define EVALUATE_DEFAULTS                                                      \
+    .struct_size = sizeof(struct ddp_evaluate_config), .sub_batch = 32
+
 #define MODEL_DEFAULTS                                                         \
     .struct_size = sizeof(struct ddp_model_options), .classes = 1000,          \
     .in_channels = 3, .width = 64, .dropout = DDP_MODEL_RATE,                  \

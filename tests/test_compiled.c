@@ -79,11 +79,11 @@ static bool evaluate(ddp_chain_t *c, float *x, int sub, float *y)
                                                   .classes = CLASSES,
                                                   .get = get,
                                                   .arg = x});
-    int rc =
-        ddp_chain_evaluate(ddp, c, d,
-                           &(struct ddp_evaluate_config){
-                               .sub_batch = sub, .on_sample = keep, .arg = y},
-                           NULL);
+    int rc = ddp_chain_evaluate(
+        ddp, c, d,
+        &(struct ddp_evaluate_config){EVALUATE_DEFAULTS, .sub_batch = sub,
+                                      .on_sample = keep, .arg = y},
+        NULL);
 
     ddp_dataset_free(d);
     return rc == 0;
@@ -161,9 +161,9 @@ static void test_bytes(void)
 {
     uint8_t x[4] = {0, 1, 128, 255};
     ddp_chain_t *c = ddp_chain_new(ddp_relu_new(), DDP_END);
-    ddp_compiled_t *p =
-        ddp_compiled_new(ddp, c, (struct ddp_shape){1, 1, 2}, 2,
-                         &(struct ddp_compiled_options){.type = DDP_U8});
+    ddp_compiled_t *p = ddp_compiled_new(
+        ddp, c, (struct ddp_shape){1, 1, 2}, 2,
+        &(struct ddp_compiled_options){COMPILED_DEFAULTS, .type = DDP_U8});
     float y[4];
 
     ok(p && ddp_compiled_run(p, x, 2, y) == 0 && y[0] == 0 &&
@@ -245,7 +245,7 @@ static ddp_chain_t *watched(struct watch **w)
 
 static void test_requests(void)
 {
-    struct ddp_compiled_options o = {.requests = 3};
+    struct ddp_compiled_options o = {COMPILED_DEFAULTS, .requests = 3};
     float x[4] = {1, 2, 3, 4}, y[4] = {0};
     struct watch *w;
     ddp_chain_t *c = watched(&w);
@@ -284,7 +284,8 @@ static void test_failure(void)
     struct watch *w;
     ddp_chain_t *c = watched(&w);
     ddp_compiled_t *p = ddp_compiled_new(
-        ddp, c, one, 1, &(struct ddp_compiled_options){.requests = 3});
+        ddp, c, one, 1,
+        &(struct ddp_compiled_options){COMPILED_DEFAULTS, .requests = 3});
     int64_t r[3] = {-1, -1, -1};
 
     for (int i = 0; p && i < 3; i++)
@@ -308,7 +309,8 @@ static void test_failure(void)
 
 static void test_errors(void)
 {
-    struct ddp_compiled_options o = {.type = DDP_I32}, few = {.requests = -1};
+    struct ddp_compiled_options o = {COMPILED_DEFAULTS, .type = DDP_I32},
+                                few = {COMPILED_DEFAULTS, .requests = -1};
     ddp_chain_t *c = net();
     ddp_compiled_t *p = ddp_compiled_new(ddp, c, image, BATCH, NULL);
     float x[X_LEN] = {0}, y[CLASSES];
@@ -384,7 +386,8 @@ static void test_threads(int requests)
     ddp_chain_t *c = net();
     ddp_compiled_t *p =
         ddp_compiled_new(ddp, c, image, BATCH,
-                         &(struct ddp_compiled_options){.requests = requests});
+                         &(struct ddp_compiled_options){COMPILED_DEFAULTS,
+                                                        .requests = requests});
     struct user u[THREADS];
     bool good = p && evaluate(c, x, 1, want);
 

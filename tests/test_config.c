@@ -59,6 +59,11 @@ static void test_option_defaults(void)
     INITIALISED(ddp_conv_options, CONV_DEFAULTS);
     INITIALISED(ddp_batch_norm_options, NORM_DEFAULTS);
     INITIALISED(ddp_pool_options, POOL_DEFAULTS);
+    INITIALISED(ddp_save_options, SAVE_DEFAULTS);
+    INITIALISED(ddp_load_options, LOAD_DEFAULTS);
+    INITIALISED(ddp_convert_options, CONVERT_DEFAULTS);
+    INITIALISED(ddp_compiled_options, COMPILED_DEFAULTS);
+    INITIALISED(ddp_evaluate_config, EVALUATE_DEFAULTS);
 }
 
 /* ---- sizes -------------------------------------------------------------- */
@@ -131,6 +136,37 @@ static void test_older(const ddp_t *ddp, const ddp_dataset_t *d)
     for (size_t i = size; i < sizeof(c); i++)
         touched += byte[i] != 0xff;
     ok(touched == 0, "and nothing is written past its end");
+}
+
+static void test_call_sizes(ddp_t *ddp, ddp_dataset_t *d)
+{
+    ddp_chain_t *c = ddp_chain_new(ddp_dense_new(1, 2, NULL), DDP_END);
+    struct ddp_save_options save = {.dtype = DDP_BF16};
+    struct ddp_load_options load = {.partial = true};
+    struct ddp_convert_options convert = {.dtype = DDP_BF16};
+    struct ddp_compiled_options compiled = {.requests = 1};
+    struct ddp_evaluate_config evaluate = {.sub_batch = 4};
+
+    ok(ddp_chain_save(c, "/dev/null", &save) == DDP_EINVAL &&
+           strstr(ddp_errmsg(), "ddp_save_options_init()"),
+       "saving: %s", ddp_errmsg());
+    ok(ddp_chain_load(c, "/dev/null", &load, NULL) == DDP_EINVAL &&
+           strstr(ddp_errmsg(), "ddp_load_options_init()"),
+       "loading: %s", ddp_errmsg());
+    ok(ddp_weights_convert("/", "/", &convert, NULL) == DDP_EINVAL &&
+           strstr(ddp_errmsg(), "ddp_convert_options_init()"),
+       "converting: %s", ddp_errmsg());
+    ok(!ddp_compiled_new(ddp, c, (struct ddp_shape){1, 1, 1}, 1, &compiled) &&
+           strstr(ddp_errmsg(), "ddp_compiled_options_init()"),
+       "compiling: %s", ddp_errmsg());
+    ok(ddp_chain_evaluate(ddp, c, d, &evaluate, NULL) == DDP_EINVAL &&
+           strstr(ddp_errmsg(), "ddp_evaluate_config_init()"),
+       "evaluating: %s", ddp_errmsg());
+    evaluate = (struct ddp_evaluate_config){EVALUATE_DEFAULTS, .sub_batch = 0};
+    ok(ddp_chain_evaluate(ddp, c, d, &evaluate, NULL) == DDP_EINVAL &&
+           strstr(ddp_errmsg(), "sub_batch is 0, expected 1 or more"),
+       "and 0 is 0: %s", ddp_errmsg());
+    ddp_chain_free(c);
 }
 
 static void test_sizes(const ddp_t *ddp, const ddp_dataset_t *d)
@@ -246,6 +282,7 @@ int main(void)
     test_defaults();
     test_option_defaults();
     test_layer_sizes();
+    test_call_sizes(ddp, d);
     test_older(ddp, large);
     test_sizes(ddp, d);
     test_resolve(ddp, d);

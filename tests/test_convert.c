@@ -5,6 +5,7 @@
 #include <math.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "defaults.h"
 #include "tap.h"
 #include "weights/safetensors.h"
 #include "weights/safetensors_write.h"
@@ -62,7 +63,8 @@ static bool holds(int n, const char *name, enum ddp__st_type type, double off)
 
 static void test_convert(void)
 {
-    struct ddp_convert_options o = {.strip_prefix = "module."};
+    struct ddp_convert_options o = {CONVERT_DEFAULTS,
+                                    .strip_prefix = "module."};
     struct ddp_convert_report r = {0};
 
     ok(ddp_weights_convert(in, out, NULL, &r) == 0 && r.written == 2 &&
@@ -88,25 +90,28 @@ static void test_errors(void)
     struct stat before, after;
 
     unlink(out);
-    ok(ddp_weights_convert(in, out, &(struct ddp_convert_options){.drop = "*"},
-                           NULL) == DDP_EDATA,
-       "nothing left: %s", ddp_errmsg());
     ok(ddp_weights_convert(
-           in, out, &(struct ddp_convert_options){.strip_prefix = "modul_"},
+           in, out,
+           &(struct ddp_convert_options){CONVERT_DEFAULTS, .drop = "*"},
            NULL) == DDP_EDATA,
+       "nothing left: %s", ddp_errmsg());
+    ok(ddp_weights_convert(in, out,
+                           &(struct ddp_convert_options){
+                               CONVERT_DEFAULTS, .strip_prefix = "modul_"},
+                           NULL) == DDP_EDATA,
        "a prefix that no name has: %s", ddp_errmsg());
     ok(ddp_weights_convert(in, out,
-                           &(struct ddp_convert_options){.strip_prefix = "ema.",
+                           &(struct ddp_convert_options){CONVERT_DEFAULTS,
+                                                         .strip_prefix = "ema.",
                                                          .drop = "opt.*"},
                            NULL) == 0 &&
            stat(out, &before) == 0,
        "the averages can be had by their own names");
-    ok(ddp_weights_convert(
-           in, out,
-           &(struct ddp_convert_options){.strip_prefix = "module.conv.",
-                                         .add_prefix = "",
-                                         .dtype = DDP_I32},
-           NULL) == DDP_EINVAL,
+    ok(ddp_weights_convert(in, out,
+                           &(struct ddp_convert_options){
+                               CONVERT_DEFAULTS, .strip_prefix = "module.conv.",
+                               .add_prefix = "", .dtype = DDP_I32},
+                           NULL) == DDP_EINVAL,
        "a type that weights do not have: %s", ddp_errmsg());
     make_integers();
     ok(ddp_weights_convert(in, out, NULL, NULL) == DDP_EDATA &&

@@ -145,8 +145,8 @@ static void test_evaluation(ddp_t *ddp, ddp_dataset_t *d)
     n = all(c, t, e);
     all(c, NULL, w);
     ok(fd >= 0 && ddp_trainer_ema_save(t, path) == 0 &&
-           ddp_chain_load(other, path) == 0 && all(other, NULL, got) == n &&
-           !memcmp(got, e, n * sizeof(*e)),
+           ddp_chain_load(other, path, NULL, NULL) == 0 &&
+           all(other, NULL, got) == n && !memcmp(got, e, n * sizeof(*e)),
        "a file has them, under the parameters' names");
     ok(put(c, NULL, e) && ddp_trainer_evaluate(t, d, &after) == 0 &&
            !memcmp(&ema, &after, sizeof(ema)) &&
@@ -297,7 +297,7 @@ static void test_checkpoint(ddp_t *ddp, ddp_dataset_t *d)
     ok(good && ddp_trainer_checkpoint(t) == 0, "half a run is saved");
     ddp_trainer_free(t);
     snprintf(path, sizeof(path), "%s/latest/ema.safetensors", dir);
-    ok(ddp_chain_load(c, path) == 0 &&
+    ok(ddp_chain_load(c, path, NULL, NULL) == 0 &&
            !memcmp(got, cut, all(c, NULL, got) * sizeof(*got)),
        "its averages can be loaded as weights");
     for (int i = 0; i < 2; i++) {

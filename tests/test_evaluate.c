@@ -126,14 +126,12 @@ static int answer(ddp_t *ddp, ddp_chain_t *c, ddp_dataset_t *d,
 
     *s = (struct seen){
         .stop = stop, .in_order = true, .labels = true, .whole = true};
-    return ddp_chain_evaluate(ddp, c, d,
-                              &(struct ddp_evaluate_config){.sub_batch = SUB,
-                                                            .lanes = LANES,
-                                                            .dtype = dtype,
-                                                            .tta = tta,
-                                                            .on_sample = take,
-                                                            .arg = s},
-                              m);
+    return ddp_chain_evaluate(
+        ddp, c, d,
+        &(struct ddp_evaluate_config){EVALUATE_DEFAULTS, .sub_batch = SUB,
+                                      .lanes = LANES, .dtype = dtype,
+                                      .tta = tta, .on_sample = take, .arg = s},
+        m);
 }
 
 /* Loss and top-k of outputs, in double. */
@@ -258,10 +256,13 @@ static void test_bad(ddp_t *ddp, const char *backend)
            s.n == COUNT && m.samples == COUNT,
        "%s: a sample that cannot be read is marked, the others are evaluated",
        backend);
-    ok(ddp_chain_evaluate(ddp, c, d, &(struct ddp_evaluate_config){.tta = 7},
-                          &m) == DDP_EINVAL &&
+    ok(ddp_chain_evaluate(
+           ddp, c, d,
+           &(struct ddp_evaluate_config){EVALUATE_DEFAULTS, .tta = 7},
+           &m) == DDP_EINVAL &&
            ddp_chain_evaluate(ddp, c, d,
-                              &(struct ddp_evaluate_config){.sub_batch = -1},
+                              &(struct ddp_evaluate_config){EVALUATE_DEFAULTS,
+                                                            .sub_batch = -1},
                               &m) == DDP_EINVAL,
        "%s: a wrong configuration is refused", backend);
     ddp_chain_free(c);
@@ -306,7 +307,8 @@ static void test_losses(ddp_t *ddp, const char *backend)
                                                   .type = DDP_F32,
                                                   .target_len = CLASSES,
                                                   .get = get_values});
-    struct ddp_evaluate_config mse = {.sub_batch = SUB, .loss = DDP_MSE};
+    struct ddp_evaluate_config mse = {EVALUATE_DEFAULTS, .sub_batch = SUB,
+                                      .loss = DDP_MSE};
     ddp_chain_t *c = net();
     float *y = forward(ddp, c, false);
     struct ddp_metrics m = {0};
@@ -413,13 +415,12 @@ static void test_images(ddp_t *ddp)
                                     .std = {0.5f, 2, 1}});
     ok(p.d && ddp_dataset_count(p.d) == 6 && ddp_dataset_classes(p.d) == 0,
        "images: files, a folder's files, and one that is not there");
-    ok(p.d && ddp_chain_evaluate(
-                  ddp, c, p.d,
-                  &(struct ddp_evaluate_config){.sub_batch = 4,
-                                                .tta = DDP_TTA_FLIP,
-                                                .on_sample = take_path,
-                                                .arg = &p},
-                  NULL) == 0,
+    ok(p.d && ddp_chain_evaluate(ddp, c, p.d,
+                                 &(struct ddp_evaluate_config){
+                                     EVALUATE_DEFAULTS, .sub_batch = 4,
+                                     .tta = DDP_TTA_FLIP,
+                                     .on_sample = take_path, .arg = &p},
+                                 NULL) == 0,
        "images: they are answered: %s", ddp_errmsg());
     is_str(p.text,
            "one.jpg dir/a.jpg dir/b.jpg !dir/sub/broken.jpg !none.jpg one.jpg ",

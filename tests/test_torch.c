@@ -34,7 +34,7 @@ static ddp_chain_t *resnet18(void)
 {
     ddp_chain_t *c = ddp_model_new("resnet18", NULL);
 
-    if (c && ddp_chain_load(c, o->weights) == 0)
+    if (c && ddp_chain_load(c, o->weights, NULL, NULL) == 0)
         return c;
     diag("%s", ddp_errmsg());
     ddp_chain_free(c);

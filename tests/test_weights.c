@@ -38,7 +38,7 @@ static uint32_t sum(ddp_chain_t *c)
 /* A file of chain c of other weights. */
 static void put(ddp_chain_t *c, uint64_t seed)
 {
-    if (!c || ddp_chain_init(c, seed) < 0 || ddp_chain_save(c, path) < 0)
+    if (!c || ddp_chain_init(c, seed) < 0 || ddp_chain_save(c, path, NULL) < 0)
         bail_out("%s", ddp_errmsg());
     ddp_chain_free(c);
 }
@@ -53,8 +53,8 @@ static void test_round_trip(void)
     ddp_chain_init(a, 1);
     ddp_chain_init(b, 2);
     ok(sum(a) != sum(b), "two chains of other weights");
-    is_int(ddp_chain_save(a, path), 0, "one is saved");
-    is_int(ddp_chain_load_with(b, path, NULL, &r), 0, "and loaded");
+    is_int(ddp_chain_save(a, path, NULL), 0, "one is saved");
+    is_int(ddp_chain_load(b, path, NULL, &r), 0, "and loaded");
     ok(sum(a) == sum(b), "the other has the same weights then, to the bit");
     is_int(r.loaded, 8, "all tensors");
     ok(!r.missing && !r.unexpected && !r.new_head && !r.text[0],
@@ -67,19 +67,19 @@ static void test_round_trip(void)
 static void test_bf16(void)
 {
     ddp_chain_t *a = small(3, 10), *b = small(3, 10);
-    struct ddp_save_options o = {.dtype = DDP_BF16};
+    struct ddp_save_options o = {SAVE_DEFAULTS, .dtype = DDP_BF16};
     float x[108], y[108];
     bool near = true, other = false;
     struct ddp__st_file *f;
 
     ddp_chain_init(a, 1);
-    is_int(ddp_chain_save_with(a, path, &o), 0, "saved in BF16");
+    is_int(ddp_chain_save(a, path, &o), 0, "saved in BF16");
     if (ok(ddp__st_open(&f, path) == 0, "the file opens"))
         for (int i = 0; i < f->n; i++)
             near = near && f->tensor[i].type == DDP__ST_BF16;
     ok(near, "all tensors are BF16");
     ddp__st_close(f);
-    is_int(ddp_chain_load(b, path), 0, "it loads");
+    is_int(ddp_chain_load(b, path, NULL, NULL), 0, "it loads");
     ddp_chain_get(a, "conv.weight", x, 108);
     ddp_chain_get(b, "conv.weight", y, 108);
     for (int i = 0; i < 108; i++) {
@@ -88,7 +88,7 @@ static void test_bf16(void)
     }
     ok(near && other, "and has rounded values");
     o.dtype = DDP_I32;
-    is_int(ddp_chain_save_with(a, path, &o), DDP_EINVAL, "not in I32");
+    is_int(ddp_chain_save(a, path, &o), DDP_EINVAL, "not in I32");
     ddp_chain_free(a);
     ddp_chain_free(b);
 }
@@ -103,7 +103,7 @@ static void refused(ddp_chain_t *c, const struct ddp_load_options *o, int code,
     uint32_t before = sum(c);
     bool all = true;
 
-    is_int(ddp_chain_load_with(c, path, o, NULL), code, "%s: refused", what);
+    is_int(ddp_chain_load(c, path, o, NULL), code, "%s: refused", what);
     for (; *word; word++)
         if (!strstr(ddp_errmsg(), *word)) {
             diag("\"%s\" is not in: %s", *word, ddp_errmsg());
@@ -116,7 +116,7 @@ static void refused(ddp_chain_t *c, const struct ddp_load_options *o, int code,
 
 static void test_strict(void)
 {
-    struct ddp_load_options partial = {.partial = true};
+    struct ddp_load_options partial = {LOAD_DEFAULTS, .partial = true};
     ddp_chain_t *c = small(3, 10), *m;
 
     put(ddp_chain_new(ddp_layer_set_name(ddp_dense_new(4, 10, NULL), "head"),
@@ -143,13 +143,13 @@ static void test_strict(void)
     ddp_chain_free(m);
     unlink(path);
     refused(c, NULL, DDP_EIO, "no file", WORDS(path));
-    is_int(ddp_chain_load(NULL, path), DDP_EINVAL, "no chain");
+    is_int(ddp_chain_load(NULL, path, NULL, NULL), DDP_EINVAL, "no chain");
     ddp_chain_free(c);
 }
 
 static void test_partial(void)
 {
-    struct ddp_load_options partial = {.partial = true};
+    struct ddp_load_options partial = {LOAD_DEFAULTS, .partial = true};
     ddp_chain_t *c = small(3, 10), *a;
     struct ddp_load_report r;
     float before[4], after[4], w[40], want[40];
@@ -160,10 +160,10 @@ static void test_partial(void)
                       DDP_END);
     ddp_chain_init(a, 2);
     ddp_chain_get(a, "head.weight", want, 40);
-    ddp_chain_save(a, path);
+    ddp_chain_save(a, path, NULL);
     ddp_chain_free(a);
     ddp_chain_get(c, "conv.bias", before, 4);
-    is_int(ddp_chain_load_with(c, path, &partial, &r), 0, "a part is taken");
+    is_int(ddp_chain_load(c, path, &partial, &r), 0, "a part is taken");
     ok(r.loaded == 2 && r.missing == 6 && r.unexpected == 2,
        "2 tensors of 8, 2 skipped");
     ok(strstr(r.text, "6 missing: conv.weight") &&
@@ -191,16 +191,18 @@ static void test_counter(void)
         ddp_layer_set_name(ddp_batch_norm_new(4, NULL), "norm"), DDP_END);
 
     ddp__st_write(path, 5, out);
-    is_int(ddp_chain_load(c, path), 0, "num_batches_tracked is accepted");
+    is_int(ddp_chain_load(c, path, NULL, NULL), 0,
+           "num_batches_tracked is accepted");
     out[4].name = "norm.my_num_batches_tracked";
     ddp__st_write(path, 5, out);
-    is_int(ddp_chain_load(c, path), DDP_EDATA, "but nothing that ends like it");
+    is_int(ddp_chain_load(c, path, NULL, NULL), DDP_EDATA,
+           "but nothing that ends like it");
     ddp_chain_free(c);
 }
 
 static void test_new_head(void)
 {
-    struct ddp_load_options head = {.new_head = true};
+    struct ddp_load_options head = {LOAD_DEFAULTS, .new_head = true};
     ddp_chain_t *c = small(3, 10), *other;
     float before[40], after[40], w[108], want[108];
     struct ddp_load_report r;
@@ -209,12 +211,12 @@ static void test_new_head(void)
     other = small(3, 1000);
     ddp_chain_init(other, 2);
     ddp_chain_get(other, "conv.weight", want, 108);
-    ddp_chain_save(other, path);
+    ddp_chain_save(other, path, NULL);
     ddp_chain_free(other);
     refused(c, NULL, DDP_ESHAPE, "1000 classes, without leave",
             WORDS("head.weight (1000, 4), expected (10, 4)"));
     ddp_chain_get(c, "head.weight", before, 40);
-    is_int(ddp_chain_load_with(c, path, &head, &r), 0,
+    is_int(ddp_chain_load(c, path, &head, &r), 0,
            "1000 classes into 10, with it");
     ok(r.new_head && r.loaded == 6, "all but the head is loaded");
     is_str(r.text,
@@ -229,7 +231,7 @@ static void test_new_head(void)
     refused(c, &head, DDP_ESHAPE, "another input too",
             WORDS("1 of a different shape: conv.weight"));
     put(small(3, 10), 4);
-    is_int(ddp_chain_load_with(c, path, &head, &r), 0, "as many classes");
+    is_int(ddp_chain_load(c, path, &head, &r), 0, "as many classes");
     ok(!r.new_head && r.loaded == 8, "then the head is loaded like the rest");
     ddp_chain_free(c);
 }
@@ -237,7 +239,7 @@ static void test_new_head(void)
 /* A head that is a convolution; one with other inputs; a norm at the end. */
 static void test_other_heads(void)
 {
-    struct ddp_load_options head = {.new_head = true};
+    struct ddp_load_options head = {LOAD_DEFAULTS, .new_head = true};
     struct ddp_load_report r;
     ddp_chain_t *c =
         ddp_chain_new(ddp_conv_new(3, 8, 1, NULL), ddp_conv_new(8, 5, 1, NULL),
@@ -246,7 +248,7 @@ static void test_other_heads(void)
     put(ddp_chain_new(ddp_conv_new(3, 8, 1, NULL), ddp_conv_new(8, 9, 1, NULL),
                       ddp_global_mean_pool_new(), DDP_END),
         1);
-    is_int(ddp_chain_load_with(c, path, &head, &r), 0, "a convolution as head");
+    is_int(ddp_chain_load(c, path, &head, &r), 0, "a convolution as head");
     ok(r.new_head && r.loaded == 2, "keeps its values");
     put(ddp_chain_new(ddp_conv_new(3, 8, 1, NULL), ddp_conv_new(7, 9, 1, NULL),
                       ddp_global_mean_pool_new(), DDP_END),
@@ -260,7 +262,7 @@ static void test_other_heads(void)
     ddp_chain_free(c);
     c = ddp_dense_new(3, 4, NULL);
     put(ddp_dense_new(3, 2, NULL), 1);
-    is_int(ddp_chain_load_with(c, path, &head, &r), 0, "a layer alone");
+    is_int(ddp_chain_load(c, path, &head, &r), 0, "a layer alone");
     ok(strstr(r.text, "the last layer has 2 outputs"), "without a name");
     ddp_chain_free(c);
 }
@@ -319,17 +321,18 @@ static void test_pytorch(void)
     }
     snprintf(file, sizeof(file), "%s/weights.safetensors", dir);
     ddp_chain_init(c, 5);
-    ddp_chain_save(c, file);
+    ddp_chain_save(c, file, NULL);
     if (!(o = oracle_new_by(python, "oracle_weights.py", dir)))
         bail_out("oracle_weights.py failed");
     ok(same(o, c, "ours"),
        "torchvision takes our weights by the documented recipe, to the bit");
     snprintf(file, sizeof(file), "%s/model.safetensors", dir);
-    is_int(ddp_chain_load(c, file), 0, "its own go into ours");
+    is_int(ddp_chain_load(c, file, NULL, NULL), 0, "its own go into ours");
     ok(same(o, c, "theirs"), "to the bit");
     ddp_chain_init(c, 6);
     snprintf(file, sizeof(file), "%s/model.safetensors.index.json", dir);
-    is_int(ddp_chain_load(c, file), 0, "so they do in two files and a list");
+    is_int(ddp_chain_load(c, file, NULL, NULL), 0,
+           "so they do in two files and a list");
     ok(same(o, c, "theirs"), "to the bit");
     snprintf(file, sizeof(file), "%s/types.safetensors", dir);
     ok(same_types(o, file), "F32, F16, BF16, F64 and I64 are read as PyTorch "

@@ -13,12 +13,7 @@
 
 int convert_run(struct opts *o, struct settings *s)
 {
-    struct ddp_convert_options c = {
-        .dtype = setup_dtype(s),
-        .strip_prefix = s->strip_prefix,
-        .add_prefix = s->add_prefix,
-        .drop = s->drop_names,
-    };
+    struct ddp_convert_options c;
     struct ddp_convert_report r;
     char **file = s->input;
     int rc;
@@ -27,6 +22,11 @@ int convert_run(struct opts *o, struct settings *s)
         opt_complain(o, "expected two files: IN and OUT");
         return EXIT_USAGE;
     }
+    ddp_convert_options_init(&c);
+    c.dtype = setup_dtype(s);
+    c.strip_prefix = s->strip_prefix;
+    c.add_prefix = s->add_prefix;
+    c.drop = s->drop_names;
     if ((rc = ddp_weights_convert(file[0], file[1], &c, &r)) < 0)
         return app_fail(rc);
     printf("converted %s written=%d dropped=%d renamed=%d\n", file[1],

@@ -59,12 +59,7 @@ static int on_sample(const struct ddp_prediction *a, void *arg)
 
 static int evaluate(struct evaluation *e, const struct settings *s)
 {
-    struct ddp_evaluate_config cfg = {.sub_batch = (int)s->sub_batch,
-                                      .dtype = setup_dtype(s),
-                                      .tta = setup_tta(s),
-                                      .on_sample =
-                                          s->per_class ? on_sample : NULL,
-                                      .arg = e};
+    struct ddp_evaluate_config cfg;
     struct ddp_metrics m;
     double t;
     int rc;
@@ -72,6 +67,9 @@ static int evaluate(struct evaluation *e, const struct settings *s)
     printf("%s\ndevices: %s\ndata: %s\nmodel: %s, %zu parameters\n",
            ddp_version(), ddp_describe(e->ddp), ddp_dataset_describe(e->data),
            s->model, setup_params(e->chain));
+    setup_evaluation(s, &cfg);
+    cfg.on_sample = s->per_class ? on_sample : NULL;
+    cfg.arg = e;
     t = app_now();
     rc = ddp_chain_evaluate(e->ddp, e->chain, e->data, &cfg, &m);
     t = app_now() - t;

@@ -149,14 +149,13 @@ static int report_counts(const struct inference *f, double seconds)
 static int infer(struct inference *f)
 {
     const struct settings *s = f->set;
-    struct ddp_evaluate_config cfg = {.sub_batch = (int)s->sub_batch,
-                                      .dtype = setup_dtype(s),
-                                      .tta = setup_tta(s),
-                                      .on_sample = on_sample,
-                                      .arg = f};
+    struct ddp_evaluate_config cfg;
     double t = app_now();
     int rc;
 
+    setup_evaluation(s, &cfg);
+    cfg.on_sample = on_sample;
+    cfg.arg = f;
     prediction_print_head(s->format, stdout);
     rc = ddp_chain_evaluate(f->ddp, f->chain, f->data, &cfg, NULL);
     if (fflush(stdout) != 0 || f->cannot_write) {

@@ -90,6 +90,14 @@ enum ddp_tta setup_tta(const struct settings *s)
     return s->tta ? DDP_TTA_FLIP : DDP_TTA_NONE;
 }
 
+void setup_evaluation(const struct settings *s, struct ddp_evaluate_config *c)
+{
+    ddp_evaluate_config_init(c);
+    c->sub_batch = (int)s->sub_batch;
+    c->dtype = setup_dtype(s);
+    c->tta = setup_tta(s);
+}
+
 size_t setup_params(const ddp_chain_t *c)
 {
     struct ddp_param_info p;

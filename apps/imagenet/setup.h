@@ -25,6 +25,9 @@ int setup_images(struct settings *s, const char *const *path, int64_t n,
 /* Start the devices; its exit code, or OPTS_GO and *ddp. */
 int setup_devices(const struct settings *s, ddp_t **ddp);
 
+/* How to evaluate; who gets the predictions, the caller sets. */
+void setup_evaluation(const struct settings *s, struct ddp_evaluate_config *c);
+
 /* The number of trained parameters. */
 size_t setup_params(const ddp_chain_t *c);
 

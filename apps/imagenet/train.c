@@ -107,7 +107,7 @@ static int save_checkpoint(struct run *r)
 
 static int save_chain(const struct run *r, const char *path)
 {
-    return ddp_chain_save(r->chain, path);
+    return ddp_chain_save(r->chain, path, NULL);
 }
 
 static int save_ema(const struct run *r, const char *path)

@@ -80,12 +80,15 @@ int weights_setup(struct opts *o, struct settings *s, FILE *log)
 
 int weights_load(const struct settings *s, ddp_chain_t *c, bool new_head)
 {
-    struct ddp_load_options o = {s->partial_weights, new_head};
+    struct ddp_load_options o;
     struct ddp_load_report r;
     int rc = ddp_chain_init(c, (uint64_t)s->seed);
 
+    ddp_load_options_init(&o);
+    o.partial = s->partial_weights;
+    o.new_head = new_head;
     if (rc == 0)
-        rc = ddp_chain_load_with(c, s->weights, &o, &r);
+        rc = ddp_chain_load(c, s->weights, &o, &r);
     if (rc < 0)
         return app_fail(rc);
     if (r.text[0])

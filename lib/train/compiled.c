@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/options.h"
 #include "engine/engine.h"
 #include "engine/step.h"
 #include "runtime/task_group.h"
@@ -160,23 +161,32 @@ static int default_slots(const ddp_t *ddp)
     return 2 * ddp_worker_count(ddp);
 }
 
+static const struct ddp_compiled_options defaults = {
+    .struct_size = sizeof(defaults), .type = DDP_F32};
+
+void ddp_compiled_options_init_sized(struct ddp_compiled_options *o,
+                                     size_t size)
+{
+    ddp__options_init(o, size, &defaults, sizeof(defaults));
+}
+
 ddp_compiled_t *ddp_compiled_new(ddp_t *ddp, ddp_chain_t *chain,
                                  struct ddp_shape shape, int batch,
-                                 const struct ddp_compiled_options *o)
+                                 const struct ddp_compiled_options *given)
 {
-    static const struct ddp_compiled_options none;
+    struct ddp_compiled_options o = defaults;
 
     if (!ddp || !chain)
         return NULL; /* their constructors set the message */
-    o = o ? o : &none;
-    if (check_arguments(shape, o->type, batch) < 0)
+    if (ddp__options_copy(&o, sizeof(o), given, "ddp_compiled_options") < 0 ||
+        check_arguments(shape, o.type, batch) < 0)
         return NULL;
-    if (o->requests < 0) {
-        ddp__fail(DDP_EINVAL, "%d requests, expected 0 or more", o->requests);
+    if (o.requests < 0) {
+        ddp__fail(DDP_EINVAL, "%d requests, expected 0 or more", o.requests);
         return NULL;
     }
-    return compile_chain(ddp, chain, shape, o->type, batch,
-                         o->requests ? o->requests : default_slots(ddp));
+    return compile_chain(ddp, chain, shape, o.type, batch,
+                         o.requests ? o.requests : default_slots(ddp));
 }
 
 void ddp_compiled_free(ddp_compiled_t *c)

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/half.h"
+#include "base/options.h"
 #include "data/dataset.h"
 #include "engine/step.h"
 #include "graph/layer.h"
@@ -322,31 +323,50 @@ int ddp_trainer_evaluate_ema(ddp_trainer_t *t, ddp_dataset_t *data,
     return 0;
 }
 
+static const struct ddp_evaluate_config defaults = {
+    .struct_size = sizeof(defaults), .sub_batch = 32};
+
+void ddp_evaluate_config_init_sized(struct ddp_evaluate_config *c, size_t size)
+{
+    ddp__options_init(c, size, &defaults, sizeof(defaults));
+}
+
+/* The configuration of a trainer that evaluates so. */
+static struct ddp_train_config
+train_config(const struct ddp_evaluate_config *cfg)
+{
+    struct ddp_train_config c;
+
+    ddp_train_config_init(&c);
+    c.loss = cfg->loss;
+    c.label_smoothing = cfg->label_smoothing;
+    c.loss_fn = cfg->loss_fn;
+    c.loss_arg = cfg->loss_arg;
+    c.sub_batch = cfg->sub_batch;
+    c.lanes = cfg->lanes;
+    c.dtype = cfg->dtype;
+    c.tta = cfg->tta;
+    return c;
+}
+
 int ddp_chain_evaluate(ddp_t *ddp, ddp_chain_t *chain, ddp_dataset_t *data,
-                       const struct ddp_evaluate_config *cfg,
+                       const struct ddp_evaluate_config *given,
                        struct ddp_metrics *m)
 {
-    static const struct ddp_evaluate_config none;
+    struct ddp_evaluate_config cfg = defaults;
     struct ddp__eval *e = NULL;
     struct ddp_train_config c;
     int rc;
 
     if (!ddp || !chain || !data)
         return DDP_EINVAL; /* their constructors set the message */
-    if (!cfg)
-        cfg = &none;
-    ddp_train_config_init(&c);
-    c.loss = cfg->loss;
-    c.label_smoothing = cfg->label_smoothing;
-    c.loss_fn = cfg->loss_fn;
-    c.loss_arg = cfg->loss_arg;
-    c.sub_batch = cfg->sub_batch ? cfg->sub_batch : c.sub_batch;
-    c.lanes = cfg->lanes;
-    c.dtype = cfg->dtype;
-    c.tta = cfg->tta;
+    if ((rc = ddp__options_copy(&cfg, sizeof(cfg), given,
+                                "ddp_evaluate_config")) < 0)
+        return rc;
+    c = train_config(&cfg);
     if ((rc = ddp_train_config_resolve(&c, ddp, data)) == 0 &&
-        (rc = ddp__eval_new(&e, ddp, chain, data, &c, cfg->on_sample,
-                            cfg->arg)) == 0)
+        (rc = ddp__eval_new(&e, ddp, chain, data, &c, cfg.on_sample,
+                            cfg.arg)) == 0)
         rc = ddp__eval_run(e, NULL, m);
     ddp__eval_free(e);
     return rc;

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/options.h"
 #include "weights/safetensors.h"
 #include "weights/safetensors_write.h"
 
@@ -110,19 +111,29 @@ static int convert_tensors(struct conversion *c)
     return rc;
 }
 
+static const struct ddp_convert_options defaults = {
+    .struct_size = sizeof(defaults), .dtype = DDP_F32};
+
+void ddp_convert_options_init_sized(struct ddp_convert_options *o, size_t size)
+{
+    ddp__options_init(o, size, &defaults, sizeof(defaults));
+}
+
 /* All tensors are read and converted before the file is written, so that a
  * bad input leaves no output. */
 int ddp_weights_convert(const char *in, const char *out,
-                        const struct ddp_convert_options *o,
+                        const struct ddp_convert_options *given,
                         struct ddp_convert_report *report)
 {
-    static const struct ddp_convert_options none;
-    struct conversion c = {.o = o ? o : &none};
-    int rc;
+    struct ddp_convert_options o = defaults;
+    struct conversion c = {.o = &o};
+    int rc = ddp__options_copy(&o, sizeof(o), given, "ddp_convert_options");
 
+    if (rc < 0)
+        return rc;
     if (!in || !out)
         return ddp__fail(DDP_EINVAL, "a conversion needs two files");
-    if (c.o->dtype != DDP_F32 && c.o->dtype != DDP_BF16)
+    if (o.dtype != DDP_F32 && o.dtype != DDP_BF16)
         return ddp__fail(DDP_EINVAL,
                          "weights can be saved only as f32 or bf16");
     if ((rc = ddp__st_open(&c.in, in)) < 0)

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/options.h"
 #include "base/file.h"
 #include "graph/params.h"
 #include "weights/safetensors.h"
@@ -104,15 +105,21 @@ static int own_values(void *c, const char *name, float *out, size_t len)
     return ddp_chain_get(c, name, out, len);
 }
 
-int ddp_chain_save_with(ddp_chain_t *c, const char *path,
-                        const struct ddp_save_options *o)
+static const struct ddp_save_options save_defaults = {
+    .struct_size = sizeof(save_defaults), .dtype = DDP_F32};
+
+void ddp_save_options_init_sized(struct ddp_save_options *o, size_t size)
 {
-    return ddp__weights_save(c, path, o ? o->dtype : DDP_F32, own_values, c);
+    ddp__options_init(o, size, &save_defaults, sizeof(save_defaults));
 }
 
-int ddp_chain_save(ddp_chain_t *c, const char *path)
+int ddp_chain_save(ddp_chain_t *c, const char *path,
+                   const struct ddp_save_options *given)
 {
-    return ddp_chain_save_with(c, path, NULL);
+    struct ddp_save_options o = save_defaults;
+    int rc = ddp__options_copy(&o, sizeof(o), given, "ddp_save_options");
+
+    return rc < 0 ? rc : ddp__weights_save(c, path, o.dtype, own_values, c);
 }
 
 /* ---- what fits ---------------------------------------------------------- */
@@ -333,27 +340,36 @@ static int set_params(ddp_chain_t *c, struct weights *w, const struct fit *f,
     return rc;
 }
 
+static const struct ddp_load_options load_defaults = {
+    .struct_size = sizeof(load_defaults)};
+
+void ddp_load_options_init_sized(struct ddp_load_options *o, size_t size)
+{
+    ddp__options_init(o, size, &load_defaults, sizeof(load_defaults));
+}
+
 /* Read everything before setting anything, so that no chain is partly
  * loaded. */
-int ddp_chain_load_with(ddp_chain_t *c, const char *path,
-                        const struct ddp_load_options *o,
-                        struct ddp_load_report *report)
+int ddp_chain_load(ddp_chain_t *c, const char *path,
+                   const struct ddp_load_options *given,
+                   struct ddp_load_report *report)
 {
+    struct ddp_load_options o = load_defaults;
     struct ddp_load_report r = {0};
     struct ddp__st_file *file = NULL;
     struct fit f = {0};
     struct weights w;
-    int rc = weights_new(&w, c);
+    int rc = ddp__options_copy(&o, sizeof(o), given, "ddp_load_options");
 
-    if (rc < 0)
+    if (rc < 0 || (rc = weights_new(&w, c)) < 0)
         return rc;
     if ((rc = ddp__st_open(&file, path)) < 0 ||
         (rc = fit_new(&f, &w, file)) < 0)
         goto close;
-    if (o && o->new_head)
+    if (o.new_head)
         spare_head(&f, &w, ddp__params_of(c), &r);
     fit_check(&f, &w);
-    if ((rc = fit_judge(&f, path, o && o->partial, &r)) == 0)
+    if ((rc = fit_judge(&f, path, o.partial, &r)) == 0)
         rc = set_params(c, &w, &f, &r.loaded);
     if (report && rc == 0)
         *report = r;
@@ -362,9 +378,4 @@ close:
     free(f.found);
     weights_free(&w);
     return rc;
-}
-
-int ddp_chain_load(ddp_chain_t *c, const char *path)
-{
-    return ddp_chain_load_with(c, path, NULL, NULL);
 }
