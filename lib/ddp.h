@@ -730,15 +730,21 @@ enum ddp_schedule_kind {
 
 struct ddp_schedule {
     enum ddp_schedule_kind kind;
-    double warmup;        /* epochs of linear rise from warmup_factor;
-                             one-cycle, 0: 0.3 of all */
-    double warmup_factor; /* 0: 0.01, one-cycle 0.04 */
-    double every, gamma;  /* 0: 30 epochs, 0.1 */
-    double final_factor;  /* one-cycle, 0: 1e-4 */
+    double warmup; /* epochs of linear rise from warmup_factor */
+    double warmup_factor;
+    double every, gamma; /* of DDP_STEPPED */
+    double final_factor; /* of cosine, linear and one-cycle */
     /* DDP_CUSTOM_SCHEDULE: the factor of lr at this time. */
     double (*fn)(int64_t step, double epoch, double epochs, void *arg);
     void *arg;
 };
+
+/* Fill in the defaults of a kind for a run of so many epochs: no warm-up, and
+ * if there is one from 0.01; one-cycle 0.3 of the run from 0.04, and down to
+ * 1e-4, others to 0; stepped times 0.1 every 30 epochs.
+ * ddp_train_config_resolve() has the epochs of a run by steps. */
+void ddp_schedule_init(struct ddp_schedule *s, enum ddp_schedule_kind kind,
+                       double epochs);
 
 /* The factor of the learning rate at `epoch` (fractional) of `epochs`. */
 double ddp_schedule_factor(const struct ddp_schedule *s, int64_t step,

@@ -210,6 +210,27 @@ static void test_resolve(const ddp_t *ddp, const ddp_dataset_t *d)
        "0 is 0, not a default: %s", ddp_errmsg());
 }
 
+/* What ddp_schedule_factor() could not compute with. */
+static void test_schedules(const ddp_t *ddp, const ddp_dataset_t *d)
+{
+    struct ddp_train_config c = {TRAIN_DEFAULTS,
+                                 .schedule = {.kind = DDP_STEPPED}};
+
+    ok(ddp_train_config_resolve(&c, ddp, d) == DDP_EINVAL &&
+           strstr(ddp_errmsg(), "every 0, gamma 0"),
+       "a stepped schedule without steps is refused: %s", ddp_errmsg());
+    ddp_schedule_init(&c.schedule, DDP_STEPPED, 1);
+    is_int(ddp_train_config_resolve(&c, ddp, d), 0, "its defaults are not");
+    c.schedule.warmup = -1;
+    ok(ddp_train_config_resolve(&c, ddp, d) == DDP_EINVAL &&
+           strstr(ddp_errmsg(), "warmup -1"),
+       "a negative warm-up is: %s", ddp_errmsg());
+    c.schedule.kind = (enum ddp_schedule_kind)17;
+    ok(ddp_train_config_resolve(&c, ddp, d) == DDP_EINVAL &&
+           strstr(ddp_errmsg(), "schedule 17"),
+       "and so is an unknown kind: %s", ddp_errmsg());
+}
+
 static void test_getter(ddp_t *ddp, ddp_dataset_t *d)
 {
     ddp_chain_t *chain = ddp_chain_new(ddp_dense_new(1, 2, NULL), DDP_END);
@@ -286,6 +307,7 @@ int main(void)
     test_older(ddp, large);
     test_sizes(ddp, d);
     test_resolve(ddp, d);
+    test_schedules(ddp, d);
     test_getter(ddp, d);
     test_arrays();
     ddp_dataset_free(large);

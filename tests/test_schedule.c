@@ -18,6 +18,15 @@ static double factor(const struct ddp_schedule *s, double epoch)
     return ddp_schedule_factor(s, 0, epoch, 90);
 }
 
+/* The defaults of a kind, for the 90 epochs of factor(). */
+static struct ddp_schedule usual(enum ddp_schedule_kind kind)
+{
+    struct ddp_schedule s;
+
+    ddp_schedule_init(&s, kind, 90);
+    return s;
+}
+
 static void test_constant(void)
 {
     struct ddp_schedule s = {0};
@@ -26,7 +35,12 @@ static void test_constant(void)
     is_near(factor(&s, 0), 1, 0, "constant: 1 at the start");
     is_near(factor(&s, 90), 1, 0, "and at the end");
     s.warmup = 5;
-    is_near(factor(&s, 0), 0.01, EPS, "warm-up begins at 0.01");
+    is_near(factor(&s, 0), 0, EPS, "warm-up from 0 begins at 0");
+    is_near(factor(&s, 2.5), 0.5, EPS, "and rises in a line");
+    s = usual(DDP_CONSTANT);
+    is_near(factor(&s, 0), 1, 0, "the defaults have no warm-up");
+    s.warmup = 5;
+    is_near(factor(&s, 0), 0.01, EPS, "their warm-up begins at 0.01");
     is_near(factor(&s, 2.5), 0.505, EPS, "is half way after half its time");
     is_near(factor(&s, 5), 1, EPS, "and is over at its end");
     s.warmup_factor = 0.25;
@@ -38,7 +52,8 @@ static void test_constant(void)
 
 static void test_stepped(void)
 {
-    struct ddp_schedule s = {.kind = DDP_STEPPED, .every = 30, .gamma = 0.1};
+    struct ddp_schedule s = {
+        .kind = DDP_STEPPED, .warmup_factor = 0.01, .every = 30, .gamma = 0.1};
 
     is_near(factor(&s, 29.999), 1, EPS, "stepped: 1 until the first step");
     is_near(factor(&s, 30), 0.1, EPS, "then gamma");
@@ -48,7 +63,7 @@ static void test_stepped(void)
     s.warmup = 40;
     is_near(factor(&s, 35), (0.01 + 0.99 * 35 / 40) * 0.1, EPS,
             "a step within the warm-up multiplies");
-    s = (struct ddp_schedule){.kind = DDP_STEPPED};
+    s = usual(DDP_STEPPED);
     is_near(factor(&s, 61), 0.01, EPS, "by default: a tenth every 30 epochs");
 }
 
@@ -75,7 +90,7 @@ static void test_down(void)
 
 static void test_one_cycle(void)
 {
-    struct ddp_schedule s = {.kind = DDP_ONE_CYCLE};
+    struct ddp_schedule s = usual(DDP_ONE_CYCLE);
 
     is_near(factor(&s, 0), 0.04, EPS, "one cycle: begins at 1/25");
     is_near(factor(&s, 13.5), 0.52, EPS, "rises in a line");
@@ -87,6 +102,9 @@ static void test_one_cycle(void)
     s.final_factor = 0.2;
     is_near(factor(&s, 4.5), 0.75, EPS, "with a given warm-up");
     is_near(factor(&s, 90), 0.2, EPS, "and end");
+    s.warmup = s.final_factor = 0;
+    is_near(factor(&s, 0), 1, EPS, "0 epochs of warm-up are none");
+    is_near(factor(&s, 90), 0, EPS, "and an end of 0 is 0");
 }
 
 static double own(int64_t step, double epoch, double epochs, void *arg)
@@ -115,9 +133,11 @@ static void test_smooth(void)
     for (int kind = DDP_CONSTANT; kind <= DDP_ONE_CYCLE; kind++)
         for (double warmup = 0; warmup < 7; warmup += 1.5)
             for (double epochs = 1; epochs < 8; epochs += 3) {
-                struct ddp_schedule s = {.kind = (enum ddp_schedule_kind)kind,
-                                         .warmup = warmup};
-                double last = ddp_schedule_factor(&s, 0, 0, epochs);
+                struct ddp_schedule s = usual((enum ddp_schedule_kind)kind);
+                double last;
+
+                s.warmup = warmup;
+                last = ddp_schedule_factor(&s, 0, 0, epochs);
 
                 for (double e = 0; e < epochs; e += 1e-3) {
                     double f = ddp_schedule_factor(&s, 0, e, epochs);
@@ -162,12 +182,27 @@ static const struct {
     double epochs;
     int first; /* from there on */
 } torch[] = {
-    {"warmup", {.kind = DDP_CONSTANT, .warmup = 5}, 20, 0},
+    {"warmup",
+     {.kind = DDP_CONSTANT, .warmup = 5, .warmup_factor = 0.01},
+     20,
+     0},
     {"step", {.kind = DDP_STEPPED, .every = 6, .gamma = 0.3}, 20, 0},
     {"cosine", {.kind = DDP_COSINE, .final_factor = 0.05}, 20, 0},
     {"linear", {.kind = DDP_LINEAR, .final_factor = 0.125}, 20, 0},
-    {"cycle", {.kind = DDP_ONE_CYCLE, .warmup = 9}, 19, 9},
-    {"rise", {.kind = DDP_ONE_CYCLE, .warmup = 9}, 19, 0},
+    {"cycle",
+     {.kind = DDP_ONE_CYCLE,
+      .warmup = 9,
+      .warmup_factor = 0.04,
+      .final_factor = 1e-4},
+     19,
+     9},
+    {"rise",
+     {.kind = DDP_ONE_CYCLE,
+      .warmup = 9,
+      .warmup_factor = 0.04,
+      .final_factor = 1e-4},
+     19,
+     0},
 };
 enum { TORCH = sizeof(torch) / sizeof(torch[0]) };
 

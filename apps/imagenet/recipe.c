@@ -114,6 +114,21 @@ int64_t recipe_epoch_steps(const struct settings *s, int64_t count)
     return (count + s->batch - 1) / s->batch;
 }
 
+/* The library's defaults for the kind of schedule and length of the run. */
+static struct ddp_schedule usual_schedule(const struct settings *s)
+{
+    static const enum ddp_schedule_kind kind[] = {
+        [SCHED_CONSTANT] = DDP_CONSTANT,
+        [SCHED_STEP] = DDP_STEPPED,
+        [SCHED_COSINE] = DDP_COSINE,
+        [SCHED_LINEAR] = DDP_LINEAR,
+        [SCHED_ONECYCLE] = DDP_ONE_CYCLE};
+    struct ddp_schedule usual;
+
+    ddp_schedule_init(&usual, kind[s->sched], (double)s->epochs);
+    return usual;
+}
+
 int recipe_resolve(const struct opts *o, struct settings *s, const ddp_t *ddp,
                    const ddp_dataset_t *data)
 {
@@ -122,8 +137,8 @@ int recipe_resolve(const struct opts *o, struct settings *s, const ddp_t *ddp,
     if (rc != OPTS_GO)
         return rc;
     resolve_lr(s);
-    if (s->sched == SCHED_ONECYCLE && !opts_given(o, "warmup-epochs"))
-        s->warmup_epochs = 0.3 * (double)s->epochs;
+    if (!opts_given(o, "warmup-epochs"))
+        s->warmup_epochs = usual_schedule(s).warmup;
     return OPTS_GO;
 }
 
@@ -148,23 +163,19 @@ static struct ddp_optimizer choose_optimizer(const struct opts *o,
     return opt;
 }
 
-static struct ddp_schedule choose_schedule(const struct settings *s)
+static struct ddp_schedule choose_schedule(const struct opts *o,
+                                           const struct settings *s)
 {
-    static const enum ddp_schedule_kind kind[] = {
-        [SCHED_CONSTANT] = DDP_CONSTANT,
-        [SCHED_STEP] = DDP_STEPPED,
-        [SCHED_COSINE] = DDP_COSINE,
-        [SCHED_LINEAR] = DDP_LINEAR,
-        [SCHED_ONECYCLE] = DDP_ONE_CYCLE};
+    struct ddp_schedule schedule = usual_schedule(s);
 
-    return (struct ddp_schedule){
-        .kind = kind[s->sched],
-        .warmup = s->warmup_epochs,
-        .warmup_factor = s->warmup_lr / s->lr,
-        .every = s->decay_epochs,
-        .gamma = s->decay_rate,
-        .final_factor = s->min_lr / s->lr,
-    };
+    schedule.warmup = s->warmup_epochs;
+    if (opts_given(o, "warmup-lr"))
+        schedule.warmup_factor = s->warmup_lr / s->lr;
+    schedule.every = s->decay_epochs;
+    schedule.gamma = s->decay_rate;
+    if (opts_given(o, "min-lr"))
+        schedule.final_factor = s->min_lr / s->lr;
+    return schedule;
 }
 
 void recipe_config(const struct opts *o, const struct settings *s,
@@ -174,7 +185,7 @@ void recipe_config(const struct opts *o, const struct settings *s,
     cfg->loss = DDP_LOGIT_CROSS_ENTROPY;
     cfg->label_smoothing = (float)s->smoothing;
     cfg->optimizer = choose_optimizer(o, s);
-    cfg->schedule = choose_schedule(s);
+    cfg->schedule = choose_schedule(o, s);
     cfg->sub_batch = (int)s->sub_batch;
     cfg->batch = (int)s->batch;
     cfg->lanes = (int)s->lanes;

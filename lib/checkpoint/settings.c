@@ -86,18 +86,18 @@ static json_t *optimizer_json(const struct ddp_optimizer *o)
 static json_t *schedule_json(const struct ddp_schedule *s, int64_t steps)
 {
     const char *kind = schedule_word(s->kind);
+    double from = s->warmup > 0 ? s->warmup_factor : 0; /* else unused */
 
     if (s->kind == DDP_CONSTANT)
         return json_pack("{s:s, s:f, s:f}", "kind", kind, "warmup", s->warmup,
-                         "warmup_factor", s->warmup_factor);
+                         "warmup_factor", from);
     if (s->kind == DDP_STEPPED)
         return json_pack("{s:s, s:f, s:f, s:f, s:f}", "kind", kind, "warmup",
-                         s->warmup, "warmup_factor", s->warmup_factor, "every",
-                         s->every, "gamma", s->gamma);
+                         s->warmup, "warmup_factor", from, "every", s->every,
+                         "gamma", s->gamma);
     return json_pack("{s:s, s:f, s:f, s:f, s:I}", "kind", kind, "warmup",
-                     s->warmup, "warmup_factor", s->warmup_factor,
-                     "final_factor", s->final_factor, "steps",
-                     (json_int_t)steps);
+                     s->warmup, "warmup_factor", from, "final_factor",
+                     s->final_factor, "steps", (json_int_t)steps);
 }
 
 /* Identifies the samples; "contents" is "unknown" for a callback. */

@@ -15,9 +15,16 @@
 
 #include "ddp.h"
 
-static double or_default(double value, double otherwise)
+void ddp_schedule_init(struct ddp_schedule *s, enum ddp_schedule_kind kind,
+                       double epochs)
 {
-    return value != 0 ? value : otherwise;
+    *s = (struct ddp_schedule){
+        .kind = kind, .warmup_factor = 0.01, .every = 30, .gamma = 0.1};
+    if (kind != DDP_ONE_CYCLE)
+        return;
+    s->warmup = 0.3 * epochs;
+    s->warmup_factor = 0.04;
+    s->final_factor = 1e-4;
 }
 
 /* From 1 to `end` along half a wave, or a line, as x goes from 0 to 1. */
@@ -31,27 +38,17 @@ static double linear(double x, double end)
     return 1 + (end - 1) * x;
 }
 
-/* Epochs of warm-up; by default one cycle spends 30 % of the run on it. */
-static double warmup_of(const struct ddp_schedule *s, double epochs)
-{
-    if (s->kind == DDP_ONE_CYCLE && s->warmup == 0)
-        return 0.3 * epochs;
-    return s->warmup > 0 ? s->warmup : 0;
-}
-
 /* The factor after the warm-up; x is the fraction of the run after it. */
 static double after_warmup(const struct ddp_schedule *s, double epoch, double x)
 {
     switch (s->kind) {
     case DDP_STEPPED:
-        return pow(or_default(s->gamma, 0.1),
-                   floor(epoch / or_default(s->every, 30)));
+        return pow(s->gamma, floor(epoch / s->every));
     case DDP_COSINE:
+    case DDP_ONE_CYCLE:
         return cosine(x, s->final_factor);
     case DDP_LINEAR:
         return linear(x, s->final_factor);
-    case DDP_ONE_CYCLE:
-        return cosine(x, or_default(s->final_factor, 1e-4));
     default:
         return 1;
     }
@@ -60,19 +57,17 @@ static double after_warmup(const struct ddp_schedule *s, double epoch, double x)
 double ddp_schedule_factor(const struct ddp_schedule *s, int64_t step,
                            double epoch, double epochs)
 {
-    double warmup, x, from;
+    double warmup, x;
 
     if (!s)
         return 1;
     if (s->kind == DDP_CUSTOM_SCHEDULE)
         return s->fn ? s->fn(step, epoch, epochs, s->arg) : 1;
-    warmup = warmup_of(s, epochs);
-    if (epoch < warmup) {
-        from = or_default(s->warmup_factor,
-                          s->kind == DDP_ONE_CYCLE ? 0.04 : 0.01);
-        return (from + (1 - from) * fmax(epoch, 0) / warmup) *
+    warmup = fmax(s->warmup, 0);
+    if (epoch < warmup)
+        return (s->warmup_factor +
+                (1 - s->warmup_factor) * fmax(epoch, 0) / warmup) *
                (s->kind == DDP_STEPPED ? after_warmup(s, epoch, 0) : 1);
-    }
     x = epochs > warmup ? (epoch - warmup) / (epochs - warmup) : 1;
     return after_warmup(s, epoch, fmin(fmax(x, 0), 1));
 }

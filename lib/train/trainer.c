@@ -72,6 +72,24 @@ static int check_numbers(const struct ddp_train_config *c)
     return 0;
 }
 
+static int check_schedule(const struct ddp_schedule *s)
+{
+    if ((int)s->kind < DDP_CONSTANT || s->kind > DDP_CUSTOM_SCHEDULE)
+        return ddp__fail(DDP_EINVAL, "unknown kind of schedule %d",
+                         (int)s->kind);
+    if (!(s->warmup >= 0 && s->warmup_factor >= 0 && s->final_factor >= 0))
+        return ddp__fail(DDP_EINVAL,
+                         "schedule: warmup %g, warmup_factor %g, final_factor "
+                         "%g, expected 0 or more",
+                         s->warmup, s->warmup_factor, s->final_factor);
+    if (s->kind == DDP_STEPPED && !(s->every > 0 && s->gamma > 0))
+        return ddp__fail(DDP_EINVAL,
+                         "schedule: every %g, gamma %g, expected above 0: "
+                         "ddp_schedule_init() sets defaults",
+                         s->every, s->gamma);
+    return 0;
+}
+
 /* What a table of integers, as in check_numbers(), cannot express:
  * enumerators, ranges of real numbers, and what the devices can do.
  * Conditions with ! also refuse NaN. */
@@ -79,7 +97,7 @@ static int check_config(const ddp_t *ddp, const struct ddp_train_config *c)
 {
     int rc = check_numbers(c);
 
-    if (rc < 0)
+    if (rc < 0 || (rc = check_schedule(&c->schedule)) < 0)
         return rc;
     if (!(c->optimizer.lr >= 0))
         return ddp__fail(DDP_EINVAL, "learning rate %g, expected 0 or more",
