@@ -653,6 +653,8 @@ struct ddp_bad_sample {
     const char *path, *why; /* owned by the data set */
 };
 int64_t ddp_dataset_bad_count(const ddp_dataset_t *d);
+/* How many of the samples max_bad tolerates: see struct ddp_image_options. */
+int64_t ddp_dataset_bad_limit(const ddp_dataset_t *d, double max_bad);
 int ddp_dataset_bad(const ddp_dataset_t *d, int64_t i,
                     struct ddp_bad_sample *bad);
 
@@ -846,6 +848,9 @@ const struct ddp_train_config *ddp_trainer_config(const ddp_trainer_t *t);
  * learning rate scaled by the batch. */
 int ddp_train_config_resolve(struct ddp_train_config *c, const ddp_t *ddp,
                              const ddp_dataset_t *data);
+
+/* Steps of an epoch: every sample once, the last step may have fewer. */
+int64_t ddp_trainer_epoch_steps(const ddp_trainer_t *t);
 
 /* Train to the end of the run. */
 int ddp_trainer_train(ddp_trainer_t *t);

@@ -242,6 +242,14 @@ static void test_getter(ddp_t *ddp, ddp_dataset_t *d)
            used->lanes == 4 && used->optimizer.lr == 0.5f,
        "a trainer shows the configuration that it uses");
     ok(c.batch == 0, "and leaves the program's alone");
+    is_int((int)ddp_trainer_epoch_steps(t), 1, "100 samples are one step");
+    ddp_trainer_free(t);
+    c.batch = 32;
+    t = ddp_trainer_new(ddp, chain, d, &c);
+    is_int((int)ddp_trainer_epoch_steps(t), 4, "or 32 + 32 + 32 + 4");
+    is_int((int)ddp_dataset_bad_limit(d, 0.001), 1,
+           "one thousandth of 100 samples is rounded up");
+    is_int((int)ddp_dataset_bad_limit(d, 0), 0, "and none is none");
     ddp_trainer_free(t);
     ddp_chain_free(chain);
     ok(!ddp_trainer_config(NULL), "without a trainer there is none");

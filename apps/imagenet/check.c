@@ -2,7 +2,6 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
 #include "config.h"
-#include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -98,7 +97,7 @@ static int check_split(struct check *c, const struct settings *s,
 {
     int64_t count = ddp_dataset_count(c->data);
     int classes = ddp_dataset_classes(c->data), rc;
-    double share, tolerated;
+    double share;
 
     printf("%s: %s\n", name, ddp_dataset_describe(c->data));
     if (!(c->per_class = calloc((size_t)classes + 1, sizeof(int64_t))))
@@ -112,8 +111,7 @@ static int check_split(struct check *c, const struct settings *s,
     share = count ? (double)c->bad / (double)count : 0;
     printf("checked split=%s images=%lld bad=%lld (%.3f%%)\n", name,
            (long long)count, (long long)c->bad, 100 * share);
-    tolerated = ceil(s->max_bad * (double)count); /* as in training */
-    return (double)c->bad > tolerated ? EXIT_DATA : 0;
+    return c->bad > ddp_dataset_bad_limit(c->data, s->max_bad) ? EXIT_DATA : 0;
 }
 
 int check_run(struct opts *o, struct settings *s)

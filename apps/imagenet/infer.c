@@ -3,7 +3,6 @@
  */
 #include "config.h"
 #include <errno.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -143,7 +142,8 @@ static int report_counts(const struct inference *f, double seconds)
 
     app_say("images=%lld bad=%lld img/s=%.1f", (long long)n, (long long)bad,
             n / seconds);
-    return (double)bad > ceil(f->set->max_bad * n) ? EXIT_DATA : 0;
+    return bad > ddp_dataset_bad_limit(f->data, f->set->max_bad) ? EXIT_DATA
+                                                                 : 0;
 }
 
 static int infer(struct inference *f)

@@ -109,11 +109,6 @@ static void resolve_lr(struct settings *s)
     s->lr = s->lr_base * (adaptive ? sqrt(more) : more);
 }
 
-int64_t recipe_epoch_steps(const struct settings *s, int64_t count)
-{
-    return (count + s->batch - 1) / s->batch;
-}
-
 /* The library's defaults for the kind of schedule and length of the run. */
 static struct ddp_schedule usual_schedule(const struct settings *s)
 {

@@ -4,8 +4,6 @@
 #ifndef RECIPE_H
 #define RECIPE_H
 
-#include <stdint.h>
-
 #include "ddp.h"
 
 #include "options.h"
@@ -17,9 +15,6 @@ int recipe_check(const struct opts *o, const struct settings *s);
  * OPTS_GO or the exit code. */
 int recipe_resolve(const struct opts *o, struct settings *s, const ddp_t *ddp,
                    const ddp_dataset_t *data);
-
-/* Steps of an epoch: every sample once, the last step may be smaller. */
-int64_t recipe_epoch_steps(const struct settings *s, int64_t count);
 
 /* The library's configuration of resolved settings. */
 void recipe_config(const struct opts *o, const struct settings *s,

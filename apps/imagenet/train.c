@@ -251,9 +251,8 @@ static void announce(const struct run *r)
            (long long)s->batch, ddp_worker_count(r->ddp), subs,
            (long long)s->sub_batch, (long long)s->lanes);
     printf("run: %lld epochs of %lld steps, lr %g, seed %lld, output %s\n",
-           (long long)s->epochs,
-           (long long)recipe_epoch_steps(s, ddp_dataset_count(r->data)), s->lr,
-           (long long)s->seed, s->output);
+           (long long)s->epochs, (long long)ddp_trainer_epoch_steps(r->trainer),
+           s->lr, (long long)s->seed, s->output);
 }
 
 static int open_data(struct run *r)
@@ -362,7 +361,7 @@ static void report_skips(const ddp_trainer_t *t)
 /* The run may have been stopped during the evaluation after an epoch. */
 static int evaluate_stopped(struct run *r)
 {
-    int64_t steps = recipe_epoch_steps(r->set, ddp_dataset_count(r->data));
+    int64_t steps = ddp_trainer_epoch_steps(r->trainer);
     int64_t done = r->last.step, epochs = done / steps;
 
     return evaluate_if(r, done && done % steps == 0 &&
@@ -421,7 +420,7 @@ int train_run(struct opts *o, struct settings *s)
         announce(&r);
         interrupt_limit(s->time_limit, save_seconds(&r));
         progress_begin(&r.progress, s->log_every,
-                       recipe_epoch_steps(s, ddp_dataset_count(r.data)));
+                       ddp_trainer_epoch_steps(r.trainer));
         rc = train(&r);
         if (rc == EXIT_WRITE)
             checkpoint_advise(r.ckpt);

@@ -112,9 +112,14 @@ size_t ddp__dataset_x_size(const ddp_dataset_t *d)
 
 /* ---- bad samples -------------------------------------------------------- */
 
+int64_t ddp_dataset_bad_limit(const ddp_dataset_t *d, double max_bad)
+{
+    return d ? (int64_t)ceil(max_bad * (double)d->count) : 0;
+}
+
 static int64_t bad_budget(const ddp_dataset_t *d)
 {
-    return (int64_t)ceil(d->max_bad * (double)d->count);
+    return ddp_dataset_bad_limit(d, d->max_bad);
 }
 
 /* The slot of index in the table of bad samples, or the free slot for it. */

@@ -270,6 +270,11 @@ ddp_trainer_t *ddp_trainer_new(ddp_t *ddp, ddp_chain_t *chain,
     return t;
 }
 
+int64_t ddp_trainer_epoch_steps(const ddp_trainer_t *t)
+{
+    return t ? t->loader.steps : 0;
+}
+
 const struct ddp_train_config *ddp_trainer_config(const ddp_trainer_t *t)
 {
     return t ? &t->cfg : NULL;
