@@ -55,6 +55,9 @@ refuses "--model-ema-decay: 1 is not between" "averages that never move" \
     train "$tmp" --model-ema-decay 1
 refuses "--tta has no effect.*--no-val" "mirror images of no evaluation" \
     train "$tmp" --no-val --tta flip
+run "$imagenet" train --help
+tr -s ' \n' '  ' <"$tmp/out" | grep -q "epsilon of adam, adamw and rmsprop \["
+point $? "--help names the optimizers that an option is for"
 refuses "two files: IN and OUT" "convert with one file" convert "$tmp/in"
 refuses "--output DIR is missing" "data synth without output" data synth
 

@@ -42,6 +42,7 @@ struct opt {
     const char *(*word)(int i); /* instead of choice: word i, or NULL */
     bool of_network;            /* opts_load() takes it over */
     const char *help;
+    void (*more)(char *text, size_t size); /* the end of help, or NULL */
 };
 
 struct opt_group {

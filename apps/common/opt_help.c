@@ -35,7 +35,7 @@ static void wrap(const char *text, int *col, int indent, FILE *f)
 /* One row in the order it is printed: names, text, choices, default. */
 static void help_row(const struct opt *r, FILE *f)
 {
-    char left[96], extra[160] = "";
+    char left[96], extra[320] = "";
     int n = 0, col;
 
     n = r->letter ? snprintf(left, sizeof(left), "  -%c, ", r->letter)
@@ -51,6 +51,10 @@ static void help_row(const struct opt *r, FILE *f)
         fprintf(f, "%*s", INDENT - n, "");
     col = INDENT;
     wrap(r->help, &col, INDENT, f);
+    if (r->more) {
+        r->more(extra, sizeof(extra));
+        wrap(extra, &col, INDENT, f);
+    }
     for (int i = 0; r->kind == OPT_CHOICE && opt_choice(r, i); i++) {
         snprintf(extra, sizeof(extra), "%s%s%s", i ? "" : "(", opt_choice(r, i),
                  opt_choice(r, i + 1) ? "," : ")");

@@ -6,6 +6,9 @@
  */
 #include "config.h"
 
+#include <stdio.h>
+#include <string.h>
+
 #include "ddp.h"
 
 #include "options.h"
@@ -29,6 +32,87 @@ static const char *optimizer_word(int i)
 
     return o ? o->name : NULL;
 }
+
+/* ---- which optimizers an option is for ---------------------------------- */
+
+/* Append "a, b and c": the optimizers that use any of `uses`, or if lr is above
+ * 0 those with this usual learning rate. */
+static void put_optimizers(char *text, size_t size, unsigned uses, double lr)
+{
+    const struct ddp_optimizer_info *o;
+    const char *held = NULL;
+    size_t n;
+
+    for (int i = 0, put = 0;; i++) {
+        o = ddp_optimizer_info((enum ddp_optimizer_kind)i);
+        if (o && !(lr > 0 ? o->lr == lr : (o->uses & uses) != 0))
+            continue;
+        n = strlen(text);
+        if (held)
+            snprintf(text + n, size - n, "%s%s",
+                     !put++ ? ""
+                     : o    ? ", "
+                            : " and ",
+                     held);
+        if (!o)
+            return;
+        held = o->name;
+    }
+}
+
+static void momentum_users(char *text, size_t size)
+{
+    text[0] = '\0';
+    put_optimizers(text, size, DDP_USES_MOMENTUM, 0);
+}
+
+static void beta_users(char *text, size_t size)
+{
+    text[0] = '\0';
+    put_optimizers(text, size, DDP_USES_BETA1, 0);
+}
+
+static void eps_users(char *text, size_t size)
+{
+    text[0] = '\0';
+    put_optimizers(text, size, DDP_USES_EPS, 0);
+}
+
+/* Whether no optimizer before the i-th has its usual learning rate. */
+static bool is_new_rate(int i)
+{
+    double lr = ddp_optimizer_info((enum ddp_optimizer_kind)i)->lr;
+
+    while (--i >= 0)
+        if (ddp_optimizer_info((enum ddp_optimizer_kind)i)->lr == lr)
+            return false;
+    return true;
+}
+
+/* Whose rate grows with the root of the batch, and the usual rates: that of the
+ * first optimizer without names. */
+static void lr_base_users(char *text, size_t size)
+{
+    const struct ddp_optimizer_info *o;
+    size_t n;
+
+    text[0] = '\0';
+    put_optimizers(text, size, DDP_USES_BETA2, 0);
+    for (int i = 0; (o = ddp_optimizer_info((enum ddp_optimizer_kind)i)); i++) {
+        if (!is_new_rate(i))
+            continue;
+        n = strlen(text);
+        snprintf(text + n, size - n, i ? "; " : " [");
+        if (i)
+            put_optimizers(text, size, 0, o->lr);
+        n = strlen(text);
+        snprintf(text + n, size - n, "%s%g", i ? " " : "", o->lr);
+    }
+    n = strlen(text);
+    snprintf(text + n, size - n, "]");
+}
+
+/* ---- tables ------------------------------------------------------------- */
 
 #define DATA_ROW                                                               \
     TEXT("data", data, "DIR", NULL,                                            \
@@ -246,16 +330,15 @@ static const struct opt_group optimizer = {
             "learning rate [--lr-base for the batch size]"),
         NUM("lr-base", lr_base, NULL, 1e-30, 1e6,
             "learning rate for a batch of --lr-base-size, scaled with the "
-            "batch size, or with its square root for adam, adamw and rmsprop "
-            "[0.1; adam and adamw 0.001; rmsprop 0.01]"),
+            "batch size, or with its square root for",
+            .more = lr_base_users),
         NUM("lr-base-size", lr_base_size, "256", 1, 1e9,
             "batch size that --lr-base is for"),
-        NUM("momentum", momentum, "0.9", 0, 1,
-            "momentum of momentum, nesterov, flux-momentum and rmsprop"),
-        LIST("opt-betas", betas, 2, "X,X", "0.9,0.999", 1e-9, 1,
-             "betas of adam and adamw"),
-        NUM("opt-eps", eps, "1e-8", 1e-30, 1,
-            "epsilon of adam, adamw and rmsprop"),
+        NUM("momentum", momentum, "0.9", 0, 1, "momentum of",
+            .more = momentum_users),
+        LIST("opt-betas", betas, 2, "X,X", "0.9,0.999", 1e-9, 1, "betas of",
+             .more = beta_users),
+        NUM("opt-eps", eps, "1e-8", 1e-30, 1, "epsilon of", .more = eps_users),
         NUM("drop", drop, "-1", -1, 0.99,
             "dropout probability; -1 means the network's default"),
         NUM("drop-path", drop_path, "-1", -1, 0.99,
