@@ -5,6 +5,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/error.h"
 
@@ -41,13 +42,16 @@ unsigned ddp__failures(void)
     return failures;
 }
 
+/* An argument may be the message before, so it is replaced at the end. */
 int ddp__fail(int code, const char *fmt, ...)
 {
+    char message[sizeof(last.message)];
     va_list ap;
 
     va_start(ap, fmt);
-    vsnprintf(last.message, sizeof(last.message), fmt, ap);
+    vsnprintf(message, sizeof(message), fmt, ap);
     va_end(ap);
+    strcpy(last.message, message);
     last.code = code;
     failures++;
     return code;
