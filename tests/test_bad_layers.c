@@ -341,6 +341,22 @@ static void test_params(void)
     ddp_chain_free(c);
 }
 
+/* A program may check once, after several calls. */
+static void test_kept_reason(void)
+{
+    struct ddp_param_info info;
+    char reason[256];
+    float w;
+
+    ok(!ddp_dense_new(0, 3, NULL), "a layer that is not built");
+    snprintf(reason, sizeof(reason), "built: %s", ddp_errmsg());
+    ok(ddp_chain_init(NULL, 1) == DDP_EINVAL && strstr(ddp_errmsg(), reason),
+       "the call after it reports the reason too: %s", ddp_errmsg());
+    ok(ddp_chain_get(NULL, "0.bias", &w, 1) == DDP_EINVAL &&
+           ddp_chain_param(NULL, 0, &info) == DDP_EINVAL,
+       "with the code that ddp_errcode() has");
+}
+
 /* One value per channel (a last sub-batch of one sample, at the end of a
  * network) has no variance: it is normalised to 0, and nothing becomes NaN. */
 static void test_one_value(void)
@@ -374,6 +390,7 @@ int main(void)
     test_shapes();
     test_calls();
     test_params();
+    test_kept_reason();
     test_one_value();
     ddp_finish(ddp);
     return done_testing();

@@ -86,7 +86,7 @@ static int add_layer(const ddp_layer_t *l, const char *name, struct ddp_shape x,
 int ddp__network_json(ddp_chain_t *chain, struct ddp_shape in, json_t **out)
 {
     struct description d = {ddp__params_of(chain), json_array()};
-    int rc = !d.params ? DDP_EINVAL : !d.layers ? out_of_memory() : 0;
+    int rc = !d.params ? ddp_errcode() : !d.layers ? out_of_memory() : 0;
 
     if (rc == 0)
         rc = ddp__layer_each(chain, in, add_layer, &d);

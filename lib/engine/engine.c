@@ -332,7 +332,7 @@ static int make_engine(struct ddp__engine *e, ddp_chain_t *chain)
     int rc;
 
     if (!(e->params = ddp__params_of(chain)))
-        return DDP_EINVAL;
+        return ddp_errcode();
     if ((rc = ddp__params_bind(e->params, e->ddp)) < 0 ||
         (rc = make_graph(e, chain)) < 0 || (rc = make_arrays(e)) < 0 ||
         (rc = number_inputs(e)) < 0 || (rc = make_calls(e)) < 0)

@@ -86,7 +86,7 @@ int ddp_chain_inspect(ddp_chain_t *c, struct ddp_shape in, enum ddp_dtype type,
     int rc;
 
     if (!p)
-        return DDP_EINVAL;
+        return ddp_errcode();
     if (type != DDP_F32 && type != DDP_BF16 && type != DDP_F16)
         return ddp__fail(
             DDP_EINVAL,

@@ -436,7 +436,7 @@ int ddp_chain_param(const ddp_chain_t *c, int i, struct ddp_param_info *info)
     int j;
 
     if (!p)
-        return DDP_ENOMEM;
+        return ddp_errcode();
     if (i < 0 || find_nth_param(p, i, &b, &j) < 0)
         return ddp__fail(DDP_EINVAL, "the chain has no parameter %d", i);
     ddp__param_name(b, j, info->name);
@@ -453,7 +453,7 @@ static int find_sized(struct ddp__params *p, const char *name, size_t len,
     int rc;
 
     if (!p)
-        return DDP_ENOMEM;
+        return ddp_errcode();
     if ((rc = ddp__params_find(p, name, b, i)) < 0)
         return rc;
     if (ddp__param_len(&(*b)->param[*i]) != len)
@@ -498,7 +498,7 @@ int ddp_chain_init(ddp_chain_t *c, uint64_t seed)
     int rc;
 
     if (!p)
-        return DDP_ENOMEM;
+        return ddp_errcode();
     if ((rc = ddp__params_reserve(p)) < 0 ||
         (rc = ddp__params_begin(p, true)) < 0)
         return rc;
@@ -513,7 +513,7 @@ int ddp_chain_checksum(ddp_chain_t *c, uint32_t *crc)
     int rc;
 
     if (!p)
-        return DDP_ENOMEM;
+        return ddp_errcode();
     if ((rc = ddp__params_begin(p, false)) < 0)
         return rc;
     *crc = 0;

@@ -140,7 +140,7 @@ int ddp_chain_export_onnx(ddp_chain_t *c, struct ddp_shape in, const char *path)
     int rc;
 
     if (!p)
-        return DDP_EINVAL;
+        return ddp_errcode();
     if ((rc = ddp__graph_new(&g, c, p, &spec, false)) < 0)
         return rc;
     rc = export_graph(g, path);

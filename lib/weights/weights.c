@@ -40,7 +40,7 @@ static int weights_new(struct weights *w, ddp_chain_t *c)
 
     memset(w, 0, sizeof(*w));
     if (!ddp__params_of(c))
-        return DDP_EINVAL;
+        return ddp_errcode();
     while (ddp_chain_param(c, n, &info) == 0)
         n++;
     w->info = calloc((size_t)n + 1, sizeof(*w->info));
