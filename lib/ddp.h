@@ -1107,15 +1107,27 @@ ddp_pullback_t *ddp_pullback_new(ddp_t *ddp, ddp_chain_t *chain, const float *x,
                                  float *y);
 
 /* The same on other samples, as many and of the same shape, with the weights
- * that the chain has now: prepared once, called often.  Pullbacks of their own
- * may be used from several threads at once. */
+ * that the chain has now: prepared once, called often.  Different pullbacks may
+ * be used from several threads at once. */
 int ddp_pullback_forward(ddp_pullback_t *p, const float *x, float *y);
 
 /* Given dL/dy, compute dL/dx (unless NULL) and the gradients of all
  * parameters, summed over samples, for ddp_pullback_get_gradient(). */
 int ddp_pullback_backward(ddp_pullback_t *p, const float *dy, float *dx);
+
+/* The same two passes without waiting: submit one and return.  The arrays are
+ * the library's until ddp_pullback_wait() returns, once for each pass.  A
+ * pullback has one pass in flight, several pullbacks of a chain have several.
+ * Errors   DDP_EBUSY: a pass is in flight already, which every other call but
+ *          ddp_pullback_free() returns as well.  ddp_pullback_wait() returns
+ *          the error of the pass; DDP_EINVAL: none is in flight. */
+int ddp_pullback_submit_forward(ddp_pullback_t *p, const float *x, float *y);
+int ddp_pullback_submit_backward(ddp_pullback_t *p, const float *dy, float *dx);
+int ddp_pullback_wait(ddp_pullback_t *p);
+
 int ddp_pullback_get_gradient(ddp_pullback_t *p, const char *name, float *out,
                               size_t len);
+/* Waits for the pass in flight. */
 void ddp_pullback_free(ddp_pullback_t *p);
 
 /* ---- simulation --------------------------------------------------------- */

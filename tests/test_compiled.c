@@ -219,10 +219,12 @@ static ddp_value_t *forward(ddp_layer_t *l, ddp_graph_t *g, ddp_value_t *x)
 static ddp_value_t *backward(ddp_layer_t *l, ddp_graph_t *g,
                              const struct ddp_record *r, ddp_value_t *dy)
 {
-    (void)l;
-    (void)g;
+    ddp_value_t *dx = ddp_graph_value(g, ddp_value_shape(dy), DDP_F32);
+
     (void)r;
-    return dy;
+    ddp_graph_call(g, &kernel, l, 2, (ddp_value_t *[]){dy, dx},
+                   (enum ddp_access[]){DDP_READ, DDP_WRITE});
+    return dx;
 }
 
 static const struct ddp_layer_ops ops = {
@@ -514,6 +516,74 @@ static void test_pullback(void)
     free(x);
 }
 
+/* Both passes of two pullbacks, held in flight. */
+static void test_pullback_in_flight(void)
+{
+    const float x[2] = {1, 2}, dy[2] = {3, 4};
+    float y[2] = {0}, dx[2] = {0};
+    struct watch *w;
+    ddp_chain_t *c = watched(&w);
+    ddp_pullback_t *p[2];
+    bool good = true;
+
+    for (int i = 0; i < 2; i++)
+        p[i] = ddp_pullback_new(ddp, c, x, one, 1, 0, NULL);
+    atomic_store(&w->hold, true);
+    for (int i = 0; i < 2; i++)
+        good = good && ddp_pullback_submit_forward(p[i], &x[i], &y[i]) == 0;
+    ok(good && y[0] == 0 && y[1] == 0, "two pullbacks are in flight");
+    ok(ddp_pullback_submit_forward(p[0], x, y) == DDP_EBUSY &&
+           ddp_pullback_submit_backward(p[0], dy, dx) == DDP_EBUSY &&
+           ddp_pullback_get_gradient(p[0], "0.w", dx, 1) == DDP_EBUSY,
+       "one at a time each: %s", ddp_errmsg());
+    atomic_store(&w->hold, false);
+    ok(good && ddp_pullback_wait(p[1]) == 0 && y[1] == 2 &&
+           ddp_pullback_wait(p[0]) == 0 && y[0] == 1,
+       "they are waited for in any order");
+    ok(ddp_pullback_wait(p[0]) == DDP_EINVAL, "once: %s", ddp_errmsg());
+    atomic_store(&w->hold, true);
+    for (int i = 0; i < 2; i++)
+        good = good && ddp_pullback_submit_backward(p[i], &dy[i], &dx[i]) == 0;
+    ok(good && dx[0] == 0 && dx[1] == 0, "backward as well");
+    atomic_store(&w->hold, false);
+    ok(good && ddp_pullback_wait(p[0]) == 0 && ddp_pullback_wait(p[1]) == 0 &&
+           dx[0] == 3 && dx[1] == 4,
+       "and waited for");
+    for (int i = 0; i < 2; i++)
+        ddp_pullback_free(p[i]);
+    ddp_chain_free(c);
+}
+
+/* A pass that fails, waited for or not, leaves nothing for the next one. */
+static void test_pullback_failure(void)
+{
+    const float x = 1, bad = -1;
+    char before[256];
+    float y = 0;
+    struct watch *w;
+    ddp_chain_t *c = watched(&w);
+    ddp_pullback_t *p = ddp_pullback_new(ddp, c, &x, one, 1, 0, NULL);
+
+    ok(ddp_pullback_submit_forward(p, &bad, &y) == 0 &&
+           ddp_pullback_wait(p) == DDP_EDEVICE && y == 0,
+       "a pass fails when it is waited for: %s", ddp_errmsg());
+    ok(ddp_pullback_submit_backward(p, &x, &y) == DDP_EINVAL,
+       "no backward pass without a forward pass: %s", ddp_errmsg());
+    snprintf(before, sizeof(before), "%s", ddp_errmsg());
+    ok(ddp_pullback_submit_forward(p, &bad, &y) == 0, "a second failure");
+    ddp_pullback_free(p);
+    ok(strcmp(ddp_errmsg(), before) == 0, "which nobody waits for");
+    p = ddp_pullback_new(ddp, c, &x, one, 1, 0, &y);
+    ok(p && y == 1 && w->graphs == 1, "and the next one has its memory");
+    ok(ddp_pullback_submit_forward(NULL, &x, &y) == DDP_EINVAL &&
+           ddp_pullback_submit_backward(NULL, &x, &y) == DDP_EINVAL &&
+           ddp_pullback_get_gradient(NULL, "0.w", &y, 1) == DDP_EINVAL &&
+           ddp_pullback_wait(NULL) == DDP_EINVAL,
+       "no pullback");
+    ddp_pullback_free(p);
+    ddp_chain_free(c);
+}
+
 static void start(const char *segment_us)
 {
     setenv("DDP_SEGMENT_US", segment_us, 1);
@@ -529,6 +599,8 @@ int main(void)
     test_failure();
     test_threads(2);
     test_pullback();
+    test_pullback_in_flight();
+    test_pullback_failure();
     ddp_finish(ddp);
     start("");
     diag("%s", ddp_describe(ddp));
@@ -544,6 +616,8 @@ int main(void)
     test_kept();
     test_contexts();
     test_pullback();
+    test_pullback_in_flight();
+    test_pullback_failure();
     ddp_finish(ddp);
     return done_testing();
 }

@@ -457,7 +457,8 @@ int ddp__engine_half(struct ddp__engine *e, const int *n, int subs,
     for (int b = 0; rc == 0 && backward && b < e->params->buckets; b++)
         if (has_gradient(e, b))
             rc = ddp__reduce_submit(e, &s, b);
-    if (rc < 0)
-        ddp__task_group_fail(&e->group, 0, rc, "submission", "host");
+    if (rc == 0)
+        return 0;
+    ddp__task_group_fail(&e->group, 0, rc, "submission", "host");
     return ddp__engine_wait_all(e);
 }

@@ -35,7 +35,8 @@ int ddp__engine_infer(struct ddp__engine *e, int lane, int n,
                       struct ddp__task_group *group);
 
 /* PULL: submit the forward half or the backward half of the graph for subs
- * sub-batches, one per lane; then wait. */
+ * sub-batches, one per lane.  ddp__engine_wait_all() waits for it.  After a
+ * failure nothing is left running. */
 int ddp__engine_half(struct ddp__engine *e, const int *n, int subs,
                      bool backward);
 

@@ -16,6 +16,8 @@
 
 enum { SUB_BATCH = 32 };
 
+enum pass { NONE, FORWARD, BACKWARD };
+
 /* The caller's arrays, cut into sub-batches of `sub` samples. */
 struct ddp_pullback {
     struct ddp__kept kept; /* first */
@@ -24,6 +26,7 @@ struct ddp_pullback {
     int n, sub, subs;
     int *sizes;          /* owned */
     size_t x_len, y_len; /* elements of one sample */
+    enum pass running;   /* submitted, and not waited for */
     bool done;           /* a forward pass was */
     const float *x, *dy;
     float *y, *dx;
@@ -220,48 +223,94 @@ ddp_pullback_t *ddp_pullback_new(ddp_t *ddp, ddp_chain_t *chain, const float *x,
     return p;
 }
 
-int ddp_pullback_forward(ddp_pullback_t *p, const float *x, float *y)
+/* One pass at a time: the next one uses the same memory. */
+static int check_idle(const struct ddp_pullback *p)
+{
+    if (!p)
+        return DDP_EINVAL; /* ddp_pullback_new() set the message */
+    if (p->running != NONE)
+        return ddp__fail(DDP_EBUSY, "a pass of this pullback is in flight: "
+                                    "call ddp_pullback_wait() first");
+    return 0;
+}
+
+int ddp_pullback_submit_forward(ddp_pullback_t *p, const float *x, float *y)
+{
+    int rc = check_idle(p);
+
+    if (rc < 0)
+        return rc;
+    if (!x)
+        return ddp__fail(DDP_EINVAL, "a pullback needs samples");
+    p->x = x;
+    p->y = y;
+    p->done = false;
+    if ((rc = ddp__engine_half(p->engine, p->sizes, p->subs, false)) == 0)
+        p->running = FORWARD;
+    return rc;
+}
+
+int ddp_pullback_submit_backward(ddp_pullback_t *p, const float *dy, float *dx)
+{
+    int rc = check_idle(p);
+
+    if (rc < 0)
+        return rc;
+    if (!dy || !p->done)
+        return ddp__fail(DDP_EINVAL, "a pullback needs a forward pass and the "
+                                     "gradient of its output");
+    p->dy = dy;
+    p->dx = dx;
+    if ((rc = ddp__engine_half(p->engine, p->sizes, p->subs, true)) == 0)
+        p->running = BACKWARD;
+    return rc;
+}
+
+int ddp_pullback_wait(ddp_pullback_t *p)
 {
     int rc;
 
     if (!p)
         return DDP_EINVAL; /* ddp_pullback_new() set the message */
-    if (!x)
-        return ddp__fail(DDP_EINVAL, "a pullback needs samples");
-    p->x = x;
-    p->y = y;
-    rc = ddp__engine_half(p->engine, p->sizes, p->subs, false);
-    p->done = rc == 0;
-    p->x = NULL; /* the caller's, and read */
-    p->y = NULL;
+    if (p->running == NONE)
+        return ddp__fail(DDP_EINVAL, "no pass of this pullback is in flight");
+    rc = ddp__engine_wait_all(p->engine);
+    p->done = p->running == BACKWARD || rc == 0;
+    p->running = NONE;
     return rc;
+}
+
+int ddp_pullback_forward(ddp_pullback_t *p, const float *x, float *y)
+{
+    int rc = ddp_pullback_submit_forward(p, x, y);
+
+    return rc < 0 ? rc : ddp_pullback_wait(p);
 }
 
 int ddp_pullback_backward(ddp_pullback_t *p, const float *dy, float *dx)
 {
-    int rc;
+    int rc = ddp_pullback_submit_backward(p, dy, dx);
 
-    if (!p || !dy || !p->done)
-        return ddp__fail(DDP_EINVAL, "a pullback needs a forward pass and the "
-                                     "gradient of its output");
-    p->dy = dy;
-    p->dx = dx;
-    rc = ddp__engine_half(p->engine, p->sizes, p->subs, true);
-    p->dy = NULL;
-    p->dx = NULL;
-    return rc;
+    return rc < 0 ? rc : ddp_pullback_wait(p);
 }
 
 int ddp_pullback_get_gradient(ddp_pullback_t *p, const char *name, float *out,
                               size_t len)
 {
-    return ddp__engine_gradient(p->engine, name, out, len, 1);
+    int rc = check_idle(p);
+
+    return rc < 0 ? rc : ddp__engine_gradient(p->engine, name, out, len, 1);
 }
 
 void ddp_pullback_free(ddp_pullback_t *p)
 {
+    struct ddp__error before = ddp__error_save();
+
     if (!p)
         return;
+    if (p->running != NONE)
+        ddp_pullback_wait(p); /* nobody asks for its error */
+    ddp__error_restore(&before);
     p->done = false;
     ddp__engine_rest(p->engine);
     ddp__params_keep(p->engine->params, &p->kept);
