@@ -574,6 +574,21 @@ static void test_files(void)
     nftw(folder, delete, 8, FTW_DEPTH | FTW_PHYS);
 }
 
+/* A checkpoint keeps this text: bits depend on both. */
+static void test_switches(void)
+{
+    unsetenv("DDP_TF32");
+    setenv("DDP_TUNE", "0", 1);
+    is_str(ddp__cudnn_switches(), "", "nothing is switched on");
+    setenv("DDP_TF32", "1", 1);
+    is_str(ddp__cudnn_switches(), ", TF32", "TF32 is");
+    setenv("DDP_TUNE", "1", 1);
+    is_str(ddp__cudnn_switches(), ", TF32, tuned", "so is tuning");
+    unsetenv("DDP_TF32");
+    is_str(ddp__cudnn_switches(), ", tuned", "only tuning is");
+    unsetenv("DDP_TUNE");
+}
+
 int main(void)
 {
     struct ddp__cudnn_count n;
@@ -593,6 +608,7 @@ int main(void)
     test_several();
     test_warm();
     test_files();
+    test_switches();
     ddp__cudnn_plans_free();
     ddp__cudnn_target_free();
     return done_testing();

@@ -41,15 +41,29 @@ static void cpu_fini(void)
     ddp__scratch_free();
 }
 
+/* The clone of a loop that this processor runs (DDP__CLONES). */
+static const char *clone_name(void)
+{
+#if DDP__CLONED
+    if (__builtin_cpu_supports("x86-64-v4"))
+        return "AVX-512";
+    if (__builtin_cpu_supports("x86-64-v3"))
+        return "AVX2";
+#endif
+    return "as compiled";
+}
+
+/* With all that selects kernels: results of other ones may differ in the last
+ * bits. */
 static const char *cpu_describe(void)
 {
-    static char text[64];
+    static char text[96];
 
 #ifdef HAVE_ONEDNN
-    snprintf(text, sizeof(text), "%s%s", ddp__dnn_version(),
-             fast_bf16() ? ", bf16" : "");
+    snprintf(text, sizeof(text), "%s %s, loops %s%s", ddp__dnn_version(),
+             ddp__dnn_isa(), clone_name(), fast_bf16() ? ", bf16" : "");
 #else
-    snprintf(text, sizeof(text), "plain C");
+    snprintf(text, sizeof(text), "plain C, loops %s", clone_name());
 #endif
     return text;
 }

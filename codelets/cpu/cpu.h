@@ -20,8 +20,10 @@
 #define DDP__CLONES                                                            \
     __attribute__((                                                            \
         target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+#define DDP__CLONED 1
 #else
 #define DDP__CLONES
+#define DDP__CLONED 0
 #endif
 
 #define DDP__INLINE static inline __attribute__((always_inline))

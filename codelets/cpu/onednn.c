@@ -116,12 +116,36 @@ const char *ddp__dnn_version(void)
 
 /* The instruction sets are sets of bits; oneDNN's limit (DNNL_MAX_CPU_ISA)
  * counts. */
+static bool may_use(dnnl_cpu_isa_t set)
+{
+    return ((int)dnnl_get_effective_cpu_isa() & (int)set) == (int)set;
+}
+
 bool ddp__dnn_bf16(void)
 {
-    int isa = (int)dnnl_get_effective_cpu_isa();
-    int want = (int)dnnl_cpu_isa_avx512_core_bf16;
+    return may_use(dnnl_cpu_isa_avx512_core_bf16);
+}
 
-    return (isa & want) == want;
+const char *ddp__dnn_isa(void)
+{
+    static const struct {
+        dnnl_cpu_isa_t set;
+        const char *name;
+    } best_first[] = {
+        {dnnl_cpu_isa_avx512_core_amx, "AMX"},
+        {dnnl_cpu_isa_avx512_core_bf16, "AVX-512 BF16"},
+        {dnnl_cpu_isa_avx512_core_vnni, "AVX-512 VNNI"},
+        {dnnl_cpu_isa_avx512_core, "AVX-512"},
+        {dnnl_cpu_isa_avx2_vnni, "AVX2 VNNI"},
+        {dnnl_cpu_isa_avx2, "AVX2"},
+        {dnnl_cpu_isa_avx, "AVX"},
+        {dnnl_cpu_isa_sse41, "SSE4.1"},
+    };
+
+    for (size_t i = 0; i < sizeof(best_first) / sizeof(*best_first); i++)
+        if (may_use(best_first[i].set))
+            return best_first[i].name;
+    return "no vectors";
 }
 
 /* ---- primitives --------------------------------------------------------- */

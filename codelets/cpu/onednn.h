@@ -54,6 +54,9 @@ bool ddp__dnn_bf16(void);
 /* "oneDNN 2.6.3" */
 const char *ddp__dnn_version(void);
 
+/* "AVX2": the instructions that oneDNN's primitives may use here. */
+const char *ddp__dnn_isa(void);
+
 /* The implementation's name, for people. */
 const char *ddp__dnn_name(const struct ddp__dnn *d);
 

@@ -34,8 +34,9 @@ static const char *cuda_describe(void)
     int cuda = 0;
 
     cudaRuntimeGetVersion(&cuda);
-    snprintf(text, sizeof(text), "CUDA %d.%d, cuDNN %zu.%zu.%zu", cuda / 1000,
-             cuda % 1000 / 10, v / 10000, v % 10000 / 100, v % 100);
+    snprintf(text, sizeof(text), "CUDA %d.%d, cuDNN %zu.%zu.%zu%s", cuda / 1000,
+             cuda % 1000 / 10, v / 10000, v % 10000 / 100, v % 100,
+             ddp__cudnn_switches());
     return text;
 }
 

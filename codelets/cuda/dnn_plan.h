@@ -34,6 +34,9 @@ int ddp__cudnn_target_device(int device, bool tf32, bool fast);
  * DDP_TUNE=1 of the environment say the rest. */
 int ddp__cudnn_target_ready(void);
 
+/* ", TF32", ", tuned", both or "": those of these two that are switched on. */
+const char *ddp__cudnn_switches(void);
+
 /* Plans for a device that cuDNN's JSON describes, to see what it offers. */
 int ddp__cudnn_target_json(const char *name, const char *json, bool tf32,
                            bool fast);

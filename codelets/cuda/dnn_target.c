@@ -85,6 +85,16 @@ static bool switched_on(const char *variable)
     return text && *text && strcmp(text, "0") != 0;
 }
 
+const char *ddp__cudnn_switches(void)
+{
+    bool tf32 = switched_on("DDP_TF32"), tune = switched_on("DDP_TUNE");
+
+    return tf32 && tune ? ", TF32, tuned"
+           : tf32       ? ", TF32"
+           : tune       ? ", tuned"
+                        : "";
+}
+
 int ddp__cudnn_target_ready(void)
 {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;

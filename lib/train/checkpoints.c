@@ -148,12 +148,12 @@ static void describe_devices(const ddp_t *ddp, char *text, size_t size)
     struct ddp_gpu_info gpu = {0};
 
     if (ddp_gpu_count(ddp, &gpu))
-        snprintf(text, size, "GPU %s (%s)%s%s%s", gpu.name,
+        snprintf(text, size, "GPU %s (%s)%s%s%s with libddp %s", gpu.name,
                  ddp__devices_describe(&all->used[0]),
                  all->hybrid ? ", CPU (" : "", all->hybrid ? cpu : "",
-                 all->hybrid ? ")" : "");
+                 all->hybrid ? ")" : "", ddp_version());
     else
-        snprintf(text, size, "CPU (%s)", cpu);
+        snprintf(text, size, "CPU (%s) with libddp %s", cpu, ddp_version());
 }
 
 /* ---- writing ------------------------------------------------------------ */
@@ -297,7 +297,7 @@ static void compare_devices(const struct ddp_trainer *t, char *notice,
         snprintf(
             notice, size,
             "the steps so far ran on %s, the following run on %s: bits may "
-            "differ from those of a run on one kind of device",
+            "differ from those of a run without this change",
             t->run.devices, devices);
 }
 
