@@ -136,6 +136,12 @@ ddp_t *ddp_init(const struct ddp_config *cfg);
 /* Free the chains' device copies first: chains, then ddp_finish(). */
 void ddp_finish(ddp_t *ddp);
 
+/* How many cores this process may use: by its affinity, and by the CPU quota of
+ * its container; hyper-threads of a core count as one.  libddp need not have
+ * been started.
+ * Errors   DDP_ENODEV: hwloc cannot read the topology; DDP_ENOMEM. */
+int ddp_core_count(void);
+
 /* One line on the workers: "2 CPU workers (oneDNN 2.6.3, bf16), scheduler ddp",
  * "1 CUDA worker on 1 GPU (CUDA 13.0, cuDNN 9.19.0), input by 15 CPU ..." */
 const char *ddp_describe(const ddp_t *ddp);

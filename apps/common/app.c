@@ -7,6 +7,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -14,6 +15,7 @@
 #include <unistd.h>
 
 #include "common/app.h"
+#include "ddp.h"
 
 static const char *app_name = "ddp";
 static double started;
@@ -110,11 +112,27 @@ double app_thread_time(void)
 
 int app_cores(void)
 {
-    cpu_set_t set;
+    int cores = ddp_core_count();
 
-    if (sched_getaffinity(0, sizeof(set), &set) == 0)
-        return CPU_COUNT(&set);
-    return (int)sysconf(_SC_NPROCESSORS_ONLN);
+    return cores > 0 ? cores : 1;
+}
+
+/* Whether a CPU is the first hyper-thread of its core that may be used. */
+static bool first_of_core(int cpu, const cpu_set_t *may)
+{
+    char path[96];
+    int first = cpu;
+    FILE *f;
+
+    snprintf(path, sizeof(path),
+             "/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list",
+             cpu);
+    if ((f = fopen(path, "re"))) {
+        if (fscanf(f, "%d", &first) != 1)
+            first = cpu;
+        fclose(f);
+    }
+    return first == cpu || first < 0 || !CPU_ISSET(first, may);
 }
 
 void app_pin(int nth)
@@ -125,7 +143,7 @@ void app_pin(int nth)
         return;
     CPU_ZERO(&one);
     for (int i = 0; i < CPU_SETSIZE; i++)
-        if (CPU_ISSET(i, &may) && nth-- == 0)
+        if (CPU_ISSET(i, &may) && first_of_core(i, &may) && nth-- == 0)
             CPU_SET(i, &one);
     if (CPU_COUNT(&one))
         pthread_setaffinity_np(pthread_self(), sizeof(one), &one);

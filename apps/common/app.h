@@ -42,7 +42,7 @@ double app_started(void);
 /* CPU time of this thread in seconds. */
 double app_thread_time(void);
 
-/* Cores this process may run on. */
+/* Cores this process may use, not hyper-threads; at least 1. */
 int app_cores(void);
 
 /* Pin the calling thread to the nth of them. */

@@ -16,6 +16,7 @@
 
 #include <hwloc.h>
 
+#include "base/cpu_quota.h"
 #include "base/error.h"
 #include "runtime/topology.h"
 
@@ -148,6 +149,21 @@ static void find_caches(struct ddp__topology *t)
     t->machine.l2_of_core = t->l2 / (size_t)(sharers > 1 ? sharers : 1);
 }
 
+/* Threads of a group with a quota share all cores with other groups, which
+ * would be bound to the same first ones. */
+static void apply_quota(struct ddp__topology *t)
+{
+    int quota = hwloc_topology_is_thissystem(t->hw)
+                    ? ddp__cpu_quota("/proc/self/cgroup", "/sys/fs/cgroup")
+                    : 0;
+
+    if (quota == 0 || quota >= t->machine.cores)
+        return;
+    t->machine.cores = quota;
+    snprintf(t->unbound, sizeof(t->unbound),
+             "a CPU quota limits the time of this process, not its cores");
+}
+
 /* StarPU ends the process when it cannot bind a thread, so this tries, with the
  * affinity that the thread has already. */
 static void try_binding(struct ddp__topology *t)
@@ -177,6 +193,7 @@ static int find_all(struct ddp__topology *t)
         t->packages = hwloc_get_nbobjs_by_type(t->hw, HWLOC_OBJ_PACKAGE);
         t->threads = hwloc_get_nbobjs_by_type(t->hw, HWLOC_OBJ_PU) / t->seen;
         try_binding(t);
+        apply_quota(t);
     }
     hwloc_bitmap_free(may);
     return rc;
@@ -199,6 +216,17 @@ void ddp__topology_free(struct ddp__topology *t)
     free(t->core);
     free(t->node_of_cpu);
     memset(t, 0, sizeof(*t));
+}
+
+int ddp_core_count(void)
+{
+    struct ddp__topology t;
+    int rc = ddp__topology_load(&t, false), cores = t.machine.cores;
+
+    if (rc < 0)
+        return rc;
+    ddp__topology_free(&t);
+    return cores;
 }
 
 /* ---- places ------------------------------------------------------------- */
