@@ -57,11 +57,18 @@ static float box(float x, float y, float w, float h)
     return maxf(fabsf(x) - w, fabsf(y) - h);
 }
 
+/* The bits of hypotf(), whose newest version would be the only symbol of glibc
+ * 2.35 in the program; squares of floats are exact in double. */
+static float length_of(float x, float y)
+{
+    return (float)sqrt((double)x * x + (double)y * y);
+}
+
 /* A regular star or, with inner = cos(pi / points), polygon. */
 static float star(float x, float y, int points, float inner)
 {
     float sector = (float)M_PI / (float)points;
-    float a = fmodf(fabsf(atan2f(x, -y)), 2 * sector), r = hypotf(x, y);
+    float a = fmodf(fabsf(atan2f(x, -y)), 2 * sector), r = length_of(x, y);
     float px, py, ex, ey;
 
     if (a > sector)
@@ -70,13 +77,13 @@ static float star(float x, float y, int points, float inner)
     py = r * sinf(a);
     ex = inner * cosf(sector) - 1; /* edge from (1, 0) to the inner corner */
     ey = inner * sinf(sector);
-    return ((px - 1) * ey - py * ex) / hypotf(ex, ey);
+    return ((px - 1) * ey - py * ex) / length_of(ex, ey);
 }
 
 /* One case per shape. */
 static float shape_at(int shape, float x, float y)
 {
-    float r = hypotf(x, y);
+    float r = length_of(x, y);
 
     switch (shape) {
     case 0:
@@ -94,12 +101,12 @@ static float shape_at(int shape, float x, float y)
     case 6:
         return box(x, y, 1.05f, 0.36f);
     case 7:
-        return maxf(r - 0.95f, 0.75f - hypotf(x - 0.5f, y));
+        return maxf(r - 0.95f, 0.75f - length_of(x - 0.5f, y));
     case 8:
         y = -y;
         x = fabsf(x);
         return x + y > 0.6f && y > 0.05f
-                   ? hypotf(x - 0.42f, y - 0.3f) - 0.48f
+                   ? length_of(x - 0.42f, y - 0.3f) - 0.48f
                    : maxf((x - y) * 0.707f - 0.58f, y - 0.5f);
     default:
         return maxf(box(x, y, 0.85f, 0.85f), -box(x, y, 0.45f, 0.45f));
@@ -109,7 +116,7 @@ static float shape_at(int shape, float x, float y)
 /* The weight of the second colour at a point, mostly 0 or 1. */
 static float texture_at(int texture, float x, float y)
 {
-    float r = hypotf(x, y);
+    float r = length_of(x, y);
 
     switch (texture) {
     case 0:
@@ -234,7 +241,7 @@ static float blob_at(const struct blob *b, float x, float y)
     float v = b->cos * (y - b->y) - b->sin * (x - b->x);
 
     if (b->round)
-        return (hypotf(u / b->w, v / b->h) - 1) * minf(b->w, b->h);
+        return (length_of(u / b->w, v / b->h) - 1) * minf(b->w, b->h);
     return box(u, v, b->w, b->h);
 }
 
