@@ -76,6 +76,7 @@ check_PROGRAMS += \
     %D%/test_device \
     %D%/test_dropout \
     %D%/test_ema \
+    %D%/test_errmsg \
     %D%/test_evaluate \
     %D%/test_gpu \
     %D%/test_gpu_train \

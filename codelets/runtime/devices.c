@@ -202,12 +202,14 @@ void ddp__calls_warm(const ddp_t *ddp, const struct ddp__call *const *c,
                      int calls)
 {
     const struct ddp__devices *all = &ddp->devices;
+    struct ddp__error before = ddp__error_save();
 
     for (int i = 0; i < all->count; i++)
         for (const struct ddp__backend *const *b = all->used[i].backends; *b;
              b++)
             if ((*b)->warm)
                 (*b)->warm(c, calls);
+    ddp__error_restore(&before);
 }
 
 /* Have the first backend of a device that can do so prepare the call. */
@@ -288,7 +290,7 @@ static int fail_no_backend(const struct ddp__call *c)
                      ddp__signature[c->op].name);
 }
 
-int ddp__call_prepare(const ddp_t *ddp, struct ddp__call *c)
+static int prepare_call(const ddp_t *ddp, struct ddp__call *c)
 {
     const struct ddp__devices *all = &ddp->devices;
     int rc = ddp__call_check(c);
@@ -308,6 +310,18 @@ int ddp__call_prepare(const ddp_t *ddp, struct ddp__call *c)
             return 0;
     }
     return ddp__call_where(ddp, c) ? 0 : fail_no_backend(c);
+}
+
+/* A backend that cannot run the call leaves a message, although the next one
+ * can. */
+int ddp__call_prepare(const ddp_t *ddp, struct ddp__call *c)
+{
+    struct ddp__error before = ddp__error_save();
+    int rc = prepare_call(ddp, c);
+
+    if (rc == 0)
+        ddp__error_restore(&before);
+    return rc;
 }
 
 void ddp__call_release(struct ddp__call *c)

@@ -59,13 +59,18 @@ static json_t *describe_tensor(const struct ddp__st_out *t, uint64_t begin,
                      "data_offsets", (json_int_t)begin, (json_int_t)end);
 }
 
+static int fail_header(void)
+{
+    return ddp__fail(DDP_ENOMEM, "out of memory for the header");
+}
+
 static int add_metadata(json_t *root, const char *const *pair)
 {
     json_t *m = json_object();
 
     if (json_object_set_new(root, "__metadata__", m) < 0 ||
         json_object_set_new(m, "format", json_string("pt")) < 0)
-        return ddp__fail(DDP_ENOMEM, "out of memory for the header");
+        return fail_header();
     for (; pair && pair[0]; pair += 2)
         if (json_object_set_new(m, pair[0], json_string(pair[1])) < 0)
             return ddp__fail(DDP_EINVAL, "metadata %.99s: not UTF-8", pair[0]);
@@ -95,34 +100,35 @@ static int add_tensors(json_t *root, int n, const struct ddp__st_out **out)
 }
 
 /* The length and the header, padded; *size bytes, to be freed. */
-static int make_header(int n, const struct ddp__st_out **out,
-                       const char *const *metadata, char **text, size_t *size)
+static int pad_header(const char *json, char **text, size_t *size)
 {
-    json_t *root = json_object();
-    char *json = NULL;
-    size_t len;
-    int rc;
+    size_t len = strlen(json);
 
-    if (!root)
-        return ddp__fail(DDP_ENOMEM, "out of memory for the header");
-    if ((rc = add_metadata(root, metadata)) < 0 ||
-        (rc = add_tensors(root, n, out)) < 0)
-        goto free_root;
-    rc = ddp__fail(DDP_ENOMEM, "out of memory for the header");
-    if (!(json = json_dumps(root, JSON_COMPACT | JSON_PRESERVE_ORDER)))
-        goto free_root;
-    len = strlen(json);
     *size = (8 + len + ALIGN - 1) / ALIGN * ALIGN;
     if (!(*text = malloc(*size)))
-        goto free_json;
+        return fail_header();
     for (int i = 0; i < 8; i++)
         (*text)[i] = (char)((*size - 8) >> 8 * i & 0xff);
     memcpy(*text + 8, json, len);
     memset(*text + 8 + len, ' ', *size - 8 - len);
-    rc = 0;
-free_json:
-    free(json);
-free_root:
+    return 0;
+}
+
+static int make_header(int n, const struct ddp__st_out **out,
+                       const char *const *metadata, char **text, size_t *size)
+{
+    json_t *root = json_object();
+    char *json;
+    int rc;
+
+    if (!root)
+        return fail_header();
+    if ((rc = add_metadata(root, metadata)) == 0 &&
+        (rc = add_tensors(root, n, out)) == 0) {
+        json = json_dumps(root, JSON_COMPACT | JSON_PRESERVE_ORDER);
+        rc = json ? pad_header(json, text, size) : fail_header();
+        free(json);
+    }
     json_decref(root);
     return rc;
 }

@@ -35,14 +35,14 @@ static void weights_free(struct weights *w)
 
 static int weights_new(struct weights *w, ddp_chain_t *c)
 {
-    struct ddp_param_info info;
+    const struct ddp__params *p = ddp__params_of(c);
     int n = 0;
 
     memset(w, 0, sizeof(*w));
-    if (!ddp__params_of(c))
+    if (!p)
         return ddp_errcode();
-    while (ddp_chain_param(c, n, &info) == 0)
-        n++;
+    for (int k = 0; k < p->blocks; k++)
+        n += p->block[k].params;
     w->info = calloc((size_t)n + 1, sizeof(*w->info));
     w->data = calloc((size_t)n + 1, sizeof(*w->data));
     if (!w->info || !w->data)

@@ -1,0 +1,486 @@
+/* test_errmsg.c - calls that succeed leave ddp_errmsg() as it was
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * A table of all functions of ddp.h, in an order in which each of them
+ * succeeds; a function that is not in it fails the test.
+ */
+#include "config.h"
+
+#include <ctype.h>
+#include <ftw.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "defaults.h"
+#include "make_image.h"
+#include "tap.h"
+
+enum { LEN = 4, CLASSES = 3, COUNT = 24, RECORD = 3073 };
+
+static char top[] = "/tmp/ddp-test-errmsg-XXXXXX";
+
+/* ---- files -------------------------------------------------------------- */
+
+/* A path below the test's folder; good until the fourth next call. */
+static const char *at(const char *name)
+{
+    static char path[4][600];
+    static int i;
+
+    snprintf(path[++i % 4], sizeof(path[0]), "%s/%s", top, name);
+    return path[i % 4];
+}
+
+static void put(const char *name, const void *data, size_t len)
+{
+    char part[512];
+
+    for (const char *p = name; (p = strchr(p, '/')); p++) {
+        snprintf(part, sizeof(part), "%.*s", (int)(p - name), name);
+        mkdir(at(part), 0777);
+    }
+    if (!write_file(at(name), data, len))
+        bail_out("cannot write %s", at(name));
+}
+
+static void put_text(const char *name, const char *text)
+{
+    put(name, text, strlen(text));
+}
+
+static void put_photo(const char *name)
+{
+    struct bytes b = make_photo(20, 18, 1);
+
+    put(name, b.data, b.len);
+    free(b.data);
+}
+
+static void put_files(void)
+{
+    static const uint8_t record[RECORD];
+    char name[64];
+
+    put_text("t.csv", "x,class\n1,a\n2,b\n");
+    put_photo("f/a/1.jpg");
+    put_photo("f/b/2.jpg");
+    put_text("f/b/3.jpg", "not an image");
+    put_text("i/LOC_synset_mapping.txt", "n01 tench\n");
+    put_photo("i/ILSVRC/Data/CLS-LOC/train/n01/n01_1.JPEG");
+    for (int i = 1; i <= 5; i++) {
+        snprintf(name, sizeof(name), "c/data_batch_%d.bin", i);
+        put(name, record, sizeof(record));
+    }
+}
+
+static int remove_one(const char *path, const struct stat *st, int type,
+                      struct FTW *f)
+{
+    (void)st;
+    (void)type;
+    (void)f;
+    return remove(path);
+}
+
+/* ---- what the calls use and make ---------------------------------------- */
+
+static const struct ddp_shape vector = {1, 1, LEN};
+static const struct ddp_image_options small = {IMAGE_DEFAULTS, .size = 8,
+                                               .max_bad = 0.5};
+static ddp_t *ddp;
+static ddp_layer_t *layer;
+static ddp_chain_t *net;
+static ddp_dataset_t *data, *folder;
+static ddp_trainer_t *trainer;
+static ddp_compiled_t *compiled;
+static ddp_pullback_t *pullback;
+static struct ddp_train_config cfg;
+static struct ddp_metrics metrics;
+static int64_t request;
+static float x[COUNT * LEN], y[COUNT * CLASSES], w[LEN * CLASSES];
+
+static int get(void *arg, int64_t index, uint64_t key, struct ddp_sample *s)
+{
+    (void)arg;
+    (void)key;
+    for (int i = 0; i < LEN; i++)
+        ((float *)s->x)[i] = (float)((index * 7 + i * 3) % 5) - 2;
+    s->label = (int32_t)(index % CLASSES);
+    return 0;
+}
+
+static const struct ddp_source source = {.count = COUNT,
+                                         .shape = {1, 1, LEN},
+                                         .type = DDP_F32,
+                                         .classes = CLASSES,
+                                         .get = get};
+
+/* Of the first output; the CPU's backend leaves it to ref. */
+static double first_output(const float *out, const void *target,
+                           const float *weight, int n, int len, float *dx,
+                           void *arg)
+{
+    double sum = 0;
+
+    (void)target;
+    (void)arg;
+    for (int i = 0; i < n * len; i++) {
+        float factor = i % len ? 0 : weight[i / len];
+
+        sum += (double)(factor * out[i]);
+        if (dx)
+            dx[i] = factor;
+    }
+    return sum;
+}
+
+static bool configure(void)
+{
+    static char runs[64];
+
+    snprintf(runs, sizeof(runs), "%s/runs", top);
+    ddp_train_config_init_sized(&cfg, sizeof(cfg));
+    cfg.optimizer = ddp_sgd(0.1f);
+    cfg.sub_batch = 4;
+    cfg.batch = 8;
+    cfg.ema_decay = 0.9;
+    cfg.loss = DDP_CUSTOM_LOSS;
+    cfg.loss_fn = first_output;
+    cfg.checkpoint.dir = runs;
+    return true;
+}
+
+static int ignore(const struct ddp_layer_info *info, void *arg)
+{
+    (void)info;
+    (void)arg;
+    return 0;
+}
+
+static bool made(ddp_layer_t *l)
+{
+    ddp_layer_free(l);
+    return l != NULL;
+}
+
+static bool opened(ddp_dataset_t *d)
+{
+    ddp_dataset_free(d);
+    return d != NULL;
+}
+
+/* The class folders have a file that is no image: it is replaced. */
+static bool read_all(ddp_dataset_t *d)
+{
+    ddp_chain_t *c = ddp_chain_new(ddp_global_mean_pool_new(),
+                                   ddp_dense_new(3, 2, NULL), DDP_END);
+    struct ddp_metrics m;
+    bool good = c && ddp_chain_init(c, 1) == 0 &&
+                ddp_chain_evaluate(ddp, c, d, NULL, &m) == 0 &&
+                ddp_dataset_bad_count(d) == 1;
+
+    ddp_chain_free(c);
+    return good;
+}
+
+static bool resumed(void)
+{
+    ddp_trainer_t *t = ddp_trainer_new(ddp, net, data, &cfg);
+    bool good = t && ddp_trainer_resume(t, NULL, NULL) == 1;
+
+    ddp_trainer_free(t);
+    return good;
+}
+
+/* ---- the table ---------------------------------------------------------- */
+
+/* Fill in one struct of options. */
+#define INIT(type)                                                             \
+    (type##_init_sized(&(struct type){.struct_size = 0}, sizeof(struct type)), \
+     true)
+#define DONE(call) ((call), true)
+
+/* X (function, whether it succeeds) */
+/* clang-format off */
+#ifdef HAVE_ONNX
+#define ONNX_CALLS(X)                                                          \
+    X(ddp_chain_export_onnx,                                                   \
+      ddp_chain_export_onnx(net, vector, at("o")) == 0)
+#else
+#define ONNX_CALLS(X)
+#endif
+#define CALLS(X)                                                               \
+    X(ddp_strerror, *ddp_strerror(DDP_EIO))                                    \
+    X(ddp_version_number, ddp_version_number() == DDP_VERSION_NUMBER)          \
+    X(ddp_version, *ddp_version())                                             \
+    X(ddp_config_init_sized, INIT(ddp_config))                                 \
+    X(ddp_dense_options_init_sized, INIT(ddp_dense_options))                   \
+    X(ddp_conv_options_init_sized, INIT(ddp_conv_options))                     \
+    X(ddp_batch_norm_options_init_sized, INIT(ddp_batch_norm_options))         \
+    X(ddp_pool_options_init_sized, INIT(ddp_pool_options))                     \
+    X(ddp_model_options_init_sized, INIT(ddp_model_options))                   \
+    X(ddp_save_options_init_sized, INIT(ddp_save_options))                     \
+    X(ddp_load_options_init_sized, INIT(ddp_load_options))                     \
+    X(ddp_convert_options_init_sized, INIT(ddp_convert_options))               \
+    X(ddp_image_options_init_sized, INIT(ddp_image_options))                   \
+    X(ddp_compiled_options_init_sized, INIT(ddp_compiled_options))             \
+    X(ddp_evaluate_config_init_sized, INIT(ddp_evaluate_config))               \
+    X(ddp_train_config_init_sized, configure())                                \
+    X(ddp_schedule_init, DONE(ddp_schedule_init(&cfg.schedule,                 \
+                                              DDP_COSINE, 1)))                 \
+    X(ddp_schedule_factor, ddp_schedule_factor(&cfg.schedule, 1, 0.5, 1) > 0)  \
+    X(ddp_optimizer_info, ddp_optimizer_info(DDP_ADAM))                        \
+    X(ddp_sgd, ddp_sgd(1).lr == 1)                                             \
+    X(ddp_momentum, ddp_momentum(1, 0.9f).lr == 1)                             \
+    X(ddp_nesterov, ddp_nesterov(1, 0.9f).lr == 1)                             \
+    X(ddp_adam, ddp_adam(1).lr == 1)                                           \
+    X(ddp_adamw, ddp_adamw(1, 0).lr == 1)                                      \
+    X(ddp_rmsprop, ddp_rmsprop(1).lr == 1)                                     \
+    X(ddp_init, (ddp = ddp_init(NULL)))                                        \
+    X(ddp_describe, *ddp_describe(ddp))                                        \
+    X(ddp_worker_count, ddp_worker_count(ddp) > 0)                             \
+    X(ddp_gpu_worker_count, ddp_gpu_worker_count(ddp) >= 0)                    \
+    X(ddp_gpu_count, ddp_gpu_count(ddp, NULL) >= 0)                            \
+    X(ddp_dense_new, (layer = ddp_dense_new(LEN, CLASSES, NULL)))              \
+    X(ddp_layer_set_name, ddp_layer_set_name(layer, "head"))                   \
+    X(ddp_chain_new, (net = ddp_chain_new(layer, DDP_END)))                    \
+    X(ddp_chain_add, ddp_chain_add(net, ddp_act_new(DDP_IDENTITY)) == 0)       \
+    X(ddp_chain_of, made(ddp_chain_of(0, NULL)))                               \
+    X(ddp_conv_new, made(ddp_conv_new(1, 1, 1, NULL)))                         \
+    X(ddp_batch_norm_new, made(ddp_batch_norm_new(1, NULL)))                   \
+    X(ddp_act_new, made(ddp_act_new(DDP_RELU)))                                \
+    X(ddp_max_pool_new, made(ddp_max_pool_new(2, NULL)))                       \
+    X(ddp_mean_pool_new, made(ddp_mean_pool_new(2, NULL)))                     \
+    X(ddp_adaptive_mean_pool_new, made(ddp_adaptive_mean_pool_new(1, 1)))      \
+    X(ddp_global_mean_pool_new, made(ddp_global_mean_pool_new()))              \
+    X(ddp_dropout_new, made(ddp_dropout_new(0.5f)))                            \
+    X(ddp_stochastic_depth_new, made(ddp_stochastic_depth_new(0.5f)))          \
+    X(ddp_flatten_new, made(ddp_flatten_new()))                                \
+    X(ddp_skip_new, made(ddp_skip_new(ddp_flatten_new(), DDP_END)))            \
+    X(ddp_parallel_new,                                                        \
+      made(ddp_parallel_new(DDP_ADD, ddp_flatten_new(), DDP_END)))             \
+    X(ddp_parallel_of, made(ddp_parallel_of(DDP_ADD, 1,                        \
+                            (ddp_layer_t *[]){ddp_flatten_new()})))            \
+    X(ddp_channel_scale_new, made(ddp_channel_scale_new(ddp_flatten_new())))   \
+    X(ddp_aux_new, made(ddp_aux_new(ddp_flatten_new(), 1)))                    \
+    X(ddp_layer_free, made(ddp_flatten_new()))                                 \
+    X(ddp_model_new, made(ddp_model_new("resnet9", NULL)))                     \
+    X(ddp_model_name, ddp_model_name(0) && !ddp_model_name(10000))             \
+    X(ddp_model_size, ddp_model_size("resnet18") && !ddp_model_size("none"))   \
+    X(ddp_chain_init, ddp_chain_init(net, 1) == 0)                             \
+    X(ddp_chain_param,                                                         \
+      ddp_chain_param(net, 0, &(struct ddp_param_info){.ndim = 0}) == 0)       \
+    X(ddp_chain_get, ddp_chain_get(net, "head.weight", w, LEN * CLASSES) == 0) \
+    X(ddp_chain_set, ddp_chain_set(net, "head.weight", w, LEN * CLASSES) == 0) \
+    X(ddp_chain_save, ddp_chain_save(net, at("w"), NULL) == 0)                 \
+    X(ddp_chain_load, ddp_chain_load(net, at("w"), NULL, NULL) == 0)           \
+    X(ddp_weights_convert,                                                     \
+      ddp_weights_convert(at("w"), at("v"), NULL, NULL) == 0)                  \
+    X(ddp_chain_checksum, ddp_chain_checksum(net, &(uint32_t){0}) == 0)        \
+    X(ddp_chain_inspect,                                                       \
+      ddp_chain_inspect(net, vector, DDP_F32, ignore, NULL) == 0)              \
+    ONNX_CALLS(X)                                                              \
+    X(ddp_dataset_csv, opened(ddp_dataset_csv(at("t.csv"), "class")))          \
+    X(ddp_dataset_imagenet,                                                    \
+      opened(ddp_dataset_imagenet(at("i"), DDP_TRAIN, &small)))                \
+    X(ddp_dataset_cifar10,                                                     \
+      opened(ddp_dataset_cifar10(at("c"), DDP_TRAIN, NULL)))                   \
+    X(ddp_dataset_images, opened(ddp_dataset_images(                           \
+                              (const char *[]){at("f/a")}, 1, &small)))        \
+    X(ddp_dataset_folder, opened(ddp_dataset_folder(at("f"), &small)))         \
+    X(ddp_dataset_open, (folder = ddp_dataset_open(at("f"), DDP_TRAIN,         \
+                                                   &small)))                   \
+    X(ddp_chain_evaluate, read_all(folder))                                    \
+    X(ddp_dataset_bad_count, ddp_dataset_bad_count(folder) == 1)               \
+    X(ddp_dataset_bad,                                                         \
+      ddp_dataset_bad(folder, 0, &(struct ddp_bad_sample){NULL, NULL}) == 0)   \
+    X(ddp_dataset_bad_limit, ddp_dataset_bad_limit(folder, 0.5) == 2)          \
+    X(ddp_dataset_path, ddp_dataset_path(folder, 0))                           \
+    X(ddp_dataset_class_name, *ddp_dataset_class_name(folder, 0))              \
+    X(ddp_dataset_free, DONE(ddp_dataset_free(folder)))                        \
+    X(ddp_dataset_callback, (data = ddp_dataset_callback(&source)))            \
+    X(ddp_dataset_count, ddp_dataset_count(data) == COUNT)                     \
+    X(ddp_dataset_classes, ddp_dataset_classes(data) == CLASSES)               \
+    X(ddp_dataset_shape, ddp_dataset_shape(data).c == LEN)                     \
+    X(ddp_dataset_describe, *ddp_dataset_describe(data))                       \
+    X(ddp_dataset_get, ddp_dataset_get(data, 0, 0, x, NULL) == 0)              \
+    X(ddp_chain_forward,                                                       \
+      ddp_chain_forward(ddp, net, x, DDP_F32, vector, 2, 0, y) == 0)           \
+    X(ddp_compiled_new,                                                        \
+      (compiled = ddp_compiled_new(ddp, net, vector, 2, NULL)))                \
+    X(ddp_compiled_shape, ddp_compiled_shape(compiled).c == CLASSES)           \
+    X(ddp_compiled_run, ddp_compiled_run(compiled, x, 1, y) == 0)              \
+    X(ddp_compiled_submit,                                                     \
+      ddp_compiled_submit(compiled, x, 1, y, &request) == 0)                   \
+    X(ddp_compiled_wait, ddp_compiled_wait(compiled, request) == 0)            \
+    X(ddp_compiled_free, DONE(ddp_compiled_free(compiled)))                    \
+    X(ddp_pullback_new,                                                        \
+      (pullback = ddp_pullback_new(ddp, net, x, vector, 2, 0, y)))             \
+    X(ddp_pullback_forward, ddp_pullback_forward(pullback, x, y) == 0)         \
+    X(ddp_pullback_backward, ddp_pullback_backward(pullback, y, x) == 0)       \
+    X(ddp_pullback_submit_forward,                                             \
+      ddp_pullback_submit_forward(pullback, x, y) == 0)                        \
+    X(ddp_pullback_wait, ddp_pullback_wait(pullback) == 0)                     \
+    X(ddp_pullback_submit_backward,                                            \
+      ddp_pullback_submit_backward(pullback, y, x) == 0 &&                     \
+      ddp_pullback_wait(pullback) == 0)                                        \
+    X(ddp_pullback_get_gradient,                                               \
+      ddp_pullback_get_gradient(pullback, "head.weight", w,                    \
+                                LEN * CLASSES) == 0)                           \
+    X(ddp_pullback_free, DONE(ddp_pullback_free(pullback)))                    \
+    X(ddp_train_config_resolve,                                                \
+      ddp_train_config_resolve(&cfg, ddp, data) == 0)                          \
+    X(ddp_trainer_new, (trainer = ddp_trainer_new(ddp, net, data, &cfg)))      \
+    X(ddp_trainer_config, ddp_trainer_config(trainer)->batch == 8)             \
+    X(ddp_trainer_epoch_steps, ddp_trainer_epoch_steps(trainer) == 3)          \
+    X(ddp_trainer_step, ddp_trainer_step(trainer, &metrics) == 0)              \
+    X(ddp_trainer_gradients, ddp_trainer_gradients(trainer, NULL) == 0)        \
+    X(ddp_trainer_get_gradient,                                                \
+      ddp_trainer_get_gradient(trainer, "head.weight", w,                      \
+                               LEN * CLASSES) == 0)                            \
+    X(ddp_trainer_set_gradient,                                                \
+      ddp_trainer_set_gradient(trainer, "head.weight", w,                      \
+                               LEN * CLASSES) == 0)                            \
+    X(ddp_trainer_update, ddp_trainer_update(trainer) == 0)                    \
+    X(ddp_trainer_wait, ddp_trainer_wait(trainer) == 0)                        \
+    X(ddp_trainer_steps, ddp_trainer_steps(trainer) == 2)                      \
+    X(ddp_trainer_skips,                                                       \
+      ddp_trainer_skips(trainer, &(struct ddp_skips){.steps = 0}) == 0)        \
+    X(ddp_trainer_stats,                                                       \
+      ddp_trainer_stats(trainer, &(struct ddp_stats){.steps = 0}) == 0)        \
+    X(ddp_trainer_evaluate, ddp_trainer_evaluate(trainer, data, &metrics) == 0) \
+    X(ddp_trainer_evaluate_ema,                                                \
+      ddp_trainer_evaluate_ema(trainer, data, &metrics) == 0)                  \
+    X(ddp_trainer_ema_get,                                                     \
+      ddp_trainer_ema_get(trainer, "head.weight", w, LEN * CLASSES) == 0)      \
+    X(ddp_trainer_ema_set,                                                     \
+      ddp_trainer_ema_set(trainer, "head.weight", w, LEN * CLASSES) == 0)      \
+    X(ddp_trainer_ema_save, ddp_trainer_ema_save(trainer, at("e")) == 0)       \
+    X(ddp_trainer_checkpoint, ddp_trainer_checkpoint(trainer) == 0)            \
+    X(ddp_trainer_train, ddp_trainer_train(trainer) == 0)                      \
+    X(ddp_trainer_free, DONE(ddp_trainer_free(trainer)))                       \
+    X(ddp_trainer_resume, resumed())                                           \
+    X(ddp_chain_free, DONE(ddp_chain_free(net)))                               \
+    X(ddp_finish, DONE(ddp_finish(ddp)))
+/* clang-format on */
+
+#define X(name, ...)                                                           \
+    static bool call_##name(void)                                              \
+    {                                                                          \
+        return __VA_ARGS__;                                                    \
+    }
+CALLS(X)
+#undef X
+
+static const struct {
+    const char *name;
+    bool (*call)(void);
+} row[] = {
+#define X(name, ...) {#name, call_##name},
+    CALLS(X)
+#undef X
+};
+enum { ROWS = sizeof(row) / sizeof(row[0]) };
+
+static void test_calls(void)
+{
+    char before[256];
+
+    for (int i = 0; i < ROWS; i++) {
+        ddp_dataset_callback(NULL);
+        snprintf(before, sizeof(before), "%s", ddp_errmsg());
+        if (!row[i].call())
+            bail_out("%s(): %s", row[i].name, ddp_errmsg());
+        ok(strcmp(ddp_errmsg(), before) == 0 && ddp_errcode() == DDP_EINVAL,
+           "%s(): %s", row[i].name,
+           strcmp(ddp_errmsg(), before) ? ddp_errmsg() : "unchanged");
+    }
+}
+
+/* ---- whether the table is complete -------------------------------------- */
+
+/* Those that read the message, and those that not every build can do. */
+static const char *const others[] = {
+    "ddp_errmsg",          "ddp_errcode",           "ddp_simulation_set_speed",
+    "ddp_simulation_read", "ddp_chain_export_onnx",
+};
+
+static bool in_table(const char *name)
+{
+    for (int i = 0; i < ROWS; i++)
+        if (strcmp(row[i].name, name) == 0)
+            return true;
+    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+        if (strcmp(others[i], name) == 0)
+            return true;
+    return false;
+}
+
+static char *read_header(void)
+{
+    const char *src = getenv("srcdir");
+    char path[600], *text = calloc(1, 1 << 20);
+    FILE *f;
+
+    snprintf(path, sizeof(path), "%s/lib/ddp.h", src ? src : "..");
+    if (!text || !(f = fopen(path, "r")))
+        bail_out("cannot read %s", path);
+    if (!fread(text, 1, (1 << 20) - 1, f))
+        bail_out("%s is empty", path);
+    fclose(f);
+    return text;
+}
+
+/* Overwrite comments and macros by blanks. */
+static void blank_comments(char *s)
+{
+    bool comment = false, macro = false, start = true;
+
+    for (; *s; s++) {
+        if (comment && s[0] == '*' && s[1] == '/') {
+            comment = false;
+            *s++ = ' ';
+            *s = ' ';
+        } else if (s[0] == '/' && s[1] == '*') {
+            comment = true;
+        }
+        macro = (macro && !(s[0] == '\n' && s[-1] != '\\')) ||
+                (start && !comment && *s == '#');
+        start = *s == '\n';
+        if ((comment || macro) && *s != '\n' && *s != '\\')
+            *s = ' ';
+    }
+}
+
+static void test_complete(void)
+{
+    char *text = read_header(), name[128];
+    int found = 0, missing = 0;
+
+    blank_comments(text);
+    for (char *s = text; (s = strstr(s, "ddp_")); s++) {
+        size_t n = strspn(s, "abcdefghijklmnopqrstuvwxyz0123456789_");
+
+        if (s[n] != '(' || n >= sizeof(name) || isalnum((unsigned char)s[-1]))
+            continue;
+        snprintf(name, sizeof(name), "%.*s", (int)n, s);
+        found++;
+        if (!in_table(name)) {
+            diag("%s() is not in the table", name);
+            missing++;
+        }
+    }
+    ok(found >= ROWS && missing == 0, "the table has all functions of ddp.h");
+    free(text);
+}
+
+int main(void)
+{
+    if (!mkdtemp(top))
+        bail_out("no folder for files");
+    put_files();
+    test_complete();
+    test_calls();
+    nftw(top, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+    return done_testing();
+}
