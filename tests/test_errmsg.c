@@ -239,6 +239,7 @@ static bool resumed(void)
     X(ddp_init, (ddp = ddp_init(NULL)))                                        \
     X(ddp_describe, *ddp_describe(ddp))                                        \
     X(ddp_worker_count, ddp_worker_count(ddp) > 0)                             \
+    X(ddp_core_count, ddp_core_count() > 0)                                    \
     X(ddp_gpu_worker_count, ddp_gpu_worker_count(ddp) >= 0)                    \
     X(ddp_gpu_count, ddp_gpu_count(ddp, NULL) >= 0)                            \
     X(ddp_dense_new, (layer = ddp_dense_new(LEN, CLASSES, NULL)))              \
