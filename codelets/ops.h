@@ -311,7 +311,7 @@ enum ddp__norm {
     DDP__NORMS
 };
 
-/* In evaluation: the label of a sample that counts, as wrong, without loss. */
+/* In evaluation: the label of a sample without class, which has no loss. */
 enum { DDP__NO_LABEL = -1 };
 
 /* One tensor of a call: rows of `shape`, one per sample.  Parameters and

@@ -585,7 +585,8 @@ enum ddp_split { DDP_TRAIN, DDP_VAL, DDP_TEST };
  * columns are numbers.  Classes are numbered in the order of their names. */
 ddp_dataset_t *ddp_dataset_csv(const char *path, const char *label);
 
-/* One folder per class with images in it, at any depth; classes by name. */
+/* One folder per class with images in it, at any depth; classes by name, two or
+ * more. */
 ddp_dataset_t *ddp_dataset_folder(const char *dir,
                                   const struct ddp_image_options *o);
 
@@ -606,9 +607,14 @@ ddp_dataset_t *ddp_dataset_images(const char *const *path, int64_t n,
                                   const struct ddp_image_options *o);
 
 /* Whichever of the image data sets dir holds: imagenet, a CIFAR-10, or
- * folders (dir/train and dir/val or dir/test, else dir itself). */
+ * folders: dir/train; dir/val, else dir/test; dir/test.  If dir has none of
+ * these, its own folders are the classes of DDP_TRAIN, and there is no other
+ * split. */
 ddp_dataset_t *ddp_dataset_open(const char *dir, enum ddp_split split,
                                 const struct ddp_image_options *o);
+
+/* Whether dir holds an image data set of several splits. */
+bool ddp_dataset_has_splits(const char *dir);
 
 /* One sample as a callback gives it.  The callee fills x and label or target.
  *
@@ -642,6 +648,12 @@ int64_t ddp_dataset_count(const ddp_dataset_t *d);
 int ddp_dataset_classes(const ddp_dataset_t *d);
 struct ddp_shape ddp_dataset_shape(const ddp_dataset_t *d);
 const char *ddp_dataset_class_name(const ddp_dataset_t *d, int label);
+
+/* Number the classes as name[n] has them, such as those of the training data:
+ * by their names, so that a split that lacks some, or has them in another
+ * order, is evaluated rightly.  Before the data are used.
+ * Errors   DDP_EDATA: a class that is not among them, or twice. */
+int ddp_dataset_set_classes(ddp_dataset_t *d, int n, const char *const *name);
 
 /* One line: "ImageNet train, 1281167 images of 1000 classes (folders)". */
 const char *ddp_dataset_describe(const ddp_dataset_t *d);
@@ -913,7 +925,8 @@ struct ddp_skips {
 };
 int ddp_trainer_skips(const ddp_trainer_t *t, struct ddp_skips *s);
 
-/* Loss and top-k on a data set, every sample once.  Checkpoints remember the
+/* Loss and top-k on a data set, every sample once.  Samples that cannot be read
+ * are not in the means: ddp_dataset_bad() names them.  Checkpoints remember the
  * last one, and the best: the highest top1, without classes the lowest loss. */
 int ddp_trainer_evaluate(ddp_trainer_t *t, ddp_dataset_t *data,
                          struct ddp_metrics *m);

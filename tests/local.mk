@@ -151,6 +151,7 @@ endif
 dist_check_SCRIPTS = \
     %D%/app_bench.sh \
     %D%/app_bundle.sh \
+    %D%/app_data.sh \
     %D%/app_emulated.sh \
     %D%/app_gpu_check.sh \
     %D%/app_infer.sh \

@@ -255,6 +255,22 @@ static void test_getter(ddp_t *ddp, ddp_dataset_t *d)
     ok(!ddp_trainer_config(NULL), "without a trainer there is none");
 }
 
+/* Cross entropy of one class is 0 for any weights. */
+static void test_one_class(ddp_t *ddp)
+{
+    const struct ddp_source one = {
+        .count = 4, .shape = {1, 1, 1}, .classes = 1, .get = get};
+    struct ddp_train_config c = {TRAIN_DEFAULTS, .optimizer = ddp_sgd(0.5f)};
+    ddp_chain_t *chain = ddp_chain_new(ddp_dense_new(1, 1, NULL), DDP_END);
+    ddp_dataset_t *d = ddp_dataset_callback(&one);
+
+    ok(d && !ddp_trainer_new(ddp, chain, d, &c) &&
+           strstr(ddp_errmsg(), "one class"),
+       "data of one class are refused: %s", ddp_errmsg());
+    ddp_dataset_free(d);
+    ddp_chain_free(chain);
+}
+
 /* ---- constructors from arrays ------------------------------------------- */
 
 static ddp_chain_t *from_array(void)
@@ -317,6 +333,7 @@ int main(void)
     test_resolve(ddp, d);
     test_schedules(ddp, d);
     test_getter(ddp, d);
+    test_one_class(ddp);
     test_arrays();
     ddp_dataset_free(large);
     ddp_dataset_free(d);

@@ -264,10 +264,21 @@ static void test_bad_folders(void)
     refused(ddp_dataset_folder(at("empty"), NULL), "expected a folder for",
             "no classes");
     make_dirs("empty2/class/");
+    make_dirs("empty2/other/");
     refused(ddp_dataset_folder(at("empty2"), NULL),
             "class: a class without an image", "an empty class");
     refused(ddp_dataset_folder(at("nowhere"), NULL), "nowhere: No such",
             "no folder");
+    put_image("high/up/cat/a.jpg", 1);
+    put_image("high/up/dog/a.jpg", 1);
+    refused(ddp_dataset_folder(at("high"), NULL),
+            "\"up\" is its only folder, expected one for each of two",
+            "a folder above the classes");
+    ok(strstr(ddp_errmsg(), at("high/up")), "and the one to use is named");
+    put_image("high/train/cat/a.jpg", 1);
+    put_image("high/val/cat/a.jpg", 1);
+    refused(ddp_dataset_open(at("high"), DDP_VAL, NULL), "its only folder",
+            "validation images of a single class");
     refused(ddp_dataset_folder(NULL, NULL), "needs a folder", "NULL");
     refused(ddp_dataset_folder(
                 at("f/train"),
@@ -302,12 +313,27 @@ static void test_open_folders(void)
     is_int(label_of(d, 0), 2, "with the class numbers of train/");
     is_int(ddp_dataset_classes(d), 3, "and all its classes");
     ddp_dataset_free(d);
-    d = ddp_dataset_open(at("f"), DDP_TEST, &small);
-    ok(d && ddp_dataset_count(d) == 1, "open: test is val/ for want of test/");
-    ddp_dataset_free(d);
+    ok(ddp_dataset_has_splits(at("f")) &&
+           !ddp_dataset_has_splits(at("f/train")) &&
+           !ddp_dataset_has_splits(at("nowhere")),
+       "a folder of splits is known");
+    refused(ddp_dataset_open(at("f"), DDP_TEST, &small),
+            "f: expected a folder \"test\" in it", "test without test/");
     d = ddp_dataset_open(at("f/train"), DDP_TRAIN, &small);
     ok(d && ddp_dataset_count(d) == 8, "open: a folder of classes itself");
     ddp_dataset_free(d);
+    refused(ddp_dataset_open(at("f/train"), DDP_VAL, &small),
+            "\"val\" or \"test\" in it; without, its folders are classes of "
+            "training images",
+            "validation with the images of training");
+    put_image("h/train/a/u.jpg", 9);
+    put_image("h/train/b/u.jpg", 9);
+    put_image("h/test/b/u.jpg", 9);
+    d = ddp_dataset_open(at("h"), DDP_VAL, &small);
+    ok(d && label_of(d, 0) == 1, "open: val is test/ if there is no val/");
+    ddp_dataset_free(d);
+    refused(ddp_dataset_open(top, DDP_TEST, &small), "in it; without",
+            "test images of a folder without splits");
     put_image("f/val/unicorn/u.jpg", 9);
     refused(ddp_dataset_open(at("f"), DDP_VAL, &small),
             "unicorn: the training data do not have this class",
@@ -315,6 +341,34 @@ static void test_open_folders(void)
     put_image("g/val/c/u.jpg", 9);
     refused(ddp_dataset_open(at("g"), DDP_TRAIN, &small),
             "expected a folder \"train\"", "training from val/ alone");
+}
+
+static void test_set_classes(void)
+{
+    static const char *const names[] = {"zebra", "dog", "cat", "cat-2"};
+    static const char *const twice[] = {"zebra", "cat", "cat", "cat-2"};
+    static const char *const back[] = {"cat", "cat-2", "dog", "zebra"};
+    ddp_dataset_t *d = ddp_dataset_folder(at("f/train"), &small);
+
+    is_int(ddp_dataset_set_classes(d, 3, names), DDP_EDATA,
+           "classes: one that is not expected is an error");
+    ok(strstr(ddp_errmsg(), "\"cat-2\""), "which names it");
+    is_int(ddp_dataset_set_classes(d, 4, twice), DDP_EDATA,
+           "classes: so is a name that two have");
+    ok(label_of(d, 0) == 0 && ddp_dataset_classes(d) == 3,
+       "the numbers are then as they were");
+    is_int(ddp_dataset_set_classes(d, 4, names), 0,
+           "classes: the order is another, and there are more");
+    ok(label_of(d, 0) == 2 && label_of(d, 4) == 3 && label_of(d, 7) == 0,
+       "each has the number of its name");
+    ok(ddp_dataset_classes(d) == 4 &&
+           !strcmp(ddp_dataset_class_name(d, 1), "dog"),
+       "and all have their names");
+    ok(ddp_dataset_set_classes(d, 4, back) == 0 && label_of(d, 0) == 0 &&
+           label_of(d, 4) == 1 && label_of(d, 7) == 3,
+       "classes: they can be numbered again");
+    is_int(ddp_dataset_set_classes(d, 0, names), DDP_EINVAL, "classes: none");
+    ddp_dataset_free(d);
 }
 
 /* ---- ImageNet ----------------------------------------------------------- */
@@ -444,6 +498,8 @@ static void test_bad_imagenet(void)
     refused(with_mapping("n01 a\n\nn02 b\n"), "mapping.txt:2: expected",
             "an empty line");
     refused(with_mapping("\n"), "has no classes", "no classes");
+    refused(with_mapping("n01 a\n"), "has one class, expected two",
+            "one class");
     refused(ddp_dataset_imagenet(at("f"), DDP_VAL, &small),
             "LOC_synset_mapping.txt: cannot be opened", "no mapping");
 }
@@ -757,6 +813,7 @@ int main(void)
     test_folder();
     test_bad_folders();
     test_open_folders();
+    test_set_classes();
     make_imagenet();
     test_imagenet_train();
     test_imagenet_val();

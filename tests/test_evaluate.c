@@ -245,17 +245,42 @@ static void test_bf16(ddp_t *ddp, const char *backend)
     ddp_dataset_free(d);
 }
 
+/* How many of the samples but `without` have their class among the k largest
+ * outputs. */
+static int right(const float *y, int without, int k)
+{
+    int n = 0;
+
+    for (int i = 0; i < COUNT; i++) {
+        const float *row = y + (size_t)i * CLASSES;
+        int larger = 0;
+
+        for (int j = 0; j < CLASSES; j++)
+            larger += row[j] > row[class_of(i)];
+        n += i != without && larger < k;
+    }
+    return n;
+}
+
 static void test_bad(ddp_t *ddp, const char *backend)
 {
     ddp_dataset_t *d = samples(CLASSES, &ddp);
     ddp_chain_t *c = net();
+    float *y = forward(ddp, c, false);
     struct ddp_metrics m = {0};
     struct seen s = {0};
 
     ok(answer(ddp, c, d, DDP_TTA_NONE, DDP_F32, &s, &m) == 0 && s.bad == 14 &&
-           s.n == COUNT && m.samples == COUNT,
+           s.n == COUNT && m.samples == COUNT - 1,
        "%s: a sample that cannot be read is marked, the others are evaluated",
        backend);
+    ok(right(y, 13, 5) > 0 &&
+           fabs(m.top1 * (COUNT - 1) - right(y, 13, 1)) < 1e-9 &&
+           fabs(m.top5 * (COUNT - 1) - right(y, 13, 5)) < 1e-9,
+       "%s: it is not in the means: top5 %g", backend, m.top5);
+    ok(ddp_chain_evaluate(ddp, c, d, NULL, &m) == 0 && m.samples == COUNT - 1,
+       "%s: nor in those of a second evaluation", backend);
+    free(y);
     ok(ddp_chain_evaluate(
            ddp, c, d,
            &(struct ddp_evaluate_config){EVALUATE_DEFAULTS, .tta = 7},

@@ -118,9 +118,9 @@ int check_run(struct opts *o, struct settings *s)
 {
     static const enum ddp_split split[] = {DDP_TRAIN, DDP_VAL};
     static const char *const name[] = {"train", "val"};
-    int worst = 0;
+    int worst = 0, splits = ddp_dataset_has_splits(s->data) ? 2 : 1;
 
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < splits; i++) {
         struct check c = {.lock = PTHREAD_MUTEX_INITIALIZER};
         struct settings lenient = *s;
         int rc;
@@ -129,7 +129,7 @@ int check_run(struct opts *o, struct settings *s)
         lenient.augment = 0;
         for (int k = 0; k < 3; k++)
             lenient.std[k] = 1;
-        rc = setup_data(o, &lenient, s->data, split[i], &c.data);
+        rc = setup_data(o, &lenient, split[i], &c.data);
         if (rc == OPTS_GO)
             rc = check_split(&c, s, name[i]);
         ddp_dataset_free(c.data);

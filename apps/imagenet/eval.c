@@ -29,9 +29,14 @@ static int open_inputs(struct evaluation *e, struct opts *o, struct settings *s)
     static const enum ddp_split split[] = {DDP_TRAIN, DDP_VAL, DDP_TEST};
     int rc;
 
-    if ((rc = weights_setup(o, s, stdout)) != OPTS_GO ||
-        (rc = setup_data(o, s, s->data, split[s->split], &e->data)) != OPTS_GO)
+    if ((rc = weights_setup(o, s, stdout)) != OPTS_GO)
         return rc;
+    if ((rc = setup_data(o, s, split[s->split], &e->data)) != OPTS_GO) {
+        if (s->data && app_is_dir(s->data) && !ddp_dataset_has_splits(s->data))
+            app_say("to evaluate on the class folders in %s, use --split train",
+                    s->data);
+        return rc;
+    }
     if (!s->classes)
         s->classes = ddp_dataset_classes(e->data);
     if ((rc = setup_devices(s, &e->ddp)) != OPTS_GO)
@@ -73,6 +78,7 @@ static int evaluate(struct evaluation *e, const struct settings *s)
     t = app_now();
     rc = ddp_chain_evaluate(e->ddp, e->chain, e->data, &cfg, &m);
     t = app_now() - t;
+    setup_report_bad(e->data, 0, "unreadable image, not evaluated");
     if (rc == DDP_ESTOPPED)
         rc = DDP_ENOMEM; /* the only reason on_sample() stops */
     if (rc < 0)

@@ -121,9 +121,9 @@ static void lr_base_users(char *text, size_t size)
          .alias = "data-dir")
 #define MAX_BAD_ROW(preset_)                                                   \
     SHARE("max-bad", max_bad, preset_,                                         \
-          "fraction of unreadable images to tolerate; they are replaced by "   \
-          "others. Unless it is 0, at least one is tolerated; more end the "   \
-          "run with exit code 65")
+          "fraction of unreadable images to tolerate; in training they are "   \
+          "replaced by others, in evaluation left out. Unless it is 0, at "    \
+          "least one is tolerated; more end the run with exit code 65")
 #define MAX_PIXELS_ROW                                                         \
     INT("max-pixels", max_pixels, "178956970", 1, 1e12,                        \
         "images with more pixels count as unreadable")
@@ -140,7 +140,8 @@ static const struct opt_group train_data = {
     (const struct opt[]){
         DATA_ROW,
         TEXT("val", val_data, "DIR", NULL,
-             "folder of the validation images, if they are not below --data"),
+             "folder of the validation images, if they are not below --data: "
+             "one folder per class, or any of the layouts of --data"),
         FLAG("no-val", no_val, "train without evaluation"),
         MAX_BAD_ROW("0.1%"),
         MAX_PIXELS_ROW,

@@ -134,24 +134,82 @@ static void image_options(const struct settings *s, enum ddp_split split,
     i->erase = (float)s->erase;
 }
 
-int setup_data(const struct opts *o, struct settings *s, const char *dir,
-               enum ddp_split split, ddp_dataset_t **d)
+static int check_folder(const struct opts *o, const char *name, const char *dir)
+{
+    if (dir && app_is_dir(dir))
+        return OPTS_GO;
+    if (dir)
+        opt_complain(o, "--%s: %s is not a folder", name, dir);
+    else
+        opt_complain(o, "--%s DIR is missing", name);
+    return EXIT_USAGE;
+}
+
+int setup_data(const struct opts *o, struct settings *s, enum ddp_split split,
+               ddp_dataset_t **d)
 {
     struct ddp_image_options images;
+    int rc = check_folder(o, "data", s->data);
 
-    if (!dir) {
-        opt_complain(o, "--data DIR is missing");
-        return EXIT_USAGE;
-    }
-    if (!app_is_dir(dir)) {
-        opt_complain(o, "--data: %s is not a folder", dir);
-        return EXIT_USAGE;
-    }
+    if (rc != OPTS_GO)
+        return rc;
     image_options(s, split, &images);
-    if (!(*d = ddp_dataset_open(dir, split, &images)))
-        return app_fail(DDP_EDATA);
+    if (!(*d = ddp_dataset_open(s->data, split, &images)))
+        return app_fail(ddp_errcode());
     s->img_size = ddp_dataset_shape(*d).h; /* if no option set it */
     return OPTS_GO;
+}
+
+/* Classes have the numbers of the training images, by name. */
+static int same_classes(ddp_dataset_t *d, const ddp_dataset_t *train)
+{
+    int n = ddp_dataset_classes(train), rc;
+    const char **name = calloc((size_t)n + 1, sizeof(*name));
+
+    if (!name)
+        return app_exit_code(DDP_ENOMEM);
+    for (int i = 0; i < n; i++)
+        name[i] = ddp_dataset_class_name(train, i);
+    rc = ddp_dataset_set_classes(d, n, name);
+    free(name);
+    return rc < 0 ? app_fail(rc) : OPTS_GO;
+}
+
+static int open_val_folder(const struct opts *o, struct settings *s,
+                           const ddp_dataset_t *train, ddp_dataset_t **d)
+{
+    struct ddp_image_options images;
+    int rc = check_folder(o, "val", s->val_data);
+
+    if (rc != OPTS_GO)
+        return rc;
+    image_options(s, DDP_VAL, &images);
+    *d = ddp_dataset_has_splits(s->val_data)
+             ? ddp_dataset_open(s->val_data, DDP_VAL, &images)
+             : ddp_dataset_folder(s->val_data, &images);
+    return *d ? same_classes(*d, train) : app_fail(ddp_errcode());
+}
+
+int setup_val(const struct opts *o, struct settings *s,
+              const ddp_dataset_t *train, ddp_dataset_t **d)
+{
+    int rc = s->val_data ? open_val_folder(o, s, train, d)
+                         : setup_data(o, s, DDP_VAL, d);
+
+    if (rc != OPTS_GO)
+        app_say("name a folder of validation images with --val DIR, or train "
+                "without them: --no-val");
+    return rc;
+}
+
+int64_t setup_report_bad(const ddp_dataset_t *d, int64_t from, const char *what)
+{
+    struct ddp_bad_sample b;
+    int64_t n = d ? ddp_dataset_bad_count(d) : 0;
+
+    for (int64_t i = from; i < n && ddp_dataset_bad(d, i, &b) == 0; i++)
+        app_say("%s: %s: %s", what, b.path, b.why);
+    return n;
 }
 
 int setup_images(struct settings *s, const char *const *path, int64_t n,

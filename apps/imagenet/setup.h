@@ -14,9 +14,19 @@ int setup_check_model(const struct opts *o, const struct settings *s);
 /* The network; NULL after a failure of the library. */
 ddp_chain_t *setup_model(const struct settings *s);
 
-/* Open a split of a folder: the exit code, or OPTS_GO, *d, and s->img_size. */
-int setup_data(const struct opts *o, struct settings *s, const char *dir,
-               enum ddp_split split, ddp_dataset_t **d);
+/* Open a split of --data: the exit code, or OPTS_GO, *d, and s->img_size. */
+int setup_data(const struct opts *o, struct settings *s, enum ddp_split split,
+               ddp_dataset_t **d);
+
+/* Open the validation images, of --val or --data, with the classes of the
+ * training images; the same. */
+int setup_val(const struct opts *o, struct settings *s,
+              const ddp_dataset_t *train, ddp_dataset_t **d);
+
+/* Report the unreadable images from number `from` on, which `what` calls
+ * "unreadable image"; how many there are. */
+int64_t setup_report_bad(const ddp_dataset_t *d, int64_t from,
+                         const char *what);
 
 /* Images without classes; the exit code, or OPTS_GO, *d, and s->img_size. */
 int setup_images(struct settings *s, const char *const *path, int64_t n,

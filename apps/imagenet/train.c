@@ -35,6 +35,7 @@ struct run {
     struct ddp_progress last;  /* of the last step */
     struct ddp_metrics result; /* of the last evaluation */
     int64_t evaluated;         /* the step it was made after; 0: none */
+    int64_t val_bad;           /* validation images reported as unreadable */
     struct ddp_metrics ema;    /* of the averages, if there are some */
     int64_t ema_evaluated;
     char *ckpt; /* folder of checkpoints */
@@ -185,6 +186,8 @@ static int evaluate(struct run *r)
     if (rc == 0 && averages)
         rc = ddp_trainer_evaluate_ema(r->trainer, r->val, &ema);
     progress_clear(&r->progress);
+    r->val_bad = setup_report_bad(r->val, r->val_bad,
+                                  "unreadable validation image, not evaluated");
     if (rc < 0)
         return rc == DDP_ESTOPPED ? 0 : app_fail(rc);
     r->result = m;
@@ -260,7 +263,7 @@ static int open_data(struct run *r)
     struct settings *s = r->set;
     int classes, rc;
 
-    if ((rc = setup_data(r->opts, s, s->data, DDP_TRAIN, &r->data)) != OPTS_GO)
+    if ((rc = setup_data(r->opts, s, DDP_TRAIN, &r->data)) != OPTS_GO)
         return rc;
     classes = ddp_dataset_classes(r->data);
     if (!s->classes)
@@ -270,13 +273,7 @@ static int open_data(struct run *r)
                 (long long)s->classes, classes);
         return EXIT_USAGE;
     }
-    if (s->no_val)
-        return OPTS_GO;
-    rc = setup_data(r->opts, s, s->val_data ? s->val_data : s->data, DDP_VAL,
-                    &r->val);
-    if (rc != OPTS_GO)
-        app_say("to train without validation images, use --no-val");
-    return rc;
+    return s->no_val ? OPTS_GO : setup_val(r->opts, s, r->data, &r->val);
 }
 
 static int make_trainer(struct run *r)
@@ -340,11 +337,8 @@ static int print_final(struct run *r)
 
 static void report_bad(const ddp_dataset_t *d)
 {
-    struct ddp_bad_sample b;
-    int64_t n = d ? ddp_dataset_bad_count(d) : 0;
+    int64_t n = setup_report_bad(d, 0, "unreadable image, replaced by another");
 
-    for (int64_t i = 0; i < n && ddp_dataset_bad(d, i, &b) == 0; i++)
-        app_say("unreadable image, replaced by another: %s: %s", b.path, b.why);
     if (n)
         app_say("%lld unreadable images", (long long)n);
 }

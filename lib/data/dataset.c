@@ -61,6 +61,7 @@ void ddp_dataset_free(ddp_dataset_t *d)
         free(d->bad[i].why);
     }
     free(d->class_name);
+    free(d->label_of);
     free(d->describe);
     free(d->bad_index);
     free(d->bad);
@@ -271,6 +272,16 @@ int ddp_dataset_bad(const ddp_dataset_t *d, int64_t i,
 
 /* ---- reading ------------------------------------------------------------ */
 
+static int get_sample(ddp_dataset_t *d, int64_t index, uint64_t key,
+                      struct ddp_sample *s)
+{
+    int rc = d->ops->get(d, index, key, s);
+
+    if (rc == 0 && d->label_of && s->label >= 0)
+        s->label = d->label_of[s->label];
+    return rc;
+}
+
 static bool is_bad(int rc)
 {
     return rc == DDP_EDATA || rc == DDP_EIO;
@@ -287,7 +298,7 @@ int ddp__dataset_read(ddp_dataset_t *d, const struct ddp__order *o, int64_t pos,
         int rc;
 
         *s = fresh;
-        rc = d->ops->get(d, index, ddp__order_key(o, index), s);
+        rc = get_sample(d, index, ddp__order_key(o, index), s);
         if (!is_bad(rc))
             return rc;
         if ((rc = record_bad(d, index)) < 0)
@@ -325,7 +336,7 @@ int ddp_dataset_get(ddp_dataset_t *d, int64_t index, uint64_t key, void *x,
     if (d->target_len &&
         !(s.target = calloc((size_t)d->target_len, sizeof(float))))
         return ddp__fail(DDP_ENOMEM, "out of memory for a target");
-    rc = d->ops->get(d, index, key, &s);
+    rc = get_sample(d, index, key, &s);
     free(s.target);
     if (rc < 0)
         return fail_named(d, index, rc);

@@ -38,6 +38,9 @@ struct ddp_dataset {
     int classes, target_len;
     float mean[4], std[4]; /* of INPUT_U8 */
     char **class_name;     /* owned, classes of them; may be NULL */
+    int32_t *label_of;     /* of each class of the kind, its number here; NULL:
+                              the same; owned */
+    int kind_classes;      /* elements of label_of */
     char *describe;        /* owned */
     double max_bad;        /* fraction of bad samples to tolerate; < 0: none */
     pthread_mutex_t lock;  /* of what follows */

@@ -49,6 +49,21 @@ static int add_classes(ddp_dataset_t *d, const char *dir,
     return 0;
 }
 
+/* Images of one class teach a network nothing. */
+static int check_classes(const char *dir, const struct ddp__names *classes)
+{
+    if (classes->count > 1)
+        return 0;
+    if (classes->count == 0)
+        return ddp__fail(DDP_EDATA, "%s: expected a folder for each class",
+                         dir);
+    return ddp__fail(DDP_EDATA,
+                     "%s: \"%s\" is its only folder, expected one for each of "
+                     "two or more classes; if they are in that folder, use "
+                     "%s/%s",
+                     dir, classes->name[0], dir, classes->name[0]);
+}
+
 /* classes: of like, or NULL. */
 static ddp_dataset_t *add_folders(const char *dir, struct ddp__names *folders,
                                   struct ddp__names *classes,
@@ -79,9 +94,9 @@ ddp_dataset_t *ddp__dataset_folder_like(const char *dir, const char *like,
 
     if (ddp__folder_list(dir, &folders) < 0)
         return NULL;
-    if (folders.count == 0)
-        ddp__fail(DDP_EDATA, "%s: expected a folder for each class", dir);
-    else if (!like || ddp__folder_list(like, &classes) == 0)
+    if (like ? ddp__folder_list(like, &classes) == 0 &&
+                   check_classes(like, &classes) == 0
+             : check_classes(dir, &folders) == 0)
         d = add_folders(dir, &folders, like ? &classes : NULL, o);
     ddp__names_free(&folders);
     ddp__names_free(&classes);

@@ -112,7 +112,10 @@ static int sort_synsets(struct mapping *m, const char *path)
             return ddp__fail(DDP_EDATA, "%s:%d: %s is also in line %d", path,
                              m->synset[i].label + 1, m->synset[i].id,
                              m->synset[i - 1].label + 1);
-    return m->count ? 0 : ddp__fail(DDP_EDATA, "%s: has no classes", path);
+    if (m->count > 1)
+        return 0;
+    return ddp__fail(DDP_EDATA, "%s: has %s, expected two or more", path,
+                     m->count ? "one class" : "no classes");
 }
 
 static int mapping_read(struct mapping *m, const char *dir)

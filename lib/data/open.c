@@ -12,31 +12,49 @@
 /* The subfolder that has a split, or NULL. */
 static const char *split_folder(const char *dir, enum ddp_split split)
 {
-    static const char *const names[][3] = {
+    static const char *const names[][2] = {
         [DDP_TRAIN] = {"train"},
         [DDP_VAL] = {"val", "test"},
-        [DDP_TEST] = {"test", "val"},
+        [DDP_TEST] = {"test"},
     };
 
-    for (int i = 0; i < 3 && names[split][i]; i++)
+    for (int i = 0; i < 2 && names[split][i]; i++)
         if (ddp__dir_exists(dir, names[split][i]))
             return names[split][i];
     return NULL;
+}
+
+static bool has_split_folders(const char *dir)
+{
+    return split_folder(dir, DDP_TRAIN) || split_folder(dir, DDP_VAL);
+}
+
+/* Not the class folders of dir itself: who asks for validation images has
+ * probably trained on them. */
+static void fail_split(const char *dir, enum ddp_split split)
+{
+    static const char *const expected[] = {[DDP_TRAIN] = "train",
+                                           [DDP_VAL] = "val\" or \"test",
+                                           [DDP_TEST] = "test"};
+
+    ddp__fail(DDP_EDATA, "%s: expected a folder \"%s\" in it%s", dir,
+              expected[split],
+              has_split_folders(dir)
+                  ? ""
+                  : "; without, its folders are classes of training images");
 }
 
 static ddp_dataset_t *open_folders(const char *dir, enum ddp_split split,
                                    const struct ddp_image_options *o)
 {
     const char *name = split_folder(dir, split);
-    bool parts = split_folder(dir, DDP_TRAIN) || split_folder(dir, DDP_VAL);
     char *path, *like = NULL;
     ddp_dataset_t *d = NULL;
 
-    if (!name && !parts)
+    if (split == DDP_TRAIN && !has_split_folders(dir))
         return ddp_dataset_folder(dir, o);
     if (!name) {
-        ddp__fail(DDP_EDATA, "%s: expected a folder \"%s\" in it", dir,
-                  split == DDP_TRAIN ? "train" : "val\" or \"test");
+        fail_split(dir, split);
         return NULL;
     }
     if (!(path = ddp__path_join(dir, name)))
@@ -49,6 +67,23 @@ static ddp_dataset_t *open_folders(const char *dir, enum ddp_split split,
     return d;
 }
 
+static bool is_imagenet(const char *dir)
+{
+    return ddp__file_exists(dir, "LOC_synset_mapping.txt");
+}
+
+static bool is_cifar10(const char *dir)
+{
+    return ddp__file_exists(dir, "data_batch_1.bin") ||
+           ddp__dir_exists(dir, "cifar-10-batches-bin");
+}
+
+bool ddp_dataset_has_splits(const char *dir)
+{
+    return dir &&
+           (is_imagenet(dir) || is_cifar10(dir) || has_split_folders(dir));
+}
+
 ddp_dataset_t *ddp_dataset_open(const char *dir, enum ddp_split split,
                                 const struct ddp_image_options *o)
 {
@@ -56,10 +91,9 @@ ddp_dataset_t *ddp_dataset_open(const char *dir, enum ddp_split split,
         ddp__fail(DDP_EINVAL, "a data set needs a folder and a split");
         return NULL;
     }
-    if (ddp__file_exists(dir, "LOC_synset_mapping.txt"))
+    if (is_imagenet(dir))
         return ddp_dataset_imagenet(dir, split, o);
-    if (ddp__file_exists(dir, "data_batch_1.bin") ||
-        ddp__dir_exists(dir, "cifar-10-batches-bin"))
+    if (is_cifar10(dir))
         return ddp_dataset_cifar10(dir, split, o);
     return open_folders(dir, split, o);
 }

@@ -249,6 +249,7 @@ int ddp__eval_run(struct ddp__eval *e, const struct ddp__ema *averages,
 
     e->base = e->engine->submitted;
     e->engine->averages = averages;
+    e->loader.bad = 0;
     for (int64_t k = 0; rc == 0 && k < e->loader.steps + e->ahead; k++) {
         if (k >= e->ahead)
             rc = finish_step(e, k - e->ahead, sum);
@@ -257,6 +258,7 @@ int ddp__eval_run(struct ddp__eval *e, const struct ddp__ema *averages,
         if (rc == 0 && k < e->loader.steps)
             rc = submit_step(e, k);
     }
+    sum[DDP__STAT_COUNT] -= (double)e->loader.bad;
     if (rc == 0 && m)
         *m = ddp__metrics(sum);
     return rc;

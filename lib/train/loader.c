@@ -33,9 +33,12 @@ int ddp__loader_sizes(const struct ddp__loader *l, int64_t step, int *n)
     return subs;
 }
 
-/* A sample that could not be read counts as wrong, but has no loss. */
-static void fill_bad(const struct ddp__task *t, struct ddp_sample *s)
+/* A sample that could not be read has neither loss nor class, and the caller of
+ * the evaluation does not count it. */
+static void fill_bad(struct ddp__loader *l, const struct ddp__task *t,
+                     struct ddp_sample *s)
 {
+    __atomic_add_fetch(&l->bad, 1, __ATOMIC_RELAXED);
     memset(s->x, 0,
            ddp__len(t, DDP__FILL_X) / (size_t)t->n *
                ddp__dtype_size(t->call->buf[DDP__FILL_X].type));
@@ -65,7 +68,7 @@ static struct ddp_sample sample_at(const struct ddp__task *t, int i)
     };
 }
 
-static int fill_one(const struct ddp__loader *l, const struct ddp__task *t,
+static int fill_one(struct ddp__loader *l, const struct ddp__task *t,
                     const struct ddp__order *o, int64_t pos, int i)
 {
     float *weight = t->data[DDP__FILL_WEIGHT];
@@ -75,7 +78,7 @@ static int fill_one(const struct ddp__loader *l, const struct ddp__task *t,
     if (rc < 0)
         return rc;
     if (rc == DDP__BAD)
-        fill_bad(t, &s);
+        fill_bad(l, t, &s);
     if (t->call->buf[DDP__FILL_TARGET].type == DDP_I32)
         ((int32_t *)t->data[DDP__FILL_TARGET])[i] = s.label;
     ((int64_t *)t->data[DDP__FILL_IDS])[i] =
@@ -87,7 +90,7 @@ static int fill_one(const struct ddp__loader *l, const struct ddp__task *t,
 
 int ddp__loader_fill(const struct ddp__task *t, void *arg)
 {
-    const struct ddp__loader *l = arg;
+    struct ddp__loader *l = arg;
     int64_t step = (int64_t)(t->seed / (uint64_t)l->subs);
     int64_t sub = (int64_t)(t->seed % (uint64_t)l->subs);
     int64_t pos = step % l->steps * l->batch + sub * l->sub_batch;

@@ -14,7 +14,8 @@ struct ddp__loader {
     int batch, sub_batch, subs;
     uint64_t seed;
     bool shuffle;
-    bool replace; /* replace bad samples; else they count as wrong */
+    bool replace; /* replace bad samples; else they are left out */
+    int64_t bad;  /* that were left out; atomic */
 };
 
 /* Of `batch` samples a step, in sub-batches. */

@@ -229,6 +229,9 @@ static int make_trainer(struct ddp_trainer *t, ddp_dataset_t *data,
                                 "ddp_train_config")) < 0 ||
         (rc = ddp_train_config_resolve(&t->cfg, t->ddp, data)) < 0)
         return rc;
+    if (data->classes == 1)
+        return ddp__fail(DDP_EINVAL, "the data have one class, expected two or "
+                                     "more: there is nothing to learn");
     t->loader = ddp__loader(data, t->cfg.batch, t->cfg.sub_batch);
     t->loader.seed = t->cfg.seed;
     t->loader.shuffle = t->cfg.order == DDP_SHUFFLE;

@@ -1,0 +1,108 @@
+#!/bin/sh
+# app_data.sh - folders that are not what the user thinks, and unreadable images
+# SPDX-License-Identifier: LGPL-2.1-or-later
+. "$srcdir/tests/tap.sh"
+
+"$imagenet" data synth --output "$tmp/synth" --classes 3 --train-count 24 \
+    --val-count 12 --size 32 >/dev/null || exit 99
+flat=$tmp/synth/ILSVRC/Data/CLS-LOC/train
+net="--model resnet9 --width 4 --img-size 16 -b 8 --sub-batch 4 --lanes 1
+    --epochs 1 --lr 0.01"
+
+# take FOLDER CLASS...: copy classes of the training images to FOLDER
+take()
+{
+    folder=$1
+    shift
+    mkdir -p "$folder"
+    for class; do
+        cp -r "$flat/$class" "$folder"
+    done
+}
+a=n90000000 b=n90000001 c=n90000002
+[ -d "$flat/$a" ] && [ -d "$flat/$b" ] && [ -d "$flat/$c" ] || exit 99
+
+# Validation images must not be those that are trained on.
+# shellcheck disable=SC2086
+run "$imagenet" train "$flat" $net --output "$tmp/x"
+exits 65 "class folders without splits do not validate on themselves"
+complains "expected a folder \"val\" or \"test\" in it; without" \
+    "the message says what is missing"
+complains "--val DIR, .*: --no-val" "and what to do"
+[ ! -e "$tmp/x" ]
+point $? "nothing is written"
+# shellcheck disable=SC2086
+run "$imagenet" train "$flat" $net --no-val --output "$tmp/run"
+exits 0 "--no-val is a way out"
+# shellcheck disable=SC2086
+run "$imagenet" train "$flat" $net --val "$flat" --output "$tmp/both"
+exits 0 "--val is another"
+says "^validation: $flat, 24 images of 3 classes" "it names the folder"
+run "$imagenet" data check "$flat"
+exits 0 "data check takes them as training images"
+
+# Classes of the validation images are those of training, by name.
+take "$tmp/some" $c $a
+# shellcheck disable=SC2086
+run "$imagenet" train "$flat" $net --val "$tmp/some" --output "$tmp/some-run"
+exits 0 "--val may lack a class"
+loss=$(value loss)
+take "$tmp/pair/train" $a $b $c
+take "$tmp/pair/val" $a $c
+# shellcheck disable=SC2086
+run "$imagenet" train "$tmp/pair" $net --output "$tmp/pair-run"
+[ -n "$loss" ] && [ "$(value loss)" = "$loss" ]
+point $? "and classes have the numbers of training nevertheless"
+take "$tmp/other" $a $b
+mv "$tmp/other/$b" "$tmp/other/unicorn"
+# shellcheck disable=SC2086
+run "$imagenet" train "$flat" $net --val "$tmp/other" --output "$tmp/x"
+exits 65 "a class that training does not have: exit code 65"
+complains '"unicorn", which is none of the 3 expected' "it is named"
+
+# A folder too high.
+mkdir "$tmp/high"
+take "$tmp/high/up" $a $b $c
+# shellcheck disable=SC2086
+run "$imagenet" train "$tmp/high" $net --no-val --output "$tmp/x"
+exits 65 "a folder above the classes: exit code 65"
+complains "\"up\" is its only folder.* use $tmp/high/up" "the right one is named"
+
+# eval takes the split that was asked for, or none.
+w="--weights $tmp/run/weights.safetensors"
+# shellcheck disable=SC2086
+run "$imagenet" eval "$tmp/pair" $w --split test
+exits 65 "eval --split test without test/: exit code 65"
+complains "expected a folder \"test\" in it" "with the reason"
+# shellcheck disable=SC2086
+run "$imagenet" eval "$flat" $w
+exits 65 "eval on class folders without splits: exit code 65"
+complains "use --split train" "with the way out"
+# shellcheck disable=SC2086
+run "$imagenet" eval "$flat" $w --split train
+exits 0 "which works"
+
+# Unreadable validation images are named and left out.
+take "$tmp/bad/train" $a $b $c
+take "$tmp/bad/val" $a $b $c
+victim=$(ls "$tmp/bad/val/$b" | head -n 1)
+rm "$tmp/bad/val/$b/$victim"
+# shellcheck disable=SC2086
+run "$imagenet" eval "$tmp/bad" $w
+want="$(value samples) $(value loss) $(value top1) $(value top5)"
+printf 'not a picture' >"$tmp/bad/val/$b/$victim"
+# shellcheck disable=SC2086
+run "$imagenet" eval "$tmp/bad" $w
+exits 0 "an unreadable image among 24 is tolerated"
+complains "unreadable image, not evaluated: .*/$b/$victim: is not an image" \
+    "and named"
+[ "$(value samples) $(value loss) $(value top1) $(value top5)" = "$want" ]
+point $? "the figures are those of the others: $want"
+# shellcheck disable=SC2086
+run "$imagenet" train "$tmp/bad" $net --epochs 2 --output "$tmp/bad-run"
+exits 0 "training with it succeeds"
+[ "$(grep -c "unreadable validation image, not evaluated: .*$victim" \
+    "$tmp/err")" = 1 ]
+point $? "and names it once"
+says "^eval .*samples=23 " "its evaluations are of the others"
+done_testing
