@@ -120,13 +120,23 @@ struct affine {
     const float *mean, *a, *shift;
 };
 
-DDP__INLINE void normalise(const struct affine *p, const void *restrict x,
-                           const void *restrict res, float *restrict y,
-                           size_t rows, size_t width, size_t len,
-                           enum ddp_act act, bool residual, bool b)
+/* Rows of x, of y and, unless NULL, of the residual; len of their width values
+ * are used. */
+struct block {
+    const void *x, *res;
+    float *y;
+    size_t rows, width, len;
+};
+
+/* x, res and y are parameters, although k has them, to be restrict. */
+DDP__INLINE void normalise(const struct affine *p, const struct block *k,
+                           const void *restrict x, const void *restrict res,
+                           float *restrict y, enum ddp_act act, bool residual,
+                           bool b)
 {
     const float *restrict mean = p->mean, *restrict a = p->a;
     const float *restrict shift = p->shift;
+    size_t rows = k->rows, width = k->width, len = k->len;
 
     for (size_t r = 0; r < rows; r++)
         for (size_t i = 0; i < len; i++) {
@@ -139,36 +149,50 @@ DDP__INLINE void normalise(const struct affine *p, const void *restrict x,
         }
 }
 
-typedef void (*normalise_f)(const struct affine *p, const void *x,
-                            const void *res, float *y, size_t rows,
-                            size_t width, size_t len);
+/* ---- one instance of the loop for each activation, residual and type ---- */
 
-/* The loop for every activation that may be fused, both ways, both types. */
-#define ACTS(X)                                                                \
-    X(DDP_IDENTITY)                                                            \
-    X(DDP_RELU)                                                                \
-    X(DDP_RELU6)                                                               \
-    X(DDP_SIGMOID)                                                             \
-    X(DDP_TANH)
-#define LOOP(a, name, residual, b)                                             \
-    DDP__CLONES static void normalise_##a##_##name(                            \
-        const struct affine *p, const void *x, const void *res, float *y,      \
-        size_t rows, size_t width, size_t len)                                 \
-    {                                                                          \
-        normalise(p, x, res, y, rows, width, len, a, residual, b);             \
+/* The activations that may be fused.  `residual` and `b` are constants here. */
+DDP__INLINE void normalise_act(const struct affine *p, const struct block *k,
+                               enum ddp_act act, bool residual, bool b)
+{
+    switch (act) {
+    case DDP_IDENTITY:
+        normalise(p, k, k->x, k->res, k->y, DDP_IDENTITY, residual, b);
+        break;
+    case DDP_RELU:
+        normalise(p, k, k->x, k->res, k->y, DDP_RELU, residual, b);
+        break;
+    case DDP_RELU6:
+        normalise(p, k, k->x, k->res, k->y, DDP_RELU6, residual, b);
+        break;
+    case DDP_SIGMOID:
+        normalise(p, k, k->x, k->res, k->y, DDP_SIGMOID, residual, b);
+        break;
+    case DDP_TANH:
+        normalise(p, k, k->x, k->res, k->y, DDP_TANH, residual, b);
+        break;
+    default: /* not fused: ddp__act_from_y() */
+        break;
     }
-#define X(a)                                                                   \
-    LOOP(a, f32, false, false)                                                 \
-    LOOP(a, f32_add, true, false)                                              \
-    LOOP(a, bf16, false, true)                                                 \
-    LOOP(a, bf16_add, true, true)
-ACTS(X)
-#undef X
-#define X(a)                                                                   \
-    [a] = {{normalise_##a##_f32, normalise_##a##_f32_add},                     \
-           {normalise_##a##_bf16, normalise_##a##_bf16_add}},
-static const normalise_f normalise_of[DDP_ACT_COUNT][2][2] = {ACTS(X)};
-#undef X
+}
+
+DDP__CLONES static void normalise_f32(const struct affine *p,
+                                      const struct block *k, enum ddp_act act)
+{
+    if (k->res)
+        normalise_act(p, k, act, true, false);
+    else
+        normalise_act(p, k, act, false, false);
+}
+
+DDP__CLONES static void normalise_bf16(const struct affine *p,
+                                       const struct block *k, enum ddp_act act)
+{
+    if (k->res)
+        normalise_act(p, k, act, true, true);
+    else
+        normalise_act(p, k, act, false, true);
+}
 
 /* From the end to the beginning: what measure_channels() read last may still be
  * in a cache.  buf: a block of results. */
@@ -176,19 +200,23 @@ static void normalise_blocks(const struct ddp__task *t,
                              const struct ddp__rows *r, const struct affine *p,
                              const void *res, float *buf)
 {
-    normalise_f f = normalise_of[t->call->bn.act][r->b][!!res];
-    size_t w = r->width, blocks = ddp__bn_blocks(r), rows, len;
+    size_t w = r->width, blocks = ddp__bn_blocks(r), len;
+    struct block k = {.width = w};
 
     while (blocks-- > 0) {
-        size_t at = ddp__bn_block(r, blocks, &rows, &len) * w;
+        size_t at = ddp__bn_block(r, blocks, &k.rows, &k.len) * w;
         void *y = ddp__to(t->data[DDP__BN_FWD_Y], at, r->b);
-        float *out = r->direct ? y : buf;
 
-        f(p, ddp__at(t->data[DDP__BN_FWD_X], at, r->b),
-          res ? ddp__at(res, at, r->b) : NULL, out, rows, w, len);
-        len += (rows - 1) * w;
+        k.x = ddp__at(t->data[DDP__BN_FWD_X], at, r->b);
+        k.res = res ? ddp__at(res, at, r->b) : NULL;
+        k.y = r->direct ? y : buf;
+        if (r->b)
+            normalise_bf16(p, &k, t->call->bn.act);
+        else
+            normalise_f32(p, &k, t->call->bn.act);
+        len = k.len + (k.rows - 1) * w;
         if (t->call->bn.mask)
-            ddp__mask_make(out, (uint8_t *)t->data[DDP__BN_FWD_MASK] + at / 8,
+            ddp__mask_make(k.y, (uint8_t *)t->data[DDP__BN_FWD_MASK] + at / 8,
                            len);
         if (!r->direct)
             ddp__store_block(y, buf, len, r->b, r->stream);
