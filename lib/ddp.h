@@ -35,7 +35,7 @@
  *            struct that begins with struct_size is filled with its defaults by
  *            its ..._init(), and then changed field by field; a program built
  *            with this ddp.h then runs with later libraries too.  In the other
- *            structs a field left 0 means its default.
+ *            structs 0 is 0, unless the field's comment says otherwise.
  * Shapes     One sample is (h, w, c): height, width, channels, channels last.
  *            A vector of k features is (1, 1, k).  Labels are int32_t.
  * Threads    Call from one thread at a time, except where a comment says
@@ -945,7 +945,8 @@ int ddp_trainer_ema_get(ddp_trainer_t *t, const char *name, float *out,
                         size_t len);
 int ddp_trainer_ema_set(ddp_trainer_t *t, const char *name, const float *in,
                         size_t len);
-int ddp_trainer_ema_save(ddp_trainer_t *t, const char *path);
+int ddp_trainer_ema_save(ddp_trainer_t *t, const char *path,
+                         const struct ddp_save_options *o);
 
 /* The chain's output for one sample. */
 struct ddp_prediction {

@@ -122,6 +122,20 @@ static void test_values(ddp_t *ddp, ddp_dataset_t *d, const char *backend)
     ddp_chain_free(c);
 }
 
+/* A bf16 has the upper half of a float's bits, 8 of them of the number. */
+static bool are_rounded(const float *got, const float *of, size_t n)
+{
+    bool good = true;
+    uint32_t bits;
+
+    for (size_t i = 0; i < n; i++) {
+        memcpy(&bits, &got[i], sizeof(bits));
+        good = good && (bits & 0xffff) == 0 &&
+               fabsf(got[i] - of[i]) <= 0x1p-8f * fabsf(of[i]);
+    }
+    return good;
+}
+
 /* Losses are sums in the same order on the same values: equal. */
 static void test_evaluation(ddp_t *ddp, ddp_dataset_t *d)
 {
@@ -144,10 +158,16 @@ static void test_evaluation(ddp_t *ddp, ddp_dataset_t *d)
        "their evaluation leaves that of the weights as it is");
     n = all(c, t, e);
     all(c, NULL, w);
-    ok(fd >= 0 && ddp_trainer_ema_save(t, path) == 0 &&
+    ok(fd >= 0 && ddp_trainer_ema_save(t, path, NULL) == 0 &&
            ddp_chain_load(other, path, NULL, NULL) == 0 &&
            all(other, NULL, got) == n && !memcmp(got, e, n * sizeof(*e)),
        "a file has them, under the parameters' names");
+    ok(ddp_trainer_ema_save(
+           t, path,
+           &(struct ddp_save_options){SAVE_DEFAULTS, .dtype = DDP_BF16}) == 0 &&
+           ddp_chain_load(other, path, NULL, NULL) == 0 &&
+           all(other, NULL, got) == n && are_rounded(got, e, n),
+       "or rounded to bf16");
     ok(put(c, NULL, e) && ddp_trainer_evaluate(t, d, &after) == 0 &&
            !memcmp(&ema, &after, sizeof(ema)) &&
            memcmp(&before, &ema, sizeof(ema)) != 0,
@@ -321,7 +341,7 @@ static void test_errors(ddp_t *ddp, ddp_dataset_t *d)
 
     ok(t && ddp_trainer_ema_get(t, "1.bias", w, 4) == DDP_EINVAL &&
            ddp_trainer_ema_set(t, "1.bias", w, 4) == DDP_EINVAL &&
-           ddp_trainer_ema_save(t, "/tmp/none") == DDP_EINVAL &&
+           ddp_trainer_ema_save(t, "/tmp/none", NULL) == DDP_EINVAL &&
            ddp_trainer_evaluate_ema(t, d, &m) == DDP_EINVAL,
        "without ema_decay there are none: %s", ddp_errmsg());
     ddp_trainer_free(t);

@@ -356,7 +356,7 @@ static bool resumed(void)
       ddp_trainer_ema_get(trainer, "head.weight", w, LEN * CLASSES) == 0)      \
     X(ddp_trainer_ema_set,                                                     \
       ddp_trainer_ema_set(trainer, "head.weight", w, LEN * CLASSES) == 0)      \
-    X(ddp_trainer_ema_save, ddp_trainer_ema_save(trainer, at("e")) == 0)       \
+    X(ddp_trainer_ema_save, ddp_trainer_ema_save(trainer, at("e"), NULL) == 0) \
     X(ddp_trainer_checkpoint, ddp_trainer_checkpoint(trainer) == 0)            \
     X(ddp_trainer_train, ddp_trainer_train(trainer) == 0)                      \
     X(ddp_trainer_free, DONE(ddp_trainer_free(trainer)))                       \

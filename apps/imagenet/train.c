@@ -113,7 +113,7 @@ static int save_chain(const struct run *r, const char *path)
 
 static int save_ema(const struct run *r, const char *path)
 {
-    return ddp_trainer_ema_save(r->trainer, path);
+    return ddp_trainer_ema_save(r->trainer, path, NULL);
 }
 
 static int save_as(struct run *r, const char *name,

@@ -38,7 +38,8 @@ static int average_values(void *t, const char *name, float *out, size_t len)
     return ddp_trainer_ema_get(t, name, out, len);
 }
 
-int ddp_trainer_ema_save(ddp_trainer_t *t, const char *path)
+int ddp_trainer_ema_save(ddp_trainer_t *t, const char *path,
+                         const struct ddp_save_options *o)
 {
-    return ddp__weights_save(t->chain, path, DDP_F32, average_values, t);
+    return ddp__weights_save(t->chain, path, o, average_values, t);
 }

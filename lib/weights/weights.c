@@ -75,14 +75,26 @@ static struct ddp__st_out describe_tensor(const struct weights *w, int i,
     return t;
 }
 
-int ddp__weights_save(ddp_chain_t *c, const char *path, enum ddp_dtype dtype,
-                      ddp__values_f get, void *arg)
+static const struct ddp_save_options save_defaults = {
+    .struct_size = sizeof(save_defaults), .dtype = DDP_F32};
+
+void ddp_save_options_init_sized(struct ddp_save_options *o, size_t size)
 {
+    ddp__options_init(o, size, &save_defaults, sizeof(save_defaults));
+}
+
+int ddp__weights_save(ddp_chain_t *c, const char *path,
+                      const struct ddp_save_options *given, ddp__values_f get,
+                      void *arg)
+{
+    struct ddp_save_options o = save_defaults;
+    int rc = ddp__options_copy(&o, sizeof(o), given, "ddp_save_options");
     struct ddp__st_out *out = NULL;
     struct weights w;
-    int rc;
 
-    if (dtype != DDP_F32 && dtype != DDP_BF16)
+    if (rc < 0)
+        return rc;
+    if (o.dtype != DDP_F32 && o.dtype != DDP_BF16)
         return ddp__fail(DDP_EINVAL,
                          "weights can be saved only as f32 or bf16");
     if ((rc = weights_new(&w, c)) < 0)
@@ -90,7 +102,7 @@ int ddp__weights_save(ddp_chain_t *c, const char *path, enum ddp_dtype dtype,
     if (!(out = calloc((size_t)w.n + 1, sizeof(*out))))
         rc = ddp__fail(DDP_ENOMEM, "out of memory to save the weights");
     for (int i = 0; rc == 0 && i < w.n; i++) {
-        out[i] = describe_tensor(&w, i, dtype);
+        out[i] = describe_tensor(&w, i, o.dtype);
         rc = get(arg, w.info[i].name, w.data[i], w.info[i].len);
     }
     if (rc == 0)
@@ -105,21 +117,10 @@ static int own_values(void *c, const char *name, float *out, size_t len)
     return ddp_chain_get(c, name, out, len);
 }
 
-static const struct ddp_save_options save_defaults = {
-    .struct_size = sizeof(save_defaults), .dtype = DDP_F32};
-
-void ddp_save_options_init_sized(struct ddp_save_options *o, size_t size)
-{
-    ddp__options_init(o, size, &save_defaults, sizeof(save_defaults));
-}
-
 int ddp_chain_save(ddp_chain_t *c, const char *path,
-                   const struct ddp_save_options *given)
+                   const struct ddp_save_options *o)
 {
-    struct ddp_save_options o = save_defaults;
-    int rc = ddp__options_copy(&o, sizeof(o), given, "ddp_save_options");
-
-    return rc < 0 ? rc : ddp__weights_save(c, path, o.dtype, own_values, c);
+    return ddp__weights_save(c, path, o, own_values, c);
 }
 
 /* ---- what fits ---------------------------------------------------------- */

@@ -11,7 +11,8 @@ typedef int (*ddp__values_f)(void *arg, const char *name, float *out,
                              size_t len);
 
 /* ddp_chain_save() with other values of the chain's parameters. */
-int ddp__weights_save(ddp_chain_t *c, const char *path, enum ddp_dtype dtype,
-                      ddp__values_f get, void *arg);
+int ddp__weights_save(ddp_chain_t *c, const char *path,
+                      const struct ddp_save_options *given, ddp__values_f get,
+                      void *arg);
 
 #endif
