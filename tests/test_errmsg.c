@@ -65,7 +65,7 @@ static void put_files(void)
     put_photo("f/a/1.jpg");
     put_photo("f/b/2.jpg");
     put_text("f/b/3.jpg", "not an image");
-    put_text("i/LOC_synset_mapping.txt", "n01 tench\n");
+    put_text("i/LOC_synset_mapping.txt", "n01 tench\nn02 goldfish\n");
     put_photo("i/ILSVRC/Data/CLS-LOC/train/n01/n01_1.JPEG");
     for (int i = 1; i <= 5; i++) {
         snprintf(name, sizeof(name), "c/data_batch_%d.bin", i);
@@ -291,6 +291,9 @@ static bool resumed(void)
     X(ddp_dataset_folder, opened(ddp_dataset_folder(at("f"), &small)))         \
     X(ddp_dataset_open, (folder = ddp_dataset_open(at("f"), DDP_TRAIN,         \
                                                    &small)))                   \
+    X(ddp_dataset_has_splits, !ddp_dataset_has_splits(at("f")))                \
+    X(ddp_dataset_set_classes,                                                 \
+      ddp_dataset_set_classes(folder, 2, (const char *[]){"b", "a"}) == 0)     \
     X(ddp_chain_evaluate, read_all(folder))                                    \
     X(ddp_dataset_bad_count, ddp_dataset_bad_count(folder) == 1)               \
     X(ddp_dataset_bad,                                                         \
