@@ -10,6 +10,7 @@
 #include "conv.h"
 #include "dense.h"
 #include "prepare.h"
+#include "profile.h"
 #include "variant.h"
 #include "worker.h"
 
@@ -17,12 +18,15 @@ static int cores; /* for what the host makes with many threads */
 
 static int cuda_init(const struct ddp__machine *m)
 {
+    int rc = ddp__cuda_workers_open();
+
     cores = m->cores;
-    return ddp__cuda_workers_open();
+    return rc < 0 ? rc : ddp__cuda_profile_open(&ddp__cuda);
 }
 
 static void cuda_fini(void)
 {
+    ddp__cuda_profile_close(&ddp__cuda);
     ddp__cuda_workers_close();
     ddp__cuda_plans_close();
 }

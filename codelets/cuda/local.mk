@@ -37,6 +37,8 @@ libddp_cuda_core_la_SOURCES = \
     %D%/dnn_tune.h \
     %D%/matmul.c \
     %D%/matmul.h \
+    %D%/profile.c \
+    %D%/profile.h \
     %D%/variant.c \
     %D%/variant.h \
     %D%/weights.c \
