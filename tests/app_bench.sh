@@ -33,6 +33,7 @@ point $? "it prints one line of JSON"
 has_keys
 point $? "with all keys"
 holds "$(number img_per_s) > 0 && $(number tasks) > 1" "speed and tasks"
+says '"loss":[0-9.]+,"weights":"[0-9a-f]{8}",' "the last loss, and a CRC"
 # img_per_s is the batch over step_ms; both are rounded to 3 decimals.
 ratio=$(awk "BEGIN { print $(number img_per_s) * $(number step_ms) / 16000 }")
 holds "$ratio > 0.99 && $ratio < 1.01" "images a second fit the step time"

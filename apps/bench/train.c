@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
 #include "config.h"
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -72,7 +73,8 @@ const struct opt_command bench_train_command = {
         "set by their arithmetic and memory, layer by layer; gpu_idle_share is "
         "the fraction of time without a running kernel, submit_us the host's "
         "time to submit a step. sched_share and data_share are fractions of "
-        "wall time times workers.",
+        "wall time times workers. loss is the last step's, weights the CRC32C "
+        "of the parameters after it.",
     .group = (const struct opt_group *const[]){&options, NULL},
 };
 
@@ -142,7 +144,7 @@ struct bench {
     int64_t done, skip, want;
     int64_t drained; /* steps between `before` and those that count */
     struct ddp_stats before;
-    double data_share;
+    double data_share, loss;
     bool inspect;
 };
 
@@ -162,6 +164,7 @@ static int on_step(const struct ddp_progress *p, void *arg)
     b->last = t;
     b->done++;
     b->data_share = p->data_share;
+    b->loss = p->now.loss;
     return 0;
 }
 
@@ -331,6 +334,19 @@ static void print_gpus(const struct bench *b, double img,
                b->at_least.bytes / (1024 * 1024));
 }
 
+/* What was computed: a number that JSON does not have is null. */
+static void print_result(struct bench *b)
+{
+    uint32_t crc = 0;
+
+    if (isfinite(b->loss))
+        printf("\"loss\":%.9g,", b->loss);
+    else
+        printf("\"loss\":null,");
+    if (ddp_chain_checksum(b->chain, &crc) == 0)
+        printf("\"weights\":\"%08x\",", crc);
+}
+
 /* Long, because the fields follow the order of the line. */
 static void print_json(struct bench *b, const struct bench_settings *s,
                        const struct ddp_stats *st)
@@ -358,6 +374,7 @@ static void print_json(struct bench *b, const struct bench_settings *s,
            st->steps ? (double)st->tasks / (double)st->steps : 0,
            worker_s > 0 ? st->sched_s / worker_s : 0,
            worker_s > 0 ? st->exec_s / worker_s : 0, b->data_share);
+    print_result(b);
     printf("\"buffers_mib\":%.1f,\"peak_rss_mib\":%.1f,\"devices\":",
            (double)st->peak_bytes / (1024 * 1024), bench_peak_rss_mib());
     app_json_text(stdout, ddp_describe(b->ddp));
