@@ -79,6 +79,7 @@ check_PROGRAMS += \
     %D%/test_errmsg \
     %D%/test_evaluate \
     %D%/test_gpu \
+    %D%/test_gpu_facts \
     %D%/test_gpu_train \
     %D%/test_loss_scaler \
     %D%/test_halves \
@@ -137,13 +138,16 @@ CLEANFILES += %D%/dummy/runtime/device_rows.h
 %C%_test_cuda_host_SOURCES = %D%/test_cuda_host.c $(CUDA_TASKS) $(GPU_BODIES)
 
 %C%_test_cuda_plans_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
+%C%_test_gpu_facts_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
 if HAVE_CUDA
 %C%_test_cuda_plans_LDADD = $(LDADD_CUDA)
+%C%_test_gpu_facts_LDADD = $(LDADD_CUDA) $(JANSSON_LIBS)
 
 %C%_test_cuda_weights_SOURCES = %D%/test_cuda_weights.c codelets/cuda/weights.c
 %C%_test_cuda_weights_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
 else
 %C%_test_cuda_plans_LDADD = $(LDADD)
+%C%_test_gpu_facts_LDADD = $(LDADD)
 
 %C%_test_cuda_weights_SOURCES = %D%/test_cuda_weights.c
 endif
