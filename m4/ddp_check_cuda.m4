@@ -2,7 +2,7 @@ dnl SPDX-License-Identifier: LGPL-2.1-or-later
 dnl DDP_CHECK_CUDA
 dnl --with-cuda=yes|DIR requires kernels for NVIDIA GPUs, no disables them,
 dnl compile compiles and tests them even if StarPU does not support CUDA;
-dnl default: if nvcc, cuDNN 9, cuBLASLt and a StarPU with CUDA are found.
+dnl default: if nvcc, cuDNN 9.8, cuBLASLt and a StarPU with CUDA are found.
 dnl --with-cudnn=DIR says where cuDNN is, if not in the toolkit's folder.
 dnl Nothing runs on a GPU here.  To be used after DDP_CHECK_STARPU.
 dnl Sets have_cuda, NVCC, NVCCFLAGS, CUDA_CPPFLAGS, CUDA_LIBS, CUDA_VERSION,
@@ -89,12 +89,12 @@ AC_DEFUN([_DDP_TRY_CUDA], [
     CPPFLAGS="$CPPFLAGS $CUDA_CPPFLAGS"
     LIBS="$CUDA_LIBS $LIBS"
     AS_IF([test -z "$ddp_cuda_why"], [
-        AC_MSG_CHECKING([for cuDNN 9 and cuBLASLt])
+        AC_MSG_CHECKING([for cuDNN 9.8 and cuBLASLt])
         AC_LINK_IFELSE([AC_LANG_PROGRAM([[
             #include <cublasLt.h>
             #include <cuda_runtime_api.h>
             #include <cudnn.h>
-            #if CUDNN_MAJOR < 9
+            #if CUDNN_VERSION < 90800
             # error cuDNN is too old
             #endif
             ]], [[int n;
@@ -102,8 +102,8 @@ AC_DEFUN([_DDP_TRY_CUDA], [
                    cudaGetDeviceCount(&n) != 0;]])],
             [AC_MSG_RESULT([yes])],
             [AC_MSG_RESULT([no])
-             ddp_cuda_why="CUDA $CUDA_VERSION in $ddp_cuda_dir has no cuDNN 9 \
-or no cuBLASLt; --with-cudnn=DIR says where cuDNN is"])
+             ddp_cuda_why="CUDA $CUDA_VERSION in $ddp_cuda_dir has no cuDNN \
+9.8 or no cuBLASLt; --with-cudnn=DIR says where cuDNN is"])
     ])
     AS_IF([test -z "$ddp_cuda_why"], [
         for v in MAJOR MINOR PATCHLEVEL; do

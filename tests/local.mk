@@ -69,6 +69,7 @@ check_PROGRAMS += \
     %D%/test_crc32c \
     %D%/test_cuda_after \
     %D%/test_cuda_host \
+    %D%/test_cuda_places \
     %D%/test_cuda_plans \
     %D%/test_cuda_weights \
     %D%/test_custom \
@@ -156,6 +157,7 @@ dist_check_SCRIPTS = \
     %D%/app_bench.sh \
     %D%/app_bundle.sh \
     %D%/app_data.sh \
+    %D%/app_cuda_libs.sh \
     %D%/app_emulated.sh \
     %D%/app_gpu_check.sh \
     %D%/app_infer.sh \

@@ -3,7 +3,9 @@
  */
 #include "config.h"
 
+#include <pthread.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "backend.h"
 #include "bn.h"
@@ -31,16 +33,32 @@ static void cuda_fini(void)
     ddp__cuda_plans_close();
 }
 
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static char fallback[256]; /* the reason of the first one */
+
+void ddp__cuda_fell_back(const char *why)
+{
+    pthread_mutex_lock(&lock);
+    if (!fallback[0])
+        snprintf(fallback, sizeof(fallback), "%.200s%s", why,
+                 strlen(why) > 200 ? "..." : "");
+    pthread_mutex_unlock(&lock);
+}
+
 static const char *cuda_describe(void)
 {
-    static char text[96];
+    static char text[384];
     size_t v = cudnnGetVersion();
     int cuda = 0;
 
     cudaRuntimeGetVersion(&cuda);
-    snprintf(text, sizeof(text), "CUDA %d.%d, cuDNN %zu.%zu.%zu%s", cuda / 1000,
-             cuda % 1000 / 10, v / 10000, v % 10000 / 100, v % 100,
-             ddp__cudnn_switches());
+    pthread_mutex_lock(&lock);
+    snprintf(text, sizeof(text), "CUDA %d.%d, cuDNN %zu.%zu.%zu%s%s%s",
+             cuda / 1000, cuda % 1000 / 10, v / 10000, v % 10000 / 100, v % 100,
+             ddp__cudnn_switches(),
+             fallback[0] ? ", some batch norm by libddp's kernels: " : "",
+             fallback);
+    pthread_mutex_unlock(&lock);
     return text;
 }
 

@@ -13,4 +13,8 @@ extern struct ddp__backend ddp__cuda;
 DDP__OPS(X)
 #undef X
 
+/* The line of devices reports why cuDNN does not run batch norm; the first
+ * reason stays.  "": none. */
+void ddp__cuda_fell_back(const char *why);
+
 #endif

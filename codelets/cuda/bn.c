@@ -185,6 +185,8 @@ static int make_bn_plan(const struct ddp__call *c, struct ddp__cuda_plan *p,
     rc = ddp__cudnn_plan_get(g, p->limit, v->n == c->cap, &v->dnn);
     if (rc < 0)
         v->dnn = NULL;
+    if (rc == DDP_ENODEV)
+        ddp__cuda_fell_back(ddp_errmsg());
     return rc == DDP_ENODEV ? 0 : rc;
 }
 

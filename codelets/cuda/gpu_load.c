@@ -4,116 +4,154 @@
 #include "config.h"
 
 #include <dlfcn.h>
-#include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "cuda/gpu.h"
+#include "cuda/gpu_places.h"
 #include "cuda/module.h"
 
 /* What the module needs, each before those that need it; cuDNN opens parts of
  * itself by name, which are found if they are loaded. */
 static const char *const libraries[] = {
     "libcudart.so." DDP_CUDA_MAJOR_TEXT,
-    "libnvJitLink.so." DDP_CUDA_MAJOR_TEXT,
     "libcublasLt.so." DDP_CUDA_MAJOR_TEXT,
-    "libcublas.so." DDP_CUDA_MAJOR_TEXT,
     "libcudnn_graph.so." DDP_CUDNN_MAJOR_TEXT,
     "libcudnn_heuristic.so." DDP_CUDNN_MAJOR_TEXT,
     "libcudnn_ops.so." DDP_CUDNN_MAJOR_TEXT,
     "libcudnn_cnn.so." DDP_CUDNN_MAJOR_TEXT,
-    "libcudnn_adv.so." DDP_CUDNN_MAJOR_TEXT,
     "libcudnn_engines_precompiled.so." DDP_CUDNN_MAJOR_TEXT,
-    "libcudnn_engines_runtime_compiled.so." DDP_CUDNN_MAJOR_TEXT,
     "libcudnn.so." DDP_CUDNN_MAJOR_TEXT,
     NULL,
 };
+enum { CUDNN_PARTS = 2 }; /* the first that is a part of cuDNN */
 
-/* The libraries that cuDNN loads at run time, and those that they load, by
- * names that are not written anywhere: without it batch norm would be left to
- * libddp's kernels. The pattern is for the minor version. */
-static const char *const compiler[] = {
-    "libnvrtc-builtins.so." DDP_CUDA_MAJOR_TEXT ".*",
-    "libnvrtc.so." DDP_CUDA_MAJOR_TEXT,
+/* What these need in some versions, or what some operations need. */
+static const char *const more_libraries[] = {
+    "libnvJitLink.so." DDP_CUDA_MAJOR_TEXT,
+    "libcublas.so." DDP_CUDA_MAJOR_TEXT,
+    "libcudnn_adv.so." DDP_CUDNN_MAJOR_TEXT,
+    "libcudnn_engines_runtime_compiled.so." DDP_CUDNN_MAJOR_TEXT,
     NULL,
 };
 
-/* Folders, as patterns; $X is a variable of the environment, which may be a
- * list.  Those that a user names come first. */
-static const char *const places[] = {
-    "$DDP_CUDA_LIBS",
-    "$CUDA_HOME/lib64",
-    "$PYTHONPATH/nvidia/*/lib",
-    "$VIRTUAL_ENV/lib/python3*/site-packages/nvidia/*/lib",
-    "$CONDA_PREFIX/lib",
-    "$PATH/../lib/python3*/*-packages/nvidia/*/lib",
-    "/usr/local/cuda/lib64",
-    "/usr/local/cuda-" DDP_CUDA_MAJOR_TEXT "*/lib64",
-    "$HOME/.local/lib/python3*/site-packages/nvidia/*/lib",
-    "/opt/*/lib/python3*/site-packages/nvidia/*/lib",
-};
+#define NVRTC "libnvrtc.so." DDP_CUDA_MAJOR_TEXT
 
 /* Load a library for the rest of the process: the module calls it. */
-static bool load_library(const char *path)
+static void *load_library(const char *path)
 {
-    void *handle = dlopen(path, RTLD_LAZY | RTLD_GLOBAL);
-
-    /* cppcheck-suppress resourceLeak */
-    return handle != NULL;
+    return dlopen(path, RTLD_LAZY | RTLD_GLOBAL);
 }
 
-/* Load a library out of the folders that match; false if none has it. */
-static bool load_from(const char *pattern, const char *library)
+/* Those of a list that a place has. */
+static void load_all(const struct ddp__folders *f, const char *const *list)
 {
     char path[4096];
-    glob_t found;
-    bool done = false;
 
-    if (snprintf(path, sizeof(path), "%s/%s", pattern, library) >=
-            (int)sizeof(path) ||
-        glob(path, 0, NULL, &found) != 0)
-        return false;
-    for (size_t i = 0; !done && i < found.gl_pathc; i++)
-        done = load_library(found.gl_pathv[i]);
-    globfree(&found);
-    return done;
+    for (; *list; list++)
+        if (ddp__folders_have(f, *list, path, sizeof(path)))
+            /* cppcheck-suppress leakReturnValNotUsed */
+            load_library(path);
 }
 
-/* The same for a place, whose variable may be a list of folders. */
-static bool load_at(const char *place, const char *library)
+static void load_place(const struct ddp__folders *f)
 {
-    char name[64], pattern[4096], *list, *save = NULL, *value;
-    const char *rest = place + strcspn(place, "/");
-    bool done = false;
-
-    if (place[0] != '$')
-        return load_from(place, library);
-    snprintf(name, sizeof(name), "%.*s", (int)(rest - place - 1), place + 1);
-    if (!getenv(name) || !(list = strdup(getenv(name))))
-        return false;
-    for (value = strtok_r(list, ":", &save); value && !done;
-         value = strtok_r(NULL, ":", &save))
-        done = snprintf(pattern, sizeof(pattern), "%s%s", value, rest) <
-                   (int)sizeof(pattern) &&
-               load_from(pattern, library);
-    free(list);
-    return done;
+    load_all(f, more_libraries);
+    load_all(f, libraries);
+    load_all(f, more_libraries); /* those that need the others */
 }
 
-/* What the loader finds by itself is left alone. */
-static void load_all(const char *const *library)
+/* The folder of the library that has this symbol. */
+static bool folder_of(void *symbol, char *path, size_t size)
 {
-    size_t count = sizeof(places) / sizeof(places[0]);
+    Dl_info info;
+    char *slash;
 
-    for (; *library; library++) {
-        if (load_library(*library))
-            continue;
-        for (size_t p = 0; p < count && !load_at(places[p], *library); p++)
-            ;
+    if (!symbol || !dladdr(symbol, &info) || !info.dli_fname ||
+        snprintf(path, size, "%s", info.dli_fname) >= (int)size ||
+        !(slash = strrchr(path, '/')))
+        return false;
+    *slash = '\0';
+    return true;
+}
+
+/* ---- cuDNN's parts ------------------------------------------------------- */
+
+/* cuDNN ends the process where a part of it is missing, so look first: next to
+ * libcudnn.so, then where the loader searches. */
+static int check_parts(void *module)
+{
+    char folder[4096];
+    struct ddp__folders f = {.count = 1, .path = {folder}};
+    char path[4096 + 64];
+
+    if (!folder_of(dlsym(module, "cudnnGetVersion"), folder, sizeof(folder)))
+        return 0;
+    for (int i = CUDNN_PARTS; libraries[i]; i++)
+        if (!ddp__folders_have(&f, libraries[i], path, sizeof(path)) &&
+            !load_library(libraries[i]))
+            return ddp__fail(DDP_ENODEV,
+                             "cuDNN in %s is incomplete: %s is missing; "
+                             "install all of cuDNN, or name another one in "
+                             "DDP_CUDA_LIBS",
+                             folder, libraries[i]);
+    return 0;
+}
+
+/* ---- NVRTC -------------------------------------------------------------- */
+
+static char no_compiler[512]; /* why cuDNN cannot compile; "": it can */
+
+/* Its own folder has the builtins of exactly its version. */
+static void load_builtins(void *nvrtc)
+{
+    int (*version)(int *, int *), major = 0, minor = 0;
+    char folder[4096] = "", name[64], path[4096 + 72];
+    void *symbol = dlsym(nvrtc, "nvrtcVersion");
+
+    memcpy(&version, &symbol, sizeof(version));
+    if (!symbol || version(&major, &minor) != 0 ||
+        !folder_of(symbol, folder, sizeof(folder))) {
+        snprintf(no_compiler, sizeof(no_compiler),
+                 NVRTC " does not report its version");
+        return;
     }
+    snprintf(name, sizeof(name), "libnvrtc-builtins.so.%d.%d", major, minor);
+    snprintf(path, sizeof(path), "%s/%s", folder, name);
+    if (!load_library(path) && !load_library(name))
+        snprintf(no_compiler, sizeof(no_compiler),
+                 "NVRTC %d.%d in %.300s has no %s", major, minor, folder, name);
 }
+
+/* cuDNN loads NVRTC by name, and NVRTC its builtins, both when they are first
+ * needed: what is loaded now is what they get.  It has to be that of the CUDA
+ * that is used: of the place, else from next to CUDA's run time. */
+static void load_compiler(void *module, const struct ddp__folders *place)
+{
+    char folder[4096] = "the loader's folders", path[4096];
+    struct ddp__folders f = {.count = 1, .path = {folder}};
+    void *nvrtc = NULL;
+
+    no_compiler[0] = '\0';
+    if (ddp__folders_have(place, NVRTC, path, sizeof(path)))
+        nvrtc = load_library(path);
+    if (!nvrtc &&
+        folder_of(dlsym(module, "cudaRuntimeGetVersion"), folder,
+                  sizeof(folder)) &&
+        ddp__folders_have(&f, NVRTC, path, sizeof(path)))
+        nvrtc = load_library(path);
+    if (!nvrtc)
+        nvrtc = load_library(NVRTC);
+    if (nvrtc)
+        load_builtins(nvrtc);
+    else
+        snprintf(no_compiler, sizeof(no_compiler), "no " NVRTC " in %.400s",
+                 place->count ? place->path[0] : folder);
+}
+
+/* ---- the module --------------------------------------------------------- */
 
 /* The module in a folder, or NULL. */
 static void *open_in(const char *dir, const char *below)
@@ -148,43 +186,78 @@ static void *open_module(void)
 
 const struct ddp__backend *ddp__cuda_backends[2];
 
-/* Opens the module once.  cuDNN's compiler comes first, as it is found by name
- * later; CUDA's libraries only if the module's own search paths do not have
- * them. */
+static const struct ddp__module_host host = {
+    .version = DDP__MODULE_VERSION,
+    .call_size = sizeof(struct ddp__call),
+    .task_size = sizeof(struct ddp__task),
+    .backend_size = sizeof(struct ddp__backend),
+    .fail = ddp__fail,
+    .failures = ddp__failures,
+    .errmsg = ddp_errmsg,
+    .no_compiler = no_compiler,
+};
+
+/* What the user names comes first, then what the loader finds (of this build,
+ * or of LD_LIBRARY_PATH), then one of the usual places. */
+static void *open_somewhere(struct ddp__folders *place, char *why, size_t size)
+{
+    void *m;
+
+    why[0] = '\0';
+    if (ddp__places_given(place))
+        load_place(place);
+    if ((m = open_module()))
+        return m;
+    ddp__folders_free(place);
+    if (ddp__places_find(libraries, place, why, size))
+        load_place(place);
+    return open_module();
+}
+
+static int not_loaded(const char *why)
+{
+    const char *reason = dlerror();
+
+    return ddp__fail(DDP_ENODEV,
+                     "the kernels for GPUs cannot be loaded: %s%s%s; "
+                     "DDP_CUDA_LIBS can say where CUDA %s and cuDNN %s are",
+                     reason ? reason : "no reason given", why[0] ? "; " : "",
+                     why, DDP_CUDA_MAJOR_TEXT, DDP_CUDNN_MAJOR_TEXT);
+}
+
+static int bind_module(void *m, const struct ddp__folders *place)
+{
+    void *symbol = dlsym(m, "ddp_cuda_open");
+    unsigned failures = ddp__failures();
+    ddp__module_f *door;
+    int rc;
+
+    if (!symbol)
+        return not_loaded("");
+    if ((rc = check_parts(m)) < 0)
+        return rc;
+    load_compiler(m, place);
+    memcpy(&door, &symbol, sizeof(door));
+    if ((ddp__cuda_backends[0] = door(&host)))
+        return 0;
+    return ddp__failures() != failures
+               ? DDP_ENODEV
+               : ddp__fail(DDP_ENODEV,
+                           "ddp_cuda.so is of another build of libddp");
+}
+
+/* Opens the module once. */
 int ddp__cuda_load(void)
 {
-    static const struct ddp__module_host host = {
-        .version = DDP__MODULE_VERSION,
-        .call_size = sizeof(struct ddp__call),
-        .task_size = sizeof(struct ddp__task),
-        .backend_size = sizeof(struct ddp__backend),
-        .fail = ddp__fail,
-        .failures = ddp__failures,
-        .errmsg = ddp_errmsg,
-    };
-    ddp__module_f *door;
-    void *m, *symbol;
+    struct ddp__folders place = {.count = 0};
+    char why[512];
+    void *m;
+    int rc;
 
     if (ddp__cuda_backends[0])
         return 0;
-    load_all(compiler);
-    if (!(m = open_module())) {
-        load_all(libraries);
-        m = open_module();
-    }
-    if (!m || !(symbol = dlsym(m, "ddp_cuda_open"))) {
-        const char *why = dlerror();
-
-        return ddp__fail(
-            DDP_ENODEV,
-            "the kernels for GPUs cannot be loaded: %s; LD_LIBRARY_PATH or "
-            "DDP_CUDA_LIBS can say where CUDA %s and cuDNN %s are",
-            why ? why : "no reason given", DDP_CUDA_MAJOR_TEXT,
-            DDP_CUDNN_MAJOR_TEXT);
-    }
-    memcpy(&door, &symbol, sizeof(door));
-    if (!(ddp__cuda_backends[0] = door(&host)))
-        return ddp__fail(DDP_ENODEV,
-                         "ddp_cuda.so is of another build of libddp");
-    return 0;
+    m = open_somewhere(&place, why, sizeof(why));
+    rc = m ? bind_module(m, &place) : not_loaded(why);
+    ddp__folders_free(&place);
+    return rc;
 }

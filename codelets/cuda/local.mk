@@ -10,7 +10,9 @@ libddp_core_la_SOURCES += \
     %D%/device.c \
     %D%/gpu.c \
     %D%/gpu.h \
-    %D%/gpu_load.c
+    %D%/gpu_load.c \
+    %D%/gpu_places.c \
+    %D%/gpu_places.h
 
 noinst_LTLIBRARIES += libddp_cuda_core.la
 libddp_cuda_core_la_SOURCES = \

@@ -13,6 +13,29 @@
 
 static struct ddp__module_host host;
 
+/* Descriptions of devices, on which plans are built, came with it. */
+enum { OLDEST_CUDNN = 90800 };
+
+static int check_cudnn(void)
+{
+    size_t v = cudnnGetVersion();
+
+    if (v < OLDEST_CUDNN || v / 10000 != CUDNN_MAJOR)
+        return ddp__fail(DDP_ENODEV,
+                         "cuDNN %zu.%zu.%zu was found, expected %d.8 or a "
+                         "later %d: install a newer one, or name its folder in "
+                         "DDP_CUDA_LIBS",
+                         v / 10000, v % 10000 / 100, v % 100, CUDNN_MAJOR,
+                         CUDNN_MAJOR);
+    if (cudnnGraphVersionCheck() != CUDNN_STATUS_SUCCESS ||
+        cudnnOpsVersionCheck() != CUDNN_STATUS_SUCCESS ||
+        cudnnCnnVersionCheck() != CUDNN_STATUS_SUCCESS)
+        return ddp__fail(DDP_ENODEV,
+                         "cuDNN's libraries are of different versions: name "
+                         "the folder of one cuDNN in DDP_CUDA_LIBS");
+    return 0;
+}
+
 const struct ddp__backend *ddp_cuda_open(const struct ddp__module_host *h)
 {
     if (h->version != DDP__MODULE_VERSION ||
@@ -21,6 +44,9 @@ const struct ddp__backend *ddp_cuda_open(const struct ddp__module_host *h)
         h->backend_size != sizeof(struct ddp__backend))
         return NULL;
     host = *h;
+    if (check_cudnn() < 0)
+        return NULL;
+    ddp__cuda_fell_back(h->no_compiler);
     return &ddp__cuda;
 }
 

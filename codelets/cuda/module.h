@@ -7,7 +7,7 @@
 #include "ops.h"
 
 /* Counted up with every change of ops.h that sizes do not show. */
-enum { DDP__MODULE_VERSION = 4 };
+enum { DDP__MODULE_VERSION = 5 };
 
 /* What libddp lends to a module, which sees none of its hidden symbols; and
  * what tells whether both are of one build. */
@@ -18,9 +18,11 @@ struct ddp__module_host {
         __attribute__((format(printf, 2, 3)));
     unsigned (*failures)(void);
     const char *(*errmsg)(void);
+    const char *no_compiler; /* why cuDNN cannot compile kernels; "": it can */
 };
 
-/* The only symbol of a module.  NULL: it is of another build. */
+/* The only symbol of a module.  NULL: the libraries do not fit it, after
+ * host->fail(); or, without, it is of another build. */
 typedef const struct ddp__backend *
 ddp__module_f(const struct ddp__module_host *host);
 ddp__module_f ddp_cuda_open;

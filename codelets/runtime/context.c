@@ -164,7 +164,7 @@ static void describe_workers(ddp_t *ddp)
 {
     const struct starpu_sched_policy *p = starpu_sched_ctx_get_sched_policy(0);
     const struct ddp__devices *all = &ddp->devices;
-    char gpus[192] = "", why[sizeof(ddp->gpus.why) + 32] = "";
+    char gpus[576] = "", why[sizeof(ddp->gpus.why) + 32] = "";
     char machine[320];
 
     if (ddp->accelerator)
@@ -304,8 +304,10 @@ void ddp_finish(ddp_t *ddp)
     atomic_store(&started, false);
 }
 
+/* A device may have found out more since: the text is made again. */
 const char *ddp_describe(const ddp_t *ddp)
 {
+    describe_workers((ddp_t *)ddp);
     return ddp->describe;
 }
 

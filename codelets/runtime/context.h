@@ -27,7 +27,7 @@ struct ddp {
     struct ddp__topology topology;
     struct ddp__bound *bound; /* not owned */
     struct ddp__pending pending;
-    char describe[1536];
+    char describe[2048];
 };
 
 void ddp__context_bind(ddp_t *ddp, struct ddp__bound *b);
