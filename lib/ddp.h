@@ -444,6 +444,20 @@ void ddp_save_options_init_sized(struct ddp_save_options *o, size_t size);
 int ddp_chain_save(ddp_chain_t *c, const char *path,
                    const struct ddp_save_options *o);
 
+/* Words that files of the chain's weights carry with them, such as the size of
+ * images: ddp_chain_save(), ddp_trainer_ema_save() and checkpoints write them,
+ * ddp_weights_convert() copies those of its input.  Both texts are UTF-8 and
+ * copied; a second value of a key replaces the first. */
+int ddp_chain_set_metadata(ddp_chain_t *c, const char *key, const char *value);
+
+/* Call fn for each of those in a file, or in the files of an index, but for
+ * PyTorch's "format"; not 0 stops with DDP_ESTOPPED.  The file is untrusted:
+ * check what it says. */
+int ddp_weights_metadata(const char *path,
+                         int (*fn)(const char *key, const char *value,
+                                   void *arg),
+                         void *arg);
+
 /* How a file may differ from the chain.  Shapes may not, but for new_head. */
 struct ddp_load_options {
     size_t struct_size;
@@ -647,6 +661,9 @@ void ddp_dataset_free(ddp_dataset_t *d);
 int64_t ddp_dataset_count(const ddp_dataset_t *d);
 int ddp_dataset_classes(const ddp_dataset_t *d);
 struct ddp_shape ddp_dataset_shape(const ddp_dataset_t *d);
+/* Short side of images before the centre crop, with the default resolved; 0: no
+ * images. */
+int ddp_dataset_resize(const ddp_dataset_t *d);
 const char *ddp_dataset_class_name(const ddp_dataset_t *d, int label);
 
 /* Number the classes as name[n] has them, such as those of the training data:

@@ -111,7 +111,8 @@ else
         point $? "its answers are torchvision's, tta $tta"
     done
     run "$imagenet" eval "$tmp/torch" --weights \
-        "$tmp/torch/weights.safetensors" --per-class "$tmp/table.csv"
+        "$tmp/torch/weights.safetensors" --per-class "$tmp/table.csv" \
+        --class-numbers
     "$python" "$oracle" table "$tmp/torch" "$tmp/none.jsonl" \
         "$tmp/table.csv" >"$tmp/out" 2>&1
     point $? "eval --per-class counts as one would by hand"

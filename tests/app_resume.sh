@@ -85,7 +85,7 @@ fi
 # A checkpoint is what eval takes.
 run "$imagenet" eval "$data" \
     --weights "$tmp/whole/ckpt/best/model.safetensors"
-exits 0 "eval of a checkpoint, the network taken from the run's config.txt"
+exits 0 "eval of a checkpoint, the network taken from its metadata"
 
 # Every call that changes the disk, in a library that is preloaded.  With
 # sanitizers theirs has to come first.

@@ -51,15 +51,17 @@ cmp -s "$tmp/run/weights.safetensors" "$tmp/again/weights.safetensors"
 point $? "and the same file"
 
 run "$imagenet" eval --data "$data" --weights "$tmp/run/weights.safetensors"
-exits 0 "eval succeeds, the network taken from config.txt"
-says "config.txt .*model=resnet18 .*small-stem=true" "and says so"
+exits 0 "eval succeeds, the network taken from the weights' metadata"
+says "weights.safetensors .*model=resnet18 .*small-stem=true" "and says so"
 says "^eval samples=20 loss=$number top1=$number top5=$number top10=$number \
 img/s=" "its line has samples, loss, top1, top5, top10, img/s"
 [ "$(value loss)" = "$loss" ] && [ "$(value top1)" = "$top1" ]
 point $? "they are those the training ended with"
 run "$imagenet" eval --data "$data" --weights "$tmp/run/weights.safetensors" \
     --model resnet34
-exits 65 "weights of another network: exit code 65"
+exits 2 "weights of another network: exit code 2"
+complains "--model is resnet34, but the weights .* of a network with resnet18" \
+    "both are named"
 
 # shellcheck disable=SC2086
 run "$imagenet" train "$data" $net $size --steps 2 --no-val --output "$tmp/s"

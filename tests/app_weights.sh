@@ -38,7 +38,100 @@ run "$imagenet" train "$other" $net $size --output "$tmp/tuned" --weights "$w" \
 point $? "another seed another one"
 run "$imagenet" eval "$data" --weights "$w" --num-classes 5
 exits 2 "evaluation takes no such weights"
-complains "7.weight \(3, 32\), expected \(5, 32\)" "the message names what does not fit"
+complains "--num-classes is 5, but the weights .* of a network with 3" \
+    "the message names what does not fit"
+
+# Weights carry what evaluation depends on to wherever they are copied.
+mkdir "$tmp/away"
+images="--val-resize-size 20 --mean 0.5,0.4,0.3 --std 0.2,0.3,0.4"
+# shellcheck disable=SC2086
+run "$imagenet" train "$data" $net $size --lr 0.1 $images --steps 3 \
+    --output "$tmp/fine" --model-ema-decay 0.5
+cp "$tmp/fine/weights.safetensors" "$tmp/away/x.safetensors"
+cp "$tmp/fine/weights-ema.safetensors" "$tmp/fine/ckpt/latest/model.safetensors" \
+    "$tmp/away"
+figures()
+{
+    echo "$(value loss) $(value top1) $(value top5)"
+}
+run "$imagenet" eval "$data" --weights "$tmp/fine/weights.safetensors"
+want=$(figures)
+for name in x model; do
+    run "$imagenet" eval "$data" --weights "$tmp/away/$name.safetensors"
+    [ $rc = 0 ] && [ "$(figures)" = "$want" ]
+    point $? "$name.safetensors gives the same figures elsewhere: $want"
+done
+says "away/model.safetensors .*val-resize-size=20 .*mean=0.5,0.4,0.3 " \
+    "and eval prints what it read there"
+run "$imagenet" eval "$data" --weights "$tmp/away/weights-ema.safetensors"
+exits 0 "averages as well"
+run "$imagenet" convert "$tmp/away/x.safetensors" "$tmp/away/y.safetensors"
+run "$imagenet" eval "$data" --weights "$tmp/away/y.safetensors"
+[ $rc = 0 ] && [ "$(figures)" = "$want" ]
+point $? "so does what convert makes of it"
+run "$imagenet" eval "$data" --weights "$tmp/away/x.safetensors" --img-size 24
+exits 0 "the size of images may be another"
+[ "$(figures)" != "$want" ]
+point $? "with other figures"
+run "$imagenet" eval "$data" --weights "$tmp/away/x.safetensors" \
+    --mean 0.5,0.5,0.5
+exits 2 "their mean may not"
+complains "--mean is 0.5,0.5,0.5, but .* 0.5,0.4,0.3: leave out --mean" \
+    "with the way out"
+run "$imagenet" infer --weights "$tmp/away/x.safetensors" \
+    "$data/ILSVRC/Data/CLS-LOC/val"
+says ": [0-9.]+% [0-2] [a-z]+ [a-z]+; " "infer has the names of the classes"
+
+# Classes are those of training, by name.
+train=$data/ILSVRC/Data/CLS-LOC/train
+mkdir "$tmp/sub" "$tmp/named"
+cp -r "$train"/* "$tmp/named"
+# shellcheck disable=SC2086
+run "$imagenet" train "$tmp/named" $net $size --lr 0.1 --steps 3 \
+    --output "$tmp/by-name"
+cp "$tmp/by-name/weights.safetensors" "$tmp/away/named.safetensors"
+cp -r "$train"/n90000002 "$train"/n90000001 "$tmp/sub"
+w2="--weights $tmp/away/named.safetensors"
+# shellcheck disable=SC2086
+run "$imagenet" eval "$tmp/sub" --split train $w2 --per-class -
+exits 0 "data may lack a class"
+says "^2,n90000002,[1-9]" "and classes have the numbers of training"
+says "^0,n90000000,0," "also the one that is missing"
+cp -r "$train"/n90000000 "$tmp/sub"
+mv "$tmp/sub/n90000001" "$tmp/sub/unicorn"
+# shellcheck disable=SC2086
+run "$imagenet" eval "$tmp/sub" --split train $w2
+exits 65 "a class that the network does not have: exit code 65"
+complains '"unicorn", which is none of the 3' "it is named"
+complains "use --class-numbers" "with the way out"
+# shellcheck disable=SC2086
+run "$imagenet" eval "$tmp/sub" --split train $w2 --class-numbers
+exits 0 "which works"
+odd=$(printf 'caf\351')
+mv "$tmp/named/n90000000" "$tmp/named/$odd"
+# shellcheck disable=SC2086
+run "$imagenet" train "$tmp/named" $net $size --output "$tmp/latin"
+exits 0 "a class whose name is not UTF-8"
+mv "$tmp/latin/weights.safetensors" "$tmp/away/latin.safetensors"
+run "$imagenet" eval "$tmp/named" --split train \
+    --weights "$tmp/away/latin.safetensors"
+exits 0 "is found again"
+
+# What a file says is checked.
+tamper()
+{
+    LC_ALL=C sed "s/$1/$2/" "$tmp/away/x.safetensors" >"$tmp/away/bad.safetensors"
+    run "$imagenet" eval "$data" --weights "$tmp/away/bad.safetensors"
+}
+tamper '"imagenet.num-classes":"3"' '"imagenet.num-classes":"0"'
+exits 2 "a number out of range in the file is refused"
+complains "the value above comes from .*bad.safetensors" "the file is named"
+tamper '"imagenet.num-classes":"3"' '"imagenet.num-classes":"9"'
+exits 2 "so is a network that the tensors do not fit"
+complains "7.weight \(3, 32\), expected \(9, 32\)" "the tensors are named"
+tamper bilinear bicubic_
+exits 65 "another interpolation is refused"
+complains '"bicubic_", which this version does not have' "and named"
 
 # Another network.
 # shellcheck disable=SC2086
@@ -70,7 +163,7 @@ if grep -q "built without ONNX" "$tmp/err"; then
     skip 7 "built without ONNX"
     done_testing
 fi
-exits 0 "export succeeds, the network taken from config.txt"
+exits 0 "export succeeds, the network taken from the weights"
 says "^export model=resnet9 input=Nx3x16x16 bytes=[0-9]+ file=" "and says what"
 [ -s "$tmp/net.onnx" ]
 point $? "the file is there"

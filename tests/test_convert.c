@@ -124,6 +124,50 @@ static void test_errors(void)
        "a file that is not there: %s", ddp_errmsg());
 }
 
+/* ---- metadata ----------------------------------------------------------- */
+
+struct pairs {
+    int n, stop;
+    char text[256];
+};
+
+static int take_pair(const char *key, const char *value, void *arg)
+{
+    struct pairs *p = arg;
+    size_t len = strlen(p->text);
+
+    snprintf(p->text + len, sizeof(p->text) - len, "%s=%s;", key, value);
+    return ++p->n == p->stop;
+}
+
+/* Words go with the weights into a file and into what is converted from it. */
+static void test_metadata(void)
+{
+    ddp_chain_t *c = ddp_chain_new(ddp_dense_new(2, 3, NULL), DDP_END);
+    struct pairs p = {0}, q = {0}, r = {.stop = 1};
+
+    ok(ddp_chain_set_metadata(c, "size", "9") == 0 &&
+           ddp_chain_set_metadata(c, "names", "cat\ndog\n\xc3\xa9") == 0 &&
+           ddp_chain_set_metadata(c, "size", "16") == 0,
+       "metadata: set, and one replaced");
+    ok(ddp_chain_set_metadata(c, "format", "x") == DDP_EINVAL &&
+           ddp_chain_set_metadata(c, "", "x") == DDP_EINVAL &&
+           ddp_chain_set_metadata(c, "a", NULL) == DDP_EINVAL,
+       "metadata: without key or value, and PyTorch's own, are refused");
+    is_int(ddp_chain_save(c, in, NULL), 0, "metadata: saved");
+    is_int(ddp_weights_metadata(in, take_pair, &p), 0, "metadata: read");
+    is_str(p.text, "size=16;names=cat\ndog\n\xc3\xa9;", "metadata: as set");
+    is_int(ddp_weights_convert(in, out, NULL, NULL), 0, "metadata: converted");
+    is_int(ddp_weights_metadata(out, take_pair, &q), 0, "metadata: read again");
+    is_str(q.text, p.text, "metadata: the same");
+    is_int(ddp_weights_metadata(in, take_pair, &r), DDP_ESTOPPED,
+           "metadata: the reader may stop");
+    is_int(ddp_chain_set_metadata(c, "bad", "\xff"), DDP_EINVAL,
+           "metadata: a value that is not UTF-8 is refused");
+    ok(strstr(ddp_errmsg(), "metadata bad: not UTF-8"), "the key is named");
+    ddp_chain_free(c);
+}
+
 int main(void)
 {
     if (!mkdtemp(dir))
@@ -133,6 +177,8 @@ int main(void)
     make_input();
     test_convert();
     test_errors();
+    test_metadata();
+    unlink(in);
     unlink(out);
     rmdir(dir);
     return done_testing();

@@ -150,6 +150,12 @@ static bool configure(void)
     return true;
 }
 
+static int accept(const char *key, const char *value, void *arg)
+{
+    (void)arg;
+    return !(*key && *value);
+}
+
 static int ignore(const struct ddp_layer_info *info, void *arg)
 {
     (void)info;
@@ -273,10 +279,13 @@ static bool resumed(void)
       ddp_chain_param(net, 0, &(struct ddp_param_info){.ndim = 0}) == 0)       \
     X(ddp_chain_get, ddp_chain_get(net, "head.weight", w, LEN * CLASSES) == 0) \
     X(ddp_chain_set, ddp_chain_set(net, "head.weight", w, LEN * CLASSES) == 0) \
+    X(ddp_chain_set_metadata, ddp_chain_set_metadata(net, "a", "b") == 0)      \
     X(ddp_chain_save, ddp_chain_save(net, at("w"), NULL) == 0)                 \
     X(ddp_chain_load, ddp_chain_load(net, at("w"), NULL, NULL) == 0)           \
     X(ddp_weights_convert,                                                     \
       ddp_weights_convert(at("w"), at("v"), NULL, NULL) == 0)                  \
+    X(ddp_weights_metadata,                                                    \
+      ddp_weights_metadata(at("v"), accept, NULL) == 0)                        \
     X(ddp_chain_checksum, ddp_chain_checksum(net, &(uint32_t){0}) == 0)        \
     X(ddp_chain_inspect,                                                       \
       ddp_chain_inspect(net, vector, DDP_F32, ignore, NULL) == 0)              \
@@ -298,6 +307,8 @@ static bool resumed(void)
     X(ddp_dataset_bad_count, ddp_dataset_bad_count(folder) == 1)               \
     X(ddp_dataset_bad,                                                         \
       ddp_dataset_bad(folder, 0, &(struct ddp_bad_sample){NULL, NULL}) == 0)   \
+    X(ddp_dataset_retries, ddp_dataset_retries(folder) == 0)                   \
+    X(ddp_dataset_resize, ddp_dataset_resize(folder) > 0)                      \
     X(ddp_dataset_bad_limit, ddp_dataset_bad_limit(folder, 0.5) == 2)          \
     X(ddp_dataset_path, ddp_dataset_path(folder, 0))                           \
     X(ddp_dataset_class_name, *ddp_dataset_class_name(folder, 0))              \

@@ -11,6 +11,7 @@
 #include "prediction.h"
 #include "classes.h"
 #include "eval.h"
+#include "names.h"
 #include "options.h"
 #include "setup.h"
 #include "weights.h"
@@ -22,14 +23,33 @@ struct evaluation {
     ddp_dataset_t *data;
     ddp_chain_t *chain;
     struct classes classes;
+    struct names names; /* of the network's classes */
 };
+
+/* Classes have the numbers of the network's, by name. */
+static int match_classes(struct evaluation *e, const struct settings *s)
+{
+    int rc;
+
+    if (s->class_numbers || !e->names.count)
+        return OPTS_GO;
+    rc = ddp_dataset_set_classes(e->data, (int)e->names.count,
+                                 (const char *const *)e->names.name);
+    if (rc == 0)
+        return OPTS_GO;
+    app_fail(rc);
+    app_say("these are the classes that %s was trained on; if the data have "
+            "other names for them in the same order, use --class-numbers",
+            s->weights);
+    return app_exit_code(rc);
+}
 
 static int open_inputs(struct evaluation *e, struct opts *o, struct settings *s)
 {
     static const enum ddp_split split[] = {DDP_TRAIN, DDP_VAL, DDP_TEST};
     int rc;
 
-    if ((rc = weights_setup(o, s, stdout)) != OPTS_GO)
+    if ((rc = weights_setup(o, s, stdout, &e->names)) != OPTS_GO)
         return rc;
     if ((rc = setup_data(o, s, split[s->split], &e->data)) != OPTS_GO) {
         if (s->data && app_is_dir(s->data) && !ddp_dataset_has_splits(s->data))
@@ -37,6 +57,8 @@ static int open_inputs(struct evaluation *e, struct opts *o, struct settings *s)
                     s->data);
         return rc;
     }
+    if ((rc = match_classes(e, s)) != OPTS_GO)
+        return rc;
     if (!s->classes)
         s->classes = ddp_dataset_classes(e->data);
     if ((rc = setup_devices(s, &e->ddp)) != OPTS_GO)
@@ -99,6 +121,7 @@ int eval_run(struct opts *o, struct settings *s)
     if (rc == OPTS_GO)
         rc = evaluate(&e, s);
     classes_free(&e.classes);
+    names_free(&e.names);
     ddp_dataset_free(e.data);
     ddp_chain_free(e.chain);
     ddp_finish(e.ddp);

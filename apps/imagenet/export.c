@@ -47,7 +47,7 @@ int export_run(struct opts *o, struct settings *s)
     }
     if ((rc = weights_check(o, s)) != OPTS_GO ||
         (s->weights &&
-         (rc = weights_read_config(o, s->weights, stdout)) != OPTS_GO) ||
+         (rc = weights_read_settings(o, s, stdout, NULL)) != OPTS_GO) ||
         (rc = setup_check_model(o, s)) != OPTS_GO)
         return rc;
     if (!(c = setup_model(s)))

@@ -49,21 +49,13 @@ static int collect_paths(struct inference *f, const struct opts *o,
     return rc;
 }
 
-/* Names from --class-map, or from classes.txt next to the weights if it exists.
- */
+/* Names from --class-map rather than from the weights. */
 static int find_classes(struct inference *f, const struct settings *s)
 {
-    char *path;
-    int rc = OPTS_GO;
-
-    if (s->class_map)
-        return names_read(&f->classes, s->class_map);
-    if (!(path = weights_file_near(s->weights, "classes.txt")))
-        return app_exit_code(DDP_ENOMEM);
-    if (access(path, R_OK) == 0)
-        rc = names_read(&f->classes, path);
-    free(path);
-    return rc;
+    if (!s->class_map)
+        return OPTS_GO;
+    names_free(&f->classes);
+    return names_read(&f->classes, s->class_map);
 }
 
 /* As many outputs as the run's options or the names say. */
@@ -72,10 +64,11 @@ static int count_classes(const struct inference *f, const struct opts *o,
 {
     if (!s->classes)
         s->classes = f->classes.count ? f->classes.count : 1000;
-    if (!f->classes.count || f->classes.count == s->classes)
+    if (!f->classes.count || f->classes.count == s->classes ||
+        (!s->class_map && f->classes.count < s->classes))
         return OPTS_GO;
     opt_complain(o, "%s has %lld names, expected one for each of %lld classes",
-                 s->class_map ? s->class_map : "classes.txt",
+                 s->class_map ? s->class_map : s->weights,
                  (long long)f->classes.count, (long long)s->classes);
     return EXIT_USAGE;
 }
@@ -85,7 +78,7 @@ static int open_inputs(struct inference *f, struct opts *o, struct settings *s)
     struct ddp_shape x;
     int rc;
 
-    if ((rc = weights_setup(o, s, stderr)) != OPTS_GO ||
+    if ((rc = weights_setup(o, s, stderr, &f->classes)) != OPTS_GO ||
         (rc = collect_paths(f, o, s)) != OPTS_GO ||
         (rc = find_classes(f, s)) != OPTS_GO ||
         (rc = count_classes(f, o, s)) != OPTS_GO ||

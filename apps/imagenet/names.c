@@ -29,7 +29,7 @@ int names_add(struct names *n, const char *name)
     return OPTS_GO;
 }
 
-static int read_lines(struct names *n, FILE *f)
+int names_read_from(struct names *n, FILE *f)
 {
     char *line = NULL;
     size_t room = 0;
@@ -58,7 +58,7 @@ int names_read(struct names *n, const char *path)
         app_say("%s: %s", path, strerror(errno));
         return EXIT_USAGE;
     }
-    rc = read_lines(n, f);
+    rc = names_read_from(n, f);
     if (ferror(f)) {
         app_say("cannot read %s: %s", path, strerror(errno));
         rc = EXIT_WRITE;

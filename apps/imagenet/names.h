@@ -5,6 +5,7 @@
 #define NAMES_H
 
 #include <stdint.h>
+#include <stdio.h>
 
 struct names {
     char **name; /* owned, each one too */
@@ -14,6 +15,7 @@ struct names {
 /* Append the lines of a file ("-": stdin) that are not empty.  OPTS_GO or the
  * exit code after a message. */
 int names_read(struct names *n, const char *path);
+int names_read_from(struct names *n, FILE *f);
 int names_add(struct names *n, const char *name);
 void names_free(struct names *n);
 

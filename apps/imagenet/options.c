@@ -155,6 +155,9 @@ static const struct opt_group eval_data = {
         DATA_ROW,
         CHOICE("split", split, "NAME", "val", splits,
                "split of the data to evaluate"),
+        FLAG("class-numbers", class_numbers,
+             "take the classes of the data in their order, not by the names "
+             "that the weights carry"),
         MAX_BAD_ROW("0.1%"),
         MAX_PIXELS_ROW,
         END,
@@ -193,8 +196,8 @@ static const struct opt_group predictions = {
         INT("topk", topk, "5", 1, 1000,
             "number of classes to list per image, best first", .letter = 'k'),
         TEXT("class-map", class_map, "FILE", NULL,
-             "names of the classes, one per line [classes.txt next to the "
-             "weights]"),
+             "names of the classes, one per line [those that the weights "
+             "carry, or classes.txt next to them]"),
         CHOICE("format", format, "NAME", "text", formats,
                "format of the output", .alias = "results-format"),
         TTA_ROW,
@@ -439,8 +442,8 @@ static const struct opt_group weights = {
     (const struct opt[]){
         TEXT("weights", weights, "FILE", NULL,
              "safetensors with torchvision's names, or the .json index of "
-             "several files; network and image options default to those in "
-             "config.txt next to it"),
+             "several files; network and image options are those that it "
+             "carries, or in config.txt next to it"),
         PARTIAL_ROW,
         END,
     },

@@ -17,7 +17,7 @@ struct settings {
     int64_t img_size, resize, shift, max_pixels;
     double min_area, erase, mean[3], std[3], max_bad;
     int augment;
-    bool no_flip, upright;
+    bool no_flip, upright, class_numbers;
     /* network */
     char *model, *weights;
     int64_t classes, width;

@@ -49,19 +49,9 @@ static void write_config(const void *run, FILE *f)
     opts_save(((const struct run *)run)->opts, f);
 }
 
-/* The names of the classes for infer: one per line, in order. */
 static void write_classes(const void *run, FILE *f)
 {
-    const ddp_dataset_t *d = ((const struct run *)run)->data;
-
-    for (int i = 0; i < ddp_dataset_classes(d); i++) {
-        const char *name = ddp_dataset_class_name(d, i);
-
-        if (name && *name)
-            fprintf(f, "%s\n", name);
-        else
-            fprintf(f, "%d\n", i);
-    }
+    weights_print_classes(((const struct run *)run)->data, f);
 }
 
 static int name_output(struct run *r)
@@ -273,6 +263,7 @@ static int open_data(struct run *r)
                 (long long)s->classes, classes);
         return EXIT_USAGE;
     }
+    s->resize = ddp_dataset_resize(r->data);
     return s->no_val ? OPTS_GO : setup_val(r->opts, s, r->data, &r->val);
 }
 
@@ -286,6 +277,8 @@ static int make_trainer(struct run *r)
     if (r->set->weights &&
         (rc = weights_load(r->set, r->chain, true)) != OPTS_GO)
         return rc;
+    if ((rc = weights_describe(r->opts, r->chain, r->data)) < 0)
+        return app_fail(rc);
     recipe_config(r->opts, r->set, &cfg);
     cfg.on_step = on_step;
     cfg.on_epoch = on_epoch;

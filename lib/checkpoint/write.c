@@ -163,7 +163,8 @@ static int write_tensors(struct tensor_file *f, const char *path,
                 if (f->copy->set[s].running ||
                     params->block[k].param[i].role != DDP_RUNNING)
                     data = add_tensor(f, s, &params->block[k], i, data);
-    rc = ddp__st_write_with(path, f->tensors, f->out, NULL, sum);
+    rc = ddp__st_write_with(path, f->tensors, f->out,
+                            (const char *const *)params->metadata, sum);
     tensor_file_free(f);
     return rc;
 }

@@ -176,6 +176,7 @@ static int set_options(struct cifar *c, const struct ddp_image_options *in)
         return rc;
     c->d.shape = (struct ddp_shape){c->o.size, c->o.size, 3};
     c->d.type = DDP_U8;
+    c->d.resize = c->o.resize;
     memcpy(c->d.mean, c->o.mean, sizeof(c->o.mean));
     memcpy(c->d.std, c->o.std, sizeof(c->o.std));
     return 0;

@@ -86,6 +86,11 @@ struct ddp_shape ddp_dataset_shape(const ddp_dataset_t *d)
     return d->shape;
 }
 
+int ddp_dataset_resize(const ddp_dataset_t *d)
+{
+    return d->resize;
+}
+
 const char *ddp_dataset_class_name(const ddp_dataset_t *d, int label)
 {
     return d->class_name && label >= 0 && label < d->classes

@@ -37,6 +37,7 @@ struct ddp_dataset {
     enum ddp_dtype type;
     int classes, target_len;
     float mean[4], std[4]; /* of INPUT_U8 */
+    int resize;            /* short side before the crop; 0: no images */
     char **class_name;     /* owned, classes of them; may be NULL */
     int32_t *label_of;     /* of each class of the kind, its number here; NULL:
                               the same; owned */

@@ -116,6 +116,7 @@ ddp_dataset_t *ddp__files_new(const char *dir,
     }
     f->d.shape = (struct ddp_shape){f->o.size, f->o.size, 3};
     f->d.type = DDP_U8;
+    f->d.resize = f->o.resize;
     f->d.max_bad = f->o.max_bad;
     memcpy(f->d.mean, f->o.mean, sizeof(f->o.mean));
     memcpy(f->d.std, f->o.std, sizeof(f->o.std));

@@ -186,6 +186,9 @@ void ddp__params_free(struct ddp__params *p)
         ddp__pool_free(p->bucket[b].w, p->bucket[b].len * 4);
         free(p->bucket[b].span);
     }
+    for (char **text = p->metadata; text && *text; text++)
+        free(*text);
+    free(p->metadata);
     free(p->bucket);
     free(p->block);
     free(p);

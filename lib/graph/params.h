@@ -45,6 +45,7 @@ struct ddp__params {
     bool valued;            /* buckets have memory, with values in it */
     ddp_t *ddp;             /* bound to; NULL: not */
     struct ddp__kept *kept; /* while bound; owned */
+    char **metadata;        /* for files: key, value, ..., NULL; owned */
 };
 
 /* The parameters of a root chain, created at first use; their values are

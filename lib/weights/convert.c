@@ -141,7 +141,9 @@ int ddp_weights_convert(const char *in, const char *out,
     if (!(c.out = calloc((size_t)c.in->n + 1, sizeof(*c.out))))
         rc = ddp__fail(DDP_ENOMEM, "out of memory to convert weights");
     if (rc == 0 && (rc = convert_tensors(&c)) == 0 &&
-        (rc = ddp__st_write(out, c.r.written, c.out)) == 0 && report)
+        (rc = ddp__st_write_with(out, c.r.written, c.out,
+                                 ddp__st_metadata(c.in), NULL)) == 0 &&
+        report)
         *report = c.r;
     for (int i = 0; c.out && i < c.r.written; i++) {
         free((void *)(uintptr_t)c.out[i].name);

@@ -3,6 +3,7 @@
 
 LIB_SOURCES += \
     %D%/convert.c \
+    %D%/metadata.c \
     %D%/safetensors.c \
     %D%/safetensors.h \
     %D%/safetensors_index.c \

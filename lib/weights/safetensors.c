@@ -252,18 +252,28 @@ static int add_tensor(struct ddp__st_file *f, const char *name, json_t *v,
     return tensor_offsets(f, t, json_object_get(v, "data_offsets"), size);
 }
 
-static int check_metadata(const struct ddp__st_file *f, json_t *v)
+static int take_metadata(struct ddp__st_file *f, json_t *v)
 {
     const char *key;
     json_t *text;
+    char **to;
 
     if (!json_is_object(v))
         return ddp__st_bad(f, "its __metadata__ is not an object");
+    to = f->metadata = calloc(2 * json_object_size(v) + 1, sizeof(*to));
+    if (!to)
+        return ddp__fail(DDP_ENOMEM, "%s: out of memory", f->path);
     json_object_foreach(v, key, text)
     {
         if (!json_is_string(text))
             return ddp__st_bad(f, "its __metadata__ %.95s is not a string",
                                key);
+        if (!strcmp(key, "format"))
+            continue;
+        if (!(to[0] = strdup(key)) ||
+            !(to[1] = strdup(json_string_value(text))))
+            return ddp__fail(DDP_ENOMEM, "%s: out of memory", f->path);
+        to += 2;
     }
     return 0;
 }
@@ -315,7 +325,7 @@ static int take_header(struct ddp__st_file *f, json_t *root, uint64_t size)
     json_object_foreach(root, name, v)
     {
         rc = strcmp(name, "__metadata__") ? add_tensor(f, name, v, size)
-                                          : check_metadata(f, v);
+                                          : take_metadata(f, v);
         if (rc < 0)
             return rc;
     }
@@ -439,6 +449,9 @@ void ddp__st_close(struct ddp__st_file *f)
     for (int i = 0; i < f->n; i++)
         free(f->tensor[i].name);
     free(f->tensor);
+    for (char **text = f->metadata; text && *text; text++)
+        free(*text);
+    free(f->metadata);
     if (f->fd >= 0)
         close(f->fd);
     free(f->path);
@@ -452,6 +465,15 @@ const struct ddp__st_tensor *ddp__st_find(const struct ddp__st_file *f,
         if (!strcmp(f->tensor[i].name, name))
             return &f->tensor[i];
     return NULL;
+}
+
+const char *const *ddp__st_metadata(const struct ddp__st_file *f)
+{
+    char *const *found = f->metadata;
+
+    for (int i = 0; !(found && *found) && i < f->shards; i++)
+        found = f->shard[i]->metadata;
+    return (const char *const *)found;
 }
 
 int ddp__st_read_f32(const struct ddp__st_tensor *t, float *out, size_t len)

@@ -62,6 +62,7 @@ struct ddp__st_file {
     uint64_t data; /* where the data begin */
     int n;
     struct ddp__st_tensor *tensor; /* in the order of their data; owned */
+    char **metadata;               /* key, value, ..., NULL; owned */
     struct ddp__st_file **shard;   /* of an index: the files; owned */
     int shards;
 };
@@ -75,6 +76,10 @@ void ddp__st_close(struct ddp__st_file *f);
 /* The tensor of that name, or NULL. */
 const struct ddp__st_tensor *ddp__st_find(const struct ddp__st_file *f,
                                           const char *name);
+
+/* The words in the header: key, value, ..., NULL, without PyTorch's "format";
+ * of an index those of the first file that has some.  NULL: none. */
+const char *const *ddp__st_metadata(const struct ddp__st_file *f);
 
 /* Read a whole tensor of len elements as f32. */
 int ddp__st_read_f32(const struct ddp__st_tensor *t, float *out, size_t len);

@@ -47,16 +47,24 @@ static int weights_new(struct weights *w, ddp_chain_t *c)
     w->data = calloc((size_t)n + 1, sizeof(*w->data));
     if (!w->info || !w->data)
         goto nomem;
-    for (w->n = 0; w->n < n; w->n++) {
+    for (w->n = 0; w->n < n; w->n++)
         ddp_chain_param(c, w->n, &w->info[w->n]);
-        if (!(w->data[w->n] = malloc(w->info[w->n].len * sizeof(float))))
-            goto nomem;
-    }
     return 0;
 
 nomem:
     weights_free(w);
     return ddp__fail(DDP_ENOMEM, "out of memory for a copy of the weights");
+}
+
+/* Memory for the values; to load them, only once the file is known to have
+ * them: the chain may be one that settings in a file describe. */
+static int weights_reserve(struct weights *w)
+{
+    for (int i = 0; i < w->n; i++)
+        if (!(w->data[i] = malloc(w->info[i].len * sizeof(float))))
+            return ddp__fail(DDP_ENOMEM,
+                             "out of memory for a copy of the weights");
+    return 0;
 }
 
 /* ---- saving ------------------------------------------------------------- */
@@ -101,12 +109,16 @@ int ddp__weights_save(ddp_chain_t *c, const char *path,
         return rc;
     if (!(out = calloc((size_t)w.n + 1, sizeof(*out))))
         rc = ddp__fail(DDP_ENOMEM, "out of memory to save the weights");
+    if (rc == 0)
+        rc = weights_reserve(&w);
     for (int i = 0; rc == 0 && i < w.n; i++) {
         out[i] = describe_tensor(&w, i, o.dtype);
         rc = get(arg, w.info[i].name, w.data[i], w.info[i].len);
     }
     if (rc == 0)
-        rc = ddp__st_write(path, w.n, out);
+        rc = ddp__st_write_with(
+            path, w.n, out, (const char *const *)ddp__params_of(c)->metadata,
+            NULL);
     free(out);
     weights_free(&w);
     return rc;
@@ -370,7 +382,8 @@ int ddp_chain_load(ddp_chain_t *c, const char *path,
     if (o.new_head)
         spare_head(&f, &w, ddp__params_of(c), &r);
     fit_check(&f, &w);
-    if ((rc = fit_judge(&f, path, o.partial, &r)) == 0)
+    if ((rc = fit_judge(&f, path, o.partial, &r)) == 0 &&
+        (rc = weights_reserve(&w)) == 0)
         rc = set_params(c, &w, &f, &r.loaded);
     if (report && rc == 0)
         *report = r;
