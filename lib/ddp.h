@@ -848,7 +848,10 @@ struct ddp_train_config {
     enum ddp_dtype dtype; /* of activations: DDP_F32, DDP_BF16, DDP_F16 */
     uint64_t seed;
     enum ddp_order order;
-    bool keep_weights; /* do not initialise: weights were set or loaded */
+    bool keep_weights; /* initialise nothing: weights go on from an earlier
+                          trainer or ddp_chain_init().  What ddp_chain_set()
+                          or ddp_chain_load() set since then is always kept,
+                          and only the rest initialised */
     int run_ahead;     /* steps submitted before the first is done; default 2 */
     struct ddp_checkpoint_config checkpoint;
     int max_nan_steps; /* steps in a row that may be skipped; default 10; see
@@ -863,7 +866,8 @@ struct ddp_train_config {
     void *arg;
 };
 
-/* Fill in the defaults.  Of the optimizer there is none: lr is 0. */
+/* Fill in the defaults.  Of the optimizer there is none (its lr is -1): a
+ * trainer without one computes gradients, but makes no steps. */
 #define ddp_train_config_init(c) ddp_train_config_init_sized(c, sizeof(*(c)))
 void ddp_train_config_init_sized(struct ddp_train_config *c, size_t size);
 

@@ -23,7 +23,8 @@
 
 #define TRAIN_DEFAULTS                                                         \
     .struct_size = sizeof(struct ddp_train_config), .sub_batch = 32,           \
-    .epochs = 1, .run_ahead = 2, .max_nan_steps = 10, .checkpoint.keep = 3
+    .epochs = 1, .run_ahead = 2, .max_nan_steps = 10, .checkpoint.keep = 3,    \
+    .optimizer.lr = -1
 
 #define SAVE_DEFAULTS .struct_size = sizeof(struct ddp_save_options)
 #define LOAD_DEFAULTS .struct_size = sizeof(struct ddp_load_options)

@@ -36,7 +36,7 @@ static void test_defaults(void)
            c.batch == 0 && c.lanes == 0 && c.epochs == train.epochs &&
            c.run_ahead == train.run_ahead &&
            c.max_nan_steps == train.max_nan_steps &&
-           c.checkpoint.keep == train.checkpoint.keep && c.optimizer.lr == 0 &&
+           c.checkpoint.keep == train.checkpoint.keep && c.optimizer.lr == -1 &&
            c.steps == 0,
        "and ddp_train_config_init()");
 }
@@ -255,6 +255,57 @@ static void test_getter(ddp_t *ddp, ddp_dataset_t *d)
     ok(!ddp_trainer_config(NULL), "without a trainer there is none");
 }
 
+/* A trainer initialises what nobody has set, as ddp_chain_init() does. */
+static void test_kept_weights(ddp_t *ddp, ddp_dataset_t *d)
+{
+    struct ddp_train_config cfg = {TRAIN_DEFAULTS, .optimizer = ddp_sgd(0.5f),
+                                   .seed = 5};
+    ddp_chain_t *c = ddp_chain_new(ddp_dense_new(1, 3, NULL),
+                                   ddp_dense_new(3, 2, NULL), DDP_END);
+    ddp_chain_t *same = ddp_chain_new(ddp_dense_new(1, 3, NULL),
+                                      ddp_dense_new(3, 2, NULL), DDP_END);
+    const float mine[] = {1, 2, 3};
+    float got[3], a[6], b[6];
+
+    ddp_chain_set(c, "0.weight", mine, 3);
+    ddp_trainer_free(ddp_trainer_new(ddp, c, d, &cfg));
+    ok(ddp_chain_get(c, "0.weight", got, 3) == 0 &&
+           !memcmp(got, mine, sizeof(got)),
+       "weights that were set are not initialised");
+    ok(ddp_chain_init(same, 5) == 0 &&
+           ddp_chain_get(c, "1.weight", a, 6) == 0 &&
+           ddp_chain_get(same, "1.weight", b, 6) == 0 &&
+           !memcmp(a, b, sizeof(a)),
+       "the others are, with the seed of the run");
+    ddp_chain_init(c, 7);
+    ddp_trainer_free(ddp_trainer_new(ddp, c, d, &cfg));
+    ok(ddp_chain_get(c, "0.weight", got, 3) == 0 &&
+           ddp_chain_get(same, "0.weight", a, 3) == 0 &&
+           !memcmp(got, a, sizeof(got)),
+       "nor are those any longer that ddp_chain_init() replaced");
+    ddp_chain_free(c);
+    ddp_chain_free(same);
+}
+
+static void test_no_optimizer(ddp_t *ddp, ddp_dataset_t *d)
+{
+    ddp_chain_t *c = ddp_chain_new(ddp_dense_new(1, 2, NULL), DDP_END);
+    struct ddp_train_config cfg = {TRAIN_DEFAULTS};
+    ddp_trainer_t *t = ddp_trainer_new(ddp, c, d, &cfg);
+    struct ddp_metrics m;
+
+    ok(t && ddp_trainer_train(t) == DDP_EINVAL &&
+           ddp_trainer_step(t, &m) == DDP_EINVAL,
+       "without an optimizer there is no training: %s", ddp_errmsg());
+    ok(t && ddp_trainer_gradients(t, &m) == 0 && m.samples == 100,
+       "but there are gradients");
+    ok(t && ddp_trainer_update(t) == DDP_EINVAL &&
+           strstr(ddp_errmsg(), "there is no optimizer"),
+       "and no update with them");
+    ddp_trainer_free(t);
+    ddp_chain_free(c);
+}
+
 /* Cross entropy of one class is 0 for any weights. */
 static void test_one_class(ddp_t *ddp)
 {
@@ -334,6 +385,8 @@ int main(void)
     test_schedules(ddp, d);
     test_getter(ddp, d);
     test_one_class(ddp);
+    test_kept_weights(ddp, d);
+    test_no_optimizer(ddp, d);
     test_arrays();
     ddp_dataset_free(large);
     ddp_dataset_free(d);

@@ -399,10 +399,10 @@ static void test_state(void)
     ddp_t *ddp = start(NULL, "1", "ref");
     ddp_chain_t *c = rich();
     ddp_dataset_t *d = images();
-    ddp_trainer_t *t =
-        ddp_trainer_new(ddp, c, d,
-                        &(struct ddp_train_config){
-                            TRAIN_DEFAULTS, .dtype = DDP_F16, .batch = 12});
+    ddp_trainer_t *t = ddp_trainer_new(
+        ddp, c, d,
+        &(struct ddp_train_config){TRAIN_DEFAULTS, .dtype = DDP_F16,
+                                   .batch = 12, .optimizer = ddp_sgd(0)});
     double state[DDP__SCALER_STATE] = {0};
 
     if (!t)

@@ -221,13 +221,21 @@ static float *param_memory(const struct ddp__params *p,
     return p->bucket[b->bucket].w + b->offset + b->param_offset[i];
 }
 
-static void init_all(struct ddp__params *p, uint64_t seed)
+/* The values of a parameter do not depend on which others are initialised. */
+static void init_unset(struct ddp__params *p, uint64_t seed)
 {
     for (int k = 0; k < p->blocks; k++)
         for (int j = 0; j < p->block[k].params; j++)
-            init_param(&p->block[k].param[j],
-                       ddp__key(seed, (uint64_t)k, (uint64_t)j),
-                       param_memory(p, &p->block[k], j));
+            if (!p->block[k].set[j])
+                init_param(&p->block[k].param[j],
+                           ddp__key(seed, (uint64_t)k, (uint64_t)j),
+                           param_memory(p, &p->block[k], j));
+}
+
+static void forget_set(struct ddp__params *p)
+{
+    for (int k = 0; k < p->blocks; k++)
+        memset(p->block[k].set, 0, sizeof(p->block[k].set));
 }
 
 int ddp__params_reserve(struct ddp__params *p)
@@ -252,7 +260,7 @@ static int need_values(struct ddp__params *p)
     if (p->valued)
         return 0;
     if ((rc = ddp__params_reserve(p)) == 0)
-        init_all(p, 0);
+        init_unset(p, 0);
     return rc;
 }
 
@@ -489,25 +497,33 @@ int ddp_chain_set(ddp_chain_t *c, const char *name, const float *in, size_t len)
         (rc = ddp__params_begin(p, true)) < 0)
         return rc;
     ddp__param_import(&b->param[i], in, param_memory(p, b, i));
+    p->block[b - p->block].set[i] = true;
     ddp__params_end(p);
     return 0;
 }
 
 /* ---- all of them -------------------------------------------------------- */
 
-int ddp_chain_init(ddp_chain_t *c, uint64_t seed)
+int ddp__params_init_rest(struct ddp__params *p, uint64_t seed)
 {
-    struct ddp__params *p = ddp__params_of(c);
     int rc;
 
-    if (!p)
-        return ddp_errcode();
     if ((rc = ddp__params_reserve(p)) < 0 ||
         (rc = ddp__params_begin(p, true)) < 0)
         return rc;
-    init_all(p, seed);
+    init_unset(p, seed);
     ddp__params_end(p);
     return 0;
+}
+
+int ddp_chain_init(ddp_chain_t *c, uint64_t seed)
+{
+    struct ddp__params *p = ddp__params_of(c);
+
+    if (!p)
+        return ddp_errcode();
+    forget_set(p);
+    return ddp__params_init_rest(p, seed);
 }
 
 int ddp_chain_checksum(ddp_chain_t *c, uint32_t *crc)

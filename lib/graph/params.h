@@ -16,6 +16,7 @@ struct ddp__param_block {
     int params;
     struct ddp_param param[DDP_MAX_PARAMS];
     size_t param_offset[DDP_MAX_PARAMS]; /* elements in the block */
+    bool set[DDP_MAX_PARAMS]; /* by the program, since all were initialised */
 };
 
 struct ddp__bucket {
@@ -54,6 +55,9 @@ struct ddp__params *ddp__params_of(ddp_chain_t *chain);
 void ddp__params_free(struct ddp__params *p);
 /* Allocate memory for values, all of which the caller sets next. */
 int ddp__params_reserve(struct ddp__params *p);
+/* Initialise those that the program has not set: the values of
+ * ddp_chain_init(). */
+int ddp__params_init_rest(struct ddp__params *p, uint64_t seed);
 int ddp__params_bind(struct ddp__params *p, ddp_t *ddp);
 void ddp__params_unbind(struct ddp__params *p);
 /* Cache an object until the parameters are unbound; it replaces one with the

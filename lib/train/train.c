@@ -170,3 +170,5 @@ int ddp_trainer_train(ddp_trainer_t *t)
     t->run.seconds += ddp__now() - t->begin;
     return rc;
 }
+    if ((rc = ddp__trainer_need_optimizer(t)) < 0)
+        return rc;

@@ -32,6 +32,7 @@ static const struct ddp_train_config defaults = {
     .epochs = 1,
     .run_ahead = 2,
     .max_nan_steps = 10,
+    .optimizer = {.lr = -1},
     .checkpoint = {.keep = 3},
 };
 
@@ -99,7 +100,7 @@ static int check_config(const ddp_t *ddp, const struct ddp_train_config *c)
 
     if (rc < 0 || (rc = check_schedule(&c->schedule)) < 0)
         return rc;
-    if (!(c->optimizer.lr >= 0))
+    if (!(c->optimizer.lr >= 0 || c->optimizer.lr == defaults.optimizer.lr))
         return ddp__fail(DDP_EINVAL, "learning rate %g, expected 0 or more",
                          (double)c->optimizer.lr);
     if (!ddp_optimizer_info(c->optimizer.kind))
@@ -245,7 +246,7 @@ static int make_trainer(struct ddp_trainer *t, ddp_dataset_t *data,
         return rc;
     t->skips.loss_scale = t->engine->scaler_memory[DDP__SCALER_SCALE];
     if (!t->cfg.keep_weights &&
-        (rc = ddp_chain_init(t->chain, t->cfg.seed)) < 0)
+        (rc = ddp__params_init_rest(t->chain->params, t->cfg.seed)) < 0)
         return rc;
     return ddp__checkpoints_new(t);
 }
@@ -321,6 +322,17 @@ static struct ddp__step step_of(const struct ddp_trainer *t, int64_t step,
         .update = update,
         .first = (uint64_t)step * (uint64_t)t->loader.subs,
     };
+}
+
+/* Gradients need no optimizer; a step with the one that nobody chose would
+ * train nothing. */
+int ddp__trainer_need_optimizer(const struct ddp_trainer *t)
+{
+    if (t->cfg.optimizer.lr >= 0)
+        return 0;
+    return ddp__fail(DDP_EINVAL, "there is no optimizer: set that of struct "
+                                 "ddp_train_config, for example to "
+                                 "ddp_adam(1e-3f)");
 }
 
 int ddp__trainer_submit(struct ddp_trainer *t, bool update)
@@ -428,6 +440,8 @@ int ddp_trainer_step(ddp_trainer_t *t, struct ddp_metrics *m)
 
     /* The engine overwrites results older than its run-ahead. */
     while (t->submitted - t->reported >= t->cfg.run_ahead)
+    if ((rc = ddp__trainer_need_optimizer(t)) < 0)
+        return rc;
         if ((rc = ddp__trainer_collect(t, &r)) < 0)
             return rc;
     if ((rc = ddp__trainer_submit(t, true)) < 0 || !m)
@@ -498,7 +512,7 @@ int ddp_trainer_update(ddp_trainer_t *t)
     struct ddp__step s;
     int rc = need_gradients(t);
 
-    if (rc < 0)
+    if (rc < 0 || (rc = ddp__trainer_need_optimizer(t)) < 0)
         return rc;
     s = step_of(t, t->submitted - 1, true);
     t->gradients = false;

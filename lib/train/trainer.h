@@ -37,6 +37,9 @@ struct ddp__engine_spec ddp__engine_spec(const struct ddp_train_config *c,
 /* Submit the next step, either with its update or keeping the gradients. */
 int ddp__trainer_submit(struct ddp_trainer *t, bool update);
 /* Wait for the oldest step that was not reported, or for all steps. */
+
+/* DDP_EINVAL if the configuration has none. */
+int ddp__trainer_need_optimizer(const struct ddp_trainer *t);
 int ddp__trainer_collect(struct ddp_trainer *t, struct ddp__result *r);
 int ddp__trainer_drain(struct ddp_trainer *t, struct ddp__result *r);
 /* The learning rate of a step. */
