@@ -643,7 +643,9 @@ struct ddp_sample {
                       as weight */
 };
 
-/* Samples from a callback.  get may be called from several threads at once;
+/* Samples from a callback.  get may be called from several threads at once; it
+ * returns 0, DDP_EDATA (or a positive number) for a bad sample, or another
+ * negative code, which ends the run;
  * key is a random number that depends on (seed, epoch, index) alone. */
 struct ddp_source {
     int64_t count;
@@ -688,6 +690,10 @@ struct ddp_bad_sample {
     const char *path, *why; /* owned by the data set */
 };
 int64_t ddp_dataset_bad_count(const ddp_dataset_t *d);
+/* How many reads of files failed by a fault of the storage (EIO, ESTALE, ...)
+ * and were tried again, for up to 7 s each; after that the run ends with
+ * DDP_EIO. */
+int64_t ddp_dataset_retries(const ddp_dataset_t *d);
 /* How many of the samples max_bad tolerates: see struct ddp_image_options. */
 int64_t ddp_dataset_bad_limit(const ddp_dataset_t *d, double max_bad);
 int ddp_dataset_bad(const ddp_dataset_t *d, int64_t i,

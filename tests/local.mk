@@ -79,6 +79,7 @@ check_PROGRAMS += \
     %D%/test_ema \
     %D%/test_errmsg \
     %D%/test_evaluate \
+    %D%/test_faults \
     %D%/test_gpu \
     %D%/test_gpu_facts \
     %D%/test_gpu_train \

@@ -667,7 +667,7 @@ static void test_replace(void)
 
 static void test_budget(void)
 {
-    struct source src = {.bad_every = 50, .code = DDP_EIO};
+    struct source src = {.bad_every = 50, .code = DDP_EDATA};
     ddp_dataset_t *d = source(&src, 200, 0.001);
     struct ddp__order o = {0};
     struct ddp_bad_sample bad;
@@ -675,7 +675,7 @@ static void test_budget(void)
     is_int(read_one(d, &o, 0, true), 1, "one bad sample is always tolerated");
     is_int(ddp_dataset_bad(d, 0, &bad), 0, "it is known");
     is_str(bad.path, "sample 0", "by its name");
-    ok(strstr(bad.why, "get() returned -4"), "and the reason");
+    ok(strstr(bad.why, "get() returned -5"), "and the reason");
     is_int(ddp_dataset_bad(d, 1, &bad), DDP_EINVAL, "there is no second");
     is_int(read_one(d, &o, 50, true), -100 - DDP_EDATA,
            "two of 200 are too many for a budget of 0.001");

@@ -92,7 +92,7 @@ static void load_pass(struct loader *l, void *x, uint64_t pass)
             l->time[l->images] = app_thread_time() - t;
         if (rc == 0)
             l->images++;
-        else if (rc == DDP_EDATA || rc == DDP_EIO)
+        else if (rc == DDP_EDATA)
             l->bad++;
         else
             l->rc = app_fail(rc);

@@ -101,6 +101,7 @@ static int evaluate(struct evaluation *e, const struct settings *s)
     rc = ddp_chain_evaluate(e->ddp, e->chain, e->data, &cfg, &m);
     t = app_now() - t;
     setup_report_bad(e->data, 0, "unreadable image, not evaluated");
+    setup_report_retries(e->data);
     if (rc == DDP_ESTOPPED)
         rc = DDP_ENOMEM; /* the only reason on_sample() stops */
     if (rc < 0)

@@ -155,6 +155,7 @@ static int infer(struct inference *f)
         app_say("cannot write the output: %s", strerror(errno));
         return EXIT_WRITE;
     }
+    setup_report_retries(f->data);
     return rc < 0 ? app_fail(rc) : report_counts(f, app_now() - t);
 }
 

@@ -212,6 +212,17 @@ int64_t setup_report_bad(const ddp_dataset_t *d, int64_t from, const char *what)
     return n;
 }
 
+void setup_report_retries(const ddp_dataset_t *d)
+{
+    int64_t n = d ? ddp_dataset_retries(d) : 0;
+
+    if (n)
+        app_say(
+            "%lld reads of images failed by a fault of the storage and were "
+            "tried again",
+            (long long)n);
+}
+
 int setup_images(struct settings *s, const char *const *path, int64_t n,
                  ddp_dataset_t **d)
 {

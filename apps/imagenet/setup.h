@@ -28,6 +28,9 @@ int setup_val(const struct opts *o, struct settings *s,
 int64_t setup_report_bad(const ddp_dataset_t *d, int64_t from,
                          const char *what);
 
+/* Report how many reads were tried again, if there were some. */
+void setup_report_retries(const ddp_dataset_t *d);
+
 /* Images without classes; the exit code, or OPTS_GO, *d, and s->img_size. */
 int setup_images(struct settings *s, const char *const *path, int64_t n,
                  ddp_dataset_t **d);

@@ -334,6 +334,7 @@ static void report_bad(const ddp_dataset_t *d)
 
     if (n)
         app_say("%lld unreadable images", (long long)n);
+    setup_report_retries(d);
 }
 
 static void report_skips(const ddp_trainer_t *t)
@@ -375,6 +376,7 @@ static int train(struct run *r)
     report_bad(r->data);
     report_skips(r->trainer);
     if (r->rc)
+    setup_report_retries(r->val);
         return r->rc;
     if (rc < 0 && !early)
         return app_fail(rc);

@@ -9,18 +9,53 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/error.h"
 #include "base/file.h"
 
+/* A read that fails for a reason that may pass is tried again after 20 ms, then
+ * after four times as long each: 7 s in all.  Network file systems return such
+ * errors while a server restarts. */
+enum { TRIES = 6, FIRST_WAIT_MS = 20 };
+
+static _Thread_local int64_t retries;
+
+int64_t ddp__file_retries(void)
+{
+    return retries;
+}
+
+/* Whether the fault is of the storage, not of this file. */
+static bool is_storage_error(int error)
+{
+    static const int errors[] = {
+        EIO,       ESTALE,       ETIMEDOUT,  EAGAIN,       ENODEV,      ENXIO,
+        EBUSY,     ENETDOWN,     EHOSTDOWN,  ENETUNREACH,  ENOTCONN,    ENOLINK,
+        EREMOTEIO, EHOSTUNREACH, ECONNRESET, ECONNREFUSED, ECONNABORTED};
+
+    for (size_t i = 0; i < sizeof(errors) / sizeof(*errors); i++)
+        if (error == errors[i])
+            return true;
+    return false;
+}
+
+/* One attempt to read a file. */
+struct attempt {
+    int fault;    /* code of a fault of the file, such as a missing one */
+    bool storage; /* it failed by a fault of the storage */
+};
+
 /* Fail with errno's text; the code distinguishes a fault of the file from one
- * of the system. */
-static int fail_errno(const char *what)
+ * of the storage, and of the system. */
+static int fail_errno(struct attempt *a, const char *what)
 {
     bool system = errno == EMFILE || errno == ENFILE || errno == ENOMEM;
+    int code = system ? DDP_ENOMEM : a->fault;
 
-    return ddp__fail(system ? DDP_ENOMEM : DDP_EIO, "%s: %s", what,
+    a->storage = is_storage_error(errno);
+    return ddp__fail(a->storage ? DDP_EIO : code, "%s: %s", what,
                      strerror(errno));
 }
 
@@ -38,7 +73,7 @@ int ddp__bytes_reserve(struct ddp__bytes *b, size_t len)
     return 0;
 }
 
-static int read_all(int fd, struct ddp__bytes *b, size_t len)
+static int read_all(struct attempt *a, int fd, struct ddp__bytes *b, size_t len)
 {
     size_t done = 0;
 
@@ -48,9 +83,9 @@ static int read_all(int fd, struct ddp__bytes *b, size_t len)
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0)
-            return fail_errno("cannot be read");
+            return fail_errno(a, "cannot be read");
         if (n == 0)
-            return ddp__fail(DDP_EIO, "became shorter while it was read");
+            return ddp__fail(a->fault, "became shorter while it was read");
         done += (size_t)n;
     }
     b->data[len] = 0;
@@ -58,13 +93,14 @@ static int read_all(int fd, struct ddp__bytes *b, size_t len)
     return 0;
 }
 
-static int read_regular(int fd, size_t max, struct ddp__bytes *b)
+static int read_regular(struct attempt *a, int fd, size_t max,
+                        struct ddp__bytes *b)
 {
     struct stat st;
     int rc;
 
     if (fstat(fd, &st) < 0)
-        return fail_errno("cannot be read");
+        return fail_errno(a, "cannot be read");
     if (!S_ISREG(st.st_mode))
         return ddp__fail(DDP_EDATA, "is not a regular file");
     if (st.st_size == 0)
@@ -74,10 +110,11 @@ static int read_regular(int fd, size_t max, struct ddp__bytes *b)
                          (long long)st.st_size, max);
     if ((rc = ddp__bytes_reserve(b, (size_t)st.st_size)) < 0)
         return rc;
-    return read_all(fd, b, (size_t)st.st_size);
+    return read_all(a, fd, b, (size_t)st.st_size);
 }
 
-int ddp__file_read(int dir, const char *path, size_t max, struct ddp__bytes *b)
+static int read_once(struct attempt *a, int dir, const char *path, size_t max,
+                     struct ddp__bytes *b)
 {
     int rc, fd;
 
@@ -86,22 +123,53 @@ int ddp__file_read(int dir, const char *path, size_t max, struct ddp__bytes *b)
         fd = openat(dir, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     while (fd < 0 && errno == EINTR);
     if (fd < 0)
-        return fail_errno("cannot be opened");
-    rc = read_regular(fd, max, b);
+        return fail_errno(a, "cannot be opened");
+    rc = read_regular(a, fd, max, b);
     close(fd);
     return rc;
 }
 
+static void sleep_ms(long ms)
+{
+    const struct timespec t = {ms / 1000, ms % 1000 * 1000000};
+
+    nanosleep(&t, NULL);
+}
+
+static int read_file(int fault, int dir, const char *path, size_t max,
+                     struct ddp__bytes *b)
+{
+    const struct ddp__error before = ddp__error_save();
+    long wait = FIRST_WAIT_MS;
+
+    for (int i = 1;; i++, wait *= 4) {
+        struct attempt a = {.fault = fault};
+        int rc = read_once(&a, dir, path, max, b);
+
+        if (rc == 0 && i > 1)
+            ddp__error_restore(&before);
+        if (!a.storage)
+            return rc;
+        if (i == TRIES)
+            return ddp__fail(rc,
+                             "%s, %d times: a fault of the storage, not of "
+                             "this file",
+                             ddp_errmsg(), i);
+        retries++;
+        sleep_ms(wait);
+    }
+}
+
+int ddp__file_read(int dir, const char *path, size_t max, struct ddp__bytes *b)
+{
+    return read_file(DDP_EDATA, dir, path, max, b);
+}
+
 int ddp__file_load(const char *path, size_t max, struct ddp__bytes *b)
 {
-    char why[256];
-    int rc = ddp__file_read(AT_FDCWD, path, max, b);
+    int rc = read_file(DDP_EIO, AT_FDCWD, path, max, b);
 
-    if (rc < 0) {
-        snprintf(why, sizeof(why), "%s", ddp_errmsg());
-        return ddp__fail(rc, "%s: %s", path, why);
-    }
-    return 0;
+    return rc < 0 ? ddp__fail(rc, "%s: %s", path, ddp_errmsg()) : 0;
 }
 
 char *ddp__path_join(const char *dir, const char *name)

@@ -18,12 +18,18 @@ struct ddp__bytes {
 int ddp__bytes_reserve(struct ddp__bytes *b, size_t len);
 
 /* Read the regular file path, relative to the open directory dir (or AT_FDCWD),
- * into b, whose memory is reused.  Errors: DDP_EIO; DDP_EDATA for an empty
- * file, one larger than max, or one that is not regular; DDP_ENOMEM, also when
- * the system has no descriptors left.  The message does not name the file. */
+ * into b, whose memory is reused.  A fault of the storage is tried again for
+ * some seconds.  Errors: DDP_EIO for such a fault; DDP_EDATA for a file that
+ * cannot be opened, an empty one, one larger than max, or one that is not
+ * regular; DDP_ENOMEM, also when the system has no descriptors left.  The
+ * message does not name the file. */
 int ddp__file_read(int dir, const char *path, size_t max, struct ddp__bytes *b);
 
-/* The same for a complete path; the message names the file. */
+/* How many times this thread has tried again. */
+int64_t ddp__file_retries(void);
+
+/* The same for a complete path, with DDP_EIO also for one that cannot be
+ * opened; the message names the file. */
 int ddp__file_load(const char *path, size_t max, struct ddp__bytes *b);
 
 /* "dir/name", to be freed by the caller, or NULL and a message. */

@@ -259,6 +259,16 @@ int64_t ddp_dataset_bad_count(const ddp_dataset_t *d)
     return count;
 }
 
+int64_t ddp_dataset_retries(const ddp_dataset_t *d)
+{
+    int64_t count;
+
+    pthread_mutex_lock(&unconst(d)->lock);
+    count = d->retries;
+    pthread_mutex_unlock(&unconst(d)->lock);
+    return count;
+}
+
 int ddp_dataset_bad(const ddp_dataset_t *d, int64_t i,
                     struct ddp_bad_sample *bad)
 {
@@ -280,16 +290,32 @@ int ddp_dataset_bad(const ddp_dataset_t *d, int64_t i,
 static int get_sample(ddp_dataset_t *d, int64_t index, uint64_t key,
                       struct ddp_sample *s)
 {
+    int64_t before = ddp__file_retries();
     int rc = d->ops->get(d, index, key, s);
 
+    if (ddp__file_retries() > before) {
+        pthread_mutex_lock(&d->lock);
+        d->retries += ddp__file_retries() - before;
+        pthread_mutex_unlock(&d->lock);
+    }
     if (rc == 0 && d->label_of && s->label >= 0)
         s->label = d->label_of[s->label];
     return rc;
 }
 
-static bool is_bad(int rc)
+/* Put the sample's name before the last message, without allocating: the
+ * message may be that there is no memory. */
+static int fail_named(const ddp_dataset_t *d, int64_t index, int rc)
 {
-    return rc == DDP_EDATA || rc == DDP_EIO;
+    const char *path = ddp_dataset_path(d, index);
+    char name[1024];
+
+    if (path)
+        snprintf(name, sizeof(name), "%s", path);
+    else
+        snprintf(name, sizeof(name), "sample %lld", (long long)index);
+    ddp__printable(name);
+    return ddp__fail(rc, "%s: %s", name, ddp_errmsg());
 }
 
 int ddp__dataset_read(ddp_dataset_t *d, const struct ddp__order *o, int64_t pos,
@@ -304,8 +330,8 @@ int ddp__dataset_read(ddp_dataset_t *d, const struct ddp__order *o, int64_t pos,
 
         *s = fresh;
         rc = get_sample(d, index, ddp__order_key(o, index), s);
-        if (!is_bad(rc))
-            return rc;
+        if (rc != DDP_EDATA)
+            return rc < 0 ? fail_named(d, index, rc) : rc;
         if ((rc = record_bad(d, index)) < 0)
             return rc;
         if (!replace)
@@ -313,19 +339,6 @@ int ddp__dataset_read(ddp_dataset_t *d, const struct ddp__order *o, int64_t pos,
     }
     return ddp__fail(DDP_EDATA, "none of the %lld samples can be read",
                      (long long)d->count);
-}
-
-/* Put the sample's name before the last message. */
-static int fail_named(ddp_dataset_t *d, int64_t index, int rc)
-{
-    char why[256], *name = name_of(d, index);
-
-    snprintf(why, sizeof(why), "%s", ddp_errmsg());
-    if (name)
-        ddp__printable(name);
-    ddp__fail(rc, "%s: %s", name ? name : "a sample", why);
-    free(name);
-    return rc;
 }
 
 int ddp_dataset_get(ddp_dataset_t *d, int64_t index, uint64_t key, void *x,

@@ -12,8 +12,9 @@
 /* The kinds fill this. */
 struct ddp__dataset_ops {
     /* Read sample `index` into s; key decides its augmentation.  Several
-     * threads may call it at once.  DDP_EDATA or DDP_EIO: a bad sample, to be
-     * named and replaced; the message has the reason, without the path. */
+     * threads may call it at once.  DDP_EDATA: a bad sample, to be named and
+     * replaced; other codes are not the sample's fault and end the run.  The
+     * message has the reason, without the path. */
     int (*get)(ddp_dataset_t *d, int64_t index, uint64_t key,
                struct ddp_sample *s);
     /* Its path, until the thread's next call; NULL (also of the function):
@@ -52,6 +53,7 @@ struct ddp_dataset {
         char *path, *why;
     } * bad; /* the first DDP__BAD_KEPT; owned */
     int bad_kept;
+    int64_t retries; /* reads that were tried again */
 };
 enum { DDP__BAD_KEPT = 1000 };
 

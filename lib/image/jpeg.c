@@ -33,6 +33,7 @@ struct state {
     struct jpeg_progress_mgr progress;
     jmp_buf jump;
     char text[JMSG_LENGTH_MAX];
+    bool no_memory; /* the text is not the image's fault */
     bool truncated;
     JSAMPARRAY unused; /* a row of pixels to discard */
 };
@@ -44,6 +45,7 @@ static void leave_decoder(j_common_ptr c)
     struct state *s = c->client_data;
 
     c->err->format_message(c, s->text);
+    s->no_memory = c->err->msg_code == JERR_OUT_OF_MEMORY;
     longjmp(s->jump, 1);
 }
 
@@ -69,6 +71,10 @@ static void watch_scans(j_common_ptr c)
 
 static int fail_decoding(struct state *s)
 {
+    if (s->no_memory) {
+        s->no_memory = false;
+        return ddp__fail(DDP_ENOMEM, "out of memory to decode a JPEG image");
+    }
     return ddp__fail(DDP_EDATA, "is not a valid JPEG image: %s", s->text);
 }
 

@@ -8,6 +8,7 @@
 #include "config.h"
 
 #include <setjmp.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +23,8 @@ struct state {
     png_infop info;
     const uint8_t *at, *end; /* of the file */
     char text[128];
-    uint8_t *all; /* an interlaced image, whole; owned */
+    bool no_memory; /* the text is not the image's fault */
+    uint8_t *all;   /* an interlaced image, whole; owned */
     int y, end_of_box, h;
 };
 
@@ -52,8 +54,25 @@ static void give_bytes(png_structp png, png_bytep data, size_t len)
     s->at += len;
 }
 
+static png_voidp allocate(png_structp png, png_alloc_size_t size)
+{
+    struct state *s = png_get_mem_ptr(png);
+    void *p = malloc(size);
+
+    s->no_memory = s->no_memory || !p;
+    return p;
+}
+
+static void release(png_structp png, png_voidp p)
+{
+    (void)png;
+    free(p);
+}
+
 static int fail_decoding(const struct state *s)
 {
+    if (s->no_memory)
+        return ddp__fail(DDP_ENOMEM, "out of memory to decode a PNG image");
     return ddp__fail(DDP_EDATA, "is not a valid PNG image: %s", s->text);
 }
 
@@ -101,8 +120,8 @@ static int open_image(void *state, struct ddp__picture *p)
 
     s->at = p->data;
     s->end = p->data + p->len;
-    s->png = png_create_read_struct(PNG_LIBPNG_VER_STRING, s, leave_decoder,
-                                    ignore_warning);
+    s->png = png_create_read_struct_2(PNG_LIBPNG_VER_STRING, s, leave_decoder,
+                                      ignore_warning, s, allocate, release);
     if (!s->png || !(s->info = png_create_info_struct(s->png)))
         return ddp__fail(DDP_ENOMEM, "out of memory for a PNG decoder");
     if (setjmp(png_jmpbuf(s->png)))
