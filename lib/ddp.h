@@ -897,7 +897,8 @@ int ddp_train_config_resolve(struct ddp_train_config *c, const ddp_t *ddp,
 /* Steps of an epoch: every sample once, the last step may have fewer. */
 int64_t ddp_trainer_epoch_steps(const ddp_trainer_t *t);
 
-/* Train to the end of the run. */
+/* Train to the end of the run.  DDP_EDIVERGED also if more than max_nan_steps,
+ * or all steps, were skipped at its end. */
 int ddp_trainer_train(ddp_trainer_t *t);
 
 /* One step.  With m, wait for it and fill m; without, return once it is

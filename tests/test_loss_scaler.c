@@ -243,6 +243,11 @@ static void test_budget(ddp_t *ddp)
     train(ddp, &one);
     ok(one.rc == DDP_EDIVERGED && one.skips.steps == 1,
        "without a budget the first ends the run");
+    r.max_nan_steps = STEPS;
+    train(ddp, &r);
+    ok(r.rc == DDP_EDIVERGED && r.skips.steps == STEPS &&
+           strstr(ddp_errmsg(), "steps were skipped: the loss"),
+       "nor is a run that applied no step a success: %s", ddp_errmsg());
     often.fault = OFTEN;
     often.max_nan_steps = 1;
     train(ddp, &often);

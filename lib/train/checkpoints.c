@@ -337,7 +337,7 @@ static int restore_state(struct ddp_trainer *t, const char *path,
     if (t->engine->ema)
         t->engine->ema->begun = true;
     t->run = run;
-    t->begun = t->submitted = t->reported = run.step;
+    t->begun = t->submitted = t->reported = t->applied = run.step;
     ddp__engine_begin(t->engine, run.step);
     return 0;
 }

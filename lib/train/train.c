@@ -142,6 +142,21 @@ static int stop_run(struct ddp_trainer *t)
                      (long long)t->reported);
 }
 
+/* A loss scale that is too large may skip any number of steps, in the hope that
+ * later ones are applied: at the end there are none. */
+static int check_end(struct ddp_trainer *t)
+{
+    int64_t skipped = t->reported - t->applied;
+
+    if (!skipped || (skipped <= t->cfg.max_nan_steps && t->applied > 0))
+        return 0;
+    t->diverged = true;
+    return ddp__fail(DDP_EDIVERGED,
+                     "the last %lld of %lld steps were skipped: %s; try a "
+                     "smaller learning rate, more steps, or f32",
+                     (long long)skipped, (long long)t->reported, t->skips.why);
+}
+
 static int run_steps(struct ddp_trainer *t)
 {
     int rc = ddp__checkpoints_begin(t);
@@ -152,6 +167,8 @@ static int run_steps(struct ddp_trainer *t)
         rc = advance_run(t);
     if (rc == DDP_ESTOPPED)
         return stop_run(t);
+    if (rc == 0)
+        rc = check_end(t);
     if (rc == 0 && ddp__checkpoints_due(t))
         rc = save_checkpoint(t);
     return rc < 0 ? rc : ddp__checkpoints_wait(t);
@@ -163,6 +180,8 @@ int ddp_trainer_train(ddp_trainer_t *t)
 
     if (!t)
         return DDP_EINVAL; /* ddp_trainer_new() set the message */
+    if ((rc = ddp__trainer_need_optimizer(t)) < 0)
+        return rc;
     t->begin = t->last = ddp__now();
     t->training = true;
     rc = run_steps(t);
@@ -170,5 +189,3 @@ int ddp_trainer_train(ddp_trainer_t *t)
     t->run.seconds += ddp__now() - t->begin;
     return rc;
 }
-    if ((rc = ddp__trainer_need_optimizer(t)) < 0)
-        return rc;

@@ -415,8 +415,10 @@ int ddp__trainer_collect(struct ddp_trainer *t, struct ddp__result *r)
         t->run.epoch = (struct ddp_metrics){0};
         t->run.epoch_divisor = 0;
     }
-    if (!r->skipped)
+    if (!r->skipped) {
         add_epoch(&t->run, r->stats);
+        t->applied = t->reported;
+    }
     t->divisor = r->stats[DDP__STAT_DIVISOR] * r->scale;
     if (t->gradients && !isfinite(r->stats[DDP__STAT_LOSS]))
         return ddp__fail(DDP_EDIVERGED, "the loss of step %lld is not finite",
@@ -438,10 +440,10 @@ int ddp_trainer_step(ddp_trainer_t *t, struct ddp_metrics *m)
     struct ddp__result r = {.step = -1};
     int rc;
 
-    /* The engine overwrites results older than its run-ahead. */
-    while (t->submitted - t->reported >= t->cfg.run_ahead)
     if ((rc = ddp__trainer_need_optimizer(t)) < 0)
         return rc;
+    /* The engine overwrites results older than its run-ahead. */
+    while (t->submitted - t->reported >= t->cfg.run_ahead)
         if ((rc = ddp__trainer_collect(t, &r)) < 0)
             return rc;
     if ((rc = ddp__trainer_submit(t, true)) < 0 || !m)

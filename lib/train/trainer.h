@@ -24,8 +24,9 @@ struct ddp_trainer {
     struct ddp__checkpoints *ckpt; /* owned; NULL: no checkpoints */
     bool training;                 /* in ddp_trainer_train() */
     bool diverged;
-    int64_t begun;  /* the first step of this process */
-    bool gradients; /* the last step kept its gradients; their divisor */
+    int64_t begun;   /* the first step of this process */
+    int64_t applied; /* steps up to the last one that was not skipped */
+    bool gradients;  /* the last step kept its gradients; their divisor */
     double divisor;
     struct ddp_skips skips;
 };
@@ -36,10 +37,10 @@ struct ddp__engine_spec ddp__engine_spec(const struct ddp_train_config *c,
                                          enum ddp__mode mode);
 /* Submit the next step, either with its update or keeping the gradients. */
 int ddp__trainer_submit(struct ddp_trainer *t, bool update);
-/* Wait for the oldest step that was not reported, or for all steps. */
 
 /* DDP_EINVAL if the configuration has none. */
 int ddp__trainer_need_optimizer(const struct ddp_trainer *t);
+/* Wait for the oldest step that was not reported, or for all steps. */
 int ddp__trainer_collect(struct ddp_trainer *t, struct ddp__result *r);
 int ddp__trainer_drain(struct ddp_trainer *t, struct ddp__result *r);
 /* The learning rate of a step. */
