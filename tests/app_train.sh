@@ -111,6 +111,16 @@ run "$imagenet" train "$data" --model mlp --hidden 8 --img-size 8 $size \
 exits 0 "plain C has it"
 says "classes, f16" "and says so"
 
+# shellcheck disable=SC2086
+"$imagenet" train "$data" $net $size --steps 1 --no-val --output "$tmp/full" \
+    >/dev/full 2>"$tmp/err" </dev/null
+rc=$?
+exits 74 "lines on stdout that cannot be written: exit code 74"
+complains "lines on stdout could not be written" "and a word why"
+"$imagenet" inspect 2>"$tmp/err" | head -n 1 >"$tmp/out"
+[ ! -s "$tmp/err" ]
+point $? "but a reader may end first"
+
 # begin DIR ARGUMENT...: a run without end, in the background, at its first step
 begin()
 {

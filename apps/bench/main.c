@@ -50,12 +50,12 @@ int main(int argc, char **argv)
 
     app_start("ddp-bench");
     if (!cmd)
-        return run_word(word);
+        return app_end(run_word(word));
     app_start(cmd->name);
     rc = opts_parse(&o, cmd, &s, argc - 1, argv + 1);
     if (rc == OPTS_GO)
         rc = cmd == &bench_train_command ? bench_train_run(&o, &s)
                                          : bench_load_run(&o, &s);
     opts_free(&o);
-    return rc;
+    return app_end(rc);
 }

@@ -3,6 +3,7 @@
  */
 #include "config.h"
 #include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -38,6 +39,25 @@ void app_say(const char *fmt, ...)
     vfprintf(stderr, fmt, ap);
     va_end(ap);
     fprintf(stderr, "\n");
+}
+
+static bool reader_is_gone(void)
+{
+    struct pollfd p = {.fd = STDOUT_FILENO, .events = POLLOUT};
+
+    return poll(&p, 1, 0) > 0 && (p.revents & POLLERR);
+}
+
+int app_end(int rc)
+{
+    bool failed = fflush(stdout) != 0;
+    int error = failed ? errno : 0;
+
+    if ((!failed && !ferror(stdout)) || reader_is_gone())
+        return rc;
+    app_say("lines on stdout could not be written%s%s", error ? ": " : "",
+            error ? strerror(error) : "");
+    return rc ? rc : EXIT_WRITE;
 }
 
 bool app_is_dir(const char *path)

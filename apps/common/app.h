@@ -21,6 +21,10 @@ enum {
 /* Call first: sets the name that messages begin with, and ignores SIGPIPE. */
 void app_start(const char *name);
 
+/* Last: rc, or exit code 74 after a message if rc is 0 and lines on stdout
+ * could not be written; but not when the program that read them has ended. */
+int app_end(int rc);
+
 /* A line on stderr, after the program's name. */
 void app_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 

@@ -98,7 +98,7 @@ static int run_command(const struct command *c, int argc, char **argv)
     return rc;
 }
 
-int main(int argc, char **argv)
+static int run(int argc, char **argv)
 {
     const struct command *c = find_command(argc, argv);
 
@@ -122,4 +122,9 @@ int main(int argc, char **argv)
         return EXIT_USAGE;
     }
     return fail_unknown(argv[1]);
+}
+
+int main(int argc, char **argv)
+{
+    return app_end(run(argc, argv));
 }

@@ -376,9 +376,9 @@ static int train(struct run *r)
     progress_flush(&r->progress, &r->last);
     progress_clear(&r->progress);
     report_bad(r->data);
+    setup_report_retries(r->val);
     report_skips(r->trainer);
     if (r->rc)
-    setup_report_retries(r->val);
         return r->rc;
     if (rc < 0 && !early)
         return app_fail(rc);

@@ -49,5 +49,9 @@ int main(int argc, char **argv)
     ddp_dataset_free(iris);
     ddp_chain_free(m);
     ddp_finish(ddp);
+    if (fflush(stdout) != 0 || ferror(stdout)) {
+        fprintf(stderr, "ddp-iris: lines on stdout could not be written\n");
+        ok = false;
+    }
     return !ok;
 }

@@ -226,5 +226,5 @@ int main(int argc, char **argv)
         rc = predict(&d);
     free_driver(&d);
     opts_free(&o);
-    return rc;
+    return app_end(rc);
 }
