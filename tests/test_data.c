@@ -214,7 +214,14 @@ static void make_folders(void)
     put_image("f/train/cat/deep-1/w.jpeg", 3);
     put_image("f/train/cat-2/x.jpg", 4);
     put_image("f/train/zebra/y.JPG", 5);
+    put_image("j/a/1.jpe", 5);
+    put_image("j/a/2.JFIF", 5);
+    put_image("j/b/3.jpg", 5);
     put_text("f/train/zebra/notes.txt", "not an image");
+    put_text("f/train/zebra/a.GIF", "not an image");
+    put_text("f/train/cat/deep/b.gif", "not an image");
+    put_text("f/train/cat/c.avif", "not an image");
+    put_text("f/train/cat/README", "not an image");
     put_image("f/train/.hidden/y.JPG", 6);
     put_image("f/train/cat/.trash.jpg", 7);
     put_image("f/val/zebra/v.jpg", 8);
@@ -252,9 +259,25 @@ static void test_folder(void)
     is_str(ddp_dataset_class_name(d, 1), "cat-2", "classes have names");
     ok(strstr(ddp_dataset_describe(d), "8 images of 3 classes"),
        "the description counts");
+    ok(strstr(ddp_dataset_describe(d), "skipped files: ") &&
+           strstr(ddp_dataset_describe(d), "2 .gif") &&
+           strstr(ddp_dataset_describe(d), "1 .avif") &&
+           strstr(ddp_dataset_describe(d), "1 .txt") &&
+           strstr(ddp_dataset_describe(d), "1 others"),
+       "also files that are no images: %s", ddp_dataset_describe(d));
     is_int(label_of(d, 5), -1, "a broken link is a bad sample");
     ok(strstr(ddp_errmsg(), "zebra/broken.jpg: cannot be opened"),
        "which is named");
+    ddp_dataset_free(d);
+}
+
+static void test_jpeg_names(void)
+{
+    ddp_dataset_t *d = ddp_dataset_folder(at("j"), &small);
+
+    ok(d && ddp_dataset_count(d) == 3 && label_of(d, 0) == 0 &&
+           label_of(d, 1) == 0,
+       ".jpe and .jfif are JPEG images");
     ddp_dataset_free(d);
 }
 
@@ -498,6 +521,9 @@ static void test_bad_imagenet(void)
     refused(with_mapping("n01 a\n\nn02 b\n"), "mapping.txt:2: expected",
             "an empty line");
     refused(with_mapping("\n"), "has no classes", "no classes");
+    put("i/LOC_synset_mapping.txt", "n01 a\n\0n02 b\n", 14);
+    refused(ddp_dataset_imagenet(at("i"), DDP_TRAIN, &small),
+            "mapping.txt:2: contains a zero byte", "a zero byte");
     refused(with_mapping("n01 a\n"), "has one class, expected two",
             "one class");
     refused(ddp_dataset_imagenet(at("f"), DDP_VAL, &small),
@@ -811,6 +837,7 @@ int main(void)
     test_bad_tables();
     make_folders();
     test_folder();
+    test_jpeg_names();
     test_bad_folders();
     test_open_folders();
     test_set_classes();

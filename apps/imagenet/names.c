@@ -41,8 +41,14 @@ int names_read_from(struct names *n, FILE *f)
             line[--len] = 0;
         if (len && line[len - 1] == '\r')
             line[--len] = 0;
-        if (len)
+        if ((size_t)len != strlen(line)) {
+            app_say("a line of the list contains a zero byte, expected text: "
+                    "%s...",
+                    line);
+            rc = EXIT_USAGE;
+        } else if (len) {
             rc = names_add(n, line);
+        }
     }
     free(line);
     return rc;

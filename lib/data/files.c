@@ -3,6 +3,7 @@
  */
 #include "config.h"
 
+#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -22,6 +23,8 @@
 #include "data/files.h"
 #include "image/image.h"
 
+enum { SKIPPED = 8 };
+
 struct files {
     struct ddp_dataset d;
     struct ddp_image_options o;
@@ -32,6 +35,10 @@ struct files {
     int32_t *label; /* owned */
     size_t names_len, names_room;
     int64_t room; /* of at and label */
+    struct skipped {
+        char end[12]; /* in lower case, with the dot; "": another one */
+        int64_t n;
+    } skipped[SKIPPED]; /* files that are no images, by extension */
 };
 
 /* ---- the data set ------------------------------------------------------- */
@@ -176,7 +183,8 @@ enum { MAX_DEPTH = 64 };
 
 /* The files below one folder, before sorting. */
 struct found {
-    char **path; /* owned, each one too */
+    struct files *files; /* counts those that are no images */
+    char **path;         /* owned, each one too */
     size_t count, room;
 };
 
@@ -190,14 +198,55 @@ struct parent {
 
 static bool is_image_name(const char *name)
 {
-    static const char *const end[] = {".jpg", ".jpeg", ".png",  ".ppm", ".bmp",
-                                      ".pgm", ".tif",  ".tiff", ".webp"};
+    static const char *const end[] = {".jpg", ".jpeg", ".jpe", ".jfif",
+                                      ".png", ".ppm",  ".bmp", ".pgm",
+                                      ".tif", ".tiff", ".webp"};
     const char *dot = strrchr(name, '.');
 
     for (size_t i = 0; dot && i < sizeof(end) / sizeof(*end); i++)
         if (!strcasecmp(dot, end[i]))
             return true;
     return false;
+}
+
+/* The row of an extension, which is the last one for those without room. */
+static struct skipped *skipped_row(struct files *f, const char *end)
+{
+    int i = 0;
+
+    while (i < SKIPPED - 1 && f->skipped[i].n && strcmp(f->skipped[i].end, end))
+        i++;
+    return &f->skipped[i];
+}
+
+static void count_skipped(struct files *f, const char *name)
+{
+    const char *dot = strrchr(name, '.');
+    char end[sizeof(f->skipped->end)] = "";
+    struct skipped *row;
+
+    if (dot && strlen(dot) < sizeof(end))
+        for (int i = 0; dot[i]; i++)
+            end[i] = (char)tolower((unsigned char)dot[i]);
+    ddp__printable(end);
+    row = skipped_row(f, end);
+    if (!row->n++)
+        strcpy(row->end, end);
+    else if (strcmp(row->end, end))
+        row->end[0] = 0;
+}
+
+void ddp__files_skipped(const ddp_dataset_t *d, char *text, size_t size)
+{
+    const struct files *f = (const struct files *)d;
+    size_t len = 0;
+
+    *text = 0;
+    for (int i = 0; i < SKIPPED && f->skipped[i].n && len < size; i++)
+        len += (size_t)snprintf(
+            text + len, size - len, "%s%lld %s",
+            i ? ", " : "; skipped files: ", (long long)f->skipped[i].n,
+            f->skipped[i].end[0] ? f->skipped[i].end : "others");
 }
 
 /* By folder first, then by name: the order of torchvision's ImageFolder. */
@@ -264,8 +313,10 @@ static int visit_entry(int fd, const struct dirent *e, void *arg)
     char *name;
     int rc;
 
-    if (!folder && !is_image_name(e->d_name))
+    if (!folder && !is_image_name(e->d_name)) {
+        count_skipped(w->found->files, e->d_name);
         return 0;
+    }
     if (!(name = ddp__path_join(w->path, e->d_name)))
         return DDP_ENOMEM;
     if (!folder)
@@ -297,7 +348,7 @@ static int find_images(int root, const char *path, const struct parent *up,
 int64_t ddp__files_add_folder(ddp_dataset_t *d, const char *name, int32_t label)
 {
     int root = ((struct files *)d)->fd;
-    struct found f = {0};
+    struct found f = {.files = (struct files *)d};
     struct stat st = {0};
     struct parent up = {0};
     int64_t count;
@@ -340,6 +391,15 @@ static int add_path(ddp_dataset_t *d, const char *path)
     return n < 0 ? (int)n : 0;
 }
 
+static int describe_images(ddp_dataset_t *d)
+{
+    char skipped[160];
+
+    ddp__files_skipped(d, skipped, sizeof(skipped));
+    return ddp__dataset_describe(d, "%lld images%s", (long long)d->count,
+                                 skipped);
+}
+
 ddp_dataset_t *ddp_dataset_images(const char *const *path, int64_t n,
                                   const struct ddp_image_options *o)
 {
@@ -351,7 +411,7 @@ ddp_dataset_t *ddp_dataset_images(const char *const *path, int64_t n,
     if (rc == 0 && d->count == 0)
         rc = ddp__fail(DDP_EDATA, "the list of images is empty");
     if (rc == 0)
-        rc = ddp__dataset_describe(d, "%lld images", (long long)d->count);
+        rc = describe_images(d);
     if (rc == 0)
         return d;
     ddp_dataset_free(d);

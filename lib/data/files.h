@@ -19,6 +19,10 @@ int ddp__files_add(ddp_dataset_t *d, const char *path, int32_t label);
 int64_t ddp__files_add_folder(ddp_dataset_t *d, const char *name,
                               int32_t label);
 
+/* "; skipped files: 3 .gif, 2 .avif", or "": those in the folders that are no
+ * images by their names. */
+void ddp__files_skipped(const ddp_dataset_t *d, char *text, size_t size);
+
 /* The number of files directly in the folder dir that have image suffixes. */
 int64_t ddp__images_count(const char *dir);
 

@@ -41,7 +41,7 @@ static int add_classes(ddp_dataset_t *d, const char *dir,
         if (n == 0 && folders == classes)
             return ddp__fail(DDP_EDATA,
                              "%s/%s: a class without an image "
-                             "(.jpg, .jpeg, .png)",
+                             "(.jpg, .jpeg, .jpe, .jfif, .png)",
                              dir, name);
     }
     if (d->count == 0)
@@ -70,14 +70,17 @@ static ddp_dataset_t *add_folders(const char *dir, struct ddp__names *folders,
                                   const struct ddp_image_options *o)
 {
     ddp_dataset_t *d = ddp__files_new(dir, o);
+    char skipped[160];
 
     if (!classes)
         classes = folders;
     if (!d || add_classes(d, dir, folders, classes) < 0)
         goto free_d;
     take_names(d, classes);
-    if (ddp__dataset_describe(d, "%s, %lld images of %d classes (folders)", dir,
-                              (long long)d->count, d->classes) < 0)
+    ddp__files_skipped(d, skipped, sizeof(skipped));
+    if (ddp__dataset_describe(d, "%s, %lld images of %d classes (folders%s)",
+                              dir, (long long)d->count, d->classes,
+                              skipped) < 0)
         goto free_d;
     return d;
 

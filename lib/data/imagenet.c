@@ -80,6 +80,22 @@ static int add_synset(struct mapping *m, const char *path, char *line)
     return 0;
 }
 
+/* A zero byte would end the list there. */
+static int check_text(const struct mapping *m, const char *path)
+{
+    const char *zero = memchr(m->text.data, 0, m->text.len);
+    int line = 1;
+
+    if (!zero)
+        return 0;
+    for (const char *p = (const char *)m->text.data; p < zero; p++)
+        line += *p == '\n';
+    return ddp__fail(DDP_EDATA,
+                     "%s:%d: contains a zero byte, expected text: the file is "
+                     "damaged",
+                     path, line);
+}
+
 static int split_lines(struct mapping *m, const char *path)
 {
     char *at = (char *)m->text.data, *next;
@@ -126,7 +142,7 @@ static int mapping_read(struct mapping *m, const char *dir)
     if (!path)
         return DDP_ENOMEM;
     if ((rc = ddp__file_load(path, (size_t)64 << 20, &m->text)) == 0 &&
-        (rc = split_lines(m, path)) == 0)
+        (rc = check_text(m, path)) == 0 && (rc = split_lines(m, path)) == 0)
         rc = sort_synsets(m, path);
     free(path);
     return rc;
@@ -326,6 +342,7 @@ static int describe_dataset(ddp_dataset_t *d, const struct mapping *m,
         append(more, sizeof(more),
                "; %lld rows with unknown classes are skipped",
                (long long)t->unknown);
+    ddp__files_skipped(d, more + strlen(more), sizeof(more) - strlen(more));
     if (!m->sorted)
         append(more, sizeof(more),
                "; classes are not sorted: their numbers differ from "
