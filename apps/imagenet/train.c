@@ -341,11 +341,12 @@ static void report_skips(const ddp_trainer_t *t)
 {
     struct ddp_skips s;
 
-    if (ddp_trainer_skips(t, &s) == 0 && s.steps)
-        app_say("%lld steps were skipped, the last one was step %lld%s: %s",
-                (long long)s.steps, (long long)s.last + 1,
-                s.last + 1 == ddp_trainer_steps(t) ? ", the run's last" : "",
-                s.why);
+    if (ddp_trainer_skips(t, &s) < 0 || !s.steps)
+        return;
+    app_say("%lld steps were skipped, the last one was step %lld: %s",
+            (long long)s.steps, (long long)s.last + 1, s.why);
+    if (s.last + 1 == ddp_trainer_steps(t))
+        app_say("no step was applied after it: the weights are those before");
 }
 
 /* The run may have been stopped during the evaluation after an epoch. */
