@@ -3,6 +3,7 @@
  */
 #include "config.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #include "data/dataset.h"
@@ -231,6 +232,35 @@ static void test_schedules(const ddp_t *ddp, const ddp_dataset_t *d)
        "and so is an unknown kind: %s", ddp_errmsg());
 }
 
+/* Enumerators and numbers that no code has a case for. */
+static void test_ranges(const ddp_t *ddp, const ddp_dataset_t *d)
+{
+    const struct ddp_train_config good = {TRAIN_DEFAULTS,
+                                          .optimizer = ddp_adam(0.1f)};
+    struct ddp_train_config bad[10];
+    const char *says[] = {"optimizer 99", "loss 77",         "order is 9",
+                          "clip_norm -1", "clip_norm nan",   "beta1 1,",
+                          "eps 0",        "weight_decay -1", "rate inf",
+                          "smoothing nan"};
+
+    for (int i = 0; i < 10; i++)
+        bad[i] = good;
+    bad[0].optimizer.kind = (enum ddp_optimizer_kind)99;
+    bad[1].loss = (enum ddp_loss_kind)77;
+    bad[2].order = (enum ddp_order)9;
+    bad[3].optimizer.clip_norm = -1;
+    bad[4].optimizer.clip_norm = NAN;
+    bad[5].optimizer.beta1 = 1;
+    bad[6].optimizer.eps = 0;
+    bad[7].optimizer.weight_decay = -1;
+    bad[8].optimizer.lr = INFINITY;
+    bad[9].label_smoothing = NAN;
+    for (int i = 0; i < 10; i++)
+        ok(ddp_train_config_resolve(&bad[i], ddp, d) == DDP_EINVAL &&
+               strstr(ddp_errmsg(), says[i]),
+           "%s is refused: %s", says[i], ddp_errmsg());
+}
+
 static void test_getter(ddp_t *ddp, ddp_dataset_t *d)
 {
     ddp_chain_t *chain = ddp_chain_new(ddp_dense_new(1, 2, NULL), DDP_END);
@@ -383,6 +413,7 @@ int main(void)
     test_sizes(ddp, d);
     test_resolve(ddp, d);
     test_schedules(ddp, d);
+    test_ranges(ddp, d);
     test_getter(ddp, d);
     test_one_class(ddp);
     test_kept_weights(ddp, d);

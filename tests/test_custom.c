@@ -437,6 +437,76 @@ static ddp_value_t *many_forward(ddp_layer_t *l, ddp_graph_t *g, ddp_value_t *x)
                : x;
 }
 
+static int params_returned;
+static int bad_dim = C;
+
+static int bad_params(const ddp_layer_t *l, struct ddp_param p[])
+{
+    curve_params(l, p);
+    p[1].dim[0] = bad_dim;
+    return params_returned;
+}
+
+static ddp_value_t *no_gradient(ddp_layer_t *l, ddp_graph_t *g,
+                                const struct ddp_record *r, ddp_value_t *dy)
+{
+    curve_backward(l, g, r, dy);
+    return NULL;
+}
+
+/* A curve with another table, between layers that have parameters. */
+static ddp_chain_t *around(const struct ddp_layer_ops *ops)
+{
+    ddp_layer_t *l = ddp_layer_new(sizeof(struct curve), ops);
+
+    ((struct curve *)l)->channels = C;
+    return ddp_chain_new(ddp_batch_norm_new(C, NULL), l, DDP_END);
+}
+
+static void test_bad_params(void)
+{
+    struct ddp_layer_ops ops = curve_ops;
+    struct ddp_param_info info;
+    int counts[] = {99, -3, DDP_MAX_PARAMS + 1};
+    ddp_chain_t *c;
+
+    ops.params = bad_params;
+    for (int i = 0; i < 3; i++) {
+        params_returned = counts[i];
+        c = around(&ops);
+        ok(ddp_chain_param(c, 0, &info) == DDP_EINVAL &&
+               strstr(ddp_errmsg(), "curve: params returned"),
+           "a layer with %d parameters: %s", counts[i], ddp_errmsg());
+        ddp_chain_free(c);
+    }
+    params_returned = 2;
+    bad_dim = -5;
+    c = around(&ops);
+    ok(ddp_chain_init(c, 1) == DDP_EINVAL &&
+           strstr(ddp_errmsg(), "dimension 0 of bend is -5"),
+       "a parameter of -5 values: %s", ddp_errmsg());
+    bad_dim = C;
+    ddp_chain_free(c);
+}
+
+static void test_no_gradient(void)
+{
+    struct ddp_layer_ops ops = curve_ops;
+    float x[X_LEN] = {0};
+    ddp_chain_t *c;
+    ddp_pullback_t *p;
+
+    ops.backward = no_gradient;
+    c = around(&ops);
+    p = ddp_pullback_new(ddp, c, x, in, N, 0, NULL);
+    ok(!p && ddp_errcode() == DDP_EINVAL &&
+           strstr(ddp_errmsg(), "curve: backward returned no gradient"),
+       "a backward without the gradient that the layer before needs: %s",
+       ddp_errmsg());
+    ddp_pullback_free(p);
+    ddp_chain_free(c);
+}
+
 static void test_bad_layers(void)
 {
     static const struct {
@@ -512,6 +582,8 @@ int main(void)
         test_options();
         test_misfit();
         test_bad_layers();
+        test_bad_params();
+        test_no_gradient();
         test_ownership();
         ddp_finish(ddp);
     }

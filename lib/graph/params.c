@@ -34,7 +34,48 @@ size_t ddp__param_len(const struct ddp_param *p)
 
 /* ---- the table of blocks and buckets ------------------------------------ */
 
-/* Count the layers that have parameters, or list them in layer order. */
+/* What a custom layer fills in decides how much memory there is. */
+static int check_param(const ddp_layer_t *l, const struct ddp_param *p)
+{
+    if (!p->name || (int)p->role < DDP_WEIGHT || p->role > DDP_RUNNING)
+        return ddp__fail(DDP_EINVAL,
+                         "%s: a parameter without name, or of the "
+                         "unknown role %d",
+                         l->ops->kind, (int)p->role);
+    if (p->ndim < 1 || p->ndim > 4)
+        return ddp__fail(DDP_EINVAL,
+                         "%s: %.60s has %d dimensions, expected 1 to 4",
+                         l->ops->kind, p->name, p->ndim);
+    for (int i = 0; i < p->ndim; i++)
+        if (p->dim[i] < 1)
+            return ddp__fail(DDP_EINVAL,
+                             "%s: dimension %d of %.60s is %d, expected 1 or "
+                             "more",
+                             l->ops->kind, i, p->name, p->dim[i]);
+    return 0;
+}
+
+static int take_params(ddp_layer_t *l, struct ddp__param_block *k)
+{
+    int rc = 0;
+
+    k->params = l->ops->params(l, k->param);
+    if (k->params < 0 || k->params > DDP_MAX_PARAMS) {
+        rc = ddp__fail(DDP_EINVAL, "%s: params returned %d, expected 0 to %d",
+                       l->ops->kind, k->params, DDP_MAX_PARAMS);
+        k->params = 0;
+    }
+    for (int i = 0; rc == 0 && i < k->params; i++) {
+        if ((rc = check_param(l, &k->param[i])) < 0)
+            break;
+        k->param_offset[i] = k->len;
+        k->len += ddp__param_len(&k->param[i]);
+    }
+    return rc;
+}
+
+/* Count the layers that have parameters, or list them in layer order; or a
+ * negative code. */
 static int list_blocks(ddp_layer_t *l, char *path, size_t size,
                        struct ddp__param_block *b, int n)
 {
@@ -43,17 +84,16 @@ static int list_blocks(ddp_layer_t *l, char *path, size_t size,
             struct ddp__param_block *k = &b[n];
 
             k->layer = l;
+            int rc = take_params(l, k);
+
+            if (rc < 0)
+                return rc;
             memcpy(k->prefix, path, sizeof(k->prefix));
-            k->params = l->ops->params(l, k->param);
-            for (int i = 0; i < k->params; i++) {
-                k->param_offset[i] = k->len;
-                k->len += ddp__param_len(&k->param[i]);
-            }
             l->param_block = n;
         }
         n++;
     }
-    for (int i = 0; i < l->children; i++) {
+    for (int i = 0; n >= 0 && i < l->children; i++) {
         size_t cut = ddp__path_push(path, size, l, i);
 
         n = list_blocks(l->child[i], path, size, b, n);
@@ -154,13 +194,15 @@ static struct ddp__params *params_new(ddp_chain_t *chain)
     p->block = calloc((size_t)p->blocks + 1, sizeof(*p->block));
     if (!p->block)
         goto nomem;
-    list_blocks(chain, path, sizeof(path), p->block, 0);
+    if (list_blocks(chain, path, sizeof(path), p->block, 0) < 0)
+        goto free_p;
     if (make_buckets(p) < 0)
         goto nomem;
     return p;
 
 nomem:
     ddp__fail(DDP_ENOMEM, "out of memory for the chain's parameters");
+free_p:
     ddp__params_free(p);
     return NULL;
 }

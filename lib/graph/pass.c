@@ -48,6 +48,11 @@ ddp_value_t *ddp__backward_range(ddp_graph_t *g, int begin, int end,
 
         g->phase = DDP__BACKWARD_X;
         dy = r.layer->ops->backward(r.layer, g, &r, dy);
+        if (!dy && g->rc == 0 && r.x->needs_gradient)
+            g->rc = ddp__fail(DDP_EINVAL,
+                              "%s: backward returned no gradient, and that of "
+                              "its input is needed",
+                              r.layer->ops->kind);
         end = r.begin;
     }
     return g->rc < 0 ? NULL : dy;

@@ -91,6 +91,40 @@ static int check_schedule(const struct ddp_schedule *s)
     return 0;
 }
 
+static int check_optimizer(const struct ddp_optimizer *o)
+{
+    const struct ddp_optimizer_info *info = ddp_optimizer_info(o->kind);
+    unsigned uses = info ? info->uses : 0;
+    bool set = o->lr != defaults.optimizer.lr;
+
+    if (!info)
+        return ddp__fail(DDP_EINVAL, "unknown kind of optimizer %d",
+                         (int)o->kind);
+    if (set && !(o->lr >= 0 && isfinite(o->lr)))
+        return ddp__fail(DDP_EINVAL, "learning rate %g, expected 0 or more",
+                         (double)o->lr);
+    if (!(o->clip_norm >= 0) || !(o->weight_decay >= 0))
+        return ddp__fail(DDP_EINVAL,
+                         "optimizer: clip_norm %g, weight_decay %g, expected 0 "
+                         "or more",
+                         (double)o->clip_norm, (double)o->weight_decay);
+    if ((uses & DDP_USES_MOMENTUM) && !(o->momentum >= 0 && o->momentum <= 1))
+        return ddp__fail(DDP_EINVAL, "optimizer: momentum %g, expected 0 to 1",
+                         (double)o->momentum);
+    if (((uses & DDP_USES_BETA1) && !(o->beta1 >= 0 && o->beta1 < 1)) ||
+        ((uses & DDP_USES_BETA2) && !(o->beta2 >= 0 && o->beta2 < 1)))
+        return ddp__fail(DDP_EINVAL,
+                         "optimizer: beta1 %g, beta2 %g, expected 0 <= beta "
+                         "< 1",
+                         (double)o->beta1, (double)o->beta2);
+    if ((uses & DDP_USES_EPS) && !(o->eps > 0 && isfinite(o->eps)))
+        return ddp__fail(DDP_EINVAL,
+                         "optimizer: eps %g, expected above 0: ddp_adam() and "
+                         "others set defaults",
+                         (double)o->eps);
+    return 0;
+}
+
 /* What a table of integers, as in check_numbers(), cannot express:
  * enumerators, ranges of real numbers, and what the devices can do.
  * Conditions with ! also refuse NaN. */
@@ -100,12 +134,12 @@ static int check_config(const ddp_t *ddp, const struct ddp_train_config *c)
 
     if (rc < 0 || (rc = check_schedule(&c->schedule)) < 0)
         return rc;
-    if (!(c->optimizer.lr >= 0 || c->optimizer.lr == defaults.optimizer.lr))
-        return ddp__fail(DDP_EINVAL, "learning rate %g, expected 0 or more",
-                         (double)c->optimizer.lr);
-    if (!ddp_optimizer_info(c->optimizer.kind))
-        return ddp__fail(DDP_EINVAL, "unknown kind of optimizer %d",
-                         (int)c->optimizer.kind);
+    if ((rc = check_optimizer(&c->optimizer)) < 0)
+        return rc;
+    if (c->order != DDP_SHUFFLE && c->order != DDP_IN_ORDER)
+        return ddp__fail(DDP_EINVAL,
+                         "order is %d, expected DDP_SHUFFLE or DDP_IN_ORDER",
+                         (int)c->order);
     if (!ddp__loss_info(c->loss))
         return ddp__fail(DDP_EINVAL, "unknown kind of loss %d", (int)c->loss);
     if (c->dtype != DDP_F32 && c->dtype != DDP_BF16 && c->dtype != DDP_F16)
@@ -129,7 +163,7 @@ static int check_config(const ddp_t *ddp, const struct ddp_train_config *c)
                          (int)c->tta);
     if (c->loss == DDP_CUSTOM_LOSS && !c->loss_fn)
         return ddp__fail(DDP_EINVAL, "DDP_CUSTOM_LOSS needs loss_fn");
-    if (c->label_smoothing < 0 || c->label_smoothing >= 1)
+    if (!(c->label_smoothing >= 0 && c->label_smoothing < 1))
         return ddp__fail(DDP_EINVAL, "label smoothing %g, expected 0 <= s < 1",
                          (double)c->label_smoothing);
     return 0;
