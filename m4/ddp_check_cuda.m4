@@ -19,7 +19,7 @@ AC_DEFUN([DDP_CHECK_CUDA], [
         [], [with_cudnn=])
     AC_ARG_VAR([NVCC], [CUDA's compiler])
     AC_ARG_VAR([NVCCFLAGS], [flags for it (default: -O3 and the code of
-        sm_80, sm_90 and sm_100, PTX for later ones)])
+        sm_70 (CUDA 12), sm_75, sm_80, sm_90 and sm_100, PTX for later ones)])
     have_cuda=no cuda_text=no ddp_cuda_why=
     CUDA_CPPFLAGS= CUDA_LIBS= CUDA_VERSION=
     AS_IF([test "$with_cuda" != no], [
@@ -38,6 +38,10 @@ AC_DEFUN([DDP_CHECK_CUDA], [
          AC_DEFINE_UNQUOTED([DDP_CUDA_MAJOR], [$ddp_num], [Of CUDA.])
          AC_DEFINE_UNQUOTED([DDP_CUDA_MAJOR_TEXT], ["$ddp_num"],
              [The same, for the names of libraries.])
+         ddp_num=[`echo "$NVCCFLAGS" | tr -c 'a-z0-9_' '\n' |
+             $SED -n 's/^sm_\([0-9][0-9]*\).*/\1/p' | sort -n | $SED 1q`]
+         AC_DEFINE_UNQUOTED([DDP_CUDA_OLDEST], [${ddp_num:-80}],
+             [Ten times the oldest compute capability that NVCCFLAGS name.])
          AC_DEFINE_UNQUOTED([DDP_CUDNN_MAJOR_TEXT], ["${CUDNN_VERSION%%.*}"],
              [Of cuDNN.])],
         [CUDA_CPPFLAGS= CUDA_LIBS=])
@@ -74,7 +78,9 @@ AC_DEFUN([_DDP_TRY_CUDA], [
         CUDA_LIBS="-L$with_cudnn/lib -Wl,-rpath,$with_cudnn/lib $CUDA_LIBS"
     ])
     CUDA_LIBS="$CUDA_LIBS -lcudnn -lcublasLt -lcudart"
-    : ${NVCCFLAGS="-O3 _DDP_CUDA_TARGETS"}
+    AS_CASE([$CUDA_VERSION],
+        [12.*], [: ${NVCCFLAGS="-O3 _DDP_CUDA_VOLTA _DDP_CUDA_TARGETS"}],
+        [: ${NVCCFLAGS="-O3 _DDP_CUDA_TARGETS"}])
 
     AC_MSG_CHECKING([whether $NVCC works])
     AS_ECHO(["__global__ void f(float *x) { *x = 1; }"]) >conftest.cu
@@ -116,9 +122,11 @@ AC_DEFUN([_DDP_TRY_CUDA], [
     CPPFLAGS=$ddp_CPPFLAGS LIBS=$ddp_LIBS
 ])
 
-dnl Machine code for each generation that CUDA 13 and cuDNN support well.
-m4_define([_DDP_CUDA_TARGETS], [-gencode arch=compute_80,code=sm_80 \
--gencode arch=compute_90,code=sm_90 -gencode arch=compute_100,code=sm_100 \
+dnl Machine code for each generation that CUDA 13 and cuDNN support, and for the
+dnl one that only CUDA 12 does.
+m4_define([_DDP_CUDA_VOLTA], [-gencode arch=compute_70,code=sm_70])
+m4_define([_DDP_CUDA_TARGETS], [-gencode arch=compute_75,code=sm_75 \
+-gencode arch=compute_80,code=sm_80 -gencode arch=compute_90,code=sm_90 -gencode arch=compute_100,code=sm_100 \
 -gencode arch=compute_100,code=compute_100])
 
 dnl Checks whether StarPU supports CUDA.

@@ -62,7 +62,7 @@ says "GPUs not used: cuDNN in $tmp/part is incomplete: libcudnn_graph" \
 major=$(ls "$(dirname "$real")" | sed -n 's/^libnvrtc\.so\.\([0-9]*\)$/\1/p')
 if [ -n "$(start LD_PRELOAD="$emulator" EMULATED_GPUS=1
     grep -v 'CUDA worker' "$tmp/out")" ] || [ -z "$major" ]; then
-    skip 3 "no emulated GPU, or no NVRTC"
+    skip 7 "no emulated GPU, or no NVRTC"
     done_testing
 fi
 says "1 CUDA worker on 1 GPU \(CUDA [0-9.]*, cuDNN [0-9.]*\)," \
@@ -80,5 +80,16 @@ says "1 CUDA worker on 1 GPU \(CUDA [0-9.]*, cuDNN [0-9.]*\)," \
 start LD_PRELOAD="$emulator" EMULATED_GPUS=1 EMULATED_REVERSED=1
 says "some batch norm by libddp's kernels: cuDNN orders the bits of a mask" \
     "and so is a plan that cannot be used, once that is known"
+
+# A T4: no bf16, and the user hears of f16.
+export FAKE_CUDA="0 99000 0/7/0/5" EMULATED_CAPABILITY=75 EMULATED_GPUS=1
+start LD_PRELOAD="$emulator"
+says "1 CUDA worker on 1 GPU" "a GPU of capability 7.5 trains in f32"
+run env LD_PRELOAD="$emulator" "$bench" train --model resnet18 --width 8 \
+    --img-size 32 --sub-batch 2 --lanes 1 --steps 1 --skip 1 --dtype f16
+says '"dtype":"f16".*"loss":[0-9].*1 CUDA worker' "and in f16"
+run env LD_PRELOAD="$emulator" "$bench" train --model resnet18 --img-size 32 \
+    --sub-batch 2 --dtype bf16
+complains "no bf16 arithmetic that the backend uses: use f32 or f16" "not in bf16"
 
 done_testing

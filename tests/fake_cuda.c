@@ -2,15 +2,16 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * FAKE_CUDA  is "init version gpu gpu ...": what cuInit() returns, the version
- * of the driver, and for each GPU "mode/major/retain": its compute mode, its
- * generation, what cuDevicePrimaryCtxRetain() returns.
+ * of the driver, and for each GPU "mode/major/retain/minor": its compute mode,
+ * its generation, what cuDevicePrimaryCtxRetain() returns, and the second
+ * number of the generation (if left out: 0).
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 struct gpu {
-    int mode, major, retain;
+    int mode, major, retain, minor;
 };
 
 static struct {
@@ -28,7 +29,8 @@ static void read_fake(void)
     while ((word = strtok_r(NULL, " ", &save)) && fake.gpus < 8) {
         struct gpu *g = &fake.gpu[fake.gpus++];
 
-        sscanf(word, "%d/%d/%d", &g->mode, &g->major, &g->retain);
+        g->minor = 0;
+        sscanf(word, "%d/%d/%d/%d", &g->mode, &g->major, &g->retain, &g->minor);
     }
     free(text);
 }
@@ -90,6 +92,9 @@ int cuDeviceGetAttribute(int *v, int what, int dev)
         break;
     case 75: /* compute capability */
         *v = fake.gpu[dev].major;
+        break;
+    case 76:
+        *v = fake.gpu[dev].minor;
         break;
     default:
         *v = 0;

@@ -44,7 +44,11 @@ static void refusals(void)
     none("0 99000 0/9/2", "has no memory left",
          "a GPU that others have filled");
     none("0 99000 0/9/999", "does not start (made up)", "a GPU that is broken");
-    none("0 99000 0/7/0", "compute capability 7.0", "a GPU of old");
+    none("0 99000 0/6/0/1", "compute capability 6.1, expected 7.",
+         "a GPU of old");
+    if (DDP_CUDA_OLDEST > 70)
+        none("0 99000 0/7/0", "expected 7.5 or later; a build with CUDA 12",
+             "a V100");
     setenv("DDP_LIBCUDA", "/nowhere/libcuda.so.1", 1);
     none("0 99000 0/9/0", "no NVIDIA driver", "no driver");
 }
@@ -69,6 +73,9 @@ static void choices(void)
     g = find("0 99000 0/9/0 0/10/0");
     ok(g.count == 1 && g.id[0] == 0 && strstr(g.why, "not like GPU 0"),
        "those of another kind are left out: %s", g.why);
+    g = find("0 99000 0/7/0/5");
+    ok(g.count == 1 && g.first.architecture == 75, "a T4 can be used: %s",
+       g.why);
     ok(ddp__cuda_backends[0] &&
            strcmp(ddp__cuda_backends[0]->name, "cuda") == 0,
        "the module of kernels opens without a GPU");
@@ -85,6 +92,17 @@ static void module_lost(void)
        "no kernels, no GPUs: %s", g.why);
     setenv("DDP_MODULE_DIR", dir, 1);
     free(dir);
+}
+
+/* As in a build with CUDA 12, which compiles for it. */
+static void volta(void)
+{
+    int rc = ddp__cuda_load(70);
+
+    ok(rc == 0 || strstr(ddp_errmsg(),
+                         "does not support GPUs of compute capability 7.0"),
+       "cuDNN 9.11 and later have nothing for a V100: %s",
+       rc < 0 ? ddp_errmsg() : "an older one has");
 }
 
 static void starting(void)
@@ -121,6 +139,7 @@ int main(void)
              getenv("builddir"));
     setenv("DDP_LIBCUDA", path, 1);
     module_lost();
+    volta();
     choices();
     starting();
     refusals();

@@ -62,9 +62,16 @@ static const char *cuda_describe(void)
     return text;
 }
 
+/* bf16 came with capability 8.0. */
 static bool cuda_computes(enum ddp_dtype type)
 {
-    return type == DDP_BF16 || type == DDP_F16;
+    int major = 0;
+
+    if (type != DDP_BF16)
+        return type == DDP_F16;
+    return cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor,
+                                  ddp__cuda_first_device()) == cudaSuccess &&
+           major >= 8;
 }
 
 static int cuda_pin(void *p, size_t size)

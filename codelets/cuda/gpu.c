@@ -29,7 +29,6 @@ enum {
     MODE_SHARED = 0,
     MODE_PROHIBITED = 2,
     OUT_OF_MEMORY = 2, /* CUDA_ERROR_OUT_OF_MEMORY */
-    OLDEST_MAJOR = 8,  /* what nvcc compiles for */
 };
 
 static struct driver {
@@ -193,6 +192,23 @@ static bool gpu_opens(struct ddp__gpus *g, int i, int dev, const char *name,
     return rc == 0;
 }
 
+/* Volta's are the last that CUDA 12 compiles for and CUDA 13 does not. */
+static bool is_compiled_for(struct ddp__gpus *g, int i, const char *name,
+                            int major, int minor)
+{
+    bool volta = major == 7 && minor < 5 && DDP_CUDA_MAJOR > 12;
+
+    if (10 * major + minor >= DDP_CUDA_OLDEST)
+        return true;
+    add_reason(
+        g,
+        "GPU %d (%s) has compute capability %d.%d, expected %d.%d or "
+        "later%s",
+        i, name, major, minor, DDP_CUDA_OLDEST / 10, DDP_CUDA_OLDEST % 10,
+        volta ? "; a build with CUDA 12 and cuDNN 9.8 to 9.10 can use it" : "");
+    return false;
+}
+
 /* Whether GPU i will have us. */
 static bool gpu_is_usable(struct ddp__gpus *g, int i)
 {
@@ -208,13 +224,8 @@ static bool gpu_is_usable(struct ddp__gpus *g, int i)
     cu.attribute(&mode, ATTRIBUTE_COMPUTE_MODE, dev);
     cu.attribute(&major, ATTRIBUTE_MAJOR, dev);
     cu.attribute(&minor, ATTRIBUTE_MINOR, dev);
-    if (major < OLDEST_MAJOR) {
-        add_reason(
-            g,
-            "GPU %d (%s) has compute capability %d.%d, expected %d.0 or later",
-            i, name, major, minor, OLDEST_MAJOR);
+    if (!is_compiled_for(g, i, name, major, minor))
         return false;
-    }
     if (mode == MODE_PROHIBITED) {
         add_reason(
             g,
@@ -262,7 +273,7 @@ void ddp__cuda_find(struct ddp__gpus *g, int most)
     if (!bind_driver(g) || !driver_is_new_enough(g))
         return;
     find_usable(g, most);
-    if (g->count && ddp__cuda_load() < 0) {
+    if (g->count && ddp__cuda_load(g->first.architecture) < 0) {
         g->count = 0;
         add_reason(g, "%s", ddp_errmsg());
     }

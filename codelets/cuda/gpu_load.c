@@ -186,7 +186,7 @@ static void *open_module(void)
 
 const struct ddp__backend *ddp__cuda_backends[2];
 
-static const struct ddp__module_host host = {
+static struct ddp__module_host host = {
     .version = DDP__MODULE_VERSION,
     .call_size = sizeof(struct ddp__call),
     .task_size = sizeof(struct ddp__task),
@@ -247,7 +247,7 @@ static int bind_module(void *m, const struct ddp__folders *place)
 }
 
 /* Opens the module once. */
-int ddp__cuda_load(void)
+int ddp__cuda_load(int architecture)
 {
     struct ddp__folders place = {.count = 0};
     char why[512];
@@ -256,6 +256,7 @@ int ddp__cuda_load(void)
 
     if (ddp__cuda_backends[0])
         return 0;
+    host.architecture = architecture;
     m = open_somewhere(&place, why, sizeof(why));
     rc = m ? bind_module(m, &place) : not_loaded(why);
     ddp__folders_free(&place);

@@ -16,6 +16,9 @@ static struct ddp__module_host host;
 /* Descriptions of devices, on which plans are built, came with it. */
 enum { OLDEST_CUDNN = 90800 };
 
+/* The first without Volta (its release notes). */
+enum { WITHOUT_VOLTA = 91100 };
+
 static int check_cudnn(void)
 {
     size_t v = cudnnGetVersion();
@@ -27,6 +30,12 @@ static int check_cudnn(void)
                          "DDP_CUDA_LIBS",
                          v / 10000, v % 10000 / 100, v % 100, CUDNN_MAJOR,
                          CUDNN_MAJOR);
+    if (host.architecture < 75 && v >= WITHOUT_VOLTA)
+        return ddp__fail(DDP_ENODEV,
+                         "cuDNN %zu.%zu.%zu does not support GPUs of compute "
+                         "capability %d.%d, expected 9.8 to 9.10",
+                         v / 10000, v % 10000 / 100, v % 100,
+                         host.architecture / 10, host.architecture % 10);
     if (cudnnGraphVersionCheck() != CUDNN_STATUS_SUCCESS ||
         cudnnOpsVersionCheck() != CUDNN_STATUS_SUCCESS ||
         cudnnCnnVersionCheck() != CUDNN_STATUS_SUCCESS)

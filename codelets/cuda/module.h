@@ -18,6 +18,7 @@ struct ddp__module_host {
         __attribute__((format(printf, 2, 3)));
     unsigned (*failures)(void);
     const char *(*errmsg)(void);
+    int architecture;        /* of the GPUs: 75 is capability 7.5 */
     const char *no_compiler; /* why cuDNN cannot compile kernels; "": it can */
 };
 

@@ -148,8 +148,10 @@ static int check_config(const ddp_t *ddp, const struct ddp_train_config *c)
             "activations of type %d, expected DDP_F32, DDP_BF16 or DDP_F16",
             (int)c->dtype);
     if (c->dtype == DDP_BF16 && !ddp__devices_compute(ddp, DDP_BF16))
-        return ddp__fail(DDP_ENODEV, "this processor has no bf16 arithmetic "
-                                     "that the backend uses: use f32");
+        return ddp__fail(DDP_ENODEV,
+                         "this processor has no bf16 arithmetic "
+                         "that the backend uses: use f32%s",
+                         ddp__devices_compute(ddp, DDP_F16) ? " or f16" : "");
     if (c->dtype == DDP_F16 && !ddp__devices_compute(ddp, DDP_F16))
         return ddp__fail(DDP_ENODEV,
                          "no device here computes in f16: use f32 or bf16 (or, "

@@ -9,6 +9,7 @@
  * EMULATED_GPUS       how many there are [1]; those of libcuda.so are another
  *                     matter, see fake_cuda.c
  * EMULATED_DELAY_US   the longest that a stream dawdles before each thing [0]
+ * EMULATED_CAPABILITY its compute capability, times ten [90]
  * EMULATED_REVERSED   whether cuDNN packs booleans from the highest bit down
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */

@@ -273,12 +273,20 @@ cudaError_t cudaDriverGetVersion(int *v)
     return cudaSuccess;
 }
 
+static int capability(void)
+{
+    const char *text = getenv("EMULATED_CAPABILITY");
+
+    return text ? atoi(text) : 90;
+}
+
 cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *p, int gpu)
 {
     memset(p, 0, sizeof(*p));
     snprintf(p->name, sizeof(p->name), "Emulated %d", gpu);
     p->totalGlobalMem = MEMORY;
-    p->major = 9;
+    p->major = capability() / 10;
+    p->minor = capability() % 10;
     p->multiProcessorCount = 4;
     p->pciBusID = gpu + 1;
     p->concurrentKernels = 1;
@@ -288,7 +296,7 @@ cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *p, int gpu)
 cudaError_t cudaDeviceGetAttribute(int *v, enum cudaDeviceAttr what, int gpu)
 {
     (void)gpu;
-    *v = what == cudaDevAttrComputeCapabilityMajor ? 9 : 0;
+    *v = what == cudaDevAttrComputeCapabilityMajor ? capability() / 10 : 0;
     return cudaSuccess;
 }
 
