@@ -16,8 +16,6 @@
 #ifndef DDP_OPS_H
 #define DDP_OPS_H
 
-#include <starpu.h>
-
 #include "ddp_layer.h"
 #include "ops_loss.h"
 #include "ops_optim.h"

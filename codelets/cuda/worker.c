@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <starpu.h>
+
 #include "base/error.h"
 #include "dnn_plan.h"
 #include "weights.h"
