@@ -3,9 +3,10 @@
  *
  * A program builds a chain of layers, names a data set, and trains.  Every
  * training step becomes a StarPU task graph of per-layer tasks over
- * sub-batches; each sub-batch runs on the first device that is free, and the
- * gradients are added in a fixed tree, so the weights are the same to the last
- * bit for any number of devices of a kind and any scheduler.
+ * sub-batches.  The sub-batches of a step form lanes, each lane runs on the
+ * first device that is free, and the gradients are added in a fixed tree, so
+ * the weights are the same to the last bit for any number of devices of a kind
+ * and any scheduler.
  *
  *     ddp_t *ddp = ddp_init(NULL);
  *     ddp_chain_t *m =
@@ -142,8 +143,9 @@ void ddp_finish(ddp_t *ddp);
  * Errors   DDP_ENODEV: hwloc cannot read the topology; DDP_ENOMEM. */
 int ddp_core_count(void);
 
-/* One line on the workers: "2 CPU workers (oneDNN 2.6.3, bf16), scheduler ddp",
- * "1 CUDA worker on 1 GPU (CUDA 13.0, cuDNN 9.19.0), input by 15 CPU ..." */
+/* One line on the workers: "2 CPU workers (oneDNN 2.6.3 AVX2, loops AVX2),
+ * scheduler ddp", "1 CUDA worker on 1 GPU (CUDA 13.0, cuDNN 9.19.0), input by
+ * 15 CPU ..." */
 const char *ddp_describe(const ddp_t *ddp);
 
 /* How many workers can run kernels. */
@@ -1071,11 +1073,12 @@ struct ddp_checkpoint {
     struct ddp_metrics ema_evaluation;
     int skipped;      /* newer checkpoints that could not be used */
     char why[512];    /* what is wrong with the newest of these */
-    char notice[640]; /* other devices wrote it than those here, so that bits
-                         may differ from an uninterrupted run; "": the same */
+    char notice[640]; /* other devices, instructions or versions wrote it than
+                         those here, so that bits may differ from an
+                         uninterrupted run; "": the same */
 };
 
-/* Go on from the newest checkpoint in dir that is whole, or from the checkpoint
+/* Resume from the newest checkpoint in dir that is whole, or from the checkpoint
  * dir; NULL: the trainer's checkpoint.dir.  Before the first step.  c may
  * be NULL.  Returns 1, or 0 when dir holds none, or
  * Errors   DDP_EINVAL: it is of a run with other settings, which are named;
