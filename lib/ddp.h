@@ -1078,9 +1078,9 @@ struct ddp_checkpoint {
                          uninterrupted run; "": the same */
 };
 
-/* Resume from the newest checkpoint in dir that is whole, or from the checkpoint
- * dir; NULL: the trainer's checkpoint.dir.  Before the first step.  c may
- * be NULL.  Returns 1, or 0 when dir holds none, or
+/* Resume from the newest checkpoint in dir that is whole, or from the
+ * checkpoint dir; NULL: the trainer's checkpoint.dir.  Before the first step.
+ * c may be NULL.  Returns 1, or 0 when dir holds none, or
  * Errors   DDP_EINVAL: it is of a run with other settings, which are named;
  *          DDP_EDATA: none of those there is whole; DDP_EIO.  The trainer is
  *          then as it was. */

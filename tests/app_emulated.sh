@@ -128,7 +128,7 @@ to 3 on 1 env DDP_HYBRID=1
 resumes "a GPU" "a GPU and CPU workers" "GPU .*" "GPU .*, CPU .*"
 rm -rf "$tmp/run"
 
-# ---- fewer processors than GPUs want ------------------------------------------
+# ---- fewer processors than GPUs need ------------------------------------------
 
 cpu=$(taskset -cp $$ | sed 's/.*: //; s/[-,].*//')
 train 1 $type -u STARPU_NCPU taskset -c "$cpu"

@@ -171,7 +171,7 @@ run "$imagenet" eval "$data" \
 exits 0 "the weights of the newest checkpoint can be read"
 # shellcheck disable=SC2086
 run "$imagenet" train $net $often --output "$tmp/k"
-says "^resume: step=[1-9]" "the same command goes on from it"
+says "^resume: step=[1-9]" "the same command resumes from it"
 [ "$(value weights)" = "$want" ]
 point $? "to the same weights"
 

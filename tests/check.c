@@ -90,7 +90,7 @@ const struct check_kind check_kinds[] = {
 };
 
 /* Whether this call has that operand at all. */
-static bool wanted(const struct check *k, enum ddp__op op, char letter)
+static bool has_operand(const struct check *k, enum ddp__op op, char letter)
 {
     const struct ddp__call *c = &k->row.call;
 
@@ -125,7 +125,8 @@ char check_letter(const struct check *k, enum ddp__op op, int i)
         if (strcmp(tensors[t].operand, o->name) == 0 &&
             (tensors[t].kind == o->kind ||
              tensors[t].kind == DDP__OPERAND_KINDS))
-            return wanted(k, op, tensors[t].letter) ? tensors[t].letter : 0;
+            return has_operand(k, op, tensors[t].letter) ? tensors[t].letter
+                                                         : 0;
     return 0;
 }
 

@@ -66,7 +66,7 @@ static inline bool same(const float *got, const float *want, size_t len)
     }
     return good;
 }
-/* same(), for a list of wanted values */
+/* same(), for a list of expected values */
 #define IS(got, ...)                                                           \
     same(got, (const float[]){__VA_ARGS__}, LEN(((const float[]){__VA_ARGS__})))
 

@@ -20,7 +20,7 @@ check_LTLIBRARIES = %D%/libcheck.la
 
 LDADD = %D%/libcheck.la libddp_core.la
 
-# A driver that says what a test tells it to; as a module, to be opened.
+# A driver that reports what a test sets; as a module, to be opened.
 if HAVE_CUDA
 check_LTLIBRARIES += %D%/fake_cuda.la
 %C%_fake_cuda_la_SOURCES = %D%/fake_cuda.c

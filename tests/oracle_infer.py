@@ -35,7 +35,7 @@ def network():
 
 
 def pixels(index):
-    """Large squares: neither all alike nor noise."""
+    """Large squares: neither a single colour nor noise."""
     small = torch.randint(256, (4, 4, 3), dtype=torch.uint8,
                           generator=torch.Generator().manual_seed(index))
     return small.repeat_interleave(8, 0).repeat_interleave(8, 1).numpy()

@@ -138,12 +138,12 @@ def run(model, x):
 
 
 def described(model, x, y):
-    """Whether input and output are as the model says, of any batch."""
+    """Whether input and output are as the model describes them, of any batch."""
     for info, t in (model.graph.input[0], x), (model.graph.output[0], y):
         dims = info.type.tensor_type.shape.dim
         if dims[0].dim_param != "N" or [d.dim_value for d in dims[1:]] != list(
                 t.shape[1:]):
-            raise SystemExit("%s is not what it is said to be" % info.name)
+            raise SystemExit("%s is not as the model describes it" % info.name)
 
 
 def last(y):

@@ -78,7 +78,7 @@ def always(names, m):
 
 def centre(m, x, mean):
     """Scale and shift a layer with a bias so that its values of x are close to
-    a mean, channel by channel; what varies little stays so, since that may be
+    a mean, channel by channel; what varies little is not scaled up, since that may be
     nothing but rounding."""
     y = m.forward(x) - m.bias.reshape([-1] + [1] * (x.ndim - 2))
     y = y.transpose(0, 1).flatten(1)
@@ -88,7 +88,7 @@ def centre(m, x, mean):
 
 
 def prepare(m, x):
-    """Values as said above, and running statistics that belong to them."""
+    """Values as described above, and running statistics that belong to them."""
     layers = [(k.split("."), l) for k, l in m.named_modules()
               if isinstance(l, (nn.Conv2d, nn.Linear, nn.BatchNorm2d))]
     smooth = not isinstance(m, CALL_RELU) and not any(
@@ -193,7 +193,7 @@ def draw_eval(name):
     m = network(name)
     aux = getattr(m, "AuxLogits", None)
     if aux:
-        m.AuxLogits = None  # wants large images, and takes no part
+        m.AuxLogits = None  # needs large images, and takes no part
     with torch.no_grad():
         prepare(m, torch.randn(2, 3, *sides(name)[1]))
     if aux:

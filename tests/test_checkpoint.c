@@ -243,7 +243,7 @@ static uint32_t undisturbed(struct run r)
 }
 
 /* Resume from the folder, or start again; the checksum at the end. */
-static uint32_t go_on(struct run r, struct ddp_checkpoint *c)
+static uint32_t resume(struct run r, struct ddp_checkpoint *c)
 {
     r.stop_at = r.ask_at = 0;
     if (!begin(&r) || ddp_trainer_resume(r.trainer, NULL, c) < 0) {
@@ -307,7 +307,7 @@ static void spoil(const char *path)
     close(fd);
 }
 
-/* ---- going on ----------------------------------------------------------- */
+/* ---- resuming ----------------------------------------------------------- */
 
 /* Stopped at the given steps, one run each. */
 static void test_bits(struct ddp_optimizer o, const char *name, int stops,
@@ -329,9 +329,9 @@ static void test_bits(struct ddp_optimizer o, const char *name, int stops,
                ddp_trainer_checkpoint(cut.trainer) == 0,
            "%s: stopped at step %d, with a checkpoint", name, at[i]);
         end(&cut);
-        is_int(go_on(r, &c), want, "%s: the weights are those of one run",
+        is_int(resume(r, &c), want, "%s: the weights are those of one run",
                name);
-        ok(c.step >= at[i] && c.step < STEPS, "%s: it went on from step %d",
+        ok(c.step >= at[i] && c.step < STEPS, "%s: it resumed from step %d",
            name, (int)c.step);
     }
 }
@@ -358,7 +358,7 @@ static void test_state(void)
     begin(&part);
     is_int(ddp_trainer_resume(part.trainer, NULL, NULL), 1, "it resumes");
     is_int(ddp_trainer_resume(part.trainer, NULL, NULL), DDP_EINVAL,
-           "a trainer under way cannot go on from elsewhere");
+           "a trainer under way cannot resume from elsewhere");
     ddp_trainer_train(part.trainer);
     is_int(part.epochs_reported, EPOCHS, "each epoch is reported once");
     ok(part.epoch_loss == whole.epoch_loss,
@@ -410,7 +410,7 @@ static void test_own_loop(void)
         ddp_trainer_step(r.trainer, NULL);
     is_int(ddp_trainer_checkpoint(r.trainer), 0, "a checkpoint in one's loop");
     end(&r);
-    is_int(go_on(r, &c), want, "ddp_trainer_train() continues from it");
+    is_int(resume(r, &c), want, "ddp_trainer_train() continues from it");
     is_int(c.step, 4, "from the step submitted last");
 }
 
@@ -629,7 +629,7 @@ static void test_stored_state(void)
        "so is the network");
     store_state(4, stored);
     r.cfg.checkpoint.dir = dir;
-    is_int(go_on(r, &c), want, "a run resumes from the stored state");
+    is_int(resume(r, &c), want, "a run resumes from the stored state");
     is_int(c.step, 4, "at its step");
     ok(strstr(c.notice, "ran on a device of the past, ") &&
            strstr(c.notice, "bits may differ"),
@@ -699,7 +699,7 @@ static void test_widened(void)
         end(&cut);
         ddp->channels = i ? 8 : 0;
         cut.stop_at = 0;
-        is_int(go_on(cut, &c), want, "resumed with the others: the same bits");
+        is_int(resume(cut, &c), want, "resumed with the others: the same bits");
         ok(c.step == 5 && !*c.notice, "at step 5, without a notice: %s",
            c.notice);
     }
@@ -720,7 +720,7 @@ static void test_longer(void)
     begin(&r);
     finish(&r);
     r.cfg.epochs = EPOCHS + 2;
-    is_int(go_on(r, &c), undisturbed(more), "a run that is made longer");
+    is_int(resume(r, &c), undisturbed(more), "a run that is made longer");
     is_int(c.step, STEPS, "continues where it ended");
 }
 
@@ -757,7 +757,7 @@ static void test_damaged(void)
             shell("truncate -s -1 '%s'", path);
         else
             unlink(path);
-        is_int(go_on(r, &c), want, "%s damaged: the one before does it",
+        is_int(resume(r, &c), want, "%s damaged: the one before does it",
                file[i % 4]);
         ok(c.step == 6 && c.skipped == 1 && strstr(c.why, dir),
            "and the reason is reported: %s", c.why);
@@ -801,18 +801,18 @@ static struct run crash_run(void)
     return r;
 }
 
-/* To go on, without more than is needed. */
-static uint32_t go_on_crashed(struct ddp_checkpoint *c)
+/* Resume, without more than is needed. */
+static uint32_t resume_crashed(struct ddp_checkpoint *c)
 {
     struct run r = crash_run();
 
     r.evaluates = false;
     r.cfg.checkpoint.steps = 0;
-    return go_on(r, c);
+    return resume(r, c);
 }
 
 /* Kill -9 at any call leaves the folder as it was before the call: each such
- * folder is gone on from. */
+ * folder is resumed from. */
 static void test_death(void)
 {
     struct run r = crash_run();
@@ -832,7 +832,7 @@ static void test_death(void)
         struct ddp_checkpoint c;
 
         shell("rm -rf '%s'; mv '%s/%d' '%s'", dir, copies, i, dir);
-        if (go_on_crashed(&c) != want || c.skipped) {
+        if (resume_crashed(&c) != want || c.skipped) {
             diag("killed at call %d: not the same weights", i);
             wrong++;
         }
@@ -847,7 +847,7 @@ static void fail_at(int at, int error, bool forever, uint32_t want, int *wrong)
 {
     struct run r = crash_run();
     struct ddp_checkpoint c;
-    bool told, removal;
+    bool reported, removal;
     int rc;
 
     clean();
@@ -858,15 +858,15 @@ static void fail_at(int at, int error, bool forever, uint32_t want, int *wrong)
     crash_begin(CRASH_FAIL, dir);
     rc = ddp_trainer_train(r.trainer);
     crash.mode = CRASH_OFF;
-    told = rc == DDP_EIO && strstr(ddp_errmsg(), strerror(error));
+    reported = rc == DDP_EIO && strstr(ddp_errmsg(), strerror(error));
     removal = !strcmp(crash.what, "unlink") && !forever;
     end(&r);
     crash.dir = NULL;
     /* What cannot be removed is in nobody's way. */
-    if (!(told || (removal && rc == 0)) || go_on_crashed(&c) != want ||
+    if (!(reported || (removal && rc == 0)) || resume_crashed(&c) != want ||
         c.skipped) {
         diag("%s at call %d (%s): %d %s", strerror(error), at, crash.what, rc,
-             told ? "" : ddp_errmsg());
+             reported ? "" : ddp_errmsg());
         ++*wrong;
     }
 }

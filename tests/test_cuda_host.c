@@ -73,9 +73,9 @@ DDP__LOSSES_BLOCKS(BLOCK)
 DDP__LOSSES_PLAIN(PLAIN)
 DDP__UPDATES_PLAIN(PLAIN)
 
-/* What is wanted of scratch is had, not a byte more: a sanitizer sees to it. */
+/* As much scratch as the kernel asked for: a sanitizer reports more. */
 static void *scratch;
-static size_t wanted;
+static size_t scratch_size;
 
 /* The copy of the weights that OPTIM shall keep up to date. */
 static void *kept;
@@ -84,9 +84,9 @@ static enum ddp_dtype kept_type;
 int ddp__cuda_place(struct ddp__cuda_place *place)
 {
     free(scratch);
-    if (!(scratch = malloc(wanted ? wanted : 1)))
+    if (!(scratch = malloc(scratch_size ? scratch_size : 1)))
         bail_out("out of memory");
-    memset(scratch, 0xff, wanted);
+    memset(scratch, 0xff, scratch_size);
     *place = (struct ddp__cuda_place){.scratch = scratch};
     return 0;
 }
@@ -98,7 +98,7 @@ int ddp__cuda_launched(int error, const char *name)
 
 void ddp__cuda_needs(size_t size)
 {
-    wanted = size;
+    scratch_size = size;
 }
 
 void *ddp__cuda_copy_begin(const struct ddp__task *t, int i,

@@ -208,7 +208,7 @@ static void test_resume(ddp_t *ddp, ddp_dataset_t *d)
     ok(ddp_trainer_step(t, &m) == 0 && ddp_trainer_step(u, &m) == 0 &&
            all(c, t, want) == n && all(second, u, got) == n &&
            !memcmp(got, want, n * sizeof(*want)),
-       "and go on from there, to the bit");
+       "and training continues from there, to the bit");
     ddp_trainer_free(t);
     ddp_trainer_free(u);
     ddp_chain_free(c);
@@ -273,10 +273,10 @@ static ddp_trainer_t *saving(ddp_t *ddp, ddp_chain_t *c, ddp_dataset_t *d,
             .checkpoint = {.dir = dir, .keep = 3}, .ema_decay = decay});
 }
 
-/* Go on in another trainer: the averages of the checkpoint, then those of the
+/* Resume in another trainer: the averages of the checkpoint, then those of the
  * run that was not cut. */
-static void go_on(ddp_t *ddp, ddp_dataset_t *d, const char *dir,
-                  const float *cut, const float *whole)
+static void resume(ddp_t *ddp, ddp_dataset_t *d, const char *dir,
+                   const float *cut, const float *whole)
 {
     ddp_chain_t *c = net();
     ddp_trainer_t *t = saving(ddp, c, d, dir, DECAY);
@@ -328,7 +328,7 @@ static void test_checkpoint(ddp_t *ddp, ddp_dataset_t *d)
         ddp_trainer_free(t);
     }
     ddp_chain_free(c);
-    go_on(ddp, d, dir, cut, whole);
+    resume(ddp, d, dir, cut, whole);
     nftw(dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }
 

@@ -332,7 +332,7 @@ static void test_kernel_failure(bool back)
     ddp_chain_free(chain);
 }
 
-/* The last step of a run has nothing after it that could tell. */
+/* The last step of a run has nothing after it that could report it. */
 static void test_last_failure(void)
 {
     struct ddp_train_config cfg = training;

@@ -96,7 +96,7 @@ static void one_line(const char *line, struct tally *t)
     free(file.data);
 }
 
-static bool wanted(const char *line)
+static bool is_supported(const char *line)
 {
 #ifdef HAVE_PNG
     (void)line;
@@ -131,7 +131,7 @@ static void compare(void)
     if (!(f = fopen(path, "r")))
         bail_out("no %s", path);
     while (fgets(line, sizeof(line), f))
-        if (wanted(line))
+        if (is_supported(line))
             one_line(line, &t);
     fclose(f);
     diag("%d comparisons, largest difference %d", t.compared, t.worst);

@@ -317,7 +317,7 @@ static void test_balance(void)
 
 /* Lanes that begin (all at once) and then wait. */
 static void submit_waiting(int step, int lanes, const struct gate *begin,
-                           const struct gate *go_on)
+                           const struct gate *rest)
 {
     for (int l = 0; l < lanes; l++) {
         struct job *first = add(DDP__SCHED_LANE, step, l), *j;
@@ -327,28 +327,28 @@ static void submit_waiting(int step, int lanes, const struct gate *begin,
         j = add(DDP__SCHED_LANE, step, l);
         j->tag.last = true;
         after(j, first->done);
-        after(j, go_on->handle);
+        after(j, rest->handle);
         submit(j, true);
     }
 }
 
 static void test_cap(void)
 {
-    struct gate begin = gate_new(), go_on = gate_new();
+    struct gate begin = gate_new(), rest = gate_new();
     struct timespec moment = {.tv_nsec = 50000000};
 
-    submit_waiting(0, 5, &begin, &go_on);
+    submit_waiting(0, 5, &begin, &rest);
     gate_open(&begin);
     wait_begun(2);
     nanosleep(&moment, NULL);
     is_int(clock_, 2,
            "two workers begin two lanes, and no third while these "
            "wait");
-    gate_open(&go_on);
+    gate_open(&rest);
     starpu_task_wait_for_all();
     is_int(all_ran(), 10, "then they run all of them");
     gate_free(&begin);
-    gate_free(&go_on);
+    gate_free(&rest);
     clear();
 }
 
@@ -565,15 +565,15 @@ static void test_fair(void)
     int had[2], owner[8], most = 0, split = 0, unfair = 0;
 
     for (int round = 0; round < 50; round++) {
-        struct gate begin = gate_new(), go_on = gate_new();
+        struct gate begin = gate_new(), rest = gate_new();
 
-        submit_waiting(0, 2, &begin, &go_on);
+        submit_waiting(0, 2, &begin, &rest);
         gate_open(&begin);
         wait_begun(2);
-        gate_open(&go_on);
+        gate_open(&rest);
         starpu_task_wait_for_all();
         gate_free(&begin);
-        gate_free(&go_on);
+        gate_free(&rest);
         split += split_lanes(1, 2, had, owner);
         unfair += had[0] != 1;
         clear();
@@ -592,7 +592,7 @@ static void test_fair(void)
  * none; when worker 1 has taken the second, it is worker 0's turn. */
 static void test_turn(void)
 {
-    struct gate go_on = gate_new();
+    struct gate rest = gate_new();
     struct job *busy = add(DDP__SCHED_INPUT, 0, 0), *j[3], *end;
 
     go = false;
@@ -608,15 +608,15 @@ static void test_turn(void)
         end = add(DDP__SCHED_LANE, 0, 40 + l);
         end->tag.last = true;
         after(end, j[l]->done);
-        after(end, go_on.handle);
+        after(end, rest.handle);
         submit(end, true);
     }
     wait_begun(2);
     go = true;
     wait_begun(4);
-    gate_open(&go_on);
+    gate_open(&rest);
     starpu_task_wait_for_all();
-    gate_free(&go_on);
+    gate_free(&rest);
     is_int(j[2]->worker, cpu[0], "a worker is called when it is its turn");
     clear();
 }

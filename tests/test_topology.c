@@ -87,7 +87,7 @@ static void test_caches(void)
     ddp__topology_free(&t);
     load(&t, "pu:3", false);
     ok(t.machine.cores == 3 && t.machine.l2_of_core == 0 && t.nodes == 1,
-       "a system that tells of processors only: %s", words(&t));
+       "a system that reports processors only: %s", words(&t));
     ddp__topology_free(&t);
 }
 

@@ -10,7 +10,7 @@
  * settings, so engines that add in no fixed order are left out, and f32 means
  * f32 unless TF32 was asked for.  An engine is judged by its numerical notes,
  * the only thing that cuDNN documents about it; its number means nothing across
- * versions.  What is left can still fail to compile, or want more workspace
+ * versions.  What is left can still fail to compile, or need more workspace
  * than was reserved, so configurations are tried in turn.
  *
  * Why two modes: mode A ranks engines by a model and may return none that

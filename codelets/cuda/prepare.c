@@ -1,4 +1,4 @@
-/* prepare.c - what libddp's kernels can run, and the scratch they want
+/* prepare.c - what libddp's kernels can run, and the scratch they need
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
 #include "config.h"

@@ -7,7 +7,7 @@
 #include "ops.h"
 
 /* Whether our kernels can run a call, DDP_ENODEV if not, and how much scratch
- * they want for it. */
+ * they need for it. */
 int ddp__cuda_kernels_prepare(const struct ddp__call *c);
 
 #endif

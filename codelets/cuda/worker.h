@@ -30,7 +30,7 @@ struct ddp__cuda_worker {
  * been called. */
 struct ddp__cuda_worker *ddp__cuda_self(void);
 
-/* Within prepare: a kernel will want this much scratch. */
+/* Within prepare: a kernel will need this much scratch. */
 void ddp__cuda_want_scratch(size_t size);
 size_t ddp__cuda_scratch_wanted(void);
 

@@ -1,7 +1,7 @@
 /* lock.h - a lock, and a change that its holder can wait for
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * StarPU's, since in a simulation a thread that waits must let time go on.
+ * StarPU's, since in a simulation a thread that waits must let time pass.
  */
 #ifndef DDP_LOCK_H
 #define DDP_LOCK_H

@@ -80,7 +80,7 @@ static int node_of_set(const struct ddp__topology *t, hwloc_const_bitmap_t set)
     return -1;
 }
 
-/* Where the system tells nothing of cores, each PU is one. */
+/* Where the system does not report cores, each PU is one. */
 static int find_cores(struct ddp__topology *t, hwloc_const_bitmap_t may)
 {
     hwloc_obj_type_t type = hwloc_get_nbobjs_by_type(t->hw, HWLOC_OBJ_CORE) > 0

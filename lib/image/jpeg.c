@@ -192,7 +192,7 @@ static int64_t most_pixels(const struct state *s)
     return s->c.arith_code ? 8 * 64 * 64 : 8 * 64;
 }
 
-/* Everything that the header tells is checked before memory for pixels is
+/* Everything in the header is checked before memory for pixels is
  * allocated.  libjpeg reports errors by a jump to the setjmp(). */
 static int open_image(void *state, struct ddp__picture *p)
 {

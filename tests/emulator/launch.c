@@ -61,7 +61,7 @@ DDP__UPDATES_PLAIN(PLAIN)
 
 static const struct body {
     const char *name;
-    size_t size; /* of what it is told */
+    size_t size; /* of its arguments */
     void (*run)(void *arg);
 } bodies[] = {
 #define BODY(name, params)                                                     \

@@ -18,7 +18,8 @@ static int exclusive_or(void *arg, int64_t index, uint64_t key,
     return 0;
 }
 
-/* The installed library runs on real devices: it says so, and measures nothing.
+/* The installed library runs on real devices: it reports that, and measures
+ * nothing.
  */
 static int simulates(void)
 {
