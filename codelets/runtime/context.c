@@ -22,6 +22,7 @@
 #include "runtime/place.h"
 #include "runtime/scheduler.h"
 #include "runtime/scheduler_names.h"
+#include "runtime/starpu_env.h"
 
 const char *ddp_version(void)
 {
@@ -119,7 +120,8 @@ static int start_starpu(ddp_t *ddp, const struct ddp_config *cfg)
     int rc;
 
     ddp->segment_us = -1;
-    if ((rc = ddp__sched_check(getenv("STARPU_SCHED"))) < 0 ||
+    if ((rc = ddp__starpu_env_check()) < 0 ||
+        (rc = ddp__sched_check(getenv("STARPU_SCHED"))) < 0 ||
         (rc = ddp__env_number("DDP_SEGMENT_US", 0, 1000000, &ddp->segment_us)) <
             0)
         return rc;
@@ -133,8 +135,12 @@ static int start_starpu(ddp_t *ddp, const struct ddp_config *cfg)
         conf.ncpus = cfg->cpus;
     if ((rc = choose_gpus(ddp, cfg, &conf)) < 0)
         return rc;
-#ifndef STARPU_SIMGRID /* whose machine is another one */
-    if ((rc = ddp__topology_load(&ddp->topology, ddp->gpus.count > 0)) < 0)
+#ifndef STARPU_SIMGRID /* whose machine is another one, and is in files */
+    if ((rc = ddp__topology_load(&ddp->topology, ddp->gpus.count > 0)) < 0 ||
+        (rc = ddp__starpu_env_fits(&ddp->topology)) < 0)
+        return rc;
+    if (!starpu_is_initialized() &&
+        (rc = ddp__starpu_home_choose(&ddp->home)) < 0)
         return rc;
 #endif
     ddp__place_workers(ddp, &conf);
@@ -165,19 +171,22 @@ static void describe_workers(ddp_t *ddp)
     const struct starpu_sched_policy *p = starpu_sched_ctx_get_sched_policy(0);
     const struct ddp__devices *all = &ddp->devices;
     char gpus[576] = "", why[sizeof(ddp->gpus.why) + 32] = "";
-    char machine[320];
+    char machine[320], home[sizeof(ddp->home.why) + 64] = "";
 
     if (ddp->accelerator)
         describe_accelerator(ddp, gpus, sizeof(gpus));
     if (ddp->gpus.why[0])
         snprintf(why, sizeof(why), "; GPUs not used: %s", ddp->gpus.why);
+    if (ddp->home.temporary[0])
+        snprintf(home, sizeof(home), "; StarPU's files are temporary: %s",
+                 ddp->home.why);
     ddp__place_describe(ddp, machine, sizeof(machine));
     snprintf(ddp->describe, sizeof(ddp->describe),
-             "%s%d CPU worker%s (%s), scheduler %s%s%s%s", gpus,
+             "%s%d CPU worker%s (%s), scheduler %s%s%s%s%s", gpus,
              ddp->cpu_workers, ddp->cpu_workers == 1 ? "" : "s",
              ddp__devices_describe(&all->used[all->count - 1]),
              p && p->policy_name ? p->policy_name : "unknown",
-             machine[0] ? "; " : "", machine, why);
+             machine[0] ? "; " : "", machine, home, why);
 }
 
 static int count_workers(ddp_t *ddp)
@@ -263,6 +272,7 @@ stop:
     ddp__pending_fini(&ddp->pending);
     starpu_shutdown();
 free_ddp:
+    ddp__starpu_home_free(&ddp->home);
     ddp__topology_free(&ddp->topology);
 not_started:
     free(ddp);
@@ -299,6 +309,7 @@ void ddp_finish(ddp_t *ddp)
         ddp__pool_pin(NULL, NULL);
     ddp__pool_trim();
     ddp__pool_nodes(NULL);
+    ddp__starpu_home_free(&ddp->home);
     ddp__topology_free(&ddp->topology);
     free(ddp);
     atomic_store(&started, false);

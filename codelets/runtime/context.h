@@ -5,6 +5,7 @@
 #define DDP_CONTEXT_H
 
 #include "runtime/devices.h"
+#include "runtime/starpu_home.h"
 #include "runtime/task_group.h"
 #include "runtime/topology.h"
 
@@ -25,6 +26,7 @@ struct ddp {
     struct ddp__gpus gpus;                 /* of its kind */
     struct ddp__devices devices;
     struct ddp__topology topology;
+    struct ddp__starpu_home home;
     struct ddp__bound *bound; /* not owned */
     struct ddp__pending pending;
     char describe[2048];

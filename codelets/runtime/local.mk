@@ -25,6 +25,10 @@ CODELETS_SOURCES += \
     %D%/scheduler.h \
     %D%/scheduler_names.c \
     %D%/scheduler_names.h \
+    %D%/starpu_env.c \
+    %D%/starpu_env.h \
+    %D%/starpu_home.c \
+    %D%/starpu_home.h \
     %D%/task.c \
     %D%/task.h \
     %D%/task_group.c \

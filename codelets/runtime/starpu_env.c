@@ -1,0 +1,142 @@
+/* starpu_env.c - STARPU_* variables, checked before StarPU reads them
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * StarPU aborts the process on a value that it cannot read or use.  The names
+ * are those whose "abc" did so in StarPU 1.3.10 and 1.4.10.
+ */
+#include "config.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <hwloc.h>
+
+#include "base/error.h"
+#include "runtime/starpu_env.h"
+
+/* Without STARPU_: whole numbers; the empty text counts as 0. */
+/* clang-format off */
+static const char *const counts[] = {
+    "BACKOFF_MAX", "BACKOFF_MIN", "BUS_CALIBRATE", "CALIBRATE",
+    "CALIBRATE_MINIMUM", "CATCH_SIGNALS", "CODELET_PROFILING",
+    "CUDA_ONLY_FAST_ALLOC_OTHER_MEMNODES", "CUDA_THREAD_PER_DEV",
+    "CUDA_THREAD_PER_WORKER", "DATA_LOCALITY_ENFORCE", "DIDUSE_BARRIER",
+    "DISABLE_ASYNCHRONOUS_COPY", "DISABLE_ASYNCHRONOUS_CUDA_COPY",
+    "DISABLE_ASYNCHRONOUS_HIP_COPY", "DISABLE_ASYNCHRONOUS_MAX_FPGA_COPY",
+    "DISABLE_ASYNCHRONOUS_MIC_COPY", "DISABLE_ASYNCHRONOUS_MPI_MS_COPY",
+    "DISABLE_ASYNCHRONOUS_OPENCL_COPY",
+    "DISABLE_ASYNCHRONOUS_TCPIP_MS_COPY", "DISABLE_KERNELS",
+    "DISABLE_PINNING", "DISPLAY_BINDINGS", "ENABLE_MAP", "ENERGY_PROFILING",
+    "EXPECTED_TRANSFER_TIME_WRITEBACK", "FXT_TRACE", "GLOBAL_ARBITER",
+    "HISTORY_MAX_ERROR", "LIMIT_BANDWIDTH", "LIMIT_CPU_MEM",
+    "LIMIT_CPU_NUMA_MEM", "LIMIT_MAX_SUBMITTED_TASKS",
+    "LIMIT_MIN_SUBMITTED_TASKS", "MAIN_THREAD_BIND", "MAX_MEMORY_USE",
+    "MAX_PRIO", "MEMORY_STATS", "MINIMUM_AVAILABLE_MEM",
+    "MINIMUM_CLEAN_BUFFERS", "MIN_PRIO", "NCPU", "NCPUS", "NCUDA", "NMIC",
+    "NMPI_MS", "NOPENCL", "OPENCL_ONLY_ON_CPUS", "OPENCL_ON_CPUS",
+    "PERF_MODEL_HOMOGENEOUS_CPU", "PERF_MODEL_HOMOGENEOUS_CUDA",
+    "PERF_MODEL_HOMOGENEOUS_MIC", "PERF_MODEL_HOMOGENEOUS_MPI_MS",
+    "PERF_MODEL_HOMOGENEOUS_OPENCL", "PREFETCH", "RESERVE_NCPU", "SILENT",
+    "SIMGRID", "SINGLE_COMBINED_WORKER", "STATS", "TARGET_AVAILABLE_MEM",
+    "TARGET_CLEAN_BUFFERS", "TASK_BREAK_ON_EXEC", "TASK_BREAK_ON_POP",
+    "TASK_BREAK_ON_PUSH", "TASK_BREAK_ON_SCHED", "TASK_PROGRESS",
+    "TRACE_BUFFER_SIZE", "USE_NUMA", "WATCHDOG_CRASH", "WATCHDOG_DELAY",
+    "WORKERS_GETBIND", "WORKERS_NOBIND", "WORKER_TREE"
+};
+/* clang-format on */
+
+/* Lists of processors or devices: "0 2 4-7", "4-". */
+static const char *const lists[] = {"WORKERS_CPUID", "WORKERS_COREID",
+                                    "WORKERS_CUDAID", "WORKERS_HIPID",
+                                    "WORKERS_OPENCLID"};
+
+/* The value of a variable of StarPU, and its whole name. */
+static const char *value_of(const char *name, char full[64])
+{
+    snprintf(full, 64, "STARPU_%s", name);
+    return getenv(full);
+}
+
+/* A whole number from least to most. */
+static int check_number(const char *name, long least, long most)
+{
+    char full[64], *end;
+    const char *text = value_of(name, full);
+    long n;
+
+    if (!text)
+        return 0;
+    errno = 0;
+    n = strtol(text, &end, 10);
+    if (!errno && end != text && !*end && n >= least && n <= most)
+        return 0;
+    if (most == LONG_MAX)
+        return ddp__fail(DDP_EINVAL,
+                         "%s is '%.64s', expected a whole number of at least "
+                         "%ld",
+                         full, text, least);
+    return ddp__fail(DDP_EINVAL,
+                     "%s is '%.64s', expected a whole number from %ld to %ld",
+                     full, text, least, most);
+}
+
+/* Whether text is "0 2 4-7" or "4-"; StarPU takes any separator. */
+static bool is_list(const char *text)
+{
+    bool any = false;
+
+    while (*text) {
+        if (!isdigit((unsigned char)*text))
+            return false;
+        text += strspn(text, "0123456789");
+        text += *text == '-';
+        text += strspn(text, "0123456789");
+        text += strspn(text, " \t,;");
+        any = true;
+    }
+    return any;
+}
+
+static int check_list(const char *name)
+{
+    char full[64];
+    const char *text = value_of(name, full);
+
+    if (!text || is_list(text + strspn(text, " \t")))
+        return 0;
+    return ddp__fail(DDP_EINVAL,
+                     "%s is '%.64s', expected a list of numbers, such as "
+                     "'0 2 4-7'",
+                     full, text);
+}
+
+int ddp__starpu_env_check(void)
+{
+    char full[64];
+    const char *text;
+    int rc = 0;
+
+    for (size_t i = 0; i < sizeof(counts) / sizeof(*counts) && rc == 0; i++)
+        if ((text = value_of(counts[i], full)) && *text)
+            rc = check_number(counts[i], 0, LONG_MAX);
+    for (size_t i = 0; i < sizeof(lists) / sizeof(*lists) && rc == 0; i++)
+        rc = check_list(lists[i]);
+    return rc < 0 ? rc : check_number("WATCHDOG_TIMEOUT", 0, LONG_MAX);
+}
+
+int ddp__starpu_env_fits(const struct ddp__topology *t)
+{
+    int cores = hwloc_get_nbobjs_by_type(t->hw, HWLOC_OBJ_CORE), rc;
+    int cpus = hwloc_get_nbobjs_by_type(t->hw, HWLOC_OBJ_PU);
+
+    if ((rc = check_number("MAIN_THREAD_CPUID", 0, cpus - 1)) < 0 ||
+        (rc = check_number("MAIN_THREAD_COREID", 0,
+                           (cores > 0 ? cores : cpus) - 1)) < 0)
+        return rc;
+    return check_number("NTHREADS_PER_CORE", 1,
+                        t->threads > 1 ? t->threads : 1);
+}

@@ -1,0 +1,21 @@
+/* starpu_home.h - the folder in which StarPU stores its measurements
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#ifndef DDP_STARPU_HOME_H
+#define DDP_STARPU_HOME_H
+
+struct ddp__starpu_home {
+    char temporary[64]; /* made by ddp__starpu_home_choose(); "": none */
+    char *before;       /* STARPU_PERF_MODEL_DIR, owned; NULL: not set */
+    char why[320];      /* why the usual one is not used; "" */
+};
+
+/* Before StarPU starts: have it use a temporary folder where the usual one
+ * cannot be written, or has files that StarPU could not read.
+ * Errors   DDP_EIO: no temporary folder can be made either; DDP_ENOMEM. */
+int ddp__starpu_home_choose(struct ddp__starpu_home *h);
+
+/* After StarPU has ended: delete that folder. */
+void ddp__starpu_home_free(struct ddp__starpu_home *h);
+
+#endif

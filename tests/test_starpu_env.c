@@ -1,0 +1,169 @@
+/* test_starpu_env.c - values and folders on which StarPU would abort
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * Without the checks each of these ends the process in starpu_init(), and with
+ * it this test.
+ */
+#include "config.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "ddp.h"
+#include "defaults.h"
+#include "tap.h"
+
+static ddp_t *start(void)
+{
+    return ddp_init(&(struct ddp_config){START_DEFAULTS, .gpus = 0, .cpus = 1});
+}
+
+/* ---- variables ---------------------------------------------------------- */
+
+static void refuses(const char *name, const char *value)
+{
+    ddp_t *ddp;
+
+    setenv(name, value, 1);
+    ddp = start();
+    ok(!ddp && ddp_errcode() == DDP_EINVAL && strstr(ddp_errmsg(), name) &&
+           strstr(ddp_errmsg(), value) && strstr(ddp_errmsg(), "expected"),
+       "%s=%s: %s", name, value, ddp ? "it started" : ddp_errmsg());
+    ddp_finish(ddp);
+    unsetenv(name);
+}
+
+static void accepts(const char *name, const char *value)
+{
+    ddp_t *ddp;
+
+    setenv(name, value, 1);
+    ddp = start();
+    ok(ddp, "%s=%s is taken: %s", name, value, ddp ? "" : ddp_errmsg());
+    ddp_finish(ddp);
+    unsetenv(name);
+}
+
+static void test_variables(void)
+{
+    static const char *const number[] = {
+        "STARPU_NCPU",          "STARPU_NCUDA",       "STARPU_CALIBRATE",
+        "STARPU_SILENT",        "STARPU_PREFETCH",    "STARPU_LIMIT_CPU_MEM",
+        "STARPU_CATCH_SIGNALS", "STARPU_BACKOFF_MAX", "STARPU_MAIN_THREAD_BIND",
+    };
+    static const char *const list[] = {"STARPU_WORKERS_CPUID",
+                                       "STARPU_WORKERS_COREID"};
+
+    for (size_t i = 0; i < sizeof(number) / sizeof(*number); i++) {
+        refuses(number[i], "abc");
+        refuses(number[i], "3x");
+        refuses(number[i], "-1");
+        refuses(number[i], "99999999999999999999");
+    }
+    for (size_t i = 0; i < 2; i++) {
+        refuses(list[i], "abc");
+        refuses(list[i], "-1");
+        refuses(list[i], "0 x");
+        accepts(list[i], "0");
+        accepts(list[i], "0-");
+    }
+    refuses("STARPU_MAIN_THREAD_CPUID", "100000");
+    refuses("STARPU_MAIN_THREAD_COREID", "100000");
+    refuses("STARPU_NTHREADS_PER_CORE", "0");
+    refuses("STARPU_NTHREADS_PER_CORE", "100000");
+    refuses("STARPU_WATCHDOG_TIMEOUT", "soon");
+    accepts("STARPU_NCPU", "1");
+    accepts("STARPU_PROFILING", "");
+    accepts("STARPU_NTHREADS_PER_CORE", "1");
+}
+
+/* ---- folders ------------------------------------------------------------ */
+
+static char home[64];
+
+/* Start with the file's text cut to `keep` bytes. */
+static void starts_with_damage(const char *kind, long keep)
+{
+    char path[256], machine[128];
+    ddp_t *ddp;
+
+    gethostname(machine, sizeof(machine));
+    machine[strcspn(machine, ".")] = '\0';
+    snprintf(path, sizeof(path), "%s/.starpu/sampling/bus/%s.%s", home, machine,
+             kind);
+    if (truncate(path, keep) < 0)
+        bail_out("there is no %s", path);
+    ddp = start();
+    ok(ddp && strstr(ddp_describe(ddp), "temporary") &&
+           strstr(ddp_describe(ddp), path),
+       "%s of %ld bytes: %s", kind, keep,
+       ddp ? ddp_describe(ddp) : ddp_errmsg());
+    ddp_finish(ddp);
+    unlink(path);
+    if ((ddp = start()))
+        ok(!strstr(ddp_describe(ddp), "temporary"),
+           "once it is deleted, the folder is used again");
+    ddp_finish(ddp);
+}
+
+static void test_home(void)
+{
+    ddp_t *ddp;
+    struct stat st;
+
+    setenv("HOME", "/proc/nobody", 1);
+    ddp = start();
+    ok(ddp && strstr(ddp_describe(ddp), "/proc/nobody/.starpu/sampling"),
+       "a home that cannot be made: %s",
+       ddp ? ddp_describe(ddp) : ddp_errmsg());
+    ok(getenv("STARPU_PERF_MODEL_DIR") &&
+           stat(getenv("STARPU_PERF_MODEL_DIR"), &st) == 0,
+       "another folder is used");
+    if (ddp && getenv("STARPU_PERF_MODEL_DIR"))
+        snprintf(home, sizeof(home), "%s", getenv("STARPU_PERF_MODEL_DIR"));
+    ddp_finish(ddp);
+    ok(!getenv("STARPU_PERF_MODEL_DIR") && stat(home, &st) < 0,
+       "and deleted at the end");
+
+    setenv("STARPU_PERF_MODEL_DIR", "/dev/null", 1);
+    ddp = start();
+    ok(ddp && strstr(ddp_describe(ddp), "/dev/null: Not a directory"),
+       "so is a variable that names a file");
+    ddp_finish(ddp);
+    is_str(getenv("STARPU_PERF_MODEL_DIR"), "/dev/null",
+           "which is then as it was");
+    unsetenv("STARPU_PERF_MODEL_DIR");
+}
+
+static void test_damage(void)
+{
+    char command[96];
+
+    snprintf(home, sizeof(home), "/tmp/ddp-home-XXXXXX");
+    if (!mkdtemp(home))
+        bail_out("cannot make %s", home);
+    setenv("HOME", home, 1);
+    ddp_finish(start());
+    starts_with_damage("config", 0);
+    starts_with_damage("config", 40);
+    starts_with_damage("affinity", 0);
+    starts_with_damage("latency", 0);
+    snprintf(command, sizeof(command), "rm -rf %s", home);
+    if (system(command))
+        diag("%s is left behind", home);
+}
+
+int main(void)
+{
+    static const char *const name[] = {"STARPU_NCPU", "STARPU_NCUDA",
+                                       "STARPU_HOME", "XDG_CACHE_HOME",
+                                       "STARPU_PERF_MODEL_DIR"};
+
+    for (size_t i = 0; i < sizeof(name) / sizeof(*name); i++)
+        unsetenv(name[i]);
+    test_variables();
+    test_home();
+    test_damage();
+    return done_testing();
+}
