@@ -40,9 +40,17 @@ static const char *const more_libraries[] = {
 #define NVRTC "libnvrtc.so." DDP_CUDA_MAJOR_TEXT
 
 /* Load a library for the rest of the process: the module calls it. */
-static void *load_library(const char *path)
+static void *open_library(const char *path)
 {
     return dlopen(path, RTLD_LAZY | RTLD_GLOBAL);
+}
+
+static bool load_library(const char *path)
+{
+    void *handle = open_library(path);
+
+    /* cppcheck-suppress resourceLeak */
+    return handle != NULL;
 }
 
 /* Those of a list that a place has. */
@@ -52,7 +60,6 @@ static void load_all(const struct ddp__folders *f, const char *const *list)
 
     for (; *list; list++)
         if (ddp__folders_have(f, *list, path, sizeof(path)))
-            /* cppcheck-suppress leakReturnValNotUsed */
             load_library(path);
 }
 
@@ -136,14 +143,14 @@ static void load_compiler(void *module, const struct ddp__folders *place)
 
     no_compiler[0] = '\0';
     if (ddp__folders_have(place, NVRTC, path, sizeof(path)))
-        nvrtc = load_library(path);
+        nvrtc = open_library(path);
     if (!nvrtc &&
         folder_of(dlsym(module, "cudaRuntimeGetVersion"), folder,
                   sizeof(folder)) &&
         ddp__folders_have(&f, NVRTC, path, sizeof(path)))
-        nvrtc = load_library(path);
+        nvrtc = open_library(path);
     if (!nvrtc)
-        nvrtc = load_library(NVRTC);
+        nvrtc = open_library(NVRTC);
     if (nvrtc)
         load_builtins(nvrtc);
     else
