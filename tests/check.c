@@ -11,123 +11,127 @@
 #include "check.h"
 #include "ref/backend.h"
 
-/* The tensor of a family that an operand is: by its name, and by its kind where
- * that tells families apart. */
-static const struct {
-    const char *operand;
-    char letter;
-    enum ddp__operand_kind kind; /* OPERAND_KINDS: any */
-} tensors[] = {
-    {"X", 'u', DDP__KIND_U8},
-    {"X", 'j', DDP__KIND_F32},
-    {"X", 'x', DDP__OPERAND_KINDS},
-    {"Y", 'y', DDP__OPERAND_KINDS},
-    {"DY", 'd', DDP__OPERAND_KINDS},
-    {"DX", 'e', DDP__OPERAND_KINDS},
-    {"W", 'w', DDP__OPERAND_KINDS},
-    {"G", 'g', DDP__OPERAND_KINDS},
-    {"R", 'r', DDP__OPERAND_KINDS},
-    {"DR", 'f', DDP__OPERAND_KINDS},
-    {"A", 'x', DDP__OPERAND_KINDS},
-    {"B", 'r', DDP__OPERAND_KINDS},
-    {"S", 'k', DDP__OPERAND_KINDS},
-    {"DS", 'l', DDP__OPERAND_KINDS},
-    {"STAT", 's', DDP__OPERAND_KINDS},
-    {"MASK", 'b', DDP__OPERAND_KINDS},
-    {"INDEX", 'i', DDP__OPERAND_KINDS},
-    {"IDS", 'n', DDP__OPERAND_KINDS},
-    {"TARGET", 't', DDP__OPERAND_KINDS},
-    {"WEIGHT", 'v', DDP__OPERAND_KINDS},
-    {"STATS", 'q', DDP__OPERAND_KINDS},
-    {"STATE", 'o', DDP__OPERAND_KINDS},
-    {"NORM", 'm', DDP__OPERAND_KINDS},
-    {"DST", 'y', DDP__KIND_ACT},
-    {"SRC", 'x', DDP__KIND_ACT},
-    {"DST", 'q', DDP__KIND_F64},
-    {"SRC", 'z', DDP__KIND_F64},
-    {"DST", 'g', DDP__OPERAND_KINDS},
-    {"SRC", 'w', DDP__OPERAND_KINDS},
+#define X(name) [ROLE_##name] = #name,
+const char *const check_role_names[ROLE_COUNT] = {[ROLE_NONE] = "none",
+                                                  CHECK_ROLES(X)};
+#undef X
+
+/* What the rows of ops.h name their operands.  A name without a role does not
+ * compile: add it to CHECK_ROLES. */
+#define O(op, name, kind, use) ROLE_##name,
+#define X(id, name, traits) [DDP__OP_##id] = {DDP__##id##_OPERANDS(O, id)},
+static const enum check_role names[DDP__OP_COUNT][DDP_MAX_BUFFERS] = {
+    DDP__OPS(X)};
+#undef X
+#undef O
+
+/* Names that are the tensor of another role, by the kind of the operand; all
+ * others have a tensor of their own. */
+static const enum check_role others[ROLE_COUNT][DDP__OPERAND_KINDS] = {
+    [ROLE_A][DDP__KIND_ACT] = ROLE_X,
+    [ROLE_B][DDP__KIND_ACT] = ROLE_R,
+    [ROLE_DST][DDP__KIND_ACT] = ROLE_Y,
+    [ROLE_SRC][DDP__KIND_ACT] = ROLE_X,
+    [ROLE_DST][DDP__KIND_GRAD] = ROLE_G,
+    [ROLE_SRC][DDP__KIND_GRAD] = ROLE_W,
+    [ROLE_DST][DDP__KIND_F32] = ROLE_G,
+    [ROLE_SRC][DDP__KIND_PARAM] = ROLE_W,
+    [ROLE_DST][DDP__KIND_F64] = ROLE_STATS,
+};
+
+const enum check_role check_gradient[ROLE_COUNT] = {
+    [ROLE_X] = ROLE_DX, [ROLE_Y] = ROLE_DY, [ROLE_W] = ROLE_G,
+    [ROLE_R] = ROLE_DR, [ROLE_S] = ROLE_DS,
 };
 
 const struct check_kind check_kinds[] = {
-    [CHECK_INPUT_U8] = {"input u8", {DDP__OP_INPUT_U8}, 1, "", 'y'},
-    [CHECK_INPUT_F32] = {"input f32", {DDP__OP_INPUT_F32}, 1, "", 'y'},
+    [CHECK_INPUT_U8] = {"input u8", {DDP__OP_INPUT_U8}, 1},
+    [CHECK_INPUT_F32] = {"input f32", {DDP__OP_INPUT_F32}, 1},
     [CHECK_CONV] = {"conv",
                     {DDP__OP_CONV_FWD, DDP__OP_CONV_BWD_X, DDP__OP_CONV_BWD_W},
                     3,
-                    "xewg",
-                    'y'},
+                    {ROLE_X, ROLE_W},
+                    ROLE_Y},
     [CHECK_DENSE] = {"dense",
                      {DDP__OP_DENSE_FWD, DDP__OP_DENSE_BWD_X,
                       DDP__OP_DENSE_BWD_W},
                      3,
-                     "xewg",
-                     'y'},
-    [CHECK_BN] = {"bn", {DDP__OP_BN_FWD, DDP__OP_BN_BWD}, 2, "xewgrf", 'y'},
-    [CHECK_BN_EVAL] = {"bn eval", {DDP__OP_BN_EVAL}, 1, "", 'y'},
-    [CHECK_ACT] = {"act", {DDP__OP_ACT_FWD, DDP__OP_ACT_BWD}, 2, "xe", 'y'},
-    [CHECK_ADD] = {"add", {DDP__OP_ADD}, 1, "", 'y'},
-    [CHECK_ACC] = {"acc", {DDP__OP_ACC}, 1, "", 'y'},
+                     {ROLE_X, ROLE_W},
+                     ROLE_Y},
+    [CHECK_BN] = {"bn",
+                  {DDP__OP_BN_FWD, DDP__OP_BN_BWD},
+                  2,
+                  {ROLE_X, ROLE_W, ROLE_R},
+                  ROLE_Y},
+    [CHECK_BN_EVAL] = {"bn eval", {DDP__OP_BN_EVAL}, 1},
+    [CHECK_ACT] =
+        {"act", {DDP__OP_ACT_FWD, DDP__OP_ACT_BWD}, 2, {ROLE_X}, ROLE_Y},
+    [CHECK_ADD] = {"add", {DDP__OP_ADD}, 1},
+    [CHECK_ACC] = {"acc", {DDP__OP_ACC}, 1},
     [CHECK_MAX_POOL] = {"max pool",
                         {DDP__OP_MAX_POOL_FWD, DDP__OP_MAX_POOL_BWD},
                         2,
-                        "xe",
-                        'y'},
+                        {ROLE_X},
+                        ROLE_Y},
     [CHECK_MEAN_POOL] = {"mean pool",
                          {DDP__OP_MEAN_POOL_FWD, DDP__OP_MEAN_POOL_BWD},
                          2,
-                         "xe",
-                         'y'},
-    [CHECK_CONCAT] = {"concat", {DDP__OP_CONCAT, DDP__OP_SPLIT}, 2, "xe", 'y'},
-    [CHECK_SCALE] =
-        {"scale", {DDP__OP_SCALE_FWD, DDP__OP_SCALE_BWD}, 2, "xekl", 'y'},
-    [CHECK_DROPOUT] = {"dropout", {DDP__OP_DROPOUT}, 1, "", 'y'},
-    [CHECK_LOSS] = {"loss", {DDP__OP_LOSS}, 1, "xe", 'q'},
-    [CHECK_MERGE] = {"merge", {DDP__OP_MERGE}, 1, "", 'g'},
-    [CHECK_MERGE_STATS] = {"merge stats", {DDP__OP_MERGE_STATS}, 1, "", 'q'},
-    [CHECK_OPTIM] = {"optim", {DDP__OP_SQNORM, DDP__OP_OPTIM}, 2, "", 'w'},
-    [CHECK_EMA] = {"ema", {DDP__OP_EMA}, 1, "", 'g'},
+                         {ROLE_X},
+                         ROLE_Y},
+    [CHECK_CONCAT] =
+        {"concat", {DDP__OP_CONCAT, DDP__OP_SPLIT}, 2, {ROLE_X}, ROLE_Y},
+    [CHECK_SCALE] = {"scale",
+                     {DDP__OP_SCALE_FWD, DDP__OP_SCALE_BWD},
+                     2,
+                     {ROLE_X, ROLE_S},
+                     ROLE_Y},
+    [CHECK_DROPOUT] = {"dropout", {DDP__OP_DROPOUT}, 1},
+    [CHECK_LOSS] = {"loss", {DDP__OP_LOSS}, 1, {ROLE_X}, ROLE_STATS},
+    [CHECK_MERGE] = {"merge", {DDP__OP_MERGE}, 1},
+    [CHECK_MERGE_STATS] = {"merge stats", {DDP__OP_MERGE_STATS}, 1},
+    [CHECK_OPTIM] = {"optim", {DDP__OP_SQNORM, DDP__OP_OPTIM}, 2},
+    [CHECK_EMA] = {"ema", {DDP__OP_EMA}, 1},
 };
 
 /* Whether this call has that operand at all. */
-static bool has_operand(const struct check *k, enum ddp__op op, char letter)
+static bool has_operand(const struct check *k, enum ddp__op op,
+                        enum check_role role)
 {
     const struct ddp__call *c = &k->row.call;
 
     if (k->row.family == CHECK_BN || k->row.family == CHECK_BN_EVAL)
-        return letter == 'b'                    ? c->bn.mask
-               : letter == 'r' || letter == 'f' ? c->bn.residual
-                                                : true;
-    if (op == DDP__OP_LOSS && letter == 'e')
+        return role == ROLE_MASK                   ? c->bn.mask
+               : role == ROLE_R || role == ROLE_DR ? c->bn.residual
+                                                   : true;
+    if (op == DDP__OP_LOSS && role == ROLE_DX)
         return !k->row.no_gradient;
-    if (op == DDP__OP_OPTIM && letter == 'o')
+    if (op == DDP__OP_LOSS && role == ROLE_SCALE)
+        return false; /* test_loss_scaler.c has it */
+    if (op == DDP__OP_OPTIM && role == ROLE_STATE)
         return ddp__optimizer_states(&c->optim.o) > 0;
-    if (op == DDP__OP_OPTIM && letter == 'm')
+    if (op == DDP__OP_OPTIM && role == ROLE_NORM)
         return c->optim.o.clip_norm > 0;
     return true;
 }
 
 /* The tensor that an activation's slope follows from. */
-static char slope(const struct check *k)
+static enum check_role slope(const struct check *k)
 {
     if (k->row.family == CHECK_BN)
-        return k->row.call.bn.mask ? 'b' : 'y';
-    return ddp__act_from_y(k->row.call.act) ? 'y' : 'x';
+        return k->row.call.bn.mask ? ROLE_MASK : ROLE_Y;
+    return ddp__act_from_y(k->row.call.act) ? ROLE_Y : ROLE_X;
 }
 
-char check_letter(const struct check *k, enum ddp__op op, int i)
+enum check_role check_role(const struct check *k, enum ddp__op op, int i)
 {
-    const struct ddp__operand *o = &ddp__signature[op].operand[i];
+    enum check_role name = names[op][i];
+    enum check_role other = others[name][ddp__signature[op].operand[i].kind];
 
-    if (strcmp(o->name, "SLOPE") == 0)
+    if (name == ROLE_SLOPE)
         return slope(k);
-    for (size_t t = 0; t < sizeof(tensors) / sizeof(*tensors); t++)
-        if (strcmp(tensors[t].operand, o->name) == 0 &&
-            (tensors[t].kind == o->kind ||
-             tensors[t].kind == DDP__OPERAND_KINDS))
-            return has_operand(k, op, tensors[t].letter) ? tensors[t].letter
-                                                         : 0;
-    return 0;
+    if (other != ROLE_NONE)
+        return other;
+    return has_operand(k, op, name) ? name : ROLE_NONE;
 }
 
 bool check_writes(enum ddp__op op, int i)
@@ -195,58 +199,77 @@ static bool has_labels(const struct check_row *r)
     return ddp__loss_info(r->call.loss.kind)->target == DDP__TARGET_CLASS;
 }
 
-static struct ddp__view view_of(const struct check *k, char letter)
+static enum ddp_dtype type_of(const struct check *k,
+                              enum ddp__operand_kind kind)
 {
-    const struct check_row *r = &k->row;
-    const struct ddp__pool *p = &r->call.pool;
-    struct ddp_shape one = {1, 1, 1}, factors = {1, 1, r->x.c};
-    struct ddp_shape bits = {r->x.h, r->x.w, r->x.c / 8};
+    const struct ddp__pool *p = &k->row.call.pool;
 
-    switch (letter) {
-    case 'y':
-    case 'd':
-    case 'r':
-    case 'f':
-        return per_sample(k->dtype, r->y);
-    case 'k':
-    case 'l':
-        return per_sample(k->dtype, factors);
-    case 'u':
-        return per_sample(DDP_U8, r->x);
-    case 'b':
-        return per_sample(DDP_U8, bits);
-    case 'j':
-        return per_sample(DDP_F32, r->x);
-    case 'i':
-        return per_sample(p->kh * p->kw > 256 ? DDP_I32 : DDP_U8, r->y);
-    case 'n':
-        return per_sample(DDP_I64, one);
-    case 't':
-        return has_labels(r) ? per_sample(DDP_I32, one)
-                             : per_sample(DDP_F32, r->x);
-    case 'v':
-        return vector(DDP_F32, r->cap + 1);
-    case 's':
-        return vector(DDP_F32, 2 * r->x.c);
-    case 'w':
-    case 'g':
-        return vector(DDP_F32, param_len(r));
-    case 'o':
-        return vector(DDP_F32,
-                      param_len(r) * ddp__optimizer_states(&r->call.optim.o));
-    case 'q':
-    case 'z':
-        return vector(DDP_F64, DDP__STATS);
-    case 'm':
-        return vector(DDP_F64, DDP__NORMS);
-    default: /* x, e */
-        return per_sample(k->dtype, r->x);
+    switch (kind) {
+    case DDP__KIND_U8:
+        return DDP_U8;
+    case DDP__KIND_INDEX:
+        return p->kh * p->kw > 256 ? DDP_I32 : DDP_U8;
+    case DDP__KIND_IDS:
+        return DDP_I64;
+    case DDP__KIND_TARGET:
+        return has_labels(&k->row) ? DDP_I32 : DDP_F32;
+    case DDP__KIND_PARAM:
+    case DDP__KIND_GRAD:
+    case DDP__KIND_F32:
+        return DDP_F32;
+    case DDP__KIND_F64:
+        return DDP_F64;
+    default: /* activations */
+        return k->dtype;
     }
 }
 
-struct check_tensor *check_tensor(struct check *k, char letter)
+static struct ddp__view view_of(const struct check *k, enum check_role role,
+                                enum ddp_dtype type)
 {
-    return &k->tensor[letter - 'a'];
+    const struct check_row *r = &k->row;
+    struct ddp_shape one = {1, 1, 1}, factors = {1, 1, r->x.c};
+    struct ddp_shape bits = {r->x.h, r->x.w, r->x.c / 8};
+
+    switch (role) {
+    case ROLE_Y:
+    case ROLE_DY:
+    case ROLE_R:
+    case ROLE_DR:
+    case ROLE_INDEX:
+        return per_sample(type, r->y);
+    case ROLE_S:
+    case ROLE_DS:
+        return per_sample(type, factors);
+    case ROLE_MASK:
+        return per_sample(type, bits);
+    case ROLE_IDS:
+        return per_sample(type, one);
+    case ROLE_TARGET:
+        return per_sample(type, has_labels(r) ? one : r->x);
+    case ROLE_WEIGHT:
+        return vector(type, r->cap + 1);
+    case ROLE_STAT:
+        return vector(type, 2 * r->x.c);
+    case ROLE_W:
+    case ROLE_G:
+        return vector(type, param_len(r));
+    case ROLE_STATE:
+        return vector(type,
+                      param_len(r) * ddp__optimizer_states(&r->call.optim.o));
+    case ROLE_STATS:
+    case ROLE_SRC: /* of other statistics */
+        return vector(type, DDP__STATS);
+    case ROLE_NORM:
+        return vector(type, DDP__NORMS);
+    default: /* as x */
+        return per_sample(type, r->x);
+    }
+}
+
+struct check_tensor *check_tensor(struct check *k, enum check_role role)
+{
+    return &k->tensor[role];
 }
 
 size_t check_len(const struct check_tensor *t, int n)
@@ -259,14 +282,15 @@ size_t check_len(const struct check_tensor *t, int n)
 
 /* Memory for one tensor, of exactly its size: a sanitizer sees what a kernel
  * touches beyond. */
-static bool allocate(struct check *k, char letter)
+static bool allocate(struct check *k, enum check_role role,
+                     enum ddp__operand_kind kind)
 {
     static uint64_t last_id;
-    struct check_tensor *t = check_tensor(k, letter);
+    struct check_tensor *t = check_tensor(k, role);
 
     if (t->data)
         return true;
-    t->view = view_of(k, letter);
+    t->view = view_of(k, role, type_of(k, kind));
     t->size = check_len(t, k->row.cap) * ddp__dtype_size(t->view.type);
     t->id = ++last_id;
     t->data = calloc(1, t->size ? t->size : 1);
@@ -276,9 +300,10 @@ static bool allocate(struct check *k, char letter)
 static bool allocate_operands(struct check *k, enum ddp__op op)
 {
     for (int i = 0; i < ddp__signature[op].operands; i++) {
-        char letter = check_letter(k, op, i);
+        enum check_role role = check_role(k, op, i);
 
-        if (letter && !allocate(k, letter))
+        if (role != ROLE_NONE &&
+            !allocate(k, role, ddp__signature[op].operand[i].kind))
             return false;
     }
     return true;
@@ -297,8 +322,8 @@ struct check *check_new(const struct check_row *row, enum ddp_dtype dtype)
     k->row.y = output_shape(row);
     for (int i = 0; i < kind->ops; i++)
         good = good && allocate_operands(k, kind->op[i]);
-    if (good && strchr(kind->slopes, 'e'))
-        good = allocate(k, 'd');
+    if (good && kind->slope[0] != ROLE_NONE)
+        good = allocate(k, ROLE_DY, DDP__KIND_ACT);
     if (!good) {
         check_free(k);
         return NULL;
@@ -314,7 +339,7 @@ struct check *check_copy(const struct check *k)
     if (!copy)
         return NULL;
     *copy = *k;
-    for (int i = 0; i <= 'z' - 'a'; i++) {
+    for (int i = 0; i < ROLE_COUNT; i++) {
         struct check_tensor *t = &copy->tensor[i];
 
         if (!k->tensor[i].data)
@@ -335,7 +360,7 @@ void check_free(struct check *k)
 {
     if (!k)
         return;
-    for (int i = 0; i <= 'z' - 'a'; i++)
+    for (int i = 0; i < ROLE_COUNT; i++)
         free(k->tensor[i].data);
     free(k);
 }
@@ -433,33 +458,31 @@ static double draw_stat(struct check *k, size_t i)
     return i == DDP__STAT_COUNT ? 8 : draw(k, -1, 1);
 }
 
-/* Element i of the tensor with that letter. */
-static double draw_element(struct check *k, char letter, size_t i)
+/* Element i of the tensor of that role. */
+static double draw_element(struct check *k, enum check_role role, size_t i)
 {
     bool norm = k->row.family == CHECK_BN || k->row.family == CHECK_BN_EVAL;
 
-    switch (letter) {
-    case 'x':
-    case 'j':
-        return draw_x(k);
-    case 'w':
+    switch (role) {
+    case ROLE_X:
+        return k->tensor[role].view.type == DDP_U8 ? floor(draw(k, 0, 255.9))
+                                                   : draw_x(k);
+    case ROLE_W:
         return norm ? draw_norm(k, i) : draw(k, -1, 1);
-    case 'u':
-        return floor(draw(k, 0, 255.9));
-    case 'n':
+    case ROLE_IDS:
         return 5e9 + 3 * (double)i; /* beyond 32 bits */
-    case 't':
+    case ROLE_TARGET:
         return has_labels(&k->row) ? draw_label(k) : draw_x(k);
-    case 'v': /* of samples that count, do not, and of the sub-batch */
+    case ROLE_WEIGHT: /* of samples that count, do not, and of the sub-batch */
         return (int)i == k->row.cap ? 3.25 : i == 2 ? 0 : draw(k, 0.5, 2);
-    case 'q':
+    case ROLE_STATS:
         return draw_stat(k, i);
-    case 'i':
+    case ROLE_INDEX:
         return 0;
-    case 'o':
-    case 's':
+    case ROLE_STATE:
+    case ROLE_STAT:
         return draw(k, 0.125, 1);
-    case 'm':
+    case ROLE_NORM:
         return 9;
     default:
         return draw(k, -1, 1);
@@ -468,14 +491,16 @@ static double draw_element(struct check *k, char letter, size_t i)
 
 void check_fill(struct check *k)
 {
-    for (char l = 'a'; l <= 'z'; l++) {
-        struct check_tensor *t = check_tensor(k, l);
+    enum check_role odd = k->row.family == CHECK_OPTIM ? ROLE_G : ROLE_X;
+
+    for (int role = 0; role < ROLE_COUNT; role++) {
+        struct check_tensor *t = &k->tensor[role];
 
         if (!t->data)
             continue;
         for (size_t i = 0; i < check_len(t, k->row.cap); i++)
-            check_set(t, i, draw_element(k, l, i));
-        if (l == (k->row.family == CHECK_OPTIM ? 'g' : 'x') && k->row.nan)
+            check_set(t, i, draw_element(k, (enum check_role)role, i));
+        if (role == (int)odd && k->row.nan)
             check_set(t, check_len(t, 1) / 2, NAN);
         t->version++;
     }
@@ -491,10 +516,10 @@ struct ddp__call check_call(const struct check *k, enum ddp__op op)
     c.cap = k->row.cap;
     c.buffers = ddp__signature[op].operands;
     for (int i = 0; i < c.buffers; i++) {
-        char letter = check_letter(k, op, i);
+        enum check_role role = check_role(k, op, i);
 
-        if (letter)
-            c.buf[i] = k->tensor[letter - 'a'].view;
+        if (role != ROLE_NONE)
+            c.buf[i] = k->tensor[role].view;
     }
     if (k->row.family == CHECK_OPTIM)
         c.optim.span = k->row.span;
@@ -515,10 +540,10 @@ int check_run(struct check *k, const struct ddp__backend *b,
     t.seed = 0x123456789abcdef;
     t.lr = 0.05f;
     for (int i = 0; i < c->buffers; i++) {
-        char letter = check_letter(k, c->op, i);
-        struct check_tensor *x = letter ? check_tensor(k, letter) : NULL;
+        enum check_role role = check_role(k, c->op, i);
+        const struct check_tensor *x = &k->tensor[role];
 
-        if (!x)
+        if (role == ROLE_NONE)
             continue;
         size[i] = x->size;
         t.data[i] = x->data;
@@ -530,7 +555,7 @@ int check_run(struct check *k, const struct ddp__backend *b,
                                         : b->kernel[c->op](&t);
     for (int i = 0; i < c->buffers; i++)
         if (t.data[i] && check_writes(c->op, i))
-            check_tensor(k, check_letter(k, c->op, i))->version++;
+            k->tensor[check_role(k, c->op, i)].version++;
     return rc;
 }
 

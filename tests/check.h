@@ -2,15 +2,8 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * A row describes a family of ops on certain shapes: a convolution, forward
- * and backward.  The ops share tensors, each known by a letter:
- *
- *     x y   in and out          d e   their gradients: d of y, e of x
- *     w g   parameters, theirs  r f   residual, its gradient
- *     s     batch statistics    k l   factors of channels, their gradient
- *     i     index of maxima     n     numbers of samples
- *     u j   samples, u8 and f32 t v   labels or targets, weights
- *     q z   statistics, f64     o m   state of an optimizer, squared norm
- *     a     x or y, whichever the activation's slope follows from
+ * and backward.  The ops share tensors, each known by its role: by the name
+ * that the operand has in ops.h.
  */
 #ifndef CHECK_H
 #define CHECK_H
@@ -39,7 +32,46 @@ enum check_family {
     CHECK_EMA,
 };
 
-enum { CHECK_MAX_OPS = 3, CHECK_MAX_SPANS = 4 };
+/* ROLE (NAME): every name that an operand has in DDP__OPS.  Tensors get their
+ * contents in this order: moving a name gives them others. */
+#define CHECK_ROLES(ROLE)                                                      \
+    ROLE(MASK)                                                                 \
+    ROLE(DY)                                                                   \
+    ROLE(DX)                                                                   \
+    ROLE(DR)                                                                   \
+    ROLE(G)                                                                    \
+    ROLE(INDEX)                                                                \
+    ROLE(S)                                                                    \
+    ROLE(DS)                                                                   \
+    ROLE(NORM)                                                                 \
+    ROLE(IDS)                                                                  \
+    ROLE(STATE)                                                                \
+    ROLE(STATS)                                                                \
+    ROLE(R)                                                                    \
+    ROLE(STAT)                                                                 \
+    ROLE(TARGET)                                                               \
+    ROLE(WEIGHT)                                                               \
+    ROLE(W)                                                                    \
+    ROLE(X)                                                                    \
+    ROLE(Y)                                                                    \
+    ROLE(SRC)                                                                  \
+    ROLE(DST)                                                                  \
+    ROLE(A)                                                                    \
+    ROLE(B)                                                                    \
+    ROLE(SLOPE)                                                                \
+    ROLE(SCALE)
+
+enum check_role {
+    ROLE_NONE,
+#define X(name) ROLE_##name,
+    CHECK_ROLES(X)
+#undef X
+        ROLE_COUNT
+};
+extern const char *const check_role_names[ROLE_COUNT];
+extern const enum check_role check_gradient[ROLE_COUNT]; /* NONE: has none */
+
+enum { CHECK_MAX_OPS = 3, CHECK_MAX_SLOPES = 3, CHECK_MAX_SPANS = 4 };
 
 struct check_row {
     enum check_family family;
@@ -60,8 +92,8 @@ struct check_kind {
     const char *name;
     enum ddp__op op[CHECK_MAX_OPS]; /* forward first */
     int ops;
-    const char *slopes; /* pairs of letters: e is the gradient of x, ... */
-    char objective;     /* y, or q: the first of the statistics */
+    /* Whose gradients are slopes, until NONE; of Y, or of the first of STATS */
+    enum check_role slope[CHECK_MAX_SLOPES + 1], objective;
 };
 extern const struct check_kind check_kinds[];
 
@@ -80,7 +112,7 @@ struct check_tensor {
 struct check {
     struct check_row row; /* y filled in */
     enum ddp_dtype dtype;
-    struct check_tensor tensor['z' - 'a' + 1];
+    struct check_tensor tensor[ROLE_COUNT];
     uint64_t drawn; /* random numbers so far */
 };
 
@@ -91,11 +123,11 @@ struct check *check_copy(const struct check *k);
 void check_free(struct check *k);
 void check_fill(struct check *k);
 
-struct check_tensor *check_tensor(struct check *k, char letter);
+struct check_tensor *check_tensor(struct check *k, enum check_role role);
 
-/* The letter of an operand, '\0' if this call has none; whether the operation
- * writes it. */
-char check_letter(const struct check *k, enum ddp__op op, int i);
+/* The tensor that operand i is, NONE if this call has none; whether the
+ * operation writes it. */
+enum check_role check_role(const struct check *k, enum ddp__op op, int i);
 bool check_writes(enum ddp__op op, int i);
 
 /* The call of an op of the row, and one run of it. */

@@ -236,10 +236,10 @@ static void test_far_values(void)
         check_run(want, &ddp__ref, &c, 3, false) < 0 ||
         check_run(got, &cuda_host, &c, 3, false) < 0)
         bail_out("%s", ddp_errmsg());
-    mean =
-        check_compare(check_tensor(got, 's'), check_tensor(want, 's'), 0, 9, 0);
-    var = check_compare(check_tensor(got, 's'), check_tensor(want, 's'), 9, 18,
-                        0);
+    mean = check_compare(check_tensor(got, ROLE_STAT),
+                         check_tensor(want, ROLE_STAT), 0, 9, 0);
+    var = check_compare(check_tensor(got, ROLE_STAT),
+                        check_tensor(want, ROLE_STAT), 9, 18, 0);
     ok(mean.norm < 1e-7, "bn_fwd, %s: the mean to the last bit but one",
        row.what);
     ok(var.norm < 2e-5, "the variance as close as ever");

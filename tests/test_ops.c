@@ -169,13 +169,14 @@ static const double h = 1.0 / 32;
 /* sum of y d in double, or the loss */
 static double objective(struct check *k, const struct ddp__call *forward)
 {
-    struct check_tensor *y = check_tensor(k, 'y'), *d = check_tensor(k, 'd');
+    struct check_tensor *y = check_tensor(k, ROLE_Y);
+    struct check_tensor *d = check_tensor(k, ROLE_DY);
     double sum = 0;
 
     if (check_run(k, &ddp__ref, forward, k->row.n, false) < 0)
         bail_out("ref: %s", ddp_errmsg());
-    if (check_kinds[k->row.family].objective == 'q')
-        return check_get(check_tensor(k, 'q'), DDP__STAT_LOSS);
+    if (check_kinds[k->row.family].objective == ROLE_STATS)
+        return check_get(check_tensor(k, ROLE_STATS), DDP__STAT_LOSS);
     for (size_t i = 0; i < check_len(y, k->row.n); i++)
         sum += check_get(y, i) * check_get(d, i);
     return sum;
@@ -213,7 +214,8 @@ static double off_kinks(double x)
 static void steady_norm(struct check *k)
 {
     static const double shift[] = {3, -5, 11};
-    struct check_tensor *w = check_tensor(k, 'w'), *r = check_tensor(k, 'r');
+    struct check_tensor *w = check_tensor(k, ROLE_W);
+    struct check_tensor *r = check_tensor(k, ROLE_R);
     size_t c = (size_t)k->row.x.c;
 
     for (size_t i = 0; i < c; i++) {
@@ -235,7 +237,7 @@ static void spread_out(struct check_tensor *x, size_t len)
 /* Differences across a kink mean nothing: move the numbers away from it. */
 static void avoid_kinks(struct check *k)
 {
-    struct check_tensor *x = check_tensor(k, 'x');
+    struct check_tensor *x = check_tensor(k, ROLE_X);
 
     if (k->row.family == CHECK_BN &&
         (k->row.call.bn.act == DDP_RELU || k->row.call.bn.act == DDP_RELU6))
@@ -248,11 +250,11 @@ static void avoid_kinks(struct check *k)
 }
 
 /* Elements of g that are slopes of w: not the running statistics. */
-static size_t trained_len(const struct check *k, char letter)
+static size_t trained_len(const struct check *k, enum check_role role)
 {
-    if (k->row.family == CHECK_BN && letter == 'w')
+    if (k->row.family == CHECK_BN && role == ROLE_W)
         return 2 * (size_t)k->row.x.c;
-    return check_len(&k->tensor[letter - 'a'], k->row.n);
+    return check_len(&k->tensor[role], k->row.n);
 }
 
 /* dx, as backward left it in k, against differences on a copy.
@@ -261,11 +263,11 @@ static size_t trained_len(const struct check *k, char letter)
  * in the objective and that over h in the slope: 1e-5 of it.  h^4 / 30 times
  * the fifth derivative is 1e-6 for the curved functions at hand, more for a
  * batch norm of few values. */
-static void test_slopes(struct check *k, const struct ddp__call *forward,
-                        char x_letter, char dx_letter)
+static void test_slope(struct check *k, const struct ddp__call *forward,
+                       enum check_role x)
 {
-    const struct check_tensor *dx = check_tensor(k, dx_letter);
-    size_t len = trained_len(k, x_letter), tries = len < 48 ? len : 48;
+    const struct check_tensor *dx = check_tensor(k, check_gradient[x]);
+    size_t len = trained_len(k, x), tries = len < 48 ? len : 48;
     struct check *copy = check_copy(k);
     double sum = 0, a = 0, b = 0, error;
 
@@ -273,7 +275,7 @@ static void test_slopes(struct check *k, const struct ddp__call *forward,
         bail_out("out of memory");
     for (size_t j = 0; j < tries; j++) {
         size_t i = j * len / tries;
-        double want = slope(copy, forward, check_tensor(copy, x_letter), i);
+        double want = slope(copy, forward, check_tensor(copy, x), i);
         double got = check_get(dx, i);
 
         sum += (got - want) * (got - want);
@@ -282,8 +284,9 @@ static void test_slopes(struct check *k, const struct ddp__call *forward,
     }
     check_free(copy);
     error = sqrt(sum) / fmax(sqrt(fmax(a, b)), 1e-3);
-    ok(error < 1e-4, "ref, %s, %s: %c is the slope of the objective in %c",
-       check_kinds[k->row.family].name, k->row.what, dx_letter, x_letter);
+    ok(error < 1e-4, "ref, %s, %s: %s is the slope of the objective in %s",
+       check_kinds[k->row.family].name, k->row.what,
+       check_role_names[check_gradient[x]], check_role_names[x]);
     if (!(error < 1e-4))
         diag("off by %.3g of the norm", error);
 }
@@ -323,9 +326,9 @@ static void test_ref(const struct check_row *row)
         if (check_run(k, &ddp__ref, &c, row->n, false) < 0)
             bail_out("ref: %s", ddp_errmsg());
     }
-    for (const char *pair = kind->slopes; *pair; pair += 2)
-        if (check_tensor(k, pair[0])->data && check_tensor(k, pair[1])->data)
-            test_slopes(k, &forward, pair[0], pair[1]);
+    for (const enum check_role *x = kind->slope; *x != ROLE_NONE; x++)
+        if (k->tensor[*x].data && k->tensor[check_gradient[*x]].data)
+            test_slope(k, &forward, *x);
     check_free(k);
 }
 
