@@ -94,6 +94,7 @@ check_PROGRAMS += \
     %D%/test_optim \
     %D%/test_order \
     %D%/test_pillow \
+    %D%/test_printable \
     %D%/test_ref \
     %D%/test_roof \
     %D%/test_safetensors \

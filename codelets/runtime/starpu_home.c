@@ -18,6 +18,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/printable.h"
 #include "runtime/starpu_home.h"
 
 /* StarPU's files of one start have some KiB, more with many GPUs. */

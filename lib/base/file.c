@@ -202,10 +202,3 @@ bool ddp__file_exists(const char *dir, const char *name)
 {
     return is_type(dir, name, S_IFREG);
 }
-
-void ddp__printable(char *s)
-{
-    for (; *s; s++)
-        if ((unsigned char)*s < 0x20 || *s == 0x7f)
-            *s = '?';
-}

@@ -39,8 +39,4 @@ char *ddp__path_join(const char *dir, const char *name);
 bool ddp__dir_exists(const char *dir, const char *name);
 bool ddp__file_exists(const char *dir, const char *name);
 
-/* Replace control characters: names come from files and are printed on
- * terminals. */
-void ddp__printable(char *s);
-
 #endif

@@ -25,4 +25,6 @@ LIB_SOURCES += \
     %D%/options.c \
     %D%/options.h \
     %D%/philox.h \
+    %D%/printable.c \
+    %D%/printable.h \
     %D%/version.c

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/printable.h"
 #include "checkpoint/compare.h"
 #include "checkpoint/settings.h"
 

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/printable.h"
 #include "checkpoint/compare.h"
 #include "checkpoint/files.h"
 #include "checkpoint/json.h"

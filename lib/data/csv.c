@@ -13,6 +13,7 @@
 #include "base/crc32c.h"
 #include "base/csv.h"
 #include "base/error.h"
+#include "base/printable.h"
 #include "data/dataset.h"
 
 struct table {

@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/printable.h"
 #include "data/dataset.h"
 
 /* ---- making and freeing ------------------------------------------------- */

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/folder.h"
+#include "base/printable.h"
 #include "data/dataset.h"
 #include "data/files.h"
 #include "data/image_folder.h"

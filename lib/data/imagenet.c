@@ -16,6 +16,7 @@
 #include "base/csv.h"
 #include "base/error.h"
 #include "base/folder.h"
+#include "base/printable.h"
 #include "data/dataset.h"
 #include "data/files.h"
 

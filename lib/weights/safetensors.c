@@ -23,6 +23,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/printable.h"
 #include "weights/safetensors.h"
 #include "weights/safetensors_index.h"
 

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/options.h"
 #include "base/file.h"
+#include "base/printable.h"
 #include "graph/params.h"
 #include "weights/safetensors.h"
 #include "weights/safetensors_write.h"
