@@ -63,6 +63,29 @@ point $? "existing files are kept"
 # shellcheck disable=SC2086
 run "$imagenet" train $net --output "$tmp/x" --resume "$tmp/none"
 exits 74 "--resume of a folder that is not there: exit code 74"
+
+# A second run in the folder of one that is running, which has no checkpoint
+# yet.
+# shellcheck disable=SC2086
+"$imagenet" train $net --epochs 1000000 --no-val --output "$tmp/busy" \
+    >"$tmp/busy.out" 2>&1 &
+pid=$!
+for _ in $(seq 600); do
+    [ -e "$tmp/busy/classes.txt" ] && break
+    sleep 0.1
+done
+sum=$(cksum <"$tmp/busy/config.txt")
+for resume in none auto "$tmp/whole"; do
+    # shellcheck disable=SC2086
+    run "$imagenet" train $net --lanes 1 --output "$tmp/busy" --resume "$resume"
+    exits 2 "a second run in the folder of a running one, --resume $resume"
+    complains "process [0-9]+ on this machine is writing its checkpoints" \
+        "the message has the process"
+done
+[ "$(cksum <"$tmp/busy/config.txt")" = "$sum" ]
+point $? "config.txt of the first is as it was"
+kill -9 $pid
+wait $pid 2>"$tmp/err"
 run "$imagenet" train --data "$data" --ckpt-every 3x --output "$tmp/x"
 exits 2 "--ckpt-every without a unit: exit code 2"
 

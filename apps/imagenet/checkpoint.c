@@ -90,19 +90,6 @@ void checkpoint_advise(const char *dir)
                 "run the same command again to start over");
 }
 
-/* Do not mix checkpoints of different runs in a folder. */
-static int keep_apart(const struct opts *o, const struct settings *s,
-                      const char *dir)
-{
-    if (!has_checkpoints(dir))
-        return OPTS_GO;
-    opt_complain(o,
-                 "--resume %s: %s already holds the checkpoints of a run; "
-                 "continue it with --resume auto, or choose another --output",
-                 s->resume, dir);
-    return EXIT_USAGE;
-}
-
 static int report_resume(int rc, const char *from,
                          const struct ddp_checkpoint *c)
 {
@@ -126,6 +113,25 @@ static int report_resume(int rc, const char *from,
     return OPTS_GO;
 }
 
+/* Do not mix checkpoints of different runs in a folder, nor change what a run
+ * that has none yet has in it: resuming from nothing locks the folder. */
+static int keep_apart(const struct opts *o, const struct settings *s,
+                      const char *dir, ddp_trainer_t *t)
+{
+    struct ddp_checkpoint c;
+    int rc;
+
+    if (!has_checkpoints(dir)) {
+        rc = ddp_trainer_resume(t, NULL, &c);
+        return rc == 0 ? OPTS_GO : report_resume(rc, NULL, &c);
+    }
+    opt_complain(o,
+                 "--resume %s: %s already holds the checkpoints of a run; "
+                 "continue it with --resume auto, or choose another --output",
+                 s->resume, dir);
+    return EXIT_USAGE;
+}
+
 int checkpoint_resume(const struct opts *o, const struct settings *s,
                       const char *dir, ddp_trainer_t *t,
                       struct ddp_checkpoint *c)
@@ -136,7 +142,8 @@ int checkpoint_resume(const struct opts *o, const struct settings *s,
     *c = (struct ddp_checkpoint){0};
     if (!strcmp(s->resume, "auto"))
         return report_resume(ddp_trainer_resume(t, NULL, c), NULL, c);
-    if ((rc = keep_apart(o, s, dir)) != OPTS_GO || !strcmp(s->resume, "none"))
+    rc = keep_apart(o, s, dir, t);
+    if (rc != OPTS_GO || !strcmp(s->resume, "none"))
         return rc;
     if (!(inner = app_path(s->resume, CHECKPOINT_DIR)))
         return app_exit_code(DDP_ENOMEM);

@@ -72,8 +72,45 @@ static void remove_leftovers(int dir)
     closedir(d);
 }
 
+/* The process on this machine that has locked the open file fd, by the lines of
+ * /proc/locks: "1: FLOCK ADVISORY WRITE pid major:minor:inode 0 EOF"; 0: none
+ * is listed. */
+static long lock_holder(int fd)
+{
+    FILE *f = fopen("/proc/locks", "re");
+    unsigned long long inode;
+    char line[256];
+    struct stat st;
+    long pid = 0, holder = 0;
+
+    while (f && !holder && fstat(fd, &st) == 0 && fgets(line, sizeof(line), f))
+        if (sscanf(line, "%*s FLOCK %*s WRITE %ld %*x:%*x:%llu", &pid,
+                   &inode) == 2 &&
+            inode == st.st_ino)
+            holder = pid;
+    if (f)
+        fclose(f);
+    return holder;
+}
+
+static int fail_locked(const struct ddp__ckpt_dir *d, long holder)
+{
+    char who[64] = "another process, perhaps on another machine,";
+
+    if (holder == (long)getpid())
+        snprintf(who, sizeof(who), "another trainer of this process");
+    else if (holder > 0)
+        snprintf(who, sizeof(who), "process %ld on this machine", holder);
+    return ddp__fail(DDP_EINVAL,
+                     "%s: %s is writing its checkpoints to this folder: wait "
+                     "for it to end, or use another folder",
+                     d->path, who);
+}
+
 int ddp__ckpt_dir_open(struct ddp__ckpt_dir *d)
 {
+    long holder;
+
     if (d->lock >= 0)
         return 0;
     if (mkdir(d->path, 0777) < 0 && errno != EEXIST)
@@ -83,12 +120,10 @@ int ddp__ckpt_dir_open(struct ddp__ckpt_dir *d)
     if (d->lock < 0)
         return ddp__fail(DDP_EIO, "%s: %s", d->path, strerror(errno));
     if (flock(d->lock, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK) {
+        holder = lock_holder(d->lock);
         close(d->lock);
         d->lock = -1;
-        return ddp__fail(DDP_EINVAL,
-                         "%s: another process is writing its checkpoints to "
-                         "this folder",
-                         d->path);
+        return fail_locked(d, holder);
     }
     remove_leftovers(d->lock);
     return 0;
