@@ -28,4 +28,10 @@ run "$iris" "$tmp/none.csv"
 exits 1 "without its data it fails"
 complains "none.csv" "the message names the file"
 
+run "$iris" --help
+exits 0 "it has --help"
+says "^Usage: ddp-iris" "which shows how to call it"
+run "$iris" --epochs
+exits 2 "it has no other option"
+
 done_testing

@@ -43,7 +43,28 @@ refuses "unknown option -z" "a letter that is no option" train -z
 refuses "--weig.* could be --weights --weight-decay" \
     "a prefix of two options" train --weig 3
 refuses "unexpected argument 'more'" "one argument too many" train "$tmp" more
-refuses "data: expected check or synth" "a command without its second word" data
+refuses "data check.*unreadable" "a command without its second word" data
+refuses "'data chek'; available: data check, data synth" \
+    "a second word there is not" data chek
+
+# shows REGEX SENTENCE ARGUMENT...: help, on stdout
+shows()
+{
+    regex=$1 what=$2
+    shift 2
+    run "$imagenet" "$@"
+    [ $rc = 0 ] && [ ! -s "$tmp/err" ] && grep -E -q -e "$regex" "$tmp/out"
+    point $? "$what"
+}
+
+shows "^Usage: imagenet COMMAND" "help" help
+shows "^Usage: imagenet COMMAND" "-h" -h
+shows "^Usage: imagenet train" "help train" help train
+shows "^Usage: imagenet data synth" "help data synth" help data synth
+shows "^Usage: imagenet data COMMAND" "help data" help data
+shows "^Usage: imagenet data COMMAND" "data --help" data --help
+shows "^Usage: imagenet data check" "data check --help" data check --help
+refuses "unknown command 'tran'; did you mean 'train'" "help tran" help tran
 refuses "--data DIR is missing" "train without data" train
 refuses "$tmp/none is not a folder" "data that are not there" \
     train --data "$tmp/none"

@@ -40,16 +40,22 @@ static const struct command {
 };
 enum { COMMANDS = sizeof(commands) / sizeof(commands[0]) };
 
-static void usage(FILE *f)
+static void print_command(FILE *f, const struct command *c)
 {
-    fprintf(f, "Usage: imagenet COMMAND [options]\n\n");
-    for (int i = 0; i < COMMANDS; i++) {
-        const struct command *c = &commands[i];
-        int n = fprintf(f, "  %s%s%s", c->word, c->second ? " " : "",
-                        c->second ? c->second : "");
+    int n = fprintf(f, "  %s%s%s", c->word, c->second ? " " : "",
+                    c->second ? c->second : "");
 
-        fprintf(f, "%*s%s\n", 16 - n, "", c->about);
-    }
+    fprintf(f, "%*s%s\n", 16 - n, "", c->about);
+}
+
+/* Of all commands, or of those that begin with a word. */
+static void usage(FILE *f, const char *word)
+{
+    fprintf(f, "Usage: imagenet %s [options]\n\n",
+            word ? "data COMMAND" : "COMMAND");
+    for (int i = 0; i < COMMANDS; i++)
+        if (!word || !strcmp(word, commands[i].word))
+            print_command(f, &commands[i]);
     fprintf(f, "\n  imagenet COMMAND --help lists its options; "
                "imagenet --version shows the version.\n");
 }
@@ -98,6 +104,42 @@ static int run_command(const struct command *c, int argc, char **argv)
     return rc;
 }
 
+static bool asks_for_help(const char *word)
+{
+    return !strcmp(word, "--help") || !strcmp(word, "-h") ||
+           !strcmp(word, "help");
+}
+
+/* imagenet data, without the name of a command that follows. */
+static int run_data(int argc, char **argv)
+{
+    if (argc < 3 || asks_for_help(argv[2])) {
+        usage(argc < 3 ? stderr : stdout, "data");
+        return argc < 3 ? EXIT_USAGE : 0;
+    }
+    app_say("unknown command 'data %s'; available: data check, data synth",
+            argv[2]);
+    return EXIT_USAGE;
+}
+
+static int run(int argc, char **argv);
+
+/* imagenet help [COMMAND]: what COMMAND --help prints. */
+static int run_help(int argc, char **argv)
+{
+    static char help[] = "--help";
+    char *words[] = {argv[0], NULL, NULL, NULL, NULL};
+    int n = argc - 2 < 2 ? argc - 2 : 2;
+
+    if (n == 0) {
+        usage(stdout, NULL);
+        return 0;
+    }
+    memcpy(words + 1, argv + 2, (size_t)n * sizeof(*argv));
+    words[n + 1] = help;
+    return run(n + 2, words);
+}
+
 static int run(int argc, char **argv)
 {
     const struct command *c = find_command(argc, argv);
@@ -106,21 +148,17 @@ static int run(int argc, char **argv)
     if (c)
         return run_command(c, argc, argv);
     if (argc < 2) {
-        usage(stderr);
+        usage(stderr, NULL);
         return EXIT_USAGE;
     }
     if (!strcmp(argv[1], "--version")) {
         printf("imagenet of %s\n", ddp_version());
         return 0;
     }
-    if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h")) {
-        usage(stdout);
-        return 0;
-    }
-    if (!strcmp(argv[1], "data")) {
-        app_say("data: expected check or synth");
-        return EXIT_USAGE;
-    }
+    if (asks_for_help(argv[1]))
+        return run_help(argc, argv);
+    if (!strcmp(argv[1], "data"))
+        return run_data(argc, argv);
     return fail_unknown(argv[1]);
 }
 

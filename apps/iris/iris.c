@@ -5,6 +5,7 @@
  */
 #include <ddp.h>
 #include <stdio.h>
+#include <string.h>
 
 /* Called after every pass over the data. */
 static int report(const struct ddp_progress *p, void *arg)
@@ -18,9 +19,8 @@ static int report(const struct ddp_progress *p, void *arg)
 
 /* Only the end is checked: constructors accept the NULL of one that failed,
  * and ddp_errmsg() keeps the first reason. */
-int main(int argc, char **argv)
+static int train(const char *csv)
 {
-    const char *csv = argc > 1 ? argv[1] : "iris.csv";
     ddp_t *ddp = ddp_init(NULL);
     ddp_dataset_t *iris = ddp_dataset_csv(csv, "class");
     ddp_chain_t *m =
@@ -54,4 +54,16 @@ int main(int argc, char **argv)
         ok = false;
     }
     return !ok;
+}
+
+int main(int argc, char **argv)
+{
+    bool help = argc > 1 && strcmp(argv[1], "--help") == 0;
+
+    if (argc <= 2 && !help && (argc < 2 || argv[1][0] != '-'))
+        return train(argc > 1 ? argv[1] : "iris.csv");
+    fprintf(help ? stdout : stderr,
+            "Usage: ddp-iris [FILE]\n\n"
+            "Train a small network on the table FILE, by default iris.csv.\n");
+    return help ? 0 : 2;
 }
