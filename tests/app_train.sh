@@ -139,7 +139,7 @@ begin()
 }
 
 # A signal ends the run after a step and leaves a checkpoint.
-for sig in TERM INT USR1; do
+for sig in TERM INT HUP USR1 USR2; do
     begin "$tmp/$sig" --no-val
     kill -$sig $pid
     wait $pid
@@ -173,6 +173,33 @@ wait $pid
 rc=$?
 [ $rc = 130 ] || [ $rc = 143 ]
 point $? "a second signal ends the program by itself: $rc"
+
+# A signal that is ignored, as by nohup, remains so.
+trap '' HUP
+begin "$tmp/nohup" --no-val
+trap - HUP
+kill -HUP $pid
+sleep 1
+kill -TERM $pid
+wait $pid
+rc=$?
+exits 75 "a run with SIGHUP ignored"
+complains "interrupted by SIGTERM" "ends by the next signal"
+
+# A step of minutes stands for one that hangs.
+"$imagenet" train "$data" --model resnet18 --img-size 224 --sub-batch 16 \
+    --backend ref --no-val --grace 1 --output "$tmp/grace" >"$tmp/out" \
+    2>"$tmp/err" </dev/null &
+pid=$!
+waited=0
+while ! grep -q '^devices:' "$tmp/out" && [ $waited -lt 600 ]; do
+    sleep 0.1
+    waited=$((waited + 1))
+done
+kill -TERM $pid
+wait $pid 2>"$tmp/err"
+rc=$?
+exits 142 "--grace 1 ends it: SIGALRM"
 
 # shellcheck disable=SC2086
 run "$imagenet" train "$data" $net $size --epochs 100000 --no-val \

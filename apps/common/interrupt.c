@@ -4,6 +4,7 @@
 #include "config.h"
 #include <signal.h>
 #include <stddef.h>
+#include <unistd.h>
 
 #include "common/app.h"
 #include "common/interrupt.h"
@@ -13,7 +14,11 @@ static volatile sig_atomic_t noted;
 static const struct {
     int number;
     const char *name;
-} signals[] = {{SIGINT, "SIGINT"}, {SIGTERM, "SIGTERM"}, {SIGUSR1, "SIGUSR1"}};
+} signals[] = {{SIGINT, "SIGINT"},
+               {SIGTERM, "SIGTERM"},
+               {SIGHUP, "SIGHUP"},
+               {SIGUSR1, "SIGUSR1"},
+               {SIGUSR2, "SIGUSR2"}};
 enum { SIGNALS = sizeof(signals) / sizeof(signals[0]) };
 
 static struct {
@@ -22,6 +27,8 @@ static struct {
     bool reached;
 } limit;
 
+static unsigned grace; /* seconds; 0: no end */
+
 static void note_signal(int sig)
 {
     if (noted) {
@@ -29,15 +36,22 @@ static void note_signal(int sig)
         raise(sig); /* delivered when this returns */
     }
     noted = sig;
+    alarm(grace);
 }
 
-void interrupt_catch(void)
+void interrupt_catch(unsigned grace_s)
 {
     struct sigaction a = {.sa_handler = note_signal, .sa_flags = SA_RESTART};
+    struct sigaction before;
 
+    grace = grace_s;
+    signal(SIGALRM, SIG_DFL);
     sigemptyset(&a.sa_mask);
     for (int i = 0; i < SIGNALS; i++)
-        sigaction(signals[i].number, &a, NULL);
+        if (signals[i].number != SIGHUP ||
+            sigaction(SIGHUP, NULL, &before) < 0 ||
+            before.sa_handler != SIG_IGN) /* nohup */
+            sigaction(signals[i].number, &a, NULL);
 }
 
 void interrupt_limit(double limit_s, double save_s)

@@ -6,9 +6,11 @@
 
 #include <stdbool.h>
 
-/* From now on the first SIGINT, SIGTERM or SIGUSR1 is only noted; a second one
- * ends the program.  After ddp_init(): StarPU installs its own handlers. */
-void interrupt_catch(void);
+/* From now on the first SIGINT, SIGTERM, SIGHUP (unless it is ignored, as by
+ * nohup), SIGUSR1 or SIGUSR2 is only noted; a second one ends the program, and
+ * so do grace_s seconds (0: they do not), by SIGALRM.  After ddp_init(): StarPU
+ * installs its own handlers. */
+void interrupt_catch(unsigned grace_s);
 
 /* End limit_s seconds after app_start(), saving included, which is expected to
  * take save_s.  limit_s 0: no limit. */

@@ -401,6 +401,9 @@ static const struct opt_group output = {
         TIME("time-limit", time_limit, NULL,
              "save and stop before this time since the start is over: seconds, "
              "or H:MM:SS as for sbatch's --time"),
+        INT("grace", grace, "0", 0, 1e6,
+            "seconds after a signal in which the run must have saved and "
+            "ended; else it is ended without saving. 0: no limit"),
         INT("log-every", log_every, NULL, 1, 1e9,
             "print a line every N steps if the output is not a terminal [every "
             "10 seconds]",
@@ -538,9 +541,9 @@ const struct opt_command train_command = {
         "and reach bit-identical weights; the same command resumes it. Each "
         "checkpoint is a folder: eval accepts "
         "RUN/ckpt/best/model.safetensors.\n"
-        "SIGINT, SIGTERM and SIGUSR1 end the run with a checkpoint after the "
-        "current step, as does --time-limit: exit code 75. A second signal "
-        "ends it immediately.\n"
+        "SIGINT, SIGTERM, SIGHUP, SIGUSR1 and SIGUSR2 end the run with a "
+        "checkpoint after the current step, as does --time-limit: exit code "
+        "75. A second signal ends it immediately, as does --grace.\n"
         "Exit codes: 0 success, 1 failed or diverged, 2 wrong option, 65 too "
         "many unreadable images, 69 no device, 71 out of memory, 74 a file "
         "could not be read or written, 75 interrupted, checkpoint saved.",

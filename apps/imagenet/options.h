@@ -40,6 +40,7 @@ struct settings {
     int64_t keep_last, save_every;
     bool no_val;
     double time_limit;
+    int64_t grace;
     /* predictions */
     char **input, *list, *class_map, *per_class;
     int64_t topk;

@@ -303,7 +303,7 @@ static int prepare_run(struct run *r)
         (rc = open_data(r)) != OPTS_GO ||
         (rc = setup_devices(s, &r->ddp)) != OPTS_GO)
         return rc;
-    interrupt_catch();
+    interrupt_catch((unsigned)r->set->grace);
     if ((rc = recipe_resolve(r->opts, s, r->ddp, r->data)) != OPTS_GO ||
         (rc = make_trainer(r)) != OPTS_GO)
         return rc;

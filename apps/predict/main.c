@@ -221,7 +221,7 @@ int main(int argc, char **argv)
 
     app_start("ddp-predict");
     rc = opts_parse(&o, &predict_command, &d.s, argc, argv);
-    interrupt_catch();
+    interrupt_catch(0);
     if (rc == OPTS_GO && (rc = prepare_driver(&d, argc, argv)) == 0)
         rc = predict(&d);
     free_driver(&d);
