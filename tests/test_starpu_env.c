@@ -78,6 +78,19 @@ static void test_variables(void)
     accepts("STARPU_NTHREADS_PER_CORE", "1");
 }
 
+static void test_too_many(void)
+{
+    ddp_t *ddp;
+
+    setenv("STARPU_NCPU", "5000", 1);
+    ddp = start();
+    ok(ddp && strstr(ddp_describe(ddp), "of 5000 asked for"),
+       "that there are fewer workers is reported: %s",
+       ddp ? ddp_describe(ddp) : ddp_errmsg());
+    ddp_finish(ddp);
+    unsetenv("STARPU_NCPU");
+}
+
 /* ---- folders ------------------------------------------------------------ */
 
 static char home[64];
@@ -163,6 +176,7 @@ int main(void)
     for (size_t i = 0; i < sizeof(name) / sizeof(*name); i++)
         unsetenv(name[i]);
     test_variables();
+    test_too_many();
     test_home();
     test_damage();
     return done_testing();

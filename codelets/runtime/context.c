@@ -133,6 +133,7 @@ static int start_starpu(ddp_t *ddp, const struct ddp_config *cfg)
         conf.catch_signals = 0; /* signals are the program's */
     if (cfg->cpus >= 0 && conf.ncpus < 0)
         conf.ncpus = cfg->cpus;
+    ddp->asked_cpus = conf.ncpus;
     if ((rc = choose_gpus(ddp, cfg, &conf)) < 0)
         return rc;
 #ifndef STARPU_SIMGRID /* whose machine is another one, and is in files */
@@ -171,7 +172,7 @@ static void describe_workers(ddp_t *ddp)
     const struct starpu_sched_policy *p = starpu_sched_ctx_get_sched_policy(0);
     const struct ddp__devices *all = &ddp->devices;
     char gpus[576] = "", why[sizeof(ddp->gpus.why) + 32] = "";
-    char machine[320], home[sizeof(ddp->home.why) + 64] = "";
+    char machine[320], home[sizeof(ddp->home.why) + 64] = "", asked[32] = "";
 
     if (ddp->accelerator)
         describe_accelerator(ddp, gpus, sizeof(gpus));
@@ -180,10 +181,12 @@ static void describe_workers(ddp_t *ddp)
     if (ddp->home.temporary[0])
         snprintf(home, sizeof(home), "; StarPU's files are temporary: %s",
                  ddp->home.why);
+    if (ddp->asked_cpus > ddp->cpu_workers)
+        snprintf(asked, sizeof(asked), " of %d asked for", ddp->asked_cpus);
     ddp__place_describe(ddp, machine, sizeof(machine));
     snprintf(ddp->describe, sizeof(ddp->describe),
-             "%s%d CPU worker%s (%s), scheduler %s%s%s%s%s", gpus,
-             ddp->cpu_workers, ddp->cpu_workers == 1 ? "" : "s",
+             "%s%d CPU worker%s%s (%s), scheduler %s%s%s%s%s", gpus,
+             ddp->cpu_workers, ddp->cpu_workers == 1 ? "" : "s", asked,
              ddp__devices_describe(&all->used[all->count - 1]),
              p && p->policy_name ? p->policy_name : "unknown",
              machine[0] ? "; " : "", machine, home, why);

@@ -18,6 +18,7 @@ struct ddp__bound {
 struct ddp {
     int workers; /* that run kernels */
     int cpu_workers, gpu_workers;
+    int asked_cpus; /* CPU workers that the user asked for; -1: did not */
     int most_cpus;  /* CPU workers that StarPU has room for; 0: enough */
     int segment_us; /* how long a task of a lane shall last at least; -1: as
                        the engine thinks right */
