@@ -196,12 +196,10 @@ static void choose_batch(const struct bench *b, struct bench_settings *s)
         s->batch = s->lanes * s->sub_batch;
 }
 
-static int open_model(struct bench *b, struct bench_settings *s)
+static ddp_chain_t *make_model(const struct bench_settings *s)
 {
     int size = (int)s->img_size, sizes[] = {size * size * 3, 512, 512, 0};
     struct ddp_model_options m;
-    struct ddp_config cfg;
-    int rc;
 
     ddp_model_options_init(&m);
     m.classes = (int)s->classes;
@@ -210,7 +208,15 @@ static int open_model(struct bench *b, struct bench_settings *s)
         m.width = (int)s->width;
     if (!strcmp(s->model, "mlp"))
         m.sizes = sizes;
-    if (!(b->chain = ddp_model_new(s->model, &m)))
+    return ddp_model_new(s->model, &m);
+}
+
+static int open_model(struct bench *b, struct bench_settings *s)
+{
+    struct ddp_config cfg;
+    int rc;
+
+    if (!(b->chain = make_model(s)))
         return app_fail(ddp_errcode());
     if ((rc = pool_fill(&b->pool, s)) != OPTS_GO)
         return rc;

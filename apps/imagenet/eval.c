@@ -44,20 +44,25 @@ static int match_classes(struct evaluation *e, const struct settings *s)
     return app_exit_code(rc);
 }
 
-static int open_inputs(struct evaluation *e, struct opts *o, struct settings *s)
+static int open_data(struct evaluation *e, struct opts *o, struct settings *s)
 {
     static const enum ddp_split split[] = {DDP_TRAIN, DDP_VAL, DDP_TEST};
+    int rc = setup_data(o, s, split[s->split], &e->data);
+
+    if (rc == OPTS_GO)
+        return match_classes(e, s);
+    if (s->data && app_is_dir(s->data) && !ddp_dataset_has_splits(s->data))
+        app_say("to evaluate on the class folders in %s, use --split train",
+                s->data);
+    return rc;
+}
+
+static int open_inputs(struct evaluation *e, struct opts *o, struct settings *s)
+{
     int rc;
 
-    if ((rc = weights_setup(o, s, stdout, &e->names)) != OPTS_GO)
-        return rc;
-    if ((rc = setup_data(o, s, split[s->split], &e->data)) != OPTS_GO) {
-        if (s->data && app_is_dir(s->data) && !ddp_dataset_has_splits(s->data))
-            app_say("to evaluate on the class folders in %s, use --split train",
-                    s->data);
-        return rc;
-    }
-    if ((rc = match_classes(e, s)) != OPTS_GO)
+    if ((rc = weights_setup(o, s, stdout, &e->names)) != OPTS_GO ||
+        (rc = open_data(e, o, s)) != OPTS_GO)
         return rc;
     if (!s->classes)
         s->classes = ddp_dataset_classes(e->data);

@@ -91,6 +91,7 @@ static int check_schedule(const struct ddp_schedule *s)
     return 0;
 }
 
+/* Long, since each field that the kind uses has a range and a sentence. */
 static int check_optimizer(const struct ddp_optimizer *o)
 {
     const struct ddp_optimizer_info *info = ddp_optimizer_info(o->kind);

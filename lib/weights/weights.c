@@ -92,13 +92,31 @@ void ddp_save_options_init_sized(struct ddp_save_options *o, size_t size)
     ddp__options_init(o, size, &save_defaults, sizeof(save_defaults));
 }
 
+static int write_weights(struct weights *w, ddp_chain_t *c, const char *path,
+                         enum ddp_dtype dtype, ddp__values_f get, void *arg)
+{
+    struct ddp__st_out *out = calloc((size_t)w->n + 1, sizeof(*out));
+    int rc = out ? weights_reserve(w)
+                 : ddp__fail(DDP_ENOMEM, "out of memory to save the weights");
+
+    for (int i = 0; rc == 0 && i < w->n; i++) {
+        out[i] = describe_tensor(w, i, dtype);
+        rc = get(arg, w->info[i].name, w->data[i], w->info[i].len);
+    }
+    if (rc == 0)
+        rc = ddp__st_write_with(
+            path, w->n, out, (const char *const *)ddp__params_of(c)->metadata,
+            NULL);
+    free(out);
+    return rc;
+}
+
 int ddp__weights_save(ddp_chain_t *c, const char *path,
                       const struct ddp_save_options *given, ddp__values_f get,
                       void *arg)
 {
     struct ddp_save_options o = save_defaults;
     int rc = ddp__options_copy(&o, sizeof(o), given, "ddp_save_options");
-    struct ddp__st_out *out = NULL;
     struct weights w;
 
     if (rc < 0)
@@ -108,19 +126,7 @@ int ddp__weights_save(ddp_chain_t *c, const char *path,
                          "weights can be saved only as f32 or bf16");
     if ((rc = weights_new(&w, c)) < 0)
         return rc;
-    if (!(out = calloc((size_t)w.n + 1, sizeof(*out))))
-        rc = ddp__fail(DDP_ENOMEM, "out of memory to save the weights");
-    if (rc == 0)
-        rc = weights_reserve(&w);
-    for (int i = 0; rc == 0 && i < w.n; i++) {
-        out[i] = describe_tensor(&w, i, o.dtype);
-        rc = get(arg, w.info[i].name, w.data[i], w.info[i].len);
-    }
-    if (rc == 0)
-        rc = ddp__st_write_with(
-            path, w.n, out, (const char *const *)ddp__params_of(c)->metadata,
-            NULL);
-    free(out);
+    rc = write_weights(&w, c, path, o.dtype, get, arg);
     weights_free(&w);
     return rc;
 }
