@@ -29,6 +29,7 @@ struct stream {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static struct stream *streams;
+static _Thread_local struct stream *served; /* by this thread; NULL: none */
 
 void emulator_die(const char *fmt, ...)
 {
@@ -71,6 +72,7 @@ static void *serve(void *arg)
     struct stream *s = arg;
     unsigned seed = (unsigned)(size_t)s;
 
+    served = s;
     pthread_mutex_lock(&lock);
     for (;;) {
         struct item *i;
@@ -222,11 +224,15 @@ static void leave(struct event *e)
         free(e);
 }
 
+/* A stream that has reached its last event has nothing left to do: StarPU
+ * expects to see both at the same time. */
 static void reach(void *arg)
 {
     struct point *p = arg;
 
     pthread_mutex_lock(&lock);
+    if (served)
+        served->busy = false;
     if (p->event->reached < p->at)
         p->event->reached = p->at;
     leave(p->event);
