@@ -31,8 +31,9 @@ struct ddp__topology {
 };
 
 /* Ask hwloc, which leaves out what a control group forbids, the process for its
- * affinity, and the control group for its CPU quota.  devices: with PCI devices, which takes some milliseconds.
- * Errors   DDP_ENODEV: hwloc cannot read the topology; DDP_ENOMEM. */
+ * affinity, and the control group for its CPU quota.  devices: with PCI
+ * devices, which takes some milliseconds. Errors   DDP_ENODEV: hwloc cannot
+ * read the topology; DDP_ENOMEM. */
 int ddp__topology_load(struct ddp__topology *t, bool devices);
 void ddp__topology_free(struct ddp__topology *t);
 
