@@ -9,6 +9,7 @@
 
 #include "ddp.h"
 #include "common/app.h"
+#include "common/cores.h"
 #include "common/app_fail.h"
 #include "load.h"
 #include "measure.h"

@@ -17,6 +17,7 @@
 #endif
 
 #include "common/app.h"
+#include "common/cores.h"
 #include "peak.h"
 
 enum { CHAINS = 14, ROUNDS = 20000 };

@@ -46,12 +46,6 @@ double app_started(void);
 /* CPU time of this thread in seconds. */
 double app_thread_time(void);
 
-/* Cores this process may use, not hyper-threads; at least 1. */
-int app_cores(void);
-
-/* Pin the calling thread to the nth of them. */
-void app_pin(int nth);
-
 /* "1:02:03" or "2:03" in buf, which it returns. */
 const char *app_duration(double seconds, char *buf, size_t size);
 

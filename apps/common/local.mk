@@ -6,6 +6,8 @@ noinst_LTLIBRARIES += $(APPS_COMMON)
 %C%_libcommon_la_SOURCES = \
     %D%/app.c \
     %D%/app.h \
+    %D%/cores.c \
+    %D%/cores.h \
     %D%/app_fail.c \
     %D%/app_fail.h \
     %D%/interrupt.c \

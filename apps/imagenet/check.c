@@ -8,6 +8,7 @@
 #include "ddp.h"
 
 #include "common/app.h"
+#include "common/cores.h"
 #include "common/app_fail.h"
 #include "check.h"
 #include "options.h"

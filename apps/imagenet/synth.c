@@ -15,6 +15,7 @@
 #include "ddp.h"
 
 #include "common/app.h"
+#include "common/cores.h"
 #include "common/app_fail.h"
 #include "jpeg.h"
 #include "options.h"
