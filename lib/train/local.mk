@@ -15,5 +15,6 @@ LIB_SOURCES += \
     %D%/pullback.c \
     %D%/schedule.c \
     %D%/train.c \
+    %D%/train_config.c \
     %D%/trainer.c \
     %D%/trainer.h

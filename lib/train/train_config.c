@@ -1,0 +1,201 @@
+/* train_config.c - the configuration of a run: defaults and checks
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#include "config.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/options.h"
+#include "data/dataset.h"
+#include "ops_loss.h"
+#include "runtime/devices.h"
+
+enum { LANES = 8 };
+
+static const struct ddp_train_config defaults = {
+    .struct_size = sizeof(defaults),
+    .sub_batch = 32,
+    .epochs = 1,
+    .run_ahead = 2,
+    .max_nan_steps = 10,
+    .optimizer = {.lr = -1},
+    .checkpoint = {.keep = 3},
+};
+
+void ddp_train_config_init_sized(struct ddp_train_config *c, size_t size)
+{
+    ddp__options_init(c, size, &defaults, sizeof(defaults));
+}
+
+/* Whether a number is too small, by name. */
+static int check_numbers(const struct ddp_train_config *c)
+{
+    const struct {
+        const char *name;
+        int64_t value, least;
+    } row[] = {
+        {"sub_batch", c->sub_batch, 1},
+        {"batch", c->batch, 0},
+        {"lanes", c->lanes, 0},
+        {"epochs", c->epochs, 1},
+        {"steps", c->steps, 0},
+        {"run_ahead", c->run_ahead, 1},
+        {"max_nan_steps", c->max_nan_steps, 0},
+        {"checkpoint.steps", c->checkpoint.steps, 0},
+        {"checkpoint.epochs", c->checkpoint.epochs, 0},
+        {"checkpoint.keep", c->checkpoint.keep, 1},
+        {"checkpoint.keep_epochs", c->checkpoint.keep_epochs, 0},
+    };
+
+    for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++)
+        if (row[i].value < row[i].least)
+            return ddp__fail(DDP_EINVAL, "%s is %lld, expected %lld or more",
+                             row[i].name, (long long)row[i].value,
+                             (long long)row[i].least);
+    if (!(c->checkpoint.seconds >= 0))
+        return ddp__fail(DDP_EINVAL,
+                         "checkpoint.seconds is %g, expected 0 or more",
+                         c->checkpoint.seconds);
+    return 0;
+}
+
+static int check_schedule(const struct ddp_schedule *s)
+{
+    if ((int)s->kind < DDP_CONSTANT || s->kind > DDP_CUSTOM_SCHEDULE)
+        return ddp__fail(DDP_EINVAL, "unknown kind of schedule %d",
+                         (int)s->kind);
+    if (!(s->warmup >= 0 && s->warmup_factor >= 0 && s->final_factor >= 0))
+        return ddp__fail(DDP_EINVAL,
+                         "schedule: warmup %g, warmup_factor %g, final_factor "
+                         "%g, expected 0 or more",
+                         s->warmup, s->warmup_factor, s->final_factor);
+    if (s->kind == DDP_STEPPED && !(s->every > 0 && s->gamma > 0))
+        return ddp__fail(DDP_EINVAL,
+                         "schedule: every %g, gamma %g, expected above 0: "
+                         "ddp_schedule_init() sets defaults",
+                         s->every, s->gamma);
+    return 0;
+}
+
+/* Long, since each field that the kind uses has a range and a sentence. */
+static int check_optimizer(const struct ddp_optimizer *o)
+{
+    const struct ddp_optimizer_info *info = ddp_optimizer_info(o->kind);
+    unsigned uses = info ? info->uses : 0;
+    bool set = o->lr != defaults.optimizer.lr;
+
+    if (!info)
+        return ddp__fail(DDP_EINVAL, "unknown kind of optimizer %d",
+                         (int)o->kind);
+    if (set && !(o->lr >= 0 && isfinite(o->lr)))
+        return ddp__fail(DDP_EINVAL, "learning rate %g, expected 0 or more",
+                         (double)o->lr);
+    if (!(o->clip_norm >= 0) || !(o->weight_decay >= 0))
+        return ddp__fail(DDP_EINVAL,
+                         "optimizer: clip_norm %g, weight_decay %g, expected 0 "
+                         "or more",
+                         (double)o->clip_norm, (double)o->weight_decay);
+    if ((uses & DDP_USES_MOMENTUM) && !(o->momentum >= 0 && o->momentum <= 1))
+        return ddp__fail(DDP_EINVAL, "optimizer: momentum %g, expected 0 to 1",
+                         (double)o->momentum);
+    if (((uses & DDP_USES_BETA1) && !(o->beta1 >= 0 && o->beta1 < 1)) ||
+        ((uses & DDP_USES_BETA2) && !(o->beta2 >= 0 && o->beta2 < 1)))
+        return ddp__fail(DDP_EINVAL,
+                         "optimizer: beta1 %g, beta2 %g, expected 0 <= beta "
+                         "< 1",
+                         (double)o->beta1, (double)o->beta2);
+    if ((uses & DDP_USES_EPS) && !(o->eps > 0 && isfinite(o->eps)))
+        return ddp__fail(DDP_EINVAL,
+                         "optimizer: eps %g, expected above 0: ddp_adam() and "
+                         "others set defaults",
+                         (double)o->eps);
+    return 0;
+}
+
+/* What a table of integers, as in check_numbers(), cannot express:
+ * enumerators, ranges of real numbers, and what the devices can do.
+ * Conditions with ! also refuse NaN. */
+static int check_config(const ddp_t *ddp, const struct ddp_train_config *c)
+{
+    int rc = check_numbers(c);
+
+    if (rc < 0 || (rc = check_schedule(&c->schedule)) < 0)
+        return rc;
+    if ((rc = check_optimizer(&c->optimizer)) < 0)
+        return rc;
+    if (c->order != DDP_SHUFFLE && c->order != DDP_IN_ORDER)
+        return ddp__fail(DDP_EINVAL,
+                         "order is %d, expected DDP_SHUFFLE or DDP_IN_ORDER",
+                         (int)c->order);
+    if (!ddp__loss_info(c->loss))
+        return ddp__fail(DDP_EINVAL, "unknown kind of loss %d", (int)c->loss);
+    if (c->dtype != DDP_F32 && c->dtype != DDP_BF16 && c->dtype != DDP_F16)
+        return ddp__fail(
+            DDP_EINVAL,
+            "activations of type %d, expected DDP_F32, DDP_BF16 or DDP_F16",
+            (int)c->dtype);
+    if (c->dtype == DDP_BF16 && !ddp__devices_compute(ddp, DDP_BF16))
+        return ddp__fail(DDP_ENODEV,
+                         "this processor has no bf16 arithmetic "
+                         "that the backend uses: use f32%s",
+                         ddp__devices_compute(ddp, DDP_F16) ? " or f16" : "");
+    if (c->dtype == DDP_F16 && !ddp__devices_compute(ddp, DDP_F16))
+        return ddp__fail(DDP_ENODEV,
+                         "no device here computes in f16: use f32 or bf16 (or, "
+                         "to try it, the backend ref, which is slow)");
+    if (!(c->ema_decay >= 0 && c->ema_decay < 1))
+        return ddp__fail(DDP_EINVAL, "ema_decay %g, expected 0 <= decay < 1",
+                         c->ema_decay);
+    if (c->tta != DDP_TTA_NONE && c->tta != DDP_TTA_FLIP)
+        return ddp__fail(DDP_EINVAL,
+                         "tta is %d, expected DDP_TTA_NONE or DDP_TTA_FLIP",
+                         (int)c->tta);
+    if (c->loss == DDP_CUSTOM_LOSS && !c->loss_fn)
+        return ddp__fail(DDP_EINVAL, "DDP_CUSTOM_LOSS needs loss_fn");
+    if (!(c->label_smoothing >= 0 && c->label_smoothing < 1))
+        return ddp__fail(DDP_EINVAL, "label smoothing %g, expected 0 <= s < 1",
+                         (double)c->label_smoothing);
+    return 0;
+}
+
+static int64_t quotient_up(int64_t a, int64_t b)
+{
+    return (a + b - 1) / b;
+}
+
+static void resolve_config(struct ddp_train_config *c, const ddp_dataset_t *d)
+{
+    int subs;
+
+    if (!c->batch)
+        c->batch = (c->lanes ? c->lanes : LANES) * c->sub_batch;
+    if (c->batch > d->count)
+        c->batch = (int)d->count;
+    if (c->sub_batch > c->batch)
+        c->sub_batch = c->batch;
+    subs = (int)quotient_up(c->batch, c->sub_batch);
+    if (!c->lanes)
+        c->lanes = subs < LANES ? subs : LANES;
+    if (c->steps)
+        c->epochs = quotient_up(c->steps, quotient_up(d->count, c->batch));
+}
+
+int ddp_train_config_resolve(struct ddp_train_config *c, const ddp_t *ddp,
+                             const ddp_dataset_t *data)
+{
+    struct ddp_train_config own = defaults;
+    int rc;
+
+    if (!ddp || !data)
+        return DDP_EINVAL; /* their constructors set the message */
+    if ((rc = ddp__options_copy(&own, sizeof(own), c, "ddp_train_config")) <
+            0 ||
+        (rc = check_config(ddp, &own)) < 0)
+        return rc;
+    resolve_config(&own, data);
+    own.struct_size = c->struct_size;
+    memcpy(c, &own, own.struct_size);
+    return 0;
+}
