@@ -114,6 +114,29 @@ static int init_starpu(const ddp_t *ddp, struct starpu_conf *conf)
     return ddp__place_init(&ddp->topology, conf);
 }
 
+/* A simulated machine is in files that StarPU reads: it has nothing to do with
+ * this one. */
+static bool is_simulated(void)
+{
+    for (int i = 0; ddp__devices[i]; i++)
+        if (ddp__devices[i]->simulated)
+            return true;
+    return false;
+}
+
+/* What StarPU needs to know of this machine, and would abort on. */
+static int check_machine(ddp_t *ddp)
+{
+    int rc;
+
+    if (is_simulated())
+        return 0;
+    if ((rc = ddp__topology_load(&ddp->topology, ddp->gpus.count > 0)) < 0 ||
+        (rc = ddp__starpu_env_fits(&ddp->topology)) < 0)
+        return rc;
+    return starpu_is_initialized() ? 0 : ddp__starpu_home_choose(&ddp->home);
+}
+
 static int start_starpu(ddp_t *ddp, const struct ddp_config *cfg)
 {
     struct starpu_conf conf;
@@ -134,16 +157,9 @@ static int start_starpu(ddp_t *ddp, const struct ddp_config *cfg)
     if (cfg->cpus >= 0 && conf.ncpus < 0)
         conf.ncpus = cfg->cpus;
     ddp->asked_cpus = conf.ncpus;
-    if ((rc = choose_gpus(ddp, cfg, &conf)) < 0)
+    if ((rc = choose_gpus(ddp, cfg, &conf)) < 0 ||
+        (rc = check_machine(ddp)) < 0)
         return rc;
-#ifndef STARPU_SIMGRID /* whose machine is another one, and is in files */
-    if ((rc = ddp__topology_load(&ddp->topology, ddp->gpus.count > 0)) < 0 ||
-        (rc = ddp__starpu_env_fits(&ddp->topology)) < 0)
-        return rc;
-    if (!starpu_is_initialized() &&
-        (rc = ddp__starpu_home_choose(&ddp->home)) < 0)
-        return rc;
-#endif
     ddp__place_workers(ddp, &conf);
     if ((rc = init_starpu(ddp, &conf)) == 0)
         return 0;
