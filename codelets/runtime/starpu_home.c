@@ -100,7 +100,7 @@ static bool is_damaged(const char *path, int least_lines)
         damaged = b.data[i] >= 0x7f ||
                   (b.data[i] < ' ' && b.data[i] != '\t' && b.data[i] != '\n');
     }
-    if (b.data && (lines < least_lines || b.data[b.len - 1] != '\n'))
+    if (b.len > 0 && (lines < least_lines || b.data[b.len - 1] != '\n'))
         damaged = true;
     ddp__error_restore(&before);
     free(b.data);
@@ -110,12 +110,16 @@ static bool is_damaged(const char *path, int least_lines)
 /* The name that StarPU gives files of this machine. */
 static void machine_name(char name[256])
 {
-    if (set("STARPU_HOSTNAME"))
-        snprintf(name, 256, "%s", set("STARPU_HOSTNAME"));
-    else if (gethostname(name, 256) < 0)
+    const char *given = set("STARPU_HOSTNAME");
+
+    if (given) {
+        snprintf(name, 256, "%s", given);
+        return;
+    }
+    if (gethostname(name, 256) < 0)
         name[0] = '\0';
-    name[255] = '\0';
-    name[strcspn(name, set("STARPU_HOSTNAME") ? "" : ".")] = '\0';
+    name[255] = '\0'; /* gethostname() may leave it out */
+    name[strcspn(name, ".")] = '\0';
 }
 
 /* A file of this machine that StarPU cannot read, in path. */
@@ -137,23 +141,24 @@ static bool find_damage(const char *bus, char path[PATH])
     return false;
 }
 
-/* "" where StarPU can use the usual folder. */
-static void find_reason(char why[320])
+/* Why StarPU cannot use the usual folder. */
+static void find_reason(struct ddp__starpu_home *h)
 {
     char folder[PATH], bus[PATH + 8], damaged[PATH];
     int error = ENAMETOOLONG;
 
-    *why = '\0';
     if (usual_folder(folder)) {
         snprintf(bus, sizeof(bus), "%s/bus", folder);
         if ((error = make_folder(bus)) == 0)
             error = try_writing(bus);
     }
     if (error)
-        snprintf(why, 320, "cannot write %.200s: %s", folder, strerror(error));
+        snprintf(h->why, sizeof(h->why), "cannot write %.200s: %s", folder,
+                 strerror(error));
     else if (find_damage(bus, damaged))
-        snprintf(why, 320, "%.200s is damaged; delete it", damaged);
-    ddp__printable(why);
+        snprintf(h->why, sizeof(h->why), "%.200s is damaged; delete it",
+                 damaged);
+    ddp__printable(h->why);
 }
 
 int ddp__starpu_home_choose(struct ddp__starpu_home *h)
@@ -161,7 +166,7 @@ int ddp__starpu_home_choose(struct ddp__starpu_home *h)
     const char *tmp = set("TMPDIR");
 
     memset(h, 0, sizeof(*h));
-    find_reason(h->why);
+    find_reason(h);
     if (!h->why[0])
         return 0;
     if (set("STARPU_PERF_MODEL_DIR") &&
