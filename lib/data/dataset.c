@@ -250,24 +250,25 @@ static ddp_dataset_t *unconst(const ddp_dataset_t *d)
     return (ddp_dataset_t *)(uintptr_t)d;
 }
 
-int64_t ddp_dataset_bad_count(const ddp_dataset_t *d)
+/* A counter that workers may be changing. */
+static int64_t read_counter(const ddp_dataset_t *d, const int64_t *counter)
 {
     int64_t count;
 
     pthread_mutex_lock(&unconst(d)->lock);
-    count = d->bad_count;
+    count = *counter;
     pthread_mutex_unlock(&unconst(d)->lock);
     return count;
 }
 
+int64_t ddp_dataset_bad_count(const ddp_dataset_t *d)
+{
+    return read_counter(d, &d->bad_count);
+}
+
 int64_t ddp_dataset_retries(const ddp_dataset_t *d)
 {
-    int64_t count;
-
-    pthread_mutex_lock(&unconst(d)->lock);
-    count = d->retries;
-    pthread_mutex_unlock(&unconst(d)->lock);
-    return count;
+    return read_counter(d, &d->retries);
 }
 
 int ddp_dataset_bad(const ddp_dataset_t *d, int64_t i,
