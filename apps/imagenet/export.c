@@ -12,6 +12,7 @@
 #include "options.h"
 #include "setup.h"
 #include "weights.h"
+#include "weights_settings.h"
 
 static long long size_of(const char *path)
 {
@@ -47,7 +48,7 @@ int export_run(struct opts *o, struct settings *s)
     }
     if ((rc = weights_check(o, s)) != OPTS_GO ||
         (s->weights &&
-         (rc = weights_read_settings(o, s, stdout, NULL)) != OPTS_GO) ||
+         (rc = weights_settings_read(o, s, stdout, NULL)) != OPTS_GO) ||
         (rc = setup_check_model(o, s)) != OPTS_GO)
         return rc;
     if (!(c = setup_model(s)))

@@ -44,6 +44,8 @@ bin_imagenet_SOURCES = \
     %D%/train.c \
     %D%/train.h \
     %D%/weights.c \
-    %D%/weights.h
+    %D%/weights.h \
+    %D%/weights_settings.c \
+    %D%/weights_settings.h
 bin_imagenet_CPPFLAGS = $(APPS_CPPFLAGS)
 bin_imagenet_LDADD = $(APPS_COMMON) libddp.la $(JPEG_LIBS) $(JANSSON_LIBS)

@@ -1,5 +1,5 @@
-/* names.c - lines of a text file: paths of images, names of classes
- * SPDX-License-Identifier: LGPL-2.1-or-later
+/* names.c - lines of a text file, and names of classes as such lines: paths of
+ * images, names of classes SPDX-License-Identifier: LGPL-2.1-or-later
  */
 #include "config.h"
 #include <errno.h>
@@ -80,4 +80,16 @@ void names_free(struct names *n)
         free(n->name[i]);
     free(n->name);
     *n = (struct names){0};
+}
+
+void names_print(const ddp_dataset_t *d, FILE *f)
+{
+    for (int i = 0; i < ddp_dataset_classes(d); i++) {
+        const char *name = ddp_dataset_class_name(d, i);
+
+        if (name && *name)
+            fprintf(f, "%s\n", name);
+        else
+            fprintf(f, "%d\n", i);
+    }
 }

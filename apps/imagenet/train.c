@@ -12,6 +12,7 @@
 #include "common/interrupt.h"
 #include "common/opt_file.h"
 #include "checkpoint.h"
+#include "names.h"
 #include "options.h"
 #include "output.h"
 #include "progress.h"
@@ -19,6 +20,7 @@
 #include "setup.h"
 #include "train.h"
 #include "weights.h"
+#include "weights_settings.h"
 
 /* So many skipped steps are reported one by one. */
 enum { SKIPS_REPORTED = 10 };
@@ -51,7 +53,7 @@ static void write_config(const void *run, FILE *f)
 
 static void write_classes(const void *run, FILE *f)
 {
-    weights_print_classes(((const struct run *)run)->data, f);
+    names_print(((const struct run *)run)->data, f);
 }
 
 static int name_output(struct run *r)
@@ -277,7 +279,7 @@ static int make_trainer(struct run *r)
     if (r->set->weights &&
         (rc = weights_load(r->set, r->chain, true)) != OPTS_GO)
         return rc;
-    if ((rc = weights_describe(r->opts, r->chain, r->data)) < 0)
+    if ((rc = weights_settings_add(r->opts, r->chain, r->data)) < 0)
         return app_fail(rc);
     recipe_config(r->opts, r->set, &cfg);
     cfg.on_step = on_step;
