@@ -1,17 +1,14 @@
-/* defaults.h - the documented defaults of options, as initialisers
+/* defaults.h - defaults of options, as initialisers
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  *     &(struct ddp_train_config){TRAIN_DEFAULTS, .batch = 16}
  *
- * test_config.c checks that ddp_..._init() sets the same.
+ * test_config.c checks that ddp_..._init() sets the documented ones.
  */
 #ifndef DEFAULTS_H
 #define DEFAULTS_H
 
-#include "ddp.h"
-
-/* A field may follow that a default has set already. */
-#pragma GCC diagnostic ignored "-Woverride-init"
+#include "layers/defaults.h"
 
 #define START_DEFAULTS                                                         \
     .struct_size = sizeof(struct ddp_config), .cpus = DDP_ALL, .gpus = DDP_ALL
@@ -38,21 +35,9 @@
     .in_channels = 3, .width = 64, .dropout = DDP_MODEL_RATE,                  \
     .stochastic_depth = DDP_MODEL_RATE
 
-#define DENSE_DEFAULTS                                                         \
-    .struct_size = sizeof(struct ddp_dense_options), .pixels = 1
-
-#define CONV_DEFAULTS                                                          \
-    .struct_size = sizeof(struct ddp_conv_options), .kernel_w = DDP_SAME,      \
-    .stride = 1, .stride_w = DDP_SAME, .dilation = 1, .dilation_w = DDP_SAME,  \
-    .pad_w = DDP_SAME, .pads = {DDP_SAME, DDP_SAME, DDP_SAME, DDP_SAME},       \
-    .groups = 1
-
-#define NORM_DEFAULTS                                                          \
-    .struct_size = sizeof(struct ddp_batch_norm_options), .eps = 1e-5f,        \
-    .momentum = 0.1f
-
-#define POOL_DEFAULTS                                                          \
-    .struct_size = sizeof(struct ddp_pool_options), .kernel_w = DDP_SAME,      \
-    .stride = DDP_SAME, .stride_w = DDP_SAME, .pad_w = DDP_SAME
+#define DENSE_DEFAULTS DDP__DENSE_DEFAULTS
+#define CONV_DEFAULTS DDP__CONV_DEFAULTS
+#define NORM_DEFAULTS DDP__NORM_DEFAULTS
+#define POOL_DEFAULTS DDP__POOL_DEFAULTS
 
 #endif

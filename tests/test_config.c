@@ -14,39 +14,37 @@
 
 static void test_defaults(void)
 {
-    const struct ddp_config start = {START_DEFAULTS};
-    const struct ddp_image_options image = {IMAGE_DEFAULTS};
-    const struct ddp_train_config train = {TRAIN_DEFAULTS};
+    const float mean[] = {0.485f, 0.456f, 0.406f};
+    const float std[] = {0.229f, 0.224f, 0.225f};
     struct ddp_config a;
     struct ddp_image_options b;
     struct ddp_train_config c;
 
     ddp_config_init(&a);
-    ok(a.struct_size == sizeof(a) && a.cpus == start.cpus &&
-           a.gpus == start.gpus && !a.backend,
+    ok(a.struct_size == sizeof(a) && a.cpus == DDP_ALL && a.gpus == DDP_ALL &&
+           !a.backend,
        "ddp_config_init() sets the documented defaults");
     ddp_image_options_init(&b);
     ok(b.struct_size == sizeof(b) && b.size == 0 && b.resize == 0 &&
-           b.min_area == image.min_area && b.shift == image.shift &&
-           !memcmp(b.mean, image.mean, sizeof(b.mean)) &&
-           !memcmp(b.std, image.std, sizeof(b.std)) &&
-           b.max_pixels == image.max_pixels && b.max_bad == image.max_bad,
+           b.min_area == 0.08f && b.shift == 4 &&
+           !memcmp(b.mean, mean, sizeof(mean)) &&
+           !memcmp(b.std, std, sizeof(std)) && b.max_pixels == 178956970 &&
+           b.max_bad == 0.001,
        "so does ddp_image_options_init()");
     ddp_train_config_init(&c);
-    ok(c.struct_size == sizeof(c) && c.sub_batch == train.sub_batch &&
-           c.batch == 0 && c.lanes == 0 && c.epochs == train.epochs &&
-           c.run_ahead == train.run_ahead &&
-           c.max_nan_steps == train.max_nan_steps &&
-           c.checkpoint.keep == train.checkpoint.keep && c.optimizer.lr == -1 &&
-           c.steps == 0,
+    ok(c.struct_size == sizeof(c) && c.sub_batch == 32 && c.batch == 0 &&
+           c.lanes == 0 && c.epochs == 1 && c.run_ahead == 2 &&
+           c.max_nan_steps == 10 && c.checkpoint.keep == 3 &&
+           c.optimizer.lr == -1 && c.steps == 0,
        "and ddp_train_config_init()");
 }
 
-/* Each initialiser against the defaults as tests write them: padding is 0 on
- * both sides, for both structs begin as zeros. */
+/* Each initialiser against the documented values: padding is 0 on both sides,
+ * for both structs begin as zeros. */
 #define INITIALISED(name, ...)                                                 \
     do {                                                                       \
-        static const struct name documented = {__VA_ARGS__};                   \
+        static const struct name documented = {                                \
+            .struct_size = sizeof(struct name), __VA_ARGS__};                  \
         static struct name filled;                                             \
                                                                                \
         name##_init(&filled);                                                  \
@@ -55,16 +53,22 @@ static void test_defaults(void)
 
 static void test_option_defaults(void)
 {
-    INITIALISED(ddp_model_options, MODEL_DEFAULTS);
-    INITIALISED(ddp_dense_options, DENSE_DEFAULTS);
-    INITIALISED(ddp_conv_options, CONV_DEFAULTS);
-    INITIALISED(ddp_batch_norm_options, NORM_DEFAULTS);
-    INITIALISED(ddp_pool_options, POOL_DEFAULTS);
-    INITIALISED(ddp_save_options, SAVE_DEFAULTS);
-    INITIALISED(ddp_load_options, LOAD_DEFAULTS);
-    INITIALISED(ddp_convert_options, CONVERT_DEFAULTS);
-    INITIALISED(ddp_compiled_options, COMPILED_DEFAULTS);
-    INITIALISED(ddp_evaluate_config, EVALUATE_DEFAULTS);
+    INITIALISED(ddp_model_options, .classes = 1000, .in_channels = 3,
+                .width = 64, .dropout = DDP_MODEL_RATE,
+                .stochastic_depth = DDP_MODEL_RATE);
+    INITIALISED(ddp_dense_options, .pixels = 1);
+    INITIALISED(ddp_conv_options, .kernel_w = DDP_SAME, .stride = 1,
+                .stride_w = DDP_SAME, .dilation = 1, .dilation_w = DDP_SAME,
+                .pad_w = DDP_SAME,
+                .pads = {DDP_SAME, DDP_SAME, DDP_SAME, DDP_SAME}, .groups = 1);
+    INITIALISED(ddp_batch_norm_options, .eps = 1e-5f, .momentum = 0.1f);
+    INITIALISED(ddp_pool_options, .kernel_w = DDP_SAME, .stride = DDP_SAME,
+                .stride_w = DDP_SAME, .pad_w = DDP_SAME);
+    INITIALISED(ddp_save_options);
+    INITIALISED(ddp_load_options);
+    INITIALISED(ddp_convert_options);
+    INITIALISED(ddp_compiled_options);
+    INITIALISED(ddp_evaluate_config, .sub_batch = 32);
 }
 
 /* ---- sizes -------------------------------------------------------------- */
