@@ -70,10 +70,7 @@ exits 74 "--resume of a folder that is not there: exit code 74"
 "$imagenet" train $net --epochs 1000000 --no-val --output "$tmp/busy" \
     >"$tmp/busy.out" 2>&1 &
 pid=$!
-for _ in $(seq 600); do
-    [ -e "$tmp/busy/classes.txt" ] && break
-    sleep 0.1
-done
+await [ -e "$tmp/busy/classes.txt" ]
 sum=$(cksum <"$tmp/busy/config.txt")
 for resume in none auto "$tmp/whole"; do
     # shellcheck disable=SC2086

@@ -131,11 +131,7 @@ begin()
     "$imagenet" train "$data" $net $size --epochs 100000 --log-every 1 \
         --output "$dir" "$@" >"$tmp/out" 2>"$tmp/err" </dev/null &
     pid=$!
-    waited=0
-    while ! grep -q '^step=' "$tmp/out" && [ $waited -lt 600 ]; do
-        sleep 0.1
-        waited=$((waited + 1))
-    done
+    await grep -q '^step=' "$tmp/out"
 }
 
 # A signal ends the run after a step and leaves a checkpoint.
@@ -191,11 +187,7 @@ complains "interrupted by SIGTERM" "ends by the next signal"
     --backend ref --no-val --grace 1 --output "$tmp/grace" >"$tmp/out" \
     2>"$tmp/err" </dev/null &
 pid=$!
-waited=0
-while ! grep -q '^devices:' "$tmp/out" && [ $waited -lt 600 ]; do
-    sleep 0.1
-    waited=$((waited + 1))
-done
+await grep -q '^devices:' "$tmp/out"
 kill -TERM $pid
 wait $pid 2>"$tmp/err"
 rc=$?

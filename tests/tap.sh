@@ -79,6 +79,16 @@ holds()
     point $? "$2"
 }
 
+# await COMMAND...: until it succeeds, for a minute at most
+await()
+{
+    waited=0
+    while ! "$@" && [ $waited -lt 600 ]; do
+        sleep 0.1
+        waited=$((waited + 1))
+    done
+}
+
 done_testing()
 {
     echo "1..$count"
