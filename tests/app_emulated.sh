@@ -53,7 +53,7 @@ done
 # ---- the same bits -----------------------------------------------------------
 
 "$imagenet" data synth --output "$tmp/data" --classes 4 --train-count 40 \
-    --val-count 8 --size 24 >"$tmp/out" 2>"$tmp/err"
+    --val-count 8 --size 16 >"$tmp/out" 2>"$tmp/err"
 point $? "images"
 
 # train N TYPE VARIABLE=VALUE...: the weights after some steps, in $crc
@@ -63,7 +63,7 @@ train()
     shift 2
     run on "$n" env "$@" "$imagenet" train --data "$tmp/data" \
         --output "$tmp/run" --model resnet18 --width 8 --small-stem \
-        --img-size 24 --sub-batch 4 --lanes 8 --batch-size 36 --steps "$steps" \
+        --img-size 16 --sub-batch 4 --lanes 8 --batch-size 36 --steps "$steps" \
         --lr 0.1 --dtype "$type" --model-ema-decay 0.9
     rm -rf "$tmp/run"
     crc=$(value weights)
@@ -97,13 +97,14 @@ done
 
 # ---- resuming on other devices -----------------------------------------------
 
-# to STEPS WITH...: train bf16 up to this step, or continue to it; images have eight channels on GPUs, three on CPUs and where both train
+# to STEPS WITH...: train bf16 up to this step, or continue to it; images have
+# eight channels on GPUs, three on CPUs and where both train
 to()
 {
     local steps=$1
     shift
     run "$@" "$imagenet" train --data "$tmp/data" --output "$tmp/run" \
-        --model resnet18 --width 8 --small-stem --img-size 24 --sub-batch 4 \
+        --model resnet18 --width 8 --small-stem --img-size 16 --sub-batch 4 \
         --lanes 8 --batch-size 36 --sched constant --steps "$steps" \
         --dtype bf16 --no-val --backend ref
 }
