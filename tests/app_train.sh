@@ -6,7 +6,7 @@
 data=$tmp/data
 "$imagenet" data synth --output "$data" --classes 4 --train-count 48 \
     --val-count 20 --size 32 >/dev/null || exit 99
-net="--model resnet18 --small-stem --img-size 16"
+net="--model resnet18 --width 16 --small-stem --img-size 16"
 size="-b 16 --sub-batch 8 --lanes 2 --lr 0.02 --seed 3"
 
 # shellcheck disable=SC2086
