@@ -60,6 +60,7 @@ check_PROGRAMS += \
     %D%/test_aux \
     %D%/test_bad_layers \
     %D%/test_batch \
+    %D%/test_buckets \
     %D%/test_checkpoint \
     %D%/test_compiled \
     %D%/test_config \
