@@ -648,6 +648,63 @@ static void test_erase(void)
     free(rgb);
 }
 
+/* How often a place of `places` is the first, or the last, against the chance
+ * that each has: the sum of 1 / places, whose square is the variance's bound.
+ */
+struct edges {
+    int first, last;
+    double chance;
+};
+
+static void count_edges(struct edges *e, int at, int places)
+{
+    e->first += at == 0;
+    e->last += at == places - 1;
+    e->chance += 1.0 / places;
+}
+
+static bool edges_are_even(const struct edges *e)
+{
+    double far = 4.5 * sqrt(e->chance); /* once in 150000 tries */
+
+    if (fabs(e->first - e->chance) <= far && fabs(e->last - e->chance) <= far)
+        return true;
+    diag("%d first and %d last, expected %.1f -+ %.1f of each", e->first,
+         e->last, e->chance, far);
+    return false;
+}
+
+/* Every place comes as often as the others, the outermost ones too. */
+static void test_edges(void)
+{
+    struct ddp_image_options crop, shift,
+        in = {IMAGE_DEFAULTS, .augment = DDP_AUGMENT_RANDOM};
+    struct edges x = {0}, y = {0}, dx = {0}, dy = {0}, ex = {0}, ey = {0};
+
+    ddp__image_options(&in, 16, &crop);
+    in.augment = DDP_AUGMENT_SHIFT;
+    in.erase = 1;
+    ddp__image_options(&in, 16, &shift);
+    for (int i = 0; i < 8000; i++) {
+        uint64_t key = (uint64_t)i * 0x9E3779B97F4A7C15u;
+        struct ddp__box b = ddp__augment(&crop, key, 20, 16).box;
+        struct ddp__crop c = ddp__augment(&shift, key, 20, 16);
+
+        count_edges(&x, b.x, 20 - b.w + 1);
+        count_edges(&y, b.y, 16 - b.h + 1);
+        count_edges(&dx, c.dx + shift.shift, 2 * shift.shift + 1);
+        count_edges(&dy, c.dy + shift.shift, 2 * shift.shift + 1);
+        count_edges(&ex, c.erased.x, 16 - c.erased.w + 1);
+        count_edges(&ey, c.erased.y, 16 - c.erased.h + 1);
+    }
+    ok(edges_are_even(&x) && edges_are_even(&y),
+       "random crops reach all edges of the image equally often");
+    ok(edges_are_even(&dx) && edges_are_even(&dy),
+       "shifts reach both ends of their range equally often");
+    ok(edges_are_even(&ex) && edges_are_even(&ey),
+       "erased boxes reach all edges of the sample equally often");
+}
+
 static void test_long_images(void)
 {
     struct ddp_image_options o,
@@ -729,6 +786,7 @@ int main(void)
     test_bad();
     test_png();
     test_random_crop();
+    test_edges();
     test_long_images();
     test_erased_boxes();
     test_erase();
