@@ -138,6 +138,64 @@ static void test_small(void)
     is_int(orders, 6, "three samples: each of the six orders comes often");
 }
 
+/* Chi-squared of how often each of the 24 orders of four samples comes up in
+ * 4800 epochs; with 23 degrees of freedom 65 is exceeded once in 150000 tries.
+ */
+static void test_orders_of_four(void)
+{
+    int seen[256] = {0}, orders = 0;
+    double sum = 0;
+
+    for (int64_t e = 0; e < 4800; e++) {
+        int code = 0;
+
+        for (int i = 0; i < 4; i++)
+            code = 4 * code + (int)ddp__permute(8, e, 4, i);
+        seen[code]++;
+    }
+    for (int i = 0; i < 256; i++) {
+        orders += seen[i] > 0;
+        if (seen[i] > 0)
+            sum += (seen[i] - 200) * (seen[i] - 200) / 200.0;
+    }
+    ok(orders == 24 && sum < 65, "four samples: 24 orders, equally often");
+    diag("%d orders, chi-squared %.1f", orders, sum);
+}
+
+/* The number of samples i for which i and i ^ with come to places whose
+ * difference, by exclusive or, is the most common one.  Each pair counts twice:
+ * of a random permutation, a difference is that of Poisson(1/2) pairs, and with
+ * a chance of 1 % one of the 200000 looked at is that of more than seven. */
+static int most_common_difference(uint64_t seed, int64_t with)
+{
+    enum { COUNT = 4096 };
+    int seen[COUNT] = {0}, most = 0;
+
+    for (int64_t i = 0; i < COUNT; i++) {
+        int64_t d = ddp__permute(seed, 0, COUNT, i) ^
+                    ddp__permute(seed, 0, COUNT, i ^ with);
+
+        if (++seen[d] > most)
+            most = seen[d];
+    }
+    return most;
+}
+
+/* Too few rounds leave a trace: half of a sample's bits pass through them. */
+static void test_differences(void)
+{
+    int most = 0;
+
+    for (int bit = 0; bit < 12; bit++)
+        for (uint64_t seed = 0; seed < 4; seed++) {
+            int n = most_common_difference(seed, (int64_t)1 << bit);
+
+            most = n > most ? n : most;
+        }
+    ok(most <= 14, "samples that differ in a bit go to unrelated places: %d",
+       most);
+}
+
 static void test_order(void)
 {
     struct ddp__order a = {.seed = 3, .epoch = 2, .shuffle = true};
@@ -161,6 +219,8 @@ int main(void)
     test_spread();
     test_differs();
     test_small();
+    test_orders_of_four();
+    test_differences();
     test_order();
     return done_testing();
 }
