@@ -2,7 +2,8 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * With clang -fsanitize=fuzzer -DDDP_FUZZER this is a libFuzzer target; else a
- * program that runs the files it is given, or bytes of its own.
+ * program that reads the files it is given, or damaged copies of its own, and
+ * the lists of several files too.
  */
 #include "config.h"
 
@@ -12,13 +13,14 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/error.h"
 #include "weights/safetensors.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-/* A file that opened: its tensors must tile the data, and be readable. */
+/* A file that opened: its tensors must tile the data, and be readable, or of a
+ * type that is refused. */
 static void use(struct ddp__st_file *f, size_t size)
 {
+    struct ddp__error before = ddp__error_save();
     size_t at = 0;
 
     for (int i = 0; i < f->n; i++) {
@@ -36,17 +38,32 @@ static void use(struct ddp__st_file *f, size_t size)
             continue;
         if (ddp__st_read_f32(t, x, t->len) < 0 && !*ddp_errmsg())
             abort();
+        ddp__error_restore(&before);
         free(x);
     }
     if (f->data + at != size)
         abort();
 }
 
+/* Open the file, and read all that is in it. */
+static int read_tensors(const char *path, size_t data)
+{
+    struct ddp__st_file *f;
+    int rc = ddp__st_open(&f, path);
+
+    if (rc == 0)
+        use(f, data);
+    ddp__st_close(f);
+    return rc;
+}
+
+#ifdef DDP_FUZZER
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static int fd = -1;
     static char path[64];
-    struct ddp__st_file *f;
 
     if (fd < 0) {
         fd = memfd_create("fuzz", 0);
@@ -55,76 +72,119 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (fd < 0 || ftruncate(fd, 0) < 0 ||
         pwrite(fd, data, size, 0) != (ssize_t)size)
         return 0;
-    if (ddp__st_open(&f, path) == 0)
-        use(f, size);
-    else if (!*ddp_errmsg())
+    if (read_tensors(path, size) < 0 && !*ddp_errmsg())
         abort();
-    ddp__st_close(f);
     return 0;
 }
+#else
 
-#ifndef DDP_FUZZER
-#include "tap.h"
+#include "fuzz.h"
 
-static int replay(const char *name)
+static const char *const word[] = {
+    "{",    "}",       "[",     "]",
+    ",",    ":",       "\"",    "\\",
+    "\\u0", "-1",      "1e9",   "null",
+    "F16",  "F8_E4M3", "0",     "18446744073709551615",
+    "16",   "dtype",   "shape", "\xff",
+    NULL};
+
+/* The bytes of the file are 8 with the length of the header, the header, and
+ * then values. */
+enum { VALUES = 16 };
+static const char header[] =
+    "{\"__metadata__\":{\"format\":\"pt\",\"k\":\"v\"},\"a\":{\"dtype\":"
+    "\"F16\","
+    "\"shape\":[1,2],\"data_offsets\":[0,4]},\"b\":{\"dtype\":\"F32\","
+    "\"shape\":[3],\"data_offsets\":[4,16]}}";
+
+static size_t make_file(uint8_t *x, const uint8_t *text, size_t len)
 {
-    static uint8_t buf[1 << 20];
-    FILE *f = fopen(name, "rb");
-    size_t n;
-
-    if (!f)
-        return -1;
-    n = fread(buf, 1, sizeof(buf), f);
-    fclose(f);
-    return LLVMFuzzerTestOneInput(buf, n);
+    for (int i = 0; i < 8; i++)
+        x[i] = (uint8_t)((uint64_t)len >> 8 * i);
+    memcpy(x + 8, text, len);
+    for (int i = 0; i < VALUES; i++)
+        x[8 + len + (size_t)i] = (uint8_t)(17 * i);
+    return 8 + len + VALUES;
 }
 
-/* A good file with bytes changed, taken out and put in. */
-static void mutate(int rounds)
+static int read_whole(const char *path, const uint8_t *data, size_t len)
 {
-    static const char head[] =
-        "{\"__metadata__\":{\"format\":\"pt\"},\"a\":{\"dtype\":\"F16\","
-        "\"shape\":[1,2],\"data_offsets\":[0,4]},\"b\":{\"dtype\":\"F32\","
-        "\"shape\":[3],\"data_offsets\":[4,16]}}";
-    static const char pieces[] = "0123456789[]{},:\"\\-.eFI \xff";
-    uint32_t seed = 1;
+    (void)data;
+    return read_tensors(path, len);
+}
 
-    for (int r = 0; r < rounds; r++) {
-        uint8_t buf[512] = {sizeof(head) - 1};
-        size_t n = 8 + sizeof(head) - 1;
+/* Only the header is damaged, and its length is right. */
+static int read_header(const char *path, const uint8_t *data, size_t len)
+{
+    uint8_t *x = malloc(8 + len + VALUES);
 
-        memcpy(buf + 8, head, n - 8);
-        n += 16;
-        for (int k = 0; k < 1 + r % 4; k++) {
-            size_t at;
+    (void)path;
+    fuzz_write("header.safetensors", x, make_file(x, data, len));
+    free(x);
+    return read_tensors(fuzz_path("header.safetensors"), 8 + len + VALUES);
+}
 
-            seed = seed * 1664525u + 1013904223u;
-            at = (seed >> 8) % n;
-            if (seed >> 30 == 0 && n > 9) { /* shorter by one */
-                memmove(buf + at, buf + at + 1, n-- - at - 1);
-                buf[0]--;
-            } else if (seed >> 30 == 1 && n < 500) { /* longer by one */
-                memmove(buf + at + 1, buf + at, n++ - at);
-                buf[at] = (uint8_t)pieces[(seed >> 4) % (sizeof(pieces) - 1)];
-                buf[0]++;
-            } else if (at >= 8 || seed >> 28 == 15) {
-                buf[at] = (uint8_t)pieces[(seed >> 4) % (sizeof(pieces) - 1)];
-            }
-        }
-        LLVMFuzzerTestOneInput(buf, n);
+/* ---- lists of several files --------------------------------------------- */
+
+static const char *const shard[] = {
+    "{\"a\":{\"dtype\":\"F32\",\"shape\":[4],\"data_offsets\":[0,16]}}",
+    "{\"b\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8]},"
+    "\"c\":{\"dtype\":\"BF16\",\"shape\":[2,2],\"data_offsets\":[8,16]}}"};
+
+static int read_index(const char *path, const uint8_t *data, size_t len)
+{
+    struct ddp__st_file *f;
+    int rc = ddp__st_open(&f, path);
+
+    (void)data;
+    (void)len;
+    for (int i = 0; rc == 0 && i < f->n; i++) {
+        float x[4];
+
+        if (ddp__st_find(f, f->tensor[i].name) != &f->tensor[i] ||
+            ddp__st_read_f32(&f->tensor[i], x, f->tensor[i].len) < 0)
+            abort();
     }
+    ddp__st_close(f);
+    return rc;
+}
+
+static void fuzz_index(void)
+{
+    static const char *const file[] = {"1-of-2.safetensors",
+                                       "2-of-2.safetensors"};
+    static const char list[] =
+        "{\"metadata\":{\"total_size\":32},\"weight_map\":{"
+        "\"a\":\"1-of-2.safetensors\",\"b\":\"2-of-2.safetensors\","
+        "\"c\":\"2-of-2.safetensors\"}}";
+    static const char *const words[] = {
+        "{", "}",    "\"",  ":",     ",", "\"b\":", "../", "1-of-2.safetensors",
+        "/", "null", "\\0", ".json", "[", "]",      NULL};
+    static const struct fuzz_reader r = {
+        "index", "model.safetensors.index.json", 1, read_index, words};
+    uint8_t x[256];
+
+    for (int i = 0; i < 2; i++)
+        fuzz_write(file[i], x,
+                   make_file(x, (const uint8_t *)shard[i], strlen(shard[i])));
+    fuzz(&r, "two files", list, sizeof(list) - 1);
 }
 
 int main(int argc, char **argv)
 {
-    int rounds = getenv("DDP_LONG") ? 2000000 : 50000;
+    static const struct fuzz_reader whole = {"safetensors", "a.safetensors", 1,
+                                             read_whole, word};
+    static const struct fuzz_reader head = {"header", "header.json", 1,
+                                            read_header, word};
+    uint8_t x[512];
 
-    for (int i = 1; i < argc; i++)
-        ok(replay(argv[i]) == 0, "%s", argv[i]);
-    if (argc == 1) {
-        mutate(rounds);
-        pass("%d damaged files: each refused or readable", rounds);
-    }
+    fuzz_replay(&whole, argc, argv);
+    if (argc > 1)
+        return done_testing();
+    fuzz(&whole, "two tensors", x,
+         make_file(x, (const uint8_t *)header, sizeof(header) - 1));
+    fuzz(&head, "two tensors", header, sizeof(header) - 1);
+    fuzz_index();
     return done_testing();
 }
 #endif

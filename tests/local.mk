@@ -8,6 +8,8 @@ check_LTLIBRARIES = %D%/libcheck.la
 %C%_libcheck_la_SOURCES = \
     %D%/check.c \
     %D%/check.h \
+    %D%/fuzz.c \
+    %D%/fuzz.h \
     %D%/judge.c \
     %D%/judge.h \
     %D%/layer_cases.c \
@@ -55,7 +57,10 @@ check_PROGRAMS += %D%/test_ops_cuda
 endif
 
 check_PROGRAMS += \
+    %D%/fuzz_checkpoint \
+    %D%/fuzz_data \
     %D%/fuzz_image \
+    %D%/fuzz_options \
     %D%/fuzz_safetensors \
     %D%/test_aux \
     %D%/test_bad_layers \
@@ -138,6 +143,13 @@ CLEANFILES += %D%/dummy/runtime/device_rows.h
 %C%_test_roof_SOURCES = %D%/test_roof.c apps/bench/roof.c \
     apps/bench/roof.h
 %C%_test_roof_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/apps
+
+# The programs' options.
+%C%_fuzz_options_SOURCES = %D%/fuzz_options.c apps/imagenet/names.c \
+    apps/imagenet/names.h apps/imagenet/options.c apps/imagenet/options.h
+%C%_fuzz_options_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/apps \
+    -I$(top_srcdir)/apps/imagenet
+%C%_fuzz_options_LDADD = $(LDADD) $(APPS_COMMON)
 
 # Kernels for GPUs, run on a CPU.
 %C%_test_cuda_host_SOURCES = %D%/test_cuda_host.c $(CUDA_TASKS) $(GPU_BODIES)

@@ -1,0 +1,83 @@
+/* fuzz.h - what reads a file, on damaged copies of good ones
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * Whatever the bytes are, a reader succeeds, or it returns a negative code and
+ * has set a message; it never crashes or hangs.  Each reader gets a second, or
+ * DDP_FUZZ_SECONDS.
+ */
+#ifndef FUZZ_H
+#define FUZZ_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "ddp.h"
+#include "tap.h"
+
+struct fuzz_reader {
+    const char *name;
+    const char *file; /* for fuzz_path(); NULL: read() reads from memory */
+    int seeds;        /* good files, which share the time */
+    /* Read the file at path, or the same bytes, a block of this very length. */
+    int (*read)(const char *path, const uint8_t *data, size_t len);
+    const char *const *word; /* to be put in; ended by NULL; may be NULL */
+};
+
+/* "FOLDER/name", with the folders in name, until the fourth next call.  FOLDER
+ * is this program's, and removed when main() returns: after a crash, the file
+ * that was read is still there. */
+const char *fuzz_path(const char *name);
+void fuzz_write(const char *name, const void *data, size_t len);
+
+/* Whether the reader does with these bytes what it must; what it returned. */
+bool fuzz_read(const struct fuzz_reader *r, const void *data, size_t len,
+               int *rc);
+
+/* What became of damaged copies, the same ones in every run. */
+struct fuzz_report {
+    int copies, refused;
+    bool good; /* else the last one was not read as it must be */
+};
+struct fuzz_report fuzz_damaged(const struct fuzz_reader *r, const void *data,
+                                size_t len);
+
+/* Two test points: the reader reads a good file, and damaged copies of it. */
+static __attribute__((unused)) void fuzz(const struct fuzz_reader *r,
+                                         const char *what, const void *data,
+                                         size_t len)
+{
+    struct fuzz_report report;
+    int rc = 0;
+    bool good = fuzz_read(r, data, len, &rc);
+
+    ok(good && rc == 0, "%s: %s is read", r->name, what);
+    if (rc < 0)
+        diag("%s", ddp_errmsg());
+    report = fuzz_damaged(r, data, len);
+    ok(report.good, "%s: %d damaged copies of it, %d are refused", r->name,
+       report.copies, report.refused);
+    if (!report.good)
+        diag("the last one succeeds with a message, or fails without: \"%s\"",
+             ddp_errmsg());
+}
+
+/* Read the files that are given as arguments, one test point each. */
+static __attribute__((unused)) void fuzz_replay(const struct fuzz_reader *r,
+                                                int argc, char **argv)
+{
+    static uint8_t data[1 << 20];
+
+    for (int i = 1; i < argc; i++) {
+        FILE *f = fopen(argv[i], "rb");
+        size_t len = f ? fread(data, 1, sizeof(data), f) : 0;
+        int rc = 0;
+
+        ok(f && fuzz_read(r, data, len, &rc), "%s, %s: %d%s%s", r->name,
+           argv[i], rc, rc < 0 ? ": " : "", rc < 0 ? ddp_errmsg() : "");
+        if (f)
+            fclose(f);
+    }
+}
+
+#endif

@@ -1,0 +1,153 @@
+/* fuzz_data.c - any bytes as a table, as Kaggle's lists, as CIFAR-10's records
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#include "config.h"
+
+#include "ddp.h"
+#include "fuzz.h"
+
+/* A data set that opened: its samples and names must be readable. */
+static int use(ddp_dataset_t *d)
+{
+    struct ddp_shape s;
+    uint8_t *x;
+    int64_t n;
+
+    if (!d)
+        return ddp_errcode();
+    n = ddp_dataset_count(d);
+    s = ddp_dataset_shape(d);
+    x = malloc((size_t)s.h * (size_t)s.w * (size_t)s.c * sizeof(float));
+    for (int k = 0; k < ddp_dataset_classes(d); k++)
+        if (!ddp_dataset_class_name(d, k))
+            abort();
+    for (int64_t i = 0; i < n; i += 1 + n / 8) {
+        const char *path = ddp_dataset_path(d, i);
+        int32_t label = -1;
+
+        if (path && strstr(path, "/../"))
+            abort();
+        /* There are no image files: only what is in memory can be read. */
+        if (!path && (ddp_dataset_get(d, i, 1, x, &label) < 0 || label < 0 ||
+                      label >= ddp_dataset_classes(d)))
+            abort();
+    }
+    free(x);
+    ddp_dataset_free(d);
+    return 0;
+}
+
+/* ---- tables ------------------------------------------------------------- */
+
+static int read_table(const char *path, const uint8_t *data, size_t len)
+{
+    (void)data;
+    (void)len;
+    return use(ddp_dataset_csv(path, "class"));
+}
+
+static void fuzz_tables(void)
+{
+    static const char plain[] = "w,class,h\n1.5,setosa,-2\n0.25,virginica,7\n"
+                                "4,setosa,3e1\n-.5,versicolor,+8\n";
+    static const char quoted[] = "\xef\xbb\xbf\"w, cm\",\"class\",h\r\n"
+                                 "1,\"a \"\"b\"\"\",2\r\n\r\n"
+                                 "\"3\",\"two\r\nlines\",4\r\n5,10,6\r\n";
+    static const char *const word[] = {",",   "\"", "\n",   "\r\n",  "\"\"",
+                                       "nan", "-",  "1e39", "class", NULL};
+    static const struct fuzz_reader r = {"table", "t.csv", 2, read_table, word};
+
+    fuzz(&r, "plain", plain, sizeof(plain) - 1);
+    fuzz(&r, "with quotes", quoted, sizeof(quoted) - 1);
+}
+
+/* ---- Kaggle's lists ----------------------------------------------------- */
+
+#define IMAGES "ILSVRC/Data/CLS-LOC/"
+
+static const char mapping[] = "n01440764 tench, Tinca tinca\n"
+                              "n01443537 goldfish, Carassius auratus\r\n"
+                              "n01484850 great white shark\n";
+static const char list[] = "ImageId,PredictionString\n"
+                           "V_1,n01440764 1 1 9 9 \n"
+                           "V_2,n01443537 10 20 30 40 n01443537 1 2 3 4 \n"
+                           "V_3,n01440764 1 1 9 9 n01484850 2 2 5 5\n"
+                           "V_4,n99999999 -1 1 9 9\n"
+                           "V_5,n01484850\n";
+
+static int read_train(const char *path, const uint8_t *data, size_t len)
+{
+    (void)path;
+    (void)data;
+    (void)len;
+    return use(ddp_dataset_imagenet(fuzz_path("folders"), DDP_TRAIN, NULL));
+}
+
+static int read_val(const char *path, const uint8_t *data, size_t len)
+{
+    (void)path;
+    (void)data;
+    (void)len;
+    return use(ddp_dataset_imagenet(fuzz_path("lists"), DDP_VAL, NULL));
+}
+
+static int read_flat(const char *path, const uint8_t *data, size_t len)
+{
+    (void)path;
+    (void)data;
+    (void)len;
+    return use(ddp_dataset_imagenet(fuzz_path("lists"), DDP_TRAIN, NULL));
+}
+
+static void fuzz_kaggle(void)
+{
+    static const char *const word[] = {" ",  ",",   "\n",        "\r",
+                                       "\"", "../", "..",        "V_1,n",
+                                       "-1", "0",   "n01440764", NULL};
+    static const struct fuzz_reader map = {
+        "mapping", "folders/LOC_synset_mapping.txt", 1, read_train, word};
+    static const struct fuzz_reader val = {
+        "list of val", "lists/LOC_val_solution.csv", 1, read_val, word};
+    static const struct fuzz_reader flat = {
+        "list of train", "lists/LOC_train_solution.csv", 1, read_flat, word};
+
+    fuzz_write("folders/" IMAGES "train/n01440764/a.JPEG", "", 0);
+    fuzz_write("folders/" IMAGES "train/n01443537/b.JPEG", "", 0);
+    fuzz_write("folders/" IMAGES "train/n01484850/c.JPEG", "", 0);
+    fuzz_write("lists/" IMAGES "val/V_1.JPEG", "", 0);
+    fuzz_write("lists/" IMAGES "train/V_1.JPEG", "", 0);
+    fuzz_write("lists/LOC_synset_mapping.txt", mapping, sizeof(mapping) - 1);
+    fuzz(&map, "three classes", mapping, sizeof(mapping) - 1);
+    fuzz(&val, "five rows", list, sizeof(list) - 1);
+    fuzz(&flat, "five rows", list, sizeof(list) - 1);
+}
+
+/* ---- CIFAR-10 ----------------------------------------------------------- */
+
+static int read_cifar(const char *path, const uint8_t *data, size_t len)
+{
+    (void)path;
+    (void)data;
+    (void)len;
+    return use(ddp_dataset_cifar10(fuzz_path("cifar"), DDP_TEST, NULL));
+}
+
+static void fuzz_cifar(void)
+{
+    enum { RECORD = 3073, RECORDS = 3 };
+    static const struct fuzz_reader r = {"CIFAR-10", "cifar/test_batch.bin", 1,
+                                         read_cifar, NULL};
+    static uint8_t x[RECORDS * RECORD];
+
+    for (int i = 0; i < RECORDS * RECORD; i++)
+        x[i] = (uint8_t)(i % RECORD == 0 ? i / RECORD + 7 : i * 7 >> 3);
+    fuzz(&r, "three images", x, sizeof(x));
+}
+
+int main(void)
+{
+    fuzz_tables();
+    fuzz_kaggle();
+    fuzz_cifar();
+    return done_testing();
+}
