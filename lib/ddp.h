@@ -872,6 +872,9 @@ struct ddp_train_config {
     /* Asked now and then during ddp_trainer_evaluate(), in the same way. */
     int (*stop)(void *arg);
     void *arg;
+    int checkpoint_failures; /* checkpoints in a row that cannot be written end
+                                the run with DDP_EIO if they are so many; 0
+                                (default): only that at its end does */
 };
 
 /* Fill in the defaults.  Of the optimizer there is none (its lr is -1): a
@@ -904,7 +907,10 @@ int64_t ddp_trainer_epoch_steps(const ddp_trainer_t *t);
 int ddp_trainer_train(ddp_trainer_t *t);
 
 /* One step.  With m, wait for it and fill m; without, return once it is
- * submitted: its error then comes from a later call. */
+ * submitted: its error then comes from a later call.  A step that fails changes
+ * no weight and is not counted, nor are those after it: the next call computes
+ * it again.  Where that is not so, every later call returns DDP_ETORN, or the
+ * error again. */
 int ddp_trainer_step(ddp_trainer_t *t, struct ddp_metrics *m);
 
 /* A step in two halves, for what a program does in between: an all-reduce of
@@ -1048,9 +1054,13 @@ int ddp_trainer_stats(ddp_trainer_t *t, struct ddp_stats *s);
  * A separate thread writes it from a copy; the steps wait only for the copy.
  * It appears under its name when all of it is on disk: whenever the process or
  * the machine dies, a checkpoint is complete or does not exist, and those
- * before it are intact.  One run, and one process at a time, writes to DIR.  A
- * write that fails ends ddp_trainer_train() with DDP_EIO; existing checkpoints
- * are kept.
+ * before it are intact.  One run, and one process at a time, writes to DIR.
+ *
+ * A write that fails is tried again when the next checkpoint is due; existing
+ * ones are kept.  ddp_trainer_checkpoint_failures() counts them, and too many in
+ * a row, or one at the end of the run, end ddp_trainer_train() with DDP_EIO.
+ * When something else ends it with whole weights, such as bad input, a
+ * checkpoint of the steps before is written first, and the message says so.
  */
 
 /* Write a checkpoint of all steps submitted so far.  Called from a callback of
@@ -1059,6 +1069,17 @@ int ddp_trainer_stats(ddp_trainer_t *t, struct ddp_stats *s);
  *
  * Errors   DDP_EINVAL: no checkpoint.dir; DDP_EIO; that of a failed step. */
 int ddp_trainer_checkpoint(ddp_trainer_t *t);
+
+/* Checkpoints that could not be written so far: see checkpoint_failures in
+ * struct ddp_train_config. */
+struct ddp_checkpoint_failures {
+    int64_t count;
+    int64_t in_a_row; /* of these, since the last one that was written */
+    int64_t step;     /* the steps that the last one had */
+    char why[1024];   /* what went wrong there */
+};
+int ddp_trainer_checkpoint_failures(const ddp_trainer_t *t,
+                                    struct ddp_checkpoint_failures *f);
 
 /* A checkpoint, and where its run was. */
 struct ddp_checkpoint {

@@ -102,6 +102,36 @@ else
     skip 4 "built without oneDNN"
 fi
 
+# Input that fails in the middle of a run: the steps before it are kept.  Which
+# image is read after the first step is left to chance.
+kept=1
+for image in "$data"/ILSVRC/Data/CLS-LOC/train/*/*.JPEG; do
+    rm -rf "$tmp/k"
+    cp "$image" "$tmp/good"
+    echo none >"$image"
+    # shellcheck disable=SC2086
+    run "$imagenet" train $net --max-bad 0 --output "$tmp/k"
+    cp "$tmp/good" "$image"
+    [ ! -e "$tmp/k/ckpt/latest" ] || { kept=0; break; }
+done
+exits 65 "an unreadable image: exit code 65"
+point $kept "a checkpoint has the steps before it"
+complains "the checkpoint of step [1-2] has all steps" "which is reported"
+complains "same command again to resume from its newest" "and what to do"
+# shellcheck disable=SC2086
+run "$imagenet" train $net --output "$tmp/k"
+says "^resume: step=[1-2] " "the same command resumes"
+[ "$(value weights)" = "$want" ]
+point $? "to the same weights"
+for image in "$data"/ILSVRC/Data/CLS-LOC/val/*; do break; done
+cp "$image" "$tmp/good"
+echo none >"$image"
+# shellcheck disable=SC2086
+run "$imagenet" train $net --max-bad 0 --output "$tmp/v"
+cp "$tmp/good" "$image"
+exits 65 "an unreadable validation image: exit code 65"
+complains "the checkpoint of step 3 has all steps" "and a checkpoint"
+
 # A checkpoint is what eval takes.
 run "$imagenet" eval "$data" \
     --weights "$tmp/whole/ckpt/best/model.safetensors"
@@ -112,7 +142,7 @@ exits 0 "eval of a checkpoint, the network taken from its metadata"
 shim=$tmp/crash.so
 if ! $DDP_CC -shared -fPIC -I"$builddir" -o "$shim" "$srcdir/tests/crash.c" \
     >"$tmp/out" 2>&1; then
-    skip 14 "cannot build a library to preload"
+    skip 17 "cannot build a library to preload"
     done_testing
 fi
 ASAN_OPTIONS=$ASAN_OPTIONS:verify_asan_link_order=0
@@ -157,9 +187,12 @@ fails()
 {
     rm -rf "$tmp/k"
     # shellcheck disable=SC2086
-    with "$1" "$2" "$tmp/k" "$imagenet" train $net $often --output "$tmp/k"
-    # Old checkpoints that cannot be removed are no reason to stop.
-    if [ $rc = 0 ] && grep -q '^failed=unlink$' "$tmp/err"; then
+    with "$1" "$2" "$tmp/k" "$imagenet" train $net $often --ckpt-failures 1 \
+        --output "$tmp/k"
+    # Old checkpoints that cannot be removed are no reason to stop, and when the
+    # last one is written nothing is lost.
+    if [ $rc = 0 ] && grep -q -e '^failed=unlink$' \
+        -e 'checkpoint of step .* could not be written' "$tmp/err"; then
         :
     elif [ $rc != 74 ] ||
         ! grep -q "$tmp/k.*: \(No space\|Input/output\)" "$tmp/err"; then
@@ -178,12 +211,26 @@ for at in $points; do
 done
 point $wrong "each fails, in two ways: exit code 74, and nothing is lost"
 
+# A disk that is full for one checkpoint, whose file is the first that is written
+# from some call on.
+for at in $(seq $((calls / 2)) $((calls / 2 + 9))); do
+    rm -rf "$tmp/k"
+    # shellcheck disable=SC2086
+    with ENOSPC "$at" "$tmp/k" "$imagenet" train $net $often --output "$tmp/k"
+    ! grep -q '^failed=write$' "$tmp/err" || break
+done
+exits 0 "a full disk does not end a run"
+complains "checkpoint of step [1-5] could not be written: .*No space left" \
+    "the message has the step and the reason"
+[ "$(value weights)" = "$want" ]
+point $? "the weights are the same"
+
 # A disk that fills up when there are checkpoints.
 rm -rf "$tmp/k"
 # shellcheck disable=SC2086
 with ENOSPC+ $((calls * 3 / 4)) "$tmp/k" \
     "$imagenet" train $net $often --output "$tmp/k"
-exits 74 "a disk that fills up ends the run: exit code 74"
+exits 74 "a disk that fills up and stays full: exit code 74"
 complains "No space left on device" "the message has the reason"
 complains "same command again to resume from its newest checkpoint" "and what to do"
 run "$imagenet" eval "$data" \

@@ -33,11 +33,15 @@ static char top[64], dir[96], copies[96];
 
 /* ---- a small run -------------------------------------------------------- */
 
+static int fail_input; /* the n-th sample read from now fails; 0: none */
+
 static int image(void *arg, int64_t index, uint64_t key, struct ddp_sample *s)
 {
     float *x = s->x;
 
     (void)arg;
+    if (fail_input > 0 && --fail_input == 0)
+        return DDP_EIO;
     s->label = (int32_t)(index % CLASSES);
     for (int i = 0; i < SIZE * SIZE; i++) {
         struct ddp__philox r = ddp__philox(key, (uint64_t)index, (uint64_t)i);
@@ -788,6 +792,68 @@ static void test_one_writer(void)
     end(&a);
 }
 
+/* ---- input that fails --------------------------------------------------- */
+
+/* Fail at this sample of the run: the steps before are not lost. */
+static int64_t fail_reading(struct run r, int at, uint32_t want, int *wrong)
+{
+    struct ddp_checkpoint c;
+    int64_t steps;
+    bool good;
+    int rc;
+
+    clean();
+    begin(&r);
+    fail_input = at;
+    rc = ddp_trainer_train(r.trainer);
+    steps = ddp_trainer_steps(r.trainer);
+    good = rc == DDP_EIO && (!strstr(ddp_errmsg(), "the checkpoint of step ") ==
+                             (steps == 0));
+    if (!good)
+        diag("%d: %s", rc, ddp_errmsg());
+    end(&r);
+    if (resume(r, &c) != want || c.step != steps || !good) {
+        diag("sample %d: %d steps, resumed from step %d", at, (int)steps,
+             (int)c.step);
+        ++*wrong;
+    }
+    return steps;
+}
+
+static void test_bad_input(void)
+{
+    struct run r = usual();
+    uint32_t want = undisturbed(r);
+    int64_t most = 0, steps;
+    int wrong = 0;
+
+    r.cfg.checkpoint.dir = dir;
+    for (int at = 1; at <= EPOCHS * COUNT; at += getenv("DDP_LONG") ? 1 : 9) {
+        steps = fail_reading(r, at, want, &wrong);
+        most = steps > most ? steps : most;
+    }
+    is_int(wrong, 0, "input that fails: all steps before are in a checkpoint, "
+                     "from which the run resumes to the same weights");
+    ok(most > STEPS / 2, "of up to %d steps", (int)most);
+}
+
+/* A step that failed is not counted, so the next call makes it. */
+static void test_failed_step(void)
+{
+    struct run r = usual();
+    uint32_t want = undisturbed(r);
+    int failures = 0;
+
+    begin(&r);
+    fail_input = 31;
+    while (ddp_trainer_steps(r.trainer) < STEPS && failures < 9)
+        failures += ddp_trainer_step(r.trainer, NULL) < 0;
+    failures += ddp_trainer_wait(r.trainer) < 0;
+    is_int(failures, 1, "a step fails");
+    is_int(checksum(&r), want, "made again, it leads to the same weights");
+    end(&r);
+}
+
 /* ---- death and full disks ----------------------------------------------- */
 
 static struct run crash_run(void)
@@ -797,6 +863,7 @@ static struct run crash_run(void)
     r.cfg.epochs = 2;
     r.cfg.checkpoint =
         (struct ddp_checkpoint_config){.dir = dir, .steps = 2, .keep = 2};
+    r.cfg.checkpoint_failures = 1;
     r.evaluates = true;
     return r;
 }
@@ -843,6 +910,19 @@ static void test_death(void)
     ok(fresh < points / 2, "from the beginning only before the first is there");
 }
 
+/* Whether a failure of a call was told: it ended the run, or there was time for
+ * another checkpoint. */
+static bool is_told(const struct run *r, int rc, int error, bool forever)
+{
+    struct ddp_checkpoint_failures f;
+
+    if (rc == DDP_EIO)
+        return strstr(ddp_errmsg(), strerror(error));
+    ddp_trainer_checkpoint_failures(r->trainer, &f);
+    return rc == 0 && !forever && f.count == 1 && f.in_a_row == 0 &&
+           strstr(f.why, strerror(error));
+}
+
 static void fail_at(int at, int error, bool forever, uint32_t want, int *wrong)
 {
     struct run r = crash_run();
@@ -858,7 +938,7 @@ static void fail_at(int at, int error, bool forever, uint32_t want, int *wrong)
     crash_begin(CRASH_FAIL, dir);
     rc = ddp_trainer_train(r.trainer);
     crash.mode = CRASH_OFF;
-    reported = rc == DDP_EIO && strstr(ddp_errmsg(), strerror(error));
+    reported = is_told(&r, rc, error, forever);
     removal = !strcmp(crash.what, "unlink") && !forever;
     end(&r);
     crash.dir = NULL;
@@ -890,6 +970,51 @@ static void test_full_disk(void)
     for (int i = 0; i < points; i += 4 * stride)
         fail_at(i, ENOSPC, true, want, &wrong);
     is_int(wrong, 0, "and when all that follow fail as well");
+}
+
+/* The disk is full from this call on; how many steps the run makes. */
+static int64_t fill_disk(int at, int failures, struct ddp_checkpoint_failures *f)
+{
+    struct run r = crash_run();
+    int64_t steps;
+
+    clean();
+    r.cfg.checkpoint_failures = failures;
+    r.cfg.checkpoint.steps = 1;
+    r.evaluates = false;
+    begin(&r);
+    crash.at = at;
+    crash.error = ENOSPC;
+    crash.forever = true;
+    crash_begin(CRASH_FAIL, dir);
+    is_int(ddp_trainer_train(r.trainer), DDP_EIO, "a full disk: DDP_EIO");
+    crash.mode = CRASH_OFF;
+    ddp_trainer_checkpoint_failures(r.trainer, f);
+    steps = ddp_trainer_steps(r.trainer);
+    crash.dir = NULL;
+    end(&r);
+    return steps;
+}
+
+static void test_tolerated(void)
+{
+    struct run r = crash_run();
+    struct ddp_checkpoint_failures f;
+    int64_t steps;
+
+    steps = fill_disk(20, 0, &f);
+    is_int((long)steps, 6, "a disk that is full does not stop a run");
+    ok(f.count > 2 && f.in_a_row == f.count && f.step == 6 &&
+           strstr(f.why, "No space left"),
+       "every attempt is counted: %lld, the last of step %lld: %s",
+       (long long)f.count, (long long)f.step, f.why);
+    steps = fill_disk(20, 2, &f);
+    ok(steps < 6 && f.count >= 2, "two failures may end it: after %lld steps",
+       (long long)steps);
+    r.cfg.checkpoint_failures = -1;
+    ok(!begin(&r) && strstr(ddp_errmsg(), "checkpoint_failures is -1"),
+       "a number below 0 is refused: %s", ddp_errmsg());
+    end(&r);
 }
 
 int main(void)
@@ -925,8 +1050,11 @@ int main(void)
     test_longer();
     test_damaged();
     test_one_writer();
+    test_bad_input();
+    test_failed_step();
     test_death();
     test_full_disk();
+    test_tolerated();
     ddp_finish(ddp);
     if (!(ddp =
               ddp_init(&(struct ddp_config){START_DEFAULTS, .backend = "ref"})))

@@ -55,12 +55,27 @@ int checkpoint_check(const struct opts *o, const struct settings *s)
 }
 
 void checkpoint_config(const struct settings *s, const char *dir,
-                       struct ddp_checkpoint_config *c)
+                       struct ddp_train_config *cfg)
 {
+    struct ddp_checkpoint_config *c = &cfg->checkpoint;
+
     parse_interval(s->ckpt_every, c);
     c->dir = dir;
     c->keep = (int)s->keep_last;
     c->keep_epochs = s->save_every;
+    cfg->checkpoint_failures = (int)s->ckpt_failures;
+}
+
+/* ---- that could not be written ------------------------------------------ */
+
+void checkpoint_report_failure(const struct ddp_checkpoint_failures *f)
+{
+    app_say("the checkpoint of step %lld could not be written: %s",
+            (long long)f->step, f->why);
+    if (f->in_a_row)
+        app_say("the run continues and tries again when the next checkpoint is "
+                "due; %lld in a row have failed",
+                (long long)f->in_a_row);
 }
 
 /* ---- resuming ----------------------------------------------------------- */
@@ -82,12 +97,12 @@ static bool has_checkpoints(const char *dir)
 void checkpoint_advise(const char *dir)
 {
     if (has_checkpoints(dir))
-        app_say("%s is unchanged: once there is space to write, run the same "
-                "command again to resume from its newest checkpoint",
+        app_say("%s is intact: when the cause is removed, run the same command "
+                "again to resume from its newest checkpoint",
                 dir);
     else
-        app_say("no checkpoint was written yet: once there is space to write, "
-                "run the same command again to start over");
+        app_say("no checkpoint was written yet: when the cause is removed, run "
+                "the same command again to start over");
 }
 
 static int report_resume(int rc, const char *from,

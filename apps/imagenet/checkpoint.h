@@ -15,9 +15,12 @@ int checkpoint_check(const struct opts *o, const struct settings *s);
 
 /* When and where checkpoints are written; dir is the folder for them. */
 void checkpoint_config(const struct settings *s, const char *dir,
-                       struct ddp_checkpoint_config *c);
+                       struct ddp_train_config *cfg);
 
-/* Print what to do after a failed write. */
+/* Print the last one that could not be written. */
+void checkpoint_report_failure(const struct ddp_checkpoint_failures *f);
+
+/* Print what to do after a failure. */
 void checkpoint_advise(const char *dir);
 
 /* Resume as --resume asks.  OPTS_GO, with *c zeroed if there is no checkpoint,

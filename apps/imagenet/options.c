@@ -423,6 +423,9 @@ static const struct opt_group checkpoints = {
              "interval between checkpoints, in s, m, h, steps (it) or epochs "
              "(ep); in addition, one is written at the end and after the best "
              "evaluation"),
+        INT("ckpt-failures", ckpt_failures, "0", 0, 1e6,
+            "end the run with exit code 74 when so many checkpoints in a row "
+            "cannot be written; 0: only when that at its end cannot"),
         INT("keep-last", keep_last, "3", 2, 1e6,
             "number of recent checkpoints to keep"),
         INT("save-every", save_every, "0", 0, 1e9,
@@ -543,7 +546,9 @@ const struct opt_command train_command = {
         "RUN/ckpt/best/model.safetensors.\n"
         "SIGINT, SIGTERM, SIGHUP, SIGUSR1 and SIGUSR2 end the run with a "
         "checkpoint after the current step, as does --time-limit: exit code "
-        "75. A second signal ends it immediately, as does --grace.\n"
+        "75. A second signal ends it immediately, as does --grace. A run that "
+        "ends for another reason, such as unreadable images, leaves a "
+        "checkpoint too, where its weights are whole.\n"
         "Exit codes: 0 success, 1 failed or diverged, 2 wrong option, 65 too "
         "many unreadable images, 69 no device, 71 out of memory, 74 a file "
         "could not be read or written, 75 interrupted, checkpoint saved.",

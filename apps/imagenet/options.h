@@ -37,7 +37,7 @@ struct settings {
     char *output;
     int64_t eval_every, log_every;
     char *resume, *ckpt_every;
-    int64_t keep_last, save_every;
+    int64_t keep_last, save_every, ckpt_failures;
     bool no_val;
     double time_limit;
     int64_t grace;

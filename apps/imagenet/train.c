@@ -40,8 +40,9 @@ struct run {
     int64_t val_bad;           /* validation images reported as unreadable */
     struct ddp_metrics ema;    /* of the averages, if there are some */
     int64_t ema_evaluated;
-    char *ckpt; /* folder of checkpoints */
-    int rc;     /* exit code of what failed in a callback */
+    char *ckpt;            /* folder of checkpoints */
+    int64_t ckpt_failures; /* reported ones */
+    int rc;                /* exit code of what failed in a callback */
 };
 
 /* ---- the folder of the run ---------------------------------------------- */
@@ -190,6 +191,18 @@ static int evaluate(struct run *r)
     return 0;
 }
 
+static void report_checkpoints(struct run *r)
+{
+    struct ddp_checkpoint_failures f;
+
+    if (ddp_trainer_checkpoint_failures(r->trainer, &f) < 0 ||
+        f.count == r->ckpt_failures)
+        return;
+    progress_clear(&r->progress);
+    checkpoint_report_failure(&f);
+    r->ckpt_failures = f.count;
+}
+
 static int on_step(const struct ddp_progress *p, void *arg)
 {
     struct run *r = arg;
@@ -200,6 +213,7 @@ static int on_step(const struct ddp_progress *p, void *arg)
         app_say("step %lld skipped: %s", (long long)p->step, p->why);
     }
     progress_step(&r->progress, p);
+    report_checkpoints(r);
     interrupt_stepped(p->step_seconds);
     return interrupt_wanted();
 }
@@ -286,7 +300,7 @@ static int make_trainer(struct run *r)
     cfg.on_epoch = on_epoch;
     cfg.stop = should_stop;
     cfg.arg = r;
-    checkpoint_config(r->set, r->ckpt, &cfg.checkpoint);
+    checkpoint_config(r->set, r->ckpt, &cfg);
     if (!(r->trainer = ddp_trainer_new(r->ddp, r->chain, r->data, &cfg)))
         return app_fail(ddp_errcode());
     return OPTS_GO;
@@ -361,6 +375,15 @@ static int evaluate_stopped(struct run *r)
                               epochs % r->set->eval_every == 0);
 }
 
+/* After a failure in a callback, between two steps.  Returns its exit code. */
+static int keep_work(struct run *r)
+{
+    if (save_checkpoint(r) == 0)
+        app_say("the checkpoint of step %lld has all steps that were made",
+                (long long)ddp_trainer_steps(r->trainer));
+    return r->rc;
+}
+
 /* Long, because what is saved and printed depends on how training ended: at the
  * end of the run, by an interruption, or by a failure. */
 static int train(struct run *r)
@@ -382,9 +405,10 @@ static int train(struct run *r)
     setup_report_retries(r->val);
     report_skips(r->trainer);
     if (r->rc)
-        return r->rc;
+        return keep_work(r);
     if (rc < 0 && !early)
         return app_fail(rc);
+    report_checkpoints(r);
     if (!early && r->val && !is_evaluated(r)) {
         if ((rc = evaluate(r)))
             return rc;
@@ -416,7 +440,7 @@ int train_run(struct opts *o, struct settings *s)
         progress_begin(&r.progress, s->log_every,
                        ddp_trainer_epoch_steps(r.trainer));
         rc = train(&r);
-        if (rc == EXIT_WRITE)
+        if (rc == EXIT_WRITE || rc == EXIT_DATA || rc == EXIT_MEMORY)
             checkpoint_advise(r.ckpt);
     }
     ddp_trainer_free(r.trainer);

@@ -367,6 +367,7 @@ int ddp__engine_new(struct ddp__engine **out, ddp_t *ddp, ddp_chain_t *chain,
     if (!e)
         return ddp__fail(DDP_ENOMEM, "out of memory for an engine");
     e->ddp = ddp;
+    e->failed = -1;
     e->spec = *spec;
     e->spec.graph.joined &= !ddp->gpu_workers && ddp->segment_us < 0;
     e->spec.graph.segment_us = segment_us(e);

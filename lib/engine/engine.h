@@ -66,6 +66,7 @@ struct ddp__engine {
     struct ddp__result *result;  /* ring of run_ahead + 1 */
     int64_t submitted, finished; /* steps */
     int64_t begun;               /* the first of them */
+    int64_t failed;              /* the step that did, until settled; or -1 */
     double submit_s, first_submit, last_end, flops;
     bool torn;
 };

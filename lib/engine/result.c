@@ -23,10 +23,12 @@ static int steps_outcome(struct ddp__engine *e)
                                               "way: load the weights again")
                        : 0;
     ddp__task_group_wait(&e->group);
-    if (atomic_load(&e->group.updated_step) >= e->group.failed_step)
+    if (atomic_load(&e->group.updated_step) >= e->group.failed_step) {
         e->torn = true;
-    else
+    } else {
+        e->failed = e->group.failed_step;
         atomic_store(&e->group.rc, 0); /* weights are unchanged */
+    }
     return e->torn ? ddp__fail(rc, "%s; some weights had been updated",
                                e->group.message)
                    : rc;
@@ -52,6 +54,26 @@ int ddp__engine_wait_all(struct ddp__engine *e)
 {
     ddp__task_group_wait(&e->group);
     return steps_outcome(e);
+}
+
+/* Steps before the one that failed are applied, and none after it is.  A step
+ * may also fail to be submitted when its updates have been. */
+int64_t ddp__engine_settle(struct ddp__engine *e)
+{
+    int rc = ddp__engine_wait_all(e);
+    int64_t next = e->failed >= 0 ? e->failed : e->submitted;
+
+    e->failed = -1;
+    if (!e->torn && atomic_load(&e->group.updated_step) >= next) {
+        e->torn = true;
+        rc = steps_outcome(e);
+    }
+    if (e->torn)
+        return rc;
+    ddp__lock_acquire(&e->lock);
+    e->submitted = e->finished = next;
+    ddp__lock_release(&e->lock);
+    return next;
 }
 
 /* ---- gradients ----------------------------------------------------------- */

@@ -23,6 +23,11 @@ int ddp__engine_wait(struct ddp__engine *e, int64_t number,
                      struct ddp__result *r);
 int ddp__engine_wait_all(struct ddp__engine *e);
 
+/* After a failure, wait for all tasks, forget the steps that were not applied,
+ * and return the number of the next step.  DDP_ETORN, or the code of a failure,
+ * when some weights of that step were updated. */
+int64_t ddp__engine_settle(struct ddp__engine *e);
+
 /* Get the merged gradient of a parameter in PyTorch's order, divided by
  * divisor; set another in its place. */
 int ddp__engine_gradient(struct ddp__engine *e, const char *name, float *out,

@@ -27,6 +27,7 @@ enum { KEEP_LEAST = 2 };
 struct ddp__checkpoints {
     struct ddp__ckpt_dir dir;
     int64_t saved;   /* step of the last one written or loaded; -1: none */
+    int64_t tried;   /* step of the last attempt to write one; -1: none */
     double saved_at; /* by ddp__now() */
     bool ours;       /* dir has no checkpoints of another run */
     bool requested;  /* by a callback */
@@ -35,6 +36,8 @@ struct ddp__checkpoints {
     struct ddp__ckpt_copy copy;
     atomic_int rc; /* of the thread, with its message */
     char message[1024];
+    int result; /* of the last attempt; its message is in failures */
+    struct ddp_checkpoint_failures failures;
 };
 
 /* ---- when --------------------------------------------------------------- */
@@ -51,7 +54,7 @@ int ddp__checkpoints_new(struct ddp_trainer *t)
         return ddp__fail(DDP_ENOMEM, "out of memory for a trainer");
     }
     k->dir.lock = -1;
-    k->saved = -1;
+    k->saved = k->tried = -1;
     k->dir.keep = c->keep < KEEP_LEAST ? KEEP_LEAST : c->keep;
     k->dir.keep_steps = c->keep_epochs * t->loader.steps;
     t->ckpt = k;
@@ -98,6 +101,8 @@ int ddp__checkpoints_begin(struct ddp_trainer *t)
     if (!t->ckpt)
         return 0;
     t->ckpt->saved_at = ddp__now();
+    t->ckpt->tried = -1;
+    t->ckpt->result = 0;
     return open_ours(t->ckpt);
 }
 
@@ -119,7 +124,7 @@ bool ddp__checkpoints_due(const struct ddp_trainer *t)
 
     if (!k || k->requested)
         return k;
-    if (step == 0 || step == k->saved)
+    if (step == 0 || step == k->saved || step == k->tried)
         return false;
     return step == t->total || step == t->run.best ||
            is_multiple(step, c->steps) ||
@@ -183,26 +188,53 @@ static int start_thread(struct ddp__checkpoints *k)
     return rc;
 }
 
+/* Note how the last attempt ended. */
+static void note_result(struct ddp__checkpoints *k)
+{
+    struct ddp_checkpoint_failures *f = &k->failures;
+
+    if ((k->result = atomic_exchange(&k->rc, 0)) == 0) {
+        f->in_a_row = 0;
+        return;
+    }
+    k->saved = -1;
+    f->count++;
+    f->in_a_row++;
+    f->step = k->tried;
+    snprintf(f->why, sizeof(f->why), "%s", k->message);
+}
+
+static void join_writer(struct ddp__checkpoints *k)
+{
+    if (!k->writing)
+        return;
+    pthread_join(k->thread, NULL);
+    k->writing = false;
+    note_result(k);
+}
+
 int ddp__checkpoints_wait(struct ddp_trainer *t)
 {
     struct ddp__checkpoints *k = t->ckpt;
-    int rc;
 
-    if (!k || !k->writing)
+    if (!k)
         return 0;
-    pthread_join(k->thread, NULL);
-    k->writing = false;
-    if ((rc = atomic_exchange(&k->rc, 0)) == 0)
-        return 0;
-    k->saved = -1;
-    return ddp__fail(rc, "%s", k->message);
+    join_writer(k);
+    return k->result < 0 ? ddp__fail(k->result, "%s", k->failures.why) : 0;
 }
 
 int ddp__checkpoints_failed(struct ddp_trainer *t)
 {
-    if (!t->ckpt || atomic_load(&t->ckpt->rc) == 0)
+    struct ddp__checkpoints *k = t->ckpt;
+    int most = t->cfg.checkpoint_failures;
+
+    if (!k)
         return 0;
-    return ddp__checkpoints_wait(t);
+    if (atomic_load(&k->rc) < 0)
+        join_writer(k);
+    if (k->result == 0 || most == 0 || k->failures.in_a_row < most)
+        return 0;
+    return ddp__fail(k->result, "%s", k->failures.why);
 }
 
 /* trainer.json */
@@ -243,24 +275,67 @@ static int copy_state(struct ddp_trainer *t)
     return rc;
 }
 
+/* An earlier one that could not be written is no reason not to try. */
 int ddp__checkpoints_save(struct ddp_trainer *t)
 {
     struct ddp__checkpoints *k = t->ckpt;
-    int rc = ddp__checkpoints_wait(t);
+    int rc;
 
+    join_writer(k);
     k->requested = false;
-    if (rc < 0 || k->saved == t->submitted)
-        return rc;
+    if (k->saved == t->submitted)
+        return 0;
     if ((rc = copy_state(t)) < 0)
         return rc;
-    k->saved = t->submitted;
+    k->saved = k->tried = t->submitted;
     k->saved_at = ddp__now();
     k->writing = true;
     if (start_thread(k) == 0)
         return 0;
     k->writing = false; /* no thread could be started: write on this one */
     write_copy(k);
-    return atomic_exchange(&k->rc, 0);
+    note_result(k);
+    return 0;
+}
+
+/* One of these very steps that could not be written is not tried again, and
+ * without steps there is nothing to keep. */
+static bool has_work(const struct ddp_trainer *t)
+{
+    const struct ddp__checkpoints *k = t->ckpt;
+
+    return k && k->ours && !t->diverged && t->submitted > t->begun &&
+           k->tried != t->submitted;
+}
+
+int ddp__checkpoints_rescue(struct ddp_trainer *t, int rc)
+{
+    struct ddp__error why = ddp__error_save();
+    int saved;
+
+    if (!has_work(t))
+        return rc;
+    if ((saved = ddp_trainer_wait(t)) == 0 &&
+        (saved = ddp__checkpoints_save(t)) == 0)
+        saved = ddp__checkpoints_wait(t);
+    if (saved == 0)
+        return ddp__fail(rc, "%s; the checkpoint of step %lld has all steps "
+                             "that were made",
+                         why.message, (long long)t->submitted);
+    if (t->engine->torn)
+        return ddp__fail(rc, "%s; no checkpoint is written of them",
+                         why.message);
+    return ddp__fail(rc, "%s; no checkpoint of the steps so far: %s",
+                     why.message, ddp_errmsg());
+}
+
+int ddp_trainer_checkpoint_failures(const ddp_trainer_t *t,
+                                    struct ddp_checkpoint_failures *f)
+{
+    if (!t)
+        return DDP_EINVAL; /* ddp_trainer_new() set the message */
+    *f = t->ckpt ? t->ckpt->failures : (struct ddp_checkpoint_failures){0};
+    return 0;
 }
 
 int ddp_trainer_checkpoint(ddp_trainer_t *t)

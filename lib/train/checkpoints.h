@@ -19,7 +19,11 @@ bool ddp__checkpoints_requested(const struct ddp_trainer *t);
 int ddp__checkpoints_save(struct ddp_trainer *t);
 /* Wait until it is on disk, and return the result. */
 int ddp__checkpoints_wait(struct ddp_trainer *t);
-/* The same if writing has failed already; else 0 at once. */
+/* The error of those that could not be written so far, if they are too many in
+ * a row; else 0 at once. */
 int ddp__checkpoints_failed(struct ddp_trainer *t);
+/* After the failure rc of a run, write a checkpoint of the steps before it, if
+ * the weights are whole.  Returns rc, and adds the outcome to its message. */
+int ddp__checkpoints_rescue(struct ddp_trainer *t, int rc);
 
 #endif

@@ -135,8 +135,8 @@ static int stop_run(struct ddp_trainer *t)
     int rc;
 
     if ((rc = ddp__trainer_drain(t, &r)) < 0 ||
-        (ddp__checkpoints_requested(t) && (rc = save_checkpoint(t)) < 0) ||
-        (rc = ddp__checkpoints_wait(t)) < 0)
+        (ddp__checkpoints_requested(t) &&
+         ((rc = save_checkpoint(t)) < 0 || (rc = ddp__checkpoints_wait(t)) < 0)))
         return rc;
     return ddp__fail(DDP_ESTOPPED, "stopped after step %lld",
                      (long long)t->reported);
@@ -187,5 +187,5 @@ int ddp_trainer_train(ddp_trainer_t *t)
     rc = run_steps(t);
     t->training = false;
     t->run.seconds += ddp__now() - t->begin;
-    return rc;
+    return rc < 0 && rc != DDP_ESTOPPED ? ddp__checkpoints_rescue(t, rc) : rc;
 }

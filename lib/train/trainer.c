@@ -183,17 +183,6 @@ int ddp__trainer_need_optimizer(const struct ddp_trainer *t)
                                  "ddp_adam(1e-3f)");
 }
 
-int ddp__trainer_submit(struct ddp_trainer *t, bool update)
-{
-    struct ddp__step s = step_of(t, t->submitted, update);
-    int rc = ddp__engine_step(t->engine, &s);
-
-    if (rc == 0)
-        t->submitted++;
-    t->gradients = !update;
-    return rc;
-}
-
 struct ddp_metrics ddp__metrics(const double *stats)
 {
     double n = stats[DDP__STAT_COUNT], d = stats[DDP__STAT_DIVISOR];
@@ -252,13 +241,9 @@ static int note_skips(struct ddp_trainer *t, const struct ddp__result *r)
                      (long long)t->reported, s->why, (long long)s->in_a_row);
 }
 
-/* Wait for the oldest step that was not reported. */
-int ddp__trainer_collect(struct ddp_trainer *t, struct ddp__result *r)
+/* Count a step that is done. */
+static int count_step(struct ddp_trainer *t, const struct ddp__result *r)
 {
-    int rc = ddp__engine_wait(t->engine, t->reported, r);
-
-    if (rc < 0)
-        return rc;
     if (t->reported++ % t->loader.steps == 0) {
         t->run.epoch = (struct ddp_metrics){0};
         t->run.epoch_divisor = 0;
@@ -272,6 +257,45 @@ int ddp__trainer_collect(struct ddp_trainer *t, struct ddp__result *r)
         return ddp__fail(DDP_EDIVERGED, "the loss of step %lld is not finite",
                          (long long)t->reported);
     return note_skips(t, r);
+}
+
+/* After a failure: the steps before the one that failed are done, and it is the
+ * next one.  Returns rc, with its message. */
+static int settle_steps(struct ddp_trainer *t, int rc)
+{
+    struct ddp__error why = ddp__error_save();
+    int64_t next = ddp__engine_settle(t->engine);
+    struct ddp__result r;
+
+    if (next >= 0)
+        t->submitted = next;
+    if (next >= 0 && t->reported > next) /* its update failed */
+        t->reported = next;
+    while (t->reported < next)
+        if (ddp__engine_wait(t->engine, t->reported, &r) < 0 ||
+            count_step(t, &r) < 0)
+            break;
+    ddp__error_restore(&why);
+    return rc;
+}
+
+int ddp__trainer_collect(struct ddp_trainer *t, struct ddp__result *r)
+{
+    int rc = ddp__engine_wait(t->engine, t->reported, r);
+
+    return rc < 0 ? settle_steps(t, rc) : count_step(t, r);
+}
+
+int ddp__trainer_submit(struct ddp_trainer *t, bool update)
+{
+    struct ddp__step s = step_of(t, t->submitted, update);
+    int rc = ddp__engine_step(t->engine, &s);
+
+    t->gradients = !update;
+    if (rc < 0)
+        return settle_steps(t, rc);
+    t->submitted++;
+    return 0;
 }
 
 int ddp__trainer_drain(struct ddp_trainer *t, struct ddp__result *r)
@@ -368,7 +392,7 @@ int ddp_trainer_update(ddp_trainer_t *t)
     t->gradients = false;
     if ((rc = ddp__engine_update(t->engine, &s)) < 0 ||
         (rc = ddp__engine_wait(t->engine, s.number, &r)) < 0)
-        return rc;
+        return settle_steps(t, rc);
     return note_skips(t, &r);
 }
 
@@ -377,7 +401,9 @@ int ddp_trainer_wait(ddp_trainer_t *t)
     struct ddp__result r;
     int rc = ddp__trainer_drain(t, &r);
 
-    return rc < 0 ? rc : ddp__engine_wait_all(t->engine);
+    if (rc < 0 || (rc = ddp__engine_wait_all(t->engine)) == 0)
+        return rc;
+    return settle_steps(t, rc);
 }
 
 int64_t ddp_trainer_steps(const ddp_trainer_t *t)
