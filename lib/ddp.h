@@ -1057,8 +1057,8 @@ int ddp_trainer_stats(ddp_trainer_t *t, struct ddp_stats *s);
  * before it are intact.  One run, and one process at a time, writes to DIR.
  *
  * A write that fails is tried again when the next checkpoint is due; existing
- * ones are kept.  ddp_trainer_checkpoint_failures() counts them, and too many in
- * a row, or one at the end of the run, end ddp_trainer_train() with DDP_EIO.
+ * ones are kept.  ddp_trainer_checkpoint_failures() counts them, and too many
+ * in a row, or one at the end of the run, end ddp_trainer_train() with DDP_EIO.
  * When something else ends it with whole weights, such as bad input, a
  * checkpoint of the steps before is written first, and the message says so.
  */
@@ -1092,11 +1092,16 @@ struct ddp_checkpoint {
     struct ddp_metrics best_evaluation;
     int64_t ema_evaluated; /* that of the last one with averages; 0: none */
     struct ddp_metrics ema_evaluation;
-    int skipped;      /* newer checkpoints that could not be used */
-    char why[512];    /* what is wrong with the newest of these */
-    char notice[640]; /* other devices, instructions or versions wrote it than
-                         those here, so that bits may differ from an
-                         uninterrupted run; "": the same */
+    int skipped;        /* newer checkpoints that could not be used */
+    char why[512];      /* what is wrong with the newest of these */
+    char notice[640];   /* other devices, instructions or versions wrote it than
+                           those here, so that bits may differ from an
+                           uninterrupted run; "": the same */
+    char changed[512];  /* the names of the settings that differ, separated by
+                           commas: "batch,optimizer.lr"; "" if to allow them
+                           would not do.  After DDP_EINVAL too */
+    char changes[1024]; /* those that differ and were allowed to, with both
+                           values: the bits are those of a new run */
 };
 
 /* Resume from the newest checkpoint in dir that is whole, or from the
@@ -1107,6 +1112,31 @@ struct ddp_checkpoint {
  *          then as it was. */
 int ddp_trainer_resume(ddp_trainer_t *t, const char *dir,
                        struct ddp_checkpoint *c);
+
+struct ddp_resume_options {
+    size_t struct_size;
+    const char *changed; /* settings that may differ from the checkpoint's, by
+                            the names in messages, separated by commas:
+                            "schedule.steps,optimizer.lr"; a name such as
+                            "data" or "optimizer" stands for all that begin
+                            with it.  NULL (default): none */
+};
+
+/* Fill in the defaults. */
+#define ddp_resume_options_init(o)                                             \
+    ddp_resume_options_init_sized(o, sizeof(*(o)))
+void ddp_resume_options_init_sized(struct ddp_resume_options *o, size_t size);
+
+/* The same for a run that continues with other settings, knowingly: more
+ * epochs, another learning rate, ...  The checkpoints that follow list all such
+ * changes in trainer.json.  Where an epoch gets another number of steps, the
+ * steps done are counted anew, so that the same share of the run is behind it;
+ * then checkpoints go to another folder.
+ * Errors   DDP_EINVAL also for a name that is no setting, or of one that can
+ *          never change (the network, the kind of optimizer, the classes). */
+int ddp_trainer_resume_with(ddp_trainer_t *t, const char *dir,
+                            const struct ddp_resume_options *o,
+                            struct ddp_checkpoint *c);
 
 /* ---- the parts ---------------------------------------------------------- */
 

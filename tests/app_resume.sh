@@ -55,6 +55,8 @@ exits 2 "other settings: exit code 2"
 complains "lanes is 2, in this run 1; seed is 42, in this run 9" \
     "they are named, with both values"
 complains "augmentation.flip is 1, in this run 0" "so is an augmentation"
+complains "add --resume-with lanes,seed,augmentation$" \
+    "the option that allows them is named"
 # shellcheck disable=SC2086
 run "$imagenet" train $net --output "$tmp/whole" --resume none
 exits 2 "a run is not written over another"
@@ -63,6 +65,52 @@ point $? "existing files are kept"
 # shellcheck disable=SC2086
 run "$imagenet" train $net --output "$tmp/x" --resume "$tmp/none"
 exits 74 "--resume of a folder that is not there: exit code 74"
+
+# A run that is over is made longer, knowingly: where it is, and in a copy.
+longer="$net --epochs 3"
+cp -a "$tmp/whole" "$tmp/old"
+# shellcheck disable=SC2086
+run "$imagenet" train $longer --output "$tmp/whole"
+exits 2 "more epochs: exit code 2"
+complains "schedule.steps is 6, in this run 9" "both values are named"
+complains "add --resume-with epochs$" "and the option"
+# shellcheck disable=SC2086
+run "$imagenet" train $longer --resume-with epochs --output "$tmp/whole"
+exits 0 "--resume-with epochs: the run continues"
+says "^resume: step=6 from" "from where it ended"
+says "^final step=9 " "to its new end"
+complains "schedule.steps is 6, in this run 9; the bits are those of a new run" \
+    "the change is reported"
+grep -q '^resume-with = epochs$' "$tmp/whole/config.txt"
+point $? "it is in config.txt"
+grep -q '"settings": "schedule.steps is 6, in this run 9"' \
+    "$tmp/whole/ckpt/latest/trainer.json"
+point $? "and in the checkpoint"
+more=$(value weights)
+# shellcheck disable=SC2086
+run "$imagenet" train $longer --output "$tmp/whole"
+exits 0 "it resumes without the option from then on"
+# shellcheck disable=SC2086
+run "$imagenet" train $longer --resume "$tmp/old" --resume-with epochs \
+    --output "$tmp/new"
+[ "$(value weights)" = "$more" ]
+point $? "in a folder of its own it gets the same weights"
+# shellcheck disable=SC2086
+run "$imagenet" train $longer -b 12 --resume-with batch,epochs \
+    --output "$tmp/whole"
+exits 2 "another batch in the same folder: exit code 2"
+complains "add --resume $tmp/whole and use another --output" "and the way out"
+# shellcheck disable=SC2086
+run "$imagenet" train $longer -b 12 --resume "$tmp/old" --resume-with batch \
+    --output "$tmp/batch"
+says "^resume: step=4 " "into another one it counts its steps anew"
+says "^final step=6 " "to the same epoch"
+# shellcheck disable=SC2086
+run "$imagenet" train $longer --resume-with model --output "$tmp/new"
+exits 2 "what cannot change: exit code 2"
+complains "'model' cannot change .*: epochs, " "with what can"
+rm -r "$tmp/whole"
+mv "$tmp/old" "$tmp/whole"
 
 # A second run in the folder of one that is running, which has no checkpoint
 # yet.

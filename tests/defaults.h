@@ -27,6 +27,7 @@
 #define LOAD_DEFAULTS .struct_size = sizeof(struct ddp_load_options)
 #define CONVERT_DEFAULTS .struct_size = sizeof(struct ddp_convert_options)
 #define COMPILED_DEFAULTS .struct_size = sizeof(struct ddp_compiled_options)
+#define RESUME_DEFAULTS .struct_size = sizeof(struct ddp_resume_options)
 #define EVALUATE_DEFAULTS                                                      \
     .struct_size = sizeof(struct ddp_evaluate_config), .sub_batch = 32
 

@@ -728,6 +728,144 @@ static void test_longer(void)
     is_int(c.step, STEPS, "continues where it ended");
 }
 
+/* ---- changed knowingly -------------------------------------------------- */
+
+/* Resume from `from` with these changes; the code. */
+static int change(const struct run *r, const char *from, const char *changed,
+                  struct ddp_checkpoint *c)
+{
+    return ddp_trainer_resume_with(
+        r->trainer, from,
+        &(struct ddp_resume_options){RESUME_DEFAULTS, .changed = changed}, c);
+}
+
+/* The rate is halved after step 4: exactly, so that it does not matter where
+ * the factor is. */
+static double halved(int64_t step, double epoch, double epochs, void *arg)
+{
+    (void)epoch;
+    (void)epochs;
+    (void)arg;
+    return step < 4 ? 1 : 0.5;
+}
+
+static void test_changed_rate(void)
+{
+    struct run r = usual(), custom = usual();
+    struct ddp_checkpoint c;
+    uint32_t want;
+
+    custom.cfg.schedule =
+        (struct ddp_schedule){.kind = DDP_CUSTOM_SCHEDULE, .fn = halved};
+    want = undisturbed(custom);
+    r.cfg.schedule.kind = DDP_CONSTANT;
+    stop_after(r, 4);
+    r.cfg.checkpoint.dir = dir;
+    r.cfg.optimizer.lr *= 0.5f;
+    begin(&r);
+    is_int(ddp_trainer_resume(r.trainer, NULL, &c), DDP_EINVAL,
+           "another rate is refused");
+    ok(!strcmp(c.changed, "optimizer.lr") && !*c.changes, "by name: %s",
+       c.changed);
+    is_int(change(&r, NULL, "batch,optimizer.lr", &c), 1,
+           "it is accepted if it is named");
+    ok(!strcmp(c.changed, "optimizer.lr") &&
+           !strcmp(c.changes, "optimizer.lr is 0.1, in this run 0.05"),
+       "both values are told: %s", c.changes);
+    is_int(finish(&r), want, "the weights are those of a run that changes it");
+}
+
+/* A run that is over becomes longer, twice; its checkpoints say so. */
+static void test_changed_length(void)
+{
+    struct run r = usual();
+    struct ddp_checkpoint c;
+    json_t *state, *changes;
+
+    clean();
+    r.cfg.checkpoint.dir = dir;
+    begin(&r);
+    finish(&r);
+    for (int i = 1; i <= 2; i++) {
+        r.cfg.epochs = EPOCHS + i;
+        begin(&r);
+        is_int(change(&r, NULL, "schedule", &c), 1, "a run is made longer");
+        ok(finish(&r), "and trained to its new end");
+    }
+    state = load_json(step_path(STEPS + 6, "trainer.json"));
+    changes = json_object_get(state, "changes");
+    is_int((long)json_array_size(changes), 2,
+           "a checkpoint lists both changes");
+    for (int i = 0; i < 2; i++) {
+        json_t *one = json_array_get(changes, (size_t)i);
+        const char *text = json_string_value(json_object_get(one, "settings"));
+
+        is_int((long)json_integer_value(json_object_get(one, "step")),
+               STEPS + 3 * i, "after which step");
+        ok(text && !strcmp(text, i ? "schedule.steps is 15, in this run 18"
+                                   : "schedule.steps is 12, in this run 15"),
+           "and which: %s", text ? text : "none");
+    }
+    json_decref(state);
+}
+
+/* Where epochs have other steps, they are numbered anew, in another folder. */
+static void test_changed_batch(void)
+{
+    struct run r = usual();
+    struct ddp_checkpoint c;
+    char other[128];
+
+    stop_after(r, 5);
+    r.cfg.checkpoint.dir = dir;
+    r.cfg.batch = 4; /* five steps an epoch instead of three */
+    begin(&r);
+    ok(change(&r, NULL, "batch,schedule", &c) == DDP_EINVAL &&
+           strstr(ddp_errmsg(), "an epoch had 3 steps and has 5 now") &&
+           !*c.changed,
+       "checkpoints are not mixed up: %s", ddp_errmsg());
+    end(&r);
+    snprintf(other, sizeof(other), "%s/other", top);
+    r.cfg.checkpoint.dir = other;
+    begin(&r);
+    is_int(change(&r, dir, "batch,schedule", &c), 1, "into another folder");
+    is_int(c.step, 8, "one epoch and two thirds are done");
+    is_int(ddp_trainer_train(r.trainer), 0, "the run continues");
+    is_int(ddp_trainer_steps(r.trainer), 20, "to its end");
+    end(&r);
+    shell("rm -rf '%s'", other);
+}
+
+static void refuse_change(struct run r, const char *changed, const char *why)
+{
+    struct ddp_checkpoint c;
+
+    begin(&r);
+    ok(change(&r, NULL, changed, &c) == DDP_EINVAL &&
+           strstr(ddp_errmsg(), why) && !*c.changed,
+       "\"%s\" is refused: %s", changed, ddp_errmsg());
+    end(&r);
+}
+
+static void test_unchangeable(void)
+{
+    struct run r = usual(), other;
+
+    stop_after(r, 4);
+    r.cfg.checkpoint.dir = dir;
+    refuse_change(r, "lr", "'lr' is not a setting that a run can change");
+    refuse_change(r, "batch,optimizer.kind", "'optimizer.kind' is not");
+    other = r;
+    other.cfg.optimizer = ddp_adam(0.1f);
+    refuse_change(other, "optimizer", "optimizer.kind is momentum");
+    other = r;
+    other.cfg.ema_decay = 0.9;
+    refuse_change(other, "ema_decay", "ema_decay is 0, in this run 0.9");
+    other = r;
+    other.network.dropout = 0.3f;
+    refuse_change(other, "batch", "layer 5 (dropout): p is 0.2");
+}
+
 /* ---- damage ------------------------------------------------------------- */
 
 static void test_damaged(void)
@@ -807,8 +945,8 @@ static int64_t fail_reading(struct run r, int at, uint32_t want, int *wrong)
     fail_input = at;
     rc = ddp_trainer_train(r.trainer);
     steps = ddp_trainer_steps(r.trainer);
-    good = rc == DDP_EIO && (!strstr(ddp_errmsg(), "the checkpoint of step ") ==
-                             (steps == 0));
+    good = rc == DDP_EIO &&
+           (!strstr(ddp_errmsg(), "the checkpoint of step ") == (steps == 0));
     if (!good)
         diag("%d: %s", rc, ddp_errmsg());
     end(&r);
@@ -832,8 +970,9 @@ static void test_bad_input(void)
         steps = fail_reading(r, at, want, &wrong);
         most = steps > most ? steps : most;
     }
-    is_int(wrong, 0, "input that fails: all steps before are in a checkpoint, "
-                     "from which the run resumes to the same weights");
+    is_int(wrong, 0,
+           "input that fails: all steps before are in a checkpoint, "
+           "from which the run resumes to the same weights");
     ok(most > STEPS / 2, "of up to %d steps", (int)most);
 }
 
@@ -973,7 +1112,8 @@ static void test_full_disk(void)
 }
 
 /* The disk is full from this call on; how many steps the run makes. */
-static int64_t fill_disk(int at, int failures, struct ddp_checkpoint_failures *f)
+static int64_t fill_disk(int at, int failures,
+                         struct ddp_checkpoint_failures *f)
 {
     struct run r = crash_run();
     int64_t steps;
@@ -1048,6 +1188,10 @@ int main(void)
     test_stored_state();
     test_other_format();
     test_longer();
+    test_changed_rate();
+    test_changed_length();
+    test_changed_batch();
+    test_unchangeable();
     test_damaged();
     test_one_writer();
     test_bad_input();

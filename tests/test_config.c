@@ -35,7 +35,7 @@ static void test_defaults(void)
     ok(c.struct_size == sizeof(c) && c.sub_batch == 32 && c.batch == 0 &&
            c.lanes == 0 && c.epochs == 1 && c.run_ahead == 2 &&
            c.max_nan_steps == 10 && c.checkpoint.keep == 3 &&
-           c.optimizer.lr == -1 && c.steps == 0,
+           c.optimizer.lr == -1 && c.steps == 0 && c.checkpoint_failures == 0,
        "and ddp_train_config_init()");
 }
 
@@ -69,6 +69,7 @@ static void test_option_defaults(void)
     INITIALISED(ddp_convert_options);
     INITIALISED(ddp_compiled_options);
     INITIALISED(ddp_evaluate_config, .sub_batch = 32);
+    INITIALISED(ddp_resume_options);
 }
 
 /* ---- sizes -------------------------------------------------------------- */

@@ -189,10 +189,11 @@ static bool read_all(ddp_dataset_t *d)
     return good;
 }
 
-static bool resumed(void)
+static bool resumed(bool with)
 {
     ddp_trainer_t *t = ddp_trainer_new(ddp, net, data, &cfg);
-    bool good = t && ddp_trainer_resume(t, NULL, NULL) == 1;
+    bool good = t && (with ? ddp_trainer_resume_with(t, NULL, NULL, NULL)
+                           : ddp_trainer_resume(t, NULL, NULL)) == 1;
 
     ddp_trainer_free(t);
     return good;
@@ -231,6 +232,7 @@ static bool resumed(void)
     X(ddp_image_options_init_sized, INIT(ddp_image_options))                   \
     X(ddp_compiled_options_init_sized, INIT(ddp_compiled_options))             \
     X(ddp_evaluate_config_init_sized, INIT(ddp_evaluate_config))               \
+    X(ddp_resume_options_init_sized, INIT(ddp_resume_options))                 \
     X(ddp_train_config_init_sized, configure())                                \
     X(ddp_schedule_init, DONE(ddp_schedule_init(&cfg.schedule,                 \
                                               DDP_COSINE, 1)))                 \
@@ -372,9 +374,13 @@ static bool resumed(void)
       ddp_trainer_ema_set(trainer, "head.weight", w, LEN * CLASSES) == 0)      \
     X(ddp_trainer_ema_save, ddp_trainer_ema_save(trainer, at("e"), NULL) == 0) \
     X(ddp_trainer_checkpoint, ddp_trainer_checkpoint(trainer) == 0)            \
+    X(ddp_trainer_checkpoint_failures,                                         \
+      ddp_trainer_checkpoint_failures(                                         \
+          trainer, &(struct ddp_checkpoint_failures){.count = 0}) == 0)        \
     X(ddp_trainer_train, ddp_trainer_train(trainer) == 0)                      \
     X(ddp_trainer_free, DONE(ddp_trainer_free(trainer)))                       \
-    X(ddp_trainer_resume, resumed())                                           \
+    X(ddp_trainer_resume, resumed(false))                                      \
+    X(ddp_trainer_resume_with, resumed(true))                                  \
     X(ddp_chain_free, DONE(ddp_chain_free(net)))                               \
     X(ddp_finish, DONE(ddp_finish(ddp)))
 /* clang-format on */

@@ -11,6 +11,7 @@
 
 #include "common/app.h"
 #include "common/app_fail.h"
+#include "changes.h"
 #include "checkpoint.h"
 #include "options.h"
 
@@ -44,9 +45,10 @@ static bool parse_interval(const char *text, struct ddp_checkpoint_config *c)
 int checkpoint_check(const struct opts *o, const struct settings *s)
 {
     struct ddp_checkpoint_config c;
+    char allowed[1024];
 
     if (parse_interval(s->ckpt_every, &c))
-        return OPTS_GO;
+        return changes_allowed(o, s, allowed, sizeof(allowed));
     opt_complain(o,
                  "--ckpt-every: '%s' is not an interval such as 90s, 10m, 2h, "
                  "500it, 1ep, or none",
@@ -105,20 +107,41 @@ void checkpoint_advise(const char *dir)
                 "the same command again to start over");
 }
 
-static int report_resume(int rc, const char *from,
+/* Other settings, or a folder that cannot be used. */
+static int refuse_resume(const struct opts *o, const struct settings *s,
                          const struct ddp_checkpoint *c)
 {
-    if (rc == DDP_EINVAL) {
-        app_fail(rc);
-        app_say("to start a new run, use --resume none and another --output");
-        return EXIT_USAGE;
-    }
+    char with[256];
+
+    app_fail(DDP_EINVAL);
+    changes_wanted(o, c->changed, with, sizeof(with));
+    if (*with)
+        app_say("to continue with the new values, as a run with other bits, "
+                "add --resume-with %s",
+                with);
+    else if (s->resume_with && !strcmp(s->resume, "auto"))
+        app_say("to continue this run in another folder, add --resume %s and "
+                "use another --output",
+                s->output);
+    app_say("to start a new run, use --resume none and another --output");
+    return EXIT_USAGE;
+}
+
+static int report_resume(const struct opts *o, const struct settings *s, int rc,
+                         const char *from, const struct ddp_checkpoint *c)
+{
+    if (rc == DDP_EINVAL)
+        return refuse_resume(o, s, c);
     if (rc < 0)
         return app_fail(rc);
     if (c->skipped)
         app_say("skipped %d damaged checkpoints: %s", c->skipped, c->why);
     if (c->notice[0])
         app_say("%s", c->notice);
+    if (c->changes[0])
+        app_say("continuing with other settings: %s; the bits are those of a "
+                "new run",
+                c->changes);
     if (rc > 0)
         printf("resume: step=%lld from %s\n", (long long)c->step, c->path);
     else if (from) {
@@ -138,7 +161,7 @@ static int keep_apart(const struct opts *o, const struct settings *s,
 
     if (!has_checkpoints(dir)) {
         rc = ddp_trainer_resume(t, NULL, &c);
-        return rc == 0 ? OPTS_GO : report_resume(rc, NULL, &c);
+        return rc == 0 ? OPTS_GO : report_resume(o, s, rc, NULL, &c);
     }
     opt_complain(o,
                  "--resume %s: %s already holds the checkpoints of a run; "
@@ -151,18 +174,25 @@ int checkpoint_resume(const struct opts *o, const struct settings *s,
                       const char *dir, ddp_trainer_t *t,
                       struct ddp_checkpoint *c)
 {
-    char *inner;
+    struct ddp_resume_options with;
+    char allowed[1024], *inner;
     int rc;
 
     *c = (struct ddp_checkpoint){0};
+    if ((rc = changes_allowed(o, s, allowed, sizeof(allowed))) != OPTS_GO)
+        return rc;
+    ddp_resume_options_init(&with);
+    with.changed = allowed;
     if (!strcmp(s->resume, "auto"))
-        return report_resume(ddp_trainer_resume(t, NULL, c), NULL, c);
+        return report_resume(o, s, ddp_trainer_resume_with(t, NULL, &with, c),
+                             NULL, c);
     rc = keep_apart(o, s, dir, t);
     if (rc != OPTS_GO || !strcmp(s->resume, "none"))
         return rc;
     if (!(inner = app_path(s->resume, CHECKPOINT_DIR)))
         return app_exit_code(DDP_ENOMEM);
-    rc = ddp_trainer_resume(t, app_is_dir(inner) ? inner : s->resume, c);
+    rc = ddp_trainer_resume_with(t, app_is_dir(inner) ? inner : s->resume,
+                                 &with, c);
     free(inner);
-    return report_resume(rc, s->resume, c);
+    return report_resume(o, s, rc, s->resume, c);
 }

@@ -4,6 +4,8 @@
 
 bin_PROGRAMS += bin/imagenet
 bin_imagenet_SOURCES = \
+    %D%/changes.c \
+    %D%/changes.h \
     %D%/check.c \
     %D%/check.h \
     %D%/checkpoint.c \

@@ -419,6 +419,12 @@ static const struct opt_group checkpoints = {
         TEXT("resume", resume, "auto|none|DIR", "auto",
              "resume from the newest checkpoint in --output, if any; from "
              "none; or from the newest in another run's folder"),
+        TEXT(
+            "resume-with", resume_with, "CHANGED,...", NULL,
+            "options that differ from those of the run to resume, such as "
+            "epochs, batch, lr, data, augmentation: continue with the new "
+            "values, and record that in the checkpoints. The weights are those "
+            "of a new run"),
         TEXT("ckpt-every", ckpt_every, "TIME|Nit|Nep|none", "10m",
              "interval between checkpoints, in s, m, h, steps (it) or epochs "
              "(ep); in addition, one is written at the end and after the best "

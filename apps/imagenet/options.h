@@ -36,7 +36,7 @@ struct settings {
     /* output */
     char *output;
     int64_t eval_every, log_every;
-    char *resume, *ckpt_every;
+    char *resume, *resume_with, *ckpt_every;
     int64_t keep_last, save_every, ckpt_failures;
     bool no_val;
     double time_limit;

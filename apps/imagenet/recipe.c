@@ -4,6 +4,7 @@
 #include "config.h"
 #include <limits.h>
 #include <math.h>
+#include <string.h>
 
 #include "ddp.h"
 
@@ -51,6 +52,8 @@ int recipe_check(const struct opts *o, const struct settings *s)
         {"tta", !s->no_val, "--no-val is given"},
         {"epochs", !s->steps, "--steps is given"},
         {"zero-init-residual", !s->weights, "--weights is given"},
+        {"resume-with", strcmp(s->resume, "none") != 0,
+         "--resume none starts a new run"},
     };
 
     for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {

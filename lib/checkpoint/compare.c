@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/printable.h"
+#include "checkpoint/changes.h"
 #include "checkpoint/compare.h"
 #include "checkpoint/settings.h"
 
@@ -19,6 +20,13 @@ enum { NAMED = 5, VALUE = 160 };
 struct differences {
     int count;
     char text[NAMED * (2 * VALUE + 256)];
+};
+
+struct comparison {
+    struct ddp__changes
+        *changes; /* which are allowed; its names are added to */
+    struct differences refused, accepted;
+    bool final; /* one of those refused may never differ */
 };
 
 /* Numbers with this many digits; other values as in JSON. */
@@ -41,9 +49,8 @@ static void print_value(const json_t *v, int digits, char text[VALUE])
 
 /* "PREFIXname is 2, in this run 1"; few digits, unless that hides the
  * difference. */
-static void add_difference(struct differences *d, const char *prefix,
-                           const char *name, const json_t *there,
-                           const json_t *here)
+static void add_text(struct differences *d, const char *prefix,
+                     const char *name, const json_t *there, const json_t *here)
 {
     char a[VALUE], b[VALUE];
     size_t n = strlen(d->text);
@@ -60,10 +67,30 @@ static void add_difference(struct differences *d, const char *prefix,
              n ? "; " : "", prefix, name, a, b);
 }
 
-static void compare_objects(struct differences *d, const char *prefix,
+static void add_difference(struct comparison *c, const char *prefix,
+                           const char *name, const json_t *there,
+                           const json_t *here)
+{
+    struct ddp__changes *changes = c->changes;
+    size_t n = strlen(changes->names);
+    char setting[2 * VALUE];
+    bool can;
+
+    snprintf(setting, sizeof(setting), "%s%s", prefix, name);
+    can = ddp__setting_can_change(setting, there, here);
+    c->final |= !can;
+    snprintf(changes->names + n, sizeof(changes->names) - n, "%s%s",
+             n ? "," : "", setting);
+    add_text(can && ddp__setting_listed(changes->allowed, setting)
+                 ? &c->accepted
+                 : &c->refused,
+             prefix, name, there, here);
+}
+
+static void compare_objects(struct comparison *d, const char *prefix,
                             const json_t *there, const json_t *here);
 
-static void compare_values(struct differences *d, const char *prefix,
+static void compare_values(struct comparison *d, const char *prefix,
                            const char *name, const json_t *there,
                            const json_t *here)
 {
@@ -78,7 +105,7 @@ static void compare_values(struct differences *d, const char *prefix,
 }
 
 /* NULL has no fields. */
-static void compare_objects(struct differences *d, const char *prefix,
+static void compare_objects(struct comparison *d, const char *prefix,
                             const json_t *there, const json_t *here)
 {
     const char *name;
@@ -121,7 +148,7 @@ static void print_layer(const json_t *layer, char text[VALUE])
 }
 
 /* Names matter only for parameters. */
-static void compare_layer(struct differences *d, const json_t *there,
+static void compare_layer(struct comparison *d, const json_t *there,
                           const json_t *here)
 {
     static const char *const shape[] = {"input", "output", "children"};
@@ -141,7 +168,7 @@ static void compare_layer(struct differences *d, const json_t *there,
 
 /* After a layer of another kind, or an added one, all later layers differ,
  * too. */
-static void compare_networks(struct differences *d, const json_t *there,
+static void compare_networks(struct comparison *d, const json_t *there,
                              const json_t *here)
 {
     size_t a = json_array_size(there), b = json_array_size(here);
@@ -161,21 +188,36 @@ static void compare_networks(struct differences *d, const json_t *there,
     }
 }
 
-int ddp__settings_compare(const char *path, const json_t *there,
-                          const json_t *here)
+/* "a is 1, in this run 2; b is ...; and 3 more" */
+static void print_differences(struct differences *d, char *text, size_t size)
 {
-    struct differences d = {0};
     char more[32] = "";
 
-    compare_objects(&d, "", json_object_get(there, "settings"),
+    if (d->count > NAMED)
+        snprintf(more, sizeof(more), "; and %d more", d->count - NAMED);
+    ddp__printable(d->text);
+    snprintf(text, size, "%s%s", d->text, more);
+}
+
+int ddp__settings_compare(const char *path, const json_t *there,
+                          const json_t *here, struct ddp__changes *changes)
+{
+    struct comparison c = {.changes = changes};
+    char text[sizeof(c.refused.text) + 32];
+
+    changes->names[0] = 0;
+    compare_objects(&c, "", json_object_get(there, "settings"),
                     json_object_get(here, "settings"));
-    compare_networks(&d, json_object_get(there, "network"),
+    compare_networks(&c, json_object_get(there, "network"),
                      json_object_get(here, "network"));
-    if (d.count == 0)
+    print_differences(&c.accepted, text, sizeof(text));
+    snprintf(changes->text, sizeof(changes->text), "%.*s",
+             (int)sizeof(changes->text) - 1, text);
+    if (c.final)
+        changes->names[0] = 0;
+    if (c.refused.count == 0)
         return 0;
-    if (d.count > NAMED)
-        snprintf(more, sizeof(more), "; and %d more", d.count - NAMED);
-    ddp__printable(d.text);
-    return ddp__fail(DDP_EINVAL, "%s was written with other settings: %s%s",
-                     path, d.text, more);
+    print_differences(&c.refused, text, sizeof(text));
+    return ddp__fail(DDP_EINVAL, "%s was written with other settings: %s", path,
+                     text);
 }

@@ -4,11 +4,12 @@
 #ifndef DDP_CHECKPOINT_COMPARE_H
 #define DDP_CHECKPOINT_COMPARE_H
 
-#include <jansson.h>
+#include "checkpoint/changes.h"
 
 /* DDP_EINVAL, and the first differences by name with both values, if those in
- * the state of the checkpoint in the folder path are not those of this run. */
+ * the state of the checkpoint in the folder path are not those of this run, but
+ * for the allowed changes. */
 int ddp__settings_compare(const char *path, const json_t *there,
-                          const json_t *here);
+                          const json_t *here, struct ddp__changes *changes);
 
 #endif

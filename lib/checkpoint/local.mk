@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
 LIB_SOURCES += \
+    %D%/changes.c \
+    %D%/changes.h \
     %D%/compare.c \
     %D%/compare.h \
     %D%/copy.c \

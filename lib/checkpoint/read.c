@@ -233,7 +233,7 @@ static int verify_all(const char *path, const struct ddp__ckpt_copy *c,
 /* Read the settings before the files that depend on them: an optimizer without
  * state has no file. */
 int ddp__ckpt_read(const char *path, const json_t *settings,
-                   struct ddp__ckpt_copy *c)
+                   struct ddp__changes *changes, struct ddp__ckpt_copy *c)
 {
     json_t *manifest;
     int rc = load_json(path, DDP__CKPT_MANIFEST, &manifest);
@@ -242,7 +242,7 @@ int ddp__ckpt_read(const char *path, const json_t *settings,
         return rc;
     if ((rc = verify_listed(path, manifest, DDP__CKPT_STATE)) == 0 &&
         (rc = load_json(path, DDP__CKPT_STATE, &c->state)) == 0 &&
-        (rc = ddp__state_check(c->state, settings, path)) == 0)
+        (rc = ddp__state_check(c->state, settings, path, changes)) == 0)
         rc = verify_all(path, c, manifest);
     for (int s = 0; rc == 0 && s < c->sets; s++)
         rc = read_set(path, c, s);

@@ -4,6 +4,7 @@
 #ifndef DDP_CHECKPOINT_READ_H
 #define DDP_CHECKPOINT_READ_H
 
+#include "checkpoint/changes.h"
 #include "checkpoint/copy.h"
 
 /* Steps of the checkpoints in dir, the newest first; their number, or a code.
@@ -15,6 +16,6 @@ int64_t ddp__ckpt_list(const char *dir, int64_t **step);
  * Errors   DDP_EDATA, DDP_EIO: it is damaged; DDP_EINVAL, DDP_ESHAPE: it
  * belongs to another run. */
 int ddp__ckpt_read(const char *path, const json_t *settings,
-                   struct ddp__ckpt_copy *c);
+                   struct ddp__changes *changes, struct ddp__ckpt_copy *c);
 
 #endif

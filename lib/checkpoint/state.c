@@ -68,7 +68,9 @@ static json_t *pack_run(const struct ddp__run *r)
 int ddp__state_json(const struct ddp__run *r, json_t *settings, json_t **out)
 {
     *out = pack_run(r);
-    if (*out && json_object_update(*out, settings) == 0)
+    if (*out && json_object_update(*out, settings) == 0 &&
+        (json_array_size(r->changes) == 0 ||
+         json_object_set(*out, "changes", r->changes) == 0))
         return 0;
     json_decref(*out);
     *out = NULL;
@@ -88,7 +90,7 @@ static bool take_text(const json_t *o, const char *name, char *text,
 }
 
 int ddp__state_check(const json_t *state, const json_t *settings,
-                     const char *path)
+                     const char *path, struct ddp__changes *changes)
 {
     const json_t *format = json_object_get(state, "format");
     char library[128];
@@ -98,7 +100,7 @@ int ddp__state_check(const json_t *state, const json_t *settings,
         return ddp__fail(DDP_EDATA, "%s: %s is not the state of a run", path,
                          DDP__CKPT_STATE);
     if (json_integer_value(format) == FORMAT)
-        return ddp__settings_compare(path, state, settings);
+        return ddp__settings_compare(path, state, settings, changes);
     take_text(state, "library", library, sizeof(library));
     return ddp__fail(
         DDP_EINVAL,
@@ -178,6 +180,9 @@ static const char *parse_run(const json_t *state, struct ddp__run *r)
     if (!take_evaluation(state, "ema_evaluation", &r->ema_evaluated,
                          &r->ema_evaluation))
         return "ema_evaluation";
+    r->changes = json_object_get(state, "changes");
+    if (r->changes && !json_is_array(r->changes))
+        return "changes";
     return NULL;
 }
 
@@ -190,4 +195,38 @@ int ddp__state_parse(const json_t *state, const char *path, struct ddp__run *r)
         return 0;
     return ddp__fail(DDP_EDATA, "%s: %s: missing or invalid field '%s'", path,
                      DDP__CKPT_STATE, missing);
+}
+
+/* ---- epochs of another length ------------------------------------------- */
+
+int64_t ddp__state_epoch_steps(const json_t *state)
+{
+    const json_t *settings = json_object_get(state, "settings");
+    const json_t *data = json_object_get(settings, "data");
+    int64_t batch, samples;
+
+    if (!take_integer(settings, "batch", &batch) ||
+        !take_integer(data, "samples", &samples) || batch == 0)
+        return 0;
+    return samples / batch + (samples % batch != 0);
+}
+
+/* The same share of an epoch, rounded down to a whole step. */
+static int64_t renumber(int64_t step, int64_t from, int64_t to)
+{
+    long double part = floorl((long double)(step % from) * to / from);
+    long double n = (long double)(step / from) * to + part;
+
+    return n < (long double)INT64_MAX ? (int64_t)n : INT64_MAX;
+}
+
+/* The best checkpoint has the number of a step of the run before. */
+void ddp__run_renumber(struct ddp__run *r, int64_t from, int64_t to)
+{
+    r->step = renumber(r->step, from, to);
+    r->on_epoch_step = renumber(r->on_epoch_step, from, to);
+    r->evaluated = renumber(r->evaluated, from, to);
+    r->ema_evaluated = renumber(r->ema_evaluated, from, to);
+    r->best = 0;
+    r->best_evaluation = (struct ddp_metrics){0};
 }

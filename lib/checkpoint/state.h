@@ -6,6 +6,7 @@
 
 #include <jansson.h>
 
+#include "checkpoint/changes.h"
 #include "ddp.h"
 #include "engine/loss_scaler.h"
 
@@ -20,19 +21,28 @@ struct ddp__run {
     double scaler[DDP__SCALER_STATE]; /* of a checkpoint */
     double seconds;                   /* of training, before this process */
     char devices[256];                /* what computed it; of a checkpoint */
+    json_t *changes; /* of settings so far, an array of {"step", "settings"},
+                        or NULL; a trainer owns its own */
 };
 
 /* trainer.json, which includes the result of ddp__settings_json().  *out is to
  * be freed. */
 int ddp__state_json(const struct ddp__run *r, json_t *settings, json_t **out);
 
-/* Whether a run with these settings can resume from this state.
+/* Whether a run with these settings, but for allowed changes, can resume from
+ * this state.
  * Errors   DDP_EINVAL: it has another format, or other settings; DDP_EDATA: it
  *          is no such state at all. */
 int ddp__state_check(const json_t *state, const json_t *settings,
-                     const char *path);
+                     const char *path, struct ddp__changes *changes);
 
 /* Read the position and progress of the run.  DDP_EDATA. */
 int ddp__state_parse(const json_t *state, const char *path, struct ddp__run *r);
+
+/* Steps of an epoch, as the settings in a state have it; 0: unknown. */
+int64_t ddp__state_epoch_steps(const json_t *state);
+
+/* Count steps so that epochs of `to` steps replace those of `from`. */
+void ddp__run_renumber(struct ddp__run *r, int64_t from, int64_t to);
 
 #endif

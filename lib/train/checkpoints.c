@@ -1,4 +1,4 @@
-/* checkpoints.c - when a trainer writes checkpoints, and resuming from one
+/* checkpoints.c - when a trainer writes checkpoints, and what is in them
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
 #include "config.h"
@@ -13,7 +13,6 @@
 
 #include "base/error.h"
 #include "base/file.h"
-#include "checkpoint/files.h"
 #include "checkpoint/read.h"
 #include "checkpoint/settings.h"
 #include "checkpoint/state.h"
@@ -106,6 +105,22 @@ int ddp__checkpoints_begin(struct ddp_trainer *t)
     return open_ours(t->ckpt);
 }
 
+const char *ddp__checkpoints_folder(const struct ddp_trainer *t)
+{
+    return t->ckpt ? t->ckpt->dir.path : NULL;
+}
+
+int ddp__checkpoints_open(struct ddp_trainer *t)
+{
+    return ddp__ckpt_dir_open(&t->ckpt->dir);
+}
+
+void ddp__checkpoints_resumed(struct ddp_trainer *t, int64_t step)
+{
+    t->ckpt->ours = true;
+    t->ckpt->saved = step;
+}
+
 bool ddp__checkpoints_requested(const struct ddp_trainer *t)
 {
     return t->ckpt && t->ckpt->requested;
@@ -135,7 +150,7 @@ bool ddp__checkpoints_due(const struct ddp_trainer *t)
 
 /* ---- what decides the weights ------------------------------------------- */
 
-static int settings_of(const struct ddp_trainer *t, json_t **out)
+int ddp__checkpoints_settings(const struct ddp_trainer *t, json_t **out)
 {
     const struct ddp__settings s = {.cfg = &t->cfg,
                                     .data = t->loader.data,
@@ -145,8 +160,7 @@ static int settings_of(const struct ddp_trainer *t, json_t **out)
     return ddp__settings_json(&s, out);
 }
 
-/* Two runs whose devices have equal descriptions compute equal bits. */
-static void describe_devices(const ddp_t *ddp, char *text, size_t size)
+void ddp__checkpoints_devices(const ddp_t *ddp, char *text, size_t size)
 {
     const struct ddp__devices *all = &ddp->devices;
     const char *cpu = ddp__devices_describe(&all->used[all->count - 1]);
@@ -247,9 +261,9 @@ static int describe_state(const struct ddp_trainer *t, json_t **out)
     run.step = t->submitted;
     if (t->training)
         run.seconds += ddp__now() - t->begin;
-    describe_devices(t->ddp, run.devices, sizeof(run.devices));
+    ddp__checkpoints_devices(t->ddp, run.devices, sizeof(run.devices));
     if ((rc = ddp__loss_scaler_get(t->engine, run.scaler)) < 0 ||
-        (rc = settings_of(t, &settings)) < 0)
+        (rc = ddp__checkpoints_settings(t, &settings)) < 0)
         return rc;
     rc = ddp__state_json(&run, settings, out);
     json_decref(settings);
@@ -319,8 +333,9 @@ int ddp__checkpoints_rescue(struct ddp_trainer *t, int rc)
         (saved = ddp__checkpoints_save(t)) == 0)
         saved = ddp__checkpoints_wait(t);
     if (saved == 0)
-        return ddp__fail(rc, "%s; the checkpoint of step %lld has all steps "
-                             "that were made",
+        return ddp__fail(rc,
+                         "%s; the checkpoint of step %lld has all steps "
+                         "that were made",
                          why.message, (long long)t->submitted);
     if (t->engine->torn)
         return ddp__fail(rc, "%s; no checkpoint is written of them",
@@ -357,153 +372,4 @@ int ddp_trainer_checkpoint(ddp_trainer_t *t)
                          "no checkpoint is written: the loss is not finite");
     rc = ddp__checkpoints_save(t);
     return rc < 0 ? rc : ddp__checkpoints_wait(t);
-}
-
-/* ---- resuming ----------------------------------------------------------- */
-
-/* Does nothing if the devices are the same. */
-static void compare_devices(const struct ddp_trainer *t, char *notice,
-                            size_t size)
-{
-    char devices[sizeof(t->run.devices)];
-
-    describe_devices(t->ddp, devices, sizeof(devices));
-    if (strcmp(t->run.devices, devices))
-        snprintf(
-            notice, size,
-            "the steps so far ran on %s, the following run on %s: bits may "
-            "differ from those of a run without this change",
-            t->run.devices, devices);
-}
-
-static void fill_info(const struct ddp_trainer *t, const char *path,
-                      struct ddp_checkpoint *c)
-{
-    const struct ddp__run *r = &t->run;
-
-    snprintf(c->path, sizeof(c->path), "%s", path);
-    c->step = t->submitted;
-    c->epoch_mean = ddp__trainer_epoch_mean(t);
-    c->evaluated = r->evaluated;
-    c->evaluation = r->evaluation;
-    c->best = r->best;
-    c->best_evaluation = r->best_evaluation;
-    c->ema_evaluated = r->ema_evaluated;
-    c->ema_evaluation = r->ema_evaluation;
-    compare_devices(t, c->notice, sizeof(c->notice));
-}
-
-/* Everything has been read and verified before the trainer changes. */
-static int restore_state(struct ddp_trainer *t, const char *path,
-                         struct ddp__ckpt_copy *copy)
-{
-    struct ddp__run run;
-    int rc;
-
-    if ((rc = ddp__state_parse(copy->state, path, &run)) < 0)
-        return rc;
-    if (run.step > t->total)
-        return ddp__fail(DDP_EINVAL,
-                         "%s has %lld steps, more than the %lld of this run",
-                         path, (long long)run.step, (long long)t->total);
-    if ((rc = ddp__loss_scaler_set(t->engine, run.scaler)) < 0 ||
-        (rc = ddp__ckpt_copy_restore(copy, t->engine)) < 0)
-        return rc;
-    if (t->engine->ema)
-        t->engine->ema->begun = true;
-    t->run = run;
-    t->begun = t->submitted = t->reported = t->applied = run.step;
-    ddp__engine_begin(t->engine, run.step);
-    return 0;
-}
-
-static int load_one(struct ddp_trainer *t, const char *path,
-                    struct ddp_checkpoint *c)
-{
-    struct ddp__ckpt_copy copy;
-    json_t *settings;
-    int rc = settings_of(t, &settings);
-
-    if (rc < 0)
-        return rc;
-    if ((rc = ddp__ckpt_copy_new(&copy, t->engine)) == 0 &&
-        (rc = ddp__ckpt_read(path, settings, &copy)) == 0)
-        rc = restore_state(t, path, &copy);
-    ddp__ckpt_copy_free(&copy);
-    json_decref(settings);
-    if (rc == 0)
-        fill_info(t, path, c);
-    return rc < 0 ? rc : 1;
-}
-
-/* The newest checkpoint that can be read; damaged ones are skipped. */
-static int load_newest(struct ddp_trainer *t, const char *dir,
-                       const int64_t *step, int64_t n, struct ddp_checkpoint *c)
-{
-    struct ddp__error before = ddp__error_save();
-    char name[DDP__CKPT_NAME_MAX], *path;
-    int rc = 0;
-
-    for (int64_t i = 0; i < n; i++) {
-        snprintf(name, sizeof(name), DDP__CKPT_NAME, (long long)step[i]);
-        if (!(path = ddp__path_join(dir, name)))
-            return DDP_ENOMEM;
-        rc = load_one(t, path, c);
-        free(path);
-        if (rc > 0)
-            ddp__error_restore(&before);
-        if (rc != DDP_EDATA && rc != DDP_EIO)
-            return rc;
-        if (c->skipped++ == 0)
-            snprintf(c->why, sizeof(c->why), "%s", ddp_errmsg());
-    }
-    return n ? ddp__fail(DDP_EDATA,
-                         "none of the %lld checkpoints in %s can be used; the "
-                         "newest: %s",
-                         (long long)n, dir, c->why)
-             : 0;
-}
-
-static int load_from(struct ddp_trainer *t, const char *dir,
-                     struct ddp_checkpoint *c)
-{
-    int64_t *step, n;
-    int rc;
-
-    if (ddp__file_exists(dir, DDP__CKPT_MANIFEST))
-        return load_one(t, dir, c);
-    if ((n = ddp__ckpt_list(dir, &step)) < 0)
-        return (int)n;
-    rc = load_newest(t, dir, step, n, c);
-    free(step);
-    return rc;
-}
-
-int ddp_trainer_resume(ddp_trainer_t *t, const char *dir,
-                       struct ddp_checkpoint *c)
-{
-    struct ddp_checkpoint none = {0};
-    int rc = 0;
-
-    if (!t)
-        return DDP_EINVAL; /* ddp_trainer_new() set the message */
-    c = c ? c : &none;
-    *c = (struct ddp_checkpoint){0};
-    if (t->submitted)
-        return ddp__fail(DDP_EINVAL, "ddp_trainer_resume() must be called "
-                                     "before the trainer's first step");
-    if (!dir && !t->ckpt)
-        return ddp__fail(DDP_EINVAL, "the trainer has no checkpoint.dir");
-    if (t->ckpt && dir && !strcmp(dir, t->ckpt->dir.path))
-        dir = NULL;
-    if (!dir)
-        rc = ddp__ckpt_dir_open(&t->ckpt->dir);
-    if (rc == 0)
-        rc = load_from(t, dir ? dir : t->ckpt->dir.path, c);
-    if (rc < 0 || dir)
-        return rc;
-    t->ckpt->ours = true;
-    if (rc == 1)
-        t->ckpt->saved = c->step;
-    return rc;
 }

@@ -13,6 +13,7 @@ LIB_SOURCES += \
     %D%/memory.c \
     %D%/memory.h \
     %D%/pullback.c \
+    %D%/resume.c \
     %D%/schedule.c \
     %D%/train.c \
     %D%/train_config.c \

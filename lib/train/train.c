@@ -136,7 +136,8 @@ static int stop_run(struct ddp_trainer *t)
 
     if ((rc = ddp__trainer_drain(t, &r)) < 0 ||
         (ddp__checkpoints_requested(t) &&
-         ((rc = save_checkpoint(t)) < 0 || (rc = ddp__checkpoints_wait(t)) < 0)))
+         ((rc = save_checkpoint(t)) < 0 ||
+          (rc = ddp__checkpoints_wait(t)) < 0)))
         return rc;
     return ddp__fail(DDP_ESTOPPED, "stopped after step %lld",
                      (long long)t->reported);

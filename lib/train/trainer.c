@@ -137,6 +137,7 @@ void ddp_trainer_free(ddp_trainer_t *t)
     if (!t)
         return;
     ddp__checkpoints_free(t);
+    json_decref(t->run.changes);
     ddp__engine_free(t->engine);
     ddp__eval_free(t->eval);
     free(t->sizes);
