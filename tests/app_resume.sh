@@ -190,7 +190,7 @@ exits 0 "eval of a checkpoint, the network taken from its metadata"
 shim=$tmp/crash.so
 if ! $DDP_CC -shared -fPIC -I"$builddir" -o "$shim" "$srcdir/tests/crash.c" \
     >"$tmp/out" 2>&1; then
-    skip 17 "cannot build a library to preload"
+    skip 25 "cannot build a library to preload"
     done_testing
 fi
 ASAN_OPTIONS=$ASAN_OPTIONS:verify_asan_link_order=0
@@ -214,6 +214,20 @@ holds "$calls > 100" "it makes $calls calls that change the disk"
 stride=27 # so many lie between those that are tried
 [ -z "$DDP_LONG" ] || stride=1
 points=$(seq $((stride / 2)) $stride $((calls - 1)))
+
+# After a power failure there is what has been synced: each folder and file in
+# the folder that it is in.
+# shellcheck disable=SC2086
+with list 0 "$tmp/l" "$imagenet" train $net --output "$tmp/l/a/run"
+exits 0 "a run in a new folder"
+for name in "mkdir $tmp/l" "mkdir $tmp/l/a" "mkdir $tmp/l/a/run" \
+    "mkdir $tmp/l/a/run/ckpt" "rename $tmp/l/a/run/config.txt" \
+    "rename $tmp/l/a/run/classes.txt" "rename $tmp/l/a/run/weights.safetensors"
+do
+    grep -A 1 -x "$name" "$tmp/err" |
+        grep -q -x "fsync $(dirname "${name#* }")"
+    point $? "${name%% *} of ${name##*/} is followed by a sync"
+done
 
 # Killed there, then continued, on one worker and another scheduler.
 wrong=0

@@ -76,6 +76,26 @@ static bool point(const char *what)
     return fails;
 }
 
+static void list_folder(const char *what, const char *path)
+{
+    if (crash.mode == CRASH_LIST && !inside)
+        fprintf(stderr, "%s %s\n", what, path);
+}
+
+static void list_synced(int fd)
+{
+    char link[32], path[PATH];
+    ssize_t n;
+
+    if (crash.mode != CRASH_LIST)
+        return;
+    snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+    if ((n = readlink(link, path, sizeof(path) - 1)) < 0)
+        return;
+    path[n] = 0;
+    list_folder("fsync", path);
+}
+
 static bool below(int dir, const char *path)
 {
     size_t n = crash.dir ? strlen(crash.dir) : 0;
@@ -117,6 +137,7 @@ static __attribute__((constructor)) void begin_from_environment(void)
     crash.error = !strncmp(word, "EIO", 3) ? EIO : ENOSPC;
     crash_begin(!strcmp(word, "kill")    ? CRASH_KILL
                 : !strcmp(word, "count") ? CRASH_COUNT
+                : !strcmp(word, "list")  ? CRASH_LIST
                                          : CRASH_FAIL,
                 dir);
 }
@@ -176,6 +197,7 @@ int fsync(int fd)
 {
     if (fd >= 0 && fd < FDS && ours[fd] && point("fsync"))
         return -1;
+    list_synced(fd);
     return (int)syscall(SYS_fsync, fd);
 }
 
@@ -183,6 +205,7 @@ int mkdir(const char *path, mode_t mode)
 {
     if (below(-1, path) && point("mkdir"))
         return -1;
+    list_folder("mkdir", path);
     return (int)syscall(SYS_mkdir, path, mode);
 }
 
@@ -190,6 +213,7 @@ int rename(const char *from, const char *to)
 {
     if (below(-1, to) && point("rename"))
         return -1;
+    list_folder("rename", to);
     return (int)syscall(SYS_rename, from, to);
 }
 

@@ -8,7 +8,8 @@
  *
  * As a library to preload into any program it is controlled by the environment:
  * DDP_CRASH="kill 17 /folder", "ENOSPC 17 /folder", "EIO+ 17 /folder" (all
- * calls from that one on), "count 0 /folder" (how many).  It ends with
+ * calls from that one on), "count 0 /folder" (how many), "list 0 /folder"
+ * (which folders are made and synced).  It ends with
  * "calls=N" or "failed=write", the first that failed, on stderr.
  */
 #ifndef CRASH_H
@@ -22,6 +23,7 @@ enum crash_mode {
     CRASH_COPY, /* keep the folder as it is before the call, in copies/N */
     CRASH_FAIL, /* call number `at` fails; all from it on when `forever` */
     CRASH_KILL, /* the process dies at call number `at` */
+    CRASH_LIST, /* print each new folder and name, and what is synced */
 };
 
 struct crash {

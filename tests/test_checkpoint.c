@@ -666,6 +666,46 @@ static void test_other_format(void)
     json_decref(state);
 }
 
+/* Change one number of a checkpoint's state. */
+static void refuse_number(const char *object, const char *name, json_t *value,
+                          const char *why)
+{
+    json_t *state = load_json(step_path(4, "trainer.json"));
+    json_t *o = object ? json_object_get(state, object) : state;
+    json_t *good = json_deep_copy(state);
+    struct run r = usual();
+
+    json_object_set_new(o, name, value);
+    store_state(4, state);
+    r.cfg.checkpoint.dir = dir;
+    begin(&r);
+    ok(ddp_trainer_resume(r.trainer, NULL, NULL) == DDP_EDATA &&
+           strstr(ddp_errmsg(), why),
+       "%s is refused: %s", name, ddp_errmsg());
+    end(&r);
+    store_state(4, good);
+    json_decref(good);
+    json_decref(state);
+}
+
+static void test_bad_numbers(void)
+{
+    struct run r = usual();
+    uint32_t want = undisturbed(r);
+    struct ddp_checkpoint c;
+
+    stop_after(r, 4);
+    refuse_number(NULL, "seconds", json_null(), "invalid field 'seconds'");
+    refuse_number(NULL, "seconds", json_integer(-1), "invalid field 'seconds'");
+    refuse_number(NULL, "changes", json_true(), "invalid field 'changes'");
+    refuse_number("loss_scaler", "loss_scale", json_integer(0),
+                  "the loss scale is 0, expected a finite number above 0");
+    refuse_number("loss_scaler", "updates", json_integer(-1),
+                  "a count of steps is -1");
+    r.cfg.checkpoint.dir = dir;
+    is_int(resume(r, &c), want, "the numbers before are resumed from");
+}
+
 /* ---- other devices ------------------------------------------------------ */
 
 /* Channels that the images of a run have when they go into its network. */
@@ -913,6 +953,38 @@ static void test_damaged(void)
     is_int(ddp_trainer_resume(r.trainer, NULL, NULL), DDP_EDATA,
            "none is whole: nothing is thrown away");
     end(&r);
+}
+
+/* What somebody copied or put there is replaced if it is a checkpoint, and not
+ * in the way. */
+static void test_strange_folders(void)
+{
+    struct run r = usual();
+    uint32_t want = undisturbed(r);
+    struct ddp_checkpoint c;
+    struct stat st;
+    char link[256];
+
+    r.cfg.checkpoint.dir = dir;
+    r.cfg.checkpoint.steps = 1;
+    for (int i = 0; i < 2; i++) {
+        stop_after(r, 4);
+        snprintf(link, sizeof(link), "%s/latest", dir);
+        shell("rm '%s'", link);
+        if (i)
+            mkdir(link, 0777);
+        else
+            shell("cp -a '%s' '%s'", step_path(4, ""), link);
+        is_int(resume(r, &c), want, "a folder named latest is not in the way");
+        is_int(lstat(link, &st), 0, "it is there");
+        is_int(S_ISLNK(st.st_mode), i == 0, i ? "as it was" : "replaced");
+    }
+    stop_after(r, 4);
+    shell("mkdir -p '%s/.tmp-step-000000000005/a/b'; "
+          "touch '%s/.tmp-step-000000000005/a/b/c'",
+          dir, dir);
+    is_int(resume(r, &c), want, "a folder in one that was being written");
+    ok(!there(".tmp-step-000000000005"), "it is removed");
 }
 
 static void test_one_writer(void)
@@ -1187,12 +1259,14 @@ int main(void)
     test_other_network();
     test_stored_state();
     test_other_format();
+    test_bad_numbers();
     test_longer();
     test_changed_rate();
     test_changed_length();
     test_changed_batch();
     test_unchangeable();
     test_damaged();
+    test_strange_folders();
     test_one_writer();
     test_bad_input();
     test_failed_step();

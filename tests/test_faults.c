@@ -144,7 +144,7 @@ static char dir[] = "/tmp/test_faults.XXXXXX";
 
 static const char *at(const char *name)
 {
-    static char path[2][64];
+    static char path[2][128];
     static int i;
 
     snprintf(path[++i % 2], sizeof(path[0]), "%s/%s", dir, name);
@@ -211,6 +211,75 @@ static void test_lasting_error(ddp_dataset_t *d)
     is_int((int)ddp_dataset_bad_count(d), 0, "the image is not a bad one");
 }
 
+/* ---- opening ------------------------------------------------------------ */
+
+static void put_text(const char *name, const char *text)
+{
+    if (!write_file(at(name), text, strlen(text)))
+        bail_out("cannot write to %s", dir);
+}
+
+/* The same images as folders in train/, and as ImageNet. */
+static void make_layouts(void)
+{
+    struct bytes b = make_photo(40, 30, 3);
+    char path[64];
+
+    for (const char *p = "train/a:train/b:ILSVRC/Data/CLS-LOC/train/n1:"
+                         "ILSVRC/Data/CLS-LOC/train/n2:";
+         *p; p += strcspn(p, ":") + 1) {
+        char cmd[256];
+
+        snprintf(path, sizeof(path), "%.*s", (int)strcspn(p, ":"), p);
+        snprintf(cmd, sizeof(cmd), "mkdir -p '%s'", at(path));
+        strncat(path, "/1.jpg", sizeof(path) - strlen(path) - 1);
+        if (system(cmd) != 0 || !write_file(at(path), b.data, b.len))
+            bail_out("cannot write to %s", dir);
+    }
+    free(b.data);
+}
+
+/* Fail each allocation of opening a data set, and all after it. */
+static void open_without_memory(const char *what)
+{
+    int failed = 0, wrong = 0;
+    ddp_dataset_t *d;
+    long left = 0;
+
+    for (long k = 1; left == 0; k++) {
+        fail_malloc = k;
+        d = ddp_dataset_open(dir, DDP_TRAIN, &small);
+        left = fail_malloc;
+        fail_malloc = 0;
+        failed += left == 0;
+        if (left == 0 && !d && ddp_errcode() != DDP_ENOMEM) {
+            diag("allocation %ld: %d: %s", k, ddp_errcode(), ddp_errmsg());
+            wrong++;
+        }
+        ddp_dataset_free(d);
+    }
+    ok(failed > 5, "%s: opening them allocates %d times", what, failed);
+    is_int(wrong, 0, "a failure of each is DDP_ENOMEM");
+}
+
+static void test_opening(void)
+{
+    char cmd[128];
+
+    if (!OWN_MALLOC) {
+        skip(4, "a sanitizer has its own malloc()");
+        return;
+    }
+    make_layouts();
+    open_without_memory("folders");
+    put_text("LOC_synset_mapping.txt", "n1 one\nn2 two\n");
+    open_without_memory("ImageNet");
+    snprintf(cmd, sizeof(cmd), "rm -r '%s'/train '%s'/ILSVRC '%s'/LOC*", dir,
+             dir, dir);
+    if (system(cmd) != 0)
+        diag("%s: failed", cmd);
+}
+
 /* In every place, and at a cold start of the thread's decoder. */
 static void test_memory_of_data(ddp_dataset_t *d)
 {
@@ -248,6 +317,7 @@ int main(void)
     test_decoders();
     if (!(d = make_data()))
         bail_out("%s", ddp_errmsg());
+    test_opening();
     test_passing_errors(d);
     test_memory_of_data(d);
     test_lasting_error(d);

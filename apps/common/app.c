@@ -3,6 +3,7 @@
  */
 #include "config.h"
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -65,24 +66,60 @@ bool app_is_dir(const char *path)
     return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
+/* Some file systems cannot sync a folder: EINVAL. */
+int app_sync_dir(const char *dir)
+{
+    int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC), error;
+
+    if (fd < 0)
+        return errno == EACCES ? 0 : errno;
+    error = fsync(fd) == 0 || errno == EINVAL || errno == ENOTSUP ? 0 : errno;
+    close(fd);
+    return error;
+}
+
+/* A folder is still there after a power failure if its parent is on disk.
+ * Returns 0 or errno. */
+static int make_one(const char *path)
+{
+    const char *end = strrchr(path, '/');
+    char *parent;
+    int error;
+
+    if (mkdir(path, 0777) < 0) {
+        error = errno;
+        return app_is_dir(path) ? 0 : error;
+    }
+    if (!end)
+        return app_sync_dir(".");
+    if (!(parent = strndup(path, end > path ? (size_t)(end - path) : 1)))
+        return ENOMEM;
+    error = app_sync_dir(parent);
+    free(parent);
+    return error;
+}
+
 int app_make_dir(const char *path)
 {
     char *copy = strdup(path);
+    size_t len = strlen(path);
     int err;
 
     if (!copy) {
         app_say("out of memory");
         return EXIT_MEMORY;
     }
-    for (char *s = copy + 1; *s; s++)
+    while (len > 1 && copy[len - 1] == '/')
+        copy[--len] = 0;
+    for (char *s = copy + 1; len && *s; s++)
         if (*s == '/' && s[-1] != '/') {
             *s = 0;
-            mkdir(copy, 0777); /* only the last error matters */
+            make_one(copy); /* only the last error matters */
             *s = '/';
         }
-    err = mkdir(copy, 0777) < 0 ? errno : 0;
+    err = make_one(copy);
     free(copy);
-    if (app_is_dir(path))
+    if (!err)
         return 0;
     app_say("cannot create the folder %s: %s", path,
             strerror(err == EEXIST ? ENOTDIR : err));

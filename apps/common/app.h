@@ -31,6 +31,9 @@ void app_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* Create a folder and its parents.  0, or exit code 74 after a message. */
 int app_make_dir(const char *path);
 
+/* Have a folder on disk, so that new names in it are permanent.  0 or errno. */
+int app_sync_dir(const char *dir);
+
 bool app_is_dir(const char *path);
 
 /* DIR/NAME, to free(); NULL without memory. */

@@ -3,7 +3,6 @@
  */
 #include "config.h"
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -40,19 +39,6 @@ static int write_file(const char *path, output_f *write, const void *arg)
     return error;
 }
 
-/* A rename is durable when the folder is.  Some file systems cannot sync one:
- * EINVAL. */
-static int sync_folder(const char *dir)
-{
-    int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC), error;
-
-    if (fd < 0)
-        return errno;
-    error = fsync(fd) == 0 || errno == EINVAL ? 0 : errno;
-    close(fd);
-    return error;
-}
-
 static int replace_file(const char *dir, const char *path, const char *temp,
                         output_f *write, const void *arg)
 {
@@ -61,7 +47,7 @@ static int replace_file(const char *dir, const char *path, const char *temp,
     if (!error && rename(temp, path) != 0)
         error = errno;
     if (!error)
-        error = sync_folder(dir);
+        error = app_sync_dir(dir); /* then the rename is permanent */
     if (!error)
         return OPTS_GO;
     app_say("cannot write %s: %s", path, strerror(error));

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,12 +48,17 @@ struct attempt {
     bool storage; /* it failed by a fault of the storage */
 };
 
+int ddp__errno_code(int fault)
+{
+    return errno == EMFILE || errno == ENFILE || errno == ENOMEM ? DDP_ENOMEM
+                                                                 : fault;
+}
+
 /* Fail with errno's text; the code distinguishes a fault of the file from one
  * of the storage, and of the system. */
 static int fail_errno(struct attempt *a, const char *what)
 {
-    bool system = errno == EMFILE || errno == ENFILE || errno == ENOMEM;
-    int code = system ? DDP_ENOMEM : a->fault;
+    int code = ddp__errno_code(a->fault);
 
     a->storage = is_storage_error(errno);
     return ddp__fail(a->storage ? DDP_EIO : code, "%s: %s", what,
@@ -185,12 +191,12 @@ char *ddp__path_join(const char *dir, const char *name)
 
 static bool is_type(const char *dir, const char *name, mode_t type)
 {
-    char *path = ddp__path_join(dir, name);
+    char path[PATH_MAX]; /* no memory must not look like no file */
     struct stat st;
-    bool yes = path && stat(path, &st) == 0 && (st.st_mode & S_IFMT) == type;
 
-    free(path);
-    return yes;
+    return snprintf(path, sizeof(path), "%s/%s", dir, name) <
+               (int)sizeof(path) &&
+           stat(path, &st) == 0 && (st.st_mode & S_IFMT) == type;
 }
 
 bool ddp__dir_exists(const char *dir, const char *name)

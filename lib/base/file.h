@@ -32,6 +32,10 @@ int64_t ddp__file_retries(void);
  * opened; the message names the file. */
 int ddp__file_load(const char *path, size_t max, struct ddp__bytes *b);
 
+/* DDP_ENOMEM if errno says that the system lacks memory or descriptors, else
+ * fault. */
+int ddp__errno_code(int fault);
+
 /* "dir/name", to be freed by the caller, or NULL and a message. */
 char *ddp__path_join(const char *dir, const char *name);
 

@@ -34,9 +34,9 @@ int ddp__write_all(struct ddp__sink *s, const void *data, size_t n)
     return 0;
 }
 
-/* A rename is permanent once the folder is on disk.  Some file systems cannot
- * sync a folder, which is not an error of the file. */
-static int sync_folder(const char *path)
+/* Some file systems cannot sync a folder, which is not an error of what is in
+ * it. */
+int ddp__parent_sync(const char *path)
 {
     char *copy = strdup(path);
     int fd, rc;
@@ -104,7 +104,7 @@ int ddp__file_replace(const char *path,
     free(name);
     if (sum)
         *sum = s;
-    if (sync_folder(path) < 0)
+    if (ddp__parent_sync(path) < 0)
         return ddp__fail(DDP_EIO,
                          "%s: written, but a power failure may lose it: %s",
                          path, strerror(errno));

@@ -14,6 +14,10 @@ struct ddp__sink {
     uint32_t crc; /* CRC-32C */
 };
 
+/* Have the folder that path is in on disk: a new name, and a rename, are
+ * permanent only then.  -1 and errno. */
+int ddp__parent_sync(const char *path);
+
 /* Write all of it; -1 and errno. */
 int ddp__write_all(struct ddp__sink *s, const void *data, size_t n);
 

@@ -12,11 +12,12 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "base/folder.h"
 
 static int fail_errno(const char *path)
 {
-    return ddp__fail(DDP_EIO, "%s: %s", path, strerror(errno));
+    return ddp__fail(ddp__errno_code(DDP_EIO), "%s: %s", path, strerror(errno));
 }
 
 static int visit_entries(DIR *dir, const char *path, ddp__entry_f fn, void *arg)

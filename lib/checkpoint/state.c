@@ -165,7 +165,8 @@ static const char *parse_run(const json_t *state, struct ddp__run *r)
         return "step";
     if (!take_integer(state, "on_epoch_step", &r->on_epoch_step))
         return "on_epoch_step";
-    if (!take_number(state, "seconds", &r->seconds))
+    if (!take_number(state, "seconds", &r->seconds) || !(r->seconds >= 0) ||
+        isinf(r->seconds))
         return "seconds";
     if (!take_metrics(json_object_get(sums, "sums"), &r->epoch) ||
         !take_number(sums, "divisor", &r->epoch_divisor))

@@ -34,7 +34,7 @@ static int write_failed(const struct ddp__ckpt_dir *d, const char *name)
 
 /* ---- the folder --------------------------------------------------------- */
 
-/* Remove a file or link, or a folder with the files in it. */
+/* Remove a file or link, or a folder with all that is in it. */
 static void remove_at(int dir, const char *name)
 {
     int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -49,7 +49,7 @@ static void remove_at(int dir, const char *name)
     }
     while ((e = readdir(d)))
         if (strcmp(e->d_name, ".") && strcmp(e->d_name, ".."))
-            unlinkat(fd, e->d_name, 0);
+            remove_at(fd, e->d_name);
     closedir(d);
     unlinkat(dir, name, AT_REMOVEDIR);
 }
@@ -113,7 +113,8 @@ int ddp__ckpt_dir_open(struct ddp__ckpt_dir *d)
 
     if (d->lock >= 0)
         return 0;
-    if (mkdir(d->path, 0777) < 0 && errno != EEXIST)
+    if (mkdir(d->path, 0777) == 0 ? ddp__parent_sync(d->path) < 0
+                                  : errno != EEXIST)
         return ddp__fail(DDP_EIO, "%s: cannot create the folder: %s", d->path,
                          strerror(errno));
     d->lock = open(d->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -317,6 +318,26 @@ static int publish_folder(const struct ddp__ckpt_dir *d, const char *temp,
     return 0;
 }
 
+/* Give a link its name.  Copying a run may have made folders of its links: a
+ * checkpoint there is replaced, another folder is left alone. */
+static int rename_link(const struct ddp__ckpt_dir *d, const char *temp,
+                       const char *link)
+{
+    char manifest[DDP__CKPT_NAME_MAX];
+    int rc = 0;
+
+    if (renameat(d->lock, temp, d->lock, link) == 0)
+        return 0;
+    if (errno != EISDIR)
+        return write_failed(d, link);
+    snprintf(manifest, sizeof(manifest), "%s/" DDP__CKPT_MANIFEST, link);
+    if (faccessat(d->lock, manifest, F_OK, 0) == 0 &&
+        exchange_folders(d->lock, temp, link) < 0)
+        rc = write_failed(d, link);
+    remove_at(d->lock, temp);
+    return rc;
+}
+
 /* Some file systems do not support links; a missing link is not a failure. */
 static int set_link(const struct ddp__ckpt_dir *d, const char *link,
                     const char *name)
@@ -332,8 +353,7 @@ static int set_link(const struct ddp__ckpt_dir *d, const char *link,
         return errno == EPERM || errno == EOPNOTSUPP || errno == ENOSYS
                    ? 0
                    : write_failed(d, link);
-    return renameat(d->lock, temp, d->lock, link) < 0 ? write_failed(d, link)
-                                                      : 0;
+    return rename_link(d, temp, link);
 }
 
 static int set_links(const struct ddp__ckpt_dir *d, const char *name,

@@ -104,7 +104,8 @@ static int open_dir(struct files *f, const char *dir)
         return 0;
     f->fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (f->fd < 0)
-        return ddp__fail(DDP_EIO, "%s: %s", dir, strerror(errno));
+        return ddp__fail(ddp__errno_code(DDP_EIO), "%s: %s", dir,
+                         strerror(errno));
     if (!(f->dir = strdup(dir)))
         return ddp__fail(DDP_ENOMEM, "out of memory for a path");
     return 0;
@@ -335,7 +336,8 @@ static int find_images(int root, const char *path, const struct parent *up,
     struct stat st;
 
     if (fstatat(root, path, &st, 0) < 0)
-        return ddp__fail(DDP_EIO, "%s: %s", path, strerror(errno));
+        return ddp__fail(ddp__errno_code(DDP_EIO), "%s: %s", path,
+                         strerror(errno));
     if (w.in.depth > MAX_DEPTH)
         return ddp__fail(DDP_EDATA, "%s: folders more than %d deep", path,
                          MAX_DEPTH);
@@ -356,7 +358,8 @@ int64_t ddp__files_add_folder(ddp_dataset_t *d, const char *name, int32_t label)
     int rc;
 
     if (root != AT_FDCWD && fstat(root, &st) < 0)
-        return ddp__fail(DDP_EIO, "%s: %s", name, strerror(errno));
+        return ddp__fail(ddp__errno_code(DDP_EIO), "%s: %s", name,
+                         strerror(errno));
     up.dev = st.st_dev;
     up.ino = st.st_ino;
     rc = find_images(root, name, &up, &f);

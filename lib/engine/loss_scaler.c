@@ -134,12 +134,14 @@ int ddp__loss_scaler_get(struct ddp__engine *e, double state[DDP__SCALER_STATE])
 int ddp__loss_scaler_set(struct ddp__engine *e,
                          const double state[DDP__SCALER_STATE])
 {
-    for (int i = 0; i < DDP__SCALER_STATE; i++)
-        if (!(state[i] >= 0) || !isfinite(state[i]))
-            return ddp__fail(DDP_EDATA,
-                             "a count of steps or the loss scale is %g, "
-                             "expected a finite number, 0 or more",
-                             state[i]);
+    for (int i = 0; i < DDP__SCALER_STATE; i++) {
+        bool scale = state_at[i] == DDP__SCALER_SCALE;
+
+        if (!(state[i] >= 0) || !isfinite(state[i]) || (scale && state[i] == 0))
+            return ddp__fail(DDP_EDATA, "%s is %g, expected a finite number%s",
+                             scale ? "the loss scale" : "a count of steps",
+                             state[i], scale ? " above 0" : ", 0 or more");
+    }
     if (!ddp__handle_open(&e->scaler, true, "the training state"))
         return DDP_EINVAL;
     for (int i = 0; i < DDP__SCALER_STATE; i++)
