@@ -32,6 +32,7 @@ struct crash {
     const char *copies; /* folder for copies */
     int at, error;
     bool forever;
+    bool no_locks; /* /proc/locks is not there, as for another machine's */
     int count;     /* calls so far, from 0 */
     char what[64]; /* the call that failed */
 };

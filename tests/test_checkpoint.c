@@ -998,6 +998,19 @@ static void test_one_writer(void)
     begin(&b);
     is_int(ddp_trainer_train(b.trainer), DDP_EINVAL,
            "a second writer is refused");
+    ok(strstr(ddp_errmsg(), "another trainer of this process, since 20"),
+       "the message names the first, and since when: %s", ddp_errmsg());
+    shell("echo 77 elsewhere 2026-01-02T03:04:05Z >'%s/.writer'", dir);
+    crash.no_locks = true;
+    is_int(ddp_trainer_train(b.trainer), DDP_EINVAL, "a lock of elsewhere");
+    ok(strstr(ddp_errmsg(), "process 77 on the machine elsewhere, since "
+                            "2026-01-02T03:04:05Z, is writing"),
+       "the message names the machine: %s", ddp_errmsg());
+    shell("echo none >'%s/.writer'", dir);
+    is_int(ddp_trainer_train(b.trainer), DDP_EINVAL, "a lock of nobody");
+    ok(strstr(ddp_errmsg(), "another process, perhaps on another machine, is"),
+       "the message guesses: %s", ddp_errmsg());
+    crash.no_locks = false;
     end(&b);
     end(&a);
 }

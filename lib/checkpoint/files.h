@@ -15,4 +15,7 @@
 #define DDP__CKPT_TEMP ".tmp-"
 enum { DDP__CKPT_NAME_MAX = 64 };
 
+/* Which process writes to the folder: see lock.c. */
+#define DDP__CKPT_WRITER ".writer"
+
 #endif

@@ -10,6 +10,8 @@ LIB_SOURCES += \
     %D%/copy.h \
     %D%/files.h \
     %D%/json.h \
+    %D%/lock.c \
+    %D%/lock.h \
     %D%/network.c \
     %D%/network.h \
     %D%/read.c \

@@ -13,7 +13,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -21,6 +20,7 @@
 #include "base/file.h"
 #include "base/file_write.h"
 #include "checkpoint/files.h"
+#include "checkpoint/lock.h"
 #include "checkpoint/read.h"
 #include "checkpoint/write.h"
 #include "weights/safetensors.h"
@@ -72,44 +72,9 @@ static void remove_leftovers(int dir)
     closedir(d);
 }
 
-/* The process on this machine that has locked the open file fd, by the lines of
- * /proc/locks: "1: FLOCK ADVISORY WRITE pid major:minor:inode 0 EOF"; 0: none
- * is listed. */
-static long lock_holder(int fd)
-{
-    FILE *f = fopen("/proc/locks", "re");
-    unsigned long long inode;
-    char line[256];
-    struct stat st;
-    long pid = 0, holder = 0;
-
-    while (f && !holder && fstat(fd, &st) == 0 && fgets(line, sizeof(line), f))
-        if (sscanf(line, "%*s FLOCK %*s WRITE %ld %*x:%*x:%llu", &pid,
-                   &inode) == 2 &&
-            inode == st.st_ino)
-            holder = pid;
-    if (f)
-        fclose(f);
-    return holder;
-}
-
-static int fail_locked(const struct ddp__ckpt_dir *d, long holder)
-{
-    char who[64] = "another process, perhaps on another machine,";
-
-    if (holder == (long)getpid())
-        snprintf(who, sizeof(who), "another trainer of this process");
-    else if (holder > 0)
-        snprintf(who, sizeof(who), "process %ld on this machine", holder);
-    return ddp__fail(DDP_EINVAL,
-                     "%s: %s is writing its checkpoints to this folder: wait "
-                     "for it to end, or use another folder",
-                     d->path, who);
-}
-
 int ddp__ckpt_dir_open(struct ddp__ckpt_dir *d)
 {
-    long holder;
+    int fd;
 
     if (d->lock >= 0)
         return 0;
@@ -117,15 +82,9 @@ int ddp__ckpt_dir_open(struct ddp__ckpt_dir *d)
                                   : errno != EEXIST)
         return ddp__fail(DDP_EIO, "%s: cannot create the folder: %s", d->path,
                          strerror(errno));
-    d->lock = open(d->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (d->lock < 0)
-        return ddp__fail(DDP_EIO, "%s: %s", d->path, strerror(errno));
-    if (flock(d->lock, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK) {
-        holder = lock_holder(d->lock);
-        close(d->lock);
-        d->lock = -1;
-        return fail_locked(d, holder);
-    }
+    if ((fd = ddp__ckpt_lock(d->path)) < 0)
+        return fd;
+    d->lock = fd;
     remove_leftovers(d->lock);
     return 0;
 }
