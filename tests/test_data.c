@@ -286,10 +286,21 @@ static void test_bad_folders(void)
     mkdir(at("empty"), 0777);
     refused(ddp_dataset_folder(at("empty"), NULL), "expected a folder for",
             "no classes");
+    put_image("empty2/full/a.jpg", 1);
     make_dirs("empty2/class/");
-    make_dirs("empty2/other/");
     refused(ddp_dataset_folder(at("empty2"), NULL),
-            "class: a class without an image", "an empty class");
+            "1 class without an image (.jpg, .jpeg, .jpe, .jfif, .png): class",
+            "an empty class");
+    for (int i = 0; i < 6; i++) {
+        char name[32];
+
+        snprintf(name, sizeof(name), "empty2/more%d/", i);
+        make_dirs(name);
+    }
+    refused(ddp_dataset_folder(at("empty2"), NULL),
+            "7 classes without an image (.jpg, .jpeg, .jpe, .jfif, .png): "
+            "class, more0, more1, more2, more3 and 2 more",
+            "several empty classes");
     refused(ddp_dataset_folder(at("nowhere"), NULL), "nowhere: No such",
             "no folder");
     put_image("high/up/cat/a.jpg", 1);

@@ -3,6 +3,7 @@
  */
 #include "config.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,10 +25,42 @@ static void take_names(ddp_dataset_t *d, struct ddp__names *n)
         ddp__printable(d->class_name[i]);
 }
 
+enum { EMPTY_SHOWN = 5 }; /* names in a message */
+
+/* Classes without an image. */
+struct empty {
+    int n;
+    char names[EMPTY_SHOWN * 64];
+};
+
+static void add_empty(struct empty *e, const char *name)
+{
+    size_t len = strlen(e->names);
+
+    if (e->n++ < EMPTY_SHOWN)
+        snprintf(e->names + len, sizeof(e->names) - len, "%s%.60s",
+                 len ? ", " : "", name);
+}
+
+static int fail_empty(const char *dir, const struct empty *e)
+{
+    char more[32] = "";
+
+    if (e->n > EMPTY_SHOWN)
+        snprintf(more, sizeof(more), " and %d more", e->n - EMPTY_SHOWN);
+    return ddp__fail(DDP_EDATA,
+                     "%s: %d %s without an image (.jpg, .jpeg, .jpe, .jfif, "
+                     ".png): %s%s",
+                     dir, e->n, e->n == 1 ? "class" : "classes", e->names,
+                     more);
+}
+
 static int add_classes(ddp_dataset_t *d, const char *dir,
                        const struct ddp__names *folders,
                        const struct ddp__names *classes)
 {
+    struct empty empty = {0};
+
     for (int i = 0; i < folders->count; i++) {
         const char *name = folders->name[i];
         int label = ddp__names_find(classes, name);
@@ -40,11 +73,10 @@ static int add_classes(ddp_dataset_t *d, const char *dir,
         if ((n = ddp__files_add_folder(d, name, label)) < 0)
             return (int)n;
         if (n == 0 && folders == classes)
-            return ddp__fail(DDP_EDATA,
-                             "%s/%s: a class without an image "
-                             "(.jpg, .jpeg, .jpe, .jfif, .png)",
-                             dir, name);
+            add_empty(&empty, name);
     }
+    if (empty.n)
+        return fail_empty(dir, &empty);
     if (d->count == 0)
         return ddp__fail(DDP_EDATA, "%s: no images in the class folders", dir);
     return 0;

@@ -408,7 +408,8 @@ ddp_dataset_t *ddp_dataset_imagenet(const char *dir, enum ddp_split split,
         ddp__fail(DDP_EINVAL, "a data set needs a folder");
     else if (split != DDP_TRAIN && split != DDP_VAL)
         ddp__fail(DDP_EINVAL,
-                  "ImageNet's test images have no labels; use DDP_VAL");
+                  "ImageNet's test images have no labels: use those for "
+                  "validation");
     else if (mapping_read(&m, dir) == 0)
         d = open_split(dir, split == DDP_TRAIN, &m, o);
     mapping_free(&m);
