@@ -637,6 +637,17 @@ bool ddp_dataset_has_splits(const char *dir);
  * The gradient of a step is the sum of weight times each sample's gradient,
  * divided by the sum of norms: with both left alone, the mean over samples. */
 struct ddp_sample {
+/* A part of a data set whose samples are to be divided for training and
+ * validation: DDP_VAL has the fraction `val` of each class, rounded, and at
+ * least one sample of each class that has two; DDP_TRAIN the others.  Where
+ * classes are only known by reading (a callback), it is the fraction of all
+ * samples.  Which ones depends on the seed and on the order of samples alone:
+ * open the same data twice, with other image options, for both parts.  Takes d.
+ * Errors   NULL: val is not above 0 and below 1; DDP_TEST; no class has two
+ *          samples. */
+ddp_dataset_t *ddp_dataset_part(ddp_dataset_t *d, enum ddp_split part,
+                                double val, uint64_t seed);
+
     void *x;       /* room for one sample of the source's shape and type */
     int32_t label; /* class, for cross entropy */
     float *target; /* room for target_len floats, for MSE and custom losses */

@@ -99,6 +99,7 @@ check_PROGRAMS += \
     %D%/test_ops \
     %D%/test_optim \
     %D%/test_order \
+    %D%/test_part \
     %D%/test_pillow \
     %D%/test_printable \
     %D%/test_ref \

@@ -295,6 +295,9 @@ static bool resumed(bool with)
     X(ddp_dataset_csv, opened(ddp_dataset_csv(at("t.csv"), "class")))          \
     X(ddp_dataset_imagenet,                                                    \
       opened(ddp_dataset_imagenet(at("i"), DDP_TRAIN, &small)))                \
+    X(ddp_dataset_part,                                                        \
+      opened(ddp_dataset_part(ddp_dataset_csv(at("t.csv"), "class"),           \
+                              DDP_TRAIN, 0.5, 1)))                             \
     X(ddp_dataset_cifar10,                                                     \
       opened(ddp_dataset_cifar10(at("c"), DDP_TRAIN, NULL)))                   \
     X(ddp_dataset_images, opened(ddp_dataset_images(                           \

@@ -55,8 +55,14 @@ static int options(const ddp_dataset_t *d, struct ddp_option o[DDP_MAX_OPTIONS])
     return ddp__image_list(&((const struct cifar *)d)->o, o);
 }
 
+static int32_t label_of(const ddp_dataset_t *d, int64_t index)
+{
+    return ((const struct cifar *)d)->label[index];
+}
+
 static const struct ddp__dataset_ops ops = {
     .get = get_sample,
+    .label = label_of,
     .checksum = checksum,
     .options = options,
     .free = free_cifar,

@@ -55,8 +55,14 @@ static uint32_t checksum(const ddp_dataset_t *d)
     return ddp__crc32c(crc, t->label, n * sizeof(*t->label));
 }
 
+static int32_t label_of(const ddp_dataset_t *d, int64_t index)
+{
+    return ((const struct table *)d)->label[index];
+}
+
 static const struct ddp__dataset_ops ops = {
     .get = get_sample,
+    .label = label_of,
     .checksum = checksum,
     .free = free_table,
 };

@@ -289,8 +289,8 @@ int ddp_dataset_bad(const ddp_dataset_t *d, int64_t i,
 
 /* ---- reading ------------------------------------------------------------ */
 
-static int get_sample(ddp_dataset_t *d, int64_t index, uint64_t key,
-                      struct ddp_sample *s)
+int ddp__dataset_get(ddp_dataset_t *d, int64_t index, uint64_t key,
+                     struct ddp_sample *s)
 {
     int64_t before = ddp__file_retries();
     int rc = d->ops->get(d, index, key, s);
@@ -331,7 +331,7 @@ int ddp__dataset_read(ddp_dataset_t *d, const struct ddp__order *o, int64_t pos,
         int rc;
 
         *s = fresh;
-        rc = get_sample(d, index, ddp__order_key(o, index), s);
+        rc = ddp__dataset_get(d, index, ddp__order_key(o, index), s);
         if (rc != DDP_EDATA)
             return rc < 0 ? fail_named(d, index, rc) : rc;
         if ((rc = record_bad(d, index)) < 0)
@@ -356,7 +356,7 @@ int ddp_dataset_get(ddp_dataset_t *d, int64_t index, uint64_t key, void *x,
     if (d->target_len &&
         !(s.target = calloc((size_t)d->target_len, sizeof(float))))
         return ddp__fail(DDP_ENOMEM, "out of memory for a target");
-    rc = get_sample(d, index, key, &s);
+    rc = ddp__dataset_get(d, index, key, &s);
     free(s.target);
     if (rc < 0)
         return fail_named(d, index, rc);

@@ -27,6 +27,9 @@ struct ddp__dataset_ops {
      * values, and return their number.  NULL: no processing. */
     int (*options)(const ddp_dataset_t *d,
                    struct ddp_option o[DDP_MAX_OPTIONS]);
+    /* The class that the kind has for a sample, without reading it; NULL:
+     * unknown. */
+    int32_t (*label)(const ddp_dataset_t *d, int64_t index);
     void (*free)(ddp_dataset_t *d); /* frees the fields of the kind; or NULL */
 };
 
@@ -73,6 +76,10 @@ int ddp__dataset_describe(ddp_dataset_t *d, const char *fmt, ...)
 int ddp__dataset_read(ddp_dataset_t *d, const struct ddp__order *o, int64_t pos,
                       bool replace, struct ddp_sample *s);
 enum { DDP__BAD = 1 };
+
+/* Read a sample, and number its class as the data set does. */
+int ddp__dataset_get(ddp_dataset_t *d, int64_t index, uint64_t key,
+                     struct ddp_sample *s);
 
 /* Whether an earlier attempt to read sample `index` failed. */
 bool ddp__dataset_is_bad(ddp_dataset_t *d, int64_t index);

@@ -15,4 +15,5 @@ LIB_SOURCES += \
     %D%/imagenet.c \
     %D%/open.c \
     %D%/order.c \
-    %D%/order.h
+    %D%/order.h \
+    %D%/part.c
