@@ -460,6 +460,11 @@ int ddp_weights_metadata(const char *path,
                                    void *arg),
                          void *arg);
 
+/* The name of the model whose tensors, by their names, are those of a file (of
+ * several, the one with the most of their shapes); NULL: of none.  The classes
+ * do not matter.  Errors: DDP_EIO; DDP_EDATA: no safetensors file. */
+int ddp_weights_model(const char *path, const char **name);
+
 /* How a file may differ from the chain.  Shapes may not, but for new_head. */
 struct ddp_load_options {
     size_t struct_size;
@@ -632,11 +637,6 @@ ddp_dataset_t *ddp_dataset_open(const char *dir, enum ddp_split split,
 /* Whether dir holds an image data set of several splits. */
 bool ddp_dataset_has_splits(const char *dir);
 
-/* One sample as a callback gives it.  The callee fills x and label or target.
- *
- * The gradient of a step is the sum of weight times each sample's gradient,
- * divided by the sum of norms: with both left alone, the mean over samples. */
-struct ddp_sample {
 /* A part of a data set whose samples are to be divided for training and
  * validation: DDP_VAL has the fraction `val` of each class, rounded, and at
  * least one sample of each class that has two; DDP_TRAIN the others.  Where
@@ -648,6 +648,11 @@ struct ddp_sample {
 ddp_dataset_t *ddp_dataset_part(ddp_dataset_t *d, enum ddp_split part,
                                 double val, uint64_t seed);
 
+/* One sample as a callback gives it.  The callee fills x and label or target.
+ *
+ * The gradient of a step is the sum of weight times each sample's gradient,
+ * divided by the sum of norms: with both left alone, the mean over samples. */
+struct ddp_sample {
     void *x;       /* room for one sample of the source's shape and type */
     int32_t label; /* class, for cross entropy */
     float *target; /* room for target_len floats, for MSE and custom losses */

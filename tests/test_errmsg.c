@@ -288,16 +288,18 @@ static bool resumed(bool with)
       ddp_weights_convert(at("w"), at("v"), NULL, NULL) == 0)                  \
     X(ddp_weights_metadata,                                                    \
       ddp_weights_metadata(at("v"), accept, NULL) == 0)                        \
+    X(ddp_weights_model,                                                       \
+      ddp_weights_model(at("v"), &(const char *){NULL}) == 0)                  \
     X(ddp_chain_checksum, ddp_chain_checksum(net, &(uint32_t){0}) == 0)        \
     X(ddp_chain_inspect,                                                       \
       ddp_chain_inspect(net, vector, DDP_F32, ignore, NULL) == 0)              \
     ONNX_CALLS(X)                                                              \
     X(ddp_dataset_csv, opened(ddp_dataset_csv(at("t.csv"), "class")))          \
-    X(ddp_dataset_imagenet,                                                    \
-      opened(ddp_dataset_imagenet(at("i"), DDP_TRAIN, &small)))                \
     X(ddp_dataset_part,                                                        \
       opened(ddp_dataset_part(ddp_dataset_csv(at("t.csv"), "class"),           \
                               DDP_TRAIN, 0.5, 1)))                             \
+    X(ddp_dataset_imagenet,                                                    \
+      opened(ddp_dataset_imagenet(at("i"), DDP_TRAIN, &small)))                \
     X(ddp_dataset_cifar10,                                                     \
       opened(ddp_dataset_cifar10(at("c"), DDP_TRAIN, NULL)))                   \
     X(ddp_dataset_images, opened(ddp_dataset_images(                           \

@@ -124,8 +124,8 @@ static void test_strict(void)
                       DDP_END),
         1);
     refused(c, NULL, DDP_EDATA, "another network",
-            WORDS("6 missing", "conv.weight", "norm.running_var",
-                  "2 unexpected", "more.bias", path));
+            WORDS("6 missing", "conv.weight", "and 3 more", "2 unexpected",
+                  "more.bias", path));
     put(small(5, 7), 1);
     refused(c, NULL, DDP_ESHAPE, "other shapes",
             WORDS("3 of a different shape",
@@ -137,7 +137,7 @@ static void test_strict(void)
     m = ddp_model_new("resnet18",
                       &(struct ddp_model_options){MODEL_DEFAULTS, .width = 4});
     refused(m, NULL, DDP_EDATA, "quite another",
-            WORDS("102 missing: conv1.weight, bn1.weight", "and 94 more"));
+            WORDS("102 missing: conv1.weight, bn1.weight", "and 99 more"));
     refused(m, &partial, DDP_EDATA, "no part of it fits",
             WORDS("102 missing", "8 unexpected: "));
     ddp_chain_free(m);
@@ -363,6 +363,58 @@ static void clean_up(void)
     rmdir(dir);
 }
 
+/* ---- which model they are of -------------------------------------------- */
+
+static void recognised(ddp_chain_t *c, const char *want)
+{
+    const char *name = "";
+
+    put(c, 1);
+    is_int(ddp_weights_model(path, &name), 0, "a file of %s is looked at",
+           want ? want : "another network");
+    ok(!want ? !name : name && !strcmp(name, want), "and is of %s",
+       name ? name : "none");
+}
+
+static void test_recognised(void)
+{
+    static const char *const models[] = {"resnet18", "mobilenet_v2",
+                                         "mobilenet_v3_small", "squeezenet1_1",
+                                         "efficientnet_b0"};
+    struct ddp_model_options o = {MODEL_DEFAULTS, .classes = 7};
+    const char *name;
+
+    for (size_t i = 0; i < sizeof(models) / sizeof(*models); i++)
+        recognised(ddp_model_new(models[i], &o), models[i]);
+    o.width = 4;
+    o.small_stem = true;
+    recognised(ddp_model_new("resnet34", &o), "resnet34");
+    recognised(small(3, 10), NULL);
+    unlink(path);
+    is_int(ddp_weights_model(path, &name), DDP_EIO, "no file");
+    ok(!name, "is of no model");
+}
+
+/* As torch.save() writes now, and did before version 1.6. */
+static void test_pickle(void)
+{
+    static const unsigned char begin[2][12] = {
+        {'P', 'K', 3, 4, 0, 0, 8, 8, 0, 0, 0, 0},
+        {0x80, 2, 0x8a, 10, 0x6c, 0xfc, 0x9c, 0x46, 0xf9, 0x20, 0x6a, 0xa8}};
+    ddp_chain_t *c = small(3, 10);
+
+    for (int i = 0; i < 2; i++) {
+        FILE *f = fopen(path, "w");
+
+        if (!f || fwrite(begin[i], sizeof(begin[i]), 1, f) != 1)
+            bail_out("cannot write %s", path);
+        fclose(f);
+        refused(c, NULL, DDP_EDATA, "a file of PyTorch",
+                WORDS("torch.save()", "python3 -c", path));
+    }
+    ddp_chain_free(c);
+}
+
 int main(void)
 {
     if (!mkdtemp(dir))
@@ -376,6 +428,8 @@ int main(void)
     test_new_head();
     test_other_heads();
     test_pytorch();
+    test_recognised();
+    test_pickle();
     clean_up();
     return done_testing();
 }

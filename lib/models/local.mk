@@ -14,6 +14,7 @@ LIB_SOURCES += \
     %D%/models.h \
     %D%/parts.c \
     %D%/parts.h \
+    %D%/recognise.c \
     %D%/resnet.c \
     %D%/resnet9.c \
     %D%/squeezenet.c \

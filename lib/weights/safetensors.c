@@ -362,6 +362,28 @@ static int parse_header(struct ddp__st_file *f, const char *text, size_t n,
     return rc;
 }
 
+/* torch.save() writes a zip archive, and once wrote a pickle of a magic
+ * number. */
+static bool is_pickle(const unsigned char *begin)
+{
+    static const unsigned char zip[] = {'P', 'K', 3, 4};
+    static const unsigned char old[] = {0x80, 2, 0x8a, 10, 0x6c, 0xfc, 0x9c};
+
+    return !memcmp(begin, zip, sizeof(zip)) || !memcmp(begin, old, sizeof(old));
+}
+
+static int fail_pickle(const struct ddp__st_file *f)
+{
+    return ddp__fail(
+        DDP_EDATA,
+        "%s: written by PyTorch's torch.save(), expected safetensors; to "
+        "convert it: python3 -c \"import sys, torch; from safetensors.torch "
+        "import save_file; s = torch.load(sys.argv[1], map_location='cpu', "
+        "weights_only=True); save_file({k: v.contiguous() for k, v in "
+        "s.get('state_dict', s).items()}, sys.argv[2])\" %s FILE.safetensors",
+        f->path, f->path);
+}
+
 /* The length comes from the file, so it is compared with the file's size and
  * the limit before anything is allocated or read by it. */
 static int read_header(struct ddp__st_file *f)
@@ -381,6 +403,8 @@ static int read_header(struct ddp__st_file *f)
                            (long long)st.st_size);
     if ((rc = read_at(f, length, 8, 0)) < 0)
         return rc;
+    if (is_pickle(length))
+        return fail_pickle(f);
     n = little_endian(length, 8);
     if (n < 2 || n > (uint64_t)st.st_size - 8)
         return ddp__st_bad(f,

@@ -17,7 +17,7 @@
 #include "weights/safetensors_write.h"
 #include "weights/weights.h"
 
-enum { NAMES_SHOWN = 8 }; /* names of each kind in a message */
+enum { NAMES_SHOWN = 3 }; /* names of each kind in a message */
 
 /* All parameters in PyTorch's order of elements, with their names. */
 struct weights {
