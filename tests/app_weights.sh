@@ -138,6 +138,13 @@ complains '"bicubic_", which this version does not have' "and named"
 run "$imagenet" train "$data" $size --model mlp --hidden 4 --img-size 16 \
     --output "$tmp/mlp" --weights "$w"
 exits 65 "weights of another network"
+complains "looks like weights of resnet9, not of mlp: use --model resnet9" \
+    "it is named"
+"$imagenet" convert "$w" "$tmp/strange.safetensors" --add-prefix x. >/dev/null
+# shellcheck disable=SC2086
+run "$imagenet" train "$data" $size --model mlp --hidden 4 --img-size 16 \
+    --output "$tmp/mlp" --weights "$tmp/strange.safetensors"
+exits 65 "weights of an unknown network"
 complains "missing: 1.weight, 1.bias" "the missing tensors are listed"
 complains "unexpected: .*, .* and [0-9]+ more" "unexpected ones too"
 # shellcheck disable=SC2086
@@ -153,6 +160,56 @@ run "$imagenet" train "$data" $size --model resnet18 $small --output "$tmp/18" \
 exits 0 "--partial-weights takes what fits"
 complains "weights.safetensors: 80 skipped: layer1.2.*more" \
     "and reports the others"
+
+
+# Messages in the words of who runs the program.
+# shellcheck disable=SC2086
+run "$imagenet" train "$data" $size --model resnet18 $small --output "$tmp/18" \
+    --weights "$tmp/34/weights.safetensors"
+exits 65 "weights of another network"
+complains "34/weights.safetensors looks like weights of resnet34, not of resnet18" \
+    "it is recognised"
+[ "$(wc -c <"$tmp/err")" -lt 300 ]
+point $? "in a sentence"
+printf 'PK\003\004and so on' >"$tmp/x.pth"
+# shellcheck disable=SC2086
+run "$imagenet" train "$data" $size $net --weights "$tmp/x.pth" \
+    --output "$tmp/x"
+exits 65 "a file of PyTorch: exit code 65"
+complains "x.pth: written by PyTorch's torch.save.*: python3 -c \".*\" .*x.pth" \
+    "it is recognised, with a command to convert it"
+python=${DDP_PYTHON:-/usr/bin/python3}
+if "$python" -c 'import torch, safetensors.torch' 2>"$tmp/out"; then
+    "$python" - "$w" "$tmp/x.pth" <<'END'
+import sys, torch, safetensors.torch
+torch.save(safetensors.torch.load_file(sys.argv[1]), sys.argv[2])
+END
+    # shellcheck disable=SC2086
+    run "$imagenet" train "$data" $size $net --weights "$tmp/x.pth" \
+        --output "$tmp/x"
+    sed -n "s|.*convert it: python3\(.*\) FILE.safetensors$|'$python'\1 $tmp/y.safetensors|p" \
+        "$tmp/err" >"$tmp/convert"
+    sh "$tmp/convert" 2>"$tmp/err"
+    # shellcheck disable=SC2086
+    run "$imagenet" train "$data" $size $net --weights "$tmp/y.safetensors" \
+        --output "$tmp/x"
+    exits 0 "the command converts it"
+else
+    skip 1 "no PyTorch with safetensors"
+fi
+# shellcheck disable=SC2086
+run "$imagenet" train "$data" $size --model alexnet --img-size 16 \
+    --output "$tmp/x"
+exits 2 "images too small for a network: exit code 2"
+complains "--img-size 16 is too small for alexnet, which needs images of 63x63" \
+    "with the least size"
+run "$imagenet" inspect alexnet --img-size 62
+exits 2 "one less is too small"
+run "$imagenet" inspect alexnet --img-size 63
+exits 0 "that size is not"
+# shellcheck disable=SC2086
+run "$imagenet" train "$data" $net $size --sub-batch 2 --output "$tmp/run"
+complains "--sub-batch is 4, in this run 2" "a setting is called as its option"
 
 # ONNX.
 run "$imagenet" export

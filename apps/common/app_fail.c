@@ -8,6 +8,7 @@
 
 #include "common/app.h"
 #include "common/app_fail.h"
+#include "common/app_words.h"
 
 int app_exit_code(int ddp_code)
 {
@@ -33,7 +34,9 @@ int app_exit_code(int ddp_code)
 int app_fail(int ddp_code)
 {
     const char *text = ddp_errmsg();
+    char own[2560];
 
-    app_say("%s", *text ? text : ddp_strerror(ddp_code));
+    app_translate(*text ? text : ddp_strerror(ddp_code), own, sizeof(own));
+    app_say("%s", own);
     return app_exit_code(ddp_code);
 }

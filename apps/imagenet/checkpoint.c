@@ -11,6 +11,7 @@
 
 #include "common/app.h"
 #include "common/app_fail.h"
+#include "common/app_words.h"
 #include "changes.h"
 #include "checkpoint.h"
 #include "options.h"
@@ -130,6 +131,8 @@ static int refuse_resume(const struct opts *o, const struct settings *s,
 static int report_resume(const struct opts *o, const struct settings *s, int rc,
                          const char *from, const struct ddp_checkpoint *c)
 {
+    char changes[sizeof(c->changes) + 256];
+
     if (rc == DDP_EINVAL)
         return refuse_resume(o, s, c);
     if (rc < 0)
@@ -138,10 +141,12 @@ static int report_resume(const struct opts *o, const struct settings *s, int rc,
         app_say("skipped %d damaged checkpoints: %s", c->skipped, c->why);
     if (c->notice[0])
         app_say("%s", c->notice);
-    if (c->changes[0])
+    if (c->changes[0]) {
+        app_translate(c->changes, changes, sizeof(changes));
         app_say("continuing with other settings: %s; the bits are those of a "
                 "new run",
-                c->changes);
+                changes);
+    }
     if (rc > 0)
         printf("resume: step=%lld from %s\n", (long long)c->step, c->path);
     else if (from) {

@@ -68,9 +68,8 @@ static int open_inputs(struct evaluation *e, struct opts *o, struct settings *s)
         s->classes = ddp_dataset_classes(e->data);
     if ((rc = setup_devices(s, &e->ddp)) != OPTS_GO)
         return rc;
-    if (!(e->chain = setup_model(s)))
-        return app_fail(ddp_errcode());
-    if ((rc = weights_load(s, e->chain, false)) != OPTS_GO)
+    if ((rc = setup_network(s, &e->chain)) != OPTS_GO ||
+        (rc = weights_load(s, e->chain, false)) != OPTS_GO)
         return rc;
     if (s->per_class && !classes_new(&e->classes, ddp_dataset_classes(e->data)))
         return app_exit_code(DDP_ENOMEM);

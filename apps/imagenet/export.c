@@ -51,9 +51,8 @@ int export_run(struct opts *o, struct settings *s)
          (rc = weights_settings_read(o, s, stdout, NULL)) != OPTS_GO) ||
         (rc = setup_check_model(o, s)) != OPTS_GO)
         return rc;
-    if (!(c = setup_model(s)))
-        return app_fail(ddp_errcode());
-    rc = export_model(c, s);
+    if ((rc = setup_network(s, &c)) == OPTS_GO)
+        rc = export_model(c, s);
     ddp_chain_free(c);
     return rc;
 }

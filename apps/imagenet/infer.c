@@ -86,9 +86,8 @@ static int open_inputs(struct inference *f, struct opts *o, struct settings *s)
                            f->images.count, &f->data)) != OPTS_GO ||
         (rc = setup_devices(s, &f->ddp)) != OPTS_GO)
         return rc;
-    if (!(f->chain = setup_model(s)))
-        return app_fail(ddp_errcode());
-    if ((rc = weights_load(s, f->chain, false)) != OPTS_GO)
+    if ((rc = setup_network(s, &f->chain)) != OPTS_GO ||
+        (rc = weights_load(s, f->chain, false)) != OPTS_GO)
         return rc;
     x = ddp_dataset_shape(f->data);
     f->pixels = malloc((size_t)x.h * (size_t)x.w * (size_t)x.c);

@@ -124,8 +124,10 @@ int inspect_run(struct opts *o, struct settings *s)
         return list_models(o, s);
     if ((rc = setup_check_model(o, s)) != OPTS_GO)
         return rc;
-    if (!(c = setup_model(s)))
-        return app_fail(ddp_errcode());
+    if ((rc = setup_network(s, &c)) != OPTS_GO) {
+        ddp_chain_free(c);
+        return rc;
+    }
     printf("%-28s %-14s %-13s %-13s %11s %10s %9s\n", "layer", "kind", "in",
            "out", "parameters", "MFLOP", "MiB kept");
     rc = ddp_chain_inspect(c, in, setup_dtype(s), print_layer, &t);

@@ -7,6 +7,7 @@
 #include "ddp.h"
 
 #include "common/app.h"
+#include "common/app_words.h"
 #include "common/opt_nearest.h"
 #include "check.h"
 #include "convert.h"
@@ -39,6 +40,28 @@ static const struct command {
      "create a small data set of JPEG files"},
 };
 enum { COMMANDS = sizeof(commands) / sizeof(commands[0]) };
+
+/* Settings that messages of the library name. */
+static const struct app_word option_of[] = {
+    {"sub_batch", "--sub-batch"},
+    {"max_bad", "--max-bad"},
+    {"max_nan_steps", "--max-nan-steps"},
+    {"clip_norm", "--clip-grad"},
+    {"weight_decay", "--weight-decay"},
+    {"ema_decay", "--model-ema-decay"},
+    {"label_smoothing", "--label-smoothing"},
+    {"optimizer.lr", "--lr"},
+    {"optimizer.momentum", "--momentum"},
+    {"optimizer.eps", "--opt-eps"},
+    {"optimizer.weight_decay", "--weight-decay"},
+    {"optimizer.decay_all", "--decay-all"},
+    {"optimizer.clip_norm", "--clip-grad"},
+    {"optimizer.kind", "--opt"},
+    {"schedule.kind", "--sched"},
+    {"small_stem", "--small-stem"},
+    {"zero_init_residual", "--zero-init-residual"},
+    {NULL, NULL},
+};
 
 static void print_command(FILE *f, const struct command *c)
 {
@@ -164,5 +187,6 @@ static int run(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
+    app_set_words(option_of);
     return app_end(run(argc, argv));
 }

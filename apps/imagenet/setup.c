@@ -70,6 +70,47 @@ ddp_chain_t *setup_model(const struct settings *s)
     return ddp_model_new(s->model, &m);
 }
 
+static int ignore_layer(const struct ddp_layer_info *info, void *arg)
+{
+    (void)info;
+    (void)arg;
+    return 0;
+}
+
+static bool fits(ddp_chain_t *c, int64_t size)
+{
+    struct ddp_shape in = {(int)size, (int)size, 3};
+
+    return ddp_chain_inspect(c, in, DDP_F32, ignore_layer, NULL) == 0;
+}
+
+/* Images too small vanish somewhere in the network: say from which size on they
+ * do not. */
+static int check_size(const struct settings *s, ddp_chain_t *c)
+{
+    enum { LARGEST = 1024 };
+
+    if (fits(c, s->img_size))
+        return OPTS_GO;
+    for (int64_t least = s->img_size + 1; least <= LARGEST; least++)
+        if (fits(c, least)) {
+            app_say("--img-size %lld is too small for %s, which needs images "
+                    "of %lldx%lld or larger",
+                    (long long)s->img_size, s->model, (long long)least,
+                    (long long)least);
+            return EXIT_USAGE;
+        }
+    fits(c, s->img_size);
+    return app_fail(ddp_errcode());
+}
+
+int setup_network(const struct settings *s, ddp_chain_t **c)
+{
+    if (!(*c = setup_model(s)))
+        return app_fail(ddp_errcode());
+    return check_size(s, *c);
+}
+
 enum ddp_dtype setup_dtype(const struct settings *s)
 {
     static const enum ddp_dtype type[] = {DDP_F32, DDP_BF16, DDP_F16};

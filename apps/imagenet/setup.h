@@ -14,6 +14,10 @@ int setup_check_model(const struct opts *o, const struct settings *s);
 /* The network; NULL after a failure of the library. */
 ddp_chain_t *setup_model(const struct settings *s);
 
+/* The same, for images of s->img_size: OPTS_GO, or an exit code after a
+ * message.  *c is to be freed. */
+int setup_network(const struct settings *s, ddp_chain_t **c);
+
 /* Open a split of --data: the exit code, or OPTS_GO, *d, and s->img_size. */
 int setup_data(const struct opts *o, struct settings *s, enum ddp_split split,
                ddp_dataset_t **d);

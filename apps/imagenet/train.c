@@ -288,8 +288,8 @@ static int make_trainer(struct run *r)
     struct ddp_train_config cfg;
     int rc;
 
-    if (!(r->chain = setup_model(r->set)))
-        return app_fail(ddp_errcode());
+    if ((rc = setup_network(r->set, &r->chain)) != OPTS_GO)
+        return rc;
     if (r->set->weights &&
         (rc = weights_load(r->set, r->chain, true)) != OPTS_GO)
         return rc;

@@ -40,6 +40,22 @@ int weights_setup(struct opts *o, struct settings *s, FILE *log,
     return setup_check_model(o, s);
 }
 
+/* If they are of another network, that says more than a list of tensors. */
+static int fail_load(const struct settings *s, int rc)
+{
+    const char *other;
+
+    if ((rc != DDP_EDATA && rc != DDP_ESHAPE) ||
+        ddp_weights_model(s->weights, &other) < 0 || !other ||
+        !strcmp(other, s->model))
+        return app_fail(rc);
+    app_say(
+        "--weights: %s looks like weights of %s, not of %s: use --model %s, "
+        "or other weights",
+        s->weights, other, s->model, other);
+    return app_exit_code(rc);
+}
+
 int weights_load(const struct settings *s, ddp_chain_t *c, bool new_head)
 {
     struct ddp_load_options o;
@@ -53,7 +69,7 @@ int weights_load(const struct settings *s, ddp_chain_t *c, bool new_head)
     if (rc == 0)
         rc = ddp_chain_load(c, s->weights, &o, &r);
     if (rc < 0)
-        return app_fail(rc);
+        return fail_load(s, rc);
     if (r.text[0])
         app_say("%s: %s", s->weights, r.text);
     return OPTS_GO;
