@@ -28,7 +28,7 @@ run "$imagenet" train "$flat" $net --output "$tmp/x"
 exits 65 "class folders without splits do not validate on themselves"
 complains "expected a folder \"val\" or \"test\" in it; without" \
     "the message says what is missing"
-complains "--val DIR, .*: --no-val" "and what to do"
+complains "--val DIR, .*--val-split 10%, .*: --no-val" "and what to do"
 [ ! -e "$tmp/x" ]
 point $? "nothing is written"
 # shellcheck disable=SC2086
@@ -40,6 +40,33 @@ exits 0 "--val is another"
 says "^validation: $flat, 24 images of 3 classes" "it names the folder"
 run "$imagenet" data check "$flat"
 exits 0 "data check takes them as training images"
+
+
+# Or some of the training images, which eval finds again.
+# shellcheck disable=SC2086
+run "$imagenet" train "$flat" $net --val-split 25% --output "$tmp/part"
+exits 0 "--val-split is a third"
+says "^data: .*24 images .*; of these 18 for training" "it divides the images"
+says "^validation: .*24 images .*; of these 6 for validation" "into two parts"
+want="$(value loss) $(value top1)"
+run "$imagenet" eval "$flat" --weights "$tmp/part/weights.safetensors"
+exits 0 "eval finds those for validation, by what the weights carry"
+says "^eval samples=6 " "all of them"
+[ "$(value loss) $(value top1)" = "$want" ]
+point $? "with the figures of training"
+# shellcheck disable=SC2086
+run "$imagenet" train "$flat" $net --val-split 25% --seed 7 \
+    --resume "$tmp/part" --output "$tmp/x"
+exits 2 "another seed is another run"
+complains "data.contents is crc32c" "of other images"
+# shellcheck disable=SC2086
+run "$imagenet" train "$flat" $net --val-split 25% --val "$flat" \
+    --output "$tmp/x"
+exits 2 "--val-split and --val: exit code 2"
+# shellcheck disable=SC2086
+run "$imagenet" train "$flat" $net --val-split 100% --output "$tmp/x"
+exits 2 "nothing left to train on: exit code 2"
+complains "a fraction of 1 for validation" "it is named"
 
 # Classes of the validation images are those of training, by name.
 take "$tmp/some" $c $a

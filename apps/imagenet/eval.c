@@ -44,10 +44,20 @@ static int match_classes(struct evaluation *e, const struct settings *s)
     return app_exit_code(rc);
 }
 
+/* Whether to evaluate images that training held back: of data that have no
+ * validation images, unless that is asked for. */
+static bool held_back(const struct opts *o, const struct settings *s)
+{
+    return s->val_split > 0 && s->split == 1 &&
+           (opts_given(o, "val-split") ||
+            (s->data && !ddp_dataset_has_splits(s->data)));
+}
+
 static int open_data(struct evaluation *e, struct opts *o, struct settings *s)
 {
     static const enum ddp_split split[] = {DDP_TRAIN, DDP_VAL, DDP_TEST};
-    int rc = setup_data(o, s, split[s->split], &e->data);
+    int rc = held_back(o, s) ? setup_part(o, s, DDP_VAL, &e->data)
+                             : setup_data(o, s, split[s->split], &e->data);
 
     if (rc == OPTS_GO)
         return match_classes(e, s);

@@ -142,6 +142,9 @@ static const struct opt_group train_data = {
         TEXT("val", val_data, "DIR", NULL,
              "folder of the validation images, if they are not below --data: "
              "one folder per class, or any of the layouts of --data"),
+        SHARE("val-split", val_split, NULL,
+              "fraction of the training images of each class to hold back for "
+              "validation, chosen by --seed; eval finds them again"),
         FLAG("no-val", no_val, "train without evaluation"),
         MAX_BAD_ROW("0.1%"),
         MAX_PIXELS_ROW,
@@ -155,6 +158,12 @@ static const struct opt_group eval_data = {
         DATA_ROW,
         CHOICE("split", split, "NAME", "val", splits,
                "split of the data to evaluate"),
+        SHARE("val-split", val_split, NULL,
+              "evaluate the images that this fraction held back in training "
+              "[that of the weights, if the data have no val/ or test/]",
+              .of_network = true),
+        INT("seed", seed, "42", 0, 9e15, "seed of --val-split",
+            .of_network = true),
         FLAG("class-numbers", class_numbers,
              "take the classes of the data in their order, not by the names "
              "that the weights carry"),

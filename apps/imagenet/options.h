@@ -15,7 +15,7 @@ struct settings {
     char *data, *val_data;
     int split;
     int64_t img_size, resize, shift, max_pixels;
-    double min_area, erase, mean[3], std[3], max_bad;
+    double min_area, erase, mean[3], std[3], max_bad, val_split;
     int augment;
     bool no_flip, upright, class_numbers;
     /* network */

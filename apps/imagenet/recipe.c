@@ -48,6 +48,8 @@ int recipe_check(const struct opts *o, const struct settings *s)
         {"no-flip", s->augment != 0, "--augment none mirrors nothing"},
         {"random-erase", s->augment != 0, "--augment none erases nothing"},
         {"val", !s->no_val, "--no-val is given"},
+        {"val-split", !s->no_val, "--no-val is given"},
+        {"val-split", !s->val_data, "--val is given"},
         {"eval-every", !s->no_val, "--no-val is given"},
         {"tta", !s->no_val, "--no-val is given"},
         {"epochs", !s->steps, "--steps is given"},

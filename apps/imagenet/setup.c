@@ -201,6 +201,24 @@ int setup_data(const struct opts *o, struct settings *s, enum ddp_split split,
     return OPTS_GO;
 }
 
+/* Training images are in both parts, prepared for each as it needs. */
+int setup_part(const struct opts *o, struct settings *s, enum ddp_split part,
+               ddp_dataset_t **d)
+{
+    struct ddp_image_options images;
+    int rc = check_folder(o, "data", s->data);
+
+    if (rc != OPTS_GO)
+        return rc;
+    image_options(s, part, &images);
+    *d = ddp_dataset_part(ddp_dataset_open(s->data, DDP_TRAIN, &images), part,
+                          s->val_split, (uint64_t)s->seed);
+    if (!*d)
+        return app_fail(ddp_errcode());
+    s->img_size = ddp_dataset_shape(*d).h; /* if no option set it */
+    return OPTS_GO;
+}
+
 /* Classes have the numbers of the training images, by name. */
 static int same_classes(ddp_dataset_t *d, const ddp_dataset_t *train)
 {
@@ -234,12 +252,14 @@ static int open_val_folder(const struct opts *o, struct settings *s,
 int setup_val(const struct opts *o, struct settings *s,
               const ddp_dataset_t *train, ddp_dataset_t **d)
 {
-    int rc = s->val_data ? open_val_folder(o, s, train, d)
-                         : setup_data(o, s, DDP_VAL, d);
+    int rc = s->val_data        ? open_val_folder(o, s, train, d)
+             : s->val_split > 0 ? setup_part(o, s, DDP_VAL, d)
+                                : setup_data(o, s, DDP_VAL, d);
 
     if (rc != OPTS_GO)
-        app_say("name a folder of validation images with --val DIR, or train "
-                "without them: --no-val");
+        app_say("name a folder of validation images with --val DIR, hold back "
+                "training images with --val-split 10%%, or train without "
+                "validation: --no-val");
     return rc;
 }
 

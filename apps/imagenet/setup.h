@@ -22,6 +22,11 @@ int setup_network(const struct settings *s, ddp_chain_t **c);
 int setup_data(const struct opts *o, struct settings *s, enum ddp_split split,
                ddp_dataset_t **d);
 
+/* The same for the training images of --data, without or only with those that
+ * --val-split holds back. */
+int setup_part(const struct opts *o, struct settings *s, enum ddp_split part,
+               ddp_dataset_t **d);
+
 /* Open the validation images, of --val or --data, with the classes of the
  * training images; the same. */
 int setup_val(const struct opts *o, struct settings *s,

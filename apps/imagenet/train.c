@@ -269,7 +269,9 @@ static int open_data(struct run *r)
     struct settings *s = r->set;
     int classes, rc;
 
-    if ((rc = setup_data(r->opts, s, DDP_TRAIN, &r->data)) != OPTS_GO)
+    rc = s->val_split > 0 ? setup_part(r->opts, s, DDP_TRAIN, &r->data)
+                          : setup_data(r->opts, s, DDP_TRAIN, &r->data);
+    if (rc != OPTS_GO)
         return rc;
     classes = ddp_dataset_classes(r->data);
     if (!s->classes)

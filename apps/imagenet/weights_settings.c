@@ -313,6 +313,18 @@ static int add_classes(ddp_chain_t *c, const ddp_dataset_t *d)
     return rc;
 }
 
+/* Which images training held back, for eval to find them. */
+static int add_split(const struct opts *o, ddp_chain_t *c)
+{
+    static const char *const names[] = {"val-split", "seed"};
+    const struct settings *s = o->values;
+    int rc = 0;
+
+    for (int i = 0; rc == 0 && s->val_split > 0 && i < 2; i++)
+        rc = add_row(c, opt_at(o->cmd, opt_index(o->cmd, names[i])), s);
+    return rc;
+}
+
 int weights_settings_add(const struct opts *o, ddp_chain_t *c,
                          const ddp_dataset_t *d)
 {
@@ -322,5 +334,7 @@ int weights_settings_add(const struct opts *o, ddp_chain_t *c,
     for (int i = 0; rc == 0 && (row = opt_at(o->cmd, i)); i++)
         if (row->of_network)
             rc = add_row(c, row, o->values);
+    if (rc == 0)
+        rc = add_split(o, c);
     return rc < 0 ? rc : add_classes(c, d);
 }
