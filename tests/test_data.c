@@ -336,6 +336,29 @@ static void test_bad_folders(void)
             "deviation 0", "a deviation of 0");
 }
 
+/* A folder with two links to the next one, and so on: 2^20 ways to the last. */
+static void test_diamond(void)
+{
+    char name[64], to[32];
+
+    for (int i = 0; i < 20; i++) {
+        for (int k = 0; k < 2; k++) {
+            snprintf(name, sizeof(name), "diamond/%c/%d/%d", 'a', i, k);
+            make_dirs(name);
+            snprintf(to, sizeof(to), "../%d", i + 1);
+            if (symlink(to, at(name)) < 0)
+                bail_out("cannot make links");
+        }
+    }
+    put_image("diamond/a/20/x.jpg", 1);
+    put_image("diamond/b/y.jpg", 2);
+    alarm(30);
+    refused(ddp_dataset_folder(at("diamond"), NULL),
+            "more than 100 links lead to this folder",
+            "links that double at each level");
+    alarm(0);
+}
+
 static void test_open_folders(void)
 {
     ddp_dataset_t *d = ddp_dataset_open(at("f"), DDP_TRAIN, &small);
@@ -850,6 +873,7 @@ int main(void)
     test_folder();
     test_jpeg_names();
     test_bad_folders();
+    test_diamond();
     test_open_folders();
     test_set_classes();
     make_imagenet();

@@ -348,11 +348,11 @@ static void set_size(struct bytes *b, int w, int h)
         }
 }
 
-/* The last scan of a progressive image, many times over. */
-static struct bytes many_scans(int times)
+/* The last scan of a progressive image of one colour, many times over. */
+static struct bytes many_scans(int w, int h, int times)
 {
-    struct jpeg_kind k = {.w = 64, .h = 64, .in = JCS_RGB, .progressive = true};
-    uint8_t *pixels = make_pixels(64, 64, 3, 5);
+    struct jpeg_kind k = {.w = w, .h = h, .in = JCS_RGB, .progressive = true};
+    uint8_t *pixels = calloc((size_t)w * (size_t)h, 3);
     struct bytes b = make_jpeg(&k, pixels), r;
     size_t scan = b.len - 2, len;
 
@@ -394,12 +394,20 @@ static void test_bad(void)
               "claims 65500 x 2700 pixels");
     set_size(&b, 65500, 65500);
     check_bad("a bomb beyond it", b.data, b.len, most, "more than the limit");
-    s = many_scans(600);
+    s = many_scans(64, 64, 600);
     check_bad("600 scans", s.data, s.len, most, "more than 500 scans");
     free(s.data);
-    s = many_scans(100);
+    s = many_scans(64, 64, 100);
     is_int(ddp__image_decode(s.data, s.len, &o, 0, 0, x), 0,
            "100 scans are accepted");
+    free(s.data);
+    s = many_scans(5000, 3000, 100);
+    check_bad("100 scans of a large image", s.data, s.len, most,
+              "scans of 5000 x 3000 pixels take too long");
+    free(s.data);
+    s = many_scans(5000, 3000, 1);
+    is_int(ddp__image_decode(s.data, s.len, &o, 0, 0, x), 0,
+           "the usual scans of one are accepted");
     free(s.data);
     check_bad("text", (const uint8_t *)"hello, world", 12, most,
               "not an image");
@@ -502,6 +510,19 @@ static void check_png(const char *what, int depth, int colour, int interlace)
     free(b.data);
 }
 
+/* 280 MB of nothing in a third of a megabyte. */
+static void test_empty_png(void)
+{
+    enum { W = 140000, H = 250 };
+    uint8_t *x = calloc(W, 8);
+    struct bytes b = make_png(W, H, 16, PNG_COLOR_TYPE_RGB_ALPHA, 0, x, 0);
+
+    check_bad("a PNG that is a bomb", b.data, b.len, most,
+              "to 280000000: images of more than");
+    free(b.data);
+    free(x);
+}
+
 static void test_png(void)
 {
     struct bytes b;
@@ -532,6 +553,7 @@ static void test_png(void)
               "not a valid PNG");
     free(b.data);
     free(x);
+    test_empty_png();
 }
 
 #else

@@ -22,6 +22,7 @@
 #include "base/printable.h"
 #include "data/dataset.h"
 #include "data/files.h"
+#include "data/visits.h"
 #include "image/image.h"
 
 enum { SKIPPED = 8 };
@@ -187,13 +188,14 @@ int ddp__files_add(ddp_dataset_t *d, const char *path, int32_t label)
 
 /* ---- folders ------------------------------------------------------------ */
 
-enum { MAX_DEPTH = 64 };
+enum { MAX_DEPTH = 64, MAX_VISITS = 100 };
 
 /* The files below one folder, before sorting. */
 struct found {
     struct files *files; /* counts those that are no images */
     char **path;         /* owned, each one too */
     size_t count, room;
+    struct ddp__visits visits;
 };
 
 /* The folders above this one, to detect links that form a cycle. */
@@ -293,6 +295,7 @@ static void found_free(struct found *f)
     for (size_t i = 0; i < f->count; i++)
         free(f->path[i]);
     free(f->path);
+    ddp__visits_free(&f->visits);
 }
 
 static bool leads_back(const struct parent *p, const struct stat *st)
@@ -340,6 +343,7 @@ static int find_images(int root, const char *path, const struct parent *up,
 {
     struct walk w = {root, path, {.up = up, .depth = up->depth + 1}, f};
     struct stat st;
+    int visits;
 
     if (fstatat(root, path, &st, 0) < 0)
         return ddp__fail(ddp__errno_code(DDP_EIO), "%s: %s", path,
@@ -349,6 +353,12 @@ static int find_images(int root, const char *path, const struct parent *up,
                          MAX_DEPTH);
     if (leads_back(up, &st))
         return 0;
+    if ((visits = ddp__visits_count(&f->visits, &st)) < 0)
+        return visits;
+    if (visits > MAX_VISITS)
+        return ddp__fail(DDP_EDATA,
+                         "%s: more than %d links lead to this folder", path,
+                         MAX_VISITS);
     w.in.dev = st.st_dev;
     w.in.ino = st.st_ino;
     return ddp__folder_each(root, path, visit_entry, &w);

@@ -16,4 +16,6 @@ LIB_SOURCES += \
     %D%/open.c \
     %D%/order.c \
     %D%/order.h \
-    %D%/part.c
+    %D%/part.c \
+    %D%/visits.c \
+    %D%/visits.h

@@ -22,10 +22,13 @@
 
 enum {
     MAX_SCANS = 500, /* of a progressive image; common ones have about ten */
+    FEW_SCANS = 20,  /* that an image of any size may have */
     MARGIN = 2,      /* columns around the box that its chroma depends on */
     CHUNK = 16       /* rows at a time */
 };
 static const long max_memory = 1L << 30; /* of one decoder */
+/* Pixels times scans, which the time to decode grows with: about 5 s. */
+static const int64_t max_work = (int64_t)1 << 30;
 
 struct state {
     struct jpeg_decompress_struct c;
@@ -63,9 +66,15 @@ static void watch_scans(j_common_ptr c)
 {
     struct state *s = c->client_data;
 
-    if (s->c.input_scan_number <= MAX_SCANS)
+    int64_t pixels = (int64_t)s->c.image_width * s->c.image_height;
+    int scans = s->c.input_scan_number;
+
+    if (scans <= MAX_SCANS &&
+        (scans <= FEW_SCANS || scans <= max_work / pixels))
         return;
-    snprintf(s->text, sizeof(s->text), "more than %d scans", MAX_SCANS);
+    snprintf(s->text, sizeof(s->text),
+             "more than %d scans of %u x %u pixels take too long", scans - 1,
+             s->c.image_width, s->c.image_height);
     longjmp(s->jump, 1);
 }
 
