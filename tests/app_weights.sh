@@ -117,6 +117,26 @@ run "$imagenet" eval "$tmp/named" --split train \
     --weights "$tmp/away/latin.safetensors"
 exits 0 "is found again"
 
+# Weights without settings: config.txt and classes.txt next to them are read,
+# but not what has no end.
+mkdir "$tmp/odd"
+LC_ALL=C sed 's/"imagenet[.]/"otherapp./g' "$tmp/away/x.safetensors" \
+    >"$tmp/odd/w.safetensors"
+mkfifo "$tmp/odd/config.txt"
+run timeout 30 "$imagenet" eval "$data" --weights "$tmp/odd/w.safetensors"
+exits 2 "config.txt is a pipe: exit code 2"
+complains "odd/config.txt: is not a regular file" "it is named"
+rm "$tmp/odd/config.txt"
+cp "$tmp/fine/config.txt" "$tmp/odd"
+ln -s /dev/zero "$tmp/odd/classes.txt"
+run timeout 30 "$imagenet" eval "$data" --weights "$tmp/odd/w.safetensors"
+exits 2 "classes.txt is a device: exit code 2"
+complains "odd/classes.txt: is not a regular file" "it is named"
+mkfifo "$tmp/odd/list"
+run timeout 30 "$imagenet" infer --weights "$w" --list "$tmp/odd/list"
+exits 2 "a list of images that is a pipe: exit code 2"
+complains "odd/list: is not a regular file" "it is named"
+
 # What a file says is checked.
 tamper()
 {

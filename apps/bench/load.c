@@ -68,12 +68,12 @@ static void read_into_page_cache(const ddp_dataset_t *d)
 
     for (int64_t i = 0; i < ddp_dataset_count(d); i++) {
         const char *path = ddp_dataset_path(d, i);
-        int fd = path ? open(path, O_RDONLY) : -1;
+        FILE *f = path ? app_open_text(path) : NULL;
 
-        while (fd >= 0 && read(fd, buf, sizeof(buf)) > 0)
+        while (f && fread(buf, 1, sizeof(buf), f) > 0)
             ;
-        if (fd >= 0)
-            close(fd);
+        if (f)
+            fclose(f);
     }
 }
 

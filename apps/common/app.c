@@ -99,6 +99,29 @@ static int make_one(const char *path)
     return error;
 }
 
+FILE *app_open_text(const char *path)
+{
+    /* Do not wait for a writer if it is a pipe. */
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), error = 0;
+    struct stat st;
+    FILE *f = NULL;
+
+    if (fd < 0 || fstat(fd, &st) < 0) {
+        error = errno;
+    } else if (!S_ISREG(st.st_mode)) {
+        app_say("%s: is not a regular file", path);
+        error = EINVAL;
+    } else if (!(f = fdopen(fd, "r"))) {
+        error = errno;
+    }
+    if (!f && fd >= 0)
+        close(fd);
+    if (error && error != EINVAL && error != ENOENT)
+        app_say("%s: %s", path, strerror(error));
+    errno = error;
+    return f;
+}
+
 int app_make_dir(const char *path)
 {
     char *copy = strdup(path);

@@ -36,6 +36,11 @@ int app_sync_dir(const char *dir);
 
 bool app_is_dir(const char *path);
 
+/* Open a text to read.  NULL, with errno, after a message; but without one if
+ * it does not exist (ENOENT).  A pipe or a device is refused: it may have no
+ * end. */
+FILE *app_open_text(const char *path);
+
 /* DIR/NAME, to free(); NULL without memory. */
 char *app_path(const char *dir, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));

@@ -2,9 +2,11 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
 #include "config.h"
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/app.h"
 #include "common/opt_file.h"
 #include "common/opt_value.h"
 
@@ -41,13 +43,13 @@ static int load_line(struct opts *o, char *line)
 
 int opts_load(struct opts *o, const char *path)
 {
-    FILE *f = fopen(path, "r");
+    FILE *f = app_open_text(path);
     char *line = NULL;
     size_t room = 0;
     int rc = OPTS_GO;
 
     if (!f)
-        return OPTS_GO;
+        return errno == ENOENT ? OPTS_GO : EXIT_USAGE;
     while (rc == OPTS_GO && getline(&line, &room, f) > 0)
         rc = load_line(o, line);
     if (rc != OPTS_GO)

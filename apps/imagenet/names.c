@@ -57,11 +57,12 @@ int names_read_from(struct names *n, FILE *f)
 int names_read(struct names *n, const char *path)
 {
     bool is_file = strcmp(path, "-") != 0;
-    FILE *f = is_file ? fopen(path, "r") : stdin;
+    FILE *f = is_file ? app_open_text(path) : stdin;
     int rc;
 
     if (!f) {
-        app_say("%s: %s", path, strerror(errno));
+        if (errno == ENOENT)
+            app_say("%s: %s", path, strerror(errno));
         return EXIT_USAGE;
     }
     rc = names_read_from(n, f);

@@ -232,12 +232,12 @@ static int stamp_there(const struct settings *s, const char *name,
                        const char *text)
 {
     char *path = app_path(s->output, "%s", name), got[256] = "";
-    FILE *f = path ? fopen(path, "r") : NULL;
+    FILE *f = path ? app_open_text(path) : NULL;
     size_t n;
 
     free(path);
     if (!f)
-        return 0;
+        return errno == ENOENT ? 0 : -1;
     n = fread(got, 1, sizeof(got) - 1, f);
     got[n] = 0;
     fclose(f);
