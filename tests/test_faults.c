@@ -6,6 +6,7 @@
 #include "config.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -14,6 +15,7 @@
 #include <png.h>
 #endif
 
+#include "base/file_write.h"
 #include "data/dataset.h"
 #include "defaults.h"
 #include "image/image.h"
@@ -32,6 +34,7 @@ static _Thread_local long fail_malloc; /* the n-th from now; 0: none */
 static _Thread_local bool fail_rest;   /* and all after it */
 static _Thread_local long fail_reads;  /* so many from now */
 static _Thread_local int read_error;
+static _Thread_local bool full; /* write() takes nothing */
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 void *__libc_malloc(size_t size);
@@ -55,6 +58,11 @@ ssize_t read(int fd, void *to, size_t size)
         return -1;
     }
     return syscall(SYS_read, fd, to, size);
+}
+
+ssize_t write(int fd, const void *data, size_t size)
+{
+    return full ? 0 : syscall(SYS_write, fd, data, size);
 }
 
 /* ---- memory ------------------------------------------------------------- */
@@ -199,6 +207,20 @@ static void test_passing_errors(ddp_dataset_t *d)
     is_int((int)ddp_dataset_bad_count(d), 0, "the image is not a bad one");
 }
 
+static void test_full(void)
+{
+    struct ddp__sink s = {.fd = open("/dev/null", O_WRONLY)};
+    int rc;
+
+    full = true;
+    alarm(30);
+    rc = ddp__write_all(&s, "text", 4);
+    alarm(0);
+    full = false;
+    ok(rc < 0 && errno == EIO, "a write that takes nothing is an error");
+    close(s.fd);
+}
+
 static void test_lasting_error(ddp_dataset_t *d)
 {
     read_error = EIO;
@@ -322,6 +344,7 @@ int main(void)
     test_memory_of_data(d);
     test_lasting_error(d);
     test_missing(d);
+    test_full();
     ddp_dataset_free(d);
     remove_data();
     return done_testing();

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +27,9 @@ int ddp__write_all(struct ddp__sink *s, const void *data, size_t n)
 
         if (done < 0 && errno == EINTR)
             continue;
-        if (done < 0)
+        if (done == 0)
+            errno = EIO; /* it would be so forever */
+        if (done <= 0)
             return -1;
         p += done;
         n -= (size_t)done;
@@ -38,13 +41,11 @@ int ddp__write_all(struct ddp__sink *s, const void *data, size_t n)
  * it. */
 int ddp__parent_sync(const char *path)
 {
-    char *copy = strdup(path);
+    char copy[PATH_MAX]; /* allocating could fail */
     int fd, rc;
 
-    if (!copy)
-        return -1;
+    snprintf(copy, sizeof(copy), "%s", path);
     fd = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    free(copy);
     if (fd < 0)
         return errno == EACCES ? 0 : -1;
     rc = fsync(fd);
@@ -76,6 +77,12 @@ static int open_temporary(const char *path, char **name)
     return -1;
 }
 
+static int fail_writing(const char *path, int error)
+{
+    return ddp__fail(error == ENOMEM ? DDP_ENOMEM : DDP_EIO,
+                     "%s: cannot be written: %s", path, strerror(error));
+}
+
 /* The order makes it safe against crashes and power failures: a complete
  * temporary file is on the disk before it gets the name, and the name is in
  * the folder on the disk before success is returned. */
@@ -88,8 +95,7 @@ int ddp__file_replace(const char *path,
     int error;
 
     if (s.fd < 0)
-        return ddp__fail(DDP_EIO, "%s: cannot be written: %s", path,
-                         strerror(errno));
+        return fail_writing(path, errno);
     error = fill(&s, arg) < 0 || fsync(s.fd) < 0 ? errno : 0;
     if (close(s.fd) < 0 && !error)
         error = errno;
@@ -98,8 +104,7 @@ int ddp__file_replace(const char *path,
     if (error) {
         unlink(name);
         free(name);
-        return ddp__fail(DDP_EIO, "%s: cannot be written: %s", path,
-                         strerror(error));
+        return fail_writing(path, error);
     }
     free(name);
     if (sum)

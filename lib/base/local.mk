@@ -22,6 +22,8 @@ LIB_SOURCES += \
     %D%/folder.c \
     %D%/folder.h \
     %D%/half.h \
+    %D%/json_parse.c \
+    %D%/json_parse.h \
     %D%/options.c \
     %D%/options.h \
     %D%/philox.h \

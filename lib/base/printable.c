@@ -37,6 +37,16 @@ static int read_character(const unsigned char *s, uint32_t *c)
     return len;
 }
 
+bool ddp__is_utf8(const char *s)
+{
+    uint32_t c;
+    int len = 1;
+
+    for (; *s && len; s += len)
+        len = read_character((const unsigned char *)s, &c);
+    return len > 0;
+}
+
 static bool is_harmless(uint32_t c)
 {
     bool control = c < 0x20 || (c >= 0x7f && c < 0xa0);

@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/folder.h"
+#include "base/json_parse.h"
 #include "checkpoint/files.h"
 #include "checkpoint/read.h"
 #include "checkpoint/state.h"
@@ -75,9 +76,8 @@ static int load_json(const char *dir, const char *name, json_t **out)
     int rc = path ? ddp__file_load(path, JSON_MAX, &text) : DDP_ENOMEM;
 
     *out = NULL;
-    if (rc == 0 && !(*out = json_loadb((const char *)text.data, text.len,
-                                       JSON_REJECT_DUPLICATES, &err)))
-        rc = json_error_code(&err) == json_error_out_of_memory
+    if (rc == 0 && (rc = ddp__json_parse(text.data, text.len, out, &err)) < 0)
+        rc = rc == DDP_ENOMEM
                  ? ddp__fail(DDP_ENOMEM, "%s: out of memory", path)
                  : ddp__fail(DDP_EDATA, "%s: line %d: invalid JSON", path,
                              err.line);

@@ -6,9 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <jansson.h>
-
 #include "base/error.h"
+#include "base/printable.h"
 #include "graph/params.h"
 #include "weights/safetensors.h"
 
@@ -43,15 +42,6 @@ static int add_pair(struct ddp__params *p, int at, const char *key, char *value)
     return 0;
 }
 
-static bool is_utf8(const char *text)
-{
-    json_t *j = json_string(text);
-    bool yes = j != NULL;
-
-    json_decref(j);
-    return yes;
-}
-
 int ddp_chain_set_metadata(ddp_chain_t *c, const char *key, const char *value)
 {
     struct ddp__params *p = ddp__params_of(c);
@@ -63,7 +53,7 @@ int ddp_chain_set_metadata(ddp_chain_t *c, const char *key, const char *value)
     if (!key || !*key || !value || !strcmp(key, "format"))
         return ddp__fail(DDP_EINVAL,
                          "metadata need a value, and a key other than format");
-    if (!is_utf8(key) || !is_utf8(value))
+    if (!ddp__is_utf8(key) || !ddp__is_utf8(value))
         return ddp__fail(DDP_EINVAL, "metadata %.99s: not UTF-8", key);
     if (!(copy = strdup(value)))
         return ddp__fail(DDP_ENOMEM, "out of memory for metadata");

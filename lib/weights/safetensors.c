@@ -22,6 +22,7 @@
 #include <jansson.h>
 
 #include "base/error.h"
+#include "base/json_parse.h"
 #include "base/file.h"
 #include "base/printable.h"
 #include "weights/safetensors.h"
@@ -339,9 +340,9 @@ int ddp__st_parse(const struct ddp__st_file *f, const char *text, size_t n,
     json_error_t err;
     int rc = scan_header(f, text, n);
 
-    if (rc < 0 || (*root = json_loadb(text, n, JSON_REJECT_DUPLICATES, &err)))
+    if (rc < 0 || (rc = ddp__json_parse(text, n, root, &err)) == 0)
         return rc;
-    if (json_error_code(&err) == json_error_out_of_memory)
+    if (rc == DDP_ENOMEM)
         return ddp__fail(DDP_ENOMEM, "%s: out of memory", f->path);
     return ddp__st_bad(f, "bad header at byte %d: %.95s", err.position,
                        err.text);

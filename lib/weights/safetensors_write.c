@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/file_write.h"
 #include "base/half.h"
+#include "base/printable.h"
 #include "weights/safetensors.h"
 #include "weights/safetensors_write.h"
 
@@ -64,6 +65,14 @@ static int fail_header(void)
     return ddp__fail(DDP_ENOMEM, "out of memory for the header");
 }
 
+/* JSON refuses a text that is not UTF-8. */
+static int fail_text(const char *what, const char *name, const char *text)
+{
+    if (ddp__is_utf8(name) && ddp__is_utf8(text))
+        return fail_header();
+    return ddp__fail(DDP_EINVAL, "%s %.99s: not UTF-8", what, name);
+}
+
 static int add_metadata(json_t *root, const char *const *pair)
 {
     json_t *m = json_object();
@@ -73,7 +82,7 @@ static int add_metadata(json_t *root, const char *const *pair)
         return fail_header();
     for (; pair && pair[0]; pair += 2)
         if (json_object_set_new(m, pair[0], json_string(pair[1])) < 0)
-            return ddp__fail(DDP_EINVAL, "metadata %.99s: not UTF-8", pair[0]);
+            return fail_text("metadata", pair[0], pair[1]);
     return 0;
 }
 
@@ -92,8 +101,7 @@ static int add_tensors(json_t *root, int n, const struct ddp__st_out **out)
             return ddp__fail(DDP_EINVAL, "the tensors are too large");
         if (json_object_set_new(root, out[i]->name,
                                 describe_tensor(out[i], at, bytes)) < 0)
-            return ddp__fail(DDP_EINVAL, "tensor %.99s: not UTF-8",
-                             out[i]->name);
+            return fail_text("tensor", out[i]->name, "");
         at = bytes;
     }
     return 0;
