@@ -26,9 +26,9 @@
  *
  * Errors     A function returns 0 or a negative DDP_E... code, or a pointer
  *            and NULL; ddp_errmsg() then returns the reason.  A
- *            constructor given the NULL of a failed one fails with the first
- *            one's message, so one check at the end is enough.  A function
- *            that succeeds leaves the message as it was.
+ *            function given the NULL of a failed constructor fails with its
+ *            message (DDP_EINVAL), so one check at the end is enough.  A
+ *            function that succeeds leaves the message as it was.
  * Ownership  Who calls ..._new() or ddp_dataset_...() calls ..._free(), except
  *            where a comment says "takes": then the callee owns the argument
  *            from that moment, also when it fails.  ..._free(NULL) is fine.
@@ -134,7 +134,8 @@ void ddp_config_init_sized(struct ddp_config *c, size_t size);
  */
 ddp_t *ddp_init(const struct ddp_config *cfg);
 
-/* Free the chains' device copies first: chains, then ddp_finish(). */
+/* Free what was made with ddp first: trainers, chains, then ddp_finish().  What
+ * is left, other than chains, refuses every call then and can only be freed. */
 void ddp_finish(ddp_t *ddp);
 
 /* How many cores this process may use: by its affinity, and by the CPU quota of

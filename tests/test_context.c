@@ -66,6 +66,114 @@ static bool same(const float *a, const float *b)
     return memcmp(a, b, WEIGHTS * sizeof(*a)) == 0;
 }
 
+/* ---- the end ------------------------------------------------------------ */
+
+static bool refuses(int rc)
+{
+    return rc == DDP_EINVAL && strstr(ddp_errmsg(), "ddp_finish()");
+}
+
+/* What uses the context after it, in every way; in `made` what was made with
+ * it. */
+static struct {
+    ddp_chain_t *chain;
+    ddp_dataset_t *data;
+    ddp_trainer_t *trainer;
+    ddp_compiled_t *compiled;
+    ddp_pullback_t *pullback;
+} made;
+
+static bool trainer_refuses(void)
+{
+    ddp_trainer_t *t = made.trainer;
+    struct ddp_metrics m;
+    struct ddp_stats st;
+    float w[WEIGHTS];
+
+    return refuses(ddp_trainer_step(t, &m)) && refuses(ddp_trainer_train(t)) &&
+           refuses(ddp_trainer_gradients(t, &m)) &&
+           refuses(ddp_trainer_get_gradient(t, "0.weight", w, WEIGHTS)) &&
+           refuses(ddp_trainer_set_gradient(t, "0.weight", w, WEIGHTS)) &&
+           refuses(ddp_trainer_update(t)) && refuses(ddp_trainer_wait(t)) &&
+           refuses(ddp_trainer_evaluate(t, made.data, &m)) &&
+           refuses(ddp_trainer_evaluate_ema(t, made.data, &m)) &&
+           refuses(ddp_trainer_ema_get(t, "0.weight", w, WEIGHTS)) &&
+           refuses(ddp_trainer_ema_set(t, "0.weight", w, WEIGHTS)) &&
+           refuses(ddp_trainer_ema_save(t, "/nowhere/x", NULL)) &&
+           refuses(ddp_trainer_stats(t, &st)) &&
+           refuses(ddp_trainer_checkpoint(t)) &&
+           refuses(ddp_trainer_resume(t, "/nowhere", NULL)) &&
+           ddp_trainer_steps(t) == 1;
+}
+
+static bool others_refuse(void)
+{
+    const float x[LEN] = {1, 0, 0, 1, 0, 0};
+    float y[CLASSES], w[WEIGHTS];
+    int64_t request;
+
+    return refuses(ddp_compiled_submit(made.compiled, x, 1, y, &request)) &&
+           refuses(ddp_compiled_wait(made.compiled, 0)) &&
+           refuses(ddp_compiled_run(made.compiled, x, 1, y)) &&
+           ddp_compiled_shape(made.compiled).c == 0 &&
+           refuses(ddp_pullback_forward(made.pullback, x, y)) &&
+           refuses(ddp_pullback_backward(made.pullback, y, NULL)) &&
+           refuses(ddp_pullback_wait(made.pullback)) &&
+           refuses(ddp_pullback_get_gradient(made.pullback, "0.weight", w,
+                                             WEIGHTS));
+}
+
+static bool make_all(ddp_t *ddp)
+{
+    const struct ddp_shape shape = {1, 1, LEN};
+    const float x[LEN] = {1, 0, 0, 1, 0, 0};
+    float y[CLASSES];
+    struct ddp_metrics m;
+
+    made.data = ddp_dataset_callback(&(struct ddp_source){
+        .count = COUNT, .shape = shape, .classes = CLASSES, .get = get});
+    made.chain = ddp_chain_new(ddp_dense_new(LEN, CLASSES, NULL), DDP_END);
+    made.trainer =
+        ddp_trainer_new(ddp, made.chain, made.data,
+                        &(struct ddp_train_config){
+                            TRAIN_DEFAULTS, .loss = DDP_LOGIT_CROSS_ENTROPY,
+                            .optimizer = ddp_sgd(0.1f), .sub_batch = 4,
+                            .lanes = 2, .batch = 16, .ema_decay = 0.9});
+    made.compiled = ddp_compiled_new(ddp, made.chain, shape, 1, NULL);
+    made.pullback = ddp_pullback_new(ddp, made.chain, x, shape, 1, 0, y);
+    return made.pullback && made.compiled &&
+           ddp_trainer_step(made.trainer, &m) == 0 &&
+           ddp_trainer_evaluate(made.trainer, made.data, &m) == 0;
+}
+
+static void test_after_finish(void)
+{
+    float w[WEIGHTS], same_w[WEIGHTS];
+    ddp_t *ddp = ddp_init(NULL);
+    bool good =
+        make_all(ddp) && ddp_chain_get(made.chain, "0.weight", w, WEIGHTS) == 0;
+
+    if (!good)
+        bail_out("%s", ddp_errmsg());
+    ddp_finish(ddp);
+    ok(trainer_refuses(), "after ddp_finish() a trainer refuses every call: %s",
+       ddp_errmsg());
+    ok(others_refuse(), "so do a compiled chain and a pullback");
+    ok(ddp_chain_get(made.chain, "0.weight", same_w, WEIGHTS) == 0 &&
+           memcmp(w, same_w, sizeof(w)) == 0,
+       "the chain has its weights");
+    ddp_pullback_free(made.pullback);
+    ddp_compiled_free(made.compiled);
+    ddp_trainer_free(made.trainer);
+    ddp = ddp_init(NULL);
+    made.trainer = ddp_trainer_new(ddp, made.chain, made.data, NULL);
+    ok(made.trainer, "and may be trained in another context");
+    ddp_chain_free(made.chain); /* in the wrong order */
+    ddp_finish(ddp);
+    ddp_trainer_free(made.trainer);
+    ddp_dataset_free(made.data);
+}
+
 /* ---- one context at a time ----------------------------------------------- */
 
 static void test_second(void)
@@ -204,6 +312,7 @@ static void test_own_starpu(void)
 
 int main(void)
 {
+    test_after_finish();
     test_second();
     test_again();
     test_own_task();

@@ -1,14 +1,17 @@
-/* test_errmsg.c - calls that succeed leave ddp_errmsg() as it was
+/* test_errmsg.c - calls that succeed leave ddp_errmsg() as it was, and calls
+ * without an object set it
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * A table of all functions of ddp.h, in an order in which each of them
- * succeeds; a function that is not in it fails the test.
+ * succeeds, and one of those that take an object, each called with NULL.  A
+ * function that is missing fails the test.
  */
 #include "config.h"
 
 #include <ctype.h>
 #include <ftw.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "defaults.h"
@@ -423,13 +426,200 @@ static void test_calls(void)
     }
 }
 
-/* ---- whether the table is complete -------------------------------------- */
+/* ---- no object ---------------------------------------------------------- */
+
+/* A constructor fails, say; the rest of the program does not look. */
+#define NONE(call) ((call) == DDP_EINVAL)
+/* Freeing nothing is no error. */
+#define FREES(call) (DONE(call) && ddp_dataset_callback(NULL) == NULL)
+
+/* X (function, whether it refuses) */
+/* clang-format off */
+#ifdef HAVE_ONNX
+#define ONNX_NULLS(X)                                                          \
+    X(ddp_chain_export_onnx,                                                   \
+      NONE(ddp_chain_export_onnx(NULL, vector, at("o"))))
+#else
+#define ONNX_NULLS(X)
+#endif
+#define NULLS(X)                                                               \
+    X(ddp_finish, FREES(ddp_finish(NULL)))                                     \
+    X(ddp_describe, !*ddp_describe(NULL))                                      \
+    X(ddp_worker_count, NONE(ddp_worker_count(NULL)))                          \
+    X(ddp_gpu_worker_count, NONE(ddp_gpu_worker_count(NULL)))                  \
+    X(ddp_gpu_count, NONE(ddp_gpu_count(NULL, NULL)))                          \
+    X(ddp_chain_new, !ddp_chain_new((ddp_layer_t *)NULL, DDP_END))             \
+    X(ddp_chain_of, !ddp_chain_of(1, (ddp_layer_t *[]){NULL}))                 \
+    X(ddp_chain_add, NONE(ddp_chain_add(NULL, ddp_flatten_new())))             \
+    X(ddp_layer_free, FREES(ddp_layer_free(NULL)))                             \
+    X(ddp_chain_free, FREES(ddp_chain_free(NULL)))                             \
+    X(ddp_layer_set_name, !ddp_layer_set_name(NULL, "a"))                      \
+    X(ddp_skip_new, !ddp_skip_new(NULL, DDP_END))                              \
+    X(ddp_parallel_new,                                                        \
+      !ddp_parallel_new(DDP_ADD, (ddp_layer_t *)NULL, DDP_END))                \
+    X(ddp_parallel_of,                                                         \
+      !ddp_parallel_of(DDP_ADD, 1, (ddp_layer_t *[]){NULL}))                   \
+    X(ddp_channel_scale_new, !ddp_channel_scale_new(NULL))                     \
+    X(ddp_aux_new, !ddp_aux_new(NULL, 1))                                      \
+    X(ddp_chain_param, NONE(ddp_chain_param(NULL, 0,                           \
+                                 &(struct ddp_param_info){.ndim = 0})))        \
+    X(ddp_chain_get, NONE(ddp_chain_get(NULL, "a", w, 1)))                     \
+    X(ddp_chain_set, NONE(ddp_chain_set(NULL, "a", w, 1)))                     \
+    X(ddp_chain_init, NONE(ddp_chain_init(NULL, 1)))                           \
+    X(ddp_chain_save, NONE(ddp_chain_save(NULL, at("w"), NULL)))               \
+    X(ddp_chain_set_metadata, NONE(ddp_chain_set_metadata(NULL, "a", "b")))    \
+    X(ddp_chain_load, NONE(ddp_chain_load(NULL, at("w"), NULL, NULL)))         \
+    X(ddp_chain_checksum, NONE(ddp_chain_checksum(NULL, &(uint32_t){0})))      \
+    X(ddp_chain_inspect,                                                       \
+      NONE(ddp_chain_inspect(NULL, vector, DDP_F32, ignore, NULL)))            \
+    ONNX_NULLS(X)                                                              \
+    X(ddp_dataset_free, FREES(ddp_dataset_free(NULL)))                         \
+    X(ddp_dataset_part, !ddp_dataset_part(NULL, DDP_VAL, 0.5, 1))              \
+    X(ddp_dataset_count, NONE(ddp_dataset_count(NULL)))                        \
+    X(ddp_dataset_classes, NONE(ddp_dataset_classes(NULL)))                    \
+    X(ddp_dataset_shape, !ddp_dataset_shape(NULL).c)                           \
+    X(ddp_dataset_resize, NONE(ddp_dataset_resize(NULL)))                      \
+    X(ddp_dataset_class_name, !ddp_dataset_class_name(NULL, 0))                \
+    X(ddp_dataset_set_classes,                                                 \
+      NONE(ddp_dataset_set_classes(NULL, 1, (const char *[]){"a"})))           \
+    X(ddp_dataset_describe, !*ddp_dataset_describe(NULL))                      \
+    X(ddp_dataset_path, !ddp_dataset_path(NULL, 0))                            \
+    X(ddp_dataset_get, NONE(ddp_dataset_get(NULL, 0, 0, x, NULL)))             \
+    X(ddp_dataset_bad_count, NONE(ddp_dataset_bad_count(NULL)))                \
+    X(ddp_dataset_retries, NONE(ddp_dataset_retries(NULL)))                    \
+    X(ddp_dataset_bad_limit, NONE(ddp_dataset_bad_limit(NULL, 0.5)))           \
+    X(ddp_dataset_bad, NONE(ddp_dataset_bad(NULL, 0,                           \
+                                 &(struct ddp_bad_sample){NULL, NULL})))       \
+    X(ddp_trainer_new, !ddp_trainer_new(NULL, NULL, NULL, NULL))               \
+    X(ddp_trainer_free, FREES(ddp_trainer_free(NULL)))                         \
+    X(ddp_trainer_config, !ddp_trainer_config(NULL))                           \
+    X(ddp_train_config_resolve,                                                \
+      NONE(ddp_train_config_resolve(&cfg, NULL, NULL)))                        \
+    X(ddp_trainer_epoch_steps, NONE(ddp_trainer_epoch_steps(NULL)))            \
+    X(ddp_trainer_train, NONE(ddp_trainer_train(NULL)))                        \
+    X(ddp_trainer_step, NONE(ddp_trainer_step(NULL, &metrics)))                \
+    X(ddp_trainer_gradients, NONE(ddp_trainer_gradients(NULL, NULL)))          \
+    X(ddp_trainer_get_gradient,                                                \
+      NONE(ddp_trainer_get_gradient(NULL, "a", w, 1)))                         \
+    X(ddp_trainer_set_gradient,                                                \
+      NONE(ddp_trainer_set_gradient(NULL, "a", w, 1)))                         \
+    X(ddp_trainer_update, NONE(ddp_trainer_update(NULL)))                      \
+    X(ddp_trainer_wait, NONE(ddp_trainer_wait(NULL)))                          \
+    X(ddp_trainer_skips,                                                       \
+      NONE(ddp_trainer_skips(NULL, &(struct ddp_skips){.steps = 0})))          \
+    X(ddp_trainer_evaluate,                                                    \
+      NONE(ddp_trainer_evaluate(NULL, NULL, &metrics)))                        \
+    X(ddp_trainer_evaluate_ema,                                                \
+      NONE(ddp_trainer_evaluate_ema(NULL, NULL, &metrics)))                    \
+    X(ddp_trainer_ema_get, NONE(ddp_trainer_ema_get(NULL, "a", w, 1)))         \
+    X(ddp_trainer_ema_set, NONE(ddp_trainer_ema_set(NULL, "a", w, 1)))         \
+    X(ddp_trainer_ema_save, NONE(ddp_trainer_ema_save(NULL, at("e"), NULL)))   \
+    X(ddp_chain_evaluate,                                                      \
+      NONE(ddp_chain_evaluate(NULL, NULL, NULL, NULL, &metrics)))              \
+    X(ddp_trainer_steps, NONE(ddp_trainer_steps(NULL)))                        \
+    X(ddp_trainer_stats,                                                       \
+      NONE(ddp_trainer_stats(NULL, &(struct ddp_stats){.steps = 0})))          \
+    X(ddp_trainer_checkpoint, NONE(ddp_trainer_checkpoint(NULL)))              \
+    X(ddp_trainer_checkpoint_failures,                                         \
+      NONE(ddp_trainer_checkpoint_failures(                                    \
+          NULL, &(struct ddp_checkpoint_failures){.count = 0})))               \
+    X(ddp_trainer_resume, NONE(ddp_trainer_resume(NULL, NULL, NULL)))          \
+    X(ddp_trainer_resume_with,                                                 \
+      NONE(ddp_trainer_resume_with(NULL, NULL, NULL, NULL)))                   \
+    X(ddp_compiled_new, !ddp_compiled_new(NULL, NULL, vector, 2, NULL))        \
+    X(ddp_compiled_free, FREES(ddp_compiled_free(NULL)))                       \
+    X(ddp_compiled_shape, !ddp_compiled_shape(NULL).c)                         \
+    X(ddp_compiled_submit,                                                     \
+      NONE(ddp_compiled_submit(NULL, x, 1, y, &request)))                      \
+    X(ddp_compiled_wait, NONE(ddp_compiled_wait(NULL, 0)))                     \
+    X(ddp_compiled_run, NONE(ddp_compiled_run(NULL, x, 1, y)))                 \
+    X(ddp_chain_forward,                                                       \
+      NONE(ddp_chain_forward(NULL, NULL, x, DDP_F32, vector, 2, 0, y)))        \
+    X(ddp_pullback_new, !ddp_pullback_new(NULL, NULL, x, vector, 2, 0, y))     \
+    X(ddp_pullback_forward, NONE(ddp_pullback_forward(NULL, x, y)))            \
+    X(ddp_pullback_backward, NONE(ddp_pullback_backward(NULL, y, x)))          \
+    X(ddp_pullback_submit_forward,                                             \
+      NONE(ddp_pullback_submit_forward(NULL, x, y)))                           \
+    X(ddp_pullback_submit_backward,                                            \
+      NONE(ddp_pullback_submit_backward(NULL, y, x)))                          \
+    X(ddp_pullback_wait, NONE(ddp_pullback_wait(NULL)))                        \
+    X(ddp_pullback_get_gradient,                                               \
+      NONE(ddp_pullback_get_gradient(NULL, "a", w, 1)))                        \
+    X(ddp_pullback_free, FREES(ddp_pullback_free(NULL)))
+/* clang-format on */
+
+#define X(name, ...)                                                           \
+    static bool null_##name(void)                                              \
+    {                                                                          \
+        return __VA_ARGS__;                                                    \
+    }
+NULLS(X)
+#undef X
+
+static const struct {
+    const char *name;
+    bool (*refuses)(void);
+} null_row[] = {
+#define X(name, ...) {#name, null_##name},
+    NULLS(X)
+#undef X
+};
+enum { NULL_ROWS = sizeof(null_row) / sizeof(null_row[0]) };
+
+/* In a process of its own, which may die of it and has no message yet. */
+static void test_nulls(void)
+{
+    int status;
+    pid_t child;
+
+    for (int i = 0; i < NULL_ROWS; i++) {
+        fflush(stdout);
+        if ((child = fork()) == 0)
+            _exit(!null_row[i].refuses() ? 1 : !*ddp_errmsg() ? 2 : 0);
+        if (child < 0 || waitpid(child, &status, 0) < 0)
+            bail_out("cannot start a process");
+        ok(status == 0, "%s(NULL): %s", null_row[i].name,
+           WIFSIGNALED(status)        ? strsignal(WTERMSIG(status))
+           : WEXITSTATUS(status) == 1 ? "accepted"
+           : WEXITSTATUS(status) == 2 ? "no message"
+                                      : "an error with a message");
+    }
+}
+
+/* ---- whether the tables are complete --------------------------------------
+ */
 
 /* Those that read the message, and those that not every build can do. */
 static const char *const others[] = {
     "ddp_errmsg",          "ddp_errcode",           "ddp_simulation_set_speed",
     "ddp_simulation_read", "ddp_chain_export_onnx",
 };
+
+static bool in_nulls(const char *name)
+{
+    for (int i = 0; i < NULL_ROWS; i++)
+        if (strcmp(null_row[i].name, name) == 0)
+            return true;
+    return strcmp(name, "ddp_chain_export_onnx") == 0; /* not every build */
+}
+
+/* Whether the parameters after '(' have a pointer to an object, of a type
+ * ddp_x_t. */
+static bool takes_object(const char *s)
+{
+    for (int depth = 0; *s && depth >= 0; s++) {
+        depth += (*s == '(') - (*s == ')');
+        if (strncmp(s, "_t *", 4) == 0) {
+            const char *type = s;
+
+            while (isalnum((unsigned char)type[-1]) || type[-1] == '_')
+                type--;
+            if (strncmp(type, "ddp_", 4) == 0)
+                return true;
+        }
+    }
+    return false;
+}
 
 static bool in_table(const char *name)
 {
@@ -481,7 +671,7 @@ static void blank_comments(char *s)
 static void test_complete(void)
 {
     char *text = read_header(), name[128];
-    int found = 0, missing = 0;
+    int found = 0, missing = 0, objects = 0;
 
     blank_comments(text);
     for (char *s = text; (s = strstr(s, "ddp_")); s++) {
@@ -491,12 +681,15 @@ static void test_complete(void)
             continue;
         snprintf(name, sizeof(name), "%.*s", (int)n, s);
         found++;
-        if (!in_table(name)) {
-            diag("%s() is not in the table", name);
+        if (!in_table(name) || (takes_object(s + n + 1) && !in_nulls(name))) {
+            diag("%s() is not in the table%s", name,
+                 in_table(name) ? " of those with an object" : "");
             missing++;
         }
+        objects += takes_object(s + n + 1);
     }
-    ok(found >= ROWS && missing == 0, "the table has all functions of ddp.h");
+    ok(found >= ROWS && objects >= NULL_ROWS && missing == 0,
+       "the tables have all functions of ddp.h");
     free(text);
 }
 
@@ -506,6 +699,7 @@ int main(void)
         bail_out("no folder for files");
     put_files();
     test_complete();
+    test_nulls();
     test_calls();
     nftw(top, remove_one, 8, FTW_DEPTH | FTW_PHYS);
     return done_testing();

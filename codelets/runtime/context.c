@@ -337,19 +337,25 @@ void ddp_finish(ddp_t *ddp)
 /* A device may have found out more since: the text is made again. */
 const char *ddp_describe(const ddp_t *ddp)
 {
+    if (!ddp) {
+        ddp__fail_null("ddp");
+        return "";
+    }
     describe_workers((ddp_t *)ddp);
     return ddp->describe;
 }
 
 int ddp_gpu_worker_count(const ddp_t *ddp)
 {
-    return ddp->gpu_workers;
+    return ddp ? ddp->gpu_workers : ddp__fail_null("ddp");
 }
 
 int ddp_gpu_count(const ddp_t *ddp, struct ddp_gpu_info *first)
 {
     int count = 0;
 
+    if (!ddp)
+        return ddp__fail_null("ddp");
     if (ddp->accelerator)
         ddp__device_workers(ddp->accelerator, &count);
     if (first && count)
@@ -359,5 +365,5 @@ int ddp_gpu_count(const ddp_t *ddp, struct ddp_gpu_info *first)
 
 int ddp_worker_count(const ddp_t *ddp)
 {
-    return ddp->workers;
+    return ddp ? ddp->workers : ddp__fail_null("ddp");
 }

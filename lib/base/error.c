@@ -59,6 +59,13 @@ int ddp__fail(int code, const char *fmt, ...)
     return code;
 }
 
+int ddp__fail_null(const char *what)
+{
+    if (!*last.message)
+        ddp__fail(DDP_EINVAL, "%s is NULL", what);
+    return DDP_EINVAL;
+}
+
 struct ddp__error ddp__error_save(void)
 {
     return last;

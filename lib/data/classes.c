@@ -103,7 +103,7 @@ int ddp_dataset_set_classes(ddp_dataset_t *d, int n, const char *const *name)
     int rc;
 
     if (!d)
-        return DDP_EINVAL; /* its constructor set the message */
+        return ddp__fail_null("data set");
     if (n < 1 || !name || !d->class_name)
         return ddp__fail(DDP_EINVAL, "the classes of the data, or those "
                                      "expected, have no names");

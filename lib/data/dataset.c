@@ -74,39 +74,47 @@ void ddp_dataset_free(ddp_dataset_t *d)
 
 int64_t ddp_dataset_count(const ddp_dataset_t *d)
 {
-    return d->count;
+    return d ? d->count : ddp__fail_null("data set");
 }
 
 int ddp_dataset_classes(const ddp_dataset_t *d)
 {
-    return d->classes;
+    return d ? d->classes : ddp__fail_null("data set");
 }
 
 struct ddp_shape ddp_dataset_shape(const ddp_dataset_t *d)
 {
-    return d->shape;
+    if (!d)
+        ddp__fail_null("data set");
+    return d ? d->shape : (struct ddp_shape){0, 0, 0};
 }
 
 int ddp_dataset_resize(const ddp_dataset_t *d)
 {
-    return d->resize;
+    return d ? d->resize : ddp__fail_null("data set");
 }
 
 const char *ddp_dataset_class_name(const ddp_dataset_t *d, int label)
 {
-    return d->class_name && label >= 0 && label < d->classes
+    if (!d)
+        ddp__fail_null("data set");
+    return d && d->class_name && label >= 0 && label < d->classes
                ? d->class_name[label]
                : NULL;
 }
 
 const char *ddp_dataset_describe(const ddp_dataset_t *d)
 {
-    return d->describe ? d->describe : "";
+    if (!d)
+        ddp__fail_null("data set");
+    return d && d->describe ? d->describe : "";
 }
 
 const char *ddp_dataset_path(const ddp_dataset_t *d, int64_t index)
 {
-    return d->ops->path && index >= 0 && index < d->count
+    if (!d)
+        ddp__fail_null("data set");
+    return d && d->ops->path && index >= 0 && index < d->count
                ? d->ops->path(d, index)
                : NULL;
 }
@@ -121,7 +129,8 @@ size_t ddp__dataset_x_size(const ddp_dataset_t *d)
 
 int64_t ddp_dataset_bad_limit(const ddp_dataset_t *d, double max_bad)
 {
-    return d ? (int64_t)ceil(max_bad * (double)d->count) : 0;
+    return d ? (int64_t)ceil(max_bad * (double)d->count)
+             : ddp__fail_null("data set");
 }
 
 static int64_t bad_budget(const ddp_dataset_t *d)
@@ -263,12 +272,12 @@ static int64_t read_counter(const ddp_dataset_t *d, const int64_t *counter)
 
 int64_t ddp_dataset_bad_count(const ddp_dataset_t *d)
 {
-    return read_counter(d, &d->bad_count);
+    return d ? read_counter(d, &d->bad_count) : ddp__fail_null("data set");
 }
 
 int64_t ddp_dataset_retries(const ddp_dataset_t *d)
 {
-    return read_counter(d, &d->retries);
+    return d ? read_counter(d, &d->retries) : ddp__fail_null("data set");
 }
 
 int ddp_dataset_bad(const ddp_dataset_t *d, int64_t i,
@@ -276,6 +285,8 @@ int ddp_dataset_bad(const ddp_dataset_t *d, int64_t i,
 {
     int kept;
 
+    if (!d)
+        return ddp__fail_null("data set");
     pthread_mutex_lock(&unconst(d)->lock);
     if ((kept = d->bad_kept) > i && i >= 0)
         *bad = (struct ddp_bad_sample){d->bad[i].path, d->bad[i].why};
@@ -349,6 +360,8 @@ int ddp_dataset_get(ddp_dataset_t *d, int64_t index, uint64_t key, void *x,
     struct ddp_sample s = {.x = x, .weight = 1, .norm = 1};
     int rc;
 
+    if (!d)
+        return ddp__fail_null("data set");
     if (index < 0 || index >= d->count)
         return ddp__fail(DDP_EINVAL,
                          "there is no sample %lld: the data set has %lld",

@@ -196,8 +196,10 @@ ddp_dataset_t *ddp_dataset_part(ddp_dataset_t *d, enum ddp_split part,
 {
     struct part *p;
 
-    if (!d)
-        return NULL; /* its constructor set the message */
+    if (!d) {
+        ddp__fail_null("data set");
+        return NULL;
+    }
     if (check_arguments(part, val) < 0 ||
         !(p = (void *)ddp__dataset_new(sizeof(*p),
                                        d->ops->checksum ? &known : &unknown))) {

@@ -49,6 +49,7 @@ int ddp__ema_new(struct ddp__ema **out, struct ddp__params *p, double decay)
                          "out of memory for averages of the weights");
     }
     m->params = p;
+    m->buckets = p->buckets;
     *out = m;
     for (int b = 0; rc == 0 && b < p->buckets; b++)
         rc = make_bucket(p->ddp, &m->bucket[b], &p->bucket[b], decay);
@@ -59,14 +60,14 @@ void ddp__ema_free(struct ddp__ema *m)
 {
     if (!m)
         return;
-    for (int b = 0; b < m->params->buckets; b++) {
+    for (int b = 0; b < m->buckets; b++) {
         struct ddp__average *a = &m->bucket[b];
 
         ddp__call_release(&a->call);
         if (!a->memory)
             continue;
         ddp__handle_unregister(&a->handle);
-        ddp__pool_free(a->memory, m->params->bucket[b].len * 4);
+        ddp__pool_free(a->memory, a->handle.size);
     }
     free(m->bucket);
     free(m);

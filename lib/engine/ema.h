@@ -11,6 +11,7 @@
 /* Averages of all parameters, by bucket. */
 struct ddp__ema {
     struct ddp__params *params; /* not owned */
+    int buckets;                /* of params, which may be freed before */
     bool begun;                 /* they have values */
     struct ddp__average {
         float *memory; /* owned */

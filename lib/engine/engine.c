@@ -59,7 +59,7 @@ static void lane_free(struct ddp__engine *e, struct ddp__lane *l)
         ddp__handle_unregister(&l->arena[k]);
     for (int i = 0; l->input && i < e->spec.ring * e->inputs; i++)
         ddp__handle_unregister(&l->input[i]);
-    for (int b = 0; l->grad && b < e->params->buckets; b++)
+    for (int b = 0; l->grad && b < e->buckets; b++)
         ddp__handle_unregister(&l->grad[b]);
     ddp__handle_unregister(&l->stats);
     free(l->arena);
@@ -333,6 +333,7 @@ static int make_engine(struct ddp__engine *e, ddp_chain_t *chain)
 
     if (!(e->params = ddp__params_of(chain)))
         return ddp_errcode();
+    e->buckets = e->params->buckets;
     if ((rc = ddp__params_bind(e->params, e->ddp)) < 0 ||
         (rc = make_graph(e, chain)) < 0 || (rc = make_arrays(e)) < 0 ||
         (rc = number_inputs(e)) < 0 || (rc = make_calls(e)) < 0)
@@ -358,40 +359,9 @@ static double segment_us(const struct ddp__engine *e)
     return e->spec.lanes > 1 ? 1000 : 4000;
 }
 
-int ddp__engine_new(struct ddp__engine **out, ddp_t *ddp, ddp_chain_t *chain,
-                    const struct ddp__engine_spec *spec)
-{
-    struct ddp__engine *e = calloc(1, sizeof(*e));
-    int rc;
-
-    if (!e)
-        return ddp__fail(DDP_ENOMEM, "out of memory for an engine");
-    e->ddp = ddp;
-    e->failed = -1;
-    e->spec = *spec;
-    e->spec.graph.joined &= !ddp->gpu_workers && ddp->segment_us < 0;
-    e->spec.graph.segment_us = segment_us(e);
-    e->spec.graph.ddp = ddp;
-    e->spec.graph.channels = ddp->channels;
-    e->spec.graph.merged = e->spec.lanes > 1;
-    ddp__lock_init(&e->lock);
-    if ((rc = ddp__task_group_init(&e->group, ddp)) < 0 ||
-        (rc = make_engine(e, chain)) < 0) {
-        ddp__engine_free(e);
-        return rc;
-    }
-    *out = e;
-    return 0;
-}
-
-void ddp__engine_begin(struct ddp__engine *e, int64_t step)
-{
-    e->begun = e->submitted = e->finished = step;
-}
-
 static void free_buckets(struct ddp__engine *e)
 {
-    for (int b = 0; e->params && b < e->params->buckets; b++) {
+    for (int b = 0; b < e->buckets; b++) {
         if (e->merge_bucket)
             ddp__call_release(&e->merge_bucket[b]);
         if (e->optim)
@@ -412,10 +382,8 @@ static void free_buckets(struct ddp__engine *e)
 
 /* Tasks use all of it, so wait for them first; then handles are unregistered
  * before the memory that they describe is freed. */
-void ddp__engine_free(struct ddp__engine *e)
+static void end_engine(struct ddp__engine *e)
 {
-    if (!e)
-        return;
     ddp__task_group_wait(&e->group);
     for (int l = 0; e->lane && l < e->spec.lanes; l++)
         lane_free(e, &e->lane[l]);
@@ -437,5 +405,59 @@ void ddp__engine_free(struct ddp__engine *e)
     free(e->sqnorm);
     free(e->owner);
     free(e->result);
+    ddp__context_unbind(e->ddp, &e->bound);
+    *e = (struct ddp__engine){.ddp = NULL};
+}
+
+/* The context ends before the engine is freed. */
+static void unbind_engine(struct ddp__bound *b)
+{
+    end_engine((struct ddp__engine *)b);
+}
+
+void ddp__engine_free(struct ddp__engine *e)
+{
+    if (e && e->ddp)
+        end_engine(e);
     free(e);
+}
+
+int ddp__engine_new(struct ddp__engine **out, ddp_t *ddp, ddp_chain_t *chain,
+                    const struct ddp__engine_spec *spec)
+{
+    struct ddp__engine *e = calloc(1, sizeof(*e));
+    int rc;
+
+    if (!e)
+        return ddp__fail(DDP_ENOMEM, "out of memory for an engine");
+    e->ddp = ddp;
+    e->failed = -1;
+    e->bound.unbind = unbind_engine;
+    ddp__context_bind(ddp, &e->bound);
+    e->spec = *spec;
+    e->spec.graph.joined &= !ddp->gpu_workers && ddp->segment_us < 0;
+    e->spec.graph.segment_us = segment_us(e);
+    e->spec.graph.ddp = ddp;
+    e->spec.graph.channels = ddp->channels;
+    e->spec.graph.merged = e->spec.lanes > 1;
+    ddp__lock_init(&e->lock);
+    if ((rc = ddp__task_group_init(&e->group, ddp)) < 0 ||
+        (rc = make_engine(e, chain)) < 0) {
+        ddp__engine_free(e);
+        return rc;
+    }
+    *out = e;
+    return 0;
+}
+
+void ddp__engine_begin(struct ddp__engine *e, int64_t step)
+{
+    e->begun = e->submitted = e->finished = step;
+}
+
+int ddp__engine_check(const struct ddp__engine *e)
+{
+    return e->ddp ? 0
+                  : ddp__fail(DDP_EINVAL, "ddp_finish() has been called: what "
+                                          "was made before can only be freed");
 }

@@ -35,7 +35,9 @@ struct ddp__lane {
 };
 
 struct ddp__engine {
-    ddp_t *ddp; /* not owned, like params */
+    struct ddp__bound bound; /* to ddp; first */
+    ddp_t *ddp;              /* not owned, like params; NULL: it has finished */
+    int buckets;             /* of params, which may be freed before */
     struct ddp__params *params;
     struct ddp__engine_spec spec;
     struct ddp_optimizer optimizer;
@@ -74,6 +76,10 @@ struct ddp__engine {
 int ddp__engine_new(struct ddp__engine **out, ddp_t *ddp, ddp_chain_t *chain,
                     const struct ddp__engine_spec *spec);
 void ddp__engine_free(struct ddp__engine *e);
+
+/* DDP_EINVAL once ddp_finish() has been called: an engine ends with its
+ * context, and can only be freed then. */
+int ddp__engine_check(const struct ddp__engine *e);
 
 /* The next step gets the number `step`. */
 void ddp__engine_begin(struct ddp__engine *e, int64_t step);

@@ -50,6 +50,8 @@ ddp_layer_t *ddp_layer_set_name(ddp_layer_t *l, const char *name)
 {
     char *copy;
 
+    if (!l)
+        ddp__fail_null("layer");
     if (!l || !name)
         return l;
     if (!(copy = strdup(name))) {
@@ -67,8 +69,13 @@ ddp_layer_t *ddp__composite_new(size_t size, const struct ddp_layer_ops *ops,
     ddp_layer_t *l = ddp_layer_new(size, ops);
     bool whole = l && (l->child = malloc((size_t)(n + 1) * sizeof(*child)));
 
-    for (int i = 0; i < n; i++)
+    if (l && !whole)
+        ddp__fail(DDP_ENOMEM, "out of memory for a %s", ops->kind);
+    for (int i = 0; i < n; i++) {
+        if (!child[i])
+            ddp__fail_null("layer");
         whole = whole && child[i] && child[i]->rc == 0;
+    }
     if (!whole) {
         for (int i = 0; i < n; i++)
             ddp_layer_free(child[i]);

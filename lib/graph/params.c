@@ -210,8 +210,9 @@ free_p:
 struct ddp__params *ddp__params_of(ddp_chain_t *chain)
 {
     if (!chain || chain->rc < 0) {
-        ddp__fail(DDP_EINVAL, "the chain is missing or could not be built: %s",
-                  ddp_errmsg());
+        ddp__fail(chain ? chain->rc : DDP_EINVAL,
+                  "the chain is missing or could not be built: %s",
+                  *ddp_errmsg() ? ddp_errmsg() : "it is NULL");
         return NULL;
     }
     if (!chain->params)

@@ -107,7 +107,10 @@ ddp_chain_t *ddp_chain_of(int n, ddp_layer_t *const layer[])
 int ddp_chain_add(ddp_chain_t *c, ddp_layer_t *l)
 {
     ddp_layer_t **child;
+    int rc;
 
+    if (!c || !l)
+        ddp__fail_null(!c ? "chain" : "layer");
     if (!c || c->rc < 0 || !l || l->rc < 0)
         goto refuse; /* keep the message of the first failure */
     if (c->ops != &ops || c->params || l->params) {
@@ -125,10 +128,11 @@ int ddp_chain_add(ddp_chain_t *c, ddp_layer_t *l)
     return 0;
 
 refuse:
+    rc = ddp_errcode() == DDP_ENOMEM ? DDP_ENOMEM : DDP_EINVAL;
     ddp_layer_free(l);
     if (c)
-        c->rc = DDP_EINVAL;
-    return DDP_EINVAL;
+        c->rc = rc;
+    return rc;
 }
 
 void ddp_chain_free(ddp_chain_t *c)

@@ -7,9 +7,11 @@
 #include "train/trainer.h"
 #include "weights/weights.h"
 
-/* NULL and a message if the trainer keeps no averages. */
+/* NULL and a message if there are none. */
 static struct ddp__ema *averages_of(const ddp_trainer_t *t)
 {
+    if (ddp__trainer_check(t) < 0)
+        return NULL;
     if (!t->engine->ema)
         ddp__fail(
             DDP_EINVAL,
@@ -41,5 +43,7 @@ static int average_values(void *t, const char *name, float *out, size_t len)
 int ddp_trainer_ema_save(ddp_trainer_t *t, const char *path,
                          const struct ddp_save_options *o)
 {
+    if (!averages_of(t))
+        return DDP_EINVAL;
     return ddp__weights_save(t->chain, path, o, average_values, t);
 }

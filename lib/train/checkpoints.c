@@ -348,17 +348,17 @@ int ddp_trainer_checkpoint_failures(const ddp_trainer_t *t,
                                     struct ddp_checkpoint_failures *f)
 {
     if (!t)
-        return DDP_EINVAL; /* ddp_trainer_new() set the message */
+        return ddp__fail_null("trainer");
     *f = t->ckpt ? t->ckpt->failures : (struct ddp_checkpoint_failures){0};
     return 0;
 }
 
 int ddp_trainer_checkpoint(ddp_trainer_t *t)
 {
-    int rc;
+    int rc = ddp__trainer_check(t);
 
-    if (!t)
-        return DDP_EINVAL; /* ddp_trainer_new() set the message */
+    if (rc < 0)
+        return rc;
     if (!t->ckpt)
         return ddp__fail(DDP_EINVAL, "the trainer has no checkpoint.dir");
     if (t->training) {

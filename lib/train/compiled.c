@@ -176,8 +176,10 @@ ddp_compiled_t *ddp_compiled_new(ddp_t *ddp, ddp_chain_t *chain,
 {
     struct ddp_compiled_options o = defaults;
 
-    if (!ddp || !chain)
-        return NULL; /* their constructors set the message */
+    if (!ddp || !chain) {
+        ddp__fail_null(!ddp ? "ddp" : "chain");
+        return NULL;
+    }
     if (ddp__options_copy(&o, sizeof(o), given, "ddp_compiled_options") < 0 ||
         check_arguments(shape, o.type, batch) < 0)
         return NULL;
@@ -203,9 +205,15 @@ void ddp_compiled_free(ddp_compiled_t *c)
     free(c);
 }
 
+static int check_compiled(const struct ddp_compiled *c)
+{
+    return c ? ddp__engine_check(c->engine) : ddp__fail_null("compiled chain");
+}
+
 struct ddp_shape ddp_compiled_shape(const ddp_compiled_t *c)
 {
-    return c ? c->engine->graph->y->shape : (struct ddp_shape){0, 0, 0};
+    return check_compiled(c) < 0 ? (struct ddp_shape){0, 0, 0}
+                                 : c->engine->graph->y->shape;
 }
 
 /* ---- slots ----------------------------------------------------------------
@@ -257,8 +265,10 @@ static int free_slot(const struct ddp_compiled *c)
 static int check_request(const struct ddp_compiled *c, const void *x, int n,
                          const float *y)
 {
-    if (!c)
-        return DDP_EINVAL; /* ddp_compiled_new() set the message */
+    int rc = check_compiled(c);
+
+    if (rc < 0)
+        return rc;
     if (!x || !y)
         return ddp__fail(DDP_EINVAL, "a request needs samples, and room for "
                                      "the output");
@@ -306,8 +316,10 @@ static bool claim_wait(struct ddp_compiled *c, int64_t request)
 
 int ddp_compiled_wait(ddp_compiled_t *c, int64_t request)
 {
-    if (!c)
-        return DDP_EINVAL; /* ddp_compiled_new() set the message */
+    int rc = check_compiled(c);
+
+    if (rc < 0)
+        return rc;
     if (!claim_wait(c, request))
         return ddp__fail(DDP_EINVAL,
                          "request %lld is not in flight: it was waited for, or "
@@ -394,7 +406,7 @@ int ddp_chain_forward(ddp_t *ddp, ddp_chain_t *chain, const void *x,
     struct ddp_compiled *c;
 
     if (!ddp || !chain)
-        return DDP_EINVAL; /* their constructors set the message */
+        return ddp__fail_null(!ddp ? "ddp" : "chain");
     if (!x || !y)
         return ddp__fail(DDP_EINVAL, "a forward pass needs samples, and room "
                                      "for the output");

@@ -268,10 +268,10 @@ static int evaluate_chain(ddp_trainer_t *t, ddp_dataset_t *data,
                           const struct ddp__ema *averages,
                           struct ddp_metrics *m)
 {
-    int rc;
+    int rc = ddp__trainer_check(t);
 
-    if (!t || !data)
-        return DDP_EINVAL; /* their constructors set the message */
+    if (rc < 0 || !data)
+        return rc < 0 ? rc : ddp__fail_null("data");
     if (!t->eval || t->eval_data != data) {
         ddp__eval_free(t->eval);
         t->eval = NULL;
@@ -299,8 +299,11 @@ static void remember_result(struct ddp__run *r, int64_t step, bool classes,
 int ddp_trainer_evaluate(ddp_trainer_t *t, ddp_dataset_t *data,
                          struct ddp_metrics *m)
 {
-    int rc = evaluate_chain(t, data, NULL, m);
+    struct ddp_metrics own;
+    int rc;
 
+    m = m ? m : &own;
+    rc = evaluate_chain(t, data, NULL, m);
     if (rc == 0)
         remember_result(&t->run, t->submitted, data->classes > 0, m);
     return rc;
@@ -309,10 +312,12 @@ int ddp_trainer_evaluate(ddp_trainer_t *t, ddp_dataset_t *data,
 int ddp_trainer_evaluate_ema(ddp_trainer_t *t, ddp_dataset_t *data,
                              struct ddp_metrics *m)
 {
-    int rc;
+    struct ddp_metrics own;
+    int rc = ddp__trainer_check(t);
 
-    if (!t)
-        return DDP_EINVAL; /* ddp_trainer_new() set the message */
+    if (rc < 0)
+        return rc;
+    m = m ? m : &own;
     if (!t->engine->ema)
         return ddp__fail(
             DDP_EINVAL,
@@ -361,7 +366,7 @@ int ddp_chain_evaluate(ddp_t *ddp, ddp_chain_t *chain, ddp_dataset_t *data,
     int rc;
 
     if (!ddp || !chain || !data)
-        return DDP_EINVAL; /* their constructors set the message */
+        return ddp__fail_null(!ddp ? "ddp" : !chain ? "chain" : "data");
     if ((rc = ddp__options_copy(&cfg, sizeof(cfg), given,
                                 "ddp_evaluate_config")) < 0)
         return rc;

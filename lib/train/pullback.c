@@ -209,8 +209,10 @@ ddp_pullback_t *ddp_pullback_new(ddp_t *ddp, ddp_chain_t *chain, const float *x,
 {
     struct ddp_pullback *p;
 
-    if (!ddp || !chain)
-        return NULL; /* their constructors set the message */
+    if (!ddp || !chain) {
+        ddp__fail_null(!ddp ? "ddp" : "chain");
+        return NULL;
+    }
     if (check_arguments(x, shape, n, sub_batch) < 0)
         return NULL;
     sub_batch = sub_batch ? sub_batch : SUB_BATCH;
@@ -223,11 +225,18 @@ ddp_pullback_t *ddp_pullback_new(ddp_t *ddp, ddp_chain_t *chain, const float *x,
     return p;
 }
 
+static int check_pullback(const struct ddp_pullback *p)
+{
+    return p ? ddp__engine_check(p->engine) : ddp__fail_null("pullback");
+}
+
 /* One pass at a time: the next one uses the same memory. */
 static int check_idle(const struct ddp_pullback *p)
 {
-    if (!p)
-        return DDP_EINVAL; /* ddp_pullback_new() set the message */
+    int rc = check_pullback(p);
+
+    if (rc < 0)
+        return rc;
     if (p->running != NONE)
         return ddp__fail(DDP_EBUSY, "a pass of this pullback is in flight: "
                                     "call ddp_pullback_wait() first");
@@ -268,10 +277,10 @@ int ddp_pullback_submit_backward(ddp_pullback_t *p, const float *dy, float *dx)
 
 int ddp_pullback_wait(ddp_pullback_t *p)
 {
-    int rc;
+    int rc = check_pullback(p);
 
-    if (!p)
-        return DDP_EINVAL; /* ddp_pullback_new() set the message */
+    if (rc < 0)
+        return rc;
     if (p->running == NONE)
         return ddp__fail(DDP_EINVAL, "no pass of this pullback is in flight");
     rc = ddp__engine_wait_all(p->engine);
@@ -306,8 +315,10 @@ void ddp_pullback_free(ddp_pullback_t *p)
 {
     struct ddp__error before = ddp__error_save();
 
-    if (!p)
+    if (!p || !p->engine->ddp) {
+        destroy_pullback(p); /* of a context that has finished */
         return;
+    }
     if (p->running != NONE)
         ddp_pullback_wait(p); /* nobody asks for its error */
     ddp__error_restore(&before);

@@ -249,10 +249,10 @@ int ddp_trainer_resume_with(ddp_trainer_t *t, const char *dir,
     struct ddp_resume_options o = defaults;
     struct ddp_checkpoint none = {0};
     struct search s = {.t = t, .dir = dir, .found = c ? c : &none};
-    int rc;
+    int rc = ddp__trainer_check(t);
 
-    if (!t)
-        return DDP_EINVAL; /* ddp_trainer_new() set the message */
+    if (rc < 0)
+        return rc;
     *s.found = (struct ddp_checkpoint){0};
     if ((rc = ddp__options_copy(&o, sizeof(o), given, "ddp_resume_options")) <
             0 ||

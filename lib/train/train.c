@@ -179,9 +179,8 @@ int ddp_trainer_train(ddp_trainer_t *t)
 {
     int rc;
 
-    if (!t)
-        return DDP_EINVAL; /* ddp_trainer_new() set the message */
-    if ((rc = ddp__trainer_need_optimizer(t)) < 0)
+    if ((rc = ddp__trainer_check(t)) < 0 ||
+        (rc = ddp__trainer_need_optimizer(t)) < 0)
         return rc;
     t->begin = t->last = ddp__now();
     t->training = true;

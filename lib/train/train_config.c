@@ -189,8 +189,8 @@ int ddp_train_config_resolve(struct ddp_train_config *c, const ddp_t *ddp,
     struct ddp_train_config own = defaults;
     int rc;
 
-    if (!ddp || !data)
-        return DDP_EINVAL; /* their constructors set the message */
+    if (!ddp || !data || !c)
+        return ddp__fail_null(!ddp ? "ddp" : !data ? "data" : "configuration");
     if ((rc = ddp__options_copy(&own, sizeof(own), c, "ddp_train_config")) <
             0 ||
         (rc = check_config(ddp, &own)) < 0)

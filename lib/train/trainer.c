@@ -105,8 +105,10 @@ ddp_trainer_t *ddp_trainer_new(ddp_t *ddp, ddp_chain_t *chain,
 {
     struct ddp_trainer *t;
 
-    if (!ddp || !chain || !data)
-        return NULL; /* their constructors set the message */
+    if (!ddp || !chain || !data) {
+        ddp__fail_null(!ddp ? "ddp" : !chain ? "chain" : "data");
+        return NULL;
+    }
     if (!(t = calloc(1, sizeof(*t)))) {
         ddp__fail(DDP_ENOMEM, "out of memory for a trainer");
         return NULL;
@@ -124,12 +126,19 @@ ddp_trainer_t *ddp_trainer_new(ddp_t *ddp, ddp_chain_t *chain,
 
 int64_t ddp_trainer_epoch_steps(const ddp_trainer_t *t)
 {
-    return t ? t->loader.steps : 0;
+    return t ? t->loader.steps : ddp__fail_null("trainer");
 }
 
 const struct ddp_train_config *ddp_trainer_config(const ddp_trainer_t *t)
 {
+    if (!t)
+        ddp__fail_null("trainer");
     return t ? &t->cfg : NULL;
+}
+
+int ddp__trainer_check(const struct ddp_trainer *t)
+{
+    return t ? ddp__engine_check(t->engine) : ddp__fail_null("trainer");
 }
 
 void ddp_trainer_free(ddp_trainer_t *t)
@@ -313,7 +322,8 @@ int ddp_trainer_step(ddp_trainer_t *t, struct ddp_metrics *m)
     struct ddp__result r = {.step = -1};
     int rc;
 
-    if ((rc = ddp__trainer_need_optimizer(t)) < 0)
+    if ((rc = ddp__trainer_check(t)) < 0 ||
+        (rc = ddp__trainer_need_optimizer(t)) < 0)
         return rc;
     /* The engine overwrites results older than its run-ahead. */
     while (t->submitted - t->reported >= t->cfg.run_ahead)
@@ -331,8 +341,10 @@ int ddp_trainer_step(ddp_trainer_t *t, struct ddp_metrics *m)
 int ddp_trainer_gradients(ddp_trainer_t *t, struct ddp_metrics *m)
 {
     struct ddp__result r = {.step = -1};
-    int rc;
+    int rc = ddp__trainer_check(t);
 
+    if (rc < 0)
+        return rc;
     if ((rc = ddp__trainer_drain(t, &r)) < 0 ||
         (rc = ddp__trainer_submit(t, false)) < 0 ||
         (rc = ddp__trainer_drain(t, &r)) < 0)
@@ -344,10 +356,10 @@ int ddp_trainer_gradients(ddp_trainer_t *t, struct ddp_metrics *m)
 
 static int need_gradients(const struct ddp_trainer *t)
 {
-    if (!t)
-        return DDP_EINVAL; /* ddp_trainer_new() set the message */
-    return t->gradients
-               ? 0
+    int rc = ddp__trainer_check(t);
+
+    return rc < 0 || t->gradients
+               ? rc
                : ddp__fail(DDP_EINVAL, "there are no gradients: call "
                                        "ddp_trainer_gradients() first");
 }
@@ -400,8 +412,10 @@ int ddp_trainer_update(ddp_trainer_t *t)
 int ddp_trainer_wait(ddp_trainer_t *t)
 {
     struct ddp__result r;
-    int rc = ddp__trainer_drain(t, &r);
+    int rc = ddp__trainer_check(t);
 
+    if (rc == 0)
+        rc = ddp__trainer_drain(t, &r);
     if (rc < 0 || (rc = ddp__engine_wait_all(t->engine)) == 0)
         return rc;
     return settle_steps(t, rc);
@@ -409,22 +423,26 @@ int ddp_trainer_wait(ddp_trainer_t *t)
 
 int64_t ddp_trainer_steps(const ddp_trainer_t *t)
 {
-    return t->submitted;
+    return t ? t->submitted : ddp__fail_null("trainer");
 }
 
 int ddp_trainer_skips(const ddp_trainer_t *t, struct ddp_skips *s)
 {
     if (!t)
-        return DDP_EINVAL; /* ddp_trainer_new() set the message */
+        return ddp__fail_null("trainer");
     *s = t->skips;
     return 0;
 }
 
 int ddp_trainer_stats(ddp_trainer_t *t, struct ddp_stats *s)
 {
-    struct ddp__engine *e = t->engine;
+    int rc = ddp__trainer_check(t);
+    const struct ddp__engine *e;
 
-    ddp__task_group_wait(&e->group);
+    if (rc < 0)
+        return rc;
+    e = t->engine;
+    ddp__task_group_wait(&t->engine->group);
     *s = (struct ddp_stats){
         .steps = e->finished - e->begun,
         .wall_s = e->last_end - e->first_submit,

@@ -35,6 +35,8 @@ struct ddp_trainer {
 struct ddp__engine_spec ddp__engine_spec(const struct ddp_train_config *c,
                                          struct ddp__loader *l,
                                          enum ddp__mode mode);
+/* DDP_EINVAL if there is no trainer, or its context has finished. */
+int ddp__trainer_check(const struct ddp_trainer *t);
 /* Submit the next step, either with its update or keeping the gradients. */
 int ddp__trainer_submit(struct ddp_trainer *t, bool update);
 
