@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "runtime/buffer.h"
+#include "runtime/missing.h"
 #include "runtime/topology.h"
 
 /* Sizes are rounded up to one of four steps per power of two; each class has
@@ -78,38 +79,6 @@ static int node_of(const void *p, size_t size)
                                   : ddp__topology_node_here(machine);
 }
 
-static void *pool_alloc(struct pool *from, size_t size)
-{
-    size_t rounded;
-    int c = class_of(size, &rounded), node = node_of(NULL, 0);
-    struct free_block *b;
-
-    pthread_mutex_lock(&lock);
-    if ((b = from->free_list[node][c]))
-        from->free_list[node][c] = b->next;
-    in_use += rounded;
-    if (in_use > peak)
-        peak = in_use;
-    pthread_mutex_unlock(&lock);
-    return b ? b : allocate_fresh(from == &pinned, rounded);
-}
-
-static void pool_free(struct pool *to, void *p, size_t size)
-{
-    size_t rounded;
-    int c = class_of(size, &rounded), node;
-    struct free_block *b = p;
-
-    if (!p)
-        return;
-    node = node_of(p, size);
-    pthread_mutex_lock(&lock);
-    b->next = to->free_list[node][c];
-    to->free_list[node][c] = b;
-    in_use -= rounded;
-    pthread_mutex_unlock(&lock);
-}
-
 static void list_trim(struct free_block **list, bool is_pinned)
 {
     while (*list) {
@@ -128,6 +97,60 @@ static void pool_trim(struct pool *p)
     for (int i = 0; i < DDP__MAX_NODES; i++)
         for (int c = 0; c < CLASSES; c++)
             list_trim(&p->free_list[i][c], p == &pinned);
+    pthread_mutex_unlock(&lock);
+}
+
+/* A free block of the class, or NULL. */
+static void *take_free(struct pool *from, int c)
+{
+    int node = node_of(NULL, 0);
+    struct free_block *b;
+
+    pthread_mutex_lock(&lock);
+    if ((b = from->free_list[node][c]))
+        from->free_list[node][c] = b->next;
+    pthread_mutex_unlock(&lock);
+    return b;
+}
+
+static void count_use(size_t size)
+{
+    pthread_mutex_lock(&lock);
+    in_use += size;
+    if (in_use > peak)
+        peak = in_use;
+    pthread_mutex_unlock(&lock);
+}
+
+static void *pool_alloc(struct pool *from, size_t size)
+{
+    size_t rounded;
+    int c = class_of(size, &rounded);
+    void *p = take_free(from, c);
+
+    if (!p && !(p = allocate_fresh(from == &pinned, rounded))) {
+        pool_trim(&plain); /* blocks of other sizes may make room */
+        pool_trim(&pinned);
+        p = allocate_fresh(from == &pinned, rounded);
+    }
+    if (p)
+        count_use(rounded);
+    return p;
+}
+
+static void pool_free(struct pool *to, void *p, size_t size)
+{
+    size_t rounded;
+    int c = class_of(size, &rounded), node;
+    struct free_block *b = p;
+
+    if (!p)
+        return;
+    node = node_of(p, size);
+    pthread_mutex_lock(&lock);
+    b->next = to->free_list[node][c];
+    to->free_list[node][c] = b;
+    in_use -= rounded;
     pthread_mutex_unlock(&lock);
 }
 
@@ -159,6 +182,16 @@ void ddp__pool_nodes(const struct ddp__topology *t)
     machine = t && t->nodes > 1 ? t : NULL;
 }
 
+size_t ddp__pool_in_use(void)
+{
+    size_t n;
+
+    pthread_mutex_lock(&lock);
+    n = in_use;
+    pthread_mutex_unlock(&lock);
+    return n;
+}
+
 size_t ddp__pool_peak(void)
 {
     size_t n;
@@ -179,13 +212,24 @@ static size_t device_size(size_t size)
     return rounded;
 }
 
+/* While anything is missing, the little memory that is left is for StarPU: it
+ * aborts if it gets none for a task. */
+static void *allocate_main(size_t size)
+{
+    void *p = NULL;
+
+    if (!ddp__missing_any())
+        p = pool_alloc(pin ? &pinned : &plain, size);
+    return p ? p : ddp__missing_take(size, pin != NULL);
+}
+
 static starpu_ssize_t allocate_on_node(void *interface, unsigned node)
 {
     struct starpu_variable_interface *v = interface;
     size_t size = v->elemsize;
 
     if (starpu_node_get_kind(node) == STARPU_CPU_RAM)
-        v->ptr = (uintptr_t)pool_alloc(pin ? &pinned : &plain, size);
+        v->ptr = (uintptr_t)allocate_main(size);
     else
         v->ptr = starpu_malloc_on_node(node, size = device_size(size));
     v->dev_handle = v->ptr;
@@ -197,6 +241,8 @@ static void free_on_node(void *interface, unsigned node)
 {
     struct starpu_variable_interface *v = interface;
 
+    if (ddp__missing_give((void *)v->ptr))
+        return;
     if (starpu_node_get_kind(node) == STARPU_CPU_RAM)
         pool_free(pin ? &pinned : &plain, (void *)v->ptr, v->elemsize);
     else
@@ -259,6 +305,8 @@ void ddp__handle_register(struct ddp__handle *b, void *ptr, size_t size)
         .elemsize = size,
     };
 
+    if (pin)
+        ddp__missing_reserve(size);
     starpu_data_register(&b->h, ptr ? STARPU_MAIN_RAM : -1, &v,
                          interface_ops());
     b->id = ++next_id;
@@ -278,14 +326,36 @@ void ddp__handle_drop(struct ddp__handle *b)
     starpu_data_invalidate_submit(b->h);
 }
 
+int ddp__buffer_fail(size_t size)
+{
+    return ddp__fail(DDP_ENOMEM,
+                     "out of memory for a buffer of %zu bytes, with %zu in "
+                     "use: use a smaller sub_batch, or fewer lanes or workers",
+                     size, ddp__pool_in_use());
+}
+
+void ddp__handle_drop_missing(struct ddp__handle *b)
+{
+    if (b->h && starpu_data_test_if_allocated_on_node(b->h, STARPU_MAIN_RAM) &&
+        ddp__is_missing(starpu_data_get_local_ptr(b->h)))
+        ddp__handle_drop(b);
+}
+
 void *ddp__handle_open(struct ddp__handle *b, bool write, const char *what)
 {
+    void *p;
+
     if (starpu_data_acquire(b->h, write ? STARPU_RW : STARPU_R) != 0) {
         ddp__fail(DDP_EINVAL, "%s cannot be used from inside a task", what);
         return NULL;
     }
     b->version += write;
-    return starpu_data_get_local_ptr(b->h);
+    p = starpu_data_get_local_ptr(b->h);
+    if (!ddp__is_missing(p))
+        return p;
+    starpu_data_release(b->h);
+    ddp__buffer_fail(b->size);
+    return NULL;
 }
 
 void ddp__handle_close(struct ddp__handle *b)

@@ -25,13 +25,20 @@ void ddp__handle_unregister(struct ddp__handle *b);
 
 /* The contents in main memory, for the host to read or (write) to change, once
  * the tasks submitted so far that use them are done; until close, later tasks
- * wait.  NULL: inside a task, where nothing may wait; `what` begins the
- * message. */
+ * wait.  NULL: inside a task, where nothing may wait, `what` begins the
+ * message; or there is no memory.  ddp_errcode() tells. */
 void *ddp__handle_open(struct ddp__handle *b, bool write, const char *what);
 void ddp__handle_close(struct ddp__handle *b);
 
 /* Give up the contents once the tasks submitted so far are done. */
 void ddp__handle_drop(struct ddp__handle *b);
+
+/* The same for a buffer that got no memory, so that its next task asks again.
+ * While no task uses it. */
+void ddp__handle_drop_missing(struct ddp__handle *b);
+
+/* Fail for want of memory for a buffer of this size. */
+int ddp__buffer_fail(size_t size);
 
 /* Host memory out of a pool that keeps what is freed: a step asks for the
  * same sizes again and again, and fresh pages are slow. */
@@ -44,7 +51,8 @@ void ddp__pool_pin(int (*pin)(void *p, size_t size), void (*unpin)(void *p));
 /* On a machine of several NUMA nodes, give what is freed to threads of the node
  * that it is on (t: not owned; NULL: to all, while no task runs). */
 void ddp__pool_nodes(const struct ddp__topology *t);
-void ddp__pool_trim(void);   /* give back what is free */
-size_t ddp__pool_peak(void); /* most bytes in use at a time */
+void ddp__pool_trim(void);     /* give back what is free */
+size_t ddp__pool_in_use(void); /* bytes */
+size_t ddp__pool_peak(void);   /* most bytes in use at a time */
 
 #endif

@@ -19,6 +19,8 @@ CODELETS_SOURCES += \
     %D%/devices.h \
     %D%/lock.c \
     %D%/lock.h \
+    %D%/missing.c \
+    %D%/missing.h \
     %D%/place.c \
     %D%/place.h \
     %D%/scheduler.c \

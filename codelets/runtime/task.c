@@ -13,6 +13,7 @@
 #include "runtime/cost.h"
 #include "runtime/device_list.h"
 #include "runtime/devices.h"
+#include "runtime/missing.h"
 #include "runtime/task.h"
 
 /* One per operation, and one for tasks of several. */
@@ -124,27 +125,40 @@ static bool is_void(const struct run *r)
            r->step >= atomic_load(&r->group->failed_step);
 }
 
-/* StarPU's buffers become pointers of the call; the failure is recorded
- * here, where the call and the device are known. */
+/* StarPU's buffers become pointers of the call. */
+static int take_buffers(void *buffers[], struct called *one)
+{
+    struct ddp__task *t = &one->task;
+
+    for (int i = 0; i < t->call->buffers; i++) {
+        void *b = one->at[i] < 0 ? NULL : buffers[one->at[i]];
+        char *p;
+
+        if (!b)
+            continue;
+        p = (char *)STARPU_VARIABLE_GET_PTR(b);
+        t->size[i] = STARPU_VARIABLE_GET_ELEMSIZE(b);
+        if (ddp__is_missing(p))
+            return ddp__buffer_fail(t->size[i]);
+        t->data[i] = p + t->call->buf[i].offset;
+    }
+    return 0;
+}
+
+/* The failure is recorded here, where the call and the device are known. */
 static void run_call(void *buffers[], struct run *r, struct called *one,
                      const struct ddp__device *d)
 {
     struct ddp__task *t = &one->task;
     const struct ddp__call *c = t->call;
-    int rc;
+    int rc = take_buffers(buffers, one);
 
-    for (int i = 0; i < c->buffers; i++) {
-        void *b = one->at[i] < 0 ? NULL : buffers[one->at[i]];
-
-        if (!b)
-            continue;
-        t->data[i] = (char *)STARPU_VARIABLE_GET_PTR(b) + c->buf[i].offset;
-        t->size[i] = STARPU_VARIABLE_GET_ELEMSIZE(b);
-    }
     t->plan = c->on[d->kind].plan;
-    if (one->weights)
+    if (rc == 0 && one->weights)
         atomic_store(&r->group->updated_step, r->step);
-    if ((rc = run_kernel(t, d)) < 0)
+    if (rc == 0)
+        rc = run_kernel(t, d);
+    if (rc < 0)
         ddp__task_group_fail(r->group, r->step, rc,
                              ddp__op_is(c->op, DDP__IS_USER)
                                  ? c->user.kernel->name

@@ -84,7 +84,7 @@ static int copy_buckets(struct ddp__ckpt_copy *c, const struct ddp__engine *e,
             float *data = ddp__handle_open(h, restore, "checkpoints");
 
             if (!data)
-                return DDP_EINVAL;
+                return ddp_errcode();
             data += (size_t)s->index * len;
             memcpy(restore ? data : copy, restore ? copy : data, len * 4);
             ddp__handle_close(h);

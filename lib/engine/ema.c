@@ -87,7 +87,7 @@ int ddp__ema_begin(struct ddp__ema *m)
         const struct ddp__bucket *k = &m->params->bucket[b];
 
         if (!ddp__handle_open(&m->bucket[b].handle, true, "averages")) {
-            rc = DDP_EINVAL;
+            rc = ddp_errcode();
             break;
         }
         memcpy(m->bucket[b].memory, k->w, k->len * 4);
@@ -122,7 +122,7 @@ static int open_average(struct ddp__ema *m, const char *name, size_t len,
     to->handle = &m->bucket[b->bucket].handle;
     to->param = &b->param[i];
     to->values = m->bucket[b->bucket].memory + b->offset + b->param_offset[i];
-    return ddp__handle_open(to->handle, write, "averages") ? 0 : DDP_EINVAL;
+    return ddp__handle_open(to->handle, write, "averages") ? 0 : ddp_errcode();
 }
 
 int ddp__ema_get(struct ddp__ema *m, const char *name, float *out, size_t len)

@@ -49,7 +49,7 @@ static int lane_new(struct ddp__engine *e, struct ddp__lane *l)
             ddp__handle_register(&l->arena[k], NULL, g->segment[k].size);
     for (int b = 0; ddp_graph_training(g) && b < e->params->buckets; b++)
         ddp__handle_register(&l->grad[b], NULL, e->params->bucket[b].len * 4);
-    ddp__handle_register(&l->stats, NULL, DDP__STATS * sizeof(double));
+    ddp__handle_register(&l->stats, l->stats_memory, sizeof(l->stats_memory));
     return 0;
 }
 
@@ -78,6 +78,18 @@ void ddp__engine_rest(struct ddp__engine *e)
         for (int b = 0; e->lane[l].grad[0].h && b < e->params->buckets; b++)
             ddp__handle_drop(&e->lane[l].grad[b]);
     }
+}
+
+void ddp__engine_retry_memory(struct ddp__engine *e, int lane)
+{
+    struct ddp__lane *l = &e->lane[lane];
+
+    for (int k = 0; k < e->graph->segments; k++)
+        ddp__handle_drop_missing(&l->arena[k]);
+    for (int i = 0; i < e->spec.ring * e->inputs; i++)
+        ddp__handle_drop_missing(&l->input[i]);
+    for (int b = 0; b < e->params->buckets; b++)
+        ddp__handle_drop_missing(&l->grad[b]);
 }
 
 /* ---- calls -------------------------------------------------------------- */
@@ -368,7 +380,7 @@ static void free_buckets(struct ddp__engine *e)
             ddp__call_release(&e->optim[b]);
         if (e->sqnorm)
             ddp__call_release(&e->sqnorm[b]);
-        if (e->state) {
+        if (e->state && e->state_memory) {
             size_t size = e->state[b].size;
 
             ddp__handle_unregister(&e->state[b]);

@@ -29,7 +29,8 @@ struct ddp__engine_spec {
 struct ddp__lane {
     struct ddp__handle *arena; /* by segment that has one */
     struct ddp__handle *grad;  /* by bucket */
-    struct ddp__handle stats;
+    struct ddp__handle stats;  /* in main memory, for the host ends each step */
+    double stats_memory[DDP__STATS];
     struct ddp__handle *input; /* ring x inputs */
     int64_t subs;              /* sub-batches so far: place in the ring */
 };
@@ -86,5 +87,9 @@ void ddp__engine_begin(struct ddp__engine *e, int64_t step);
 
 /* Free the memory of activations and inputs until the next submission. */
 void ddp__engine_rest(struct ddp__engine *e);
+
+/* After a failure, when the lane is idle: have buffers that got no memory ask
+ * for it again. */
+void ddp__engine_retry_memory(struct ddp__engine *e, int lane);
 
 #endif

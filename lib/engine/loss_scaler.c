@@ -124,7 +124,7 @@ void ddp__loss_scaler_free(struct ddp__engine *e)
 int ddp__loss_scaler_get(struct ddp__engine *e, double state[DDP__SCALER_STATE])
 {
     if (!ddp__handle_open(&e->scaler, false, "the training state"))
-        return DDP_EINVAL;
+        return ddp_errcode();
     for (int i = 0; i < DDP__SCALER_STATE; i++)
         state[i] = e->scaler_memory[state_at[i]];
     ddp__handle_close(&e->scaler);
@@ -143,7 +143,7 @@ int ddp__loss_scaler_set(struct ddp__engine *e,
                              state[i], scale ? " above 0" : ", 0 or more");
     }
     if (!ddp__handle_open(&e->scaler, true, "the training state"))
-        return DDP_EINVAL;
+        return ddp_errcode();
     for (int i = 0; i < DDP__SCALER_STATE; i++)
         e->scaler_memory[state_at[i]] = state[i];
     ddp__handle_close(&e->scaler);

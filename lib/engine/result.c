@@ -5,12 +5,24 @@
 
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "engine/engine.h"
 #include "engine/result.h"
 
 /* ---- waiting ------------------------------------------------------------ */
+
+/* Nothing that a failed step has computed is of use. */
+static void forget_step(struct ddp__engine *e)
+{
+    memset(e->grad_begun, 0,
+           sizeof(*e->grad_begun) *
+               (size_t)(e->spec.lanes * e->params->buckets));
+    for (int l = 0; l < e->spec.lanes; l++)
+        ddp__engine_retry_memory(e, l);
+    ddp__handle_drop_missing(&e->norm);
+}
 
 /* 0 if all steps so far are complete, else the error of the first that is
  * not. */
@@ -23,6 +35,7 @@ static int steps_outcome(struct ddp__engine *e)
                                               "way: load the weights again")
                        : 0;
     ddp__task_group_wait(&e->group);
+    forget_step(e);
     if (atomic_load(&e->group.updated_step) >= e->group.failed_step) {
         e->torn = true;
     } else {
@@ -116,7 +129,7 @@ static int open_gradient(struct ddp__engine *e, const char *name, size_t len,
     if (!is_written(e->graph, b) || !e->grad_begun[b->bucket])
         return ddp__fail(DDP_EINVAL, "%s: no gradient has been computed", name);
     if (!(out->sum = ddp__handle_open(out->handle, write, "gradients")))
-        return DDP_EINVAL;
+        return ddp_errcode();
     out->sum += b->offset + b->param_offset[i];
     return 0;
 }

@@ -402,7 +402,7 @@ int ddp__params_begin(struct ddp__params *p, bool write)
         if (!ddp__handle_open(&p->bucket[b].handle, write, "weights")) {
             while (b-- > 0)
                 ddp__handle_close(&p->bucket[b].handle);
-            return DDP_EINVAL;
+            return ddp_errcode();
         }
     return 0;
 }

@@ -244,7 +244,8 @@ static int finish_request(struct ddp_compiled *c, int i)
     int rc;
 
     ddp__task_group_wait(&s->group);
-    rc = ddp__task_group_error(&s->group);
+    if ((rc = ddp__task_group_error(&s->group)) < 0)
+        ddp__engine_retry_memory(c->engine, i);
     ddp__lock_acquire(&c->lock);
     s->request = FREE;
     ddp__lock_notify(&c->lock);

@@ -345,10 +345,13 @@ int ddp_trainer_gradients(ddp_trainer_t *t, struct ddp_metrics *m)
 
     if (rc < 0)
         return rc;
-    if ((rc = ddp__trainer_drain(t, &r)) < 0 ||
-        (rc = ddp__trainer_submit(t, false)) < 0 ||
-        (rc = ddp__trainer_drain(t, &r)) < 0)
+    if ((rc = ddp__trainer_drain(t, &r)) == 0 &&
+        (rc = ddp__trainer_submit(t, false)) == 0)
+        rc = ddp__trainer_drain(t, &r);
+    if (rc < 0) {
+        t->gradients = false;
         return rc;
+    }
     if (m)
         *m = ddp__metrics(r.stats);
     return 0;
