@@ -93,6 +93,7 @@ check_PROGRAMS += \
     %D%/test_halves \
     %D%/test_image \
     %D%/test_layers \
+    %D%/test_memory \
     %D%/test_models \
     %D%/test_once \
     %D%/test_onnx \

@@ -19,6 +19,7 @@
 #include <limits.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <starpu_thread_util.h>
 
@@ -389,9 +390,30 @@ static void add_workers(unsigned ctx, int *ids, unsigned n)
         starpu_sched_ctx_worker_shares_tasks_lists(ids[i], (int)ctx);
 }
 
+/* The policy of the first context needs no memory, because to begin cannot
+ * fail.  Others are the program's own. */
+static struct sched first;
+static atomic_bool first_used;
+
+static struct sched *sched_new(void)
+{
+    if (atomic_exchange(&first_used, true))
+        return calloc(1, sizeof(struct sched));
+    memset(&first, 0, sizeof(first));
+    return &first;
+}
+
+static void sched_free(struct sched *s)
+{
+    if (s == &first)
+        first_used = false;
+    else
+        free(s);
+}
+
 static void init_policy(unsigned ctx)
 {
-    struct sched *s = calloc(1, sizeof(*s));
+    struct sched *s = sched_new();
 
     if (!s)
         STARPU_ABORT_MSG("out of memory for the ddp scheduler"); /* as StarPU */
@@ -416,7 +438,7 @@ static void deinit_policy(unsigned ctx)
         free(l);
     }
     STARPU_PTHREAD_MUTEX_DESTROY(&s->lock);
-    free(s);
+    sched_free(s);
 }
 
 struct starpu_sched_policy ddp__sched_policy = {

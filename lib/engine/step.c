@@ -297,10 +297,10 @@ static int submit_merges(struct ddp__engine *e, const struct ddp__step *s)
 }
 
 /* A task at the end of a step runs even after a failure, because the host waits
- * for it. */
+ * for it.  `first` and `token` are how it uses its first and last buffer. */
 static int submit_last(struct ddp__engine *e, const struct ddp__step *s,
                        const struct ddp__call *call, struct ddp__handle **buf,
-                       enum ddp_access token)
+                       enum ddp_access first, enum ddp_access token)
 {
     struct ddp__task_call last = {
         .task = {.call = call, .n = 1, .seed = (uint64_t)e->submitted}};
@@ -318,6 +318,7 @@ static int submit_last(struct ddp__engine *e, const struct ddp__step *s,
         last.buf[i] = buf[i];
         last.access[i] = DDP_READ;
     }
+    last.access[0] = first;
     last.access[call->buffers - 1] = token;
     return ddp__submit(&sub);
 }
@@ -331,11 +332,9 @@ static struct ddp__handle *end_of(struct ddp__engine *e,
     return e->ema ? &e->ema->bucket[b].handle : &e->params->bucket[b].handle;
 }
 
-/* The step ends when every bucket has been updated (or merged), so a failure in
- * its last task is still reported for this step.  A task has few buffers, so
- * the end waits for the buckets in groups, one after another through the
- * token. */
-static int submit_end(struct ddp__engine *e, const struct ddp__step *s)
+/* Wait for every bucket to be updated (or merged).  A task has few buffers, so
+ * it is done in groups, one after another through the token. */
+static int submit_fences(struct ddp__engine *e, const struct ddp__step *s)
 {
     struct ddp__handle *buf[DDP_MAX_BUFFERS];
     int n = 0, rc;
@@ -347,17 +346,34 @@ static int submit_end(struct ddp__engine *e, const struct ddp__step *s)
         if (n < DDP_MAX_BUFFERS - 1)
             continue;
         buf[n] = &e->token;
-        if ((rc = submit_last(e, s, &e->fence[n], buf, DDP_UPDATE)) < 0)
+        if ((rc = submit_last(e, s, &e->fence[n], buf, DDP_READ, DDP_UPDATE)) <
+            0)
             return rc;
         n = 0;
     }
     buf[n] = &e->token;
-    if (n && (rc = submit_last(e, s, &e->fence[n], buf, DDP_UPDATE)) < 0)
-        return rc;
-    buf[DDP__END_STATS] = &e->lane[0].stats;
-    buf[DDP__END_SCALER] = &e->scaler;
-    buf[DDP__END_TOKEN] = &e->token;
-    return submit_last(e, s, &e->end, buf, DDP_READ);
+    return n ? submit_last(e, s, &e->fence[n], buf, DDP_READ, DDP_UPDATE) : 0;
+}
+
+/* The step ends when all of it is done, so a failure in its last task is still
+ * reported for this step.  Of a step that was submitted in part (so far is its
+ * error) nothing need be waited for, and nothing may be read: it may be that no
+ * task writes it, and StarPU aborts then. */
+static int submit_end(struct ddp__engine *e, const struct ddp__step *s,
+                      int so_far)
+{
+    struct ddp__handle *buf[] = {[DDP__END_STATS] = &e->lane[0].stats,
+                                 [DDP__END_SCALER] = &e->scaler,
+                                 [DDP__END_TOKEN] = &e->token};
+    int rc = so_far < 0 ? 0 : submit_fences(e, s);
+
+    if (rc == 0)
+        rc = submit_last(e, s, &e->end, buf, so_far < 0 ? DDP_WRITE : DDP_READ,
+                         DDP_READ);
+    if (rc == 0)
+        return 0;
+    ddp__task_group_fail(&e->group, s->number, rc, "submission", "host");
+    return ddp__engine_wait_all(e);
 }
 
 static int submit_subs(struct ddp__engine *e, const struct ddp__step *s,
@@ -395,7 +411,7 @@ int ddp__engine_step(struct ddp__engine *e, const struct ddp__step *s)
     if ((rc = submit_subs(e, s, 0, e->graph->nodes)) < 0 ||
         (rc = submit_merges(e, s)) < 0)
         ddp__task_group_fail(&e->group, s->number, rc, "submission", "host");
-    if ((rc = submit_end(e, s)) < 0)
+    if ((rc = submit_end(e, s, rc)) < 0)
         return rc;
     e->submitted++;
     e->submit_s += ddp__now() - begin;
@@ -412,7 +428,7 @@ static void count_finished(struct ddp__engine *e, int steps)
 
 int ddp__engine_update(struct ddp__engine *e, const struct ddp__step *s)
 {
-    int rc;
+    int rc = 0;
 
     if (e->ema && (rc = ddp__ema_begin(e->ema)) < 0)
         return rc;
@@ -420,7 +436,7 @@ int ddp__engine_update(struct ddp__engine *e, const struct ddp__step *s)
     e->submitted--;
     if (any_gradient(e) && (rc = submit_updates(e, s)) < 0)
         ddp__task_group_fail(&e->group, s->number, rc, "submission", "host");
-    if ((rc = submit_end(e, s)) < 0)
+    if ((rc = submit_end(e, s, rc)) < 0)
         count_finished(e, 1);
     e->submitted++;
     return rc;
