@@ -57,6 +57,14 @@ complains "lanes is 2, in this run 1; seed is 42, in this run 9" \
 complains "augmentation.flip is 1, in this run 0" "so is an augmentation"
 complains "add --resume-with lanes,seed,augmentation$" \
     "the option that allows them is named"
+cp -r "$data" "$tmp/changed"
+mv "$tmp/changed/ILSVRC/Data/CLS-LOC/train/n90000001/n90000001_3.JPEG" \
+    "$tmp/changed/ILSVRC/Data/CLS-LOC/train/n90000001/other.JPEG"
+# shellcheck disable=SC2086
+run "$imagenet" train $net --data "$tmp/changed" --output "$tmp/whole"
+exits 2 "an image of another name: exit code 2"
+complains "data.contents is crc32c [0-9a-f]*, in this run crc32c" \
+    "the data are named"
 # shellcheck disable=SC2086
 run "$imagenet" train $net --output "$tmp/whole" --resume none
 exits 2 "a run is not written over another"

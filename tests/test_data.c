@@ -659,6 +659,50 @@ static void test_cifar_shift(void)
     ddp_dataset_free(s);
 }
 
+/* ---- the same data? ----------------------------------------------------- */
+
+/* What a checkpoint knows its data by; frees them. */
+static uint32_t contents(ddp_dataset_t *d)
+{
+    uint32_t crc = d ? d->ops->checksum(d) : 0;
+
+    if (!d)
+        diag("%s", ddp_errmsg());
+    ddp_dataset_free(d);
+    return crc;
+}
+
+static uint32_t contents_of_folder(void)
+{
+    return contents(ddp_dataset_folder(at("same"), &small));
+}
+
+static void test_contents(void)
+{
+    uint32_t table_was = contents(table("x,y\n1,a\n2,b\n")), was, is;
+
+    ok(contents(table("x,y\n1.0,a\n2,b\n")) == table_was,
+       "tables of equal numbers have equal contents");
+    ok(contents(table("x,y\n1,a\n3,b\n")) != table_was, "not of other numbers");
+    ok(contents(table("x,y\n1,b\n2,a\n")) != table_was, "nor of other classes");
+    put_image("same/a/1.jpg", 1);
+    put_image("same/a/2.jpg", 2);
+    put_image("same/b/3.jpg", 3);
+    was = contents_of_folder();
+    ok(contents_of_folder() == was, "a folder has the contents that it had");
+    rename(at("same/a/2.jpg"), at("same/a/4.jpg"));
+    is = contents_of_folder();
+    ok(is != was, "others, when an image has another name");
+    rename(at("same/a/4.jpg"), at("same/b/2.jpg"));
+    ok(contents_of_folder() != was && contents_of_folder() != is,
+       "or is of another class");
+    put_cifar("s/test_batch.bin", 2, 3);
+    was = contents(ddp_dataset_cifar10(at("s"), DDP_TEST, NULL));
+    put_cifar("s/test_batch.bin", 2, 4);
+    ok(contents(ddp_dataset_cifar10(at("s"), DDP_TEST, NULL)) != was,
+       "CIFAR-10: other images are other contents");
+}
+
 /* ---- bad samples -------------------------------------------------------- */
 
 struct source {
@@ -883,6 +927,7 @@ int main(void)
     test_bad_imagenet();
     test_cifar();
     test_cifar_shift();
+    test_contents();
     test_replace();
     test_budget();
     test_evaluation();
