@@ -696,6 +696,10 @@ static void test_contents(void)
     rename(at("same/a/4.jpg"), at("same/b/2.jpg"));
     ok(contents_of_folder() != was && contents_of_folder() != is,
        "or is of another class");
+    put_text("i/LOC_synset_mapping.txt", "n01 a\nn02 b\n");
+    was = contents(with_rows("V_1,n01 1 1 2 2\n"));
+    ok(contents(with_rows("V_1,n02 1 1 2 2\n")) != was,
+       "a list that has another class for an image is another");
     put_cifar("s/test_batch.bin", 2, 3);
     was = contents(ddp_dataset_cifar10(at("s"), DDP_TEST, NULL));
     put_cifar("s/test_batch.bin", 2, 4);

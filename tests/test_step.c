@@ -338,6 +338,91 @@ static void test_weights(ddp_t *ddp)
     }
 }
 
+/* ---- the rate of each step ---------------------------------------------- */
+
+enum { EPOCH = 4, RATES = 8 }; /* steps */
+
+static int get_unit(void *arg, int64_t index, uint64_t key,
+                    struct ddp_sample *s)
+{
+    (void)arg;
+    (void)index;
+    (void)key;
+    *(float *)s->x = 1;
+    *s->target = 0;
+    return 0;
+}
+
+static double output_itself(const float *x, const void *target,
+                            const float *weight, int n, int len, float *dx,
+                            void *arg)
+{
+    (void)target;
+    (void)weight;
+    (void)n;
+    (void)len;
+    (void)arg;
+    if (dx)
+        *dx = 1;
+    return *x;
+}
+
+/* The loss is w, so that each step moves w by the rate; all are eighths. */
+static void test_schedule(ddp_t *ddp, const char *what,
+                          const struct ddp_schedule *schedule,
+                          const float rate[RATES])
+{
+    ddp_chain_t *chain = ddp_chain_new(
+        ddp_dense_new(
+            1, 1, &(struct ddp_dense_options){DENSE_DEFAULTS, .no_bias = true}),
+        DDP_END);
+    ddp_dataset_t *d = ddp_dataset_callback(&(struct ddp_source){
+        .count = EPOCH,
+        .shape = {1, 1, 1},
+        .type = DDP_F32,
+        .target_len = 1,
+        .get = get_unit,
+    });
+    ddp_trainer_t *t = ddp_trainer_new(
+        ddp, chain, d,
+        &(struct ddp_train_config){
+            TRAIN_DEFAULTS, .loss = DDP_CUSTOM_LOSS, .loss_fn = output_itself,
+            .optimizer = ddp_sgd(1), .schedule = *schedule, .batch = 1,
+            .sub_batch = 1, .epochs = RATES / EPOCH});
+    float w = 0, before;
+    int wrong = 0;
+    struct ddp_metrics m;
+
+    ddp_chain_set(chain, "0.weight", &w, 1);
+    for (int k = 0; t && k < RATES; k++) {
+        before = w;
+        if (ddp_trainer_step(t, &m) < 0 ||
+            ddp_chain_get(chain, "0.weight", &w, 1) < 0)
+            diag("%s", ddp_errmsg());
+        wrong += before - w != rate[k];
+    }
+    ok(t && wrong == 0, "%s: each step has its rate", what);
+    ddp_trainer_free(t);
+    ddp_dataset_free(d);
+    ddp_chain_free(chain);
+}
+
+static void test_rates(ddp_t *ddp)
+{
+    struct ddp_schedule linear = {.kind = DDP_LINEAR};
+    struct ddp_schedule stepped = {
+        .kind = DDP_STEPPED, .every = 1, .gamma = 0.5};
+    struct ddp_schedule warm = {.warmup = 1, .warmup_factor = 0.5};
+
+    test_schedule(
+        ddp, "linear", &linear,
+        (const float[]){1, 0.875f, 0.75f, 0.625f, 0.5f, 0.375f, 0.25f, 0.125f});
+    test_schedule(ddp, "stepped", &stepped,
+                  (const float[]){1, 1, 1, 1, 0.5f, 0.5f, 0.5f, 0.5f});
+    test_schedule(ddp, "warm-up", &warm,
+                  (const float[]){0.5f, 0.625f, 0.75f, 0.875f, 1, 1, 1, 1});
+}
+
 /* ---- failures ----------------------------------------------------------- */
 
 static int fail_at; /* calls left before the kernel fails; < 0: never */
@@ -605,6 +690,7 @@ int main(void)
         return 1;
     test_lanes(ddp);
     test_weights(ddp);
+    test_rates(ddp);
     test_failure(ddp);
     test_bad_label(ddp);
     test_failure_ahead(ddp);
