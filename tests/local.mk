@@ -180,6 +180,7 @@ dist_check_SCRIPTS = \
     %D%/app_gpu_check.sh \
     %D%/app_infer.sh \
     %D%/app_iris.sh \
+    %D%/app_memory.sh \
     %D%/app_options.sh \
     %D%/app_predict.sh \
     %D%/app_resume.sh \

@@ -7,9 +7,15 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 
 #include "base/error.h"
 #include "onednn_pd.h"
+
+enum {
+    ROOM = 8 << 20, /* for one primitive; most take less than 1 MiB */
+    SIDE = 48       /* of a matrix for which oneDNN generates code */
+};
 
 struct ddp__dnn {
     enum ddp__dnn_pass pass;
@@ -69,7 +75,8 @@ static int check_onednn(dnnl_status_t st, const char *what)
         return ddp__fail(DDP_ENODEV, "%s has no %s of this kind for this CPU",
                          version, what);
     if (st == dnnl_out_of_memory)
-        return ddp__fail(DDP_ENOMEM, "%s: %s", version, what);
+        return ddp__fail(DDP_ENOMEM, "%s: out of memory for its %s", version,
+                         what);
     return ddp__fail(DDP_EDEVICE, "%s: %s failed with status %d", version, what,
                      (int)st);
 }
@@ -102,7 +109,7 @@ static int stream_new(dnnl_stream_t *out)
         return rc;
     if (stream_key_rc || pthread_setspecific(stream_key, s)) {
         dnnl_stream_destroy(s);
-        return ddp__fail(DDP_ENOMEM, "thread-specific data for oneDNN");
+        return ddp__fail(DDP_ENOMEM, "out of memory for a stream of oneDNN");
     }
     *out = my_stream = s;
     return 0;
@@ -195,6 +202,34 @@ static dnnl_status_t reorder_new(struct ddp__dnn *d, cmd_t plain)
     return dnnl_primitive_create(&d->reorder, d->reorder_pd);
 }
 
+/* oneDNN 2.6 does not expect to be without memory: its code generator writes to
+ * what it did not get, and its exceptions end the process.  So there must be
+ * more than it takes before it makes a primitive. */
+static int need_room(void)
+{
+    void *p = mmap(NULL, ROOM, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    if (p == MAP_FAILED)
+        return ddp__fail(DDP_ENOMEM,
+                         "out of memory for oneDNN: it takes up to "
+                         "%d bytes",
+                         ROOM);
+    munmap(p, ROOM);
+    return 0;
+}
+
+/* Primitives multiply matrices, and the first product generates code: now,
+ * while there is room, rather than in a task. */
+static pthread_once_t first_product = PTHREAD_ONCE_INIT;
+
+static void multiply_once(void)
+{
+    static const float in[SIDE * SIDE];
+    float out[SIDE * SIDE];
+
+    dnnl_sgemm('N', 'N', SIDE, SIDE, SIDE, 1, in, SIDE, in, SIDE, 0, out, SIDE);
+}
+
 /* oneDNN's own status is kept until the team size is restored: only then is it
  * turned into a message, once, for whichever call failed. */
 int ddp__dnn_new(struct ddp__dnn **out, const struct ddp__dnn_shape *s,
@@ -207,10 +242,13 @@ int ddp__dnn_new(struct ddp__dnn **out, const struct ddp__dnn_shape *s,
     dnnl_status_t st;
     int threads, rc;
 
+    if ((rc = need_room()) < 0)
+        return rc;
     if (!(d = calloc(1, sizeof(*d))))
-        return ddp__fail(DDP_ENOMEM, "a oneDNN primitive");
+        return ddp__fail(DDP_ENOMEM, "out of memory for a primitive of oneDNN");
     d->pass = pass;
     threads = enter_onednn();
+    pthread_once(&first_product, multiply_once);
     if (!(st = engine_rc) &&
         !(st = ddp__dnn_pd(&d->pd, &plain, engine, s, pass, transposed))) {
         if (!(st = dnnl_primitive_create(&d->prim, d->pd))) {

@@ -137,7 +137,9 @@ int ddp__pack_get(struct ddp__packs *p, struct ddp__pack **out,
         k->valid = true;
     }
     if (!k) {
-        rc = ddp__fail(DDP_ENOMEM, "%zu bytes for packed weights", how->size);
+        rc = ddp__fail(DDP_ENOMEM,
+                       "out of memory for %zu bytes of packed weights",
+                       how->size);
     } else {
         k->users++;
         if ((rc = fill_parts(p, k, how)) < 0) {

@@ -94,7 +94,8 @@ static int variant_new(struct ddp__plan *p, int n, struct ddp__variant **out)
     int rc;
 
     if (!(v = calloc(1, sizeof(*v))))
-        return ddp__fail(DDP_ENOMEM, "a convolution of %d samples", n);
+        return ddp__fail(DDP_ENOMEM,
+                         "out of memory for a convolution of %d samples", n);
     rc = ddp__dnn_new(&v->dnn, &s, p->transposed ? DDP__FWD : p->pass,
                       p->transposed);
     if (rc < 0) {

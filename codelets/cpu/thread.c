@@ -79,7 +79,7 @@ void *ddp__scratch(size_t size)
     return mine->p;
 
 fail:
-    ddp__fail(DDP_ENOMEM, "%zu bytes of scratch memory", size);
+    ddp__fail(DDP_ENOMEM, "out of memory for %zu bytes of scratch", size);
     return NULL;
 }
 

@@ -1,0 +1,38 @@
+#!/bin/sh
+# app_memory.sh - imagenet train with less memory than it needs
+# SPDX-License-Identifier: LGPL-2.1-or-later
+. "$srcdir/tests/tap.sh"
+
+export STARPU_NCPU=2
+data=$tmp/data
+"$imagenet" data synth --output "$data" --classes 3 --train-count 16 \
+    --val-count 4 --size 64 >/dev/null || exit 99
+
+# within KIB COMMAND...: with so much address space
+within()
+{
+    # shellcheck disable=SC3045
+    run sh -c 'ulimit -v "$1" && shift && exec timeout -k 9 60 "$@"' - "$@"
+}
+
+within 20000000 "$imagenet" --version
+if [ $rc != 0 ]; then # a sanitizer takes more
+    echo "1..0 # SKIP address space cannot be limited here"
+    exit 0
+fi
+
+# It is short when the run starts, when it makes its buffers, or in a step.
+short=0
+for kib in 300000 400000 450000; do
+    within $kib "$imagenet" train "$data" --model resnet18 --img-size 64 \
+        -b 16 --sub-batch 8 --lanes 2 --steps 1 --no-val --lr 0.1 \
+        --output "$tmp/run$kib"
+    [ $rc = 71 ] && short=$((short + 1))
+    [ $rc = 71 ] || [ $rc = 0 ]
+    point $? "$kib KiB: exit code $rc"
+    [ $rc = 0 ] || grep -q "out of memory for" "$tmp/err"
+    point $? "$(head -n 1 "$tmp/err")"
+done
+[ $short -gt 0 ]
+point $? "$short runs had too little"
+done_testing
