@@ -19,6 +19,7 @@
 #include "checkpoint/files.h"
 #include "checkpoint/read.h"
 #include "checkpoint/state.h"
+#include "graph/param_values.h"
 #include "weights/safetensors.h"
 
 /* The state of a run of the largest network we have is of half a megabyte. */

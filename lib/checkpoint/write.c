@@ -23,6 +23,7 @@
 #include "checkpoint/lock.h"
 #include "checkpoint/read.h"
 #include "checkpoint/write.h"
+#include "graph/param_values.h"
 #include "weights/safetensors.h"
 #include "weights/safetensors_write.h"
 

@@ -12,6 +12,8 @@
 
 #include "base/error.h"
 #include "engine/ema.h"
+#include "graph/param_values.h"
+#include "graph/params_bind.h"
 #include "runtime/devices.h"
 
 /* ---- making ------------------------------------------------------------- */

@@ -11,6 +11,7 @@
 #include "engine/engine.h"
 #include "engine/loss_scaler.h"
 #include "engine/reduce.h"
+#include "graph/params_bind.h"
 #include "runtime/cost.h"
 #include "runtime/devices.h"
 

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "engine/engine.h"
 #include "engine/result.h"
+#include "graph/param_values.h"
 
 /* ---- waiting ------------------------------------------------------------ */
 

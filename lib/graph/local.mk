@@ -12,8 +12,12 @@ LIB_SOURCES += \
     %D%/node.h \
     %D%/pad.c \
     %D%/pad.h \
+    %D%/param_values.c \
+    %D%/param_values.h \
     %D%/params.c \
     %D%/params.h \
+    %D%/params_bind.c \
+    %D%/params_bind.h \
     %D%/pass.c \
     %D%/pass.h \
     %D%/segment.c \

@@ -53,30 +53,12 @@ struct ddp__params {
  * created when they are first read, set or bound. */
 struct ddp__params *ddp__params_of(ddp_chain_t *chain);
 void ddp__params_free(struct ddp__params *p);
-/* Allocate memory for values, all of which the caller sets next. */
-int ddp__params_reserve(struct ddp__params *p);
-/* Initialise those that the program has not set: the values of
- * ddp_chain_init(). */
-int ddp__params_init_rest(struct ddp__params *p, uint64_t seed);
-int ddp__params_bind(struct ddp__params *p, ddp_t *ddp);
-void ddp__params_unbind(struct ddp__params *p);
-/* Cache an object until the parameters are unbound; it replaces one with the
- * same function.  Take it back, or NULL. */
-void ddp__params_keep(struct ddp__params *p, struct ddp__kept *k);
-struct ddp__kept *ddp__params_take(struct ddp__params *p,
-                                   void (*free)(struct ddp__kept *k));
-/* Give the host access to the weights between begin and end. */
-int ddp__params_begin(struct ddp__params *p, bool write);
-void ddp__params_end(struct ddp__params *p);
 /* Find "block.param"; DDP_EINVAL. */
 int ddp__params_find(const struct ddp__params *p, const char *name,
                      const struct ddp__param_block **b, int *i);
 /* "block.param" of the element at a place in all buckets. */
 void ddp__params_name(const struct ddp__params *p, size_t place, char *out,
                       size_t size);
-/* Copy between our order of elements and PyTorch's. */
-void ddp__param_export(const struct ddp_param *p, const float *in, float *out);
-void ddp__param_import(const struct ddp_param *p, const float *in, float *out);
 size_t ddp__param_len(const struct ddp_param *p);
 /* "block.param" */
 enum { DDP__PARAM_NAME = 160 };

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "graph/params_bind.h"
 #include "onnx/export.h"
 #include "onnx/ops.h"
 

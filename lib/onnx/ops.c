@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "graph/param_values.h"
 #include "onnx/export.h"
 #include "onnx/ops.h"
 

@@ -15,6 +15,7 @@
 #include "base/options.h"
 #include "engine/engine.h"
 #include "engine/step.h"
+#include "graph/params_bind.h"
 #include "runtime/task_group.h"
 #include "runtime/lock.h"
 

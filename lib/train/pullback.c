@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "engine/engine.h"
 #include "engine/step.h"
+#include "graph/params_bind.h"
 
 enum { SUB_BATCH = 32 };
 

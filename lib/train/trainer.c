@@ -13,6 +13,7 @@
 #include "base/philox.h"
 #include "data/dataset.h"
 #include "engine/step.h"
+#include "graph/param_values.h"
 #include "runtime/devices.h"
 #include "train/evaluate.h"
 #include "train/memory.h"

@@ -1,0 +1,20 @@
+/* param_values.h - the values of parameters
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#ifndef DDP_PARAM_VALUES_H
+#define DDP_PARAM_VALUES_H
+
+#include "graph/params.h"
+
+/* Allocate memory for values, all of which the caller sets next. */
+int ddp__params_reserve(struct ddp__params *p);
+/* Initialise those that the program has not set: the values of
+ * ddp_chain_init(). */
+int ddp__params_init_rest(struct ddp__params *p, uint64_t seed);
+/* If no values were set, use those of seed 0. */
+int ddp__params_need_values(struct ddp__params *p);
+/* Copy between our order of elements and PyTorch's. */
+void ddp__param_export(const struct ddp_param *p, const float *in, float *out);
+void ddp__param_import(const struct ddp_param *p, const float *in, float *out);
+
+#endif
