@@ -83,6 +83,13 @@ const char *ddp_strerror(int code);
 /* The last error of this thread as a sentence; "" if there was none. */
 const char *ddp_errmsg(void);
 
+/* Make text of unknown origin, such as the name of a file, fit for a terminal,
+ * in place: what a terminal may obey becomes question marks, that is control
+ * characters (C0, DEL, and C1 as UTF-8), marks that reverse the direction of
+ * text, and bytes that are not UTF-8.  The text may become shorter.  All
+ * messages of the library are such text. */
+void ddp_printable(char *text);
+
 /* Its code; for a constructor that returned NULL. */
 int ddp_errcode(void);
 

@@ -99,6 +99,7 @@ static ddp_compiled_t *compiled;
 static ddp_pullback_t *pullback;
 static struct ddp_train_config cfg;
 static struct ddp_metrics metrics;
+static char control[] = "a\n";
 static int64_t request;
 static float x[COUNT * LEN], y[COUNT * CLASSES], w[LEN * CLASSES];
 
@@ -220,6 +221,7 @@ static bool resumed(bool with)
 #define ONNX_CALLS(X)
 #endif
 #define CALLS(X)                                                               \
+    X(ddp_printable, (ddp_printable(control), !strcmp(control, "a?")))         \
     X(ddp_strerror, *ddp_strerror(DDP_EIO))                                    \
     X(ddp_version_number, ddp_version_number() == DDP_VERSION_NUMBER)          \
     X(ddp_version, *ddp_version())                                             \

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 #include "base/error.h"
-#include "base/printable.h"
 #include "ddp.h"
 #include "tap.h"
 
@@ -14,7 +13,7 @@ static void becomes(const char *from, const char *to, const char *what)
     char text[128];
 
     snprintf(text, sizeof(text), "%s", from);
-    ddp__printable(text);
+    ddp_printable(text);
     is_str(text, to, "%s", what);
 }
 

@@ -15,6 +15,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "ddp.h"
+
 #include "common/app.h"
 
 static const char *app_name = "ddp";
@@ -29,15 +31,24 @@ void app_start(const char *name)
     setvbuf(stdout, NULL, _IOLBF, BUFSIZ);
 }
 
+void app_vsay(const char *who, const char *fmt, va_list ap)
+{
+    char *text;
+
+    if (vasprintf(&text, fmt, ap) < 0)
+        return;
+    ddp_printable(text);
+    fprintf(stderr, "%s: %s\n", who, text);
+    free(text);
+}
+
 void app_say(const char *fmt, ...)
 {
     va_list ap;
 
-    fprintf(stderr, "%s: ", app_name);
     va_start(ap, fmt);
-    vfprintf(stderr, fmt, ap);
+    app_vsay(app_name, fmt, ap);
     va_end(ap);
-    fprintf(stderr, "\n");
 }
 
 static bool reader_is_gone(void)

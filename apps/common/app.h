@@ -4,6 +4,7 @@
 #ifndef APP_H
 #define APP_H
 
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -25,8 +26,11 @@ void app_start(const char *name);
  * could not be written; but not when the program that read them has ended. */
 int app_end(int rc);
 
-/* A line on stderr, after the program's name. */
+/* A line on stderr, after the program's name.  Names of files and the like may
+ * be in it: it is made fit for a terminal. */
 void app_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+void app_vsay(const char *who, const char *fmt, va_list ap)
+    __attribute__((format(printf, 2, 0)));
 
 /* Create a folder and its parents.  0, or exit code 74 after a message. */
 int app_make_dir(const char *path);

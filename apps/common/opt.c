@@ -56,11 +56,9 @@ void opt_complain(const struct opts *o, const char *fmt, ...)
 {
     va_list ap;
 
-    fprintf(stderr, "%s: ", o->cmd->name);
     va_start(ap, fmt);
-    vfprintf(stderr, fmt, ap);
+    app_vsay(o->cmd->name, fmt, ap);
     va_end(ap);
-    fprintf(stderr, "\n");
 }
 
 void opts_free(struct opts *o)
@@ -117,6 +115,21 @@ static const char *long_word(const void *t, int i)
     return ((const struct getopt_tables *)t)->longs[i].name;
 }
 
+/* A word that begins several options. */
+static void complain_ambiguous(const struct opts *o,
+                               const struct getopt_tables *t, const char *word)
+{
+    char list[1024] = "";
+
+    for (int i = 0; t->longs[i].name; i++) {
+        size_t n = strlen(list);
+
+        if (!strncmp(t->longs[i].name, word, strlen(word)))
+            snprintf(list + n, sizeof(list) - n, " --%s", t->longs[i].name);
+    }
+    opt_complain(o, "--%s could be%s", word, list);
+}
+
 /* getopt_long() returned '?' at this argument: unknown, ambiguous, or a value
  * for a flag. */
 static void complain_unknown(const struct opts *o,
@@ -139,20 +152,12 @@ static void complain_unknown(const struct opts *o,
         }
         prefixed += !strncmp(t->longs[i].name, word, strlen(word));
     }
-    fprintf(stderr, "%s: ", o->cmd->name);
-    if (prefixed > 1) {
-        fprintf(stderr, "--%s could be", word);
-        for (int i = 0; t->longs[i].name; i++)
-            if (!strncmp(t->longs[i].name, word, strlen(word)))
-                fprintf(stderr, " --%s", t->longs[i].name);
-    } else {
-        fprintf(stderr, "unknown option --%s", word);
-        if ((near = opt_nearest(word, long_word, t)))
-            fprintf(stderr, "; did you mean --%s?", near);
-        else
-            fprintf(stderr, "; see --help");
-    }
-    fprintf(stderr, "\n");
+    if (prefixed > 1)
+        complain_ambiguous(o, t, word);
+    else if ((near = opt_nearest(word, long_word, t)))
+        opt_complain(o, "unknown option --%s; did you mean --%s?", word, near);
+    else
+        opt_complain(o, "unknown option --%s; see --help", word);
 }
 
 static int row_of_letter(const struct opt_command *cmd, int letter)

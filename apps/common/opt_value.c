@@ -20,14 +20,16 @@ void opt_complain_word(const struct opts *o, const char *name, const char *text,
                        const void *arg)
 {
     const char *near = opt_nearest(text, next, arg), *word;
+    char list[2048] = "";
 
-    fprintf(stderr, "%s: --%s: unknown value '%s'", o->cmd->name, name, text);
-    if (near)
-        fprintf(stderr, "; did you mean '%s'?", near);
-    fprintf(stderr, "  Available:");
-    for (int i = 0; (word = next(arg, i)); i++)
-        fprintf(stderr, " %s", word);
-    fprintf(stderr, "\n");
+    for (int i = 0; (word = next(arg, i)); i++) {
+        size_t n = strlen(list);
+
+        snprintf(list + n, sizeof(list) - n, " %s", word);
+    }
+    opt_complain(o, "--%s: unknown value '%s'%s%s%s  Available:%s", name, text,
+                 near ? "; did you mean '" : "", near ? near : "",
+                 near ? "'?" : "", list);
 }
 
 const char *opt_choice(const struct opt *r, int i)

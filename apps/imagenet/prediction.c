@@ -2,7 +2,6 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
 #include "config.h"
-#include <ctype.h>
 #include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
@@ -53,11 +52,14 @@ static const char *name_of(const struct prediction *a, int class)
 
 /* ---- text: for people --------------------------------------------------- */
 
-/* Without control characters, which a terminal would interpret. */
 static void print_plain(const char *text, FILE *f)
 {
-    for (; *text; text++)
-        fputc(iscntrl((unsigned char)*text) ? '?' : *text, f);
+    char *copy = strdup(text);
+
+    if (copy)
+        ddp_printable(copy);
+    fputs(copy ? copy : "?", f);
+    free(copy);
 }
 
 static void print_text(const struct prediction *a, FILE *f)

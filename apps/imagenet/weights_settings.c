@@ -117,6 +117,20 @@ static int check_given(const struct reading *r, const struct opt *row,
     return rc;
 }
 
+/* In the line of what a file has set. */
+static int show_setting(struct reading *r, const char *path,
+                        const struct opt *row)
+{
+    char *text = value_text(row, r->o->values);
+
+    if (!text)
+        return EXIT_MEMORY;
+    ddp_printable(text);
+    fprintf(r->log, "%s %s=%s", r->settings++ ? "" : path, row->name, text);
+    free(text);
+    return OPTS_GO;
+}
+
 static int take_setting(struct reading *r, const char *name, const char *value)
 {
     int i = opt_index(r->o->cmd, name);
@@ -134,9 +148,7 @@ static int take_setting(struct reading *r, const char *name, const char *value)
         return rc;
     }
     r->o->loaded[i] = true;
-    fprintf(r->log, "%s %s=", r->settings++ ? "" : r->path, name);
-    opt_print_value(row, r->o->values, r->log);
-    return OPTS_GO;
+    return show_setting(r, r->path, row);
 }
 
 static int take_classes(const struct reading *r, const char *lines)
@@ -223,10 +235,8 @@ static int read_config(struct reading *r)
     int rc = path ? opts_load(r->o, path) : EXIT_MEMORY;
 
     for (int i = 0; rc == OPTS_GO && (row = opt_at(r->o->cmd, i)); i++)
-        if (r->o->loaded[i]) {
-            fprintf(r->log, "%s %s=", r->settings++ ? "" : path, row->name);
-            opt_print_value(row, r->o->values, r->log);
-        }
+        if (r->o->loaded[i])
+            rc = show_setting(r, path, row);
     free(path);
     return rc;
 }

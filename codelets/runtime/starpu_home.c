@@ -18,7 +18,6 @@
 
 #include "base/error.h"
 #include "base/file.h"
-#include "base/printable.h"
 #include "runtime/starpu_home.h"
 
 /* StarPU's files of one start have some KiB, more with many GPUs. */
@@ -158,7 +157,7 @@ static void find_reason(struct ddp__starpu_home *h)
     else if (find_damage(bus, damaged))
         snprintf(h->why, sizeof(h->why), "%.200s is damaged; delete it",
                  damaged);
-    ddp__printable(h->why);
+    ddp_printable(h->why);
 }
 
 int ddp__starpu_home_choose(struct ddp__starpu_home *h)

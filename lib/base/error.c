@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/printable.h"
 
 static __thread struct ddp__error last;
 static __thread unsigned failures;
@@ -52,7 +51,7 @@ int ddp__fail(int code, const char *fmt, ...)
     va_start(ap, fmt);
     vsnprintf(message, sizeof(message), fmt, ap);
     va_end(ap);
-    ddp__printable(message);
+    ddp_printable(message);
     strcpy(last.message, message);
     last.code = code;
     failures++;

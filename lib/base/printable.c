@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/printable.h"
+#include "ddp.h"
 
 /* The character at s and its bytes; 0: s is not UTF-8 (RFC 3629). */
 static int read_character(const unsigned char *s, uint32_t *c)
@@ -58,7 +59,7 @@ static bool is_harmless(uint32_t c)
     return !control && !separator && !direction;
 }
 
-void ddp__printable(char *s)
+void ddp_printable(char *s)
 {
     char *out = s;
     uint32_t c;

@@ -9,7 +9,6 @@
 
 #include "base/error.h"
 #include "base/file.h"
-#include "base/printable.h"
 #include "checkpoint/changes.h"
 #include "checkpoint/compare.h"
 #include "checkpoint/settings.h"
@@ -195,7 +194,7 @@ static void print_differences(struct differences *d, char *text, size_t size)
 
     if (d->count > NAMED)
         snprintf(more, sizeof(more), "; and %d more", d->count - NAMED);
-    ddp__printable(d->text);
+    ddp_printable(d->text);
     snprintf(text, size, "%s%s", d->text, more);
 }
 

@@ -8,7 +8,6 @@
 
 #include "base/error.h"
 #include "base/file.h"
-#include "base/printable.h"
 #include "checkpoint/compare.h"
 #include "checkpoint/files.h"
 #include "checkpoint/json.h"
@@ -85,7 +84,7 @@ static bool take_text(const json_t *o, const char *name, char *text,
     const char *s = json_string_value(json_object_get(o, name));
 
     snprintf(text, size, "%s", s ? s : "unknown");
-    ddp__printable(text);
+    ddp_printable(text);
     return s;
 }
 

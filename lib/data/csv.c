@@ -13,7 +13,6 @@
 #include "base/crc32c.h"
 #include "base/csv.h"
 #include "base/error.h"
-#include "base/printable.h"
 #include "data/dataset.h"
 
 struct table {
@@ -127,7 +126,7 @@ static int number_classes(struct table *t)
         t->label[i] = (int32_t)(at - d->class_name);
     }
     for (int i = 0; i < d->classes; i++)
-        ddp__printable(d->class_name[i]);
+        ddp_printable(d->class_name[i]);
     return rc;
 }
 

@@ -11,7 +11,6 @@
 
 #include "base/error.h"
 #include "base/file.h"
-#include "base/printable.h"
 #include "data/dataset.h"
 
 /* ---- making and freeing ------------------------------------------------- */
@@ -43,7 +42,7 @@ int ddp__dataset_describe(ddp_dataset_t *d, const char *fmt, ...)
     va_end(ap);
     if (n < 0)
         return ddp__fail(DDP_ENOMEM, "out of memory for a description");
-    ddp__printable(text);
+    ddp_printable(text);
     free(d->describe);
     d->describe = text;
     return 0;
@@ -198,8 +197,8 @@ static void bad_keep(ddp_dataset_t *d, int64_t index, const char *why)
         free(one.why);
         return;
     }
-    ddp__printable(one.path);
-    ddp__printable(one.why);
+    ddp_printable(one.path);
+    ddp_printable(one.why);
     d->bad[d->bad_kept++] = one;
 }
 
@@ -327,7 +326,7 @@ static int fail_named(const ddp_dataset_t *d, int64_t index, int rc)
         snprintf(name, sizeof(name), "%s", path);
     else
         snprintf(name, sizeof(name), "sample %lld", (long long)index);
-    ddp__printable(name);
+    ddp_printable(name);
     return ddp__fail(rc, "%s: %s", name, ddp_errmsg());
 }
 

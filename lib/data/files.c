@@ -19,7 +19,6 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/folder.h"
-#include "base/printable.h"
 #include "data/dataset.h"
 #include "data/files.h"
 #include "data/visits.h"
@@ -238,7 +237,7 @@ static void count_skipped(struct files *f, const char *name)
     if (dot && strlen(dot) < sizeof(end))
         for (int i = 0; dot[i]; i++)
             end[i] = (char)tolower((unsigned char)dot[i]);
-    ddp__printable(end);
+    ddp_printable(end);
     row = skipped_row(f, end);
     if (!row->n++)
         strcpy(row->end, end);

@@ -10,7 +10,6 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/folder.h"
-#include "base/printable.h"
 #include "data/dataset.h"
 #include "data/files.h"
 #include "data/image_folder.h"
@@ -22,7 +21,7 @@ static void take_names(ddp_dataset_t *d, struct ddp__names *n)
     d->classes = n->count;
     *n = (struct ddp__names){0};
     for (int i = 0; i < d->classes; i++)
-        ddp__printable(d->class_name[i]);
+        ddp_printable(d->class_name[i]);
 }
 
 enum { EMPTY_SHOWN = 5 }; /* names in a message */

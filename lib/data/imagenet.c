@@ -16,7 +16,6 @@
 #include "base/csv.h"
 #include "base/error.h"
 #include "base/folder.h"
-#include "base/printable.h"
 #include "data/dataset.h"
 #include "data/files.h"
 
@@ -165,7 +164,7 @@ static int set_classes(ddp_dataset_t *d, const struct mapping *m)
 
         if (!name)
             return ddp__fail(DDP_ENOMEM, "out of memory for class names");
-        ddp__printable(name);
+        ddp_printable(name);
         d->class_name[m->synset[i].label] = name;
     }
     return 0;

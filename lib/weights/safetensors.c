@@ -24,7 +24,6 @@
 #include "base/error.h"
 #include "base/json_parse.h"
 #include "base/file.h"
-#include "base/printable.h"
 #include "weights/safetensors.h"
 #include "weights/safetensors_index.h"
 
@@ -50,7 +49,7 @@ int ddp__st_bad(const struct ddp__st_file *f, const char *fmt, ...)
     va_start(ap, fmt);
     vsnprintf(why, sizeof(why), fmt, ap);
     va_end(ap);
-    ddp__printable(why);
+    ddp_printable(why);
     return ddp__fail(DDP_EDATA, "%s: %s", f->path, why);
 }
 

@@ -11,7 +11,6 @@
 #include "base/error.h"
 #include "base/options.h"
 #include "base/file.h"
-#include "base/printable.h"
 #include "graph/params.h"
 #include "weights/safetensors.h"
 #include "weights/safetensors_write.h"
@@ -164,7 +163,7 @@ names_add(struct names *l, const char *fmt, ...)
     if (at < sizeof(l->text))
         vsnprintf(l->text + at, sizeof(l->text) - at, fmt, ap);
     va_end(ap);
-    ddp__printable(l->text);
+    ddp_printable(l->text);
 }
 
 /* Append "3 tensors ARE: a, b, c". */
