@@ -19,7 +19,7 @@ unset STARPU_NCUDA
 fake()
 {
     mkdir -p "$(dirname "$tmp/$1")"
-    ${DDP_CC:-cc} -shared -fPIC -x c - -o "$tmp/$1"
+    ${DDP_TEST_CC:-cc} -shared -fPIC -x c - -o "$tmp/$1"
 }
 
 # start VARIABLE=VALUE...: a program that says which devices it has

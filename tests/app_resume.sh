@@ -196,7 +196,7 @@ exits 0 "eval of a checkpoint, the network taken from its metadata"
 # Every call that changes the disk, in a library that is preloaded.  With
 # sanitizers theirs has to come first.
 shim=$tmp/crash.so
-if ! $DDP_CC -shared -fPIC -I"$builddir" -o "$shim" "$srcdir/tests/crash.c" \
+if ! $DDP_TEST_CC -shared -fPIC -I"$builddir" -o "$shim" "$srcdir/tests/crash.c" \
     >"$tmp/out" 2>&1; then
     skip 25 "cannot build a library to preload"
     done_testing

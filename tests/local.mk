@@ -240,11 +240,11 @@ AM_TESTS_ENVIRONMENT = \
     export LSAN_OPTIONS; \
     srcdir='$(abs_srcdir)'; export srcdir; \
     builddir='$(abs_builddir)'; export builddir; \
-    DDP_MAKE='$(MAKE)'; export DDP_MAKE; \
-    DDP_CC='$(CC) $(SANITIZE_CFLAGS)'; export DDP_CC; \
-    DDP_BINDIR='$(bindir)'; export DDP_BINDIR; \
-    DDP_DATADIR='$(datadir)'; export DDP_DATADIR; \
-    DDP_LIBDIR='$(libdir)'; export DDP_LIBDIR; \
+    DDP_TEST_MAKE='$(MAKE)'; export DDP_TEST_MAKE; \
+    DDP_TEST_CC='$(CC) $(SANITIZE_CFLAGS)'; export DDP_TEST_CC; \
+    DDP_TEST_BINDIR='$(bindir)'; export DDP_TEST_BINDIR; \
+    DDP_TEST_DATADIR='$(datadir)'; export DDP_TEST_DATADIR; \
+    DDP_TEST_LIBDIR='$(libdir)'; export DDP_TEST_LIBDIR; \
     mkdir -p "$$STARPU_HOME";
 
 # To compile the tests with make -j and yet run them one by one: StarPU's

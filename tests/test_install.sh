@@ -19,12 +19,12 @@ ok() # ok SENTENCE COMMAND...: shows the command's output if it fails
 
 root=$(mktemp -d)
 trap 'rm -rf "$root"' EXIT
-lib=$root$DDP_LIBDIR
+lib=$root$DDP_TEST_LIBDIR
 
 # Our make is not the one that runs the tests: none of its flags or jobs.
 unset MAKEFLAGS MFLAGS MAKELEVEL
 ok "make install into a folder of its own" \
-    "$DDP_MAKE" -s -C "$builddir" install DESTDIR="$root"
+    "$DDP_TEST_MAKE" -s -C "$builddir" install DESTDIR="$root"
 
 headers=$(find "$root" -name '*.h' -printf '%f\n' | sort | tr '\n' ' ')
 ok "ddp.h and ddp_layer.h are the only headers ($headers)" \
@@ -37,7 +37,7 @@ ok "pkg-config knows ddp" pkg-config --print-errors --exists ddp
 flags=$(pkg-config --cflags --libs ddp 2>/dev/null)
 
 ok "a C program builds with it alone" \
-    $DDP_CC -Wall -Wextra -Werror -std=gnu11 -o "$root/main" \
+    $DDP_TEST_CC -Wall -Wextra -Werror -std=gnu11 -o "$root/main" \
     "$srcdir/tests/outside/main.c" $flags
 ok "and runs, with one version everywhere" \
     env LD_LIBRARY_PATH="$lib" "$root/main" "$(pkg-config --modversion ddp)"
@@ -46,7 +46,7 @@ ok "and runs, with one version everywhere" \
 awk '/^```c$/ { inside = 1; next } /^```$/ { inside = 0 } inside' \
     "$srcdir/README.md" >"$root/readme.c"
 ok "the program in the README builds" \
-    $DDP_CC -Wall -Wextra -Werror -std=gnu11 -o "$root/readme" \
+    $DDP_TEST_CC -Wall -Wextra -Werror -std=gnu11 -o "$root/readme" \
     "$root/readme.c" $flags
 ok "and trains" env -C "$srcdir/apps/iris" LD_LIBRARY_PATH="$lib" \
     "$root/readme"
@@ -59,8 +59,8 @@ alone() # alone COMPILER STANDARD SUFFIX HEADER
         "$root/alone.$3" $flags
 }
 for header in ddp.h ddp_layer.h; do
-    ok "$header is C11" alone "$DDP_CC" c11 c $header
-    ok "$header is C17" alone "$DDP_CC" c17 c $header
+    ok "$header is C11" alone "$DDP_TEST_CC" c11 c $header
+    ok "$header is C17" alone "$DDP_TEST_CC" c17 c $header
     if command -v g++ >/dev/null; then
         ok "$header is C++17" alone g++ c++17 cpp $header
     else
@@ -69,12 +69,12 @@ for header in ddp.h ddp_layer.h; do
     fi
 done
 
-bin=$root$DDP_BINDIR
+bin=$root$DDP_TEST_BINDIR
 export LD_LIBRARY_PATH=$lib
 ok "the programs run where they are installed" "$bin/imagenet" --version
 ok "the benchmark too" "$bin/ddp-bench" --version
 ok "the example with its data" \
-    "$bin/ddp-iris" "$root$DDP_DATADIR/libddp/examples/iris.csv"
+    "$bin/ddp-iris" "$root$DDP_TEST_DATADIR/libddp/examples/iris.csv"
 
 strangers=$(nm -D --defined-only "$lib/libddp.so" |
     awk '$2 != "A" { sub(/@.*/, "", $3); print $3 }' |

@@ -91,6 +91,25 @@ static void test_too_many(void)
     unsetenv("STARPU_NCPU");
 }
 
+static void test_unknown(void)
+{
+    ddp_t *ddp = start();
+
+    ok(ddp && !strstr(ddp_describe(ddp), "nothing reads"),
+       "names that are known are not reported: %s", ddp_describe(ddp));
+    ddp_finish(ddp);
+    setenv("STARPU_SHED", "lws", 1);
+    setenv("DDP_SEGMENTS_US", "1000", 1);
+    ddp = start();
+    ok(ddp && strstr(ddp_describe(ddp), "nothing reads ") &&
+           strstr(ddp_describe(ddp), "STARPU_SHED") &&
+           strstr(ddp_describe(ddp), "DDP_SEGMENTS_US"),
+       "misspelt ones are: %s", ddp ? ddp_describe(ddp) : ddp_errmsg());
+    ddp_finish(ddp);
+    unsetenv("STARPU_SHED");
+    unsetenv("DDP_SEGMENTS_US");
+}
+
 /* ---- folders ------------------------------------------------------------ */
 
 static char home[64];
@@ -177,6 +196,7 @@ int main(void)
         unsetenv(name[i]);
     test_variables();
     test_too_many();
+    test_unknown();
     test_home();
     test_damage();
     return done_testing();

@@ -18,6 +18,7 @@
 #include "runtime/context.h"
 #include "runtime/device_list.h"
 #include "runtime/devices.h"
+#include "runtime/env_names.h"
 #include "runtime/task_group.h"
 #include "runtime/place.h"
 #include "runtime/scheduler.h"
@@ -189,6 +190,7 @@ static void describe_workers(ddp_t *ddp)
     const struct ddp__devices *all = &ddp->devices;
     char gpus[576] = "", why[sizeof(ddp->gpus.why) + 32] = "";
     char machine[320], home[sizeof(ddp->home.why) + 64] = "", asked[32] = "";
+    char unknown[256], names[sizeof(unknown) + 48] = "";
 
     if (ddp->accelerator)
         describe_accelerator(ddp, gpus, sizeof(gpus));
@@ -199,13 +201,19 @@ static void describe_workers(ddp_t *ddp)
                  ddp->home.why);
     if (ddp->asked_cpus > ddp->cpu_workers)
         snprintf(asked, sizeof(asked), " of %d asked for", ddp->asked_cpus);
+    ddp__env_unknown(unknown, sizeof(unknown));
+    if (unknown[0])
+        snprintf(names, sizeof(names),
+                 "; nothing reads %s, set in the "
+                 "environment",
+                 unknown);
     ddp__place_describe(ddp, machine, sizeof(machine));
     snprintf(ddp->describe, sizeof(ddp->describe),
-             "%s%d CPU worker%s%s (%s), scheduler %s%s%s%s%s", gpus,
+             "%s%d CPU worker%s%s (%s), scheduler %s%s%s%s%s%s", gpus,
              ddp->cpu_workers, ddp->cpu_workers == 1 ? "" : "s", asked,
              ddp__devices_describe(&all->used[all->count - 1]),
              p && p->policy_name ? p->policy_name : "unknown",
-             machine[0] ? "; " : "", machine, home, why);
+             machine[0] ? "; " : "", machine, home, why, names);
 }
 
 static int count_workers(ddp_t *ddp)

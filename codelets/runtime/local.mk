@@ -17,6 +17,8 @@ CODELETS_SOURCES += \
     %D%/cost.h \
     %D%/devices.c \
     %D%/devices.h \
+    %D%/env_names.c \
+    %D%/env_names.h \
     %D%/lock.c \
     %D%/lock.h \
     %D%/missing.c \

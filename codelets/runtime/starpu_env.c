@@ -54,6 +54,49 @@ static const char *const lists[] = {"WORKERS_CPUID", "WORKERS_COREID",
                                     "WORKERS_CUDAID", "WORKERS_HIPID",
                                     "WORKERS_OPENCLID"};
 
+/* Others that StarPU reads, and what modules of clusters set. */
+/* clang-format off */
+static const char *const others[] = {
+    "BUS_STATS", "BUS_STATS_FILE", "CUDA_PIPELINE", "DIR", "DISK_SWAP",
+    "DISK_SWAP_BACKEND", "DISK_SWAP_SIZE", "ENABLE_CUDA_GPU_GPU_DIRECT",
+    "ENABLE_STATS", "EXP_LEN_THRESHOLD", "GENERATE_TRACE",
+    "GENERATE_TRACE_OPTIONS", "HIP_PIPELINE", "HOME", "HOSTNAME",
+    "HWLOC_INPUT", "IDLE_FILE", "IDLE_POWER", "IDLE_TIME", "LOGFILENAME",
+    "MAIN_THREAD_COREID", "MAIN_THREAD_CPUID", "MIC_PROGRAM_PATH", "NHIP",
+    "NMAX_FPGA", "NTASKS_THRESHOLD", "NTCPIP_MS", "NTHREADS_PER_CORE",
+    "NWORKER_PER_CUDA", "OPENCL_PIPELINE", "OPENCL_PROGRAM_DIR", "PCI_FLAT",
+    "PERF_MODEL_DIR", "PERF_MODEL_PATH", "PROFILING", "RAND_SEED", "ROOT",
+    "SCHED", "SCHED_ALPHA", "SCHED_BETA", "SCHED_GAMMA",
+    "SCHED_GRAPH_TEST_DESCENDANTS", "SCHED_LIB", "SCHED_READY",
+    "SCHED_SORTED_ABOVE", "SCHED_SORTED_BELOW", "SUBALLOCATOR",
+    "SYNTHESIZE_ARITY_COMBINED_WORKER", "VERSION", "WATCHDOG_TIMEOUT",
+    "WINDOW_TIME_SIZE", "WORKER_STATS", "WORKER_STATS_FILE"
+};
+static const char *const families[] = {
+    "AUTOHETEROPRIO_", "FXT_", "HETEROPRIO_", "LAHETEROPRIO_", "LIMIT_CUDA_",
+    "LIMIT_HIP_", "LIMIT_OPENCL_", "MPI_", "OPENMP_", "SCHED_COMPONENT_",
+    "SIMGRID_", "TCPIP_"
+};
+/* clang-format on */
+
+static bool is_in(const char *name, const char *const *list, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!strcmp(name, list[i]))
+            return true;
+    return false;
+}
+
+#define IS_IN(name, list) is_in(name, list, sizeof(list) / sizeof(*(list)))
+
+bool ddp__starpu_env_known(const char *name)
+{
+    for (size_t i = 0; i < sizeof(families) / sizeof(*families); i++)
+        if (!strncmp(name, families[i], strlen(families[i])))
+            return true;
+    return IS_IN(name, counts) || IS_IN(name, lists) || IS_IN(name, others);
+}
+
 /* The value of a variable of StarPU, and its whole name. */
 static const char *value_of(const char *name, char full[64])
 {
