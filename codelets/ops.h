@@ -440,6 +440,7 @@ struct ddp__task {
     bool accumulate; /* g, stats, norm: add; else write */
     uint64_t seed;   /* DROPOUT: of this run and epoch; HOST: as it likes */
     float lr;        /* OPTIM */
+    float momentum;  /* OPTIM: or beta1, of this update; 0: the optimizer's */
     /* Set by the runtime: */
     void *plan;                   /* of this call on this kind of worker */
     void *data[DDP_MAX_BUFFERS];  /* of each view, offset added; NULL: absent */

@@ -3,6 +3,7 @@
  */
 #include "config.h"
 
+#include "ops.h"
 #include "ops_optim.h"
 
 /* A kind without a row does not compile. */
@@ -57,4 +58,16 @@ int ddp__optimizer_states(const struct ddp_optimizer *o)
 bool ddp__optimizer_uses(const struct ddp_optimizer *o, unsigned uses)
 {
     return (ddp_optimizer_info(o->kind)->uses & uses) != 0;
+}
+
+struct ddp_optimizer ddp__optimizer_of(const struct ddp__task *t)
+{
+    struct ddp_optimizer o = t->call->optim.o;
+
+    o.lr = t->lr;
+    if (t->momentum > 0 && o.momentum > 0)
+        o.momentum = t->momentum;
+    if (t->momentum > 0)
+        o.beta1 = t->momentum;
+    return o;
 }

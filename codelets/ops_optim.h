@@ -50,6 +50,11 @@ const char *const *ddp__optimizer_state(enum ddp_optimizer_kind kind);
 /* How many of them an optimizer keeps. */
 int ddp__optimizer_states(const struct ddp_optimizer *o);
 
+struct ddp__task;
+
+/* The optimizer as it is in one update. */
+struct ddp_optimizer ddp__optimizer_of(const struct ddp__task *t);
+
 /* Whether it uses any of these. */
 bool ddp__optimizer_uses(const struct ddp_optimizer *o, unsigned uses);
 

@@ -793,16 +793,20 @@ enum ddp_schedule_kind {
     DDP_STEPPED,   /* times gamma every `every` epochs */
     DDP_COSINE,    /* to final_factor at the end */
     DDP_LINEAR,    /* to final_factor at the end */
-    DDP_ONE_CYCLE, /* up over warmup, then cosine down */
+    DDP_ONE_CYCLE, /* PyTorch's OneCycleLR: half a wave up over warmup, then
+                      half a wave down; momentum the other way */
     DDP_CUSTOM_SCHEDULE,
 };
 
 struct ddp_schedule {
     enum ddp_schedule_kind kind;
-    double warmup; /* epochs of linear rise from warmup_factor */
+    double warmup; /* epochs of linear rise from warmup_factor; one-cycle: of
+                      the first half, which is not linear */
     double warmup_factor;
-    double every, gamma; /* of DDP_STEPPED */
-    double final_factor; /* of cosine, linear and one-cycle */
+    double every, gamma;                /* of DDP_STEPPED */
+    double final_factor;                /* of cosine, linear and one-cycle */
+    double max_momentum, base_momentum; /* of one-cycle, at the lowest and the
+        highest rate: momentum, or beta1 of Adam; both 0: the optimizer's */
     /* DDP_CUSTOM_SCHEDULE: the factor of lr at this time. */
     double (*fn)(int64_t step, double epoch, double epochs, void *arg);
     void *arg;
@@ -810,14 +814,20 @@ struct ddp_schedule {
 
 /* Fill in the defaults of a kind for a run of so many epochs: no warm-up, and
  * if there is one from 0.01; one-cycle 0.3 of the run from 0.04, and down to
- * 1e-4, others to 0; stepped times 0.1 every 30 epochs.
- * ddp_train_config_resolve() has the epochs of a run by steps. */
+ * 4e-6, with momentum from 0.95 to 0.85 and back; others to 0; stepped times
+ * 0.1 every 30 epochs. ddp_train_config_resolve() has the epochs of a run by
+ * steps. */
 void ddp_schedule_init(struct ddp_schedule *s, enum ddp_schedule_kind kind,
                        double epochs);
 
 /* The factor of the learning rate at `epoch` (fractional) of `epochs`. */
 double ddp_schedule_factor(const struct ddp_schedule *s, int64_t step,
                            double epoch, double epochs);
+
+/* Momentum, or beta1 of Adam, at that time; 0: the schedule leaves it to the
+ * optimizer.  One without momentum has none to change. */
+double ddp_schedule_momentum(const struct ddp_schedule *s, int64_t step,
+                             double epoch, double epochs);
 
 struct ddp_metrics {
     int64_t samples;

@@ -34,7 +34,7 @@ def falling(step):
 
 
 # Name, class, options; "all": norms and biases decay too; "clip": the norm;
-# "falls": the learning rate is divided by 1, 2, 3, ...
+# "falls": the learning rate is divided by 1, 2, 3, ...; "cycles": OneCycleLR
 O = torch.optim
 OPTIMIZERS = {
     "sgd": (O.SGD, dict(lr=0.1)),
@@ -57,6 +57,13 @@ OPTIMIZERS = {
     "rmsprop": (O.RMSprop, dict(lr=0.01)),
     "rmsprop_decay": (O.RMSprop, dict(lr=0.01, weight_decay=0.1)),
     "rmsprop_momentum": (O.RMSprop, dict(lr=0.001, momentum=0.9)),
+    "rmsprop_momentum_falls": (O.RMSprop, dict(lr=0.002, momentum=0.9),
+                               "falls"),
+    "rmsprop_eps": (O.RMSprop, dict(lr=0.01, eps=1e-3)),
+    "adam_eps": (O.Adam, dict(lr=0.01, eps=1e-3)),
+    "nesterov_cycles": (O.SGD, dict(lr=0.1, momentum=0.9, nesterov=True),
+                        "cycles"),
+    "adamw_cycles": (O.AdamW, dict(lr=0.02, weight_decay=0.1), "cycles"),
 }
 
 
@@ -86,7 +93,11 @@ def optimize(m, kind, options, how, x, label):
     if "all" not in how and "weight_decay" in options:
         groups[1]["weight_decay"] = 0
     o, losses, e = kind(groups, **options), [], averages(m)
-    s = O.lr_scheduler.LambdaLR(o, falling) if "falls" in how else None
+    s = None
+    if "falls" in how:
+        s = O.lr_scheduler.LambdaLR(o, falling)
+    if "cycles" in how:
+        s = O.lr_scheduler.OneCycleLR(o, options["lr"], len(x) // 6)
     for i in range(0, len(x), 6):
         o.zero_grad()
         loss = nn.functional.cross_entropy(m(x[i:i + 6]), label[i:i + 6])

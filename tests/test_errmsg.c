@@ -242,6 +242,8 @@ static bool resumed(bool with)
     X(ddp_schedule_init, DONE(ddp_schedule_init(&cfg.schedule,                 \
                                               DDP_COSINE, 1)))                 \
     X(ddp_schedule_factor, ddp_schedule_factor(&cfg.schedule, 1, 0.5, 1) > 0)  \
+    X(ddp_schedule_momentum,                                                   \
+      ddp_schedule_momentum(&cfg.schedule, 1, 0.5, 1) == 0)                    \
     X(ddp_optimizer_info, ddp_optimizer_info(DDP_ADAM))                        \
     X(ddp_sgd, ddp_sgd(1).lr == 1)                                             \
     X(ddp_momentum, ddp_momentum(1, 0.9f).lr == 1)                             \

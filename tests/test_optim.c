@@ -21,60 +21,78 @@ enum { STEPS = 10, BATCH = 6 };
 
 static const struct oracle *o;
 
+/* What becomes of the learning rate. */
+enum course {
+    LEVEL,
+    FALLS, /* lr / 1, lr / 2, lr / 3, ... */
+    CYCLES /* PyTorch's OneCycleLR, of momentum too */
+};
+
 /* Every option other than the defaults is torch.optim's as oracle_optim.py has
  * it. beta2 0.99 is what PyTorch calls alpha. */
 static const struct {
     const char *name;
     struct ddp_optimizer o;
-    bool falls; /* lr / 1, lr / 2, lr / 3, ... */
+    enum course course;
 } optimizers[] = {
-    {"sgd", {.kind = DDP_SGD, .lr = 0.1f}, false},
-    {"sgd_decay", {.kind = DDP_SGD, .lr = 0.1f, .weight_decay = 0.1f}, false},
-    {"sgd_clip", {.kind = DDP_SGD, .lr = 0.1f, .clip_norm = 0.5f}, false},
-    {"momentum", {.kind = DDP_MOMENTUM, .lr = 0.05f, .momentum = 0.9f}, false},
+    {"sgd", {.kind = DDP_SGD, .lr = 0.1f}, LEVEL},
+    {"sgd_decay", {.kind = DDP_SGD, .lr = 0.1f, .weight_decay = 0.1f}, LEVEL},
+    {"sgd_clip", {.kind = DDP_SGD, .lr = 0.1f, .clip_norm = 0.5f}, LEVEL},
+    {"momentum", {.kind = DDP_MOMENTUM, .lr = 0.05f, .momentum = 0.9f}, LEVEL},
     {"momentum_decay",
      {.kind = DDP_MOMENTUM,
       .lr = 0.05f,
       .momentum = 0.9f,
       .weight_decay = 0.1f},
-     false},
+     LEVEL},
     {"momentum_decay_all",
      {.kind = DDP_MOMENTUM,
       .lr = 0.05f,
       .momentum = 0.9f,
       .weight_decay = 0.1f,
       .decay_all = true},
-     false},
+     LEVEL},
     {"momentum_falls",
      {.kind = DDP_MOMENTUM, .lr = 0.1f, .momentum = 0.9f},
-     true},
+     FALLS},
     {"momentum_flux_falls",
      {.kind = DDP_MOMENTUM_FLUX, .lr = 0.1f, .momentum = 0.9f},
-     true},
+     FALLS},
     {"nesterov",
      {.kind = DDP_NESTEROV,
       .lr = 0.05f,
       .momentum = 0.9f,
       .weight_decay = 0.1f},
-     false},
-    {"adam", {.kind = DDP_ADAM, .lr = 0.01f}, false},
+     LEVEL},
+    {"adam", {.kind = DDP_ADAM, .lr = 0.01f}, LEVEL},
     {"adam_decay",
      {.kind = DDP_ADAM, .lr = 0.01f, .weight_decay = 0.1f},
-     false},
-    {"adam_clip", {.kind = DDP_ADAM, .lr = 0.01f, .clip_norm = 0.5f}, false},
-    {"adamw", {.kind = DDP_ADAMW, .lr = 0.01f, .weight_decay = 0.1f}, false},
+     LEVEL},
+    {"adam_clip", {.kind = DDP_ADAM, .lr = 0.01f, .clip_norm = 0.5f}, LEVEL},
+    {"adamw", {.kind = DDP_ADAMW, .lr = 0.01f, .weight_decay = 0.1f}, LEVEL},
     {"adamw_all",
      {.kind = DDP_ADAMW, .lr = 0.01f, .weight_decay = 0.1f, .decay_all = true},
-     false},
-    {"rmsprop", {.kind = DDP_RMSPROP, .lr = 0.01f}, false},
+     LEVEL},
+    {"rmsprop", {.kind = DDP_RMSPROP, .lr = 0.01f}, LEVEL},
     {"rmsprop_decay",
      {.kind = DDP_RMSPROP, .lr = 0.01f, .weight_decay = 0.1f},
-     false},
+     LEVEL},
     {"rmsprop_momentum",
      {.kind = DDP_RMSPROP,
       .lr = 0.001f,
       .momentum = 0.9f}, /* ten times as far */
-     false},
+     LEVEL},
+    {"rmsprop_momentum_falls",
+     {.kind = DDP_RMSPROP, .lr = 0.002f, .momentum = 0.9f},
+     FALLS},
+    {"rmsprop_eps", {.kind = DDP_RMSPROP, .lr = 0.01f, .eps = 1e-3f}, LEVEL},
+    {"adam_eps", {.kind = DDP_ADAM, .lr = 0.01f, .eps = 1e-3f}, LEVEL},
+    {"nesterov_cycles",
+     {.kind = DDP_NESTEROV, .lr = 0.1f, .momentum = 0.9f},
+     CYCLES},
+    {"adamw_cycles",
+     {.kind = DDP_ADAMW, .lr = 0.02f, .weight_decay = 0.1f},
+     CYCLES},
 };
 
 /* What the constructors fill in. */
@@ -87,7 +105,7 @@ static struct ddp_optimizer with_defaults(struct ddp_optimizer p)
 
     p.beta1 = d.beta1;
     p.beta2 = d.beta2;
-    p.eps = d.eps;
+    p.eps = p.eps > 0 ? p.eps : d.eps;
     return p;
 }
 
@@ -173,7 +191,6 @@ static void test_optimizer(ddp_t *ddp, ddp_dataset_t *d, int k)
 {
     const char *name = optimizers[k].name;
     const struct oracle_tensor *loss = oracle_find(o, "%s/loss", name);
-    struct ddp_schedule schedule = {.kind = DDP_CUSTOM_SCHEDULE, .fn = falling};
     struct ddp_train_config cfg = {TRAIN_DEFAULTS,
                                    .loss = DDP_LOGIT_CROSS_ENTROPY,
                                    .optimizer = with_defaults(optimizers[k].o),
@@ -188,8 +205,11 @@ static void test_optimizer(ddp_t *ddp, ddp_dataset_t *d, int k)
     double off = 0;
     int rc = 0;
 
-    if (optimizers[k].falls)
-        cfg.schedule = schedule;
+    if (optimizers[k].course == FALLS)
+        cfg.schedule =
+            (struct ddp_schedule){.kind = DDP_CUSTOM_SCHEDULE, .fn = falling};
+    if (optimizers[k].course == CYCLES)
+        ddp_schedule_init(&cfg.schedule, DDP_ONE_CYCLE, 1);
     t = ddp_trainer_new(ddp, c, d, &cfg);
     for (int i = 0; t && rc == 0 && i < STEPS; i++) {
         rc = ddp_trainer_step(t, &m);

@@ -88,15 +88,25 @@ static void test_down(void)
     is_near(factor(&s, 90), 0.2, EPS, "its end");
 }
 
+static double momentum(const struct ddp_schedule *s, double epoch)
+{
+    return ddp_schedule_momentum(s, 0, epoch, 90);
+}
+
 static void test_one_cycle(void)
 {
     struct ddp_schedule s = usual(DDP_ONE_CYCLE);
 
     is_near(factor(&s, 0), 0.04, EPS, "one cycle: begins at 1/25");
-    is_near(factor(&s, 13.5), 0.52, EPS, "rises in a line");
+    is_near(factor(&s, 13.5), 0.52, EPS, "rises in a wave");
+    is_near(factor(&s, 9), 0.28, EPS, "a quarter after a third");
     is_near(factor(&s, 27), 1, EPS, "for 3/10 of the run");
-    is_near(factor(&s, 58.5), (1 + 1e-4) / 2, EPS, "then falls in a wave");
-    is_near(factor(&s, 90), 1e-4, EPS, "to 1/10000");
+    is_near(factor(&s, 58.5), (1 + 4e-6) / 2, EPS, "then falls in a wave");
+    is_near(factor(&s, 90), 4e-6, EPS, "to 1/250000");
+    is_near(momentum(&s, 0), 0.95, EPS, "momentum begins at 0.95");
+    is_near(momentum(&s, 27), 0.85, EPS, "falls to 0.85");
+    is_near(momentum(&s, 58.5), 0.9, EPS, "and rises");
+    is_near(momentum(&s, 95), 0.95, EPS, "to where it began");
     s.warmup = 9;
     s.warmup_factor = 0.5;
     s.final_factor = 0.2;
@@ -105,6 +115,10 @@ static void test_one_cycle(void)
     s.warmup = s.final_factor = 0;
     is_near(factor(&s, 0), 1, EPS, "0 epochs of warm-up are none");
     is_near(factor(&s, 90), 0, EPS, "and an end of 0 is 0");
+    s.max_momentum = s.base_momentum = 0;
+    is_near(momentum(&s, 45), 0, 0, "momentum can be left alone");
+    s = usual(DDP_COSINE);
+    is_near(momentum(&s, 45), 0, 0, "as other schedules do");
 }
 
 static double own(int64_t step, double epoch, double epochs, void *arg)
@@ -153,8 +167,8 @@ static void test_smooth(void)
 
 /* ---- against PyTorch ---------------------------------------------------- */
 
-/* Prints the factors of 20 epochs.  OneCycleLR counts its phases to their last
- * steps, so 20 steps are 19 epochs here and 10 of warm-up are 9. */
+/* Prints the factors of 20 epochs, or of 20 steps that are 5 epochs, and the
+ * momentum. */
 static const char program[] =
     "import warnings; warnings.simplefilter('ignore')\n"
     "import torch\n"
@@ -163,55 +177,62 @@ static const char program[] =
     "    o = torch.optim.SGD([torch.zeros(1)], lr=1.0)\n"
     "    s = make(o)\n"
     "    for i in range(n):\n"
-    "        print(name, i, '%.17g' % o.param_groups[0]['lr'])\n"
+    "        g = o.param_groups[0]\n"
+    "        print(name, i, '%.17g %.17g' % (g['lr'], g['momentum']))\n"
     "        o.step()\n"
     "        s.step()\n"
     "run('warmup', lambda o: LinearLR(o, 0.01, total_iters=5), 8)\n"
     "run('step', lambda o: StepLR(o, 6, 0.3), 20)\n"
     "run('cosine', lambda o: CosineAnnealingLR(o, 20, 0.05), 20)\n"
     "run('linear', lambda o: LinearLR(o, 1.0, 0.125, 20), 20)\n"
-    "run('cycle', lambda o: OneCycleLR(o, 1.0, 20, pct_start=0.5,\n"
-    "    anneal_strategy='cos', cycle_momentum=False,\n"
-    "    final_div_factor=400), 20)\n"
-    "run('rise', lambda o: OneCycleLR(o, 1.0, 20, pct_start=0.5,\n"
-    "    anneal_strategy='linear', cycle_momentum=False), 10)\n";
+    "run('cycle', lambda o: OneCycleLR(o, 1.0, 20), 20)\n"
+    "run('short', lambda o: OneCycleLR(o, 1.0, epochs=5, steps_per_epoch=4,\n"
+    "    pct_start=0.5, div_factor=10, final_div_factor=5,\n"
+    "    base_momentum=0.7, max_momentum=0.8), 20)\n";
 
 static const struct {
     const char *name;
     struct ddp_schedule s;
     double epochs;
-    int first; /* from there on */
 } torch[] = {
-    {"warmup",
-     {.kind = DDP_CONSTANT, .warmup = 5, .warmup_factor = 0.01},
-     20,
-     0},
-    {"step", {.kind = DDP_STEPPED, .every = 6, .gamma = 0.3}, 20, 0},
-    {"cosine", {.kind = DDP_COSINE, .final_factor = 0.05}, 20, 0},
-    {"linear", {.kind = DDP_LINEAR, .final_factor = 0.125}, 20, 0},
+    {"warmup", {.kind = DDP_CONSTANT, .warmup = 5, .warmup_factor = 0.01}, 20},
+    {"step", {.kind = DDP_STEPPED, .every = 6, .gamma = 0.3}, 20},
+    {"cosine", {.kind = DDP_COSINE, .final_factor = 0.05}, 20},
+    {"linear", {.kind = DDP_LINEAR, .final_factor = 0.125}, 20},
     {"cycle",
      {.kind = DDP_ONE_CYCLE,
-      .warmup = 9,
+      .warmup = 6,
       .warmup_factor = 0.04,
-      .final_factor = 1e-4},
-     19,
-     9},
-    {"rise",
+      .final_factor = 4e-6,
+      .max_momentum = 0.95,
+      .base_momentum = 0.85},
+     20},
+    {"short",
      {.kind = DDP_ONE_CYCLE,
-      .warmup = 9,
-      .warmup_factor = 0.04,
-      .final_factor = 1e-4},
-     19,
-     0},
+      .warmup = 2.5,
+      .warmup_factor = 0.1,
+      .final_factor = 0.02,
+      .max_momentum = 0.8,
+      .base_momentum = 0.7},
+     5},
 };
 enum { TORCH = sizeof(torch) / sizeof(torch[0]) };
 
 /* PyTorch multiplies its rates from step to step: 20 roundings of 1e-16. */
+static bool agrees(int k, int step, double lr, double m)
+{
+    const struct ddp_schedule *s = &torch[k].s;
+    double epochs = torch[k].epochs, epoch = step * epochs / 20;
+
+    return fabs(ddp_schedule_factor(s, step, epoch, epochs) - lr) < 1e-12 &&
+           fabs(ddp_schedule_momentum(s, step, epoch, epochs) - m) < 1e-12;
+}
+
 static void test_torch(void)
 {
     char command[4096], name[16];
     int i, seen[TORCH] = {0}, far[TORCH] = {0};
-    double want;
+    double lr, m;
     FILE *p;
 
     if (system("/usr/bin/python3 -c 'import torch' 2>/dev/null")) {
@@ -221,17 +242,15 @@ static void test_torch(void)
     snprintf(command, sizeof(command), "/usr/bin/python3 -c \"%s\"", program);
     if (!(p = popen(command, "r")))
         bail_out("popen");
-    while (fscanf(p, "%15s %d %lf", name, &i, &want) == 3)
+    while (fscanf(p, "%15s %d %lf %lf", name, &i, &lr, &m) == 4)
         for (int k = 0; k < TORCH; k++)
-            if (!strcmp(name, torch[k].name) && i >= torch[k].first) {
+            if (!strcmp(name, torch[k].name)) {
                 seen[k]++;
-                far[k] += !(fabs(ddp_schedule_factor(&torch[k].s, i, i,
-                                                     torch[k].epochs) -
-                                 want) < 1e-12);
+                far[k] += !agrees(k, i, lr, m);
             }
     pclose(p);
     for (int k = 0; k < TORCH; k++)
-        ok(seen[k] > 0 && far[k] == 0, "%s: %d factors as PyTorch's",
+        ok(seen[k] > 0 && far[k] == 0, "%s: %d steps as PyTorch's",
            torch[k].name, seen[k]);
 }
 

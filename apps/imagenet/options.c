@@ -383,7 +383,8 @@ static const struct opt_group schedule = {
         CHOICE("sched", sched, "NAME", "cosine", schedules,
                "learning rate schedule after the warm-up"),
         NUM("warmup-epochs", warmup_epochs, NULL, 0, 1e9,
-            "epochs of linear warm-up [0; onecycle 30% of the run]"),
+            "epochs of linear warm-up, for onecycle of the rise [0; onecycle "
+            "30% of the run]"),
         NUM("warmup-lr", warmup_lr, NULL, 1e-30, 1e6,
             "learning rate at the start of the warm-up [1% of --lr; onecycle "
             "4%]"),
@@ -393,7 +394,7 @@ static const struct opt_group schedule = {
             "--sched step: factor of each decay"),
         NUM("min-lr", min_lr, NULL, 0, 1e6,
             "--sched cosine, linear, onecycle: learning rate at the end [0; "
-            "onecycle 0.0001 of --lr]"),
+            "onecycle 0.000004 of --lr]"),
         END,
     },
 };

@@ -164,18 +164,18 @@ static double clip_factor(const struct ddp__task *t)
 
 static struct rule rule_of(const struct ddp__task *t, const double *stats)
 {
-    const struct ddp_optimizer *o = &t->call->optim.o;
+    struct ddp_optimizer o = ddp__optimizer_of(t);
     double divisor = stats[DDP__STAT_DIVISOR];
     double updates = stats[DDP__STAT_UPDATES];
     struct rule r = {.factor = (float)(clip_factor(t) / divisor),
-                     .lr = t->lr,
-                     .momentum = o->momentum,
-                     .beta1 = o->beta1,
-                     .beta2 = o->beta2,
-                     .eps = o->eps};
+                     .lr = o.lr,
+                     .momentum = o.momentum,
+                     .beta1 = o.beta1,
+                     .beta2 = o.beta2,
+                     .eps = o.eps};
 
-    r.rate1 = (float)(t->lr / (1 - pow(o->beta1, updates)));
-    r.correct2 = (float)(1 / sqrt(1 - pow(o->beta2, updates)));
+    r.rate1 = (float)(o.lr / (1 - pow(o.beta1, updates)));
+    r.correct2 = (float)(1 / sqrt(1 - pow(o.beta2, updates)));
     return r;
 }
 

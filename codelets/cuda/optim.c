@@ -78,16 +78,16 @@ static int take_spans(const struct ddp__task *t, int from,
 
 static void set_rule(const struct ddp__task *t, struct ddp__k_optim *p)
 {
-    const struct ddp_optimizer *o = &t->call->optim.o;
+    const struct ddp_optimizer o = ddp__optimizer_of(t);
 
-    p->kind = o->kind;
-    p->corrects = ddp__optimizer_uses(o, DDP_USES_BETA1);
-    p->clip_norm = o->clip_norm;
-    p->lr = t->lr;
-    p->momentum = o->momentum;
-    p->beta1 = o->beta1;
-    p->beta2 = o->beta2;
-    p->eps = o->eps;
+    p->kind = o.kind;
+    p->corrects = ddp__optimizer_uses(&o, DDP_USES_BETA1);
+    p->clip_norm = o.clip_norm;
+    p->lr = o.lr;
+    p->momentum = o.momentum;
+    p->beta1 = o.beta1;
+    p->beta2 = o.beta2;
+    p->eps = o.eps;
 }
 
 /* The buffers that an optimizer has: state of one or two vectors, norm. */

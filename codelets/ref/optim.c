@@ -11,7 +11,7 @@
 
 /* What the rule needs besides gradient, weight and state. */
 struct rule {
-    const struct ddp_optimizer *o;
+    struct ddp_optimizer o;
     double lr, divisor, clip;
     double correct1, correct2; /* Adam: 1 - beta^updates */
     float *m, *v;              /* states, of the whole bucket */
@@ -32,15 +32,15 @@ static double clip_factor(const struct ddp__task *t)
 
 static struct rule rule_of(const struct ddp__task *t)
 {
-    const struct ddp_optimizer *o = &t->call->optim.o;
-    struct rule r = {.o = o, .lr = t->lr, .clip = clip_factor(t)};
+    struct ddp_optimizer o = ddp__optimizer_of(t);
+    struct rule r = {.o = o, .lr = o.lr, .clip = clip_factor(t)};
     const double *stats = t->data[DDP__OPTIM_STATS];
 
     r.divisor = stats[DDP__STAT_DIVISOR];
-    r.correct1 = 1 - pow(o->beta1, stats[DDP__STAT_UPDATES]);
-    r.correct2 = 1 - pow(o->beta2, stats[DDP__STAT_UPDATES]);
+    r.correct1 = 1 - pow(o.beta1, stats[DDP__STAT_UPDATES]);
+    r.correct2 = 1 - pow(o.beta2, stats[DDP__STAT_UPDATES]);
     r.m = t->data[DDP__OPTIM_STATE];
-    if (ddp__optimizer_states(o) > 1)
+    if (ddp__optimizer_states(&o) > 1)
         r.v = r.m + ddp__len(t, DDP__OPTIM_W);
     return r;
 }
@@ -56,7 +56,7 @@ static double sgd(const struct rule *r, size_t i, double g)
 /* v = momentum v + g;  w -= lr v */
 static double momentum(const struct rule *r, size_t i, double g)
 {
-    double v = (double)r->o->momentum * r->m[i] + g;
+    double v = (double)r->o.momentum * r->m[i] + g;
 
     r->m[i] = (float)v;
     return r->lr * v;
@@ -65,7 +65,7 @@ static double momentum(const struct rule *r, size_t i, double g)
 /* v = momentum v + lr g;  w -= v */
 static double momentum_flux(const struct rule *r, size_t i, double g)
 {
-    double v = (double)r->o->momentum * r->m[i] + r->lr * g;
+    double v = (double)r->o.momentum * r->m[i] + r->lr * g;
 
     r->m[i] = (float)v;
     return v;
@@ -74,38 +74,38 @@ static double momentum_flux(const struct rule *r, size_t i, double g)
 /* As momentum, and one step further. */
 static double nesterov(const struct rule *r, size_t i, double g)
 {
-    double v = (double)r->o->momentum * r->m[i] + g;
+    double v = (double)r->o.momentum * r->m[i] + g;
 
     r->m[i] = (float)v;
-    return r->lr * (g + (double)r->o->momentum * v);
+    return r->lr * (g + (double)r->o.momentum * v);
 }
 
 /* m and v are decayed means of g and g^2, each divided by 1 - beta^t. */
 static double adam(const struct rule *r, size_t i, double g)
 {
-    double b1 = r->o->beta1, b2 = r->o->beta2;
+    double b1 = r->o.beta1, b2 = r->o.beta2;
     double m = b1 * r->m[i] + (1 - b1) * g;
     double v = b2 * r->v[i] + (1 - b2) * g * g;
 
     r->m[i] = (float)m;
     r->v[i] = (float)v;
-    return r->lr * (m / r->correct1) / (sqrt(v / r->correct2) + r->o->eps);
+    return r->lr * (m / r->correct1) / (sqrt(v / r->correct2) + r->o.eps);
 }
 
 static double rmsprop(const struct rule *r, size_t i, double g)
 {
-    double b2 = r->o->beta2, v = b2 * r->m[i] + (1 - b2) * g * g;
-    double d = g / (sqrt(v) + r->o->eps);
+    double b2 = r->o.beta2, v = b2 * r->m[i] + (1 - b2) * g * g;
+    double d = g / (sqrt(v) + r->o.eps);
 
     r->m[i] = (float)v;
-    if (r->o->momentum > 0)
-        r->v[i] = (float)(d += r->o->momentum * r->v[i]);
+    if (r->o.momentum > 0)
+        r->v[i] = (float)(d += r->o.momentum * r->v[i]);
     return r->lr * d;
 }
 
 static double apply_rule(const struct rule *r, size_t i, double g)
 {
-    switch (r->o->kind) {
+    switch (r->o.kind) {
 #define X(id, name, rule, ...)                                                 \
     case DDP_##id:                                                             \
         return rule(r, i, g);
@@ -121,9 +121,9 @@ static void train_span(const struct ddp__task *t, const struct rule *r,
 {
     const float *g = t->data[DDP__OPTIM_G];
     float *w = t->data[DDP__OPTIM_W];
-    bool decays = s->decay || r->o->decay_all;
-    double decay = decays ? r->o->weight_decay : 0;
-    bool decoupled = ddp__optimizer_uses(r->o, DDP__DECOUPLED_DECAY);
+    bool decays = s->decay || r->o.decay_all;
+    double decay = decays ? r->o.weight_decay : 0;
+    bool decoupled = ddp__optimizer_uses(&r->o, DDP__DECOUPLED_DECAY);
 
     for (size_t i = s->begin; i < s->begin + s->len; i++) {
         double gi = g[i] / r->divisor * r->clip, wi = w[i];

@@ -95,6 +95,12 @@ static json_t *schedule_json(const struct ddp_schedule *s, int64_t steps)
         return json_pack("{s:s, s:f, s:f, s:f, s:f}", "kind", kind, "warmup",
                          s->warmup, "warmup_factor", from, "every", s->every,
                          "gamma", s->gamma);
+    if (s->kind == DDP_ONE_CYCLE)
+        return json_pack("{s:s, s:f, s:f, s:f, s:f, s:f, s:I}", "kind", kind,
+                         "warmup", s->warmup, "warmup_factor", from,
+                         "final_factor", s->final_factor, "max_momentum",
+                         s->max_momentum, "base_momentum", s->base_momentum,
+                         "steps", (json_int_t)steps);
     return json_pack("{s:s, s:f, s:f, s:f, s:I}", "kind", kind, "warmup",
                      s->warmup, "warmup_factor", from, "final_factor",
                      s->final_factor, "steps", (json_int_t)steps);

@@ -45,7 +45,8 @@ int ddp__vector_add(struct ddp__vector_task *t, const struct ddp__call *call,
                                  .n = 1,
                                  .accumulate = accumulate,
                                  .seed = (uint64_t)e->submitted,
-                                 .lr = t->s->lr};
+                                 .lr = t->s->lr,
+                                 .momentum = t->s->momentum};
     for (int i = 0; i < call->buffers; i++) {
         p->buf[i] = buf[i];
         p->access[i] = ddp__call_access(call, i, !accumulate);

@@ -5,13 +5,13 @@
  *          (cosine); Smith and Topin 2018 (one cycle).
  *
  * Linear, stepped and cosine have the numbers of PyTorch's LinearLR, StepLR and
- * CosineAnnealingLR if these are stepped as often.  One cycle differs from
- * OneCycleLR: the rise is linear, not half a cosine, the end is 1e-4 of the
- * highest rate, not 4e-6, and momentum does not cycle.
+ * CosineAnnealingLR, and one cycle those of OneCycleLR, if these are stepped as
+ * often.
  */
 #include "config.h"
 
 #include <math.h>
+#include <stdbool.h>
 
 #include "ddp.h"
 
@@ -24,7 +24,9 @@ void ddp_schedule_init(struct ddp_schedule *s, enum ddp_schedule_kind kind,
         return;
     s->warmup = 0.3 * epochs;
     s->warmup_factor = 0.04;
-    s->final_factor = 1e-4;
+    s->final_factor = 0.04 * 1e-4;
+    s->max_momentum = 0.95;
+    s->base_momentum = 0.85;
 }
 
 /* From 1 to `end` along half a wave, or a line, as x goes from 0 to 1. */
@@ -38,6 +40,50 @@ static double linear(double x, double end)
     return 1 + (end - 1) * x;
 }
 
+/* ---- one cycle ---------------------------------------------------------- */
+
+/* The half of the cycle, and which share of it is over. */
+struct half {
+    bool rises;
+    double x;
+};
+
+/* The halves end at their last steps, so each is a step shorter than its epochs
+ * are.  At step 0 the length of a step is not known, nor needed. */
+static struct half half_at(const struct ddp_schedule *s, int64_t step,
+                           double epoch, double epochs)
+{
+    double one = step > 0 ? epoch / (double)step : 0; /* step, in epochs */
+    double top = s->warmup - one, end = epochs - one;
+
+    if (s->warmup > 0 && epoch <= top)
+        return (struct half){true, epoch / top};
+    return (struct half){false,
+                         end > top ? fmin((epoch - top) / (end - top), 1) : 1};
+}
+
+static double cycle_factor(const struct ddp_schedule *s, struct half h)
+{
+    return h.rises ? cosine(1 - h.x, s->warmup_factor)
+                   : cosine(h.x, s->final_factor);
+}
+
+double ddp_schedule_momentum(const struct ddp_schedule *s, int64_t step,
+                             double epoch, double epochs)
+{
+    struct half h;
+    double low, high;
+
+    if (!s || s->kind != DDP_ONE_CYCLE)
+        return 0;
+    h = half_at(s, step, epoch, epochs);
+    low = s->base_momentum;
+    high = s->max_momentum;
+    return low + (high - low) * cosine(h.rises ? h.x : 1 - h.x, 0);
+}
+
+/* ---- all of them -------------------------------------------------------- */
+
 /* The factor after the warm-up; x is the fraction of the run after it. */
 static double after_warmup(const struct ddp_schedule *s, double epoch, double x)
 {
@@ -45,7 +91,6 @@ static double after_warmup(const struct ddp_schedule *s, double epoch, double x)
     case DDP_STEPPED:
         return pow(s->gamma, floor(epoch / s->every));
     case DDP_COSINE:
-    case DDP_ONE_CYCLE:
         return cosine(x, s->final_factor);
     case DDP_LINEAR:
         return linear(x, s->final_factor);
@@ -63,6 +108,8 @@ double ddp_schedule_factor(const struct ddp_schedule *s, int64_t step,
         return 1;
     if (s->kind == DDP_CUSTOM_SCHEDULE)
         return s->fn ? s->fn(step, epoch, epochs, s->arg) : 1;
+    if (s->kind == DDP_ONE_CYCLE)
+        return cycle_factor(s, half_at(s, step, epoch, epochs));
     warmup = fmax(s->warmup, 0);
     if (epoch < warmup)
         return (s->warmup_factor +

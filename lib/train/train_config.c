@@ -72,6 +72,13 @@ static int check_schedule(const struct ddp_schedule *s)
                          "schedule: warmup %g, warmup_factor %g, final_factor "
                          "%g, expected 0 or more",
                          s->warmup, s->warmup_factor, s->final_factor);
+    if (!(s->max_momentum >= 0 && s->max_momentum < 1 &&
+          s->base_momentum >= 0 && s->base_momentum < 1) ||
+        (s->max_momentum > 0) != (s->base_momentum > 0))
+        return ddp__fail(DDP_EINVAL,
+                         "schedule: max_momentum %g, base_momentum %g, "
+                         "expected two numbers between 0 and 1, or both 0",
+                         s->max_momentum, s->base_momentum);
     if (s->kind == DDP_STEPPED && !(s->every > 0 && s->gamma > 0))
         return ddp__fail(DDP_EINVAL,
                          "schedule: every %g, gamma %g, expected above 0: "

@@ -169,6 +169,12 @@ double ddp__trainer_lr(const struct ddp_trainer *t, int64_t step)
                                                      epoch_at(t, step), epochs);
 }
 
+static double momentum_at(const struct ddp_trainer *t, int64_t step)
+{
+    return ddp_schedule_momentum(&t->cfg.schedule, step, epoch_at(t, step),
+                                 epoch_at(t, t->total));
+}
+
 static struct ddp__step step_of(const struct ddp_trainer *t, int64_t step,
                                 bool update)
 {
@@ -178,6 +184,7 @@ static struct ddp__step step_of(const struct ddp_trainer *t, int64_t step,
         .n = t->sizes,
         .seed = ddp__key(t->cfg.seed, 1, (uint64_t)(step / t->loader.steps)),
         .lr = (float)ddp__trainer_lr(t, step),
+        .momentum = (float)momentum_at(t, step),
         .update = update,
         .first = (uint64_t)step * (uint64_t)t->loader.subs,
     };
