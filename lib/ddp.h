@@ -411,6 +411,15 @@ const char *ddp_model_name(int i);
 /* Side of the images that a model is usually trained on; 0: no such model. */
 int ddp_model_size(const char *name);
 
+struct ddp_image_options;
+
+/* Set size, resize, interpolation, mean and std to those that torchvision's
+ * weights of a model expect; DDP_EINVAL: no such model.  GoogLeNet, Inception
+ * v3 and EfficientNetV2-L take values from -1 to 1; to the first two,
+ * torchvision passes ImageNet's mean and deviation, which the network turns
+ * into those (transform_input), and libddp's does not. */
+int ddp_model_image_options(const char *name, struct ddp_image_options *o);
+
 /* ---- what is in a chain ------------------------------------------------- */
 
 enum ddp_param_role {
@@ -584,6 +593,9 @@ enum ddp_augment {
     DDP_AUGMENT_SHIFT,  /* zero-pad, random crop, flip: CIFAR training */
 };
 
+/* Pillow's filters of these names, antialiased. */
+enum ddp_interpolation { DDP_BILINEAR, DDP_BICUBIC };
+
 struct ddp_image_options {
     size_t struct_size;
     int size;   /* of the square that goes in; 0: 224, CIFAR-10 32 */
@@ -602,6 +614,7 @@ struct ddp_image_options {
                            default 0.001 */
     bool upright;       /* turn images as their EXIF tag says; torchvision and
                            Pillow do not */
+    enum ddp_interpolation interpolation;
 };
 
 /* Fill in the defaults. */
@@ -655,6 +668,10 @@ bool ddp_dataset_has_splits(const char *dir);
  *          samples. */
 ddp_dataset_t *ddp_dataset_part(ddp_dataset_t *d, enum ddp_split part,
                                 double val, uint64_t seed);
+
+/* The side that all images in dir have, which ddp_dataset_open() keeps unless
+ * told otherwise: 32 for CIFAR-10's files; 0: they are photos. */
+int ddp_dataset_native_size(const char *dir);
 
 /* One sample as a callback gives it.  The callee fills x and label or target.
  *

@@ -4,10 +4,10 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
 # Writes OUT/index, a line for each comparison:
-#   box IMAGE EXPECTED size x y w h flip    resized_crop(), then hflip()
-#   val IMAGE EXPECTED size resize          resize(), center_crop()
+#   box IMAGE EXPECTED size x y w h flip filter   resized_crop(), then hflip()
+#   val IMAGE EXPECTED size resize filter         resize(), center_crop()
 #   bad IMAGE                               Pillow refuses the file
-# EXPECTED is raw bytes (size, size, 3).  With IMAGES, the files of that folder
+# filter is 0 for bilinear, 1 for bicubic.  EXPECTED is raw bytes (size, size, 3).  With IMAGES, the files of that folder
 # are compared too.  Exits with 77 where Pillow or torchvision is missing.
 
 import io
@@ -25,6 +25,7 @@ except ImportError as e:
 
 random.seed(1)
 rng = np.random.default_rng(1)
+FILTERS = (F.InterpolationMode.BILINEAR, F.InterpolationMode.BICUBIC)
 
 
 def picture(w, h, c=3):
@@ -104,14 +105,18 @@ class Writer:
             y = random.randint(0, image.height - h)
             size = random.choice([8, 33, 64, 224])
             flip = random.randint(0, 1)
-            want = F.resized_crop(image, y, x, h, w, [size, size])
+            kind = random.randint(0, 1)
+            want = F.resized_crop(image, y, x, h, w, [size, size],
+                                  FILTERS[kind])
             if flip:
                 want = F.hflip(want)
             print('box', path, self.expected(want), size, x, y, w, h, flip,
-                  file=self.index)
-        for size, resize in ((224, 256), (32, 32), (50, 77)):
-            want = F.center_crop(F.resize(image, resize), [size, size])
-            print('val', path, self.expected(want), size, resize,
+                  kind, file=self.index)
+        for size, resize, kind in ((224, 256, 0), (32, 32, 0), (50, 77, 0),
+                                   (224, 256, 1), (33, 33, 1)):
+            want = F.center_crop(F.resize(image, resize, FILTERS[kind]),
+                                 [size, size])
+            print('val', path, self.expected(want), size, resize, kind,
                   file=self.index)
 
 

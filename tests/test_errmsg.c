@@ -97,6 +97,7 @@ static ddp_dataset_t *data, *folder;
 static ddp_trainer_t *trainer;
 static ddp_compiled_t *compiled;
 static ddp_pullback_t *pullback;
+static struct ddp_image_options images;
 static struct ddp_train_config cfg;
 static struct ddp_metrics metrics;
 static char control[] = "a\n";
@@ -283,6 +284,8 @@ static bool resumed(bool with)
     X(ddp_model_new, made(ddp_model_new("resnet9", NULL)))                     \
     X(ddp_model_name, ddp_model_name(0) && !ddp_model_name(10000))             \
     X(ddp_model_size, ddp_model_size("resnet18") && !ddp_model_size("none"))   \
+    X(ddp_model_image_options,                                                 \
+      ddp_model_image_options("resnet18", &images) == 0)                       \
     X(ddp_chain_init, ddp_chain_init(net, 1) == 0)                             \
     X(ddp_chain_param,                                                         \
       ddp_chain_param(net, 0, &(struct ddp_param_info){.ndim = 0}) == 0)       \
@@ -315,6 +318,7 @@ static bool resumed(bool with)
     X(ddp_dataset_open, (folder = ddp_dataset_open(at("f"), DDP_TRAIN,         \
                                                    &small)))                   \
     X(ddp_dataset_has_splits, !ddp_dataset_has_splits(at("f")))                \
+    X(ddp_dataset_native_size, ddp_dataset_native_size(at("f")) == 0)          \
     X(ddp_dataset_set_classes,                                                 \
       ddp_dataset_set_classes(folder, 2, (const char *[]){"b", "a"}) == 0)     \
     X(ddp_chain_evaluate, read_all(folder))                                    \

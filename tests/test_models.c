@@ -78,6 +78,20 @@ static void test_count(const char *model)
     ddp_chain_free(c);
 }
 
+static void test_images(const char *model)
+{
+    const struct oracle_tensor *t = oracle_find(o, "%s@", model);
+    struct ddp_image_options i = {IMAGE_DEFAULTS};
+    int rc = ddp_model_image_options(model, &i);
+
+    if (t)
+        ok(rc == 0 && i.size == (int)t->data[0] &&
+               (i.resize ? i.resize : i.size * 8 / 7) == (int)t->data[1] &&
+               (i.interpolation == DDP_BICUBIC) == (t->data[2] != 0) &&
+               i.mean[0] == t->data[3] && i.std[2] == t->data[4],
+           "%s: images of %d from %d pixels", model, i.size, (int)t->data[1]);
+}
+
 /* Every model there is, and every one of torchvision's families. */
 static void test_all(void)
 {
@@ -89,6 +103,7 @@ static void test_all(void)
             continue;
         test_names(model);
         test_count(model);
+        test_images(model);
         ours += oracle_find(o, "%s#", model) != NULL;
     }
     for (int i = 0; i < o->tensors; i++)

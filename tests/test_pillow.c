@@ -71,7 +71,7 @@ static void one_line(const char *line, struct tally *t)
     struct ddp_image_options o, in = {IMAGE_DEFAULTS, .size = 32};
     char kind[8], path[512], expected[512];
     struct ddp__crop c = {0};
-    int at = 0, size, flip;
+    int at = 0, size, flip, filter;
 
     if (sscanf(line, "%7s %511s %n", kind, path, &at) != 2)
         return;
@@ -79,16 +79,19 @@ static void one_line(const char *line, struct tally *t)
         ddp__image_options(&in, 224, &o);
         t->accepted += ddp__image_load(AT_FDCWD, path, &o, DDP__AS_STORED, 0,
                                        x) != DDP_EDATA;
-    } else if (sscanf(line + at, "%511s %d %d %d %d %d %d", expected, &size,
-                      &c.box.x, &c.box.y, &c.box.w, &c.box.h, &flip) == 7) {
+    } else if (sscanf(line + at, "%511s %d %d %d %d %d %d %d", expected, &size,
+                      &c.box.x, &c.box.y, &c.box.w, &c.box.h, &flip,
+                      &filter) == 8) {
         c.w = c.h = size;
         c.flip = flip;
+        c.filter = (enum ddp_interpolation)filter;
         if (ddp__file_load(path, 1 << 30, &file) == 0)
             count(t,
                   ddp__image_crop(file.data, file.len, 178956970, &c, size, x),
                   line, x, size, expected);
-    } else if (sscanf(line + at, "%511s %d %d", expected, &in.size,
-                      &in.resize) == 3) {
+    } else if (sscanf(line + at, "%511s %d %d %d", expected, &in.size,
+                      &in.resize, &filter) == 4) {
+        in.interpolation = (enum ddp_interpolation)filter;
         ddp__image_options(&in, 224, &o);
         count(t, ddp__image_load(AT_FDCWD, path, &o, DDP__AS_STORED, 0, x),
               line, x, in.size, expected);

@@ -43,6 +43,13 @@ bool opts_given(const struct opts *o, const char *name)
     return i >= 0 && o->given[i];
 }
 
+bool opts_have(const struct opts *o, const char *name)
+{
+    int i = opt_index(o->cmd, name);
+
+    return i >= 0 && (o->given[i] || o->loaded[i]);
+}
+
 int opts_only(const struct opts *o, const char *name, bool holds,
               const char *why)
 {

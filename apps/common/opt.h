@@ -78,6 +78,9 @@ int opts_parse(struct opts *o, const struct opt_command *cmd, void *values,
 /* Was the option on the command line? */
 bool opts_given(const struct opts *o, const char *name);
 
+/* Was it there, or in a file that opts_load() read? */
+bool opts_have(const struct opts *o, const char *name);
+
 /* Complain, and return exit code 2, if the option was given although it has no
  * effect; otherwise OPTS_GO. */
 int opts_only(const struct opts *o, const char *name, bool holds,

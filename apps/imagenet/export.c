@@ -51,6 +51,8 @@ int export_run(struct opts *o, struct settings *s)
          (rc = weights_settings_read(o, s, stdout, NULL)) != OPTS_GO) ||
         (rc = setup_check_model(o, s)) != OPTS_GO)
         return rc;
+    if (!s->img_size)
+        s->img_size = ddp_model_size(s->model);
     if ((rc = setup_network(s, &c)) == OPTS_GO)
         rc = export_model(c, s);
     ddp_chain_free(c);

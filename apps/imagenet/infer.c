@@ -82,7 +82,7 @@ static int open_inputs(struct inference *f, struct opts *o, struct settings *s)
         (rc = collect_paths(f, o, s)) != OPTS_GO ||
         (rc = find_classes(f, s)) != OPTS_GO ||
         (rc = count_classes(f, o, s)) != OPTS_GO ||
-        (rc = setup_images(s, (const char *const *)f->images.name,
+        (rc = setup_images(o, s, (const char *const *)f->images.name,
                            f->images.count, &f->data)) != OPTS_GO ||
         (rc = setup_devices(s, &f->ddp)) != OPTS_GO)
         return rc;

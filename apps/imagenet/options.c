@@ -17,6 +17,7 @@
 #include "common/opt_rows.h"
 
 static const char *const splits[] = {"train", "val", "test", NULL};
+static const char *const filters[] = {"model", "bilinear", "bicubic", NULL};
 static const char *const augments[] = {"none", "random", "shift", NULL};
 static const char *const dtypes[] = {"f32", "bf16", "f16", NULL};
 static const char *const schedules[] = {"constant", "step",     "cosine",
@@ -218,22 +219,29 @@ static const struct opt_group images = {
     "Images",
     (const struct opt[]){
         INT("img-size", img_size, NULL, 1, 4096,
-            "side of the square input of the network, in pixels [224; 32 for "
-            "CIFAR-10's files]",
+            "side of the square input of the network, in pixels [that of the "
+            "model; 32 for CIFAR-10's files]",
             .of_network = true),
         INT("val-resize-size", resize, "0", 0, 8192,
-            "short side before the centre crop; 0 means 8/7 of --img-size, or "
-            "--img-size for CIFAR-10's files",
+            "short side before the centre crop; 0 means that of the model, "
+            "with an --img-size 8/7 of it; --img-size for CIFAR-10's files",
             .of_network = true),
+        CHOICE("interpolation", interpolation, "NAME", "model", filters,
+               "filter that resizes images; model: the one that torchvision's "
+               "weights of the model expect",
+               .of_network = true),
         FLAG("upright", upright,
              "rotate images as their EXIF orientation tag says; torchvision "
              "does not",
              .of_network = true),
-        LIST("mean", mean, 3, "R,G,B", "0.485,0.456,0.406", -1e6, 1e6,
-             "mean subtracted from each channel, which ranges from 0 to 1",
+        LIST("mean", mean, 3, "R,G,B", NULL, -1e6, 1e6,
+             "mean subtracted from each channel, which ranges from 0 to 1 "
+             "[that of the model: 0.485,0.456,0.406, for GoogLeNet, Inception "
+             "v3 and EfficientNetV2-L 0.5,0.5,0.5]",
              .of_network = true),
-        LIST("std", std, 3, "R,G,B", "0.229,0.224,0.225", 1e-6, 1e6,
-             "standard deviation each channel is divided by",
+        LIST("std", std, 3, "R,G,B", NULL, 1e-6, 1e6,
+             "standard deviation each channel is divided by [that of the "
+             "model: 0.229,0.224,0.225 or 0.5,0.5,0.5]",
              .of_network = true),
         END,
     },
@@ -539,8 +547,9 @@ static const struct opt_group exported = {
     "Model",
     (const struct opt[]){
         TEXT("output", output, "FILE", NULL, "ONNX file to write"),
-        INT("img-size", img_size, "224", 1, 4096,
-            "side of the square input, in pixels", .of_network = true),
+        INT("img-size", img_size, NULL, 1, 4096,
+            "side of the square input, in pixels [that of the model]",
+            .of_network = true),
         END,
     },
 };

@@ -17,6 +17,7 @@ struct settings {
     int64_t img_size, resize, shift, max_pixels;
     double min_area, erase, mean[3], std[3], max_bad, val_split;
     int augment;
+    int interpolation;
     bool no_flip, upright, class_numbers;
     /* network */
     char *model, *weights;
@@ -56,6 +57,7 @@ struct settings {
 
 /* Rows of the tables of words. */
 enum { SCHED_CONSTANT, SCHED_STEP, SCHED_COSINE, SCHED_LINEAR, SCHED_ONECYCLE };
+enum { FILTER_MODEL, FILTER_BILINEAR, FILTER_BICUBIC };
 enum { FORMAT_TEXT, FORMAT_CSV, FORMAT_JSONL };
 
 extern const struct opt_command train_command, eval_command, infer_command;

@@ -150,22 +150,67 @@ size_t setup_params(const ddp_chain_t *c)
     return sum;
 }
 
-static void image_options(const struct settings *s, enum ddp_split split,
-                          struct ddp_image_options *i)
+/* Sizes, filter and scale: those of the model where no option sets them. */
+static void choose_view(const struct opts *o, const struct settings *s,
+                        struct ddp_image_options *i)
+{
+    bool native = s->data && ddp_dataset_native_size(s->data);
+
+    if (s->model)
+        ddp_model_image_options(s->model, i);
+    if (s->img_size || native) {
+        i->size = (int)s->img_size;
+        i->resize = 0;
+    }
+    if (s->resize)
+        i->resize = (int)s->resize;
+    if (s->interpolation != FILTER_MODEL)
+        i->interpolation =
+            s->interpolation == FILTER_BICUBIC ? DDP_BICUBIC : DDP_BILINEAR;
+    for (int c = 0; c < 3; c++) {
+        if (opts_have(o, "mean"))
+            i->mean[c] = (float)s->mean[c];
+        if (opts_have(o, "std"))
+            i->std[c] = (float)s->std[c];
+    }
+}
+
+/* The number that the library's float was written as: 0.485, not 0.485000014.
+ */
+static double decimal(float x)
+{
+    char text[32];
+
+    snprintf(text, sizeof(text), "%.6g", (double)x);
+    return strtod(text, NULL);
+}
+
+/* What that has come to, to be recorded. */
+static void take_view(const struct opts *o, struct settings *s,
+                      const struct ddp_image_options *i, const ddp_dataset_t *d)
+{
+    s->img_size = ddp_dataset_shape(d).h;
+    s->interpolation =
+        i->interpolation == DDP_BICUBIC ? FILTER_BICUBIC : FILTER_BILINEAR;
+    for (int c = 0; c < 3; c++) {
+        if (!opts_have(o, "mean"))
+            s->mean[c] = decimal(i->mean[c]);
+        if (!opts_have(o, "std"))
+            s->std[c] = decimal(i->std[c]);
+    }
+}
+
+static void image_options(const struct opts *o, const struct settings *s,
+                          enum ddp_split split, struct ddp_image_options *i)
 {
     static const enum ddp_augment augment[] = {
         DDP_AUGMENT_NONE, DDP_AUGMENT_RANDOM, DDP_AUGMENT_SHIFT};
 
     ddp_image_options_init(i);
-    i->size = (int)s->img_size;
-    i->resize = (int)s->resize;
+    choose_view(o, s, i);
     i->upright = s->upright;
     i->max_pixels = s->max_pixels;
     i->max_bad = s->max_bad;
-    for (int c = 0; c < 3 && s->std[c] > 0; c++) { /* 0: not an option here */
-        i->mean[c] = (float)s->mean[c];
-        i->std[c] = (float)s->std[c];
-    }
     if (split != DDP_TRAIN || augment[s->augment] == DDP_AUGMENT_NONE)
         return;
     i->augment = augment[s->augment];
@@ -194,10 +239,10 @@ int setup_data(const struct opts *o, struct settings *s, enum ddp_split split,
 
     if (rc != OPTS_GO)
         return rc;
-    image_options(s, split, &images);
+    image_options(o, s, split, &images);
     if (!(*d = ddp_dataset_open(s->data, split, &images)))
         return app_fail(ddp_errcode());
-    s->img_size = ddp_dataset_shape(*d).h; /* if no option set it */
+    take_view(o, s, &images, *d);
     return OPTS_GO;
 }
 
@@ -210,12 +255,12 @@ int setup_part(const struct opts *o, struct settings *s, enum ddp_split part,
 
     if (rc != OPTS_GO)
         return rc;
-    image_options(s, part, &images);
+    image_options(o, s, part, &images);
     *d = ddp_dataset_part(ddp_dataset_open(s->data, DDP_TRAIN, &images), part,
                           s->val_split, (uint64_t)s->seed);
     if (!*d)
         return app_fail(ddp_errcode());
-    s->img_size = ddp_dataset_shape(*d).h; /* if no option set it */
+    take_view(o, s, &images, *d);
     return OPTS_GO;
 }
 
@@ -242,7 +287,7 @@ static int open_val_folder(const struct opts *o, struct settings *s,
 
     if (rc != OPTS_GO)
         return rc;
-    image_options(s, DDP_VAL, &images);
+    image_options(o, s, DDP_VAL, &images);
     *d = ddp_dataset_has_splits(s->val_data)
              ? ddp_dataset_open(s->val_data, DDP_VAL, &images)
              : ddp_dataset_folder(s->val_data, &images);
@@ -284,16 +329,16 @@ void setup_report_retries(const ddp_dataset_t *d)
             (long long)n);
 }
 
-int setup_images(struct settings *s, const char *const *path, int64_t n,
-                 ddp_dataset_t **d)
+int setup_images(const struct opts *o, struct settings *s,
+                 const char *const *path, int64_t n, ddp_dataset_t **d)
 {
     struct ddp_image_options images;
 
-    image_options(s, DDP_VAL, &images);
+    image_options(o, s, DDP_VAL, &images);
     images.max_bad = 1; /* each is reported, and the caller counts them */
     if (!(*d = ddp_dataset_images(path, n, &images)))
         return app_fail(ddp_errcode());
-    s->img_size = ddp_dataset_shape(*d).h;
+    take_view(o, s, &images, *d);
     return OPTS_GO;
 }
 

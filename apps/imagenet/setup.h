@@ -41,8 +41,8 @@ int64_t setup_report_bad(const ddp_dataset_t *d, int64_t from,
 void setup_report_retries(const ddp_dataset_t *d);
 
 /* Images without classes; the exit code, or OPTS_GO, *d, and s->img_size. */
-int setup_images(struct settings *s, const char *const *path, int64_t n,
-                 ddp_dataset_t **d);
+int setup_images(const struct opts *o, struct settings *s,
+                 const char *const *path, int64_t n, ddp_dataset_t **d);
 
 /* Start the devices; its exit code, or OPTS_GO and *ddp. */
 int setup_devices(const struct settings *s, ddp_t **ddp);

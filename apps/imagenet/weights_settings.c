@@ -22,9 +22,6 @@
 
 static const char prefix[] = "imagenet.";
 
-/* Images are resized with this filter. */
-static const char interpolation[] = "bilinear";
-
 /* A file's settings, as they are read. */
 struct reading {
     struct opts *o;
@@ -176,16 +173,6 @@ static int take_latin1(const struct reading *r, const char *lines)
     return rc;
 }
 
-static int check_interpolation(const struct reading *r, const char *value)
-{
-    if (!strcmp(value, interpolation))
-        return OPTS_GO;
-    app_say("%s: the network expects images resized with \"%.40s\", which this "
-            "version does not have, only \"%s\"",
-            r->path, value, interpolation);
-    return EXIT_DATA;
-}
-
 static int take_pair(const char *key, const char *value, void *arg)
 {
     struct reading *r = arg;
@@ -197,8 +184,6 @@ static int take_pair(const char *key, const char *value, void *arg)
         r->rc = take_classes(r, value);
     else if (!strcmp(key, "classes-latin1"))
         r->rc = take_latin1(r, value);
-    else if (!strcmp(key, "interpolation"))
-        r->rc = check_interpolation(r, value);
     else
         r->rc = take_setting(r, key, value);
     return r->rc != OPTS_GO;
@@ -339,7 +324,7 @@ int weights_settings_add(const struct opts *o, ddp_chain_t *c,
                          const ddp_dataset_t *d)
 {
     const struct opt *row;
-    int rc = add_setting(c, "interpolation", interpolation);
+    int rc = 0;
 
     for (int i = 0; rc == 0 && (row = opt_at(o->cmd, i)); i++)
         if (row->of_network)

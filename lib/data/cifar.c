@@ -14,10 +14,16 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/options.h"
+#include "data/cifar.h"
 #include "data/dataset.h"
 #include "image/image.h"
 
-enum { SIDE = 32, PLANE = SIDE * SIDE, RECORD = 1 + 3 * PLANE, CLASSES = 10 };
+enum {
+    SIDE = DDP__CIFAR_SIDE,
+    PLANE = SIDE * SIDE,
+    RECORD = 1 + 3 * PLANE,
+    CLASSES = 10
+};
 
 struct cifar {
     struct ddp_dataset d;

@@ -4,6 +4,7 @@
 LIB_SOURCES += \
     %D%/callback.c \
     %D%/cifar.c \
+    %D%/cifar.h \
     %D%/classes.c \
     %D%/csv.c \
     %D%/dataset.c \

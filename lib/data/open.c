@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "data/cifar.h"
 #include "data/image_folder.h"
 
 /* The subfolder that has a split, or NULL. */
@@ -82,6 +83,11 @@ bool ddp_dataset_has_splits(const char *dir)
 {
     return dir &&
            (is_imagenet(dir) || is_cifar10(dir) || has_split_folders(dir));
+}
+
+int ddp_dataset_native_size(const char *dir)
+{
+    return dir && !is_imagenet(dir) && is_cifar10(dir) ? DDP__CIFAR_SIDE : 0;
 }
 
 ddp_dataset_t *ddp_dataset_open(const char *dir, enum ddp_split split,

@@ -50,6 +50,9 @@ static int check_options(const struct ddp_image_options *o)
                          o->resize, o->size, o->size, 2 * MAX_SIZE);
     if (o->augment < DDP_AUGMENT_NONE || o->augment > DDP_AUGMENT_SHIFT)
         return ddp__fail(DDP_EINVAL, "unknown augmentation %d", o->augment);
+    if ((int)o->interpolation < DDP_BILINEAR || o->interpolation > DDP_BICUBIC)
+        return ddp__fail(DDP_EINVAL, "unknown interpolation %d",
+                         (int)o->interpolation);
     if (!(o->min_area > 0 && o->min_area <= 1))
         return ddp__fail(DDP_EINVAL,
                          "min_area %g of a crop, expected 0 < area <= 1",
@@ -130,11 +133,14 @@ int ddp__image_list(const struct ddp_image_options *image,
         {"std_red", std[0], NULL},
         {"std_green", std[1], NULL},
         {"std_blue", std[2], NULL},
+        {.name = "interpolation", .text = "bicubic"},
     };
+    int n = sizeof(all) / sizeof(*all);
 
     _Static_assert(sizeof(all) / sizeof(*all) <= DDP_MAX_OPTIONS, "room");
     memcpy(o, all, sizeof(all));
-    return sizeof(all) / sizeof(*all);
+    /* Earlier versions wrote none, being bilinear. */
+    return image->interpolation == DDP_BICUBIC ? n : n - 1;
 }
 
 /* ---- crops -------------------------------------------------------------- */
@@ -247,8 +253,11 @@ struct ddp__crop ddp__augment(const struct ddp_image_options *o, uint64_t key,
         c.dy = pick_number(r.v[2], 2 * o->shift + 1) - o->shift;
         break;
     default:
-        return centre_crop(w, h, o->resize, o->size);
+        c = centre_crop(w, h, o->resize, o->size);
     }
+    c.filter = o->interpolation;
+    if (o->augment == DDP_AUGMENT_NONE)
+        return c;
     c.flip = !o->no_flip && r.v[0] >> 31;
     if (ddp__uniform(r.v[3]) < o->erase)
         plan_erase(o, key, &c);

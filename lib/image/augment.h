@@ -16,6 +16,7 @@ struct ddp__box {
 struct ddp__crop {
     struct ddp__box box;
     int64_t w, h, x, y; /* 64 bits: resizing makes a long image longer */
+    enum ddp_interpolation filter;
     bool flip;
     int dx, dy;
     struct ddp__box erased; /* in the sample; empty: no erasing */

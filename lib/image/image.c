@@ -147,8 +147,10 @@ static int set_filters(struct scratch *s, const struct ddp__picture *p,
     struct ddp__filter *y = side ? &s->across : &s->down;
     int rc;
 
-    if ((rc = ddp__filter_set(x, c->box.x, c->box.w, c->w, c->x, size)) < 0 ||
-        (rc = ddp__filter_set(y, c->box.y, c->box.h, c->h, c->y, size)) < 0)
+    if ((rc = ddp__filter_set(x, c->filter, c->box.x, c->box.w, c->w, c->x,
+                              size)) < 0 ||
+        (rc = ddp__filter_set(y, c->filter, c->box.y, c->box.h, c->h, c->y,
+                              size)) < 0)
         return rc;
     if (c->flip)
         ddp__filter_flip(x);

@@ -1,10 +1,10 @@
-/* resize.c - shrink or enlarge by the triangle filter, bit for bit as Pillow
+/* resize.c - shrink or enlarge, bit for bit as Pillow
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Source   Pillow's Image.resize(..., BILINEAR), src/libImaging/Resample.c:
- *          the filter is stretched by the scale when shrinking (antialiased),
- *          weights are rounded to 22 bits, and rows are filtered before
- *          columns, with 8 bits in between.
+ * Source   Pillow's Image.resize(..., BILINEAR or BICUBIC), in its
+ *          src/libImaging/Resample.c: the filter is stretched by the scale when
+ * shrinking (antialiased), weights are rounded to 22 bits, and rows are
+ * filtered before columns, with 8 bits in between.
  */
 #include "config.h"
 
@@ -63,41 +63,63 @@ void ddp__filter_free(struct ddp__filter *f)
     *f = (struct ddp__filter){0};
 }
 
+static double triangle(double x)
+{
+    return fmax(0, 1 - fabs(x));
+}
+
+/* Keys' cubic convolution with a = -1/2. */
+static double cubic(double x)
+{
+    const double a = -0.5;
+
+    x = fabs(x);
+    if (x < 1)
+        return ((a + 2) * x - (a + 3)) * x * x + 1;
+    return x < 2 ? (((x - 5) * x + 8) * x - 4) * a : 0;
+}
+
 /* The inputs of one output. */
 struct window {
-    double centre, reach;
+    double (*weight)(double x);
+    double centre, stretch;
     int lo, n;
 };
 
-static double triangle(const struct window *w, int i)
+static double weight_at(const struct window *w, int i)
 {
-    return fmax(0, 1 - fabs((w->lo + i - w->centre + 0.5) * (1 / w->reach)));
+    return w->weight((w->lo + i - w->centre + 0.5) * (1 / w->stretch));
 }
 
 /* The inputs within the filter's support around an output's centre, and inside
  * the image. */
-static struct window window(int64_t output, double scale, int in)
+static struct window window(enum ddp_interpolation kind, int64_t output,
+                            double scale, int in)
 {
-    struct window w = {.centre = ((double)output + 0.5) * scale,
-                       .reach = fmax(scale, 1)};
+    bool is_cubic = kind == DDP_BICUBIC;
+    struct window w = {.weight = is_cubic ? cubic : triangle,
+                       .centre = ((double)output + 0.5) * scale,
+                       .stretch = fmax(scale, 1)};
+    double reach = w.stretch * (is_cubic ? 2 : 1);
 
-    w.lo = (int)fmax(w.centre - w.reach + 0.5, 0);
-    w.n = (int)fmin(w.centre + w.reach + 0.5, in) - w.lo;
+    w.lo = (int)fmax(w.centre - reach + 0.5, 0);
+    w.n = (int)fmin(w.centre + reach + 0.5, in) - w.lo;
     return w;
 }
 
 /* The most inputs of an output that have a weight. */
-static int most_taps(int64_t first, int count, double scale, int in)
+static int most_taps(enum ddp_interpolation kind, int64_t first, int count,
+                     double scale, int in)
 {
     int most = 1;
 
     for (int i = 0; i < count; i++) {
-        struct window w = window(first + i, scale, in);
+        struct window w = window(kind, first + i, scale, in);
         int lo = 0, hi = w.n;
 
-        while (lo < hi - 1 && triangle(&w, lo) == 0)
+        while (lo < hi - 1 && weight_at(&w, lo) == 0)
             lo++;
-        while (hi > lo + 1 && triangle(&w, hi - 1) == 0)
+        while (hi > lo + 1 && weight_at(&w, hi - 1) == 0)
             hi--;
         most = hi - lo > most ? hi - lo : most;
     }
@@ -111,32 +133,33 @@ static int integer_weights(const struct window *w, int taps, int in, int32_t *k)
     int lo = 0, start;
 
     for (int i = 0; i < w->n; i++)
-        sum += triangle(w, i);
-    while (lo < w->n - 1 && triangle(w, lo) == 0)
+        sum += weight_at(w, i);
+    while (lo < w->n - 1 && weight_at(w, lo) == 0)
         lo++;
     /* All taps are inside the image, also those of weight 0. */
     start = w->lo + lo + taps > in ? in - taps : w->lo + lo;
     memset(k, 0, (size_t)taps * sizeof(*k));
     for (int i = lo; i < w->n && w->lo + i < start + taps; i++)
         k[w->lo + i - start] =
-            (int32_t)(triangle(w, i) / sum * (1 << WEIGHT_BITS) + 0.5);
+            (int32_t)round(weight_at(w, i) / sum * (1 << WEIGHT_BITS));
     return start;
 }
 
-int ddp__filter_set(struct ddp__filter *f, int at, int in, int64_t out,
-                    int64_t first, int count)
+int ddp__filter_set(struct ddp__filter *f, enum ddp_interpolation kind, int at,
+                    int in, int64_t out, int64_t first, int count)
 {
     double scale = (double)in / (double)out;
-    int taps = most_taps(first, count, scale, in), rc;
+    int taps = most_taps(kind, first, count, scale, in), rc;
 
     if ((rc = reserve_filter(f, count, taps)) < 0)
         return rc;
     f->count = count;
     f->taps = taps;
+    f->clips = kind == DDP_BICUBIC;
     f->lo = at + in;
     f->hi = at;
     for (int i = 0; i < count; i++) {
-        struct window w = window(first + i, scale, in);
+        struct window w = window(kind, first + i, scale, in);
 
         f->start[i] =
             at +
@@ -184,17 +207,27 @@ void ddp__filter_mirror(struct ddp__filter *f, int size)
 
 /* ---- the sums ----------------------------------------------------------- */
 
+/* The sum as a byte.  Where no weight is below 0, it is within 0..255. */
+static inline __attribute__((always_inline)) uint8_t byte_of(int32_t sum,
+                                                             bool clips)
+{
+    sum >>= WEIGHT_BITS;
+    if (clips)
+        sum = sum < 0 ? 0 : sum > 255 ? 255 : sum;
+    return (uint8_t)sum;
+}
+
 /* y[i] = sum over t of k[t] x[t step + i], where taps is a constant. */
 static inline __attribute__((always_inline)) void
 blend(const int32_t *k, int taps, const uint8_t *restrict x, size_t step,
-      size_t len, uint8_t *restrict y)
+      size_t len, bool clips, uint8_t *restrict y)
 {
     for (size_t i = 0; i < len; i++) {
         int32_t sum = HALF;
 
         for (int t = 0; t < taps; t++)
             sum += k[t] * x[(size_t)t * step + i];
-        y[i] = (uint8_t)(sum >> WEIGHT_BITS);
+        y[i] = byte_of(sum, clips);
     }
 }
 
@@ -211,7 +244,7 @@ add(const int32_t *k, int taps, const uint8_t *restrict x, size_t step,
 /* The same as blend() for any number of taps, a block of i at a time. */
 static inline __attribute__((always_inline)) void
 blend_many(const int32_t *k, int taps, const uint8_t *restrict x, size_t step,
-           size_t len, uint8_t *restrict y)
+           size_t len, bool clips, uint8_t *restrict y)
 {
     enum { STRETCH = 128 };
     int32_t sum[STRETCH];
@@ -227,15 +260,16 @@ blend_many(const int32_t *k, int taps, const uint8_t *restrict x, size_t step,
         for (; t < taps; t++)
             add(k + t, 1, x + (size_t)t * step + at, step, n, sum);
         for (size_t i = 0; i < n; i++)
-            y[at + i] = (uint8_t)(sum[i] >> WEIGHT_BITS);
+            y[at + i] = byte_of(sum[i], clips);
     }
 }
 
 /* All outputs; an input is `step` bytes after the one before it, of which the
- * first len are filtered.  The number of taps is made a constant. */
+ * first len are filtered.  The number of taps is made a constant, as clips is.
+ */
 static inline __attribute__((always_inline)) void
-filter(const struct ddp__filter *f, const uint8_t *x, size_t step, size_t len,
-       uint8_t *y)
+filter_as(const struct ddp__filter *f, const uint8_t *x, size_t step,
+          size_t len, bool clips, uint8_t *y)
 {
     const int32_t *k = f->weight;
 
@@ -247,24 +281,34 @@ filter(const struct ddp__filter *f, const uint8_t *x, size_t step, size_t len,
             memcpy(y, from, len);
             break;
         case 2:
-            blend(k, 2, from, step, len, y);
+            blend(k, 2, from, step, len, clips, y);
             break;
         case 3:
-            blend(k, 3, from, step, len, y);
+            blend(k, 3, from, step, len, clips, y);
             break;
         case 4:
-            blend(k, 4, from, step, len, y);
+            blend(k, 4, from, step, len, clips, y);
             break;
         case 5:
-            blend(k, 5, from, step, len, y);
+            blend(k, 5, from, step, len, clips, y);
             break;
         case 6:
-            blend(k, 6, from, step, len, y);
+            blend(k, 6, from, step, len, clips, y);
             break;
         default:
-            blend_many(k, f->taps, from, step, len, y);
+            blend_many(k, f->taps, from, step, len, clips, y);
         }
     }
+}
+
+static inline __attribute__((always_inline)) void
+filter(const struct ddp__filter *f, const uint8_t *x, size_t step, size_t len,
+       uint8_t *y)
+{
+    if (f->clips)
+        filter_as(f, x, step, len, true, y);
+    else
+        filter_as(f, x, step, len, false, y);
 }
 
 CLONES void ddp__resize_rows(const struct ddp__filter *f, const uint8_t *x,

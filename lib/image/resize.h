@@ -1,16 +1,20 @@
-/* resize.h - the triangle filter, as Pillow has it
+/* resize.h - the filters of Pillow that resize images
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
 #ifndef DDP_RESIZE_H
 #define DDP_RESIZE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "ddp.h"
 
 /* The filter of one axis: output i is the sum over t < taps of input[start[i] +
  * t] times weight[i * taps + t], divided by 2^22. */
 struct ddp__filter {
     int count, taps;
+    bool clips;      /* weights below 0 can lead out of 0..255 */
     int lo, hi;      /* the inputs that are used: lo <= i < hi */
     int *start;      /* owned */
     int32_t *weight; /* owned */
@@ -20,8 +24,8 @@ struct ddp__filter {
 
 /* The filter for outputs first .. first + count - 1 of `out`, from inputs
  * at .. at + in - 1; reuses what f has.  DDP_ENOMEM. */
-int ddp__filter_set(struct ddp__filter *f, int at, int in, int64_t out,
-                    int64_t first, int count);
+int ddp__filter_set(struct ddp__filter *f, enum ddp_interpolation kind, int at,
+                    int in, int64_t out, int64_t first, int count);
 
 /* Reverse the outputs; the inputs, which are 0 .. size - 1. */
 void ddp__filter_flip(struct ddp__filter *f);

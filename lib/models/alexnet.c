@@ -53,6 +53,6 @@ static ddp_chain_t *alexnet_new(const struct ddp_model_options *o,
 }
 
 const struct ddp__model ddp__alexnet_models[] = {
-    {"alexnet", alexnet_new, NULL, 0},
+    {"alexnet", alexnet_new, NULL, {0}},
     {0},
 };

@@ -119,9 +119,9 @@ static const struct densenet densenet121 = {32, {6, 12, 24, 16}, 64},
                              densenet201 = {32, {6, 12, 48, 32}, 64};
 
 const struct ddp__model ddp__densenet_models[] = {
-    {"densenet121", densenet_new, &densenet121, 0},
-    {"densenet161", densenet_new, &densenet161, 0},
-    {"densenet169", densenet_new, &densenet169, 0},
-    {"densenet201", densenet_new, &densenet201, 0},
+    {"densenet121", densenet_new, &densenet121, {0}},
+    {"densenet161", densenet_new, &densenet161, {0}},
+    {"densenet169", densenet_new, &densenet169, {0}},
+    {"densenet201", densenet_new, &densenet201, {0}},
     {0},
 };

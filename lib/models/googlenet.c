@@ -134,6 +134,6 @@ static ddp_chain_t *googlenet_new(const struct ddp_model_options *o,
 }
 
 const struct ddp__model ddp__googlenet_models[] = {
-    {"googlenet", googlenet_new, NULL, 0},
+    {"googlenet", googlenet_new, NULL, {224, 256, DDP_BILINEAR, true}},
     {0},
 };

@@ -119,6 +119,6 @@ static ddp_chain_t *inception_v2_new(const struct ddp_model_options *o,
 }
 
 const struct ddp__model ddp__inception_v2_models[] = {
-    {"inception_v2", inception_v2_new, NULL, 0},
+    {"inception_v2", inception_v2_new, NULL, {0}},
     {0},
 };

@@ -199,6 +199,6 @@ static ddp_chain_t *inception_v3_new(const struct ddp_model_options *o,
 }
 
 const struct ddp__model ddp__inception_v3_models[] = {
-    {"inception_v3", inception_v3_new, NULL, 299},
+    {"inception_v3", inception_v3_new, NULL, {299, 342, DDP_BILINEAR, true}},
     {0},
 };

@@ -23,6 +23,6 @@ static ddp_chain_t *mlp_new(const struct ddp_model_options *o, const void *kind)
 }
 
 const struct ddp__model ddp__mlp_models[] = {
-    {"mlp", mlp_new, NULL, 28},
+    {"mlp", mlp_new, NULL, {28, 0, DDP_BILINEAR, false}},
     {0},
 };

@@ -162,10 +162,14 @@ static ddp_chain_t *mobilenet_v3_new(const struct ddp_model_options *o,
 }
 
 const struct ddp__model ddp__mobilenet_models[] = {
-    {"mobilenet_v2", mobilenet_v2_new, NULL, 0},
-    {"mobilenet_v3_large", mobilenet_v3_new,
-     &(const struct mobilenet3){large, 1280}, 0},
-    {"mobilenet_v3_small", mobilenet_v3_new,
-     &(const struct mobilenet3){small, 1024}, 0},
+    {"mobilenet_v2", mobilenet_v2_new, NULL, {0}},
+    {"mobilenet_v3_large",
+     mobilenet_v3_new,
+     &(const struct mobilenet3){large, 1280},
+     {0}},
+    {"mobilenet_v3_small",
+     mobilenet_v3_new,
+     &(const struct mobilenet3){small, 1024},
+     {0}},
     {0},
 };

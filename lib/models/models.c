@@ -61,12 +61,17 @@ const char *ddp_model_name(int i)
     return m ? m->name : NULL;
 }
 
+static int size_of(const struct ddp__model *m)
+{
+    return m->images.size ? m->images.size : 224;
+}
+
 int ddp_model_size(const char *name)
 {
     int of;
     const struct ddp__model *m = find_model(name, &of);
 
-    return !m ? 0 : m->size ? m->size : 224;
+    return m ? size_of(m) : 0;
 }
 
 static void fail_unknown(const char *name)
@@ -80,6 +85,25 @@ static void fail_unknown(const char *name)
         snprintf(list + n, sizeof(list) - n, "%s%s", i ? ", " : "", other);
     }
     ddp__fail(DDP_EINVAL, "unknown model '%.64s'; available: %s", name, list);
+}
+
+int ddp_model_image_options(const char *name, struct ddp_image_options *o)
+{
+    int of;
+    const struct ddp__model *m = name ? find_model(name, &of) : NULL;
+
+    if (!o)
+        return ddp__fail(DDP_EINVAL, "there are no image options to set");
+    if (!m) {
+        fail_unknown(name ? name : "(null)");
+        return DDP_EINVAL;
+    }
+    o->size = size_of(m);
+    o->resize = m->images.resize;
+    o->interpolation = m->images.interpolation;
+    for (int i = 0; i < 3 && m->images.centred; i++)
+        o->mean[i] = o->std[i] = 0.5f;
+    return 0;
 }
 
 static const struct ddp_model_options defaults = {

@@ -50,6 +50,6 @@ static ddp_chain_t *resnet9_new(const struct ddp_model_options *o,
 }
 
 const struct ddp__model ddp__resnet9_models[] = {
-    {"resnet9", resnet9_new, NULL, 32},
+    {"resnet9", resnet9_new, NULL, {32, 0, DDP_BILINEAR, false}},
     {0},
 };

@@ -97,7 +97,7 @@ static const struct squeezenet squeezenet1_1 = {
     3, 64, {true, false, true, false, true, false, false, false}};
 
 const struct ddp__model ddp__squeezenet_models[] = {
-    {"squeezenet1_0", squeezenet_new, &squeezenet1_0, 0},
-    {"squeezenet1_1", squeezenet_new, &squeezenet1_1, 0},
+    {"squeezenet1_0", squeezenet_new, &squeezenet1_0, {0}},
+    {"squeezenet1_1", squeezenet_new, &squeezenet1_1, {0}},
     {0},
 };

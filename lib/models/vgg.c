@@ -75,13 +75,13 @@ static const struct vgg vgg11 = {{1, 1, 2, 2, 2}, false},
                         vgg19_bn = {{2, 2, 4, 4, 4}, true};
 
 const struct ddp__model ddp__vgg_models[] = {
-    {"vgg11", vgg_new, &vgg11, 0},
-    {"vgg11_bn", vgg_new, &vgg11_bn, 0},
-    {"vgg13", vgg_new, &vgg13, 0},
-    {"vgg13_bn", vgg_new, &vgg13_bn, 0},
-    {"vgg16", vgg_new, &vgg16, 0},
-    {"vgg16_bn", vgg_new, &vgg16_bn, 0},
-    {"vgg19", vgg_new, &vgg19, 0},
-    {"vgg19_bn", vgg_new, &vgg19_bn, 0},
+    {"vgg11", vgg_new, &vgg11, {0}},
+    {"vgg11_bn", vgg_new, &vgg11_bn, {0}},
+    {"vgg13", vgg_new, &vgg13, {0}},
+    {"vgg13_bn", vgg_new, &vgg13_bn, {0}},
+    {"vgg16", vgg_new, &vgg16, {0}},
+    {"vgg16_bn", vgg_new, &vgg16_bn, {0}},
+    {"vgg19", vgg_new, &vgg19, {0}},
+    {"vgg19_bn", vgg_new, &vgg19_bn, {0}},
     {0},
 };
