@@ -926,6 +926,9 @@ struct ddp_train_config {
     int checkpoint_failures; /* checkpoints in a row that cannot be written end
                                 the run with DDP_EIO if they are so many; 0
                                 (default): only that at its end does */
+    bool drop_last; /* leave out the last step of an epoch if it has fewer
+                       samples than batch; shuffled, each epoch leaves out
+                       others */
 };
 
 /* Fill in the defaults.  Of the optimizer there is none (its lr is -1): a
@@ -950,7 +953,8 @@ const struct ddp_train_config *ddp_trainer_config(const ddp_trainer_t *t);
 int ddp_train_config_resolve(struct ddp_train_config *c, const ddp_t *ddp,
                              const ddp_dataset_t *data);
 
-/* Steps of an epoch: every sample once, the last step may have fewer. */
+/* Steps of an epoch: every sample once, the last step may have fewer (see
+ * drop_last). */
 int64_t ddp_trainer_epoch_steps(const ddp_trainer_t *t);
 
 /* Train to the end of the run.  DDP_EDIVERGED also if more than max_nan_steps,

@@ -81,6 +81,7 @@ check_PROGRAMS += \
     %D%/test_custom \
     %D%/test_data \
     %D%/test_device \
+    %D%/test_drop_last \
     %D%/test_dropout \
     %D%/test_ema \
     %D%/test_errmsg \

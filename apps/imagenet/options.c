@@ -333,6 +333,8 @@ static const struct opt_group length = {
         INT("batch-per-device", batch_per_device, NULL, 1, 1 << 24,
             "images per step and device, instead of --batch-size, which is "
             "computed from it and printed"),
+        FLAG("drop-last", drop_last,
+             "leave out the last step of an epoch if it has fewer images"),
         INT("sub-batch", sub_batch, "32", 1, 1 << 20,
             "images processed together, as one task per layer"),
         INT("lanes", lanes, NULL, 1, 65536,

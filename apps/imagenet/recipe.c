@@ -80,6 +80,7 @@ static int resolve_batch(const struct opts *o, struct settings *s,
     c.lanes = (int)s->lanes;
     c.epochs = s->epochs;
     c.steps = s->steps;
+    c.drop_last = s->drop_last;
     if (s->batch_per_device)
         s->batch = s->batch_per_device * ddp_worker_count(ddp);
     c.batch = s->batch < INT_MAX ? (int)s->batch : INT_MAX;
@@ -197,4 +198,5 @@ void recipe_config(const struct opts *o, const struct settings *s,
     cfg->max_nan_steps = (int)s->max_nan_steps;
     cfg->ema_decay = s->ema_decay;
     cfg->tta = setup_tta(s);
+    cfg->drop_last = s->drop_last;
 }

@@ -127,21 +127,33 @@ static json_t *augmentation_json(const ddp_dataset_t *d)
     return ddp__json_options(o, d->ops->options ? d->ops->options(d, o) : 0);
 }
 
+/* Files have it where it is used, as those of earlier versions do not. */
+static json_t *add_drop_last(json_t *settings, bool drop)
+{
+    if (drop && json_object_set_new(settings, "drop_last", json_true()) < 0) {
+        json_decref(settings);
+        return NULL;
+    }
+    return settings;
+}
+
 static json_t *settings_json(const struct ddp__settings *s)
 {
     const struct ddp_train_config *c = s->cfg;
     char seed[24]; /* JSON's integers are signed */
 
     snprintf(seed, sizeof(seed), "%" PRIu64, c->seed);
-    return json_pack(
-        "{s:i, s:i, s:i, s:s, s:s, s:s, s:s, s:f, s:f, s:o, s:o, s:o, s:o}",
-        "batch", c->batch, "sub_batch", c->sub_batch, "lanes", c->lanes, "seed",
-        seed, "order", order_word(c->order), "dtype", dtype_word(c->dtype),
-        "loss", ddp__loss_info(c->loss)->name, "label_smoothing",
-        (double)c->label_smoothing, "ema_decay", c->ema_decay, "optimizer",
-        optimizer_json(&c->optimizer), "schedule",
-        schedule_json(&c->schedule, s->steps), "data", data_json(s->data),
-        "augmentation", augmentation_json(s->data));
+    return add_drop_last(
+        json_pack(
+            "{s:i, s:i, s:i, s:s, s:s, s:s, s:s, s:f, s:f, s:o, s:o, s:o, s:o}",
+            "batch", c->batch, "sub_batch", c->sub_batch, "lanes", c->lanes,
+            "seed", seed, "order", order_word(c->order), "dtype",
+            dtype_word(c->dtype), "loss", ddp__loss_info(c->loss)->name,
+            "label_smoothing", (double)c->label_smoothing, "ema_decay",
+            c->ema_decay, "optimizer", optimizer_json(&c->optimizer),
+            "schedule", schedule_json(&c->schedule, s->steps), "data",
+            data_json(s->data), "augmentation", augmentation_json(s->data)),
+        c->drop_last);
 }
 
 int ddp__settings_json(const struct ddp__settings *s, json_t **out)

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/options.h"
+#include "graph/graph.h"
 #include "graph/node.h"
 #include "layers/defaults.h"
 
@@ -68,6 +69,19 @@ static ddp_value_t *mask_of(ddp_graph_t *g, const struct ddp_record *r)
     return ddp_graph_value(g, s, DDP_U8);
 }
 
+/* The deviation of one value is 0: the output would not depend on the input. */
+static int check_values(ddp_graph_t *g, struct ddp_shape x)
+{
+    if (g->spec.least * x.h * x.w != 1)
+        return 0;
+    return g->rc = ddp__fail(
+               DDP_EINVAL,
+               "batch norm %s: one value per channel, as the image is one "
+               "pixel here and the smallest sub-batch one sample: use another "
+               "batch or sub-batch size, drop_last, or larger images",
+               g->path);
+}
+
 static ddp_value_t *forward(ddp_layer_t *l, ddp_graph_t *g, ddp_value_t *x)
 {
     struct batch_norm *b = (struct batch_norm *)l;
@@ -80,6 +94,8 @@ static ddp_value_t *forward(ddp_layer_t *l, ddp_graph_t *g, ddp_value_t *x)
 
     if (!ddp_graph_training(g))
         return forward_inference(b, g, r);
+    if (check_values(g, x->shape) < 0)
+        return NULL;
     r.saved = ddp__value_vector(g, 2 * b->channels, DDP_F32);
     r.mask = mask_of(g, &r);
     call.bn.eps = b->eps;

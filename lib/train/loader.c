@@ -20,6 +20,25 @@ struct ddp__loader ddp__loader(ddp_dataset_t *data, int batch, int sub_batch)
     };
 }
 
+void ddp__loader_drop_last(struct ddp__loader *l)
+{
+    l->steps = l->data->count / l->batch;
+}
+
+int ddp__loader_least(const struct ddp__loader *l)
+{
+    int64_t in_epoch = l->steps * l->batch;
+    int64_t rest = l->data->count - (l->steps - 1) * l->batch;
+    int full = l->batch % l->sub_batch, last;
+
+    if (in_epoch <= l->data->count)
+        rest = l->batch;
+    last = (int)(rest % l->sub_batch);
+    full = full ? full : l->sub_batch;
+    last = last ? last : l->sub_batch;
+    return last < full || l->steps == 1 ? last : full;
+}
+
 int ddp__loader_sizes(const struct ddp__loader *l, int64_t step, int *n)
 {
     int64_t begin = step % l->steps * l->batch;

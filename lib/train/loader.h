@@ -21,6 +21,12 @@ struct ddp__loader {
 /* Of `batch` samples a step, in sub-batches. */
 struct ddp__loader ddp__loader(ddp_dataset_t *data, int batch, int sub_batch);
 
+/* Leave out the last step of an epoch if it has fewer samples. */
+void ddp__loader_drop_last(struct ddp__loader *l);
+
+/* Samples of the smallest sub-batch. */
+int ddp__loader_least(const struct ddp__loader *l);
+
 /* Sizes of the sub-batches of a step into n[subs]; how many. */
 int ddp__loader_sizes(const struct ddp__loader *l, int64_t step, int *n);
 

@@ -187,7 +187,9 @@ static void resolve_config(struct ddp_train_config *c, const ddp_dataset_t *d)
     if (!c->lanes)
         c->lanes = subs < LANES ? subs : LANES;
     if (c->steps)
-        c->epochs = quotient_up(c->steps, quotient_up(d->count, c->batch));
+        c->epochs = quotient_up(c->steps,
+                                c->drop_last ? d->count / c->batch
+                                             : quotient_up(d->count, c->batch));
 }
 
 int ddp_train_config_resolve(struct ddp_train_config *c, const ddp_t *ddp,

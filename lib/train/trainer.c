@@ -49,6 +49,7 @@ struct ddp__engine_spec ddp__engine_spec(const struct ddp_train_config *c,
                   .type = d->type,
                   .dtype = c->dtype,
                   .cap = c->sub_batch,
+                  .least = ddp__loader_least(l),
                   .classes = d->classes,
                   .target_len = d->target_len,
                   .loss = {c->loss, c->label_smoothing, c->loss_fn,
@@ -83,6 +84,8 @@ static int make_trainer(struct ddp_trainer *t, ddp_dataset_t *data,
         return ddp__fail(DDP_EINVAL, "the data have one class, expected two or "
                                      "more: there is nothing to learn");
     t->loader = ddp__loader(data, t->cfg.batch, t->cfg.sub_batch);
+    if (t->cfg.drop_last)
+        ddp__loader_drop_last(&t->loader);
     t->loader.seed = t->cfg.seed;
     t->loader.shuffle = t->cfg.order == DDP_SHUFFLE;
     t->loader.replace = true;
