@@ -13,6 +13,7 @@
 #ifdef HAVE_ONEDNN
 #include "onednn.h"
 #include "plan.h"
+#include "wino.h"
 #endif
 
 /* bf16 pays where the processor multiplies it; else it is emulated. */
@@ -60,8 +61,9 @@ static const char *cpu_describe(void)
     static char text[96];
 
 #ifdef HAVE_ONEDNN
-    snprintf(text, sizeof(text), "%s %s, loops %s%s", ddp__dnn_version(),
-             ddp__dnn_isa(), clone_name(), fast_bf16() ? ", bf16" : "");
+    snprintf(text, sizeof(text), "%s %s, loops %s%s%s", ddp__dnn_version(),
+             ddp__dnn_isa(), clone_name(), fast_bf16() ? ", bf16" : "",
+             ddp__wino_off() ? ", no Winograd" : "");
 #else
     snprintf(text, sizeof(text), "plain C, loops %s", clone_name());
 #endif

@@ -7,6 +7,9 @@
  */
 #include "config.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 #include "base/error.h"
 #include "cpu.h"
 #include "thread.h"
@@ -43,6 +46,13 @@ struct ddp__wino_map ddp__wino_map(const struct ddp__dnn_shape *s)
                                   .o = (size_t)s->o};
 }
 
+bool ddp__wino_off(void)
+{
+    const char *text = getenv("DDP_WINOGRAD");
+
+    return text && strcmp(text, "0") == 0;
+}
+
 /* At most half of the tiles' pixels may lie outside the image. */
 bool ddp__wino_fits(const struct ddp__dnn_shape *s)
 {
@@ -55,7 +65,7 @@ bool ddp__wino_fits(const struct ddp__dnn_shape *s)
            k->groups == 1 && s->c % DDP__WINO_PANEL == 0 &&
            s->o % DDP__WINO_PANEL == 0 && k->act <= DDP_RELU6 && k->top <= 2 &&
            k->left <= 2 && k->bottom <= 2 && k->right <= 2 &&
-           area <= 2 * (int64_t)s->oh * s->ow &&
+           area <= 2 * (int64_t)s->oh * s->ow && !ddp__wino_off() &&
            __builtin_cpu_supports("avx512f") &&
            __builtin_cpu_supports("avx512dq");
 }
