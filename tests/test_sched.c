@@ -1,4 +1,4 @@
-/* test_sched.c - the ddp scheduler: no lane is split, no task is forgotten
+/* test_sched.c - the ddp scheduler: no sub-batch is split, no task is forgotten
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
 #include "config.h"
@@ -18,6 +18,7 @@ enum { JOBS = 2048, DEPS = 7, ANY = -1, UNTIL_GO = -1 };
 struct job {
     struct ddp__sched_tag tag;
     int us;        /* how long it takes */
+    int slow;      /* times as long on the second worker; 0: as long */
     int only;      /* the worker that can run it, or ANY */
     unsigned impl; /* the implementation that can */
     int priority;
@@ -39,6 +40,8 @@ static void run(struct job *j, int impl)
 
     j->order = ++clock_;
     j->worker = starpu_worker_get_id();
+    if (j->slow && j->worker == cpu[1])
+        t.tv_nsec *= j->slow;
     j->ran_impl = impl;
     if (j->us > 0)
         nanosleep(&t, NULL);
@@ -313,6 +316,90 @@ static void test_balance(void)
         clear();
     }
     ok(even, "8 equal lanes on 2 workers: 4 each");
+}
+
+/* ---- unequal workers ---------------------------------------------------- */
+
+/* A step of sub-batches of K tasks each, which take 4 times as long on the
+ * second worker; a lane has its own one after another.  The first may stop the
+ * first worker. */
+static void submit_unequal(int step, int lanes, int subs, int k, bool stops)
+{
+    struct job *last[8] = {NULL};
+
+    for (int s = 0; s < subs; s++)
+        for (int i = 0; i < k; i++) {
+            struct job *j = add(DDP__SCHED_LANE, step, s % lanes);
+
+            j->us = stops && s == 0 ? UNTIL_GO : 2500;
+            j->only = stops && s == 0 ? cpu[0] : ANY;
+            j->slow = 4;
+            j->tag.sub = s;
+            j->tag.subs = subs;
+            j->tag.last = i == k - 1;
+            if (last[s % lanes])
+                after(j, last[s % lanes]->done);
+            last[s % lanes] = j;
+            submit(j, true);
+        }
+}
+
+/* Sub-batches that the second worker had; -1: one was split. */
+static int slow_had(int subs, int k)
+{
+    int had = 0;
+
+    for (int s = 0; s < subs; s++) {
+        for (int i = 1; i < k; i++)
+            if (job[s * k + i].worker != job[s * k].worker)
+                return -1;
+        had += job[s * k].worker == cpu[1];
+    }
+    return had;
+}
+
+/* Ideal is a fifth of the work.  The first step shows how fast workers are; the
+ * machine may hold one up, so the best of five runs counts. */
+static void test_unequal(int lanes, int subs, int most)
+{
+    enum { K = 2 };
+    int had, least = subs;
+    bool whole = true;
+
+    for (int try = 0; try < 5 && least > most; try++)
+        for (int step = 0; step < 2; step++) {
+            submit_unequal(step, lanes, subs, K, false);
+            starpu_task_wait_for_all();
+            had = slow_had(subs, K);
+            whole = whole && had >= 0;
+            if (step == 1 && had < least)
+                least = had;
+            clear();
+        }
+    ok(whole, "%d sub-batches in %d lanes: none is split", subs, lanes);
+    ok(least <= most,
+       "a worker that takes 4 times as long gets %d of them, at most %d", least,
+       most);
+}
+
+/* The fast worker stops in the middle of a step: what it has not begun, the
+ * slow one does, although it would be slower. */
+static void test_stall(void)
+{
+    enum { SUBS = 6 };
+    int begun;
+
+    submit_unequal(0, SUBS, SUBS, 1, false);
+    starpu_task_wait_for_all();
+    clear();
+    go = false;
+    submit_unequal(1, SUBS, SUBS, 1, true);
+    wait_begun(SUBS);
+    begun = clock_;
+    go = true;
+    starpu_task_wait_for_all();
+    is_int(begun, SUBS, "nothing waits for a worker that has stopped");
+    clear();
 }
 
 /* Lanes that begin (all at once) and then wait. */
@@ -664,6 +751,10 @@ int main(void)
     if (start("2")) {
         test_lanes();
         test_balance();
+        test_unequal(2, 16, 3);
+        test_unequal(2, 8, 1);
+        test_unequal(8, 8, 1);
+        test_stall();
         test_cap();
         test_sticky();
         test_later_step_first();

@@ -1,22 +1,25 @@
-/* scheduler.c - the "ddp" scheduling policy: a lane runs where it began
+/* scheduler.c - the "ddp" scheduling policy: sub-batches go to free workers
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Workers pull.  Unclaimed lanes keep their ready tasks; the worker that claims
- * one takes them all, and later ones as they become ready.  A worker has at
- * most DDP_INFLIGHT lanes (1; a GPU 2) of one step or older ones; the lanes it
- * may have begun of newer steps do not count, since they may wait for the
- * older: a cap over all of them could stop every worker for good.
+ * Workers pull.  An unclaimed sub-batch keeps its ready tasks; the worker that
+ * claims it takes them all, and later ones as they become ready.  A worker has
+ * at most DDP_INFLIGHT sub-batches (1; a GPU 2) of one step or older ones;
+ * those it may have begun of newer steps do not count, since they may wait for
+ * the older: a cap over all of them could stop every worker for good.
  *
- * Lanes are ordered by submission: what a task waits for was submitted before
- * it, whereas numbers of steps may start again with another run.
+ * Sub-batches are ordered by submission: what a task waits for was submitted
+ * before it, whereas numbers of steps may start again with another run.
  *
  * A worker that got nothing is `waiting` and does not look again before it is
  * called.  So everything that may let a worker continue must call it: a task
- * pushed, a lane claimed (it may be this worker's turn) or released.
+ * pushed, a sub-batch claimed (it may be this worker's turn) or done.  Only
+ * what it leaves to faster workers makes it look again by itself, if they are
+ * late.
  */
 #include "config.h"
 
 #include <limits.h>
+#include <math.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,24 +28,39 @@
 
 #include "runtime/scheduler.h"
 #include "runtime/scheduler_names.h"
+#include "runtime/task_group.h"
 #include "runtime/task_queue.h"
 
-enum { STICKY = 256 }; /* lanes whose worker is remembered; others share */
+enum {
+    STICKY = 256, /* lanes whose worker is remembered; others share */
+    STEPS = 64    /* whose claims are counted; others share */
+};
 
-/* One lane of one step. */
-struct ddp__sched_lane {
-    struct ddp__sched_lane *next; /* in order of age, then lane */
+/* A difference in rate that is none of noise. */
+#define FASTER 1.3
+
+/* One sub-batch of one step. */
+struct ddp__sched_sub {
+    struct ddp__sched_sub *next; /* in order of age, lane, sub */
     int64_t age;
-    int lane;
-    int owner;   /* worker; -1: unclaimed */
-    int pending; /* tasks submitted and not done: in flight while > 0 */
-    bool closed; /* none will be submitted any more; nor in older steps */
+    int lane, sub;
+    int of; /* sub-batches that the step has; 0: unknown */
+    double work;
+    int owner;      /* worker; -1: unclaimed */
+    double claimed; /* when; in seconds */
+    int pending;    /* tasks submitted and not done: in flight while > 0 */
+    bool closed;    /* none will be submitted any more; nor in older steps */
     struct queue ready;
 };
 
 struct worker {
     atomic_bool waiting;
-    int cap;              /* lanes in flight */
+    int cap;              /* sub-batches in flight */
+    double rate;          /* of work, per second; 0: unknown */
+    double since;         /* when it claimed the last sub-batch */
+    double doing;         /* its work; 0: none is in flight */
+    bool elsewhere;       /* its task belongs to no sub-batch */
+    double until;         /* waiting: it looks again then; 0: when called */
     struct queue updates; /* and merges, of the buckets that it owns */
 };
 
@@ -51,10 +69,14 @@ struct sched {
     int cap;      /* of every worker; 0: by its kind */
     int64_t step; /* being submitted */
     int64_t age;  /* steps so far: their order of submission */
-    struct ddp__sched_lane *lanes;
-    struct queue shared; /* lane tasks that their lane's owner cannot run */
+    struct ddp__sched_sub *subs;
+    struct queue shared; /* tasks that their sub-batch's owner cannot run */
     struct queue foreign, input;
-    int sticky[STICKY]; /* worker that last had the lane; -1: none */
+    struct {
+        int id;      /* worker that last had the lane; -1: none */
+        int64_t age; /* in this step */
+    } sticky[STICKY];
+    int claims[STEPS]; /* by age: sub-batches claimed so far */
     int workers, id[STARPU_NMAXWORKERS];
     struct worker worker[STARPU_NMAXWORKERS]; /* by id */
 };
@@ -108,7 +130,7 @@ static void prefetch_task(struct starpu_task *t, int id)
         starpu_prefetch_task_input_for(t, (unsigned)id);
 }
 
-/* ---- lanes -------------------------------------------------------------- */
+/* ---- sub-batches -------------------------------------------------------- */
 
 static struct ddp__sched_tag *tag_of(const struct starpu_task *t)
 {
@@ -117,107 +139,219 @@ static struct ddp__sched_tag *tag_of(const struct starpu_task *t)
     return tag && tag->magic == DDP__SCHED_MAGIC ? tag : NULL;
 }
 
-/* Free the lanes that are done and get no more tasks. */
-static void free_done_lanes(struct sched *s)
+/* Free those that are done and get no more tasks. */
+static void free_done(struct sched *s)
 {
-    struct ddp__sched_lane **at = &s->lanes, *l;
+    struct ddp__sched_sub **at = &s->subs, *u;
 
-    while ((l = *at)) {
-        if (l->pending == 0 && (l->closed || l->age < s->age)) {
-            *at = l->next;
-            free(l);
+    while ((u = *at)) {
+        if (u->pending == 0 && (u->closed || u->age < s->age)) {
+            *at = u->next;
+            free(u);
         } else {
-            at = &l->next;
+            at = &u->next;
         }
     }
 }
 
-/* The lane that a task being submitted belongs to, made if it is a new one.
- * NULL: no memory for it, and its tasks will run anywhere. */
-static struct ddp__sched_lane *lane_of(struct sched *s, int64_t step, int lane)
+/* Whether u comes before (age, lane, sub), or is it. */
+static bool is_before(const struct ddp__sched_sub *u, int64_t age,
+                      const struct ddp__sched_tag *tag)
 {
-    struct ddp__sched_lane **at = &s->lanes, *l;
-
-    if (step != s->step) {
-        s->step = step;
-        s->age++;
-        free_done_lanes(s);
-    }
-    while (*at && ((*at)->age < s->age || (*at)->lane <= lane)) {
-        if ((*at)->age == s->age && (*at)->lane == lane && !(*at)->closed)
-            return *at;
-        at = &(*at)->next;
-    }
-    if ((l = calloc(1, sizeof(*l)))) {
-        *l = (struct ddp__sched_lane){
-            .next = *at, .age = s->age, .lane = lane, .owner = -1};
-        *at = l;
-    }
-    return l;
+    if (u->age != age)
+        return u->age < age;
+    if (u->lane != tag->lane)
+        return u->lane < tag->lane;
+    return u->sub <= tag->sub;
 }
 
-/* Lanes in flight on a worker that are not newer than age. */
-static int lanes_in_flight(const struct sched *s, int id, int64_t age)
+/* The sub-batch that a task being submitted belongs to, made if it is a new
+ * one.  NULL: no memory for it, and its tasks will run anywhere. */
+static struct ddp__sched_sub *sub_of(struct sched *s,
+                                     const struct ddp__sched_tag *tag)
 {
+    struct ddp__sched_sub **at = &s->subs, *u;
+
+    if (tag->step != s->step) {
+        s->step = tag->step;
+        s->age++;
+        s->claims[s->age % STEPS] = 0;
+        free_done(s);
+    }
+    for (; *at && is_before(*at, s->age, tag); at = &(*at)->next)
+        if ((*at)->age == s->age && (*at)->lane == tag->lane &&
+            (*at)->sub == tag->sub && !(*at)->closed)
+            return *at;
+    if ((u = calloc(1, sizeof(*u)))) {
+        *u = (struct ddp__sched_sub){.next = *at,
+                                     .age = s->age,
+                                     .lane = tag->lane,
+                                     .sub = tag->sub,
+                                     .of = tag->subs,
+                                     .work = tag->work > 0 ? tag->work : 1,
+                                     .owner = -1};
+        *at = u;
+    }
+    return u;
+}
+
+/* The worker that has the sums of the sub-batch's lane in a memory of its own;
+ * else -1. */
+static int bound_worker(const struct sched *s, const struct ddp__sched_sub *u)
+{
+    int id = s->sticky[(unsigned)u->lane % STICKY].id;
+
+    return id >= 0 && s->sticky[(unsigned)u->lane % STICKY].age == u->age &&
+                   starpu_worker_get_memory_node((unsigned)id) !=
+                       STARPU_MAIN_RAM
+               ? id
+               : -1;
+}
+
+/* Lanes in flight on a worker, of steps that are not newer than age. */
+static int in_flight(const struct sched *s, int id, int64_t age)
+{
+    const struct ddp__sched_sub *counted = NULL;
     int n = 0;
 
-    for (struct ddp__sched_lane *l = s->lanes; l && l->age <= age; l = l->next)
-        n += l->owner == id && l->pending > 0;
+    for (struct ddp__sched_sub *u = s->subs; u && u->age <= age; u = u->next) {
+        if (u->pending == 0 ||
+            (u->owner < 0 ? bound_worker(s, u) : u->owner) != id)
+            continue;
+        n += !counted || counted->lane != u->lane || counted->age != u->age;
+        counted = u;
+    }
     return n;
 }
 
-/* Whether the worker may take a lane that begins with t now: it is below the
- * cap, and no other worker that could run t has fewer. */
-static bool may_claim(const struct sched *s, int id, int64_t age,
+/* Whether the worker, with `mine` in flight, may take one that begins with t:
+ * it is below the cap, and no other worker that could run t has fewer. */
+static bool may_claim(const struct sched *s, int id, int mine, int64_t age,
                       struct starpu_task *t)
 {
-    int mine = lanes_in_flight(s, id, age);
-
     if (mine >= s->worker[id].cap)
         return false;
     for (int i = 0; mine > 0 && i < s->workers; i++)
-        if (lanes_in_flight(s, s->id[i], age) < mine && can_run(s->id[i], t))
+        if (in_flight(s, s->id[i], age) < mine && can_run(s->id[i], t))
             return false;
     return true;
 }
 
-/* The lane for a worker: of the oldest step that has one, the lane it had
- * before if it can be had, else the first. */
-static struct ddp__sched_lane *choose_lane(const struct sched *s, int id)
+/* When a worker that should have ended what it does, or u, is late. */
+static double late_at(const struct worker *w, const struct ddp__sched_sub *u,
+                      double now)
 {
-    struct ddp__sched_lane *l, *best = NULL;
-    struct starpu_task *t;
+    return w->doing > 0 ? w->since + 2 * w->doing / w->rate
+                        : now + 2 * u->work / w->rate;
+}
 
-    for (l = s->lanes; l && (!best || l->age == best->age); l = l->next) {
-        if (l->owner >= 0 || !(t = queue_first(&l->ready, id)) ||
-            !may_claim(s, id, l->age, t))
+/* How many sub-batches like u another worker ends within so many seconds.  None
+ * if it runs something else, or is late: nobody knows for how long. */
+static int ends_within(const struct worker *w, const struct ddp__sched_sub *u,
+                       double seconds, double now)
+{
+    double end = w->since + w->doing / w->rate;
+
+    if (w->doing > 0 ? now >= late_at(w, u, now) : w->elsewhere)
+        return 0;
+    return (int)((seconds - fmax(w->doing > 0 ? end - now : 0, 0)) * w->rate /
+                 u->work);
+}
+
+/* Sub-batches that are left of a step, but for those that u holds back. */
+static int left_beside(const struct sched *s, const struct ddp__sched_sub *u)
+{
+    int left = u->of - s->claims[u->age % STEPS];
+
+    for (struct ddp__sched_sub *v = u->next;
+         v && v->age == u->age && v->lane == u->lane; v = v->next)
+        left--;
+    return left;
+}
+
+/* Whether faster workers will have ended u, and all that they could do instead,
+ * before this one would have ended u, which begins with t.  It looks again when
+ * the first of them is late. */
+static bool leave_to_faster(struct sched *s, int id,
+                            const struct ddp__sched_sub *u,
+                            struct starpu_task *t)
+{
+    struct worker *me = &s->worker[id];
+    int left = left_beside(s, u);
+    double now = ddp__now(), mine, until = INFINITY;
+
+    if (left <= 0 || me->rate == 0) /* the step has not said how many */
+        return false;
+    mine = u->work / me->rate;
+    for (int i = 0; i < s->workers && left > 0; i++) {
+        const struct worker *w = &s->worker[s->id[i]];
+        int n = w->rate > FASTER * me->rate && can_run(s->id[i], t)
+                    ? ends_within(w, u, mine, now)
+                    : 0;
+
+        if (n > 0)
+            until = fmin(until, late_at(w, u, now));
+        left -= n;
+    }
+    if (left > 0)
+        return false;
+    me->until = until;
+    return true;
+}
+
+/* The sub-batch for a worker: of the oldest step that has one, that of the lane
+ * it had before if it can be had, else the first. */
+static struct ddp__sched_sub *choose_sub(struct sched *s, int id)
+{
+    struct ddp__sched_sub *u, *best = NULL;
+    struct starpu_task *t;
+    int64_t age = -1;
+    int mine = 0;
+
+    for (u = s->subs; u && (!best || u->age == best->age); u = u->next) {
+        if (u->owner >= 0 || !(t = queue_first(&u->ready, id)))
             continue;
-        if (s->sticky[(unsigned)l->lane % STICKY] == id)
-            return l;
+        if (u->age != age)
+            mine = in_flight(s, id, age = u->age);
+        if (!may_claim(s, id, mine, age, t) || leave_to_faster(s, id, u, t))
+            continue;
+        if (s->sticky[(unsigned)u->lane % STICKY].id == id)
+            return u;
         if (!best)
-            best = l;
+            best = u;
     }
     return best;
 }
 
-/* Claim a lane and take its first task. */
-static struct starpu_task *claim_lane(struct sched *s, int id, struct calls *c)
+static void claim(struct sched *s, struct ddp__sched_sub *u, int id)
 {
-    struct ddp__sched_lane *l = choose_lane(s, id);
+    struct worker *w = &s->worker[id];
+
+    u->owner = id;
+    u->claimed = w->since = ddp__now();
+    w->doing = u->work;
+    s->claims[u->age % STEPS]++;
+    s->sticky[(unsigned)u->lane % STICKY].id = id;
+    s->sticky[(unsigned)u->lane % STICKY].age = u->age;
+}
+
+/* Claim a sub-batch and take its first task. */
+static struct starpu_task *claim_sub(struct sched *s, int id, struct calls *c)
+{
+    struct ddp__sched_sub *u = choose_sub(s, id);
     struct starpu_task *t, *next, *first;
 
-    if (!l)
+    if (!u)
         return NULL;
-    l->owner = id;
-    s->sticky[(unsigned)l->lane % STICKY] = id;
-    first = queue_take(&l->ready, id);
-    for (t = l->ready.first; t; t = next) {
+    claim(s, u, id);
+    first = queue_take(&u->ready, id);
+    for (t = u->ready.first; t; t = next) {
         next = t->next;
         if (can_run(id, t)) {
             prefetch_task(t, id);
             continue;
         }
-        queue_remove(&l->ready, t);
+        queue_remove(&u->ready, t);
         queue_put(&s->shared, t);
         call_workers(s, t, c);
     }
@@ -226,16 +360,28 @@ static struct starpu_task *claim_lane(struct sched *s, int id, struct calls *c)
     return first;
 }
 
-/* The best ready task of the worker's lanes: older steps first. */
-static struct starpu_task *from_lanes(struct sched *s, int id)
+/* The best ready task of what the worker has claimed: older steps first. */
+static struct starpu_task *from_claimed(struct sched *s, int id)
 {
-    struct ddp__sched_lane *l, *best = NULL;
+    struct ddp__sched_sub *u, *best = NULL;
 
-    for (l = s->lanes; l && (!best || l->age == best->age); l = l->next)
-        if (l->owner == id && l->ready.first &&
-            (!best || l->ready.first->priority > best->ready.first->priority))
-            best = l;
+    for (u = s->subs; u && (!best || u->age == best->age); u = u->next)
+        if (u->owner == id && u->ready.first &&
+            (!best || u->ready.first->priority > best->ready.first->priority))
+            best = u;
     return best ? queue_take(&best->ready, id) : NULL;
+}
+
+/* How fast its worker was with a sub-batch that is done. */
+static void note_rate(struct sched *s, const struct ddp__sched_sub *u)
+{
+    struct worker *w = &s->worker[u->owner];
+    double seconds = ddp__now() - u->claimed;
+    double rate = u->work / fmax(seconds, 1e-9);
+
+    w->rate = w->rate > 0 ? (w->rate + rate) / 2 : rate;
+    if (in_flight(s, u->owner, INT64_MAX) == 0)
+        w->doing = 0;
 }
 
 /* ---- what StarPU calls -------------------------------------------------- */
@@ -248,7 +394,7 @@ static void submit_task(struct starpu_task *task)
     if (!tag || tag->kind != DDP__SCHED_LANE)
         return;
     s = lock_policy(task->sched_ctx);
-    tag->at = lane_of(s, tag->step, tag->lane);
+    tag->at = sub_of(s, tag);
     if (tag->at) {
         tag->at->pending++;
         tag->at->closed = tag->last;
@@ -271,9 +417,11 @@ static int owner_worker(const struct sched *s, struct starpu_task *t, int owner)
 static void queue_task(struct sched *s, struct starpu_task *t, struct calls *c)
 {
     struct ddp__sched_tag *tag = tag_of(t);
-    struct ddp__sched_lane *l;
+    struct ddp__sched_sub *u = tag ? tag->at : NULL;
     int id;
 
+    if (u && u->owner < 0 && (id = bound_worker(s, u)) >= 0 && can_run(id, t))
+        claim(s, u, id);
     if (!tag) {
         queue_put(&s->foreign, t);
     } else if (tag->kind == DDP__SCHED_INPUT) {
@@ -286,13 +434,13 @@ static void queue_task(struct sched *s, struct starpu_task *t, struct calls *c)
             if (call_worker(s, id, c))
                 return; /* nobody else need fetch its data */
         }
-    } else if (!(l = tag->at) || (l->owner >= 0 && !can_run(l->owner, t))) {
+    } else if (!u || (u->owner >= 0 && !can_run(u->owner, t))) {
         queue_put(&s->shared, t);
     } else {
-        queue_put(&l->ready, t);
-        if (l->owner >= 0) {
-            prefetch_task(t, l->owner);
-            call_worker(s, l->owner, c);
+        queue_put(&u->ready, t);
+        if (u->owner >= 0) {
+            prefetch_task(t, u->owner);
+            call_worker(s, u->owner, c);
             return;
         }
     }
@@ -328,8 +476,8 @@ static struct starpu_task *next_task(struct sched *s, int id, struct calls *c)
     struct starpu_task *t;
 
     if ((t = queue_take(&s->worker[id].updates, id)) ||
-        (t = queue_take(&s->shared, id)) || (t = from_lanes(s, id)) ||
-        (t = claim_lane(s, id, c)) || (t = steal_update(s, id)) ||
+        (t = queue_take(&s->shared, id)) || (t = from_claimed(s, id)) ||
+        (t = claim_sub(s, id, c)) || (t = steal_update(s, id)) ||
         (t = queue_take(&s->foreign, id)))
         return t;
     return queue_take(&s->input, id);
@@ -343,10 +491,14 @@ static struct starpu_task *pop_task(unsigned ctx)
     struct starpu_task *t;
     unsigned impl = 0;
 
-    if (s->worker[id].waiting)
+    if (s->worker[id].waiting &&
+        (s->worker[id].until == 0 || ddp__now() < s->worker[id].until))
         return NULL;
     s = lock_policy(ctx);
+    s->worker[id].waiting = false;
+    s->worker[id].until = 0;
     t = next_task(s, id, &c);
+    s->worker[id].elsewhere = t && !(tag_of(t) && tag_of(t)->at);
     if (!t)
         s->worker[id].waiting = true;
     unlock_policy(s, &c);
@@ -368,8 +520,10 @@ static void post_exec(struct starpu_task *task, unsigned ctx)
         return;
     s = lock_policy(ctx);
     if (--tag->at->pending == 0) {
-        free_done_lanes(s);
-        call_workers(s, NULL, &c); /* the owner has room for another lane */
+        if (tag->at->owner >= 0)
+            note_rate(s, tag->at);
+        free_done(s);
+        call_workers(s, NULL, &c); /* the owner has room for another one */
     }
     unlock_policy(s, &c);
 }
@@ -421,7 +575,7 @@ static void init_policy(unsigned ctx)
     if (ddp__sched_inflight(&s->cap) < 0)
         s->cap = 0; /* ddp__sched_check() has reported it */
     for (int i = 0; i < STICKY; i++)
-        s->sticky[i] = -1;
+        s->sticky[i].id = -1;
     if (!starpu_sched_ctx_min_priority_is_set(ctx))
         starpu_sched_ctx_set_min_priority(ctx, INT_MIN);
     if (!starpu_sched_ctx_max_priority_is_set(ctx))
@@ -433,9 +587,9 @@ static void deinit_policy(unsigned ctx)
 {
     struct sched *s = starpu_sched_ctx_get_policy_data(ctx);
 
-    for (struct ddp__sched_lane *l = s->lanes, *next; l; l = next) {
-        next = l->next;
-        free(l);
+    for (struct ddp__sched_sub *u = s->subs, *next; u; u = next) {
+        next = u->next;
+        free(u);
     }
     STARPU_PTHREAD_MUTEX_DESTROY(&s->lock);
     sched_free(s);
@@ -450,7 +604,7 @@ struct starpu_sched_policy ddp__sched_policy = {
     .pop_task = pop_task,
     .post_exec_hook = post_exec,
     .policy_name = "ddp",
-    .policy_description = "lanes of a training step, each on one worker",
+    .policy_description = "sub-batches of a training step, to free workers",
     .worker_type = STARPU_WORKER_LIST,
 };
 

@@ -2,10 +2,14 @@
  * are
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * A lane of a step is one unit of work: the first idle worker that can run its
- * first ready task claims it, and all its other tasks follow to that worker.
- * Merges and updates go to the worker their owner number names, before lanes.
- * Tasks without a tag are run when there is nothing of ours to do.
+ * A sub-batch is one unit of work: the first idle worker that can run its first
+ * ready task claims it, and all its other tasks follow to that worker.  The
+ * next sub-batch of the same lane is free again where its sums lie in main
+ * memory; on GPUs the lane stays, since they would have to be moved.  A worker
+ * leaves the last sub-batches of a step to faster ones that will be done with
+ * them earlier. Merges and updates go to the worker their owner number names,
+ * before lanes. Tasks without a tag are run when there is nothing of ours to
+ * do.
  */
 #ifndef DDP_SCHEDULER_H
 #define DDP_SCHEDULER_H
@@ -16,7 +20,7 @@
 #include "ddp.h"
 
 enum ddp__sched_kind {
-    DDP__SCHED_LANE,   /* belongs to (step, lane) */
+    DDP__SCHED_LANE,   /* belongs to (step, lane, sub) */
     DDP__SCHED_MERGE,  /* goes to owner, before its lanes */
     DDP__SCHED_UPDATE, /* likewise */
     DDP__SCHED_INPUT,  /* decoding ahead: when there is nothing else to do */
@@ -27,16 +31,20 @@ enum ddp__sched_kind {
 /* What task->sched_data points to: one per task, alive until the task is done.
  *
  * Steps are submitted one after another, each whole.  A lane waits, directly or
- * through others, for no other lane of its step; what it needs of other steps
- * was submitted before. */
+ * through others, for no other lane of its step; what a sub-batch needs of its
+ * lane or of other steps was submitted before. */
 struct ddp__sched_tag {
     uint32_t magic; /* DDP__SCHED_MAGIC */
     enum ddp__sched_kind kind;
-    bool last;    /* no task of this (step, lane) is submitted after this */
+    bool last;    /* no task of this sub-batch is submitted after this */
     int lane;     /* LANE */
+    int sub;      /* LANE: sub-batch of the step; lanes have them in order */
+    int subs;     /* LANE: sub-batches of the step; 0: unknown */
+    double work;  /* LANE: of the sub-batch, to compare it with others; 0: as
+                     much as any other */
     int64_t step; /* LANE */
     int owner;    /* MERGE, UPDATE: taken modulo the workers that can */
-    struct ddp__sched_lane *at; /* the policy's own */
+    struct ddp__sched_sub *at; /* the policy's own */
 };
 
 extern struct starpu_sched_policy ddp__sched_policy;

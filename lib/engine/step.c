@@ -25,10 +25,9 @@ struct cursor {
     const struct ddp__step *s;
     struct ddp__task_group *group;
     int64_t sequence;
-    int lane, n;
+    int lane, sub, n;
     int slot;        /* of the lane's input ring */
     bool accumulate; /* not the lane's first sub-batch of the step */
-    bool last;       /* the lane's last one */
 };
 
 static struct ddp__handle *handle_of(const struct cursor *c,
@@ -85,8 +84,11 @@ static void fill_tag(const struct cursor *c, int k, int end,
                         ? DDP__SCHED_INPUT
                         : DDP__SCHED_LANE;
     sub->tag.lane = c->lane;
+    sub->tag.sub = c->sub;
+    sub->tag.subs = c->s->subs;
+    sub->tag.work = c->e->sample_flops * c->n;
     sub->tag.step = c->sequence;
-    sub->tag.last = c->last && g->segment[k].end == end;
+    sub->tag.last = g->segment[k].end == end;
     sub->priority = n->phase == DDP__FORWARD ? DDP__PRIORITY_FORWARD
                                              : DDP__PRIORITY_BACKWARD;
 }
@@ -176,10 +178,10 @@ static int submit_sub(struct ddp__engine *e, const struct ddp__step *s,
         .group = &e->group,
         .sequence = seq,
         .lane = lane,
+        .sub = index,
         .n = s->n[index],
         .slot = (int)(e->lane[lane].subs % e->spec.ring),
         .accumulate = index >= e->spec.lanes,
-        .last = index + e->spec.lanes >= s->subs,
     };
 
     return submit_range(&c, begin, end, s->first + (uint64_t)index);
@@ -453,7 +455,6 @@ int ddp__engine_infer(struct ddp__engine *e, int lane, int n,
         .sequence = atomic_fetch_add(&sequence, 1),
         .lane = lane,
         .n = n,
-        .last = true,
     };
 
     return submit_range(&c, 0, e->graph->nodes, (uint64_t)lane);
