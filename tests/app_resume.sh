@@ -173,6 +173,8 @@ done
 exits 65 "an unreadable image: exit code 65"
 point $kept "a checkpoint has the steps before it"
 complains "the checkpoint of step [1-2] has all steps" "which is reported"
+complains "step [1-2], reading input: .*--max-bad allows 0: .*JPEG" \
+    "the message says what failed, and the image"
 complains "same command again to resume from its newest" "and what to do"
 # shellcheck disable=SC2086
 run "$imagenet" train $net --output "$tmp/k"

@@ -1030,8 +1030,8 @@ static int64_t fail_reading(struct run r, int at, uint32_t want, int *wrong)
     fail_input = at;
     rc = ddp_trainer_train(r.trainer);
     steps = ddp_trainer_steps(r.trainer);
-    good = rc == DDP_EIO &&
-           (!strstr(ddp_errmsg(), "the checkpoint of step ") == (steps == 0));
+    good = rc == DDP_EIO && strstr(ddp_errmsg(), ", reading input: ") &&
+           !strstr(ddp_errmsg(), "the checkpoint of step ") == (steps == 0);
     if (!good)
         diag("%d: %s", rc, ddp_errmsg());
     end(&r);

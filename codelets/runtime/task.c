@@ -145,6 +145,17 @@ static int take_buffers(void *buffers[], struct called *one)
     return 0;
 }
 
+/* What failed, for messages: of the functions that the host runs, only reading
+ * can. */
+static const char *call_name(const struct ddp__call *c)
+{
+    if (ddp__op_is(c->op, DDP__IS_USER))
+        return c->user.kernel->name;
+    if (ddp__op_is(c->op, DDP__IS_HOST))
+        return "reading input";
+    return ddp__signature[c->op].name;
+}
+
 /* The failure is recorded here, where the call and the device are known. */
 static void run_call(void *buffers[], struct run *r, struct called *one,
                      const struct ddp__device *d)
@@ -159,11 +170,9 @@ static void run_call(void *buffers[], struct run *r, struct called *one,
     if (rc == 0)
         rc = run_kernel(t, d);
     if (rc < 0)
-        ddp__task_group_fail(r->group, r->step, rc,
-                             ddp__op_is(c->op, DDP__IS_USER)
-                                 ? c->user.kernel->name
-                                 : ddp__signature[c->op].name,
-                             device_name(c, d));
+        ddp__task_group_fail(
+            r->group, r->step, rc, call_name(c),
+            ddp__op_is(c->op, DDP__IS_HOST) ? NULL : device_name(c, d));
     else if (!d->queues)
         note_nonfinite(r->group, t, starpu_worker_get_id());
 }

@@ -84,8 +84,9 @@ void ddp__task_group_fail(struct ddp__task_group *g, int64_t step, int rc,
 {
     pthread_mutex_lock(&g->lock);
     if (atomic_load(&g->rc) == 0 || step < atomic_load(&g->failed_step)) {
-        snprintf(g->message, sizeof(g->message), "step %lld, %s on %s: %s",
-                 (long long)step, op, device, ddp_errmsg());
+        snprintf(g->message, sizeof(g->message), "step %lld, %s%s%s: %s",
+                 (long long)step, op, device ? " on " : "",
+                 device ? device : "", ddp_errmsg());
         atomic_store(&g->failed_step, step);
         atomic_store(&g->rc, rc);
     }

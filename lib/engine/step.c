@@ -374,7 +374,7 @@ static int submit_end(struct ddp__engine *e, const struct ddp__step *s,
                          DDP_READ);
     if (rc == 0)
         return 0;
-    ddp__task_group_fail(&e->group, s->number, rc, "submission", "host");
+    ddp__task_group_fail(&e->group, s->number, rc, "submission", NULL);
     return ddp__engine_wait_all(e);
 }
 
@@ -412,7 +412,7 @@ int ddp__engine_step(struct ddp__engine *e, const struct ddp__step *s)
         e->first_submit = begin;
     if ((rc = submit_subs(e, s, 0, e->graph->nodes)) < 0 ||
         (rc = submit_merges(e, s)) < 0)
-        ddp__task_group_fail(&e->group, s->number, rc, "submission", "host");
+        ddp__task_group_fail(&e->group, s->number, rc, "submission", NULL);
     if ((rc = submit_end(e, s, rc)) < 0)
         return rc;
     e->submitted++;
@@ -437,7 +437,7 @@ int ddp__engine_update(struct ddp__engine *e, const struct ddp__step *s)
     count_finished(e, -1);
     e->submitted--;
     if (any_gradient(e) && (rc = submit_updates(e, s)) < 0)
-        ddp__task_group_fail(&e->group, s->number, rc, "submission", "host");
+        ddp__task_group_fail(&e->group, s->number, rc, "submission", NULL);
     if ((rc = submit_end(e, s, rc)) < 0)
         count_finished(e, 1);
     e->submitted++;
@@ -476,6 +476,6 @@ int ddp__engine_half(struct ddp__engine *e, const int *n, int subs,
             rc = ddp__reduce_submit(e, &s, b);
     if (rc == 0)
         return 0;
-    ddp__task_group_fail(&e->group, 0, rc, "submission", "host");
+    ddp__task_group_fail(&e->group, 0, rc, "submission", NULL);
     return ddp__engine_wait_all(e);
 }
