@@ -929,7 +929,7 @@ static void test_damaged(void)
     snprintf(before, sizeof(before), "%s", ddp_errmsg());
     snprintf(kept, sizeof(kept), "%s/kept", top);
     shell("rm -rf '%s'; cp -a '%s' '%s'", kept, dir, kept);
-    for (int i = 0; i < 12; i += getenv("DDP_LONG") ? 1 : 5) {
+    for (int i = 0; i < 16; i += getenv("DDP_LONG") ? 1 : 5) {
         const char *path = step_path(8, file[i % 4]);
 
         shell("rm -rf '%s'; cp -a '%s' '%s'", dir, kept, dir);
@@ -937,8 +937,10 @@ static void test_damaged(void)
             spoil(path);
         else if (i < 8)
             shell("truncate -s -1 '%s'", path);
-        else
+        else if (i < 12)
             unlink(path);
+        else
+            shell("rm '%s'; mkfifo '%s'", path, path);
         is_int(resume(r, &c), want, "%s damaged: the one before does it",
                file[i % 4]);
         ok(c.step == 6 && c.skipped == 1 && strstr(c.why, dir),

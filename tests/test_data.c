@@ -562,6 +562,14 @@ static void test_bad_imagenet(void)
             "one class");
     refused(ddp_dataset_imagenet(at("f"), DDP_VAL, &small),
             "LOC_synset_mapping.txt: cannot be opened", "no mapping");
+    unlink(at("i/LOC_synset_mapping.txt"));
+    if (mkfifo(at("i/LOC_synset_mapping.txt"), 0600) < 0)
+        bail_out("cannot make a pipe");
+    refused(ddp_dataset_imagenet(at("i"), DDP_VAL, &small),
+            "mapping.txt: is not a regular file", "a mapping that is a pipe");
+    unlink(at("i/LOC_synset_mapping.txt"));
+    refused(ddp_dataset_csv("/dev/zero", "class"), "is not a regular file",
+            "a table that is a device");
 }
 
 /* ---- CIFAR-10 ----------------------------------------------------------- */
