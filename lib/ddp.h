@@ -3,10 +3,10 @@
  *
  * A program builds a chain of layers, names a data set, and trains.  Every
  * training step becomes a StarPU task graph of per-layer tasks over
- * sub-batches.  The sub-batches of a step form lanes, each lane runs on the
- * first device that is free, and the gradients are added in a fixed tree, so
- * the weights are the same to the last bit for any number of devices of a kind
- * and any scheduler.
+ * sub-batches.  A sub-batch goes to the first device that is free; those of a
+ * step form lanes, whose gradients are added in a fixed order and tree, so the
+ * weights are the same to the last bit for any number of devices of a kind and
+ * any scheduler.
  *
  *     ddp_t *ddp = ddp_init(NULL);
  *     ddp_chain_t *m =
