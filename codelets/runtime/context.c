@@ -125,6 +125,24 @@ static bool is_simulated(void)
     return false;
 }
 
+/* StarPU finds "ddp" by the policy that it is given; by its name it would not,
+ * and print that. */
+static int init_by_policy(const ddp_t *ddp, struct starpu_conf *conf)
+{
+    const char *name = getenv("STARPU_SCHED");
+    bool is_ours = name && !strcmp(name, ddp__sched_policy.policy_name);
+    int rc;
+
+    if (is_ours) {
+        conf->sched_policy_name = NULL;
+        unsetenv("STARPU_SCHED");
+    }
+    rc = init_starpu(ddp, conf);
+    if (is_ours)
+        setenv("STARPU_SCHED", ddp__sched_policy.policy_name, 1);
+    return rc;
+}
+
 /* What StarPU needs to know of this machine, and would abort on. */
 static int check_machine(ddp_t *ddp)
 {
@@ -162,7 +180,7 @@ static int start_starpu(ddp_t *ddp, const struct ddp_config *cfg)
         (rc = check_machine(ddp)) < 0)
         return rc;
     ddp__place_workers(ddp, &conf);
-    if ((rc = init_starpu(ddp, &conf)) == 0)
+    if ((rc = init_by_policy(ddp, &conf)) == 0)
         return 0;
     if (rc == -ENODEV)
         return ddp__fail(DDP_ENODEV,

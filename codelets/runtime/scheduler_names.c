@@ -49,11 +49,19 @@ static bool in_library(const char *name)
     return found;
 }
 
+/* These end the process at the first task: they want to be told, by calls of
+ * their own, which kinds of workers there are and which task is for which. */
+static bool is_unusable(const char *name)
+{
+    return !strcmp(name, "heteroprio") ||
+           !strcmp(name, "modular-heteroprio-heft");
+}
+
 static bool is_known_policy(const char *name)
 {
     struct starpu_sched_policy **p = starpu_sched_get_predefined_policies();
 
-    if (!strcmp(name, "help") || !strcmp(name, "ddp") ||
+    if (!strcmp(name, "ddp") ||
         !strncmp(name, "heft", 4)) /* an old name that StarPU still takes */
         return true;
     for (; *p; p++)
@@ -73,7 +81,8 @@ static void list_names(char *text, size_t size)
         for (struct starpu_sched_policy **p = all; *p; p++) {
             const char *name = (*p)->policy_name;
 
-            if (!name || (strncmp(name, "modular-", 8) == 0) != modular ||
+            if (!name || is_unusable(name) ||
+                (strncmp(name, "modular-", 8) == 0) != modular ||
                 len + strlen(name) + 3 > size)
                 continue;
             len += (size_t)sprintf(text + len, ", %s", name);
@@ -91,9 +100,14 @@ int ddp__sched_check(const char *name)
     char names[1024];
     int lanes;
 
-    if (!name || !*name || is_known_policy(name))
+    if (!name || !*name || (is_known_policy(name) && !is_unusable(name)))
         return ddp__sched_inflight(&lanes);
     list_names(names, sizeof(names));
+    if (is_unusable(name))
+        return ddp__fail(DDP_EINVAL,
+                         "StarPU's scheduler '%s' cannot run tasks of libddp; "
+                         "available for STARPU_SCHED: ddp%s",
+                         name, names);
     return ddp__fail(DDP_EINVAL,
                      "unknown scheduler '%s' in STARPU_SCHED; available: ddp%s",
                      name, names);
