@@ -84,10 +84,18 @@ run env STARPU_SCHED=lsw "$imagenet" train "$data" --epochs 1 \
     --output "$tmp/x"
 exits 2 "a misspelt STARPU_SCHED: exit code 2"
 complains "lsw.*lws" "with those there are"
-run env STARPU_SCHED=ddp "$imagenet" train "$data" --model mlp --hidden 4 \
-    --img-size 8 -b 16 --steps 1 --no-val --output "$tmp/ddp"
+mlp="--model mlp --hidden 4 --img-size 8 -b 16 --steps 1 --no-val"
+# shellcheck disable=SC2086
+run env STARPU_SCHED=ddp "$imagenet" train "$data" $mlp --sub-batch 4 \
+    --output "$tmp/ddp"
 [ $rc = 0 ] && [ ! -s "$tmp/err" ]
 point $? "STARPU_SCHED=ddp is no error, and StarPU does not complain"
+# shellcheck disable=SC2086
+run env STARPU_NCPU=2 "$imagenet" train "$data" $mlp --lanes 1 \
+    --output "$tmp/idle"
+exits 0 "fewer lanes than workers are no error"
+complains "--lanes 1 keeps 1 of 2 devices busy; --sub-batch 8 --lanes 2 has" \
+    "but what uses them is said"
 # shellcheck disable=SC2086
 run "$imagenet" train "$data" $net $size --epochs 1 --weights "$tmp/none" \
     --output "$tmp/x"

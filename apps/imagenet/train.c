@@ -241,6 +241,23 @@ static int on_epoch(const struct ddp_progress *p, void *arg)
 
 /* ---- before and after --------------------------------------------------- */
 
+/* Lanes are the user's, since they determine the weights; but that they leave
+ * devices idle is said, with what would not. */
+static void advise_lanes(const struct run *r)
+{
+    const struct settings *s = r->set;
+    int workers = ddp_worker_count(r->ddp);
+    long long sub_batch = (s->batch + workers - 1) / workers;
+
+    if (s->lanes >= workers)
+        return;
+    app_say("--lanes %lld keeps %lld of %d devices busy; --sub-batch %lld "
+            "--lanes %lld has the same batch and uses more, but changes the "
+            "weights",
+            (long long)s->lanes, (long long)s->lanes, workers, sub_batch,
+            (long long)((s->batch + sub_batch - 1) / sub_batch));
+}
+
 static void announce(const struct run *r)
 {
     const struct settings *s = r->set;
@@ -259,6 +276,7 @@ static void announce(const struct run *r)
            "sub-batches of up to %lld in %lld lanes\n",
            (long long)s->batch, ddp_worker_count(r->ddp), subs,
            (long long)s->sub_batch, (long long)s->lanes);
+    advise_lanes(r);
     printf("run: %lld epochs of %lld steps, lr %g, seed %lld, output %s\n",
            (long long)s->epochs, (long long)ddp_trainer_epoch_steps(r->trainer),
            s->lr, (long long)s->seed, s->output);
