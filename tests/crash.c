@@ -30,12 +30,17 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static bool ours[FDS]; /* descriptors of files and folders below the folder */
 static __thread bool inside;
 
+/* Files that were written to and folders that got a name, by inode, until they
+ * are synced. */
+static ino_t unsynced[FDS];
+
 void crash_begin(enum crash_mode mode, const char *dir)
 {
     crash.mode = mode;
     crash.dir = dir;
-    crash.count = 0;
+    crash.count = crash.unsynced = 0;
     crash.what[0] = 0;
+    memset(unsynced, 0, sizeof(unsynced));
 }
 
 static void keep_copy(void)
@@ -123,6 +128,64 @@ static mode_t mode_of(int flags, va_list ap)
     return flags & O_CREAT ? va_arg(ap, mode_t) : 0;
 }
 
+/* ---- what is not on the disk yet ---------------------------------------- */
+
+/* The place of an inode in the list; of 0: a free one. */
+static ino_t *find_unsynced(ino_t inode)
+{
+    for (int i = 0; i < FDS; i++)
+        if (unsynced[i] == inode)
+            return &unsynced[i];
+    return NULL;
+}
+
+static void note_synced(int fd, bool synced)
+{
+    struct stat st;
+    ino_t *at;
+
+    if (crash.mode != CRASH_COUNT || fstat(fd, &st) < 0)
+        return;
+    pthread_mutex_lock(&lock);
+    at = find_unsynced(st.st_ino);
+    if (synced && at)
+        *at = 0;
+    else if (!synced && !at && (at = find_unsynced(0)))
+        *at = st.st_ino;
+    pthread_mutex_unlock(&lock);
+}
+
+/* A name is given to the file at `path`: what it stands for must be on the
+ * disk.  The folder of the name is `dir` or, for a path, that of `path`. */
+static void note_name(int dir, const char *path)
+{
+    char parent[PATH];
+    struct stat st;
+    int fd;
+
+    if (crash.mode != CRASH_COUNT || !below(dir, path) ||
+        fstatat(dir, path, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+        S_ISLNK(st.st_mode)) /* links may be lost */
+        return;
+    if (find_unsynced(st.st_ino))
+        crash.unsynced++;
+    snprintf(parent, sizeof(parent), "%s", path);
+    *(strrchr(parent, '/') ? strrchr(parent, '/') : parent) = 0;
+    fd = (int)syscall(SYS_openat, dir, *parent ? parent : ".", O_RDONLY, 0);
+    note_synced(fd, false);
+    close(fd);
+}
+
+/* A link to something in this folder, which must not lose that again. */
+static void note_link(int dir)
+{
+    struct stat st;
+
+    if (crash.mode == CRASH_COUNT && fstat(dir, &st) == 0 &&
+        find_unsynced(st.st_ino))
+        crash.unsynced++;
+}
+
 /* ---- as a library that is preloaded ------------------------------------- */
 
 static __attribute__((constructor)) void begin_from_environment(void)
@@ -185,6 +248,7 @@ ssize_t write(int fd, const void *data, size_t n)
         return syscall(SYS_write, fd, data, n);
     if (point("write"))
         return -1;
+    note_synced(fd, false);
     if (crash.mode != CRASH_COPY || n < 2)
         return syscall(SYS_write, fd, data, n);
     half = syscall(SYS_write, fd, p, n / 2);
@@ -198,6 +262,7 @@ int fsync(int fd)
     if (fd >= 0 && fd < FDS && ours[fd] && point("fsync"))
         return -1;
     list_synced(fd);
+    note_synced(fd, true);
     return (int)syscall(SYS_fsync, fd);
 }
 
@@ -214,6 +279,7 @@ int rename(const char *from, const char *to)
     if (below(-1, to) && point("rename"))
         return -1;
     list_folder("rename", to);
+    note_name(AT_FDCWD, from);
     return (int)syscall(SYS_rename, from, to);
 }
 
@@ -221,6 +287,7 @@ int renameat2(int a, const char *from, int b, const char *to, unsigned flags)
 {
     if (below(b, to) && point("rename"))
         return -1;
+    note_name(a, from);
     return (int)syscall(SYS_renameat2, a, from, b, to, flags);
 }
 
@@ -233,6 +300,7 @@ int symlinkat(const char *to, int dir, const char *path)
 {
     if (below(dir, path) && point("symlink"))
         return -1;
+    note_link(dir);
     return (int)syscall(SYS_symlinkat, to, dir, path);
 }
 

@@ -34,6 +34,7 @@ struct crash {
     bool forever;
     bool no_locks; /* /proc/locks is not there, as for another machine's */
     int count;     /* calls so far, from 0 */
+    int unsynced;  /* CRASH_COUNT: names given to what is not on the disk */
     char what[64]; /* the call that failed */
 };
 extern struct crash crash;
