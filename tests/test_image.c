@@ -370,6 +370,17 @@ static struct bytes many_scans(int w, int h, int times)
     return r;
 }
 
+/* Decoding a box at the top does not get to where the file ends. */
+static void check_bad_top(const char *what, const uint8_t *data, size_t len)
+{
+    const struct ddp__crop c = {.box = {0, 0, 16, 8}, .w = 16, .h = 16};
+    uint8_t x[16 * 16 * 3];
+
+    ok(ddp__image_crop(data, len, most, &c, 16, x) == DDP_EDATA &&
+           strstr(ddp_errmsg(), "truncated"),
+       "%s: a bad image", what);
+}
+
 static void test_bad(void)
 {
     struct bytes b = make_photo(200, 150, 1), s;
@@ -382,6 +393,7 @@ static void test_bad(void)
     is_int(ddp__image_decode(trailing, b.len + 1000, &o, 0, 0, x), 0,
            "bytes after the end do no harm");
     check_bad("cut in half", b.data, b.len / 2, most, "truncated");
+    check_bad_top("cut below the box", b.data, b.len / 2);
     check_bad("without its end", b.data, b.len - 2, most, "truncated");
     check_bad("header only", b.data, 100, most, "not a valid JPEG");
     check_bad("three bytes", b.data, 3, most, "not an image");
