@@ -207,6 +207,7 @@ static dnnl_status_t reorder_new(struct ddp__dnn *d, cmd_t plain)
  * more than it takes before it makes a primitive. */
 static int need_room(void)
 {
+    /* cppcheck-suppress invalidFunctionArg ; anonymous memory has no file */
     void *p = mmap(NULL, ROOM, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
     if (p == MAP_FAILED)

@@ -14,7 +14,7 @@ struct ddp__step {
     uint64_t seed; /* of dropout */
     float lr;
     float momentum; /* of the update; 0: the optimizer's */
-    bool update; /* else gradients are kept for ddp__engine_gradient() */
+    bool update;    /* else gradients are kept for ddp__engine_gradient() */
     uint64_t
         first; /* number of the first sub-batch, which is passed to fill() */
 };

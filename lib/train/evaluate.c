@@ -299,7 +299,7 @@ static void remember_result(struct ddp__run *r, int64_t step, bool classes,
 int ddp_trainer_evaluate(ddp_trainer_t *t, ddp_dataset_t *data,
                          struct ddp_metrics *m)
 {
-    struct ddp_metrics own;
+    struct ddp_metrics own = {0};
     int rc;
 
     m = m ? m : &own;
@@ -312,7 +312,7 @@ int ddp_trainer_evaluate(ddp_trainer_t *t, ddp_dataset_t *data,
 int ddp_trainer_evaluate_ema(ddp_trainer_t *t, ddp_dataset_t *data,
                              struct ddp_metrics *m)
 {
-    struct ddp_metrics own;
+    struct ddp_metrics own = {0};
     int rc = ddp__trainer_check(t);
 
     if (rc < 0)
