@@ -1185,7 +1185,7 @@ void ddp_resume_options_init_sized(struct ddp_resume_options *o, size_t size);
 /* The same for a run that continues with other settings, knowingly: more
  * epochs, another learning rate, ...  The checkpoints that follow list all such
  * changes in trainer.json.  Where an epoch gets another number of steps, the
- * steps done are counted anew, so that the same share of the run is behind it;
+ * steps done are renumbered, so that the same share of the run is behind it;
  * then checkpoints go to another folder.
  * Errors   DDP_EINVAL also for a name that is no setting, or of one that can
  *          never change (the network, the kind of optimizer, the classes). */

@@ -111,7 +111,7 @@ complains "add --resume $tmp/whole and use another --output" "and the way out"
 # shellcheck disable=SC2086
 run "$imagenet" train $longer -b 12 --resume "$tmp/old" --resume-with batch \
     --output "$tmp/batch"
-says "^resume: step=4 " "into another one it counts its steps anew"
+says "^resume: step=4 " "into another one it renumbers its steps"
 says "^final step=6 " "to the same epoch"
 # shellcheck disable=SC2086
 run "$imagenet" train $longer --resume-with model --output "$tmp/new"

@@ -1,7 +1,7 @@
 /* fuzz.h - what reads a file, on damaged copies of good ones
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Whatever the bytes are, a reader succeeds, or it returns a negative code and
+ * For any bytes, a reader succeeds, or it returns a negative code and
  * has set a message; it never crashes or hangs.  Each reader gets a second, or
  * DDP_FUZZ_SECONDS.
  */

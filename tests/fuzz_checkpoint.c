@@ -85,7 +85,7 @@ static void end(void)
 
 /* ---- readers ------------------------------------------------------------ */
 
-/* A run that resumes goes on. */
+/* A run that resumes continues. */
 static int resume(void)
 {
     int rc = ddp_trainer_resume(run.trainer, fuzz_path(CHECKPOINT), NULL);

@@ -820,7 +820,7 @@ static void test_changed_rate(void)
            "it is accepted if it is named");
     ok(!strcmp(c.changed, "optimizer.lr") &&
            !strcmp(c.changes, "optimizer.lr is 0.1, in this run 0.05"),
-       "both values are told: %s", c.changes);
+       "both values are reported: %s", c.changes);
     is_int(finish(&r), want, "the weights are those of a run that changes it");
 }
 
@@ -858,7 +858,7 @@ static void test_changed_length(void)
     json_decref(state);
 }
 
-/* Where epochs have other steps, they are numbered anew, in another folder. */
+/* Where epochs have other steps, they are renumbered, in another folder. */
 static void test_changed_batch(void)
 {
     struct run r = usual();
@@ -1147,7 +1147,7 @@ static void test_death(void)
     ok(fresh < points / 2, "from the beginning only before the first is there");
 }
 
-/* Whether a failure of a call was told: it ended the run, or there was time for
+/* Whether a failure of a call was reported: it ended the run, or there was time for
  * another checkpoint. */
 static bool is_told(const struct run *r, int rc, int error, bool forever)
 {

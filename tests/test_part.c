@@ -1,7 +1,7 @@
 /* test_part.c - a data set divided for training and validation
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * A table, whose rows are told apart by their number, which is also a column.
+ * A table, whose rows differ in their number, which is also a column.
  */
 #include "config.h"
 

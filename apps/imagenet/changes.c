@@ -8,7 +8,7 @@
 #include "common/app.h"
 #include "changes.h"
 
-/* What is told to the library as a fraction of the rate. */
+/* What the library takes as a fraction of the rate. */
 #define OF_RATE "schedule.warmup_factor,schedule.final_factor"
 /* What the length of the run decides. */
 #define LENGTH "schedule.steps,schedule.warmup"

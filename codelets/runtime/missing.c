@@ -1,4 +1,4 @@
-/* missing.c - what stands in for memory that cannot be had
+/* missing.c - what stands in for memory that cannot be allocated
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * StarPU asks for a task's memory again and again until it gets some, even if

@@ -1,4 +1,4 @@
-/* missing.h - what stands in for memory that cannot be had
+/* missing.h - what stands in for memory that cannot be allocated
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
 #ifndef DDP_MISSING_H

@@ -300,7 +300,7 @@ static bool leave_to_faster(struct sched *s, int id,
 }
 
 /* The sub-batch for a worker: of the oldest step that has one, that of the lane
- * it had before if it can be had, else the first. */
+ * it had before if it can be claimed, else the first. */
 static struct ddp__sched_sub *choose_sub(struct sched *s, int id)
 {
     struct ddp__sched_sub *u, *best = NULL;

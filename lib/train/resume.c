@@ -1,4 +1,4 @@
-/* resume.c - a trainer goes on from a checkpoint
+/* resume.c - a trainer continues from a checkpoint
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
 #include "config.h"
