@@ -11,6 +11,8 @@ libddp_core_la_SOURCES += \
 CODELETS_SOURCES += \
     %D%/buffer.c \
     %D%/buffer.h \
+    %D%/claims.c \
+    %D%/claims.h \
     %D%/context.c \
     %D%/context.h \
     %D%/cost.c \

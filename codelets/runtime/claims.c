@@ -1,0 +1,249 @@
+/* claims.c - which worker takes which sub-batch
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * A worker has at most `cap` sub-batches (1; a GPU 2) of one step or older
+ * ones; those it may have begun of newer steps do not count, since they may
+ * wait for the older: a cap over all of them could stop every worker for good.
+ *
+ * Sub-batches are ordered by submission: what a task waits for was submitted
+ * before it, whereas numbers of steps may start again with another run.
+ */
+#include "config.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "runtime/claims.h"
+#include "runtime/task_group.h"
+
+/* A difference in rate that is none of noise. */
+#define FASTER 1.3
+
+void ddp__claims_init(struct ddp__claims *c)
+{
+    for (int i = 0; i < DDP__STICKY; i++)
+        c->sticky[i].id = -1;
+}
+
+void ddp__claims_free(struct ddp__claims *c)
+{
+    for (struct ddp__sched_sub *u = c->first, *next; u; u = next) {
+        next = u->next;
+        free(u);
+    }
+}
+
+void ddp__claims_free_done(struct ddp__claims *c)
+{
+    struct ddp__sched_sub **at = &c->first, *u;
+
+    while ((u = *at)) {
+        if (u->pending == 0 && (u->closed || u->age < c->age)) {
+            *at = u->next;
+            free(u);
+        } else {
+            at = &u->next;
+        }
+    }
+}
+
+/* Whether u comes before (age, lane, sub), or is it. */
+static bool is_before(const struct ddp__sched_sub *u, int64_t age,
+                      const struct ddp__sched_tag *tag)
+{
+    if (u->age != age)
+        return u->age < age;
+    if (u->lane != tag->lane)
+        return u->lane < tag->lane;
+    return u->sub <= tag->sub;
+}
+
+struct ddp__sched_sub *ddp__claims_sub(struct ddp__claims *c,
+                                       const struct ddp__sched_tag *tag)
+{
+    struct ddp__sched_sub **at = &c->first, *u;
+
+    if (tag->step != c->step) {
+        c->step = tag->step;
+        c->age++;
+        c->claimed[c->age % DDP__CLAIM_STEPS] = 0;
+        ddp__claims_free_done(c);
+    }
+    for (; *at && is_before(*at, c->age, tag); at = &(*at)->next)
+        if ((*at)->age == c->age && (*at)->lane == tag->lane &&
+            (*at)->sub == tag->sub && !(*at)->closed)
+            return *at;
+    if ((u = calloc(1, sizeof(*u)))) {
+        *u = (struct ddp__sched_sub){.next = *at,
+                                     .age = c->age,
+                                     .lane = tag->lane,
+                                     .sub = tag->sub,
+                                     .of = tag->subs,
+                                     .work = tag->work > 0 ? tag->work : 1,
+                                     .owner = -1};
+        *at = u;
+    }
+    return u;
+}
+
+int ddp__claims_bound(const struct ddp__claims *c,
+                      const struct ddp__sched_sub *u)
+{
+    int id = c->sticky[(unsigned)u->lane % DDP__STICKY].id;
+
+    return id >= 0 &&
+                   c->sticky[(unsigned)u->lane % DDP__STICKY].age == u->age &&
+                   starpu_worker_get_memory_node((unsigned)id) !=
+                       STARPU_MAIN_RAM
+               ? id
+               : -1;
+}
+
+/* Lanes in flight on a worker, of steps that are not newer than age. */
+static int in_flight(const struct ddp__claims *c, int id, int64_t age)
+{
+    const struct ddp__sched_sub *counted = NULL;
+    int n = 0;
+
+    for (struct ddp__sched_sub *u = c->first; u && u->age <= age; u = u->next) {
+        if (u->pending == 0 ||
+            (u->owner < 0 ? ddp__claims_bound(c, u) : u->owner) != id)
+            continue;
+        n += !counted || counted->lane != u->lane || counted->age != u->age;
+        counted = u;
+    }
+    return n;
+}
+
+/* Whether the worker, with `mine` in flight, may take one that begins with t:
+ * it is below the cap, and no other worker that could run t has fewer. */
+static bool may_claim(const struct ddp__claims *c, int id, int mine,
+                      int64_t age, struct starpu_task *t)
+{
+    if (mine >= c->by[id].cap)
+        return false;
+    for (int i = 0; mine > 0 && i < c->workers; i++)
+        if (in_flight(c, c->id[i], age) < mine && can_run(c->id[i], t))
+            return false;
+    return true;
+}
+
+/* When a worker that should have ended what it does, or u, is late. */
+static double late_at(const struct ddp__claimer *w,
+                      const struct ddp__sched_sub *u, double now)
+{
+    return w->doing > 0 ? w->since + 2 * w->doing / w->rate
+                        : now + 2 * u->work / w->rate;
+}
+
+/* How many sub-batches like u another worker ends within so many seconds.  None
+ * if it runs something else, or is late: nobody knows for how long. */
+static int ends_within(const struct ddp__claimer *w,
+                       const struct ddp__sched_sub *u, double seconds,
+                       double now)
+{
+    double end = w->since + w->doing / w->rate;
+
+    if (w->doing > 0 ? now >= late_at(w, u, now) : w->elsewhere)
+        return 0;
+    return (int)((seconds - fmax(w->doing > 0 ? end - now : 0, 0)) * w->rate /
+                 u->work);
+}
+
+/* Sub-batches that are left of a step, but for those that u holds back. */
+static int left_beside(const struct ddp__claims *c,
+                       const struct ddp__sched_sub *u)
+{
+    int left = u->of - c->claimed[u->age % DDP__CLAIM_STEPS];
+
+    for (struct ddp__sched_sub *v = u->next;
+         v && v->age == u->age && v->lane == u->lane; v = v->next)
+        left--;
+    return left;
+}
+
+/* Whether faster workers will have ended u, and all that they could do instead,
+ * before this one would have ended u, which begins with t.  It looks again when
+ * the first of them is late. */
+static bool leave_to_faster(struct ddp__claims *c, int id,
+                            const struct ddp__sched_sub *u,
+                            struct starpu_task *t)
+{
+    struct ddp__claimer *me = &c->by[id];
+    int left = left_beside(c, u);
+    double now = ddp__now(), mine, until = INFINITY;
+
+    if (left <= 0 || me->rate == 0) /* the step has not said how many */
+        return false;
+    mine = u->work / me->rate;
+    for (int i = 0; i < c->workers && left > 0; i++) {
+        const struct ddp__claimer *w = &c->by[c->id[i]];
+        int n = w->rate > FASTER * me->rate && can_run(c->id[i], t)
+                    ? ends_within(w, u, mine, now)
+                    : 0;
+
+        if (n > 0)
+            until = fmin(until, late_at(w, u, now));
+        left -= n;
+    }
+    if (left > 0)
+        return false;
+    me->until = until;
+    return true;
+}
+
+struct ddp__sched_sub *ddp__claims_choose(struct ddp__claims *c, int id)
+{
+    struct ddp__sched_sub *u, *best = NULL;
+    struct starpu_task *t;
+    int64_t age = -1;
+    int mine = 0;
+
+    for (u = c->first; u && (!best || u->age == best->age); u = u->next) {
+        if (u->owner >= 0 || !(t = queue_first(&u->ready, id)))
+            continue;
+        if (u->age != age)
+            mine = in_flight(c, id, age = u->age);
+        if (!may_claim(c, id, mine, age, t) || leave_to_faster(c, id, u, t))
+            continue;
+        if (c->sticky[(unsigned)u->lane % DDP__STICKY].id == id)
+            return u;
+        if (!best)
+            best = u;
+    }
+    return best;
+}
+
+void ddp__claims_take(struct ddp__claims *c, struct ddp__sched_sub *u, int id)
+{
+    struct ddp__claimer *w = &c->by[id];
+
+    u->owner = id;
+    u->claimed = w->since = ddp__now();
+    w->doing = u->work;
+    c->claimed[u->age % DDP__CLAIM_STEPS]++;
+    c->sticky[(unsigned)u->lane % DDP__STICKY].id = id;
+    c->sticky[(unsigned)u->lane % DDP__STICKY].age = u->age;
+}
+
+struct starpu_task *ddp__claims_owned(struct ddp__claims *c, int id)
+{
+    struct ddp__sched_sub *u, *best = NULL;
+
+    for (u = c->first; u && (!best || u->age == best->age); u = u->next)
+        if (u->owner == id && u->ready.first &&
+            (!best || u->ready.first->priority > best->ready.first->priority))
+            best = u;
+    return best ? queue_take(&best->ready, id) : NULL;
+}
+
+void ddp__claims_done(struct ddp__claims *c, const struct ddp__sched_sub *u)
+{
+    struct ddp__claimer *w = &c->by[u->owner];
+    double seconds = ddp__now() - u->claimed;
+    double rate = u->work / fmax(seconds, 1e-9);
+
+    w->rate = w->rate > 0 ? (w->rate + rate) / 2 : rate;
+    if (in_flight(c, u->owner, INT64_MAX) == 0)
+        w->doing = 0;
+}

@@ -1,0 +1,80 @@
+/* claims.h - which worker takes which sub-batch
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * State of the policy "ddp", whose lock is held at every call.
+ */
+#ifndef DDP_CLAIMS_H
+#define DDP_CLAIMS_H
+
+#include "runtime/scheduler.h"
+#include "runtime/task_queue.h"
+
+enum {
+    DDP__STICKY = 256,     /* lanes whose worker is remembered; others share */
+    DDP__CLAIM_STEPS = 64, /* whose claims are counted; others share */
+};
+
+/* One sub-batch of one step. */
+struct ddp__sched_sub {
+    struct ddp__sched_sub *next; /* in order of age, lane, sub */
+    int64_t age;
+    int lane, sub;
+    int of; /* sub-batches that the step has; 0: unknown */
+    double work;
+    int owner;      /* worker; -1: unclaimed */
+    double claimed; /* when; in seconds */
+    int pending;    /* tasks submitted and not done: in flight while > 0 */
+    bool closed;    /* none will be submitted any more; nor in older steps */
+    struct queue ready;
+};
+
+struct ddp__claimer {
+    int cap;        /* sub-batches in flight */
+    double rate;    /* of work, per second; 0: unknown */
+    double since;   /* when it claimed the last sub-batch */
+    double doing;   /* its work; 0: none is in flight */
+    bool elsewhere; /* its task belongs to no sub-batch */
+    double until;   /* left to faster ones: it looks again then; 0: did not */
+};
+
+struct ddp__claims {
+    int64_t step; /* being submitted */
+    int64_t age;  /* steps so far: their order of submission */
+    struct ddp__sched_sub *first;
+    struct {
+        int id;      /* worker that last had the lane; -1: none */
+        int64_t age; /* in this step */
+    } sticky[DDP__STICKY];
+    int claimed[DDP__CLAIM_STEPS]; /* by age: sub-batches claimed so far */
+    int workers, id[STARPU_NMAXWORKERS];
+    struct ddp__claimer by[STARPU_NMAXWORKERS]; /* by id */
+};
+
+void ddp__claims_init(struct ddp__claims *c);
+void ddp__claims_free(struct ddp__claims *c);
+
+/* The sub-batch that a task being submitted belongs to, made if it is a new
+ * one.  NULL: no memory for it, and its tasks will run anywhere. */
+struct ddp__sched_sub *ddp__claims_sub(struct ddp__claims *c,
+                                       const struct ddp__sched_tag *tag);
+
+/* Free those that are done and get no more tasks. */
+void ddp__claims_free_done(struct ddp__claims *c);
+
+/* The worker that has the sums of the sub-batch's lane in a memory of its own;
+ * else -1. */
+int ddp__claims_bound(const struct ddp__claims *c,
+                      const struct ddp__sched_sub *u);
+
+/* The sub-batch for a worker: of the oldest step that has one, that of the lane
+ * it had before if it can be claimed, else the first; NULL: it takes none. */
+struct ddp__sched_sub *ddp__claims_choose(struct ddp__claims *c, int id);
+void ddp__claims_take(struct ddp__claims *c, struct ddp__sched_sub *u, int id);
+
+/* The best ready task of what the worker has claimed: older steps first. */
+struct starpu_task *ddp__claims_owned(struct ddp__claims *c, int id);
+
+/* Note how fast its worker was with a sub-batch that is done. */
+void ddp__claims_done(struct ddp__claims *c, const struct ddp__sched_sub *u);
+
+#endif
