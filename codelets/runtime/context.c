@@ -17,8 +17,8 @@
 #include "runtime/buffer.h"
 #include "runtime/context.h"
 #include "runtime/device_list.h"
+#include "runtime/describe.h"
 #include "runtime/devices.h"
-#include "runtime/env_names.h"
 #include "runtime/task_group.h"
 #include "runtime/place.h"
 #include "runtime/scheduler.h"
@@ -191,49 +191,6 @@ static int start_starpu(ddp_t *ddp, const struct ddp_config *cfg)
     return ddp__fail(DDP_ENODEV, "StarPU did not start: %s", strerror(-rc));
 }
 
-static void describe_accelerator(const ddp_t *ddp, char *out, size_t size)
-{
-    const struct ddp__devices *all = &ddp->devices;
-    int n = ddp->gpu_workers, gpus = ddp_gpu_count(ddp, NULL);
-
-    snprintf(out, size, "%d %s worker%s on %d GPU%s (%s)%s ", n,
-             ddp->accelerator->name, n == 1 ? "" : "s", gpus,
-             gpus == 1 ? "" : "s", ddp__devices_describe(&all->used[0]),
-             all->hybrid ? " and" : ", input by");
-}
-
-static void describe_workers(ddp_t *ddp)
-{
-    const struct starpu_sched_policy *p = starpu_sched_ctx_get_sched_policy(0);
-    const struct ddp__devices *all = &ddp->devices;
-    char gpus[576] = "", why[sizeof(ddp->gpus.why) + 32] = "";
-    char machine[320], home[sizeof(ddp->home.why) + 64] = "", asked[32] = "";
-    char unknown[256], names[sizeof(unknown) + 48] = "";
-
-    if (ddp->accelerator)
-        describe_accelerator(ddp, gpus, sizeof(gpus));
-    if (ddp->gpus.why[0])
-        snprintf(why, sizeof(why), "; GPUs not used: %s", ddp->gpus.why);
-    if (ddp->home.temporary[0])
-        snprintf(home, sizeof(home), "; StarPU's files are temporary: %s",
-                 ddp->home.why);
-    if (ddp->asked_cpus > ddp->cpu_workers)
-        snprintf(asked, sizeof(asked), " of %d asked for", ddp->asked_cpus);
-    ddp__env_unknown(unknown, sizeof(unknown));
-    if (unknown[0])
-        snprintf(names, sizeof(names),
-                 "; nothing reads %s, set in the "
-                 "environment",
-                 unknown);
-    ddp__place_describe(ddp, machine, sizeof(machine));
-    snprintf(ddp->describe, sizeof(ddp->describe),
-             "%s%d CPU worker%s%s (%s), scheduler %s%s%s%s%s%s", gpus,
-             ddp->cpu_workers, ddp->cpu_workers == 1 ? "" : "s", asked,
-             ddp__devices_describe(&all->used[all->count - 1]),
-             p && p->policy_name ? p->policy_name : "unknown",
-             machine[0] ? "; " : "", machine, home, why, names);
-}
-
 static int count_workers(ddp_t *ddp)
 {
     ddp->cpu_workers = (int)starpu_cpu_worker_get_count();
@@ -310,7 +267,7 @@ ddp_t *ddp_init(const struct ddp_config *given)
     ddp__pending_init(&ddp->pending);
     if (open_devices(ddp, &cfg) < 0)
         goto stop;
-    describe_workers(ddp);
+    ddp__describe(ddp);
     return ddp;
 
 stop:
@@ -367,7 +324,7 @@ const char *ddp_describe(const ddp_t *ddp)
         ddp__fail_null("ddp");
         return "";
     }
-    describe_workers((ddp_t *)ddp);
+    ddp__describe((ddp_t *)ddp);
     return ddp->describe;
 }
 

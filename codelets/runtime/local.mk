@@ -17,6 +17,8 @@ CODELETS_SOURCES += \
     %D%/context.h \
     %D%/cost.c \
     %D%/cost.h \
+    %D%/describe.c \
+    %D%/describe.h \
     %D%/devices.c \
     %D%/devices.h \
     %D%/env_names.c \
