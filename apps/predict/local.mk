@@ -1,5 +1,6 @@
 # apps/predict/local.mk - the program ddp-predict: training on machines that
-# are only described, and the process that simulates one of them (step.c)
+# are only described, and the process that simulates one of them (step.c).
+# The program itself only starts processes: it links one file of the library.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
 if HAVE_SIMGRID
@@ -9,7 +10,8 @@ bin_ddp_predict_SOURCES = \
     %D%/machine.c \
     %D%/main.c \
     %D%/options.c \
-    %D%/predict.h
+    %D%/predict.h \
+    lib/base/printable.c
 bin_ddp_predict_CPPFLAGS = $(APPS_CPPFLAGS) \
     -DHELPER_DIR='"$(pkglibexecdir)"'
 bin_ddp_predict_LDADD = $(APPS_COMMON) $(JANSSON_LIBS)
