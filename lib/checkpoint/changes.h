@@ -17,7 +17,8 @@ struct ddp__changes {
  */
 int ddp__changes_check(const char *allowed);
 
-/* Whether a run can continue with this value of a setting in place of that one. */
+/* Whether a run can continue with this value of a setting in place of that one.
+ */
 bool ddp__setting_can_change(const char *setting, const json_t *there,
                              const json_t *here);
 
