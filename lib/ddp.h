@@ -929,6 +929,9 @@ struct ddp_train_config {
     bool drop_last; /* leave out the last step of an epoch if it has fewer
                        samples than batch; shuffled, each epoch leaves out
                        others */
+    const ddp_dataset_t *eval_data; /* what the program evaluates on, for
+                                       checkpoints to recognise; not owned, and
+                                       must outlive the trainer.  NULL: none */
 };
 
 /* Fill in the defaults.  Of the optimizer there is none (its lr is -1): a

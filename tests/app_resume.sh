@@ -65,6 +65,54 @@ run "$imagenet" train $net --data "$tmp/changed" --output "$tmp/whole"
 exits 2 "an image of another name: exit code 2"
 complains "data.contents is crc32c [0-9a-f]*, in this run crc32c" \
     "the data are named"
+
+# So are images and labels that changed under their names: of training, and of
+# validation.
+changed=$tmp/changed/ILSVRC/Data/CLS-LOC
+# changes FILE WITH: a copy of the data in which FILE is a copy of WITH
+changes()
+{
+    rm -r "$tmp/changed"
+    cp -r "$data" "$tmp/changed"
+    cp "$2" "$1"
+}
+changes "$changed/train/n90000001/n90000001_3.JPEG" \
+    "$changed/train/n90000001/n90000001_2.JPEG"
+# shellcheck disable=SC2086
+run "$imagenet" train $net --data "$tmp/changed" --output "$tmp/whole"
+exits 2 "another image under the same name: exit code 2"
+complains "data.sample.[^ ]*/n90000001_3.JPEG is crc32c [0-9a-f]*, in this run crc32c [0-9a-f]*$" \
+    "it is named, with both values"
+complains "add --resume-with data$" "and the option"
+# shellcheck disable=SC2086
+run "$imagenet" train $net --data "$tmp/changed" --resume "$tmp/whole" \
+    --resume-with data --output "$tmp/other"
+exits 0 "--resume-with data: the run continues"
+complains "other settings: data.sample.*_3.JPEG is" "and reports the change"
+for image in "$data"/ILSVRC/Data/CLS-LOC/val/*; do break; done
+changes "$changed/val/${image##*/}" "$changed/train/n90000001/n90000001_2.JPEG"
+# shellcheck disable=SC2086
+run "$imagenet" train $net --data "$tmp/changed" --output "$tmp/whole"
+exits 2 "another validation image: exit code 2"
+complains "settings: eval_data.sample.[^ ]*${image##*/} is crc32c [0-9a-f]*, in this run crc32c [0-9a-f]*$" \
+    "it is named"
+complains "add --resume-with val$" "and the option"
+# shellcheck disable=SC2086
+run "$imagenet" train $net --data "$tmp/changed" --resume "$tmp/whole" \
+    --resume-with val --output "$tmp/other-val"
+exits 0 "--resume-with val: the run continues"
+complains "other settings: eval_data.sample.*${image##*/} is" \
+    "and reports the change"
+[ "$(value weights)" = "$want" ]
+point $? "no weight depends on it"
+sed '2s/n9[0-9]*/n90000002/; 3s/n9[0-9]*/n90000001/' \
+    "$data/LOC_val_solution.csv" >"$tmp/labels.csv"
+changes "$tmp/changed/LOC_val_solution.csv" "$tmp/labels.csv"
+# shellcheck disable=SC2086
+run "$imagenet" train $net --data "$tmp/changed" --output "$tmp/whole"
+exits 2 "other labels of validation: exit code 2"
+complains "settings: eval_data.contents is crc32c [0-9a-f]*, in this run crc32c [0-9a-f]*$" \
+    "they are named"
 # shellcheck disable=SC2086
 run "$imagenet" train $net --output "$tmp/whole" --resume none
 exits 2 "a run is not written over another"

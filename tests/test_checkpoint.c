@@ -149,6 +149,9 @@ struct run {
     ddp_trainer_t *trainer;
     struct ddp_train_config cfg;
     int64_t count;
+    int64_t eval_count; /* samples that it evaluates on; 0: the program's
+                           business */
+    ddp_dataset_t *eval_data;
     struct variant network;
     int64_t stop_at;     /* on_step stops after it; 0: never */
     int64_t ask_at;      /* on_step asks for a checkpoint */
@@ -205,6 +208,8 @@ static bool begin(struct run *r)
 {
     r->data = images(r->count);
     r->chain = network(&r->network);
+    r->eval_data = r->eval_count ? images(r->eval_count) : NULL;
+    r->cfg.eval_data = r->eval_data;
     r->cfg.arg = r;
     r->trainer = ddp_trainer_new(ddp, r->chain, r->data, &r->cfg);
     return r->trainer;
@@ -223,6 +228,7 @@ static void end(struct run *r)
 {
     ddp_trainer_free(r->trainer);
     ddp_dataset_free(r->data);
+    ddp_dataset_free(r->eval_data);
     ddp_chain_free(r->chain);
 }
 
@@ -885,6 +891,31 @@ static void test_changed_batch(void)
     shell("rm -rf '%s'", other);
 }
 
+/* Data that a run evaluates on decide no weight, but which ones are best. */
+static void test_changed_evaluation(void)
+{
+    struct run r = usual();
+    uint32_t want = undisturbed(r);
+    struct ddp_checkpoint c;
+
+    r.eval_count = COUNT;
+    stop_after(r, 4);
+    r.cfg.checkpoint.dir = dir;
+    r.eval_count = COUNT + 1;
+    refused(r, "other settings: eval_data.samples is 20, in this run 21");
+    begin(&r);
+    is_int(change(&r, NULL, "eval_data", &c), 1, "accepted if it is named");
+    ok(!strcmp(c.changes, "eval_data.samples is 20, in this run 21"),
+       "and reported: %s", c.changes);
+    is_int(finish(&r), want, "the weights are the same");
+    r.eval_count = 0;
+    stop_after(r, 4);
+    r.cfg.checkpoint.dir = dir;
+    r.eval_count = COUNT;
+    is_int(resume(r, &c), want,
+           "a run that evaluated nothing so far may begin to");
+}
+
 static void refuse_change(struct run r, const char *changed, const char *why)
 {
     struct ddp_checkpoint c;
@@ -1147,8 +1178,8 @@ static void test_death(void)
     ok(fresh < points / 2, "from the beginning only before the first is there");
 }
 
-/* Whether a failure of a call was reported: it ended the run, or there was time for
- * another checkpoint. */
+/* Whether a failure of a call was reported: it ended the run, or there was time
+ * for another checkpoint. */
 static bool is_told(const struct run *r, int rc, int error, bool forever)
 {
     struct ddp_checkpoint_failures f;
@@ -1297,6 +1328,7 @@ int main(void)
     test_damaged();
     test_strange_folders();
     test_one_writer();
+    test_elsewhere();
     test_bad_input();
     test_failed_step();
     test_death();

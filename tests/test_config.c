@@ -35,7 +35,8 @@ static void test_defaults(void)
     ok(c.struct_size == sizeof(c) && c.sub_batch == 32 && c.batch == 0 &&
            c.lanes == 0 && c.epochs == 1 && c.run_ahead == 2 &&
            c.max_nan_steps == 10 && c.checkpoint.keep == 3 &&
-           c.optimizer.lr == -1 && c.steps == 0 && c.checkpoint_failures == 0,
+           c.optimizer.lr == -1 && c.steps == 0 && c.checkpoint_failures == 0 &&
+           !c.eval_data,
        "and ddp_train_config_init()");
 }
 

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/crc32c.h"
 #include "base/csv.h"
 #include "data/dataset.h"
 #include "defaults.h"
@@ -715,6 +716,111 @@ static void test_contents(void)
        "CIFAR-10: other images are other contents");
 }
 
+/* What the identity of data has for a file; 0: it has not. */
+static uint32_t identity_of(const struct ddp__identity *all, const char *name)
+{
+    for (int i = 0; i < all->count; i++)
+        if (!strcmp(all->file[i].name, name))
+            return all->file[i].crc;
+    return 0;
+}
+
+/* The crc32c of a whole file. */
+static uint32_t crc_of(const char *name)
+{
+    static uint8_t x[1 << 16];
+    FILE *f = fopen(at(name), "rb");
+    size_t n = f ? fread(x, 1, sizeof(x), f) : 0;
+
+    if (f)
+        fclose(f);
+    return ddp__crc32c(0, x, n);
+}
+
+/* Files that can be repaired are not part of what a run must find again. */
+static void test_identity(void)
+{
+    const struct ddp__identity *all;
+    struct bytes b = make_photo(48, 40, 5);
+    ddp_dataset_t *d, *part;
+    uint32_t crc;
+
+    put_image("id/a/1.jpg", 1);
+    put_image("id/a/2.jpg", 2);
+    put("id/a/cut.jpg", b.data, b.len - 9);
+    put_text("id/b/none.jpg", "none");
+    put_image("id/b/\xff.jpg", 3);
+    put_image("id/b/3.jpg", 4);
+    free(b.data);
+    d = ddp_dataset_folder(at("id"), &small);
+    all = ddp__dataset_identity(d);
+    ok(all && all->count == 3 &&
+           identity_of(all, "a/1.jpg") == crc_of("id/a/1.jpg") &&
+           identity_of(all, "a/2.jpg") == crc_of("id/a/2.jpg") &&
+           identity_of(all, "b/3.jpg") == crc_of("id/b/3.jpg"),
+       "data are known by the contents of images: not of those that end early, "
+       "are none, or have a name that is not UTF-8");
+    crc = identity_of(all, "a/1.jpg");
+    put_image("id/a/1.jpg", 7);
+    ok(identity_of(ddp__dataset_identity(d), "a/1.jpg") == crc,
+       "as they were when the run began");
+    part = ddp_dataset_part(d, DDP_VAL, 0.5, 1);
+    all = ddp__dataset_identity(part);
+    ok(all && all->count > 0 && all->count < 3, "a part has its own: %d",
+       all ? all->count : -1);
+    ddp_dataset_free(part);
+}
+
+/* More images than are read: which ones is the same in every run. */
+static void test_large_identity(void)
+{
+    static struct ddp__identity first;
+    ddp_dataset_t *d;
+    char name[64];
+    int same = 0;
+
+    for (int i = 0; i < 200; i++) {
+        snprintf(name, sizeof(name), "many/%c/%d.jpg", 'a' + i % 2, i);
+        put_image(name, (uint32_t)i);
+    }
+    for (int i = 0; i < 2; i++) {
+        d = ddp_dataset_folder(at("many"), &small);
+        if (i == 0)
+            first = *ddp__dataset_identity(d);
+        for (int k = 0; i == 1 && k < first.count; k++)
+            same += ddp__dataset_identity(d)->file[k].crc == first.file[k].crc;
+        ddp_dataset_free(d);
+    }
+    ok(first.count == DDP__SAMPLED && same == DDP__SAMPLED,
+       "of many images %d are read, the same ones again", first.count);
+}
+
+static void test_labels(void)
+{
+    static const char *const same[] = {"a", "b"}, *const other[] = {"b", "a"},
+                             *const more[] = {"x", "a", "b"};
+    uint32_t is[4];
+
+    for (int i = 0; i < 4; i++) {
+        ddp_dataset_t *d = ddp_dataset_folder(at("same"), &small);
+
+        if (i && ddp_dataset_set_classes(d, i == 3 ? 3 : 2,
+                                         i == 1   ? same
+                                         : i == 2 ? other
+                                                  : more) < 0)
+            diag("%s", ddp_errmsg());
+        is[i] = ddp__dataset_labels(d);
+        if (i == 2) {
+            d = ddp_dataset_part(d, DDP_TRAIN, 0.5, 1);
+            ok(d && ddp__dataset_labels(d) == is[2], "a part has its labels");
+        }
+        ddp_dataset_free(d);
+    }
+    ok(is[0] == 0 && is[1] == 0, "labels are those that the data have");
+    ok(is[2] && is[3] && is[2] != is[3],
+       "classes in another order give other labels");
+}
+
 /* ---- bad samples -------------------------------------------------------- */
 
 struct source {
@@ -940,6 +1046,9 @@ int main(void)
     test_cifar();
     test_cifar_shift();
     test_contents();
+    test_identity();
+    test_large_identity();
+    test_labels();
     test_replace();
     test_budget();
     test_evaluation();

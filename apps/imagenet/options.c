@@ -442,7 +442,7 @@ static const struct opt_group checkpoints = {
         TEXT(
             "resume-with", resume_with, "CHANGED,...", NULL,
             "options that differ from those of the run to resume, such as "
-            "epochs, batch, lr, data, augmentation: continue with the new "
+            "epochs, batch, lr, data, val, augmentation: continue with the new "
             "values, and record that in the checkpoints. The weights are those "
             "of a new run"),
         TEXT("ckpt-every", ckpt_every, "TIME|Nit|Nep|none", "10m",

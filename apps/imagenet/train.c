@@ -316,6 +316,7 @@ static int make_trainer(struct run *r)
     if ((rc = weights_settings_add(r->opts, r->chain, r->data)) < 0)
         return app_fail(rc);
     recipe_config(r->opts, r->set, &cfg);
+    cfg.eval_data = r->val;
     cfg.on_step = on_step;
     cfg.on_epoch = on_epoch;
     cfg.stop = should_stop;

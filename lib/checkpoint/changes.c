@@ -12,7 +12,7 @@
 /* Each with its parts: "optimizer" is "optimizer.lr", too. */
 static const char changeable[] =
     "batch,sub_batch,lanes,seed,order,label_smoothing,ema_decay,optimizer,"
-    "schedule,data,augmentation";
+    "schedule,data,eval_data,augmentation";
 
 /* These decide which state a checkpoint has, and the shapes of the network. */
 static const char fixed[] =

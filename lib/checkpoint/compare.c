@@ -13,6 +13,13 @@
 #include "checkpoint/compare.h"
 #include "checkpoint/settings.h"
 
+/* Settings that checkpoints of earlier versions do not have, nor those of runs
+ * without such data. */
+static const char optional[] = "data.labels,data.sample,eval_data";
+
+/* Contents of files by their names. */
+static const char samples[] = "data.sample,eval_data.sample";
+
 /* The number of differences to name; nobody reads a longer message. */
 enum { NAMED = 5, VALUE = 160 };
 
@@ -25,7 +32,9 @@ struct comparison {
     struct ddp__changes
         *changes; /* which are allowed; its names are added to */
     struct differences refused, accepted;
-    bool final; /* one of those refused may never differ */
+    bool final;        /* one of those refused may never differ */
+    const char *whole; /* what those that are compared are listed as; NULL:
+                          each by its own name */
 };
 
 /* Numbers with this many digits; other values as in JSON. */
@@ -66,24 +75,52 @@ static void add_text(struct differences *d, const char *prefix,
              n ? "; " : "", prefix, name, a, b);
 }
 
+static void add_name(struct ddp__changes *changes, const char *setting)
+{
+    size_t n = strlen(changes->names);
+
+    snprintf(changes->names + n, sizeof(changes->names) - n, "%s%s",
+             n ? "," : "", setting);
+}
+
 static void add_difference(struct comparison *c, const char *prefix,
                            const char *name, const json_t *there,
                            const json_t *here)
 {
-    struct ddp__changes *changes = c->changes;
-    size_t n = strlen(changes->names);
     char setting[2 * VALUE];
     bool can;
 
-    snprintf(setting, sizeof(setting), "%s%s", prefix, name);
+    snprintf(setting, sizeof(setting), "%s%s", c->whole ? "" : prefix,
+             c->whole ? c->whole : name);
     can = ddp__setting_can_change(setting, there, here);
     c->final |= !can;
-    snprintf(changes->names + n, sizeof(changes->names) - n, "%s%s",
-             n ? "," : "", setting);
-    add_text(can && ddp__setting_listed(changes->allowed, setting)
+    if (!ddp__setting_listed(c->changes->names, setting))
+        add_name(c->changes, setting);
+    add_text(can && ddp__setting_listed(c->changes->allowed, setting)
                  ? &c->accepted
                  : &c->refused,
              prefix, name, there, here);
+}
+
+/* Files that both have been able to read; their names may be anything, and are
+ * listed as `whole`. */
+static void compare_samples(struct comparison *d, const char *whole,
+                            const json_t *there, const json_t *here)
+{
+    char inner[VALUE + 1];
+    const char *name;
+    json_t *value;
+
+    snprintf(inner, sizeof(inner), "%s.", whole);
+    d->whole = whole;
+    json_object_foreach((json_t *)here, name, value)
+    {
+        const json_t *other = json_object_get(there, name);
+
+        if (other && !json_equal(other, value))
+            add_difference(d, inner, name, other, value);
+    }
+    d->whole = NULL;
 }
 
 static void compare_objects(struct comparison *d, const char *prefix,
@@ -93,10 +130,15 @@ static void compare_values(struct comparison *d, const char *prefix,
                            const char *name, const json_t *there,
                            const json_t *here)
 {
-    char inner[VALUE];
+    char setting[VALUE], inner[VALUE + 1];
 
-    if (json_is_object(there) && json_is_object(here)) {
-        snprintf(inner, sizeof(inner), "%s%s.", prefix, name);
+    snprintf(setting, sizeof(setting), "%s%s", prefix, name);
+    if ((!there || !here) && ddp__setting_listed(optional, setting))
+        return;
+    if (ddp__setting_listed(samples, setting)) {
+        compare_samples(d, setting, there, here);
+    } else if (json_is_object(there) && json_is_object(here)) {
+        snprintf(inner, sizeof(inner), "%s.", setting);
         compare_objects(d, inner, there, here);
     } else if (!json_equal(there, here)) {
         add_difference(d, prefix, name, there, here);
@@ -117,7 +159,7 @@ static void compare_objects(struct comparison *d, const char *prefix,
     json_object_foreach((json_t *)there, name, value)
     {
         if (!json_object_get(here, name))
-            add_difference(d, prefix, name, value, NULL);
+            compare_values(d, prefix, name, value, NULL);
     }
 }
 

@@ -106,18 +106,71 @@ static json_t *schedule_json(const struct ddp_schedule *s, int64_t steps)
                      s->final_factor, "steps", (json_int_t)steps);
 }
 
+static json_t *crc_json(uint32_t crc)
+{
+    return json_sprintf("crc32c %08x", crc);
+}
+
+/* The contents of some files by their names. */
+static json_t *sample_json(const struct ddp__identity *all)
+{
+    json_t *sample = json_object();
+
+    for (int i = 0; sample && i < all->count; i++)
+        if (json_object_set_new(sample, all->file[i].name,
+                                crc_json(all->file[i].crc)) < 0) {
+            json_decref(sample);
+            return NULL;
+        }
+    return sample;
+}
+
+static json_t *labels_json(const ddp_dataset_t *d)
+{
+    uint32_t labels = ddp__dataset_labels(d);
+
+    return labels ? crc_json(labels) : json_string("as stored");
+}
+
+/* What only some data have: files, and names that classes are renumbered by. */
+static json_t *add_details(json_t *samples, const ddp_dataset_t *d)
+{
+    const struct ddp__identity *all = ddp__dataset_identity(d);
+
+    if (samples && all &&
+        (!d->class_name ||
+         json_object_set_new(samples, "labels", labels_json(d)) == 0) &&
+        (all->count == 0 ||
+         json_object_set_new(samples, "sample", sample_json(all)) == 0))
+        return samples;
+    json_decref(samples);
+    return NULL;
+}
+
 /* Identifies the samples; "contents" is "unknown" for a callback. */
+static json_t *samples_json(const ddp_dataset_t *d)
+{
+    json_t *contents = d->ops->checksum ? crc_json(d->ops->checksum(d))
+                                        : json_string("unknown");
+
+    return add_details(json_pack("{s:I, s:o}", "samples", (json_int_t)d->count,
+                                 "contents", contents),
+                       d);
+}
+
 static json_t *data_json(const ddp_dataset_t *d)
 {
-    char contents[24] = "unknown";
+    json_t *data = samples_json(d);
+    json_t *more = json_pack(
+        "{s:o, s:s, s:i, s:i}", "shape", ddp__json_shape(d->shape), "type",
+        dtype_word(d->type), "classes", d->classes, "targets", d->target_len);
 
-    if (d->ops->checksum)
-        snprintf(contents, sizeof(contents), "crc32c %08x",
-                 d->ops->checksum(d));
-    return json_pack("{s:I, s:o, s:s, s:i, s:i, s:s}", "samples",
-                     (json_int_t)d->count, "shape", ddp__json_shape(d->shape),
-                     "type", dtype_word(d->type), "classes", d->classes,
-                     "targets", d->target_len, "contents", contents);
+    if (!data || !more || json_object_update(data, more) < 0) {
+        json_decref(data);
+        data = NULL;
+    }
+    json_decref(more);
+    return data;
 }
 
 static json_t *augmentation_json(const ddp_dataset_t *d)
@@ -137,13 +190,25 @@ static json_t *add_drop_last(json_t *settings, bool drop)
     return settings;
 }
 
+/* They decide which weights are the best ones. */
+static json_t *add_eval_data(json_t *settings, const ddp_dataset_t *d)
+{
+    if (d && settings &&
+        json_object_set_new(settings, "eval_data", samples_json(d)) < 0) {
+        json_decref(settings);
+        return NULL;
+    }
+    return settings;
+}
+
 static json_t *settings_json(const struct ddp__settings *s)
 {
     const struct ddp_train_config *c = s->cfg;
     char seed[24]; /* JSON's integers are signed */
+    json_t *all;
 
     snprintf(seed, sizeof(seed), "%" PRIu64, c->seed);
-    return add_drop_last(
+    all = add_drop_last(
         json_pack(
             "{s:i, s:i, s:i, s:s, s:s, s:s, s:s, s:f, s:f, s:o, s:o, s:o, s:o}",
             "batch", c->batch, "sub_batch", c->sub_batch, "lanes", c->lanes,
@@ -154,6 +219,7 @@ static json_t *settings_json(const struct ddp__settings *s)
             "schedule", schedule_json(&c->schedule, s->steps), "data",
             data_json(s->data), "augmentation", augmentation_json(s->data)),
         c->drop_last);
+    return add_eval_data(all, c->eval_data);
 }
 
 int ddp__settings_json(const struct ddp__settings *s, json_t **out)

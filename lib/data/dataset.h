@@ -6,6 +6,7 @@
 
 #include <pthread.h>
 
+#include "data/identity.h"
 #include "data/order.h"
 #include "ddp.h"
 
@@ -23,6 +24,12 @@ struct ddp__dataset_ops {
     /* The CRC-32C of which sample is where, but not of the folder that they are
      * in.  NULL: unknown. */
     uint32_t (*checksum)(const ddp_dataset_t *d);
+    /* The name and contents of sample `index`, where checksum() covers only
+     * the name.  DDP_EDATA: it cannot be read whole.  NULL: it covers all. */
+    int (*content)(const ddp_dataset_t *d, int64_t index,
+                   struct ddp__content *c);
+    /* ddp__dataset_labels() of the data that these are a part of; or NULL. */
+    uint32_t (*labels)(const ddp_dataset_t *d);
     /* The options that decide how a sample is processed: fill in names and
      * values, and return their number.  NULL: no processing. */
     int (*options)(const ddp_dataset_t *d,
@@ -57,6 +64,7 @@ struct ddp_dataset {
     } * bad; /* the first DDP__BAD_KEPT; owned */
     int bad_kept;
     int64_t retries; /* reads that were tried again */
+    struct ddp__identity identity;
 };
 enum { DDP__BAD_KEPT = 1000 };
 

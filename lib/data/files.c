@@ -24,7 +24,7 @@
 #include "data/visits.h"
 #include "image/image.h"
 
-enum { SKIPPED = 8 };
+enum { SKIPPED = 8, MAX_CONTENT = 64 << 20 };
 
 struct files {
     struct ddp_dataset d;
@@ -85,6 +85,24 @@ static uint32_t checksum(const ddp_dataset_t *d)
     return ddp__crc32c(crc, f->label, (size_t)d->count * sizeof(*f->label));
 }
 
+static int content_of(const ddp_dataset_t *d, int64_t index,
+                      struct ddp__content *c)
+{
+    const struct files *f = (const struct files *)d;
+    struct ddp__bytes b = {0};
+    int rc;
+
+    c->name = f->names + f->at[index];
+    if ((rc = ddp__file_read(f->fd, c->name, MAX_CONTENT, &b)) == 0)
+        rc = ddp__image_check(b.data, b.len, f->o.max_pixels);
+    if (rc == 0) {
+        c->size = b.len;
+        c->crc = ddp__crc32c(0, b.data, b.len);
+    }
+    free(b.data);
+    return rc;
+}
+
 static int options(const ddp_dataset_t *d, struct ddp_option o[DDP_MAX_OPTIONS])
 {
     return ddp__image_list(&((const struct files *)d)->o, o);
@@ -100,6 +118,7 @@ static const struct ddp__dataset_ops ops = {
     .label = label_of,
     .path = path_of,
     .checksum = checksum,
+    .content = content_of,
     .options = options,
     .free = free_files,
 };

@@ -11,6 +11,8 @@ LIB_SOURCES += \
     %D%/dataset.h \
     %D%/files.c \
     %D%/files.h \
+    %D%/identity.c \
+    %D%/identity.h \
     %D%/image_folder.c \
     %D%/image_folder.h \
     %D%/imagenet.c \

@@ -47,6 +47,21 @@ static uint32_t checksum(const ddp_dataset_t *d)
     return ddp__crc32c(crc, p->index, (size_t)d->count * sizeof(*p->index));
 }
 
+static int content_of(const ddp_dataset_t *d, int64_t index,
+                      struct ddp__content *c)
+{
+    const struct part *p = (const struct part *)d;
+
+    if (!p->of->ops->content)
+        return DDP_EDATA; /* checksum() covers it */
+    return p->of->ops->content(p->of, p->index[index], c);
+}
+
+static uint32_t labels(const ddp_dataset_t *d)
+{
+    return ddp__dataset_labels(((const struct part *)d)->of);
+}
+
 static int options(const ddp_dataset_t *d, struct ddp_option o[DDP_MAX_OPTIONS])
 {
     const ddp_dataset_t *of = ((const struct part *)d)->of;
@@ -66,10 +81,15 @@ static void free_part(ddp_dataset_t *d)
 static const struct ddp__dataset_ops known = {.get = get_sample,
                                               .path = path_of,
                                               .checksum = checksum,
+                                              .content = content_of,
+                                              .labels = labels,
                                               .options = options,
                                               .free = free_part};
-static const struct ddp__dataset_ops unknown = {
-    .get = get_sample, .path = path_of, .options = options, .free = free_part};
+static const struct ddp__dataset_ops unknown = {.get = get_sample,
+                                                .path = path_of,
+                                                .labels = labels,
+                                                .options = options,
+                                                .free = free_part};
 
 /* ---- which samples ------------------------------------------------------ */
 

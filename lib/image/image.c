@@ -221,7 +221,7 @@ static int decode_crop(struct scratch *s, const struct ddp__format *f,
 }
 
 /* The crop: a given one, or the one that the options choose for the image's
- * size. */
+ * size; without either, all of the image in one pixel. */
 struct choice {
     const struct ddp__crop *crop;
     const struct ddp_image_options *o;
@@ -234,6 +234,8 @@ static struct ddp__crop choose_crop(const struct choice *a,
 {
     bool side = on_side(p->orientation);
 
+    if (!a->crop && !a->o)
+        return (struct ddp__crop){.box = {0, 0, p->w, p->h}, .w = 1, .h = 1};
     return a->crop ? *a->crop
                    : ddp__augment(a->o, a->key, side ? p->h : p->w,
                                   side ? p->w : p->h);
@@ -333,6 +335,17 @@ int ddp__image_crop(const uint8_t *data, size_t len, int64_t max_pixels,
     struct scratch *s = scratch_get();
 
     return s ? decode_picture(s, &p, &a, x) : DDP_ENOMEM;
+}
+
+int ddp__image_check(const uint8_t *data, size_t len, int64_t max_pixels)
+{
+    struct ddp__picture p = {
+        .data = data, .len = len, .max_pixels = max_pixels};
+    struct choice a = {.size = 1};
+    struct scratch *s = scratch_get();
+    uint8_t pixel[3];
+
+    return s ? decode_picture(s, &p, &a, pixel) : DDP_ENOMEM;
 }
 
 int ddp__image_decode(const uint8_t *data, size_t len,

@@ -26,6 +26,9 @@ int ddp__image_decode(const uint8_t *data, size_t len,
 int ddp__image_crop(const uint8_t *data, size_t len, int64_t max_pixels,
                     const struct ddp__crop *c, int size, uint8_t *x);
 
+/* Whether the whole image decodes: 0, or as for the functions above. */
+int ddp__image_check(const uint8_t *data, size_t len, int64_t max_pixels);
+
 /* The same for pixels in memory, (h, w, 3). */
 int ddp__image_pixels(const uint8_t *rgb, int w, int h,
                       const struct ddp_image_options *o, uint64_t key,
