@@ -8,6 +8,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +20,7 @@
 
 #include "base/crc32c.h"
 #include "base/philox.h"
+#include "checkpoint/writer.h"
 #include "crash.h"
 #include "graph/graph.h"
 #include "runtime/context.h"
@@ -1046,8 +1049,10 @@ static void test_one_writer(void)
     crash.no_locks = true;
     is_int(ddp_trainer_train(b.trainer), DDP_EINVAL, "a lock of elsewhere");
     ok(strstr(ddp_errmsg(), "process 77 on the machine elsewhere, since "
-                            "2026-01-02T03:04:05Z, is writing"),
-       "the message names the machine: %s", ddp_errmsg());
+                            "2026-01-02T03:04:05Z, last renewed 20") &&
+           strstr(ddp_errmsg(), "Z, is writing"),
+       "the message names the machine, and when it was last seen: %s",
+       ddp_errmsg());
     shell("echo none >'%s/.writer'", dir);
     is_int(ddp_trainer_train(b.trainer), DDP_EINVAL, "a lock of nobody");
     ok(strstr(ddp_errmsg(), "another process, perhaps on another machine, is"),
@@ -1055,6 +1060,96 @@ static void test_one_writer(void)
     crash.no_locks = false;
     end(&b);
     end(&a);
+}
+
+/* ---- a writer on another machine ---------------------------------------- */
+
+static void put_writer(void)
+{
+    shell("echo 77 elsewhere 2026-01-02T03:04:05Z another-boot >'%s/.writer'",
+          dir);
+}
+
+static char writer_path[128];
+
+static struct timespec writer_time(void)
+{
+    struct stat st = {0};
+
+    snprintf(writer_path, sizeof(writer_path), "%s/.writer", dir);
+    stat(writer_path, &st);
+    return st.st_mtim;
+}
+
+static bool later(struct timespec a, struct timespec b)
+{
+    return a.tv_sec > b.tv_sec ||
+           (a.tv_sec == b.tv_sec && a.tv_nsec > b.tv_nsec);
+}
+
+static atomic_bool renewing;
+
+/* As that process would. */
+static void *renew_writer(void *arg)
+{
+    const struct timespec t = {0, 30000000};
+
+    while (renewing) {
+        utimensat(AT_FDCWD, arg, NULL, 0);
+        nanosleep(&t, NULL);
+    }
+    return NULL;
+}
+
+/* Where the file system's lock does not reach, as here, who writes is seen by
+ * the file that it renews. */
+static void test_elsewhere(void)
+{
+    struct run r = usual();
+    const struct timespec t = {0, 300000000};
+    struct timespec before;
+    pthread_t thread;
+    int rc;
+
+    clean();
+    ddp__writer_renew_ms = 100;
+    shell("mkdir '%s'", dir);
+    put_writer();
+    before = writer_time();
+    r.cfg.checkpoint.dir = dir;
+    begin(&r);
+    renewing = true;
+    pthread_create(&thread, NULL, renew_writer, writer_path);
+    rc = ddp_trainer_resume(r.trainer, NULL, NULL);
+    renewing = false;
+    pthread_join(thread, NULL);
+    ok(rc == DDP_EINVAL &&
+           strstr(ddp_errmsg(), "process 77 on the machine elsewhere, since "
+                                "2026-01-02T03:04:05Z, last renewed 20"),
+       "a writer on another machine that lives: %s", ddp_errmsg());
+    is_int(ddp_trainer_resume(r.trainer, NULL, NULL), 0,
+           "one that does not is succeeded");
+    before = writer_time();
+    nanosleep(&t, NULL);
+    ok(later(writer_time(), before), "who succeeds renews its own file");
+    put_writer();
+    ddp_trainer_step(r.trainer, NULL);
+    ok(ddp_trainer_checkpoint(r.trainer) == DDP_EINVAL &&
+           strstr(ddp_errmsg(), "process 77 on the machine elsewhere"),
+       "who has been succeeded writes no checkpoint: %s", ddp_errmsg());
+    before = writer_time();
+    nanosleep(&t, NULL);
+    ok(!later(writer_time(), before), "nor renews another's file");
+    end(&r);
+    ok(there(".writer"), "nor removes it");
+    ddp__writer_renew_ms = 1000000;
+    shell("touch -d '3 hours ago' '%s'", writer_path);
+    begin(&r);
+    is_int(ddp_trainer_resume(r.trainer, NULL, NULL), 0,
+           "one that has been silent for hours is succeeded at once");
+    end(&r);
+    ok(!there(".writer"), "a run that ends leaves no file");
+    ddp__writer_renew_ms = 10000;
 }
 
 /* ---- input that fails --------------------------------------------------- */
@@ -1324,6 +1419,7 @@ int main(void)
     test_changed_rate();
     test_changed_length();
     test_changed_batch();
+    test_changed_evaluation();
     test_unchangeable();
     test_damaged();
     test_strange_folders();

@@ -21,4 +21,6 @@ LIB_SOURCES += \
     %D%/state.c \
     %D%/state.h \
     %D%/write.c \
-    %D%/write.h
+    %D%/write.h \
+    %D%/writer.c \
+    %D%/writer.h

@@ -1,9 +1,12 @@
 /* lock.c - a folder of checkpoints that one process at a time writes to
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The lock is flock()'s, which ends with the process however that ends.  Who
- * has it, and since when, is in a file in the folder, for the message to
- * others: on another machine nothing else tells it.
+ * Between processes of one machine the lock is flock()'s, which ends with the
+ * process however that ends.  Network file systems keep it to the machine (NFS
+ * and Lustre do so for folders), so the folder also has a file that names the
+ * writer and that it renews (writer.c).  Who finds the file of a process on
+ * another machine waits for three times as long as it takes to renew it, unless
+ * that was hours ago: clocks differ by less.
  */
 #include "config.h"
 
@@ -18,57 +21,10 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "base/file_write.h"
-#include "checkpoint/files.h"
 #include "checkpoint/lock.h"
+#include "checkpoint/writer.h"
 
-/* A process that has the lock. */
-struct writer {
-    long pid; /* 0: unknown */
-    char host[65], since[33];
-};
-
-/* ---- the file ----------------------------------------------------------- */
-
-/* "1234 host 2026-01-02T03:04:05Z" */
-static int note_writer(int dir, const char *path)
-{
-    struct ddp__sink s = {
-        .fd = openat(dir, DDP__CKPT_WRITER,
-                     O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC,
-                     0666)};
-    char text[160], host[65] = "unknown", since[33] = "unknown";
-    time_t now = time(NULL);
-    struct tm utc;
-    bool good;
-
-    gethostname(host, sizeof(host) - 1);
-    if (gmtime_r(&now, &utc))
-        strftime(since, sizeof(since), "%Y-%m-%dT%H:%M:%SZ", &utc);
-    snprintf(text, sizeof(text), "%ld %s %s\n", (long)getpid(), host, since);
-    good = s.fd >= 0 && ddp__write_all(&s, text, strlen(text)) == 0;
-    if (!good)
-        ddp__fail(DDP_EIO, "%s/%s: cannot be written: %s", path,
-                  DDP__CKPT_WRITER, strerror(errno));
-    if (s.fd >= 0)
-        close(s.fd);
-    return good ? 0 : DDP_EIO;
-}
-
-static struct writer read_writer(int dir)
-{
-    int fd = openat(dir, DDP__CKPT_WRITER,
-                    O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    struct writer w = {0}, none = {0};
-    char text[160];
-    ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
-
-    if (fd >= 0)
-        close(fd);
-    text[n > 0 ? n : 0] = 0;
-    return sscanf(text, "%ld %64s %32s", &w.pid, w.host, w.since) == 3 ? w
-                                                                       : none;
-}
+enum { PERIODS = 3, CHECKS = 10 /* in a period */, LONG_AGO_S = 2 * 3600 };
 
 /* ---- who has it --------------------------------------------------------- */
 
@@ -93,22 +49,28 @@ static long local_holder(int fd)
     return holder;
 }
 
-static bool is_here(const struct writer *w)
+/* ", since TIME, last renewed TIME,": of what can be seen. */
+static void describe_times(const struct ddp__writer *w, bool here, char *text,
+                           size_t size)
 {
-    char host[65] = "";
+    char renewed[64] = "";
+    struct tm utc;
 
-    gethostname(host, sizeof(host) - 1);
-    return !strcmp(w->host, host);
+    if (!here && gmtime_r(&w->renewed.tv_sec, &utc))
+        strftime(renewed, sizeof(renewed), " last renewed %Y-%m-%dT%H:%M:%SZ,",
+                 &utc);
+    snprintf(text, size, ", since %s,%s", w->since, renewed);
 }
 
-static void describe_holder(int fd, char *who, size_t size)
+/* holder: its process on this machine; 0: unknown. */
+static void describe_holder(int dir, long holder, char *who, size_t size)
 {
-    struct writer w = read_writer(fd);
-    long holder = local_holder(fd);
+    struct ddp__writer w = ddp__writer_read(dir);
+    bool here = holder > 0 || (w.pid && ddp__writer_is_here(&w));
 
     if (holder == (long)getpid())
         snprintf(who, size, "another trainer of this process");
-    else if (holder > 0 || (w.pid && is_here(&w)))
+    else if (here)
         snprintf(who, size, "process %ld on this machine",
                  holder > 0 ? holder : w.pid);
     else if (w.pid)
@@ -116,27 +78,96 @@ static void describe_holder(int fd, char *who, size_t size)
     else
         snprintf(who, size, "another process, perhaps on another machine,");
     if (w.pid)
-        snprintf(who + strlen(who), size - strlen(who), ", since %s,", w.since);
+        describe_times(&w, here, who + strlen(who), size - strlen(who));
 }
 
-int ddp__ckpt_lock(const char *path)
+static int refuse_lock(int dir, long holder, const char *path)
 {
-    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), rc = 0;
-    char who[192];
+    char who[256];
 
-    if (fd < 0)
-        return ddp__fail(DDP_EIO, "%s: %s", path, strerror(errno));
-    if (flock(fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK) {
-        describe_holder(fd, who, sizeof(who));
-        rc = ddp__fail(DDP_EINVAL,
-                       "%s: %s is writing its checkpoints to this folder: wait "
-                       "for it to end, or use another folder",
-                       path, who);
-    } else {
-        rc = note_writer(fd, path);
+    describe_holder(dir, holder, who, sizeof(who));
+    return ddp__fail(DDP_EINVAL,
+                     "%s: %s is writing its checkpoints to this folder: wait "
+                     "for it to end, or use another folder",
+                     path, who);
+}
+
+/* ---- on another machine -------------------------------------------------- */
+
+static void sleep_ms(long ms)
+{
+    const struct timespec t = {ms / 1000, ms % 1000 * 1000000};
+
+    nanosleep(&t, NULL);
+}
+
+static bool is_elsewhere(const struct ddp__writer *w)
+{
+    return w->pid && !ddp__writer_is_here(w);
+}
+
+static bool is_renewed(const struct ddp__writer *w, const struct ddp__writer *n)
+{
+    return n->renewed.tv_sec != w->renewed.tv_sec ||
+           n->renewed.tv_nsec != w->renewed.tv_nsec;
+}
+
+/* Fails if a process elsewhere renews the folder's file. */
+static int watch_writer(int dir, const char *path)
+{
+    struct ddp__writer w = ddp__writer_read(dir), now = w;
+
+    if (!is_elsewhere(&w) || time(NULL) - w.renewed.tv_sec > LONG_AGO_S)
+        return 0;
+    for (int i = 0; i < PERIODS * CHECKS && is_elsewhere(&now); i++) {
+        if (is_renewed(&w, &now))
+            return refuse_lock(dir, 0, path);
+        sleep_ms(ddp__writer_renew_ms / CHECKS);
+        now = ddp__writer_read(dir);
     }
-    if (rc == 0)
-        return fd;
-    close(fd);
+    return 0;
+}
+
+/* ---- the lock ----------------------------------------------------------- */
+
+static int take_lock(struct ddp__ckpt_lock *l, const char *path)
+{
+    int rc;
+
+    if (flock(l->dir, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK)
+        return refuse_lock(l->dir, local_holder(l->dir), path);
+    if ((rc = watch_writer(l->dir, path)) < 0 ||
+        (rc = ddp__writer_note(l->dir, path)) < 0)
+        return rc;
+    return (l->renewal = ddp__renewal_begin(l->dir)) ? 0 : DDP_ENOMEM;
+}
+
+int ddp__ckpt_lock(struct ddp__ckpt_lock *l, const char *path)
+{
+    int rc;
+
+    l->dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (l->dir < 0)
+        return ddp__fail(DDP_EIO, "%s: %s", path, strerror(errno));
+    if ((rc = take_lock(l, path)) == 0)
+        return 0;
+    close(l->dir);
+    l->dir = -1;
     return rc;
+}
+
+void ddp__ckpt_unlock(struct ddp__ckpt_lock *l)
+{
+    if (l->dir < 0)
+        return;
+    ddp__renewal_end(l->renewal);
+    close(l->dir);
+    l->dir = -1;
+}
+
+int ddp__ckpt_lock_check(const struct ddp__ckpt_lock *l, const char *path)
+{
+    struct ddp__writer w = ddp__writer_read(l->dir);
+
+    return is_elsewhere(&w) ? refuse_lock(l->dir, 0, path) : 0;
 }

@@ -75,18 +75,17 @@ static void remove_leftovers(int dir)
 
 int ddp__ckpt_dir_open(struct ddp__ckpt_dir *d)
 {
-    int fd;
+    int rc;
 
-    if (d->lock >= 0)
+    if (d->lock.dir >= 0)
         return 0;
     if (mkdir(d->path, 0777) == 0 ? ddp__parent_sync(d->path) < 0
                                   : errno != EEXIST)
         return ddp__fail(DDP_EIO, "%s: cannot create the folder: %s", d->path,
                          strerror(errno));
-    if ((fd = ddp__ckpt_lock(d->path)) < 0)
-        return fd;
-    d->lock = fd;
-    remove_leftovers(d->lock);
+    if ((rc = ddp__ckpt_lock(&d->lock, d->path)) < 0)
+        return rc;
+    remove_leftovers(d->lock.dir);
     return 0;
 }
 
@@ -266,7 +265,7 @@ static int exchange_folders(int dir, const char *temp, const char *name)
 static int publish_folder(const struct ddp__ckpt_dir *d, const char *temp,
                           const char *name)
 {
-    int dir = d->lock;
+    int dir = d->lock.dir;
 
     if (renameat(dir, temp, dir, name) < 0 &&
         ((errno != ENOTEMPTY && errno != EEXIST) ||
@@ -286,15 +285,15 @@ static int rename_link(const struct ddp__ckpt_dir *d, const char *temp,
     char manifest[DDP__CKPT_NAME_MAX];
     int rc = 0;
 
-    if (renameat(d->lock, temp, d->lock, link) == 0)
+    if (renameat(d->lock.dir, temp, d->lock.dir, link) == 0)
         return 0;
     if (errno != EISDIR)
         return write_failed(d, link);
     snprintf(manifest, sizeof(manifest), "%s/" DDP__CKPT_MANIFEST, link);
-    if (faccessat(d->lock, manifest, F_OK, 0) == 0 &&
-        exchange_folders(d->lock, temp, link) < 0)
+    if (faccessat(d->lock.dir, manifest, F_OK, 0) == 0 &&
+        exchange_folders(d->lock.dir, temp, link) < 0)
         rc = write_failed(d, link);
-    remove_at(d->lock, temp);
+    remove_at(d->lock.dir, temp);
     return rc;
 }
 
@@ -303,13 +302,13 @@ static int set_link(const struct ddp__ckpt_dir *d, const char *link,
                     const char *name)
 {
     char temp[DDP__CKPT_NAME_MAX], now[DDP__CKPT_NAME_MAX];
-    ssize_t n = readlinkat(d->lock, link, now, sizeof(now));
+    ssize_t n = readlinkat(d->lock.dir, link, now, sizeof(now));
 
     if (n == (ssize_t)strlen(name) && !memcmp(now, name, (size_t)n))
         return 0;
     snprintf(temp, sizeof(temp), DDP__CKPT_TEMP "%s", link);
-    unlinkat(d->lock, temp, 0);
-    if (symlinkat(name, d->lock, temp) < 0)
+    unlinkat(d->lock.dir, temp, 0);
+    if (symlinkat(name, d->lock.dir, temp) < 0)
         return errno == EPERM || errno == EOPNOTSUPP || errno == ENOSYS
                    ? 0
                    : write_failed(d, link);
@@ -323,9 +322,9 @@ static int set_links(const struct ddp__ckpt_dir *d, const char *name,
     int rc = set_link(d, "latest", name);
 
     snprintf(best_name, sizeof(best_name), DDP__CKPT_NAME, (long long)best);
-    if (rc == 0 && best && faccessat(d->lock, best_name, F_OK, 0) == 0)
+    if (rc == 0 && best && faccessat(d->lock.dir, best_name, F_OK, 0) == 0)
         rc = set_link(d, "best", best_name);
-    return rc < 0 ? rc : fsync(d->lock) < 0 ? write_failed(d, ".") : 0;
+    return rc < 0 ? rc : fsync(d->lock.dir) < 0 ? write_failed(d, ".") : 0;
 }
 
 /* ---- old ones are removed ----------------------------------------------- */
@@ -338,10 +337,10 @@ static int remove_old(const struct ddp__ckpt_dir *d, int64_t step)
 
     snprintf(name, sizeof(name), DDP__CKPT_NAME, (long long)step);
     snprintf(temp, sizeof(temp), DDP__CKPT_TEMP "old");
-    remove_at(d->lock, temp);
-    if (renameat(d->lock, name, d->lock, temp) < 0)
+    remove_at(d->lock.dir, temp);
+    if (renameat(d->lock.dir, name, d->lock.dir, temp) < 0)
         return write_failed(d, name);
-    remove_at(d->lock, temp);
+    remove_at(d->lock.dir, temp);
     return 0;
 }
 
@@ -373,15 +372,17 @@ int ddp__ckpt_write(const struct ddp__ckpt_dir *d,
 
     snprintf(name, sizeof(name), DDP__CKPT_NAME, (long long)c->step);
     snprintf(temp, sizeof(temp), DDP__CKPT_TEMP "%.40s", name);
+    if ((rc = ddp__ckpt_lock_check(&d->lock, d->path)) < 0)
+        return rc;
     if (!(path = ddp__path_join(d->path, temp)))
         return DDP_ENOMEM;
-    remove_at(d->lock, temp);
+    remove_at(d->lock.dir, temp);
     rc = mkdir(path, 0777) < 0 ? write_failed(d, temp) : write_files(path, c);
     if (rc == 0)
         rc = publish_folder(d, temp, name);
     free(path);
     if (rc < 0) {
-        remove_at(d->lock, temp);
+        remove_at(d->lock.dir, temp);
         return rc;
     }
     if ((rc = set_links(d, name, c->best)) < 0)

@@ -5,11 +5,12 @@
 #define DDP_CHECKPOINT_WRITE_H
 
 #include "checkpoint/copy.h"
+#include "checkpoint/lock.h"
 
 /* A folder of checkpoints that one process at a time writes to. */
 struct ddp__ckpt_dir {
-    char *path;         /* owned */
-    int lock;           /* the folder, open and locked; -1: not open yet */
+    char *path; /* owned */
+    struct ddp__ckpt_lock lock;
     int keep;           /* number of the newest ones to keep */
     int64_t keep_steps; /* also keep those after a multiple of it; 0: none */
 };

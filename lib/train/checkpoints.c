@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/error.h"
 #include "base/file.h"
@@ -52,7 +51,7 @@ int ddp__checkpoints_new(struct ddp_trainer *t)
         free(k);
         return ddp__fail(DDP_ENOMEM, "out of memory for a trainer");
     }
-    k->dir.lock = -1;
+    k->dir.lock.dir = -1;
     k->saved = k->tried = -1;
     k->dir.keep = c->keep < KEEP_LEAST ? KEEP_LEAST : c->keep;
     k->dir.keep_steps = c->keep_epochs * t->loader.steps;
@@ -67,8 +66,7 @@ void ddp__checkpoints_free(struct ddp_trainer *t)
     if (!k)
         return;
     ddp__checkpoints_wait(t);
-    if (k->dir.lock >= 0)
-        close(k->dir.lock);
+    ddp__ckpt_unlock(&k->dir.lock);
     free(k->dir.path);
     free(k);
     t->ckpt = NULL;
