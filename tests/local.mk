@@ -77,6 +77,7 @@ check_PROGRAMS += \
     %D%/test_cuda_host \
     %D%/test_cuda_places \
     %D%/test_cuda_plans \
+    %D%/test_cuda_threads \
     %D%/test_cuda_weights \
     %D%/test_custom \
     %D%/test_data \
@@ -165,11 +166,17 @@ if HAVE_CUDA
 
 %C%_test_cuda_weights_SOURCES = %D%/test_cuda_weights.c codelets/cuda/weights.c
 %C%_test_cuda_weights_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
+
+# Against a cuDNN of its own.
+%C%_test_cuda_threads_SOURCES = %D%/test_cuda_threads.c \
+    codelets/cuda/dnn_graph.c codelets/cuda/dnn_plan.c codelets/cuda/dnn_tune.c
+%C%_test_cuda_threads_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
 else
 %C%_test_cuda_plans_LDADD = $(LDADD)
 %C%_test_gpu_facts_LDADD = $(LDADD)
 
 %C%_test_cuda_weights_SOURCES = %D%/test_cuda_weights.c
+%C%_test_cuda_threads_SOURCES = %D%/test_cuda_threads.c
 endif
 
 dist_check_SCRIPTS = \

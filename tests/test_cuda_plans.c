@@ -487,26 +487,33 @@ static void test_tune(void)
     ddp__cuda_plan_free(p);
 }
 
-/* A plan is for one GPU: others have it once more. */
+/* A plan is for one worker of one GPU: others have it once more. */
 static void test_several(void)
 {
     struct ddp__call c = call_of(&cases[4], DDP__OP_CONV_FWD, DDP_BF16, 32);
     struct ddp__cuda_plan *p;
     struct ddp__cudnn_plan *dnn;
+    struct ddp__cuda_worker first = {.device = 0},
+                            second = {.device = 0, .number = 1},
+                            far = {.device = 3, .number = 5};
     int64_t size = -1, n = 0;
 
     if (aim(&devices[1], false) < 0)
         bail_out("%s", ddp_errmsg());
     p = prepared(&c);
     dnn = p->variant->dnn;
-    ddp__cudnn_plans_on(0);
-    ok(!dnn->on[0] && ddp__cudnn_plan_on(dnn, 0) == dnn->desc,
-       "the GPU that a plan was made for runs it");
-    ddp__cudnn_plans_on(3);
-    ok(dnn->on[3] && dnn->on[3] != dnn->desc &&
-           ddp__cudnn_plan_on(dnn, 3) == dnn->on[3],
-       "another has a plan of its own");
-    cudnnBackendGetAttribute(dnn->on[3],
+    ddp__cudnn_plans_for(&first);
+    ok(!dnn->copy[0] && ddp__cudnn_plan_for(dnn, &first) == dnn->desc,
+       "the first worker of the GPU that a plan was made for runs it");
+    ddp__cudnn_plans_for(&second);
+    ok(dnn->copy[1] && dnn->copy[1] != dnn->desc &&
+           ddp__cudnn_plan_for(dnn, &second) == dnn->copy[1],
+       "another of this GPU has a plan of its own");
+    ddp__cudnn_plans_for(&far);
+    ok(dnn->copy[5] && dnn->copy[5] != dnn->desc && !dnn->shared &&
+           ddp__cudnn_plan_for(dnn, &far) == dnn->copy[5],
+       "so has one of another GPU");
+    cudnnBackendGetAttribute(dnn->copy[5],
                              CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE,
                              CUDNN_TYPE_INT64, 1, &n, &size);
     is_int(size, (int64_t)dnn->workspace, "with as much workspace");

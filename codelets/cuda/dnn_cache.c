@@ -127,9 +127,9 @@ free_text:
 
 static void plan_free(struct ddp__cudnn_plan *p)
 {
-    for (int i = 0; i < DDP__CUDA_DEVICES; i++)
-        if (p->on[i] && p->on[i] != p->desc)
-            cudnnBackendDestroyDescriptor(p->on[i]);
+    for (int i = 0; i < DDP__CUDA_WORKERS; i++)
+        if (p->copy[i])
+            cudnnBackendDestroyDescriptor(p->copy[i]);
     if (p->desc)
         cudnnBackendDestroyDescriptor(p->desc);
     if (p->config)
@@ -257,15 +257,12 @@ static struct ddp__cudnn_plan *first_built(struct ddp__cudnn_plan *const *list)
 }
 
 /* Plans are only ever added, at the head of their list. */
-void ddp__cudnn_plans_on(int device)
+void ddp__cudnn_plans_for(const struct ddp__cuda_worker *w)
 {
     for (int i = 0; i < BUCKETS; i++)
         for (struct ddp__cudnn_plan *p = first_built(&plans[i]); p;
-             p = first_built(&p->next)) {
-            pthread_mutex_lock(&p->lock);
-            ddp__cudnn_plan_on(p, device);
-            pthread_mutex_unlock(&p->lock);
-        }
+             p = first_built(&p->next))
+            ddp__cudnn_plan_for(p, w);
 }
 
 struct ddp__cudnn_count ddp__cudnn_plans_count(void)

@@ -32,9 +32,10 @@
  * that is the only thing that failed; and as compiling takes about a second,
  * only `to_compile` of them are, the others are believed.
  *
- * A plan is run under its lock: cuDNN does not promise that two threads may
- * execute one plan at a time.  The pack is a descriptor of the plan's graph and
- * is destroyed after the launch, which has copied the pointers.
+ * A launch holds no lock, because all GPUs launch the same layer at about the
+ * same time.  So each worker has a plan of its own: cuDNN does not promise that
+ * two threads may execute one plan at a time.  The pack is destroyed after the
+ * launch, which has copied the pointers.
  */
 #include "config.h"
 
@@ -399,27 +400,71 @@ char *ddp__cudnn_save(const struct ddp__cudnn_plan *p, size_t *len)
     return text;
 }
 
-ddp__cudnn_desc ddp__cudnn_plan_on(struct ddp__cudnn_plan *p, int device)
+static void copy_plan(struct ddp__cudnn_plan *p,
+                      const struct ddp__cuda_worker *w)
 {
-    ddp__cudnn_desc other;
+    ddp__cudnn_desc device = ddp__cudnn_target.prop;
     size_t len = 0;
     char *text;
 
-    if (device == ddp__cudnn_target.device || !p->desc || p->on[device])
-        return p->on[device] ? p->on[device] : p->desc;
+    if (w->device != ddp__cudnn_target.device)
+        device = ddp__cudnn_target_other(w->device);
+    pthread_mutex_lock(&p->lock);
     text = ddp__cudnn_save(p, &len);
-    if (!text || !(other = ddp__cudnn_target_other(device)) ||
-        plan_from_text(&p->on[device], other, text, len) < 0)
-        p->on[device] = p->desc; /* it may do */
+    if (!text || !device ||
+        plan_from_text(&p->copy[w->number], device, text, len) < 0)
+        p->shared = true; /* the original may do */
+    pthread_mutex_unlock(&p->lock);
     free(text);
-    return p->on[device];
+}
+
+ddp__cudnn_desc ddp__cudnn_plan_for(struct ddp__cudnn_plan *p,
+                                    const struct ddp__cuda_worker *w)
+{
+    bool original = w->number == 0 && w->device == ddp__cudnn_target.device;
+
+    if (original || !p->desc)
+        return p->desc;
+    if (!p->copy[w->number] && !p->shared)
+        copy_plan(p, w);
+    return p->copy[w->number] ? p->copy[w->number] : p->desc;
 }
 
 /* ---- running ------------------------------------------------------------ */
 
+static cudnnStatus_t pack_set(ddp__cudnn_desc pack,
+                              cudnnBackendAttributeName_t name,
+                              cudnnBackendAttributeType_t type, int64_t count,
+                              const void *value, cudnnStatus_t before)
+{
+    return before == CUDNN_STATUS_SUCCESS
+               ? cudnnBackendSetAttribute(pack, name, type, count, value)
+               : before;
+}
+
+/* A pack of n pointers, which is the caller's to destroy, also after a failure
+ * unless it is NULL. */
+static int pack_new(ddp__cudnn_desc *d, int64_t n, const int64_t *uid,
+                    const void *const *at, void *space)
+{
+    cudnnStatus_t e =
+        cudnnBackendCreateDescriptor(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR, d);
+
+    e = pack_set(*d, CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, CUDNN_TYPE_INT64, n,
+                 uid, e);
+    e = pack_set(*d, CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR,
+                 n, at, e);
+    e = pack_set(*d, CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, 1,
+                 &space, e);
+    if (e == CUDNN_STATUS_SUCCESS)
+        e = cudnnBackendFinalize(*d);
+    return ddp__cudnn_status(e, "pointers");
+}
+
 /* The pointers as cuDNN takes them. */
-static int pack_pointers(struct ddp__cudnn_graph *g, const void *const *ptr,
-                         void *space, ddp__cudnn_desc *out)
+static int pack_pointers(const struct ddp__cudnn_graph *g,
+                         const void *const *ptr, void *space,
+                         ddp__cudnn_desc *out)
 {
     int64_t uid[DDP__CUDNN_MAX_TENSORS];
     const void *at[DDP__CUDNN_MAX_TENSORS];
@@ -434,35 +479,35 @@ static int pack_pointers(struct ddp__cudnn_graph *g, const void *const *ptr,
         uid[n] = i;
         at[n++] = ptr[i];
     }
-    g->rc = 0;
-    *out = ddp__cudnn_new(g, CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
-    ddp__cudnn_set(g, *out, CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS,
-                   CUDNN_TYPE_INT64, n, uid);
-    ddp__cudnn_set(g, *out, CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS,
-                   CUDNN_TYPE_VOID_PTR, n, at);
-    ddp__cudnn_set(g, *out, CUDNN_ATTR_VARIANT_PACK_WORKSPACE,
-                   CUDNN_TYPE_VOID_PTR, 1, &space);
-    ddp__cudnn_finish(g, *out, "pointers");
-    return g->rc;
+    return pack_new(out, n, uid, at, space);
+}
+
+static int execute_plan(struct ddp__cudnn_plan *p, struct ddp__cuda_worker *w,
+                        ddp__cudnn_desc pack)
+{
+    ddp__cudnn_desc d = ddp__cudnn_plan_for(p, w);
+    bool shared = p->shared;
+    cudnnStatus_t e;
+
+    if (shared)
+        pthread_mutex_lock(&p->lock);
+    e = cudnnBackendExecute(w->dnn, d, pack);
+    if (shared)
+        pthread_mutex_unlock(&p->lock);
+    return ddp__cudnn_check(e, p->key);
 }
 
 int ddp__cudnn_run(struct ddp__cudnn_plan *p, struct ddp__cuda_worker *w,
                    const void *const *ptr, void *workspace)
 {
-    struct ddp__cudnn_graph *g = p->graph;
-    ddp__cudnn_desc d = NULL;
-    int rc, descs;
+    ddp__cudnn_desc pack = NULL;
+    int rc;
 
     if (!p->desc)
         return ddp__fail(DDP_ENODEV, "a plan for a device that is not there");
-    pthread_mutex_lock(&p->lock);
-    descs = g->descs;
-    if ((rc = pack_pointers(g, ptr, workspace, &d)) == 0)
-        rc = ddp__cudnn_check(
-            cudnnBackendExecute(w->dnn, ddp__cudnn_plan_on(p, w->device), d),
-            p->key);
-    while (g->descs > descs)
-        cudnnBackendDestroyDescriptor(g->desc[--g->descs]);
-    pthread_mutex_unlock(&p->lock);
+    if ((rc = pack_pointers(p->graph, ptr, workspace, &pack)) == 0)
+        rc = execute_plan(p, w, pack);
+    if (pack)
+        cudnnBackendDestroyDescriptor(pack);
     return rc;
 }

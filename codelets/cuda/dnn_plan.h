@@ -53,15 +53,15 @@ ddp__cudnn_desc ddp__cudnn_target_other(int device);
 /* ---- plans -------------------------------------------------------------- */
 
 /* A plan for any number of workers.  cuDNN does not promise that two threads
- * may run one at a time, hence the lock, nor that a plan made for one GPU runs
- * on another, hence one for each. */
+ * may run one at a time, nor that a plan made for one GPU runs on another:
+ * worker 0, whose GPU is the target, runs `desc`, the others a copy each. */
 struct ddp__cudnn_plan {
     struct ddp__cudnn_plan *next;   /* in the cache */
     struct ddp__cudnn_graph *graph; /* owned */
     ddp__cudnn_desc config, desc;   /* owned; config NULL: came from disk */
-    ddp__cudnn_desc on[DDP__CUDA_DEVICES]; /* not the target; owned, or desc */
-    char *key;                             /* owned */
-    uint64_t hash;                         /* of the key */
+    ddp__cudnn_desc copy[DDP__CUDA_WORKERS]; /* by worker; owned */
+    char *key;                               /* owned */
+    uint64_t hash;                           /* of the key */
     size_t workspace;
     int64_t engine;
     int rc;     /* of the building; its message is `why` */
@@ -71,7 +71,8 @@ struct ddp__cudnn_plan {
     bool believed; /* ... and was not, see to_compile */
     bool loaded;   /* from disk */
     char why[300];
-    pthread_mutex_t lock;
+    atomic_bool shared;   /* it cannot be copied: workers take turns */
+    pthread_mutex_t lock; /* of copying, and of turns */
 };
 
 /* Build p->desc out of p->graph with at most `limit` bytes of workspace.  tune:
@@ -92,8 +93,8 @@ int ddp__cudnn_plan_get(struct ddp__cudnn_graph *g, size_t limit, bool tune,
                         struct ddp__cudnn_plan **out);
 void ddp__cudnn_plans_free(void);
 
-/* Make those that there are ready for a GPU, which is the calling thread's. */
-void ddp__cudnn_plans_on(int device);
+/* Make those that there are ready for a worker, the calling thread. */
+void ddp__cudnn_plans_for(const struct ddp__cuda_worker *w);
 
 /* How many plans there are, and what became of them. */
 struct ddp__cudnn_count {
@@ -101,8 +102,9 @@ struct ddp__cudnn_count {
 };
 struct ddp__cudnn_count ddp__cudnn_plans_count(void);
 
-/* p as it is for a GPU, made the first time; the caller has p's lock. */
-ddp__cudnn_desc ddp__cudnn_plan_on(struct ddp__cudnn_plan *p, int device);
+/* p as it is for a worker, made the first time; only its thread may ask. */
+ddp__cudnn_desc ddp__cudnn_plan_for(struct ddp__cudnn_plan *p,
+                                    const struct ddp__cuda_worker *w);
 
 /* ---- running ------------------------------------------------------------ */
 

@@ -60,16 +60,22 @@ void ddp__cuda_account(size_t size)
 }
 
 /* The calling thread's device is current; the stream is the caller's. */
-static int handles_new(struct ddp__cuda_worker *w, int device,
+static int handles_new(struct ddp__cuda_worker *w, int device, int number,
                        cudaStream_t stream)
 {
     static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
     int rc;
 
-    *w = (struct ddp__cuda_worker){.device = device, .stream = stream};
+    *w = (struct ddp__cuda_worker){
+        .device = device, .number = number, .stream = stream};
     if (device >= DDP__CUDA_DEVICES)
         return ddp__fail(DDP_ENODEV, "GPU %d: only those below %d can be used",
                          device, DDP__CUDA_DEVICES);
+    if (number >= DDP__CUDA_WORKERS)
+        return ddp__fail(DDP_ENODEV,
+                         "%d GPU workers are the most that can be used: set "
+                         "STARPU_NWORKER_PER_CUDA to fewer",
+                         DDP__CUDA_WORKERS);
     pthread_mutex_lock(&one_at_a_time);
     rc = ddp__cudnn_check(cudnnCreate(&w->dnn), "starting cuDNN");
     if (rc == 0)
@@ -244,9 +250,19 @@ static void count_others(const struct ddp__cuda_worker *w)
     pthread_mutex_unlock(&lock);
 }
 
+static int number_of(int id)
+{
+    int number = 0;
+
+    for (int i = 0; i < id; i++)
+        number += starpu_worker_get_type(i) == STARPU_CUDA_WORKER;
+    return number;
+}
+
 static int open_worker(struct ddp__cuda_worker *w)
 {
-    int rc = handles_new(w, starpu_worker_get_devid(starpu_worker_get_id()),
+    int id = starpu_worker_get_id();
+    int rc = handles_new(w, starpu_worker_get_devid(id), number_of(id),
                          starpu_cuda_get_local_stream());
 
     if (rc == 0)
@@ -266,7 +282,7 @@ int ddp__cuda_workers_open(void)
 static int ready_worker(struct ddp__cuda_worker *w)
 {
     ddp__cuda_weights_forget(w->device, false);
-    ddp__cudnn_plans_on(w->device);
+    ddp__cudnn_plans_for(w);
     return scratch_grow(w);
 }
 
@@ -315,7 +331,7 @@ int ddp__cuda_enter(struct ddp__cuda_worker *w, int device)
              "making a stream")) < 0)
         return rc;
     entered = w;
-    return handles_new(w, device, stream);
+    return handles_new(w, device, device, stream);
 }
 
 int ddp__cuda_enter_ready(void)

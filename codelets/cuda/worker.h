@@ -14,11 +14,13 @@
 
 #include "ops.h"
 
-enum { DDP__CUDA_DEVICES = 64 }; /* CUDA's numbers of GPUs are below */
+enum { DDP__CUDA_DEVICES = 64 };  /* CUDA's numbers of GPUs are below */
+enum { DDP__CUDA_WORKERS = 128 }; /* so are the numbers of their workers */
 
 /* What a StarPU CUDA worker has.  Two workers of one GPU have two of these. */
 struct ddp__cuda_worker {
     int device; /* CUDA's number */
+    int number; /* among the workers of all GPUs, from 0 */
     cudaStream_t stream;
     cudnnHandle_t dnn;
     cublasLtHandle_t blas;
