@@ -302,6 +302,15 @@ static void *launch(void *arg)
     return NULL;
 }
 
+static void *tune(void *arg)
+{
+    struct thread *t = arg;
+
+    t->rc = ddp__cudnn_build(t->plan, 1 << 20, true);
+    t->fastest = fastest;
+    return NULL;
+}
+
 static void run_threads(struct thread *t, int n, void *(*fn)(void *arg))
 {
     for (int i = 0; i < n; i++)
@@ -358,10 +367,32 @@ static void test_turns(void)
     plan_drop(&p);
 }
 
+/* ---- choosing by stopwatch ---------------------------------------------- */
+
+static void test_tuning(void)
+{
+    struct ddp__cudnn_plan p[] = {plan_for(relu()), plan_for(relu())};
+    struct thread t[] = {{.plan = &p[0]}, {.plan = &p[1]}};
+
+    ddp__cudnn_target.fast = true;
+    executing = (struct place){.want = 1};
+    compiling = (struct place){.want = 2};
+    run_threads(t, 2, tune);
+    for (int i = 0; i < 2; i++)
+        ok(t[i].rc == 0 && p[i].desc && p[i].desc == t[i].fastest &&
+               p[i].config,
+           "thread %d of two chooses the fastest of %d plans", i, CONFIGS);
+    is_int(compiling.most, 2, "they compile at the same time");
+    is_int(executing.most, 1, "and measure one after another");
+    plan_drop(&p[0]);
+    plan_drop(&p[1]);
+}
+
 int main(void)
 {
     test_launches();
     test_turns();
+    test_tuning();
     return done_testing();
 }
 #endif

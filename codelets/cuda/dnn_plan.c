@@ -270,13 +270,10 @@ static int take_first(struct ddp__cudnn_plan *p, struct configs *c,
     return rc;
 }
 
-/* Keep `better` instead of p's own, which may be none. */
+/* Have p be `better`, of that configuration. */
 static void adopt_plan(struct ddp__cudnn_plan *p,
                        struct ddp__cudnn_plan *better, ddp__cudnn_desc *config)
 {
-    plan_drop(p);
-    if (p->config)
-        cudnnBackendDestroyDescriptor(p->config);
     p->config = *config;
     *config = NULL;
     p->desc = better->desc;
@@ -287,32 +284,72 @@ static void adopt_plan(struct ddp__cudnn_plan *p,
     better->desc = NULL;
 }
 
-/* The fastest of the first few that fit. */
+/* Plans of some configurations. */
+struct candidates {
+    struct ddp__cudnn_plan plan[MAX_TRIED];
+    int of[MAX_TRIED]; /* which configuration */
+    int n;
+};
+
+/* The first few that fit. */
+static void compile_candidates(const struct ddp__cudnn_plan *p,
+                               const struct configs *c, size_t limit,
+                               struct candidates *all)
+{
+    all->n = 0;
+    for (int i = 0; i < c->n && all->n < MAX_TRIED; i++) {
+        struct ddp__cudnn_plan *q = &all->plan[all->n];
+
+        *q = (struct ddp__cudnn_plan){.graph = p->graph,
+                                      .key = p->key,
+                                      .lock = PTHREAD_MUTEX_INITIALIZER};
+        if (engine_fits(q, c->of[i]) && try_config(q, c->of[i], limit) == 0)
+            all->of[all->n++] = i;
+    }
+}
+
+/* The fastest one, or -1. */
+static int time_candidates(struct candidates *all)
+{
+    struct ddp__cudnn_bench *b;
+    size_t workspace = 0;
+    float least = 0, ms;
+    int best = -1;
+
+    for (int i = 0; i < all->n; i++)
+        if (all->plan[i].workspace > workspace)
+            workspace = all->plan[i].workspace;
+    if (all->n == 0 ||
+        !(b = ddp__cudnn_bench_new(all->plan[0].graph, workspace)))
+        return -1;
+    for (int i = 0; i < all->n; i++)
+        if (ddp__cudnn_bench_run(b, &all->plan[i], &ms) == 0 &&
+            (best < 0 || ms < least)) {
+            least = ms;
+            best = i;
+        }
+    ddp__cudnn_bench_free(b);
+    return best;
+}
+
+/* The fastest of the first few that fit.  Compiling takes up to a second each,
+ * so threads that choose for other graphs do that at the same time; what they
+ * measure they measure one after another. */
 static int take_fastest(struct ddp__cudnn_plan *p, struct configs *c,
                         size_t limit)
 {
-    struct ddp__cudnn_bench *b = ddp__cudnn_bench_new(p->graph, limit);
-    float best = 0, ms;
-    int tried = 0;
+    struct candidates all;
+    int best;
 
-    if (!b)
-        return DDP_ENODEV;
-    for (int i = 0; i < c->n && tried < MAX_TRIED; i++) {
-        struct ddp__cudnn_plan q = {.graph = p->graph,
-                                    .key = p->key,
-                                    .lock = PTHREAD_MUTEX_INITIALIZER};
-
-        if (!engine_fits(&q, c->of[i]) || try_config(&q, c->of[i], limit) < 0)
-            continue;
-        tried++;
-        if (ddp__cudnn_bench_run(b, &q, &ms) == 0 && (!p->desc || ms < best)) {
-            best = ms;
-            adopt_plan(p, &q, &c->of[i]);
-        }
-        plan_drop(&q);
-    }
-    ddp__cudnn_bench_free(b);
-    return p->desc ? 0 : DDP_ENODEV;
+    if (ddp__cudnn_target.described)
+        return DDP_ENODEV; /* nothing runs there */
+    compile_candidates(p, c, limit, &all);
+    best = time_candidates(&all);
+    if (best >= 0)
+        adopt_plan(p, &all.plan[best], &c->of[all.of[best]]);
+    for (int i = 0; i < all.n; i++)
+        plan_drop(&all.plan[i]);
+    return best < 0 ? DDP_ENODEV : 0;
 }
 
 static int choose_engine(struct ddp__cudnn_plan *p, ddp__cudnn_desc graph,
