@@ -373,10 +373,15 @@ struct ddp__optim {
 struct ddp__task;
 struct ddp__backend;
 
+/* A step may end with a shorter sub-batch; the last step of an epoch too. */
+enum { DDP__FEWER = 2 };
+
 /* One operation at one place of a graph: constant while steps run. */
 struct ddp__call {
     enum ddp__op op;
-    int cap;     /* most samples it will see */
+    int cap;               /* most samples it will see */
+    int fewer[DDP__FEWER]; /* other numbers that it will see, as far as they
+                              are known beforehand; 0: none */
     int buffers; /* of HOST and USER; else the operands up to the last one */
     struct ddp__view buf[DDP_MAX_BUFFERS]; /* all 0: an absent operand */
     union {

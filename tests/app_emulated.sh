@@ -95,6 +95,15 @@ for sched in eager lws random dmdas; do
     same 2 STARPU_SCHED=$sched
 done
 
+# ---- plans -------------------------------------------------------------------
+
+# Steps end with sub-batches of 2, epochs with one of 1; evaluation with 2.
+run on 1 env EMULATED_AHEAD=1 "$imagenet" train --data "$tmp/data" \
+    --output "$tmp/run" --model resnet18 --width 8 --small-stem --img-size 16 \
+    --sub-batch 3 --lanes 2 --batch-size 11 --epochs 1 --lr 0.1
+point $rc "plans for short sub-batches are there before the first task"
+rm -rf "$tmp/run"
+
 # ---- resuming on other devices -----------------------------------------------
 
 # to STEPS WITH...: train bf16 up to this step, or continue to it; images have

@@ -520,6 +520,24 @@ static void test_several(void)
     ddp__cuda_plan_free(p);
 }
 
+/* The shorter sub-batches of a step and of an epoch. */
+static void test_fewer(void)
+{
+    struct ddp__call c = call_of(&cases[4], DDP__OP_CONV_FWD, DDP_BF16, 32);
+    struct ddp__cuda_variant *v;
+    struct ddp__cuda_plan *p;
+
+    c.fewer[1] = 7;
+    if (aim(&devices[1], false) < 0)
+        bail_out("%s", ddp_errmsg());
+    p = prepared(&c);
+    v = p->variant;
+    ok(v->n == 32 && v->dnn && v->next && v->next->n == 7 && v->next->dnn &&
+           v->next->dnn != v->dnn && !v->next->next,
+       "a call has plans for 32 samples and for 7 before it runs");
+    ddp__cuda_plan_free(p);
+}
+
 /* ---- many at a time ----------------------------------------------------- */
 
 static int list_calls(const ddp_graph_t *g, const struct ddp__call **call)
@@ -657,6 +675,7 @@ int main(void)
     test_strict();
     test_tune();
     test_several();
+    test_fewer();
     test_warm();
     test_files();
     test_switches();

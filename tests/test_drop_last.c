@@ -7,6 +7,7 @@
 
 #include "defaults.h"
 #include "tap.h"
+#include "train/loader.h"
 
 enum { COUNT = 9, BATCH = 4, CHANNELS = 3 };
 
@@ -129,12 +130,62 @@ static void test_norm(ddp_t *ddp)
        "and the only one");
 }
 
+/* ---- sizes of sub-batches ----------------------------------------------- */
+
+enum { MOST = 14 };
+
+/* Which sizes there are, by looking at each step. */
+static void list_sizes(const struct ddp__loader *l, bool there[MOST])
+{
+    int n[MOST];
+
+    memset(there, 0, MOST * sizeof(*there));
+    for (int64_t step = 0; step < l->steps; step++)
+        for (int subs = ddp__loader_sizes(l, step, n); subs > 0; subs--)
+            there[n[subs - 1]] = true;
+}
+
+/* Plans are made for these, and for sub_batch. */
+static bool names_all(const struct ddp__loader *l)
+{
+    bool there[MOST], named[MOST] = {false};
+    int fewer[DDP__FEWER];
+
+    list_sizes(l, there);
+    ddp__loader_fewer(l, fewer);
+    for (int i = 0; i < DDP__FEWER; i++)
+        if (fewer[i])
+            named[fewer[i]] = true;
+    there[l->sub_batch] = named[l->sub_batch] = false;
+    return memcmp(there, named, sizeof(there)) == 0;
+}
+
+static void test_sizes(void)
+{
+    int wrong = 0, all = 0;
+
+    for (int count = 1; count < MOST; count++)
+        for (int batch = 1; batch <= count; batch++)
+            for (int sub = 1; sub <= batch; sub++)
+                for (int drop = 0; drop < 2; drop++, all++) {
+                    ddp_dataset_t *d = samples(count);
+                    struct ddp__loader l = ddp__loader(d, batch, sub);
+
+                    if (drop)
+                        ddp__loader_drop_last(&l);
+                    wrong += !names_all(&l);
+                    ddp_dataset_free(d);
+                }
+    is_int(wrong, 0, "%d runs: sizes of short sub-batches are known", all);
+}
+
 int main(void)
 {
     ddp_t *ddp = ddp_init(NULL);
 
     if (!ddp)
         bail_out("%s", ddp_errmsg());
+    test_sizes();
     test_samples(ddp, false);
     test_samples(ddp, true);
     test_steps(ddp);

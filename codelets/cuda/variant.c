@@ -37,12 +37,12 @@ static size_t variant_workspace(const struct ddp__cuda_variant *v)
 static int get_variant(const struct ddp__call *c, struct ddp__cuda_plan *p,
                        int n, struct ddp__cuda_variant **out)
 {
-    struct ddp__cuda_variant *v = p->variant;
+    struct ddp__cuda_variant **end = &p->variant, *v;
     int rc;
 
-    while (v && v->n != n)
-        v = v->next;
-    if ((*out = v))
+    while (*end && (*end)->n != n)
+        end = &(*end)->next;
+    if ((*out = *end))
         return 0;
     if (!(v = calloc(1, sizeof(*v))))
         return ddp__fail(DDP_ENOMEM, "out of memory for a plan");
@@ -51,18 +51,33 @@ static int get_variant(const struct ddp__call *c, struct ddp__cuda_plan *p,
         variant_free(v);
         return rc;
     }
-    v->next = p->variant;
-    p->variant = *out = v;
+    *end = *out = v;
     return 0;
 }
 
 /* The variant for the cap decides how much workspace is reserved: the limit is
  * MAX_WORKSPACE while it is made, and what it took, but at least MIN_WORKSPACE,
  * for variants that follow. */
+static int make_variants(const struct ddp__call *c, struct ddp__cuda_plan *p)
+{
+    struct ddp__cuda_variant *v;
+    int rc;
+
+    p->limit = MAX_WORKSPACE;
+    if ((rc = get_variant(c, p, c->cap, &v)) < 0)
+        return rc;
+    p->limit = ddp__cuda_round(variant_workspace(v));
+    if (p->limit < MIN_WORKSPACE)
+        p->limit = MIN_WORKSPACE;
+    for (int i = 0; i < DDP__FEWER && rc == 0; i++)
+        if (c->fewer[i])
+            rc = get_variant(c, p, c->fewer[i], &v);
+    return rc;
+}
+
 int ddp__cuda_plan_new(const struct ddp__call *c, ddp__cuda_make_f *make,
                        size_t side, void **out)
 {
-    struct ddp__cuda_variant *v;
     struct ddp__cuda_plan *p;
     int rc;
 
@@ -73,14 +88,10 @@ int ddp__cuda_plan_new(const struct ddp__call *c, ddp__cuda_make_f *make,
     pthread_mutex_init(&p->lock, NULL);
     p->make = make;
     p->side = side;
-    p->limit = MAX_WORKSPACE;
-    if ((rc = get_variant(c, p, c->cap, &v)) < 0) {
+    if ((rc = make_variants(c, p)) < 0) {
         ddp__cuda_plan_free(p);
         return rc;
     }
-    p->limit = ddp__cuda_round(variant_workspace(v));
-    if (p->limit < MIN_WORKSPACE)
-        p->limit = MIN_WORKSPACE;
     ddp__cuda_want_scratch(p->side + p->limit);
     *out = p;
     return 0;

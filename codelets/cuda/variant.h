@@ -7,9 +7,10 @@
  * ddp__cudnn_plan, with cudnn in all its names.
  *
  * Both libraries need the sizes in advance: there is a variant for each number
- * of samples.  That of the call's cap is made by prepare, before the first
- * task; others, of the last sub-batch of an epoch, at their first use (work of
- * the host alone, once in a run), with no more scratch than the first.
+ * of samples.  Those of the call's cap, and of the shorter sub-batches that a
+ * step or an epoch ends with, are made by prepare, before the first task;
+ * others, which only inference has, at their first use (work of the host
+ * alone), all with no more scratch than the first.
  */
 #ifndef DDP_VARIANT_H
 #define DDP_VARIANT_H
@@ -42,8 +43,8 @@ struct ddp__cuda_plan {
     size_t side, limit;
 };
 
-/* A plan with its variant for c->cap; also reports how much scratch memory it
- * needs. */
+/* A plan with its variants for c->cap, which is the first, and c->fewer; also
+ * reports how much scratch memory it needs. */
 int ddp__cuda_plan_new(const struct ddp__call *c, ddp__cuda_make_f *make,
                        size_t side, void **out);
 

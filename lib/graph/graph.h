@@ -32,6 +32,7 @@ struct ddp__graph_spec {
     enum ddp_dtype type;    /* of the input: F32, U8 */
     enum ddp_dtype dtype;   /* of activations */
     int cap;                /* samples of a sub-batch */
+    int fewer[DDP__FEWER];  /* of shorter ones; 0: none */
     int least;              /* of the smallest one; 0: unknown */
     int classes, target_len;
     struct ddp__loss loss;

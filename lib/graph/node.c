@@ -25,6 +25,7 @@ static struct ddp__node *node_new(ddp_graph_t *g, const struct ddp__call *c)
     }
     n->call = *c;
     n->call.cap = g->spec.cap;
+    memcpy(n->call.fewer, g->spec.fewer, sizeof(n->call.fewer));
     n->call.buffers = 0;
     n->phase = g->phase;
     g->node[g->nodes++] = n;

@@ -25,18 +25,37 @@ void ddp__loader_drop_last(struct ddp__loader *l)
     l->steps = l->data->count / l->batch;
 }
 
+/* The last sub-batch of a step of so many samples. */
+static int last_of(const struct ddp__loader *l, int64_t samples)
+{
+    int rest = (int)(samples % l->sub_batch);
+
+    return rest ? rest : l->sub_batch;
+}
+
+/* The last sub-batch of an epoch, and those of the steps before its last. */
+static int ends(const struct ddp__loader *l, int *before)
+{
+    int64_t rest = l->data->count - (l->steps - 1) * l->batch;
+    int last = last_of(l, rest < l->batch ? rest : l->batch);
+
+    *before = l->steps > 1 ? last_of(l, l->batch) : last;
+    return last;
+}
+
 int ddp__loader_least(const struct ddp__loader *l)
 {
-    int64_t in_epoch = l->steps * l->batch;
-    int64_t rest = l->data->count - (l->steps - 1) * l->batch;
-    int full = l->batch % l->sub_batch, last;
+    int before, last = ends(l, &before);
 
-    if (in_epoch <= l->data->count)
-        rest = l->batch;
-    last = (int)(rest % l->sub_batch);
-    full = full ? full : l->sub_batch;
-    last = last ? last : l->sub_batch;
-    return last < full || l->steps == 1 ? last : full;
+    return last < before ? last : before;
+}
+
+void ddp__loader_fewer(const struct ddp__loader *l, int n[DDP__FEWER])
+{
+    int before, last = ends(l, &before);
+
+    n[0] = last < l->sub_batch ? last : 0;
+    n[1] = before < l->sub_batch && before != last ? before : 0;
 }
 
 int ddp__loader_sizes(const struct ddp__loader *l, int64_t step, int *n)

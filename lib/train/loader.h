@@ -27,6 +27,9 @@ void ddp__loader_drop_last(struct ddp__loader *l);
 /* Samples of the smallest sub-batch. */
 int ddp__loader_least(const struct ddp__loader *l);
 
+/* The numbers of samples that sub-batches have, besides sub_batch; 0: none. */
+void ddp__loader_fewer(const struct ddp__loader *l, int n[DDP__FEWER]);
+
 /* Sizes of the sub-batches of a step into n[subs]; how many. */
 int ddp__loader_sizes(const struct ddp__loader *l, int64_t step, int *n);
 

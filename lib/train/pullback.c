@@ -111,6 +111,7 @@ static int make_pullback(struct ddp_pullback *p, ddp_t *ddp, ddp_chain_t *chain)
                   .type = DDP_F32,
                   .dtype = DDP_F32,
                   .cap = p->sub,
+                  .fewer = {p->n % p->sub},
                   .joined = true,
                   .input_gradient = true,
                   .fill = fill_x,

@@ -63,6 +63,7 @@ struct ddp__engine_spec ddp__engine_spec(const struct ddp_train_config *c,
         .ema_decay = mode == DDP__TRAIN ? c->ema_decay : 0,
     };
 
+    ddp__loader_fewer(l, s.graph.fewer);
     memcpy(s.graph.mean, d->mean, sizeof(s.graph.mean));
     memcpy(s.graph.std, d->std, sizeof(s.graph.std));
     return s;

@@ -181,8 +181,10 @@ cudnnStatus_t cudnnBackendFinalize(cudnnBackendDescriptor_t desc)
 
     if (d->type == CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR)
         return finish_plan(d);
-    if (d->type == CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR)
+    if (d->type == CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR) {
+        emulator_plans();
         d->graph = child(d, CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH);
+    }
     return CUDNN_STATUS_SUCCESS;
 }
 
@@ -226,14 +228,25 @@ cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t const desc,
     return CUDNN_STATUS_SUCCESS;
 }
 
+/* Workers make one for themselves when they start. */
+static _Thread_local int handles;
+
+void emulator_plans(void)
+{
+    if (handles && getenv("EMULATED_AHEAD"))
+        emulator_die("a worker makes a plan, which others should have made");
+}
+
 cudnnStatus_t cudnnCreate(cudnnHandle_t *out)
 {
+    handles++;
     *out = calloc(1, sizeof(struct handle));
     return *out ? CUDNN_STATUS_SUCCESS : CUDNN_STATUS_ALLOC_FAILED;
 }
 
 cudnnStatus_t cudnnDestroy(cudnnHandle_t h)
 {
+    handles--;
     free(h);
     return CUDNN_STATUS_SUCCESS;
 }

@@ -11,6 +11,7 @@
  * EMULATED_DELAY_US   the longest that a stream dawdles before each thing [0]
  * EMULATED_CAPABILITY its compute capability, times ten [90]
  * EMULATED_REVERSED   whether cuDNN packs booleans from the highest bit down
+ * EMULATED_AHEAD      whether threads that run kernels must find all plans made
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
 #ifndef EMULATOR_H
@@ -26,6 +27,9 @@ void emulator_queue(void *stream, void (*fn)(void *arg), void *arg);
 /* Memory for arg, filled with size bytes at `from`; ends the process if there
  * is none. */
 void *emulator_copy(const void *from, size_t size);
+
+/* A plan is being made. */
+void emulator_plans(void);
 
 /* Wait for all streams of all GPUs. */
 void emulator_settle(void);
