@@ -104,6 +104,12 @@ run on 1 env EMULATED_AHEAD=1 "$imagenet" train --data "$tmp/data" \
 point $rc "plans for short sub-batches are there before the first task"
 rm -rf "$tmp/run"
 
+# ---- memory ------------------------------------------------------------------
+
+run on 1 "$builddir/tests/test_accumulators"
+[ $rc = 0 ] && grep -q "^ok.*on a GPU" "$tmp/out"
+point $? "accumulators: $(sed -n 's/^ok.* - \(16 lanes.*\)/\1/p' "$tmp/out")"
+
 # ---- resuming on other devices -----------------------------------------------
 
 # to STEPS WITH...: train bf16 up to this step, or continue to it; images have

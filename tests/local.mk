@@ -62,6 +62,7 @@ check_PROGRAMS += \
     %D%/fuzz_image \
     %D%/fuzz_options \
     %D%/fuzz_safetensors \
+    %D%/test_accumulators \
     %D%/test_aux \
     %D%/test_bad_layers \
     %D%/test_batch \

@@ -2,10 +2,17 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * StarPU would block forever on memory that is never freed, so check
- * beforehand.  A step holds: weights, accumulators of the lanes that run there,
- * the optimizer's state, activations and input of the sub-batches in flight,
- * scratch.  If they do not fit, the check tries fewer sub-batches in flight;
- * smaller sub-batches would change the result, so the user has to choose them.
+ * beforehand.  A step holds: weights, accumulators, the optimizer's state,
+ * activations and input of the sub-batches in flight, scratch.  If they do not
+ * fit, the check tries fewer sub-batches in flight; smaller sub-batches would
+ * change the result, so the user has to choose them.
+ *
+ * A lane has an accumulator from its first backward pass on, until it is merged
+ * into its neighbour's.  The policy runs lanes in their order and merges first,
+ * so of the lanes that are done only sums of whole subtrees are left.  That is
+ * if a lane has one sub-batch: a second one may wait until all have had a
+ * first. CPU workers do not merge in time where other processes take their
+ * cores, and main memory, unlike a GPU's, has no other to move accumulators to.
  */
 #include "config.h"
 
@@ -44,6 +51,12 @@ static int fail_memory(const struct need *n, const struct ddp_trainer *t,
                      n->scratch, where, have, advice);
 }
 
+/* Sub-batches of a lane in a step. */
+static int rounds_of(const struct ddp_trainer *t)
+{
+    return (t->loader.subs + t->cfg.lanes - 1) / t->cfg.lanes;
+}
+
 static double state_size(const struct ddp__engine *e)
 {
     double size = 0;
@@ -53,9 +66,28 @@ static double state_size(const struct ddp__engine *e)
     return size;
 }
 
-/* The needs of a memory that this many lanes use, `in_flight` of them at a
- * time. */
-static struct need memory_need(const struct ddp_trainer *t, int lanes,
+static int min(int a, int b)
+{
+    return a < b ? a : b;
+}
+
+/* On the way from the tree's root to a leaf that is in flight, each node has
+ * another child, whose subtree may be done: log2(lanes) sums.  Leaves that are
+ * spread evenly share the least of that way. */
+int ddp__memory_accumulators(int lanes, int in_flight, int rounds)
+{
+    int depth = 0;
+
+    if (rounds > 1)
+        return lanes;
+    while ((int64_t)in_flight << depth < lanes)
+        depth++;
+    return min(lanes, in_flight * (1 + depth));
+}
+
+/* The needs of a memory with this many accumulators and sub-batches in
+ * flight. */
+static struct need memory_need(const struct ddp_trainer *t, int accumulators,
                                int in_flight)
 {
     const struct ddp__engine *e = t->engine;
@@ -64,17 +96,12 @@ static struct need memory_need(const struct ddp_trainer *t, int lanes,
 
     return (struct need){
         .weights = weights / mib,
-        .gradients = weights * lanes / mib,
+        .gradients = weights * accumulators / mib,
         .state = (state_size(e) + (t->cfg.ema_decay > 0 ? weights : 0)) / mib,
         .activations = (double)ddp__graph_peak(e->graph) * in_flight / mib,
         .input = x * in_flight / mib,
         .in_flight = in_flight,
     };
-}
-
-static int min(int a, int b)
-{
-    return a < b ? a : b;
 }
 
 static int check_main(const struct ddp_trainer *t)
@@ -93,12 +120,14 @@ static int check_main(const struct ddp_trainer *t)
                                                 "fewer lanes or workers");
 }
 
-/* The needs of one GPU: the accumulators of its lanes, and one that arrives to
- * be merged; each of its workers has scratch. */
+/* The needs of one GPU: the accumulators of its lanes, and one that arrives
+ * from another GPU to be merged; each of its workers has scratch. */
 static struct need gpu_need(const struct ddp_trainer *t, int gpus, int lanes,
                             int in_flight)
 {
-    struct need n = memory_need(t, lanes + 1, in_flight);
+    int all =
+        ddp__memory_accumulators(lanes, in_flight, rounds_of(t)) + (gpus > 1);
+    struct need n = memory_need(t, all, in_flight);
 
     n.scratch = (double)ddp__devices_scratch(t->ddp) / (1 << 20) *
                 ((t->ddp->gpu_workers + gpus - 1) / gpus);

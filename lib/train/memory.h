@@ -6,6 +6,10 @@
 
 #include "ddp.h"
 
+/* The most accumulators of a step that exist at a time, if so many of its lanes
+ * are in flight, and each has at most `rounds` sub-batches. */
+int ddp__memory_accumulators(int lanes, int in_flight, int rounds);
+
 /* DDP_ENOMEM, with a table, if the trainer's engine cannot fit. */
 int ddp__memory_check(const struct ddp_trainer *t);
 
