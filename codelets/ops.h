@@ -34,6 +34,7 @@
     O(op, X, F32, READ) O(op, Y, ACT, WRITE)
 #define DDP__CONV_FWD_OPERANDS(O, op)                                          \
     O(op, X, ACT, READ) O(op, W, PARAM, READ) O(op, Y, ACT, WRITE)
+/* dx is written, or with call.sum added to */
 #define DDP__CONV_BWD_X_OPERANDS(O, op)                                        \
     O(op, DY, ACT, READ) O(op, W, PARAM, READ) O(op, DX, ACT, WRITE)
 #define DDP__CONV_BWD_W_OPERANDS(O, op)                                        \
@@ -382,6 +383,7 @@ struct ddp__call {
     int cap;               /* most samples it will see */
     int fewer[DDP__FEWER]; /* other numbers that it will see, as far as they
                               are known beforehand; 0: none */
+    bool sum;              /* CONV_BWD_X: dx is added to what is there */
     int buffers; /* of HOST and USER; else the operands up to the last one */
     struct ddp__view buf[DDP_MAX_BUFFERS]; /* all 0: an absent operand */
     union {

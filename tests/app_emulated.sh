@@ -46,9 +46,23 @@ passes ops_cuda
 says "masks, f32 and bf16: cuDNN, cuDNN" "masks of batch norm are cuDNN's"
 passes ops_cuda EMULATED_REVERSED=1
 says "masks, f32 and bf16: our own" "not if they are in another order than ours"
+passes ops_cuda EMULATED_NO_SUMS=1
 for t in once custom optim ema layers; do
     passes $t
 done
+
+# ---- gradients of whole networks ---------------------------------------------
+
+# gradients WHAT VARIABLE=VALUE: close enough to those of plain C
+gradients()
+{
+    run on 1 env "$2" "$builddir/tests/test_gpu_train" --gradients
+    [ $rc = 0 ] && [ "$(grep -c '^ok.*gradients off by' "$tmp/out")" = 2 ]
+    point $? "$1: $(sed -n 's/^ok 2 - //p' "$tmp/out")"
+}
+
+gradients "gradients are added where they are computed" EMULATED_DELAY_US=0
+gradients "or in another pass" EMULATED_NO_SUMS=1
 
 # ---- the same bits -----------------------------------------------------------
 

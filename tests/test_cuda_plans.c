@@ -137,7 +137,7 @@ static bool has_type(const struct device *d, enum ddp_dtype type)
 /* Prepared as for a GPU; what it came to.  failed: or our kernels have to do
  * what cuDNN should have an engine for. */
 struct outcome {
-    int calls, failed, own;
+    int calls, failed, own, apart;
 };
 
 /* Batch norm with relu at most is for cuDNN, but for the gradient of a residual
@@ -148,6 +148,13 @@ static bool for_cudnn(const struct ddp__call *c)
         return true;
     return !is_old(aimed) && c->bn.act <= DDP_RELU &&
            (c->op == DDP__OP_BN_FWD || !c->bn.residual || c->bn.mask);
+}
+
+/* Whether a gradient that is to be added is not, for lack of an engine. */
+static bool is_apart(const struct ddp__call *c,
+                     const struct ddp__cuda_plan *plan)
+{
+    return c->sum && !plan->variant->fused;
 }
 
 static void try(const struct ddp__call *c, struct outcome *o)
@@ -163,6 +170,8 @@ static void try(const struct ddp__call *c, struct outcome *o)
     } else if (!((struct ddp__cuda_plan *)plan)->variant->dnn) {
         o->own++;
         o->failed += for_cudnn(c);
+    } else {
+        o->apart += is_apart(c, plan);
     }
     ddp__cuda_plan_free(plan);
 }
@@ -177,7 +186,7 @@ static bool is_ours(enum ddp__op op)
 static struct outcome try_graph(const ddp_graph_t *g, struct device *d,
                                 bool tf32)
 {
-    struct outcome o = {0, 0, 0};
+    struct outcome o = {0, 0, 0, 0};
     int *left = &d->left[g->spec.dtype != DDP_F32];
 
     if (aim(d, tf32) < 0)
@@ -208,6 +217,7 @@ static ddp_graph_t *build(ddp_chain_t *m, enum ddp__mode mode,
                                    .dtype = dtype,
                                    .cap = 32,
                                    .channels = 8,
+                                   .sums = true,
                                    .fill = no_host,
                                    .fill_dy = no_host,
                                    .output = no_host};
@@ -239,6 +249,8 @@ static void test_graph(const char *model, ddp_chain_t *m, enum ddp__mode mode,
            type_names[dtype], devices[d].name, o.calls);
         if (o.own)
             diag("%d of them by own kernels", o.own);
+        if (o.apart)
+            diag("%d of them add in another pass", o.apart);
     }
     ddp__graph_free(g);
 }
@@ -385,7 +397,7 @@ static void test_case(const struct conv_case *s, struct device *d,
 {
     static const enum ddp__op ops[] = {DDP__OP_CONV_FWD, DDP__OP_CONV_BWD_W,
                                        DDP__OP_CONV_BWD_X};
-    struct outcome o = {0, 0, 0};
+    struct outcome o = {0, 0, 0, 0};
 
     if (aim(d, false) < 0)
         bail_out("%s", ddp_errmsg());

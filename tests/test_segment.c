@@ -20,6 +20,8 @@ static int no_host(const struct ddp__task *t, void *arg)
     return 0;
 }
 
+static bool sums = true; /* as for GPUs */
+
 static ddp_graph_t *build(const char *model, enum ddp__mode mode, double us,
                           bool merged)
 {
@@ -30,6 +32,7 @@ static ddp_graph_t *build(const char *model, enum ddp__mode mode, double us,
                                    .dtype = DDP_BF16,
                                    .cap = 8,
                                    .loss = {.kind = DDP_CUSTOM_LOSS},
+                                   .sums = sums,
                                    .merged = merged,
                                    .segment_us = us,
                                    .fill = no_host,
@@ -293,6 +296,35 @@ static void test_buckets(const char *model)
     ddp_chain_free(m);
 }
 
+/* ---- joins -------------------------------------------------------------- */
+
+/* Passes that add gradients, and kernels that add theirs to others. */
+static void count_sums(const char *model, int *apart, int *added)
+{
+    ddp_graph_t *g = build(model, DDP__TRAIN, 0, false);
+
+    *apart = *added = 0;
+    for (int i = 0; i < g->nodes; i++) {
+        *apart += g->node[i]->call.op == DDP__OP_ACC;
+        *added += g->node[i]->call.sum;
+    }
+    ddp__graph_free(g);
+}
+
+static void test_sums(void)
+{
+    int apart, added;
+
+    count_sums("resnet50", &apart, &added);
+    is_int(apart, 0, "resnet50: no gradient is added in a pass of its own");
+    is_int(added, 16, "the convolutions before its 16 joins add theirs");
+    sums = false;
+    count_sums("resnet50", &apart, &added);
+    is_int(apart, 16, "without sums there are 16 passes");
+    is_int(added, 0, "and convolutions write");
+    sums = true;
+}
+
 int main(void)
 {
     static const char *const model[] = {"resnet18", "googlenet", "densenet121",
@@ -305,6 +337,7 @@ int main(void)
         test_alone(model[i]);
         test_buckets(model[i]);
     }
+    test_sums();
     test_pad();
     return done_testing();
 }

@@ -306,6 +306,8 @@ int ddp__cpu_conv_prepare(const struct ddp__call *c, void **plan)
 
     if (ddp__op_is(c->op, DDP__IS_CONV) && c->conv.in)
         return ddp__fail(DDP_ENODEV, "conv: weights of some channels alone");
+    if (c->sum)
+        return ddp__fail(DDP_ENODEV, "conv: a gradient that is added");
     shape_of_call(c, &s);
     if ((rc = plan_new(&p, &s, pass_of(c->op))) < 0)
         return rc;

@@ -4,7 +4,8 @@
  * Weights go in as activations' type, sums are f32.  A gradient of weights
  * comes out in activations' type, as cuDNN's fast engines have it, and is
  * added to g in f32.  Where x has more channels than the weights, these are
- * made wider with zeros, and their gradient loses what belongs to those.
+ * made wider with zeros, and their gradient loses what belongs to those.  A
+ * gradient of x is added to another one where cuDNN has an engine for that.
  */
 #include "config.h"
 
@@ -37,11 +38,13 @@ static enum ddp_dtype type_of(const struct ddp__call *c)
 
 /* ---- graphs ------------------------------------------------------------- */
 
-/* y = x w, where a fused graph has a virtual tensor instead of y. */
+/* y = x w, where a graph with an epilogue has a virtual tensor instead of y;
+ * fused: that, or a sum. */
 static void add_conv(struct ddp__cudnn_graph *g, enum ddp__cudnn_pass pass,
                      const struct ddp__call *c, int n, bool fused)
 {
-    int out = fused ? CONV_SUM : CONV_Y;
+    bool epilogue = fused && !c->sum;
+    int out = epilogue ? CONV_SUM : CONV_Y;
     struct ddp__cudnn_shape x = ddp__cudnn_view(c, ddp__op_xwy(c->op).x, n);
     struct ddp__cudnn_shape y = ddp__cudnn_view(c, ddp__op_xwy(c->op).y, n);
     struct ddp__cudnn_shape w = {.type = x.type,
@@ -50,14 +53,14 @@ static void add_conv(struct ddp__cudnn_graph *g, enum ddp__cudnn_pass pass,
                                  .w = c->conv.kw,
                                  .c = x.c / c->conv.groups};
 
-    if (fused) {
+    if (epilogue) {
         y.kind = DDP__CUDNN_VIRTUAL;
         y.type = CUDNN_DATA_FLOAT;
     }
     ddp__cudnn_tensor(g, CONV_X, &x);
     ddp__cudnn_tensor(g, CONV_W, &w);
     ddp__cudnn_tensor(g, out, &y);
-    ddp__cudnn_conv(g, pass, &c->conv, CONV_X, CONV_W, out);
+    ddp__cudnn_conv(g, pass, fused && c->sum, &c->conv, CONV_X, CONV_W, out);
 }
 
 /* Bias, and relu, into y. */
@@ -94,7 +97,7 @@ static int build_conv_plan(const struct ddp__call *c, struct ddp__cuda_plan *p,
     if (!g)
         return DDP_ENOMEM;
     add_conv(g, pass[c->op], c, v->n, fused);
-    if (fused)
+    if (fused && !c->sum)
         add_epilogue(g, c, v->n);
     v->fused = fused;
     return ddp__cudnn_plan_get(g, p->limit, v->n == c->cap, &v->dnn);
@@ -108,14 +111,21 @@ static bool can_fuse(const struct ddp__call *c)
            (c->conv.act == DDP_RELU || c->conv.act == DDP_IDENTITY);
 }
 
+/* The epilogue, or the sum, in the plan if possible. */
 static int make_conv_plan(const struct ddp__call *c, struct ddp__cuda_plan *p,
                           struct ddp__cuda_variant *v)
 {
     int rc = DDP_ENODEV;
 
-    if (can_fuse(c))
+    if (can_fuse(c) || c->sum)
         rc = build_conv_plan(c, p, v, true);
     return rc == DDP_ENODEV ? build_conv_plan(c, p, v, false) : rc;
+}
+
+static int make_sum_plan(const struct ddp__call *c, struct ddp__cuda_plan *p,
+                         struct ddp__cuda_variant *v)
+{
+    return build_conv_plan(c, p, v, true);
 }
 
 /* ---- prepare ------------------------------------------------------------ */
@@ -150,6 +160,28 @@ static size_t conv_side_bytes(const struct ddp__call *c)
     return weights + ddp__cuda_round(4 * o);
 }
 
+/* Bytes of a gradient that is written before it is added. */
+static size_t gradient_bytes(const struct ddp__call *c, int n)
+{
+    struct ddp_shape x = c->buf[DDP__CONV_BWD_X_DX].shape;
+
+    return (size_t)n * (size_t)x.h * (size_t)x.w * (size_t)x.c *
+           ddp__dtype_size(type_of(c));
+}
+
+/* Where no engine adds, for one of the numbers of samples, the gradient goes to
+ * scratch first. */
+static int prepare_sum(const struct ddp__call *c, void **plan)
+{
+    size_t side = conv_side_bytes(c);
+    int rc = ddp__cuda_plan_new(c, make_sum_plan, side, plan);
+
+    if (rc != DDP_ENODEV)
+        return rc;
+    side += ddp__cuda_round(gradient_bytes(c, c->cap));
+    return ddp__cuda_plan_new(c, make_conv_plan, side, plan);
+}
+
 int ddp__cuda_conv_prepare(const struct ddp__call *c, void **plan)
 {
     int rc = ddp__call_one_type(c, DDP__CUDA_TYPES);
@@ -158,7 +190,9 @@ int ddp__cuda_conv_prepare(const struct ddp__call *c, void **plan)
         return rc;
     if (c->conv.in && c->op == DDP__OP_CONV_BWD_X)
         return ddp__fail(DDP_ENODEV, "conv: a gradient with channels added");
-    return ddp__cuda_plan_new(c, make_conv_plan, conv_side_bytes(c), plan);
+    return c->sum ? prepare_sum(c, plan)
+                  : ddp__cuda_plan_new(c, make_conv_plan, conv_side_bytes(c),
+                                       plan);
 }
 
 /* ---- tasks -------------------------------------------------------------- */
@@ -234,20 +268,28 @@ int ddp__cuda_conv_fwd(const struct ddp__task *t)
 
 int ddp__cuda_conv_bwd_x(const struct ddp__task *t)
 {
-    size_t size = ddp__dtype_size(type_of(t->call));
+    const struct ddp__call *c = t->call;
+    size_t size = ddp__dtype_size(type_of(c));
+    void *dx = t->data[DDP__CONV_BWD_X_DX];
     struct ddp__cuda_run r;
-    const void *p[CONV_TENSORS] = {[CONV_Y] = t->data[DDP__CONV_BWD_X_DY],
-                                   [CONV_X] = t->data[DDP__CONV_BWD_X_DX]};
+    const void *p[CONV_TENSORS] = {
+        [CONV_Y] = t->data[DDP__CONV_BWD_X_DY], [CONV_X] = dx};
     const void *w;
     int rc = ddp__cuda_run(t, &r);
 
     if (rc < 0)
         return rc;
-    if (!(w = ddp__cuda_weights(t, DDP__CONV_BWD_X_W, type_of(t->call))) ||
-        !(w = ddp__cuda_align(&r, w, ddp__cuda_weight_len(t->call) * size)))
+    if (!(w = ddp__cuda_weights(t, DDP__CONV_BWD_X_W, type_of(c))) ||
+        !(w = ddp__cuda_align(&r, w, ddp__cuda_weight_len(c) * size)))
         return DDP_EDEVICE;
     p[CONV_W] = w;
-    return ddp__cudnn_run(r.variant->dnn, r.worker, p, r.workspace);
+    if (c->sum && !r.variant->fused)
+        p[CONV_X] = ddp__cuda_take(&r, gradient_bytes(c, t->n));
+    rc = ddp__cudnn_run(r.variant->dnn, r.worker, p, r.workspace);
+    if (rc < 0 || !c->sum || r.variant->fused)
+        return rc;
+    return ddp__cuda_add_to(dx, p[CONV_X], type_of(c),
+                            gradient_bytes(c, t->n) / size);
 }
 
 /* cuDNN overwrites and does not add, and its fast engines write the type of

@@ -269,7 +269,7 @@ static ddp__cudnn_desc conv_desc(struct ddp__cudnn_graph *g,
 /* The three passes differ in nothing but attributes' names, in which a gradient
  * is DX, DW or DY. */
 void ddp__cudnn_conv(struct ddp__cudnn_graph *g, enum ddp__cudnn_pass pass,
-                     const struct ddp__conv *k, int x, int w, int y)
+                     bool add, const struct ddp__conv *k, int x, int w, int y)
 {
     static const struct {
         cudnnBackendDescriptorType_t type;
@@ -310,9 +310,9 @@ void ddp__cudnn_conv(struct ddp__cudnn_graph *g, enum ddp__cudnn_pass pass,
     set_tensor(g, op, is[pass].y, y);
     set_desc(g, op, is[pass].conv, conv);
     set_float(g, op, is[pass].alpha, 1);
-    set_float(g, op, is[pass].beta, 0);
+    set_float(g, op, is[pass].beta, add ? 1 : 0);
     add_op(g, op, "a convolution's operation");
-    note_in_key(g, "conv%d(%d,%d,%d) ", (int)pass, x, w, y);
+    note_in_key(g, "conv%d%s(%d,%d,%d) ", (int)pass, add ? "+" : "", x, w, y);
 }
 
 static ddp__cudnn_desc pointwise_op(struct ddp__cudnn_graph *g,

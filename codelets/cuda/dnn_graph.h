@@ -8,7 +8,7 @@
  *     ddp__cudnn_tensor(g, X, &shape_of_x);
  *     ddp__cudnn_tensor(g, W, &shape_of_w);
  *     ddp__cudnn_tensor(g, Y, &shape_of_y);
- *     ddp__cudnn_conv(g, DDP__CUDNN_FORWARD, &conv, X, W, Y);
+ *     ddp__cudnn_conv(g, DDP__CUDNN_FORWARD, false, &conv, X, W, Y);
  *     rc = ddp__cudnn_plan_get(g, limit, tune, &plan);
  *     ...
  *     ddp__cudnn_run(plan, worker, p, workspace);
@@ -80,9 +80,10 @@ void ddp__cudnn_tensor(struct ddp__cudnn_graph *g, int tensor,
 
 enum ddp__cudnn_pass { DDP__CUDNN_FORWARD, DDP__CUDNN_DATA, DDP__CUDNN_FILTER };
 
-/* Forward writes y, data x, filter w; each out of the two others. */
+/* Forward writes y, data x, filter w; each out of the two others.  add: it is
+ * added to what is there. */
 void ddp__cudnn_conv(struct ddp__cudnn_graph *g, enum ddp__cudnn_pass pass,
-                     const struct ddp__conv *k, int x, int w, int y);
+                     bool add, const struct ddp__conv *k, int x, int w, int y);
 
 /* y = x + b, b one per channel. */
 void ddp__cudnn_add(struct ddp__cudnn_graph *g, int x, int b, int y);

@@ -106,6 +106,23 @@ int ddp__cuda_convert(const float *x, void *y, enum ddp_dtype type, size_t rows,
     return rc < 0 ? rc : DDP__LAUNCH(&place, input, &p);
 }
 
+int ddp__cuda_add_to(void *dst, const void *src, enum ddp_dtype type,
+                     size_t len)
+{
+    struct ddp__k_flat p = {.items = (unsigned)ddp__groups(len),
+                            .type = type,
+                            .wide = ddp__aligned(dst) && ddp__aligned(src),
+                            .act = DDP_IDENTITY,
+                            .a = dst,
+                            .b = src,
+                            .y = dst,
+                            .len = len};
+    struct ddp__cuda_place place;
+    int rc = ddp__cuda_place(&place);
+
+    return rc < 0 ? rc : DDP__LAUNCH(&place, add, &p);
+}
+
 /* Two launches: partial sums of chunks of rows, then a fixed tree over them, so
  * that the bits do not depend on the GPU. */
 int ddp__cuda_sum_rows(const void *x, enum ddp_dtype type, float *g,

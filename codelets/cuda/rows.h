@@ -24,6 +24,10 @@ int ddp__cuda_accumulate(const void *x, enum ddp_dtype type, float *g,
 int ddp__cuda_convert(const float *x, void *y, enum ddp_dtype type, size_t rows,
                       int c, int cy);
 
+/* dst += src, activations */
+int ddp__cuda_add_to(void *dst, const void *src, enum ddp_dtype type,
+                     size_t len);
+
 /* g[i] (+)= the sum of x over rows of c values: the gradient of a bias.  Takes
  * `scratch` of ddp__columns_scratch(1, c) bytes. */
 int ddp__cuda_sum_rows(const void *x, enum ddp_dtype type, float *g,

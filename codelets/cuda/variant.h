@@ -23,8 +23,8 @@ struct ddp__cuda_matmul;
 struct ddp__cuda_variant {
     struct ddp__cuda_variant *next;
     int n;
-    struct ddp__cudnn_plan *dnn;     /* of the cache; NULL: libddp's kernels */
-    bool fused;                      /* bias and activation are in it */
+    struct ddp__cudnn_plan *dnn; /* of the cache; NULL: libddp's kernels */
+    bool fused; /* bias and activation, or a gradient's sum, are in it */
     struct ddp__cuda_matmul *matmul; /* owned */
 };
 

@@ -124,16 +124,19 @@ int ddp__ref_conv_bwd_x(const struct ddp__task *t)
     struct ddp__ref_buf dy = ddp__ref_buf(t, DDP__CONV_BWD_X_DY);
     struct ddp__ref_buf dx = ddp__ref_buf(t, DDP__CONV_BWD_X_DX);
     struct group g = group_size(k, &dx, &dy);
+    const float *w = t->data[DDP__CONV_BWD_X_W];
     size_t at = 0;
 
     for (int n = 0; n < t->n; n++)
         for (int iy = 0; iy < dx.h; iy++)
             for (int ix = 0; ix < dx.w; ix++)
-                for (int i = 0; i < dx.c; i++)
-                    ddp__ref_write(&dx, at++,
-                                   input_gradient(k, &dy,
-                                                  t->data[DDP__CONV_BWD_X_W], g,
-                                                  n, iy, ix, i));
+                for (int i = 0; i < dx.c; i++, at++) {
+                    double d = input_gradient(k, &dy, w, g, n, iy, ix, i);
+
+                    if (t->call->sum)
+                        d += ddp__ref_read(&dx, at);
+                    ddp__ref_write(&dx, at, d);
+                }
     return 0;
 }
 

@@ -118,6 +118,30 @@ ddp_value_t *ddp__value_add(ddp_graph_t *g, ddp_value_t *a, ddp_value_t *b,
     return y;
 }
 
+static bool same_shape(struct ddp_shape a, struct ddp_shape b)
+{
+    return a.h == b.h && a.w == b.w && a.c == b.c;
+}
+
+/* Where the last node computes `from` and nothing else has used that: have it
+ * add to `into` instead.  This saves reading both once more. */
+static bool add_where_computed(ddp_graph_t *g, ddp_value_t *into,
+                               ddp_value_t *from)
+{
+    struct ddp__node *n = g->nodes ? g->node[g->nodes - 1] : NULL;
+
+    if (g->rc < 0 || !g->spec.sums || !n || n->call.sum ||
+        n->call.op != DDP__OP_CONV_BWD_X ||
+        n->buf[DDP__CONV_BWD_X_DX] != from || into->base->first_use < 0 ||
+        n->buf[DDP__CONV_BWD_X_DY]->base == into->base ||
+        !same_shape(into->shape, from->shape))
+        return false;
+    n->call.sum = true;
+    from->first_use = from->last_use = -1;
+    set_buffer(g, n, DDP__CONV_BWD_X_DX, into, DDP_UPDATE);
+    return true;
+}
+
 ddp_value_t *ddp__value_sum(ddp_graph_t *g, ddp_value_t *a, ddp_value_t *b,
                             const ddp_value_t *keep)
 {
@@ -131,6 +155,10 @@ ddp_value_t *ddp__value_sum(ddp_graph_t *g, ddp_value_t *a, ddp_value_t *b,
     }
     if (a->base == keep->base || a->base == b->base)
         return ddp__value_add(g, a, b, DDP_IDENTITY);
+    if (add_where_computed(g, a, b))
+        return a;
+    if (b->base != keep->base && add_where_computed(g, b, a))
+        return b;
     ddp__emit(g, &(struct ddp__call){.op = DDP__OP_ACC},
               DDP__VALUES([DDP__ACC_DST] = a, [DDP__ACC_SRC] = b));
     return a;

@@ -175,6 +175,17 @@ static cudnnStatus_t finish_plan(struct desc *d)
     return d->graph ? CUDNN_STATUS_SUCCESS : CUDNN_STATUS_BAD_PARAM;
 }
 
+/* Whether a graph is a data gradient that is added. */
+static bool adds(const struct desc *graph)
+{
+    const struct desc *op = child(graph, CUDNN_ATTR_OPERATIONGRAPH_OPS);
+
+    return op->type ==
+               CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR &&
+           *(const float *)value(
+               op, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_BETA) == 1;
+}
+
 cudnnStatus_t cudnnBackendFinalize(cudnnBackendDescriptor_t desc)
 {
     struct desc *d = desc;
@@ -184,6 +195,8 @@ cudnnStatus_t cudnnBackendFinalize(cudnnBackendDescriptor_t desc)
     if (d->type == CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR) {
         emulator_plans();
         d->graph = child(d, CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH);
+        if (getenv("EMULATED_NO_SUMS") && adds(d->graph))
+            return CUDNN_STATUS_NOT_SUPPORTED;
     }
     return CUDNN_STATUS_SUCCESS;
 }
@@ -409,21 +422,24 @@ static void filter(const struct conv *k, float *x, float *w, float *y)
     w[o * step + i] += y[o] * x[first + i];
 }
 
+/* y = x w, of whatever is the result; or with beta 1 added to it. */
 static void run_conv(struct run *r, const struct desc *op, int x, int w, int y,
-                     int conv, int result)
+                     int conv, int result, int beta)
 {
+    bool add = *(const float *)value(op, beta) == 1;
     const struct desc *d = child(op, conv);
     struct conv k = {value(d, CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS),
                      value(d, CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES),
                      value(d, CUDNN_ATTR_CONVOLUTION_DILATIONS),
-                     (result == x ? out : in)(r, op, x),
-                     (result == w ? out : in)(r, op, w),
-                     (result == y ? out : in)(r, op, y),
+                     (result == x && !add ? out : in)(r, op, x),
+                     (result == w && !add ? out : in)(r, op, w),
+                     (result == y && !add ? out : in)(r, op, y),
                      0};
     struct tensor *t = tensor(r, op, result);
 
     k.groups = k.x->c / k.w->c;
-    memset(t->v, 0, len(t) * sizeof(float));
+    if (!add)
+        memset(t->v, 0, len(t) * sizeof(float));
     each_pair(&k, result == y ? forward : result == x ? data : filter);
     stored(t);
 }
@@ -544,7 +560,8 @@ static void run_norm_bwd(struct run *r, const struct desc *op)
              CUDNN_ATTR_OPERATION_CONVOLUTION_##kind##_##w,                    \
              CUDNN_ATTR_OPERATION_CONVOLUTION_##kind##_##y,                    \
              CUDNN_ATTR_OPERATION_CONVOLUTION_##kind##_CONV_DESC,              \
-             CUDNN_ATTR_OPERATION_CONVOLUTION_##kind##_##result)
+             CUDNN_ATTR_OPERATION_CONVOLUTION_##kind##_##result,               \
+             CUDNN_ATTR_OPERATION_CONVOLUTION_##kind##_BETA)
 
 static void run_op(struct run *r, const struct desc *op)
 {

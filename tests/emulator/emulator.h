@@ -11,6 +11,7 @@
  * EMULATED_DELAY_US   the longest that a stream dawdles before each thing [0]
  * EMULATED_CAPABILITY its compute capability, times ten [90]
  * EMULATED_REVERSED   whether cuDNN packs booleans from the highest bit down
+ * EMULATED_NO_SUMS    whether cuDNN has no engine that adds a data gradient
  * EMULATED_AHEAD      whether threads that run kernels must find all plans made
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
