@@ -3,6 +3,8 @@
  */
 #include "config.h"
 
+#include <stdio.h>
+
 #include "base/error.h"
 #include "ops.h"
 
@@ -84,6 +86,40 @@ enum ddp_access ddp__call_access(const struct ddp__call *c, int i, bool first)
     if (!(use & DDP__WRITE))
         return DDP_READ;
     return use & DDP__READ ? DDP_UPDATE : DDP_WRITE;
+}
+
+/* ---- words --------------------------------------------------------------- */
+
+void ddp__call_describe(const struct ddp__call *c, char *text, size_t size)
+{
+    size_t used = 0;
+
+    text[0] = '\0';
+    for (int i = 0; i < c->buffers && used < size; i++) {
+        const struct ddp_shape *s = &c->buf[i].shape;
+
+        if (c->buf[i].per_sample && s->c > 0)
+            used += (size_t)snprintf(text + used, size - used, "%s%dx%dx%d",
+                                     used ? " " : "", s->h, s->w, s->c);
+    }
+    if (!used && c->buffers > 0)
+        snprintf(text, size, "%d", c->buf[0].shape.c);
+    if (ddp__op_is(c->op, DDP__IS_CONV) && used < size)
+        used += (size_t)snprintf(text + used, size - used, " by %dx%d/%d%s",
+                                 c->conv.kh, c->conv.kw, c->conv.sh,
+                                 c->sum ? ", added" : "");
+    if (ddp__op_is(c->op, DDP__IS_CONV) && c->conv.groups > 1 && used < size)
+        snprintf(text + used, size - used, ", %d groups", c->conv.groups);
+}
+
+const char *ddp__call_type(const struct ddp__call *c)
+{
+    static const char *const name[] = {
+        [DDP_F32] = "f32", [DDP_BF16] = "bf16", [DDP_F16] = "f16"};
+    enum ddp_dtype type = c->buf[0].type;
+
+    return type < sizeof(name) / sizeof(name[0]) && name[type] ? name[type]
+                                                               : "";
 }
 
 /* ---- types --------------------------------------------------------------- */

@@ -515,6 +515,14 @@ int ddp__call_one_type(const struct ddp__call *c, unsigned types);
  * DDP_EINVAL. */
 int ddp__call_check(const struct ddp__call *c);
 
+/* Height, width and channels of the operands that have values per pixel, and
+ * the kernel of a convolution: "56x56x64 56x56x256 by 1x1/1"; or how many
+ * parameters there are. */
+void ddp__call_describe(const struct ddp__call *c, char *text, size_t size);
+
+/* The type of its first operand, if that is one of activations, else "". */
+const char *ddp__call_type(const struct ddp__call *c);
+
 /* Samples times elements, or elements, of buffer i. */
 static inline size_t ddp__len(const struct ddp__task *t, int i)
 {

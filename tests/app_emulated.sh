@@ -118,6 +118,17 @@ run on 1 env EMULATED_AHEAD=1 "$imagenet" train --data "$tmp/data" \
 point $rc "plans for short sub-batches are there before the first task"
 rm -rf "$tmp/run"
 
+# ---- time ---------------------------------------------------------------------
+
+small="--model resnet18 --width 8 --small-stem --img-size 16 --classes 4
+    --sub-batch 4 --dtype bf16"
+
+# What the host takes to launch kernels is time without a kernel.
+# shellcheck disable=SC2086
+run on 1 env EMULATED_LAUNCH_US=1500 "$bench" train $small --lanes 2 --steps 2
+idle=$(tr , '\n' <"$tmp/out" | sed -n 's/^"gpu_idle_share"://p')
+holds "$idle > 0.5" "a GPU that waits for its host is idle: $idle"
+
 # ---- memory ------------------------------------------------------------------
 
 run on 1 "$builddir/tests/test_accumulators"

@@ -163,7 +163,7 @@ if [ -e "$emulator" ]; then
     says '^profile-events  *good .* lines in profile-events.csv' \
         "with a table of its operations"
     tar -xzf "$tmp/check.tar.gz" -O check/profile-events.csv >"$tmp/out"
-    says '^0,[0-9.]+,[0-9.]+,conv_bwd_w,2,bf16,32x32x8 16x16x8 by 7x7/2$' \
+    says '^0,[0-9.]+,[0-9.]+,conv_bwd_w,2,bf16,"32x32x8 16x16x8 by 7x7/2"$' \
         "which has shapes"
     # Six steps (one to warm up, three more on a GPU, two measured).
     [ "$(grep -c ,optim, "$tmp/out")" -ge 6 ]

@@ -10,6 +10,8 @@ bin_ddp_bench_SOURCES = \
     %D%/measure.h \
     %D%/peak.c \
     %D%/peak.h \
+    %D%/profile.c \
+    %D%/profile.h \
     %D%/roof.c \
     %D%/roof.h \
     %D%/settings.h \

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "ddp.h"
 #include "common/app.h"
@@ -12,6 +13,7 @@
 #include "common/app_fail.h"
 #include "measure.h"
 #include "peak.h"
+#include "profile.h"
 #include "roof.h"
 #include "train.h"
 
@@ -72,14 +74,15 @@ const struct opt_command bench_train_command = {
         "which is measured just before, or to --peak. On GPUs the peak is "
         "known from their model; roof_share is the speed relative to the limit "
         "set by their arithmetic and memory, layer by layer; gpu_idle_share is "
-        "the fraction of time without a running kernel, submit_us the host's "
+        "the fraction of time without a running kernel, whose durations are "
+        "measured in a short run before, submit_us the host's "
         "time to submit a step. sched_share and data_share are fractions of "
         "wall time times workers. loss is the last step's, weights the CRC32C "
         "of the parameters after it.",
     .group = (const struct opt_group *const[]){&options, NULL},
 };
 
-static enum ddp_dtype activations(const struct bench_settings *s)
+enum ddp_dtype bench_dtype(const struct bench_settings *s)
 {
     static const enum ddp_dtype type[] = {DDP_F32, DDP_BF16, DDP_F16};
 
@@ -142,10 +145,11 @@ struct bench {
     double flops; /* of training on one image, as peak_share counts */
     bool first;
     double last, *step_s; /* owned */
-    int64_t done, skip, want;
+    int64_t done, skip, want, batch;
     int64_t drained; /* steps between `before` and those that count */
     struct ddp_stats before;
     double data_share, loss;
+    double kernel_s; /* of a step, in kernels of all GPUs; below 0: unknown */
     bool inspect;
 };
 
@@ -197,7 +201,7 @@ static void choose_batch(const struct bench *b, struct bench_settings *s)
         s->batch = s->lanes * s->sub_batch;
 }
 
-static ddp_chain_t *make_model(const struct bench_settings *s)
+ddp_chain_t *bench_model(const struct bench_settings *s)
 {
     int size = (int)s->img_size, sizes[] = {size * size * 3, 512, 512, 0};
     struct ddp_model_options m;
@@ -217,7 +221,7 @@ static int open_model(struct bench *b, struct bench_settings *s)
     struct ddp_config cfg;
     int rc;
 
-    if (!(b->chain = make_model(s)))
+    if (!(b->chain = bench_model(s)))
         return app_fail(ddp_errcode());
     if ((rc = pool_fill(&b->pool, s)) != OPTS_GO)
         return rc;
@@ -238,7 +242,7 @@ static int count_work(struct bench *b, const struct bench_settings *s)
 {
     const char *tf32 = getenv("DDP_TF32");
     struct ddp_shape shape = {(int)s->img_size, (int)s->img_size, 3};
-    enum ddp_dtype type = activations(s);
+    enum ddp_dtype type = bench_dtype(s);
     struct ddp_gpu_info gpu;
     int n = ddp_gpu_count(b->ddp, &gpu), rc;
 
@@ -264,7 +268,7 @@ static int make_trainer(struct bench *b, const struct bench_settings *s)
 
     ddp_train_config_init(&cfg);
     cfg.optimizer = ddp_momentum(0.01f, 0.9f);
-    cfg.dtype = activations(s);
+    cfg.dtype = bench_dtype(s);
     cfg.seed = 1;
     cfg.on_step = on_step;
     cfg.arg = b;
@@ -304,7 +308,7 @@ static int measure_peak(struct bench *b, const struct bench_settings *s)
         n = (int)s->workers;
     if (n > cores)
         n = cores;
-    if (peak_measure(&b->peak, activations(s), n, 0.3) < 0) {
+    if (peak_measure(&b->peak, bench_dtype(s), n, 0.3) < 0) {
         app_say("cannot start threads");
         return EXIT_FAILURE;
     }
@@ -313,12 +317,16 @@ static int measure_peak(struct bench *b, const struct bench_settings *s)
     return OPTS_GO;
 }
 
-/* Of the GPUs' time, since `before`. */
-static double idle_share(const struct bench *b, const struct ddp_stats *st)
+/* The part of a step in which a GPU runs no kernel. */
+static void print_idle(const struct bench *b, double img)
 {
-    double all = (st->wall_s - b->before.wall_s) * ddp_gpu_worker_count(b->ddp);
+    double kernels =
+        b->kernel_s * img / (double)b->batch / ddp_gpu_count(b->ddp, NULL);
 
-    return all > 0 ? 1 - (st->gpu_s - b->before.gpu_s) / all : 0;
+    if (b->kernel_s < 0)
+        printf("\"gpu_idle_share\":null,");
+    else
+        printf("\"gpu_idle_share\":%.4f,", fmax(0, 1 - kernels));
 }
 
 /* Fields for GPUs only. */
@@ -330,10 +338,10 @@ static void print_gpus(const struct bench *b, double img,
 
     if (!ddp_gpu_worker_count(b->ddp))
         return;
-    printf("\"gpu_workers\":%d,\"gpu_idle_share\":%.4f,\"tflops\":%.2f,"
-           "\"submit_us\":%.1f,",
-           ddp_gpu_worker_count(b->ddp), idle_share(b, st),
-           img * b->flops * 1e-12, steps > 0 ? 1e6 * submit_s / steps : 0);
+    print_idle(b, img);
+    printf("\"gpu_workers\":%d,\"tflops\":%.2f,\"submit_us\":%.1f,",
+           ddp_gpu_worker_count(b->ddp), img * b->flops * 1e-12,
+           steps > 0 ? 1e6 * submit_s / steps : 0);
     if (b->roof.flops > 0)
         printf("\"roof_img_per_s\":%.1f,\"roof_share\":%.4f,"
                "\"mib_per_img\":%.2f,",
@@ -390,6 +398,109 @@ static void print_json(struct bench *b, const struct bench_settings *s,
     printf("}\n");
 }
 
+/* ---- kernels --------------------------------------------------------------
+ */
+
+enum { FEW = 2 }; /* steps, after one to warm up and those of on_step() */
+
+static void close_model(struct bench *b)
+{
+    ddp_chain_free(b->chain);
+    ddp_finish(b->ddp);
+    free(b->pool.data);
+    b->chain = NULL;
+    b->ddp = NULL;
+    b->pool.data = NULL;
+}
+
+static void close_bench(struct bench *b)
+{
+    ddp_trainer_free(b->trainer);
+    ddp_dataset_free(b->data);
+    close_model(b);
+    free(b->step_s);
+}
+
+static int train_profiled(struct bench *b, struct bench_settings *s,
+                          struct ddp_gpu_info *gpu)
+{
+    int rc;
+
+    if (!(b->step_s = calloc((size_t)s->steps, sizeof(*b->step_s))))
+        return app_exit_code(DDP_ENOMEM);
+    if ((rc = open_model(b, s)) != OPTS_GO)
+        return rc;
+    if (ddp_gpu_count(b->ddp, gpu) < 1)
+        return OPTS_GO;
+    if ((rc = make_trainer(b, s)) != OPTS_GO)
+        return rc;
+    rc = ddp_trainer_train(b->trainer);
+    return rc < 0 ? app_fail(rc) : OPTS_GO;
+}
+
+/* The table is complete when the context has ended. */
+static int profile_into(const char *path, struct bench_settings s,
+                        struct profile *p, struct ddp_gpu_info *gpu)
+{
+    struct bench b = {.skip = s.skip, .want = s.steps};
+    int64_t steps;
+    int rc;
+
+    setenv("DDP_PROFILE", path, 1);
+    rc = train_profiled(&b, &s, gpu);
+    steps = b.done;
+    close_bench(&b);
+    unsetenv("DDP_PROFILE");
+    if (rc != OPTS_GO || steps == 0)
+        return rc;
+    rc = profile_read(p, path, (double)steps);
+    return rc ? rc : OPTS_GO;
+}
+
+int bench_profile(const struct bench_settings *s, struct profile *p,
+                  struct ddp_gpu_info *gpu)
+{
+    const char *dir = getenv("TMPDIR");
+    char path[4096];
+    int fd, rc;
+
+    *p = (struct profile){.row = NULL};
+    snprintf(path, sizeof(path), "%s/ddp-profile-XXXXXX", dir ? dir : "/tmp");
+    if ((fd = mkstemp(path)) < 0) {
+        app_say("cannot write %s", path);
+        return EXIT_FAILURE;
+    }
+    close(fd);
+    rc = profile_into(path, *s, p, gpu);
+    unlink(path);
+    return rc;
+}
+
+/* Only with GPUs, and not if the user wants a profile of the whole run.  There
+ * is one context at a time: this one begins anew. */
+static int measure_kernels(struct bench *b, struct bench_settings *s)
+{
+    struct bench_settings few = *s;
+    struct ddp_gpu_info gpu;
+    struct profile p;
+    int rc;
+
+    b->kernel_s = -1;
+    if (!ddp_gpu_worker_count(b->ddp) || getenv("DDP_PROFILE"))
+        return OPTS_GO;
+    close_model(b);
+    few.steps = FEW;
+    few.skip = 1;
+    rc = bench_profile(&few, &p, &gpu);
+    if (p.rows)
+        b->kernel_s = profile_seconds(&p);
+    profile_free(&p);
+    return rc == OPTS_GO ? open_model(b, s) : rc;
+}
+
+/* ---- all of it ------------------------------------------------------------
+ */
+
 static int run_bench(struct bench *b, struct bench_settings *s)
 {
     struct ddp_stats stats = {0};
@@ -400,9 +511,11 @@ static int run_bench(struct bench *b, struct bench_settings *s)
         return app_exit_code(DDP_ENOMEM);
     if ((rc = measure_peak(b, s)) != OPTS_GO ||
         (rc = open_model(b, s)) != OPTS_GO ||
+        (rc = measure_kernels(b, s)) != OPTS_GO ||
         (rc = count_work(b, s)) != OPTS_GO ||
         (rc = make_trainer(b, s)) != OPTS_GO)
         return rc;
+    b->batch = s->batch;
     if ((rc = ddp_trainer_train(b->trainer)) < 0 ||
         (rc = ddp_trainer_stats(b->trainer, &stats)) < 0)
         return app_fail(rc);
@@ -419,11 +532,6 @@ int bench_train_run(struct opts *o, struct bench_settings *s)
     int rc = run_bench(&b, s);
 
     (void)o;
-    ddp_trainer_free(b.trainer);
-    ddp_dataset_free(b.data);
-    ddp_chain_free(b.chain);
-    ddp_finish(b.ddp);
-    free(b.pool.data);
-    free(b.step_s);
+    close_bench(&b);
     return rc;
 }

@@ -5,9 +5,22 @@
 #define BENCH_TRAIN_H
 
 #include "common/opt.h"
+#include "ddp.h"
 #include "settings.h"
 
 extern const struct opt_command bench_train_command;
+
+struct profile;
+
+/* Train by the settings and measure each operation on the GPUs; without a GPU
+ * *gpu is left as it is, and p empty.  A code of the program. */
+int bench_profile(const struct bench_settings *s, struct profile *p,
+                  struct ddp_gpu_info *gpu);
+
+/* A network by the settings; NULL: ddp_errmsg() says why. */
+ddp_chain_t *bench_model(const struct bench_settings *s);
+
+enum ddp_dtype bench_dtype(const struct bench_settings *s);
 
 /* Print one line of JSON; returns the program's exit code. */
 int bench_train_run(struct opts *o, struct bench_settings *s);

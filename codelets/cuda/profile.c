@@ -3,9 +3,11 @@
  *
  * NVIDIA's profilers show kernels, but are not installed everywhere, and do not
  * know which layer a kernel of cuDNN works for.  Here an event before and one
- * after each call of an operation are recorded on its stream; nothing waits for
- * them.  A call may be several kernels, and the gaps between them count: where
- * the host is slower than the GPU, the time is the host's.
+ * after each call of an operation are recorded on its stream.
+ *
+ * A call may be several kernels.  So that the time between its events is theirs
+ * and not the host's, which launches them, the stream waits at a gate before
+ * the first event until all of them are launched: then they run back to back.
  *
  * The clock replaces the kernels in the backend's table, so that a run without
  * DDP_PROFILE is not changed at all.
@@ -14,21 +16,26 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/error.h"
 #include "profile.h"
 #include "worker.h"
 
 enum { MAX_ROWS = 200000 }; /* of a run that nobody thought would be long */
+enum { MOST_MS = 10 };      /* that a gate is closed */
 
 struct row {
     enum ddp__op op;
     int n, device;
-    char type[8], shapes[104];
+    char type[8], shapes[128];
     cudaEvent_t begin, end;
+    atomic_bool *gate; /* whether it is open; owned */
 };
 
 static struct {
@@ -39,37 +46,11 @@ static struct {
     size_t rows, room;
 } profile = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* Height, width and channels of the operands that have values per pixel, such
- * as "56x56x64 56x56x256". */
-static void describe_shapes(const struct ddp__call *c, char *text, size_t size)
-{
-    size_t used = 0;
-
-    text[0] = '\0';
-    for (int i = 0; i < c->buffers && used < size; i++) {
-        const struct ddp_shape *s = &c->buf[i].shape;
-
-        if (c->buf[i].per_sample && s->c > 0)
-            used += (size_t)snprintf(text + used, size - used, "%s%dx%dx%d",
-                                     used ? " " : "", s->h, s->w, s->c);
-    }
-    if (!used && c->buffers > 0)
-        snprintf(text, size, "%d", c->buf[0].shape.c);
-    if (ddp__op_is(c->op, DDP__IS_CONV) && used < size)
-        snprintf(text + used, size - used, " by %dx%d/%d", c->conv.kh,
-                 c->conv.kw, c->conv.sh);
-}
-
 static void describe_row(struct row *r, const struct ddp__task *t, int device)
 {
-    static const char *const type[] = {
-        [DDP_F32] = "f32", [DDP_BF16] = "bf16", [DDP_F16] = "f16"};
-    enum ddp_dtype of = t->call->buf[0].type;
-
     *r = (struct row){.op = t->call->op, .n = t->n, .device = device};
-    snprintf(r->type, sizeof(r->type), "%s",
-             of < sizeof(type) / sizeof(type[0]) && type[of] ? type[of] : "");
-    describe_shapes(t->call, r->shapes, sizeof(r->shapes));
+    snprintf(r->type, sizeof(r->type), "%s", ddp__call_type(t->call));
+    ddp__call_describe(t->call, r->shapes, sizeof(r->shapes));
 }
 
 /* Keep it; false: there is no room. */
@@ -95,12 +76,45 @@ static bool keep_row(const struct row *r)
     return kept;
 }
 
-static void free_events(const struct row *r)
+static void free_row(const struct row *r)
 {
     if (r->begin)
         cudaEventDestroy(r->begin);
     if (r->end)
         cudaEventDestroy(r->end);
+    free(r->gate);
+}
+
+/* ---- the gate ------------------------------------------------------------ */
+
+static double milliseconds(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return 1e3 * (double)t.tv_sec + 1e-6 * (double)t.tv_nsec;
+}
+
+/* Not for good: the first launch of a kernel loads it, and may wait for the
+ * stream. */
+static void CUDART_CB wait_at_gate(void *gate)
+{
+    double end = milliseconds() + MOST_MS;
+
+    while (!atomic_load((atomic_bool *)gate) && milliseconds() < end)
+        sched_yield();
+}
+
+/* The stream waits, then the time begins. */
+static bool begin_row(struct row *r, cudaStream_t stream)
+{
+    if (!(r->gate = calloc(1, sizeof(*r->gate))) ||
+        cudaEventCreate(&r->begin) != cudaSuccess ||
+        cudaEventCreate(&r->end) != cudaSuccess)
+        return false;
+    if (cudaLaunchHostFunc(stream, wait_at_gate, r->gate) != cudaSuccess)
+        return false;
+    return cudaEventRecord(r->begin, stream) == cudaSuccess;
 }
 
 /* In the place of every kernel.  What cannot be timed is run all the same. */
@@ -108,21 +122,21 @@ static int run_timed(const struct ddp__task *t)
 {
     struct ddp__cuda_worker *w = ddp__cuda_self();
     struct row r;
+    bool timed;
     int rc;
 
     if (!w)
         return DDP_ENODEV;
     describe_row(&r, t, w->device);
-    if (cudaEventCreate(&r.begin) != cudaSuccess ||
-        cudaEventCreate(&r.end) != cudaSuccess ||
-        cudaEventRecord(r.begin, w->stream) != cudaSuccess) {
-        free_events(&r);
-        return profile.kernel[t->call->op](t);
-    }
+    timed = begin_row(&r, w->stream);
     rc = profile.kernel[t->call->op](t);
-    if (cudaEventRecord(r.end, w->stream) != cudaSuccess || rc < 0 ||
-        !keep_row(&r))
-        free_events(&r);
+    timed = timed && cudaEventRecord(r.end, w->stream) == cudaSuccess;
+    if (r.gate)
+        atomic_store(r.gate, true);
+    if (timed && rc == 0 && keep_row(&r))
+        return 0;
+    cudaStreamSynchronize(w->stream); /* it may be at the gate */
+    free_row(&r);
     return rc;
 }
 
@@ -150,8 +164,8 @@ static void write_row(const struct row *r, const struct row *first)
     if (cudaEventElapsedTime(&start, first->begin, r->begin) != cudaSuccess ||
         cudaEventElapsedTime(&ms, r->begin, r->end) != cudaSuccess)
         return;
-    fprintf(profile.file, "%d,%.4f,%.4f,%s,%d,%s,%s\n", r->device, start, ms,
-            ddp__signature[r->op].name, r->n, r->type, r->shapes);
+    fprintf(profile.file, "%d,%.4f,%.4f,%s,%d,%s,\"%s\"\n", r->device, start,
+            ms, ddp__signature[r->op].name, r->n, r->type, r->shapes);
 }
 
 static void write_rows(void)
@@ -174,7 +188,7 @@ void ddp__cuda_profile_close(struct ddp__backend *b)
         return;
     write_rows();
     for (size_t i = 0; i < profile.rows; i++)
-        free_events(&profile.row[i]);
+        free_row(&profile.row[i]);
     free(profile.row);
     fclose(profile.file);
     memcpy(b->kernel, profile.kernel, sizeof(profile.kernel));

@@ -205,6 +205,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t h, cublasLtMatmulDesc_t desc,
     (void)size;
     if (c != d)
         return CUBLAS_STATUS_NOT_SUPPORTED;
+    emulator_launch();
     emulator_queue(stream, multiply, emulator_copy(&m, sizeof(m)));
     return CUBLAS_STATUS_SUCCESS;
 }

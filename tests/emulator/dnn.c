@@ -666,6 +666,7 @@ cudnnStatus_t cudnnBackendExecute(cudnnHandle_t h, cudnnBackendDescriptor_t p,
                 child(op, a->name)->type == CUDNN_BACKEND_TENSOR_DESCRIPTOR)
                 add_tensor(&r, child(op, a->name), pack);
     }
+    emulator_launch();
     emulator_queue(((struct handle *)(void *)h)->stream, run_graph,
                    emulator_copy(&r, sizeof(r)));
     return CUDNN_STATUS_SUCCESS;

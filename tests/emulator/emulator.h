@@ -9,6 +9,7 @@
  * EMULATED_GPUS       how many there are [1]; those of libcuda.so are another
  *                     matter, see fake_cuda.c
  * EMULATED_DELAY_US   the longest that a stream dawdles before each thing [0]
+ * EMULATED_LAUNCH_US  what the host takes to launch a kernel [0]
  * EMULATED_CAPABILITY its compute capability, times ten [90]
  * EMULATED_REVERSED   whether cuDNN packs booleans from the highest bit down
  * EMULATED_NO_SUMS    whether cuDNN has no engine that adds a data gradient
@@ -28,6 +29,9 @@ void emulator_queue(void *stream, void (*fn)(void *arg), void *arg);
 /* Memory for arg, filled with size bytes at `from`; ends the process if there
  * is none. */
 void *emulator_copy(const void *from, size_t size);
+
+/* The host launches a kernel. */
+void emulator_launch(void);
 
 /* A plan is being made. */
 void emulator_plans(void);

@@ -146,6 +146,7 @@ cudaError_t cudaLaunchKernel(const void *function, dim3 grid, dim3 block,
     (void)grid;
     (void)block;
     (void)shared;
+    emulator_launch();
     for (int i = 0; i < count; i++)
         if (kernels[i].function == function) {
             const struct body *b = kernels[i].body;

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cuda_runtime_api.h>
@@ -95,6 +96,14 @@ static void *serve(void *arg)
     }
     pthread_mutex_unlock(&lock);
     return NULL;
+}
+
+void emulator_launch(void)
+{
+    const char *text = getenv("EMULATED_LAUNCH_US");
+
+    if (text)
+        usleep((useconds_t)atoi(text));
 }
 
 void emulator_queue(void *stream, void (*fn)(void *arg), void *arg)
@@ -210,6 +219,7 @@ cudaError_t cudaDeviceSynchronize(void)
 struct event {
     long asked, reached; /* how often it was recorded, and how far that got */
     int users;           /* the program, and what is queued */
+    double ms;           /* when it was reached */
 };
 
 /* A point of an event, in a queue. */
@@ -229,12 +239,15 @@ static void leave(struct event *e)
 static void reach(void *arg)
 {
     struct point *p = arg;
+    struct timespec now;
 
     pthread_mutex_lock(&lock);
     if (served)
         served->busy = false;
     if (p->event->reached < p->at)
         p->event->reached = p->at;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    p->event->ms = 1e3 * (double)now.tv_sec + 1e-6 * (double)now.tv_nsec;
     leave(p->event);
     pthread_cond_broadcast(&changed);
     pthread_mutex_unlock(&lock);
@@ -324,11 +337,30 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event)
     return cudaSuccess;
 }
 
-/* Nothing here is worth measuring. */
 cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t a, cudaEvent_t b)
 {
-    (void)a;
-    (void)b;
-    *ms = 1;
+    pthread_mutex_lock(&lock);
+    *ms = (float)(((struct event *)b)->ms - ((struct event *)a)->ms);
+    pthread_mutex_unlock(&lock);
+    return cudaSuccess;
+}
+
+struct host_call {
+    cudaHostFn_t fn;
+    void *arg;
+};
+
+static void call_host(void *arg)
+{
+    struct host_call *c = arg;
+
+    c->fn(c->arg);
+}
+
+cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t fn, void *arg)
+{
+    struct host_call c = {fn, arg};
+
+    emulator_queue(stream, call_host, emulator_copy(&c, sizeof(c)));
     return cudaSuccess;
 }
