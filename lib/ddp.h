@@ -1101,6 +1101,27 @@ struct ddp_stats {
 };
 int ddp_trainer_stats(ddp_trainer_t *t, struct ddp_stats *s);
 
+/* An operation of a training step. */
+struct ddp_operation {
+    const char *name;   /* "conv_fwd" */
+    const char *type;   /* of what it reads first, if that are activations */
+    const char *shapes; /* "56x56x64 56x56x256 by 1x1/1" */
+    int samples;        /* that it works on; 1 if on parameters */
+    double flops;       /* a multiply-add is 2; 0 for all that has few */
+    double bytes;       /* read and written, each operand once */
+};
+
+/* Call fn for each operation that a GPU runs for a sub-batch of `samples`, in
+ * order, and then for each of the update.  Neither a GPU nor a context is
+ * needed.  Input of at most four channels counts as images, one byte a value.
+ * The columns operation, samples, type and shapes of DDP_PROFILE have the same
+ * words. */
+int ddp_chain_operations(ddp_chain_t *c, struct ddp_shape in,
+                         enum ddp_dtype type, int samples,
+                         const struct ddp_optimizer *o,
+                         int (*fn)(const struct ddp_operation *, void *arg),
+                         void *arg);
+
 /* ---- checkpoints -------------------------------------------------------- */
 /* A checkpoint is a folder DIR/step-000000001200 with all that a run needs to
  * resume as if it had not stopped, also in the middle of an epoch:

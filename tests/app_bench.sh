@@ -1,5 +1,6 @@
 #!/bin/sh
-# app_bench.sh - bench train and bench load print one line of JSON
+# app_bench.sh - bench train and bench load print one line of JSON, bench roof
+# a table
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "$srcdir/tests/tap.sh"
 
@@ -48,6 +49,20 @@ run "$bench" train --model resnet18 --small-stem --img-size 16 --classes 10 \
 is_json
 point $? "f32 input, and a table of layers that is not on stdout"
 complains "conv1" "but on stderr"
+
+# A multiply-add is 2: 4,089,184,256 of them in forward (torchvision), thrice as
+# many in a step, but for the gradient of the images, 64 112^2 3 7^2.
+run "$bench" roof --sub-batch 256
+exits 0 "bench roof succeeds"
+says '^all,,,"1 x NVIDIA H200, [^"]*",[0-9]*,[0-9.]*,6220\.564,,[0-9.]*,,$' \
+    "resnet50: the sum of a step's FLOPs"
+# 256 56^2 (64 + 256) values of 2 bytes, 64 256 weights of 4: at 4.3 TB/s.
+says '^conv_fwd,256,bf16,"56x56x64 56x56x256 by 1x1/1",4,490.062,26.307,bytes,119.50,,$' \
+    "a convolution's bytes, FLOPs and limit"
+says '^conv_bwd_x,256,bf16,"56x56x64 56x56x256 by 1x1/1, added",2,' \
+    "gradients are added where they are computed"
+[ "$(cut -d , -f 1 "$tmp/out" | grep -cx acc)" = 0 ]
+point $? "not in a pass of their own"
 
 "$imagenet" data synth --output "$tmp/data" --classes 2 --train-count 8 \
     --val-count 2 --size 48 >/dev/null || exit 99

@@ -129,6 +129,13 @@ run on 1 env EMULATED_LAUNCH_US=1500 "$bench" train $small --lanes 2 --steps 2
 idle=$(tr , '\n' <"$tmp/out" | sed -n 's/^"gpu_idle_share"://p')
 holds "$idle > 0.5" "a GPU that waits for its host is idle: $idle"
 
+# shellcheck disable=SC2086
+run on 1 "$bench" roof $small
+[ $rc = 0 ] && [ "$(wc -l <"$tmp/out")" -gt 30 ] && ! grep -q ',,$' "$tmp/out"
+point $? "every operation of the table has a time"
+! grep -q '",[0-9.]*,0,' "$tmp/out"
+point $? "and the table has every operation"
+
 # ---- memory ------------------------------------------------------------------
 
 run on 1 "$builddir/tests/test_accumulators"

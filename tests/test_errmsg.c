@@ -168,6 +168,15 @@ static int ignore(const struct ddp_layer_info *info, void *arg)
     return 0;
 }
 
+static const struct ddp_optimizer sgd = {.lr = 0.1f};
+
+static int overlook(const struct ddp_operation *o, void *arg)
+{
+    (void)o;
+    (void)arg;
+    return 0;
+}
+
 static bool made(ddp_layer_t *l)
 {
     ddp_layer_free(l);
@@ -303,6 +312,9 @@ static bool resumed(bool with)
     X(ddp_chain_checksum, ddp_chain_checksum(net, &(uint32_t){0}) == 0)        \
     X(ddp_chain_inspect,                                                       \
       ddp_chain_inspect(net, vector, DDP_F32, ignore, NULL) == 0)              \
+    X(ddp_chain_operations,                                                    \
+      ddp_chain_operations(net, vector, DDP_F32, 2, &sgd, overlook, NULL) ==   \
+          0)                                                                   \
     ONNX_CALLS(X)                                                              \
     X(ddp_dataset_csv, opened(ddp_dataset_csv(at("t.csv"), "class")))          \
     X(ddp_dataset_part,                                                        \
@@ -480,6 +492,9 @@ static void test_calls(void)
     X(ddp_chain_checksum, NONE(ddp_chain_checksum(NULL, &(uint32_t){0})))      \
     X(ddp_chain_inspect,                                                       \
       NONE(ddp_chain_inspect(NULL, vector, DDP_F32, ignore, NULL)))            \
+    X(ddp_chain_operations,                                                    \
+      NONE(ddp_chain_operations(NULL, vector, DDP_F32, 2, &sgd, overlook,      \
+                                NULL)))                                        \
     ONNX_NULLS(X)                                                              \
     X(ddp_dataset_free, FREES(ddp_dataset_free(NULL)))                         \
     X(ddp_dataset_part, !ddp_dataset_part(NULL, DDP_VAL, 0.5, 1))              \

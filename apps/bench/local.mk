@@ -8,6 +8,8 @@ bin_ddp_bench_SOURCES = \
     %D%/main.c \
     %D%/measure.c \
     %D%/measure.h \
+    %D%/operations.c \
+    %D%/operations.h \
     %D%/peak.c \
     %D%/peak.h \
     %D%/profile.c \

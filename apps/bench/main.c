@@ -8,22 +8,35 @@
 #include "ddp.h"
 #include "common/app.h"
 #include "load.h"
+#include "operations.h"
 #include "train.h"
 
 static void usage(FILE *f)
 {
     fprintf(f, "Usage: ddp-bench COMMAND [options]\n\n"
                "  train   training on images generated in advance\n"
-               "  load    reading and decoding images\n\n"
-               "  Each prints one line of JSON.  ddp-bench COMMAND --help "
+               "  load    reading and decoding images\n"
+               "  roof    operations of a step on a GPU, as CSV\n\n"
+               "  The others print one line of JSON.  ddp-bench COMMAND --help "
                "lists its options.\n");
 }
 
-static const struct opt_command *find_command(const char *word)
+static const struct command {
+    const char *word;
+    const struct opt_command *options;
+    int (*run)(struct opts *o, struct bench_settings *s);
+} commands[] = {
+    {"train", &bench_train_command, bench_train_run},
+    {"load", &bench_load_command, bench_load_run},
+    {"roof", &bench_roof_command, bench_roof_run},
+};
+
+static const struct command *find_command(const char *word)
 {
-    return !strcmp(word, "train")  ? &bench_train_command
-           : !strcmp(word, "load") ? &bench_load_command
-                                   : NULL;
+    for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
+        if (!strcmp(word, commands[i].word))
+            return &commands[i];
+    return NULL;
 }
 
 /* A word that is no command: a request for help or the version, or a mistake.
@@ -43,7 +56,7 @@ static int run_word(const char *word)
 int main(int argc, char **argv)
 {
     const char *word = argc > 1 ? argv[1] : "";
-    const struct opt_command *cmd = find_command(word);
+    const struct command *cmd = find_command(word);
     struct bench_settings s = {0};
     struct opts o;
     int rc;
@@ -51,11 +64,10 @@ int main(int argc, char **argv)
     app_start("ddp-bench");
     if (!cmd)
         return app_end(run_word(word));
-    app_start(cmd->name);
-    rc = opts_parse(&o, cmd, &s, argc - 1, argv + 1);
+    app_start(cmd->options->name);
+    rc = opts_parse(&o, cmd->options, &s, argc - 1, argv + 1);
     if (rc == OPTS_GO)
-        rc = cmd == &bench_train_command ? bench_train_run(&o, &s)
-                                         : bench_load_run(&o, &s);
+        rc = cmd->run(&o, &s);
     opts_free(&o);
     return app_end(rc);
 }

@@ -14,7 +14,7 @@ struct bench_settings {
     int64_t threads;
     double seconds;
     bool small_stem, inspect;
-    int dtype, input, backend, split, augment;
+    int dtype, input, backend, split, augment, gpu;
 };
 
 #endif

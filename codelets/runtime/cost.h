@@ -10,6 +10,9 @@
  * other. */
 double ddp__call_flops(const struct ddp__call *c, int n);
 
+/* Bytes that a call on n samples reads and writes, each operand once. */
+double ddp__call_bytes(const struct ddp__call *c, int n);
+
 /* About how many microseconds a call takes on n samples on a device. */
 double ddp__cost_us(const struct ddp__call *c, int n,
                     const struct ddp__device *d);

@@ -10,6 +10,7 @@ LIB_SOURCES += \
     %D%/layer.h \
     %D%/node.c \
     %D%/node.h \
+    %D%/operations.c \
     %D%/pad.c \
     %D%/pad.h \
     %D%/param_values.c \
