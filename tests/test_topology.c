@@ -14,6 +14,7 @@
 #include "base/philox.h"
 #include "runtime/buffer.h"
 #include "runtime/context.h"
+#include "runtime/place.h"
 #include "defaults.h"
 #include "tap.h"
 
@@ -180,6 +181,33 @@ static void test_places(void)
            !ddp__topology_place(&t, 0, NULL, 0, pu, 16),
        "a list that is too short, or for nobody, is refused");
     ddp__topology_free(&t);
+}
+
+/* Workers of a machine of 8 cores, and those of its cores that none has. */
+static void test_left(int gpus, int cpus, int left)
+{
+    struct ddp ddp = {.gpus.count = gpus};
+    struct starpu_conf conf;
+    unsigned seen = 0;
+
+    load(&ddp.topology, SERVER, false);
+    starpu_conf_init(&conf);
+    conf.ncpus = -1;
+    ddp__place_workers(&ddp, &conf);
+    is_int(conf.ncpus, cpus, "%d GPUs, 8 cores: %d CPU workers", gpus, cpus);
+    for (int i = 0; i < conf.ncpus + gpus; i++)
+        seen |= 1u << conf.workers_bindid[i];
+    is_int(8 - __builtin_popcount(seen), left,
+           "%d cores are left for the thread that submits", left);
+    ddp__topology_free(&ddp.topology);
+}
+
+static void test_cores_left(void)
+{
+    test_left(0, 8, 0);
+    test_left(1, 6, 1);
+    test_left(3, 4, 1);
+    test_left(8, 1, 0); /* one reads the input; it shares a core */
 }
 
 /* A core for each package, and a GPU in the second. */
@@ -400,6 +428,7 @@ int main(void)
     test_server();
     test_caches();
     test_places();
+    test_cores_left();
     test_gpu();
     test_pool();
     test_train();

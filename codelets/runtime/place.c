@@ -39,11 +39,14 @@ static int lesser(int a, int b)
 }
 
 /* A CPU worker for each core that GPUs leave, as far as StarPU and we have room
- * for workers. */
+ * for workers.  With GPUs one more core is left, for the thread that submits
+ * tasks: idle workers of a StarPU with CUDA keep their cores busy, and a step
+ * of a small network does not last as long as a thread may have to wait for
+ * one. */
 static int default_cpus(ddp_t *ddp, int gpus)
 {
     int most = lesser(STARPU_NMAXWORKERS, DDP__MAX_WORKERS) - gpus;
-    int cpus = ddp->topology.machine.cores - gpus;
+    int cpus = ddp->topology.machine.cores - gpus - (gpus > 0);
 
     most = lesser(most, STARPU_MAXCPUS);
     if (cpus > most)

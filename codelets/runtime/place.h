@@ -7,9 +7,10 @@
 #include "runtime/context.h"
 
 /* Before starpu_init(), when the GPUs are chosen and the topology is loaded: a
- * CPU worker for each core that GPUs leave, unless conf has their number, and a
- * core for each worker.  CPU workers that read input are near its GPUs: where
- * they run is where the pages of their buffers are. */
+ * CPU worker for each core that GPUs and the thread that submits for them
+ * leave, unless conf has their number, and a core for each worker.  CPU workers
+ * that read input are near its GPUs: where they run is where the pages of their
+ * buffers are. */
 void ddp__place_workers(ddp_t *ddp, struct starpu_conf *conf);
 
 /* starpu_init(), which would end the process where it cannot bind a thread. */
