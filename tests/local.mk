@@ -54,6 +54,11 @@ check_PROGRAMS += %D%/test_ops_cuda
 %C%_test_ops_cuda_SOURCES = %D%/test_ops.c %D%/on_gpu.c %D%/on_gpu.h
 %C%_test_ops_cuda_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS) -DTEST_CUDA
 %C%_test_ops_cuda_LDADD = $(LDADD_CUDA)
+
+# Times of what cuDNN could fuse.
+noinst_PROGRAMS = %D%/fusebench
+%C%_fusebench_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
+%C%_fusebench_LDADD = $(LDADD_CUDA)
 endif
 
 check_PROGRAMS += \
@@ -186,6 +191,7 @@ dist_check_SCRIPTS = \
     %D%/app_data.sh \
     %D%/app_cuda_libs.sh \
     %D%/app_emulated.sh \
+    %D%/app_fusebench.sh \
     %D%/app_gpu_check.sh \
     %D%/app_infer.sh \
     %D%/app_iris.sh \
@@ -222,6 +228,7 @@ EXTRA_DIST += \
     %D%/outside/main.c \
     %D%/run-test \
     %D%/defaults.h \
+    %D%/driver.h \
     %D%/tap.h \
     %D%/tap.sh \
     %D%/torch_resnet.py

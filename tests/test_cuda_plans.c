@@ -18,7 +18,6 @@ int main(void)
     skip_all("built without CUDA");
 }
 #else
-#include <dlfcn.h>
 #include <ftw.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,6 +26,7 @@ int main(void)
 #include "cuda/bn.h"
 #include "cuda/conv.h"
 #include "cuda/variant.h"
+#include "driver.h"
 #include "graph/graph.h"
 #include "tap.h"
 
@@ -92,23 +92,6 @@ static int aim(const struct device *d, bool tf32)
              d->capability, d->bytes);
     snprintf(name, sizeof(name), "described %s", d->name);
     return ddp__cudnn_target_json(name, json, tf32, false);
-}
-
-/* cuDNN compiles with the driver's library, of which the toolkit has a stub
- * that is found by its name once it is loaded. */
-static bool have_driver(void)
-{
-    char path[4096], *slash;
-    Dl_info from;
-
-    if (dlopen("libcuda.so.1", RTLD_NOW | RTLD_GLOBAL))
-        return true;
-    if (!dladdr((void *)cudaGetDeviceCount, &from) ||
-        !(slash = strrchr(from.dli_fname, '/')))
-        return false;
-    snprintf(path, sizeof(path), "%.*s/stubs/libcuda.so",
-             (int)(slash - from.dli_fname), from.dli_fname);
-    return dlopen(path, RTLD_NOW | RTLD_GLOBAL) != NULL;
 }
 
 static void set_budget(void)

@@ -42,8 +42,8 @@ struct ddp__cudnn_shape {
 
 enum {
     DDP__CUDNN_MAX_TENSORS = 24, /* the first is no tensor */
-    DDP__CUDNN_MAX_OPS = 6,
-    DDP__CUDNN_MAX_DESCS = 48
+    DDP__CUDNN_MAX_OPS = 8,
+    DDP__CUDNN_MAX_DESCS = 64
 };
 
 struct ddp__cudnn_graph {
