@@ -138,6 +138,11 @@ static void test_conv(void)
     RUN(CONV_BWD_X, &c, 1, dy, w, dx);
     ok(IS(dx, 1, 12, 20, 103, 1234, 2040, 300, 3400, 4000),
        "conv: the gradient of x is dy spread by the kernel");
+    c.sum = true;
+    RUN(CONV_BWD_X, &c, 1, dy, w, dx);
+    c.sum = false;
+    ok(IS(dx, 2, 24, 40, 206, 2468, 4080, 600, 6800, 8000),
+       "conv: it is added when the call is a sum");
     c.buf[DDP__CONV_BWD_W_X] = image(3, 3, 1);
     c.buf[DDP__CONV_BWD_W_DY] = image(2, 2, 1);
     c.buf[DDP__CONV_BWD_W_G] = vector(5);
