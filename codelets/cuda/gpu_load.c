@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/module.h"
 #include "cuda/gpu.h"
 #include "cuda/gpu_places.h"
 #include "cuda/module.h"
@@ -160,37 +161,6 @@ static void load_compiler(void *module, const struct ddp__folders *place)
 
 /* ---- the module --------------------------------------------------------- */
 
-/* The module in a folder, or NULL. */
-static void *open_in(const char *dir, const char *below)
-{
-    char path[4096];
-
-    if (snprintf(path, sizeof(path), "%s%s/ddp_cuda.so", dir, below) >=
-        (int)sizeof(path))
-        return NULL;
-    return dlopen(path, RTLD_NOW | RTLD_LOCAL);
-}
-
-static void *open_module(void)
-{
-    const char *dir = getenv("DDP_MODULE_DIR");
-    char self[4096] = ".", *slash;
-    Dl_info info;
-    void *m;
-
-    if (dir)
-        return open_in(dir, "");
-    if (dladdr((void *)ddp__cuda_load, &info) && info.dli_fname)
-        snprintf(self, sizeof(self), "%s", info.dli_fname);
-    if ((slash = strrchr(self, '/')))
-        *slash = '\0';
-    else
-        strcpy(self, ".");
-    if ((m = open_in(self, "")) || (m = open_in(self, "/libddp")))
-        return m;
-    return NULL;
-}
-
 const struct ddp__backend *ddp__cuda_backends[2];
 
 static struct ddp__module_host host = {
@@ -213,12 +183,12 @@ static void *open_somewhere(struct ddp__folders *place, char *why, size_t size)
     why[0] = '\0';
     if (ddp__places_given(place))
         load_place(place);
-    if ((m = open_module()))
+    if ((m = ddp__module_open("ddp_cuda.so")))
         return m;
     ddp__folders_free(place);
     if (ddp__places_find(libraries, place, why, size))
         load_place(place);
-    return open_module();
+    return ddp__module_open("ddp_cuda.so");
 }
 
 static int not_loaded(const char *why)

@@ -24,6 +24,8 @@ LIB_SOURCES += \
     %D%/half.h \
     %D%/json_parse.c \
     %D%/json_parse.h \
+    %D%/module.c \
+    %D%/module.h \
     %D%/options.c \
     %D%/options.h \
     %D%/philox.h \
