@@ -92,6 +92,7 @@ check_PROGRAMS += \
     %D%/test_dropout \
     %D%/test_ema \
     %D%/test_errmsg \
+    %D%/test_exchange \
     %D%/test_evaluate \
     %D%/test_faults \
     %D%/test_gpu \

@@ -6,6 +6,10 @@ LIB_SOURCES += \
     %D%/ema.h \
     %D%/engine.c \
     %D%/engine.h \
+    %D%/exchange.c \
+    %D%/exchange.h \
+    %D%/lanes.c \
+    %D%/lanes.h \
     %D%/loss_scaler.c \
     %D%/loss_scaler.h \
     %D%/optim.c \

@@ -1,0 +1,255 @@
+/* exchange.c - a sum over ranks, as messages
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * Each rank sends and receives 2 (n - 1) / n of the vector, as in a ring, plus
+ * a slice for every further piece of a rank.
+ */
+#include "config.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "engine/exchange.h"
+
+/* ---- messages ----------------------------------------------------------- */
+
+static int messages_new(struct ddp__messages *m, struct ddp__wire *w, int tag,
+                        int most)
+{
+    *m = (struct ddp__messages){.wire = w, .tag = tag % (w->tags - 1)};
+    m->request = calloc((size_t)most + 1, sizeof(*m->request));
+    return m->request ? 0 : ddp__fail(DDP_ENOMEM, "out of memory for messages");
+}
+
+static int message_result(const struct ddp__messages *m, int rc)
+{
+    return rc < 0 ? ddp__fail(rc, "messages between ranks: %s", m->wire->why)
+                  : rc;
+}
+
+static int send(struct ddp__messages *m, int to, const void *data, size_t len)
+{
+    int rc = 0;
+
+    if (len)
+        rc = m->wire->send(m->wire, to, m->tag, data, len,
+                           &m->request[m->count++]);
+    return message_result(m, rc);
+}
+
+static int receive(struct ddp__messages *m, int from, void *data, size_t len)
+{
+    int rc = 0;
+
+    if (len)
+        rc = m->wire->recv(m->wire, from, m->tag, data, len,
+                           &m->request[m->count++]);
+    return message_result(m, rc);
+}
+
+/* 1: all so far are over, and others may follow. */
+static int poll_messages(struct ddp__messages *m)
+{
+    int rc;
+
+    while (m->count > 0) {
+        uintptr_t *last = &m->request[m->count - 1];
+
+        if (*last && (rc = m->wire->test(m->wire, last)) != 1)
+            return message_result(m, rc);
+        m->count--;
+    }
+    return 1;
+}
+
+/* ---- the sum of a vector ------------------------------------------------ */
+
+/* The elements whose sum a rank makes. */
+static size_t slice_begin(const struct ddp__exchange *x, int rank)
+{
+    size_t len = x->end - x->begin, n = (size_t)x->split.ranks;
+
+    return x->begin + len / n * (size_t)rank + len % n * (size_t)rank / n;
+}
+
+static size_t slice_bytes(const struct ddp__exchange *x, int rank)
+{
+    return (slice_begin(x, rank + 1) - slice_begin(x, rank)) * sizeof(float);
+}
+
+static int rank_of(const struct ddp__exchange *x, int lane)
+{
+    return ddp__lanes_rank(x->split.lanes, x->split.ranks, lane);
+}
+
+/* Send the other ranks' slices of a piece of ours. */
+static int send_piece(struct ddp__exchange *x, const float *piece)
+{
+    int rc = 0;
+
+    for (int r = 0; r < x->split.ranks && rc == 0; r++)
+        if (r != x->m.wire->rank)
+            rc = send(&x->m, r, piece + slice_begin(x, r), slice_bytes(x, r));
+    return rc;
+}
+
+/* Lane 0's becomes the sum; the others get room. */
+static int place_pieces(struct ddp__exchange *x)
+{
+    int me = x->m.wire->rank;
+    size_t begin = slice_begin(x, me), len = slice_bytes(x, me) / sizeof(float);
+    size_t n = 0;
+
+    for (int l = 1; l < x->split.used; l++)
+        n += x->first[l] && !x->piece[l];
+    if (!(x->room = malloc(n * len * sizeof(float) + 1)))
+        return ddp__fail(DDP_ENOMEM,
+                         "out of memory for %zu bytes from other "
+                         "ranks",
+                         n * len * sizeof(float));
+    n = 0;
+    for (int l = 0; l < x->split.used; l++)
+        if (x->first[l])
+            x->block[l] = x->piece[l] ? x->piece[l] + begin
+                          : l == 0    ? x->sum + begin
+                                      : x->room + n++ * len;
+    return 0;
+}
+
+static int exchange_pieces(struct ddp__exchange *x)
+{
+    int me = x->m.wire->rank, rc = place_pieces(x);
+
+    for (int l = 0; l < x->split.used && rc == 0; l++) {
+        if (!x->first[l])
+            continue;
+        if (x->piece[l])
+            rc = send_piece(x, x->piece[l]);
+        else
+            rc = receive(&x->m, rank_of(x, l), x->block[l], slice_bytes(x, me));
+    }
+    return rc;
+}
+
+static void add_pieces(struct ddp__exchange *x)
+{
+    size_t len = slice_bytes(x, x->m.wire->rank) / sizeof(float);
+    struct ddp__merge m = {0};
+
+    while (ddp__tree_next(x->split.used, &m)) {
+        float *to = x->block[m.to];
+        const float *from = x->block[m.from];
+
+        if (ddp__merge_is_local(&x->split, &m))
+            continue;
+        for (size_t i = 0; i < len; i++)
+            to[i] += from[i];
+    }
+    x->added = true;
+}
+
+/* Send our slice of the sum, and get the others. */
+static int exchange_sums(struct ddp__exchange *x)
+{
+    int me = x->m.wire->rank, rc = 0;
+
+    for (int r = 0; r < x->split.ranks && rc == 0; r++)
+        if (r != me && (rc = send(&x->m, r, x->sum + slice_begin(x, me),
+                                  slice_bytes(x, me))) == 0)
+            rc = receive(&x->m, r, x->sum + slice_begin(x, r),
+                         slice_bytes(x, r));
+    return rc;
+}
+
+int ddp__exchange_begin(struct ddp__exchange *x, struct ddp__wire *w,
+                        const struct ddp__split *s, int tag)
+{
+    size_t lanes = (size_t)s->lanes;
+    int rc;
+
+    x->split = *s;
+    if ((rc = messages_new(&x->m, w, tag, (s->lanes + 2) * s->ranks)) < 0)
+        return rc;
+    x->first = calloc(lanes, sizeof(*x->first));
+    x->block = calloc(lanes, sizeof(*x->block));
+    if (!x->first || !x->block)
+        return ddp__fail(DDP_ENOMEM, "out of memory for an exchange");
+    ddp__pieces(s, x->first);
+    return exchange_pieces(x);
+}
+
+int ddp__exchange_poll(struct ddp__exchange *x)
+{
+    int rc = poll_messages(&x->m);
+
+    if (rc <= 0 || x->added)
+        return rc;
+    add_pieces(x);
+    rc = exchange_sums(x);
+    return rc < 0 ? rc : poll_messages(&x->m);
+}
+
+/* After a failure the module still uses what it has not finished. */
+static bool is_over(const struct ddp__messages *m)
+{
+    return m->count == 0;
+}
+
+void ddp__exchange_end(struct ddp__exchange *x)
+{
+    if (!is_over(&x->m))
+        return;
+    free(x->m.request);
+    free(x->first);
+    free(x->block);
+    free(x->room);
+}
+
+/* ---- something small of every rank -------------------------------------- */
+
+int ddp__gather_new(struct ddp__gather *g, struct ddp__wire *w, int tag,
+                    size_t (*len)(const void *arg, int rank), const void *arg)
+{
+    int rc = messages_new(&g->m, w, tag, 2 * w->count);
+
+    g->data = NULL;
+    if (!(g->at = calloc((size_t)w->count + 1, sizeof(*g->at))) || rc < 0)
+        return ddp__fail(DDP_ENOMEM, "out of memory for messages");
+    for (int r = 0; r < w->count; r++)
+        g->at[r + 1] = g->at[r] + len(arg, r);
+    if (!(g->data = calloc(1, g->at[w->count] + 1)))
+        return ddp__fail(DDP_ENOMEM, "out of memory for messages");
+    return 0;
+}
+
+void *ddp__gather_of(const struct ddp__gather *g, int rank)
+{
+    return g->data + g->at[rank];
+}
+
+int ddp__gather_begin(struct ddp__gather *g)
+{
+    int me = g->m.wire->rank, rc = 0;
+
+    for (int r = 0; r < g->m.wire->count && rc == 0; r++)
+        if (r != me && (rc = send(&g->m, r, ddp__gather_of(g, me),
+                                  g->at[me + 1] - g->at[me])) == 0)
+            rc = receive(&g->m, r, ddp__gather_of(g, r),
+                         g->at[r + 1] - g->at[r]);
+    return rc;
+}
+
+int ddp__gather_poll(struct ddp__gather *g)
+{
+    return poll_messages(&g->m);
+}
+
+void ddp__gather_end(struct ddp__gather *g)
+{
+    if (!is_over(&g->m))
+        return;
+    free(g->m.request);
+    free(g->data);
+    free(g->at);
+}

@@ -1,0 +1,67 @@
+/* exchange.h - a sum over ranks, as messages
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * An exchange never waits: poll it until it is done.  All ranks make the same
+ * ones; those under way at a time have different tags.
+ */
+#ifndef DDP_EXCHANGE_H
+#define DDP_EXCHANGE_H
+
+#include <stdbool.h>
+
+#include "engine/lanes.h"
+#include "wire.h"
+
+struct ddp__messages {
+    struct ddp__wire *wire; /* not owned */
+    int tag, count;
+    uintptr_t *request; /* owned */
+};
+
+/* ---- the sum of a vector --------------------------------------------------
+ */
+
+/* Every rank has pieces, which are sums of some lanes, and gets the sum of all
+ * of them: first a slice of it, of which it gets the pieces of the others and
+ * makes the additions; then the slices of the others. */
+struct ddp__exchange {
+    struct ddp__messages m;
+    struct ddp__split split;
+    /* By lane: the pieces of this rank, which the additions change; NULL: the
+     * piece of another rank, or none.  Not owned, like sum. */
+    float *const *piece;
+    float *sum;        /* that of lane 0 if this rank has it */
+    size_t begin, end; /* the elements that this exchange is about */
+    bool *first;       /* by lane: has a piece; owned, like what follows */
+    float **block;     /* by lane: this rank's slice of the piece */
+    float *room;
+    bool added;
+};
+
+/* Set up (wire, split, tag and vectors) and send the first messages.
+ * DDP_ENOMEM, or the module's failure. */
+int ddp__exchange_begin(struct ddp__exchange *x, struct ddp__wire *w,
+                        const struct ddp__split *s, int tag);
+int ddp__exchange_poll(struct ddp__exchange *x); /* 1: done; 0: not yet */
+void ddp__exchange_end(struct ddp__exchange *x);
+
+/* ---- something small of every rank ----------------------------------------
+ */
+
+/* Every rank gets what each has. */
+struct ddp__gather {
+    struct ddp__messages m;
+    char *data; /* of all ranks, one after another; owned */
+    size_t *at; /* by rank: where it begins; [count]: the end; owned */
+};
+
+/* Set it up for len(arg, rank) bytes of each rank; ddp__gather_of() is then
+ * where this rank puts what it has. */
+int ddp__gather_new(struct ddp__gather *g, struct ddp__wire *w, int tag,
+                    size_t (*len)(const void *arg, int rank), const void *arg);
+void *ddp__gather_of(const struct ddp__gather *g, int rank);
+int ddp__gather_begin(struct ddp__gather *g);
+int ddp__gather_poll(struct ddp__gather *g); /* 1: done; 0: not yet */
+void ddp__gather_end(struct ddp__gather *g);
+
+#endif

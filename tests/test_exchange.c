@@ -1,0 +1,422 @@
+/* test_exchange.c - sums over ranks, which are threads here
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * The oracle is the tree by its definition: the sum of 2^k lanes is that of the
+ * first half plus that of the second.  Messages are late and overtake those of
+ * other tags.
+ */
+#include "config.h"
+
+#include <math.h>
+#include <pthread.h>
+
+#include "ddp.h"
+#include "engine/exchange.h"
+#include "tap.h"
+
+enum { LANES = 64, RANKS = 16, LEN = 1003, TAGS = 3 };
+
+/* ---- who has what ------------------------------------------------------- */
+
+/* The lanes that a sum covers: [begin, end). */
+struct cover {
+    int begin, end;
+};
+
+/* Make an addition; false: the blocks do not follow each other. */
+static bool join(struct cover *c, const struct ddp__merge *m)
+{
+    bool follows = c[m->to].end == c[m->from].begin;
+
+    c[m->to].end = c[m->from].end;
+    c[m->from] = (struct cover){0};
+    return follows;
+}
+
+static bool covers(const struct ddp__split *s)
+{
+    struct cover c[LANES];
+    struct ddp__merge m = {0};
+    bool first[LANES], good = true;
+
+    for (int l = 0; l < LANES; l++)
+        c[l] = (struct cover){l, l + 1};
+    while (ddp__tree_next(s->used, &m))
+        if (ddp__merge_is_local(s, &m))
+            good &= join(c, &m);
+    ddp__pieces(s, first);
+    for (int l = 0; l < s->used; l++)
+        good &= first[l] == (c[l].end > c[l].begin) &&
+                (!first[l] ||
+                 ddp__lanes_rank(s->lanes, s->ranks, l) ==
+                     ddp__lanes_rank(s->lanes, s->ranks, c[l].end - 1));
+    m = (struct ddp__merge){0};
+    while (ddp__tree_next(s->used, &m))
+        if (!ddp__merge_is_local(s, &m))
+            good &= first[m.to] && first[m.from] && join(c, &m);
+    return good && c[0].begin == 0 && c[0].end == s->used;
+}
+
+static void test_pieces(void)
+{
+    int wrong = 0, tried = 0;
+    struct ddp__split s;
+
+    for (s.lanes = 1; s.lanes <= LANES; s.lanes++)
+        for (s.ranks = 1; s.ranks <= RANKS; s.ranks++)
+            for (s.used = 1; s.used <= s.lanes; s.used++, tried++)
+                wrong += !covers(&s);
+    is_int(wrong, 0, "the pieces of %d splits are those of the tree", tried);
+}
+
+static void test_shares(void)
+{
+    int wrong = 0;
+
+    for (int lanes = 1; lanes <= LANES; lanes++)
+        for (int n = 1; n <= RANKS; n++)
+            for (int r = 0; r < n; r++) {
+                int begin = ddp__lanes_begin(lanes, n, r);
+                int end = ddp__lanes_begin(lanes, n, r + 1);
+
+                wrong +=
+                    end - begin != lanes / n && end - begin != lanes / n + 1;
+                for (int l = begin; l < end; l++)
+                    wrong += ddp__lanes_rank(lanes, n, l) != r;
+            }
+    is_int(wrong, 0, "every lane has one rank, and shares differ by 1 at most");
+}
+
+/* ---- a wire between threads --------------------------------------------- */
+
+/* The k-th message from a rank to another with a tag. */
+struct message {
+    struct message *next;
+    int from, to, tag, number;
+    int late; /* tests that do not see it yet */
+    size_t len;
+    char data[];
+};
+
+struct request {
+    int from, tag, number;
+    void *data; /* NULL: it is sent */
+    size_t len;
+    int late;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct message *messages;
+static int sent[RANKS][RANKS][TAGS], asked[RANKS][RANKS][TAGS];
+static bool broken; /* messages are refused */
+
+static int delay(void)
+{
+    static _Thread_local uint32_t state;
+
+    state = state * 1664525u + 1013904223u + (uint32_t)(uintptr_t)&state;
+    return (int)(state >> 29);
+}
+
+static int wire_send(struct ddp__wire *w, int to, int tag, const void *data,
+                     size_t len, uintptr_t *request)
+{
+    struct message *m = malloc(sizeof(*m) + len);
+    struct request *r = calloc(1, sizeof(*r));
+
+    if (broken) {
+        free(m);
+        free(r);
+        snprintf(w->why, sizeof(w->why), "the cable is cut");
+        return DDP_EIO;
+    }
+    *m = (struct message){NULL, w->rank, to, tag, 0, delay(), len};
+    memcpy(m->data, data, len);
+    r->late = delay();
+    *request = (uintptr_t)r;
+    pthread_mutex_lock(&lock);
+    m->number = sent[w->rank][to][tag]++;
+    m->next = messages;
+    messages = m;
+    pthread_mutex_unlock(&lock);
+    return 0;
+}
+
+static int wire_recv(struct ddp__wire *w, int from, int tag, void *data,
+                     size_t len, uintptr_t *request)
+{
+    struct request *r = calloc(1, sizeof(*r));
+
+    *r = (struct request){from, tag, 0, data, len, 0};
+    pthread_mutex_lock(&lock);
+    r->number = asked[from][w->rank][tag]++;
+    pthread_mutex_unlock(&lock);
+    *request = (uintptr_t)r;
+    return 0;
+}
+
+static bool take(const struct ddp__wire *w, const struct request *r)
+{
+    for (struct message **m = &messages; *m; m = &(*m)->next) {
+        struct message *is = *m;
+
+        if (is->to != w->rank || is->from != r->from || is->tag != r->tag ||
+            is->number != r->number)
+            continue;
+        if (is->late-- > 0)
+            return false;
+        if (is->len != r->len)
+            bail_out("%zu bytes came, %zu were expected", is->len, r->len);
+        memcpy(r->data, is->data, is->len);
+        *m = is->next;
+        free(is);
+        return true;
+    }
+    return false;
+}
+
+static int wire_test(struct ddp__wire *w, uintptr_t *request)
+{
+    struct request *r = (struct request *)*request;
+    bool done;
+
+    if (r->data) {
+        pthread_mutex_lock(&lock);
+        done = take(w, r);
+        pthread_mutex_unlock(&lock);
+    } else {
+        done = r->late-- <= 0;
+    }
+    if (!done)
+        return 0;
+    free(r);
+    *request = 0;
+    return 1;
+}
+
+static struct ddp__wire wire_of(int rank, int count)
+{
+    return (struct ddp__wire){.rank = rank,
+                              .count = count,
+                              .tags = TAGS + 1,
+                              .send = wire_send,
+                              .recv = wire_recv,
+                              .test = wire_test};
+}
+
+/* ---- sums --------------------------------------------------------------- */
+
+/* Values whose sum depends on the order, and special ones. */
+static float value_at(int tag, int lane, int i)
+{
+    static const float special[] = {-0.0f,    1e-45f,    -1e-45f, 1e-40f, 3e38f,
+                                    INFINITY, -INFINITY, NAN,     1e-38f};
+    uint32_t x = (uint32_t)(tag * 7919 + lane * 1000003 + i) * 2654435761u;
+
+    if (i % 10 == 0)
+        return special[(x >> 8) % 9];
+    return ldexpf((float)(x >> 8) - (float)(1 << 23), (int)(x % 23) - 30);
+}
+
+static float tree(int tag, int lane, int lanes, int used, int i)
+{
+    float left;
+
+    if (lanes == 1)
+        return value_at(tag, lane, i);
+    left = tree(tag, lane, lanes / 2, used, i);
+    return lane + lanes / 2 < used
+               ? left + tree(tag, lane + lanes / 2, lanes / 2, used, i)
+               : left;
+}
+
+/* Bits that are a NaN's are equal to those of any other. */
+static bool is_sum(int tag, int used, const float *sum)
+{
+    int lanes = 1;
+
+    while (lanes < used)
+        lanes *= 2;
+    for (int i = 0; i < LEN; i++) {
+        float want = tree(tag, 0, lanes, used, i);
+
+        if (!(isnan(want) && isnan(sum[i])) &&
+            memcmp(&want, &sum[i], sizeof(want)))
+            return false;
+    }
+    return true;
+}
+
+struct rank {
+    pthread_t thread;
+    struct ddp__wire wire;
+    struct ddp__split split;
+    bool good;
+};
+
+/* The lanes of a rank, and what it has of the sum. */
+struct vectors {
+    float lane[LANES][LEN], sum[LEN];
+    float *piece[LANES];
+};
+
+static void add_local(const struct rank *r, struct vectors *v)
+{
+    struct ddp__merge m = {0};
+
+    while (ddp__tree_next(r->split.used, &m))
+        if (ddp__merge_is_local(&r->split, &m) && v->piece[m.to]) {
+            for (int i = 0; i < LEN; i++)
+                v->piece[m.to][i] += v->piece[m.from][i];
+            v->piece[m.from] = NULL;
+        }
+}
+
+static void fill(const struct rank *r, int tag, struct vectors *v)
+{
+    for (int l = ddp__lanes_begin(r->split.lanes, r->split.ranks, r->wire.rank);
+         l < ddp__lanes_begin(r->split.lanes, r->split.ranks, r->wire.rank + 1);
+         l++) {
+        for (int i = 0; i < LEN; i++)
+            v->lane[l][i] = value_at(tag, l, i);
+        v->piece[l] = l < r->split.used ? v->lane[l] : NULL;
+    }
+    add_local(r, v);
+}
+
+/* The ranks begin their exchanges in different orders; each is in two parts. */
+static void *run_rank(void *arg)
+{
+    struct rank *r = arg;
+    struct vectors *v = calloc(TAGS, sizeof(*v));
+    struct ddp__exchange x[TAGS] = {0};
+    int done = 0;
+
+    for (int k = 0; k < TAGS; k++) {
+        int tag = (k + r->wire.rank) % TAGS;
+        float *sum;
+
+        fill(r, tag, &v[tag]);
+        sum = v[tag].piece[0] ? v[tag].piece[0] : v[tag].sum;
+        x[tag] = (struct ddp__exchange){
+            .piece = v[tag].piece, .sum = sum, .begin = 0, .end = LEN};
+        ddp__exchange_begin(&x[tag], &r->wire, &r->split, tag);
+    }
+    while (done < TAGS) {
+        done = 0;
+        for (int tag = 0; tag < TAGS; tag++)
+            done += ddp__exchange_poll(&x[tag]) == 1;
+    }
+    r->good = true;
+    for (int tag = 0; tag < TAGS; tag++) {
+        r->good &= is_sum(tag, r->split.used, x[tag].sum);
+        ddp__exchange_end(&x[tag]);
+    }
+    free(v);
+    return NULL;
+}
+
+static bool equal_sums(int lanes, int used, int ranks)
+{
+    struct rank r[RANKS] = {0};
+    bool good = true;
+
+    memset(sent, 0, sizeof(sent));
+    memset(asked, 0, sizeof(asked));
+    for (int i = 0; i < ranks; i++) {
+        r[i].wire = wire_of(i, ranks);
+        r[i].split = (struct ddp__split){lanes, used, ranks};
+        pthread_create(&r[i].thread, NULL, run_rank, &r[i]);
+    }
+    for (int i = 0; i < ranks; i++) {
+        pthread_join(r[i].thread, NULL);
+        good &= r[i].good;
+    }
+    return good && !messages;
+}
+
+static void test_sums(void)
+{
+    static const int of[][2] = {{8, 8}, {8, 3}, {12, 12}, {24, 17}, {13, 1}};
+
+    for (int n = 2; n <= 8; n++) {
+        bool good = true;
+
+        for (int i = 0; i < 5; i++)
+            good &= equal_sums(of[i][0], of[i][1], n);
+        ok(good,
+           "%d ranks: the sums of 8, 3, 12, 17 and 1 lanes are those of "
+           "one rank",
+           n);
+    }
+}
+
+/* ---- something of every rank -------------------------------------------- */
+
+static size_t len_of(const void *arg, int rank)
+{
+    (void)arg;
+    return (size_t)rank * 3;
+}
+
+static void *gather_rank(void *arg)
+{
+    struct rank *r = arg;
+    struct ddp__gather g;
+
+    ddp__gather_new(&g, &r->wire, 1, len_of, NULL);
+    memset(ddp__gather_of(&g, r->wire.rank), 'a' + r->wire.rank,
+           len_of(NULL, r->wire.rank));
+    ddp__gather_begin(&g);
+    while (ddp__gather_poll(&g) == 0)
+        ;
+    r->good = memcmp(g.data, "bbbccccccddddddddd", 18) == 0;
+    ddp__gather_end(&g);
+    return NULL;
+}
+
+static void test_gather(void)
+{
+    struct rank r[4] = {0};
+    bool good = true;
+
+    for (int i = 0; i < 4; i++) {
+        r[i].wire = wire_of(i, 4);
+        pthread_create(&r[i].thread, NULL, gather_rank, &r[i]);
+    }
+    for (int i = 0; i < 4; i++) {
+        pthread_join(r[i].thread, NULL);
+        good &= r[i].good;
+    }
+    ok(good && !messages, "every rank gets what each has");
+}
+
+static void test_failure(void)
+{
+    struct ddp__wire w = wire_of(0, 2);
+    struct ddp__split s = {4, 4, 2};
+    struct vectors *v = calloc(1, sizeof(*v));
+    struct ddp__exchange x = {
+        .piece = v->piece, .sum = v->lane[0], .begin = 0, .end = LEN};
+
+    broken = true;
+    v->piece[0] = v->lane[0];
+    is_int(ddp__exchange_begin(&x, &w, &s, 0), DDP_EIO,
+           "a message that cannot be sent is an error");
+    is_str(ddp_errmsg(), "messages between ranks: the cable is cut",
+           "with the reason");
+    broken = false;
+    x.m.count = 0;
+    ddp__exchange_end(&x);
+    free(v);
+}
+
+int main(void)
+{
+    test_pieces();
+    test_shares();
+    test_sums();
+    test_gather();
+    test_failure();
+    return done_testing();
+}
