@@ -19,4 +19,5 @@ include %D%/cpu/local.mk
 include %D%/gpu/local.mk
 include %D%/cuda/kernels.mk
 include %D%/cuda/local.mk
+include %D%/mpi/local.mk
 include %D%/sim/local.mk

@@ -68,7 +68,8 @@ extern "C" {
     X(DIVERGED, 8, "too many steps with numbers that are not finite")          \
     X(TORN, 9, "a step failed half way: weights must be loaded again")         \
     X(STOPPED, 10, "stopped by the caller")                                    \
-    X(BUSY, 11, "too many requests are in flight")
+    X(BUSY, 11, "too many requests are in flight")                             \
+    X(PEER, 12, "another rank has ended")
 
 enum ddp_err {
     DDP_OK = 0,
@@ -160,6 +161,16 @@ const char *ddp_describe(const ddp_t *ddp);
 int ddp_worker_count(const ddp_t *ddp);
 /* How many of them belong to GPUs. */
 int ddp_gpu_worker_count(const ddp_t *ddp);
+
+/* Processes that mpirun or srun --mpi=pmix has started together are the ranks of
+ * one training: trainers divide the lanes among them, and have the same weights
+ * on all of them as one process alone.  Every rank makes the same calls in the
+ * same order; ddp_finish() waits for all.  A process that was started alone, or
+ * with DDP_MPI=0 in its environment, is rank 0 of 1. */
+int ddp_rank(const ddp_t *ddp);
+int ddp_rank_count(const ddp_t *ddp);
+/* Its number among those on this host. */
+int ddp_local_rank(const ddp_t *ddp);
 
 /* The kinds of devices, as places in a table of kernels. */
 enum ddp_device {

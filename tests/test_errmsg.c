@@ -266,6 +266,9 @@ static bool resumed(bool with)
     X(ddp_worker_count, ddp_worker_count(ddp) > 0)                             \
     X(ddp_core_count, ddp_core_count() > 0)                                    \
     X(ddp_gpu_worker_count, ddp_gpu_worker_count(ddp) >= 0)                    \
+    X(ddp_rank, ddp_rank(ddp) == 0)                                            \
+    X(ddp_rank_count, ddp_rank_count(ddp) == 1)                                \
+    X(ddp_local_rank, ddp_local_rank(ddp) == 0)                                \
     X(ddp_gpu_count, ddp_gpu_count(ddp, NULL) >= 0)                            \
     X(ddp_dense_new, (layer = ddp_dense_new(LEN, CLASSES, NULL)))              \
     X(ddp_layer_set_name, ddp_layer_set_name(layer, "head"))                   \
@@ -467,6 +470,9 @@ static void test_calls(void)
     X(ddp_describe, !*ddp_describe(NULL))                                      \
     X(ddp_worker_count, NONE(ddp_worker_count(NULL)))                          \
     X(ddp_gpu_worker_count, NONE(ddp_gpu_worker_count(NULL)))                  \
+    X(ddp_rank, NONE(ddp_rank(NULL)))                                          \
+    X(ddp_rank_count, NONE(ddp_rank_count(NULL)))                              \
+    X(ddp_local_rank, NONE(ddp_local_rank(NULL)))                              \
     X(ddp_gpu_count, NONE(ddp_gpu_count(NULL, NULL)))                          \
     X(ddp_chain_new, !ddp_chain_new((ddp_layer_t *)NULL, DDP_END))             \
     X(ddp_chain_of, !ddp_chain_of(1, (ddp_layer_t *[]){NULL}))                 \

@@ -56,7 +56,7 @@ LDADD_CUDA = tests/libcheck.la libddp_cuda_core.la libddp_core.la $(CUDA_LIBS)
 # nvcc's objects do not know what they depend on.
 $(libddp_cuda_core_la_OBJECTS): %D%/kernel.h %D%/worker.h $(GPU_BODIES)
 
-pkglib_LTLIBRARIES = ddp_cuda.la
+pkglib_LTLIBRARIES += ddp_cuda.la
 ddp_cuda_la_SOURCES = codelets/ops.c codelets/ops_loss.c \
     codelets/ops_optim.c %D%/module.c %D%/module.h
 ddp_cuda_la_CPPFLAGS = $(libddp_cuda_core_la_CPPFLAGS)

@@ -153,6 +153,8 @@ static int check_machine(ddp_t *ddp)
     if ((rc = ddp__topology_load(&ddp->topology, ddp->gpus.count > 0)) < 0 ||
         (rc = ddp__starpu_env_fits(&ddp->topology)) < 0)
         return rc;
+    ddp__topology_share(&ddp->topology, ddp->net.wire.local_rank,
+                        ddp->net.wire.local_count);
     return starpu_is_initialized() ? 0 : ddp__starpu_home_choose(&ddp->home);
 }
 
@@ -262,8 +264,10 @@ ddp_t *ddp_init(const struct ddp_config *given)
         ddp__fail(DDP_ENOMEM, "out of memory for a context");
         goto not_started;
     }
-    if (start_starpu(ddp, &cfg) < 0)
+    if (ddp__net_open(&ddp->net) < 0)
         goto free_ddp;
+    if (start_starpu(ddp, &cfg) < 0)
+        goto leave;
     ddp__pending_init(&ddp->pending);
     if (open_devices(ddp, &cfg) < 0)
         goto stop;
@@ -273,6 +277,8 @@ ddp_t *ddp_init(const struct ddp_config *given)
 stop:
     ddp__pending_fini(&ddp->pending);
     starpu_shutdown();
+leave:
+    ddp__net_close(&ddp->net);
 free_ddp:
     ddp__starpu_home_free(&ddp->home);
     ddp__topology_free(&ddp->topology);
@@ -304,6 +310,7 @@ void ddp_finish(ddp_t *ddp)
     ddp__pending_wait(&ddp->pending);
     while (ddp->bound)
         ddp->bound->unbind(ddp->bound);
+    ddp__net_close(&ddp->net);
     ddp__devices_fini(ddp);
     ddp__pending_fini(&ddp->pending);
     starpu_shutdown();            /* gives back the buffers that it keeps */
@@ -349,4 +356,19 @@ int ddp_gpu_count(const ddp_t *ddp, struct ddp_gpu_info *first)
 int ddp_worker_count(const ddp_t *ddp)
 {
     return ddp ? ddp->workers : ddp__fail_null("ddp");
+}
+
+int ddp_rank(const ddp_t *ddp)
+{
+    return ddp ? ddp->net.wire.rank : ddp__fail_null("ddp");
+}
+
+int ddp_rank_count(const ddp_t *ddp)
+{
+    return ddp ? ddp->net.wire.count : ddp__fail_null("ddp");
+}
+
+int ddp_local_rank(const ddp_t *ddp)
+{
+    return ddp ? ddp->net.wire.local_rank : ddp__fail_null("ddp");
 }

@@ -5,6 +5,7 @@
 #define DDP_CONTEXT_H
 
 #include "runtime/devices.h"
+#include "runtime/net.h"
 #include "runtime/starpu_home.h"
 #include "runtime/task_group.h"
 #include "runtime/topology.h"
@@ -30,6 +31,7 @@ struct ddp {
     struct ddp__starpu_home home;
     struct ddp__bound *bound; /* not owned */
     struct ddp__pending pending;
+    struct ddp__net net; /* the other ranks */
     char describe[2048];
 };
 

@@ -23,10 +23,14 @@ CODELETS_SOURCES += \
     %D%/devices.h \
     %D%/env_names.c \
     %D%/env_names.h \
+    %D%/launch.c \
+    %D%/launch.h \
     %D%/lock.c \
     %D%/lock.h \
     %D%/missing.c \
     %D%/missing.h \
+    %D%/net.c \
+    %D%/net.h \
     %D%/place.c \
     %D%/place.h \
     %D%/scheduler.c \

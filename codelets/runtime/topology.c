@@ -209,6 +209,20 @@ int ddp__topology_load(struct ddp__topology *t, bool devices)
     return rc;
 }
 
+void ddp__topology_share(struct ddp__topology *t, int rank, int ranks)
+{
+    int cores = t->machine.cores;
+    int begin = rank * cores / ranks, end = (rank + 1) * cores / ranks;
+
+    if (ranks < 2 || cores < t->seen)
+        return;
+    if (begin == end)
+        end = (begin = rank % cores) + 1;
+    memmove(t->core, t->core + begin,
+            (size_t)(end - begin) * sizeof(*t->core));
+    t->machine.cores = end - begin;
+}
+
 void ddp__topology_free(struct ddp__topology *t)
 {
     if (t->hw)

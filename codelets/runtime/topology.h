@@ -37,6 +37,10 @@ struct ddp__topology {
 int ddp__topology_load(struct ddp__topology *t, bool devices);
 void ddp__topology_free(struct ddp__topology *t);
 
+/* Leave cores to the other ranks of this host, if the launcher has bound none
+ * of them to cores of its own. */
+void ddp__topology_share(struct ddp__topology *t, int rank, int ranks);
+
 /* The node that is next to a PCI device; -1: unknown. */
 int ddp__topology_node_near(const struct ddp__topology *t, unsigned domain,
                             unsigned bus, unsigned device);

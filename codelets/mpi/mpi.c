@@ -1,0 +1,150 @@
+/* mpi.c - messages between ranks by MPI
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * One thread of libddp calls all of this.  It also starts MPI, unless the
+ * program has, so no level of thread support is needed.
+ */
+#include "config.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include <mpi.h>
+
+#include "ddp.h"
+#include "wire.h"
+
+enum { MOST_TAGS = 1 << 20 };
+
+ddp__wire_open_f ddp_wire_open;
+
+static MPI_Comm comm = MPI_COMM_NULL; /* of libddp alone */
+static int own;                       /* MPI was started here */
+
+_Static_assert(sizeof(MPI_Request) <= sizeof(uintptr_t),
+               "a request does not fit");
+
+static int result(struct ddp__wire *w, int rc)
+{
+    char text[MPI_MAX_ERROR_STRING] = "";
+    int len;
+
+    if (rc == MPI_SUCCESS)
+        return 0;
+    MPI_Error_string(rc, text, &len);
+    snprintf(w->why, sizeof(w->why), "%s", text);
+    return DDP_EDEVICE;
+}
+
+/* 0 is the request that is over. */
+static void put_request(uintptr_t *to, MPI_Request r)
+{
+    *to = 0;
+    if (r == MPI_REQUEST_NULL)
+        return;
+    memcpy(to, &r, sizeof(r));
+}
+
+static int send(struct ddp__wire *w, int to, int tag, const void *data,
+                size_t len, uintptr_t *request)
+{
+    MPI_Request r = MPI_REQUEST_NULL;
+    int rc = MPI_Isend(data, (int)len, MPI_BYTE, to, tag, comm, &r);
+
+    put_request(request, r);
+    return result(w, rc);
+}
+
+static int receive(struct ddp__wire *w, int from, int tag, void *data,
+                   size_t len, uintptr_t *request)
+{
+    MPI_Request r = MPI_REQUEST_NULL;
+    int rc = MPI_Irecv(data, (int)len, MPI_BYTE, from, tag, comm, &r);
+
+    put_request(request, r);
+    return result(w, rc);
+}
+
+static int test(struct ddp__wire *w, uintptr_t *request)
+{
+    MPI_Request r;
+    int done = 0, rc;
+
+    memcpy(&r, request, sizeof(r));
+    rc = MPI_Test(&r, &done, MPI_STATUS_IGNORE);
+    put_request(request, r);
+    return rc == MPI_SUCCESS ? done : result(w, rc);
+}
+
+static void close_wire(struct ddp__wire *w)
+{
+    (void)w;
+    MPI_Comm_free(&comm);
+    if (own)
+        MPI_Finalize();
+}
+
+static int count_tags(void)
+{
+    int *most, found = 0;
+
+    MPI_Comm_get_attr(comm, MPI_TAG_UB, &most, &found);
+    return found && *most < MOST_TAGS ? *most : MOST_TAGS;
+}
+
+static int fill_places(struct ddp__wire *w)
+{
+    char host[MPI_MAX_PROCESSOR_NAME] = "";
+    MPI_Comm here;
+    int len, rc;
+
+    if ((rc = MPI_Comm_rank(comm, &w->rank)) ||
+        (rc = MPI_Comm_size(comm, &w->count)) ||
+        (rc = MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL,
+                                  &here)) ||
+        (rc = MPI_Comm_rank(here, &w->local_rank)) ||
+        (rc = MPI_Comm_size(here, &w->local_count)) ||
+        (rc = MPI_Comm_free(&here)) ||
+        (rc = MPI_Get_processor_name(host, &len)))
+        return result(w, rc);
+    snprintf(w->host, sizeof(w->host), "%.*s", (int)sizeof(w->host) - 1, host);
+    w->tags = count_tags();
+    return 0;
+}
+
+/* Start MPI; or use that of the program, whose own calls may then come at any
+ * time. */
+static int start(struct ddp__wire *w)
+{
+    int started = 0, level = MPI_THREAD_SINGLE;
+
+    MPI_Initialized(&started);
+    if (!started) {
+        own = 1;
+        return result(w,
+                      MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &level));
+    }
+    MPI_Query_thread(&level);
+    if (level == MPI_THREAD_MULTIPLE)
+        return 0;
+    snprintf(w->why, sizeof(w->why),
+             "the program started MPI for one thread: call MPI_Init_thread() "
+             "with MPI_THREAD_MULTIPLE, or let ddp_init() start it");
+    return DDP_EINVAL;
+}
+
+int ddp_wire_open(struct ddp__wire *w)
+{
+    int rc = start(w);
+
+    if (rc < 0)
+        return rc;
+    if ((rc = MPI_Comm_dup(MPI_COMM_WORLD, &comm)) ||
+        (rc = MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN)))
+        return result(w, rc);
+    w->send = send;
+    w->recv = receive;
+    w->test = test;
+    w->close = close_wire;
+    return fill_places(w);
+}

@@ -1,0 +1,67 @@
+/* net.h - the ranks of a training, and the thread that carries their messages
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#ifndef DDP_NET_H
+#define DDP_NET_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "wire.h"
+
+/* Something that all ranks do, in the same order: its messages. */
+struct ddp__net_op {
+    struct ddp__net_op *next;
+    int64_t number; /* among all of this process */
+    int tag;        /* its first */
+    bool ready;     /* to begin */
+    bool begun;
+    /* Called by the net's thread again and again once it is ready.  1: done; 0:
+     * not yet; < 0: it failed, with ddp_errmsg(). */
+    int (*poll)(struct ddp__net_op *op, struct ddp__wire *w);
+    /* The last call; it may free the operation. */
+    void (*done)(struct ddp__net_op *op, int rc);
+};
+
+/* What a rank tells the others when it ends. */
+struct ddp__farewell {
+    int64_t ops; /* that it has begun or will begin */
+    int64_t failed;
+};
+
+struct ddp__net {
+    struct ddp__wire wire; /* count is 1 without other ranks */
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t changed; /* the list, an operation, the state */
+    struct ddp__net_op *first, **end;
+    int64_t ops;
+    unsigned tag; /* of the next operation */
+    bool started, closing;
+    double moved;  /* when a message last arrived */
+    atomic_int rc; /* of the failure that ended all communication, and why */
+    char why[1024];
+    struct ddp__farewell own, *from; /* by rank; owned, like what follows */
+    uintptr_t *farewell;             /* by rank: requests */
+};
+
+/* Find out how this process was started, and join the other ranks.  An error if
+ * it was started with others that cannot be reached. */
+int ddp__net_open(struct ddp__net *n);
+
+/* Wait for all ranks to end. */
+void ddp__net_close(struct ddp__net *n);
+
+/* Append an operation that uses so many tags. */
+void ddp__net_add(struct ddp__net *n, struct ddp__net_op *op, int tags);
+void ddp__net_ready(struct ddp__net *n, struct ddp__net_op *op);
+
+/* Whether all operations before it are done. */
+bool ddp__net_is_oldest(struct ddp__net *n, const struct ddp__net_op *op);
+
+/* This rank can no longer do what the others do: all its operations fail with
+ * rc and ddp_errmsg(), and so will those of the others. */
+void ddp__net_abandon(struct ddp__net *n, int rc);
+
+#endif
