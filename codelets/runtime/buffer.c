@@ -358,6 +358,24 @@ void *ddp__handle_open(struct ddp__handle *b, bool write, const char *what)
     return NULL;
 }
 
+void ddp__handle_acquire(struct ddp__handle *b, bool read, bool write,
+                         void (*ready)(void *arg), void *arg)
+{
+    starpu_data_acquire_cb(b->h,
+                           read && write ? STARPU_RW
+                           : write       ? STARPU_W
+                                         : STARPU_R,
+                           ready, arg);
+    b->version += write;
+}
+
+void *ddp__handle_memory(const struct ddp__handle *b)
+{
+    void *p = starpu_data_get_local_ptr(b->h);
+
+    return ddp__is_missing(p) ? NULL : p;
+}
+
 void ddp__handle_close(struct ddp__handle *b)
 {
     starpu_data_release(b->h);

@@ -30,6 +30,14 @@ void ddp__handle_unregister(struct ddp__handle *b);
 void *ddp__handle_open(struct ddp__handle *b, bool write, const char *what);
 void ddp__handle_close(struct ddp__handle *b);
 
+/* The same without waiting: ready(arg) is called, maybe at once and maybe by a
+ * worker, when ddp__handle_memory() is valid; then close it.  write alone: the
+ * contents so far are not needed. */
+void ddp__handle_acquire(struct ddp__handle *b, bool read, bool write,
+                         void (*ready)(void *arg), void *arg);
+/* The contents of what is open; NULL: there was no memory. */
+void *ddp__handle_memory(const struct ddp__handle *b);
+
 /* Give up the contents once the tasks submitted so far are done. */
 void ddp__handle_drop(struct ddp__handle *b);
 

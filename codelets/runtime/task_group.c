@@ -84,9 +84,12 @@ void ddp__task_group_fail(struct ddp__task_group *g, int64_t step, int rc,
 {
     pthread_mutex_lock(&g->lock);
     if (atomic_load(&g->rc) == 0 || step < atomic_load(&g->failed_step)) {
-        snprintf(g->message, sizeof(g->message), "step %lld, %s%s%s: %s",
-                 (long long)step, op, device ? " on " : "",
-                 device ? device : "", ddp_errmsg());
+        if (op)
+            snprintf(g->message, sizeof(g->message), "step %lld, %s%s%s: %s",
+                     (long long)step, op, device ? " on " : "",
+                     device ? device : "", ddp_errmsg());
+        else
+            snprintf(g->message, sizeof(g->message), "%s", ddp_errmsg());
         atomic_store(&g->failed_step, step);
         atomic_store(&g->rc, rc);
     }

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "engine/engine.h"
+#include "engine/lanes.h"
 #include "engine/loss_scaler.h"
 #include "engine/reduce.h"
 #include "graph/params_bind.h"
@@ -17,7 +18,8 @@
 
 /* ---- handles ------------------------------------------------------------ */
 
-static int number_inputs(struct ddp__engine *e)
+/* Number the inputs, and note which buckets get a gradient. */
+static int note_values(struct ddp__engine *e)
 {
     const ddp_graph_t *g = e->graph;
 
@@ -29,6 +31,8 @@ static int number_inputs(struct ddp__engine *e)
         if (g->value[i]->role == DDP__INPUT && g->value[i]->base->id == i) {
             e->input[e->inputs] = g->value[i];
             e->input_of[i] = e->inputs++;
+        } else if (g->value[i]->role == DDP__GRAD) {
+            e->reached[g->value[i]->bucket] = true;
         }
     return 0;
 }
@@ -68,9 +72,14 @@ static void lane_free(struct ddp__engine *e, struct ddp__lane *l)
     free(l->grad);
 }
 
+bool ddp__engine_has_lane(const struct ddp__engine *e, int lane)
+{
+    return lane >= e->lane_begin && lane < e->lane_end;
+}
+
 void ddp__engine_rest(struct ddp__engine *e)
 {
-    for (int l = 0; l < e->spec.lanes; l++) {
+    for (int l = e->lane_begin; l < e->lane_end; l++) {
         for (int k = 0; k < e->graph->segments; k++)
             if (e->lane[l].arena[k].h)
                 ddp__handle_drop(&e->lane[l].arena[k]);
@@ -85,6 +94,8 @@ void ddp__engine_retry_memory(struct ddp__engine *e, int lane)
 {
     struct ddp__lane *l = &e->lane[lane];
 
+    if (!l->arena) /* another rank's */
+        return;
     for (int k = 0; k < e->graph->segments; k++)
         ddp__handle_drop_missing(&l->arena[k]);
     for (int i = 0; i < e->spec.ring * e->inputs; i++)
@@ -225,12 +236,16 @@ static int end_step(const struct ddp__task *t, void *arg)
     struct ddp__engine *e = arg;
     int64_t number = (int64_t)t->seed;
     struct ddp__result *r = &e->result[number % (e->spec.run_ahead + 1)];
+    const struct ddp__agreed *agreed =
+        &e->agreed[number % (e->spec.run_ahead + 1)];
     const double *scaler = t->data[DDP__END_SCALER];
 
     ddp__lock_acquire(&e->lock);
     r->step = number;
     memcpy(r->stats, t->data[DDP__END_STATS], sizeof(r->stats));
     r->scale = scaler[DDP__SCALER_SCALE];
+    r->wishes = agreed->wishes;
+    r->count = agreed->count;
     r->skips = (int64_t)scaler[DDP__SCALER_SKIPPED];
     r->skips_in_row = (int64_t)scaler[DDP__SCALER_ROW];
     r->skipped = (int64_t)scaler[DDP__SCALER_LAST] == number;
@@ -297,11 +312,13 @@ static int make_arrays(struct ddp__engine *e)
     e->sqnorm = calloc(buckets, sizeof(*e->sqnorm));
     e->owner = calloc(buckets, sizeof(*e->owner));
     e->result = calloc((size_t)e->spec.run_ahead + 1, sizeof(*e->result));
+    e->reached = calloc(buckets, sizeof(*e->reached));
+    e->agreed = calloc((size_t)e->spec.run_ahead + 1, sizeof(*e->agreed));
     e->task_call =
         calloc((size_t)e->graph->nodes + buckets, sizeof(*e->task_call));
-    if (!e->lane || !e->grad_begun || !e->state || !e->state_memory ||
-        !e->merge_bucket || !e->optim || !e->sqnorm || !e->owner ||
-        !e->result || !e->task_call)
+    if (!e->lane || !e->grad_begun || !e->reached || !e->agreed || !e->state ||
+        !e->state_memory || !e->merge_bucket || !e->optim || !e->sqnorm ||
+        !e->owner || !e->result || !e->task_call)
         return ddp__fail(DDP_ENOMEM, "out of memory for an engine");
     ddp__reduce_owners(e);
     return 0;
@@ -350,10 +367,11 @@ static int make_engine(struct ddp__engine *e, ddp_chain_t *chain)
     e->buckets = e->params->buckets;
     if ((rc = ddp__params_bind(e->params, e->ddp)) < 0 ||
         (rc = make_graph(e, chain)) < 0 || (rc = make_arrays(e)) < 0 ||
-        (rc = number_inputs(e)) < 0 || (rc = make_calls(e)) < 0)
+        (rc = note_values(e)) < 0 || (rc = make_calls(e)) < 0)
         return rc;
     for (int l = 0; l < e->spec.lanes; l++)
-        if ((rc = lane_new(e, &e->lane[l])) < 0)
+        if ((l == 0 || ddp__engine_has_lane(e, l)) &&
+            (rc = lane_new(e, &e->lane[l])) < 0)
             return rc;
     rc = e->spec.optimizer ? make_update(e) : 0;
     return rc < 0 ? rc : ddp__devices_ready(e->ddp);
@@ -412,6 +430,8 @@ static void end_engine(struct ddp__engine *e)
     free(e->input);
     free(e->task_call);
     free(e->grad_begun);
+    free(e->reached);
+    free(e->agreed);
     free(e->state);
     free(e->state_memory);
     free(e->merge_bucket);
@@ -440,7 +460,7 @@ int ddp__engine_new(struct ddp__engine **out, ddp_t *ddp, ddp_chain_t *chain,
                     const struct ddp__engine_spec *spec)
 {
     struct ddp__engine *e = calloc(1, sizeof(*e));
-    int rc;
+    int rc, rank = ddp->net.wire.rank;
 
     if (!e)
         return ddp__fail(DDP_ENOMEM, "out of memory for an engine");
@@ -449,6 +469,11 @@ int ddp__engine_new(struct ddp__engine **out, ddp_t *ddp, ddp_chain_t *chain,
     e->bound.unbind = unbind_engine;
     ddp__context_bind(ddp, &e->bound);
     e->spec = *spec;
+    e->ranks = spec->shared ? ddp->net.wire.count : 1;
+    e->lane_begin =
+        ddp__lanes_begin(spec->lanes, e->ranks, e->ranks > 1 ? rank : 0);
+    e->lane_end =
+        ddp__lanes_begin(spec->lanes, e->ranks, e->ranks > 1 ? rank + 1 : 1);
     e->spec.graph.joined &= !ddp->gpu_workers && ddp->segment_us < 0;
     e->spec.graph.segment_us = segment_us(e);
     e->spec.graph.ddp = ddp;

@@ -4,6 +4,7 @@
 #ifndef DDP_ENGINE_H
 #define DDP_ENGINE_H
 
+#include "engine/comm.h"
 #include "engine/ema.h"
 #include "engine/result.h"
 #include "graph/graph.h"
@@ -20,7 +21,9 @@ struct ddp__engine_spec {
     int ring;      /* input buffers of a lane: sub-batches read ahead */
     const struct ddp_optimizer *optimizer; /* NULL: weights are not updated */
     double ema_decay; /* of the averages of the weights; 0: no averages */
-    bool keep; /* activations keep their memory until ddp__engine_rest() */
+    bool keep;   /* activations keep their memory until ddp__engine_rest() */
+    bool shared; /* all ranks run each step together, with some lanes each */
+    const int64_t *count; /* atomic: of this rank, for ddp__agreed; or NULL */
 };
 
 /* Buffers of the HOST calls that decide whether a step is applied, and of those
@@ -44,14 +47,19 @@ struct ddp__engine {
     struct ddp_optimizer optimizer;
     ddp_graph_t *graph;
     struct ddp__task_group group;
-    struct ddp__lane *lane;
-    const ddp_value_t **input; /* of a sub-batch; owned */
+    int ranks, lane_begin, lane_end; /* that run steps; the lanes of this one */
+    struct ddp__lane *lane;          /* all, with buffers: own ones and 0 */
+    const ddp_value_t **input;       /* of a sub-batch; owned */
     int inputs;
     int *input_of;                    /* by value id: its place among them */
     struct ddp__task_call *task_call; /* of the task being submitted */
-    bool *grad_begun;          /* lane x bucket: written to in this step */
-    double sample_flops;       /* of convolutions and dense layers */
-    struct ddp__handle *state; /* of the optimizer, by bucket */
+    bool *grad_begun;   /* lane x bucket: written to in this step */
+    bool *reached;      /* by bucket: a step of all nodes writes to it */
+    int exchanged;      /* sums over ranks submitted, of this step */
+    atomic_uint wishes; /* of this rank, for the steps to come */
+    struct ddp__agreed *agreed; /* ring of run_ahead + 1 */
+    double sample_flops;        /* of convolutions and dense layers */
+    struct ddp__handle *state;  /* of the optimizer, by bucket */
     float **state_memory;
     struct ddp__ema *ema;            /* owned; NULL: no averages */
     const struct ddp__ema *averages; /* replace the weights; not owned */
@@ -84,6 +92,9 @@ int ddp__engine_check(const struct ddp__engine *e);
 
 /* The next step gets the number `step`. */
 void ddp__engine_begin(struct ddp__engine *e, int64_t step);
+
+/* Whether a lane is this rank's. */
+bool ddp__engine_has_lane(const struct ddp__engine *e, int lane);
 
 /* Free the memory of activations and inputs until the next submission. */
 void ddp__engine_rest(struct ddp__engine *e);

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
 LIB_SOURCES += \
+    %D%/comm.c \
+    %D%/comm.h \
     %D%/ema.c \
     %D%/ema.h \
     %D%/engine.c \
@@ -13,6 +15,8 @@ LIB_SOURCES += \
     %D%/loss_scaler.c \
     %D%/loss_scaler.h \
     %D%/optim.c \
+    %D%/ranks.c \
+    %D%/ranks.h \
     %D%/reduce.c \
     %D%/reduce.h \
     %D%/result.c \

@@ -4,6 +4,7 @@
 #include "config.h"
 
 #include "engine/engine.h"
+#include "engine/lanes.h"
 #include "engine/reduce.h"
 #include "engine/vector.h"
 
@@ -25,27 +26,35 @@ void ddp__reduce_owners(struct ddp__engine *e)
     }
 }
 
+static int submit_merge(struct ddp__engine *e, const struct ddp__step *s,
+                        int bucket, const struct ddp__merge *m)
+{
+    struct ddp__lane *to = &e->lane[m->to], *from = &e->lane[m->from];
+    const struct ddp__call *call =
+        bucket < 0 ? &e->merge_stats : &e->merge_bucket[bucket];
+    struct ddp__handle *src = bucket < 0 ? &from->stats : &from->grad[bucket];
+    struct ddp__handle *buf[] = {
+        [DDP__MERGE_DST] = bucket < 0 ? &to->stats : &to->grad[bucket],
+        [DDP__MERGE_SRC] = src};
+    int rc =
+        ddp__vector_submit(e, s, call, bucket < 0 ? 0 : e->owner[bucket], buf);
+
+    if (rc == 0)
+        ddp__handle_drop(src);
+    return rc;
+}
+
 int ddp__reduce_submit(struct ddp__engine *e, const struct ddp__step *s,
                        int bucket)
 {
-    int lanes = s->subs < e->spec.lanes ? s->subs : e->spec.lanes, rc;
-    const struct ddp__call *call =
-        bucket < 0 ? &e->merge_stats : &e->merge_bucket[bucket];
+    struct ddp__split split = {
+        e->spec.lanes, s->subs < e->spec.lanes ? s->subs : e->spec.lanes,
+        e->ranks};
+    struct ddp__merge m = {0};
+    int rc = 0;
 
-    for (int stride = 1; stride < lanes; stride *= 2)
-        for (int l = 0; l + stride < lanes; l += 2 * stride) {
-            struct ddp__lane *a = &e->lane[l], *b = &e->lane[l + stride];
-            struct ddp__handle *from =
-                bucket < 0 ? &b->stats : &b->grad[bucket];
-            struct ddp__handle *buf[] = {
-                [DDP__MERGE_DST] = bucket < 0 ? &a->stats : &a->grad[bucket],
-                [DDP__MERGE_SRC] = from};
-
-            rc = ddp__vector_submit(e, s, call,
-                                    bucket < 0 ? 0 : e->owner[bucket], buf);
-            if (rc < 0)
-                return rc;
-            ddp__handle_drop(from);
-        }
-    return 0;
+    while (rc == 0 && ddp__tree_next(split.used, &m))
+        if (ddp__engine_has_lane(e, m.to) && ddp__merge_is_local(&split, &m))
+            rc = submit_merge(e, s, bucket, &m);
+    return rc;
 }

@@ -9,8 +9,8 @@
 /* Spread the buckets over the workers, by their numbers and sizes. */
 void ddp__reduce_owners(struct ddp__engine *e);
 
-/* Add the accumulator of lane l + stride to that of lane l, for strides 1, 2,
- * 4, ...: the tree depends only on the number of lanes.  bucket -1: the
+/* Add the accumulators of lanes in a tree that depends only on their number
+ * (lanes.h), as far as all of a block are this rank's.  bucket -1: the
  * statistics. */
 int ddp__reduce_submit(struct ddp__engine *e, const struct ddp__step *s,
                        int bucket);

@@ -14,6 +14,8 @@ struct ddp__result {
     double scale;                /* of the loss, for the next step */
     int64_t skips, skips_in_row; /* so far */
     char why[256];               /* of a skipped one */
+    unsigned wishes;             /* of all ranks, like count (comm.h) */
+    int64_t count;
 };
 
 struct ddp__engine;

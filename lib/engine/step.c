@@ -26,6 +26,7 @@ struct cursor {
     struct ddp__task_group *group;
     int64_t sequence;
     int lane, sub, n;
+    int subs;        /* of this rank */
     int slot;        /* of the lane's input ring */
     bool accumulate; /* not the lane's first sub-batch of the step */
 };
@@ -85,7 +86,7 @@ static void fill_tag(const struct cursor *c, int k, int end,
                         : DDP__SCHED_LANE;
     sub->tag.lane = c->lane;
     sub->tag.sub = c->sub;
-    sub->tag.subs = c->s->subs;
+    sub->tag.subs = c->subs;
     sub->tag.work = c->e->sample_flops * c->n;
     sub->tag.step = c->sequence;
     sub->tag.last = g->segment[k].end == end;
@@ -167,6 +168,16 @@ static int submit_range(const struct cursor *c, int begin, int end,
     return rc;
 }
 
+/* Sub-batches of the step in this rank's lanes. */
+static int own_subs(const struct ddp__engine *e, const struct ddp__step *s)
+{
+    int full = s->subs / e->spec.lanes, rest = s->subs % e->spec.lanes;
+    int end = rest < e->lane_end ? rest : e->lane_end;
+
+    return full * (e->lane_end - e->lane_begin) +
+           (end > e->lane_begin ? end - e->lane_begin : 0);
+}
+
 /* Nodes begin..end-1 for sub-batch `index` of the step. */
 static int submit_sub(struct ddp__engine *e, const struct ddp__step *s,
                       int64_t seq, int index, int begin, int end)
@@ -179,6 +190,7 @@ static int submit_sub(struct ddp__engine *e, const struct ddp__step *s,
         .sequence = seq,
         .lane = lane,
         .sub = index,
+        .subs = own_subs(e, s),
         .n = s->n[index],
         .slot = (int)(e->lane[lane].subs % e->spec.ring),
         .accumulate = index >= e->spec.lanes,
@@ -285,17 +297,36 @@ static int submit_updates(struct ddp__engine *e, const struct ddp__step *s)
     return e->ema ? submit_each(e, s, add_average) : 0;
 }
 
+/* The sum of a bucket over all lanes, those of other ranks included. */
+static int submit_sum(struct ddp__engine *e, const struct ddp__step *s, int b)
+{
+    int rc = ddp__reduce_submit(e, s, b);
+
+    if (rc < 0 || !ddp__comm_used(e))
+        return rc;
+    e->grad_begun[b] = true;
+    return ddp__comm_submit(e, s, b);
+}
+
 static int submit_merges(struct ddp__engine *e, const struct ddp__step *s)
 {
-    int rc;
+    int rc = ddp__reduce_submit(e, s, -1);
 
-    if ((rc = ddp__reduce_submit(e, s, -1)) < 0 ||
-        !ddp_graph_training(e->graph))
+    for (int b = 0; rc == 0 && b < e->params->buckets; b++)
+        if (ddp__comm_used(e) ? e->reached[b] : has_gradient(e, b))
+            rc = submit_sum(e, s, b);
+    if (rc == 0 && ddp__comm_used(e))
+        rc = ddp__comm_submit(e, s, -1);
+    if (rc < 0 || !ddp_graph_training(e->graph))
         return rc;
-    for (int b = 0; b < e->params->buckets; b++)
-        if (has_gradient(e, b) && (rc = ddp__reduce_submit(e, s, b)) < 0)
-            return rc;
     return s->update && any_gradient(e) ? submit_updates(e, s) : 0;
+}
+
+static void fail_step(struct ddp__engine *e, const struct ddp__step *s, int rc)
+{
+    ddp__task_group_fail(&e->group, s->number, rc, "submission", NULL);
+    if (ddp__comm_used(e))
+        ddp__comm_fail(e, s);
 }
 
 /* A task at the end of a step runs even after a failure, because the host waits
@@ -388,6 +419,8 @@ static int submit_subs(struct ddp__engine *e, const struct ddp__step *s,
            sizeof(*e->grad_begun) *
                (size_t)(e->spec.lanes * e->params->buckets));
     for (int i = 0; i < s->subs; i++) {
+        if (!ddp__engine_has_lane(e, i % e->spec.lanes))
+            continue;
         if ((rc = submit_sub(e, s, seq, i, begin, end)) < 0)
             return rc;
         if (end == e->graph->nodes)
@@ -410,9 +443,10 @@ int ddp__engine_step(struct ddp__engine *e, const struct ddp__step *s)
     begin = ddp__now();
     if (e->submitted == e->begun)
         e->first_submit = begin;
+    e->exchanged = 0;
     if ((rc = submit_subs(e, s, 0, e->graph->nodes)) < 0 ||
         (rc = submit_merges(e, s)) < 0)
-        ddp__task_group_fail(&e->group, s->number, rc, "submission", NULL);
+        fail_step(e, s, rc);
     if ((rc = submit_end(e, s, rc)) < 0)
         return rc;
     e->submitted++;

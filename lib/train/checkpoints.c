@@ -72,14 +72,21 @@ void ddp__checkpoints_free(struct ddp_trainer *t)
     t->ckpt = NULL;
 }
 
+/* Rank 0 writes for all. */
+static bool is_writer(const struct ddp_trainer *t)
+{
+    return t->ddp->net.wire.rank == 0;
+}
+
 /* A new run in a folder with checkpoints of another run would later resume from
  * those. */
-static int open_ours(struct ddp__checkpoints *k)
+static int open_ours(struct ddp_trainer *t)
 {
+    struct ddp__checkpoints *k = t->ckpt;
     int64_t *step, n;
-    int rc = ddp__ckpt_dir_open(&k->dir);
+    int rc = is_writer(t) ? ddp__ckpt_dir_open(&k->dir) : 0;
 
-    if (rc < 0 || k->ours)
+    if (rc < 0 || k->ours || !is_writer(t))
         return rc;
     if ((n = ddp__ckpt_list(k->dir.path, &step)) < 0)
         return (int)n;
@@ -100,7 +107,7 @@ int ddp__checkpoints_begin(struct ddp_trainer *t)
     t->ckpt->saved_at = ddp__now();
     t->ckpt->tried = -1;
     t->ckpt->result = 0;
-    return open_ours(t->ckpt);
+    return open_ours(t);
 }
 
 const char *ddp__checkpoints_folder(const struct ddp_trainer *t)
@@ -110,7 +117,7 @@ const char *ddp__checkpoints_folder(const struct ddp_trainer *t)
 
 int ddp__checkpoints_open(struct ddp_trainer *t)
 {
-    return ddp__ckpt_dir_open(&t->ckpt->dir);
+    return is_writer(t) ? ddp__ckpt_dir_open(&t->ckpt->dir) : 0;
 }
 
 void ddp__checkpoints_resumed(struct ddp_trainer *t, int64_t step)
@@ -122,6 +129,27 @@ void ddp__checkpoints_resumed(struct ddp_trainer *t, int64_t step)
 bool ddp__checkpoints_requested(const struct ddp_trainer *t)
 {
     return t->ckpt && t->ckpt->requested;
+}
+
+void ddp__checkpoints_request(struct ddp_trainer *t)
+{
+    if (t->ckpt)
+        t->ckpt->requested = true;
+}
+
+/* Whether it is time for one by the clock.  Ranks go by that of rank 0, and
+ * hear of it at the end of a step. */
+static bool is_time(const struct ddp_trainer *t)
+{
+    double seconds = t->cfg.checkpoint.seconds;
+
+    if (seconds <= 0 || ddp__now() - t->ckpt->saved_at < seconds)
+        return false;
+    if (!ddp__comm_used(t->engine))
+        return true;
+    if (is_writer(t))
+        ddp__comm_wish(t->engine, DDP__WISH_CHECKPOINT);
+    return false;
 }
 
 static bool is_multiple(int64_t step, int64_t steps)
@@ -142,8 +170,7 @@ bool ddp__checkpoints_due(const struct ddp_trainer *t)
     return step == t->total || step == t->run.best ||
            is_multiple(step, c->steps) ||
            is_multiple(step, c->epochs * t->loader.steps) ||
-           is_multiple(step, k->dir.keep_steps) ||
-           (c->seconds > 0 && ddp__now() - k->saved_at >= c->seconds);
+           is_multiple(step, k->dir.keep_steps) || is_time(t);
 }
 
 /* ---- what decides the weights ------------------------------------------- */
@@ -246,7 +273,13 @@ int ddp__checkpoints_failed(struct ddp_trainer *t)
         join_writer(k);
     if (k->result == 0 || most == 0 || k->failures.in_a_row < most)
         return 0;
-    return ddp__fail(k->result, "%s", k->failures.why);
+    ddp__fail(k->result, "%s", k->failures.why);
+    if (!ddp__comm_used(t->engine))
+        return k->result;
+    /* The other ranks hear of it with the next step. */
+    ddp__task_group_fail(&t->engine->group, t->submitted, k->result, NULL,
+                         NULL);
+    return 0;
 }
 
 /* trainer.json */
@@ -295,12 +328,15 @@ int ddp__checkpoints_save(struct ddp_trainer *t)
 
     join_writer(k);
     k->requested = false;
+    ddp__comm_unwish(t->engine, DDP__WISH_CHECKPOINT);
     if (k->saved == t->submitted)
         return 0;
-    if ((rc = copy_state(t)) < 0)
+    if (is_writer(t) && (rc = copy_state(t)) < 0)
         return rc;
     k->saved = k->tried = t->submitted;
     k->saved_at = ddp__now();
+    if (!is_writer(t))
+        return 0;
     k->writing = true;
     if (start_thread(k) == 0)
         return 0;
@@ -316,8 +352,8 @@ static bool has_work(const struct ddp_trainer *t)
 {
     const struct ddp__checkpoints *k = t->ckpt;
 
-    return k && k->ours && !t->diverged && t->submitted > t->begun &&
-           k->tried != t->submitted;
+    return k && is_writer(t) && k->ours && !t->diverged &&
+           t->submitted > t->begun && k->tried != t->submitted;
 }
 
 int ddp__checkpoints_rescue(struct ddp_trainer *t, int rc)
@@ -360,10 +396,13 @@ int ddp_trainer_checkpoint(ddp_trainer_t *t)
     if (!t->ckpt)
         return ddp__fail(DDP_EINVAL, "the trainer has no checkpoint.dir");
     if (t->training) {
-        t->ckpt->requested = true;
+        if (ddp__comm_used(t->engine))
+            ddp__comm_wish(t->engine, DDP__WISH_CHECKPOINT);
+        else
+            t->ckpt->requested = true;
         return 0;
     }
-    if ((rc = ddp_trainer_wait(t)) < 0 || (rc = open_ours(t->ckpt)) < 0)
+    if ((rc = ddp_trainer_wait(t)) < 0 || (rc = open_ours(t)) < 0)
         return rc;
     if (t->diverged)
         return ddp__fail(DDP_EDIVERGED,

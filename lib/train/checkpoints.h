@@ -13,7 +13,9 @@ void ddp__checkpoints_free(struct ddp_trainer *t);
 int ddp__checkpoints_begin(struct ddp_trainer *t);
 /* Whether a checkpoint is to be written after the steps submitted so far. */
 bool ddp__checkpoints_due(const struct ddp_trainer *t);
-/* Whether a callback has requested one. */
+/* Have one written once the steps submitted so far are done. */
+void ddp__checkpoints_request(struct ddp_trainer *t);
+/* Whether one has been requested. */
 bool ddp__checkpoints_requested(const struct ddp_trainer *t);
 /* Copy the state, when all steps are done, and start to write it. */
 int ddp__checkpoints_save(struct ddp_trainer *t);

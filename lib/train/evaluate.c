@@ -25,6 +25,7 @@ struct ddp__eval {
     int *sizes;             /* of a step's sub-batches; owned */
     int64_t ahead;          /* steps whose predictions have room */
     int64_t base;           /* the engine's steps before this evaluation */
+    int64_t bad;            /* samples that were left out, of all ranks */
     int (*stop)(void *arg); /* may be NULL */
     void *stop_arg;
     /* With on_sample: the predictions of `ahead` steps; owned. */
@@ -140,6 +141,8 @@ static int make_evaluation(struct ddp__eval *e, ddp_t *ddp, ddp_chain_t *chain,
     spec.graph.fill = fill_input;
     spec.graph.output = e->on_sample ? keep_answers : NULL;
     spec.graph.arg = e;
+    spec.shared = !e->on_sample; /* who wants predictions wants all of them */
+    spec.count = &e->loader.bad;
     if (!(e->sizes = calloc((size_t)e->loader.subs, sizeof(*e->sizes))))
         return ddp__fail(DDP_ENOMEM, "out of memory to evaluate");
     if ((rc = ddp__engine_new(&e->engine, ddp, chain, &spec)) < 0)
@@ -216,17 +219,23 @@ static int deliver_predictions(struct ddp__eval *e, int64_t step)
     return 0;
 }
 
+static int stop_now(struct ddp__eval *e)
+{
+    int rc = ddp__engine_wait_all(e->engine);
+
+    return rc < 0 ? rc : ddp__fail(DDP_ESTOPPED, "stopped while evaluating");
+}
+
 /* Whether to continue, which the caller decides.  If not, wait for the
- * submitted steps. */
+ * submitted steps.  Ranks stop all together: see finish_step(). */
 static int go_on(struct ddp__eval *e)
 {
-    int rc;
-
     if (!e->stop || !e->stop(e->stop_arg))
         return 0;
-    if ((rc = ddp__engine_wait_all(e->engine)) < 0)
-        return rc;
-    return ddp__fail(DDP_ESTOPPED, "stopped while evaluating");
+    if (!ddp__comm_used(e->engine))
+        return stop_now(e);
+    ddp__comm_wish(e->engine, DDP__WISH_STOP);
+    return 0;
 }
 
 static int finish_step(struct ddp__eval *e, int64_t step, double *sum)
@@ -238,7 +247,9 @@ static int finish_step(struct ddp__eval *e, int64_t step, double *sum)
         return rc;
     for (int i = 0; i < DDP__STATS; i++)
         sum[i] += r.stats[i];
-    return deliver_predictions(e, step);
+    e->bad = ddp__comm_used(e->engine) ? r.count : e->loader.bad;
+    rc = deliver_predictions(e, step);
+    return rc == 0 && r.wishes & DDP__WISH_STOP ? stop_now(e) : rc;
 }
 
 int ddp__eval_run(struct ddp__eval *e, const struct ddp__ema *averages,
@@ -250,6 +261,7 @@ int ddp__eval_run(struct ddp__eval *e, const struct ddp__ema *averages,
     e->base = e->engine->submitted;
     e->engine->averages = averages;
     e->loader.bad = 0;
+    ddp__comm_unwish(e->engine, DDP__WISH_STOP);
     for (int64_t k = 0; rc == 0 && k < e->loader.steps + e->ahead; k++) {
         if (k >= e->ahead)
             rc = finish_step(e, k - e->ahead, sum);
@@ -258,7 +270,7 @@ int ddp__eval_run(struct ddp__eval *e, const struct ddp__ema *averages,
         if (rc == 0 && k < e->loader.steps)
             rc = submit_step(e, k);
     }
-    sum[DDP__STAT_COUNT] -= (double)e->loader.bad;
+    sum[DDP__STAT_COUNT] -= (double)e->bad;
     if (rc == 0 && m)
         *m = ddp__metrics(sum);
     return rc;

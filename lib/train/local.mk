@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
 LIB_SOURCES += \
+    %D%/agree.c \
+    %D%/agree.h \
     %D%/averages.c \
     %D%/checkpoints.c \
     %D%/checkpoints.h \

@@ -13,6 +13,7 @@
 #include "checkpoint/changes.h"
 #include "checkpoint/files.h"
 #include "checkpoint/read.h"
+#include "engine/ranks.h"
 #include "train/checkpoints.h"
 
 /* Where a trainer looks for checkpoints, and what it finds. */
@@ -220,6 +221,34 @@ void ddp_resume_options_init_sized(struct ddp_resume_options *o, size_t size)
     ddp__options_init(o, size, &defaults, sizeof(defaults));
 }
 
+/* What rank 0 has found, for all. */
+struct choice {
+    char path[sizeof(((struct ddp_checkpoint *)0)->path)];
+    bool found;
+};
+
+/* Rank 0 looks for the checkpoint; the others load the same one. */
+static int load_together(struct search *s)
+{
+    struct ddp_trainer *t = s->t;
+    struct choice mine = {.found = false}, *all;
+    bool first = t->ddp->net.wire.rank == 0;
+    int rc = first ? load_from(s) : 0;
+
+    if ((rc = ddp__ranks_agree(t->ddp, rc)) < 0)
+        return rc;
+    if (!(all = calloc((size_t)t->ddp->net.wire.count, sizeof(*all))))
+        return ddp__fail(DDP_ENOMEM, "out of memory for ranks");
+    mine.found = rc == 1;
+    snprintf(mine.path, sizeof(mine.path), "%s", s->found->path);
+    if (ddp__ranks_gather(t->ddp, &mine, sizeof(mine), all) < 0)
+        rc = ddp_errcode();
+    else if (!first && all[0].found)
+        rc = load_one(s, all[0].path);
+    free(all);
+    return ddp__ranks_agree(t->ddp, rc);
+}
+
 static int find_checkpoint(struct search *s)
 {
     struct ddp_trainer *t = s->t;
@@ -236,7 +265,8 @@ static int find_checkpoint(struct search *s)
         s->dir = folder;
         rc = ddp__checkpoints_open(t);
     }
-    if (rc < 0 || (rc = load_from(s)) < 0 || !s->own)
+    rc = ddp__ranks_agree(t->ddp, rc);
+    if (rc < 0 || (rc = load_together(s)) < 0 || !s->own)
         return rc;
     ddp__checkpoints_resumed(t, rc == 1 ? s->found->step : -1);
     return rc;

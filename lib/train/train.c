@@ -50,6 +50,15 @@ static int fail_stopped(const struct ddp_trainer *t)
                      (long long)t->reported);
 }
 
+/* Ranks stop all together, after the step whose end tells them all. */
+static int want_stop(struct ddp_trainer *t)
+{
+    if (!ddp__comm_used(t->engine))
+        return fail_stopped(t);
+    ddp__comm_wish(t->engine, DDP__WISH_STOP);
+    return 0;
+}
+
 /* Whether an epoch, or the run, has ended since the last call of on_epoch. */
 static bool epoch_unreported(const struct ddp_trainer *t)
 {
@@ -64,7 +73,15 @@ static int report_epoch(struct ddp_trainer *t, const struct ddp_progress *p)
     t->run.on_epoch_step = t->reported;
     rc = t->cfg.on_epoch(p, t->cfg.arg);
     t->last = ddp__now();
-    return rc ? fail_stopped(t) : 0;
+    return rc ? want_stop(t) : 0;
+}
+
+/* What any rank has wished for, which all hear of after the same step. */
+static int follow_wishes(struct ddp_trainer *t, unsigned wishes)
+{
+    if (wishes & DDP__WISH_CHECKPOINT)
+        ddp__checkpoints_request(t);
+    return wishes & DDP__WISH_STOP ? fail_stopped(t) : 0;
 }
 
 static int report_step(struct ddp_trainer *t)
@@ -80,9 +97,12 @@ static int report_step(struct ddp_trainer *t)
     p.now.skipped = r.skipped;
     p.why = r.skipped ? t->skips.why : NULL;
     take_time(t, &p);
-    if (t->cfg.on_step && t->cfg.on_step(&p, t->cfg.arg))
-        return fail_stopped(t);
-    return epoch_unreported(t) ? report_epoch(t, &p) : 0;
+    if (t->cfg.on_step && t->cfg.on_step(&p, t->cfg.arg) &&
+        (rc = want_stop(t)) < 0)
+        return rc;
+    if (epoch_unreported(t) && (rc = report_epoch(t, &p)) < 0)
+        return rc;
+    return follow_wishes(t, r.wishes);
 }
 
 /* Steps may be submitted ahead, but not past a step whose weights are needed:
@@ -184,6 +204,7 @@ int ddp_trainer_train(ddp_trainer_t *t)
         return rc;
     t->begin = t->last = ddp__now();
     t->training = true;
+    ddp__comm_unwish(t->engine, DDP__WISH_STOP | DDP__WISH_CHECKPOINT);
     rc = run_steps(t);
     t->training = false;
     t->run.seconds += ddp__now() - t->begin;

@@ -15,9 +15,10 @@
 #include "engine/step.h"
 #include "graph/param_values.h"
 #include "runtime/devices.h"
+#include "train/agree.h"
+#include "train/checkpoints.h"
 #include "train/evaluate.h"
 #include "train/memory.h"
-#include "train/checkpoints.h"
 #include "train/trainer.h"
 
 enum { RING_BYTES = 256 << 20 }; /* most input that is read ahead */
@@ -61,6 +62,7 @@ struct ddp__engine_spec ddp__engine_spec(const struct ddp_train_config *c,
         .ring = ring_length(c, d, l->subs),
         .optimizer = mode == DDP__TRAIN ? &c->optimizer : NULL,
         .ema_decay = mode == DDP__TRAIN ? c->ema_decay : 0,
+        .shared = true,
     };
 
     ddp__loader_fewer(l, s.graph.fewer);
@@ -122,7 +124,7 @@ ddp_trainer_t *ddp_trainer_new(ddp_t *ddp, ddp_chain_t *chain,
     t->chain = chain;
     ddp_train_config_init(&t->cfg);
     t->skips.last = -1;
-    if (make_trainer(t, data, cfg) < 0) {
+    if (ddp__agree_on_trainer(t, make_trainer(t, data, cfg)) < 0) {
         ddp_trainer_free(t);
         return NULL;
     }

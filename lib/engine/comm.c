@@ -1,0 +1,381 @@
+/* comm.c - the gradients and statistics of a step, summed over ranks
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * When the tasks before it are done, an exchange gets the pieces of this rank
+ * in main memory, and later tasks wait for it as they wait for a task.
+ */
+#include "config.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "engine/comm.h"
+#include "engine/engine.h"
+#include "engine/exchange.h"
+#include "engine/step.h"
+#include "runtime/context.h"
+
+enum { PART = 1 << 20, AHEAD = 4 }; /* elements; parts under way at a time */
+
+/* What a rank tells the others with its statistics. */
+struct news {
+    int64_t code, count; /* code: the failure of this step or an earlier one */
+    unsigned wishes;
+    char text[512];
+};
+
+struct comm {
+    struct ddp__net_op op; /* first */
+    struct ddp__engine *e; /* not owned */
+    int64_t step, index;   /* of the step; index: among those of the engine */
+    int bucket;
+    struct ddp__split split;
+    bool alone;      /* nothing is open: the submission has failed */
+    atomic_int left; /* handles that are not open yet */
+    bool *first;     /* by lane: has a piece; owned, like what follows */
+    float **piece;   /* by lane: of this rank */
+    float *nothing;  /* if alone: in place of all pieces, and of the sum */
+    float *sum;      /* not owned */
+    struct ddp__exchange *part;
+    int parts, begun, ended;
+    struct ddp__gather gather;
+    double **block; /* by lane: the statistics of a piece */
+    int *pieces;    /* by rank */
+};
+
+/* ---- what it needs ------------------------------------------------------ */
+
+bool ddp__comm_used(const struct ddp__engine *e)
+{
+    return e->ranks > 1;
+}
+
+void ddp__comm_wish(struct ddp__engine *e, unsigned wish)
+{
+    atomic_fetch_or(&e->wishes, wish);
+}
+
+void ddp__comm_unwish(struct ddp__engine *e, unsigned wish)
+{
+    atomic_fetch_and(&e->wishes, ~wish);
+}
+
+static struct ddp__handle *handle_of(const struct comm *c, int lane)
+{
+    struct ddp__lane *l = &c->e->lane[lane];
+
+    return c->bucket < 0 ? &l->stats : &l->grad[c->bucket];
+}
+
+static bool is_ours(const struct comm *c, int lane)
+{
+    return lane >= c->e->lane_begin && lane < c->e->lane_end;
+}
+
+/* The result goes to lane 0. */
+static bool is_open(const struct comm *c, int lane)
+{
+    return lane == 0 || (c->first[lane] && is_ours(c, lane));
+}
+
+static size_t elements(const struct comm *c)
+{
+    return c->e->params->bucket[c->bucket].len;
+}
+
+static void free_comm(struct comm *c)
+{
+    free(c->first);
+    free(c->piece);
+    free(c->nothing);
+    free(c->part);
+    free(c->pieces);
+    free(c->block);
+    free(c);
+}
+
+/* ---- a bucket ----------------------------------------------------------- */
+
+/* Without memory there is nothing to send: the others learn by our end. */
+static int find_vectors(struct comm *c)
+{
+    size_t len = elements(c);
+
+    if (c->alone && !(c->nothing = calloc(2 * len, sizeof(float))))
+        return ddp__buffer_fail(2 * len * sizeof(float));
+    for (int l = 0; l < c->split.lanes; l++)
+        if (c->first[l] && is_ours(c, l) &&
+            !(c->piece[l] =
+                  c->alone ? c->nothing : ddp__handle_memory(handle_of(c, l))))
+            return ddp__buffer_fail(len * sizeof(float));
+    c->sum = is_ours(c, 0) ? c->piece[0]
+             : c->alone    ? c->nothing + len
+                           : ddp__handle_memory(handle_of(c, 0));
+    return c->sum ? 0 : ddp__buffer_fail(len * sizeof(float));
+}
+
+static int begin_part(struct comm *c, int i)
+{
+    size_t len = elements(c), begin = (size_t)i * PART;
+    struct ddp__exchange *x = &c->part[i];
+
+    *x = (struct ddp__exchange){
+        .piece = c->piece,
+        .sum = c->sum,
+        .begin = begin,
+        .end = begin + PART < len ? begin + PART : len,
+    };
+    return ddp__exchange_begin(x, &c->e->ddp->net.wire, &c->split,
+                               c->op.tag + i);
+}
+
+/* Parts end in the order in which they began, as far as memory goes. */
+static int poll_bucket(struct ddp__net_op *op, struct ddp__wire *w)
+{
+    struct comm *c = (struct comm *)op;
+    int rc = c->sum ? 0 : find_vectors(c);
+
+    (void)w;
+    for (; rc == 0 && c->begun < c->parts && c->begun < c->ended + AHEAD;
+         c->begun++)
+        rc = begin_part(c, c->begun);
+    for (int i = c->ended; rc >= 0 && i < c->begun; i++) {
+        rc = ddp__exchange_poll(&c->part[i]);
+        if (rc == 1 && i == c->ended)
+            ddp__exchange_end(&c->part[c->ended++]);
+    }
+    return rc < 0 ? rc : c->ended == c->parts;
+}
+
+/* ---- the statistics, and what the ranks agree on ------------------------ */
+
+static size_t news_len(const void *arg, int rank)
+{
+    const struct comm *c = arg;
+
+    return sizeof(struct news) +
+           (size_t)c->pieces[rank] * sizeof(double) * DDP__STATS;
+}
+
+/* A failure of a later step is told with that step. */
+static void write_news(struct comm *c)
+{
+    struct ddp__task_group *g = &c->e->group;
+    struct news *mine = ddp__gather_of(&c->gather, c->e->ddp->net.wire.rank);
+
+    *mine = (struct news){.wishes = atomic_load(&c->e->wishes)};
+    if (c->e->spec.count)
+        mine->count = __atomic_load_n(c->e->spec.count, __ATOMIC_RELAXED);
+    if (atomic_load(&g->rc) == 0 || atomic_load(&g->failed_step) > c->step)
+        return;
+    mine->code = ddp__task_group_error(g);
+    snprintf(mine->text, sizeof(mine->text), "%s", ddp_errmsg());
+}
+
+static int begin_news(struct comm *c)
+{
+    struct ddp__wire *w = &c->e->ddp->net.wire;
+    double *stats;
+    int rc = ddp__gather_new(&c->gather, w, c->op.tag, news_len, c);
+
+    if (rc < 0)
+        return rc;
+    write_news(c);
+    stats = (double *)((struct news *)ddp__gather_of(&c->gather, w->rank) + 1);
+    for (int l = 0; l < c->split.used && !c->alone; l++)
+        if (c->first[l] && is_ours(c, l)) {
+            memcpy(stats, c->e->lane[l].stats_memory,
+                   sizeof(double) * DDP__STATS);
+            stats += DDP__STATS;
+        }
+    return ddp__gather_begin(&c->gather);
+}
+
+/* The rest of the tree, as MERGE_STATS adds. */
+static void add_stats(struct comm *c)
+{
+    int rank = -1, lanes = c->split.lanes;
+    double *next = NULL, **block = c->block;
+    struct ddp__merge m = {0};
+
+    for (int l = 0; l < c->split.used; l++) {
+        if (!c->first[l])
+            continue;
+        if (ddp__lanes_rank(lanes, c->split.ranks, l) != rank) {
+            rank = ddp__lanes_rank(lanes, c->split.ranks, l);
+            next =
+                (double *)((struct news *)ddp__gather_of(&c->gather, rank) + 1);
+        }
+        block[l] = next;
+        next += DDP__STATS;
+    }
+    while (ddp__tree_next(c->split.used, &m))
+        if (!ddp__merge_is_local(&c->split, &m))
+            for (int i = 0; i < DDP__STATS; i++)
+                block[m.to][i] += block[m.from][i];
+    memcpy(c->e->lane[0].stats_memory, block[0], sizeof(double) * DDP__STATS);
+}
+
+/* The first rank's failure is everybody's. */
+static void read_news(struct comm *c)
+{
+    struct ddp__engine *e = c->e;
+    struct ddp__agreed *all = &e->agreed[c->index % (e->spec.run_ahead + 1)];
+    bool failed = false;
+
+    *all = (struct ddp__agreed){0};
+    for (int r = 0; r < c->split.ranks; r++) {
+        const struct news *n = ddp__gather_of(&c->gather, r);
+
+        all->wishes |= n->wishes;
+        all->count += n->count;
+        if (n->code == 0 || failed)
+            continue;
+        failed = true;
+        ddp__fail((int)n->code, "rank %d: %s", r, n->text);
+        if (r != e->ddp->net.wire.rank)
+            ddp__task_group_fail(&e->group, c->step, (int)n->code, NULL, NULL);
+    }
+}
+
+/* The news of a step come after all of it, backward pass included. */
+static int poll_news(struct ddp__net_op *op, struct ddp__wire *w)
+{
+    struct comm *c = (struct comm *)op;
+    int rc = 0;
+
+    (void)w;
+    if (!ddp__net_is_oldest(&c->e->ddp->net, op))
+        return 0;
+    if (c->begun == 0) {
+        c->begun = 1;
+        rc = begin_news(c);
+    }
+    if (rc == 0)
+        rc = ddp__gather_poll(&c->gather);
+    if (rc != 1)
+        return rc;
+    if (!c->alone)
+        add_stats(c);
+    read_news(c);
+    return 1;
+}
+
+/* ---- submission --------------------------------------------------------- */
+
+static void finish(struct ddp__net_op *op, int rc)
+{
+    struct comm *c = (struct comm *)op;
+    struct ddp__engine *e = c->e;
+
+    if (rc < 0)
+        ddp__task_group_fail(&e->group, c->step, rc, "sums over ranks", NULL);
+    for (int l = 0; l < c->split.lanes && !c->alone; l++)
+        if (is_open(c, l))
+            ddp__handle_close(handle_of(c, l));
+    if (c->bucket < 0)
+        ddp__gather_end(&c->gather);
+    free_comm(c);
+    ddp__task_group_add(&e->group, -1);
+}
+
+static void handle_opened(void *arg)
+{
+    struct comm *c = arg;
+
+    if (atomic_fetch_sub(&c->left, 1) == 1)
+        ddp__net_ready(&c->e->ddp->net, &c->op);
+}
+
+/* One more than there are handles is counted: the operation is not ready before
+ * all of them have been asked for. */
+static void open_handles(struct comm *c)
+{
+    atomic_store(&c->left, 1);
+    for (int l = 0; l < c->split.lanes && !c->alone; l++)
+        if (is_open(c, l)) {
+            atomic_fetch_add(&c->left, 1);
+            ddp__handle_acquire(handle_of(c, l), is_ours(c, l), true,
+                                handle_opened, c);
+            if (l > 0)
+                ddp__handle_drop(handle_of(c, l));
+        }
+    handle_opened(c);
+}
+
+static void count_pieces(struct comm *c)
+{
+    ddp__pieces(&c->split, c->first);
+    for (int l = 0; l < c->split.used; l++)
+        if (c->first[l])
+            c->pieces[ddp__lanes_rank(c->split.lanes, c->split.ranks, l)]++;
+}
+
+static struct comm *comm_new(struct ddp__engine *e, const struct ddp__step *s,
+                             int bucket, bool alone)
+{
+    struct comm *c = calloc(1, sizeof(*c));
+    size_t lanes = (size_t)e->spec.lanes;
+
+    if (!c)
+        return NULL;
+    c->e = e;
+    c->step = s->number;
+    c->index = e->submitted;
+    c->bucket = bucket;
+    c->alone = alone;
+    c->op.done = finish;
+    c->op.poll = bucket < 0 ? poll_news : poll_bucket;
+    c->split = (struct ddp__split){
+        e->spec.lanes, s->subs < e->spec.lanes ? s->subs : e->spec.lanes,
+        e->ranks};
+    c->parts = bucket < 0 ? 1 : (int)((elements(c) + PART - 1) / PART);
+    c->first = calloc(lanes, sizeof(*c->first));
+    c->piece = calloc(lanes, sizeof(*c->piece));
+    c->part = calloc((size_t)c->parts, sizeof(*c->part));
+    c->pieces = calloc((size_t)e->ranks, sizeof(*c->pieces));
+    c->block = calloc(lanes, sizeof(*c->block));
+    if (c->first && c->piece && c->part && c->pieces && c->block)
+        return c;
+    free_comm(c);
+    return NULL;
+}
+
+static int submit(struct ddp__engine *e, const struct ddp__step *s, int bucket,
+                  bool alone)
+{
+    struct comm *c = comm_new(e, s, bucket, alone);
+
+    if (!c) {
+        ddp__fail(DDP_ENOMEM, "out of memory for an exchange between ranks");
+        ddp__net_abandon(&e->ddp->net, DDP_ENOMEM);
+        return DDP_ENOMEM;
+    }
+    count_pieces(c);
+    e->exchanged++;
+    ddp__task_group_add(&e->group, 1);
+    ddp__net_add(&e->ddp->net, &c->op, c->parts);
+    open_handles(c);
+    return 0;
+}
+
+int ddp__comm_submit(struct ddp__engine *e, const struct ddp__step *s,
+                     int bucket)
+{
+    return submit(e, s, bucket, false);
+}
+
+/* Those of buckets come first, in their order. */
+void ddp__comm_fail(struct ddp__engine *e, const struct ddp__step *s)
+{
+    int place = 0;
+
+    for (int b = 0; b < e->params->buckets; b++)
+        if (e->reached[b] && place++ >= e->exchanged &&
+            submit(e, s, b, true) < 0)
+            return;
+    if (place >= e->exchanged)
+        submit(e, s, -1, true);
+}

@@ -1,0 +1,38 @@
+/* comm.h - the gradients and statistics of a step, summed over ranks
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#ifndef DDP_COMM_H
+#define DDP_COMM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct ddp__engine;
+struct ddp__step;
+
+enum { DDP__WISH_STOP = 1, DDP__WISH_CHECKPOINT = 2 };
+
+/* What the ranks tell each other at the end of a step, all together. */
+struct ddp__agreed {
+    unsigned wishes; /* of any rank */
+    int64_t count;   /* of all ranks: the sum of spec.count */
+};
+
+/* Tell the others with the next step that ends; until unwish, with each. */
+void ddp__comm_wish(struct ddp__engine *e, unsigned wish);
+void ddp__comm_unwish(struct ddp__engine *e, unsigned wish);
+
+/* Whether the step ends with an exchange between ranks. */
+bool ddp__comm_used(const struct ddp__engine *e);
+
+/* Submit the sum over ranks of a bucket's gradient, into lane 0's, once the
+ * local pieces are merged.  bucket -1, which comes last: the statistics, what
+ * the ranks agree on, and whether the step failed on one of them. */
+int ddp__comm_submit(struct ddp__engine *e, const struct ddp__step *s,
+                     int bucket);
+
+/* The submission of a step has failed here: take part in what is left of its
+ * exchanges, so that the other ranks hear of it. */
+void ddp__comm_fail(struct ddp__engine *e, const struct ddp__step *s);
+
+#endif
