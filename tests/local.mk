@@ -199,6 +199,7 @@ dist_check_SCRIPTS = \
     %D%/app_memory.sh \
     %D%/app_options.sh \
     %D%/app_predict.sh \
+    %D%/app_ranks.sh \
     %D%/app_resume.sh \
     %D%/app_synth.sh \
     %D%/app_train.sh \

@@ -18,8 +18,10 @@
 #include "ddp.h"
 
 #include "common/app.h"
+#include "common/app_rank.h"
 
 static const char *app_name = "ddp";
+static char *unsaid; /* by a rank other than 0, last; owned */
 static double started;
 
 void app_start(const char *name)
@@ -28,6 +30,8 @@ void app_start(const char *name)
     if (!started)
         started = app_now();
     signal(SIGPIPE, SIG_IGN);
+    if (app_rank() > 0 && !freopen("/dev/null", "w", stdout))
+        fclose(stdout);
     setvbuf(stdout, NULL, _IOLBF, BUFSIZ);
 }
 
@@ -38,6 +42,11 @@ void app_vsay(const char *who, const char *fmt, va_list ap)
     if (vasprintf(&text, fmt, ap) < 0)
         return;
     ddp_printable(text);
+    if (app_rank() > 0) {
+        free(unsaid);
+        unsaid = text;
+        return;
+    }
     fprintf(stderr, "%s: %s\n", who, text);
     free(text);
 }
@@ -49,6 +58,26 @@ void app_say(const char *fmt, ...)
     va_start(ap, fmt);
     app_vsay(app_name, fmt, ap);
     va_end(ap);
+}
+
+void app_say_nothing(void)
+{
+    free(unsaid);
+    unsaid = NULL;
+}
+
+void app_say_rank(const char *text)
+{
+    char *own = strdup(text), who[96];
+
+    if (app_rank() == 0) {
+        app_say("%s", text);
+    } else if (own) {
+        ddp_printable(own);
+        fprintf(stderr, "%s: %s: %s\n", app_name,
+                app_rank_name(who, sizeof(who)), own);
+    }
+    free(own);
 }
 
 static bool reader_is_gone(void)
@@ -63,10 +92,15 @@ int app_end(int rc)
     bool failed = fflush(stdout) != 0;
     int error = failed ? errno : 0;
 
+    if (unsaid && rc && rc != EXIT_AGAIN)
+        app_say_rank(unsaid);
+    app_say_nothing();
+
     if ((!failed && !ferror(stdout)) || reader_is_gone())
         return rc;
     app_say("lines on stdout could not be written%s%s", error ? ": " : "",
             error ? strerror(error) : "");
+    app_say_nothing();
     return rc ? rc : EXIT_WRITE;
 }
 

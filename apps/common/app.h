@@ -17,9 +17,11 @@ enum {
     EXIT_MEMORY = 71,      /* out of memory */
     EXIT_WRITE = 74,       /* a file could not be written or read */
     EXIT_AGAIN = 75,       /* interrupted, and saved: start it again */
+    EXIT_PEER = 76,        /* another rank has ended */
 };
 
-/* Call first: sets the name that messages begin with, and ignores SIGPIPE. */
+/* Call first: sets the name that messages begin with, and ignores SIGPIPE.  Of
+ * several ranks only rank 0 prints, except for errors of another one. */
 void app_start(const char *name);
 
 /* Last: rc, or exit code 74 after a message if rc is 0 and lines on stdout
@@ -31,6 +33,12 @@ int app_end(int rc);
 void app_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void app_vsay(const char *who, const char *fmt, va_list ap)
     __attribute__((format(printf, 2, 0)));
+
+/* The same by any rank; those other than 0 say which they are.  They do so too
+ * with what app_say() was given last if the program then ends with a failure;
+ * but not once app_say_nothing() has been called. */
+void app_say_rank(const char *text);
+void app_say_nothing(void);
 
 /* Create a folder and its parents.  0, or exit code 74 after a message. */
 int app_make_dir(const char *path);

@@ -2,12 +2,14 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
 #include "config.h"
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "ddp.h"
 
 #include "common/app.h"
 #include "common/app_fail.h"
+#include "common/app_rank.h"
 #include "common/app_words.h"
 
 int app_exit_code(int ddp_code)
@@ -26,9 +28,21 @@ int app_exit_code(int ddp_code)
         return EXIT_MEMORY;
     case DDP_EIO:
         return EXIT_WRITE;
+    case DDP_EPEER:
+        return EXIT_PEER;
     default:
         return EXIT_FAILURE;
     }
+}
+
+/* What another rank has said, or what all but it say. */
+static bool is_said(int ddp_code, const char *text)
+{
+    int rank, end = 0;
+
+    return sscanf(text, "rank %d: %n", &rank, &end) == 1 && end
+               ? rank != app_rank()
+               : ddp_code == DDP_EPEER && app_rank() > 0;
 }
 
 int app_fail(int ddp_code)
@@ -37,6 +51,8 @@ int app_fail(int ddp_code)
     char own[2560];
 
     app_translate(*text ? text : ddp_strerror(ddp_code), own, sizeof(own));
-    app_say("%s", own);
+    if (!is_said(ddp_code, text))
+        app_say_rank(own);
+    app_say_nothing();
     return app_exit_code(ddp_code);
 }

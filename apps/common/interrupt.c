@@ -89,5 +89,5 @@ const char *interrupt_reason(void)
     for (int i = 0; i < SIGNALS; i++)
         if (noted == signals[i].number)
             return signals[i].name;
-    return "--time-limit";
+    return limit.reached ? "--time-limit" : "another rank";
 }

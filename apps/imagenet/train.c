@@ -47,6 +47,12 @@ struct run {
 
 /* ---- the folder of the run ---------------------------------------------- */
 
+/* Rank 0 writes for all. */
+static bool is_writer(const struct run *r)
+{
+    return ddp_rank(r->ddp) == 0;
+}
+
 static void write_config(const void *run, FILE *f)
 {
     opts_save(((const struct run *)run)->opts, f);
@@ -73,11 +79,10 @@ static int name_output(struct run *r)
 static int prepare_output(struct run *r)
 {
     struct ddp_checkpoint c;
-    int rc;
+    int rc = is_writer(r) ? app_make_dir(r->set->output) : 0;
 
-    if ((rc = app_make_dir(r->set->output)) ||
-        (rc = checkpoint_resume(r->opts, r->set, r->ckpt, r->trainer, &c)) !=
-            OPTS_GO)
+    if (rc || (rc = checkpoint_resume(r->opts, r->set, r->ckpt, r->trainer,
+                                      &c)) != OPTS_GO)
         return rc;
     r->last.step = c.step;
     r->last.epoch_mean = c.epoch_mean;
@@ -85,6 +90,8 @@ static int prepare_output(struct run *r)
     r->result = c.evaluation;
     r->ema_evaluated = c.ema_evaluated;
     r->ema = c.ema_evaluation;
+    if (!is_writer(r))
+        return OPTS_GO;
     rc = output_write(r->set->output, "config.txt", write_config, r);
     if (rc == OPTS_GO)
         rc = output_write(r->set->output, "classes.txt", write_classes, r);
@@ -127,9 +134,9 @@ static int save_as(struct run *r, const char *name,
 /* The result of a run that is complete. */
 static int save_weights(struct run *r)
 {
-    int rc = save_as(r, "weights.safetensors", save_chain);
+    int rc = is_writer(r) ? save_as(r, "weights.safetensors", save_chain) : 0;
 
-    if (rc == 0 && r->set->ema_decay > 0)
+    if (is_writer(r) && rc == 0 && r->set->ema_decay > 0)
         rc = save_as(r, "weights-ema.safetensors", save_ema);
     return rc;
 }
@@ -246,7 +253,7 @@ static int on_epoch(const struct ddp_progress *p, void *arg)
 static void advise_lanes(const struct run *r)
 {
     const struct settings *s = r->set;
-    int workers = ddp_worker_count(r->ddp);
+    int workers = ddp_worker_count(r->ddp) * ddp_rank_count(r->ddp);
     long long sub_batch = (s->batch + workers - 1) / workers;
 
     if (s->lanes >= workers)
@@ -266,6 +273,8 @@ static void announce(const struct run *r)
     printf("%s\n", ddp_version());
     printf("devices: %s\n", ddp_describe(r->ddp));
     printf("data: %s\n", ddp_dataset_describe(r->data));
+    if (ddp_rank_count(r->ddp) > 1)
+        printf("ranks: %d\n", ddp_rank_count(r->ddp));
     if (r->val)
         printf("validation: %s\n", ddp_dataset_describe(r->val));
     printf("model: %s, %zu parameters, images of %lldx%lld, %lld classes, "
@@ -274,7 +283,8 @@ static void announce(const struct run *r)
            (long long)s->img_size, (long long)s->classes, setup_dtype_name(s));
     printf("batch: %lld images a step, on all %d devices together: %lld "
            "sub-batches of up to %lld in %lld lanes\n",
-           (long long)s->batch, ddp_worker_count(r->ddp), subs,
+           (long long)s->batch,
+           ddp_worker_count(r->ddp) * ddp_rank_count(r->ddp), subs,
            (long long)s->sub_batch, (long long)s->lanes);
     advise_lanes(r);
     printf("run: %lld epochs of %lld steps, lr %g, seed %lld, output %s\n",
@@ -415,7 +425,7 @@ static int train(struct run *r)
     if (rc)
         return rc;
     rc = ddp_trainer_train(r->trainer);
-    early = rc == DDP_ESTOPPED && interrupt_wanted();
+    early = rc == DDP_ESTOPPED;
 
     /* Steps in flight when a callback stopped the run are completed as well. */
     if (rc == DDP_ESTOPPED)

@@ -1,0 +1,155 @@
+#!/bin/sh
+# app_ranks.sh - imagenet train in several processes: one training, equal bits
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# What one process computes alone is the oracle.
+. "$srcdir/tests/tap.sh"
+
+unset STARPU_NCPU
+export STARPU_NCPU=1 DDP_MODULE_DIR=${DDP_MODULE_DIR:-$builddir/.libs}
+data=$tmp/data
+"$imagenet" data synth --output "$data" --classes 3 --train-count 60 \
+    --val-count 21 --size 24 >/dev/null || exit 99
+
+# 12 lanes, of which the last step of an epoch uses 6.
+net="--data $data --model resnet9 --img-size 16 --epochs 2 -b 24 --sub-batch 2
+    --lanes 12 --lr 0.05"
+
+# ranks N COMMAND...: as run() does
+ranks()
+{
+    n=$1
+    shift
+    run timeout -k 10 240 mpirun -n "$n" --allow-run-as-root --oversubscribe \
+        --bind-to none --mca btl_vader_single_copy_mechanism none "$@"
+}
+
+# Without MPI nobody may think that ranks train together.
+# shellcheck disable=SC2086
+run env SLURM_STEP_NUM_TASKS=4 "$imagenet" train $net --output "$tmp/s"
+exits 2 "4 tasks of srun without MPI: exit code 2"
+complains "srun has started 4 processes without MPI.*srun --mpi=pmix" \
+    "with what to do"
+# shellcheck disable=SC2086
+run env WORLD_SIZE=2 "$imagenet" train $net --output "$tmp/s"
+complains "WORLD_SIZE is 2.*mpirun -n 2" "so are processes of another launcher"
+! ldd "$builddir/.libs/libddp.so" 2>/dev/null | grep -q libmpi
+point $? "libddp.so needs no MPI"
+if ! command -v mpirun >/dev/null || [ ! -e "$builddir/.libs/ddp_mpi.so" ]; then
+    run env OMPI_COMM_WORLD_SIZE=2 "$imagenet" train $net --output "$tmp/s"
+    exits 69 "a rank in a build without MPI: exit code 69"
+    complains "MPI cannot be used: .*install an MPI and build libddp again" \
+        "with what to do"
+    skip 22 "no MPI here"
+    done_testing
+fi
+
+# same N NAME OPTIONS...: N ranks have the weights and the result of one
+same()
+{
+    n=$1 name=$2
+    shift 2
+    if [ ! -e "$tmp/$name.want" ]; then
+        # shellcheck disable=SC2086
+        run "$imagenet" train $net "$@" --output "$tmp/$name"
+        tail -n 1 "$tmp/out" | sed 's/img.s=[^ ]* //' >"$tmp/$name.want"
+    fi
+    # shellcheck disable=SC2086
+    ranks "$n" "$imagenet" train $net "$@" --output "$tmp/$name-$n"
+    exits 0 "$name: $n ranks succeed"
+    tail -n 1 "$tmp/out" | sed 's/img.s=[^ ]* //' | cmp -s - "$tmp/$name.want"
+    point $? "$name: the result and the weights are those of one process"
+}
+
+whole="--clip-grad 1 --model-ema-decay 0.9"
+for n in 3 8; do
+    # shellcheck disable=SC2086
+    same $n f32 $whole
+done
+[ "$(grep -c '^final' "$tmp/out")" = 1 ] && says "^ranks: 8$" "rank 0 prints"
+cmp -s "$tmp/f32/weights-ema.safetensors" "$tmp/f32-3/weights-ema.safetensors"
+point $? "averages are the same, too"
+same 2 dropout --model mobilenet_v2 --drop 0.2 --epochs 1 --lanes 3 \
+    --sub-batch 4
+same 2 f16 --backend ref --model mlp --hidden 16 --dtype f16 --opt adamw \
+    --lanes 5 --sub-batch 3
+
+# A checkpoint of 3 ranks is that of any other number.
+# shellcheck disable=SC2086
+ranks 3 "$imagenet" train $net $whole --output "$tmp/stop" --time-limit 1
+exits 75 "a time limit: exit code 75"
+[ "$(grep -c 'interrupted by .* after step' "$tmp/err")" = 1 ]
+point $? "which is said once"
+# shellcheck disable=SC2086
+ranks 2 "$imagenet" train $net $whole --output "$tmp/stop"
+says "^resume: step=[1-5] " "2 ranks resume"
+tail -n 1 "$tmp/out" | sed 's/img.s=[^ ]* //' | cmp -s - "$tmp/f32.want"
+point $? "to the same weights"
+
+# What goes wrong on one rank.
+cat >"$tmp/odd" <<'EOF'
+#!/bin/sh
+[ "$OMPI_COMM_WORLD_RANK" = 1 ] || exec "$imagenet" "$@"
+case $ODD in
+    lr) exec "$imagenet" "$@" --lr 0.06 ;;
+    data) exec "$imagenet" "$@" --data /nowhere ;;
+esac
+trap '' TERM
+"$imagenet" "$@" &
+while [ ! -e "$WAIT" ]; do
+    sleep 0.1
+done
+kill "$ODD" $!
+wait $!
+EOF
+chmod +x "$tmp/odd"
+export imagenet
+# shellcheck disable=SC2086
+ranks 2 env ODD=lr "$tmp/odd" train $net --output "$tmp/e"
+complains "rank 1 has other settings" "other settings on a rank are refused"
+[ $rc != 0 ]
+point $? "with an exit code"
+# shellcheck disable=SC2086
+ranks 2 env ODD=data "$tmp/odd" train $net --output "$tmp/e"
+complains "rank 1 .*/nowhere" "a rank without data says so"
+[ $rc != 0 ] && [ $rc != 124 ]
+point $? "and no other waits for it"
+
+image=$(find "$data" -path '*train*' -name '*.JPEG' | sort | head -n 1)
+cp "$image" "$tmp/good"
+echo none >"$image"
+# shellcheck disable=SC2086
+ranks 3 "$imagenet" train $net --max-bad 0 --output "$tmp/b"
+cp "$tmp/good" "$image"
+exits 65 "a bad image on one rank: exit code 65"
+[ "$(grep -c 'reading input' "$tmp/err")" = 1 ]
+point $? "one rank says so"
+
+# Stopping one rank stops all after the same step.
+# shellcheck disable=SC2086
+ranks 2 env ODD=-TERM WAIT="$tmp/t/config.txt" "$tmp/odd" train $net $whole \
+    --epochs 50 --no-val --output "$tmp/t"
+exits 75 "SIGTERM to rank 1: exit code 75"
+complains "after step [0-9]*; checkpoint saved" "and a checkpoint"
+[ -e "$tmp/t/ckpt/latest/MANIFEST.json" ]
+point $? "which is there"
+
+# A rank that dies takes the others with it, and the run can go on.
+# shellcheck disable=SC2086
+ranks 2 env ODD=-KILL WAIT="$tmp/d/ckpt/latest" "$tmp/odd" train $net $whole \
+    --ckpt-every 1it --output "$tmp/d"
+[ $rc != 0 ] && [ $rc != 124 ]
+point $? "a rank that is killed ends the run"
+# shellcheck disable=SC2086
+ranks 3 "$imagenet" train $net $whole --output "$tmp/d"
+says "^resume: step=[1-6] " "the same command resumes"
+tail -n 1 "$tmp/out" | sed 's/img.s=[^ ]* //' | cmp -s - "$tmp/f32.want"
+point $? "to the same weights"
+
+# Each alone, on request.
+# shellcheck disable=SC2086
+ranks 2 env DDP_MPI=0 sh -c "exec \"$imagenet\" train $(echo $net) --output \"$tmp/alone-\$OMPI_COMM_WORLD_RANK\""
+[ "$(grep -c '^final' "$tmp/out")" = 2 ]
+point $? "DDP_MPI=0: each process trains alone"
+
+done_testing
