@@ -162,11 +162,11 @@ int ddp_worker_count(const ddp_t *ddp);
 /* How many of them belong to GPUs. */
 int ddp_gpu_worker_count(const ddp_t *ddp);
 
-/* Processes that mpirun or srun --mpi=pmix has started together are the ranks of
- * one training: trainers divide the lanes among them, and have the same weights
- * on all of them as one process alone.  Every rank makes the same calls in the
- * same order; ddp_finish() waits for all.  A process that was started alone, or
- * with DDP_MPI=0 in its environment, is rank 0 of 1. */
+/* Processes that mpirun or srun --mpi=pmix has started together are the ranks
+ * of one training: trainers divide the lanes among them, and have the same
+ * weights on all of them as one process alone.  Every rank makes the same calls
+ * in the same order; ddp_finish() waits for all.  A process that was started
+ * alone, or with DDP_MPI=0 in its environment, is rank 0 of 1. */
 int ddp_rank(const ddp_t *ddp);
 int ddp_rank_count(const ddp_t *ddp);
 /* Its number among those on this host. */

@@ -62,7 +62,8 @@ void ddp__task_group_add(struct ddp__task_group *g, int tasks);
 void ddp__task_group_wait(struct ddp__task_group *g);
 
 /* Keep the first failure, in the order of steps; the message is ddp_errmsg() of
- * this thread.  device: NULL if there is only one for op.  op NULL: the message is complete. */
+ * this thread.  device: NULL if there is only one for op.  op NULL: the message
+ * is complete. */
 void ddp__task_group_fail(struct ddp__task_group *g, int64_t step, int rc,
                           const char *op, const char *device);
 

@@ -218,8 +218,7 @@ void ddp__topology_share(struct ddp__topology *t, int rank, int ranks)
         return;
     if (begin == end)
         end = (begin = rank % cores) + 1;
-    memmove(t->core, t->core + begin,
-            (size_t)(end - begin) * sizeof(*t->core));
+    memmove(t->core, t->core + begin, (size_t)(end - begin) * sizeof(*t->core));
     t->machine.cores = end - begin;
 }
 
