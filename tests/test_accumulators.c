@@ -51,7 +51,8 @@ static double bytes_held(bool gpu)
         return (double)ddp__pool_peak();
     for (unsigned i = 0; i < starpu_memory_nodes_get_count(); i++)
         if (starpu_node_get_kind(i) == STARPU_CUDA_RAM)
-            most = fmax(most, (double)starpu_memory_get_used(i));
+            most = fmax(most, (double)(starpu_memory_get_total(i) -
+                                       starpu_memory_get_available(i)));
     return most;
 }
 
