@@ -81,7 +81,11 @@ static void account_time(struct run *r, int w, double begin, double end)
     struct ddp__worker_time *b = &r->group->time_of[w % DDP__MAX_WORKERS];
 
     if (r->tag.kind == DDP__SCHED_INPUT)
-        b->data_s += end - begin;
+        atomic_store_explicit(
+            &b->data_s,
+            atomic_load_explicit(&b->data_s, memory_order_relaxed) + end -
+                begin,
+            memory_order_relaxed);
     if (r->tag.kind == DDP__SCHED_LANE && b->last_lane == r->tag.lane &&
         b->last_step == r->tag.step && b->tasks)
         b->gap_s += begin - b->last_end;

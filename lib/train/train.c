@@ -14,7 +14,8 @@ static void take_time(struct ddp_trainer *t, struct ddp_progress *p)
     int64_t seen = t->reported - t->begun;
 
     for (int w = 0; w < DDP__MAX_WORKERS; w++)
-        data += t->engine->group.time_of[w].data_s;
+        data += atomic_load_explicit(&t->engine->group.time_of[w].data_s,
+                                     memory_order_relaxed);
     p->seconds = t->run.seconds + now - t->begin;
     p->step_seconds = dt;
     p->data_share = dt > 0 ? (data - t->data_s) / (dt * t->ddp->workers) : 0;
