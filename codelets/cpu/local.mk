@@ -38,6 +38,8 @@ libddp_core_la_SOURCES += \
     %D%/onednn.h \
     %D%/onednn_pd.c \
     %D%/onednn_pd.h \
+    %D%/onednn_room.c \
+    %D%/onednn_room.h \
     %D%/pack.c \
     %D%/pack.h \
     %D%/plan.c \

@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "onednn_pd.h"
+#include "onednn_room.h"
 
 enum {
     ROOM = 8 << 20, /* for one primitive; most take less than 1 MiB */
@@ -43,7 +44,8 @@ static void start_onednn(void)
              v->patch);
     omp_max_threads = (int (*)(void))dlsym(RTLD_DEFAULT, "omp_get_max_threads");
     omp_threads = (void (*)(int))dlsym(RTLD_DEFAULT, "omp_set_num_threads");
-    engine_rc = dnnl_engine_create(&engine, dnnl_cpu, 0);
+    engine_rc = ddp__dnn_room() < 0 ? dnnl_out_of_memory
+                                    : dnnl_engine_create(&engine, dnnl_cpu, 0);
 }
 
 /* Primitives are made and run with one thread; what the caller's own OpenMP
@@ -125,6 +127,7 @@ const char *ddp__dnn_version(void)
  * counts. */
 static bool may_use(dnnl_cpu_isa_t set)
 {
+    ddp__dnn_room(); /* without it there may still be enough */
     return ((int)dnnl_get_effective_cpu_isa() & (int)set) == (int)set;
 }
 
@@ -243,7 +246,7 @@ int ddp__dnn_new(struct ddp__dnn **out, const struct ddp__dnn_shape *s,
     dnnl_status_t st;
     int threads, rc;
 
-    if ((rc = need_room()) < 0)
+    if ((rc = ddp__dnn_room()) < 0 || (rc = need_room()) < 0)
         return rc;
     if (!(d = calloc(1, sizeof(*d))))
         return ddp__fail(DDP_ENOMEM, "out of memory for a primitive of oneDNN");
@@ -326,8 +329,11 @@ static int execute_primitive(dnnl_primitive_t prim, const struct arg *a,
     dnnl_exec_arg_t e[8];
     dnnl_stream_t stream = my_stream;
     dnnl_status_t st = dnnl_success;
-    int threads = enter_onednn(), n = 0, rc = 0;
+    int threads, n = 0, rc = ddp__dnn_room();
 
+    if (rc < 0)
+        return rc;
+    threads = enter_onednn();
     if (!stream)
         rc = stream_new(&stream);
     for (int i = 0; i < count && !rc && !st; i++) {
