@@ -233,7 +233,8 @@ EXTRA_DIST += \
     %D%/driver.h \
     %D%/tap.h \
     %D%/tap.sh \
-    %D%/torch_resnet.py
+    %D%/torch_resnet.py \
+    %D%/tsan.supp
 
 # Each test runs under run-test, which ends it when it hangs.
 TEST_EXTENSIONS = .sh
