@@ -4,6 +4,7 @@
 #include "config.h"
 
 #include <ctype.h>
+#include <dirent.h>
 #include <fcntl.h>
 #include <ftw.h>
 #include <stdbool.h>
@@ -172,6 +173,81 @@ bool fuzz_read(const struct fuzz_reader *r, const void *data, size_t len,
     return *rc < 0 ? spoke : !spoke;
 }
 
+/* ---- the corpus --------------------------------------------------------- */
+
+/* Of the reader that is tested. */
+static struct corpus {
+    const struct fuzz_reader *r; /* NULL: not loaded */
+    int files;
+    size_t longest;
+    struct {
+        uint8_t *data;
+        size_t len;
+    } file[512];
+} corpus;
+
+static void add_file(struct corpus *c, const char *path)
+{
+    static uint8_t data[1 << 16];
+    FILE *f = fopen(path, "rb");
+    size_t len = f ? fread(data, 1, sizeof(data), f) : 0;
+
+    if (!f || c->files == sizeof(c->file) / sizeof(c->file[0]))
+        bail_out("cannot read %s", path);
+    fclose(f);
+    c->file[c->files].data = memcpy(malloc(len + 1), data, len);
+    c->file[c->files++].len = len;
+    c->longest = len > c->longest ? len : c->longest;
+}
+
+static void load_corpus(const struct fuzz_reader *r)
+{
+    const char *top_of_sources = getenv("srcdir");
+    char folder[512], path[1024];
+    struct dirent **entry;
+    int n;
+
+    if (corpus.r == r)
+        return;
+    for (int i = 0; i < corpus.files; i++)
+        free(corpus.file[i].data);
+    memset(&corpus, 0, sizeof(corpus));
+    corpus.r = r;
+    snprintf(folder, sizeof(folder), "%s/tests/corpus/%s",
+             top_of_sources ? top_of_sources : ".", r->name);
+    for (char *p = folder + strlen(folder) - strlen(r->name); *p; p++)
+        *p = *p == ' ' ? '-' : *p;
+    n = scandir(folder, &entry, NULL, alphasort);
+    for (int i = 0; i < n; i++) {
+        snprintf(path, sizeof(path), "%s/%s", folder, entry[i]->d_name);
+        if (entry[i]->d_name[0] != '.')
+            add_file(&corpus, path);
+        free(entry[i]);
+    }
+    if (n >= 0)
+        free(entry);
+}
+
+int fuzz_corpus(const struct fuzz_reader *r)
+{
+    int rc;
+
+    load_corpus(r);
+    for (int i = 0; i < corpus.files; i++)
+        if (!fuzz_read(r, corpus.file[i].data, corpus.file[i].len, &rc))
+            return -1;
+    return corpus.files;
+}
+
+/* ---- time --------------------------------------------------------------- */
+
+bool fuzz_is_left_out(const struct fuzz_reader *r)
+{
+    const char *only = getenv("DDP_FUZZ_READER");
+
+    return only && strcmp(only, r->name) != 0;
+}
+
 static double now(void)
 {
     struct timespec t;
@@ -194,15 +270,77 @@ struct fuzz_report fuzz_damaged(const struct fuzz_reader *r, const void *data,
                                 size_t len)
 {
     double end = now() + seconds() / r->seeds;
-    uint8_t *x = malloc(len + GROWTH);
+    size_t longest = len > corpus.longest ? len : corpus.longest;
+    uint8_t *x = malloc(longest + GROWTH);
     struct fuzz_report report = {0};
     int rc;
 
     state = 1;
     for (report.good = true; report.good && now() < end; report.copies++) {
-        report.good = fuzz_read(r, x, damage(r, data, len, x), &rc);
+        /* Files of the corpus are hardly ever good. */
+        uint32_t i =
+            corpus.files && draw(2) ? 1 + draw((size_t)corpus.files) : 0;
+        size_t n =
+            i ? damage(r, corpus.file[i - 1].data, corpus.file[i - 1].len, x)
+              : damage(r, data, len, x);
+
+        report.good = fuzz_read(r, x, n, &rc);
         report.refused += rc < 0;
     }
     free(x);
     return report;
 }
+
+/* ---- searching ---------------------------------------------------------- */
+
+#ifdef DDP_FUZZ
+int LLVMFuzzerRunDriver(int *argc, char ***argv,
+                        int (*one)(const uint8_t *data, size_t len));
+
+static const struct fuzz_reader *searched;
+
+static int read_one(const uint8_t *data, size_t len)
+{
+    int rc;
+
+    if (len > 0 && !fuzz_read(searched, data, len, &rc))
+        abort();
+    return 0;
+}
+
+static int arguments;
+static char **argument;
+
+/* glibc passes main()'s arguments. */
+__attribute__((constructor)) static void note_arguments(int argc, char **argv)
+{
+    arguments = argc;
+    argument = argv;
+}
+
+/* The good files become the first ones of the folder that is searched. */
+void fuzz_search(const struct fuzz_reader *r, const void *data, size_t len)
+{
+    static int seeds;
+    char path[512];
+    FILE *f;
+
+    snprintf(path, sizeof(path), "%s/good%d",
+             arguments > 1 ? argument[1] : "nowhere", ++seeds);
+    if ((f = fopen(path, "wb"))) {
+        fwrite(data, 1, len, f);
+        fclose(f);
+    }
+    if (seeds < r->seeds)
+        return;
+    searched = r;
+    exit(LLVMFuzzerRunDriver(&arguments, &argument, read_one));
+}
+#else
+void fuzz_search(const struct fuzz_reader *r, const void *data, size_t len)
+{
+    (void)r;
+    (void)data;
+    (void)len;
+}
+#endif

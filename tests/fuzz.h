@@ -3,7 +3,11 @@
  *
  * For any bytes, a reader succeeds, or it returns a negative code and
  * has set a message; it never crashes or hangs.  Each reader gets a second, or
- * DDP_FUZZ_SECONDS.
+ * DDP_FUZZ_SECONDS.  With DDP_FUZZ_READER=NAME there is only this one.
+ *
+ * What is damaged is the good file, and those that tests/corpus/NAME has: each
+ * of them takes another path through the reader.  contrib/fuzz-corpus finds
+ * them with clang's libFuzzer, for which it compiles with -DDDP_FUZZ.
  */
 #ifndef FUZZ_H
 #define FUZZ_H
@@ -34,6 +38,16 @@ void fuzz_write(const char *name, const void *data, size_t len);
 bool fuzz_read(const struct fuzz_reader *r, const void *data, size_t len,
                int *rc);
 
+/* Whether DDP_FUZZ_READER leaves this one out. */
+bool fuzz_is_left_out(const struct fuzz_reader *r);
+
+/* With -DDDP_FUZZ: search, by the program's arguments, and exit. */
+void fuzz_search(const struct fuzz_reader *r, const void *data, size_t len);
+
+/* Read the corpus; the number of files, negative: the last one of them was not
+ * read as it must be. */
+int fuzz_corpus(const struct fuzz_reader *r);
+
 /* What became of damaged copies, the same ones in every run. */
 struct fuzz_report {
     int copies, refused;
@@ -42,32 +56,43 @@ struct fuzz_report {
 struct fuzz_report fuzz_damaged(const struct fuzz_reader *r, const void *data,
                                 size_t len);
 
-/* Two test points: the reader reads a good file, and damaged copies of it. */
+/* Three test points: the reader reads a good file, the corpus, and damaged
+ * copies of both. */
 static __attribute__((unused)) void fuzz(const struct fuzz_reader *r,
                                          const char *what, const void *data,
                                          size_t len)
 {
     struct fuzz_report report;
-    int rc = 0;
-    bool good = fuzz_read(r, data, len, &rc);
+    int rc = 0, files;
+    bool good;
 
+    if (fuzz_is_left_out(r))
+        return;
+    fuzz_search(r, data, len);
+    good = fuzz_read(r, data, len, &rc);
     ok(good && rc == 0, "%s: %s is read", r->name, what);
     if (rc < 0)
         diag("%s", ddp_errmsg());
+    files = fuzz_corpus(r);
+    ok(files >= 0, "%s: %d files of the corpus are", r->name, files);
     report = fuzz_damaged(r, data, len);
-    ok(report.good, "%s: %d damaged copies of it, %d are refused", r->name,
+    ok(report.good, "%s: %d damaged copies, %d are refused", r->name,
        report.copies, report.refused);
     if (!report.good)
         diag("the last one succeeds with a message, or fails without: \"%s\"",
              ddp_errmsg());
 }
 
-/* Read the files that are given as arguments, one test point each. */
-static __attribute__((unused)) void fuzz_replay(const struct fuzz_reader *r,
+/* Read the files that are given as arguments, one test point each; whether
+ * there are any. */
+static __attribute__((unused)) bool fuzz_replay(const struct fuzz_reader *r,
                                                 int argc, char **argv)
 {
     static uint8_t data[1 << 20];
 
+#ifdef DDP_FUZZ
+    return false;
+#endif
     for (int i = 1; i < argc; i++) {
         FILE *f = fopen(argv[i], "rb");
         size_t len = f ? fread(data, 1, sizeof(data), f) : 0;
@@ -78,6 +103,7 @@ static __attribute__((unused)) void fuzz_replay(const struct fuzz_reader *r,
         if (f)
             fclose(f);
     }
+    return argc > 1;
 }
 
 #endif

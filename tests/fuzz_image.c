@@ -1,13 +1,15 @@
 /* fuzz_image.c - no bytes in an image file do any harm
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Built with -DDDP_FUZZ and clang's -fsanitize=fuzzer it is a fuzz target.
- * Built plainly it is a test: it decodes the files it is given, or without any
- * damaged copies of good ones.
+ * It decodes the files that it is given, or without any damaged copies of good
+ * ones.
  */
 #include "config.h"
 
+#include "defaults.h"
+#include "fuzz.h"
 #include "image/image.h"
+#include "make_image.h"
 
 /* Into a size, by an augmentation and a turn that follow from the bytes. */
 static int decode(const uint8_t *data, size_t len)
@@ -26,22 +28,6 @@ static int decode(const uint8_t *data, size_t len)
     return ddp__image_decode(data, len, &o,
                              key % 2 ? DDP__UPRIGHT : DDP__AS_STORED, key, x);
 }
-
-#ifdef DDP_FUZZ
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
-{
-    decode(data, len);
-    return 0;
-}
-
-#else
-
-#include "defaults.h"
-#include "fuzz.h"
-#include "make_image.h"
 
 enum { IMAGES = 6 };
 
@@ -101,8 +87,7 @@ static struct bytes png(void)
 
 int main(int argc, char **argv)
 {
-    fuzz_replay(&reader, argc, argv);
-    if (argc > 1)
+    if (fuzz_replay(&reader, argc, argv))
         return done_testing();
     fuzz_image("a JPEG", jpeg(JCS_RGB, false, 0));
     fuzz_image("a JPEG with restart markers", jpeg(JCS_RGB, false, 1));
@@ -114,5 +99,3 @@ int main(int argc, char **argv)
 #endif
     return done_testing();
 }
-
-#endif

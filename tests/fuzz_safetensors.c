@@ -1,19 +1,17 @@
 /* fuzz_safetensors.c - any bytes as a safetensors file: refused or readable
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * With clang -fsanitize=fuzzer -DDDP_FUZZER this is a libFuzzer target; else a
- * program that reads the files it is given, or damaged copies of its own, and
- * the lists of several files too.
+ * It reads the files that it is given, or damaged copies of its own, and the
+ * lists of several files too.
  */
 #include "config.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "base/error.h"
+#include "fuzz.h"
 #include "weights/safetensors.h"
 
 /* A file that opened: its tensors must tile the data, and be readable, or of a
@@ -56,29 +54,6 @@ static int read_tensors(const char *path, size_t data)
     ddp__st_close(f);
     return rc;
 }
-
-#ifdef DDP_FUZZER
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
-{
-    static int fd = -1;
-    static char path[64];
-
-    if (fd < 0) {
-        fd = memfd_create("fuzz", 0);
-        snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-    }
-    if (fd < 0 || ftruncate(fd, 0) < 0 ||
-        pwrite(fd, data, size, 0) != (ssize_t)size)
-        return 0;
-    if (read_tensors(path, size) < 0 && !*ddp_errmsg())
-        abort();
-    return 0;
-}
-#else
-
-#include "fuzz.h"
 
 static const char *const word[] = {
     "{",    "}",       "[",     "]",
@@ -178,8 +153,7 @@ int main(int argc, char **argv)
                                             read_header, word};
     uint8_t x[512];
 
-    fuzz_replay(&whole, argc, argv);
-    if (argc > 1)
+    if (fuzz_replay(&whole, argc, argv))
         return done_testing();
     fuzz(&whole, "two tensors", x,
          make_file(x, (const uint8_t *)header, sizeof(header) - 1));
@@ -187,4 +161,3 @@ int main(int argc, char **argv)
     fuzz_index();
     return done_testing();
 }
-#endif

@@ -211,6 +211,7 @@ TESTS = $(check_PROGRAMS) $(dist_check_SCRIPTS)
 
 EXTRA_DIST += \
     %D%/checkpoint_format_2.json \
+    %D%/corpus \
     %D%/hand.h \
     %D%/lsan.supp \
     %D%/make_image.h \
