@@ -40,7 +40,7 @@ static bool is_said(int ddp_code, const char *text)
 {
     int rank, end = 0;
 
-    return sscanf(text, "rank %d: %n", &rank, &end) == 1 && end
+    return sscanf(text, "rank %d (%*[^)]): %n", &rank, &end) == 1 && end
                ? rank != app_rank()
                : ddp_code == DDP_EPEER && app_rank() > 0;
 }

@@ -24,7 +24,7 @@ enum { WINDOW = 8 };
 /* Seconds. */
 #define SPIN 50e-6   /* to look all the time after something has arrived */
 #define NAP 20e-6    /* between two looks after that */
-#define PATIENCE 1.0 /* for the farewells of others after a failure */
+#define PATIENCE 1.0 /* with others after a failure, of theirs or ours */
 
 static double now(void)
 {
@@ -60,13 +60,19 @@ static int await_farewells(struct ddp__net *n)
     return rc;
 }
 
-/* A rank that has ended without this operation; -1: none. */
+/* A rank that has ended without this operation, or that failed and has not sent
+ * what it should have by now; -1: none. */
 static int missing_rank(struct ddp__net *n, const struct ddp__net_op *op)
 {
+    bool late = now() > n->moved + PATIENCE;
+
     for (int r = 0; r < n->wire.count; r++) {
+        const struct ddp__farewell *f = &n->from[r];
+
         if (n->farewell[r] && n->wire.test(&n->wire, &n->farewell[r]) < 0)
             return r;
-        if (r != n->wire.rank && !n->farewell[r] && n->from[r].ops < op->number)
+        if (r != n->wire.rank && !n->farewell[r] &&
+            (f->ops < op->number || (f->failed && late)))
             return r;
     }
     return -1;
@@ -94,9 +100,10 @@ static bool all_is_well(const struct ddp__net *n)
 static void say_farewell(struct ddp__net *n)
 {
     double begin = now();
-    uintptr_t request;
+    uintptr_t request = 0;
 
-    n->own = (struct ddp__farewell){n->ops, n->rc < 0};
+    n->own = (struct ddp__farewell){.ops = n->ops, .failed = n->rc < 0};
+    memcpy(n->own.host, n->wire.host, sizeof(n->own.host));
     for (int r = 0; r < n->wire.count; r++)
         if (r != n->wire.rank) {
             n->wire.send(&n->wire, r, control_tag(n), &n->own, sizeof(n->own),
@@ -119,10 +126,13 @@ static void say_farewell(struct ddp__net *n)
 /* From now on all operations fail, for the first reason. */
 static void break_net(struct ddp__net *n, int rc)
 {
-    if (n->rc < 0)
-        return;
-    snprintf(n->why, sizeof(n->why), "%s", ddp_errmsg());
-    n->rc = rc;
+    pthread_mutex_lock(&n->lock);
+    if (n->rc == 0) {
+        snprintf(n->why, sizeof(n->why), "%s", ddp_errmsg());
+        n->rc = rc;
+        pthread_cond_broadcast(&n->changed);
+    }
+    pthread_mutex_unlock(&n->lock);
 }
 
 static void finish_op(struct ddp__net *n, struct ddp__net_op *op, int rc)
@@ -176,7 +186,8 @@ static void rest(struct ddp__net *n, const struct ddp__net_op *waiting)
         return;
     nap(NAP);
     if ((gone = missing_rank(n, waiting)) >= 0)
-        break_net(n, ddp__fail(DDP_EPEER, "rank %d has ended", gone));
+        break_net(n, ddp__fail(DDP_EPEER, "rank %d (%s) has ended", gone,
+                               n->from[gone].host));
 }
 
 /* Until there is something to carry; 0: there will be nothing. */
@@ -247,9 +258,9 @@ static void *run(void *arg)
     struct ddp__net *n = arg;
     int rc = open_wire(n);
 
-    pthread_mutex_lock(&n->lock);
     if (rc < 0)
         break_net(n, rc);
+    pthread_mutex_lock(&n->lock);
     n->started = true;
     pthread_cond_broadcast(&n->changed);
     pthread_mutex_unlock(&n->lock);
@@ -354,8 +365,5 @@ bool ddp__net_is_oldest(struct ddp__net *n, const struct ddp__net_op *op)
 
 void ddp__net_abandon(struct ddp__net *n, int rc)
 {
-    pthread_mutex_lock(&n->lock);
     break_net(n, rc);
-    pthread_cond_broadcast(&n->changed);
-    pthread_mutex_unlock(&n->lock);
 }

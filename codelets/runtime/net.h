@@ -28,6 +28,7 @@ struct ddp__net_op {
 struct ddp__farewell {
     int64_t ops; /* that it has begun or will begin */
     int64_t failed;
+    char host[DDP__HOST_NAME];
 };
 
 struct ddp__net {

@@ -240,25 +240,35 @@ static void print_differences(struct differences *d, char *text, size_t size)
     snprintf(text, size, "%s%s", d->text, more);
 }
 
-int ddp__settings_compare(const char *path, const json_t *there,
-                          const json_t *here, struct ddp__changes *changes)
+int ddp__settings_differences(const json_t *there, const json_t *here,
+                              struct ddp__changes *changes,
+                              char text[DDP__DIFFERENCES])
 {
     struct comparison c = {.changes = changes};
-    char text[sizeof(c.refused.text) + 32];
 
+    _Static_assert(sizeof(c.refused.text) + 32 <= DDP__DIFFERENCES,
+                   "no room for differences");
     changes->names[0] = 0;
     compare_objects(&c, "", json_object_get(there, "settings"),
                     json_object_get(here, "settings"));
     compare_networks(&c, json_object_get(there, "network"),
                      json_object_get(here, "network"));
-    print_differences(&c.accepted, text, sizeof(text));
+    print_differences(&c.accepted, text, DDP__DIFFERENCES);
     snprintf(changes->text, sizeof(changes->text), "%.*s",
              (int)sizeof(changes->text) - 1, text);
     if (c.final)
         changes->names[0] = 0;
-    if (c.refused.count == 0)
+    print_differences(&c.refused, text, DDP__DIFFERENCES);
+    return c.refused.count;
+}
+
+int ddp__settings_compare(const char *path, const json_t *there,
+                          const json_t *here, struct ddp__changes *changes)
+{
+    char text[DDP__DIFFERENCES];
+
+    if (ddp__settings_differences(there, here, changes, text) == 0)
         return 0;
-    print_differences(&c.refused, text, sizeof(text));
     return ddp__fail(DDP_EINVAL, "%s was written with other settings: %s", path,
                      text);
 }

@@ -6,6 +6,14 @@
 
 #include "checkpoint/changes.h"
 
+enum { DDP__DIFFERENCES = 3072 };
+
+/* How many settings in one state differ from those in another, but for the
+ * allowed changes; text: the first, by name with both values. */
+int ddp__settings_differences(const json_t *there, const json_t *here,
+                              struct ddp__changes *changes,
+                              char text[DDP__DIFFERENCES]);
+
 /* DDP_EINVAL, and the first differences by name with both values, if those in
  * the state of the checkpoint in the folder path are not those of this run, but
  * for the allowed changes. */

@@ -23,7 +23,7 @@ enum { PART = 1 << 20, AHEAD = 4 }; /* elements; parts under way at a time */
 struct news {
     int64_t code, count; /* code: the failure of this step or an earlier one */
     unsigned wishes;
-    char text[512];
+    char host[DDP__HOST_NAME], text[512];
 };
 
 struct comm {
@@ -171,6 +171,7 @@ static void write_news(struct comm *c)
     if (atomic_load(&g->rc) == 0 || atomic_load(&g->failed_step) > c->step)
         return;
     mine->code = ddp__task_group_error(g);
+    memcpy(mine->host, c->e->ddp->net.wire.host, sizeof(mine->host));
     snprintf(mine->text, sizeof(mine->text), "%s", ddp_errmsg());
 }
 
@@ -234,7 +235,7 @@ static void read_news(struct comm *c)
         if (n->code == 0 || failed)
             continue;
         failed = true;
-        ddp__fail((int)n->code, "rank %d: %s", r, n->text);
+        ddp__fail((int)n->code, "rank %d (%s): %s", r, n->host, n->text);
         if (r != e->ddp->net.wire.rank)
             ddp__task_group_fail(&e->group, c->step, (int)n->code, NULL, NULL);
     }

@@ -94,7 +94,7 @@ int ddp__ranks_gather(ddp_t *ddp, const void *mine, size_t len, void *all)
 
 struct outcome {
     int code;
-    char text[1024];
+    char host[DDP__HOST_NAME], text[1024];
 };
 
 static int first_failure(const ddp_t *ddp, const struct outcome *all)
@@ -103,7 +103,8 @@ static int first_failure(const ddp_t *ddp, const struct outcome *all)
         if (all[r].code < 0)
             return r == ddp->net.wire.rank
                        ? ddp__fail(all[r].code, "%s", all[r].text)
-                       : ddp__fail(all[r].code, "rank %d: %s", r, all[r].text);
+                       : ddp__fail(all[r].code, "rank %d (%s): %s", r,
+                                   all[r].host, all[r].text);
     return 0;
 }
 
@@ -114,6 +115,7 @@ int ddp__ranks_agree(ddp_t *ddp, int rc)
 
     if (ddp->net.wire.count == 1)
         return rc;
+    memcpy(mine.host, ddp->net.wire.host, sizeof(mine.host));
     if (rc < 0)
         snprintf(mine.text, sizeof(mine.text), "%s", ddp_errmsg());
     if (!(all = calloc((size_t)ddp->net.wire.count, sizeof(*all))))
