@@ -593,6 +593,47 @@ int ddp_chain_inspect(ddp_chain_t *c, struct ddp_shape in, enum ddp_dtype type,
                       int (*fn)(const struct ddp_layer_info *, void *arg),
                       void *arg);
 
+/* ---- ranks -------------------------------------------------------------- */
+
+/* Wait until every rank has called this. */
+int ddp_barrier(ddp_t *ddp);
+
+/* Give every rank the root's bytes. */
+int ddp_bcast(ddp_t *ddp, void *data, size_t bytes, int root);
+
+enum ddp_reduction { DDP_SUM, DDP_MEAN, DDP_PROD, DDP_MIN, DDP_MAX };
+
+/* Reduce what the ranks have in data, element by element, and give the result
+ * to all (in place); of ddp_reduce() only the root gets it, and the others keep
+ * theirs.  All get the same bits; another number of ranks may give others.
+ * Types: DDP_F32, DDP_F64, and, but for the mean, DDP_U8, DDP_I32, DDP_I64.
+ * Errors   DDP_EPEER: a rank has ended, and data is undefined. */
+int ddp_allreduce(ddp_t *ddp, void *data, size_t count, enum ddp_dtype type,
+                  enum ddp_reduction op);
+int ddp_reduce(ddp_t *ddp, void *data, size_t count, enum ddp_dtype type,
+               enum ddp_reduction op, int root);
+
+/* The same of those ranks that take part; every rank calls it and gets the
+ * result.  *parts: how many did; if none, data stays as it is. */
+int ddp_allreduce_optional(ddp_t *ddp, void *data, size_t count,
+                           enum ddp_dtype type, enum ddp_reduction op,
+                           bool take_part, int *parts);
+
+/* The same as ddp_allreduce(), while the program goes on: data, not owned, is
+ * in use until ddp_request_wait(), which ends and frees the request.  NULL: it
+ * was not begun. */
+typedef struct ddp_request ddp_request_t;
+ddp_request_t *ddp_allreduce_begin(ddp_t *ddp, void *data, size_t count,
+                                   enum ddp_dtype type, enum ddp_reduction op);
+int ddp_request_test(ddp_request_t *r, bool *done);
+int ddp_request_wait(ddp_request_t *r);
+
+/* Give every rank the root's parameters, which then count as set.  Every rank
+ * calls it, with the same network.  A trainer initialises the weights of all
+ * ranks alike, and needs this only if they were set differently.
+ * Errors   DDP_EINVAL: the networks differ; DDP_EPEER: a rank has ended. */
+int ddp_chain_sync(ddp_t *ddp, ddp_chain_t *chain, int root);
+
 /* ---- data --------------------------------------------------------------- */
 
 typedef struct ddp_dataset ddp_dataset_t;

@@ -62,6 +62,13 @@ same()
 }
 
 whole="--clip-grad 1 --model-ema-decay 0.9"
+# What programs compute together.
+${DDP_TEST_MAKE:-make} -C "$builddir" tests/ranks_program >/dev/null 2>&1
+for n in 1 2 3; do
+    ranks $n "$builddir/tests/ranks_program"
+    [ $rc = 0 ] && says " points on $n ranks, 0 failed$" "$n ranks reduce"
+done
+
 for n in 3 8; do
     # shellcheck disable=SC2086
     same $n f32 $whole

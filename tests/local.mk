@@ -61,6 +61,9 @@ noinst_PROGRAMS = %D%/fusebench
 %C%_fusebench_LDADD = $(LDADD_CUDA)
 endif
 
+# app_ranks.sh runs it in several processes.
+EXTRA_PROGRAMS = %D%/ranks_program
+
 check_PROGRAMS += \
     %D%/fuzz_checkpoint \
     %D%/fuzz_data \

@@ -88,6 +88,9 @@ static int remove_one(const char *path, const struct stat *st, int type,
 /* ---- what the calls use and make ---------------------------------------- */
 
 static const struct ddp_shape vector = {1, 1, LEN};
+static ddp_request_t *reduction;
+static bool over;
+static int part;
 static const struct ddp_image_options small = {IMAGE_DEFAULTS, .size = 8,
                                                .max_bad = 0.5};
 static ddp_t *ddp;
@@ -269,6 +272,16 @@ static bool resumed(bool with)
     X(ddp_rank, ddp_rank(ddp) == 0)                                            \
     X(ddp_rank_count, ddp_rank_count(ddp) == 1)                                \
     X(ddp_local_rank, ddp_local_rank(ddp) == 0)                                \
+    X(ddp_barrier, ddp_barrier(ddp) == 0)                                      \
+    X(ddp_bcast, ddp_bcast(ddp, w, 4, 0) == 0)                                 \
+    X(ddp_allreduce, ddp_allreduce(ddp, w, 1, DDP_F32, DDP_SUM) == 0)          \
+    X(ddp_reduce, ddp_reduce(ddp, w, 1, DDP_F32, DDP_MAX, 0) == 0)             \
+    X(ddp_allreduce_optional,                                                  \
+      ddp_allreduce_optional(ddp, w, 1, DDP_F32, DDP_MEAN, true, &part) == 0)  \
+    X(ddp_allreduce_begin,                                                     \
+      (reduction = ddp_allreduce_begin(ddp, w, 1, DDP_F32, DDP_SUM)))          \
+    X(ddp_request_test, ddp_request_test(reduction, &over) == 0 && over)       \
+    X(ddp_request_wait, ddp_request_wait(reduction) == 0)                      \
     X(ddp_gpu_count, ddp_gpu_count(ddp, NULL) >= 0)                            \
     X(ddp_dense_new, (layer = ddp_dense_new(LEN, CLASSES, NULL)))              \
     X(ddp_layer_set_name, ddp_layer_set_name(layer, "head"))                   \
@@ -312,6 +325,7 @@ static bool resumed(bool with)
       ddp_weights_metadata(at("v"), accept, NULL) == 0)                        \
     X(ddp_weights_model,                                                       \
       ddp_weights_model(at("v"), &(const char *){NULL}) == 0)                  \
+    X(ddp_chain_sync, ddp_chain_sync(ddp, net, 0) == 0)                        \
     X(ddp_chain_checksum, ddp_chain_checksum(net, &(uint32_t){0}) == 0)        \
     X(ddp_chain_inspect,                                                       \
       ddp_chain_inspect(net, vector, DDP_F32, ignore, NULL) == 0)              \
@@ -473,6 +487,17 @@ static void test_calls(void)
     X(ddp_rank, NONE(ddp_rank(NULL)))                                          \
     X(ddp_rank_count, NONE(ddp_rank_count(NULL)))                              \
     X(ddp_local_rank, NONE(ddp_local_rank(NULL)))                              \
+    X(ddp_barrier, NONE(ddp_barrier(NULL)))                                    \
+    X(ddp_bcast, NONE(ddp_bcast(NULL, w, 4, 0)))                               \
+    X(ddp_allreduce, NONE(ddp_allreduce(NULL, w, 1, DDP_F32, DDP_SUM)))        \
+    X(ddp_reduce, NONE(ddp_reduce(NULL, w, 1, DDP_F32, DDP_SUM, 0)))           \
+    X(ddp_allreduce_optional,                                                  \
+      NONE(ddp_allreduce_optional(NULL, w, 1, DDP_F32, DDP_SUM, true, &part))) \
+    X(ddp_allreduce_begin,                                                     \
+      !ddp_allreduce_begin(NULL, w, 1, DDP_F32, DDP_SUM))                      \
+    X(ddp_request_test, NONE(ddp_request_test(NULL, &over)))                   \
+    X(ddp_request_wait, NONE(ddp_request_wait(NULL)))                          \
+    X(ddp_chain_sync, NONE(ddp_chain_sync(NULL, NULL, 0)))                     \
     X(ddp_gpu_count, NONE(ddp_gpu_count(NULL, NULL)))                          \
     X(ddp_chain_new, !ddp_chain_new((ddp_layer_t *)NULL, DDP_END))             \
     X(ddp_chain_of, !ddp_chain_of(1, (ddp_layer_t *[]){NULL}))                 \

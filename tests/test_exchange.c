@@ -14,7 +14,8 @@
 #include "engine/exchange.h"
 #include "tap.h"
 
-enum { LANES = 64, RANKS = 16, LEN = 1003, TAGS = 3 };
+enum { LANES = 64, RANKS = 16, LEN = 1003, CUT = 700, SUMS = 3 };
+enum { TAGS = 2 * SUMS };
 
 /* ---- who has what ------------------------------------------------------- */
 
@@ -257,7 +258,7 @@ struct rank {
 /* The lanes of a rank, and what it has of the sum. */
 struct vectors {
     float lane[LANES][LEN], sum[LEN];
-    float *piece[LANES];
+    void *piece[LANES];
 };
 
 static void add_local(const struct rank *r, struct vectors *v)
@@ -266,8 +267,7 @@ static void add_local(const struct rank *r, struct vectors *v)
 
     while (ddp__tree_next(r->split.used, &m))
         if (ddp__merge_is_local(&r->split, &m) && v->piece[m.to]) {
-            for (int i = 0; i < LEN; i++)
-                v->piece[m.to][i] += v->piece[m.from][i];
+            ddp__add_f32(v->piece[m.to], v->piece[m.from], LEN);
             v->piece[m.from] = NULL;
         }
 }
@@ -284,33 +284,43 @@ static void fill(const struct rank *r, int tag, struct vectors *v)
     add_local(r, v);
 }
 
-/* The ranks begin their exchanges in different orders; each is in two parts. */
+/* One of the two parts of a vector. */
+static void begin_part(struct rank *r, struct vectors *v, int tag, int part,
+                       struct ddp__exchange *x)
+{
+    *x = (struct ddp__exchange){.piece = v->piece,
+                                .sum = v->piece[0] ? v->piece[0] : v->sum,
+                                .begin = part ? CUT : 0,
+                                .end = part ? LEN : CUT,
+                                .size = sizeof(float),
+                                .add = ddp__add_f32};
+    ddp__exchange_begin(x, &r->wire, &r->split, 2 * tag + part);
+}
+
+/* The ranks begin their exchanges in different orders. */
 static void *run_rank(void *arg)
 {
     struct rank *r = arg;
-    struct vectors *v = calloc(TAGS, sizeof(*v));
-    struct ddp__exchange x[TAGS] = {0};
+    struct vectors *v = calloc(SUMS, sizeof(*v));
+    struct ddp__exchange x[2 * SUMS] = {0};
     int done = 0;
 
-    for (int k = 0; k < TAGS; k++) {
-        int tag = (k + r->wire.rank) % TAGS;
-        float *sum;
+    for (int k = 0; k < SUMS; k++) {
+        int tag = (k + r->wire.rank) % SUMS;
 
         fill(r, tag, &v[tag]);
-        sum = v[tag].piece[0] ? v[tag].piece[0] : v[tag].sum;
-        x[tag] = (struct ddp__exchange){
-            .piece = v[tag].piece, .sum = sum, .begin = 0, .end = LEN};
-        ddp__exchange_begin(&x[tag], &r->wire, &r->split, tag);
+        begin_part(r, &v[tag], tag, 1, &x[2 * tag + 1]);
+        begin_part(r, &v[tag], tag, 0, &x[2 * tag]);
     }
-    while (done < TAGS) {
+    while (done < 2 * SUMS) {
         done = 0;
-        for (int tag = 0; tag < TAGS; tag++)
-            done += ddp__exchange_poll(&x[tag]) == 1;
+        for (int i = 0; i < 2 * SUMS; i++)
+            done += ddp__exchange_poll(&x[i]) == 1;
     }
     r->good = true;
-    for (int tag = 0; tag < TAGS; tag++) {
-        r->good &= is_sum(tag, r->split.used, x[tag].sum);
-        ddp__exchange_end(&x[tag]);
+    for (int i = 0; i < 2 * SUMS; i++) {
+        r->good &= is_sum(i / 2, r->split.used, x[i].sum);
+        ddp__exchange_end(&x[i]);
     }
     free(v);
     return NULL;
@@ -396,8 +406,12 @@ static void test_failure(void)
     struct ddp__wire w = wire_of(0, 2);
     struct ddp__split s = {4, 4, 2};
     struct vectors *v = calloc(1, sizeof(*v));
-    struct ddp__exchange x = {
-        .piece = v->piece, .sum = v->lane[0], .begin = 0, .end = LEN};
+    struct ddp__exchange x = {.piece = v->piece,
+                              .sum = v->lane[0],
+                              .begin = 0,
+                              .end = LEN,
+                              .size = sizeof(float),
+                              .add = ddp__add_f32};
 
     broken = true;
     v->piece[0] = v->lane[0];

@@ -35,9 +35,9 @@ struct comm {
     bool alone;      /* nothing is open: the submission has failed */
     atomic_int left; /* handles that are not open yet */
     bool *first;     /* by lane: has a piece; owned, like what follows */
-    float **piece;   /* by lane: of this rank */
+    void **piece;    /* by lane: of this rank */
     float *nothing;  /* if alone: in place of all pieces, and of the sum */
-    float *sum;      /* not owned */
+    void *sum;       /* not owned */
     struct ddp__exchange *part;
     int parts, begun, ended;
     struct ddp__gather gather;
@@ -126,6 +126,8 @@ static int begin_part(struct comm *c, int i)
         .sum = c->sum,
         .begin = begin,
         .end = begin + PART < len ? begin + PART : len,
+        .size = sizeof(float),
+        .add = ddp__add_f32,
     };
     return ddp__exchange_begin(x, &c->e->ddp->net.wire, &c->split,
                                c->op.tag + i);

@@ -65,6 +65,15 @@ static int poll_messages(struct ddp__messages *m)
 
 /* ---- the sum of a vector ------------------------------------------------ */
 
+void ddp__add_f32(void *to, const void *from, size_t n)
+{
+    const float *b = from;
+    float *a = to;
+
+    for (size_t i = 0; i < n; i++)
+        a[i] += b[i];
+}
+
 /* The elements whose sum a rank makes. */
 static size_t slice_begin(const struct ddp__exchange *x, int rank)
 {
@@ -73,9 +82,19 @@ static size_t slice_begin(const struct ddp__exchange *x, int rank)
     return x->begin + len / n * (size_t)rank + len % n * (size_t)rank / n;
 }
 
+static size_t slice_len(const struct ddp__exchange *x, int rank)
+{
+    return slice_begin(x, rank + 1) - slice_begin(x, rank);
+}
+
 static size_t slice_bytes(const struct ddp__exchange *x, int rank)
 {
-    return (slice_begin(x, rank + 1) - slice_begin(x, rank)) * sizeof(float);
+    return slice_len(x, rank) * x->size;
+}
+
+static char *slice_of(const struct ddp__exchange *x, void *vector, int rank)
+{
+    return (char *)vector + slice_begin(x, rank) * x->size;
 }
 
 static int rank_of(const struct ddp__exchange *x, int lane)
@@ -84,36 +103,35 @@ static int rank_of(const struct ddp__exchange *x, int lane)
 }
 
 /* Send the other ranks' slices of a piece of ours. */
-static int send_piece(struct ddp__exchange *x, const float *piece)
+static int send_piece(struct ddp__exchange *x, void *piece)
 {
     int rc = 0;
 
     for (int r = 0; r < x->split.ranks && rc == 0; r++)
         if (r != x->m.wire->rank)
-            rc = send(&x->m, r, piece + slice_begin(x, r), slice_bytes(x, r));
+            rc = send(&x->m, r, slice_of(x, piece, r), slice_bytes(x, r));
     return rc;
 }
 
-/* Lane 0's becomes the sum; the others get room. */
+/* Those of other ranks get room, lane 0's too: the sum's may be that of our own
+ * piece. */
 static int place_pieces(struct ddp__exchange *x)
 {
     int me = x->m.wire->rank;
-    size_t begin = slice_begin(x, me), len = slice_bytes(x, me) / sizeof(float);
-    size_t n = 0;
+    size_t bytes = slice_bytes(x, me), n = 0;
 
-    for (int l = 1; l < x->split.used; l++)
+    for (int l = 0; l < x->split.used; l++)
         n += x->first[l] && !x->piece[l];
-    if (!(x->room = malloc(n * len * sizeof(float) + 1)))
+    if (!(x->room = malloc(n * bytes + 1)))
         return ddp__fail(DDP_ENOMEM,
                          "out of memory for %zu bytes from other "
                          "ranks",
-                         n * len * sizeof(float));
+                         n * bytes);
     n = 0;
     for (int l = 0; l < x->split.used; l++)
         if (x->first[l])
-            x->block[l] = x->piece[l] ? x->piece[l] + begin
-                          : l == 0    ? x->sum + begin
-                                      : x->room + n++ * len;
+            x->block[l] = x->piece[l] ? slice_of(x, x->piece[l], me)
+                                      : x->room + n++ * bytes;
     return 0;
 }
 
@@ -134,18 +152,15 @@ static int exchange_pieces(struct ddp__exchange *x)
 
 static void add_pieces(struct ddp__exchange *x)
 {
-    size_t len = slice_bytes(x, x->m.wire->rank) / sizeof(float);
+    int me = x->m.wire->rank;
+    size_t len = slice_len(x, me);
     struct ddp__merge m = {0};
 
-    while (ddp__tree_next(x->split.used, &m)) {
-        float *to = x->block[m.to];
-        const float *from = x->block[m.from];
-
-        if (ddp__merge_is_local(&x->split, &m))
-            continue;
-        for (size_t i = 0; i < len; i++)
-            to[i] += from[i];
-    }
+    while (ddp__tree_next(x->split.used, &m))
+        if (!ddp__merge_is_local(&x->split, &m))
+            x->add(x->block[m.to], x->block[m.from], len);
+    if (!x->piece[0])
+        memcpy(slice_of(x, x->sum, me), x->block[0], slice_bytes(x, me));
     x->added = true;
 }
 
@@ -155,10 +170,9 @@ static int exchange_sums(struct ddp__exchange *x)
     int me = x->m.wire->rank, rc = 0;
 
     for (int r = 0; r < x->split.ranks && rc == 0; r++)
-        if (r != me && (rc = send(&x->m, r, x->sum + slice_begin(x, me),
+        if (r != me && (rc = send(&x->m, r, slice_of(x, x->sum, me),
                                   slice_bytes(x, me))) == 0)
-            rc = receive(&x->m, r, x->sum + slice_begin(x, r),
-                         slice_bytes(x, r));
+            rc = receive(&x->m, r, slice_of(x, x->sum, r), slice_bytes(x, r));
     return rc;
 }
 

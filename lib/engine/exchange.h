@@ -21,6 +21,10 @@ struct ddp__messages {
 /* ---- the sum of a vector --------------------------------------------------
  */
 
+/* to[i] becomes to[i] and from[i] together, for n elements. */
+typedef void ddp__add_f(void *to, const void *from, size_t n);
+ddp__add_f ddp__add_f32; /* as MERGE does */
+
 /* Every rank has pieces, which are sums of some lanes, and gets the sum of all
  * of them: first a slice of it, of which it gets the pieces of the others and
  * makes the additions; then the slices of the others. */
@@ -29,12 +33,14 @@ struct ddp__exchange {
     struct ddp__split split;
     /* By lane: the pieces of this rank, which the additions change; NULL: the
      * piece of another rank, or none.  Not owned, like sum. */
-    float *const *piece;
-    float *sum;        /* that of lane 0 if this rank has it */
+    void *const *piece;
+    void *sum;         /* that of lane 0 if this rank has it; else any */
     size_t begin, end; /* the elements that this exchange is about */
-    bool *first;       /* by lane: has a piece; owned, like what follows */
-    float **block;     /* by lane: this rank's slice of the piece */
-    float *room;
+    size_t size;       /* of an element */
+    ddp__add_f *add;
+    bool *first;  /* by lane: has a piece; owned, like what follows */
+    char **block; /* by lane: this rank's slice of the piece */
+    char *room;
     bool added;
 };
 

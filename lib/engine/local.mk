@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
 LIB_SOURCES += \
+    %D%/collective.c \
     %D%/comm.c \
     %D%/comm.h \
     %D%/ema.c \
