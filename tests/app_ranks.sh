@@ -20,9 +20,11 @@ ranks()
 {
     n=$1
     shift
-    run timeout -k 10 240 mpirun -n "$n" --allow-run-as-root --oversubscribe \
-        --bind-to none --mca btl_vader_single_copy_mechanism none "$@"
+    # shellcheck disable=SC2086
+    run timeout -k 10 240 $mpirun -n "$n" "$@"
 }
+mpirun="mpirun --allow-run-as-root --oversubscribe --bind-to none
+    --mca btl_vader_single_copy_mechanism none"
 
 # Without MPI nobody may think that ranks train together.
 # shellcheck disable=SC2086
@@ -151,6 +153,17 @@ point $? "a rank that is killed ends the run"
 # shellcheck disable=SC2086
 ranks 3 "$imagenet" train $net $whole --output "$tmp/d"
 says "^resume: step=[1-6] " "the same command resumes"
+tail -n 1 "$tmp/out" | sed 's/img.s=[^ ]* //' | cmp -s - "$tmp/f32.want"
+point $? "to the same weights"
+
+# ddprun goes on with the ranks that are left.
+# shellcheck disable=SC2086
+run env ODD=-KILL WAIT="$tmp/r/ckpt/latest" bash "$srcdir/contrib/ddprun" \
+    -n 3 --shrink --mpirun "$mpirun" "$tmp/odd" train $net $whole \
+    --ckpt-every 1it --output "$tmp/r"
+complains "^ddprun: a rank was lost .*again with 2$" "ddprun starts it again"
+complains "^ddprun: a rank was lost .*again with 1$" "and again"
+exits 0 "until it ends"
 tail -n 1 "$tmp/out" | sed 's/img.s=[^ ]* //' | cmp -s - "$tmp/f32.want"
 point $? "to the same weights"
 
