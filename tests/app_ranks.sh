@@ -122,8 +122,10 @@ chmod +x "$tmp/odd"
 export imagenet
 # shellcheck disable=SC2086
 ranks 2 env ODD=lr "$tmp/odd" train $net --output "$tmp/e"
-complains "rank 1 has other settings than rank 0: there optimizer.lr is 0.05, in this run 0.06" \
+complains "rank 1 has other settings than rank 0: there --lr is 0.05, in this run 0.06$" \
     "other settings on a rank are refused by name"
+[ "$(grep -c 'other settings' "$tmp/err")" = 1 ]
+point $? "once"
 [ $rc != 0 ]
 point $? "with an exit code"
 # shellcheck disable=SC2086

@@ -4,6 +4,7 @@
 #include "config.h"
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "ddp.h"
 
@@ -35,14 +36,15 @@ int app_exit_code(int ddp_code)
     }
 }
 
-/* What another rank has said, or what all but it say. */
+/* What another rank says: the one that it is from, else rank 0 for all. */
 static bool is_said(int ddp_code, const char *text)
 {
     int rank, end = 0;
 
-    return sscanf(text, "rank %d (%*[^)]): %n", &rank, &end) == 1 && end
-               ? rank != app_rank()
-               : ddp_code == DDP_EPEER && app_rank() > 0;
+    if (sscanf(text, "rank %d (%*[^)]): %n", &rank, &end) == 1 && end)
+        return rank != app_rank();
+    return app_rank() > 0 &&
+           (ddp_code == DDP_EPEER || !strncmp(text, "rank ", 5));
 }
 
 int app_fail(int ddp_code)
