@@ -155,15 +155,27 @@ static int plan_new(struct ddp__plan **out, const struct ddp__dnn_shape *s,
     return 0;
 }
 
-static void plan_free(struct ddp__plan *p)
-{
-    int phases = p->phase ? p->shape.conv.sh * p->shape.conv.sw : 0;
-    struct ddp__variant *v, *next;
+static void plan_free(struct ddp__plan *p);
 
-    for (int i = 0; i < phases; i++)
+static int count_phases(const struct ddp__plan *p)
+{
+    return p->phase ? p->shape.conv.sh * p->shape.conv.sw : 0;
+}
+
+static void phases_free(struct ddp__plan *p)
+{
+    for (int i = 0; i < count_phases(p); i++)
         if (p->phase[i])
             plan_free(p->phase[i]);
     free(p->phase);
+    p->phase = NULL;
+}
+
+static void plan_free(struct ddp__plan *p)
+{
+    struct ddp__variant *v, *next;
+
+    phases_free(p);
     for (v = p->variant; v; v = next) {
         next = v->next;
         ddp__dnn_free(v->dnn);
@@ -201,7 +213,6 @@ static int phase_new(struct ddp__plan **out, const struct ddp__dnn_shape *s,
     struct phase v = phase_of(a, s->h, k->kh, k->sh, k->top);
     struct phase h = phase_of(b, s->w, k->kw, k->sw, k->left);
     struct ddp__dnn_shape u = *s;
-    struct ddp__dnn *d;
     int rc;
 
     if (v.in <= 0 || h.in <= 0 || v.size == 0 || h.size == 0)
@@ -221,9 +232,8 @@ static int phase_new(struct ddp__plan **out, const struct ddp__dnn_shape *s,
         return rc;
     (*out)->taps =
         (struct ddp__taps){v.first, h.first, k->sh, k->sw, k->kh, k->kw};
-    if (!(*out)->transposed)
-        return ddp__fail(DDP_ENODEV, "a phase with cut edges");
-    return ddp__plan_primitive(*out, s->n, &d);
+    return (*out)->transposed ? 0
+                              : ddp__fail(DDP_ENODEV, "a phase with cut edges");
 }
 
 static int phases_new(struct ddp__plan *p)
@@ -235,13 +245,8 @@ static int phases_new(struct ddp__plan *p)
         return ddp__fail(DDP_ENOMEM, "the phases of a convolution");
     for (int i = 0; i < count && !rc; i++)
         rc = phase_new(&p->phase[i], &p->shape, i / k->sw, i % k->sw);
-    for (int i = 0; i < count && rc; i++)
-        if (p->phase[i])
-            plan_free(p->phase[i]);
-    if (rc) {
-        free(p->phase);
-        p->phase = NULL;
-    }
+    if (rc)
+        phases_free(p);
     return rc;
 }
 
@@ -273,11 +278,10 @@ static int gap_of(const struct ddp__plan *p)
 
 /* ---- for calls ---------------------------------------------------------- */
 
-/* What is run for the call's cap is made now. */
-static int plan_ready(struct ddp__plan *p)
+/* What computes it; no primitive is made. */
+static int choose_way(struct ddp__plan *p)
 {
-    struct ddp__dnn *d;
-    int rc;
+    int rc = 0;
 
     p->wino = ddp__wino_fits(&p->shape) &&
               (p->pass != DDP__BWD_X || p->transposed) &&
@@ -286,7 +290,25 @@ static int plan_ready(struct ddp__plan *p)
     if (p->wino || p->amx)
         return 0;
     p->gap = gap_of(p);
-    if (wants_phases(p) && (rc = phases_new(p)) != DDP_ENODEV)
+    if (wants_phases(p))
+        rc = phases_new(p);
+    return rc == DDP_ENODEV ? 0 : rc;
+}
+
+/* What is run for the call's cap is made now. */
+static int make_primitives(struct ddp__plan *p)
+{
+    struct ddp__dnn *d;
+    int rc = 0;
+
+    if (p->wino || p->amx)
+        return 0;
+    for (int i = 0; i < count_phases(p) && !rc; i++)
+        if (p->phase[i])
+            rc = make_primitives(p->phase[i]);
+    if (rc == DDP_ENODEV)
+        phases_free(p);
+    else if (rc || p->phase)
         return rc;
     return ddp__plan_primitive(p, p->shape.n, &d);
 }
@@ -298,9 +320,22 @@ static enum ddp__dnn_pass pass_of(enum ddp__op op)
                                            : DDP__FWD;
 }
 
-int ddp__cpu_conv_prepare(const struct ddp__call *c, void **plan)
+/* The plan of a call, with its way of computing. */
+static int plan_of_call(const struct ddp__call *c, struct ddp__plan **out)
 {
     struct ddp__dnn_shape s;
+    int rc;
+
+    shape_of_call(c, &s);
+    if ((rc = plan_new(out, &s, pass_of(c->op))) < 0)
+        return rc;
+    if ((rc = choose_way(*out)) < 0)
+        plan_free(*out);
+    return rc;
+}
+
+int ddp__cpu_conv_prepare(const struct ddp__call *c, void **plan)
+{
     struct ddp__plan *p;
     int rc;
 
@@ -308,10 +343,9 @@ int ddp__cpu_conv_prepare(const struct ddp__call *c, void **plan)
         return ddp__fail(DDP_ENODEV, "conv: weights of some channels alone");
     if (c->sum)
         return ddp__fail(DDP_ENODEV, "conv: a gradient that is added");
-    shape_of_call(c, &s);
-    if ((rc = plan_new(&p, &s, pass_of(c->op))) < 0)
+    if ((rc = plan_of_call(c, &p)) < 0)
         return rc;
-    if ((rc = plan_ready(p)) < 0)
+    if ((rc = make_primitives(p)) < 0)
         plan_free(p);
     else
         *plan = p;
