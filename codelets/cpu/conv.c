@@ -8,6 +8,7 @@
 #include "amx.h"
 #include "backend.h"
 #include "cpu.h"
+#include "patch.h"
 #include "plan.h"
 #include "thread.h"
 #include "wino.h"
@@ -272,6 +273,8 @@ static int run_plan(const struct ddp__task *t)
 
     if (p->wino)
         return run_wino(t, p);
+    if (p->product)
+        return ddp__patch_run(t, p);
     if (p->phase)
         return run_phases(t, p);
     if (p->gap)
@@ -313,6 +316,8 @@ static int run_weight_gradient(const struct ddp__task *t)
     char *scratch;
     int rc;
 
+    if (p->product)
+        return ddp__patch_run(t, p);
     if (p->wino || p->amx) {
         struct ddp__dnn_shape s = p->shape;
 

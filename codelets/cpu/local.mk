@@ -42,6 +42,8 @@ libddp_core_la_SOURCES += \
     %D%/onednn_room.h \
     %D%/pack.c \
     %D%/pack.h \
+    %D%/patch.c \
+    %D%/patch.h \
     %D%/plan.c \
     %D%/plan.h \
     %D%/wino.c \

@@ -178,28 +178,39 @@ static bool leaves_out(int in, int out, int kernel, int stride, int pad)
            (kernel > 1 && (out - 1) * stride + kernel < in + pad);
 }
 
+static bool leaves_out_any(const struct ddp__dnn_shape *s)
+{
+    const struct ddp__conv *k = &s->conv;
+
+    return leaves_out(s->h, s->oh, k->kh, k->sh, k->top) ||
+           leaves_out(s->w, s->ow, k->kw, k->sw, k->left);
+}
+
+bool ddp__dnn_is_wrong(const struct ddp__dnn_shape *s)
+{
+    const struct ddp__conv *k = &s->conv;
+
+    return !s->dense && (k->sh > 1 || k->sw > 1) &&
+           (s->w < k->kw ||
+            (s->ow == 1 && k->kh * k->kw > 1 && leaves_out_any(s)));
+}
+
 /* What not to use: 3.7's strided kernel, 400 times too slow for the data
- * gradient of depthwise bf16; and what was seen to be wrong with strides, in
- * 2.6 or 3.7: those on AMX where pixels are left out or outputs have a single
- * column; all generated ones where both is so, or an image is narrower than a
- * filter. */
+ * gradient of depthwise bf16; and those on AMX that were seen to be wrong with
+ * strides, where pixels are left out or outputs have a single column. */
 static bool is_denied(const_dnnl_primitive_desc_t pd,
                       const struct ddp__dnn_shape *s, enum ddp__dnn_pass pass)
 {
     const struct ddp__conv *k = &s->conv;
     const char *name = "";
-    bool left_out, column = s->ow == 1, half = s->type == DDP_BF16;
 
     if (s->dense || (k->sh == 1 && k->sw == 1) ||
         dnnl_primitive_desc_query(pd, dnnl_query_impl_info_str, 0, &name))
         return false;
-    if (half && pass == DDP__BWD_X && k->groups == s->c)
+    if (s->type == DDP_BF16 && pass == DDP__BWD_X && k->groups == s->c)
         return strstr(name, "brgconv_strided");
-    left_out = leaves_out(s->h, s->oh, k->kh, k->sh, k->top) ||
-               leaves_out(s->w, s->ow, k->kw, k->sw, k->left);
-    if (s->w < k->kw || (left_out && column && k->kh * k->kw > 1))
-        return strstr(name, "jit") || strstr(name, "brg");
-    return k->kh * k->kw > 1 && (left_out || column) && strstr(name, "amx");
+    return k->kh * k->kw > 1 && (s->ow == 1 || leaves_out_any(s)) &&
+           strstr(name, "amx");
 }
 
 #if V3

@@ -31,4 +31,10 @@ void ddp__md_free(md_t *md);
 /* Attributes: scratch memory comes from the caller; act is fused. */
 dnnl_status_t ddp__dnn_attr(dnnl_primitive_attr_t *out, enum ddp_act act);
 
+/* Whether oneDNN's generated kernels were seen to compute s wrongly, 2.6's or
+ * 3.7's: strides with images narrower than a filter, or with outputs of a
+ * single column that leave pixels out.  It is right by reference code, which is
+ * scalar: hundreds of times slower. */
+bool ddp__dnn_is_wrong(const struct ddp__dnn_shape *s);
+
 #endif

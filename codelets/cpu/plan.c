@@ -8,6 +8,7 @@
 #include "amx.h"
 #include "base/error.h"
 #include "cpu.h"
+#include "onednn_pd.h"
 #include "plan.h"
 #include "wino.h"
 
@@ -176,6 +177,8 @@ static void plan_free(struct ddp__plan *p)
     struct ddp__variant *v, *next;
 
     phases_free(p);
+    if (p->product)
+        plan_free(p->product);
     for (v = p->variant; v; v = next) {
         next = v->next;
         ddp__dnn_free(v->dnn);
@@ -281,6 +284,7 @@ static int gap_of(const struct ddp__plan *p)
 /* What computes it; no primitive is made. */
 static int choose_way(struct ddp__plan *p)
 {
+    struct ddp__dnn_shape u;
     int rc = 0;
 
     p->wino = ddp__wino_fits(&p->shape) &&
@@ -289,6 +293,11 @@ static int choose_way(struct ddp__plan *p)
     p->amx = p->pass == DDP__BWD_W && ddp__amx_fits(&p->shape);
     if (p->wino || p->amx)
         return 0;
+    if (ddp__dnn_is_wrong(&p->shape)) {
+        p->patch = ddp__patch_of(&p->shape);
+        u = ddp__patch_product(&p->patch, p->shape.n);
+        return plan_new(&p->product, &u, p->pass);
+    }
     p->gap = gap_of(p);
     if (wants_phases(p))
         rc = phases_new(p);
@@ -303,6 +312,8 @@ static int make_primitives(struct ddp__plan *p)
 
     if (p->wino || p->amx)
         return 0;
+    if (p->product)
+        return make_primitives(p->product);
     for (int i = 0; i < count_phases(p) && !rc; i++)
         if (p->phase[i])
             rc = make_primitives(p->phase[i]);

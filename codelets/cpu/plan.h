@@ -10,6 +10,7 @@
 
 #include "onednn.h"
 #include "pack.h"
+#include "patch.h"
 
 /* The primitive for sub-batches of n samples. */
 struct ddp__variant {
@@ -40,7 +41,9 @@ struct ddp__plan {
     struct ddp__variant *variant; /* owned */
     struct ddp__packs packs;
     struct ddp__taps taps;
-    struct ddp__plan **phase; /* owned; [sh][sw], NULL: no tap, all zero */
+    struct ddp__plan **phase;  /* owned; [sh][sw], NULL: no tap, all zero */
+    struct ddp__plan *product; /* owned; of patches, for each group */
+    struct ddp__patch patch;
     int gap; /* > 0: all samples side by side in one image, so far apart */
 };
 

@@ -1,0 +1,34 @@
+/* patch.h - convolutions of small images as products of matrices
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * A patch is what the taps of one output see of one group of channels.  With a
+ * row for each output of all samples, the patches P make a dense layer of the
+ * convolution, for each group:
+ *
+ *     Y = P W',   dP = dY W,   dW = dY' P
+ *
+ * Taps that meet only padding are left out.  If there is one output, and its
+ * taps see all of the image, P is x itself.
+ */
+#ifndef DDP_PATCH_H
+#define DDP_PATCH_H
+
+#include "onednn.h"
+
+struct ddp__plan;
+
+struct ddp__patch {
+    struct ddp__dnn_shape layer; /* of all groups */
+    int y, x, height, width;     /* the taps that meet the image */
+    bool is_x;
+};
+
+struct ddp__patch ddp__patch_of(const struct ddp__dnn_shape *s);
+
+/* The dense layer of one group, for n samples of the convolution. */
+struct ddp__dnn_shape ddp__patch_product(const struct ddp__patch *p, int n);
+
+/* A task of a plan that has a product. */
+int ddp__patch_run(const struct ddp__task *t, struct ddp__plan *p);
+
+#endif
