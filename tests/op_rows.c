@@ -155,6 +155,13 @@ const struct check_row op_rows[] = {
     {CHECK_CONV, "3x3 stride 2 from 4x2, groups of one channel, two of each",
      OF(2, 2), .x = {4, 2, 3}, .y = {0, 0, 6},
      .call.conv = {KERNEL(3, 2, 1, 1, 3)}},
+    {CHECK_CONV, "depthwise stride 2 to one pixel", OF(5, 6), .x = {2, 2, 40},
+     .y = {0, 0, 40}, .call.conv = {KERNEL(3, 2, 1, 1, 40)}},
+    {CHECK_CONV, "depthwise 5x5 stride 2 from 3x3, bias and relu6", OF(2, 3),
+     .x = {3, 3, 7}, .y = {0, 0, 7},
+     .call.conv = {KERNEL(5, 2, 1, 2, 7), .bias = true, .act = DDP_RELU6}},
+    {CHECK_CONV, "depthwise 5x5 stride 2 from 4x4", OF(2, 3), .x = {4, 4, 33},
+     .y = {0, 0, 33}, .call.conv = {KERNEL(5, 2, 1, 2, 33), .bias = true}},
     {CHECK_CONV, "with tanh", OF(1, 2), .x = {4, 4, 3}, .y = {0, 0, 2},
      .call.conv = {KERNEL(3, 1, 1, 0, 1), .bias = true, .act = DDP_TANH}},
 

@@ -8,6 +8,7 @@
 #include "amx.h"
 #include "backend.h"
 #include "cpu.h"
+#include "depthwise.h"
 #include "patch.h"
 #include "plan.h"
 #include "thread.h"
@@ -273,6 +274,8 @@ static int run_plan(const struct ddp__task *t)
 
     if (p->wino)
         return run_wino(t, p);
+    if (p->depthwise)
+        return ddp__depthwise_run(t, &p->shape, p->pass);
     if (p->product)
         return ddp__patch_run(t, p);
     if (p->phase)
@@ -316,6 +319,8 @@ static int run_weight_gradient(const struct ddp__task *t)
     char *scratch;
     int rc;
 
+    if (p->depthwise)
+        return ddp__depthwise_run(t, &p->shape, p->pass);
     if (p->product)
         return ddp__patch_run(t, p);
     if (p->wino || p->amx) {

@@ -34,6 +34,8 @@ libddp_core_la_SOURCES += \
     %D%/amx_fill.h \
     %D%/amx_run.h \
     %D%/conv.c \
+    %D%/depthwise.c \
+    %D%/depthwise.h \
     %D%/onednn.c \
     %D%/onednn.h \
     %D%/onednn_pd.c \

@@ -8,6 +8,7 @@
 #include "amx.h"
 #include "base/error.h"
 #include "cpu.h"
+#include "depthwise.h"
 #include "onednn_pd.h"
 #include "plan.h"
 #include "wino.h"
@@ -294,6 +295,9 @@ static int choose_way(struct ddp__plan *p)
     if (p->wino || p->amx)
         return 0;
     if (ddp__dnn_is_wrong(&p->shape)) {
+        p->depthwise = ddp__depthwise_fits(&p->shape);
+        if (p->depthwise)
+            return 0;
         p->patch = ddp__patch_of(&p->shape);
         u = ddp__patch_product(&p->patch, p->shape.n);
         return plan_new(&p->product, &u, p->pass);
@@ -310,7 +314,7 @@ static int make_primitives(struct ddp__plan *p)
     struct ddp__dnn *d;
     int rc = 0;
 
-    if (p->wino || p->amx)
+    if (p->wino || p->amx || p->depthwise)
         return 0;
     if (p->product)
         return make_primitives(p->product);
