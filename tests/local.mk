@@ -80,6 +80,7 @@ check_PROGRAMS += \
     %D%/test_config \
     %D%/test_context \
     %D%/test_convert \
+    %D%/test_cpu_plans \
     %D%/test_cpu_quota \
     %D%/test_crc32c \
     %D%/test_cuda_after \

@@ -305,12 +305,27 @@ bool ddp__dnn_same_packed(const struct ddp__dnn *a, const struct ddp__dnn *b)
     return a == b || same_layout(packed_md(a), packed_md(b));
 }
 
-const char *ddp__dnn_name(const struct ddp__dnn *d)
+int ddp__dnn_find(const struct ddp__dnn_shape *s, enum ddp__dnn_pass pass,
+                  bool transposed, char name[DDP__DNN_NAME])
 {
-    const char *name = "";
+    const char *text = "";
+    dnnl_primitive_desc_t pd;
+    dnnl_status_t st;
+    md_t plain;
+    int threads, rc;
 
-    dnnl_primitive_desc_query(d->pd, dnnl_query_impl_info_str, 0, &name);
-    return name;
+    if ((rc = ddp__dnn_room()) < 0 || (rc = need_room()) < 0)
+        return rc;
+    threads = enter_onednn();
+    if (!(st = engine_rc) &&
+        !(st = ddp__dnn_pd(&pd, &plain, engine, s, pass, transposed))) {
+        dnnl_primitive_desc_query(pd, dnnl_query_impl_info_str, 0, &text);
+        snprintf(name, DDP__DNN_NAME, "%s", text);
+        dnnl_primitive_desc_destroy(pd);
+        ddp__md_free(&plain);
+    }
+    leave_onednn(threads);
+    return check_onednn(st, "implementation");
 }
 
 /* ---- running ------------------------------------------------------------ */

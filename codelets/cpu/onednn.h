@@ -9,6 +9,8 @@
 
 #include "ops.h"
 
+enum { DDP__DNN_NAME = 64 }; /* bytes of an implementation's name */
+
 enum ddp__dnn_pass { DDP__FWD, DDP__BWD_X, DDP__BWD_W };
 
 /* What is computed: y (n, oh, ow, o) of x (n, h, w, c). */
@@ -57,7 +59,9 @@ const char *ddp__dnn_version(void);
 /* "AVX2": the instructions that oneDNN's primitives may use here. */
 const char *ddp__dnn_isa(void);
 
-/* The implementation's name, for people. */
-const char *ddp__dnn_name(const struct ddp__dnn *d);
+/* The name of the implementation that ddp__dnn_new() would choose; nothing is
+ * generated. */
+int ddp__dnn_find(const struct ddp__dnn_shape *s, enum ddp__dnn_pass pass,
+                  bool transposed, char name[DDP__DNN_NAME]);
 
 #endif

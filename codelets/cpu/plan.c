@@ -371,3 +371,42 @@ void ddp__cpu_conv_release(void *plan)
 {
     plan_free(plan);
 }
+
+/* ---- for people --------------------------------------------------------- */
+
+static int list_names(const struct ddp__plan *p,
+                      int (*each)(const char *name, void *arg), void *arg)
+{
+    struct ddp__dnn_shape s = ddp__plan_shape(p, p->shape.n);
+    char name[DDP__DNN_NAME];
+    int rc = 0;
+
+    if (p->wino || p->amx || p->depthwise)
+        return each(p->wino  ? "Winograd"
+                    : p->amx ? "AMX"
+                             : "depthwise loops",
+                    arg);
+    if (p->product)
+        return list_names(p->product, each, arg);
+    for (int i = 0; i < count_phases(p) && !rc; i++)
+        if (p->phase[i])
+            rc = list_names(p->phase[i], each, arg);
+    if (p->phase)
+        return rc;
+    rc = ddp__dnn_find(&s, p->transposed ? DDP__FWD : p->pass, p->transposed,
+                       name);
+    return rc < 0 ? rc : each(name, arg);
+}
+
+int ddp__cpu_conv_names(const struct ddp__call *c,
+                        int (*each)(const char *name, void *arg), void *arg)
+{
+    struct ddp__plan *p;
+    int rc = plan_of_call(c, &p);
+
+    if (rc < 0)
+        return rc;
+    rc = list_names(p, each, arg);
+    plan_free(p);
+    return rc;
+}

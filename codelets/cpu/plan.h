@@ -57,6 +57,12 @@ bool ddp__plan_transpose(const struct ddp__dnn_shape *s,
 int ddp__cpu_conv_prepare(const struct ddp__call *c, void **plan);
 void ddp__cpu_conv_release(void *plan);
 
+/* The names of the kernels that a plan of c would have: one, or one a phase.
+ * Nothing is generated.  Stops at the first that each() does not return 0 for,
+ * and returns that. */
+int ddp__cpu_conv_names(const struct ddp__call *c,
+                        int (*each)(const char *name, void *arg), void *arg);
+
 /* What is computed for n samples: transposed where it is, as one image where
  * there is a gap. */
 struct ddp__dnn_shape ddp__plan_shape(const struct ddp__plan *p, int n);
