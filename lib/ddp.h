@@ -118,6 +118,11 @@ struct ddp_config {
     const char *backend; /* kernels of CPU workers: "cpu" (default), "ref" */
     int gpus;            /* DDP_ALL (default): all that can be used, maybe none;
                             n: as many, or ddp_init() fails */
+    double peer_timeout; /* see ddp_ranks_status(); default 300; 0: never */
+    /* Another rank has died or hangs: called once, at once, by another thread,
+     * with the sentence that calls of the library then fail with. */
+    void (*on_peer_lost)(const char *why, void *arg);
+    void *arg;
 };
 enum { DDP_ALL = -1 };
 
@@ -633,6 +638,41 @@ int ddp_request_wait(ddp_request_t *r);
  * ranks alike, and needs this only if they were set differently.
  * Errors   DDP_EINVAL: the networks differ; DDP_EPEER: a rank has ended. */
 int ddp_chain_sync(ddp_t *ddp, ddp_chain_t *chain, int root);
+
+/* What a process is doing. */
+enum ddp_phase {
+    DDP_PHASE_PROGRAM, /* nothing that the library knows of */
+    DDP_PHASE_TRAINING,
+    DDP_PHASE_READING, /* a sample that takes more than a second */
+    DDP_PHASE_EVALUATING,
+    DDP_PHASE_SAVING,
+    DDP_PHASE_ENDED,
+};
+
+/* "training", "reading input", ... */
+const char *ddp_phase_name(enum ddp_phase phase);
+
+struct ddp_rank_status {
+    char host[64];
+    enum ddp_phase phase;
+    double phase_s; /* seconds in it; training and evaluating: in this step */
+    int64_t step;   /* training steps done */
+    double loss;    /* of the last one, as all ranks together computed it */
+    double step_s;  /* seconds that it took */
+    double wait_share; /* of the time since training began: waiting for other
+                          ranks with nothing else to do, 0..1 */
+    double silent_s;   /* since the rank was last heard of */
+};
+
+/* What a rank is doing, as it has told the others about twice a second.  Any
+ * thread may ask, also in callbacks.
+ *
+ * When a rank that the others wait for has done nothing for peer_timeout
+ * seconds (of struct ddp_config), or a rank has not been heard of for as long,
+ * their calls fail with DDP_EPEER and a sentence that names it, its host and
+ * what it was doing; when a process on the same host dies, they do so at once.
+ * Errors   DDP_EINVAL: there is no such rank. */
+int ddp_ranks_status(const ddp_t *ddp, int rank, struct ddp_rank_status *s);
 
 /* ---- data --------------------------------------------------------------- */
 

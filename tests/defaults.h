@@ -11,7 +11,8 @@
 #include "layers/defaults.h"
 
 #define START_DEFAULTS                                                         \
-    .struct_size = sizeof(struct ddp_config), .cpus = DDP_ALL, .gpus = DDP_ALL
+    .struct_size = sizeof(struct ddp_config), .cpus = DDP_ALL,                 \
+    .gpus = DDP_ALL, .peer_timeout = 300
 
 #define IMAGE_DEFAULTS                                                         \
     .struct_size = sizeof(struct ddp_image_options), .min_area = 0.08f,        \

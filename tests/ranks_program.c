@@ -7,8 +7,10 @@
 #include "config.h"
 
 #include <math.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "ddp.h"
 
@@ -149,19 +151,113 @@ static void test_chain(void)
     ddp_chain_free(other);
 }
 
-int main(void)
+/* ---- training ----------------------------------------------------------- */
+
+enum { SAMPLES = 48, STEPS = 12 };
+
+static const char *fault; /* what becomes of rank 1 in mid-run, or NULL */
+
+static int get(void *arg, int64_t index, uint64_t key, struct ddp_sample *s)
 {
-    if (!(ddp = ddp_init(NULL))) {
+    float *x = s->x;
+    (void)arg;
+    (void)key;
+
+    if (fault && rank == 1 && index > SAMPLES / 2) {
+        if (!strcmp(fault, "hang"))
+            pause();
+        raise(!strcmp(fault, "stop") ? SIGSTOP : SIGKILL);
+    }
+    for (int i = 0; i < 4; i++)
+        x[i] = (float)((index * (i + 3)) % 7);
+    s->label = (int32_t)(index % 3);
+    return 0;
+}
+
+static int train(int64_t steps)
+{
+    struct ddp_source source = {
+        .count = SAMPLES, .shape = {1, 1, 4}, .classes = 3, .get = get};
+    ddp_dataset_t *data = ddp_dataset_callback(&source);
+    ddp_chain_t *c = ddp_chain_new(ddp_dense_new(4, 3, NULL), DDP_END);
+    struct ddp_train_config cfg;
+    ddp_trainer_t *t;
+    int rc;
+
+    ddp_train_config_init(&cfg);
+    cfg.optimizer = ddp_sgd(0.01f);
+    cfg.sub_batch = 1;
+    cfg.lanes = 4;
+    cfg.steps = steps;
+    cfg.order = DDP_IN_ORDER;
+    t = ddp_trainer_new(ddp, c, data, &cfg);
+    rc = t ? ddp_trainer_train(t) : ddp_errcode();
+    ddp_trainer_free(t);
+    ddp_dataset_free(data);
+    ddp_chain_free(c);
+    return rc;
+}
+
+static void test_status(void)
+{
+    bool good = train(STEPS) == 0;
+
+    usleep(1200000);
+    for (int r = 0; r < ranks; r++) {
+        struct ddp_rank_status s;
+
+        good &= ddp_ranks_status(ddp, r, &s) == 0 && s.host[0] &&
+                s.phase == DDP_PHASE_PROGRAM && s.step == STEPS && s.loss > 0 &&
+                s.phase_s > 0.2 && s.step_s > 0 && s.wait_share >= 0 &&
+                s.wait_share <= 1 && s.silent_s < 2;
+    }
+    check(good, "what each rank does");
+    check(ddp_ranks_status(ddp, ranks, &(struct ddp_rank_status){.step = 0}) ==
+              DDP_EINVAL,
+          "of no other");
+}
+
+/* ---- ranks that are lost ------------------------------------------------ */
+
+static void note_lost(const char *why, void *arg)
+{
+    (void)arg;
+    fprintf(stderr, "lost: %s\n", why);
+}
+
+static int lose_rank(void)
+{
+    int rc = train(1000);
+
+    fprintf(stderr, "rank %d: code %d, %s\n", rank, rc, ddp_errmsg());
+    ddp_finish(ddp);
+    return rc == DDP_EPEER ? 76 : 1;
+}
+
+int main(int argc, char **argv)
+{
+    struct ddp_config cfg;
+
+    ddp_config_init(&cfg);
+    if (argc > 1) {
+        fault = argv[1];
+        cfg.peer_timeout = 3;
+        cfg.on_peer_lost = note_lost;
+    }
+    if (!(ddp = ddp_init(&cfg))) {
         fprintf(stderr, "%s\n", ddp_errmsg());
         return 1;
     }
     rank = ddp_rank(ddp);
     ranks = ddp_rank_count(ddp);
+    if (fault)
+        return lose_rank();
     test_sums();
     test_root();
     test_optional();
     test_requests();
     test_chain();
+    test_status();
     if (rank == 0)
         printf("%d points on %d ranks, %d failed\n", tried, ranks, failed);
     ddp_finish(ddp);

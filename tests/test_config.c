@@ -22,7 +22,7 @@ static void test_defaults(void)
 
     ddp_config_init(&a);
     ok(a.struct_size == sizeof(a) && a.cpus == DDP_ALL && a.gpus == DDP_ALL &&
-           !a.backend,
+           !a.backend && a.peer_timeout == 300 && !a.on_peer_lost,
        "ddp_config_init() sets the documented defaults");
     ddp_image_options_init(&b);
     ok(b.struct_size == sizeof(b) && b.size == 0 && b.resize == 0 &&
@@ -191,6 +191,9 @@ static void test_sizes(const ddp_t *ddp, const ddp_dataset_t *d)
     ok(ddp_train_config_resolve(&newer.c, ddp, d) == DDP_EINVAL &&
            strstr(ddp_errmsg(), "newer libddp"),
        "so is one that is larger than known: %s", ddp_errmsg());
+    ok(!ddp_init(&(struct ddp_config){START_DEFAULTS, .peer_timeout = -1}) &&
+           strstr(ddp_errmsg(), "peer_timeout -1 must not be negative"),
+       "no wait for other ranks is negative");
     ok(!ddp_init(&(struct ddp_config){.cpus = 1}) &&
            strstr(ddp_errmsg(), "ddp_config_init()"),
        "ddp_init() does the same: %s", ddp_errmsg());

@@ -238,8 +238,10 @@ static int open_devices(ddp_t *ddp, const struct ddp_config *cfg)
  * context: a second one could not have other workers or another scheduler. */
 static atomic_bool started;
 
-static const struct ddp_config defaults = {
-    .struct_size = sizeof(defaults), .cpus = DDP_ALL, .gpus = DDP_ALL};
+static const struct ddp_config defaults = {.struct_size = sizeof(defaults),
+                                           .cpus = DDP_ALL,
+                                           .gpus = DDP_ALL,
+                                           .peer_timeout = 300};
 
 void ddp_config_init_sized(struct ddp_config *c, size_t size)
 {
@@ -255,6 +257,11 @@ ddp_t *ddp_init(const struct ddp_config *given)
 
     if (ddp__options_copy(&cfg, sizeof(cfg), given, "ddp_config") < 0)
         return NULL;
+    if (!(cfg.peer_timeout >= 0)) {
+        ddp__fail(DDP_EINVAL, "peer_timeout %g must not be negative",
+                  cfg.peer_timeout);
+        return NULL;
+    }
     if (atomic_exchange(&started, true)) {
         ddp__fail(DDP_EINVAL, "libddp is already started in this process; call "
                               "ddp_finish() first");
@@ -264,7 +271,8 @@ ddp_t *ddp_init(const struct ddp_config *given)
         ddp__fail(DDP_ENOMEM, "out of memory for a context");
         goto not_started;
     }
-    if (ddp__net_open(&ddp->net) < 0)
+    ddp__status_init(&ddp->status);
+    if (ddp__net_open(&ddp->net, &ddp->status, &cfg) < 0)
         goto free_ddp;
     if (start_starpu(ddp, &cfg) < 0)
         goto leave;
@@ -280,6 +288,7 @@ stop:
 leave:
     ddp__net_close(&ddp->net);
 free_ddp:
+    ddp__status_fini(&ddp->status);
     ddp__starpu_home_free(&ddp->home);
     ddp__topology_free(&ddp->topology);
 not_started:
@@ -320,6 +329,7 @@ void ddp_finish(ddp_t *ddp)
     ddp__pool_nodes(NULL);
     ddp__starpu_home_free(&ddp->home);
     ddp__topology_free(&ddp->topology);
+    ddp__status_fini(&ddp->status);
     free(ddp);
     atomic_store(&started, false);
 }
@@ -371,4 +381,11 @@ int ddp_rank_count(const ddp_t *ddp)
 int ddp_local_rank(const ddp_t *ddp)
 {
     return ddp ? ddp->net.wire.local_rank : ddp__fail_null("ddp");
+}
+
+int ddp_ranks_status(const ddp_t *ddp, int rank, struct ddp_rank_status *s)
+{
+    if (!ddp || !s)
+        return ddp__fail_null(!ddp ? "ddp" : "s");
+    return ddp__net_status((struct ddp__net *)&ddp->net, rank, s);
 }

@@ -31,6 +31,7 @@ struct ddp {
     struct ddp__starpu_home home;
     struct ddp__bound *bound; /* not owned */
     struct ddp__pending pending;
+    struct ddp__status status;
     struct ddp__net net; /* the other ranks */
     char describe[2048];
 };

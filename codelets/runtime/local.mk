@@ -31,6 +31,8 @@ CODELETS_SOURCES += \
     %D%/missing.h \
     %D%/net.c \
     %D%/net.h \
+    %D%/peers.c \
+    %D%/peers.h \
     %D%/place.c \
     %D%/place.h \
     %D%/scheduler.c \
@@ -41,6 +43,8 @@ CODELETS_SOURCES += \
     %D%/starpu_env.h \
     %D%/starpu_home.c \
     %D%/starpu_home.h \
+    %D%/status.c \
+    %D%/status.h \
     %D%/task.c \
     %D%/task.h \
     %D%/task_group.c \

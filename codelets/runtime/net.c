@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/error.h"
 #include "base/module.h"
@@ -22,17 +23,9 @@
 enum { WINDOW = 8 };
 
 /* Seconds. */
-#define SPIN 50e-6   /* to look all the time after something has arrived */
-#define NAP 20e-6    /* between two looks after that */
-#define PATIENCE 1.0 /* with others after a failure, of theirs or ours */
-
-static double now(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
+#define SPIN 50e-6 /* to look all the time after something has arrived */
+#define NAP 20e-6  /* between two looks after that */
+#define SLEEP 0.1  /* while there is nothing to carry */
 
 static void nap(double seconds)
 {
@@ -41,98 +34,23 @@ static void nap(double seconds)
     nanosleep(&t, NULL);
 }
 
-/* ---- ranks that end ----------------------------------------------------- */
-
-static int control_tag(const struct ddp__net *n)
-{
-    return n->wire.tags - 1;
-}
-
-/* Ask each rank to say when it ends. */
-static int await_farewells(struct ddp__net *n)
-{
-    int rc = 0;
-
-    for (int r = 0; r < n->wire.count && rc == 0; r++)
-        if (r != n->wire.rank)
-            rc = n->wire.recv(&n->wire, r, control_tag(n), &n->from[r],
-                              sizeof(n->from[r]), &n->farewell[r]);
-    return rc;
-}
-
-/* A rank that has ended without this operation, or that failed and has not sent
- * what it should have by now; -1: none. */
-static int missing_rank(struct ddp__net *n, const struct ddp__net_op *op)
-{
-    bool late = now() > n->moved + PATIENCE;
-
-    for (int r = 0; r < n->wire.count; r++) {
-        const struct ddp__farewell *f = &n->from[r];
-
-        if (n->farewell[r] && n->wire.test(&n->wire, &n->farewell[r]) < 0)
-            return r;
-        if (r != n->wire.rank && !n->farewell[r] &&
-            (f->ops < op->number || (f->failed && late)))
-            return r;
-    }
-    return -1;
-}
-
-static bool all_have_ended(struct ddp__net *n)
-{
-    for (int r = 0; r < n->wire.count; r++)
-        if (n->farewell[r] && n->wire.test(&n->wire, &n->farewell[r]) == 0)
-            return false;
-    return true;
-}
-
-static bool all_is_well(const struct ddp__net *n)
-{
-    for (int r = 0; r < n->wire.count; r++)
-        if (r != n->wire.rank &&
-            (n->from[r].failed || n->from[r].ops != n->ops))
-            return false;
-    return !n->own.failed;
-}
-
-/* After a failure the others may be gone, and MPI could wait for them for
- * ever: it is left as it is, so that its launcher ends those that still run. */
-static void say_farewell(struct ddp__net *n)
-{
-    double begin = now();
-    uintptr_t request = 0;
-
-    n->own = (struct ddp__farewell){.ops = n->ops, .failed = n->rc < 0};
-    memcpy(n->own.host, n->wire.host, sizeof(n->own.host));
-    for (int r = 0; r < n->wire.count; r++)
-        if (r != n->wire.rank) {
-            n->wire.send(&n->wire, r, control_tag(n), &n->own, sizeof(n->own),
-                         &request);
-            while (request && n->wire.test(&n->wire, &request) == 0 &&
-                   (!n->own.failed || now() < begin + PATIENCE))
-                nap(NAP);
-        }
-    while (!all_have_ended(n)) {
-        if (n->own.failed && now() > begin + PATIENCE)
-            return;
-        nap(50 * NAP);
-    }
-    if (all_is_well(n))
-        n->wire.close(&n->wire);
-}
-
 /* ---- operations --------------------------------------------------------- */
 
 /* From now on all operations fail, for the first reason. */
 static void break_net(struct ddp__net *n, int rc)
 {
+    bool first;
+
     pthread_mutex_lock(&n->lock);
-    if (n->rc == 0) {
+    first = n->rc == 0;
+    if (first) {
         snprintf(n->why, sizeof(n->why), "%s", ddp_errmsg());
         n->rc = rc;
         pthread_cond_broadcast(&n->changed);
     }
     pthread_mutex_unlock(&n->lock);
+    if (first && rc == DDP_EPEER && n->on_peer_lost)
+        n->on_peer_lost(n->why, n->arg);
 }
 
 static void finish_op(struct ddp__net *n, struct ddp__net_op *op, int rc)
@@ -180,59 +98,63 @@ static int list_ready(const struct ddp__net *n, struct ddp__net_op *op[WINDOW])
 
 static void rest(struct ddp__net *n, const struct ddp__net_op *waiting)
 {
-    int gone;
+    int rc;
 
-    if (now() < n->moved + SPIN)
+    if (ddp__clock() < n->moved + SPIN)
         return;
     nap(NAP);
-    if ((gone = missing_rank(n, waiting)) >= 0)
-        break_net(n, ddp__fail(DDP_EPEER, "rank %d (%s) has ended", gone,
-                               n->from[gone].host));
+    if ((rc = ddp__peers_missing(n, waiting->number)) < 0)
+        break_net(n, rc);
 }
 
-/* Until there is something to carry; 0: there will be nothing. */
-static int sleep_until_ready(struct ddp__net *n, struct ddp__net_op *op[WINDOW])
+/* For a moment, or until there is something to carry.  -1: there will be
+ * nothing. */
+static int await_ready(struct ddp__net *n, struct ddp__net_op *op[WINDOW])
 {
-    int count;
+    struct timespec until;
+    int count, rc = 0;
 
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_nsec += (long)(1e9 * SLEEP);
+    until.tv_sec += until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
     pthread_mutex_lock(&n->lock);
-    while ((count = list_ready(n, op)) == 0 && (n->first || !n->closing))
-        pthread_cond_wait(&n->changed, &n->lock);
+    while ((count = list_ready(n, op)) == 0 && (n->first || !n->closing) &&
+           rc == 0)
+        rc = pthread_cond_timedwait(&n->changed, &n->lock, &until);
+    if (count == 0 && !n->first && n->closing)
+        count = -1;
     pthread_mutex_unlock(&n->lock);
     return count;
+}
+
+static void advance(struct ddp__net *n, struct ddp__net_op **op, int count)
+{
+    bool moved = false;
+
+    for (int i = 0; i < count; i++) {
+        moved |= !op[i]->begun;
+        moved |= advance_op(n, op[i]);
+    }
+    if (moved)
+        n->moved = ddp__clock();
+    else if (count > 0)
+        rest(n, op[0]);
 }
 
 static void carry(struct ddp__net *n)
 {
     struct ddp__net_op *op[WINDOW];
-    int count;
+    int count, rc;
 
-    while ((count = sleep_until_ready(n, op)) > 0) {
-        bool moved = false;
-
-        for (int i = 0; i < count; i++) {
-            moved |= !op[i]->begun;
-            moved |= advance_op(n, op[i]);
-        }
-        if (moved)
-            n->moved = now();
-        else
-            rest(n, op[0]);
+    while ((count = await_ready(n, op)) >= 0) {
+        advance(n, op, count);
+        if ((rc = ddp__peers_tend(n)) < 0)
+            break_net(n, rc);
     }
 }
 
 /* ---- start and end ------------------------------------------------------ */
-
-static int make_farewells(struct ddp__net *n)
-{
-    size_t count = (size_t)n->wire.count;
-
-    n->from = calloc(count, sizeof(*n->from));
-    n->farewell = calloc(count, sizeof(*n->farewell));
-    if (!n->from || !n->farewell)
-        return ddp__fail(DDP_ENOMEM, "out of memory for ranks");
-    return await_farewells(n);
-}
 
 static int open_wire(struct ddp__net *n)
 {
@@ -250,7 +172,7 @@ static int open_wire(struct ddp__net *n)
         return ddp__fail(DDP_ENODEV, "ddp_mpi.so is no module of libddp");
     memcpy(&open, &symbol, sizeof(open));
     rc = open(&n->wire);
-    return rc < 0 ? ddp__fail(rc, "MPI: %s", n->wire.why) : make_farewells(n);
+    return rc < 0 ? ddp__fail(rc, "MPI: %s", n->wire.why) : ddp__peers_new(n);
 }
 
 static void *run(void *arg)
@@ -266,7 +188,8 @@ static void *run(void *arg)
     pthread_mutex_unlock(&n->lock);
     if (rc == 0) {
         carry(n);
-        say_farewell(n);
+        if (ddp__peers_leave(n))
+            n->wire.close(&n->wire);
     }
     return NULL;
 }
@@ -286,34 +209,55 @@ static int start_thread(struct ddp__net *n)
 
 static void free_net(struct ddp__net *n)
 {
+    ddp__peers_free(n);
+    pthread_mutex_destroy(&n->peers.lock);
     pthread_mutex_destroy(&n->lock);
     pthread_cond_destroy(&n->changed);
-    free(n->from);
-    free(n->farewell);
     *n = (struct ddp__net){.wire = {.count = 1, .local_count = 1}};
 }
 
-int ddp__net_open(struct ddp__net *n)
+static void init_net(struct ddp__net *n)
+{
+    pthread_condattr_t clock;
+
+    n->end = &n->first;
+    n->moved = ddp__clock();
+    pthread_condattr_init(&clock);
+    pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
+    pthread_cond_init(&n->changed, &clock);
+    pthread_condattr_destroy(&clock);
+    pthread_mutex_init(&n->lock, NULL);
+    pthread_mutex_init(&n->peers.lock, NULL);
+}
+
+static int await_start(struct ddp__net *n)
+{
+    pthread_mutex_lock(&n->lock);
+    while (!n->started)
+        pthread_cond_wait(&n->changed, &n->lock);
+    pthread_mutex_unlock(&n->lock);
+    if (n->rc == 0)
+        return 0;
+    pthread_join(n->thread, NULL);
+    return ddp__fail(n->rc, "%s", n->why);
+}
+
+int ddp__net_open(struct ddp__net *n, struct ddp__status *status,
+                  const struct ddp_config *cfg)
 {
     bool ranks;
     int rc = ddp__launch(&ranks);
 
-    *n = (struct ddp__net){.wire = {.count = 1, .local_count = 1}};
+    *n = (struct ddp__net){.wire = {.count = 1, .local_count = 1},
+                           .status = status,
+                           .peers = {.timeout = cfg->peer_timeout},
+                           .on_peer_lost = cfg->on_peer_lost,
+                           .arg = cfg->arg};
     if (rc < 0 || !ranks)
         return rc;
-    n->end = &n->first;
-    pthread_mutex_init(&n->lock, NULL);
-    pthread_cond_init(&n->changed, NULL);
-    if ((rc = start_thread(n)) == 0) {
-        pthread_mutex_lock(&n->lock);
-        while (!n->started)
-            pthread_cond_wait(&n->changed, &n->lock);
-        pthread_mutex_unlock(&n->lock);
-        if ((rc = n->rc) < 0) {
-            pthread_join(n->thread, NULL);
-            rc = ddp__fail(rc, "%s", n->why);
-        }
-    }
+    init_net(n);
+    if ((rc = start_thread(n)) == 0)
+        rc = await_start(n);
     if (rc < 0)
         free_net(n);
     return rc;
@@ -351,6 +295,32 @@ void ddp__net_ready(struct ddp__net *n, struct ddp__net_op *op)
     op->ready = true;
     pthread_cond_broadcast(&n->changed);
     pthread_mutex_unlock(&n->lock);
+}
+
+void ddp__net_counts(struct ddp__net *n, int64_t *ops, int64_t *ready)
+{
+    const struct ddp__net_op *o;
+
+    pthread_mutex_lock(&n->lock);
+    for (o = n->first; o && o->ready; o = o->next)
+        ;
+    *ops = n->ops;
+    *ready = o ? o->number - 1 : n->ops;
+    pthread_mutex_unlock(&n->lock);
+}
+
+int ddp__net_status(struct ddp__net *n, int rank, struct ddp_rank_status *s)
+{
+    if (rank < 0 || rank >= n->wire.count)
+        return ddp__fail(DDP_EINVAL, "rank %d, expected 0 to %d", rank,
+                         n->wire.count - 1);
+    if (rank != n->wire.rank) {
+        ddp__peers_status(n, rank, s);
+        return 0;
+    }
+    ddp__status_get(n->status, s);
+    gethostname(s->host, sizeof(s->host) - 1);
+    return 0;
 }
 
 bool ddp__net_is_oldest(struct ddp__net *n, const struct ddp__net_op *op)

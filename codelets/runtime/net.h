@@ -8,6 +8,8 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
+#include "runtime/peers.h"
+#include "runtime/status.h"
 #include "wire.h"
 
 /* Something that all ranks do, in the same order: its messages. */
@@ -24,13 +26,6 @@ struct ddp__net_op {
     void (*done)(struct ddp__net_op *op, int rc);
 };
 
-/* What a rank tells the others when it ends. */
-struct ddp__farewell {
-    int64_t ops; /* that it has begun or will begin */
-    int64_t failed;
-    char host[DDP__HOST_NAME];
-};
-
 struct ddp__net {
     struct ddp__wire wire; /* count is 1 without other ranks */
     pthread_t thread;
@@ -39,17 +34,20 @@ struct ddp__net {
     struct ddp__net_op *first, **end;
     int64_t ops;
     unsigned tag; /* of the next operation */
-    bool started, closing;
+    bool started, closing, ended;
     double moved;  /* when a message last arrived */
     atomic_int rc; /* of the failure that ended all communication, and why */
     char why[1024];
-    struct ddp__farewell own, *from; /* by rank; owned, like what follows */
-    uintptr_t *farewell;             /* by rank: requests */
+    struct ddp__peers peers;
+    struct ddp__status *status; /* of this process; not owned */
+    void (*on_peer_lost)(const char *why, void *arg);
+    void *arg;
 };
 
 /* Find out how this process was started, and join the other ranks.  An error if
  * it was started with others that cannot be reached. */
-int ddp__net_open(struct ddp__net *n);
+int ddp__net_open(struct ddp__net *n, struct ddp__status *status,
+                  const struct ddp_config *cfg);
 
 /* Wait for all ranks to end. */
 void ddp__net_close(struct ddp__net *n);
@@ -57,6 +55,13 @@ void ddp__net_close(struct ddp__net *n);
 /* Append an operation that uses so many tags. */
 void ddp__net_add(struct ddp__net *n, struct ddp__net_op *op, int tags);
 void ddp__net_ready(struct ddp__net *n, struct ddp__net_op *op);
+
+/* How many operations there are, and how many of the first wait for nothing of
+ * this rank. */
+void ddp__net_counts(struct ddp__net *n, int64_t *ops, int64_t *ready);
+
+/* What a rank does. */
+int ddp__net_status(struct ddp__net *n, int rank, struct ddp_rank_status *s);
 
 /* Whether all operations before it are done. */
 bool ddp__net_is_oldest(struct ddp__net *n, const struct ddp__net_op *op);

@@ -70,6 +70,8 @@ void ddp__task_group_fini(struct ddp__task_group *g)
 /* The group's count comes last: its owner may free it then. */
 void ddp__task_group_add(struct ddp__task_group *g, int tasks)
 {
+    if (tasks < 0)
+        atomic_fetch_sub(&g->ddp->status.tasks, tasks);
     pending_add(&g->ddp->pending, tasks);
     pending_add(&g->pending, tasks);
 }

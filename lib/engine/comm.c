@@ -263,6 +263,8 @@ static int poll_news(struct ddp__net_op *op, struct ddp__wire *w)
     if (!c->alone)
         add_stats(c);
     read_news(c);
+    ddp__status_wait(&c->e->ddp->status,
+                     ddp__clock() - atomic_load(&c->e->given));
     return 1;
 }
 
@@ -274,7 +276,8 @@ static void finish(struct ddp__net_op *op, int rc)
     struct ddp__engine *e = c->e;
 
     if (rc < 0)
-        ddp__task_group_fail(&e->group, c->step, rc, "sums over ranks", NULL);
+        ddp__task_group_fail(&e->group, c->step, rc,
+                             rc == DDP_EPEER ? NULL : "sums over ranks", NULL);
     for (int l = 0; l < c->split.lanes && !c->alone; l++)
         if (is_open(c, l))
             ddp__handle_close(handle_of(c, l));
@@ -288,8 +291,10 @@ static void handle_opened(void *arg)
 {
     struct comm *c = arg;
 
-    if (atomic_fetch_sub(&c->left, 1) == 1)
-        ddp__net_ready(&c->e->ddp->net, &c->op);
+    if (atomic_fetch_sub(&c->left, 1) != 1)
+        return;
+    atomic_store(&c->e->given, ddp__clock());
+    ddp__net_ready(&c->e->ddp->net, &c->op);
 }
 
 /* One more than there are handles is counted: the operation is not ready before

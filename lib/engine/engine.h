@@ -53,10 +53,11 @@ struct ddp__engine {
     int inputs;
     int *input_of;                    /* by value id: its place among them */
     struct ddp__task_call *task_call; /* of the task being submitted */
-    bool *grad_begun;   /* lane x bucket: written to in this step */
-    bool *reached;      /* by bucket: a step of all nodes writes to it */
-    int exchanged;      /* sums over ranks submitted, of this step */
-    atomic_uint wishes; /* of this rank, for the steps to come */
+    bool *grad_begun;      /* lane x bucket: written to in this step */
+    bool *reached;         /* by bucket: a step of all nodes writes to it */
+    int exchanged;         /* sums over ranks submitted, of this step */
+    _Atomic(double) given; /* when the last bucket had this rank's part */
+    atomic_uint wishes;    /* of this rank, for the steps to come */
     struct ddp__agreed *agreed; /* ring of run_ahead + 1 */
     double sample_flops;        /* of convolutions and dense layers */
     struct ddp__handle *state;  /* of the optimizer, by bucket */

@@ -255,10 +255,13 @@ static void join_writer(struct ddp__checkpoints *k)
 int ddp__checkpoints_wait(struct ddp_trainer *t)
 {
     struct ddp__checkpoints *k = t->ckpt;
+    enum ddp_phase before;
 
     if (!k)
         return 0;
+    before = ddp__status_enter(&t->ddp->status, DDP_PHASE_SAVING);
     join_writer(k);
+    ddp__status_enter(&t->ddp->status, before);
     return k->result < 0 ? ddp__fail(k->result, "%s", k->failures.why) : 0;
 }
 
@@ -321,7 +324,7 @@ static int copy_state(struct ddp_trainer *t)
 }
 
 /* An earlier one that could not be written is no reason not to try. */
-int ddp__checkpoints_save(struct ddp_trainer *t)
+static int save_state(struct ddp_trainer *t)
 {
     struct ddp__checkpoints *k = t->ckpt;
     int rc;
@@ -344,6 +347,16 @@ int ddp__checkpoints_save(struct ddp_trainer *t)
     write_copy(k);
     note_result(k);
     return 0;
+}
+
+int ddp__checkpoints_save(struct ddp_trainer *t)
+{
+    enum ddp_phase before =
+        ddp__status_enter(&t->ddp->status, DDP_PHASE_SAVING);
+    int rc = save_state(t);
+
+    ddp__status_enter(&t->ddp->status, before);
+    return rc;
 }
 
 /* One of these very steps that could not be written is not tried again, and

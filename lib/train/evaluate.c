@@ -135,6 +135,7 @@ static int make_evaluation(struct ddp__eval *e, ddp_t *ddp, ddp_chain_t *chain,
     e->stop = c->stop;
     e->stop_arg = c->arg;
     e->loader = ddp__loader(data, step_size(c, data), c->sub_batch);
+    e->loader.status = &ddp->status;
     spec = ddp__engine_spec(c, &e->loader, DDP__EVAL);
     spec.graph.classes = classes_of(data, chain);
     spec.graph.flip = c->tta == DDP_TTA_FLIP;
@@ -243,6 +244,7 @@ static int finish_step(struct ddp__eval *e, int64_t step, double *sum)
     struct ddp__result r;
     int rc = ddp__engine_wait(e->engine, e->base + step, &r);
 
+    ddp__status_enter(&e->engine->ddp->status, DDP_PHASE_EVALUATING);
     if (rc < 0)
         return rc;
     for (int i = 0; i < DDP__STATS; i++)
@@ -255,6 +257,8 @@ static int finish_step(struct ddp__eval *e, int64_t step, double *sum)
 int ddp__eval_run(struct ddp__eval *e, const struct ddp__ema *averages,
                   struct ddp_metrics *m)
 {
+    struct ddp__status *status = &e->engine->ddp->status;
+    enum ddp_phase before = ddp__status_enter(status, DDP_PHASE_EVALUATING);
     double sum[DDP__STATS] = {0};
     int rc = 0;
 
@@ -270,6 +274,7 @@ int ddp__eval_run(struct ddp__eval *e, const struct ddp__ema *averages,
         if (rc == 0 && k < e->loader.steps)
             rc = submit_step(e, k);
     }
+    ddp__status_enter(status, before);
     sum[DDP__STAT_COUNT] -= (double)e->bad;
     if (rc == 0 && m)
         *m = ddp__metrics(sum);

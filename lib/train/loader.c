@@ -111,8 +111,13 @@ static int fill_one(struct ddp__loader *l, const struct ddp__task *t,
 {
     float *weight = t->data[DDP__FILL_WEIGHT];
     struct ddp_sample s = sample_at(t, i);
-    int rc = ddp__dataset_read(l->data, o, pos, l->replace, &s);
+    int rc;
 
+    if (l->status)
+        ddp__status_read(l->status, 1);
+    rc = ddp__dataset_read(l->data, o, pos, l->replace, &s);
+    if (l->status)
+        ddp__status_read(l->status, -1);
     if (rc < 0)
         return rc;
     if (rc == DDP__BAD)

@@ -5,6 +5,7 @@
 #define DDP_LOADER_H
 
 #include "ops.h"
+#include "runtime/status.h"
 
 /* How the sub-batches of a run map to positions of the data's order.  Sub-
  * batch s of step k has the number k * subs + s. */
@@ -16,6 +17,7 @@ struct ddp__loader {
     bool shuffle;
     bool replace; /* replace bad samples; else they are left out */
     int64_t bad;  /* that were left out; atomic */
+    struct ddp__status *status; /* of the process; not owned; or NULL */
 };
 
 /* Of `batch` samples a step, in sub-batches. */

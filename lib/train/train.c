@@ -67,12 +67,25 @@ static bool epoch_unreported(const struct ddp_trainer *t)
            (t->reported % t->loader.steps == 0 || t->reported == t->total);
 }
 
+/* Call a function of the program. */
+static int call_program(struct ddp_trainer *t,
+                        int (*fn)(const struct ddp_progress *p, void *arg),
+                        const struct ddp_progress *p)
+{
+    int rc;
+
+    ddp__status_enter(&t->ddp->status, DDP_PHASE_PROGRAM);
+    rc = fn(p, t->cfg.arg);
+    ddp__status_enter(&t->ddp->status, DDP_PHASE_TRAINING);
+    return rc;
+}
+
 static int report_epoch(struct ddp_trainer *t, const struct ddp_progress *p)
 {
     int rc;
 
     t->run.on_epoch_step = t->reported;
-    rc = t->cfg.on_epoch(p, t->cfg.arg);
+    rc = call_program(t, t->cfg.on_epoch, p);
     t->last = ddp__now();
     return rc ? want_stop(t) : 0;
 }
@@ -98,7 +111,7 @@ static int report_step(struct ddp_trainer *t)
     p.now.skipped = r.skipped;
     p.why = r.skipped ? t->skips.why : NULL;
     take_time(t, &p);
-    if (t->cfg.on_step && t->cfg.on_step(&p, t->cfg.arg) &&
+    if (t->cfg.on_step && call_program(t, t->cfg.on_step, &p) &&
         (rc = want_stop(t)) < 0)
         return rc;
     if (epoch_unreported(t) && (rc = report_epoch(t, &p)) < 0)
@@ -206,7 +219,9 @@ int ddp_trainer_train(ddp_trainer_t *t)
     t->begin = t->last = ddp__now();
     t->training = true;
     ddp__comm_unwish(t->engine, DDP__WISH_STOP | DDP__WISH_CHECKPOINT);
+    ddp__status_enter(&t->ddp->status, DDP_PHASE_TRAINING);
     rc = run_steps(t);
+    ddp__status_enter(&t->ddp->status, DDP_PHASE_PROGRAM);
     t->training = false;
     t->run.seconds += ddp__now() - t->begin;
     return rc < 0 && rc != DDP_ESTOPPED ? ddp__checkpoints_rescue(t, rc) : rc;

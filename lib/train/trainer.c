@@ -92,6 +92,7 @@ static int make_trainer(struct ddp_trainer *t, ddp_dataset_t *data,
     t->loader.seed = t->cfg.seed;
     t->loader.shuffle = t->cfg.order == DDP_SHUFFLE;
     t->loader.replace = true;
+    t->loader.status = &t->ddp->status;
     t->total = t->cfg.steps ? t->cfg.steps : t->cfg.epochs * t->loader.steps;
     if (!(t->sizes = calloc((size_t)t->loader.subs, sizeof(*t->sizes))))
         return ddp__fail(DDP_ENOMEM, "out of memory for a trainer");
@@ -268,6 +269,8 @@ static int note_skips(struct ddp_trainer *t, const struct ddp__result *r)
 /* Count a step that is done. */
 static int count_step(struct ddp_trainer *t, const struct ddp__result *r)
 {
+    ddp__status_step(&t->ddp->status, t->reported + 1,
+                     ddp__metrics(r->stats).loss);
     if (t->reported++ % t->loader.steps == 0) {
         t->run.epoch = (struct ddp_metrics){0};
         t->run.epoch_divisor = 0;
@@ -331,14 +334,11 @@ int ddp__trainer_drain(struct ddp_trainer *t, struct ddp__result *r)
     return rc;
 }
 
-int ddp_trainer_step(ddp_trainer_t *t, struct ddp_metrics *m)
+static int run_step(struct ddp_trainer *t, struct ddp_metrics *m)
 {
     struct ddp__result r = {.step = -1};
     int rc;
 
-    if ((rc = ddp__trainer_check(t)) < 0 ||
-        (rc = ddp__trainer_need_optimizer(t)) < 0)
-        return rc;
     /* The engine overwrites results older than its run-ahead. */
     while (t->submitted - t->reported >= t->cfg.run_ahead)
         if ((rc = ddp__trainer_collect(t, &r)) < 0)
@@ -352,13 +352,24 @@ int ddp_trainer_step(ddp_trainer_t *t, struct ddp_metrics *m)
     return 0;
 }
 
-int ddp_trainer_gradients(ddp_trainer_t *t, struct ddp_metrics *m)
+int ddp_trainer_step(ddp_trainer_t *t, struct ddp_metrics *m)
+{
+    int rc;
+
+    if ((rc = ddp__trainer_check(t)) < 0 ||
+        (rc = ddp__trainer_need_optimizer(t)) < 0)
+        return rc;
+    ddp__status_enter(&t->ddp->status, DDP_PHASE_TRAINING);
+    rc = run_step(t, m);
+    ddp__status_enter(&t->ddp->status, DDP_PHASE_PROGRAM);
+    return rc;
+}
+
+static int run_gradients(struct ddp_trainer *t, struct ddp_metrics *m)
 {
     struct ddp__result r = {.step = -1};
-    int rc = ddp__trainer_check(t);
+    int rc;
 
-    if (rc < 0)
-        return rc;
     if ((rc = ddp__trainer_drain(t, &r)) == 0 &&
         (rc = ddp__trainer_submit(t, false)) == 0)
         rc = ddp__trainer_drain(t, &r);
@@ -369,6 +380,18 @@ int ddp_trainer_gradients(ddp_trainer_t *t, struct ddp_metrics *m)
     if (m)
         *m = ddp__metrics(r.stats);
     return 0;
+}
+
+int ddp_trainer_gradients(ddp_trainer_t *t, struct ddp_metrics *m)
+{
+    int rc = ddp__trainer_check(t);
+
+    if (rc < 0)
+        return rc;
+    ddp__status_enter(&t->ddp->status, DDP_PHASE_TRAINING);
+    rc = run_gradients(t, m);
+    ddp__status_enter(&t->ddp->status, DDP_PHASE_PROGRAM);
+    return rc;
 }
 
 static int need_gradients(const struct ddp_trainer *t)

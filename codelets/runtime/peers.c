@@ -1,0 +1,412 @@
+/* peers.c - whether the other ranks live, and what they do
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * A rank that is killed on this host is noticed by its process; one that hangs,
+ * or whose host is lost, because it is silent or does not do its part for too
+ * long.
+ */
+#include "config.h"
+
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/crc32c.h"
+#include "base/error.h"
+#include "runtime/net.h"
+#include "runtime/peers.h"
+
+/* Seconds. */
+#define BEAT 0.5     /* between two beats */
+#define LOOK 0.1     /* between two looks for what has arrived or died */
+#define LAST 0.3     /* for the last beat of a process that has ended */
+#define PAUSE 5.0    /* without a look: this process itself had been stopped */
+#define PATIENCE 1.0 /* with others after a failure, of theirs or ours */
+#define NAP 1e-3
+
+static int control_tag(const struct ddp__net *n)
+{
+    return n->wire.tags - 1;
+}
+
+/* ---- processes ---------------------------------------------------------- */
+
+/* Processes are numbered by namespace, and anew when a machine starts. */
+static uint64_t machine(void)
+{
+    char id[64] = "";
+    struct stat space;
+    FILE *f = fopen("/proc/sys/kernel/random/boot_id", "r");
+    bool read = f && fgets(id, sizeof(id), f);
+
+    if (f)
+        fclose(f);
+    if (!read || stat("/proc/self/ns/pid", &space) < 0)
+        return 0;
+    return (uint64_t)ddp__crc32c(0, id, strlen(id)) << 32 ^ space.st_ino;
+}
+
+/* Not all kernels have it. */
+static int open_process(int64_t number)
+{
+#ifdef SYS_pidfd_open
+    return (int)syscall(SYS_pidfd_open, (pid_t)number, 0);
+#else
+    (void)number;
+    return -1;
+#endif
+}
+
+static bool has_died(int process)
+{
+    struct pollfd p = {.fd = process, .events = POLLIN};
+
+    return process >= 0 && poll(&p, 1, 0) > 0 && (p.revents & POLLIN);
+}
+
+/* ---- beats -------------------------------------------------------------- */
+
+static bool is_other(const struct ddp__net *n, int rank)
+{
+    return rank != n->wire.rank;
+}
+
+static int await_beat(struct ddp__net *n, int rank)
+{
+    struct ddp__peer *p = &n->peers.peer[rank];
+
+    return n->wire.recv(&n->wire, rank, control_tag(n), &p->incoming,
+                        sizeof(p->incoming), &p->receive);
+}
+
+static void take_beat(struct ddp__net *n, int rank)
+{
+    struct ddp__peer *p = &n->peers.peer[rank];
+    bool first = p->last.process == 0;
+    double now = ddp__clock();
+
+    if (p->incoming.tasks != p->last.tasks ||
+        p->incoming.ready != p->last.ready)
+        p->moved = now;
+    pthread_mutex_lock(&n->peers.lock);
+    p->last = p->incoming;
+    p->heard = now;
+    pthread_mutex_unlock(&n->peers.lock);
+    if (first && p->last.machine != 0 && p->last.machine == machine())
+        p->process = open_process(p->last.process);
+}
+
+/* Nothing more can be received of it. */
+static void lose(struct ddp__net *n, int rank)
+{
+    struct ddp__peer *p = &n->peers.peer[rank];
+
+    p->receive = 0;
+    pthread_mutex_lock(&n->peers.lock);
+    p->last.ended = p->last.failed = true;
+    pthread_mutex_unlock(&n->peers.lock);
+}
+
+static void listen_to(struct ddp__net *n, int rank)
+{
+    struct ddp__peer *p = &n->peers.peer[rank];
+    int rc;
+
+    while (p->receive && (rc = n->wire.test(&n->wire, &p->receive)) != 0) {
+        if (rc < 0)
+            lose(n, rank);
+        else
+            take_beat(n, rank);
+        if (p->last.ended || await_beat(n, rank) < 0)
+            return;
+    }
+}
+
+static struct ddp__beat make_beat(struct ddp__net *n)
+{
+    struct ddp__beat b = {.ended = n->ended,
+                          .failed = n->rc < 0,
+                          .machine = machine(),
+                          .process = getpid()};
+
+    b.tasks = atomic_load(&n->status->tasks);
+    ddp__status_get(n->status, &b.status);
+    memcpy(b.status.host, n->wire.host, sizeof(b.status.host));
+    ddp__net_counts(n, &b.ops, &b.ready);
+    if (n->rc == DDP_EPEER)
+        snprintf(b.why, sizeof(b.why), "%.*s", (int)sizeof(b.why) - 1, n->why);
+    return b;
+}
+
+/* Who has not taken the beat before is not sent another one. */
+static void send_beat(struct ddp__net *n, int rank, const struct ddp__beat *b)
+{
+    struct ddp__peer *p = &n->peers.peer[rank];
+
+    if (p->send && n->wire.test(&n->wire, &p->send) == 0)
+        return;
+    p->outgoing = *b;
+    n->wire.send(&n->wire, rank, control_tag(n), &p->outgoing,
+                 sizeof(p->outgoing), &p->send);
+}
+
+static void tell_all(struct ddp__net *n)
+{
+    struct ddp__beat b = make_beat(n);
+
+    for (int r = 0; r < n->wire.count; r++)
+        if (is_other(n, r))
+            send_beat(n, r, &b);
+    n->peers.told = ddp__clock();
+}
+
+/* ---- who is gone -------------------------------------------------------- */
+
+static int fail_dead(const struct ddp__net *n, int rank)
+{
+    const struct ddp__beat *b = &n->peers.peer[rank].last;
+
+    return ddp__fail(DDP_EPEER,
+                     "rank %d (%s) has died: its process %lld is gone; it was "
+                     "last heard of %s, after step %lld",
+                     rank, b->status.host, (long long)b->process,
+                     ddp_phase_name(b->status.phase),
+                     (long long)b->status.step);
+}
+
+static int fail_silent(const struct ddp__net *n, int rank, double seconds)
+{
+    const struct ddp_rank_status *s = &n->peers.peer[rank].last.status;
+
+    return ddp__fail(DDP_EPEER,
+                     "rank %d (%s) has not been heard of for %.0f s; it was "
+                     "%s, after step %lld",
+                     rank, s->host[0] ? s->host : "unknown host", seconds,
+                     ddp_phase_name(s->phase), (long long)s->step);
+}
+
+static int fail_stuck(const struct ddp__net *n, int rank)
+{
+    const struct ddp_rank_status *s = &n->peers.peer[rank].last.status;
+
+    return ddp__fail(DDP_EPEER,
+                     "rank %d (%s) hangs and others wait for it: it has been "
+                     "%s for %.0f s, after step %lld",
+                     rank, s->host, ddp_phase_name(s->phase), s->phase_s,
+                     (long long)s->step);
+}
+
+/* Time during which this process was stopped itself says nothing of others. */
+static void forgive_pause(struct ddp__net *n, double now)
+{
+    if (n->peers.looked == 0 || now < n->peers.looked + PAUSE)
+        return;
+    n->moved = now;
+    for (int r = 0; r < n->wire.count; r++)
+        n->peers.peer[r].heard = n->peers.peer[r].moved = now;
+}
+
+/* The last beat of a process may arrive when it has ended. */
+static int check_peer(struct ddp__net *n, int rank, double now)
+{
+    struct ddp__peer *p = &n->peers.peer[rank];
+
+    listen_to(n, rank);
+    if (!p->receive)
+        return 0;
+    if (p->died == 0 && has_died(p->process))
+        p->died = now;
+    if (p->died > 0 && now > p->died + LAST)
+        return fail_dead(n, rank);
+    if (n->peers.timeout > 0 && now > p->heard + n->peers.timeout)
+        return fail_silent(n, rank, now - p->heard);
+    return 0;
+}
+
+int ddp__peers_tend(struct ddp__net *n)
+{
+    double now = ddp__clock();
+    int rc = 0;
+
+    if (now < n->peers.looked + LOOK)
+        return 0;
+    forgive_pause(n, now);
+    if (!n->ended && now > n->peers.told + BEAT)
+        tell_all(n);
+    for (int r = 0; r < n->wire.count && rc == 0; r++)
+        if (is_other(n, r))
+            rc = check_peer(n, r, now);
+    n->peers.looked = now;
+    return rc;
+}
+
+/* Whether a rank holds up an operation, and has done nothing for too long. */
+static bool is_stuck(const struct ddp__net *n, int rank, int64_t op, double now)
+{
+    const struct ddp__peer *p = &n->peers.peer[rank];
+
+    return is_other(n, rank) && p->last.ready < op && n->peers.timeout > 0 &&
+           now > n->moved + n->peers.timeout &&
+           now > p->moved + n->peers.timeout;
+}
+
+/* Whether it has ended without an operation, or has failed and not sent what it
+ * should have by now. */
+static bool is_gone(const struct ddp__net *n, int rank, int64_t op, double now)
+{
+    const struct ddp__peer *p = &n->peers.peer[rank];
+
+    return (p->last.ended && p->last.ops < op) ||
+           (p->last.failed && now > n->moved + PATIENCE);
+}
+
+static int fail_gone(const struct ddp__net *n, int rank)
+{
+    const struct ddp__beat *b = &n->peers.peer[rank].last;
+
+    if (b->why[0])
+        return ddp__fail(DDP_EPEER, "%s", b->why);
+    return ddp__fail(DDP_EPEER, "rank %d (%s) has ended", rank, b->status.host);
+}
+
+int ddp__peers_missing(struct ddp__net *n, int64_t op)
+{
+    double now = ddp__clock();
+    int stuck = -1;
+
+    for (int r = 0; r < n->wire.count; r++) {
+        const struct ddp__beat *b = &n->peers.peer[r].last;
+
+        listen_to(n, r);
+        if (is_gone(n, r, op, now))
+            return fail_gone(n, r);
+        if (is_stuck(n, r, op, now) &&
+            (stuck < 0 || b->ready < n->peers.peer[stuck].last.ready))
+            stuck = r;
+    }
+    return stuck < 0 ? 0 : fail_stuck(n, stuck);
+}
+
+/* ---- the end ------------------------------------------------------------ */
+
+static void nap(void)
+{
+    usleep((useconds_t)(1e6 * NAP));
+}
+
+static bool is_taken(struct ddp__net *n, int rank)
+{
+    struct ddp__peer *p = &n->peers.peer[rank];
+
+    return !p->send || n->wire.test(&n->wire, &p->send) != 0;
+}
+
+/* The others may be gone after a failure. */
+static void say_farewell(struct ddp__net *n)
+{
+    double end = ddp__clock() + PATIENCE;
+    struct ddp__beat b = make_beat(n);
+
+    for (int r = 0; r < n->wire.count; r++) {
+        if (!is_other(n, r))
+            continue;
+        while (!is_taken(n, r) && (!b.failed || ddp__clock() < end))
+            nap();
+        send_beat(n, r, &b);
+        while (!is_taken(n, r) && (!b.failed || ddp__clock() < end))
+            nap();
+    }
+}
+
+static bool all_have_ended(struct ddp__net *n)
+{
+    for (int r = 0; r < n->wire.count; r++) {
+        listen_to(n, r);
+        if (n->peers.peer[r].receive)
+            return false;
+    }
+    return true;
+}
+
+static bool all_is_well(const struct ddp__net *n)
+{
+    for (int r = 0; r < n->wire.count; r++) {
+        const struct ddp__beat *b = &n->peers.peer[r].last;
+
+        if (is_other(n, r) && (b->failed || b->ops != n->ops))
+            return false;
+    }
+    return n->rc == 0;
+}
+
+bool ddp__peers_leave(struct ddp__net *n)
+{
+    double end;
+
+    n->ended = true;
+    say_farewell(n);
+    end = ddp__clock() + PATIENCE;
+    while (!all_have_ended(n)) {
+        if ((n->rc < 0 && ddp__clock() > end) || ddp__peers_tend(n) < 0)
+            return false;
+        nap();
+    }
+    return all_is_well(n);
+}
+
+/* ---- start -------------------------------------------------------------- */
+
+int ddp__peers_new(struct ddp__net *n)
+{
+    struct ddp__peers *p = &n->peers;
+    int rc = 0;
+
+    p->peer = calloc((size_t)n->wire.count, sizeof(*p->peer));
+    if (!p->peer)
+        return ddp__fail(DDP_ENOMEM, "out of memory for ranks");
+    for (int r = 0; r < n->wire.count; r++) {
+        p->peer[r].process = -1;
+        p->peer[r].heard = p->peer[r].moved = ddp__clock();
+        if (is_other(n, r) && rc == 0)
+            rc = await_beat(n, r);
+    }
+    if (rc < 0)
+        return ddp__fail(rc, "MPI: %s", n->wire.why);
+    tell_all(n);
+    return 0;
+}
+
+/* After a failure the module still uses what it has not finished. */
+void ddp__peers_free(struct ddp__net *n)
+{
+    static struct ddp__peer *in_use;
+    bool used = false;
+
+    for (int r = 0; n->peers.peer && r < n->wire.count; r++) {
+        used |= n->peers.peer[r].receive || n->peers.peer[r].send;
+        if (n->peers.peer[r].process >= 0)
+            close(n->peers.peer[r].process);
+    }
+    if (used)
+        in_use = n->peers.peer;
+    else
+        free(n->peers.peer);
+    (void)in_use;
+}
+
+void ddp__peers_status(struct ddp__net *n, int rank,
+                       struct ddp_rank_status *out)
+{
+    struct ddp__peer *p = &n->peers.peer[rank];
+
+    pthread_mutex_lock(&n->peers.lock);
+    *out = p->last.status;
+    out->silent_s = ddp__clock() - p->heard;
+    if (p->last.ended)
+        out->phase = DDP_PHASE_ENDED;
+    pthread_mutex_unlock(&n->peers.lock);
+}
