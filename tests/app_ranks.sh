@@ -5,8 +5,8 @@
 # What one process computes alone is the oracle.
 . "$srcdir/tests/tap.sh"
 
-unset STARPU_NCPU
-export STARPU_NCPU=1 DDP_MODULE_DIR=${DDP_MODULE_DIR:-$builddir/.libs}
+. "$srcdir/tests/ranks.sh"
+
 data=$tmp/data
 "$imagenet" data synth --output "$data" --classes 3 --train-count 60 \
     --val-count 21 --size 24 >/dev/null || exit 99
@@ -14,17 +14,6 @@ data=$tmp/data
 # 12 lanes, of which the last step of an epoch uses 6.
 net="--data $data --model resnet9 --img-size 16 --epochs 2 -b 24 --sub-batch 2
     --lanes 12 --lr 0.05"
-
-# ranks N COMMAND...: as run() does
-ranks()
-{
-    n=$1
-    shift
-    # shellcheck disable=SC2086
-    run timeout -k 10 240 $mpirun -n "$n" "$@"
-}
-mpirun="mpirun --allow-run-as-root --oversubscribe --bind-to none
-    --mca btl_vader_single_copy_mechanism none"
 
 # Without MPI nobody may think that ranks train together.
 # shellcheck disable=SC2086
@@ -46,10 +35,8 @@ if ! command -v mpirun >/dev/null || [ ! -e "$builddir/.libs/ddp_mpi.so" ]; then
     done_testing
 fi
 
-ranks 2 true
-if [ $rc != 0 ]; then
-    sed 's/^/# /' "$tmp/err"
-    skip 22 "mpirun does not start processes here"
+if ! has_mpi; then
+    skip 22 "$why"
     done_testing
 fi
 
@@ -72,7 +59,7 @@ same()
 
 whole="--clip-grad 1 --model-ema-decay 0.9"
 # What programs compute together.
-${DDP_TEST_MAKE:-make} -C "$builddir" tests/ranks_program >/dev/null 2>&1
+build tests/ranks_program
 for n in 1 2 3; do
     ranks $n "$builddir/tests/ranks_program"
     [ $rc = 0 ] && says " points on $n ranks, 0 failed$" "$n ranks reduce"

@@ -61,7 +61,7 @@ noinst_PROGRAMS = %D%/fusebench
 %C%_fusebench_LDADD = $(LDADD_CUDA)
 endif
 
-# app_ranks.sh runs it in several processes.
+# app_ranks.sh and app_peers.sh run it in several processes.
 EXTRA_PROGRAMS = %D%/ranks_program
 
 check_PROGRAMS += \
@@ -203,6 +203,7 @@ dist_check_SCRIPTS = \
     %D%/app_memory.sh \
     %D%/app_options.sh \
     %D%/app_predict.sh \
+    %D%/app_peers.sh \
     %D%/app_ranks.sh \
     %D%/app_resume.sh \
     %D%/app_synth.sh \
@@ -237,6 +238,7 @@ EXTRA_DIST += \
     %D%/defaults.h \
     %D%/driver.h \
     %D%/tap.h \
+    %D%/ranks.sh \
     %D%/tap.sh \
     %D%/torch_resnet.py \
     %D%/tsan.supp

@@ -10,6 +10,7 @@
 
 #include "common/app.h"
 #include "common/app_fail.h"
+#include "common/app_peer.h"
 #include "common/app_rank.h"
 #include "common/app_words.h"
 
@@ -53,8 +54,8 @@ int app_fail(int ddp_code)
     char own[2560];
 
     app_translate(*text ? text : ddp_strerror(ddp_code), own, sizeof(own));
-    if (!is_said(ddp_code, text))
-        app_say_rank(own);
+    if (!is_said(ddp_code, text) && *app_peer_unsaid(own))
+        app_say_rank(app_peer_unsaid(own));
     app_say_nothing();
     return app_exit_code(ddp_code);
 }

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "common/app.h"
+#include "common/app_peer.h"
 #include "common/interrupt.h"
 
 static volatile sig_atomic_t noted;
@@ -36,7 +37,8 @@ static void note_signal(int sig)
         raise(sig); /* delivered when this returns */
     }
     noted = sig;
-    alarm(grace);
+    if (!app_peer_is_lost())
+        alarm(grace);
 }
 
 void interrupt_catch(unsigned grace_s)

@@ -10,6 +10,8 @@ noinst_LTLIBRARIES += $(APPS_COMMON)
     %D%/cores.h \
     %D%/app_fail.c \
     %D%/app_fail.h \
+    %D%/app_peer.c \
+    %D%/app_peer.h \
     %D%/app_rank.c \
     %D%/app_rank.h \
     %D%/app_words.c \

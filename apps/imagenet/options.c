@@ -487,6 +487,9 @@ static const struct opt_group devices = {
         WORKERS_ROW,
         CHOICE("backend", backend, "NAME", "cpu", backends,
                "kernels of CPU workers: oneDNN (cpu) or plain C (ref)"),
+        INT("peer-timeout", peer_timeout, "300", 0, 1e9,
+            "with several ranks: end with exit code 76 when one of them has "
+            "done nothing for so many seconds that others wait for. 0: never"),
         END,
     },
 };
@@ -578,7 +581,8 @@ const struct opt_command train_command = {
         "checkpoint too, where its weights are whole.\n"
         "Exit codes: 0 success, 1 failed or diverged, 2 wrong option, 65 too "
         "many unreadable images, 69 no device, 71 out of memory, 74 a file "
-        "could not be read or written, 75 interrupted, checkpoint saved.",
+        "could not be read or written, 75 interrupted, checkpoint saved, 76 "
+        "another rank has died or hangs.",
     .plain = "data",
     .group =
         (const struct opt_group *const[]){

@@ -41,7 +41,7 @@ struct settings {
     int64_t keep_last, save_every, ckpt_failures;
     bool no_val;
     double time_limit;
-    int64_t grace;
+    int64_t grace, peer_timeout;
     /* predictions */
     char **input, *list, *class_map, *per_class;
     int64_t topk;

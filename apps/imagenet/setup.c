@@ -9,6 +9,7 @@
 
 #include "common/app.h"
 #include "common/app_fail.h"
+#include "common/app_peer.h"
 #include "common/opt_value.h"
 #include "options.h"
 #include "setup.h"
@@ -350,6 +351,8 @@ int setup_devices(const struct settings *s, ddp_t **ddp)
     if (s->workers)
         cfg.cpus = (int)s->workers;
     cfg.backend = s->backend ? "ref" : "cpu";
+    cfg.peer_timeout = (double)s->peer_timeout;
+    cfg.on_peer_lost = app_peer_lost;
     if (!(*ddp = ddp_init(&cfg)))
         return app_fail(ddp_errcode());
     return OPTS_GO;

@@ -1,0 +1,37 @@
+# ranks.sh - run programs in several processes
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# After tap.sh.
+
+unset STARPU_NCPU
+export STARPU_NCPU=1 DDP_MODULE_DIR=${DDP_MODULE_DIR:-$builddir/.libs}
+
+mpirun="mpirun --allow-run-as-root --oversubscribe --bind-to none
+    --mca btl_vader_single_copy_mechanism none"
+
+# ranks N COMMAND...: as run() does
+ranks()
+{
+    n=$1
+    shift
+    # shellcheck disable=SC2086
+    run timeout -k 10 240 $mpirun -n "$n" "$@"
+}
+
+# has_mpi: or skip all, for the reason in $why
+has_mpi()
+{
+    why="no MPI here"
+    command -v mpirun >/dev/null && [ -e "$builddir/.libs/ddp_mpi.so" ] ||
+        return 1
+    why="mpirun does not start processes here"
+    ranks 2 true
+    [ $rc = 0 ] || sed 's/^/# /' "$tmp/err"
+    return $rc
+}
+
+# build PROGRAM: of tests that are only run by others
+build()
+{
+    ${DDP_TEST_MAKE:-make} -C "$builddir" "$1" >/dev/null 2>&1
+}
