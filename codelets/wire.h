@@ -15,6 +15,9 @@ enum { DDP__HOST_NAME = 64 };
 struct ddp__wire {
     int rank, count;             /* of this process; of all */
     int local_rank, local_count; /* the same among those of this host */
+    /* Among those of this host that came with the same key, which is set before
+     * the wire is opened and not negative: they share what they see. */
+    int share_key, share_rank, share_count;
     int tags; /* tags are 0..tags-1; the last is for the end of a rank */
     char host[DDP__HOST_NAME];
     int (*send)(struct ddp__wire *w, int to, int tag, const void *data,

@@ -185,4 +185,36 @@ train 1 $type -u STARPU_NCPU taskset -c "$cpu"
 [ $rc = 0 ] && [ "$crc" = "$first" ]
 point $? "a GPU and its input share a processor"
 
+# ---- several ranks on a machine -----------------------------------------------
+
+# rank_devices N COMMAND...: how many GPUs the first of N ranks uses, of three
+rank_devices()
+{
+    local n=$1
+    shift
+    # shellcheck disable=SC2086
+    run on 3 timeout -k 10 120 $mpirun -n "$n" env -u STARPU_NCUDA \
+        STARPU_NCPU=1 "$@" LD_PRELOAD="$emulator" sh -c 'eval "$SET"; exec "$@"' sh \
+        "$imagenet" train --data "$tmp/ranks" --model mlp --hidden 16 \
+        --img-size 16 --epochs 1 -b 24 --sub-batch 2 --lanes 12 --lr 0.05 \
+        --no-val --output "$tmp/ranks-$n-$#"
+    [ $rc = 0 ] && [ "$(value weights)" = "${weights:=$(value weights)}" ]
+    point $? "$n ranks train to the same weights: $weights"
+}
+
+. "$srcdir/tests/ranks.sh"
+if has_mpi; then
+    "$imagenet" data synth --output "$tmp/ranks" --classes 3 --train-count 60 \
+        --val-count 21 --size 24 >/dev/null || exit 99
+    rank_devices 1
+    says "^devices: 3 CUDA workers" "one rank has all three GPUs"
+    rank_devices 3
+    says "^devices: 1 CUDA worker on 1 GPU" "three ranks have one each"
+    rank_devices 2 SET='export CUDA_VISIBLE_DEVICES=$OMPI_COMM_WORLD_RANK'
+    says "^devices: 3 CUDA workers" \
+        "what the launcher gives each rank is not divided"
+else
+    skip 6 "$why"
+fi
+
 done_testing

@@ -123,6 +123,7 @@ check_PROGRAMS += \
     %D%/test_sched \
     %D%/test_schedule \
     %D%/test_segment \
+    %D%/test_share \
     %D%/test_starpu_env \
     %D%/test_step \
     %D%/test_tap \

@@ -92,19 +92,29 @@ static int count_tags(void)
     return found && *most < MOST_TAGS ? *most : MOST_TAGS;
 }
 
+/* The rank and the size of a group of processes, which is freed. */
+static int take_place(MPI_Comm group, int *rank, int *count)
+{
+    int rc;
+
+    if ((rc = MPI_Comm_rank(group, rank)) || (rc = MPI_Comm_size(group, count)))
+        return rc;
+    return MPI_Comm_free(&group);
+}
+
 static int fill_places(struct ddp__wire *w)
 {
     char host[MPI_MAX_PROCESSOR_NAME] = "";
-    MPI_Comm here;
+    MPI_Comm here, shared;
     int len, rc;
 
     if ((rc = MPI_Comm_rank(comm, &w->rank)) ||
         (rc = MPI_Comm_size(comm, &w->count)) ||
         (rc = MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL,
                                   &here)) ||
-        (rc = MPI_Comm_rank(here, &w->local_rank)) ||
-        (rc = MPI_Comm_size(here, &w->local_count)) ||
-        (rc = MPI_Comm_free(&here)) ||
+        (rc = MPI_Comm_split(here, w->share_key, 0, &shared)) ||
+        (rc = take_place(here, &w->local_rank, &w->local_count)) ||
+        (rc = take_place(shared, &w->share_rank, &w->share_count)) ||
         (rc = MPI_Get_processor_name(host, &len)))
         return result(w, rc);
     snprintf(w->host, sizeof(w->host), "%.*s", (int)sizeof(w->host) - 1, host);

@@ -19,8 +19,10 @@
 #include "runtime/device_list.h"
 #include "runtime/describe.h"
 #include "runtime/devices.h"
+#include "runtime/launch.h"
 #include "runtime/task_group.h"
 #include "runtime/place.h"
+#include "runtime/share.h"
 #include "runtime/scheduler.h"
 #include "runtime/scheduler_names.h"
 #include "runtime/starpu_env.h"
@@ -61,43 +63,55 @@ static int asked_for(const struct ddp__device *d, const struct ddp_config *cfg)
 /* Whether there are that many devices of a kind; the message has the reason if
  * not. */
 static bool find_accelerators(ddp_t *ddp, const struct ddp__device *d,
-                              int asked)
+                              int asked, bool all)
 {
     struct ddp__error before = ddp__error_save();
     struct ddp__gpus *g = &ddp->gpus;
 
     g->count = g->seen = 0;
-    d->find(g, asked < 0 ? 0 : asked);
+    d->find(g, asked < 0 || all ? 0 : asked);
     ddp__error_restore(&before); /* g->why has the reasons */
     return g->count > 0 && g->count >= asked;
 }
 
-/* Have StarPU use the first kind that is there, and none of the others.  That
- * there are none is fine unless somebody asked for them. */
-static int choose_gpus(ddp_t *ddp, const struct ddp_config *cfg,
-                       struct starpu_conf *conf)
+/* The first kind that is there.  That there are none is fine unless somebody
+ * asked for them.  Several ranks may divide them later. */
+static int find_gpus(ddp_t *ddp, const struct ddp_config *cfg)
 {
-    static const struct ddp__gpus none;
-    int most = cfg->gpus;
+    int most = cfg->gpus, rc;
+    bool ranks;
 
-    for (int i = 0; ddp__devices[i]->find; i++) {
+    if ((rc = ddp__launch(&ranks)) < 0)
+        return rc;
+    for (int i = 0; ddp__devices[i]->find && !ddp->accelerator; i++) {
         const struct ddp__device *d = ddp__devices[i];
-        int asked = asked_for(d, cfg);
 
-        d->configure(conf, &none);
-        if (ddp->accelerator || asked == 0)
+        ddp->asked_gpus = asked_for(d, cfg);
+        if (ddp->asked_gpus == 0)
             continue;
-        most = asked;
-        if (!find_accelerators(ddp, d, asked))
-            continue;
-        ddp->accelerator = d;
-        d->configure(conf, &ddp->gpus);
+        most = ddp->asked_gpus;
+        if (find_accelerators(ddp, d, most, ranks))
+            ddp->accelerator = d;
     }
     if (most > 0 && !ddp->accelerator)
         return ddp__fail(
             DDP_ENODEV, "%d GPUs were asked for, %d can be used%s%s", most,
             ddp->gpus.count, ddp->gpus.why[0] ? ": " : "", ddp->gpus.why);
     return 0;
+}
+
+/* Have StarPU use this rank's share of that kind, and none of the others. */
+static void configure_gpus(ddp_t *ddp, struct starpu_conf *conf)
+{
+    static const struct ddp__gpus none;
+
+    for (int i = 0; ddp__devices[i]->find; i++)
+        ddp__devices[i]->configure(conf, &none);
+    if (!ddp->accelerator)
+        return;
+    ddp__gpus_share(&ddp->gpus, ddp->asked_gpus, ddp->net.wire.share_rank,
+                    ddp->net.wire.share_count);
+    ddp->accelerator->configure(conf, &ddp->gpus);
 }
 
 /* StarPU gives each GPU a processor of its own.  Where that leaves none for the
@@ -178,8 +192,8 @@ static int start_starpu(ddp_t *ddp, const struct ddp_config *cfg)
     if (cfg->cpus >= 0 && conf.ncpus < 0)
         conf.ncpus = cfg->cpus;
     ddp->asked_cpus = conf.ncpus;
-    if ((rc = choose_gpus(ddp, cfg, &conf)) < 0 ||
-        (rc = check_machine(ddp)) < 0)
+    configure_gpus(ddp, &conf);
+    if ((rc = check_machine(ddp)) < 0)
         return rc;
     ddp__place_workers(ddp, &conf);
     if ((rc = init_by_policy(ddp, &conf)) == 0)
@@ -272,7 +286,9 @@ ddp_t *ddp_init(const struct ddp_config *given)
         goto not_started;
     }
     ddp__status_init(&ddp->status);
-    if (ddp__net_open(&ddp->net, &ddp->status, &cfg) < 0)
+    if (find_gpus(ddp, &cfg) < 0 ||
+        ddp__net_open(&ddp->net, &ddp->status, &cfg,
+                      ddp__gpus_key(&ddp->gpus)) < 0)
         goto free_ddp;
     if (start_starpu(ddp, &cfg) < 0)
         goto leave;

@@ -20,6 +20,7 @@ struct ddp {
     int workers; /* that run kernels */
     int cpu_workers, gpu_workers;
     int asked_cpus; /* CPU workers that the user asked for; -1: did not */
+    int asked_gpus; /* of one kind, or DDP_ALL */
     int most_cpus;  /* CPU workers that StarPU has room for; 0: enough */
     int segment_us; /* how long a task of a lane shall last at least; -1: as
                        the engine thinks right */

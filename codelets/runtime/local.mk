@@ -39,6 +39,8 @@ CODELETS_SOURCES += \
     %D%/scheduler.h \
     %D%/scheduler_names.c \
     %D%/scheduler_names.h \
+    %D%/share.c \
+    %D%/share.h \
     %D%/starpu_env.c \
     %D%/starpu_env.h \
     %D%/starpu_home.c \

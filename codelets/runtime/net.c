@@ -243,12 +243,15 @@ static int await_start(struct ddp__net *n)
 }
 
 int ddp__net_open(struct ddp__net *n, struct ddp__status *status,
-                  const struct ddp_config *cfg)
+                  const struct ddp_config *cfg, int share_key)
 {
     bool ranks;
     int rc = ddp__launch(&ranks);
 
-    *n = (struct ddp__net){.wire = {.count = 1, .local_count = 1},
+    *n = (struct ddp__net){.wire = {.count = 1,
+                                    .local_count = 1,
+                                    .share_key = share_key,
+                                    .share_count = 1},
                            .status = status,
                            .peers = {.timeout = cfg->peer_timeout},
                            .on_peer_lost = cfg->on_peer_lost,

@@ -47,7 +47,7 @@ struct ddp__net {
 /* Find out how this process was started, and join the other ranks.  An error if
  * it was started with others that cannot be reached. */
 int ddp__net_open(struct ddp__net *n, struct ddp__status *status,
-                  const struct ddp_config *cfg);
+                  const struct ddp_config *cfg, int share_key);
 
 /* Wait for all ranks to end. */
 void ddp__net_close(struct ddp__net *n);

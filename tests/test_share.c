@@ -1,0 +1,101 @@
+/* test_share.c - GPUs that several processes see are divided among them
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#include "config.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/share.h"
+#include "tap.h"
+
+/* GPUs 10, 11, ... in slots 0, 1, ... */
+static struct ddp__gpus machine(int count)
+{
+    struct ddp__gpus g = {.count = count, .seen = count + 1};
+
+    for (int i = 0; i < count; i++) {
+        g.id[i] = 10 + i;
+        g.pci[i].bus = (unsigned)i;
+    }
+    return g;
+}
+
+/* Which GPUs a process gets: "10,11,". */
+static const char *share(int count, int asked, int rank, int ranks)
+{
+    static char text[128];
+    struct ddp__gpus g = machine(count);
+    size_t len = 0;
+
+    ddp__gpus_share(&g, asked, rank, ranks);
+    text[0] = '\0';
+    for (int i = 0; i < g.count; i++)
+        len += (size_t)snprintf(text + len, sizeof(text) - len, "%d,", g.id[i]);
+    for (int i = 0; i < g.count; i++)
+        if (g.pci[i].bus != (unsigned)(g.id[i] - 10))
+            return "another slot";
+    return text;
+}
+
+/* Whether each of so many GPUs has one process, if there are enough. */
+static bool are_divided(int count, int ranks)
+{
+    int owners[DDP__MAX_GPUS] = {0};
+
+    for (int r = 0; r < ranks; r++) {
+        struct ddp__gpus g = machine(count);
+
+        ddp__gpus_share(&g, DDP_ALL, r, ranks);
+        if (g.count < count / ranks || g.count > (count + ranks - 1) / ranks)
+            return false;
+        for (int i = 0; i < g.count; i++)
+            owners[g.id[i] - 10]++;
+    }
+    for (int i = 0; i < count && count >= ranks; i++)
+        if (owners[i] != 1)
+            return false;
+    return true;
+}
+
+static void test_shares(void)
+{
+    bool good = true;
+
+    is_str(share(4, DDP_ALL, 0, 1), "10,11,12,13,", "one process has all");
+    is_str(share(4, DDP_ALL, 1, 2), "12,13,", "of two the second has half");
+    is_str(share(4, DDP_ALL, 3, 4), "13,", "of four each has one");
+    is_str(share(2, DDP_ALL, 3, 4), "11,", "four share two");
+    is_str(share(4, 1, 1, 2), "11,", "as many as are asked for");
+    is_str(share(2, 2, 1, 2), "10,11,", "shared where there are too few");
+    is_str(share(0, DDP_ALL, 1, 2), "", "none where there are none");
+    for (int count = 1; count <= 16; count++)
+        for (int ranks = 1; ranks <= 16; ranks++)
+            good &= are_divided(count, ranks);
+    ok(good, "1 to 16 GPUs among 1 to 16 processes: each has one owner");
+}
+
+static void test_keys(void)
+{
+    struct ddp__gpus a = machine(2), b = machine(2), c = machine(3);
+    int key;
+
+    unsetenv("CUDA_VISIBLE_DEVICES");
+    key = ddp__gpus_key(&a);
+    ok(key >= 0 && key == ddp__gpus_key(&b), "who sees the same has one key");
+    ok(key != ddp__gpus_key(&c), "who sees more has another");
+    b.pci[1].bus = 7;
+    ok(key != ddp__gpus_key(&b), "so has who sees others");
+    setenv("CUDA_VISIBLE_DEVICES", "MIG-1", 1);
+    key = ddp__gpus_key(&a);
+    setenv("CUDA_VISIBLE_DEVICES", "MIG-2", 1);
+    ok(key != ddp__gpus_key(&a), "and who sees another part of a GPU");
+}
+
+int main(void)
+{
+    test_shares();
+    test_keys();
+    return done_testing();
+}
