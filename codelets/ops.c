@@ -3,6 +3,7 @@
  */
 #include "config.h"
 
+#include <math.h>
 #include <stdio.h>
 
 #include "base/error.h"
@@ -196,4 +197,15 @@ struct ddp__xwy ddp__op_xwy(enum ddp__op op)
         return (struct ddp__xwy){DDP__CONV_BWD_W_X, DDP__CONV_BWD_W_G,
                                  DDP__CONV_BWD_W_DY};
     return (struct ddp__xwy){DDP__CONV_FWD_X, DDP__CONV_FWD_W, DDP__CONV_FWD_Y};
+}
+
+struct ddp__bn_spread ddp__bn_spread(const struct ddp__call *c, float stat)
+{
+    struct ddp__bn_spread s = {.var = stat, .inv = stat};
+
+    if (c->bn.inverse)
+        s.var = fmax(0, 1 / (s.inv * s.inv) - c->bn.eps);
+    else
+        s.inv = 1 / sqrt(s.var + c->bn.eps);
+    return s;
 }

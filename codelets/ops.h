@@ -400,7 +400,8 @@ struct ddp__call {
             float eps;
             enum ddp_act act; /* of bn(x) + r; one with ddp__act_from_y() */
             bool residual;
-            bool mask; /* of relu after a residual, c a multiple of 8 */
+            bool mask;    /* of relu after a residual, c a multiple of 8 */
+            bool inverse; /* stat has 1 / sqrt(var + eps), not var */
         } bn;
         enum ddp_act act; /* ACT_FWD, ACT_BWD, ADD */
         struct ddp__pool pool;
@@ -432,6 +433,12 @@ struct ddp__call {
         void *plan;
     } on[DDP_DEVICE_KINDS];
 };
+
+/* What a channel's second statistic says of a batch norm. */
+struct ddp__bn_spread {
+    double var, inv; /* inv = 1 / sqrt(var + eps) */
+};
+struct ddp__bn_spread ddp__bn_spread(const struct ddp__call *c, float stat);
 
 /* The operands of a call: those of its operation, or of its host function. */
 const struct ddp__signature *ddp__call_signature(const struct ddp__call *c);

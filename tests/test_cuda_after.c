@@ -87,15 +87,17 @@ static void test_statistics(void)
 
 static void test_gradient(void)
 {
-    float mean[] = {3, -1}, var[] = {2, 0.5f}, dscale[] = {7, 8},
-          dshift[] = {-4, 5}, g[8] = {0};
-    const float want[] = {7, 8, -4, 5, 12, -4, 12, 3};
+    float mean[] = {3, -1}, var[] = {3, 0}, inv[] = {0.5f, 1},
+          dscale[] = {7, 8}, dshift[] = {-4, 5}, g[8] = {0};
+    const float want[] = {7, 8, -4, 5, 12, -4, 18, 0};
     struct ddp__k_bn_given p = {.blocks = 1,
                                 .c = 2,
                                 .n = 4,
+                                .eps = 1,
                                 .unbias = 1.5f,
                                 .mean = mean,
                                 .var = var,
+                                .inv = inv,
                                 .dscale = dscale,
                                 .dshift = dshift,
                                 .g = g};
@@ -107,6 +109,14 @@ static void test_gradient(void)
     for (int i = 0; i < 8; i++)
         wrong += g[i] != 2 * want[i];
     is_int(wrong, 0, "g is dscale, dshift, n mean, n var; written, then added");
+
+    p.var = NULL;
+    p.add = false;
+    wrong = 0;
+    run(ddp__k_bn_put_block, &p);
+    for (int i = 0; i < 8; i++) /* powers of two: 1 / inv^2 is exact */
+        wrong += g[i] != want[i];
+    is_int(wrong, 0, "the same of 1 / sqrt(var + eps)");
 }
 
 int main(void)

@@ -200,7 +200,7 @@ static ddp_graph_t *build(ddp_chain_t *m, enum ddp__mode mode,
                                    .dtype = dtype,
                                    .cap = 32,
                                    .channels = 8,
-                                   .sums = true,
+                                   .on_gpus = true,
                                    .fill = no_host,
                                    .fill_dy = no_host,
                                    .output = no_host};

@@ -226,6 +226,19 @@ static void normalise_blocks(const struct ddp__task *t,
 
 /* ---- kernels ------------------------------------------------------------ */
 
+/* scale / sqrt(var + eps); stat, which has var, gets what backward will read.
+ */
+static float factor(const struct ddp__call *c, float scale, float *stat,
+                    bool train)
+{
+    float root = sqrtf(*stat + c->bn.eps);
+
+    if (!train || !c->bn.inverse)
+        return scale / root;
+    *stat = 1 / root;
+    return scale * *stat;
+}
+
 /* stat: mean and variance to normalise with; measured first when `train`. */
 static int run_bn(const struct ddp__task *t, float *stat, const void *res,
                   bool train)
@@ -246,7 +259,7 @@ static int run_bn(const struct ddp__task *t, float *stat, const void *res,
                          (double *)(void *)(scratch + tmp), stat, stat + c);
     for (size_t i = 0; i < c; i++) {
         par[i] = stat[i];
-        par[w + i] = scale[i] / sqrtf(stat[c + i] + t->call->bn.eps);
+        par[w + i] = factor(t->call, scale[i], &stat[c + i], train);
         par[2 * w + i] = shift[i];
     }
     for (int i = 0; i < 3; i++)

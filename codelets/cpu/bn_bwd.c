@@ -348,16 +348,16 @@ static void finish_sums(const struct pass *s, const double *sum, float *par)
     float *g = t->data[DDP__BN_BWD_G];
 
     for (size_t i = 0; i < c; i++) {
-        double var = stat[c + i], inv = 1 / sqrt(var + t->call->bn.eps);
-        double dscale = sum[w + i] * inv;
+        struct ddp__bn_spread of = ddp__bn_spread(t->call, stat[c + i]);
+        double dscale = sum[w + i] * of.inv;
 
         par[3 * w + i] = (float)(sum[i] / m);
-        par[4 * w + i] = (float)(dscale * inv / m);
+        par[4 * w + i] = (float)(dscale * of.inv / m);
         store_gradient(t, &g[i], dscale);
         store_gradient(t, &g[c + i], sum[i]);
         store_gradient(t, &g[2 * c + i], t->n * (double)stat[i]);
         store_gradient(t, &g[3 * c + i],
-                       t->n * (m > 1 ? var * m / (m - 1) : var));
+                       t->n * (m > 1 ? of.var * m / (m - 1) : of.var));
     }
     ddp__bn_repeat(&s->r, par + 3 * w);
     ddp__bn_repeat(&s->r, par + 4 * w);
@@ -369,10 +369,13 @@ static void load_parameters(const struct pass *s, float *par)
     const float *w = s->t->data[DDP__BN_BWD_W],
                 *stat = s->t->data[DDP__BN_BWD_STAT];
     size_t c = s->r.c, width = s->r.width;
+    bool inverse = s->t->call->bn.inverse;
+    float eps = s->t->call->bn.eps;
 
     for (size_t i = 0; i < c; i++) {
         par[i] = stat[i];
-        par[width + i] = w[i] / sqrtf(stat[c + i] + s->t->call->bn.eps);
+        par[width + i] =
+            inverse ? w[i] * stat[c + i] : w[i] / sqrtf(stat[c + i] + eps);
         par[2 * width + i] = w[c + i];
     }
     for (size_t i = 0; i < 3; i++)

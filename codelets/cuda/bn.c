@@ -160,9 +160,12 @@ void ddp__cuda_bn_graph(struct ddp__cudnn_graph *g, const struct ddp__call *c,
         build_backward_graph(g, c, n);
 }
 
-/* Whether cuDNN shall be asked. */
+/* Whether cuDNN shall be asked.  It writes both halves of stat, which only
+ * lie well for channels in groups. */
 static bool suits_cudnn(const struct ddp__call *c)
 {
+    if (c->buf[DDP__BN_FWD_X].shape.c % 4)
+        return false;
     if (c->bn.act != DDP_IDENTITY && c->bn.act != DDP_RELU)
         return false;
     if (c->bn.mask && !ddp__cuda_masks_fit(c->buf[DDP__BN_FWD_X].type))
@@ -218,12 +221,15 @@ static int align_parameters(const struct ddp__task *t, int w,
     return p[BN_SCALE] && p[BN_SHIFT] ? 0 : DDP_EDEVICE;
 }
 
-/* The arguments of our kernels that describe the statistics, at stat. */
+/* The arguments of our kernels that describe the statistics, at stat.  On GPUs
+ * alone these hold inv, as cuDNN has it; else scratch does. */
 static struct ddp__k_bn_given given_statistics(const struct ddp__task *t,
-                                               float *stat, float *inv)
+                                               struct ddp__cuda_run *r,
+                                               float *stat)
 {
     struct ddp_shape x = t->call->buf[DDP__BN_FWD_X].shape;
     double m = (double)t->n * x.h * x.w;
+    bool inverse = t->call->bn.inverse;
 
     return (struct ddp__k_bn_given){
         .blocks = ((unsigned)x.c + DDP__THREADS - 1) / DDP__THREADS,
@@ -233,11 +239,11 @@ static struct ddp__k_bn_given given_statistics(const struct ddp__task *t,
         .unbias = (float)(m > 1 ? m / (m - 1) : 1),
         .add = t->accumulate,
         .mean = stat,
-        .var = stat + x.c,
-        .inv = inv};
+        .var = inverse ? NULL : stat + x.c,
+        .inv = inverse ? stat + x.c : ddp__cuda_take(r, 4 * (size_t)x.c)};
 }
 
-/* cuDNN writes inv, and stat holds variances: bn_var turns one into the other
+/* cuDNN writes inv: where stat holds variances, bn_var turns one into the other
  * after the run. */
 int ddp__cuda_bn_fwd(const struct ddp__task *t)
 {
@@ -257,16 +263,14 @@ int ddp__cuda_bn_fwd(const struct ddp__task *t)
         return ddp__cuda_bn_kernels_fwd(t);
     if ((rc = align_parameters(t, DDP__BN_FWD_W, &r, p)) < 0)
         return rc;
-    to = given_statistics(
-        t, stat,
-        ddp__cuda_take(&r, 4 * (size_t)t->call->buf[DDP__BN_FWD_X].shape.c));
+    to = given_statistics(t, &r, stat);
     p[BN_INV] = to.inv;
     if (t->call->bn.residual)
         p[BN_R] = t->data[DDP__BN_FWD_R];
     if (t->call->bn.mask)
         p[BN_MASK] = t->data[DDP__BN_FWD_MASK];
     rc = ddp__cudnn_run(r.variant->dnn, r.worker, p, r.workspace);
-    if (rc < 0)
+    if (rc < 0 || t->call->bn.inverse)
         return rc;
     return ddp__cuda_launched(ddp__k_bn_var(&to, r.worker->stream), "bn_var");
 }
@@ -297,7 +301,9 @@ static int run_backward_graph(const struct ddp__task *t,
         p[BN_DR] = t->data[DDP__BN_BWD_DR];
     }
 
-    if ((rc = align_parameters(t, DDP__BN_BWD_W, r, p)) < 0 ||
+    if ((rc = align_parameters(t, DDP__BN_BWD_W, r, p)) < 0)
+        return rc;
+    if (!t->call->bn.inverse &&
         (rc = ddp__cuda_launched(ddp__k_bn_inv(to, r->worker->stream),
                                  "bn_inv")) < 0)
         return rc;
@@ -315,8 +321,7 @@ int ddp__cuda_bn_bwd(const struct ddp__task *t)
         return rc;
     if (!r.variant->dnn)
         return ddp__cuda_bn_kernels_bwd(t);
-    to = given_statistics(t, t->data[DDP__BN_BWD_STAT],
-                          ddp__cuda_take(&r, size));
+    to = given_statistics(t, &r, t->data[DDP__BN_BWD_STAT]);
     to.dscale = ddp__cuda_take(&r, size);
     to.dshift = ddp__cuda_take(&r, size);
     to.g = t->data[DDP__BN_BWD_G];

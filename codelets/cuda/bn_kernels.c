@@ -56,6 +56,7 @@ int ddp__cuda_bn_kernels_fwd(const struct ddp__task *t)
         return rc;
     p.part = place.scratch;
     p.mean = p.stat = t->data[DDP__BN_FWD_STAT];
+    p.inverse = t->call->bn.inverse;
     p.blocks = ddp__columns_blocks(&p.k);
     if ((rc = DDP__LAUNCH(&place, bn_measure, &p)) < 0)
         return rc;
@@ -99,6 +100,7 @@ int ddp__cuda_bn_kernels_bwd(const struct ddp__task *t)
         p.y = t->data[DDP__BN_BWD_SLOPE];
     p.dy = t->data[DDP__BN_BWD_DY];
     p.mean = t->data[DDP__BN_BWD_STAT];
+    p.inverse = t->call->bn.inverse;
     p.g = t->data[DDP__BN_BWD_G];
     p.add = t->accumulate;
     p.dx = t->data[DDP__BN_BWD_DX];

@@ -25,7 +25,7 @@ struct ddp__k_bn_given {
     float eps;
     float unbias; /* m / (m - 1), of m values of a channel */
     bool add;
-    float *var, *inv; /* inv = 1 / sqrt(var + eps) */
+    float *var, *inv; /* inv = 1 / sqrt(var + eps); bn_put: var or inv */
     const float *mean, *dscale, *dshift;
     float *g; /* (+)= dscale, dshift, n mean, n unbias var */
 };
@@ -73,6 +73,13 @@ struct ddp__k_bn_var_shared {
 #define ddp__k_bn_put_shared ddp__k_bn_var_shared
 
 /* var = 1 / inv^2 - eps, which rounding must not make negative */
+DDP__DEVICE float ddp__k_given_variance(const struct ddp__k_bn_given *p, int i)
+{
+    float var = 1 / (p->inv[i] * p->inv[i]) - p->eps;
+
+    return var < 0 ? 0 : var;
+}
+
 DDP__DEVICE void ddp__k_bn_var_block(const struct ddp__k_bn_given *p,
                                      struct ddp__k_bn_var_shared *shared,
                                      unsigned block)
@@ -82,11 +89,8 @@ DDP__DEVICE void ddp__k_bn_var_block(const struct ddp__k_bn_given *p,
     {
         int i = (int)(block * DDP__THREADS + t);
 
-        if (i < p->c) {
-            float var = 1 / (p->inv[i] * p->inv[i]) - p->eps;
-
-            p->var[i] = var < 0 ? 0 : var;
-        }
+        if (i < p->c)
+            p->var[i] = ddp__k_given_variance(p, i);
     }
 }
 
@@ -114,8 +118,9 @@ DDP__DEVICE void ddp__k_bn_put_block(const struct ddp__k_bn_given *p,
         int i = (int)(block * DDP__THREADS + t);
 
         if (i < p->c) {
+            float var = p->var ? p->var[i] : ddp__k_given_variance(p, i);
             float v[4] = {p->dscale[i], p->dshift[i], (float)p->n * p->mean[i],
-                          (float)p->n * (p->var[i] * p->unbias)};
+                          (float)p->n * (var * p->unbias)};
 
             for (int k = 0; k < 4; k++) {
                 float *g = &p->g[(size_t)k * (size_t)p->c + (size_t)i];

@@ -217,6 +217,7 @@ struct ddp__k_bn {
     const float *w;    /* scale[c], shift[c] */
     const float *mean; /* mean[c], var[c]: what to normalise by */
     float *stat;       /* the same, of this sub-batch */
+    bool inverse;      /* there 1 / sqrt(var + eps) takes the place of var */
     float *part;       /* partial results of chunks: two values of a channel */
     float *sum;        /* sum of dz [c], of dz xhat [c] */
     float *g;

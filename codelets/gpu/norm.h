@@ -134,6 +134,22 @@ DDP__DEVICE struct ddp__k_moments ddp__k_chunk(const struct ddp__k_bn *p,
     return m;
 }
 
+/* From the biased variance what stat holds. */
+DDP__DEVICE float ddp__k_keep_variance(const struct ddp__k_bn *p, float var)
+{
+    return p->inverse ? 1 / sqrtf(var + p->eps) : var;
+}
+
+/* The variance, of what stat holds; rounding must not make it negative. */
+DDP__DEVICE double ddp__k_kept_variance(const struct ddp__k_bn *p, float kept)
+{
+    double var = kept;
+
+    if (p->inverse)
+        var = 1 / (var * var) - p->eps;
+    return var < 0 ? 0 : var;
+}
+
 /* stat = mean[c], biased variance[c].  8 bytes a channel and chunk in. */
 DDP__DEVICE void
 ddp__k_bn_statistics_block(const struct ddp__k_bn *p,
@@ -163,8 +179,8 @@ ddp__k_bn_statistics_block(const struct ddp__k_bn *p,
 
         if (s.channel < c) {
             p->stat[s.channel] = (float)sh->of[t].mean;
-            p->stat[c + s.channel] =
-                (float)(sh->of[t].squares / (double)p->k.rows);
+            p->stat[c + s.channel] = ddp__k_keep_variance(
+                p, (float)(sh->of[t].squares / (double)p->k.rows));
         }
     }
 }
@@ -183,6 +199,8 @@ DDP__DEVICE void ddp__k_inverse(const struct ddp__k_bn *p,
                                 float v[DDP__WIDTH])
 {
     ddp__k_of_channels(p->mean + p->k.c, l, v);
+    if (p->inverse)
+        return;
     for (int j = 0; j < DDP__WIDTH; j++)
         v[j] = 1 / sqrtf(v[j] + p->eps);
 }
@@ -351,7 +369,8 @@ DDP__DEVICE void ddp__k_channel_gradient(const struct ddp__k_bn *p,
                                          double dz_xhat)
 {
     size_t c = (size_t)p->k.c;
-    double m = (double)p->k.rows, var = p->mean[c + channel];
+    double m = (double)p->k.rows;
+    double var = ddp__k_kept_variance(p, p->mean[c + channel]);
 
     if (m > 1)
         var *= m / (m - 1);

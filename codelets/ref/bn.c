@@ -70,16 +70,22 @@ static void normalise(const struct ddp__task *t, size_t c, double mean,
     }
 }
 
-/* With the statistics of this sub-batch, which go to stat: mean[c], var[c]. */
+/* With the statistics of this sub-batch, which go to stat: mean[c], and var[c]
+ * or 1 / sqrt(var + eps)[c]. */
 int ddp__ref_bn_fwd(const struct ddp__task *t)
 {
     struct ddp__ref_buf x = ddp__ref_buf(t, DDP__BN_FWD_X);
     size_t channels = (size_t)x.c;
     float *stat = t->data[DDP__BN_FWD_STAT];
+    double eps = t->call->bn.eps;
 
     for (size_t c = 0; c < channels; c++) {
-        measure(t, &x, c, &stat[c], &stat[channels + c]);
-        normalise(t, c, stat[c], stat[channels + c], DDP__BN_FWD_R);
+        float var;
+
+        measure(t, &x, c, &stat[c], &var);
+        normalise(t, c, stat[c], var, DDP__BN_FWD_R);
+        stat[channels + c] =
+            t->call->bn.inverse ? (float)(1 / sqrt(var + eps)) : var;
     }
     return 0;
 }
@@ -158,21 +164,21 @@ int ddp__ref_bn_bwd(const struct ddp__task *t)
     float *g = t->data[DDP__BN_BWD_G];
 
     for (size_t c = 0; c < channels; c++) {
-        double var = stat[channels + c];
+        struct ddp__bn_spread s = ddp__bn_spread(t->call, stat[channels + c]);
         struct channel ch = {.c = c,
                              .channels = channels,
                              .m = m,
                              .mean = stat[c],
-                             .inv = 1 / sqrt(var + t->call->bn.eps)};
+                             .inv = s.inv};
 
         sum_channel(t, &ch);
         spread_channel(t, &ch);
         if (m > 1)
-            var *= (double)m / (double)(m - 1);
+            s.var *= (double)m / (double)(m - 1);
         ddp__ref_sum(t, &g[c], ch.sum_dz_xhat);
         ddp__ref_sum(t, &g[channels + c], ch.sum_dz);
         ddp__ref_sum(t, &g[2 * channels + c], t->n * ch.mean);
-        ddp__ref_sum(t, &g[3 * channels + c], t->n * var);
+        ddp__ref_sum(t, &g[3 * channels + c], t->n * s.var);
     }
     return 0;
 }

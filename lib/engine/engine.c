@@ -353,7 +353,7 @@ static int make_graph(struct ddp__engine *e, ddp_chain_t *chain)
         e->graph = NULL;
         e->spec.graph.segment_us = 0;
         e->spec.graph.joined = false;
-        e->spec.graph.sums = false;
+        e->spec.graph.on_gpus = false;
         e->spec.graph.channels = 0;
     }
 }
@@ -479,7 +479,7 @@ int ddp__engine_new(struct ddp__engine **out, ddp_t *ddp, ddp_chain_t *chain,
     e->spec.graph.ddp = ddp;
     e->spec.graph.channels = ddp->channels;
     e->spec.graph.merged = e->spec.lanes > 1;
-    e->spec.graph.sums = ddp->accelerator && !ddp->devices.hybrid;
+    e->spec.graph.on_gpus = ddp->accelerator && !ddp->devices.hybrid;
     ddp__lock_init(&e->lock);
     if ((rc = ddp__task_group_init(&e->group, ddp)) < 0 ||
         (rc = make_engine(e, chain)) < 0) {

@@ -40,7 +40,8 @@ struct ddp__graph_spec {
     bool flip;           /* EVAL: the mean of x and its mirror image */
     bool input_gradient; /* PULL: dx too */
     int channels;      /* images of bf16 or f16 get a multiple of it; 0: none */
-    bool sums;         /* gradients of x are added where they are computed */
+    bool on_gpus;      /* alone: gradients of x are added where they are
+                          computed; see `inverse` of batch norm */
     bool merged;       /* gradients are merged with those of other lanes */
     double segment_us; /* minimum duration of a task; 0: one node per task */
     bool joined;       /* host functions and custom kernels share tasks with

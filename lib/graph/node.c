@@ -130,7 +130,7 @@ static bool add_where_computed(ddp_graph_t *g, ddp_value_t *into,
 {
     struct ddp__node *n = g->nodes ? g->node[g->nodes - 1] : NULL;
 
-    if (g->rc < 0 || !g->spec.sums || !n || n->call.sum ||
+    if (g->rc < 0 || !g->spec.on_gpus || !n || n->call.sum ||
         n->call.op != DDP__OP_CONV_BWD_X ||
         n->buf[DDP__CONV_BWD_X_DX] != from || into->base->first_use < 0 ||
         n->buf[DDP__CONV_BWD_X_DY]->base == into->base ||

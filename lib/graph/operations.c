@@ -104,7 +104,7 @@ int ddp_chain_operations(ddp_chain_t *c, struct ddp_shape in,
         .cap = samples,
         .loss = {.kind = DDP_LOGIT_CROSS_ENTROPY},
         .channels = CHANNELS,
-        .sums = true,
+        .on_gpus = true,
         .fill = no_host};
     struct listener l = {fn, arg};
     struct ddp__params *p;

@@ -102,6 +102,7 @@ static ddp_value_t *forward(ddp_layer_t *l, ddp_graph_t *g, ddp_value_t *x)
     call.bn.act = r.act;
     call.bn.residual = r.residual != NULL;
     call.bn.mask = r.mask != NULL;
+    call.bn.inverse = g->spec.on_gpus;
     ddp__emit(g, &call,
               DDP__VALUES(
                   [DDP__BN_FWD_X] = x, [DDP__BN_FWD_W] = ddp_graph_param(g, l),
@@ -116,9 +117,9 @@ static ddp_value_t *backward(ddp_layer_t *l, ddp_graph_t *g,
                              const struct ddp_record *r, ddp_value_t *dy)
 {
     struct batch_norm *b = (struct batch_norm *)l;
-    struct ddp__call call = {
-        .op = DDP__OP_BN_BWD,
-        .bn = {b->eps, r->act, r->residual != NULL, r->mask != NULL}};
+    struct ddp__call call = {.op = DDP__OP_BN_BWD,
+                             .bn = {b->eps, r->act, r->residual != NULL,
+                                    r->mask != NULL, g->spec.on_gpus}};
     ddp_value_t *w = ddp_graph_param(g, l),
                 *dw = ddp_graph_param_gradient(g, l);
     ddp_value_t *dx = ddp__value_like(g, r->x->shape), *dr = NULL;
