@@ -27,7 +27,8 @@ enum { FDS = 1024, PATH = 4096 };
 struct crash crash;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static bool ours[FDS]; /* descriptors of files and folders below the folder */
+static atomic_bool
+    ours[FDS]; /* descriptors of files and folders below the folder */
 static __thread bool inside;
 
 /* Files that were written to and folders that got a name, by inode, until they

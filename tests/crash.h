@@ -15,6 +15,7 @@
 #ifndef CRASH_H
 #define CRASH_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 
 enum crash_mode {
@@ -27,7 +28,7 @@ enum crash_mode {
 };
 
 struct crash {
-    enum crash_mode mode;
+    _Atomic enum crash_mode mode;
     const char *dir;    /* what counts is below it */
     const char *copies; /* folder for copies */
     int at, error;
