@@ -499,6 +499,10 @@ struct ddp__backend {
     /* Page-lock host memory for DMA; NULL: no need.  After fini too. */
     int (*pin)(void *p, size_t size);
     void (*unpin)(void *p);
+    /* Main memory that kernels and copies use like the device's own; NULL:
+     * there is none. */
+    void *(*map)(size_t size);
+    void (*unmap)(void *p);
     /* Whether it can work in that type, not f32 (asked after init); NULL: in
      * none. */
     bool (*computes)(enum ddp_dtype type);

@@ -142,6 +142,21 @@ run on 1 "$builddir/tests/test_accumulators"
 [ $rc = 0 ] && grep -q "^ok.*on a GPU" "$tmp/out"
 point $? "accumulators: $(sed -n 's/^ok.* - \(16 lanes.*\)/\1/p' "$tmp/out")"
 
+# From some allocation on another program has all memory: what needs memory
+# before the first task says so, and a task's buffer does not wait for ever.
+steps=3
+for room in 2 3 4; do
+    run on 1 env EMULATED_ROOM=$room timeout 90 "$imagenet" train \
+        --data "$tmp/data" --output "$tmp/run" --model resnet18 --width 8 \
+        --small-stem --img-size 16 --sub-batch 4 --lanes 8 --batch-size 36 \
+        --steps "$steps" --lr 0.1 --dtype "$type" --model-ema-decay 0.9
+    cat "$tmp/err" >>"$tmp/room"
+    exits 71 "a GPU without memory after $room allocations"
+done
+grep -q "out of device memory for a buffer of [0-9]* bytes" "$tmp/room"
+point $? "the size of a task's buffer is named"
+rm -rf "$tmp/run"
+
 # ---- resuming on other devices -----------------------------------------------
 
 # to STEPS WITH...: train bf16 up to this step, or continue to it; images have

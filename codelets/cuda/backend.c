@@ -91,6 +91,22 @@ static void cuda_unpin(void *p)
         cudaGetLastError(); /* it was not pinned */
 }
 
+static void *cuda_map(size_t size)
+{
+    void *p = NULL;
+
+    if (cudaMallocManaged(&p, size, cudaMemAttachGlobal) == cudaSuccess)
+        return p;
+    cudaGetLastError();
+    return NULL;
+}
+
+static void cuda_unmap(void *p)
+{
+    if (cudaFree(p) != cudaSuccess)
+        cudaGetLastError();
+}
+
 static void cuda_warm(const struct ddp__call *const *c, int calls)
 {
     ddp__cuda_plans_warm(c, calls, cores);
@@ -120,6 +136,8 @@ struct ddp__backend ddp__cuda = {
     .taken = ddp__cuda_memory_taken,
     .pin = cuda_pin,
     .unpin = cuda_unpin,
+    .map = cuda_map,
+    .unmap = cuda_unmap,
     .computes = cuda_computes,
     .kernel =
         {

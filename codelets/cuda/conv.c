@@ -243,7 +243,7 @@ static int conv_parameters(const struct ddp__task *t, struct ddp__cuda_run *r,
     size_t size = ddp__dtype_size(type_of(c));
 
     if (!(*w = ddp__cuda_weights(t, DDP__CONV_FWD_W, type_of(c))))
-        return DDP_EDEVICE;
+        return ddp_errcode();
     *b = r->variant->fused ? bias_after(t, *w, type_of(c)) : NULL;
     if (*b && !(*b = ddp__cuda_align(
                     r, *b, (size_t)c->buf[DDP__CONV_FWD_Y].shape.c * size)))
@@ -281,7 +281,7 @@ int ddp__cuda_conv_bwd_x(const struct ddp__task *t)
         return rc;
     if (!(w = ddp__cuda_weights(t, DDP__CONV_BWD_X_W, type_of(c))) ||
         !(w = ddp__cuda_align(&r, w, ddp__cuda_weight_len(c) * size)))
-        return DDP_EDEVICE;
+        return ddp_errcode();
     p[CONV_W] = w;
     if (c->sum && !r.variant->fused)
         p[CONV_X] = ddp__cuda_take(&r, gradient_bytes(c, t->n));

@@ -154,7 +154,7 @@ int ddp__cuda_dense_fwd(const struct ddp__task *t)
         return rc;
     if (!(w = ddp__cuda_weights(t, DDP__DENSE_FWD_W,
                                 c->buf[DDP__DENSE_FWD_X].type)))
-        return DDP_EDEVICE;
+        return ddp_errcode();
     if (r.variant->fused && c->dense.bias &&
         !(b = ddp__cuda_align(&r,
                               (const char *)w + ddp__cuda_weight_len(c) * size,
@@ -176,7 +176,7 @@ int ddp__cuda_dense_bwd_x(const struct ddp__task *t)
         return rc;
     if (!(w = ddp__cuda_weights(t, DDP__DENSE_BWD_X_W,
                                 t->call->buf[DDP__DENSE_BWD_X_DY].type)))
-        return DDP_EDEVICE;
+        return ddp_errcode();
     return ddp__cuda_matmul_run(
         r.variant->matmul, r.worker, w, t->data[DDP__DENSE_BWD_X_DY], NULL,
         t->data[DDP__DENSE_BWD_X_DX], false, r.workspace);

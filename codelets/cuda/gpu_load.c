@@ -171,6 +171,7 @@ static struct ddp__module_host host = {
     .fail = ddp__fail,
     .failures = ddp__failures,
     .errmsg = ddp_errmsg,
+    .errcode = ddp_errcode,
     .no_compiler = no_compiler,
 };
 

@@ -75,6 +75,11 @@ const char *ddp_errmsg(void)
     return host.errmsg();
 }
 
+int ddp_errcode(void)
+{
+    return host.errcode();
+}
+
 unsigned ddp__failures(void)
 {
     return host.failures();

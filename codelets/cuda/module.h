@@ -7,7 +7,7 @@
 #include "ops.h"
 
 /* Counted up with every change of ops.h that sizes do not show. */
-enum { DDP__MODULE_VERSION = 6 };
+enum { DDP__MODULE_VERSION = 7 };
 
 /* What libddp lends to a module, which sees none of its hidden symbols; and
  * what tells whether both are of one build. */
@@ -18,6 +18,7 @@ struct ddp__module_host {
         __attribute__((format(printf, 2, 3)));
     unsigned (*failures)(void);
     const char *(*errmsg)(void);
+    int (*errcode)(void);
     int architecture;        /* of the GPUs: 75 is capability 7.5 */
     const char *no_compiler; /* why cuDNN cannot compile kernels; "": it can */
 };

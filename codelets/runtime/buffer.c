@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 
 #include "base/error.h"
+#include "runtime/borrowed.h"
 #include "runtime/buffer.h"
 #include "runtime/missing.h"
 #include "runtime/topology.h"
@@ -223,6 +224,16 @@ static void *allocate_main(size_t size)
     return p ? p : ddp__missing_take(size, pin != NULL);
 }
 
+static void *allocate_device(unsigned node, size_t size)
+{
+    void *p = (void *)starpu_malloc_on_node(node, size);
+
+    if (!p)
+        return ddp__borrowed_take(size);
+    ddp__borrowed_progress();
+    return p;
+}
+
 static starpu_ssize_t allocate_on_node(void *interface, unsigned node)
 {
     struct starpu_variable_interface *v = interface;
@@ -231,7 +242,7 @@ static starpu_ssize_t allocate_on_node(void *interface, unsigned node)
     if (starpu_node_get_kind(node) == STARPU_CPU_RAM)
         v->ptr = (uintptr_t)allocate_main(size);
     else
-        v->ptr = starpu_malloc_on_node(node, size = device_size(size));
+        v->ptr = (uintptr_t)allocate_device(node, size = device_size(size));
     v->dev_handle = v->ptr;
     v->offset = 0;
     return v->ptr ? (starpu_ssize_t)size : -ENOMEM;
@@ -241,7 +252,7 @@ static void free_on_node(void *interface, unsigned node)
 {
     struct starpu_variable_interface *v = interface;
 
-    if (ddp__missing_give((void *)v->ptr))
+    if (ddp__missing_give((void *)v->ptr) || ddp__borrowed_give((void *)v->ptr))
         return;
     if (starpu_node_get_kind(node) == STARPU_CPU_RAM)
         pool_free(pin ? &pinned : &plain, (void *)v->ptr, v->elemsize);
@@ -261,7 +272,8 @@ static int alloc_compare(void *a, void *b)
 {
     const struct starpu_variable_interface *x = a, *y = b;
 
-    return device_size(x->elemsize) == device_size(y->elemsize);
+    return device_size(x->elemsize) == device_size(y->elemsize) &&
+           !ddp__is_borrowed((void *)y->ptr);
 }
 
 /* The other buffer's memory, but our own size. */
@@ -334,11 +346,34 @@ int ddp__buffer_fail(size_t size)
                      size, ddp__pool_in_use());
 }
 
+int ddp__device_buffer_fail(size_t size)
+{
+    return ddp__fail(DDP_ENOMEM,
+                     "out of device memory for a buffer of %zu bytes, although "
+                     "there was room before the first step: another program "
+                     "may use the device; if not, use a smaller sub_batch, or "
+                     "fewer lanes",
+                     size);
+}
+
+/* Whether a node's copy is in memory that stands in for the node's own. */
+static bool lacks_memory(starpu_data_handle_t h, unsigned node)
+{
+    struct starpu_variable_interface *v;
+
+    if (!starpu_data_test_if_allocated_on_node(h, node))
+        return false;
+    v = starpu_data_get_interface_on_node(h, node);
+    return ddp__is_missing((void *)v->ptr) || ddp__is_borrowed((void *)v->ptr);
+}
+
 void ddp__handle_drop_missing(struct ddp__handle *b)
 {
-    if (b->h && starpu_data_test_if_allocated_on_node(b->h, STARPU_MAIN_RAM) &&
-        ddp__is_missing(starpu_data_get_local_ptr(b->h)))
-        ddp__handle_drop(b);
+    for (unsigned i = 0; b->h && i < starpu_memory_nodes_get_count(); i++)
+        if (lacks_memory(b->h, i)) {
+            ddp__handle_drop(b);
+            return;
+        }
 }
 
 void *ddp__handle_open(struct ddp__handle *b, bool write, const char *what)

@@ -47,6 +47,7 @@ void ddp__handle_drop_missing(struct ddp__handle *b);
 
 /* Fail for want of memory for a buffer of this size. */
 int ddp__buffer_fail(size_t size);
+int ddp__device_buffer_fail(size_t size);
 
 /* Host memory out of a pool that keeps what is freed: a step asks for the
  * same sizes again and again, and fresh pages are slow. */

@@ -14,6 +14,7 @@
 #include "base/env.h"
 #include "base/error.h"
 #include "base/options.h"
+#include "runtime/borrowed.h"
 #include "runtime/buffer.h"
 #include "runtime/context.h"
 #include "runtime/device_list.h"
@@ -245,6 +246,7 @@ static int open_devices(ddp_t *ddp, const struct ddp_config *cfg)
     ddp__pool_nodes(&ddp->topology);
     if (d)
         ddp__pool_pin(d->backends[0]->pin, d->backends[0]->unpin);
+    ddp__borrowed_from(d ? d->backends[0] : NULL);
     return 0;
 }
 

@@ -9,6 +9,8 @@ libddp_core_la_SOURCES += \
     %D%/device_rows.h
 
 CODELETS_SOURCES += \
+    %D%/borrowed.c \
+    %D%/borrowed.h \
     %D%/buffer.c \
     %D%/buffer.h \
     %D%/claims.c \

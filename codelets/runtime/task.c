@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "runtime/borrowed.h"
 #include "runtime/context.h"
 #include "runtime/cost.h"
 #include "runtime/device_list.h"
@@ -144,6 +145,8 @@ static int take_buffers(void *buffers[], struct called *one)
         t->size[i] = STARPU_VARIABLE_GET_ELEMSIZE(b);
         if (ddp__is_missing(p))
             return ddp__buffer_fail(t->size[i]);
+        if (ddp__is_borrowed(p))
+            return ddp__device_buffer_fail(t->size[i]);
         t->data[i] = p + t->call->buf[i].offset;
     }
     return 0;
@@ -199,6 +202,8 @@ static void run_task(void *buffers[], void *arg)
         return; /* let the rest of a failed step drain */
     for (int i = 0; i < r->calls && !is_void(r); i++)
         run_call(buffers, r, &r->call[i], device_of(r, i, type));
+    if (!is_void(r))
+        ddp__borrowed_progress();
     if (device_of(r, 0, type)->queues)
         r->begin = begin;
     else

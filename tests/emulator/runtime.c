@@ -13,6 +13,8 @@
 
 #define MEMORY ((size_t)2 << 30)
 
+enum { MAIN = -1, MANAGED = -2 };
+
 static _Thread_local int current;
 
 static int gpus(void)
@@ -28,7 +30,7 @@ struct block {
     struct block *next;
     char *data;
     size_t size;
-    int gpu;
+    int gpu; /* MANAGED: memory of everybody */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -43,24 +45,44 @@ static size_t used(int gpu)
     return sum;
 }
 
-cudaError_t cudaMalloc(void **out, size_t size)
+/* EMULATED_ROOM: from that allocation on, another program has all memory. */
+static bool is_full(void)
+{
+    static int allocations;
+    const char *text = getenv("EMULATED_ROOM");
+
+    return text && ++allocations > atoi(text);
+}
+
+static cudaError_t allocate(void **out, size_t size, int gpu)
 {
     struct block *b = malloc(sizeof(*b));
     void *data = NULL;
 
     pthread_mutex_lock(&lock);
-    if (!b || used(current) + size > MEMORY ||
+    if (!b || (gpu >= 0 && (used(gpu) + size > MEMORY || is_full())) ||
         posix_memalign(&data, 256, size ? size : 1) != 0) {
         pthread_mutex_unlock(&lock);
         free(b);
         return cudaErrorMemoryAllocation;
     }
     memset(data, 0xff, size); /* NaN in every type */
-    *b = (struct block){blocks, data, size, current};
+    *b = (struct block){blocks, data, size, gpu};
     blocks = b;
     pthread_mutex_unlock(&lock);
     *out = data;
     return cudaSuccess;
+}
+
+cudaError_t cudaMalloc(void **out, size_t size)
+{
+    return allocate(out, size, current);
+}
+
+cudaError_t cudaMallocManaged(void **out, size_t size, unsigned flags)
+{
+    (void)flags;
+    return allocate(out, size, MANAGED);
 }
 
 cudaError_t cudaFree(void *p)
@@ -82,10 +104,10 @@ cudaError_t cudaFree(void *p)
     return cudaSuccess;
 }
 
-/* The GPU that has this; -1: main memory. */
+/* The GPU that has this, or MAIN or MANAGED. */
 static int owner(const void *p)
 {
-    int gpu = -1;
+    int gpu = MAIN;
 
     pthread_mutex_lock(&lock);
     for (struct block *b = blocks; b; b = b->next)
@@ -176,6 +198,8 @@ static void check_kind(const void *to, const void *from,
 {
     bool d = owner(to) >= 0, s = owner(from) >= 0;
 
+    if (owner(to) == MANAGED || owner(from) == MANAGED)
+        return;
     if ((kind == cudaMemcpyHostToDevice && (!d || s)) ||
         (kind == cudaMemcpyDeviceToHost && (d || !s)) ||
         (kind == cudaMemcpyDeviceToDevice && (!d || !s)) ||
@@ -207,7 +231,8 @@ cudaError_t cudaMemcpy(void *to, const void *from, size_t size,
 cudaError_t cudaMemcpyPeerAsync(void *to, int gpu_to, const void *from,
                                 int gpu_from, size_t size, cudaStream_t stream)
 {
-    if (owner(to) != gpu_to || owner(from) != gpu_from)
+    if ((owner(to) != gpu_to && owner(to) != MANAGED) ||
+        (owner(from) != gpu_from && owner(from) != MANAGED))
         emulator_die("a copy from GPU %d to GPU %d is from %d to %d", gpu_from,
                      gpu_to, owner(from), owner(to));
     queue_copy((struct copy){to, from, size, 0}, stream);
@@ -223,7 +248,7 @@ cudaError_t cudaMemcpyPeer(void *to, int gpu_to, const void *from, int gpu_from,
 cudaError_t cudaMemsetAsync(void *to, int value, size_t size,
                             cudaStream_t stream)
 {
-    if (owner(to) < 0)
+    if (owner(to) == MAIN)
         emulator_die("cudaMemset of main memory");
     queue_copy((struct copy){to, NULL, size, value}, stream);
     return cudaSuccess;
