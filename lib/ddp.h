@@ -761,6 +761,15 @@ bool ddp_dataset_has_splits(const char *dir);
 ddp_dataset_t *ddp_dataset_part(ddp_dataset_t *d, enum ddp_split part,
                                 double val, uint64_t seed);
 
+/* Part number `part` (from 0) of `parts` that follow each other, have all
+ * samples, and differ by one at most; a part may be empty.  Takes d.
+ *
+ * For loops of a program's own, such as
+ *     ddp_dataset_shard(d, ddp_rank(ddp), ddp_rank_count(ddp)):
+ * a trainer divides the whole data set among the ranks by itself.
+ * Errors   DDP_EINVAL: there is no such part. */
+ddp_dataset_t *ddp_dataset_shard(ddp_dataset_t *d, int part, int parts);
+
 /* The side that all images in dir have, which ddp_dataset_open() keeps unless
  * told otherwise: 32 for CIFAR-10's files; 0: they are photos. */
 int ddp_dataset_native_size(const char *dir);

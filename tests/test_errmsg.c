@@ -340,6 +340,8 @@ static bool resumed(bool with)
     X(ddp_dataset_part,                                                        \
       opened(ddp_dataset_part(ddp_dataset_csv(at("t.csv"), "class"),           \
                               DDP_TRAIN, 0.5, 1)))                             \
+    X(ddp_dataset_shard,                                                       \
+      opened(ddp_dataset_shard(ddp_dataset_csv(at("t.csv"), "class"), 1, 2)))  \
     X(ddp_dataset_imagenet,                                                    \
       opened(ddp_dataset_imagenet(at("i"), DDP_TRAIN, &small)))                \
     X(ddp_dataset_cifar10,                                                     \
@@ -533,6 +535,7 @@ static void test_calls(void)
     ONNX_NULLS(X)                                                              \
     X(ddp_dataset_free, FREES(ddp_dataset_free(NULL)))                         \
     X(ddp_dataset_part, !ddp_dataset_part(NULL, DDP_VAL, 0.5, 1))              \
+    X(ddp_dataset_shard, !ddp_dataset_shard(NULL, 0, 1))                       \
     X(ddp_dataset_count, NONE(ddp_dataset_count(NULL)))                        \
     X(ddp_dataset_classes, NONE(ddp_dataset_classes(NULL)))                    \
     X(ddp_dataset_shape, !ddp_dataset_shape(NULL).c)                           \

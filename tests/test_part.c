@@ -205,9 +205,61 @@ static void test_refused(void)
     refused(NULL, DDP_VAL, 0.5, "");
 }
 
+/* ---- shards ------------------------------------------------------------- */
+
+/* Samples of one float, which is their number. */
+static int get_number(void *arg, int64_t index, uint64_t key,
+                      struct ddp_sample *s)
+{
+    (void)arg;
+    (void)key;
+    *(float *)s->x = (float)index;
+    s->label = 0;
+    return 0;
+}
+
+/* Whether the parts follow each other and differ by one sample at most. */
+static bool shards_cover(int64_t count, int parts)
+{
+    const struct ddp_source src = {
+        .count = count, .shape = {1, 1, 1}, .classes = 2, .get = get_number};
+    int64_t next = 0;
+    bool good = true;
+
+    for (int p = 0; p < parts; p++) {
+        ddp_dataset_t *d =
+            ddp_dataset_shard(ddp_dataset_callback(&src), p, parts);
+        int64_t n = ddp_dataset_count(d);
+        int32_t label;
+        float x;
+
+        good &= n == count / parts || n == (count + parts - 1) / parts;
+        for (int64_t i = 0; i < n; i++)
+            good &=
+                ddp_dataset_get(d, i, 0, &x, &label) == 0 && x == (float)next++;
+        ddp_dataset_free(d);
+    }
+    return good && next == count;
+}
+
+static void test_shards(void)
+{
+    static const int parts[] = {1, 2, 3, 4, 8};
+    bool good = true;
+
+    for (int64_t n = 1; n <= 64; n++)
+        for (int p = 0; p < 5; p++)
+            good &= shards_cover(n, parts[p]);
+    ok(good, "1 to 64 samples among 1 to 8 ranks: each is in one part");
+    ok(!ddp_dataset_shard(table(), 3, 3) &&
+           strstr(ddp_errmsg(), "part 3 of 3, expected 0 to 2"),
+       "no such part");
+}
+
 int main(void)
 {
     write_table();
+    test_shards();
     test_stratified();
     test_fair();
     test_described();

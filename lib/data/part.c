@@ -1,9 +1,9 @@
-/* part.c - the training or the validation part of a data set
+/* part.c - some of the samples of a data set
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The samples of each class are permuted by a key of their own, and the first
- * ones are for validation.  So both parts are found from the seed alone, and
- * the fraction of every class is the same.
+ * For training and validation, the samples of each class are permuted by a key
+ * of their own, and the first ones are for validation.  So both parts are found
+ * from the seed alone, and the fraction of every class is the same.
  */
 #include "config.h"
 
@@ -196,7 +196,25 @@ static int check_arguments(enum ddp_split part, double val)
     return 0;
 }
 
-/* Takes over p->of. */
+static int make_shard(struct part *p, int part, int parts)
+{
+    int64_t begin = p->of->count * part / parts;
+    int rc;
+
+    copy_fields(&p->d, p->of);
+    if ((rc = copy_names(&p->d, p->of)) < 0)
+        return rc;
+    p->d.count = p->of->count * (part + 1) / parts - begin;
+    if (!(p->index = calloc((size_t)p->d.count + 1, sizeof(*p->index))))
+        return ddp__fail(DDP_ENOMEM, "out of memory for %lld samples",
+                         (long long)p->d.count);
+    for (int64_t i = 0; i < p->d.count; i++)
+        p->index[i] = begin + i;
+    return ddp__dataset_describe(&p->d, "%s; of these %lld, part %d of %d",
+                                 ddp_dataset_describe(p->of),
+                                 (long long)p->d.count, part, parts);
+}
+
 static int make_part(struct part *p, enum ddp_split part, double val,
                      uint64_t seed)
 {
@@ -211,6 +229,29 @@ static int make_part(struct part *p, enum ddp_split part, double val,
         (long long)p->d.count, part == DDP_VAL ? "validation" : "training");
 }
 
+/* Takes over of, which is freed if rc < 0, too. */
+static struct part *part_new(ddp_dataset_t *of, int rc)
+{
+    struct part *p = NULL;
+
+    if (rc == 0)
+        p = (void *)ddp__dataset_new(sizeof(*p),
+                                     of->ops->checksum ? &known : &unknown);
+    if (p)
+        p->of = of;
+    else
+        ddp_dataset_free(of);
+    return p;
+}
+
+static ddp_dataset_t *finish_part(struct part *p, int rc)
+{
+    if (rc == 0)
+        return &p->d;
+    ddp_dataset_free(&p->d);
+    return NULL;
+}
+
 ddp_dataset_t *ddp_dataset_part(ddp_dataset_t *d, enum ddp_split part,
                                 double val, uint64_t seed)
 {
@@ -220,15 +261,22 @@ ddp_dataset_t *ddp_dataset_part(ddp_dataset_t *d, enum ddp_split part,
         ddp__fail_null("data set");
         return NULL;
     }
-    if (check_arguments(part, val) < 0 ||
-        !(p = (void *)ddp__dataset_new(sizeof(*p),
-                                       d->ops->checksum ? &known : &unknown))) {
-        ddp_dataset_free(d);
+    p = part_new(d, check_arguments(part, val));
+    return p ? finish_part(p, make_part(p, part, val, seed)) : NULL;
+}
+
+ddp_dataset_t *ddp_dataset_shard(ddp_dataset_t *d, int part, int parts)
+{
+    struct part *p;
+    int rc = 0;
+
+    if (!d) {
+        ddp__fail_null("data set");
         return NULL;
     }
-    p->of = d;
-    if (make_part(p, part, val, seed) == 0)
-        return &p->d;
-    ddp_dataset_free(&p->d);
-    return NULL;
+    if (parts < 1 || part < 0 || part >= parts)
+        rc = ddp__fail(DDP_EINVAL, "part %d of %d, expected 0 to %d", part,
+                       parts, parts - 1);
+    p = part_new(d, rc);
+    return p ? finish_part(p, make_shard(p, part, parts)) : NULL;
 }
