@@ -1098,6 +1098,31 @@ int ddp_trainer_set_gradient(ddp_trainer_t *t, const char *name,
                              const float *in, size_t len);
 int ddp_trainer_update(ddp_trainer_t *t);
 
+/* A step with gradients that the program computes, for example with pullbacks:
+ * summed over ranks, divided by the sum of their divisors, and applied as by
+ * ddp_trainer_update().  Every rank calls it.  fill is called for each
+ * parameter that has a gradient, which is 0 before and in the order of elements
+ * of ddp_chain_get(); not 0 fails the call on all ranks.  With divisor 0 a rank
+ * takes no part, and fill may be NULL.  Running statistics remain as they are.
+ *
+ * So gradients summed over n samples of a rank, with divisor n, give the mean
+ * over all ranks' samples; and means of equal numbers with divisor 1 as well.
+ *
+ * Returns 1, or 0 when no rank takes part: then there is no step.
+ * Errors   DDP_EINVAL, DDP_EPEER, DDP_EDIVERGED as ddp_trainer_update(), what
+ *          fill returned (> 0: DDP_ESTOPPED). */
+typedef int (*ddp_gradient_f)(const char *name, float *gradient, size_t len,
+                              void *arg);
+int ddp_trainer_apply(ddp_trainer_t *t, ddp_gradient_f fill, void *arg,
+                      double divisor);
+
+/* Have all ranks continue as the root would: its weights, optimizer state,
+ * averages, and place in the run.  Every rank calls it, between steps. Trainers
+ * do so by themselves, and need this only if a program has changed the weights
+ * of one, or has not made the same steps on all.
+ * Errors   DDP_EPEER; DDP_EINVAL: there is no such rank. */
+int ddp_trainer_sync(ddp_trainer_t *t, int root);
+
 /* Wait for all submitted steps. */
 int ddp_trainer_wait(ddp_trainer_t *t);
 

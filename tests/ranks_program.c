@@ -174,28 +174,136 @@ static int get(void *arg, int64_t index, uint64_t key, struct ddp_sample *s)
     return 0;
 }
 
-static int train(int64_t steps)
+static ddp_dataset_t *data;
+static ddp_chain_t *net;
+
+static ddp_trainer_t *make_trainer(int64_t steps)
 {
     struct ddp_source source = {
         .count = SAMPLES, .shape = {1, 1, 4}, .classes = 3, .get = get};
-    ddp_dataset_t *data = ddp_dataset_callback(&source);
-    ddp_chain_t *c = ddp_chain_new(ddp_dense_new(4, 3, NULL), DDP_END);
     struct ddp_train_config cfg;
-    ddp_trainer_t *t;
-    int rc;
 
+    data = ddp_dataset_callback(&source);
+    net = ddp_chain_new(ddp_dense_new(4, 3, NULL), DDP_END);
     ddp_train_config_init(&cfg);
-    cfg.optimizer = ddp_sgd(0.01f);
+    cfg.optimizer = ddp_adam(0.01f);
+    cfg.ema_decay = 0.5;
     cfg.sub_batch = 1;
     cfg.lanes = 4;
     cfg.steps = steps;
     cfg.order = DDP_IN_ORDER;
-    t = ddp_trainer_new(ddp, c, data, &cfg);
-    rc = t ? ddp_trainer_train(t) : ddp_errcode();
+    return ddp_trainer_new(ddp, net, data, &cfg);
+}
+
+static void free_trainer(ddp_trainer_t *t)
+{
     ddp_trainer_free(t);
     ddp_dataset_free(data);
-    ddp_chain_free(c);
+    ddp_chain_free(net);
+}
+
+static int train(int64_t steps)
+{
+    ddp_trainer_t *t = make_trainer(steps);
+    int rc = t ? ddp_trainer_train(t) : ddp_errcode();
+
+    free_trainer(t);
     return rc;
+}
+
+/* Whether all ranks have the same weights and averages; and those of the root
+ * before. */
+static bool are_equal(ddp_trainer_t *t, const float *root)
+{
+    float w[24], other[24];
+
+    if (ddp_chain_get(net, "0.weight", w, 12) < 0 ||
+        ddp_trainer_ema_get(t, "0.weight", w + 12, 12) < 0)
+        return false;
+    memcpy(other, w, sizeof(w));
+    return ddp_bcast(ddp, other, sizeof(other), 0) == 0 &&
+           memcmp(other, w, sizeof(w)) == 0 &&
+           (!root || rank < ranks - 1 || memcmp(root, w, 12 * 4) == 0);
+}
+
+/* Ranks that have gone apart by an update with other gradients. */
+static void test_sync(void)
+{
+    ddp_trainer_t *t = make_trainer(100);
+    float g[12], w[12];
+    bool good =
+        ddp_trainer_step(t, NULL) == 0 && ddp_trainer_gradients(t, NULL) == 0;
+
+    for (int i = 0; i < 12; i++)
+        g[i] = (float)(i * rank);
+    good &= ddp_trainer_set_gradient(t, "0.weight", g, 12) == 0 &&
+            ddp_trainer_update(t) == 0 &&
+            (rank < ranks - 1 || ddp_trainer_sync(t, ranks) == DDP_EINVAL) &&
+            ddp_chain_get(net, "0.weight", w, 12) == 0;
+    check(good && are_equal(t, NULL) == (rank == 0), "ranks that differ");
+    check(ddp_trainer_sync(t, ranks - 1) == 0 && are_equal(t, w),
+          "continue with the weights and averages of the last");
+    good = ddp_trainer_step(t, NULL) == 0 && ddp_trainer_step(t, NULL) == 0 &&
+           ddp_trainer_wait(t) == 0 && ddp_trainer_steps(t) == 4;
+    check(good && are_equal(t, NULL), "and with its optimizer's state");
+    free_trainer(t);
+}
+
+/* ---- gradients of the program ------------------------------------------- */
+
+static int fill_ones(const char *name, float *g, size_t len, void *arg)
+{
+    (void)name;
+    for (size_t i = 0; i < len; i++)
+        g[i] = *(float *)arg;
+    return 0;
+}
+
+static int refuse(const char *name, float *g, size_t len, void *arg)
+{
+    (void)name;
+    (void)g;
+    (void)len;
+    (void)arg;
+    return rank == ranks - 1 ? DDP_EDATA : 0;
+}
+
+/* Adam's first two updates by its definition. */
+static float after_two(double w, double g1, double g2)
+{
+    double m = 0.1 * g1, v = 0.001 * g1 * g1;
+
+    w -= 0.01 * (m / 0.1) / (sqrt(v / 0.001) + 1e-8);
+    m = 0.9 * m + 0.1 * g2;
+    v = 0.999 * v + 0.001 * g2 * g2;
+    return (float)(w - 0.01 * (m / (1 - 0.81)) /
+                           (sqrt(v / (1 - 0.999 * 0.999)) + 1e-8));
+}
+
+/* The sum of ones is the number of ranks, their mean 1. */
+static void test_apply(void)
+{
+    ddp_trainer_t *t = make_trainer(100);
+    float before[12], after[12], one = 1, own = (float)rank;
+    bool good = ddp_chain_get(net, "0.weight", before, 12) == 0;
+    double last = ranks * (ranks - 1) / 2.0 / ranks;
+
+    check(good && ddp_trainer_apply(t, fill_ones, &one, 1.0 / ranks) == 1 &&
+              ddp_trainer_apply(t, fill_ones, &own, 1) == 1 &&
+              ddp_trainer_steps(t) == 2 && are_equal(t, NULL),
+          "steps with gradients of the program");
+    good = ddp_chain_get(net, "0.weight", after, 12) == 0;
+    for (int i = 0; i < 12; i++)
+        good &= fabsf(after[i] - after_two(before[i], ranks, last)) < 1e-6f;
+    check(good, "do what Adam does with their sum and their mean");
+    check(ddp_trainer_apply(t, refuse, NULL, 1) == DDP_EDATA &&
+              ddp_trainer_apply(t, NULL, NULL, 0) == 0 &&
+              ddp_trainer_steps(t) == 2,
+          "a rank that cannot, or none that takes part: no step");
+    good = ddp_trainer_apply(t, fill_ones, &own, rank == ranks - 1) == 1 &&
+           ddp_trainer_step(t, NULL) == 0 && ddp_trainer_wait(t) == 0;
+    check(good && are_equal(t, NULL), "one takes part, and training goes on");
+    free_trainer(t);
 }
 
 static void test_status(void)
@@ -258,6 +366,8 @@ int main(int argc, char **argv)
     test_requests();
     test_chain();
     test_status();
+    test_sync();
+    test_apply();
     if (rank == 0)
         printf("%d points on %d ranks, %d failed\n", tried, ranks, failed);
     ddp_finish(ddp);

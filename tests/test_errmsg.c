@@ -409,6 +409,8 @@ static bool resumed(bool with)
       ddp_trainer_set_gradient(trainer, "head.weight", w,                      \
                                LEN * CLASSES) == 0)                            \
     X(ddp_trainer_update, ddp_trainer_update(trainer) == 0)                    \
+    X(ddp_trainer_apply, ddp_trainer_apply(trainer, NULL, NULL, 0) == 0)       \
+    X(ddp_trainer_sync, ddp_trainer_sync(trainer, 0) == 0)                     \
     X(ddp_trainer_wait, ddp_trainer_wait(trainer) == 0)                        \
     X(ddp_trainer_steps, ddp_trainer_steps(trainer) == 2)                      \
     X(ddp_trainer_skips,                                                       \
@@ -565,6 +567,8 @@ static void test_calls(void)
     X(ddp_trainer_set_gradient,                                                \
       NONE(ddp_trainer_set_gradient(NULL, "a", w, 1)))                         \
     X(ddp_trainer_update, NONE(ddp_trainer_update(NULL)))                      \
+    X(ddp_trainer_apply, NONE(ddp_trainer_apply(NULL, NULL, NULL, 1)))         \
+    X(ddp_trainer_sync, NONE(ddp_trainer_sync(NULL, 0)))                       \
     X(ddp_trainer_wait, NONE(ddp_trainer_wait(NULL)))                          \
     X(ddp_trainer_skips,                                                       \
       NONE(ddp_trainer_skips(NULL, &(struct ddp_skips){.steps = 0})))          \

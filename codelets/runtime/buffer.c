@@ -393,6 +393,21 @@ void *ddp__handle_open(struct ddp__handle *b, bool write, const char *what)
     return NULL;
 }
 
+int ddp__handle_fill(struct ddp__handle *b, const void *data)
+{
+    void *p;
+
+    if (starpu_data_acquire(b->h, STARPU_W) != 0)
+        return ddp__fail(DDP_EINVAL,
+                         "data cannot be replaced from inside a task");
+    b->version++;
+    p = starpu_data_get_local_ptr(b->h);
+    if (!ddp__is_missing(p))
+        memcpy(p, data, b->size);
+    starpu_data_release(b->h);
+    return ddp__is_missing(p) ? ddp__buffer_fail(b->size) : 0;
+}
+
 void ddp__handle_acquire(struct ddp__handle *b, bool read, bool write,
                          void (*ready)(void *arg), void *arg)
 {

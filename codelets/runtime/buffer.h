@@ -30,6 +30,9 @@ void ddp__handle_unregister(struct ddp__handle *b);
 void *ddp__handle_open(struct ddp__handle *b, bool write, const char *what);
 void ddp__handle_close(struct ddp__handle *b);
 
+/* Replace all of it.  DDP_EINVAL: from inside a task; DDP_ENOMEM. */
+int ddp__handle_fill(struct ddp__handle *b, const void *data);
+
 /* The same without waiting: ready(arg) is called, maybe at once and maybe by a
  * worker, when ddp__handle_memory() is valid; then close it.  write alone: the
  * contents so far are not needed. */

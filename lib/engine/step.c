@@ -478,6 +478,40 @@ int ddp__engine_update(struct ddp__engine *e, const struct ddp__step *s)
     return rc;
 }
 
+/* In place of what the sub-batches of a step would have left in lane 0. */
+static int fill_sums(struct ddp__engine *e, const float *g, double divisor)
+{
+    const double stats[DDP__STATS] = {[DDP__STAT_DIVISOR] = divisor};
+    struct ddp__lane *l = &e->lane[0];
+    int rc = ddp__handle_fill(&l->stats, stats);
+
+    memset(e->grad_begun, 0,
+           sizeof(*e->grad_begun) *
+               (size_t)(e->spec.lanes * e->params->buckets));
+    for (int b = 0; b < e->params->buckets && rc == 0; b++) {
+        if (e->reached[b])
+            rc = ddp__handle_fill(&l->grad[b], g);
+        e->grad_begun[b] = e->reached[b];
+        g += e->params->bucket[b].len;
+    }
+    return rc;
+}
+
+int ddp__engine_apply(struct ddp__engine *e, const struct ddp__step *s,
+                      const float *g, double divisor)
+{
+    int rc;
+
+    if ((e->ema && (rc = ddp__ema_begin(e->ema)) < 0) ||
+        (rc = fill_sums(e, g, divisor)) < 0)
+        return rc;
+    if (any_gradient(e) && (rc = submit_updates(e, s)) < 0)
+        ddp__task_group_fail(&e->group, s->number, rc, "submission", NULL);
+    if ((rc = submit_end(e, s, rc)) == 0)
+        e->submitted++;
+    return rc;
+}
+
 int ddp__engine_infer(struct ddp__engine *e, int lane, int n,
                       struct ddp__task_group *group)
 {

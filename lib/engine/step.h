@@ -29,6 +29,11 @@ int ddp__engine_step(struct ddp__engine *e, const struct ddp__step *s);
  * The step has the same number again when the update is done. */
 int ddp__engine_update(struct ddp__engine *e, const struct ddp__step *s);
 
+/* Submit a step of nothing but the update, with sums of gradients g, bucket
+ * after bucket, and their divisor.  All steps before are done. */
+int ddp__engine_apply(struct ddp__engine *e, const struct ddp__step *s,
+                      const float *g, double divisor);
+
 /* INFER: submit the graph for n samples in a lane, whose number is passed to
  * fill() and output().  Its tasks belong to group.  Only one thread may call
  * this at a time. */

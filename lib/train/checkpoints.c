@@ -304,22 +304,22 @@ static int describe_state(const struct ddp_trainer *t, json_t **out)
     return rc;
 }
 
-static int copy_state(struct ddp_trainer *t)
+int ddp__checkpoints_copy(const struct ddp_trainer *t,
+                          struct ddp__ckpt_copy *copy)
 {
-    struct ddp__checkpoints *k = t->ckpt;
-    int rc = ddp__ckpt_copy_new(&k->copy, t->engine);
+    int rc = ddp__ckpt_copy_new(copy, t->engine);
 
     if (rc < 0)
         return rc;
-    k->copy.step = t->submitted;
-    k->copy.best = t->run.best;
-    rc = describe_state(t, &k->copy.state);
+    copy->step = t->submitted;
+    copy->best = t->run.best;
+    rc = describe_state(t, &copy->state);
     if (rc == 0 && t->engine->ema)
         rc = ddp__ema_begin(t->engine->ema);
     if (rc == 0)
-        rc = ddp__ckpt_copy_save(&k->copy, t->engine);
+        rc = ddp__ckpt_copy_save(copy, t->engine);
     if (rc < 0)
-        ddp__ckpt_copy_free(&k->copy);
+        ddp__ckpt_copy_free(copy);
     return rc;
 }
 
@@ -334,7 +334,7 @@ static int save_state(struct ddp_trainer *t)
     ddp__comm_unwish(t->engine, DDP__WISH_CHECKPOINT);
     if (k->saved == t->submitted)
         return 0;
-    if (is_writer(t) && (rc = copy_state(t)) < 0)
+    if (is_writer(t) && (rc = ddp__checkpoints_copy(t, &k->copy)) < 0)
         return rc;
     k->saved = k->tried = t->submitted;
     k->saved_at = ddp__now();

@@ -5,6 +5,7 @@
 #ifndef DDP_CHECKPOINTS_H
 #define DDP_CHECKPOINTS_H
 
+#include "checkpoint/copy.h"
 #include "train/trainer.h"
 
 int ddp__checkpoints_new(struct ddp_trainer *t);
@@ -27,6 +28,11 @@ int ddp__checkpoints_failed(struct ddp_trainer *t);
 /* After the failure rc of a run, write a checkpoint of the steps before it, if
  * the weights are whole.  Returns rc, and adds the outcome to its message. */
 int ddp__checkpoints_rescue(struct ddp_trainer *t, int rc);
+
+/* The state of a trainer between two steps, of which it need not have a folder;
+ * to be freed. */
+int ddp__checkpoints_copy(const struct ddp_trainer *t,
+                          struct ddp__ckpt_copy *copy);
 
 /* What decides the weights: ddp__settings_json() of the run. */
 int ddp__checkpoints_settings(const struct ddp_trainer *t, json_t **out);

@@ -4,6 +4,7 @@
 LIB_SOURCES += \
     %D%/agree.c \
     %D%/agree.h \
+    %D%/apply.c \
     %D%/averages.c \
     %D%/checkpoints.c \
     %D%/checkpoints.h \
@@ -16,7 +17,9 @@ LIB_SOURCES += \
     %D%/memory.h \
     %D%/pullback.c \
     %D%/resume.c \
+    %D%/resume.h \
     %D%/schedule.c \
+    %D%/sync.c \
     %D%/train.c \
     %D%/train_config.c \
     %D%/trainer.c \

@@ -15,6 +15,7 @@
 #include "checkpoint/read.h"
 #include "engine/ranks.h"
 #include "train/checkpoints.h"
+#include "train/resume.h"
 
 /* Where a trainer looks for checkpoints, and what it finds. */
 struct search {
@@ -130,23 +131,29 @@ static int restore_engine(struct ddp_trainer *t, const struct ddp__run *run,
     return 0;
 }
 
+int ddp__resume_state(struct ddp_trainer *t, struct ddp__run *run,
+                      struct ddp__ckpt_copy *copy)
+{
+    int rc = restore_engine(t, run, copy);
+
+    if (rc < 0) {
+        json_decref(run->changes);
+        return rc;
+    }
+    json_decref(t->run.changes);
+    t->run = *run;
+    t->begun = t->submitted = t->reported = t->applied = run->step;
+    return 0;
+}
+
 /* Everything has been read and verified before the trainer changes. */
 static int restore_state(struct search *s, const char *path,
                          struct ddp__ckpt_copy *copy)
 {
-    struct ddp_trainer *t = s->t;
     struct ddp__run run;
     int rc = parse_state(s, path, copy->state, &run);
 
-    if (rc < 0)
-        return rc;
-    if ((rc = restore_engine(t, &run, copy)) < 0) {
-        json_decref(run.changes);
-        return rc;
-    }
-    t->run = run; /* before the first step there are no changes to free */
-    t->begun = t->submitted = t->reported = t->applied = run.step;
-    return 0;
+    return rc < 0 ? rc : ddp__resume_state(s->t, &run, copy);
 }
 
 /* ---- finding it --------------------------------------------------------- */

@@ -83,6 +83,8 @@ static int make_trainer(struct ddp_trainer *t, ddp_dataset_t *data,
                                 "ddp_train_config")) < 0 ||
         (rc = ddp_train_config_resolve(&t->cfg, t->ddp, data)) < 0)
         return rc;
+    if (data->count == 0)
+        return ddp__fail(DDP_EINVAL, "the data have no samples");
     if (data->classes == 1)
         return ddp__fail(DDP_EINVAL, "the data have one class, expected two or "
                                      "more: there is nothing to learn");
@@ -447,6 +449,19 @@ int ddp_trainer_update(ddp_trainer_t *t)
         (rc = ddp__engine_wait(t->engine, s.number, &r)) < 0)
         return settle_steps(t, rc);
     return note_skips(t, &r);
+}
+
+int ddp__trainer_apply(struct ddp_trainer *t, const float *g, double divisor)
+{
+    struct ddp__step s = step_of(t, t->submitted, true);
+    struct ddp__result r;
+    int rc;
+
+    t->gradients = false;
+    if ((rc = ddp__engine_apply(t->engine, &s, g, divisor)) < 0)
+        return settle_steps(t, rc);
+    t->submitted++;
+    return ddp__trainer_collect(t, &r);
 }
 
 int ddp_trainer_wait(ddp_trainer_t *t)

@@ -40,6 +40,10 @@ int ddp__trainer_check(const struct ddp_trainer *t);
 /* Submit the next step, either with its update or keeping the gradients. */
 int ddp__trainer_submit(struct ddp_trainer *t, bool update);
 
+/* Make a step of an update with these sums of gradients, as in
+ * ddp__engine_apply(). */
+int ddp__trainer_apply(struct ddp_trainer *t, const float *g, double divisor);
+
 /* DDP_EINVAL if the configuration has none. */
 int ddp__trainer_need_optimizer(const struct ddp_trainer *t);
 /* Wait for the oldest step that was not reported, or for all steps. */
