@@ -23,6 +23,10 @@ struct ddp__patch {
     bool is_x;
 };
 
+/* Whether this is faster than a convolution, too: there is one output, of which
+ * half of the taps meet only padding, and no patch is to be copied. */
+bool ddp__patch_pays(const struct ddp__dnn_shape *s);
+
 struct ddp__patch ddp__patch_of(const struct ddp__dnn_shape *s);
 
 /* The dense layer of one group, for n samples of the convolution. */

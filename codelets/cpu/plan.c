@@ -294,10 +294,11 @@ static int choose_way(struct ddp__plan *p)
     p->amx = p->pass == DDP__BWD_W && ddp__amx_fits(&p->shape);
     if (p->wino || p->amx)
         return 0;
-    if (ddp__dnn_is_wrong(&p->shape)) {
-        p->depthwise = ddp__depthwise_fits(&p->shape);
-        if (p->depthwise)
-            return 0;
+    if (ddp__dnn_is_wrong(&p->shape) && ddp__depthwise_fits(&p->shape)) {
+        p->depthwise = true;
+        return 0;
+    }
+    if (ddp__dnn_is_wrong(&p->shape) || ddp__patch_pays(&p->shape)) {
         p->patch = ddp__patch_of(&p->shape);
         u = ddp__patch_product(&p->patch, p->shape.n);
         return plan_new(&p->product, &u, p->pass);
