@@ -1,6 +1,6 @@
 #!/bin/sh
 # app_bench.sh - bench train and bench load print one line of JSON, bench roof
-# a table
+# and bench sweep a table
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "$srcdir/tests/tap.sh"
 
@@ -63,6 +63,43 @@ says '^conv_bwd_x,256,bf16,"56x56x64 56x56x256 by 1x1/1, added",2,' \
     "gradients are added where they are computed"
 [ "$(cut -d , -f 1 "$tmp/out" | grep -cx acc)" = 0 ]
 point $? "not in a pass of their own"
+
+# Of one image with one pixel batch norm has no variance.
+csv=$tmp/sweep.csv
+run "$bench" sweep --model resnet18 --model resnet9 --img-sizes 16,64 \
+    --sub-batches 1,4 --point-seconds 1 --output "$csv"
+exits 0 "bench sweep succeeds"
+says '^resnet18: img/s, GFLOP/s$' "a table of the one network"
+says '^ +64( +[0-9.]+ +[0-9.]+[* ]){2}$' "with a cell for each sub-batch"
+says '^cliffs: [0-9]+$' "and the number of cliffs"
+[ "$(grep -c . "$csv")" = 9 ]
+point $? "the CSV has a header, and a line for each point"
+grep -q '^resnet18,16,1,,,,the network does not take such images$' "$csv"
+point $? "also for one that cannot be, which says why"
+# 1,813,561,344 multiply-adds of convolutions at 224 pixels (torchvision), (64 /
+# 224)^2 of them here, and 512,000; 2 FLOPs each, thrice in a step, but for the
+# gradient of the images, 64 32^2 3 7^2: 0.8721 GFLOP.
+rate=$(awk -F , '$1 == "resnet18" && $2 == 64 && $3 == 4 { print $5 / $4 }' \
+    "$csv")
+holds "$rate > 0.871 && $rate < 0.873" "GFLOP/s are those of the images ($rate)"
+# The mark, from the figures: at 64 pixels each point has one neighbour.
+awk -F , 'NR > 1 && $2 == 64 { rate[$1, $3] = $5; cliff[$1, $3] = $6 }
+    function wrong(m, a, b) {
+        return rate[m, a] && rate[m, b] &&
+               cliff[m, a] != (rate[m, a] < rate[m, b] / 2)
+    }
+    END { exit wrong("resnet18", 1, 4) || wrong("resnet18", 4, 1) }' "$csv"
+point $? "a cliff is where GFLOP/s are below half of those beside it"
+run "$bench" sweep --model resnet9 --img-sizes 32 --sub-batches 1,64 \
+    --point-seconds 0.01 --output "$csv"
+grep -q '^resnet9,32,64,,,,a step would take too long$' "$csv"
+point $? "points that would take too long are left out"
+run "$bench" sweep --model resnet9 --img-sizes 32,48 --sub-batches 4 \
+    --seconds 1 --point-seconds 1.2 --output "$csv"
+grep -q '^resnet9,48,4,,,,the time limit was reached$' "$csv"
+point $? "no point begins after the time limit"
+run "$bench" sweep --model resnet
+exits 2 "an unknown network is refused"
 
 "$imagenet" data synth --output "$tmp/data" --classes 2 --train-count 8 \
     --val-count 2 --size 48 >/dev/null || exit 99

@@ -17,6 +17,8 @@ bin_ddp_bench_SOURCES = \
     %D%/roof.c \
     %D%/roof.h \
     %D%/settings.h \
+    %D%/sweep.c \
+    %D%/sweep.h \
     %D%/train.c \
     %D%/train.h
 bin_ddp_bench_CPPFLAGS = $(APPS_CPPFLAGS)

@@ -9,16 +9,19 @@
 #include "common/app.h"
 #include "load.h"
 #include "operations.h"
+#include "sweep.h"
 #include "train.h"
 
 static void usage(FILE *f)
 {
-    fprintf(f, "Usage: ddp-bench COMMAND [options]\n\n"
-               "  train   training on images generated in advance\n"
-               "  load    reading and decoding images\n"
-               "  roof    operations of a step on a GPU, as CSV\n\n"
-               "  The others print one line of JSON.  ddp-bench COMMAND --help "
-               "lists its options.\n");
+    fprintf(
+        f, "Usage: ddp-bench COMMAND [options]\n\n"
+           "  train   training on images generated in advance\n"
+           "  load    reading and decoding images\n"
+           "  roof    operations of a step on a GPU, as CSV\n"
+           "  sweep   training over sizes of images and sub-batches\n\n"
+           "  train and load print one line of JSON.  ddp-bench COMMAND --help "
+           "lists its options.\n");
 }
 
 static const struct command {
@@ -29,6 +32,7 @@ static const struct command {
     {"train", &bench_train_command, bench_train_run},
     {"load", &bench_load_command, bench_load_run},
     {"roof", &bench_roof_command, bench_roof_run},
+    {"sweep", &bench_sweep_command, bench_sweep_run},
 };
 
 static const struct command *find_command(const char *word)

@@ -1,4 +1,4 @@
-/* settings.h - options of both benchmarks
+/* settings.h - options of the benchmarks
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
 #ifndef BENCH_SETTINGS_H
@@ -7,12 +7,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "common/opt.h"
+
 struct bench_settings {
     char *model, *data;
     int64_t img_size, classes, width, batch, sub_batch, lanes, steps, skip,
         workers, peak;
     int64_t threads;
-    double seconds;
+    double seconds, point_seconds;
+    int sizes[OPT_WIDTHS_MAX + 1], sub_batches[OPT_WIDTHS_MAX + 1];
+    char **models, *output;
     bool small_stem, inspect;
     int dtype, input, backend, split, augment, gpu;
 };

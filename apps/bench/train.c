@@ -149,6 +149,8 @@ struct bench {
     int64_t drained; /* steps between `before` and those that count */
     struct ddp_stats before;
     double data_share, loss;
+    double until;    /* of app_now(): stop after the next step that counts; 0:
+                        after all */
     double kernel_s; /* of a step, in kernels of all GPUs; below 0: unknown */
     bool inspect;
 };
@@ -170,7 +172,7 @@ static int on_step(const struct ddp_progress *p, void *arg)
     b->done++;
     b->data_share = p->data_share;
     b->loss = p->now.loss;
-    return 0;
+    return b->until > 0 && t > b->until && n >= 0;
 }
 
 /* Backward takes twice as long as forward, but the images need no gradient. */
@@ -500,6 +502,37 @@ static int measure_kernels(struct bench *b, struct bench_settings *s)
 
 /* ---- all of it ------------------------------------------------------------
  */
+
+static int run_for(struct bench *b, struct bench_settings *s, double seconds)
+{
+    int rc;
+
+    if (!(b->step_s = calloc((size_t)s->steps, sizeof(*b->step_s))))
+        return app_exit_code(DDP_ENOMEM);
+    if ((rc = open_model(b, s)) != OPTS_GO ||
+        (rc = count_work(b, s)) != OPTS_GO ||
+        (rc = make_trainer(b, s)) != OPTS_GO)
+        return rc;
+    b->until = app_now() + seconds;
+    rc = ddp_trainer_train(b->trainer);
+    return rc < 0 && rc != DDP_ESTOPPED ? app_fail(rc) : OPTS_GO;
+}
+
+int bench_speed(const struct bench_settings *settings, double seconds,
+                struct bench_speed *out)
+{
+    struct bench_settings s = *settings;
+    struct bench b = {.first = true, .skip = s.skip, .want = s.steps};
+    int rc = run_for(&b, &s, seconds);
+    double step = bench_median(b.step_s, b.done - b.skip - b.drained);
+
+    *out = (struct bench_speed){step > 0 ? (double)s.batch / step : 0, b.flops,
+                                s.batch};
+    close_bench(&b);
+    if (rc == OPTS_GO)
+        return 0;
+    return ddp_errcode() < 0 ? ddp_errcode() : DDP_ENOMEM;
+}
 
 static int run_bench(struct bench *b, struct bench_settings *s)
 {

@@ -22,6 +22,17 @@ ddp_chain_t *bench_model(const struct bench_settings *s);
 
 enum ddp_dtype bench_dtype(const struct bench_settings *s);
 
+/* What bench_speed() measures. */
+struct bench_speed {
+    double img_per_s, flops_per_img; /* flops as peak_share counts */
+    int64_t batch;                   /* images of a step */
+};
+
+/* Train by the settings for at most so many seconds, but one step that counts;
+ * 0, or one of the library's codes after a message. */
+int bench_speed(const struct bench_settings *s, double seconds,
+                struct bench_speed *out);
+
 /* Print one line of JSON; returns the program's exit code. */
 int bench_train_run(struct opts *o, struct bench_settings *s);
 

@@ -1,0 +1,316 @@
+/* sweep.c - "ddp-bench sweep": the speed of training over sizes of images
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#include "config.h"
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ddp.h"
+#include "common/app.h"
+#include "common/app_fail.h"
+#include "measure.h"
+#include "sweep.h"
+#include "train.h"
+
+#define OPT_STRUCT struct bench_settings
+#include "common/opt_rows.h"
+
+static const char *const dtypes[] = {"f32", "bf16", "f16", NULL};
+
+static const struct opt_group options = {
+    "Options",
+    (const struct opt[]){
+        TEXTS("model", models, "NAME",
+              "network, again for each further one [resnet18, resnet50, "
+              "mobilenet_v2, vgg11, densenet121, resnet9]"),
+        WIDTHS("img-sizes", sizes, "N,N,...", "16,32,48,64,96,128,224,320",
+               "sides of the square images, in pixels, in ascending order"),
+        WIDTHS("sub-batches", sub_batches, "N,N,...", "1,4,16,64,256",
+               "images processed together, in ascending order"),
+        INT("classes", classes, "1000", 2, 1 << 24, "outputs of the networks",
+            .alias = "num-classes"),
+        CHOICE("dtype", dtype, "TYPE", "f32", dtypes,
+               "type of the activations"),
+        INT("workers", workers, NULL, 1, 4096,
+            "CPU workers; STARPU_NCPU overrides it [one per core]",
+            .letter = 'j'),
+        TIME("seconds", seconds, "15:00", "time limit of all points"),
+        NUM("point-seconds", point_seconds, "2", 0.01, 1e6,
+            "time to measure a point; it takes one step at least, but is left "
+            "out if that would take more than four times this"),
+        TEXT("output", output, "FILE", NULL,
+             "write the points to a CSV file, too"),
+        END,
+    },
+};
+
+const struct opt_command bench_sweep_command = {
+    .name = "ddp-bench sweep",
+    .about =
+        "Train on images generated in advance, of several sizes and in "
+        "several sub-batches; print a table for each network.\n"
+        "\n"
+        "A cell has the images per second, and the GFLOP/s as ddp-bench train "
+        "counts them for its peak_share. An asterisk marks a cliff: GFLOP/s "
+        "below half of the median of the cells next to it. A step has a "
+        "sub-batch for each worker, and the first one of a point does not "
+        "count. Where there is no figure, the last column of the CSV says why: "
+        "the network does not take such images, the memory or the time does "
+        "not suffice.",
+    .group = (const struct opt_group *const[]){&options, NULL},
+};
+
+/* ---- points ------------------------------------------------------------- */
+
+enum {
+    SIDE = OPT_WIDTHS_MAX,
+    STEPS = 20,
+    LONGEST = 4, /* times point_seconds: a step */
+    MOST_PIXELS = 4096
+};
+
+struct point {
+    double img, flops; /* a second; 0: not measured */
+    const char *note;  /* why not */
+};
+
+struct sweep {
+    const char *model;
+    int sizes, batches;
+    const int *size, *batch;
+    struct point point[SIDE][SIDE]; /* [size][batch] */
+    double end;                     /* of app_now(): no further points */
+    double point_seconds;
+    FILE *csv; /* NULL: none */
+};
+
+static int count_values(const int *list)
+{
+    int n = 0;
+
+    while (list[n])
+        n++;
+    return n;
+}
+
+/* Of half the median of its neighbours or more it is as fast as they are. */
+static bool is_cliff(const struct sweep *w, int i, int j)
+{
+    static const int step[][2] = {{-1, 0}, {1, 0}, {0, -1}, {0, 1}};
+    double next[4];
+    int n = 0;
+
+    for (int k = 0; k < 4; k++) {
+        int y = i + step[k][0], x = j + step[k][1];
+
+        if (y >= 0 && y < w->sizes && x >= 0 && x < w->batches &&
+            w->point[y][x].flops > 0)
+            next[n++] = w->point[y][x].flops;
+    }
+    return w->point[i][j].flops > 0 &&
+           w->point[i][j].flops < bench_median(next, n) / 2;
+}
+
+static const char refused[] = "the network does not take such images";
+
+static const char *note_of(int code)
+{
+    return code == DDP_ENOMEM   ? "not enough memory"
+           : code == DDP_EINVAL ? refused
+                                : "it failed";
+}
+
+/* What is known of a network's steps, to predict the next one; all 0: nothing.
+ */
+struct work {
+    double flops_per_img, fastest, lanes;
+    int size;
+};
+
+static double predict_seconds(const struct work *k, int size, int sub_batch)
+{
+    double larger = k->size ? (double)size / k->size : 0;
+
+    return k->fastest > 0 ? k->flops_per_img * larger * larger * sub_batch *
+                                k->lanes / k->fastest
+                          : 0;
+}
+
+static void remember(struct work *k, const struct bench_speed *v, int size,
+                     int sub_batch)
+{
+    double rate = v->img_per_s * v->flops_per_img;
+
+    k->flops_per_img = v->flops_per_img;
+    k->fastest = rate > k->fastest ? rate : k->fastest;
+    k->lanes = (double)v->batch / sub_batch;
+    k->size = size;
+}
+
+static struct point measure(const struct sweep *w, struct bench_settings s,
+                            struct work *k, int size, int sub_batch)
+{
+    struct bench_speed v;
+    int rc;
+
+    if (app_now() > w->end)
+        return (struct point){.note = "the time limit was reached"};
+    if (predict_seconds(k, size, sub_batch) > LONGEST * w->point_seconds)
+        return (struct point){.note = "a step would take too long"};
+    s.model = (char *)w->model;
+    s.img_size = size;
+    s.sub_batch = sub_batch;
+    if ((rc = bench_speed(&s, w->point_seconds, &v)) < 0)
+        return (struct point){.note = note_of(rc)};
+    remember(k, &v, size, sub_batch);
+    return (struct point){v.img_per_s, v.img_per_s * v.flops_per_img, NULL};
+}
+
+/* What takes too much for one number of images will for more of them; but
+ * batch norm may take several images where it does not take one. */
+static void measure_points(struct sweep *w, const struct bench_settings *s)
+{
+    struct work k = {0, 0, 0, 0};
+
+    for (int i = 0; i < w->sizes; i++) {
+        bool full = false;
+
+        for (int j = 0; j < w->batches; j++) {
+            struct point *p = &w->point[i][j];
+
+            *p = full ? p[-1] : measure(w, *s, &k, w->size[i], w->batch[j]);
+            full = p->note && p->note != refused;
+        }
+    }
+}
+
+/* ---- printing ----------------------------------------------------------- */
+
+static void print_table(const struct sweep *w)
+{
+    printf("%s: img/s, GFLOP/s\n%8s", w->model, "");
+    for (int j = 0; j < w->batches; j++)
+        printf(" %17s%-2d", "x", w->batch[j]);
+    printf("\n");
+    for (int i = 0; i < w->sizes; i++) {
+        printf("%8d", w->size[i]);
+        for (int j = 0; j < w->batches; j++) {
+            const struct point *p = &w->point[i][j];
+
+            if (p->flops > 0)
+                printf("  %9.1f %7.1f%c", p->img, p->flops * 1e-9,
+                       is_cliff(w, i, j) ? '*' : ' ');
+            else
+                printf("  %9s %7s ", "-", "-");
+        }
+        printf("\n");
+    }
+    printf("\n");
+    fflush(stdout);
+}
+
+static void print_csv(const struct sweep *w)
+{
+    for (int i = 0; i < w->sizes; i++)
+        for (int j = 0; j < w->batches; j++) {
+            const struct point *p = &w->point[i][j];
+
+            fprintf(w->csv, "%s,%d,%d,", w->model, w->size[i], w->batch[j]);
+            if (p->flops > 0)
+                fprintf(w->csv, "%.2f,%.3f,%d,\n", p->img, p->flops * 1e-9,
+                        is_cliff(w, i, j));
+            else
+                fprintf(w->csv, ",,,%s\n", p->note);
+        }
+}
+
+static int count_cliffs(const struct sweep *w)
+{
+    int n = 0;
+
+    for (int i = 0; i < w->sizes; i++)
+        for (int j = 0; j < w->batches; j++)
+            n += is_cliff(w, i, j);
+    return n;
+}
+
+/* ---- all of it ---------------------------------------------------------- */
+
+static int sweep_models(struct sweep *w, const struct bench_settings *s)
+{
+    static const char *const usual[] = {
+        "resnet18", "resnet50", "mobilenet_v2", "vgg11", "densenet121",
+        "resnet9",  NULL};
+    const char *const *model =
+        s->models ? (const char *const *)s->models : usual;
+    int cliffs = 0;
+
+    for (; *model; model++) {
+        w->model = *model;
+        measure_points(w, s);
+        print_table(w);
+        if (w->csv)
+            print_csv(w);
+        cliffs += count_cliffs(w);
+    }
+    printf("cliffs: %d\n", cliffs);
+    return 0;
+}
+
+/* What is wrong everywhere would fail at every point. */
+static int check_settings(const struct bench_settings *s)
+{
+    for (const int *size = s->sizes; *size; size++)
+        if (*size > MOST_PIXELS) {
+            app_say("--img-sizes: %d: at most %d", *size, MOST_PIXELS);
+            return EXIT_USAGE;
+        }
+    for (char **m = s->models; m && *m; m++) {
+        struct ddp_image_options unused;
+
+        ddp_image_options_init(&unused);
+        if (ddp_model_image_options(*m, &unused) < 0) {
+            app_fail(DDP_EINVAL);
+            return EXIT_USAGE;
+        }
+    }
+    return OPTS_GO;
+}
+
+static int close_csv(struct sweep *w, const char *path, int rc)
+{
+    bool bad = ferror(w->csv);
+
+    if (fclose(w->csv) || bad) {
+        app_say("%s: cannot be written: %s", path, strerror(errno));
+        return EXIT_WRITE;
+    }
+    return rc;
+}
+
+int bench_sweep_run(struct opts *o, struct bench_settings *s)
+{
+    struct sweep w = {.sizes = count_values(s->sizes),
+                      .batches = count_values(s->sub_batches),
+                      .size = s->sizes,
+                      .batch = s->sub_batches,
+                      .end = app_now() + s->seconds,
+                      .point_seconds = s->point_seconds};
+    int rc = check_settings(s);
+
+    (void)o;
+    if (rc != OPTS_GO)
+        return rc;
+    if (s->output && !(w.csv = fopen(s->output, "w"))) {
+        app_say("%s: %s", s->output, strerror(errno));
+        return EXIT_WRITE;
+    }
+    if (w.csv)
+        fprintf(w.csv, "model,img_size,sub_batch,img_per_s,gflop_per_s,cliff,"
+                       "note\n");
+    s->steps = STEPS;
+    s->skip = 1;
+    rc = sweep_models(&w, s);
+    return w.csv ? close_csv(&w, s->output, rc) : rc;
+}
