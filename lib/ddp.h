@@ -990,6 +990,33 @@ struct ddp_checkpoint_config {
  * the mean over each sample and its mirror image, left and right swapped. */
 enum ddp_tta { DDP_TTA_NONE, DDP_TTA_FLIP };
 
+typedef struct ddp_trainer ddp_trainer_t;
+
+/* An evaluation by a trainer, for those who record it. */
+struct ddp_evaluation {
+    int64_t step;  /* steps of the run that were done */
+    bool averages; /* of the averages of the weights, not of the weights */
+    struct ddp_metrics result;
+    double seconds; /* it took */
+};
+
+/* Who records runs: a file, a plot, a terminal.  Each function is called on the
+ * thread that called the trainer, and may be NULL; it cannot stop the run.  With
+ * several ranks, each calls the sinks that it has. */
+struct ddp_sink {
+    /* ddp_trainer_train() begins, after ddp_trainer_steps() steps. */
+    void (*on_run)(const ddp_trainer_t *t, void *arg);
+    /* After every step, before the configuration's on_step. */
+    void (*on_step)(const struct ddp_progress *p, void *arg);
+    /* ddp_trainer_evaluate() or ddp_trainer_evaluate_ema() has succeeded. */
+    void (*on_eval)(const struct ddp_evaluation *e, void *arg);
+    /* The checkpoint of that step is on the disk. */
+    void (*on_checkpoint)(int64_t step, void *arg);
+    /* ddp_trainer_train() returns rc; ddp_errmsg() says why if it failed. */
+    void (*on_end)(int rc, void *arg);
+    void *arg;
+};
+
 struct ddp_train_config {
     size_t struct_size;
     enum ddp_loss_kind loss;
@@ -1033,14 +1060,15 @@ struct ddp_train_config {
     const ddp_dataset_t *eval_data; /* what the program evaluates on, for
                                        checkpoints to recognise; not owned, and
                                        must outlive the trainer.  NULL: none */
+    const struct ddp_sink *sinks; /* who records the runs; the trainer copies
+                                     the list */
+    int sink_count;
 };
 
 /* Fill in the defaults.  Of the optimizer there is none (its lr is -1): a
  * trainer without one computes gradients, but makes no steps. */
 #define ddp_train_config_init(c) ddp_train_config_init_sized(c, sizeof(*(c)))
 void ddp_train_config_init_sized(struct ddp_train_config *c, size_t size);
-
-typedef struct ddp_trainer ddp_trainer_t;
 
 /* A trainer of chain on data.  Not owned: all three must outlive it. */
 ddp_trainer_t *ddp_trainer_new(ddp_t *ddp, ddp_chain_t *chain,

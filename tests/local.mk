@@ -124,6 +124,7 @@ check_PROGRAMS += \
     %D%/test_schedule \
     %D%/test_segment \
     %D%/test_share \
+    %D%/test_sinks \
     %D%/test_starpu_env \
     %D%/test_step \
     %D%/test_tap \

@@ -19,6 +19,7 @@
 #include "runtime/device_list.h"
 #include "runtime/devices.h"
 #include "train/checkpoints.h"
+#include "train/sinks.h"
 
 enum { KEEP_LEAST = 2 };
 
@@ -228,12 +229,14 @@ static int start_thread(struct ddp__checkpoints *k)
 }
 
 /* Note how the last attempt ended. */
-static void note_result(struct ddp__checkpoints *k)
+static void note_result(struct ddp_trainer *t)
 {
+    struct ddp__checkpoints *k = t->ckpt;
     struct ddp_checkpoint_failures *f = &k->failures;
 
     if ((k->result = atomic_exchange(&k->rc, 0)) == 0) {
         f->in_a_row = 0;
+        ddp__sinks_checkpoint(t, k->tried);
         return;
     }
     k->saved = -1;
@@ -243,13 +246,15 @@ static void note_result(struct ddp__checkpoints *k)
     snprintf(f->why, sizeof(f->why), "%s", k->message);
 }
 
-static void join_writer(struct ddp__checkpoints *k)
+static void join_writer(struct ddp_trainer *t)
 {
+    struct ddp__checkpoints *k = t->ckpt;
+
     if (!k->writing)
         return;
     pthread_join(k->thread, NULL);
     k->writing = false;
-    note_result(k);
+    note_result(t);
 }
 
 int ddp__checkpoints_wait(struct ddp_trainer *t)
@@ -260,7 +265,7 @@ int ddp__checkpoints_wait(struct ddp_trainer *t)
     if (!k)
         return 0;
     before = ddp__status_enter(&t->ddp->status, DDP_PHASE_SAVING);
-    join_writer(k);
+    join_writer(t);
     ddp__status_enter(&t->ddp->status, before);
     return k->result < 0 ? ddp__fail(k->result, "%s", k->failures.why) : 0;
 }
@@ -273,7 +278,7 @@ int ddp__checkpoints_failed(struct ddp_trainer *t)
     if (!k)
         return 0;
     if (atomic_load(&k->rc) < 0)
-        join_writer(k);
+        join_writer(t);
     if (k->result == 0 || most == 0 || k->failures.in_a_row < most)
         return 0;
     ddp__fail(k->result, "%s", k->failures.why);
@@ -329,7 +334,7 @@ static int save_state(struct ddp_trainer *t)
     struct ddp__checkpoints *k = t->ckpt;
     int rc;
 
-    join_writer(k);
+    join_writer(t);
     k->requested = false;
     ddp__comm_unwish(t->engine, DDP__WISH_CHECKPOINT);
     if (k->saved == t->submitted)
@@ -345,7 +350,7 @@ static int save_state(struct ddp_trainer *t)
         return 0;
     k->writing = false; /* no thread could be started: write on this one */
     write_copy(k);
-    note_result(k);
+    note_result(t);
     return 0;
 }
 

@@ -14,6 +14,7 @@
 #include "engine/step.h"
 #include "graph/layer.h"
 #include "train/evaluate.h"
+#include "train/sinks.h"
 #include "train/trainer.h"
 
 /* Sub-batches of a lane in a step of evaluation. */
@@ -313,23 +314,38 @@ static void remember_result(struct ddp__run *r, int64_t step, bool classes,
     }
 }
 
+static void tell_sinks(const ddp_trainer_t *t, bool averages,
+                       const struct ddp_metrics *m, double begin)
+{
+    const struct ddp_evaluation e = {.step = t->submitted,
+                                     .averages = averages,
+                                     .result = *m,
+                                     .seconds = ddp__now() - begin};
+
+    ddp__sinks_eval(t, &e);
+}
+
 int ddp_trainer_evaluate(ddp_trainer_t *t, ddp_dataset_t *data,
                          struct ddp_metrics *m)
 {
     struct ddp_metrics own = {0};
+    double begin;
     int rc;
 
     m = m ? m : &own;
-    rc = evaluate_chain(t, data, NULL, m);
-    if (rc == 0)
-        remember_result(&t->run, t->submitted, data->classes > 0, m);
-    return rc;
+    begin = ddp__now();
+    if ((rc = evaluate_chain(t, data, NULL, m)) < 0)
+        return rc;
+    remember_result(&t->run, t->submitted, data->classes > 0, m);
+    tell_sinks(t, false, m, begin);
+    return 0;
 }
 
 int ddp_trainer_evaluate_ema(ddp_trainer_t *t, ddp_dataset_t *data,
                              struct ddp_metrics *m)
 {
     struct ddp_metrics own = {0};
+    double begin = ddp__now();
     int rc = ddp__trainer_check(t);
 
     if (rc < 0)
@@ -344,6 +360,7 @@ int ddp_trainer_evaluate_ema(ddp_trainer_t *t, ddp_dataset_t *data,
         return rc;
     t->run.ema_evaluated = t->submitted;
     t->run.ema_evaluation = *m;
+    tell_sinks(t, true, m, begin);
     return 0;
 }
 

@@ -19,6 +19,8 @@ LIB_SOURCES += \
     %D%/resume.c \
     %D%/resume.h \
     %D%/schedule.c \
+    %D%/sinks.c \
+    %D%/sinks.h \
     %D%/sync.c \
     %D%/train.c \
     %D%/train_config.c \

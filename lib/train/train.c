@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "train/checkpoints.h"
+#include "train/sinks.h"
 #include "train/trainer.h"
 
 /* Smooth the step time; the first steps (plans, page faults) do not count. */
@@ -111,6 +112,7 @@ static int report_step(struct ddp_trainer *t)
     p.now.skipped = r.skipped;
     p.why = r.skipped ? t->skips.why : NULL;
     take_time(t, &p);
+    ddp__sinks_step(t, &p);
     if (t->cfg.on_step && call_program(t, t->cfg.on_step, &p) &&
         (rc = want_stop(t)) < 0)
         return rc;
@@ -218,11 +220,15 @@ int ddp_trainer_train(ddp_trainer_t *t)
         return rc;
     t->begin = t->last = ddp__now();
     t->training = true;
+    ddp__sinks_run(t);
     ddp__comm_unwish(t->engine, DDP__WISH_STOP | DDP__WISH_CHECKPOINT);
     ddp__status_enter(&t->ddp->status, DDP_PHASE_TRAINING);
     rc = run_steps(t);
     ddp__status_enter(&t->ddp->status, DDP_PHASE_PROGRAM);
     t->training = false;
     t->run.seconds += ddp__now() - t->begin;
-    return rc < 0 && rc != DDP_ESTOPPED ? ddp__checkpoints_rescue(t, rc) : rc;
+    if (rc < 0 && rc != DDP_ESTOPPED)
+        rc = ddp__checkpoints_rescue(t, rc);
+    ddp__sinks_end(t, rc);
+    return rc;
 }

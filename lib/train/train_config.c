@@ -48,6 +48,7 @@ static int check_numbers(const struct ddp_train_config *c)
         {"checkpoint.keep", c->checkpoint.keep, 1},
         {"checkpoint.keep_epochs", c->checkpoint.keep_epochs, 0},
         {"checkpoint_failures", c->checkpoint_failures, 0},
+        {"sink_count", c->sink_count, 0},
     };
 
     for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++)

@@ -19,6 +19,7 @@
 #include "train/checkpoints.h"
 #include "train/evaluate.h"
 #include "train/memory.h"
+#include "train/sinks.h"
 #include "train/trainer.h"
 
 enum { RING_BYTES = 256 << 20 }; /* most input that is read ahead */
@@ -81,7 +82,8 @@ static int make_trainer(struct ddp_trainer *t, ddp_dataset_t *data,
 
     if ((rc = ddp__options_copy(&t->cfg, sizeof(t->cfg), cfg,
                                 "ddp_train_config")) < 0 ||
-        (rc = ddp_train_config_resolve(&t->cfg, t->ddp, data)) < 0)
+        (rc = ddp_train_config_resolve(&t->cfg, t->ddp, data)) < 0 ||
+        (rc = ddp__sinks_copy(t)) < 0)
         return rc;
     if (data->count == 0)
         return ddp__fail(DDP_EINVAL, "the data have no samples");
@@ -160,6 +162,7 @@ void ddp_trainer_free(ddp_trainer_t *t)
     ddp__engine_free(t->engine);
     ddp__eval_free(t->eval);
     free(t->sizes);
+    free(t->sinks);
     free(t);
 }
 

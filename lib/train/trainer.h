@@ -15,7 +15,8 @@ struct ddp_trainer {
     struct ddp_train_config cfg; /* resolved: no zero means a default */
     struct ddp__loader loader;
     struct ddp__engine *engine;
-    int *sizes; /* of a step's sub-batches; owned */
+    int *sizes;             /* of a step's sub-batches; owned */
+    struct ddp_sink *sinks; /* of the configuration; owned */
     int64_t total, submitted, reported;
     struct ddp__eval *eval;   /* for eval_data; made at first use */
     ddp_dataset_t *eval_data; /* not owned */

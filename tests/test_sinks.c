@@ -1,0 +1,194 @@
+/* test_sinks.c - who records a run hears of all of it, in order
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#include "config.h"
+#include <stdio.h>
+#include <string.h>
+#include "defaults.h"
+#include "tap.h"
+
+enum { LEN = 6, CLASSES = 3, COUNT = 20, BATCH = 8 };
+
+static int get(void *arg, int64_t index, uint64_t key, struct ddp_sample *s)
+{
+    (void)arg;
+    (void)key;
+    s->label = (int32_t)(index % CLASSES);
+    for (int i = 0; i < LEN; i++)
+        ((float *)s->x)[i] = (float)((index * 7 + i * 3) % 11) / 11;
+    return 0;
+}
+
+/* ---- a sink ------------------------------------------------------------- */
+
+/* Letters of what was heard, and the last values. */
+struct heard {
+    char events[64];
+    int64_t begin, step, evaluated;
+    struct ddp_metrics result;
+    double loss;
+    int rc;
+};
+
+static void note(struct heard *h, char c)
+{
+    size_t n = strlen(h->events);
+
+    if (n + 1 < sizeof(h->events))
+        h->events[n] = c;
+}
+
+static void on_run(const ddp_trainer_t *t, void *arg)
+{
+    struct heard *h = arg;
+
+    note(h, 'r');
+    h->begin = ddp_trainer_steps(t);
+}
+
+static void on_step(const struct ddp_progress *p, void *arg)
+{
+    struct heard *h = arg;
+
+    note(h, 's');
+    h->step = p->step;
+    h->loss = p->now.loss;
+}
+
+static void on_eval(const struct ddp_evaluation *e, void *arg)
+{
+    struct heard *h = arg;
+
+    note(h, e->averages ? 'a' : 'e');
+    h->evaluated = e->step;
+    h->result = e->result;
+}
+
+/* Its own failure must not hide that of the run. */
+static void on_end(int rc, void *arg)
+{
+    struct heard *h = arg;
+
+    note(h, 'x');
+    h->rc = rc;
+    ddp_chain_load(NULL, NULL, NULL, NULL);
+}
+
+static struct ddp_sink sink(struct heard *h)
+{
+    return (struct ddp_sink){.on_run = on_run,
+                             .on_step = on_step,
+                             .on_eval = on_eval,
+                             .on_end = on_end,
+                             .arg = h};
+}
+
+/* ---- runs --------------------------------------------------------------- */
+
+struct run {
+    ddp_t *ddp;
+    ddp_dataset_t *data;
+    ddp_chain_t *chain;
+    ddp_trainer_t *trainer;
+    double loss; /* of the step that the program heard of last */
+    int64_t stop;
+};
+
+static int program(const struct ddp_progress *p, void *arg)
+{
+    struct run *r = arg;
+
+    r->loss = p->now.loss;
+    return p->step == r->stop;
+}
+
+static void begin(struct run *r, const struct ddp_sink *s, int n)
+{
+    struct ddp_train_config cfg = {
+        TRAIN_DEFAULTS,     .optimizer = ddp_sgd(0.1f),
+        .sub_batch = 4,     .batch = BATCH,
+        .epochs = 2,        .ema_decay = 0.5,
+        .on_step = program, .arg = r,
+        .sinks = s,         .sink_count = n};
+
+    r->data = ddp_dataset_callback(&(struct ddp_source){.count = COUNT,
+                                                        .shape = {1, 1, LEN},
+                                                        .type = DDP_F32,
+                                                        .classes = CLASSES,
+                                                        .get = get});
+    r->chain = ddp_chain_new(ddp_dense_new(LEN, CLASSES, NULL), DDP_END);
+    r->trainer = ddp_trainer_new(r->ddp, r->chain, r->data, &cfg);
+}
+
+static void end(struct run *r)
+{
+    ddp_trainer_free(r->trainer);
+    ddp_chain_free(r->chain);
+    ddp_dataset_free(r->data);
+}
+
+static void test_whole_run(struct run *r)
+{
+    struct heard h[2] = {{.rc = 1}, {.rc = 1}};
+    struct ddp_metrics m;
+
+    r->stop = -1;
+    begin(r, (const struct ddp_sink[]){sink(&h[0]), {0}, sink(&h[1])}, 3);
+    is_int(ddp_trainer_train(r->trainer), 0, "a run with three sinks");
+    is_str(h[0].events, "rssssssx", "its events");
+    is_str(h[1].events, h[0].events, "another sink hears the same");
+    is_int(h[0].begin, 0, "it begins at step 0");
+    is_int(h[0].step, 6, "and ends after step 6");
+    is_int(h[0].rc, 0, "well");
+    ok(h[0].loss == r->loss && r->loss > 0, "the program has the same loss");
+    ddp_trainer_evaluate(r->trainer, r->data, &m);
+    ok(!memcmp(&m, &h[1].result, sizeof(m)) && h[1].evaluated == 6,
+       "an evaluation after it");
+    ddp_trainer_evaluate_ema(r->trainer, r->data, &m);
+    ok(!memcmp(&m, &h[1].result, sizeof(m)), "one of the averages");
+    is_str(h[1].events, "rssssssxea", "both are told apart");
+    end(r);
+}
+
+static void test_stopped_run(struct run *r)
+{
+    struct heard h = {.rc = 1};
+    const struct ddp_sink s = sink(&h);
+
+    r->stop = 2;
+    begin(r, &s, 1);
+    is_int(ddp_trainer_train(r->trainer), DDP_ESTOPPED,
+           "a run that is stopped");
+    is_int(h.rc, DDP_ESTOPPED, "the sink hears why");
+    ok(strstr(ddp_errmsg(), "stopped after step"), "so does the program: %s",
+       ddp_errmsg());
+    r->stop = -1;
+    is_int(ddp_trainer_train(r->trainer), 0, "it goes on");
+    ok(h.begin >= 2 && h.rc == 0, "the sink hears from where");
+    end(r);
+}
+
+static void test_misuse(struct run *r)
+{
+    begin(r, NULL, 1);
+    ok(!r->trainer && strstr(ddp_errmsg(), "sinks is NULL, expected 1"),
+       "no list: %s", ddp_errmsg());
+    end(r);
+    begin(r, NULL, -1);
+    ok(!r->trainer && strstr(ddp_errmsg(), "sink_count is -1"), "minus one: %s",
+       ddp_errmsg());
+    end(r);
+}
+
+int main(void)
+{
+    struct run r = {.ddp = ddp_init(&(struct ddp_config){START_DEFAULTS})};
+
+    if (!r.ddp)
+        bail_out("%s", ddp_errmsg());
+    test_whole_run(&r);
+    test_stopped_run(&r);
+    test_misuse(&r);
+    ddp_finish(r.ddp);
+    return done_testing();
+}
