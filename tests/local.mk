@@ -207,6 +207,7 @@ dist_check_SCRIPTS = \
     %D%/app_predict.sh \
     %D%/app_peers.sh \
     %D%/app_ranks.sh \
+    %D%/app_record.sh \
     %D%/app_resume.sh \
     %D%/app_synth.sh \
     %D%/app_train.sh \

@@ -39,6 +39,8 @@ bin_imagenet_SOURCES = \
     %D%/progress.h \
     %D%/recipe.c \
     %D%/recipe.h \
+    %D%/record.c \
+    %D%/record.h \
     %D%/setup.c \
     %D%/setup.h \
     %D%/synth.c \

@@ -17,6 +17,7 @@
 #include "output.h"
 #include "progress.h"
 #include "recipe.h"
+#include "record.h"
 #include "setup.h"
 #include "train.h"
 #include "weights.h"
@@ -34,6 +35,7 @@ struct run {
     ddp_chain_t *chain;
     ddp_trainer_t *trainer;
     struct progress progress;
+    struct record record;
     struct ddp_progress last;  /* of the last step */
     struct ddp_metrics result; /* of the last evaluation */
     int64_t evaluated;         /* the step it was made after; 0: none */
@@ -95,6 +97,8 @@ static int prepare_output(struct run *r)
     rc = output_write(r->set->output, "config.txt", write_config, r);
     if (rc == OPTS_GO)
         rc = output_write(r->set->output, "classes.txt", write_classes, r);
+    if (rc == OPTS_GO)
+        rc = record_open(&r->record, r->set->output, r->trainer, &c);
     return rc;
 }
 
@@ -231,16 +235,27 @@ static int evaluate_if(struct run *r, bool due)
     return due && r->val && !is_evaluated(r) ? evaluate(r) : 0;
 }
 
+/* The row of the last epoch, once it is evaluated if that is due. */
+static void record_row(struct run *r, bool due)
+{
+    if (!due || !r->val || is_evaluated(r))
+        record_epoch(&r->record, &r->last,
+                     r->evaluated == r->last.step ? &r->result : NULL,
+                     r->ema_evaluated == r->last.step ? &r->ema : NULL);
+}
+
 static int on_epoch(const struct ddp_progress *p, void *arg)
 {
     struct run *r = arg;
+    bool due;
 
     r->last = *p; /* also for an epoch that was completed before a resume */
     progress_flush(&r->progress, &r->last);
     if (interrupt_wanted())
         return 1;
-    r->rc = evaluate_if(r, (p->epoch + 1) % r->set->eval_every == 0 ||
-                               p->step == p->steps);
+    due = (p->epoch + 1) % r->set->eval_every == 0 || p->step == p->steps;
+    r->rc = evaluate_if(r, due);
+    record_row(r, due);
     if (r->rc == 0 && interrupt_wanted())
         return 1;
     return r->rc != 0;
@@ -315,6 +330,7 @@ static int open_data(struct run *r)
 
 static int make_trainer(struct run *r)
 {
+    const struct ddp_sink record = record_sink(&r->record);
     struct ddp_train_config cfg;
     int rc;
 
@@ -331,6 +347,8 @@ static int make_trainer(struct run *r)
     cfg.on_epoch = on_epoch;
     cfg.stop = should_stop;
     cfg.arg = r;
+    cfg.sinks = &record;
+    cfg.sink_count = is_writer(r) ? 1 : 0;
     checkpoint_config(r->set, r->ckpt, &cfg);
     if (!(r->trainer = ddp_trainer_new(r->ddp, r->chain, r->data, &cfg)))
         return app_fail(ddp_errcode());
@@ -401,9 +419,13 @@ static int evaluate_stopped(struct run *r)
 {
     int64_t steps = ddp_trainer_epoch_steps(r->trainer);
     int64_t done = r->last.step, epochs = done / steps;
+    bool due = done && done % steps == 0 && epochs % r->set->eval_every == 0;
+    int rc = evaluate_if(r, due);
 
-    return evaluate_if(r, done && done % steps == 0 &&
-                              epochs % r->set->eval_every == 0);
+    r->last.epoch = epochs - 1;
+    if (due)
+        record_row(r, due);
+    return rc;
 }
 
 /* After a failure in a callback, between two steps.  Returns its exit code. */
@@ -475,6 +497,7 @@ int train_run(struct opts *o, struct settings *s)
             checkpoint_advise(r.ckpt);
     }
     ddp_trainer_free(r.trainer);
+    record_close(&r.record);
     ddp_dataset_free(r.val);
     ddp_dataset_free(r.data);
     ddp_chain_free(r.chain);

@@ -1,0 +1,102 @@
+#!/bin/sh
+# app_record.sh - metrics.jsonl and summary.csv of imagenet train, also of runs
+# that were killed and resumed
+# SPDX-License-Identifier: LGPL-2.1-or-later
+. "$srcdir/tests/tap.sh"
+
+data=$tmp/data
+"$imagenet" data synth --output "$data" --classes 3 --train-count 24 \
+    --val-count 9 --size 24 >/dev/null || exit 99
+net="--data $data --model mlp --hidden 8 --img-size 8 -b 8 --sub-batch 4
+    --opt adamw --ckpt-every 1it --model-ema-decay 0.9"
+
+# steps FILE: the numbers of its steps, in its order
+steps()
+{
+    sed -n 's/^{"type":"step","step":\([0-9]*\),.*}$/\1/p' "$1" | xargs
+}
+
+# losses FILE: step, loss and rate of each step and evaluation
+losses()
+{
+    sed -n -e 's/,"[a-z_]*seconds":[^,}]*//g' -e 's/,"images_per_s":[^,}]*//' \
+        -e 's/,"data_share":[^,}]*//' -e '/"type":"\(step\|eval\)"/p' "$1"
+}
+
+# rows FILE: summary.csv without times
+rows()
+{
+    cut -d, -f1-10 "$1"
+}
+
+# shellcheck disable=SC2086
+run "$imagenet" train $net --epochs 3 --output "$tmp/whole"
+exits 0 "a run succeeds"
+m=$tmp/whole/metrics.jsonl s=$tmp/whole/summary.csv
+[ "$(steps "$m")" = "1 2 3 4 5 6 7 8 9" ]
+point $? "every step has a line: $(steps "$m")"
+[ "$(grep -c '"type":"eval","step":[369],"averages":false' "$m")" = 3 ] &&
+    [ "$(grep -c '"type":"eval","step":[369],"averages":true' "$m")" = 3 ]
+point $? "every evaluation has one, also of the averages"
+[ "$(grep -c '"type":"checkpoint"' "$m")" = 9 ]
+point $? "every checkpoint has one"
+tail -n 1 "$m" | grep -q '^{"type":"end","step":9,.*"reason":"complete"}$'
+point $? "the last line says how it ended: $(tail -n 1 "$m")"
+head -n 1 "$s" | grep -q '^epoch,train_loss,eval_loss,eval_top1,eval_top5,lr,'
+point $? "a summary begins with timm's columns"
+[ "$(sed 1d "$s" | cut -d, -f1 | xargs)" = "0 1 2" ]
+point $? "it has a row for each epoch"
+loss=$(sed -n '$p' "$s" | cut -d, -f3)
+printf '%.4f' "$loss" | grep -q "^$(value loss)$"
+point $? "the last one has the loss of the final line: $loss, $(value loss)"
+
+# shellcheck disable=SC2086
+run "$imagenet" train $net --epochs 50 --output "$tmp/long"
+m=$tmp/long/metrics.jsonl s=$tmp/long/summary.csv
+# Killed after some step, and its files damaged as a crash may: what a run says
+# of the steps that it makes again replaces what an earlier process said.
+# shellcheck disable=SC2086
+"$imagenet" train $net --epochs 50 --output "$tmp/run" >/dev/null \
+    2>&1 &
+pid=$!
+await grep -qs '"step":20,' "$tmp/run/metrics.jsonl"
+kill -9 $pid 2>/dev/null
+wait $pid 2>/dev/null
+printf '{"type":"step","step":999,"loss":1}\n{"type":"st' \
+    >>"$tmp/run/metrics.jsonl"
+printf '99,0.5,0.5\n1,0' >>"$tmp/run/summary.csv"
+# shellcheck disable=SC2086
+run "$imagenet" train $net --epochs 50 --output "$tmp/run"
+exits 0 "a killed run resumes"
+losses "$m" >"$tmp/want"
+losses "$tmp/run/metrics.jsonl" >"$tmp/got"
+cmp -s "$tmp/want" "$tmp/got"
+point $? "its metrics are those of a run that nothing disturbed"
+rows "$s" >"$tmp/want"
+rows "$tmp/run/summary.csv" >"$tmp/got"
+diff "$tmp/want" "$tmp/got"
+point $? "and so is its summary"
+[ "$(grep -c '"type":"run"' "$tmp/run/metrics.jsonl")" = 2 ]
+point $? "both processes are there"
+
+# A run that is over stays as it is.
+# shellcheck disable=SC2086
+run "$imagenet" train $net --epochs 50 --output "$tmp/run"
+rows "$tmp/run/summary.csv" | cmp -s "$tmp/want" - &&
+    [ "$(steps "$tmp/run/metrics.jsonl")" = "$(seq 150 | xargs)" ]
+point $? "a run that is over keeps its records"
+
+# shellcheck disable=SC2086
+run "$imagenet" train $net --steps 2 --no-val --output "$tmp/part"
+[ "$(sed 1d "$tmp/part/summary.csv" | cut -d, -f1,3)" = "0," ]
+point $? "what was not evaluated is empty"
+
+# A record that cannot be written does not end the run.
+mkdir -p "$tmp/held/metrics.jsonl/folder"
+# shellcheck disable=SC2086
+run "$imagenet" train $net --epochs 1 --output "$tmp/held"
+exits 0 "a run without metrics.jsonl succeeds"
+complains "cannot write .*metrics.jsonl: .*; the run goes on without it" \
+    "and says so"
+
+done_testing
