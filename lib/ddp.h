@@ -1001,7 +1001,7 @@ struct ddp_evaluation {
 };
 
 /* Who records runs: a file, a plot, a terminal.  Each function is called on the
- * thread that called the trainer, and may be NULL; it cannot stop the run.  With
+ * thread that called the trainer, and may be NULL; it cannot stop the run. With
  * several ranks, each calls the sinks that it has. */
 struct ddp_sink {
     /* ddp_trainer_train() begins, after ddp_trainer_steps() steps. */
@@ -1060,8 +1060,8 @@ struct ddp_train_config {
     const ddp_dataset_t *eval_data; /* what the program evaluates on, for
                                        checkpoints to recognise; not owned, and
                                        must outlive the trainer.  NULL: none */
-    const struct ddp_sink *sinks; /* who records the runs; the trainer copies
-                                     the list */
+    const struct ddp_sink *sinks;   /* who records the runs; the trainer copies
+                                       the list */
     int sink_count;
 };
 
