@@ -72,17 +72,22 @@ static int gather_own(struct ddp_trainer *t, struct own *o, double divisor)
     return divisor > 0 ? fill_all(o) : ddp__trainer_check(t);
 }
 
-/* Every rank gets here, whatever has failed on it. */
+/* Every rank gets here, whatever has failed on it: then its divisor is no
+ * number. */
 static int apply_sums(struct ddp_trainer *t, const struct own *o,
-                      double divisor, int rc)
+                      double divisor, int failed)
 {
-    if ((rc = ddp__ranks_agree(t->ddp, rc)) < 0 ||
-        (rc = ddp_allreduce(t->ddp, &divisor, 1, DDP_F64, DDP_SUM)) < 0 ||
-        divisor == 0 ||
-        (rc = ddp_allreduce(t->ddp, o->sum, o->len, DDP_F32, DDP_SUM)) < 0)
+    double all = failed < 0 ? NAN : divisor;
+    int rc = ddp_allreduce(t->ddp, &all, 1, DDP_F64, DDP_SUM);
+
+    if (rc < 0 || all == 0)
         return rc;
-    rc = ddp__ranks_agree(t->ddp, ddp__trainer_apply(t, o->sum, divisor));
-    return rc < 0 ? rc : 1;
+    if (isnan(all))
+        return ddp__ranks_agree(t->ddp, failed);
+    if ((rc = ddp_allreduce(t->ddp, o->sum, o->len, DDP_F32, DDP_SUM)) < 0 ||
+        (rc = ddp__trainer_apply(t, o->sum, all)) < 0)
+        return rc;
+    return 1;
 }
 
 int ddp_trainer_apply(ddp_trainer_t *t, ddp_gradient_f fill, void *arg,
