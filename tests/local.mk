@@ -61,8 +61,14 @@ noinst_PROGRAMS = %D%/fusebench
 %C%_fusebench_LDADD = $(LDADD_CUDA)
 endif
 
-# app_ranks.sh and app_peers.sh run it in several processes.
-EXTRA_PROGRAMS = %D%/ranks_program
+# Others run these in several processes.
+EXTRA_PROGRAMS += %D%/ranks_program
+
+if HAVE_MPI
+EXTRA_PROGRAMS += %D%/mpi_program
+%C%_mpi_program_CPPFLAGS = $(AM_CPPFLAGS) $(MPI_CFLAGS)
+%C%_mpi_program_LDADD = libddp.la $(MPI_LIBS)
+endif
 
 check_PROGRAMS += \
     %D%/fuzz_checkpoint \
@@ -199,6 +205,7 @@ dist_check_SCRIPTS = \
     %D%/app_cuda_libs.sh \
     %D%/app_emulated.sh \
     %D%/app_fusebench.sh \
+    %D%/app_examples.sh \
     %D%/app_gpu_check.sh \
     %D%/app_infer.sh \
     %D%/app_iris.sh \
