@@ -47,6 +47,28 @@ run "$imagenet" train $net --sched constant --epochs 1 --no-val \
 run "$imagenet" train $net --sched constant --output "$tmp/more"
 says "^eval step=3 " "an evaluation that was not made is made up for"
 
+# A run keeps its split of a step, whatever that would be for a new one.
+short="--data $data --model mlp --hidden 8 --img-size 8 --epochs 1 --no-val"
+# shellcheck disable=SC2086
+run "$imagenet" train $short -b 12 --sub-batch 3 --lanes 3 --output "$tmp/split"
+exits 0 "a batch of 12 in lanes of 3"
+final=$(value weights)
+# shellcheck disable=SC2086
+run "$imagenet" train $short --output "$tmp/split"
+exits 0 "a run resumes without the options that split its steps"
+says "^batch: 12 images a step, .* 4 sub-batches of up to 3 in 3 lanes$" \
+    "it has those that it began with"
+[ "$(value weights)" = "$final" ]
+point $? "and its weights"
+# shellcheck disable=SC2086
+run "$imagenet" train $short --resume "$tmp/split" --output "$tmp/split2"
+says "sub-batches of up to 3 in 3 lanes$" "so does one in another folder"
+# shellcheck disable=SC2086
+run "$imagenet" train $short --lanes 4 --output "$tmp/split"
+exits 2 "other lanes are another run"
+complains "batch is 12, in this run 24; --sub-batch is 3.* lanes is 3" \
+    "for which the others are chosen anew"
+
 # Other settings are refused, by name, and change nothing.
 sum=$(cat "$tmp/whole/config.txt" "$tmp"/whole/ckpt/*/* | cksum)
 # shellcheck disable=SC2086

@@ -131,6 +131,7 @@ check_PROGRAMS += \
     %D%/test_segment \
     %D%/test_share \
     %D%/test_sinks \
+    %D%/test_split \
     %D%/test_starpu_env \
     %D%/test_step \
     %D%/test_tap \
@@ -168,6 +169,11 @@ CLEANFILES += %D%/dummy/runtime/device_rows.h
 %C%_test_roof_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/apps
 
 # The programs' options.
+%C%_test_split_SOURCES = %D%/test_split.c apps/imagenet/split.c \
+    apps/imagenet/split.h
+%C%_test_split_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/apps
+%C%_test_split_LDADD = $(APPS_COMMON) $(LDADD)
+
 %C%_fuzz_options_SOURCES = %D%/fuzz_options.c apps/imagenet/names.c \
     apps/imagenet/names.h apps/imagenet/options.c apps/imagenet/options.h
 %C%_fuzz_options_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/apps \

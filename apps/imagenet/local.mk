@@ -43,6 +43,8 @@ bin_imagenet_SOURCES = \
     %D%/record.h \
     %D%/setup.c \
     %D%/setup.h \
+    %D%/split.c \
+    %D%/split.h \
     %D%/synth.c \
     %D%/synth.h \
     %D%/train.c \

@@ -328,18 +328,21 @@ static const struct opt_group length = {
         INT("steps", steps, NULL, 1, 1e15,
             "number of steps, instead of --epochs; the schedule spans them"),
         INT("batch-size", batch, NULL, 1, 1 << 24,
-            "images per step, over all devices [--lanes sub-batches]",
+            "images per step, over all devices [256, or 8 for each device if "
+            "that is more]",
             .letter = 'b'),
         INT("batch-per-device", batch_per_device, NULL, 1, 1 << 24,
             "images per step and device, instead of --batch-size, which is "
             "computed from it and printed"),
         FLAG("drop-last", drop_last,
              "leave out the last step of an epoch if it has fewer images"),
-        INT("sub-batch", sub_batch, "32", 1, 1 << 20,
-            "images processed together, as one task per layer"),
+        INT("sub-batch", sub_batch, NULL, 1, 1 << 20,
+            "images processed together, as one task per layer [32, or fewer, "
+            "so that there is one for each of more than 8 devices]"),
         INT("lanes", lanes, NULL, 1, 65536,
             "gradient accumulators, the number of devices that can share a "
-            "step [8, or the number of sub-batches if smaller]"),
+            "step [8, or one for each device, or the number of sub-batches if "
+            "smaller]"),
         END,
     },
 };

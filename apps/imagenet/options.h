@@ -50,6 +50,7 @@ struct settings {
     char *strip_prefix, *add_prefix, *drop_names;
     /* devices */
     int64_t workers;
+    int devices; /* of all ranks */
     int backend;
     /* data synth */
     int64_t train_count, val_count, size;

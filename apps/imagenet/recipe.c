@@ -13,6 +13,7 @@
 #include "options.h"
 #include "recipe.h"
 #include "setup.h"
+#include "split.h"
 
 static const struct ddp_optimizer_info *optimizer(const struct settings *s)
 {
@@ -67,22 +68,54 @@ int recipe_check(const struct opts *o, const struct settings *s)
     return OPTS_GO;
 }
 
-/* Batch, sub-batch and lanes define the run; none may depend on the devices
- * unless that is asked for. */
-static int resolve_batch(const struct opts *o, struct settings *s,
-                         const ddp_t *ddp, const ddp_dataset_t *data)
+/* Of all ranks, which may have different numbers. */
+static int count_devices(struct settings *s, ddp_t *ddp)
+{
+    int64_t n = ddp_worker_count(ddp);
+    int rc = ddp_allreduce(ddp, &n, 1, DDP_I64, DDP_SUM);
+
+    s->devices = (int)n;
+    return rc;
+}
+
+/* What is not given is that of the run that is resumed, or chosen for so many
+ * devices. */
+static int choose_split(struct settings *s, const ddp_dataset_t *data)
+{
+    bool own = !strcmp(s->resume, "auto");
+    struct split split = {s->batch, s->sub_batch, s->lanes};
+    int rc = OPTS_GO;
+
+    if (strcmp(s->resume, "none") != 0)
+        rc = split_recorded(&split, own ? s->output : s->resume);
+    if (rc != OPTS_GO)
+        return rc;
+    split_choose(&split, s->devices, ddp_dataset_count(data));
+    s->batch = split.batch;
+    s->sub_batch = split.sub_batch;
+    s->lanes = split.lanes;
+    return OPTS_GO;
+}
+
+/* Batch, sub-batch and lanes of this run and these data. */
+static int resolve_batch(const struct opts *o, struct settings *s, ddp_t *ddp,
+                         const ddp_dataset_t *data)
 {
     struct ddp_train_config c;
-    int rc;
+    int rc = count_devices(s, ddp);
 
+    if (rc < 0)
+        return app_fail(rc);
+    if (s->batch_per_device)
+        s->batch = s->batch_per_device * s->devices;
+    if ((rc = choose_split(s, data)) != OPTS_GO)
+        return rc;
     ddp_train_config_init(&c);
     c.sub_batch = (int)s->sub_batch;
     c.lanes = (int)s->lanes;
     c.epochs = s->epochs;
     c.steps = s->steps;
     c.drop_last = s->drop_last;
-    if (s->batch_per_device)
-        s->batch = s->batch_per_device * ddp_worker_count(ddp);
     c.batch = s->batch < INT_MAX ? (int)s->batch : INT_MAX;
     if ((rc = ddp_train_config_resolve(&c, ddp, data)) < 0)
         return app_fail(rc);
@@ -130,7 +163,7 @@ static struct ddp_schedule usual_schedule(const struct settings *s)
     return usual;
 }
 
-int recipe_resolve(const struct opts *o, struct settings *s, const ddp_t *ddp,
+int recipe_resolve(const struct opts *o, struct settings *s, ddp_t *ddp,
                    const ddp_dataset_t *data)
 {
     int rc = resolve_batch(o, s, ddp, data);

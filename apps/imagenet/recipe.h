@@ -11,9 +11,9 @@
 /* Refuse options that have no effect with the others. */
 int recipe_check(const struct opts *o, const struct settings *s);
 
-/* Fill in what was left to be derived: the global batch, lanes, lr, epochs.
- * OPTS_GO or the exit code. */
-int recipe_resolve(const struct opts *o, struct settings *s, const ddp_t *ddp,
+/* Fill in what was left to be derived: devices, batch, lanes, lr, epochs. Every
+ * rank calls it.  OPTS_GO or the exit code. */
+int recipe_resolve(const struct opts *o, struct settings *s, ddp_t *ddp,
                    const ddp_dataset_t *data);
 
 /* The library's configuration of resolved settings. */

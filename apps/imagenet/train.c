@@ -268,7 +268,7 @@ static int on_epoch(const struct ddp_progress *p, void *arg)
 static void advise_lanes(const struct run *r)
 {
     const struct settings *s = r->set;
-    int workers = ddp_worker_count(r->ddp) * ddp_rank_count(r->ddp);
+    int workers = s->devices;
     long long sub_batch = (s->batch + workers - 1) / workers;
 
     if (s->lanes >= workers)
@@ -278,6 +278,22 @@ static void advise_lanes(const struct run *r)
             "weights",
             (long long)s->lanes, (long long)s->lanes, workers, sub_batch,
             (long long)((s->batch + sub_batch - 1) / sub_batch));
+}
+
+/* On more devices than the usual lanes the choice is the machine's, not the
+ * user's. */
+static void explain_split(const struct run *r)
+{
+    const struct settings *s = r->set;
+    const struct opts *o = r->opts;
+
+    if (s->devices > 8 &&
+        !(opts_given(o, "batch-size") && opts_given(o, "sub-batch") &&
+          opts_given(o, "lanes")))
+        printf("  elsewhere, --batch-size %lld --sub-batch %lld --lanes %lld "
+               "gives the same weights\n",
+               (long long)s->batch, (long long)s->sub_batch,
+               (long long)s->lanes);
 }
 
 static void announce(const struct run *r)
@@ -298,9 +314,9 @@ static void announce(const struct run *r)
            (long long)s->img_size, (long long)s->classes, setup_dtype_name(s));
     printf("batch: %lld images a step, on all %d devices together: %lld "
            "sub-batches of up to %lld in %lld lanes\n",
-           (long long)s->batch,
-           ddp_worker_count(r->ddp) * ddp_rank_count(r->ddp), subs,
-           (long long)s->sub_batch, (long long)s->lanes);
+           (long long)s->batch, s->devices, subs, (long long)s->sub_batch,
+           (long long)s->lanes);
+    explain_split(r);
     advise_lanes(r);
     printf("run: %lld epochs of %lld steps, lr %g, seed %lld, output %s\n",
            (long long)s->epochs, (long long)ddp_trainer_epoch_steps(r->trainer),
