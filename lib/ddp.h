@@ -1466,8 +1466,8 @@ int ddp_pullback_get_gradient(ddp_pullback_t *p, const char *name, float *out,
 void ddp_pullback_free(ddp_pullback_t *p);
 
 /* ---- simulation --------------------------------------------------------- */
-/* Training on simulated GPUs.  A build against StarPU's SimGrid flavour, which
- * the program ddp-predict uses, runs the same task graph, scheduler and
+/* Training on simulated devices.  A build against StarPU's SimGrid flavour,
+ * which the program ddp-predict uses, runs the same task graph, scheduler and
  * transfers in simulated time on a machine that StarPU reads from files.
  * Kernels compute nothing there, and a kernel takes
  *
@@ -1475,23 +1475,25 @@ void ddp_pullback_free(ddp_pullback_t *p);
  *
  * Errors   DDP_ENODEV: a build that does not simulate.
  */
-struct ddp_gpu_speed {
+struct ddp_device_speed {
     double launch_s;    /* before a kernel begins to compute */
     double flops;       /* operations a second of convolutions and dense layers;
                            other kernels are limited by their memory */
     double bytes_per_s; /* of its memory */
 };
 
-/* Set the speed of all simulated GPUs, before ddp_init(). */
-int ddp_simulation_set_speed(const struct ddp_gpu_speed *speed);
+/* Set which kind of device trains and the speed of each, before ddp_init(). */
+int ddp_simulation_set_speed(enum ddp_device kind,
+                             const struct ddp_device_speed *speed);
 
 /* What the simulated machine has done since the process started. */
 struct ddp_simulation {
-    double now_s;        /* simulated time */
-    double gpu_s;        /* in kernels, summed over GPUs */
-    size_t peak_bytes;   /* the most memory that any GPU held at a time */
-    int64_t lanes;       /* lanes run, summed over steps */
-    int64_t split_lanes; /* of these, lanes whose tasks ran on several GPUs */
+    double now_s;      /* simulated time */
+    double busy_s;     /* in kernels, summed over devices that train */
+    size_t peak_bytes; /* the most memory that any GPU held at a time */
+    int64_t lanes;     /* lanes run, summed over steps */
+    int64_t
+        split_lanes; /* of these, lanes whose tasks ran on several devices */
 };
 int ddp_simulation_read(struct ddp_simulation *p);
 

@@ -8,10 +8,10 @@ predict=$builddir/bin/ddp-predict
 # This test describes its machines itself.
 unset STARPU_NCUDA STARPU_NCPU
 
-# of GPUS NAME: a number out of the line of the machine with so many GPUs
+# of DEVICES NAME: a number out of the line of the machine with so many devices
 of()
 {
-    grep "\"gpus\":$1," "$tmp/out" | tr ',{}' '[\n*]' |
+    grep "\"[gc]pus\":$1," "$tmp/out" | tr ',{}' '[\n*]' |
         sed -n "s/^\"$2\"://p" | grep . || echo 0
 }
 
@@ -33,7 +33,7 @@ for n in 1 2 4 8; do
     # 9 steps: 3 that do not count, 5 that do, and one after them.
     holds "$(of $n lanes_run) == 144 && $(of $n lanes_split) == 0" \
         "no lane is split over $n"
-    holds "$(of $n gpu_idle_share) > 0 && $(of $n gpu_idle_share) < 0.06" \
+    holds "$(of $n idle_share) > 0 && $(of $n idle_share) < 0.06" \
         "they are hardly idle"
 done
 holds "$(of 8 efficiency) >= 0.95 && $(of 8 efficiency) <= 1" \
@@ -45,6 +45,17 @@ exits 0 "8 lanes"
 print
 holds "$(of 8 lanes_split) == 0 && $(of 8 efficiency) >= 0.9" \
     "one for each of 8 GPUs: 90 %"
+
+# The lanes that imagenet chooses for 32 CPU workers, and the usual ones.
+run "$predict" --json --model resnet18 --dtype f32 --cpus 32 --lanes 32 \
+    --sub-batch 8 --steps 2 --skip 1
+exits 0 "32 CPU workers"
+print
+holds "$(of 32 idle_share) > 0 && $(of 32 idle_share) < 0.1" \
+    "with a lane each: hardly idle"
+run "$predict" --json --model resnet18 --dtype f32 --cpus 32 --lanes 8 \
+    --sub-batch 32 --steps 2 --skip 1
+holds "$(of 32 idle_share) > 0.7" "with 8 lanes: three of four are"
 
 # What is compared to: a policy that knows nothing of lanes.
 run env STARPU_SCHED=eager "$predict" --json --gpus 4 --model resnet18

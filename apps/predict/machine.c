@@ -12,67 +12,72 @@
 #include "common/app.h"
 #include "predict.h"
 
-enum { CPUS = 4 };
+enum { HOST_CPUS = 4 }; /* of a machine with GPUs */
+
+struct machine {
+    const struct predict_settings *s;
+    int cpus, gpus;
+};
 
 /* ---- StarPU's tables: from each memory to each -------------------------- */
 
-static double bandwidth(const struct predict_settings *s, int from, int to)
+static double bandwidth(const struct machine *m, int from, int to)
 {
-    return from == to ? 0 : 1e3 * (from && to ? s->link : s->pcie); /* MB/s */
+    return from == to ? 0
+                      : 1e3 * (from && to ? m->s->link : m->s->pcie); /* MB/s */
 }
 
-static double latency(const struct predict_settings *s, int from, int to)
+static double latency(const struct machine *m, int from, int to)
 {
-    return from == to ? 0 : from && to ? s->latency : s->pcie_latency;
+    return from == to ? 0 : from && to ? m->s->latency : m->s->pcie_latency;
 }
 
 /* StarPU ignores the last row and the last column. */
-static void write_table(FILE *f, const struct predict_settings *s, int gpus,
-                        double (*entry)(const struct predict_settings *s,
-                                        int from, int to))
+static void write_table(FILE *f, const struct machine *m,
+                        double (*entry)(const struct machine *m, int from,
+                                        int to))
 {
-    for (int from = 0; from <= gpus + 1; from++) {
-        for (int to = 0; to <= gpus + 1; to++)
+    for (int from = 0; from <= m->gpus + 1; from++) {
+        for (int to = 0; to <= m->gpus + 1; to++)
             fprintf(f, "%e\t",
-                    from > gpus || to > gpus ? NAN : entry(s, from, to));
+                    from > m->gpus || to > m->gpus ? NAN : entry(m, from, to));
         fprintf(f, "\n");
     }
 }
 
-static void write_bandwidth(FILE *f, const struct predict_settings *s, int gpus)
+static void write_bandwidth(FILE *f, const struct machine *m)
 {
-    write_table(f, s, gpus, bandwidth);
+    write_table(f, m, bandwidth);
 }
 
-static void write_latency(FILE *f, const struct predict_settings *s, int gpus)
+static void write_latency(FILE *f, const struct machine *m)
 {
-    write_table(f, s, gpus, latency);
+    write_table(f, m, latency);
 }
 
 /* By this file StarPU finds the others; it holds what they were measured with.
  */
-static void write_config(FILE *f, const struct predict_settings *s, int gpus)
+static void write_config(FILE *f, const struct machine *m)
 {
-    (void)s;
-    fprintf(f, "%d # Number of CPUs\n%d # Number of CUDA devices\n", CPUS,
-            gpus);
+    fprintf(f, "%d # Number of CPUs\n%d # Number of CUDA devices\n", m->cpus,
+            m->gpus);
 }
 
 /* ---- SimGrid's platform ------------------------------------------------- */
 
-static void write_hosts(FILE *f, const struct predict_settings *s, int gpus)
+static void write_hosts(FILE *f, const struct machine *m)
 {
     fprintf(f, "<host id=\"MAIN\" speed=\"1f\"/>\n"
                "<host id=\"RAM\" speed=\"1f\"/>\n");
-    for (int i = 0; i < CPUS; i++)
+    for (int i = 0; i < m->cpus; i++)
         fprintf(f, "<host id=\"CPU%d\" speed=\"1Gf\"/>\n", i);
-    for (int i = 0; i < gpus; i++)
+    for (int i = 0; i < m->gpus; i++)
         fprintf(f,
                 "<host id=\"CUDA%d\" speed=\"1Gf\">\n"
                 "  <prop id=\"memsize\" value=\"%.0f\"/>\n"
                 "  <prop id=\"memcpy_peer\" value=\"1\"/>\n"
                 "</host>\n",
-                i, s->memory * (1 << 30));
+                i, m->s->memory * (1 << 30));
 }
 
 static void write_link(FILE *f, const char *name, int gpu, double gbs,
@@ -82,27 +87,27 @@ static void write_link(FILE *f, const char *name, int gpu, double gbs,
             name, gpu, gbs * 1e9, us * 1e-6);
 }
 
-static void write_links(FILE *f, const struct predict_settings *s, int gpus)
+static void write_links(FILE *f, const struct machine *m)
 {
-    for (int i = 0; i < gpus; i++) {
-        write_link(f, "load", i, s->pcie, s->pcie_latency);
-        write_link(f, "store", i, s->pcie, s->pcie_latency);
-        write_link(f, "out", i, s->link, s->latency);
-        write_link(f, "in", i, s->link, 0);
+    for (int i = 0; i < m->gpus; i++) {
+        write_link(f, "load", i, m->s->pcie, m->s->pcie_latency);
+        write_link(f, "store", i, m->s->pcie, m->s->pcie_latency);
+        write_link(f, "out", i, m->s->link, m->s->latency);
+        write_link(f, "in", i, m->s->link, 0);
     }
 }
 
-static void write_routes(FILE *f, int gpus)
+static void write_routes(FILE *f, const struct machine *m)
 {
-    for (int i = 0; i < gpus; i++)
+    for (int i = 0; i < m->gpus; i++)
         fprintf(f,
                 "<route src=\"RAM\" dst=\"CUDA%d\" symmetrical=\"NO\">"
                 "<link_ctn id=\"load-%d\"/></route>\n"
                 "<route src=\"CUDA%d\" dst=\"RAM\" symmetrical=\"NO\">"
                 "<link_ctn id=\"store-%d\"/></route>\n",
                 i, i, i, i);
-    for (int i = 0; i < gpus; i++)
-        for (int j = 0; j < gpus; j++)
+    for (int i = 0; i < m->gpus; i++)
+        for (int j = 0; j < m->gpus; j++)
             if (i != j)
                 fprintf(f,
                         "<route src=\"CUDA%d\" dst=\"CUDA%d\" "
@@ -112,7 +117,7 @@ static void write_routes(FILE *f, int gpus)
 }
 
 /* The factors of SimGrid's model of TCP do not hold for a bus. */
-static void write_platform(FILE *f, const struct predict_settings *s, int gpus)
+static void write_platform(FILE *f, const struct machine *m)
 {
     fprintf(f, "<?xml version='1.0'?>\n"
                "<!DOCTYPE platform SYSTEM "
@@ -126,25 +131,24 @@ static void write_platform(FILE *f, const struct predict_settings *s, int gpus)
                "  <prop id=\"network/crosstraffic\" value=\"0\"/>\n"
                "</config>\n"
                "<zone id=\"machine\" routing=\"Full\">\n");
-    write_hosts(f, s, gpus);
-    write_links(f, s, gpus);
-    write_routes(f, gpus);
+    write_hosts(f, m);
+    write_links(f, m);
+    write_routes(f, m);
     fprintf(f, "</zone>\n</platform>\n");
 }
 
 /* ---- all of it ---------------------------------------------------------- */
 
 static int write_file(const char *dir, const char *kind,
-                      void (*write)(FILE *f, const struct predict_settings *s,
-                                    int gpus),
-                      const struct predict_settings *s, int gpus)
+                      void (*write)(FILE *f, const struct machine *m),
+                      const struct machine *m)
 {
     char *path = app_path(dir, "bus/%s.%s", PREDICT_HOST, kind);
     FILE *f = path ? fopen(path, "w") : NULL;
     bool good = f != NULL;
 
     if (good)
-        write(f, s, gpus);
+        write(f, m);
     if (f && fclose(f) != 0)
         good = false;
     if (!good)
@@ -153,16 +157,21 @@ static int write_file(const char *dir, const char *kind,
     return good ? 0 : EXIT_WRITE;
 }
 
-int predict_machine(const char *dir, const struct predict_settings *s, int gpus)
+int predict_machine(const char *dir, const struct predict_settings *s,
+                    int devices)
 {
+    bool cpus = s->cpus[0] > 0;
+    const struct machine machine = {s, cpus ? devices : HOST_CPUS,
+                                    cpus ? 0 : devices},
+                         *m = &machine;
     char *bus = app_path(dir, "bus");
     int rc = bus ? app_make_dir(bus) : EXIT_MEMORY;
 
     free(bus);
     if (rc == 0 &&
-        (rc = write_file(dir, "bandwidth", write_bandwidth, s, gpus)) == 0 &&
-        (rc = write_file(dir, "latency", write_latency, s, gpus)) == 0 &&
-        (rc = write_file(dir, "config", write_config, s, gpus)) == 0)
-        rc = write_file(dir, "platform.v4.xml", write_platform, s, gpus);
+        (rc = write_file(dir, "bandwidth", write_bandwidth, m)) == 0 &&
+        (rc = write_file(dir, "latency", write_latency, m)) == 0 &&
+        (rc = write_file(dir, "config", write_config, m)) == 0)
+        rc = write_file(dir, "platform.v4.xml", write_platform, m);
     return rc;
 }

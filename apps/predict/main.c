@@ -34,8 +34,8 @@ static void run_step(const struct driver *d)
     setenv("STARPU_PERF_MODEL_DIR", d->dir, 1);
     setenv("STARPU_HOME", d->dir, 1);
     setenv("XDG_CACHE_HOME", d->dir, 1);
-    setenv("STARPU_NCUDA", d->number, 1);
-    setenv("STARPU_NCPU", "2", 1);
+    setenv("STARPU_NCUDA", d->s.cpus[0] ? "0" : d->number, 1);
+    setenv("STARPU_NCPU", d->s.cpus[0] ? d->number : "2", 1);
     execv(d->step, d->args);
     app_say("%s: %s", d->step, strerror(errno));
     _exit(EXIT_UNAVAILABLE);
@@ -71,7 +71,7 @@ static json_t *simulate_step(const struct driver *d, int *rc)
     if (*rc == 0 && line)
         return line;
     if (!interrupt_wanted())
-        app_say("simulating %s GPUs failed", d->number);
+        app_say("simulating %s %s failed", d->number, predict_kind(&d->s));
     *rc = *rc ? *rc : EXIT_FAILURE;
     json_decref(line);
     return NULL;
@@ -84,12 +84,18 @@ static double get_number(const json_t *line, const char *key)
     return json_number_value(json_object_get(line, key));
 }
 
+/* Devices of the machine. */
+static double get_devices(const json_t *line)
+{
+    return get_number(line, json_object_get(line, "cpus") ? "cpus" : "gpus");
+}
+
 static void print_row(const json_t *line)
 {
     printf("%4.0f %10.2f %10.0f %9.1f%% %8.1f%% %5.0f of %-5.0f %9.2f GiB\n",
-           get_number(line, "gpus"), get_number(line, "step_ms"),
+           get_devices(line), get_number(line, "step_ms"),
            get_number(line, "img_per_s"), 100 * get_number(line, "efficiency"),
-           100 * get_number(line, "gpu_idle_share"),
+           100 * get_number(line, "idle_share"),
            get_number(line, "lanes_split"), get_number(line, "lanes_run"),
            get_number(line, "peak_gpu_mib") / 1024);
 }
@@ -99,13 +105,13 @@ static void print_head(const struct predict_settings *s)
     printf("%s, %s, %lld lanes of %lld images of %lld pixels\n", s->model,
            predict_dtypes[s->dtype], (long long)s->lanes,
            (long long)s->sub_batch, (long long)s->img_size);
-    printf("%4s %10s %10s %10s %9s %14s %13s\n", "GPUs", "step, ms", "images/s",
-           "efficiency", "idle", "split lanes", "memory");
+    printf("%4s %10s %10s %10s %9s %14s %13s\n", predict_kind(s), "step, ms",
+           "images/s", "efficiency", "idle", "split lanes", "memory");
 }
 
 static int print_result(struct driver *d, json_t *line)
 {
-    double each = get_number(line, "img_per_s") / get_number(line, "gpus");
+    double each = get_number(line, "img_per_s") / get_devices(line);
     char *text;
 
     if (d->base == 0)
@@ -131,7 +137,7 @@ static int predict(struct driver *d)
 
     if (!d->s.json)
         print_head(&d->s);
-    for (const int *n = d->s.gpus; rc == 0 && *n; n++) {
+    for (const int *n = predict_counts(&d->s); rc == 0 && *n; n++) {
         json_t *line = NULL;
 
         snprintf(d->number, sizeof(d->number), "%d", *n);
@@ -157,7 +163,7 @@ static int make_args(struct driver *d, int argc, char **argv)
     for (int i = 0; i < argc; i++)
         d->args[n++] = argv[i];
     d->args[n++] = (char *)"--log=root.thres:error";
-    d->args[n++] = (char *)"--gpus";
+    d->args[n++] = (char *)(d->s.cpus[0] ? "--cpus" : "--gpus");
     d->args[n++] = d->number;
     return 0;
 }

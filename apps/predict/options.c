@@ -35,11 +35,15 @@ static const struct opt_group machine = {
     (const struct opt[]){
         WIDTHS("gpus", gpus, "N,...", "1,2,4,8",
                "numbers of GPUs, one machine for each, up to 16 GPUs"),
-        NUM("tflops", tflops, "300", 1e-3, 1e6,
-            "speed of convolutions on a GPU, in TFLOP/s"),
-        NUM("tbs", tbs, "3", 1e-3, 1e3, "bandwidth of its memory, in TB/s"),
-        NUM("launch", launch, "5", 0.1, 1e4,
-            "launch time of a kernel, in microseconds"),
+        WIDTHS("cpus", cpus, "N,...", NULL,
+               "numbers of CPU workers that train instead of GPUs"),
+        NUM("tflops", tflops, NULL, 1e-3, 1e6,
+            "speed of convolutions on a device, in TFLOP/s [300, of a CPU "
+            "worker 0.05]"),
+        NUM("tbs", tbs, NULL, 1e-3, 1e3,
+            "bandwidth of its memory, in TB/s [3, of a CPU worker 0.01]"),
+        NUM("launch", launch, NULL, 0.1, 1e4,
+            "launch time of a kernel, in microseconds [5, of a CPU worker 2]"),
         NUM("memory", memory, "80", 1e-3, 1e5, "size of its memory, in GiB"),
         NUM("link", link, "370", 1e-3, 1e5,
             "bandwidth to and from all other GPUs, each way, in GB/s"),
@@ -64,8 +68,8 @@ static const struct opt_group output = {
 
 const struct opt_command predict_command = {
     .name = "ddp-predict",
-    .about = "Predict how training scales over the GPUs of a machine you do "
-             "not have.\n"
+    .about = "Predict how training scales over the GPUs or CPU workers of a "
+             "machine you do not have.\n"
              "\n"
              "The task graph, the scheduling and the transfers are those of "
              "training, run by StarPU in SimGrid's simulated time. A kernel "
@@ -73,11 +77,35 @@ const struct opt_command predict_command = {
              "over --tbs; reading images takes no time. Use it to compare "
              "machines and settings; ddp-bench train measures a real GPU.\n"
              "\n"
-             "efficiency is images per second and GPU relative to the first "
-             "machine; idle is the fraction of time in which GPUs run no "
-             "kernel; split lanes are those whose tasks ran on several GPUs; "
+             "efficiency is images per second and device relative to the "
+             "first machine; idle is the fraction of time in which devices run "
+             "no kernel; split lanes are those whose tasks ran on several; "
              "memory is the most that a GPU held. STARPU_SCHED and other "
              "variables of StarPU apply.",
     .group =
         (const struct opt_group *const[]){&training, &machine, &output, NULL},
 };
+
+const int *predict_counts(const struct predict_settings *s)
+{
+    return s->cpus[0] ? s->cpus : s->gpus;
+}
+
+const char *predict_kind(const struct predict_settings *s)
+{
+    return s->cpus[0] ? "CPUs" : "GPUs";
+}
+
+/* The speed that is given, or a usual one of the kind. */
+static double speed(double given, const struct predict_settings *s, double gpu,
+                    double cpu)
+{
+    return given > 0 ? given : s->cpus[0] ? cpu : gpu;
+}
+
+void predict_resolve(struct predict_settings *s)
+{
+    s->tflops = speed(s->tflops, s, 300, 0.05);
+    s->tbs = speed(s->tbs, s, 3, 0.01);
+    s->launch = speed(s->launch, s, 5, 2);
+}

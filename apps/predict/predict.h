@@ -11,7 +11,8 @@ struct predict_settings {
     int64_t img_size, classes, sub_batch, lanes, steps, skip;
     int dtype; /* as in predict_dtypes */
     int gpus[OPT_WIDTHS_MAX + 1];
-    double tflops, tbs, launch, memory;       /* of a GPU */
+    int cpus[OPT_WIDTHS_MAX + 1];             /* [0] is 0: GPUs train */
+    double tflops, tbs, launch, memory;       /* of a device */
     double link, latency, pcie, pcie_latency; /* between memories */
     bool json;
 };
@@ -19,10 +20,17 @@ struct predict_settings {
 extern const struct opt_command predict_command;
 extern const char *const predict_dtypes[];
 
-/* Write what StarPU reads of a machine with so many GPUs into DIR/bus, under
+/* Fill in the speeds that are not given. */
+void predict_resolve(struct predict_settings *s);
+
+/* The numbers of devices, and what they are called. */
+const int *predict_counts(const struct predict_settings *s);
+const char *predict_kind(const struct predict_settings *s);
+
+/* Write what StarPU reads of a machine with so many devices into DIR/bus, under
  * the host name PREDICT_HOST.  0, or an exit code after a message. */
 #define PREDICT_HOST "predicted"
 int predict_machine(const char *dir, const struct predict_settings *s,
-                    int gpus);
+                    int devices);
 
 #endif

@@ -48,9 +48,10 @@ static int on_step(const struct ddp_progress *p, void *arg)
 static int set_speed(const struct predict_settings *s)
 {
     return ddp_simulation_set_speed(
-        &(struct ddp_gpu_speed){.launch_s = s->launch * 1e-6,
-                                .flops = s->tflops * 1e12,
-                                .bytes_per_s = s->tbs * 1e12});
+        s->cpus[0] ? DDP_CPU : DDP_CUDA,
+        &(struct ddp_device_speed){.launch_s = s->launch * 1e-6,
+                                   .flops = s->tflops * 1e12,
+                                   .bytes_per_s = s->tbs * 1e12});
 }
 
 /* Mostly the configuration of the run. */
@@ -77,7 +78,7 @@ static int open_run(struct step *b)
     if (!strcmp(s->model, "mlp"))
         m.sizes = sizes;
     ddp_config_init(&start);
-    start.gpus = s->gpus[0];
+    start.gpus = s->cpus[0] ? 0 : s->gpus[0];
     b->ddp = ddp_init(&start);
     b->chain = ddp_model_new(s->model, &m);
     b->data = ddp_dataset_callback(
@@ -97,18 +98,19 @@ static void print_line(const struct step *b, const struct ddp_stats *st,
     const struct predict_settings *s = b->s;
     double seconds = b->after.now_s - b->before.now_s;
     double step = seconds / (double)s->steps;
-    double busy = b->after.gpu_s - b->before.gpu_s;
-    int gpus = ddp_gpu_worker_count(b->ddp);
+    double busy = b->after.busy_s - b->before.busy_s;
+    int devices = ddp_worker_count(b->ddp);
 
     printf("{\"bench\":\"predict\",\"model\":");
     app_json_text(stdout, s->model);
     printf(",\"img_size\":%lld,\"dtype\":\"%s\",\"sub_batch\":%lld,"
-           "\"lanes\":%lld,\"gpus\":%d,",
+           "\"lanes\":%lld,\"%s\":%d,",
            (long long)s->img_size, predict_dtypes[s->dtype],
-           (long long)s->sub_batch, (long long)s->lanes, gpus);
-    printf("\"step_ms\":%.4f,\"img_per_s\":%.2f,\"gpu_idle_share\":%.4f,",
+           (long long)s->sub_batch, (long long)s->lanes,
+           s->cpus[0] ? "cpus" : "gpus", devices);
+    printf("\"step_ms\":%.4f,\"img_per_s\":%.2f,\"idle_share\":%.4f,",
            step * 1e3, (double)(s->lanes * s->sub_batch) / step,
-           1 - busy / (gpus * seconds));
+           1 - busy / (devices * seconds));
     printf("\"lanes_run\":%lld,\"lanes_split\":%lld,\"tasks\":%.1f,"
            "\"peak_gpu_mib\":%.1f,\"version\":",
            (long long)all->lanes, (long long)all->split_lanes,
@@ -146,7 +148,9 @@ int main(int argc, char **argv)
     int rc;
 
     app_start("ddp-predict");
-    if ((rc = opts_parse(&o, &predict_command, &s, argc, argv)) == OPTS_GO)
+    rc = opts_parse(&o, &predict_command, &s, argc, argv);
+    predict_resolve(&s);
+    if (rc == OPTS_GO)
         rc = predict(&b);
     ddp_trainer_free(b.trainer);
     ddp_dataset_free(b.data);

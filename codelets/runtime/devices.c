@@ -153,6 +153,11 @@ size_t ddp__devices_scratch(const ddp_t *ddp)
     return d && d->backends[0]->scratch ? d->backends[0]->scratch() : 0;
 }
 
+bool ddp__devices_simulated(void)
+{
+    return ddp__devices[0]->simulated != NULL;
+}
+
 int ddp__devices_memory(const ddp_t *ddp, double *bytes)
 {
     const struct ddp__device *d = ddp->accelerator;

@@ -40,6 +40,9 @@ int ddp__devices_ready(ddp_t *ddp);
 /* Bytes of scratch that each worker of an accelerator has. */
 size_t ddp__devices_scratch(const ddp_t *ddp);
 
+/* Devices and memory are those of another machine. */
+bool ddp__devices_simulated(void);
+
 /* How many memories accelerators have (0: they work in main memory), and the
  * bytes of the smallest, less what other programs have of one.  Those of one
  * machine are assumed to be equal. */

@@ -248,14 +248,15 @@ static void send_weights(const struct run *r)
     }
 }
 
-/* A simulated task was not run: it has taken what it costs. */
+/* A simulated task was not run: it has taken what it costs.  What the host does
+ * is run, and takes no time. */
 static void simulate_task(struct run *r, int w)
 {
     enum starpu_worker_archtype type = starpu_worker_get_type(w);
     const struct ddp__device *d = device_of(r, 0, type);
     double seconds = 1e-6 * run_us(r, type);
 
-    if (!d->simulated)
+    if (!d->simulated || ddp__op_is(r->call[0].task.call->op, DDP__IS_HOST))
         return;
     r->begin = ddp__now() - seconds;
     d->simulated(r->tag.step, r->tag.kind == DDP__SCHED_LANE ? r->tag.lane : -1,
@@ -263,16 +264,11 @@ static void simulate_task(struct run *r, int w)
 }
 
 /* What was queued behind another task began when that one ended. */
-static void ended_in_queue(struct run *r)
+static void account_queued(struct run *r, int w)
 {
-    int w = starpu_worker_get_id();
     double before;
 
-    if (w >= 0)
-        simulate_task(r, w);
-    if (starpu_get_prefetch_flag())
-        send_weights(r);
-    if (r->begin == 0 || w < 0)
+    if (r->begin == 0)
         return;
     before = r->group->time_of[w % DDP__MAX_WORKERS].last_end;
     account_time(r, w, r->begin > before ? r->begin : before, ddp__now());
@@ -282,9 +278,14 @@ static void ended_in_queue(struct run *r)
 static void end_task(void *arg)
 {
     struct run *r = arg;
+    int w = starpu_worker_get_id();
 
-    if (r->queues)
-        ended_in_queue(r);
+    if (r->queues && starpu_get_prefetch_flag())
+        send_weights(r);
+    if (w >= 0) {
+        simulate_task(r, w);
+        account_queued(r, w);
+    }
     ddp__task_group_add(r->group, -1);
 }
 

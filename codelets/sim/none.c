@@ -12,8 +12,10 @@ static int not_simulated(void)
                      "--with-simgrid, and use the program ddp-predict");
 }
 
-int ddp_simulation_set_speed(const struct ddp_gpu_speed *s)
+int ddp_simulation_set_speed(enum ddp_device kind,
+                             const struct ddp_device_speed *s)
 {
+    (void)kind;
     (void)s;
     return not_simulated();
 }

@@ -39,7 +39,10 @@ static void cpu_attach(struct starpu_codelet *cl, starpu_cpu_func_t run)
     cl->cpu_funcs_name[0] = "run";
 }
 
-static const struct ddp__device cpu = {
+static void cpu_simulated(int64_t step, int lane, int w, double seconds);
+static void gpu_simulated(int64_t step, int lane, int w, double seconds);
+
+static struct ddp__device cpu = {
     .name = "CPU",
     .kind = DDP_CPU,
     .workers = STARPU_CPU_WORKER,
@@ -48,6 +51,7 @@ static const struct ddp__device cpu = {
     .speed = {.begin_us = 1, .flops = 100e9, .bytes = 10e9},
     .backends = backends,
     .attach = cpu_attach,
+    .simulated = cpu_simulated,
 };
 
 /* As many as StarPU learns of. */
@@ -68,8 +72,6 @@ static void gpus_attach(struct starpu_codelet *cl, starpu_cpu_func_t run)
     cl->cuda_funcs[0] = run;
     cl->cuda_flags[0] = STARPU_CUDA_ASYNC;
 }
-
-static void gpu_simulated(int64_t step, int lane, int w, double seconds);
 
 /* Of the kinds that StarPU simulates, the one whose memories copy from each
  * other.  The speed is the one of the prediction. */
@@ -92,9 +94,15 @@ static struct ddp__device gpu = {
 
 const struct ddp__device *const ddp__devices[] = {&gpu, &cpu, NULL};
 
-void ddp__sim_speed(const struct ddp__speed *s)
+static bool cpus_train;
+
+void ddp__sim_speed(enum ddp_device kind, const struct ddp__speed *s)
 {
-    gpu.speed = *s;
+    cpus_train = kind == DDP_CPU;
+    if (cpus_train)
+        cpu.speed = *s;
+    else
+        gpu.speed = *s;
 }
 
 /* ---- what is seen ------------------------------------------------------- */
@@ -125,16 +133,27 @@ static void see_lane(int64_t step, int lane, int w)
     }
 }
 
+static void see_task(int64_t step, int lane, int w, double seconds)
+{
+    if (lane >= 0)
+        see_lane(step, lane, w);
+    so_far.busy_s += seconds;
+}
+
+static void cpu_simulated(int64_t step, int lane, int w, double seconds)
+{
+    if (cpus_train)
+        see_task(step, lane, w, seconds);
+}
+
 static void gpu_simulated(int64_t step, int lane, int w, double seconds)
 {
     unsigned node = starpu_worker_get_memory_node((unsigned)w);
     size_t used = starpu_memory_get_used(node);
 
-    if (lane >= 0)
-        see_lane(step, lane, w);
     if (used > so_far.peak_bytes)
         so_far.peak_bytes = used;
-    so_far.gpu_s += seconds;
+    see_task(step, lane, w, seconds);
 }
 
 struct ddp_simulation ddp__sim_seen(void)

@@ -10,8 +10,8 @@
 
 #include "device.h"
 
-/* How fast the GPUs are. */
-void ddp__sim_speed(const struct ddp__speed *s);
+/* Which kind trains, and how fast each of its devices is. */
+void ddp__sim_speed(enum ddp_device kind, const struct ddp__speed *s);
 
 /* All of a simulation but the time. */
 struct ddp_simulation ddp__sim_seen(void);

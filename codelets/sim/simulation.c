@@ -6,16 +6,22 @@
 #include "base/error.h"
 #include "sim.h"
 
-int ddp_simulation_set_speed(const struct ddp_gpu_speed *s)
+int ddp_simulation_set_speed(enum ddp_device kind,
+                             const struct ddp_device_speed *s)
 {
+    if (kind != DDP_CPU && kind != DDP_CUDA)
+        return ddp__fail(DDP_EINVAL,
+                         "device %d cannot be simulated, expected DDP_CPU or "
+                         "DDP_CUDA",
+                         (int)kind);
     if (!(s->launch_s >= 0) || !(s->flops > 0) || !(s->bytes_per_s > 0))
         return ddp__fail(DDP_EINVAL,
-                         "simulated GPU: launch_s %g, flops %g, bytes_per_s "
+                         "simulated device: launch_s %g, flops %g, bytes_per_s "
                          "%g, expected positive speeds",
                          s->launch_s, s->flops, s->bytes_per_s);
-    ddp__sim_speed(&(struct ddp__speed){.begin_us = 1e6 * s->launch_s,
-                                        .flops = s->flops,
-                                        .bytes = s->bytes_per_s});
+    ddp__sim_speed(kind, &(struct ddp__speed){.begin_us = 1e6 * s->launch_s,
+                                              .flops = s->flops,
+                                              .bytes = s->bytes_per_s});
     return DDP_OK;
 }
 

@@ -23,10 +23,10 @@ static int exclusive_or(void *arg, int64_t index, uint64_t key,
  */
 static int simulates(void)
 {
-    struct ddp_gpu_speed speed = {.flops = 1, .bytes_per_s = 1};
+    struct ddp_device_speed speed = {.flops = 1, .bytes_per_s = 1};
     struct ddp_simulation p;
 
-    return ddp_simulation_set_speed(&speed) != DDP_ENODEV ||
+    return ddp_simulation_set_speed(DDP_CUDA, &speed) != DDP_ENODEV ||
            ddp_simulation_read(&p) != DDP_ENODEV || !*ddp_errmsg();
 }
 
