@@ -95,7 +95,8 @@ void ddp__place_describe(const ddp_t *ddp, char *s, size_t size)
     len = strlen(s);
     if (ddp->most_cpus)
         len += (size_t)snprintf(s + len, size - len,
-                                "; StarPU was built for %d CPU workers",
+                                "; StarPU was built for %d CPU workers, "
+                                "contrib/build-starpu builds one for more",
                                 ddp->most_cpus);
     if (user && len < size)
         snprintf(s + len, size - len, "; %s=%s places workers", user,

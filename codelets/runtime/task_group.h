@@ -16,7 +16,7 @@
 /* Seconds of the clock that tasks run by, which a simulation has of its own. */
 double ddp__now(void);
 
-enum { DDP__MAX_WORKERS = 128 };
+enum { DDP__MAX_WORKERS = 512 };
 
 /* How many tasks have been submitted and are not done. */
 struct ddp__pending {
