@@ -4,6 +4,7 @@
 include_HEADERS += %D%/ddp.h %D%/ddp_layer.h
 
 include %D%/base/local.mk
+include %D%/storage/local.mk
 include %D%/image/local.mk
 include %D%/data/local.mk
 include %D%/graph/local.mk

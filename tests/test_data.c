@@ -104,12 +104,14 @@ static int label_of(ddp_dataset_t *d, int64_t i)
 static const char *record(const char *text, int want)
 {
     static char all[256];
+    struct ddp__bytes b = {0};
     struct ddp__csv c;
     int n;
 
     put_text("record.csv", text);
     all[0] = 0;
-    if (ddp__csv_open(&c, at("record.csv")) < 0)
+    if (ddp__file_load(at("record.csv"), DDP__CSV_MAX, &b) < 0 ||
+        ddp__csv_open(&c, at("record.csv"), &b) < 0)
         return ddp_errmsg();
     while ((n = ddp__csv_next(&c)) > 0) {
         for (int i = 0; i < n; i++)

@@ -6,13 +6,13 @@
  */
 #include "config.h"
 
-#include <fcntl.h>
 #include <ftw.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
 #include "base/file.h"
 #include "image/image.h"
+#include "storage/storage.h"
 #include "defaults.h"
 #include "tap.h"
 
@@ -64,6 +64,9 @@ static void count(struct tally *t, int rc, const char *line, const uint8_t *x,
         diag("%s%s: off by %d", line, rc < 0 ? ddp_errmsg() : "", d);
 }
 
+/* Paths as they are. */
+static struct ddp__storage *here;
+
 static void one_line(const char *line, struct tally *t)
 {
     static uint8_t x[MAX_SIZE * MAX_SIZE * 3];
@@ -77,8 +80,8 @@ static void one_line(const char *line, struct tally *t)
         return;
     if (!strcmp(kind, "bad")) {
         ddp__image_options(&in, 224, &o);
-        t->accepted += ddp__image_load(AT_FDCWD, path, &o, DDP__AS_STORED, 0,
-                                       x) != DDP_EDATA;
+        t->accepted +=
+            ddp__image_load(here, path, &o, DDP__AS_STORED, 0, x) != DDP_EDATA;
     } else if (sscanf(line + at, "%511s %d %d %d %d %d %d %d", expected, &size,
                       &c.box.x, &c.box.y, &c.box.w, &c.box.h, &flip,
                       &filter) == 8) {
@@ -93,8 +96,8 @@ static void one_line(const char *line, struct tally *t)
                       &in.resize, &filter) == 4) {
         in.interpolation = (enum ddp_interpolation)filter;
         ddp__image_options(&in, 224, &o);
-        count(t, ddp__image_load(AT_FDCWD, path, &o, DDP__AS_STORED, 0, x),
-              line, x, in.size, expected);
+        count(t, ddp__image_load(here, path, &o, DDP__AS_STORED, 0, x), line, x,
+              in.size, expected);
     }
     free(file.data);
 }
@@ -133,10 +136,13 @@ static void compare(void)
     snprintf(path, sizeof(path), "%s/index", top);
     if (!(f = fopen(path, "r")))
         bail_out("no %s", path);
+    if (!(here = ddp__storage_open(NULL)))
+        bail_out("%s", ddp_errmsg());
     while (fgets(line, sizeof(line), f))
         if (is_supported(line))
             one_line(line, &t);
     fclose(f);
+    ddp__storage_close(here);
     diag("%d comparisons, largest difference %d", t.compared, t.worst);
     ok(t.compared > 100 && t.failed == 0, "%d crops are decoded", t.compared);
     /* The arithmetic is Pillow's: 0 is expected; 1 allows for another build of

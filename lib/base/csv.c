@@ -9,17 +9,16 @@
 #include "base/csv.h"
 #include "base/error.h"
 
-static const size_t max_size = (size_t)4 << 30;
-
-int ddp__csv_open(struct ddp__csv *c, const char *path)
+int ddp__csv_open(struct ddp__csv *c, const char *path, struct ddp__bytes *text)
 {
     int rc;
 
-    *c = (struct ddp__csv){.next = 1};
-    if (!(c->path = strdup(path)))
-        return ddp__fail(DDP_ENOMEM, "out of memory for a path");
-    if ((rc = ddp__file_load(path, max_size, &c->text)) < 0)
+    *c = (struct ddp__csv){.next = 1, .text = *text};
+    *text = (struct ddp__bytes){0};
+    if (!(c->path = strdup(path))) {
+        rc = ddp__fail(DDP_ENOMEM, "out of memory for a path");
         goto close;
+    }
     c->at = (char *)c->text.data;
     if (c->text.len >= 3 && !memcmp(c->at, "\xef\xbb\xbf", 3))
         c->at += 3; /* a byte order mark */

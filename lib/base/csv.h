@@ -16,8 +16,13 @@ struct ddp__csv {
     int fields, room;
 };
 
-/* Read the file; DDP_EIO, DDP_EDATA, DDP_ENOMEM with its path. */
-int ddp__csv_open(struct ddp__csv *c, const char *path);
+/* The records of a text, which it takes, also after a failure; path is what
+ * messages call it.  DDP_EDATA, DDP_ENOMEM. */
+int ddp__csv_open(struct ddp__csv *c, const char *path,
+                  struct ddp__bytes *text);
+
+/* A longer one is not expected. */
+#define DDP__CSV_MAX ((size_t)4 << 30)
 
 /* The next record that is not an empty line: the number of its fields, 0 at
  * the end, or DDP_EDATA with path:line. */

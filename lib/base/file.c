@@ -28,6 +28,11 @@ int64_t ddp__file_retries(void)
     return retries;
 }
 
+void ddp__file_retried(int n)
+{
+    retries += n;
+}
+
 /* Whether the fault is of the storage, not of this file. */
 static bool is_storage_error(int error)
 {

@@ -28,6 +28,9 @@ int ddp__file_read(int dir, const char *path, size_t max, struct ddp__bytes *b);
 /* How many times this thread has tried again. */
 int64_t ddp__file_retries(void);
 
+/* Another thread has tried n times again for this one. */
+void ddp__file_retried(int n);
+
 /* The same for a complete path, with DDP_EIO also for one that cannot be
  * opened; the message names the file. */
 int ddp__file_load(const char *path, size_t max, struct ddp__bytes *b);

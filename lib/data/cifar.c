@@ -12,11 +12,11 @@
 
 #include "base/crc32c.h"
 #include "base/error.h"
-#include "base/file.h"
 #include "base/options.h"
 #include "data/cifar.h"
 #include "data/dataset.h"
 #include "image/image.h"
+#include "storage/storage.h"
 
 enum {
     SIDE = DDP__CIFAR_SIDE,
@@ -133,7 +133,7 @@ static int add_file(struct cifar *c, const char *dir, const char *name)
 
     if (!path)
         return DDP_ENOMEM;
-    if ((rc = ddp__file_load(path, (size_t)1 << 30, &b)) == 0)
+    if ((rc = ddp__storage_load(path, (size_t)1 << 30, &b)) == 0)
         rc = add_records(c, path, &b);
     free(b.data);
     free(path);
@@ -201,7 +201,8 @@ static int load_dataset(struct cifar *c, const char *dir, enum ddp_split split,
     char *inside = NULL;
     int rc;
 
-    if (ddp__dir_exists(dir, sub) && !(inside = ddp__path_join(dir, sub)))
+    if (ddp__storage_has_folder(dir, sub) &&
+        !(inside = ddp__path_join(dir, sub)))
         return DDP_ENOMEM;
     if ((rc = set_options(c, o)) == 0 && (rc = set_names(&c->d)) == 0)
         rc = add_split(c, inside ? inside : dir, split);

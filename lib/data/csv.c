@@ -14,6 +14,7 @@
 #include "base/csv.h"
 #include "base/error.h"
 #include "data/dataset.h"
+#include "storage/storage.h"
 
 struct table {
     struct ddp_dataset d;
@@ -259,6 +260,7 @@ static int read_table(struct table *t, struct ddp__csv *c, const char *label)
  * are numbered before the file is closed. */
 ddp_dataset_t *ddp_dataset_csv(const char *path, const char *label)
 {
+    struct ddp__bytes text = {0};
     struct ddp__csv csv;
     struct table *t;
     int rc;
@@ -267,7 +269,8 @@ ddp_dataset_t *ddp_dataset_csv(const char *path, const char *label)
         ddp__fail(DDP_EINVAL, "a table needs a path and a label column");
         return NULL;
     }
-    if (ddp__csv_open(&csv, path) < 0)
+    if (ddp__storage_load(path, DDP__CSV_MAX, &text) < 0 ||
+        ddp__csv_open(&csv, path, &text) < 0)
         return NULL;
     if (!(t = (void *)ddp__dataset_new(sizeof(*t), &ops))) {
         ddp__csv_close(&csv);

@@ -353,6 +353,13 @@ int ddp__dataset_read(ddp_dataset_t *d, const struct ddp__order *o, int64_t pos,
                      (long long)d->count);
 }
 
+void ddp__dataset_ahead(ddp_dataset_t *d, const struct ddp__order *o,
+                        int64_t pos)
+{
+    if (d->far)
+        d->ops->ahead(d, ddp__order_index(o, d->count, pos));
+}
+
 int ddp_dataset_get(ddp_dataset_t *d, int64_t index, uint64_t key, void *x,
                     int32_t *label)
 {

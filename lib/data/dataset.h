@@ -37,6 +37,9 @@ struct ddp__dataset_ops {
     /* The class that the kind has for a sample, without reading it; NULL:
      * unknown. */
     int32_t (*label)(const ddp_dataset_t *d, int64_t index);
+    /* Begin to read sample `index`, which get() will be asked for soon; only
+     * for data that are `far`. */
+    void (*ahead)(ddp_dataset_t *d, int64_t index);
     void (*free)(ddp_dataset_t *d); /* frees the fields of the kind; or NULL */
 };
 
@@ -54,6 +57,7 @@ struct ddp_dataset {
                               the same; owned */
     int kind_classes;      /* elements of label_of */
     char *describe;        /* owned */
+    bool far;              /* samples take long to arrive: use ahead() */
     double max_bad;        /* fraction of bad samples to tolerate; < 0: none */
     pthread_mutex_t lock;  /* of what follows */
     int64_t bad_count;
@@ -88,6 +92,10 @@ enum { DDP__BAD = 1 };
 /* Read a sample, and number its class as the data set does. */
 int ddp__dataset_get(ddp_dataset_t *d, int64_t index, uint64_t key,
                      struct ddp_sample *s);
+
+/* Have sample number pos of the order on its way. */
+void ddp__dataset_ahead(ddp_dataset_t *d, const struct ddp__order *o,
+                        int64_t pos);
 
 /* Whether an earlier attempt to read sample `index` failed. */
 bool ddp__dataset_is_bad(ddp_dataset_t *d, int64_t index);

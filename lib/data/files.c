@@ -4,36 +4,29 @@
 #include "config.h"
 
 #include <ctype.h>
-#include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/crc32c.h"
 #include "base/error.h"
-#include "base/file.h"
-#include "base/folder.h"
 #include "data/dataset.h"
 #include "data/files.h"
-#include "data/visits.h"
 #include "image/image.h"
+#include "storage/storage.h"
 
 enum { SKIPPED = 8, MAX_CONTENT = 64 << 20 };
 
 struct files {
     struct ddp_dataset d;
     struct ddp_image_options o;
-    char *dir;      /* owned; NULL: none */
-    int fd;         /* of dir, or AT_FDCWD */
-    char *names;    /* all paths below dir, concatenated; owned */
-    size_t *at;     /* where each path begins; owned */
-    int32_t *label; /* owned */
+    struct ddp__storage *in; /* where they are; owned */
+    char *names;             /* all paths in it, concatenated; owned */
+    size_t *at;              /* where each path begins; owned */
+    int32_t *label;          /* owned */
     size_t names_len, names_room;
     int64_t room; /* of at and label */
     struct skipped {
@@ -50,9 +43,16 @@ static int get_sample(ddp_dataset_t *d, int64_t index, uint64_t key,
     struct files *f = (struct files *)d;
 
     s->label = f->label[index];
-    return ddp__image_load(f->fd, f->names + f->at[index], &f->o,
+    return ddp__image_load(f->in, f->names + f->at[index], &f->o,
                            f->o.upright ? DDP__UPRIGHT : DDP__AS_STORED, key,
                            s->x);
+}
+
+static void begin_sample(ddp_dataset_t *d, int64_t index)
+{
+    struct files *f = (struct files *)d;
+
+    f->in->ops->ahead(f->in, f->names + f->at[index]);
 }
 
 static const char *path_of(const ddp_dataset_t *d, int64_t index)
@@ -60,8 +60,7 @@ static const char *path_of(const ddp_dataset_t *d, int64_t index)
     static _Thread_local char path[PATH_MAX];
     const struct files *f = (const struct files *)d;
 
-    snprintf(path, sizeof(path), "%s%s%s", f->dir ? f->dir : "",
-             f->dir ? "/" : "", f->names + f->at[index]);
+    ddp__storage_name(f->in, f->names + f->at[index], path, sizeof(path));
     return path;
 }
 
@@ -69,9 +68,7 @@ static void free_files(ddp_dataset_t *d)
 {
     struct files *f = (struct files *)d;
 
-    if (f->fd >= 0)
-        close(f->fd);
-    free(f->dir);
+    ddp__storage_close(f->in);
     free(f->names);
     free(f->at);
     free(f->label);
@@ -93,7 +90,7 @@ static int content_of(const ddp_dataset_t *d, int64_t index,
     int rc;
 
     c->name = f->names + f->at[index];
-    if ((rc = ddp__file_read(f->fd, c->name, MAX_CONTENT, &b)) == 0)
+    if ((rc = ddp__storage_read(f->in, c->name, MAX_CONTENT, &b)) == 0)
         rc = ddp__image_check(b.data, b.len, f->o.max_pixels);
     if (rc == 0) {
         c->size = b.len;
@@ -115,6 +112,7 @@ static int32_t label_of(const ddp_dataset_t *d, int64_t index)
 
 static const struct ddp__dataset_ops ops = {
     .get = get_sample,
+    .ahead = begin_sample,
     .label = label_of,
     .path = path_of,
     .checksum = checksum,
@@ -123,19 +121,6 @@ static const struct ddp__dataset_ops ops = {
     .free = free_files,
 };
 
-static int open_dir(struct files *f, const char *dir)
-{
-    if (!dir)
-        return 0;
-    f->fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (f->fd < 0)
-        return ddp__fail(ddp__errno_code(DDP_EIO), "%s: %s", dir,
-                         strerror(errno));
-    if (!(f->dir = strdup(dir)))
-        return ddp__fail(DDP_ENOMEM, "out of memory for a path");
-    return 0;
-}
-
 ddp_dataset_t *ddp__files_new(const char *dir,
                               const struct ddp_image_options *o)
 {
@@ -143,14 +128,15 @@ ddp_dataset_t *ddp__files_new(const char *dir,
 
     if (!f)
         return NULL;
-    f->fd = AT_FDCWD;
-    if (ddp__image_options(o, 224, &f->o) < 0 || open_dir(f, dir) < 0) {
+    if (ddp__image_options(o, 224, &f->o) < 0 ||
+        !(f->in = ddp__storage_open(dir))) {
         ddp_dataset_free(&f->d);
         return NULL;
     }
     f->d.shape = (struct ddp_shape){f->o.size, f->o.size, 3};
     f->d.type = DDP_U8;
     f->d.resize = f->o.resize;
+    f->d.far = f->in->ops->ahead;
     f->d.max_bad = f->o.max_bad;
     memcpy(f->d.mean, f->o.mean, sizeof(f->o.mean));
     memcpy(f->d.std, f->o.std, sizeof(f->o.std));
@@ -206,22 +192,11 @@ int ddp__files_add(ddp_dataset_t *d, const char *path, int32_t label)
 
 /* ---- folders ------------------------------------------------------------ */
 
-enum { MAX_DEPTH = 64, MAX_VISITS = 100 };
-
 /* The files below one folder, before sorting. */
 struct found {
     struct files *files; /* counts those that are no images */
     char **path;         /* owned, each one too */
     size_t count, room;
-    struct ddp__visits visits;
-};
-
-/* The folders above this one, to detect links that form a cycle. */
-struct parent {
-    const struct parent *up;
-    dev_t dev;
-    ino_t ino;
-    int depth;
 };
 
 static bool is_image_name(const char *name)
@@ -313,90 +288,30 @@ static void found_free(struct found *f)
     for (size_t i = 0; i < f->count; i++)
         free(f->path[i]);
     free(f->path);
-    ddp__visits_free(&f->visits);
 }
 
-static bool leads_back(const struct parent *p, const struct stat *st)
+static int find_image(const char *path, void *arg)
 {
-    for (; p; p = p->up)
-        if (p->dev == st->st_dev && p->ino == st->st_ino)
-            return true;
-    return false;
-}
+    struct found *f = arg;
+    const char *name = strrchr(path, '/') + 1;
+    char *copy;
 
-/* The search of one folder. */
-struct walk {
-    int root;
-    const char *path; /* below root */
-    struct parent in;
-    struct found *found;
-};
-
-static int find_images(int root, const char *path, const struct parent *up,
-                       struct found *f);
-
-static int visit_entry(int fd, const struct dirent *e, void *arg)
-{
-    const struct walk *w = arg;
-    bool folder = ddp__entry_is_folder(fd, e);
-    char *name;
-    int rc;
-
-    if (!folder && !is_image_name(e->d_name)) {
-        count_skipped(w->found->files, e->d_name);
+    if (!is_image_name(name)) {
+        count_skipped(f->files, name);
         return 0;
     }
-    if (!(name = ddp__path_join(w->path, e->d_name)))
-        return DDP_ENOMEM;
-    if (!folder)
-        return found_add(w->found, name);
-    rc = find_images(w->root, name, &w->in, w->found);
-    free(name);
-    return rc;
-}
-
-/* Find the images in the folder `path` below root, at any depth. */
-static int find_images(int root, const char *path, const struct parent *up,
-                       struct found *f)
-{
-    struct walk w = {root, path, {.up = up, .depth = up->depth + 1}, f};
-    struct stat st;
-    int visits;
-
-    if (fstatat(root, path, &st, 0) < 0)
-        return ddp__fail(ddp__errno_code(DDP_EIO), "%s: %s", path,
-                         strerror(errno));
-    if (w.in.depth > MAX_DEPTH)
-        return ddp__fail(DDP_EDATA, "%s: folders more than %d deep", path,
-                         MAX_DEPTH);
-    if (leads_back(up, &st))
-        return 0;
-    if ((visits = ddp__visits_count(&f->visits, &st)) < 0)
-        return visits;
-    if (visits > MAX_VISITS)
-        return ddp__fail(DDP_EDATA,
-                         "%s: more than %d links lead to this folder", path,
-                         MAX_VISITS);
-    w.in.dev = st.st_dev;
-    w.in.ino = st.st_ino;
-    return ddp__folder_each(root, path, visit_entry, &w);
+    if (!(copy = strdup(path)))
+        return ddp__fail(DDP_ENOMEM, "out of memory for a list of files");
+    return found_add(f, copy);
 }
 
 int64_t ddp__files_add_folder(ddp_dataset_t *d, const char *name, int32_t label)
 {
-    int root = ((struct files *)d)->fd;
     struct found f = {.files = (struct files *)d};
-    struct stat st = {0};
-    struct parent up = {0};
+    struct ddp__storage *in = f.files->in;
     int64_t count;
-    int rc;
+    int rc = in->ops->find(in, name, find_image, &f);
 
-    if (root != AT_FDCWD && fstat(root, &st) < 0)
-        return ddp__fail(ddp__errno_code(DDP_EIO), "%s: %s", name,
-                         strerror(errno));
-    up.dev = st.st_dev;
-    up.ino = st.st_ino;
-    rc = find_images(root, name, &up, &f);
     count = (int64_t)f.count;
     if (f.count)
         qsort(f.path, f.count, sizeof(*f.path), by_path);
@@ -456,17 +371,18 @@ ddp_dataset_t *ddp_dataset_images(const char *const *path, int64_t n,
     return NULL;
 }
 
-static int count_image(int fd, const struct dirent *e, void *arg)
+static int count_image(const char *name, bool folder, void *arg)
 {
-    (void)fd;
-    *(int64_t *)arg += is_image_name(e->d_name);
+    (void)folder;
+    *(int64_t *)arg += is_image_name(name);
     return 0;
 }
 
-int64_t ddp__images_count(const char *dir)
+int64_t ddp__files_count(const ddp_dataset_t *d)
 {
+    struct ddp__storage *in = ((const struct files *)d)->in;
     int64_t count = 0;
-    int rc = ddp__folder_each(AT_FDCWD, dir, count_image, &count);
+    int rc = in->ops->list(in, ".", count_image, &count);
 
     return rc < 0 ? rc : count;
 }

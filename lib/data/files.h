@@ -23,7 +23,7 @@ int64_t ddp__files_add_folder(ddp_dataset_t *d, const char *name,
  * images by their names. */
 void ddp__files_skipped(const ddp_dataset_t *d, char *text, size_t size);
 
-/* The number of files directly in the folder dir that have image suffixes. */
-int64_t ddp__images_count(const char *dir);
+/* The number of files directly in its folder that have image suffixes. */
+int64_t ddp__files_count(const ddp_dataset_t *d);
 
 #endif

@@ -29,20 +29,28 @@ static int add_file(struct ddp__identity *all, const ddp_dataset_t *d,
     return rc == DDP_EDATA ? 0 : rc;
 }
 
+static int64_t file_number(const ddp_dataset_t *d, int64_t i)
+{
+    uint64_t bits = ddp__philox(DDP__SAMPLED, 0, (uint64_t)i).v[0];
+
+    return d->count <= DDP__SAMPLED
+               ? i
+               : (int64_t)(bits * (uint64_t)d->count >> 32);
+}
+
 /* All files, or as many by a key; one that is drawn twice is listed twice. */
 static int draw_files(struct ddp__identity *all, const ddp_dataset_t *d)
 {
-    bool few = d->count <= DDP__SAMPLED;
-    int64_t n = few ? d->count : DDP__SAMPLED;
+    int64_t n = d->count < DDP__SAMPLED ? d->count : DDP__SAMPLED;
     size_t bytes = 0;
     int rc = 0;
 
+    for (int64_t i = 0; d->far && i < n; i++)
+        d->ops->ahead((ddp_dataset_t *)(uintptr_t)d, file_number(d, i));
     for (int64_t i = 0; rc == 0 && i < n && bytes < MOST_BYTES; i++) {
-        uint64_t bits = ddp__philox(DDP__SAMPLED, 0, (uint64_t)i).v[0];
         int before = all->count;
 
-        rc = add_file(all, d,
-                      few ? i : (int64_t)(bits * (uint64_t)d->count >> 32));
+        rc = add_file(all, d, file_number(d, i));
         if (all->count > before)
             bytes += all->file[before].size;
     }

@@ -8,11 +8,10 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/file.h"
-#include "base/folder.h"
 #include "data/dataset.h"
 #include "data/files.h"
 #include "data/image_folder.h"
+#include "storage/storage.h"
 
 /* Move the class names to the data set; n is empty afterwards. */
 static void take_names(ddp_dataset_t *d, struct ddp__names *n)
@@ -127,9 +126,9 @@ ddp_dataset_t *ddp__dataset_folder_like(const char *dir, const char *like,
     struct ddp__names folders, classes = {0};
     ddp_dataset_t *d = NULL;
 
-    if (ddp__folder_list(dir, &folders) < 0)
+    if (ddp__storage_folders(dir, &folders) < 0)
         return NULL;
-    if (like ? ddp__folder_list(like, &classes) == 0 &&
+    if (like ? ddp__storage_folders(like, &classes) == 0 &&
                    check_classes(like, &classes) == 0
              : check_classes(dir, &folders) == 0)
         d = add_folders(dir, &folders, like ? &classes : NULL, o);

@@ -15,9 +15,9 @@
 
 #include "base/csv.h"
 #include "base/error.h"
-#include "base/folder.h"
 #include "data/dataset.h"
 #include "data/files.h"
+#include "storage/storage.h"
 
 static const char mapping_file[] = "LOC_synset_mapping.txt";
 
@@ -141,7 +141,7 @@ static int mapping_read(struct mapping *m, const char *dir)
 
     if (!path)
         return DDP_ENOMEM;
-    if ((rc = ddp__file_load(path, (size_t)64 << 20, &m->text)) == 0 &&
+    if ((rc = ddp__storage_load(path, (size_t)64 << 20, &m->text)) == 0 &&
         (rc = check_text(m, path)) == 0 && (rc = split_lines(m, path)) == 0)
         rc = sort_synsets(m, path);
     free(path);
@@ -292,10 +292,11 @@ static int add_list(ddp_dataset_t *d, const struct mapping *m, const char *dir,
                     const char *list, struct tally *t)
 {
     char *path = ddp__path_join(dir, list);
+    struct ddp__bytes text = {0};
     struct ddp__csv csv;
-    int rc = path ? ddp__csv_open(&csv, path) : DDP_ENOMEM;
+    int rc = path ? ddp__storage_load(path, DDP__CSV_MAX, &text) : DDP_ENOMEM;
 
-    if (rc == 0) {
+    if (rc == 0 && (rc = ddp__csv_open(&csv, path, &text)) == 0) {
         rc = add_rows(d, m, &csv, t);
         ddp__csv_close(&csv);
     }
@@ -363,13 +364,13 @@ static int add_images(ddp_dataset_t *d, const char *dir, const char *images,
     struct tally t = {0};
     int rc;
 
-    if ((rc = ddp__folder_list(images, &n)) < 0)
+    if ((rc = ddp__storage_folders(images, &n)) < 0)
         return rc;
     count_folders(m, &n, &t);
     if (t.folders)
         rc = add_folders(d, m, &n, &t);
     else if ((rc = add_list(d, m, dir, list, &t)) == 0 &&
-             (t.files = ddp__images_count(images)) < 0)
+             (t.files = ddp__files_count(d)) < 0)
         rc = (int)t.files;
     ddp__names_free(&n);
     if (rc == 0 && d->count == 0)

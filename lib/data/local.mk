@@ -19,6 +19,4 @@ LIB_SOURCES += \
     %D%/open.c \
     %D%/order.c \
     %D%/order.h \
-    %D%/part.c \
-    %D%/visits.c \
-    %D%/visits.h
+    %D%/part.c

@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "data/cifar.h"
 #include "data/image_folder.h"
+#include "storage/storage.h"
 
 /* The subfolder that has a split, or NULL. */
 static const char *split_folder(const char *dir, enum ddp_split split)
@@ -20,7 +21,7 @@ static const char *split_folder(const char *dir, enum ddp_split split)
     };
 
     for (int i = 0; i < 2 && names[split][i]; i++)
-        if (ddp__dir_exists(dir, names[split][i]))
+        if (ddp__storage_has_folder(dir, names[split][i]))
             return names[split][i];
     return NULL;
 }
@@ -70,13 +71,13 @@ static ddp_dataset_t *open_folders(const char *dir, enum ddp_split split,
 
 static bool is_imagenet(const char *dir)
 {
-    return ddp__file_exists(dir, "LOC_synset_mapping.txt");
+    return ddp__storage_has_file(dir, "LOC_synset_mapping.txt");
 }
 
 static bool is_cifar10(const char *dir)
 {
-    return ddp__file_exists(dir, "data_batch_1.bin") ||
-           ddp__dir_exists(dir, "cifar-10-batches-bin");
+    return ddp__storage_has_file(dir, "data_batch_1.bin") ||
+           ddp__storage_has_folder(dir, "cifar-10-batches-bin");
 }
 
 bool ddp_dataset_has_splits(const char *dir)
@@ -97,6 +98,8 @@ ddp_dataset_t *ddp_dataset_open(const char *dir, enum ddp_split split,
         ddp__fail(DDP_EINVAL, "a data set needs a folder and a split");
         return NULL;
     }
+    if (ddp__storage_check(dir) < 0)
+        return NULL;
     if (is_imagenet(dir))
         return ddp_dataset_imagenet(dir, split, o);
     if (is_cifar10(dir))

@@ -32,6 +32,13 @@ static int get_sample(ddp_dataset_t *d, int64_t index, uint64_t key,
     return ddp__dataset_get(p->of, p->index[index], key, s);
 }
 
+static void begin_sample(ddp_dataset_t *d, int64_t index)
+{
+    struct part *p = (struct part *)d;
+
+    p->of->ops->ahead(p->of, p->index[index]);
+}
+
 static const char *path_of(const ddp_dataset_t *d, int64_t index)
 {
     const struct part *p = (const struct part *)d;
@@ -79,6 +86,7 @@ static void free_part(ddp_dataset_t *d)
 
 /* Of data whose samples are known, and of others. */
 static const struct ddp__dataset_ops known = {.get = get_sample,
+                                              .ahead = begin_sample,
                                               .path = path_of,
                                               .checksum = checksum,
                                               .content = content_of,
@@ -86,6 +94,7 @@ static const struct ddp__dataset_ops known = {.get = get_sample,
                                               .options = options,
                                               .free = free_part};
 static const struct ddp__dataset_ops unknown = {.get = get_sample,
+                                                .ahead = begin_sample,
                                                 .path = path_of,
                                                 .labels = labels,
                                                 .options = options,
@@ -180,6 +189,7 @@ static void copy_fields(ddp_dataset_t *d, const ddp_dataset_t *of)
     memcpy(d->mean, of->mean, sizeof(d->mean));
     memcpy(d->std, of->std, sizeof(d->std));
     d->resize = of->resize;
+    d->far = of->far;
     d->max_bad = of->max_bad;
 }
 

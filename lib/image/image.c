@@ -11,11 +11,11 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/file.h"
 #include "image/image.h"
 #include "image/jpeg.h"
 #include "image/png.h"
 #include "image/resize.h"
+#include "storage/storage.h"
 
 static const size_t max_file = (size_t)1 << 30;
 static const size_t max_kept = (size_t)64 << 20;
@@ -362,7 +362,7 @@ int ddp__image_decode(const uint8_t *data, size_t len,
     return s ? decode_picture(s, &p, &a, x) : DDP_ENOMEM;
 }
 
-int ddp__image_load(int dir, const char *path,
+int ddp__image_load(struct ddp__storage *in, const char *path,
                     const struct ddp_image_options *o, enum ddp__turn turn,
                     uint64_t key, uint8_t *x)
 {
@@ -371,7 +371,7 @@ int ddp__image_load(int dir, const char *path,
 
     if (!s)
         return DDP_ENOMEM;
-    if ((rc = ddp__file_read(dir, path, max_file, &s->file)) < 0)
+    if ((rc = ddp__storage_read(in, path, max_file, &s->file)) < 0)
         return rc;
     rc = ddp__image_decode(s->file.data, s->file.len, o, turn, key, x);
     trim_memory(&s->file);

@@ -10,10 +10,12 @@
 /* Whether to rotate images by their EXIF orientation; torchvision does not. */
 enum ddp__turn { DDP__AS_STORED, DDP__UPRIGHT };
 
-/* Read, decode, crop, resize and flip the image at path, relative to the open
- * directory dir, into x (size, size, 3).  DDP_EDATA, DDP_EIO: a bad image, and
+struct ddp__storage;
+
+/* Read, decode, crop, resize and flip the image at path of a storage into x
+ * (size, size, 3).  DDP_EDATA, DDP_EIO: a bad image, and
  * the message says why, without the path. */
-int ddp__image_load(int dir, const char *path,
+int ddp__image_load(struct ddp__storage *in, const char *path,
                     const struct ddp_image_options *o, enum ddp__turn turn,
                     uint64_t key, uint8_t *x);
 

@@ -14,6 +14,7 @@ struct ddp__loader ddp__loader(ddp_dataset_t *data, int batch, int sub_batch)
     return (struct ddp__loader){
         .data = data,
         .steps = (data->count + batch - 1) / batch,
+        .end = (data->count + batch - 1) / batch,
         .batch = batch,
         .sub_batch = sub_batch,
         .subs = (batch + sub_batch - 1) / sub_batch,
@@ -131,6 +132,34 @@ static int fill_one(struct ddp__loader *l, const struct ddp__task *t,
     return 0;
 }
 
+/* Samples that are on their way while others are decoded: at 50 ms each,
+ * enough for 10,000 per second. */
+enum { AHEAD = 512 };
+
+static void begin_sub(struct ddp__loader *l, int64_t step, int64_t sub)
+{
+    struct ddp__order o = {l->seed, step / l->steps, l->shuffle};
+    int64_t begin = step % l->steps * l->batch, end = begin + l->batch;
+    int64_t pos = begin + sub * l->sub_batch;
+
+    if (end > pos + l->sub_batch)
+        end = pos + l->sub_batch;
+    if (end > l->data->count)
+        end = l->data->count;
+    for (; pos < end; pos++)
+        ddp__dataset_ahead(l->data, &o, pos);
+}
+
+/* Have what this rank reads next fetched: of each step it reads the same
+ * sub-batches. */
+static void begin_next(struct ddp__loader *l, int64_t step, int64_t sub)
+{
+    int64_t last = step + 1 + AHEAD / l->batch;
+
+    for (; step <= last && step < l->end; step++)
+        begin_sub(l, step, sub);
+}
+
 int ddp__loader_fill(const struct ddp__task *t, void *arg)
 {
     struct ddp__loader *l = arg;
@@ -140,6 +169,8 @@ int ddp__loader_fill(const struct ddp__task *t, void *arg)
     struct ddp__order o = {l->seed, step / l->steps, l->shuffle};
     int rc;
 
+    if (l->data->far)
+        begin_next(l, step, sub);
     ((float *)t->data[DDP__FILL_WEIGHT])[t->call->cap] = 0;
     for (int i = 0; i < t->n; i++)
         if ((rc = fill_one(l, t, &o, pos + i, i)) < 0)

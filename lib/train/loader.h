@@ -16,6 +16,7 @@ struct ddp__loader {
     uint64_t seed;
     bool shuffle;
     bool replace; /* replace bad samples; else they are left out */
+    int64_t end;  /* steps that there will be */
     int64_t bad;  /* that were left out; atomic */
     struct ddp__status *status; /* of the process; not owned; or NULL */
 };

@@ -98,6 +98,7 @@ static int make_trainer(struct ddp_trainer *t, ddp_dataset_t *data,
     t->loader.replace = true;
     t->loader.status = &t->ddp->status;
     t->total = t->cfg.steps ? t->cfg.steps : t->cfg.epochs * t->loader.steps;
+    t->loader.end = t->total;
     if (!(t->sizes = calloc((size_t)t->loader.subs, sizeof(*t->sizes))))
         return ddp__fail(DDP_ENOMEM, "out of memory for a trainer");
     spec = ddp__engine_spec(&t->cfg, &t->loader, DDP__TRAIN);

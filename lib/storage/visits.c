@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
-#include "data/visits.h"
+#include "storage/visits.h"
 
 /* The slot of a folder, or the free one for it. */
 static struct ddp__visit *find_slot(struct ddp__visit *slot, size_t room,

@@ -1,0 +1,12 @@
+# lib/storage/local.mk - where files of data are: folders of this machine
+# SPDX-License-Identifier: LGPL-2.1-or-later
+
+LIB_SOURCES += \
+    %D%/local.c \
+    %D%/local.h \
+    %D%/none.c \
+    %D%/remote.h \
+    %D%/storage.c \
+    %D%/storage.h \
+    %D%/visits.c \
+    %D%/visits.h
