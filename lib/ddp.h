@@ -713,6 +713,38 @@ struct ddp_image_options {
 #define ddp_image_options_init(o) ddp_image_options_init_sized(o, sizeof(*(o)))
 void ddp_image_options_init_sized(struct ddp_image_options *o, size_t size);
 
+/* Where folders and files of data may be: also below s3://BUCKET/FOLDER,
+ * http:// or https://, in a build with libcurl.  A server is listed when it is
+ * first opened, and a file that has changed since is an error.  Who asks S3 is
+ * found as by AWS's tools: environment, profile, role, nobody. */
+struct ddp_storage_config {
+    size_t struct_size;
+    double timeout; /* seconds to try for, while a server does not answer;
+                       default 300 */
+    int requests;   /* at a time; default 64 */
+    const char *cache_dir; /* folder for copies of S3's objects, which several
+                              processes may share; created; NULL: none */
+    int64_t cache_size; /* bytes in it, before the oldest go; default 50 GiB */
+};
+
+/* Fill in the defaults. */
+#define ddp_storage_config_init(c)                                             \
+    ddp_storage_config_init_sized(c, sizeof(*(c)))
+void ddp_storage_config_init_sized(struct ddp_storage_config *c, size_t size);
+
+/* For the process, before data sets are opened.
+ * Errors   DDP_EINVAL; DDP_EIO: there is no cache_dir, nor can it be created.
+ */
+int ddp_storage_configure(const struct ddp_storage_config *c);
+
+/* What the process has asked servers for. */
+struct ddp_storage_stats {
+    int64_t requests, retries; /* retries are requests too */
+    int64_t bytes;
+    int64_t cache_hits, cache_misses;
+};
+void ddp_storage_stats(struct ddp_storage_stats *s);
+
 enum ddp_split { DDP_TRAIN, DDP_VAL, DDP_TEST };
 
 /* A table with a header line; label names the column of classes, the other

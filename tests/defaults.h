@@ -19,6 +19,10 @@
     .shift = 4, .mean = {0.485f, 0.456f, 0.406f},                              \
     .std = {0.229f, 0.224f, 0.225f}, .max_pixels = 178956970, .max_bad = 0.001
 
+#define STORAGE_DEFAULTS                                                       \
+    .struct_size = sizeof(struct ddp_storage_config), .timeout = 300,          \
+    .requests = 64, .cache_size = (int64_t)50 << 30
+
 #define TRAIN_DEFAULTS                                                         \
     .struct_size = sizeof(struct ddp_train_config), .sub_batch = 32,           \
     .epochs = 1, .run_ahead = 2, .max_nan_steps = 10, .checkpoint.keep = 3,    \

@@ -57,6 +57,8 @@ static void test_option_defaults(void)
     INITIALISED(ddp_model_options, .classes = 1000, .in_channels = 3,
                 .width = 64, .dropout = DDP_MODEL_RATE,
                 .stochastic_depth = DDP_MODEL_RATE);
+    INITIALISED(ddp_storage_config, .timeout = 300, .requests = 64,
+                .cache_size = (int64_t)50 << 30);
     INITIALISED(ddp_dense_options, .pixels = 1);
     INITIALISED(ddp_conv_options, .kernel_w = DDP_SAME, .stride = 1,
                 .stride_w = DDP_SAME, .dilation = 1, .dilation_w = DDP_SAME,
@@ -191,6 +193,22 @@ static void test_sizes(const ddp_t *ddp, const ddp_dataset_t *d)
     ok(ddp_train_config_resolve(&newer.c, ddp, d) == DDP_EINVAL &&
            strstr(ddp_errmsg(), "newer libddp"),
        "so is one that is larger than known: %s", ddp_errmsg());
+    ok(ddp_storage_configure(&(struct ddp_storage_config){
+           STORAGE_DEFAULTS, .timeout = 0}) == DDP_EINVAL &&
+           strstr(ddp_errmsg(), "timeout 0, expected above 0"),
+       "servers have some time to answer");
+    ok(ddp_storage_configure(&(struct ddp_storage_config){
+           STORAGE_DEFAULTS, .requests = 2000}) == DDP_EINVAL &&
+           strstr(ddp_errmsg(), "2000 requests, expected 1 to 1024"),
+       "requests to them are bounded");
+    ok(ddp_storage_configure(&(struct ddp_storage_config){
+           STORAGE_DEFAULTS, .cache_size = 0}) == DDP_EINVAL &&
+           strstr(ddp_errmsg(), "cache_size 0, expected 1 or more"),
+       "a cache has some room");
+    ok(ddp_storage_configure(&(struct ddp_storage_config){
+           STORAGE_DEFAULTS, .cache_dir = "/proc/x/y"}) == DDP_EIO &&
+           strstr(ddp_errmsg(), "/proc/x/y: cannot be created"),
+       "and a folder");
     ok(!ddp_init(&(struct ddp_config){START_DEFAULTS, .peer_timeout = -1}) &&
            strstr(ddp_errmsg(), "peer_timeout -1 must not be negative"),
        "no wait for other ranks is negative");

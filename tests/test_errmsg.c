@@ -92,6 +92,7 @@ static ddp_request_t *reduction;
 static bool over;
 static int part;
 static struct ddp_rank_status of_rank;
+static struct ddp_storage_stats asked;
 static const struct ddp_image_options small = {IMAGE_DEFAULTS, .size = 8,
                                                .max_bad = 0.5};
 static ddp_t *ddp;
@@ -249,6 +250,9 @@ static bool resumed(bool with)
     X(ddp_load_options_init_sized, INIT(ddp_load_options))                     \
     X(ddp_convert_options_init_sized, INIT(ddp_convert_options))               \
     X(ddp_image_options_init_sized, INIT(ddp_image_options))                   \
+    X(ddp_storage_config_init_sized, INIT(ddp_storage_config))                 \
+    X(ddp_storage_configure, ddp_storage_configure(NULL) == 0)                 \
+    X(ddp_storage_stats, DONE(ddp_storage_stats(&asked)))                      \
     X(ddp_compiled_options_init_sized, INIT(ddp_compiled_options))             \
     X(ddp_evaluate_config_init_sized, INIT(ddp_evaluate_config))               \
     X(ddp_resume_options_init_sized, INIT(ddp_resume_options))                 \

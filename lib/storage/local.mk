@@ -6,7 +6,17 @@ LIB_SOURCES += \
     %D%/local.h \
     %D%/none.c \
     %D%/remote.h \
+    %D%/settings.c \
+    %D%/settings.h \
     %D%/storage.c \
     %D%/storage.h \
     %D%/visits.c \
     %D%/visits.h
+
+if HAVE_CURL
+LIB_SOURCES += \
+    %D%/http.c \
+    %D%/http.h \
+    %D%/thread.c \
+    %D%/thread.h
+endif

@@ -1,0 +1,20 @@
+/* settings.h - what ddp_storage_configure() has set, and what was counted
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#ifndef DDP_STORAGE_SETTINGS_H
+#define DDP_STORAGE_SETTINGS_H
+
+#include <stdatomic.h>
+
+#include "ddp.h"
+
+/* For ddp_storage_stats(). */
+struct ddp__storage_counts {
+    atomic_llong requests, retries, bytes, hits, misses;
+};
+extern struct ddp__storage_counts ddp__storage_counts;
+
+/* Of the process.  Its strings are never freed while a storage is open. */
+const struct ddp_storage_config *ddp__storage_settings(void);
+
+#endif

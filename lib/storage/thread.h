@@ -1,0 +1,17 @@
+/* thread.h - threads that wait for servers
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#ifndef DDP_THREAD_H
+#define DDP_THREAD_H
+
+#include <pthread.h>
+
+/* Start a thread that takes no signals and may run on every core, wherever the
+ * one that starts it is bound.  An error number. */
+int ddp__thread_start(pthread_t *t, void *(*fn)(void *), void *arg);
+
+/* Note the cores that the calling thread may run on: all of the process's,
+ * before workers are bound. */
+void ddp__thread_note_cores(void);
+
+#endif
