@@ -15,8 +15,12 @@ LIB_SOURCES += \
 
 if HAVE_CURL
 LIB_SOURCES += \
+    %D%/credentials.c \
+    %D%/credentials.h \
     %D%/http.c \
     %D%/http.h \
+    %D%/profile.c \
+    %D%/profile.h \
     %D%/thread.c \
     %D%/thread.h
 endif
