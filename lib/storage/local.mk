@@ -19,8 +19,14 @@ LIB_SOURCES += \
     %D%/credentials.h \
     %D%/http.c \
     %D%/http.h \
+    %D%/list.c \
+    %D%/list.h \
+    %D%/listing.c \
+    %D%/listing.h \
     %D%/profile.c \
     %D%/profile.h \
     %D%/thread.c \
-    %D%/thread.h
+    %D%/thread.h \
+    %D%/tree.c \
+    %D%/tree.h
 endif
