@@ -15,8 +15,12 @@ LIB_SOURCES += \
 
 if HAVE_CURL
 LIB_SOURCES += \
+    %D%/cache.c \
+    %D%/cache.h \
     %D%/credentials.c \
     %D%/credentials.h \
+    %D%/fetch.c \
+    %D%/fetch.h \
     %D%/http.c \
     %D%/http.h \
     %D%/list.c \
@@ -25,6 +29,8 @@ LIB_SOURCES += \
     %D%/listing.h \
     %D%/profile.c \
     %D%/profile.h \
+    %D%/server.c \
+    %D%/server.h \
     %D%/thread.c \
     %D%/thread.h \
     %D%/tree.c \
