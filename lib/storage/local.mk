@@ -1,10 +1,9 @@
-# lib/storage/local.mk - where files of data are: folders of this machine
+# lib/storage/local.mk - where files of data are: folders of this machine, S3, web servers
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
 LIB_SOURCES += \
     %D%/local.c \
     %D%/local.h \
-    %D%/none.c \
     %D%/remote.h \
     %D%/settings.c \
     %D%/settings.h \
@@ -29,10 +28,17 @@ LIB_SOURCES += \
     %D%/listing.h \
     %D%/profile.c \
     %D%/profile.h \
+    %D%/remote.c \
+    %D%/s3.c \
+    %D%/s3.h \
     %D%/server.c \
     %D%/server.h \
     %D%/thread.c \
     %D%/thread.h \
     %D%/tree.c \
-    %D%/tree.h
+    %D%/tree.h \
+    %D%/web.c \
+    %D%/web.h
+else
+LIB_SOURCES += %D%/none.c
 endif
