@@ -222,6 +222,7 @@ dist_check_SCRIPTS = \
     %D%/app_ranks.sh \
     %D%/app_record.sh \
     %D%/app_resume.sh \
+    %D%/app_storage.sh \
     %D%/app_synth.sh \
     %D%/app_train.sh \
     %D%/app_weights.sh \
@@ -249,6 +250,7 @@ EXTRA_DIST += \
     %D%/oracle_trace.py \
     %D%/oracle_weights.py \
     %D%/oracle_zoo.py \
+    %D%/s3_server.py \
     %D%/outside/main.c \
     %D%/run-test \
     %D%/defaults.h \

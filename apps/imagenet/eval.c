@@ -116,6 +116,7 @@ static int evaluate(struct evaluation *e, const struct settings *s)
     t = app_now() - t;
     setup_report_bad(e->data, 0, "unreadable image, not evaluated");
     setup_report_retries(e->data);
+    setup_report_storage();
     if (rc == DDP_ESTOPPED)
         rc = DDP_ENOMEM; /* the only reason on_sample() stops */
     if (rc < 0)

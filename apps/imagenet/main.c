@@ -16,6 +16,7 @@
 #include "infer.h"
 #include "inspect.h"
 #include "options.h"
+#include "setup.h"
 #include "synth.h"
 #include "train.h"
 
@@ -121,6 +122,8 @@ static int run_command(const struct command *c, int argc, char **argv)
 
     app_start(c->options->name);
     rc = opts_parse(&o, c->options, &s, argc - skip, argv + skip);
+    if (rc == OPTS_GO)
+        rc = setup_storage(&s);
     if (rc == OPTS_GO)
         rc = c->run(&o, &s);
     opts_free(&o);

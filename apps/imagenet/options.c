@@ -118,8 +118,17 @@ static void lr_base_users(char *text, size_t size)
 #define DATA_ROW                                                               \
     TEXT("data", data, "DIR", NULL,                                            \
          "images: ImageNet in Kaggle's layout, CIFAR-10's binary files, or "   \
-         "one folder per class in train/ and val/ (or test/)",                 \
-         .alias = "data-dir")
+         "one folder per class in train/ and val/ (or test/); a folder, or "   \
+         "s3://BUCKET/FOLDER, http:// or https://",                            \
+         .alias = "data-dir"),                                                 \
+        INT("storage-timeout", storage_timeout, "300", 1, 86400,               \
+            "seconds to try for while the server of --data does not answer"),  \
+        TEXT("cache-dir", cache_dir, "DIR", NULL,                              \
+             "folder for copies of what is read from s3://; several "          \
+             "processes may share it"),                                        \
+        NUM("cache-size", cache_size, "50", 1e-6, 1e6,                         \
+            "gigabytes in --cache-dir, before copies that were not used for "  \
+            "long go")
 #define MAX_BAD_ROW(preset_)                                                   \
     SHARE("max-bad", max_bad, preset_,                                         \
           "fraction of unreadable images to tolerate; in training they are "   \

@@ -42,6 +42,9 @@ struct settings {
     bool no_val;
     double time_limit;
     int64_t grace, peer_timeout;
+    int64_t storage_timeout;
+    char *cache_dir;
+    double cache_size;
     /* predictions */
     char **input, *list, *class_map, *per_class;
     int64_t topk;

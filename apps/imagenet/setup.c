@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
 #include "config.h"
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -223,7 +224,7 @@ static void image_options(const struct opts *o, const struct settings *s,
 
 static int check_folder(const struct opts *o, const char *name, const char *dir)
 {
-    if (dir && app_is_dir(dir))
+    if (dir && (strstr(dir, "://") || app_is_dir(dir)))
         return OPTS_GO;
     if (dir)
         opt_complain(o, "--%s: %s is not a folder", name, dir);
@@ -330,6 +331,23 @@ void setup_report_retries(const ddp_dataset_t *d)
             (long long)n);
 }
 
+void setup_report_storage(void)
+{
+    struct ddp_storage_stats s;
+    int64_t reads;
+
+    ddp_storage_stats(&s);
+    reads = s.cache_hits + s.cache_misses;
+    if (!s.requests && !reads)
+        return;
+    printf("storage requests=%lld retries=%lld MB=%.1f", (long long)s.requests,
+           (long long)s.retries, 1e-6 * (double)s.bytes);
+    if (reads)
+        printf(" cache-hits=%.1f%%",
+               100 * (double)s.cache_hits / (double)reads);
+    printf("\n");
+}
+
 int setup_images(const struct opts *o, struct settings *s,
                  const char *const *path, int64_t n, ddp_dataset_t **d)
 {
@@ -341,6 +359,19 @@ int setup_images(const struct opts *o, struct settings *s,
         return app_fail(ddp_errcode());
     take_view(o, s, &images, *d);
     return OPTS_GO;
+}
+
+int setup_storage(const struct settings *s)
+{
+    struct ddp_storage_config c;
+
+    ddp_storage_config_init(&c);
+    if (s->storage_timeout)
+        c.timeout = (double)s->storage_timeout;
+    c.cache_dir = s->cache_dir;
+    if (s->cache_size > 0)
+        c.cache_size = (int64_t)(s->cache_size * 1e9);
+    return ddp_storage_configure(&c) < 0 ? app_fail(ddp_errcode()) : OPTS_GO;
 }
 
 int setup_devices(const struct settings *s, ddp_t **ddp)

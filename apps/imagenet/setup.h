@@ -40,9 +40,15 @@ int64_t setup_report_bad(const ddp_dataset_t *d, int64_t from,
 /* Report how many reads were tried again, if there were some. */
 void setup_report_retries(const ddp_dataset_t *d);
 
+/* A line with what servers of data were asked for, if they were. */
+void setup_report_storage(void);
+
 /* Images without classes; the exit code, or OPTS_GO, *d, and s->img_size. */
 int setup_images(const struct opts *o, struct settings *s,
                  const char *const *path, int64_t n, ddp_dataset_t **d);
+
+/* How servers of data are asked; its exit code, or OPTS_GO. */
+int setup_storage(const struct settings *s);
 
 /* Start the devices; its exit code, or OPTS_GO and *ddp. */
 int setup_devices(const struct settings *s, ddp_t **ddp);

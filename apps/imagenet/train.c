@@ -472,6 +472,7 @@ static int train(struct run *r)
     progress_clear(&r->progress);
     report_bad(r->data);
     setup_report_retries(r->val);
+    setup_report_storage();
     report_skips(r->trainer);
     if (r->rc)
         return keep_work(r);
