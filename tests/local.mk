@@ -76,6 +76,7 @@ check_PROGRAMS += \
     %D%/fuzz_image \
     %D%/fuzz_options \
     %D%/fuzz_safetensors \
+    %D%/fuzz_storage \
     %D%/test_accumulators \
     %D%/test_aux \
     %D%/test_bad_layers \
