@@ -52,6 +52,20 @@ complains "conv1" "but on stderr"
 
 # A multiply-add is 2: 4,089,184,256 of them in forward (torchvision), thrice as
 # many in a step, but for the gradient of the images, 64 112^2 3 7^2.
+# The first steps of one worker: a line for each call, also of ResNet-9's 8
+# convolutions forward in each of 2 steps.
+run env DDP_PROFILE="$tmp/profile.csv" "$bench" train --model resnet9 \
+    --img-size 32 --classes 10 --sub-batch 2 --workers 1 --steps 1 --skip 1
+exits 0 "a profile of CPU workers"
+[ "$(head -n 1 "$tmp/profile.csv")" = \
+    worker,start_ms,ms,operation,samples,type,shapes ]
+point $? "its columns"
+[ "$(grep -c ',conv_fwd,2,f32,"' "$tmp/profile.csv")" = 16 ]
+point $? "a line for each call"
+run env DDP_PROFILE=/nowhere/profile.csv "$bench" train --model mlp
+exits 74 "a profile that cannot be written is an error"
+complains 'DDP_PROFILE: cannot write /nowhere/profile\.csv' "with the file"
+
 run "$bench" roof --sub-batch 256
 exits 0 "bench roof succeeds"
 says '^all,,,"1 x NVIDIA H200, [^"]*",[0-9]*,[0-9.]*,6220\.564,,[0-9.]*,,$' \

@@ -23,6 +23,7 @@
 #include "runtime/launch.h"
 #include "runtime/task_group.h"
 #include "runtime/place.h"
+#include "runtime/profile.h"
 #include "runtime/share.h"
 #include "runtime/scheduler.h"
 #include "runtime/scheduler_names.h"
@@ -247,7 +248,7 @@ static int open_devices(ddp_t *ddp, const struct ddp_config *cfg)
     if (d)
         ddp__pool_pin(d->backends[0]->pin, d->backends[0]->unpin);
     ddp__borrowed_from(d ? d->backends[0] : NULL);
-    return 0;
+    return d ? 0 : ddp__profile_open();
 }
 
 /* There is one StarPU in a process, with one set of workers, and so one
@@ -340,6 +341,7 @@ void ddp_finish(ddp_t *ddp)
     ddp__net_close(&ddp->net);
     ddp__devices_fini(ddp);
     ddp__pending_fini(&ddp->pending);
+    ddp__profile_close();
     starpu_shutdown();            /* gives back the buffers that it keeps */
     if (!starpu_is_initialized()) /* it was not the program's */
         ddp__pool_pin(NULL, NULL);

@@ -37,6 +37,8 @@ CODELETS_SOURCES += \
     %D%/peers.h \
     %D%/place.c \
     %D%/place.h \
+    %D%/profile.c \
+    %D%/profile.h \
     %D%/scheduler.c \
     %D%/scheduler.h \
     %D%/scheduler_names.c \

@@ -15,6 +15,7 @@
 #include "runtime/device_list.h"
 #include "runtime/devices.h"
 #include "runtime/missing.h"
+#include "runtime/profile.h"
 #include "runtime/task.h"
 
 /* One per operation, and one for tasks of several. */
@@ -170,6 +171,7 @@ static void run_call(void *buffers[], struct run *r, struct called *one,
     struct ddp__task *t = &one->task;
     const struct ddp__call *c = t->call;
     int rc = take_buffers(buffers, one);
+    double begin = ddp__profile_begin();
 
     t->plan = c->on[d->kind].plan;
     if (rc == 0 && one->weights)
@@ -180,8 +182,10 @@ static void run_call(void *buffers[], struct run *r, struct called *one,
         ddp__task_group_fail(
             r->group, r->step, rc, call_name(c),
             ddp__op_is(c->op, DDP__IS_HOST) ? NULL : device_name(c, d));
-    else if (!d->queues)
+    else if (!d->queues) {
+        ddp__profile_end(t, starpu_worker_get_id(), begin);
         note_nonfinite(r->group, t, starpu_worker_get_id());
+    }
 }
 
 /* For which device a worker runs a call. */
