@@ -43,6 +43,9 @@ struct ddp__device {
     enum starpu_node_kind memory;
     bool queues; /* a kernel puts its work on a stream and returns */
     struct ddp__speed speed;
+    /* Microseconds that a call takes on n samples, where that is known; below
+     * 0: it is not.  NULL: of no call. */
+    double (*known_us)(const struct ddp__call *c, int n);
     int channels; /* images are widened to a multiple; 0: they are not */
     /* In order of preference, NULL at the end; of an accelerator once it has
      * been found. */

@@ -1518,6 +1518,12 @@ struct ddp_device_speed {
 int ddp_simulation_set_speed(enum ddp_device kind,
                              const struct ddp_device_speed *speed);
 
+/* Set what an operation takes, apart from launch_s, instead of what follows
+ * from the speed: as ddp-bench calibrate measured it, for example.  The words
+ * of `o` are those of DDP_PROFILE; its flops and bytes have no effect.  Before
+ * ddp_init(). */
+int ddp_simulation_set_time(const struct ddp_operation *o, double seconds);
+
 /* What the simulated machine has done since the process started. */
 struct ddp_simulation {
     double now_s;      /* simulated time */
@@ -1526,6 +1532,8 @@ struct ddp_simulation {
     int64_t lanes;     /* lanes run, summed over steps */
     int64_t
         split_lanes; /* of these, lanes whose tasks ran on several devices */
+    int unknown;     /* different operations without a time, though others were
+                        given one */
 };
 int ddp_simulation_read(struct ddp_simulation *p);
 

@@ -57,6 +57,31 @@ run "$predict" --json --model resnet18 --dtype f32 --cpus 32 --lanes 8 \
     --sub-batch 32 --steps 2 --skip 1
 holds "$(of 32 idle_share) > 0.7" "with 8 lanes: three of four are"
 
+# The simulation takes what calibrate measured: a step of one worker is the sum
+# of its operations, and each costs the runtime task_us.
+small="--model resnet9 --img-size 32 --sub-batch 4 --dtype f32"
+run "$builddir/bin/ddp-bench" calibrate $small --workers 1 --steps 2 --skip 1 \
+    --output "$tmp/times.csv"
+exits 0 "times of a step's operations are measured"
+measured=$(sed -n 's/.*"kernels_ms":\([0-9.]*\).*/\1/p' "$tmp/out")
+run "$predict" --json $small --lanes 1 --cpus 1 --times "$tmp/times.csv"
+exits 0 "and predict a step"
+print
+[ "$(of 1 unknown)" = 0 ]
+point $? "each is known"
+step=$(of 1 step_ms)
+holds "$step >= 0.9 * $measured && $step < 1.5 * $measured" \
+    "$step ms, where kernels took $measured"
+awk -F, -v OFS=, 'NR > 1 { $2 *= 3 } 1' "$tmp/times.csv" >"$tmp/slow.csv"
+run "$predict" --json $small --lanes 1 --cpus 1 --times "$tmp/slow.csv"
+holds "$(of 1 step_ms) > 2.9 * $step && $(of 1 step_ms) < 3.1 * $step" \
+    "three times as long with times that are"
+sed 1q "$tmp/times.csv" >"$tmp/none.csv"
+run "$predict" $small --lanes 1 --cpus 1 --times "$tmp/none.csv"
+exits 65 "a file without times"
+run "$predict" $small --lanes 1 --cpus 1 --times "$tmp/nothing"
+exits 74 "a file that does not exist"
+
 # What is compared to: a policy that knows nothing of lanes.
 run env STARPU_SCHED=eager "$predict" --json --gpus 4 --model resnet18
 exits 0 "another scheduler"

@@ -3,6 +3,8 @@
 
 bin_PROGRAMS += bin/ddp-bench
 bin_ddp_bench_SOURCES = \
+    %D%/calibrate.c \
+    %D%/calibrate.h \
     %D%/load.c \
     %D%/load.h \
     %D%/main.c \

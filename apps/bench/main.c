@@ -7,6 +7,7 @@
 
 #include "ddp.h"
 #include "common/app.h"
+#include "calibrate.h"
 #include "load.h"
 #include "operations.h"
 #include "sweep.h"
@@ -16,10 +17,11 @@ static void usage(FILE *f)
 {
     fprintf(
         f, "Usage: ddp-bench COMMAND [options]\n\n"
-           "  train   training on images generated in advance\n"
-           "  load    reading and decoding images\n"
-           "  roof    operations of a step on a GPU, as CSV\n"
-           "  sweep   training over sizes of images and sub-batches\n\n"
+           "  train      training on images generated in advance\n"
+           "  load       reading and decoding images\n"
+           "  roof       operations of a step on a GPU, as CSV\n"
+           "  sweep      training over sizes of images and sub-batches\n"
+           "  calibrate  times of operations for ddp-predict, as CSV\n\n"
            "  train and load print one line of JSON.  ddp-bench COMMAND --help "
            "lists its options.\n");
 }
@@ -32,6 +34,7 @@ static const struct command {
     {"train", &bench_train_command, bench_train_run},
     {"load", &bench_load_command, bench_load_run},
     {"roof", &bench_roof_command, bench_roof_run},
+    {"calibrate", &bench_calibrate_command, bench_calibrate_run},
     {"sweep", &bench_sweep_command, bench_sweep_run},
 };
 

@@ -219,7 +219,7 @@ static int measure_table(const struct bench_settings *s, struct table *t)
     const char *tf32 = getenv("DDP_TF32");
     struct ddp_gpu_info gpu = described[s->gpu];
     struct profile p;
-    int rc = bench_profile(s, &p, &gpu);
+    int rc = bench_profile(s, &p, &gpu, NULL);
 
     if (rc == OPTS_GO) {
         roof_of(&t->roof, &gpu, 1, bench_dtype(s),

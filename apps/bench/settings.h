@@ -16,6 +16,7 @@ struct bench_settings {
     int64_t threads;
     double seconds, point_seconds;
     int sizes[OPT_WIDTHS_MAX + 1], sub_batches[OPT_WIDTHS_MAX + 1];
+    int counts[OPT_WIDTHS_MAX + 1]; /* of workers */
     char **models, *output;
     bool small_stem, inspect;
     int dtype, input, backend, split, augment, gpu;

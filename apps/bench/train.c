@@ -432,7 +432,7 @@ static int train_profiled(struct bench *b, struct bench_settings *s,
         return app_exit_code(DDP_ENOMEM);
     if ((rc = open_model(b, s)) != OPTS_GO)
         return rc;
-    if (ddp_gpu_count(b->ddp, gpu) < 1)
+    if (gpu && ddp_gpu_count(b->ddp, gpu) < 1)
         return OPTS_GO;
     if ((rc = make_trainer(b, s)) != OPTS_GO)
         return rc;
@@ -440,9 +440,18 @@ static int train_profiled(struct bench *b, struct bench_settings *s,
     return rc < 0 ? app_fail(rc) : OPTS_GO;
 }
 
+static void read_steps(struct bench *b, struct bench_steps *all)
+{
+    if (!all || !b->done)
+        return;
+    ddp_trainer_stats(b->trainer, &all->sums);
+    all->step_s = bench_median(b->step_s, b->want);
+}
+
 /* The table is complete when the context has ended. */
 static int profile_into(const char *path, struct bench_settings s,
-                        struct profile *p, struct ddp_gpu_info *gpu)
+                        struct profile *p, struct ddp_gpu_info *gpu,
+                        struct bench_steps *all)
 {
     struct bench b = {.skip = s.skip, .want = s.steps};
     int64_t steps;
@@ -450,6 +459,7 @@ static int profile_into(const char *path, struct bench_settings s,
 
     setenv("DDP_PROFILE", path, 1);
     rc = train_profiled(&b, &s, gpu);
+    read_steps(&b, all);
     steps = b.done;
     close_bench(&b);
     unsetenv("DDP_PROFILE");
@@ -460,7 +470,7 @@ static int profile_into(const char *path, struct bench_settings s,
 }
 
 int bench_profile(const struct bench_settings *s, struct profile *p,
-                  struct ddp_gpu_info *gpu)
+                  struct ddp_gpu_info *gpu, struct bench_steps *all)
 {
     const char *dir = getenv("TMPDIR");
     char path[4096];
@@ -473,7 +483,7 @@ int bench_profile(const struct bench_settings *s, struct profile *p,
         return EXIT_FAILURE;
     }
     close(fd);
-    rc = profile_into(path, *s, p, gpu);
+    rc = profile_into(path, *s, p, gpu, all);
     unlink(path);
     return rc;
 }
@@ -493,7 +503,7 @@ static int measure_kernels(struct bench *b, struct bench_settings *s)
     close_model(b);
     few.steps = FEW;
     few.skip = 1;
-    rc = bench_profile(&few, &p, &gpu);
+    rc = bench_profile(&few, &p, &gpu, NULL);
     if (p.rows)
         b->kernel_s = profile_seconds(&p);
     profile_free(&p);

@@ -12,10 +12,17 @@ extern const struct opt_command bench_train_command;
 
 struct profile;
 
-/* Train by the settings and measure each operation on the GPUs; without a GPU
- * *gpu is left as it is, and p empty.  A code of the program. */
+/* Steps that were profiled. */
+struct bench_steps {
+    double step_s;         /* median */
+    struct ddp_stats sums; /* of all */
+};
+
+/* Train by the settings and measure each operation on the GPUs, or without
+ * `gpu` on CPU workers.  If there is no GPU, *gpu and *all are left as they are
+ * and p empty; NULL for `all`: it is not asked for.  A code of the program. */
 int bench_profile(const struct bench_settings *s, struct profile *p,
-                  struct ddp_gpu_info *gpu);
+                  struct ddp_gpu_info *gpu, struct bench_steps *all);
 
 /* A network by the settings; NULL: ddp_errmsg() says why. */
 ddp_chain_t *bench_model(const struct bench_settings *s);

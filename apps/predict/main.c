@@ -119,6 +119,10 @@ static int print_result(struct driver *d, json_t *line)
     json_object_set_new(line, "efficiency", json_real(each / d->base));
     if (!d->s.json) {
         print_row(line);
+        if (get_number(line, "unknown") > 0)
+            app_say("%s has no time of %.0f operations: --tflops and --tbs "
+                    "estimate them",
+                    d->s.times, get_number(line, "unknown"));
         return 0;
     }
     if (!(text = json_dumps(line, JSON_COMPACT | JSON_REAL_PRECISION(8))))

@@ -44,6 +44,9 @@ static const struct opt_group machine = {
             "bandwidth of its memory, in TB/s [3, of a CPU worker 0.01]"),
         NUM("launch", launch, NULL, 0.1, 1e4,
             "launch time of a kernel, in microseconds [5, of a CPU worker 2]"),
+        TEXT("times", times, "FILE", NULL,
+             "measured times of operations, by ddp-bench calibrate; the speed "
+             "is for those that FILE does not have"),
         NUM("memory", memory, "80", 1e-3, 1e5, "size of its memory, in GiB"),
         NUM("link", link, "370", 1e-3, 1e5,
             "bandwidth to and from all other GPUs, each way, in GB/s"),

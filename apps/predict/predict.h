@@ -14,6 +14,7 @@ struct predict_settings {
     int cpus[OPT_WIDTHS_MAX + 1];             /* [0] is 0: GPUs train */
     double tflops, tbs, launch, memory;       /* of a device */
     double link, latency, pcie, pcie_latency; /* between memories */
+    char *times;                              /* a file; NULL: none */
     bool json;
 };
 
@@ -22,6 +23,11 @@ extern const char *const predict_dtypes[];
 
 /* Fill in the speeds that are not given. */
 void predict_resolve(struct predict_settings *s);
+
+/* Read a file of ddp-bench calibrate, for a machine of so many devices: its
+ * operations take as long in the simulation; *task_us is the runtime's part of
+ * a task, as there.  0, or an exit code after a message. */
+int predict_times(const char *path, int devices, double *task_us);
 
 /* The numbers of devices, and what they are called. */
 const int *predict_counts(const struct predict_settings *s);

@@ -47,11 +47,18 @@ static int on_step(const struct ddp_progress *p, void *arg)
 
 static int set_speed(const struct predict_settings *s)
 {
-    return ddp_simulation_set_speed(
+    double launch = s->launch;
+    int rc =
+        s->times ? predict_times(s->times, predict_counts(s)[0], &launch) : 0;
+
+    if (rc)
+        return rc;
+    rc = ddp_simulation_set_speed(
         s->cpus[0] ? DDP_CPU : DDP_CUDA,
-        &(struct ddp_device_speed){.launch_s = s->launch * 1e-6,
+        &(struct ddp_device_speed){.launch_s = launch * 1e-6,
                                    .flops = s->tflops * 1e12,
                                    .bytes_per_s = s->tbs * 1e12});
+    return rc < 0 ? app_fail(rc) : 0;
 }
 
 /* Mostly the configuration of the run. */
@@ -112,10 +119,10 @@ static void print_line(const struct step *b, const struct ddp_stats *st,
            step * 1e3, (double)(s->lanes * s->sub_batch) / step,
            1 - busy / (devices * seconds));
     printf("\"lanes_run\":%lld,\"lanes_split\":%lld,\"tasks\":%.1f,"
-           "\"peak_gpu_mib\":%.1f,\"version\":",
+           "\"peak_gpu_mib\":%.1f,\"unknown\":%d,\"version\":",
            (long long)all->lanes, (long long)all->split_lanes,
            (double)st->tasks / (double)st->steps,
-           (double)all->peak_bytes / (1 << 20));
+           (double)all->peak_bytes / (1 << 20), all->unknown);
     app_json_text(stdout, ddp_version());
     printf("}\n");
 }
@@ -126,9 +133,7 @@ static int predict(struct step *b)
     struct ddp_stats stats;
     int rc;
 
-    if ((rc = set_speed(b->s)) < 0)
-        return app_fail(rc);
-    if ((rc = open_run(b)) != 0)
+    if ((rc = set_speed(b->s)) != 0 || (rc = open_run(b)) != 0)
         return rc;
     if ((rc = ddp_trainer_train(b->trainer)) < 0 ||
         (rc = ddp_trainer_stats(b->trainer, &stats)) < 0 ||

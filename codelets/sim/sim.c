@@ -6,6 +6,7 @@
 #include "config.h"
 
 #include "sim.h"
+#include "times.h"
 
 /* ---- devices ------------------------------------------------------------ */
 
@@ -49,6 +50,7 @@ static struct ddp__device cpu = {
     .where = STARPU_CPU,
     .memory = STARPU_CPU_RAM,
     .speed = {.begin_us = 1, .flops = 100e9, .bytes = 10e9},
+    .known_us = ddp__times_find,
     .backends = backends,
     .attach = cpu_attach,
     .simulated = cpu_simulated,
@@ -83,6 +85,7 @@ static struct ddp__device gpu = {
     .memory = STARPU_CUDA_RAM,
     .queues = true,
     .speed = {.begin_us = 5, .flops = 300e12, .bytes = 3e12},
+    .known_us = ddp__times_find,
     .channels = 8,
     .backends = backends,
     .count = "STARPU_NCUDA",

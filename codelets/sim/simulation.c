@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "sim.h"
+#include "times.h"
 
 int ddp_simulation_set_speed(enum ddp_device kind,
                              const struct ddp_device_speed *s)
@@ -25,9 +26,26 @@ int ddp_simulation_set_speed(enum ddp_device kind,
     return DDP_OK;
 }
 
+int ddp_simulation_set_time(const struct ddp_operation *o, double seconds)
+{
+    if (!o || !o->name || !o->type || !o->shapes)
+        return ddp__fail(DDP_EINVAL,
+                         "simulated operation: NULL among its words");
+    if (!(seconds >= 0))
+        return ddp__fail(DDP_EINVAL,
+                         "simulated operation %s: %g seconds, expected at "
+                         "least 0",
+                         o->name, seconds);
+    if (ddp__times_set(o, 1e6 * seconds))
+        return DDP_OK;
+    return ddp__fail(DDP_ENOMEM,
+                     "out of memory for the times of simulated operations");
+}
+
 int ddp_simulation_read(struct ddp_simulation *p)
 {
     *p = ddp__sim_seen();
+    p->unknown = ddp__times_unknown();
     p->now_s = 1e-6 * starpu_timing_now();
     return DDP_OK;
 }

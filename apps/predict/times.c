@@ -1,0 +1,100 @@
+/* times.c - the file of ddp-bench calibrate
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#include "config.h"
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ddp.h"
+
+#include "common/app.h"
+#include "common/app_fail.h"
+#include "predict.h"
+
+struct time_row {
+    int workers;
+    double us;
+    struct ddp_operation o; /* its words are in the line */
+};
+
+/* workers,us,operation,samples,type,"shapes"; false: it is another line. */
+static bool parse_row(char *line, struct time_row *r)
+{
+    char *word[6], *rest = line;
+
+    line[strcspn(line, "\n")] = '\0';
+    for (int i = 0; i < 6; i++)
+        if (!(word[i] = i < 5 ? strsep(&rest, ",") : rest))
+            return false;
+    if (word[5][0] == '"')
+        word[5]++;
+    word[5][strcspn(word[5], "\"")] = '\0';
+    *r = (struct time_row){.workers = atoi(word[0]),
+                           .us = atof(word[1]),
+                           .o = {.name = word[2],
+                                 .samples = atoi(word[3]),
+                                 .type = word[4],
+                                 .shapes = word[5]}};
+    return r->workers > 0 && r->us >= 0;
+}
+
+/* Whether times of `a` workers say more about a machine of n than those of b:
+ * the most that it has, or the least. */
+static bool is_closer(int a, int b, int n)
+{
+    return b == 0 || (a <= n ? a > b || b > n : b > n && a < b);
+}
+
+/* The number of workers to take times of; 0: there is none. */
+static int choose_workers(FILE *f, int devices)
+{
+    struct time_row r;
+    char line[512];
+    int best = 0;
+
+    rewind(f);
+    while (fgets(line, sizeof(line), f))
+        if (parse_row(line, &r) && is_closer(r.workers, best, devices))
+            best = r.workers;
+    return best;
+}
+
+/* Those of so many workers, or those of all others. */
+static int set_times(FILE *f, int workers, bool others, double *task_us)
+{
+    struct time_row r;
+    char line[512];
+    int rc = 0;
+
+    rewind(f);
+    while (rc == 0 && fgets(line, sizeof(line), f)) {
+        if (!parse_row(line, &r) || (r.workers == workers) == others)
+            continue;
+        if (!strcmp(r.o.name, "task"))
+            *task_us = r.us;
+        else
+            rc = ddp_simulation_set_time(&r.o, 1e-6 * r.us);
+    }
+    return rc;
+}
+
+int predict_times(const char *path, int devices, double *task_us)
+{
+    FILE *f = app_open_text(path);
+    int workers, rc;
+
+    if (!f && errno == ENOENT)
+        app_say("%s does not exist", path);
+    if (!f)
+        return EXIT_WRITE;
+    workers = choose_workers(f, devices);
+    rc = set_times(f, workers, true, task_us);
+    if (rc == 0)
+        rc = set_times(f, workers, false, task_us);
+    fclose(f);
+    if (workers)
+        return rc < 0 ? app_fail(rc) : 0;
+    app_say("%s: there is no line of ddp-bench calibrate in it", path);
+    return EXIT_DATA;
+}
