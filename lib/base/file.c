@@ -47,6 +47,13 @@ static bool is_storage_error(int error)
     return false;
 }
 
+/* What is read of a file. */
+struct span {
+    size_t max; /* all of it, if it has no more bytes */
+    int64_t at; /* or len bytes from here */
+    size_t len; /* 0: all of it */
+};
+
 /* One attempt to read a file. */
 struct attempt {
     int fault;    /* code of a fault of the file, such as a missing one */
@@ -104,28 +111,44 @@ static int read_all(struct attempt *a, int fd, struct ddp__bytes *b, size_t len)
     return 0;
 }
 
-static int read_regular(struct attempt *a, int fd, size_t max,
+static int check_size(const struct stat *st, const struct span *s)
+{
+    if (!S_ISREG(st->st_mode))
+        return ddp__fail(DDP_EDATA, "is not a regular file");
+    if (st->st_size == 0)
+        return ddp__fail(DDP_EDATA, "is empty");
+    if (!s->len && (uintmax_t)st->st_size > s->max)
+        return ddp__fail(DDP_EDATA, "has %lld bytes, more than the limit %zu",
+                         (long long)st->st_size, s->max);
+    if (s->len && (s->at > st->st_size ||
+                   s->len > (uintmax_t)st->st_size - (uintmax_t)s->at))
+        return ddp__fail(DDP_EDATA,
+                         "has %lld bytes, and %zu from byte %lld are expected",
+                         (long long)st->st_size, s->len, (long long)s->at);
+    return 0;
+}
+
+static int read_regular(struct attempt *a, int fd, const struct span *s,
                         struct ddp__bytes *b)
 {
     struct stat st;
+    size_t len;
     int rc;
 
     if (fstat(fd, &st) < 0)
         return fail_errno(a, "cannot be read");
-    if (!S_ISREG(st.st_mode))
-        return ddp__fail(DDP_EDATA, "is not a regular file");
-    if (st.st_size == 0)
-        return ddp__fail(DDP_EDATA, "is empty");
-    if ((uintmax_t)st.st_size > max)
-        return ddp__fail(DDP_EDATA, "has %lld bytes, more than the limit %zu",
-                         (long long)st.st_size, max);
-    if ((rc = ddp__bytes_reserve(b, (size_t)st.st_size)) < 0)
+    if ((rc = check_size(&st, s)) < 0)
         return rc;
-    return read_all(a, fd, b, (size_t)st.st_size);
+    len = s->len ? s->len : (size_t)st.st_size;
+    if (s->at && lseek(fd, s->at, SEEK_SET) < 0)
+        return fail_errno(a, "cannot be read");
+    if ((rc = ddp__bytes_reserve(b, len)) < 0)
+        return rc;
+    return read_all(a, fd, b, len);
 }
 
-static int read_once(struct attempt *a, int dir, const char *path, size_t max,
-                     struct ddp__bytes *b)
+static int read_once(struct attempt *a, int dir, const char *path,
+                     const struct span *s, struct ddp__bytes *b)
 {
     int rc, fd;
 
@@ -135,7 +158,7 @@ static int read_once(struct attempt *a, int dir, const char *path, size_t max,
     while (fd < 0 && errno == EINTR);
     if (fd < 0)
         return fail_errno(a, "cannot be opened");
-    rc = read_regular(a, fd, max, b);
+    rc = read_regular(a, fd, s, b);
     close(fd);
     return rc;
 }
@@ -147,7 +170,7 @@ static void sleep_ms(long ms)
     nanosleep(&t, NULL);
 }
 
-static int read_file(int fault, int dir, const char *path, size_t max,
+static int read_file(int fault, int dir, const char *path, const struct span *s,
                      struct ddp__bytes *b)
 {
     const struct ddp__error before = ddp__error_save();
@@ -155,7 +178,7 @@ static int read_file(int fault, int dir, const char *path, size_t max,
 
     for (int i = 1;; i++, wait *= 4) {
         struct attempt a = {.fault = fault};
-        int rc = read_once(&a, dir, path, max, b);
+        int rc = read_once(&a, dir, path, s, b);
 
         if (rc == 0 && i > 1)
             ddp__error_restore(&before);
@@ -173,12 +196,19 @@ static int read_file(int fault, int dir, const char *path, size_t max,
 
 int ddp__file_read(int dir, const char *path, size_t max, struct ddp__bytes *b)
 {
-    return read_file(DDP_EDATA, dir, path, max, b);
+    return read_file(DDP_EDATA, dir, path, &(struct span){.max = max}, b);
+}
+
+int ddp__file_read_part(int dir, const char *path, int64_t at, size_t len,
+                        struct ddp__bytes *b)
+{
+    return read_file(DDP_EDATA, dir, path, &(struct span){.at = at, .len = len},
+                     b);
 }
 
 int ddp__file_load(const char *path, size_t max, struct ddp__bytes *b)
 {
-    int rc = read_file(DDP_EIO, AT_FDCWD, path, max, b);
+    int rc = read_file(DDP_EIO, AT_FDCWD, path, &(struct span){.max = max}, b);
 
     return rc < 0 ? ddp__fail(rc, "%s: %s", path, ddp_errmsg()) : 0;
 }

@@ -25,6 +25,11 @@ int ddp__bytes_reserve(struct ddp__bytes *b, size_t len);
  * message does not name the file. */
 int ddp__file_read(int dir, const char *path, size_t max, struct ddp__bytes *b);
 
+/* The same for `len` bytes of it from byte `at`: DDP_EDATA if the file ends
+ * before. */
+int ddp__file_read_part(int dir, const char *path, int64_t at, size_t len,
+                        struct ddp__bytes *b);
+
 /* How many times this thread has tried again. */
 int64_t ddp__file_retries(void);
 

@@ -52,7 +52,7 @@ static void begin_sample(ddp_dataset_t *d, int64_t index)
 {
     struct files *f = (struct files *)d;
 
-    f->in->ops->ahead(f->in, f->names + f->at[index]);
+    f->in->ops->ahead(f->in, f->names + f->at[index], 0, 0);
 }
 
 static const char *path_of(const ddp_dataset_t *d, int64_t index)

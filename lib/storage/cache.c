@@ -53,8 +53,8 @@ static pthread_mutex_t counting = PTHREAD_MUTEX_INITIALIZER;
 static bool make_key(const struct ddp__object *o, char key[KEY_MAX],
                      char name[FILE_MAX])
 {
-    int n = snprintf(key, KEY_MAX, "%s/%s %s %lld", o->server->root, o->path,
-                     o->etag, (long long)o->size);
+    int n = snprintf(key, KEY_MAX, "%s/%s %s %lld %lld", o->server->root,
+                     o->path, o->etag, (long long)o->at, (long long)o->size);
     uint32_t a, b;
 
     if (!ddp__storage_settings()->cache_dir || !*o->etag || n >= KEY_MAX)

@@ -57,7 +57,7 @@ static pthread_once_t pool_once = PTHREAD_ONCE_INIT;
 
 static struct job **bucket_of(const struct ddp__object *o)
 {
-    uint64_t h = ((uintptr_t)o->server >> 4) + o->leaf;
+    uint64_t h = ((uintptr_t)o->server >> 4) + o->leaf + (uint64_t)o->at;
 
     return &pool.bucket[(h * 0x9E3779B97F4A7C15u >> 32) % BUCKETS];
 }
@@ -66,7 +66,8 @@ static struct job *find_job(const struct ddp__object *o)
 {
     struct job *j = *bucket_of(o);
 
-    while (j && (j->o.server != o->server || j->o.leaf != o->leaf))
+    while (j && (j->o.server != o->server || j->o.leaf != o->leaf ||
+                 j->o.at != o->at || j->o.size != o->size))
         j = j->next;
     return j;
 }

@@ -116,12 +116,13 @@ static size_t take_header(char *line, size_t one, size_t n, void *arg)
     size_t len = one * n;
 
     if (len > 5 && !memcmp(line, "HTTP/", 5)) {
-        *r->etag = *r->type = *r->place = *r->region = 0;
+        *r->etag = *r->type = *r->span = *r->place = *r->region = 0;
         r->wait = 0;
         r->body.len = 0;
     }
     take_value(line, len, "etag", r->etag, sizeof(r->etag));
     take_value(line, len, "content-type", r->type, sizeof(r->type));
+    take_value(line, len, "content-range", r->span, sizeof(r->span));
     take_value(line, len, "location", r->place, sizeof(r->place));
     take_value(line, len, "x-amz-bucket-region", r->region, sizeof(r->region));
     take_value(line, len, "retry-after", wait, sizeof(wait));

@@ -29,7 +29,7 @@ struct ddp__http {
     bool nomem;
     long status;
     struct ddp__bytes body; /* owned */
-    char etag[128], type[64], place[256], region[32];
+    char etag[128], type[64], span[64], place[256], region[32];
     int wait; /* seconds that the server asks to wait */
 };
 

@@ -148,6 +148,12 @@ static int read_file(struct ddp__storage *s, const char *path, size_t max,
     return ddp__file_read(((struct local *)s)->fd, path, max, b);
 }
 
+static int read_part(struct ddp__storage *s, const char *path, int64_t at,
+                     size_t len, struct ddp__bytes *b)
+{
+    return ddp__file_read_part(((struct local *)s)->fd, path, at, len, b);
+}
+
 static void close_local(struct ddp__storage *s)
 {
     struct local *l = (struct local *)s;
@@ -162,6 +168,7 @@ static const struct ddp__storage_ops ops = {
     .list = list_folder,
     .find = find_files,
     .read = read_file,
+    .read_part = read_part,
     .close = close_local,
 };
 

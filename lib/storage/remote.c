@@ -311,7 +311,7 @@ static int find_object(struct remote *r, const char *path, size_t max,
 
     if (asprintf(&full, "%s%s", r->below, path) < 0)
         return ddp__fail(DDP_ENOMEM, "out of memory for a path");
-    o->server = r->server;
+    *o = (struct ddp__object){.server = r->server};
     o->leaf = ddp__tree_find(t, full);
     free(full);
     if (o->leaf == SIZE_MAX)
@@ -329,6 +329,24 @@ static int find_object(struct remote *r, const char *path, size_t max,
     return 0;
 }
 
+/* The same for some of its bytes. */
+static int find_part(struct remote *r, const char *path, int64_t at, size_t len,
+                     struct ddp__object *o)
+{
+    int rc = find_object(r, path, SIZE_MAX, o);
+
+    if (rc < 0)
+        return rc;
+    if (at > o->size || len > (uintmax_t)o->size - (uintmax_t)at)
+        return ddp__fail(DDP_EDATA,
+                         "has %lld bytes, and %zu from byte %lld are expected",
+                         (long long)o->size, len, (long long)at);
+    o->part = true;
+    o->at = at;
+    o->size = (int64_t)len;
+    return 0;
+}
+
 static int read_file(struct ddp__storage *s, const char *path, size_t max,
                      struct ddp__bytes *b)
 {
@@ -338,13 +356,25 @@ static int read_file(struct ddp__storage *s, const char *path, size_t max,
     return rc < 0 ? rc : ddp__fetch(&o, b);
 }
 
-/* The reader will say what is wrong. */
-static void fetch_ahead(struct ddp__storage *s, const char *path)
+static int read_part(struct ddp__storage *s, const char *path, int64_t at,
+                     size_t len, struct ddp__bytes *b)
 {
+    struct ddp__object o;
+    int rc = find_part((struct remote *)s, path, at, len, &o);
+
+    return rc < 0 ? rc : ddp__fetch(&o, b);
+}
+
+/* The reader will say what is wrong. */
+static void fetch_ahead(struct ddp__storage *s, const char *path, int64_t at,
+                        size_t len)
+{
+    struct remote *r = (struct remote *)s;
     struct ddp__error before = ddp__error_save();
     struct ddp__object o;
 
-    if (find_object((struct remote *)s, path, SIZE_MAX, &o) == 0)
+    if ((len ? find_part(r, path, at, len, &o)
+             : find_object(r, path, SIZE_MAX, &o)) == 0)
         ddp__fetch_ahead(&o);
     ddp__error_restore(&before);
 }
@@ -366,6 +396,7 @@ static const struct ddp__storage_ops ops = {
     .list = list_folder,
     .find = find_files,
     .read = read_file,
+    .read_part = read_part,
     .ahead = fetch_ahead,
     .close = close_remote,
 };
@@ -422,7 +453,7 @@ static int load_alone(const char *dir, const char *name, size_t max,
                       struct ddp__bytes *b)
 {
     struct ddp__server *s = new_server(dir);
-    struct ddp__object o = {s, SIZE_MAX, name, "", -1, max};
+    struct ddp__object o = {s, SIZE_MAX, name, "", -1, max, false, 0};
     int rc;
 
     if (!s)

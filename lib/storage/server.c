@@ -3,6 +3,7 @@
  */
 #include "config.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -32,11 +33,16 @@ struct getting {
 static int make_get(struct ddp__http *r, void *arg)
 {
     const struct ddp__object *o = ((struct getting *)arg)->o;
+    char span[64];
     int rc;
 
     r->expected = o->size < 0 ? 0 : (size_t)o->size;
     r->most = (o->size < 0 ? o->most : (size_t)o->size) + REASON_MAX;
     if (*o->etag && (rc = ddp__http_header(r, "If-Match", o->etag)) < 0)
+        return rc;
+    snprintf(span, sizeof(span), "bytes=%lld-%lld", (long long)o->at,
+             (long long)(o->at + o->size - 1));
+    if (o->part && (rc = ddp__http_header(r, "Range", span)) < 0)
         return rc;
     return o->server->ops->make(o->server, o->path, r);
 }
@@ -84,6 +90,23 @@ static int judge_size(const struct ddp__object *o, const struct ddp__http *r)
     return DDP__AGAIN;
 }
 
+/* The part that was asked for, and no other. */
+static int judge_span(const struct ddp__object *o, const struct ddp__http *r)
+{
+    char span[64];
+
+    snprintf(span, sizeof(span), "bytes %lld-%lld/", (long long)o->at,
+             (long long)(o->at + o->size - 1));
+    if (r->status == 200)
+        return ddp__fail(DDP_EIO, "the server sends whole files only: it does "
+                                  "not answer requests for a part (Range)");
+    if (strncmp(r->span, span, strlen(span)) != 0)
+        return ddp__fail(DDP_EIO,
+                         "the server sent the part \"%.60s\", expected \"%s\"",
+                         r->span, span);
+    return 0;
+}
+
 static int judge_get(struct ddp__http *r, void *arg)
 {
     struct getting *g = arg;
@@ -93,12 +116,13 @@ static int judge_get(struct ddp__http *r, void *arg)
         return fail_changed(g->o, r);
     if (r->status >= 300)
         return g->o->server->ops->refused(g->o->server, r);
-    if (r->status != 200)
-        return ddp__fail(DDP_EIO, "the server answered %ld, expected 200",
-                         r->status);
+    if (r->status != 200 && !(g->o->part && r->status == 206))
+        return ddp__fail(DDP_EIO, "the server answered %ld, expected %d",
+                         r->status, g->o->part ? 206 : 200);
     if (*g->o->etag && *r->etag && strcmp(g->o->etag, r->etag) != 0)
         return fail_changed(g->o, r);
-    if ((rc = judge_size(g->o, r)) != 0)
+    if ((g->o->part && !is_page(r) && (rc = judge_span(g->o, r)) < 0) ||
+        (rc = judge_size(g->o, r)) != 0)
         return rc;
     free(g->b->data);
     *g->b = r->body;

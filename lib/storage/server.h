@@ -40,6 +40,8 @@ struct ddp__object {
     const char *etag; /* "": unknown */
     int64_t size;     /* -1: unknown, up to most */
     size_t most;
+    bool part;  /* `size` bytes from byte `at` only */
+    int64_t at; /* else 0 */
 };
 
 /* Fetch it into b; tries: how often it was asked for. */

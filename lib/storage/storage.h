@@ -32,8 +32,13 @@ struct ddp__storage_ops {
     /* A whole file of up to max bytes, as ddp__file_read(). */
     int (*read)(struct ddp__storage *s, const char *path, size_t max,
                 struct ddp__bytes *b);
-    /* Begin to fetch a file that will be read soon; NULL: nothing is gained. */
-    void (*ahead)(struct ddp__storage *s, const char *path);
+    /* len bytes of it from byte `at`, as ddp__file_read_part(). */
+    int (*read_part)(struct ddp__storage *s, const char *path, int64_t at,
+                     size_t len, struct ddp__bytes *b);
+    /* Begin to fetch what will be read soon: a file (len 0), or a part of it;
+     * NULL: nothing is gained. */
+    void (*ahead)(struct ddp__storage *s, const char *path, int64_t at,
+                  size_t len);
     void (*close)(struct ddp__storage *s);
 };
 

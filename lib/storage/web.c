@@ -83,7 +83,8 @@ int ddp__web_index(struct ddp__tree *t, char *text, size_t len)
 
 static int list_all(struct ddp__server *s, struct ddp__tree *t)
 {
-    struct ddp__object o = {s, SIZE_MAX, index_file, "", -1, index_max};
+    struct ddp__object o = {s,  SIZE_MAX,  index_file, "",
+                            -1, index_max, false,      0};
     struct ddp__line l = {0};
     struct ddp__bytes b = {0};
     int rc, tries;
