@@ -766,6 +766,12 @@ ddp_dataset_t *ddp_dataset_imagenet(const char *dir, enum ddp_split split,
 ddp_dataset_t *ddp_dataset_cifar10(const char *dir, enum ddp_split split,
                                    const struct ddp_image_options *o);
 
+/* Images in tar files with an index (docs/data.md).  Each epoch has
+ * its own order of them, in which samples are mixed within windows of 16384.
+ * One whose checksum is wrong is bad. */
+ddp_dataset_t *ddp_dataset_tars(const char *dir,
+                                const struct ddp_image_options *o);
+
 /* n images by their paths, without classes: to be answered, not trained on.
  * A folder stands for the images in it, at any depth, in the order of their
  * paths.  A file is looked at when it is read: one that cannot be is bad. */
@@ -773,7 +779,7 @@ ddp_dataset_t *ddp_dataset_images(const char *const *path, int64_t n,
                                   const struct ddp_image_options *o);
 
 /* Whichever of the image data sets dir holds: imagenet, a CIFAR-10, or
- * folders: dir/train; dir/val, else dir/test; dir/test.  If dir has none of
+ * folders, packed or not: dir/train; dir/val, else dir/test; dir/test.  If dir has none of
  * these, its own folders are the classes of DDP_TRAIN, and there is no other
  * split. */
 ddp_dataset_t *ddp_dataset_open(const char *dir, enum ddp_split split,

@@ -1,4 +1,4 @@
-/* fuzz_data.c - any bytes as a table, as Kaggle's lists, as CIFAR-10's records
+/* fuzz_data.c - any bytes as a table, as lists of images, as CIFAR-10's records
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
 #include "config.h"
@@ -122,6 +122,35 @@ static void fuzz_kaggle(void)
     fuzz(&flat, "five rows", list, sizeof(list) - 1);
 }
 
+/* ---- shards ------------------------------------------------------------- */
+
+static int read_tars(const char *path, const uint8_t *data, size_t len)
+{
+    (void)path;
+    (void)data;
+    (void)len;
+    return use(ddp_dataset_tars(fuzz_path("tars"), NULL));
+}
+
+static void fuzz_tars(void)
+{
+    static const char index[] = "shard,offset,size,label,crc32c,name\n"
+                                "0.tar,512,9,0,01234567,a/b.jpg\n"
+                                "0.tar,2048,77,1,89abcdef,\"a, \"\"b\"\"\"\n"
+                                "1.tar,512,1,1,FFFFFFFF,c\n";
+    static const char *const word[] = {",",  "\"",  "\n",   "-1", "../",
+                                       "..", "9e9", ".tar", "0",  NULL};
+    static const struct fuzz_reader i = {"shards", "tars/index.csv", 1,
+                                         read_tars, word};
+    static const struct fuzz_reader c = {"classes", "tars/classes.txt", 1,
+                                         read_tars, word};
+
+    fuzz_write("tars/classes.txt", "a\nb\n", 4);
+    fuzz(&i, "three samples", index, sizeof(index) - 1);
+    fuzz_write("tars/index.csv", index, sizeof(index) - 1);
+    fuzz(&c, "two classes", "a\nb\n", 4);
+}
+
 /* ---- CIFAR-10 ----------------------------------------------------------- */
 
 static int read_cifar(const char *path, const uint8_t *data, size_t len)
@@ -148,6 +177,7 @@ int main(void)
 {
     fuzz_tables();
     fuzz_kaggle();
+    fuzz_tars();
     fuzz_cifar();
     return done_testing();
 }

@@ -136,6 +136,7 @@ check_PROGRAMS += \
     %D%/test_starpu_env \
     %D%/test_step \
     %D%/test_tap \
+    %D%/test_tars \
     %D%/test_topology \
     %D%/test_torch \
     %D%/test_trace \

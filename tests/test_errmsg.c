@@ -69,6 +69,9 @@ static void put_files(void)
     put_photo("f/b/2.jpg");
     put_text("f/b/3.jpg", "not an image");
     put_text("i/LOC_synset_mapping.txt", "n01 tench\nn02 goldfish\n");
+    put_text("p/classes.txt", "a\nb\n");
+    put_text("p/index.csv", "shard,offset,size,label,crc32c,name\n"
+                            "0.tar,512,9,1,00000000,a\n");
     put_photo("i/ILSVRC/Data/CLS-LOC/train/n01/n01_1.JPEG");
     for (int i = 1; i <= 5; i++) {
         snprintf(name, sizeof(name), "c/data_batch_%d.bin", i);
@@ -355,6 +358,7 @@ static bool resumed(bool with)
     X(ddp_dataset_folder, opened(ddp_dataset_folder(at("f"), &small)))         \
     X(ddp_dataset_open, (folder = ddp_dataset_open(at("f"), DDP_TRAIN,         \
                                                    &small)))                   \
+    X(ddp_dataset_tars, opened(ddp_dataset_tars(at("p"), &small)))             \
     X(ddp_dataset_has_splits, !ddp_dataset_has_splits(at("f")))                \
     X(ddp_dataset_native_size, ddp_dataset_native_size(at("f")) == 0)          \
     X(ddp_dataset_set_classes,                                                 \

@@ -31,6 +31,17 @@ ddp_dataset_t *ddp__dataset_new(size_t size, const struct ddp__dataset_ops *ops)
     return d;
 }
 
+void ddp__dataset_set_images(ddp_dataset_t *d,
+                             const struct ddp_image_options *o)
+{
+    d->shape = (struct ddp_shape){o->size, o->size, 3};
+    d->type = DDP_U8;
+    d->resize = o->resize;
+    d->max_bad = o->max_bad;
+    memcpy(d->mean, o->mean, sizeof(o->mean));
+    memcpy(d->std, o->std, sizeof(o->std));
+}
+
 int ddp__dataset_describe(ddp_dataset_t *d, const char *fmt, ...)
 {
     va_list ap;
@@ -330,6 +341,13 @@ static int fail_named(const ddp_dataset_t *d, int64_t index, int rc)
     return ddp__fail(rc, "%s: %s", name, ddp_errmsg());
 }
 
+int64_t ddp__dataset_index(ddp_dataset_t *d, const struct ddp__order *o,
+                           int64_t pos)
+{
+    return o->shuffle && d->ops->order ? d->ops->order(d, o, pos)
+                                       : ddp__order_index(o, d->count, pos);
+}
+
 int ddp__dataset_read(ddp_dataset_t *d, const struct ddp__order *o, int64_t pos,
                       bool replace, struct ddp_sample *s)
 {
@@ -337,7 +355,7 @@ int ddp__dataset_read(ddp_dataset_t *d, const struct ddp__order *o, int64_t pos,
 
     for (int64_t tries = 0; tries < d->count; tries++) {
         int64_t at = (pos + tries) % d->count;
-        int64_t index = ddp__order_index(o, d->count, at);
+        int64_t index = ddp__dataset_index(d, o, at);
         int rc;
 
         *s = fresh;
@@ -357,7 +375,7 @@ void ddp__dataset_ahead(ddp_dataset_t *d, const struct ddp__order *o,
                         int64_t pos)
 {
     if (d->far)
-        d->ops->ahead(d, ddp__order_index(o, d->count, pos));
+        d->ops->ahead(d, ddp__dataset_index(d, o, pos));
 }
 
 int ddp_dataset_get(ddp_dataset_t *d, int64_t index, uint64_t key, void *x,

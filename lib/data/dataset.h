@@ -6,6 +6,7 @@
 
 #include <pthread.h>
 
+#include "base/file.h"
 #include "data/identity.h"
 #include "data/order.h"
 #include "ddp.h"
@@ -34,9 +35,16 @@ struct ddp__dataset_ops {
      * values, and return their number.  NULL: no processing. */
     int (*options)(const ddp_dataset_t *d,
                    struct ddp_option o[DDP_MAX_OPTIONS]);
+    /* The file that sample `index` is made of, as it is stored, and its name in
+     * the data set.  NULL: samples are not made of files. */
+    int (*file)(ddp_dataset_t *d, int64_t index, struct ddp__bytes *b);
+    const char *(*name)(const ddp_dataset_t *d, int64_t index);
     /* The class that the kind has for a sample, without reading it; NULL:
      * unknown. */
     int32_t (*label)(const ddp_dataset_t *d, int64_t index);
+    /* The sample at position pos of a shuffled order; NULL: any may follow any
+     * other, as ddp__order_index() has it. */
+    int64_t (*order)(ddp_dataset_t *d, const struct ddp__order *o, int64_t pos);
     /* Begin to read sample `index`, which get() will be asked for soon; only
      * for data that are `far`. */
     void (*ahead)(ddp_dataset_t *d, int64_t index);
@@ -76,6 +84,10 @@ enum { DDP__BAD_KEPT = 1000 };
 ddp_dataset_t *ddp__dataset_new(size_t size,
                                 const struct ddp__dataset_ops *ops);
 
+/* Set what is the same for all kinds of images, from their options. */
+void ddp__dataset_set_images(ddp_dataset_t *d,
+                             const struct ddp_image_options *o);
+
 /* Set the line that ddp_dataset_describe() returns. */
 int ddp__dataset_describe(ddp_dataset_t *d, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
@@ -92,6 +104,10 @@ enum { DDP__BAD = 1 };
 /* Read a sample, and number its class as the data set does. */
 int ddp__dataset_get(ddp_dataset_t *d, int64_t index, uint64_t key,
                      struct ddp_sample *s);
+
+/* The sample at position pos of the order, each exactly once. */
+int64_t ddp__dataset_index(ddp_dataset_t *d, const struct ddp__order *o,
+                           int64_t pos);
 
 /* Have sample number pos of the order on its way. */
 void ddp__dataset_ahead(ddp_dataset_t *d, const struct ddp__order *o,

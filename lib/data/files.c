@@ -100,6 +100,20 @@ static int content_of(const ddp_dataset_t *d, int64_t index,
     return rc;
 }
 
+static int file_of(ddp_dataset_t *d, int64_t index, struct ddp__bytes *b)
+{
+    const struct files *f = (const struct files *)d;
+
+    return ddp__storage_read(f->in, f->names + f->at[index], MAX_CONTENT, b);
+}
+
+static const char *name_of(const ddp_dataset_t *d, int64_t index)
+{
+    const struct files *f = (const struct files *)d;
+
+    return f->names + f->at[index];
+}
+
 static int options(const ddp_dataset_t *d, struct ddp_option o[DDP_MAX_OPTIONS])
 {
     return ddp__image_list(&((const struct files *)d)->o, o);
@@ -115,6 +129,8 @@ static const struct ddp__dataset_ops ops = {
     .ahead = begin_sample,
     .label = label_of,
     .path = path_of,
+    .file = file_of,
+    .name = name_of,
     .checksum = checksum,
     .content = content_of,
     .options = options,
@@ -133,13 +149,8 @@ ddp_dataset_t *ddp__files_new(const char *dir,
         ddp_dataset_free(&f->d);
         return NULL;
     }
-    f->d.shape = (struct ddp_shape){f->o.size, f->o.size, 3};
-    f->d.type = DDP_U8;
-    f->d.resize = f->o.resize;
+    ddp__dataset_set_images(&f->d, &f->o);
     f->d.far = f->in->ops->ahead;
-    f->d.max_bad = f->o.max_bad;
-    memcpy(f->d.mean, f->o.mean, sizeof(f->o.mean));
-    memcpy(f->d.std, f->o.std, sizeof(f->o.std));
     return &f->d;
 }
 

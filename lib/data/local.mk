@@ -19,4 +19,8 @@ LIB_SOURCES += \
     %D%/open.c \
     %D%/order.c \
     %D%/order.h \
-    %D%/part.c
+    %D%/part.c \
+    %D%/tar_index.c \
+    %D%/tar_index.h \
+    %D%/tars.c \
+    %D%/tars.h

@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "data/cifar.h"
 #include "data/image_folder.h"
+#include "data/tar_index.h"
 #include "storage/storage.h"
 
 /* The subfolder that has a split, or NULL. */
@@ -80,6 +81,26 @@ static bool is_cifar10(const char *dir)
            ddp__storage_has_folder(dir, "cifar-10-batches-bin");
 }
 
+/* A split that "imagenet data pack" wrote. */
+static bool is_packed(const char *dir, const char *split)
+{
+    char *path = split ? ddp__path_join(dir, split) : NULL;
+    bool there = path && ddp__storage_has_file(path, DDP__TAR_INDEX);
+
+    free(path);
+    return there;
+}
+
+static ddp_dataset_t *open_packed(const char *dir, const char *split,
+                                  const struct ddp_image_options *o)
+{
+    char *path = ddp__path_join(dir, split);
+    ddp_dataset_t *d = path ? ddp_dataset_tars(path, o) : NULL;
+
+    free(path);
+    return d;
+}
+
 bool ddp_dataset_has_splits(const char *dir)
 {
     return dir &&
@@ -100,6 +121,8 @@ ddp_dataset_t *ddp_dataset_open(const char *dir, enum ddp_split split,
     }
     if (ddp__storage_check(dir) < 0)
         return NULL;
+    if (is_packed(dir, split_folder(dir, split)))
+        return open_packed(dir, split_folder(dir, split), o);
     if (is_imagenet(dir))
         return ddp_dataset_imagenet(dir, split, o);
     if (is_cifar10(dir))

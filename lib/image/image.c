@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/crc32c.h"
 #include "base/error.h"
 #include "image/image.h"
 #include "image/jpeg.h"
@@ -372,6 +373,36 @@ int ddp__image_load(struct ddp__storage *in, const char *path,
     if (!s)
         return DDP_ENOMEM;
     if ((rc = ddp__storage_read(in, path, max_file, &s->file)) < 0)
+        return rc;
+    rc = ddp__image_decode(s->file.data, s->file.len, o, turn, key, x);
+    trim_memory(&s->file);
+    return rc;
+}
+
+/* A part whose bytes have changed may still decode, as another image. */
+int ddp__part_read(struct ddp__storage *in, const struct ddp__part *p,
+                   struct ddp__bytes *b)
+{
+    int rc = in->ops->read_part(in, p->path, p->at, p->len, b);
+    uint32_t crc;
+
+    if (rc < 0 || (crc = ddp__crc32c(0, b->data, b->len)) == p->crc)
+        return rc;
+    return ddp__fail(DDP_EDATA,
+                     "is damaged: its CRC-32C is %08x, and the index has %08x",
+                     crc, p->crc);
+}
+
+int ddp__image_load_part(struct ddp__storage *in, const struct ddp__part *p,
+                         const struct ddp_image_options *o, enum ddp__turn turn,
+                         uint64_t key, uint8_t *x)
+{
+    struct scratch *s = scratch_get();
+    int rc;
+
+    if (!s)
+        return DDP_ENOMEM;
+    if ((rc = ddp__part_read(in, p, &s->file)) < 0)
         return rc;
     rc = ddp__image_decode(s->file.data, s->file.len, o, turn, key, x);
     trim_memory(&s->file);

@@ -10,6 +10,7 @@
 /* Whether to rotate images by their EXIF orientation; torchvision does not. */
 enum ddp__turn { DDP__AS_STORED, DDP__UPRIGHT };
 
+struct ddp__bytes;
 struct ddp__storage;
 
 /* Read, decode, crop, resize and flip the image at path of a storage into x
@@ -18,6 +19,19 @@ struct ddp__storage;
 int ddp__image_load(struct ddp__storage *in, const char *path,
                     const struct ddp_image_options *o, enum ddp__turn turn,
                     uint64_t key, uint8_t *x);
+
+/* The same for a part of a file; DDP_EDATA if its checksum is another. */
+struct ddp__part {
+    const char *path;
+    int64_t at;
+    size_t len;
+    uint32_t crc; /* CRC-32C */
+};
+int ddp__part_read(struct ddp__storage *in, const struct ddp__part *p,
+                   struct ddp__bytes *b);
+int ddp__image_load_part(struct ddp__storage *in, const struct ddp__part *p,
+                         const struct ddp_image_options *o, enum ddp__turn turn,
+                         uint64_t key, uint8_t *x);
 
 /* The same for a file in memory. */
 int ddp__image_decode(const uint8_t *data, size_t len,

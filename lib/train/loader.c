@@ -126,7 +126,7 @@ static int fill_one(struct ddp__loader *l, const struct ddp__task *t,
     if (t->call->buf[DDP__FILL_TARGET].type == DDP_I32)
         ((int32_t *)t->data[DDP__FILL_TARGET])[i] = s.label;
     ((int64_t *)t->data[DDP__FILL_IDS])[i] =
-        ddp__order_index(o, l->data->count, pos);
+        ddp__dataset_index(l->data, o, pos);
     weight[i] = s.weight;
     weight[t->call->cap] += s.norm < 0 ? s.weight : s.norm;
     return 0;
