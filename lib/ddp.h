@@ -766,11 +766,32 @@ ddp_dataset_t *ddp_dataset_imagenet(const char *dir, enum ddp_split split,
 ddp_dataset_t *ddp_dataset_cifar10(const char *dir, enum ddp_split split,
                                    const struct ddp_image_options *o);
 
-/* Images in tar files with an index (docs/data.md).  Each epoch has
+/* Images that ddp_dataset_pack() wrote: tar files with an index.  Each epoch has
  * its own order of them, in which samples are mixed within windows of 16384.
  * One whose checksum is wrong is bad. */
 ddp_dataset_t *ddp_dataset_tars(const char *dir,
                                 const struct ddp_image_options *o);
+
+struct ddp_pack_options {
+    size_t struct_size;
+    int64_t shard_samples; /* in each tar file; default 1000 */
+    int threads;           /* that write; default 1 */
+    uint64_t seed;         /* of the order that samples are written in */
+};
+
+/* Fill in the defaults. */
+#define ddp_pack_options_init(o) ddp_pack_options_init_sized(o, sizeof(*(o)))
+void ddp_pack_options_init_sized(struct ddp_pack_options *o, size_t size);
+
+/* Write a data set of image files into the folder dir, as tar files in
+ * WebDataset's layout ("00000012.jpg", and its class in "00000012.cls"), with
+ * an index, checksums and the names of classes.  dir must not exist; it appears
+ * when all of it is on disk.  o: NULL: the defaults.
+ * Errors   DDP_EINVAL: dir exists, or the data are no files; DDP_EIO: it cannot
+ *          be written, or the build lacks libarchive; DDP_EDATA: a file cannot
+ *          be read. */
+int ddp_dataset_pack(ddp_dataset_t *d, const char *dir,
+                     const struct ddp_pack_options *o);
 
 /* n images by their paths, without classes: to be answered, not trained on.
  * A folder stands for the images in it, at any depth, in the order of their

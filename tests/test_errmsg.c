@@ -238,6 +238,12 @@ static bool resumed(bool with)
 #else
 #define ONNX_CALLS(X)
 #endif
+#ifdef HAVE_ARCHIVE
+#define PACK_CALLS(X)                                                          \
+    X(ddp_dataset_pack, ddp_dataset_pack(folder, at("packed"), NULL) == 0)
+#else
+#define PACK_CALLS(X)
+#endif
 #define CALLS(X)                                                               \
     X(ddp_printable, (ddp_printable(control), !strcmp(control, "a?")))         \
     X(ddp_strerror, *ddp_strerror(DDP_EIO))                                    \
@@ -253,6 +259,7 @@ static bool resumed(bool with)
     X(ddp_load_options_init_sized, INIT(ddp_load_options))                     \
     X(ddp_convert_options_init_sized, INIT(ddp_convert_options))               \
     X(ddp_image_options_init_sized, INIT(ddp_image_options))                   \
+    X(ddp_pack_options_init_sized, INIT(ddp_pack_options))                     \
     X(ddp_storage_config_init_sized, INIT(ddp_storage_config))                 \
     X(ddp_storage_configure, ddp_storage_configure(NULL) == 0)                 \
     X(ddp_storage_stats, DONE(ddp_storage_stats(&asked)))                      \
@@ -358,6 +365,7 @@ static bool resumed(bool with)
     X(ddp_dataset_folder, opened(ddp_dataset_folder(at("f"), &small)))         \
     X(ddp_dataset_open, (folder = ddp_dataset_open(at("f"), DDP_TRAIN,         \
                                                    &small)))                   \
+    PACK_CALLS(X)                                                              \
     X(ddp_dataset_tars, opened(ddp_dataset_tars(at("p"), &small)))             \
     X(ddp_dataset_has_splits, !ddp_dataset_has_splits(at("f")))                \
     X(ddp_dataset_native_size, ddp_dataset_native_size(at("f")) == 0)          \
@@ -546,6 +554,7 @@ static void test_calls(void)
     X(ddp_dataset_free, FREES(ddp_dataset_free(NULL)))                         \
     X(ddp_dataset_part, !ddp_dataset_part(NULL, DDP_VAL, 0.5, 1))              \
     X(ddp_dataset_shard, !ddp_dataset_shard(NULL, 0, 1))                       \
+    X(ddp_dataset_pack, NONE(ddp_dataset_pack(NULL, "x", NULL)))               \
     X(ddp_dataset_count, NONE(ddp_dataset_count(NULL)))                        \
     X(ddp_dataset_classes, NONE(ddp_dataset_classes(NULL)))                    \
     X(ddp_dataset_shape, !ddp_dataset_shape(NULL).c)                           \

@@ -19,6 +19,7 @@ LIB_SOURCES += \
     %D%/open.c \
     %D%/order.c \
     %D%/order.h \
+    %D%/pack.c \
     %D%/part.c \
     %D%/tar_index.c \
     %D%/tar_index.h \

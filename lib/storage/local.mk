@@ -9,6 +9,7 @@ LIB_SOURCES += \
     %D%/settings.h \
     %D%/storage.c \
     %D%/storage.h \
+    %D%/tar.h \
     %D%/visits.c \
     %D%/visits.h
 
@@ -41,4 +42,10 @@ LIB_SOURCES += \
     %D%/web.h
 else
 LIB_SOURCES += %D%/none.c
+endif
+
+if HAVE_ARCHIVE
+LIB_SOURCES += %D%/tar.c
+else
+LIB_SOURCES += %D%/tar_none.c
 endif

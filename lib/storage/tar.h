@@ -1,0 +1,34 @@
+/* tar.h - write tar files, and find what is in them
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#ifndef DDP_TAR_H
+#define DDP_TAR_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* A tar file that is being written. */
+struct ddp__tar;
+
+/* Create the file at path, which must not exist.  NULL and a message that names
+ * it. */
+struct ddp__tar *ddp__tar_create(const char *path);
+
+/* Add a file; the message of a failure names the tar file. */
+int ddp__tar_add(struct ddp__tar *t, const char *name, const void *data,
+                 size_t len);
+
+/* End it and have it on disk; t is freed, whatever becomes of it. */
+int ddp__tar_finish(struct ddp__tar *t);
+
+/* Free it without ending it; NULL is nothing. */
+void ddp__tar_drop(struct ddp__tar *t);
+
+/* Call fn for each regular file in the tar file at path: its name, and where
+ * its bytes are.  A negative code of fn ends the search and is its result. */
+int ddp__tar_each(const char *path,
+                  int (*fn)(const char *name, int64_t at, int64_t size,
+                            void *arg),
+                  void *arg);
+
+#endif
