@@ -766,9 +766,9 @@ ddp_dataset_t *ddp_dataset_imagenet(const char *dir, enum ddp_split split,
 ddp_dataset_t *ddp_dataset_cifar10(const char *dir, enum ddp_split split,
                                    const struct ddp_image_options *o);
 
-/* Images that ddp_dataset_pack() wrote: tar files with an index.  Each epoch has
- * its own order of them, in which samples are mixed within windows of 16384.
- * One whose checksum is wrong is bad. */
+/* Images that ddp_dataset_pack() wrote: tar files with an index.  Each epoch
+ * has its own order of them, in which samples are mixed within windows of
+ * 16384.  One whose checksum is wrong is bad. */
 ddp_dataset_t *ddp_dataset_tars(const char *dir,
                                 const struct ddp_image_options *o);
 
@@ -800,9 +800,9 @@ ddp_dataset_t *ddp_dataset_images(const char *const *path, int64_t n,
                                   const struct ddp_image_options *o);
 
 /* Whichever of the image data sets dir holds: imagenet, a CIFAR-10, or
- * folders, packed or not: dir/train; dir/val, else dir/test; dir/test.  If dir has none of
- * these, its own folders are the classes of DDP_TRAIN, and there is no other
- * split. */
+ * folders, packed or not: dir/train; dir/val, else dir/test; dir/test.  If dir
+ * has none of these, its own folders are the classes of DDP_TRAIN, and there is
+ * no other split. */
 ddp_dataset_t *ddp_dataset_open(const char *dir, enum ddp_split split,
                                 const struct ddp_image_options *o);
 

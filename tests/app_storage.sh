@@ -142,9 +142,10 @@ done
 
 # ---- who asks ----
 
+folder=folders
 read_all()
 {
-    run "$imagenet" data check "${1:-s3://bucket/folders}" --storage-timeout 2
+    run "$imagenet" data check "${1:-s3://bucket/$folder}" --storage-timeout 2
 }
 
 unset AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY
@@ -262,6 +263,34 @@ run "$imagenet" data check s3://nobucket/x --storage-timeout 2
 complains "s3://nobucket/x: is not there: the server answered 404 NoSuchBucket" \
     "a bucket that does not exist"
 
+# ---- parts of tar files ----
+
+fault
+if "$imagenet" data pack "$folders" --output "$top/bucket/packed" \
+    --shard-samples 9 >/dev/null 2>"$tmp/err"; then
+    same packed "tar files on S3"
+    folder=packed
+    fault 'tar 503 9' 'tar short 5'
+    rm -rf "$tmp/run"
+    # shellcheck disable=SC2086
+    run "$imagenet" train s3://bucket/packed $net --storage-timeout 20 \
+        --output "$tmp/run"
+    exits 0 "parts that are refused, or too short"
+    cmp "$tmp/here-packed/weights.safetensors" "$tmp/run/weights.safetensors"
+    point $? "the weights are the same"
+    [ "$(asked 'tar bytes=')" -gt 50 ] && [ "$(asked 'tar -$')" = 0 ]
+    point $? "only parts are asked for"
+    fails 74 'tar changed 0' "0000.*tar: .*changed since its folder was listed" \
+        "a tar file that has changed"
+    fails 74 'tar wrongrange 0' "sent the part .bytes [0-9-]*/[0-9]*., expected" \
+        "another part than was asked for"
+    fails 74 'tar whole 0' "whole files only: it does not answer requests for" \
+        "a server that does not know of parts"
+    folder=folders
+else
+    complains "install libarchive" "without libarchive there are no tar files"
+fi
+
 # ---- reading ahead ----
 
 serve --delay 100
@@ -300,7 +329,7 @@ caches 100.0 "with a full one"
 [ "$(asked JPEG)" = 0 ]
 point $? "nothing is fetched"
 find "$tmp/cache" -type f | while read -r copy; do
-    printf X | dd of="$copy" bs=1 seek=1000 conv=notrunc 2>/dev/null
+    printf XXXXXXXX | dd of="$copy" bs=1 seek=1000 conv=notrunc 2>/dev/null
 done
 caches '[0-9.]+' "with one whose copies are all damaged"
 [ "$(asked JPEG)" -ge 49 ]

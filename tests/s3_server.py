@@ -16,8 +16,9 @@ query match (COUNT 0: all of them) fail: KIND is a status (500), "reset" (the
 connection), "cut" (half of the body), "stall" (no more bytes), "short" (fewer
 bytes, and a Content-Length that fits), "long" (more), "html" (a page with status
 200), "changed" (another ETag), "moved" (301 to a secret address), "redirected"
-(301 with another region), "drip" (a byte at a time), "expired" (403).  It is
-read again whenever it changes.
+(301 with another region), "drip" (a byte at a time), "expired" (403), "whole"
+(the Range of a request is not heeded), "wrongrange" (another part is sent).  It
+is read again whenever it changes.
 """
 import argparse
 import hashlib
@@ -323,7 +324,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         head, status = [("ETag", etag)], 200
         span = re.fullmatch(r"bytes=(\d+)-(\d+)",
                             self.headers.get("Range") or "")
-        if span:
+        if span and self.fault != "whole":
             a, b = int(span[1]), min(int(span[2]), len(body) - 1)
             if self.fault == "wrongrange":
                 a += 1

@@ -31,6 +31,8 @@ bin_imagenet_SOURCES = \
     %D%/options.h \
     %D%/output.c \
     %D%/output.h \
+    %D%/pack.c \
+    %D%/pack.h \
     %D%/picture.c \
     %D%/picture.h \
     %D%/prediction.c \

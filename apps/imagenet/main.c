@@ -16,6 +16,7 @@
 #include "infer.h"
 #include "inspect.h"
 #include "options.h"
+#include "pack.h"
 #include "setup.h"
 #include "synth.h"
 #include "train.h"
@@ -37,6 +38,8 @@ static const struct command {
      "show layers, parameters, FLOPs and memory of a network"},
     {"data", "check", &check_command, check_run,
      "find unreadable images before a run"},
+    {"data", "pack", &pack_command, pack_run,
+     "write images into tar files with an index"},
     {"data", "synth", &synth_command, synth_run,
      "create a small data set of JPEG files"},
 };
@@ -143,7 +146,8 @@ static int run_data(int argc, char **argv)
         usage(argc < 3 ? stderr : stdout, "data");
         return argc < 3 ? EXIT_USAGE : 0;
     }
-    app_say("unknown command 'data %s'; available: data check, data synth",
+    app_say("unknown command 'data %s'; available: data check, data pack, data "
+            "synth",
             argv[2]);
     return EXIT_USAGE;
 }

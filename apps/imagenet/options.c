@@ -541,6 +541,21 @@ static const struct opt_group check = {
     },
 };
 
+static const struct opt_group pack = {
+    "Options",
+    (const struct opt[]){
+        DATA_ROW,
+        TEXT("output", output, "DIR", NULL,
+             "folder to create, with a subfolder for each split"),
+        INT("shard-samples", shard_samples, "1000", 1, 1e9,
+            "images in each tar file"),
+        INT("seed", seed, "0", 0, 1e15, "of the order of images"),
+        INT("workers", workers, NULL, 1, 256, "threads [one per core]",
+            .letter = 'j'),
+        END,
+    },
+};
+
 static const struct opt_group synth = {
     "Options",
     (const struct opt[]){
@@ -682,6 +697,17 @@ const struct opt_command check_command = {
         "The exit code is 65 if more than --max-bad of a split are unreadable.",
     .plain = "data",
     .group = (const struct opt_group *const[]){&check, NULL},
+};
+
+const struct opt_command pack_command = {
+    .name = "imagenet data pack",
+    .about = "Write the images of both splits into tar files (WebDataset's "
+             "layout) with an index, checksums and the names of classes.\n"
+             "\n"
+             "--data DIR then reads these; \"imagenet data check DIR\" checks "
+             "them.",
+    .plain = "data",
+    .group = (const struct opt_group *const[]){&pack, NULL},
 };
 
 const struct opt_command synth_command = {

@@ -45,6 +45,7 @@ struct settings {
     int64_t storage_timeout;
     char *cache_dir;
     double cache_size;
+    int64_t shard_samples;
     /* predictions */
     char **input, *list, *class_map, *per_class;
     int64_t topk;
@@ -67,5 +68,6 @@ enum { FORMAT_TEXT, FORMAT_CSV, FORMAT_JSONL };
 extern const struct opt_command train_command, eval_command, infer_command;
 extern const struct opt_command convert_command, export_command;
 extern const struct opt_command inspect_command, check_command, synth_command;
+extern const struct opt_command pack_command;
 
 #endif

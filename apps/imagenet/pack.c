@@ -1,0 +1,59 @@
+/* pack.c - "imagenet data pack": image files into tar files with an index
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#include "config.h"
+#include <stdlib.h>
+
+#include "ddp.h"
+
+#include "common/app.h"
+#include "common/app_fail.h"
+#include "common/cores.h"
+#include "options.h"
+#include "pack.h"
+
+static int pack_split(const struct settings *s, ddp_dataset_t *d,
+                      const char *name)
+{
+    char *dir = app_path(s->output, "%s", name);
+    struct ddp_pack_options p;
+    double t = app_now();
+    int rc;
+
+    if (!dir)
+        return app_exit_code(DDP_ENOMEM);
+    ddp_pack_options_init(&p);
+    p.shard_samples = s->shard_samples;
+    p.threads = s->workers ? (int)s->workers : app_cores();
+    p.seed = (uint64_t)s->seed;
+    rc = ddp_dataset_pack(d, dir, &p);
+    if (rc == 0)
+        printf("packed split=%s images=%lld seconds=%.1f: %s\n", name,
+               (long long)ddp_dataset_count(d), app_now() - t, dir);
+    free(dir);
+    return rc < 0 ? app_fail(rc) : 0;
+}
+
+int pack_run(struct opts *o, struct settings *s)
+{
+    static const char *const name[] = {
+        [DDP_TRAIN] = "train", [DDP_VAL] = "val"};
+    int splits, rc = 0;
+
+    if (!s->data || !s->output) {
+        opt_complain(o, "--%s DIR is missing", s->data ? "output" : "data");
+        return EXIT_USAGE;
+    }
+    splits = ddp_dataset_has_splits(s->data) ? 2 : 1;
+    for (int i = DDP_TRAIN; rc == 0 && i < splits; i++) {
+        ddp_dataset_t *d = ddp_dataset_open(s->data, (enum ddp_split)i, NULL);
+
+        rc = d ? app_make_dir(s->output) : app_fail(ddp_errcode());
+        if (rc == 0) {
+            printf("%s: %s\n", name[i], ddp_dataset_describe(d));
+            rc = pack_split(s, d, name[i]);
+        }
+        ddp_dataset_free(d);
+    }
+    return rc;
+}
