@@ -10,4 +10,3 @@ include %D%/bench/local.mk
 include %D%/imagenet/local.mk
 include %D%/iris/local.mk
 include %D%/predict/local.mk
-include %D%/ranks/local.mk

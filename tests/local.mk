@@ -213,10 +213,10 @@ dist_check_SCRIPTS = \
     %D%/app_cuda_libs.sh \
     %D%/app_emulated.sh \
     %D%/app_fusebench.sh \
-    %D%/app_examples.sh \
     %D%/app_gpu_check.sh \
     %D%/app_infer.sh \
     %D%/app_iris.sh \
+    %D%/app_loops.sh \
     %D%/app_memory.sh \
     %D%/app_options.sh \
     %D%/app_predict.sh \
@@ -257,6 +257,7 @@ EXTRA_DIST += \
     %D%/outside/main.c \
     %D%/run-test \
     %D%/defaults.h \
+    %D%/examples.sh \
     %D%/driver.h \
     %D%/tap.h \
     %D%/ranks.sh \
@@ -290,7 +291,7 @@ AM_TESTS_ENVIRONMENT = \
     DDP_TEST_MAKE='$(MAKE)'; export DDP_TEST_MAKE; \
     DDP_TEST_CC='$(CC) $(SANITIZE_CFLAGS)'; export DDP_TEST_CC; \
     DDP_TEST_BINDIR='$(bindir)'; export DDP_TEST_BINDIR; \
-    DDP_TEST_DATADIR='$(datadir)'; export DDP_TEST_DATADIR; \
+    DDP_TEST_DOCDIR='$(docdir)'; export DDP_TEST_DOCDIR; \
     DDP_TEST_LIBDIR='$(libdir)'; export DDP_TEST_LIBDIR; \
     mkdir -p "$$STARPU_HOME";
 

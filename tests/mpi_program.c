@@ -1,4 +1,4 @@
-/* mpi_program.c - a program that starts MPI itself, for app_examples.sh
+/* mpi_program.c - a program that starts MPI itself, for app_loops.sh
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  *     mpi_program multiple|single

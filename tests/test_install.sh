@@ -51,6 +51,12 @@ ok "the program in the README builds" \
 ok "and trains" env -C "$srcdir/apps/iris" LD_LIBRARY_PATH="$lib" \
     "$root/readme"
 
+# The installed examples, as their README says.
+for example in "$root$DDP_TEST_DOCDIR"/examples/*.c; do
+    ok "${example##*/} builds where it is installed" \
+        $DDP_TEST_CC -o "$root/example" "$example" $flags -lm
+done
+
 # Each header alone, in each language it has to be valid in.
 alone() # alone COMPILER STANDARD SUFFIX HEADER
 {
@@ -74,7 +80,7 @@ export LD_LIBRARY_PATH=$lib
 ok "the programs run where they are installed" "$bin/imagenet" --version
 ok "the benchmark too" "$bin/ddp-bench" --version
 ok "the example with its data" \
-    "$bin/ddp-iris" "$root$DDP_TEST_DATADIR/libddp/examples/iris.csv"
+    "$bin/ddp-iris" "$root$DDP_TEST_DOCDIR/examples/iris.csv"
 
 strangers=$(nm -D --defined-only "$lib/libddp.so" |
     awk '$2 != "A" { sub(/@.*/, "", $3); print $3 }' |

@@ -1,5 +1,4 @@
-# apps/iris/local.mk - the smallest whole program and what it learns from, which
-# are also installed as an example
+# apps/iris/local.mk - the smallest whole program; examples/local.mk installs it too
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
 bin_PROGRAMS += bin/ddp-iris
@@ -7,5 +6,3 @@ bin_ddp_iris_SOURCES = \
     %D%/iris.c
 bin_ddp_iris_CPPFLAGS = $(APPS_CPPFLAGS)
 bin_ddp_iris_LDADD = libddp.la
-
-dist_examples_DATA += %D%/iris.c %D%/iris.csv

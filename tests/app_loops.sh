@@ -1,15 +1,16 @@
 #!/bin/sh
-# app_examples.sh - programs whose ranks have loops of their own
+# app_loops.sh - programs whose ranks have loops of their own
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
 # What FluxMPI's quick start and DistributedFluxML's tests expect of theirs.
 . "$srcdir/tests/tap.sh"
 . "$srcdir/tests/ranks.sh"
+. "$srcdir/tests/examples.sh"
 
 csv=$srcdir/apps/iris/iris.csv
-flowers=$builddir/apps/ranks/flowers
-build apps/ranks/square
-build apps/ranks/flowers
+flowers=$tmp/flowers
+example square
+example flowers
 
 # learns: the loss of "square" falls to a tenth
 learns()
@@ -27,7 +28,7 @@ agree()
     point $? "$1 ranks make $2 steps and have the same weights"
 }
 
-run "$builddir/apps/ranks/square"
+run "$tmp/square"
 exits 0 "square succeeds alone"
 learns "alone"
 run "$flowers" "$csv"
@@ -37,7 +38,7 @@ if ! has_mpi; then
     done_testing
 fi
 
-ranks 2 "$builddir/apps/ranks/square"
+ranks 2 "$tmp/square"
 exits 0 "and with two ranks"
 learns "with two ranks"
 
