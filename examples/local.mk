@@ -1,5 +1,5 @@
 # examples/local.mk - programs of a page, which are installed as source;
-# tests/app_loops.sh builds and runs them
+# tests/app_examples.sh and tests/app_loops.sh build and run them
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
 examplesdir = $(docdir)/examples
@@ -7,5 +7,13 @@ dist_examples_DATA = \
     apps/iris/iris.c \
     apps/iris/iris.csv \
     %D%/README.md \
+    %D%/callback.c \
     %D%/flowers.c \
+    %D%/gradient.c \
+    %D%/layer.c \
+    %D%/loop.c \
+    %D%/loss.c \
+    %D%/mnist.c \
+    %D%/optimizer.c \
+    %D%/sink.c \
     %D%/square.c

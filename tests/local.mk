@@ -213,6 +213,7 @@ dist_check_SCRIPTS = \
     %D%/app_cuda_libs.sh \
     %D%/app_emulated.sh \
     %D%/app_fusebench.sh \
+    %D%/app_examples.sh \
     %D%/app_gpu_check.sh \
     %D%/app_infer.sh \
     %D%/app_iris.sh \

@@ -1,0 +1,113 @@
+#!/bin/sh
+# app_examples.sh - the programs of examples/ that run alone
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# What each computes is known from elsewhere: by hand, by construction of its
+# data, or from another program.
+. "$srcdir/tests/tap.sh"
+. "$srcdir/tests/examples.sh"
+
+csv=$srcdir/apps/iris/iris.csv
+export DDP_MODULE_DIR="${DDP_MODULE_DIR:-$builddir/.libs}"
+cd "$tmp" || exit 99
+
+# number REGEX: what its group matches in the output, or 999
+number()
+{
+    n=$(sed -n -E "s/(^|.*[^0-9.e+-])$1.*/\2/p" "$tmp/out" | head -n 1)
+    echo "${n:-999}"
+}
+any='(-?[0-9.e+-]+)'
+
+# runs NAME ARGUMENT...: build an example, and run it
+runs()
+{
+    name=$1
+    shift
+    example "$name"
+    run "$tmp/$name" "$@"
+    exits 0 "$name.c runs"
+}
+
+# right LEAST: so many percent at least, and no more than there can be
+right()
+{
+    share=$(number "$any % right")
+    holds "$share >= $1 && $share <= 100" "$name.c: $share % are right"
+}
+
+# ---- own data, layers, losses ----
+
+# The ring covers a third of the square: without learning, 61 % are right.
+runs callback
+right 95
+
+runs layer
+slope=$(number "slope $any")
+holds "$slope > 0.2999 && $slope < 0.3001" "layer.c learns its slope ($slope)"
+
+# A tenth of the errors is 30, so least squares are 3 too high; Huber's loss
+# has one tenth pulling with force 1 against nine with e: e = 1/9.
+runs loss
+high=$(number "squared errors: y = .* x [+] $any")
+low=$(number "Huber's loss: +y = .* x [+] $any")
+holds "$high > 3.9 && $high < 4.1" "loss.c: squared errors are pulled ($high)"
+holds "$low > 1.06 && $low < 1.16" "loss.c: Huber's loss hardly is ($low)"
+
+# ---- own optimizers, gradients, loops, records ----
+
+runs optimizer "$csv"
+right 90
+
+# Gradients of 0.01 at most, times a rate of 0.5; some are that large.
+runs gradient "$csv"
+moved=$(number "moved by $any")
+holds "$moved > 0.00499 && $moved < 0.00501" "gradient.c clips ($moved)"
+first=$(number "step 1: loss $any")
+last=$(number "step 100: loss $any")
+holds "$last < 0.9 * $first" "gradient.c: the loss falls ($first to $last)"
+
+runs loop "$csv"
+says "30 flowers held back" "loop.c holds back a fifth of each class"
+right 85
+best=$(number "best loss $any")
+again=$(number "held back: loss $any")
+holds "$best < 1 && $best == $again" "loop.c ends with its best weights ($best, $again)"
+
+# 3 steps in each of 2 epochs; the rate falls by a sixth of 0.1 a step.
+runs sink "$csv"
+[ "$(cut -d, -f1,2 out | tr '\n' ' ')" = \
+    "step,1 step,2 step,3 step,4 step,5 step,6 end, eval,6 " ]
+point $? "sink.c records 6 steps, the end and an evaluation"
+
+# ---- files ----
+
+# 12x12 pixels with a bright row, its number is the label; 200 of them.
+octal()
+{
+    awk -v digits="$1" 'function byte(b) { printf "\\%03o", b }
+        BEGIN {
+            byte(0); byte(0); byte(8); byte(digits ? 3 : 1)
+            byte(0); byte(0); byte(0); byte(200)
+            for (i = 0; digits && i < 8; i++)
+                byte(i % 4 == 3 ? 12 : 0)
+            for (i = 0; i < 200; i++)
+                if (!digits)
+                    byte(i * 7 % 10)
+                else
+                    for (p = 0; p < 144; p++)
+                        byte(int(p / 12) == i * 7 % 10 + 1 ? 255 : p % 32)
+        }'
+}
+# shellcheck disable=SC2059
+printf "$(octal 1)" >images
+# shellcheck disable=SC2059
+printf "$(octal 0)" >labels
+runs mnist images labels 8
+says "^200 digits" "mnist.c reads all of them"
+right 95
+run ./mnist labels images
+exits 1 "mnist.c refuses other files"
+complains "labels is not" "and names them"
+
+done_testing
