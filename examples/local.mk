@@ -8,6 +8,8 @@ dist_examples_DATA = \
     apps/iris/iris.csv \
     %D%/README.md \
     %D%/callback.c \
+    %D%/dagger.c \
+    %D%/finetune.c \
     %D%/flowers.c \
     %D%/gradient.c \
     %D%/layer.c \
@@ -15,5 +17,7 @@ dist_examples_DATA = \
     %D%/loss.c \
     %D%/mnist.c \
     %D%/optimizer.c \
+    %D%/pullback.c \
+    %D%/serve.c \
     %D%/sink.c \
     %D%/square.c

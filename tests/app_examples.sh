@@ -80,6 +80,23 @@ runs sink "$csv"
     "step,1 step,2 step,3 step,4 step,5 step,6 end, eval,6 " ]
 point $? "sink.c records 6 steps, the end and an evaluation"
 
+# ---- networks as functions ----
+
+runs pullback
+off=$(number "inputs: $any off")
+holds "$off < 1e-3" "pullback.c: slopes of the inputs (off by $off)"
+a=$(number "a weight: $any,")
+b=$(number "finite differences $any\$")
+holds "$a - $b < 1e-3 && $b - $a < 1e-3" "and of a weight ($a, $b)"
+
+# By hand: y = W1 (W0 x + b) + b, dx = W0^T W1^T 1, dW0 = (W1^T 1) (sum of x).
+runs dagger
+printf '%s\n' "y 0 5" "y -0.5 8" "y -3 15" "y -1 11" >want
+sed -n 's/, dx 4.5 7$//p' out >got
+cmp want got
+point $? "dagger.c: outputs and their derivatives"
+says "^gradient of the first weights 1.5 6 1 4$" "and those of the weights"
+
 # ---- files ----
 
 # 12x12 pixels with a bright row, its number is the label; 200 of them.
@@ -109,5 +126,41 @@ right 95
 run ./mnist labels images
 exits 1 "mnist.c refuses other files"
 complains "labels is not" "and names them"
+
+# Three classes to learn, then two others.
+"$imagenet" data synth --output three --classes 3 --train-count 48 \
+    --val-count 12 >log 2>&1 &&
+    "$imagenet" data synth --output two --classes 2 --train-count 32 \
+        --val-count 4 >>log 2>&1 &&
+    "$imagenet" train --data three --model resnet18 --img-size 32 --epochs 6 \
+        --batch-size 16 --sub-batch 8 --lr 0.01 --no-val --output run >>log 2>&1
+point $? "the program imagenet makes data and weights"
+find three/ILSVRC -name 'ILSVRC2012_val*' | sort >names
+"$imagenet" infer --weights run/weights.safetensors --list names --topk 1 \
+    --format csv 2>>log | awk -F, 'NR > 1 { print $1 "\t" $4 }' >want
+[ "$(wc -l <want)" = 12 ] && [ "$(cut -f2 want | sort -u | wc -l)" -gt 1 ]
+point $? "and finds several classes in images"
+
+example serve
+run sh -c 'cat names - <<end | ./serve run/weights.safetensors 32
+missing.jpg
+end'
+exits 0 "serve.c runs"
+head -n 12 out | cmp - want
+point $? "serve.c answers as imagenet infer does"
+tail -n 1 out | grep -q "missing.jpg.*: No such file"
+point $? "and goes on after a name without a file"
+run ./serve names
+exits 1 "serve.c refuses files without weights"
+
+# 102 tensors, two of which are the head.
+runs finetune run/weights.safetensors two 32
+says "resnet18: 100 tensors loaded, new head" "finetune.c has a new head"
+says "head only: conv1.weight moved by 0$" "only the head learns at first"
+moved=$(number "all layers: conv1.weight moved by $any")
+holds "$moved > 0 && $moved < 1" "then all layers do ($moved)"
+run "$imagenet" eval --data two --model resnet18 --img-size 32 \
+    --weights finetuned.safetensors
+says "^eval samples=4 " "its weights are those of a network for two classes"
 
 done_testing
