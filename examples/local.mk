@@ -9,15 +9,18 @@ dist_examples_DATA = \
     %D%/README.md \
     %D%/callback.c \
     %D%/dagger.c \
+    %D%/ddp.py \
     %D%/finetune.c \
     %D%/flowers.c \
     %D%/gradient.c \
+    %D%/iris.py \
     %D%/layer.c \
     %D%/loop.c \
     %D%/loss.c \
     %D%/mnist.c \
     %D%/optimizer.c \
     %D%/pullback.c \
+    %D%/raii.cc \
     %D%/serve.c \
     %D%/sink.c \
     %D%/square.c

@@ -163,4 +163,34 @@ run "$imagenet" eval --data two --model resnet18 --img-size 32 \
     --weights finetuned.safetensors
 says "^eval samples=4 " "its weights are those of a network for two classes"
 
+# ---- other languages ----
+
+if command -v g++ >/dev/null; then
+    case $DDP_TEST_CC in *-fsanitize*) flags=${DDP_TEST_CC#* } ;; esac
+    example raii "g++ $flags"
+    run ./raii "$csv"
+    exits 0 "raii.cc runs"
+    right 90
+    run ./raii none.csv
+    exits 1 "raii.cc ends at an exception"
+    complains "raii: .*none.csv" "with the library's message"
+else
+    skip 4 "no g++ here"
+fi
+why=
+command -v python3 >/dev/null || why="no python3 here"
+case $DDP_TEST_CC in *-fsanitize*) why="Python is without sanitizers" ;; esac
+if [ -z "$why" ]; then
+    export LIBDDP="$builddir/.libs/libddp.so" PYTHONDONTWRITEBYTECODE=1
+    run python3 "$srcdir/examples/iris.py" "$csv"
+    exits 0 "iris.py runs"
+    accuracy=$(number "accuracy $any")
+    holds "$accuracy > 0.9 && $accuracy <= 1" "iris.py learns ($accuracy)"
+    run python3 "$srcdir/examples/iris.py" none.csv
+    exits 1 "without its data it fails"
+    complains "ddp.Error: .*none.csv" "with the library's message"
+else
+    skip 4 "$why"
+fi
+
 done_testing
