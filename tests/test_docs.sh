@@ -1,0 +1,96 @@
+#!/bin/bash
+# test_docs.sh - the manual says what is in the source
+# SPDX-License-Identifier: LGPL-2.1-or-later
+. "$srcdir/tests/tap.sh"
+cd "$srcdir" || exit 99
+
+# none SENTENCE FILE: a point that passes if the file is empty
+none()
+{
+    sed 's/^/# /' "$2"
+    [ ! -s "$2" ]
+    point $? "$1"
+}
+
+# ---- links ----
+
+# The anchors that a page's headings have, as GitHub and pandoc make them.
+anchors()
+{
+    sed -n 's/^##* //p' "$1" | tr '[:upper:]' '[:lower:]' |
+        sed 's/[^a-z0-9 _-]//g; s/ /-/g'
+}
+
+for page in *.md docs/*.md examples/*.md; do
+    grep -o '](\([^)]*\))' "$page" | sed 's/^](//; s/)$//' |
+        grep -v -E '^(https?|mailto):' | sort -u | while read -r link; do
+        file=${link%%#*} anchor=${link#"${link%%#*}"}
+        target=${file:+$(dirname "$page")/$file}
+        target=${target:-$page}
+        if [ ! -e "$target" ]; then
+            echo "$page: $link: there is no such file"
+        elif [ -n "$anchor" ] && ! anchors "$target" | grep -q -x "${anchor#?}"
+        then
+            echo "$page: $link: there is no such heading"
+        fi
+    done
+done >"$tmp/links"
+none "links lead to files and headings" "$tmp/links"
+for page in docs/*.md; do
+    grep -q "]($page)" README.md || echo "$page"
+done >"$tmp/lost"
+none "the README has a link to every page" "$tmp/lost"
+
+# ---- environment ----
+
+# The names of variables that code or scripts read, but for enumerators.
+enumerators=$(sed 's,/\*.*\*/,,; /\/\*/,/\*\//d' lib/ddp.h |
+    grep -o -w 'DDP_[A-Z0-9_]*' | sort -u)
+grep -r -h -o -E --include='*.[ch]' '"DDP_[A-Z0-9_]+"' lib codelets apps |
+    tr -d '"' | sort -u | grep -v -x -F "$enumerators" >"$tmp/read"
+sed -n '/^## Of libddp/,/^## Of StarPU/s/^| `\(DDP_[A-Z0-9_]*\).*/\1/p' \
+    docs/environment.md | sort >"$tmp/listed"
+[ "$(wc -l <"$tmp/read")" -ge 10 ]
+point $? "the library reads variables"
+diff "$tmp/read" "$tmp/listed" >"$tmp/diff"
+none "docs/environment.md lists those that it reads (<), and no others (>)" \
+    "$tmp/diff"
+
+# Those of the library, and those that make or a test sets, are not listed.
+mv "$tmp/read" "$tmp/library"
+{
+    grep -h -o -E 'getenv\("DDP_[A-Z0-9_]+' tests/*.c
+    grep -h -o -E '\$\{?DDP_[A-Z0-9_]+' tests/*.sh tests/run-test
+} | grep -o 'DDP_.*' | sort -u | grep -v -x -f "$tmp/library" |
+    grep -v -x -E "DDP_(CRASH|FAIL_AT)|$(grep -o 'export DDP_[A-Z_]*' \
+        tests/local.mk | sed 's/export //' | paste -s -d '|')" >"$tmp/read"
+sed -n '/^## Of the tests/,$s/^| `\(DDP_[A-Z0-9_]*\).*/\1/p' \
+    docs/environment.md | sort >"$tmp/listed"
+diff "$tmp/read" "$tmp/listed" >"$tmp/diff"
+none "and those of the tests" "$tmp/diff"
+
+# ---- programs ----
+
+# Blocks of C with a main() are whole programs: each becomes a file.
+programs=0
+for page in *.md docs/*.md; do
+    awk -v to="$tmp/block" '/^```c$/ { inside = 1; n++; next }
+        /^```$/ { inside = 0 }
+        inside { print >(to n ".c") }' "$page"
+    for c in "$tmp"/block*.c; do
+        [ -e "$c" ] || continue
+        if grep -q 'int main(' "$c"; then
+            programs=$((programs + 1))
+            # shellcheck disable=SC2086
+            ${DDP_TEST_CC:-cc} -Wall -Wextra -Werror -Ilib "$c" -o "$tmp/a.out" \
+                -L"$builddir/.libs" -lddp -lm -Wl,-rpath,"$builddir/.libs" \
+                >"$tmp/out" 2>"$tmp/err"
+            point $? "the program in $page compiles"
+        fi
+        rm "$c"
+    done
+done
+[ $programs -gt 0 ]
+point $? "the manual has programs ($programs)"
+
+done_testing
