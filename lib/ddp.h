@@ -71,6 +71,7 @@ extern "C" {
     X(BUSY, 11, "too many requests are in flight")                             \
     X(PEER, 12, "another rank has ended")
 
+/* Their codes, which functions return. */
 enum ddp_err {
     DDP_OK = 0,
 #define X(name, num, text) DDP_E##name = -num,
@@ -109,6 +110,7 @@ const char *ddp_version(void);
 
 /* ---- start and stop ----------------------------------------------------- */
 
+/* libddp, started: StarPU, the devices, and the other ranks. */
 typedef struct ddp ddp_t;
 
 /* How to start.  STARPU_* variables of the environment win over all of it. */
@@ -201,6 +203,8 @@ int ddp_gpu_count(const ddp_t *ddp, struct ddp_gpu_info *first);
 typedef struct ddp_layer ddp_layer_t;
 typedef struct ddp_layer ddp_chain_t; /* a chain is a layer */
 
+/* Types of elements.  Activations are F32, BF16 or F16; files of weights may
+ * have more. */
 enum ddp_dtype {
     DDP_F32,
     DDP_BF16,
@@ -216,6 +220,7 @@ struct ddp_shape {
     int h, w, c;
 };
 
+/* Activations.  Source: torch.nn, of these names. */
 enum ddp_act {
     DDP_IDENTITY,
     DDP_RELU,
@@ -353,8 +358,17 @@ struct ddp_pool_options {
 #define ddp_pool_options_init(o) ddp_pool_options_init_sized(o, sizeof(*(o)))
 void ddp_pool_options_init_sized(struct ddp_pool_options *o, size_t size);
 
+/* The maximum, or the mean, over windows of kernel x kernel pixels.
+ *
+ * Shapes   as those of a convolution; with ceil_mode rounded up, where a window
+ *          begins inside the image.
+ * Source   PyTorch MaxPool2d, AvgPool2d.
+ */
 ddp_layer_t *ddp_max_pool_new(int kernel, const struct ddp_pool_options *o);
 ddp_layer_t *ddp_mean_pool_new(int kernel, const struct ddp_pool_options *o);
+
+/* The mean over windows that divide the image into out_h x out_w parts, as
+ * PyTorch's AdaptiveAvgPool2d; and over all of it: (h, w, c) to (1, 1, c). */
 ddp_layer_t *ddp_adaptive_mean_pool_new(int out_h, int out_w);
 ddp_layer_t *ddp_global_mean_pool_new(void);
 
@@ -369,6 +383,7 @@ ddp_layer_t *ddp_flatten_new(void);
 /* y = branch(x) + shortcut(x); shortcut DDP_END: + x.  Takes both. */
 ddp_layer_t *ddp_skip_new(ddp_layer_t *branch, ddp_layer_t *shortcut);
 
+/* How the outputs of branches become one. */
 enum ddp_join { DDP_CONCAT, DDP_ADD };
 
 /* y = the outputs of all branches on x, joined by channels or added.  Takes
@@ -476,6 +491,7 @@ struct ddp_save_options {
 #define ddp_save_options_init(o) ddp_save_options_init_sized(o, sizeof(*(o)))
 void ddp_save_options_init_sized(struct ddp_save_options *o, size_t size);
 
+/* o NULL: F32.  Errors: DDP_EIO; path is then as it was. */
 int ddp_chain_save(ddp_chain_t *c, const char *path,
                    const struct ddp_save_options *o);
 
@@ -606,6 +622,7 @@ int ddp_barrier(ddp_t *ddp);
 /* Give every rank the root's bytes. */
 int ddp_bcast(ddp_t *ddp, void *data, size_t bytes, int root);
 
+/* What becomes of the ranks' values of an element. */
 enum ddp_reduction { DDP_SUM, DDP_MEAN, DDP_PROD, DDP_MIN, DDP_MAX };
 
 /* Reduce what the ranks have in data, element by element, and give the result
@@ -676,6 +693,7 @@ int ddp_ranks_status(const ddp_t *ddp, int rank, struct ddp_rank_status *s);
 
 /* ---- data --------------------------------------------------------------- */
 
+/* Samples, by number, with classes or targets. */
 typedef struct ddp_dataset ddp_dataset_t;
 
 /* What becomes of an image. */
@@ -745,6 +763,7 @@ struct ddp_storage_stats {
 };
 void ddp_storage_stats(struct ddp_storage_stats *s);
 
+/* A part of a data set as its publisher divided it. */
 enum ddp_split { DDP_TRAIN, DDP_VAL, DDP_TEST };
 
 /* A table with a header line; label names the column of classes, the other
@@ -861,6 +880,7 @@ struct ddp_source {
 };
 ddp_dataset_t *ddp_dataset_callback(const struct ddp_source *src);
 
+/* After the trainers that use it. */
 void ddp_dataset_free(ddp_dataset_t *d);
 
 int64_t ddp_dataset_count(const ddp_dataset_t *d);
@@ -958,6 +978,7 @@ struct ddp_optimizer_info {
 const struct ddp_optimizer_info *
 ddp_optimizer_info(enum ddp_optimizer_kind kind);
 
+/* An optimizer with the defaults of its kind, which the caller may change. */
 struct ddp_optimizer ddp_sgd(float lr);
 struct ddp_optimizer ddp_momentum(float lr, float momentum);
 struct ddp_optimizer ddp_nesterov(float lr, float momentum);
@@ -1030,6 +1051,7 @@ struct ddp_progress {
     double eta_s;
 };
 
+/* Of an epoch's samples: shuffled by the seed, or as the data have them. */
 enum ddp_order { DDP_SHUFFLE, DDP_IN_ORDER };
 
 /* When ddp_trainer_train() writes checkpoints, and which of them it keeps.  In
@@ -1049,6 +1071,7 @@ struct ddp_checkpoint_config {
  * the mean over each sample and its mirror image, left and right swapped. */
 enum ddp_tta { DDP_TTA_NONE, DDP_TTA_FLIP };
 
+/* Trains a chain on data: the state of a run. */
 typedef struct ddp_trainer ddp_trainer_t;
 
 /* An evaluation by a trainer, for those who record it. */
@@ -1493,6 +1516,7 @@ int ddp_chain_forward(ddp_t *ddp, ddp_chain_t *chain, const void *x,
                       enum ddp_dtype type, struct ddp_shape shape, int n,
                       int sub_batch, float *y);
 
+/* A forward pass that remembers what the backward pass needs. */
 typedef struct ddp_pullback ddp_pullback_t;
 
 /* Forward in training mode, kept for one or several pulls.  y may be NULL. */

@@ -120,6 +120,7 @@ struct ddp_kernel {
     ddp_kernel_f on[DDP_DEVICE_KINDS]; /* [DDP_CPU] at least; NULL: none */
 };
 
+/* What a kernel does with a buffer; DDP_UPDATE: reads and writes it. */
 enum ddp_access { DDP_READ, DDP_WRITE, DDP_UPDATE };
 
 /* For forward and backward: make values, add calls, keep records. */

@@ -93,4 +93,36 @@ done
 [ $programs -gt 0 ]
 point $? "the manual has programs ($programs)"
 
+# ---- reference ----
+
+# Names in paragraphs without a comment; a paragraph ends at an empty line
+# outside of braces and comments.
+for header in lib/ddp.h lib/ddp_layer.h; do
+    awk '
+        function report() {
+            if (!comment)
+                printf "%s", names
+            names = ""
+            comment = 0
+        }
+        {
+            line = $0
+            if (inside || line ~ /\/\*/) {
+                comment = comment || line !~ /\/\* ----/
+                inside = line !~ /\*\//
+                if (line ~ /^ *\/?\*/)
+                    next
+                sub(/\/\*.*/, "", line)
+            }
+            if (line == "" && !depth)
+                report()
+            if (!depth && match(line, /^(struct|enum) [a-z_]+ {|ddp_[a-z0-9_]+\(|^typedef .*;|^#define (ddp|DDP)_[A-Za-z_]+/))
+                names = names FILENAME ": " substr(line, RSTART, RLENGTH) "\n"
+            if (line !~ /^extern "C"/)
+                depth += gsub(/{/, "", line) - gsub(/}/, "", line)
+        }
+        END { report() }' $header
+done >"$tmp/undocumented"
+none "every name of the public headers has a comment" "$tmp/undocumented"
+
 done_testing
