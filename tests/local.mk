@@ -218,6 +218,7 @@ dist_check_SCRIPTS = \
     %D%/app_infer.sh \
     %D%/app_iris.sh \
     %D%/app_loops.sh \
+    %D%/app_manual.sh \
     %D%/app_memory.sh \
     %D%/app_options.sh \
     %D%/app_predict.sh \

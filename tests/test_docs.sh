@@ -73,6 +73,7 @@ none "and those of the tests" "$tmp/diff"
 
 # Blocks of C with a main() are whole programs: each becomes a file.
 programs=0
+cp apps/iris/iris.csv "$tmp"
 for page in *.md docs/*.md; do
     awk -v to="$tmp/block" '/^```c$/ { inside = 1; n++; next }
         /^```$/ { inside = 0 }
@@ -86,6 +87,8 @@ for page in *.md docs/*.md; do
                 -L"$builddir/.libs" -lddp -lm -Wl,-rpath,"$builddir/.libs" \
                 >"$tmp/out" 2>"$tmp/err"
             point $? "the program in $page compiles"
+            run env -C "$tmp" DDP_MODULE_DIR="$builddir/.libs" ./a.out
+            exits 0 "and runs"
         fi
         rm "$c"
     done
