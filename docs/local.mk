@@ -1,4 +1,4 @@
-# docs/local.mk - the pages of the manual
+# docs/local.mk - the pages of the manual, and the same as HTML
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
 DOC_PAGES = \
@@ -21,4 +21,14 @@ DOC_PAGES = \
     %D%/training.md \
     %D%/tuning.md \
     %D%/weights.md
-EXTRA_DIST += $(DOC_PAGES)
+EXTRA_DIST += $(DOC_PAGES) %D%/style.css contrib/build-docs
+
+# As HTML, in docs/html.  "make install-html" installs it.
+docs:
+	$(srcdir)/contrib/build-docs '$(srcdir)' %D%/html
+html-local: docs
+install-html-local: docs
+	$(MKDIR_P) '$(DESTDIR)$(htmldir)/examples'
+	$(INSTALL_DATA) %D%/html/*.html %D%/html/style.css '$(DESTDIR)$(htmldir)'
+	$(INSTALL_DATA) %D%/html/examples/* '$(DESTDIR)$(htmldir)/examples'
+.PHONY: docs

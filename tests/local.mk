@@ -309,4 +309,4 @@ check-long:
 .PHONY: check-long
 
 clean-local:
-	rm -rf %D%/home
+	rm -rf %D%/home docs/html

@@ -128,4 +128,37 @@ for header in lib/ddp.h lib/ddp_layer.h; do
 done >"$tmp/undocumented"
 none "every name of the public headers has a comment" "$tmp/undocumented"
 
+# ---- HTML ----
+
+# Links that lead nowhere, and files that come from a network.
+check_html()
+{
+    cd "$tmp/html" || return
+    for page in *.html; do
+        grep -o 'href="[^"]*"' "$page" | sed 's/^href="//; s/"$//' |
+            grep -v -E '^(https?|mailto):' | sort -u >"$tmp/hrefs"
+        grep -o 'id="[^"]*"' "$page" | sed 's/^id="//; s/"$//' >"$tmp/ids"
+        while read -r link; do
+            file=${link%%#*}
+            [ -e "${file:-$page}" ] || echo "$page: $link: no such file"
+        done <"$tmp/hrefs"
+        sed -n 's/^#//p' "$tmp/hrefs" | while read -r id; do
+            grep -q -x -F "$id" "$tmp/ids" || echo "$page: #$id: no such id"
+        done
+    done
+    grep -n -E '<(script|img|link)[^>]*https?:' ./*.html
+}
+
+if command -v pandoc >/dev/null; then
+    run contrib/build-docs . "$tmp/html"
+    exits 0 "make docs succeeds"
+    [ "$(find "$tmp/html" -name '*.html' | wc -l)" = \
+        $(($(find docs -name '*.md' | wc -l) + 5)) ]
+    point $? "every page is there, and the reference"
+    (check_html) >"$tmp/broken"
+    none "links between them lead somewhere, none to a network" "$tmp/broken"
+else
+    skip 3 "no pandoc here"
+fi
+
 done_testing
