@@ -153,7 +153,7 @@ if command -v pandoc >/dev/null; then
     run contrib/build-docs . "$tmp/html"
     exits 0 "make docs succeeds"
     [ "$(find "$tmp/html" -name '*.html' | wc -l)" = \
-        $(($(find docs -name '*.md' | wc -l) + 5)) ]
+        $(($(find ./*.md docs examples -name '*.md' | wc -l) + 2)) ]
     point $? "every page is there, and the reference"
     (check_html) >"$tmp/broken"
     none "links between them lead somewhere, none to a network" "$tmp/broken"
