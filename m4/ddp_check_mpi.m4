@@ -43,5 +43,6 @@ AC_DEFUN([DDP_CHECK_MPI], [
         [AC_MSG_ERROR([--with-mpi=$with_mpi: expected yes or no])])
     AC_SUBST([MPI_CFLAGS])
     AC_SUBST([MPI_LIBS])
+    AC_SUBST([MPI_VERSION])
     AM_CONDITIONAL([HAVE_MPI], [test -n "$MPI_VERSION"])
 ])

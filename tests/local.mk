@@ -210,6 +210,7 @@ dist_check_SCRIPTS = \
     %D%/app_bench.sh \
     %D%/app_bundle.sh \
     %D%/app_data.sh \
+    %D%/app_doctor.sh \
     %D%/app_cuda_libs.sh \
     %D%/app_emulated.sh \
     %D%/app_fusebench.sh \

@@ -14,6 +14,16 @@ bin_imagenet_SOURCES = \
     %D%/classes.h \
     %D%/convert.c \
     %D%/convert.h \
+    %D%/doctor.c \
+    %D%/doctor.h \
+    %D%/doctor_limits.c \
+    %D%/doctor_limits.h \
+    %D%/doctor_machine.c \
+    %D%/doctor_machine.h \
+    %D%/doctor_report.c \
+    %D%/doctor_report.h \
+    %D%/doctor_test.c \
+    %D%/doctor_test.h \
     %D%/eval.c \
     %D%/eval.h \
     %D%/export.c \
@@ -55,5 +65,7 @@ bin_imagenet_SOURCES = \
     %D%/weights.h \
     %D%/weights_settings.c \
     %D%/weights_settings.h
-bin_imagenet_CPPFLAGS = $(APPS_CPPFLAGS)
-bin_imagenet_LDADD = $(APPS_COMMON) libddp.la $(JPEG_LIBS) $(JANSSON_LIBS)
+bin_imagenet_CPPFLAGS = $(APPS_CPPFLAGS) $(HWLOC_CFLAGS) \
+    -DBUILT_WITH_MPI='"$(MPI_VERSION)"'
+bin_imagenet_LDADD = $(APPS_COMMON) libddp.la $(JPEG_LIBS) $(JANSSON_LIBS) \
+    $(HWLOC_LIBS)

@@ -11,6 +11,7 @@
 #include "common/opt_nearest.h"
 #include "check.h"
 #include "convert.h"
+#include "doctor.h"
 #include "eval.h"
 #include "export.h"
 #include "infer.h"
@@ -36,6 +37,8 @@ static const struct command {
      "convert the type and names of weights"},
     {"inspect", NULL, &inspect_command, inspect_run,
      "show layers, parameters, FLOPs and memory of a network"},
+    {"doctor", NULL, &doctor_command, doctor_run,
+     "check whether training will work on this machine"},
     {"data", "check", &check_command, check_run,
      "find unreadable images before a run"},
     {"data", "pack", &pack_command, pack_run,

@@ -575,6 +575,15 @@ static const struct opt_group synth = {
     },
 };
 
+static const struct opt_group examined = {
+    "Options",
+    (const struct opt[]){
+        TEXT("output", output, "DIR", NULL,
+             "folder that runs will write to [the current one]"),
+        END,
+    },
+};
+
 static const struct opt_group exported = {
     "Model",
     (const struct opt[]){
@@ -687,6 +696,22 @@ const struct opt_command inspect_command = {
                     END,
                 }},
             NULL},
+};
+
+const struct opt_command doctor_command = {
+    .name = "imagenet doctor",
+    .about =
+        "Check whether training will work on this machine, and how well.\n"
+        "\n"
+        "Prints lines \"name: value\" on versions, the machine, limits, "
+        "folders, variables of the environment and devices, and trains a small "
+        "network on all devices and on the plain kernels, whose weights have "
+        "to agree. Lines \"warning: ...\" are about what is slow or unusual, "
+        "lines \"problem: ...\" about what keeps training from working.\n"
+        "Exit codes: 0 training will work, 1 devices compute wrong weights, 2 "
+        "a wrong variable or option, 69 no device, 71 out of memory, 74 a "
+        "folder cannot be written.",
+    .group = (const struct opt_group *const[]){&examined, &devices, NULL},
 };
 
 const struct opt_command check_command = {
