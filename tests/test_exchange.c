@@ -12,6 +12,7 @@
 
 #include "ddp.h"
 #include "engine/exchange.h"
+#include "runtime/hello.h"
 #include "tap.h"
 
 enum { LANES = 64, RANKS = 16, LEN = 1003, CUT = 700, SUMS = 3 };
@@ -401,6 +402,47 @@ static void test_gather(void)
     ok(good && !messages, "every rank gets what each has");
 }
 
+/* ---- the first message -------------------------------------------------- */
+
+static void *say_hello(void *arg)
+{
+    struct rank *r = arg;
+    const char *version = r->wire.rank == 2 ? "libddp 2" : "libddp 1";
+    const char *want = "rank 2 (c) has libddp 2, but rank 0 (a) has libddp 1: "
+                       "install the same version everywhere";
+
+    r->good = ddp__hello_exchange(&r->wire, version) == DDP_EINVAL &&
+              !strcmp(ddp_errmsg(), want);
+    return NULL;
+}
+
+static void test_hello(void)
+{
+    struct ddp__hello all[3] = {{DDP__HELLO_ORDER, "1", "a"},
+                                {DDP__HELLO_ORDER, "1", "b"},
+                                {DDP__HELLO_ORDER, "1", "c"}};
+    struct rank r[3] = {0};
+    bool good = true;
+
+    memset(sent, 0, sizeof(sent));
+    memset(asked, 0, sizeof(asked));
+    for (int i = 0; i < 3; i++) {
+        r[i].wire = wire_of(i, 3);
+        r[i].wire.host[0] = (char)('a' + i);
+        pthread_create(&r[i].thread, NULL, say_hello, &r[i]);
+    }
+    for (int i = 0; i < 3; i++) {
+        pthread_join(r[i].thread, NULL);
+        good &= r[i].good;
+    }
+    ok(good && !messages, "another version is refused by all ranks, by name");
+    is_int(ddp__hello_compare(all, 3), 0, "equal ranks work together");
+    all[1].order = UINT32_C(0x04030201);
+    ok(ddp__hello_compare(all, 3) == DDP_EINVAL &&
+           strstr(ddp_errmsg(), "rank 1 (b) has another byte order"),
+       "another byte order is refused");
+}
+
 static void test_failure(void)
 {
     struct ddp__wire w = wire_of(0, 2);
@@ -431,6 +473,7 @@ int main(void)
     test_shares();
     test_sums();
     test_gather();
+    test_hello();
     test_failure();
     return done_testing();
 }

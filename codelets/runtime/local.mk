@@ -25,6 +25,8 @@ CODELETS_SOURCES += \
     %D%/devices.h \
     %D%/env_names.c \
     %D%/env_names.h \
+    %D%/hello.c \
+    %D%/hello.h \
     %D%/launch.c \
     %D%/launch.h \
     %D%/lock.c \

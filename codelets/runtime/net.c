@@ -17,6 +17,7 @@
 
 #include "base/error.h"
 #include "base/module.h"
+#include "runtime/hello.h"
 #include "runtime/launch.h"
 #include "runtime/net.h"
 
@@ -171,8 +172,10 @@ static int open_wire(struct ddp__net *n)
     if (!(symbol = dlsym(module, "ddp_wire_open")))
         return ddp__fail(DDP_ENODEV, "ddp_mpi.so is no module of libddp");
     memcpy(&open, &symbol, sizeof(open));
-    rc = open(&n->wire);
-    return rc < 0 ? ddp__fail(rc, "MPI: %s", n->wire.why) : ddp__peers_new(n);
+    if ((rc = open(&n->wire)) < 0)
+        return ddp__fail(rc, "MPI: %s", n->wire.why);
+    rc = ddp__hello_exchange(&n->wire, ddp_version());
+    return rc < 0 ? rc : ddp__peers_new(n);
 }
 
 static void *run(void *arg)

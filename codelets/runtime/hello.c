@@ -1,0 +1,76 @@
+/* hello.c - the first message between ranks: whether they can work together
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * Another version may give messages another layout, or compute other bits.
+ */
+#include "config.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "runtime/hello.h"
+
+int ddp__hello_compare(const struct ddp__hello *all, int ranks)
+{
+    for (int r = 0; r < ranks; r++)
+        if (all[r].order != DDP__HELLO_ORDER)
+            return ddp__fail(DDP_EINVAL,
+                             "rank %d (%.*s) has another byte order: all ranks "
+                             "need processors of the same kind",
+                             r, DDP__HOST_NAME, all[r].host);
+    for (int r = 1; r < ranks; r++)
+        if (strcmp(all[r].version, all[0].version) != 0)
+            return ddp__fail(DDP_EINVAL,
+                             "rank %d (%s) has %s, but rank 0 (%s) has %s: "
+                             "install the same version everywhere",
+                             r, all[r].host, all[r].version, all[0].host,
+                             all[0].version);
+    return 0;
+}
+
+/* Two requests for each other rank. */
+static int begin(struct ddp__wire *w, struct ddp__hello *all,
+                 uintptr_t *request)
+{
+    int rc = 0;
+
+    for (int r = 0; r < w->count && rc == 0; r++)
+        if (r != w->rank && (rc = w->send(w, r, 0, &all[w->rank], sizeof(*all),
+                                          &request[2 * r])) == 0)
+            rc = w->recv(w, r, 0, &all[r], sizeof(*all), &request[2 * r + 1]);
+    return rc;
+}
+
+static int await(struct ddp__wire *w, uintptr_t *request)
+{
+    int rc = 0;
+
+    for (int i = 0; i < 2 * w->count && rc >= 0; i++)
+        while (request[i] && (rc = w->test(w, &request[i])) == 0)
+            ;
+    return rc;
+}
+
+int ddp__hello_exchange(struct ddp__wire *w, const char *version)
+{
+    struct ddp__hello *all = calloc((size_t)w->count, sizeof(*all));
+    uintptr_t *request = calloc(2 * (size_t)w->count, sizeof(*request));
+    int rc;
+
+    if (!all || !request) {
+        free(all);
+        free(request);
+        return ddp__fail(DDP_ENOMEM, "out of memory for ranks");
+    }
+    all[w->rank].order = DDP__HELLO_ORDER;
+    snprintf(all[w->rank].version, sizeof(all->version), "%s", version);
+    memcpy(all[w->rank].host, w->host, sizeof(all->host));
+    if ((rc = begin(w, all, request)) < 0 || (rc = await(w, request)) < 0)
+        return ddp__fail(rc, "MPI: %s", w->why); /* it may still use both */
+    rc = ddp__hello_compare(all, w->count);
+    free(all);
+    free(request);
+    return rc;
+}

@@ -1,0 +1,25 @@
+/* hello.h - the first message between ranks: whether they can work together
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#ifndef DDP_HELLO_H
+#define DDP_HELLO_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "wire.h"
+
+/* What a rank is; its layout never changes. */
+struct ddp__hello {
+    uint32_t order; /* of bytes: DDP__HELLO_ORDER to who has the same */
+    char version[256], host[DDP__HOST_NAME];
+};
+#define DDP__HELLO_ORDER UINT32_C(0x01020304)
+
+/* The first difference between the ranks, by name; DDP_EINVAL. */
+int ddp__hello_compare(const struct ddp__hello *all, int ranks);
+
+/* Tell all ranks, wait for what they tell, and compare. */
+int ddp__hello_exchange(struct ddp__wire *w, const char *version);
+
+#endif
