@@ -31,12 +31,12 @@ if ! command -v mpirun >/dev/null || [ ! -e "$builddir/.libs/ddp_mpi.so" ]; then
     exits 69 "a rank in a build without MPI: exit code 69"
     complains "MPI cannot be used: .*install an MPI and build libddp again" \
         "with what to do"
-    skip 22 "no MPI here"
+    skip 23 "no MPI here"
     done_testing
 fi
 
 if ! has_mpi; then
-    skip 22 "$why"
+    skip 23 "$why"
     done_testing
 fi
 
@@ -96,6 +96,7 @@ cat >"$tmp/odd" <<'EOF'
 case $ODD in
     lr) exec "$imagenet" "$@" --lr 0.06 ;;
     data) exec "$imagenet" "$@" --data /nowhere ;;
+    backend) exec "$imagenet" "$@" --backend ref ;;
 esac
 trap '' TERM
 "$imagenet" "$@" &
@@ -115,6 +116,10 @@ complains "rank 1 has other settings than rank 0: there --lr is 0.05, in this ru
 point $? "once"
 [ $rc != 0 ]
 point $? "with an exit code"
+# shellcheck disable=SC2086
+ranks 2 env ODD=backend "$tmp/odd" train $net --output "$tmp/e"
+complains "rank 1 has other settings than rank 0: there devices is CPU .*, in this run CPU .plain C, bf16, f16. with libddp" \
+    "so are other kernels"
 # shellcheck disable=SC2086
 ranks 2 env ODD=data "$tmp/odd" train $net --output "$tmp/e"
 complains "rank 1 .*/nowhere" "a rank without data says so"

@@ -17,6 +17,17 @@
 #include "train/agree.h"
 #include "train/checkpoints.h"
 
+/* What checkpoints describe otherwise, or not at all, but ranks must share. */
+static int add_settings(const struct ddp_trainer *t, json_t *settings)
+{
+    char devices[512];
+
+    ddp__checkpoints_devices(t->ddp, devices, sizeof(devices));
+    return json_object_set_new(settings, "devices", json_string(devices)) == 0
+               ? 0
+               : ddp__fail(DDP_ENOMEM, "out of memory for ranks");
+}
+
 static int settings_text(const struct ddp_trainer *t, char **text)
 {
     json_t *settings;
@@ -24,6 +35,11 @@ static int settings_text(const struct ddp_trainer *t, char **text)
 
     if (rc < 0)
         return rc;
+    rc = add_settings(t, json_object_get(settings, "settings"));
+    if (rc < 0) {
+        json_decref(settings);
+        return rc;
+    }
     *text = json_dumps(settings, JSON_SORT_KEYS);
     json_decref(settings);
     return *text ? 0
