@@ -71,12 +71,13 @@ const struct opt_command bench_train_command = {
         "img_per_s the batch size over it. peak_share is the FLOP/s of "
         "convolutions and dense layers (forward, and backward without the "
         "gradient of the images) relative to the peak of the workers' cores, "
-        "which is measured just before, or to --peak. On GPUs the peak is "
-        "known from their model; roof_share is the speed relative to the limit "
-        "set by their arithmetic and memory, layer by layer; gpu_idle_share is "
-        "the fraction of time without a running kernel, whose durations are "
-        "measured in a short run before, submit_us the host's "
-        "time to submit a step. sched_share and data_share are fractions of "
+        "which is measured just before, times the ranks, or to --peak. On GPUs "
+        "the peak is known from their model; roof_share is the speed relative "
+        "to the limit set by their arithmetic and memory, layer by layer; "
+        "gpu_idle_share is the fraction of time without a running kernel, "
+        "whose durations are measured in a short run before, submit_us the "
+        "host's time to submit a step. sched_share and data_share are "
+        "fractions of "
         "wall time times workers. loss is the last step's, weights the CRC32C "
         "of the parameters after it.",
     .group = (const struct opt_group *const[]){&options, NULL},
@@ -239,17 +240,20 @@ static int open_model(struct bench *b, struct bench_settings *s)
 }
 
 /* GPUs' figures instead of those of the cores, and how fast the network could
- * be on them; its work. */
+ * be on them; its work.  Other ranks are as fast as this one. */
 static int count_work(struct bench *b, const struct bench_settings *s)
 {
     const char *tf32 = getenv("DDP_TF32");
     struct ddp_shape shape = {(int)s->img_size, (int)s->img_size, 3};
     enum ddp_dtype type = bench_dtype(s);
     struct ddp_gpu_info gpu;
-    int n = ddp_gpu_count(b->ddp, &gpu), rc;
+    int ranks = ddp_rank_count(b->ddp), n = ddp_gpu_count(b->ddp, &gpu), rc;
 
+    if (!s->peak)
+        b->peak.flops *= ranks;
     if (n)
-        roof_of(&b->roof, &gpu, n, type, tf32 && *tf32 && strcmp(tf32, "0"));
+        roof_of(&b->roof, &gpu, n * ranks, type,
+                tf32 && *tf32 && strcmp(tf32, "0"));
     if (n && !s->peak && b->roof.flops > 0) {
         b->peak.flops = b->roof.flops;
         snprintf(b->peak_base, sizeof(b->peak_base), "%s", b->roof.base);
