@@ -4,6 +4,7 @@
 #include "config.h"
 
 #include <math.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -425,7 +426,8 @@ static void test_rates(ddp_t *ddp)
 
 /* ---- failures ----------------------------------------------------------- */
 
-static int fail_at; /* calls left before the kernel fails; < 0: never */
+/* Calls left before the kernel fails, on whichever worker; < 0: never. */
+static atomic_int fail_at;
 
 static int shape_same(const ddp_layer_t *l, struct ddp_shape x,
                       struct ddp_shape *y)
@@ -439,7 +441,7 @@ static int copy_kernel(const struct ddp_kernel_args *a)
 {
     const struct ddp_buffer *x = &a->buf[0];
 
-    if (fail_at >= 0 && fail_at-- == 0)
+    if (atomic_load(&fail_at) >= 0 && atomic_fetch_sub(&fail_at, 1) == 0)
         return 42;
     memcpy(a->buf[1].data, x->data,
            sizeof(float) *
