@@ -88,7 +88,7 @@ check_PROGRAMS += \
     %D%/test_context \
     %D%/test_convert \
     %D%/test_cpu_plans \
-    %D%/test_cpu_quota \
+    %D%/test_cgroup \
     %D%/test_crc32c \
     %D%/test_cuda_after \
     %D%/test_cuda_host \

@@ -16,7 +16,7 @@
 
 #include <hwloc.h>
 
-#include "base/cpu_quota.h"
+#include "base/cgroup.h"
 #include "base/error.h"
 #include "runtime/topology.h"
 

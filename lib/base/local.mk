@@ -4,8 +4,8 @@
 LIB_SOURCES += \
     %D%/array.c \
     %D%/array.h \
-    %D%/cpu_quota.c \
-    %D%/cpu_quota.h \
+    %D%/cgroup.c \
+    %D%/cgroup.h \
     %D%/crc32c.c \
     %D%/crc32c.h \
     %D%/csv.c \

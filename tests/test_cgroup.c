@@ -1,15 +1,16 @@
-/* test_cpu_quota.c - the CPU quota of control groups made up for it
+/* test_cgroup.c - the limits of control groups made up for it
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * The files are those that Linux shows, in a folder of the test.
  */
 #include "config.h"
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include "base/cpu_quota.h"
+#include "base/cgroup.h"
 #include "tap.h"
 
 static char root[64];
@@ -71,6 +72,33 @@ static void test_version_1(void)
     is_int(quota(), 2, "both versions mounted: the lesser");
 }
 
+static double memory(void)
+{
+    char groups[128];
+
+    snprintf(groups, sizeof(groups), "%s/groups", root);
+    return ddp__memory_limit(groups, root);
+}
+
+static void test_memory(void)
+{
+    write_file("groups", "0::/m/job\n");
+    ok(isinf(memory()), "no file, no limit of memory");
+    write_file("m/job/memory.max", "max\n");
+    ok(isinf(memory()), "max: no limit");
+    write_file("m/job/memory.max", "8589934592\n");
+    ok(memory() == 0x1p33, "8 GiB");
+    write_file("m/memory.max", "1073741824\n");
+    ok(memory() == 0x1p30, "the group above has less");
+    write_file("m/memory.max", "garbage\n");
+    ok(memory() == 0x1p33, "a damaged file is no limit");
+    write_file("groups", "4:memory:/job\n0::/\n");
+    write_file("memory/job/memory.limit_in_bytes", "9223372036854771712\n");
+    ok(isinf(memory()), "version 1 without a limit");
+    write_file("memory/job/memory.limit_in_bytes", "4294967296\n");
+    ok(memory() == 0x1p32, "version 1: 4 GiB");
+}
+
 static void test_damage(void)
 {
     static const char *const bad[] = {"",         "\n",         "garbage\n",
@@ -95,6 +123,7 @@ int main(void)
         bail_out("cannot make %s", root);
     test_version_2();
     test_version_1();
+    test_memory();
     test_damage();
     snprintf(command, sizeof(command), "rm -rf '%s'", root);
     if (system(command))
