@@ -1337,6 +1337,20 @@ struct ddp_stats {
 };
 int ddp_trainer_stats(ddp_trainer_t *t, struct ddp_stats *s);
 
+/* What a step needs of the memory of each GPU, or without GPUs of the
+ * machine's, as planned when the trainer was made.  If it does not fit, fewer
+ * sub-batches are computed at a time: that takes longer, and the weights are
+ * the same.  If not even one fits, there is no trainer (DDP_ENOMEM). */
+struct ddp_memory_plan {
+    double
+        have; /* bytes that there are: of the GPU; of the machine, the control
+                 group or STARPU_LIMIT_CPU_MEM, whichever has the least */
+    double weights, gradients, state, activations, input, scratch; /* bytes */
+    int in_flight; /* sub-batches that are computed at a time */
+    int wanted;    /* and with enough memory */
+};
+int ddp_trainer_memory(const ddp_trainer_t *t, struct ddp_memory_plan *p);
+
 /* An operation of a training step. */
 struct ddp_operation {
     const char *name;   /* "conv_fwd" */

@@ -8,6 +8,36 @@ data=$tmp/data
 "$imagenet" data synth --output "$data" --classes 3 --train-count 16 \
     --val-count 4 --size 64 >/dev/null || exit 99
 
+# mib NAME: what is planned, in MiB; "memory": all of it
+mib()
+{
+    sed -n "s/^memory: .*[ :]$1 \([0-9]*\).*/\1/p; s/^$1: \([0-9]*\) of.*/\1/p" \
+        "$tmp/out"
+}
+
+# train LIMIT: with so many MiB of main memory; 0: all
+train()
+{
+    run env STARPU_LIMIT_CPU_MEM="$1" "$imagenet" train "$data" \
+        --model resnet18 --img-size 64 -b 16 --sub-batch 4 --lanes 2 --steps 2 \
+        --no-val --lr 0.1 --output "$tmp/limit$1"
+}
+
+train 0
+exits 0 "enough memory"
+weights=$(grep -o 'weights=crc32c:.*' "$tmp/out")
+all=$(mib memory) two=$(mib activations)
+holds "$all > 100 && $two > 2" "$all MiB, $two of them for two sub-batches"
+train $((all - two / 4))
+exits 0 "a bit less"
+says "only 1 of 2 sub-batches at a time" "the workers take turns, which is said"
+[ "$weights" ] && grep -q "$weights" "$tmp/out"
+point $? "for the same weights"
+train $((all - two))
+exits 71 "too little for one"
+complains "this needs [0-9]+ MiB: .* the machine has $((all - two)):" \
+    "the message compares the memory"
+
 # within KIB COMMAND...: with so much address space
 within()
 {
@@ -17,8 +47,8 @@ within()
 
 within 20000000 "$imagenet" --version
 if [ $rc != 0 ]; then # a sanitizer takes more
-    echo "1..0 # SKIP address space cannot be limited here"
-    exit 0
+    skip 7 "address space cannot be limited here"
+    done_testing
 fi
 
 # It is short when the run starts, when it makes its buffers, or in a step.

@@ -255,8 +255,9 @@ static int split_lanes(int steps, int lanes, int had[2], int owner[])
     return split;
 }
 
-/* The most lanes of one step that a worker had begun and not ended. */
-static int most_in_flight(void)
+/* The most lanes of one step that a worker, or both together, had begun and not
+ * ended. */
+static int most_in_flight(bool together)
 {
     int most = 0;
 
@@ -272,7 +273,8 @@ static int most_in_flight(void)
             const struct job *j = &job[b];
 
             if (j->tag.kind != DDP__SCHED_LANE || !j->tag.last ||
-                j->tag.step != a->tag.step || j->worker != a->worker)
+                j->tag.step != a->tag.step ||
+                (j->worker != a->worker && !together))
                 continue;
             for (int c = 0; c < jobs; c++)
                 if (job[c].tag.kind == DDP__SCHED_LANE &&
@@ -300,7 +302,7 @@ static void test_lanes(void)
     is_int(split_lanes(STEPS, LANES, had, owner), 0,
            "no lane of a step ran on two workers");
     ok(had[0] > 0 && had[1] > 0, "both workers had lanes");
-    is_int(most_in_flight(), 1, "a worker ends a lane before the next");
+    is_int(most_in_flight(false), 1, "a worker ends a lane before the next");
     clear();
 }
 
@@ -674,7 +676,7 @@ static void test_fair(void)
         submit_steps(1, 8, 3, 100);
         starpu_task_wait_for_all();
         split += split_lanes(1, 8, had, owner);
-        most = most_in_flight() > most ? most_in_flight() : most;
+        most = most_in_flight(false) > most ? most_in_flight(false) : most;
         clear();
     }
     is_int(split, 0, "DDP_INFLIGHT=2: no lane is split");
@@ -759,6 +761,23 @@ static void test_names(void)
     unsetenv("DDP_INFLIGHT");
 }
 
+/* As if main memory had room for the values of one sub-batch only. */
+static void test_room(void)
+{
+    enum { STEPS = 3, LANES = 6, K = 4 };
+
+    submit_steps(STEPS, LANES, K, 1000);
+    starpu_task_wait_for_all();
+    is_int(most_in_flight(true), 2, "two workers run two lanes at a time");
+    clear();
+    ddp__sched_limit_main(1);
+    submit_steps(STEPS, LANES, K, 1000);
+    starpu_task_wait_for_all();
+    is_int(all_ran(), jobs, "little memory: every task ran");
+    is_int(most_in_flight(true), 1, "a lane begins when no other is in flight");
+    clear();
+}
+
 int main(void)
 {
     alarm(200); /* a lost wake-up would last for ever */
@@ -778,8 +797,9 @@ int main(void)
         test_choosy();
         test_random("2 workers", false);
         test_random("2 workers, some tasks for one of them only", true);
+        test_room();
     } else {
-        skip(15, "no two CPU workers here");
+        skip(18, "no two CPU workers here");
     }
     starpu_shutdown();
 

@@ -296,6 +296,28 @@ static void explain_split(const struct run *r)
                (long long)s->lanes);
 }
 
+/* Where it is: a GPU of several, or the machine. */
+static void announce_memory(const struct run *r)
+{
+    const double mib = 1 << 20;
+    struct ddp_memory_plan m;
+
+    if (ddp_trainer_memory(r->trainer, &m) < 0 || m.have == 0)
+        return;
+    printf("memory: %.0f of %.0f MiB%s: weights %.0f, gradients %.0f, "
+           "optimizer %.0f, activations %.0f, input %.0f, scratch %.0f\n",
+           (m.weights + m.gradients + m.state + m.activations + m.input +
+            m.scratch) /
+               mib,
+           m.have / mib, ddp_gpu_worker_count(r->ddp) ? " of a GPU" : "",
+           m.weights / mib, m.gradients / mib, m.state / mib,
+           m.activations / mib, m.input / mib, m.scratch / mib);
+    if (m.in_flight < m.wanted)
+        printf("  only %d of %d sub-batches at a time: more memory, or a "
+               "smaller --sub-batch, would be faster\n",
+               m.in_flight, m.wanted);
+}
+
 static void announce(const struct run *r)
 {
     const struct settings *s = r->set;
@@ -318,6 +340,7 @@ static void announce(const struct run *r)
            (long long)s->lanes);
     explain_split(r);
     advise_lanes(r);
+    announce_memory(r);
     printf("run: %lld epochs of %lld steps, lr %g, seed %lld, output %s\n",
            (long long)s->epochs, (long long)ddp_trainer_epoch_steps(r->trainer),
            s->lr, (long long)s->seed, s->output);

@@ -86,6 +86,11 @@ struct ddp__sched_sub *ddp__claims_sub(struct ddp__claims *c,
     return u;
 }
 
+static bool is_in_main(int id)
+{
+    return starpu_worker_get_memory_node((unsigned)id) == STARPU_MAIN_RAM;
+}
+
 int ddp__claims_bound(const struct ddp__claims *c,
                       const struct ddp__sched_sub *u)
 {
@@ -93,8 +98,7 @@ int ddp__claims_bound(const struct ddp__claims *c,
 
     return id >= 0 &&
                    c->sticky[(unsigned)u->lane % DDP__STICKY].age == u->age &&
-                   starpu_worker_get_memory_node((unsigned)id) !=
-                       STARPU_MAIN_RAM
+                   !is_in_main(id)
                ? id
                : -1;
 }
@@ -115,12 +119,22 @@ static int in_flight(const struct ddp__claims *c, int id, int64_t age)
     return n;
 }
 
+/* Whether main memory has no room for another sub-batch of a CPU worker. */
+static bool is_full(const struct ddp__claims *c, int id, int64_t age)
+{
+    int n = 0;
+
+    for (int i = 0; c->most && is_in_main(id) && i < c->workers; i++)
+        n += is_in_main(c->id[i]) ? in_flight(c, c->id[i], age) : 0;
+    return c->most && n >= c->most;
+}
+
 /* Whether the worker, with `mine` in flight, may take one that begins with t:
  * it is below the cap, and no other worker that could run t has fewer. */
 static bool may_claim(const struct ddp__claims *c, int id, int mine,
                       int64_t age, struct starpu_task *t)
 {
-    if (mine >= c->by[id].cap)
+    if (mine >= c->by[id].cap || is_full(c, id, age))
         return false;
     for (int i = 0; mine > 0 && i < c->workers; i++)
         if (in_flight(c, c->id[i], age) < mine && can_run(c->id[i], t))

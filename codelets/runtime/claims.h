@@ -46,6 +46,7 @@ struct ddp__claims {
         int64_t age; /* in this step */
     } sticky[DDP__STICKY];
     int claimed[DDP__CLAIM_STEPS]; /* by age: sub-batches claimed so far */
+    int most; /* in flight in main memory at a time; 0: no limit */
     int workers, id[STARPU_NMAXWORKERS];
     struct ddp__claimer by[STARPU_NMAXWORKERS]; /* by id */
 };

@@ -3,10 +3,13 @@
  */
 #include "config.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "base/cgroup.h"
 #include "base/error.h"
 #include "runtime/context.h"
 #include "runtime/cost.h"
@@ -180,6 +183,16 @@ int ddp__devices_memory(const ddp_t *ddp, double *bytes)
         taken = (double)d->backends[0]->taken();
     *bytes = least > taken + mib ? least - taken : least < mib ? least : mib;
     return count;
+}
+
+double ddp__devices_main_memory(void)
+{
+    double have =
+        (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGE_SIZE);
+    double given = (double)starpu_memory_get_total(STARPU_MAIN_RAM);
+
+    have = fmin(have, ddp__memory_limit("/proc/self/cgroup", "/sys/fs/cgroup"));
+    return given > 0 ? fmin(have, given) : have; /* STARPU_LIMIT_CPU_MEM */
 }
 
 /* ---- calls -------------------------------------------------------------- */

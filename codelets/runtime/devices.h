@@ -48,6 +48,9 @@ bool ddp__devices_simulated(void);
  * machine are assumed to be equal. */
 int ddp__devices_memory(const ddp_t *ddp, double *bytes);
 
+/* Bytes of main memory that this process may have. */
+double ddp__devices_main_memory(void);
+
 /* These calls will be prepared: the backends begin with what takes long. */
 void ddp__calls_warm(const ddp_t *ddp, const struct ddp__call *const *c,
                      int calls);

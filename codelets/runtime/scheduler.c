@@ -368,6 +368,17 @@ int ddp__sched_cap(void)
     return cap;
 }
 
+void ddp__sched_limit_main(int most)
+{
+    struct sched *s = lock_running_policy();
+
+    if (!s)
+        return;
+    if (!s->claims.most || s->claims.most > most)
+        s->claims.most = most;
+    STARPU_PTHREAD_MUTEX_UNLOCK(&s->lock);
+}
+
 void ddp__sched_limit(int lanes)
 {
     struct sched *s = lock_running_policy();

@@ -54,5 +54,7 @@ extern struct starpu_sched_policy ddp__sched_policy;
 int ddp__sched_cap(void);
 /* From now on no more than this. */
 void ddp__sched_limit(int lanes);
+/* The most sub-batches that all CPU workers together compute from now on. */
+void ddp__sched_limit_main(int most);
 
 #endif

@@ -1,11 +1,12 @@
 /* memory.c - check that a run fits into each memory before its first task
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * StarPU would block forever on memory that is never freed, so check
- * beforehand.  A step holds: weights, accumulators, the optimizer's state,
- * activations and input of the sub-batches in flight, scratch.  If they do not
- * fit, the check tries fewer sub-batches in flight; smaller sub-batches would
- * change the result, so the user has to choose them.
+ * StarPU would block forever on memory that is never freed, and the kernel
+ * kills a process that takes more than it may have, so check beforehand.  A
+ * step holds: weights, accumulators, the optimizer's state, activations and
+ * input of the sub-batches in flight, scratch.  If they do not fit, the check
+ * tries fewer sub-batches in flight; smaller sub-batches would change the
+ * result, so the user has to choose them.
  *
  * A lane has an accumulator from its first backward pass on, until it is merged
  * into its neighbour's.  The policy runs lanes in their order and merges first,
@@ -17,7 +18,6 @@
 #include "config.h"
 
 #include <stdio.h>
-#include <unistd.h>
 
 #include "base/error.h"
 #include "data/dataset.h"
@@ -26,29 +26,27 @@
 #include "train/memory.h"
 #include "train/trainer.h"
 
-/* In MiB. */
-struct need {
-    double weights, gradients, state, activations, input, scratch;
-    int in_flight;
-};
+static const double mib = 1 << 20;
 
-static double total_need(const struct need *n)
+static double total_need(const struct ddp_memory_plan *p)
 {
-    return n->weights + n->gradients + n->state + n->activations + n->input +
-           n->scratch;
+    return p->weights + p->gradients + p->state + p->activations + p->input +
+           p->scratch;
 }
 
-static int fail_memory(const struct need *n, const struct ddp_trainer *t,
-                       const char *where, double have, const char *advice)
+static int fail_memory(const struct ddp_memory_plan *p,
+                       const struct ddp_trainer *t, const char *where,
+                       const char *advice)
 {
     return ddp__fail(DDP_ENOMEM,
                      "this needs %.0f MiB: %.0f of weights, %.0f of optimizer "
                      "state, %.0f of gradients, %.0f of activations and %.0f "
                      "of input for %d sub-batches of %d in flight, %.0f of "
                      "scratch; %s has %.0f: use a smaller sub_batch, or %s",
-                     total_need(n), n->weights, n->state, n->gradients,
-                     n->activations, n->input, n->in_flight, t->cfg.sub_batch,
-                     n->scratch, where, have, advice);
+                     total_need(p) / mib, p->weights / mib, p->state / mib,
+                     p->gradients / mib, p->activations / mib, p->input / mib,
+                     p->in_flight, t->cfg.sub_batch, p->scratch / mib, where,
+                     p->have / mib, advice);
 }
 
 /* Sub-batches of a lane in a step. */
@@ -87,49 +85,63 @@ int ddp__memory_accumulators(int lanes, int in_flight, int rounds)
 
 /* The needs of a memory with this many accumulators and sub-batches in
  * flight. */
-static struct need memory_need(const struct ddp_trainer *t, int accumulators,
-                               int in_flight)
+static struct ddp_memory_plan memory_need(const struct ddp_trainer *t,
+                                          int accumulators, int in_flight)
 {
     const struct ddp__engine *e = t->engine;
-    double mib = 1 << 20, weights = 4.0 * (double)e->params->held;
+    double weights = 4.0 * (double)e->params->held;
     double x = (double)ddp__dataset_x_size(t->loader.data) * t->cfg.sub_batch;
 
-    return (struct need){
-        .weights = weights / mib,
-        .gradients = weights * accumulators / mib,
-        .state = (state_size(e) + (t->cfg.ema_decay > 0 ? weights : 0)) / mib,
-        .activations = (double)ddp__graph_peak(e->graph) * in_flight / mib,
-        .input = x * in_flight / mib,
+    return (struct ddp_memory_plan){
+        .weights = weights,
+        .gradients = weights * accumulators,
+        .state = state_size(e) + (t->cfg.ema_decay > 0 ? weights : 0),
+        .activations = (double)ddp__graph_peak(e->graph) * in_flight,
+        .input = x * in_flight,
         .in_flight = in_flight,
     };
 }
 
-static int check_main(const struct ddp_trainer *t)
+static struct ddp_memory_plan main_need(const struct ddp_trainer *t,
+                                        int in_flight)
 {
-    double have = (double)sysconf(_SC_PHYS_PAGES) *
-                  (double)sysconf(_SC_PAGE_SIZE) / (1 << 20);
-    bool gpus = t->ddp->gpu_workers && !t->ddp->devices.hybrid;
-    struct need n =
-        memory_need(t, t->cfg.lanes, min(t->cfg.lanes, t->ddp->workers));
+    struct ddp_memory_plan n = memory_need(t, t->cfg.lanes, in_flight);
 
-    if (gpus) /* weights, state and input pass through */
-        n.gradients = n.activations = 0;
-    n.input *= (double)t->engine->spec.ring * t->cfg.lanes / n.in_flight;
-    return total_need(&n) <= have ? 0
-                                  : fail_memory(&n, t, "the machine", have,
-                                                "fewer lanes or workers");
+    if (t->ddp->gpu_workers && !t->ddp->devices.hybrid)
+        n.gradients = n.activations = 0; /* the rest passes through */
+    n.input *= (double)t->engine->spec.ring * t->cfg.lanes / in_flight;
+    n.have = ddp__devices_main_memory();
+    return n;
+}
+
+/* CPU workers that do not fit at the same time take turns, where the policy is
+ * ours. */
+static int check_main(struct ddp_trainer *t)
+{
+    int most = min(t->cfg.lanes, t->ddp->workers);
+    struct ddp_memory_plan n = main_need(t, most);
+
+    for (int i = most; total_need(&n) > n.have; n = main_need(t, --i))
+        if (i <= 1 || !ddp__sched_cap())
+            return fail_memory(&n, t, "the machine", "fewer lanes or workers");
+    if (n.in_flight < most)
+        ddp__sched_limit_main(n.in_flight);
+    n.wanted = most;
+    t->memory = n;
+    return 0;
 }
 
 /* The needs of one GPU: the accumulators of its lanes, and one that arrives
  * from another GPU to be merged; each of its workers has scratch. */
-static struct need gpu_need(const struct ddp_trainer *t, int gpus, int lanes,
-                            int in_flight)
+static struct ddp_memory_plan gpu_need(const struct ddp_trainer *t, int gpus,
+                                       int lanes, int in_flight)
 {
     int all =
         ddp__memory_accumulators(lanes, in_flight, rounds_of(t)) + (gpus > 1);
-    struct need n = memory_need(t, all, in_flight);
+    struct ddp_memory_plan n = memory_need(t, all, in_flight);
 
-    n.scratch = (double)ddp__devices_scratch(t->ddp) / (1 << 20) *
+    ddp__devices_memory(t->ddp, &n.have);
+    n.scratch = (double)ddp__devices_scratch(t->ddp) *
                 ((t->ddp->gpu_workers + gpus - 1) / gpus);
     n.state /= gpus;
     if (t->cfg.dtype != DDP_F32)
@@ -137,14 +149,14 @@ static struct need gpu_need(const struct ddp_trainer *t, int gpus, int lanes,
     return n;
 }
 
-static int check_gpus(const struct ddp_trainer *t)
+static int check_gpus(struct ddp_trainer *t)
 {
     int gpus, i, lanes, most, cap = ddp__sched_cap();
     double have;
-    struct need n;
+    struct ddp_memory_plan n;
 
     gpus = ddp__devices_memory(t->ddp, &have);
-    have /= 1 << 20;
+    t->memory = (struct ddp_memory_plan){0};
     if (!gpus || have <= 0) /* unknown */
         return 0;
     lanes = (t->cfg.lanes + gpus - 1) / gpus;
@@ -154,16 +166,29 @@ static int check_gpus(const struct ddp_trainer *t)
     n = gpu_need(t, gpus, lanes, most);
     for (i = most; total_need(&n) > have; n = gpu_need(t, gpus, lanes, --i))
         if (cap <= 1 || i <= 1)
-            return fail_memory(&n, t, "a GPU", have,
-                               "fewer lanes, or more GPUs");
+            return fail_memory(&n, t, "a GPU", "fewer lanes, or more GPUs");
     if (i < most)
         ddp__sched_limit(i);
+    n.wanted = most;
+    t->memory = n;
     return 0;
 }
 
-int ddp__memory_check(const struct ddp_trainer *t)
+int ddp__memory_check(struct ddp_trainer *t)
 {
     int rc = ddp__devices_simulated() ? 0 : check_main(t);
 
     return rc < 0 || !t->ddp->gpu_workers ? rc : check_gpus(t);
+}
+
+int ddp_trainer_memory(const ddp_trainer_t *t, struct ddp_memory_plan *p)
+{
+    int rc = ddp__trainer_check(t);
+
+    if (rc < 0)
+        return rc;
+    if (!p)
+        return ddp__fail_null("p");
+    *p = t->memory;
+    return 0;
 }

@@ -10,7 +10,8 @@
  * are in flight, and each has at most `rounds` sub-batches. */
 int ddp__memory_accumulators(int lanes, int in_flight, int rounds);
 
-/* DDP_ENOMEM, with a table, if the trainer's engine cannot fit. */
-int ddp__memory_check(const struct ddp_trainer *t);
+/* Plan how the trainer's engine uses memory; DDP_ENOMEM, with a table, if it
+ * cannot fit. */
+int ddp__memory_check(struct ddp_trainer *t);
 
 #endif

@@ -20,6 +20,7 @@ struct ddp_trainer {
     int64_t total, submitted, reported;
     struct ddp__eval *eval;   /* for eval_data; made at first use */
     ddp_dataset_t *eval_data; /* not owned */
+    struct ddp_memory_plan memory;
     double begin, last, step_s, data_s;
     struct ddp__run run;
     struct ddp__checkpoints *ckpt; /* owned; NULL: no checkpoints */
