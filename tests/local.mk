@@ -137,6 +137,7 @@ check_PROGRAMS += \
     %D%/test_step \
     %D%/test_tap \
     %D%/test_tars \
+    %D%/test_toml \
     %D%/test_topology \
     %D%/test_torch \
     %D%/test_trace \

@@ -31,4 +31,6 @@ LIB_SOURCES += \
     %D%/philox.h \
     %D%/printable.c \
     %D%/printable.h \
+    %D%/toml.c \
+    %D%/toml.h \
     %D%/version.c
