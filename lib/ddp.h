@@ -819,9 +819,9 @@ ddp_dataset_t *ddp_dataset_images(const char *const *path, int64_t n,
                                   const struct ddp_image_options *o);
 
 /* Whichever of the image data sets dir holds: imagenet, a CIFAR-10, or
- * folders, packed or not: dir/train; dir/val, else dir/test; dir/test.  If dir
- * has none of these, its own folders are the classes of DDP_TRAIN, and there is
- * no other split. */
+ * folders, packed or not: dir/train; the first of dir/val, dir/valid,
+ * dir/validation and dir/test; dir/test.  If dir has none of these, its own
+ * folders are the classes of DDP_TRAIN, and there is no other split. */
 ddp_dataset_t *ddp_dataset_open(const char *dir, enum ddp_split split,
                                 const struct ddp_image_options *o);
 

@@ -26,7 +26,7 @@ a=n90000000 b=n90000001 c=n90000002
 # shellcheck disable=SC2086
 run "$imagenet" train "$flat" $net --output "$tmp/x"
 exits 65 "class folders without splits do not validate on themselves"
-complains "expected a folder \"val\" or \"test\" in it; without" \
+complains "a folder \"val\", \"valid\", \"validation\" or \"test\" in it; without" \
     "the message says what is missing"
 complains "--val DIR, .*--val-split 10%, .*: --no-val" "and what to do"
 [ ! -e "$tmp/x" ]

@@ -382,15 +382,24 @@ static void test_open_folders(void)
     d = ddp_dataset_open(at("f/train"), DDP_TRAIN, &small);
     ok(d && ddp_dataset_count(d) == 8, "open: a folder of classes itself");
     ddp_dataset_free(d);
-    refused(ddp_dataset_open(at("f/train"), DDP_VAL, &small),
-            "\"val\" or \"test\" in it; without, its folders are classes of "
-            "training images",
-            "validation with the images of training");
+    refused(
+        ddp_dataset_open(at("f/train"), DDP_VAL, &small),
+        "\"validation\" or \"test\" in it; without, its folders are classes of "
+        "training images",
+        "validation with the images of training");
     put_image("h/train/a/u.jpg", 9);
     put_image("h/train/b/u.jpg", 9);
     put_image("h/test/b/u.jpg", 9);
     d = ddp_dataset_open(at("h"), DDP_VAL, &small);
     ok(d && label_of(d, 0) == 1, "open: val is test/ if there is no val/");
+    ddp_dataset_free(d);
+    put_image("h/validation/a/u.jpg", 9);
+    d = ddp_dataset_open(at("h"), DDP_VAL, &small);
+    ok(d && label_of(d, 0) == 0, "or validation/");
+    ddp_dataset_free(d);
+    put_image("h/valid/b/u.jpg", 9);
+    d = ddp_dataset_open(at("h"), DDP_VAL, &small);
+    ok(d && label_of(d, 0) == 1, "or valid/");
     ddp_dataset_free(d);
     refused(ddp_dataset_open(top, DDP_TEST, &small), "in it; without",
             "test images of a folder without splits");

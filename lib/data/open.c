@@ -15,13 +15,14 @@
 /* The subfolder that has a split, or NULL. */
 static const char *split_folder(const char *dir, enum ddp_split split)
 {
-    static const char *const names[][2] = {
+    enum { NAMES = 4 };
+    static const char *const names[][NAMES] = {
         [DDP_TRAIN] = {"train"},
-        [DDP_VAL] = {"val", "test"},
+        [DDP_VAL] = {"val", "valid", "validation", "test"},
         [DDP_TEST] = {"test"},
     };
 
-    for (int i = 0; i < 2 && names[split][i]; i++)
+    for (int i = 0; i < NAMES && names[split][i]; i++)
         if (ddp__storage_has_folder(dir, names[split][i]))
             return names[split][i];
     return NULL;
@@ -37,7 +38,9 @@ static bool has_split_folders(const char *dir)
 static void fail_split(const char *dir, enum ddp_split split)
 {
     static const char *const expected[] = {[DDP_TRAIN] = "train",
-                                           [DDP_VAL] = "val\" or \"test",
+                                           [DDP_VAL] = "val\", \"valid\", "
+                                                       "\"validation\" or "
+                                                       "\"test",
                                            [DDP_TEST] = "test"};
 
     ddp__fail(DDP_EDATA, "%s: expected a folder \"%s\" in it%s", dir,
