@@ -812,6 +812,12 @@ void ddp_pack_options_init_sized(struct ddp_pack_options *o, size_t size);
 int ddp_dataset_pack(ddp_dataset_t *d, const char *dir,
                      const struct ddp_pack_options *o);
 
+/* Write the files of a data set into the folder dir, which must not exist, with
+ * a folder for each class, as they are: also those of tar files.
+ * Errors   DDP_EINVAL: dir exists, or the data are no files; DDP_EIO: it cannot
+ *          be written; DDP_EDATA: a file cannot be read. */
+int ddp_dataset_unpack(ddp_dataset_t *d, const char *dir);
+
 /* n images by their paths, without classes: to be answered, not trained on.
  * A folder stands for the images in it, at any depth, in the order of their
  * paths.  A file is looked at when it is read: one that cannot be is bad. */

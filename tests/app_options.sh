@@ -44,7 +44,7 @@ refuses "--weig.* could be --weights --weight-decay" \
     "a prefix of two options" train --weig 3
 refuses "unexpected argument 'more'" "one argument too many" train "$tmp" more
 refuses "data check.*unreadable" "a command without its second word" data
-refuses "'data chek'; available: data check, data pack, data synth" \
+refuses "'data chek'; available: data check, data pack, data unpack, data synth" \
     "a second word there is not" data chek
 
 # shows REGEX SENTENCE ARGUMENT...: help, on stdout
@@ -105,7 +105,7 @@ run "$imagenet" inspect
 says "^resnet50  *224  *25557032 " "inspect without a model lists them"
 
 for cmd in train eval infer convert export inspect doctor "data check" \
-    "data pack" "data synth"; do
+    "data pack" "data unpack" "data synth"; do
     # shellcheck disable=SC2086
     run "$imagenet" $cmd --help
     exits 0 "$cmd --help succeeds"

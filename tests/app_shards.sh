@@ -89,6 +89,21 @@ run "$imagenet" data check "$data"
 grep ^class "$tmp/out" | cmp - "$tmp/classes"
 point $? "classes and their numbers are the same"
 
+run "$imagenet" data unpack "$packed" --output "$tmp/unpacked"
+exits 0 "it is unpacked again"
+[ "$(find "$tmp/unpacked/train" -type f | wc -l)" = 50 ]
+point $? "into as many files"
+(cd "$data/ILSVRC/Data/CLS-LOC/train" && find . -name '*.JPEG' -exec md5sum {} +) |
+    sed 's,\./.*/,,' | sort >"$tmp/sums"
+(cd "$tmp/unpacked/train" && find . -name '*.JPEG' -exec md5sum {} +) |
+    sed 's,\./.*/,,' | sort | cmp - "$tmp/sums"
+point $? "with the same names and bytes"
+run "$imagenet" data check "$tmp/unpacked"
+says "^class [0-9] striped disc: 17$" "in a folder for each class"
+run "$imagenet" data unpack "$packed" --output "$tmp/unpacked"
+exits 2 "a folder that exists is left alone"
+complains "unpacked/train: cannot be created: File exists" "it is named"
+
 # ---- training ----
 
 net="--model resnet9 --width 4 --img-size 16 -b 8 --sub-batch 4 --lanes 2

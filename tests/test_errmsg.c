@@ -370,6 +370,7 @@ static bool resumed(bool with)
     X(ddp_dataset_has_splits, !ddp_dataset_has_splits(at("f")))                \
     X(ddp_dataset_native_size, ddp_dataset_native_size(at("f")) == 0)          \
     X(ddp_dataset_set_classes,                                                 \
+    X(ddp_dataset_unpack, ddp_dataset_unpack(folder, at("unpacked")) == 0)     \
       ddp_dataset_set_classes(folder, 2, (const char *[]){"b", "a"}) == 0)     \
     X(ddp_chain_evaluate, read_all(folder))                                    \
     X(ddp_dataset_bad_count, ddp_dataset_bad_count(folder) == 1)               \
@@ -563,6 +564,7 @@ static void test_calls(void)
     X(ddp_dataset_set_classes,                                                 \
       NONE(ddp_dataset_set_classes(NULL, 1, (const char *[]){"a"})))           \
     X(ddp_dataset_describe, !*ddp_dataset_describe(NULL))                      \
+    X(ddp_dataset_unpack, NONE(ddp_dataset_unpack(NULL, "x")))                 \
     X(ddp_dataset_path, !ddp_dataset_path(NULL, 0))                            \
     X(ddp_dataset_get, NONE(ddp_dataset_get(NULL, 0, 0, x, NULL)))             \
     X(ddp_dataset_bad_count, NONE(ddp_dataset_bad_count(NULL)))                \

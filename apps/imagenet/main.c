@@ -43,6 +43,8 @@ static const struct command {
      "find unreadable images before a run"},
     {"data", "pack", &pack_command, pack_run,
      "write images into tar files with an index"},
+    {"data", "unpack", &unpack_command, unpack_run,
+     "write them into a folder for each class"},
     {"data", "synth", &synth_command, synth_run,
      "create a small data set of JPEG files"},
 };
@@ -150,7 +152,7 @@ static int run_data(int argc, char **argv)
         return argc < 3 ? EXIT_USAGE : 0;
     }
     app_say("unknown command 'data %s'; available: data check, data pack, data "
-            "synth",
+            "unpack, data synth",
             argv[2]);
     return EXIT_USAGE;
 }

@@ -558,6 +558,16 @@ static const struct opt_group pack = {
 
 static const struct opt_group synth = {
     "Options",
+static const struct opt_group unpack = {
+    "Options",
+    (const struct opt[]){
+        DATA_ROW,
+        TEXT("output", output, "DIR", NULL,
+             "folder to create, with a subfolder for each split"),
+        END,
+    },
+};
+
     (const struct opt[]){
         TEXT("output", output, "DIR", NULL, "folder to create"),
         INT("classes", classes, "10", 2, 100, "number of classes"),
@@ -737,6 +747,14 @@ const struct opt_command pack_command = {
 
 const struct opt_command synth_command = {
     .name = "imagenet data synth",
+const struct opt_command unpack_command = {
+    .name = "imagenet data unpack",
+    .about = "Write the images of both splits as they are into a folder for "
+             "each class, from tar files or any other layout.",
+    .plain = "data",
+    .group = (const struct opt_group *const[]){&unpack, NULL},
+};
+
     .about = "Create a data set of JPEG files in ImageNet's Kaggle layout that "
              "a network can learn: textured shapes of random position, size "
              "and angle, among clutter and noise.\n"

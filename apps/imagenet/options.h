@@ -68,6 +68,6 @@ enum { FORMAT_TEXT, FORMAT_CSV, FORMAT_JSONL };
 extern const struct opt_command train_command, eval_command, infer_command;
 extern const struct opt_command convert_command, export_command;
 extern const struct opt_command inspect_command, check_command, synth_command;
-extern const struct opt_command doctor_command, pack_command;
+extern const struct opt_command doctor_command, pack_command, unpack_command;
 
 #endif

@@ -1,4 +1,5 @@
-/* pack.c - "imagenet data pack": image files into tar files with an index
+/* pack.c - "imagenet data pack" and "data unpack": image files into tar files
+ * with an index, and out of them
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
 #include "config.h"
@@ -34,7 +35,26 @@ static int pack_split(const struct settings *s, ddp_dataset_t *d,
     return rc < 0 ? app_fail(rc) : 0;
 }
 
-int pack_run(struct opts *o, struct settings *s)
+static int unpack_split(const struct settings *s, ddp_dataset_t *d,
+                        const char *name)
+{
+    char *dir = app_path(s->output, "%s", name);
+    double t = app_now();
+    int rc;
+
+    if (!dir)
+        return app_exit_code(DDP_ENOMEM);
+    if ((rc = ddp_dataset_unpack(d, dir)) == 0)
+        printf("unpacked split=%s images=%lld seconds=%.1f: %s\n", name,
+               (long long)ddp_dataset_count(d), app_now() - t, dir);
+    free(dir);
+    return rc < 0 ? app_fail(rc) : 0;
+}
+
+/* For each split that there is. */
+static int run_splits(struct opts *o, const struct settings *s,
+                      int (*fn)(const struct settings *s, ddp_dataset_t *d,
+                                const char *name))
 {
     static const char *const name[] = {
         [DDP_TRAIN] = "train", [DDP_VAL] = "val"};
@@ -51,9 +71,19 @@ int pack_run(struct opts *o, struct settings *s)
         rc = d ? app_make_dir(s->output) : app_fail(ddp_errcode());
         if (rc == 0) {
             printf("%s: %s\n", name[i], ddp_dataset_describe(d));
-            rc = pack_split(s, d, name[i]);
+            rc = fn(s, d, name[i]);
         }
         ddp_dataset_free(d);
     }
     return rc;
+}
+
+int pack_run(struct opts *o, struct settings *s)
+{
+    return run_splits(o, s, pack_split);
+}
+
+int unpack_run(struct opts *o, struct settings *s)
+{
+    return run_splits(o, s, unpack_split);
 }

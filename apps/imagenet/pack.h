@@ -1,4 +1,4 @@
-/* pack.h - the command "imagenet data pack"
+/* pack.h - the commands "imagenet data pack" and "data unpack"
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
 #ifndef PACK_H
@@ -6,7 +6,8 @@
 
 #include "options.h"
 
-/* Returns the exit code of the program. */
+/* Return the exit code of the program. */
 int pack_run(struct opts *o, struct settings *s);
+int unpack_run(struct opts *o, struct settings *s);
 
 #endif

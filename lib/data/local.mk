@@ -24,4 +24,5 @@ LIB_SOURCES += \
     %D%/tar_index.c \
     %D%/tar_index.h \
     %D%/tars.c \
-    %D%/tars.h
+    %D%/tars.h \
+    %D%/unpack.c
