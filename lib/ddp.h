@@ -831,6 +831,20 @@ ddp_dataset_t *ddp_dataset_images(const char *const *path, int64_t n,
 ddp_dataset_t *ddp_dataset_open(const char *dir, enum ddp_split split,
                                 const struct ddp_image_options *o);
 
+/* Where the data set is that a Data.toml (of DataSets.jl) has under a name: its
+ * folder or address, for ddp_dataset_open().  "name#folder" is a folder in it.
+ * config: the file; NULL: Data.toml in the current folder.  docs/data.md has
+ * its keys; region, endpoint and profile of S3 then hold for the process.
+ * Errors   DDP_EIO: the file cannot be read; DDP_EDATA: what is wrong in it, or
+ *          which names it has; DDP_EINVAL. */
+int ddp_dataset_find(const char *config, const char *name, char *where,
+                     size_t size);
+
+/* Find and open it. */
+ddp_dataset_t *ddp_dataset_named(const char *config, const char *name,
+                                 enum ddp_split split,
+                                 const struct ddp_image_options *o);
+
 /* Whether dir holds an image data set of several splits. */
 bool ddp_dataset_has_splits(const char *dir);
 

@@ -196,6 +196,24 @@ complains "403 SignatureDoesNotMatch: access with the environment's" \
     "the server refuses it"
 serve --page 5
 
+# ---- by name ----
+
+# Who asks, and whom, is in the file: not what the environment has.
+printf '%s\n' 'data_config_version = 1' '[[datasets]]' 'name = "far"' \
+    'uuid = "b498f769-a7f6-4f67-8d74-40b770398f26"' '[datasets.storage]' \
+    'driver = "S3"' 'bucket = "bucket"' 'prefix = "folders"' \
+    "endpoint = \"$AWS_ENDPOINT_URL\"" 'profile = "named"' >"$tmp/Data.toml"
+printf '[named]\n%s\n%s\n' "aws_access_key_id = $key" \
+    "aws_secret_access_key=$secret" >"$HOME/.aws/credentials"
+AWS_ENDPOINT_URL=http://127.0.0.1:1 AWS_SECRET_ACCESS_KEY=wrong \
+    run "$imagenet" data check --data-config "$tmp/Data.toml" --data far
+exits 0 "a data set of a Data.toml, with its endpoint and profile"
+rm "$HOME/.aws/credentials"
+run "$imagenet" data check --data-config "$tmp/Data.toml" --data far
+exits 74 "without that profile"
+complains 'the profile of the data set is "named", which is a profile neither' \
+    "it is named"
+
 # ---- faults ----
 
 # passes LINE SENTENCE: training with a fault ends in the same weights

@@ -151,6 +151,37 @@ static void fuzz_tars(void)
     fuzz(&c, "two classes", "a\nb\n", 4);
 }
 
+/* ---- Data.toml ---------------------------------------------------------- */
+
+static int read_named(const char *path, const uint8_t *data, size_t len)
+{
+    char where[256];
+
+    (void)data;
+    (void)len;
+    return ddp_dataset_find(path, "a/b#c", where, sizeof(where));
+}
+
+static void fuzz_named(void)
+{
+    static const char text[] =
+        "data_config_version = 1 # one\n[[datasets]]\nname = \"a/b\"\n"
+        "uuid = 'b498f769-a7f6-4f67-8d74-40b770398f26'\n"
+        "x = [0x1_f, 1.5e3, true, {a.b = '''c''', d = 07:32:00}, ]\n"
+        "text = \"\"\"\\u00e9\\\n  \"\"\"\n[datasets.storage]\n"
+        "driver = \"FileSystem\"\npath = \"@__DIR__/x\"\n"
+        "[[datasets]]\nname = \"c\"\nuuid = "
+        "\"b498f769-a7f6-4f67-8d74-40b770398f26\"\n[datasets.storage]\n"
+        "driver = \"S3\"\nbucket = \"y\"\n";
+    static const char *const word[] = {"[",      "]",        "{",  "}", "\"",
+                                       "'",      "@__DIR__", "\n", ".", "\\",
+                                       "\"\"\"", "=",        "[[", NULL};
+    static const struct fuzz_reader r = {"Data.toml", "Data.toml", 1,
+                                         read_named, word};
+
+    fuzz(&r, "two data sets", text, sizeof(text) - 1);
+}
+
 /* ---- CIFAR-10 ----------------------------------------------------------- */
 
 static int read_cifar(const char *path, const uint8_t *data, size_t len)
@@ -178,6 +209,7 @@ int main(void)
     fuzz_tables();
     fuzz_kaggle();
     fuzz_tars();
+    fuzz_named();
     fuzz_cifar();
     return done_testing();
 }

@@ -222,6 +222,7 @@ dist_check_SCRIPTS = \
     %D%/app_loops.sh \
     %D%/app_manual.sh \
     %D%/app_memory.sh \
+    %D%/app_named.sh \
     %D%/app_options.sh \
     %D%/app_predict.sh \
     %D%/app_peers.sh \

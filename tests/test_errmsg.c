@@ -69,6 +69,10 @@ static void put_files(void)
     put_photo("f/b/2.jpg");
     put_text("f/b/3.jpg", "not an image");
     put_text("i/LOC_synset_mapping.txt", "n01 tench\nn02 goldfish\n");
+    put_text("Data.toml",
+             "data_config_version = 1\n[[datasets]]\nname = \"f\"\n"
+             "uuid = \"b498f769-a7f6-4f67-8d74-40b770398f26\"\nstorage = "
+             "{driver = \"FileSystem\", path = \"@__DIR__/f\"}\n");
     put_text("p/classes.txt", "a\nb\n");
     put_text("p/index.csv", "shard,offset,size,label,crc32c,name\n"
                             "0.tar,512,9,1,00000000,a\n");
@@ -96,6 +100,7 @@ static bool over;
 static int part;
 static struct ddp_rank_status of_rank;
 static struct ddp_storage_stats asked;
+static char where[1024];
 static const struct ddp_image_options small = {IMAGE_DEFAULTS, .size = 8,
                                                .max_bad = 0.5};
 static ddp_t *ddp;
@@ -365,12 +370,16 @@ static bool resumed(bool with)
     X(ddp_dataset_folder, opened(ddp_dataset_folder(at("f"), &small)))         \
     X(ddp_dataset_open, (folder = ddp_dataset_open(at("f"), DDP_TRAIN,         \
                                                    &small)))                   \
+    X(ddp_dataset_unpack, ddp_dataset_unpack(folder, at("unpacked")) == 0)     \
     PACK_CALLS(X)                                                              \
     X(ddp_dataset_tars, opened(ddp_dataset_tars(at("p"), &small)))             \
+    X(ddp_dataset_find,                                                        \
+      ddp_dataset_find(at("Data.toml"), "f", where, sizeof(where)) == 0)       \
+    X(ddp_dataset_named,                                                       \
+      opened(ddp_dataset_named(at("Data.toml"), "f", DDP_TRAIN, &small)))      \
     X(ddp_dataset_has_splits, !ddp_dataset_has_splits(at("f")))                \
     X(ddp_dataset_native_size, ddp_dataset_native_size(at("f")) == 0)          \
     X(ddp_dataset_set_classes,                                                 \
-    X(ddp_dataset_unpack, ddp_dataset_unpack(folder, at("unpacked")) == 0)     \
       ddp_dataset_set_classes(folder, 2, (const char *[]){"b", "a"}) == 0)     \
     X(ddp_chain_evaluate, read_all(folder))                                    \
     X(ddp_dataset_bad_count, ddp_dataset_bad_count(folder) == 1)               \
@@ -555,6 +564,7 @@ static void test_calls(void)
     X(ddp_dataset_free, FREES(ddp_dataset_free(NULL)))                         \
     X(ddp_dataset_part, !ddp_dataset_part(NULL, DDP_VAL, 0.5, 1))              \
     X(ddp_dataset_shard, !ddp_dataset_shard(NULL, 0, 1))                       \
+    X(ddp_dataset_unpack, NONE(ddp_dataset_unpack(NULL, "x")))                 \
     X(ddp_dataset_pack, NONE(ddp_dataset_pack(NULL, "x", NULL)))               \
     X(ddp_dataset_count, NONE(ddp_dataset_count(NULL)))                        \
     X(ddp_dataset_classes, NONE(ddp_dataset_classes(NULL)))                    \
@@ -564,7 +574,6 @@ static void test_calls(void)
     X(ddp_dataset_set_classes,                                                 \
       NONE(ddp_dataset_set_classes(NULL, 1, (const char *[]){"a"})))           \
     X(ddp_dataset_describe, !*ddp_dataset_describe(NULL))                      \
-    X(ddp_dataset_unpack, NONE(ddp_dataset_unpack(NULL, "x")))                 \
     X(ddp_dataset_path, !ddp_dataset_path(NULL, 0))                            \
     X(ddp_dataset_get, NONE(ddp_dataset_get(NULL, 0, 0, x, NULL)))             \
     X(ddp_dataset_bad_count, NONE(ddp_dataset_bad_count(NULL)))                \

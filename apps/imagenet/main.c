@@ -133,6 +133,8 @@ static int run_command(const struct command *c, int argc, char **argv)
     if (rc == OPTS_GO)
         rc = setup_storage(&s);
     if (rc == OPTS_GO)
+        rc = setup_named(&s);
+    if (rc == OPTS_GO)
         rc = c->run(&o, &s);
     opts_free(&o);
     return rc;

@@ -121,6 +121,8 @@ static void lr_base_users(char *text, size_t size)
          "one folder per class in train/ and val/ (or test/); a folder, or "   \
          "s3://BUCKET/FOLDER, http:// or https://",                            \
          .alias = "data-dir"),                                                 \
+        TEXT("data-config", data_config, "FILE", NULL,                         \
+             "a Data.toml (of DataSets.jl), in which --data is a name"),       \
         INT("storage-timeout", storage_timeout, "300", 1, 86400,               \
             "seconds to try for while the server of --data does not answer"),  \
         TEXT("cache-dir", cache_dir, "DIR", NULL,                              \
@@ -556,8 +558,6 @@ static const struct opt_group pack = {
     },
 };
 
-static const struct opt_group synth = {
-    "Options",
 static const struct opt_group unpack = {
     "Options",
     (const struct opt[]){
@@ -568,6 +568,8 @@ static const struct opt_group unpack = {
     },
 };
 
+static const struct opt_group synth = {
+    "Options",
     (const struct opt[]){
         TEXT("output", output, "DIR", NULL, "folder to create"),
         INT("classes", classes, "10", 2, 100, "number of classes"),
@@ -745,8 +747,6 @@ const struct opt_command pack_command = {
     .group = (const struct opt_group *const[]){&pack, NULL},
 };
 
-const struct opt_command synth_command = {
-    .name = "imagenet data synth",
 const struct opt_command unpack_command = {
     .name = "imagenet data unpack",
     .about = "Write the images of both splits as they are into a folder for "
@@ -755,6 +755,8 @@ const struct opt_command unpack_command = {
     .group = (const struct opt_group *const[]){&unpack, NULL},
 };
 
+const struct opt_command synth_command = {
+    .name = "imagenet data synth",
     .about = "Create a data set of JPEG files in ImageNet's Kaggle layout that "
              "a network can learn: textured shapes of random position, size "
              "and angle, among clutter and noise.\n"

@@ -43,7 +43,7 @@ struct settings {
     double time_limit;
     int64_t grace, peer_timeout;
     int64_t storage_timeout;
-    char *cache_dir;
+    char *cache_dir, *data_config;
     double cache_size;
     int64_t shard_samples;
     /* predictions */

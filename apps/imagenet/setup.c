@@ -374,6 +374,25 @@ int setup_storage(const struct settings *s)
     return ddp_storage_configure(&c) < 0 ? app_fail(ddp_errcode()) : OPTS_GO;
 }
 
+int setup_named(struct settings *s)
+{
+    char where[4096], *data;
+    int rc;
+
+    if (!s->data_config || !s->data)
+        return OPTS_GO;
+    if ((rc = ddp_dataset_find(s->data_config, s->data, where, sizeof(where))) <
+        0)
+        return app_fail(rc);
+    if (!(data = strdup(where)))
+        return app_exit_code(DDP_ENOMEM);
+    free(s->data);
+    free(s->data_config);
+    s->data = data;
+    s->data_config = NULL;
+    return OPTS_GO;
+}
+
 int setup_devices(const struct settings *s, ddp_t **ddp)
 {
     struct ddp_config cfg;

@@ -50,6 +50,10 @@ int setup_images(const struct opts *o, struct settings *s,
 /* How servers of data are asked; its exit code, or OPTS_GO. */
 int setup_storage(const struct settings *s);
 
+/* If --data is a name of --data-config: from now on it is where that is.  The
+ * exit code, or OPTS_GO. */
+int setup_named(struct settings *s);
+
 /* Start the devices; its exit code, or OPTS_GO and *ddp. */
 int setup_devices(const struct settings *s, ddp_t **ddp);
 

@@ -16,6 +16,7 @@ LIB_SOURCES += \
     %D%/image_folder.c \
     %D%/image_folder.h \
     %D%/imagenet.c \
+    %D%/named.c \
     %D%/open.c \
     %D%/order.c \
     %D%/order.h \

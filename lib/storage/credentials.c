@@ -13,6 +13,7 @@
 #include "storage/credentials.h"
 #include "storage/http.h"
 #include "storage/profile.h"
+#include "storage/settings.h"
 
 enum { METADATA_MS = 1000, ANSWER_MAX = 64 << 10 };
 
@@ -41,8 +42,8 @@ static int from_environment(struct ddp__credentials *c)
     const char *secret = variable("AWS_SECRET_ACCESS_KEY");
     int rc;
 
-    if (!id && !secret)
-        return 0;
+    if ((!id && !secret) || ddp__storage_place.profile)
+        return 0; /* who names a profile means it */
     if (!id || !secret)
         return ddp__fail(DDP_EIO, "%s is set, and %s is not",
                          id ? "AWS_ACCESS_KEY_ID" : "AWS_SECRET_ACCESS_KEY",
@@ -217,14 +218,17 @@ int ddp__credentials_find(struct ddp__credentials *c)
 
 int ddp__aws_place(struct ddp__aws_place *place)
 {
-    const char *region = variable("AWS_REGION");
-    const char *endpoint = variable("AWS_ENDPOINT_URL_S3");
+    const struct ddp__storage_place *chosen = &ddp__storage_place;
+    const char *region = chosen->region;
+    const char *endpoint = chosen->endpoint;
     struct ddp__profile p;
     int rc = ddp__profile_read(&p);
 
-    if (!region && !(region = variable("AWS_DEFAULT_REGION")))
+    if (!region && !(region = variable("AWS_REGION")) &&
+        !(region = variable("AWS_DEFAULT_REGION")))
         region = *p.region ? p.region : "us-east-1";
-    if (!endpoint && !(endpoint = variable("AWS_ENDPOINT_URL")))
+    if (!endpoint && !(endpoint = variable("AWS_ENDPOINT_URL_S3")) &&
+        !(endpoint = variable("AWS_ENDPOINT_URL")))
         endpoint = p.endpoint;
     if (rc == 0 && (rc = SET(place->region, "the region's name", region)) == 0)
         rc = SET(place->endpoint, "the endpoint's address", endpoint);

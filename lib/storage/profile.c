@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "storage/profile.h"
+#include "storage/settings.h"
 
 enum { LARGEST = 1 << 20 };
 
@@ -20,6 +21,8 @@ const char *ddp__profile_name(void)
 {
     const char *name = getenv("AWS_PROFILE");
 
+    if (ddp__storage_place.profile)
+        return ddp__storage_place.profile;
     return name && *name ? name : "default";
 }
 
@@ -160,10 +163,12 @@ int ddp__profile_read(struct ddp__profile *p)
         (rc = read_one(p, "AWS_SHARED_CREDENTIALS_FILE", "credentials", "")) <
             0)
         return rc;
-    if (!p->found && getenv("AWS_PROFILE") && *getenv("AWS_PROFILE"))
-        return ddp__fail(DDP_EIO,
-                         "AWS_PROFILE is \"%.60s\", which is a profile neither "
-                         "of ~/.aws/credentials nor of ~/.aws/config",
-                         ddp__profile_name());
-    return 0;
+    if (p->found || !strcmp(ddp__profile_name(), "default"))
+        return 0;
+    return ddp__fail(DDP_EIO,
+                     "%s is \"%.60s\", which is a profile neither of "
+                     "~/.aws/credentials nor of ~/.aws/config",
+                     ddp__storage_place.profile ? "the profile of the data set"
+                                                : "AWS_PROFILE",
+                     ddp__profile_name());
 }

@@ -13,7 +13,7 @@ struct ddp__profile {
     char other[32]; /* a way to credentials that is not supported; "": none */
 };
 
-/* The profile's name: AWS_PROFILE, or "default". */
+/* The profile's name: the data set's, AWS_PROFILE, or "default". */
 const char *ddp__profile_name(void);
 
 /* Read what both files have about it.  No file is as an empty one. */

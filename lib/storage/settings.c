@@ -24,6 +24,33 @@ static char *cache_dir; /* of the settings; owned */
 
 struct ddp__storage_counts ddp__storage_counts;
 
+struct ddp__storage_place ddp__storage_place;
+
+static int set_text(char **field, const char *text)
+{
+    char *own = text ? strdup(text) : NULL;
+
+    if (!text)
+        return 0;
+    if (!own)
+        return ddp__fail(DDP_ENOMEM, "out of memory for a setting of S3");
+    free(*field);
+    *field = own;
+    return 0;
+}
+
+int ddp__storage_set_place(const char *region, const char *endpoint,
+                           const char *profile)
+{
+    struct ddp__storage_place *p = &ddp__storage_place;
+    int rc;
+
+    if ((rc = set_text(&p->region, region)) < 0 ||
+        (rc = set_text(&p->endpoint, endpoint)) < 0)
+        return rc;
+    return set_text(&p->profile, profile);
+}
+
 const struct ddp_storage_config *ddp__storage_settings(void)
 {
     return &settings;

@@ -14,6 +14,15 @@ struct ddp__storage_counts {
 };
 extern struct ddp__storage_counts ddp__storage_counts;
 
+/* Where S3 is and who asks, in place of what the environment says; NULL: as it
+ * is.  For the process. */
+int ddp__storage_set_place(const char *region, const char *endpoint,
+                           const char *profile);
+struct ddp__storage_place {
+    char *region, *endpoint, *profile; /* owned; NULL: not set */
+};
+extern struct ddp__storage_place ddp__storage_place;
+
 /* Of the process.  Its strings are never freed while a storage is open. */
 const struct ddp_storage_config *ddp__storage_settings(void);
 
