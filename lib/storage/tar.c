@@ -1,4 +1,4 @@
-/* tar.c - write tar files, and find what is in them
+/* tar.c - write tar files
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
 #include "config.h"
@@ -16,8 +16,6 @@
 #include "storage/tar.h"
 
 enum { BLOCK = 1 << 18 };
-
-/* ---- writing ------------------------------------------------------------ */
 
 struct ddp__tar {
     struct archive *out;
@@ -106,58 +104,5 @@ int ddp__tar_finish(struct ddp__tar *t)
         rc =
             ddp__fail(DDP_EIO, "cannot write %s: %s", t->path, strerror(errno));
     ddp__tar_drop(t);
-    return rc;
-}
-
-/* ---- looking ------------------------------------------------------------ */
-
-static int fail_read(struct archive *in, const char *path)
-{
-    const char *why = archive_error_string(in);
-
-    return ddp__fail(DDP_EDATA, "%s: cannot be read as a tar file: %s", path,
-                     why ? why : strerror(errno));
-}
-
-/* After a header, what follows is the file's bytes: so the position of the
- * reader is that of the file. */
-static int look_at_all(struct archive *in, const char *path,
-                       int (*fn)(const char *, int64_t, int64_t, void *),
-                       void *arg)
-{
-    struct archive_entry *e;
-    int rc = 0, got;
-
-    while (rc == 0 && (got = archive_read_next_header(in, &e)) != ARCHIVE_EOF) {
-        const char *name;
-
-        if (got != ARCHIVE_OK)
-            return fail_read(in, path);
-        name = archive_entry_pathname(e);
-        if (name && archive_entry_filetype(e) == AE_IFREG &&
-            !archive_entry_hardlink(e))
-            rc = fn(name, archive_filter_bytes(in, 0), archive_entry_size(e),
-                    arg);
-    }
-    return rc;
-}
-
-int ddp__tar_each(const char *path,
-                  int (*fn)(const char *name, int64_t at, int64_t size,
-                            void *arg),
-                  void *arg)
-{
-    struct archive *in = archive_read_new();
-    int rc;
-
-    if (!in || archive_read_support_format_tar(in) != ARCHIVE_OK) {
-        rc = ddp__fail(DDP_ENOMEM, "out of memory for a tar file");
-    } else if (archive_read_open_filename(in, path, BLOCK) != ARCHIVE_OK) {
-        rc = fail_read(in, path);
-    } else {
-        rc = look_at_all(in, path, fn, arg);
-    }
-    if (in)
-        archive_read_free(in);
     return rc;
 }

@@ -1,11 +1,10 @@
-/* tar.h - write tar files, and find what is in them
+/* tar.h - write tar files
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
 #ifndef DDP_TAR_H
 #define DDP_TAR_H
 
 #include <stddef.h>
-#include <stdint.h>
 
 /* A tar file that is being written. */
 struct ddp__tar;
@@ -23,12 +22,5 @@ int ddp__tar_finish(struct ddp__tar *t);
 
 /* Free it without ending it; NULL is nothing. */
 void ddp__tar_drop(struct ddp__tar *t);
-
-/* Call fn for each regular file in the tar file at path: its name, and where
- * its bytes are.  A negative code of fn ends the search and is its result. */
-int ddp__tar_each(const char *path,
-                  int (*fn)(const char *name, int64_t at, int64_t size,
-                            void *arg),
-                  void *arg);
 
 #endif

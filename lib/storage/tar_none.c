@@ -9,9 +9,9 @@
 static int fail_missing(const char *path)
 {
     return ddp__fail(DDP_EIO,
-                     "%s: this build of libddp cannot write tar files, or look "
-                     "into those without an index: install libarchive (Debian: "
-                     "libarchive-dev), then run configure and make again",
+                     "%s: this build of libddp cannot write tar files: install "
+                     "libarchive (Debian: libarchive-dev), then run configure "
+                     "and make again",
                      path);
 }
 
@@ -39,14 +39,4 @@ int ddp__tar_finish(struct ddp__tar *t)
 void ddp__tar_drop(struct ddp__tar *t)
 {
     (void)t;
-}
-
-int ddp__tar_each(const char *path,
-                  int (*fn)(const char *name, int64_t at, int64_t size,
-                            void *arg),
-                  void *arg)
-{
-    (void)fn;
-    (void)arg;
-    return fail_missing(path);
 }
