@@ -684,8 +684,12 @@ static void test_nulls(void)
 
 /* Those that read the message, and those that not every build can do. */
 static const char *const others[] = {
-    "ddp_errmsg",          "ddp_errcode",           "ddp_simulation_set_speed",
-    "ddp_simulation_read", "ddp_chain_export_onnx",
+    "ddp_errmsg",
+    "ddp_errcode",
+    "ddp_simulation_set_speed",
+    "ddp_simulation_set_time",
+    "ddp_simulation_read",
+    "ddp_chain_export_onnx",
 };
 
 static bool in_nulls(const char *name)
