@@ -101,6 +101,7 @@ static int part;
 static struct ddp_rank_status of_rank;
 static struct ddp_storage_stats asked;
 static char where[1024];
+static struct ddp_memory_plan memory;
 static const struct ddp_image_options small = {IMAGE_DEFAULTS, .size = 8,
                                                .max_bad = 0.5};
 static ddp_t *ddp;
@@ -426,6 +427,7 @@ static bool resumed(bool with)
     X(ddp_trainer_new, (trainer = ddp_trainer_new(ddp, net, data, &cfg)))      \
     X(ddp_trainer_config, ddp_trainer_config(trainer)->batch == 8)             \
     X(ddp_trainer_epoch_steps, ddp_trainer_epoch_steps(trainer) == 3)          \
+    X(ddp_trainer_memory, ddp_trainer_memory(trainer, &memory) == 0)           \
     X(ddp_trainer_step, ddp_trainer_step(trainer, &metrics) == 0)              \
     X(ddp_trainer_gradients, ddp_trainer_gradients(trainer, NULL) == 0)        \
     X(ddp_trainer_get_gradient,                                                \
@@ -587,6 +589,7 @@ static void test_calls(void)
     X(ddp_train_config_resolve,                                                \
       NONE(ddp_train_config_resolve(&cfg, NULL, NULL)))                        \
     X(ddp_trainer_epoch_steps, NONE(ddp_trainer_epoch_steps(NULL)))            \
+    X(ddp_trainer_memory, NONE(ddp_trainer_memory(NULL, &memory)))             \
     X(ddp_trainer_train, NONE(ddp_trainer_train(NULL)))                        \
     X(ddp_trainer_step, NONE(ddp_trainer_step(NULL, &metrics)))                \
     X(ddp_trainer_gradients, NONE(ddp_trainer_gradients(NULL, NULL)))          \
