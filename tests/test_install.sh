@@ -17,6 +17,11 @@ ok() # ok SENTENCE COMMAND...: shows the command's output if it fails
     fi
 }
 
+not()
+{
+    ! "$@"
+}
+
 root=$(mktemp -d)
 trap 'rm -rf "$root"' EXIT
 lib=$root$DDP_TEST_LIBDIR
@@ -41,6 +46,35 @@ ok "a C program builds with it alone" \
     "$srcdir/tests/outside/main.c" $flags
 ok "and runs, with one version everywhere" \
     env LD_LIBRARY_PATH="$lib" "$root/main" "$(pkg-config --modversion ddp)"
+
+# The same through CMake, whose package finds the moved tree by itself.
+if command -v cmake >/dev/null; then
+    mkdir "$root/cmake"
+    cp "$srcdir/tests/outside/main.c" "$root/cmake"
+    cat >"$root/cmake/CMakeLists.txt" <<'END'
+cmake_minimum_required(VERSION 3.18)
+project(outside C)
+find_package(ddp ${WANTED} REQUIRED)
+add_executable(outside main.c)
+target_link_libraries(outside PRIVATE ddp::ddp)
+END
+    version=$(pkg-config --modversion ddp)
+    through_cmake() # through_cmake WANTED
+    {
+        rm -rf "$root/cmake/build" &&
+            CC=$DDP_TEST_CC cmake -S "$root/cmake" -B "$root/cmake/build" \
+                -Dddp_DIR="$lib/cmake/ddp" -DWANTED="$1" &&
+            cmake --build "$root/cmake/build"
+    }
+    ok "CMake finds the library and builds a program" through_cmake "$version"
+    ok "which runs, with the version asked for" \
+        "$root/cmake/build/outside" "$version"
+    ok "another version is refused" not through_cmake 0.0
+    ok "and a later one" not through_cmake "${version%.*}.99"
+else
+    n=$((n + 4))
+    for i in 3 2 1 0; do echo "ok $((n - i)) # SKIP no cmake here"; done
+fi
 
 # The README's program, as a reader would copy it.
 awk '/^```c$/ { inside = 1; next } /^```$/ { inside = 0 } inside' \
