@@ -224,6 +224,7 @@ dist_check_SCRIPTS = \
     %D%/app_memory.sh \
     %D%/app_named.sh \
     %D%/app_options.sh \
+    %D%/app_pages.sh \
     %D%/app_predict.sh \
     %D%/app_peers.sh \
     %D%/app_ranks.sh \

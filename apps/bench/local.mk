@@ -25,3 +25,14 @@ bin_ddp_bench_SOURCES = \
     %D%/train.h
 bin_ddp_bench_CPPFLAGS = $(APPS_CPPFLAGS)
 bin_ddp_bench_LDADD = $(APPS_COMMON) libddp.la
+
+COMPLETED += bin/ddp-bench$(EXEEXT)
+MANUAL_PAGES += man/ddp-bench.1 \
+    man/ddp-bench-train.1 \
+    man/ddp-bench-load.1 \
+    man/ddp-bench-roof.1 \
+    man/ddp-bench-calibrate.1 \
+    man/ddp-bench-sweep.1
+BASH_COMPLETIONS += completions/bash/ddp-bench
+ZSH_COMPLETIONS += completions/zsh/_ddp-bench
+FISH_COMPLETIONS += completions/fish/ddp-bench.fish

@@ -7,6 +7,7 @@
 
 #include "ddp.h"
 #include "common/app.h"
+#include "common/opt_program.h"
 #include "calibrate.h"
 #include "load.h"
 #include "operations.h"
@@ -36,6 +37,15 @@ static const struct command {
     {"roof", &bench_roof_command, bench_roof_run},
     {"calibrate", &bench_calibrate_command, bench_calibrate_run},
     {"sweep", &bench_sweep_command, bench_sweep_run},
+};
+
+static const struct opt_program program = {
+    .name = "ddp-bench",
+    .brief = "measure the speed of training and input",
+    .command =
+        (const struct opt_command *const[]){
+            &bench_train_command, &bench_load_command, &bench_roof_command,
+            &bench_calibrate_command, &bench_sweep_command, NULL},
 };
 
 static const struct command *find_command(const char *word)
@@ -69,6 +79,8 @@ int main(int argc, char **argv)
     int rc;
 
     app_start("ddp-bench");
+    if (opt_program_asked(&program, argc, argv, &rc))
+        return app_end(rc);
     if (!cmd)
         return app_end(run_word(word));
     app_start(cmd->options->name);

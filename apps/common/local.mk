@@ -20,13 +20,19 @@ noinst_LTLIBRARIES += $(APPS_COMMON)
     %D%/interrupt.h \
     %D%/opt.c \
     %D%/opt.h \
+    %D%/opt_complete.c \
+    %D%/opt_complete.h \
     %D%/opt_file.c \
     %D%/opt_file.h \
     %D%/opt_help.c \
     %D%/opt_help.h \
+    %D%/opt_man.c \
+    %D%/opt_man.h \
     %D%/opt_nearest.c \
     %D%/opt_nearest.h \
+    %D%/opt_program.c \
+    %D%/opt_program.h \
     %D%/opt_rows.h \
     %D%/opt_value.c \
     %D%/opt_value.h
-%C%_libcommon_la_CPPFLAGS = $(APPS_CPPFLAGS)
+%C%_libcommon_la_CPPFLAGS = $(APPS_CPPFLAGS) -DDDP_DATE='"$(DDP_DATE)"'

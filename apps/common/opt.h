@@ -39,7 +39,8 @@ struct opt {
     double min, max;    /* both 0: any */
     int count;
     const char *const *choice;  /* ended by NULL */
-    const char *(*word)(int i); /* instead of choice: word i, or NULL */
+    const char *(*word)(int i); /* instead of choice: word i, or NULL; of a text
+                                   those that completions offer */
     bool of_network;            /* opts_load() takes it over */
     const char *help;
     void (*more)(char *text, size_t size); /* the end of help, or NULL */

@@ -34,7 +34,7 @@ void opt_complain_word(const struct opts *o, const char *name, const char *text,
 
 const char *opt_choice(const struct opt *r, int i)
 {
-    return r->word ? r->word(i) : r->choice[i];
+    return r->word ? r->word(i) : r->choice ? r->choice[i] : NULL;
 }
 
 static const char *choice_word(const void *row, int i)

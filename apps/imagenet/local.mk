@@ -69,3 +69,20 @@ bin_imagenet_CPPFLAGS = $(APPS_CPPFLAGS) $(HWLOC_CFLAGS) \
     -DBUILT_WITH_MPI='"$(MPI_VERSION)"'
 bin_imagenet_LDADD = $(APPS_COMMON) libddp.la $(JPEG_LIBS) $(JANSSON_LIBS) \
     $(HWLOC_LIBS)
+
+COMPLETED += bin/imagenet$(EXEEXT)
+MANUAL_PAGES += man/imagenet.1 \
+    man/imagenet-train.1 \
+    man/imagenet-eval.1 \
+    man/imagenet-export.1 \
+    man/imagenet-infer.1 \
+    man/imagenet-convert.1 \
+    man/imagenet-inspect.1 \
+    man/imagenet-doctor.1 \
+    man/imagenet-data-check.1 \
+    man/imagenet-data-pack.1 \
+    man/imagenet-data-unpack.1 \
+    man/imagenet-data-synth.1
+BASH_COMPLETIONS += completions/bash/imagenet
+ZSH_COMPLETIONS += completions/zsh/_imagenet
+FISH_COMPLETIONS += completions/fish/imagenet.fish

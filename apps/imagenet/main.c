@@ -9,6 +9,7 @@
 #include "common/app.h"
 #include "common/app_words.h"
 #include "common/opt_nearest.h"
+#include "common/opt_program.h"
 #include "check.h"
 #include "convert.h"
 #include "doctor.h"
@@ -70,6 +71,23 @@ static const struct app_word option_of[] = {
     {"small_stem", "--small-stem"},
     {"zero_init_residual", "--zero-init-residual"},
     {NULL, NULL},
+};
+
+/* The same for the manual and for completions. */
+static const struct opt_program program = {
+    .name = "imagenet",
+    .brief = "train and evaluate networks on images",
+    .about = "Train networks on folders of images, evaluate and use them.\n"
+             "\n"
+             "A network is trained on all devices of a machine or of several "
+             "machines. Its weights are the same to the last bit for any "
+             "number of devices of a kind, and after a restart.\n"
+             "Each command has a manual page, such as imagenet-train(1).",
+    .command =
+        (const struct opt_command *const[]){
+            &train_command, &eval_command, &export_command, &infer_command,
+            &convert_command, &inspect_command, &doctor_command, &check_command,
+            &pack_command, &unpack_command, &synth_command, NULL},
 };
 
 static void print_command(FILE *f, const struct command *c)
@@ -180,8 +198,11 @@ static int run_help(int argc, char **argv)
 static int run(int argc, char **argv)
 {
     const struct command *c = find_command(argc, argv);
+    int rc;
 
     app_start("imagenet");
+    if (opt_program_asked(&program, argc, argv, &rc))
+        return rc;
     if (c)
         return run_command(c, argc, argv);
     if (argc < 2) {

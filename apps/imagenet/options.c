@@ -283,7 +283,7 @@ static const struct opt_group augmentation = {
 #define MODEL_ROW(preset_)                                                     \
     TEXT("model", model, "NAME", preset_,                                      \
          "name of the network; \"imagenet inspect\" lists them",               \
-         .of_network = true)
+         .of_network = true, .word = ddp_model_name)
 #define NET_ROWS                                                               \
     INT("num-classes", classes, NULL, 1, 1 << 24,                              \
         "outputs of the network [the classes of the data]",                    \

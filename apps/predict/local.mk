@@ -6,6 +6,11 @@
 if HAVE_SIMGRID
 bin_PROGRAMS += bin/ddp-predict
 pkglibexec_PROGRAMS += bin/ddp-predict-step
+COMPLETED += bin/ddp-predict$(EXEEXT)
+MANUAL_PAGES += man/ddp-predict.1
+BASH_COMPLETIONS += completions/bash/ddp-predict
+ZSH_COMPLETIONS += completions/zsh/_ddp-predict
+FISH_COMPLETIONS += completions/fish/ddp-predict.fish
 bin_ddp_predict_SOURCES = \
     %D%/machine.c \
     %D%/main.c \

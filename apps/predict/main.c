@@ -15,6 +15,7 @@
 
 #include "common/app.h"
 #include "common/interrupt.h"
+#include "common/opt_program.h"
 #include "predict.h"
 
 struct driver {
@@ -223,6 +224,11 @@ static void free_driver(struct driver *d)
     free(d->args);
 }
 
+static const struct opt_program program = {
+    .name = "ddp-predict",
+    .command = (const struct opt_command *const[]){&predict_command, NULL},
+};
+
 int main(int argc, char **argv)
 {
     struct driver d = {0};
@@ -230,6 +236,8 @@ int main(int argc, char **argv)
     int rc;
 
     app_start("ddp-predict");
+    if (opt_program_asked(&program, argc, argv, &rc))
+        return app_end(rc);
     rc = opts_parse(&o, &predict_command, &d.s, argc, argv);
     interrupt_catch(0);
     if (rc == OPTS_GO && (rc = prepare_driver(&d, argc, argv)) == 0)
