@@ -82,6 +82,13 @@ exits 65 "a file without times"
 run "$predict" $small --lanes 1 --cpus 1 --times "$tmp/nothing"
 exits 74 "a file that does not exist"
 
+# VGG-16 has 411 MB of gradients in one layer.
+run "$predict" --json --model vgg16 --gpus 1,8 --steps 2
+exits 0 "VGG-16"
+print
+holds "$(of 8 lanes_split) == 0 && $(of 8 efficiency) >= 0.92" \
+    "8 GPUs do 92 % of 8 times the work, despite a layer of 411 MB"
+
 # What is compared to: a policy that knows nothing of lanes.
 run env STARPU_SCHED=eager "$predict" --json --gpus 4 --model resnet18
 exits 0 "another scheduler"

@@ -91,10 +91,15 @@ static bool is_in_main(int id)
     return starpu_worker_get_memory_node((unsigned)id) == STARPU_MAIN_RAM;
 }
 
+int ddp__claims_last(const struct ddp__claims *c, int lane)
+{
+    return c->sticky[(unsigned)lane % DDP__STICKY].id;
+}
+
 int ddp__claims_bound(const struct ddp__claims *c,
                       const struct ddp__sched_sub *u)
 {
-    int id = c->sticky[(unsigned)u->lane % DDP__STICKY].id;
+    int id = ddp__claims_last(c, u->lane);
 
     return id >= 0 &&
                    c->sticky[(unsigned)u->lane % DDP__STICKY].age == u->age &&
@@ -220,7 +225,7 @@ struct ddp__sched_sub *ddp__claims_choose(struct ddp__claims *c, int id)
             mine = in_flight(c, id, age = u->age);
         if (!may_claim(c, id, mine, age, t) || leave_to_faster(c, id, u, t))
             continue;
-        if (c->sticky[(unsigned)u->lane % DDP__STICKY].id == id)
+        if (ddp__claims_last(c, u->lane) == id)
             return u;
         if (!best)
             best = u;

@@ -67,6 +67,9 @@ void ddp__claims_free_done(struct ddp__claims *c);
 int ddp__claims_bound(const struct ddp__claims *c,
                       const struct ddp__sched_sub *u);
 
+/* The worker that last had a lane; -1: none. */
+int ddp__claims_last(const struct ddp__claims *c, int lane);
+
 /* The sub-batch for a worker: of the oldest step that has one, that of the lane
  * it had before if it can be claimed, else the first; NULL: it takes none. */
 struct ddp__sched_sub *ddp__claims_choose(struct ddp__claims *c, int id);

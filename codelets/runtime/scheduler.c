@@ -140,14 +140,18 @@ static void submit_task(struct starpu_task *task)
 }
 
 /* The worker a merge or update goes to, or -1. */
-static int owner_worker(const struct sched *s, struct starpu_task *t, int owner)
+static int owner_worker(const struct sched *s, struct starpu_task *t,
+                        const struct ddp__sched_tag *tag)
 {
     int can[STARPU_NMAXWORKERS], n = 0;
+    int at = tag->at_lane ? ddp__claims_last(&s->claims, tag->lane) : -1;
 
+    if (at >= 0 && can_run(at, t))
+        return at;
     for (int i = 0; i < s->claims.workers; i++)
         if (can_run(s->claims.id[i], t))
             can[n++] = s->claims.id[i];
-    return n ? can[(unsigned)owner % (unsigned)n] : -1;
+    return n ? can[(unsigned)tag->owner % (unsigned)n] : -1;
 }
 
 /* Queue a ready task where it belongs, and call who may run it. */
@@ -165,7 +169,7 @@ static void queue_task(struct sched *s, struct starpu_task *t, struct calls *c)
     } else if (tag->kind == DDP__SCHED_INPUT) {
         queue_put(&s->input, t);
     } else if (tag->kind != DDP__SCHED_LANE) {
-        id = owner_worker(s, t, tag->owner);
+        id = owner_worker(s, t, tag);
         queue_put(id >= 0 ? &s->worker[id].updates : &s->foreign, t);
         if (id >= 0) {
             prefetch_task(t, id);
@@ -209,12 +213,41 @@ static struct starpu_task *steal_update(struct sched *s, int id)
     return t;
 }
 
+/* Whether a worker with this memory can run a task without waiting for data, or
+ * nothing fetches them before it takes the task. */
+static bool has_arrived(struct starpu_task *t, unsigned node)
+{
+    int there, valid = 1, coming;
+
+    for (unsigned i = 0;
+         t->prefetched && valid && i < STARPU_TASK_GET_NBUFFERS(t); i++)
+        if (STARPU_TASK_GET_MODE(t, i) & STARPU_R)
+            starpu_data_query_status(STARPU_TASK_GET_HANDLE(t, i), (int)node,
+                                     &there, &valid, &coming);
+    return valid;
+}
+
+/* A merge or update whose data are there.  The others wait while the worker has
+ * lanes, which end: the next step's wait for these.  steal_update() takes them
+ * then, also those whose data have been evicted since. */
+static struct starpu_task *take_update(struct sched *s, int id)
+{
+    unsigned node = starpu_worker_get_memory_node((unsigned)id);
+    struct queue *q = &s->worker[id].updates;
+    struct starpu_task *t = q->first;
+
+    while (t && !(can_run(id, t) && has_arrived(t, node)))
+        t = t->next;
+    if (t)
+        queue_remove(q, t);
+    return t;
+}
+
 static struct starpu_task *next_task(struct sched *s, int id, struct calls *c)
 {
     struct starpu_task *t;
 
-    if ((t = queue_take(&s->worker[id].updates, id)) ||
-        (t = queue_take(&s->shared, id)) ||
+    if ((t = take_update(s, id)) || (t = queue_take(&s->shared, id)) ||
         (t = ddp__claims_owned(&s->claims, id)) || (t = claim_sub(s, id, c)) ||
         (t = steal_update(s, id)) || (t = queue_take(&s->foreign, id)))
         return t;

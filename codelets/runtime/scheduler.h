@@ -7,9 +7,10 @@
  * next sub-batch of the same lane is free again where its sums lie in main
  * memory; on GPUs the lane stays, since they would have to be moved.  A worker
  * leaves the last sub-batches of a step to faster ones that will be done with
- * them earlier. Merges and updates go to the worker their owner number names,
- * before lanes. Tasks without a tag are run when there is nothing of ours to
- * do.
+ * them earlier.  Merges and updates go to the worker that their owner number
+ * names, merges of large buckets to the worker of a lane, and run before the
+ * worker's lanes as soon as their data are there.  Tasks without a tag run when
+ * there are none of ours.
  */
 #ifndef DDP_SCHEDULER_H
 #define DDP_SCHEDULER_H
@@ -37,13 +38,14 @@ struct ddp__sched_tag {
     uint32_t magic; /* DDP__SCHED_MAGIC */
     enum ddp__sched_kind kind;
     bool last;    /* no task of this sub-batch is submitted after this */
-    int lane;     /* LANE */
+    int lane;     /* LANE; MERGE with at_lane */
     int sub;      /* LANE: sub-batch of the step; lanes have them in order */
     int subs;     /* LANE: sub-batches of the step; 0: unknown */
     double work;  /* LANE: of the sub-batch, to compare it with others; 0: as
                      much as any other */
     int64_t step; /* LANE */
     int owner;    /* MERGE, UPDATE: taken modulo the workers that can */
+    bool at_lane; /* MERGE: goes to the worker of its lane, not to owner */
     struct ddp__sched_sub *at; /* the policy's own */
 };
 

@@ -8,8 +8,9 @@
 #include "engine/reduce.h"
 #include "engine/vector.h"
 
-/* The fixed cost of the tasks and transfers of a bucket, in elements. */
-enum { BUCKET_COST = 4 << 20 };
+/* In elements: the fixed cost of the tasks and transfers of a bucket; and what
+ * only the bucket of a single large layer exceeds. */
+enum { BUCKET_COST = 4 << 20, LARGE = 4 << 20 };
 
 void ddp__reduce_owners(struct ddp__engine *e)
 {
@@ -26,6 +27,14 @@ void ddp__reduce_owners(struct ddp__engine *e)
     }
 }
 
+/* Buckets of usual size use all workers and links, since each has an owner.  Of
+ * a layer that is larger, one owner would fetch and merge all lanes: it is
+ * merged where the lanes are. */
+static bool is_spread(const struct ddp__engine *e, int bucket)
+{
+    return bucket >= 0 && e->params->bucket[bucket].len > LARGE;
+}
+
 static int submit_merge(struct ddp__engine *e, const struct ddp__step *s,
                         int bucket, const struct ddp__merge *m)
 {
@@ -36,8 +45,12 @@ static int submit_merge(struct ddp__engine *e, const struct ddp__step *s,
     struct ddp__handle *buf[] = {
         [DDP__MERGE_DST] = bucket < 0 ? &to->stats : &to->grad[bucket],
         [DDP__MERGE_SRC] = src};
-    int rc =
-        ddp__vector_submit(e, s, call, bucket < 0 ? 0 : e->owner[bucket], buf);
+    struct ddp__vector_task t = {.e = e,
+                                 .s = s,
+                                 .owner = bucket < 0 ? 0 : e->owner[bucket],
+                                 .lane = m->to,
+                                 .at_lane = is_spread(e, bucket)};
+    int rc = ddp__vector_submit(&t, call, buf);
 
     if (rc == 0)
         ddp__handle_drop(src);

@@ -241,9 +241,10 @@ static int submit_decision(struct ddp__engine *e, const struct ddp__step *s)
     struct ddp__handle *buf[] = {[DDP__DECIDE_STATS] = &e->lane[0].stats,
                                  [DDP__DECIDE_NORM] = &e->norm,
                                  [DDP__DECIDE_SCALER] = &e->scaler};
+    struct ddp__vector_task t = {.e = e, .s = s};
     int rc = submit_norms(e, s);
 
-    return rc < 0 ? rc : ddp__vector_submit(e, s, &e->decide, 0, buf);
+    return rc < 0 ? rc : ddp__vector_submit(&t, &e->decide, buf);
 }
 
 static int add_update(struct ddp__vector_task *t, int b)

@@ -15,7 +15,7 @@ int ddp__vector_flush(struct ddp__vector_task *t)
         .calls = t->calls,
         .group = &e->group,
         .step = t->s->number,
-        .tag = {.owner = t->owner},
+        .tag = {.owner = t->owner, .at_lane = t->at_lane, .lane = t->lane},
         .priority = DDP__PRIORITY_UPDATE,
     };
     enum ddp__op op;
@@ -56,12 +56,10 @@ int ddp__vector_add(struct ddp__vector_task *t, const struct ddp__call *call,
     return 0;
 }
 
-int ddp__vector_submit(struct ddp__engine *e, const struct ddp__step *s,
-                       const struct ddp__call *call, int owner,
+int ddp__vector_submit(struct ddp__vector_task *t, const struct ddp__call *call,
                        struct ddp__handle *const buf[])
 {
-    struct ddp__vector_task t = {e, s, owner, 0, 0};
-    int rc = ddp__vector_add(&t, call, owner, buf, false);
+    int rc = ddp__vector_add(t, call, t->owner, buf, false);
 
-    return rc < 0 ? rc : ddp__vector_flush(&t);
+    return rc < 0 ? rc : ddp__vector_flush(t);
 }

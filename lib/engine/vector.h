@@ -22,6 +22,8 @@ struct ddp__vector_task {
     const struct ddp__step *s;
     int owner, calls; /* so far, in e->task_call */
     double us;
+    int lane; /* if at_lane: the task goes to its worker, not to the owner */
+    bool at_lane;
 };
 
 /* Add one. */
@@ -30,9 +32,8 @@ int ddp__vector_add(struct ddp__vector_task *t, const struct ddp__call *call,
                     bool accumulate);
 /* Submit what has been added. */
 int ddp__vector_flush(struct ddp__vector_task *t);
-/* Submit one alone. */
-int ddp__vector_submit(struct ddp__engine *e, const struct ddp__step *s,
-                       const struct ddp__call *call, int owner,
+/* Submit one alone, with its owner or at its lane. */
+int ddp__vector_submit(struct ddp__vector_task *t, const struct ddp__call *call,
                        struct ddp__handle *const buf[]);
 
 #endif
