@@ -169,6 +169,11 @@ int ddp_worker_count(const ddp_t *ddp);
 /* How many of them belong to GPUs. */
 int ddp_gpu_worker_count(const ddp_t *ddp);
 
+/* The name of the i-th of StarPU's workers, those included that only read
+ * input: "CPU 0", "CUDA 0.0 (NVIDIA H100 ...)".
+ * Errors   DDP_EINVAL: there is no i-th; name is "" then. */
+int ddp_worker_name(const ddp_t *ddp, int i, char *name, size_t size);
+
 /* Processes that mpirun or srun --mpi=pmix has started together are the ranks
  * of one training: trainers divide the lanes among them, and have the same
  * weights on all of them as one process alone.  Every rank makes the same calls
@@ -1069,6 +1074,13 @@ struct ddp_progress {
     double samples_per_s; /* smoothed, start-up left out */
     double data_share;    /* of the workers' time that input took, 0..1 */
     double eta_s;
+    double gradient_norm; /* of all gradients of this step, before clipping */
+    double loss_scale;    /* for the next step: see struct ddp_skips */
+    size_t memory_peak;   /* most main memory that the process has used */
+    const double *busy;   /* by worker: the share of the step's time that its
+                             tasks took, which count where they end; until the
+                             call returns */
+    int workers;          /* see ddp_worker_name() */
 };
 
 /* Of an epoch's samples: shuffled by the seed, or as the data have them. */

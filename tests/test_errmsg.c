@@ -288,6 +288,7 @@ static bool resumed(bool with)
     X(ddp_init, (ddp = ddp_init(NULL)))                                        \
     X(ddp_describe, *ddp_describe(ddp))                                        \
     X(ddp_worker_count, ddp_worker_count(ddp) > 0)                             \
+    X(ddp_worker_name, !ddp_worker_name(ddp, 0, (char[64]){""}, 64))           \
     X(ddp_core_count, ddp_core_count() > 0)                                    \
     X(ddp_gpu_worker_count, ddp_gpu_worker_count(ddp) >= 0)                    \
     X(ddp_rank, ddp_rank(ddp) == 0)                                            \
@@ -518,6 +519,7 @@ static void test_calls(void)
     X(ddp_finish, FREES(ddp_finish(NULL)))                                     \
     X(ddp_describe, !*ddp_describe(NULL))                                      \
     X(ddp_worker_count, NONE(ddp_worker_count(NULL)))                          \
+    X(ddp_worker_name, NONE(ddp_worker_name(NULL, 0, (char[64]){""}, 64)))     \
     X(ddp_gpu_worker_count, NONE(ddp_gpu_worker_count(NULL)))                  \
     X(ddp_rank, NONE(ddp_rank(NULL)))                                          \
     X(ddp_rank_count, NONE(ddp_rank_count(NULL)))                              \

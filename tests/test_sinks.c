@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
 #include "config.h"
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include "defaults.h"
@@ -26,7 +27,7 @@ struct heard {
     char events[64];
     int64_t begin, step, evaluated;
     struct ddp_metrics result;
-    double loss;
+    double loss, norm; /* norm: of the first step */
     int rc;
 };
 
@@ -53,6 +54,8 @@ static void on_step(const struct ddp_progress *p, void *arg)
     note(h, 's');
     h->step = p->step;
     h->loss = p->now.loss;
+    if (p->step == 1)
+        h->norm = p->gradient_norm;
 }
 
 static void on_eval(const struct ddp_evaluation *e, void *arg)
@@ -92,6 +95,7 @@ struct run {
     ddp_trainer_t *trainer;
     double loss; /* of the step that the program heard of last */
     int64_t stop;
+    float clip;
 };
 
 static int program(const struct ddp_progress *p, void *arg)
@@ -111,6 +115,7 @@ static void begin(struct run *r, const struct ddp_sink *s, int n)
         .on_step = program, .arg = r,
         .sinks = s,         .sink_count = n};
 
+    cfg.optimizer.clip_norm = r->clip;
     r->data = ddp_dataset_callback(&(struct ddp_source){.count = COUNT,
                                                         .shape = {1, 1, LEN},
                                                         .type = DDP_F32,
@@ -168,6 +173,85 @@ static void test_stopped_run(struct run *r)
     end(r);
 }
 
+/* ---- what a step reports ------------------------------------------------ */
+
+/* The norm of what a trainer says that the gradients of its next step are. */
+static double norm_of_next(struct run *r)
+{
+    static const char *const name[] = {"0.weight", "0.bias"};
+    static const size_t len[] = {LEN * CLASSES, CLASSES};
+    float g[LEN * CLASSES];
+    double sum = 0;
+
+    if (ddp_trainer_gradients(r->trainer, NULL) < 0)
+        return NAN;
+    for (int k = 0; k < 2; k++) {
+        if (ddp_trainer_get_gradient(r->trainer, name[k], g, len[k]) < 0)
+            return NAN;
+        for (size_t i = 0; i < len[k]; i++)
+            sum += (double)g[i] * g[i];
+    }
+    return sqrt(sum);
+}
+
+/* Sums of gradients are f32: 24 bits, of at most 21 values. */
+static void test_norm(struct run *r, float clip)
+{
+    struct heard h = {.rc = 1};
+    const struct ddp_sink s = sink(&h);
+    double want;
+
+    r->stop = -1;
+    r->clip = clip;
+    begin(r, &s, 1);
+    want = norm_of_next(r);
+    end(r);
+    begin(r, &s, 1);
+    ddp_trainer_train(r->trainer);
+    ok(fabs(h.norm - want) <= 1e-5 * want && want > 0,
+       "the norm of the gradients, clipped at %g: %.9g, by themselves %.9g",
+       (double)clip, h.norm, want);
+    end(r);
+    r->clip = 0;
+}
+
+struct facts {
+    bool good;
+    double most; /* of the busy shares: those of one step may all be 0 */
+};
+
+static int check_facts(const struct ddp_progress *p, void *arg)
+{
+    struct facts *f = arg;
+
+    for (int i = 0; i < p->workers; i++)
+        f->most = fmax(f->most, p->busy[i]);
+    f->good = f->good && p->workers > 0 && p->loss_scale == 1 &&
+              p->memory_peak > 1 << 20;
+    return 0;
+}
+
+static void test_facts(struct run *r)
+{
+    struct ddp_train_config cfg = {TRAIN_DEFAULTS, .optimizer = ddp_sgd(0.1f),
+                                   .sub_batch = 4, .batch = BATCH,
+                                   .epochs = 3,    .on_step = check_facts};
+    struct facts f = {true, 0};
+    char name[64];
+
+    begin(r, NULL, 0);
+    cfg.arg = &f;
+    ddp_trainer_free(r->trainer);
+    r->trainer = ddp_trainer_new(r->ddp, r->chain, r->data, &cfg);
+    ok(ddp_trainer_train(r->trainer) == 0 && f.good && f.most > 0,
+       "a step reports workers, memory and the loss scale");
+    end(r);
+    ok(ddp_worker_name(r->ddp, 0, name, sizeof(name)) == 0 && *name,
+       "the first worker has a name: %s", name);
+    is_int(ddp_worker_name(r->ddp, 100000, name, sizeof(name)), DDP_EINVAL,
+           "there are not so many");
+}
+
 static void test_misuse(struct run *r)
 {
     begin(r, NULL, 1);
@@ -188,6 +272,9 @@ int main(void)
         bail_out("%s", ddp_errmsg());
     test_whole_run(&r);
     test_stopped_run(&r);
+    test_norm(&r, 0);
+    test_norm(&r, 0.01f);
+    test_facts(&r);
     test_misuse(&r);
     ddp_finish(r.ddp);
     return done_testing();

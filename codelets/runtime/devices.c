@@ -134,6 +134,25 @@ bool ddp__worker_accelerates(const ddp_t *ddp, int w)
            starpu_worker_get_type(w) == ddp->accelerator->workers;
 }
 
+int ddp__worker_slots(void)
+{
+    int n = (int)starpu_worker_get_count();
+
+    return n < DDP__MAX_WORKERS ? n : DDP__MAX_WORKERS;
+}
+
+int ddp_worker_name(const ddp_t *ddp, int i, char *name, size_t size)
+{
+    if (!ddp || !name || size == 0)
+        return ddp__fail_null(!ddp ? "ddp" : "name");
+    *name = '\0';
+    if (i < 0 || i >= ddp__worker_slots())
+        return ddp__fail(DDP_EINVAL, "worker %d, expected 0 to %d", i,
+                         ddp__worker_slots() - 1);
+    starpu_worker_get_name(i, name, size);
+    return 0;
+}
+
 static bool computes_in(const struct ddp__used *u, enum ddp_dtype type)
 {
     const struct ddp__backend *b = u->backends[0];

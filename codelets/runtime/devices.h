@@ -30,6 +30,9 @@ const char *ddp__devices_describe(const struct ddp__used *u);
 int ddp__device_workers(const struct ddp__device *d, int *devices);
 bool ddp__worker_accelerates(const ddp_t *ddp, int w);
 
+/* Entries of time_of[] of a group of tasks that StarPU's workers use. */
+int ddp__worker_slots(void);
+
 /* Whether the devices that train compute in that type of activations. */
 bool ddp__devices_compute(const ddp_t *ddp, enum ddp_dtype type);
 

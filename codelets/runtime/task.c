@@ -77,21 +77,25 @@ static int run_kernel(const struct ddp__task *t, const struct ddp__device *d)
     return t->call->on[d->kind].backend->kernel[t->call->op](t);
 }
 
+/* Only the worker itself adds; others read. */
+static void add_time(_Atomic double *sum, double seconds)
+{
+    double before = atomic_load_explicit(sum, memory_order_relaxed);
+
+    atomic_store_explicit(sum, before + seconds, memory_order_relaxed);
+}
+
 /* Book a task that ran from begin to end on worker w. */
 static void account_time(struct run *r, int w, double begin, double end)
 {
     struct ddp__worker_time *b = &r->group->time_of[w % DDP__MAX_WORKERS];
 
     if (r->tag.kind == DDP__SCHED_INPUT)
-        atomic_store_explicit(
-            &b->data_s,
-            atomic_load_explicit(&b->data_s, memory_order_relaxed) + end -
-                begin,
-            memory_order_relaxed);
+        add_time(&b->data_s, end - begin);
     if (r->tag.kind == DDP__SCHED_LANE && b->last_lane == r->tag.lane &&
         b->last_step == r->tag.step && b->tasks)
         b->gap_s += begin - b->last_end;
-    b->exec_s += end - begin;
+    add_time(&b->exec_s, end - begin);
     b->last_end = end;
     b->last_lane = r->tag.kind == DDP__SCHED_LANE ? r->tag.lane : -1;
     b->last_step = r->tag.step;

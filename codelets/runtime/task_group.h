@@ -45,8 +45,8 @@ struct ddp__task_group {
     struct ddp__pending pending;
     ddp_t *ddp; /* not owned */
     struct ddp__worker_time {
-        double exec_s, gap_s;  /* gap: between tasks of one lane */
-        _Atomic double data_s; /* read while tasks run */
+        _Atomic double exec_s, data_s; /* read while tasks run */
+        double gap_s;                  /* between tasks of one lane */
         double last_end;
         int64_t last_step, tasks;
         int last_lane;

@@ -88,6 +88,7 @@ static int decide_step(const struct ddp__task *t, void *arg)
         scaler[i] = stats[i];
     scaler[DDP__STAT_DIVISOR] *= scale;
     norm[DDP__NORM_SQUARES] /= scale * scale;
+    scaler[DDP__SCALER_NORM] = norm[DDP__NORM_SQUARES];
     if (!loss && isfinite(norm[DDP__NORM_SQUARES])) {
         accept_step(e, scaler);
         return 0;

@@ -12,6 +12,7 @@ struct ddp__result {
     double stats[DDP__STATS];
     bool skipped;                /* had an update, which was skipped */
     double scale;                /* of the loss, for the next step */
+    double norm;                 /* of the gradients, before clipping */
     int64_t skips, skips_in_row; /* so far */
     char why[256];               /* of a skipped one */
     unsigned wishes;             /* of all ranks, like count (comm.h) */

@@ -26,6 +26,7 @@ enum ddp__loss_scaler {
     DDP__SCALER_SKIPPED,            /* steps that were not applied */
     DDP__SCALER_ROW,                /* consecutive ones, without overflows */
     DDP__SCALER_LAST,               /* number of the last one; -1: none */
+    DDP__SCALER_NORM,               /* squared norm of the last gradients */
     DDP__SCALERS
 };
 

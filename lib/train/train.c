@@ -3,10 +3,28 @@
  */
 #include "config.h"
 
+#include <sys/resource.h>
+
 #include "base/error.h"
+#include "runtime/devices.h"
 #include "train/checkpoints.h"
 #include "train/sinks.h"
 #include "train/trainer.h"
+
+/* What part of the last dt seconds each worker ran tasks. */
+static void take_shares(struct ddp_trainer *t, double dt,
+                        struct ddp_progress *p)
+{
+    p->workers = ddp__worker_slots();
+    p->busy = t->share.busy;
+    for (int w = 0; w < p->workers; w++) {
+        double exec_s = atomic_load_explicit(
+            &t->engine->group.time_of[w].exec_s, memory_order_relaxed);
+
+        t->share.busy[w] = dt > 0 ? (exec_s - t->share.exec_s[w]) / dt : 0;
+        t->share.exec_s[w] = exec_s;
+    }
+}
 
 /* Smooth the step time; the first steps (plans, page faults) do not count. */
 static void take_time(struct ddp_trainer *t, struct ddp_progress *p)
@@ -26,8 +44,16 @@ static void take_time(struct ddp_trainer *t, struct ddp_progress *p)
         t->step_s += (dt - t->step_s) / (seen < 20 ? (double)(seen - 2) : 20.0);
     p->samples_per_s = t->step_s > 0 ? t->cfg.batch / t->step_s : 0;
     p->eta_s = (double)(t->total - t->reported) * t->step_s;
+    take_shares(t, dt, p);
     t->last = now;
     t->data_s = data;
+}
+
+static size_t memory_peak(void)
+{
+    struct rusage u;
+
+    return getrusage(RUSAGE_SELF, &u) == 0 ? (size_t)u.ru_maxrss * 1024 : 0;
 }
 
 static struct ddp_progress progress(const struct ddp_trainer *t)
@@ -43,6 +69,8 @@ static struct ddp_progress progress(const struct ddp_trainer *t)
         .epoch_mean = ddp__trainer_epoch_mean(t),
         .lr = ddp__trainer_lr(t, t->reported - 1),
         .skipped = t->skips.steps,
+        .loss_scale = t->skips.loss_scale,
+        .memory_peak = memory_peak(),
     };
 }
 
@@ -111,6 +139,7 @@ static int report_step(struct ddp_trainer *t)
     p.now = ddp__metrics(r.stats);
     p.now.skipped = r.skipped;
     p.why = r.skipped ? t->skips.why : NULL;
+    p.gradient_norm = r.norm;
     take_time(t, &p);
     ddp__sinks_step(t, &p);
     if (t->cfg.on_step && call_program(t, t->cfg.on_step, &p) &&

@@ -512,10 +512,11 @@ int ddp_trainer_stats(ddp_trainer_t *t, struct ddp_stats *s)
     };
     for (int w = 0; w < DDP__MAX_WORKERS; w++) {
         const struct ddp__worker_time *b = &e->group.time_of[w];
+        double exec_s = b->exec_s;
 
         s->tasks += b->tasks;
-        s->exec_s += b->exec_s;
-        s->gpu_s += ddp__worker_accelerates(t->ddp, w) ? b->exec_s : 0;
+        s->exec_s += exec_s;
+        s->gpu_s += ddp__worker_accelerates(t->ddp, w) ? exec_s : 0;
         s->data_s += b->data_s;
         s->sched_s += b->gap_s;
     }

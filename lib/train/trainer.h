@@ -22,6 +22,10 @@ struct ddp_trainer {
     ddp_dataset_t *eval_data; /* not owned */
     struct ddp_memory_plan memory;
     double begin, last, step_s, data_s;
+    struct ddp__worker_share {
+        double exec_s[DDP__MAX_WORKERS]; /* up to the last report */
+        double busy[DDP__MAX_WORKERS];   /* of the last step's time */
+    } share;
     struct ddp__run run;
     struct ddp__checkpoints *ckpt; /* owned; NULL: no checkpoints */
     bool training;                 /* in ddp_trainer_train() */
