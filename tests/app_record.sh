@@ -1,6 +1,6 @@
 #!/bin/sh
-# app_record.sh - metrics.jsonl and summary.csv of imagenet train, also of runs
-# that were killed and resumed
+# app_record.sh - metrics.jsonl, summary.csv, run.json and log.txt of imagenet
+# train, also of runs that were killed and resumed
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "$srcdir/tests/tap.sh"
 
@@ -20,7 +20,8 @@ steps()
 losses()
 {
     sed -n -e 's/,"[a-z_]*seconds":[^,}]*//g' -e 's/,"images_per_s":[^,}]*//' \
-        -e 's/,"data_share":[^,}]*//' -e '/"type":"\(step\|eval\)"/p' "$1"
+        -e 's/,"data_share":[^,}]*//' -e 's/,"busy":\[[^]]*\]//' \
+        -e 's/,"memory_peak":[0-9]*//' -e '/"type":"\(step\|eval\)"/p' "$1"
 }
 
 # rows FILE: summary.csv without times
@@ -50,6 +51,38 @@ loss=$(sed -n '$p' "$s" | cut -d, -f3)
 printf '%.4f' "$loss" | grep -q "^$(value loss)$"
 point $? "the last one has the loss of the final line: $loss, $(value loss)"
 
+number='[0-9.e+-]*'
+grep '"type":"step","step":9,' "$m" | grep -E -q "\"gradient_norm\":$number,\
+\"loss_scale\":1\.0,\"skipped_steps\":0,\"memory_peak\":[0-9]{6,},\
+\"busy\":\[$number(,$number)*\]"
+point $? "a step has norm, scale, memory and shares: $(tail -n 3 "$m" | head -n 1)"
+
+# What was printed is in the log, and nothing else but the command.
+sed -e '/^# /d' -e '/^imagenet train: /d' "$tmp/whole/log.txt" |
+    cmp - "$tmp/out"
+point $? "log.txt has the lines of stdout"
+head -n 1 "$tmp/whole/log.txt" |
+    grep -q "^# [0-9-]*T[0-9:]*Z .*imagenet train --data $data .* --output "
+point $? "after the command: $(head -n 1 "$tmp/whole/log.txt")"
+j=$tmp/whole/run.json
+[ "$(grep -c '"start"' "$j")" = 1 ] && grep -q '"to_step": 9' "$j" &&
+    grep -q '"code": 0' "$j" && grep -q '"reason": "complete"' "$j"
+point $? "run.json says how it ended"
+grep -q '"sub-batch": 4' "$j" && grep -q '"model": "mlp"' "$j" &&
+    grep -q '"no-val": false' "$j" && grep -q '"StarPU": "[0-9.]*"' "$j" &&
+    grep -q '"compiler": "..*"' "$j" && grep -q '"host": "..*"' "$j"
+point $? "and what made it: settings, versions, machine"
+
+# shellcheck disable=SC2086
+run env AWS_SECRET_ACCESS_KEY=sesame "$imagenet" train $net --epochs 1 \
+    --output "$tmp/s3://me:sesame@host/run?key=sesame"
+exits 0 "a run in a folder that looks like a URL"
+find "$tmp/s3:" -type f ! -name config.txt ! -path '*/ckpt/*' \
+    ! -name '*.safetensors' >"$tmp/files"
+[ "$(wc -l <"$tmp/files")" -ge 4 ] && ! xargs -d '\n' grep -l sesame \
+    <"$tmp/files"
+point $? "no record has what a URL or the environment has of secrets"
+
 # shellcheck disable=SC2086
 run "$imagenet" train $net --epochs 50 --output "$tmp/long"
 m=$tmp/long/metrics.jsonl s=$tmp/long/summary.csv
@@ -65,6 +98,7 @@ wait $pid 2>/dev/null
 printf '{"type":"step","step":999,"loss":1}\n{"type":"st' \
     >>"$tmp/run/metrics.jsonl"
 printf '99,0.5,0.5\n1,0' >>"$tmp/run/summary.csv"
+printf 'step=999 loss=1\nstep=1' >>"$tmp/run/log.txt"
 # shellcheck disable=SC2086
 run "$imagenet" train $net --epochs 50 --output "$tmp/run"
 exits 0 "a killed run resumes"
@@ -79,6 +113,14 @@ point $? "and so is its summary"
 [ "$(grep -c '"type":"run"' "$tmp/run/metrics.jsonl")" = 2 ]
 point $? "both processes are there"
 
+sed -n 's/^step=\([0-9]*\) .*/\1/p' "$tmp/run/log.txt" >"$tmp/got"
+[ -z "$(uniq -d "$tmp/got")" ] && [ "$(tail -n 1 "$tmp/got")" = 150 ] &&
+    sort -n -c "$tmp/got" && [ "$(grep -c '^# ' "$tmp/run/log.txt")" = 2 ]
+point $? "the log of both has no step twice"
+[ "$(grep -c '"start"' "$tmp/run/run.json")" = 2 ] &&
+    [ "$(grep -c '"end": null' "$tmp/run/run.json")" = 1 ]
+point $? "run.json has both, and that the first had no end"
+
 # A run that is over stays as it is.
 # shellcheck disable=SC2086
 run "$imagenet" train $net --epochs 50 --output "$tmp/run"
@@ -91,12 +133,39 @@ run "$imagenet" train $net --steps 2 --no-val --output "$tmp/part"
 [ "$(sed 1d "$tmp/part/summary.csv" | cut -d, -f1,3)" = "0," ]
 point $? "what was not evaluated is empty"
 
-# A record that cannot be written does not end the run.
+# A record that cannot be written does not end the run, which tries again.
 mkdir -p "$tmp/held/metrics.jsonl/folder"
 # shellcheck disable=SC2086
 run "$imagenet" train $net --epochs 1 --output "$tmp/held"
 exits 0 "a run without metrics.jsonl succeeds"
 complains "cannot write .*metrics.jsonl: .*; the run goes on without it" \
     "and says so"
+
+mkdir -p "$tmp/again/metrics.jsonl/folder"
+# shellcheck disable=SC2086
+"$imagenet" train $net --epochs 500 --output "$tmp/again" >"$tmp/out" \
+    2>"$tmp/err" &
+pid=$!
+await grep -qs '^3,' "$tmp/again/summary.csv"
+rm -r "$tmp/again/metrics.jsonl"
+m=$tmp/again/metrics.jsonl
+await grep -qs '"type":"missing"' "$m"
+kill -TERM $pid
+wait $pid
+[ $? = 75 ]
+point $? "a run whose record could not be written for a while is interrupted"
+complains "metrics.jsonl is written again, without [0-9]* lines" \
+    "it says what is missing"
+head -n 1 "$m" | grep -q '{"type":"missing","step":[0-9]*,"lines":[0-9]*}'
+point $? "and the record does too: $(head -n 1 "$m")"
+lost=$(sed -n '1s/.*"lines":\([0-9]*\).*/\1/p' "$m")
+next=$(steps "$m" | cut -d' ' -f1)
+[ "$lost" -ge "$next" ] && [ "$next" -gt 9 ]
+point $? "the lines of steps before $next are missing: $lost with others"
+grep -q '"type":"end".*"reason":"stopped after step' "$m"
+point $? "its end is there"
+grep -q '"code": 75' "$tmp/again/run.json" &&
+    grep -q '"reason": "SIGTERM"' "$tmp/again/run.json"
+point $? "run.json names the signal"
 
 done_testing

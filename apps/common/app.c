@@ -18,6 +18,7 @@
 #include "ddp.h"
 
 #include "common/app.h"
+#include "common/app_log.h"
 #include "common/app_rank.h"
 
 static const char *app_name = "ddp";
@@ -37,7 +38,7 @@ void app_start(const char *name)
 
 void app_vsay(const char *who, const char *fmt, va_list ap)
 {
-    char *text;
+    char *text, *line;
 
     if (vasprintf(&text, fmt, ap) < 0)
         return;
@@ -48,6 +49,10 @@ void app_vsay(const char *who, const char *fmt, va_list ap)
         return;
     }
     fprintf(stderr, "%s: %s\n", who, text);
+    if (asprintf(&line, "%s: %s", who, text) >= 0) {
+        app_log(line);
+        free(line);
+    }
     free(text);
 }
 

@@ -8,8 +8,12 @@ noinst_LTLIBRARIES += $(APPS_COMMON)
     %D%/app.h \
     %D%/cores.c \
     %D%/cores.h \
+    %D%/app_command.c \
+    %D%/app_command.h \
     %D%/app_fail.c \
     %D%/app_fail.h \
+    %D%/app_log.c \
+    %D%/app_log.h \
     %D%/app_peer.c \
     %D%/app_peer.h \
     %D%/app_rank.c \

@@ -11,6 +11,7 @@
 
 #include "common/app.h"
 #include "common/app_fail.h"
+#include "common/app_log.h"
 #include "common/app_words.h"
 #include "changes.h"
 #include "checkpoint.h"
@@ -148,7 +149,7 @@ static int report_resume(const struct opts *o, const struct settings *s, int rc,
                 changes);
     }
     if (rc > 0)
-        printf("resume: step=%lld from %s\n", (long long)c->step, c->path);
+        app_print("resume: step=%lld from %s\n", (long long)c->step, c->path);
     else if (from) {
         app_say("--resume: no checkpoint in %s", from);
         return EXIT_USAGE;

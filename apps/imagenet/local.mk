@@ -34,6 +34,8 @@ bin_imagenet_SOURCES = \
     %D%/inspect.h \
     %D%/jpeg.c \
     %D%/jpeg.h \
+    %D%/lines.c \
+    %D%/lines.h \
     %D%/main.c \
     %D%/names.c \
     %D%/names.h \
@@ -53,6 +55,8 @@ bin_imagenet_SOURCES = \
     %D%/recipe.h \
     %D%/record.c \
     %D%/record.h \
+    %D%/run_file.c \
+    %D%/run_file.h \
     %D%/setup.c \
     %D%/setup.h \
     %D%/split.c \
@@ -65,7 +69,7 @@ bin_imagenet_SOURCES = \
     %D%/weights.h \
     %D%/weights_settings.c \
     %D%/weights_settings.h
-bin_imagenet_CPPFLAGS = $(APPS_CPPFLAGS) $(HWLOC_CFLAGS) \
+bin_imagenet_CPPFLAGS = $(APPS_CPPFLAGS) $(HWLOC_CFLAGS) -Iapps/imagenet \
     -DBUILT_WITH_MPI='"$(MPI_VERSION)"'
 bin_imagenet_LDADD = $(APPS_COMMON) libddp.la $(JPEG_LIBS) $(JANSSON_LIBS) \
     $(HWLOC_LIBS)
@@ -86,3 +90,18 @@ MANUAL_PAGES += man/imagenet.1 \
 BASH_COMPLETIONS += completions/bash/imagenet
 ZSH_COMPLETIONS += completions/zsh/_imagenet
 FISH_COMPLETIONS += completions/fish/imagenet.fish
+
+# The revision that programs report: of a working tree, else none.  Made again
+# whenever it has changed.
+apps/imagenet/bin_imagenet-run_file.$(OBJEXT): apps/imagenet/revision.h
+apps/imagenet/revision.h: FORCE
+	@$(MKDIR_P) apps/imagenet; rev=; \
+	if test -e '$(srcdir)/.git'; then \
+	    rev=`git -C '$(srcdir)' describe --always --dirty --exclude='*' \
+	        --abbrev=12 2>/dev/null`; \
+	fi; \
+	echo "#define DDP_REVISION \"$$rev\"" >$@.tmp; \
+	if cmp -s $@.tmp $@; then rm $@.tmp; else mv $@.tmp $@; fi
+FORCE:
+.PHONY: FORCE
+CLEANFILES += apps/imagenet/revision.h

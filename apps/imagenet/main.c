@@ -7,6 +7,7 @@
 #include "ddp.h"
 
 #include "common/app.h"
+#include "common/app_command.h"
 #include "common/app_words.h"
 #include "common/opt_nearest.h"
 #include "common/opt_program.h"
@@ -223,5 +224,6 @@ static int run(int argc, char **argv)
 int main(int argc, char **argv)
 {
     app_set_words(option_of);
+    app_set_command(argc, argv);
     return app_end(run(argc, argv));
 }

@@ -427,8 +427,8 @@ static const struct opt_group output = {
     "Output",
     (const struct opt[]){
         TEXT("output", output, "DIR", NULL,
-             "folder of the run: config.txt, classes.txt, metrics.jsonl, "
-             "summary.csv, checkpoints in ckpt/, and at the end "
+             "folder of the run: config.txt, classes.txt, run.json, log.txt, "
+             "metrics.jsonl, summary.csv, checkpoints in ckpt/, and at the end "
              "weights.safetensors [runs/MODEL-DATE-TIME]"),
         INT("eval-every", eval_every, "1", 1, 1e9,
             "evaluate every N epochs, and at the end", .alias = "val-interval"),

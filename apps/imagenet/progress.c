@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "common/app.h"
+#include "common/app_log.h"
 #include "progress.h"
 
 static const double draw_s = 0.1, line_s = 10;
@@ -161,12 +162,14 @@ void progress_flush(struct progress *p, const struct ddp_progress *now)
 
     if (!p->samples)
         return;
+    smooth.data_share = p->data_share;
+    progress_line(buf, sizeof(buf), p->epoch_steps, p->sum_loss / n,
+                  p->sum_top1 / n, &smooth);
     if (p->lines) {
         progress_clear(p);
-        smooth.data_share = p->data_share;
-        progress_line(buf, sizeof(buf), p->epoch_steps, p->sum_loss / n,
-                      p->sum_top1 / n, &smooth);
-        printf("%s\n", buf);
+        app_print("%s\n", buf);
+    } else {
+        app_log(buf);
     }
     p->sum_loss = p->sum_top1 = 0;
     p->samples = 0;

@@ -3,16 +3,16 @@
  */
 #include "config.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #include <jansson.h>
 
 #include "common/app.h"
+#include "common/app_command.h"
+#include "common/app_log.h"
 #include "common/opt.h"
 #include "record.h"
 
@@ -22,16 +22,9 @@
 
 /* ---- what an earlier process wrote --------------------------------------- */
 
-/* What the run has done, of which lines stay. */
-struct past {
-    int64_t steps, evaluated, epochs;
-    int64_t last; /* epoch that has a row; -1: none */
-};
-
-typedef bool stays_f(const char *line, struct past *p);
-
-static bool line_stays(const char *line, struct past *p)
+static bool line_stays(const char *line, void *arg)
 {
+    const struct past *p = arg;
     json_t *o = json_loads(line, 0, NULL);
     const json_t *step = json_object_get(o, "step");
     const char *type = json_string_value(json_object_get(o, "type"));
@@ -43,8 +36,9 @@ static bool line_stays(const char *line, struct past *p)
     return stays;
 }
 
-static bool row_stays(const char *line, struct past *p)
+static bool row_stays(const char *line, void *arg)
 {
+    struct past *p = arg;
     char *end;
     long long epoch = strtoll(line, &end, 10);
 
@@ -54,82 +48,57 @@ static bool row_stays(const char *line, struct past *p)
     return true;
 }
 
-/* The last line may have lost its end in a crash. */
-static void copy_lines(FILE *from, FILE *to, stays_f *stays, struct past *p)
+/* Lines of no step stay. */
+static bool said_stays(const char *line, void *arg)
 {
-    char *line = NULL;
-    size_t size = 0;
-    ssize_t len;
+    const struct past *p = arg;
+    long long step;
 
-    while ((len = getline(&line, &size, from)) > 0)
-        if (line[len - 1] == '\n' && stays(line, p))
-            fputs(line, to);
-    free(line);
+    if (p->steps == 0)
+        return false;
+    if (sscanf(line, "eval step=%lld", &step) == 1)
+        return step <= p->evaluated;
+    return (sscanf(line, "step=%lld", &step) != 1 &&
+            sscanf(line, "imagenet train: step %lld skipped", &step) != 1) ||
+           step <= p->steps;
 }
 
 /* ---- files -------------------------------------------------------------- */
 
-static void give_up(FILE **f, const char *path)
+static void put_said(const char *line, void *arg)
 {
-    app_say("cannot write %s: %s; the run goes on without it", path,
-            strerror(errno));
-    if (*f)
-        fclose(*f);
-    *f = NULL;
-}
+    char *clean = app_redact(line);
 
-/* The file with `head` and what stays of the one that is there. */
-static FILE *reopen(const char *path, const char *head, stays_f *stays,
-                    struct past *p)
-{
-    char *temp;
-    FILE *from, *to;
-
-    if (asprintf(&temp, "%s.tmp", path) < 0)
-        return NULL;
-    to = fopen(temp, "w");
-    from = to ? fopen(path, "r") : NULL;
-    if (to)
-        fputs(head, to);
-    if (from)
-        copy_lines(from, to, stays, p);
-    if (!to || fflush(to) != 0 || rename(temp, path) != 0) {
-        give_up(&to, path);
-        unlink(temp);
-    }
-    if (from)
-        fclose(from);
-    free(temp);
-    return to;
+    if (clean)
+        lines_put(arg, clean);
+    free(clean);
 }
 
 int record_open(struct record *r, const char *dir, const ddp_trainer_t *t,
                 const struct ddp_checkpoint *c)
 {
-    struct past p = {.steps = c->step,
-                     .evaluated = c->evaluated,
-                     .epochs = c->step / ddp_trainer_epoch_steps(t),
-                     .last = -1};
+    struct past *p = &r->past;
 
+    *p = (struct past){.steps = c->step,
+                       .evaluated = c->evaluated,
+                       .epochs = c->step / ddp_trainer_epoch_steps(t),
+                       .last = -1};
     r->trainer = t;
-    r->steps_path = app_path(dir, "metrics.jsonl");
-    r->epochs_path = app_path(dir, "summary.csv");
-    if (!r->steps_path || !r->epochs_path)
+    if (!lines_open(&r->steps, dir, "metrics.jsonl", "", line_stays, p) ||
+        !lines_open(&r->epochs, dir, "summary.csv", HEAD, row_stays, p) ||
+        !lines_open(&r->log, dir, "log.txt", "", said_stays, p))
         return EXIT_MEMORY;
-    r->steps = reopen(r->steps_path, "", line_stays, &p);
-    r->epochs = reopen(r->epochs_path, HEAD, row_stays, &p);
-    r->epoch = p.last;
+    r->epoch = p->last;
+    app_log_to(put_said, &r->log);
     return OPTS_GO;
 }
 
 void record_close(struct record *r)
 {
-    if (r->steps && fclose(r->steps) != 0)
-        app_say("cannot write %s: %s", r->steps_path, strerror(errno));
-    if (r->epochs && fclose(r->epochs) != 0)
-        app_say("cannot write %s: %s", r->epochs_path, strerror(errno));
-    free(r->steps_path);
-    free(r->epochs_path);
+    app_log_end();
+    lines_close(&r->steps);
+    lines_close(&r->epochs);
+    lines_close(&r->log);
 }
 
 /* ---- events ------------------------------------------------------------- */
@@ -143,10 +112,12 @@ static json_t *real(double v)
 /* Write o, which is given up. */
 static void write_line(struct record *r, json_t *o)
 {
-    if (r->steps && o &&
-        (json_dumpf(o, r->steps, JSON_COMPACT | JSON_REAL_PRECISION(9)) < 0 ||
-         fputc('\n', r->steps) == EOF || fflush(r->steps) != 0))
-        give_up(&r->steps, r->steps_path);
+    char *line =
+        o ? json_dumps(o, JSON_COMPACT | JSON_REAL_PRECISION(9)) : NULL;
+
+    if (line)
+        lines_put(&r->steps, line);
+    free(line);
     json_decref(o);
 }
 
@@ -174,6 +145,26 @@ static void add_time(json_t *o)
     json_object_set_new(o, "time", json_string(text));
 }
 
+/* Lines that could not be written, of all files. */
+static void retry(struct record *r)
+{
+    int64_t lost = lines_retry(&r->steps);
+    json_t *o;
+    char text[64];
+
+    if (lost) {
+        o = event("missing", ddp_trainer_steps(r->trainer));
+        json_object_set_new(o, "lines", json_integer(lost));
+        write_line(r, o);
+    }
+    lines_retry(&r->epochs);
+    if ((lost = lines_retry(&r->log))) {
+        snprintf(text, sizeof(text), "%lld lines are missing here",
+                 (long long)lost);
+        lines_put(&r->log, text);
+    }
+}
+
 static void on_run(const ddp_trainer_t *t, void *arg)
 {
     const struct ddp_train_config *c = ddp_trainer_config(t);
@@ -189,6 +180,15 @@ static void on_run(const ddp_trainer_t *t, void *arg)
     write_line(arg, o);
 }
 
+static json_t *shares(const struct ddp_progress *p)
+{
+    json_t *list = json_array();
+
+    for (int i = 0; i < p->workers; i++)
+        json_array_append_new(list, real(round(1e4 * p->busy[i]) / 1e4));
+    return list;
+}
+
 static void on_step(const struct ddp_progress *p, void *arg)
 {
     json_t *o = event("step", p->step);
@@ -200,6 +200,12 @@ static void on_step(const struct ddp_progress *p, void *arg)
     json_object_set_new(o, "step_seconds", real(p->step_seconds));
     json_object_set_new(o, "images_per_s", real(p->samples_per_s));
     json_object_set_new(o, "data_share", real(p->data_share));
+    json_object_set_new(o, "gradient_norm", real(p->gradient_norm));
+    json_object_set_new(o, "loss_scale", real(p->loss_scale));
+    json_object_set_new(o, "skipped_steps", json_integer(p->skipped));
+    json_object_set_new(o, "memory_peak",
+                        json_integer((json_int_t)p->memory_peak));
+    json_object_set_new(o, "busy", shares(p));
     if (p->why)
         json_object_set_new(o, "skipped", json_string(p->why));
     write_line(arg, o);
@@ -224,10 +230,14 @@ static void on_end(int rc, void *arg)
 {
     struct record *r = arg;
     json_t *o = event("end", ddp_trainer_steps(r->trainer));
+    char *why = app_redact(rc < 0 ? ddp_errmsg() : "complete");
 
+    if (rc < 0 && rc != DDP_ESTOPPED && why)
+        snprintf(r->why, sizeof(r->why), "%s", why);
     add_time(o);
-    json_object_set_new(o, "reason",
-                        json_string(rc < 0 ? ddp_errmsg() : "complete"));
+    json_object_set_new(o, "reason", why ? json_string(why) : NULL);
+    free(why);
+    retry(r);
     write_line(r, o);
 }
 
@@ -260,21 +270,33 @@ static void put_number(FILE *f, double v)
         fprintf(f, "%.9g", v);
 }
 
+static void put_row(FILE *f, const struct ddp_progress *p,
+                    const struct ddp_metrics *result,
+                    const struct ddp_metrics *averages)
+{
+    fprintf(f, "%lld,%.6g", (long long)p->epoch, p->epoch_mean.loss);
+    put_metrics(f, result);
+    put_number(f, p->lr);
+    fprintf(f, ",%.4f", 100 * p->epoch_mean.top1);
+    put_metrics(f, averages);
+    put_number(f, p->samples_per_s);
+    put_number(f, p->seconds);
+}
+
 void record_epoch(struct record *r, const struct ddp_progress *p,
                   const struct ddp_metrics *result,
                   const struct ddp_metrics *averages)
 {
-    if (!r->epochs || p->epoch <= r->epoch)
+    char row[512] = "";
+    FILE *f;
+
+    if (!r->epochs.path || p->epoch <= r->epoch)
         return;
     r->epoch = p->epoch;
-    fprintf(r->epochs, "%lld,%.6g", (long long)p->epoch, p->epoch_mean.loss);
-    put_metrics(r->epochs, result);
-    put_number(r->epochs, p->lr);
-    fprintf(r->epochs, ",%.4f", 100 * p->epoch_mean.top1);
-    put_metrics(r->epochs, averages);
-    put_number(r->epochs, p->samples_per_s);
-    put_number(r->epochs, p->seconds);
-    fputc('\n', r->epochs);
-    if (fflush(r->epochs) != 0)
-        give_up(&r->epochs, r->epochs_path);
+    retry(r);
+    if (!(f = fmemopen(row, sizeof(row), "w")))
+        return;
+    put_row(f, p, result, averages);
+    fclose(f);
+    lines_put(&r->epochs, row);
 }

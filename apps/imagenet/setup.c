@@ -10,6 +10,7 @@
 
 #include "common/app.h"
 #include "common/app_fail.h"
+#include "common/app_log.h"
 #include "common/app_peer.h"
 #include "common/opt_value.h"
 #include "options.h"
@@ -340,12 +341,13 @@ void setup_report_storage(void)
     reads = s.cache_hits + s.cache_misses;
     if (!s.requests && !reads)
         return;
-    printf("storage requests=%lld retries=%lld MB=%.1f", (long long)s.requests,
-           (long long)s.retries, 1e-6 * (double)s.bytes);
+    app_print("storage requests=%lld retries=%lld MB=%.1f",
+              (long long)s.requests, (long long)s.retries,
+              1e-6 * (double)s.bytes);
     if (reads)
-        printf(" cache-hits=%.1f%%",
-               100 * (double)s.cache_hits / (double)reads);
-    printf("\n");
+        app_print(" cache-hits=%.1f%%",
+                  100 * (double)s.cache_hits / (double)reads);
+    app_print("\n");
 }
 
 int setup_images(const struct opts *o, struct settings *s,

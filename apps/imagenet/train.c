@@ -4,11 +4,14 @@
 #include "config.h"
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "ddp.h"
 
 #include "common/app.h"
+#include "common/app_command.h"
 #include "common/app_fail.h"
+#include "common/app_log.h"
 #include "common/interrupt.h"
 #include "common/opt_file.h"
 #include "checkpoint.h"
@@ -18,6 +21,7 @@
 #include "progress.h"
 #include "recipe.h"
 #include "record.h"
+#include "run_file.h"
 #include "setup.h"
 #include "train.h"
 #include "weights.h"
@@ -25,6 +29,8 @@
 
 /* So many skipped steps are reported one by one. */
 enum { SKIPS_REPORTED = 10 };
+
+#define WEIGHTS "weights.safetensors"
 
 /* One run and what it holds; all owned but opts and settings. */
 struct run {
@@ -36,6 +42,8 @@ struct run {
     ddp_trainer_t *trainer;
     struct progress progress;
     struct record record;
+    struct run_file file;
+    const char *weights;       /* the file of them that the run has written */
     struct ddp_progress last;  /* of the last step */
     struct ddp_metrics result; /* of the last evaluation */
     int64_t evaluated;         /* the step it was made after; 0: none */
@@ -76,6 +84,32 @@ static int name_output(struct run *r)
     return OPTS_GO;
 }
 
+static int begin_file(struct run *r, bool resumed)
+{
+    const struct run_facts facts = {
+        .opts = r->opts,
+        .ddp = r->ddp,
+        .trainer = r->trainer,
+        .data = r->data,
+        .val = r->val,
+        .chain = r->chain,
+        .resumed = resumed,
+    };
+
+    return run_file_begin(&r->file, r->set->output, &facts);
+}
+
+static void end_file(struct run *r, int code)
+{
+    const char *why = code == 0             ? "complete"
+                      : code == EXIT_AGAIN  ? interrupt_reason()
+                      : *r->record.why != 0 ? r->record.why
+                                            : ddp_errmsg();
+
+    run_file_end(&r->file, code, why, ddp_trainer_steps(r->trainer),
+                 r->weights);
+}
+
 /* The settings of the run in a folder are replaced only when that run is
  * resumed. */
 static int prepare_output(struct run *r)
@@ -99,7 +133,7 @@ static int prepare_output(struct run *r)
         rc = output_write(r->set->output, "classes.txt", write_classes, r);
     if (rc == OPTS_GO)
         rc = record_open(&r->record, r->set->output, r->trainer, &c);
-    return rc;
+    return rc == OPTS_GO ? begin_file(r, c.step > 0) : rc;
 }
 
 /* A run that is stopped leaves a checkpoint to resume from. */
@@ -130,7 +164,7 @@ static int save_as(struct run *r, const char *name,
     if (rc < 0)
         rc = app_fail(rc);
     else
-        printf("saved %s\n", path);
+        app_print("saved %s\n", path);
     free(path);
     return rc;
 }
@@ -138,8 +172,10 @@ static int save_as(struct run *r, const char *name,
 /* The result of a run that is complete. */
 static int save_weights(struct run *r)
 {
-    int rc = is_writer(r) ? save_as(r, "weights.safetensors", save_chain) : 0;
+    int rc = is_writer(r) ? save_as(r, WEIGHTS, save_chain) : 0;
 
+    if (rc == 0)
+        r->weights = WEIGHTS;
     if (is_writer(r) && rc == 0 && r->set->ema_decay > 0)
         rc = save_as(r, "weights-ema.safetensors", save_ema);
     return rc;
@@ -162,20 +198,20 @@ static bool is_evaluated(const struct run *r)
 static void print_ema(const struct run *r)
 {
     if (r->evaluated && r->ema_evaluated == r->evaluated)
-        printf(" ema_loss=%.4f ema_top1=%.2f ema_top5=%.2f", r->ema.loss,
-               100 * r->ema.top1, 100 * r->ema.top5);
+        app_print(" ema_loss=%.4f ema_top1=%.2f ema_top5=%.2f", r->ema.loss,
+                  100 * r->ema.top1, 100 * r->ema.top5);
 }
 
 static void print_evaluation(const struct run *r, double seconds)
 {
     const struct ddp_metrics *m = &r->result;
 
-    printf("eval step=%lld samples=%lld loss=%.4f top1=%.2f top5=%.2f "
-           "img/s=%.1f",
-           (long long)r->last.step, (long long)m->samples, m->loss,
-           100 * m->top1, 100 * m->top5, (double)m->samples / seconds);
+    app_print("eval step=%lld samples=%lld loss=%.4f top1=%.2f top5=%.2f "
+              "img/s=%.1f",
+              (long long)r->last.step, (long long)m->samples, m->loss,
+              100 * m->top1, 100 * m->top5, (double)m->samples / seconds);
     print_ema(r);
-    printf("\n");
+    app_print("\n");
 }
 
 /* An interrupted evaluation is discarded. */
@@ -290,10 +326,10 @@ static void explain_split(const struct run *r)
     if (s->devices > 8 &&
         !(opts_given(o, "batch-size") && opts_given(o, "sub-batch") &&
           opts_given(o, "lanes")))
-        printf("  elsewhere, --batch-size %lld --sub-batch %lld --lanes %lld "
-               "gives the same weights\n",
-               (long long)s->batch, (long long)s->sub_batch,
-               (long long)s->lanes);
+        app_print(
+            "  elsewhere, --batch-size %lld --sub-batch %lld --lanes %lld "
+            "gives the same weights\n",
+            (long long)s->batch, (long long)s->sub_batch, (long long)s->lanes);
 }
 
 /* Where it is: a GPU of several, or the machine. */
@@ -304,18 +340,18 @@ static void announce_memory(const struct run *r)
 
     if (ddp_trainer_memory(r->trainer, &m) < 0 || m.have == 0)
         return;
-    printf("memory: %.0f of %.0f MiB%s: weights %.0f, gradients %.0f, "
-           "optimizer %.0f, activations %.0f, input %.0f, scratch %.0f\n",
-           (m.weights + m.gradients + m.state + m.activations + m.input +
-            m.scratch) /
-               mib,
-           m.have / mib, ddp_gpu_worker_count(r->ddp) ? " of a GPU" : "",
-           m.weights / mib, m.gradients / mib, m.state / mib,
-           m.activations / mib, m.input / mib, m.scratch / mib);
+    app_print("memory: %.0f of %.0f MiB%s: weights %.0f, gradients %.0f, "
+              "optimizer %.0f, activations %.0f, input %.0f, scratch %.0f\n",
+              (m.weights + m.gradients + m.state + m.activations + m.input +
+               m.scratch) /
+                  mib,
+              m.have / mib, ddp_gpu_worker_count(r->ddp) ? " of a GPU" : "",
+              m.weights / mib, m.gradients / mib, m.state / mib,
+              m.activations / mib, m.input / mib, m.scratch / mib);
     if (m.in_flight < m.wanted)
-        printf("  only %d of %d sub-batches at a time: more memory, or a "
-               "smaller --sub-batch, would be faster\n",
-               m.in_flight, m.wanted);
+        app_print("  only %d of %d sub-batches at a time: more memory, or a "
+                  "smaller --sub-batch, would be faster\n",
+                  m.in_flight, m.wanted);
 }
 
 static void announce(const struct run *r)
@@ -323,27 +359,29 @@ static void announce(const struct run *r)
     const struct settings *s = r->set;
     long long subs = (s->batch + s->sub_batch - 1) / s->sub_batch;
 
-    printf("%s\n", ddp_version());
-    printf("devices: %s\n", ddp_describe(r->ddp));
-    printf("data: %s\n", ddp_dataset_describe(r->data));
+    app_print("%s\n", ddp_version());
+    app_print("devices: %s\n", ddp_describe(r->ddp));
+    app_print("data: %s\n", ddp_dataset_describe(r->data));
     if (ddp_rank_count(r->ddp) > 1)
-        printf("ranks: %d\n", ddp_rank_count(r->ddp));
+        app_print("ranks: %d\n", ddp_rank_count(r->ddp));
     if (r->val)
-        printf("validation: %s\n", ddp_dataset_describe(r->val));
-    printf("model: %s, %zu parameters, images of %lldx%lld, %lld classes, "
-           "%s\n",
-           s->model, setup_params(r->chain), (long long)s->img_size,
-           (long long)s->img_size, (long long)s->classes, setup_dtype_name(s));
-    printf("batch: %lld images a step, on all %d devices together: %lld "
-           "sub-batches of up to %lld in %lld lanes\n",
-           (long long)s->batch, s->devices, subs, (long long)s->sub_batch,
-           (long long)s->lanes);
+        app_print("validation: %s\n", ddp_dataset_describe(r->val));
+    app_print("model: %s, %zu parameters, images of %lldx%lld, %lld classes, "
+              "%s\n",
+              s->model, setup_params(r->chain), (long long)s->img_size,
+              (long long)s->img_size, (long long)s->classes,
+              setup_dtype_name(s));
+    app_print("batch: %lld images a step, on all %d devices together: %lld "
+              "sub-batches of up to %lld in %lld lanes\n",
+              (long long)s->batch, s->devices, subs, (long long)s->sub_batch,
+              (long long)s->lanes);
     explain_split(r);
     advise_lanes(r);
     announce_memory(r);
-    printf("run: %lld epochs of %lld steps, lr %g, seed %lld, output %s\n",
-           (long long)s->epochs, (long long)ddp_trainer_epoch_steps(r->trainer),
-           s->lr, (long long)s->seed, s->output);
+    app_print("run: %lld epochs of %lld steps, lr %g, seed %lld, output %s\n",
+              (long long)s->epochs,
+              (long long)ddp_trainer_epoch_steps(r->trainer), s->lr,
+              (long long)s->seed, s->output);
 }
 
 static int open_data(struct run *r)
@@ -424,11 +462,11 @@ static int print_final(struct run *r)
 
     if (rc < 0)
         return app_fail(rc);
-    printf("final step=%lld loss=%.4f top1=%.2f top5=%.2f img/s=%.1f",
-           (long long)r->last.step, m->loss, 100 * m->top1, 100 * m->top5,
-           r->last.samples_per_s);
+    app_print("final step=%lld loss=%.4f top1=%.2f top5=%.2f img/s=%.1f",
+              (long long)r->last.step, m->loss, 100 * m->top1, 100 * m->top5,
+              r->last.samples_per_s);
     print_ema(r);
-    printf(" weights=crc32c:%08x\n", crc);
+    app_print(" weights=crc32c:%08x\n", crc);
     return 0;
 }
 
@@ -522,11 +560,30 @@ static double save_seconds(const struct run *r)
     return 4e-6 / 20 * (double)setup_params(r->chain);
 }
 
+/* The log begins with the command and the time. */
+static void begin_log(void)
+{
+    char *command = app_command_line(), clock[32] = "", *line;
+    time_t now = time(NULL);
+    struct tm tm;
+
+    app_log_begin();
+    if (gmtime_r(&now, &tm))
+        strftime(clock, sizeof(clock), "%Y-%m-%dT%H:%M:%SZ", &tm);
+    if (asprintf(&line, "# %s %s", clock, command ? command : "") >= 0) {
+        app_log(line);
+        free(line);
+    }
+    free(command);
+}
+
 int train_run(struct opts *o, struct settings *s)
 {
     struct run r = {.opts = o, .set = s};
-    int rc = prepare_run(&r);
+    int rc;
 
+    begin_log();
+    rc = prepare_run(&r);
     if (rc == OPTS_GO) {
         announce(&r);
         interrupt_limit(s->time_limit, save_seconds(&r));
@@ -536,6 +593,7 @@ int train_run(struct opts *o, struct settings *s)
         if (rc == EXIT_WRITE || rc == EXIT_DATA || rc == EXIT_MEMORY)
             checkpoint_advise(r.ckpt);
     }
+    end_file(&r, rc);
     ddp_trainer_free(r.trainer);
     record_close(&r.record);
     ddp_dataset_free(r.val);
