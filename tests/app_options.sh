@@ -104,8 +104,8 @@ says "^imagenet of libddp [0-9]" "--version says which library"
 run "$imagenet" inspect
 says "^resnet50  *224  *25557032 " "inspect without a model lists them"
 
-for cmd in train eval infer convert export inspect doctor "data check" \
-    "data pack" "data unpack" "data synth"; do
+for cmd in train eval infer convert export inspect doctor report \
+    "data check" "data pack" "data unpack" "data synth"; do
     # shellcheck disable=SC2086
     run "$imagenet" $cmd --help
     exits 0 "$cmd --help succeeds"

@@ -229,6 +229,7 @@ dist_check_SCRIPTS = \
     %D%/app_peers.sh \
     %D%/app_ranks.sh \
     %D%/app_record.sh \
+    %D%/app_report.sh \
     %D%/app_resume.sh \
     %D%/app_shards.sh \
     %D%/app_slurm.sh \

@@ -8,6 +8,8 @@ bin_imagenet_SOURCES = \
     %D%/changes.h \
     %D%/check.c \
     %D%/check.h \
+    %D%/chart.c \
+    %D%/chart.h \
     %D%/checkpoint.c \
     %D%/checkpoint.h \
     %D%/classes.c \
@@ -28,6 +30,8 @@ bin_imagenet_SOURCES = \
     %D%/eval.h \
     %D%/export.c \
     %D%/export.h \
+    %D%/html.c \
+    %D%/html.h \
     %D%/infer.c \
     %D%/infer.h \
     %D%/inspect.c \
@@ -55,6 +59,16 @@ bin_imagenet_SOURCES = \
     %D%/recipe.h \
     %D%/record.c \
     %D%/record.h \
+    %D%/report.c \
+    %D%/report.h \
+    %D%/report_page.c \
+    %D%/report_page.h \
+    %D%/report_plot.c \
+    %D%/report_plot.h \
+    %D%/report_run.c \
+    %D%/report_run.h \
+    %D%/report_tables.c \
+    %D%/report_tables.h \
     %D%/run_file.c \
     %D%/run_file.h \
     %D%/setup.c \
@@ -83,6 +97,7 @@ MANUAL_PAGES += man/imagenet.1 \
     man/imagenet-convert.1 \
     man/imagenet-inspect.1 \
     man/imagenet-doctor.1 \
+    man/imagenet-report.1 \
     man/imagenet-data-check.1 \
     man/imagenet-data-pack.1 \
     man/imagenet-data-unpack.1 \
@@ -105,3 +120,18 @@ apps/imagenet/revision.h: FORCE
 FORCE:
 .PHONY: FORCE
 CLEANFILES += apps/imagenet/revision.h
+
+# What is in every page, as strings of C.
+EXTRA_DIST += %D%/page/report.css %D%/page/report.js
+apps/imagenet/bin_imagenet-report_page.$(OBJEXT): \
+    apps/imagenet/report_css.h apps/imagenet/report_js.h
+AS_STRING = sed -e 's/[\\"]/\\&/g' -e 's/^/"/' -e 's/$$/\\n"/' -e '$$s/$$/;/'
+apps/imagenet/report_css.h: %D%/page/report.css
+	$(AM_V_GEN)$(MKDIR_P) apps/imagenet && \
+	    { echo 'static const char style[] ='; \
+	        $(AS_STRING) '$(srcdir)/%D%/page/report.css'; } >$@
+apps/imagenet/report_js.h: %D%/page/report.js
+	$(AM_V_GEN)$(MKDIR_P) apps/imagenet && \
+	    { echo 'static const char script[] ='; \
+	        $(AS_STRING) '$(srcdir)/%D%/page/report.js'; } >$@
+CLEANFILES += apps/imagenet/report_css.h apps/imagenet/report_js.h

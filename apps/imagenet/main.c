@@ -20,6 +20,7 @@
 #include "inspect.h"
 #include "options.h"
 #include "pack.h"
+#include "report.h"
 #include "setup.h"
 #include "synth.h"
 #include "train.h"
@@ -41,6 +42,8 @@ static const struct command {
      "show layers, parameters, FLOPs and memory of a network"},
     {"doctor", NULL, &doctor_command, doctor_run,
      "check whether training will work on this machine"},
+    {"report", NULL, &report_command, report_run,
+     "write a page about a run, or compare several"},
     {"data", "check", &check_command, check_run,
      "find unreadable images before a run"},
     {"data", "pack", &pack_command, pack_run,
@@ -87,8 +90,9 @@ static const struct opt_program program = {
     .command =
         (const struct opt_command *const[]){
             &train_command, &eval_command, &export_command, &infer_command,
-            &convert_command, &inspect_command, &doctor_command, &check_command,
-            &pack_command, &unpack_command, &synth_command, NULL},
+            &convert_command, &inspect_command, &doctor_command,
+            &report_command, &check_command, &pack_command, &unpack_command,
+            &synth_command, NULL},
 };
 
 static void print_command(FILE *f, const struct command *c)

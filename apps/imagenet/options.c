@@ -607,6 +607,21 @@ static const struct opt_group exported = {
     },
 };
 
+static const struct opt_group reported = {
+    "Options",
+    (const struct opt[]){
+        TEXTS("run", input, "RUN", "folder of a run; several are compared"),
+        TEXT("output", output, "FILE", NULL,
+             "the page; - is stdout [RUN/report.html; of several runs "
+             "report.html]",
+             .letter = 'o'),
+        FLAG("plot", plot,
+             "print the curves in the terminal; a page is written only with "
+             "--output"),
+        END,
+    },
+};
+
 /* ---- commands ----------------------------------------------------------- */
 
 const struct opt_command train_command = {
@@ -753,6 +768,17 @@ const struct opt_command unpack_command = {
              "each class, from tar files or any other layout.",
     .plain = "data",
     .group = (const struct opt_group *const[]){&unpack, NULL},
+};
+
+const struct opt_command report_command = {
+    .name = "imagenet report",
+    .about = "Write a page about a run, or compare several: curves, settings, "
+             "weights, machines, and how to make them again.\n"
+             "\n"
+             "The page is one HTML file that needs no network. A run may be "
+             "under way.",
+    .plain = "run",
+    .group = (const struct opt_group *const[]){&reported, NULL},
 };
 
 const struct opt_command synth_command = {

@@ -39,7 +39,7 @@ struct settings {
     int64_t eval_every, log_every;
     char *resume, *resume_with, *ckpt_every;
     int64_t keep_last, save_every, ckpt_failures;
-    bool no_val;
+    bool no_val, plot;
     double time_limit;
     int64_t grace, peer_timeout;
     int64_t storage_timeout;
@@ -69,5 +69,6 @@ extern const struct opt_command train_command, eval_command, infer_command;
 extern const struct opt_command convert_command, export_command;
 extern const struct opt_command inspect_command, check_command, synth_command;
 extern const struct opt_command doctor_command, pack_command, unpack_command;
+extern const struct opt_command report_command;
 
 #endif

@@ -1,0 +1,154 @@
+#!/bin/sh
+# app_report.sh - imagenet report: a page whose values a browser reads back
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# With a Chromium (DDP_CHROMIUM names one) the page runs there; else its text is
+# looked at.
+. "$srcdir/tests/tap.sh"
+
+# Names that a page must not obey.
+data="$tmp/</script><script>document.title='broken'</script><b>&amp;"
+"$imagenet" data synth --output "$data" --classes 3 --train-count 24 \
+    --val-count 9 --size 24 >/dev/null || exit 99
+
+# train NAME OPTION...: a run of six epochs
+train()
+{
+    name=$1
+    shift
+    run "$imagenet" train --data "$data" --model mlp --hidden 8 --img-size 8 \
+        -b 8 --sub-batch 4 --opt adamw --epochs 6 --output "$tmp/$name" "$@"
+    [ $rc = 0 ] || exit 99
+}
+train 'one "<i>' --lr 0.001
+train two --lr 0.002 --model-ema-decay 0.9
+
+run "$imagenet" report "$tmp/two"
+exits 0 "a report of a run"
+page=$tmp/two/report.html
+says "^wrote $page$" "it says where it is"
+
+# best FILE: the best top1 of summary.csv
+best()
+{
+    sed 1d "$1" | cut -d, -f4 | sort -g | tail -n 1
+}
+
+# key NAME: what the page in $tmp/dom has there
+key()
+{
+    sed -n "s/.*data-key=\"$1\">\\([^<]*\\)<.*/\\1/p" "$tmp/dom" | head -n 1
+}
+
+chromium=${DDP_CHROMIUM:-$(command -v chromium || command -v chromium-browser ||
+    command -v google-chrome)}
+
+# look PAGE: the document in $tmp/dom when its scripts have run, with the
+# pointer over the curve of the loss; the console in $tmp/console
+look()
+{
+    if [ -z "$chromium" ]; then
+        cp "$1" "$tmp/dom"
+        return
+    fi
+    { cat "$1"; cat <<'EOF'
+<script>
+const svg = document.querySelector('#loss svg.chart'), box =
+    svg.getBoundingClientRect();
+svg.dispatchEvent(new PointerEvent('pointermove',
+    {clientX: box.right - 5, clientY: box.top + 20}));
+const shown = document.querySelector('#loss .tip');
+document.body.dataset.tip = shown ? shown.textContent : 'none';
+document.body.dataset.wide =
+    document.documentElement.scrollWidth > window.innerWidth;
+</script>
+EOF
+    } >"$tmp/page.html"
+    HOME=$tmp timeout 120 "$chromium" --headless --no-sandbox --disable-gpu \
+        --user-data-dir="$tmp/profile" --enable-logging=stderr \
+        --window-size=1000,800 --dump-dom "file://$tmp/page.html" \
+        >"$tmp/dom" 2>"$tmp/console"
+}
+
+look "$page"
+[ "$(key best-top1)" = "$(printf '%.2f %%' "$(best "$tmp/two/summary.csv")")" ]
+point $? "its best accuracy is that of summary.csv: $(key best-top1)"
+[ "$(key state)" = complete ]
+point $? "it says how the run ended: $(key state)"
+grep -q "two/weights.safetensors</code>.*end of the run" "$tmp/dom" &&
+    grep -q "ckpt/best/model.safetensors</code>" "$tmp/dom"
+point $? "and where the weights are"
+lacks=
+for curve in loss top1 lr norm speed data; do
+    grep -q "id=\"$curve\"" "$tmp/dom" || lacks="$lacks $curve"
+done
+[ -z "$lacks" ]
+point $? "the curves are there${lacks:+, but$lacks}"
+grep -q "imagenet train --data .* --output .*two --lr 0.002" "$tmp/dom"
+point $? "the command that makes it again"
+! grep -E -q -i '(src|href)="?(https?:|//)|@import|url\(' "$page"
+point $? "nothing comes from a network"
+! grep -q -e "<script>document" -e "<b>&" "$page"
+point $? "names are text"
+if [ -n "$chromium" ]; then
+    ! grep -q -i "console" "$tmp/console"
+    point $? "the browser's console is empty: $(grep -i console "$tmp/console")"
+    want=$(tail -n 1 "$tmp/two/summary.csv" | cut -d, -f3 |
+        awk '{printf "%.4g", $1}')
+    tip=$(sed -n 's/.*data-tip="\([^"]*\)".*/\1/p' "$tmp/dom")
+    case $tip in
+    "epoch 6train"*"evaluation$want"*averages*) true ;;
+    *) false ;;
+    esac
+    point $? "the pointer shows the last values: $tip, evaluation $want"
+    ! grep -q '<title>broken' "$tmp/dom" && grep -q 'data-wide="false"' \
+        "$tmp/dom"
+    point $? "no name was obeyed, and nothing is too wide"
+else
+    skip 3 "no Chromium (DDP_CHROMIUM names one)"
+fi
+
+run "$imagenet" report "$tmp/two" "$tmp/one \"<i>" -o "$tmp/both.html"
+exits 0 "a report of two runs"
+look "$tmp/both.html"
+grep -q "<th>lr</th><td>0.002</td><td>0.001</td>" "$tmp/dom" &&
+    grep -q "<th>model-ema-decay</th><td>0.9</td><td>0" "$tmp/dom"
+point $? "it has what differs"
+sed -n '/id="diff"/,/<\/table>/p' "$tmp/dom" |
+    sed -n 's/^<tr><th>\([^<]*\)<.*/\1/p' >"$tmp/n"
+[ "$(paste -s -d' ' "$tmp/n")" = "lr model-ema-decay" ]
+point $? "and nothing else: $(paste -s -d' ' "$tmp/n")"
+grep -q 'one "&lt;i&gt;' "$tmp/dom" || grep -q 'one &quot;&lt;i&gt;' "$tmp/dom"
+point $? "a strange name is text"
+[ -z "$chromium" ] || ! grep -q -i "console" "$tmp/console"
+point $? "the console is empty again"
+
+# A run that was cut off, and one that has nothing but its first lines.
+mkdir "$tmp/cut" "$tmp/none"
+head -c 3000 "$tmp/two/metrics.jsonl" >"$tmp/cut/metrics.jsonl"
+head -n 1 "$tmp/two/metrics.jsonl" >"$tmp/none/metrics.jsonl"
+printf '{"type":"step","step":null,"loss":"x","busy":7}\n[1]\nnonsense\n' \
+    >>"$tmp/none/metrics.jsonl"
+run "$imagenet" report "$tmp/cut" "$tmp/none" -o -
+exits 0 "damaged records are read as far as they go"
+says "not ended" "their state is that nobody knows"
+run "$imagenet" report "$tmp/nowhere"
+exits 2 "a folder that is none"
+complains "nowhere/metrics.jsonl does not exist.*not the folder of a run" \
+    "is named"
+run "$imagenet" report
+exits 2 "no folder"
+
+# The terminal.
+run env LC_ALL=C.UTF-8 COLUMNS=60 "$imagenet" report --plot "$tmp/two"
+says "^Loss   train  evaluation  averages$" "curves in the terminal"
+says "⠉|⠒|⣀|⡇" "of dots"
+[ "$(LC_ALL=C.UTF-8 awk '{ if (length($0) > n) n = length($0) } END { print n }' \
+    "$tmp/out")" -le 300 ]
+point $? "not too wide"
+run env LC_ALL=C COLUMNS=60 "$imagenet" report --plot "$tmp/two"
+says "^Loss   a=train  b=evaluation  c=averages$" "without UTF-8"
+! LC_ALL=C grep -q '[^ -~]' "$tmp/out"
+point $? "of letters"
+
+done_testing
