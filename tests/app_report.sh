@@ -123,6 +123,42 @@ point $? "a strange name is text"
 [ -z "$chromium" ] || ! grep -q -i "console" "$tmp/console"
 point $? "the console is empty again"
 
+# What an evaluation says of each image.
+run "$imagenet" eval --data "$data" --weights "$tmp/two/weights.safetensors" \
+    --predictions "$tmp/two/predictions.jsonl" --per-class "$tmp/table.csv"
+exits 0 "an evaluation with predictions"
+wrong=$(awk -F '[:,]' '{ for (i = 1; i < NF; i++) {
+        if ($i == "\"class\"") a = $(i + 1)
+        if ($i == "\"predicted\"") b = $(i + 1) }
+    n += a != b } END { print n + 0 }' "$tmp/two/predictions.jsonl")
+right=$(awk "BEGIN { printf \"%.2f\", 100 * (9 - $wrong) / 9 }")
+[ "$(wc -l <"$tmp/two/predictions.jsonl")" = 9 ] && [ "$(value top1)" = "$right" ]
+point $? "it has a line for each image: $wrong of 9 are wrong, top1 $(value top1)"
+run "$imagenet" report "$tmp/two"
+look "$page"
+sed -n '/id="classes"/,/<\/table>/p' "$tmp/dom" | grep -o '^<tr><td>[^<]*' |
+    sed 's/.*>//' >"$tmp/got"
+sed 1d "$tmp/table.csv" | cut -d, -f2 >"$tmp/want"
+cmp -s "$tmp/got" "$tmp/want"
+point $? "the report has the classes: $(paste -s -d' ' "$tmp/got")"
+sed -n '/id="confusion"/,/<\/table>/p' "$tmp/dom" | tr '>' '\n' |
+    sed -n 's/^\([0-9][0-9]*\)<\/td$/\1/p' >"$tmp/got"
+[ "$(paste -s -d+ "$tmp/got" | sed 's/^$/0/' | xargs -I{} sh -c 'echo $(({}))')" = 9 ]
+point $? "a matrix of all images: $(paste -s -d' ' "$tmp/got")"
+[ "$(grep -c '<figure class="tile"' "$tmp/dom")" = "$wrong" ] &&
+    [ "$(grep -c 'src="data:image/jpeg;base64,/9j/' "$tmp/dom")" = "$wrong" ]
+point $? "and those that are wrong, with their pictures"
+[ -z "$chromium" ] || ! grep -q -i "console" "$tmp/console"
+point $? "the console is still empty"
+printf '%s\n' '{"path":"</script>","class":-1,"predicted":2}' \
+    '{"path":7,"class":1,"predicted":4000000000}' 'x' \
+    '{"path":"<b>","class":0,"name":"<u>","predicted":1}' >"$tmp/odd.jsonl"
+run "$imagenet" report "$tmp/two" --predictions "$tmp/odd.jsonl" -o -
+exits 0 "odd predictions are skipped"
+says "&lt;u&gt;" "and escaped"
+run "$imagenet" report "$tmp/two" "$tmp/two" --predictions "$tmp/odd.jsonl"
+exits 2 "predictions of several runs"
+
 # A run that was cut off, and one that has nothing but its first lines.
 mkdir "$tmp/cut" "$tmp/none"
 head -c 3000 "$tmp/two/metrics.jsonl" >"$tmp/cut/metrics.jsonl"

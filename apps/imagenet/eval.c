@@ -2,7 +2,9 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
 #include "config.h"
+#include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "ddp.h"
 
@@ -24,6 +26,7 @@ struct evaluation {
     ddp_chain_t *chain;
     struct classes classes;
     struct names names; /* of the network's classes */
+    FILE *predictions;  /* owned, but stdout; NULL: not wanted */
 };
 
 /* Classes have the numbers of the network's, by name. */
@@ -67,6 +70,17 @@ static int open_data(struct evaluation *e, struct opts *o, struct settings *s)
     return rc;
 }
 
+static int open_predictions(struct evaluation *e, const char *path)
+{
+    if (!path)
+        return OPTS_GO;
+    e->predictions = strcmp(path, "-") != 0 ? fopen(path, "w") : stdout;
+    if (e->predictions)
+        return OPTS_GO;
+    app_say("cannot write %s: %s", path, strerror(errno));
+    return EXIT_WRITE;
+}
+
 static int open_inputs(struct evaluation *e, struct opts *o, struct settings *s)
 {
     int rc;
@@ -83,7 +97,23 @@ static int open_inputs(struct evaluation *e, struct opts *o, struct settings *s)
         return rc;
     if (s->per_class && !classes_new(&e->classes, ddp_dataset_classes(e->data)))
         return app_exit_code(DDP_ENOMEM);
-    return OPTS_GO;
+    return open_predictions(e, s->predictions);
+}
+
+static void print_judged(const struct evaluation *e,
+                         const struct ddp_prediction *a, const struct top *top)
+{
+    const char *path = ddp_dataset_path(e->data, a->index);
+    const struct judged j = {
+        .path = path ? path : "",
+        .class = a->label,
+        .name = ddp_dataset_class_name(e->data, a->label),
+        .taken_name = ddp_dataset_class_name(e->data, top->class),
+        .share = prediction_share(a->output, a->len, a->label),
+        .taken = *top,
+    };
+
+    prediction_print_judged(&j, e->predictions);
 }
 
 static int on_sample(const struct ddp_prediction *a, void *arg)
@@ -95,7 +125,24 @@ static int on_sample(const struct ddp_prediction *a, void *arg)
     if (a->bad)
         return 0; /* the class is unknown */
     prediction_top(a->output, a->len, k, top);
-    return !classes_add(&e->classes, a->label, top, k);
+    if (e->predictions && a->label >= 0 && a->label < a->len)
+        print_judged(e, a, top);
+    return e->classes.row && !classes_add(&e->classes, a->label, top, k);
+}
+
+/* 0, or the exit code after a message. */
+static int close_predictions(struct evaluation *e, const char *path)
+{
+    FILE *f = e->predictions;
+    bool bad = f && (fflush(f) != 0 || ferror(f));
+
+    e->predictions = NULL;
+    if (f && f != stdout)
+        bad = fclose(f) != 0 || bad;
+    if (!bad)
+        return 0;
+    app_say("cannot write %s: %s", path, strerror(errno));
+    return EXIT_WRITE;
 }
 
 static int evaluate(struct evaluation *e, const struct settings *s)
@@ -109,7 +156,7 @@ static int evaluate(struct evaluation *e, const struct settings *s)
            ddp_version(), ddp_describe(e->ddp), ddp_dataset_describe(e->data),
            s->model, setup_params(e->chain));
     setup_evaluation(s, &cfg);
-    cfg.on_sample = s->per_class ? on_sample : NULL;
+    cfg.on_sample = s->per_class || s->predictions ? on_sample : NULL;
     cfg.arg = e;
     t = app_now();
     rc = ddp_chain_evaluate(e->ddp, e->chain, e->data, &cfg, &m);
@@ -121,7 +168,9 @@ static int evaluate(struct evaluation *e, const struct settings *s)
         rc = DDP_ENOMEM; /* the only reason on_sample() stops */
     if (rc < 0)
         return app_fail(rc);
-    rc = s->per_class ? classes_print(&e->classes, e->data, s->per_class) : 0;
+    rc = close_predictions(e, s->predictions);
+    if (rc == 0 && s->per_class)
+        rc = classes_print(&e->classes, e->data, s->per_class);
     printf("eval samples=%lld loss=%.4f top1=%.2f top5=%.2f top10=%.2f "
            "img/s=%.1f\n",
            (long long)m.samples, m.loss, 100 * m.top1, 100 * m.top5,
@@ -136,6 +185,7 @@ int eval_run(struct opts *o, struct settings *s)
 
     if (rc == OPTS_GO)
         rc = evaluate(&e, s);
+    close_predictions(&e, s->predictions);
     classes_free(&e.classes);
     names_free(&e.names);
     ddp_dataset_free(e.data);

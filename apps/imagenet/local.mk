@@ -61,6 +61,8 @@ bin_imagenet_SOURCES = \
     %D%/record.h \
     %D%/report.c \
     %D%/report.h \
+    %D%/report_classes.c \
+    %D%/report_classes.h \
     %D%/report_page.c \
     %D%/report_page.h \
     %D%/report_plot.c \

@@ -191,6 +191,10 @@ static const struct opt_group evaluation = {
         TTA_ROW,
         TEXT("per-class", per_class, "FILE", NULL,
              "write a CSV table with a row per class; - is stdout"),
+        TEXT("predictions", predictions, "FILE", NULL,
+             "write a JSON line per image: its class, the one it was taken "
+             "for, and their probabilities; - is stdout. imagenet report "
+             "shows RUN/predictions.jsonl"),
         END,
     },
 };
@@ -615,6 +619,10 @@ static const struct opt_group reported = {
              "the page; - is stdout [RUN/report.html; of several runs "
              "report.html]",
              .letter = 'o'),
+        TEXT("predictions", predictions, "FILE", NULL,
+             "of a single run: also show classes, confusion and the worst "
+             "examples of what eval --predictions wrote "
+             "[RUN/predictions.jsonl, if it is there]"),
         FLAG("plot", plot,
              "print the curves in the terminal; a page is written only with "
              "--output"),

@@ -47,7 +47,7 @@ struct settings {
     double cache_size;
     int64_t shard_samples;
     /* predictions */
-    char **input, *list, *class_map, *per_class;
+    char **input, *list, *class_map, *per_class, *predictions;
     int64_t topk;
     int format;
     /* convert */

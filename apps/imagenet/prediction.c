@@ -45,6 +45,17 @@ void prediction_top(const float *output, int len, int k, struct top *top)
         top[i].share = exp(top[i].share - best) / sum;
 }
 
+double prediction_share(const float *output, int len, int class)
+{
+    double best = -INFINITY, sum = 0;
+
+    for (int i = 0; i < len; i++)
+        best = fmax(best, rankable(output[i]));
+    for (int i = 0; i < len; i++)
+        sum += exp(output[i] - best);
+    return exp(output[class] - best) / sum;
+}
+
 static const char *name_of(const struct prediction *a, int class)
 {
     return class < a->names->count ? a->names->name[class] : NULL;
@@ -131,6 +142,11 @@ static json_t *json_text(const char *text)
     return j;
 }
 
+static json_t *json_share(double share)
+{
+    return isfinite(share) ? json_real(share) : json_null();
+}
+
 static json_t *json_class(const struct prediction *a, const struct top *t)
 {
     const char *name = name_of(a, t->class);
@@ -139,8 +155,7 @@ static json_t *json_class(const struct prediction *a, const struct top *t)
     json_object_set_new(o, "class", json_integer(t->class));
     if (name)
         json_object_set_new(o, "name", json_text(name));
-    json_object_set_new(o, "probability",
-                        isfinite(t->share) ? json_real(t->share) : json_null());
+    json_object_set_new(o, "probability", json_share(t->share));
     return o;
 }
 
@@ -154,6 +169,24 @@ static void print_jsonl(const struct prediction *a, FILE *f)
     for (int i = 0; i < a->k; i++)
         json_array_append_new(list, json_class(a, &a->top[i]));
     json_object_set_new(o, "classes", list);
+    json_dumpf(o, f, JSON_COMPACT | JSON_REAL_PRECISION(6));
+    fputc('\n', f);
+    json_decref(o);
+}
+
+void prediction_print_judged(const struct judged *j, FILE *f)
+{
+    json_t *o = json_object();
+
+    json_object_set_new(o, "path", json_text(j->path));
+    json_object_set_new(o, "class", json_integer(j->class));
+    if (j->name)
+        json_object_set_new(o, "name", json_text(j->name));
+    json_object_set_new(o, "class_probability", json_share(j->share));
+    json_object_set_new(o, "predicted", json_integer(j->taken.class));
+    if (j->taken_name)
+        json_object_set_new(o, "predicted_name", json_text(j->taken_name));
+    json_object_set_new(o, "probability", json_share(j->taken.share));
     json_dumpf(o, f, JSON_COMPACT | JSON_REAL_PRECISION(6));
     fputc('\n', f);
     json_decref(o);

@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "common/app.h"
 #include "output.h"
@@ -77,16 +78,37 @@ static int count_runs(const struct opts *o, const struct settings *s)
     return n <= MOST ? n : 0;
 }
 
+/* Predictions that are asked for must be there. */
+static int read_classes(struct report *r, const struct settings *s,
+                        struct report_classes *c)
+{
+    char *path = s->predictions ? strdup(s->predictions)
+                                : app_path(s->input[0], "predictions.jsonl");
+    int rc = path ? OPTS_GO : EXIT_MEMORY;
+
+    if (path && r->runs == 1 && (s->predictions || access(path, F_OK) == 0) &&
+        (rc = report_classes_read(c, path)) == OPTS_GO)
+        r->classes = c;
+    free(path);
+    return rc;
+}
+
 int report_run(struct opts *o, struct settings *s)
 {
     struct report_run run[MOST] = {{0}};
+    struct report_classes classes = {0};
     struct report r = {.run = run, .runs = count_runs(o, s)};
     int rc = r.runs ? OPTS_GO : EXIT_USAGE;
 
     for (int i = 0; rc == OPTS_GO && i < r.runs; i++)
         rc = report_run_read(&run[i], s->input[i]);
     if (rc == OPTS_GO)
+        rc = opts_only(o, "predictions", r.runs == 1, "several runs");
+    if (rc == OPTS_GO)
+        rc = read_classes(&r, s, &classes);
+    if (rc == OPTS_GO)
         rc = write_report(&r, s);
+    report_classes_free(&classes);
     for (int i = 0; i < r.runs; i++)
         report_run_free(&run[i]);
     return rc;

@@ -7,11 +7,13 @@
 #include <stdio.h>
 
 #include "chart.h"
+#include "report_classes.h"
 #include "report_run.h"
 
 struct report {
     struct report_run *run; /* not owned */
     int runs;
+    const struct report_classes *classes; /* not owned; NULL: unknown */
 };
 
 /* The curves: at most REPORT_CHARTS. */
