@@ -1177,6 +1177,14 @@ struct ddp_train_config {
     const struct ddp_sink *sinks;   /* who records the runs; the trainer copies
                                        the list */
     int sink_count;
+    /* Files, or NULL, not copied: what the tasks of trace_steps steps (0: 1)
+     * did, when and where, as Chrome's trace events, which Perfetto reads; and
+     * the tasks of the first of these steps as a graph for Graphviz.  They are
+     * written once, when the steps are done, which waits for those under way; a
+     * failure ends training with DDP_EIO. */
+    const char *trace, *graph;
+    int64_t trace_first; /* steps of this process before them */
+    int64_t trace_steps;
 };
 
 /* Fill in the defaults.  Of the optimizer there is none (its lr is -1): a

@@ -133,6 +133,27 @@ run "$imagenet" train $net --steps 2 --no-val --output "$tmp/part"
 [ "$(sed 1d "$tmp/part/summary.csv" | cut -d, -f1,3)" = "0," ]
 point $? "what was not evaluated is empty"
 
+# shellcheck disable=SC2086
+run "$imagenet" train $net --epochs 3 --output "$tmp/traced" --trace 2 \
+    --graph "$tmp/step.dot"
+[ "$(value weights)" = "$(sed -n 's/.* weights=//p' "$tmp/whole/log.txt" |
+    tail -n 1)" ]
+point $? "a trace does not change the weights: $(value weights)"
+t=$tmp/traced/trace.json
+for cat in input forward backward merge update; do
+    grep -q "\"cat\":\"$cat\".*\"step\":3," "$t" &&
+        grep -q "\"cat\":\"$cat\".*\"step\":4[,}]" "$t" || echo "$cat"
+done >"$tmp/lacks"
+[ ! -s "$tmp/lacks" ] && ! grep -q '"step":[0-25-9]' "$t"
+point $? "it has the parts of two steps$(sed 's/^/, but no /' "$tmp/lacks")"
+grep -q '^  t[0-9]* -> t[0-9]*;' "$tmp/step.dot"
+point $? "a graph of one is written"
+# shellcheck disable=SC2086
+run "$imagenet" train $net --epochs 3 --output "$tmp/untraced" --trace 2 \
+    --graph "$tmp/nowhere/step.dot"
+exits 74 "one that cannot be written ends the run"
+complains "cannot write $tmp/nowhere/step.dot: No such file" "and is named"
+
 # A record that cannot be written does not end the run, which tries again.
 mkdir -p "$tmp/held/metrics.jsonl/folder"
 # shellcheck disable=SC2086

@@ -141,6 +141,7 @@ check_PROGRAMS += \
     %D%/test_topology \
     %D%/test_torch \
     %D%/test_trace \
+    %D%/test_tracing \
     %D%/test_update \
     %D%/test_weights \
     %D%/test_zoo

@@ -451,6 +451,20 @@ static const struct opt_group output = {
     },
 };
 
+static const struct opt_group tracing = {
+    "Traces",
+    (const struct opt[]){
+        INT("trace", trace, NULL, 1, 1e6,
+            "write what each worker did in N steps, from the fourth on, to "
+            "trace.json in the folder of the run: for ui.perfetto.dev or "
+            "chrome://tracing; of other ranks trace-rank-R.json"),
+        TEXT("graph", graph, "FILE", NULL,
+             "write the tasks of a step, the fourth or the first of --trace, "
+             "as a graph for Graphviz"),
+        END,
+    },
+};
+
 static const struct opt_group checkpoints = {
     "Checkpoints",
     (const struct opt[]){
@@ -656,9 +670,10 @@ const struct opt_command train_command = {
         "another rank has died or hangs.",
     .plain = "data",
     .group =
-        (const struct opt_group *const[]){
-            &train_data, &images, &augmentation, &network, &start, &length,
-            &optimizer, &schedule, &output, &checkpoints, &devices, NULL},
+        (const struct opt_group *const[]){&train_data, &images, &augmentation,
+                                          &network, &start, &length, &optimizer,
+                                          &schedule, &output, &tracing,
+                                          &checkpoints, &devices, NULL},
 };
 
 const struct opt_command eval_command = {

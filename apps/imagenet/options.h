@@ -36,8 +36,8 @@ struct settings {
     bool decay_all, drop_last;
     /* output */
     char *output;
-    int64_t eval_every, log_every;
-    char *resume, *resume_with, *ckpt_every;
+    int64_t eval_every, log_every, trace;
+    char *resume, *resume_with, *ckpt_every, *graph;
     int64_t keep_last, save_every, ckpt_failures;
     bool no_val, plot;
     double time_limit;

@@ -51,6 +51,7 @@ struct run {
     struct ddp_metrics ema;    /* of the averages, if there are some */
     int64_t ema_evaluated;
     char *ckpt;            /* folder of checkpoints */
+    char *trace;           /* file; NULL: none */
     int64_t ckpt_failures; /* reported ones */
     int rc;                /* exit code of what failed in a callback */
 };
@@ -405,6 +406,27 @@ static int open_data(struct run *r)
     return s->no_val ? OPTS_GO : setup_val(r->opts, s, r->data, &r->val);
 }
 
+/* The first steps make plans and touch memory. */
+enum { TRACE_FIRST = 3 };
+
+static int configure_trace(struct run *r, struct ddp_train_config *cfg)
+{
+    const struct settings *s = r->set;
+    int rank = ddp_rank(r->ddp);
+
+    if (s->trace) {
+        r->trace = rank ? app_path(s->output, "trace-rank-%d.json", rank)
+                        : app_path(s->output, "trace.json");
+        if (!r->trace)
+            return app_exit_code(DDP_ENOMEM);
+    }
+    cfg->trace = r->trace;
+    cfg->graph = is_writer(r) ? s->graph : NULL;
+    cfg->trace_first = TRACE_FIRST;
+    cfg->trace_steps = s->trace;
+    return OPTS_GO;
+}
+
 static int make_trainer(struct run *r)
 {
     const struct ddp_sink record = record_sink(&r->record);
@@ -427,6 +449,8 @@ static int make_trainer(struct run *r)
     cfg.sinks = &record;
     cfg.sink_count = is_writer(r) ? 1 : 0;
     checkpoint_config(r->set, r->ckpt, &cfg);
+    if ((rc = configure_trace(r, &cfg)) != OPTS_GO)
+        return rc;
     if (!(r->trainer = ddp_trainer_new(r->ddp, r->chain, r->data, &cfg)))
         return app_fail(ddp_errcode());
     return OPTS_GO;
@@ -600,6 +624,7 @@ int train_run(struct opts *o, struct settings *s)
     ddp_dataset_free(r.data);
     ddp_chain_free(r.chain);
     ddp_finish(r.ddp);
+    free(r.trace);
     free(r.ckpt);
     return rc;
 }

@@ -59,4 +59,8 @@ CODELETS_SOURCES += \
     %D%/task_group.h \
     %D%/task_queue.h \
     %D%/topology.c \
-    %D%/topology.h
+    %D%/topology.h \
+    %D%/trace.c \
+    %D%/trace.h \
+    %D%/trace_write.c \
+    %D%/trace_write.h

@@ -17,6 +17,7 @@
 #include "runtime/missing.h"
 #include "runtime/profile.h"
 #include "runtime/task.h"
+#include "runtime/trace.h"
 
 /* One per operation, and one for tasks of several. */
 enum { SEVERAL = DDP__OP_COUNT, CODELETS };
@@ -29,7 +30,8 @@ struct run {
     struct ddp__sched_tag tag;
     int64_t step;
     bool always;
-    bool queues;  /* it may run on a device that does */
+    bool queues;                /* it may run on a device that does */
+    struct ddp__traced *traced; /* not owned; NULL: it is not */
     double begin; /* asynchronous: when its kernels were queued; else 0 */
     int calls;
     struct called {
@@ -100,6 +102,8 @@ static void account_time(struct run *r, int w, double begin, double end)
     b->last_lane = r->tag.kind == DDP__SCHED_LANE ? r->tag.lane : -1;
     b->last_step = r->tag.step;
     b->tasks++;
+    if (r->traced)
+        ddp__trace_ran(r->traced, w, begin, end);
 }
 
 /* Which device it was, for messages: GPUs have names. */
@@ -463,6 +467,8 @@ int ddp__submit(const struct ddp__submit *s)
     r->queues = may_queue(s->group->ddp, task->where);
     task->callback_func = end_task;
     task->callback_arg = r;
+    if (s->group->trace)
+        r->traced = ddp__trace_task(s->group->trace, s);
     task->priority = s->priority;
     ddp__task_group_add(s->group, 1);
     if ((rc = starpu_task_submit(task)) == 0)

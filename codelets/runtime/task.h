@@ -24,7 +24,8 @@ struct ddp__submit {
     struct ddp__sched_tag tag;
     int64_t step; /* for messages; tag.step orders lanes of all engines */
     int priority;
-    bool always; /* run even after a failure */
+    bool always;   /* run even after a failure */
+    bool backward; /* of the backward pass: for traces */
 };
 int ddp__submit(const struct ddp__submit *s);
 

@@ -33,6 +33,8 @@ void ddp__pending_wait(struct ddp__pending *p);
 /* What tasks that belong together share, such as those of an engine: the first
  * failure, which makes all later tasks do nothing, how many are not done, and
  * where the time went. */
+struct ddp__trace;
+
 struct ddp__task_group {
     atomic_int rc;
     pthread_mutex_t lock; /* of message, and of writing failed_step */
@@ -43,7 +45,8 @@ struct ddp__task_group {
      * since this was last set to 0; 0: none. */
     atomic_int seen_by;
     struct ddp__pending pending;
-    ddp_t *ddp; /* not owned */
+    ddp_t *ddp;               /* not owned, like trace */
+    struct ddp__trace *trace; /* NULL: none */
     struct ddp__worker_time {
         _Atomic double exec_s, data_s; /* read while tasks run */
         double gap_s;                  /* between tasks of one lane */

@@ -16,6 +16,7 @@
 #include "engine/exchange.h"
 #include "engine/step.h"
 #include "runtime/context.h"
+#include "runtime/trace.h"
 
 enum { PART = 1 << 20, AHEAD = 4 }; /* elements; parts under way at a time */
 
@@ -32,12 +33,14 @@ struct comm {
     int64_t step, index;   /* of the step; index: among those of the engine */
     int bucket;
     struct ddp__split split;
-    bool alone;      /* nothing is open: the submission has failed */
-    atomic_int left; /* handles that are not open yet */
-    bool *first;     /* by lane: has a piece; owned, like what follows */
-    void **piece;    /* by lane: of this rank */
-    float *nothing;  /* if alone: in place of all pieces, and of the sum */
-    void *sum;       /* not owned */
+    struct ddp__trace *trace; /* not owned; NULL: none */
+    double begin;             /* all handles are open; 0: not yet */
+    bool alone;               /* nothing is open: the submission has failed */
+    atomic_int left;          /* handles that are not open yet */
+    bool *first;    /* by lane: has a piece; owned, like what follows */
+    void **piece;   /* by lane: of this rank */
+    float *nothing; /* if alone: in place of all pieces, and of the sum */
+    void *sum;      /* not owned */
     struct ddp__exchange *part;
     int parts, begun, ended;
     struct ddp__gather gather;
@@ -283,6 +286,9 @@ static void finish(struct ddp__net_op *op, int rc)
             ddp__handle_close(handle_of(c, l));
     if (c->bucket < 0)
         ddp__gather_end(&c->gather);
+    if (c->trace && c->begin > 0)
+        ddp__trace_span(c->trace, DDP__TRACK_EXCHANGE, c->step, c->bucket,
+                        c->begin, ddp__now());
     free_comm(c);
     ddp__task_group_add(&e->group, -1);
 }
@@ -293,6 +299,7 @@ static void handle_opened(void *arg)
 
     if (atomic_fetch_sub(&c->left, 1) != 1)
         return;
+    c->begin = ddp__now();
     atomic_store(&c->e->given, ddp__clock());
     ddp__net_ready(&c->e->ddp->net, &c->op);
 }
@@ -330,6 +337,7 @@ static struct comm *comm_new(struct ddp__engine *e, const struct ddp__step *s,
     if (!c)
         return NULL;
     c->e = e;
+    c->trace = e->group.trace;
     c->step = s->number;
     c->index = e->submitted;
     c->bucket = bucket;

@@ -15,6 +15,7 @@
 #include "graph/params_bind.h"
 #include "runtime/cost.h"
 #include "runtime/devices.h"
+#include "runtime/trace.h"
 
 /* ---- handles ------------------------------------------------------------ */
 
@@ -102,6 +103,27 @@ void ddp__engine_retry_memory(struct ddp__engine *e, int lane)
         ddp__handle_drop_missing(&l->input[i]);
     for (int b = 0; b < e->params->buckets; b++)
         ddp__handle_drop_missing(&l->grad[b]);
+}
+
+/* ---- traces ------------------------------------------------------------- */
+
+static void label_bucket(const struct ddp__engine *e, struct ddp__trace *t,
+                         int b)
+{
+    ddp__trace_label(t, &e->params->bucket[b].handle, b);
+    ddp__trace_label(t, &e->state[b], b);
+    if (e->ema)
+        ddp__trace_label(t, &e->ema->bucket[b].handle, b);
+    for (int l = 0; l < e->spec.lanes; l++)
+        if (e->lane[l].grad)
+            ddp__trace_label(t, &e->lane[l].grad[b], b);
+}
+
+void ddp__engine_trace(struct ddp__engine *e, struct ddp__trace *t)
+{
+    e->group.trace = t;
+    for (int b = 0; t && b < e->params->buckets; b++)
+        label_bucket(e, t, b);
 }
 
 /* ---- calls -------------------------------------------------------------- */

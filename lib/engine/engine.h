@@ -94,6 +94,9 @@ int ddp__engine_check(const struct ddp__engine *e);
 /* The next step gets the number `step`. */
 void ddp__engine_begin(struct ddp__engine *e, int64_t step);
 
+/* Trace the steps to come (NULL: no more), while no task runs. */
+void ddp__engine_trace(struct ddp__engine *e, struct ddp__trace *t);
+
 /* Whether a lane is this rank's. */
 bool ddp__engine_has_lane(const struct ddp__engine *e, int lane);
 

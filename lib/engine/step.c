@@ -15,6 +15,7 @@
 #include "engine/step.h"
 #include "engine/vector.h"
 #include "runtime/devices.h"
+#include "runtime/trace.h"
 
 /* Steps of all engines, so that the policy can tell their lanes apart. */
 static _Atomic int64_t sequence;
@@ -90,6 +91,7 @@ static void fill_tag(const struct cursor *c, int k, int end,
     sub->tag.work = c->e->sample_flops * c->n;
     sub->tag.step = c->sequence;
     sub->tag.last = g->segment[k].end == end;
+    sub->backward = n->phase != DDP__FORWARD;
     sub->priority = n->phase == DDP__FORWARD ? DDP__PRIORITY_FORWARD
                                              : DDP__PRIORITY_BACKWARD;
 }
@@ -452,6 +454,9 @@ int ddp__engine_step(struct ddp__engine *e, const struct ddp__step *s)
         return rc;
     e->submitted++;
     e->submit_s += ddp__now() - begin;
+    if (e->group.trace)
+        ddp__trace_span(e->group.trace, DDP__TRACK_SUBMISSION, s->number, -1,
+                        begin, ddp__now());
     return 0;
 }
 

@@ -22,6 +22,8 @@ LIB_SOURCES += \
     %D%/sinks.c \
     %D%/sinks.h \
     %D%/sync.c \
+    %D%/tracing.c \
+    %D%/tracing.h \
     %D%/train.c \
     %D%/train_config.c \
     %D%/trainer.c \

@@ -9,6 +9,7 @@
 #include "runtime/devices.h"
 #include "train/checkpoints.h"
 #include "train/sinks.h"
+#include "train/tracing.h"
 #include "train/trainer.h"
 
 /* What part of the last dt seconds each worker ran tasks. */
@@ -240,6 +241,18 @@ static int run_steps(struct ddp_trainer *t)
     return rc < 0 ? rc : ddp__checkpoints_wait(t);
 }
 
+/* Of a run that ends before all of it is there. */
+static int end_trace(struct ddp_trainer *t, int rc)
+{
+    struct ddp__error why = ddp__error_save();
+    int end = ddp__tracing_end(t, true);
+
+    if (rc == 0)
+        return end;
+    ddp__error_restore(&why);
+    return rc;
+}
+
 int ddp_trainer_train(ddp_trainer_t *t)
 {
     int rc;
@@ -258,6 +271,7 @@ int ddp_trainer_train(ddp_trainer_t *t)
     t->run.seconds += ddp__now() - t->begin;
     if (rc < 0 && rc != DDP_ESTOPPED)
         rc = ddp__checkpoints_rescue(t, rc);
+    rc = end_trace(t, rc);
     ddp__sinks_end(t, rc);
     return rc;
 }

@@ -49,6 +49,8 @@ static int check_numbers(const struct ddp_train_config *c)
         {"checkpoint.keep_epochs", c->checkpoint.keep_epochs, 0},
         {"checkpoint_failures", c->checkpoint_failures, 0},
         {"sink_count", c->sink_count, 0},
+        {"trace_first", c->trace_first, 0},
+        {"trace_steps", c->trace_steps, 0},
     };
 
     for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++)

@@ -15,11 +15,13 @@
 #include "engine/step.h"
 #include "graph/param_values.h"
 #include "runtime/devices.h"
+#include "runtime/trace.h"
 #include "train/agree.h"
 #include "train/checkpoints.h"
 #include "train/evaluate.h"
 #include "train/memory.h"
 #include "train/sinks.h"
+#include "train/tracing.h"
 #include "train/trainer.h"
 
 enum { RING_BYTES = 256 << 20 }; /* most input that is read ahead */
@@ -161,6 +163,7 @@ void ddp_trainer_free(ddp_trainer_t *t)
     ddp__checkpoints_free(t);
     json_decref(t->run.changes);
     ddp__engine_free(t->engine);
+    ddp__trace_free(t->trace);
     ddp__eval_free(t->eval);
     free(t->sizes);
     free(t->sinks);
@@ -316,14 +319,20 @@ int ddp__trainer_collect(struct ddp_trainer *t, struct ddp__result *r)
 {
     int rc = ddp__engine_wait(t->engine, t->reported, r);
 
-    return rc < 0 ? settle_steps(t, rc) : count_step(t, r);
+    if (rc < 0)
+        return settle_steps(t, rc);
+    rc = count_step(t, r);
+    return rc < 0 ? rc : ddp__tracing_end(t, false);
 }
 
 int ddp__trainer_submit(struct ddp_trainer *t, bool update)
 {
     struct ddp__step s = step_of(t, t->submitted, update);
-    int rc = ddp__engine_step(t->engine, &s);
+    int rc = ddp__tracing_begin(t);
 
+    if (rc < 0)
+        return rc;
+    rc = ddp__engine_step(t->engine, &s);
     t->gradients = !update;
     if (rc < 0)
         return settle_steps(t, rc);

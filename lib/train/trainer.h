@@ -28,6 +28,8 @@ struct ddp_trainer {
     } share;
     struct ddp__run run;
     struct ddp__checkpoints *ckpt; /* owned; NULL: no checkpoints */
+    struct ddp__trace *trace;      /* under way; owned; NULL: none */
+    bool traced;                   /* it was begun */
     bool training;                 /* in ddp_trainer_train() */
     bool diverged;
     int64_t begun;   /* the first step of this process */
