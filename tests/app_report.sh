@@ -159,6 +159,46 @@ says "&lt;u&gt;" "and escaped"
 run "$imagenet" report "$tmp/two" "$tmp/two" --predictions "$tmp/odd.jsonl"
 exits 2 "predictions of several runs"
 
+# The timeline: what a worker did is what its tasks of the trace say.
+train three --trace 3 --workers 2
+run "$imagenet" report "$tmp/three"
+exits 0 "a report of a run with a trace"
+look "$tmp/three/report.html"
+# Sums of forward tasks of all workers by awk, in percent of the fifth step.
+tr -d '{}' <"$tmp/three/trace.json" | grep '^"ph":"X"' |
+    grep -v '"cat":"\(submission\|transfer\)"' | awk -F'[:,]' '
+    { for (i = 1; i < NF; i++) v[$i] = $(i + 1)
+      b = v["\"ts\""]; e = b + v["\"dur\""]
+      if (v["\"step\""] == 4) {
+          if (!n++ || b < first) first = b
+          if (e > last) last = e
+      }
+      if (v["\"cat\""] == "\"forward\"") { begin[++k] = b; end[k] = e } }
+    END { for (i = 1; i <= k; i++) {
+          b = begin[i] < first ? first : begin[i]
+          e = end[i] > last ? last : end[i]
+          if (e > b) sum += e - b }
+      printf "%.1f %.3f\n", 100 * sum / (last - first),
+          (last - first) / 1000 }' >"$tmp/want"
+sed -n '/id="shares"/,/<\/table>/p' "$tmp/dom" | grep '^<tr><td>' |
+    sed -e 's/<[^>]*>/ /g' -e 's/^ *[A-Z]* [0-9]* *//' |
+    awk '{ sum += $3 } END { printf "%.1f\n", sum }' >"$tmp/got"
+awk "BEGIN { d = $(cat "$tmp/got") - $(cut -d' ' -f1 "$tmp/want")
+    exit d * d > 0.04 }"
+point $? "the forward share of a step: $(cat "$tmp/got") %, $(cat "$tmp/want")"
+[ "$(key step-ms)" = "$(cut -d' ' -f2 "$tmp/want")" ]
+point $? "and its time: $(key step-ms) ms"
+sed -n '/id="shares"/,/<\/table>/p' "$tmp/dom" | grep '^<tr><td>' |
+    sed -e 's/<[^>]*>/ /g' -e 's/^ *[A-Z]* [0-9]* *//' |
+    awk '{ sum = $1; for (i = 7; i <= NF; i++) sum += $i
+        if (sum <= 0 || sum > 101) bad = 1 } END { exit bad }'
+point $? "work and waiting are no more than the step"
+printf '{"traceEvents":[{"ph":"X","cat":"forward"},7,{"ph":"M"}' \
+    >"$tmp/three/trace.json"
+run "$imagenet" report "$tmp/three"
+exits 0 "a damaged trace"
+complains "three/trace.json is not a trace" "is named"
+
 # A run that was cut off, and one that has nothing but its first lines.
 mkdir "$tmp/cut" "$tmp/none"
 head -c 3000 "$tmp/two/metrics.jsonl" >"$tmp/cut/metrics.jsonl"

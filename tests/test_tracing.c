@@ -6,6 +6,7 @@
  */
 #include "config.h"
 #include <jansson.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -142,6 +143,38 @@ static int backward_arrows(const json_t *all)
     return n;
 }
 
+/* When a task was ready, something that it waited for ended there. */
+static bool explained(const json_t *all, const json_t *e)
+{
+    const json_t *args = json_object_get(e, "args");
+    double ready = number(e, "ts") - number(args, "ready_for_us");
+
+    if (!strcmp(text(args, "after"), "submission"))
+        return fabs(ready - number(args, "submitted")) < 0.003 ||
+               number(args, "ready_for_us") == 0;
+    for (size_t i = 0; i < json_array_size(all); i++) {
+        const json_t *a = json_array_get(all, i);
+
+        if (is(a, "X", text(args, "after")) &&
+            fabs(number(a, "ts") + number(a, "dur") - ready) < 0.003)
+            return true;
+    }
+    return false;
+}
+
+static int unexplained(const json_t *all)
+{
+    int n = 0;
+
+    for (size_t i = 0; i < json_array_size(all); i++) {
+        const json_t *e = json_array_get(all, i);
+
+        n +=
+            is(e, "X", NULL) && !is(e, "X", "submission") && !explained(all, e);
+    }
+    return n;
+}
+
 static long long extreme_step(const json_t *all, bool last)
 {
     long long step = last ? -1 : 1000000;
@@ -193,6 +226,7 @@ static void test_trace(ddp_t *ddp)
            count(all, "s", "bucket") == count(all, "f", "bucket"),
        "%d arrows of a bucket", count(all, "s", "bucket"));
     is_int(backward_arrows(all), 0, "none goes back in time");
+    is_int(unexplained(all), 0, "a task is ready when another ends");
     json_decref(root);
 }
 

@@ -71,6 +71,8 @@ bin_imagenet_SOURCES = \
     %D%/report_run.h \
     %D%/report_tables.c \
     %D%/report_tables.h \
+    %D%/report_timeline.c \
+    %D%/report_timeline.h \
     %D%/run_file.c \
     %D%/run_file.h \
     %D%/setup.c \

@@ -93,10 +93,25 @@ static int read_classes(struct report *r, const struct settings *s,
     return rc;
 }
 
+/* Of a single run that has a trace. */
+static int read_timeline(struct report *r, struct report_timeline *t)
+{
+    char *path = r->runs == 1 ? app_path(r->run->dir, "trace.json") : NULL;
+    int rc = OPTS_GO;
+
+    if (path && access(path, F_OK) == 0) {
+        rc = report_timeline_read(t, path);
+        r->timeline = t;
+    }
+    free(path);
+    return rc;
+}
+
 int report_run(struct opts *o, struct settings *s)
 {
     struct report_run run[MOST] = {{0}};
     struct report_classes classes = {0};
+    struct report_timeline timeline = {0};
     struct report r = {.run = run, .runs = count_runs(o, s)};
     int rc = r.runs ? OPTS_GO : EXIT_USAGE;
 
@@ -107,8 +122,11 @@ int report_run(struct opts *o, struct settings *s)
     if (rc == OPTS_GO)
         rc = read_classes(&r, s, &classes);
     if (rc == OPTS_GO)
+        rc = read_timeline(&r, &timeline);
+    if (rc == OPTS_GO)
         rc = write_report(&r, s);
     report_classes_free(&classes);
+    report_timeline_free(&timeline);
     for (int i = 0; i < r.runs; i++)
         report_run_free(&run[i]);
     return rc;

@@ -365,6 +365,8 @@ void report_page(const struct report *r, FILE *f)
     print_charts(chart, n, f);
     if (r->classes)
         report_classes_print(r->classes, f);
+    if (r->timeline)
+        report_timeline_print(r->timeline, f);
     report_tables(r, f);
     print_foot(f);
     print_data(chart, n, f);

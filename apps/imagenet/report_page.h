@@ -9,11 +9,13 @@
 #include "chart.h"
 #include "report_classes.h"
 #include "report_run.h"
+#include "report_timeline.h"
 
 struct report {
     struct report_run *run; /* not owned */
     int runs;
-    const struct report_classes *classes; /* not owned; NULL: unknown */
+    const struct report_classes *classes;   /* not owned; NULL: unknown */
+    const struct report_timeline *timeline; /* likewise */
 };
 
 /* The curves: at most REPORT_CHARTS. */

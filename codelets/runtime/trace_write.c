@@ -100,8 +100,10 @@ static void put_names(const struct ddp__trace *t, FILE *f, int rank)
             }
 }
 
+/* after: what it waited for last, until `ready`. */
 static void put_task(const struct ddp__trace *t, FILE *f, int rank,
-                     const struct ddp__traced *a, double ready)
+                     const struct ddp__traced *a, const char *after,
+                     double ready)
 {
     fputs("{\"ph\":\"X\",\"name\":", f);
     put_text(f, a->name);
@@ -119,22 +121,28 @@ static void put_task(const struct ddp__trace *t, FILE *f, int rank,
         fputs(",\"shapes\":", f);
         put_text(f, a->shapes);
     }
-    fprintf(f, ",\"submitted\":%.3f,\"ready_for_us\":%.3f}},\n",
-            us(t, a->submitted), 1e6 * (a->begin - ready));
+    fprintf(f,
+            ",\"submitted\":%.3f,\"after\":\"%s\",\"ready_for_us\":%.3f}},\n",
+            us(t, a->submitted), after, 1e6 * (a->begin - ready));
 }
 
-/* When the last task that it waits for was done, or it was submitted. */
+/* A task is ready when the last one that it depends on is done, or when it is
+ * submitted. */
 static void put_tasks(const struct ddp__trace *t, FILE *f, int rank)
 {
     for (int i = 0, e = 0; i < t->tasks; i++) {
-        const struct ddp__traced *a = t->task[i];
+        const struct ddp__traced *a = t->task[i], *last = NULL;
         double ready = a->submitted;
 
         for (; e < t->edges && t->edge[e].to == i; e++)
-            if (t->task[t->edge[e].from]->end > ready)
-                ready = t->task[t->edge[e].from]->end;
+            if (t->task[t->edge[e].from]->end > ready) {
+                last = t->task[t->edge[e].from];
+                ready = last->end;
+            }
         if (a->worker >= 0)
-            put_task(t, f, rank, a, ready < a->begin ? ready : a->begin);
+            put_task(t, f, rank, a,
+                     last ? phases[last->phase].name : "submission",
+                     ready < a->begin ? ready : a->begin);
     }
 }
 
