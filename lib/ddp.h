@@ -1059,6 +1059,17 @@ struct ddp_metrics {
     bool skipped; /* a step that was not applied: see ddp_trainer_skips() */
 };
 
+/* Parts of a step that tasks belong to: merges add up the gradients of lanes,
+ * and sums of their squares; updates change the weights. */
+enum ddp_step_part {
+    DDP_PART_INPUT,
+    DDP_PART_FORWARD,
+    DDP_PART_BACKWARD,
+    DDP_PART_MERGE,
+    DDP_PART_UPDATE,
+    DDP_STEP_PARTS
+};
+
 /* State of a run, given to the callback after every step. */
 struct ddp_progress {
     int64_t step, steps; /* done, of the whole run */
@@ -1081,6 +1092,8 @@ struct ddp_progress {
                              tasks took, which count where they end; until the
                              call returns */
     int workers;          /* see ddp_worker_name() */
+    /* Seconds of all workers together in tasks of each part. */
+    double part_seconds[DDP_STEP_PARTS];
 };
 
 /* Of an epoch's samples: shuffled by the seed, or as the data have them. */

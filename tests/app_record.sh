@@ -21,6 +21,7 @@ losses()
 {
     sed -n -e 's/,"[a-z_]*seconds":[^,}]*//g' -e 's/,"images_per_s":[^,}]*//' \
         -e 's/,"data_share":[^,}]*//' -e 's/,"busy":\[[^]]*\]//' \
+        -e 's/,"part_ms":{[^}]*}//' \
         -e 's/,"memory_peak":[0-9]*//' -e '/"type":"\(step\|eval\)"/p' "$1"
 }
 
@@ -54,7 +55,8 @@ point $? "the last one has the loss of the final line: $loss, $(value loss)"
 number='[0-9.e+-]*'
 grep '"type":"step","step":9,' "$m" | grep -E -q "\"gradient_norm\":$number,\
 \"loss_scale\":1\.0,\"skipped_steps\":0,\"memory_peak\":[0-9]{6,},\
-\"busy\":\[$number(,$number)*\]"
+\"busy\":\[$number(,$number)*\],\"part_ms\":\{\"input\":$number,\
+\"forward\":$number,\"backward\":$number,\"merge\":$number,\"update\":$number\}"
 point $? "a step has norm, scale, memory and shares: $(tail -n 3 "$m" | head -n 1)"
 
 # What was printed is in the log, and nothing else but the command.

@@ -218,17 +218,37 @@ static void test_norm(struct run *r, float clip)
 struct facts {
     bool good;
     double most; /* of the busy shares: those of one step may all be 0 */
+    double worked, part[DDP_STEP_PARTS]; /* seconds, of all steps */
 };
 
 static int check_facts(const struct ddp_progress *p, void *arg)
 {
     struct facts *f = arg;
 
-    for (int i = 0; i < p->workers; i++)
+    for (int i = 0; i < p->workers; i++) {
         f->most = fmax(f->most, p->busy[i]);
+        f->worked += p->busy[i] * p->step_seconds;
+    }
+    for (int k = 0; k < DDP_STEP_PARTS; k++)
+        f->part[k] += p->part_seconds[k];
     f->good = f->good && p->workers > 0 && p->loss_scale == 1 &&
               p->memory_peak > 1 << 20;
     return 0;
+}
+
+/* The parts are all that workers did, but for the ends of steps, which wait for
+ * nothing and compute nothing. */
+static void check_parts(const struct facts *f)
+{
+    double sum = 0;
+    bool all = true;
+
+    for (int k = 0; k < DDP_STEP_PARTS; k++) {
+        sum += f->part[k];
+        all = all && (k == DDP_PART_MERGE || f->part[k] > 0);
+    }
+    ok(all && sum <= f->worked * (1 + 1e-9) && sum > f->worked / 2,
+       "parts of the steps: %.3g s of %.3g s", sum, f->worked);
 }
 
 static void test_facts(struct run *r)
@@ -236,7 +256,7 @@ static void test_facts(struct run *r)
     struct ddp_train_config cfg = {TRAIN_DEFAULTS, .optimizer = ddp_sgd(0.1f),
                                    .sub_batch = 4, .batch = BATCH,
                                    .epochs = 3,    .on_step = check_facts};
-    struct facts f = {true, 0};
+    struct facts f = {.good = true};
     char name[64];
 
     begin(r, NULL, 0);
@@ -245,6 +265,7 @@ static void test_facts(struct run *r)
     r->trainer = ddp_trainer_new(r->ddp, r->chain, r->data, &cfg);
     ok(ddp_trainer_train(r->trainer) == 0 && f.good && f.most > 0,
        "a step reports workers, memory and the loss scale");
+    check_parts(&f);
     end(r);
     ok(ddp_worker_name(r->ddp, 0, name, sizeof(name)) == 0 && *name,
        "the first worker has a name: %s", name);

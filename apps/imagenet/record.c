@@ -189,6 +189,22 @@ static json_t *shares(const struct ddp_progress *p)
     return list;
 }
 
+/* Milliseconds of all workers together. */
+static json_t *parts(const struct ddp_progress *p)
+{
+    static const char *const name[DDP_STEP_PARTS] = {
+        [DDP_PART_INPUT] = "input",       [DDP_PART_FORWARD] = "forward",
+        [DDP_PART_BACKWARD] = "backward", [DDP_PART_MERGE] = "merge",
+        [DDP_PART_UPDATE] = "update",
+    };
+    json_t *o = json_object();
+
+    for (int i = 0; i < DDP_STEP_PARTS; i++)
+        json_object_set_new(o, name[i],
+                            real(round(1e6 * p->part_seconds[i]) / 1e3));
+    return o;
+}
+
 static void on_step(const struct ddp_progress *p, void *arg)
 {
     json_t *o = event("step", p->step);
@@ -206,6 +222,7 @@ static void on_step(const struct ddp_progress *p, void *arg)
     json_object_set_new(o, "memory_peak",
                         json_integer((json_int_t)p->memory_peak));
     json_object_set_new(o, "busy", shares(p));
+    json_object_set_new(o, "part_ms", parts(p));
     if (p->why)
         json_object_set_new(o, "skipped", json_string(p->why));
     write_line(arg, o);

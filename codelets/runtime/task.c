@@ -29,6 +29,7 @@ struct run {
     struct ddp__task_group *group;
     struct ddp__sched_tag tag;
     int64_t step;
+    int part;
     bool always;
     bool queues;                /* it may run on a device that does */
     struct ddp__traced *traced; /* not owned; NULL: it is not */
@@ -79,6 +80,24 @@ static int run_kernel(const struct ddp__task *t, const struct ddp__device *d)
     return t->call->on[d->kind].backend->kernel[t->call->op](t);
 }
 
+int ddp__submit_part(const struct ddp__submit *s)
+{
+    enum ddp__op op = s->call[0].task.call->op;
+
+    switch (s->tag.kind) {
+    case DDP__SCHED_INPUT:
+        return DDP_PART_INPUT;
+    case DDP__SCHED_LANE:
+        return s->backward ? DDP_PART_BACKWARD : DDP_PART_FORWARD;
+    case DDP__SCHED_UPDATE:
+        return DDP_PART_UPDATE;
+    default:
+        return s->always                      ? DDP__PART_END
+               : ddp__op_is(op, DDP__IS_HOST) ? DDP_PART_UPDATE
+                                              : DDP_PART_MERGE;
+    }
+}
+
 /* Only the worker itself adds; others read. */
 static void add_time(_Atomic double *sum, double seconds)
 {
@@ -92,12 +111,10 @@ static void account_time(struct run *r, int w, double begin, double end)
 {
     struct ddp__worker_time *b = &r->group->time_of[w % DDP__MAX_WORKERS];
 
-    if (r->tag.kind == DDP__SCHED_INPUT)
-        add_time(&b->data_s, end - begin);
     if (r->tag.kind == DDP__SCHED_LANE && b->last_lane == r->tag.lane &&
         b->last_step == r->tag.step && b->tasks)
         b->gap_s += begin - b->last_end;
-    add_time(&b->exec_s, end - begin);
+    add_time(&b->part_s[r->part], end - begin);
     b->last_end = end;
     b->last_lane = r->tag.kind == DDP__SCHED_LANE ? r->tag.lane : -1;
     b->last_step = r->tag.step;
@@ -411,6 +428,7 @@ static struct run *run_new(struct starpu_task *task,
     *r = (struct run){.group = s->group,
                       .tag = s->tag,
                       .step = s->step,
+                      .part = ddp__submit_part(s),
                       .always = s->always,
                       .calls = s->calls};
     r->tag.magic = DDP__SCHED_MAGIC;

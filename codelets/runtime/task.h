@@ -25,9 +25,13 @@ struct ddp__submit {
     int64_t step; /* for messages; tag.step orders lanes of all engines */
     int priority;
     bool always;   /* run even after a failure */
-    bool backward; /* of the backward pass: for traces */
+    bool backward; /* of the backward pass */
 };
 int ddp__submit(const struct ddp__submit *s);
+
+/* The part of a step that it belongs to: enum ddp_step_part, or
+ * DDP__PART_END. */
+int ddp__submit_part(const struct ddp__submit *s);
 
 /* Make the codelets, before the first task. */
 void ddp__tasks_init(void);

@@ -67,6 +67,21 @@ void ddp__task_group_fini(struct ddp__task_group *g)
     pthread_mutex_destroy(&g->lock);
 }
 
+double ddp__task_group_part(const struct ddp__task_group *g, int w, int part)
+{
+    return atomic_load_explicit(&g->time_of[w].part_s[part],
+                                memory_order_relaxed);
+}
+
+double ddp__task_group_busy(const struct ddp__task_group *g, int w)
+{
+    double sum = 0;
+
+    for (int k = 0; k < DDP__PARTS; k++)
+        sum += ddp__task_group_part(g, w, k);
+    return sum;
+}
+
 /* The group's count comes last: its owner may free it then. */
 void ddp__task_group_add(struct ddp__task_group *g, int tasks)
 {

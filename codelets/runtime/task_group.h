@@ -30,11 +30,14 @@ void ddp__pending_fini(struct ddp__pending *p);
 /* Wait until all tasks submitted so far are done. */
 void ddp__pending_wait(struct ddp__pending *p);
 
+struct ddp__trace;
+
+/* Parts of a step, and what tells the submitter that tasks are done. */
+enum { DDP__PART_END = DDP_STEP_PARTS, DDP__PARTS };
+
 /* What tasks that belong together share, such as those of an engine: the first
  * failure, which makes all later tasks do nothing, how many are not done, and
  * where the time went. */
-struct ddp__trace;
-
 struct ddp__task_group {
     atomic_int rc;
     pthread_mutex_t lock; /* of message, and of writing failed_step */
@@ -48,8 +51,8 @@ struct ddp__task_group {
     ddp_t *ddp;               /* not owned, like trace */
     struct ddp__trace *trace; /* NULL: none */
     struct ddp__worker_time {
-        _Atomic double exec_s, data_s; /* read while tasks run */
-        double gap_s;                  /* between tasks of one lane */
+        _Atomic double part_s[DDP__PARTS]; /* read while tasks run */
+        double gap_s;                      /* between tasks of one lane */
         double last_end;
         int64_t last_step, tasks;
         int last_lane;
@@ -58,6 +61,10 @@ struct ddp__task_group {
 
 int ddp__task_group_init(struct ddp__task_group *g, ddp_t *ddp);
 void ddp__task_group_fini(struct ddp__task_group *g);
+
+/* Seconds in tasks of a part that worker w has run so far; in all its tasks. */
+double ddp__task_group_part(const struct ddp__task_group *g, int w, int part);
+double ddp__task_group_busy(const struct ddp__task_group *g, int w);
 
 /* Count tasks that are about to be submitted, or (negative) that are done. */
 void ddp__task_group_add(struct ddp__task_group *g, int tasks);

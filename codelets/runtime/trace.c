@@ -157,24 +157,6 @@ static void use(struct ddp__trace *t, const struct ddp__handle *h,
 
 /* ---- recording ---------------------------------------------------------- */
 
-static enum ddp__trace_phase phase_of(const struct ddp__submit *s)
-{
-    enum ddp__op op = s->call[0].task.call->op;
-
-    switch (s->tag.kind) {
-    case DDP__SCHED_INPUT:
-        return DDP__TRACE_INPUT;
-    case DDP__SCHED_LANE:
-        return s->backward ? DDP__TRACE_BACKWARD : DDP__TRACE_FORWARD;
-    case DDP__SCHED_UPDATE:
-        return DDP__TRACE_UPDATE;
-    default:
-        return s->always                      ? DDP__TRACE_END
-               : ddp__op_is(op, DDP__IS_HOST) ? DDP__TRACE_UPDATE
-                                              : DDP__TRACE_MERGE;
-    }
-}
-
 static const char *call_name(const struct ddp__call *c, const char *other)
 {
     return ddp__op_is(c->op, DDP__IS_USER)   ? c->user.kernel->name
@@ -186,11 +168,11 @@ static const char *call_name(const struct ddp__call *c, const char *other)
 static void name_task(const struct ddp__submit *s, struct ddp__traced *out)
 {
     const struct ddp__call *c = s->call[0].task.call;
-    const char *other = out->phase == DDP__TRACE_INPUT    ? "read"
-                        : out->phase == DDP__TRACE_UPDATE ? "decide"
-                        : out->phase != DDP__TRACE_END    ? "host"
-                        : c->host.fn                      ? "end"
-                                                          : "fence";
+    const char *other = out->part == DDP_PART_INPUT    ? "read"
+                        : out->part == DDP_PART_UPDATE ? "decide"
+                        : out->part != DDP__PART_END   ? "host"
+                        : c->host.fn                   ? "end"
+                                                       : "fence";
     const char *first = call_name(c, other);
 
     if (s->calls == 1)
@@ -213,7 +195,7 @@ struct ddp__traced *ddp__trace_task(struct ddp__trace *t,
         !grow(&t->task, t->tasks, &t->task_room, sizeof(*t->task)) ||
         !(one = calloc(1, sizeof(*one))))
         return NULL;
-    *one = (struct ddp__traced){.phase = phase_of(s),
+    *one = (struct ddp__traced){.part = ddp__submit_part(s),
                                 .step = s->step,
                                 .lane = lane ? s->tag.lane : -1,
                                 .sub = lane ? s->tag.sub : -1,

@@ -12,19 +12,10 @@
 
 enum ddp__trace_track { DDP__TRACK_SUBMISSION, DDP__TRACK_EXCHANGE };
 
-enum ddp__trace_phase {
-    DDP__TRACE_INPUT,
-    DDP__TRACE_FORWARD,
-    DDP__TRACE_BACKWARD,
-    DDP__TRACE_MERGE,
-    DDP__TRACE_UPDATE,
-    DDP__TRACE_END
-};
-
 /* A task. */
 struct ddp__traced {
     char name[64], shapes[128];
-    enum ddp__trace_phase phase;
+    int part; /* enum ddp_step_part, or DDP__PART_END */
     int64_t step;
     int lane, sub, samples, bucket; /* bucket: that it writes; -1: none */
     double submitted, begin, end;

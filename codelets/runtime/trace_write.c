@@ -12,13 +12,13 @@
 
 static const struct {
     const char *name, *colour, *fill; /* colour: one of Chrome's names */
-} phases[] = {
-    [DDP__TRACE_INPUT] = {"input", "thread_state_iowait", "#f6d6a8"},
-    [DDP__TRACE_FORWARD] = {"forward", "thread_state_running", "#bfe3c0"},
-    [DDP__TRACE_BACKWARD] = {"backward", "rail_response", "#bcd3f5"},
-    [DDP__TRACE_MERGE] = {"merge", "rail_animation", "#dcc8ef"},
-    [DDP__TRACE_UPDATE] = {"update", "bad", "#f5c0b8"},
-    [DDP__TRACE_END] = {"end", "grey", "#dddddd"},
+} parts[DDP__PARTS] = {
+    [DDP_PART_INPUT] = {"input", "thread_state_iowait", "#f6d6a8"},
+    [DDP_PART_FORWARD] = {"forward", "thread_state_running", "#bfe3c0"},
+    [DDP_PART_BACKWARD] = {"backward", "rail_response", "#bcd3f5"},
+    [DDP_PART_MERGE] = {"merge", "rail_animation", "#dcc8ef"},
+    [DDP_PART_UPDATE] = {"update", "bad", "#f5c0b8"},
+    [DDP__PART_END] = {"end", "grey", "#dddddd"},
 };
 
 /* ---- files -------------------------------------------------------------- */
@@ -110,7 +110,7 @@ static void put_task(const struct ddp__trace *t, FILE *f, int rank,
     fprintf(f,
             ",\"cat\":\"%s\",\"cname\":\"%s\",\"pid\":%d,\"tid\":%d,"
             "\"ts\":%.3f,\"dur\":%.3f,\"args\":{\"step\":%lld",
-            phases[a->phase].name, phases[a->phase].colour, rank, a->worker,
+            parts[a->part].name, parts[a->part].colour, rank, a->worker,
             us(t, a->begin), 1e6 * (a->end - a->begin), (long long)a->step);
     if (a->lane >= 0)
         fprintf(f, ",\"lane\":%d,\"sub_batch\":%d,\"samples\":%d", a->lane,
@@ -141,7 +141,7 @@ static void put_tasks(const struct ddp__trace *t, FILE *f, int rank)
             }
         if (a->worker >= 0)
             put_task(t, f, rank, a,
-                     last ? phases[last->phase].name : "submission",
+                     last ? parts[last->part].name : "submission",
                      ready < a->begin ? ready : a->begin);
     }
 }
@@ -208,7 +208,7 @@ int ddp__trace_json(const struct ddp__trace *t, const char *path, int rank)
 
 static void put_node(FILE *f, int i, const struct ddp__traced *a)
 {
-    fprintf(f, "  t%d [fillcolor=\"%s\", label=\"", i, phases[a->phase].fill);
+    fprintf(f, "  t%d [fillcolor=\"%s\", label=\"", i, parts[a->part].fill);
     for (const char *s = a->name; *s; s++)
         fputc(strchr("\"\\<>", *s) || (unsigned char)*s < 0x20 ? '?' : *s, f);
     if (a->lane >= 0)

@@ -16,38 +16,50 @@
 static void take_shares(struct ddp_trainer *t, double dt,
                         struct ddp_progress *p)
 {
+    const struct ddp__task_group *g = &t->engine->group;
+
     p->workers = ddp__worker_slots();
     p->busy = t->share.busy;
     for (int w = 0; w < p->workers; w++) {
-        double exec_s = atomic_load_explicit(
-            &t->engine->group.time_of[w].exec_s, memory_order_relaxed);
+        double exec_s = ddp__task_group_busy(g, w);
 
         t->share.busy[w] = dt > 0 ? (exec_s - t->share.exec_s[w]) / dt : 0;
         t->share.exec_s[w] = exec_s;
     }
 }
 
+/* The time of all workers in each part of a step since the last report. */
+static void take_parts(struct ddp_trainer *t, struct ddp_progress *p)
+{
+    for (int k = 0; k < DDP_STEP_PARTS; k++) {
+        double sum = 0;
+
+        for (int w = 0; w < DDP__MAX_WORKERS; w++)
+            sum += ddp__task_group_part(&t->engine->group, w, k);
+        p->part_seconds[k] = sum - t->share.part_s[k];
+        t->share.part_s[k] = sum;
+    }
+}
+
 /* Smooth the step time; the first steps (plans, page faults) do not count. */
 static void take_time(struct ddp_trainer *t, struct ddp_progress *p)
 {
-    double now = ddp__now(), dt = now - t->last, data = 0;
+    double now = ddp__now(), dt = now - t->last;
     int64_t seen = t->reported - t->begun;
 
-    for (int w = 0; w < DDP__MAX_WORKERS; w++)
-        data += atomic_load_explicit(&t->engine->group.time_of[w].data_s,
-                                     memory_order_relaxed);
+    take_shares(t, dt, p);
+    take_parts(t, p);
     p->seconds = t->run.seconds + now - t->begin;
     p->step_seconds = dt;
-    p->data_share = dt > 0 ? (data - t->data_s) / (dt * t->ddp->workers) : 0;
+    p->data_share =
+        dt > 0 ? p->part_seconds[DDP_PART_INPUT] / (dt * t->ddp->workers) : 0;
     if (seen <= 3)
         t->step_s = dt;
     else
         t->step_s += (dt - t->step_s) / (seen < 20 ? (double)(seen - 2) : 20.0);
     p->samples_per_s = t->step_s > 0 ? t->cfg.batch / t->step_s : 0;
     p->eta_s = (double)(t->total - t->reported) * t->step_s;
-    take_shares(t, dt, p);
     t->last = now;
-    t->data_s = data;
 }
 
 static size_t memory_peak(void)

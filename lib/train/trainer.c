@@ -521,12 +521,12 @@ int ddp_trainer_stats(ddp_trainer_t *t, struct ddp_stats *s)
     };
     for (int w = 0; w < DDP__MAX_WORKERS; w++) {
         const struct ddp__worker_time *b = &e->group.time_of[w];
-        double exec_s = b->exec_s;
+        double exec_s = ddp__task_group_busy(&e->group, w);
 
         s->tasks += b->tasks;
         s->exec_s += exec_s;
         s->gpu_s += ddp__worker_accelerates(t->ddp, w) ? exec_s : 0;
-        s->data_s += b->data_s;
+        s->data_s += ddp__task_group_part(&e->group, w, DDP_PART_INPUT);
         s->sched_s += b->gap_s;
     }
     return 0;

@@ -21,10 +21,11 @@ struct ddp_trainer {
     struct ddp__eval *eval;   /* for eval_data; made at first use */
     ddp_dataset_t *eval_data; /* not owned */
     struct ddp_memory_plan memory;
-    double begin, last, step_s, data_s;
+    double begin, last, step_s;
     struct ddp__worker_share {
-        double exec_s[DDP__MAX_WORKERS]; /* up to the last report */
-        double busy[DDP__MAX_WORKERS];   /* of the last step's time */
+        /* Up to the last report. */
+        double exec_s[DDP__MAX_WORKERS], part_s[DDP_STEP_PARTS];
+        double busy[DDP__MAX_WORKERS]; /* of the last step's time */
     } share;
     struct ddp__run run;
     struct ddp__checkpoints *ckpt; /* owned; NULL: no checkpoints */
