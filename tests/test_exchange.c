@@ -411,7 +411,7 @@ static void *say_hello(void *arg)
     const char *want = "rank 2 (c) has libddp 2, but rank 0 (a) has libddp 1: "
                        "install the same version everywhere";
 
-    r->good = ddp__hello_exchange(&r->wire, version) == DDP_EINVAL &&
+    r->good = ddp__hello_exchange(&r->wire, version, 0) == DDP_EINVAL &&
               !strcmp(ddp_errmsg(), want);
     return NULL;
 }
@@ -436,6 +436,10 @@ static void test_hello(void)
         good &= r[i].good;
     }
     ok(good && !messages, "another version is refused by all ranks, by name");
+    r[0].wire = wire_of(0, 2);
+    ok(ddp__hello_exchange(&r[0].wire, "libddp 1", 0.05) == DDP_EPEER &&
+           strstr(ddp_errmsg(), "rank 1 has sent nothing"),
+       "a rank that says nothing is not waited for without end");
     is_int(ddp__hello_compare(all, 3), 0, "equal ranks work together");
     all[1].order = UINT32_C(0x04030201);
     ok(ddp__hello_compare(all, 3) == DDP_EINVAL &&

@@ -8,9 +8,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/error.h"
 #include "runtime/hello.h"
+#include "runtime/status.h"
 
 int ddp__hello_compare(const struct ddp__hello *all, int ranks)
 {
@@ -43,17 +45,31 @@ static int begin(struct ddp__wire *w, struct ddp__hello *all,
     return rc;
 }
 
-static int await(struct ddp__wire *w, uintptr_t *request)
+/* Nobody watches peers yet: a rank that has stopped is noticed here. */
+static int await(struct ddp__wire *w, uintptr_t *request, double seconds)
 {
+    const struct timespec tick = {.tv_nsec = 1000000};
+    double begin = ddp__clock();
     int rc = 0;
 
     for (int i = 0; i < 2 * w->count && rc >= 0; i++)
-        while (request[i] && (rc = w->test(w, &request[i])) == 0)
-            ;
+        while (request[i] && (rc = w->test(w, &request[i])) == 0) {
+            if (seconds > 0 && ddp__clock() - begin > seconds) {
+                snprintf(w->why, sizeof(w->why),
+                         "rank %d has sent nothing for %.0f s", i / 2, seconds);
+                return DDP_EPEER;
+            }
+            nanosleep(&tick, NULL);
+        }
     return rc;
 }
 
-int ddp__hello_exchange(struct ddp__wire *w, const char *version)
+/* What messages may still be written to, after a failure, until the process
+ * ends. */
+static void *unfinished[2];
+
+int ddp__hello_exchange(struct ddp__wire *w, const char *version,
+                        double seconds)
 {
     struct ddp__hello *all = calloc((size_t)w->count, sizeof(*all));
     uintptr_t *request = calloc(2 * (size_t)w->count, sizeof(*request));
@@ -67,8 +83,12 @@ int ddp__hello_exchange(struct ddp__wire *w, const char *version)
     all[w->rank].order = DDP__HELLO_ORDER;
     snprintf(all[w->rank].version, sizeof(all->version), "%s", version);
     memcpy(all[w->rank].host, w->host, sizeof(all->host));
-    if ((rc = begin(w, all, request)) < 0 || (rc = await(w, request)) < 0)
-        return ddp__fail(rc, "MPI: %s", w->why); /* it may still use both */
+    if ((rc = begin(w, all, request)) < 0 ||
+        (rc = await(w, request, seconds)) < 0) {
+        unfinished[0] = all;
+        unfinished[1] = request;
+        return ddp__fail(rc, "MPI: %s", w->why);
+    }
     rc = ddp__hello_compare(all, w->count);
     free(all);
     free(request);

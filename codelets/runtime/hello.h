@@ -19,7 +19,9 @@ struct ddp__hello {
 /* The first difference between the ranks, by name; DDP_EINVAL. */
 int ddp__hello_compare(const struct ddp__hello *all, int ranks);
 
-/* Tell all ranks, wait for what they tell, and compare. */
-int ddp__hello_exchange(struct ddp__wire *w, const char *version);
+/* Tell all ranks, wait for what they tell, at most so many seconds (0: for
+ * ever), and compare. */
+int ddp__hello_exchange(struct ddp__wire *w, const char *version,
+                        double seconds);
 
 #endif

@@ -174,7 +174,7 @@ static int open_wire(struct ddp__net *n)
     memcpy(&open, &symbol, sizeof(open));
     if ((rc = open(&n->wire)) < 0)
         return ddp__fail(rc, "MPI: %s", n->wire.why);
-    rc = ddp__hello_exchange(&n->wire, ddp_version());
+    rc = ddp__hello_exchange(&n->wire, ddp_version(), n->peers.timeout);
     return rc < 0 ? rc : ddp__peers_new(n);
 }
 
