@@ -54,8 +54,8 @@ complains "conv1" "but on stderr"
 # many in a step, but for the gradient of the images, 64 112^2 3 7^2.
 # The first steps of one worker: a line for each call, also of ResNet-9's 8
 # convolutions forward in each of 2 steps.
-run env DDP_PROFILE="$tmp/profile.csv" "$bench" train --model resnet9 \
-    --img-size 32 --classes 10 --sub-batch 2 --workers 1 --steps 1 --skip 1
+run env DDP_PROFILE="$tmp/profile.csv" STARPU_NCPU=1 "$bench" train \
+    --model resnet9 --img-size 32 --classes 10 --sub-batch 2 --steps 1 --skip 1
 exits 0 "a profile of CPU workers"
 [ "$(head -n 1 "$tmp/profile.csv")" = \
     worker,start_ms,ms,operation,samples,type,shapes ]

@@ -132,6 +132,7 @@ int bench_calibrate_run(struct opts *o, struct bench_settings *s)
 
     (void)o;
     setenv("STARPU_NCUDA", "0", 1); /* GPUs would train instead */
+    unsetenv("STARPU_NCPU");        /* each run has another number */
     if (!s->counts[0]) {
         s->counts[0] = 1;
         s->counts[1] = all > 1 ? all : 0;
