@@ -684,6 +684,32 @@ static void test_nulls(void)
     }
 }
 
+/* What else may be NULL by mistake: names, paths, places for results. */
+static void test_null_arguments(void)
+{
+    ddp_chain_t *c = ddp_chain_new(ddp_dense_new(LEN, CLASSES, NULL), DDP_END);
+    float values[LEN * CLASSES] = {0};
+    int n = LEN * CLASSES;
+
+    ok(!ddp_model_new(NULL, NULL), "a model without a name: %s", ddp_errmsg());
+    is_int(ddp_model_size(NULL), 0, "its size");
+    is_int(ddp_chain_get(c, NULL, values, n), DDP_EINVAL, "get without a name");
+    is_int(ddp_chain_get(c, "0.weight", NULL, n), DDP_EINVAL,
+           "without a place for the values: %s", ddp_errmsg());
+    is_int(ddp_chain_set(c, NULL, values, n), DDP_EINVAL, "set without a name");
+    is_int(ddp_chain_set(c, "0.weight", NULL, n), DDP_EINVAL,
+           "without values: %s", ddp_errmsg());
+    is_int(ddp_chain_checksum(c, NULL), DDP_EINVAL, "a checksum: %s",
+           ddp_errmsg());
+    is_int(ddp_chain_load(c, NULL, NULL, NULL), DDP_EINVAL,
+           "load without a path: %s", ddp_errmsg());
+    is_int(ddp_weights_model("/nowhere", NULL), DDP_EINVAL, "a name: %s",
+           ddp_errmsg());
+    ok(!ddp_dataset_images(NULL, 3, NULL), "no list of images: %s",
+       ddp_errmsg());
+    ddp_chain_free(c);
+}
+
 /* ---- whether the tables are complete --------------------------------------
  */
 
@@ -803,6 +829,7 @@ int main(void)
     test_complete();
     test_nulls();
     test_calls();
+    test_null_arguments();
     nftw(top, remove_one, 8, FTW_DEPTH | FTW_PHYS);
     return done_testing();
 }

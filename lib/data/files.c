@@ -370,6 +370,8 @@ ddp_dataset_t *ddp_dataset_images(const char *const *path, int64_t n,
     ddp_dataset_t *d = ddp__files_new(NULL, o);
     int rc = d ? 0 : DDP_EINVAL;
 
+    if (rc == 0 && !path && n > 0)
+        rc = ddp__fail(DDP_EINVAL, "the list of images is NULL");
     for (int64_t i = 0; rc == 0 && i < n; i++)
         rc = add_path(d, path[i]);
     if (rc == 0 && d->count == 0)

@@ -109,18 +109,16 @@ struct opened {
 
 /* The average of a parameter of len values.  Starts the averages if they have
  * not been started. */
-static int open_average(struct ddp__ema *m, const char *name, size_t len,
-                        bool write, struct opened *to)
+static int open_average(struct ddp__ema *m, const char *name,
+                        const float *values, size_t len, bool write,
+                        struct opened *to)
 {
     const struct ddp__param_block *b;
     int i, rc;
 
     if ((rc = ddp__ema_begin(m)) < 0 ||
-        (rc = ddp__params_find(m->params, name, &b, &i)) < 0)
+        (rc = ddp__params_find_for(m->params, name, values, len, &b, &i)) < 0)
         return rc;
-    if (ddp__param_len(&b->param[i]) != len)
-        return ddp__fail(DDP_ESHAPE, "%s has %zu values; the buffer has %zu",
-                         name, ddp__param_len(&b->param[i]), len);
     to->handle = &m->bucket[b->bucket].handle;
     to->param = &b->param[i];
     to->values = m->bucket[b->bucket].memory + b->offset + b->param_offset[i];
@@ -130,7 +128,7 @@ static int open_average(struct ddp__ema *m, const char *name, size_t len,
 int ddp__ema_get(struct ddp__ema *m, const char *name, float *out, size_t len)
 {
     struct opened from = {NULL};
-    int rc = open_average(m, name, len, false, &from);
+    int rc = open_average(m, name, out, len, false, &from);
 
     if (rc < 0)
         return rc;
@@ -143,7 +141,7 @@ int ddp__ema_set(struct ddp__ema *m, const char *name, const float *in,
                  size_t len)
 {
     struct opened to = {NULL};
-    int rc = open_average(m, name, len, true, &to);
+    int rc = open_average(m, name, in, len, true, &to);
 
     if (rc < 0)
         return rc;

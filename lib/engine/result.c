@@ -111,19 +111,17 @@ struct gradient {
 };
 
 /* Open the accumulator that holds a parameter's gradient. */
-static int open_gradient(struct ddp__engine *e, const char *name, size_t len,
-                         bool write, struct gradient *out)
+static int open_gradient(struct ddp__engine *e, const char *name,
+                         const float *values, size_t len, bool write,
+                         struct gradient *out)
 {
     const struct ddp__param_block *b;
     int i, rc;
 
-    if ((rc = ddp__params_find(e->params, name, &b, &i)) < 0)
+    if ((rc = ddp__params_find_for(e->params, name, values, len, &b, &i)) < 0)
         return rc;
     out->param = &b->param[i];
     out->handle = &e->lane[0].grad[b->bucket];
-    if (ddp__param_len(out->param) != len)
-        return ddp__fail(DDP_ESHAPE, "%s has %zu values; the buffer has %zu",
-                         name, ddp__param_len(out->param), len);
     if (out->param->role == DDP_RUNNING)
         return ddp__fail(DDP_EINVAL, "%s is a statistic and has no gradient",
                          name);
@@ -144,7 +142,7 @@ int ddp__engine_gradient(struct ddp__engine *e, const char *name, float *out,
                          size_t len, double divisor)
 {
     struct gradient g;
-    int rc = open_gradient(e, name, len, false, &g);
+    int rc = open_gradient(e, name, out, len, false, &g);
 
     if (rc < 0)
         return rc;
@@ -166,7 +164,7 @@ int ddp__engine_set_gradient(struct ddp__engine *e, const char *name,
 
     if (!sum)
         return ddp__fail(DDP_ENOMEM, "out of memory for %zu gradients", len);
-    if ((rc = open_gradient(e, name, len, true, &g)) == 0) {
+    if ((rc = open_gradient(e, name, in, len, true, &g)) == 0) {
         ddp__param_export(g.param, g.sum, sum);
         for (size_t k = 0; k < len; k++)
             if (divided(sum[k], divisor) != in[k])

@@ -114,28 +114,15 @@ void ddp__param_import(const struct ddp_param *p, const float *in, float *out)
         out[element_place(p, k)] = in[k];
 }
 
-static int find_sized(struct ddp__params *p, const char *name, size_t len,
-                      const struct ddp__param_block **b, int *i)
-{
-    int rc;
-
-    if (!p)
-        return ddp_errcode();
-    if ((rc = ddp__params_find(p, name, b, i)) < 0)
-        return rc;
-    if (ddp__param_len(&(*b)->param[*i]) != len)
-        return ddp__fail(DDP_ESHAPE, "%s has %zu values; the buffer has %zu",
-                         name, ddp__param_len(&(*b)->param[*i]), len);
-    return 0;
-}
-
 int ddp_chain_get(ddp_chain_t *c, const char *name, float *out, size_t len)
 {
     struct ddp__params *p = ddp__params_of(c);
     const struct ddp__param_block *b;
     int i, rc;
 
-    if ((rc = find_sized(p, name, len, &b, &i)) < 0 ||
+    if (!p)
+        return ddp_errcode();
+    if ((rc = ddp__params_find_for(p, name, out, len, &b, &i)) < 0 ||
         (rc = ddp__params_begin(p, false)) < 0)
         return rc;
     ddp__param_export(&b->param[i], param_memory(p, b, i), out);
@@ -149,7 +136,9 @@ int ddp_chain_set(ddp_chain_t *c, const char *name, const float *in, size_t len)
     const struct ddp__param_block *b;
     int i, rc;
 
-    if ((rc = find_sized(p, name, len, &b, &i)) < 0 ||
+    if (!p)
+        return ddp_errcode();
+    if ((rc = ddp__params_find_for(p, name, in, len, &b, &i)) < 0 ||
         (rc = ddp__params_begin(p, true)) < 0)
         return rc;
     ddp__param_import(&b->param[i], in, param_memory(p, b, i));
@@ -189,6 +178,8 @@ int ddp_chain_checksum(ddp_chain_t *c, uint32_t *crc)
 
     if (!p)
         return ddp_errcode();
+    if (!crc)
+        return ddp__fail(DDP_EINVAL, "crc is NULL");
     if ((rc = ddp__params_begin(p, false)) < 0)
         return rc;
     *crc = 0;

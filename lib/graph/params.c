@@ -249,7 +249,7 @@ int ddp__params_find(const struct ddp__params *p, const char *name,
 {
     char full[DDP__PARAM_NAME];
 
-    for (int k = 0; k < p->blocks; k++)
+    for (int k = 0; name && k < p->blocks; k++)
         for (int j = 0; j < p->block[k].params; j++) {
             ddp__param_name(&p->block[k], j, full);
             if (strcmp(full, name) == 0) {
@@ -258,7 +258,24 @@ int ddp__params_find(const struct ddp__params *p, const char *name,
                 return 0;
             }
         }
-    return ddp__fail(DDP_EINVAL, "the chain has no parameter %s", name);
+    return ddp__fail(DDP_EINVAL, "the chain has no parameter %s",
+                     name ? name : "NULL");
+}
+
+int ddp__params_find_for(const struct ddp__params *p, const char *name,
+                         const float *values, size_t len,
+                         const struct ddp__param_block **b, int *i)
+{
+    int rc = ddp__params_find(p, name, b, i);
+
+    if (rc < 0)
+        return rc;
+    if (ddp__param_len(&(*b)->param[*i]) != len)
+        return ddp__fail(DDP_ESHAPE, "%s has %zu values; the buffer has %zu",
+                         name, ddp__param_len(&(*b)->param[*i]), len);
+    if (!values)
+        return ddp__fail(DDP_EINVAL, "the buffer for %s is NULL", name);
+    return 0;
 }
 
 /* The f-th tensor, counted over all blocks in layer order. */

@@ -56,6 +56,11 @@ void ddp__params_free(struct ddp__params *p);
 /* Find "block.param"; DDP_EINVAL. */
 int ddp__params_find(const struct ddp__params *p, const char *name,
                      const struct ddp__param_block **b, int *i);
+/* The same for a caller with so many values; DDP_ESHAPE: it has another number,
+ * DDP_EINVAL: values is NULL. */
+int ddp__params_find_for(const struct ddp__params *p, const char *name,
+                         const float *values, size_t len,
+                         const struct ddp__param_block **b, int *i);
 /* "block.param" of the element at a place in all buckets. */
 void ddp__params_name(const struct ddp__params *p, size_t place, char *out,
                       size_t size);

@@ -47,7 +47,7 @@ static const struct ddp__model *find_model(const char *name, int *of)
 {
     const struct ddp__model *m;
 
-    for (int i = 0; (m = nth_model(i, of)); i++)
+    for (int i = 0; name && (m = nth_model(i, of)); i++)
         if (strcmp(m->name, name) == 0)
             return m;
     return NULL;
@@ -84,13 +84,14 @@ static void fail_unknown(const char *name)
 
         snprintf(list + n, sizeof(list) - n, "%s%s", i ? ", " : "", other);
     }
-    ddp__fail(DDP_EINVAL, "unknown model '%.64s'; available: %s", name, list);
+    ddp__fail(DDP_EINVAL, "unknown model '%.64s'; available: %s",
+              name ? name : "NULL", list);
 }
 
 int ddp_model_image_options(const char *name, struct ddp_image_options *o)
 {
     int of;
-    const struct ddp__model *m = name ? find_model(name, &of) : NULL;
+    const struct ddp__model *m = find_model(name, &of);
 
     if (!o)
         return ddp__fail(DDP_EINVAL, "there are no image options to set");

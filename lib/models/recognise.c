@@ -68,9 +68,9 @@ int ddp_weights_model(const char *path, const char **name)
     struct ddp__st_file *f;
     int rc;
 
+    if (!name)
+        return ddp__fail(DDP_EINVAL, "name is NULL");
     *name = NULL;
-    if (!path)
-        return ddp__fail(DDP_EINVAL, "a file of weights needs a path");
     if ((rc = ddp__st_open(&f, path)) < 0)
         return rc;
     *name = best_model(f);

@@ -446,10 +446,13 @@ static bool is_index(const char *path)
 
 int ddp__st_open(struct ddp__st_file **out, const char *path)
 {
-    struct ddp__st_file *f = calloc(1, sizeof(*f));
+    struct ddp__st_file *f;
     int rc;
 
     *out = NULL;
+    if (!path)
+        return ddp__fail(DDP_EINVAL, "a file of weights needs a path");
+    f = calloc(1, sizeof(*f));
     if (!f || !(f->path = strdup(path))) {
         free(f);
         return ddp__fail(DDP_ENOMEM, "%s: out of memory", path);
