@@ -67,7 +67,7 @@ says "sub-batches of up to 3 in 3 lanes$" "so does one in another folder"
 run "$imagenet" train $short --lanes 4 --output "$tmp/split"
 exits 2 "other lanes are another run"
 complains "batch is 12, in this run 24; --sub-batch is 3.* lanes is 3" \
-    "for which the others are chosen anew"
+    "and the message says that they follow from the lanes"
 
 # Other settings are refused, by name, and change nothing.
 sum=$(cat "$tmp/whole/config.txt" "$tmp"/whole/ckpt/*/* | cksum)

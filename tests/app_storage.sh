@@ -24,7 +24,7 @@ trap '[ -z "$server" ] || kill "$server" 2>/dev/null; rm -rf "$tmp"' EXIT
 top=$tmp/top
 mkdir -p "$top/bucket" "$top/public" "$tmp/home/.aws"
 
-# serve OPTION...: start the server anew
+# serve OPTION...: restart the server
 serve()
 {
     [ -z "$server" ] || kill "$server"

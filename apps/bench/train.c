@@ -493,7 +493,7 @@ int bench_profile(const struct bench_settings *s, struct profile *p,
 }
 
 /* Only with GPUs, and not if the user wants a profile of the whole run.  There
- * is one context at a time: this one begins anew. */
+ * is one context at a time: this one starts again. */
 static int measure_kernels(struct bench *b, struct bench_settings *s)
 {
     struct bench_settings few = *s;

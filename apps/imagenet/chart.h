@@ -33,7 +33,7 @@ struct chart {
     int count;
 };
 
-/* Add a curve that has values.  What is too much is left out. */
+/* Add a curve that has values; no more than the chart has room for. */
 void chart_add(struct chart *c, const struct chart_series *s);
 
 void chart_html(const struct chart *c, FILE *f);

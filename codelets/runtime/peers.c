@@ -35,7 +35,8 @@ static int control_tag(const struct ddp__net *n)
 
 /* ---- processes ---------------------------------------------------------- */
 
-/* Processes are numbered by namespace, and anew when a machine starts. */
+/* Processes are numbered by namespace, and again from 1 when a machine starts.
+ */
 static uint64_t machine(void)
 {
     char id[64] = "";

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Images are too many to read all of them: a sample of them shows that a folder
- * was prepared anew, at another size or quality.  What cannot be read may be
+ * was prepared again, at another size or quality.  What cannot be read may be
  * repaired and is left out, for the run that stopped at it must resume.
  */
 #include "config.h"
