@@ -594,6 +594,10 @@ int ddp_weights_convert(const char *in, const char *out,
 /* CRC-32C of all parameters in order: equal means the same bits. */
 int ddp_chain_checksum(ddp_chain_t *c, uint32_t *crc);
 
+/* The Euclidean norm of all trained parameters together, running statistics
+ * left out. */
+int ddp_chain_norm(ddp_chain_t *c, double *norm);
+
 /* An option of a layer: a number, or a word where text is not NULL. */
 struct ddp_option {
     const char *name;
@@ -796,11 +800,17 @@ ddp_dataset_t *ddp_dataset_cifar10(const char *dir, enum ddp_split split,
 ddp_dataset_t *ddp_dataset_tars(const char *dir,
                                 const struct ddp_image_options *o);
 
+/* How far something long is: `done` of `count` samples, of one call at a time.
+ * It may be called by another thread than the caller's. */
+typedef void (*ddp_count_f)(int64_t done, int64_t count, void *arg);
+
 struct ddp_pack_options {
     size_t struct_size;
     int64_t shard_samples; /* in each tar file; default 1000 */
     int threads;           /* that write; default 1 */
     uint64_t seed;         /* of the order that samples are written in */
+    ddp_count_f on_count;  /* NULL: nobody is told */
+    void *arg;
 };
 
 /* Fill in the defaults. */
@@ -818,10 +828,12 @@ int ddp_dataset_pack(ddp_dataset_t *d, const char *dir,
                      const struct ddp_pack_options *o);
 
 /* Write the files of a data set into the folder dir, which must not exist, with
- * a folder for each class, as they are: also those of tar files.
+ * a folder for each class, as they are: also those of tar files.  on_count may
+ * be NULL.
  * Errors   DDP_EINVAL: dir exists, or the data are no files; DDP_EIO: it cannot
  *          be written; DDP_EDATA: a file cannot be read. */
-int ddp_dataset_unpack(ddp_dataset_t *d, const char *dir);
+int ddp_dataset_unpack(ddp_dataset_t *d, const char *dir, ddp_count_f on_count,
+                       void *arg);
 
 /* n images by their paths, without classes: to be answered, not trained on.
  * A folder stands for the images in it, at any depth, in the order of their
@@ -1144,6 +1156,35 @@ struct ddp_sink {
     void *arg;
 };
 
+/* A sink that writes event files for TensorBoard: loss/train, acc/top1_train,
+ * lr, gradient_norm, ... of every step; loss/val, acc/top1_val, acc/top5_val of
+ * evaluations, and loss/ema, ... of those of averages.  Accuracies are shares
+ * in 0..1. */
+typedef struct ddp_tensorboard ddp_tensorboard_t;
+
+/* Of a run whose files are in the folder dir.  The first event makes the folder
+ * and a new file in it; with those that are there, of a run that was resumed,
+ * it says from which step on earlier values no longer hold. */
+ddp_tensorboard_t *ddp_tensorboard_new(const char *dir);
+/* Flushes and closes the file.  The trainer must have been freed. */
+void ddp_tensorboard_free(ddp_tensorboard_t *tb);
+
+/* The sink, not owned; all zeros, after a message, if tb is NULL. */
+struct ddp_sink ddp_tensorboard_sink(ddp_tensorboard_t *tb);
+
+/* Before the first event: a setting of the run for the page of hyperparameters,
+ * as a number if all of value is one, else as text. */
+int ddp_tensorboard_set(ddp_tensorboard_t *tb, const char *name,
+                        const char *value);
+
+/* A value of the program's own, such as "weight_norm". */
+int ddp_tensorboard_scalar(ddp_tensorboard_t *tb, const char *tag, int64_t step,
+                           double value);
+
+/* 0, or why nothing is written any more: the run goes on without it.
+ * Errors   DDP_EIO: the folder or file cannot be written. */
+int ddp_tensorboard_status(const ddp_tensorboard_t *tb);
+
 struct ddp_train_config {
     size_t struct_size;
     enum ddp_loss_kind loss;
@@ -1198,6 +1239,7 @@ struct ddp_train_config {
     const char *trace, *graph;
     int64_t trace_first; /* steps of this process before them */
     int64_t trace_steps;
+    ddp_count_f on_eval_count; /* of ddp_trainer_evaluate(), with arg */
 };
 
 /* Fill in the defaults.  Of the optimizer there is none (its lr is -1): a
@@ -1314,6 +1356,10 @@ int ddp_trainer_skips(const ddp_trainer_t *t, struct ddp_skips *s);
 int ddp_trainer_evaluate(ddp_trainer_t *t, ddp_dataset_t *data,
                          struct ddp_metrics *m);
 
+/* The best evaluation of the run, also one before a checkpoint that was loaded;
+ * its seconds are 0.  Returns 1, or 0 if there was none. */
+int ddp_trainer_best(const ddp_trainer_t *t, struct ddp_evaluation *e);
+
 /* With ema_decay, after every step that is applied each parameter's average e
  * moves towards the weight w: e = decay e + (1 - decay) w, running statistics
  * too.  It begins as w is at the first step, or at the first of these calls.
@@ -1356,6 +1402,7 @@ struct ddp_evaluate_config {
     float label_smoothing;
     ddp_loss_f loss_fn;
     void *loss_arg;
+    ddp_count_f on_count; /* with arg */
 };
 
 /* Fill in the defaults. */

@@ -114,6 +114,8 @@ static ddp_pullback_t *pullback;
 static struct ddp_image_options images;
 static struct ddp_train_config cfg;
 static struct ddp_metrics metrics;
+static struct ddp_evaluation evaluation;
+static ddp_tensorboard_t *board;
 static char control[] = "a\n";
 static int64_t request;
 static float x[COUNT * LEN], y[COUNT * CLASSES], w[LEN * CLASSES];
@@ -351,6 +353,7 @@ static bool resumed(bool with)
       ddp_weights_model(at("v"), &(const char *){NULL}) == 0)                  \
     X(ddp_chain_sync, ddp_chain_sync(ddp, net, 0) == 0)                        \
     X(ddp_chain_checksum, ddp_chain_checksum(net, &(uint32_t){0}) == 0)        \
+    X(ddp_chain_norm, ddp_chain_norm(net, &(double){0}) == 0)                  \
     X(ddp_chain_inspect,                                                       \
       ddp_chain_inspect(net, vector, DDP_F32, ignore, NULL) == 0)              \
     X(ddp_chain_operations,                                                    \
@@ -372,7 +375,8 @@ static bool resumed(bool with)
     X(ddp_dataset_folder, opened(ddp_dataset_folder(at("f"), &small)))         \
     X(ddp_dataset_open, (folder = ddp_dataset_open(at("f"), DDP_TRAIN,         \
                                                    &small)))                   \
-    X(ddp_dataset_unpack, ddp_dataset_unpack(folder, at("unpacked")) == 0)     \
+    X(ddp_dataset_unpack,                                                      \
+      ddp_dataset_unpack(folder, at("unpacked"), NULL, NULL) == 0)             \
     PACK_CALLS(X)                                                              \
     X(ddp_dataset_tars, opened(ddp_dataset_tars(at("p"), &small)))             \
     X(ddp_dataset_find,                                                        \
@@ -447,6 +451,7 @@ static bool resumed(bool with)
     X(ddp_trainer_stats,                                                       \
       ddp_trainer_stats(trainer, &(struct ddp_stats){.steps = 0}) == 0)        \
     X(ddp_trainer_evaluate, ddp_trainer_evaluate(trainer, data, &metrics) == 0) \
+    X(ddp_trainer_best, ddp_trainer_best(trainer, &evaluation) == 1)           \
     X(ddp_trainer_evaluate_ema,                                                \
       ddp_trainer_evaluate_ema(trainer, data, &metrics) == 0)                  \
     X(ddp_trainer_ema_get,                                                     \
@@ -460,6 +465,12 @@ static bool resumed(bool with)
           trainer, &(struct ddp_checkpoint_failures){.count = 0}) == 0)        \
     X(ddp_trainer_train, ddp_trainer_train(trainer) == 0)                      \
     X(ddp_trainer_free, DONE(ddp_trainer_free(trainer)))                       \
+    X(ddp_tensorboard_new, (board = ddp_tensorboard_new(at("tb"))))            \
+    X(ddp_tensorboard_set, ddp_tensorboard_set(board, "lr", "0.1") == 0)       \
+    X(ddp_tensorboard_sink, ddp_tensorboard_sink(board).on_step)               \
+    X(ddp_tensorboard_scalar, ddp_tensorboard_scalar(board, "v", 1, 2) == 0)   \
+    X(ddp_tensorboard_status, ddp_tensorboard_status(board) == 0)              \
+    X(ddp_tensorboard_free, DONE(ddp_tensorboard_free(board)))                 \
     X(ddp_trainer_resume, resumed(false))                                      \
     X(ddp_trainer_resume_with, resumed(true))                                  \
     X(ddp_chain_free, DONE(ddp_chain_free(net)))                               \
@@ -559,6 +570,7 @@ static void test_calls(void)
     X(ddp_chain_set_metadata, NONE(ddp_chain_set_metadata(NULL, "a", "b")))    \
     X(ddp_chain_load, NONE(ddp_chain_load(NULL, at("w"), NULL, NULL)))         \
     X(ddp_chain_checksum, NONE(ddp_chain_checksum(NULL, &(uint32_t){0})))      \
+    X(ddp_chain_norm, NONE(ddp_chain_norm(NULL, &(double){0})))                \
     X(ddp_chain_inspect,                                                       \
       NONE(ddp_chain_inspect(NULL, vector, DDP_F32, ignore, NULL)))            \
     X(ddp_chain_operations,                                                    \
@@ -568,7 +580,7 @@ static void test_calls(void)
     X(ddp_dataset_free, FREES(ddp_dataset_free(NULL)))                         \
     X(ddp_dataset_part, !ddp_dataset_part(NULL, DDP_VAL, 0.5, 1))              \
     X(ddp_dataset_shard, !ddp_dataset_shard(NULL, 0, 1))                       \
-    X(ddp_dataset_unpack, NONE(ddp_dataset_unpack(NULL, "x")))                 \
+    X(ddp_dataset_unpack, NONE(ddp_dataset_unpack(NULL, "x", NULL, NULL)))     \
     X(ddp_dataset_pack, NONE(ddp_dataset_pack(NULL, "x", NULL)))               \
     X(ddp_dataset_count, NONE(ddp_dataset_count(NULL)))                        \
     X(ddp_dataset_classes, NONE(ddp_dataset_classes(NULL)))                    \
@@ -617,6 +629,12 @@ static void test_calls(void)
     X(ddp_trainer_steps, NONE(ddp_trainer_steps(NULL)))                        \
     X(ddp_trainer_stats,                                                       \
       NONE(ddp_trainer_stats(NULL, &(struct ddp_stats){.steps = 0})))          \
+    X(ddp_trainer_best, NONE(ddp_trainer_best(NULL, &evaluation)))             \
+    X(ddp_tensorboard_free, FREES(ddp_tensorboard_free(NULL)))                 \
+    X(ddp_tensorboard_sink, !ddp_tensorboard_sink(NULL).on_step)               \
+    X(ddp_tensorboard_set, NONE(ddp_tensorboard_set(NULL, "lr", "0.1")))       \
+    X(ddp_tensorboard_scalar, NONE(ddp_tensorboard_scalar(NULL, "v", 1, 2)))   \
+    X(ddp_tensorboard_status, NONE(ddp_tensorboard_status(NULL)))              \
     X(ddp_trainer_checkpoint, NONE(ddp_trainer_checkpoint(NULL)))              \
     X(ddp_trainer_checkpoint_failures,                                         \
       NONE(ddp_trainer_checkpoint_failures(                                    \

@@ -44,7 +44,7 @@ static int unpack_split(const struct settings *s, ddp_dataset_t *d,
 
     if (!dir)
         return app_exit_code(DDP_ENOMEM);
-    if ((rc = ddp_dataset_unpack(d, dir)) == 0)
+    if ((rc = ddp_dataset_unpack(d, dir, NULL, NULL)) == 0)
         printf("unpacked split=%s images=%lld seconds=%.1f: %s\n", name,
                (long long)ddp_dataset_count(d), app_now() - t, dir);
     free(dir);

@@ -31,6 +31,8 @@ LIB_SOURCES += \
     %D%/philox.h \
     %D%/printable.c \
     %D%/printable.h \
+    %D%/proto.c \
+    %D%/proto.h \
     %D%/toml.c \
     %D%/toml.h \
     %D%/version.c

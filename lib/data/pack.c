@@ -47,6 +47,7 @@ struct pack {
     struct packed *sample; /* in the order of the shards; owned */
     pthread_mutex_t lock;  /* of what follows */
     int next, rc;
+    int64_t done; /* samples */
     char message[1024];
 };
 
@@ -117,6 +118,15 @@ static int add_sample(struct pack *p, struct ddp__tar *t, int64_t number,
     return add_file(t, name, text, strlen(text), end);
 }
 
+static void count_one(struct pack *p)
+{
+    if (!p->o.on_count)
+        return;
+    pthread_mutex_lock(&p->lock);
+    p->o.on_count(++p->done, p->d->count, p->o.arg);
+    pthread_mutex_unlock(&p->lock);
+}
+
 static int write_shard(struct pack *p, int shard, struct ddp__bytes *b)
 {
     int64_t begin = shard * p->o.shard_samples, end = 0;
@@ -128,7 +138,8 @@ static int write_shard(struct pack *p, int shard, struct ddp__bytes *b)
     if (last > p->d->count)
         last = p->d->count;
     for (int64_t i = begin; rc == 0 && i < last; i++)
-        rc = add_sample(p, t, i, b, &end);
+        if ((rc = add_sample(p, t, i, b, &end)) == 0)
+            count_one(p);
     if (rc == 0)
         rc = ddp__tar_finish(t);
     else

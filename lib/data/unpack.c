@@ -95,7 +95,8 @@ static int unpack_one(ddp_dataset_t *d, int64_t i, const char *dir,
     return write_file(path, b);
 }
 
-int ddp_dataset_unpack(ddp_dataset_t *d, const char *dir)
+int ddp_dataset_unpack(ddp_dataset_t *d, const char *dir, ddp_count_f on_count,
+                       void *arg)
 {
     struct ddp__bytes b = {0};
     int rc = 0;
@@ -109,7 +110,8 @@ int ddp_dataset_unpack(ddp_dataset_t *d, const char *dir)
         return ddp__fail(errno == EEXIST ? DDP_EINVAL : DDP_EIO,
                          "%s: cannot be created: %s", dir, strerror(errno));
     for (int64_t i = 0; rc == 0 && i < d->count; i++)
-        rc = unpack_one(d, i, dir, &b);
+        if ((rc = unpack_one(d, i, dir, &b)) == 0 && on_count)
+            on_count(i + 1, d->count, arg);
     free(b.data);
     return rc;
 }

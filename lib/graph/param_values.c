@@ -171,6 +171,42 @@ int ddp_chain_init(ddp_chain_t *c, uint64_t seed)
     return ddp__params_init_rest(p, seed);
 }
 
+/* Of one block, whose values are in its bucket. */
+static double square_sum(const struct ddp__params *p,
+                         const struct ddp__param_block *b)
+{
+    double sum = 0;
+
+    for (int i = 0; i < b->params; i++) {
+        const float *w = param_memory(p, b, i);
+
+        for (size_t k = 0; b->param[i].role != DDP_RUNNING &&
+                           k < ddp__param_len(&b->param[i]);
+             k++)
+            sum += (double)w[k] * (double)w[k];
+    }
+    return sum;
+}
+
+int ddp_chain_norm(ddp_chain_t *c, double *norm)
+{
+    struct ddp__params *p = ddp__params_of(c);
+    double sum = 0;
+    int rc;
+
+    if (!p)
+        return ddp_errcode();
+    if (!norm)
+        return ddp__fail(DDP_EINVAL, "norm is NULL");
+    if ((rc = ddp__params_begin(p, false)) < 0)
+        return rc;
+    for (int i = 0; i < p->blocks; i++)
+        sum += square_sum(p, &p->block[i]);
+    ddp__params_end(p);
+    *norm = sqrt(sum);
+    return 0;
+}
+
 int ddp_chain_checksum(ddp_chain_t *c, uint32_t *crc)
 {
     struct ddp__params *p = ddp__params_of(c);

@@ -29,6 +29,8 @@ struct ddp__eval {
     int64_t bad;            /* samples that were left out, of all ranks */
     int (*stop)(void *arg); /* may be NULL */
     void *stop_arg;
+    ddp_count_f on_count; /* may be NULL */
+    void *count_arg;
     /* With on_sample: the predictions of `ahead` steps; owned. */
     ddp_prediction_f on_sample;
     void *on_arg;
@@ -135,6 +137,8 @@ static int make_evaluation(struct ddp__eval *e, ddp_t *ddp, ddp_chain_t *chain,
     e->ahead = c->run_ahead;
     e->stop = c->stop;
     e->stop_arg = c->arg;
+    e->on_count = c->on_eval_count;
+    e->count_arg = c->arg;
     e->loader = ddp__loader(data, step_size(c, data), c->sub_batch);
     e->loader.status = &ddp->status;
     spec = ddp__engine_spec(c, &e->loader, DDP__EVAL);
@@ -240,6 +244,16 @@ static int go_on(struct ddp__eval *e)
     return 0;
 }
 
+/* Whoever wants to know how far it is. */
+static void tell_count(const struct ddp__eval *e, int64_t step)
+{
+    int64_t count = e->loader.data->count;
+    int64_t done = (step + 1) * e->loader.batch;
+
+    if (e->on_count)
+        e->on_count(done < count ? done : count, count, e->count_arg);
+}
+
 static int finish_step(struct ddp__eval *e, int64_t step, double *sum)
 {
     struct ddp__result r;
@@ -252,6 +266,7 @@ static int finish_step(struct ddp__eval *e, int64_t step, double *sum)
         sum[i] += r.stats[i];
     e->bad = ddp__comm_used(e->engine) ? r.count : e->loader.bad;
     rc = deliver_predictions(e, step);
+    tell_count(e, step);
     return rc == 0 && r.wishes & DDP__WISH_STOP ? stop_now(e) : rc;
 }
 
@@ -364,6 +379,19 @@ int ddp_trainer_evaluate_ema(ddp_trainer_t *t, ddp_dataset_t *data,
     return 0;
 }
 
+int ddp_trainer_best(const ddp_trainer_t *t, struct ddp_evaluation *e)
+{
+    int rc = ddp__trainer_check(t);
+
+    if (rc < 0)
+        return rc;
+    if (!e)
+        return ddp__fail(DDP_EINVAL, "e is NULL");
+    *e = (struct ddp_evaluation){.step = t->run.best,
+                                 .result = t->run.best_evaluation};
+    return t->run.best > 0;
+}
+
 static const struct ddp_evaluate_config defaults = {
     .struct_size = sizeof(defaults), .sub_batch = 32};
 
@@ -387,6 +415,8 @@ train_config(const struct ddp_evaluate_config *cfg)
     c.lanes = cfg->lanes;
     c.dtype = cfg->dtype;
     c.tta = cfg->tta;
+    c.on_eval_count = cfg->on_count;
+    c.arg = cfg->arg;
     return c;
 }
 

@@ -11,6 +11,8 @@ LIB_SOURCES += \
     %D%/compiled.c \
     %D%/evaluate.c \
     %D%/evaluate.h \
+    %D%/events.c \
+    %D%/events.h \
     %D%/loader.c \
     %D%/loader.h \
     %D%/memory.c \
@@ -22,6 +24,7 @@ LIB_SOURCES += \
     %D%/sinks.c \
     %D%/sinks.h \
     %D%/sync.c \
+    %D%/tensorboard.c \
     %D%/tracing.c \
     %D%/tracing.h \
     %D%/train.c \
