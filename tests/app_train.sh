@@ -15,7 +15,9 @@ run "$imagenet" train --data "$data" $net $size --epochs 2 --log-every 1 \
 exits 0 "train succeeds"
 number='-?[0-9]+\.[0-9]+'
 final="^final step=6 loss=$number top1=$number top5=$number img/s=$number"
-tail -n 1 "$tmp/out" | grep -E -q "$final weights=crc32c:[0-9a-f]{8}\$"
+places="best_step=[36] best_top1=$number best=$tmp/run/[a-z/]*\.safetensors \
+last=$tmp/run/weights\.safetensors"
+tail -n 1 "$tmp/out" | grep -E -q "$final $places weights=crc32c:[0-9a-f]{8}\$"
 point $? "the last line is the one scripts read"
 [ "$(grep -c -E "^step=[0-9]+ loss=$number img/s=$number data=$number% " \
     "$tmp/out")" = 6 ]

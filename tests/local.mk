@@ -210,6 +210,7 @@ endif
 
 dist_check_SCRIPTS = \
     %D%/app_bench.sh \
+    %D%/app_board.sh \
     %D%/app_bundle.sh \
     %D%/app_data.sh \
     %D%/app_doctor.sh \
@@ -250,6 +251,7 @@ EXTRA_DIST += \
     %D%/hand.h \
     %D%/lsan.supp \
     %D%/make_image.h \
+    %D%/oracle_board.py \
     %D%/oracle_file.py \
     %D%/oracle_image.py \
     %D%/oracle_inception_v2.py \

@@ -15,7 +15,7 @@
 enum { KEPT = 1000 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static bool logging;
+static bool logging, only_log;
 static char *kept[KEPT]; /* owned, like part */
 static int kept_count;
 static char *part; /* of a line of app_print() that has not ended */
@@ -56,6 +56,11 @@ static void log_text(const char *text)
     free(all);
 }
 
+void app_log_only(bool only)
+{
+    only_log = only;
+}
+
 void app_print(const char *fmt, ...)
 {
     va_list ap;
@@ -67,7 +72,8 @@ void app_print(const char *fmt, ...)
     va_end(ap);
     if (n < 0)
         return;
-    fputs(text, stdout);
+    if (!only_log)
+        fputs(text, stdout);
     log_text(text);
     free(text);
 }

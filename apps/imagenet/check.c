@@ -12,13 +12,15 @@
 #include "common/app_fail.h"
 #include "check.h"
 #include "options.h"
+#include "progress.h"
 #include "setup.h"
 
 /* Shared by the threads. */
 struct check {
     ddp_dataset_t *data;
     pthread_mutex_t lock; /* of what follows, and of stdout */
-    int64_t next, bad, *per_class;
+    int64_t next, bad, done, *per_class;
+    struct work work;
     int rc; /* a failure that is not a bad image's */
 };
 
@@ -26,10 +28,13 @@ struct check {
 static void count_result(struct check *c, int rc, int32_t label)
 {
     pthread_mutex_lock(&c->lock);
+    work_count(++c->done, ddp_dataset_count(c->data), &c->work);
     if (rc == DDP_EDATA) {
         c->bad++;
+        work_clear(&c->work);
         printf("bad %s\n", ddp_errmsg());
     } else if (rc < 0) {
+        work_clear(&c->work);
         c->rc = app_fail(rc);
         c->next = ddp_dataset_count(c->data);
     } else if (label >= 0 && label < ddp_dataset_classes(c->data)) {
@@ -103,7 +108,10 @@ static int check_split(struct check *c, const struct settings *s,
     printf("%s: %s\n", name, ddp_dataset_describe(c->data));
     if (!(c->per_class = calloc((size_t)classes + 1, sizeof(int64_t))))
         return app_exit_code(DDP_ENOMEM);
+    fflush(stdout);
+    work_begin(&c->work, name, false);
     rc = run_threads(c, s->workers ? (int)s->workers : app_cores());
+    work_clear(&c->work);
     if (rc == 0)
         print_classes(c);
     free(c->per_class);

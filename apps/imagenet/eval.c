@@ -15,6 +15,7 @@
 #include "eval.h"
 #include "names.h"
 #include "options.h"
+#include "progress.h"
 #include "setup.h"
 #include "weights.h"
 
@@ -27,6 +28,7 @@ struct evaluation {
     struct classes classes;
     struct names names; /* of the network's classes */
     FILE *predictions;  /* owned, but stdout; NULL: not wanted */
+    struct work work;
 };
 
 /* Classes have the numbers of the network's, by name. */
@@ -145,6 +147,11 @@ static int close_predictions(struct evaluation *e, const char *path)
     return EXIT_WRITE;
 }
 
+static void on_count(int64_t done, int64_t count, void *arg)
+{
+    work_count(done, count, &((struct evaluation *)arg)->work);
+}
+
 static int evaluate(struct evaluation *e, const struct settings *s)
 {
     struct ddp_evaluate_config cfg;
@@ -157,10 +164,14 @@ static int evaluate(struct evaluation *e, const struct settings *s)
            s->model, setup_params(e->chain));
     setup_evaluation(s, &cfg);
     cfg.on_sample = s->per_class || s->predictions ? on_sample : NULL;
+    cfg.on_count = on_count;
     cfg.arg = e;
+    fflush(stdout);
+    work_begin(&e->work, "eval", e->predictions == stdout);
     t = app_now();
     rc = ddp_chain_evaluate(e->ddp, e->chain, e->data, &cfg, &m);
     t = app_now() - t;
+    work_clear(&e->work);
     setup_report_bad(e->data, 0, "unreadable image, not evaluated");
     setup_report_retries(e->data);
     setup_report_storage();

@@ -15,6 +15,7 @@
 #include "infer.h"
 #include "names.h"
 #include "options.h"
+#include "progress.h"
 #include "setup.h"
 #include "weights.h"
 
@@ -27,6 +28,7 @@ struct inference {
     ddp_chain_t *chain;
     struct top *top;
     void *pixels; /* room for one sample */
+    struct work work;
     bool cannot_write;
 };
 
@@ -138,6 +140,11 @@ static int report_counts(const struct inference *f, double seconds)
                                                                  : 0;
 }
 
+static void on_count(int64_t done, int64_t count, void *arg)
+{
+    work_count(done, count, &((struct inference *)arg)->work);
+}
+
 static int infer(struct inference *f)
 {
     const struct settings *s = f->set;
@@ -147,9 +154,12 @@ static int infer(struct inference *f)
 
     setup_evaluation(s, &cfg);
     cfg.on_sample = on_sample;
+    cfg.on_count = on_count;
     cfg.arg = f;
+    work_begin(&f->work, "infer", true);
     prediction_print_head(s->format, stdout);
     rc = ddp_chain_evaluate(f->ddp, f->chain, f->data, &cfg, NULL);
+    work_clear(&f->work);
     if (fflush(stdout) != 0 || f->cannot_write) {
         app_say("cannot write the output: %s", strerror(errno));
         return EXIT_WRITE;

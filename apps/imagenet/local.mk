@@ -4,6 +4,8 @@
 
 bin_PROGRAMS += bin/imagenet
 bin_imagenet_SOURCES = \
+    %D%/board.c \
+    %D%/board.h \
     %D%/changes.c \
     %D%/changes.h \
     %D%/check.c \

@@ -446,6 +446,13 @@ static const struct opt_group output = {
             "print a line every N steps if the output is not a terminal [every "
             "10 seconds]",
             .alias = "log-interval"),
+        TEXT("log", log, "KIND,...", "csv",
+             "records beside those that every run has (csv): tensorboard, "
+             "event files in RUN/tb"),
+        FLAG("weight-norm", weight_norm,
+             "record the norm of all weights after each epoch"),
+        FLAG("quiet", quiet, "print errors and the final line only"),
+        FLAG("verbose", verbose, "print lines of steps on a terminal too"),
         TTA_ROW,
         END,
     },
@@ -652,9 +659,12 @@ const struct opt_command train_command = {
         "Train a network on a folder of images.\n"
         "\n"
         "Prints lines of name=value, or a progress line if stderr is a "
-        "terminal. The last line is final step=N loss=X top1=X top5=X img/s=X "
-        "weights=crc32c:XXXXXXXX: from the last evaluation if there was one, "
-        "otherwise from the last epoch; top1 and top5 are percentages.\n"
+        "terminal, and a line for each epoch. The last line is final step=N "
+        "loss=X top1=X top5=X img/s=X best_step=N best_top1=X best=FILE "
+        "last=FILE weights=crc32c:XXXXXXXX: from the last evaluation if there "
+        "was one, otherwise from the last epoch; top1 and top5 are "
+        "percentages; best is there if there was an evaluation, and its FILE "
+        "has those weights.\n"
         "A checkpoint in RUN/ckpt holds everything needed to resume the run "
         "and reach bit-identical weights; the same command resumes it. Each "
         "checkpoint is a folder: eval accepts "

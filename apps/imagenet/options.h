@@ -39,7 +39,8 @@ struct settings {
     int64_t eval_every, log_every, trace;
     char *resume, *resume_with, *ckpt_every, *graph;
     int64_t keep_last, save_every, ckpt_failures;
-    bool no_val, plot;
+    bool no_val, plot, quiet, verbose, weight_norm;
+    char *log;
     double time_limit;
     int64_t grace, peer_timeout;
     int64_t storage_timeout;

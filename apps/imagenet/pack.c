@@ -12,6 +12,7 @@
 #include "common/cores.h"
 #include "options.h"
 #include "pack.h"
+#include "progress.h"
 
 static int pack_split(const struct settings *s, ddp_dataset_t *d,
                       const char *name)
@@ -19,15 +20,20 @@ static int pack_split(const struct settings *s, ddp_dataset_t *d,
     char *dir = app_path(s->output, "%s", name);
     struct ddp_pack_options p;
     double t = app_now();
+    struct work work;
     int rc;
 
     if (!dir)
         return app_exit_code(DDP_ENOMEM);
+    work_begin(&work, name, false);
     ddp_pack_options_init(&p);
     p.shard_samples = s->shard_samples;
     p.threads = s->workers ? (int)s->workers : app_cores();
     p.seed = (uint64_t)s->seed;
+    p.on_count = work_count;
+    p.arg = &work;
     rc = ddp_dataset_pack(d, dir, &p);
+    work_clear(&work);
     if (rc == 0)
         printf("packed split=%s images=%lld seconds=%.1f: %s\n", name,
                (long long)ddp_dataset_count(d), app_now() - t, dir);
@@ -40,11 +46,15 @@ static int unpack_split(const struct settings *s, ddp_dataset_t *d,
 {
     char *dir = app_path(s->output, "%s", name);
     double t = app_now();
+    struct work work;
     int rc;
 
     if (!dir)
         return app_exit_code(DDP_ENOMEM);
-    if ((rc = ddp_dataset_unpack(d, dir, NULL, NULL)) == 0)
+    work_begin(&work, name, false);
+    rc = ddp_dataset_unpack(d, dir, work_count, &work);
+    work_clear(&work);
+    if (rc == 0)
         printf("unpacked split=%s images=%lld seconds=%.1f: %s\n", name,
                (long long)ddp_dataset_count(d), app_now() - t, dir);
     free(dir);
@@ -71,6 +81,7 @@ static int run_splits(struct opts *o, const struct settings *s,
         rc = d ? app_make_dir(s->output) : app_fail(ddp_errcode());
         if (rc == 0) {
             printf("%s: %s\n", name[i], ddp_dataset_describe(d));
+            fflush(stdout);
             rc = fn(s, d, name[i]);
         }
         ddp_dataset_free(d);

@@ -1,4 +1,4 @@
-/* progress.c - the progress line of a training run
+/* progress.c - the progress line of a training run, and of other long work
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
 #include "config.h"
@@ -11,9 +11,10 @@
 
 #include "common/app.h"
 #include "common/app_log.h"
+#include "common/app_rank.h"
 #include "progress.h"
 
-static const double draw_s = 0.1, line_s = 10;
+static const double draw_s = 0.1, line_s = 10, work_s = 1;
 
 /* Above this share of the workers' time, a hint about the input is printed. */
 static const double much_data = 0.15;
@@ -27,14 +28,15 @@ static bool can_draw(void)
            !(no && *no);
 }
 
-void progress_begin(struct progress *p, int64_t log_every, int64_t epoch_steps)
+void progress_begin(struct progress *p, int64_t log_every, int64_t epoch_steps,
+                    bool lines)
 {
     *p = (struct progress){
         .draw = can_draw(),
         .log_every = log_every,
         .epoch_steps = epoch_steps,
     };
-    p->lines = !p->draw || !isatty(STDOUT_FILENO);
+    p->lines = lines || !p->draw || !isatty(STDOUT_FILENO);
 }
 
 /* Epoch of the last step done, from 1, and how much of it is done. */
@@ -209,4 +211,64 @@ void progress_step(struct progress *p, const struct ddp_progress *step)
         progress_flush(p, now);
     if (p->draw && t - p->drawn >= draw_s)
         draw_line(p, now);
+}
+
+/* ---- other work --------------------------------------------------------- */
+
+void work_begin(struct work *w, const char *what, bool busy)
+{
+    *w = (struct work){
+        .what = what,
+        .draw =
+            can_draw() && app_rank() == 0 && !(busy && isatty(STDOUT_FILENO)),
+        .begin = app_now(),
+    };
+}
+
+void work_format(char *buf, size_t size, int width, const char *what,
+                 int64_t done, int64_t count, double seconds)
+{
+    double rate = seconds > 0 ? (double)done / seconds : 0;
+    char text[96], eta[32];
+    bool full = false;
+
+    *buf = 0;
+    append_field(buf, size, width, &full, what);
+    bar(text, sizeof(text), count ? (double)done / (double)count : 1);
+    append_field(buf, size, width, &full, text);
+    snprintf(text, sizeof(text), "eta %s",
+             rate > 0
+                 ? app_duration((double)(count - done) / rate, eta, sizeof(eta))
+                 : "?");
+    append_field(buf, size, width, &full, text);
+    snprintf(text, sizeof(text), "%lld/%lld images", (long long)done,
+             (long long)count);
+    append_field(buf, size, width, &full, text);
+    snprintf(text, sizeof(text), "%.0f img/s", rate);
+    append_field(buf, size, width, &full, text);
+}
+
+void work_count(int64_t done, int64_t count, void *work)
+{
+    struct work *w = work;
+    double now = app_now();
+    char buf[256];
+
+    if (!w->draw || now - w->begin < work_s || now - w->drawn < draw_s)
+        return;
+    work_format(buf, sizeof(buf), screen_width(), w->what, done, count,
+                now - w->begin);
+    fprintf(stderr, "\r%s\033[K", buf);
+    fflush(stderr);
+    w->drawn = now;
+    w->on_screen = true;
+}
+
+void work_clear(struct work *w)
+{
+    if (!w->on_screen)
+        return;
+    fprintf(stderr, "\r\033[K");
+    fflush(stderr);
+    w->on_screen = false;
 }

@@ -1,4 +1,4 @@
-/* progress.h - the progress line of a training run
+/* progress.h - the progress line of a training run, and of other long work
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * On a terminal (stderr, with TERM other than dumb and without NO_COLOR) one
@@ -26,7 +26,9 @@ struct progress {
     bool hinted, on_screen;
 };
 
-void progress_begin(struct progress *p, int64_t log_every, int64_t epoch_steps);
+/* lines: print lines beside a drawn one too. */
+void progress_begin(struct progress *p, int64_t log_every, int64_t epoch_steps,
+                    bool lines);
 
 /* Call after every step. */
 void progress_step(struct progress *p, const struct ddp_progress *now);
@@ -45,5 +47,29 @@ void progress_format(char *buf, size_t size, int width, int64_t epoch_steps,
 /* The name=value line. */
 void progress_line(char *buf, size_t size, int64_t epoch_steps, double loss,
                    double top1, const struct ddp_progress *now);
+
+/* ---- other work --------------------------------------------------------- */
+
+/* A line on a terminal: how much is done, how fast, and how long the rest will
+ * take.  It begins to show after a second. */
+struct work {
+    const char *what; /* "eval" */
+    bool draw, on_screen;
+    double begin, drawn;
+};
+
+/* busy: what is printed on stdout meanwhile, so that nothing is drawn if that
+ * is a terminal. */
+void work_begin(struct work *w, const char *what, bool busy);
+
+/* A ddp_count_f; work is the struct.  By one thread at a time. */
+void work_count(int64_t done, int64_t count, void *work);
+
+/* Erase the line, also before another is printed. */
+void work_clear(struct work *w);
+
+/* The line, at most `width` columns. */
+void work_format(char *buf, size_t size, int width, const char *what,
+                 int64_t done, int64_t count, double seconds);
 
 #endif

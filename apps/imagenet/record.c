@@ -58,6 +58,8 @@ static bool said_stays(const char *line, void *arg)
         return false;
     if (sscanf(line, "eval step=%lld", &step) == 1)
         return step <= p->evaluated;
+    if (sscanf(line, "epoch=%lld/", &step) == 1)
+        return step <= p->epochs;
     return (sscanf(line, "step=%lld", &step) != 1 &&
             sscanf(line, "imagenet train: step %lld skipped", &step) != 1) ||
            step <= p->steps;
@@ -258,6 +260,14 @@ static void on_end(int rc, void *arg)
     write_line(r, o);
 }
 
+void record_weights(struct record *r, int64_t step, double norm)
+{
+    json_t *o = event("weights", step);
+
+    json_object_set_new(o, "norm", real(norm));
+    write_line(r, o);
+}
+
 struct ddp_sink record_sink(struct record *r)
 {
     return (struct ddp_sink){.on_run = on_run,
@@ -300,7 +310,7 @@ static void put_row(FILE *f, const struct ddp_progress *p,
     put_number(f, p->seconds);
 }
 
-void record_epoch(struct record *r, const struct ddp_progress *p,
+bool record_epoch(struct record *r, const struct ddp_progress *p,
                   const struct ddp_metrics *result,
                   const struct ddp_metrics *averages)
 {
@@ -308,12 +318,13 @@ void record_epoch(struct record *r, const struct ddp_progress *p,
     FILE *f;
 
     if (!r->epochs.path || p->epoch <= r->epoch)
-        return;
+        return false;
     r->epoch = p->epoch;
     retry(r);
     if (!(f = fmemopen(row, sizeof(row), "w")))
-        return;
+        return true;
     put_row(f, p, result, averages);
     fclose(f);
     lines_put(&r->epochs, row);
+    return true;
 }

@@ -35,11 +35,14 @@ struct ddp_sink record_sink(struct record *r);
 int record_open(struct record *r, const char *dir, const ddp_trainer_t *t,
                 const struct ddp_checkpoint *c);
 
-/* The row of an epoch that has ended.  result, averages: its evaluation; NULL:
- * there was none. */
-void record_epoch(struct record *r, const struct ddp_progress *p,
+/* The row of an epoch that has ended; returns whether it is new.  result,
+ * averages: its evaluation; NULL: there was none. */
+bool record_epoch(struct record *r, const struct ddp_progress *p,
                   const struct ddp_metrics *result,
                   const struct ddp_metrics *averages);
+
+/* The norm of the weights after so many steps. */
+void record_weights(struct record *r, int64_t step, double norm);
 
 /* Also of one that was never opened, all zeros. */
 void record_close(struct record *r);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "ddp.h"
 
@@ -14,6 +15,7 @@
 #include "common/app_log.h"
 #include "common/interrupt.h"
 #include "common/opt_file.h"
+#include "board.h"
 #include "checkpoint.h"
 #include "names.h"
 #include "options.h"
@@ -41,7 +43,10 @@ struct run {
     ddp_chain_t *chain;
     ddp_trainer_t *trainer;
     struct progress progress;
+    struct work work; /* an evaluation */
     struct record record;
+    ddp_tensorboard_t *board; /* NULL: none */
+    bool board_failed;        /* it was said */
     struct run_file file;
     const char *weights;       /* the file of them that the run has written */
     struct ddp_progress last;  /* of the last step */
@@ -215,18 +220,27 @@ static void print_evaluation(const struct run *r, double seconds)
     app_print("\n");
 }
 
+static void on_eval_count(int64_t done, int64_t count, void *arg)
+{
+    work_count(done, count, &((struct run *)arg)->work);
+}
+
 /* An interrupted evaluation is discarded. */
 static int evaluate(struct run *r)
 {
     bool averages = r->set->ema_decay > 0;
     struct ddp_metrics m, ema = {0};
     double t = app_now();
-    int rc = ddp_trainer_evaluate(r->trainer, r->val, &m);
+    int rc;
 
+    progress_clear(&r->progress);
+    if (!r->set->quiet)
+        work_begin(&r->work, "eval", false);
+    rc = ddp_trainer_evaluate(r->trainer, r->val, &m);
     t = app_now() - t;
     if (rc == 0 && averages)
         rc = ddp_trainer_evaluate_ema(r->trainer, r->val, &ema);
-    progress_clear(&r->progress);
+    work_clear(&r->work);
     r->val_bad = setup_report_bad(r->val, r->val_bad,
                                   "unreadable validation image, not evaluated");
     if (rc < 0)
@@ -272,13 +286,56 @@ static int evaluate_if(struct run *r, bool due)
     return due && r->val && !is_evaluated(r) ? evaluate(r) : 0;
 }
 
+/* What an epoch has come to. */
+static void print_epoch(const struct run *r)
+{
+    const struct ddp_progress *p = &r->last;
+    struct ddp_evaluation best;
+    char time[32];
+
+    app_print("epoch=%lld/%lld train_loss=%.4f train_top1=%.2f",
+              (long long)p->epoch + 1, (long long)p->epochs, p->epoch_mean.loss,
+              100 * p->epoch_mean.top1);
+    if (r->evaluated == p->step)
+        app_print(" eval_loss=%.4f eval_top1=%.2f", r->result.loss,
+                  100 * r->result.top1);
+    if (ddp_trainer_best(r->trainer, &best) > 0)
+        app_print(" best_step=%lld best_top1=%.2f", (long long)best.step,
+                  100 * best.result.top1);
+    app_print(" time=%s\n", app_duration(p->seconds, time, sizeof(time)));
+}
+
 /* The row of the last epoch, once it is evaluated if that is due. */
 static void record_row(struct run *r, bool due)
 {
+    bool is_new = false;
+
     if (!due || !r->val || is_evaluated(r))
-        record_epoch(&r->record, &r->last,
-                     r->evaluated == r->last.step ? &r->result : NULL,
-                     r->ema_evaluated == r->last.step ? &r->ema : NULL);
+        is_new =
+            record_epoch(&r->record, &r->last,
+                         r->evaluated == r->last.step ? &r->result : NULL,
+                         r->ema_evaluated == r->last.step ? &r->ema : NULL);
+    if (is_new) {
+        progress_clear(&r->progress);
+        print_epoch(r);
+    }
+    board_report(r->board, &r->board_failed);
+}
+
+/* With --weight-norm, of an epoch that this process has trained. */
+static int record_norm(struct run *r)
+{
+    double norm;
+    int rc;
+
+    if (!r->set->weight_norm || !is_writer(r) || !r->record.steps.path)
+        return 0;
+    if ((rc = ddp_chain_norm(r->chain, &norm)) < 0)
+        return app_fail(rc);
+    record_weights(&r->record, r->last.step, norm);
+    if (r->board) /* a failure is reported with the epoch */
+        ddp_tensorboard_scalar(r->board, "weight_norm", r->last.step, norm);
+    return 0;
 }
 
 static int on_epoch(const struct ddp_progress *p, void *arg)
@@ -291,7 +348,8 @@ static int on_epoch(const struct ddp_progress *p, void *arg)
     if (interrupt_wanted())
         return 1;
     due = (p->epoch + 1) % r->set->eval_every == 0 || p->step == p->steps;
-    r->rc = evaluate_if(r, due);
+    if ((r->rc = record_norm(r)) == 0)
+        r->rc = evaluate_if(r, due);
     record_row(r, due);
     if (r->rc == 0 && interrupt_wanted())
         return 1;
@@ -429,7 +487,9 @@ static int configure_trace(struct run *r, struct ddp_train_config *cfg)
 
 static int make_trainer(struct run *r)
 {
-    const struct ddp_sink record = record_sink(&r->record);
+    const struct ddp_sink sinks[] = {record_sink(&r->record),
+                                     r->board ? ddp_tensorboard_sink(r->board)
+                                              : (struct ddp_sink){0}};
     struct ddp_train_config cfg;
     int rc;
 
@@ -445,9 +505,10 @@ static int make_trainer(struct run *r)
     cfg.on_step = on_step;
     cfg.on_epoch = on_epoch;
     cfg.stop = should_stop;
+    cfg.on_eval_count = on_eval_count;
     cfg.arg = r;
-    cfg.sinks = &record;
-    cfg.sink_count = is_writer(r) ? 1 : 0;
+    cfg.sinks = sinks;
+    cfg.sink_count = is_writer(r) ? 2 : 0;
     checkpoint_config(r->set, r->ckpt, &cfg);
     if ((rc = configure_trace(r, &cfg)) != OPTS_GO)
         return rc;
@@ -464,6 +525,7 @@ static int prepare_run(struct run *r)
     if ((rc = setup_check_model(r->opts, s)) != OPTS_GO ||
         (rc = recipe_check(r->opts, s)) != OPTS_GO ||
         (rc = checkpoint_check(r->opts, s)) != OPTS_GO ||
+        (rc = board_check(r->opts, s)) != OPTS_GO ||
         (rc = name_output(r)) != OPTS_GO ||
         (rc = weights_check(r->opts, s)) != OPTS_GO ||
         (rc = open_data(r)) != OPTS_GO ||
@@ -471,9 +533,36 @@ static int prepare_run(struct run *r)
         return rc;
     interrupt_catch((unsigned)r->set->grace);
     if ((rc = recipe_resolve(r->opts, s, r->ddp, r->data)) != OPTS_GO ||
+        (rc = board_open(r->opts, s, &r->board)) != OPTS_GO ||
         (rc = make_trainer(r)) != OPTS_GO)
         return rc;
     return prepare_output(r);
+}
+
+/* A file of the run, if it is there. */
+static void print_file(const struct run *r, const char *name, const char *file)
+{
+    char *path = app_path(r->set->output, "%s", file);
+
+    if (path && access(path, R_OK) == 0)
+        app_print(" %s=%s", name, path);
+    free(path);
+}
+
+/* The best evaluation, and where its weights and the last ones are. */
+static void print_places(const struct run *r)
+{
+    const char *last = r->weights ? WEIGHTS : "ckpt/latest/model.safetensors";
+    struct ddp_evaluation best;
+
+    if (ddp_trainer_best(r->trainer, &best) > 0) {
+        app_print(" best_step=%lld best_top1=%.2f", (long long)best.step,
+                  100 * best.result.top1);
+        print_file(r, "best",
+                   best.step == r->last.step ? last
+                                             : "ckpt/best/model.safetensors");
+    }
+    print_file(r, "last", last);
 }
 
 /* The last line, which scripts parse. */
@@ -486,10 +575,12 @@ static int print_final(struct run *r)
 
     if (rc < 0)
         return app_fail(rc);
+    app_log_only(false);
     app_print("final step=%lld loss=%.4f top1=%.2f top5=%.2f img/s=%.1f",
               (long long)r->last.step, m->loss, 100 * m->top1, 100 * m->top5,
               r->last.samples_per_s);
     print_ema(r);
+    print_places(r);
     app_print(" weights=crc32c:%08x\n", crc);
     return 0;
 }
@@ -607,18 +698,23 @@ int train_run(struct opts *o, struct settings *s)
     int rc;
 
     begin_log();
+    app_log_only(s->quiet);
     rc = prepare_run(&r);
     if (rc == OPTS_GO) {
         announce(&r);
         interrupt_limit(s->time_limit, save_seconds(&r));
         progress_begin(&r.progress, s->log_every,
-                       ddp_trainer_epoch_steps(r.trainer));
+                       ddp_trainer_epoch_steps(r.trainer),
+                       s->verbose || s->quiet);
+        r.progress.draw &= !s->quiet;
         rc = train(&r);
         if (rc == EXIT_WRITE || rc == EXIT_DATA || rc == EXIT_MEMORY)
             checkpoint_advise(r.ckpt);
     }
     end_file(&r, rc);
+    board_report(r.board, &r.board_failed);
     ddp_trainer_free(r.trainer);
+    ddp_tensorboard_free(r.board);
     record_close(&r.record);
     ddp_dataset_free(r.val);
     ddp_dataset_free(r.data);

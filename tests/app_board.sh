@@ -1,0 +1,190 @@
+#!/bin/sh
+# app_board.sh - imagenet train --log tensorboard, read by TensorBoard, and what
+# terminals show
+# SPDX-License-Identifier: LGPL-2.1-or-later
+. "$srcdir/tests/tap.sh"
+
+data=$tmp/data
+"$imagenet" data synth --output "$data" --classes 3 --train-count 24 \
+    --val-count 9 --size 24 >/dev/null || exit 99
+net="--data $data --model mlp --hidden 8 --img-size 8 -b 8 --sub-batch 4
+    --opt adamw --ckpt-every 1it --model-ema-decay 0.9"
+python=${DDP_PYTHON:-/usr/bin/python3}
+
+# read_board RUN: scalars in $tmp/board; steps twice would be there twice
+read_board()
+{
+    "$python" "$srcdir/tests/oracle_board.py" "$1/tb" >"$tmp/board" \
+        2>"$tmp/err"
+    rc=$?
+}
+
+# of_metrics RUN: the same from metrics.jsonl: loss and rate of steps, and the
+# evaluations
+of_metrics()
+{
+    "$python" - "$1/metrics.jsonl" <<'END'
+import json, struct, sys
+
+def put(tag, step, v):
+    print(tag, step, "%.9g" % struct.unpack("f", struct.pack("f", v))[0])
+
+for line in open(sys.argv[1]):
+    o = json.loads(line)
+    if o["type"] == "step":
+        put("loss/train", o["step"], o["loss"])
+        put("acc/top1_train", o["step"], o["top1"])
+    elif o["type"] == "eval":
+        kind = "ema" if o["averages"] else "val"
+        put("loss/" + kind, o["step"], o["loss"])
+        put("acc/top1_" + kind, o["step"], o["top1"])
+END
+}
+
+# compare RUN: TensorBoard's values are the record's
+compare()
+{
+    read_board "$1"
+    grep -E '^(loss/|acc/top1_)' "$tmp/board" | sort >"$tmp/got"
+    of_metrics "$1" | sort >"$tmp/want"
+    [ -s "$tmp/got" ] && diff "$tmp/got" "$tmp/want" >"$tmp/out"
+}
+
+# shellcheck disable=SC2086
+run "$imagenet" train $net --epochs 3 --log csv,tensorboard --weight-norm \
+    --output "$tmp/whole"
+exits 0 "a run with event files succeeds"
+says "^epoch=3/3 train_loss=.* eval_loss=.* best_step=[369] best_top1=.* time=" \
+    "it has a line for each epoch"
+best=$(value best)
+[ -s "$best" ] && [ "$(value last)" = "$tmp/whole/weights.safetensors" ]
+point $? "the final line has the files of the best and last weights: $best"
+top1=$(value best_top1)
+run "$imagenet" eval --data "$data" --weights "$best"
+[ "$(value top1)" = "$top1" ]
+point $? "the best ones are as good as it says: $top1"
+[ "$(find "$tmp/whole/tb" -name 'events.out.tfevents.*' | wc -l)" = 1 ]
+point $? "there is an event file"
+
+"$python" - "$tmp/whole" >"$tmp/norm" 2>"$tmp/err" <<'END'
+import json, struct, sys
+
+data = open(sys.argv[1] + "/weights.safetensors", "rb").read()
+head = 8 + struct.unpack("<Q", data[:8])[0]
+want = sum(v * v for v, in struct.iter_unpack("<f", data[head:])) ** 0.5
+got = [json.loads(line) for line in open(sys.argv[1] + "/metrics.jsonl")]
+got = [o["norm"] for o in got if o["type"] == "weights"]
+print(len(got), got[-1], want)
+sys.exit(len(got) != 3 or abs(got[-1] - want) > 1e-8 * want)
+END
+point $? "the norm of the weights is that of the file: $(cat "$tmp/norm")"
+
+if "$python" -c 'import tensorboard' 2>/dev/null; then
+    compare "$tmp/whole"
+    point $? "TensorBoard reads the values of metrics.jsonl"
+    grep -q "^weight_norm 9 " "$tmp/board"
+    point $? "and the norm of the weights"
+    for tag in lr gradient_norm throughput/images_per_s memory/peak_mib; do
+        [ "$(grep -c "^$tag " "$tmp/board")" = 9 ] || echo $tag
+    done >"$tmp/lacks"
+    [ ! -s "$tmp/lacks" ]
+    point $? "and the others$(sed 's/^/, but no /' "$tmp/lacks")"
+    grep -q '^set model string_value mlp$' "$tmp/board" &&
+        grep -q '^set sub-batch number_value 4.0$' "$tmp/board" &&
+        grep -q '^end 1$' "$tmp/board"
+    point $? "with the settings and how it ended"
+
+    # Killed, resumed: no step twice.
+    # shellcheck disable=SC2086
+    "$imagenet" train $net --epochs 50 --log tensorboard --output "$tmp/run" \
+        >/dev/null 2>&1 &
+    pid=$!
+    await grep -qs '"step":20,' "$tmp/run/metrics.jsonl"
+    kill -9 $pid 2>/dev/null
+    wait $pid 2>/dev/null
+    # shellcheck disable=SC2086
+    run "$imagenet" train $net --epochs 50 --log tensorboard \
+        --output "$tmp/run"
+    exits 0 "a killed run resumes"
+    [ "$(find "$tmp/run/tb" -type f | wc -l)" = 2 ]
+    point $? "in another file"
+    read_board "$tmp/run"
+    sed -n 's/^loss\/train \([0-9]*\) .*/\1/p' "$tmp/board" >"$tmp/got"
+    seq 150 | cmp -s - "$tmp/got"
+    point $? "TensorBoard has each step once"
+else
+    skip 7 "no tensorboard (PyPI)"
+fi
+
+: >"$tmp/file"
+mkdir "$tmp/bad" && cp "$tmp/file" "$tmp/bad/tb"
+# shellcheck disable=SC2086
+run "$imagenet" train $net --epochs 1 --log tensorboard --output "$tmp/bad"
+exits 0 "a run whose event files cannot be written succeeds"
+complains "cannot write .*/tb/events.*the run goes on without event files" \
+    "and says so"
+# shellcheck disable=SC2086
+run "$imagenet" train $net --epochs 1 --log csv,wandb --output "$tmp/x"
+exits 2 "an unknown kind"
+complains "unknown 'wandb', expected csv, tensorboard" "is named"
+
+# shellcheck disable=SC2086
+run "$imagenet" train $net --epochs 2 --quiet --log-every 1 \
+    --output "$tmp/quiet"
+[ $rc = 0 ] && [ "$(wc -l <"$tmp/out")" = 1 ] && says "^final step=6 " \
+    "--quiet prints the final line alone"
+[ "$(grep -c '^step=' "$tmp/quiet/log.txt")" = 6 ]
+point $? "the log has the others"
+
+# A terminal, which becomes narrower while a run draws its line.
+"$python" - "$imagenet" "$data" "$tmp/tty" >"$tmp/out" 2>"$tmp/err" <<'END'
+import fcntl, os, pty, re, signal, struct, sys, termios, time
+
+def resize(fd, columns):
+    fcntl.ioctl(fd, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+
+pid, fd = pty.fork()
+if pid == 0:
+    os.environ.update(TERM="xterm", NO_COLOR="")
+    time.sleep(0.2)
+    os.execv(sys.argv[1], [sys.argv[1], "train", "--data", sys.argv[2],
+        "--model", "mlp", "--hidden", "8", "--img-size", "8", "-b", "8",
+        "--no-val", "--epochs", "100000", "--output", sys.argv[3]])
+resize(fd, 100)
+widths = []
+
+def drawn(text):
+    parts = re.findall(rb"\r(epoch [^\x1b\r\n]*)\x1b\[K", text)
+    return max(map(len, parts)) if parts else 0
+
+def await_line():
+    text = b""
+    while not drawn(text):
+        text += os.read(fd, 65536)
+
+for columns in (100, 40, 70):
+    resize(fd, columns)
+    if columns == 100:
+        await_line()
+    end = time.time() + 0.3
+    while time.time() < end: # what was drawn before
+        os.read(fd, 65536)
+    end = time.time() + 1
+    text = b""
+    while time.time() < end:
+        text += os.read(fd, 65536)
+    widths.append(drawn(text))
+os.kill(pid, signal.SIGTERM)
+try:
+    while os.read(fd, 65536):
+        pass
+except OSError:
+    pass
+os.waitpid(pid, 0)
+print(*widths)
+sys.exit(not (55 < widths[0] < 100 and 20 < widths[1] < 40
+              and 40 <= widths[2] < 70))
+END
+point $? "a drawn line fits a terminal that is resized: $(cat "$tmp/out")"
+
+done_testing
