@@ -993,6 +993,8 @@ struct ddp_optimizer {
     float weight_decay; /* AdamW decouples it */
     bool decay_all;     /* norms and biases too */
     float clip_norm;    /* scale gradients to this global norm; 0: no */
+    float clip_value;   /* then limit each value of a gradient to -clip_value ..
+                           clip_value, before decay is added; 0: no */
 };
 
 /* Fields of struct ddp_optimizer that not all kinds use. */

@@ -34,12 +34,14 @@ def falling(step):
 
 
 # Name, class, options; "all": norms and biases decay too; "clip": the norm;
+# "limit": each value of a gradient is clipped;
 # "falls": the learning rate is divided by 1, 2, 3, ...; "cycles": OneCycleLR
 O = torch.optim
 OPTIMIZERS = {
     "sgd": (O.SGD, dict(lr=0.1)),
     "sgd_decay": (O.SGD, dict(lr=0.1, weight_decay=0.1)),
     "sgd_clip": (O.SGD, dict(lr=0.1), "clip"),
+    "sgd_limit": (O.SGD, dict(lr=0.1, weight_decay=0.1), "limit"),
     "momentum": (O.SGD, dict(lr=0.05, momentum=0.9)),
     "momentum_decay": (O.SGD, dict(lr=0.05, momentum=0.9, weight_decay=0.1)),
     "momentum_decay_all": (O.SGD, dict(lr=0.05, momentum=0.9,
@@ -105,6 +107,9 @@ def optimize(m, kind, options, how, x, label):
         if "clip" in how:
             norm = nn.utils.clip_grad_norm_(m.parameters(), 0.5)
             assert norm > 0.6  # it has something to do
+        if "limit" in how:
+            assert m[0].weight.grad.abs().max() > 0.06
+            nn.utils.clip_grad_value_(m.parameters(), 0.05)
         o.step()
         e.update_parameters(m)
         if s:

@@ -70,6 +70,7 @@ static const struct app_word option_of[] = {
     {"optimizer.weight_decay", "--weight-decay"},
     {"optimizer.decay_all", "--decay-all"},
     {"optimizer.clip_norm", "--clip-grad"},
+    {"optimizer.clip_value", "--clip-grad"},
     {"optimizer.kind", "--opt"},
     {"schedule.kind", "--sched"},
     {"small_stem", "--small-stem"},

@@ -22,6 +22,7 @@ static const char *const augments[] = {"none", "random", "shift", NULL};
 static const char *const dtypes[] = {"f32", "bf16", "f16", NULL};
 static const char *const schedules[] = {"constant", "step",     "cosine",
                                         "linear",   "onecycle", NULL};
+static const char *const clips[] = {"norm", "value", NULL};
 static const char *const ttas[] = {"none", "flip", NULL};
 static const char *const formats[] = {"text", "csv", "jsonl", NULL};
 static const char *const backends[] = {"cpu", "ref", NULL};
@@ -392,6 +393,9 @@ static const struct opt_group optimizer = {
              "apply weight decay to normalisation parameters and biases too"),
         NUM("clip-grad", clip_grad, NULL, 1e-30, 1e30,
             "clip gradients to this global norm"),
+        CHOICE("clip-mode", clip_mode, "NAME", "norm", clips,
+               "value: --clip-grad limits each value of the gradients "
+               "instead"),
         INT("max-nan-steps", max_nan_steps, "10", 0, 1e9,
             "consecutive steps that may be skipped because the loss or "
             "gradients are not finite; more end the run with exit code 1"),

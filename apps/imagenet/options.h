@@ -28,7 +28,7 @@ struct settings {
     /* training */
     int64_t epochs, steps, batch, batch_per_device, sub_batch, lanes, seed;
     int opt; /* enum ddp_optimizer_kind */
-    int sched;
+    int sched, clip_mode;
     double lr, lr_base, lr_base_size, momentum, betas[2], eps, weight_decay;
     double clip_grad, smoothing, drop, drop_path, ema_decay;
     int64_t max_nan_steps;
@@ -63,6 +63,7 @@ struct settings {
 
 /* Rows of the tables of words. */
 enum { SCHED_CONSTANT, SCHED_STEP, SCHED_COSINE, SCHED_LINEAR, SCHED_ONECYCLE };
+enum { CLIP_NORM, CLIP_VALUE };
 enum { FILTER_MODEL, FILTER_BILINEAR, FILTER_BICUBIC };
 enum { FORMAT_TEXT, FORMAT_CSV, FORMAT_JSONL };
 

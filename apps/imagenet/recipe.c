@@ -36,6 +36,7 @@ int recipe_check(const struct opts *o, const struct settings *s)
         {"opt-betas", uses & DDP_USES_BETA1, "the optimizer has no betas"},
         {"opt-eps", uses & DDP_USES_EPS, "the optimizer has no epsilon"},
         {"decay-all", s->weight_decay > 0, "--weight-decay is 0"},
+        {"clip-mode", opts_given(o, "clip-grad"), "there is no --clip-grad"},
         {"decay-epochs", s->sched == SCHED_STEP, "only with --sched step"},
         {"decay-rate", s->sched == SCHED_STEP, "only with --sched step"},
         {"min-lr", curve, "only with --sched cosine, linear, onecycle"},
@@ -193,7 +194,10 @@ static struct ddp_optimizer choose_optimizer(const struct opts *o,
         opt.eps = (float)s->eps;
     opt.weight_decay = (float)s->weight_decay;
     opt.decay_all = s->decay_all;
-    opt.clip_norm = (float)s->clip_grad;
+    if (s->clip_mode == CLIP_VALUE)
+        opt.clip_value = (float)s->clip_grad;
+    else
+        opt.clip_norm = (float)s->clip_grad;
     return opt;
 }
 

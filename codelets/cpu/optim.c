@@ -11,11 +11,26 @@
 #include "backend.h"
 #include "cpu.h"
 
+/* What makes the gradient of a weight from the sum g. */
+struct scale {
+    float factor; /* clipping by norm, and division */
+    float most;   /* what it is clipped at; infinite: it is not */
+    float decay;  /* times w is added */
+};
+
+DDP__INLINE float gradient(struct scale s, float g, float w)
+{
+    float d = g * s.factor;
+
+    d = d > s.most ? s.most : d;
+    d = d < -s.most ? -s.most : d;
+    return d + s.decay * w;
+}
+
 /* What the rules need, as f32. */
 struct rule {
-    float factor; /* of g: clipping and division */
+    struct scale scale;
     float lr, momentum, beta1, beta2, eps;
-    float decay;           /* added to the gradient, times w */
     float keep;            /* AdamW: what is left of w, 1 - lr decay */
     float rate1, correct2; /* Adam: lr / (1 - beta1^t), 1 / sqrt(1 - beta2^t),
                               with t the number of updates */
@@ -26,23 +41,25 @@ struct rule {
 DDP__CLONES static void sgd(const struct rule *r, const float *restrict g,
                             float *restrict w, float *m, float *v, size_t len)
 {
-    float factor = r->factor, lr = r->lr, decay = r->decay;
+    struct scale s = r->scale;
+    float lr = r->lr;
 
     (void)m;
     (void)v;
     for (size_t i = 0; i < len; i++)
-        w[i] -= lr * (g[i] * factor + decay * w[i]);
+        w[i] -= lr * gradient(s, g[i], w[i]);
 }
 
 DDP__CLONES static void momentum(const struct rule *r, const float *restrict g,
                                  float *restrict w, float *restrict m, float *v,
                                  size_t len)
 {
-    float factor = r->factor, lr = r->lr, decay = r->decay, keep = r->momentum;
+    struct scale s = r->scale;
+    float lr = r->lr, keep = r->momentum;
 
     (void)v;
     for (size_t i = 0; i < len; i++) {
-        m[i] = keep * m[i] + (g[i] * factor + decay * w[i]);
+        m[i] = keep * m[i] + gradient(s, g[i], w[i]);
         w[i] -= lr * m[i];
     }
 }
@@ -52,11 +69,12 @@ DDP__CLONES static void momentum_flux(const struct rule *r,
                                       float *restrict w, float *restrict m,
                                       float *v, size_t len)
 {
-    float factor = r->factor, lr = r->lr, decay = r->decay, keep = r->momentum;
+    struct scale s = r->scale;
+    float lr = r->lr, keep = r->momentum;
 
     (void)v;
     for (size_t i = 0; i < len; i++) {
-        m[i] = keep * m[i] + lr * (g[i] * factor + decay * w[i]);
+        m[i] = keep * m[i] + lr * gradient(s, g[i], w[i]);
         w[i] -= m[i];
     }
 }
@@ -65,11 +83,12 @@ DDP__CLONES static void nesterov(const struct rule *r, const float *restrict g,
                                  float *restrict w, float *restrict m, float *v,
                                  size_t len)
 {
-    float factor = r->factor, lr = r->lr, decay = r->decay, keep = r->momentum;
+    struct scale s = r->scale;
+    float lr = r->lr, keep = r->momentum;
 
     (void)v;
     for (size_t i = 0; i < len; i++) {
-        float d = g[i] * factor + decay * w[i];
+        float d = gradient(s, g[i], w[i]);
 
         m[i] = keep * m[i] + d;
         w[i] -= lr * (d + keep * m[i]);
@@ -80,12 +99,13 @@ DDP__CLONES static void adam(const struct rule *r, const float *restrict g,
                              float *restrict w, float *restrict m,
                              float *restrict v, size_t len)
 {
-    float factor = r->factor, decay = r->decay, keep = r->keep, eps = r->eps;
+    struct scale s = r->scale;
+    float keep = r->keep, eps = r->eps;
     float b1 = r->beta1, c1 = 1 - b1, b2 = r->beta2, c2 = 1 - b2;
     float rate = r->rate1, correct = r->correct2;
 
     for (size_t i = 0; i < len; i++) {
-        float d = g[i] * factor + decay * w[i];
+        float d = gradient(s, g[i], w[i]);
 
         m[i] = b1 * m[i] + c1 * d;
         v[i] = b2 * v[i] + c2 * (d * d);
@@ -98,11 +118,12 @@ DDP__CLONES static void rmsprop_plain(const struct rule *r,
                                       float *restrict w, float *restrict m,
                                       size_t len)
 {
-    float factor = r->factor, decay = r->decay, lr = r->lr, eps = r->eps;
+    struct scale s = r->scale;
+    float lr = r->lr, eps = r->eps;
     float b2 = r->beta2, c2 = 1 - b2;
 
     for (size_t i = 0; i < len; i++) {
-        float d = g[i] * factor + decay * w[i];
+        float d = gradient(s, g[i], w[i]);
 
         m[i] = b2 * m[i] + c2 * (d * d);
         w[i] -= lr * d / (sqrtf(m[i]) + eps);
@@ -115,11 +136,12 @@ DDP__CLONES static void rmsprop_momentum(const struct rule *r,
                                          float *restrict w, float *restrict m,
                                          float *restrict v, size_t len)
 {
-    float factor = r->factor, decay = r->decay, lr = r->lr, eps = r->eps;
+    struct scale s = r->scale;
+    float lr = r->lr, eps = r->eps;
     float b2 = r->beta2, c2 = 1 - b2, keep = r->momentum;
 
     for (size_t i = 0; i < len; i++) {
-        float d = g[i] * factor + decay * w[i];
+        float d = gradient(s, g[i], w[i]);
 
         m[i] = b2 * m[i] + c2 * (d * d);
         v[i] = keep * v[i] + d / (sqrtf(m[i]) + eps);
@@ -167,7 +189,9 @@ static struct rule rule_of(const struct ddp__task *t, const double *stats)
     struct ddp_optimizer o = ddp__optimizer_of(t);
     double divisor = stats[DDP__STAT_DIVISOR];
     double updates = stats[DDP__STAT_UPDATES];
-    struct rule r = {.factor = (float)(clip_factor(t) / divisor),
+    struct rule r = {.scale = {.factor = (float)(clip_factor(t) / divisor),
+                               .most = o.clip_value > 0 ? o.clip_value
+                                                        : HUGE_VALF},
                      .lr = o.lr,
                      .momentum = o.momentum,
                      .beta1 = o.beta1,
@@ -219,7 +243,7 @@ int ddp__cpu_optim(const struct ddp__task *t)
         const struct ddp__span *s = &p->span[i];
         float decay = s->decay || p->o.decay_all ? p->o.weight_decay : 0;
 
-        r.decay = decoupled ? 0 : decay;
+        r.scale.decay = decoupled ? 0 : decay;
         r.keep = decoupled ? 1 - t->lr * decay : 1;
         if (!s->running)
             apply_rule(&r, t, s);

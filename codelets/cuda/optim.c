@@ -83,6 +83,7 @@ static void set_rule(const struct ddp__task *t, struct ddp__k_optim *p)
     p->kind = o.kind;
     p->corrects = ddp__optimizer_uses(&o, DDP_USES_BETA1);
     p->clip_norm = o.clip_norm;
+    p->clip_value = o.clip_value;
     p->lr = o.lr;
     p->momentum = o.momentum;
     p->beta1 = o.beta1;

@@ -288,7 +288,7 @@ struct ddp__k_optim {
     size_t begin;              /* SQNORM: of g, among all parameters */
     void *half;                /* NULL, or a copy of w in half_type */
     enum ddp_dtype half_type;
-    float clip_norm, lr, momentum, beta1, beta2, eps;
+    float clip_norm, clip_value, lr, momentum, beta1, beta2, eps;
     struct ddp__k_span span[DDP__SPANS];
 };
 

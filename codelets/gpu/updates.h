@@ -299,6 +299,19 @@ DDP__DEVICE float ddp__k_apply_rule(const struct ddp__k_optim *p,
     return 0;
 }
 
+/* What a rule is given: g / divisor, clipped, and decay. */
+DDP__DEVICE float ddp__k_gradient(const struct ddp__k_optim *p,
+                                  const struct ddp__k_span *s,
+                                  const struct ddp__k_optim_shared *sh, float g,
+                                  float w)
+{
+    float d = g * sh->factor, most = p->clip_value;
+
+    if (most > 0)
+        d = d > most ? most : d < -most ? -most : d;
+    return d + s->decay * w;
+}
+
 /* One element; w = (1 - momentum) w + momentum g / count if it is a running
  * statistic. */
 DDP__DEVICE float ddp__k_update(const struct ddp__k_optim *p,
@@ -311,7 +324,7 @@ DDP__DEVICE float ddp__k_update(const struct ddp__k_optim *p,
                    ? (1 - s->momentum) * w + s->momentum * sh->share * g
                    : w;
     return s->keep * w -
-           ddp__k_apply_rule(p, sh, g * sh->factor + s->decay * w, m, v);
+           ddp__k_apply_rule(p, sh, ddp__k_gradient(p, s, sh, g, w), m, v);
 }
 
 /* Element e of weights and state. */

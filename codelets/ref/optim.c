@@ -30,6 +30,14 @@ static double clip_factor(const struct ddp__task *t)
     return factor < 1 ? factor : 1;
 }
 
+/* As PyTorch's clip_grad_value_ */
+static double clip_value(const struct ddp_optimizer *o, double g)
+{
+    double most = o->clip_value;
+
+    return most > 0 ? fmin(fmax(g, -most), most) : g;
+}
+
 static struct rule rule_of(const struct ddp__task *t)
 {
     struct ddp_optimizer o = ddp__optimizer_of(t);
@@ -126,7 +134,8 @@ static void train_span(const struct ddp__task *t, const struct rule *r,
     bool decoupled = ddp__optimizer_uses(&r->o, DDP__DECOUPLED_DECAY);
 
     for (size_t i = s->begin; i < s->begin + s->len; i++) {
-        double gi = g[i] / r->divisor * r->clip, wi = w[i];
+        double gi = clip_value(&r->o, g[i] / r->divisor * r->clip);
+        double wi = w[i];
 
         if (decoupled)
             wi -= r->lr * decay * wi;

@@ -72,14 +72,29 @@ static const char *order_word(enum ddp_order order)
 
 /* ---- the settings ------------------------------------------------------- */
 
+/* Put a number into an object, which is freed if that fails; 0 is left out:
+ * files of earlier versions do not have it. */
+static json_t *add_number(json_t *to, const char *name, double value)
+{
+    if (to && value != 0 &&
+        json_object_set_new(to, name, json_real(value)) < 0) {
+        json_decref(to);
+        return NULL;
+    }
+    return to;
+}
+
 static json_t *optimizer_json(const struct ddp_optimizer *o)
 {
-    return json_pack("{s:s, s:f, s:f, s:f, s:f, s:f, s:f, s:b, s:f}", "kind",
-                     ddp_optimizer_info(o->kind)->name, "lr", (double)o->lr,
-                     "momentum", (double)o->momentum, "beta1", (double)o->beta1,
-                     "beta2", (double)o->beta2, "eps", (double)o->eps,
-                     "weight_decay", (double)o->weight_decay, "decay_all",
-                     o->decay_all, "clip_norm", (double)o->clip_norm);
+    json_t *all =
+        json_pack("{s:s, s:f, s:f, s:f, s:f, s:f, s:f, s:b, s:f}", "kind",
+                  ddp_optimizer_info(o->kind)->name, "lr", (double)o->lr,
+                  "momentum", (double)o->momentum, "beta1", (double)o->beta1,
+                  "beta2", (double)o->beta2, "eps", (double)o->eps,
+                  "weight_decay", (double)o->weight_decay, "decay_all",
+                  o->decay_all, "clip_norm", (double)o->clip_norm);
+
+    return add_number(all, "clip_value", (double)o->clip_value);
 }
 
 /* The length of the run matters where the schedule spans it. */

@@ -103,11 +103,12 @@ static int check_optimizer(const struct ddp_optimizer *o)
     if (set && !(o->lr >= 0 && isfinite(o->lr)))
         return ddp__fail(DDP_EINVAL, "learning rate %g, expected 0 or more",
                          (double)o->lr);
-    if (!(o->clip_norm >= 0) || !(o->weight_decay >= 0))
+    if (!(o->clip_norm >= 0 && o->clip_value >= 0 && o->weight_decay >= 0))
         return ddp__fail(DDP_EINVAL,
-                         "optimizer: clip_norm %g, weight_decay %g, expected 0 "
-                         "or more",
-                         (double)o->clip_norm, (double)o->weight_decay);
+                         "optimizer: clip_norm %g, clip_value %g, weight_decay "
+                         "%g, expected 0 or more",
+                         (double)o->clip_norm, (double)o->clip_value,
+                         (double)o->weight_decay);
     if ((uses & DDP_USES_MOMENTUM) && !(o->momentum >= 0 && o->momentum <= 1))
         return ddp__fail(DDP_EINVAL, "optimizer: momentum %g, expected 0 to 1",
                          (double)o->momentum);
