@@ -12,7 +12,7 @@
 const struct ddp_optimizer_info *
 ddp_optimizer_info(enum ddp_optimizer_kind kind)
 {
-#define X(id, name_, rule, first, second, uses_, lr_, beta1_, beta2_, eps_)    \
+#define X(id, name_, rule, states, uses_, lr_, beta1_, beta2_, eps_)           \
     [DDP_##id] = {.name = name_,                                               \
                   .uses = uses_,                                               \
                   .lr = lr_,                                                   \
@@ -35,10 +35,15 @@ ddp_optimizer_info(enum ddp_optimizer_kind kind)
 
 const char *const *ddp__optimizer_state(enum ddp_optimizer_kind kind)
 {
-#define X(id, name, rule, first, second, ...) [DDP_##id] = {first, second},
+#define LIST(...)                                                              \
+    {                                                                          \
+        __VA_ARGS__                                                            \
+    }
+#define X(id, name, rule, states, ...) [DDP_##id] = LIST states,
     static const char *const state[][DDP__OPTIMIZER_STATES] = {
         DDP__OPTIMIZERS(X)};
 #undef X
+#undef LIST
 
     return state[kind];
 }

@@ -10,29 +10,48 @@
 
 #include "ddp.h"
 
-/* X (ID, name, rule, names of its states, what it uses, defaults: lr, beta1,
+/* X (ID, name, rule, (names of its states), what it uses, defaults: lr, beta1,
  *    beta2, eps)
  *
- * A state is a vector as long as the weights; names are PyTorch's, and the
- * kernels have them in this order. */
+ * A state is a vector as long as the weights; names are PyTorch's or timm's,
+ * and the kernels have them in this order. */
 /* clang-format off */
 #define DDP__OPTIMIZERS(X)                                                     \
-    X(SGD, "sgd", sgd, NULL, NULL, 0, 0.1, 0, 0, 0)                            \
-    X(MOMENTUM, "momentum", momentum, "momentum_buffer", NULL,                 \
+    X(SGD, "sgd", sgd, (NULL), 0, 0.1, 0, 0, 0)                                \
+    X(MOMENTUM, "momentum", momentum, ("momentum_buffer"),                     \
       DDP_USES_MOMENTUM, 0.1, 0, 0, 0)                                         \
-    X(MOMENTUM_FLUX, "flux-momentum", momentum_flux, "momentum_buffer", NULL,  \
+    X(MOMENTUM_FLUX, "flux-momentum", momentum_flux, ("momentum_buffer"),      \
       DDP_USES_MOMENTUM, 0.1, 0, 0, 0)                                         \
-    X(NESTEROV, "nesterov", nesterov, "momentum_buffer", NULL,                 \
+    X(NESTEROV, "nesterov", nesterov, ("momentum_buffer"),                     \
       DDP_USES_MOMENTUM, 0.1, 0, 0, 0)                                         \
-    X(ADAM, "adam", adam, "exp_avg", "exp_avg_sq",                             \
+    X(ADAM, "adam", adam, ("exp_avg", "exp_avg_sq"),                           \
       DDP_USES_BETA1 | DDP_USES_BETA2 | DDP_USES_EPS,                          \
       0.001, 0.9f, 0.999f, 1e-8f)                                              \
-    X(ADAMW, "adamw", adam, "exp_avg", "exp_avg_sq",                           \
+    X(ADAMW, "adamw", adam, ("exp_avg", "exp_avg_sq"),                         \
       DDP_USES_BETA1 | DDP_USES_BETA2 | DDP_USES_EPS | DDP__DECOUPLED_DECAY,   \
       0.001, 0.9f, 0.999f, 1e-8f)                                              \
-    X(RMSPROP, "rmsprop", rmsprop, "square_avg", "momentum_buffer",            \
+    X(RMSPROP, "rmsprop", rmsprop, ("square_avg", "momentum_buffer"),          \
       DDP_USES_MOMENTUM | DDP_USES_BETA2 | DDP_USES_EPS |                      \
-      DDP__SECOND_IF_MOMENTUM, 0.01, 0, 0.99f, 1e-8f)
+      DDP__SECOND_IF_MOMENTUM, 0.01, 0, 0.99f, 1e-8f)                          \
+    X(AMSGRAD, "amsgrad", amsgrad,                                             \
+      ("exp_avg", "exp_avg_sq", "max_exp_avg_sq"),                             \
+      DDP_USES_BETA1 | DDP_USES_BETA2 | DDP_USES_EPS,                          \
+      0.001, 0.9f, 0.999f, 1e-8f)                                              \
+    X(NADAM, "nadam", nadam, ("exp_avg", "exp_avg_sq"),                        \
+      DDP_USES_BETA1 | DDP_USES_BETA2 | DDP_USES_EPS,                          \
+      0.002, 0.9f, 0.999f, 1e-8f)                                              \
+    X(RADAM, "radam", radam, ("exp_avg", "exp_avg_sq"),                        \
+      DDP_USES_BETA1 | DDP_USES_BETA2 | DDP_USES_EPS,                          \
+      0.001, 0.9f, 0.999f, 1e-8f)                                              \
+    X(ADABELIEF, "adabelief", adabelief, ("exp_avg", "exp_avg_var"),           \
+      DDP_USES_BETA1 | DDP_USES_BETA2 | DDP_USES_EPS | DDP__DECOUPLED_DECAY,   \
+      0.001, 0.9f, 0.999f, 1e-16f)                                             \
+    X(LION, "lion", lion, ("exp_avg"),                                         \
+      DDP_USES_BETA1 | DDP_USES_BETA2 | DDP__DECOUPLED_DECAY,                  \
+      0.0001, 0.9f, 0.99f, 0)                                                  \
+    X(ADAGRAD, "adagrad", adagrad, ("sum"), DDP_USES_EPS, 0.01, 0, 0, 1e-10f)  \
+    X(ADADELTA, "adadelta", adadelta, ("square_avg", "acc_delta"),             \
+      DDP_USES_BETA2 | DDP_USES_EPS, 1, 0, 0.9f, 1e-6f)
 /* clang-format on */
 
 /* Bits next to those of enum ddp_optimizer_use. */
@@ -42,7 +61,11 @@ enum {
     DDP__SECOND_IF_MOMENTUM = 512 /* has the second state only with momentum */
 };
 
-enum { DDP__OPTIMIZER_STATES = 2 };
+enum { DDP__OPTIMIZER_STATES = 3 };
+
+/* PyTorch's momentum_decay of NAdam, and what it is the power of. */
+#define DDP__NADAM_DECAY 0.004
+#define DDP__NADAM_BASE 0.96
 
 /* The names of a kind's states, NULL from the first one that it never has. */
 const char *const *ddp__optimizer_state(enum ddp_optimizer_kind kind);

@@ -982,15 +982,23 @@ enum ddp_optimizer_kind {
     DDP_ADAM,
     DDP_ADAMW,
     DDP_RMSPROP,
+    DDP_AMSGRAD,   /* Adam that divides by the largest mean square so far */
+    DDP_NADAM,     /* PyTorch's, with its momentum_decay of 0.004 */
+    DDP_RADAM,     /* PyTorch's */
+    DDP_ADABELIEF, /* timm's, without rectification */
+    DDP_LION,      /* its paper's */
+    DDP_ADAGRAD,   /* PyTorch's */
+    DDP_ADADELTA,  /* PyTorch's; beta2 is its rho */
 };
 
 struct ddp_optimizer {
     enum ddp_optimizer_kind kind;
     float lr;
     float momentum;     /* of momentum, Nesterov and, if not 0, RMSProp */
-    float beta1, beta2; /* of Adam; beta2 also of RMSProp's square mean */
+    float beta1, beta2; /* of Adam and its kin; beta2 also of RMSProp's and
+                           AdaDelta's square means */
     float eps;
-    float weight_decay; /* AdamW decouples it */
+    float weight_decay; /* decoupled in AdamW, AdaBelief and Lion */
     bool decay_all;     /* norms and biases too */
     float clip_norm;    /* scale gradients to this global norm; 0: no */
     float clip_value;   /* then limit each value of a gradient to -clip_value ..
@@ -1017,7 +1025,8 @@ struct ddp_optimizer_info {
 const struct ddp_optimizer_info *
 ddp_optimizer_info(enum ddp_optimizer_kind kind);
 
-/* An optimizer with the defaults of its kind, which the caller may change. */
+/* An optimizer with the defaults of its kind, which the caller may change;
+ * those of other kinds are ddp_optimizer_info(kind)->defaults. */
 struct ddp_optimizer ddp_sgd(float lr);
 struct ddp_optimizer ddp_momentum(float lr, float momentum);
 struct ddp_optimizer ddp_nesterov(float lr, float momentum);

@@ -77,7 +77,8 @@ refuses "--model-ema-decay: 1 is not between" "averages that never move" \
 refuses "--tta has no effect.*--no-val" "mirror images of no evaluation" \
     train "$tmp" --no-val --tta flip
 run "$imagenet" train --help
-tr -s ' \n' '  ' <"$tmp/out" | grep -q "epsilon of adam, adamw and rmsprop \["
+tr -s ' \n' '  ' <"$tmp/out" |
+    grep -q "epsilon of adam, adamw, .*adabelief, adagrad and adadelta \["
 point $? "--help names the optimizers that an option is for"
 refuses "two files: IN and OUT" "convert with one file" convert "$tmp/in"
 refuses "--output DIR is missing" "data synth without output" data synth

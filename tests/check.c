@@ -454,7 +454,7 @@ static double draw_stat(struct check *k, size_t i)
     if (i == DDP__STAT_DIVISOR)
         return k->row.no_divisor ? 0 : 7.5;
     if (i == DDP__STAT_UPDATES)
-        return 3;
+        return k->row.updates ? k->row.updates : 3;
     return i == DDP__STAT_COUNT ? 8 : draw(k, -1, 1);
 }
 

@@ -1,6 +1,6 @@
-# oracle_optim.py FILE - ten steps of each rule of torch.optim, in f64
+# oracle_optim.py FILE - fifty steps of each rule of torch.optim, in f64
 #
-#   x label                    10 batches of 6 samples
+#   x label                    50 batches of 6 samples
 #   p/NAME                     the network's parameters before
 #   KIND/loss p/NAME e/NAME    losses of the steps, parameters after them, and
 #                              their averages of decay 0.9 (swa_utils)
@@ -14,19 +14,73 @@ from torch import nn
 sys.dont_write_bytecode = True
 import oracle_file  # noqa: E402
 
-class FluxMomentum(torch.optim.Optimizer):
-    """v = m v + lr g, w -= v: lr goes into v when it is met."""
+class Rule(torch.optim.Optimizer):
+    """What PyTorch lacks, from the papers: a subclass has update()."""
 
-    def __init__(self, params, lr, momentum):
-        super().__init__(params, dict(lr=lr, momentum=momentum))
+    def __init__(self, params, **options):
+        super().__init__(params, dict(weight_decay=0) | options)
 
     @torch.no_grad()
     def step(self):
         for group in self.param_groups:
             for p in group["params"]:
-                v = self.state[p].setdefault("v", torch.zeros_like(p))
-                v.mul_(group["momentum"]).add_(p.grad, alpha=group["lr"])
-                p.sub_(v)
+                s = self.state[p]
+                if not s:
+                    s.update(t=0, m=torch.zeros_like(p),
+                             v=torch.zeros_like(p))
+                s["t"] += 1
+                self.update(p, p.grad, s, group, group["lr"])
+
+    @staticmethod
+    def means(s, g, beta1, beta2):
+        s["m"].mul_(beta1).add_((1 - beta1) * g)
+        s["v"].mul_(beta2).add_((1 - beta2) * g * g)
+        return s["m"], s["v"]
+
+
+class FluxMomentum(Rule):
+    """v = m v + lr g, w -= v: lr goes into v when it is met."""
+
+    def update(self, p, g, s, o, lr):
+        p.sub_(s["v"].mul_(o["momentum"]).add_(lr * g))
+
+
+class NAdam(Rule):
+    """Dozat 2016, as PyTorch has it since 2.0: before, mu_t was counted twice
+    in the product that m is divided by."""
+
+    def update(self, p, g, s, o, lr):
+        g = g + o["weight_decay"] * p
+        m, v = self.means(s, g, 0.9, 0.999)
+        mu, after = (0.9 * (1 - 0.5 * 0.96 ** (0.004 * t))
+                     for t in (s["t"], s["t"] + 1))
+        s["product"] = s.get("product", 1) * mu
+        p.sub_(lr * ((1 - mu) / (1 - s["product"]) * g
+                     + after / (1 - s["product"] * after) * m)
+               / ((v / (1 - 0.999 ** s["t"])).sqrt() + 1e-8))
+
+
+class AdaBelief(Rule):
+    """Zhuang et al. 2020, algorithm 2, with decoupled decay."""
+
+    def update(self, p, g, s, o, lr):
+        m, v = s["m"], s["v"]
+        m.mul_(0.9).add_(0.1 * g)
+        v.mul_(0.999).add_(0.001 * (g - m) ** 2 + 1e-16)
+        p.mul_(1 - lr * o["weight_decay"])
+        p.sub_(lr * m / (1 - 0.9 ** s["t"])
+               / ((v / (1 - 0.999 ** s["t"])).sqrt() + 1e-16))
+
+
+class Lion(Rule):
+    """Chen et al. 2023, program 1."""
+
+    def update(self, p, g, s, o, lr):
+        m = s["m"]
+        c = 0.9 * m + 0.1 * g
+        assert c.abs().min() > 1e-7 * c.abs().max()  # its sign is certain
+        p.sub_(lr * (c.sign() + o["weight_decay"] * p))
+        m.mul_(0.99).add_(0.01 * g)
 
 
 def falling(step):
@@ -63,6 +117,19 @@ OPTIMIZERS = {
                                "falls"),
     "rmsprop_eps": (O.RMSprop, dict(lr=0.01, eps=1e-3)),
     "adam_eps": (O.Adam, dict(lr=0.01, eps=1e-3)),
+    "amsgrad": (O.Adam, dict(lr=0.01, amsgrad=True, weight_decay=0.1)),
+    "nadam": (NAdam, dict(lr=0.01)),
+    "nadam_decay": (NAdam, dict(lr=0.01, weight_decay=0.1)),
+    "radam": (O.RAdam, dict(lr=0.01)),
+    "radam_decay": (O.RAdam, dict(lr=0.1, weight_decay=0.1), "falls"),
+    "adabelief": (AdaBelief, dict(lr=0.003)),
+    "adabelief_decay": (AdaBelief, dict(lr=0.003, weight_decay=0.1)),
+    "lion": (Lion, dict(lr=0.003)),
+    "lion_decay": (Lion, dict(lr=0.003, weight_decay=0.1), "clip"),
+    "adagrad": (O.Adagrad, dict(lr=0.05)),
+    "adagrad_decay": (O.Adagrad, dict(lr=0.05, weight_decay=0.1), "falls"),
+    "adadelta": (O.Adadelta, dict(lr=1.0)),
+    "adadelta_decay": (O.Adadelta, dict(lr=1.0, weight_decay=0.1)),
     "nesterov_cycles": (O.SGD, dict(lr=0.1, momentum=0.9, nesterov=True),
                         "cycles"),
     "adamw_cycles": (O.AdamW, dict(lr=0.02, weight_decay=0.1), "cycles"),
@@ -122,7 +189,7 @@ def main():
     torch.set_num_threads(1)
     oracle_file.seed("optimizers")
     m, out = small_net(), {}
-    x, label = torch.randn(60, 2, 6, 5), torch.randint(5, (60,))
+    x, label = torch.randn(300, 2, 6, 5), torch.randint(5, (300,))
     for p in m.parameters():
         p.data = p.data.float().double()
     out.update(x=oracle_file.nhwc(x), label=label)

@@ -99,7 +99,7 @@ static void lr_base_users(char *text, size_t size)
     size_t n;
 
     text[0] = '\0';
-    put_optimizers(text, size, DDP_USES_BETA2, 0);
+    put_optimizers(text, size, DDP_USES_BETA2 | DDP_USES_EPS, 0);
     for (int i = 0; (o = ddp_optimizer_info((enum ddp_optimizer_kind)i)); i++) {
         if (!is_new_rate(i))
             continue;

@@ -140,7 +140,7 @@ static int resolve_batch(const struct opts *o, struct settings *s, ddp_t *ddp,
 static void resolve_lr(struct settings *s)
 {
     double more = (double)s->batch / s->lr_base_size;
-    bool adaptive = optimizer(s)->uses & DDP_USES_BETA2;
+    bool adaptive = optimizer(s)->uses & (DDP_USES_BETA2 | DDP_USES_EPS);
 
     if (s->lr > 0)
         return;

@@ -34,6 +34,9 @@ struct rule {
     float keep;            /* AdamW: what is left of w, 1 - lr decay */
     float rate1, correct2; /* Adam: lr / (1 - beta1^t), 1 / sqrt(1 - beta2^t),
                               with t the number of updates */
+    float rate_g;          /* NAdam: of the gradient; rate1 is that of m */
+    bool divides;          /* RAdam: by the root of v */
+    float *x;              /* the third state, of the span */
 };
 
 /* ---- rules: all have these parameters; m and v are states --------------- */
@@ -113,6 +116,130 @@ DDP__CLONES static void adam(const struct rule *r, const float *restrict g,
     }
 }
 
+DDP__CLONES static void amsgrad(const struct rule *r, const float *restrict g,
+                                float *restrict w, float *restrict m,
+                                float *restrict v, size_t len)
+{
+    struct scale s = r->scale;
+    float b1 = r->beta1, c1 = 1 - b1, b2 = r->beta2, c2 = 1 - b2;
+    float rate = r->rate1, correct = r->correct2, eps = r->eps;
+    float *restrict x = r->x;
+
+    for (size_t i = 0; i < len; i++) {
+        float d = gradient(s, g[i], w[i]);
+
+        m[i] = b1 * m[i] + c1 * d;
+        v[i] = b2 * v[i] + c2 * (d * d);
+        x[i] = x[i] > v[i] ? x[i] : v[i];
+        w[i] -= rate * m[i] / (sqrtf(x[i]) * correct + eps);
+    }
+}
+
+DDP__CLONES static void nadam(const struct rule *r, const float *restrict g,
+                              float *restrict w, float *restrict m,
+                              float *restrict v, size_t len)
+{
+    struct scale s = r->scale;
+    float b1 = r->beta1, c1 = 1 - b1, b2 = r->beta2, c2 = 1 - b2;
+    float rate = r->rate1, rate_g = r->rate_g;
+    float correct = r->correct2, eps = r->eps;
+
+    for (size_t i = 0; i < len; i++) {
+        float d = gradient(s, g[i], w[i]);
+
+        m[i] = b1 * m[i] + c1 * d;
+        v[i] = b2 * v[i] + c2 * (d * d);
+        w[i] -= (rate_g * d + rate * m[i]) / (sqrtf(v[i]) * correct + eps);
+    }
+}
+
+/* The divisor is 1 where the rule has none. */
+DDP__CLONES static void radam(const struct rule *r, const float *restrict g,
+                              float *restrict w, float *restrict m,
+                              float *restrict v, size_t len)
+{
+    struct scale s = r->scale;
+    float b1 = r->beta1, c1 = 1 - b1, b2 = r->beta2, c2 = 1 - b2;
+    float rate = r->rate1, share = r->divides, eps = r->divides ? r->eps : 1;
+
+    for (size_t i = 0; i < len; i++) {
+        float d = gradient(s, g[i], w[i]);
+
+        m[i] = b1 * m[i] + c1 * d;
+        v[i] = b2 * v[i] + c2 * (d * d);
+        w[i] -= rate * m[i] / (sqrtf(v[i]) * share + eps);
+    }
+}
+
+DDP__CLONES static void adabelief(const struct rule *r, const float *restrict g,
+                                  float *restrict w, float *restrict m,
+                                  float *restrict v, size_t len)
+{
+    struct scale s = r->scale;
+    float b1 = r->beta1, c1 = 1 - b1, b2 = r->beta2, c2 = 1 - b2;
+    float rate = r->rate1, correct = r->correct2, eps = r->eps, keep = r->keep;
+
+    for (size_t i = 0; i < len; i++) {
+        float d = gradient(s, g[i], w[i]), off;
+
+        m[i] = b1 * m[i] + c1 * d;
+        off = d - m[i];
+        v[i] = b2 * v[i] + c2 * (off * off) + eps;
+        w[i] = keep * w[i] - rate * m[i] / (sqrtf(v[i]) * correct + eps);
+    }
+}
+
+DDP__CLONES static void lion(const struct rule *r, const float *restrict g,
+                             float *restrict w, float *restrict m, float *v,
+                             size_t len)
+{
+    struct scale s = r->scale;
+    float b1 = r->beta1, c1 = 1 - b1, b2 = r->beta2, c2 = 1 - b2;
+    float lr = r->lr, keep = r->keep;
+
+    (void)v;
+    for (size_t i = 0; i < len; i++) {
+        float d = gradient(s, g[i], w[i]), c = b1 * m[i] + c1 * d;
+        float step = c > 0 ? lr : c < 0 ? -lr : 0;
+
+        w[i] = keep * w[i] - step;
+        m[i] = b2 * m[i] + c2 * d;
+    }
+}
+
+DDP__CLONES static void adagrad(const struct rule *r, const float *restrict g,
+                                float *restrict w, float *restrict m, float *v,
+                                size_t len)
+{
+    struct scale s = r->scale;
+    float lr = r->lr, eps = r->eps;
+
+    (void)v;
+    for (size_t i = 0; i < len; i++) {
+        float d = gradient(s, g[i], w[i]);
+
+        m[i] += d * d;
+        w[i] -= lr * d / (sqrtf(m[i]) + eps);
+    }
+}
+
+DDP__CLONES static void adadelta(const struct rule *r, const float *restrict g,
+                                 float *restrict w, float *restrict m,
+                                 float *restrict v, size_t len)
+{
+    struct scale s = r->scale;
+    float b2 = r->beta2, c2 = 1 - b2, lr = r->lr, eps = r->eps;
+
+    for (size_t i = 0; i < len; i++) {
+        float d = gradient(s, g[i], w[i]);
+
+        m[i] = b2 * m[i] + c2 * (d * d);
+        d *= sqrtf(v[i] + eps) / sqrtf(m[i] + eps);
+        v[i] = b2 * v[i] + c2 * (d * d);
+        w[i] -= lr * d;
+    }
+}
+
 DDP__CLONES static void rmsprop_plain(const struct rule *r,
                                       const float *restrict g,
                                       float *restrict w, float *restrict m,
@@ -184,27 +311,75 @@ static double clip_factor(const struct ddp__task *t)
     return factor < 1 ? factor : 1;
 }
 
+/* NAdam's beta1 of update t is mu_t = beta1 (1 - q^t / 2), and the product of
+ * mu_1 to mu_t is
+ *
+ *     beta1^t exp(-sum over k of (q^k + q^2k + ... + q^tk) / (k 2^k)),
+ *
+ * as the logarithm of 1 - x is a series; f64 does not see terms after 52. */
+static double nadam_mu(double beta1, double t)
+{
+    return beta1 * (1 - pow(DDP__NADAM_BASE, t * DDP__NADAM_DECAY) / 2);
+}
+
+static double nadam_product(double beta1, double t)
+{
+    double log_q = log(DDP__NADAM_BASE) * DDP__NADAM_DECAY, sum = 0, half = 1;
+
+    for (int k = 1; k <= 52; k++) {
+        half /= 2;
+        sum +=
+            half / k * exp(k * log_q) * expm1(k * t * log_q) / expm1(k * log_q);
+    }
+    return pow(beta1, t) * exp(-sum);
+}
+
+static void set_nadam(struct rule *r, double t)
+{
+    double lr = r->lr, product = nadam_product(r->beta1, t);
+    double next = nadam_mu(r->beta1, t + 1);
+
+    r->rate_g = (float)(lr * (1 - nadam_mu(r->beta1, t)) / (1 - product));
+    r->rate1 = (float)(lr * next / (1 - product * next));
+}
+
+/* Liu et al. 2020, algorithm 2. */
+static void set_radam(struct rule *r, double t)
+{
+    double b2 = r->beta2, power = pow(b2, t), end = 2 / (1 - b2) - 1;
+    double rho = end - 2 * t * power / (1 - power);
+    double factor = (rho - 4) * (rho - 2) * end / ((end - 4) * (end - 2) * rho);
+
+    r->divides = rho > 5;
+    if (r->divides)
+        r->rate1 *= (float)sqrt(factor * (1 - power));
+}
+
 static struct rule rule_of(const struct ddp__task *t, const double *stats)
 {
     struct ddp_optimizer o = ddp__optimizer_of(t);
     double divisor = stats[DDP__STAT_DIVISOR];
     double updates = stats[DDP__STAT_UPDATES];
-    struct rule r = {.scale = {.factor = (float)(clip_factor(t) / divisor),
-                               .most = o.clip_value > 0 ? o.clip_value
-                                                        : HUGE_VALF},
-                     .lr = o.lr,
-                     .momentum = o.momentum,
-                     .beta1 = o.beta1,
-                     .beta2 = o.beta2,
-                     .eps = o.eps};
+    struct rule r = {
+        .scale = {.factor = (float)(clip_factor(t) / divisor),
+                  .most = o.clip_value > 0 ? o.clip_value : HUGE_VALF},
+        .lr = o.lr,
+        .momentum = o.momentum,
+        .beta1 = o.beta1,
+        .beta2 = o.beta2,
+        .eps = o.eps};
 
     r.rate1 = (float)(o.lr / (1 - pow(o.beta1, updates)));
     r.correct2 = (float)(1 / sqrt(1 - pow(o.beta2, updates)));
+    if (o.kind == DDP_NADAM)
+        set_nadam(&r, updates);
+    if (o.kind == DDP_RADAM)
+        set_radam(&r, updates);
     return r;
 }
 
 /* A span of the weights, and of the states that there are. */
-static void apply_rule(const struct rule *r, const struct ddp__task *t,
+static void apply_rule(struct rule *r, const struct ddp__task *t,
                        const struct ddp__span *s)
 {
     const struct ddp_optimizer *o = &t->call->optim.o;
@@ -215,6 +390,7 @@ static void apply_rule(const struct rule *r, const struct ddp__task *t,
         states > 0 ? (float *)t->data[DDP__OPTIM_STATE] + s->begin : NULL;
     float *v = states > 1 ? m + ddp__len(t, DDP__OPTIM_W) : NULL;
 
+    r->x = states > 2 ? v + ddp__len(t, DDP__OPTIM_W) : NULL;
     switch (o->kind) {
 #define X(id, name, rule, ...)                                                 \
     case DDP_##id:                                                             \

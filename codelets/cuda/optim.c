@@ -91,7 +91,7 @@ static void set_rule(const struct ddp__task *t, struct ddp__k_optim *p)
     p->eps = o.eps;
 }
 
-/* The buffers that an optimizer has: state of one or two vectors, norm. */
+/* The buffers that an optimizer has: state of up to three vectors, norm. */
 static void set_buffers(const struct ddp__task *t, struct ddp__k_optim *p)
 {
     p->g = t->data[DDP__OPTIM_G];
@@ -100,6 +100,8 @@ static void set_buffers(const struct ddp__task *t, struct ddp__k_optim *p)
     p->m = t->data[DDP__OPTIM_STATE];
     if (ddp__optimizer_states(&t->call->optim.o) > 1)
         p->v = p->m + ddp__len(t, DDP__OPTIM_W);
+    if (ddp__optimizer_states(&t->call->optim.o) > 2)
+        p->x = p->v + ddp__len(t, DDP__OPTIM_W);
     p->norm = t->data[DDP__OPTIM_NORM];
 }
 

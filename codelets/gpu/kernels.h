@@ -283,7 +283,7 @@ struct ddp__k_optim {
     int spans;
     const double *stats, *norm;
     const float *g;
-    float *w, *m, *v;
+    float *w, *m, *v, *x;
     struct ddp__k_norms *part; /* SQNORM: of each block */
     size_t begin;              /* SQNORM: of g, among all parameters */
     void *half;                /* NULL, or a copy of w in half_type */

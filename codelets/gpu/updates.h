@@ -192,6 +192,8 @@ struct ddp__k_optim_shared {
     float share;           /* of running statistics: 1 / count */
     float rate1, correct2; /* Adam: lr / (1 - beta1^t), 1 / sqrt(1 - beta2^t),
                               with t the number of updates */
+    float rate_g;          /* NAdam: of the gradient; rate1 is that of m */
+    bool divides;          /* RAdam: by the root of v */
 };
 
 /* min(1, clip_norm / norm) / divisor */
@@ -204,6 +206,47 @@ DDP__DEVICE float ddp__k_gradient_factor(const struct ddp__k_optim *p)
         clip = clip < 1 ? clip : 1;
     }
     return (float)(clip / divisor);
+}
+
+/* mu_t = beta1 (1 - q^t / 2), and the product of mu_1 to mu_t: its logarithm is
+ * a series, each term of which has a geometric sum. */
+DDP__DEVICE double ddp__k_nadam_mu(double beta1, double t)
+{
+    return beta1 * (1 - pow(DDP__NADAM_BASE, t * DDP__NADAM_DECAY) / 2);
+}
+
+DDP__DEVICE double ddp__k_nadam_product(double beta1, double t)
+{
+    double log_q = log(DDP__NADAM_BASE) * DDP__NADAM_DECAY, sum = 0, half = 1;
+
+    for (int k = 1; k <= 52; k++) {
+        half /= 2;
+        sum +=
+            half / k * exp(k * log_q) * expm1(k * t * log_q) / expm1(k * log_q);
+    }
+    return pow(beta1, t) * exp(-sum);
+}
+
+DDP__DEVICE void ddp__k_begin_nadam(const struct ddp__k_optim *p,
+                                    struct ddp__k_optim_shared *sh, double t)
+{
+    double b1 = p->beta1, product = ddp__k_nadam_product(b1, t);
+    double next = ddp__k_nadam_mu(b1, t + 1);
+
+    sh->rate_g = (float)(p->lr * (1 - ddp__k_nadam_mu(b1, t)) / (1 - product));
+    sh->rate1 = (float)(p->lr * next / (1 - product * next));
+}
+
+DDP__DEVICE void ddp__k_begin_radam(const struct ddp__k_optim *p,
+                                    struct ddp__k_optim_shared *sh, double t)
+{
+    double b2 = p->beta2, power = pow(b2, t), end = 2 / (1 - b2) - 1;
+    double rho = end - 2 * t * power / (1 - power);
+    double factor = (rho - 4) * (rho - 2) * end / ((end - 4) * (end - 2) * rho);
+
+    sh->divides = rho > 5;
+    if (sh->divides)
+        sh->rate1 *= (float)sqrt(factor * (1 - power));
 }
 
 /* Once for a block. */
@@ -219,80 +262,157 @@ DDP__DEVICE void ddp__k_begin_rule(const struct ddp__k_optim *p,
         return;
     sh->rate1 = (float)(p->lr / (1 - pow((double)p->beta1, t)));
     sh->correct2 = (float)(1 / sqrt(1 - pow((double)p->beta2, t)));
+    if (p->kind == DDP_NADAM)
+        ddp__k_begin_nadam(p, sh, t);
+    if (p->kind == DDP_RADAM)
+        ddp__k_begin_radam(p, sh, t);
 }
+
+/* What an optimizer keeps for a weight. */
+struct ddp__k_states {
+    float m, v, x;
+};
 
 /* ---- rules: what is subtracted from a weight for the gradient d, and the new
  * states ----------------------------------------------------------------- */
 
 DDP__DEVICE float ddp__k_sgd(const struct ddp__k_optim *p,
                              const struct ddp__k_optim_shared *sh, float d,
-                             float *m, float *v)
+                             struct ddp__k_states *s)
 {
     (void)sh;
-    (void)m;
-    (void)v;
+    (void)s;
     return p->lr * d;
 }
 
 DDP__DEVICE float ddp__k_momentum(const struct ddp__k_optim *p,
                                   const struct ddp__k_optim_shared *sh, float d,
-                                  float *m, float *v)
+                                  struct ddp__k_states *s)
 {
     (void)sh;
-    (void)v;
-    *m = p->momentum * *m + d;
-    return p->lr * *m;
+    s->m = p->momentum * s->m + d;
+    return p->lr * s->m;
 }
 
 DDP__DEVICE float ddp__k_momentum_flux(const struct ddp__k_optim *p,
                                        const struct ddp__k_optim_shared *sh,
-                                       float d, float *m, float *v)
+                                       float d, struct ddp__k_states *s)
 {
     (void)sh;
-    (void)v;
-    *m = p->momentum * *m + p->lr * d;
-    return *m;
+    s->m = p->momentum * s->m + p->lr * d;
+    return s->m;
 }
 
 DDP__DEVICE float ddp__k_nesterov(const struct ddp__k_optim *p,
                                   const struct ddp__k_optim_shared *sh, float d,
-                                  float *m, float *v)
+                                  struct ddp__k_states *s)
 {
     (void)sh;
-    (void)v;
-    *m = p->momentum * *m + d;
-    return p->lr * (d + p->momentum * *m);
+    s->m = p->momentum * s->m + d;
+    return p->lr * (d + p->momentum * s->m);
 }
 
 DDP__DEVICE float ddp__k_adam(const struct ddp__k_optim *p,
                               const struct ddp__k_optim_shared *sh, float d,
-                              float *m, float *v)
+                              struct ddp__k_states *s)
 {
-    *m = p->beta1 * *m + (1 - p->beta1) * d;
-    *v = p->beta2 * *v + (1 - p->beta2) * (d * d);
-    return sh->rate1 * *m / (sqrtf(*v) * sh->correct2 + p->eps);
+    s->m = p->beta1 * s->m + (1 - p->beta1) * d;
+    s->v = p->beta2 * s->v + (1 - p->beta2) * (d * d);
+    return sh->rate1 * s->m / (sqrtf(s->v) * sh->correct2 + p->eps);
+}
+
+DDP__DEVICE float ddp__k_amsgrad(const struct ddp__k_optim *p,
+                                 const struct ddp__k_optim_shared *sh, float d,
+                                 struct ddp__k_states *s)
+{
+    s->m = p->beta1 * s->m + (1 - p->beta1) * d;
+    s->v = p->beta2 * s->v + (1 - p->beta2) * (d * d);
+    s->x = s->x > s->v ? s->x : s->v;
+    return sh->rate1 * s->m / (sqrtf(s->x) * sh->correct2 + p->eps);
+}
+
+DDP__DEVICE float ddp__k_nadam(const struct ddp__k_optim *p,
+                               const struct ddp__k_optim_shared *sh, float d,
+                               struct ddp__k_states *s)
+{
+    s->m = p->beta1 * s->m + (1 - p->beta1) * d;
+    s->v = p->beta2 * s->v + (1 - p->beta2) * (d * d);
+    return (sh->rate_g * d + sh->rate1 * s->m) /
+           (sqrtf(s->v) * sh->correct2 + p->eps);
+}
+
+DDP__DEVICE float ddp__k_radam(const struct ddp__k_optim *p,
+                               const struct ddp__k_optim_shared *sh, float d,
+                               struct ddp__k_states *s)
+{
+    s->m = p->beta1 * s->m + (1 - p->beta1) * d;
+    s->v = p->beta2 * s->v + (1 - p->beta2) * (d * d);
+    return sh->rate1 * s->m / (sh->divides ? sqrtf(s->v) + p->eps : 1);
+}
+
+DDP__DEVICE float ddp__k_adabelief(const struct ddp__k_optim *p,
+                                   const struct ddp__k_optim_shared *sh,
+                                   float d, struct ddp__k_states *s)
+{
+    float off;
+
+    s->m = p->beta1 * s->m + (1 - p->beta1) * d;
+    off = d - s->m;
+    s->v = p->beta2 * s->v + (1 - p->beta2) * (off * off) + p->eps;
+    return sh->rate1 * s->m / (sqrtf(s->v) * sh->correct2 + p->eps);
+}
+
+DDP__DEVICE float ddp__k_lion(const struct ddp__k_optim *p,
+                              const struct ddp__k_optim_shared *sh, float d,
+                              struct ddp__k_states *s)
+{
+    float c = p->beta1 * s->m + (1 - p->beta1) * d;
+
+    (void)sh;
+    s->m = p->beta2 * s->m + (1 - p->beta2) * d;
+    return c > 0 ? p->lr : c < 0 ? -p->lr : 0;
+}
+
+DDP__DEVICE float ddp__k_adagrad(const struct ddp__k_optim *p,
+                                 const struct ddp__k_optim_shared *sh, float d,
+                                 struct ddp__k_states *s)
+{
+    (void)sh;
+    s->m += d * d;
+    return p->lr * d / (sqrtf(s->m) + p->eps);
+}
+
+DDP__DEVICE float ddp__k_adadelta(const struct ddp__k_optim *p,
+                                  const struct ddp__k_optim_shared *sh, float d,
+                                  struct ddp__k_states *s)
+{
+    (void)sh;
+    s->m = p->beta2 * s->m + (1 - p->beta2) * (d * d);
+    d *= sqrtf(s->v + p->eps) / sqrtf(s->m + p->eps);
+    s->v = p->beta2 * s->v + (1 - p->beta2) * (d * d);
+    return p->lr * d;
 }
 
 DDP__DEVICE float ddp__k_rmsprop(const struct ddp__k_optim *p,
                                  const struct ddp__k_optim_shared *sh, float d,
-                                 float *m, float *v)
+                                 struct ddp__k_states *s)
 {
     (void)sh;
-    *m = p->beta2 * *m + (1 - p->beta2) * (d * d);
-    d = d / (sqrtf(*m) + p->eps);
+    s->m = p->beta2 * s->m + (1 - p->beta2) * (d * d);
+    d = d / (sqrtf(s->m) + p->eps);
     if (p->v)
-        d = *v = p->momentum * *v + d;
+        d = s->v = p->momentum * s->v + d;
     return p->lr * d;
 }
 
 DDP__DEVICE float ddp__k_apply_rule(const struct ddp__k_optim *p,
                                     const struct ddp__k_optim_shared *sh,
-                                    float d, float *m, float *v)
+                                    float d, struct ddp__k_states *s)
 {
     switch (p->kind) {
 #define X(id, name, rule, ...)                                                 \
     case DDP_##id:                                                             \
-        return ddp__k_##rule(p, sh, d, m, v);
+        return ddp__k_##rule(p, sh, d, s);
         DDP__OPTIMIZERS(X)
 #undef X
     }
@@ -317,14 +437,14 @@ DDP__DEVICE float ddp__k_gradient(const struct ddp__k_optim *p,
 DDP__DEVICE float ddp__k_update(const struct ddp__k_optim *p,
                                 const struct ddp__k_span *s,
                                 const struct ddp__k_optim_shared *sh, float g,
-                                float w, float *m, float *v)
+                                float w, struct ddp__k_states *state)
 {
     if (s->running)
         return sh->share > 0
                    ? (1 - s->momentum) * w + s->momentum * sh->share * g
                    : w;
     return s->keep * w -
-           ddp__k_apply_rule(p, sh, ddp__k_gradient(p, s, sh, g, w), m, v);
+           ddp__k_apply_rule(p, sh, ddp__k_gradient(p, s, sh, g, w), state);
 }
 
 /* Element e of weights and state. */
@@ -333,14 +453,16 @@ DDP__DEVICE void ddp__k_update_one(const struct ddp__k_optim *p,
                                    const struct ddp__k_optim_shared *sh,
                                    size_t e)
 {
-    float m = p->m ? p->m[e] : 0, v = p->v ? p->v[e] : 0, w;
+    struct ddp__k_states state = {p->m ? p->m[e] : 0, p->v ? p->v[e] : 0,
+                                  p->x ? p->x[e] : 0};
 
-    w = ddp__k_update(p, s, sh, p->g[e], p->w[e], &m, &v);
-    p->w[e] = w;
+    p->w[e] = ddp__k_update(p, s, sh, p->g[e], p->w[e], &state);
     if (p->m && !s->running)
-        p->m[e] = m;
+        p->m[e] = state.m;
     if (p->v && !s->running)
-        p->v[e] = v;
+        p->v[e] = state.v;
+    if (p->x && !s->running)
+        p->x[e] = state.x;
 }
 
 /* A span within a tile: threads side by side take elements side by side. */

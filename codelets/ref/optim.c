@@ -14,7 +14,9 @@ struct rule {
     struct ddp_optimizer o;
     double lr, divisor, clip;
     double correct1, correct2; /* Adam: 1 - beta^updates */
-    float *m, *v;              /* states, of the whole bucket */
+    double updates;
+    double product;   /* NAdam: of mu_1 to mu_updates */
+    float *m, *v, *x; /* states, of the whole bucket */
 };
 
 /* min(1, clip_norm / norm), as PyTorch's clip_grad_norm_ */
@@ -38,6 +40,21 @@ static double clip_value(const struct ddp_optimizer *o, double g)
     return most > 0 ? fmin(fmax(g, -most), most) : g;
 }
 
+/* NAdam's beta1 of update t */
+static double nadam_mu(const struct rule *r, double t)
+{
+    return r->o.beta1 * (1 - pow(DDP__NADAM_BASE, t * DDP__NADAM_DECAY) / 2);
+}
+
+static double nadam_product(const struct rule *r)
+{
+    double product = 1;
+
+    for (double t = 1; t <= r->updates && product > 1e-30; t++)
+        product *= nadam_mu(r, t);
+    return product;
+}
+
 static struct rule rule_of(const struct ddp__task *t)
 {
     struct ddp_optimizer o = ddp__optimizer_of(t);
@@ -47,9 +64,13 @@ static struct rule rule_of(const struct ddp__task *t)
     r.divisor = stats[DDP__STAT_DIVISOR];
     r.correct1 = 1 - pow(o.beta1, stats[DDP__STAT_UPDATES]);
     r.correct2 = 1 - pow(o.beta2, stats[DDP__STAT_UPDATES]);
+    r.updates = stats[DDP__STAT_UPDATES];
+    r.product = o.kind == DDP_NADAM ? nadam_product(&r) : 0;
     r.m = t->data[DDP__OPTIM_STATE];
     if (ddp__optimizer_states(&o) > 1)
         r.v = r.m + ddp__len(t, DDP__OPTIM_W);
+    if (ddp__optimizer_states(&o) > 2)
+        r.x = r.v + ddp__len(t, DDP__OPTIM_W);
     return r;
 }
 
@@ -88,16 +109,113 @@ static double nesterov(const struct rule *r, size_t i, double g)
     return r->lr * (g + (double)r->o.momentum * v);
 }
 
-/* m and v are decayed means of g and g^2, each divided by 1 - beta^t. */
+/* m and v are decayed means of g and g^2. */
+static void update_means(const struct rule *r, size_t i, double g, double *m,
+                         double *v)
+{
+    double b1 = r->o.beta1, b2 = r->o.beta2;
+
+    *m = b1 * r->m[i] + (1 - b1) * g;
+    *v = b2 * r->v[i] + (1 - b2) * g * g;
+    r->m[i] = (float)*m;
+    r->v[i] = (float)*v;
+}
+
+/* Each of them is divided by 1 - beta^t. */
 static double adam(const struct rule *r, size_t i, double g)
+{
+    double m, v;
+
+    update_means(r, i, g, &m, &v);
+    return r->lr * (m / r->correct1) / (sqrt(v / r->correct2) + r->o.eps);
+}
+
+/* x is the largest v so far, and takes its place. */
+static double amsgrad(const struct rule *r, size_t i, double g)
+{
+    double m, v, x;
+
+    update_means(r, i, g, &m, &v);
+    x = fmax(r->x[i], v);
+    r->x[i] = (float)x;
+    return r->lr * (m / r->correct1) / (sqrt(x / r->correct2) + r->o.eps);
+}
+
+/* w -= lr ((1 - mu_t) / (1 - p_t) g + mu_t+1 / (1 - p_t+1) m) over the root of
+ * v / (1 - beta2^t), with p_t = mu_1 ... mu_t. */
+static double nadam(const struct rule *r, size_t i, double g)
+{
+    double next = nadam_mu(r, r->updates + 1), m, v;
+
+    update_means(r, i, g, &m, &v);
+    g *= (1 - nadam_mu(r, r->updates)) / (1 - r->product);
+    m *= next / (1 - r->product * next);
+    return r->lr * (g + m) / (sqrt(v / r->correct2) + r->o.eps);
+}
+
+/* How much the variance of Adam's division by the root of v is more than after
+ * many updates; 0: too few of them were made to say. */
+static double rectification(const struct rule *r)
+{
+    double b2 = r->o.beta2, t = r->updates, end = 2 / (1 - b2) - 1;
+    double rho = end - 2 * t * pow(b2, t) / (1 - pow(b2, t));
+
+    if (rho <= 5)
+        return 0;
+    return sqrt((rho - 4) * (rho - 2) * end / ((end - 4) * (end - 2) * rho));
+}
+
+static double radam(const struct rule *r, size_t i, double g)
+{
+    double factor = rectification(r), m, v;
+
+    update_means(r, i, g, &m, &v);
+    if (factor > 0)
+        m *= factor * sqrt(r->correct2) / (sqrt(v) + r->o.eps);
+    return r->lr * m / r->correct1;
+}
+
+/* v is the decayed mean of (g - m)^2, and eps is added to it each time. */
+static double adabelief(const struct rule *r, size_t i, double g)
 {
     double b1 = r->o.beta1, b2 = r->o.beta2;
     double m = b1 * r->m[i] + (1 - b1) * g;
-    double v = b2 * r->v[i] + (1 - b2) * g * g;
+    double v = b2 * r->v[i] + (1 - b2) * (g - m) * (g - m) + r->o.eps;
 
     r->m[i] = (float)m;
     r->v[i] = (float)v;
     return r->lr * (m / r->correct1) / (sqrt(v / r->correct2) + r->o.eps);
+}
+
+/* The sign of one mean is the step, and another is kept. */
+static double lion(const struct rule *r, size_t i, double g)
+{
+    double b1 = r->o.beta1, b2 = r->o.beta2, m = r->m[i];
+    double c = b1 * m + (1 - b1) * g;
+
+    r->m[i] = (float)(b2 * m + (1 - b2) * g);
+    return r->lr * ((c > 0) - (c < 0));
+}
+
+/* v, here in m, is the sum of all g^2. */
+static double adagrad(const struct rule *r, size_t i, double g)
+{
+    double v = r->m[i] + g * g;
+
+    r->m[i] = (float)v;
+    return r->lr * g / (sqrt(v) + r->o.eps);
+}
+
+/* Decayed means of g^2 and of the squares of what it makes of g. */
+static double adadelta(const struct rule *r, size_t i, double g)
+{
+    double b2 = r->o.beta2, eps = r->o.eps;
+    double m = b2 * r->m[i] + (1 - b2) * g * g;
+    double d = g * sqrt(r->v[i] + eps) / sqrt(m + eps);
+
+    r->m[i] = (float)m;
+    r->v[i] = (float)(b2 * r->v[i] + (1 - b2) * d * d);
+    return r->lr * d;
 }
 
 static double rmsprop(const struct rule *r, size_t i, double g)
