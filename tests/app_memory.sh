@@ -47,7 +47,7 @@ within()
 
 within 20000000 "$imagenet" --version
 if [ $rc != 0 ]; then # a sanitizer takes more
-    skip 7 "address space cannot be limited here"
+    skip 9 "address space cannot be limited here"
     done_testing
 fi
 
@@ -65,4 +65,19 @@ for kib in 300000 400000 450000; do
 done
 [ $short -gt 0 ]
 point $? "$short runs had too little"
+
+# It is short for a thread, where StarPU would abort.  The loader of programs
+# ends with 127 if there is less.
+wrong=0 threads=0
+for kib in $(seq 96000 6000 180000); do
+    within "$kib" "$imagenet" train "$data" --model resnet18 --img-size 64 \
+        -b 16 --steps 1 --no-val --lr 0.1 --output "$tmp/thread$kib"
+    [ $rc = 71 ] || [ $rc = 127 ] || [ $rc = 0 ] || wrong=$((wrong + 1))
+    grep -q "out of memory for threads: the workers need 2" "$tmp/err" &&
+        threads=$((threads + 1))
+done
+[ $wrong = 0 ]
+point $? "$wrong runs ended with another code than 71"
+[ $threads -gt 0 ]
+point $? "$threads runs had no room for threads"
 done_testing

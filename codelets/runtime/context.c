@@ -28,6 +28,7 @@
 #include "runtime/scheduler.h"
 #include "runtime/scheduler_names.h"
 #include "runtime/starpu_env.h"
+#include "runtime/threads.h"
 
 const char *ddp_version(void)
 {
@@ -174,6 +175,16 @@ static int check_machine(ddp_t *ddp)
     return starpu_is_initialized() ? 0 : ddp__starpu_home_choose(&ddp->home);
 }
 
+/* A worker is a thread. */
+static int check_threads(const ddp_t *ddp, const struct starpu_conf *conf)
+{
+    int cpus = conf->ncpus >= 0 ? conf->ncpus : ddp->topology.machine.cores;
+
+    if (is_simulated() || starpu_is_initialized())
+        return 0;
+    return ddp__threads_check(cpus + ddp->gpus.count);
+}
+
 static int start_starpu(ddp_t *ddp, const struct ddp_config *cfg)
 {
     struct starpu_conf conf;
@@ -198,6 +209,8 @@ static int start_starpu(ddp_t *ddp, const struct ddp_config *cfg)
     if ((rc = check_machine(ddp)) < 0)
         return rc;
     ddp__place_workers(ddp, &conf);
+    if ((rc = check_threads(ddp, &conf)) < 0)
+        return rc;
     if ((rc = init_by_policy(ddp, &conf)) == 0)
         return 0;
     if (rc == -ENODEV)

@@ -58,6 +58,8 @@ CODELETS_SOURCES += \
     %D%/task_group.c \
     %D%/task_group.h \
     %D%/task_queue.h \
+    %D%/threads.c \
+    %D%/threads.h \
     %D%/topology.c \
     %D%/topology.h \
     %D%/trace.c \
