@@ -1251,6 +1251,10 @@ struct ddp_train_config {
     int64_t trace_first; /* steps of this process before them */
     int64_t trace_steps;
     ddp_count_f on_eval_count; /* of ddp_trainer_evaluate(), with arg */
+    bool shard_optimizer;      /* of each part of the weights one rank keeps the
+                                  optimizer's state and makes the update (ZeRO-1):
+                                  less memory, the same weights and checkpoints. An
+                                  error that ends a run writes no checkpoint first */
 };
 
 /* Fill in the defaults.  Of the optimizer there is none (its lr is -1): a

@@ -31,14 +31,20 @@ if ! command -v mpirun >/dev/null || [ ! -e "$builddir/.libs/ddp_mpi.so" ]; then
     exits 69 "a rank in a build without MPI: exit code 69"
     complains "MPI cannot be used: .*install an MPI and build libddp again" \
         "with what to do"
-    skip 23 "no MPI here"
+    skip 31 "no MPI here"
     done_testing
 fi
 
 if ! has_mpi; then
-    skip 23 "$why"
+    skip 31 "$why"
     done_testing
 fi
+
+# result: the final line, without the speed and the files
+result()
+{
+    tail -n 1 "$tmp/out" | sed 's/ img.s=[^ ]*//; s/ best=.* last=[^ ]*//'
+}
 
 # same N NAME OPTIONS...: N ranks have the weights and the result of one
 same()
@@ -48,12 +54,12 @@ same()
     if [ ! -e "$tmp/$name.want" ]; then
         # shellcheck disable=SC2086
         run "$imagenet" train $net "$@" --output "$tmp/$name"
-        tail -n 1 "$tmp/out" | sed 's/img.s=[^ ]* //' >"$tmp/$name.want"
+        result >"$tmp/$name.want"
     fi
     # shellcheck disable=SC2086
     ranks "$n" "$imagenet" train $net "$@" --output "$tmp/$name-$n"
     exits 0 "$name: $n ranks succeed"
-    tail -n 1 "$tmp/out" | sed 's/img.s=[^ ]* //' | cmp -s - "$tmp/$name.want"
+    result | cmp -s - "$tmp/$name.want"
     point $? "$name: the result and the weights are those of one process"
 }
 
@@ -77,6 +83,22 @@ same 2 dropout --model mobilenet_v2 --drop 0.2 --epochs 1 --lanes 3 \
 same 2 f16 --backend ref --model mlp --hidden 16 --dtype f16 --opt adamw \
     --lanes 5 --sub-batch 3
 
+# The optimizer's state is divided among ranks, and whole in checkpoints.
+adam="--opt adamw --lr 0.002 $whole"
+# shellcheck disable=SC2086
+for n in 2 3; do
+    same $n adam $adam --shard-optimizer
+done
+# shellcheck disable=SC2086
+ranks 3 "$imagenet" train $net $adam --shard-optimizer --output "$tmp/shard" \
+    --time-limit 1
+exits 75 "a time limit with divided state: exit code 75"
+# shellcheck disable=SC2086
+ranks 2 "$imagenet" train $net $adam --output "$tmp/shard"
+says "^resume: step=[1-5] " "2 ranks without divided state resume"
+result | cmp -s - "$tmp/adam.want"
+point $? "to the same weights"
+
 # A checkpoint of 3 ranks is that of any other number.
 # shellcheck disable=SC2086
 ranks 3 "$imagenet" train $net $whole --output "$tmp/stop" --time-limit 1
@@ -86,7 +108,7 @@ point $? "which is said once"
 # shellcheck disable=SC2086
 ranks 2 "$imagenet" train $net $whole --output "$tmp/stop"
 says "^resume: step=[1-5] " "2 ranks resume"
-tail -n 1 "$tmp/out" | sed 's/img.s=[^ ]* //' | cmp -s - "$tmp/f32.want"
+result | cmp -s - "$tmp/f32.want"
 point $? "to the same weights"
 
 # What goes wrong on one rank.
@@ -95,6 +117,7 @@ cat >"$tmp/odd" <<'EOF'
 [ "$OMPI_COMM_WORLD_RANK" = 1 ] || exec "$imagenet" "$@"
 case $ODD in
     lr) exec "$imagenet" "$@" --lr 0.06 ;;
+    shard) exec "$imagenet" "$@" --shard-optimizer ;;
     data) exec "$imagenet" "$@" --data /nowhere ;;
     backend) exec "$imagenet" "$@" --backend ref ;;
 esac
@@ -116,6 +139,10 @@ complains "rank 1 has other settings than rank 0: there --lr is 0.05, in this ru
 point $? "once"
 [ $rc != 0 ]
 point $? "with an exit code"
+# shellcheck disable=SC2086
+ranks 2 env ODD=shard "$tmp/odd" train $net --output "$tmp/e"
+complains "rank 1 has other settings than rank 0: only one of them has shard_optimizer" \
+    "a rank that would divide the state alone is refused"
 # shellcheck disable=SC2086
 ranks 2 env ODD=backend "$tmp/odd" train $net --output "$tmp/e"
 complains "rank 1 has other settings than rank 0: there devices is CPU .*, in this run CPU .plain C, bf16, f16. with libddp" \
@@ -154,7 +181,7 @@ point $? "a rank that is killed ends the run"
 # shellcheck disable=SC2086
 ranks 3 "$imagenet" train $net $whole --output "$tmp/d"
 says "^resume: step=[1-6] " "the same command resumes"
-tail -n 1 "$tmp/out" | sed 's/img.s=[^ ]* //' | cmp -s - "$tmp/f32.want"
+result | cmp -s - "$tmp/f32.want"
 point $? "to the same weights"
 
 # ddprun goes on with the ranks that are left.
@@ -165,7 +192,7 @@ run env ODD=-KILL WAIT="$tmp/r/ckpt/latest" bash "$srcdir/contrib/ddprun" \
 complains "^ddprun: a rank was lost .*again with 2$" "ddprun starts it again"
 complains "^ddprun: a rank was lost .*again with 1$" "and again"
 exits 0 "until it ends"
-tail -n 1 "$tmp/out" | sed 's/img.s=[^ ]* //' | cmp -s - "$tmp/f32.want"
+result | cmp -s - "$tmp/f32.want"
 point $? "to the same weights"
 
 # Each alone, on request.

@@ -359,6 +359,9 @@ static const struct opt_group length = {
             "gradient accumulators, the number of devices that can share a "
             "step [8, or one for each device, or the number of sub-batches if "
             "smaller]"),
+        FLAG("shard-optimizer", shard_optimizer,
+             "with several ranks: each keeps a part of the optimizer's state "
+             "(ZeRO-1), which takes less memory; the weights are the same"),
         END,
     },
 };

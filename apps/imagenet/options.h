@@ -33,7 +33,7 @@ struct settings {
     double clip_grad, smoothing, drop, drop_path, ema_decay;
     int64_t max_nan_steps;
     double warmup_epochs, warmup_lr, decay_epochs, decay_rate, min_lr;
-    bool decay_all, drop_last;
+    bool decay_all, drop_last, shard_optimizer;
     /* output */
     char *output;
     int64_t eval_every, log_every, trace;

@@ -236,4 +236,5 @@ void recipe_config(const struct opts *o, const struct settings *s,
     cfg->ema_decay = s->ema_decay;
     cfg->tta = setup_tta(s);
     cfg->drop_last = s->drop_last;
+    cfg->shard_optimizer = s->shard_optimizer;
 }

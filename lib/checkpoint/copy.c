@@ -11,6 +11,8 @@
 #include "checkpoint/copy.h"
 #include "checkpoint/files.h"
 #include "engine/ema.h"
+#include "engine/ranks.h"
+#include "engine/shard.h"
 #include "graph/params.h"
 #include "ops_optim.h"
 
@@ -71,27 +73,47 @@ void ddp__ckpt_copy_free(struct ddp__ckpt_copy *c)
     *c = (struct ddp__ckpt_copy){0};
 }
 
+/* Whether this rank has that vector. */
+static bool has_vector(const struct ddp__engine *e,
+                       const struct ddp__ckpt_set *s, int b)
+{
+    return s->handle != state_handle || ddp__shard_keeps(e, b);
+}
+
+/* A bucket of a set: from the engine, or (restore) to it. */
+static int copy_vector(const struct ddp__engine *e,
+                       const struct ddp__ckpt_set *s, int b, float *copy,
+                       bool restore)
+{
+    size_t len = e->params->bucket[b].len;
+    struct ddp__handle *h = s->handle(e, b);
+    float *data;
+
+    if (!has_vector(e, s, b))
+        return 0;
+    if (!(data = ddp__handle_open(h, restore, "checkpoints")))
+        return ddp_errcode();
+    data += (size_t)s->index * len;
+    memcpy(restore ? data : copy, restore ? copy : data, len * 4);
+    ddp__handle_close(h);
+    return 0;
+}
+
 static int copy_buckets(struct ddp__ckpt_copy *c, const struct ddp__engine *e,
                         bool restore)
 {
+    int rc = 0;
+
     for (int i = 0; i < c->sets; i++) {
         const struct ddp__ckpt_set *s = &c->set[i];
         float *copy = c->data[i];
 
-        for (int b = 0; b < c->params->buckets; b++) {
-            struct ddp__handle *h = s->handle(e, b);
-            size_t len = c->params->bucket[b].len;
-            float *data = ddp__handle_open(h, restore, "checkpoints");
-
-            if (!data)
-                return ddp_errcode();
-            data += (size_t)s->index * len;
-            memcpy(restore ? data : copy, restore ? copy : data, len * 4);
-            ddp__handle_close(h);
-            copy += len;
+        for (int b = 0; b < c->params->buckets && rc == 0; b++) {
+            rc = copy_vector(e, s, b, copy, restore);
+            copy += c->params->bucket[b].len;
         }
     }
-    return 0;
+    return rc;
 }
 
 int ddp__ckpt_copy_save(struct ddp__ckpt_copy *c, const struct ddp__engine *e)
@@ -103,6 +125,50 @@ int ddp__ckpt_copy_restore(struct ddp__ckpt_copy *c,
                            const struct ddp__engine *e)
 {
     return copy_buckets(c, e, true);
+}
+
+/* ---- what other ranks keep ---------------------------------------------- */
+
+/* A set of states through `room`, which holds any bucket. */
+static int collect_set(const struct ddp__engine *e,
+                       const struct ddp__ckpt_set *s, float *room, float *copy)
+{
+    int rc = 0;
+
+    for (int b = 0; b < e->params->buckets && rc == 0; b++) {
+        size_t len = e->params->bucket[b].len;
+
+        if ((rc = copy_vector(e, s, b, room, false)) == 0)
+            rc = ddp_bcast(e->ddp, room, len * 4, e->keeper[b]);
+        if (rc == 0 && copy)
+            memcpy(copy, room, len * 4);
+        copy = copy ? copy + len : NULL;
+    }
+    return rc;
+}
+
+int ddp__ckpt_copy_collect(struct ddp__ckpt_copy *c,
+                           const struct ddp__engine *e)
+{
+    struct ddp__ckpt_set set[DDP__CKPT_SETS];
+    int rc, sets = list_sets(e, set);
+    size_t most = 0;
+    float *room;
+
+    for (int b = 0; b < e->params->buckets; b++)
+        if (e->params->bucket[b].len > most)
+            most = e->params->bucket[b].len;
+    room = malloc((most + 1) * sizeof(*room));
+    rc = ddp__ranks_agree(e->ddp, room ? 0
+                                       : ddp__fail(DDP_ENOMEM,
+                                                   "out of memory for the "
+                                                   "other ranks' state of the "
+                                                   "optimizer"));
+    for (int i = 0; i < sets && rc == 0; i++)
+        if (set[i].handle == state_handle)
+            rc = collect_set(e, &set[i], room, c ? c->data[i] : NULL);
+    free(room);
+    return rc;
 }
 
 /* ---- tensors ------------------------------------------------------------ */

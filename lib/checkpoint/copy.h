@@ -38,6 +38,10 @@ void ddp__ckpt_copy_free(struct ddp__ckpt_copy *c);
 /* Fill the sets from the engine that the copy was created for, or the engine
  * from the sets.  Between steps. */
 int ddp__ckpt_copy_save(struct ddp__ckpt_copy *c, const struct ddp__engine *e);
+/* Where ranks divide the optimizer's state, every rank calls this between
+ * steps: fill the rest of c, which may be NULL, from the ranks that keep it. */
+int ddp__ckpt_copy_collect(struct ddp__ckpt_copy *c,
+                           const struct ddp__engine *e);
 int ddp__ckpt_copy_restore(struct ddp__ckpt_copy *c,
                            const struct ddp__engine *e);
 

@@ -14,6 +14,7 @@
 #include "engine/comm.h"
 #include "engine/engine.h"
 #include "engine/exchange.h"
+#include "engine/shard.h"
 #include "engine/step.h"
 #include "runtime/context.h"
 #include "runtime/trace.h"
@@ -392,6 +393,7 @@ void ddp__comm_fail(struct ddp__engine *e, const struct ddp__step *s)
         if (e->reached[b] && place++ >= e->exchanged &&
             submit(e, s, b, true) < 0)
             return;
-    if (place >= e->exchanged)
-        submit(e, s, -1, true);
+    if (place++ >= e->exchanged && submit(e, s, -1, true) < 0)
+        return;
+    ddp__shard_fail(e, s, place);
 }

@@ -12,6 +12,7 @@
 #include "engine/lanes.h"
 #include "engine/loss_scaler.h"
 #include "engine/reduce.h"
+#include "engine/shard.h"
 #include "graph/params_bind.h"
 #include "runtime/cost.h"
 #include "runtime/devices.h"
@@ -229,7 +230,7 @@ static int make_state(struct ddp__engine *e, int b)
 {
     size_t size = state_len(e, b) * 4;
 
-    if (!size)
+    if (!size || !ddp__shard_keeps(e, b))
         return 0;
     if (!(e->state_memory[b] = ddp__pool_alloc(size)))
         return ddp__fail(DDP_ENOMEM, "out of memory for the optimizer's state");
@@ -243,6 +244,7 @@ static int make_update(struct ddp__engine *e)
     int rc = 0;
 
     e->optimizer = *e->spec.optimizer;
+    rc = ddp__shard_new(e);
     for (int b = 0; rc == 0 && b < e->params->buckets; b++)
         if ((rc = make_state(e, b)) == 0 && (rc = prepare_optim(e, b)) == 0)
             rc = prepare_sqnorm(e, b);
@@ -461,6 +463,7 @@ static void end_engine(struct ddp__engine *e)
     free(e->optim);
     free(e->sqnorm);
     free(e->owner);
+    free(e->keeper);
     free(e->result);
     ddp__context_unbind(e->ddp, &e->bound);
     *e = (struct ddp__engine){.ddp = NULL};

@@ -22,6 +22,7 @@ struct ddp__engine_spec {
     const struct ddp_optimizer *optimizer; /* NULL: weights are not updated */
     double ema_decay; /* of the averages of the weights; 0: no averages */
     bool keep;   /* activations keep their memory until ddp__engine_rest() */
+    bool shard;  /* the optimizer's state is divided among ranks */
     bool shared; /* all ranks run each step together, with some lanes each */
     const int64_t *count; /* atomic: of this rank, for ddp__agreed; or NULL */
 };
@@ -73,7 +74,8 @@ struct ddp__engine {
     struct ddp__call merge_stats, decide, end;
     struct ddp__call fence[DDP_MAX_BUFFERS];         /* by number of buffers */
     struct ddp__call *merge_bucket, *optim, *sqnorm; /* by bucket */
-    int *owner; /* by bucket: the worker it is merged and updated on */
+    int *owner;  /* by bucket: the worker it is merged and updated on */
+    int *keeper; /* by bucket: the rank with its state; NULL: all have it */
     struct ddp__lock lock;       /* of results */
     struct ddp__result *result;  /* ring of run_ahead + 1 */
     int64_t submitted, finished; /* steps */

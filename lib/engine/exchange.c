@@ -220,6 +220,48 @@ void ddp__exchange_end(struct ddp__exchange *x)
     free(x->room);
 }
 
+/* ---- a vector of one rank ----------------------------------------------- */
+
+enum { PASS_PART = 4 << 20 }; /* bytes */
+
+int ddp__pass_begin(struct ddp__pass *p, struct ddp__wire *w, int tag, int root,
+                    void *data, size_t len)
+{
+    *p = (struct ddp__pass){.root = root, .data = data, .len = len};
+    return messages_new(&p->m, w, tag, w->count);
+}
+
+static int pass_part(struct ddp__pass *p)
+{
+    size_t left = p->len - p->done, len = left < PASS_PART ? left : PASS_PART;
+    char *data = p->data + p->done;
+    int me = p->m.wire->rank, rc = 0;
+
+    if (me != p->root)
+        rc = receive(&p->m, p->root, data, len);
+    for (int r = 0; me == p->root && r < p->m.wire->count && rc == 0; r++)
+        if (r != me)
+            rc = send(&p->m, r, data, len);
+    p->done += len;
+    return rc;
+}
+
+int ddp__pass_poll(struct ddp__pass *p)
+{
+    int rc = poll_messages(&p->m);
+
+    while (rc == 1 && p->done < p->len)
+        if ((rc = pass_part(p)) == 0)
+            rc = poll_messages(&p->m);
+    return rc;
+}
+
+void ddp__pass_end(struct ddp__pass *p)
+{
+    if (is_over(&p->m))
+        free(p->m.request);
+}
+
 /* ---- something small of every rank -------------------------------------- */
 
 int ddp__gather_new(struct ddp__gather *g, struct ddp__wire *w, int tag,

@@ -51,6 +51,22 @@ int ddp__exchange_begin(struct ddp__exchange *x, struct ddp__wire *w,
 int ddp__exchange_poll(struct ddp__exchange *x); /* 1: done; 0: not yet */
 void ddp__exchange_end(struct ddp__exchange *x);
 
+/* ---- a vector of one rank --------------------------------------------------
+ */
+
+/* Every rank gets what the root has. */
+struct ddp__pass {
+    struct ddp__messages m;
+    int root;
+    char *data; /* not owned */
+    size_t len, done;
+};
+
+int ddp__pass_begin(struct ddp__pass *p, struct ddp__wire *w, int tag, int root,
+                    void *data, size_t len);
+int ddp__pass_poll(struct ddp__pass *p); /* 1: done; 0: not yet */
+void ddp__pass_end(struct ddp__pass *p);
+
 /* ---- something small of every rank ----------------------------------------
  */
 

@@ -22,6 +22,8 @@ LIB_SOURCES += \
     %D%/reduce.h \
     %D%/result.c \
     %D%/result.h \
+    %D%/shard.c \
+    %D%/shard.h \
     %D%/step.c \
     %D%/step.h \
     %D%/vector.c \

@@ -12,6 +12,7 @@
 
 #include "engine/engine.h"
 #include "engine/reduce.h"
+#include "engine/shard.h"
 #include "engine/step.h"
 #include "engine/vector.h"
 #include "runtime/devices.h"
@@ -259,7 +260,22 @@ static int add_update(struct ddp__vector_task *t, int b)
         [DDP__OPTIM_STATE] = e->state[b].h ? &e->state[b] : NULL,
         [DDP__OPTIM_NORM] = e->optimizer.clip_norm > 0 ? &e->norm : NULL};
 
+    if (!ddp__shard_keeps(e, b))
+        return 0;
     return ddp__vector_add(t, &e->optim[b], e->owner[b], buf, false);
+}
+
+/* From the rank that has updated them. */
+static int submit_weights(struct ddp__engine *e, const struct ddp__step *s)
+{
+    int rc = 0;
+
+    if (!ddp__shard_used(e))
+        return 0;
+    for (int b = e->params->buckets - 1; b >= 0 && rc == 0; b--)
+        if (has_gradient(e, b))
+            rc = ddp__shard_submit(e, s, b);
+    return rc;
 }
 
 /* Update the averages of the weights, unless the loss scaler skips the step. */
@@ -292,7 +308,8 @@ static int submit_updates(struct ddp__engine *e, const struct ddp__step *s)
     int rc;
 
     if ((rc = submit_decision(e, s)) < 0 ||
-        (rc = submit_each(e, s, add_update)) < 0)
+        (rc = submit_each(e, s, add_update)) < 0 ||
+        (rc = submit_weights(e, s)) < 0)
         return rc;
     for (int b = 0; b < e->params->buckets; b++)
         if (has_gradient(e, b))

@@ -16,6 +16,8 @@
 #include "checkpoint/settings.h"
 #include "checkpoint/state.h"
 #include "checkpoint/write.h"
+#include "engine/ranks.h"
+#include "engine/shard.h"
 #include "runtime/device_list.h"
 #include "runtime/devices.h"
 #include "train/checkpoints.h"
@@ -328,6 +330,21 @@ int ddp__checkpoints_copy(const struct ddp_trainer *t,
     return rc;
 }
 
+/* Of state that ranks divide, rank 0 gets the others' part. */
+static int take_copy(struct ddp_trainer *t)
+{
+    struct ddp__ckpt_copy *copy = is_writer(t) ? &t->ckpt->copy : NULL;
+    int rc = copy ? ddp__checkpoints_copy(t, copy) : 0;
+
+    if (!ddp__shard_used(t->engine))
+        return rc;
+    if ((rc = ddp__ranks_agree(t->ddp, rc)) == 0)
+        rc = ddp__ckpt_copy_collect(copy, t->engine);
+    if (rc < 0 && copy)
+        ddp__ckpt_copy_free(copy);
+    return rc;
+}
+
 /* An earlier one that could not be written is no reason not to try. */
 static int save_state(struct ddp_trainer *t)
 {
@@ -339,7 +356,7 @@ static int save_state(struct ddp_trainer *t)
     ddp__comm_unwish(t->engine, DDP__WISH_CHECKPOINT);
     if (k->saved == t->submitted)
         return 0;
-    if (is_writer(t) && (rc = ddp__checkpoints_copy(t, &k->copy)) < 0)
+    if ((rc = take_copy(t)) < 0)
         return rc;
     k->saved = k->tried = t->submitted;
     k->saved_at = ddp__now();
@@ -381,6 +398,11 @@ int ddp__checkpoints_rescue(struct ddp_trainer *t, int rc)
 
     if (!has_work(t))
         return rc;
+    if (ddp__shard_used(t->engine)) /* other ranks may not be there to help */
+        return ddp__fail(rc,
+                         "%s; no checkpoint of the steps so far: ranks divide "
+                         "the optimizer's state",
+                         why.message);
     if ((saved = ddp_trainer_wait(t)) == 0 &&
         (saved = ddp__checkpoints_save(t)) == 0)
         saved = ddp__checkpoints_wait(t);

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "checkpoint/copy.h"
 #include "engine/ranks.h"
+#include "engine/shard.h"
 #include "runtime/context.h"
 #include "train/checkpoints.h"
 #include "train/resume.h"
@@ -91,7 +92,9 @@ int ddp_trainer_sync(ddp_trainer_t *t, int root)
         rc = t->ddp->net.wire.rank == root
                  ? ddp__checkpoints_copy(t, &copy)
                  : ddp__ckpt_copy_new(&copy, t->engine);
-    if ((rc = ddp__ranks_agree(t->ddp, rc)) == 0)
+    if ((rc = ddp__ranks_agree(t->ddp, rc)) == 0 && ddp__shard_used(t->engine))
+        rc = ddp__ckpt_copy_collect(&copy, t->engine);
+    if (rc == 0)
         rc = share_state(t, &copy, root);
     ddp__ckpt_copy_free(&copy);
     return rc;

@@ -65,6 +65,7 @@ struct ddp__engine_spec ddp__engine_spec(const struct ddp_train_config *c,
         .ring = ring_length(c, d, l->subs),
         .optimizer = mode == DDP__TRAIN ? &c->optimizer : NULL,
         .ema_decay = mode == DDP__TRAIN ? c->ema_decay : 0,
+        .shard = c->shard_optimizer,
         .shared = true,
     };
 

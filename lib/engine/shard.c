@@ -1,0 +1,203 @@
+/* shard.c - the optimizer's state, divided among ranks
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * All ranks have the sum of all gradients, so the bits of the weights do not
+ * depend on who makes the update.
+ */
+#include "config.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "engine/engine.h"
+#include "engine/exchange.h"
+#include "engine/ranks.h"
+#include "engine/shard.h"
+#include "engine/step.h"
+#include "runtime/context.h"
+
+/* ---- who keeps what ----------------------------------------------------- */
+
+/* Each bucket in turn goes to the rank that has the least so far. */
+static void choose_keepers(struct ddp__engine *e, size_t *load)
+{
+    for (int b = 0; b < e->params->buckets; b++) {
+        int least = 0;
+
+        for (int r = 1; r < e->ranks; r++)
+            if (load[r] < load[least])
+                least = r;
+        e->keeper[b] = least;
+        load[least] += e->params->bucket[b].len;
+    }
+}
+
+/* Ranks that do not agree would wait for each other. */
+static int check_same(struct ddp__engine *e)
+{
+    char mine = e->spec.shard, *all = calloc((size_t)e->ranks, 1);
+    int rc = all ? ddp__ranks_gather(e->ddp, &mine, 1, all)
+                 : ddp__fail(DDP_ENOMEM, "out of memory for the ranks");
+
+    for (int r = 1; r < e->ranks && rc == 0; r++)
+        if (all[r] != all[0])
+            rc = ddp__fail(DDP_EINVAL,
+                           "rank %d has other settings than rank 0: only one "
+                           "of them has shard_optimizer",
+                           r);
+    free(all);
+    return rc;
+}
+
+int ddp__shard_new(struct ddp__engine *e)
+{
+    size_t *load;
+    int rc = e->ranks > 1 ? check_same(e) : 0;
+
+    if (rc < 0 || e->ranks < 2 || !e->spec.shard)
+        return rc;
+    load = calloc((size_t)e->ranks, sizeof(*load));
+    e->keeper = calloc((size_t)e->params->buckets + 1, sizeof(*e->keeper));
+    if (load && e->keeper)
+        choose_keepers(e, load);
+    free(load);
+    return load && e->keeper
+               ? 0
+               : ddp__fail(DDP_ENOMEM, "out of memory for the keepers of the "
+                                       "optimizer's state");
+}
+
+bool ddp__shard_used(const struct ddp__engine *e)
+{
+    return e->keeper != NULL;
+}
+
+bool ddp__shard_keeps(const struct ddp__engine *e, int bucket)
+{
+    return !e->keeper || e->keeper[bucket] == e->ddp->net.wire.rank;
+}
+
+/* ---- weights under way -------------------------------------------------- */
+
+struct share {
+    struct ddp__net_op op; /* first */
+    struct ddp__engine *e; /* not owned */
+    int64_t step;
+    int bucket;
+    bool alone; /* the submission has failed: nothing is open */
+    char *room; /* if alone: in place of the weights; owned */
+    void *data; /* not owned */
+    struct ddp__pass pass;
+};
+
+static struct ddp__handle *weights_of(const struct share *s)
+{
+    return &s->e->params->bucket[s->bucket].handle;
+}
+
+static size_t bytes_of(const struct share *s)
+{
+    return s->e->params->bucket[s->bucket].len * sizeof(float);
+}
+
+static int begin(struct share *s, struct ddp__wire *w)
+{
+    size_t bytes = bytes_of(s);
+
+    if (s->alone)
+        s->data = s->room = calloc(1, bytes + 1);
+    else
+        s->data = ddp__handle_memory(weights_of(s));
+    if (!s->data)
+        return ddp__buffer_fail(bytes);
+    return ddp__pass_begin(&s->pass, w, s->op.tag, s->e->keeper[s->bucket],
+                           s->data, bytes);
+}
+
+static int poll_share(struct ddp__net_op *op, struct ddp__wire *w)
+{
+    struct share *s = (struct share *)op;
+    int rc = s->data ? 0 : begin(s, w);
+
+    return rc < 0 ? rc : ddp__pass_poll(&s->pass);
+}
+
+/* What came is an update, of which a later failure has to know. */
+static void note_update(struct share *s)
+{
+    struct ddp__task_group *g = &s->e->group;
+
+    if (atomic_load(&g->rc) == 0 || atomic_load(&g->failed_step) > s->step)
+        atomic_store(&g->updated_step, s->step);
+}
+
+static void finish(struct ddp__net_op *op, int rc)
+{
+    struct share *s = (struct share *)op;
+    struct ddp__engine *e = s->e;
+
+    if (s->data && !s->alone)
+        note_update(s);
+    if (rc < 0)
+        ddp__task_group_fail(&e->group, s->step, rc,
+                             rc == DDP_EPEER ? NULL : "weights between ranks",
+                             NULL);
+    if (!s->alone)
+        ddp__handle_close(weights_of(s));
+    ddp__pass_end(&s->pass);
+    free(s->room);
+    free(s);
+    ddp__task_group_add(&e->group, -1);
+}
+
+static void opened(void *arg)
+{
+    struct share *s = arg;
+
+    ddp__net_ready(&s->e->ddp->net, &s->op);
+}
+
+static int submit(struct ddp__engine *e, const struct ddp__step *step,
+                  int bucket, bool alone)
+{
+    bool ours = ddp__shard_keeps(e, bucket);
+    struct share *s = calloc(1, sizeof(*s));
+
+    if (!s) {
+        ddp__fail(DDP_ENOMEM, "out of memory for an exchange between ranks");
+        ddp__net_abandon(&e->ddp->net, DDP_ENOMEM);
+        return DDP_ENOMEM;
+    }
+    *s = (struct share){.op = {.poll = poll_share, .done = finish},
+                        .e = e,
+                        .step = step->number,
+                        .bucket = bucket,
+                        .alone = alone};
+    e->exchanged++;
+    ddp__task_group_add(&e->group, 1);
+    ddp__net_add(&e->ddp->net, &s->op, 1);
+    if (alone)
+        opened(s);
+    else
+        ddp__handle_acquire(weights_of(s), ours, !ours, opened, s);
+    return 0;
+}
+
+int ddp__shard_submit(struct ddp__engine *e, const struct ddp__step *s,
+                      int bucket)
+{
+    return submit(e, s, bucket, false);
+}
+
+/* In the order of the updates. */
+void ddp__shard_fail(struct ddp__engine *e, const struct ddp__step *s,
+                     int place)
+{
+    if (!ddp__shard_used(e) || !s->update)
+        return;
+    for (int b = e->params->buckets - 1; b >= 0; b--)
+        if (e->reached[b] && place++ >= e->exchanged &&
+            submit(e, s, b, true) < 0)
+            return;
+}
