@@ -712,8 +712,16 @@ enum ddp_augment {
     DDP_AUGMENT_SHIFT,  /* zero-pad, random crop, flip: CIFAR training */
 };
 
-/* Pillow's filters of these names, antialiased. */
-enum ddp_interpolation { DDP_BILINEAR, DDP_BICUBIC };
+/* Pillow's filters of these names, antialiased; DDP_EITHER_FILTER is bilinear
+ * or bicubic, drawn for each training image (timm's "random"). */
+enum ddp_interpolation {
+    DDP_BILINEAR,
+    DDP_BICUBIC,
+    DDP_BOX,
+    DDP_HAMMING,
+    DDP_LANCZOS,
+    DDP_EITHER_FILTER,
+};
 
 struct ddp_image_options {
     size_t struct_size;
@@ -734,6 +742,19 @@ struct ddp_image_options {
     bool upright;       /* turn images as their EXIF tag says; torchvision and
                            Pillow do not */
     enum ddp_interpolation interpolation;
+    /* With RANDOM and SHIFT only.  The steps after the crop are torchvision's
+     * transforms of the same names on 8-bit images, in this order. */
+    float max_area;      /* of the random crop; default 1 */
+    double ratio[2];     /* width / height of the random crop: least, most;
+                            default 3/4, 4/3 */
+    float vertical_flip; /* probability */
+    float jitter[4];     /* brightness, contrast, saturation: factors are drawn
+                            from max(0, 1 - x) .. 1 + x; hue, up to 0.5 turns:
+                            from -x .. x; in random order */
+    float jitter_share;  /* probability of jitter; default 1 */
+    float grayscale;     /* probability */
+    float blur;          /* probability of a Gaussian blur of 23 x 23 pixels
+                            whose deviation is drawn from 0.1 .. 2 pixels */
 };
 
 /* Fill in the defaults. */

@@ -6,8 +6,10 @@
 # Writes OUT/index, a line for each comparison:
 #   box IMAGE EXPECTED size x y w h flip filter   resized_crop(), then hflip()
 #   val IMAGE EXPECTED size resize filter         resize(), center_crop()
+#   colour RAW EXPECTED size jitter gray blur order factors    of raw bytes
 #   bad IMAGE                               Pillow refuses the file
-# filter is 0 for bilinear, 1 for bicubic.  EXPECTED is raw bytes (size, size, 3).  With IMAGES, the files of that folder
+# filter is a row of FILTERS; flip 1 is hflip(), 2 vflip().  order is that of
+# brightness, contrast, saturation, hue.  RAW, EXPECTED are bytes (size, size, 3).  With IMAGES, the files of that folder
 # are compared too.  Exits with 77 where Pillow or torchvision is missing.
 
 import io
@@ -25,7 +27,11 @@ except ImportError as e:
 
 random.seed(1)
 rng = np.random.default_rng(1)
-FILTERS = (F.InterpolationMode.BILINEAR, F.InterpolationMode.BICUBIC)
+FILTERS = (F.InterpolationMode.BILINEAR, F.InterpolationMode.BICUBIC,
+           F.InterpolationMode.BOX, F.InterpolationMode.HAMMING,
+           F.InterpolationMode.LANCZOS)
+JITTERS = (F.adjust_brightness, F.adjust_contrast, F.adjust_saturation,
+           F.adjust_hue)
 
 
 def picture(w, h, c=3):
@@ -104,12 +110,14 @@ class Writer:
             x = random.randint(0, image.width - w)
             y = random.randint(0, image.height - h)
             size = random.choice([8, 33, 64, 224])
-            flip = random.randint(0, 1)
-            kind = random.randint(0, 1)
+            flip = random.randint(0, 3)
+            kind = random.randrange(len(FILTERS))
             want = F.resized_crop(image, y, x, h, w, [size, size],
                                   FILTERS[kind])
-            if flip:
+            if flip & 1:
                 want = F.hflip(want)
+            if flip & 2:
+                want = F.vflip(want)
             print('box', path, self.expected(want), size, x, y, w, h, flip,
                   kind, file=self.index)
         for size, resize, kind in ((224, 256, 0), (32, 32, 0), (50, 77, 0),
@@ -120,6 +128,28 @@ class Writer:
                   file=self.index)
 
 
+    def compare_colours(self, steps):
+        """steps: which of brightness, contrast, saturation, hue, gray, blur"""
+        size = random.choice([13, 32, 64, 224])
+        image = picture(size, size)
+        raw = self.expected(image)
+        order = random.sample(range(4), 4)
+        factors = [random.uniform(0, 3) for _ in range(3)]
+        factors = [np.float32(f) for f in factors + [random.uniform(-.5, .5)]]
+        factors = [float(f) if i in steps else float(i < 3)
+                   for i, f in enumerate(factors)]
+        for i in order:
+            if i in steps:
+                image = JITTERS[i](image, factors[i])
+        if 4 in steps:
+            image = F.rgb_to_grayscale(image, 3)
+        blur = float(np.float32(random.uniform(0.1, 2))) if 5 in steps else 0
+        if blur:
+            image = F.gaussian_blur(image, 23, [blur, blur])
+        print('colour', raw, self.expected(image), size, int(min(steps) < 4),
+              int(4 in steps), blur, *order, *factors, file=self.index)
+
+
 def main():
     out = sys.argv[1]
     w = Writer(out)
@@ -128,6 +158,11 @@ def main():
         with open(path, 'wb') as f:
             f.write(data)
         w.compare(path, 12)
+    for i in range(6):
+        for _ in range(12):
+            w.compare_colours({i})
+    for _ in range(60):
+        w.compare_colours(set(random.sample(range(6), 3)))
     for name, data in damaged():
         path = os.path.join(out, name + '.JPEG')
         with open(path, 'wb') as f:

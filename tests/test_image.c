@@ -622,6 +622,102 @@ static void test_random_crop(void)
     is_int(flips, 0, "no_flip: none");
 }
 
+/* Areas and ratios of other ranges than the usual ones. */
+static void test_crop_ranges(void)
+{
+    struct ddp_image_options o,
+        in = {IMAGE_DEFAULTS, .augment = DDP_AUGMENT_RANDOM};
+    double areas = 0, ratios = 0;
+    int n = 4000, upside = 0, cubic = 0;
+
+    in.min_area = 0.2f;
+    in.max_area = 0.7f;
+    in.ratio[0] = 0.5;
+    in.ratio[1] = 3;
+    in.vertical_flip = 0.3f;
+    in.interpolation = DDP_EITHER_FILTER;
+    ddp__image_options(&in, 224, &o);
+    for (int i = 0; i < n; i++) {
+        uint64_t key = (uint64_t)i * 0x9E3779B97F4A7C15u;
+        struct ddp__crop c = ddp__augment(&o, key, 500, 375);
+
+        areas += c.box.w * c.box.h / (500.0 * 375) / n;
+        ratios += log((double)c.box.w / c.box.h) / n;
+        upside += c.vertical_flip;
+        cubic += c.filter == DDP_BICUBIC;
+    }
+    /* torchvision's RandomResizedCrop.get_params over 100000 draws; the means
+     * of 4000 draws deviate by 0.0021 and 0.0072, the counts by 29, 32. */
+    is_near(areas, 0.4154, 0.01, "scale 0.2 to 0.7: torchvision's area");
+    is_near(ratios, 0.242, 0.033, "ratio 1/2 to 3: torchvision's ratio");
+    is_near(upside, 0.3 * n, 140, "vertical_flip 0.3: of 3 in 10");
+    is_near(cubic, 0.5 * n, 150, "either filter: bicubic for half of them");
+}
+
+/* Factors and deviations are evenly distributed as torchvision draws them. */
+static void test_colour_plan(void)
+{
+    struct ddp_image_options o,
+        in = {IMAGE_DEFAULTS, .augment = DDP_AUGMENT_SHIFT,
+              .jitter = {0.4f, 1.5f, 0.2f, 0.1f}};
+    static const double low[] = {0.6, 0, 0.8, -0.1},
+                        high[] = {1.4, 2.5, 1.2, 0.1};
+    double sum[4] = {0}, square[4] = {0}, blur = 0;
+    int n = 24000, wrong = 0, jittered = 0, gray = 0, blurred = 0;
+    int first[4][4] = {{0}}, uneven = 0;
+
+    in.jitter_share = 0.8f;
+    in.grayscale = 0.2f;
+    in.blur = 0.5f;
+    ddp__image_options(&in, 32, &o);
+    for (int i = 0; i < n; i++) {
+        struct ddp__colour c = ddp__augment(&o, (uint64_t)i, 40, 50).colour;
+
+        for (int k = 0; k < 4; k++) {
+            double u = ((double)c.factor[k] - low[k]) / (high[k] - low[k]);
+
+            wrong += u < -1e-6 || u > 1 + 1e-6;
+            sum[k] += u / n;
+            square[k] += u * u / n;
+            first[k][c.order[k]]++;
+        }
+        jittered += c.jitter;
+        gray += c.gray;
+        blurred += c.blur > 0;
+        blur += (double)c.blur;
+    }
+    for (int k = 0; k < 4; k++) {
+        wrong +=
+            fabs(sum[k] - 1 / 2.0) > 0.009 || fabs(square[k] - 1 / 3.0) > 0.009;
+        for (int j = 0; j < 4; j++) /* deviations of 67 */
+            uneven += abs(first[k][j] - n / 4) > 300;
+    }
+    is_int(wrong, 0, "factors of jitter are even between their limits");
+    is_int(uneven, 0, "each of them comes first to last equally often");
+    is_near(jittered, 0.8 * n, 280, "jitter_share 0.8: of 8 in 10");
+    is_near(gray, 0.2 * n, 280, "grayscale 0.2: 2 in 10");
+    is_near(blurred, 0.5 * n, 350, "blur 0.5: half of them");
+    is_near(blur / blurred, 1.05, 0.025, "deviations of 0.1 to 2");
+}
+
+/* What is wrong has a sentence that says which. */
+static void test_colour_limits(void)
+{
+    struct ddp_image_options o,
+        bad[] = {{IMAGE_DEFAULTS, .jitter = {0, 0, 0, 0.6f}},
+                 {IMAGE_DEFAULTS, .grayscale = 2},
+                 {IMAGE_DEFAULTS, .blur = -1},
+                 {IMAGE_DEFAULTS, .vertical_flip = 1.5f},
+                 {IMAGE_DEFAULTS, .interpolation = DDP_EITHER_FILTER}};
+    static const char *const word[] = {"hue", "grayscale", "blur",
+                                       "vertical_flip", "interpolation"};
+
+    for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
+        ok(ddp__image_options(&bad[i], 32, &o) == DDP_EINVAL &&
+               strstr(ddp_errmsg(), word[i]),
+           "%s out of its range is refused", word[i]);
+}
+
 static void test_erased_boxes(void)
 {
     struct ddp_image_options o,
@@ -820,6 +916,9 @@ int main(void)
     test_bad();
     test_png();
     test_random_crop();
+    test_crop_ranges();
+    test_colour_plan();
+    test_colour_limits();
     test_edges();
     test_long_images();
     test_erased_boxes();

@@ -67,6 +67,33 @@ static void count(struct tally *t, int rc, const char *line, const uint8_t *x,
 /* Paths as they are. */
 static struct ddp__storage *here;
 
+static void one_colour(const char *line, struct tally *t)
+{
+    static uint8_t x[MAX_SIZE * MAX_SIZE * 3];
+    struct ddp__bytes file = {0}, room = {0};
+    char path[512], expected[512];
+    struct ddp__colour c = {0};
+    int size, jitter, gray, rc = DDP_EDATA;
+    uint8_t *at = c.order;
+    float *f = c.factor;
+
+    if (sscanf(line,
+               "colour %511s %511s %d %d %d %f %hhu %hhu %hhu %hhu %f %f "
+               "%f %f",
+               path, expected, &size, &jitter, &gray, &c.blur, &at[0], &at[1],
+               &at[2], &at[3], &f[0], &f[1], &f[2], &f[3]) != 14)
+        bail_out("cannot read %s", line);
+    c.jitter = jitter;
+    c.gray = gray;
+    if (ddp__file_load(path, 1 << 30, &file) == 0 && file.len <= sizeof(x)) {
+        memcpy(x, file.data, file.len);
+        rc = ddp__colour_apply(&c, size, &room, x);
+    }
+    count(t, rc, line, x, size, expected);
+    free(file.data);
+    free(room.data);
+}
+
 static void one_line(const char *line, struct tally *t)
 {
     static uint8_t x[MAX_SIZE * MAX_SIZE * 3];
@@ -78,7 +105,9 @@ static void one_line(const char *line, struct tally *t)
 
     if (sscanf(line, "%7s %511s %n", kind, path, &at) != 2)
         return;
-    if (!strcmp(kind, "bad")) {
+    if (!strcmp(kind, "colour")) {
+        one_colour(line, t);
+    } else if (!strcmp(kind, "bad")) {
         ddp__image_options(&in, 224, &o);
         t->accepted +=
             ddp__image_load(here, path, &o, DDP__AS_STORED, 0, x) != DDP_EDATA;
@@ -86,7 +115,8 @@ static void one_line(const char *line, struct tally *t)
                       &c.box.x, &c.box.y, &c.box.w, &c.box.h, &flip,
                       &filter) == 8) {
         c.w = c.h = size;
-        c.flip = flip;
+        c.flip = flip & 1;
+        c.vertical_flip = flip & 2;
         c.filter = (enum ddp_interpolation)filter;
         if (ddp__file_load(path, 1 << 30, &file) == 0)
             count(t,

@@ -190,7 +190,7 @@ static json_t *data_json(const ddp_dataset_t *d)
 
 static json_t *augmentation_json(const ddp_dataset_t *d)
 {
-    struct ddp_option o[DDP_MAX_OPTIONS];
+    struct ddp_option o[DDP__IMAGE_OPTIONS];
 
     return ddp__json_options(o, d->ops->options ? d->ops->options(d, o) : 0);
 }

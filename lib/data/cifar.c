@@ -56,7 +56,8 @@ static uint32_t checksum(const ddp_dataset_t *d)
     return ddp__crc32c(crc, c->label, (size_t)d->count);
 }
 
-static int options(const ddp_dataset_t *d, struct ddp_option o[DDP_MAX_OPTIONS])
+static int options(const ddp_dataset_t *d,
+                   struct ddp_option o[DDP__IMAGE_OPTIONS])
 {
     return ddp__image_list(&((const struct cifar *)d)->o, o);
 }

@@ -10,6 +10,7 @@
 #include "data/identity.h"
 #include "data/order.h"
 #include "ddp.h"
+#include "image/augment.h"
 
 /* The kinds fill this. */
 struct ddp__dataset_ops {
@@ -34,7 +35,7 @@ struct ddp__dataset_ops {
     /* The options that decide how a sample is processed: fill in names and
      * values, and return their number.  NULL: no processing. */
     int (*options)(const ddp_dataset_t *d,
-                   struct ddp_option o[DDP_MAX_OPTIONS]);
+                   struct ddp_option o[DDP__IMAGE_OPTIONS]);
     /* The file that sample `index` is made of, as it is stored, and its name in
      * the data set.  NULL: samples are not made of files. */
     int (*file)(ddp_dataset_t *d, int64_t index, struct ddp__bytes *b);

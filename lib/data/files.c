@@ -114,7 +114,8 @@ static const char *name_of(const ddp_dataset_t *d, int64_t index)
     return f->names + f->at[index];
 }
 
-static int options(const ddp_dataset_t *d, struct ddp_option o[DDP_MAX_OPTIONS])
+static int options(const ddp_dataset_t *d,
+                   struct ddp_option o[DDP__IMAGE_OPTIONS])
 {
     return ddp__image_list(&((const struct files *)d)->o, o);
 }

@@ -69,7 +69,8 @@ static uint32_t labels(const ddp_dataset_t *d)
     return ddp__dataset_labels(((const struct part *)d)->of);
 }
 
-static int options(const ddp_dataset_t *d, struct ddp_option o[DDP_MAX_OPTIONS])
+static int options(const ddp_dataset_t *d,
+                   struct ddp_option o[DDP__IMAGE_OPTIONS])
 {
     const ddp_dataset_t *of = ((const struct part *)d)->of;
 

@@ -207,7 +207,8 @@ static uint32_t checksum(const ddp_dataset_t *d)
     return crc;
 }
 
-static int options(const ddp_dataset_t *d, struct ddp_option o[DDP_MAX_OPTIONS])
+static int options(const ddp_dataset_t *d,
+                   struct ddp_option o[DDP__IMAGE_OPTIONS])
 {
     return ddp__image_list(&((const struct tars *)d)->o, o);
 }

@@ -25,6 +25,9 @@ enum { MAX_SIZE = 16384, TRIES = 10 };
 static const struct ddp_image_options defaults = {
     .struct_size = sizeof(defaults),
     .min_area = 0.08f,
+    .max_area = 1,
+    .ratio = {3.0 / 4.0, 4.0 / 3.0},
+    .jitter_share = 1,
     .shift = 4,
     .mean = {0.485f, 0.456f, 0.406f},
     .std = {0.229f, 0.224f, 0.225f},
@@ -39,8 +42,39 @@ void ddp_image_options_init_sized(struct ddp_image_options *o, size_t size)
 
 /* A sentence for each field, because no two ranges are equal.  Conditions
  * with ! also refuse NaN. */
+static int check_crop(const struct ddp_image_options *o)
+{
+    if ((int)o->interpolation < DDP_BILINEAR ||
+        o->interpolation > DDP_EITHER_FILTER ||
+        (o->interpolation == DDP_EITHER_FILTER &&
+         o->augment == DDP_AUGMENT_NONE))
+        return ddp__fail(DDP_EINVAL,
+                         "unknown interpolation %d, or one for training only",
+                         (int)o->interpolation);
+    if (!(o->min_area > 0 && o->min_area <= 1))
+        return ddp__fail(DDP_EINVAL,
+                         "min_area %g of a crop, expected 0 < area <= 1",
+                         (double)o->min_area);
+    if (!(o->max_area >= o->min_area && o->max_area <= 1))
+        return ddp__fail(DDP_EINVAL,
+                         "max_area %g of a crop, expected %g <= area <= 1",
+                         (double)o->max_area, (double)o->min_area);
+    if (!(o->ratio[0] >= 1e-3 && o->ratio[0] <= o->ratio[1] &&
+          o->ratio[1] <= 1e3))
+        return ddp__fail(DDP_EINVAL,
+                         "ratio %g to %g of a crop, expected 0.001 <= least <= "
+                         "most <= 1000",
+                         o->ratio[0], o->ratio[1]);
+    if (!(o->vertical_flip >= 0 && o->vertical_flip <= 1))
+        return ddp__fail(DDP_EINVAL, "vertical_flip %g, expected 0 <= p <= 1",
+                         (double)o->vertical_flip);
+    return 0;
+}
+
 static int check_options(const struct ddp_image_options *o)
 {
+    int rc;
+
     if (o->size < 1 || o->size > MAX_SIZE)
         return ddp__fail(DDP_EINVAL, "image size %d, expected 1 to %d", o->size,
                          MAX_SIZE);
@@ -50,13 +84,8 @@ static int check_options(const struct ddp_image_options *o)
                          o->resize, o->size, o->size, 2 * MAX_SIZE);
     if (o->augment < DDP_AUGMENT_NONE || o->augment > DDP_AUGMENT_SHIFT)
         return ddp__fail(DDP_EINVAL, "unknown augmentation %d", o->augment);
-    if ((int)o->interpolation < DDP_BILINEAR || o->interpolation > DDP_BICUBIC)
-        return ddp__fail(DDP_EINVAL, "unknown interpolation %d",
-                         (int)o->interpolation);
-    if (!(o->min_area > 0 && o->min_area <= 1))
-        return ddp__fail(DDP_EINVAL,
-                         "min_area %g of a crop, expected 0 < area <= 1",
-                         (double)o->min_area);
+    if ((rc = check_crop(o)) < 0 || (rc = ddp__colour_check(o)) < 0)
+        return rc;
     if (o->augment == DDP_AUGMENT_SHIFT && (o->shift < 0 || o->shift > o->size))
         return ddp__fail(DDP_EINVAL, "shift by %d pixels, expected 0 to %d",
                          o->shift, o->size);
@@ -113,8 +142,66 @@ static const char *augment_name(enum ddp_augment a)
     return "unknown";
 }
 
+static const char *filter_name(enum ddp_interpolation kind)
+{
+    switch (kind) {
+    case DDP_BILINEAR:
+        return "bilinear";
+    case DDP_BICUBIC:
+        return "bicubic";
+    case DDP_BOX:
+        return "box";
+    case DDP_HAMMING:
+        return "hamming";
+    case DDP_LANCZOS:
+        return "lanczos";
+    case DDP_EITHER_FILTER:
+        return "random";
+    }
+    return "unknown";
+}
+
+/* An option that earlier versions did not have is in files where it is used. */
+struct later {
+    struct ddp_option option;
+    bool used;
+};
+
+static int add_later(const struct ddp_image_options *image,
+                     struct ddp_option *o)
+{
+    bool crop = image->augment == DDP_AUGMENT_RANDOM;
+    bool any = image->augment != DDP_AUGMENT_NONE;
+    const float *j = image->jitter;
+    bool jitters = any && (j[0] > 0 || j[1] > 0 || j[2] > 0 || j[3] > 0);
+    const struct later all[] = {
+        {{.name = "interpolation", .text = filter_name(image->interpolation)},
+         image->interpolation != DDP_BILINEAR},
+        {{"max_area", image->max_area, NULL}, crop && image->max_area < 1},
+        {{"ratio_least", image->ratio[0], NULL},
+         crop && image->ratio[0] != defaults.ratio[0]},
+        {{"ratio_most", image->ratio[1], NULL},
+         crop && image->ratio[1] != defaults.ratio[1]},
+        {{"vertical_flip", image->vertical_flip, NULL},
+         any && image->vertical_flip > 0},
+        {{"jitter_brightness", j[0], NULL}, jitters},
+        {{"jitter_contrast", j[1], NULL}, jitters},
+        {{"jitter_saturation", j[2], NULL}, jitters},
+        {{"jitter_hue", j[3], NULL}, jitters},
+        {{"jitter_share", image->jitter_share, NULL}, jitters},
+        {{"grayscale", image->grayscale, NULL}, any && image->grayscale > 0},
+        {{"blur", image->blur, NULL}, any && image->blur > 0},
+    };
+    int n = 0;
+
+    for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
+        if (all[i].used)
+            o[n++] = all[i].option;
+    return n;
+}
+
 int ddp__image_list(const struct ddp_image_options *image,
-                    struct ddp_option o[DDP_MAX_OPTIONS])
+                    struct ddp_option o[DDP__IMAGE_OPTIONS])
 {
     bool crop = image->augment == DDP_AUGMENT_RANDOM;
     bool shift = image->augment == DDP_AUGMENT_SHIFT;
@@ -133,14 +220,13 @@ int ddp__image_list(const struct ddp_image_options *image,
         {"std_red", std[0], NULL},
         {"std_green", std[1], NULL},
         {"std_blue", std[2], NULL},
-        {.name = "interpolation", .text = "bicubic"},
     };
     int n = sizeof(all) / sizeof(*all);
 
-    _Static_assert(sizeof(all) / sizeof(*all) <= DDP_MAX_OPTIONS, "room");
+    _Static_assert(sizeof(all) / sizeof(*all) + 12 <= DDP__IMAGE_OPTIONS,
+                   "room");
     memcpy(o, all, sizeof(all));
-    /* Earlier versions wrote none, being bilinear. */
-    return image->interpolation == DDP_BICUBIC ? n : n - 1;
+    return n + add_later(image, o + n);
 }
 
 /* ---- crops -------------------------------------------------------------- */
@@ -166,16 +252,17 @@ static int pick_number(uint32_t bits, int n)
     return (int)((uint64_t)bits * (uint64_t)n >> 32);
 }
 
-/* The centre of the image, cut to a ratio of 3/4 to 4/3. */
-static struct ddp__box central_box(int w, int h)
+/* The centre of the image, cut to the ratios that are allowed; at least a
+ * pixel, which torchvision leaves none of where they are extreme. */
+static struct ddp__box central_box(const double allowed[2], int w, int h)
 {
     double ratio = (double)w / h;
     struct ddp__box b = {0, 0, w, h};
 
-    if (ratio < 3.0 / 4.0)
-        b.h = (int)lrint(w / (3.0 / 4.0));
-    else if (ratio > 4.0 / 3.0)
-        b.w = (int)lrint(h * (4.0 / 3.0));
+    if (ratio < allowed[0])
+        b.h = (int)fmax(rint(w / allowed[0]), 1);
+    else if (ratio > allowed[1])
+        b.w = (int)fmax(rint(h * allowed[1]), 1);
     b.x = (w - b.w) / 2;
     b.y = (h - b.h) / 2;
     return b;
@@ -185,14 +272,14 @@ static struct ddp__box central_box(int w, int h)
 static struct ddp__box random_box(const struct ddp_image_options *o,
                                   uint64_t key, int w, int h)
 {
-    const double low = log(3.0 / 4.0), high = log(4.0 / 3.0);
-    double least = (double)o->min_area;
+    const double low = log(o->ratio[0]), high = log(o->ratio[1]);
+    double least = (double)o->min_area, most = (double)o->max_area;
 
     for (int i = 0; i < TRIES; i++) {
         struct ddp__philox r = ddp__philox(key, 1, (uint64_t)i);
         double u = (double)ddp__uniform(r.v[0]);
         double v = (double)ddp__uniform(r.v[1]);
-        double area = (double)w * h * (least + (1 - least) * u);
+        double area = (double)w * h * (least + (most - least) * u);
         /* Round to float, because libraries differ in the last bits of
          * exp(). */
         double ratio = (double)(float)exp(low + (high - low) * v);
@@ -203,7 +290,7 @@ static struct ddp__box random_box(const struct ddp_image_options *o,
                                      pick_number(r.v[3], h - (int)bh + 1),
                                      (int)bw, (int)bh};
     }
-    return central_box(w, h);
+    return central_box(o->ratio, w, h);
 }
 
 /* A box of 2 to 33 % of the sample's area to be erased, or an empty one. */
@@ -256,9 +343,15 @@ struct ddp__crop ddp__augment(const struct ddp_image_options *o, uint64_t key,
         c = centre_crop(w, h, o->resize, o->size);
     }
     c.filter = o->interpolation;
+    if (c.filter == DDP_EITHER_FILTER)
+        c.filter =
+            ddp__philox(key, 4, 0).v[1] >> 31 ? DDP_BICUBIC : DDP_BILINEAR;
     if (o->augment == DDP_AUGMENT_NONE)
         return c;
     c.flip = !o->no_flip && r.v[0] >> 31;
+    c.vertical_flip =
+        ddp__uniform(ddp__philox(key, 4, 0).v[0]) < o->vertical_flip;
+    c.colour = ddp__colour_plan(o, key);
     if (ddp__uniform(r.v[3]) < o->erase)
         plan_erase(o, key, &c);
     return c;
@@ -293,8 +386,14 @@ static void erase_box(uint8_t *x, int size, const struct ddp__box *b,
             memcpy(x + ((size_t)i * (size_t)size + (size_t)j) * 3, fill, 3);
 }
 
-void ddp__augment_finish(const struct ddp__crop *c, int size, uint8_t *x)
+int ddp__augment_finish(const struct ddp__crop *c, int size,
+                        struct ddp__bytes *room, uint8_t *x)
 {
+    int rc;
+
     shift(x, size, c->dx, c->dy);
+    if ((rc = ddp__colour_apply(&c->colour, size, room, x)) < 0)
+        return rc;
     erase_box(x, size, &c->erased, c->fill);
+    return 0;
 }

@@ -5,19 +5,27 @@
 #define DDP_AUGMENT_H
 
 #include "ddp.h"
+#include "image/colour.h"
+
+struct ddp__bytes;
 
 struct ddp__box {
     int x, y, w, h;
 };
 
+/* The most options of ddp__image_list(). */
+enum { DDP__IMAGE_OPTIONS = 32 };
+
 /* The box of the image is resized to w x h, of which the square of the sample's
- * size at (x, y) is the sample.  It is flipped left to right if requested, then
- * shifted by (dx, dy) pixels, with zeros at the edges, and a box is erased. */
+ * size at (x, y) is the sample.  It is flipped left to right or top to bottom
+ * if requested, then shifted by (dx, dy) pixels, with zeros at the edges, its
+ * colours are changed, and a box is erased. */
 struct ddp__crop {
     struct ddp__box box;
     int64_t w, h, x, y; /* 64 bits: resizing makes a long image longer */
     enum ddp_interpolation filter;
-    bool flip;
+    bool flip, vertical_flip;
+    struct ddp__colour colour;
     int dx, dy;
     struct ddp__box erased; /* in the sample; empty: no erasing */
     uint8_t fill[3];
@@ -31,13 +39,15 @@ int ddp__image_options(const struct ddp_image_options *in, int size,
 /* The options that decide how an image is processed; returns their number.  An
  * option that the kind of augmentation does not use is 0. */
 int ddp__image_list(const struct ddp_image_options *image,
-                    struct ddp_option o[DDP_MAX_OPTIONS]);
+                    struct ddp_option o[DDP__IMAGE_OPTIONS]);
 
 /* The crop of an image of w x h, as the options and the key decide. */
 struct ddp__crop ddp__augment(const struct ddp_image_options *o, uint64_t key,
                               int w, int h);
 
-/* The last steps, on x (size, size, 3): shift and erase. */
-void ddp__augment_finish(const struct ddp__crop *c, int size, uint8_t *x);
+/* The last steps, on x (size, size, 3): shift, colours and erase.  room is
+ * memory for the blur.  DDP_ENOMEM. */
+int ddp__augment_finish(const struct ddp__crop *c, int size,
+                        struct ddp__bytes *room, uint8_t *x);
 
 #endif

@@ -155,6 +155,8 @@ static int set_filters(struct scratch *s, const struct ddp__picture *p,
         return rc;
     if (c->flip)
         ddp__filter_flip(x);
+    if (c->vertical_flip)
+        ddp__filter_flip(y);
     if (mirrored_x(p->orientation))
         ddp__filter_mirror(&s->across, p->w);
     if (mirrored_y(p->orientation))
@@ -217,8 +219,7 @@ static int decode_crop(struct scratch *s, const struct ddp__format *f,
     } else {
         ddp__resize_rows(&s->down, s->wide.data, size * 3, x);
     }
-    ddp__augment_finish(c, size, x);
-    return 0;
+    return ddp__augment_finish(c, size, &s->side, x);
 }
 
 /* The crop: a given one, or the one that the options choose for the image's

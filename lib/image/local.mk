@@ -4,6 +4,8 @@
 LIB_SOURCES += \
     %D%/augment.c \
     %D%/augment.h \
+    %D%/colour.c \
+    %D%/colour.h \
     %D%/image.c \
     %D%/image.h \
     %D%/jpeg.c \

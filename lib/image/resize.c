@@ -1,7 +1,7 @@
 /* resize.c - shrink or enlarge, bit for bit as Pillow
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Source   Pillow's Image.resize(..., BILINEAR or BICUBIC), in its
+ * Source   Pillow's Image.resize() with its filters, in its
  *          src/libImaging/Resample.c: the filter is stretched by the scale when
  * shrinking (antialiased), weights are rounded to 22 bits, and rows are
  * filtered before columns, with 8 bits in between.
@@ -79,6 +79,49 @@ static double cubic(double x)
     return x < 2 ? (((x - 5) * x + 8) * x - 4) * a : 0;
 }
 
+static double box(double x)
+{
+    return x > -0.5 && x <= 0.5 ? 1 : 0;
+}
+
+static double sinc(double x)
+{
+    x *= M_PI;
+    return x == 0 ? 1 : sin(x) / x;
+}
+
+/* The triangle's reach, and a sinc's shape. */
+static double hamming(double x)
+{
+    x = fabs(x);
+    return x >= 1 ? 0 : sinc(x) * (0.54 + 0.46 * cos(M_PI * x));
+}
+
+static double lanczos(double x)
+{
+    return x >= -3 && x < 3 ? sinc(x) * sinc(x / 3) : 0;
+}
+
+/* A filter's weights, which are 0 beyond its reach. */
+struct shape {
+    double (*weight)(double x);
+    double reach;
+    bool clips;
+};
+
+static struct shape shape_of(enum ddp_interpolation kind)
+{
+    static const struct shape shape[] = {
+        [DDP_BILINEAR] = {triangle, 1, false},
+        [DDP_BICUBIC] = {cubic, 2, true},
+        [DDP_BOX] = {box, 0.5, false},
+        [DDP_HAMMING] = {hamming, 1, false},
+        [DDP_LANCZOS] = {lanczos, 3, true},
+    };
+
+    return shape[kind];
+}
+
 /* The inputs of one output. */
 struct window {
     double (*weight)(double x);
@@ -96,11 +139,11 @@ static double weight_at(const struct window *w, int i)
 static struct window window(enum ddp_interpolation kind, int64_t output,
                             double scale, int in)
 {
-    bool is_cubic = kind == DDP_BICUBIC;
-    struct window w = {.weight = is_cubic ? cubic : triangle,
+    struct shape shape = shape_of(kind);
+    struct window w = {.weight = shape.weight,
                        .centre = ((double)output + 0.5) * scale,
                        .stretch = fmax(scale, 1)};
-    double reach = w.stretch * (is_cubic ? 2 : 1);
+    double reach = w.stretch * shape.reach;
 
     w.lo = (int)fmax(w.centre - reach + 0.5, 0);
     w.n = (int)fmin(w.centre + reach + 0.5, in) - w.lo;
@@ -155,7 +198,7 @@ int ddp__filter_set(struct ddp__filter *f, enum ddp_interpolation kind, int at,
         return rc;
     f->count = count;
     f->taps = taps;
-    f->clips = kind == DDP_BICUBIC;
+    f->clips = shape_of(kind).clips;
     f->lo = at + in;
     f->hi = at;
     for (int i = 0; i < count; i++) {
