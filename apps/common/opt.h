@@ -38,6 +38,9 @@ struct opt {
     const char *preset; /* the default as one would type it, or NULL */
     double min, max;    /* both 0: any */
     int count;
+    int least;  /* numbers of a list that are needed, the others being those of
+                   the preset; 0: all */
+    int spread; /* a single number stands for so many */
     const char *const *choice;  /* ended by NULL */
     const char *(*word)(int i); /* instead of choice: word i, or NULL; of a text
                                    those that completions offer */

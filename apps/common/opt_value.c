@@ -80,6 +80,13 @@ static int set_int(const struct opts *o, const struct opt *r, const char *text,
     return check_range(o, r, (double)v, text);
 }
 
+static void complain_list(const struct opts *o, const struct opt *r,
+                          const char *text)
+{
+    opt_complain(o, "--%s: '%s' is not a list of %s%d numbers", r->name, text,
+                 r->least ? "up to " : "", r->count);
+}
+
 /* One number up to `stop`; *text moves past it. */
 static int set_float(const struct opts *o, const struct opt *r,
                      const char **text, char stop, double *out)
@@ -93,8 +100,7 @@ static int set_float(const struct opts *o, const struct opt *r,
     }
     if (end == *text || *end != stop || !isfinite(v)) {
         if (r->kind == OPT_FLOATS)
-            opt_complain(o, "--%s: '%s' is not a list of %d numbers", r->name,
-                         *text, r->count);
+            complain_list(o, r, *text);
         else
             opt_complain(o, "--%s: '%s' is not %s", r->name, *text,
                          r->kind == OPT_SHARE ? "a fraction such as 0.01 or 1%"
@@ -163,10 +169,21 @@ static int set_time(const struct opts *o, const struct opt *r, const char *text,
 static int set_floats(const struct opts *o, const struct opt *r,
                       const char *text, double *out)
 {
-    for (int i = 0; i < r->count; i++)
-        if (set_float(o, r, &text, i + 1 < r->count ? ',' : 0, &out[i]) !=
-            OPTS_GO)
+    int n = 1;
+
+    for (const char *s = text; (s = strchr(s, ',')); s++)
+        n++;
+    if (n > r->count || n < (r->least ? r->least : r->count)) {
+        complain_list(o, r, text);
+        return EXIT_USAGE;
+    }
+    if (n < r->count && set_floats(o, r, r->preset, out) != OPTS_GO)
+        return EXIT_USAGE;
+    for (int i = 0; i < n; i++)
+        if (set_float(o, r, &text, i + 1 < n ? ',' : 0, &out[i]) != OPTS_GO)
             return EXIT_USAGE;
+    for (int i = 1; n == 1 && i < r->spread; i++)
+        out[i] = out[0];
     return OPTS_GO;
 }
 

@@ -18,6 +18,8 @@
 
 static const char *const splits[] = {"train", "val", "test", NULL};
 static const char *const filters[] = {"model", "bilinear", "bicubic", NULL};
+static const char *const train_filters[] = {
+    "same", "bilinear", "bicubic", "box", "hamming", "lanczos", "random", NULL};
 static const char *const augments[] = {"none", "random", "shift", NULL};
 static const char *const dtypes[] = {"f32", "bf16", "f16", NULL};
 static const char *const schedules[] = {"constant", "step",     "cosine",
@@ -242,6 +244,10 @@ static const struct opt_group images = {
             "short side before the centre crop; 0 means that of the model, "
             "with an --img-size 8/7 of it; --img-size for CIFAR-10's files",
             .of_network = true),
+        NUM("crop-pct", crop_pct, "0", 0, 1,
+            "share of the short side that the centre crop covers, instead of "
+            "--val-resize-size; 0: that of the model",
+            .of_network = true),
         CHOICE("interpolation", interpolation, "NAME", "model", filters,
                "filter that resizes images; model: the one that torchvision's "
                "weights of the model expect",
@@ -269,11 +275,31 @@ static const struct opt_group augmentation = {
         CHOICE("augment", augment, "HOW", "random", augments,
                "none: centre crop as in evaluation; random: random resized "
                "crop; shift: random crop of the zero-padded image"),
-        NUM("scale", min_area, "0.08", 1e-4, 1,
-            "smallest fraction of the area that a random crop covers"),
+        LIST("scale", area, 2, "LEAST,MOST", "0.08,1", 1e-4, 1,
+             "fractions of the area that a random crop covers; MOST may be "
+             "left out",
+             .least = 1),
+        LIST("ratio", ratio, 2, "LEAST,MOST", "0.75,1.3333333333333333", 1e-3,
+             1e3, "width of a random crop divided by its height"),
+        CHOICE("train-interpolation", train_filter, "NAME", "same",
+               train_filters,
+               "filter that resizes training images; same: --interpolation; "
+               "random: bilinear or bicubic"),
         INT("shift", shift, "4", 1, 1024,
             "padding in pixels for --augment shift"),
         FLAG("no-flip", no_flip, "do not mirror images at random"),
+        NUM("vflip", vflip, "0", 0, 1,
+            "probability of turning an image upside down"),
+        LIST("color-jitter", jitter, 4, "B,C,S,H", "0,0,0,0", 0, 1e6,
+             "largest random change of brightness, contrast, saturation and "
+             "hue; a single number is for the first three",
+             .least = 1, .spread = 3),
+        NUM("color-jitter-prob", jitter_share, "1", 0, 1,
+            "probability of --color-jitter"),
+        NUM("grayscale-prob", grayscale, "0", 0, 1,
+            "probability of taking an image's colours away"),
+        NUM("gaussian-blur-prob", blur, "0", 0, 1,
+            "probability of blurring an image"),
         NUM("random-erase", erase, "0", 0, 1,
             "probability of erasing a random box of an image",
             .alias = "reprob"),

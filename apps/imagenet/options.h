@@ -15,9 +15,11 @@ struct settings {
     char *data, *val_data;
     int split;
     int64_t img_size, resize, shift, max_pixels;
-    double min_area, erase, mean[3], std[3], max_bad, val_split;
+    double area[2], ratio[2], vflip, jitter[4], jitter_share;
+    double grayscale, blur, crop_pct;
+    double erase, mean[3], std[3], max_bad, val_split;
     int augment;
-    int interpolation;
+    int interpolation, train_filter;
     bool no_flip, upright, class_numbers;
     /* network */
     char *model, *weights;
@@ -65,6 +67,8 @@ struct settings {
 enum { SCHED_CONSTANT, SCHED_STEP, SCHED_COSINE, SCHED_LINEAR, SCHED_ONECYCLE };
 enum { CLIP_NORM, CLIP_VALUE };
 enum { FILTER_MODEL, FILTER_BILINEAR, FILTER_BICUBIC };
+/* Beyond the first, enum ddp_interpolation. */
+enum { TRAIN_FILTER_SAME };
 enum { FORMAT_TEXT, FORMAT_CSV, FORMAT_JSONL };
 
 extern const struct opt_command train_command, eval_command, infer_command;

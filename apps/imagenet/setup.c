@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
 #include "config.h"
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -157,7 +158,7 @@ size_t setup_params(const ddp_chain_t *c)
 static void choose_view(const struct opts *o, const struct settings *s,
                         struct ddp_image_options *i)
 {
-    bool native = s->data && ddp_dataset_native_size(s->data);
+    int native = s->data ? ddp_dataset_native_size(s->data) : 0;
 
     if (s->model)
         ddp_model_image_options(s->model, i);
@@ -167,6 +168,8 @@ static void choose_view(const struct opts *o, const struct settings *s,
     }
     if (s->resize)
         i->resize = (int)s->resize;
+    if (s->crop_pct > 0 && (!s->resize || opts_given(o, "crop-pct")))
+        i->resize = (int)fmin((i->size ? i->size : native) / s->crop_pct, 1e9);
     if (s->interpolation != FILTER_MODEL)
         i->interpolation =
             s->interpolation == FILTER_BICUBIC ? DDP_BICUBIC : DDP_BILINEAR;
@@ -193,14 +196,25 @@ static void take_view(const struct opts *o, struct settings *s,
                       const struct ddp_image_options *i, const ddp_dataset_t *d)
 {
     s->img_size = ddp_dataset_shape(d).h;
-    s->interpolation =
-        i->interpolation == DDP_BICUBIC ? FILTER_BICUBIC : FILTER_BILINEAR;
+    if (i->augment == DDP_AUGMENT_NONE || s->train_filter == TRAIN_FILTER_SAME)
+        s->interpolation =
+            i->interpolation == DDP_BICUBIC ? FILTER_BICUBIC : FILTER_BILINEAR;
     for (int c = 0; c < 3; c++) {
         if (!opts_have(o, "mean"))
             s->mean[c] = decimal(i->mean[c]);
         if (!opts_have(o, "std"))
             s->std[c] = decimal(i->std[c]);
     }
+}
+
+static void choose_colours(const struct settings *s,
+                           struct ddp_image_options *i)
+{
+    for (int c = 0; c < 4; c++)
+        i->jitter[c] = (float)s->jitter[c];
+    i->jitter_share = (float)s->jitter_share;
+    i->grayscale = (float)s->grayscale;
+    i->blur = (float)s->blur;
 }
 
 static void image_options(const struct opts *o, const struct settings *s,
@@ -217,7 +231,14 @@ static void image_options(const struct opts *o, const struct settings *s,
     if (split != DDP_TRAIN || augment[s->augment] == DDP_AUGMENT_NONE)
         return;
     i->augment = augment[s->augment];
-    i->min_area = (float)s->min_area;
+    i->min_area = (float)s->area[0];
+    i->max_area = (float)s->area[1];
+    i->ratio[0] = s->ratio[0];
+    i->ratio[1] = s->ratio[1];
+    if (s->train_filter != TRAIN_FILTER_SAME)
+        i->interpolation = (enum ddp_interpolation)(s->train_filter - 1);
+    i->vertical_flip = (float)s->vflip;
+    choose_colours(s, i);
     i->shift = (int)s->shift;
     i->no_flip = s->no_flip;
     i->erase = (float)s->erase;

@@ -37,7 +37,7 @@ struct reading {
 static bool is_free(const char *name)
 {
     static const char *const names[] = {"img-size", "val-resize-size",
-                                        "upright", "dtype"};
+                                        "crop-pct", "upright", "dtype"};
 
     for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
         if (!strcmp(name, names[i]))
