@@ -26,7 +26,7 @@ enum opt_kind {
     OPT_CHOICE, /* int, the index of a word: choice or word */
 };
 
-enum { OPT_WIDTHS_MAX = 15, OPT_MAX = 96 };
+enum { OPT_WIDTHS_MAX = 15, OPT_MAX = 160 };
 
 struct opt {
     const char *name;  /* "batch-size" */
