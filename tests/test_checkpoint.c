@@ -358,6 +358,18 @@ static void test_bits(struct ddp_optimizer o, const char *name, int stops,
     }
 }
 
+/* A third state; a product over all steps, which the step number must give. */
+static void test_adam_variants(void)
+{
+    struct ddp_optimizer o = ddp_adam(0.01f);
+    const int stop = 5;
+
+    o.kind = DDP_AMSGRAD;
+    test_bits(o, "amsgrad", 1, &stop);
+    o.kind = DDP_NADAM;
+    test_bits(o, "nadam", 1, &stop);
+}
+
 /* Byte by byte: state of the optimizer, and the metrics of the epoch. */
 static void test_state(void)
 {
@@ -1401,6 +1413,7 @@ int main(void)
     test_bits(ddp_sgd(0.1f), "sgd", 1, stop);
     test_bits(ddp_momentum(0.1f, 0.9f), "momentum", 3, stop);
     test_bits(ddp_adamw(0.01f, 0.01f), "adamw", 1, stop);
+    test_adam_variants();
     test_bits((struct ddp_optimizer){.kind = DDP_RMSPROP,
                                      .lr = 0.01f,
                                      .beta2 = 0.9f,
