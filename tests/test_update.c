@@ -116,9 +116,10 @@ static void test_squared_error(void)
 
 /* ---- updates ------------------------------------------------------------ */
 
-/* A weight and its state in double, by the formulas of PyTorch's manual. */
+/* A weight and its state in double, by the formulas of PyTorch's manual; of
+ * AdaBelief and Lion, by those of their papers. */
 struct model {
-    double w, m, v;
+    double w, m, v, x;
 };
 
 static void update_adam(struct model *s, const struct ddp_optimizer *o,
@@ -133,10 +134,84 @@ static void update_adam(struct model *s, const struct ddp_optimizer *o,
     s->w -= lr * m / (sqrt(v) + o->eps);
 }
 
+static void update_amsgrad(struct model *s, const struct ddp_optimizer *o,
+                           double lr, double g, int64_t t)
+{
+    s->m = (double)o->beta1 * s->m + (1 - (double)o->beta1) * g;
+    s->v = (double)o->beta2 * s->v + (1 - (double)o->beta2) * g * g;
+    s->x = fmax(s->x, s->v);
+    s->w -= lr * s->m / (1 - pow(o->beta1, (double)t)) /
+            (sqrt(s->x / (1 - pow(o->beta2, (double)t))) + o->eps);
+}
+
+/* x is 1 less than the product of all mu so far, so that it begins with 0. */
+static void update_nadam(struct model *s, const struct ddp_optimizer *o,
+                         double lr, double g, int64_t t)
+{
+    double mu = o->beta1 * (1 - 0.5 * pow(0.96, 0.004 * (double)t));
+    double next = o->beta1 * (1 - 0.5 * pow(0.96, 0.004 * (double)(t + 1)));
+    double product = (s->x + 1) * mu, root;
+
+    s->x = product - 1;
+    s->m = (double)o->beta1 * s->m + (1 - (double)o->beta1) * g;
+    s->v = (double)o->beta2 * s->v + (1 - (double)o->beta2) * g * g;
+    root = sqrt(s->v / (1 - pow(o->beta2, (double)t))) + o->eps;
+    s->w -= lr * (1 - mu) / (1 - product) * g / root;
+    s->w -= lr * next / (1 - product * next) * s->m / root;
+}
+
+static void update_radam(struct model *s, const struct ddp_optimizer *o,
+                         double lr, double g, int64_t t)
+{
+    double b2 = o->beta2, power = pow(b2, (double)t), most = 2 / (1 - b2) - 1;
+    double rho = most - 2 * (double)t * power / (1 - power), m, r;
+
+    s->m = (double)o->beta1 * s->m + (1 - (double)o->beta1) * g;
+    s->v = b2 * s->v + (1 - b2) * g * g;
+    m = s->m / (1 - pow(o->beta1, (double)t));
+    if (rho > 5) {
+        r = (rho - 4) * (rho - 2) * most;
+        r = sqrt(r / ((most - 4) * (most - 2) * rho));
+        m *= r * sqrt(1 - power) / (sqrt(s->v) + o->eps);
+    }
+    s->w -= lr * m;
+}
+
+static void update_adabelief(struct model *s, const struct ddp_optimizer *o,
+                             double lr, double g, int64_t t)
+{
+    double b2 = o->beta2;
+
+    s->m = (double)o->beta1 * s->m + (1 - (double)o->beta1) * g;
+    s->v = b2 * s->v + (1 - b2) * (g - s->m) * (g - s->m) + o->eps;
+    s->w -= lr * s->m / (1 - pow(o->beta1, (double)t)) /
+            (sqrt(s->v / (1 - pow(b2, (double)t))) + o->eps);
+}
+
+static void update_lion(struct model *s, const struct ddp_optimizer *o,
+                        double lr, double g)
+{
+    double c = (double)o->beta1 * s->m + (1 - (double)o->beta1) * g;
+
+    s->w -= c > 0 ? lr : c < 0 ? -lr : 0;
+    s->m = (double)o->beta2 * s->m + (1 - (double)o->beta2) * g;
+}
+
+static void update_adadelta(struct model *s, const struct ddp_optimizer *o,
+                            double lr, double g)
+{
+    double b2 = o->beta2, d;
+
+    s->m = b2 * s->m + (1 - b2) * g * g;
+    d = sqrt(s->v + o->eps) / sqrt(s->m + o->eps) * g;
+    s->v = b2 * s->v + (1 - b2) * d * d;
+    s->w -= lr * d;
+}
+
 static void update(struct model *s, const struct ddp_optimizer *o, double lr,
                    double g, double decay, int64_t t)
 {
-    if (o->kind == DDP_ADAMW)
+    if (o->kind == DDP_ADAMW || o->kind == DDP_ADABELIEF || o->kind == DDP_LION)
         s->w *= 1 - lr * decay;
     else
         g += decay * s->w;
@@ -163,6 +238,28 @@ static void update(struct model *s, const struct ddp_optimizer *o, double lr,
     case DDP_RMSPROP:
         s->v = (double)o->beta2 * s->v + (1 - (double)o->beta2) * g * g;
         s->w -= lr * g / (sqrt(s->v) + o->eps);
+        break;
+    case DDP_AMSGRAD:
+        update_amsgrad(s, o, lr, g, t);
+        break;
+    case DDP_NADAM:
+        update_nadam(s, o, lr, g, t);
+        break;
+    case DDP_RADAM:
+        update_radam(s, o, lr, g, t);
+        break;
+    case DDP_ADABELIEF:
+        update_adabelief(s, o, lr, g, t);
+        break;
+    case DDP_LION:
+        update_lion(s, o, lr, g);
+        break;
+    case DDP_ADAGRAD:
+        s->v += g * g;
+        s->w -= lr * g / (sqrt(s->v) + o->eps);
+        break;
+    case DDP_ADADELTA:
+        update_adadelta(s, o, lr, g);
         break;
     }
 }
@@ -235,10 +332,10 @@ static void model_step(struct model s[WEIGHTS], const struct ddp_optimizer *o,
  * STEPS 2^-24 of their size, 1.2e-6; times two for Adam's quotient. */
 static void test_optimizer(const char *name, struct ddp_optimizer o)
 {
-    float w[WEIGHTS] = {0}, g[WEIGHTS] = {0}, state[2 * WEIGHTS] = {0};
+    float w[WEIGHTS] = {0}, g[WEIGHTS] = {0}, state[3 * WEIGHTS] = {0};
     double stats[DDP__STATS] = {[DDP__STAT_DIVISOR] = 4, [DDP__STAT_COUNT] = 8};
     double norm[DDP__NORMS], worst = 0;
-    struct model s[WEIGHTS] = {{0, 0, 0}};
+    struct model s[WEIGHTS] = {{0, 0, 0, 0}};
     struct ddp__call sq = {.optim = {o, LEN(spans), spans}};
 
     for (int i = 0; i < WEIGHTS; i++)
@@ -288,6 +385,32 @@ static void test_optimizers(void)
     test_optimizer("rmsprop", (struct ddp_optimizer){.kind = DDP_RMSPROP,
                                                      .beta2 = 0.9f,
                                                      .eps = 1e-6f});
+}
+
+/* Those that came later, each with its usual settings and a weight decay. */
+static void test_more_optimizers(void)
+{
+    static const struct {
+        const char *name;
+        enum ddp_optimizer_kind kind;
+        float beta1, beta2, eps;
+    } row[] = {
+        {"amsgrad", DDP_AMSGRAD, 0.9f, 0.9f, 1e-8f},
+        {"nadam", DDP_NADAM, 0.9f, 0.999f, 1e-8f},
+        {"radam", DDP_RADAM, 0.9f, 0.9f, 1e-8f}, /* rho > 5 from step 6 on */
+        {"adabelief", DDP_ADABELIEF, 0.9f, 0.999f, 1e-8f},
+        {"lion", DDP_LION, 0.9f, 0.99f, 0},
+        {"adagrad", DDP_ADAGRAD, 0, 0, 1e-10f},
+        {"adadelta", DDP_ADADELTA, 0, 0.9f, 1e-6f},
+    };
+
+    for (size_t i = 0; i < LEN(row); i++)
+        test_optimizer(row[i].name,
+                       (struct ddp_optimizer){.kind = row[i].kind,
+                                              .beta1 = row[i].beta1,
+                                              .beta2 = row[i].beta2,
+                                              .eps = row[i].eps,
+                                              .weight_decay = 0.1f});
 }
 
 /* Adam's first step is lr times the sign of the gradient. */
@@ -392,6 +515,7 @@ int main(void)
     test_top_k();
     test_squared_error();
     test_optimizers();
+    test_more_optimizers();
     test_first_steps();
     test_sums();
     test_places(&ddp__ref);
