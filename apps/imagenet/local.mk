@@ -47,6 +47,11 @@ bin_imagenet_SOURCES = \
     %D%/names.h \
     %D%/options.c \
     %D%/options.h \
+    %D%/options_files.c \
+    %D%/options_files.h \
+    %D%/options_optim.c \
+    %D%/options_optim.h \
+    %D%/options_rows.h \
     %D%/output.c \
     %D%/output.h \
     %D%/pack.c \

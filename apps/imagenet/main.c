@@ -19,6 +19,7 @@
 #include "infer.h"
 #include "inspect.h"
 #include "options.h"
+#include "options_files.h"
 #include "pack.h"
 #include "report.h"
 #include "setup.h"

@@ -6,22 +6,17 @@
  */
 #include "config.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include "ddp.h"
 
 #include "options.h"
-
-#define OPT_STRUCT struct settings
-#include "common/opt_rows.h"
+#include "options_optim.h"
+#include "options_rows.h"
 
 static const char *const splits[] = {"train", "val", "test", NULL};
 static const char *const filters[] = {"model", "bilinear", "bicubic", NULL};
 static const char *const train_filters[] = {
     "same", "bilinear", "bicubic", "box", "hamming", "lanczos", "random", NULL};
 static const char *const augments[] = {"none", "random", "shift", NULL};
-static const char *const dtypes[] = {"f32", "bf16", "f16", NULL};
 static const char *const schedules[] = {"constant", "step",     "cosine",
                                         "linear",   "onecycle", NULL};
 static const char *const clips[] = {"norm", "value", NULL};
@@ -29,119 +24,13 @@ static const char *const ttas[] = {"none", "flip", NULL};
 static const char *const formats[] = {"text", "csv", "jsonl", NULL};
 static const char *const backends[] = {"cpu", "ref", NULL};
 
-static const char *optimizer_word(int i)
-{
-    const struct ddp_optimizer_info *o =
-        ddp_optimizer_info((enum ddp_optimizer_kind)i);
-
-    return o ? o->name : NULL;
-}
-
-/* ---- which optimizers an option is for ---------------------------------- */
-
-/* Append "a, b and c": the optimizers that use any of `uses`, or if lr is above
- * 0 those with this usual learning rate. */
-static void put_optimizers(char *text, size_t size, unsigned uses, double lr)
-{
-    const struct ddp_optimizer_info *o;
-    const char *held = NULL;
-    size_t n;
-
-    for (int i = 0, put = 0;; i++) {
-        o = ddp_optimizer_info((enum ddp_optimizer_kind)i);
-        if (o && !(lr > 0 ? o->lr == lr : (o->uses & uses) != 0))
-            continue;
-        n = strlen(text);
-        if (held)
-            snprintf(text + n, size - n, "%s%s",
-                     !put++ ? ""
-                     : o    ? ", "
-                            : " and ",
-                     held);
-        if (!o)
-            return;
-        held = o->name;
-    }
-}
-
-static void momentum_users(char *text, size_t size)
-{
-    text[0] = '\0';
-    put_optimizers(text, size, DDP_USES_MOMENTUM, 0);
-}
-
-static void beta_users(char *text, size_t size)
-{
-    text[0] = '\0';
-    put_optimizers(text, size, DDP_USES_BETA1, 0);
-}
-
-static void eps_users(char *text, size_t size)
-{
-    text[0] = '\0';
-    put_optimizers(text, size, DDP_USES_EPS, 0);
-}
-
-/* Whether no optimizer before the i-th has its usual learning rate. */
-static bool is_new_rate(int i)
-{
-    double lr = ddp_optimizer_info((enum ddp_optimizer_kind)i)->lr;
-
-    while (--i >= 0)
-        if (ddp_optimizer_info((enum ddp_optimizer_kind)i)->lr == lr)
-            return false;
-    return true;
-}
-
-/* Whose rate grows with the root of the batch, and the usual rates: that of the
- * first optimizer without names. */
-static void lr_base_users(char *text, size_t size)
-{
-    const struct ddp_optimizer_info *o;
-    size_t n;
-
-    text[0] = '\0';
-    put_optimizers(text, size, DDP_USES_BETA2 | DDP_USES_EPS, 0);
-    for (int i = 0; (o = ddp_optimizer_info((enum ddp_optimizer_kind)i)); i++) {
-        if (!is_new_rate(i))
-            continue;
-        n = strlen(text);
-        snprintf(text + n, size - n, i ? "; " : " [");
-        if (i)
-            put_optimizers(text, size, 0, o->lr);
-        n = strlen(text);
-        snprintf(text + n, size - n, "%s%g", i ? " " : "", o->lr);
-    }
-    n = strlen(text);
-    snprintf(text + n, size - n, "]");
-}
-
 /* ---- tables ------------------------------------------------------------- */
 
-#define DATA_ROW                                                               \
-    TEXT("data", data, "DIR", NULL,                                            \
-         "images: ImageNet in Kaggle's layout, CIFAR-10's binary files, or "   \
-         "one folder per class in train/ and val/ (or test/); a folder, or "   \
-         "s3://BUCKET/FOLDER, http:// or https://",                            \
-         .alias = "data-dir"),                                                 \
-        TEXT("data-config", data_config, "FILE", NULL,                         \
-             "a Data.toml (of DataSets.jl), in which --data is a name"),       \
-        INT("storage-timeout", storage_timeout, "300", 1, 86400,               \
-            "seconds to try for while the server of --data does not answer"),  \
-        TEXT("cache-dir", cache_dir, "DIR", NULL,                              \
-             "folder for copies of what is read from s3://; several "          \
-             "processes may share it"),                                        \
-        NUM("cache-size", cache_size, "50", 1e-6, 1e6,                         \
-            "gigabytes in --cache-dir, before copies that were not used for "  \
-            "long go")
 #define MAX_BAD_ROW(preset_)                                                   \
     SHARE("max-bad", max_bad, preset_,                                         \
           "fraction of unreadable images to tolerate; in training they are "   \
           "replaced by others, in evaluation left out. Unless it is 0, at "    \
           "least one is tolerated; more end the run with exit code 65")
-#define MAX_PIXELS_ROW                                                         \
-    INT("max-pixels", max_pixels, "178956970", 1, 1e12,                        \
-        "images with more pixels count as unreadable")
 #define TTA_ROW                                                                \
     CHOICE("tta", tta, "HOW", "none", ttas,                                    \
            "flip: average the outputs for each image and its mirror image; "   \
@@ -395,21 +284,22 @@ static const struct opt_group length = {
 static const struct opt_group optimizer = {
     "Optimizer",
     (const struct opt[]){
-        CHOICE_OF("opt", opt, "NAME", "momentum", optimizer_word,
+        CHOICE_OF("opt", opt, "NAME", "momentum", options_optimizer,
                   "update rule"),
         NUM("lr", lr, NULL, 1e-30, 1e6,
             "learning rate [--lr-base for the batch size]"),
         NUM("lr-base", lr_base, NULL, 1e-30, 1e6,
             "learning rate for a batch of --lr-base-size, scaled with the "
             "batch size, or with its square root for",
-            .more = lr_base_users),
+            .more = options_lr_base_users),
         NUM("lr-base-size", lr_base_size, "256", 1, 1e9,
             "batch size that --lr-base is for"),
         NUM("momentum", momentum, "0.9", 0, 1, "momentum of",
-            .more = momentum_users),
+            .more = options_momentum_users),
         LIST("opt-betas", betas, 2, "X,X", "0.9,0.999", 1e-9, 1, "betas of",
-             .more = beta_users),
-        NUM("opt-eps", eps, "1e-8", 1e-30, 1, "epsilon of", .more = eps_users),
+             .more = options_beta_users),
+        NUM("opt-eps", eps, "1e-8", 1e-30, 1, "epsilon of",
+            .more = options_eps_users),
         NUM("drop", drop, "-1", -1, 0.99,
             "dropout probability; -1 means the network's default"),
         NUM("drop-path", drop_path, "-1", -1, 0.99,
@@ -566,85 +456,6 @@ static const struct opt_group devices = {
     },
 };
 
-static const struct opt_group convert = {
-    "Options",
-    (const struct opt[]){
-        TEXTS("file", input, "FILE",
-              "safetensors: IN, which may be the .json index of several files, "
-              "then OUT"),
-        CHOICE("dtype", dtype, "TYPE", "f32", dtypes,
-               "type of the values in OUT"),
-        TEXT("strip-prefix", strip_prefix, "TEXT", NULL,
-             "prefix to remove from names, such as module."),
-        TEXT("add-prefix", add_prefix, "TEXT", NULL,
-             "prefix to add to all names"),
-        TEXT("drop", drop_names, "PATTERN,...",
-             "opt.*,ema.*,*num_batches_tracked",
-             "names to leave out, as shell patterns"),
-        END,
-    },
-};
-
-static const struct opt_group check = {
-    "Options",
-    (const struct opt[]){
-        DATA_ROW,
-        SHARE("max-bad", max_bad, "0",
-              "fraction of unreadable images to tolerate; with more, the exit "
-              "code is 65"),
-        MAX_PIXELS_ROW,
-        INT("img-size", img_size, "224", 1, 4096,
-            "size to decode for, as in training"),
-        INT("workers", workers, NULL, 1, 4096, "threads [one per core]",
-            .letter = 'j'),
-        END,
-    },
-};
-
-static const struct opt_group pack = {
-    "Options",
-    (const struct opt[]){
-        DATA_ROW,
-        TEXT("output", output, "DIR", NULL,
-             "folder to create, with a subfolder for each split"),
-        INT("shard-samples", shard_samples, "1000", 1, 1e9,
-            "images in each tar file"),
-        INT("seed", seed, "0", 0, 1e15, "of the order of images"),
-        INT("workers", workers, NULL, 1, 256, "threads [one per core]",
-            .letter = 'j'),
-        END,
-    },
-};
-
-static const struct opt_group unpack = {
-    "Options",
-    (const struct opt[]){
-        DATA_ROW,
-        TEXT("output", output, "DIR", NULL,
-             "folder to create, with a subfolder for each split"),
-        END,
-    },
-};
-
-static const struct opt_group synth = {
-    "Options",
-    (const struct opt[]){
-        TEXT("output", output, "DIR", NULL, "folder to create"),
-        INT("classes", classes, "10", 2, 100, "number of classes"),
-        INT("train-count", train_count, "2000", 1, 1e7,
-            "number of training images"),
-        INT("val-count", val_count, "400", 1, 1e7,
-            "number of validation images"),
-        INT("size", size, "80", 16, 4096,
-            "typical length of the short side in pixels"),
-        INT("seed", seed, "42", 0, 9e15,
-            "seed; the same seed gives the same images"),
-        INT("workers", workers, NULL, 1, 4096, "threads [one per core]",
-            .letter = 'j'),
-        END,
-    },
-};
-
 static const struct opt_group examined = {
     "Options",
     (const struct opt[]){
@@ -661,25 +472,6 @@ static const struct opt_group exported = {
         INT("img-size", img_size, NULL, 1, 4096,
             "side of the square input, in pixels [that of the model]",
             .of_network = true),
-        END,
-    },
-};
-
-static const struct opt_group reported = {
-    "Options",
-    (const struct opt[]){
-        TEXTS("run", input, "RUN", "folder of a run; several are compared"),
-        TEXT("output", output, "FILE", NULL,
-             "the page; - is stdout [RUN/report.html; of several runs "
-             "report.html]",
-             .letter = 'o'),
-        TEXT("predictions", predictions, "FILE", NULL,
-             "of a single run: also show classes, confusion and the worst "
-             "examples of what eval --predictions wrote "
-             "[RUN/predictions.jsonl, if it is there]"),
-        FLAG("plot", plot,
-             "print the curves in the terminal; a page is written only with "
-             "--output"),
         END,
     },
 };
@@ -746,17 +538,6 @@ const struct opt_command infer_command = {
                                                &sub_batch, &devices, NULL},
 };
 
-const struct opt_command convert_command = {
-    .name = "imagenet convert",
-    .about = "Write the weights of the safetensors file IN to OUT with another "
-             "type or other names, without tensors that only training needs.\n"
-             "\n"
-             "Integer tensors must be among those left out. OUT is written "
-             "completely or not at all.",
-    .plain = "file",
-    .group = (const struct opt_group *const[]){&convert, NULL},
-};
-
 const struct opt_command export_command = {
     .name = "imagenet export",
     .about = "Write a network with its weights as an ONNX model (opset 14).\n"
@@ -805,55 +586,4 @@ const struct opt_command doctor_command = {
         "a wrong variable or option, 69 no device, 71 out of memory, 74 a "
         "folder cannot be written.",
     .group = (const struct opt_group *const[]){&examined, &devices, NULL},
-};
-
-const struct opt_command check_command = {
-    .name = "imagenet data check",
-    .about =
-        "Decode every image of both splits and list the unreadable ones.\n"
-        "\n"
-        "The exit code is 65 if more than --max-bad of a split are unreadable.",
-    .plain = "data",
-    .group = (const struct opt_group *const[]){&check, NULL},
-};
-
-const struct opt_command pack_command = {
-    .name = "imagenet data pack",
-    .about = "Write the images of both splits into tar files (WebDataset's "
-             "layout) with an index, checksums and the names of classes.\n"
-             "\n"
-             "--data DIR then reads these; \"imagenet data check DIR\" checks "
-             "them.",
-    .plain = "data",
-    .group = (const struct opt_group *const[]){&pack, NULL},
-};
-
-const struct opt_command unpack_command = {
-    .name = "imagenet data unpack",
-    .about = "Write the images of both splits as they are into a folder for "
-             "each class, from tar files or any other layout.",
-    .plain = "data",
-    .group = (const struct opt_group *const[]){&unpack, NULL},
-};
-
-const struct opt_command report_command = {
-    .name = "imagenet report",
-    .about = "Write a page about a run, or compare several: curves, settings, "
-             "weights, machines, and how to make them again.\n"
-             "\n"
-             "The page is one HTML file that needs no network. A run may be "
-             "under way.",
-    .plain = "run",
-    .group = (const struct opt_group *const[]){&reported, NULL},
-};
-
-const struct opt_command synth_command = {
-    .name = "imagenet data synth",
-    .about = "Create a data set of JPEG files in ImageNet's Kaggle layout that "
-             "a network can learn: textured shapes of random position, size "
-             "and angle, among clutter and noise.\n"
-             "\n"
-             "A folder that already holds the same set is left unchanged.",
-    .plain = "output",
-    .group = (const struct opt_group *const[]){&synth, NULL},
 };

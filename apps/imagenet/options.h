@@ -72,9 +72,7 @@ enum { TRAIN_FILTER_SAME };
 enum { FORMAT_TEXT, FORMAT_CSV, FORMAT_JSONL };
 
 extern const struct opt_command train_command, eval_command, infer_command;
-extern const struct opt_command convert_command, export_command;
-extern const struct opt_command inspect_command, check_command, synth_command;
-extern const struct opt_command doctor_command, pack_command, unpack_command;
-extern const struct opt_command report_command;
+extern const struct opt_command export_command, inspect_command;
+extern const struct opt_command doctor_command;
 
 #endif

@@ -1,0 +1,35 @@
+/* options_rows.h - rows of options that several commands have
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#ifndef OPTIONS_ROWS_H
+#define OPTIONS_ROWS_H
+
+#include "options.h"
+
+#define OPT_STRUCT struct settings
+#include "common/opt_rows.h"
+
+static const char *const dtypes[] = {"f32", "bf16", "f16", NULL};
+
+#define DATA_ROW                                                               \
+    TEXT("data", data, "DIR", NULL,                                            \
+         "images: ImageNet in Kaggle's layout, CIFAR-10's binary files, or "   \
+         "one folder per class in train/ and val/ (or test/); a folder, or "   \
+         "s3://BUCKET/FOLDER, http:// or https://",                            \
+         .alias = "data-dir"),                                                 \
+        TEXT("data-config", data_config, "FILE", NULL,                         \
+             "a Data.toml (of DataSets.jl), in which --data is a name"),       \
+        INT("storage-timeout", storage_timeout, "300", 1, 86400,               \
+            "seconds to try for while the server of --data does not answer"),  \
+        TEXT("cache-dir", cache_dir, "DIR", NULL,                              \
+             "folder for copies of what is read from s3://; several "          \
+             "processes may share it"),                                        \
+        NUM("cache-size", cache_size, "50", 1e-6, 1e6,                         \
+            "gigabytes in --cache-dir, before copies that were not used for "  \
+            "long go")
+
+#define MAX_PIXELS_ROW                                                         \
+    INT("max-pixels", max_pixels, "178956970", 1, 1e12,                        \
+        "images with more pixels count as unreadable")
+
+#endif
