@@ -90,6 +90,9 @@ bin_imagenet_SOURCES = \
     %D%/synth.h \
     %D%/train.c \
     %D%/train.h \
+    %D%/train_lines.c \
+    %D%/train_lines.h \
+    %D%/train_run.h \
     %D%/weights.c \
     %D%/weights.h \
     %D%/weights_settings.c \

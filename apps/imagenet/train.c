@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "ddp.h"
 
@@ -26,40 +25,13 @@
 #include "run_file.h"
 #include "setup.h"
 #include "train.h"
+#include "train_lines.h"
+#include "train_run.h"
 #include "weights.h"
 #include "weights_settings.h"
 
 /* So many skipped steps are reported one by one. */
 enum { SKIPS_REPORTED = 10 };
-
-#define WEIGHTS "weights.safetensors"
-
-/* One run and what it holds; all owned but opts and settings. */
-struct run {
-    const struct opts *opts;
-    struct settings *set;
-    ddp_t *ddp;
-    ddp_dataset_t *data, *val;
-    ddp_chain_t *chain;
-    ddp_trainer_t *trainer;
-    struct progress progress;
-    struct work work; /* an evaluation */
-    struct record record;
-    ddp_tensorboard_t *board; /* NULL: none */
-    bool board_failed;        /* it was said */
-    struct run_file file;
-    const char *weights;       /* the file of them that the run has written */
-    struct ddp_progress last;  /* of the last step */
-    struct ddp_metrics result; /* of the last evaluation */
-    int64_t evaluated;         /* the step it was made after; 0: none */
-    int64_t val_bad;           /* validation images reported as unreadable */
-    struct ddp_metrics ema;    /* of the averages, if there are some */
-    int64_t ema_evaluated;
-    char *ckpt;            /* folder of checkpoints */
-    char *trace;           /* file; NULL: none */
-    int64_t ckpt_failures; /* reported ones */
-    int rc;                /* exit code of what failed in a callback */
-};
 
 /* ---- the folder of the run ---------------------------------------------- */
 
@@ -201,25 +173,6 @@ static bool is_evaluated(const struct run *r)
            (r->set->ema_decay == 0 || r->ema_evaluated == r->last.step);
 }
 
-static void print_ema(const struct run *r)
-{
-    if (r->evaluated && r->ema_evaluated == r->evaluated)
-        app_print(" ema_loss=%.4f ema_top1=%.2f ema_top5=%.2f", r->ema.loss,
-                  100 * r->ema.top1, 100 * r->ema.top5);
-}
-
-static void print_evaluation(const struct run *r, double seconds)
-{
-    const struct ddp_metrics *m = &r->result;
-
-    app_print("eval step=%lld samples=%lld loss=%.4f top1=%.2f top5=%.2f "
-              "img/s=%.1f",
-              (long long)r->last.step, (long long)m->samples, m->loss,
-              100 * m->top1, 100 * m->top5, (double)m->samples / seconds);
-    print_ema(r);
-    app_print("\n");
-}
-
 static void on_eval_count(int64_t done, int64_t count, void *arg)
 {
     work_count(done, count, &((struct run *)arg)->work);
@@ -249,20 +202,8 @@ static int evaluate(struct run *r)
     r->ema = ema;
     r->evaluated = r->last.step;
     r->ema_evaluated = averages ? r->last.step : 0;
-    print_evaluation(r, t);
+    train_print_evaluation(r, t);
     return 0;
-}
-
-static void report_checkpoints(struct run *r)
-{
-    struct ddp_checkpoint_failures f;
-
-    if (ddp_trainer_checkpoint_failures(r->trainer, &f) < 0 ||
-        f.count == r->ckpt_failures)
-        return;
-    progress_clear(&r->progress);
-    checkpoint_report_failure(&f);
-    r->ckpt_failures = f.count;
 }
 
 static int on_step(const struct ddp_progress *p, void *arg)
@@ -275,7 +216,7 @@ static int on_step(const struct ddp_progress *p, void *arg)
         app_say("step %lld skipped: %s", (long long)p->step, p->why);
     }
     progress_step(&r->progress, p);
-    report_checkpoints(r);
+    train_report_checkpoints(r);
     interrupt_stepped(p->step_seconds);
     return interrupt_wanted();
 }
@@ -284,25 +225,6 @@ static int on_step(const struct ddp_progress *p, void *arg)
 static int evaluate_if(struct run *r, bool due)
 {
     return due && r->val && !is_evaluated(r) ? evaluate(r) : 0;
-}
-
-/* What an epoch has come to. */
-static void print_epoch(const struct run *r)
-{
-    const struct ddp_progress *p = &r->last;
-    struct ddp_evaluation best;
-    char time[32];
-
-    app_print("epoch=%lld/%lld train_loss=%.4f train_top1=%.2f",
-              (long long)p->epoch + 1, (long long)p->epochs, p->epoch_mean.loss,
-              100 * p->epoch_mean.top1);
-    if (r->evaluated == p->step)
-        app_print(" eval_loss=%.4f eval_top1=%.2f", r->result.loss,
-                  100 * r->result.top1);
-    if (ddp_trainer_best(r->trainer, &best) > 0)
-        app_print(" best_step=%lld best_top1=%.2f", (long long)best.step,
-                  100 * best.result.top1);
-    app_print(" time=%s\n", app_duration(p->seconds, time, sizeof(time)));
 }
 
 /* The row of the last epoch, once it is evaluated if that is due. */
@@ -317,7 +239,7 @@ static void record_row(struct run *r, bool due)
                          r->ema_evaluated == r->last.step ? &r->ema : NULL);
     if (is_new) {
         progress_clear(&r->progress);
-        print_epoch(r);
+        train_print_epoch(r);
     }
     board_report(r->board, &r->board_failed);
 }
@@ -357,91 +279,6 @@ static int on_epoch(const struct ddp_progress *p, void *arg)
 }
 
 /* ---- before and after --------------------------------------------------- */
-
-/* Lanes are the user's, since they determine the weights; but that they leave
- * devices idle is said, with what would not. */
-static void advise_lanes(const struct run *r)
-{
-    const struct settings *s = r->set;
-    int workers = s->devices;
-    long long sub_batch = (s->batch + workers - 1) / workers;
-
-    if (s->lanes >= workers)
-        return;
-    app_say("--lanes %lld keeps %lld of %d devices busy; --sub-batch %lld "
-            "--lanes %lld has the same batch and uses more, but changes the "
-            "weights",
-            (long long)s->lanes, (long long)s->lanes, workers, sub_batch,
-            (long long)((s->batch + sub_batch - 1) / sub_batch));
-}
-
-/* On more devices than the usual lanes the choice is the machine's, not the
- * user's. */
-static void explain_split(const struct run *r)
-{
-    const struct settings *s = r->set;
-    const struct opts *o = r->opts;
-
-    if (s->devices > 8 &&
-        !(opts_given(o, "batch-size") && opts_given(o, "sub-batch") &&
-          opts_given(o, "lanes")))
-        app_print(
-            "  elsewhere, --batch-size %lld --sub-batch %lld --lanes %lld "
-            "gives the same weights\n",
-            (long long)s->batch, (long long)s->sub_batch, (long long)s->lanes);
-}
-
-/* Where it is: a GPU of several, or the machine. */
-static void announce_memory(const struct run *r)
-{
-    const double mib = 1 << 20;
-    struct ddp_memory_plan m;
-
-    if (ddp_trainer_memory(r->trainer, &m) < 0 || m.have == 0)
-        return;
-    app_print("memory: %.0f of %.0f MiB%s: weights %.0f, gradients %.0f, "
-              "optimizer %.0f, activations %.0f, input %.0f, scratch %.0f\n",
-              (m.weights + m.gradients + m.state + m.activations + m.input +
-               m.scratch) /
-                  mib,
-              m.have / mib, ddp_gpu_worker_count(r->ddp) ? " of a GPU" : "",
-              m.weights / mib, m.gradients / mib, m.state / mib,
-              m.activations / mib, m.input / mib, m.scratch / mib);
-    if (m.in_flight < m.wanted)
-        app_print("  only %d of %d sub-batches at a time: more memory, or a "
-                  "smaller --sub-batch, would be faster\n",
-                  m.in_flight, m.wanted);
-}
-
-static void announce(const struct run *r)
-{
-    const struct settings *s = r->set;
-    long long subs = (s->batch + s->sub_batch - 1) / s->sub_batch;
-
-    app_print("%s\n", ddp_version());
-    app_print("devices: %s\n", ddp_describe(r->ddp));
-    app_print("data: %s\n", ddp_dataset_describe(r->data));
-    if (ddp_rank_count(r->ddp) > 1)
-        app_print("ranks: %d\n", ddp_rank_count(r->ddp));
-    if (r->val)
-        app_print("validation: %s\n", ddp_dataset_describe(r->val));
-    app_print("model: %s, %zu parameters, images of %lldx%lld, %lld classes, "
-              "%s\n",
-              s->model, setup_params(r->chain), (long long)s->img_size,
-              (long long)s->img_size, (long long)s->classes,
-              setup_dtype_name(s));
-    app_print("batch: %lld images a step, on all %d devices together: %lld "
-              "sub-batches of up to %lld in %lld lanes\n",
-              (long long)s->batch, s->devices, subs, (long long)s->sub_batch,
-              (long long)s->lanes);
-    explain_split(r);
-    advise_lanes(r);
-    announce_memory(r);
-    app_print("run: %lld epochs of %lld steps, lr %g, seed %lld, output %s\n",
-              (long long)s->epochs,
-              (long long)ddp_trainer_epoch_steps(r->trainer), s->lr,
-              (long long)s->seed, s->output);
-}
 
 static int open_data(struct run *r)
 {
@@ -539,73 +376,6 @@ static int prepare_run(struct run *r)
     return prepare_output(r);
 }
 
-/* A file of the run, if it is there. */
-static void print_file(const struct run *r, const char *name, const char *file)
-{
-    char *path = app_path(r->set->output, "%s", file);
-
-    if (path && access(path, R_OK) == 0)
-        app_print(" %s=%s", name, path);
-    free(path);
-}
-
-/* The best evaluation, and where its weights and the last ones are. */
-static void print_places(const struct run *r)
-{
-    const char *last = r->weights ? WEIGHTS : "ckpt/latest/model.safetensors";
-    struct ddp_evaluation best;
-
-    if (ddp_trainer_best(r->trainer, &best) > 0) {
-        app_print(" best_step=%lld best_top1=%.2f", (long long)best.step,
-                  100 * best.result.top1);
-        print_file(r, "best",
-                   best.step == r->last.step ? last
-                                             : "ckpt/best/model.safetensors");
-    }
-    print_file(r, "last", last);
-}
-
-/* The last line, which scripts parse. */
-static int print_final(struct run *r)
-{
-    const struct ddp_metrics *m =
-        r->evaluated ? &r->result : &r->last.epoch_mean;
-    uint32_t crc;
-    int rc = ddp_chain_checksum(r->chain, &crc);
-
-    if (rc < 0)
-        return app_fail(rc);
-    app_log_only(false);
-    app_print("final step=%lld loss=%.4f top1=%.2f top5=%.2f img/s=%.1f",
-              (long long)r->last.step, m->loss, 100 * m->top1, 100 * m->top5,
-              r->last.samples_per_s);
-    print_ema(r);
-    print_places(r);
-    app_print(" weights=crc32c:%08x\n", crc);
-    return 0;
-}
-
-static void report_bad(const ddp_dataset_t *d)
-{
-    int64_t n = setup_report_bad(d, 0, "unreadable image, replaced by another");
-
-    if (n)
-        app_say("%lld unreadable images", (long long)n);
-    setup_report_retries(d);
-}
-
-static void report_skips(const ddp_trainer_t *t)
-{
-    struct ddp_skips s;
-
-    if (ddp_trainer_skips(t, &s) < 0 || !s.steps)
-        return;
-    app_say("%lld steps were skipped, the last one was step %lld: %s",
-            (long long)s.steps, (long long)s.last + 1, s.why);
-    if (s.last + 1 == ddp_trainer_steps(t))
-        app_say("no step was applied after it: the weights are those before");
-}
-
 /* The run may have been stopped during the evaluation after an epoch. */
 static int evaluate_stopped(struct run *r)
 {
@@ -646,22 +416,22 @@ static int train(struct run *r)
         r->last.step = ddp_trainer_steps(r->trainer);
     progress_flush(&r->progress, &r->last);
     progress_clear(&r->progress);
-    report_bad(r->data);
+    train_report_bad(r->data);
     setup_report_retries(r->val);
     setup_report_storage();
-    report_skips(r->trainer);
+    train_report_skips(r->trainer);
     if (r->rc)
         return keep_work(r);
     if (rc < 0 && !early)
         return app_fail(rc);
-    report_checkpoints(r);
+    train_report_checkpoints(r);
     if (!early && r->val && !is_evaluated(r)) {
         if ((rc = evaluate(r)))
             return rc;
         early = !is_evaluated(r);
     }
     rc = early ? save_checkpoint(r) : save_weights(r);
-    if (rc || (rc = print_final(r)))
+    if (rc || (rc = train_print_final(r)))
         return rc;
     if (early)
         app_say("interrupted by %s after step %lld; checkpoint saved",
@@ -701,7 +471,7 @@ int train_run(struct opts *o, struct settings *s)
     app_log_only(s->quiet);
     rc = prepare_run(&r);
     if (rc == OPTS_GO) {
-        announce(&r);
+        train_announce(&r);
         interrupt_limit(s->time_limit, save_seconds(&r));
         progress_begin(&r.progress, s->log_every,
                        ddp_trainer_epoch_steps(r.trainer),
