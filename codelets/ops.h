@@ -362,6 +362,9 @@ struct ddp__loss {
     void *arg;
     float aux; /* of an auxiliary classifier: a factor of loss and gradient,
                   and nothing else is counted; 0: the chain's output */
+    float threshold;    /* BINARY_CROSS_ENTROPY: shares above it count as 1,
+                           others as 0; 0: shares count as they are */
+    float gamma, alpha; /* FOCAL; alpha < 0: no weights */
 };
 
 struct ddp__optim {

@@ -14,14 +14,17 @@
 /* What a loss compares a sample's outputs with. */
 enum ddp__target {
     DDP__TARGET_ANY,   /* a class or values: what the data have */
-    DDP__TARGET_CLASS, /* one of as many classes as there are outputs */
+    DDP__TARGET_CLASS, /* one of as many classes as there are outputs, i32; or
+                          the share that the sample has of each, f32 */
     DDP__TARGET_VALUES /* as many values as there are outputs */
 };
 
 /* X (ID, name, rule, target: enum ddp__target) */
 #define DDP__LOSSES(X)                                                         \
     X(LOGIT_CROSS_ENTROPY, "logit_cross_entropy", cross_entropy, CLASS)        \
-    X(MSE, "mse", squared_error, VALUES)
+    X(MSE, "mse", squared_error, VALUES)                                       \
+    X(BINARY_CROSS_ENTROPY, "binary_cross_entropy", binary_entropy, CLASS)     \
+    X(FOCAL, "focal", focal, CLASS)
 
 /* The program computes a custom loss: ref runs it, other devices leave it to
  * ref. */

@@ -983,9 +983,16 @@ int ddp_dataset_bad(const ddp_dataset_t *d, int64_t i,
 /* ---- training ----------------------------------------------------------- */
 
 enum ddp_loss_kind {
-    DDP_LOGIT_CROSS_ENTROPY,
-    DDP_MSE, /* mean over a sample's values of (x - target)^2 */
+    DDP_LOGIT_CROSS_ENTROPY, /* torch.nn.CrossEntropyLoss.  The target is a
+                                class; or target_len values, the sample's share
+                                of each class (soft targets) */
+    DDP_MSE,                 /* mean over a sample's values of (x - target)^2 */
     DDP_CUSTOM_LOSS,
+    DDP_BINARY_CROSS_ENTROPY, /* torch.nn.BCEWithLogitsLoss: each class for
+                                 itself, so that a sample may have several;
+                                 mean over classes.  Targets as above */
+    DDP_FOCAL, /* torchvision.ops.sigmoid_focal_loss: the same, where classes
+                  that are nearly right count less; mean over classes */
 };
 
 /* The loss of n samples of len values: returns the sum over samples of
@@ -1276,6 +1283,11 @@ struct ddp_train_config {
                                   optimizer's state and makes the update (ZeRO-1):
                                   less memory, the same weights and checkpoints. An
                                   error that ends a run writes no checkpoint first */
+    float target_threshold; /* DDP_BINARY_CROSS_ENTROPY: shares above it, after
+                               smoothing, count as 1 and others as 0; 0
+                               (default): shares count as they are */
+    float focal_gamma, focal_alpha; /* DDP_FOCAL; default 2 and 0.25; alpha < 0:
+                                       no weights */
 };
 
 /* Fill in the defaults.  Of the optimizer there is none (its lr is -1): a
@@ -1439,6 +1451,7 @@ struct ddp_evaluate_config {
     ddp_loss_f loss_fn;
     void *loss_arg;
     ddp_count_f on_count; /* with arg */
+    float target_threshold, focal_gamma, focal_alpha;
 };
 
 /* Fill in the defaults. */
@@ -1449,8 +1462,7 @@ void ddp_evaluate_config_init_sized(struct ddp_evaluate_config *c, size_t size);
 /* The same without a trainer, and the answers one by one.  Data without classes
  * and targets, as those of ddp_dataset_images(), are answered only.  m may be
  * NULL.
- * Errors   DDP_EINVAL: the loss needs classes and the data have targets, or the
- *          other way round. */
+ * Errors   DDP_EINVAL: the loss needs values and the data have classes. */
 int ddp_chain_evaluate(ddp_t *ddp, ddp_chain_t *chain, ddp_dataset_t *data,
                        const struct ddp_evaluate_config *cfg,
                        struct ddp_metrics *m);

@@ -196,7 +196,8 @@ static struct ddp__view per_sample(enum ddp_dtype type, struct ddp_shape shape)
 /* Of a row of CHECK_LOSS. */
 static bool has_labels(const struct check_row *r)
 {
-    return ddp__loss_info(r->call.loss.kind)->target == DDP__TARGET_CLASS;
+    return ddp__loss_info(r->call.loss.kind)->target == DDP__TARGET_CLASS &&
+           !r->shares;
 }
 
 static enum ddp_dtype type_of(const struct check *k,
@@ -472,6 +473,8 @@ static double draw_element(struct check *k, enum check_role role, size_t i)
     case ROLE_IDS:
         return 5e9 + 3 * (double)i; /* beyond 32 bits */
     case ROLE_TARGET:
+        if (k->row.shares)
+            return draw(k, 0, 1);
         return has_labels(&k->row) ? draw_label(k) : draw_x(k);
     case ROLE_WEIGHT: /* of samples that count, do not, and of the sub-batch */
         return (int)i == k->row.cap ? 3.25 : i == 2 ? 0 : draw(k, 0.5, 2);

@@ -84,6 +84,7 @@ struct check_row {
     bool nan;              /* x, or of OPTIM g, has a NaN */
     bool no_divisor;       /* no sample of the step counted */
     bool no_gradient;      /* LOSS: no dx */
+    bool shares;           /* LOSS: the target is a share of each class */
     int updates;           /* OPTIM: that were made; 0: 3 */
     struct ddp__span span[CHECK_MAX_SPANS];
 };

@@ -36,7 +36,8 @@
 #define COMPILED_DEFAULTS .struct_size = sizeof(struct ddp_compiled_options)
 #define RESUME_DEFAULTS .struct_size = sizeof(struct ddp_resume_options)
 #define EVALUATE_DEFAULTS                                                      \
-    .struct_size = sizeof(struct ddp_evaluate_config), .sub_batch = 32
+    .struct_size = sizeof(struct ddp_evaluate_config), .sub_batch = 32,        \
+    .focal_gamma = 2, .focal_alpha = 0.25f
 
 #define MODEL_DEFAULTS                                                         \
     .struct_size = sizeof(struct ddp_model_options), .classes = 1000,          \

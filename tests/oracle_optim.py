@@ -4,12 +4,15 @@
 #   p/NAME                     the network's parameters before
 #   KIND/loss p/NAME e/NAME    losses of the steps, parameters after them, and
 #                              their averages of decay 0.9 (swa_utils)
+#   loss/x loss/shares         logits of 7 samples, and shares of 9 classes
+#   loss/RULE loss/RULE/dx     the mean loss of them, and its gradient
 # SPDX-License-Identifier: LGPL-2.1-or-later
 import copy
 import sys
 
 import torch
 from torch import nn
+from torchvision.ops import sigmoid_focal_loss
 
 sys.dont_write_bytecode = True
 import oracle_file  # noqa: E402
@@ -185,6 +188,33 @@ def optimize(m, kind, options, how, x, label):
     return losses, e.module
 
 
+def hard(q):
+    """timm's BinaryCrossEntropy: smoothed, then compared with 0.2."""
+    return ((1 - 0.1) * q + 0.1 / q.shape[1] > 0.2).to(q.dtype)
+
+
+F = nn.functional
+LOSSES = {
+    "soft": lambda x, q: F.cross_entropy(x, q, label_smoothing=0.1),
+    "binary": F.binary_cross_entropy_with_logits,
+    "hard": lambda x, q: F.binary_cross_entropy_with_logits(x, hard(q)),
+    "focal": lambda x, q: sigmoid_focal_loss(x, q, reduction="mean"),
+    "focal_plain": lambda x, q: sigmoid_focal_loss(x, q, -1, 1.5, "mean"),
+}
+
+
+def put_losses(out):
+    x, q = torch.randn(7, 9) * 3, torch.rand(7, 9) ** 4
+    q /= q.sum(1, keepdim=True)
+    out.update({"loss/x": x, "loss/shares": q})
+    for name, rule in LOSSES.items():
+        logits = x.double().requires_grad_()
+        loss = rule(logits, q.double())
+        loss.backward()
+        out.update({"loss/" + name: loss.detach().reshape(1),
+                    "loss/" + name + "/dx": logits.grad})
+
+
 def main():
     torch.set_num_threads(1)
     oracle_file.seed("optimizers")
@@ -200,6 +230,7 @@ def main():
         out[name + "/loss"] = torch.tensor(losses)
         out.update({name + "/p/" + k: v for k, v in n.state_dict().items()})
         out.update({name + "/e/" + k: v for k, v in e.state_dict().items()})
+    put_losses(out)
     oracle_file.write(sys.argv[1], out)
 
 

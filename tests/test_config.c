@@ -72,7 +72,8 @@ static void test_option_defaults(void)
     INITIALISED(ddp_load_options);
     INITIALISED(ddp_convert_options);
     INITIALISED(ddp_compiled_options);
-    INITIALISED(ddp_evaluate_config, .sub_batch = 32);
+    INITIALISED(ddp_evaluate_config, .sub_batch = 32, .focal_gamma = 2,
+                .focal_alpha = 0.25f);
     INITIALISED(ddp_resume_options);
 }
 
@@ -265,13 +266,21 @@ static void test_ranges(const ddp_t *ddp, const ddp_dataset_t *d)
 {
     const struct ddp_train_config good = {TRAIN_DEFAULTS,
                                           .optimizer = ddp_adam(0.1f)};
-    struct ddp_train_config bad[10];
-    const char *says[] = {"optimizer 99", "loss 77",         "order is 9",
-                          "clip_norm -1", "clip_norm nan",   "beta1 1,",
-                          "eps 0",        "weight_decay -1", "rate inf",
-                          "smoothing nan"};
+    struct ddp_train_config bad[12];
+    const char *says[] = {"optimizer 99",
+                          "loss 77",
+                          "order is 9",
+                          "clip_norm -1",
+                          "clip_norm nan",
+                          "beta1 1,",
+                          "eps 0",
+                          "weight_decay -1",
+                          "rate inf",
+                          "smoothing nan",
+                          "target_threshold 1,",
+                          "focal_gamma -1"};
 
-    for (int i = 0; i < 10; i++)
+    for (int i = 0; i < 12; i++)
         bad[i] = good;
     bad[0].optimizer.kind = (enum ddp_optimizer_kind)99;
     bad[1].loss = (enum ddp_loss_kind)77;
@@ -283,7 +292,9 @@ static void test_ranges(const ddp_t *ddp, const ddp_dataset_t *d)
     bad[7].optimizer.weight_decay = -1;
     bad[8].optimizer.lr = INFINITY;
     bad[9].label_smoothing = NAN;
-    for (int i = 0; i < 10; i++)
+    bad[10].target_threshold = 1;
+    bad[11].focal_gamma = -1;
+    for (int i = 0; i < 12; i++)
         ok(ddp_train_config_resolve(&bad[i], ddp, d) == DDP_EINVAL &&
                strstr(ddp_errmsg(), says[i]),
            "%s is refused: %s", says[i], ddp_errmsg());

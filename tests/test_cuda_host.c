@@ -434,6 +434,7 @@ static int loss(const int32_t label[3], float *dx, double scale,
                                    [DDP__LOSS_SCALE] = dx ? &scale : NULL}};
 
     c.buf[DDP__LOSS_X] = (struct ddp__view){DDP_F32, true, {1, 1, 4}, 0};
+    c.buf[DDP__LOSS_TARGET] = (struct ddp__view){DDP_I32, true, {1, 1, 1}, 0};
     if (dx)
         c.buf[DDP__LOSS_DX] = c.buf[DDP__LOSS_X];
     for (int i = 0; i < 12; i++)

@@ -1,5 +1,6 @@
-/* test_optim.c - fifty steps of every optimizer against torch.optim in f64
+/* test_optim.c - optimizers and losses against PyTorch's in f64
  *
+ * Every optimizer makes fifty steps.
  * Compared are the ways the parameters have gone, |w - w'| / |w' - w0|: f32
  * rounds a weight at 2^-25 of it at every step, and the ways are about as long
  * as a tenth of the weights: 50 * 3e-8 / 0.1 = 2e-5 at most.  Gradients are off
@@ -12,8 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include "defaults.h"
+#include "hand.h"
 #include "oracle.h"
-#include "tap.h"
 #include "train/trainer.h"
 
 enum { STEPS = 50, BATCH = 6 };
@@ -250,6 +251,51 @@ static void test_optimizer(ddp_t *ddp, ddp_dataset_t *d, int k)
     ddp_chain_free(c);
 }
 
+/* ---- losses ------------------------------------------------------------- */
+
+/* As oracle_optim.py has them, of shares. */
+static const struct {
+    const char *name;
+    struct ddp__loss loss;
+} losses[] = {
+    {"soft", {.kind = DDP_LOGIT_CROSS_ENTROPY, .smoothing = 0.1f}},
+    {"binary", {.kind = DDP_BINARY_CROSS_ENTROPY}},
+    {"hard",
+     {.kind = DDP_BINARY_CROSS_ENTROPY, .smoothing = 0.1f, .threshold = 0.2f}},
+    {"focal", {.kind = DDP_FOCAL, .gamma = 2, .alpha = 0.25f}},
+    {"focal_plain", {.kind = DDP_FOCAL, .gamma = 1.5f, .alpha = -1}},
+};
+
+/* ref computes in f64 from values in f32; test_ops compares others with it.
+ * Gradients are rounded to f32. */
+static void test_loss(const char *name, const struct ddp__loss *loss)
+{
+    const struct oracle_tensor *x = oracle_find(o, "loss/x");
+    const struct oracle_tensor *want = oracle_find(o, "loss/%s", name);
+    int n = x->dim[0], len = x->dim[1];
+    struct ddp__view row = image(1, 1, len);
+    struct ddp__call c = {
+        .cap = n,
+        .buf = {row, row, vector(n + 1), vector(DDP__STATS), row},
+        .loss = *loss};
+    float weight[16], dx[256];
+    double stats[DDP__STATS];
+
+    for (int i = 0; i < n; i++)
+        weight[i] = 1;
+    weight[n] = (float)n;
+    RUN(LOSS, &c, n, (float *)(uintptr_t)x->data,
+        (float *)(uintptr_t)oracle_find(o, "loss/shares")->data, weight, stats,
+        dx);
+    is_near(stats[DDP__STAT_LOSS] / n, (double)*want->data,
+            1e-6 * (double)*want->data, "loss %s", name);
+    for (size_t i = 0; i < x->len; i++)
+        dx[i] /= (float)n;
+    is_near(
+        oracle_distance(dx, oracle_find(o, "loss/%s/dx", name)->data, x->len),
+        0, 2e-7, "loss %s: its gradient", name);
+}
+
 int main(void)
 {
     struct oracle *read;
@@ -265,6 +311,8 @@ int main(void)
                                                   .type = DDP_F32,
                                                   .classes = 5,
                                                   .get = get});
+    for (size_t i = 0; i < sizeof(losses) / sizeof(losses[0]); i++)
+        test_loss(losses[i].name, &losses[i].loss);
     for (int i = 0; i < 2; i++) {
         ddp = ddp_init(
             &(struct ddp_config){START_DEFAULTS, .backend = i ? "ref" : "cpu"});

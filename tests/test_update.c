@@ -64,7 +64,8 @@ static void test_labels(void)
     float x[] = {0, 0, 0}, weight[] = {1, 1}, dx[3] = {0};
     int32_t no_label = DDP__NO_LABEL;
     double stats[DDP__STATS] = {0};
-    struct ddp__call c = {.buf = {image(1, 1, 3)}};
+    struct ddp__call c = {
+        .buf = {image(1, 1, 3), of_type(DDP_I32, image(1, 1, 1))}};
 
     c.buf[DDP__LOSS_DX] = image(1, 1, 3);
     for (int32_t label = -1; label <= 3; label += 4) {
@@ -84,7 +85,8 @@ static void test_top_k(void)
     int32_t label[] = {0, 1, 4, 5, 9, 10};
     int want[][3] = {{1, 1, 1}, {0, 1, 1}, {0, 1, 1},
                      {0, 0, 1}, {0, 0, 1}, {0, 0, 0}};
-    struct ddp__call c = {.buf = {image(1, 1, 12)}};
+    struct ddp__call c = {
+        .buf = {image(1, 1, 12), of_type(DDP_I32, image(1, 1, 1))}};
     double s[DDP__STATS] = {0};
 
     for (size_t i = 0; i < LEN(label); i++) {
@@ -99,6 +101,24 @@ static void test_top_k(void)
     ok(s[DDP__STAT_TOP1] == 0 && s[DDP__STAT_TOP10] == 0,
        "top-k: logits that are not numbers are not right");
     ok(isnan(s[DDP__STAT_LOSS]), "cross entropy: of NaN is NaN");
+}
+
+/* Of shares, the largest is the class; without any there is none. */
+static void test_shares(void)
+{
+    float x[] = {0, logf(3), 0, 0}, weight[] = {1, 1, 2}, dx[4];
+    float share[] = {0.25f, 0.75f, 0, 0};
+    double stats[DDP__STATS] = {0};
+    struct ddp__call c = {.cap = 2,
+                          .buf = {image(1, 1, 2), image(1, 1, 2), vector(3),
+                                  vector(DDP__STATS), image(1, 1, 2)}};
+
+    RUN(LOSS, &c, 2, x, share, weight, stats, dx);
+    is_near(stats[DDP__STAT_LOSS], 0.25 * log(4) + 0.75 * log(4 / 3.0), 1e-6,
+            "shares: the loss");
+    ok(IS(dx, 0, 0, 0, 0), "shares: those that are predicted");
+    ok(stats[DDP__STAT_TOP1] == 1 && stats[DDP__STAT_COUNT] == 2,
+       "shares: the largest is the right answer, and 0 is none");
 }
 
 static void test_squared_error(void)
@@ -513,6 +533,7 @@ int main(void)
     test_large_logits();
     test_labels();
     test_top_k();
+    test_shares();
     test_squared_error();
     test_optimizers();
     test_more_optimizers();

@@ -39,6 +39,7 @@ static const struct {
     {"clip-grad", "optimizer.clip_norm,optimizer.clip_value", "", false},
     {"clip-mode", "optimizer.clip_norm,optimizer.clip_value", "", false},
     {"label-smoothing", "label_smoothing", "", false},
+    {"bce-target-thresh", "target_threshold", "", false},
     {"model-ema-decay", "ema_decay", "", false},
     {"sched", "schedule.kind", "schedule", false},
     {"warmup-epochs", "schedule.warmup", "schedule.warmup_factor", false},

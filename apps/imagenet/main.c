@@ -65,6 +65,8 @@ static const struct app_word option_of[] = {
     {"weight_decay", "--weight-decay"},
     {"ema_decay", "--model-ema-decay"},
     {"label_smoothing", "--label-smoothing"},
+    {"target_threshold", "--bce-target-thresh"},
+    {"loss", "--bce-loss"},
     {"optimizer.lr", "--lr"},
     {"optimizer.momentum", "--momentum"},
     {"optimizer.eps", "--opt-eps"},

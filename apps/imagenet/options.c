@@ -324,6 +324,11 @@ static const struct opt_group optimizer = {
         NUM("label-smoothing", smoothing, "0", 0, 0.999,
             "fraction of the target spread over all classes",
             .alias = "smoothing"),
+        FLAG("bce-loss", bce_loss,
+             "binary cross entropy of each class, in place of cross entropy"),
+        NUM("bce-target-thresh", bce_threshold, "0", 0, 0.999,
+            "--bce-loss: targets above this, after smoothing, count as 1 and "
+            "others as 0; 0: they count as they are"),
         END,
     },
 };

@@ -33,9 +33,10 @@ struct settings {
     int sched, clip_mode;
     double lr, lr_base, lr_base_size, momentum, betas[2], eps, weight_decay;
     double clip_grad, smoothing, drop, drop_path, ema_decay;
+    double bce_threshold;
     int64_t max_nan_steps;
     double warmup_epochs, warmup_lr, decay_epochs, decay_rate, min_lr;
-    bool decay_all, drop_last, shard_optimizer;
+    bool decay_all, drop_last, shard_optimizer, bce_loss;
     /* output */
     char *output;
     int64_t eval_every, log_every, trace;

@@ -37,6 +37,7 @@ int recipe_check(const struct opts *o, const struct settings *s)
         {"opt-eps", uses & DDP_USES_EPS, "the optimizer has no epsilon"},
         {"decay-all", s->weight_decay > 0, "--weight-decay is 0"},
         {"clip-mode", opts_given(o, "clip-grad"), "there is no --clip-grad"},
+        {"bce-target-thresh", s->bce_loss, "there is no --bce-loss"},
         {"decay-epochs", s->sched == SCHED_STEP, "only with --sched step"},
         {"decay-rate", s->sched == SCHED_STEP, "only with --sched step"},
         {"min-lr", curve, "only with --sched cosine, linear, onecycle"},
@@ -231,7 +232,9 @@ void recipe_config(const struct opts *o, const struct settings *s,
                    struct ddp_train_config *cfg)
 {
     ddp_train_config_init(cfg);
-    cfg->loss = DDP_LOGIT_CROSS_ENTROPY;
+    cfg->loss =
+        s->bce_loss ? DDP_BINARY_CROSS_ENTROPY : DDP_LOGIT_CROSS_ENTROPY;
+    cfg->target_threshold = (float)s->bce_threshold;
     cfg->label_smoothing = (float)s->smoothing;
     cfg->optimizer = choose_optimizer(o, s);
     cfg->schedule = choose_schedule(o, s);

@@ -21,7 +21,8 @@ struct row {
     size_t len;
     float weight;
     size_t label;        /* of a loss of classes */
-    const float *target; /* of a loss of values */
+    const float *target; /* of a loss of values, or the share of each class;
+                            NULL: the label has all of it */
     void *dx;            /* NULL: not computed */
 };
 
@@ -102,27 +103,155 @@ DDP__CLONES static size_t rank_of(const float *x, size_t len, size_t label)
 
 /* ---- rules: the loss of a sample, and its gradient ----------------------- */
 
+/* dx = (weight / sum) e - shift, and for the label 1 - s times weight less */
+static void class_gradient(const struct ddp__task *t, const struct row *r,
+                           double sum, double share)
+{
+    double p = r->e[r->label] / sum, s = t->call->loss.smoothing;
+    bool b = ddp__is_bf16(t, DDP__LOSS_DX);
+
+    store_row(r->dx, r->e, (float)(r->weight / sum),
+              (float)(-r->weight * share), r->len, b);
+    ddp__store(r->dx, r->label, (float)(r->weight * (p - share - (1 - s))), b);
+}
+
+/* Shares, smoothed, as their sum and that of their products with x. */
+struct sums {
+    double q, qx;
+};
+
+DDP__CLONES static struct sums sum_shares(const struct row *r, double s)
+{
+    float own = (float)(1 - s), rest = (float)(s / (double)r->len);
+    struct sums all = {0, 0};
+
+    for (size_t i = 0; i < r->len; i++) {
+        float q = own * r->target[i] + rest;
+
+        all.q += q;
+        all.qx += (double)q * r->x[i];
+    }
+    return all;
+}
+
+/* dx = weight (e q / sum - share), through r->e */
+DDP__CLONES static void make_share_gradient(const struct row *r, double s,
+                                            double factor)
+{
+    float own = (float)(1 - s), rest = (float)(s / (double)r->len);
+    float times = (float)(r->weight * factor);
+
+    for (size_t i = 0; i < r->len; i++)
+        r->e[i] = r->e[i] * times - r->weight * (own * r->target[i] + rest);
+}
+
+static double entropy_of_shares(const struct ddp__task *t, const struct row *r,
+                                double log_sum, double sum)
+{
+    double s = t->call->loss.smoothing;
+    struct sums all = sum_shares(r, s);
+
+    if (r->dx) {
+        make_share_gradient(r, s, all.q / sum);
+        store_row(r->dx, r->e, 1, 0, r->len, ddp__is_bf16(t, DDP__LOSS_DX));
+    }
+    return all.q * log_sum - all.qx;
+}
+
 /* -sum of q log softmax(x), q = (1 - s) [i = label] + s / len; the sum over x
  * that smoothing needs is made in f64. */
 static double cross_entropy(const struct ddp__task *t, const struct row *r)
 {
     double s = t->call->loss.smoothing, len = (double)r->len, rest = 0;
-    float max = max_of(r->x, r->len), weight = r->weight;
+    float max = max_of(r->x, r->len);
     double sum = exponentials(r->x, r->e, r->len, max);
     double log_sum = max + log(sum), share = s / len;
-    bool b = ddp__is_bf16(t, DDP__LOSS_DX);
 
-    if (r->dx) {
-        double p = r->e[r->label] / sum;
-
-        store_row(r->dx, r->e, (float)(weight / sum), (float)(-weight * share),
-                  r->len, b);
-        ddp__store(r->dx, r->label, (float)(weight * (p - share - (1 - s))), b);
-    }
+    if (r->target)
+        return entropy_of_shares(t, r, log_sum, sum);
+    if (r->dx)
+        class_gradient(t, r, sum, share);
     for (size_t i = 0; i < r->len && s != 0; i++)
         rest += r->x[i];
     return (1 - s) * (log_sum - r->x[r->label]) +
            share * (len * log_sum - rest);
+}
+
+/* The share q of class i: that of the sample, smoothed. */
+static float share(const struct ddp__task *t, const struct row *r, size_t i)
+{
+    float s = t->call->loss.smoothing;
+    float own = r->target ? r->target[i] : (float)(i == r->label);
+
+    return s / (float)r->len + (1 - s) * own;
+}
+
+/* What the binary losses need of a logit: its sigmoid p, 1 - p, and
+ * log(1 + exp(-|x|)). */
+struct logistic {
+    float p, rest;
+    double log;
+};
+
+static struct logistic logistic(float x)
+{
+    float e = ddp__exp(-fabsf(x));
+    float large = 1 / (1 + e), small = e / (1 + e);
+
+    return (struct logistic){x < 0 ? small : large, x < 0 ? large : small,
+                             log1p((double)e)};
+}
+
+/* -q log p - (1 - q) log(1 - p) */
+static double binary(float x, float q, const struct logistic *l)
+{
+    return (x > 0 ? (double)x : 0) - (double)x * q + l->log;
+}
+
+/* The mean of it over the classes, each for itself; gradient: p - q. */
+static double binary_entropy(const struct ddp__task *t, const struct row *r)
+{
+    float threshold = t->call->loss.threshold;
+    float factor = r->weight / (float)r->len;
+    double sum = 0;
+
+    for (size_t i = 0; i < r->len; i++) {
+        struct logistic l = logistic(r->x[i]);
+        float q = share(t, r, i);
+
+        if (threshold > 0)
+            q = q > threshold;
+        sum += binary(r->x[i], q, &l);
+        r->e[i] = factor * (l.p - q);
+    }
+    if (r->dx)
+        store_row(r->dx, r->e, 1, 0, r->len, ddp__is_bf16(t, DDP__LOSS_DX));
+    return sum / (double)r->len;
+}
+
+/* a m^gamma times the binary cross entropy, where m = p (1 - q) + (1 - p) q is
+ * how far p is off. */
+static double focal(const struct ddp__task *t, const struct row *r)
+{
+    float gamma = t->call->loss.gamma, alpha = t->call->loss.alpha;
+    float factor = r->weight / (float)r->len;
+    double sum = 0;
+
+    for (size_t i = 0; i < r->len; i++) {
+        struct logistic l = logistic(r->x[i]);
+        float q = share(t, r, i), m = l.p * (1 - q) + l.rest * q;
+        float a = alpha < 0 ? 1 : alpha * q + (1 - alpha) * (1 - q);
+        float power = powf(m, gamma);
+        double entropy = binary(r->x[i], q, &l);
+        float slope = l.p * l.rest * (1 - 2 * q); /* of m */
+        float more = m > 0 ? gamma * power / m * slope : 0;
+
+        sum += (double)(a * power) * entropy;
+        r->e[i] = factor * a * (power * (l.p - q) + more * (float)entropy);
+    }
+    if (r->dx)
+        store_row(r->dx, r->e, 1, 0, r->len, ddp__is_bf16(t, DDP__LOSS_DX));
+    return sum / (double)r->len;
 }
 
 /* The mean of (x - target)^2; its gradient goes through r->e. */
@@ -186,17 +315,35 @@ static int loss_of_class(const struct ddp__task *t, struct row *r, size_t n,
     return 0;
 }
 
+/* Set the label to the class with the largest share, the first of equals;
+ * false: none has one. */
+static bool find_main_class(struct row *r)
+{
+    float most = 0;
+
+    for (size_t i = 0; i < r->len; i++)
+        if (r->target[i] > most) {
+            most = r->target[i];
+            r->label = i;
+        }
+    return most > 0;
+}
+
 static int loss_of_sample(const struct ddp__task *t, struct row *r, size_t n,
                           double *stats)
 {
+    bool classes =
+        ddp__loss_info(t->call->loss.kind)->target == DDP__TARGET_CLASS;
     float aux = t->call->loss.aux;
 
     r->weight = ((const float *)t->data[DDP__LOSS_WEIGHT])[n];
     r->weight *= aux > 0 ? aux : 1;
-    if (ddp__loss_info(t->call->loss.kind)->target == DDP__TARGET_CLASS)
+    if (t->call->buf[DDP__LOSS_TARGET].type == DDP_I32)
         return loss_of_class(t, r, n, stats);
     r->target = (const float *)t->data[DDP__LOSS_TARGET] + n * r->len;
     stats[DDP__STAT_LOSS] += r->weight * apply_rule(t, r);
+    if (classes && !(aux > 0) && find_main_class(r))
+        count_top(r, stats);
     return 0;
 }
 

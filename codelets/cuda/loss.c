@@ -28,6 +28,9 @@ int ddp__cuda_loss(const struct ddp__task *t)
                             .classes = ddp__loss_info(l->kind)->target ==
                                        DDP__TARGET_CLASS,
                             .smoothing = l->smoothing,
+                            .threshold = l->threshold,
+                            .gamma = l->gamma,
+                            .alpha = l->alpha,
                             .aux = l->aux,
                             .n = t->n,
                             .cap = t->call->cap,
@@ -45,6 +48,7 @@ int ddp__cuda_loss(const struct ddp__task *t)
 
     if (rc < 0)
         return rc;
+    p.shares = p.classes && t->call->buf[DDP__LOSS_TARGET].type != DDP_I32;
     p.loss = place.scratch;
     p.rank = (int *)(p.loss + t->n);
     if ((rc = DDP__LAUNCH(&place, loss_rows, &p)) < 0)

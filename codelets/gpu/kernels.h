@@ -232,7 +232,8 @@ struct ddp__k_loss {
     enum ddp_dtype type, type_dx;
     enum ddp_loss_kind kind;
     bool classes; /* it compares with label, else with target */
-    float smoothing;
+    bool shares;  /* of classes, with target instead */
+    float smoothing, threshold, gamma, alpha;
     float aux; /* factor of an auxiliary loss; 0: the chain's own */
     int n, cap;
     size_t len;

@@ -11,11 +11,11 @@
 
 struct ddp__k_loss_rows_shared {
     float largest[DDP__THREADS];
-    double sum[DDP__THREADS], rest[DDP__THREADS];
-    int rank[DDP__THREADS];
+    double sum[DDP__THREADS], rest[DDP__THREADS], total[DDP__THREADS];
+    int rank[DDP__THREADS], label[DDP__THREADS];
 };
 
-/* A sample: where its values begin, and its label. */
+/* A sample: where its values begin, and its label; -1: it has none. */
 struct ddp__k_row {
     size_t n, begin;
     int label;
@@ -27,6 +27,17 @@ DDP__DEVICE float ddp__k_value(const struct ddp__k_loss *p,
                                enum ddp_dtype type)
 {
     return ddp__k_get(type, p->x, r->begin + i);
+}
+
+/* The share q of class i: that of the sample, smoothed. */
+DDP__DEVICE float ddp__k_share(const struct ddp__k_loss *p,
+                               const struct ddp__k_row *r, size_t i)
+{
+    float s = p->smoothing;
+    float own =
+        p->shares ? p->target[r->begin + i] : (float)(i == (size_t)r->label);
+
+    return s / (float)p->len + (1 - s) * own;
 }
 
 /* Whether the label takes part: evaluation leaves out those it has none for.
@@ -63,8 +74,50 @@ DDP__DEVICE void ddp__k_largest(const struct ddp__k_loss *p,
         }
 }
 
-/* sum = sum of exp(x - largest), rest = sum of x, rank = how many classes beat
- * the label: of equals the lower one, and one that is not a number. */
+/* The class with the largest share, the first of equals; none has one: -1. */
+DDP__DEVICE void ddp__k_main_class(const struct ddp__k_loss *p,
+                                   struct ddp__k_row *r,
+                                   struct ddp__k_loss_rows_shared *sh)
+{
+    DDP__EACH(t, DDP__THREADS)
+    {
+        sh->largest[t] = 0;
+        sh->label[t] = -1;
+        for (size_t i = t; i < p->len; i += DDP__THREADS) {
+            float share = p->target[r->begin + i];
+
+            if (share > sh->largest[t]) {
+                sh->largest[t] = share;
+                sh->label[t] = (int)i;
+            }
+        }
+    }
+    for (unsigned half = DDP__THREADS / 2; half > 0; half /= 2)
+        DDP__EACH(t, half)
+        {
+            float mine = sh->largest[t], other = sh->largest[t + half];
+            int label = sh->label[t + half];
+
+            if (other > mine ||
+                (other == mine && label >= 0 && label < sh->label[t])) {
+                sh->largest[t] = other;
+                sh->label[t] = label;
+            }
+        }
+    r->label = sh->label[0];
+}
+
+/* Whether class i beats the label: of equals the lower one, and one that is not
+ * a number. */
+DDP__DEVICE int ddp__k_beats(const struct ddp__k_row *r, size_t i, float x)
+{
+    if (i == (size_t)r->label)
+        return 0;
+    return i < (size_t)r->label ? !(x < r->mine) : !(x <= r->mine);
+}
+
+/* sum = sum of exp(x - largest), rank = how many classes beat the label; of a
+ * label, rest = sum of x; of shares q, rest = sum of q x, total = sum of q. */
 DDP__DEVICE void ddp__k_class_sums(const struct ddp__k_loss *p,
                                    const struct ddp__k_row *r,
                                    struct ddp__k_loss_rows_shared *sh,
@@ -72,19 +125,21 @@ DDP__DEVICE void ddp__k_class_sums(const struct ddp__k_loss *p,
 {
     DDP__EACH(t, DDP__THREADS)
     {
-        double sum = 0, rest = 0;
+        double sum = 0, rest = 0, total = 0;
         int rank = 0;
 
         for (size_t i = t; i < p->len; i += DDP__THREADS) {
             float x = ddp__k_value(p, r, i, type);
+            float q = p->shares ? ddp__k_share(p, r, i) : 1;
 
             sum += expf(x - sh->largest[0]);
-            rest += x;
-            if (i != (size_t)r->label)
-                rank += i < (size_t)r->label ? !(x < r->mine) : !(x <= r->mine);
+            rest += (double)q * x;
+            total += q;
+            rank += ddp__k_beats(r, i, x);
         }
         sh->sum[t] = sum;
         sh->rest[t] = rest;
+        sh->total[t] = total;
         sh->rank[t] = rank;
     }
     for (unsigned half = DDP__THREADS / 2; half > 0; half /= 2)
@@ -92,11 +147,12 @@ DDP__DEVICE void ddp__k_class_sums(const struct ddp__k_loss *p,
         {
             sh->sum[t] += sh->sum[t + half];
             sh->rest[t] += sh->rest[t + half];
+            sh->total[t] += sh->total[t + half];
             sh->rank[t] += sh->rank[t + half];
         }
 }
 
-/* -sum of q log softmax(x), q = (1 - s) [i = label] + s / len */
+/* -sum of q log softmax(x); of a label, q = (1 - s) [i = label] + s / len */
 DDP__DEVICE double ddp__k_entropy(const struct ddp__k_loss *p,
                                   const struct ddp__k_row *r,
                                   const struct ddp__k_loss_rows_shared *sh)
@@ -105,6 +161,8 @@ DDP__DEVICE double ddp__k_entropy(const struct ddp__k_loss *p,
     double log_sum = sh->largest[0] + log(sh->sum[0]);
     double loss = (1 - s) * (log_sum - r->mine);
 
+    if (p->shares)
+        return sh->total[0] * log_sum - sh->rest[0];
     return s != 0 ? loss + share * ((double)p->len * log_sum - sh->rest[0])
                   : loss;
 }
@@ -120,7 +178,7 @@ DDP__DEVICE float ddp__k_gradient_weight(const struct ddp__k_loss *p, size_t n)
     return (float)(ddp__k_loss_weight(p, n) * (p->scale ? *p->scale : 1));
 }
 
-/* Gradient: softmax(x) - q */
+/* Gradient: softmax(x) sum of q - q */
 DDP__DEVICE void ddp__k_class_gradient(const struct ddp__k_loss *p,
                                        const struct ddp__k_row *r,
                                        struct ddp__k_loss_rows_shared *sh,
@@ -131,13 +189,14 @@ DDP__DEVICE void ddp__k_class_gradient(const struct ddp__k_loss *p,
 
     DDP__EACH(t, DDP__THREADS)
     {
-        float inverse = (float)(1 / sh->sum[0]);
+        float inverse = (float)((p->shares ? sh->total[0] : 1) / sh->sum[0]);
 
         for (size_t i = t; i < p->len; i += DDP__THREADS) {
             float x = ddp__k_value(p, r, i, type);
-            float e = expf(x - sh->largest[0]) * inverse - share;
+            float e = expf(x - sh->largest[0]) * inverse;
 
-            if (i == (size_t)r->label)
+            e -= p->shares ? ddp__k_share(p, r, i) : share;
+            if (!p->shares && i == (size_t)r->label)
                 e -= 1 - s;
             ddp__k_put(p->type_dx, p->dx, r->begin + i, weight * e);
         }
@@ -164,20 +223,119 @@ DDP__DEVICE void ddp__k_keep_loss(const struct ddp__k_loss *p, size_t n,
     }
 }
 
+/* Of the label, among the classes; of none, beyond all that is counted. */
+DDP__DEVICE int ddp__k_rank(const struct ddp__k_row *r,
+                            const struct ddp__k_loss_rows_shared *sh)
+{
+    return r->label < 0 ? 1 << 20 : sh->rank[0];
+}
+
 /* Three times b in, of which two from the cache, b out. */
 DDP__DEVICE void ddp__k_cross_entropy(const struct ddp__k_loss *p,
                                       struct ddp__k_row *r,
                                       struct ddp__k_loss_rows_shared *sh,
                                       enum ddp_dtype type)
 {
-    r->mine = ddp__k_value(p, r, (size_t)r->label, type);
     ddp__k_largest(p, r, sh, type);
     ddp__k_class_sums(p, r, sh, type);
     ddp__k_keep_loss(p, r->n,
                      ddp__k_loss_weight(p, r->n) * ddp__k_entropy(p, r, sh),
-                     sh->rank[0]);
+                     ddp__k_rank(r, sh));
     if (p->dx)
         ddp__k_class_gradient(p, r, sh, type);
+}
+
+/* What the binary losses need of a logit: its sigmoid p, 1 - p, and the binary
+ * cross entropy, -q log p - (1 - q) log(1 - p). */
+struct ddp__k_logistic {
+    float p, rest, entropy;
+};
+
+DDP__DEVICE struct ddp__k_logistic ddp__k_logistic(float x, float q)
+{
+    float e = expf(-fabsf(x));
+    float large = 1 / (1 + e), small = e / (1 + e);
+    struct ddp__k_logistic l = {x < 0 ? small : large, x < 0 ? large : small,
+                                (x > 0 ? x : 0) - x * q + log1pf(e)};
+
+    return l;
+}
+
+/* The loss of one class by its logit; *dx: its gradient. */
+DDP__DEVICE float ddp__k_one_binary(const struct ddp__k_loss *p, float x,
+                                    float q, float *dx)
+{
+    struct ddp__k_logistic l;
+
+    if (p->threshold > 0)
+        q = q > p->threshold ? 1 : 0;
+    l = ddp__k_logistic(x, q);
+    *dx = l.p - q;
+    return l.entropy;
+}
+
+/* a m^gamma times the binary cross entropy, where m = p (1 - q) + (1 - p) q is
+ * how far p is off. */
+DDP__DEVICE float ddp__k_one_focal(const struct ddp__k_loss *p, float x,
+                                   float q, float *dx)
+{
+    struct ddp__k_logistic l = ddp__k_logistic(x, q);
+    float m = l.p * (1 - q) + l.rest * q, power = powf(m, p->gamma);
+    float a = p->alpha < 0 ? 1 : p->alpha * q + (1 - p->alpha) * (1 - q);
+    float slope = l.p * l.rest * (1 - 2 * q); /* of m */
+    float more = m > 0 ? p->gamma * power / m * slope : 0;
+
+    *dx = a * (power * (l.p - q) + more * l.entropy);
+    return a * power * l.entropy;
+}
+
+/* What a thread adds to the sums of a loss that has one for each class. */
+DDP__DEVICE void ddp__k_add_binary(const struct ddp__k_loss *p,
+                                   const struct ddp__k_row *r,
+                                   struct ddp__k_loss_rows_shared *sh,
+                                   unsigned t, enum ddp_dtype type)
+{
+    float factor = ddp__k_gradient_weight(p, r->n) / (float)p->len;
+
+    sh->sum[t] = 0;
+    sh->rank[t] = 0;
+    for (size_t i = t; i < p->len; i += DDP__THREADS) {
+        float x = ddp__k_value(p, r, i, type), q = ddp__k_share(p, r, i), dx;
+
+        sh->sum[t] += p->kind == DDP_FOCAL ? ddp__k_one_focal(p, x, q, &dx)
+                                           : ddp__k_one_binary(p, x, q, &dx);
+        sh->rank[t] += ddp__k_beats(r, i, x);
+        if (p->dx)
+            ddp__k_put(p->type_dx, p->dx, r->begin + i, factor * dx);
+    }
+}
+
+/* Their mean over the classes, each for itself.  b and 4 in, b out. */
+DDP__DEVICE void ddp__k_binary_entropy(const struct ddp__k_loss *p,
+                                       struct ddp__k_row *r,
+                                       struct ddp__k_loss_rows_shared *sh,
+                                       enum ddp_dtype type)
+{
+    DDP__EACH(t, DDP__THREADS)
+    {
+        ddp__k_add_binary(p, r, sh, t, type);
+    }
+    for (unsigned half = DDP__THREADS / 2; half > 0; half /= 2)
+        DDP__EACH(t, half)
+        {
+            sh->sum[t] += sh->sum[t + half];
+            sh->rank[t] += sh->rank[t + half];
+        }
+    ddp__k_keep_loss(p, r->n,
+                     ddp__k_loss_weight(p, r->n) * sh->sum[0] / (double)p->len,
+                     ddp__k_rank(r, sh));
+}
+
+DDP__DEVICE void ddp__k_focal(const struct ddp__k_loss *p, struct ddp__k_row *r,
+                              struct ddp__k_loss_rows_shared *sh,
+                              enum ddp_dtype type)
+{
+    ddp__k_binary_entropy(p, r, sh, type);
 }
 
 /* The mean over a sample's values of (x - target)^2.  b and 4 in, b out. */
@@ -229,11 +387,15 @@ DDP__DEVICE void ddp__k_loss_rows_block(const struct ddp__k_loss *p,
                                         struct ddp__k_loss_rows_shared *sh,
                                         unsigned block, enum ddp_dtype type)
 {
-    struct ddp__k_row r = {block, block * p->len, 0, 0};
+    struct ddp__k_row r = {block, block * p->len, 0, NAN};
 
-    if (p->classes)
+    if (p->shares)
+        ddp__k_main_class(p, &r, sh);
+    else if (p->classes)
         r.label = p->label[r.n];
-    if (!p->classes || ddp__k_has_label(p, &r)) {
+    if (p->classes && ddp__k_has_label(p, &r))
+        r.mine = ddp__k_value(p, &r, (size_t)r.label, type);
+    if (!p->classes || p->shares || ddp__k_has_label(p, &r)) {
         ddp__k_apply_loss(p, &r, sh, type);
         return;
     }

@@ -19,7 +19,8 @@ struct row {
     int len;
     double weight;
     int label;           /* of a loss of classes */
-    const float *target; /* of a loss of values */
+    const float *target; /* of a loss of values, or the share of each class;
+                            NULL: the label has all of it */
 };
 
 static double factor(const struct ddp__task *t)
@@ -83,21 +84,79 @@ static double log_sum_exp(const struct row *r)
 
 /* ---- rules: the loss of a sample, and its gradient ----------------------- */
 
-/* -sum over i of q[i] log softmax(x)[i], with q = (1 - s) [i = label] + s / c;
- * gradient: softmax(x) - q */
+/* The share q of class i: that of the sample, smoothed. */
+static double share(const struct ddp__task *t, const struct row *r, int i)
+{
+    double s = t->call->loss.smoothing;
+    double own = r->target ? r->target[i] : i == r->label;
+
+    return s / r->len + (1 - s) * own;
+}
+
+/* -sum over i of q[i] log softmax(x)[i]; gradient: softmax(x) sum of q - q */
 static double cross_entropy(const struct ddp__task *t, const struct row *r)
 {
-    double s = t->call->loss.smoothing, log_sum = log_sum_exp(r), loss = 0;
+    double log_sum = log_sum_exp(r), loss = 0, sum = 0;
 
+    for (int i = 0; i < r->len; i++)
+        sum += share(t, r, i);
     for (int i = 0; i < r->len; i++) {
-        double q = s / r->len + (i == r->label ? 1 - s : 0);
+        double q = share(t, r, i);
         double log_p = value(r, i) - log_sum;
 
         if (q != 0)
             loss -= q * log_p;
-        set_gradient(t, r, i, r->weight * (exp(log_p) - q));
+        set_gradient(t, r, i, r->weight * (exp(log_p) * sum - q));
     }
     return loss;
+}
+
+static double sigmoid(double x)
+{
+    return 1 / (1 + exp(-x));
+}
+
+/* -q log p - (1 - q) log(1 - p), p = sigmoid(x), without overflow */
+static double binary(double x, double q)
+{
+    return fmax(x, 0) - x * q + log1p(exp(-fabs(x)));
+}
+
+/* The mean of it over the classes, each for itself; gradient: p - q. */
+static double binary_entropy(const struct ddp__task *t, const struct row *r)
+{
+    double threshold = t->call->loss.threshold, loss = 0;
+
+    for (int i = 0; i < r->len; i++) {
+        double x = value(r, i), q = share(t, r, i);
+
+        if (threshold > 0)
+            q = q > threshold;
+        loss += binary(x, q);
+        set_gradient(t, r, i, r->weight * (sigmoid(x) - q) / r->len);
+    }
+    return loss / r->len;
+}
+
+/* Source: torchvision.ops.sigmoid_focal_loss.  a m^gamma times the binary
+ * cross entropy, where m = p (1 - q) + (1 - p) q is how far p is off. */
+static double focal(const struct ddp__task *t, const struct row *r)
+{
+    double gamma = t->call->loss.gamma, alpha = t->call->loss.alpha, loss = 0;
+
+    for (int i = 0; i < r->len; i++) {
+        double x = value(r, i), q = share(t, r, i), p = sigmoid(x);
+        double m = p * (1 - q) + sigmoid(-x) * q, entropy = binary(x, q);
+        double slope = p * sigmoid(-x) * (1 - 2 * q); /* of m */
+        double a = alpha < 0 ? 1 : alpha * q + (1 - alpha) * (1 - q);
+        double more = m > 0 ? gamma * pow(m, gamma - 1) * slope : 0;
+
+        loss += a * pow(m, gamma) * entropy;
+        set_gradient(t, r, i,
+                     r->weight * a *
+                         (pow(m, gamma) * (p - q) + more * entropy) / r->len);
+    }
+    return loss / r->len;
 }
 
 /* The mean over a sample's values of (x - target)^2 */
@@ -129,6 +188,34 @@ static double apply_rule(const struct ddp__task *t, const struct row *r)
 }
 
 /* ---- kernels ------------------------------------------------------------ */
+
+/* The class with the largest share, the first of equals; none has one: -1. */
+static int main_class(const struct row *r)
+{
+    int best = -1;
+
+    for (int i = 0; i < r->len; i++)
+        if (r->target[i] > (best < 0 ? 0 : r->target[best]))
+            best = i;
+    return best;
+}
+
+static int loss_of_shares(const struct ddp__task *t, struct row r,
+                          double stats[DDP__STATS])
+{
+    const float *weight = t->data[DDP__LOSS_WEIGHT];
+
+    r.target = t->data[DDP__LOSS_TARGET];
+    for (int n = 0; n < t->n; n++) {
+        r.weight = weight[n];
+        stats[DDP__STAT_LOSS] += r.weight * apply_rule(t, &r);
+        if ((r.label = main_class(&r)) >= 0)
+            count_top(stats, rank_of(&r, r.label));
+        r.begin += (size_t)r.len;
+        r.target += r.len;
+    }
+    return 0;
+}
 
 static int loss_of_classes(const struct ddp__task *t, struct row r,
                            double stats[DDP__STATS])
@@ -205,7 +292,9 @@ int ddp__ref_loss(const struct ddp__task *t)
 
     switch (ddp__loss_info(t->call->loss.kind)->target) {
     case DDP__TARGET_CLASS:
-        rc = loss_of_classes(t, r, stats);
+        rc = t->call->buf[DDP__LOSS_TARGET].type == DDP_I32
+                 ? loss_of_classes(t, r, stats)
+                 : loss_of_shares(t, r, stats);
         break;
     case DDP__TARGET_VALUES:
         rc = loss_of_values(t, r, stats);

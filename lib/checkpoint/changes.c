@@ -12,7 +12,8 @@
 /* Each with its parts: "optimizer" is "optimizer.lr", too. */
 static const char changeable[] =
     "batch,sub_batch,lanes,seed,order,label_smoothing,ema_decay,optimizer,"
-    "schedule,data,eval_data,augmentation";
+    "schedule,data,eval_data,augmentation,target_threshold,focal_gamma,"
+    "focal_alpha";
 
 /* These decide which state a checkpoint has, and the shapes of the network. */
 static const char fixed[] =

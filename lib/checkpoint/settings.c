@@ -205,6 +205,20 @@ static json_t *add_drop_last(json_t *settings, bool drop)
     return settings;
 }
 
+/* The numbers that some kinds of losses have. */
+static json_t *add_loss(json_t *settings, const struct ddp_train_config *c)
+{
+    bool binary = c->loss == DDP_BINARY_CROSS_ENTROPY;
+    bool focal = c->loss == DDP_FOCAL;
+
+    settings = add_number(settings, "target_threshold",
+                          binary ? (double)c->target_threshold : 0);
+    settings =
+        add_number(settings, "focal_gamma", focal ? (double)c->focal_gamma : 0);
+    return add_number(settings, "focal_alpha",
+                      focal ? (double)c->focal_alpha : 0);
+}
+
 /* They decide which weights are the best ones. */
 static json_t *add_eval_data(json_t *settings, const ddp_dataset_t *d)
 {
@@ -234,7 +248,7 @@ static json_t *settings_json(const struct ddp__settings *s)
             "schedule", schedule_json(&c->schedule, s->steps), "data",
             data_json(s->data), "augmentation", augmentation_json(s->data)),
         c->drop_last);
-    return add_eval_data(all, c->eval_data);
+    return add_eval_data(add_loss(all, c), c->eval_data);
 }
 
 int ddp__settings_json(const struct ddp__settings *s, json_t **out)

@@ -132,12 +132,7 @@ static int check_output(const ddp_graph_t *g, struct ddp_shape y,
                          "%s gives (%d, %d, %d) for %d classes, expected "
                          "(1, 1, %d)",
                          who, y.h, y.w, y.c, s->classes, s->classes);
-    if (!s->classes && loss->target == DDP__TARGET_CLASS)
-        return ddp__fail(DDP_EINVAL,
-                         "the loss %s needs classes, but this data set has "
-                         "values as targets: choose another loss",
-                         loss->name);
-    if (!s->classes && loss->target == DDP__TARGET_VALUES &&
+    if (!s->classes && loss->target != DDP__TARGET_ANY &&
         y.h * y.w * y.c != s->target_len)
         return ddp__fail(DDP_ESHAPE,
                          "%s gives %d values, expected %d as in a target", who,

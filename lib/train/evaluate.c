@@ -393,7 +393,11 @@ int ddp_trainer_best(const ddp_trainer_t *t, struct ddp_evaluation *e)
 }
 
 static const struct ddp_evaluate_config defaults = {
-    .struct_size = sizeof(defaults), .sub_batch = 32};
+    .struct_size = sizeof(defaults),
+    .sub_batch = 32,
+    .focal_gamma = 2,
+    .focal_alpha = 0.25f,
+};
 
 void ddp_evaluate_config_init_sized(struct ddp_evaluate_config *c, size_t size)
 {
@@ -411,6 +415,9 @@ train_config(const struct ddp_evaluate_config *cfg)
     c.label_smoothing = cfg->label_smoothing;
     c.loss_fn = cfg->loss_fn;
     c.loss_arg = cfg->loss_arg;
+    c.target_threshold = cfg->target_threshold;
+    c.focal_gamma = cfg->focal_gamma;
+    c.focal_alpha = cfg->focal_alpha;
     c.sub_batch = cfg->sub_batch;
     c.lanes = cfg->lanes;
     c.dtype = cfg->dtype;

@@ -22,6 +22,8 @@ static const struct ddp_train_config defaults = {
     .max_nan_steps = 10,
     .optimizer = {.lr = -1},
     .checkpoint = {.keep = 3},
+    .focal_gamma = 2,
+    .focal_alpha = 0.25f,
 };
 
 void ddp_train_config_init_sized(struct ddp_train_config *c, size_t size)
@@ -126,6 +128,28 @@ static int check_optimizer(const struct ddp_optimizer *o)
     return 0;
 }
 
+static int check_loss(const struct ddp_train_config *c)
+{
+    if (!ddp__loss_info(c->loss))
+        return ddp__fail(DDP_EINVAL, "unknown kind of loss %d", (int)c->loss);
+    if (c->loss == DDP_CUSTOM_LOSS && !c->loss_fn)
+        return ddp__fail(DDP_EINVAL, "DDP_CUSTOM_LOSS needs loss_fn");
+    if (!(c->label_smoothing >= 0 && c->label_smoothing < 1))
+        return ddp__fail(DDP_EINVAL, "label smoothing %g, expected 0 <= s < 1",
+                         (double)c->label_smoothing);
+    if (!(c->target_threshold >= 0 && c->target_threshold < 1))
+        return ddp__fail(DDP_EINVAL,
+                         "target_threshold %g, expected 0 <= threshold < 1",
+                         (double)c->target_threshold);
+    if (!(c->focal_gamma >= 0 && c->focal_gamma <= 100 && c->focal_alpha <= 1))
+        return ddp__fail(
+            DDP_EINVAL,
+            "focal_gamma %g, focal_alpha %g, expected a gamma from "
+            "0 to 100 and an alpha of at most 1",
+            (double)c->focal_gamma, (double)c->focal_alpha);
+    return 0;
+}
+
 /* What a table of integers, as in check_numbers(), cannot express:
  * enumerators, ranges of real numbers, and what the devices can do.
  * Conditions with ! also refuse NaN. */
@@ -141,8 +165,8 @@ static int check_config(const ddp_t *ddp, const struct ddp_train_config *c)
         return ddp__fail(DDP_EINVAL,
                          "order is %d, expected DDP_SHUFFLE or DDP_IN_ORDER",
                          (int)c->order);
-    if (!ddp__loss_info(c->loss))
-        return ddp__fail(DDP_EINVAL, "unknown kind of loss %d", (int)c->loss);
+    if ((rc = check_loss(c)) < 0)
+        return rc;
     if (c->dtype != DDP_F32 && c->dtype != DDP_BF16 && c->dtype != DDP_F16)
         return ddp__fail(
             DDP_EINVAL,
@@ -164,11 +188,6 @@ static int check_config(const ddp_t *ddp, const struct ddp_train_config *c)
         return ddp__fail(DDP_EINVAL,
                          "tta is %d, expected DDP_TTA_NONE or DDP_TTA_FLIP",
                          (int)c->tta);
-    if (c->loss == DDP_CUSTOM_LOSS && !c->loss_fn)
-        return ddp__fail(DDP_EINVAL, "DDP_CUSTOM_LOSS needs loss_fn");
-    if (!(c->label_smoothing >= 0 && c->label_smoothing < 1))
-        return ddp__fail(DDP_EINVAL, "label smoothing %g, expected 0 <= s < 1",
-                         (double)c->label_smoothing);
     return 0;
 }
 
