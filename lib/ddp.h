@@ -1070,31 +1070,58 @@ enum ddp_schedule_kind {
     DDP_ONE_CYCLE, /* PyTorch's OneCycleLR: half a wave up over warmup, then
                       half a wave down; momentum the other way */
     DDP_CUSTOM_SCHEDULE,
+    DDP_MULTISTEP,   /* times gamma at each of milestones */
+    DDP_EXPONENTIAL, /* times gamma in the course of every epoch */
+    DDP_POLYNOMIAL,  /* to final_factor at the end, as the power of what is left
+                        of the run */
+    DDP_RESTARTS,    /* cosine to final_factor every `every` epochs, again and
+                        again: SGDR */
+    DDP_PLATEAU,     /* times gamma when evaluations no longer improve, as
+                        PyTorch's ReduceLROnPlateau */
 };
+enum { DDP_MILESTONES = 16 };
 
 struct ddp_schedule {
     enum ddp_schedule_kind kind;
     double warmup; /* epochs of linear rise from warmup_factor; one-cycle: of
                       the first half, which is not linear */
     double warmup_factor;
-    double every, gamma;                /* of DDP_STEPPED */
-    double final_factor;                /* of cosine, linear and one-cycle */
+    double every, gamma;                /* of DDP_STEPPED, and of kinds that
+        name them */
+    double final_factor;                /* of cosine, linear, one-cycle,
+        polynomial, restarts; plateau: the least factor */
     double max_momentum, base_momentum; /* of one-cycle, at the lowest and the
         highest rate: momentum, or beta1 of Adam; both 0: the optimizer's */
     /* DDP_CUSTOM_SCHEDULE: the factor of lr at this time. */
     double (*fn)(int64_t step, double epoch, double epochs, void *arg);
     void *arg;
+    double milestones[DDP_MILESTONES]; /* rising epochs, ended by 0 */
+    double power;                      /* of DDP_POLYNOMIAL */
+    double stretch;     /* DDP_RESTARTS: what a cycle is longer than the one
+                           before it */
+    int patience;       /* DDP_PLATEAU: evaluations in a row without an
+                           improvement that are tolerated; and */
+    int cooldown;       /* those after a reduction that do not count */
+    double threshold;   /* an improvement is more than this share of the best;
+                           of the measure by which ddp_trainer_best() goes */
+    bool warmup_steady; /* the warm-up stays at warmup_factor */
+    bool warmup_prefix; /* stepped, multistep, exponential, restarts: epochs
+                           count from the end of the warm-up */
 };
 
 /* Fill in the defaults of a kind for a run of so many epochs: no warm-up, and
  * if there is one from 0.01; one-cycle 0.3 of the run from 0.04, and down to
  * 4e-6, with momentum from 0.95 to 0.85 and back; others to 0; stepped times
- * 0.1 every 30 epochs. ddp_train_config_resolve() has the epochs of a run by
- * steps. */
+ * 0.1 every 30 epochs; multistep the same at 1/3 and 2/3 of the run;
+ * exponential times 0.1 every 30 epochs; polynomial of power 1; restarts every
+ * 10 epochs; plateau times 0.1 after more than 10 evaluations, threshold 1e-4.
+ * ddp_train_config_resolve() has the epochs of a run by steps. */
 void ddp_schedule_init(struct ddp_schedule *s, enum ddp_schedule_kind kind,
                        double epochs);
 
-/* The factor of the learning rate at `epoch` (fractional) of `epochs`. */
+/* The factor of the learning rate at `epoch` (fractional) of `epochs`.  Of
+ * DDP_PLATEAU this is the warm-up: a trainer multiplies it by what evaluations
+ * have come to. */
 double ddp_schedule_factor(const struct ddp_schedule *s, int64_t step,
                            double epoch, double epochs);
 

@@ -247,7 +247,7 @@ static void test_schedules(const ddp_t *ddp, const ddp_dataset_t *d)
                                  .schedule = {.kind = DDP_STEPPED}};
 
     ok(ddp_train_config_resolve(&c, ddp, d) == DDP_EINVAL &&
-           strstr(ddp_errmsg(), "every 0, gamma 0"),
+           strstr(ddp_errmsg(), "every is 0"),
        "a stepped schedule without steps is refused: %s", ddp_errmsg());
     ddp_schedule_init(&c.schedule, DDP_STEPPED, 1);
     is_int(ddp_train_config_resolve(&c, ddp, d), 0, "its defaults are not");
@@ -255,6 +255,22 @@ static void test_schedules(const ddp_t *ddp, const ddp_dataset_t *d)
     ok(ddp_train_config_resolve(&c, ddp, d) == DDP_EINVAL &&
            strstr(ddp_errmsg(), "warmup -1"),
        "a negative warm-up is: %s", ddp_errmsg());
+    c.schedule.warmup = 0;
+    c.schedule.kind = DDP_MULTISTEP;
+    c.schedule.milestones[1] = 0.1;
+    ok(ddp_train_config_resolve(&c, ddp, d) == DDP_EINVAL &&
+           strstr(ddp_errmsg(), "milestone 1 is 0.1"),
+       "so are milestones that do not rise: %s", ddp_errmsg());
+    ddp_schedule_init(&c.schedule, DDP_RESTARTS, 1);
+    c.schedule.stretch = 0.5;
+    ok(ddp_train_config_resolve(&c, ddp, d) == DDP_EINVAL &&
+           strstr(ddp_errmsg(), "stretch is 0.5"),
+       "cycles that become shorter: %s", ddp_errmsg());
+    ddp_schedule_init(&c.schedule, DDP_PLATEAU, 1);
+    c.schedule.gamma = 1;
+    ok(ddp_train_config_resolve(&c, ddp, d) == DDP_EINVAL &&
+           strstr(ddp_errmsg(), "gamma 1, patience 10"),
+       "a plateau that changes nothing: %s", ddp_errmsg());
     c.schedule.kind = (enum ddp_schedule_kind)17;
     ok(ddp_train_config_resolve(&c, ddp, d) == DDP_EINVAL &&
            strstr(ddp_errmsg(), "schedule 17"),

@@ -8,6 +8,7 @@
 
 #include "ddp.h"
 #include "tap.h"
+#include "train/plateau.h"
 
 /* Values here are of order 1 and computed in double: rounding is below 1e-14.
  */
@@ -121,6 +122,53 @@ static void test_one_cycle(void)
     is_near(momentum(&s, 45), 0, 0, "as other schedules do");
 }
 
+static void test_multistep(void)
+{
+    struct ddp_schedule s = usual(DDP_MULTISTEP);
+
+    is_near(factor(&s, 29.9), 1, EPS, "multistep: 1 up to a third of the run");
+    is_near(factor(&s, 30), 0.1, EPS, "then a tenth by default");
+    is_near(factor(&s, 60), 0.01, EPS, "then a hundredth");
+    s.milestones[1] = 0;
+    is_near(factor(&s, 60), 0.1, EPS, "0 ends the milestones");
+    for (int i = 0; i < DDP_MILESTONES; i++)
+        s.milestones[i] = i + 1;
+    s.gamma = 0.5;
+    is_near(factor(&s, 80), pow(0.5, DDP_MILESTONES), EPS, "or there are 16");
+    s.warmup = 2;
+    s.warmup_prefix = true;
+    is_near(factor(&s, 3.5), 0.5, EPS, "counted from the end of the warm-up");
+    is_near(factor(&s, 1), 0.505, EPS, "in which there are none then");
+}
+
+static void test_others(void)
+{
+    struct ddp_schedule s = usual(DDP_EXPONENTIAL);
+
+    is_near(factor(&s, 45), pow(0.1, 1.5), EPS,
+            "exponential: by default, a "
+            "tenth every 30 epochs");
+    s = usual(DDP_POLYNOMIAL);
+    is_near(factor(&s, 60), 1.0 / 3, EPS, "polynomial: by default a line");
+    s.power = 2;
+    s.final_factor = 0.5;
+    is_near(factor(&s, 60), 0.5 + 0.5 / 9, EPS, "the power of what is left");
+    s.warmup = 30;
+    is_near(factor(&s, 60), 0.5 + 0.5 / 4, EPS, "after the warm-up");
+    s = usual(DDP_RESTARTS);
+    is_near(factor(&s, 5), 0.5, 1e-9, "restarts: half way in a cycle");
+    is_near(factor(&s, 40), 1, 1e-9, "1 where one begins");
+    s.stretch = 2; /* 10, 20 and 40 epochs */
+    is_near(factor(&s, 40), 0.5 + sqrt(0.5) / 2, 1e-9,
+            "a quarter of a cycle "
+            "that is longer");
+    s = usual(DDP_PLATEAU);
+    s.warmup = 10;
+    s.warmup_steady = true;
+    is_near(factor(&s, 9.9), 0.01, EPS, "a steady warm-up");
+    is_near(factor(&s, 10), 1, EPS, "ends at once");
+}
+
 static double own(int64_t step, double epoch, double epochs, void *arg)
 {
     return (double)step + epoch / epochs + *(double *)arg;
@@ -186,6 +234,24 @@ static const char program[] =
     "run('cosine', lambda o: CosineAnnealingLR(o, 20, 0.05), 20)\n"
     "run('linear', lambda o: LinearLR(o, 1.0, 0.125, 20), 20)\n"
     "run('cycle', lambda o: OneCycleLR(o, 1.0, 20), 20)\n"
+    "run('multi', lambda o: MultiStepLR(o, [3, 7, 15], 0.3), 20)\n"
+    "run('exp', lambda o: ExponentialLR(o, 0.9), 20)\n"
+    "run('poly', lambda o: PolynomialLR(o, 20, 0.9), 20)\n"
+    "run('again', lambda o: CosineAnnealingWarmRestarts(o, 5, 1, 0.01), 20)\n"
+    "run('longer', lambda o: CosineAnnealingWarmRestarts(o, 3, 2), 20)\n"
+    "run('flat', lambda o: SequentialLR(o, [ConstantLR(o, 0.25, 4),\n"
+    "    CosineAnnealingLR(o, 16)], [4]), 20)\n"
+    "run('prefix', lambda o: SequentialLR(o, [LinearLR(o, 0.01,\n"
+    "    total_iters=5), StepLR(o, 6, 0.3)], [5]), 20)\n"
+    "o = torch.optim.SGD([torch.zeros(1)], lr=1.0)\n"
+    "p = [ReduceLROnPlateau(o, 'max', 0.5, 2, cooldown=1, min_lr=0.01),\n"
+    "    ReduceLROnPlateau(torch.optim.SGD([torch.zeros(1)], lr=1.0),\n"
+    "        'min', 0.1, 1, threshold=0.2)]\n"
+    "for i in range(60):\n"
+    "    for s in p:\n"
+    "        s.step((i * 37 % 23) / 23 + 0.25)\n"
+    "    print('plateau', i, '%.17g %.17g' % tuple(\n"
+    "        s.optimizer.param_groups[0]['lr'] for s in p))\n"
     "run('short', lambda o: OneCycleLR(o, 1.0, epochs=5, steps_per_epoch=4,\n"
     "    pct_start=0.5, div_factor=10, final_div_factor=5,\n"
     "    base_momentum=0.7, max_momentum=0.8), 20)\n";
@@ -199,6 +265,29 @@ static const struct {
     {"step", {.kind = DDP_STEPPED, .every = 6, .gamma = 0.3}, 20},
     {"cosine", {.kind = DDP_COSINE, .final_factor = 0.05}, 20},
     {"linear", {.kind = DDP_LINEAR, .final_factor = 0.125}, 20},
+    {"multi",
+     {.kind = DDP_MULTISTEP, .milestones = {3, 7, 15}, .gamma = 0.3},
+     20},
+    {"exp", {.kind = DDP_EXPONENTIAL, .gamma = 0.9}, 20},
+    {"poly", {.kind = DDP_POLYNOMIAL, .power = 0.9}, 20},
+    {"again",
+     {.kind = DDP_RESTARTS, .every = 5, .stretch = 1, .final_factor = 0.01},
+     20},
+    {"longer", {.kind = DDP_RESTARTS, .every = 3, .stretch = 2}, 20},
+    {"flat",
+     {.kind = DDP_COSINE,
+      .warmup = 4,
+      .warmup_factor = 0.25,
+      .warmup_steady = true},
+     20},
+    {"prefix",
+     {.kind = DDP_STEPPED,
+      .warmup = 5,
+      .warmup_factor = 0.01,
+      .every = 6,
+      .gamma = 0.3,
+      .warmup_prefix = true},
+     20},
     {"cycle",
      {.kind = DDP_ONE_CYCLE,
       .warmup = 6,
@@ -218,40 +307,74 @@ static const struct {
 };
 enum { TORCH = sizeof(torch) / sizeof(torch[0]) };
 
-/* PyTorch multiplies its rates from step to step: 20 roundings of 1e-16. */
+/* Two plateaus, of a measure that is to grow and of one that is to fall. */
+struct plateaus {
+    struct ddp__plateau up, down;
+    int seen, far;
+};
+
+static void note_plateaus(struct plateaus *p, int i, double up, double down)
+{
+    const struct ddp_schedule a = {.gamma = 0.5,
+                                   .patience = 2,
+                                   .cooldown = 1,
+                                   .threshold = 1e-4,
+                                   .final_factor = 0.01};
+    const struct ddp_schedule b = {
+        .gamma = 0.1, .patience = 1, .threshold = 0.2};
+    double value = (i * 37 % 23) / 23.0 + 0.25;
+
+    ddp__plateau_note(&p->up, &a, 1, value, true);
+    ddp__plateau_note(&p->down, &b, 1, value, false);
+    p->seen++;
+    p->far += fabs(ddp__plateau_factor(&p->up) - up) > 1e-12 ||
+              fabs(ddp__plateau_factor(&p->down) - down) > 1e-12;
+}
+
+/* PyTorch multiplies its rates from step to step: 20 roundings of 1e-16; those
+ * of cycles differ by the share of a step that hides roundings, 1e-9 of an
+ * epoch, whose effect on half a wave is below 1e-9. */
 static bool agrees(int k, int step, double lr, double m)
 {
     const struct ddp_schedule *s = &torch[k].s;
     double epochs = torch[k].epochs, epoch = step * epochs / 20;
 
-    return fabs(ddp_schedule_factor(s, step, epoch, epochs) - lr) < 1e-12 &&
+    double most = s->kind == DDP_RESTARTS ? 1e-9 : 1e-12;
+
+    return fabs(ddp_schedule_factor(s, step, epoch, epochs) - lr) < most &&
            fabs(ddp_schedule_momentum(s, step, epoch, epochs) - m) < 1e-12;
 }
 
 static void test_torch(void)
 {
-    char command[4096], name[16];
+    char command[8192], name[16];
+    struct plateaus plateaus = {.seen = 0};
     int i, seen[TORCH] = {0}, far[TORCH] = {0};
     double lr, m;
     FILE *p;
 
     if (system("/usr/bin/python3 -c 'import torch' 2>/dev/null")) {
-        skip(TORCH, "no PyTorch for /usr/bin/python3");
+        skip(TORCH + 1, "no PyTorch for /usr/bin/python3");
         return;
     }
     snprintf(command, sizeof(command), "/usr/bin/python3 -c \"%s\"", program);
     if (!(p = popen(command, "r")))
         bail_out("popen");
-    while (fscanf(p, "%15s %d %lf %lf", name, &i, &lr, &m) == 4)
+    while (fscanf(p, "%15s %d %lf %lf", name, &i, &lr, &m) == 4) {
+        if (!strcmp(name, "plateau"))
+            note_plateaus(&plateaus, i, lr, m);
         for (int k = 0; k < TORCH; k++)
             if (!strcmp(name, torch[k].name)) {
                 seen[k]++;
                 far[k] += !agrees(k, i, lr, m);
             }
+    }
     pclose(p);
     for (int k = 0; k < TORCH; k++)
         ok(seen[k] > 0 && far[k] == 0, "%s: %d steps as PyTorch's",
            torch[k].name, seen[k]);
+    ok(plateaus.seen == 60 && plateaus.far == 0,
+       "plateau: 60 evaluations as PyTorch's");
 }
 
 static void test_optimizers(void)
@@ -286,6 +409,8 @@ int main(void)
     test_stepped();
     test_down();
     test_one_cycle();
+    test_multistep();
+    test_others();
     test_own();
     test_smooth();
     test_optimizers();

@@ -34,6 +34,16 @@ static const char *schedule_word(enum ddp_schedule_kind kind)
         return "one_cycle";
     case DDP_CUSTOM_SCHEDULE:
         return "custom";
+    case DDP_MULTISTEP:
+        return "multistep";
+    case DDP_EXPONENTIAL:
+        return "exponential";
+    case DDP_POLYNOMIAL:
+        return "polynomial";
+    case DDP_RESTARTS:
+        return "restarts";
+    case DDP_PLATEAU:
+        return "plateau";
     }
     return "unknown";
 }
@@ -97,28 +107,74 @@ static json_t *optimizer_json(const struct ddp_optimizer *o)
     return add_number(all, "clip_value", (double)o->clip_value);
 }
 
-/* The length of the run matters where the schedule spans it. */
+static bool is_any_of(enum ddp_schedule_kind kind, unsigned kinds)
+{
+    return kinds >> kind & 1;
+}
+
+static json_t *milestones_json(const struct ddp_schedule *s)
+{
+    json_t *all = json_array();
+
+    for (int i = 0; i < DDP_MILESTONES && s->milestones[i] > 0; i++)
+        json_array_append_new(all, json_real(s->milestones[i]));
+    return all;
+}
+
+/* What only some kinds use.  The length of the run matters where the schedule
+ * spans it. */
+static int add_of_kind(json_t *o, const struct ddp_schedule *s, int64_t steps)
+{
+    enum {
+        SPANS = 1 << DDP_COSINE | 1 << DDP_LINEAR | 1 << DDP_ONE_CYCLE |
+                1 << DDP_POLYNOMIAL | 1 << DDP_CUSTOM_SCHEDULE,
+        ENDS = SPANS | 1 << DDP_RESTARTS | 1 << DDP_PLATEAU,
+        EVERY = 1 << DDP_STEPPED | 1 << DDP_RESTARTS,
+        GAMMA = 1 << DDP_STEPPED | 1 << DDP_MULTISTEP | 1 << DDP_EXPONENTIAL |
+                1 << DDP_PLATEAU,
+    };
+    const struct {
+        const char *name;
+        unsigned kinds;
+        double value;
+    } row[] = {
+        {"every", EVERY, s->every},
+        {"gamma", GAMMA, s->gamma},
+        {"final_factor", ENDS, s->final_factor},
+        {"max_momentum", 1 << DDP_ONE_CYCLE, s->max_momentum},
+        {"base_momentum", 1 << DDP_ONE_CYCLE, s->base_momentum},
+        {"power", 1 << DDP_POLYNOMIAL, s->power},
+        {"stretch", 1 << DDP_RESTARTS, s->stretch},
+        {"patience", 1 << DDP_PLATEAU, s->patience},
+        {"cooldown", 1 << DDP_PLATEAU, s->cooldown},
+        {"threshold", 1 << DDP_PLATEAU, s->threshold},
+    };
+    int rc = 0;
+
+    for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++)
+        if (is_any_of(s->kind, row[i].kinds))
+            rc |= json_object_set_new(o, row[i].name, json_real(row[i].value));
+    if (is_any_of(s->kind, SPANS))
+        rc |= json_object_set_new(o, "steps", json_integer(steps));
+    if (s->kind == DDP_MULTISTEP)
+        rc |= json_object_set_new(o, "milestones", milestones_json(s));
+    if (s->warmup > 0 && s->warmup_steady)
+        rc |= json_object_set_new(o, "warmup_steady", json_true());
+    if (s->warmup > 0 && s->warmup_prefix)
+        rc |= json_object_set_new(o, "warmup_prefix", json_true());
+    return rc;
+}
+
 static json_t *schedule_json(const struct ddp_schedule *s, int64_t steps)
 {
-    const char *kind = schedule_word(s->kind);
     double from = s->warmup > 0 ? s->warmup_factor : 0; /* else unused */
+    json_t *o = json_pack("{s:s, s:f, s:f}", "kind", schedule_word(s->kind),
+                          "warmup", s->warmup, "warmup_factor", from);
 
-    if (s->kind == DDP_CONSTANT)
-        return json_pack("{s:s, s:f, s:f}", "kind", kind, "warmup", s->warmup,
-                         "warmup_factor", from);
-    if (s->kind == DDP_STEPPED)
-        return json_pack("{s:s, s:f, s:f, s:f, s:f}", "kind", kind, "warmup",
-                         s->warmup, "warmup_factor", from, "every", s->every,
-                         "gamma", s->gamma);
-    if (s->kind == DDP_ONE_CYCLE)
-        return json_pack("{s:s, s:f, s:f, s:f, s:f, s:f, s:I}", "kind", kind,
-                         "warmup", s->warmup, "warmup_factor", from,
-                         "final_factor", s->final_factor, "max_momentum",
-                         s->max_momentum, "base_momentum", s->base_momentum,
-                         "steps", (json_int_t)steps);
-    return json_pack("{s:s, s:f, s:f, s:f, s:I}", "kind", kind, "warmup",
-                     s->warmup, "warmup_factor", from, "final_factor",
-                     s->final_factor, "steps", (json_int_t)steps);
+    if (!o || add_of_kind(o, s, steps) == 0)
+        return o;
+    json_decref(o);
+    return NULL;
 }
 
 static json_t *crc_json(uint32_t crc)

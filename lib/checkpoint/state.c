@@ -64,10 +64,32 @@ static json_t *pack_run(const struct ddp__run *r)
         pack_evaluation(r->ema_evaluated, &r->ema_evaluation));
 }
 
+/* Written where they are used: files of earlier versions do not have them. */
+static int add_plateau(json_t *o, const struct ddp__plateau *p)
+{
+    if (p->evaluations == 0)
+        return 0;
+    return json_object_set_new(
+        o, "plateau",
+        json_pack("{s:I, s:o, s:o, s:I, s:I}", "evaluations",
+                  (json_int_t)p->evaluations, "factor",
+                  ddp__json_number(p->factor), "best",
+                  ddp__json_number(p->best), "bad", (json_int_t)p->bad,
+                  "cooldown", (json_int_t)p->cooldown));
+}
+
+static int add_stale(json_t *o, int64_t stale)
+{
+    return stale ? json_object_set_new(o, "stale_evaluations",
+                                       json_integer((json_int_t)stale))
+                 : 0;
+}
+
 int ddp__state_json(const struct ddp__run *r, json_t *settings, json_t **out)
 {
     *out = pack_run(r);
     if (*out && json_object_update(*out, settings) == 0 &&
+        add_plateau(*out, &r->plateau) == 0 && add_stale(*out, r->stale) == 0 &&
         (json_array_size(r->changes) == 0 ||
          json_object_set(*out, "changes", r->changes) == 0))
         return 0;
@@ -153,6 +175,15 @@ static bool take_scaler(const json_t *o, double *state)
     return ok;
 }
 
+static bool take_plateau(const json_t *o, struct ddp__plateau *p)
+{
+    return take_integer(o, "evaluations", &p->evaluations) &&
+           take_number(o, "factor", &p->factor) && p->factor >= 0 &&
+           p->factor <= 1 && take_number(o, "best", &p->best) &&
+           take_integer(o, "bad", &p->bad) &&
+           take_integer(o, "cooldown", &p->cooldown);
+}
+
 /* The field that is missing or invalid; NULL: none. */
 static const char *parse_run(const json_t *state, struct ddp__run *r)
 {
@@ -180,6 +211,12 @@ static const char *parse_run(const json_t *state, struct ddp__run *r)
     if (!take_evaluation(state, "ema_evaluation", &r->ema_evaluated,
                          &r->ema_evaluation))
         return "ema_evaluation";
+    if (json_object_get(state, "plateau") &&
+        !take_plateau(json_object_get(state, "plateau"), &r->plateau))
+        return "plateau";
+    if (json_object_get(state, "stale_evaluations") &&
+        !take_integer(state, "stale_evaluations", &r->stale))
+        return "stale_evaluations";
     r->changes = json_object_get(state, "changes");
     if (r->changes && !json_is_array(r->changes))
         return "changes";

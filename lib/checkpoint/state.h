@@ -10,6 +10,15 @@
 #include "ddp.h"
 #include "engine/loss_scaler.h"
 
+/* What evaluations have come to with DDP_PLATEAU. */
+struct ddp__plateau {
+    int64_t evaluations; /* so far; 0: the others mean nothing */
+    double factor;       /* of the learning rate */
+    double best;
+    int64_t bad;      /* evaluations since the best one */
+    int64_t cooldown; /* of those to come, how many do not count */
+};
+
 /* The position and progress of a run, besides its weights. */
 struct ddp__run {
     int64_t step;          /* steps done; of a checkpoint */
@@ -18,6 +27,8 @@ struct ddp__run {
     double epoch_divisor;
     int64_t evaluated, best, ema_evaluated; /* after which step; 0: never */
     struct ddp_metrics evaluation, best_evaluation, ema_evaluation;
+    struct ddp__plateau plateau;
+    int64_t stale;                    /* evaluations since the best one */
     double scaler[DDP__SCALER_STATE]; /* of a checkpoint */
     double seconds;                   /* of training, before this process */
     char devices[256];                /* what computed it; of a checkpoint */

@@ -14,6 +14,7 @@
 #include "engine/step.h"
 #include "graph/layer.h"
 #include "train/evaluate.h"
+#include "train/plateau.h"
 #include "train/sinks.h"
 #include "train/trainer.h"
 
@@ -316,16 +317,32 @@ static int evaluate_chain(ddp_trainer_t *t, ddp_dataset_t *data,
     return ddp__eval_run(t->eval, averages, m);
 }
 
-static void remember_result(struct ddp__run *r, int64_t step, bool classes,
+/* What follows from the first evaluation after a step. */
+static void note_evaluation(ddp_trainer_t *t, bool classes,
                             const struct ddp_metrics *m)
 {
+    const struct ddp_schedule *s = &t->cfg.schedule;
+
+    t->run.stale++;
+    if (s->kind == DDP_PLATEAU)
+        ddp__plateau_note(&t->run.plateau, s, t->cfg.optimizer.lr,
+                          classes ? m->top1 : m->loss, classes);
+}
+
+static void remember_result(ddp_trainer_t *t, bool classes,
+                            const struct ddp_metrics *m)
+{
+    struct ddp__run *r = &t->run;
     const struct ddp_metrics *best = &r->best_evaluation;
 
-    r->evaluated = step;
+    if (r->evaluated != t->submitted)
+        note_evaluation(t, classes, m);
+    r->evaluated = t->submitted;
     r->evaluation = *m;
     if (!r->best || (classes ? m->top1 > best->top1 : m->loss < best->loss)) {
-        r->best = step;
+        r->best = t->submitted;
         r->best_evaluation = *m;
+        r->stale = 0;
     }
 }
 
@@ -351,7 +368,7 @@ int ddp_trainer_evaluate(ddp_trainer_t *t, ddp_dataset_t *data,
     begin = ddp__now();
     if ((rc = evaluate_chain(t, data, NULL, m)) < 0)
         return rc;
-    remember_result(&t->run, t->submitted, data->classes > 0, m);
+    remember_result(t, data->classes > 0, m);
     tell_sinks(t, false, m, begin);
     return 0;
 }

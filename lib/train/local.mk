@@ -17,6 +17,8 @@ LIB_SOURCES += \
     %D%/loader.h \
     %D%/memory.c \
     %D%/memory.h \
+    %D%/plateau.c \
+    %D%/plateau.h \
     %D%/pullback.c \
     %D%/resume.c \
     %D%/resume.h \

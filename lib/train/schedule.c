@@ -2,11 +2,12 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Source   Goyal et al. 2017 (linear warm-up); Loshchilov and Hutter 2017
- *          (cosine); Smith and Topin 2018 (one cycle).
+ *          (cosine, restarts); Smith and Topin 2018 (one cycle).
  *
- * Linear, stepped and cosine have the numbers of PyTorch's LinearLR, StepLR and
- * CosineAnnealingLR, and one cycle those of OneCycleLR, if these are stepped as
- * often.
+ * Linear, stepped, cosine, one cycle, multistep, exponential, polynomial and
+ * restarts have the numbers of PyTorch's LinearLR, StepLR, CosineAnnealingLR,
+ * OneCycleLR, MultiStepLR, ExponentialLR, PolynomialLR and
+ * CosineAnnealingWarmRestarts, if these are stepped as often.
  */
 #include "config.h"
 
@@ -15,11 +16,26 @@
 
 #include "ddp.h"
 
+/* A fraction of a step more: epochs that are quotients may be too small by a
+ * rounding, and a decay then came a step late. */
+static const double rounding = 1e-9;
+
 void ddp_schedule_init(struct ddp_schedule *s, enum ddp_schedule_kind kind,
                        double epochs)
 {
-    *s = (struct ddp_schedule){
-        .kind = kind, .warmup_factor = 0.01, .every = 30, .gamma = 0.1};
+    *s = (struct ddp_schedule){.kind = kind,
+                               .warmup_factor = 0.01,
+                               .every = 30,
+                               .gamma = 0.1,
+                               .milestones = {epochs / 3, 2 * epochs / 3},
+                               .power = 1,
+                               .stretch = 1,
+                               .patience = 10,
+                               .threshold = 1e-4};
+    if (kind == DDP_RESTARTS)
+        s->every = 10;
+    if (kind == DDP_EXPONENTIAL)
+        s->gamma = pow(0.1, 1.0 / 30);
     if (kind != DDP_ONE_CYCLE)
         return;
     s->warmup = 0.3 * epochs;
@@ -84,25 +100,73 @@ double ddp_schedule_momentum(const struct ddp_schedule *s, int64_t step,
 
 /* ---- all of them -------------------------------------------------------- */
 
+/* Milestones that are behind. */
+static int milestones_before(const struct ddp_schedule *s, double epoch)
+{
+    int n = 0;
+
+    while (n < DDP_MILESTONES && s->milestones[n] > 0 &&
+           s->milestones[n] <= epoch + rounding)
+        n++;
+    return n;
+}
+
+/* Which share of its cycle is over at an epoch, as PyTorch finds the cycle. */
+static double cycle_share(const struct ddp_schedule *s, double epoch)
+{
+    double more = s->stretch - 1, n, before;
+
+    epoch += rounding;
+    if (more == 0)
+        return fmod(epoch, s->every) / s->every;
+    n = floor(log(epoch / s->every * more + 1) / log(s->stretch));
+    before = s->every * (pow(s->stretch, n) - 1) / more;
+    return (epoch - before) / (s->every * pow(s->stretch, n));
+}
+
 /* The factor after the warm-up; x is the fraction of the run after it. */
 static double after_warmup(const struct ddp_schedule *s, double epoch, double x)
 {
     switch (s->kind) {
     case DDP_STEPPED:
-        return pow(s->gamma, floor(epoch / s->every));
+        return pow(s->gamma, floor(epoch / s->every + rounding));
+    case DDP_MULTISTEP:
+        return pow(s->gamma, milestones_before(s, epoch));
+    case DDP_EXPONENTIAL:
+        return pow(s->gamma, epoch);
+    case DDP_RESTARTS:
+        return cosine(cycle_share(s, epoch), s->final_factor);
     case DDP_COSINE:
         return cosine(x, s->final_factor);
     case DDP_LINEAR:
         return linear(x, s->final_factor);
+    case DDP_POLYNOMIAL:
+        return s->final_factor + (1 - s->final_factor) * pow(1 - x, s->power);
     default:
         return 1;
     }
 }
 
+/* Of the rate that the schedule has at that time. */
+static double warmup_factor(const struct ddp_schedule *s, double epoch,
+                            double warmup)
+{
+    double x = s->warmup_steady ? 0 : fmax(epoch, 0) / warmup;
+
+    return s->warmup_factor + (1 - s->warmup_factor) * x;
+}
+
+/* Kinds whose epochs count from the beginning of the run. */
+static bool counts_epochs(const struct ddp_schedule *s)
+{
+    return s->kind == DDP_STEPPED || s->kind == DDP_MULTISTEP ||
+           s->kind == DDP_EXPONENTIAL || s->kind == DDP_RESTARTS;
+}
+
 double ddp_schedule_factor(const struct ddp_schedule *s, int64_t step,
                            double epoch, double epochs)
 {
-    double warmup, x;
+    double warmup, x, count;
 
     if (!s)
         return 1;
@@ -111,10 +175,10 @@ double ddp_schedule_factor(const struct ddp_schedule *s, int64_t step,
     if (s->kind == DDP_ONE_CYCLE)
         return cycle_factor(s, half_at(s, step, epoch, epochs));
     warmup = fmax(s->warmup, 0);
+    count = s->warmup_prefix ? fmax(epoch - warmup, 0) : epoch;
     if (epoch < warmup)
-        return (s->warmup_factor +
-                (1 - s->warmup_factor) * fmax(epoch, 0) / warmup) *
-               (s->kind == DDP_STEPPED ? after_warmup(s, epoch, 0) : 1);
+        return warmup_factor(s, epoch, warmup) *
+               (counts_epochs(s) ? after_warmup(s, count, 0) : 1);
     x = epochs > warmup ? (epoch - warmup) / (epochs - warmup) : 1;
-    return after_warmup(s, epoch, fmin(fmax(x, 0), 1));
+    return after_warmup(s, count, fmin(fmax(x, 0), 1));
 }

@@ -67,9 +67,81 @@ static int check_numbers(const struct ddp_train_config *c)
     return 0;
 }
 
+static int check_momentum(const struct ddp_schedule *s)
+{
+    if (s->max_momentum >= 0 && s->max_momentum < 1 && s->base_momentum >= 0 &&
+        s->base_momentum < 1 && (s->max_momentum > 0) == (s->base_momentum > 0))
+        return 0;
+    return ddp__fail(DDP_EINVAL,
+                     "schedule: max_momentum %g, base_momentum %g, expected "
+                     "two numbers between 0 and 1, or both 0",
+                     s->max_momentum, s->base_momentum);
+}
+
+static int check_milestones(const struct ddp_schedule *s)
+{
+    double before = 0;
+
+    for (int i = 0; i < DDP_MILESTONES && s->milestones[i] != 0; i++) {
+        if (!(s->milestones[i] > before && isfinite(s->milestones[i])))
+            return ddp__fail(DDP_EINVAL,
+                             "schedule: milestone %d is %g, expected more than "
+                             "%g",
+                             i, s->milestones[i], before);
+        before = s->milestones[i];
+    }
+    return before > 0 ? 0
+                      : ddp__fail(DDP_EINVAL, "schedule: there are no "
+                                              "milestones: ddp_schedule_init() "
+                                              "sets defaults");
+}
+
+/* Numbers that must be above 0 for a kind. */
+static int check_positive(const struct ddp_schedule *s)
+{
+    const struct {
+        enum ddp_schedule_kind kind;
+        const char *name;
+        double value;
+    } row[] = {
+        {DDP_STEPPED, "every", s->every},
+        {DDP_STEPPED, "gamma", s->gamma},
+        {DDP_MULTISTEP, "gamma", s->gamma},
+        {DDP_EXPONENTIAL, "gamma", s->gamma},
+        {DDP_POLYNOMIAL, "power", s->power},
+        {DDP_RESTARTS, "every", s->every},
+        {DDP_RESTARTS, "stretch", s->stretch},
+        {DDP_PLATEAU, "gamma", s->gamma},
+    };
+
+    for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++)
+        if (s->kind == row[i].kind &&
+            !(row[i].value > 0 && isfinite(row[i].value)))
+            return ddp__fail(DDP_EINVAL,
+                             "schedule: %s is %g, expected above 0: "
+                             "ddp_schedule_init() sets defaults",
+                             row[i].name, row[i].value);
+    return 0;
+}
+
+static int check_plateau(const struct ddp_schedule *s)
+{
+    if (s->gamma < 1 && s->patience >= 0 && s->cooldown >= 0 &&
+        s->threshold >= 0 && s->final_factor <= 1)
+        return 0;
+    return ddp__fail(DDP_EINVAL,
+                     "schedule: gamma %g, patience %d, cooldown %d, threshold "
+                     "%g, final_factor %g, expected below 1, 0 or more, 0 or "
+                     "more, 0 or more, and up to 1",
+                     s->gamma, s->patience, s->cooldown, s->threshold,
+                     s->final_factor);
+}
+
 static int check_schedule(const struct ddp_schedule *s)
 {
-    if ((int)s->kind < DDP_CONSTANT || s->kind > DDP_CUSTOM_SCHEDULE)
+    int rc;
+
+    if ((int)s->kind < DDP_CONSTANT || s->kind > DDP_PLATEAU)
         return ddp__fail(DDP_EINVAL, "unknown kind of schedule %d",
                          (int)s->kind);
     if (!(s->warmup >= 0 && s->warmup_factor >= 0 && s->final_factor >= 0))
@@ -77,19 +149,15 @@ static int check_schedule(const struct ddp_schedule *s)
                          "schedule: warmup %g, warmup_factor %g, final_factor "
                          "%g, expected 0 or more",
                          s->warmup, s->warmup_factor, s->final_factor);
-    if (!(s->max_momentum >= 0 && s->max_momentum < 1 &&
-          s->base_momentum >= 0 && s->base_momentum < 1) ||
-        (s->max_momentum > 0) != (s->base_momentum > 0))
+    if ((rc = check_momentum(s)) < 0 || (rc = check_positive(s)) < 0)
+        return rc;
+    if (s->kind == DDP_RESTARTS && s->stretch < 1)
         return ddp__fail(DDP_EINVAL,
-                         "schedule: max_momentum %g, base_momentum %g, "
-                         "expected two numbers between 0 and 1, or both 0",
-                         s->max_momentum, s->base_momentum);
-    if (s->kind == DDP_STEPPED && !(s->every > 0 && s->gamma > 0))
-        return ddp__fail(DDP_EINVAL,
-                         "schedule: every %g, gamma %g, expected above 0: "
-                         "ddp_schedule_init() sets defaults",
-                         s->every, s->gamma);
-    return 0;
+                         "schedule: stretch is %g, expected 1 or more",
+                         s->stretch);
+    return s->kind == DDP_MULTISTEP ? check_milestones(s)
+           : s->kind == DDP_PLATEAU ? check_plateau(s)
+                                    : 0;
 }
 
 /* Long, since each field that the kind uses has a range and a sentence. */

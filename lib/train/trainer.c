@@ -20,6 +20,7 @@
 #include "train/checkpoints.h"
 #include "train/evaluate.h"
 #include "train/memory.h"
+#include "train/plateau.h"
 #include "train/sinks.h"
 #include "train/tracing.h"
 #include "train/trainer.h"
@@ -187,8 +188,10 @@ double ddp__trainer_lr(const struct ddp_trainer *t, int64_t step)
 {
     double epochs = epoch_at(t, t->total);
 
-    return t->cfg.optimizer.lr * ddp_schedule_factor(&t->cfg.schedule, step,
-                                                     epoch_at(t, step), epochs);
+    return t->cfg.optimizer.lr *
+           ddp_schedule_factor(&t->cfg.schedule, step, epoch_at(t, step),
+                               epochs) *
+           ddp__plateau_factor(&t->run.plateau);
 }
 
 static double momentum_at(const struct ddp_trainer *t, int64_t step)
