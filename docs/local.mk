@@ -21,7 +21,9 @@ DOC_PAGES = \
     %D%/training.md \
     %D%/tuning.md \
     %D%/weights.md
-EXTRA_DIST += $(DOC_PAGES) %D%/style.css contrib/build-docs
+DOC_PICTURES = %D%/curves.svg %D%/lanes.svg %D%/memory.svg %D%/scheduler.svg
+EXTRA_DIST += $(DOC_PAGES) $(DOC_PICTURES) %D%/style.css contrib/build-docs \
+    contrib/draw-curves
 
 # As HTML, in docs/html.  "make install-html" installs it.
 docs:
@@ -29,6 +31,7 @@ docs:
 html-local: docs
 install-html-local: docs
 	$(MKDIR_P) '$(DESTDIR)$(htmldir)/examples'
-	$(INSTALL_DATA) %D%/html/*.html %D%/html/style.css '$(DESTDIR)$(htmldir)'
+	$(INSTALL_DATA) %D%/html/*.html %D%/html/*.svg %D%/html/style.css \
+	    '$(DESTDIR)$(htmldir)'
 	$(INSTALL_DATA) %D%/html/examples/* '$(DESTDIR)$(htmldir)/examples'
 .PHONY: docs

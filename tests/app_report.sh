@@ -28,6 +28,22 @@ exits 0 "a report of a run"
 page=$tmp/two/report.html
 says "^wrote $page$" "it says where it is"
 
+# The same curves as a drawing.
+figures=$(sed -n '/id="loss"/,/<\/figure>/p; /id="top1"/,/<\/figure>/p' "$page" |
+    grep -o -E 'd="M[^"]*"' | sort)
+run "$srcdir/contrib/draw-curves" "$page" loss top1
+exits 0 "draw-curves draws them"
+[ "$(grep -o -E ' d="M[^"]*"' "$tmp/out" | sed 's/^ //' | sort)" = "$figures" ]
+point $? "as the page does"
+if command -v xmllint >/dev/null; then
+    xmllint --noout "$tmp/out" 2>"$tmp/err"
+    point $? "in XML"
+else
+    skip 1 "no xmllint here"
+fi
+run "$srcdir/contrib/draw-curves" "$page" nothing
+exits 1 "a chart that is not there is an error"
+
 # best FILE: the best top1 of summary.csv
 best()
 {

@@ -135,7 +135,7 @@ check_html()
 {
     cd "$tmp/html" || return
     for page in *.html; do
-        grep -o 'href="[^"]*"' "$page" | sed 's/^href="//; s/"$//' |
+        grep -o -E '(href|src)="[^"]*"' "$page" | sed 's/^[a-z]*="//; s/"$//' |
             grep -v -E '^(https?|mailto):' | sort -u >"$tmp/hrefs"
         grep -o 'id="[^"]*"' "$page" | sed 's/^id="//; s/"$//' >"$tmp/ids"
         while read -r link; do
