@@ -78,6 +78,18 @@ def kinds():
     yield 'png-gray', encode(picture(77, 55, 1), 'PNG')
     yield 'png-bits', encode(picture(77, 55, 1).convert('1'), 'PNG')
     yield 'png-gray-alpha', encode(picture(77, 55, 1).convert('LA'), 'PNG')
+    yield 'bmp', encode(picture(77, 55), 'BMP')
+    yield 'bmp-alpha', encode(picture(77, 55, 4), 'BMP')
+    yield 'bmp-gray', encode(picture(78, 55, 1), 'BMP')
+    yield 'bmp-palette', encode(picture(79, 55).quantize(64), 'BMP')
+    yield 'bmp-bits', encode(picture(75, 55, 1).convert('1'), 'BMP')
+    yield 'webp', encode(picture(121, 90), 'WEBP', quality=70)
+    yield 'webp-small', encode(picture(300, 210), 'WEBP', quality=5)
+    yield 'webp-lossless', encode(picture(90, 61), 'WEBP', lossless=True)
+    yield 'webp-point', encode(picture(20, 20).crop((0, 0, 1, 1)), 'WEBP')
+    opaque = picture(90, 61, 4)
+    opaque.putalpha(picture(90, 61, 1).point(lambda a: max(a, 1)))
+    yield 'webp-alpha', encode(opaque, 'WEBP', lossless=True)
 
 
 def damaged():
@@ -88,6 +100,8 @@ def damaged():
     yield 'header', b[:200]
     yield 'text', b'this is not an image'
     yield 'png-half', encode(picture(200, 150), 'PNG')[:20000]
+    yield 'bmp-half', encode(picture(200, 150), 'BMP')[:20000]
+    yield 'webp-half', encode(picture(200, 150), 'WEBP')[:2000]
 
 
 class Writer:

@@ -424,10 +424,69 @@ static void test_bad(void)
     check_bad("text", (const uint8_t *)"hello, world", 12, most,
               "not an image");
     check_bad("GIF", (const uint8_t *)"GIF89a......", 12, most, "is a GIF");
+#ifdef HAVE_WEBP
+    check_bad("WebP", (const uint8_t *)"RIFF\x8\0\0\0WEBPVP8 ", 16, most,
+              "is not a valid WebP");
+#else
     check_bad("WebP", (const uint8_t *)"RIFF....WEBPVP8 ", 16, most,
               "is a WebP");
+#endif
     free(b.data);
     free(trailing);
+}
+
+/* ---- BMP ---------------------------------------------------------------- */
+
+/* An image of 2 x 2 pixels in 16 bits: red, green; blue, white. */
+enum { BMP_HEAD = 14 + 40 };
+
+static struct bytes make_bmp(bool down, bool masks)
+{
+    static const uint16_t of_15[] = {0x7c00, 0x3e0, 0x1f, 0x7fff};
+    static const uint16_t of_16[] = {0xf800, 0x7e0, 0x1f, 0xffff};
+    static const uint32_t mask[] = {0xf800, 0x7e0, 0x1f};
+    size_t head = BMP_HEAD + (masks ? sizeof(mask) : 0);
+    struct bytes b = {calloc(1, head + 8), head + 8};
+    int32_t size[] = {2, down ? -2 : 2};
+
+    memcpy(b.data, "BM", 2);
+    b.data[10] = (uint8_t)head;
+    b.data[14] = 40;
+    memcpy(b.data + 18, size, 8);
+    b.data[26] = 1;
+    b.data[28] = 16;
+    b.data[30] = masks ? 3 : 0;
+    if (masks)
+        memcpy(b.data + BMP_HEAD, mask, sizeof(mask));
+    for (int i = 0; i < 4; i++) {
+        int at = down ? i : i ^ 2;
+
+        memcpy(b.data + head + 2 * i, masks ? &of_16[at] : &of_15[at], 2);
+    }
+    return b;
+}
+
+/* By the definition of the format. */
+static void test_bmp(void)
+{
+    static const uint8_t want[] = {255, 0, 0,   0,   255, 0,
+                                   0,   0, 255, 255, 255, 255};
+    const struct ddp__crop all = {.box = {0, 0, 2, 2}, .w = 2, .h = 2};
+    uint8_t x[12];
+
+    for (int i = 0; i < 4; i++) {
+        struct bytes b = make_bmp(i & 1, i & 2);
+
+        memset(x, 7, sizeof(x));
+        ok(ddp__image_crop(b.data, b.len, 100, &all, 2, x) == 0 &&
+               !memcmp(x, want, sizeof(want)),
+           "BMP of 16 bits%s%s", i & 1 ? ", the highest row first" : "",
+           i & 2 ? ", with masks" : "");
+        check_bad("BMP", b.data, b.len - 1, 100, "too few for its 2 x 2");
+        b.data[30] = 1;
+        check_bad("BMP", b.data, b.len, 100, "with compression 1");
+        free(b.data);
+    }
 }
 
 /* ---- PNG ---------------------------------------------------------------- */
@@ -914,6 +973,7 @@ int main(void)
     test_orientation();
     test_absurd_exif();
     test_bad();
+    test_bmp();
     test_png();
     test_random_crop();
     test_crop_ranges();

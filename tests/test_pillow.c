@@ -134,12 +134,15 @@ static void one_line(const char *line, struct tally *t)
 
 static bool is_supported(const char *line)
 {
-#ifdef HAVE_PNG
-    (void)line;
-    return true;
-#else
-    return !strstr(line, "/png");
+    bool supported = true;
+
+#ifndef HAVE_PNG
+    supported = !strstr(line, "/png");
 #endif
+#ifndef HAVE_WEBP
+    supported = supported && !strstr(line, "/webp");
+#endif
+    return line && supported;
 }
 
 static int run_oracle(void)

@@ -12,10 +12,12 @@
 
 #include "base/crc32c.h"
 #include "base/error.h"
+#include "image/bmp.h"
 #include "image/image.h"
 #include "image/jpeg.h"
 #include "image/png.h"
 #include "image/resize.h"
+#include "image/webp.h"
 #include "storage/storage.h"
 
 static const size_t max_file = (size_t)1 << 30;
@@ -28,6 +30,10 @@ static const struct ddp__format *const formats[] = {
 #ifdef HAVE_PNG
     &ddp__png,
 #endif
+#ifdef HAVE_WEBP
+    &ddp__webp,
+#endif
+    &ddp__bmp,
 };
 enum { FORMATS = sizeof(formats) / sizeof(*formats) };
 
@@ -37,10 +43,9 @@ static const struct {
     size_t len, at;
 } others[] = {
     {"a PNG", "\x89PNG", 4, 0}, {"a GIF", "GIF8", 4, 0},
-    {"a WebP", "WEBP", 4, 8},   {"a BMP", "BM", 2, 0},
-    {"a TIFF", "II*\0", 4, 0},  {"a TIFF", "MM\0*", 4, 0},
-    {"a PGM", "P5", 2, 0},      {"a PPM", "P6", 2, 0},
-    {"an AVIF", "ftyp", 4, 4},
+    {"a WebP", "WEBP", 4, 8},   {"a TIFF", "II*\0", 4, 0},
+    {"a TIFF", "MM\0*", 4, 0},  {"a PGM", "P5", 2, 0},
+    {"a PPM", "P6", 2, 0},      {"an AVIF", "ftyp", 4, 4},
 };
 
 static int fail_format(const uint8_t *data, size_t len)

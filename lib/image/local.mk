@@ -4,6 +4,8 @@
 LIB_SOURCES += \
     %D%/augment.c \
     %D%/augment.h \
+    %D%/bmp.c \
+    %D%/bmp.h \
     %D%/colour.c \
     %D%/colour.h \
     %D%/image.c \
@@ -14,8 +16,12 @@ LIB_SOURCES += \
     %D%/picture.h \
     %D%/png.h \
     %D%/resize.c \
-    %D%/resize.h
+    %D%/resize.h \
+    %D%/webp.h
 
 if HAVE_PNG
 LIB_SOURCES += %D%/png.c
+endif
+if HAVE_WEBP
+LIB_SOURCES += %D%/webp.c
 endif

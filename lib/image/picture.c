@@ -23,3 +23,15 @@ int ddp__picture_check(const struct ddp__picture *p, int64_t w, int64_t h,
                          (long long)w, (long long)h, p->len);
     return 0;
 }
+
+int ddp__picture_check_expansion(const struct ddp__picture *p, size_t bytes)
+{
+    enum { MANY_BYTES = 1 << 28, MOST_TIMES = 256 };
+
+    if (bytes <= MANY_BYTES || bytes / MOST_TIMES <= p->len)
+        return 0;
+    return ddp__fail(DDP_EDATA,
+                     "expands from %zu bytes to %zu: images of more than %d "
+                     "may expand %d times",
+                     p->len, bytes, MANY_BYTES, MOST_TIMES);
+}

@@ -46,4 +46,8 @@ struct ddp__format {
 int ddp__picture_check(const struct ddp__picture *p, int64_t w, int64_t h,
                        int64_t most);
 
+/* DDP_EDATA if the file expands to so many bytes, and so many times its own,
+ * that it is an empty area which costs seconds. */
+int ddp__picture_check_expansion(const struct ddp__picture *p, size_t bytes);
+
 #endif

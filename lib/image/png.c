@@ -18,10 +18,6 @@
 #include "base/error.h"
 #include "image/png.h"
 
-/* Images that decode to more than this, and to so many times the bytes of the
- * file, are empty areas that cost seconds. */
-enum { MANY_BYTES = 1 << 28, MOST_TIMES = 256 };
-
 struct state {
     png_structp png;
     png_infop info;
@@ -118,19 +114,6 @@ static int64_t most_pixels(const struct state *s)
     return 1032 * 8 / bits;
 }
 
-/* The header's check is on what deflate can do at most. */
-static int check_expansion(const struct state *s, const struct ddp__picture *p)
-{
-    size_t bytes = png_get_rowbytes(s->png, s->info) * (size_t)p->h;
-
-    if (bytes <= MANY_BYTES || bytes / MOST_TIMES <= p->len)
-        return 0;
-    return ddp__fail(DDP_EDATA,
-                     "expands from %zu bytes to %zu: images of more than %d "
-                     "may expand %d times",
-                     p->len, bytes, MANY_BYTES, MOST_TIMES);
-}
-
 static int open_image(void *state, struct ddp__picture *p)
 {
     struct state *s = state;
@@ -151,7 +134,10 @@ static int open_image(void *state, struct ddp__picture *p)
     p->h = s->h = (int)png_get_image_height(s->png, s->info);
     p->orientation = 1;
     rc = ddp__picture_check(p, p->w, p->h, most_pixels(s));
-    return rc < 0 ? rc : check_expansion(s, p);
+    if (rc < 0) /* by what deflate can do at most */
+        return rc;
+    return ddp__picture_check_expansion(p, png_get_rowbytes(s->png, s->info) *
+                                               (size_t)p->h);
 }
 
 /* ---- pixels ------------------------------------------------------------- */
