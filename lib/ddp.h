@@ -890,7 +890,7 @@ bool ddp_dataset_has_splits(const char *dir);
  * validation: DDP_VAL has the fraction `val` of each class, rounded, and at
  * least one sample of each class that has two; DDP_TRAIN the others.  Where
  * classes are only known by reading (a callback), it is the fraction of all
- * samples.  Which ones depends on the seed and on the order of samples alone:
+ * samples.  Which ones depends on the seed and on the samples and their classes:
  * open the same data twice, with other image options, for both parts.  Takes d.
  * Errors   NULL: val is not above 0 and below 1; DDP_TEST; no class has two
  *          samples. */
@@ -905,6 +905,25 @@ ddp_dataset_t *ddp_dataset_part(ddp_dataset_t *d, enum ddp_split part,
  * a trainer divides the whole data set among the ranks by itself.
  * Errors   DDP_EINVAL: there is no such part. */
 ddp_dataset_t *ddp_dataset_shard(ddp_dataset_t *d, int part, int parts);
+
+/* The n samples with these numbers, in this order; one may occur several times.
+ * Takes d; index is copied.
+ * Errors   NULL: a number that is none of a sample; n < 1. */
+ddp_dataset_t *ddp_dataset_subset(ddp_dataset_t *d, const int64_t *index,
+                                  int64_t n);
+
+/* The samples of n data sets, one after the other.  They must have the same
+ * shapes, classes (ddp_dataset_set_classes()) and image options.  Takes them,
+ * also after a failure. */
+ddp_dataset_t *ddp_dataset_concat(ddp_dataset_t *const *d, int n);
+
+/* Samples of class i have class to[i], from 0 to classes - 1, and are left out
+ * if to[i] is negative; to has an element for each class of d.  name: of the new
+ * classes, copied; NULL: those of the first class that became it.  Takes d.
+ * Errors   NULL: to[i] is too large, nothing is left, or samples are to be left
+ *          out whose classes are known only by reading them (a callback). */
+ddp_dataset_t *ddp_dataset_map(ddp_dataset_t *d, const int32_t *to, int classes,
+                               const char *const *name);
 
 /* The side that all images in dir have, which ddp_dataset_open() keeps unless
  * told otherwise: 32 for CIFAR-10's files; 0: they are photos. */
@@ -943,6 +962,8 @@ void ddp_dataset_free(ddp_dataset_t *d);
 
 int64_t ddp_dataset_count(const ddp_dataset_t *d);
 int ddp_dataset_classes(const ddp_dataset_t *d);
+/* Numbers that a sample has as its target; 0: it has a class. */
+int ddp_dataset_target_len(const ddp_dataset_t *d);
 struct ddp_shape ddp_dataset_shape(const ddp_dataset_t *d);
 /* Short side of images before the centre crop, with the default resolved; 0: no
  * images. */

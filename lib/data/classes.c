@@ -92,7 +92,8 @@ static void compose_labels(ddp_dataset_t *d, int32_t *label, int old)
         return;
     }
     for (int i = 0; i < d->kind_classes; i++)
-        d->label_of[i] = label[d->label_of[i]];
+        if (d->label_of[i] >= 0)
+            d->label_of[i] = label[d->label_of[i]];
     free(label);
 }
 

@@ -92,6 +92,11 @@ int ddp_dataset_classes(const ddp_dataset_t *d)
     return d ? d->classes : ddp__fail_null("data set");
 }
 
+int ddp_dataset_target_len(const ddp_dataset_t *d)
+{
+    return d ? d->target_len : ddp__fail_null("data set");
+}
+
 struct ddp_shape ddp_dataset_shape(const ddp_dataset_t *d)
 {
     if (!d)

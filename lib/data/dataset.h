@@ -62,8 +62,8 @@ struct ddp_dataset {
     float mean[4], std[4]; /* of INPUT_U8 */
     int resize;            /* short side before the crop; 0: no images */
     char **class_name;     /* owned, classes of them; may be NULL */
-    int32_t *label_of;     /* of each class of the kind, its number here; NULL:
-                              the same; owned */
+    int32_t *label_of;     /* of each class of the kind, its number here, -1:
+                              none has it; NULL: the same; owned */
     int kind_classes;      /* elements of label_of */
     char *describe;        /* owned */
     bool far;              /* samples take long to arrive: use ahead() */

@@ -6,6 +6,7 @@ LIB_SOURCES += \
     %D%/cifar.c \
     %D%/cifar.h \
     %D%/classes.c \
+    %D%/concat.c \
     %D%/csv.c \
     %D%/dataset.c \
     %D%/dataset.h \
@@ -16,12 +17,15 @@ LIB_SOURCES += \
     %D%/image_folder.c \
     %D%/image_folder.h \
     %D%/imagenet.c \
+    %D%/map.c \
     %D%/named.c \
     %D%/open.c \
     %D%/order.c \
     %D%/order.h \
     %D%/pack.c \
     %D%/part.c \
+    %D%/subset.c \
+    %D%/subset.h \
     %D%/tar_index.c \
     %D%/tar_index.h \
     %D%/tars.c \
