@@ -815,6 +815,15 @@ ddp_dataset_t *ddp_dataset_imagenet(const char *dir, enum ddp_split split,
 ddp_dataset_t *ddp_dataset_cifar10(const char *dir, enum ddp_split split,
                                    const struct ddp_image_options *o);
 
+/* Images listed in a CSV file with a header line.  The first column has their
+ * paths, relative to the folder of the list.  With one more column, `label` or
+ * `class`, that is the class, numbered in the order of the names; with others,
+ * these are numbers: the targets (ddp_dataset_target_len() of them), for
+ * regression with DDP_MSE or a loss of the program's.
+ * Errors   DDP_EDATA with path:line. */
+ddp_dataset_t *ddp_dataset_list(const char *csv,
+                                const struct ddp_image_options *o);
+
 /* Images that ddp_dataset_pack() wrote: tar files with an index.  Each epoch
  * has its own order of them, in which samples are mixed within windows of
  * 16384.  One whose checksum is wrong is bad. */
@@ -956,6 +965,29 @@ struct ddp_source {
     void *arg; /* not owned */
 };
 ddp_dataset_t *ddp_dataset_callback(const struct ddp_source *src);
+
+/* Samples in the program's memory, which must stay as they are until the data
+ * set is freed. */
+struct ddp_arrays {
+    size_t struct_size;
+    int64_t count;
+    struct ddp_shape shape; /* of one sample */
+    enum ddp_dtype type;    /* DDP_F32 or DDP_U8 */
+    const void *x;          /* (count, h, w, c) */
+    int classes;
+    const int32_t *label; /* of each sample, 0 to classes - 1; NULL: targets */
+    int target_len;
+    const float *target; /* (count, target_len); NULL: labels */
+    const float *weight; /* of each sample, the factor of its loss, such as 0.1
+                            for labels that are guessed; NULL: 1 */
+};
+
+/* Fill in the defaults: no samples, DDP_F32. */
+#define ddp_arrays_init(a) ddp_arrays_init_sized(a, sizeof(*(a)))
+void ddp_arrays_init_sized(struct ddp_arrays *a, size_t size);
+
+/* Errors   DDP_EINVAL: what is missing, or which label is out of range. */
+ddp_dataset_t *ddp_dataset_arrays(const struct ddp_arrays *a);
 
 /* After the trainers that use it. */
 void ddp_dataset_free(ddp_dataset_t *d);

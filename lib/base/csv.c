@@ -3,6 +3,7 @@
  */
 #include "config.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -136,4 +137,18 @@ int ddp__csv_next(struct ddp__csv *c)
             return read_record(c);
     }
     return 0;
+}
+
+int ddp__csv_number(const struct ddp__csv *c, int i, const char *column,
+                    locale_t plain, float *x)
+{
+    const char *text = c->field[i] + strspn(c->field[i], " \t");
+    char *end;
+
+    *x = strtof_l(text, &end, plain);
+    if (end != text && !end[strspn(end, " \t")] && isfinite(*x))
+        return 0;
+    return ddp__fail(DDP_EDATA,
+                     "%s:%ld: column \"%s\" has \"%.40s\", expected a number",
+                     c->path, c->line, column, text);
 }

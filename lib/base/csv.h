@@ -4,6 +4,8 @@
 #ifndef DDP_CSV_H
 #define DDP_CSV_H
 
+#include <locale.h>
+
 #include "base/file.h"
 
 struct ddp__csv {
@@ -27,6 +29,12 @@ int ddp__csv_open(struct ddp__csv *c, const char *path,
 /* The next record that is not an empty line: the number of its fields, 0 at
  * the end, or DDP_EDATA with path:line. */
 int ddp__csv_next(struct ddp__csv *c);
+
+/* Field i of the record as a finite number with a decimal point, whatever the
+ * program's locale: plain is the locale "C".  column: what messages call it.
+ * DDP_EDATA. */
+int ddp__csv_number(const struct ddp__csv *c, int i, const char *column,
+                    locale_t plain, float *x);
 
 void ddp__csv_close(struct ddp__csv *c);
 

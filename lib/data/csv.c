@@ -3,9 +3,7 @@
  */
 #include "config.h"
 
-#include <errno.h>
 #include <locale.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +11,7 @@
 #include "base/crc32c.h"
 #include "base/csv.h"
 #include "base/error.h"
+#include "data/class_names.h"
 #include "data/dataset.h"
 #include "storage/storage.h"
 
@@ -67,86 +66,7 @@ static const struct ddp__dataset_ops ops = {
     .free = free_table,
 };
 
-/* ---- classes ------------------------------------------------------------ */
-
-static bool is_whole(const char *s, long long *value)
-{
-    char *end;
-
-    *value = strtoll(s, &end, 10);
-    return *s && !*end;
-}
-
-/* Whole numbers by value, then other names by their bytes. */
-static int by_name(const void *pa, const void *pb)
-{
-    const char *a = *(char *const *)pa, *b = *(char *const *)pb;
-    long long va, vb;
-    bool wa = is_whole(a, &va), wb = is_whole(b, &vb);
-
-    if (wa != wb)
-        return wa ? -1 : 1;
-    if (wa && va != vb)
-        return va < vb ? -1 : 1;
-    return strcmp(a, b);
-}
-
-/* Turn the sorted names into class names; each is kept once. */
-static int keep_classes(ddp_dataset_t *d, char **sorted)
-{
-    if (!(d->class_name = calloc((size_t)d->count, sizeof(*d->class_name))))
-        return ddp__fail(DDP_ENOMEM, "out of memory for class names");
-    for (int64_t i = 0; i < d->count; i++) {
-        if (i > 0 && !strcmp(sorted[i], sorted[i - 1]))
-            continue;
-        if (!(d->class_name[d->classes] = strdup(sorted[i])))
-            return ddp__fail(DDP_ENOMEM, "out of memory for class names");
-        d->classes++;
-    }
-    return 0;
-}
-
-/* Number the rows' classes in the order of their names. */
-static int number_classes(struct table *t)
-{
-    ddp_dataset_t *d = &t->d;
-    size_t n = (size_t)d->count;
-    char **sorted = malloc(n * sizeof(*sorted));
-    int rc;
-
-    if (!sorted)
-        return ddp__fail(DDP_ENOMEM, "out of memory for class names");
-    memcpy(sorted, t->name, n * sizeof(*sorted));
-    qsort(sorted, n, sizeof(*sorted), by_name);
-    rc = keep_classes(d, sorted);
-    free(sorted);
-    for (size_t i = 0; rc == 0 && i < n; i++) {
-        char **at = bsearch(&t->name[i], d->class_name, (size_t)d->classes,
-                            sizeof(*at), by_name);
-
-        t->label[i] = (int32_t)(at - d->class_name);
-    }
-    for (int i = 0; i < d->classes; i++)
-        ddp_printable(d->class_name[i]);
-    return rc;
-}
-
 /* ---- rows --------------------------------------------------------------- */
-
-/* Numbers have a decimal point, independently of the program's locale. */
-static int parse_number(const struct ddp__csv *c, const char *text,
-                        const char *column, locale_t plain, float *x)
-{
-    char *end;
-
-    text += strspn(text, " \t");
-    *x = strtof_l(text, &end, plain);
-    if (end != text && !end[strspn(end, " \t")] && isfinite(*x))
-        return 0;
-    return ddp__fail(DDP_EDATA,
-                     "%s:%ld: column \"%s\" has \"%.40s\", expected a number",
-                     c->path, c->line, column, text);
-}
 
 static int reserve_row(struct table *t)
 {
@@ -188,7 +108,7 @@ static int add_row(struct table *t, const struct ddp__csv *c, char **column,
     x = t->x + t->d.count * t->width;
     for (int i = 0; i < c->fields; i++)
         if (i != label &&
-            (rc = parse_number(c, c->field[i], column[i], plain, x++)) < 0)
+            (rc = ddp__csv_number(c, i, column[i], plain, x++)) < 0)
             return rc;
     if (!*c->field[label])
         return ddp__fail(DDP_EDATA,
@@ -278,7 +198,7 @@ ddp_dataset_t *ddp_dataset_csv(const char *path, const char *label)
     }
     rc = read_table(t, &csv, label);
     if (rc == 0)
-        rc = number_classes(t);
+        rc = ddp__class_names_number(&t->d, t->name, t->label);
     free(t->name);
     t->name = NULL;
     ddp__csv_close(&csv);

@@ -27,6 +27,7 @@ struct files {
     char *names;             /* all paths in it, concatenated; owned */
     size_t *at;              /* where each path begins; owned */
     int32_t *label;          /* owned */
+    float *target;           /* (count, d.target_len); owned; may be NULL */
     size_t names_len, names_room;
     int64_t room; /* of at and label */
     struct skipped {
@@ -43,6 +44,9 @@ static int get_sample(ddp_dataset_t *d, int64_t index, uint64_t key,
     struct files *f = (struct files *)d;
 
     s->label = f->label[index];
+    if (f->target)
+        memcpy(s->target, f->target + (size_t)index * (size_t)d->target_len,
+               (size_t)d->target_len * sizeof(*f->target));
     return ddp__image_load(f->in, f->names + f->at[index], &f->o,
                            f->o.upright ? DDP__UPRIGHT : DDP__AS_STORED, key,
                            s->x);
@@ -72,6 +76,7 @@ static void free_files(ddp_dataset_t *d)
     free(f->names);
     free(f->at);
     free(f->label);
+    free(f->target);
 }
 
 static uint32_t checksum(const ddp_dataset_t *d)
@@ -79,7 +84,11 @@ static uint32_t checksum(const ddp_dataset_t *d)
     const struct files *f = (const struct files *)d;
     uint32_t crc = ddp__crc32c(0, f->names, f->names_len);
 
-    return ddp__crc32c(crc, f->label, (size_t)d->count * sizeof(*f->label));
+    crc = ddp__crc32c(crc, f->label, (size_t)d->count * sizeof(*f->label));
+    return f->target ? ddp__crc32c(crc, f->target,
+                                   (size_t)d->count * (size_t)d->target_len *
+                                       sizeof(*f->target))
+                     : crc;
 }
 
 static int content_of(const ddp_dataset_t *d, int64_t index,
@@ -200,6 +209,17 @@ int ddp__files_add(ddp_dataset_t *d, const char *path, int32_t label)
     f->label[d->count++] = label;
     f->names_len += len;
     return 0;
+}
+
+int32_t *ddp__files_labels(ddp_dataset_t *d)
+{
+    return ((struct files *)d)->label;
+}
+
+void ddp__files_set_targets(ddp_dataset_t *d, float *target, int len)
+{
+    ((struct files *)d)->target = target;
+    d->target_len = len;
 }
 
 /* ---- folders ------------------------------------------------------------ */

@@ -19,6 +19,12 @@ int ddp__files_add(ddp_dataset_t *d, const char *path, int32_t label);
 int64_t ddp__files_add_folder(ddp_dataset_t *d, const char *name,
                               int32_t label);
 
+/* The labels of the files, which may be changed. */
+int32_t *ddp__files_labels(ddp_dataset_t *d);
+
+/* Targets of len numbers for the files instead of labels; taken. */
+void ddp__files_set_targets(ddp_dataset_t *d, float *target, int len);
+
 /* "; skipped files: 3 .gif, 2 .avif", or "": those in the folders that are no
  * images by their names. */
 void ddp__files_skipped(const ddp_dataset_t *d, char *text, size_t size);

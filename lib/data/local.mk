@@ -2,9 +2,12 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
 LIB_SOURCES += \
+    %D%/arrays.c \
     %D%/callback.c \
     %D%/cifar.c \
     %D%/cifar.h \
+    %D%/class_names.c \
+    %D%/class_names.h \
     %D%/classes.c \
     %D%/concat.c \
     %D%/csv.c \
@@ -17,6 +20,7 @@ LIB_SOURCES += \
     %D%/image_folder.c \
     %D%/image_folder.h \
     %D%/imagenet.c \
+    %D%/list.c \
     %D%/map.c \
     %D%/named.c \
     %D%/open.c \

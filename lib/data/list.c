@@ -1,0 +1,213 @@
+/* list.c - images that a CSV file lists, with classes or numbers
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#include "config.h"
+
+#include <locale.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/csv.h"
+#include "base/error.h"
+#include "data/class_names.h"
+#include "data/dataset.h"
+#include "data/files.h"
+#include "storage/storage.h"
+
+/* A list while it is read. */
+struct list {
+    ddp_dataset_t *d;
+    struct ddp__csv csv;
+    char **column; /* titles, in the text; owned */
+    int columns;
+    bool classes; /* or numbers */
+    locale_t plain;
+    char **name;   /* the class of each row, in the text; owned */
+    float *target; /* numbers of each row; owned */
+    int64_t room;  /* rows of either */
+};
+
+/* ---- rows --------------------------------------------------------------- */
+
+static int reserve_row(struct list *l)
+{
+    int64_t room = l->room ? 2 * l->room : 256;
+    size_t size = l->classes ? sizeof(*l->name)
+                             : (size_t)(l->columns - 1) * sizeof(*l->target);
+    void *old = l->classes ? (void *)l->name : (void *)l->target, *p;
+
+    if (l->d->count < l->room)
+        return 0;
+    if (!(p = realloc(old, (size_t)room * size)))
+        return ddp__fail(DDP_ENOMEM, "out of memory for a list of images");
+    if (l->classes)
+        l->name = p;
+    else
+        l->target = p;
+    l->room = room;
+    return 0;
+}
+
+/* A list may come from elsewhere, and must not lead out of its folder. */
+static int check_path(const struct ddp__csv *c)
+{
+    const char *path = c->field[0], *p = path;
+
+    while (*p && strncmp(p, "../", 3) && strcmp(p, "..")) {
+        p += strcspn(p, "/");
+        p += *p == '/';
+    }
+    if (*path && *path != '/' && !*p)
+        return 0;
+    return ddp__fail(DDP_EDATA,
+                     "%s:%ld: \"%.99s\", expected the path of an image below "
+                     "the folder of the list",
+                     c->path, c->line, path);
+}
+
+static int read_numbers(struct list *l)
+{
+    float *x = l->target + l->d->count * (l->columns - 1);
+    int rc = 0;
+
+    for (int i = 1; rc == 0 && i < l->columns; i++)
+        rc = ddp__csv_number(&l->csv, i, l->column[i], l->plain, x++);
+    return rc;
+}
+
+static int read_class(struct list *l)
+{
+    char *name = l->csv.field[1];
+
+    if (!*name)
+        return ddp__fail(DDP_EDATA,
+                         "%s:%ld: column \"%s\" is empty, expected a class",
+                         l->csv.path, l->csv.line, l->column[1]);
+    l->name[l->d->count] = name;
+    return 0;
+}
+
+static int add_row(struct list *l)
+{
+    int rc;
+
+    if (l->csv.fields != l->columns)
+        return ddp__fail(DDP_EDATA,
+                         "%s:%ld: %d fields, expected %d, as in the header",
+                         l->csv.path, l->csv.line, l->csv.fields, l->columns);
+    if ((rc = check_path(&l->csv)) < 0 || (rc = reserve_row(l)) < 0 ||
+        (rc = l->classes ? read_class(l) : read_numbers(l)) < 0)
+        return rc;
+    return ddp__files_add(l->d, l->csv.field[0], l->classes ? 0 : -1);
+}
+
+/* ---- the file ----------------------------------------------------------- */
+
+static bool is_class(const char *title)
+{
+    return !strcmp(title, "label") || !strcmp(title, "class");
+}
+
+static int read_titles(struct list *l)
+{
+    int n = ddp__csv_next(&l->csv);
+
+    if (n < 0)
+        return n;
+    if (!(l->column = malloc(((size_t)n + 1) * sizeof(*l->column))))
+        return ddp__fail(DDP_ENOMEM, "out of memory for column names");
+    memcpy(l->column, l->csv.field, (size_t)n * sizeof(*l->column));
+    l->columns = n;
+    l->classes = n == 2 && is_class(l->column[1]);
+    for (int i = 1; i < n; i++)
+        if (n > 2 && is_class(l->column[i]))
+            n = 0;
+    return n >= 2 ? 0
+                  : ddp__fail(DDP_EDATA,
+                              "%s:%ld: expected a header: path,label or path "
+                              "and columns of numbers",
+                              l->csv.path, l->csv.line);
+}
+
+static int finish_list(struct list *l)
+{
+    ddp_dataset_t *d = l->d;
+    int rc;
+
+    if (!d->count)
+        return ddp__fail(DDP_EDATA, "%s: has a header and no rows",
+                         l->csv.path);
+    if (!l->classes) {
+        ddp__files_set_targets(d, l->target, l->columns - 1);
+        l->target = NULL;
+        return ddp__dataset_describe(d, "%s, %lld images with %d numbers each",
+                                     l->csv.path, (long long)d->count,
+                                     d->target_len);
+    }
+    if ((rc = ddp__class_names_number(d, l->name, ddp__files_labels(d))) < 0)
+        return rc;
+    if (d->classes < 2)
+        return ddp__fail(DDP_EDATA,
+                         "%s: all images are of class \"%s\", expected two "
+                         "classes or more",
+                         l->csv.path, d->class_name[0]);
+    return ddp__dataset_describe(d, "%s, %lld images of %d classes",
+                                 l->csv.path, (long long)d->count, d->classes);
+}
+
+static int read_list(struct list *l)
+{
+    int rc = read_titles(l);
+
+    if (rc == 0 && !(l->plain = newlocale(LC_ALL_MASK, "C", (locale_t)0)))
+        rc = ddp__fail(DDP_ENOMEM, "out of memory for a locale");
+    while (rc == 0 && (rc = ddp__csv_next(&l->csv)) > 0)
+        rc = add_row(l);
+    return rc < 0 ? rc : finish_list(l);
+}
+
+static void close_list(struct list *l)
+{
+    if (l->plain)
+        freelocale(l->plain);
+    free(l->column);
+    free(l->name);
+    free(l->target);
+    ddp__csv_close(&l->csv);
+}
+
+/* A data set of the folder that the list is in, to be filled. */
+static ddp_dataset_t *open_folder(const char *path,
+                                  const struct ddp_image_options *o)
+{
+    const char *slash = strrchr(path, '/');
+    size_t len = slash ? (size_t)(slash - path) + (slash == path) : 0;
+    char *dir = len ? strndup(path, len) : strdup(".");
+    ddp_dataset_t *d = dir ? ddp__files_new(dir, o) : NULL;
+
+    if (!dir)
+        ddp__fail(DDP_ENOMEM, "out of memory for a path");
+    free(dir);
+    return d;
+}
+
+ddp_dataset_t *ddp_dataset_list(const char *csv,
+                                const struct ddp_image_options *o)
+{
+    struct ddp__bytes text = {0};
+    struct list l = {0};
+
+    if (!csv) {
+        ddp__fail(DDP_EINVAL, "a list of images needs a path");
+        return NULL;
+    }
+    if (ddp__storage_load(csv, DDP__CSV_MAX, &text) < 0 ||
+        ddp__csv_open(&l.csv, csv, &text) < 0)
+        return NULL;
+    if ((l.d = open_folder(csv, o)) && read_list(&l) < 0) {
+        ddp_dataset_free(l.d);
+        l.d = NULL;
+    }
+    close_list(&l);
+    return l.d;
+}
