@@ -53,8 +53,8 @@ EOF
 chmod +x "$tmp/kill"
 for who in 0 1; do
     ranks 2 --mca odls_base_sigkill_timeout 10 env WHO=$who WAIT="$tmp/run-$who/ckpt/latest" "$tmp/kill" \
-        "$imagenet" train --data "$tmp/data" --model resnet9 --img-size 16 \
-        --epochs 100 --no-val -b 24 --sub-batch 2 --lanes 12 --lr 0.05 \
+        "$imagenet" train --data "$tmp/data" --model resnet9 --width 16 \
+        --img-size 16 --epochs 100 --no-val -b 24 --sub-batch 2 --lanes 12 --lr 0.05 \
         --ckpt-every 1it --output "$tmp/run-$who"
     complains "^imagenet train: (rank 1 [(].*[)]: )?rank $who [(].*[)] has died: its process" \
         "rank $who is killed: the other one says so"

@@ -11,9 +11,10 @@ data=$tmp/data
 "$imagenet" data synth --output "$data" --classes 3 --train-count 60 \
     --val-count 21 --size 24 >/dev/null || exit 99
 
-# 12 lanes, of which the last step of an epoch uses 6.
-net="--data $data --model resnet9 --img-size 16 --epochs 2 -b 24 --sub-batch 2
-    --lanes 12 --lr 0.05"
+# 12 lanes, of which the last step of an epoch uses 6; several buckets.
+others="--data $data --img-size 16 --epochs 2 -b 24 --sub-batch 2 --lanes 12
+    --lr 0.05"
+net="$others --model resnet9 --width 32"
 
 # Without MPI nobody may think that ranks train together.
 # shellcheck disable=SC2086
@@ -78,10 +79,13 @@ done
 [ "$(grep -c '^final' "$tmp/out")" = 1 ] && says "^ranks: 8$" "rank 0 prints"
 cmp -s "$tmp/f32/weights-ema.safetensors" "$tmp/f32-3/weights-ema.safetensors"
 point $? "averages are the same, too"
-same 2 dropout --model mobilenet_v2 --drop 0.2 --epochs 1 --lanes 3 \
-    --sub-batch 4
-same 2 f16 --backend ref --model mlp --hidden 16 --dtype f16 --opt adamw \
-    --lanes 5 --sub-batch 3
+# Buckets of more than a message.
+# shellcheck disable=SC2086
+same 3 large $whole --width 64 --epochs 1
+net=$others same 2 dropout --model mobilenet_v2 --drop 0.2 --epochs 1 \
+    --lanes 3 --sub-batch 4
+net=$others same 2 f16 --backend ref --model mlp --hidden 16 --dtype f16 \
+    --opt adamw --lanes 5 --sub-batch 3
 
 # The optimizer's state is divided among ranks, and whole in checkpoints.
 adam="--opt adamw --lr 0.002 $whole"

@@ -279,6 +279,11 @@ EXTRA_DIST += \
     %D%/torch_resnet.py \
     %D%/tsan.supp
 
+# Those that measure time, or start many processes, and find a busy machine too
+# slow: with make -j, no other test runs beside them.
+TESTS_ALONE = %D%/test_exchange %D%/test_once %D%/test_sched \
+    %D%/app_bench.sh %D%/app_loops.sh %D%/app_peers.sh %D%/app_ranks.sh
+
 # Each test runs under run-test, which ends it when it hangs.
 TEST_EXTENSIONS = .sh
 LOG_DRIVER = env AM_TAP_AWK='$(AWK)' $(SHELL) $(top_srcdir)/build-aux/tap-driver.sh
@@ -286,10 +291,10 @@ LOG_COMPILER = bash $(srcdir)/%D%/run-test
 SH_LOG_DRIVER = $(LOG_DRIVER)
 SH_LOG_COMPILER = $(LOG_COMPILER) bash
 
-# Equal everywhere, and nothing written to anyone's home.  hwloc 2.9 leaks in
-# its pci part, which would hide our own leaks.
+# Equal everywhere, and nothing written to anyone's home or to another test's.
+# hwloc 2.9 leaks in its pci part, which would hide our own leaks.
 AM_TESTS_ENVIRONMENT = \
-    STARPU_HOME='$(abs_builddir)/%D%/home'; export STARPU_HOME; \
+    STARPU_HOME='$(abs_builddir)/%D%/home'/$(@F); export STARPU_HOME; \
     XDG_CACHE_HOME="$$STARPU_HOME"; export XDG_CACHE_HOME; \
     STARPU_NCPU=2; export STARPU_NCPU; \
     STARPU_NCUDA=0; export STARPU_NCUDA; \
@@ -302,6 +307,7 @@ AM_TESTS_ENVIRONMENT = \
     export LSAN_OPTIONS; \
     srcdir='$(abs_srcdir)'; export srcdir; \
     builddir='$(abs_builddir)'; export builddir; \
+    DDP_TEST_ALONE='$(TESTS_ALONE)'; export DDP_TEST_ALONE; \
     DDP_TEST_MAKE='$(MAKE)'; export DDP_TEST_MAKE; \
     DDP_TEST_CC='$(CC) $(SANITIZE_CFLAGS)'; export DDP_TEST_CC; \
     DDP_TEST_BINDIR='$(bindir)'; export DDP_TEST_BINDIR; \
@@ -309,8 +315,8 @@ AM_TESTS_ENVIRONMENT = \
     DDP_TEST_LIBDIR='$(libdir)'; export DDP_TEST_LIBDIR; \
     mkdir -p "$$STARPU_HOME";
 
-# To compile the tests with make -j and yet run them one by one: StarPU's
-# workers spin, so tests side by side slow each other down.
+# To compile the tests with make -j and yet run them one by one or, as StarPU's
+# workers spin, by two.
 check-programs: $(check_PROGRAMS) $(check_LTLIBRARIES)
 .PHONY: check-programs
 

@@ -30,8 +30,10 @@ has_mpi()
     return $rc
 }
 
-# build PROGRAM: of tests that are only run by others
+# build PROGRAM: of tests that are only run by others, one at a time
 build()
-{
-    ${DDP_TEST_MAKE:-make} -C "$builddir" "$1" >/dev/null 2>&1
-}
+(
+    unset MAKEFLAGS MFLAGS MAKELEVEL
+    exec flock "$builddir/Makefile" "${DDP_TEST_MAKE:-make}" -C "$builddir" \
+        "$1" >/dev/null 2>&1
+)
