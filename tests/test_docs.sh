@@ -69,6 +69,27 @@ sed -n '/^## Of the tests/,$s/^| `\(DDP_[A-Z0-9_]*\).*/\1/p' \
 diff "$tmp/read" "$tmp/listed" >"$tmp/diff"
 none "and those of the tests" "$tmp/diff"
 
+# ---- options ----
+
+# Those of our programs and scripts, and of others' that a page calls.
+# coming-from.md is left out: it names others' throughout.
+{
+    sed 's/\\-/-/g' "$builddir"/man/*.1
+    ./configure --help
+    cat quickstart contrib/build-* contrib/bundle contrib/ddprun \
+        contrib/gpu-check contrib/slurm/*
+    grep -h -o -E '"[a-z][a-z-]+"' apps/predict/*.c | sed 's/"//g; s/^/--/'
+    echo "--cflags --libs (pkg-config)  --logdir (tensorboard)
+        --bind-to --hostfile --map-by --mca (mpirun)
+        --gpus --gpus-per-node --gpus-per-task (srun)"
+} | grep -o -E -e '--[a-z][a-z0-9-]*' | sort -u >"$tmp/options"
+for page in README.md docs/*.md examples/*.md; do
+    [ "$page" = docs/coming-from.md ] ||
+        grep -o -E -e '--[a-z][a-z0-9-]*' "$page" | sort -u |
+        grep -v -x -F -f "$tmp/options" | sed "s,^,$page: ,"
+done >"$tmp/unknown"
+none "options that the manual names exist" "$tmp/unknown"
+
 # ---- programs ----
 
 # Blocks of C with a main() are whole programs: each becomes a file.
