@@ -170,6 +170,16 @@ check_html()
     grep -n -E '<(script|img|link)[^>]*https?:' ./*.html
 }
 
+# The names that a program can use: of symbols, macros, types.
+public_names()
+{
+    nm -D --defined-only "$builddir/.libs/libddp.so" |
+        sed -n 's/.* \(ddp_[a-z0-9_]*\).*/\1/p'
+    sed -n -E 's/^#define +((ddp|DDP)_[A-Za-z0-9_]+)[ (].*/\1/p
+        s/^typedef .*(ddp_[a-z_]+)(;|\)\().*/\1/p
+        s/^(struct|enum) (ddp_[a-z_0-9]+) \{.*/\2/p' lib/ddp.h lib/ddp_layer.h
+}
+
 if command -v pandoc >/dev/null; then
     run contrib/build-docs . "$tmp/html"
     exits 0 "make docs succeeds"
@@ -178,8 +188,13 @@ if command -v pandoc >/dev/null; then
     point $? "every page is there, and the reference"
     (check_html) >"$tmp/broken"
     none "links between them lead somewhere, none to a network" "$tmp/broken"
+    sed -n -E 's,</code></a>,&\n,gp' "$tmp"/html/ddp*.h.html |
+        sed -n -E 's,.*<code>((struct|enum) )?([a-zA-Z_0-9]+).*,\3,p' |
+        sort -u >"$tmp/index"
+    public_names | sort -u | grep -v -x -F -f "$tmp/index" >"$tmp/missing"
+    none "the index of the reference has every public name" "$tmp/missing"
 else
-    skip 3 "no pandoc here"
+    skip 4 "no pandoc here"
 fi
 
 done_testing
