@@ -1050,7 +1050,8 @@ enum ddp_loss_kind {
 
 /* The loss of n samples of len values: returns the sum over samples of
  * weight[i] times the loss, and writes its gradient to dx unless NULL.
- * target is int32_t[n] or float[n][target_len]. */
+ * target is int32_t[n] or float[n][target_len], of classes that are mixed
+ * float[n][classes]. */
 typedef double (*ddp_loss_f)(const float *x, const void *target,
                              const float *weight, int n, int len, float *dx,
                              void *arg);
@@ -1368,6 +1369,15 @@ struct ddp_train_config {
                                (default): shares count as they are */
     float focal_gamma, focal_alpha; /* DDP_FOCAL; default 2 and 0.25; alpha < 0:
                                        no weights */
+    /* Sub-batches whose samples are mixed in pairs, with the targets: classes
+     * become shares, and the largest is the right answer.  Drawn by seed, epoch
+     * and number of the sub-batch.  The last of an odd number remains. */
+    double mixup, cutmix;   /* alphas of the Beta distribution that shares are
+                               drawn from, or areas; 0 (default): none */
+    double mix_prob;        /* of a sub-batch to be mixed; default 1 */
+    double mix_switch_prob; /* with both, of cutmix; default 0.5 */
+    int64_t mix_off_epoch;  /* from this epoch on none are mixed; 0 (default):
+                               never */
 };
 
 /* Fill in the defaults.  Of the optimizer there is none (its lr is -1): a

@@ -83,7 +83,7 @@ point $? "averages are the same, too"
 # shellcheck disable=SC2086
 same 3 large $whole --width 64 --epochs 1
 net=$others same 2 dropout --model mobilenet_v2 --drop 0.2 --epochs 1 \
-    --lanes 3 --sub-batch 4
+    --lanes 3 --sub-batch 4 --mixup 0.2 --cutmix 1 --bce-loss
 net=$others same 2 f16 --backend ref --model mlp --hidden 16 --dtype f16 \
     --opt adamw --lanes 5 --sub-batch 3
 

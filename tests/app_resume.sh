@@ -81,10 +81,11 @@ complains "add --resume-with lanes,seed,augmentation$" \
     "the option that allows them is named"
 # shellcheck disable=SC2086
 run "$imagenet" train $net --output "$tmp/whole" --color-jitter 0.4 \
-    --vflip 0.5
+    --vflip 0.5 --mixup 0.2
 exits 2 "other colours: exit code 2"
 complains "augmentation.vertical_flip is .*, in this run 0.5" "they are named"
 complains "augmentation.jitter_contrast is .*, in this run 0.4" "each of them"
+complains "add --resume-with augmentation,mixup$" "so is mixing"
 cp -r "$data" "$tmp/changed"
 mv "$tmp/changed/ILSVRC/Data/CLS-LOC/train/n90000001/n90000001_3.JPEG" \
     "$tmp/changed/ILSVRC/Data/CLS-LOC/train/n90000001/other.JPEG"

@@ -114,6 +114,7 @@ check_PROGRAMS += \
     %D%/test_image \
     %D%/test_layers \
     %D%/test_memory \
+    %D%/test_mix \
     %D%/test_models \
     %D%/test_once \
     %D%/test_onnx \

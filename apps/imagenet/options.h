@@ -33,7 +33,8 @@ struct settings {
     int sched, clip_mode;
     double lr, lr_base, lr_base_size, momentum, betas[2], eps, weight_decay;
     double clip_grad, smoothing, drop, drop_path, ema_decay;
-    double bce_threshold;
+    double bce_threshold, mixup, cutmix, mixup_prob, mixup_switch_prob;
+    int64_t mixup_off_epoch;
     int64_t max_nan_steps;
     double warmup_epochs, warmup_lr, decay_epochs, decay_rate, min_lr;
     bool decay_all, drop_last, shard_optimizer, bce_loss;

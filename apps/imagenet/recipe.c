@@ -26,6 +26,7 @@ int recipe_check(const struct opts *o, const struct settings *s)
     bool curve = s->sched == SCHED_COSINE || s->sched == SCHED_LINEAR ||
                  s->sched == SCHED_ONECYCLE;
     unsigned uses = optimizer(s)->uses;
+    bool mixes = s->mixup > 0 || s->cutmix > 0;
     bool warm = s->warmup_epochs > 0 || s->sched == SCHED_ONECYCLE;
     const struct {
         const char *name;
@@ -37,6 +38,10 @@ int recipe_check(const struct opts *o, const struct settings *s)
         {"opt-eps", uses & DDP_USES_EPS, "the optimizer has no epsilon"},
         {"decay-all", s->weight_decay > 0, "--weight-decay is 0"},
         {"clip-mode", opts_given(o, "clip-grad"), "there is no --clip-grad"},
+        {"mixup-prob", mixes, "there is no --mixup, --cutmix"},
+        {"mixup-off-epoch", mixes, "there is no --mixup, --cutmix"},
+        {"mixup-switch-prob", s->mixup > 0 && s->cutmix > 0,
+         "only with --mixup and --cutmix"},
         {"bce-target-thresh", s->bce_loss, "there is no --bce-loss"},
         {"decay-epochs", s->sched == SCHED_STEP, "only with --sched step"},
         {"decay-rate", s->sched == SCHED_STEP, "only with --sched step"},
@@ -235,6 +240,11 @@ void recipe_config(const struct opts *o, const struct settings *s,
     cfg->loss =
         s->bce_loss ? DDP_BINARY_CROSS_ENTROPY : DDP_LOGIT_CROSS_ENTROPY;
     cfg->target_threshold = (float)s->bce_threshold;
+    cfg->mixup = s->mixup;
+    cfg->cutmix = s->cutmix;
+    cfg->mix_prob = s->mixup_prob;
+    cfg->mix_switch_prob = s->mixup_switch_prob;
+    cfg->mix_off_epoch = s->mixup_off_epoch;
     cfg->label_smoothing = (float)s->smoothing;
     cfg->optimizer = choose_optimizer(o, s);
     cfg->schedule = choose_schedule(o, s);

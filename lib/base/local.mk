@@ -33,6 +33,8 @@ LIB_SOURCES += \
     %D%/printable.h \
     %D%/proto.c \
     %D%/proto.h \
+    %D%/random.c \
+    %D%/random.h \
     %D%/toml.c \
     %D%/toml.h \
     %D%/version.c

@@ -275,6 +275,21 @@ static json_t *add_loss(json_t *settings, const struct ddp_train_config *c)
                       focal ? (double)c->focal_alpha : 0);
 }
 
+/* Those of sub-batches that are mixed. */
+static json_t *add_mix(json_t *settings, const struct ddp_train_config *c)
+{
+    bool both = c->mixup > 0 && c->cutmix > 0;
+    bool any = c->mixup > 0 || c->cutmix > 0;
+
+    settings = add_number(settings, "mixup", c->mixup);
+    settings = add_number(settings, "cutmix", c->cutmix);
+    settings = add_number(settings, "mix_prob", any ? c->mix_prob : 0);
+    settings =
+        add_number(settings, "mix_switch_prob", both ? c->mix_switch_prob : 0);
+    return add_number(settings, "mix_off_epoch",
+                      any ? (double)c->mix_off_epoch : 0);
+}
+
 /* They decide which weights are the best ones. */
 static json_t *add_eval_data(json_t *settings, const ddp_dataset_t *d)
 {
@@ -304,7 +319,7 @@ static json_t *settings_json(const struct ddp__settings *s)
             "schedule", schedule_json(&c->schedule, s->steps), "data",
             data_json(s->data), "augmentation", augmentation_json(s->data)),
         c->drop_last);
-    return add_eval_data(add_loss(all, c), c->eval_data);
+    return add_eval_data(add_mix(add_loss(all, c), c), c->eval_data);
 }
 
 int ddp__settings_json(const struct ddp__settings *s, json_t **out)

@@ -54,13 +54,14 @@ static void build_fill(ddp_graph_t *g)
     struct ddp__call c = {.op = DDP__OP_HOST,
                           .host = {DDP__HOST_FILL, s->fill, s->arg}};
     bool loss = s->mode == DDP__TRAIN || s->mode == DDP__EVAL;
-    int len = s->target_len ? s->target_len : 1;
+    bool label = s->classes && !s->shares;
+    int len = s->shares ? s->classes : s->target_len ? s->target_len : 1;
 
     g->x = input_value(g, s->shape, s->type, true);
     g->ids = input_value(g, (struct ddp_shape){1, 1, 1}, DDP_I64, true);
     if (loss) {
         g->target = input_value(g, (struct ddp_shape){1, 1, len},
-                                s->classes ? DDP_I32 : DDP_F32, true);
+                                label ? DDP_I32 : DDP_F32, true);
         g->weight = input_value(g, (struct ddp_shape){1, 1, s->cap + 1},
                                 DDP_F32, false);
     }

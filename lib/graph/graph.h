@@ -35,6 +35,7 @@ struct ddp__graph_spec {
     int fewer[DDP__FEWER];  /* of shorter ones; 0: none */
     int least;              /* of the smallest one; 0: unknown */
     int classes, target_len;
+    bool shares; /* of each class are the targets, and not a class */
     struct ddp__loss loss;
     float mean[4], std[4];
     bool flip;           /* EVAL: the mean of x and its mirror image */

@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "base/philox.h"
 #include "data/dataset.h"
 #include "graph/graph.h"
 #include "train/loader.h"
@@ -83,13 +84,14 @@ static void fill_bad(struct ddp__loader *l, const struct ddp__task *t,
                ddp__dtype_size(t->call->buf[DDP__FILL_X].type));
     s->label = DDP__NO_LABEL;
     s->weight = s->norm = 0;
-    if (t->call->buf[DDP__FILL_TARGET].type == DDP_F32)
+    if (s->target)
         memset(s->target, 0,
                (size_t)t->call->buf[DDP__FILL_TARGET].shape.c * 4);
 }
 
 /* Where the task's buffers have sample i, before it is read. */
-static struct ddp_sample sample_at(const struct ddp__task *t, int i)
+static struct ddp_sample sample_at(const struct ddp__loader *l,
+                                   const struct ddp__task *t, int i)
 {
     const struct ddp__view *x = &t->call->buf[DDP__FILL_X];
     const struct ddp__view *target = &t->call->buf[DDP__FILL_TARGET];
@@ -99,7 +101,7 @@ static struct ddp_sample sample_at(const struct ddp__task *t, int i)
 
     return (struct ddp_sample){
         .x = (char *)t->data[DDP__FILL_X] + size * (size_t)i,
-        .target = target->type == DDP_I32
+        .target = target->type == DDP_I32 || l->shares
                       ? NULL
                       : (float *)t->data[DDP__FILL_TARGET] + at,
         .weight = 1,
@@ -107,11 +109,25 @@ static struct ddp_sample sample_at(const struct ddp__task *t, int i)
     };
 }
 
+/* Where the task wants shares, the sample's class has all of it. */
+static void put_label(const struct ddp__loader *l, const struct ddp__task *t,
+                      int i, int32_t label)
+{
+    int len = t->call->buf[DDP__FILL_TARGET].shape.c;
+    float *share = t->data[DDP__FILL_TARGET];
+
+    if (t->call->buf[DDP__FILL_TARGET].type == DDP_I32)
+        ((int32_t *)t->data[DDP__FILL_TARGET])[i] = label;
+    else if (l->shares)
+        for (int k = 0; k < len; k++)
+            share[(size_t)i * (size_t)len + (size_t)k] = k == label;
+}
+
 static int fill_one(struct ddp__loader *l, const struct ddp__task *t,
                     const struct ddp__order *o, int64_t pos, int i)
 {
     float *weight = t->data[DDP__FILL_WEIGHT];
-    struct ddp_sample s = sample_at(t, i);
+    struct ddp_sample s = sample_at(l, t, i);
     int rc;
 
     if (l->status)
@@ -123,8 +139,7 @@ static int fill_one(struct ddp__loader *l, const struct ddp__task *t,
         return rc;
     if (rc == DDP__BAD)
         fill_bad(l, t, &s);
-    if (t->call->buf[DDP__FILL_TARGET].type == DDP_I32)
-        ((int32_t *)t->data[DDP__FILL_TARGET])[i] = s.label;
+    put_label(l, t, i, s.label);
     ((int64_t *)t->data[DDP__FILL_IDS])[i] =
         ddp__dataset_index(l->data, o, pos);
     weight[i] = s.weight;
@@ -160,6 +175,24 @@ static void begin_next(struct ddp__loader *l, int64_t step, int64_t sub)
         begin_sub(l, step, sub);
 }
 
+/* The upper counter word of the keys of sub-batches: see order.c. */
+static const uint64_t mix_domain = (uint64_t)1 << 62;
+
+/* Mix sub-batch number `sub` of an epoch. */
+static void mix_samples(const struct ddp__loader *l, const struct ddp__task *t,
+                        int64_t epoch, int64_t sub)
+{
+    uint64_t key =
+        ddp__key(l->seed, mix_domain | (uint64_t)epoch, (uint64_t)sub);
+    struct ddp__mixture m;
+
+    if (!ddp__mix_used(&l->mix) ||
+        (l->mix.off_epoch > 0 && epoch >= l->mix.off_epoch))
+        return;
+    m = ddp__mix_plan(&l->mix, key, t->call->buf[DDP__FILL_X].shape);
+    ddp__mix_apply(&m, t);
+}
+
 int ddp__loader_fill(const struct ddp__task *t, void *arg)
 {
     struct ddp__loader *l = arg;
@@ -175,5 +208,6 @@ int ddp__loader_fill(const struct ddp__task *t, void *arg)
     for (int i = 0; i < t->n; i++)
         if ((rc = fill_one(l, t, &o, pos + i, i)) < 0)
             return rc;
+    mix_samples(l, t, o.epoch, step % l->steps * l->subs + sub);
     return 0;
 }

@@ -6,6 +6,7 @@
 
 #include "ops.h"
 #include "runtime/status.h"
+#include "train/mix.h"
 
 /* How the sub-batches of a run map to positions of the data's order.  Sub-
  * batch s of step k has the number k * subs + s. */
@@ -16,8 +17,10 @@ struct ddp__loader {
     uint64_t seed;
     bool shuffle;
     bool replace; /* replace bad samples; else they are left out */
-    int64_t end;  /* steps that there will be */
-    int64_t bad;  /* that were left out; atomic */
+    bool shares;  /* targets are the share of each class, and not a class */
+    struct ddp__mix mix;
+    int64_t end;                /* steps that there will be */
+    int64_t bad;                /* that were left out; atomic */
     struct ddp__status *status; /* of the process; not owned; or NULL */
 };
 

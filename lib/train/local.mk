@@ -19,6 +19,8 @@ LIB_SOURCES += \
     %D%/memory.h \
     %D%/plateau.c \
     %D%/plateau.h \
+    %D%/mix.c \
+    %D%/mix.h \
     %D%/pullback.c \
     %D%/resume.c \
     %D%/resume.h \

@@ -24,6 +24,8 @@ static const struct ddp_train_config defaults = {
     .checkpoint = {.keep = 3},
     .focal_gamma = 2,
     .focal_alpha = 0.25f,
+    .mix_prob = 1,
+    .mix_switch_prob = 0.5,
 };
 
 void ddp_train_config_init_sized(struct ddp_train_config *c, size_t size)
@@ -53,6 +55,7 @@ static int check_numbers(const struct ddp_train_config *c)
         {"sink_count", c->sink_count, 0},
         {"trace_first", c->trace_first, 0},
         {"trace_steps", c->trace_steps, 0},
+        {"mix_off_epoch", c->mix_off_epoch, 0},
     };
 
     for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++)
@@ -218,6 +221,23 @@ static int check_loss(const struct ddp_train_config *c)
     return 0;
 }
 
+static int check_mix(const struct ddp_train_config *c)
+{
+    if (!(c->mixup >= 0 && c->mixup <= 1000 && c->cutmix >= 0 &&
+          c->cutmix <= 1000))
+        return ddp__fail(DDP_EINVAL,
+                         "mixup %g, cutmix %g, expected alphas of Beta from 0 "
+                         "to 1000",
+                         c->mixup, c->cutmix);
+    if (!(c->mix_prob >= 0 && c->mix_prob <= 1 && c->mix_switch_prob >= 0 &&
+          c->mix_switch_prob <= 1))
+        return ddp__fail(DDP_EINVAL,
+                         "mix_prob %g, mix_switch_prob %g, expected "
+                         "probabilities",
+                         c->mix_prob, c->mix_switch_prob);
+    return 0;
+}
+
 /* What a table of integers, as in check_numbers(), cannot express:
  * enumerators, ranges of real numbers, and what the devices can do.
  * Conditions with ! also refuse NaN. */
@@ -233,7 +253,7 @@ static int check_config(const ddp_t *ddp, const struct ddp_train_config *c)
         return ddp__fail(DDP_EINVAL,
                          "order is %d, expected DDP_SHUFFLE or DDP_IN_ORDER",
                          (int)c->order);
-    if ((rc = check_loss(c)) < 0)
+    if ((rc = check_loss(c)) < 0 || (rc = check_mix(c)) < 0)
         return rc;
     if (c->dtype != DDP_F32 && c->dtype != DDP_BF16 && c->dtype != DDP_F16)
         return ddp__fail(

@@ -57,6 +57,7 @@ struct ddp__engine_spec ddp__engine_spec(const struct ddp_train_config *c,
                   .least = ddp__loader_least(l),
                   .classes = d->classes,
                   .target_len = d->target_len,
+                  .shares = l->shares,
                   .loss = {.kind = c->loss,
                            .smoothing = c->label_smoothing,
                            .fn = c->loss_fn,
@@ -105,6 +106,10 @@ static int make_trainer(struct ddp_trainer *t, ddp_dataset_t *data,
     t->loader.seed = t->cfg.seed;
     t->loader.shuffle = t->cfg.order == DDP_SHUFFLE;
     t->loader.replace = true;
+    t->loader.mix =
+        (struct ddp__mix){t->cfg.mixup, t->cfg.cutmix, t->cfg.mix_prob,
+                          t->cfg.mix_switch_prob, t->cfg.mix_off_epoch};
+    t->loader.shares = ddp__mix_used(&t->loader.mix) && data->classes > 0;
     t->loader.status = &t->ddp->status;
     t->total = t->cfg.steps ? t->cfg.steps : t->cfg.epochs * t->loader.steps;
     t->loader.end = t->total;
