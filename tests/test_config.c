@@ -282,7 +282,6 @@ static void test_ranges(const ddp_t *ddp, const ddp_dataset_t *d)
 {
     const struct ddp_train_config good = {TRAIN_DEFAULTS,
                                           .optimizer = ddp_adam(0.1f)};
-    struct ddp_train_config bad[12];
     const char *says[] = {"optimizer 99",
                           "loss 77",
                           "order is 9",
@@ -294,9 +293,17 @@ static void test_ranges(const ddp_t *ddp, const ddp_dataset_t *d)
                           "rate inf",
                           "smoothing nan",
                           "target_threshold 1,",
-                          "focal_gamma -1"};
+                          "focal_gamma -1",
+                          "clip_norm inf",
+                          "clip_value inf",
+                          "weight_decay inf",
+                          "focal_alpha -inf",
+                          "warmup inf",
+                          "final_factor inf"};
+    enum { BAD = sizeof(says) / sizeof(*says) };
+    struct ddp_train_config bad[BAD];
 
-    for (int i = 0; i < 12; i++)
+    for (int i = 0; i < BAD; i++)
         bad[i] = good;
     bad[0].optimizer.kind = (enum ddp_optimizer_kind)99;
     bad[1].loss = (enum ddp_loss_kind)77;
@@ -310,7 +317,13 @@ static void test_ranges(const ddp_t *ddp, const ddp_dataset_t *d)
     bad[9].label_smoothing = NAN;
     bad[10].target_threshold = 1;
     bad[11].focal_gamma = -1;
-    for (int i = 0; i < 12; i++)
+    bad[12].optimizer.clip_norm = INFINITY;
+    bad[13].optimizer.clip_value = INFINITY;
+    bad[14].optimizer.weight_decay = INFINITY;
+    bad[15].focal_alpha = -INFINITY;
+    bad[16].schedule.warmup = INFINITY;
+    bad[17].schedule.final_factor = INFINITY;
+    for (int i = 0; i < BAD; i++)
         ok(ddp_train_config_resolve(&bad[i], ddp, d) == DDP_EINVAL &&
                strstr(ddp_errmsg(), says[i]),
            "%s is refused: %s", says[i], ddp_errmsg());

@@ -70,6 +70,12 @@ static int check_numbers(const struct ddp_train_config *c)
     return 0;
 }
 
+/* 0 or more, and finite: checkpoints hold it as a number of JSON. */
+static bool is_amount(double v)
+{
+    return v >= 0 && isfinite(v);
+}
+
 static int check_momentum(const struct ddp_schedule *s)
 {
     if (s->max_momentum >= 0 && s->max_momentum < 1 && s->base_momentum >= 0 &&
@@ -130,7 +136,7 @@ static int check_positive(const struct ddp_schedule *s)
 static int check_plateau(const struct ddp_schedule *s)
 {
     if (s->gamma < 1 && s->patience >= 0 && s->cooldown >= 0 &&
-        s->threshold >= 0 && s->final_factor <= 1)
+        is_amount(s->threshold) && s->final_factor <= 1)
         return 0;
     return ddp__fail(DDP_EINVAL,
                      "schedule: gamma %g, patience %d, cooldown %d, threshold "
@@ -147,7 +153,8 @@ static int check_schedule(const struct ddp_schedule *s)
     if ((int)s->kind < DDP_CONSTANT || s->kind > DDP_PLATEAU)
         return ddp__fail(DDP_EINVAL, "unknown kind of schedule %d",
                          (int)s->kind);
-    if (!(s->warmup >= 0 && s->warmup_factor >= 0 && s->final_factor >= 0))
+    if (!is_amount(s->warmup) || !is_amount(s->warmup_factor) ||
+        !is_amount(s->final_factor))
         return ddp__fail(DDP_EINVAL,
                          "schedule: warmup %g, warmup_factor %g, final_factor "
                          "%g, expected 0 or more",
@@ -173,10 +180,11 @@ static int check_optimizer(const struct ddp_optimizer *o)
     if (!info)
         return ddp__fail(DDP_EINVAL, "unknown kind of optimizer %d",
                          (int)o->kind);
-    if (set && !(o->lr >= 0 && isfinite(o->lr)))
+    if (set && !is_amount((double)o->lr))
         return ddp__fail(DDP_EINVAL, "learning rate %g, expected 0 or more",
                          (double)o->lr);
-    if (!(o->clip_norm >= 0 && o->clip_value >= 0 && o->weight_decay >= 0))
+    if (!is_amount((double)o->clip_norm) || !is_amount((double)o->clip_value) ||
+        !is_amount((double)o->weight_decay))
         return ddp__fail(DDP_EINVAL,
                          "optimizer: clip_norm %g, clip_value %g, weight_decay "
                          "%g, expected 0 or more",
@@ -212,7 +220,8 @@ static int check_loss(const struct ddp_train_config *c)
         return ddp__fail(DDP_EINVAL,
                          "target_threshold %g, expected 0 <= threshold < 1",
                          (double)c->target_threshold);
-    if (!(c->focal_gamma >= 0 && c->focal_gamma <= 100 && c->focal_alpha <= 1))
+    if (!(c->focal_gamma >= 0 && c->focal_gamma <= 100 && c->focal_alpha <= 1 &&
+          isfinite(c->focal_alpha)))
         return ddp__fail(
             DDP_EINVAL,
             "focal_gamma %g, focal_alpha %g, expected a gamma from "
