@@ -244,7 +244,8 @@ dist_check_SCRIPTS = \
     %D%/app_weights.sh \
     %D%/test_borders.sh \
     %D%/test_docs.sh \
-    %D%/test_install.sh
+    %D%/test_install.sh \
+    %D%/test_recipes.sh
 
 TESTS = $(check_PROGRAMS) $(dist_check_SCRIPTS)
 
@@ -265,6 +266,7 @@ EXTRA_DIST += \
     %D%/oracle_optim.py \
     %D%/oracle_resnet.py \
     %D%/oracle_scale.py \
+    %D%/oracle_spack.py \
     %D%/oracle_trace.py \
     %D%/oracle_weights.py \
     %D%/oracle_zoo.py \
