@@ -48,8 +48,13 @@ if command -v "$python" >/dev/null; then
     sed -n 's/^option //p' "$tmp/out" >"$tmp/used"
     known
     point $? "and options of configure"
+    grep '^--with-' "$tmp/options" | grep -v -E -e \
+        '-completion-dir|--with-(pic|gnu-ld|aix-soname|sysroot)$' |
+        grep -v -x -F -f <(sed 's/^--without-/--with-/' "$tmp/used") >"$tmp/err"
+    [ ! -s "$tmp/err" ]
+    point $? "all of those for packages"
 else
-    skip 3 "no Python here"
+    skip 4 "no Python here"
 fi
 
 # ---- containers ----

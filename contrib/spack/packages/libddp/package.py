@@ -25,6 +25,7 @@ class Libddp(AutotoolsPackage):
     variant("onednn", default=True, description="fast kernels for CPUs")
     variant("cuda", default=False, description="NVIDIA GPUs")
     variant("png", default=True, description="read PNG files")
+    variant("webp", default=True, description="read WebP files")
     variant("curl", default=True, description="read data on S3 and web servers")
     variant("archive", default=True, description="write data to tar files")
     variant("onnx", default=False, description="export networks as ONNX")
@@ -41,6 +42,7 @@ class Libddp(AutotoolsPackage):
     depends_on("mpi", when="+mpi")
     depends_on("onednn@2.6:", when="+onednn")
     depends_on("libpng", when="+png")
+    depends_on("libwebp", when="+webp")
     depends_on("curl@7.87:", when="+curl")
     depends_on("expat", when="+curl")
     depends_on("libarchive", when="+archive")
@@ -56,9 +58,9 @@ class Libddp(AutotoolsPackage):
 
     def configure_args(self):
         spec = self.spec
-        args = [*self.with_or_without("png"), *self.with_or_without("curl"),
-                *self.with_or_without("archive"), *self.with_or_without("mpi"),
-                "--without-simgrid"]
+        args = ["--without-simgrid"]
+        for name in ("archive", "curl", "mpi", "png", "webp"):
+            args += self.with_or_without(name)
         places = {
             "onednn": lambda: spec["onednn"].prefix,
             "onnx": lambda: join_path(
