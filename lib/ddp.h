@@ -725,9 +725,9 @@ enum ddp_interpolation {
 
 struct ddp_image_options {
     size_t struct_size;
-    int size;   /* of the square that goes in; 0: 224, CIFAR-10 32 */
+    int size;   /* of the square that goes in; 0: 224, CIFAR 32, MNIST 28 */
     int resize; /* short side before the centre crop; 0: size * 8 / 7,
-                   CIFAR-10 size */
+                   CIFAR and MNIST size */
     enum ddp_augment augment;
     float min_area; /* of the random crop; default 0.08 */
     int shift;      /* pixels of DDP_AUGMENT_SHIFT; default 4 */
@@ -815,6 +815,18 @@ ddp_dataset_t *ddp_dataset_imagenet(const char *dir, enum ddp_split split,
 ddp_dataset_t *ddp_dataset_cifar10(const char *dir, enum ddp_split split,
                                    const struct ddp_image_options *o);
 
+/* CIFAR-100's binary files: train.bin, test.bin, fine_label_names.txt; the 100
+ * fine classes. */
+ddp_dataset_t *ddp_dataset_cifar100(const char *dir, enum ddp_split split,
+                                    const struct ddp_image_options *o);
+
+/* MNIST, or another data set in its files: train-images-idx3-ubyte,
+ * train-labels-idx1-ubyte, those of t10k, or the same with .gz where the build
+ * has zlib; in dir, dir/raw or dir/MNIST/raw.  Ten classes, "0" to "9"; gray
+ * becomes red, green and blue. */
+ddp_dataset_t *ddp_dataset_mnist(const char *dir, enum ddp_split split,
+                                 const struct ddp_image_options *o);
+
 /* Images listed in a CSV file with a header line.  The first column has their
  * paths, relative to the folder of the list.  With one more column, `label` or
  * `class`, that is the class, numbered in the order of the names; with others,
@@ -871,10 +883,11 @@ int ddp_dataset_unpack(ddp_dataset_t *d, const char *dir, ddp_count_f on_count,
 ddp_dataset_t *ddp_dataset_images(const char *const *path, int64_t n,
                                   const struct ddp_image_options *o);
 
-/* Whichever of the image data sets dir holds: imagenet, a CIFAR-10, or
- * folders, packed or not: dir/train; the first of dir/val, dir/valid,
+/* Whichever of the image data sets dir holds: imagenet, a CIFAR-10 or -100, an
+ * MNIST, or folders, packed or not: dir/train; the first of dir/val, dir/valid,
  * dir/validation and dir/test; dir/test.  If dir has none of these, its own
- * folders are the classes of DDP_TRAIN, and there is no other split. */
+ * folders are the classes of DDP_TRAIN, and there is no other split.  Nor is
+ * there in a list (NAME.csv), which is for DDP_TRAIN. */
 ddp_dataset_t *ddp_dataset_open(const char *dir, enum ddp_split split,
                                 const struct ddp_image_options *o);
 
@@ -935,7 +948,7 @@ ddp_dataset_t *ddp_dataset_map(ddp_dataset_t *d, const int32_t *to, int classes,
                                const char *const *name);
 
 /* The side that all images in dir have, which ddp_dataset_open() keeps unless
- * told otherwise: 32 for CIFAR-10's files; 0: they are photos. */
+ * told otherwise: 32 for CIFAR's files, 28 for MNIST's; 0: they are photos. */
 int ddp_dataset_native_size(const char *dir);
 
 /* One sample as a callback gives it.  The callee fills x and label or target.

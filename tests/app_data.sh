@@ -42,6 +42,34 @@ run "$imagenet" data check "$flat"
 exits 0 "data check takes them as training images"
 
 
+# The same images in a list are the same data.
+(cd "$flat" && echo path,label && find . -name '*.JPEG' | sed 's|^\./||' |
+    LC_ALL=C sort | sed 's|\(.*\)/\(.*\)|\1/\2,\1|') >"$tmp/list"
+mv "$tmp/list" "$flat/list.csv"
+# shellcheck disable=SC2086
+run "$imagenet" train "$flat/list.csv" $net --val "$flat/list.csv" \
+    --output "$tmp/list"
+exits 0 "a list of images, for training and validation"
+says "^data: .*list.csv, 24 images of 3 classes" "it is described"
+loss=$(value loss)
+# shellcheck disable=SC2086
+run "$imagenet" train "$flat" $net --val "$flat" --output "$tmp/folders"
+[ "$loss" = "$(value loss)" ]
+point $? "the loss is that of the same images in folders"
+run "$imagenet" eval "$flat/list.csv" --split train \
+    --weights "$tmp/list/weights.safetensors"
+exits 0 "eval on a list"
+[ "$loss" = "$(value loss)" ]
+point $? "with the figures of training"
+printf 'path,age\n%s/a.JPEG,3\n' $a >"$flat/ages.csv"
+# shellcheck disable=SC2086
+run "$imagenet" train "$flat/ages.csv" $net --no-val --output "$tmp/ages"
+exits 65 "a list of numbers: exit code 65"
+complains "ages.csv, 1 images with 1 numbers each, expected classes" \
+    "imagenet trains classes only"
+rm "$flat"/*.csv
+
+
 # Or some of the training images, which eval finds again.
 # shellcheck disable=SC2086
 run "$imagenet" train "$flat" $net --val-split 25% --output "$tmp/part"

@@ -1,4 +1,4 @@
-/* fuzz_data.c - any bytes as a table, as lists of images, as CIFAR-10's records
+/* fuzz_data.c - any bytes as tables, lists of images, records of small images
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
 #include "config.h"
@@ -182,6 +182,75 @@ static void fuzz_named(void)
     fuzz(&r, "two data sets", text, sizeof(text) - 1);
 }
 
+/* ---- lists of images ---------------------------------------------------- */
+
+static int read_list(const char *path, const uint8_t *data, size_t len)
+{
+    (void)data;
+    (void)len;
+    return use(ddp_dataset_list(path, NULL));
+}
+
+static void fuzz_lists(void)
+{
+    static const char labels[] = "path,label\na/b.jpg,cat\n\"c, d\",10\ne,9\n";
+    static const char targets[] = "path,x,y\na/b.jpg,1.5,-2\nc,1e3,0\n";
+    static const char *const word[] = {",",  "\"",    "\n",    "/",  "../",
+                                       "..", "class", "label", "-1", NULL};
+    static const struct fuzz_reader r = {"list", "list.csv", 2, read_list,
+                                         word};
+
+    fuzz(&r, "classes", labels, sizeof(labels) - 1);
+    fuzz(&r, "numbers", targets, sizeof(targets) - 1);
+}
+
+/* ---- MNIST -------------------------------------------------------------- */
+
+static int read_mnist(const char *path, const uint8_t *data, size_t len)
+{
+    (void)path;
+    (void)data;
+    (void)len;
+    return use(ddp_dataset_mnist(fuzz_path("mnist"), DDP_TRAIN, NULL));
+}
+
+static void fuzz_mnist(void)
+{
+    static const struct fuzz_reader r = {
+        "MNIST", "mnist/train-images-idx3-ubyte", 1, read_mnist, NULL};
+    static uint8_t x[16 + 2 * 28 * 28] = {0, 0, 8, 3,  0, 0, 0, 2,
+                                          0, 0, 0, 28, 0, 0, 0, 28};
+
+    fuzz_write("mnist/train-labels-idx1-ubyte", "\0\0\10\1\0\0\0\2\1\2", 10);
+    fuzz(&r, "two images", x, sizeof(x));
+}
+
+#ifdef HAVE_ZLIB
+static int read_gzip(const char *path, const uint8_t *data, size_t len)
+{
+    (void)path;
+    (void)data;
+    (void)len;
+    return use(ddp_dataset_mnist(fuzz_path("gzip"), DDP_TRAIN, NULL));
+}
+
+/* Two labels, as gzip has them. */
+static void fuzz_gzip(void)
+{
+    static const uint8_t x[] = {0x1f, 0x8b, 0x08, 0x00, 0x00, 0x00, 0x00, 0x00,
+                                0x02, 0x03, 0x63, 0x60, 0xe0, 0x60, 0x64, 0x60,
+                                0x60, 0x60, 0x62, 0x64, 0x02, 0x00, 0x74, 0xfc,
+                                0x89, 0x62, 0x0a, 0x00, 0x00, 0x00};
+    static const struct fuzz_reader r = {
+        "gzip", "gzip/train-labels-idx1-ubyte.gz", 1, read_gzip, NULL};
+    static uint8_t images[16 + 2 * 28 * 28] = {0, 0, 8, 3,  0, 0, 0, 2,
+                                               0, 0, 0, 28, 0, 0, 0, 28};
+
+    fuzz_write("gzip/train-images-idx3-ubyte", images, sizeof(images));
+    fuzz(&r, "two labels", x, sizeof(x));
+}
+#endif
+
 /* ---- CIFAR-10 ----------------------------------------------------------- */
 
 static int read_cifar(const char *path, const uint8_t *data, size_t len)
@@ -210,6 +279,11 @@ int main(void)
     fuzz_kaggle();
     fuzz_tars();
     fuzz_named();
+    fuzz_lists();
+    fuzz_mnist();
+#ifdef HAVE_ZLIB
+    fuzz_gzip();
+#endif
     fuzz_cifar();
     return done_testing();
 }

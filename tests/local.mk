@@ -112,6 +112,7 @@ check_PROGRAMS += \
     %D%/test_loss_scaler \
     %D%/test_halves \
     %D%/test_image \
+    %D%/test_kinds \
     %D%/test_layers \
     %D%/test_memory \
     %D%/test_mix \

@@ -59,12 +59,29 @@ static void put_photo(const char *name)
     free(b.data);
 }
 
+/* A hundred lines. */
+static const char *hundred(void)
+{
+    static char text[201];
+
+    for (int i = 0; i < 200; i++)
+        text[i] = i % 2 ? '\n' : 'x';
+    return text;
+}
+
 static void put_files(void)
 {
-    static const uint8_t record[RECORD];
+    static const uint8_t record[RECORD], record_100[RECORD + 1];
+    static const uint8_t digit[16 + 28 * 28] = {0, 0, 8, 3,  0, 0, 0, 1,
+                                                0, 0, 0, 28, 0, 0, 0, 28};
     char name[64];
 
     put_text("t.csv", "x,class\n1,a\n2,b\n");
+    put_text("l.csv", "path,label\nf/a/1.jpg,a\nf/b/2.jpg,b\n");
+    put_text("c100/fine_label_names.txt", hundred());
+    put("c100/train.bin", record_100, sizeof(record_100));
+    put("m/train-images-idx3-ubyte", digit, sizeof(digit));
+    put("m/train-labels-idx1-ubyte", "\0\0\10\1\0\0\0\1\7", 9);
     put_photo("f/a/1.jpg");
     put_photo("f/b/2.jpg");
     put_text("f/b/3.jpg", "not an image");
@@ -197,6 +214,22 @@ static bool made(ddp_layer_t *l)
 {
     ddp_layer_free(l);
     return l != NULL;
+}
+
+/* Two samples of two classes. */
+static ddp_dataset_t *arrays(void)
+{
+    static const float numbers[2 * LEN];
+    static const int32_t label[] = {0, 1};
+    struct ddp_arrays a;
+
+    ddp_arrays_init(&a);
+    a.count = 2;
+    a.shape = vector;
+    a.x = numbers;
+    a.classes = 2;
+    a.label = label;
+    return ddp_dataset_arrays(&a);
 }
 
 static bool opened(ddp_dataset_t *d)
@@ -370,6 +403,18 @@ static bool resumed(bool with)
       opened(ddp_dataset_imagenet(at("i"), DDP_TRAIN, &small)))                \
     X(ddp_dataset_cifar10,                                                     \
       opened(ddp_dataset_cifar10(at("c"), DDP_TRAIN, NULL)))                   \
+    X(ddp_dataset_cifar100,                                                    \
+      opened(ddp_dataset_cifar100(at("c100"), DDP_TRAIN, NULL)))               \
+    X(ddp_dataset_mnist, opened(ddp_dataset_mnist(at("m"), DDP_TRAIN, NULL)))  \
+    X(ddp_dataset_list, opened(ddp_dataset_list(at("l.csv"), &small)))         \
+    X(ddp_arrays_init_sized, INIT(ddp_arrays))                                 \
+    X(ddp_dataset_arrays, opened(arrays()))                                    \
+    X(ddp_dataset_subset,                                                      \
+      opened(ddp_dataset_subset(arrays(), (const int64_t[]){1}, 1)))           \
+    X(ddp_dataset_concat, opened(ddp_dataset_concat(                           \
+                              (ddp_dataset_t *[]){arrays(), arrays()}, 2)))    \
+    X(ddp_dataset_map, opened(ddp_dataset_map(                                 \
+                           arrays(), (const int32_t[]){1, 0}, 2, NULL)))       \
     X(ddp_dataset_images, opened(ddp_dataset_images(                           \
                               (const char *[]){at("f/a")}, 1, &small)))        \
     X(ddp_dataset_folder, opened(ddp_dataset_folder(at("f"), &small)))         \
@@ -400,6 +445,7 @@ static bool resumed(bool with)
     X(ddp_dataset_callback, (data = ddp_dataset_callback(&source)))            \
     X(ddp_dataset_count, ddp_dataset_count(data) == COUNT)                     \
     X(ddp_dataset_classes, ddp_dataset_classes(data) == CLASSES)               \
+    X(ddp_dataset_target_len, ddp_dataset_target_len(data) == 0)               \
     X(ddp_dataset_shape, ddp_dataset_shape(data).c == LEN)                     \
     X(ddp_dataset_describe, *ddp_dataset_describe(data))                       \
     X(ddp_dataset_get, ddp_dataset_get(data, 0, 0, x, NULL) == 0)              \
@@ -584,6 +630,9 @@ static void test_calls(void)
     X(ddp_dataset_pack, NONE(ddp_dataset_pack(NULL, "x", NULL)))               \
     X(ddp_dataset_count, NONE(ddp_dataset_count(NULL)))                        \
     X(ddp_dataset_classes, NONE(ddp_dataset_classes(NULL)))                    \
+    X(ddp_dataset_target_len, NONE(ddp_dataset_target_len(NULL)))              \
+    X(ddp_dataset_subset, !ddp_dataset_subset(NULL, &(int64_t){0}, 1))         \
+    X(ddp_dataset_map, !ddp_dataset_map(NULL, &(int32_t){0}, 1, NULL))         \
     X(ddp_dataset_shape, !ddp_dataset_shape(NULL).c)                           \
     X(ddp_dataset_resize, NONE(ddp_dataset_resize(NULL)))                      \
     X(ddp_dataset_class_name, !ddp_dataset_class_name(NULL, 0))                \

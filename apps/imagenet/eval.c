@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "ddp.h"
 
@@ -66,9 +67,9 @@ static int open_data(struct evaluation *e, struct opts *o, struct settings *s)
 
     if (rc == OPTS_GO)
         return match_classes(e, s);
-    if (s->data && app_is_dir(s->data) && !ddp_dataset_has_splits(s->data))
-        app_say("to evaluate on the class folders in %s, use --split train",
-                s->data);
+    if (s->data && access(s->data, F_OK) == 0 &&
+        !ddp_dataset_has_splits(s->data))
+        app_say("to evaluate on all images of %s, use --split train", s->data);
     return rc;
 }
 

@@ -127,11 +127,12 @@ static const struct opt_group images = {
     (const struct opt[]){
         INT("img-size", img_size, NULL, 1, 4096,
             "side of the square input of the network, in pixels [that of the "
-            "model; 32 for CIFAR-10's files]",
+            "model; 32 for CIFAR's files, 28 for MNIST's]",
             .of_network = true),
         INT("val-resize-size", resize, "0", 0, 8192,
             "short side before the centre crop; 0 means that of the model, "
-            "with an --img-size 8/7 of it; --img-size for CIFAR-10's files",
+            "with an --img-size 8/7 of it; --img-size for CIFAR's and MNIST's "
+            "files",
             .of_network = true),
         NUM("crop-pct", crop_pct, "0", 0, 1,
             "share of the short side that the centre crop covers, instead of "

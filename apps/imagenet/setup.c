@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "ddp.h"
 
@@ -246,13 +247,23 @@ static void image_options(const struct opts *o, const struct settings *s,
 
 static int check_folder(const struct opts *o, const char *name, const char *dir)
 {
-    if (dir && (strstr(dir, "://") || app_is_dir(dir)))
-        return OPTS_GO;
+    if (dir &&
+        (strstr(dir, "://") || strchr(dir, '{') || access(dir, F_OK) == 0))
+        return OPTS_GO; /* the library knows which files are data */
     if (dir)
-        opt_complain(o, "--%s: %s is not a folder", name, dir);
+        opt_complain(o, "--%s: %s is not a folder, nor a file", name, dir);
     else
         opt_complain(o, "--%s DIR is missing", name);
     return EXIT_USAGE;
+}
+
+/* Numbers of a list are for programs that have a loss for them. */
+static int check_classes(const ddp_dataset_t *d)
+{
+    if (ddp_dataset_classes(d) > 0)
+        return OPTS_GO;
+    app_say("%s, expected classes", ddp_dataset_describe(d));
+    return EXIT_DATA;
 }
 
 int setup_data(const struct opts *o, struct settings *s, enum ddp_split split,
@@ -267,7 +278,7 @@ int setup_data(const struct opts *o, struct settings *s, enum ddp_split split,
     if (!(*d = ddp_dataset_open(s->data, split, &images)))
         return app_fail(ddp_errcode());
     take_view(o, s, &images, *d);
-    return OPTS_GO;
+    return check_classes(*d);
 }
 
 /* Training images are in both parts, prepared for each as it needs. */
@@ -285,7 +296,7 @@ int setup_part(const struct opts *o, struct settings *s, enum ddp_split part,
     if (!*d)
         return app_fail(ddp_errcode());
     take_view(o, s, &images, *d);
-    return OPTS_GO;
+    return check_classes(*d);
 }
 
 /* Classes have the numbers of the training images, by name. */
@@ -312,9 +323,9 @@ static int open_val_folder(const struct opts *o, struct settings *s,
     if (rc != OPTS_GO)
         return rc;
     image_options(o, s, DDP_VAL, &images);
-    *d = ddp_dataset_has_splits(s->val_data)
-             ? ddp_dataset_open(s->val_data, DDP_VAL, &images)
-             : ddp_dataset_folder(s->val_data, &images);
+    *d = ddp_dataset_open(
+        s->val_data, ddp_dataset_has_splits(s->val_data) ? DDP_VAL : DDP_TRAIN,
+        &images);
     return *d ? same_classes(*d, train) : app_fail(ddp_errcode());
 }
 

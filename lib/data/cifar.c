@@ -1,8 +1,9 @@
-/* cifar.c - CIFAR-10's binary files
+/* cifar.c - CIFAR-10's and CIFAR-100's binary files
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Source   Krizhevsky, www.cs.toronto.edu/~kriz/cifar.html: records of a label
- *          and 32 x 32 bytes each of red, green and blue.
+ *          (CIFAR-100: a coarse one, then the fine one) and 32 x 32 bytes each
+ *          of red, green and blue.
  */
 #include "config.h"
 
@@ -10,225 +11,227 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/crc32c.h"
 #include "base/error.h"
-#include "base/options.h"
 #include "data/cifar.h"
-#include "data/dataset.h"
-#include "image/image.h"
+#include "data/pixels.h"
+#include "data/tar_index.h"
 #include "storage/storage.h"
 
-enum {
-    SIDE = DDP__CIFAR_SIDE,
-    PLANE = SIDE * SIDE,
-    RECORD = 1 + 3 * PLANE,
-    CLASSES = 10
+enum { PLANE = DDP__CIFAR_SIDE * DDP__CIFAR_SIDE, BATCHES = 5 };
+
+/* The files of a data set, as its archive has them. */
+struct layout {
+    const char *name, *folder;
+    const char *train[BATCHES + 1], *test[2];
+    int labels; /* of a record, the last of which is the class */
+    int classes;
+    const char *names_file;         /* has a class in each line; NULL: */
+    const char *const *class_names; /* they are these */
 };
 
-struct cifar {
-    struct ddp_dataset d;
-    struct ddp_image_options o;
-    uint8_t *x;     /* (count, 32, 32, 3); owned */
-    uint8_t *label; /* owned */
+static const char *const names_10[] = {
+    "airplane", "automobile", "bird",  "cat",  "deer",
+    "dog",      "frog",       "horse", "ship", "truck"};
+
+static const struct layout cifar_10 = {
+    .name = "CIFAR-10",
+    .folder = "cifar-10-batches-bin",
+    .train = {"data_batch_1.bin", "data_batch_2.bin", "data_batch_3.bin",
+              "data_batch_4.bin", "data_batch_5.bin"},
+    .test = {"test_batch.bin"},
+    .labels = 1,
+    .classes = 10,
+    .class_names = names_10,
 };
 
-static int get_sample(ddp_dataset_t *d, int64_t index, uint64_t key,
-                      struct ddp_sample *s)
-{
-    struct cifar *c = (struct cifar *)d;
-
-    s->label = c->label[index];
-    return ddp__image_pixels(c->x + (size_t)index * 3 * PLANE, SIDE, SIDE,
-                             &c->o, key, s->x);
-}
-
-static void free_cifar(ddp_dataset_t *d)
-{
-    free(((struct cifar *)d)->x);
-    free(((struct cifar *)d)->label);
-}
-
-static uint32_t checksum(const ddp_dataset_t *d)
-{
-    const struct cifar *c = (const struct cifar *)d;
-    uint32_t crc = ddp__crc32c(0, c->x, (size_t)d->count * 3 * PLANE);
-
-    return ddp__crc32c(crc, c->label, (size_t)d->count);
-}
-
-static int options(const ddp_dataset_t *d,
-                   struct ddp_option o[DDP__IMAGE_OPTIONS])
-{
-    return ddp__image_list(&((const struct cifar *)d)->o, o);
-}
-
-static int32_t label_of(const ddp_dataset_t *d, int64_t index)
-{
-    return ((const struct cifar *)d)->label[index];
-}
-
-static const struct ddp__dataset_ops ops = {
-    .get = get_sample,
-    .label = label_of,
-    .checksum = checksum,
-    .options = options,
-    .free = free_cifar,
+static const struct layout cifar_100 = {
+    .name = "CIFAR-100",
+    .folder = "cifar-100-binary",
+    .train = {"train.bin"},
+    .test = {"test.bin"},
+    .labels = 2,
+    .classes = 100,
+    .names_file = "fine_label_names.txt",
 };
 
-/* ---- files -------------------------------------------------------------- */
-
-static int add_record(struct cifar *c, const uint8_t *record)
+static bool is_there(const struct layout *l, const char *dir)
 {
-    uint8_t *x = c->x + (size_t)c->d.count * 3 * PLANE;
+    if (ddp__storage_has_folder(dir, l->folder))
+        return true;
+    return ddp__storage_has_file(dir, l->train[0]) &&
+           (!l->names_file || ddp__storage_has_file(dir, l->names_file));
+}
 
-    if (record[0] >= CLASSES)
-        return ddp__fail(DDP_EDATA, "label %d, expected 0 to %d", record[0],
-                         CLASSES - 1);
-    c->label[c->d.count++] = record[0];
+bool ddp__cifar_is_10(const char *dir)
+{
+    return is_there(&cifar_10, dir);
+}
+
+bool ddp__cifar_is_100(const char *dir)
+{
+    return is_there(&cifar_100, dir);
+}
+
+/* ---- records ------------------------------------------------------------ */
+
+static size_t record_size(const struct layout *l)
+{
+    return (size_t)l->labels + 3 * PLANE;
+}
+
+static int add_record(struct ddp__pixels *p, const struct layout *l,
+                      const uint8_t *record)
+{
+    uint8_t label = record[l->labels - 1], *x;
+
+    if (label >= l->classes)
+        return ddp__fail(DDP_EDATA, "label %d, expected 0 to %d", label,
+                         l->classes - 1);
+    record += l->labels;
+    x = ddp__pixels_add(p, label);
     for (int i = 0; i < PLANE; i++)
         for (int k = 0; k < 3; k++)
-            x[3 * i + k] = record[1 + k * PLANE + i];
+            x[3 * i + k] = record[k * PLANE + i];
     return 0;
 }
 
-static int reserve_images(struct cifar *c, size_t more)
+static int add_records(struct ddp__pixels *p, const struct layout *l,
+                       const char *path, const struct ddp__bytes *b)
 {
-    size_t count = (size_t)c->d.count + more;
-    uint8_t *x = realloc(c->x, count * 3 * PLANE), *label;
-
-    if (x)
-        c->x = x;
-    if ((label = realloc(c->label, count)))
-        c->label = label;
-    if (!x || !label)
-        return ddp__fail(DDP_ENOMEM, "out of memory for %zu images", count);
-    return 0;
-}
-
-static int add_records(struct cifar *c, const char *path,
-                       const struct ddp__bytes *b)
-{
+    size_t size = record_size(l);
     char why[128];
     int rc;
 
-    if (b->len % RECORD)
+    if (b->len % size)
         return ddp__fail(DDP_EDATA,
-                         "%s: has %zu bytes, expected records of "
-                         "%d",
-                         path, b->len, RECORD);
-    if ((rc = reserve_images(c, b->len / RECORD)) < 0)
+                         "%s: has %zu bytes, expected records of %zu", path,
+                         b->len, size);
+    if ((rc = ddp__pixels_reserve(p, b->len / size)) < 0)
         return rc;
-    for (size_t at = 0; at < b->len; at += RECORD)
-        if ((rc = add_record(c, b->data + at)) < 0) {
+    for (size_t at = 0; at < b->len; at += size)
+        if ((rc = add_record(p, l, b->data + at)) < 0) {
             snprintf(why, sizeof(why), "%s", ddp_errmsg());
-            return ddp__fail(rc, "%s: record %zu: %s", path, at / RECORD, why);
+            return ddp__fail(rc, "%s: record %zu: %s", path, at / size, why);
         }
     return 0;
 }
 
-static int add_file(struct cifar *c, const char *dir, const char *name)
+static int load_file(const char *dir, const char *name, char **path,
+                     struct ddp__bytes *b)
 {
-    char *path = ddp__path_join(dir, name);
-    struct ddp__bytes b = {0};
-    int rc;
-
-    if (!path)
+    if (!(*path = ddp__path_join(dir, name)))
         return DDP_ENOMEM;
-    if ((rc = ddp__storage_load(path, (size_t)1 << 30, &b)) == 0)
-        rc = add_records(c, path, &b);
+    return ddp__storage_load(*path, (size_t)1 << 30, b);
+}
+
+static int add_file(struct ddp__pixels *p, const struct layout *l,
+                    const char *dir, const char *name)
+{
+    struct ddp__bytes b = {0};
+    char *path;
+    int rc = load_file(dir, name, &path, &b);
+
+    if (rc == 0)
+        rc = add_records(p, l, path, &b);
     free(b.data);
     free(path);
     return rc;
 }
 
-static int add_split(struct cifar *c, const char *dir, enum ddp_split split)
+static int add_split(struct ddp__pixels *p, const struct layout *l,
+                     const char *dir, enum ddp_split split)
 {
-    char name[32];
+    const char *const *name = split == DDP_TRAIN ? l->train : l->test;
     int rc = 0;
 
-    if (split != DDP_TRAIN)
-        return add_file(c, dir, "test_batch.bin");
-    for (int i = 1; rc == 0 && i <= 5; i++) {
-        snprintf(name, sizeof(name), "data_batch_%d.bin", i);
-        rc = add_file(c, dir, name);
-    }
+    for (; rc == 0 && *name; name++)
+        rc = add_file(p, l, dir, *name);
     return rc;
-}
-
-static int set_names(ddp_dataset_t *d)
-{
-    static const char *const name[CLASSES] = {
-        "airplane", "automobile", "bird",  "cat",  "deer",
-        "dog",      "frog",       "horse", "ship", "truck"};
-
-    if (!(d->class_name = calloc(CLASSES, sizeof(*d->class_name))))
-        return ddp__fail(DDP_ENOMEM, "out of memory for class names");
-    d->classes = CLASSES;
-    for (int i = 0; i < CLASSES; i++)
-        if (!(d->class_name[i] = strdup(name[i])))
-            return ddp__fail(DDP_ENOMEM, "out of memory for class names");
-    return 0;
 }
 
 /* ---- the data set ------------------------------------------------------- */
 
-/* As for other images, but the default is the whole image of 32 x 32. */
-static int set_options(struct cifar *c, const struct ddp_image_options *in)
+static int copy_names(ddp_dataset_t *d, const struct layout *l)
 {
-    struct ddp_image_options o;
-    int rc;
-
-    ddp_image_options_init(&o);
-    if ((rc = ddp__options_copy(&o, sizeof(o), in, "ddp_image_options")) < 0)
-        return rc;
-    if (!o.size)
-        o.size = SIDE;
-    if (!o.resize)
-        o.resize = o.size;
-    if ((rc = ddp__image_options(&o, SIDE, &c->o)) < 0)
-        return rc;
-    c->d.shape = (struct ddp_shape){c->o.size, c->o.size, 3};
-    c->d.type = DDP_U8;
-    c->d.resize = c->o.resize;
-    memcpy(c->d.mean, c->o.mean, sizeof(c->o.mean));
-    memcpy(c->d.std, c->o.std, sizeof(c->o.std));
+    d->class_name = calloc((size_t)l->classes, sizeof(*d->class_name));
+    if (!d->class_name)
+        return ddp__fail(DDP_ENOMEM, "out of memory for class names");
+    d->classes = l->classes;
+    for (int i = 0; i < l->classes; i++)
+        if (!(d->class_name[i] = strdup(l->class_names[i])))
+            return ddp__fail(DDP_ENOMEM, "out of memory for class names");
     return 0;
 }
 
-static int load_dataset(struct cifar *c, const char *dir, enum ddp_split split,
-                        const struct ddp_image_options *o)
+static int read_names(ddp_dataset_t *d, const struct layout *l, const char *dir)
 {
-    const char *sub = "cifar-10-batches-bin"; /* as the archive has it */
+    struct ddp__bytes b = {0};
+    struct ddp__names names = {0};
+    char *path;
+    int rc = load_file(dir, l->names_file, &path, &b);
+
+    if (rc == 0)
+        rc = ddp__tar_classes_read(&names, path, &b);
+    while (names.count > l->classes && !*names.name[names.count - 1])
+        free(names.name[--names.count]); /* an empty line at the end */
+    d->class_name = names.name;
+    d->classes = names.count;
+    if (rc == 0 && names.count != l->classes)
+        rc = ddp__fail(DDP_EDATA, "%s: has %d lines, expected the %d classes",
+                       path, names.count, l->classes);
+    free(b.data);
+    free(path);
+    return rc;
+}
+
+static int load_dataset(struct ddp__pixels *p, const struct layout *l,
+                        const char *dir, enum ddp_split split)
+{
     char *inside = NULL;
     int rc;
 
-    if (ddp__storage_has_folder(dir, sub) &&
-        !(inside = ddp__path_join(dir, sub)))
-        return DDP_ENOMEM;
-    if ((rc = set_options(c, o)) == 0 && (rc = set_names(&c->d)) == 0)
-        rc = add_split(c, inside ? inside : dir, split);
+    if (ddp__storage_has_folder(dir, l->folder)) {
+        if (!(inside = ddp__path_join(dir, l->folder)))
+            return DDP_ENOMEM;
+        dir = inside;
+    }
+    rc = l->names_file ? read_names(&p->d, l, dir) : copy_names(&p->d, l);
+    if (rc == 0)
+        rc = add_split(p, l, dir, split);
     free(inside);
     if (rc < 0)
         return rc;
-    return ddp__dataset_describe(
-        &c->d, "CIFAR-10 %s, %lld images of 10 classes",
-        split == DDP_TRAIN ? "train" : "test", (long long)c->d.count);
+    return ddp__dataset_describe(&p->d, "%s %s, %lld images of %d classes",
+                                 l->name, split == DDP_TRAIN ? "train" : "test",
+                                 (long long)p->d.count, p->d.classes);
 }
 
-ddp_dataset_t *ddp_dataset_cifar10(const char *dir, enum ddp_split split,
+static ddp_dataset_t *open_dataset(const struct layout *l, const char *dir,
+                                   enum ddp_split split,
                                    const struct ddp_image_options *o)
 {
-    struct cifar *c;
+    struct ddp__pixels *p;
 
     if (!dir) {
         ddp__fail(DDP_EINVAL, "a data set needs a folder");
         return NULL;
     }
-    if (!(c = (void *)ddp__dataset_new(sizeof(*c), &ops)))
+    if (!(p = ddp__pixels_new(DDP__CIFAR_SIDE, o)))
         return NULL;
-    if (load_dataset(c, dir, split, o) < 0) {
-        ddp_dataset_free(&c->d);
-        return NULL;
-    }
-    return &c->d;
+    if (load_dataset(p, l, dir, split) == 0)
+        return &p->d;
+    ddp_dataset_free(&p->d);
+    return NULL;
+}
+
+ddp_dataset_t *ddp_dataset_cifar10(const char *dir, enum ddp_split split,
+                                   const struct ddp_image_options *o)
+{
+    return open_dataset(&cifar_10, dir, split, o);
+}
+
+ddp_dataset_t *ddp_dataset_cifar100(const char *dir, enum ddp_split split,
+                                    const struct ddp_image_options *o)
+{
+    return open_dataset(&cifar_100, dir, split, o);
 }

@@ -1,9 +1,16 @@
-/* cifar.h - CIFAR-10's binary files
+/* cifar.h - CIFAR-10's and CIFAR-100's files
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
 #ifndef DDP_CIFAR_H
 #define DDP_CIFAR_H
 
-enum { DDP__CIFAR_SIDE = 32 }; /* pixels */
+#include <stdbool.h>
+
+enum { DDP__CIFAR_SIDE = 32 };
+
+/* Whether the files of CIFAR-10 (-100) are in dir, or in the folder there that
+ * the archive makes. */
+bool ddp__cifar_is_10(const char *dir);
+bool ddp__cifar_is_100(const char *dir);
 
 #endif

@@ -15,6 +15,8 @@ LIB_SOURCES += \
     %D%/dataset.h \
     %D%/files.c \
     %D%/files.h \
+    %D%/gunzip.c \
+    %D%/gunzip.h \
     %D%/identity.c \
     %D%/identity.h \
     %D%/image_folder.c \
@@ -22,12 +24,16 @@ LIB_SOURCES += \
     %D%/imagenet.c \
     %D%/list.c \
     %D%/map.c \
+    %D%/mnist.c \
+    %D%/mnist.h \
     %D%/named.c \
     %D%/open.c \
     %D%/order.c \
     %D%/order.h \
     %D%/pack.c \
     %D%/part.c \
+    %D%/pixels.c \
+    %D%/pixels.h \
     %D%/subset.c \
     %D%/subset.h \
     %D%/tar_index.c \

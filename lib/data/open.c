@@ -4,11 +4,13 @@
 #include "config.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "base/file.h"
 #include "data/cifar.h"
 #include "data/image_folder.h"
+#include "data/mnist.h"
 #include "data/tar_index.h"
 #include "storage/storage.h"
 
@@ -78,12 +80,6 @@ static bool is_imagenet(const char *dir)
     return ddp__storage_has_file(dir, "LOC_synset_mapping.txt");
 }
 
-static bool is_cifar10(const char *dir)
-{
-    return ddp__storage_has_file(dir, "data_batch_1.bin") ||
-           ddp__storage_has_folder(dir, "cifar-10-batches-bin");
-}
-
 /* A split that "imagenet data pack" wrote. */
 static bool is_packed(const char *dir, const char *split)
 {
@@ -104,31 +100,99 @@ static ddp_dataset_t *open_packed(const char *dir, const char *split,
     return d;
 }
 
+/* ---- kinds -------------------------------------------------------------- */
+
+typedef ddp_dataset_t *(*open_f)(const char *dir, enum ddp_split split,
+                                 const struct ddp_image_options *o);
+
+/* What publishers divide into splits, by the files that are in the folder. */
+static const struct kind {
+    bool (*is_there)(const char *dir);
+    open_f open;
+    int side; /* of all images; 0: they are photos */
+} kinds[] = {
+    {is_imagenet, ddp_dataset_imagenet, 0},
+    {ddp__cifar_is_10, ddp_dataset_cifar10, DDP__CIFAR_SIDE},
+    {ddp__cifar_is_100, ddp_dataset_cifar100, DDP__CIFAR_SIDE},
+    {ddp__mnist_is_there, ddp_dataset_mnist, DDP__MNIST_SIDE},
+};
+
+typedef ddp_dataset_t *(*open_file_f)(const char *name,
+                                      const struct ddp_image_options *o);
+
+static const struct {
+    const char *end;
+    open_file_f open;
+} file_kinds[] = {
+    {".csv", ddp_dataset_list},
+};
+
+static const struct kind *kind_of(const char *dir)
+{
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
+        if (kinds[i].is_there(dir))
+            return &kinds[i];
+    return NULL;
+}
+
+static bool ends_with(const char *name, const char *end)
+{
+    size_t n = strlen(name), len = strlen(end);
+
+    return n > len && !strcmp(name + n - len, end);
+}
+
+/* What is one file, which has no splits, by its name; NULL: a folder. */
+static open_file_f file_kind(const char *name)
+{
+    if (!ddp__storage_is_remote(name) && ddp__dir_exists(name, "."))
+        return NULL;
+    for (size_t i = 0; i < sizeof(file_kinds) / sizeof(*file_kinds); i++)
+        if (ends_with(name, file_kinds[i].end))
+            return file_kinds[i].open;
+    return NULL;
+}
+
+static ddp_dataset_t *open_file(open_file_f open, const char *name,
+                                enum ddp_split split,
+                                const struct ddp_image_options *o)
+{
+    if (split == DDP_TRAIN)
+        return open(name, o);
+    ddp__fail(DDP_EINVAL,
+              "%s has no split: name another file for each, or divide it",
+              name);
+    return NULL;
+}
+
 bool ddp_dataset_has_splits(const char *dir)
 {
-    return dir &&
-           (is_imagenet(dir) || is_cifar10(dir) || has_split_folders(dir));
+    return dir && !file_kind(dir) && (kind_of(dir) || has_split_folders(dir));
 }
 
 int ddp_dataset_native_size(const char *dir)
 {
-    return dir && !is_imagenet(dir) && is_cifar10(dir) ? DDP__CIFAR_SIDE : 0;
+    const struct kind *k = dir && !file_kind(dir) ? kind_of(dir) : NULL;
+
+    return k ? k->side : 0;
 }
 
 ddp_dataset_t *ddp_dataset_open(const char *dir, enum ddp_split split,
                                 const struct ddp_image_options *o)
 {
+    const struct kind *kind;
+    open_file_f file;
+
     if (!dir || split < DDP_TRAIN || split > DDP_TEST) {
         ddp__fail(DDP_EINVAL, "a data set needs a folder and a split");
         return NULL;
     }
+    if ((file = file_kind(dir)))
+        return open_file(file, dir, split, o);
     if (ddp__storage_check(dir) < 0)
         return NULL;
     if (is_packed(dir, split_folder(dir, split)))
         return open_packed(dir, split_folder(dir, split), o);
-    if (is_imagenet(dir))
-        return ddp_dataset_imagenet(dir, split, o);
-    if (is_cifar10(dir))
-        return ddp_dataset_cifar10(dir, split, o);
-    return open_folders(dir, split, o);
+    kind = kind_of(dir);
+    return kind ? kind->open(dir, split, o) : open_folders(dir, split, o);
 }

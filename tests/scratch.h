@@ -1,0 +1,65 @@
+/* scratch.h - a folder of a test's own, and files in it
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#ifndef SCRATCH_H
+#define SCRATCH_H
+
+#include <ftw.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "make_image.h"
+#include "tap.h"
+
+static char scratch_top[] = "/tmp/ddp-test-XXXXXX";
+
+/* The path of a name in it; good until the fourth next call. */
+static const char *at(const char *name)
+{
+    static char path[4][600];
+    static int i;
+
+    snprintf(path[++i % 4], sizeof(path[0]), "%s/%s", scratch_top, name);
+    return path[i % 4];
+}
+
+/* Write a file, and the folders that it is in. */
+static void put(const char *name, const void *data, size_t len)
+{
+    char part[512];
+
+    for (const char *p = name; (p = strchr(p, '/')); p++) {
+        snprintf(part, sizeof(part), "%.*s", (int)(p - name), name);
+        mkdir(at(part), 0777);
+    }
+    if (!write_file(at(name), data, len))
+        bail_out("cannot write %s", at(name));
+}
+
+static MAKE_UNUSED void put_text(const char *name, const char *text)
+{
+    put(name, text, strlen(text));
+}
+
+static int scratch_remove_one(const char *path, const struct stat *st, int type,
+                              struct FTW *f)
+{
+    (void)st;
+    (void)type;
+    (void)f;
+    return remove(path);
+}
+
+static void scratch_remove(void)
+{
+    nftw(scratch_top, scratch_remove_one, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+static void scratch_make(void)
+{
+    if (!mkdtemp(scratch_top))
+        bail_out("cannot make a folder in /tmp");
+    atexit(scratch_remove);
+}
+
+#endif
