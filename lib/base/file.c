@@ -213,6 +213,14 @@ int ddp__file_load(const char *path, size_t max, struct ddp__bytes *b)
     return rc < 0 ? ddp__fail(rc, "%s: %s", path, ddp_errmsg()) : 0;
 }
 
+bool ddp__path_is_below(const char *path)
+{
+    for (const char *p = path; *p; p += strcspn(p, "/"), p += *p == '/')
+        if (*p == '/' || !strncmp(p, "../", 3) || !strcmp(p, ".."))
+            return false;
+    return *path;
+}
+
 char *ddp__path_join(const char *dir, const char *name)
 {
     char *path;

@@ -47,6 +47,10 @@ int ddp__errno_code(int fault);
 /* "dir/name", to be freed by the caller, or NULL and a message. */
 char *ddp__path_join(const char *dir, const char *name);
 
+/* Whether a path names something below the folder that it is relative to, and
+ * has no empty parts. */
+bool ddp__path_is_below(const char *path);
+
 /* Whether there is a directory (a regular file) dir/name. */
 bool ddp__dir_exists(const char *dir, const char *name);
 bool ddp__file_exists(const char *dir, const char *name);

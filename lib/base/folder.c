@@ -57,6 +57,23 @@ bool ddp__entry_is_folder(int fd, const struct dirent *e)
     return e->d_type == DT_DIR;
 }
 
+/* ---- names -------------------------------------------------------------- */
+
+int ddp__names_add(struct ddp__names *n, const char *name, size_t len)
+{
+    if (n->count % 64 == 0) { /* full, or new */
+        char **more = realloc(n->name, ((size_t)n->count + 64) * sizeof(*more));
+
+        if (!more)
+            return ddp__fail(DDP_ENOMEM, "out of memory for names");
+        n->name = more;
+    }
+    if (!(n->name[n->count] = strndup(name, len)))
+        return ddp__fail(DDP_ENOMEM, "out of memory for names");
+    n->count++;
+    return 0;
+}
+
 /* ---- subfolders --------------------------------------------------------- */
 
 static int by_bytes(const void *a, const void *b)
@@ -68,19 +85,9 @@ static int add_entry(int fd, const struct dirent *e, void *arg)
 {
     struct ddp__names *n = arg;
 
-    if (!ddp__entry_is_folder(fd, e))
-        return 0;
-    if (n->count % 64 == 0) { /* full, or new */
-        char **more = realloc(n->name, ((size_t)n->count + 64) * sizeof(*more));
-
-        if (!more)
-            return ddp__fail(DDP_ENOMEM, "out of memory for folder names");
-        n->name = more;
-    }
-    if (!(n->name[n->count] = strdup(e->d_name)))
-        return ddp__fail(DDP_ENOMEM, "out of memory for folder names");
-    n->count++;
-    return 0;
+    return ddp__entry_is_folder(fd, e)
+               ? ddp__names_add(n, e->d_name, strlen(e->d_name))
+               : 0;
 }
 
 int ddp__folder_list(const char *dir, struct ddp__names *n)

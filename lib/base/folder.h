@@ -5,6 +5,7 @@
 #define DDP_FOLDER_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 /* Call fn for each entry of the folder path, relative to the open one root,
  * but for those that begin with a dot; fd is the folder's.  Stops at the first
@@ -22,6 +23,8 @@ struct ddp__names {
     int count;
 };
 int ddp__folder_list(const char *dir, struct ddp__names *n);
+/* Append a copy of len bytes. */
+int ddp__names_add(struct ddp__names *n, const char *name, size_t len);
 void ddp__names_free(struct ddp__names *n);
 int ddp__names_find(const struct ddp__names *n, const char *name); /* or -1 */
 

@@ -100,11 +100,7 @@ static int content_of(const ddp_dataset_t *d, int64_t index,
 
     c->name = f->names + f->at[index];
     if ((rc = ddp__storage_read(f->in, c->name, MAX_CONTENT, &b)) == 0)
-        rc = ddp__image_check(b.data, b.len, f->o.max_pixels);
-    if (rc == 0) {
-        c->size = b.len;
-        c->crc = ddp__crc32c(0, b.data, b.len);
-    }
+        rc = ddp__identity_image(c, &b, f->o.max_pixels);
     free(b.data);
     return rc;
 }
@@ -231,7 +227,7 @@ struct found {
     size_t count, room;
 };
 
-static bool is_image_name(const char *name)
+bool ddp__files_is_image(const char *name)
 {
     static const char *const end[] = {".jpg", ".jpeg", ".jpe", ".jfif",
                                       ".png", ".ppm",  ".bmp", ".pgm",
@@ -328,7 +324,7 @@ static int find_image(const char *path, void *arg)
     const char *name = strrchr(path, '/') + 1;
     char *copy;
 
-    if (!is_image_name(name)) {
+    if (!ddp__files_is_image(name)) {
         count_skipped(f->files, name);
         return 0;
     }
@@ -408,7 +404,7 @@ ddp_dataset_t *ddp_dataset_images(const char *const *path, int64_t n,
 static int count_image(const char *name, bool folder, void *arg)
 {
     (void)folder;
-    *(int64_t *)arg += is_image_name(name);
+    *(int64_t *)arg += ddp__files_is_image(name);
     return 0;
 }
 

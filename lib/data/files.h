@@ -4,6 +4,8 @@
 #ifndef DDP_FILES_H
 #define DDP_FILES_H
 
+#include <stdbool.h>
+
 #include "ddp.h"
 
 /* Create a data set of image files under dir (NULL: paths are used as they
@@ -18,6 +20,9 @@ int ddp__files_add(ddp_dataset_t *d, const char *path, int32_t label);
  * of their paths; the number of images, or a negative code. */
 int64_t ddp__files_add_folder(ddp_dataset_t *d, const char *name,
                               int32_t label);
+
+/* Whether a name has the suffix of an image file. */
+bool ddp__files_is_image(const char *name);
 
 /* The labels of the files, which may be changed. */
 int32_t *ddp__files_labels(ddp_dataset_t *d);

@@ -13,8 +13,21 @@
 #include "base/printable.h"
 #include "data/dataset.h"
 #include "data/identity.h"
+#include "image/image.h"
 
 enum { MOST_BYTES = 32 << 20 };
+
+int ddp__identity_image(struct ddp__content *c, const struct ddp__bytes *file,
+                        int64_t max_pixels)
+{
+    int rc = ddp__image_check(file->data, file->len, max_pixels);
+
+    if (rc < 0)
+        return rc;
+    c->size = file->len;
+    c->crc = ddp__crc32c(0, file->data, file->len);
+    return 0;
+}
 
 /* Add a file if it can be read.  A storage that fails would be tried for
  * seconds at each file; DDP_EIO says so. */

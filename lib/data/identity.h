@@ -28,6 +28,11 @@ struct ddp__identity {
  * UTF-8.  Fewer of large files.  NULL: no memory. */
 const struct ddp__identity *ddp__dataset_identity(const ddp_dataset_t *d);
 
+/* Fill in size and crc from an image file; DDP_EDATA if it is damaged. */
+struct ddp__bytes;
+int ddp__identity_image(struct ddp__content *c, const struct ddp__bytes *file,
+                        int64_t max_pixels);
+
 /* The CRC-32C of the numbers that classes have here in place of those that the
  * kind gives them; 0: the same. */
 uint32_t ddp__dataset_labels(const ddp_dataset_t *d);

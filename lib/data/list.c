@@ -51,18 +51,12 @@ static int reserve_row(struct list *l)
 /* A list may come from elsewhere, and must not lead out of its folder. */
 static int check_path(const struct ddp__csv *c)
 {
-    const char *path = c->field[0], *p = path;
-
-    while (*p && strncmp(p, "../", 3) && strcmp(p, "..")) {
-        p += strcspn(p, "/");
-        p += *p == '/';
-    }
-    if (*path && *path != '/' && !*p)
+    if (ddp__path_is_below(c->field[0]))
         return 0;
     return ddp__fail(DDP_EDATA,
                      "%s:%ld: \"%.99s\", expected the path of an image below "
                      "the folder of the list",
-                     c->path, c->line, path);
+                     c->path, c->line, c->field[0]);
 }
 
 static int read_numbers(struct list *l)

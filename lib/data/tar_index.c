@@ -61,7 +61,7 @@ static int reserve_member(struct ddp__tar_index *x, size_t name)
     return 0;
 }
 
-static int add_shard(struct ddp__tar_index *x, const char *file)
+int ddp__tar_index_add_shard(struct ddp__tar_index *x, const char *file)
 {
     struct ddp__shard *s;
 
@@ -79,6 +79,25 @@ static int add_shard(struct ddp__tar_index *x, const char *file)
     if (!s->file)
         return fail_memory(x);
     x->shards++;
+    return 0;
+}
+
+int ddp__tar_index_add(struct ddp__tar_index *x, const struct ddp__member *m,
+                       const char *name)
+{
+    size_t n = strlen(name) + 1;
+    int rc = reserve_member(x, n);
+    struct ddp__member *own;
+
+    if (rc < 0)
+        return rc;
+    own = &x->member[x->count++];
+    *own = *m;
+    own->shard = x->shards - 1;
+    own->name = x->len;
+    memcpy(x->text + x->len, name, n);
+    x->len += n;
+    x->shard[own->shard].samples++;
     return 0;
 }
 
@@ -130,44 +149,33 @@ static int read_shard(struct ddp__tar_index *x, const struct ddp__csv *c)
         return fail_field(c, SHARD, "the name of a file in this folder");
     if (strcmp(file, last) < 0)
         return fail_field(c, SHARD, "shards in the order of their names");
-    return add_shard(x, file);
+    return ddp__tar_index_add_shard(x, file);
 }
 
 /* It may become a path again, and then must not lead out of a folder. */
 static int check_name(const struct ddp__csv *c)
 {
-    const char *name = c->field[NAME];
-
-    for (const char *p = name; *p; p += strcspn(p, "/"), p += *p == '/')
-        if (*p == '/' || !strncmp(p, "../", 3) || !strcmp(p, ".."))
-            return fail_field(c, NAME, "a path below a folder");
-    return *name ? 0 : fail_field(c, NAME, "a path");
+    return ddp__path_is_below(c->field[NAME])
+               ? 0
+               : fail_field(c, NAME, "a path below a folder");
 }
 
 static int read_line(struct ddp__tar_index *x, const struct ddp__csv *c,
                      int classes)
 {
-    struct ddp__member m;
+    struct ddp__member m = {0};
     int64_t len = 0, label = 0;
-    size_t n = strlen(c->field[NAME]) + 1;
     int rc;
 
     if ((rc = read_shard(x, c)) < 0 ||
         (rc = read_number(c, LEN, 1, max_len, &len)) < 0 ||
         (rc = read_number(c, AT, 0, INT64_MAX - max_len, &m.at)) < 0 ||
         (rc = read_number(c, LABEL, 0, classes - 1, &label)) < 0 ||
-        (rc = read_crc(c, &m.crc)) < 0 || (rc = check_name(c)) < 0 ||
-        (rc = reserve_member(x, n)) < 0)
+        (rc = read_crc(c, &m.crc)) < 0 || (rc = check_name(c)) < 0)
         return rc;
     m.len = (uint32_t)len;
     m.label = (int32_t)label;
-    m.shard = x->shards - 1;
-    m.name = x->len;
-    memcpy(x->text + x->len, c->field[NAME], n);
-    x->len += n;
-    x->member[x->count++] = m;
-    x->shard[m.shard].samples++;
-    return 0;
+    return ddp__tar_index_add(x, &m, c->field[NAME]);
 }
 
 static int read_title(const struct ddp__csv *c, int fields)
@@ -212,17 +220,11 @@ int ddp__tar_index_read(struct ddp__tar_index *x, const char *path,
 
 static int add_class(struct ddp__names *n, const char *line, size_t len)
 {
-    if (n->count % 64 == 0) { /* full, or new */
-        char **more = realloc(n->name, ((size_t)n->count + 64) * sizeof(*more));
+    int rc = ddp__names_add(n, line, len);
 
-        if (!more)
-            return ddp__fail(DDP_ENOMEM, "out of memory for class names");
-        n->name = more;
-    }
-    if (!(n->name[n->count] = strndup(line, len)))
-        return ddp__fail(DDP_ENOMEM, "out of memory for class names");
-    ddp_printable(n->name[n->count++]);
-    return 0;
+    if (rc == 0)
+        ddp_printable(n->name[n->count - 1]);
+    return rc;
 }
 
 int ddp__tar_classes_read(struct ddp__names *n, const char *path,

@@ -26,7 +26,7 @@ struct ddp__tar_index {
     struct ddp__shard {
         char *file;             /* owned */
         int64_t first, samples; /* of member */
-    } * shard;                  /* sorted by file; owned */
+    } * shard;                  /* owned */
     int shards, shard_room;
     char *text; /* owned */
     size_t len, text_room;
@@ -36,6 +36,13 @@ struct ddp__tar_index {
  * DDP_EDATA with path:line. */
 int ddp__tar_index_read(struct ddp__tar_index *x, const char *path,
                         struct ddp__bytes *text, int classes);
+
+/* Add a shard, behind the others; and a sample to the last shard, whose number
+ * and name are set here. */
+int ddp__tar_index_add_shard(struct ddp__tar_index *x, const char *file);
+int ddp__tar_index_add(struct ddp__tar_index *x, const struct ddp__member *m,
+                       const char *name);
+
 void ddp__tar_index_free(struct ddp__tar_index *x);
 
 /* The lines of classes.txt, two or more; n is empty after a failure. */

@@ -1,4 +1,4 @@
-/* tars.c - images in tar files with an index
+/* tars.c - images in tar files
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * An epoch goes through shards in an order of its own, and mixes samples only
@@ -28,9 +28,9 @@ enum { EPOCHS = 4 };
 
 struct tars {
     struct ddp_dataset d;
+    struct ddp__dataset_ops ops; /* content() only where needed */
     struct ddp_image_options o;
-    struct ddp__storage *in; /* owned */
-    struct ddp__tar_index x;
+    struct ddp__tars_source s;
     pthread_mutex_t order_lock; /* of what follows */
     struct epoch {
         bool known;
@@ -71,7 +71,7 @@ static const struct epoch *find_epoch(struct tars *t,
             return &t->epoch[i];
     e = &t->epoch[t->oldest];
     t->oldest = (t->oldest + 1) % EPOCHS;
-    fill_epoch(&t->x, e, o);
+    fill_epoch(&t->s.x, e, o);
     return e;
 }
 
@@ -79,7 +79,7 @@ static const struct epoch *find_epoch(struct tars *t,
 static int64_t sample_at(struct tars *t, const struct ddp__order *o,
                          int64_t pos)
 {
-    int lo = 0, hi = t->x.shards;
+    int lo = 0, hi = t->s.x.shards;
     const struct epoch *e;
     int64_t index;
 
@@ -93,7 +93,7 @@ static int64_t sample_at(struct tars *t, const struct ddp__order *o,
         else
             hi = mid;
     }
-    index = t->x.shard[e->shard[lo]].first + pos - e->begin[lo];
+    index = t->s.x.shard[e->shard[lo]].first + pos - e->begin[lo];
     pthread_mutex_unlock(&t->order_lock);
     return index;
 }
@@ -112,7 +112,7 @@ static int64_t order(ddp_dataset_t *d, const struct ddp__order *o, int64_t pos)
 
 static int make_epochs(struct tars *t)
 {
-    size_t n = (size_t)t->x.shards;
+    size_t n = (size_t)t->s.x.shards;
 
     for (int i = 0; i < EPOCHS; i++) {
         struct epoch *e = &t->epoch[i];
@@ -132,18 +132,28 @@ static int make_epochs(struct tars *t)
 
 static const char *shard_of(const struct tars *t, const struct ddp__member *m)
 {
-    return t->x.shard[m->shard].file;
+    return t->s.x.shard[m->shard].file;
+}
+
+static struct ddp__part part_of(const struct tars *t,
+                                const struct ddp__member *m)
+{
+    return (struct ddp__part){.path = shard_of(t, m),
+                              .at = m->at,
+                              .len = m->len,
+                              .unchecked = t->s.unchecked,
+                              .crc = m->crc};
 }
 
 static int get_sample(ddp_dataset_t *d, int64_t index, uint64_t key,
                       struct ddp_sample *s)
 {
     struct tars *t = (struct tars *)d;
-    const struct ddp__member *m = &t->x.member[index];
-    const struct ddp__part part = {shard_of(t, m), m->at, m->len, m->crc};
+    const struct ddp__member *m = &t->s.x.member[index];
+    const struct ddp__part part = part_of(t, m);
 
     s->label = m->label;
-    return ddp__image_load_part(t->in, &part, &t->o,
+    return ddp__image_load_part(t->s.in, &part, &t->o,
                                 t->o.upright ? DDP__UPRIGHT : DDP__AS_STORED,
                                 key, s->x);
 }
@@ -151,14 +161,14 @@ static int get_sample(ddp_dataset_t *d, int64_t index, uint64_t key,
 static void begin_sample(ddp_dataset_t *d, int64_t index)
 {
     struct tars *t = (struct tars *)d;
-    const struct ddp__member *m = &t->x.member[index];
+    const struct ddp__member *m = &t->s.x.member[index];
 
-    t->in->ops->ahead(t->in, shard_of(t, m), m->at, m->len);
+    t->s.in->ops->ahead(t->s.in, shard_of(t, m), m->at, m->len);
 }
 
 static int32_t label_of(const ddp_dataset_t *d, int64_t index)
 {
-    return ((const struct tars *)d)->x.member[index].label;
+    return ((const struct tars *)d)->s.x.member[index].label;
 }
 
 /* "folder/000012.tar: n01440764/n01440764_18.JPEG" */
@@ -166,27 +176,27 @@ static const char *path_of(const ddp_dataset_t *d, int64_t index)
 {
     static _Thread_local char path[PATH_MAX];
     const struct tars *t = (const struct tars *)d;
-    const struct ddp__member *m = &t->x.member[index];
+    const struct ddp__member *m = &t->s.x.member[index];
     size_t n;
 
-    ddp__storage_name(t->in, shard_of(t, m), path, sizeof(path));
+    ddp__storage_name(t->s.in, shard_of(t, m), path, sizeof(path));
     n = strlen(path);
-    snprintf(path + n, sizeof(path) - n, ": %s", t->x.text + m->name);
+    snprintf(path + n, sizeof(path) - n, ": %s", t->s.x.text + m->name);
     return path;
 }
 
 static int file_of(ddp_dataset_t *d, int64_t index, struct ddp__bytes *b)
 {
     const struct tars *t = (const struct tars *)d;
-    const struct ddp__member *m = &t->x.member[index];
-    const struct ddp__part part = {shard_of(t, m), m->at, m->len, m->crc};
+    const struct ddp__member *m = &t->s.x.member[index];
+    const struct ddp__part part = part_of(t, m);
 
-    return ddp__part_read(t->in, &part, b);
+    return ddp__part_read(t->s.in, &part, b);
 }
 
 static const char *name_of(const ddp_dataset_t *d, int64_t index)
 {
-    const struct ddp__tar_index *x = &((const struct tars *)d)->x;
+    const struct ddp__tar_index *x = &((const struct tars *)d)->s.x;
 
     return x->text + x->member[index].name;
 }
@@ -194,7 +204,7 @@ static const char *name_of(const ddp_dataset_t *d, int64_t index)
 /* Names, classes, and the contents by their checksums; not where they are. */
 static uint32_t checksum(const ddp_dataset_t *d)
 {
-    const struct ddp__tar_index *x = &((const struct tars *)d)->x;
+    const struct ddp__tar_index *x = &((const struct tars *)d)->s.x;
     uint32_t crc = ddp__crc32c(0, x->text, x->len);
 
     for (int64_t i = 0; i < x->count; i++) {
@@ -207,6 +217,22 @@ static uint32_t checksum(const ddp_dataset_t *d)
     return crc;
 }
 
+/* Of samples without a checksum, of which only names and sizes are known. */
+static int content_of(const ddp_dataset_t *d, int64_t index,
+                      struct ddp__content *c)
+{
+    const struct tars *t = (const struct tars *)d;
+    const struct ddp__part part = part_of(t, &t->s.x.member[index]);
+    struct ddp__bytes b = {0};
+    int rc;
+
+    c->name = t->s.x.text + t->s.x.member[index].name;
+    if ((rc = ddp__part_read(t->s.in, &part, &b)) == 0)
+        rc = ddp__identity_image(c, &b, t->o.max_pixels);
+    free(b.data);
+    return rc;
+}
+
 static int options(const ddp_dataset_t *d,
                    struct ddp_option o[DDP__IMAGE_OPTIONS])
 {
@@ -217,8 +243,7 @@ static void free_tars(ddp_dataset_t *d)
 {
     struct tars *t = (struct tars *)d;
 
-    ddp__storage_close(t->in);
-    ddp__tar_index_free(&t->x);
+    ddp__tars_source_free(&t->s);
     for (int i = 0; i < EPOCHS; i++) {
         free(t->epoch[i].shard);
         free(t->epoch[i].begin);
@@ -239,6 +264,59 @@ static const struct ddp__dataset_ops ops = {
     .free = free_tars,
 };
 
+/* ---- making ------------------------------------------------------------- */
+
+void ddp__tars_source_free(struct ddp__tars_source *s)
+{
+    ddp__storage_close(s->in);
+    ddp__tar_index_free(&s->x);
+    ddp__names_free(&s->classes);
+    *s = (struct ddp__tars_source){0};
+}
+
+static int make_tars(struct tars *t, const char *what, const char *more,
+                     const struct ddp_image_options *o)
+{
+    int rc;
+
+    if ((rc = ddp__image_options(o, 224, &t->o)) < 0 ||
+        (rc = make_epochs(t)) < 0)
+        return rc;
+    t->d.class_name = t->s.classes.name;
+    t->d.classes = t->s.classes.count;
+    t->s.classes = (struct ddp__names){0};
+    t->d.count = t->s.x.count;
+    ddp__dataset_set_images(&t->d, &t->o);
+    t->d.far = t->s.in->ops->ahead;
+    return ddp__dataset_describe(&t->d,
+                                 "%s, %lld images of %d classes (%d "
+                                 "shards%s)",
+                                 what, (long long)t->d.count, t->d.classes,
+                                 t->s.x.shards, more);
+}
+
+ddp_dataset_t *ddp__tars_new(struct ddp__tars_source *s, const char *what,
+                             const char *more,
+                             const struct ddp_image_options *o)
+{
+    struct tars *t = (void *)ddp__dataset_new(sizeof(*t), &ops);
+
+    if (!t) {
+        ddp__tars_source_free(s);
+        return NULL;
+    }
+    pthread_mutex_init(&t->order_lock, NULL);
+    t->ops = ops;
+    t->ops.content = s->unchecked ? content_of : NULL;
+    t->d.ops = &t->ops;
+    t->s = *s;
+    *s = (struct ddp__tars_source){0};
+    if (make_tars(t, what, more, o) == 0)
+        return &t->d;
+    ddp_dataset_free(&t->d);
+    return NULL;
+}
+
 /* ---- opening ------------------------------------------------------------ */
 
 static int load(const char *dir, const char *name, char **path,
@@ -249,70 +327,43 @@ static int load(const char *dir, const char *name, char **path,
     return ddp__storage_load(*path, DDP__CSV_MAX, b);
 }
 
-static int load_classes(struct tars *t, const char *dir)
+int ddp__tars_load_classes(struct ddp__tars_source *s, const char *dir)
 {
     struct ddp__bytes text = {0};
-    struct ddp__names names;
     char *path;
     int rc = load(dir, DDP__TAR_CLASSES, &path, &text);
 
-    if (rc == 0 && (rc = ddp__tar_classes_read(&names, path, &text)) == 0) {
-        t->d.class_name = names.name;
-        t->d.classes = names.count;
-    }
+    if (rc == 0)
+        rc = ddp__tar_classes_read(&s->classes, path, &text);
     free(text.data);
     free(path);
     return rc;
 }
 
-static int load_index(struct tars *t, const char *dir)
+static int load_index(struct ddp__tars_source *s, const char *dir)
 {
     struct ddp__bytes text = {0};
     char *path;
     int rc = load(dir, DDP__TAR_INDEX, &path, &text);
 
     if (rc == 0)
-        rc = ddp__tar_index_read(&t->x, path, &text, t->d.classes);
+        rc = ddp__tar_index_read(&s->x, path, &text, s->classes.count);
     free(path);
-    t->d.count = t->x.count;
     return rc;
-}
-
-static int open_tars(struct tars *t, const char *dir,
-                     const struct ddp_image_options *o)
-{
-    int rc;
-
-    if ((rc = ddp__image_options(o, 224, &t->o)) < 0)
-        return rc;
-    if (!(t->in = ddp__storage_open(dir)))
-        return ddp_errcode();
-    if ((rc = load_classes(t, dir)) < 0 || (rc = load_index(t, dir)) < 0 ||
-        (rc = make_epochs(t)) < 0)
-        return rc;
-    ddp__dataset_set_images(&t->d, &t->o);
-    t->d.far = t->in->ops->ahead;
-    return ddp__dataset_describe(&t->d,
-                                 "%s, %lld images of %d classes (%d "
-                                 "shards)",
-                                 dir, (long long)t->d.count, t->d.classes,
-                                 t->x.shards);
 }
 
 ddp_dataset_t *ddp_dataset_tars(const char *dir,
                                 const struct ddp_image_options *o)
 {
-    struct tars *t;
+    struct ddp__tars_source s = {0};
 
     if (!dir) {
         ddp__fail(DDP_EINVAL, "a data set needs a folder");
         return NULL;
     }
-    if (!(t = (void *)ddp__dataset_new(sizeof(*t), &ops)))
-        return NULL;
-    pthread_mutex_init(&t->order_lock, NULL);
-    if (open_tars(t, dir, o) == 0)
-        return &t->d;
-    ddp_dataset_free(&t->d);
+    if ((s.in = ddp__storage_open(dir)) &&
+        ddp__tars_load_classes(&s, dir) == 0 && load_index(&s, dir) == 0)
+        return ddp__tars_new(&s, dir, "", o);
+    ddp__tars_source_free(&s);
     return NULL;
 }

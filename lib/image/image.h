@@ -25,7 +25,8 @@ struct ddp__part {
     const char *path;
     int64_t at;
     size_t len;
-    uint32_t crc; /* CRC-32C */
+    bool unchecked; /* there is no checksum */
+    uint32_t crc;   /* CRC-32C */
 };
 int ddp__part_read(struct ddp__storage *in, const struct ddp__part *p,
                    struct ddp__bytes *b);

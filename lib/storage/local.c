@@ -142,6 +142,16 @@ static int find_files(struct ddp__storage *storage, const char *folder,
 
 /* ---- files -------------------------------------------------------------- */
 
+static int64_t size_of(struct ddp__storage *s, const char *path)
+{
+    struct stat st;
+
+    if (fstatat(((struct local *)s)->fd, path, &st, 0) < 0)
+        return ddp__fail(ddp__errno_code(DDP_EIO), "%s", strerror(errno));
+    return S_ISREG(st.st_mode) ? st.st_size
+                               : ddp__fail(DDP_EDATA, "is not a regular file");
+}
+
 static int read_file(struct ddp__storage *s, const char *path, size_t max,
                      struct ddp__bytes *b)
 {
@@ -167,6 +177,7 @@ static void close_local(struct ddp__storage *s)
 static const struct ddp__storage_ops ops = {
     .list = list_folder,
     .find = find_files,
+    .size = size_of,
     .read = read_file,
     .read_part = read_part,
     .close = close_local,

@@ -347,6 +347,14 @@ static int find_part(struct remote *r, const char *path, int64_t at, size_t len,
     return 0;
 }
 
+static int64_t size_of(struct ddp__storage *s, const char *path)
+{
+    struct ddp__object o;
+    int rc = find_object((struct remote *)s, path, SIZE_MAX, &o);
+
+    return rc < 0 ? rc : o.size;
+}
+
 static int read_file(struct ddp__storage *s, const char *path, size_t max,
                      struct ddp__bytes *b)
 {
@@ -395,6 +403,7 @@ static void close_remote(struct ddp__storage *s)
 static const struct ddp__storage_ops ops = {
     .list = list_folder,
     .find = find_files,
+    .size = size_of,
     .read = read_file,
     .read_part = read_part,
     .ahead = fetch_ahead,

@@ -29,6 +29,8 @@ struct ddp__storage_ops {
     /* The files below a folder at any depth, in no order. */
     int (*find)(struct ddp__storage *s, const char *folder, ddp__found_f fn,
                 void *arg);
+    /* The bytes of a file; or DDP_EDATA, DDP_EIO. */
+    int64_t (*size)(struct ddp__storage *s, const char *path);
     /* A whole file of up to max bytes, as ddp__file_read(). */
     int (*read)(struct ddp__storage *s, const char *path, size_t max,
                 struct ddp__bytes *b);
