@@ -836,6 +836,21 @@ ddp_dataset_t *ddp_dataset_mnist(const char *dir, enum ddp_split split,
 ddp_dataset_t *ddp_dataset_list(const char *csv,
                                 const struct ddp_image_options *o);
 
+/* Images in tar files without an index, in WebDataset's layout: a sample is the
+ * files whose paths are the same up to the first dot of the name, such as
+ * 000017.jpg and 000017.cls.  shards: a tar file, tar files by ranges in braces
+ * ("train-{000..099}.tar"), or a text file with one in each line, relative to
+ * its folder; here or on a server, in one folder or below it.
+ *
+ * The class is the number in .cls, or "label" of .json; the image the first
+ * file whose name says that it is one.  classes.txt in the folder may have the
+ * names of the classes, one in each line; else they are numbers up to the
+ * largest.  Opening reads the headers of all files; from a server, that
+ * is all of their bytes.  The order is that of ddp_dataset_tars().
+ * Errors   DDP_EDATA: a damaged tar file, a sample without a class. */
+ddp_dataset_t *ddp_dataset_webdataset(const char *shards,
+                                      const struct ddp_image_options *o);
+
 /* Images that ddp_dataset_pack() wrote: tar files with an index.  Each epoch
  * has its own order of them, in which samples are mixed within windows of
  * 16384.  One whose checksum is wrong is bad. */
@@ -887,7 +902,8 @@ ddp_dataset_t *ddp_dataset_images(const char *const *path, int64_t n,
  * MNIST, or folders, packed or not: dir/train; the first of dir/val, dir/valid,
  * dir/validation and dir/test; dir/test.  If dir has none of these, its own
  * folders are the classes of DDP_TRAIN, and there is no other split.  Nor is
- * there in a list (NAME.csv), which is for DDP_TRAIN. */
+ * there in a list (NAME.csv) or in tar files (NAME.tar, also with ranges in
+ * braces, or NAME.txt, which lists them): these are for DDP_TRAIN. */
 ddp_dataset_t *ddp_dataset_open(const char *dir, enum ddp_split split,
                                 const struct ddp_image_options *o);
 

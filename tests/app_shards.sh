@@ -125,6 +125,9 @@ trains()
 
 trains "training on shards" "$packed" -j 1
 trains "with two workers" "$packed" -j 2
+mkdir "$tmp/bare"
+cp "$packed"/train/*.tar "$packed/train/classes.txt" "$tmp/bare"
+trains "without their index" "$tmp/bare/{000000..000007}.tar" -j 2
 rm -rf "$tmp/run"
 # shellcheck disable=SC2086
 run "$imagenet" train $net "$packed" --ckpt-every 5it --output "$tmp/run"

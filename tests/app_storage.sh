@@ -287,6 +287,18 @@ fault
 if "$imagenet" data pack "$folders" --output "$top/bucket/packed" \
     --shard-samples 9 >/dev/null 2>"$tmp/err"; then
     same packed "tar files on S3"
+    range() # SPLIT: the address of its tar files
+    {
+        files=$(find "$top/bucket/packed/$1" -name '*.tar' | wc -l)
+        printf 's3://bucket/packed/%s/{000000..%06d}.tar' "$1" $((files - 1))
+    }
+    rm -rf "$tmp/run"
+    # shellcheck disable=SC2086
+    run "$imagenet" train "$(range train)" --val "$(range val)" $net \
+        --output "$tmp/run"
+    exits 0 "the same without their index"
+    cmp "$tmp/here-packed/weights.safetensors" "$tmp/run/weights.safetensors"
+    point $? "the weights are the same"
     folder=packed
     fault 'tar 503 9' 'tar short 5'
     rm -rf "$tmp/run"

@@ -151,6 +151,59 @@ static void fuzz_tars(void)
     fuzz(&c, "two classes", "a\nb\n", 4);
 }
 
+/* ---- tar files of others ------------------------------------------------ */
+
+enum { BLOCK = 512 };
+
+/* A file of a tar file, in the format that others write most. */
+static size_t put_tar(uint8_t *x, const char *name, char type, const char *text)
+{
+    size_t len = strlen(text);
+    unsigned sum = 0;
+
+    snprintf((char *)x, 100, "%s", name);
+    snprintf((char *)x + 124, 12, "%011o", (unsigned)len % 512);
+    memset(x + 148, ' ', 8);
+    x[156] = (uint8_t)type;
+    memcpy(x + 257, "ustar\00000", 8);
+    for (int i = 0; i < BLOCK; i++)
+        sum += x[i];
+    snprintf((char *)x + 148, 8, "%06o", sum % 0100000);
+    memcpy(x + BLOCK, text, len);
+    return BLOCK + (len + BLOCK - 1) / BLOCK * BLOCK;
+}
+
+static int read_foreign(const char *path, const uint8_t *data, size_t len)
+{
+    (void)data;
+    (void)len;
+    return use(ddp_dataset_webdataset(path, NULL));
+}
+
+static void fuzz_foreign(void)
+{
+    static const char *const word[] = {".cls", ".json", "label", "17 path=x\n",
+                                       "../",  "0",     "L",     NULL};
+    static const char *const ends[] = {"{0..3}", "{", "}",     "..",
+                                       "\n",     "/", "a.tar", NULL};
+    static const struct fuzz_reader r = {"WebDataset", "a.tar", 1, read_foreign,
+                                         word};
+    static const struct fuzz_reader n = {"list of tars", "names.txt", 1,
+                                         read_foreign, ends};
+    static uint8_t x[12 * BLOCK];
+    size_t at = 0;
+
+    at += put_tar(x + at, "PaxHeaders/a", 'x', "18 path=d/a.b.jpg\n");
+    at += put_tar(x + at, "a.b.jpg", '0', "image");
+    at += put_tar(x + at, "d/a.cls", '0', "1");
+    at += put_tar(x + at, "c.json", '0', "{\"label\": 0}");
+    at += put_tar(x + at, "c.jpg", 0, "image");
+    fuzz(&r, "two samples", x, at + BLOCK);
+    fuzz_write("b-1.tar", x, at + BLOCK);
+    fuzz_write("b-2.tar", x, at + BLOCK);
+    fuzz(&n, "two files", "b-{1..2}.tar\n", 13);
+}
+
 /* ---- Data.toml ---------------------------------------------------------- */
 
 static int read_named(const char *path, const uint8_t *data, size_t len)
@@ -278,6 +331,7 @@ int main(void)
     fuzz_tables();
     fuzz_kaggle();
     fuzz_tars();
+    fuzz_foreign();
     fuzz_named();
     fuzz_lists();
     fuzz_mnist();

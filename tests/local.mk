@@ -145,6 +145,7 @@ check_PROGRAMS += \
     %D%/test_trace \
     %D%/test_tracing \
     %D%/test_update \
+    %D%/test_webdataset \
     %D%/test_weights \
     %D%/test_zoo
 

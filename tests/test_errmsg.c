@@ -69,6 +69,21 @@ static const char *hundred(void)
     return text;
 }
 
+/* Two samples, as GNU tar writes them. */
+static void put_tar(const char *name)
+{
+    char command[2000];
+
+    put_photo("wds/1.jpg");
+    put_photo("wds/2.jpg");
+    put_text("wds/1.cls", "0");
+    put_text("wds/2.cls", "1");
+    snprintf(command, sizeof(command), "tar -C %s --sort=name -cf %s .",
+             at("wds"), at(name));
+    if (system(command) != 0)
+        bail_out("tar failed");
+}
+
 static void put_files(void)
 {
     static const uint8_t record[RECORD], record_100[RECORD + 1];
@@ -79,6 +94,7 @@ static void put_files(void)
     put_text("t.csv", "x,class\n1,a\n2,b\n");
     put_text("l.csv", "path,label\nf/a/1.jpg,a\nf/b/2.jpg,b\n");
     put_text("c100/fine_label_names.txt", hundred());
+    put_tar("w.tar");
     put("c100/train.bin", record_100, sizeof(record_100));
     put("m/train-images-idx3-ubyte", digit, sizeof(digit));
     put("m/train-labels-idx1-ubyte", "\0\0\10\1\0\0\0\1\7", 9);
@@ -424,6 +440,8 @@ static bool resumed(bool with)
       ddp_dataset_unpack(folder, at("unpacked"), NULL, NULL) == 0)             \
     PACK_CALLS(X)                                                              \
     X(ddp_dataset_tars, opened(ddp_dataset_tars(at("p"), &small)))             \
+    X(ddp_dataset_webdataset,                                                  \
+      opened(ddp_dataset_webdataset(at("w.tar"), &small)))                     \
     X(ddp_dataset_find,                                                        \
       ddp_dataset_find(at("Data.toml"), "f", where, sizeof(where)) == 0)       \
     X(ddp_dataset_named,                                                       \
@@ -632,6 +650,8 @@ static void test_calls(void)
     X(ddp_dataset_classes, NONE(ddp_dataset_classes(NULL)))                    \
     X(ddp_dataset_target_len, NONE(ddp_dataset_target_len(NULL)))              \
     X(ddp_dataset_subset, !ddp_dataset_subset(NULL, &(int64_t){0}, 1))         \
+    X(ddp_dataset_concat,                                                      \
+      !ddp_dataset_concat((ddp_dataset_t *[]){NULL}, 1))                       \
     X(ddp_dataset_map, !ddp_dataset_map(NULL, &(int32_t){0}, 1, NULL))         \
     X(ddp_dataset_shape, !ddp_dataset_shape(NULL).c)                           \
     X(ddp_dataset_resize, NONE(ddp_dataset_resize(NULL)))                      \

@@ -16,7 +16,7 @@ static const char *const dtypes[] = {"f32", "bf16", "f16", NULL};
          "images: ImageNet in Kaggle's layout, CIFAR's or MNIST's files, or "  \
          "one folder per class in train/ and val/ (or test/); a folder, or "   \
          "s3://BUCKET/FOLDER, http:// or https://; or NAME.csv, which lists "  \
-         "path,label",                                                         \
+         "path,label; or tar files, such as 't-{00..99}.tar'",                 \
          .alias = "data-dir"),                                                 \
         TEXT("data-config", data_config, "FILE", NULL,                         \
              "a Data.toml (of DataSets.jl), in which --data is a name"),       \

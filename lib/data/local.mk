@@ -34,10 +34,15 @@ LIB_SOURCES += \
     %D%/part.c \
     %D%/pixels.c \
     %D%/pixels.h \
+    %D%/shards.c \
+    %D%/shards.h \
     %D%/subset.c \
     %D%/subset.h \
     %D%/tar_index.c \
     %D%/tar_index.h \
+    %D%/tar_scan.c \
+    %D%/tar_scan.h \
     %D%/tars.c \
     %D%/tars.h \
-    %D%/unpack.c
+    %D%/unpack.c \
+    %D%/webdataset.c

@@ -125,6 +125,8 @@ static const struct {
     open_file_f open;
 } file_kinds[] = {
     {".csv", ddp_dataset_list},
+    {".tar", ddp_dataset_webdataset},
+    {".txt", ddp_dataset_webdataset},
 };
 
 static const struct kind *kind_of(const char *dir)
@@ -142,7 +144,8 @@ static bool ends_with(const char *name, const char *end)
     return n > len && !strcmp(name + n - len, end);
 }
 
-/* What is one file, which has no splits, by its name; NULL: a folder. */
+/* What is one file, or several that are named as one, and has no splits, by its
+ * name; NULL: a folder. */
 static open_file_f file_kind(const char *name)
 {
     if (!ddp__storage_is_remote(name) && ddp__dir_exists(name, "."))
