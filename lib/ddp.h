@@ -723,6 +723,39 @@ enum ddp_interpolation {
     DDP_EITHER_FILTER,
 };
 
+/* Policies that choose random operations for each sample.  Source:
+ * torchvision's AutoAugment (of ImageNet), RandAugment, TrivialAugmentWide and
+ * AugMix on images of Pillow, where what comes from outside is black; and
+ * timm's RandAugment, where it is the mean colour. */
+enum ddp_policy_kind {
+    DDP_POLICY_NONE,
+    DDP_AUTO_AUGMENT,
+    DDP_RAND_AUGMENT,
+    DDP_TRIVIAL_AUGMENT,
+    DDP_AUGMIX,
+    DDP_TIMM_AUGMENT,
+};
+
+/* All 0: none.  ddp_policy_parse() sets what a kind needs. */
+struct ddp_policy {
+    enum ddp_policy_kind kind;
+    int ops;            /* operations one after another; of AugMix's chains, 0:
+                           1 to 3 */
+    int chains;         /* of AugMix */
+    double magnitude;   /* RandAugment 0..30; AugMix, its severity, 1..10; timm
+                           0..10 */
+    double deviation;   /* timm: of the magnitude; above 100: it is uniform */
+    double probability; /* timm: of each operation */
+    double alpha;       /* AugMix: of the distribution of shares */
+    bool increasing;    /* timm: a larger magnitude is always stronger */
+};
+
+/* Set a policy by its name: torchvision's "imagenet", "ra", "ta_wide" and
+ * "augmix", timm's "rand-m9-mstd0.5-inc1", or "none"; "ra-m9-n2" and
+ * "augmix-m3-w3-d2-a1" change the defaults.
+ * Errors   DDP_EINVAL: there is no such name, or no such number. */
+int ddp_policy_parse(const char *text, struct ddp_policy *p);
+
 struct ddp_image_options {
     size_t struct_size;
     int size;   /* of the square that goes in; 0: 224, CIFAR 32, MNIST 28 */
@@ -755,6 +788,8 @@ struct ddp_image_options {
     float grayscale;     /* probability */
     float blur;          /* probability of a Gaussian blur of 23 x 23 pixels
                             whose deviation is drawn from 0.1 .. 2 pixels */
+    struct ddp_policy policy; /* before jitter; maps use `interpolation` if it
+                                 is bicubic, else bilinear */
 };
 
 /* Fill in the defaults. */

@@ -124,6 +124,7 @@ check_PROGRAMS += \
     %D%/test_order \
     %D%/test_part \
     %D%/test_pillow \
+    %D%/test_policy \
     %D%/test_printable \
     %D%/test_ref \
     %D%/test_roof \

@@ -7,11 +7,14 @@
 #   box IMAGE EXPECTED size x y w h flip filter   resized_crop(), then hflip()
 #   val IMAGE EXPECTED size resize filter         resize(), center_crop()
 #   colour RAW EXPECTED size jitter gray blur order factors    of raw bytes
+#   change RAW EXPECTED size filter kind by fill   torchvision's _apply_op()
+#   draw POLICY p kind by kind by           what it does to an image of 61 pixels
 #   bad IMAGE                               Pillow refuses the file
 # filter is a row of FILTERS; flip 1 is hflip(), 2 vflip().  order is that of
 # brightness, contrast, saturation, hue.  RAW, EXPECTED are bytes (size, size, 3).  With IMAGES, the files of that folder
 # are compared too.  Exits with 77 where Pillow or torchvision is missing.
 
+import collections
 import io
 import os
 import random
@@ -20,6 +23,7 @@ import sys
 try:
     import numpy as np
     from PIL import Image
+    import torchvision.transforms.autoaugment as A
     import torchvision.transforms.functional as F
 except ImportError as e:
     print(e, file=sys.stderr)
@@ -164,6 +168,107 @@ class Writer:
               int(4 in steps), blur, *order, *factors, file=self.index)
 
 
+    def compare_change(self, image, kind, by, filter, fill):
+        name = CHANGES[kind]
+        if name == 'SolarizeAdd':
+            want = image.point([min(255, v + int(by)) if v < 128 else v
+                                for v in range(256)] * 3)
+        else:
+            off = name in ('Brightness', 'Color', 'Contrast', 'Sharpness')
+            want = A._apply_op(image, name, by - 1 if off else by,
+                               FILTERS[filter], fill)
+        print('change', self.expected(image), self.expected(want), image.width,
+              filter, kind, repr(by), *fill, file=self.index)
+
+    def compare_changes(self):
+        """All operations, at all strengths of all policies."""
+        flat = Image.new('RGB', (16, 16), (7, 7, 200))
+        for kind, by in sorted(self.strengths()):
+            size = random.choice([16, 33, 64])
+            fill = random.choice([[0, 0, 0], [124, 116, 104]])
+            levels = CHANGES[kind] in CHANGES[10:]
+            images = (picture(size, size), low(size), flat)
+            for image in images if levels else images[:1]:
+                self.compare_change(image, kind, by, random.randrange(2), fill)
+
+    def strengths(self):
+        seen = {(CHANGES.index('SolarizeAdd'), float(v)) for v in (11, 99, 110)}
+        for all in policies().values():
+            seen |= {change for pair in all for change in pair}
+        return seen
+
+    def list_draws(self):
+        for name, all in policies().items():
+            for (a, b), p in sorted(all.items()):
+                print('draw', name, repr(p), *a, *b, file=self.index)
+
+
+# In the order of enum ddp__change_kind.
+CHANGES = ('Identity', 'ShearX', 'ShearY', 'TranslateX', 'TranslateY', 'Rotate',
+           'Brightness', 'Color', 'Contrast', 'Sharpness', 'Posterize',
+           'Solarize', 'SolarizeAdd', 'AutoContrast', 'Equalize', 'Invert')
+
+
+def low(size):
+    """Of few levels, none of them 0 or 255."""
+    a = np.array(picture(size, size)) // 8 + 100
+    return Image.fromarray(a.astype(np.uint8))
+
+
+def results(op, strength, signed, bins):
+    """What an operation does at one of these strengths, each as likely."""
+    bins = bins if strength.ndim else [0]
+    for i in bins:
+        by = float(strength[i]) if strength.ndim else 0.
+        for v in (by, -by) if signed else (by,):
+            if op.startswith('Translate'):
+                v = float(int(v))
+            if op in ('Brightness', 'Color', 'Contrast', 'Sharpness'):
+                v += 1
+            yield 1 / len(bins) / (2 if signed else 1), (CHANGES.index(op), v)
+
+
+NOTHING = (0, 0.)
+
+
+def one_of(space, bins):
+    all = collections.Counter()
+    for op, meta in space.items():
+        for p, change in results(op, *meta, bins):
+            all[change, NOTHING] += p / len(space)
+    return all
+
+
+def imagenet():
+    auto, all = A.AutoAugment(), collections.Counter()
+    space = auto._augmentation_space(10, SIDE)
+
+    def maybe(op, p, at):
+        yield 1 - p, NOTHING
+        for q, change in results(op, *space[op], [at]):
+            yield p * q, change
+
+    for first, second in auto.policies:
+        for p, a in maybe(*first):
+            for q, b in maybe(*second):
+                all[a, b] += p * q / len(auto.policies)
+    return +all
+
+
+SIDE = (61, 61)
+
+
+def policies():
+    """The changes that torchvision's policies make, and how likely they are."""
+    ra = A.RandAugment()._augmentation_space(31, SIDE)
+    return {'ta_wide': one_of(A.TrivialAugmentWide()._augmentation_space(31),
+                              range(31)),
+            'ra-m9': one_of(ra, [9]), 'ra-m30': one_of(ra, [30]),
+            'augmix-m4': one_of(A.AugMix()._augmentation_space(10, SIDE),
+                                range(4)),
+            'imagenet': imagenet()}
+
+
 def main():
     out = sys.argv[1]
     w = Writer(out)
@@ -177,6 +282,8 @@ def main():
             w.compare_colours({i})
     for _ in range(60):
         w.compare_colours(set(random.sample(range(6), 3)))
+    w.compare_changes()
+    w.list_draws()
     for name, data in damaged():
         path = os.path.join(out, name + '.JPEG')
         with open(path, 'wb') as f:

@@ -135,6 +135,7 @@ static struct ddp_rank_status of_rank;
 static struct ddp_storage_stats asked;
 static char where[1024];
 static struct ddp_memory_plan memory;
+static struct ddp_policy policy;
 static const struct ddp_image_options small = {IMAGE_DEFAULTS, .size = 8,
                                                .max_bad = 0.5};
 static ddp_t *ddp;
@@ -324,6 +325,7 @@ static bool resumed(bool with)
     X(ddp_evaluate_config_init_sized, INIT(ddp_evaluate_config))               \
     X(ddp_resume_options_init_sized, INIT(ddp_resume_options))                 \
     X(ddp_train_config_init_sized, configure())                                \
+    X(ddp_policy_parse, ddp_policy_parse("ta_wide", &policy) == 0)       \
     X(ddp_schedule_init, DONE(ddp_schedule_init(&cfg.schedule,                 \
                                               DDP_COSINE, 1)))                 \
     X(ddp_schedule_factor, ddp_schedule_factor(&cfg.schedule, 1, 0.5, 1) > 0)  \

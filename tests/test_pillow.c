@@ -7,6 +7,7 @@
 #include "config.h"
 
 #include <ftw.h>
+#include <math.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
@@ -94,6 +95,125 @@ static void one_colour(const char *line, struct tally *t)
     free(room.data);
 }
 
+static void one_change(const char *line, struct tally *t)
+{
+    static uint8_t x[MAX_SIZE * MAX_SIZE * 3], room[sizeof(x)];
+    struct ddp__bytes file = {0};
+    struct ddp__canvas canvas;
+    struct ddp__change c;
+    char path[512], expected[512];
+    int filter, kind, rc = DDP_EDATA;
+    uint8_t *fill = canvas.fill;
+
+    if (sscanf(line, "change %511s %511s %d %d %d %lf %hhu %hhu %hhu", path,
+               expected, &canvas.size, &filter, &kind, &c.by, &fill[0],
+               &fill[1], &fill[2]) != 9)
+        bail_out("cannot read %s", line);
+    canvas.filter = (enum ddp_interpolation)filter;
+    c.kind = (enum ddp__change_kind)kind;
+    if (ddp__file_load(path, 1 << 30, &file) == 0 && file.len <= sizeof(x)) {
+        memcpy(x, file.data, file.len);
+        ddp__change_apply(&c, &canvas, room, x);
+        rc = 0;
+    }
+    count(t, rc, line, x, canvas.size, expected);
+    free(file.data);
+}
+
+/* ---- what policies draw ------------------------------------------------- */
+
+enum { DRAWS = 30000, MOST_ROWS = 2048 };
+
+/* What the oracle says of a policy, and how often it was drawn. */
+static struct seen {
+    char policy[32];
+    double p, by[2];
+    int kind[2], count;
+} rows[MOST_ROWS];
+static int row_count;
+
+static void one_draw(const char *line)
+{
+    struct seen *r = &rows[row_count];
+
+    if (row_count + 1 == MOST_ROWS ||
+        sscanf(line, "draw %31s %lf %d %lf %d %lf", r->policy, &r->p,
+               &r->kind[0], &r->by[0], &r->kind[1], &r->by[1]) != 6)
+        bail_out("cannot read %s", line);
+    row_count++;
+}
+
+/* torchvision's strengths are in f32; some operations have none. */
+static bool is_row(const struct seen *r, const char *policy,
+                   const struct ddp__change c[2])
+{
+    bool same = !strcmp(r->policy, policy);
+
+    for (int i = 0; i < 2; i++)
+        same &=
+            (int)c[i].kind == r->kind[i] &&
+            (c[i].kind == DDP__NO_CHANGE || c[i].kind >= DDP__AUTO_CONTRAST ||
+             fabs(c[i].by - r->by[i]) < 1e-4);
+    return same;
+}
+
+static bool count_draw(const char *policy, const struct ddp__change c[2])
+{
+    for (int i = 0; i < row_count; i++)
+        if (is_row(&rows[i], policy, c)) {
+            rows[i].count++;
+            return true;
+        }
+    diag("%s: torchvision has no %d by %g, %d by %g", policy, (int)c[0].kind,
+         c[0].by, (int)c[1].kind, c[1].by);
+    return false;
+}
+
+/* Each row as often as it must be, by five deviations. */
+static bool counts_agree(const char *policy)
+{
+    bool good = true;
+
+    for (int i = 0; i < row_count; i++) {
+        const struct seen *r = &rows[i];
+        double want = DRAWS * r->p;
+
+        if (strcmp(r->policy, policy) != 0 ||
+            fabs(r->count - want) <= 5 * sqrt(want + 1))
+            continue;
+        diag("%s: %d by %g, %d by %g: %d times, expected %g", policy,
+             r->kind[0], r->by[0], r->kind[1], r->by[1], r->count, want);
+        good = false;
+    }
+    return good;
+}
+
+static void test_policy(const char *name)
+{
+    struct ddp_policy p;
+    bool known = ddp_policy_parse(name, &p) == 0;
+
+    for (uint64_t key = 0; known && key < DRAWS; key++) {
+        struct ddp__change c[2] = {{0}};
+
+        c[0] = ddp__policy_draw(&p, key, 61, 0, 0);
+        if (p.kind == DDP_AUTO_AUGMENT)
+            c[1] = ddp__policy_draw(&p, key, 61, 0, 1);
+        known = count_draw(name, c);
+    }
+    ok(known, "%s: does what torchvision does", name);
+    ok(counts_agree(name), "%s: each as often", name);
+}
+
+static void test_policies(void)
+{
+    test_policy("ta_wide");
+    test_policy("ra-m9");
+    test_policy("ra-m30");
+    test_policy("augmix-m4");
+    test_policy("imagenet");
+}
+
 static void one_line(const char *line, struct tally *t)
 {
     static uint8_t x[MAX_SIZE * MAX_SIZE * 3];
@@ -107,6 +227,10 @@ static void one_line(const char *line, struct tally *t)
         return;
     if (!strcmp(kind, "colour")) {
         one_colour(line, t);
+    } else if (!strcmp(kind, "change")) {
+        one_change(line, t);
+    } else if (!strcmp(kind, "draw")) {
+        one_draw(line);
     } else if (!strcmp(kind, "bad")) {
         ddp__image_options(&in, 224, &o);
         t->accepted +=
@@ -182,6 +306,7 @@ static void compare(void)
      * libjpeg in Pillow, whose transforms may round otherwise. */
     ok(t.worst <= 1, "all within 1 grey level of torchvision's");
     is_int(t.accepted, 0, "what Pillow refuses is refused");
+    test_policies();
     if (!getenv("DDP_TEST_IMAGES"))
         skip(1, "DDP_TEST_IMAGES names no folder of real images");
 }

@@ -180,6 +180,15 @@ static const struct opt_group augmentation = {
         FLAG("no-flip", no_flip, "do not mirror images at random"),
         NUM("vflip", vflip, "0", 0, 1,
             "probability of turning an image upside down"),
+        TEXT("aa", policy, "POLICY", NULL,
+             "random operations on training images: imagenet (AutoAugment), "
+             "ra, ta_wide, augmix, as torchvision has them, or timm's "
+             "rand-m9-mstd0.5-inc1",
+             .alias = "auto-augment"),
+        INT("ra-magnitude", ra_magnitude, "9", 0, 30,
+            "--aa ra: strength of the operations"),
+        INT("augmix-severity", augmix_severity, "3", 1, 10,
+            "--aa augmix: strength of the operations"),
         LIST("color-jitter", jitter, 4, "B,C,S,H", "0,0,0,0", 0, 1e6,
              "largest random change of brightness, contrast, saturation and "
              "hue; a single number is for the first three",

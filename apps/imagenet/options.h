@@ -19,6 +19,8 @@ struct settings {
     double grayscale, blur, crop_pct;
     double erase, mean[3], std[3], max_bad, val_split;
     int augment;
+    char *policy;
+    int64_t ra_magnitude, augmix_severity;
     int interpolation, train_filter;
     bool no_flip, upright, class_numbers;
     /* network */

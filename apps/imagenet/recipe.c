@@ -20,6 +20,16 @@ static const struct ddp_optimizer_info *optimizer(const struct settings *s)
     return ddp_optimizer_info((enum ddp_optimizer_kind)s->opt);
 }
 
+static int check_policy(const struct opts *o, const struct settings *s)
+{
+    struct ddp_policy p;
+
+    if (setup_policy(s, &p) == 0)
+        return OPTS_GO;
+    opt_complain(o, "--aa: %s", ddp_errmsg());
+    return EXIT_USAGE;
+}
+
 /* Each row: an option, whether it has an effect, and why not. */
 int recipe_check(const struct opts *o, const struct settings *s)
 {
@@ -56,6 +66,11 @@ int recipe_check(const struct opts *o, const struct settings *s)
         {"train-interpolation", s->augment != 0,
          "--augment none has --interpolation"},
         {"vflip", s->augment != 0, "--augment none turns nothing"},
+        {"aa", s->augment != 0, "--augment none changes nothing"},
+        {"ra-magnitude", s->policy && !strcmp(s->policy, "ra"),
+         "only with --aa ra"},
+        {"augmix-severity", s->policy && !strcmp(s->policy, "augmix"),
+         "only with --aa augmix"},
         {"color-jitter", s->augment != 0, "--augment none changes no colours"},
         {"color-jitter-prob", opts_given(o, "color-jitter") && s->augment != 0,
          "there is no --color-jitter"},
@@ -83,7 +98,7 @@ int recipe_check(const struct opts *o, const struct settings *s)
         if (rc != OPTS_GO)
             return rc;
     }
-    return OPTS_GO;
+    return check_policy(o, s);
 }
 
 /* Of all ranks, which may have different numbers. */

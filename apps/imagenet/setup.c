@@ -218,6 +218,20 @@ static void choose_colours(const struct settings *s,
     i->blur = (float)s->blur;
 }
 
+int setup_policy(const struct settings *s, struct ddp_policy *p)
+{
+    int rc;
+
+    *p = (struct ddp_policy){0};
+    if (!s->policy || (rc = ddp_policy_parse(s->policy, p)) < 0)
+        return s->policy ? rc : 0;
+    if (!strcmp(s->policy, "ra"))
+        p->magnitude = (double)s->ra_magnitude;
+    if (!strcmp(s->policy, "augmix"))
+        p->magnitude = (double)s->augmix_severity;
+    return 0;
+}
+
 static void image_options(const struct opts *o, const struct settings *s,
                           enum ddp_split split, struct ddp_image_options *i)
 {
@@ -239,6 +253,7 @@ static void image_options(const struct opts *o, const struct settings *s,
     if (s->train_filter != TRAIN_FILTER_SAME)
         i->interpolation = (enum ddp_interpolation)(s->train_filter - 1);
     i->vertical_flip = (float)s->vflip;
+    setup_policy(s, &i->policy); /* recipe_check() has read it */
     choose_colours(s, i);
     i->shift = (int)s->shift;
     i->no_flip = s->no_flip;

@@ -63,6 +63,9 @@ void setup_evaluation(const struct settings *s, struct ddp_evaluate_config *c);
 /* The number of trained parameters. */
 size_t setup_params(const ddp_chain_t *c);
 
+/* The policy that --aa names; an error of the library. */
+int setup_policy(const struct settings *s, struct ddp_policy *p);
+
 enum ddp_dtype setup_dtype(const struct settings *s);
 const char *setup_dtype_name(const struct settings *s);
 enum ddp_tta setup_tta(const struct settings *s);

@@ -84,7 +84,8 @@ static int check_options(const struct ddp_image_options *o)
                          o->resize, o->size, o->size, 2 * MAX_SIZE);
     if (o->augment < DDP_AUGMENT_NONE || o->augment > DDP_AUGMENT_SHIFT)
         return ddp__fail(DDP_EINVAL, "unknown augmentation %d", o->augment);
-    if ((rc = check_crop(o)) < 0 || (rc = ddp__colour_check(o)) < 0)
+    if ((rc = check_crop(o)) < 0 || (rc = ddp__colour_check(o)) < 0 ||
+        (rc = ddp__policy_check(&o->policy)) < 0)
         return rc;
     if (o->augment == DDP_AUGMENT_SHIFT && (o->shift < 0 || o->shift > o->size))
         return ddp__fail(DDP_EINVAL, "shift by %d pixels, expected 0 to %d",
@@ -173,6 +174,8 @@ static int add_later(const struct ddp_image_options *image,
     bool crop = image->augment == DDP_AUGMENT_RANDOM;
     bool any = image->augment != DDP_AUGMENT_NONE;
     const float *j = image->jitter;
+    const struct ddp_policy *p = &image->policy;
+    bool policy = any && p->kind != DDP_POLICY_NONE;
     bool jitters = any && (j[0] > 0 || j[1] > 0 || j[2] > 0 || j[3] > 0);
     const struct later all[] = {
         {{.name = "interpolation", .text = filter_name(image->interpolation)},
@@ -191,6 +194,15 @@ static int add_later(const struct ddp_image_options *image,
         {{"jitter_share", image->jitter_share, NULL}, jitters},
         {{"grayscale", image->grayscale, NULL}, any && image->grayscale > 0},
         {{"blur", image->blur, NULL}, any && image->blur > 0},
+        {{.name = "policy", .text = ddp__policy_name(p->kind)}, policy},
+        {{"policy_ops", p->ops, NULL}, policy && p->ops > 0},
+        {{"policy_chains", p->chains, NULL}, policy && p->chains > 0},
+        {{"policy_magnitude", p->magnitude, NULL}, policy && p->magnitude > 0},
+        {{"policy_deviation", p->deviation, NULL}, policy && p->deviation > 0},
+        {{"policy_probability", p->probability, NULL},
+         policy && p->probability > 0},
+        {{"policy_alpha", p->alpha, NULL}, policy && p->alpha > 0},
+        {{"policy_increasing", p->increasing, NULL}, policy && p->increasing},
     };
     int n = 0;
 
@@ -223,7 +235,7 @@ int ddp__image_list(const struct ddp_image_options *image,
     };
     int n = sizeof(all) / sizeof(*all);
 
-    _Static_assert(sizeof(all) / sizeof(*all) + 12 <= DDP__IMAGE_OPTIONS,
+    _Static_assert(sizeof(all) / sizeof(*all) + 20 <= DDP__IMAGE_OPTIONS,
                    "room");
     memcpy(o, all, sizeof(all));
     return n + add_later(image, o + n);
@@ -314,10 +326,8 @@ static struct ddp__box erased_box(uint64_t key, int size)
     return (struct ddp__box){0};
 }
 
-static void plan_erase(const struct ddp_image_options *o, uint64_t key,
-                       struct ddp__crop *c)
+static void set_fill(const struct ddp_image_options *o, struct ddp__crop *c)
 {
-    c->erased = erased_box(key, o->size);
     for (int i = 0; i < 3; i++)
         c->fill[i] =
             (uint8_t)lrintf(255 * fminf(fmaxf(o->mean[i], 0.0f), 1.0f));
@@ -351,9 +361,12 @@ struct ddp__crop ddp__augment(const struct ddp_image_options *o, uint64_t key,
     c.flip = !o->no_flip && r.v[0] >> 31;
     c.vertical_flip =
         ddp__uniform(ddp__philox(key, 4, 0).v[0]) < o->vertical_flip;
+    c.policy = o->policy;
+    c.key = key;
     c.colour = ddp__colour_plan(o, key);
+    set_fill(o, &c);
     if (ddp__uniform(r.v[3]) < o->erase)
-        plan_erase(o, key, &c);
+        c.erased = erased_box(key, o->size);
     return c;
 }
 
@@ -389,10 +402,14 @@ static void erase_box(uint8_t *x, int size, const struct ddp__box *b,
 int ddp__augment_finish(const struct ddp__crop *c, int size,
                         struct ddp__bytes *room, uint8_t *x)
 {
+    struct ddp__canvas canvas = {.size = size, .filter = c->filter};
     int rc;
 
+    if (c->policy.kind == DDP_TIMM_AUGMENT)
+        memcpy(canvas.fill, c->fill, sizeof(canvas.fill));
     shift(x, size, c->dx, c->dy);
-    if ((rc = ddp__colour_apply(&c->colour, size, room, x)) < 0)
+    if ((rc = ddp__policy_apply(&c->policy, c->key, &canvas, room, x)) < 0 ||
+        (rc = ddp__colour_apply(&c->colour, size, room, x)) < 0)
         return rc;
     erase_box(x, size, &c->erased, c->fill);
     return 0;

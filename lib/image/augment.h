@@ -6,6 +6,7 @@
 
 #include "ddp.h"
 #include "image/colour.h"
+#include "image/policy.h"
 
 struct ddp__bytes;
 
@@ -14,21 +15,23 @@ struct ddp__box {
 };
 
 /* The most options of ddp__image_list(). */
-enum { DDP__IMAGE_OPTIONS = 32 };
+enum { DDP__IMAGE_OPTIONS = 40 };
 
 /* The box of the image is resized to w x h, of which the square of the sample's
  * size at (x, y) is the sample.  It is flipped left to right or top to bottom
- * if requested, then shifted by (dx, dy) pixels, with zeros at the edges, its
- * colours are changed, and a box is erased. */
+ * if requested, then shifted by (dx, dy) pixels, with zeros at the edges,
+ * changed by the policy, its colours are changed, and a box is erased. */
 struct ddp__crop {
     struct ddp__box box;
     int64_t w, h, x, y; /* 64 bits: resizing makes a long image longer */
     enum ddp_interpolation filter;
     bool flip, vertical_flip;
+    struct ddp_policy policy;
+    uint64_t key; /* of its draws */
     struct ddp__colour colour;
     int dx, dy;
     struct ddp__box erased; /* in the sample; empty: no erasing */
-    uint8_t fill[3];
+    uint8_t fill[3];        /* the mean colour */
 };
 
 /* Copy the options with their defaults filled in; DDP_EINVAL.  size is the

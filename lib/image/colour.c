@@ -112,20 +112,12 @@ static uint8_t luma(const uint8_t *x)
                      16);
 }
 
-/* From a (factor 0) to b (1) and beyond, truncated. */
-static uint8_t blend(int a, int b, float factor)
-{
-    float v = (float)a + factor * (float)(b - a);
-
-    return v <= 0 ? 0 : v >= 255 ? 255 : (uint8_t)v;
-}
-
 static void blend_with(uint8_t level, float factor, size_t n, uint8_t *x)
 {
     uint8_t table[256];
 
     for (int i = 0; i < 256; i++)
-        table[i] = blend(level, i, factor);
+        table[i] = ddp__blend(level, i, factor);
     for (size_t i = 0; i < n * 3; i++)
         x[i] = table[x[i]];
 }
@@ -145,7 +137,7 @@ static void saturate(float factor, size_t n, uint8_t *x)
         uint8_t grey = luma(x);
 
         for (int c = 0; c < 3; c++)
-            x[c] = blend(grey, x[c], factor);
+            x[c] = ddp__blend(grey, x[c], factor);
     }
 }
 
@@ -213,21 +205,22 @@ static void turn_hue(float turns, size_t n, uint8_t *x)
     }
 }
 
+void ddp__colour_adjust(int kind, float factor, size_t n, uint8_t *x)
+{
+    if (kind == DDP__HUE && factor != 0)
+        turn_hue(factor, n, x);
+    else if (kind == DDP__SATURATION && factor != 1)
+        saturate(factor, n, x);
+    else if (kind == DDP__BRIGHTNESS && factor != 1)
+        blend_with(0, factor, n, x);
+    else if (kind == DDP__CONTRAST && factor != 1)
+        blend_with(mean_luma(x, n), factor, n, x);
+}
+
 static void jitter(const struct ddp__colour *c, size_t n, uint8_t *x)
 {
-    for (int i = 0; i < DDP__JITTERS; i++) {
-        int kind = c->order[i];
-        float factor = c->factor[kind];
-
-        if (kind == DDP__HUE && factor != 0)
-            turn_hue(factor, n, x);
-        else if (kind == DDP__SATURATION && factor != 1)
-            saturate(factor, n, x);
-        else if (kind == DDP__BRIGHTNESS && factor != 1)
-            blend_with(0, factor, n, x);
-        else if (kind == DDP__CONTRAST && factor != 1)
-            blend_with(mean_luma(x, n), factor, n, x);
-    }
+    for (int i = 0; i < DDP__JITTERS; i++)
+        ddp__colour_adjust(c->order[i], c->factor[c->order[i]], n, x);
 }
 
 static void make_gray(size_t n, uint8_t *x)

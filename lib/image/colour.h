@@ -34,6 +34,18 @@ int ddp__colour_check(const struct ddp_image_options *o);
 struct ddp__colour ddp__colour_plan(const struct ddp_image_options *o,
                                     uint64_t key);
 
+/* From a (factor 0) to b (1) and beyond, truncated: Pillow's Image.blend(). */
+static inline uint8_t ddp__blend(int a, int b, float factor)
+{
+    float v = (float)a + factor * (float)(b - a);
+
+    return v <= 0 ? 0 : v >= 255 ? 255 : (uint8_t)v;
+}
+
+/* Change n pixels of x by one of DDP__BRIGHTNESS, ...: torchvision's
+ * adjust_brightness(), ... */
+void ddp__colour_adjust(int kind, float factor, size_t n, uint8_t *x);
+
 /* Apply it to x (size, size, 3).  room is memory for the blur.  DDP_ENOMEM. */
 int ddp__colour_apply(const struct ddp__colour *c, int size,
                       struct ddp__bytes *room, uint8_t *x);

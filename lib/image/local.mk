@@ -6,6 +6,8 @@ LIB_SOURCES += \
     %D%/augment.h \
     %D%/bmp.c \
     %D%/bmp.h \
+    %D%/change.c \
+    %D%/change.h \
     %D%/colour.c \
     %D%/colour.h \
     %D%/image.c \
@@ -15,8 +17,13 @@ LIB_SOURCES += \
     %D%/picture.c \
     %D%/picture.h \
     %D%/png.h \
+    %D%/policy.c \
+    %D%/policy.h \
+    %D%/policy_parse.c \
     %D%/resize.c \
     %D%/resize.h \
+    %D%/warp.c \
+    %D%/warp.h \
     %D%/webp.h
 
 if HAVE_PNG

@@ -1,0 +1,190 @@
+/* change.c - the operations of augmentation policies on a sample
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * Source   Pillow's ImageOps.py, ImageEnhance.py and ImageFilter.SMOOTH, as
+ *          torchvision's and timm's auto-augment modules call them.
+ */
+#include "config.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "image/change.h"
+#include "image/colour.h"
+#include "image/warp.h"
+
+/* ---- levels ------------------------------------------------------------- */
+
+static uint8_t limited(double level)
+{
+    return level <= 0 ? 0 : level >= 255 ? 255 : (uint8_t)level;
+}
+
+/* The level that v becomes, of operations that are the same for any image. */
+static uint8_t level_of(const struct ddp__change *c, int v)
+{
+    int bits = (int)c->by;
+
+    if (c->kind == DDP__INVERT)
+        return (uint8_t)(255 - v);
+    if (c->kind == DDP__SOLARIZE)
+        return (uint8_t)(v < c->by ? v : 255 - v);
+    if (c->kind == DDP__SOLARIZE_ADD)
+        return v < 128 ? limited(v + floor(c->by)) : (uint8_t)v;
+    return bits >= 8 ? (uint8_t)v : (uint8_t)(v & ~((1 << (8 - bits)) - 1));
+}
+
+static void map_levels(const struct ddp__change *c, size_t n, uint8_t *x)
+{
+    uint8_t table[256];
+
+    for (int v = 0; v < 256; v++)
+        table[v] = level_of(c, v);
+    for (size_t i = 0; i < 3 * n; i++)
+        x[i] = table[x[i]];
+}
+
+/* The levels of a channel, from the number of pixels that have each. */
+static void stretch(const uint32_t count[256], uint8_t table[256])
+{
+    int low = 0, high = 255;
+    double scale;
+
+    while (low < 255 && !count[low])
+        low++;
+    while (high > 0 && !count[high])
+        high--;
+    scale = high > low ? 255.0 / (high - low) : 1;
+    for (int v = 0; v < 256; v++)
+        table[v] = high > low ? limited(v * scale - low * scale) : (uint8_t)v;
+}
+
+static void equalize(const uint32_t count[256], uint8_t table[256])
+{
+    uint32_t sum = 0, last = 0, step, n;
+    int levels = 0;
+
+    for (int v = 0; v < 256; v++)
+        if (count[v]) {
+            sum += last = count[v];
+            levels++;
+        }
+    step = (sum - last) / 255;
+    n = step / 2;
+    for (int v = 0; v < 256; v++) {
+        table[v] = levels < 2 || !step ? (uint8_t)v : limited(n / step);
+        n += count[v];
+    }
+}
+
+static void map_channels(void (*fn)(const uint32_t *, uint8_t *), size_t n,
+                         uint8_t *x)
+{
+    uint32_t count[256];
+    uint8_t table[256];
+
+    for (int c = 0; c < 3; c++) {
+        memset(count, 0, sizeof(count));
+        for (size_t i = 0; i < n; i++)
+            count[x[3 * i + (size_t)c]]++;
+        fn(count, table);
+        for (size_t i = 0; i < n; i++)
+            x[3 * i + (size_t)c] = table[x[3 * i + (size_t)c]];
+    }
+}
+
+/* ---- sharpness ---------------------------------------------------------- */
+
+/* Between a smoothed copy and x; the edges of the copy are those of x. */
+static void sharpen(float factor, int size, uint8_t *room, uint8_t *x)
+{
+    size_t row = (size_t)size * 3;
+
+    memcpy(room, x, row * (size_t)size);
+    for (size_t i = 1; i + 1 < (size_t)size; i++)
+        for (size_t j = 3; j + 3 < row; j++) {
+            const uint8_t *at = room + i * row + j;
+            int sum = 4 * at[0] + 6; /* half of 13, to round */
+
+            for (const uint8_t *p = at - row; p <= at + row; p += row)
+                sum += p[-3] + p[0] + p[3];
+            x[i * row + j] = ddp__blend(sum / 13, at[0], factor);
+        }
+}
+
+/* ---- maps --------------------------------------------------------------- */
+
+static struct ddp__affine map_of(const struct ddp__change *c, int size)
+{
+    struct ddp__affine m = {1, 0, 0, 0, 1, 0};
+
+    if (c->kind == DDP__SHEAR_X)
+        m.b = c->by;
+    else if (c->kind == DDP__SHEAR_Y)
+        m.d = c->by;
+    else if (c->kind == DDP__TRANSLATE_X)
+        m.c = -c->by;
+    else if (c->kind == DDP__TRANSLATE_Y)
+        m.f = -c->by;
+    else
+        m = ddp__rotation(c->by, size);
+    return m;
+}
+
+static void warp(const struct ddp__change *c, const struct ddp__canvas *canvas,
+                 uint8_t *room, uint8_t *x)
+{
+    size_t len = (size_t)canvas->size * (size_t)canvas->size * 3;
+    struct ddp__affine m = map_of(c, canvas->size);
+
+    memcpy(room, x, len);
+    ddp__warp(&m, canvas->filter, canvas->fill, canvas->size, room, x);
+}
+
+/* ---- all ---------------------------------------------------------------- */
+
+void ddp__change_apply(const struct ddp__change *c,
+                       const struct ddp__canvas *canvas, uint8_t *room,
+                       uint8_t *x)
+{
+    size_t n = (size_t)canvas->size * (size_t)canvas->size;
+    float factor = (float)c->by;
+
+    switch (c->kind) {
+    case DDP__SHEAR_X:
+    case DDP__SHEAR_Y:
+    case DDP__TRANSLATE_X:
+    case DDP__TRANSLATE_Y:
+    case DDP__ROTATE:
+        if (c->by != 0)
+            warp(c, canvas, room, x);
+        break;
+    case DDP__LIGHTEN:
+        ddp__colour_adjust(DDP__BRIGHTNESS, factor, n, x);
+        break;
+    case DDP__COLOR:
+        ddp__colour_adjust(DDP__SATURATION, factor, n, x);
+        break;
+    case DDP__CONTRAST_BY:
+        ddp__colour_adjust(DDP__CONTRAST, factor, n, x);
+        break;
+    case DDP__SHARPEN:
+        sharpen(factor, canvas->size, room, x);
+        break;
+    case DDP__POSTERIZE:
+    case DDP__SOLARIZE:
+    case DDP__SOLARIZE_ADD:
+    case DDP__INVERT:
+        map_levels(c, n, x);
+        break;
+    case DDP__AUTO_CONTRAST:
+        map_channels(stretch, n, x);
+        break;
+    case DDP__EQUALIZE:
+        map_channels(equalize, n, x);
+        break;
+    case DDP__NO_CHANGE:
+    case DDP__CHANGES:
+        break;
+    }
+}

@@ -1,0 +1,23 @@
+/* warp.h - affine maps of a sample
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#ifndef DDP_WARP_H
+#define DDP_WARP_H
+
+#include "ddp.h"
+
+/* Where in the source a pixel at (x, y) of the result comes from:
+ * (a x + b y + c, d x + e y + f), by the centres of pixels. */
+struct ddp__affine {
+    double a, b, c, d, e, f;
+};
+
+/* The turn of a sample by degrees, against the clock, about its centre. */
+struct ddp__affine ddp__rotation(double degrees, int size);
+
+/* y = x (size, size, 3), mapped; what lies outside of x is `fill`.  DDP_BICUBIC
+ * is bicubic, any other filter bilinear. */
+void ddp__warp(const struct ddp__affine *m, enum ddp_interpolation filter,
+               const uint8_t fill[3], int size, const uint8_t *x, uint8_t *y);
+
+#endif

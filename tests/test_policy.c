@@ -1,0 +1,226 @@
+/* test_policy.c - augmentation policies: names, timm's strengths, equal bits
+ *
+ * test_pillow.c compares operations and torchvision's policies.
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#include "config.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "defaults.h"
+#include "image/image.h"
+#include "tap.h"
+
+enum { SIDE = 40, DRAWS = 20000 };
+
+/* ---- names -------------------------------------------------------------- */
+
+static void test_names(void)
+{
+    static const char *const bad[] = {
+        "",           "auto",      "rand-x9",   "rand-m",
+        "rand-m9-",   "rand-m99",  "ra-m31",    "ra-m2.5",
+        "augmix-m0",  "augmix-w9", "rand-n-3",  "rand-n1.5",
+        "ta_wide-m3", "ra-n17",    "rand-mnan", "rand-m9-p2"};
+    struct ddp_policy p = {0};
+
+    ok(ddp_policy_parse("rand-m9-mstd0.5-inc1", &p) == 0 &&
+           p.kind == DDP_TIMM_AUGMENT && p.magnitude == 9 &&
+           p.deviation == 0.5 && p.increasing && p.ops == 2 &&
+           p.probability == 0.5,
+       "timm's rand-m9-mstd0.5-inc1");
+    ok(ddp_policy_parse("augmix-m5-w4-d2", &p) == 0 && p.kind == DDP_AUGMIX &&
+           p.magnitude == 5 && p.chains == 4 && p.ops == 2 && p.alpha == 1 &&
+           !p.increasing,
+       "AugMix with numbers");
+    ok(ddp_policy_parse("ra-n3", &p) == 0 && p.kind == DDP_RAND_AUGMENT &&
+           p.ops == 3 && p.magnitude == 9,
+       "RandAugment with three operations");
+    for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
+        ok(ddp_policy_parse(bad[i], &p) == DDP_EINVAL &&
+               p.kind == DDP_RAND_AUGMENT,
+           "'%s' is refused: %s", bad[i], ddp_errmsg());
+}
+
+/* ---- timm's RandAugment ------------------------------------------------- */
+
+/* Of auto_augment.py, at magnitude 9 and for 40 pixels: _rand_increasing and
+ * without; 0: there is no strength. */
+static const struct {
+    enum ddp__change_kind kind;
+    double increasing[2], plain[2]; /* with either sign */
+} timm[] = {
+    {DDP__AUTO_CONTRAST, {0, 0}, {0, 0}},
+    {DDP__EQUALIZE, {0, 0}, {0, 0}},
+    {DDP__INVERT, {0, 0}, {0, 0}},
+    {DDP__ROTATE, {27, -27}, {27, -27}},
+    {DDP__POSTERIZE, {1, 1}, {3, 3}},
+    {DDP__SOLARIZE, {26, 26}, {230, 230}},
+    {DDP__SOLARIZE_ADD, {99, 99}, {99, 99}},
+    {DDP__COLOR, {1.81, 0.19}, {1.72, 1.72}},
+    {DDP__CONTRAST_BY, {1.81, 0.19}, {1.72, 1.72}},
+    {DDP__LIGHTEN, {1.81, 0.19}, {1.72, 1.72}},
+    {DDP__SHARPEN, {1.81, 0.19}, {1.72, 1.72}},
+    {DDP__SHEAR_X, {0.27, -0.27}, {0.27, -0.27}},
+    {DDP__SHEAR_Y, {0.27, -0.27}, {0.27, -0.27}},
+    {DDP__TRANSLATE_X, {16.2, -16.2}, {16.2, -16.2}},
+    {DDP__TRANSLATE_Y, {16.2, -16.2}, {16.2, -16.2}},
+};
+enum { TIMM = sizeof(timm) / sizeof(*timm) };
+
+/* The row of a change; -1: timm has none such. */
+static int row_of(const struct ddp__change *c, bool increasing)
+{
+    for (int i = 0; i < TIMM; i++) {
+        const double *by = increasing ? timm[i].increasing : timm[i].plain;
+
+        if (timm[i].kind == c->kind &&
+            (by[0] == 0 || fabs(c->by - by[0]) < 1e-9 ||
+             fabs(c->by - by[1]) < 1e-9))
+            return i;
+    }
+    return -1;
+}
+
+/* Half of the draws are operations, each as often, by five deviations. */
+static void test_timm(bool increasing)
+{
+    int count[TIMM] = {0}, nothing = 0, unknown = 0, off = 0;
+    double each = DRAWS / 2.0 / TIMM;
+    struct ddp_policy p;
+
+    ddp_policy_parse(increasing ? "rand-m9-inc1" : "rand-m9", &p);
+    for (uint64_t key = 0; key < DRAWS; key++) {
+        struct ddp__change c = ddp__policy_draw(&p, key, SIDE, 0, 1);
+        int row = row_of(&c, increasing);
+
+        if (c.kind == DDP__NO_CHANGE)
+            nothing++;
+        else if (row < 0)
+            unknown++;
+        else
+            count[row]++;
+    }
+    for (int i = 0; i < TIMM; i++)
+        off += fabs(count[i] - each) > 5 * sqrt(each);
+    is_int(unknown, 0, "timm, inc%d: strengths", increasing);
+    is_int(off, 0, "timm, inc%d: each operation as often", increasing);
+    is_near(nothing, DRAWS / 2.0, 5 * sqrt(DRAWS / 4.0),
+            "timm, inc%d: half of them are left out", increasing);
+}
+
+/* The magnitude of rotations, which is 3 degrees for each unit. */
+static void test_deviation(void)
+{
+    double mean = 0, square = 0, least = 10, most = 0;
+    struct ddp_policy p;
+    int n = 0;
+
+    ddp_policy_parse("rand-m5-mstd0.5-p1", &p);
+    for (uint64_t key = 0; key < DRAWS; key++) {
+        struct ddp__change c = ddp__policy_draw(&p, key, SIDE, 0, 0);
+        double m = fabs(c.by) / 3;
+
+        if (c.kind != DDP__ROTATE)
+            continue;
+        n++;
+        mean += m;
+        square += (m - 5) * (m - 5);
+    }
+    is_near(mean / n, 5, 5 * 0.5 / sqrt(n), "mstd0.5: the mean magnitude");
+    is_near(square / n, 0.25, 5 * 0.25 * sqrt(2.0 / n), "its variance");
+    ddp_policy_parse("rand-m8-mstd101-p1", &p);
+    for (uint64_t key = 0; key < DRAWS; key++) {
+        struct ddp__change c = ddp__policy_draw(&p, key, SIDE, 0, 0);
+
+        if (c.kind != DDP__ROTATE)
+            continue;
+        least = fmin(least, fabs(c.by) / 3);
+        most = fmax(most, fabs(c.by) / 3);
+    }
+    ok(least < 0.1 && most > 7.9 && most <= 8,
+       "mstd101: uniform from 0 to the magnitude");
+}
+
+/* ---- samples ------------------------------------------------------------ */
+
+static uint8_t photo[SIDE * SIDE * 3];
+
+static void sample(const char *policy, uint64_t key, uint8_t *x)
+{
+    struct ddp_image_options in = {IMAGE_DEFAULTS, .size = SIDE}, o;
+
+    in.augment = DDP_AUGMENT_RANDOM;
+    in.min_area = 1;
+    in.ratio[0] = in.ratio[1] = 1;
+    in.no_flip = true;
+    if (ddp_policy_parse(policy, &in.policy) < 0 ||
+        ddp__image_options(&in, SIDE, &o) < 0 ||
+        ddp__image_pixels(photo, SIDE, SIDE, &o, key, x) < 0)
+        bail_out("%s: %s", policy, ddp_errmsg());
+}
+
+static void test_keys(const char *policy)
+{
+    static uint8_t a[SIDE * SIDE * 3], b[SIDE * SIDE * 3];
+    int same = 0, plain = 0;
+
+    for (uint64_t key = 0; key < 200; key++) {
+        sample(policy, key, a);
+        sample(policy, key, b);
+        same += !memcmp(a, b, sizeof(a));
+        plain += !memcmp(a, photo, sizeof(a));
+    }
+    is_int(same, 200, "%s: a key decides the sample", policy);
+    ok(plain < 120, "%s: most samples are changed", policy);
+}
+
+static void test_augmix(void)
+{
+    struct ddp_policy p;
+    double own = 0, off = 0;
+    float share[9];
+
+    ddp_policy_parse("augmix-w4", &p);
+    for (uint64_t key = 0; key < DRAWS; key++) {
+        double sum = 0;
+
+        ddp__policy_shares(&p, key, share);
+        for (int i = 0; i <= 4; i++)
+            sum += (double)share[i];
+        off = fmax(off, fabs(sum - 1));
+        own += (double)share[0] / DRAWS;
+    }
+    ok(off < 1e-6, "AugMix: shares add up to 1");
+    /* Uniform: its deviation is 0.29. */
+    is_near(own, 0.5, 5 * 0.29 / sqrt(DRAWS), "AugMix: half is the sample");
+}
+
+static void test_none(void)
+{
+    uint8_t x[SIDE * SIDE * 3];
+
+    sample("none", 7, x);
+    ok(!memcmp(x, photo, sizeof(x)), "none: the sample as it is");
+}
+
+int main(void)
+{
+    for (int i = 0; i < SIDE * SIDE * 3; i++)
+        photo[i] = (uint8_t)(40 + i * 7919 % 150 + i / 60);
+    test_names();
+    test_timm(true);
+    test_timm(false);
+    test_deviation();
+    test_augmix();
+    test_none();
+    test_keys("ta_wide");
+    test_keys("ra");
+    test_keys("imagenet");
+    test_keys("augmix");
+    test_keys("rand-m9-mstd0.5-inc1");
+    return done_testing();
+}
