@@ -84,6 +84,12 @@ refuses "two files: IN and OUT" "convert with one file" convert "$tmp/in"
 refuses "--output DIR is missing" "data synth without output" data synth
 
 # What would be ignored is refused.
+refuses "--decay-milestones has no effect.*--sched multistep" \
+    "milestones of a cosine" train "$tmp" --milestones 3,5
+refuses "--lr-power has no effect.*--sched polynomial" "a power of none" \
+    train "$tmp" --lr-scheduler steplr --lr-power 2
+refuses "--sched plateau goes by evaluations" "a plateau of no evaluations" \
+    train "$tmp" --sched plateau --no-val
 refuses "--momentum has no effect" "momentum of plain SGD" \
     train "$tmp" --opt sgd --momentum 0.9
 refuses "--decay-rate has no effect.*--sched step" "a step's rate for cosine" \

@@ -28,6 +28,11 @@ enum opt_kind {
 
 enum { OPT_WIDTHS_MAX = 15, OPT_MAX = 160 };
 
+/* Another name, and what it stands for. */
+struct opt_word {
+    const char *name, *means;
+};
+
 struct opt {
     const char *name;  /* "batch-size" */
     const char *alias; /* another name of it, or NULL */
@@ -44,7 +49,8 @@ struct opt {
     const char *const *choice;  /* ended by NULL */
     const char *(*word)(int i); /* instead of choice: word i, or NULL; of a text
                                    those that completions offer */
-    bool of_network;            /* opts_load() takes it over */
+    const struct opt_word *also; /* of a choice: more words, ended by NULL */
+    bool of_network;             /* opts_load() takes it over */
     const char *help;
     void (*more)(char *text, size_t size); /* the end of help, or NULL */
 };

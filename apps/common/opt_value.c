@@ -42,9 +42,20 @@ static const char *choice_word(const void *row, int i)
     return opt_choice(row, i);
 }
 
-static int set_choice(const struct opts *o, const struct opt *r,
-                      const char *text, int *out)
+/* The word that another one stands for, or the word itself. */
+static const char *meaning(const struct opt *r, const char *text)
 {
+    for (const struct opt_word *w = r->also; w && w->name; w++)
+        if (!strcmp(text, w->name))
+            return w->means;
+    return text;
+}
+
+static int set_choice(const struct opts *o, const struct opt *r,
+                      const char *given, int *out)
+{
+    const char *text = meaning(r, given);
+
     for (int i = 0; opt_choice(r, i); i++)
         if (!strcmp(text, opt_choice(r, i))) {
             *out = i;

@@ -52,6 +52,17 @@ static const struct {
     {"min-lr", "schedule.final_factor", "", false},
     {"decay-epochs", "schedule.every", "", false},
     {"decay-rate", "schedule.gamma", "", false},
+    {"decay-milestones", "schedule.milestones", "", false},
+    {"lr-warmup-decay", "schedule.warmup_factor", "", false},
+    {"lr-warmup-method", "schedule.warmup_steady", "", false},
+    {"warmup-prefix", "schedule.warmup_prefix", "", false},
+    {"lr-power", "schedule.power", "", false},
+    {"lr-cycle-mul", "schedule.stretch", "", false},
+    {"patience-epochs", "schedule.patience", "", false},
+    {"cooldown-epochs", "schedule.cooldown", "", false},
+    {"plateau-threshold", "schedule.threshold", "", false},
+    {"max-momentum", "schedule.max_momentum,schedule.base_momentum", "", false},
+    {"base-momentum", "schedule.base_momentum", "", false},
 };
 enum { ROWS = sizeof(row) / sizeof(row[0]) };
 
@@ -96,7 +107,7 @@ static int find_row(const char *name, size_t len)
 
 static int fail_name(const struct opts *o, const char *name, size_t len)
 {
-    char all[512] = "";
+    char all[1024] = "";
     size_t n = 0;
 
     for (int i = 0; i < ROWS && n < sizeof(all); i++)

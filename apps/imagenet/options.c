@@ -17,8 +17,25 @@ static const char *const filters[] = {"model", "bilinear", "bicubic", NULL};
 static const char *const train_filters[] = {
     "same", "bilinear", "bicubic", "box", "hamming", "lanczos", "random", NULL};
 static const char *const augments[] = {"none", "random", "shift", NULL};
-static const char *const schedules[] = {"constant", "step",     "cosine",
-                                        "linear",   "onecycle", NULL};
+static const char *const schedules[] = {
+    "constant",    "step",       "cosine",   "linear",  "onecycle", "multistep",
+    "exponential", "polynomial", "restarts", "plateau", NULL};
+/* Names of PyTorch's classes and timm's words. */
+static const struct opt_word schedule_words[] = {
+    {"none", "constant"},
+    {"constantlr", "constant"},
+    {"steplr", "step"},
+    {"cosineannealinglr", "cosine"},
+    {"linearlr", "linear"},
+    {"onecyclelr", "onecycle"},
+    {"multisteplr", "multistep"},
+    {"exponentiallr", "exponential"},
+    {"polynomiallr", "polynomial"},
+    {"poly", "polynomial"},
+    {"cosineannealingwarmrestarts", "restarts"},
+    {"reducelronplateau", "plateau"},
+    {NULL, NULL}};
+static const char *const warmups[] = {"linear", "constant", NULL};
 static const char *const clips[] = {"norm", "value", NULL};
 static const char *const ttas[] = {"none", "flip", NULL};
 static const char *const formats[] = {"text", "csv", "jsonl", NULL};
@@ -361,20 +378,57 @@ static const struct opt_group schedule = {
     "Schedule",
     (const struct opt[]){
         CHOICE("sched", sched, "NAME", "cosine", schedules,
-               "learning rate schedule after the warm-up"),
+               "learning rate schedule after the warm-up",
+               .alias = "lr-scheduler", .also = schedule_words),
         NUM("warmup-epochs", warmup_epochs, NULL, 0, 1e9,
             "epochs of linear warm-up, for onecycle of the rise [0; onecycle "
-            "30% of the run]"),
+            "30% of the run]",
+            .alias = "lr-warmup-epochs"),
         NUM("warmup-lr", warmup_lr, NULL, 1e-30, 1e6,
             "learning rate at the start of the warm-up [1% of --lr; onecycle "
             "4%]"),
-        NUM("decay-epochs", decay_epochs, "30", 1e-6, 1e9,
-            "--sched step: epochs between decays"),
-        NUM("decay-rate", decay_rate, "0.1", 1e-9, 1e9,
-            "--sched step: factor of each decay"),
+        NUM("lr-warmup-decay", warmup_decay, NULL, 1e-30, 1,
+            "the same as a share of --lr, instead of --warmup-lr"),
+        CHOICE("lr-warmup-method", warmup_method, "NAME", "linear", warmups,
+               "constant: the warm-up stays at its first rate"),
+        FLAG("warmup-prefix", warmup_prefix,
+             "--sched step, multistep, exponential, restarts: count epochs "
+             "from the end of the warm-up"),
+        NUM("decay-epochs", decay_epochs, NULL, 1e-6, 1e9,
+            "--sched step: epochs between decays [30]; restarts: of the first "
+            "cycle [10]",
+            .alias = "lr-step-size"),
+        WIDTHS("decay-milestones", milestones, "N,...", NULL,
+               "--sched multistep: epochs with a decay, up to 15 [1/3 and 2/3 "
+               "of the run]",
+               .alias = "milestones"),
+        NUM("decay-rate", decay_rate, NULL, 1e-9, 1e9,
+            "--sched step, multistep, plateau: factor of each decay [0.1]; "
+            "exponential: of an epoch [0.926, a tenth in 30 epochs]",
+            .alias = "lr-gamma"),
+        NUM("lr-power", power, NULL, 1e-6, 1e6,
+            "--sched polynomial: the exponent [1]"),
+        NUM("lr-cycle-mul", stretch, NULL, 1, 1e6,
+            "--sched restarts: what each cycle is longer than the one before "
+            "[1]"),
+        INT("patience-epochs", plateau_patience, NULL, 0, 1e9,
+            "--sched plateau: evaluations without an improvement before a "
+            "decay [10]"),
+        INT("cooldown-epochs", cooldown, NULL, 0, 1e9,
+            "--sched plateau: evaluations after a decay that do not count [0]"),
+        NUM("plateau-threshold", plateau_threshold, NULL, 0, 1e6,
+            "--sched plateau: share of the best top-1 accuracy that an "
+            "improvement has to exceed [0.0001]"),
+        NUM("max-momentum", max_momentum, NULL, 0, 0.999999,
+            "--sched onecycle: momentum at the lowest rates [0.95]; 0: "
+            "--momentum all the time"),
+        NUM("base-momentum", base_momentum, NULL, 0, 0.999999,
+            "--sched onecycle: momentum at the highest rate [0.85]"),
         NUM("min-lr", min_lr, NULL, 0, 1e6,
-            "--sched cosine, linear, onecycle: learning rate at the end [0; "
-            "onecycle 0.000004 of --lr]"),
+            "learning rate at the end of --sched cosine, linear, polynomial, "
+            "of a cycle of restarts, and the least of plateau [0]; of onecycle "
+            "[0.000004 of --lr]",
+            .alias = "lr-min"),
         END,
     },
 };

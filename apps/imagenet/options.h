@@ -39,6 +39,11 @@ struct settings {
     int64_t mixup_off_epoch;
     int64_t max_nan_steps;
     double warmup_epochs, warmup_lr, decay_epochs, decay_rate, min_lr;
+    double warmup_decay, power, stretch;
+    double plateau_threshold, max_momentum, base_momentum;
+    int64_t plateau_patience, cooldown;
+    int warmup_method, milestones[OPT_WIDTHS_MAX + 1];
+    bool warmup_prefix;
     bool decay_all, drop_last, shard_optimizer, bce_loss;
     /* output */
     char *output;
@@ -68,7 +73,19 @@ struct settings {
 };
 
 /* Rows of the tables of words. */
-enum { SCHED_CONSTANT, SCHED_STEP, SCHED_COSINE, SCHED_LINEAR, SCHED_ONECYCLE };
+enum {
+    SCHED_CONSTANT,
+    SCHED_STEP,
+    SCHED_COSINE,
+    SCHED_LINEAR,
+    SCHED_ONECYCLE,
+    SCHED_MULTISTEP,
+    SCHED_EXPONENTIAL,
+    SCHED_POLYNOMIAL,
+    SCHED_RESTARTS,
+    SCHED_PLATEAU
+};
+enum { WARMUP_LINEAR, WARMUP_CONSTANT };
 enum { CLIP_NORM, CLIP_VALUE };
 enum { FILTER_MODEL, FILTER_BILINEAR, FILTER_BICUBIC };
 /* Beyond the first, enum ddp_interpolation. */

@@ -4,6 +4,7 @@
 #include "config.h"
 #include <limits.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "ddp.h"
@@ -30,11 +31,54 @@ static int check_policy(const struct opts *o, const struct settings *s)
     return EXIT_USAGE;
 }
 
+#define ONLY(x) (1u << SCHED_##x)
+
+/* Each row: an option, the schedules that it has an effect on, their names. */
+static int check_schedule(const struct opts *o, const struct settings *s)
+{
+    const struct {
+        const char *name;
+        unsigned with;
+        const char *why;
+    } row[] = {
+        {"decay-epochs", ONLY(STEP) | ONLY(RESTARTS), "step, restarts"},
+        {"decay-milestones", ONLY(MULTISTEP), "multistep"},
+        {"decay-rate",
+         ONLY(STEP) | ONLY(MULTISTEP) | ONLY(PLATEAU) | ONLY(EXPONENTIAL),
+         "step, multistep, plateau, exponential"},
+        {"lr-power", ONLY(POLYNOMIAL), "polynomial"},
+        {"lr-cycle-mul", ONLY(RESTARTS), "restarts"},
+        {"patience-epochs", ONLY(PLATEAU), "plateau"},
+        {"cooldown-epochs", ONLY(PLATEAU), "plateau"},
+        {"plateau-threshold", ONLY(PLATEAU), "plateau"},
+        {"max-momentum", ONLY(ONECYCLE), "onecycle"},
+        {"base-momentum", ONLY(ONECYCLE), "onecycle"},
+        {"min-lr",
+         ONLY(COSINE) | ONLY(LINEAR) | ONLY(ONECYCLE) | ONLY(POLYNOMIAL) |
+             ONLY(RESTARTS) | ONLY(PLATEAU),
+         "cosine, linear, onecycle, polynomial, restarts, plateau"},
+        {"warmup-prefix",
+         ONLY(STEP) | ONLY(MULTISTEP) | ONLY(EXPONENTIAL) | ONLY(RESTARTS),
+         "step, multistep, exponential, restarts"},
+        {"lr-warmup-method", ~ONLY(ONECYCLE), "others than onecycle"},
+    };
+    char why[128];
+    int rc = OPTS_GO;
+
+    for (size_t i = 0; rc == OPTS_GO && i < sizeof(row) / sizeof(row[0]); i++) {
+        snprintf(why, sizeof(why), "only with --sched %s", row[i].why);
+        rc = opts_only(o, row[i].name, row[i].with >> s->sched & 1, why);
+    }
+    if (rc != OPTS_GO || s->sched != SCHED_PLATEAU || !s->no_val)
+        return rc;
+    opt_complain(o, "--sched plateau goes by evaluations, and --no-val is "
+                    "given");
+    return EXIT_USAGE;
+}
+
 /* Each row: an option, whether it has an effect, and why not. */
 int recipe_check(const struct opts *o, const struct settings *s)
 {
-    bool curve = s->sched == SCHED_COSINE || s->sched == SCHED_LINEAR ||
-                 s->sched == SCHED_ONECYCLE;
     unsigned uses = optimizer(s)->uses;
     bool mixes = s->mixup > 0 || s->cutmix > 0;
     bool warm = s->warmup_epochs > 0 || s->sched == SCHED_ONECYCLE;
@@ -53,10 +97,13 @@ int recipe_check(const struct opts *o, const struct settings *s)
         {"mixup-switch-prob", s->mixup > 0 && s->cutmix > 0,
          "only with --mixup and --cutmix"},
         {"bce-target-thresh", s->bce_loss, "there is no --bce-loss"},
-        {"decay-epochs", s->sched == SCHED_STEP, "only with --sched step"},
-        {"decay-rate", s->sched == SCHED_STEP, "only with --sched step"},
-        {"min-lr", curve, "only with --sched cosine, linear, onecycle"},
         {"warmup-lr", warm, "there are no --warmup-epochs"},
+        {"lr-warmup-decay", warm, "there are no --warmup-epochs"},
+        {"lr-warmup-decay", !opts_given(o, "warmup-lr"),
+         "--warmup-lr is given"},
+        {"lr-warmup-method", s->warmup_epochs > 0,
+         "there are no --warmup-epochs"},
+        {"warmup-prefix", s->warmup_epochs > 0, "there are no --warmup-epochs"},
         {"lr-base", !opts_given(o, "lr"), "--lr is given"},
         {"lr-base-size", !opts_given(o, "lr"), "--lr is given"},
         {"batch-per-device", !opts_given(o, "batch-size"),
@@ -98,7 +145,7 @@ int recipe_check(const struct opts *o, const struct settings *s)
         if (rc != OPTS_GO)
             return rc;
     }
-    return check_policy(o, s);
+    return check_policy(o, s) == OPTS_GO ? check_schedule(o, s) : EXIT_USAGE;
 }
 
 /* Of all ranks, which may have different numbers. */
@@ -189,7 +236,12 @@ static struct ddp_schedule usual_schedule(const struct settings *s)
         [SCHED_STEP] = DDP_STEPPED,
         [SCHED_COSINE] = DDP_COSINE,
         [SCHED_LINEAR] = DDP_LINEAR,
-        [SCHED_ONECYCLE] = DDP_ONE_CYCLE};
+        [SCHED_ONECYCLE] = DDP_ONE_CYCLE,
+        [SCHED_MULTISTEP] = DDP_MULTISTEP,
+        [SCHED_EXPONENTIAL] = DDP_EXPONENTIAL,
+        [SCHED_POLYNOMIAL] = DDP_POLYNOMIAL,
+        [SCHED_RESTARTS] = DDP_RESTARTS,
+        [SCHED_PLATEAU] = DDP_PLATEAU};
     struct ddp_schedule usual;
 
     ddp_schedule_init(&usual, kind[s->sched], (double)s->epochs);
@@ -233,18 +285,47 @@ static struct ddp_optimizer choose_optimizer(const struct opts *o,
     return opt;
 }
 
+/* What the options of a schedule change in it; others keep its defaults. */
+static void choose_numbers(const struct opts *o, const struct settings *s,
+                           struct ddp_schedule *to)
+{
+    const struct {
+        const char *name;
+        double value, *at;
+    } row[] = {
+        {"warmup-lr", s->warmup_lr / s->lr, &to->warmup_factor},
+        {"lr-warmup-decay", s->warmup_decay, &to->warmup_factor},
+        {"decay-epochs", s->decay_epochs, &to->every},
+        {"decay-rate", s->decay_rate, &to->gamma},
+        {"lr-power", s->power, &to->power},
+        {"lr-cycle-mul", s->stretch, &to->stretch},
+        {"plateau-threshold", s->plateau_threshold, &to->threshold},
+        {"max-momentum", s->max_momentum, &to->max_momentum},
+        {"base-momentum", s->base_momentum, &to->base_momentum},
+        {"min-lr", s->min_lr / s->lr, &to->final_factor},
+    };
+
+    for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++)
+        if (opts_have(o, row[i].name))
+            *row[i].at = row[i].value;
+}
+
 static struct ddp_schedule choose_schedule(const struct opts *o,
                                            const struct settings *s)
 {
     struct ddp_schedule schedule = usual_schedule(s);
 
     schedule.warmup = s->warmup_epochs;
-    if (opts_given(o, "warmup-lr"))
-        schedule.warmup_factor = s->warmup_lr / s->lr;
-    schedule.every = s->decay_epochs;
-    schedule.gamma = s->decay_rate;
-    if (opts_given(o, "min-lr"))
-        schedule.final_factor = s->min_lr / s->lr;
+    schedule.warmup_steady = s->warmup_method == WARMUP_CONSTANT;
+    schedule.warmup_prefix = s->warmup_prefix;
+    choose_numbers(o, s, &schedule);
+    for (int i = 0; i < DDP_MILESTONES && s->milestones[0]; i++)
+        schedule.milestones[i] = i < OPT_WIDTHS_MAX ? s->milestones[i] : 0;
+    if (opts_have(o, "patience-epochs"))
+        schedule.patience = (int)s->plateau_patience;
+    schedule.cooldown = (int)s->cooldown;
+    if (opts_have(o, "max-momentum") && s->max_momentum == 0)
+        schedule.base_momentum = 0;
     return schedule;
 }
 
