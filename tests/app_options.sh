@@ -90,8 +90,8 @@ refuses "--lr-power has no effect.*--sched polynomial" "a power of none" \
     train "$tmp" --lr-scheduler steplr --lr-power 2
 refuses "--sched plateau goes by evaluations" "a plateau of no evaluations" \
     train "$tmp" --sched plateau --no-val
-refuses "--momentum has no effect" "momentum of plain SGD" \
-    train "$tmp" --opt sgd --momentum 0.9
+refuses "--momentum has no effect" "momentum of Adam" \
+    train "$tmp" --opt adam --momentum 0.9
 refuses "--decay-rate has no effect.*--sched step" "a step's rate for cosine" \
     train "$tmp" --decay-rate 0.5
 refuses "--lr-base has no effect.*--lr is given" "a base rate with a rate" \

@@ -183,6 +183,7 @@ CLEANFILES += %D%/dummy/runtime/device_rows.h
 %C%_test_split_LDADD = $(APPS_COMMON) $(LDADD)
 
 %C%_fuzz_options_SOURCES = %D%/fuzz_options.c apps/imagenet/names.c \
+    apps/imagenet/foreign.c \
     apps/imagenet/names.h apps/imagenet/options.c apps/imagenet/options.h \
     apps/imagenet/options_optim.c apps/imagenet/options_optim.h \
     apps/imagenet/options_rows.h
@@ -232,6 +233,7 @@ dist_check_SCRIPTS = \
     %D%/app_memory.sh \
     %D%/app_named.sh \
     %D%/app_options.sh \
+    %D%/app_recipes.sh \
     %D%/app_pages.sh \
     %D%/app_predict.sh \
     %D%/app_peers.sh \

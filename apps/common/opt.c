@@ -14,8 +14,10 @@
 #include "common/opt_nearest.h"
 #include "common/opt_value.h"
 
-/* Codes of long options for getopt: rows, then their aliases, then help. */
+/* Codes of long options for getopt: rows, then their aliases, help, then names
+ * of other programs. */
 enum { CODE_ROW = 256, CODE_ALIAS = CODE_ROW + OPT_MAX, CODE_HELP = 1024 };
+enum { CODE_FOREIGN = 2048, FOREIGN_MAX = 128 };
 
 const struct opt *opt_at(const struct opt_command *cmd, int i)
 {
@@ -91,9 +93,24 @@ void opts_free(struct opts *o)
 
 /* The arguments of getopt_long(), built from the table. */
 struct getopt_tables {
-    struct option longs[2 * OPT_MAX + 2];
+    struct option longs[2 * OPT_MAX + FOREIGN_MAX + 2];
     char letters[3 * OPT_MAX + 8];
 };
+
+/* What is refused is so with or without a value. */
+static int foreign_longs(const struct opt_foreign *f, struct option *longs)
+{
+    int n = 0;
+
+    for (; f && f[n].name && n < FOREIGN_MAX; n++)
+        longs[n] =
+            (struct option){f[n].name,
+                            f[n].why                     ? optional_argument
+                            : f[n].option && !f[n].value ? required_argument
+                                                         : no_argument,
+                            NULL, CODE_FOREIGN + n};
+    return n;
+}
 
 static void getopt_tables(const struct opt_command *cmd,
                           struct getopt_tables *t)
@@ -113,6 +130,7 @@ static void getopt_tables(const struct opt_command *cmd,
         if (r->letter)
             s += sprintf(s, "%c%s", r->letter, arg ? ":" : "");
     }
+    n += foreign_longs(cmd->foreign, t->longs + n);
     t->longs[n++] = (struct option){"help", no_argument, NULL, CODE_HELP};
     t->longs[n] = (struct option){0};
 }
@@ -205,10 +223,66 @@ static int set_presets(struct opts *o)
     return OPTS_GO;
 }
 
-static int parse_one(struct opts *o, const struct getopt_tables *t, int code,
-                     const char *arg)
+/* "0.08 1.0" is "0.08,1.0": numbers that follow that of a list, up to as many
+ * as it has.  The result is to be freed; NULL: no memory. */
+static char *gather_numbers(const struct opt *r, const char *first, int argc,
+                            char **argv)
 {
-    int i;
+    int most = r->kind == OPT_WIDTHS ? OPT_WIDTHS_MAX : r->count;
+    char *all = strdup(first), *more, *end;
+
+    for (int n = 1; all && n < most && optind < argc; n++) {
+        if (strchr(first, ',') || !*argv[optind] ||
+            (strtod(argv[optind], &end), *end))
+            break;
+        if (asprintf(&more, "%s,%s", all, argv[optind]) < 0)
+            more = NULL;
+        free(all);
+        all = more;
+        optind++;
+    }
+    return all;
+}
+
+static int set_given(struct opts *o, int i, int argc, char **argv)
+{
+    const struct opt *r = opt_at(o->cmd, i);
+    char *all;
+    int rc;
+
+    o->given[i] = true;
+    if (r->kind != OPT_FLOATS && r->kind != OPT_WIDTHS)
+        return opt_set(o, r, optarg);
+    if (!(all = gather_numbers(r, optarg, argc, argv)))
+        return EXIT_MEMORY;
+    rc = opt_set(o, r, all);
+    free(all);
+    return rc;
+}
+
+static int set_foreign(struct opts *o, const struct opt_foreign *f, int argc,
+                       char **argv)
+{
+    int i = f->option ? opt_index(o->cmd, f->option) : -1;
+
+    if (f->why) {
+        opt_complain(o, "--%s: %s", f->name, f->why);
+        return EXIT_USAGE;
+    }
+    if (i < 0)
+        return OPTS_GO;
+    if (!f->value)
+        return set_given(o, i, argc, argv);
+    if (o->given[i])
+        return OPTS_GO;
+    o->given[i] = true;
+    return opt_set(o, opt_at(o->cmd, i), f->value);
+}
+
+static int parse_one(struct opts *o, const struct getopt_tables *t, int code,
+                     int at, int argc, char **argv)
+{
+    const char *arg = argv[at];
 
     if (code == 1)
         return set_plain(o, optarg);
@@ -224,11 +298,14 @@ static int parse_one(struct opts *o, const struct getopt_tables *t, int code,
         complain_unknown(o, t, arg);
         return EXIT_USAGE;
     }
-    i = code >= CODE_ALIAS ? code - CODE_ALIAS
-        : code >= CODE_ROW ? code - CODE_ROW
-                           : row_of_letter(o->cmd, code);
-    o->given[i] = true;
-    return opt_set(o, opt_at(o->cmd, i), optarg);
+    if (code >= CODE_FOREIGN)
+        return set_foreign(o, &o->cmd->foreign[code - CODE_FOREIGN], argc,
+                           argv);
+    return set_given(o,
+                     code >= CODE_ALIAS ? code - CODE_ALIAS
+                     : code >= CODE_ROW ? code - CODE_ROW
+                                        : row_of_letter(o->cmd, code),
+                     argc, argv);
 }
 
 int opts_parse(struct opts *o, const struct opt_command *cmd, void *values,
@@ -248,7 +325,7 @@ int opts_parse(struct opts *o, const struct opt_command *cmd, void *values,
 
         if ((code = getopt_long(argc, argv, t.letters, t.longs, NULL)) == -1)
             break;
-        if ((rc = parse_one(o, &t, code, argv[at])) != OPTS_GO)
+        if ((rc = parse_one(o, &t, code, at, argc, argv)) != OPTS_GO)
             return rc;
     }
     for (; optind < argc; optind++)

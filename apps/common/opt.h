@@ -51,6 +51,7 @@ struct opt {
                                    those that completions offer */
     const struct opt_word *also; /* of a choice: more words, ended by NULL */
     bool of_network;             /* opts_load() takes it over */
+    bool of_run;                 /* opts_configure() leaves it alone */
     const char *help;
     void (*more)(char *text, size_t size); /* the end of help, or NULL */
 };
@@ -60,11 +61,22 @@ struct opt_group {
     const struct opt *opt; /* ended by a row without name */
 };
 
+/* A name that other programs have for an option, or that is no option here. */
+struct opt_foreign {
+    const char *name;
+    const char *option; /* that it means; NULL: none */
+    const char *value;  /* it takes no value, and means this one unless another
+                           is given */
+    const char *why;    /* no option: a sentence on what there is instead; NULL:
+                           what it asks for is always so, and it takes no value */
+};
+
 struct opt_command {
     const char *name;                     /* "imagenet train" */
     const char *about;                    /* for --help */
     const char *plain;                    /* option meant by a plain argument */
     const struct opt_group *const *group; /* ended by NULL */
+    const struct opt_foreign *foreign;    /* ended by NULL; or NULL */
 };
 
 /* One parsed command line. */
@@ -72,7 +84,7 @@ struct opts {
     const struct opt_command *cmd;
     void *values;
     bool given[OPT_MAX];  /* on the command line */
-    bool loaded[OPT_MAX]; /* from a file: opts_load() */
+    bool loaded[OPT_MAX]; /* from a file: opts_load(), opts_configure() */
 };
 
 enum { OPTS_GO = -1 };
@@ -88,7 +100,7 @@ int opts_parse(struct opts *o, const struct opt_command *cmd, void *values,
 /* Was the option on the command line? */
 bool opts_given(const struct opts *o, const char *name);
 
-/* Was it there, or in a file that opts_load() read? */
+/* Was it there, or in a file that was read? */
 bool opts_have(const struct opts *o, const char *name);
 
 /* Complain, and return exit code 2, if the option was given although it has no

@@ -58,3 +58,88 @@ int opts_load(struct opts *o, const char *path)
     fclose(f);
     return rc;
 }
+
+/* ---- recipes ------------------------------------------------------------ */
+
+static char *print_value(const struct opts *o, const struct opt *r)
+{
+    char *text = NULL;
+    size_t size;
+    FILE *f = open_memstream(&text, &size);
+
+    if (!f)
+        return NULL;
+    opt_print_value(r, o->values, f);
+    return fclose(f) == 0 ? text : NULL;
+}
+
+/* A value that is the default says nothing: records of runs have all. */
+static int take_value(struct opts *o, int i, const char *text)
+{
+    const struct opt *r = opt_at(o->cmd, i);
+    char *before = print_value(o, r);
+    int rc = OPTS_GO;
+
+    if (!before)
+        return EXIT_MEMORY;
+    if (strcmp(before, text) != 0) {
+        rc = opt_set(o, r, text);
+        o->loaded[i] = rc == OPTS_GO;
+    }
+    free(before);
+    return rc;
+}
+
+static int index_of(const struct opt_command *cmd, const char *name)
+{
+    const struct opt *r;
+
+    for (int i = 0; (r = opt_at(cmd, i)); i++)
+        if (!strcmp(r->name, name) || (r->alias && !strcmp(r->alias, name)))
+            return i;
+    return -1;
+}
+
+static int configure_line(struct opts *o, char *line)
+{
+    char *eq = strstr(line, " =");
+    int i;
+
+    line[strcspn(line, "\n")] = 0;
+    if (!*line || *line == '#')
+        return OPTS_GO;
+    if (!eq || (eq[2] && eq[2] != ' ')) {
+        opt_complain(o, "'%s' is not NAME = VALUE", line);
+        return EXIT_USAGE;
+    }
+    *eq = 0;
+    if ((i = index_of(o->cmd, line)) < 0) {
+        opt_complain(o, "there is no option --%s", line);
+        return EXIT_USAGE;
+    }
+    if (!eq[2] || !eq[3] || opt_at(o->cmd, i)->of_run || o->given[i])
+        return OPTS_GO;
+    return take_value(o, i, eq + 3);
+}
+
+int opts_configure(struct opts *o, const char *path)
+{
+    FILE *f = app_open_text(path);
+    char *line = NULL;
+    size_t room = 0;
+    int rc = OPTS_GO, number = 0;
+
+    if (!f) {
+        opt_complain(o, "%s: %s", path, strerror(errno));
+        return EXIT_USAGE;
+    }
+    while (rc == OPTS_GO && getline(&line, &room, f) > 0) {
+        rc = configure_line(o, line);
+        number++;
+    }
+    if (rc != OPTS_GO)
+        opt_complain(o, "the option above is in line %d of %s", number, path);
+    free(line);
+    fclose(f);
+    return rc;
+}

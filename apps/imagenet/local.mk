@@ -32,6 +32,7 @@ bin_imagenet_SOURCES = \
     %D%/eval.h \
     %D%/export.c \
     %D%/export.h \
+    %D%/foreign.c \
     %D%/html.c \
     %D%/html.h \
     %D%/infer.c \
@@ -98,7 +99,8 @@ bin_imagenet_SOURCES = \
     %D%/weights_settings.c \
     %D%/weights_settings.h
 bin_imagenet_CPPFLAGS = $(APPS_CPPFLAGS) $(HWLOC_CFLAGS) -Iapps/imagenet \
-    -DBUILT_WITH_MPI='"$(MPI_VERSION)"'
+    -DBUILT_WITH_MPI='"$(MPI_VERSION)"' \
+    -DDDP_RECIPES='"$(recipesdir)"'
 bin_imagenet_LDADD = $(APPS_COMMON) libddp.la $(JPEG_LIBS) $(JANSSON_LIBS) \
     $(HWLOC_LIBS)
 

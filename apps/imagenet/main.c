@@ -163,6 +163,8 @@ static int run_command(const struct command *c, int argc, char **argv)
     app_start(c->options->name);
     rc = opts_parse(&o, c->options, &s, argc - skip, argv + skip);
     if (rc == OPTS_GO)
+        rc = setup_config(&o, &s);
+    if (rc == OPTS_GO)
         rc = setup_storage(&s);
     if (rc == OPTS_GO)
         rc = setup_named(&s);

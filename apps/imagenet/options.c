@@ -17,6 +17,10 @@ static const char *const filters[] = {"model", "bilinear", "bicubic", NULL};
 static const char *const train_filters[] = {
     "same", "bilinear", "bicubic", "box", "hamming", "lanczos", "random", NULL};
 static const char *const augments[] = {"none", "random", "shift", NULL};
+static const struct opt_word dtype_words[] = {
+    {"float32", "f32"}, {"bfloat16", "bf16"}, {"float16", "f16"}, {NULL, NULL}};
+static const struct opt_word optimizer_words[] = {{"sgd_nesterov", "nesterov"},
+                                                  {NULL, NULL}};
 static const char *const schedules[] = {
     "constant",    "step",       "cosine",   "linear",  "onecycle", "multistep",
     "exponential", "polynomial", "restarts", "plateau", NULL};
@@ -146,6 +150,10 @@ static const struct opt_group images = {
             "side of the square input of the network, in pixels [that of the "
             "model; 32 for CIFAR's files, 28 for MNIST's]",
             .of_network = true),
+        INT("val-crop-size", val_size, "0", 0, 4096,
+            "side of the images of evaluation; 0: --img-size, with which "
+            "weights are trained and which they carry",
+            .of_network = true),
         INT("val-resize-size", resize, "0", 0, 8192,
             "short side before the centre crop; 0 means that of the model, "
             "with an --img-size 8/7 of it; --img-size for CIFAR's and MNIST's "
@@ -249,7 +257,7 @@ static const struct opt_group augmentation = {
                "widths of the hidden layers of mlp", .of_network = true),      \
         CHOICE("dtype", dtype, "TYPE", "f32", dtypes,                          \
                "type of the activations; weights are always f32",              \
-               .of_network = true)
+               .of_network = true, .also = dtype_words)
 
 static const struct opt_group network = {
     "Network",
@@ -312,7 +320,8 @@ static const struct opt_group optimizer = {
     "Optimizer",
     (const struct opt[]){
         CHOICE_OF("opt", opt, "NAME", "momentum", options_optimizer,
-                  "update rule"),
+                  "update rule; sgd with a --momentum is momentum",
+                  .also = optimizer_words),
         NUM("lr", lr, NULL, 1e-30, 1e6,
             "learning rate [--lr-base for the batch size]"),
         NUM("lr-base", lr_base, NULL, 1e-30, 1e6,
@@ -323,10 +332,10 @@ static const struct opt_group optimizer = {
             "batch size that --lr-base is for"),
         NUM("momentum", momentum, "0.9", 0, 1, "momentum of",
             .more = options_momentum_users),
-        LIST("opt-betas", betas, 2, "X,X", "0.9,0.999", 1e-9, 1, "betas of",
+        LIST("opt-betas", betas, 2, "X,X", "0.9,0.999", 1e-9, 1,
+             "betas, of which rmsprop and adadelta use the second, of",
              .more = options_beta_users),
-        NUM("opt-eps", eps, "1e-8", 1e-30, 1, "epsilon of",
-            .more = options_eps_users),
+        NUM("opt-eps", eps, "1e-8", 1e-30, 1, "epsilon of", .more = options_eps_users),
         NUM("drop", drop, "-1", -1, 0.99,
             "dropout probability; -1 means the network's default"),
         NUM("drop-path", drop_path, "-1", -1, 0.99,
@@ -439,7 +448,17 @@ static const struct opt_group output = {
         TEXT("output", output, "DIR", NULL,
              "folder of the run: config.txt, classes.txt, run.json, log.txt, "
              "metrics.jsonl, summary.csv, checkpoints in ckpt/, and at the end "
-             "weights.safetensors [runs/MODEL-DATE-TIME]"),
+             "weights.safetensors [runs/MODEL-DATE-TIME]",
+             .of_run = true),
+        TEXT("config", config, "FILE", NULL,
+             "take options that are not given from a recipe, or from the "
+             "config.txt of a run: lines NAME = VALUE; also the name of a "
+             "recipe that is installed, such as resnet50",
+             .of_run = true),
+        FLAG("dry-run", dry_run,
+             "check all options, open the data, build the network, print the "
+             "options as they are resolved, and end",
+             .of_run = true),
         INT("eval-every", eval_every, "1", 1, 1e9,
             "evaluate every N epochs, and at the end", .alias = "val-interval"),
         TIME("time-limit", time_limit, NULL,
@@ -483,13 +502,15 @@ static const struct opt_group checkpoints = {
     (const struct opt[]){
         TEXT("resume", resume, "auto|none|DIR", "auto",
              "resume from the newest checkpoint in --output, if any; from "
-             "none; or from the newest in another run's folder"),
+             "none; or from the newest in another run's folder",
+             .of_run = true),
         TEXT(
             "resume-with", resume_with, "CHANGED,...", NULL,
             "options that differ from those of the run to resume, such as "
             "epochs, batch, lr, data, val, augmentation: continue with the new "
             "values, and record that in the checkpoints. The weights are those "
-            "of a new run"),
+            "of a new run",
+            .of_run = true),
         TEXT("ckpt-every", ckpt_every, "TIME|Nit|Nep|none", "10m",
              "interval between checkpoints, in s, m, h, steps (it) or epochs "
              "(ep); in addition, one is written at the end and after the best "
@@ -592,6 +613,7 @@ const struct opt_command train_command = {
                                           &network, &start, &length, &optimizer,
                                           &schedule, &output, &tracing,
                                           &checkpoints, &devices, NULL},
+    .foreign = train_foreign,
 };
 
 const struct opt_command eval_command = {

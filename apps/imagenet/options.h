@@ -14,7 +14,7 @@ struct settings {
     /* data */
     char *data, *val_data;
     int split;
-    int64_t img_size, resize, shift, max_pixels;
+    int64_t img_size, val_size, resize, shift, max_pixels;
     double area[2], ratio[2], vflip, jitter[4], jitter_share;
     double grayscale, blur, crop_pct;
     double erase, mean[3], std[3], max_bad, val_split;
@@ -48,6 +48,8 @@ struct settings {
     /* output */
     char *output;
     int64_t eval_every, log_every, trace;
+    char *config;
+    bool dry_run;
     char *resume, *resume_with, *ckpt_every, *graph;
     int64_t keep_last, save_every, ckpt_failures;
     bool no_val, plot, quiet, verbose, weight_norm;
@@ -91,6 +93,10 @@ enum { FILTER_MODEL, FILTER_BILINEAR, FILTER_BICUBIC };
 /* Beyond the first, enum ddp_interpolation. */
 enum { TRAIN_FILTER_SAME };
 enum { FORMAT_TEXT, FORMAT_CSV, FORMAT_JSONL };
+
+/* In foreign.c: of train_command; a name of ours for a network. */
+extern const struct opt_foreign train_foreign[];
+const char *foreign_model(const char *name);
 
 extern const struct opt_command train_command, eval_command, infer_command;
 extern const struct opt_command export_command, inspect_command;

@@ -52,7 +52,7 @@ void options_momentum_users(char *text, size_t size)
 void options_beta_users(char *text, size_t size)
 {
     text[0] = '\0';
-    put_optimizers(text, size, DDP_USES_BETA1, 0);
+    put_optimizers(text, size, DDP_USES_BETA1 | DDP_USES_BETA2, 0);
 }
 
 void options_eps_users(char *text, size_t size)

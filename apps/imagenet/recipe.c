@@ -76,19 +76,40 @@ static int check_schedule(const struct opts *o, const struct settings *s)
     return EXIT_USAGE;
 }
 
-/* Each row: an option, whether it has an effect, and why not. */
-int recipe_check(const struct opts *o, const struct settings *s)
+/* torch.optim.SGD has a momentum. */
+static void choose_sgd(const struct opts *o, struct settings *s)
 {
-    unsigned uses = optimizer(s)->uses;
+    if (s->opt == DDP_SGD && opts_have(o, "momentum") && s->momentum > 0)
+        s->opt = DDP_MOMENTUM;
+}
+
+/* What is given goes before what a file has instead of it. */
+static void prefer_given(const struct opts *o, struct settings *s)
+{
+    bool base = opts_given(o, "lr-base") || opts_given(o, "lr-base-size");
+
+    if (base && !opts_given(o, "lr"))
+        s->lr = 0;
+    if (opts_given(o, "epochs") && !opts_given(o, "steps"))
+        s->steps = 0;
+    if (opts_given(o, "batch-size") && !opts_given(o, "batch-per-device"))
+        s->batch_per_device = 0;
+}
+
+/* Each row: an option, whether it has an effect, and why not. */
+static int check_effects(const struct opts *o, const struct settings *s)
+{
     bool mixes = s->mixup > 0 || s->cutmix > 0;
     bool warm = s->warmup_epochs > 0 || s->sched == SCHED_ONECYCLE;
+    unsigned uses = optimizer(s)->uses;
     const struct {
         const char *name;
         bool holds;
         const char *why;
     } row[] = {
         {"momentum", uses & DDP_USES_MOMENTUM, "see --opt"},
-        {"opt-betas", uses & DDP_USES_BETA1, "the optimizer has no betas"},
+        {"opt-betas", uses & (DDP_USES_BETA1 | DDP_USES_BETA2),
+         "the optimizer has no betas"},
         {"opt-eps", uses & DDP_USES_EPS, "the optimizer has no epsilon"},
         {"decay-all", s->weight_decay > 0, "--weight-decay is 0"},
         {"clip-mode", opts_given(o, "clip-grad"), "there is no --clip-grad"},
@@ -146,6 +167,13 @@ int recipe_check(const struct opts *o, const struct settings *s)
             return rc;
     }
     return check_policy(o, s) == OPTS_GO ? check_schedule(o, s) : EXIT_USAGE;
+}
+
+int recipe_check(const struct opts *o, struct settings *s)
+{
+    choose_sgd(o, s);
+    prefer_given(o, s);
+    return check_effects(o, s);
 }
 
 /* Of all ranks, which may have different numbers. */
@@ -256,7 +284,7 @@ int recipe_resolve(const struct opts *o, struct settings *s, ddp_t *ddp,
     if (rc != OPTS_GO)
         return rc;
     resolve_lr(s);
-    if (!opts_given(o, "warmup-epochs"))
+    if (!opts_have(o, "warmup-epochs"))
         s->warmup_epochs = usual_schedule(s).warmup;
     return OPTS_GO;
 }
@@ -270,11 +298,11 @@ static struct ddp_optimizer choose_optimizer(const struct opts *o,
     opt.lr = (float)s->lr;
     if (optimizer(s)->uses & DDP_USES_MOMENTUM)
         opt.momentum = (float)s->momentum;
-    if (opts_given(o, "opt-betas")) {
+    if (opts_have(o, "opt-betas")) {
         opt.beta1 = (float)s->betas[0];
         opt.beta2 = (float)s->betas[1];
     }
-    if (opts_given(o, "opt-eps"))
+    if (opts_have(o, "opt-eps"))
         opt.eps = (float)s->eps;
     opt.weight_decay = (float)s->weight_decay;
     opt.decay_all = s->decay_all;

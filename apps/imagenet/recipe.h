@@ -8,8 +8,9 @@
 
 #include "options.h"
 
-/* Refuse options that have no effect with the others. */
-int recipe_check(const struct opts *o, const struct settings *s);
+/* Refuse options that have no effect with the others, and settle those that
+ * mean the same. */
+int recipe_check(const struct opts *o, struct settings *s);
 
 /* Fill in what was left to be derived: devices, batch, lanes, lr, epochs. Every
  * rank calls it.  OPTS_GO or the exit code. */

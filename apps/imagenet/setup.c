@@ -14,6 +14,7 @@
 #include "common/app_fail.h"
 #include "common/app_log.h"
 #include "common/app_peer.h"
+#include "common/opt_file.h"
 #include "common/opt_value.h"
 #include "options.h"
 #include "setup.h"
@@ -24,10 +25,28 @@ static const char *model_word(const void *arg, int i)
     return ddp_model_name(i);
 }
 
-int setup_check_model(const struct opts *o, const struct settings *s)
+/* timm's names of torchvision's networks. */
+static int rename_model(struct settings *s)
+{
+    const char *name = foreign_model(s->model);
+    char *copy;
+
+    if (name == s->model)
+        return OPTS_GO;
+    if (!(copy = strdup(name)))
+        return app_exit_code(DDP_ENOMEM);
+    free(s->model);
+    s->model = copy;
+    return OPTS_GO;
+}
+
+int setup_check_model(const struct opts *o, struct settings *s)
 {
     const char *name;
+    int rc = rename_model(s);
 
+    if (rc != OPTS_GO)
+        return rc;
     for (int i = 0; (name = ddp_model_name(i)); i++)
         if (!strcmp(s->model, name))
             return opts_only(o, "hidden", !strcmp(name, "mlp"),
@@ -194,9 +213,11 @@ static double decimal(float x)
 
 /* What that has come to, to be recorded. */
 static void take_view(const struct opts *o, struct settings *s,
-                      const struct ddp_image_options *i, const ddp_dataset_t *d)
+                      enum ddp_split split, const struct ddp_image_options *i,
+                      const ddp_dataset_t *d)
 {
-    s->img_size = ddp_dataset_shape(d).h;
+    if (split == DDP_TRAIN || !s->val_size)
+        s->img_size = ddp_dataset_shape(d).h;
     if (i->augment == DDP_AUGMENT_NONE || s->train_filter == TRAIN_FILTER_SAME)
         s->interpolation =
             i->interpolation == DDP_BICUBIC ? FILTER_BICUBIC : FILTER_BILINEAR;
@@ -240,6 +261,8 @@ static void image_options(const struct opts *o, const struct settings *s,
 
     ddp_image_options_init(i);
     choose_view(o, s, i);
+    if (split != DDP_TRAIN && s->val_size)
+        i->size = (int)s->val_size;
     i->upright = s->upright;
     i->max_pixels = s->max_pixels;
     i->max_bad = s->max_bad;
@@ -292,7 +315,7 @@ int setup_data(const struct opts *o, struct settings *s, enum ddp_split split,
     image_options(o, s, split, &images);
     if (!(*d = ddp_dataset_open(s->data, split, &images)))
         return app_fail(ddp_errcode());
-    take_view(o, s, &images, *d);
+    take_view(o, s, split, &images, *d);
     return check_classes(*d);
 }
 
@@ -310,7 +333,7 @@ int setup_part(const struct opts *o, struct settings *s, enum ddp_split part,
                           s->val_split, (uint64_t)s->seed);
     if (!*d)
         return app_fail(ddp_errcode());
-    take_view(o, s, &images, *d);
+    take_view(o, s, part, &images, *d);
     return check_classes(*d);
 }
 
@@ -406,7 +429,7 @@ int setup_images(const struct opts *o, struct settings *s,
     images.max_bad = 1; /* each is reported, and the caller counts them */
     if (!(*d = ddp_dataset_images(path, n, &images)))
         return app_fail(ddp_errcode());
-    take_view(o, s, &images, *d);
+    take_view(o, s, DDP_VAL, &images, *d);
     return OPTS_GO;
 }
 
@@ -440,6 +463,23 @@ int setup_named(struct settings *s)
     s->data = data;
     s->data_config = NULL;
     return OPTS_GO;
+}
+
+int setup_config(struct opts *o, const struct settings *s)
+{
+    char *installed;
+    int rc;
+
+    if (!s->config)
+        return OPTS_GO;
+    if (strchr(s->config, '/') || access(s->config, F_OK) == 0)
+        return opts_configure(o, s->config);
+    if (asprintf(&installed, "%s/%s.conf", DDP_RECIPES, s->config) < 0)
+        return app_exit_code(DDP_ENOMEM);
+    rc =
+        opts_configure(o, access(installed, F_OK) == 0 ? installed : s->config);
+    free(installed);
+    return rc;
 }
 
 int setup_devices(const struct settings *s, ddp_t **ddp)

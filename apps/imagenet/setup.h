@@ -8,8 +8,9 @@
 
 #include "options.h"
 
-/* Refuse an unknown model: OPTS_GO, or exit code 2 after a message. */
-int setup_check_model(const struct opts *o, const struct settings *s);
+/* Refuse an unknown model, and give one of another name ours: OPTS_GO, or an
+ * exit code after a message. */
+int setup_check_model(const struct opts *o, struct settings *s);
 
 /* The network; NULL after a failure of the library. */
 ddp_chain_t *setup_model(const struct settings *s);
@@ -53,6 +54,9 @@ int setup_storage(const struct settings *s);
 /* If --data is a name of --data-config: from now on it is where that is.  The
  * exit code, or OPTS_GO. */
 int setup_named(struct settings *s);
+
+/* Take options that were not given from --config; its exit code, or OPTS_GO. */
+int setup_config(struct opts *o, const struct settings *s);
 
 /* Start the devices; its exit code, or OPTS_GO and *ddp. */
 int setup_devices(const struct settings *s, ddp_t **ddp);

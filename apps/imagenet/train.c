@@ -354,6 +354,21 @@ static int make_trainer(struct run *r)
     return OPTS_GO;
 }
 
+/* --dry-run: what make_trainer() would use, without memory for it. */
+static int print_run(struct run *r)
+{
+    struct ddp_train_config cfg;
+    int rc = setup_network(r->set, &r->chain);
+
+    if (rc != OPTS_GO)
+        return rc;
+    recipe_config(r->opts, r->set, &cfg);
+    if ((rc = ddp_train_config_resolve(&cfg, r->ddp, r->data)) < 0)
+        return app_fail(rc);
+    opts_save(r->opts, stdout);
+    return 0;
+}
+
 static int prepare_run(struct run *r)
 {
     struct settings *s = r->set;
@@ -369,8 +384,11 @@ static int prepare_run(struct run *r)
         (rc = setup_devices(s, &r->ddp)) != OPTS_GO)
         return rc;
     interrupt_catch((unsigned)r->set->grace);
-    if ((rc = recipe_resolve(r->opts, s, r->ddp, r->data)) != OPTS_GO ||
-        (rc = board_open(r->opts, s, &r->board)) != OPTS_GO ||
+    if ((rc = recipe_resolve(r->opts, s, r->ddp, r->data)) != OPTS_GO)
+        return rc;
+    if (s->dry_run)
+        return print_run(r);
+    if ((rc = board_open(r->opts, s, &r->board)) != OPTS_GO ||
         (rc = make_trainer(r)) != OPTS_GO)
         return rc;
     return prepare_output(r);

@@ -36,8 +36,9 @@ struct reading {
  * trained with. */
 static bool is_free(const char *name)
 {
-    static const char *const names[] = {"img-size", "val-resize-size",
-                                        "crop-pct", "upright", "dtype"};
+    static const char *const names[] = {"img-size",        "val-crop-size",
+                                        "val-resize-size", "crop-pct",
+                                        "upright",         "dtype"};
 
     for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
         if (!strcmp(name, names[i]))
