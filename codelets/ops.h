@@ -372,6 +372,8 @@ struct ddp__optim {
     int spans;
     const struct ddp__span *span; /* not owned */
     size_t begin;                 /* of the bucket, among all parameters */
+    float rate; /* times a step's learning rate; see engine/update.h */
+    bool part;  /* the spans are not all that are trained */
 };
 
 struct ddp__task;

@@ -1369,6 +1369,16 @@ int ddp_tensorboard_scalar(ddp_tensorboard_t *tb, const char *tag, int64_t step,
  * Errors   DDP_EIO: the folder or file cannot be written. */
 int ddp_tensorboard_status(const ddp_tensorboard_t *tb);
 
+/* Parameters that a trainer treats in a way of their own; see `groups`. */
+struct ddp_param_group {
+    const char *match;  /* a shell pattern of names, such as "*.bias"; one of
+                           layers, "layer1" or "features.[0-3]", stands for all
+                           parameters in them */
+    float lr;           /* times the learning rate; 0: frozen, see below */
+    float weight_decay; /* of all of them, norms and biases too; negative: the
+                           optimizer's */
+};
+
 struct ddp_train_config {
     size_t struct_size;
     enum ddp_loss_kind loss;
@@ -1442,6 +1452,18 @@ struct ddp_train_config {
     double mix_switch_prob; /* with both, of cutmix; default 0.5 */
     int64_t mix_off_epoch;  /* from this epoch on none are mixed; 0 (default):
                                never */
+    /* Of several groups that match a parameter the last one holds.  Frozen
+     * parameters keep their values: their gradients are not computed where a
+     * whole layer is frozen, nor those of what only frozen layers need.  Batch
+     * norm all of whose parameters are frozen uses its running statistics, as
+     * in evaluation, and these stay; layers before it must be frozen too.
+     * Not copied: both must outlive the trainer. */
+    const struct ddp_param_group *groups;
+    int group_count;
+    float layer_decay; /* the rate of each layer is so many times that of the
+                          layer after it, the last one's being lr; a layer is a
+                          child of the chain, or of a numbered list in it, with
+                          the norms that follow; 0 (default): 1 */
 };
 
 /* Fill in the defaults.  Of the optimizer there is none (its lr is -1): a

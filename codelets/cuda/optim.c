@@ -113,7 +113,8 @@ int ddp__cuda_optim(const struct ddp__task *t)
 
     set_rule(t, &p);
     set_buffers(t, &p);
-    p.half = ddp__cuda_copy_begin(t, DDP__OPTIM_W, &p.half_type);
+    if (!t->call->optim.part) /* the copy is of all weights */
+        p.half = ddp__cuda_copy_begin(t, DDP__OPTIM_W, &p.half_type);
     for (int i = 0; i < t->call->optim.spans && rc == 0;) {
         i = take_spans(t, i, &p);
         if (p.blocks)

@@ -290,6 +290,25 @@ static json_t *add_mix(json_t *settings, const struct ddp_train_config *c)
                       any ? (double)c->mix_off_epoch : 0);
 }
 
+/* Written where they are used, as above. */
+static json_t *add_groups(json_t *settings, const struct ddp_train_config *c)
+{
+    json_t *all = c->group_count ? json_array() : NULL;
+    int rc = 0;
+
+    for (int i = 0; i < c->group_count; i++)
+        rc |= json_array_append_new(
+            all, json_sprintf("%s: lr %.9g, weight_decay %.9g",
+                              c->groups[i].match, (double)c->groups[i].lr,
+                              (double)c->groups[i].weight_decay));
+    if (settings && rc == 0 &&
+        (!all || json_object_set_new(settings, "groups", all) == 0))
+        return add_number(settings, "layer_decay",
+                          c->layer_decay < 1 ? (double)c->layer_decay : 0);
+    json_decref(settings);
+    return NULL;
+}
+
 /* They decide which weights are the best ones. */
 static json_t *add_eval_data(json_t *settings, const ddp_dataset_t *d)
 {
@@ -319,7 +338,8 @@ static json_t *settings_json(const struct ddp__settings *s)
             "schedule", schedule_json(&c->schedule, s->steps), "data",
             data_json(s->data), "augmentation", augmentation_json(s->data)),
         c->drop_last);
-    return add_eval_data(add_mix(add_loss(all, c), c), c->eval_data);
+    all = add_groups(add_mix(add_loss(all, c), c), c);
+    return add_eval_data(all, c->eval_data);
 }
 
 int ddp__settings_json(const struct ddp__settings *s, json_t **out)

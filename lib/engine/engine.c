@@ -13,6 +13,7 @@
 #include "engine/loss_scaler.h"
 #include "engine/reduce.h"
 #include "engine/shard.h"
+#include "engine/update.h"
 #include "graph/params_bind.h"
 #include "runtime/cost.h"
 #include "runtime/devices.h"
@@ -182,28 +183,6 @@ static size_t state_len(const struct ddp__engine *e, int b)
            (size_t)ddp__optimizer_states(&e->optimizer);
 }
 
-static int prepare_optim(struct ddp__engine *e, int b)
-{
-    const struct ddp__bucket *k = &e->params->bucket[b];
-    size_t state = state_len(e, b);
-    struct ddp__call *c = &e->optim[b];
-
-    *c = (struct ddp__call){
-        .op = DDP__OP_OPTIM,
-        .cap = 1,
-        .buf = {[DDP__OPTIM_G] = vector_view(k->len, DDP_F32),
-                [DDP__OPTIM_W] = vector_view(k->len, DDP_F32),
-                [DDP__OPTIM_STATS] = vector_view(DDP__STATS, DDP_F64)},
-        .buffers = DDP__OPTIM_BUFFERS,
-        .optim = {e->optimizer, k->spans, k->span, 0},
-    };
-    if (state)
-        c->buf[DDP__OPTIM_STATE] = vector_view(state, DDP_F32);
-    if (e->optimizer.clip_norm > 0)
-        c->buf[DDP__OPTIM_NORM] = vector_view(DDP__NORMS, DDP_F64);
-    return ddp__call_prepare(e->ddp, c);
-}
-
 static int prepare_sqnorm(struct ddp__engine *e, int b)
 {
     const struct ddp__bucket *k = &e->params->bucket[b];
@@ -220,7 +199,8 @@ static int prepare_sqnorm(struct ddp__engine *e, int b)
                 [DDP__SQNORM_STATS] = vector_view(DDP__STATS, DDP_F64),
                 [DDP__SQNORM_NORM] = vector_view(DDP__NORMS, DDP_F64)},
         .buffers = DDP__SQNORM_BUFFERS,
-        .optim = {e->optimizer, k->spans, k->span, begin},
+        .optim = {e->optimizer, e->updates[b].spans, e->updates[b].span, begin,
+                  .rate = 1},
     };
     return ddp__call_prepare(e->ddp, c);
 }
@@ -246,7 +226,7 @@ static int make_update(struct ddp__engine *e)
     e->optimizer = *e->spec.optimizer;
     rc = ddp__shard_new(e);
     for (int b = 0; rc == 0 && b < e->params->buckets; b++)
-        if ((rc = make_state(e, b)) == 0 && (rc = prepare_optim(e, b)) == 0)
+        if ((rc = make_state(e, b)) == 0 && (rc = ddp__updates_new(e, b)) == 0)
             rc = prepare_sqnorm(e, b);
     ddp__handle_register(&e->norm, NULL, DDP__NORMS * sizeof(double));
     if (rc == 0 && e->spec.ema_decay > 0)
@@ -323,6 +303,12 @@ static int make_calls(struct ddp__engine *e)
     return rc;
 }
 
+/* Each parameter may have one of its own. */
+static size_t most_updates(const struct ddp__engine *e)
+{
+    return e->spec.rule ? (size_t)e->params->blocks * DDP_MAX_PARAMS : 0;
+}
+
 static int make_arrays(struct ddp__engine *e)
 {
     size_t buckets = (size_t)e->params->buckets + 1;
@@ -333,16 +319,16 @@ static int make_arrays(struct ddp__engine *e)
     e->state = calloc(buckets, sizeof(*e->state));
     e->state_memory = calloc(buckets, sizeof(*e->state_memory));
     e->merge_bucket = calloc(buckets, sizeof(*e->merge_bucket));
-    e->optim = calloc(buckets, sizeof(*e->optim));
+    e->updates = calloc(buckets, sizeof(*e->updates));
     e->sqnorm = calloc(buckets, sizeof(*e->sqnorm));
     e->owner = calloc(buckets, sizeof(*e->owner));
     e->result = calloc((size_t)e->spec.run_ahead + 1, sizeof(*e->result));
     e->reached = calloc(buckets, sizeof(*e->reached));
     e->agreed = calloc((size_t)e->spec.run_ahead + 1, sizeof(*e->agreed));
-    e->task_call =
-        calloc((size_t)e->graph->nodes + buckets, sizeof(*e->task_call));
+    e->task_call = calloc((size_t)e->graph->nodes + most_updates(e) + buckets,
+                          sizeof(*e->task_call));
     if (!e->lane || !e->grad_begun || !e->reached || !e->agreed || !e->state ||
-        !e->state_memory || !e->merge_bucket || !e->optim || !e->sqnorm ||
+        !e->state_memory || !e->merge_bucket || !e->updates || !e->sqnorm ||
         !e->owner || !e->result || !e->task_call)
         return ddp__fail(DDP_ENOMEM, "out of memory for an engine");
     ddp__reduce_owners(e);
@@ -421,8 +407,8 @@ static void free_buckets(struct ddp__engine *e)
     for (int b = 0; b < e->buckets; b++) {
         if (e->merge_bucket)
             ddp__call_release(&e->merge_bucket[b]);
-        if (e->optim)
-            ddp__call_release(&e->optim[b]);
+        if (e->updates)
+            ddp__updates_free(&e->updates[b]);
         if (e->sqnorm)
             ddp__call_release(&e->sqnorm[b]);
         if (e->state && e->state_memory) {
@@ -460,7 +446,7 @@ static void end_engine(struct ddp__engine *e)
     free(e->state);
     free(e->state_memory);
     free(e->merge_bucket);
-    free(e->optim);
+    free(e->updates);
     free(e->sqnorm);
     free(e->owner);
     free(e->keeper);

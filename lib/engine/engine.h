@@ -21,6 +21,7 @@ struct ddp__engine_spec {
     int ring;      /* input buffers of a lane: sub-batches read ahead */
     const struct ddp_optimizer *optimizer; /* NULL: weights are not updated */
     double ema_decay; /* of the averages of the weights; 0: no averages */
+    const struct ddp__rule *rule; /* of parameters: see update.h; or NULL */
     bool keep;   /* activations keep their memory until ddp__engine_rest() */
     bool shard;  /* the optimizer's state is divided among ranks */
     bool shared; /* all ranks run each step together, with some lanes each */
@@ -73,7 +74,8 @@ struct ddp__engine {
     float token_memory;
     struct ddp__call merge_stats, decide, end;
     struct ddp__call fence[DDP_MAX_BUFFERS];         /* by number of buffers */
-    struct ddp__call *merge_bucket, *optim, *sqnorm; /* by bucket */
+    struct ddp__call *merge_bucket, *sqnorm; /* by bucket */
+    struct ddp__updates *updates;            /* by bucket */
     int *owner;  /* by bucket: the worker it is merged and updated on */
     int *keeper; /* by bucket: the rank with its state; NULL: all have it */
     struct ddp__lock lock;       /* of results */

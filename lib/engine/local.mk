@@ -26,5 +26,7 @@ LIB_SOURCES += \
     %D%/shard.h \
     %D%/step.c \
     %D%/step.h \
+    %D%/update.c \
+    %D%/update.h \
     %D%/vector.c \
     %D%/vector.h

@@ -14,6 +14,7 @@
 #include "engine/reduce.h"
 #include "engine/shard.h"
 #include "engine/step.h"
+#include "engine/update.h"
 #include "engine/vector.h"
 #include "runtime/devices.h"
 #include "runtime/trace.h"
@@ -259,10 +260,14 @@ static int add_update(struct ddp__vector_task *t, int b)
         [DDP__OPTIM_STATS] = &e->scaler,
         [DDP__OPTIM_STATE] = e->state[b].h ? &e->state[b] : NULL,
         [DDP__OPTIM_NORM] = e->optimizer.clip_norm > 0 ? &e->norm : NULL};
+    int rc = 0;
 
     if (!ddp__shard_keeps(e, b))
         return 0;
-    return ddp__vector_add(t, &e->optim[b], e->owner[b], buf, false);
+    for (int i = 0; i < e->updates[b].calls && rc == 0; i++)
+        rc =
+            ddp__vector_add(t, &e->updates[b].call[i], e->owner[b], buf, false);
+    return rc;
 }
 
 /* From the rank that has updated them. */

@@ -30,6 +30,12 @@ int ddp__vector_flush(struct ddp__vector_task *t)
     return ddp__submit(&sub);
 }
 
+/* Of an update, which may have its own share of the step's rate. */
+static float rate_of(const struct ddp__call *call)
+{
+    return call->op == DDP__OP_OPTIM ? call->optim.rate : 1;
+}
+
 int ddp__vector_add(struct ddp__vector_task *t, const struct ddp__call *call,
                     int owner, struct ddp__handle *const buf[], bool accumulate)
 {
@@ -45,7 +51,7 @@ int ddp__vector_add(struct ddp__vector_task *t, const struct ddp__call *call,
                                  .n = 1,
                                  .accumulate = accumulate,
                                  .seed = (uint64_t)e->submitted,
-                                 .lr = t->s->lr,
+                                 .lr = t->s->lr * rate_of(call),
                                  .momentum = t->s->momentum};
     for (int i = 0; i < call->buffers; i++) {
         p->buf[i] = buf[i];

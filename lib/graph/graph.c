@@ -12,6 +12,13 @@
 #include "graph/pass.h"
 #include "runtime/devices.h"
 
+bool ddp__graph_trains(const ddp_graph_t *g, const ddp_layer_t *l)
+{
+    int b = l->param_block;
+
+    return b >= 0 && !(g->spec.frozen && g->spec.frozen[b]);
+}
+
 static ddp_value_t *input_value(ddp_graph_t *g, struct ddp_shape shape,
                                 enum ddp_dtype type, bool per_sample)
 {

@@ -45,6 +45,7 @@ struct ddp__graph_spec {
                           computed; see `inverse` of batch norm */
     bool merged;       /* gradients are merged with those of other lanes */
     double segment_us; /* minimum duration of a task; 0: one node per task */
+    const bool *frozen; /* by block of parameters: not trained; NULL: none */
     bool joined;       /* host functions and custom kernels share tasks with
                           neighbouring nodes */
     /* HOST functions of the first and last nodes. */
@@ -80,6 +81,9 @@ struct ddp_graph {
     int spans;
     ddp_value_t *x, *target, *weight, *ids, *stats, *y, *dy, *dx;
 };
+
+/* Whether a layer has parameters that are trained. */
+bool ddp__graph_trains(const ddp_graph_t *g, const ddp_layer_t *l);
 
 /* Build the whole graph of a chain whose parameters are params. */
 int ddp__graph_new(ddp_graph_t **out, ddp_chain_t *chain,

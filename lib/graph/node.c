@@ -182,15 +182,19 @@ ddp_value_t *ddp__weighted_backward(ddp_graph_t *g, const struct ddp_record *r,
                                     ddp_value_t *dy, struct ddp__call call,
                                     enum ddp__op bwd_w, enum ddp__op bwd_x)
 {
-    ddp_value_t *dw = ddp_graph_param_gradient(g, r->layer), *w, *dx;
+    ddp_value_t *w, *dx;
 
     dy = ddp__act_backward(g, r->act, r->y, dy);
-    call.op = bwd_w;
-    g->phase = DDP__BACKWARD_W;
-    ddp__emit(g, &call,
-              DDP__VALUES([DDP__CONV_BWD_W_X] = r->x, [DDP__CONV_BWD_W_DY] = dy,
-                          [DDP__CONV_BWD_W_G] = dw));
-    g->phase = DDP__BACKWARD_X;
+    if (ddp__graph_trains(g, r->layer)) {
+        call.op = bwd_w;
+        g->phase = DDP__BACKWARD_W;
+        ddp__emit(
+            g, &call,
+            DDP__VALUES([DDP__CONV_BWD_W_X] = r->x, [DDP__CONV_BWD_W_DY] = dy,
+                        [DDP__CONV_BWD_W_G] =
+                            ddp_graph_param_gradient(g, r->layer)));
+        g->phase = DDP__BACKWARD_X;
+    }
     if (!r->x->needs_gradient)
         return NULL;
     w = ddp_graph_param(g, r->layer);

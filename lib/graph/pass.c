@@ -16,7 +16,7 @@
 static bool needs_gradient(const ddp_graph_t *g, const struct ddp_record *r)
 {
     bool any = r->x->needs_gradient || r->y->needs_gradient ||
-               r->layer->param_block >= 0 ||
+               ddp__graph_trains(g, r->layer) ||
                (r->residual && r->residual->needs_gradient);
 
     for (int i = r->begin; r->layer->children && i < g->records; i++)

@@ -43,6 +43,19 @@ static int params(const ddp_layer_t *l, struct ddp_param p[DDP_MAX_PARAMS])
     return 4;
 }
 
+/* Without its gradient: layers before a frozen one are frozen too. */
+static ddp_value_t *forward_frozen(ddp_graph_t *g, ddp_value_t *y)
+{
+    if (y && y->needs_gradient) {
+        g->rc = ddp__fail(DDP_EINVAL,
+                          "batch norm %s is frozen, but layers before it are "
+                          "trained: freeze these too, or leave it trained",
+                          g->path);
+        return NULL;
+    }
+    return y;
+}
+
 static ddp_value_t *forward_inference(struct batch_norm *b, ddp_graph_t *g,
                                       struct ddp_record r)
 {
@@ -94,6 +107,8 @@ static ddp_value_t *forward(ddp_layer_t *l, ddp_graph_t *g, ddp_value_t *x)
 
     if (!ddp_graph_training(g))
         return forward_inference(b, g, r);
+    if (!ddp__graph_trains(g, l))
+        return forward_frozen(g, forward_inference(b, g, r));
     if (check_values(g, x->shape) < 0)
         return NULL;
     r.saved = ddp__value_vector(g, 2 * b->channels, DDP_F32);

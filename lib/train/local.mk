@@ -13,6 +13,8 @@ LIB_SOURCES += \
     %D%/evaluate.h \
     %D%/events.c \
     %D%/events.h \
+    %D%/groups.c \
+    %D%/groups.h \
     %D%/loader.c \
     %D%/loader.h \
     %D%/memory.c \

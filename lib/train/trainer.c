@@ -19,6 +19,7 @@
 #include "train/agree.h"
 #include "train/checkpoints.h"
 #include "train/evaluate.h"
+#include "train/groups.h"
 #include "train/memory.h"
 #include "train/plateau.h"
 #include "train/sinks.h"
@@ -93,7 +94,7 @@ static int make_trainer(struct ddp_trainer *t, ddp_dataset_t *data,
     if ((rc = ddp__options_copy(&t->cfg, sizeof(t->cfg), cfg,
                                 "ddp_train_config")) < 0 ||
         (rc = ddp_train_config_resolve(&t->cfg, t->ddp, data)) < 0 ||
-        (rc = ddp__sinks_copy(t)) < 0)
+        (rc = ddp__sinks_copy(t)) < 0 || (rc = ddp__groups_resolve(t)) < 0)
         return rc;
     if (data->count == 0)
         return ddp__fail(DDP_EINVAL, "the data have no samples");
@@ -116,6 +117,8 @@ static int make_trainer(struct ddp_trainer *t, ddp_dataset_t *data,
     if (!(t->sizes = calloc((size_t)t->loader.subs, sizeof(*t->sizes))))
         return ddp__fail(DDP_ENOMEM, "out of memory for a trainer");
     spec = ddp__engine_spec(&t->cfg, &t->loader, DDP__TRAIN);
+    spec.rule = t->rule;
+    spec.graph.frozen = t->frozen;
     if ((rc = ddp__engine_new(&t->engine, t->ddp, t->chain, &spec)) < 0 ||
         (rc = ddp__memory_check(t)) < 0)
         return rc;
@@ -179,6 +182,8 @@ void ddp_trainer_free(ddp_trainer_t *t)
     ddp__eval_free(t->eval);
     free(t->sizes);
     free(t->sinks);
+    free(t->rule);
+    free(t->frozen);
     free(t);
 }
 

@@ -17,6 +17,8 @@ struct ddp_trainer {
     struct ddp__engine *engine;
     int *sizes;             /* of a step's sub-batches; owned */
     struct ddp_sink *sinks; /* of the configuration; owned */
+    struct ddp__rule *rule; /* of parameters; owned; NULL: all are alike */
+    bool *frozen;           /* by block of parameters; owned; likewise */
     int64_t total, submitted, reported;
     struct ddp__eval *eval;   /* for eval_data; made at first use */
     ddp_dataset_t *eval_data; /* not owned */
