@@ -458,7 +458,7 @@ struct ddp__task {
     int n;           /* samples of this sub-batch, 1..cap */
     bool accumulate; /* g, stats, norm: add; else write */
     uint64_t seed;   /* DROPOUT: of this run and epoch; HOST: as it likes */
-    float lr;        /* OPTIM */
+    float lr;        /* OPTIM; EMA: the share that w gets in e; 0: 1 - decay */
     float momentum;  /* OPTIM: or beta1, of this update; 0: the optimizer's */
     /* Set by the runtime: */
     void *plan;                   /* of this call on this kind of worker */
@@ -468,6 +468,11 @@ struct ddp__task {
         equal (id, version, view) means equal contents, so that a backend may
         keep what it derived from weights */
 };
+
+static inline double ddp__ema_share(const struct ddp__task *t)
+{
+    return t->lr > 0 ? (double)t->lr : 1 - t->call->ema.decay;
+}
 
 /* A kernel returns 0, or what ddp__fail() returned. */
 typedef int (*ddp__kernel_f)(const struct ddp__task *t);

@@ -1464,6 +1464,15 @@ struct ddp_train_config {
                           layer after it, the last one's being lr; a layer is a
                           child of the chain, or of a numbered list in it, with
                           the norms that follow; 0 (default): 1 */
+    bool ema_warmup;   /* averages begin faster: after n steps decay is at most
+                          1 - (1 + n)^(-2/3), as in timm's ModelEmaV3 */
+    int64_t patience;  /* the run ends, as if it were over, after so many
+                          evaluations in a row that are not the best so far; 0
+                          (default): it does not */
+    /* Called after every every_steps steps, as on_epoch, and before it if both
+     * are due: no other step is under way. */
+    int (*on_steps)(const struct ddp_progress *p, void *arg);
+    int64_t every_steps;
 };
 
 /* Fill in the defaults.  Of the optimizer there is none (its lr is -1): a

@@ -321,6 +321,177 @@ static void test_errors(void)
     refuse(NULL, 1, "groups is NULL");
 }
 
+/* ---- averages ----------------------------------------------------------- */
+
+/* timm's ModelEmaV3 with use_warmup: decay after s + 1 updates is at most
+ * 1 - (1 + s)^(-2/3).  Rounded to f32 in each of 6 steps. */
+static void test_averages(void)
+{
+    struct ddp_train_config cfg = config();
+    ddp_chain_t *c = whole();
+    ddp_dataset_t *d = images();
+    float w[MOST], e[MOST];
+    double want[MOST] = {0}, most = 0;
+    ddp_trainer_t *t;
+    size_t n = 0;
+
+    cfg.ema_decay = 0.6;
+    cfg.ema_warmup = true;
+    t = ddp_trainer_new(ddp, c, d, &cfg);
+    for (int k = 0; k < STEPS; k++) {
+        double decay = fmin(0.6, 1 - pow(1 + k, -2.0 / 3));
+
+        if (ddp_trainer_step(t, NULL) < 0 || ddp_trainer_wait(t) < 0)
+            bail_out("%s", ddp_errmsg());
+        n = values(c, "conv2.weight", w);
+        for (size_t i = 0; i < n; i++)
+            want[i] = decay * want[i] + (1 - decay) * w[i];
+    }
+    if (ddp_trainer_ema_get(t, "conv2.weight", e, n) < 0)
+        bail_out("%s", ddp_errmsg());
+    for (size_t i = 0; i < n; i++)
+        most = fmax(most, fabs(e[i] - want[i]));
+    is_near(most, 0, 1e-6, "averages begin as timm's do");
+    ddp_trainer_free(t);
+    ddp_dataset_free(d);
+    ddp_chain_free(c);
+}
+
+/* ---- evaluations that decide -------------------------------------------- */
+
+struct run {
+    ddp_trainer_t *t;
+    ddp_dataset_t *data;
+    int stop, pauses; /* after so many steps; calls of on_steps */
+    double lr;        /* of the last step */
+};
+
+static int after_step(const struct ddp_progress *p, void *arg)
+{
+    struct run *r = arg;
+
+    r->lr = p->lr;
+    return p->step == r->stop;
+}
+
+static int pause_run(const struct ddp_progress *p, void *arg)
+{
+    struct run *r = arg;
+
+    (void)p;
+    r->pauses++;
+    return ddp_trainer_evaluate(r->t, r->data, NULL);
+}
+
+/* All that depends on evaluations, and groups. */
+static struct ddp_train_config deciding(struct run *r)
+{
+    static const struct ddp_param_group group[] = {{"conv1", 0, -1},
+                                                   {"bn1", 0, -1}};
+    struct ddp_train_config cfg = config();
+
+    ddp_schedule_init(&cfg.schedule, DDP_PLATEAU, 6);
+    cfg.schedule.patience = 0;
+    cfg.schedule.gamma = 0.5;
+    cfg.schedule.threshold = 0.5;
+    cfg.ema_decay = 0.9;
+    cfg.ema_warmup = true;
+    cfg.groups = group;
+    cfg.group_count = 2;
+    cfg.layer_decay = 0.75f;
+    cfg.every_steps = 3;
+    cfg.on_steps = pause_run;
+    cfg.on_step = after_step;
+    cfg.arg = r;
+    cfg.steps = 24;
+    return cfg;
+}
+
+static uint32_t checksum(ddp_chain_t *c)
+{
+    uint32_t crc = 0;
+
+    if (ddp_chain_checksum(c, &crc) < 0)
+        bail_out("%s", ddp_errmsg());
+    return crc;
+}
+
+/* Train to the end, or until it is stopped with a checkpoint. */
+static uint32_t run(struct run *r, const struct ddp_train_config *cfg,
+                    bool resume)
+{
+    ddp_chain_t *c = whole();
+    uint32_t crc;
+    int rc;
+
+    r->t = ddp_trainer_new(ddp, c, r->data, cfg);
+    if (resume && ddp_trainer_resume(r->t, NULL, NULL) != 1)
+        bail_out("%s", ddp_errmsg());
+    rc = ddp_trainer_train(r->t);
+    if (rc == DDP_ESTOPPED)
+        rc = ddp_trainer_checkpoint(r->t);
+    if (rc < 0)
+        bail_out("%s", ddp_errmsg());
+    crc = checksum(c);
+    ddp_trainer_free(r->t);
+    ddp_chain_free(c);
+    return crc;
+}
+
+static void test_resume(void)
+{
+    static const struct ddp_param_group other = {"fc", 2, -1};
+    char dir[] = "/tmp/finetune-XXXXXX", command[64];
+    struct run r = {.data = images()};
+    struct ddp_train_config cfg = deciding(&r);
+    uint32_t want = run(&r, &cfg, false);
+    double lr = r.lr;
+    ddp_chain_t *c = whole();
+    ddp_trainer_t *t;
+
+    is_int(r.pauses, 8, "a call after every third step");
+    ok(lr > 0 && lr < 0.05, "the rate has fallen: %g", lr);
+    if (!mkdtemp(dir))
+        bail_out("mkdtemp");
+    cfg.checkpoint.dir = dir;
+    r.stop = 11; /* not where there is an evaluation */
+    run(&r, &cfg, false);
+    r.stop = 0;
+    is_int(run(&r, &cfg, true), want, "resumed, the weights are the same");
+    is_near(r.lr, lr, 0, "and the rate");
+    cfg.groups = &other;
+    cfg.group_count = 1;
+    t = ddp_trainer_new(ddp, c, r.data, &cfg);
+    ok(ddp_trainer_resume(t, NULL, NULL) == DDP_EINVAL &&
+           strstr(ddp_errmsg(), "groups"),
+       "other groups are refused: %s", ddp_errmsg());
+    ddp_trainer_free(t);
+    ddp_chain_free(c);
+    ddp_dataset_free(r.data);
+    snprintf(command, sizeof(command), "rm -rf %s", dir);
+    if (system(command))
+        diag("%s stays", dir);
+}
+
+/* Without a learning rate the first evaluation is the best one, but for what
+ * running statistics do to it. */
+static void test_patience(void)
+{
+    struct run r = {.data = images()};
+    struct ddp_train_config cfg = deciding(&r);
+
+    cfg.optimizer = ddp_sgd(0);
+    cfg.schedule = (struct ddp_schedule){0};
+    cfg.group_count = 0;
+    cfg.layer_decay = 0;
+    cfg.patience = 3;
+    cfg.every_steps = 1;
+    run(&r, &cfg, false);
+    ok(r.pauses >= 4 && r.pauses < 24, "the run ends after %d evaluations",
+       r.pauses);
+    ddp_dataset_free(r.data);
+}
+
 int main(void)
 {
     if (!(ddp = ddp_init(NULL)))
@@ -329,6 +500,9 @@ int main(void)
     test_rates();
     test_layers();
     test_errors();
+    test_averages();
+    test_resume();
+    test_patience();
     ddp_finish(ddp);
     return done_testing();
 }

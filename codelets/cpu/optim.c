@@ -508,6 +508,6 @@ int ddp__cpu_ema(const struct ddp__task *t)
     if (stats[DDP__STAT_DIVISOR] == 0)
         return 0;
     update_average(t->data[DDP__EMA_DST], t->data[DDP__EMA_SRC],
-                   (float)(1 - t->call->ema.decay), ddp__len(t, DDP__EMA_DST));
+                   (float)ddp__ema_share(t), ddp__len(t, DDP__EMA_DST));
     return 0;
 }

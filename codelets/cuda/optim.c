@@ -152,7 +152,7 @@ int ddp__cuda_ema(const struct ddp__task *t)
     size_t len = ddp__len(t, DDP__EMA_DST);
     struct ddp__k_ema p = {.blocks =
                                (unsigned)((len + DDP__TILE - 1) / DDP__TILE),
-                           .share = (float)(1 - t->call->ema.decay),
+                           .share = (float)ddp__ema_share(t),
                            .dst = t->data[DDP__EMA_DST],
                            .src = t->data[DDP__EMA_SRC],
                            .stats = t->data[DDP__EMA_STATS],

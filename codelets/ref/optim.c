@@ -330,7 +330,7 @@ int ddp__ref_sqnorm(const struct ddp__task *t)
 /* dst += (1 - decay) (src - dst), if the step is applied */
 int ddp__ref_ema(const struct ddp__task *t)
 {
-    double share = 1 - t->call->ema.decay;
+    double share = ddp__ema_share(t);
     float *dst = t->data[DDP__EMA_DST];
     const float *src = t->data[DDP__EMA_SRC];
     const double *stats = t->data[DDP__EMA_STATS];

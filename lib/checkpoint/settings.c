@@ -252,9 +252,10 @@ static json_t *augmentation_json(const ddp_dataset_t *d)
 }
 
 /* Files have it where it is used, as those of earlier versions do not. */
-static json_t *add_drop_last(json_t *settings, bool drop)
+static json_t *add_flag(json_t *settings, const char *name, bool is)
 {
-    if (drop && json_object_set_new(settings, "drop_last", json_true()) < 0) {
+    if (is && settings &&
+        json_object_set_new(settings, name, json_true()) < 0) {
         json_decref(settings);
         return NULL;
     }
@@ -327,7 +328,7 @@ static json_t *settings_json(const struct ddp__settings *s)
     json_t *all;
 
     snprintf(seed, sizeof(seed), "%" PRIu64, c->seed);
-    all = add_drop_last(
+    all = add_flag(
         json_pack(
             "{s:i, s:i, s:i, s:s, s:s, s:s, s:s, s:f, s:f, s:o, s:o, s:o, s:o}",
             "batch", c->batch, "sub_batch", c->sub_batch, "lanes", c->lanes,
@@ -337,7 +338,8 @@ static json_t *settings_json(const struct ddp__settings *s)
             c->ema_decay, "optimizer", optimizer_json(&c->optimizer),
             "schedule", schedule_json(&c->schedule, s->steps), "data",
             data_json(s->data), "augmentation", augmentation_json(s->data)),
-        c->drop_last);
+        "drop_last", c->drop_last);
+    all = add_flag(all, "ema_warmup", c->ema_decay > 0 && c->ema_warmup);
     all = add_groups(add_mix(add_loss(all, c), c), c);
     return add_eval_data(all, c->eval_data);
 }

@@ -13,6 +13,7 @@ struct ddp__step {
     const int *n;  /* subs sizes, 1..cap */
     uint64_t seed; /* of dropout */
     float lr;
+    float average;  /* see ddp__ema_share() */
     float momentum; /* of the update; 0: the optimizer's */
     bool update;    /* else gradients are kept for ddp__engine_gradient() */
     uint64_t

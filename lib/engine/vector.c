@@ -30,10 +30,12 @@ int ddp__vector_flush(struct ddp__vector_task *t)
     return ddp__submit(&sub);
 }
 
-/* Of an update, which may have its own share of the step's rate. */
-static float rate_of(const struct ddp__call *call)
+/* An update may have its own share of the step's rate. */
+static float lr_of(const struct ddp__step *s, const struct ddp__call *call)
 {
-    return call->op == DDP__OP_OPTIM ? call->optim.rate : 1;
+    return call->op == DDP__OP_OPTIM ? s->lr * call->optim.rate
+           : call->op == DDP__OP_EMA ? s->average
+                                     : 0;
 }
 
 int ddp__vector_add(struct ddp__vector_task *t, const struct ddp__call *call,
@@ -51,7 +53,7 @@ int ddp__vector_add(struct ddp__vector_task *t, const struct ddp__call *call,
                                  .n = 1,
                                  .accumulate = accumulate,
                                  .seed = (uint64_t)e->submitted,
-                                 .lr = t->s->lr * rate_of(call),
+                                 .lr = lr_of(t->s, call),
                                  .momentum = t->s->momentum};
     for (int i = 0; i < call->buffers; i++) {
         p->buf[i] = buf[i];

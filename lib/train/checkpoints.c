@@ -170,8 +170,8 @@ bool ddp__checkpoints_due(const struct ddp_trainer *t)
         return k;
     if (step == 0 || step == k->saved || step == k->tried)
         return false;
-    return step == t->total || step == t->run.best ||
-           is_multiple(step, c->steps) ||
+    return step == t->total || ddp__trainer_is_stale(t) ||
+           step == t->run.best || is_multiple(step, c->steps) ||
            is_multiple(step, c->epochs * t->loader.steps) ||
            is_multiple(step, k->dir.keep_steps) || is_time(t);
 }

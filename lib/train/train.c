@@ -102,11 +102,22 @@ static int want_stop(struct ddp_trainer *t)
     return 0;
 }
 
-/* Whether an epoch, or the run, has ended since the last call of on_epoch. */
-static bool epoch_unreported(const struct ddp_trainer *t)
+/* Whether on_steps, or on_epoch, is to be called after a step. */
+static bool ends_steps(const struct ddp_trainer *t, int64_t step)
 {
-    return t->cfg.on_epoch && t->reported > t->run.on_epoch_step &&
-           (t->reported % t->loader.steps == 0 || t->reported == t->total);
+    return t->cfg.on_steps && step % t->cfg.every_steps == 0;
+}
+
+static bool ends_epoch(const struct ddp_trainer *t, int64_t step)
+{
+    return t->cfg.on_epoch && (step % t->loader.steps == 0 || step == t->total);
+}
+
+/* Whether one of them has not been. */
+static bool pause_unreported(const struct ddp_trainer *t)
+{
+    return t->reported > t->run.on_epoch_step &&
+           (ends_steps(t, t->reported) || ends_epoch(t, t->reported));
 }
 
 /* Call a function of the program. */
@@ -122,12 +133,15 @@ static int call_program(struct ddp_trainer *t,
     return rc;
 }
 
-static int report_epoch(struct ddp_trainer *t, const struct ddp_progress *p)
+static int report_pause(struct ddp_trainer *t, const struct ddp_progress *p)
 {
-    int rc;
+    int rc = 0;
 
     t->run.on_epoch_step = t->reported;
-    rc = call_program(t, t->cfg.on_epoch, p);
+    if (ends_steps(t, t->reported))
+        rc = call_program(t, t->cfg.on_steps, p);
+    if (rc == 0 && ends_epoch(t, t->reported))
+        rc = call_program(t, t->cfg.on_epoch, p);
     t->last = ddp__now();
     return rc ? want_stop(t) : 0;
 }
@@ -158,18 +172,18 @@ static int report_step(struct ddp_trainer *t)
     if (t->cfg.on_step && call_program(t, t->cfg.on_step, &p) &&
         (rc = want_stop(t)) < 0)
         return rc;
-    if (epoch_unreported(t) && (rc = report_epoch(t, &p)) < 0)
+    if (pause_unreported(t) && (rc = report_pause(t, &p)) < 0)
         return rc;
     return follow_wishes(t, r.wishes);
 }
 
 /* Steps may be submitted ahead, but not past a step whose weights are needed:
- * by the callback at the end of an epoch, or by a checkpoint. */
+ * by a callback between steps, or by a checkpoint. */
 static bool may_submit(const struct ddp_trainer *t)
 {
-    bool boundary = t->cfg.on_epoch && t->submitted % t->loader.steps == 0;
+    bool boundary = ends_steps(t, t->submitted) || ends_epoch(t, t->submitted);
 
-    if (t->submitted >= t->total ||
+    if (t->submitted >= t->total || ddp__trainer_is_stale(t) ||
         t->submitted - t->reported >= t->cfg.run_ahead ||
         ddp__checkpoints_due(t))
         return false;
@@ -195,15 +209,15 @@ static int advance_run(struct ddp_trainer *t)
     return t->reported < t->submitted ? report_step(t) : save_checkpoint(t);
 }
 
-/* A stop between the end of an epoch and its callback. */
+/* A stop between the end of a step and its callback. */
 static int catch_up(struct ddp_trainer *t)
 {
     struct ddp_progress p;
 
-    if (t->reported < t->submitted || !epoch_unreported(t))
+    if (t->reported < t->submitted || !pause_unreported(t))
         return 0;
     p = progress(t);
-    return report_epoch(t, &p);
+    return report_pause(t, &p);
 }
 
 /* Also completes the submitted steps, and a checkpoint that was requested. */
@@ -236,13 +250,19 @@ static int check_end(struct ddp_trainer *t)
                      (long long)skipped, (long long)t->reported, t->skips.why);
 }
 
+static bool is_over(const struct ddp_trainer *t)
+{
+    return t->reported == t->total ||
+           (ddp__trainer_is_stale(t) && t->reported == t->submitted);
+}
+
 static int run_steps(struct ddp_trainer *t)
 {
     int rc = ddp__checkpoints_begin(t);
 
     if (rc == 0)
         rc = catch_up(t);
-    while (rc == 0 && t->reported < t->total)
+    while (rc == 0 && !is_over(t))
         rc = advance_run(t);
     if (rc == DDP_ESTOPPED)
         return stop_run(t);

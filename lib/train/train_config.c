@@ -54,6 +54,8 @@ static int check_numbers(const struct ddp_train_config *c)
         {"checkpoint_failures", c->checkpoint_failures, 0},
         {"sink_count", c->sink_count, 0},
         {"group_count", c->group_count, 0},
+        {"patience", c->patience, 0},
+        {"every_steps", c->every_steps, c->on_steps ? 1 : 0},
         {"trace_first", c->trace_first, 0},
         {"trace_steps", c->trace_steps, 0},
         {"mix_off_epoch", c->mix_off_epoch, 0},

@@ -210,6 +210,20 @@ static double momentum_at(const struct ddp_trainer *t, int64_t step)
                                  epoch_at(t, t->total));
 }
 
+bool ddp__trainer_is_stale(const struct ddp_trainer *t)
+{
+    return t->cfg.patience && t->run.stale >= t->cfg.patience;
+}
+
+/* What averages take of the weights, as timm's ModelEmaV3 with its defaults; 0:
+ * 1 - ema_decay. */
+static double average_share(const struct ddp_trainer *t, int64_t step)
+{
+    if (!t->cfg.ema_warmup)
+        return 0;
+    return fmax(1 - t->cfg.ema_decay, pow(1 + (double)step, -2.0 / 3));
+}
+
 static struct ddp__step step_of(const struct ddp_trainer *t, int64_t step,
                                 bool update)
 {
@@ -220,6 +234,7 @@ static struct ddp__step step_of(const struct ddp_trainer *t, int64_t step,
         .seed = ddp__key(t->cfg.seed, 1, (uint64_t)(step / t->loader.steps)),
         .lr = (float)ddp__trainer_lr(t, step),
         .momentum = (float)momentum_at(t, step),
+        .average = (float)average_share(t, step),
         .update = update,
         .first = (uint64_t)step * (uint64_t)t->loader.subs,
     };

@@ -60,6 +60,9 @@ int ddp__trainer_need_optimizer(const struct ddp_trainer *t);
 /* Wait for the oldest step that was not reported, or for all steps. */
 int ddp__trainer_collect(struct ddp_trainer *t, struct ddp__result *r);
 int ddp__trainer_drain(struct ddp_trainer *t, struct ddp__result *r);
+/* Whether evaluations have not improved for too long: the run ends. */
+bool ddp__trainer_is_stale(const struct ddp_trainer *t);
+
 /* The learning rate of a step. */
 double ddp__trainer_lr(const struct ddp_trainer *t, int64_t step);
 
