@@ -4,35 +4,14 @@
  *     finetune WEIGHTS DATA [SIZE]
  *
  * The new data have other classes than the file, so the last layer starts at
- * random.  In the first epoch only that layer learns: the gradients of the
- * others are set to 0.  In the second one all do.
+ * random.  In the first epoch only that layer learns: the others are frozen.
+ * In the second one all do.
  */
 #include <ddp.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-/* Set all gradients to 0 but those of the last layer: a weight and a bias. */
-static int keep_head(ddp_trainer_t *trainer, ddp_chain_t *net)
-{
-    struct ddp_param_info p;
-    int count = 0, rc = 0;
-
-    while (ddp_chain_param(net, count, &p) == 0)
-        count++;
-    for (int i = 0; i < count - 2 && rc == 0; i++) {
-        float *zeros = ddp_chain_param(net, i, &p) == 0
-                           ? calloc(p.len, sizeof(*zeros))
-                           : NULL;
-
-        if (!zeros)
-            return DDP_ENOMEM;
-        if (p.role != DDP_RUNNING)
-            rc = ddp_trainer_set_gradient(trainer, p.name, zeros, p.len);
-        free(zeros);
-    }
-    return rc;
-}
+#include <string.h>
 
 /* How far the first layer has moved from w. */
 static float distance(ddp_chain_t *net, const char *name, size_t len,
@@ -48,24 +27,50 @@ static float distance(ddp_chain_t *net, const char *name, size_t len,
     return most;
 }
 
-static int train(ddp_trainer_t *trainer, ddp_chain_t *net)
+/* The name of the layer of the last parameter. */
+static const char *head_of(ddp_chain_t *net, struct ddp_param_info *p)
 {
-    struct ddp_param_info p;
-    struct ddp_metrics m;
+    char *dot;
+
+    for (int i = 0; ddp_chain_param(net, i, p) == 0; i++)
+        ;
+    if ((dot = strrchr(p->name, '.')))
+        *dot = 0;
+    return p->name;
+}
+
+static int train_once(ddp_t *ddp, ddp_chain_t *net, ddp_dataset_t *data,
+                      const struct ddp_train_config *config)
+{
+    ddp_trainer_t *trainer = ddp_trainer_new(ddp, net, data, config);
+    int rc = trainer ? ddp_trainer_train(trainer) : ddp_errcode();
+
+    ddp_trainer_free(trainer);
+    return rc;
+}
+
+static int train(ddp_t *ddp, ddp_chain_t *net, ddp_dataset_t *data,
+                 struct ddp_train_config *config)
+{
+    struct ddp_param_info p, last = {.name = ""};
+    struct ddp_param_group groups[] = {{"*", 0, -1}, {NULL, 1, -1}};
     int rc = ddp_chain_param(net, 0, &p);
     float *first = rc == 0 ? malloc(p.len * sizeof(*first)) : NULL;
 
     if (!first)
         return DDP_ENOMEM;
+    groups[1].match = head_of(net, &last);
+    config->groups = groups;
+    config->group_count = 2;
     rc = ddp_chain_get(net, p.name, first, p.len);
-    for (int64_t i = ddp_trainer_epoch_steps(trainer); i > 0 && rc == 0; i--)
-        if ((rc = ddp_trainer_gradients(trainer, &m)) == 0 &&
-            (rc = keep_head(trainer, net)) == 0)
-            rc = ddp_trainer_update(trainer);
+    if (rc == 0)
+        rc = train_once(ddp, net, data, config);
     printf("head only: %s moved by %g\n", p.name,
            distance(net, p.name, p.len, first));
+    config->group_count = 0;
+    config->keep_weights = true;
     if (rc == 0)
-        rc = ddp_trainer_train(trainer);
+        rc = train_once(ddp, net, data, config);
     printf("all layers: %s moved by %g\n", p.name,
            distance(net, p.name, p.len, first));
     free(first);
@@ -83,7 +88,6 @@ int main(int argc, char **argv)
     ddp_t *ddp = ddp_init(NULL);
     ddp_dataset_t *data;
     ddp_chain_t *net;
-    ddp_trainer_t *trainer;
     bool good;
 
     if (argc < 3 || ddp_weights_model(argv[1], &model) < 0 || !model) {
@@ -107,17 +111,15 @@ int main(int argc, char **argv)
     config.optimizer = ddp_momentum(0.01f, 0.9f);
     config.batch = 16;
     config.sub_batch = 8;
-    config.epochs = 2;
+    config.epochs = 1;
     good = ddp_chain_load(net, argv[1], &how, &report) == 0;
-    trainer = good ? ddp_trainer_new(ddp, net, data, &config) : NULL;
     if (good)
         printf("%s: %d tensors loaded%s\n", model, report.loaded,
                report.new_head ? ", new head" : "");
-    good = trainer && train(trainer, net) == 0 &&
+    good = good && train(ddp, net, data, &config) == 0 &&
            ddp_chain_save(net, "finetuned.safetensors", NULL) == 0;
     if (!good)
         fprintf(stderr, "finetune: %s\n", ddp_errmsg());
-    ddp_trainer_free(trainer);
     ddp_chain_free(net);
     ddp_dataset_free(data);
     ddp_finish(ddp);

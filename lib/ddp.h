@@ -963,10 +963,10 @@ bool ddp_dataset_has_splits(const char *dir);
  * validation: DDP_VAL has the fraction `val` of each class, rounded, and at
  * least one sample of each class that has two; DDP_TRAIN the others.  Where
  * classes are only known by reading (a callback), it is the fraction of all
- * samples.  Which ones depends on the seed and on the samples and their classes:
- * open the same data twice, with other image options, for both parts.  Takes d.
- * Errors   NULL: val is not above 0 and below 1; DDP_TEST; no class has two
- *          samples. */
+ * samples.  Which ones depends on the seed and on the samples and their
+ * classes: open the same data twice, with other image options, for both parts.
+ * Takes d. Errors   NULL: val is not above 0 and below 1; DDP_TEST; no class
+ * has two samples. */
 ddp_dataset_t *ddp_dataset_part(ddp_dataset_t *d, enum ddp_split part,
                                 double val, uint64_t seed);
 
@@ -991,8 +991,8 @@ ddp_dataset_t *ddp_dataset_subset(ddp_dataset_t *d, const int64_t *index,
 ddp_dataset_t *ddp_dataset_concat(ddp_dataset_t *const *d, int n);
 
 /* Samples of class i have class to[i], from 0 to classes - 1, and are left out
- * if to[i] is negative; to has an element for each class of d.  name: of the new
- * classes, copied; NULL: those of the first class that became it.  Takes d.
+ * if to[i] is negative; to has an element for each class of d.  name: of the
+ * new classes, copied; NULL: those of the first class that became it.  Takes d.
  * Errors   NULL: to[i] is too large, nothing is left, or samples are to be left
  *          out whose classes are known only by reading them (a callback). */
 ddp_dataset_t *ddp_dataset_map(ddp_dataset_t *d, const int32_t *to, int classes,

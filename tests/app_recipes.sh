@@ -82,7 +82,8 @@ runs "opt rmsprop batch-size 128 random-erase 0.2 decay-rate 0.973" \
 runs "sched cosine warmup-epochs 5 val-resize-size 232 img-size 176" \
     "--model resnet50 --batch-size 128 --lr 0.5 --lr-scheduler \
 cosineannealinglr --lr-warmup-epochs 5 --lr-warmup-method linear --epochs 600 \
---random-erase 0.1 --weight-decay 0.00002 --label-smoothing 0.1 \
+--random-erase 0.1 --weight-decay 0.00002 --norm-weight-decay 0.0 \
+--label-smoothing 0.1 \
 --train-crop-size 176 --model-ema --val-crop-size 224 --val-resize-size 232"
 runs "model-ema-decay 0.999 workers 2" \
     "--model resnet18 --model-ema --model-ema-decay 0.999 --workers 2 \

@@ -253,4 +253,41 @@ else
     skip 5 "script(1) cannot make a terminal here"
 fi
 
+# Fine-tuning: of the last layer alone, evaluated at every step, until it no
+# longer improves; groups are the run's.
+rm -rf "$tmp/tuned"
+# shellcheck disable=SC2086
+run "$imagenet" train --data "$data" $net $size --epochs 4 --eval-steps 1 \
+    --weights "$tmp/run/weights.safetensors" --head-only --patience 3 \
+    --model-ema-decay 0.9 --model-ema-warmup --output "$tmp/tuned"
+exits 0 "the last layer alone can be trained"
+steps=$(sed -n 's/^final step=\([0-9]*\) .*/\1/p' "$tmp/out")
+[ "$(grep -c '^eval step=' "$tmp/out")" = "$steps" ]
+point $? "with an evaluation after each of $steps steps"
+# shellcheck disable=SC2086
+run "$imagenet" train --data "$data" $net $size --epochs 4 --eval-steps 1 \
+    --weights "$tmp/run/weights.safetensors" --freeze conv1 --patience 3 \
+    --model-ema-decay 0.9 --model-ema-warmup --output "$tmp/tuned"
+exits 2 "it does not go on with others"
+complains "groups is .*conv1" "which are named"
+# shellcheck disable=SC2086
+run "$imagenet" train --data "$data" $net $size --freeze-to layer9 \
+    --output "$tmp/none"
+complains "--freeze-to: the network has no layer 'layer9'" "nor does a layer \
+that there is not"
+
+# A learning rate to begin with: of the table, where the loss falls most.
+# shellcheck disable=SC2086
+run env LC_ALL=C "$imagenet" train --data "$data" $net -b 16 --sub-batch 8 \
+    --lanes 2 --find-lr --find-lr-steps 30 --output "$tmp/find"
+exits 0 "--find-lr ends"
+says "log10 of the learning rate" "with a plot"
+[ "$(ls "$tmp/find")" = lr_find.csv ]
+point $? "and a table, without a run"
+want=$(tr , ' ' <"$tmp/find/lr_find.csv" | awk 'NR > 1 { lr[n] = $1; y[n++] = $3 }
+    END { for (i = 11; i + 2 < n; i++) if (y[i + 1] - y[i - 1] < least || !best) {
+        least = y[i + 1] - y[i - 1]; best = lr[i] } printf "%.3g", best }')
+[ "$(sed -n 's/^find_lr .* lr=\([^ ]*\) .*/\1/p' "$tmp/out")" = "$want" ]
+point $? "its rate is $want"
+
 done_testing

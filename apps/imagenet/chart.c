@@ -126,7 +126,7 @@ struct chart_axis chart_x_axis(const struct chart *c, int marks)
 
     if (!find_limits(c, true, &low, &high))
         return linear(0, 1, marks, true);
-    return linear(low < high / 4 ? 0 : low, high, marks, true);
+    return linear(low >= 0 && low < high / 4 ? 0 : low, high, marks, true);
 }
 
 struct chart_axis chart_y_axis(const struct chart *c, int marks)

@@ -26,9 +26,10 @@ enum { CHART_SERIES = 64, CHART_COLOURS = 8 };
 
 struct chart {
     const char *id, *title, *unit;
-    const char *empty; /* what to say if there are no values */
-    bool zero;         /* the axis begins at 0 */
-    bool log;          /* logarithmic, if the values are of different sizes */
+    const char *x_name; /* of the x axis in a terminal; NULL: epochs */
+    const char *empty;  /* what to say if there are no values */
+    bool zero;          /* the axis begins at 0 */
+    bool log;           /* logarithmic, if the values are of different sizes */
     struct chart_series series[CHART_SERIES];
     int count;
 };

@@ -32,7 +32,11 @@ bin_imagenet_SOURCES = \
     %D%/eval.h \
     %D%/export.c \
     %D%/export.h \
+    %D%/find_lr.c \
+    %D%/find_lr.h \
     %D%/foreign.c \
+    %D%/groups.c \
+    %D%/groups.h \
     %D%/html.c \
     %D%/html.h \
     %D%/infer.c \

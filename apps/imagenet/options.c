@@ -287,6 +287,32 @@ static const struct opt_group start = {
     },
 };
 
+static const struct opt_group tuning = {
+    "Fine-tuning",
+    (const struct opt[]){
+        TEXT("freeze", freeze, "PATTERN,...", NULL,
+             "layers or parameters that keep their values, as shell patterns "
+             "of their names: layer1, features.[0-3], *.bias; batch norm that "
+             "is frozen keeps its statistics too"),
+        TEXT("freeze-to", freeze_to, "LAYER", NULL,
+             "the same for all layers up to this one"),
+        FLAG("head-only", head_only, "the same for all but the last layer"),
+        TEXT("group-lr", group_lr, "PATTERN=X,...", NULL,
+             "what the learning rate of parameters or layers is multiplied by: "
+             "fc=10"),
+        TEXT("group-weight-decay", group_decay, "PATTERN=X,...", NULL,
+             "weight decay of parameters or layers"),
+        NUM("norm-weight-decay", norm_decay, NULL, 0, 1e3,
+            "weight decay of normalisation parameters [0]"),
+        NUM("bias-weight-decay", bias_decay, NULL, 0, 1e3,
+            "weight decay of biases [0]"),
+        NUM("layer-decay", layer_decay, "1", 1e-6, 1,
+            "what the learning rate of each layer is times that of the layer "
+            "after it"),
+        END,
+    },
+};
+
 static const struct opt_group length = {
     "Length and batch",
     (const struct opt[]){
@@ -324,6 +350,13 @@ static const struct opt_group optimizer = {
                   .also = optimizer_words),
         NUM("lr", lr, NULL, 1e-30, 1e6,
             "learning rate [--lr-base for the batch size]"),
+        FLAG("find-lr", find_lr,
+             "train for some steps with rates that rise from 1e-8 to 10, draw "
+             "the loss, print the rate at which it fell most, and end; with "
+             "--output, lr_find.csv in that folder",
+             .of_run = true),
+        INT("find-lr-steps", find_lr_steps, "100", 20, 100000,
+            "how many, unless the loss explodes before"),
         NUM("lr-base", lr_base, NULL, 1e-30, 1e6,
             "learning rate for a batch of --lr-base-size, scaled with the "
             "batch size, or with its square root for",
@@ -335,7 +368,8 @@ static const struct opt_group optimizer = {
         LIST("opt-betas", betas, 2, "X,X", "0.9,0.999", 1e-9, 1,
              "betas, of which rmsprop and adadelta use the second, of",
              .more = options_beta_users),
-        NUM("opt-eps", eps, "1e-8", 1e-30, 1, "epsilon of", .more = options_eps_users),
+        NUM("opt-eps", eps, "1e-8", 1e-30, 1, "epsilon of",
+            .more = options_eps_users),
         NUM("drop", drop, "-1", -1, 0.99,
             "dropout probability; -1 means the network's default"),
         NUM("drop-path", drop_path, "-1", -1, 0.99,
@@ -357,6 +391,8 @@ static const struct opt_group optimizer = {
         NUM("model-ema-decay", ema_decay, "0", 0, 0.9999999,
             "keep an exponential moving average of the weights with this decay "
             "and save it as weights-ema.safetensors; 0 keeps none"),
+        FLAG("model-ema-warmup", ema_warmup,
+             "let averages move faster in the beginning, as timm does"),
         NUM("label-smoothing", smoothing, "0", 0, 0.999,
             "fraction of the target spread over all classes",
             .alias = "smoothing"),
@@ -461,6 +497,11 @@ static const struct opt_group output = {
              .of_run = true),
         INT("eval-every", eval_every, "1", 1, 1e9,
             "evaluate every N epochs, and at the end", .alias = "val-interval"),
+        INT("eval-steps", eval_steps, NULL, 1, 1e15,
+            "also evaluate every N steps"),
+        INT("patience", patience, NULL, 1, 1e9,
+            "end the run after so many evaluations in a row without a better "
+            "top-1 accuracy"),
         TIME("time-limit", time_limit, NULL,
              "save and stop before this time since the start is over: seconds, "
              "or H:MM:SS as for sbatch's --time"),
@@ -608,11 +649,11 @@ const struct opt_command train_command = {
         "could not be read or written, 75 interrupted, checkpoint saved, 76 "
         "another rank has died or hangs.",
     .plain = "data",
-    .group =
-        (const struct opt_group *const[]){&train_data, &images, &augmentation,
-                                          &network, &start, &length, &optimizer,
-                                          &schedule, &output, &tracing,
-                                          &checkpoints, &devices, NULL},
+    .group = (const struct opt_group *const[]){&train_data, &images,
+                                               &augmentation, &network, &start,
+                                               &tuning, &length, &optimizer,
+                                               &schedule, &output, &tracing,
+                                               &checkpoints, &devices, NULL},
     .foreign = train_foreign,
 };
 

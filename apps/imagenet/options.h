@@ -44,12 +44,17 @@ struct settings {
     int64_t plateau_patience, cooldown;
     int warmup_method, milestones[OPT_WIDTHS_MAX + 1];
     bool warmup_prefix;
+    char *freeze, *freeze_to, *group_lr, *group_decay;
+    double norm_decay, bias_decay, layer_decay;
+    bool head_only, ema_warmup;
+    int64_t eval_steps, patience;
     bool decay_all, drop_last, shard_optimizer, bce_loss;
     /* output */
     char *output;
     int64_t eval_every, log_every, trace;
     char *config;
-    bool dry_run;
+    bool dry_run, find_lr;
+    int64_t find_lr_steps;
     char *resume, *resume_with, *ckpt_every, *graph;
     int64_t keep_last, save_every, ckpt_failures;
     bool no_val, plot, quiet, verbose, weight_norm;

@@ -153,8 +153,13 @@ static int check_effects(const struct opts *o, const struct settings *s)
         {"val-split", !s->no_val, "--no-val is given"},
         {"val-split", !s->val_data, "--val is given"},
         {"eval-every", !s->no_val, "--no-val is given"},
+        {"eval-steps", !s->no_val, "--no-val is given"},
+        {"patience", !s->no_val, "--no-val is given"},
+        {"model-ema-warmup", s->ema_decay > 0, "see --model-ema-decay"},
         {"tta", !s->no_val, "--no-val is given"},
         {"epochs", !s->steps, "--steps is given"},
+        {"find-lr-steps", s->find_lr, "there is no --find-lr"},
+        {"lr", !s->find_lr, "--find-lr looks for it"},
         {"zero-init-residual", !s->weights, "--weights is given"},
         {"resume-with", strcmp(s->resume, "none") != 0,
          "--resume none starts a new run"},
@@ -385,4 +390,8 @@ void recipe_config(const struct opts *o, const struct settings *s,
     cfg->tta = setup_tta(s);
     cfg->drop_last = s->drop_last;
     cfg->shard_optimizer = s->shard_optimizer;
+    cfg->ema_warmup = s->ema_warmup;
+    cfg->patience = s->patience;
+    cfg->every_steps = s->eval_steps;
+    cfg->layer_decay = (float)s->layer_decay;
 }

@@ -168,8 +168,8 @@ static void print_rows(const struct canvas *v, const struct chart_axis *a,
     }
 }
 
-static void print_epochs(const struct canvas *v, const struct chart_axis *a,
-                         FILE *f)
+static void print_x_axis(const struct canvas *v, const struct chart_axis *a,
+                         const char *name, FILE *f)
 {
     char line[MOST_COLUMNS + 32] = "", text[32];
     double mark;
@@ -183,7 +183,7 @@ static void print_epochs(const struct canvas *v, const struct chart_axis *a,
         at = at + len > v->columns ? v->columns - len : at;
         memcpy(line + at, text, (size_t)len);
     }
-    fprintf(f, "%*s  %s epoch\n", LABEL, "", line);
+    fprintf(f, "%*s  %s %s\n", LABEL, "", line, name ? name : "epoch");
 }
 
 static void print_legend(const struct canvas *v, const struct chart *c, FILE *f)
@@ -209,7 +209,7 @@ static void print_legend(const struct canvas *v, const struct chart *c, FILE *f)
     fputc('\n', f);
 }
 
-static void plot(const struct chart *c, FILE *f)
+void report_plot_chart(const struct chart *c, FILE *f)
 {
     struct canvas *v = malloc(sizeof(*v));
     struct chart_axis ax, ay;
@@ -223,7 +223,7 @@ static void plot(const struct chart *c, FILE *f)
         draw_series(v, c, k, &ax, &ay);
     print_legend(v, c, f);
     print_rows(v, &ay, f);
-    print_epochs(v, &ax, f);
+    print_x_axis(v, &ax, c->x_name, f);
     free(v);
 }
 
@@ -236,7 +236,7 @@ void report_plot(const struct report *r, FILE *f)
         if (chart[i].count) {
             if (put++)
                 fputc('\n', f);
-            plot(&chart[i], f);
+            report_plot_chart(&chart[i], f);
         }
     free(chart);
 }

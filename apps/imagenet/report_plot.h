@@ -6,9 +6,12 @@
 
 #include <stdio.h>
 
+#include "chart.h"
 #include "report_page.h"
 
 /* As wide as the terminal, in dots of Braille where its locale is UTF-8. */
 void report_plot(const struct report *r, FILE *f);
+/* One of them. */
+void report_plot_chart(const struct chart *c, FILE *f);
 
 #endif

@@ -16,6 +16,7 @@
 #include "common/opt_file.h"
 #include "board.h"
 #include "checkpoint.h"
+#include "find_lr.h"
 #include "names.h"
 #include "options.h"
 #include "output.h"
@@ -51,10 +52,13 @@ static void write_classes(const void *run, FILE *f)
     names_print(((const struct run *)run)->data, f);
 }
 
+/* --find-lr has only the one that is given. */
 static int name_output(struct run *r)
 {
     struct settings *s = r->set;
 
+    if (s->find_lr)
+        return OPTS_GO;
     if (!s->output && !(s->output = output_default(s->model)))
         return app_exit_code(DDP_ENOMEM);
     if (!(r->ckpt = app_path(s->output, CHECKPOINT_DIR)))
@@ -77,9 +81,20 @@ static int begin_file(struct run *r, bool resumed)
     return run_file_begin(&r->file, r->set->output, &facts);
 }
 
+/* By --patience. */
+static bool ended_early(const struct run *r)
+{
+    return r->set->patience && r->last.step < r->last.steps;
+}
+
+static const char *finished(const struct run *r)
+{
+    return ended_early(r) ? "no better evaluation: --patience" : "complete";
+}
+
 static void end_file(struct run *r, int code)
 {
-    const char *why = code == 0             ? "complete"
+    const char *why = code == 0             ? finished(r)
                       : code == EXIT_AGAIN  ? interrupt_reason()
                       : *r->record.why != 0 ? r->record.why
                                             : ddp_errmsg();
@@ -278,6 +293,19 @@ static int on_epoch(const struct ddp_progress *p, void *arg)
     return r->rc != 0;
 }
 
+/* --eval-steps */
+static int on_steps(const struct ddp_progress *p, void *arg)
+{
+    struct run *r = arg;
+
+    r->last = *p;
+    progress_flush(&r->progress, &r->last);
+    if (interrupt_wanted())
+        return 1;
+    r->rc = evaluate_if(r, true);
+    return r->rc != 0 || interrupt_wanted();
+}
+
 /* ---- before and after --------------------------------------------------- */
 
 static int open_data(struct run *r)
@@ -322,25 +350,54 @@ static int configure_trace(struct run *r, struct ddp_train_config *cfg)
     return OPTS_GO;
 }
 
+static int configure_groups(struct run *r, struct ddp_train_config *cfg)
+{
+    int rc = groups_make(r->opts, r->set, r->chain, &r->groups);
+
+    recipe_config(r->opts, r->set, cfg);
+    cfg->groups = r->groups.group;
+    cfg->group_count = r->groups.count;
+    return rc;
+}
+
+/* With the weights that it begins with, and how it is trained. */
+static int make_network(struct run *r, struct ddp_train_config *cfg)
+{
+    int rc = setup_network(r->set, &r->chain);
+
+    if (rc == OPTS_GO && r->set->weights)
+        rc = weights_load(r->set, r->chain, true);
+    if (rc != OPTS_GO)
+        return rc;
+    if ((rc = weights_settings_add(r->opts, r->chain, r->data)) < 0)
+        return app_fail(rc);
+    return configure_groups(r, cfg);
+}
+
+static int find_rate(struct run *r)
+{
+    struct ddp_train_config cfg;
+    int rc = make_network(r, &cfg);
+
+    return rc == OPTS_GO
+               ? find_lr(r->set, r->ddp, r->chain, r->data, &cfg, is_writer(r))
+               : rc;
+}
+
 static int make_trainer(struct run *r)
 {
     const struct ddp_sink sinks[] = {record_sink(&r->record),
                                      r->board ? ddp_tensorboard_sink(r->board)
                                               : (struct ddp_sink){0}};
     struct ddp_train_config cfg;
-    int rc;
+    int rc = make_network(r, &cfg);
 
-    if ((rc = setup_network(r->set, &r->chain)) != OPTS_GO)
+    if (rc != OPTS_GO)
         return rc;
-    if (r->set->weights &&
-        (rc = weights_load(r->set, r->chain, true)) != OPTS_GO)
-        return rc;
-    if ((rc = weights_settings_add(r->opts, r->chain, r->data)) < 0)
-        return app_fail(rc);
-    recipe_config(r->opts, r->set, &cfg);
     cfg.eval_data = r->val;
     cfg.on_step = on_step;
     cfg.on_epoch = on_epoch;
+    cfg.on_steps = r->set->eval_steps ? on_steps : NULL;
     cfg.stop = should_stop;
     cfg.on_eval_count = on_eval_count;
     cfg.arg = r;
@@ -362,7 +419,8 @@ static int print_run(struct run *r)
 
     if (rc != OPTS_GO)
         return rc;
-    recipe_config(r->opts, r->set, &cfg);
+    if ((rc = configure_groups(r, &cfg)) != OPTS_GO)
+        return rc;
     if ((rc = ddp_train_config_resolve(&cfg, r->ddp, r->data)) < 0)
         return app_fail(rc);
     opts_save(r->opts, stdout);
@@ -388,6 +446,8 @@ static int prepare_run(struct run *r)
         return rc;
     if (s->dry_run)
         return print_run(r);
+    if (s->find_lr)
+        return find_rate(r);
     if ((rc = board_open(r->opts, s, &r->board)) != OPTS_GO ||
         (rc = make_trainer(r)) != OPTS_GO)
         return rc;
@@ -399,8 +459,9 @@ static int evaluate_stopped(struct run *r)
 {
     int64_t steps = ddp_trainer_epoch_steps(r->trainer);
     int64_t done = r->last.step, epochs = done / steps;
+    int64_t every = r->set->eval_steps;
     bool due = done && done % steps == 0 && epochs % r->set->eval_every == 0;
-    int rc = evaluate_if(r, due);
+    int rc = evaluate_if(r, due || (done && every && done % every == 0));
 
     r->last.epoch = epochs - 1;
     if (due)
@@ -451,6 +512,11 @@ static int train(struct run *r)
     rc = early ? save_checkpoint(r) : save_weights(r);
     if (rc || (rc = train_print_final(r)))
         return rc;
+    if (!early && ended_early(r))
+        app_say("ended after step %lld of %lld: %lld evaluations in a row were "
+                "not better than the best",
+                (long long)r->last.step, (long long)r->last.steps,
+                (long long)r->set->patience);
     if (early)
         app_say("interrupted by %s after step %lld; checkpoint saved",
                 interrupt_reason(), (long long)r->last.step);
@@ -508,6 +574,7 @@ int train_run(struct opts *o, struct settings *s)
     ddp_dataset_free(r.data);
     ddp_chain_free(r.chain);
     ddp_finish(r.ddp);
+    groups_free(&r.groups);
     free(r.trace);
     free(r.ckpt);
     return rc;

@@ -6,6 +6,7 @@
 
 #include "ddp.h"
 
+#include "groups.h"
 #include "options.h"
 #include "progress.h"
 #include "record.h"
@@ -34,6 +35,7 @@ struct run {
     int64_t val_bad;           /* validation images reported as unreadable */
     struct ddp_metrics ema;    /* of the averages, if there are some */
     int64_t ema_evaluated;
+    struct groups groups;
     char *ckpt;            /* folder of checkpoints */
     char *trace;           /* file; NULL: none */
     int64_t ckpt_failures; /* reported ones */
