@@ -1340,34 +1340,51 @@ struct ddp_sink {
     void *arg;
 };
 
-/* A sink that writes event files for TensorBoard: loss/train, acc/top1_train,
- * lr, gradient_norm, ... of every step; loss/val, acc/top1_val, acc/top5_val of
- * evaluations, and loss/ema, ... of those of averages.  Accuracies are shares
- * in 0..1. */
-typedef struct ddp_tensorboard ddp_tensorboard_t;
+/* Programs that can read what a log writes. */
+enum ddp_log_kind { DDP_LOG_TENSORBOARD, DDP_LOG_KINDS };
 
-/* Of a run whose files are in the folder dir.  The first event makes the folder
- * and a new file in it; with those that are there, of a run that was resumed,
- * it says from which step on earlier values no longer hold. */
-ddp_tensorboard_t *ddp_tensorboard_new(const char *dir);
-/* Flushes and closes the file.  The trainer must have been freed. */
-void ddp_tensorboard_free(ddp_tensorboard_t *tb);
+/* "tensorboard", ...; NULL after the last. */
+const char *ddp_log_name(enum ddp_log_kind kind);
 
-/* The sink, not owned; all zeros, after a message, if tb is NULL. */
-struct ddp_sink ddp_tensorboard_sink(ddp_tensorboard_t *tb);
+/* A sink that writes files for such a program: epoch, loss/train,
+ * acc/top1_train, lr, gradient_norm, ... of every step; loss/val, acc/top1_val,
+ * acc/top5_val of evaluations, and loss/ema, ... of those of averages.
+ * Accuracies are shares in 0..1. */
+typedef struct ddp_log ddp_log_t;
+
+/* Of a run whose files are in the folder dir, which the first event makes if it
+ * is missing.  If the run was resumed, the files that are there go on, without
+ * steps that are made again:
+ *   DDP_LOG_TENSORBOARD   in a new file, which says from which step on earlier
+ *                         values no longer hold */
+ddp_log_t *ddp_log_new(enum ddp_log_kind kind, const char *dir);
+/* Flushes and closes the files.  The trainer must have been freed. */
+void ddp_log_free(ddp_log_t *l);
+
+/* The sink, not owned; all zeros, after a message, if l is NULL. */
+struct ddp_sink ddp_log_sink(ddp_log_t *l);
 
 /* Before the first event: a setting of the run for the page of hyperparameters,
  * as a number if all of value is one, else as text. */
-int ddp_tensorboard_set(ddp_tensorboard_t *tb, const char *name,
-                        const char *value);
+int ddp_log_set(ddp_log_t *l, const char *name, const char *value);
+
+/* What else programs can show about a run. */
+enum ddp_log_fact {
+    DDP_LOG_NAME,     /* of the run */
+    DDP_LOG_COMMAND,  /* that began it */
+    DDP_LOG_REVISION, /* of its source: git's name of a commit */
+    DDP_LOG_FACTS
+};
+
+/* Before the first event: such a fact, for the programs that show it. */
+int ddp_log_describe(ddp_log_t *l, enum ddp_log_fact fact, const char *text);
 
 /* A value of the program's own, such as "weight_norm". */
-int ddp_tensorboard_scalar(ddp_tensorboard_t *tb, const char *tag, int64_t step,
-                           double value);
+int ddp_log_scalar(ddp_log_t *l, const char *tag, int64_t step, double value);
 
 /* 0, or why nothing is written any more: the run goes on without it.
- * Errors   DDP_EIO: the folder or file cannot be written. */
-int ddp_tensorboard_status(const ddp_tensorboard_t *tb);
+ * Errors   DDP_EIO: the folder or a file cannot be written. */
+int ddp_log_status(const ddp_log_t *l);
 
 /* Parameters that a trainer treats in a way of their own; see `groups`. */
 struct ddp_param_group {

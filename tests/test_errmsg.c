@@ -149,7 +149,7 @@ static struct ddp_image_options images;
 static struct ddp_train_config cfg;
 static struct ddp_metrics metrics;
 static struct ddp_evaluation evaluation;
-static ddp_tensorboard_t *board;
+static ddp_log_t *board;
 static char control[] = "a\n";
 static int64_t request;
 static float x[COUNT * LEN], y[COUNT * CLASSES], w[LEN * CLASSES];
@@ -531,12 +531,14 @@ static bool resumed(bool with)
           trainer, &(struct ddp_checkpoint_failures){.count = 0}) == 0)        \
     X(ddp_trainer_train, ddp_trainer_train(trainer) == 0)                      \
     X(ddp_trainer_free, DONE(ddp_trainer_free(trainer)))                       \
-    X(ddp_tensorboard_new, (board = ddp_tensorboard_new(at("tb"))))            \
-    X(ddp_tensorboard_set, ddp_tensorboard_set(board, "lr", "0.1") == 0)       \
-    X(ddp_tensorboard_sink, ddp_tensorboard_sink(board).on_step)               \
-    X(ddp_tensorboard_scalar, ddp_tensorboard_scalar(board, "v", 1, 2) == 0)   \
-    X(ddp_tensorboard_status, ddp_tensorboard_status(board) == 0)              \
-    X(ddp_tensorboard_free, DONE(ddp_tensorboard_free(board)))                 \
+    X(ddp_log_name, ddp_log_name(DDP_LOG_TENSORBOARD))                         \
+    X(ddp_log_new, (board = ddp_log_new(DDP_LOG_TENSORBOARD, at("tb"))))       \
+    X(ddp_log_set, ddp_log_set(board, "lr", "0.1") == 0)                       \
+    X(ddp_log_describe, ddp_log_describe(board, DDP_LOG_NAME, "a") == 0)       \
+    X(ddp_log_sink, ddp_log_sink(board).on_step)                               \
+    X(ddp_log_scalar, ddp_log_scalar(board, "v", 1, 2) == 0)                   \
+    X(ddp_log_status, ddp_log_status(board) == 0)                              \
+    X(ddp_log_free, DONE(ddp_log_free(board)))                                 \
     X(ddp_trainer_resume, resumed(false))                                      \
     X(ddp_trainer_resume_with, resumed(true))                                  \
     X(ddp_chain_free, DONE(ddp_chain_free(net)))                               \
@@ -701,11 +703,12 @@ static void test_calls(void)
     X(ddp_trainer_stats,                                                       \
       NONE(ddp_trainer_stats(NULL, &(struct ddp_stats){.steps = 0})))          \
     X(ddp_trainer_best, NONE(ddp_trainer_best(NULL, &evaluation)))             \
-    X(ddp_tensorboard_free, FREES(ddp_tensorboard_free(NULL)))                 \
-    X(ddp_tensorboard_sink, !ddp_tensorboard_sink(NULL).on_step)               \
-    X(ddp_tensorboard_set, NONE(ddp_tensorboard_set(NULL, "lr", "0.1")))       \
-    X(ddp_tensorboard_scalar, NONE(ddp_tensorboard_scalar(NULL, "v", 1, 2)))   \
-    X(ddp_tensorboard_status, NONE(ddp_tensorboard_status(NULL)))              \
+    X(ddp_log_free, FREES(ddp_log_free(NULL)))                                 \
+    X(ddp_log_sink, !ddp_log_sink(NULL).on_step)                               \
+    X(ddp_log_set, NONE(ddp_log_set(NULL, "lr", "0.1")))                       \
+    X(ddp_log_describe, NONE(ddp_log_describe(NULL, DDP_LOG_NAME, "a")))       \
+    X(ddp_log_scalar, NONE(ddp_log_scalar(NULL, "v", 1, 2)))                   \
+    X(ddp_log_status, NONE(ddp_log_status(NULL)))                              \
     X(ddp_trainer_checkpoint, NONE(ddp_trainer_checkpoint(NULL)))              \
     X(ddp_trainer_checkpoint_failures,                                         \
       NONE(ddp_trainer_checkpoint_failures(                                    \

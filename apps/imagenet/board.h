@@ -8,15 +8,26 @@
 
 #include "options.h"
 
+struct board {
+    ddp_log_t *log[DDP_LOG_KINDS]; /* owned; NULL: --log does not name it */
+    bool said[DDP_LOG_KINDS];      /* that it cannot be written */
+};
+
 /* Refuse kinds that there are not: OPTS_GO, or exit code 2 after a message. */
 int board_check(const struct opts *o, const struct settings *s);
 
-/* Event files for TensorBoard in the run's folder, with its settings: OPTS_GO
- * or an exit code, and *tb, NULL if --log does not name them. */
-int board_open(const struct opts *o, const struct settings *s,
-               ddp_tensorboard_t **tb);
+/* The logs that --log names, in the run's folder, with its settings: OPTS_GO or
+ * an exit code. */
+int board_open(const struct opts *o, const struct settings *s, struct board *b);
+void board_close(struct board *b);
 
-/* Say once that they cannot be written; *said: that it was. */
-void board_report(const ddp_tensorboard_t *tb, bool *said);
+/* Their sinks, up to DDP_LOG_KINDS; returns how many. */
+int board_sinks(const struct board *b, struct ddp_sink *sinks);
+
+/* A value of the program; a failure is reported by the next board_report(). */
+void board_scalar(struct board *b, const char *tag, int64_t step, double value);
+
+/* Say of each once that it cannot be written. */
+void board_report(struct board *b);
 
 #endif

@@ -89,6 +89,11 @@ static json_t *settings_of(const struct opts *opts)
 
 /* ---- the machine -------------------------------------------------------- */
 
+const char *run_file_revision(void)
+{
+    return DDP_REVISION;
+}
+
 /* "oneDNN 2.6.3" in a sentence: its version. */
 static void set_version(json_t *o, const char *what, const char *text)
 {

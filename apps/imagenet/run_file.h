@@ -37,4 +37,7 @@ int run_file_begin(struct run_file *f, const char *dir,
 void run_file_end(struct run_file *f, int code, const char *reason,
                   int64_t steps, const char *weights);
 
+/* git's name of the commit that the program was built from, or "". */
+const char *run_file_revision(void);
+
 #endif

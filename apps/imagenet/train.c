@@ -256,7 +256,7 @@ static void record_row(struct run *r, bool due)
         progress_clear(&r->progress);
         train_print_epoch(r);
     }
-    board_report(r->board, &r->board_failed);
+    board_report(&r->board);
 }
 
 /* With --weight-norm, of an epoch that this process has trained. */
@@ -270,8 +270,7 @@ static int record_norm(struct run *r)
     if ((rc = ddp_chain_norm(r->chain, &norm)) < 0)
         return app_fail(rc);
     record_weights(&r->record, r->last.step, norm);
-    if (r->board) /* a failure is reported with the epoch */
-        ddp_tensorboard_scalar(r->board, "weight_norm", r->last.step, norm);
+    board_scalar(&r->board, "weight_norm", r->last.step, norm);
     return 0;
 }
 
@@ -386,9 +385,7 @@ static int find_rate(struct run *r)
 
 static int make_trainer(struct run *r)
 {
-    const struct ddp_sink sinks[] = {record_sink(&r->record),
-                                     r->board ? ddp_tensorboard_sink(r->board)
-                                              : (struct ddp_sink){0}};
+    struct ddp_sink sinks[1 + DDP_LOG_KINDS] = {record_sink(&r->record)};
     struct ddp_train_config cfg;
     int rc = make_network(r, &cfg);
 
@@ -402,7 +399,7 @@ static int make_trainer(struct run *r)
     cfg.on_eval_count = on_eval_count;
     cfg.arg = r;
     cfg.sinks = sinks;
-    cfg.sink_count = is_writer(r) ? 2 : 0;
+    cfg.sink_count = is_writer(r) ? 1 + board_sinks(&r->board, sinks + 1) : 0;
     checkpoint_config(r->set, r->ckpt, &cfg);
     if ((rc = configure_trace(r, &cfg)) != OPTS_GO)
         return rc;
@@ -566,9 +563,9 @@ int train_run(struct opts *o, struct settings *s)
             checkpoint_advise(r.ckpt);
     }
     end_file(&r, rc);
-    board_report(r.board, &r.board_failed);
+    board_report(&r.board);
     ddp_trainer_free(r.trainer);
-    ddp_tensorboard_free(r.board);
+    board_close(&r.board);
     record_close(&r.record);
     ddp_dataset_free(r.val);
     ddp_dataset_free(r.data);

@@ -6,6 +6,7 @@
 
 #include "ddp.h"
 
+#include "board.h"
 #include "groups.h"
 #include "options.h"
 #include "progress.h"
@@ -25,8 +26,7 @@ struct run {
     struct progress progress;
     struct work work; /* an evaluation */
     struct record record;
-    ddp_tensorboard_t *board; /* NULL: none */
-    bool board_failed;        /* it was said */
+    struct board board; /* --log */
     struct run_file file;
     const char *weights;       /* the file of them that the run has written */
     struct ddp_progress last;  /* of the last step */

@@ -17,6 +17,10 @@ LIB_SOURCES += \
     %D%/groups.h \
     %D%/loader.c \
     %D%/loader.h \
+    %D%/log.c \
+    %D%/log.h \
+    %D%/log_tensorboard.c \
+    %D%/log_tensorboard.h \
     %D%/memory.c \
     %D%/memory.h \
     %D%/plateau.c \
@@ -30,7 +34,6 @@ LIB_SOURCES += \
     %D%/sinks.c \
     %D%/sinks.h \
     %D%/sync.c \
-    %D%/tensorboard.c \
     %D%/tracing.c \
     %D%/tracing.h \
     %D%/train.c \
