@@ -1341,7 +1341,7 @@ struct ddp_sink {
 };
 
 /* Programs that can read what a log writes. */
-enum ddp_log_kind { DDP_LOG_TENSORBOARD, DDP_LOG_KINDS };
+enum ddp_log_kind { DDP_LOG_TENSORBOARD, DDP_LOG_WANDB, DDP_LOG_KINDS };
 
 /* "tensorboard", ...; NULL after the last. */
 const char *ddp_log_name(enum ddp_log_kind kind);
@@ -1356,7 +1356,9 @@ typedef struct ddp_log ddp_log_t;
  * is missing.  If the run was resumed, the files that are there go on, without
  * steps that are made again:
  *   DDP_LOG_TENSORBOARD   in a new file, which says from which step on earlier
- *                         values no longer hold */
+ *                         values no longer hold
+ *   DDP_LOG_WANDB         in the newest offline run of Weights & Biases there,
+ *                         which "wandb sync" uploads */
 ddp_log_t *ddp_log_new(enum ddp_log_kind kind, const char *dir);
 /* Flushes and closes the files.  The trainer must have been freed. */
 void ddp_log_free(ddp_log_t *l);

@@ -1,5 +1,5 @@
 #!/bin/sh
-# app_board.sh - imagenet train --log tensorboard, read by TensorBoard, and what
+# app_board.sh - imagenet train --log, read by TensorBoard and W&B, and what
 # terminals show
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "$srcdir/tests/tap.sh"
@@ -41,6 +41,14 @@ for line in open(sys.argv[1]):
 END
 }
 
+# read_wandb RUN: what W&B reads in $tmp/wandb
+read_wandb()
+{
+    "$python" "$srcdir/tests/oracle_wandb.py" \
+        "$1"/wandb/offline-run-*-????????/run-*.wandb >"$tmp/wandb" \
+        2>"$tmp/err"
+}
+
 # compare RUN: TensorBoard's values are the record's
 compare()
 {
@@ -51,7 +59,7 @@ compare()
 }
 
 # shellcheck disable=SC2086
-run "$imagenet" train $net --epochs 3 --log csv,tensorboard --weight-norm \
+run "$imagenet" train $net --epochs 3 --log csv,tensorboard,wandb --weight-norm \
     --output "$tmp/whole"
 exits 0 "a run with event files succeeds"
 says "^epoch=3/3 train_loss=.* eval_loss=.* best_step=[369] best_top1=.* time=" \
@@ -94,16 +102,46 @@ if "$python" -c 'import tensorboard' 2>/dev/null; then
         grep -q '^end 1$' "$tmp/board"
     point $? "with the settings and how it ended"
 
-    # Killed, resumed: no step twice.
+else
+    skip 4 "no tensorboard (PyPI)"
+fi
+
+if "$python" -c 'import importlib.util as i, sys
+sys.exit(not i.find_spec("wandb"))' 2>/dev/null; then
+    wandb=1
+    read_wandb "$tmp/whole"
+    grep -E '^row [0-9]+ (loss/|acc/top1_)' "$tmp/wandb" |
+        awk '{ printf "%s %d %.7g\n", $3, $2, $4 }' | sort >"$tmp/got"
+    of_metrics "$tmp/whole" | awk '{ printf "%s %d %.7g\n", $1, $2, $3 }' |
+        sort >"$tmp/want"
+    [ -s "$tmp/got" ] && diff "$tmp/got" "$tmp/want" >"$tmp/out"
+    point $? "W&B reads the values of metrics.jsonl"
+    for line in 'run [a-z0-9]* whole True True' 'set model mlp' \
+        'set sub-batch 4' 'set no-val False' 'row 9 weight_norm 2' \
+        'summary _step 9' 'summary loss/ema 1' 'exit 0' 'end final'; do
+        grep -q "^$line" "$tmp/wandb" || echo "$line"
+    done >"$tmp/lacks"
+    [ ! -s "$tmp/lacks" ]
+    point $? "with the settings, a summary and how it ended$(
+        sed 's/^/, but no /' "$tmp/lacks")"
+else
+    wandb=0
+    skip 2 "no wandb (PyPI)"
+fi
+
+# Killed, resumed: no step twice.
+if "$python" -c 'import tensorboard' 2>/dev/null; then
     # shellcheck disable=SC2086
-    "$imagenet" train $net --epochs 50 --log tensorboard --output "$tmp/run" \
-        >/dev/null 2>&1 &
+    "$imagenet" train $net --epochs 50 --log tensorboard,wandb \
+        --output "$tmp/run" >/dev/null 2>&1 &
     pid=$!
     await grep -qs '"step":20,' "$tmp/run/metrics.jsonl"
     kill -9 $pid 2>/dev/null
     wait $pid 2>/dev/null
+    [ $wandb = 0 ] || read_wandb "$tmp/run"
+    killed=$?
     # shellcheck disable=SC2086
-    run "$imagenet" train $net --epochs 50 --log tensorboard \
+    run "$imagenet" train $net --epochs 50 --log tensorboard,wandb \
         --output "$tmp/run"
     exits 0 "a killed run resumes"
     [ "$(find "$tmp/run/tb" -type f | wc -l)" = 2 ]
@@ -112,8 +150,18 @@ if "$python" -c 'import tensorboard' 2>/dev/null; then
     sed -n 's/^loss\/train \([0-9]*\) .*/\1/p' "$tmp/board" >"$tmp/got"
     seq 150 | cmp -s - "$tmp/got"
     point $? "TensorBoard has each step once"
+    if [ $wandb = 1 ]; then
+        [ $killed = 0 ]
+        point $? "W&B reads what a killed run has left"
+        read_wandb "$tmp/run"
+        sed -n 's/^row \([0-9]*\) loss\/train .*/\1/p' "$tmp/wandb" >"$tmp/got"
+        seq 150 | cmp -s - "$tmp/got"
+        point $? "and each step once"
+    else
+        skip 2 "no wandb (PyPI)"
+    fi
 else
-    skip 7 "no tensorboard (PyPI)"
+    skip 5 "no tensorboard (PyPI)"
 fi
 
 : >"$tmp/file"
@@ -124,9 +172,9 @@ exits 0 "a run whose event files cannot be written succeeds"
 complains "cannot write .*/tb/events.*the run goes on without tensorboard.s files" \
     "and says so"
 # shellcheck disable=SC2086
-run "$imagenet" train $net --epochs 1 --log csv,wandb --output "$tmp/x"
+run "$imagenet" train $net --epochs 1 --log csv,mlflow --output "$tmp/x"
 exits 2 "an unknown kind"
-complains "unknown 'wandb', expected csv, tensorboard" "is named"
+complains "unknown 'mlflow', expected csv, tensorboard, wandb" "is named"
 
 # shellcheck disable=SC2086
 run "$imagenet" train $net --epochs 2 --quiet --log-every 1 \

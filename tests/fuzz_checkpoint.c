@@ -1,4 +1,5 @@
-/* fuzz_checkpoint.c - any bytes in a checkpoint: refused, or resumed from
+/* fuzz_checkpoint.c - any bytes in a checkpoint, or in a log: refused, or
+ * resumed from
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * The manifest has the size and the CRC of the other files.  Here it is made
@@ -166,8 +167,75 @@ static const struct fuzz_reader reader[] = {
     {"MANIFEST.json", CHECKPOINT "MANIFEST.json", 1, read_manifest, word},
 };
 
+/* ---- logs --------------------------------------------------------------- */
+
+#define LOG "wandb/offline-run-20260101_000000-abcdefgh/run-abcdefgh.wandb"
+
+enum { LOG_HEAD = 14 }; /* of a file, and of a record that is in one piece */
+
+/* Continue the log after five steps. */
+static int resume_log(void)
+{
+    ddp_log_t *l = ddp_log_new(DDP_LOG_WANDB, fuzz_path("wandb"));
+    int rc = ddp_log_scalar(l, "v", 5, 1);
+
+    ddp_log_free(l);
+    return rc;
+}
+
+static int read_log(const char *path, const uint8_t *data, size_t len)
+{
+    (void)path;
+    (void)data;
+    (void)len;
+    return resume_log();
+}
+
+/* The bytes as a record, whose checksum is right. */
+static int read_record(const char *path, const uint8_t *data, size_t len)
+{
+    uint8_t file[1024] = {':', 'W', '&', 'B', 0xe1, 0xbe};
+    uint32_t crc = ~0u;
+
+    (void)path;
+    if (len > sizeof(file) - LOG_HEAD)
+        len = sizeof(file) - LOG_HEAD;
+    file[11] = (uint8_t)len;
+    file[12] = (uint8_t)(len >> 8);
+    file[13] = 1;
+    memcpy(file + LOG_HEAD, data, len);
+    for (size_t i = 13; i < LOG_HEAD + len; i++) { /* CRC-32, bit by bit */
+        crc ^= file[i];
+        for (int bit = 0; bit < 8; bit++)
+            crc = crc >> 1 ^ (crc & 1 ? 0xedb88320u : 0);
+    }
+    for (int i = 0; i < 4; i++)
+        file[7 + i] = (uint8_t)(~crc >> 8 * i);
+    fuzz_write(LOG, file, LOG_HEAD + len);
+    return resume_log();
+}
+
+/* The record of a run that began at second 1, and a row of step 7 in it. */
+static void fuzz_logs(void)
+{
+    static const uint8_t record[] = {8, 2, 0x8a, 1, 5,  0x8a, 1, 2,
+                                     8, 1, 18,   4, 18, 2,    8, 5};
+    static const struct fuzz_reader r = {"wandb-record", NULL, 1, read_record,
+                                         NULL};
+    static const struct fuzz_reader file = {"wandb", LOG, 1, read_log, NULL};
+    struct ddp__bytes b = {0};
+
+    fuzz(&r, "that of a run", record, sizeof(record));
+    read_record(NULL, record, sizeof(record));
+    if (ddp__file_load(fuzz_path(LOG), 1 << 20, &b) < 0)
+        bail_out("%s", ddp_errmsg());
+    fuzz(&file, "that of a run", b.data, b.len);
+    free(b.data);
+}
+
 int main(void)
 {
+    fuzz_logs();
     begin();
     for (size_t i = 0; i < sizeof(reader) / sizeof(reader[0]); i++) {
         const char *file = reader[i].file;

@@ -147,6 +147,7 @@ check_PROGRAMS += \
     %D%/test_trace \
     %D%/test_tracing \
     %D%/test_update \
+    %D%/test_wandb \
     %D%/test_webdataset \
     %D%/test_weights \
     %D%/test_zoo
@@ -274,6 +275,7 @@ EXTRA_DIST += \
     %D%/oracle_scale.py \
     %D%/oracle_spack.py \
     %D%/oracle_trace.py \
+    %D%/oracle_wandb.py \
     %D%/oracle_weights.py \
     %D%/oracle_zoo.py \
     %D%/s3_server.py \

@@ -17,6 +17,7 @@
 /* Each in a folder of that name in the run's. */
 static const char *const folders[DDP_LOG_KINDS] = {
     [DDP_LOG_TENSORBOARD] = "tb",
+    [DDP_LOG_WANDB] = "wandb",
 };
 
 /* The kind that the next word of a list names, DDP_LOG_KINDS for the records

@@ -513,8 +513,9 @@ static const struct opt_group output = {
             "10 seconds]",
             .alias = "log-interval"),
         TEXT("log", log, "KIND,...", "csv",
-             "records beside those that every run has (csv): tensorboard, "
-             "event files in RUN/tb"),
+             "records in addition to those that every run has (csv): "
+             "tensorboard, event files in RUN/tb; wandb, an offline run in "
+             "RUN/wandb for wandb sync"),
         FLAG("weight-norm", weight_norm,
              "record the norm of all weights after each epoch"),
         FLAG("quiet", quiet, "print errors and the final line only"),

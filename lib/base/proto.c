@@ -1,10 +1,11 @@
-/* proto.c - messages of Protocol Buffers, written field by field
+/* proto.c - messages of Protocol Buffers, field by field
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * https://protobuf.dev/programming-guides/encoding has the format.
  */
 #include "config.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -99,6 +100,61 @@ void ddp__proto_message(struct ddp__proto *p, int field,
     p->lacks_memory |= inner->lacks_memory;
     ddp__proto_bytes(p, field, inner->data, inner->len);
     ddp__proto_clear(inner);
+}
+
+static bool get_varint(const unsigned char **at, const unsigned char *end,
+                       uint64_t *v)
+{
+    *v = 0;
+    for (int shift = 0; shift < 64 && *at < end; shift += 7) {
+        unsigned char byte = *(*at)++;
+
+        *v |= (uint64_t)(byte & 0x7f) << shift;
+        if (byte < 0x80)
+            return true;
+    }
+    return false;
+}
+
+/* Little-endian on any machine. */
+static bool get_fixed(const unsigned char **at, const unsigned char *end,
+                      uint64_t *v, int n)
+{
+    *v = 0;
+    if (end - *at < n)
+        return false;
+    for (int i = 0; i < n; i++)
+        *v |= (uint64_t)(*at)[i] << 8 * i;
+    *at += n;
+    return true;
+}
+
+bool ddp__proto_next(const unsigned char **at, const unsigned char *end,
+                     struct ddp__proto_field *f)
+{
+    uint64_t key;
+
+    *f = (struct ddp__proto_field){0};
+    if (!get_varint(at, end, &key) || key >> 3 > INT_MAX)
+        return false;
+    f->number = (int)(key >> 3);
+    switch (key & 7) {
+    case VARINT:
+        return get_varint(at, end, &f->value);
+    case FIXED64:
+        return get_fixed(at, end, &f->value, 8);
+    case FIXED32:
+        return get_fixed(at, end, &f->value, 4);
+    case LENGTH:
+        if (!get_varint(at, end, &f->value) || f->value > (uint64_t)(end - *at))
+            return false;
+        f->data = *at;
+        f->len = (size_t)f->value;
+        *at += f->len;
+        return true;
+    default:
+        return false;
+    }
 }
 
 void ddp__proto_clear(struct ddp__proto *p)

@@ -21,6 +21,8 @@ LIB_SOURCES += \
     %D%/log.h \
     %D%/log_tensorboard.c \
     %D%/log_tensorboard.h \
+    %D%/log_wandb.c \
+    %D%/log_wandb.h \
     %D%/memory.c \
     %D%/memory.h \
     %D%/plateau.c \
@@ -39,4 +41,12 @@ LIB_SOURCES += \
     %D%/train.c \
     %D%/train_config.c \
     %D%/trainer.c \
-    %D%/trainer.h
+    %D%/trainer.h \
+    %D%/wandb_file.c \
+    %D%/wandb_file.h \
+    %D%/wandb_items.c \
+    %D%/wandb_items.h \
+    %D%/wandb_machine.c \
+    %D%/wandb_machine.h \
+    %D%/wandb_run.c \
+    %D%/wandb_run.h

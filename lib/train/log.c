@@ -10,9 +10,11 @@
 #include "base/error.h"
 #include "train/log.h"
 #include "train/log_tensorboard.h"
+#include "train/log_wandb.h"
 
 static const struct ddp__log_format *const formats[] = {
     [DDP_LOG_TENSORBOARD] = &ddp__log_tensorboard,
+    [DDP_LOG_WANDB] = &ddp__log_wandb,
 };
 
 enum { FORMATS = sizeof(formats) / sizeof(*formats) };
