@@ -1492,6 +1492,15 @@ struct ddp_train_config {
      * are due: no other step is under way. */
     int (*on_steps)(const struct ddp_progress *p, void *arg);
     int64_t every_steps;
+    /* With several ranks each has data of its own, of any length, and takes its
+     * own batches of them, so a step is of as many batches as there are ranks.
+     * An epoch lasts until all ranks have seen theirs; one that has no more
+     * takes part without samples.  Gradients are summed over the samples of all
+     * ranks and divided by their number.  With the same data on as many ranks,
+     * the weights are the same to the last bit; with another number of ranks
+     * they are not, and a checkpoint is one of as many ranks.  Evaluations are
+     * of data that all ranks have. */
+    bool own_data;
 };
 
 /* Fill in the defaults.  Of the optimizer there is none (its lr is -1): a

@@ -17,6 +17,7 @@ check_LTLIBRARIES = %D%/libcheck.la
     %D%/op_rows.c \
     %D%/oracle.c \
     %D%/oracle.h \
+    %D%/ranks_check.h \
     %D%/torch_part.c \
     %D%/torch_part.h
 
@@ -62,7 +63,7 @@ noinst_PROGRAMS = %D%/fusebench
 endif
 
 # Others run these in several processes.
-EXTRA_PROGRAMS += %D%/ranks_program
+EXTRA_PROGRAMS += %D%/ranks_own %D%/ranks_program
 
 if HAVE_MPI
 EXTRA_PROGRAMS += %D%/mpi_program

@@ -1,8 +1,5 @@
 /* ranks_program.c - what ranks compute together, for app_ranks.sh
  * SPDX-License-Identifier: LGPL-2.1-or-later
- *
- * Rank 0 prints a line for each test point that fails on any rank, and at the
- * end how many were tried.
  */
 #include "config.h"
 
@@ -12,25 +9,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "ddp.h"
+#include "ranks_check.h"
 
 enum { LEN = 300000 };
-
-static ddp_t *ddp;
-static int rank, ranks, tried, failed;
-
-/* A point passes if it does on all ranks. */
-static void check(bool pass, const char *what)
-{
-    int32_t good = pass;
-
-    tried++;
-    if (ddp_allreduce(ddp, &good, 1, DDP_I32, DDP_MIN) < 0 || !good) {
-        failed++;
-        if (rank == 0)
-            printf("not ok: %s: %s\n", what, ddp_errmsg());
-    }
-}
 
 static void test_sums(void)
 {
@@ -352,12 +333,8 @@ int main(int argc, char **argv)
         cfg.peer_timeout = 3;
         cfg.on_peer_lost = note_lost;
     }
-    if (!(ddp = ddp_init(&cfg))) {
-        fprintf(stderr, "%s\n", ddp_errmsg());
+    if (!begin_ranks(&cfg))
         return 1;
-    }
-    rank = ddp_rank(ddp);
-    ranks = ddp_rank_count(ddp);
     if (fault)
         return lose_rank();
     test_sums();
@@ -368,8 +345,5 @@ int main(int argc, char **argv)
     test_status();
     test_sync();
     test_apply();
-    if (rank == 0)
-        printf("%d points on %d ranks, %d failed\n", tried, ranks, failed);
-    ddp_finish(ddp);
-    return failed != 0;
+    return end_ranks();
 }

@@ -8,7 +8,10 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
+#include "base/crc32c.h"
 #include "base/error.h"
 #include "checkpoint/json.h"
 #include "checkpoint/network.h"
@@ -229,9 +232,35 @@ static json_t *samples_json(const ddp_dataset_t *d)
                        d);
 }
 
-static json_t *data_json(const ddp_dataset_t *d)
+int ddp__settings_data(const ddp_dataset_t *d, uint32_t *crc)
 {
-    json_t *data = samples_json(d);
+    json_t *samples = samples_json(d);
+    char *text = samples ? json_dumps(samples, JSON_SORT_KEYS) : NULL;
+
+    json_decref(samples);
+    if (!text)
+        return ddp__fail(DDP_ENOMEM, "out of memory to describe data");
+    *crc = ddp__crc32c(0, text, strlen(text));
+    free(text);
+    return 0;
+}
+
+/* What ranks have in common: other names would be other classes. */
+static json_t *own_json(const ddp_dataset_t *d, const char *own)
+{
+    json_t *data = json_pack("{s:s}", "own", own);
+
+    if (data && d->class_name &&
+        json_object_set_new(data, "labels", labels_json(d)) < 0) {
+        json_decref(data);
+        return NULL;
+    }
+    return data;
+}
+
+static json_t *data_json(const ddp_dataset_t *d, const char *own)
+{
+    json_t *data = *own ? own_json(d, own) : samples_json(d);
     json_t *more = json_pack(
         "{s:o, s:s, s:i, s:i}", "shape", ddp__json_shape(d->shape), "type",
         dtype_word(d->type), "classes", d->classes, "targets", d->target_len);
@@ -337,7 +366,8 @@ static json_t *settings_json(const struct ddp__settings *s)
             "label_smoothing", (double)c->label_smoothing, "ema_decay",
             c->ema_decay, "optimizer", optimizer_json(&c->optimizer),
             "schedule", schedule_json(&c->schedule, s->steps), "data",
-            data_json(s->data), "augmentation", augmentation_json(s->data)),
+            data_json(s->data, s->own), "augmentation",
+            augmentation_json(s->data)),
         "drop_last", c->drop_last);
     all = add_flag(all, "ema_warmup", c->ema_decay > 0 && c->ema_warmup);
     all = add_groups(add_mix(add_loss(all, c), c), c);

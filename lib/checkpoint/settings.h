@@ -12,8 +12,12 @@ struct ddp__settings {
     const struct ddp_train_config *cfg; /* resolved; nothing here is owned */
     const ddp_dataset_t *data;
     ddp_chain_t *chain;
-    int64_t steps; /* of the run */
+    int64_t steps;   /* of the run */
+    const char *own; /* what all ranks have, each on its own; "": they share */
 };
+
+/* Identifies samples: of equal ones it is the same. */
+int ddp__settings_data(const ddp_dataset_t *d, uint32_t *crc);
 
 /* {"settings": {...}, "network": [...]}, the former under the names that ddp.h
  * has for them, the latter from network.h.  *out is to be freed. */

@@ -37,6 +37,7 @@ struct comm {
     struct ddp__trace *trace; /* not owned; NULL: none */
     double begin;             /* all handles are open; 0: not yet */
     bool alone;               /* nothing is open: the submission has failed */
+    bool empty;               /* with own sub-batches: this rank has none */
     atomic_int left;          /* handles that are not open yet */
     bool *first;    /* by lane: has a piece; owned, like what follows */
     void **piece;   /* by lane: of this rank */
@@ -66,22 +67,31 @@ void ddp__comm_unwish(struct ddp__engine *e, unsigned wish)
     atomic_fetch_and(&e->wishes, ~wish);
 }
 
+/* Ranks with sub-batches of their own have a piece each, in lane 0. */
+static int lane_of(const struct comm *c, int lane)
+{
+    return c->e->spec.own ? 0 : lane;
+}
+
 static struct ddp__handle *handle_of(const struct comm *c, int lane)
 {
-    struct ddp__lane *l = &c->e->lane[lane];
+    struct ddp__lane *l = &c->e->lane[lane_of(c, lane)];
 
     return c->bucket < 0 ? &l->stats : &l->grad[c->bucket];
 }
 
 static bool is_ours(const struct comm *c, int lane)
 {
+    if (c->e->spec.own)
+        return lane == c->e->ddp->net.wire.rank;
     return lane >= c->e->lane_begin && lane < c->e->lane_end;
 }
 
 /* The result goes to lane 0. */
 static bool is_open(const struct comm *c, int lane)
 {
-    return lane == 0 || (c->first[lane] && is_ours(c, lane));
+    return (lane == 0 && !c->e->spec.own) ||
+           (c->first[lane] && is_ours(c, lane));
 }
 
 static size_t elements(const struct comm *c)
@@ -102,6 +112,13 @@ static void free_comm(struct comm *c)
 
 /* ---- a bucket ----------------------------------------------------------- */
 
+/* In place of a sum of no sub-batches: what changes no other number's bits. */
+static void fill_none(float *piece, size_t len)
+{
+    for (size_t i = 0; i < len; i++)
+        piece[i] = -0.0f;
+}
+
 /* Without memory there is nothing to send: the others learn by our end. */
 static int find_vectors(struct comm *c)
 {
@@ -114,6 +131,8 @@ static int find_vectors(struct comm *c)
             !(c->piece[l] =
                   c->alone ? c->nothing : ddp__handle_memory(handle_of(c, l))))
             return ddp__buffer_fail(len * sizeof(float));
+    if (c->empty && !c->alone)
+        fill_none(c->piece[c->e->ddp->net.wire.rank], len);
     c->sum = is_ours(c, 0) ? c->piece[0]
              : c->alone    ? c->nothing + len
                            : ddp__handle_memory(handle_of(c, 0));
@@ -193,8 +212,9 @@ static int begin_news(struct comm *c)
     stats = (double *)((struct news *)ddp__gather_of(&c->gather, w->rank) + 1);
     for (int l = 0; l < c->split.used && !c->alone; l++)
         if (c->first[l] && is_ours(c, l)) {
-            memcpy(stats, c->e->lane[l].stats_memory,
-                   sizeof(double) * DDP__STATS);
+            if (!c->empty)
+                memcpy(stats, c->e->lane[lane_of(c, l)].stats_memory,
+                       sizeof(double) * DDP__STATS);
             stats += DDP__STATS;
         }
     return ddp__gather_begin(&c->gather);
@@ -313,9 +333,9 @@ static void open_handles(struct comm *c)
     for (int l = 0; l < c->split.lanes && !c->alone; l++)
         if (is_open(c, l)) {
             atomic_fetch_add(&c->left, 1);
-            ddp__handle_acquire(handle_of(c, l), is_ours(c, l), true,
-                                handle_opened, c);
-            if (l > 0)
+            ddp__handle_acquire(handle_of(c, l), is_ours(c, l) && !c->empty,
+                                true, handle_opened, c);
+            if (lane_of(c, l) > 0)
                 ddp__handle_drop(handle_of(c, l));
         }
     handle_opened(c);
@@ -329,11 +349,21 @@ static void count_pieces(struct comm *c)
             c->pieces[ddp__lanes_rank(c->split.lanes, c->split.ranks, l)]++;
 }
 
+/* Own lanes are all summed by their rank: what is left is a piece each. */
+static struct ddp__split split_of(const struct ddp__engine *e,
+                                  const struct ddp__step *s)
+{
+    int used = s->subs < e->spec.lanes ? s->subs : e->spec.lanes;
+
+    return e->spec.own ? (struct ddp__split){e->ranks, e->ranks, e->ranks}
+                       : (struct ddp__split){e->spec.lanes, used, e->ranks};
+}
+
 static struct comm *comm_new(struct ddp__engine *e, const struct ddp__step *s,
                              int bucket, bool alone)
 {
     struct comm *c = calloc(1, sizeof(*c));
-    size_t lanes = (size_t)e->spec.lanes;
+    size_t lanes;
 
     if (!c)
         return NULL;
@@ -345,9 +375,9 @@ static struct comm *comm_new(struct ddp__engine *e, const struct ddp__step *s,
     c->alone = alone;
     c->op.done = finish;
     c->op.poll = bucket < 0 ? poll_news : poll_bucket;
-    c->split = (struct ddp__split){
-        e->spec.lanes, s->subs < e->spec.lanes ? s->subs : e->spec.lanes,
-        e->ranks};
+    c->empty = e->spec.own && s->subs == 0;
+    c->split = split_of(e, s);
+    lanes = (size_t)c->split.lanes;
     c->parts = bucket < 0 ? 1 : (int)((elements(c) + PART - 1) / PART);
     c->first = calloc(lanes, sizeof(*c->first));
     c->piece = calloc(lanes, sizeof(*c->piece));

@@ -468,11 +468,21 @@ void ddp__engine_free(struct ddp__engine *e)
     free(e);
 }
 
+static void share_lanes(struct ddp__engine *e)
+{
+    bool divided = e->ranks > 1 && !e->spec.own;
+    int ranks = divided ? e->ranks : 1,
+        rank = divided ? e->ddp->net.wire.rank : 0;
+
+    e->lane_begin = ddp__lanes_begin(e->spec.lanes, ranks, rank);
+    e->lane_end = ddp__lanes_begin(e->spec.lanes, ranks, rank + 1);
+}
+
 int ddp__engine_new(struct ddp__engine **out, ddp_t *ddp, ddp_chain_t *chain,
                     const struct ddp__engine_spec *spec)
 {
     struct ddp__engine *e = calloc(1, sizeof(*e));
-    int rc, rank = ddp->net.wire.rank;
+    int rc;
 
     if (!e)
         return ddp__fail(DDP_ENOMEM, "out of memory for an engine");
@@ -482,10 +492,7 @@ int ddp__engine_new(struct ddp__engine **out, ddp_t *ddp, ddp_chain_t *chain,
     ddp__context_bind(ddp, &e->bound);
     e->spec = *spec;
     e->ranks = spec->shared ? ddp->net.wire.count : 1;
-    e->lane_begin =
-        ddp__lanes_begin(spec->lanes, e->ranks, e->ranks > 1 ? rank : 0);
-    e->lane_end =
-        ddp__lanes_begin(spec->lanes, e->ranks, e->ranks > 1 ? rank + 1 : 1);
+    share_lanes(e);
     e->spec.graph.joined &= !ddp->gpu_workers && ddp->segment_us < 0;
     e->spec.graph.segment_us = segment_us(e);
     e->spec.graph.ddp = ddp;

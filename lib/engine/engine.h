@@ -25,6 +25,7 @@ struct ddp__engine_spec {
     bool keep;   /* activations keep their memory until ddp__engine_rest() */
     bool shard;  /* the optimizer's state is divided among ranks */
     bool shared; /* all ranks run each step together, with some lanes each */
+    bool own; /* ... or, where shared, with lanes and sub-batches of its own */
     const int64_t *count; /* atomic: of this rank, for ddp__agreed; or NULL */
 };
 

@@ -62,7 +62,7 @@ int ddp__reduce_submit(struct ddp__engine *e, const struct ddp__step *s,
 {
     struct ddp__split split = {
         e->spec.lanes, s->subs < e->spec.lanes ? s->subs : e->spec.lanes,
-        e->ranks};
+        e->spec.own ? 1 : e->ranks};
     struct ddp__merge m = {0};
     int rc = 0;
 

@@ -12,7 +12,6 @@
 #include "base/error.h"
 #include "engine/engine.h"
 #include "engine/exchange.h"
-#include "engine/ranks.h"
 #include "engine/shard.h"
 #include "engine/step.h"
 #include "runtime/context.h"
@@ -33,30 +32,12 @@ static void choose_keepers(struct ddp__engine *e, size_t *load)
     }
 }
 
-/* Ranks that do not agree would wait for each other. */
-static int check_same(struct ddp__engine *e)
-{
-    char mine = e->spec.shard, *all = calloc((size_t)e->ranks, 1);
-    int rc = all ? ddp__ranks_gather(e->ddp, &mine, 1, all)
-                 : ddp__fail(DDP_ENOMEM, "out of memory for the ranks");
-
-    for (int r = 1; r < e->ranks && rc == 0; r++)
-        if (all[r] != all[0])
-            rc = ddp__fail(DDP_EINVAL,
-                           "rank %d has other settings than rank 0: only one "
-                           "of them has shard_optimizer",
-                           r);
-    free(all);
-    return rc;
-}
-
 int ddp__shard_new(struct ddp__engine *e)
 {
     size_t *load;
-    int rc = e->ranks > 1 ? check_same(e) : 0;
 
-    if (rc < 0 || e->ranks < 2 || !e->spec.shard)
-        return rc;
+    if (e->ranks < 2 || !e->spec.shard)
+        return 0;
     load = calloc((size_t)e->ranks, sizeof(*load));
     e->keeper = calloc((size_t)e->params->buckets + 1, sizeof(*e->keeper));
     if (load && e->keeper)

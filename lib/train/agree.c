@@ -23,7 +23,11 @@ static int add_settings(const struct ddp_trainer *t, json_t *settings)
     char devices[512];
 
     ddp__checkpoints_devices(t->ddp, devices, sizeof(devices));
-    return json_object_set_new(settings, "devices", json_string(devices)) == 0
+    return json_object_set_new(settings, "devices", json_string(devices)) ==
+                       0 &&
+                   json_object_set_new(settings, "shard_optimizer",
+                                       json_boolean(t->cfg.shard_optimizer)) ==
+                       0
                ? 0
                : ddp__fail(DDP_ENOMEM, "out of memory for ranks");
 }

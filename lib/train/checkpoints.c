@@ -183,7 +183,8 @@ int ddp__checkpoints_settings(const struct ddp_trainer *t, json_t **out)
     const struct ddp__settings s = {.cfg = &t->cfg,
                                     .data = t->loader.data,
                                     .chain = t->chain,
-                                    .steps = t->total};
+                                    .steps = t->total,
+                                    .own = t->own};
 
     return ddp__settings_json(&s, out);
 }

@@ -15,6 +15,7 @@ struct ddp__loader ddp__loader(ddp_dataset_t *data, int batch, int sub_batch)
     return (struct ddp__loader){
         .data = data,
         .steps = (data->count + batch - 1) / batch,
+        .filled = (data->count + batch - 1) / batch,
         .end = (data->count + batch - 1) / batch,
         .batch = batch,
         .sub_batch = sub_batch,
@@ -24,7 +25,7 @@ struct ddp__loader ddp__loader(ddp_dataset_t *data, int batch, int sub_batch)
 
 void ddp__loader_drop_last(struct ddp__loader *l)
 {
-    l->steps = l->data->count / l->batch;
+    l->steps = l->filled = l->data->count / l->batch;
 }
 
 /* The last sub-batch of a step of so many samples. */
@@ -38,10 +39,10 @@ static int last_of(const struct ddp__loader *l, int64_t samples)
 /* The last sub-batch of an epoch, and those of the steps before its last. */
 static int ends(const struct ddp__loader *l, int *before)
 {
-    int64_t rest = l->data->count - (l->steps - 1) * l->batch;
+    int64_t rest = l->data->count - (l->filled - 1) * l->batch;
     int last = last_of(l, rest < l->batch ? rest : l->batch);
 
-    *before = l->steps > 1 ? last_of(l, l->batch) : last;
+    *before = l->filled > 1 ? last_of(l, l->batch) : last;
     return last;
 }
 
@@ -66,6 +67,8 @@ int ddp__loader_sizes(const struct ddp__loader *l, int64_t step, int *n)
     int64_t left = l->data->count - begin;
     int subs = 0;
 
+    if (step % l->steps >= l->filled)
+        return 0;
     if (left > l->batch)
         left = l->batch;
     for (; left > 0; left -= l->sub_batch)

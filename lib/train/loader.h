@@ -13,6 +13,7 @@
 struct ddp__loader {
     ddp_dataset_t *data; /* not owned */
     int64_t steps;       /* of an epoch */
+    int64_t filled;      /* those in which this rank has samples of its own */
     int batch, sub_batch, subs;
     uint64_t seed;
     bool shuffle;

@@ -25,6 +25,8 @@ LIB_SOURCES += \
     %D%/log_wandb.h \
     %D%/memory.c \
     %D%/memory.h \
+    %D%/own.c \
+    %D%/own.h \
     %D%/plateau.c \
     %D%/plateau.h \
     %D%/mix.c \

@@ -57,7 +57,7 @@ static void take_time(struct ddp_trainer *t, struct ddp_progress *p)
         t->step_s = dt;
     else
         t->step_s += (dt - t->step_s) / (seen < 20 ? (double)(seen - 2) : 20.0);
-    p->samples_per_s = t->step_s > 0 ? t->cfg.batch / t->step_s : 0;
+    p->samples_per_s = t->step_s > 0 ? (double)t->step_samples / t->step_s : 0;
     p->eta_s = (double)(t->total - t->reported) * t->step_s;
     t->last = now;
 }

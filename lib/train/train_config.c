@@ -302,7 +302,7 @@ static void resolve_config(struct ddp_train_config *c, const ddp_dataset_t *d)
 
     if (!c->batch)
         c->batch = (c->lanes ? c->lanes : LANES) * c->sub_batch;
-    if (c->batch > d->count)
+    if (!c->own_data && c->batch > d->count)
         c->batch = (int)d->count;
     if (c->sub_batch > c->batch)
         c->sub_batch = c->batch;
@@ -327,6 +327,7 @@ int ddp_train_config_resolve(struct ddp_train_config *c, const ddp_t *ddp,
             0 ||
         (rc = check_config(ddp, &own)) < 0)
         return rc;
+    own.own_data &= ddp_rank_count(ddp) > 1;
     resolve_config(&own, data);
     own.struct_size = c->struct_size;
     memcpy(c, &own, own.struct_size);

@@ -21,6 +21,7 @@
 #include "train/evaluate.h"
 #include "train/groups.h"
 #include "train/memory.h"
+#include "train/own.h"
 #include "train/plateau.h"
 #include "train/sinks.h"
 #include "train/tracing.h"
@@ -75,6 +76,7 @@ struct ddp__engine_spec ddp__engine_spec(const struct ddp_train_config *c,
         .ema_decay = mode == DDP__TRAIN ? c->ema_decay : 0,
         .shard = c->shard_optimizer,
         .shared = true,
+        .own = c->own_data && mode == DDP__TRAIN,
     };
 
     ddp__loader_fewer(l, s.graph.fewer);
@@ -83,12 +85,9 @@ struct ddp__engine_spec ddp__engine_spec(const struct ddp_train_config *c,
     return s;
 }
 
-/* Memory is checked before weights are initialised and the folder of
- * checkpoints is used: a run that does not fit leaves both as they were. */
-static int make_trainer(struct ddp_trainer *t, ddp_dataset_t *data,
-                        const struct ddp_train_config *cfg)
+static int configure(struct ddp_trainer *t, ddp_dataset_t *data,
+                     const struct ddp_train_config *cfg)
 {
-    struct ddp__engine_spec spec;
     int rc;
 
     if ((rc = ddp__options_copy(&t->cfg, sizeof(t->cfg), cfg,
@@ -112,6 +111,17 @@ static int make_trainer(struct ddp_trainer *t, ddp_dataset_t *data,
                           t->cfg.mix_switch_prob, t->cfg.mix_off_epoch};
     t->loader.shares = ddp__mix_used(&t->loader.mix) && data->classes > 0;
     t->loader.status = &t->ddp->status;
+    t->step_samples = t->cfg.batch;
+    return 0;
+}
+
+/* Memory is checked before weights are initialised and the folder of
+ * checkpoints is used: a run that does not fit leaves both as they were. */
+static int make_trainer(struct ddp_trainer *t)
+{
+    struct ddp__engine_spec spec;
+    int rc;
+
     t->total = t->cfg.steps ? t->cfg.steps : t->cfg.epochs * t->loader.steps;
     t->loader.end = t->total;
     if (!(t->sizes = calloc((size_t)t->loader.subs, sizeof(*t->sizes))))
@@ -147,7 +157,8 @@ ddp_trainer_t *ddp_trainer_new(ddp_t *ddp, ddp_chain_t *chain,
     t->chain = chain;
     ddp_train_config_init(&t->cfg);
     t->skips.last = -1;
-    if (ddp__agree_on_trainer(t, make_trainer(t, data, cfg)) < 0) {
+    if (ddp__own_data(t, configure(t, data, cfg)) < 0 ||
+        ddp__agree_on_trainer(t, make_trainer(t)) < 0) {
         ddp_trainer_free(t);
         return NULL;
     }
@@ -231,7 +242,7 @@ static struct ddp__step step_of(const struct ddp_trainer *t, int64_t step,
         .number = step,
         .subs = ddp__loader_sizes(&t->loader, step, t->sizes),
         .n = t->sizes,
-        .seed = ddp__key(t->cfg.seed, 1, (uint64_t)(step / t->loader.steps)),
+        .seed = ddp__key(t->loader.seed, 1, (uint64_t)(step / t->loader.steps)),
         .lr = (float)ddp__trainer_lr(t, step),
         .momentum = (float)momentum_at(t, step),
         .average = (float)average_share(t, step),

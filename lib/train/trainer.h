@@ -15,7 +15,9 @@ struct ddp_trainer {
     struct ddp_train_config cfg; /* resolved: no zero means a default */
     struct ddp__loader loader;
     struct ddp__engine *engine;
-    int *sizes;             /* of a step's sub-batches; owned */
+    int *sizes;           /* of a step's sub-batches; owned */
+    int64_t step_samples; /* of all ranks, in a whole step */
+    char own[96]; /* with own_data: what all ranks have; "": they share */
     struct ddp_sink *sinks; /* of the configuration; owned */
     struct ddp__rule *rule; /* of parameters; owned; NULL: all are alike */
     bool *frozen;           /* by block of parameters; owned; likewise */

@@ -1,0 +1,279 @@
+/* ranks_own.c - ranks that train on data of their own, for app_ranks.sh
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * Compared with gradient descent by its definition, in double precision, and
+ * where all ranks have equally much, with the bits of ranks that share data.
+ */
+#include "config.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "ranks_check.h"
+
+enum { IN = 4, OUT = 2, BATCH = 4, EPOCHS = 3, WEIGHTS = OUT * (IN + 1) };
+static const double rate = 0.05;
+
+/* ---- data --------------------------------------------------------------- */
+
+static void make_sample(int r, int64_t i, float *x, float *target)
+{
+    for (int k = 0; k < IN; k++)
+        x[k] = (float)((i * (k + 3) + 5 * r) % 11) / 11;
+    for (int k = 0; k < OUT; k++)
+        target[k] = (float)((i + 2 * r + k) % 5);
+}
+
+/* Of rank *arg. */
+static int get_own(void *arg, int64_t i, uint64_t key, struct ddp_sample *s)
+{
+    (void)key;
+    make_sample(*(int *)arg, i, s->x, s->target);
+    return 0;
+}
+
+/* A batch of each rank in turn. */
+static int get_shared(void *arg, int64_t i, uint64_t key, struct ddp_sample *s)
+{
+    int r = (int)(i / BATCH % ranks);
+
+    (void)arg;
+    (void)key;
+    make_sample(r, i / (BATCH * ranks) * BATCH + i % BATCH, s->x, s->target);
+    return 0;
+}
+
+static ddp_dataset_t *own_data(int64_t count)
+{
+    return ddp_dataset_callback(&(struct ddp_source){.count = count,
+                                                     .shape = {1, 1, IN},
+                                                     .target_len = OUT,
+                                                     .get = get_own,
+                                                     .arg = &rank});
+}
+
+/* Not equally many, and mostly no whole batches. */
+static int64_t count_of(int r)
+{
+    return 5 + 7 * (int64_t)r;
+}
+
+static int64_t most_steps(void)
+{
+    return (count_of(ranks - 1) + BATCH - 1) / BATCH;
+}
+
+/* ---- trainers ----------------------------------------------------------- */
+
+static struct ddp_train_config config(void)
+{
+    struct ddp_train_config cfg;
+
+    ddp_train_config_init(&cfg);
+    cfg.loss = DDP_MSE;
+    cfg.optimizer = ddp_sgd((float)rate);
+    cfg.batch = BATCH;
+    cfg.sub_batch = BATCH / 2;
+    cfg.epochs = EPOCHS;
+    cfg.order = DDP_IN_ORDER;
+    cfg.keep_weights = true;
+    cfg.own_data = true;
+    return cfg;
+}
+
+static ddp_chain_t *make_chain(void)
+{
+    ddp_chain_t *c = ddp_chain_new(ddp_dense_new(IN, OUT, NULL), DDP_END);
+
+    ddp_chain_init(c, 7);
+    return c;
+}
+
+static bool get_weights(ddp_chain_t *c, float *w)
+{
+    return ddp_chain_get(c, "0.weight", w, OUT * IN) == 0 &&
+           ddp_chain_get(c, "0.bias", w + OUT * IN, OUT) == 0;
+}
+
+/* The same weights on all ranks. */
+static bool are_equal(const float *w)
+{
+    float first[WEIGHTS];
+
+    memcpy(first, w, sizeof(first));
+    return ddp_bcast(ddp, first, sizeof(first), 0) == 0 &&
+           memcmp(first, w, sizeof(first)) == 0;
+}
+
+/* Train on d, which is freed; the weights. */
+static int train(ddp_dataset_t *d, const struct ddp_train_config *cfg,
+                 const char *dir, float *w)
+{
+    ddp_chain_t *c = make_chain();
+    ddp_trainer_t *t = ddp_trainer_new(ddp, c, d, cfg);
+    int rc = t ? 0 : ddp_errcode();
+
+    if (rc == 0 && dir)
+        rc = ddp_trainer_resume(t, dir, NULL);
+    if (rc >= 0)
+        rc = ddp_trainer_train(t);
+    if (rc == 0 && !get_weights(c, w))
+        rc = ddp_errcode();
+    ddp_trainer_free(t);
+    ddp_chain_free(c);
+    ddp_dataset_free(d);
+    return rc;
+}
+
+/* ---- against the definition --------------------------------------------- */
+
+/* Add the gradient of a sample's mean of squares. */
+static void add_gradient(const double *w, int r, int64_t i, double *g)
+{
+    float x[IN], target[OUT];
+
+    make_sample(r, i, x, target);
+    for (int o = 0; o < OUT; o++) {
+        double y = w[OUT * IN + o], dy;
+
+        for (int k = 0; k < IN; k++)
+            y += w[o * IN + k] * x[k];
+        dy = 2 * (y - target[o]) / OUT;
+        for (int k = 0; k < IN; k++)
+            g[o * IN + k] += dy * x[k];
+        g[OUT * IN + o] += dy;
+    }
+}
+
+static void descend(double *w, int64_t step)
+{
+    double g[WEIGHTS] = {0};
+    int n = 0;
+
+    for (int r = 0; r < ranks; r++)
+        for (int64_t i = step * BATCH;
+             i < (step + 1) * BATCH && i < count_of(r); i++, n++)
+            add_gradient(w, r, i, g);
+    for (int k = 0; k < WEIGHTS; k++)
+        w[k] -= rate * g[k] / n;
+}
+
+/* 5 samples on rank 0, 12 on rank 1, ...: the ranks end one after another.  The
+ * tolerance is some 10 roundings of f32 in each step. */
+static void test_definition(void)
+{
+    struct ddp_train_config cfg = config();
+    float w[WEIGHTS] = {0};
+    double want[WEIGHTS];
+    ddp_chain_t *c = make_chain();
+    bool good = get_weights(c, w);
+
+    for (int k = 0; k < WEIGHTS; k++)
+        want[k] = w[k];
+    for (int64_t i = 0; i < EPOCHS * most_steps(); i++)
+        descend(want, i % most_steps());
+    good &= train(own_data(count_of(rank)), &cfg, NULL, w) == 0;
+    for (int k = 0; k < WEIGHTS; k++)
+        good &= fabs(w[k] - want[k]) < 1e-5;
+    check(good, "unequal data do what the definition says");
+    check(are_equal(w), "and leave equal weights");
+    ddp_chain_free(c);
+}
+
+/* ---- against shared data ------------------------------------------------ */
+
+static void test_shared(void)
+{
+    struct ddp_train_config cfg = config();
+    struct ddp_source shared = {.count = 3 * BATCH * ranks,
+                                .shape = {1, 1, IN},
+                                .target_len = OUT,
+                                .get = get_shared};
+    float own[WEIGHTS] = {0}, want[WEIGHTS] = {1};
+    bool good;
+
+    cfg.sub_batch = BATCH;
+    cfg.optimizer = ddp_momentum((float)rate, 0.9f);
+    good = train(own_data(3 * BATCH), &cfg, NULL, own) == 0;
+    cfg.own_data = false;
+    cfg.batch = BATCH * ranks;
+    cfg.lanes = ranks;
+    good &= train(ddp_dataset_callback(&shared), &cfg, NULL, want) == 0;
+    check(good && memcmp(own, want, sizeof(own)) == 0,
+          "equal data give the bits of ranks that share them");
+    cfg = config();
+    cfg.shard_optimizer = cfg.drop_last = true;
+    cfg.optimizer = ddp_adam(0.01f);
+    good = train(own_data(count_of(rank)), &cfg, NULL, own) == 0;
+    cfg.shard_optimizer = false;
+    good &= train(own_data(count_of(rank)), &cfg, NULL, want) == 0;
+    check(good && memcmp(own, want, sizeof(own)) == 0,
+          "so does the optimizer's state when it is divided");
+}
+
+/* ---- checkpoints -------------------------------------------------------- */
+
+static void remove_folder(const char *dir)
+{
+    char command[128];
+
+    snprintf(command, sizeof(command), "rm -rf '%s'", dir);
+    if (rank == 0 && system(command) != 0)
+        perror(dir);
+}
+
+static void test_checkpoint(void)
+{
+    struct ddp_train_config cfg = config();
+    char dir[64] = "/tmp/ranks_own_XXXXXX";
+    float whole[WEIGHTS] = {0}, parts[WEIGHTS] = {1};
+    int64_t other = count_of(rank) + (rank == ranks - 1);
+    bool good =
+        (rank > 0 || mkdtemp(dir)) && ddp_bcast(ddp, dir, sizeof(dir), 0) == 0;
+
+    cfg.optimizer = ddp_momentum((float)rate, 0.9f);
+    cfg.order = DDP_SHUFFLE;
+    good &= train(own_data(count_of(rank)), &cfg, NULL, whole) == 0;
+    cfg.checkpoint.dir = dir;
+    cfg.steps = most_steps() + 1;
+    good &= train(own_data(count_of(rank)), &cfg, NULL, parts) == 0;
+    cfg.steps = 0;
+    check(good && train(own_data(other), &cfg, dir, parts) == DDP_EINVAL &&
+              strstr(ddp_errmsg(), ranks > 1 ? "data.own" : "data."),
+          "a checkpoint of other data is refused");
+    check(train(own_data(count_of(rank)), &cfg, dir, parts) == 0 &&
+              memcmp(whole, parts, sizeof(whole)) == 0,
+          "one of the same data goes on to the same bits");
+    remove_folder(dir);
+}
+
+/* ---- what cannot be ----------------------------------------------------- */
+
+static void test_refused(void)
+{
+    struct ddp_train_config cfg = config();
+    float w[WEIGHTS];
+
+    cfg.own_data = rank == 0;
+    check(ranks == 1 || (train(own_data(BATCH), &cfg, NULL, w) == DDP_EINVAL &&
+                         strstr(ddp_errmsg(), "only one of them has own_data")),
+          "a rank that shares while others do not");
+    cfg.own_data = cfg.drop_last = true;
+    check(ranks == 1 ||
+              (train(own_data(BATCH - 1), &cfg, NULL, w) == DDP_EINVAL &&
+               strstr(ddp_errmsg(), "no rank has the 4 samples of a step")),
+          "no step at all");
+}
+
+int main(void)
+{
+    if (!begin_ranks(NULL))
+        return 1;
+    test_definition();
+    test_shared();
+    test_checkpoint();
+    test_refused();
+    return end_ranks();
+}
