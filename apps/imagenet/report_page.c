@@ -170,6 +170,12 @@ static double last_loss(const struct report_run *r)
     return n ? sum / n : NAN;
 }
 
+/* Four digits, and all before the point. */
+static const char *speed_format(const struct report_run *r)
+{
+    return r->speed < 1000 ? "%.4g" : "%.0f";
+}
+
 static double known(const struct report_eval *e, double v)
 {
     return e->step ? v : NAN;
@@ -192,7 +198,7 @@ static void print_tiles(const struct report_run *r, FILE *f)
     report_number(f, "%.4f", last_loss(r));
     end_tile(f, "mean of the last epoch");
     begin_tile(f, "speed", "Speed");
-    report_number(f, "%.4g", r->speed);
+    report_number(f, speed_format(r), r->speed);
     end_tile(f, "images/s, median of the steps");
     begin_tile(f, "time", "Time");
     fputs(app_duration(r->seconds, text, sizeof(text)), f);
@@ -246,7 +252,7 @@ static void print_row(const struct report *r, int i, FILE *f)
     cell(f, "%.2f", known(&one->last, one->last.top1), false);
     cell(f, "%.4f", known(&one->last, one->last.loss), false);
     cell(f, "%.4f", last_loss(one), false);
-    cell(f, "%.4g", one->speed, false);
+    cell(f, speed_format(one), one->speed, false);
     fprintf(f, "<td class=\"n\">%s</td></tr>\n",
             app_duration(one->seconds, text, sizeof(text)));
 }
