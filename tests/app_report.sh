@@ -231,6 +231,29 @@ complains "nowhere/metrics.jsonl does not exist.*not the folder of a run" \
 run "$imagenet" report
 exits 2 "no folder"
 
+# Files for papers: XML, with the page's curves.
+run "$imagenet" report --svg "$tmp/svg" "$tmp/two" "$tmp/one \"<i>"
+exits 0 "curves as files"
+says "^wrote $tmp/svg/loss.svg$" "it says where they are"
+"${DDP_PYTHON:-/usr/bin/python3}" - "$tmp/svg" "$tmp/both.html" <<'END'
+import glob, re, sys
+import xml.etree.ElementTree as tree
+
+def curves(text):
+    return re.findall(r'<path class="[^"]*" d="(M[0-9]+[.][^"]*)"', text)
+
+page = open(sys.argv[2]).read()
+for path in glob.glob(sys.argv[1] + "/*.svg"):
+    name = path.split("/")[-1][:-4]
+    drawn = re.search(r'id="%s".*?</figure>' % name, page, re.S)
+    root = tree.parse(path).getroot()
+    labels = [e.text for e in root.iter("{http://www.w3.org/2000/svg}text")]
+    assert any((s or "").startswith('one "<i>') for s in labels), labels
+    assert curves(open(path).read()) == curves(drawn.group()) != [], path
+assert len(glob.glob(sys.argv[1] + "/*.svg")) == 8
+END
+point $? "eight of them have the curves of the page"
+
 # The terminal.
 run env LC_ALL=C.UTF-8 COLUMNS=60 "$imagenet" report --plot "$tmp/two"
 says "^Loss   train  evaluation  averages$" "curves in the terminal"

@@ -14,8 +14,6 @@
 #include "html.h"
 
 enum {
-    WIDTH = 560,
-    HEIGHT = 270,
     TOP = 12,
     BOTTOM = 236,
     RIGHT = 546,
@@ -319,6 +317,17 @@ static void draw_legend(const struct chart *c, FILE *f)
     fprintf(f, "</ul>\n");
 }
 
+void chart_draw(const struct chart *c, FILE *f)
+{
+    struct frame fr = frame_of(c);
+
+    draw_axes(&fr, f);
+    for (int thin_first = 1; thin_first >= 0; thin_first--)
+        for (int k = 0; k < c->count; k++)
+            if ((c->series[k].style == CHART_THIN) == thin_first)
+                draw_series(&c->series[k], &fr, f);
+}
+
 void chart_html(const struct chart *c, FILE *f)
 {
     struct frame fr = frame_of(c);
@@ -337,12 +346,8 @@ void chart_html(const struct chart *c, FILE *f)
     fprintf(f,
             "<svg class=\"chart\" viewBox=\"0 0 %d %d\" role=\"img\" "
             "tabindex=\"0\" aria-label=\"%s by epoch\">\n",
-            WIDTH, HEIGHT, c->title);
-    draw_axes(&fr, f);
-    for (int thin_first = 1; thin_first >= 0; thin_first--)
-        for (int k = 0; k < c->count; k++)
-            if ((c->series[k].style == CHART_THIN) == thin_first)
-                draw_series(&c->series[k], &fr, f);
+            CHART_WIDTH, CHART_HEIGHT, c->title);
+    chart_draw(c, f);
     fprintf(f, "</svg></figure>\n");
 }
 

@@ -38,6 +38,10 @@ struct chart {
 void chart_add(struct chart *c, const struct chart_series *s);
 
 void chart_html(const struct chart *c, FILE *f);
+/* The axes and curves alone, in a box of this size; a style says how classes
+ * look. */
+enum { CHART_WIDTH = 560, CHART_HEIGHT = 270 };
+void chart_draw(const struct chart *c, FILE *f);
 /* An object of its values as drawn. */
 void chart_json(const struct chart *c, FILE *f);
 

@@ -12,6 +12,8 @@ bin_imagenet_SOURCES = \
     %D%/check.h \
     %D%/chart.c \
     %D%/chart.h \
+    %D%/chart_svg.c \
+    %D%/chart_svg.h \
     %D%/checkpoint.c \
     %D%/checkpoint.h \
     %D%/classes.c \

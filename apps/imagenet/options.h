@@ -58,7 +58,7 @@ struct settings {
     char *resume, *resume_with, *ckpt_every, *graph;
     int64_t keep_last, save_every, ckpt_failures;
     bool no_val, plot, quiet, verbose, weight_norm;
-    char *log;
+    char *log, *svg;
     double time_limit;
     int64_t grace, peer_timeout;
     int64_t storage_timeout;

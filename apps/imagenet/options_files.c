@@ -88,7 +88,8 @@ static const struct opt_group synth = {
 static const struct opt_group reported = {
     "Options",
     (const struct opt[]){
-        TEXTS("run", input, "RUN", "folder of a run; several are compared"),
+        TEXTS("run", input, "RUN",
+              "folder of a run; several, at most 16, are compared"),
         TEXT("output", output, "FILE", NULL,
              "the page; - is stdout [RUN/report.html; of several runs "
              "report.html]",
@@ -100,6 +101,9 @@ static const struct opt_group reported = {
         FLAG("plot", plot,
              "print the curves in the terminal; a page is written only with "
              "--output"),
+        TEXT("svg", svg, "DIR", NULL,
+             "write the curves as SVG files, such as loss.svg, to this folder; "
+             "a page is written only with --output"),
         END,
     },
 };

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "common/app.h"
+#include "chart_svg.h"
 #include "output.h"
 #include "report.h"
 #include "report_page.h"
@@ -44,16 +45,47 @@ static int write_file(const struct report *r, char *path)
     return rc == OPTS_GO ? 0 : rc;
 }
 
+static void write_chart(const void *chart, FILE *f)
+{
+    chart_svg(chart, f);
+}
+
+/* A file for each chart that has curves, named as in the page. */
+static int write_charts(const struct report *r, const char *dir)
+{
+    struct chart *chart = calloc(REPORT_CHARTS, sizeof(*chart));
+    int n = chart ? report_charts(r, chart) : 0;
+    int rc = chart ? app_make_dir(dir) : EXIT_MEMORY;
+
+    for (int i = 0; rc == 0 && i < n; i++) {
+        char *name = NULL;
+
+        if (!chart[i].count)
+            continue;
+        if (asprintf(&name, "%s.svg", chart[i].id) < 0)
+            rc = EXIT_MEMORY;
+        else if ((rc = output_write(dir, name, write_chart, &chart[i])) ==
+                 OPTS_GO)
+            rc = 0;
+        if (rc == 0)
+            printf("wrote %s/%s\n", dir, name);
+        free(name);
+    }
+    free(chart);
+    return rc;
+}
+
 static int write_report(const struct report *r, const struct settings *s)
 {
     char *path;
     int rc;
 
-    if (s->plot) {
+    if (s->plot)
         report_plot(r, stdout);
-        if (!s->output)
-            return 0;
-    }
+    if (s->svg && (rc = write_charts(r, s->svg)))
+        return rc;
+    if ((s->plot || s->svg) && !s->output)
+        return 0;
     if (s->output && !strcmp(s->output, "-")) {
         report_page(r, stdout);
         return 0;
