@@ -39,6 +39,11 @@
     O(op, DY, ACT, READ) O(op, W, PARAM, READ) O(op, DX, ACT, WRITE)
 #define DDP__CONV_BWD_W_OPERANDS(O, op)                                        \
     O(op, X, ACT, READ) O(op, DY, ACT, READ) O(op, G, GRAD, COLLECT)
+/* y = act(bn(w * x + b)) with the running statistics; with call.sum, the
+ * residual that y holds is added before act */
+#define DDP__CONV_NORM_OPERANDS(O, op)                                         \
+    O(op, X, ACT, READ) O(op, W, PARAM, READ) O(op, Y, ACT, WRITE)             \
+    O(op, BN, PARAM, READ)
 #define DDP__DENSE_FWD_OPERANDS(O, op)                                         \
     O(op, X, ACT, READ) O(op, W, PARAM, READ) O(op, Y, ACT, WRITE)
 #define DDP__DENSE_BWD_X_OPERANDS(O, op)                                       \
@@ -161,6 +166,7 @@ enum ddp__host {
     X(CONV_FWD, conv_fwd, DDP__IS_CONV | DDP__IS_FWD)                          \
     X(CONV_BWD_X, conv_bwd_x, DDP__IS_CONV | DDP__IS_BWD_X)                    \
     X(CONV_BWD_W, conv_bwd_w, DDP__IS_CONV | DDP__IS_BWD_W)                    \
+    X(CONV_NORM, conv_norm, DDP__IS_CONV | DDP__IS_FWD)                        \
     X(DENSE_FWD, dense_fwd, DDP__IS_DENSE | DDP__IS_FWD)                       \
     X(DENSE_BWD_X, dense_bwd_x, DDP__IS_DENSE | DDP__IS_BWD_X)                 \
     X(DENSE_BWD_W, dense_bwd_w, DDP__IS_DENSE | DDP__IS_BWD_W)                 \
@@ -328,8 +334,9 @@ struct ddp__conv {
     int groups;
     bool bias;
     enum ddp_act act; /* forward only, one with ddp__act_from_y() */
-    int in; /* forward and bwd_w with one group: x has weights for so many
-               channels, the others are 0; 0: for all */
+    int in;    /* forward and bwd_w with one group: x has weights for so many
+                  channels, the others are 0; 0: for all */
+    float eps; /* CONV_NORM: of the batch norm */
 };
 
 /* Input channels of a group of weights, where x has c. */
@@ -388,7 +395,7 @@ struct ddp__call {
     int cap;               /* most samples it will see */
     int fewer[DDP__FEWER]; /* other numbers that it will see, as far as they
                               are known beforehand; 0: none */
-    bool sum;              /* CONV_BWD_X: dx is added to what is there */
+    bool sum;    /* CONV_BWD_X, CONV_NORM: dx, y is added to what is there */
     int buffers; /* of HOST and USER; else the operands up to the last one */
     struct ddp__view buf[DDP_MAX_BUFFERS]; /* all 0: an absent operand */
     union {

@@ -52,6 +52,7 @@ const struct check_kind check_kinds[] = {
                     3,
                     {ROLE_X, ROLE_W},
                     ROLE_Y},
+    [CHECK_CONV_NORM] = {"conv norm", {DDP__OP_CONV_NORM}, 1},
     [CHECK_DENSE] = {"dense",
                      {DDP__OP_DENSE_FWD, DDP__OP_DENSE_BWD_X,
                       DDP__OP_DENSE_BWD_W},
@@ -143,6 +144,11 @@ bool check_writes(enum ddp__op op, int i)
 
 /* ---- tensors ------------------------------------------------------------ */
 
+static bool is_conv(const struct check_row *r)
+{
+    return r->family == CHECK_CONV || r->family == CHECK_CONV_NORM;
+}
+
 static int conv_out(int in, int pads, int kernel, int dilation, int stride)
 {
     return (in + pads - dilation * (kernel - 1) - 1) / stride + 1;
@@ -155,7 +161,7 @@ static struct ddp_shape output_shape(const struct check_row *r)
 
     if (r->y.h)
         return r->y;
-    if (r->family == CHECK_CONV)
+    if (is_conv(r))
         return (struct ddp_shape){
             conv_out(r->x.h, c->top + c->bottom, c->kh, c->dh, c->sh),
             conv_out(r->x.w, c->left + c->right, c->kw, c->dw, c->sw), r->y.c};
@@ -171,7 +177,7 @@ static int param_len(const struct check_row *r)
     const struct ddp__conv *c = &r->call.conv;
     int len = 0;
 
-    if (r->family == CHECK_CONV)
+    if (is_conv(r))
         return r->y.c * c->kh * c->kw * ddp__conv_in(c, r->x.c) +
                (c->bias ? r->y.c : 0);
     if (r->family == CHECK_DENSE)
@@ -252,6 +258,8 @@ static struct ddp__view view_of(const struct check *k, enum check_role role,
         return vector(type, r->cap + 1);
     case ROLE_STAT:
         return vector(type, 2 * r->x.c);
+    case ROLE_BN:
+        return vector(type, 4 * r->y.c);
     case ROLE_W:
     case ROLE_G:
         return vector(type, param_len(r));
@@ -437,7 +445,7 @@ static double draw_x(struct check *k)
 /* scale, shift, mean, var of a batch norm */
 static double draw_norm(struct check *k, size_t i)
 {
-    size_t block = i / (size_t)k->row.x.c;
+    size_t block = i / (size_t)k->row.y.c;
 
     return block == 0 || block == 3 ? draw(k, 0.5, 1.5) : draw(k, -1, 1);
 }
@@ -470,6 +478,8 @@ static double draw_element(struct check *k, enum check_role role, size_t i)
                                                    : draw_x(k);
     case ROLE_W:
         return norm ? draw_norm(k, i) : draw(k, -1, 1);
+    case ROLE_BN:
+        return draw_norm(k, i);
     case ROLE_IDS:
         return 5e9 + 3 * (double)i; /* beyond 32 bits */
     case ROLE_TARGET:

@@ -14,6 +14,7 @@ enum check_family {
     CHECK_INPUT_U8,
     CHECK_INPUT_F32,
     CHECK_CONV,
+    CHECK_CONV_NORM,
     CHECK_DENSE,
     CHECK_BN,
     CHECK_BN_EVAL,
@@ -59,7 +60,8 @@ enum check_family {
     ROLE(A)                                                                    \
     ROLE(B)                                                                    \
     ROLE(SLOPE)                                                                \
-    ROLE(SCALE)
+    ROLE(SCALE)                                                                \
+    ROLE(BN)
 
 enum check_role {
     ROLE_NONE,

@@ -191,6 +191,27 @@ static void test_conv_groups(void)
        "conv: a group sees its own channels");
 }
 
+/* As test_bn() has it: a value x becomes 4 (x - 5) / sqrt(6 + 3) + 1. */
+static void test_conv_norm(void)
+{
+    float x[] = {1, 3}, w[] = {2, 3}, y[] = {1, -20};
+    float norm[] = {4, 1, 5, 6};
+    struct ddp__call c = {
+        .buf = {image(1, 2, 1), vector(2), image(1, 2, 1), vector(4)},
+        .conv = {1, 1, 1, 1, 1, 1, .groups = 1}};
+
+    c.conv.bias = true;
+    c.conv.eps = 3;
+    RUN(CONV_NORM, &c, 1, x, w, y, norm);
+    ok(IS(y, 1, 19 / 3.0f), "conv: with a norm, by its running statistics");
+    c.sum = true;
+    c.conv.act = DDP_RELU6;
+    y[0] = 2;
+    y[1] = -20;
+    RUN(CONV_NORM, &c, 1, x, w, y, norm);
+    ok(IS(y, 3, 0), "conv: with a norm, y is added before the activation");
+}
+
 /* ---- dense -------------------------------------------------------------- */
 
 static void test_dense(void)
@@ -516,6 +537,7 @@ int main(void)
     test_conv_padding();
     test_conv_steps();
     test_conv_groups();
+    test_conv_norm();
     test_dense();
     test_bn();
     test_bn_pixels();

@@ -107,6 +107,7 @@ const struct ddp__backend ddp__cpu = {
             [DDP__OP_CONV_FWD] = ddp__cpu_conv_fwd,
             [DDP__OP_CONV_BWD_X] = ddp__cpu_conv_bwd_x,
             [DDP__OP_CONV_BWD_W] = ddp__cpu_conv_bwd_w,
+            [DDP__OP_CONV_NORM] = ddp__cpu_conv_norm,
             [DDP__OP_DENSE_FWD] = ddp__cpu_dense_fwd,
             [DDP__OP_DENSE_BWD_X] = ddp__cpu_dense_bwd_x,
             [DDP__OP_DENSE_BWD_W] = ddp__cpu_dense_bwd_w,

@@ -210,6 +210,8 @@ static int run_strip(const struct ddp__task *t, struct ddp__plan *p)
         rc = DDP_ENOMEM;
     } else {
         join_images(&in, t->data[IN], scratch + at);
+        if (all.sum)
+            join_images(&out, t->data[OUT], scratch + at + in_size);
         rc = ddp__dnn_run(d, scratch + at, packed,
                           all.conv.bias ? plain + p->weights : NULL,
                           scratch + at + in_size, scratch);

@@ -148,6 +148,13 @@ static void begin_sum(float *sum, size_t rows, size_t c, const float *bias)
         memcpy(sum + i * c, bias, c * sizeof(*sum));
 }
 
+DDP__CLONES static void add_values(const void *v, size_t len, float *sum,
+                                   bool b)
+{
+    for (size_t i = 0; i < len; i++)
+        sum[i] += ddp__load(v, i, b);
+}
+
 DDP__CLONES static void activate(float *sum, size_t len, enum ddp_act act)
 {
     for (size_t i = 0; i < len; i++)
@@ -185,6 +192,7 @@ static int run_images(const struct ddp__task *t, const struct ddp__dnn_shape *s,
     weights_by_tap(w, c, taps, r.w);
     for (size_t i = 0; i < (size_t)t->n; i++) {
         const void *from = ddp__at(t->data[IN], i * in, b);
+        void *to = ddp__to(t->data[OUT], i * rows * c, b);
 
         begin_sum(r.sum, rows, c, bias);
         if (forward)
@@ -192,10 +200,11 @@ static int run_images(const struct ddp__task *t, const struct ddp__dnn_shape *s,
         else
             (b ? backward_bf16 : backward_f32)(r.triple, n, c, from, r.w,
                                                r.sum);
+        if (s->sum)
+            add_values(to, rows * c, r.sum, b);
         if (act != DDP_IDENTITY)
             activate(r.sum, rows * c, act);
-        ddp__store_block(ddp__to(t->data[OUT], i * rows * c, b), r.sum,
-                         rows * c, b, false);
+        ddp__store_block(to, r.sum, rows * c, b, false);
     }
     return 0;
 }

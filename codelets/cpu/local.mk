@@ -34,6 +34,7 @@ libddp_core_la_SOURCES += \
     %D%/amx_fill.h \
     %D%/amx_run.h \
     %D%/conv.c \
+    %D%/conv_norm.c \
     %D%/depthwise.c \
     %D%/depthwise.h \
     %D%/onednn.c \

@@ -192,7 +192,7 @@ static dnnl_status_t reorder_new(struct ddp__dnn *d, cmd_t plain)
 
     if (same_layout(packed, plain))
         return dnnl_success;
-    if ((st = ddp__dnn_attr(&attr, DDP_IDENTITY)))
+    if ((st = ddp__dnn_attr(&attr, false, DDP_IDENTITY)))
         return st;
     st = dnnl_reorder_primitive_desc_create(&d->reorder_pd, from, engine, to,
                                             engine, attr);

@@ -19,6 +19,7 @@ struct ddp__dnn_shape {
     enum ddp_dtype type;
     int n, h, w, c, oh, ow, o;
     struct ddp__conv conv;
+    bool sum; /* forward: y = act(w * x + b + y) */
 };
 
 /* A primitive; any number of threads may run it at once. */

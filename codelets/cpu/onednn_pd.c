@@ -149,7 +149,17 @@ static dnnl_status_t append_act(dnnl_post_ops_t ops, enum ddp_act act)
 #endif
 }
 
-dnnl_status_t ddp__dnn_attr(dnnl_primitive_attr_t *out, enum ddp_act act)
+static dnnl_status_t append_sum(dnnl_post_ops_t ops)
+{
+#if V3
+    return dnnl_post_ops_append_sum(ops, 1, 0, dnnl_data_type_undef);
+#else
+    return dnnl_post_ops_append_sum(ops, 1);
+#endif
+}
+
+dnnl_status_t ddp__dnn_attr(dnnl_primitive_attr_t *out, bool sum,
+                            enum ddp_act act)
 {
     dnnl_primitive_attr_t attr;
     dnnl_post_ops_t ops = NULL;
@@ -159,8 +169,13 @@ dnnl_status_t ddp__dnn_attr(dnnl_primitive_attr_t *out, enum ddp_act act)
         return st;
     st = dnnl_primitive_attr_set_scratchpad_mode(attr,
                                                  dnnl_scratchpad_mode_user);
-    if (!st && act != DDP_IDENTITY && !(st = dnnl_post_ops_create(&ops)) &&
-        !(st = append_act(ops, act)))
+    if (!st)
+        st = dnnl_post_ops_create(&ops);
+    if (!st && sum)
+        st = append_sum(ops);
+    if (!st && act != DDP_IDENTITY)
+        st = append_act(ops, act);
+    if (!st)
         st = dnnl_primitive_attr_set_post_ops(attr, ops);
     if (ops)
         dnnl_post_ops_destroy(ops);
@@ -352,7 +367,7 @@ static dnnl_status_t pd_new(dnnl_primitive_desc_t *pd,
     struct mds f = {.has = {false}};
     dnnl_status_t st;
 
-    if ((st = ddp__dnn_attr(&attr,
+    if ((st = ddp__dnn_attr(&attr, s->sum,
                             pass == DDP__FWD ? s->conv.act : DDP_IDENTITY)))
         return st;
     if (pass != DDP__FWD) {

@@ -28,8 +28,10 @@ dnnl_status_t ddp__dnn_pd(dnnl_primitive_desc_t *pd, md_t *plain,
                           enum ddp__dnn_pass pass, bool transposed);
 void ddp__md_free(md_t *md);
 
-/* Attributes: scratch memory comes from the caller; act is fused. */
-dnnl_status_t ddp__dnn_attr(dnnl_primitive_attr_t *out, enum ddp_act act);
+/* Attributes: scratch memory comes from the caller; the result is added to what
+ * is there if `sum`, and act is fused. */
+dnnl_status_t ddp__dnn_attr(dnnl_primitive_attr_t *out, bool sum,
+                            enum ddp_act act);
 
 /* Whether oneDNN's generated kernels were seen to compute s wrongly, 2.6's or
  * 3.7's: strides with images narrower than a filter, or with outputs of a

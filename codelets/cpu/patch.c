@@ -108,7 +108,16 @@ struct ddp__dnn_shape ddp__patch_product(const struct ddp__patch *p, int n)
         .oh = 1,
         .ow = 1,
         .o = (int)group_out(p),
-        .conv = {1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 1, s->conv.bias, s->conv.act, 0},
+        .conv = {.kh = 1,
+                 .kw = 1,
+                 .sh = 1,
+                 .sw = 1,
+                 .dh = 1,
+                 .dw = 1,
+                 .groups = 1,
+                 .bias = s->conv.bias,
+                 .act = s->conv.act},
+        .sum = s->sum,
     };
 }
 
@@ -354,6 +363,9 @@ static int forward_group(const struct ddp__task *t, const struct ddp__plan *p,
 
     if (!h->is_x)
         gather(h, t->n, r->pixel, x + group * group_in(h) * size, r->patches);
+    if (h->layer.sum && !alone)
+        copy_columns(h, t->n, r->columns, y + group * group_out(h) * size,
+                     true);
     rc = ddp__dnn_run(d, h->is_x ? x : r->patches, packed,
                       h->layer.conv.bias ? w + p->weights + group * group_out(h)
                                          : NULL,

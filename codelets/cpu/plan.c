@@ -47,6 +47,8 @@ static void shape_of_call(const struct ddp__call *c, struct ddp__dnn_shape *s)
                                      .act = c->dense.act};
     } else {
         s->conv = c->conv;
+        s->conv.bias |= c->op == DDP__OP_CONV_NORM;
+        s->sum = c->sum;
     }
 }
 
@@ -153,6 +155,7 @@ static int plan_new(struct ddp__plan **out, const struct ddp__dnn_shape *s,
     p->taps = (struct ddp__taps){0, 0, 1, 1, k->kh, k->kw};
     pthread_mutex_init(&p->lock, NULL);
     ddp__packs_init(&p->packs);
+    ddp__packs_init(&p->folds);
     *out = p;
     return 0;
 }
@@ -186,6 +189,7 @@ static void plan_free(struct ddp__plan *p)
         free(v);
     }
     ddp__packs_free(&p->packs);
+    ddp__packs_free(&p->folds);
     pthread_mutex_destroy(&p->lock);
     free(p);
 }
@@ -357,7 +361,7 @@ int ddp__cpu_conv_prepare(const struct ddp__call *c, void **plan)
 
     if (ddp__op_is(c->op, DDP__IS_CONV) && c->conv.in)
         return ddp__fail(DDP_ENODEV, "conv: weights of some channels alone");
-    if (c->sum)
+    if (c->sum && c->op != DDP__OP_CONV_NORM)
         return ddp__fail(DDP_ENODEV, "conv: a gradient that is added");
     if ((rc = plan_of_call(c, &p)) < 0)
         return rc;

@@ -40,6 +40,7 @@ struct ddp__plan {
     pthread_mutex_t lock;
     struct ddp__variant *variant; /* owned */
     struct ddp__packs packs;
+    struct ddp__packs folds; /* weights and bias with the norm's factors */
     struct ddp__taps taps;
     struct ddp__plan **phase;  /* owned; [sh][sw], NULL: no tap, all zero */
     struct ddp__plan *product; /* owned; of patches, for each group */

@@ -110,7 +110,7 @@ int ddp__wino_run(const struct ddp__dnn_shape *s, const float *x,
         for (size_t i = 0; i < DDP__WINO_POS; i++)
             ddp__wino_gemm(count, m.o, m.c, v + i * count * ldv, ldv,
                            packed + i * m.c * m.o, p + i * count * ldp, ldp);
-        ddp__wino_output(&m, p, at, count, ldp, bias, s->conv.act, y);
+        ddp__wino_output(&m, p, at, count, ldp, bias, s->sum, s->conv.act, y);
     }
     return 0;
 }

@@ -51,7 +51,7 @@ bool ddp__wino_fits(const struct ddp__dnn_shape *s);
 
 size_t ddp__wino_packed_size(const struct ddp__dnn_shape *s);
 
-/* y = w * x of a forward pass (or, with turned weights, of a data gradient
+/* y (+)= w * x of a forward pass (or, with turned weights, of a data gradient
  * described as one). */
 int ddp__wino_run(const struct ddp__dnn_shape *s, const float *x,
                   const float *packed, const float *bias, float *y);

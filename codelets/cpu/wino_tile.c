@@ -190,7 +190,7 @@ void ddp__wino_spread(const struct ddp__wino_map *m, const float *dy,
 
 /* rows x cols of the tile are inside the image. */
 DDP__WINO static void output_tile(const float *p, size_t step, size_t len,
-                                  const float *bias, enum ddp_act act,
+                                  const float *bias, bool sum, enum ddp_act act,
                                   size_t pitch, int rows, int cols, float *y)
 {
     const v16 zero = _mm512_setzero_ps();
@@ -217,14 +217,18 @@ DDP__WINO static void output_tile(const float *p, size_t step, size_t len,
             output6(t[i], r);
 #pragma GCC unroll 4
             for (int j = 0; j < TILE; j++) {
+                float *to = y + (size_t)i * pitch + (size_t)j * len + c;
                 v16 v = ADD(r[j], b);
 
+                if (i >= rows || j >= cols)
+                    continue;
+                if (sum)
+                    v = ADD(v, LOAD(to));
                 if (act != DDP_IDENTITY) /* the NaN of v, if any, is kept */
                     v = _mm512_max_ps(zero, v);
                 if (act == DDP_RELU6)
                     v = _mm512_min_ps(SET(6), v);
-                if (i < rows && j < cols)
-                    STORE(y + (size_t)i * pitch + (size_t)j * len + c, v);
+                STORE(to, v);
             }
         }
     }
@@ -232,7 +236,7 @@ DDP__WINO static void output_tile(const float *p, size_t step, size_t len,
 
 void ddp__wino_output(const struct ddp__wino_map *m, const float *p,
                       size_t first, size_t count, size_t ld, const float *bias,
-                      enum ddp_act act, float *y)
+                      bool sum, enum ddp_act act, float *y)
 {
     size_t pitch = (size_t)m->ow * m->o;
 
@@ -241,8 +245,8 @@ void ddp__wino_output(const struct ddp__wino_map *m, const float *p,
         float *to = y + (q.n * (size_t)m->oh + (size_t)q.y) * pitch +
                     (size_t)q.x * m->o;
 
-        output_tile(p + t * ld, count * ld, m->o, bias, act, pitch, m->oh - q.y,
-                    m->ow - q.x, to);
+        output_tile(p + t * ld, count * ld, m->o, bias, sum, act, pitch,
+                    m->oh - q.y, m->ow - q.x, to);
     }
 }
 

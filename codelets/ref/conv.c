@@ -8,6 +8,7 @@
  * them.  x is 0 outside the image.
  */
 #include "config.h"
+#include <math.h>
 #include "act.h"
 #include "backend.h"
 #include "ref.h"
@@ -92,6 +93,38 @@ int ddp__ref_conv_fwd(const struct ddp__task *t)
                     if (k->bias)
                         z += b[o];
                     ddp__ref_write(&y, i++, ddp__ref_act(k->act, z));
+                }
+    return 0;
+}
+
+/* y = act(scale (w * x + b - mean) / sqrt(var + eps) + shift), with what y is
+ * before it within act if they are to be added */
+int ddp__ref_conv_norm(const struct ddp__task *t)
+{
+    const struct ddp__conv *k = &t->call->conv;
+    struct ddp__ref_buf x = ddp__ref_buf(t, DDP__CONV_NORM_X);
+    struct ddp__ref_buf y = ddp__ref_buf(t, DDP__CONV_NORM_Y);
+    struct group g = group_size(k, &x, &y);
+    const float *w = t->data[DDP__CONV_NORM_W];
+    const float *b = w + weight_at(k, g, y.c, 0, 0, 0);
+    const float *scale = t->data[DDP__CONV_NORM_BN], *shift = scale + y.c;
+    const float *mean = shift + y.c, *var = mean + y.c;
+    size_t i = 0;
+
+    for (int n = 0; n < t->n; n++)
+        for (int oy = 0; oy < y.h; oy++)
+            for (int ox = 0; ox < y.w; ox++)
+                for (int o = 0; o < y.c; o++, i++) {
+                    double z = output(k, &x, w, g, n, oy, ox, o);
+
+                    if (k->bias)
+                        z += b[o];
+                    z = scale[o] / sqrt((double)var[o] + k->eps) *
+                            (z - mean[o]) +
+                        shift[o];
+                    if (t->call->sum)
+                        z += ddp__ref_read(&y, i);
+                    ddp__ref_write(&y, i, ddp__ref_act(k->act, z));
                 }
     return 0;
 }

@@ -1,0 +1,90 @@
+/* conv_norm.c - convolutions with the batch norm of evaluation, by CPU workers
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * With a = scale / sqrt(var + eps), both are one convolution:
+ *
+ *     a (w * x + b - mean) + shift = (a w) * x + a (b - mean) + shift
+ *
+ * whose weights are made once for each version of the parameters.
+ *
+ * One Zen 5 core (AVX-512), oneDNN 2.6, inference on 96 images of 224x224 in
+ * sub-batches of 16, milliseconds an image of processor time, median of three,
+ * with norms apart and in this way:
+ *
+ *     ResNet-50 33.4 31.6, bf16 20.6 20.3; ResNet-18 9.6 8.4;
+ *     MobileNetV2 6.7 4.6
+ *
+ * Factors are rounded to f32, and with bf16 the weights times a factor to bf16:
+ * against sums in f64 results are as close as those of a convolution alone
+ * (tolerance() in tests/judge.c).
+ */
+#include "config.h"
+
+#include <math.h>
+
+#include "backend.h"
+#include "plan.h"
+
+/* How weights get the factors of a norm. */
+struct fold_source {
+    const struct ddp__call *call;
+    const float *w, *norm;
+    size_t weights, o;
+};
+
+static int fold_weights(const void *arg, void *to, int part)
+{
+    const struct fold_source *f = arg;
+    const struct ddp__conv *k = &f->call->conv;
+    const float *scale = f->norm, *shift = scale + f->o;
+    const float *mean = shift + f->o, *var = mean + f->o;
+    size_t len = f->weights / f->o;
+    float *w = to, *bias = w + f->weights;
+
+    (void)part; /* there is one */
+    for (size_t i = 0; i < f->o; i++) {
+        float a = scale[i] / sqrtf(var[i] + k->eps);
+        float b = k->bias ? f->w[f->weights + i] : 0;
+
+        for (size_t j = 0; j < len; j++)
+            w[i * len + j] = a * f->w[i * len + j];
+        bias[i] = a * (b - mean[i]) + shift[i];
+    }
+    return 0;
+}
+
+/* The pair that says which contents weights and norm together have; versions
+ * only grow, so that neither changes without their sum. */
+static void identify_fold(const struct ddp__task *t, uint64_t *id,
+                          uint64_t *version)
+{
+    uint64_t a = t->id[DDP__CONV_NORM_W], b = t->id[DDP__CONV_NORM_BN];
+
+    *id = a && b ? a << 32 ^ b : 0;
+    *version = t->version[DDP__CONV_NORM_W] + t->version[DDP__CONV_NORM_BN];
+}
+
+int ddp__cpu_conv_norm(const struct ddp__task *t)
+{
+    struct ddp__plan *p = t->plan;
+    size_t o = (size_t)p->shape.o;
+    struct fold_source from = {t->call, t->data[DDP__CONV_NORM_W],
+                               t->data[DDP__CONV_NORM_BN], p->weights, o};
+    struct ddp__task folded = *t;
+    struct ddp__pack *k;
+    int rc;
+
+    identify_fold(t, &folded.id[DDP__CONV_NORM_W],
+                  &folded.version[DDP__CONV_NORM_W]);
+    rc =
+        ddp__pack_get(&p->folds, &k, NULL, folded.id[DDP__CONV_NORM_W],
+                      folded.version[DDP__CONV_NORM_W],
+                      &(struct ddp__packing){fold_weights, &from, 1,
+                                             (p->weights + o) * sizeof(float)});
+    if (rc < 0)
+        return rc;
+    folded.data[DDP__CONV_NORM_W] = k->data;
+    rc = ddp__cpu_conv_fwd(&folded);
+    ddp__pack_put(&p->folds, k);
+    return rc;
+}
