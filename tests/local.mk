@@ -108,6 +108,7 @@ check_PROGRAMS += \
     %D%/test_finetune \
     %D%/test_evaluate \
     %D%/test_faults \
+    %D%/test_fold \
     %D%/test_gpu \
     %D%/test_gpu_facts \
     %D%/test_gpu_train \

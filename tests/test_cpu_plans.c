@@ -49,10 +49,13 @@ static ddp_chain_t *model_new(const char *name, int size)
             MODEL_DEFAULTS, .sizes = strcmp(name, "mlp") == 0 ? layers : NULL});
 }
 
-/* A training step; NULL: images of that size are too small for the model. */
-static ddp_graph_t *graph_new(ddp_chain_t *m, enum ddp_dtype type, int size)
+/* A training step, or inference; NULL: images of that size are too small for
+ * the model. */
+static ddp_graph_t *graph_new(ddp_chain_t *m, enum ddp__mode mode,
+                              enum ddp_dtype type, int size)
 {
-    struct ddp__graph_spec spec = {.mode = DDP__PULL,
+    struct ddp__graph_spec spec = {.mode = mode,
+                                   .folds = true,
                                    .shape = {size, size, 3},
                                    .type = DDP_F32,
                                    .dtype = type,
@@ -106,7 +109,8 @@ static struct outcome list_kernels(const ddp_graph_t *g)
     return o;
 }
 
-static void test_size(const char *name, enum ddp_dtype type, int size)
+static void test_size(const char *name, enum ddp__mode mode,
+                      enum ddp_dtype type, int size)
 {
     int pixels = size ? size : ddp_model_size(name);
     ddp_chain_t *m = model_new(name, pixels);
@@ -115,10 +119,12 @@ static void test_size(const char *name, enum ddp_dtype type, int size)
 
     if (!m)
         bail_out("%s", ddp_errmsg());
-    if ((g = graph_new(m, type, pixels))) {
+    if ((g = graph_new(m, mode, type, pixels))) {
         o = list_kernels(g);
-        ok(o.kernels > 0 && o.slow == 0, "%s, %d pixels, %s: %d fast kernels",
-           name, pixels, type == DDP_BF16 ? "bf16" : "f32", o.kernels);
+        ok(o.kernels > 0 && o.slow == 0,
+           "%s, %d pixels, %s, %s: %d fast kernels", name, pixels,
+           type == DDP_BF16 ? "bf16" : "f32",
+           mode == DDP__PULL ? "training" : "inference", o.kernels);
         ddp__graph_free(g);
     } else if (!size) {
         fail("%s: %s", name, ddp_errmsg());
@@ -132,9 +138,13 @@ int main(void)
 
     for (int i = 0; (name = ddp_model_name(i)); i++)
         for (int j = 0; j < SIZES; j++) {
-            test_size(name, DDP_F32, sizes[j]);
-            if (ddp__dnn_bf16())
-                test_size(name, DDP_BF16, sizes[j]);
+            for (int k = 0; k < 2; k++) {
+                enum ddp__mode mode = k ? DDP__INFER : DDP__PULL;
+
+                test_size(name, mode, DDP_F32, sizes[j]);
+                if (ddp__dnn_bf16())
+                    test_size(name, mode, DDP_BF16, sizes[j]);
+            }
         }
     return done_testing();
 }

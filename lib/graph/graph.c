@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "graph/fold.h"
 #include "graph/graph.h"
 #include "graph/pad.h"
 #include "graph/pass.h"
@@ -278,6 +279,7 @@ int ddp__graph_new(ddp_graph_t **out, ddp_chain_t *chain,
     g->inspect = inspect;
     if ((rc = build_graph(g, chain)) == 0) {
         ddp__graph_pad(g);
+        ddp__graph_fold(g);
         rc = ddp__graph_segment(g);
     }
     if (rc < 0) {

@@ -43,6 +43,8 @@ struct ddp__graph_spec {
     int channels;      /* images of bf16 or f16 get a multiple of it; 0: none */
     bool on_gpus;      /* alone: gradients of x are added where they are
                           computed; see `inverse` of batch norm */
+    bool folds;        /* batch norms of evaluation become a part of the
+                          convolutions before them */
     bool merged;       /* gradients are merged with those of other lanes */
     double segment_us; /* minimum duration of a task; 0: one node per task */
     const bool *frozen; /* by block of parameters: not trained; NULL: none */

@@ -1,0 +1,145 @@
+/* fold.c - batch norms of evaluation, within the convolutions before them
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * With running statistics a batch norm is a factor and a summand for each
+ * channel, which a convolution can have in its weights: the norm, its residual
+ * and its activation then cost no pass over memory.
+ */
+#include "config.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "graph/fold.h"
+
+/* How many operands of all nodes share memory with v. */
+static int count_uses(const ddp_graph_t *g, const ddp_value_t *v)
+{
+    int n = 0;
+
+    for (int i = 0; i < g->nodes; i++)
+        for (int b = 0; b < g->node[i]->call.buffers; b++)
+            n += g->node[i]->buf[b] && g->node[i]->buf[b]->base == v->base;
+    return n;
+}
+
+/* The convolution that computes x for a batch norm and nobody else; -1. */
+static int find_conv(const ddp_graph_t *g, const struct ddp__node *norm)
+{
+    const ddp_value_t *x = norm->buf[DDP__BN_EVAL_X];
+
+    for (int i = 0; i < g->nodes && g->node[i] != norm; i++) {
+        const struct ddp__node *n = g->node[i];
+
+        if (n->call.op == DDP__OP_CONV_FWD && n->buf[DDP__CONV_FWD_Y] == x)
+            return n->call.conv.act == DDP_IDENTITY && count_uses(g, x) == 2
+                       ? i
+                       : -1;
+    }
+    return -1;
+}
+
+/* Operand `to` of a node: operand `from` of another one. */
+static void take_operand(struct ddp__node *n, int to,
+                         const struct ddp__node *other, int from)
+{
+    n->buf[to] = other->buf[from];
+    n->access[to] = other->access[from];
+    n->call.buf[to] = other->call.buf[from];
+    n->call.buffers = to + 1;
+}
+
+/* Whether nodes from number i on use the memory of v. */
+static bool is_used(const ddp_graph_t *g, int i, const ddp_value_t *v)
+{
+    for (; i < g->nodes; i++)
+        for (int b = 0; b < g->node[i]->call.buffers; b++)
+            if (g->node[i]->buf[b] && g->node[i]->buf[b]->base == v->base)
+                return true;
+    return false;
+}
+
+/* Whether y of norm i may take the memory of its residual, if it has one: it is
+ * an activation that nobody reads afterwards, nor the convolution itself. */
+static bool can_replace(const ddp_graph_t *g, const struct ddp__node *conv,
+                        int i)
+{
+    const ddp_value_t *r = g->node[i]->buf[DDP__BN_EVAL_R];
+    const ddp_value_t *y = g->node[i]->buf[DDP__BN_EVAL_Y];
+
+    return !r || (r->role == DDP__ACTIVATION && y->base == y &&
+                  conv->buf[DDP__CONV_FWD_X]->base != r->base &&
+                  !is_used(g, i + 1, r));
+}
+
+static void replace_value(ddp_graph_t *g, ddp_value_t *r, ddp_value_t *y)
+{
+    for (int i = 0; i < g->values; i++)
+        if (g->value[i]->base == y)
+            g->value[i]->base = r->base;
+}
+
+/* The node stands where the norm stood, since the residual may be computed
+ * after the convolution. */
+static void join_nodes(ddp_graph_t *g, const struct ddp__node *conv,
+                       struct ddp__node *norm)
+{
+    struct ddp__node n = {.call = conv->call, .phase = norm->phase};
+
+    n.call.op = DDP__OP_CONV_NORM;
+    n.call.conv.act = norm->call.bn.act;
+    n.call.conv.eps = norm->call.bn.eps;
+    take_operand(&n, DDP__CONV_NORM_X, conv, DDP__CONV_FWD_X);
+    take_operand(&n, DDP__CONV_NORM_W, conv, DDP__CONV_FWD_W);
+    take_operand(&n, DDP__CONV_NORM_Y, norm, DDP__BN_EVAL_Y);
+    take_operand(&n, DDP__CONV_NORM_BN, norm, DDP__BN_EVAL_W);
+    if (norm->call.bn.residual) {
+        n.call.sum = true;
+        n.access[DDP__CONV_NORM_Y] = DDP_UPDATE;
+        replace_value(g, norm->buf[DDP__BN_EVAL_R], n.buf[DDP__CONV_NORM_Y]);
+    }
+    *norm = n;
+}
+
+static void remove_node(ddp_graph_t *g, int i)
+{
+    free(g->node[i]);
+    g->nodes--;
+    memmove(g->node + i, g->node + i + 1,
+            (size_t)(g->nodes - i) * sizeof(*g->node));
+    g->forward_nodes -= i < g->forward_nodes;
+}
+
+/* Which nodes use values first and last: they have other numbers now. */
+static void note_uses(ddp_graph_t *g)
+{
+    for (int i = 0; i < g->values; i++)
+        g->value[i]->first_use = g->value[i]->last_use = -1;
+    for (int i = 0; i < g->nodes; i++)
+        for (int b = 0; b < g->node[i]->call.buffers; b++) {
+            ddp_value_t *v = g->node[i]->buf[b];
+
+            if (v && v->base->first_use < 0)
+                v->base->first_use = i;
+            if (v)
+                v->base->last_use = i;
+        }
+}
+
+void ddp__graph_fold(ddp_graph_t *g)
+{
+    if (!g->spec.folds)
+        return;
+    for (int i = 0; i < g->nodes; i++) {
+        int conv = g->node[i]->call.op == DDP__OP_BN_EVAL
+                       ? find_conv(g, g->node[i])
+                       : -1;
+
+        if (conv < 0 || !can_replace(g, g->node[conv], i))
+            continue;
+        join_nodes(g, g->node[conv], g->node[i]);
+        remove_node(g, conv);
+        i--;
+    }
+    note_uses(g);
+}
