@@ -373,6 +373,26 @@ static void test_losses(ddp_t *ddp, const char *backend)
     free(y);
 }
 
+/* A regression whose loss was forgotten would train nothing. */
+static void test_one_value(ddp_t *ddp)
+{
+    ddp_dataset_t *d =
+        ddp_dataset_callback(&(struct ddp_source){.count = COUNT,
+                                                  .shape = shape,
+                                                  .type = DDP_F32,
+                                                  .target_len = 1,
+                                                  .get = get_values});
+    ddp_chain_t *c =
+        ddp_chain_new(ddp_flatten_new(), ddp_dense_new(LEN, 1, NULL), DDP_END);
+    struct ddp_metrics m;
+
+    ok(ddp_chain_evaluate(ddp, c, d, NULL, &m) == DDP_EINVAL &&
+           strstr(ddp_errmsg(), "DDP_MSE"),
+       "cross entropy of one value is refused: %s", ddp_errmsg());
+    ddp_dataset_free(d);
+    ddp_chain_free(c);
+}
+
 /* ---- images by their paths ---------------------------------------------- */
 
 enum { SIZE = 16 };
@@ -558,8 +578,10 @@ int main(void)
         test_bf16(ddp, backend[i]);
         test_bad(ddp, backend[i]);
         test_losses(ddp, backend[i]);
-        if (i == 0)
+        if (i == 0) {
+            test_one_value(ddp);
             test_images(ddp);
+        }
         ddp_finish(ddp);
     }
     remove_files();
