@@ -1367,7 +1367,9 @@ void ddp_log_free(ddp_log_t *l);
 struct ddp_sink ddp_log_sink(ddp_log_t *l);
 
 /* Before the first event: a setting of the run for the page of hyperparameters,
- * as a number if all of value is one, else as text. */
+ * as a number if all of value is one, else as text, in which bytes that are not
+ * UTF-8 become question marks.
+ * Errors   DDP_EINVAL: the name is not UTF-8. */
 int ddp_log_set(ddp_log_t *l, const char *name, const char *value);
 
 /* What else programs can show about a run. */
@@ -1378,10 +1380,12 @@ enum ddp_log_fact {
     DDP_LOG_FACTS
 };
 
-/* Before the first event: such a fact, for the programs that show it. */
+/* Before the first event: such a fact, for the programs that show it, as text of
+ * a setting. */
 int ddp_log_describe(ddp_log_t *l, enum ddp_log_fact fact, const char *text);
 
-/* A value of the program's own, such as "weight_norm". */
+/* A value of the program's own, such as "weight_norm".
+ * Errors   DDP_EINVAL: the tag is not UTF-8; DDP_EIO as below. */
 int ddp_log_scalar(ddp_log_t *l, const char *tag, int64_t step, double value);
 
 /* 0, or why nothing is written any more: the run goes on without it.

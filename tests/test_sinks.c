@@ -2,8 +2,11 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
 #include "config.h"
+#include <errno.h>
+#include <glob.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include "defaults.h"
 #include "tap.h"
@@ -285,6 +288,46 @@ static void test_misuse(struct run *r)
     end(r);
 }
 
+/* ---- event files -------------------------------------------------------- */
+
+/* Protocol Buffers refuse text that is not UTF-8, and TensorBoard then the
+ * whole folder. */
+static void test_not_utf8(void)
+{
+    char top[] = "/tmp/ddp-test-sinks-XXXXXX", dir[64], file[] = "/*",
+         data[512];
+    ddp_log_t *log;
+    size_t len = 0;
+    glob_t found;
+    FILE *f;
+
+    if (!mkdtemp(top))
+        bail_out("mkdtemp: %s", strerror(errno));
+    snprintf(dir, sizeof(dir), "%s/tb", top);
+    log = ddp_log_new(DDP_LOG_TENSORBOARD, dir);
+    ok(ddp_log_set(log, "data", "/a\xff/b") == 0,
+       "a setting that is not UTF-8, such as a path");
+    ok(ddp_log_set(log, "da\xffta", "1") == DDP_EINVAL,
+       "a name that is not is refused: %s", ddp_errmsg());
+    ok(ddp_log_scalar(log, "v\xff", 1, 2) == DDP_EINVAL, "and so is a tag: %s",
+       ddp_errmsg());
+    ok(ddp_log_scalar(log, "v", 1, 2) == 0, "others follow");
+    ddp_log_free(log);
+    strcat(dir, file);
+    if (glob(dir, 0, NULL, &found) == 0 &&
+        (f = fopen(found.gl_pathv[0], "r"))) {
+        len = fread(data, 1, sizeof(data), f);
+        fclose(f);
+        remove(found.gl_pathv[0]);
+    }
+    globfree(&found);
+    ok(memmem(data, len, "/a?/b", 5) && !memmem(data, len, "/a\xff", 3),
+       "the file has a question mark in place of the byte");
+    dir[strlen(dir) - strlen(file)] = '\0';
+    remove(dir);
+    remove(top);
+}
+
 int main(void)
 {
     struct run r = {.ddp = ddp_init(&(struct ddp_config){START_DEFAULTS})};
@@ -297,6 +340,7 @@ int main(void)
     test_norm(&r, 0.01f);
     test_facts(&r);
     test_misuse(&r);
+    test_not_utf8();
     ddp_finish(r.ddp);
     return done_testing();
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/printable.h"
 #include "train/log.h"
 #include "train/log_tensorboard.h"
 #include "train/log_wandb.h"
@@ -87,6 +88,28 @@ static void note(ddp_log_t *l, int rc)
     l->rc = rc;
 }
 
+/* ---- text ---------------------------------------------------------------- */
+
+/* Protocol Buffers have no other text than UTF-8, and their readers refuse a
+ * whole file for a byte. */
+static int check_name(const char *what, const char *text)
+{
+    return ddp__is_utf8(text)
+               ? 0
+               : ddp__fail(DDP_EINVAL, "the %s \"%s\" of a log is not UTF-8",
+                           what, text);
+}
+
+/* A copy that may be shown, such as of a path. */
+static char *copy_text(const char *text)
+{
+    char *copy = strdup(text);
+
+    if (copy && !ddp__is_utf8(copy))
+        ddp_printable(copy);
+    return copy;
+}
+
 /* ---- settings ----------------------------------------------------------- */
 
 bool ddp__log_number(const char *text, double *v)
@@ -112,13 +135,14 @@ int ddp_log_set(ddp_log_t *l, const char *name, const char *value)
 
     if (!l || !name || !value)
         return ddp__fail_null(!l ? "log" : !name ? "name" : "value");
-    if ((rc = check_before(l, name)) < 0)
+    if ((rc = check_before(l, name)) < 0 ||
+        (rc = check_name("setting", name)) < 0)
         return rc;
     more = realloc(l->setting, (size_t)(l->settings + 2) * sizeof(*more));
     if (more)
         l->setting = more;
     copy[0] = strdup(name);
-    copy[1] = strdup(value);
+    copy[1] = copy_text(value);
     if (!more || !copy[0] || !copy[1]) {
         free(copy[0]);
         free(copy[1]);
@@ -140,7 +164,7 @@ int ddp_log_describe(ddp_log_t *l, enum ddp_log_fact fact, const char *text)
         return ddp__fail(DDP_EINVAL, "there is no fact %d of logs", (int)fact);
     if ((rc = check_before(l, text)) < 0)
         return rc;
-    if (!(copy = strdup(text)))
+    if (!(copy = copy_text(text)))
         return ddp__fail(DDP_ENOMEM, "out of memory for a log");
     free(l->fact[fact]);
     l->fact[fact] = copy;
@@ -233,9 +257,12 @@ struct ddp_sink ddp_log_sink(ddp_log_t *l)
 int ddp_log_scalar(ddp_log_t *l, const char *tag, int64_t step, double value)
 {
     const struct ddp__log_value v = {tag, value};
+    int rc;
 
     if (!l || !tag)
         return ddp__fail_null(!l ? "log" : "tag");
+    if ((rc = check_name("tag", tag)) < 0)
+        return rc;
     begin(l, step);
     put(l, step, &v, 1);
     return ddp_log_status(l);
