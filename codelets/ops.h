@@ -141,6 +141,8 @@
 #define DDP__OUTPUT_OPERANDS(O, op)                                            \
     O(op, Y, LOGIT, READ) O(op, TARGET, TARGET, READ | OPTIONAL)               \
     O(op, IDS, IDS, READ | OPTIONAL) O(op, STATS, F64, UPDATE | OPTIONAL)
+/* g, rounded to what ranks send */
+#define DDP__ROUND_OPERANDS(O, op) O(op, G, GRAD, UPDATE)
 /* whether the step is applied: see enum ddp__scaler */
 #define DDP__DECIDE_OPERANDS(O, op)                                            \
     O(op, STATS, F64, READ) O(op, NORM, F64, UPDATE) O(op, SCALER, F64, UPDATE)
@@ -150,7 +152,8 @@
 /* clang-format on */
 
 /* X (ID): functions of lib/, which the host runs. */
-#define DDP__HOSTS(X) X(FENCE) X(FILL) X(SEED) X(OUTPUT) X(DECIDE) X(END)
+#define DDP__HOSTS(X)                                                          \
+    X(FENCE) X(FILL) X(SEED) X(OUTPUT) X(ROUND) X(DECIDE) X(END)
 
 enum ddp__host {
 #define X(id) DDP__HOST_##id,

@@ -1505,6 +1505,11 @@ struct ddp_train_config {
      * they are not, and a checkpoint is one of as many ranks.  Evaluations are
      * of data that all ranks have. */
     bool own_data;
+    enum ddp_dtype wire; /* of gradients between ranks: DDP_F32, or DDP_BF16 for
+                            half the bytes.  Then each sum of the tree over
+                            lanes is rounded to it, with one rank, too: weights
+                            are others than with DDP_F32, and again the same for
+                            any number of ranks */
 };
 
 /* Fill in the defaults.  Of the optimizer there is none (its lr is -1): a

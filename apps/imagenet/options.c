@@ -17,6 +17,7 @@ static const char *const filters[] = {"model", "bilinear", "bicubic", NULL};
 static const char *const train_filters[] = {
     "same", "bilinear", "bicubic", "box", "hamming", "lanczos", "random", NULL};
 static const char *const augments[] = {"none", "random", "shift", NULL};
+static const char *const wires[] = {"f32", "bf16", NULL};
 static const struct opt_word dtype_words[] = {
     {"float32", "f32"}, {"bfloat16", "bf16"}, {"float16", "f16"}, {NULL, NULL}};
 static const struct opt_word optimizer_words[] = {{"sgd_nesterov", "nesterov"},
@@ -338,6 +339,9 @@ static const struct opt_group length = {
         FLAG("shard-optimizer", shard_optimizer,
              "with several ranks: each keeps a part of the optimizer's state "
              "(ZeRO-1), which takes less memory; the weights are the same"),
+        CHOICE("wire-dtype", wire, "TYPE", "f32", wires,
+               "type of gradients between ranks; bf16 has half the bytes and "
+               "rounds sums of gradients, with one rank, too"),
         END,
     },
 };

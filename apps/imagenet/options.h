@@ -28,7 +28,7 @@ struct settings {
     int64_t classes, width;
     int hidden[OPT_WIDTHS_MAX + 1];
     bool small_stem, no_aux, zero_init_residual, partial_weights;
-    int dtype, tta;
+    int dtype, tta, wire;
     /* training */
     int64_t epochs, steps, batch, batch_per_device, sub_batch, lanes, seed;
     int opt; /* enum ddp_optimizer_kind */

@@ -394,4 +394,5 @@ void recipe_config(const struct opts *o, const struct settings *s,
     cfg->patience = s->patience;
     cfg->every_steps = s->eval_steps;
     cfg->layer_decay = (float)s->layer_decay;
+    cfg->wire = s->wire ? DDP_BF16 : DDP_F32;
 }

@@ -4,6 +4,7 @@
 #ifndef DDP_HALF_H
 #define DDP_HALF_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 /* bf16 is the upper half of an f32; rounding is to nearest even. */
@@ -27,6 +28,13 @@ static inline uint16_t ddp__to_bf16(float f)
     if ((v.u & 0x7fffffff) > 0x7f800000)
         return (uint16_t)((v.u >> 16) | 0x40); /* a NaN remains a NaN */
     return (uint16_t)((v.u + 0x7fff + ((v.u >> 16) & 1)) >> 16);
+}
+
+/* To values that bf16 has. */
+static inline void ddp__round_to_bf16(float *x, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        x[i] = ddp__from_bf16(ddp__to_bf16(x[i]));
 }
 
 /* f16: sign, 5 bits of exponent, 10 of fraction.  As an f32 with the same bits

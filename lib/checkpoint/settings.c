@@ -339,6 +339,17 @@ static json_t *add_groups(json_t *settings, const struct ddp_train_config *c)
     return NULL;
 }
 
+static json_t *add_wire(json_t *settings, enum ddp_dtype wire)
+{
+    if (settings && wire != DDP_F32 &&
+        json_object_set_new(settings, "wire", json_string(dtype_word(wire))) <
+            0) {
+        json_decref(settings);
+        return NULL;
+    }
+    return settings;
+}
+
 /* They decide which weights are the best ones. */
 static json_t *add_eval_data(json_t *settings, const ddp_dataset_t *d)
 {
@@ -371,7 +382,7 @@ static json_t *settings_json(const struct ddp__settings *s)
         "drop_last", c->drop_last);
     all = add_flag(all, "ema_warmup", c->ema_decay > 0 && c->ema_warmup);
     all = add_groups(add_mix(add_loss(all, c), c), c);
-    return add_eval_data(all, c->eval_data);
+    return add_eval_data(add_wire(all, c->wire), c->eval_data);
 }
 
 int ddp__settings_json(const struct ddp__settings *s, json_t **out)

@@ -143,6 +143,7 @@ static int begin_part(struct comm *c, int i)
 {
     size_t len = elements(c), begin = (size_t)i * PART;
     struct ddp__exchange *x = &c->part[i];
+    bool half = c->e->spec.wire == DDP_BF16;
 
     *x = (struct ddp__exchange){
         .piece = c->piece,
@@ -150,7 +151,8 @@ static int begin_part(struct comm *c, int i)
         .begin = begin,
         .end = begin + PART < len ? begin + PART : len,
         .size = sizeof(float),
-        .add = ddp__add_f32,
+        .add = half ? ddp__add_bf16 : ddp__add_f32,
+        .half = half,
     };
     return ddp__exchange_begin(x, &c->e->ddp->net.wire, &c->split,
                                c->op.tag + i);

@@ -173,6 +173,7 @@ static int prepare_merge(struct ddp__engine *e, int b)
     c->buffers = DDP__MERGE_BUFFERS;
     c->buf[DDP__MERGE_DST] = vector_view(e->params->bucket[b].len, DDP_F32);
     c->buf[DDP__MERGE_SRC] = c->buf[DDP__MERGE_DST];
+    ddp__reduce_round(e, b);
     return ddp__call_prepare(e->ddp, c);
 }
 
@@ -320,6 +321,7 @@ static int make_arrays(struct ddp__engine *e)
     e->state_memory = calloc(buckets, sizeof(*e->state_memory));
     e->merge_bucket = calloc(buckets, sizeof(*e->merge_bucket));
     e->updates = calloc(buckets, sizeof(*e->updates));
+    e->round = calloc(buckets, sizeof(*e->round));
     e->sqnorm = calloc(buckets, sizeof(*e->sqnorm));
     e->owner = calloc(buckets, sizeof(*e->owner));
     e->result = calloc((size_t)e->spec.run_ahead + 1, sizeof(*e->result));
@@ -328,8 +330,8 @@ static int make_arrays(struct ddp__engine *e)
     e->task_call = calloc((size_t)e->graph->nodes + most_updates(e) + buckets,
                           sizeof(*e->task_call));
     if (!e->lane || !e->grad_begun || !e->reached || !e->agreed || !e->state ||
-        !e->state_memory || !e->merge_bucket || !e->updates || !e->sqnorm ||
-        !e->owner || !e->result || !e->task_call)
+        !e->state_memory || !e->merge_bucket || !e->round || !e->updates ||
+        !e->sqnorm || !e->owner || !e->result || !e->task_call)
         return ddp__fail(DDP_ENOMEM, "out of memory for an engine");
     ddp__reduce_owners(e);
     return 0;
@@ -447,6 +449,7 @@ static void end_engine(struct ddp__engine *e)
     free(e->state_memory);
     free(e->merge_bucket);
     free(e->updates);
+    free(e->round);
     free(e->sqnorm);
     free(e->owner);
     free(e->keeper);

@@ -22,8 +22,9 @@ struct ddp__engine_spec {
     const struct ddp_optimizer *optimizer; /* NULL: weights are not updated */
     double ema_decay; /* of the averages of the weights; 0: no averages */
     const struct ddp__rule *rule; /* of parameters: see update.h; or NULL */
-    bool keep;   /* activations keep their memory until ddp__engine_rest() */
-    bool shard;  /* the optimizer's state is divided among ranks */
+    bool keep; /* activations keep their memory until ddp__engine_rest() */
+    enum ddp_dtype wire; /* of gradients between ranks: DDP_F32 or DDP_BF16 */
+    bool shard;          /* the optimizer's state is divided among ranks */
     bool shared; /* all ranks run each step together, with some lanes each */
     bool own; /* ... or, where shared, with lanes and sub-batches of its own */
     const int64_t *count; /* atomic: of this rank, for ddp__agreed; or NULL */
@@ -75,8 +76,8 @@ struct ddp__engine {
     float token_memory;
     struct ddp__call merge_stats, decide, end;
     struct ddp__call fence[DDP_MAX_BUFFERS];         /* by number of buffers */
-    struct ddp__call *merge_bucket, *sqnorm; /* by bucket */
-    struct ddp__updates *updates;            /* by bucket */
+    struct ddp__call *merge_bucket, *round, *sqnorm; /* by bucket */
+    struct ddp__updates *updates;                    /* by bucket */
     int *owner;  /* by bucket: the worker it is merged and updated on */
     int *keeper; /* by bucket: the rank with its state; NULL: all have it */
     struct ddp__lock lock;       /* of results */

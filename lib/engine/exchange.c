@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/half.h"
 #include "engine/exchange.h"
 
 /* ---- messages ----------------------------------------------------------- */
@@ -74,6 +75,12 @@ void ddp__add_f32(void *to, const void *from, size_t n)
         a[i] += b[i];
 }
 
+void ddp__add_bf16(void *to, const void *from, size_t n)
+{
+    ddp__add_f32(to, from, n);
+    ddp__round_to_bf16(to, n);
+}
+
 /* The elements whose sum a rank makes. */
 static size_t slice_begin(const struct ddp__exchange *x, int rank)
 {
@@ -102,6 +109,50 @@ static int rank_of(const struct ddp__exchange *x, int lane)
     return ddp__lanes_rank(x->split.lanes, x->split.ranks, lane);
 }
 
+/* ---- its elements on the wire ------------------------------------------- */
+
+/* What is sent: each piece of ours to the others, and our slice of the sum.
+ * What is received: our slice of the others' pieces, and theirs of the sum. */
+static int make_half(struct ddp__exchange *x)
+{
+    size_t len = x->end - x->begin, own = 1, others = 1;
+
+    if (!x->half)
+        return 0;
+    for (int l = 0; l < x->split.used; l++) {
+        own += x->first[l] && x->piece[l];
+        others += x->first[l] && !x->piece[l];
+    }
+    x->out = malloc((own * len + 1) * sizeof(*x->out));
+    x->in = malloc((others * len + 1) * sizeof(*x->in));
+    return x->out && x->in
+               ? 0
+               : ddp__fail(DDP_ENOMEM, "out of memory for gradients as bf16");
+}
+
+/* Slice r of a vector. */
+static int send_slice(struct ddp__exchange *x, int to, void *vector, int r)
+{
+    const float *from = (void *)slice_of(x, vector, r);
+    size_t len = slice_len(x, r);
+    uint16_t *out = x->out + x->outs;
+
+    if (!x->half)
+        return send(&x->m, to, from, slice_bytes(x, r));
+    for (size_t i = 0; i < len; i++)
+        out[i] = ddp__to_bf16(from[i]);
+    x->outs += len;
+    return send(&x->m, to, out, len * sizeof(*out));
+}
+
+static void widen(float *to, const uint16_t *from, size_t len)
+{
+    for (size_t i = 0; i < len; i++)
+        to[i] = ddp__from_bf16(from[i]);
+}
+
+/* ---- pieces and sums ---------------------------------------------------- */
+
 /* Send the other ranks' slices of a piece of ours. */
 static int send_piece(struct ddp__exchange *x, void *piece)
 {
@@ -109,7 +160,7 @@ static int send_piece(struct ddp__exchange *x, void *piece)
 
     for (int r = 0; r < x->split.ranks && rc == 0; r++)
         if (r != x->m.wire->rank)
-            rc = send(&x->m, r, slice_of(x, piece, r), slice_bytes(x, r));
+            rc = send_slice(x, r, piece, r);
     return rc;
 }
 
@@ -138,16 +189,34 @@ static int place_pieces(struct ddp__exchange *x)
 static int exchange_pieces(struct ddp__exchange *x)
 {
     int me = x->m.wire->rank, rc = place_pieces(x);
+    uint16_t *in = x->in;
 
     for (int l = 0; l < x->split.used && rc == 0; l++) {
         if (!x->first[l])
             continue;
-        if (x->piece[l])
+        if (x->piece[l]) {
             rc = send_piece(x, x->piece[l]);
-        else
+        } else if (x->half) {
+            rc = receive(&x->m, rank_of(x, l), in, slice_len(x, me) * 2);
+            in += slice_len(x, me);
+        } else {
             rc = receive(&x->m, rank_of(x, l), x->block[l], slice_bytes(x, me));
+        }
     }
     return rc;
+}
+
+/* Into the room of the others' pieces. */
+static void widen_pieces(struct ddp__exchange *x)
+{
+    size_t len = slice_len(x, x->m.wire->rank);
+    const uint16_t *in = x->in;
+
+    for (int l = 0; l < x->split.used; l++)
+        if (x->first[l] && !x->piece[l]) {
+            widen((void *)x->block[l], in, len);
+            in += len;
+        }
 }
 
 static void add_pieces(struct ddp__exchange *x)
@@ -156,6 +225,8 @@ static void add_pieces(struct ddp__exchange *x)
     size_t len = slice_len(x, me);
     struct ddp__merge m = {0};
 
+    if (x->half)
+        widen_pieces(x);
     while (ddp__tree_next(x->split.used, &m))
         if (!ddp__merge_is_local(&x->split, &m))
             x->add(x->block[m.to], x->block[m.from], len);
@@ -164,16 +235,35 @@ static void add_pieces(struct ddp__exchange *x)
     x->added = true;
 }
 
+/* Where another rank's slice of the sum arrives. */
+static void *sum_of(struct ddp__exchange *x, int r)
+{
+    return x->half ? (void *)(x->in + slice_begin(x, r) - x->begin)
+                   : slice_of(x, x->sum, r);
+}
+
+static size_t sum_bytes(const struct ddp__exchange *x, int r)
+{
+    return slice_len(x, r) * (x->half ? sizeof(*x->in) : x->size);
+}
+
 /* Send our slice of the sum, and get the others. */
 static int exchange_sums(struct ddp__exchange *x)
 {
     int me = x->m.wire->rank, rc = 0;
 
     for (int r = 0; r < x->split.ranks && rc == 0; r++)
-        if (r != me && (rc = send(&x->m, r, slice_of(x, x->sum, me),
-                                  slice_bytes(x, me))) == 0)
-            rc = receive(&x->m, r, slice_of(x, x->sum, r), slice_bytes(x, r));
+        if (r != me && (rc = send_slice(x, r, x->sum, me)) == 0)
+            rc = receive(&x->m, r, sum_of(x, r), sum_bytes(x, r));
     return rc;
+}
+
+static void widen_sums(struct ddp__exchange *x)
+{
+    for (int r = 0; r < x->split.ranks; r++)
+        if (r != x->m.wire->rank)
+            widen((void *)slice_of(x, x->sum, r), sum_of(x, r),
+                  slice_len(x, r));
 }
 
 int ddp__exchange_begin(struct ddp__exchange *x, struct ddp__wire *w,
@@ -190,18 +280,23 @@ int ddp__exchange_begin(struct ddp__exchange *x, struct ddp__wire *w,
     if (!x->first || !x->block)
         return ddp__fail(DDP_ENOMEM, "out of memory for an exchange");
     ddp__pieces(s, x->first);
-    return exchange_pieces(x);
+    rc = make_half(x);
+    return rc < 0 ? rc : exchange_pieces(x);
 }
 
 int ddp__exchange_poll(struct ddp__exchange *x)
 {
     int rc = poll_messages(&x->m);
 
-    if (rc <= 0 || x->added)
-        return rc;
-    add_pieces(x);
-    rc = exchange_sums(x);
-    return rc < 0 ? rc : poll_messages(&x->m);
+    if (rc == 1 && !x->added) {
+        add_pieces(x);
+        rc = exchange_sums(x);
+        rc = rc < 0 ? rc : poll_messages(&x->m);
+    }
+    if (rc == 1 && x->half && !x->over)
+        widen_sums(x);
+    x->over = rc == 1;
+    return rc;
 }
 
 /* After a failure the module still uses what it has not finished. */
@@ -218,6 +313,8 @@ void ddp__exchange_end(struct ddp__exchange *x)
     free(x->first);
     free(x->block);
     free(x->room);
+    free(x->out);
+    free(x->in);
 }
 
 /* ---- a vector of one rank ----------------------------------------------- */

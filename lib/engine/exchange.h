@@ -23,7 +23,8 @@ struct ddp__messages {
 
 /* to[i] becomes to[i] and from[i] together, for n elements. */
 typedef void ddp__add_f(void *to, const void *from, size_t n);
-ddp__add_f ddp__add_f32; /* as MERGE does */
+ddp__add_f ddp__add_f32;  /* as MERGE does */
+ddp__add_f ddp__add_bf16; /* of f32, rounded to bf16 */
 
 /* Every rank has pieces, which are sums of some lanes, and gets the sum of all
  * of them: first a slice of it, of which it gets the pieces of the others and
@@ -37,11 +38,14 @@ struct ddp__exchange {
     void *sum;         /* that of lane 0 if this rank has it; else any */
     size_t begin, end; /* the elements that this exchange is about */
     size_t size;       /* of an element */
+    bool half;         /* elements are f32 that bf16 has, and sent as such */
     ddp__add_f *add;
     bool *first;  /* by lane: has a piece; owned, like what follows */
     char **block; /* by lane: this rank's slice of the piece */
     char *room;
-    bool added;
+    uint16_t *out, *in; /* half: what is sent and received; owned */
+    size_t outs;        /* elements in out so far */
+    bool added, over;
 };
 
 /* Set up (wire, split, tag and vectors) and send the first messages.

@@ -3,6 +3,7 @@
  */
 #include "config.h"
 
+#include "base/half.h"
 #include "engine/engine.h"
 #include "engine/lanes.h"
 #include "engine/reduce.h"
@@ -57,6 +58,35 @@ static int submit_merge(struct ddp__engine *e, const struct ddp__step *s,
     return rc;
 }
 
+static int round_bucket(const struct ddp__task *t, void *arg)
+{
+    (void)arg;
+    ddp__round_to_bf16(t->data[DDP__ROUND_G], ddp__len(t, DDP__ROUND_G));
+    return 0;
+}
+
+void ddp__reduce_round(struct ddp__engine *e, int bucket)
+{
+    e->round[bucket] = (struct ddp__call){
+        .op = DDP__OP_HOST,
+        .cap = 1,
+        .buf = {[DDP__ROUND_G] = e->merge_bucket[bucket].buf[DDP__MERGE_DST]},
+        .buffers = DDP__ROUND_BUFFERS,
+        .host = {DDP__HOST_ROUND, round_bucket, e}};
+}
+
+static int submit_round(struct ddp__engine *e, const struct ddp__step *s,
+                        int bucket, int lane)
+{
+    struct ddp__vector_task t = {.e = e, .s = s, .lane = lane, .at_lane = true};
+
+    if (bucket < 0 || e->spec.wire != DDP_BF16)
+        return 0;
+    return ddp__vector_submit(
+        &t, &e->round[bucket],
+        (struct ddp__handle *[]){&e->lane[lane].grad[bucket]});
+}
+
 int ddp__reduce_submit(struct ddp__engine *e, const struct ddp__step *s,
                        int bucket)
 {
@@ -66,8 +96,12 @@ int ddp__reduce_submit(struct ddp__engine *e, const struct ddp__step *s,
     struct ddp__merge m = {0};
     int rc = 0;
 
+    for (int l = 0; rc == 0 && l < split.used; l++)
+        if (ddp__engine_has_lane(e, l))
+            rc = submit_round(e, s, bucket, l);
     while (rc == 0 && ddp__tree_next(split.used, &m))
-        if (ddp__engine_has_lane(e, m.to) && ddp__merge_is_local(&split, &m))
-            rc = submit_merge(e, s, bucket, &m);
+        if (ddp__engine_has_lane(e, m.to) && ddp__merge_is_local(&split, &m) &&
+            (rc = submit_merge(e, s, bucket, &m)) == 0)
+            rc = submit_round(e, s, bucket, m.to);
     return rc;
 }

@@ -15,4 +15,9 @@ void ddp__reduce_owners(struct ddp__engine *e);
 int ddp__reduce_submit(struct ddp__engine *e, const struct ddp__step *s,
                        int bucket);
 
+/* Prepare what rounds a bucket's sums to the type that ranks send, if it is not
+ * f32.  All sums of the tree are, so that their bits do not depend on which of
+ * them ranks send. */
+void ddp__reduce_round(struct ddp__engine *e, int bucket);
+
 #endif

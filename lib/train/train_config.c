@@ -281,6 +281,10 @@ static int check_config(const ddp_t *ddp, const struct ddp_train_config *c)
         return ddp__fail(DDP_ENODEV,
                          "no device here computes in f16: use f32 or bf16 (or, "
                          "to try it, the backend ref, which is slow)");
+    if (c->wire != DDP_F32 && c->wire != DDP_BF16)
+        return ddp__fail(DDP_EINVAL,
+                         "wire is type %d, expected DDP_F32 or DDP_BF16",
+                         (int)c->wire);
     if (!(c->ema_decay >= 0 && c->ema_decay < 1))
         return ddp__fail(DDP_EINVAL, "ema_decay %g, expected 0 <= decay < 1",
                          c->ema_decay);
