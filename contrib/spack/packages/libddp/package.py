@@ -26,6 +26,7 @@ class Libddp(AutotoolsPackage):
     variant("cuda", default=False, description="NVIDIA GPUs")
     variant("png", default=True, description="read PNG files")
     variant("webp", default=True, description="read WebP files")
+    variant("zlib", default=True, description="read data in gzip files")
     variant("curl", default=True, description="read data on S3 and web servers")
     variant("archive", default=True, description="write data to tar files")
     variant("onnx", default=False, description="export networks as ONNX")
@@ -43,6 +44,7 @@ class Libddp(AutotoolsPackage):
     depends_on("onednn@2.6:", when="+onednn")
     depends_on("libpng", when="+png")
     depends_on("libwebp", when="+webp")
+    depends_on("zlib-api", when="+zlib")
     depends_on("curl@7.87:", when="+curl")
     depends_on("expat", when="+curl")
     depends_on("libarchive", when="+archive")
@@ -59,7 +61,7 @@ class Libddp(AutotoolsPackage):
     def configure_args(self):
         spec = self.spec
         args = ["--without-simgrid"]
-        for name in ("archive", "curl", "mpi", "png", "webp"):
+        for name in ("archive", "curl", "mpi", "png", "webp", "zlib"):
             args += self.with_or_without(name)
         places = {
             "onednn": lambda: spec["onednn"].prefix,
