@@ -187,7 +187,7 @@ CLEANFILES += %D%/dummy/runtime/device_rows.h
 %C%_test_split_LDADD = $(APPS_COMMON) $(LDADD)
 
 %C%_fuzz_options_SOURCES = %D%/fuzz_options.c apps/imagenet/names.c \
-    apps/imagenet/foreign.c \
+    apps/imagenet/foreign.c apps/imagenet/foreign.h \
     apps/imagenet/names.h apps/imagenet/options.c apps/imagenet/options.h \
     apps/imagenet/options_optim.c apps/imagenet/options_optim.h \
     apps/imagenet/options_rows.h

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "options.h"
+#include "foreign.h"
 
 /* One of ours of another name, a value of one, or what is always so. */
 #define MEANS(name, option)                                                    \

@@ -37,6 +37,7 @@ bin_imagenet_SOURCES = \
     %D%/find_lr.c \
     %D%/find_lr.h \
     %D%/foreign.c \
+    %D%/foreign.h \
     %D%/groups.c \
     %D%/groups.h \
     %D%/html.c \

@@ -8,6 +8,7 @@
 
 #include "ddp.h"
 
+#include "foreign.h"
 #include "options.h"
 #include "options_optim.h"
 #include "options_rows.h"

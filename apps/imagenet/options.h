@@ -99,10 +99,6 @@ enum { FILTER_MODEL, FILTER_BILINEAR, FILTER_BICUBIC };
 enum { TRAIN_FILTER_SAME };
 enum { FORMAT_TEXT, FORMAT_CSV, FORMAT_JSONL };
 
-/* In foreign.c: of train_command; a name of ours for a network. */
-extern const struct opt_foreign train_foreign[];
-const char *foreign_model(const char *name);
-
 extern const struct opt_command train_command, eval_command, infer_command;
 extern const struct opt_command export_command, inspect_command;
 extern const struct opt_command doctor_command;

@@ -16,6 +16,7 @@
 #include "common/app_peer.h"
 #include "common/opt_file.h"
 #include "common/opt_value.h"
+#include "foreign.h"
 #include "options.h"
 #include "setup.h"
 
@@ -241,11 +242,11 @@ static void choose_colours(const struct settings *s,
 
 int setup_policy(const struct settings *s, struct ddp_policy *p)
 {
-    int rc;
+    int rc = 0;
 
     *p = (struct ddp_policy){0};
     if (!s->policy || (rc = ddp_policy_parse(s->policy, p)) < 0)
-        return s->policy ? rc : 0;
+        return rc;
     if (!strcmp(s->policy, "ra"))
         p->magnitude = (double)s->ra_magnitude;
     if (!strcmp(s->policy, "augmix"))
