@@ -21,12 +21,16 @@ class Optimizer(Structure):
     _fields_ = [("kind", c_int), ("lr", c_float), ("momentum", c_float),
                 ("beta1", c_float), ("beta2", c_float), ("eps", c_float),
                 ("weight_decay", c_float), ("decay_all", c_bool),
-                ("clip_norm", c_float)]
+                ("clip_norm", c_float), ("clip_value", c_float)]
 
 
 class Schedule(Structure):
     _fields_ = [("kind", c_int), ("numbers", c_double * 7), ("fn", c_void_p),
-                ("arg", c_void_p)]
+                ("arg", c_void_p), ("milestones", c_double * 16),
+                ("power", c_double), ("stretch", c_double),
+                ("patience", c_int), ("cooldown", c_int),
+                ("threshold", c_double), ("warmup_steady", c_bool),
+                ("warmup_prefix", c_bool)]
 
 
 class TrainConfig(Structure):
