@@ -110,7 +110,8 @@ static int read_titles(struct list *l)
         return n;
     if (!(l->column = malloc(((size_t)n + 1) * sizeof(*l->column))))
         return ddp__fail(DDP_ENOMEM, "out of memory for column names");
-    memcpy(l->column, l->csv.field, (size_t)n * sizeof(*l->column));
+    if (n > 0) /* else the file is empty */
+        memcpy(l->column, l->csv.field, (size_t)n * sizeof(*l->column));
     l->columns = n;
     l->classes = n == 2 && is_class(l->column[1]);
     for (int i = 1; i < n; i++)
