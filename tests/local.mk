@@ -295,7 +295,7 @@ EXTRA_DIST += \
 # Those that measure time, or start many processes, and find a busy machine too
 # slow: with make -j, no other test runs beside them.
 TESTS_ALONE = %D%/test_exchange %D%/test_once %D%/test_sched \
-    %D%/app_bench.sh %D%/app_loops.sh %D%/app_peers.sh %D%/app_ranks.sh
+    %D%/test_sinks %D%/app_bench.sh %D%/app_loops.sh %D%/app_peers.sh %D%/app_ranks.sh
 
 # Each test runs under run-test, which ends it when it hangs.
 TEST_EXTENSIONS = .sh
