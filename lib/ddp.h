@@ -1380,8 +1380,8 @@ enum ddp_log_fact {
     DDP_LOG_FACTS
 };
 
-/* Before the first event: such a fact, for the programs that show it, as text of
- * a setting. */
+/* Before the first event: such a fact, for the programs that show it, as text
+ * of a setting. */
 int ddp_log_describe(ddp_log_t *l, enum ddp_log_fact fact, const char *text);
 
 /* A value of the program's own, such as "weight_norm".

@@ -48,8 +48,8 @@ struct ddp__graph_spec {
     bool merged;       /* gradients are merged with those of other lanes */
     double segment_us; /* minimum duration of a task; 0: one node per task */
     const bool *frozen; /* by block of parameters: not trained; NULL: none */
-    bool joined;       /* host functions and custom kernels share tasks with
-                          neighbouring nodes */
+    bool joined;        /* host functions and custom kernels share tasks with
+                           neighbouring nodes */
     /* HOST functions of the first and last nodes. */
     int (*fill)(const struct ddp__task *t, void *arg);
     int (*fill_dy)(const struct ddp__task *t, void *arg); /* PULL */
