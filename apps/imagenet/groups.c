@@ -29,8 +29,10 @@ static void add(struct groups *g, const char *match, size_t len, double lr,
         g->rc = app_exit_code(DDP_ENOMEM);
         return;
     }
-    g->group[g->count++] =
-        (struct ddp_param_group){copy, (float)lr, (float)decay};
+    more += g->count++;
+    more->match = copy;
+    more->lr = (float)lr;
+    more->weight_decay = (float)decay;
 }
 
 void groups_free(struct groups *g)
