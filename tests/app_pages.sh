@@ -33,7 +33,7 @@ if command -v man >/dev/null && command -v col >/dev/null; then
         "a page begins with what it is about"
     says "SYNOPSIS imagenet train \[options\] \[DATA\]" "then how to call it"
     says "EXIT STATUS 0 success, 1 failed" "exit codes have their section"
-    says "[-]-opt NAME update rule One of sgd, momentum.* The default is momentum" \
+    says "[-]-opt NAME update rule.* One of sgd, momentum.* The default is momentum" \
         "choices and defaults are there"
     says "SEE ALSO imagenet ?\(1\), imagenet-eval ?\(1\)" "and the other pages"
 else
