@@ -50,7 +50,7 @@ case "$1 $2" in
     exec "$imagenet" "$@" --classes 2 --train-count 24 --val-count 8
     ;;
 train*)
-    rm -rf RUN
+    case "$*" in *"--output RUN"*) rm -rf RUN ;; esac
     exec "$imagenet" "$@" --model resnet9 --width 8 --img-size 16 \
         --val-resize-size 16 --epochs 1 --batch-size 8 --sub-batch 4 --lanes 2
     ;;
@@ -86,8 +86,12 @@ page README 's,^build/bin/,,; /^(photos|cc|cd build)/d'
 point $? "README.md classifies its image"
 
 cp RUN/weights.safetensors resnet50.safetensors
+# Recipes go by their names once they are installed.  A run without --output has
+# the second when it began as its name, and these runs are short.
 page docs/training '/^imagenet train \.\.\./s/\.\.\./--data DIR/
-    s/cifar10/DIR/; s/cifar-run/RUN/; /^dot /d
+    s/cifar10/DIR/; s/cifar-run/RUN/; /^(dot|wandb) /d
+    s,--config resnet50,--config "$srcdir/recipes/resnet50.conf",
+    s/^.*--config old-run/cp -r RUN old-run; &/; /--config/s/^/sleep 1; /
     s/^imagenet report RUN1 RUN2/cp -r RUN RUN1; cp -r RUN RUN2; &/'
 for file in RUN/weights.safetensors FILE T.csv net.onnx small.safetensors \
     step.dot; do
