@@ -397,7 +397,7 @@ point $? "to the same weights"
 # shellcheck disable=SC2086
 (
     trap '' XFSZ
-    ulimit -f 4
+    ulimit -f 8
     "$imagenet" train $net $often --output "$tmp/full" \
         >"$tmp/out" 2>"$tmp/err" </dev/null
 )
