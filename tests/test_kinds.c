@@ -278,7 +278,7 @@ static void test_bad_lists(void)
             "a class and a number");
     refused(list_of("path\na.jpg\n"), "expected a header", "paths alone");
     refused(list_of("path,label\n"), "no rows", "no images");
-    refused(list_of(""), "expected a header", "nothing");
+    refused(list_of("\n\n"), "expected a header", "empty lines");
     refused(ddp_dataset_list(at("l/none.csv"), NULL), "none.csv", "no list");
 }
 
