@@ -342,7 +342,8 @@ static const struct opt_group length = {
              "(ZeRO-1), which takes less memory; the weights are the same"),
         CHOICE("wire-dtype", wire, "TYPE", "f32", wires,
                "type of gradients between ranks; bf16 has half the bytes and "
-               "rounds sums of gradients, with one rank, too"),
+               "rounds sums of gradients, with one rank, too",
+               .also = dtype_words),
         END,
     },
 };
