@@ -281,6 +281,7 @@ EXTRA_DIST += \
     %D%/oracle_weights.py \
     %D%/oracle_zoo.py \
     %D%/s3_server.py \
+    %D%/scratch.h \
     %D%/outside/main.c \
     %D%/run-test \
     %D%/defaults.h \
