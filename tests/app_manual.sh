@@ -40,7 +40,7 @@ point $? "both runs have made their steps"
 # ---- pages that stand for longer runs ----
 
 # The same commands with a smaller network, and fewer and smaller images: the
-# last option of a name counts.  Each run begins anew.
+# last option of a name counts.  Each run starts from scratch.
 mkdir small tour
 cat >small/imagenet <<'END'
 #!/bin/sh

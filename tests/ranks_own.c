@@ -245,7 +245,7 @@ static void test_checkpoint(void)
           "a checkpoint of other data is refused");
     check(train(own_data(count_of(rank)), &cfg, dir, parts) == 0 &&
               memcmp(whole, parts, sizeof(whole)) == 0,
-          "one of the same data goes on to the same bits");
+          "a run that resumes with the same data has the same bits");
     remove_folder(dir);
 }
 

@@ -54,7 +54,8 @@ static int fold_weights(const void *arg, void *to, int part)
 }
 
 /* The pair that says which contents weights and norm together have; versions
- * only grow, so that neither changes without their sum. */
+ * only grow, so that neither changes without their sum, and ids are numbers of
+ * buffers, counted from 1. */
 static void identify_fold(const struct ddp__task *t, uint64_t *id,
                           uint64_t *version)
 {

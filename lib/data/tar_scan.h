@@ -23,7 +23,8 @@ typedef int (*ddp__tar_entry_f)(struct ddp__tar_scan *t,
 int ddp__tar_scan(struct ddp__storage *in, const char *file,
                   ddp__tar_entry_f fn, void *arg);
 
-/* The bytes of an entry, from fn, until its next call; NULL: not to be had. */
+/* The bytes of an entry, from fn, until its next call; NULL: it cannot be read.
+ */
 const uint8_t *ddp__tar_scan_bytes(struct ddp__tar_scan *t,
                                    const struct ddp__tar_entry *e);
 
