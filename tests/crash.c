@@ -37,11 +37,11 @@ static ino_t unsynced[FDS];
 
 void crash_begin(enum crash_mode mode, const char *dir)
 {
-    crash.mode = mode;
     crash.dir = dir;
     crash.count = crash.unsynced = 0;
     crash.what[0] = 0;
     memset(unsynced, 0, sizeof(unsynced));
+    crash.mode = mode; /* other threads may see the rest now */
 }
 
 static void keep_copy(void)
@@ -104,10 +104,11 @@ static void list_synced(int fd)
 
 static bool below(int dir, const char *path)
 {
-    size_t n = crash.dir ? strlen(crash.dir) : 0;
+    const char *folder = crash.dir;
+    size_t n = folder ? strlen(folder) : 0;
 
     if (n && path[0] == '/')
-        return !strncmp(path, crash.dir, n);
+        return !strncmp(path, folder, n);
     return dir >= 0 && dir < FDS && ours[dir];
 }
 

@@ -29,12 +29,12 @@ enum crash_mode {
 
 struct crash {
     _Atomic enum crash_mode mode;
-    const char *dir;    /* what counts is below it */
-    const char *copies; /* folder for copies */
+    const char *_Atomic dir; /* what counts is below it */
+    const char *copies;      /* folder for copies */
     int at, error;
     bool forever;
-    bool no_locks; /* /proc/locks is not there, as for another machine's */
-    int count;     /* calls so far, from 0 */
+    atomic_bool no_locks; /* no /proc/locks, as for another machine's */
+    int count;            /* calls so far, from 0 */
     int unsynced;  /* CRASH_COUNT: names given to what is not on the disk */
     char what[64]; /* the call that failed */
 };
