@@ -245,6 +245,8 @@ bool fuzz_is_left_out(const struct fuzz_reader *r)
 {
     const char *only = getenv("DDP_FUZZ_READER");
 
+    if (only && !strcmp(only, "?"))
+        printf("reader: %s\n", r->name);
     return only && strcmp(only, r->name) != 0;
 }
 
@@ -266,6 +268,13 @@ static double seconds(void)
     return s;
 }
 
+static uint32_t seed(void)
+{
+    const char *text = getenv("DDP_FUZZ_SEED");
+
+    return text ? (uint32_t)strtoul(text, NULL, 10) : 1;
+}
+
 struct fuzz_report fuzz_damaged(const struct fuzz_reader *r, const void *data,
                                 size_t len)
 {
@@ -275,7 +284,7 @@ struct fuzz_report fuzz_damaged(const struct fuzz_reader *r, const void *data,
     struct fuzz_report report = {0};
     int rc;
 
-    state = 1;
+    state = seed();
     for (report.good = true; report.good && now() < end; report.copies++) {
         /* Files of the corpus are hardly ever good. */
         uint32_t i =

@@ -3,7 +3,8 @@
  *
  * For any bytes, a reader succeeds, or it returns a negative code and
  * has set a message; it never crashes or hangs.  Each reader gets a second, or
- * DDP_FUZZ_SECONDS.  With DDP_FUZZ_READER=NAME there is only this one.
+ * DDP_FUZZ_SECONDS.  With DDP_FUZZ_READER=NAME there is only this one, and with
+ * DDP_FUZZ_READER=? their names are printed.
  *
  * What is damaged is the good file, and those that tests/corpus/NAME has: each
  * of them takes another path through the reader.  contrib/fuzz-corpus finds
@@ -48,7 +49,8 @@ void fuzz_search(const struct fuzz_reader *r, const void *data, size_t len);
  * read as it must be. */
 int fuzz_corpus(const struct fuzz_reader *r);
 
-/* What became of damaged copies, the same ones in every run. */
+/* What became of damaged copies: the same ones in every run, or with
+ * DDP_FUZZ_SEED=N others. */
 struct fuzz_report {
     int copies, refused;
     bool good; /* else the last one was not read as it must be */

@@ -127,7 +127,8 @@ static void fuzz_texts(void)
         "\"SecretAccessKey\":\"s\",\"Expiration\":\"2026-11-23T13:30:00Z\"}";
     static const char *const word[] = {"\n", "[",   "]",  "=",        " ",
                                        "/",  "../", "-1", "profile ", NULL};
-    static const struct fuzz_reader i = {"index", NULL, 1, read_index, word};
+    static const struct fuzz_reader i = {"list of files", NULL, 1, read_index,
+                                         word};
     static const struct fuzz_reader p = {"profile", NULL, 1, read_profile,
                                          word};
     static const struct fuzz_reader a = {"role", NULL, 1, read_role, NULL};
