@@ -11,7 +11,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "engine/engine.h"
 #include "ranks_check.h"
+#include "runtime/missing.h"
+#include "train/trainer.h"
 
 enum { IN = 4, OUT = 2, BATCH = 4, EPOCHS = 3, WEIGHTS = OUT * (IN + 1) };
 static const double rate = 0.05;
@@ -249,6 +252,48 @@ static void test_checkpoint(void)
     remove_folder(dir);
 }
 
+/* ---- a rank that cannot read its state ---------------------------------- */
+
+/* Rank 0 keeps the state of the only bucket, and seems to have had no memory
+ * for it. */
+static int sync_without_state(ddp_trainer_t *t)
+{
+    struct starpu_variable_interface *v;
+    uintptr_t state;
+    int rc;
+
+    if (rank > 0)
+        return ddp_trainer_sync(t, ranks - 1);
+    v = starpu_data_get_interface_on_node(t->engine->state[0].h,
+                                          STARPU_MAIN_RAM);
+    state = v->ptr;
+    v->ptr = (uintptr_t)ddp__missing_take(0, false);
+    rc = ddp_trainer_sync(t, ranks - 1);
+    ddp__missing_give((void *)v->ptr);
+    v->ptr = state;
+    return rc;
+}
+
+static void test_unreadable(void)
+{
+    struct ddp_train_config cfg = config();
+    ddp_chain_t *c = make_chain();
+    ddp_dataset_t *d = own_data(BATCH);
+    ddp_trainer_t *t;
+
+    cfg.optimizer = ddp_adam(0.01f);
+    cfg.shard_optimizer = true;
+    t = ddp_trainer_new(ddp, c, d, &cfg);
+    check(t && ddp_trainer_train(t) == 0, "a divided optimizer");
+    check(sync_without_state(t) == DDP_ENOMEM &&
+              (rank == 0 || strstr(ddp_errmsg(), "rank 0 (")),
+          "all ranks hear of the one that cannot read its part");
+    check(ddp_trainer_sync(t, ranks - 1) == 0, "and it can try again");
+    ddp_trainer_free(t);
+    ddp_dataset_free(d);
+    ddp_chain_free(c);
+}
+
 /* ---- what cannot be ----------------------------------------------------- */
 
 static void test_refused(void)
@@ -274,6 +319,8 @@ int main(void)
     test_definition();
     test_shared();
     test_checkpoint();
+    if (ranks > 1)
+        test_unreadable();
     test_refused();
     return end_ranks();
 }

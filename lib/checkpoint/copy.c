@@ -129,17 +129,21 @@ int ddp__ckpt_copy_restore(struct ddp__ckpt_copy *c,
 
 /* ---- what other ranks keep ---------------------------------------------- */
 
-/* A set of states through `room`, which holds any bucket. */
+/* A set of states through `room`, which holds any bucket.  A rank that cannot
+ * read its own takes part all the same, for the others wait for it; *read is
+ * its first failure. */
 static int collect_set(const struct ddp__engine *e,
-                       const struct ddp__ckpt_set *s, float *room, float *copy)
+                       const struct ddp__ckpt_set *s, float *room, float *copy,
+                       struct ddp__error *read)
 {
     int rc = 0;
 
     for (int b = 0; b < e->params->buckets && rc == 0; b++) {
         size_t len = e->params->bucket[b].len;
 
-        if ((rc = copy_vector(e, s, b, room, false)) == 0)
-            rc = ddp_bcast(e->ddp, room, len * 4, e->keeper[b]);
+        if (copy_vector(e, s, b, room, false) < 0 && read->code == 0)
+            *read = ddp__error_save();
+        rc = ddp_bcast(e->ddp, room, len * 4, e->keeper[b]);
         if (rc == 0 && copy)
             memcpy(copy, room, len * 4);
         copy = copy ? copy + len : NULL;
@@ -147,26 +151,41 @@ static int collect_set(const struct ddp__engine *e,
     return rc;
 }
 
+static int collect(const struct ddp__engine *e, struct ddp__ckpt_copy *c,
+                   float *room)
+{
+    struct ddp__ckpt_set set[DDP__CKPT_SETS];
+    int rc = 0, sets = list_sets(e, set);
+    struct ddp__error read = {0};
+
+    for (int i = 0; i < sets && rc == 0; i++)
+        if (set[i].handle == state_handle)
+            rc = collect_set(e, &set[i], room, c ? c->data[i] : NULL, &read);
+    if (rc < 0) /* no rank hears another any more */
+        return rc;
+    if (read.code < 0)
+        ddp__error_restore(&read);
+    return ddp__ranks_agree(e->ddp, read.code);
+}
+
 int ddp__ckpt_copy_collect(struct ddp__ckpt_copy *c,
                            const struct ddp__engine *e)
 {
-    struct ddp__ckpt_set set[DDP__CKPT_SETS];
-    int rc, sets = list_sets(e, set);
     size_t most = 0;
     float *room;
+    int rc;
 
     for (int b = 0; b < e->params->buckets; b++)
         if (e->params->bucket[b].len > most)
             most = e->params->bucket[b].len;
-    room = malloc((most + 1) * sizeof(*room));
+    room = calloc(most + 1, sizeof(*room));
     rc = ddp__ranks_agree(e->ddp, room ? 0
                                        : ddp__fail(DDP_ENOMEM,
                                                    "out of memory for the "
                                                    "other ranks' state of the "
                                                    "optimizer"));
-    for (int i = 0; i < sets && rc == 0; i++)
-        if (set[i].handle == state_handle)
-            rc = collect_set(e, &set[i], room, c ? c->data[i] : NULL);
+    if (rc == 0)
+        rc = collect(e, c, room);
     free(room);
     return rc;
 }
