@@ -290,4 +290,20 @@ want=$(tr , ' ' <"$tmp/find/lr_find.csv" | awk 'NR > 1 { lr[n] = $1; y[n++] = $3
 [ "$(sed -n 's/^find_lr .* lr=\([^ ]*\) .*/\1/p' "$tmp/out")" = "$want" ]
 point $? "its rate is $want"
 
+# Runs that begin in the same second, without --output.
+mkdir "$tmp/here"
+pids=
+for i in 1 2 3; do
+    # shellcheck disable=SC2086
+    (cd "$tmp/here" && exec "$imagenet" train --data "$data" $net $size \
+        --epochs 1 --no-val) >/dev/null 2>"$tmp/err$i" </dev/null &
+    pids="$pids $!"
+done
+for i in $pids; do
+    wait "$i" || echo "run $i"
+done >"$tmp/out"
+[ "$(find "$tmp/here/runs" -name weights.safetensors | wc -l)" = 3 ] &&
+    [ ! -s "$tmp/out" ]
+point $? "runs without --output each have a folder"
+
 done_testing

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -12,15 +13,34 @@
 #include "common/opt.h"
 #include "output.h"
 
-char *output_default(const char *model)
+/* Folders of one second that are tried before something is wrong. */
+enum { MOST = 1000 };
+
+int output_new(const char *model, char **path)
 {
     char clock[32] = "";
     time_t t = time(NULL);
     struct tm tm;
+    int rc = app_make_dir("runs");
 
+    *path = NULL;
+    if (rc)
+        return rc;
     if (localtime_r(&t, &tm))
         strftime(clock, sizeof(clock), "%Y%m%d-%H%M%S", &tm);
-    return app_path("runs", "%s-%s", model, clock);
+    for (int i = 1; i < MOST; i++) {
+        free(*path);
+        *path = i == 1 ? app_path("runs", "%s-%s", model, clock)
+                       : app_path("runs", "%s-%s-%d", model, clock, i);
+        if (!*path)
+            return EXIT_MEMORY;
+        if (mkdir(*path, 0777) == 0)
+            return OPTS_GO;
+        if (errno != EEXIST)
+            break;
+    }
+    app_say("cannot create the folder %s: %s", *path, strerror(errno));
+    return EXIT_WRITE;
 }
 
 /* Each returns 0 or errno. */

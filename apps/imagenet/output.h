@@ -6,8 +6,10 @@
 
 #include <stdio.h>
 
-/* "runs/resnet18-20260131-142501", to free(); NULL: out of memory. */
-char *output_default(const char *model);
+/* Make a folder "runs/resnet18-20260131-142501", with "-2", ... after it if
+ * another run has that one: *path, to free().  OPTS_GO, or the exit code after
+ * a message. */
+int output_new(const char *model, char **path);
 
 typedef void output_f(const void *arg, FILE *f);
 

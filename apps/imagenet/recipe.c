@@ -196,11 +196,12 @@ static int count_devices(struct settings *s, ddp_t *ddp)
 static int choose_split(struct settings *s, const ddp_dataset_t *data)
 {
     bool own = !strcmp(s->resume, "auto");
+    const char *from = own ? s->output : s->resume; /* NULL: a new folder */
     struct split split = {s->batch, s->sub_batch, s->lanes};
     int rc = OPTS_GO;
 
-    if (strcmp(s->resume, "none") != 0)
-        rc = split_recorded(&split, own ? s->output : s->resume);
+    if (from && strcmp(s->resume, "none") != 0)
+        rc = split_recorded(&split, from);
     if (rc != OPTS_GO)
         return rc;
     split_choose(&split, s->devices, ddp_dataset_count(data));

@@ -4,6 +4,7 @@
 #include "config.h"
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "ddp.h"
@@ -52,18 +53,33 @@ static void write_classes(const void *run, FILE *f)
     names_print(((const struct run *)run)->data, f);
 }
 
-/* --find-lr has only the one that is given. */
+/* Rank 0 makes the folder that is not given, which all ranks use. */
+static int make_output(struct run *r)
+{
+    char name[512] = "";
+    int rc =
+        is_writer(r) ? output_new(r->set->model, &r->set->output) : OPTS_GO;
+    int sent;
+
+    if (rc == OPTS_GO && r->set->output)
+        snprintf(name, sizeof(name), "%s", r->set->output);
+    if ((sent = ddp_bcast(r->ddp, name, sizeof(name), 0)) < 0)
+        return app_fail(sent);
+    if (rc != OPTS_GO || is_writer(r))
+        return rc;
+    if (!*name)
+        return EXIT_WRITE; /* rank 0 says why */
+    r->set->output = strdup(name);
+    return r->set->output ? OPTS_GO : app_exit_code(DDP_ENOMEM);
+}
+
 static int name_output(struct run *r)
 {
-    struct settings *s = r->set;
+    int rc = r->set->output ? OPTS_GO : make_output(r);
 
-    if (s->find_lr)
-        return OPTS_GO;
-    if (!s->output && !(s->output = output_default(s->model)))
-        return app_exit_code(DDP_ENOMEM);
-    if (!(r->ckpt = app_path(s->output, CHECKPOINT_DIR)))
-        return app_exit_code(DDP_ENOMEM);
-    return OPTS_GO;
+    if (rc == OPTS_GO && !(r->ckpt = app_path(r->set->output, CHECKPOINT_DIR)))
+        rc = app_exit_code(DDP_ENOMEM);
+    return rc;
 }
 
 static int begin_file(struct run *r, bool resumed)
@@ -433,7 +449,6 @@ static int prepare_run(struct run *r)
         (rc = recipe_check(r->opts, s)) != OPTS_GO ||
         (rc = checkpoint_check(r->opts, s)) != OPTS_GO ||
         (rc = board_check(r->opts, s)) != OPTS_GO ||
-        (rc = name_output(r)) != OPTS_GO ||
         (rc = weights_check(r->opts, s)) != OPTS_GO ||
         (rc = open_data(r)) != OPTS_GO ||
         (rc = setup_devices(s, &r->ddp)) != OPTS_GO)
@@ -445,7 +460,8 @@ static int prepare_run(struct run *r)
         return print_run(r);
     if (s->find_lr)
         return find_rate(r);
-    if ((rc = board_open(r->opts, s, &r->board)) != OPTS_GO ||
+    if ((rc = name_output(r)) != OPTS_GO ||
+        (rc = board_open(r->opts, s, &r->board)) != OPTS_GO ||
         (rc = make_trainer(r)) != OPTS_GO)
         return rc;
     return prepare_output(r);
