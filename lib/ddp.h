@@ -1388,6 +1388,13 @@ int ddp_log_describe(ddp_log_t *l, enum ddp_log_fact fact, const char *text);
  * Errors   DDP_EINVAL: the tag is not UTF-8; DDP_EIO as below. */
 int ddp_log_scalar(ddp_log_t *l, const char *tag, int64_t step, double value);
 
+/* How values are distributed that the program has, such as the weights of
+ * ddp_chain_get() or the gradients of ddp_trainer_get_gradient(): 64 bins from
+ * the least to the largest.  Values that are not finite are left out. Errors as
+ * ddp_log_scalar(). */
+int ddp_log_histogram(ddp_log_t *l, const char *tag, int64_t step,
+                      const float *values, size_t len);
+
 /* 0, or why nothing is written any more: the run goes on without it.
  * Errors   DDP_EIO: the folder or a file cannot be written. */
 int ddp_log_status(const ddp_log_t *l);
@@ -1510,6 +1517,11 @@ struct ddp_train_config {
                             lanes is rounded to it, with one rank, too: weights
                             are others than with DDP_F32, and again the same for
                             any number of ranks */
+    bool keep_gradients; /* ddp_trainer_get_gradient() also has those of the
+                            last step that was made as a whole, while no other
+                            step is under way: in on_epoch and on_steps, and
+                            after ddp_trainer_step() with m.  Their memory is
+                            not used for anything else then */
 };
 
 /* Fill in the defaults.  Of the optimizer there is none (its lr is -1): a

@@ -60,7 +60,7 @@ compare()
 
 # shellcheck disable=SC2086
 run "$imagenet" train $net --epochs 3 --log csv,tensorboard,wandb --weight-norm \
-    --output "$tmp/whole"
+    --log-histograms 3 --output "$tmp/whole"
 exits 0 "a run with event files succeeds"
 says "^epoch=3/3 train_loss=.* eval_loss=.* best_step=[369] best_top1=.* time=" \
     "it has a line for each epoch"
@@ -102,8 +102,51 @@ if "$python" -c 'import tensorboard' 2>/dev/null; then
         grep -q '^end 1$' "$tmp/board"
     point $? "with the settings and how it ended"
 
+    # Histograms of the whole run's weights; norms of weights and gradients.
+    "$python" - "$tmp/whole" "$tmp/board" >"$tmp/out" 2>"$tmp/err" <<'END'
+import json, struct, sys
+
+data = open(sys.argv[1] + "/weights.safetensors", "rb").read()
+begin = 8 + struct.unpack("<Q", data[:8])[0]
+tensors = json.loads(data[8:begin])
+tensors.pop("__metadata__", None)
+found, squares = set(), {}
+for line in open(sys.argv[2]):
+    word = line.split()
+    if word[0] != "histogram":
+        continue
+    kind, name = word[1].split("/", 1)
+    step, low, high, count = int(word[2]), float(word[3]), float(word[4]), 0
+    squares.setdefault((kind, step), [0])[0] += float(word[6])
+    if kind == "gradients":
+        continue
+    found.add(name)
+    at, end = tensors[name]["data_offsets"]
+    v = [x for x, in struct.iter_unpack("<f", data[begin + at:begin + end])]
+    assert (low, high) == tuple(float("%.9g" % x) for x in (min(v), max(v)))
+    for limit, n in (b.split(":") for b in word[7].split(",")):
+        # values that are nearer to the limit than it is printed may be in
+        # either bin
+        count += int(n)
+        limit, near = float(limit), 1e-8 * max(-low, high)
+        assert (sum(x < limit - near for x in v) <= count
+                <= sum(x <= limit + near for x in v)), line
+    assert count == len(v) == int(word[5]), line
+print(len(found), squares)
+metrics = [json.loads(line) for line in open(sys.argv[1] + "/metrics.jsonl")]
+norm = {("gradients", o["step"]): o["gradient_norm"] for o in metrics
+        if o["type"] == "step"}
+norm.update({("weights", o["step"]): o["norm"] for o in metrics
+             if o["type"] == "weights"})
+assert found == set(tensors), (found, set(tensors))
+assert set(squares) == {("weights", 9), ("gradients", 9)}, squares
+for key, (total,) in squares.items():
+    assert abs(total - norm[key] ** 2) < 1e-5 * total, (key, total, norm[key])
+END
+    point $? "and histograms with the norms of weights and gradients: $(
+        cat "$tmp/out")"
 else
-    skip 4 "no tensorboard (PyPI)"
+    skip 5 "no tensorboard (PyPI)"
 fi
 
 if "$python" -c 'import importlib.util as i, sys
@@ -118,6 +161,7 @@ sys.exit(not i.find_spec("wandb"))' 2>/dev/null; then
     point $? "W&B reads the values of metrics.jsonl"
     for line in 'run [a-z0-9]* whole True True' 'set model mlp' \
         'set sub-batch 4' 'set no-val False' 'row 9 weight_norm 2' \
+        "row 9 gradients/3.bias {'_type': 'histogram', 'values': \[1, 0" \
         'summary _step 9' 'summary loss/ema 1' 'exit 0' 'end final'; do
         grep -q "^$line" "$tmp/wandb" || echo "$line"
     done >"$tmp/lacks"

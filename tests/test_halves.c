@@ -332,6 +332,67 @@ static void test_errors(void)
     run_free(&r);
 }
 
+/* ---- kept gradients ------------------------------------------------------ */
+
+static bool same_gradients(const struct run *a, const struct run *b)
+{
+    struct ddp_param_info p;
+    bool same = true;
+
+    for (int i = 0; ddp_chain_param(a->chain, i, &p) == 0; i++) {
+        float *g = calloc(2 * p.len, sizeof(*g)), *h = g + p.len;
+
+        if (p.role != DDP_RUNNING)
+            same =
+                same &&
+                ddp_trainer_get_gradient(a->trainer, p.name, g, p.len) == 0 &&
+                ddp_trainer_get_gradient(b->trainer, p.name, h, p.len) == 0 &&
+                !memcmp(g, h, p.len * sizeof(*g));
+        free(g);
+    }
+    return same;
+}
+
+/* Between steps of a run; the other one has come as far and has gradients. */
+static int compare_kept(const struct ddp_progress *p, void *arg)
+{
+    struct run *r = arg;
+
+    (void)p;
+    while (ddp_trainer_steps(r[1].trainer) < p->step)
+        if (ddp_trainer_gradients(r[1].trainer, NULL) < 0 ||
+            (ddp_trainer_steps(r[1].trainer) < p->step &&
+             ddp_trainer_update(r[1].trainer) < 0))
+            return 1;
+    return !same_gradients(&r[0], &r[1]) || ddp_trainer_update(r[1].trainer);
+}
+
+static void test_kept(void)
+{
+    struct run r[2];
+    struct ddp_train_config cfg = {TRAIN_DEFAULTS,
+                                   .optimizer = ddp_adam(0.01f)};
+    uint32_t crc;
+    float g;
+
+    cfg.optimizer.clip_norm = 0.1f;
+    r[1] = run_new(cfg);
+    cfg.keep_gradients = true;
+    cfg.on_epoch = compare_kept;
+    cfg.arg = r;
+    r[0] = run_new(cfg);
+    ok(ddp_trainer_get_gradient(r[0].trainer, "5.bias", &g, 1) == DDP_EINVAL,
+       "no gradients before the first step: %s", ddp_errmsg());
+    ok(ddp_trainer_train(r[0].trainer) == 0,
+       "in on_epoch there are those of ddp_trainer_gradients(), to the bit");
+    crc = checksum(&r[0]);
+    ok(crc == checksum(&r[1]), "and to keep them changes no weight");
+    ok(ddp_trainer_set_gradient(r[0].trainer, "5.bias", &g, 1) == DDP_EINVAL,
+       "they cannot be set: %s", ddp_errmsg());
+    run_free(&r[0]);
+    run_free(&r[1]);
+}
+
 int main(void)
 {
     struct ddp_optimizer clipped = ddp_adamw(0.01f, 0.1f);
@@ -355,6 +416,7 @@ int main(void)
     test_clip();
     test_skip();
     test_errors();
+    test_kept();
     ddp_finish(ddp);
     test_ref();
     return done_testing();

@@ -41,10 +41,14 @@ int board_check(const struct opts *o, const struct settings *s)
 {
     const char *list = s->log ? s->log : "", *word, *name;
     char names[256] = "csv";
+    bool any = false;
     int len;
 
     while (*(word = list)) {
-        if (next_kind(&list, &len) >= 0)
+        int kind = next_kind(&list, &len);
+
+        any |= kind >= 0 && kind < DDP_LOG_KINDS;
+        if (kind >= 0)
             continue;
         for (int i = 0; (name = ddp_log_name((enum ddp_log_kind)i)); i++) {
             size_t n = strlen(names);
@@ -54,7 +58,7 @@ int board_check(const struct opts *o, const struct settings *s)
         opt_complain(o, "--log: unknown '%.*s', expected %s", len, word, names);
         return EXIT_USAGE;
     }
-    return OPTS_GO;
+    return opts_only(o, "log-histograms", any, "--log csv alone");
 }
 
 /* The settings that have a value, without secrets. */

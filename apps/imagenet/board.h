@@ -13,7 +13,8 @@ struct board {
     bool said[DDP_LOG_KINDS];      /* that it cannot be written */
 };
 
-/* Refuse kinds that there are not: OPTS_GO, or exit code 2 after a message. */
+/* Refuse kinds that there are not, and options for a kind that is not named:
+ * OPTS_GO, or exit code 2 after a message. */
 int board_check(const struct opts *o, const struct settings *s);
 
 /* The logs that --log names, in the run's folder, with its settings: OPTS_GO or

@@ -6,6 +6,8 @@ bin_PROGRAMS += bin/imagenet
 bin_imagenet_SOURCES = \
     %D%/board.c \
     %D%/board.h \
+    %D%/board_network.c \
+    %D%/board_network.h \
     %D%/changes.c \
     %D%/changes.h \
     %D%/check.c \

@@ -522,6 +522,9 @@ static const struct opt_group output = {
              "records in addition to those that every run has (csv): "
              "tensorboard, event files in RUN/tb; wandb, an offline run in "
              "RUN/wandb for wandb sync"),
+        INT("log-histograms", log_histograms, NULL, 1, 1e9,
+            "every N epochs, add histograms of the weights, and of the "
+            "gradients of the last step, to the records of --log"),
         FLAG("weight-norm", weight_norm,
              "record the norm of all weights after each epoch"),
         FLAG("quiet", quiet, "print errors and the final line only"),

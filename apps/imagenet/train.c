@@ -16,6 +16,7 @@
 #include "common/interrupt.h"
 #include "common/opt_file.h"
 #include "board.h"
+#include "board_network.h"
 #include "checkpoint.h"
 #include "find_lr.h"
 #include "names.h"
@@ -290,6 +291,16 @@ static int record_norm(struct run *r)
     return 0;
 }
 
+/* --log-histograms */
+static int record_histograms(struct run *r)
+{
+    int64_t every = r->set->log_histograms, epoch = r->last.epoch + 1;
+
+    if (!every || epoch % every != 0 || !is_writer(r))
+        return 0;
+    return board_histograms(&r->board, r->chain, r->trainer, r->last.step);
+}
+
 static int on_epoch(const struct ddp_progress *p, void *arg)
 {
     struct run *r = arg;
@@ -300,7 +311,7 @@ static int on_epoch(const struct ddp_progress *p, void *arg)
     if (interrupt_wanted())
         return 1;
     due = (p->epoch + 1) % r->set->eval_every == 0 || p->step == p->steps;
-    if ((r->rc = record_norm(r)) == 0)
+    if ((r->rc = record_norm(r)) == 0 && (r->rc = record_histograms(r)) == 0)
         r->rc = evaluate_if(r, due);
     record_row(r, due);
     if (r->rc == 0 && interrupt_wanted())
@@ -411,6 +422,7 @@ static int make_trainer(struct run *r)
     cfg.on_step = on_step;
     cfg.on_epoch = on_epoch;
     cfg.on_steps = r->set->eval_steps ? on_steps : NULL;
+    cfg.keep_gradients = r->set->log_histograms > 0;
     cfg.stop = should_stop;
     cfg.on_eval_count = on_eval_count;
     cfg.arg = r;

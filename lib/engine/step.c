@@ -317,7 +317,7 @@ static int submit_updates(struct ddp__engine *e, const struct ddp__step *s)
         (rc = submit_weights(e, s)) < 0)
         return rc;
     for (int b = 0; b < e->params->buckets; b++)
-        if (has_gradient(e, b))
+        if (has_gradient(e, b) && !s->keep)
             ddp__handle_drop(&e->lane[0].grad[b]);
     return e->ema ? submit_each(e, s, add_average) : 0;
 }

@@ -16,6 +16,7 @@ struct ddp__step {
     float average;  /* see ddp__ema_share() */
     float momentum; /* of the update; 0: the optimizer's */
     bool update;    /* else gradients are kept for ddp__engine_gradient() */
+    bool keep;      /* also after the update */
     uint64_t
         first; /* number of the first sub-batch, which is passed to fill() */
 };

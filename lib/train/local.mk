@@ -15,6 +15,8 @@ LIB_SOURCES += \
     %D%/events.h \
     %D%/groups.c \
     %D%/groups.h \
+    %D%/histogram.c \
+    %D%/histogram.h \
     %D%/loader.c \
     %D%/loader.h \
     %D%/log.c \

@@ -254,9 +254,11 @@ struct ddp_sink ddp_log_sink(ddp_log_t *l)
                              .arg = l};
 }
 
-int ddp_log_scalar(ddp_log_t *l, const char *tag, int64_t step, double value)
+/* ---- what a program adds ------------------------------------------------ */
+
+/* A call for such a tag, once it is checked. */
+static int begin_tag(ddp_log_t *l, const char *tag, int64_t step)
 {
-    const struct ddp__log_value v = {tag, value};
     int rc;
 
     if (!l || !tag)
@@ -264,6 +266,32 @@ int ddp_log_scalar(ddp_log_t *l, const char *tag, int64_t step, double value)
     if ((rc = check_name("tag", tag)) < 0)
         return rc;
     begin(l, step);
+    return ddp_log_status(l);
+}
+
+int ddp_log_scalar(ddp_log_t *l, const char *tag, int64_t step, double value)
+{
+    const struct ddp__log_value v = {tag, value};
+    int rc = begin_tag(l, tag, step);
+
+    if (rc < 0)
+        return rc;
     put(l, step, &v, 1);
+    return ddp_log_status(l);
+}
+
+int ddp_log_histogram(ddp_log_t *l, const char *tag, int64_t step,
+                      const float *values, size_t len)
+{
+    struct ddp__histogram h;
+    int rc;
+
+    if (!values)
+        return ddp__fail_null("values");
+    if ((rc = begin_tag(l, tag, step)) < 0)
+        return rc;
+    h = ddp__histogram(values, len);
+    if (h.values && l->format->histogram)
+        note(l, l->format->histogram(l, step, tag, &h));
     return ddp_log_status(l);
 }

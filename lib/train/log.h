@@ -5,6 +5,7 @@
 #define DDP_LOG_H
 
 #include "ddp.h"
+#include "train/histogram.h"
 
 struct ddp__log_value {
     const char *tag;
@@ -21,6 +22,9 @@ struct ddp__log_format {
     /* Steps never go down after open(). */
     int (*put)(struct ddp_log *l, int64_t step, const struct ddp__log_value *v,
                int n);
+    /* NULL: its program shows none. */
+    int (*histogram)(struct ddp_log *l, int64_t step, const char *tag,
+                     const struct ddp__histogram *h);
     /* The checkpoint of a step is on the disk; NULL: that changes nothing. */
     int (*saved)(struct ddp_log *l, int64_t step);
     /* Training has returned rc. */

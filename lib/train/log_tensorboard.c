@@ -15,7 +15,24 @@
 enum { SUMMARY = 5, SESSION_LOG = 7 };
 enum { SESSION_STATUS = 1, SESSION_START = 1 };
 enum { SUMMARY_VALUE = 1 };
-enum { VALUE_TAG = 1, VALUE_SIMPLE = 2, VALUE_TENSOR = 8, VALUE_METADATA = 9 };
+enum {
+    VALUE_TAG = 1,
+    VALUE_SIMPLE = 2,
+    VALUE_HISTOGRAM = 5,
+    VALUE_TENSOR = 8,
+    VALUE_METADATA = 9
+};
+
+/* Of HistogramProto; limits are the right ends of bins. */
+enum {
+    HISTOGRAM_MIN = 1,
+    HISTOGRAM_MAX,
+    HISTOGRAM_VALUES,
+    HISTOGRAM_SUM,
+    HISTOGRAM_SQUARES,
+    HISTOGRAM_LIMIT,
+    HISTOGRAM_COUNT
+};
 
 struct board {
     struct ddp__events file;
@@ -39,6 +56,34 @@ static int put(struct ddp_log *l, int64_t step, const struct ddp__log_value *v,
     for (int i = 0; i < n; i++)
         add_scalar(b, v[i].tag, v[i].v);
     return ddp__events_write(&b->file, step, SUMMARY, &b->summary);
+}
+
+/* The event of a value whose tag and content b->value has. */
+static int write_value(struct board *b, int64_t step)
+{
+    ddp__proto_message(&b->summary, SUMMARY_VALUE, &b->value);
+    return ddp__events_write(&b->file, step, SUMMARY, &b->summary);
+}
+
+static int histogram(struct ddp_log *l, int64_t step, const char *tag,
+                     const struct ddp__histogram *h)
+{
+    struct board *b = l->own;
+    struct ddp__proto p = {0};
+
+    ddp__proto_double(&p, HISTOGRAM_MIN, h->min);
+    ddp__proto_double(&p, HISTOGRAM_MAX, h->max);
+    ddp__proto_double(&p, HISTOGRAM_VALUES, (double)h->values);
+    ddp__proto_double(&p, HISTOGRAM_SUM, h->sum);
+    ddp__proto_double(&p, HISTOGRAM_SQUARES, h->squares);
+    for (int i = 0; i < h->bins; i++) {
+        ddp__proto_double(&p, HISTOGRAM_LIMIT, ddp__histogram_edge(h, i + 1));
+        ddp__proto_double(&p, HISTOGRAM_COUNT, (double)h->count[i]);
+    }
+    ddp__proto_text(&b->value, VALUE_TAG, tag);
+    ddp__proto_message(&b->value, VALUE_HISTOGRAM, &p);
+    ddp__proto_free(&p);
+    return write_value(b, step);
 }
 
 /* ---- hyperparameters ---------------------------------------------------- */
@@ -85,10 +130,9 @@ static int write_plugin(struct board *b, const char *tag, int64_t step,
     ddp__proto_text(&b->value, VALUE_TAG, tag);
     ddp__proto_bytes(&b->value, VALUE_TENSOR, no_tensor, sizeof(no_tensor));
     ddp__proto_message(&b->value, VALUE_METADATA, &data);
-    ddp__proto_message(&b->summary, SUMMARY_VALUE, &b->value);
     ddp__proto_free(&data);
     ddp__proto_free(&plugin);
-    return ddp__events_write(&b->file, step, SUMMARY, &b->summary);
+    return write_value(b, step);
 }
 
 static int write_settings(const struct ddp_log *l, int64_t step)
@@ -153,6 +197,7 @@ const struct ddp__log_format ddp__log_tensorboard = {
     .size = sizeof(struct board),
     .open = open_file,
     .put = put,
+    .histogram = histogram,
     .end = end,
     .close = close_file,
 };

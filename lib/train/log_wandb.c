@@ -195,10 +195,9 @@ static int open_run(struct ddp_log *l, int64_t steps)
     return rc < 0 ? rc : 0;
 }
 
-static int put(struct ddp_log *l, int64_t step, const struct ddp__log_value *v,
-               int n)
+/* Have the row of a step. */
+static int turn_to(struct wandb *w, int64_t step)
 {
-    struct wandb *w = l->own;
     int rc = 0;
 
     if (w->ended)
@@ -207,10 +206,31 @@ static int put(struct ddp_log *l, int64_t step, const struct ddp__log_value *v,
     if (rc == 0 && step != w->step)
         rc = flush(w);
     w->step = step;
+    return rc;
+}
+
+static int put(struct ddp_log *l, int64_t step, const struct ddp__log_value *v,
+               int n)
+{
+    struct wandb *w = l->own;
+    int rc = turn_to(w, step);
+
     for (int i = 0; rc == 0 && i < n; i++) {
         add(&w->row, v[i].tag, v[i].v);
         rc = remember(w, &v[i]);
     }
+    return rc;
+}
+
+static int histogram(struct ddp_log *l, int64_t step, const char *tag,
+                     const struct ddp__histogram *h)
+{
+    struct wandb *w = l->own;
+    int rc = turn_to(w, step);
+
+    if (rc == 0)
+        ddp__wandb_histogram(&w->row, DDP__WANDB_ITEM, DDP__WANDB_NESTED_KEY,
+                             tag, h);
     return rc;
 }
 
@@ -251,6 +271,7 @@ const struct ddp__log_format ddp__log_wandb = {
     .size = sizeof(struct wandb),
     .open = open_run,
     .put = put,
+    .histogram = histogram,
     .saved = saved,
     .end = end,
     .close = close_run,

@@ -248,6 +248,7 @@ static struct ddp__step step_of(const struct ddp_trainer *t, int64_t step,
         .momentum = (float)momentum_at(t, step),
         .average = (float)average_share(t, step),
         .update = update,
+        .keep = t->cfg.keep_gradients,
         .first = (uint64_t)step * (uint64_t)t->loader.subs,
     };
 }
@@ -465,10 +466,20 @@ static int need_gradients(const struct ddp_trainer *t)
                                        "ddp_trainer_gradients() first");
 }
 
-static int need_divisor(const struct ddp_trainer *t)
+/* Of a step that waits for its update, or was made and has kept them. */
+static int need_sums(const struct ddp_trainer *t)
 {
-    int rc = need_gradients(t);
+    int rc = ddp__trainer_check(t);
 
+    if (rc == 0 && t->cfg.keep_gradients && t->reported > t->begun &&
+        t->reported == t->submitted)
+        return 0;
+    return need_gradients(t);
+}
+
+/* With gradients, of such a step. */
+static int need_divisor(const struct ddp_trainer *t, int rc)
+{
     if (rc < 0 || t->divisor != 0)
         return rc;
     return ddp__fail(DDP_EINVAL, "the step had no samples, so it has no "
@@ -478,7 +489,7 @@ static int need_divisor(const struct ddp_trainer *t)
 int ddp_trainer_get_gradient(ddp_trainer_t *t, const char *name, float *out,
                              size_t len)
 {
-    int rc = need_divisor(t);
+    int rc = need_divisor(t, need_sums(t));
 
     return rc < 0 ? rc
                   : ddp__engine_gradient(t->engine, name, out, len, t->divisor);
@@ -487,7 +498,7 @@ int ddp_trainer_get_gradient(ddp_trainer_t *t, const char *name, float *out,
 int ddp_trainer_set_gradient(ddp_trainer_t *t, const char *name,
                              const float *in, size_t len)
 {
-    int rc = need_divisor(t);
+    int rc = need_divisor(t, need_gradients(t));
 
     return rc < 0
                ? rc

@@ -38,17 +38,44 @@ static void number_json(char out[32], double v)
         snprintf(out, 32, "%.16g", v);
 }
 
-void ddp__wandb_number(struct ddp__proto *p, int item, int key,
-                       const char *name, double v)
+static void add_item(struct ddp__proto *p, int item, int key, const char *name,
+                     const char *json)
 {
     struct ddp__proto i = {0};
-    char json[32];
 
-    number_json(json, v);
     ddp__wandb_text(&i, key, name);
     ddp__proto_text(&i, DDP__WANDB_VALUE_JSON, json);
     ddp__proto_message(p, item, &i);
     ddp__proto_free(&i);
+}
+
+void ddp__wandb_number(struct ddp__proto *p, int item, int key,
+                       const char *name, double v)
+{
+    char json[32];
+
+    number_json(json, v);
+    add_item(p, item, key, name, json);
+}
+
+/* As the package's own class Histogram writes it: one edge more than bins. */
+void ddp__wandb_histogram(struct ddp__proto *p, int item, int key,
+                          const char *name, const struct ddp__histogram *h)
+{
+    json_t *values = json_array(), *edges = json_array(), *o;
+    char *json;
+
+    for (int i = 0; i < h->bins; i++)
+        json_array_append_new(values, json_integer((json_int_t)h->count[i]));
+    for (int i = 0; i <= h->bins; i++)
+        json_array_append_new(edges, json_real(ddp__histogram_edge(h, i)));
+    o = json_pack("{s:s, s:o, s:o}", "_type", "histogram", "values", values,
+                  "bins", edges);
+    json = json_dumps(o, JSON_COMPACT | JSON_REAL_PRECISION(9));
+    if (json)
+        add_item(p, item, key, name, json);
+    free(json);
+    json_decref(o);
 }
 
 void ddp__wandb_time(struct ddp__proto *p, int field, double t)

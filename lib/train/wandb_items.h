@@ -45,6 +45,10 @@ void ddp__wandb_text(struct ddp__proto *p, int field, const char *text);
 void ddp__wandb_number(struct ddp__proto *p, int item, int key,
                        const char *name, double v);
 
+/* The same of a histogram. */
+void ddp__wandb_histogram(struct ddp__proto *p, int item, int key,
+                          const char *name, const struct ddp__histogram *h);
+
 /* A Timestamp in a field of p. */
 void ddp__wandb_time(struct ddp__proto *p, int field, double t);
 

@@ -1,0 +1,58 @@
+/* board_network.c - what the network of a run looks like, for its logs
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#include "config.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "common/app.h"
+#include "common/app_fail.h"
+#include "board_network.h"
+
+/* A failure is reported by the next board_report(). */
+static void put_histogram(struct board *b, const char *kind,
+                          const struct ddp_param_info *p, int64_t step,
+                          const float *v)
+{
+    char tag[sizeof(p->name) + 16];
+
+    snprintf(tag, sizeof(tag), "%s/%s", kind, p->name);
+    for (int i = 0; i < DDP_LOG_KINDS; i++)
+        if (b->log[i])
+            ddp_log_histogram(b->log[i], tag, step, v, p->len);
+}
+
+/* Frozen parameters have no gradients. */
+static int put_param(struct board *b, ddp_chain_t *chain,
+                     ddp_trainer_t *trainer, const struct ddp_param_info *p,
+                     int64_t step, float *v)
+{
+    int rc = ddp_chain_get(chain, p->name, v, p->len);
+
+    if (rc < 0)
+        return app_fail(rc);
+    put_histogram(b, "weights", p, step, v);
+    if (p->role == DDP_RUNNING)
+        return 0;
+    rc = ddp_trainer_get_gradient(trainer, p->name, v, p->len);
+    if (rc == 0)
+        put_histogram(b, "gradients", p, step, v);
+    return rc == 0 || rc == DDP_EINVAL ? 0 : app_fail(rc);
+}
+
+int board_histograms(struct board *b, ddp_chain_t *chain,
+                     ddp_trainer_t *trainer, int64_t step)
+{
+    struct ddp_param_info p;
+    int rc = 0;
+
+    for (int i = 0; rc == 0 && ddp_chain_param(chain, i, &p) == 0; i++) {
+        float *v = malloc(p.len * sizeof(*v));
+
+        rc = v ? put_param(b, chain, trainer, &p, step, v)
+               : app_exit_code(DDP_ENOMEM);
+        free(v);
+    }
+    return rc;
+}
