@@ -51,14 +51,22 @@
       0.0001, 0.9f, 0.99f, 0)                                                  \
     X(ADAGRAD, "adagrad", adagrad, ("sum"), DDP_USES_EPS, 0.01, 0, 0, 1e-10f)  \
     X(ADADELTA, "adadelta", adadelta, ("square_avg", "acc_delta"),             \
-      DDP_USES_BETA2 | DDP_USES_EPS, 1, 0, 0.9f, 1e-6f)
+      DDP_USES_BETA2 | DDP_USES_EPS, 1, 0, 0.9f, 1e-6f)                        \
+    X(LAMB, "lamb", lamb, ("exp_avg", "exp_avg_sq"),                           \
+      DDP_USES_BETA1 | DDP_USES_BETA2 | DDP_USES_EPS | DDP__LAYERWISE,         \
+      0.001, 0.9f, 0.999f, 1e-6f)                                              \
+    X(LARS, "lars", lars, ("momentum_buffer"),                                 \
+      DDP_USES_MOMENTUM | DDP__LAYERWISE, 1, 0, 0, 0)
 /* clang-format on */
 
 /* Bits next to those of enum ddp_optimizer_use. */
 enum {
-    DDP__DECOUPLED_DECAY = 256,   /* takes the decay off the weight itself,
-                                     not through the gradient */
-    DDP__SECOND_IF_MOMENTUM = 512 /* has the second state only with momentum */
+    DDP__DECOUPLED_DECAY = 256,    /* takes the decay off the weight itself,
+                                      not through the gradient */
+    DDP__SECOND_IF_MOMENTUM = 512, /* has the second state only with momentum */
+    DDP__LAYERWISE = 1024 /* needs norms of the whole parameter, a span; adds
+                             the decay itself, and a span without decay needs
+                             no norms */
 };
 
 enum { DDP__OPTIMIZER_STATES = 3 };
@@ -66,6 +74,9 @@ enum { DDP__OPTIMIZER_STATES = 3 };
 /* PyTorch's momentum_decay of NAdam, and what it is the power of. */
 #define DDP__NADAM_DECAY 0.004
 #define DDP__NADAM_BASE 0.96
+
+/* timm's trust_coeff of LARS */
+#define DDP__LARS_TRUST 0.001
 
 /* The names of a kind's states, NULL from the first one that it never has. */
 const char *const *ddp__optimizer_state(enum ddp_optimizer_kind kind);

@@ -1135,6 +1135,9 @@ enum ddp_optimizer_kind {
     DDP_LION,      /* its paper's */
     DDP_ADAGRAD,   /* PyTorch's */
     DDP_ADADELTA,  /* PyTorch's; beta2 is its rho */
+    DDP_LAMB,      /* timm's: Adam, its step as long as the norm of the whole
+                      parameter says, where that decays */
+    DDP_LARS,      /* timm's: momentum, the same, with a trust_coeff of 0.001 */
 };
 
 struct ddp_optimizer {

@@ -104,6 +104,8 @@ adam="--opt adamw --lr 0.002 $whole"
 for n in 2 3; do
     same $n adam $adam --shard-optimizer
 done
+# Norms of whole parameters, wherever they are updated.
+same 3 lamb --opt lamb --lr 0.002 --shard-optimizer
 # shellcheck disable=SC2086
 ranks 3 "$imagenet" train $net $adam --shard-optimizer --output "$tmp/shard" \
     --time-limit 1

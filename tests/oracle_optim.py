@@ -86,6 +86,34 @@ class Lion(Rule):
         m.mul_(0.99).add_(0.01 * g)
 
 
+def trust(p, step, o):
+    """|p| / |step|, if it decays and neither of them is 0, as in timm."""
+    w, d = p.norm(2.0), step.norm(2.0)
+    adapts = o["weight_decay"] != 0 and w > 0 and d > 0
+    return (w / d if adapts else torch.ones_like(w)), w, d
+
+
+class Lamb(Rule):
+    """timm's, without its clipping to a global norm of 1."""
+
+    def update(self, p, g, s, o, lr):
+        m, v = self.means(s, g, 0.9, 0.999)
+        root = (v.sqrt() / (1 - 0.999 ** s["t"]) ** 0.5).add_(1e-6)
+        step = m / (1 - 0.9 ** s["t"]) / root + o["weight_decay"] * p
+        p.sub_(lr * trust(p, step, o)[0] * step)
+
+
+class Lars(Rule):
+    """timm's, with its trust_coeff of 0.001."""
+
+    def update(self, p, g, s, o, lr):
+        ratio, w, d = trust(p, g, o)
+        if o["weight_decay"] != 0 and w > 0 and d > 0:
+            ratio = 0.001 * w / (d + w * o["weight_decay"] + 1e-8)
+        g = ratio * (g + o["weight_decay"] * p)
+        p.sub_(lr * s["m"].mul_(o["momentum"]).add_(g))
+
+
 def falling(step):
     return 1 / (1 + step)
 
@@ -133,6 +161,13 @@ OPTIMIZERS = {
     "adagrad_decay": (O.Adagrad, dict(lr=0.05, weight_decay=0.1), "falls"),
     "adadelta": (O.Adadelta, dict(lr=1.0)),
     "adadelta_decay": (O.Adadelta, dict(lr=1.0, weight_decay=0.1)),
+    "lamb": (Lamb, dict(lr=0.01)),
+    "lamb_decay": (Lamb, dict(lr=0.01, weight_decay=0.1)),
+    "lamb_clip": (Lamb, dict(lr=0.01, weight_decay=0.1), "clip", "all"),
+    "lars": (Lars, dict(lr=0.05, momentum=0.9)),
+    "lars_decay": (Lars, dict(lr=1.0, momentum=0.9, weight_decay=0.1)),
+    "lars_falls": (Lars, dict(lr=4.0, momentum=0.9, weight_decay=0.1),
+                   "falls", "all"),
     "nesterov_cycles": (O.SGD, dict(lr=0.1, momentum=0.9, nesterov=True),
                         "cycles"),
     "adamw_cycles": (O.AdamW, dict(lr=0.02, weight_decay=0.1), "cycles"),

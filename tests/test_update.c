@@ -136,6 +136,8 @@ static void test_squared_error(void)
 
 /* ---- updates ------------------------------------------------------------ */
 
+enum { WEIGHTS = 6 };
+
 /* A weight and its state in double, by the formulas of PyTorch's manual; of
  * AdaBelief and Lion, by those of their papers. */
 struct model {
@@ -228,6 +230,45 @@ static void update_adadelta(struct model *s, const struct ddp_optimizer *o,
     s->w -= lr * d;
 }
 
+/* Of a span of n weights at once, as timm has LAMB and LARS: with decay the
+ * whole span's norms, without it Adam and momentum. */
+static double norm_of(const double *x, int n)
+{
+    double sum = 0;
+
+    for (int i = 0; i < n; i++)
+        sum += x[i] * x[i];
+    return sqrt(sum);
+}
+
+static void update_layerwise(struct model *s, int n,
+                             const struct ddp_optimizer *o, double lr,
+                             const double *g, double decay, int64_t t)
+{
+    double w[WEIGHTS], d[WEIGHTS], trust = 1;
+
+    for (int i = 0; i < n; i++) {
+        w[i] = s[i].w;
+        d[i] = g[i];
+        if (o->kind != DDP_LAMB)
+            continue;
+        s[i].w = 0;
+        update_adam(&s[i], o, -1, g[i], t); /* w is the step */
+        d[i] = s[i].w + decay * w[i];
+        s[i].w = w[i];
+    }
+    if (decay > 0 && o->kind == DDP_LAMB)
+        trust = norm_of(w, n) / norm_of(d, n);
+    else if (decay > 0)
+        trust = 0.001 * norm_of(w, n) / (norm_of(d, n) + decay * norm_of(w, n));
+    for (int i = 0; i < n; i++) {
+        if (o->kind == DDP_LARS)
+            d[i] = s[i].m =
+                o->momentum * s[i].m + trust * (d[i] + decay * w[i]);
+        s[i].w -= lr * (o->kind == DDP_LAMB ? trust : 1) * d[i];
+    }
+}
+
 static void update(struct model *s, const struct ddp_optimizer *o, double lr,
                    double g, double decay, int64_t t)
 {
@@ -281,10 +322,13 @@ static void update(struct model *s, const struct ddp_optimizer *o, double lr,
     case DDP_ADADELTA:
         update_adadelta(s, o, lr, g);
         break;
+    case DDP_LAMB: /* update_layerwise() */
+    case DDP_LARS:
+        break;
     }
 }
 
-enum { WEIGHTS = 6, STEPS = 20 };
+enum { STEPS = 20 };
 
 /* A weight that decays, one that does not, two running values, and two more
  * that decay; gradients are sums over a divisor of 4. */
@@ -335,16 +379,23 @@ static double clip_of(const struct ddp_optimizer *o, const float *g)
 static void model_step(struct model s[WEIGHTS], const struct ddp_optimizer *o,
                        float lr, const float *g, int64_t t)
 {
-    double clip = clip_of(o, g);
+    double clip = clip_of(o, g), d[WEIGHTS];
 
+    for (int i = 0; i < WEIGHTS; i++)
+        d[i] = g[i] / 4.0 * clip;
+    if (o->kind == DDP_LAMB || o->kind == DDP_LARS)
+        for (size_t k = 0; k < LEN(spans); k++)
+            if (!spans[k].running)
+                update_layerwise(&s[spans[k].begin], (int)spans[k].len, o, lr,
+                                 &d[spans[k].begin],
+                                 spans[k].decay ? o->weight_decay : 0, t);
     for (int i = 0; i < WEIGHTS; i++) {
         bool decays = i != 1 || o->decay_all;
 
         if (i == 2 || i == 3)
             s[i].w = 0.75 * s[i].w + 0.25 * g[i] / 8;
         else
-            update(&s[i], o, lr, g[i] / 4.0 * clip,
-                   decays ? o->weight_decay : 0, t);
+            update(&s[i], o, lr, d[i], decays ? o->weight_decay : 0, t);
     }
 }
 
@@ -422,6 +473,8 @@ static void test_more_optimizers(void)
         {"lion", DDP_LION, 0.9f, 0.99f, 0},
         {"adagrad", DDP_ADAGRAD, 0, 0, 1e-10f},
         {"adadelta", DDP_ADADELTA, 0, 0.9f, 1e-6f},
+        {"lamb", DDP_LAMB, 0.9f, 0.999f, 1e-6f},
+        {"lars", DDP_LARS, 0, 0, 0},
     };
 
     for (size_t i = 0; i < LEN(row); i++)
@@ -430,6 +483,7 @@ static void test_more_optimizers(void)
                                               .beta1 = row[i].beta1,
                                               .beta2 = row[i].beta2,
                                               .eps = row[i].eps,
+                                              .momentum = 0.9f,
                                               .weight_decay = 0.1f});
 }
 

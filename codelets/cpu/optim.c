@@ -36,6 +36,7 @@ struct rule {
                               with t the number of updates */
     float rate_g;          /* NAdam: of the gradient; rate1 is that of m */
     bool divides;          /* RAdam: by the root of v */
+    float decay;           /* LAMB, LARS: of the span */
     float *x;              /* the third state, of the span */
 };
 
@@ -285,6 +286,104 @@ static void rmsprop(const struct rule *r, const float *g, float *w, float *m,
         rmsprop_plain(r, g, w, m, len);
 }
 
+/* ---- rules with norms of the whole parameter ---------------------------- */
+
+/* Sums of squares, in 16 interleaved parts of f64: the order of the additions
+ * follows from the length alone. */
+struct squares {
+    double w[16], d[16];
+};
+
+DDP__INLINE void add_squares(struct squares *s, size_t i, float w, float d)
+{
+    s->w[i % 16] += (double)w * w;
+    s->d[i % 16] += (double)d * d;
+}
+
+static double norm_of(const double part[16])
+{
+    double sum = 0;
+
+    for (int i = 0; i < 16; i++)
+        sum += part[i];
+    return sqrt(sum);
+}
+
+/* rate1 is without lr. */
+DDP__INLINE float lamb_step(const struct rule *r, float m, float v, float w)
+{
+    return r->rate1 * m / (sqrtf(v) * r->correct2 + r->eps) + r->decay * w;
+}
+
+/* The means, and what |w| / |step| is made of. */
+DDP__CLONES static void lamb_means(const struct rule *r,
+                                   const float *restrict g,
+                                   const float *restrict w, float *restrict m,
+                                   float *restrict v, size_t len,
+                                   struct squares *sum)
+{
+    struct scale s = r->scale;
+    float b1 = r->beta1, c1 = 1 - b1, b2 = r->beta2, c2 = 1 - b2;
+
+    for (size_t i = 0; i < len; i++) {
+        float d = gradient(s, g[i], w[i]);
+
+        m[i] = b1 * m[i] + c1 * d;
+        v[i] = b2 * v[i] + c2 * (d * d);
+        add_squares(sum, i, w[i], lamb_step(r, m[i], v[i], w[i]));
+    }
+}
+
+DDP__CLONES static void lamb(const struct rule *r, const float *restrict g,
+                             float *restrict w, float *restrict m,
+                             float *restrict v, size_t len)
+{
+    struct squares sum = {{0}, {0}};
+    double size, step;
+    float rate = r->lr;
+
+    lamb_means(r, g, w, m, v, len, &sum);
+    size = norm_of(sum.w);
+    step = norm_of(sum.d);
+    if (r->decay > 0 && size > 0 && step > 0)
+        rate *= (float)(size / step);
+    for (size_t i = 0; i < len; i++)
+        w[i] -= rate * lamb_step(r, m[i], v[i], w[i]);
+}
+
+DDP__CLONES static float lars_trust(const struct rule *r,
+                                    const float *restrict g,
+                                    const float *restrict w, size_t len)
+{
+    struct squares sum = {{0}, {0}};
+    double size, slope;
+
+    for (size_t i = 0; i < len; i++)
+        add_squares(&sum, i, w[i], gradient(r->scale, g[i], w[i]));
+    size = norm_of(sum.w);
+    slope = norm_of(sum.d);
+    return size > 0 && slope > 0 ? (float)(DDP__LARS_TRUST * size /
+                                           (slope + (double)r->decay * size))
+                                 : 1;
+}
+
+DDP__CLONES static void lars(const struct rule *r, const float *restrict g,
+                             float *restrict w, float *restrict m, float *v,
+                             size_t len)
+{
+    struct scale s = r->scale;
+    float lr = r->lr, keep = r->momentum, decay = r->decay;
+    float trust = decay > 0 ? lars_trust(r, g, w, len) : 1;
+
+    (void)v;
+    for (size_t i = 0; i < len; i++) {
+        m[i] = keep * m[i] + trust * (gradient(s, g[i], w[i]) + decay * w[i]);
+        w[i] -= lr * m[i];
+    }
+}
+
+/* ------------------------------------------------------------------------- */
+
 /* w = (1 - m) w + m g / count */
 DDP__CLONES static void update_running(const float *restrict g,
                                        float *restrict w, size_t len, float m,
@@ -371,6 +470,8 @@ static struct rule rule_of(const struct ddp__task *t, const double *stats)
 
     r.rate1 = (float)(o.lr / (1 - pow(o.beta1, updates)));
     r.correct2 = (float)(1 / sqrt(1 - pow(o.beta2, updates)));
+    if (o.kind == DDP_LAMB)
+        r.rate1 = (float)(1 / (1 - pow(o.beta1, updates)));
     if (o.kind == DDP_NADAM)
         set_nadam(&r, updates);
     if (o.kind == DDP_RADAM)
@@ -410,6 +511,7 @@ int ddp__cpu_optim(const struct ddp__task *t)
     const float *g = t->data[DDP__OPTIM_G];
     float *w = t->data[DDP__OPTIM_W];
     bool decoupled = ddp__optimizer_uses(&p->o, DDP__DECOUPLED_DECAY);
+    bool layerwise = ddp__optimizer_uses(&p->o, DDP__LAYERWISE);
     struct rule r;
 
     if (stats[DDP__STAT_DIVISOR] == 0)
@@ -419,7 +521,8 @@ int ddp__cpu_optim(const struct ddp__task *t)
         const struct ddp__span *s = &p->span[i];
         float decay = s->decay || p->o.decay_all ? p->o.weight_decay : 0;
 
-        r.scale.decay = decoupled ? 0 : decay;
+        r.scale.decay = decoupled || layerwise ? 0 : decay;
+        r.decay = layerwise ? decay : 0;
         r.keep = decoupled ? 1 - t->lr * decay : 1;
         if (!s->running)
             apply_rule(&r, t, s);

@@ -29,10 +29,11 @@ static struct ddp__k_span span_of(const struct ddp__task *t,
 }
 
 /* Whether b begins where a ends, and is treated equally. */
-static bool continues_span(const struct ddp__k_span *a,
+static bool continues_span(const struct ddp__k_optim *p,
+                           const struct ddp__k_span *a,
                            const struct ddp__k_span *b)
 {
-    if (a->end != b->begin || a->running != b->running)
+    if (p->layerwise || a->end != b->begin || a->running != b->running)
         return false;
     return a->running ? a->momentum == b->momentum
                       : a->decay == b->decay && a->keep == b->keep;
@@ -45,7 +46,7 @@ static bool add_span(struct ddp__k_optim *p, struct ddp__k_span s)
 
     if (s.begin == s.end)
         return true;
-    if (last && continues_span(last, &s)) {
+    if (last && continues_span(p, last, &s)) {
         last->end = s.end;
         return true;
     }
@@ -82,6 +83,7 @@ static void set_rule(const struct ddp__task *t, struct ddp__k_optim *p)
 
     p->kind = o.kind;
     p->corrects = ddp__optimizer_uses(&o, DDP_USES_BETA1);
+    p->layerwise = ddp__optimizer_uses(&o, DDP__LAYERWISE);
     p->clip_norm = o.clip_norm;
     p->clip_value = o.clip_value;
     p->lr = o.lr;
@@ -105,6 +107,21 @@ static void set_buffers(const struct ddp__task *t, struct ddp__k_optim *p)
     p->norm = t->data[DDP__OPTIM_NORM];
 }
 
+/* The trust of each span, which the update then reads. */
+static int find_trust(const struct ddp__cuda_place *place,
+                      struct ddp__k_optim *p)
+{
+    struct ddp__k_optim sum;
+    int rc;
+
+    p->squares = place->scratch;
+    p->trust = (float *)(p->squares + p->blocks + p->spans);
+    sum = *p;
+    sum.blocks = (unsigned)p->spans;
+    rc = DDP__LAUNCH(place, trust, p);
+    return rc < 0 ? rc : DDP__LAUNCH(place, trust_sum, &sum);
+}
+
 int ddp__cuda_optim(const struct ddp__task *t)
 {
     struct ddp__k_optim p = {0};
@@ -117,7 +134,9 @@ int ddp__cuda_optim(const struct ddp__task *t)
         p.half = ddp__cuda_copy_begin(t, DDP__OPTIM_W, &p.half_type);
     for (int i = 0; i < t->call->optim.spans && rc == 0;) {
         i = take_spans(t, i, &p);
-        if (p.blocks)
+        if (p.blocks && p.layerwise)
+            rc = find_trust(&place, &p);
+        if (p.blocks && rc == 0)
             rc = DDP__LAUNCH(&place, optim, &p);
     }
     return rc == 0 && p.half ? ddp__cuda_copy_end(t, DDP__OPTIM_W) : rc;

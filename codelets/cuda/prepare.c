@@ -38,6 +38,17 @@ static size_t norm_scratch(const struct ddp__call *c)
            sizeof(struct ddp__k_norms);
 }
 
+/* Of the launch that has most. */
+static size_t trust_scratch(const struct ddp__call *c)
+{
+    size_t len = (size_t)c->buf[DDP__OPTIM_G].shape.c;
+
+    if (!ddp__optimizer_uses(&c->optim.o, DDP__LAYERWISE))
+        return 0;
+    return (len / DDP__TILE + 1 + DDP__SPANS) * sizeof(struct ddp__k_squares) +
+           DDP__SPANS * sizeof(float);
+}
+
 static size_t scratch_of(const struct ddp__call *c)
 {
     size_t cap = (size_t)c->cap;
@@ -55,6 +66,8 @@ static size_t scratch_of(const struct ddp__call *c)
         return cap * (sizeof(double) + sizeof(int));
     case DDP__OP_SQNORM:
         return norm_scratch(c);
+    case DDP__OP_OPTIM:
+        return trust_scratch(c);
     default:
         return 0;
     }

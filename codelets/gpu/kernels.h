@@ -49,6 +49,8 @@ enum {
     X(merge_stats, merge_stats)                                                \
     X(sqnorm, optim)                                                           \
     X(sqnorm_sum, sqnorm_sum)                                                  \
+    X(trust, optim)                                                            \
+    X(trust_sum, optim)                                                        \
     X(optim, optim)                                                            \
     X(ema, ema)
 
@@ -275,19 +277,28 @@ struct ddp__k_norms {
     double squares, trained, running;
 };
 
+/* Of a parameter, or a part of it. */
+struct ddp__k_squares {
+    double w, step;
+};
+
 /* A run of ascending spans of a bucket, from tile `first` on. */
 struct ddp__k_optim {
     unsigned blocks;
     enum ddp_optimizer_kind kind;
-    bool corrects; /* needs rate1 and correct2 */
+    bool corrects;  /* needs rate1 and correct2 */
+    bool layerwise; /* LAMB, LARS: rules that add the decay themselves */
     size_t first;
     int spans;
     const double *stats, *norm;
     const float *g;
     float *w, *m, *v, *x;
-    struct ddp__k_norms *part; /* SQNORM: of each block */
-    size_t begin;              /* SQNORM: of g, among all parameters */
-    void *half;                /* NULL, or a copy of w in half_type */
+    struct ddp__k_norms *part;      /* SQNORM: of each block */
+    struct ddp__k_squares *squares; /* layerwise: of what block k and span i
+                                       share at k + i */
+    float *trust;                   /* layerwise: of each span */
+    size_t begin;                   /* SQNORM: of g, among all parameters */
+    void *half;                     /* NULL, or a copy of w in half_type */
     enum ddp_dtype half_type;
     float clip_norm, clip_value, lr, momentum, beta1, beta2, eps;
     struct ddp__k_span span[DDP__SPANS];

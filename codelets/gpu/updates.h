@@ -262,15 +262,19 @@ DDP__DEVICE void ddp__k_begin_rule(const struct ddp__k_optim *p,
         return;
     sh->rate1 = (float)(p->lr / (1 - pow((double)p->beta1, t)));
     sh->correct2 = (float)(1 / sqrt(1 - pow((double)p->beta2, t)));
+    if (p->kind == DDP_LAMB)
+        sh->rate1 = (float)(1 / (1 - pow((double)p->beta1, t)));
     if (p->kind == DDP_NADAM)
         ddp__k_begin_nadam(p, sh, t);
     if (p->kind == DDP_RADAM)
         ddp__k_begin_radam(p, sh, t);
 }
 
-/* What an optimizer keeps for a weight. */
+/* What an optimizer keeps for a weight; and what rules that are layerwise need
+ * besides. */
 struct ddp__k_states {
     float m, v, x;
+    float w, decay, trust;
 };
 
 /* ---- rules: what is subtracted from a weight for the gradient d, and the new
@@ -405,6 +409,33 @@ DDP__DEVICE float ddp__k_rmsprop(const struct ddp__k_optim *p,
     return p->lr * d;
 }
 
+/* Without lr and trust. */
+DDP__DEVICE float ddp__k_lamb_step(const struct ddp__k_optim *p,
+                                   const struct ddp__k_optim_shared *sh,
+                                   const struct ddp__k_states *s)
+{
+    return sh->rate1 * s->m / (sqrtf(s->v) * sh->correct2 + p->eps) +
+           s->decay * s->w;
+}
+
+/* The means are those that the trust was found with. */
+DDP__DEVICE float ddp__k_lamb(const struct ddp__k_optim *p,
+                              const struct ddp__k_optim_shared *sh, float d,
+                              struct ddp__k_states *s)
+{
+    (void)d;
+    return p->lr * s->trust * ddp__k_lamb_step(p, sh, s);
+}
+
+DDP__DEVICE float ddp__k_lars(const struct ddp__k_optim *p,
+                              const struct ddp__k_optim_shared *sh, float d,
+                              struct ddp__k_states *s)
+{
+    (void)sh;
+    s->m = p->momentum * s->m + s->trust * (d + s->decay * s->w);
+    return p->lr * s->m;
+}
+
 DDP__DEVICE float ddp__k_apply_rule(const struct ddp__k_optim *p,
                                     const struct ddp__k_optim_shared *sh,
                                     float d, struct ddp__k_states *s)
@@ -419,7 +450,8 @@ DDP__DEVICE float ddp__k_apply_rule(const struct ddp__k_optim *p,
     return 0;
 }
 
-/* What a rule is given: g / divisor, clipped, and decay. */
+/* What a rule is given: g / divisor, clipped, and decay unless the rule adds
+ * it. */
 DDP__DEVICE float ddp__k_gradient(const struct ddp__k_optim *p,
                                   const struct ddp__k_span *s,
                                   const struct ddp__k_optim_shared *sh, float g,
@@ -429,8 +461,139 @@ DDP__DEVICE float ddp__k_gradient(const struct ddp__k_optim *p,
 
     if (most > 0)
         d = d > most ? most : d < -most ? -most : d;
-    return d + s->decay * w;
+    return p->layerwise ? d : d + s->decay * w;
 }
+
+/* ---- trust: how far a parameter goes, by its norms ---------------------- */
+
+struct ddp__k_trust_shared {
+    struct ddp__k_optim_shared rule;
+    struct ddp__k_squares of[DDP__THREADS];
+};
+
+/* What |w| and |step| are made of, or in LARS |g|: of element e.  LAMB's means
+ * are updated. */
+DDP__DEVICE struct ddp__k_squares
+ddp__k_squares_of(const struct ddp__k_optim *p, const struct ddp__k_span *s,
+                  const struct ddp__k_optim_shared *sh, size_t e)
+{
+    float w = p->w[e], d = ddp__k_gradient(p, s, sh, p->g[e], w);
+    struct ddp__k_squares n = {(double)w * w, (double)d * d};
+
+    if (p->kind == DDP_LAMB) {
+        struct ddp__k_states state = {p->m[e], p->v[e], 0, w, s->decay, 1};
+
+        p->m[e] = state.m = p->beta1 * state.m + (1 - p->beta1) * d;
+        p->v[e] = state.v = p->beta2 * state.v + (1 - p->beta2) * (d * d);
+        d = ddp__k_lamb_step(p, sh, &state);
+        n.step = (double)d * d;
+    }
+    return n;
+}
+
+/* What a thread finds in the part of a span that is in a tile. */
+DDP__DEVICE struct ddp__k_squares
+ddp__k_piece_squares(const struct ddp__k_optim *p, const struct ddp__k_span *s,
+                     const struct ddp__k_optim_shared *sh, size_t tile,
+                     unsigned t)
+{
+    struct ddp__k_piece k = ddp__k_piece(s, tile);
+    struct ddp__k_squares n = {0, 0};
+
+    for (size_t e = tile + t; e < k.end && sh->any && !s->running;
+         e += DDP__THREADS)
+        if (e >= k.begin) {
+            struct ddp__k_squares one = ddp__k_squares_of(p, s, sh, e);
+
+            n.w += one.w;
+            n.step += one.step;
+        }
+    return n;
+}
+
+/* Make of[0] the sum of all. */
+DDP__DEVICE void ddp__k_sum_squares(struct ddp__k_squares *of)
+{
+    for (unsigned half = DDP__THREADS / 2; half > 0; half /= 2)
+        DDP__EACH(t, half)
+        {
+            of[t].w += of[t + half].w;
+            of[t].step += of[t + half].step;
+        }
+}
+
+/* Of a tile: for each span in it, a part of the span's squares.  12 in; LAMB
+ * 16 in, 8 out. */
+DDP__DEVICE void ddp__k_trust_block(const struct ddp__k_optim *p,
+                                    struct ddp__k_trust_shared *sh,
+                                    unsigned block)
+{
+    size_t tile = (p->first + block) * DDP__TILE;
+
+    DDP__EACH(t, 1)
+    {
+        ddp__k_begin_rule(p, &sh->rule + t);
+    }
+    for (int i = ddp__k_first_span(p, tile);
+         i < p->spans && p->span[i].begin < tile + DDP__TILE; i++) {
+        DDP__EACH(t, DDP__THREADS)
+        {
+            sh->of[t] =
+                ddp__k_piece_squares(p, &p->span[i], &sh->rule, tile, t);
+        }
+        ddp__k_sum_squares(sh->of);
+        DDP__EACH(t, 1)
+        {
+            p->squares[block + (unsigned)i + t] = sh->of[t];
+        }
+    }
+}
+
+struct ddp__k_trust_sum_shared {
+    struct ddp__k_squares of[DDP__THREADS];
+};
+
+/* 1 where there is no decay, as in timm, or where one of the norms is 0. */
+DDP__DEVICE float ddp__k_trust_of(const struct ddp__k_optim *p,
+                                  const struct ddp__k_span *s,
+                                  struct ddp__k_squares n)
+{
+    double w = sqrt(n.w), step = sqrt(n.step);
+
+    if (!(s->decay > 0 && w > 0 && step > 0))
+        return 1;
+    return (float)(p->kind == DDP_LAMB
+                       ? w / step
+                       : DDP__LARS_TRUST * w / (step + (double)s->decay * w));
+}
+
+/* Block i has span i, and adds the parts of its tiles. */
+DDP__DEVICE void ddp__k_trust_sum_block(const struct ddp__k_optim *p,
+                                        struct ddp__k_trust_sum_shared *sh,
+                                        unsigned i)
+{
+    const struct ddp__k_span *s = &p->span[i];
+    size_t begin = s->begin / DDP__TILE - p->first;
+    size_t end = (s->end - 1) / DDP__TILE - p->first + 1;
+
+    DDP__EACH(t, DDP__THREADS)
+    {
+        struct ddp__k_squares n = {0, 0};
+
+        for (size_t k = begin + t; k < end; k += DDP__THREADS) {
+            n.w += p->squares[k + i].w;
+            n.step += p->squares[k + i].step;
+        }
+        sh->of[t] = n;
+    }
+    ddp__k_sum_squares(sh->of);
+    DDP__EACH(t, 1)
+    {
+        p->trust[i + t] = ddp__k_trust_of(p, s, sh->of[t]);
+    }
+}
+
+/* ------------------------------------------------------------------------- */
 
 /* One element; w = (1 - momentum) w + momentum g / count if it is a running
  * statistic. */
@@ -453,8 +616,10 @@ DDP__DEVICE void ddp__k_update_one(const struct ddp__k_optim *p,
                                    const struct ddp__k_optim_shared *sh,
                                    size_t e)
 {
-    struct ddp__k_states state = {p->m ? p->m[e] : 0, p->v ? p->v[e] : 0,
-                                  p->x ? p->x[e] : 0};
+    struct ddp__k_states state = {
+        p->m ? p->m[e] : 0, p->v ? p->v[e] : 0,
+        p->x ? p->x[e] : 0, p->w[e],
+        s->decay,           p->layerwise ? p->trust[s - p->span] : 1};
 
     p->w[e] = ddp__k_update(p, s, sh, p->g[e], p->w[e], &state);
     if (p->m && !s->running)

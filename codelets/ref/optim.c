@@ -15,7 +15,9 @@ struct rule {
     double lr, divisor, clip;
     double correct1, correct2; /* Adam: 1 - beta^updates */
     double updates;
-    double product;   /* NAdam: of mu_1 to mu_updates */
+    double product;      /* NAdam: of mu_1 to mu_updates */
+    double decay, trust; /* LAMB, LARS: of the span; see trust_of() */
+    float *w;
     float *m, *v, *x; /* states, of the whole bucket */
 };
 
@@ -66,6 +68,7 @@ static struct rule rule_of(const struct ddp__task *t)
     r.correct2 = 1 - pow(o.beta2, stats[DDP__STAT_UPDATES]);
     r.updates = stats[DDP__STAT_UPDATES];
     r.product = o.kind == DDP_NADAM ? nadam_product(&r) : 0;
+    r.w = t->data[DDP__OPTIM_W];
     r.m = t->data[DDP__OPTIM_STATE];
     if (ddp__optimizer_states(&o) > 1)
         r.v = r.m + ddp__len(t, DDP__OPTIM_W);
@@ -229,6 +232,20 @@ static double rmsprop(const struct rule *r, size_t i, double g)
     return r->lr * d;
 }
 
+/* Adam's step, and the decay, times trust. */
+static double lamb(const struct rule *r, size_t i, double g)
+{
+    double step = adam(r, i, g) + r->lr * r->decay * r->w[i];
+
+    return r->trust * step;
+}
+
+/* The gradient, and the decay, times trust. */
+static double lars(const struct rule *r, size_t i, double g)
+{
+    return momentum(r, i, r->trust * (g + r->decay * r->w[i]));
+}
+
 static double apply_rule(const struct rule *r, size_t i, double g)
 {
     switch (r->o.kind) {
@@ -241,8 +258,44 @@ static double apply_rule(const struct rule *r, size_t i, double g)
     return 0;
 }
 
-/* Decay is added to the gradient, or subtracted from the weight. */
-static void train_span(const struct ddp__task *t, const struct rule *r,
+/* LAMB's step of weight i before it is made, without lr and trust. */
+static double lamb_step(const struct rule *r, size_t i, double g)
+{
+    double b1 = r->o.beta1, b2 = r->o.beta2;
+    double m = b1 * r->m[i] + (1 - b1) * g;
+    double v = b2 * r->v[i] + (1 - b2) * g * g;
+
+    return m / r->correct1 / (sqrt(v / r->correct2) + r->o.eps) +
+           r->decay * r->w[i];
+}
+
+/* What a span's step is multiplied by: |w| / |step|, or in LARS
+ * trust_coeff |w| / (|g| + decay |w|); 1 where there is no decay, as in timm,
+ * or where one of the norms is 0. */
+static double trust_of(const struct ddp__task *t, const struct rule *r,
+                       const struct ddp__span *s)
+{
+    const float *g = t->data[DDP__OPTIM_G];
+    double w2 = 0, d2 = 0, w, d;
+
+    for (size_t i = s->begin; i < s->begin + s->len && r->decay > 0; i++) {
+        d = clip_value(&r->o, g[i] / r->divisor * r->clip);
+        if (r->o.kind == DDP_LAMB)
+            d = lamb_step(r, i, d);
+        w2 += (double)r->w[i] * r->w[i];
+        d2 += d * d;
+    }
+    w = sqrt(w2);
+    d = sqrt(d2);
+    if (!(w > 0 && d > 0))
+        return 1;
+    return r->o.kind == DDP_LAMB ? w / d
+                                 : DDP__LARS_TRUST * w / (d + r->decay * w);
+}
+
+/* Decay is added to the gradient, subtracted from the weight, or left to the
+ * rule. */
+static void train_span(const struct ddp__task *t, struct rule *r,
                        const struct ddp__span *s)
 {
     const float *g = t->data[DDP__OPTIM_G];
@@ -251,6 +304,11 @@ static void train_span(const struct ddp__task *t, const struct rule *r,
     double decay = decays ? r->o.weight_decay : 0;
     bool decoupled = ddp__optimizer_uses(&r->o, DDP__DECOUPLED_DECAY);
 
+    if (ddp__optimizer_uses(&r->o, DDP__LAYERWISE)) {
+        r->decay = decay;
+        r->trust = trust_of(t, r, s);
+        decay = 0;
+    }
     for (size_t i = s->begin; i < s->begin + s->len; i++) {
         double gi = clip_value(&r->o, g[i] / r->divisor * r->clip);
         double wi = w[i];
