@@ -903,6 +903,13 @@ struct ddp_pack_options {
     uint64_t seed;         /* of the order that samples are written in */
     ddp_count_f on_count;  /* NULL: nobody is told */
     void *arg;
+    int resize;  /* images whose short side has more pixels than this are
+                    resized to it and become JPEG files of the RGB colours as
+                    they are stored, without EXIF; default 0: files are copied
+                    as they are */
+    int quality; /* of these JPEG files, libjpeg's 1 to 100; default 90 */
+    enum ddp_interpolation interpolation; /* that resizes; default DDP_BILINEAR,
+                                             antialiased as in training */
 };
 
 /* Fill in the defaults. */
@@ -912,7 +919,8 @@ void ddp_pack_options_init_sized(struct ddp_pack_options *o, size_t size);
 /* Write a data set of image files into the folder dir, as tar files in
  * WebDataset's layout ("00000012.jpg", and its class in "00000012.cls"), with
  * an index, checksums and the names of classes.  dir must not exist; it appears
- * when all of it is on disk.  o: NULL: the defaults.
+ * when all of it is on disk.  The bytes do not depend on the number of threads.
+ * o: NULL: the defaults.
  * Errors   DDP_EINVAL: dir exists, or the data are no files; DDP_EIO: it cannot
  *          be written, or the build lacks libarchive; DDP_EDATA: a file cannot
  *          be read. */

@@ -104,6 +104,68 @@ run "$imagenet" data unpack "$packed" --output "$tmp/unpacked"
 exits 2 "a folder that exists is left alone"
 complains "unpacked/train: cannot be created: File exists" "it is named"
 
+# ---- resized ----
+
+# Pillow has another decoder of libjpeg-turbo perhaps, so both are decoded: a
+# grey level on average is less than their quality loses.
+resized=$tmp/resized
+run "$imagenet" data pack "$data" --output "$resized" --resize 24 \
+    --quality 95 --shard-samples 7 -j 2
+exits 0 "images are resized"
+run "$imagenet" data pack "$data" --output "$tmp/again24" --resize 24 \
+    --quality 95 --shard-samples 7 -j 1
+diff -r "$resized" "$tmp/again24" >/dev/null
+point $? "one thread writes the same bytes"
+cat >"$tmp/pillow.py" <<'EOF'
+import csv, io, os, sys
+import numpy
+from PIL import Image
+
+def images(folder):
+    for row in csv.DictReader(open(os.path.join(folder, "index.csv"))):
+        with open(os.path.join(folder, row["shard"]), "rb") as f:
+            f.seek(int(row["offset"]))
+            yield row["name"], row["label"], f.read(int(row["size"]))
+
+def decoded(data):
+    return numpy.asarray(Image.open(io.BytesIO(data)).convert("RGB"), int)
+
+packed, small = sys.argv[1:]
+resized = 0
+for a, b in zip(images(packed), images(small)):
+    assert a[:2] == b[:2]
+    image = Image.open(io.BytesIO(a[2])).convert("RGB")
+    short = min(image.size)
+    if short <= 24:
+        assert a == b
+        continue
+    size = tuple(24 * side // short for side in image.size)
+    out = io.BytesIO()
+    image.resize(size, Image.BILINEAR).save(out, "JPEG", quality=95)
+    want, got = decoded(out.getvalue()), decoded(b[2])
+    assert want.shape == got.shape
+    assert abs(want - got).mean() < 1
+    resized += 1
+assert resized > 20, resized
+EOF
+if "$python" -c 'import numpy, PIL' 2>/dev/null; then
+    run "$python" "$tmp/pillow.py" "$packed/train" "$resized/train"
+    exits 0 "as Pillow resizes and writes them"
+    mkdir -p "$tmp/mixed/a" "$tmp/mixed/b"
+    "$python" -c 'import sys; from PIL import Image
+for name, size in ("a/small", 20), ("b/large", 40):
+    Image.new("RGB", (size, size)).save(f"{sys.argv[1]}/{name}.png")' \
+        "$tmp/mixed"
+    run "$imagenet" data pack "$tmp/mixed" --output "$tmp/few" --resize 24
+    [ "$(cut -d, -f6 "$tmp/few/train/index.csv" | sort | tr '\n' ' ')" = \
+        "a/small.png b/large.png.jpg name " ]
+    point $? "a PNG that becomes a JPEG is named so"
+else
+    skip 2 "no Pillow"
+fi
+run "$imagenet" data check "$resized"
+exits 0 "data check reads them"
+
 # ---- training ----
 
 net="--model resnet9 --width 4 --img-size 16 -b 8 --sub-batch 4 --lanes 2

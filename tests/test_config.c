@@ -59,7 +59,8 @@ static void test_option_defaults(void)
                 .stochastic_depth = DDP_MODEL_RATE);
     INITIALISED(ddp_storage_config, .timeout = 300, .requests = 64,
                 .cache_size = (int64_t)50 << 30);
-    INITIALISED(ddp_pack_options, .shard_samples = 1000, .threads = 1);
+    INITIALISED(ddp_pack_options, .shard_samples = 1000, .threads = 1,
+                .quality = 90);
     INITIALISED(ddp_dense_options, .pixels = 1);
     INITIALISED(ddp_conv_options, .kernel_w = DDP_SAME, .stride = 1,
                 .stride_w = DDP_SAME, .dilation = 1, .dilation_w = DDP_SAME,

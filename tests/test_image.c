@@ -103,7 +103,7 @@ static int compare_boxes(const struct bytes *b, const uint8_t *rgb, int w,
         c.box.h = 1 + rand() % h;
         c.box.x = rand() % (w - c.box.w + 1);
         c.box.y = rand() % (h - c.box.h + 1);
-        if (ddp__image_crop(b->data, b->len, most, &c, size, x) < 0) {
+        if (ddp__image_crop(b->data, b->len, most, &c, size, size, x) < 0) {
             diag("%s", ddp_errmsg());
             return 1000;
         }
@@ -376,7 +376,7 @@ static void check_bad_top(const char *what, const uint8_t *data, size_t len)
     const struct ddp__crop c = {.box = {0, 0, 16, 8}, .w = 16, .h = 16};
     uint8_t x[16 * 16 * 3];
 
-    ok(ddp__image_crop(data, len, most, &c, 16, x) == DDP_EDATA &&
+    ok(ddp__image_crop(data, len, most, &c, 16, 16, x) == DDP_EDATA &&
            strstr(ddp_errmsg(), "truncated"),
        "%s: a bad image", what);
 }
@@ -478,7 +478,7 @@ static void test_bmp(void)
         struct bytes b = make_bmp(i & 1, i & 2);
 
         memset(x, 7, sizeof(x));
-        ok(ddp__image_crop(b.data, b.len, 100, &all, 2, x) == 0 &&
+        ok(ddp__image_crop(b.data, b.len, 100, &all, 2, 2, x) == 0 &&
                !memcmp(x, want, sizeof(want)),
            "BMP of 16 bits%s%s", i & 1 ? ", the highest row first" : "",
            i & 2 ? ", with masks" : "");
@@ -927,9 +927,9 @@ static void test_flip(void)
     struct ddp__crop c = {.box = {11, 7, 80, 70}, .w = SIZE, .h = SIZE};
     int wrong = 0;
 
-    ddp__image_crop(b.data, b.len, most, &c, SIZE, x);
+    ddp__image_crop(b.data, b.len, most, &c, SIZE, SIZE, x);
     c.flip = true;
-    ddp__image_crop(b.data, b.len, most, &c, SIZE, y);
+    ddp__image_crop(b.data, b.len, most, &c, SIZE, SIZE, y);
     for (int i = 0; i < SIZE; i++)
         for (int j = 0; j < SIZE; j++)
             wrong += memcmp(x + (i * SIZE + j) * 3,
@@ -953,7 +953,7 @@ static void test_scales(void)
 
         c.w = side % 2 ? 40 : 16;
         c.h = c.w;
-        ddp__image_crop(b.data, b.len, most, &c, (int)c.w, x);
+        ddp__image_crop(b.data, b.len, most, &c, (int)c.w, (int)c.w, x);
         want = resize_box(rgb, w, &c.box, (int)c.w, (int)c.h);
         n = largest_difference(x, want, (int)(c.w * c.h) * 3);
         worst = n > worst ? n : worst;

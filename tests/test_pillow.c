@@ -244,7 +244,8 @@ static void one_line(const char *line, struct tally *t)
         c.filter = (enum ddp_interpolation)filter;
         if (ddp__file_load(path, 1 << 30, &file) == 0)
             count(t,
-                  ddp__image_crop(file.data, file.len, 178956970, &c, size, x),
+                  ddp__image_crop(file.data, file.len, 178956970, &c, size,
+                                  size, x),
                   line, x, size, expected);
     } else if (sscanf(line + at, "%511s %d %d %d", expected, &in.size,
                       &in.resize, &filter) == 4) {

@@ -65,7 +65,8 @@ struct settings {
     int64_t storage_timeout;
     char *cache_dir, *data_config;
     double cache_size;
-    int64_t shard_samples;
+    int64_t shard_samples, quality;
+    int pack_filter; /* enum ddp_interpolation */
     /* predictions */
     char **input, *list, *class_map, *per_class, *predictions;
     int64_t topk;

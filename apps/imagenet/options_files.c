@@ -41,6 +41,9 @@ static const struct opt_group check = {
     },
 };
 
+static const char *const pack_filters[] = {"bilinear", "bicubic", "box",
+                                           "hamming",  "lanczos", NULL};
+
 static const struct opt_group pack = {
     "Options",
     (const struct opt[]){
@@ -49,6 +52,12 @@ static const struct opt_group pack = {
              "folder to create, with a subfolder for each split"),
         INT("shard-samples", shard_samples, "1000", 1, 1e9,
             "images in each tar file"),
+        INT("resize", resize, NULL, 1, 32768,
+            "resize images whose short side has more pixels to this, as JPEG "
+            "files [images are as they were]"),
+        INT("quality", quality, "90", 1, 100, "of these JPEG files"),
+        CHOICE("interpolation", pack_filter, "NAME", "bilinear", pack_filters,
+               "filter that resizes, antialiased as in training"),
         INT("seed", seed, "0", 0, 1e15, "of the order of images"),
         INT("workers", workers, NULL, 1, 256, "threads [one per core]",
             .letter = 'j'),

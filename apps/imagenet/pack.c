@@ -30,6 +30,9 @@ static int pack_split(const struct settings *s, ddp_dataset_t *d,
     p.shard_samples = s->shard_samples;
     p.threads = s->workers ? (int)s->workers : app_cores();
     p.seed = (uint64_t)s->seed;
+    p.resize = (int)s->resize;
+    p.quality = (int)s->quality;
+    p.interpolation = (enum ddp_interpolation)s->pack_filter;
     p.on_count = work_count;
     p.arg = &work;
     rc = ddp_dataset_pack(d, dir, &p);

@@ -22,14 +22,21 @@
 #include "base/options.h"
 #include "data/dataset.h"
 #include "data/tar_index.h"
+#include "image/shrink.h"
 #include "storage/tar.h"
 
-enum { MAX_THREADS = 256, MAX_SAMPLES = 1000000000, HEADER = 512 };
+enum {
+    MAX_THREADS = 256,
+    MAX_SAMPLES = 1000000000,
+    MAX_SIDE = 32768,
+    HEADER = 512
+};
 
 static const struct ddp_pack_options defaults = {
     .struct_size = sizeof(struct ddp_pack_options),
     .shard_samples = 1000,
     .threads = 1,
+    .quality = 90,
 };
 
 /* A line of the index. */
@@ -37,12 +44,14 @@ struct packed {
     int64_t index, at;
     size_t len;
     uint32_t crc;
+    bool shrunk; /* it is a JPEG file now */
 };
 
 struct pack {
     ddp_dataset_t *d;
     struct ddp_pack_options o;
-    char *dir; /* that is written; owned */
+    struct ddp__shrink how; /* without a side: not at all */
+    char *dir;              /* that is written; owned */
     int shards;
     struct packed *sample; /* in the order of the shards; owned */
     pthread_mutex_t lock;  /* of what follows */
@@ -95,6 +104,18 @@ static int add_file(struct ddp__tar *t, const char *name, const void *data,
     return ddp__tar_add(t, name, data, len);
 }
 
+/* The bytes of a sample's file, as they are to be packed. */
+static int load_sample(struct pack *p, struct packed *s, struct ddp__bytes *b)
+{
+    int rc = p->d->ops->file(p->d, s->index, b);
+
+    if (rc == 0 && p->how.side && (rc = ddp__image_shrink(b, &p->how)) >= 0)
+        s->shrunk = rc != DDP__AS_IT_WAS;
+    return rc < 0 ? ddp__fail(rc, "%s: %s", ddp_dataset_path(p->d, s->index),
+                              ddp_errmsg())
+                  : 0;
+}
+
 /* "00000012.jpg" and its class, "00000012.cls", as WebDataset has them. */
 static int add_sample(struct pack *p, struct ddp__tar *t, int64_t number,
                       struct ddp__bytes *b, int64_t *end)
@@ -103,13 +124,12 @@ static int add_sample(struct pack *p, struct ddp__tar *t, int64_t number,
     char name[64], suffix[8], text[16];
     int rc;
 
-    if ((rc = p->d->ops->file(p->d, s->index, b)) < 0)
-        return ddp__fail(rc, "%s: %s", ddp_dataset_path(p->d, s->index),
-                         ddp_errmsg());
+    if ((rc = load_sample(p, s, b)) < 0)
+        return rc;
     s->at = *end + HEADER;
     s->len = b->len;
     s->crc = ddp__crc32c(0, b->data, b->len);
-    suffix_of(p->d->ops->name(p->d, s->index), suffix);
+    suffix_of(s->shrunk ? ".jpg" : p->d->ops->name(p->d, s->index), suffix);
     snprintf(name, sizeof(name), "%08lld.%s", (long long)number, suffix);
     if ((rc = add_file(t, name, b->data, b->len, end)) < 0)
         return rc;
@@ -187,11 +207,20 @@ static int write_shards(struct pack *p)
 
 /* ---- index and classes -------------------------------------------------- */
 
-/* A field of a table, in quotes if it needs them. */
-static void write_field(FILE *f, const char *text)
+/* Whether a name ends as those of JPEG files do. */
+static bool names_jpeg(const char *name)
+{
+    char suffix[8];
+
+    suffix_of(name, suffix);
+    return !strcmp(suffix, "jpg") || !strcmp(suffix, "jpeg");
+}
+
+/* A name as a field of a table, in quotes if it needs them. */
+static void write_name(FILE *f, const char *text, const char *end)
 {
     if (!strpbrk(text, ",\"\r\n")) {
-        fputs(text, f);
+        fprintf(f, "%s%s", text, end);
         return;
     }
     fputc('"', f);
@@ -200,7 +229,7 @@ static void write_field(FILE *f, const char *text)
             fputc('"', f);
         fputc(*text, f);
     }
-    fputc('"', f);
+    fprintf(f, "%s\"", end);
 }
 
 static void write_index(const struct pack *p, FILE *f)
@@ -208,10 +237,11 @@ static void write_index(const struct pack *p, FILE *f)
     fputs("shard,offset,size,label,crc32c,name\n", f);
     for (int64_t i = 0; i < p->d->count; i++) {
         const struct packed *s = &p->sample[i];
+        const char *name = p->d->ops->name(p->d, s->index);
 
         fprintf(f, "%06d.tar,%lld,%zu,%d,%08x,", (int)(i / p->o.shard_samples),
                 (long long)s->at, s->len, label_of(p->d, s->index), s->crc);
-        write_field(f, p->d->ops->name(p->d, s->index));
+        write_name(f, name, s->shrunk && !names_jpeg(name) ? ".jpg" : "");
         fputc('\n', f);
     }
 }
@@ -325,6 +355,18 @@ static int check_options(const struct ddp_pack_options *o)
     if (o->threads < 1 || o->threads > MAX_THREADS)
         return ddp__fail(DDP_EINVAL, "%d threads, expected 1 to %d", o->threads,
                          MAX_THREADS);
+    if (o->resize < 0 || o->resize > MAX_SIDE)
+        return ddp__fail(DDP_EINVAL,
+                         "resize to %d pixels, expected 1 to %d, or 0: not",
+                         o->resize, MAX_SIDE);
+    if (o->quality < 1 || o->quality > 100)
+        return ddp__fail(DDP_EINVAL, "quality %d of JPEG, expected 1 to 100",
+                         o->quality);
+    if ((int)o->interpolation < DDP_BILINEAR ||
+        o->interpolation >= DDP_EITHER_FILTER)
+        return ddp__fail(DDP_EINVAL,
+                         "unknown interpolation %d, or one for training only",
+                         (int)o->interpolation);
     return 0;
 }
 
@@ -353,6 +395,17 @@ static int prepare(struct pack *p, const char *dir)
     return 0;
 }
 
+static void choose_how(struct pack *p)
+{
+    struct ddp_image_options image;
+
+    ddp_image_options_init(&image);
+    p->how = (struct ddp__shrink){.side = p->o.resize,
+                                  .quality = p->o.quality,
+                                  .filter = p->o.interpolation,
+                                  .max_pixels = image.max_pixels};
+}
+
 int ddp_dataset_pack(ddp_dataset_t *d, const char *dir,
                      const struct ddp_pack_options *o)
 {
@@ -367,6 +420,7 @@ int ddp_dataset_pack(ddp_dataset_t *d, const char *dir,
             0 ||
         (rc = check_options(&p.o)) < 0 || (rc = check_data(d)) < 0)
         return rc;
+    choose_how(&p);
     if ((rc = prepare(&p, dir)) == 0)
         rc = write_folder(&p, dir);
     free(p.sample);

@@ -243,9 +243,7 @@ int ddp__image_list(const struct ddp_image_options *image,
 
 /* ---- crops -------------------------------------------------------------- */
 
-/* The square in the centre of the image, whose short side is resized to `side`.
- * Halves round to even, as in Python's round(). */
-static struct ddp__crop centre_crop(int w, int h, int side, int size)
+struct ddp__crop ddp__crop_whole(int w, int h, int side)
 {
     struct ddp__crop c = {.box = {0, 0, w, h}, .w = side, .h = side};
 
@@ -253,6 +251,15 @@ static struct ddp__crop centre_crop(int w, int h, int side, int size)
         c.h = (int64_t)((double)((int64_t)side * h) / w);
     else
         c.w = (int64_t)((double)((int64_t)side * w) / h);
+    return c;
+}
+
+/* The square in the centre of the image, whose short side is resized to `side`.
+ * Halves round to even, as in Python's round(). */
+static struct ddp__crop centre_crop(int w, int h, int side, int size)
+{
+    struct ddp__crop c = ddp__crop_whole(w, h, side);
+
     c.x = (int64_t)rint((double)(c.w - size) / 2);
     c.y = (int64_t)rint((double)(c.h - size) / 2);
     return c;

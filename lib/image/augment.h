@@ -48,6 +48,9 @@ int ddp__image_list(const struct ddp_image_options *image,
 struct ddp__crop ddp__augment(const struct ddp_image_options *o, uint64_t key,
                               int w, int h);
 
+/* All of an image of w x h, its short side resized to `side`. */
+struct ddp__crop ddp__crop_whole(int w, int h, int side);
+
 /* The last steps, on x (size, size, 3): shift, colours and erase.  room is
  * memory for the blur.  DDP_ENOMEM. */
 int ddp__augment_finish(const struct ddp__crop *c, int size,

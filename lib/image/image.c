@@ -146,7 +146,7 @@ static bool on_side(int o)
 
 /* Set the filters for the stored image's rows and columns. */
 static int set_filters(struct scratch *s, const struct ddp__picture *p,
-                       const struct ddp__crop *c, int size)
+                       const struct ddp__crop *c, int w, int h)
 {
     bool side = on_side(p->orientation);
     struct ddp__filter *x = side ? &s->down : &s->across;
@@ -154,9 +154,9 @@ static int set_filters(struct scratch *s, const struct ddp__picture *p,
     int rc;
 
     if ((rc = ddp__filter_set(x, c->filter, c->box.x, c->box.w, c->w, c->x,
-                              size)) < 0 ||
+                              w)) < 0 ||
         (rc = ddp__filter_set(y, c->filter, c->box.y, c->box.h, c->h, c->y,
-                              size)) < 0)
+                              h)) < 0)
         return rc;
     if (c->flip)
         ddp__filter_flip(x);
@@ -205,26 +205,26 @@ static void transpose(const uint8_t *x, int size, uint8_t *y)
                    x + ((size_t)i * (size_t)size + (size_t)j) * 3, 3);
 }
 
-/* Convert an opened image to the sample. */
+/* Convert an opened image to the sample, of w x h pixels: those of an image on
+ * its side, and those that are augmented, are square. */
 static int decode_crop(struct scratch *s, const struct ddp__format *f,
                        void *state, struct ddp__picture *p,
-                       const struct ddp__crop *c, int size, uint8_t *x)
+                       const struct ddp__crop *c, int w, int h, uint8_t *x)
 {
     int rc;
 
-    if ((rc = set_filters(s, p, c, size)) < 0 ||
+    if ((rc = set_filters(s, p, c, w, h)) < 0 ||
         (rc = decode_rows(s, f, state, p)) < 0)
         return rc;
     if (on_side(p->orientation)) {
-        if ((rc = ddp__bytes_reserve(&s->side,
-                                     (size_t)size * (size_t)size * 3)) < 0)
+        if ((rc = ddp__bytes_reserve(&s->side, (size_t)w * (size_t)h * 3)) < 0)
             return rc;
-        ddp__resize_rows(&s->down, s->wide.data, size * 3, s->side.data);
-        transpose(s->side.data, size, x);
+        ddp__resize_rows(&s->down, s->wide.data, w * 3, s->side.data);
+        transpose(s->side.data, w, x);
     } else {
-        ddp__resize_rows(&s->down, s->wide.data, size * 3, x);
+        ddp__resize_rows(&s->down, s->wide.data, w * 3, x);
     }
-    return ddp__augment_finish(c, size, &s->side, x);
+    return ddp__augment_finish(c, w, &s->side, x);
 }
 
 /* The crop: a given one, or the one that the options choose for the image's
@@ -233,7 +233,7 @@ struct choice {
     const struct ddp__crop *crop;
     const struct ddp_image_options *o;
     uint64_t key;
-    int size;
+    int w, h; /* of the sample */
 };
 
 static struct ddp__crop choose_crop(const struct choice *a,
@@ -257,7 +257,7 @@ static int decode_with(struct scratch *s, const struct ddp__format *f,
 
     if (rc == 0) {
         c = choose_crop(a, p);
-        rc = decode_crop(s, f, state, p, &c, a->size, x);
+        rc = decode_crop(s, f, state, p, &c, a->w, a->h, x);
     }
     f->close(state);
     trim_memory(&s->rows);
@@ -266,17 +266,23 @@ static int decode_with(struct scratch *s, const struct ddp__format *f,
     return rc;
 }
 
+/* The number of the format of a file, whose state the thread then has. */
+static int find_format(struct scratch *s, const struct ddp__picture *p)
+{
+    for (int i = 0; i < FORMATS; i++)
+        if (formats[i]->match(p->data, p->len))
+            return s->state[i] || (s->state[i] = formats[i]->new ())
+                       ? i
+                       : DDP_ENOMEM;
+    return fail_format(p->data, p->len);
+}
+
 static int decode_picture(struct scratch *s, struct ddp__picture *p,
                           const struct choice *a, uint8_t *x)
 {
-    for (int i = 0; i < FORMATS; i++) {
-        if (!formats[i]->match(p->data, p->len))
-            continue;
-        if (!s->state[i] && !(s->state[i] = formats[i]->new ()))
-            return DDP_ENOMEM;
-        return decode_with(s, formats[i], s->state[i], p, a, x);
-    }
-    return fail_format(p->data, p->len);
+    int i = find_format(s, p);
+
+    return i < 0 ? i : decode_with(s, formats[i], s->state[i], p, a, x);
 }
 
 /* ---- pixels in memory --------------------------------------------------- */
@@ -326,19 +332,37 @@ int ddp__image_pixels(const uint8_t *rgb, int w, int h,
                       uint8_t *x)
 {
     struct ddp__picture p = {.data = rgb, .w = w, .h = h};
-    struct choice a = {.o = o, .key = key, .size = o->size};
+    struct choice a = {.o = o, .key = key, .w = o->size, .h = o->size};
     struct scratch *s = scratch_get();
     const uint8_t *from;
 
     return s ? decode_with(s, &pixels, &from, &p, &a, x) : DDP_ENOMEM;
 }
 
-int ddp__image_crop(const uint8_t *data, size_t len, int64_t max_pixels,
-                    const struct ddp__crop *c, int size, uint8_t *x)
+int ddp__image_size(const uint8_t *data, size_t len, int64_t max_pixels, int *w,
+                    int *h)
 {
     struct ddp__picture p = {
         .data = data, .len = len, .max_pixels = max_pixels};
-    struct choice a = {.crop = c, .size = size};
+    struct scratch *s = scratch_get();
+    int i = s ? find_format(s, &p) : DDP_ENOMEM, rc;
+
+    if (i < 0)
+        return i;
+    if ((rc = formats[i]->open(s->state[i], &p)) == 0) {
+        *w = p.w;
+        *h = p.h;
+    }
+    formats[i]->close(s->state[i]);
+    return rc;
+}
+
+int ddp__image_crop(const uint8_t *data, size_t len, int64_t max_pixels,
+                    const struct ddp__crop *c, int w, int h, uint8_t *x)
+{
+    struct ddp__picture p = {
+        .data = data, .len = len, .max_pixels = max_pixels};
+    struct choice a = {.crop = c, .w = w, .h = h};
     struct scratch *s = scratch_get();
 
     return s ? decode_picture(s, &p, &a, x) : DDP_ENOMEM;
@@ -348,7 +372,7 @@ int ddp__image_check(const uint8_t *data, size_t len, int64_t max_pixels)
 {
     struct ddp__picture p = {
         .data = data, .len = len, .max_pixels = max_pixels};
-    struct choice a = {.size = 1};
+    struct choice a = {.w = 1, .h = 1};
     struct scratch *s = scratch_get();
     uint8_t pixel[3];
 
@@ -363,7 +387,7 @@ int ddp__image_decode(const uint8_t *data, size_t len,
                              .len = len,
                              .max_pixels = o->max_pixels,
                              .upright = turn == DDP__UPRIGHT};
-    struct choice a = {.o = o, .key = key, .size = o->size};
+    struct choice a = {.o = o, .key = key, .w = o->size, .h = o->size};
     struct scratch *s = scratch_get();
 
     return s ? decode_picture(s, &p, &a, x) : DDP_ENOMEM;

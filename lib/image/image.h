@@ -39,9 +39,13 @@ int ddp__image_decode(const uint8_t *data, size_t len,
                       const struct ddp_image_options *o, enum ddp__turn turn,
                       uint64_t key, uint8_t *x);
 
-/* Decode with a given crop, as the two functions above do. */
+/* Decode with a given crop into x (h, w, 3), as the functions above do. */
 int ddp__image_crop(const uint8_t *data, size_t len, int64_t max_pixels,
-                    const struct ddp__crop *c, int size, uint8_t *x);
+                    const struct ddp__crop *c, int w, int h, uint8_t *x);
+
+/* The size of the image that a file has, as stored; the same codes. */
+int ddp__image_size(const uint8_t *data, size_t len, int64_t max_pixels, int *w,
+                    int *h);
 
 /* Whether the whole image decodes: 0, or as for the functions above. */
 int ddp__image_check(const uint8_t *data, size_t len, int64_t max_pixels);

@@ -22,6 +22,8 @@ LIB_SOURCES += \
     %D%/policy_parse.c \
     %D%/resize.c \
     %D%/resize.h \
+    %D%/shrink.c \
+    %D%/shrink.h \
     %D%/warp.c \
     %D%/warp.h \
     %D%/webp.h
