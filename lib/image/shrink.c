@@ -67,6 +67,8 @@ static int encode(uint8_t *rgb, int w, int h, int quality,
     e.c.err = jpeg_std_error(&e.err);
     e.err.error_exit = leave_encoder;
     done = compress(&e, rgb, w, h, quality);
+    if (!done && e.data) /* it may have moved: libjpeg tells only at the end */
+        e.c.dest->term_destination(&e.c);
     jpeg_destroy_compress(&e.c);
     if (done) {
         free(file->data);
