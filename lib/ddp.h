@@ -828,6 +828,19 @@ struct ddp_storage_stats {
 };
 void ddp_storage_stats(struct ddp_storage_stats *s);
 
+/* Memory for decoded images, of all data sets of image files of the process
+ * together; default 0: none.  The first images that fit stay, until their data
+ * set is freed.  Samples are the same with and without.  To be called before
+ * samples are read.  Errors: DDP_EINVAL. */
+int ddp_image_cache_configure(int64_t bytes);
+
+/* How often an image was there and was not, and what is in it now. */
+struct ddp_image_cache_stats {
+    int64_t hits, misses;
+    int64_t images, bytes;
+};
+void ddp_image_cache_stats(struct ddp_image_cache_stats *s);
+
 /* A part of a data set as its publisher divided it. */
 enum ddp_split { DDP_TRAIN, DDP_VAL, DDP_TEST };
 

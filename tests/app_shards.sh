@@ -187,6 +187,16 @@ trains()
 
 trains "training on shards" "$packed" -j 1
 trains "with two workers" "$packed" -j 2
+trains "with decoded images in memory" "$packed" -j 2 --cache memory
+says "^cache images=50 MB=[0-9.]* hits=6[0-9.]*%$" "and says how many were there"
+says "^final .* cache-hits=6[0-9.]*% " "at the end"
+grep -q '"step":15,.*"cache_hits":0\.[0-9]' "$tmp/run/metrics.jsonl"
+point $? "and at each step"
+trains "with room for some of them" "$packed" -j 2 --cache memory:40k
+says "^cache images=[1-9][0-9]* MB=0.0 hits=[1-3][0-9.]*%$" "which stay"
+run "$imagenet" train "$packed" --cache disk
+exits 2 "there is no other cache"
+complains "cache disk: expected memory, or with a size" "it is refused"
 mkdir "$tmp/bare"
 cp "$packed"/train/*.tar "$packed/train/classes.txt" "$tmp/bare"
 trains "without their index" "$tmp/bare/{000000..000007}.tar" -j 2

@@ -133,6 +133,7 @@ static bool over;
 static int part;
 static struct ddp_rank_status of_rank;
 static struct ddp_storage_stats asked;
+static struct ddp_image_cache_stats cached;
 static char where[1024];
 static struct ddp_memory_plan memory;
 static struct ddp_policy policy;
@@ -321,6 +322,8 @@ static bool resumed(bool with)
     X(ddp_storage_config_init_sized, INIT(ddp_storage_config))                 \
     X(ddp_storage_configure, ddp_storage_configure(NULL) == 0)                 \
     X(ddp_storage_stats, DONE(ddp_storage_stats(&asked)))                      \
+    X(ddp_image_cache_configure, ddp_image_cache_configure(0) == 0)            \
+    X(ddp_image_cache_stats, DONE(ddp_image_cache_stats(&cached)))             \
     X(ddp_compiled_options_init_sized, INIT(ddp_compiled_options))             \
     X(ddp_evaluate_config_init_sized, INIT(ddp_evaluate_config))               \
     X(ddp_resume_options_init_sized, INIT(ddp_resume_options))                 \

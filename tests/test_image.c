@@ -13,6 +13,7 @@
 #include <png.h>
 #endif
 
+#include "image/cache.h"
 #include "image/image.h"
 #include "defaults.h"
 #include "make_image.h"
@@ -116,6 +117,34 @@ static int compare_boxes(const struct bytes *b, const uint8_t *rgb, int w,
     return worst;
 }
 
+/* Samples of a file, and of its pixels as the cache keeps them: how many are
+ * not the same, or -1 if the cache does not keep it. */
+static int compare_kept(const struct bytes *b, int keys)
+{
+    enum { SIZE = 24 };
+    static uint8_t x[SIZE * SIZE * 3], y[SIZE * SIZE * 3];
+    struct ddp__decoded d;
+    int wrong = 0;
+
+    if (ddp__image_whole(b->data, b->len, most, (size_t)most, &d) < 0)
+        return -1;
+    for (int i = 0; i < keys; i++) {
+        struct ddp_image_options o,
+            in = {IMAGE_DEFAULTS, .size = SIZE, .upright = i / 3 % 2,
+                  .augment = (enum ddp_augment)(i % 3)};
+        uint64_t key = (uint64_t)i;
+
+        ddp__image_options(&in, 224, &o);
+        wrong += ddp__image_again(&d, &o, key, x) != 0 ||
+                 ddp__image_decode(b->data, b->len, &o,
+                                   o.upright ? DDP__UPRIGHT : DDP__AS_STORED,
+                                   key, y) != 0 ||
+                 memcmp(x, y, sizeof(x)) != 0;
+    }
+    free(d.rgb);
+    return wrong;
+}
+
 /* ---- JPEG --------------------------------------------------------------- */
 
 /* One grey level is for the rounding of weights to 22 bits, and for CMYK the
@@ -131,6 +160,7 @@ static void check_jpeg(const char *what, struct jpeg_kind k)
         to_rgb(rgb, w * h);
     ok(compare_boxes(&b, rgb, w, h, 40) <= 1,
        "%s: boxes are those of the whole image, within 1 level", what);
+    is_int(compare_kept(&b, 60), 0, "%s: the same from decoded pixels", what);
     free(pixels);
     free(rgb);
     free(b.data);
@@ -270,6 +300,7 @@ static void test_orientation(void)
         }
         /* One level more: rows and columns change places before rounding. */
         ok(n <= 2, "EXIF orientation %d: turned upright", i);
+        is_int(compare_kept(&b, 12), 0, "the same from decoded pixels");
         free(rgb);
         free(up);
         free(want);
@@ -965,8 +996,37 @@ static void test_scales(void)
     free(b.data);
 }
 
+/* Whatever the decoder makes of damage, kept pixels give no other sample. */
+static void test_kept_damage(void)
+{
+    static const struct jpeg_kind kinds[] = {
+        {.w = 149, .h = 103, .in = JCS_RGB},
+        {.w = 149, .h = 103, .in = JCS_RGB, .restart = 1},
+        {.w = 149, .h = 103, .in = JCS_RGB, .progressive = true}};
+    int kept = 0, wrong = 0;
+
+    srand(1);
+    for (int i = 0; i < 600; i++) {
+        const struct jpeg_kind *k = &kinds[i % 3];
+        uint8_t *pixels = make_pixels(k->w, k->h, 3, 1);
+        struct bytes b = make_jpeg(k, pixels);
+        int rc;
+
+        b.data[700 + (size_t)rand() % (b.len - 702)] ^= 1 << i % 8;
+        rc = compare_kept(&b, 6);
+        kept += rc >= 0;
+        wrong += rc > 0;
+        free(pixels);
+        free(b.data);
+    }
+    ok(wrong == 0 && kept > 50,
+       "600 damaged files, of which %d are kept: none gives other samples",
+       kept);
+}
+
 int main(void)
 {
+    test_kept_damage();
     test_sampling();
     test_colours();
     test_shapes();

@@ -13,6 +13,7 @@
 
 #include "base/file.h"
 #include "image/image.h"
+#include "image/load.h"
 #include "storage/storage.h"
 #include "defaults.h"
 #include "tap.h"
@@ -234,7 +235,8 @@ static void one_line(const char *line, struct tally *t)
     } else if (!strcmp(kind, "bad")) {
         ddp__image_options(&in, 224, &o);
         t->accepted +=
-            ddp__image_load(here, path, &o, DDP__AS_STORED, 0, x) != DDP_EDATA;
+            ddp__image_load(here, path, &(struct ddp__wanted){.o = &o}, x) !=
+            DDP_EDATA;
     } else if (sscanf(line + at, "%511s %d %d %d %d %d %d %d", expected, &size,
                       &c.box.x, &c.box.y, &c.box.w, &c.box.h, &flip,
                       &filter) == 8) {
@@ -251,8 +253,8 @@ static void one_line(const char *line, struct tally *t)
                       &in.resize, &filter) == 4) {
         in.interpolation = (enum ddp_interpolation)filter;
         ddp__image_options(&in, 224, &o);
-        count(t, ddp__image_load(here, path, &o, DDP__AS_STORED, 0, x), line, x,
-              in.size, expected);
+        count(t, ddp__image_load(here, path, &(struct ddp__wanted){.o = &o}, x),
+              line, x, in.size, expected);
     }
     free(file.data);
 }

@@ -64,6 +64,8 @@ bin_imagenet_SOURCES = \
     %D%/options_rows.h \
     %D%/output.c \
     %D%/output.h \
+    %D%/image_cache.c \
+    %D%/image_cache.h \
     %D%/pack.c \
     %D%/pack.h \
     %D%/picture.c \

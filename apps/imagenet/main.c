@@ -16,6 +16,7 @@
 #include "doctor.h"
 #include "eval.h"
 #include "export.h"
+#include "image_cache.h"
 #include "infer.h"
 #include "inspect.h"
 #include "options.h"
@@ -166,6 +167,8 @@ static int run_command(const struct command *c, int argc, char **argv)
         rc = setup_config(&o, &s);
     if (rc == OPTS_GO)
         rc = setup_storage(&s);
+    if (rc == OPTS_GO)
+        rc = image_cache_setup(&o, &s);
     if (rc == OPTS_GO)
         rc = setup_named(&s);
     if (rc == OPTS_GO)

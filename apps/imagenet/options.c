@@ -73,6 +73,9 @@ static const struct opt_group train_data = {
               "fraction of the training images of each class to hold back for "
               "validation, chosen by --seed; eval finds them again"),
         FLAG("no-val", no_val, "train without evaluation"),
+        TEXT("cache", cache, "memory[:SIZE]", NULL,
+             "keep decoded images in memory, up to SIZE (4G) bytes in each "
+             "process; the weights are the same"),
         MAX_BAD_ROW("0.1%"),
         MAX_PIXELS_ROW,
         END,

@@ -63,7 +63,7 @@ struct settings {
     double time_limit;
     int64_t grace, peer_timeout;
     int64_t storage_timeout;
-    char *cache_dir, *data_config;
+    char *cache_dir, *cache, *data_config;
     double cache_size;
     int64_t shard_samples, quality;
     int pack_filter; /* enum ddp_interpolation */

@@ -14,6 +14,7 @@
 #include "common/app_command.h"
 #include "common/app_log.h"
 #include "common/opt.h"
+#include "image_cache.h"
 #include "record.h"
 
 #define HEAD                                                                   \
@@ -218,6 +219,8 @@ static void on_step(const struct ddp_progress *p, void *arg)
     json_object_set_new(o, "step_seconds", real(p->step_seconds));
     json_object_set_new(o, "images_per_s", real(p->samples_per_s));
     json_object_set_new(o, "data_share", real(p->data_share));
+    if (image_cache_hits() >= 0)
+        json_object_set_new(o, "cache_hits", real(image_cache_hits()));
     json_object_set_new(o, "gradient_norm", real(p->gradient_norm));
     json_object_set_new(o, "loss_scale", real(p->loss_scale));
     json_object_set_new(o, "skipped_steps", json_integer(p->skipped));

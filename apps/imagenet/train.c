@@ -19,6 +19,7 @@
 #include "board_network.h"
 #include "checkpoint.h"
 #include "find_lr.h"
+#include "image_cache.h"
 #include "names.h"
 #include "options.h"
 #include "output.h"
@@ -523,6 +524,7 @@ static int train(struct run *r)
     train_report_bad(r->data);
     setup_report_retries(r->val);
     setup_report_storage();
+    image_cache_report();
     train_report_skips(r->trainer);
     if (r->rc)
         return keep_work(r);

@@ -12,6 +12,7 @@
 #include "common/app_fail.h"
 #include "common/app_log.h"
 #include "checkpoint.h"
+#include "image_cache.h"
 #include "setup.h"
 #include "train_lines.h"
 
@@ -189,6 +190,8 @@ int train_print_final(struct run *r)
               (long long)r->last.step, m->loss, 100 * m->top1, 100 * m->top5,
               r->last.samples_per_s);
     print_ema(r);
+    if (image_cache_hits() >= 0)
+        app_print(" cache-hits=%.1f%%", 100 * image_cache_hits());
     print_places(r);
     app_print(" weights=crc32c:%08x\n", crc);
     return 0;

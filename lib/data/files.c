@@ -15,7 +15,8 @@
 #include "base/error.h"
 #include "data/dataset.h"
 #include "data/files.h"
-#include "image/image.h"
+#include "image/cache.h"
+#include "image/load.h"
 #include "storage/storage.h"
 
 enum { SKIPPED = 8, MAX_CONTENT = 64 << 20 };
@@ -23,6 +24,7 @@ enum { SKIPPED = 8, MAX_CONTENT = 64 << 20 };
 struct files {
     struct ddp_dataset d;
     struct ddp_image_options o;
+    struct ddp__kept kept;
     struct ddp__storage *in; /* where they are; owned */
     char *names;             /* all paths in it, concatenated; owned */
     size_t *at;              /* where each path begins; owned */
@@ -42,21 +44,25 @@ static int get_sample(ddp_dataset_t *d, int64_t index, uint64_t key,
                       struct ddp_sample *s)
 {
     struct files *f = (struct files *)d;
+    const struct ddp__wanted wanted = {.o = &f->o,
+                                       .key = key,
+                                       .kept = &f->kept,
+                                       .index = index,
+                                       .count = d->count};
 
     s->label = f->label[index];
     if (f->target)
         memcpy(s->target, f->target + (size_t)index * (size_t)d->target_len,
                (size_t)d->target_len * sizeof(*f->target));
-    return ddp__image_load(f->in, f->names + f->at[index], &f->o,
-                           f->o.upright ? DDP__UPRIGHT : DDP__AS_STORED, key,
-                           s->x);
+    return ddp__image_load(f->in, f->names + f->at[index], &wanted, s->x);
 }
 
 static void begin_sample(ddp_dataset_t *d, int64_t index)
 {
     struct files *f = (struct files *)d;
 
-    f->in->ops->ahead(f->in, f->names + f->at[index], 0, 0);
+    if (!ddp__cache_has(&f->kept, index))
+        f->in->ops->ahead(f->in, f->names + f->at[index], 0, 0);
 }
 
 static const char *path_of(const ddp_dataset_t *d, int64_t index)
@@ -72,6 +78,7 @@ static void free_files(ddp_dataset_t *d)
 {
     struct files *f = (struct files *)d;
 
+    ddp__cache_drop(&f->kept);
     ddp__storage_close(f->in);
     free(f->names);
     free(f->at);

@@ -20,7 +20,8 @@
 #include "data/dataset.h"
 #include "data/tar_index.h"
 #include "data/tars.h"
-#include "image/image.h"
+#include "image/cache.h"
+#include "image/load.h"
 #include "storage/storage.h"
 
 /* Epochs whose order is kept: the loader reads ahead into the next one. */
@@ -31,6 +32,7 @@ struct tars {
     struct ddp__dataset_ops ops; /* content() only where needed */
     struct ddp_image_options o;
     struct ddp__tars_source s;
+    struct ddp__kept kept;
     pthread_mutex_t order_lock; /* of what follows */
     struct epoch {
         bool known;
@@ -151,11 +153,14 @@ static int get_sample(ddp_dataset_t *d, int64_t index, uint64_t key,
     struct tars *t = (struct tars *)d;
     const struct ddp__member *m = &t->s.x.member[index];
     const struct ddp__part part = part_of(t, m);
+    const struct ddp__wanted wanted = {.o = &t->o,
+                                       .key = key,
+                                       .kept = &t->kept,
+                                       .index = index,
+                                       .count = d->count};
 
     s->label = m->label;
-    return ddp__image_load_part(t->s.in, &part, &t->o,
-                                t->o.upright ? DDP__UPRIGHT : DDP__AS_STORED,
-                                key, s->x);
+    return ddp__image_load_part(t->s.in, &part, &wanted, s->x);
 }
 
 static void begin_sample(ddp_dataset_t *d, int64_t index)
@@ -163,7 +168,8 @@ static void begin_sample(ddp_dataset_t *d, int64_t index)
     struct tars *t = (struct tars *)d;
     const struct ddp__member *m = &t->s.x.member[index];
 
-    t->s.in->ops->ahead(t->s.in, shard_of(t, m), m->at, m->len);
+    if (!ddp__cache_has(&t->kept, index))
+        t->s.in->ops->ahead(t->s.in, shard_of(t, m), m->at, m->len);
 }
 
 static int32_t label_of(const ddp_dataset_t *d, int64_t index)
@@ -243,6 +249,7 @@ static void free_tars(ddp_dataset_t *d)
 {
     struct tars *t = (struct tars *)d;
 
+    ddp__cache_drop(&t->kept);
     ddp__tars_source_free(&t->s);
     for (int i = 0; i < EPOCHS; i++) {
         free(t->epoch[i].shard);

@@ -10,17 +10,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/crc32c.h"
 #include "base/error.h"
+#include "base/file.h"
 #include "image/bmp.h"
+#include "image/cache.h"
 #include "image/image.h"
 #include "image/jpeg.h"
 #include "image/png.h"
 #include "image/resize.h"
 #include "image/webp.h"
-#include "storage/storage.h"
 
-static const size_t max_file = (size_t)1 << 30;
 static const size_t max_kept = (size_t)64 << 20;
 
 /* ---- formats ------------------------------------------------------------ */
@@ -117,8 +116,14 @@ static struct scratch *scratch_get(void)
     return s;
 }
 
-/* Release the memory that a single huge image needed. */
-static void trim_memory(struct ddp__bytes *b)
+struct ddp__bytes *ddp__image_file(void)
+{
+    struct scratch *s = scratch_get();
+
+    return s ? &s->file : NULL;
+}
+
+void ddp__image_trim(struct ddp__bytes *b)
 {
     if (b->room <= max_kept)
         return;
@@ -260,9 +265,9 @@ static int decode_with(struct scratch *s, const struct ddp__format *f,
         rc = decode_crop(s, f, state, p, &c, a->w, a->h, x);
     }
     f->close(state);
-    trim_memory(&s->rows);
-    trim_memory(&s->room);
-    trim_memory(&s->wide);
+    ddp__image_trim(&s->rows);
+    ddp__image_trim(&s->room);
+    ddp__image_trim(&s->wide);
     return rc;
 }
 
@@ -290,16 +295,17 @@ static int decode_picture(struct scratch *s, struct ddp__picture *p,
 static int open_pixels(void *state, struct ddp__picture *p)
 {
     (void)state;
-    p->orientation = 1;
+    (void)p;
     return 0;
 }
 
 static int box_pixels(void *state, struct ddp__picture *p,
                       const struct ddp__box *b)
 {
-    *(const uint8_t **)state = p->data + (size_t)b->y * (size_t)p->w * 3;
-    p->stride = (size_t)p->w * 4;
-    p->skip = b->x;
+    *(const uint8_t **)state =
+        p->data + ((size_t)b->y * (size_t)p->w + (size_t)b->x) * 3;
+    p->stride = (size_t)b->w * 4;
+    p->skip = 0;
     return 0;
 }
 
@@ -307,8 +313,9 @@ static int read_pixels(void *state, struct ddp__picture *p, uint8_t *x, int n)
 {
     const uint8_t **from = state;
 
-    for (size_t i = (size_t)n * (size_t)p->w; i > 0; i--, x += 4, *from += 3)
-        memcpy(x, *from, 3);
+    for (int y = 0; y < n; y++, *from += (size_t)p->w * 3)
+        for (size_t i = 0; i < p->stride; i += 4, x += 4)
+            memcpy(x, *from + i / 4 * 3, 3);
     return 0;
 }
 
@@ -331,7 +338,19 @@ int ddp__image_pixels(const uint8_t *rgb, int w, int h,
                       const struct ddp_image_options *o, uint64_t key,
                       uint8_t *x)
 {
-    struct ddp__picture p = {.data = rgb, .w = w, .h = h};
+    const struct ddp__decoded d = {w, h, 1, (uint8_t *)(uintptr_t)rgb};
+
+    return ddp__image_again(&d, o, key, x);
+}
+
+int ddp__image_again(const struct ddp__decoded *d,
+                     const struct ddp_image_options *o, uint64_t key,
+                     uint8_t *x)
+{
+    struct ddp__picture p = {.data = d->rgb,
+                             .w = d->w,
+                             .h = d->h,
+                             .orientation = o->upright ? d->orientation : 1};
     struct choice a = {.o = o, .key = key, .w = o->size, .h = o->size};
     struct scratch *s = scratch_get();
     const uint8_t *from;
@@ -393,49 +412,67 @@ int ddp__image_decode(const uint8_t *data, size_t len,
     return s ? decode_picture(s, &p, &a, x) : DDP_ENOMEM;
 }
 
-int ddp__image_load(struct ddp__storage *in, const char *path,
-                    const struct ddp_image_options *o, enum ddp__turn turn,
-                    uint64_t key, uint8_t *x)
+/* Rows of pixels of 4 bytes to 3. */
+static int decode_all(struct scratch *s, const struct ddp__format *f,
+                      void *state, struct ddp__picture *p, uint8_t *rgb)
 {
-    struct scratch *s = scratch_get();
+    const struct ddp__box all = {0, 0, p->w, p->h};
     int rc;
 
-    if (!s)
-        return DDP_ENOMEM;
-    if ((rc = ddp__storage_read(in, path, max_file, &s->file)) < 0)
+    if ((rc = f->box(state, p, &all)) < 0 ||
+        (rc = ddp__bytes_reserve(&s->rows, p->stride * DDP__ROWS)) < 0)
         return rc;
-    rc = ddp__image_decode(s->file.data, s->file.len, o, turn, key, x);
-    trim_memory(&s->file);
-    return rc;
+    for (int y = 0; y < p->h; y += DDP__ROWS) {
+        int n = p->h - y < DDP__ROWS ? p->h - y : DDP__ROWS;
+
+        if ((rc = f->rows(state, p, s->rows.data, n)) < 0)
+            return rc;
+        for (int r = 0; r < n; r++) {
+            const uint8_t *x =
+                s->rows.data + (size_t)r * p->stride + (size_t)p->skip * 4;
+
+            for (int i = 0; i < p->w; i++, x += 4, rgb += 3)
+                memcpy(rgb, x, 3);
+        }
+    }
+    return p->damaged ? ddp__fail(DDP_EDATA, "is damaged") : 0;
 }
 
-/* A part whose bytes have changed may still decode, as another image. */
-int ddp__part_read(struct ddp__storage *in, const struct ddp__part *p,
-                   struct ddp__bytes *b)
+static int open_all(struct scratch *s, const struct ddp__format *f, void *state,
+                    struct ddp__picture *p, size_t most, struct ddp__decoded *d)
 {
-    int rc = in->ops->read_part(in, p->path, p->at, p->len, b);
-    uint32_t crc;
+    size_t size;
+    int rc = f->open(state, p);
 
-    if (rc < 0 || p->unchecked ||
-        (crc = ddp__crc32c(0, b->data, b->len)) == p->crc)
+    if (rc < 0)
         return rc;
-    return ddp__fail(DDP_EDATA,
-                     "is damaged: its CRC-32C is %08x, and the index has %08x",
-                     crc, p->crc);
+    if ((size = (size_t)p->w * (size_t)p->h * 3) > most)
+        return ddp__fail(DDP_ENOMEM, "more than %zu bytes", most);
+    if (!(d->rgb = malloc(size)))
+        return ddp__fail(DDP_ENOMEM, "out of memory for an image");
+    d->w = p->w;
+    d->h = p->h;
+    d->orientation = p->orientation;
+    return decode_all(s, f, state, p, d->rgb);
 }
 
-int ddp__image_load_part(struct ddp__storage *in, const struct ddp__part *p,
-                         const struct ddp_image_options *o, enum ddp__turn turn,
-                         uint64_t key, uint8_t *x)
+int ddp__image_whole(const uint8_t *data, size_t len, int64_t max_pixels,
+                     size_t most, struct ddp__decoded *d)
 {
+    struct ddp__picture p = {
+        .data = data, .len = len, .max_pixels = max_pixels, .upright = true};
     struct scratch *s = scratch_get();
-    int rc;
+    int i = s ? find_format(s, &p) : DDP_ENOMEM, rc;
 
-    if (!s)
-        return DDP_ENOMEM;
-    if ((rc = ddp__part_read(in, p, &s->file)) < 0)
-        return rc;
-    rc = ddp__image_decode(s->file.data, s->file.len, o, turn, key, x);
-    trim_memory(&s->file);
+    *d = (struct ddp__decoded){0};
+    if (i < 0)
+        return i;
+    rc = open_all(s, formats[i], s->state[i], &p, most, d);
+    formats[i]->close(s->state[i]);
+    ddp__image_trim(&s->rows);
+    if (rc < 0) {
+        free(d->rgb);
+        d->rgb = NULL;
+    }
     return rc;
 }

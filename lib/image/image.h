@@ -11,30 +11,10 @@
 enum ddp__turn { DDP__AS_STORED, DDP__UPRIGHT };
 
 struct ddp__bytes;
-struct ddp__storage;
+struct ddp__decoded;
 
-/* Read, decode, crop, resize and flip the image at path of a storage into x
- * (size, size, 3).  DDP_EDATA, DDP_EIO: a bad image, and
- * the message says why, without the path. */
-int ddp__image_load(struct ddp__storage *in, const char *path,
-                    const struct ddp_image_options *o, enum ddp__turn turn,
-                    uint64_t key, uint8_t *x);
-
-/* The same for a part of a file; DDP_EDATA if its checksum is another. */
-struct ddp__part {
-    const char *path;
-    int64_t at;
-    size_t len;
-    bool unchecked; /* there is no checksum */
-    uint32_t crc;   /* CRC-32C */
-};
-int ddp__part_read(struct ddp__storage *in, const struct ddp__part *p,
-                   struct ddp__bytes *b);
-int ddp__image_load_part(struct ddp__storage *in, const struct ddp__part *p,
-                         const struct ddp_image_options *o, enum ddp__turn turn,
-                         uint64_t key, uint8_t *x);
-
-/* The same for a file in memory. */
+/* Decode, crop, resize and flip an image file in memory into x (size, size,
+ * 3).  DDP_EDATA: a bad image, and the message says why. */
 int ddp__image_decode(const uint8_t *data, size_t len,
                       const struct ddp_image_options *o, enum ddp__turn turn,
                       uint64_t key, uint8_t *x);
@@ -49,6 +29,21 @@ int ddp__image_size(const uint8_t *data, size_t len, int64_t max_pixels, int *w,
 
 /* Whether the whole image decodes: 0, or as for the functions above. */
 int ddp__image_check(const uint8_t *data, size_t len, int64_t max_pixels);
+
+/* All pixels of an image file, which the caller frees.  DDP_EDATA, also for
+ * damage that the functions above skip; DDP_ENOMEM above `most` bytes. */
+int ddp__image_whole(const uint8_t *data, size_t len, int64_t max_pixels,
+                     size_t most, struct ddp__decoded *d);
+
+/* The sample that the file of these pixels would give. */
+int ddp__image_again(const struct ddp__decoded *d,
+                     const struct ddp_image_options *o, uint64_t key,
+                     uint8_t *x);
+
+/* Memory of this thread for a file, or NULL; and to be called after use, which
+ * releases what a single huge one needed. */
+struct ddp__bytes *ddp__image_file(void);
+void ddp__image_trim(struct ddp__bytes *b);
 
 /* The same for pixels in memory, (h, w, 3). */
 int ddp__image_pixels(const uint8_t *rgb, int w, int h,

@@ -37,7 +37,7 @@ struct state {
     jmp_buf jump;
     char text[JMSG_LENGTH_MAX];
     bool no_memory; /* the text is not the image's fault */
-    bool truncated;
+    bool truncated, damaged;
     JSAMPARRAY unused; /* a row of pixels to discard */
 };
 
@@ -57,8 +57,8 @@ static void count_warning(j_common_ptr c, int level)
 {
     struct state *s = c->client_data;
 
-    if (level < 0 && c->err->msg_code == JWRN_JPEG_EOF)
-        s->truncated = true;
+    s->damaged |= level < 0;
+    s->truncated |= level < 0 && c->err->msg_code == JWRN_JPEG_EOF;
 }
 
 /* Called between scans. */
@@ -208,7 +208,7 @@ static int open_image(void *state, struct ddp__picture *p)
     struct state *s = state;
     int rc;
 
-    s->truncated = false;
+    s->truncated = s->damaged = false;
     s->err.num_warnings = 0;
     if (setjmp(s->jump))
         return fail_decoding(s);
@@ -338,6 +338,7 @@ static int read_rows(void *state, struct ddp__picture *p, uint8_t *x, int n)
             return got;
         done += got;
     }
+    p->damaged = s->damaged;
     if (s->truncated)
         return ddp__fail(DDP_EDATA, "is truncated");
     if (s->c.num_components == 4)

@@ -6,6 +6,8 @@ LIB_SOURCES += \
     %D%/augment.h \
     %D%/bmp.c \
     %D%/bmp.h \
+    %D%/cache.c \
+    %D%/cache.h \
     %D%/change.c \
     %D%/change.h \
     %D%/colour.c \
@@ -14,6 +16,8 @@ LIB_SOURCES += \
     %D%/image.h \
     %D%/jpeg.c \
     %D%/jpeg.h \
+    %D%/load.c \
+    %D%/load.h \
     %D%/picture.c \
     %D%/picture.h \
     %D%/png.h \

@@ -18,6 +18,7 @@ struct ddp__picture {
     bool upright;    /* orientation is wanted */
     int w, h;        /* as stored */
     int orientation; /* EXIF's, 1 to 8 */
+    bool damaged;    /* set by rows(): something was skipped */
     /* Set by box(): bytes of a row buffer, and the pixels in it before the
      * box. */
     size_t stride;
