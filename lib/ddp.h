@@ -965,10 +965,11 @@ ddp_dataset_t *ddp_dataset_open(const char *dir, enum ddp_split split,
 
 /* Where the data set is that a Data.toml (of DataSets.jl) has under a name: its
  * folder or address, for ddp_dataset_open().  "name#folder" is a folder in it.
- * config: the file; NULL: Data.toml in the current folder.  docs/data.md has
- * its keys; region, endpoint and profile of S3 then hold for the process.
- * Errors   DDP_EIO: the file cannot be read; DDP_EDATA: what is wrong in it, or
- *          which names it has; DDP_EINVAL. */
+ * config: the file; NULL: the first that has the name among those of the search
+ * path DDP_DATASETS_PATH (or JULIA_DATASETS_PATH), and without these Data.toml
+ * in the current folder.  docs/data.md has path and keys; region, endpoint and
+ * profile of S3 then hold for the process. Errors   DDP_EIO: the file cannot be
+ * read; DDP_EDATA: what is wrong in it, or which names it has; DDP_EINVAL. */
 int ddp_dataset_find(const char *config, const char *name, char *where,
                      size_t size);
 

@@ -48,6 +48,28 @@ run "$imagenet" train $net --data "$tmp/sets/pictures" --output "$tmp/other"
 [ "$(value weights)" = "$want" ]
 point $? "and ends in the weights of the same folder"
 
+found()
+{
+    run env DDP_DATASETS_PATH="$1" JULIA_DATASETS_PATH="$2" \
+        "$imagenet" data check --data pictures/small
+}
+mkdir "$tmp/first"
+sed 's,pictures/small,other,' "$tmp/sets/Data.toml" >"$tmp/first/Data.toml"
+found "/nowhere:$tmp/first:$tmp/sets" x
+exits 0 "the first file of a search path that has the name"
+says "^checked split=train images=8 " "its images are found"
+(unset DDP_DATASETS_PATH
+export JULIA_DATASETS_PATH="$tmp/sets/Data.toml"
+"$imagenet" data check --data pictures/small >/dev/null)
+point $? "Julia's variable"
+found "$tmp/first" x
+exits 65 "a name that none has"
+complains 'first/Data.toml: no data set "pictures/small"; available: other$' \
+    "it says so"
+found "/nowhere:@" x
+exits 74 "no file at all"
+complains "no Data.toml in the search path /nowhere:@" "it says so"
+
 refused 65 'no data set "x"; available: pictures/small$' "an unknown name" x
 refused 2 '"../x" is no path in a data set' "a folder outside" \
     'pictures/small#../x'

@@ -447,12 +447,20 @@ int setup_storage(const struct settings *s)
     return ddp_storage_configure(&c) < 0 ? app_fail(ddp_errcode()) : OPTS_GO;
 }
 
+/* With a search path, --data may be a name. */
+static bool is_name(const char *data)
+{
+    return (getenv("DDP_DATASETS_PATH") || getenv("JULIA_DATASETS_PATH")) &&
+           !strstr(data, "://") && !strchr(data, '{') &&
+           access(data, F_OK) != 0;
+}
+
 int setup_named(struct settings *s)
 {
     char where[4096], *data;
     int rc;
 
-    if (!s->data_config || !s->data)
+    if (!s->data || (!s->data_config && !is_name(s->data)))
         return OPTS_GO;
     if ((rc = ddp_dataset_find(s->data_config, s->data, where, sizeof(where))) <
         0)

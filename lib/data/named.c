@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/error.h"
 #include "base/file.h"
@@ -20,7 +21,10 @@
 
 static const size_t max_text = 256 << 10;
 
+#define DATA_TOML "Data.toml"
+
 enum { NEWEST = 1 };
+enum { NOT_HERE = 1 };
 
 /* A Data.toml, and what is looked for in it. */
 struct config {
@@ -145,6 +149,16 @@ static int fail_unknown(const struct config *c, const json_t *sets,
                      c->path, name, names);
 }
 
+static bool has_name(const struct config *c, const char *name)
+{
+    const json_t *sets = json_object_get(c->root, "datasets");
+
+    for (size_t i = 0; i < json_array_size(sets); i++)
+        if (!strcmp(text_of(json_array_get(sets, i), "name"), name))
+            return true;
+    return false;
+}
+
 /* The storage of the only data set of this name. */
 static int find_storage(const struct config *c, const char *name,
                         const json_t **storage)
@@ -265,28 +279,93 @@ static int add_inside(const char *inside, char *where, size_t size)
                : ddp__fail(DDP_EINVAL, "the path is too long");
 }
 
+/* What is looked for, and where the answer goes. */
+struct search {
+    char plain[256];    /* the name without what follows a '#' */
+    const char *inside; /* which is this; or NULL */
+    char *where;
+    size_t size;
+};
+
+/* In one file.  With `maybe`, 1 if it has no data set of this name. */
+static int search_file(const struct search *s, const char *file, bool maybe)
+{
+    struct config c = {.path = file};
+    const json_t *storage = NULL;
+    int rc;
+
+    if ((rc = read_config(&c)) == 0) {
+        if (maybe && !has_name(&c, s->plain))
+            rc = NOT_HERE;
+        else if ((rc = find_storage(&c, s->plain, &storage)) == 0 &&
+                 (rc = locate(&c, storage, s->where, s->size)) == 0)
+            rc = add_inside(s->inside, s->where, s->size);
+    }
+    json_decref(c.root);
+    return rc;
+}
+
+/* The Data.toml of an entry of a search path, as DataSets.jl has them. */
+static void file_of(const char *entry, char *file, size_t size)
+{
+    const char *home = getenv("HOME");
+
+    if (!*entry)
+        snprintf(file, size, "%s/.julia/datasets/" DATA_TOML, home ? home : "");
+    else if (!strcmp(entry, "@"))
+        snprintf(file, size, DATA_TOML);
+    else
+        snprintf(file, size, "%s%s", entry,
+                 ddp__dir_exists(entry, ".") ? "/" DATA_TOML : "");
+}
+
+/* In the files of a search path, of which some may be missing. */
+static int search_path(const struct search *s, const char *path)
+{
+    char entry[PATH_MAX], file[PATH_MAX + 32], last[PATH_MAX + 32] = "";
+
+    for (const char *p = path;; p++) {
+        int n = (int)strcspn(p, ":"), rc = NOT_HERE;
+
+        snprintf(entry, sizeof(entry), "%.*s", n, p);
+        file_of(entry, file, sizeof(file));
+        if (access(file, F_OK) == 0) {
+            rc = search_file(s, file, true);
+            strcpy(last, file);
+        }
+        if (rc != NOT_HERE)
+            return rc;
+        if (!*(p += n))
+            break;
+    }
+    return *last ? search_file(s, last, false)
+                 : ddp__fail(DDP_EIO, "no " DATA_TOML " in the search path %s",
+                             path);
+}
+
+static const char *path_of_user(void)
+{
+    const char *path = getenv("DDP_DATASETS_PATH");
+
+    return path ? path : getenv("JULIA_DATASETS_PATH");
+}
+
 int ddp_dataset_find(const char *config, const char *name, char *where,
                      size_t size)
 {
-    struct config c = {.path = config ? config : "Data.toml"};
-    const json_t *storage = NULL;
-    const char *inside;
-    char plain[256];
-    int rc;
+    struct search s = {.where = where, .size = size};
 
     if (!name || !where || !size)
         return ddp__fail(DDP_EINVAL, "a data set needs a name");
-    inside = strchr(name, '#');
-    if (snprintf(plain, sizeof(plain), "%.*s", (int)strcspn(name, "#"), name) >=
-        (int)sizeof(plain))
+    if ((s.inside = strchr(name, '#')))
+        s.inside++;
+    if (snprintf(s.plain, sizeof(s.plain), "%.*s", (int)strcspn(name, "#"),
+                 name) >= (int)sizeof(s.plain))
         return ddp__fail(DDP_EINVAL, "the name \"%.40s...\" is too long", name);
     *where = 0;
-    if ((rc = read_config(&c)) == 0 &&
-        (rc = find_storage(&c, plain, &storage)) == 0 &&
-        (rc = locate(&c, storage, where, size)) == 0)
-        rc = add_inside(inside ? inside + 1 : NULL, where, size);
-    json_decref(c.root);
-    return rc;
+    if (config || !path_of_user())
+        return search_file(&s, config ? config : DATA_TOML, false);
+    return search_path(&s, path_of_user());
 }
 
 ddp_dataset_t *ddp_dataset_named(const char *config, const char *name,
