@@ -42,6 +42,40 @@ run "$imagenet" data check "$flat"
 exits 0 "data check takes them as training images"
 
 
+# Some classes are the data that have no others.
+take "$tmp/two" $a $c
+# shellcheck disable=SC2086
+run "$imagenet" train "$tmp/two" $net --val "$tmp/two" --output "$tmp/two-run"
+want=$(value weights)
+printf '%s\n' $c $a >"$tmp/names"
+# shellcheck disable=SC2086
+run "$imagenet" train "$flat" $net --val "$flat" --output "$tmp/named" \
+    --classes "$tmp/names"
+exits 0 "classes that a file names"
+says "^data: .*; of these 1[0-9], in 2 classes" "the others are left out"
+says "^validation: .*; of these 1[0-9], in 2 classes" "in validation too"
+[ "$(value weights)" = "$want" ]
+point $? "the weights are those of a folder without the others"
+run "$imagenet" eval "$flat" --split train \
+    --weights "$tmp/named/weights.safetensors"
+exits 0 "eval takes the classes of the weights"
+says "^eval .*samples=1[0-9] " "and no others"
+# shellcheck disable=SC2086
+run "$imagenet" train "$flat" $net --no-val --output "$tmp/first" --classes 2
+says "^data: .* in 2 classes" "the first two classes"
+[ "$(tr '\n' ' ' <"$tmp/first/classes.txt")" = "$a $b " ]
+point $? "in their order"
+# shellcheck disable=SC2086
+run "$imagenet" train "$flat" $net --no-val --output "$tmp/x" --classes 4
+exits 2 "more than there are"
+complains "classes 4: the data have 3 classes" "it says so"
+echo kea >>"$tmp/names"
+# shellcheck disable=SC2086
+run "$imagenet" train "$flat" $net --no-val --output "$tmp/x" \
+    --classes "$tmp/names"
+exits 2 "a class that there is not"
+complains 'names: the data have no class "kea"' "it is named"
+
 # The same images in a list are the same data.
 (cd "$flat" && echo path,label && find . -name '*.JPEG' | sed 's|^\./||' |
     LC_ALL=C sort | sed 's|\(.*\)/\(.*\)|\1/\2,\1|') >"$tmp/list"

@@ -12,6 +12,7 @@
 #include "common/app.h"
 #include "common/app_fail.h"
 #include "prediction.h"
+#include "class_subset.h"
 #include "classes.h"
 #include "eval.h"
 #include "names.h"
@@ -33,12 +34,17 @@ struct evaluation {
 };
 
 /* Classes have the numbers of the network's, by name. */
-static int match_classes(struct evaluation *e, const struct settings *s)
+static int match_classes(struct evaluation *e, const struct opts *o,
+                         const struct settings *s)
 {
     int rc;
 
     if (s->class_numbers || !e->names.count)
-        return OPTS_GO;
+        return class_subset_choose(o, s, &e->data);
+    rc = class_subset_match(s, e->names.count,
+                            (const char *const *)e->names.name, &e->data);
+    if (rc != OPTS_GO)
+        return rc;
     rc = ddp_dataset_set_classes(e->data, (int)e->names.count,
                                  (const char *const *)e->names.name);
     if (rc == 0)
@@ -66,7 +72,7 @@ static int open_data(struct evaluation *e, struct opts *o, struct settings *s)
                              : setup_data(o, s, split[s->split], &e->data);
 
     if (rc == OPTS_GO)
-        return match_classes(e, s);
+        return match_classes(e, o, s);
     if (s->data && access(s->data, F_OK) == 0 &&
         !ddp_dataset_has_splits(s->data))
         app_say("to evaluate on all images of %s, use --split train", s->data);

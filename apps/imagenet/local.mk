@@ -18,6 +18,8 @@ bin_imagenet_SOURCES = \
     %D%/chart_svg.h \
     %D%/checkpoint.c \
     %D%/checkpoint.h \
+    %D%/class_subset.c \
+    %D%/class_subset.h \
     %D%/classes.c \
     %D%/classes.h \
     %D%/convert.c \

@@ -72,6 +72,10 @@ static const struct opt_group train_data = {
         SHARE("val-split", val_split, NULL,
               "fraction of the training images of each class to hold back for "
               "validation, chosen by --seed; eval finds them again"),
+        TEXT("class-subset", class_subset, "N", NULL,
+             "the first N classes of the data alone, or those that a file "
+             "lists, one name per line",
+             .alias = "classes", .of_network = true),
         FLAG("no-val", no_val, "train without evaluation"),
         TEXT("cache", cache, "memory[:SIZE]", NULL,
              "keep decoded images in memory, up to SIZE (4G) bytes in each "
@@ -94,6 +98,10 @@ static const struct opt_group eval_data = {
               .of_network = true),
         INT("seed", seed, "42", 0, 9e15, "seed of --val-split",
             .of_network = true),
+        TEXT("class-subset", class_subset, "N", NULL,
+             "the first N classes of the data alone, or those that a file "
+             "lists, one name per line",
+             .alias = "classes", .of_network = true),
         FLAG("class-numbers", class_numbers,
              "take the classes of the data in their order, not by the names "
              "that the weights carry"),

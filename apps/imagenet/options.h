@@ -20,6 +20,7 @@ struct settings {
     double erase, mean[3], std[3], max_bad, val_split;
     int augment;
     char *policy;
+    char *class_subset;
     int64_t ra_magnitude, augmix_severity;
     int interpolation, train_filter;
     bool no_flip, upright, class_numbers;

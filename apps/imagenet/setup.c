@@ -16,6 +16,7 @@
 #include "common/app_peer.h"
 #include "common/opt_file.h"
 #include "common/opt_value.h"
+#include "class_subset.h"
 #include "foreign.h"
 #include "options.h"
 #include "setup.h"
@@ -338,8 +339,10 @@ int setup_part(const struct opts *o, struct settings *s, enum ddp_split part,
     return check_classes(*d);
 }
 
-/* Classes have the numbers of the training images, by name. */
-static int same_classes(ddp_dataset_t *d, const ddp_dataset_t *train)
+/* Classes have the numbers of the training images, by name; with --classes the
+ * others are left out. */
+static int same_classes(const struct settings *s, ddp_dataset_t **d,
+                        const ddp_dataset_t *train)
 {
     int n = ddp_dataset_classes(train), rc;
     const char **name = calloc((size_t)n + 1, sizeof(*name));
@@ -348,13 +351,16 @@ static int same_classes(ddp_dataset_t *d, const ddp_dataset_t *train)
         return app_exit_code(DDP_ENOMEM);
     for (int i = 0; i < n; i++)
         name[i] = ddp_dataset_class_name(train, i);
-    rc = ddp_dataset_set_classes(d, n, name);
+    rc = class_subset_match(s, n, name, d);
+    if (rc == OPTS_GO && s->val_data &&
+        ddp_dataset_set_classes(*d, n, name) < 0)
+        rc = app_fail(ddp_errcode());
     free(name);
-    return rc < 0 ? app_fail(rc) : OPTS_GO;
+    return rc;
 }
 
 static int open_val_folder(const struct opts *o, struct settings *s,
-                           const ddp_dataset_t *train, ddp_dataset_t **d)
+                           ddp_dataset_t **d)
 {
     struct ddp_image_options images;
     int rc = check_folder(o, "val", s->val_data);
@@ -365,16 +371,18 @@ static int open_val_folder(const struct opts *o, struct settings *s,
     *d = ddp_dataset_open(
         s->val_data, ddp_dataset_has_splits(s->val_data) ? DDP_VAL : DDP_TRAIN,
         &images);
-    return *d ? same_classes(*d, train) : app_fail(ddp_errcode());
+    return *d ? OPTS_GO : app_fail(ddp_errcode());
 }
 
 int setup_val(const struct opts *o, struct settings *s,
               const ddp_dataset_t *train, ddp_dataset_t **d)
 {
-    int rc = s->val_data        ? open_val_folder(o, s, train, d)
+    int rc = s->val_data        ? open_val_folder(o, s, d)
              : s->val_split > 0 ? setup_part(o, s, DDP_VAL, d)
                                 : setup_data(o, s, DDP_VAL, d);
 
+    if (rc == OPTS_GO)
+        rc = same_classes(s, d, train);
     if (rc != OPTS_GO)
         app_say("name a folder of validation images with --val DIR, hold back "
                 "training images with --val-split 10%%, or train without "

@@ -18,6 +18,7 @@
 #include "board.h"
 #include "board_network.h"
 #include "checkpoint.h"
+#include "class_subset.h"
 #include "find_lr.h"
 #include "image_cache.h"
 #include "names.h"
@@ -342,7 +343,8 @@ static int open_data(struct run *r)
 
     rc = s->val_split > 0 ? setup_part(r->opts, s, DDP_TRAIN, &r->data)
                           : setup_data(r->opts, s, DDP_TRAIN, &r->data);
-    if (rc != OPTS_GO)
+    if (rc != OPTS_GO ||
+        (rc = class_subset_choose(r->opts, s, &r->data)) != OPTS_GO)
         return rc;
     classes = ddp_dataset_classes(r->data);
     if (!s->classes)
