@@ -123,7 +123,7 @@ static int32_t label_of(const ddp_dataset_t *d, int64_t index)
 {
     const ddp_dataset_t *part = part_of(d, &index);
 
-    return ddp__subset_label(part, index);
+    return ddp__dataset_label(part, index);
 }
 
 static void free_concat(ddp_dataset_t *d)

@@ -315,6 +315,17 @@ int ddp_dataset_bad(const ddp_dataset_t *d, int64_t i,
 
 /* ---- reading ------------------------------------------------------------ */
 
+/* A class of the kind, as the data set numbers it. */
+static int32_t number_class(const ddp_dataset_t *d, int32_t label)
+{
+    return d->label_of && label >= 0 ? d->label_of[label] : label;
+}
+
+int32_t ddp__dataset_label(const ddp_dataset_t *d, int64_t index)
+{
+    return d->ops->label ? number_class(d, d->ops->label(d, index)) : -1;
+}
+
 int ddp__dataset_get(ddp_dataset_t *d, int64_t index, uint64_t key,
                      struct ddp_sample *s)
 {
@@ -326,8 +337,8 @@ int ddp__dataset_get(ddp_dataset_t *d, int64_t index, uint64_t key,
         d->retries += ddp__file_retries() - before;
         pthread_mutex_unlock(&d->lock);
     }
-    if (rc == 0 && d->label_of && s->label >= 0)
-        s->label = d->label_of[s->label];
+    if (rc == 0)
+        s->label = number_class(d, s->label);
     return rc;
 }
 

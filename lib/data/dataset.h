@@ -106,6 +106,9 @@ enum { DDP__BAD = 1 };
 int ddp__dataset_get(ddp_dataset_t *d, int64_t index, uint64_t key,
                      struct ddp_sample *s);
 
+/* The class of a sample, numbered so; < 0: unknown without reading it. */
+int32_t ddp__dataset_label(const ddp_dataset_t *d, int64_t index);
+
 /* The sample at position pos of the order, each exactly once. */
 int64_t ddp__dataset_index(ddp_dataset_t *d, const struct ddp__order *o,
                            int64_t pos);

@@ -67,7 +67,7 @@ static int set_classes(struct ddp__subset *p, const int32_t *to, int classes,
 static int keep_samples(struct ddp__subset *p)
 {
     for (int64_t i = 0; i < p->of->count; i++) {
-        int32_t label = ddp__subset_label(p->of, i);
+        int32_t label = ddp__dataset_label(p->of, i);
 
         if (label < 0 || p->d.label_of[label] >= 0)
             p->index[p->d.count++] = i;

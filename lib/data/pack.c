@@ -89,13 +89,6 @@ static void suffix_of(const char *name, char suffix[8])
             suffix[i] = (char)tolower((unsigned char)dot[1 + i]);
 }
 
-static int32_t label_of(const ddp_dataset_t *d, int64_t index)
-{
-    int32_t label = d->ops->label(d, index);
-
-    return d->label_of && label >= 0 ? d->label_of[label] : label;
-}
-
 /* Add a file, and move *end behind it: a header, and blocks of its size. */
 static int add_file(struct ddp__tar *t, const char *name, const void *data,
                     size_t len, int64_t *end)
@@ -134,7 +127,7 @@ static int add_sample(struct pack *p, struct ddp__tar *t, int64_t number,
     if ((rc = add_file(t, name, b->data, b->len, end)) < 0)
         return rc;
     snprintf(name, sizeof(name), "%08lld.cls", (long long)number);
-    snprintf(text, sizeof(text), "%d", label_of(p->d, s->index));
+    snprintf(text, sizeof(text), "%d", ddp__dataset_label(p->d, s->index));
     return add_file(t, name, text, strlen(text), end);
 }
 
@@ -240,7 +233,8 @@ static void write_index(const struct pack *p, FILE *f)
         const char *name = p->d->ops->name(p->d, s->index);
 
         fprintf(f, "%06d.tar,%lld,%zu,%d,%08x,", (int)(i / p->o.shard_samples),
-                (long long)s->at, s->len, label_of(p->d, s->index), s->crc);
+                (long long)s->at, s->len, ddp__dataset_label(p->d, s->index),
+                s->crc);
         write_name(f, name, s->shrunk && !names_jpeg(name) ? ".jpg" : "");
         fputc('\n', f);
     }

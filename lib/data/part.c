@@ -25,7 +25,7 @@ struct stratum {
 /* The class; one for all, if it is not known. */
 static int32_t stratum_of(const ddp_dataset_t *d, int64_t index)
 {
-    int32_t label = ddp__subset_label(d, index);
+    int32_t label = ddp__dataset_label(d, index);
 
     return label < 0 ? 0 : label;
 }

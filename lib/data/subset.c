@@ -77,18 +77,11 @@ static const char *name_of(const ddp_dataset_t *d, int64_t index)
     return p->of->ops->name(p->of, p->index[index]);
 }
 
-int32_t ddp__subset_label(const ddp_dataset_t *of, int64_t index)
-{
-    int32_t label = of->ops->label ? of->ops->label(of, index) : -1;
-
-    return label >= 0 && of->label_of ? of->label_of[label] : label;
-}
-
 static int32_t label_of(const ddp_dataset_t *d, int64_t index)
 {
     const struct ddp__subset *p = (const struct ddp__subset *)d;
 
-    return ddp__subset_label(p->of, p->index[index]);
+    return ddp__dataset_label(p->of, p->index[index]);
 }
 
 static void free_subset(ddp_dataset_t *d)

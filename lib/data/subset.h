@@ -23,10 +23,6 @@ struct ddp__subset *ddp__subset_new(ddp_dataset_t *of, int64_t room, int rc);
 void ddp__subset_copy_fields(ddp_dataset_t *d, const ddp_dataset_t *of);
 int ddp__subset_copy_classes(ddp_dataset_t *d, const ddp_dataset_t *of);
 
-/* The class that `of` has for its sample `index`; < 0: unknown without reading
- * it. */
-int32_t ddp__subset_label(const ddp_dataset_t *of, int64_t index);
-
 /* s as a data set; or NULL, and s is freed, if rc < 0. */
 ddp_dataset_t *ddp__subset_finish(struct ddp__subset *s, int rc);
 

@@ -34,12 +34,9 @@ static int path_of(ddp_dataset_t *d, int64_t i, const char *dir, char *path,
                    size_t size)
 {
     const char *name = d->ops->name(d, i), *slash = strchr(name, '/');
-    int32_t label = d->ops->label(d, i);
     char folder[256];
 
-    if (d->label_of && label >= 0)
-        label = d->label_of[label];
-    folder_of(d, label, folder, sizeof(folder));
+    folder_of(d, ddp__dataset_label(d, i), folder, sizeof(folder));
     if (snprintf(path, size, "%s/%s/%s", dir, folder,
                  slash ? slash + 1 : name) < (int)size)
         return 0;
