@@ -23,8 +23,8 @@ static const char *at(const char *name)
     return path[i % 4];
 }
 
-/* Write a file, and the folders that it is in. */
-static void put(const char *name, const void *data, size_t len)
+/* Make the folders that a name is in. */
+static void make_dirs(const char *name)
 {
     char part[512];
 
@@ -32,6 +32,12 @@ static void put(const char *name, const void *data, size_t len)
         snprintf(part, sizeof(part), "%.*s", (int)(p - name), name);
         mkdir(at(part), 0777);
     }
+}
+
+/* Write a file, and the folders that it is in. */
+static void put(const char *name, const void *data, size_t len)
+{
+    make_dirs(name);
     if (!write_file(at(name), data, len))
         bail_out("cannot write %s", at(name));
 }

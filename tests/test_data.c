@@ -3,55 +3,16 @@
  */
 #include "config.h"
 
-#include <ftw.h>
 #include <locale.h>
 #include <pthread.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/crc32c.h"
 #include "base/csv.h"
 #include "data/dataset.h"
 #include "defaults.h"
-#include "make_image.h"
-#include "tap.h"
-
-static char top[] = "/tmp/ddp-test-data-XXXXXX";
+#include "scratch.h"
 
 /* ---- files -------------------------------------------------------------- */
-
-/* A path below the test's folder; good until the fourth next call. */
-static const char *at(const char *name)
-{
-    static char path[4][600];
-    static int i;
-
-    snprintf(path[++i % 4], sizeof(path[0]), "%s/%s", top, name);
-    return path[i % 4];
-}
-
-/* Make the folders that name is in. */
-static void make_dirs(const char *name)
-{
-    char part[512];
-
-    for (const char *p = name; (p = strchr(p, '/')); p++) {
-        snprintf(part, sizeof(part), "%.*s", (int)(p - name), name);
-        mkdir(at(part), 0777);
-    }
-}
-
-static void put(const char *name, const void *data, size_t len)
-{
-    make_dirs(name);
-    if (!write_file(at(name), data, len))
-        bail_out("cannot write %s", at(name));
-}
-
-static void put_text(const char *name, const char *text)
-{
-    put(name, text, strlen(text));
-}
 
 static void put_image(const char *name, uint32_t seed)
 {
@@ -59,15 +20,6 @@ static void put_image(const char *name, uint32_t seed)
 
     put(name, b.data, b.len);
     free(b.data);
-}
-
-static int remove_one(const char *path, const struct stat *st, int type,
-                      struct FTW *f)
-{
-    (void)st;
-    (void)type;
-    (void)f;
-    return remove(path);
 }
 
 /* ---- helpers ------------------------------------------------------------ */
@@ -401,7 +353,7 @@ static void test_open_folders(void)
     d = ddp_dataset_open(at("h"), DDP_VAL, &small);
     ok(d && label_of(d, 0) == 1, "or valid/");
     ddp_dataset_free(d);
-    refused(ddp_dataset_open(top, DDP_TEST, &small), "in it; without",
+    refused(ddp_dataset_open(scratch_top, DDP_TEST, &small), "in it; without",
             "test images of a folder without splits");
     put_image("f/val/unicorn/u.jpg", 9);
     refused(ddp_dataset_open(at("f"), DDP_VAL, &small),
@@ -1036,8 +988,7 @@ static void test_threads(void)
 
 int main(void)
 {
-    if (!mkdtemp(top))
-        bail_out("cannot make a folder in /tmp");
+    scratch_make();
     setlocale(LC_ALL, "de_DE.UTF-8"); /* a comma for a point, where installed */
     test_csv();
     test_table();
@@ -1066,6 +1017,5 @@ int main(void)
     test_many_bad();
     test_callback();
     test_threads();
-    nftw(top, remove_one, 16, FTW_DEPTH | FTW_PHYS);
     return done_testing();
 }

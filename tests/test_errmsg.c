@@ -9,47 +9,14 @@
 #include "config.h"
 
 #include <ctype.h>
-#include <ftw.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "defaults.h"
-#include "make_image.h"
-#include "tap.h"
+#include "scratch.h"
 
 enum { LEN = 4, CLASSES = 3, COUNT = 24, RECORD = 3073 };
 
-static char top[] = "/tmp/ddp-test-errmsg-XXXXXX";
-
 /* ---- files -------------------------------------------------------------- */
-
-/* A path below the test's folder; good until the fourth next call. */
-static const char *at(const char *name)
-{
-    static char path[4][600];
-    static int i;
-
-    snprintf(path[++i % 4], sizeof(path[0]), "%s/%s", top, name);
-    return path[i % 4];
-}
-
-static void put(const char *name, const void *data, size_t len)
-{
-    char part[512];
-
-    for (const char *p = name; (p = strchr(p, '/')); p++) {
-        snprintf(part, sizeof(part), "%.*s", (int)(p - name), name);
-        mkdir(at(part), 0777);
-    }
-    if (!write_file(at(name), data, len))
-        bail_out("cannot write %s", at(name));
-}
-
-static void put_text(const char *name, const char *text)
-{
-    put(name, text, strlen(text));
-}
 
 static void put_photo(const char *name)
 {
@@ -114,15 +81,6 @@ static void put_files(void)
         snprintf(name, sizeof(name), "c/data_batch_%d.bin", i);
         put(name, record, sizeof(record));
     }
-}
-
-static int remove_one(const char *path, const struct stat *st, int type,
-                      struct FTW *f)
-{
-    (void)st;
-    (void)type;
-    (void)f;
-    return remove(path);
 }
 
 /* ---- what the calls use and make ---------------------------------------- */
@@ -194,7 +152,7 @@ static bool configure(void)
 {
     static char runs[64];
 
-    snprintf(runs, sizeof(runs), "%s/runs", top);
+    snprintf(runs, sizeof(runs), "%s/runs", scratch_top);
     ddp_train_config_init_sized(&cfg, sizeof(cfg));
     cfg.optimizer = ddp_sgd(0.1f);
     cfg.sub_batch = 4;
@@ -920,13 +878,11 @@ static void test_complete(void)
 
 int main(void)
 {
-    if (!mkdtemp(top))
-        bail_out("no folder for files");
+    scratch_make();
     put_files();
     test_complete();
     test_nulls();
     test_calls();
     test_null_arguments();
-    nftw(top, remove_one, 8, FTW_DEPTH | FTW_PHYS);
     return done_testing();
 }
