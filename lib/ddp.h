@@ -1088,6 +1088,12 @@ struct ddp_shape ddp_dataset_shape(const ddp_dataset_t *d);
 int ddp_dataset_resize(const ddp_dataset_t *d);
 const char *ddp_dataset_class_name(const ddp_dataset_t *d, int label);
 
+/* How many samples each class has, into count[ddp_dataset_classes(d)], without
+ * reading them.
+ * Errors   DDP_EINVAL: the data have no classes, or samples have to be read to
+ *          know theirs. */
+int ddp_dataset_class_counts(const ddp_dataset_t *d, int64_t *count);
+
 /* Number the classes as name[n] has them, such as those of the training data:
  * by their names, so that a split that lacks some, or has them in another
  * order, is evaluated rightly.  Before the data are used.
@@ -1547,6 +1553,13 @@ struct ddp_train_config {
                             step is under way: in on_epoch and on_steps, and
                             after ddp_trainer_step() with m.  Their memory is
                             not used for anything else then */
+    /* DDP_LOGIT_CROSS_ENTROPY: the weight of each class, one for each output;
+     * the loss of a step is the weighted mean.  As in PyTorch, samples whose
+     * classes are mixed into shares count equally in that mean, and smoothed
+     * targets have the weights of all classes.  Evaluations have none.  Not
+     * copied: it must outlive the trainer. */
+    const float *class_weights;
+    int class_weight_count; /* 0 (default): all are 1 */
 };
 
 /* Fill in the defaults.  Of the optimizer there is none (its lr is -1): a

@@ -238,6 +238,25 @@ LOSSES = {
 }
 
 
+CLASS_WEIGHTS = torch.tensor([1, 0.5, 2, 0, 3, 1, 0.25, 1, 1.5])
+
+
+def put_weighted(out, x, q):
+    """Of a layer without bias that begins as the identity: y = x W^T."""
+    label = torch.tensor([0, 2, 8, 4, 3, 6, 1])
+    out.update({"weighted/weight": CLASS_WEIGHTS, "weighted/label": label})
+    for name, target, smoothing in (("plain", label, 0.0),
+                                    ("smoothed", label, 0.1),
+                                    ("shares", q.double(), 0.1)):
+        w = torch.eye(9, dtype=torch.float64, requires_grad=True)
+        loss = F.cross_entropy(x.double() @ w.T, target,
+                               CLASS_WEIGHTS.double(),
+                               label_smoothing=smoothing)
+        loss.backward()
+        out.update({"weighted/" + name: loss.detach().reshape(1),
+                    "weighted/" + name + "/dw": w.grad})
+
+
 def put_losses(out):
     x, q = torch.randn(7, 9) * 3, torch.rand(7, 9) ** 4
     q /= q.sum(1, keepdim=True)
@@ -248,6 +267,7 @@ def put_losses(out):
         loss.backward()
         out.update({"loss/" + name: loss.detach().reshape(1),
                     "loss/" + name + "/dx": logits.grad})
+    put_weighted(out, x, q)
 
 
 def main():

@@ -411,6 +411,8 @@ static bool resumed(bool with)
       opened(ddp_dataset_named(at("Data.toml"), "f", DDP_TRAIN, &small)))      \
     X(ddp_dataset_has_splits, !ddp_dataset_has_splits(at("f")))                \
     X(ddp_dataset_native_size, ddp_dataset_native_size(at("f")) == 0)          \
+    X(ddp_dataset_class_counts,                                                \
+      ddp_dataset_class_counts(folder, (int64_t[2]){0}) == 0)                  \
     X(ddp_dataset_set_classes,                                                 \
       ddp_dataset_set_classes(folder, 2, (const char *[]){"b", "a"}) == 0)     \
     X(ddp_chain_evaluate, read_all(folder))                                    \
@@ -622,6 +624,8 @@ static void test_calls(void)
     X(ddp_dataset_shape, !ddp_dataset_shape(NULL).c)                           \
     X(ddp_dataset_resize, NONE(ddp_dataset_resize(NULL)))                      \
     X(ddp_dataset_class_name, !ddp_dataset_class_name(NULL, 0))                \
+    X(ddp_dataset_class_counts,                                                \
+      NONE(ddp_dataset_class_counts(NULL, (int64_t[2]){0})))                   \
     X(ddp_dataset_set_classes,                                                 \
       NONE(ddp_dataset_set_classes(NULL, 1, (const char *[]){"a"})))           \
     X(ddp_dataset_describe, !*ddp_dataset_describe(NULL))                      \

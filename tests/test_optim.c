@@ -318,6 +318,74 @@ static void test_loss(const char *name, const struct ddp__loss *loss)
         0, 2e-7, "loss %s: its gradient", name);
 }
 
+/* ---- weights of classes ------------------------------------------------- */
+
+static int get_row(void *arg, int64_t i, uint64_t key, struct ddp_sample *s)
+{
+    const struct oracle_tensor *x = oracle_find(o, "loss/x");
+    size_t len = (size_t)x->dim[1];
+
+    (void)arg;
+    (void)key;
+    memcpy(s->x, x->data + (size_t)i * len, len * sizeof(float));
+    if (s->target)
+        memcpy(s->target, oracle_find(o, "loss/shares")->data + (size_t)i * len,
+               len * sizeof(float));
+    else
+        s->label = (int32_t)oracle_find(o, "weighted/label")->data[i];
+    return 0;
+}
+
+/* The whole way, from labels or shares to the gradient of a step of three
+ * sub-batches. */
+static void test_weighted(ddp_t *ddp, const char *name, bool shares,
+                          float smoothing)
+{
+    const struct oracle_tensor *x = oracle_find(o, "loss/x");
+    const struct oracle_tensor *weight = oracle_find(o, "weighted/weight");
+    const struct oracle_tensor *want = oracle_find(o, "weighted/%s", name);
+    int n = x->dim[0], len = x->dim[1];
+    ddp_dataset_t *d = ddp_dataset_callback(
+        &(struct ddp_source){.count = n,
+                             .shape = {1, 1, len},
+                             .type = DDP_F32,
+                             .classes = shares ? 0 : len,
+                             .target_len = shares ? len : 0,
+                             .get = get_row});
+    ddp_chain_t *c =
+        ddp_chain_new(ddp_dense_new(len, len,
+                                    &(struct ddp_dense_options){
+                                        DENSE_DEFAULTS, .no_bias = true}),
+                      DDP_END);
+    struct ddp_train_config cfg = {TRAIN_DEFAULTS,
+                                   .optimizer = ddp_sgd(0.1f),
+                                   .label_smoothing = smoothing,
+                                   .class_weights = weight->data,
+                                   .class_weight_count = len,
+                                   .batch = n,
+                                   .sub_batch = 3,
+                                   .lanes = 2};
+    float w[81] = {0}, dw[81] = {0};
+    struct ddp_metrics m = {0};
+    ddp_trainer_t *t;
+
+    for (int i = 0; i < len; i++)
+        w[i * len + i] = 1;
+    ddp_chain_set(c, "0.weight", w, 81);
+    t = ddp_trainer_new(ddp, c, d, &cfg);
+    if (ddp_trainer_gradients(t, &m) < 0 ||
+        ddp_trainer_get_gradient(t, "0.weight", dw, 81) < 0)
+        diag("%s", ddp_errmsg());
+    is_near(m.loss, (double)*want->data, 1e-6 * (double)*want->data,
+            "weights of classes, %s: the loss is PyTorch's", name);
+    is_near(
+        oracle_distance(dw, oracle_find(o, "weighted/%s/dw", name)->data, 81),
+        0, 1e-6, "weights of classes, %s: its gradient", name);
+    ddp_trainer_free(t);
+    ddp_chain_free(c);
+    ddp_dataset_free(d);
+}
+
 int main(void)
 {
     struct oracle *read;
@@ -343,6 +411,9 @@ int main(void)
             continue;
         }
         diag("%s", ddp_describe(ddp));
+        test_weighted(ddp, "plain", false, 0);
+        test_weighted(ddp, "smoothed", false, 0.1f);
+        test_weighted(ddp, "shares", true, 0.1f);
         for (size_t k = 0; k < sizeof(optimizers) / sizeof(optimizers[0]); k++)
             test_optimizer(ddp, d, (int)k);
         ddp_finish(ddp);

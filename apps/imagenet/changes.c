@@ -39,6 +39,7 @@ static const struct {
     {"clip-grad", "optimizer.clip_norm,optimizer.clip_value", "", false},
     {"clip-mode", "optimizer.clip_norm,optimizer.clip_value", "", false},
     {"label-smoothing", "label_smoothing", "", false},
+    {"class-weights", "class_weights", "", false},
     {"mixup", "mixup", "mix_prob,mix_switch_prob,mix_off_epoch", false},
     {"cutmix", "cutmix", "mix_prob,mix_switch_prob,mix_off_epoch", false},
     {"mixup-prob", "mix_prob", "", false},

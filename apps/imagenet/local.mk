@@ -20,6 +20,8 @@ bin_imagenet_SOURCES = \
     %D%/checkpoint.h \
     %D%/class_subset.c \
     %D%/class_subset.h \
+    %D%/class_weights.c \
+    %D%/class_weights.h \
     %D%/classes.c \
     %D%/classes.h \
     %D%/convert.c \

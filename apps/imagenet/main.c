@@ -66,6 +66,7 @@ static const struct app_word option_of[] = {
     {"weight_decay", "--weight-decay"},
     {"ema_decay", "--model-ema-decay"},
     {"label_smoothing", "--label-smoothing"},
+    {"class_weights", "--class-weights"},
     {"target_threshold", "--bce-target-thresh"},
     {"mixup", "--mixup"},
     {"cutmix", "--cutmix"},

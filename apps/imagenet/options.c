@@ -413,6 +413,9 @@ static const struct opt_group optimizer = {
         NUM("label-smoothing", smoothing, "0", 0, 0.999,
             "fraction of the target spread over all classes",
             .alias = "smoothing"),
+        TEXT("class-weights", class_weights, "FILE", NULL,
+             "weight of each class in the loss: a file of a number for each, "
+             "or balanced: the fewer images a class has, the more they count"),
         NUM("mixup", mixup, "0", 0, 1000,
             "mix pairs of images, with shares from a Beta distribution of this "
             "alpha; 0 does not",

@@ -117,6 +117,7 @@ static int check_effects(const struct opts *o, const struct settings *s)
         {"mixup-off-epoch", mixes, "there is no --mixup, --cutmix"},
         {"mixup-switch-prob", s->mixup > 0 && s->cutmix > 0,
          "only with --mixup and --cutmix"},
+        {"class-weights", !s->bce_loss, "--bce-loss has none"},
         {"bce-target-thresh", s->bce_loss, "there is no --bce-loss"},
         {"warmup-lr", warm, "there are no --warmup-epochs"},
         {"lr-warmup-decay", warm, "there are no --warmup-epochs"},

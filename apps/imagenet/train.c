@@ -19,6 +19,7 @@
 #include "board_network.h"
 #include "checkpoint.h"
 #include "class_subset.h"
+#include "class_weights.h"
 #include "find_lr.h"
 #include "image_cache.h"
 #include "names.h"
@@ -389,6 +390,17 @@ static int configure_groups(struct run *r, struct ddp_train_config *cfg)
     return rc;
 }
 
+static int configure_class_weights(struct run *r, struct ddp_train_config *cfg)
+{
+    const char *given = r->set->class_weights;
+    int rc =
+        given ? class_weights_make(given, r->data, &r->class_weights) : OPTS_GO;
+
+    cfg->class_weights = r->class_weights;
+    cfg->class_weight_count = given ? ddp_dataset_classes(r->data) : 0;
+    return rc;
+}
+
 /* With the weights that it begins with, and how it is trained. */
 static int make_network(struct run *r, struct ddp_train_config *cfg)
 {
@@ -400,7 +412,8 @@ static int make_network(struct run *r, struct ddp_train_config *cfg)
         return rc;
     if ((rc = weights_settings_add(r->opts, r->chain, r->data)) < 0)
         return app_fail(rc);
-    return configure_groups(r, cfg);
+    rc = configure_groups(r, cfg);
+    return rc == OPTS_GO ? configure_class_weights(r, cfg) : rc;
 }
 
 static int find_rate(struct run *r)
@@ -604,6 +617,7 @@ int train_run(struct opts *o, struct settings *s)
     ddp_chain_free(r.chain);
     ddp_finish(r.ddp);
     groups_free(&r.groups);
+    free(r.class_weights);
     free(r.trace);
     free(r.ckpt);
     return rc;

@@ -36,6 +36,7 @@ struct run {
     struct ddp_metrics ema;    /* of the averages, if there are some */
     int64_t ema_evaluated;
     struct groups groups;
+    float *class_weights;
     char *ckpt;            /* folder of checkpoints */
     char *trace;           /* file; NULL: none */
     int64_t ckpt_failures; /* reported ones */

@@ -339,6 +339,22 @@ static json_t *add_groups(json_t *settings, const struct ddp_train_config *c)
     return NULL;
 }
 
+static json_t *add_class_weights(json_t *settings,
+                                 const struct ddp_train_config *c)
+{
+    json_t *all = c->class_weight_count ? json_array() : NULL;
+    int rc = 0;
+
+    for (int i = 0; i < c->class_weight_count; i++)
+        rc |=
+            json_array_append_new(all, json_real((double)c->class_weights[i]));
+    if (settings && rc == 0 &&
+        (!all || json_object_set_new(settings, "class_weights", all) == 0))
+        return settings;
+    json_decref(settings);
+    return NULL;
+}
+
 static json_t *add_wire(json_t *settings, enum ddp_dtype wire)
 {
     if (settings && wire != DDP_F32 &&
@@ -382,6 +398,7 @@ static json_t *settings_json(const struct ddp__settings *s)
         "drop_last", c->drop_last);
     all = add_flag(all, "ema_warmup", c->ema_decay > 0 && c->ema_warmup);
     all = add_groups(add_mix(add_loss(all, c), c), c);
+    all = add_class_weights(all, c);
     return add_eval_data(add_wire(all, c->wire), c->eval_data);
 }
 

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "data/dataset.h"
+#include "data/subset.h"
 
 static bool same_classes(const ddp_dataset_t *d, int n, const char *const *name)
 {
@@ -123,5 +124,28 @@ int ddp_dataset_set_classes(ddp_dataset_t *d, int n, const char *const *name)
     free(d->class_name);
     d->class_name = copy;
     d->classes = n;
+    return 0;
+}
+
+/* ---- counts ------------------------------------------------------------- */
+
+int ddp_dataset_class_counts(const ddp_dataset_t *d, int64_t *count)
+{
+    if (!d || !count)
+        return ddp__fail_null(!d ? "d" : "count");
+    if (!d->classes || !d->ops->label)
+        return ddp__fail(DDP_EINVAL,
+                         "the samples of each class cannot be counted: the "
+                         "data %s",
+                         d->classes ? "do not tell classes without reading "
+                                      "samples"
+                                    : "have no classes");
+    memset(count, 0, (size_t)d->classes * sizeof(*count));
+    for (int64_t i = 0; i < d->count; i++) {
+        int32_t label = ddp__dataset_label(d, i);
+
+        if (label >= 0 && label < d->classes)
+            count[label]++;
+    }
     return 0;
 }

@@ -298,6 +298,20 @@ int ddp__eval_run(struct ddp__eval *e, const struct ddp__ema *averages,
     return rc;
 }
 
+/* Classes are evaluated by their cross entropy alone, as in timm: without
+ * smoothing and weights, whatever the loss of the training. */
+static struct ddp_train_config evaluated(const struct ddp_train_config *c,
+                                         const ddp_dataset_t *data)
+{
+    struct ddp_train_config own = *c;
+
+    if (data->classes && ddp__loss_info(c->loss)->target == DDP__TARGET_CLASS) {
+        own.loss = DDP_LOGIT_CROSS_ENTROPY;
+        own.label_smoothing = 0;
+    }
+    return own;
+}
+
 static int evaluate_chain(ddp_trainer_t *t, ddp_dataset_t *data,
                           const struct ddp__ema *averages,
                           struct ddp_metrics *m)
@@ -307,10 +321,12 @@ static int evaluate_chain(ddp_trainer_t *t, ddp_dataset_t *data,
     if (rc < 0 || !data)
         return rc < 0 ? rc : ddp__fail_null("data");
     if (!t->eval || t->eval_data != data) {
+        struct ddp_train_config c = evaluated(&t->cfg, data);
+
         ddp__eval_free(t->eval);
         t->eval = NULL;
         t->eval_data = data;
-        if ((rc = ddp__eval_new(&t->eval, t->ddp, t->chain, data, &t->cfg, NULL,
+        if ((rc = ddp__eval_new(&t->eval, t->ddp, t->chain, data, &c, NULL,
                                 NULL)) < 0)
             return rc;
     }

@@ -126,6 +126,30 @@ static void put_label(const struct ddp__loader *l, const struct ddp__task *t,
             share[(size_t)i * (size_t)len + (size_t)k] = k == label;
 }
 
+/* What a sample of a class counts; 1 where samples are mixed and have none. */
+static float weight_of(const struct ddp__loader *l, int32_t label)
+{
+    if (!l->class_weight || ddp__mix_used(&l->mix) || label < 0 ||
+        label >= l->data->classes)
+        return 1;
+    return l->class_weight[label];
+}
+
+/* Smooth the shares of each class, and give them their weights: the loss of the
+ * product is the weighted one. */
+static void weigh_shares(const struct ddp__loader *l, const struct ddp__task *t)
+{
+    int len = t->call->buf[DDP__FILL_TARGET].shape.c;
+    float *share = t->data[DDP__FILL_TARGET];
+    float own = 1 - l->smoothing, rest = l->smoothing / (float)len;
+
+    if (!l->class_weight || t->call->buf[DDP__FILL_TARGET].type != DDP_F32)
+        return;
+    for (int i = 0; i < t->n; i++, share += len)
+        for (int k = 0; k < len; k++)
+            share[k] = l->class_weight[k] * (own * share[k] + rest);
+}
+
 static int fill_one(struct ddp__loader *l, const struct ddp__task *t,
                     const struct ddp__order *o, int64_t pos, int i)
 {
@@ -145,8 +169,9 @@ static int fill_one(struct ddp__loader *l, const struct ddp__task *t,
     put_label(l, t, i, s.label);
     ((int64_t *)t->data[DDP__FILL_IDS])[i] =
         ddp__dataset_index(l->data, o, pos);
-    weight[i] = s.weight;
-    weight[t->call->cap] += s.norm < 0 ? s.weight : s.norm;
+    weight[i] = s.weight * (l->shares ? 1 : weight_of(l, s.label));
+    weight[t->call->cap] +=
+        (s.norm < 0 ? s.weight : s.norm) * weight_of(l, s.label);
     return 0;
 }
 
@@ -212,5 +237,6 @@ int ddp__loader_fill(const struct ddp__task *t, void *arg)
         if ((rc = fill_one(l, t, &o, pos + i, i)) < 0)
             return rc;
     mix_samples(l, t, o.epoch, step % l->steps * l->subs + sub);
+    weigh_shares(l, t);
     return 0;
 }

@@ -20,6 +20,8 @@ struct ddp__loader {
     bool replace; /* replace bad samples; else they are left out */
     bool shares;  /* targets are the share of each class, and not a class */
     struct ddp__mix mix;
+    const float *class_weight;  /* by class; not owned; NULL: all are 1 */
+    float smoothing;            /* of shares that have such weights */
     int64_t end;                /* steps that there will be */
     int64_t bad;                /* that were left out; atomic */
     struct ddp__status *status; /* of the process; not owned; or NULL */

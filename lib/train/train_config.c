@@ -295,6 +295,32 @@ static int check_config(const ddp_t *ddp, const struct ddp_train_config *c)
     return 0;
 }
 
+static int check_class_weights(const struct ddp_train_config *c,
+                               const ddp_dataset_t *d)
+{
+    int outputs = d->classes ? d->classes : d->target_len;
+
+    if (!c->class_weight_count && !c->class_weights)
+        return 0;
+    if (!c->class_weights || c->class_weight_count != outputs)
+        return ddp__fail(DDP_EINVAL,
+                         "class_weights: %d weights, expected %d, one for each "
+                         "class",
+                         c->class_weights ? c->class_weight_count : 0, outputs);
+    if (c->loss != DDP_LOGIT_CROSS_ENTROPY)
+        return ddp__fail(DDP_EINVAL,
+                         "class_weights are only for cross "
+                         "entropy, not for loss %s",
+                         ddp__loss_info(c->loss)->name);
+    for (int i = 0; i < outputs; i++)
+        if (!(c->class_weights[i] >= 0 && isfinite(c->class_weights[i])))
+            return ddp__fail(DDP_EINVAL,
+                             "class_weights: %g for class %d, expected 0 or "
+                             "more",
+                             (double)c->class_weights[i], i);
+    return 0;
+}
+
 static int64_t quotient_up(int64_t a, int64_t b)
 {
     return (a + b - 1) / b;
@@ -329,7 +355,8 @@ int ddp_train_config_resolve(struct ddp_train_config *c, const ddp_t *ddp,
         return ddp__fail_null(!ddp ? "ddp" : !data ? "data" : "configuration");
     if ((rc = ddp__options_copy(&own, sizeof(own), c, "ddp_train_config")) <
             0 ||
-        (rc = check_config(ddp, &own)) < 0)
+        (rc = check_config(ddp, &own)) < 0 ||
+        (rc = check_class_weights(&own, data)) < 0)
         return rc;
     own.own_data &= ddp_rank_count(ddp) > 1;
     resolve_config(&own, data);

@@ -61,7 +61,8 @@ struct ddp__engine_spec ddp__engine_spec(const struct ddp_train_config *c,
                   .target_len = d->target_len,
                   .shares = l->shares,
                   .loss = {.kind = c->loss,
-                           .smoothing = c->label_smoothing,
+                           .smoothing =
+                               l->class_weight ? 0 : c->label_smoothing,
                            .fn = c->loss_fn,
                            .arg = c->loss_arg,
                            .threshold = c->target_threshold,
@@ -110,7 +111,11 @@ static int configure(struct ddp_trainer *t, ddp_dataset_t *data,
     t->loader.mix =
         (struct ddp__mix){t->cfg.mixup, t->cfg.cutmix, t->cfg.mix_prob,
                           t->cfg.mix_switch_prob, t->cfg.mix_off_epoch};
-    t->loader.shares = ddp__mix_used(&t->loader.mix) && data->classes > 0;
+    t->loader.class_weight = t->cfg.class_weights;
+    t->loader.smoothing = t->cfg.label_smoothing;
+    t->loader.shares = data->classes > 0 &&
+                       (ddp__mix_used(&t->loader.mix) ||
+                        (t->loader.class_weight && t->loader.smoothing > 0));
     t->loader.status = &t->ddp->status;
     t->step_samples = t->cfg.batch;
     return 0;
