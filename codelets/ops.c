@@ -59,6 +59,10 @@ SAME(BN_FWD, BN_BWD, X);
 SAME(BN_FWD, BN_EVAL, X);
 SAME(BN_FWD, BN_EVAL, W);
 SAME(BN_FWD, BN_EVAL, Y);
+_Static_assert((int)DDP__BN_EVAL_BWD_DY == (int)DDP__BN_EVAL_X &&
+                   (int)DDP__BN_EVAL_BWD_W == (int)DDP__BN_EVAL_W &&
+                   (int)DDP__BN_EVAL_BWD_DX == (int)DDP__BN_EVAL_Y,
+               "BN_EVAL_BWD has dy and dx where BN_EVAL has x and y");
 SAME(MAX_POOL_FWD, MEAN_POOL_FWD, X);
 SAME(MAX_POOL_FWD, MEAN_POOL_FWD, Y);
 SAME(MERGE, MERGE_STATS, DST);

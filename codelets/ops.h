@@ -58,6 +58,9 @@
 #define DDP__BN_EVAL_OPERANDS(O, op)                                           \
     O(op, X, ACT, READ) O(op, W, PARAM, READ) O(op, Y, ACT, WRITE)             \
     O(op, R, ACT, READ | OPTIONAL)
+/* dx = dy scale / sqrt(var + eps), of BN_EVAL without act and r */
+#define DDP__BN_EVAL_BWD_OPERANDS(O, op)                                       \
+    O(op, DY, ACT, READ) O(op, W, PARAM, READ) O(op, DX, ACT, WRITE)
 /* slope is the mask if there is one, else y */
 #define DDP__BN_BWD_OPERANDS(O, op)                                            \
     O(op, X, ACT, READ) O(op, SLOPE, SLOPE, READ) O(op, DY, ACT, READ)             \
@@ -175,6 +178,7 @@ enum ddp__host {
     X(DENSE_BWD_W, dense_bwd_w, DDP__IS_DENSE | DDP__IS_BWD_W)                 \
     X(BN_FWD, bn_fwd, 0)                                                       \
     X(BN_EVAL, bn_eval, 0)                                                     \
+    X(BN_EVAL_BWD, bn_eval_bwd, 0)                                             \
     X(BN_BWD, bn_bwd, 0)                                                       \
     X(ACT_FWD, act_fwd, 0)                                                     \
     X(ACT_BWD, act_bwd, 0)                                                     \

@@ -1517,7 +1517,7 @@ struct ddp_train_config {
      * parameters keep their values: their gradients are not computed where a
      * whole layer is frozen, nor those of what only frozen layers need.  Batch
      * norm all of whose parameters are frozen uses its running statistics, as
-     * in evaluation, and these stay; layers before it must be frozen too.
+     * in evaluation, and these stay.
      * Not copied: both must outlive the trainer. */
     const struct ddp_param_group *groups;
     int group_count;

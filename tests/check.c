@@ -65,6 +65,7 @@ const struct check_kind check_kinds[] = {
                   {ROLE_X, ROLE_W, ROLE_R},
                   ROLE_Y},
     [CHECK_BN_EVAL] = {"bn eval", {DDP__OP_BN_EVAL}, 1},
+    [CHECK_BN_EVAL_BWD] = {"bn eval bwd", {DDP__OP_BN_EVAL_BWD}, 1},
     [CHECK_ACT] =
         {"act", {DDP__OP_ACT_FWD, DDP__OP_ACT_BWD}, 2, {ROLE_X}, ROLE_Y},
     [CHECK_ADD] = {"add", {DDP__OP_ADD}, 1},
@@ -470,7 +471,8 @@ static double draw_stat(struct check *k, size_t i)
 /* Element i of the tensor of that role. */
 static double draw_element(struct check *k, enum check_role role, size_t i)
 {
-    bool norm = k->row.family == CHECK_BN || k->row.family == CHECK_BN_EVAL;
+    bool norm = k->row.family == CHECK_BN || k->row.family == CHECK_BN_EVAL ||
+                k->row.family == CHECK_BN_EVAL_BWD;
 
     switch (role) {
     case ROLE_X:

@@ -18,6 +18,7 @@ enum check_family {
     CHECK_DENSE,
     CHECK_BN,
     CHECK_BN_EVAL,
+    CHECK_BN_EVAL_BWD,
     CHECK_ACT,
     CHECK_ADD,
     CHECK_ACC,

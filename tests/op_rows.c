@@ -231,6 +231,12 @@ const struct check_row op_rows[] = {
      .call.bn = {1e-3f, DDP_RELU, true}},
     {CHECK_BN_EVAL, "with a residual and relu6", OF(3, 3), .x = {3, 4, 5},
      .call.bn = {1e-3f, DDP_RELU6, true}},
+    {CHECK_BN_EVAL_BWD, "4 channels", OF(2, 3), .x = {5, 3, 4},
+     .call.bn = {.eps = 1e-5f}},
+    {CHECK_BN_EVAL_BWD, "40 channels", OF(1, 3), .x = {3, 4, 40},
+     .call.bn = {.eps = 1e-3f}},
+    {CHECK_BN_EVAL_BWD, "2.6 MB", OF(3, 3), .x = LARGE,
+     .call.bn = {.eps = 1e-3f}},
 
     /* ---- convolutions with a batch norm --------------------------------- */
     {CHECK_CONV_NORM, "3x3", OF(2, 3), .x = {5, 7, 4}, .y = {0, 0, 6},

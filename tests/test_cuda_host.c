@@ -125,6 +125,7 @@ static const struct ddp__backend cuda_host = {
             [DDP__OP_INPUT_F32] = ddp__cuda_input_f32,
             [DDP__OP_BN_FWD] = ddp__cuda_bn_kernels_fwd,
             [DDP__OP_BN_EVAL] = ddp__cuda_bn_kernels_eval,
+            [DDP__OP_BN_EVAL_BWD] = ddp__cuda_bn_eval_bwd,
             [DDP__OP_BN_BWD] = ddp__cuda_bn_kernels_bwd,
             [DDP__OP_ACT_FWD] = ddp__cuda_act_fwd,
             [DDP__OP_ACT_BWD] = ddp__cuda_act_bwd,

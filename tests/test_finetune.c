@@ -65,13 +65,18 @@ static ddp_chain_t *front(void)
                          named("act", ddp_relu_new()), DDP_END);
 }
 
-static void add_back(ddp_chain_t *c)
+static void add_layers(ddp_chain_t *c, ddp_layer_t *norm)
 {
     ddp_chain_add(c, named("conv2", ddp_conv_new(4, 3, 3, NULL)));
-    ddp_chain_add(c, named("bn2", ddp_batch_norm_new(3, NULL)));
+    ddp_chain_add(c, named("bn2", norm));
     ddp_chain_add(c, named("relu", ddp_relu_new()));
     ddp_chain_add(c, named("flat", ddp_flatten_new()));
     ddp_chain_add(c, named("fc", ddp_dense_new(12, CLASSES, NULL)));
+}
+
+static void add_back(ddp_chain_t *c)
+{
+    add_layers(c, ddp_batch_norm_new(3, NULL));
 }
 
 static ddp_chain_t *whole(void)
@@ -205,6 +210,52 @@ static void test_frozen(void)
     ddp_chain_free(all);
 }
 
+/* A frozen norm is y = a x + b, as is a convolution of one pixel and one
+ * channel: the network with that in its place trains the same way. */
+static void test_frozen_norm(void)
+{
+    const float scale[] = {0.5f, 2, -1}, shift[] = {0.25f, 0, 0.5f};
+    const float mean[] = {0.5f, -1, 0}, var[] = {0.25f, 1, 4};
+    const struct ddp_param_group frozen[] = {{"bn2", 0, -1}};
+    struct ddp_train_config cfg = config();
+    ddp_chain_t *norm = whole(), *like = front();
+    ddp_dataset_t *d = images();
+    float a[3], b[3], now[3];
+
+    add_layers(like, ddp_conv_new(3, 3, 1,
+                                  &(struct ddp_conv_options){CONV_DEFAULTS,
+                                                             .groups = 3}));
+    ddp_chain_init(norm, 5);
+    copy_values(like, norm);
+    for (int i = 0; i < 3; i++) {
+        a[i] = scale[i] / sqrtf(var[i] + 1e-5f);
+        b[i] = shift[i] - mean[i] * a[i];
+    }
+    ddp_chain_set(norm, "bn2.weight", scale, 3);
+    ddp_chain_set(norm, "bn2.bias", shift, 3);
+    ddp_chain_set(norm, "bn2.running_mean", mean, 3);
+    ddp_chain_set(norm, "bn2.running_var", var, 3);
+    ddp_chain_set(like, "bn2.weight", a, 3);
+    ddp_chain_set(like, "bn2.bias", b, 3);
+    cfg.keep_weights = true;
+    cfg.groups = frozen;
+    cfg.group_count = 1;
+    train(norm, d, &cfg);
+    train(like, d, &cfg);
+    values(norm, "bn2.running_mean", now);
+    ok(memcmp(now, mean, sizeof(mean)) == 0, "a frozen norm's mean stays");
+    values(norm, "bn2.weight", now);
+    ok(memcmp(now, scale, sizeof(scale)) == 0, "and its scale");
+    /* f32 in another order, STEPS times. */
+    is_near(distance(norm, like, "conv1.weight"), 0, 1e-5,
+            "layers before it train as before a linear layer");
+    is_near(distance(norm, like, "conv2.weight"), 0, 1e-5, "the last of them");
+    is_near(distance(norm, like, "fc.weight"), 0, 1e-5, "and those after it");
+    ddp_dataset_free(d);
+    ddp_chain_free(like);
+    ddp_chain_free(norm);
+}
+
 /* ---- rates and decays --------------------------------------------------- */
 
 /* One step of SGD: w - lr (g + decay w), in f32. */
@@ -314,8 +365,6 @@ static void test_errors(void)
     refuse((const struct ddp_param_group[]){{"layer9", 0, -1}}, 1,
            "matches 'layer9'");
     refuse((const struct ddp_param_group[]){{"*", 0, -1}}, 1, "all layers");
-    refuse((const struct ddp_param_group[]){{"bn2", 0, -1}}, 1,
-           "batch norm bn2 is frozen");
     refuse((const struct ddp_param_group[]){{"fc", -1, -1}}, 1, "lr -1");
     refuse((const struct ddp_param_group[]){{NULL, 1, -1}}, 1, "matches NULL");
     refuse(NULL, 1, "groups is NULL");
@@ -497,6 +546,7 @@ int main(void)
     if (!(ddp = ddp_init(NULL)))
         bail_out("%s", ddp_errmsg());
     test_frozen();
+    test_frozen_norm();
     test_rates();
     test_layers();
     test_errors();

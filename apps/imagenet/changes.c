@@ -49,6 +49,7 @@ static const struct {
     {"model-ema-decay", "ema_decay", "", false},
     {"freeze", "groups", "", false},
     {"freeze-to", "groups", "", false},
+    {"freeze-bn", "groups", "", false},
     {"head-only", "groups", "", false},
     {"group-lr", "groups", "", false},
     {"group-weight-decay", "groups", "", false},

@@ -64,6 +64,16 @@ static void freeze_patterns(struct groups *g, const char *list)
     }
 }
 
+/* All layers with running statistics. */
+static void freeze_norms(struct groups *g, const ddp_chain_t *c)
+{
+    struct ddp_param_info p;
+
+    for (int i = 0; ddp_chain_param(c, i, &p) == 0; i++)
+        if (p.role == DDP_RUNNING)
+            add(g, p.name, layer_len(p.name), 0, USUAL);
+}
+
 /* All parameters before number n, layer by layer. */
 static void freeze_before(struct groups *g, const ddp_chain_t *c, int n)
 {
@@ -172,6 +182,8 @@ int groups_make(const struct opts *o, const struct settings *s,
         rc = add_values(o, g, "group-lr", s->group_lr, true);
     if (s->freeze)
         freeze_patterns(g, s->freeze);
+    if (s->freeze_bn)
+        freeze_norms(g, c);
     if (s->head_only)
         freeze_body(g, c);
     if (s->freeze_to && rc == OPTS_GO)

@@ -309,6 +309,7 @@ static const struct opt_group tuning = {
              "is frozen keeps its statistics too"),
         TEXT("freeze-to", freeze_to, "LAYER", NULL,
              "the same for all layers up to this one"),
+        FLAG("freeze-bn", freeze_bn, "the same for all batch norms"),
         FLAG("head-only", head_only, "the same for all but the last layer"),
         TEXT("group-lr", group_lr, "PATTERN=X,...", NULL,
              "what the learning rate of parameters or layers is multiplied by: "

@@ -47,7 +47,7 @@ struct settings {
     bool warmup_prefix;
     char *freeze, *freeze_to, *group_lr, *group_decay, *class_weights;
     double norm_decay, bias_decay, layer_decay;
-    bool head_only, ema_warmup;
+    bool head_only, freeze_bn, ema_warmup;
     int64_t eval_steps, patience;
     bool decay_all, drop_last, shard_optimizer, bce_loss;
     /* output */

@@ -114,6 +114,7 @@ const struct ddp__backend ddp__cpu = {
 #endif
             [DDP__OP_BN_FWD] = ddp__cpu_bn_fwd,
             [DDP__OP_BN_EVAL] = ddp__cpu_bn_eval,
+            [DDP__OP_BN_EVAL_BWD] = ddp__cpu_bn_eval_bwd,
             [DDP__OP_BN_BWD] = ddp__cpu_bn_bwd,
             [DDP__OP_ACT_FWD] = ddp__cpu_act_fwd,
             [DDP__OP_ACT_BWD] = ddp__cpu_act_bwd,

@@ -239,9 +239,16 @@ static float factor(const struct ddp__call *c, float scale, float *stat,
     return scale * *stat;
 }
 
-/* stat: mean and variance to normalise with; measured first when `train`. */
+/* Which of the operations this is. */
+enum pass {
+    MEASURE, /* the statistics, then normalise */
+    GIVEN,   /* the statistics are */
+    SCALE    /* by the factor alone: mean and shift are 0 */
+};
+
+/* stat: mean and variance to normalise with. */
 static int run_bn(const struct ddp__task *t, float *stat, const void *res,
-                  bool train)
+                  enum pass pass)
 {
     struct ddp__rows r = ddp__bn_rows(t, DDP__BN_FWD_X);
     size_t w = r.width, c = r.c;
@@ -254,13 +261,13 @@ static int run_bn(const struct ddp__task *t, float *stat, const void *res,
 
     if (!scratch)
         return DDP_ENOMEM;
-    if (train)
+    if (pass == MEASURE)
         measure_channels(t->data[DDP__BN_FWD_X], &r, par,
                          (double *)(void *)(scratch + tmp), stat, stat + c);
     for (size_t i = 0; i < c; i++) {
-        par[i] = stat[i];
-        par[w + i] = factor(t->call, scale[i], &stat[c + i], train);
-        par[2 * w + i] = shift[i];
+        par[i] = pass == SCALE ? 0 : stat[i];
+        par[w + i] = factor(t->call, scale[i], &stat[c + i], pass == MEASURE);
+        par[2 * w + i] = pass == SCALE ? 0 : shift[i];
     }
     for (int i = 0; i < 3; i++)
         ddp__bn_repeat(&r, par + (size_t)i * w);
@@ -271,7 +278,8 @@ static int run_bn(const struct ddp__task *t, float *stat, const void *res,
 
 int ddp__cpu_bn_fwd(const struct ddp__task *t)
 {
-    return run_bn(t, t->data[DDP__BN_FWD_STAT], t->data[DDP__BN_FWD_R], true);
+    return run_bn(t, t->data[DDP__BN_FWD_STAT], t->data[DDP__BN_FWD_R],
+                  MEASURE);
 }
 
 /* The running statistics are in w. */
@@ -280,5 +288,13 @@ int ddp__cpu_bn_eval(const struct ddp__task *t)
     float *w = t->data[DDP__BN_EVAL_W];
 
     return run_bn(t, w + 2 * (size_t)t->call->buf[DDP__BN_EVAL_X].shape.c,
-                  t->data[DDP__BN_EVAL_R], false);
+                  t->data[DDP__BN_EVAL_R], GIVEN);
+}
+
+int ddp__cpu_bn_eval_bwd(const struct ddp__task *t)
+{
+    float *w = t->data[DDP__BN_EVAL_BWD_W];
+
+    return run_bn(t, w + 2 * (size_t)t->call->buf[DDP__BN_EVAL_BWD_DY].shape.c,
+                  NULL, SCALE);
 }

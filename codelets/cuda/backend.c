@@ -151,6 +151,7 @@ struct ddp__backend ddp__cuda = {
             [DDP__OP_DENSE_BWD_W] = ddp__cuda_dense_bwd_w,
             [DDP__OP_BN_FWD] = ddp__cuda_bn_fwd,
             [DDP__OP_BN_EVAL] = ddp__cuda_bn_eval,
+            [DDP__OP_BN_EVAL_BWD] = ddp__cuda_bn_eval_bwd,
             [DDP__OP_BN_BWD] = ddp__cuda_bn_bwd,
             [DDP__OP_ACT_FWD] = ddp__cuda_act_fwd,
             [DDP__OP_ACT_BWD] = ddp__cuda_act_bwd,

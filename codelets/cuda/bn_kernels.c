@@ -79,6 +79,25 @@ int ddp__cuda_bn_kernels_eval(const struct ddp__task *t)
     return launch_normalise(t, &p, DDP__BN_EVAL_R, &place);
 }
 
+/* An activation goes before, and there is no residual. */
+int ddp__cuda_bn_eval_bwd(const struct ddp__task *t)
+{
+    bool aligned = DDP__ALIGNED(t, DDP__BN_EVAL_BWD_DY, DDP__BN_EVAL_BWD_DX,
+                                DDP__BN_EVAL_BWD_DX);
+    struct ddp__k_bn p =
+        bn_arguments(t, DDP__BN_EVAL_BWD_DY, DDP__BN_EVAL_BWD_W, aligned);
+    struct ddp__cuda_place place;
+    int rc;
+
+    if ((rc = ddp__cuda_place(&place)) < 0)
+        return rc;
+    p.mean = p.w + 2 * (size_t)p.k.c;
+    p.scales = true;
+    p.y = t->data[DDP__BN_EVAL_BWD_DX];
+    p.blocks = ddp__columns_blocks(&p.k);
+    return DDP__LAUNCH(&place, bn_normalise, &p);
+}
+
 /* Three kernels on one set of arguments: sums of chunks of rows, then the
  * sums and gradients of each channel, then dx of each element.  Only the
  * number of blocks changes between them. */

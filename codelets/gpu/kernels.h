@@ -220,6 +220,7 @@ struct ddp__k_bn {
     const float *mean; /* mean[c], var[c]: what to normalise by */
     float *stat;       /* the same, of this sub-batch */
     bool inverse;      /* there 1 / sqrt(var + eps) takes the place of var */
+    bool scales;       /* bn_normalise: mean and shift are 0 */
     float *part;       /* partial results of chunks: two values of a channel */
     float *sum;        /* sum of dz [c], of dz xhat [c] */
     float *g;

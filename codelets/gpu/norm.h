@@ -231,8 +231,11 @@ DDP__DEVICE void ddp__k_normalise_lane(const struct ddp__k_bn *p,
     ddp__k_of_channels(p->w, &l, scale);
     ddp__k_of_channels(p->w + p->k.c, &l, shift);
     ddp__k_inverse(p, &l, factor);
-    for (int j = 0; j < DDP__WIDTH; j++)
+    for (int j = 0; j < DDP__WIDTH; j++) {
         factor[j] *= scale[j];
+        if (p->scales)
+            mean[j] = shift[j] = 0;
+    }
     for (; l.row < l.end; l.row += l.step) {
         size_t at = ddp__k_lane_at(&p->k, &l);
 

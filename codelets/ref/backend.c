@@ -33,6 +33,7 @@ const struct ddp__backend ddp__ref = {
             [DDP__OP_DENSE_BWD_W] = ddp__ref_dense_bwd_w,
             [DDP__OP_BN_FWD] = ddp__ref_bn_fwd,
             [DDP__OP_BN_EVAL] = ddp__ref_bn_eval,
+            [DDP__OP_BN_EVAL_BWD] = ddp__ref_bn_eval_bwd,
             [DDP__OP_BN_BWD] = ddp__ref_bn_bwd,
             [DDP__OP_ACT_FWD] = ddp__ref_act_fwd,
             [DDP__OP_ACT_BWD] = ddp__ref_act_bwd,

@@ -102,6 +102,23 @@ int ddp__ref_bn_eval(const struct ddp__task *t)
     return 0;
 }
 
+int ddp__ref_bn_eval_bwd(const struct ddp__task *t)
+{
+    struct ddp__ref_buf dy = ddp__ref_buf(t, DDP__BN_EVAL_BWD_DY);
+    struct ddp__ref_buf dx = ddp__ref_buf(t, DDP__BN_EVAL_BWD_DX);
+    size_t channels = (size_t)dy.c;
+    const float *w = t->data[DDP__BN_EVAL_BWD_W];
+
+    for (size_t i = 0; i < pixels(t, &dy) * channels; i++) {
+        size_t c = i % channels;
+
+        ddp__ref_write(&dx, i,
+                       ddp__ref_read(&dy, i) * w[c] /
+                           sqrt((double)w[3 * channels + c] + t->call->bn.eps));
+    }
+    return 0;
+}
+
 /* What backward knows of a channel. */
 struct channel {
     size_t c, channels, m;

@@ -43,19 +43,6 @@ static int params(const ddp_layer_t *l, struct ddp_param p[DDP_MAX_PARAMS])
     return 4;
 }
 
-/* Without its gradient: layers before a frozen one are frozen too. */
-static ddp_value_t *forward_frozen(ddp_graph_t *g, ddp_value_t *y)
-{
-    if (y && y->needs_gradient) {
-        g->rc = ddp__fail(DDP_EINVAL,
-                          "batch norm %s is frozen, but layers before it are "
-                          "trained: freeze these too, or leave it trained",
-                          g->path);
-        return NULL;
-    }
-    return y;
-}
-
 static ddp_value_t *forward_inference(struct batch_norm *b, ddp_graph_t *g,
                                       struct ddp_record r)
 {
@@ -105,10 +92,8 @@ static ddp_value_t *forward(ddp_layer_t *l, ddp_graph_t *g, ddp_value_t *x)
                            .act = ddp__take_act(g)};
     struct ddp__call call = {.op = DDP__OP_BN_FWD};
 
-    if (!ddp_graph_training(g))
+    if (!ddp_graph_training(g) || !ddp__graph_trains(g, l))
         return forward_inference(b, g, r);
-    if (!ddp__graph_trains(g, l))
-        return forward_frozen(g, forward_inference(b, g, r));
     if (check_values(g, x->shape) < 0)
         return NULL;
     r.saved = ddp__value_vector(g, 2 * b->channels, DDP_F32);
@@ -126,6 +111,25 @@ static ddp_value_t *forward(ddp_layer_t *l, ddp_graph_t *g, ddp_value_t *x)
     return ddp_graph_record(g, &r);
 }
 
+/* Of a frozen one, whose statistics do not depend on x. */
+static ddp_value_t *backward_frozen(struct batch_norm *b, ddp_graph_t *g,
+                                    const struct ddp_record *r, ddp_value_t *dy)
+{
+    struct ddp__call call = {.op = DDP__OP_BN_EVAL_BWD, .bn = {.eps = b->eps}};
+    ddp_value_t *dz = ddp__act_backward(g, r->act, r->y, dy), *dx;
+
+    if (r->residual)
+        r->residual->grad = dz;
+    if (!r->x->needs_gradient || g->rc < 0)
+        return NULL;
+    dx = ddp__value_like(g, r->x->shape);
+    ddp__emit(g, &call,
+              DDP__VALUES([DDP__BN_EVAL_BWD_DY] = dz,
+                          [DDP__BN_EVAL_BWD_W] = ddp_graph_param(g, &b->layer),
+                          [DDP__BN_EVAL_BWD_DX] = dx));
+    return dx;
+}
+
 /* One operation computes the gradients of x, of the parameters and of the
  * residual, and passes the statistics on to the running ones. */
 static ddp_value_t *backward(ddp_layer_t *l, ddp_graph_t *g,
@@ -135,10 +139,13 @@ static ddp_value_t *backward(ddp_layer_t *l, ddp_graph_t *g,
     struct ddp__call call = {.op = DDP__OP_BN_BWD,
                              .bn = {b->eps, r->act, r->residual != NULL,
                                     r->mask != NULL, g->spec.on_gpus}};
-    ddp_value_t *w = ddp_graph_param(g, l),
-                *dw = ddp_graph_param_gradient(g, l);
-    ddp_value_t *dx = ddp__value_like(g, r->x->shape), *dr = NULL;
+    ddp_value_t *w, *dw, *dx, *dr = NULL;
 
+    if (!ddp__graph_trains(g, l))
+        return backward_frozen(b, g, r, dy);
+    w = ddp_graph_param(g, l);
+    dw = ddp_graph_param_gradient(g, l);
+    dx = ddp__value_like(g, r->x->shape);
     if (r->residual)
         dr = r->residual->grad = ddp__value_like(g, r->x->shape);
     ddp__emit(g, &call,
