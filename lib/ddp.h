@@ -1426,6 +1426,12 @@ int ddp_log_scalar(ddp_log_t *l, const char *tag, int64_t step, double value);
 int ddp_log_histogram(ddp_log_t *l, const char *tag, int64_t step,
                       const float *values, size_t len);
 
+/* The operations of a chain for input of this shape, with their layers, for
+ * TensorBoard's page of graphs; other programs have none.
+ * Errors   DDP_ESHAPE: in does not fit the chain; as ddp_log_scalar(). */
+int ddp_log_graph(ddp_log_t *l, int64_t step, ddp_chain_t *c,
+                  struct ddp_shape in);
+
 /* 0, or why nothing is written any more: the run goes on without it.
  * Errors   DDP_EIO: the folder or a file cannot be written. */
 int ddp_log_status(const ddp_log_t *l);

@@ -149,6 +149,46 @@ else
     skip 5 "no tensorboard (PyPI)"
 fi
 
+# The page of graphs: edges as torchvision's resnet.py has them; each bn2 also
+# gets the block's input, or what downsample makes of it.
+run "$imagenet" train --data "$data" --model resnet18 --width 8 --small-stem \
+    --img-size 16 -b 8 --steps 1 --no-val --log tensorboard \
+    --output "$tmp/resnet"
+exits 0 "a residual network is trained"
+if "$python" -c 'import tensorboard' 2>/dev/null; then
+    read_board "$tmp/resnet"
+    "$python" - <<'END' >"$tmp/want"
+def node(name, op, shape, *inputs):
+    print("node", name, op, "-1," + shape, *inputs)
+
+node("input", "Placeholder", "16,16,3")
+node("conv1", "conv_fwd", "16,16,8", "input")
+node("bn1", "bn_eval", "16,16,8", "conv1")
+x = "bn1"
+for layer in range(1, 5):
+    side, width = 16 >> (layer - 1), 4 << layer
+    shape = "%d,%d,%d" % (side, side, width)
+    for block in range(2):
+        p = "layer%d/%d/" % (layer, block)
+        skip = x
+        if layer > 1 and block == 0:
+            node(p + "downsample/0", "conv_fwd", shape, x)
+            node(p + "downsample/1", "bn_eval", shape, p + "downsample/0")
+            skip = p + "downsample/1"
+        node(p + "conv1", "conv_fwd", shape, x)
+        node(p + "bn1", "bn_eval", shape, p + "conv1")
+        node(p + "conv2", "conv_fwd", shape, p + "bn1")
+        node(p + "bn2", "bn_eval", shape, p + "conv2", skip)
+        x = p + "bn2"
+node("7", "mean_pool_fwd", "64", x)
+node("fc", "dense_fwd", "3", "7")
+END
+    grep '^node ' "$tmp/board" | diff - "$tmp/want" >"$tmp/out"
+    point $? "TensorBoard's page has its graph"
+else
+    skip 1 "no tensorboard (PyPI)"
+fi
+
 if "$python" -c 'import importlib.util as i, sys
 sys.exit(not i.find_spec("wandb"))' 2>/dev/null; then
     wandb=1

@@ -1,10 +1,18 @@
 # oracle_board.py DIR - what TensorBoard reads from a folder of event files:
 # "TAG STEP VALUE" for each scalar, "set NAME VALUE" for hyperparameters,
-# "histogram TAG STEP MIN MAX VALUES SQUARES LIMIT:COUNT,..."
+# "histogram TAG STEP MIN MAX VALUES SQUARES LIMIT:COUNT,...", and "node NAME OP
+# SHAPE INPUT..." as the page of graphs gets them
 # SPDX-License-Identifier: LGPL-2.1-or-later
 import sys
 
 from tensorboard.backend.event_processing import event_accumulator
+from google.protobuf import text_format
+from tensorboard import context
+from tensorboard.backend.event_processing import data_provider
+from tensorboard.backend.event_processing import plugin_event_multiplexer
+from tensorboard.compat.proto import graph_pb2
+from tensorboard.plugins import base_plugin
+from tensorboard.plugins.graph import graphs_plugin
 from tensorboard.plugins.hparams import plugin_data_pb2
 
 board = event_accumulator.EventAccumulator(
@@ -27,3 +35,15 @@ for tag, content in board.PluginTagToContent("hparams").items():
               value.string_value or value.number_value)
     if data.HasField("session_end_info"):
         print("end", data.session_end_info.status)
+
+runs = plugin_event_multiplexer.EventMultiplexer()
+runs.AddRun(sys.argv[1], "run").Reload()
+plugin = graphs_plugin.GraphsPlugin(base_plugin.TBContext(
+    data_provider=data_provider.MultiplexerDataProvider(runs, sys.argv[1])))
+request = context.RequestContext()
+if plugin.info_impl(request, "").get("run", {}).get("run_graph"):
+    page, _ = plugin.graph_impl(request, "run", None, False, "")
+    for node in text_format.Parse(page, graph_pb2.GraphDef()).node:
+        shape = node.attr["_output_shapes"].list.shape[0]
+        print("node", node.name, node.op,
+              ",".join(str(d.size) for d in shape.dim), *node.input)

@@ -501,6 +501,7 @@ static bool resumed(bool with)
     X(ddp_log_sink, ddp_log_sink(board).on_step)                               \
     X(ddp_log_scalar, ddp_log_scalar(board, "v", 1, 2) == 0)                   \
     X(ddp_log_histogram, ddp_log_histogram(board, "h", 1, x, 1) == 0)       \
+    X(ddp_log_graph, ddp_log_graph(board, 1, net, vector) == 0)                \
     X(ddp_log_status, ddp_log_status(board) == 0)                              \
     X(ddp_log_free, DONE(ddp_log_free(board)))                                 \
     X(ddp_trainer_resume, resumed(false))                                      \
@@ -675,6 +676,7 @@ static void test_calls(void)
     X(ddp_log_describe, NONE(ddp_log_describe(NULL, DDP_LOG_NAME, "a")))       \
     X(ddp_log_scalar, NONE(ddp_log_scalar(NULL, "v", 1, 2)))                   \
     X(ddp_log_histogram, NONE(ddp_log_histogram(NULL, "h", 1, x, 1)))       \
+    X(ddp_log_graph, NONE(ddp_log_graph(NULL, 1, net, vector)))                \
     X(ddp_log_status, NONE(ddp_log_status(NULL)))                              \
     X(ddp_trainer_checkpoint, NONE(ddp_trainer_checkpoint(NULL)))              \
     X(ddp_trainer_checkpoint_failures,                                         \

@@ -56,3 +56,12 @@ int board_histograms(struct board *b, ddp_chain_t *chain,
     }
     return rc;
 }
+
+void board_graph(struct board *b, ddp_chain_t *chain, int64_t img_size)
+{
+    const struct ddp_shape in = {(int)img_size, (int)img_size, 3};
+
+    for (int i = 0; i < DDP_LOG_KINDS; i++)
+        if (b->log[i])
+            ddp_log_graph(b->log[i], 0, chain, in);
+}

@@ -11,4 +11,7 @@
 int board_histograms(struct board *b, ddp_chain_t *chain,
                      ddp_trainer_t *trainer, int64_t step);
 
+/* The graph of the network, of a run that begins. */
+void board_graph(struct board *b, ddp_chain_t *chain, int64_t img_size);
+
 #endif

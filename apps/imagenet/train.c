@@ -528,6 +528,8 @@ static int train(struct run *r)
 
     if (rc)
         return rc;
+    if (r->last.step == 0 && is_writer(r))
+        board_graph(&r->board, r->chain, r->set->img_size);
     rc = ddp_trainer_train(r->trainer);
     early = rc == DDP_ESTOPPED;
 

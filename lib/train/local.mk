@@ -13,6 +13,8 @@ LIB_SOURCES += \
     %D%/evaluate.h \
     %D%/events.c \
     %D%/events.h \
+    %D%/graph_def.c \
+    %D%/graph_def.h \
     %D%/groups.c \
     %D%/groups.h \
     %D%/histogram.c \

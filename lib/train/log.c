@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/printable.h"
+#include "train/graph_def.h"
 #include "train/log.h"
 #include "train/log_tensorboard.h"
 #include "train/log_wandb.h"
@@ -294,4 +295,43 @@ int ddp_log_histogram(ddp_log_t *l, const char *tag, int64_t step,
     if (h.values && l->format->histogram)
         note(l, l->format->histogram(l, step, tag, &h));
     return ddp_log_status(l);
+}
+
+/* As for inference: without what only training has. */
+static int make_graph(ddp_chain_t *c, struct ddp_shape in,
+                      struct ddp__proto *def)
+{
+    const struct ddp__graph_spec spec = {.mode = DDP__INFER,
+                                         .shape = in,
+                                         .type = DDP_F32,
+                                         .dtype = DDP_F32,
+                                         .cap = 1};
+    struct ddp__params *p = ddp__params_of(c);
+    ddp_graph_t *g;
+    int rc = p ? ddp__graph_new(&g, c, p, &spec, true) : ddp_errcode();
+
+    if (rc < 0)
+        return rc;
+    rc = ddp__graph_def(g, def);
+    ddp__graph_free(g);
+    return rc;
+}
+
+int ddp_log_graph(ddp_log_t *l, int64_t step, ddp_chain_t *c,
+                  struct ddp_shape in)
+{
+    struct ddp__proto def = {0};
+    int rc;
+
+    if (!l || !c)
+        return ddp__fail_null(!l ? "log" : "chain");
+    begin(l, step);
+    if ((rc = ddp_log_status(l)) < 0 || !l->format->graph)
+        return rc;
+    if ((rc = make_graph(c, in, &def)) == 0) {
+        note(l, l->format->graph(l, step, &def));
+        rc = ddp_log_status(l);
+    }
+    ddp__proto_free(&def);
+    return rc;
 }

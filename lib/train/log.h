@@ -4,6 +4,7 @@
 #ifndef DDP_LOG_H
 #define DDP_LOG_H
 
+#include "base/proto.h"
 #include "ddp.h"
 #include "train/histogram.h"
 
@@ -25,6 +26,8 @@ struct ddp__log_format {
     /* NULL: its program shows none. */
     int (*histogram)(struct ddp_log *l, int64_t step, const char *tag,
                      const struct ddp__histogram *h);
+    /* What ddp__graph_def() made, empty afterwards; NULL: likewise. */
+    int (*graph)(struct ddp_log *l, int64_t step, struct ddp__proto *def);
     /* The checkpoint of a step is on the disk; NULL: that changes nothing. */
     int (*saved)(struct ddp_log *l, int64_t step);
     /* Training has returned rc. */

@@ -12,7 +12,7 @@
 #include "train/log_tensorboard.h"
 
 /* Fields of the messages Event, SessionLog, Summary and its Value. */
-enum { SUMMARY = 5, SESSION_LOG = 7 };
+enum { GRAPH = 4, SUMMARY = 5, SESSION_LOG = 7 };
 enum { SESSION_STATUS = 1, SESSION_START = 1 };
 enum { SUMMARY_VALUE = 1 };
 enum {
@@ -84,6 +84,13 @@ static int histogram(struct ddp_log *l, int64_t step, const char *tag,
     ddp__proto_message(&b->value, VALUE_HISTOGRAM, &p);
     ddp__proto_free(&p);
     return write_value(b, step);
+}
+
+static int graph(struct ddp_log *l, int64_t step, struct ddp__proto *def)
+{
+    struct board *b = l->own;
+
+    return ddp__events_write(&b->file, step, GRAPH, def);
 }
 
 /* ---- hyperparameters ---------------------------------------------------- */
@@ -198,6 +205,7 @@ const struct ddp__log_format ddp__log_tensorboard = {
     .open = open_file,
     .put = put,
     .histogram = histogram,
+    .graph = graph,
     .end = end,
     .close = close_file,
 };
