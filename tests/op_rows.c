@@ -170,6 +170,14 @@ const struct check_row op_rows[] = {
      .call.conv = {KERNEL(5, 2, 1, 2, 7), .bias = true, .act = DDP_RELU6}},
     {CHECK_CONV, "depthwise 5x5 stride 2 from 4x4", OF(2, 3), .x = {4, 4, 33},
      .y = {0, 0, 33}, .call.conv = {KERNEL(5, 2, 1, 2, 33), .bias = true}},
+    /* kernels that take 16 channels, and a strip of rows, at once */
+    {CHECK_CONV, "depthwise 5x5, 33 channels", OF(2, 3), .x = {7, 9, 33},
+     .y = {0, 0, 33}, .call.conv = {KERNEL(5, 1, 1, 2, 33)}},
+    {CHECK_CONV, "depthwise 5x5, three strips", OF(2, 2), .x = {70, 61, 17},
+     .y = {0, 0, 17}, .call.conv = {KERNEL(5, 1, 1, 2, 17)}},
+    {CHECK_CONV, "depthwise 5x5 stride 2, another padding on each side",
+     OF(2, 3), .x = {9, 12, 16}, .y = {0, 0, 16},
+     .call.conv = {5, 5, 2, 2, 1, 1, 0, 3, 2, 1, .groups = 16}},
     {CHECK_CONV, "with tanh", OF(1, 2), .x = {4, 4, 3}, .y = {0, 0, 2},
      .call.conv = {KERNEL(3, 1, 1, 0, 1), .bias = true, .act = DDP_TANH}},
 

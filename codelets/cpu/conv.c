@@ -9,6 +9,7 @@
 #include "backend.h"
 #include "cpu.h"
 #include "depthwise.h"
+#include "depthwise_wgrad.h"
 #include "patch.h"
 #include "plan.h"
 #include "thread.h"
@@ -321,6 +322,8 @@ static int run_weight_gradient(const struct ddp__task *t)
     char *scratch;
     int rc;
 
+    if (p->depthwise_wgrad)
+        return ddp__depthwise_wgrad_run(t, &p->shape);
     if (p->depthwise)
         return ddp__depthwise_run(t, &p->shape, p->pass);
     if (p->product)

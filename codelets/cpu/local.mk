@@ -37,6 +37,8 @@ libddp_core_la_SOURCES += \
     %D%/conv_norm.c \
     %D%/depthwise.c \
     %D%/depthwise.h \
+    %D%/depthwise_wgrad.c \
+    %D%/depthwise_wgrad.h \
     %D%/onednn.c \
     %D%/onednn.h \
     %D%/onednn_pd.c \

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "cpu.h"
 #include "depthwise.h"
+#include "depthwise_wgrad.h"
 #include "onednn_pd.h"
 #include "plan.h"
 #include "wino.h"
@@ -296,7 +297,9 @@ static int choose_way(struct ddp__plan *p)
               (p->pass != DDP__BWD_X || p->transposed) &&
               (p->pass != DDP__BWD_W || !p->shape.conv.bias);
     p->amx = p->pass == DDP__BWD_W && ddp__amx_fits(&p->shape);
-    if (p->wino || p->amx)
+    p->depthwise_wgrad =
+        p->pass == DDP__BWD_W && ddp__depthwise_wgrad_fits(&p->shape);
+    if (p->wino || p->amx || p->depthwise_wgrad)
         return 0;
     if (ddp__dnn_is_wrong(&p->shape) && ddp__depthwise_fits(&p->shape)) {
         p->depthwise = true;
@@ -319,7 +322,7 @@ static int make_primitives(struct ddp__plan *p)
     struct ddp__dnn *d;
     int rc = 0;
 
-    if (p->wino || p->amx || p->depthwise)
+    if (p->wino || p->amx || p->depthwise || p->depthwise_wgrad)
         return 0;
     if (p->product)
         return make_primitives(p->product);
@@ -386,10 +389,11 @@ static int list_names(const struct ddp__plan *p,
     char name[DDP__DNN_NAME];
     int rc = 0;
 
-    if (p->wino || p->amx || p->depthwise)
-        return each(p->wino  ? "Winograd"
-                    : p->amx ? "AMX"
-                             : "depthwise loops",
+    if (p->wino || p->amx || p->depthwise || p->depthwise_wgrad)
+        return each(p->wino        ? "Winograd"
+                    : p->amx       ? "AMX"
+                    : p->depthwise ? "depthwise loops"
+                                   : "depthwise weight gradient",
                     arg);
     if (p->product)
         return list_names(p->product, each, arg);

@@ -34,9 +34,10 @@ struct ddp__taps {
 struct ddp__plan {
     struct ddp__dnn_shape shape; /* of the layer; n is the call's cap */
     enum ddp__dnn_pass pass;
-    bool transposed;           /* the data gradient as a forward pass */
-    bool wino, amx, depthwise; /* libddp's kernels instead of primitives */
-    size_t weights;            /* elements */
+    bool transposed; /* the data gradient as a forward pass */
+    /* libddp's kernels instead of primitives */
+    bool wino, amx, depthwise, depthwise_wgrad;
+    size_t weights; /* elements */
     pthread_mutex_t lock;
     struct ddp__variant *variant; /* owned */
     struct ddp__packs packs;
