@@ -37,7 +37,8 @@ static void flip_taps(const struct ddp__plan *p, const float *w, float *to)
 {
     const struct ddp__taps *t = &p->taps;
     const struct ddp__conv *k = &p->shape.conv;
-    size_t c = (size_t)p->shape.c, all = (size_t)(t->height * t->width);
+    size_t c = (size_t)(p->shape.c / k->groups);
+    size_t all = (size_t)(t->height * t->width);
 
     for (int i = 0; i < p->shape.o; i++, w += all * c)
         for (int y = k->kh - 1; y >= 0; y--)

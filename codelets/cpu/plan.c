@@ -59,6 +59,7 @@ bool ddp__plan_transpose(const struct ddp__dnn_shape *s,
     const struct ddp__conv *k = &s->conv;
     struct ddp__conv *u = &t->conv;
     int spread_h = k->dh * (k->kh - 1), spread_w = k->dw * (k->kw - 1);
+    bool one_each = k->groups == s->c && s->o == s->c; /* depthwise */
 
     *t = *s;
     t->c = s->o;
@@ -73,8 +74,9 @@ bool ddp__plan_transpose(const struct ddp__dnn_shape *s,
     u->left = spread_w - k->left;
     u->bottom = s->h + spread_h - s->oh - u->top;
     u->right = s->w + spread_w - s->ow - u->left;
-    return !s->dense && k->groups == 1 && k->sh == 1 && k->sw == 1 &&
-           u->top >= 0 && u->left >= 0 && u->bottom >= 0 && u->right >= 0;
+    return !s->dense && (k->groups == 1 || one_each) && k->sh == 1 &&
+           k->sw == 1 && u->top >= 0 && u->left >= 0 && u->bottom >= 0 &&
+           u->right >= 0;
 }
 
 struct ddp__dnn_shape ddp__plan_shape(const struct ddp__plan *p, int n)
