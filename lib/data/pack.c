@@ -85,8 +85,9 @@ static void suffix_of(const char *name, char suffix[8])
 
     strcpy(suffix, "img");
     if (n && n < 8)
-        for (size_t i = 0; i <= n; i++)
-            suffix[i] = (char)tolower((unsigned char)dot[1 + i]);
+        strcpy(suffix, dot + 1);
+    for (char *c = suffix; *c; c++)
+        *c = (char)tolower((unsigned char)*c);
 }
 
 /* Add a file, and move *end behind it: a header, and blocks of its size. */
