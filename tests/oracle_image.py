@@ -18,11 +18,12 @@ import collections
 import io
 import os
 import random
+import struct
 import sys
 
 try:
     import numpy as np
-    from PIL import Image
+    from PIL import Image, features
     import torchvision.transforms.autoaugment as A
     import torchvision.transforms.functional as F
 except ImportError as e:
@@ -56,6 +57,19 @@ def exif(orientation):
     e = Image.Exif()
     e[0x112] = orientation
     return e.tobytes()
+
+
+def larger_canvas(gif, w, h, left=0, top=0):
+    """The same picture at a place of a canvas of another size."""
+    at = 13 + 3 * (2 << (gif[10] & 7))
+    while gif[at] == 0x21:
+        at += 2
+        while gif[at]:
+            at += gif[at] + 1
+        at += 1
+    assert gif[at] == 0x2c
+    return (gif[:6] + struct.pack('<HH', w, h) + gif[10:at + 1]
+            + struct.pack('<HH', left, top) + gif[at + 5:])
 
 
 def kinds():
@@ -94,6 +108,36 @@ def kinds():
     opaque = picture(90, 61, 4)
     opaque.putalpha(picture(90, 61, 1).point(lambda a: max(a, 1)))
     yield 'webp-alpha', encode(opaque, 'WEBP', lossless=True)
+    yield 'gif', encode(picture(77, 55).quantize(64), 'GIF')
+    yield 'gif-rows', encode(picture(77, 55).quantize(64), 'GIF', interlace=0)
+    yield 'gif-gray', encode(picture(77, 55, 1), 'GIF')
+    yield 'gif-clear', encode(picture(77, 55).quantize(64), 'GIF',
+                              transparency=5)
+    yield 'gif-frames', encode(
+        picture(77, 55).quantize(64), 'GIF', save_all=True,
+        append_images=[picture(60, 55).quantize(32)])
+    yield 'gif-canvas', larger_canvas(
+        encode(picture(77, 55).quantize(64), 'GIF'), 100, 60, 9, 3)
+    yield 'gif-clear-canvas', larger_canvas(
+        encode(picture(77, 55).quantize(64), 'GIF', transparency=5), 99, 58)
+    yield 'gif-outside', larger_canvas(
+        encode(picture(77, 55).quantize(64), 'GIF'), 50, 20, 9, 3)
+    for name, packing in (('', None), ('-lzw', 'tiff_lzw'),
+                          ('-bits', 'packbits'), ('-zip', 'tiff_deflate'),
+                          ('-jpeg', 'jpeg')):
+        yield 'tiff' + name, encode(picture(77, 55), 'TIFF',
+                                    compression=packing)
+    yield 'tiff-gray', encode(picture(77, 55, 1), 'TIFF')
+    yield 'tiff-palette', encode(picture(77, 55).quantize(64), 'TIFF')
+    yield 'tiff-black', encode(picture(75, 55, 1).convert('1'), 'TIFF')
+    yield 'tiff-fax', encode(picture(75, 55, 1).convert('1'), 'TIFF',
+                             compression='group4')
+    yield 'tiff-alpha', encode(picture(77, 55, 4), 'TIFF')
+    if 'avif' in features.modules and features.check('avif'):
+        for s in ('4:2:0', '4:4:4', '4:0:0'):
+            yield 'avif-' + s[2:], encode(picture(121, 90), 'AVIF',
+                                          subsampling=s)
+        yield 'avif-alpha', encode(opaque, 'AVIF')
 
 
 def damaged():
@@ -106,6 +150,10 @@ def damaged():
     yield 'png-half', encode(picture(200, 150), 'PNG')[:20000]
     yield 'bmp-half', encode(picture(200, 150), 'BMP')[:20000]
     yield 'webp-half', encode(picture(200, 150), 'WEBP')[:2000]
+    yield 'gif-half', encode(picture(200, 150).quantize(64), 'GIF')[:9000]
+    yield 'tiff-half', encode(picture(200, 150), 'TIFF')[:20000]
+    yield 'tiff-lzw-half', encode(picture(200, 150), 'TIFF',
+                                  compression='tiff_lzw')[:20000]
 
 
 class Writer:

@@ -173,9 +173,9 @@ static void make_folders(void)
     put_image("j/a/2.JFIF", 5);
     put_image("j/b/3.jpg", 5);
     put_text("f/train/zebra/notes.txt", "not an image");
-    put_text("f/train/zebra/a.GIF", "not an image");
-    put_text("f/train/cat/deep/b.gif", "not an image");
-    put_text("f/train/cat/c.avif", "not an image");
+    put_text("f/train/zebra/a.SVG", "not an image");
+    put_text("f/train/cat/deep/b.svg", "not an image");
+    put_text("f/train/cat/c.heic", "not an image");
     put_text("f/train/cat/README", "not an image");
     put_image("f/train/.hidden/y.JPG", 6);
     put_image("f/train/cat/.trash.jpg", 7);
@@ -215,8 +215,8 @@ static void test_folder(void)
     ok(strstr(ddp_dataset_describe(d), "8 images of 3 classes"),
        "the description counts");
     ok(strstr(ddp_dataset_describe(d), "skipped files: ") &&
-           strstr(ddp_dataset_describe(d), "2 .gif") &&
-           strstr(ddp_dataset_describe(d), "1 .avif") &&
+           strstr(ddp_dataset_describe(d), "2 .svg") &&
+           strstr(ddp_dataset_describe(d), "1 .heic") &&
            strstr(ddp_dataset_describe(d), "1 .txt") &&
            strstr(ddp_dataset_describe(d), "1 others"),
        "also files that are no images: %s", ddp_dataset_describe(d));

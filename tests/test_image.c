@@ -454,7 +454,27 @@ static void test_bad(void)
     free(s.data);
     check_bad("text", (const uint8_t *)"hello, world", 12, most,
               "not an image");
-    check_bad("GIF", (const uint8_t *)"GIF89a......", 12, most, "is a GIF");
+    check_bad("GIF", (const uint8_t *)"GIF89a......", 12, most,
+#ifdef HAVE_GIF
+              "is not a valid GIF"
+#else
+              "is a GIF"
+#endif
+    );
+    check_bad("TIFF", (const uint8_t *)"II*\0\10\0\0\0\0\0......", 16, most,
+#ifdef HAVE_TIFF
+              "is not a valid TIFF"
+#else
+              "is a TIFF"
+#endif
+    );
+    check_bad("AVIF", (const uint8_t *)"\0\0\0\20ftypavif\0\0\0\0", 16, most,
+#ifdef HAVE_AVIF
+              "is not a valid AVIF"
+#else
+              "is an AVIF"
+#endif
+    );
 #ifdef HAVE_WEBP
     check_bad("WebP", (const uint8_t *)"RIFF\x8\0\0\0WEBPVP8 ", 16, most,
               "is not a valid WebP");

@@ -269,6 +269,15 @@ static bool is_supported(const char *line)
 #ifndef HAVE_WEBP
     supported = supported && !strstr(line, "/webp");
 #endif
+#ifndef HAVE_GIF
+    supported = supported && !strstr(line, "/gif");
+#endif
+#ifndef HAVE_TIFF
+    supported = supported && !strstr(line, "/tiff");
+#endif
+#ifndef HAVE_AVIF
+    supported = supported && !strstr(line, "/avif");
+#endif
     return line && supported;
 }
 

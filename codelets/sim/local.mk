@@ -17,6 +17,6 @@ libddp_sim_la_SOURCES = \
     lib/onnx/none.c
 libddp_sim_la_CPPFLAGS = $(DDP_CPPFLAGS) $(SIMGRID_CPPFLAGS)
 libddp_sim_la_LIBADD = $(SIMGRID_LIBS) $(HWLOC_LIBS) $(JPEG_LIBS) \
-    $(PNG_LIBS) $(WEBP_LIBS) $(ZLIB_LIBS) $(JANSSON_LIBS) $(CURL_LIBS) \
+    $(PNG_LIBS) $(WEBP_LIBS) $(GIF_LIBS) $(TIFF_LIBS) $(AVIF_LIBS) $(ZLIB_LIBS) $(JANSSON_LIBS) $(CURL_LIBS) \
     $(ARCHIVE_LIBS)
 endif

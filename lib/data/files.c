@@ -236,9 +236,16 @@ struct found {
 
 bool ddp__files_is_image(const char *name)
 {
-    static const char *const end[] = {".jpg", ".jpeg", ".jpe", ".jfif",
-                                      ".png", ".ppm",  ".bmp", ".pgm",
-                                      ".tif", ".tiff", ".webp"};
+    static const char *const end[] = {
+        ".jpg",  ".jpeg", ".jpe", ".jfif", ".png",  ".ppm",
+        ".bmp",  ".pgm",  ".tif", ".tiff", ".webp",
+#ifdef HAVE_GIF
+        ".gif",
+#endif
+#ifdef HAVE_AVIF
+        ".avif",
+#endif
+    };
     const char *dot = strrchr(name, '.');
 
     for (size_t i = 0; dot && i < sizeof(end) / sizeof(*end); i++)

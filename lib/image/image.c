@@ -12,12 +12,15 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "image/avif.h"
 #include "image/bmp.h"
 #include "image/cache.h"
+#include "image/gif.h"
 #include "image/image.h"
 #include "image/jpeg.h"
 #include "image/png.h"
 #include "image/resize.h"
+#include "image/tiff.h"
 #include "image/webp.h"
 
 static const size_t max_kept = (size_t)64 << 20;
@@ -31,6 +34,15 @@ static const struct ddp__format *const formats[] = {
 #endif
 #ifdef HAVE_WEBP
     &ddp__webp,
+#endif
+#ifdef HAVE_GIF
+    &ddp__gif,
+#endif
+#ifdef HAVE_TIFF
+    &ddp__tiff,
+#endif
+#ifdef HAVE_AVIF
+    &ddp__avif,
 #endif
     &ddp__bmp,
 };

@@ -4,6 +4,7 @@
 LIB_SOURCES += \
     %D%/augment.c \
     %D%/augment.h \
+    %D%/avif.h \
     %D%/bmp.c \
     %D%/bmp.h \
     %D%/cache.c \
@@ -12,6 +13,7 @@ LIB_SOURCES += \
     %D%/change.h \
     %D%/colour.c \
     %D%/colour.h \
+    %D%/gif.h \
     %D%/image.c \
     %D%/image.h \
     %D%/jpeg.c \
@@ -28,13 +30,25 @@ LIB_SOURCES += \
     %D%/resize.h \
     %D%/shrink.c \
     %D%/shrink.h \
+    %D%/tiff.h \
     %D%/warp.c \
     %D%/warp.h \
-    %D%/webp.h
+    %D%/webp.h \
+    %D%/whole.c \
+    %D%/whole.h
 
 if HAVE_PNG
 LIB_SOURCES += %D%/png.c
 endif
 if HAVE_WEBP
 LIB_SOURCES += %D%/webp.c
+endif
+if HAVE_GIF
+LIB_SOURCES += %D%/gif.c
+endif
+if HAVE_TIFF
+LIB_SOURCES += %D%/tiff.c
+endif
+if HAVE_AVIF
+LIB_SOURCES += %D%/avif.c
 endif

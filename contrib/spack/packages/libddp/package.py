@@ -26,6 +26,9 @@ class Libddp(AutotoolsPackage):
     variant("cuda", default=False, description="NVIDIA GPUs")
     variant("png", default=True, description="read PNG files")
     variant("webp", default=True, description="read WebP files")
+    variant("gif", default=True, description="read GIF files")
+    variant("tiff", default=True, description="read TIFF files")
+    variant("avif", default=True, description="read AVIF files")
     variant("zlib", default=True, description="read data in gzip files")
     variant("curl", default=True, description="read data on S3 and web servers")
     variant("archive", default=True, description="write data to tar files")
@@ -44,6 +47,9 @@ class Libddp(AutotoolsPackage):
     depends_on("onednn@2.6:", when="+onednn")
     depends_on("libpng", when="+png")
     depends_on("libwebp", when="+webp")
+    depends_on("giflib@5.1:", when="+gif")
+    depends_on("libtiff@4.5:", when="+tiff")
+    depends_on("libavif@0.11:", when="+avif")
     depends_on("zlib-api", when="+zlib")
     depends_on("curl@7.87:", when="+curl")
     depends_on("expat", when="+curl")
@@ -61,7 +67,8 @@ class Libddp(AutotoolsPackage):
     def configure_args(self):
         spec = self.spec
         args = ["--without-simgrid"]
-        for name in ("archive", "curl", "mpi", "png", "webp", "zlib"):
+        for name in ("archive", "avif", "curl", "gif", "mpi", "png", "tiff",
+                     "webp", "zlib"):
             args += self.with_or_without(name)
         places = {
             "onednn": lambda: spec["onednn"].prefix,
