@@ -468,6 +468,16 @@ static double draw_stat(struct check *k, size_t i)
     return i == DDP__STAT_COUNT ? 8 : draw(k, -1, 1);
 }
 
+/* Means of squares are positive; that of Lion is as small as what a gradient
+ * adds, so that the gradient may decide about the sign. */
+static double draw_state(struct check *k)
+{
+    bool lion =
+        k->row.family == CHECK_OPTIM && k->row.call.optim.o.kind == DDP_LION;
+
+    return lion ? draw(k, -1.0 / 16, 1.0 / 16) : draw(k, 0.125, 1);
+}
+
 /* Element i of the tensor of that role. */
 static double draw_element(struct check *k, enum check_role role, size_t i)
 {
@@ -496,7 +506,7 @@ static double draw_element(struct check *k, enum check_role role, size_t i)
         return 0;
     case ROLE_STATE:
     case ROLE_STAT:
-        return draw(k, 0.125, 1);
+        return draw_state(k);
     case ROLE_NORM:
         return 9;
     default:
@@ -504,21 +514,26 @@ static double draw_element(struct check *k, enum check_role role, size_t i)
     }
 }
 
-void check_fill(struct check *k)
+void check_fill_one(struct check *k, enum check_role role)
 {
     enum check_role odd = k->row.family == CHECK_OPTIM ? ROLE_G : ROLE_X;
+    struct check_tensor *t = &k->tensor[role];
 
-    for (int role = 0; role < ROLE_COUNT; role++) {
-        struct check_tensor *t = &k->tensor[role];
+    if (!t->data)
+        return;
+    for (size_t i = 0; i < check_len(t, k->row.cap); i++)
+        check_set(t, i, draw_element(k, role, i));
+    if (role == odd && k->row.nan)
+        check_set(t, check_len(t, 1) / 2, NAN);
+    if (k->row.family == CHECK_OPTIM && (role == ROLE_G || role == ROLE_STATE))
+        check_set(t, 0, 0); /* a weight that no sample has reached */
+    t->version++;
+}
 
-        if (!t->data)
-            continue;
-        for (size_t i = 0; i < check_len(t, k->row.cap); i++)
-            check_set(t, i, draw_element(k, (enum check_role)role, i));
-        if (role == (int)odd && k->row.nan)
-            check_set(t, check_len(t, 1) / 2, NAN);
-        t->version++;
-    }
+void check_fill(struct check *k)
+{
+    for (int role = 0; role < ROLE_COUNT; role++)
+        check_fill_one(k, (enum check_role)role);
 }
 
 /* ---- running ------------------------------------------------------------ */

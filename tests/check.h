@@ -127,6 +127,7 @@ struct check *check_new(const struct check_row *row, enum ddp_dtype dtype);
 struct check *check_copy(const struct check *k);
 void check_free(struct check *k);
 void check_fill(struct check *k);
+void check_fill_one(struct check *k, enum check_role role);
 
 struct check_tensor *check_tensor(struct check *k, enum check_role role);
 

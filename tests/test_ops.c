@@ -135,7 +135,8 @@ static void report(const struct trial *t, const struct check *k)
 }
 
 /* Backends against ref.  The same prepared calls see three rounds: with other
- * numbers, another n, and gradients written or added to. */
+ * numbers, another n, and gradients written or added to; and where two operands
+ * are kept as one, a round with another norm for the same weights. */
 static void test_backends(const struct check_row *row, enum ddp_dtype dtype)
 {
     const struct check_kind *kind = &check_kinds[row->family];
@@ -151,6 +152,10 @@ static void test_backends(const struct check_row *row, enum ddp_dtype dtype)
         check_fill(k);
         for (int i = 0; i < kind->ops; i++)
             try_op(&t[i], k, n[round], round == 1);
+    }
+    if (row->family == CHECK_CONV_NORM) {
+        check_fill_one(k, ROLE_BN);
+        try_op(&t[0], k, row->n, false);
     }
     for (int i = 0; i < kind->ops; i++) {
         report(&t[i], k);

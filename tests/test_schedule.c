@@ -248,8 +248,9 @@ static const char program[] =
     "    ReduceLROnPlateau(torch.optim.SGD([torch.zeros(1)], lr=1.0),\n"
     "        'min', 0.1, 1, threshold=0.2)]\n"
     "for i in range(60):\n"
-    "    for s in p:\n"
-    "        s.step((i * 37 % 23) / 23 + 0.25)\n"
+    "    v = (i * 37 % 23) / 23 + 0.25\n"
+    "    p[0].step(v)\n"
+    "    p[1].step(v / (1 + i))\n"
     "    print('plateau', i, '%.17g %.17g' % tuple(\n"
     "        s.optimizer.param_groups[0]['lr'] for s in p))\n"
     "run('short', lambda o: OneCycleLR(o, 1.0, epochs=5, steps_per_epoch=4,\n"
@@ -307,7 +308,8 @@ static const struct {
 };
 enum { TORCH = sizeof(torch) / sizeof(torch[0]) };
 
-/* Two plateaus, of a measure that is to grow and of one that is to fall. */
+/* Two plateaus, of a measure that is to grow and of one that is to fall, and
+ * falls by less than the threshold as well. */
 struct plateaus {
     struct ddp__plateau up, down;
     int seen, far;
@@ -325,7 +327,7 @@ static void note_plateaus(struct plateaus *p, int i, double up, double down)
     double value = (i * 37 % 23) / 23.0 + 0.25;
 
     ddp__plateau_note(&p->up, &a, 1, value, true);
-    ddp__plateau_note(&p->down, &b, 1, value, false);
+    ddp__plateau_note(&p->down, &b, 1, value / (1 + i), false);
     p->seen++;
     p->far += fabs(ddp__plateau_factor(&p->up) - up) > 1e-12 ||
               fabs(ddp__plateau_factor(&p->down) - down) > 1e-12;

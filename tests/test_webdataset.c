@@ -183,7 +183,9 @@ static void test_order(void)
     ddp_dataset_t *d = open_tar("s/t-{08..10}.tar");
     int wrong = 0, moved = 0;
 
-    for (int64_t epoch = 0; d && epoch < 20; epoch++) {
+    if (!d || ddp_dataset_count(d) != SAMPLES)
+        bail_out("a range of tar files lacks samples");
+    for (int64_t epoch = 0; epoch < 20; epoch++) {
         struct ddp__order o = {.seed = 3, .epoch = epoch, .shuffle = true};
         int seen[SAMPLES] = {0};
 
@@ -196,7 +198,7 @@ static void test_order(void)
         for (int i = 0; i < SAMPLES; i++)
             wrong += seen[i] != 1;
     }
-    ok(d && !wrong, "an epoch has each sample once");
+    ok(!wrong, "an epoch has each sample once");
     ok(moved > 20, "in an order of its own");
     ddp_dataset_free(d);
 }
@@ -249,6 +251,9 @@ static void test_samples(void)
     ok(d && strstr(ddp_dataset_describe(d),
                    "1 samples without an image; 1 further images"),
        "what is left out is counted: %s", d ? ddp_dataset_describe(d) : "");
+    ddp_dataset_free(d);
+    d = tar_of("a.jpg a.cls a.json b.JPEG b.json");
+    ok(d && count_wrong(d, 0) == 0, "and if it comes first");
     ddp_dataset_free(d);
     refused(tar_of("a.jpg b.json b.JPEG"), "o.tar: a: expected a file .cls",
             "no class");
