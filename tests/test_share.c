@@ -1,4 +1,5 @@
-/* test_share.c - GPUs that several processes see are divided among them
+/* test_share.c - several processes divide GPUs that all see, and the
+ * optimizer's state
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
 #include "config.h"
@@ -7,6 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/engine.h"
+#include "engine/shard.h"
+#include "runtime/context.h"
 #include "runtime/share.h"
 #include "tap.h"
 
@@ -93,8 +97,55 @@ static void test_keys(void)
     ok(key != ddp__gpus_key(&a), "and who sees another part of a GPU");
 }
 
+/* ---- the optimizer's state ---------------------------------------------- */
+
+enum { BUCKETS = 20, RANKS = 8 };
+
+/* Whether each bucket has one rank, and no rank has more than another by more
+ * than the largest bucket. */
+static bool is_divided(const ddp_t *ddp, struct ddp__params *p, int ranks,
+                       size_t largest)
+{
+    struct ddp ranked = *ddp;
+    struct ddp__engine e = {
+        .ddp = &ranked, .params = p, .ranks = ranks, .spec.shard = true};
+    size_t least = SIZE_MAX, most = 0;
+    int kept = 0;
+
+    if (ddp__shard_new(&e) < 0)
+        bail_out("%s", ddp_errmsg());
+    for (int r = 0; r < ranks; r++) {
+        size_t load = 0;
+
+        ranked.net.wire.rank = r;
+        for (int b = 0; b < BUCKETS; b++)
+            if (ddp__shard_keeps(&e, b)) {
+                load += p->bucket[b].len;
+                kept++;
+            }
+        least = load < least ? load : least;
+        most = load > most ? load : most;
+    }
+    free(e.keeper);
+    return kept == BUCKETS && most - least <= largest;
+}
+
+static void test_state(void)
+{
+    struct ddp__bucket bucket[BUCKETS] = {{0}};
+    struct ddp__params p = {.bucket = bucket, .buckets = BUCKETS};
+    bool good = true;
+
+    for (int b = 0; b < BUCKETS; b++)
+        bucket[b].len = (size_t)(1000 + 37 * b % 11 * 100);
+    for (int ranks = 2; ranks <= RANKS; ranks++)
+        good &= is_divided(&(struct ddp){0}, &p, ranks, 2000);
+    ok(good, "2 to 8 ranks: each bucket's state is kept once, and evenly");
+}
+
 int main(void)
 {
+    test_state();
     test_shares();
     test_keys();
     return done_testing();
