@@ -29,10 +29,13 @@ static void make_sample(int r, int64_t i, float *x, float *target)
         target[k] = (float)((i + 2 * r + k) % 5);
 }
 
+static _Atomic uint64_t key_of_first; /* what augments sample 0 */
+
 /* Of rank *arg. */
 static int get_own(void *arg, int64_t i, uint64_t key, struct ddp_sample *s)
 {
-    (void)key;
+    if (i == 0)
+        key_of_first = key;
     make_sample(*(int *)arg, i, s->x, s->target);
     return 0;
 }
@@ -57,15 +60,16 @@ static ddp_dataset_t *own_data(int64_t count)
                                                      .arg = &rank});
 }
 
-/* Not equally many, and mostly no whole batches. */
+/* Not equally many, and mostly no whole batches: the last rank has 5 samples,
+ * those before it 12, 19, ... */
 static int64_t count_of(int r)
 {
-    return 5 + 7 * (int64_t)r;
+    return 5 + 7 * (int64_t)((r + 1) % ranks);
 }
 
 static int64_t most_steps(void)
 {
-    return (count_of(ranks - 1) + BATCH - 1) / BATCH;
+    return (5 + 7 * (int64_t)(ranks - 1) + BATCH - 1) / BATCH;
 }
 
 /* ---- trainers ----------------------------------------------------------- */
@@ -163,8 +167,8 @@ static void descend(double *w, int64_t step)
         w[k] -= rate * g[k] / n;
 }
 
-/* 5 samples on rank 0, 12 on rank 1, ...: the ranks end one after another.  The
- * tolerance is some 10 roundings of f32 in each step. */
+/* The ranks end one after another.  The tolerance is some 10 roundings of f32
+ * in each step. */
 static void test_definition(void)
 {
     struct ddp_train_config cfg = config();
@@ -214,6 +218,22 @@ static void test_shared(void)
     good &= train(own_data(count_of(rank)), &cfg, NULL, want) == 0;
     check(good && memcmp(own, want, sizeof(own)) == 0,
           "so does the optimizer's state when it is divided");
+}
+
+/* Sample 0 of a rank is not that of another, nor is its augmentation. */
+static void test_keys(void)
+{
+    struct ddp_train_config cfg = config();
+    uint64_t theirs;
+    float w[WEIGHTS];
+    bool good;
+
+    cfg.epochs = 1;
+    good = train(own_data(BATCH), &cfg, NULL, w) == 0;
+    theirs = key_of_first;
+    good &= ddp_bcast(ddp, &theirs, sizeof(theirs), 0) == 0;
+    check(good && (rank == 0 || theirs != key_of_first),
+          "ranks augment by keys of their own");
 }
 
 /* ---- checkpoints -------------------------------------------------------- */
@@ -318,6 +338,7 @@ int main(void)
         return 1;
     test_definition();
     test_shared();
+    test_keys();
     test_checkpoint();
     if (ranks > 1)
         test_unreadable();
