@@ -23,12 +23,18 @@ ddp_optimizer_info(enum ddp_optimizer_kind kind)
                                .eps = eps_}},
     static const struct ddp_optimizer_info info[] = {DDP__OPTIMIZERS(X)};
 #undef X
+    static const struct ddp_optimizer_info custom = {
+        .name = "custom",
+        .lr = 0.001,
+        .defaults = {.kind = DDP_CUSTOM_OPTIMIZER, .lr = 0.001f}};
 
     switch (kind) {
 #define X(id, ...) case DDP_##id:
         DDP__OPTIMIZERS(X)
 #undef X
         return &info[kind];
+    case DDP_CUSTOM_OPTIMIZER:
+        return &custom;
     }
     return NULL;
 }
@@ -43,9 +49,10 @@ const char *const *ddp__optimizer_state(enum ddp_optimizer_kind kind)
     static const char *const state[][DDP__OPTIMIZER_STATES] = {
         DDP__OPTIMIZERS(X)};
 #undef X
+    static const char *const custom[] = LIST(DDP__CUSTOM_OPTIMIZER_STATES);
 #undef LIST
 
-    return state[kind];
+    return kind == DDP_CUSTOM_OPTIMIZER ? custom : state[kind];
 }
 
 int ddp__optimizer_states(const struct ddp_optimizer *o)
@@ -53,6 +60,8 @@ int ddp__optimizer_states(const struct ddp_optimizer *o)
     const char *const *name = ddp__optimizer_state(o->kind);
     int n = 0;
 
+    if (o->kind == DDP_CUSTOM_OPTIMIZER)
+        return o->update_states;
     while (n < DDP__OPTIMIZER_STATES && name[n])
         n++;
     if (ddp__optimizer_uses(o, DDP__SECOND_IF_MOMENTUM) && !(o->momentum > 0))

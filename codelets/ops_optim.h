@@ -59,6 +59,10 @@
       DDP_USES_MOMENTUM | DDP__LAYERWISE, 1, 0, 0, 0)
 /* clang-format on */
 
+/* The program makes the update of a custom optimizer: ref runs it, other
+ * devices leave it to ref. */
+#define DDP__CUSTOM_OPTIMIZER_STATES "state_0", "state_1", "state_2"
+
 /* Bits next to those of enum ddp_optimizer_use. */
 enum {
     DDP__DECOUPLED_DECAY = 256,    /* takes the decay off the weight itself,

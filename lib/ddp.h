@@ -1166,7 +1166,31 @@ enum ddp_optimizer_kind {
     DDP_LAMB,      /* timm's: Adam, its step as long as the norm of the whole
                       parameter says, where that decays */
     DDP_LARS,      /* timm's: momentum, the same, with a trust_coeff of 0.001 */
+    DDP_CUSTOM_OPTIMIZER = 1000 /* the function in `update` */
 };
+
+enum { DDP_UPDATE_STATES = 3 };
+
+/* An update of one parameter, whole: of a weight, a bias or the like, not of
+ * running statistics. */
+struct ddp_update {
+    const struct ddp_optimizer *optimizer; /* with lr and momentum as the
+                                              schedule has them now */
+    float lr;                              /* that of the parameter's group */
+    float weight_decay; /* likewise; 0: the parameter does not decay */
+    int64_t updates;    /* made of the weights, this one included */
+    size_t len;
+    const float *g; /* the mean gradient, clipped, without decay */
+    float *w;
+    float *state[DDP_UPDATE_STATES]; /* as many as the optimizer has, in the
+                                        order that checkpoints keep them; 0 at
+                                        first */
+};
+
+/* Change u->w and u->state.  Called on a worker's thread, for several
+ * parameters at once; what it does must follow from u alone, for all ranks and
+ * runs that resume call it. */
+typedef void (*ddp_update_f)(const struct ddp_update *u, void *arg);
 
 struct ddp_optimizer {
     enum ddp_optimizer_kind kind;
@@ -1180,6 +1204,10 @@ struct ddp_optimizer {
     float clip_norm;    /* scale gradients to this global norm; 0: no */
     float clip_value;   /* then limit each value of a gradient to -clip_value ..
                            clip_value, before decay is added; 0: no */
+    ddp_update_f update; /* DDP_CUSTOM_OPTIMIZER */
+    void *update_arg;
+    int update_states; /* vectors that it keeps for each parameter, 0 to
+                          DDP_UPDATE_STATES */
 };
 
 /* Fields of struct ddp_optimizer that not all kinds use. */
@@ -1198,7 +1226,7 @@ struct ddp_optimizer_info {
 };
 
 /* What a kind of optimizer is; NULL: there is no such kind.  Kinds are numbered
- * from 0. */
+ * from 0, but for the custom one. */
 const struct ddp_optimizer_info *
 ddp_optimizer_info(enum ddp_optimizer_kind kind);
 

@@ -125,6 +125,7 @@ check_PROGRAMS += \
     %D%/test_ops \
     %D%/test_optim \
     %D%/test_order \
+    %D%/test_own_rule \
     %D%/test_part \
     %D%/test_pillow \
     %D%/test_policy \

@@ -300,7 +300,11 @@ static void test_ranges(const ddp_t *ddp, const ddp_dataset_t *d)
                           "weight_decay inf",
                           "focal_alpha -inf",
                           "warmup inf",
-                          "final_factor inf"};
+                          "final_factor inf",
+                          "needs update",
+                          "3 weights, expected 2",
+                          "-1 for class 1"};
+    static const float weight[] = {1, -1};
     enum { BAD = sizeof(says) / sizeof(*says) };
     struct ddp_train_config bad[BAD];
 
@@ -324,6 +328,11 @@ static void test_ranges(const ddp_t *ddp, const ddp_dataset_t *d)
     bad[15].focal_alpha = -INFINITY;
     bad[16].schedule.warmup = INFINITY;
     bad[17].schedule.final_factor = INFINITY;
+    bad[18].optimizer.kind = DDP_CUSTOM_OPTIMIZER;
+    for (int i = 19; i < 21; i++)
+        bad[i].class_weights = weight;
+    bad[19].class_weight_count = 3;
+    bad[20].class_weight_count = 2;
     for (int i = 0; i < BAD; i++)
         ok(ddp_train_config_resolve(&bad[i], ddp, d) == DDP_EINVAL &&
                strstr(ddp_errmsg(), says[i]),

@@ -82,6 +82,8 @@ static int cpu_prepare(const struct ddp__call *c, void **plan)
         return ddp__fail(DDP_ENODEV, "input with channels added");
     if (c->op == DDP__OP_LOSS && c->loss.kind == DDP_CUSTOM_LOSS)
         return ddp__fail(DDP_ENODEV, "a custom loss");
+    if (c->op == DDP__OP_OPTIM && c->optim.o.kind == DDP_CUSTOM_OPTIMIZER)
+        return ddp__fail(DDP_ENODEV, "a custom optimizer");
 #ifdef HAVE_ONEDNN
     if (ddp__op_is(c->op, DDP__IS_CONV | DDP__IS_DENSE))
         return ddp__cpu_conv_prepare(c, plan);

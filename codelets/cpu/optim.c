@@ -499,6 +499,8 @@ static void apply_rule(struct rule *r, const struct ddp__task *t,
         break;
         DDP__OPTIMIZERS(X)
 #undef X
+    case DDP_CUSTOM_OPTIMIZER:
+        break; /* cpu_prepare() refuses it */
     }
 }
 

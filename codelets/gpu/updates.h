@@ -446,6 +446,8 @@ DDP__DEVICE float ddp__k_apply_rule(const struct ddp__k_optim *p,
         return ddp__k_##rule(p, sh, d, s);
         DDP__OPTIMIZERS(X)
 #undef X
+    case DDP_CUSTOM_OPTIMIZER:
+        break; /* ddp__cuda_kernels_prepare() refuses it */
     }
     return 0;
 }

@@ -6,7 +6,9 @@
  */
 #include "config.h"
 #include <math.h>
+#include <stdlib.h>
 #include "backend.h"
+#include "base/error.h"
 #include "ref.h"
 
 /* What the rule needs besides gradient, weight and state. */
@@ -254,6 +256,8 @@ static double apply_rule(const struct rule *r, size_t i, double g)
         return rule(r, i, g);
         DDP__OPTIMIZERS(X)
 #undef X
+    case DDP_CUSTOM_OPTIMIZER:
+        break; /* custom_span() */
     }
     return 0;
 }
@@ -321,6 +325,37 @@ static void train_span(const struct ddp__task *t, struct rule *r,
     }
 }
 
+/* The program's function sees the whole span, and its mean gradient. */
+static int custom_span(const struct ddp__task *t, const struct rule *r,
+                       const struct ddp__span *s)
+{
+    const float *g = t->data[DDP__OPTIM_G];
+    float *state = t->data[DDP__OPTIM_STATE];
+    float *mean = malloc((s->len + 1) * sizeof(*mean));
+    struct ddp_update u = {.optimizer = &r->o,
+                           .lr = r->o.lr,
+                           .updates = (int64_t)r->updates,
+                           .len = s->len,
+                           .g = mean,
+                           .w = r->w + s->begin};
+
+    if (!mean)
+        return ddp__fail(DDP_ENOMEM,
+                         "out of memory for a gradient of %zu "
+                         "values",
+                         s->len);
+    if (s->decay || r->o.decay_all)
+        u.weight_decay = r->o.weight_decay;
+    for (size_t i = 0; i < s->len; i++)
+        mean[i] =
+            (float)clip_value(&r->o, g[s->begin + i] / r->divisor * r->clip);
+    for (int k = 0; k < r->o.update_states; k++)
+        u.state[k] = state + (size_t)k * ddp__len(t, DDP__OPTIM_W) + s->begin;
+    r->o.update(&u, r->o.update_arg);
+    free(mean);
+    return 0;
+}
+
 /* w = (1 - momentum) w + momentum g / count */
 static void update_running(const struct ddp__task *t, const struct ddp__span *s)
 {
@@ -340,16 +375,20 @@ static void update_running(const struct ddp__task *t, const struct ddp__span *s)
 int ddp__ref_optim(const struct ddp__task *t)
 {
     struct rule r = rule_of(t);
+    int rc = 0;
 
-    for (int i = 0; i < t->call->optim.spans && r.divisor != 0; i++) {
+    for (int i = 0; i < t->call->optim.spans && r.divisor != 0 && rc == 0;
+         i++) {
         const struct ddp__span *s = &t->call->optim.span[i];
 
         if (s->running)
             update_running(t, s);
+        else if (r.o.kind == DDP_CUSTOM_OPTIMIZER)
+            rc = custom_span(t, &r, s);
         else
             train_span(t, &r, s);
     }
-    return 0;
+    return rc;
 }
 
 /* What a span adds to norm. */

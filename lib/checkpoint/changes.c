@@ -17,8 +17,8 @@ static const char changeable[] =
     "groups,layer_decay,ema_warmup,class_weights";
 
 /* These decide which state a checkpoint has, and the shapes of the network. */
-static const char fixed[] =
-    "optimizer.kind,data.shape,data.type,data.classes,data.targets";
+static const char fixed[] = "optimizer.kind,optimizer.update_states,data.shape,"
+                            "data.type,data.classes,data.targets";
 
 /* A checkpoint has state for these only if they are not 0. */
 static const char stateful[] = "ema_decay,optimizer.momentum";

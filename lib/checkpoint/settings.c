@@ -107,7 +107,9 @@ static json_t *optimizer_json(const struct ddp_optimizer *o)
                   "weight_decay", (double)o->weight_decay, "decay_all",
                   o->decay_all, "clip_norm", (double)o->clip_norm);
 
-    return add_number(all, "clip_value", (double)o->clip_value);
+    all = add_number(all, "clip_value", (double)o->clip_value);
+    return add_number(all, "update_states",
+                      o->kind == DDP_CUSTOM_OPTIMIZER ? o->update_states : 0);
 }
 
 static bool is_any_of(enum ddp_schedule_kind kind, unsigned kinds)

@@ -193,6 +193,15 @@ static int check_optimizer(const struct ddp_optimizer *o)
                          "%g, expected 0 or more",
                          (double)o->clip_norm, (double)o->clip_value,
                          (double)o->weight_decay);
+    if (o->kind == DDP_CUSTOM_OPTIMIZER &&
+        (!o->update || o->update_states < 0 ||
+         o->update_states > DDP_UPDATE_STATES))
+        return ddp__fail(DDP_EINVAL,
+                         "optimizer: %s, update_states %d: "
+                         "DDP_CUSTOM_OPTIMIZER needs update, and 0 to %d "
+                         "states",
+                         o->update ? "update is set" : "update is NULL",
+                         o->update_states, DDP_UPDATE_STATES);
     if ((uses & DDP_USES_MOMENTUM) && !(o->momentum >= 0 && o->momentum <= 1))
         return ddp__fail(DDP_EINVAL, "optimizer: momentum %g, expected 0 to 1",
                          (double)o->momentum);
