@@ -3,6 +3,8 @@
 
 recipesdir = $(pkgdatadir)/recipes
 dist_recipes_DATA = \
+    %D%/cifar10-94.conf \
+    %D%/cifar10-96.conf \
     %D%/cifar10.conf \
     %D%/efficientnet_v2_s.conf \
     %D%/finetune.conf \
