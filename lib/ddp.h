@@ -1454,6 +1454,13 @@ int ddp_log_scalar(ddp_log_t *l, const char *tag, int64_t step, double value);
 int ddp_log_histogram(ddp_log_t *l, const char *tag, int64_t step,
                       const float *values, size_t len);
 
+/* A picture, (h, w, c) with c 1, gray, or 3, such as those of
+ * ddp_trainer_batch(), for TensorBoard; other programs have none.
+ * Errors   DDP_EINVAL: another c, rows of more than 65534 bytes; as
+ *          ddp_log_scalar(). */
+int ddp_log_image(ddp_log_t *l, const char *tag, int64_t step,
+                  struct ddp_shape s, const uint8_t *pixels);
+
 /* The operations of a chain for input of this shape, with their layers, for
  * TensorBoard's page of graphs; other programs have none.
  * Errors   DDP_ESHAPE: in does not fit the chain; as ddp_log_scalar(). */
@@ -1619,6 +1626,13 @@ int ddp_train_config_resolve(struct ddp_train_config *c, const ddp_t *ddp,
 /* Steps of an epoch: every sample once, the last step may have fewer (see
  * drop_last). */
 int64_t ddp_trainer_epoch_steps(const ddp_trainer_t *t);
+
+/* The first sub-batch of a step as the network gets it: read again, augmented
+ * and mixed.  x has room for sub_batch samples of the data's shape and type,
+ * label for as many classes: of mixed samples the one with the largest share,
+ * -1 of one that could not be read or has targets.  Returns how many samples
+ * there are; 0: this rank has none in that step. */
+int ddp_trainer_batch(ddp_trainer_t *t, int64_t step, void *x, int32_t *label);
 
 /* Train to the end of the run.  DDP_EDIVERGED also if more than max_nan_steps,
  * or all steps, were skipped at its end. */

@@ -149,24 +149,37 @@ else
     skip 5 "no tensorboard (PyPI)"
 fi
 
-# The page of graphs: edges as torchvision's resnet.py has them; each bn2 also
-# gets the block's input, or what downsample makes of it.
-run "$imagenet" train --data "$data" --model resnet18 --width 8 --small-stem \
-    --img-size 16 -b 8 --steps 1 --no-val --log tensorboard \
-    --output "$tmp/resnet"
-exits 0 "a residual network is trained"
+# The pages of images, here as they are in the files; and of graphs: edges as
+# torchvision's resnet.py has them; each bn2 also gets the block's input, or what
+# downsample makes of it.
 if "$python" -c 'import tensorboard' 2>/dev/null; then
+    "$python" - "$tmp/square" <<'END'
+import os, sys
+import PIL.Image
+
+for i in range(12):
+    folder = "%s/train/%s" % (sys.argv[1], "cat dog emu".split()[i % 3])
+    os.makedirs(folder, exist_ok=True)
+    PIL.Image.frombytes("RGB", (24, 24), bytes(
+        (i * 7 + k * k // 5 + k) % 256 for k in range(24 * 24 * 3))).save(
+            "%s/%d.png" % (folder, i))
+END
+    run "$imagenet" train --data "$tmp/square" --model resnet18 --width 8 \
+        --small-stem --img-size 24 --scale 1,1 --ratio 1,1 --no-flip -b 8 \
+        --steps 1 --no-val --log tensorboard --log-images 5 \
+        --output "$tmp/resnet"
+    exits 0 "a residual network is trained"
     read_board "$tmp/resnet"
     "$python" - <<'END' >"$tmp/want"
 def node(name, op, shape, *inputs):
     print("node", name, op, "-1," + shape, *inputs)
 
-node("input", "Placeholder", "16,16,3")
-node("conv1", "conv_fwd", "16,16,8", "input")
-node("bn1", "bn_eval", "16,16,8", "conv1")
+node("input", "Placeholder", "24,24,3")
+node("conv1", "conv_fwd", "24,24,8", "input")
+node("bn1", "bn_eval", "24,24,8", "conv1")
 x = "bn1"
 for layer in range(1, 5):
-    side, width = 16 >> (layer - 1), 4 << layer
+    side, width = 24 >> (layer - 1), 4 << layer
     shape = "%d,%d,%d" % (side, side, width)
     for block in range(2):
         p = "layer%d/%d/" % (layer, block)
@@ -185,8 +198,28 @@ node("fc", "dense_fwd", "3", "7")
 END
     grep '^node ' "$tmp/board" | diff - "$tmp/want" >"$tmp/out"
     point $? "TensorBoard's page has its graph"
+    "$python" - "$tmp/square" "$tmp/board" >"$tmp/out" 2>"$tmp/err" <<'END'
+import glob, re, sys
+import PIL.Image
+
+files = {}
+for path in glob.glob(sys.argv[1] + "/train/*/*.png"):
+    files[PIL.Image.open(path).tobytes().hex()] = path.split("/")[-2]
+found = []
+for line in open(sys.argv[2]):
+    word = line.rstrip("\n").split(" ", 3)
+    if word[0] != "image":
+        continue
+    assert word[1] == "24x24", line
+    number, name = re.match(r"first_batch/(\d+) (.*)", word[3]).groups()
+    assert name == files[word[2]], (name, files[word[2]])
+    found.append(int(number))
+print(len(files), sorted(found))
+sys.exit(sorted(found) != [0, 1, 2, 3, 4])
+END
+    point $? "and the first images, under their classes: $(cat "$tmp/out")"
 else
-    skip 1 "no tensorboard (PyPI)"
+    skip 3 "no tensorboard (PyPI)"
 fi
 
 if "$python" -c 'import importlib.util as i, sys

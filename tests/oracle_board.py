@@ -1,10 +1,13 @@
 # oracle_board.py DIR - what TensorBoard reads from a folder of event files:
 # "TAG STEP VALUE" for each scalar, "set NAME VALUE" for hyperparameters,
-# "histogram TAG STEP MIN MAX VALUES SQUARES LIMIT:COUNT,...", and "node NAME OP
-# SHAPE INPUT..." as the page of graphs gets them
+# "histogram TAG STEP MIN MAX VALUES SQUARES LIMIT:COUNT,...", "image WxH PIXELS
+# TAG" with all bytes of red, green, blue, and "node NAME OP SHAPE INPUT..." as
+# the page of graphs gets them
 # SPDX-License-Identifier: LGPL-2.1-or-later
+import io
 import sys
 
+import PIL.Image
 from tensorboard.backend.event_processing import event_accumulator
 from google.protobuf import text_format
 from tensorboard import context
@@ -28,6 +31,11 @@ for tag in board.Tags()["histograms"]:
         print("histogram", tag, e.step, "%.9g %.9g %d %.9g" % (
             h.min, h.max, h.num, h.sum_squares), ",".join(
             "%.9g:%d" % b for b in zip(h.bucket_limit, h.bucket)))
+for tag in board.Tags()["images"]:
+    for e in board.Images(tag):
+        image = PIL.Image.open(io.BytesIO(e.encoded_image_string))
+        assert image.format == "PNG" and image.size == (e.width, e.height)
+        print("image %dx%d" % image.size, image.tobytes().hex(), tag)
 for tag, content in board.PluginTagToContent("hparams").items():
     data = plugin_data_pb2.HParamsPluginData.FromString(content)
     for name, value in data.session_start_info.hparams.items():

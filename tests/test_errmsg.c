@@ -130,6 +130,7 @@ static const struct ddp_source source = {.count = COUNT,
                                          .get = get};
 
 /* Of the first output; the CPU's backend leaves it to ref. */
+static int32_t labels[COUNT];
 static double first_output(const float *out, const void *target,
                            const float *weight, int n, int len, float *dx,
                            void *arg)
@@ -462,6 +463,7 @@ static bool resumed(bool with)
     X(ddp_trainer_config, ddp_trainer_config(trainer)->batch == 8)             \
     X(ddp_trainer_epoch_steps, ddp_trainer_epoch_steps(trainer) == 3)          \
     X(ddp_trainer_memory, ddp_trainer_memory(trainer, &memory) == 0)           \
+    X(ddp_trainer_batch, ddp_trainer_batch(trainer, 0, x, labels) == 4)        \
     X(ddp_trainer_step, ddp_trainer_step(trainer, &metrics) == 0)              \
     X(ddp_trainer_gradients, ddp_trainer_gradients(trainer, NULL) == 0)        \
     X(ddp_trainer_get_gradient,                                                \
@@ -501,6 +503,9 @@ static bool resumed(bool with)
     X(ddp_log_sink, ddp_log_sink(board).on_step)                               \
     X(ddp_log_scalar, ddp_log_scalar(board, "v", 1, 2) == 0)                   \
     X(ddp_log_histogram, ddp_log_histogram(board, "h", 1, x, 1) == 0)       \
+    X(ddp_log_image,                                                           \
+      ddp_log_image(board, "i", 1, (struct ddp_shape){1, 1, 1},                \
+                    (const uint8_t *)"x") == 0)                                \
     X(ddp_log_graph, ddp_log_graph(board, 1, net, vector) == 0)                \
     X(ddp_log_status, ddp_log_status(board) == 0)                              \
     X(ddp_log_free, DONE(ddp_log_free(board)))                                 \
@@ -652,6 +657,7 @@ static void test_calls(void)
     X(ddp_trainer_set_gradient,                                                \
       NONE(ddp_trainer_set_gradient(NULL, "a", w, 1)))                         \
     X(ddp_trainer_update, NONE(ddp_trainer_update(NULL)))                      \
+    X(ddp_trainer_batch, NONE(ddp_trainer_batch(NULL, 0, x, labels)))          \
     X(ddp_trainer_apply, NONE(ddp_trainer_apply(NULL, NULL, NULL, 1)))         \
     X(ddp_trainer_sync, NONE(ddp_trainer_sync(NULL, 0)))                       \
     X(ddp_trainer_wait, NONE(ddp_trainer_wait(NULL)))                          \
@@ -676,6 +682,9 @@ static void test_calls(void)
     X(ddp_log_describe, NONE(ddp_log_describe(NULL, DDP_LOG_NAME, "a")))       \
     X(ddp_log_scalar, NONE(ddp_log_scalar(NULL, "v", 1, 2)))                   \
     X(ddp_log_histogram, NONE(ddp_log_histogram(NULL, "h", 1, x, 1)))       \
+    X(ddp_log_image, NONE(ddp_log_image(NULL, "i", 1,                          \
+                                        (struct ddp_shape){1, 1, 1},           \
+                                        (const uint8_t *)"x")))                \
     X(ddp_log_graph, NONE(ddp_log_graph(NULL, 1, net, vector)))                \
     X(ddp_log_status, NONE(ddp_log_status(NULL)))                              \
     X(ddp_trainer_checkpoint, NONE(ddp_trainer_checkpoint(NULL)))              \

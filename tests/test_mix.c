@@ -275,6 +275,46 @@ static void test_training(void)
        "and others without mixing");
 }
 
+/* A batch that the program asks for: what the loader fills, which is checked
+ * above. */
+static void test_batch(void)
+{
+    struct ddp_train_config cfg = {TRAIN_DEFAULTS, .optimizer = ddp_adam(1e-2f),
+                                   .batch = 14,    .sub_batch = 7,
+                                   .epochs = 2,    .mixup = 0.4,
+                                   .cutmix = 1,    .seed = 5};
+    ddp_t *ddp = ddp_init(NULL);
+    ddp_dataset_t *d = samples();
+    ddp_chain_t *c = net();
+    ddp_trainer_t *t = ddp_trainer_new(ddp, c, d, &cfg);
+    struct ddp__loader l = ddp__loader(d, 14, 7);
+    struct batch b;
+    uint8_t x[sizeof(b.x)];
+    int32_t label[7];
+    bool same = true;
+
+    l.shuffle = l.replace = l.shares = true;
+    l.seed = 5;
+    l.mix = (struct ddp__mix){0.4, 1, 1, 0.5, 0};
+    for (int64_t step = 0; step < 6; step++) {
+        int n = ddp_trainer_batch(t, step, x, label);
+
+        fill(&l, (uint64_t)(step * 2), 7, &b);
+        same &= n == 7 && !memcmp(x, b.x, sizeof(x));
+        for (int i = 0; i < n; i++)
+            for (int k = 0; k < CLASSES; k++)
+                same &= b.target[i * CLASSES + label[i]] >=
+                        b.target[i * CLASSES + k];
+    }
+    ok(same, "the first sub-batch of each step, as the network gets it");
+    ok(ddp_trainer_batch(t, -1, x, label) == DDP_EINVAL, "step -1: %s",
+       ddp_errmsg());
+    ddp_trainer_free(t);
+    ddp_chain_free(c);
+    ddp_dataset_free(d);
+    ddp_finish(ddp);
+}
+
 int main(void)
 {
     test_beta(0.1);
@@ -289,5 +329,6 @@ int main(void)
     test_pixels(0, 1);
     test_pixels(0.8, 1);
     test_training();
+    test_batch();
     return done_testing();
 }

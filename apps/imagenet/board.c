@@ -37,28 +37,39 @@ static int next_kind(const char **list, int *len)
     return -1;
 }
 
+static int refuse(const struct opts *o, const char *word, int len)
+{
+    const char *name;
+    char names[256] = "csv";
+
+    for (int i = 0; (name = ddp_log_name((enum ddp_log_kind)i)); i++) {
+        size_t n = strlen(names);
+
+        snprintf(names + n, sizeof(names) - n, ", %s", name);
+    }
+    opt_complain(o, "--log: unknown '%.*s', expected %s", len, word, names);
+    return EXIT_USAGE;
+}
+
 int board_check(const struct opts *o, const struct settings *s)
 {
-    const char *list = s->log ? s->log : "", *word, *name;
-    char names[256] = "csv";
-    bool any = false;
-    int len;
+    const char *list = s->log ? s->log : "", *word;
+    unsigned named = 0; /* bits of kinds */
+    int len, rc;
 
     while (*(word = list)) {
         int kind = next_kind(&list, &len);
 
-        any |= kind >= 0 && kind < DDP_LOG_KINDS;
-        if (kind >= 0)
-            continue;
-        for (int i = 0; (name = ddp_log_name((enum ddp_log_kind)i)); i++) {
-            size_t n = strlen(names);
-
-            snprintf(names + n, sizeof(names) - n, ", %s", name);
-        }
-        opt_complain(o, "--log: unknown '%.*s', expected %s", len, word, names);
-        return EXIT_USAGE;
+        if (kind < 0)
+            return refuse(o, word, len);
+        named |= 1u << kind;
     }
-    return opts_only(o, "log-histograms", any, "--log csv alone");
+    rc = opts_only(o, "log-histograms", named & ~(1u << DDP_LOG_KINDS),
+                   "--log names no program");
+    if (rc != OPTS_GO)
+        return rc;
+    return opts_only(o, "log-images", named >> DDP_LOG_TENSORBOARD & 1,
+                     "--log does not name tensorboard");
 }
 
 /* The settings that have a value, without secrets. */

@@ -65,3 +65,40 @@ void board_graph(struct board *b, ddp_chain_t *chain, int64_t img_size)
         if (b->log[i])
             ddp_log_graph(b->log[i], 0, chain, in);
 }
+
+/* Sample i of a sub-batch. */
+static void put_image(struct board *b, const ddp_dataset_t *data, int i,
+                      int32_t label, const uint8_t *pixels)
+{
+    const char *class = label < 0 ? "?" : ddp_dataset_class_name(data, label);
+    char tag[256];
+
+    if (class)
+        snprintf(tag, sizeof(tag), "first_batch/%03d %s", i, class);
+    else
+        snprintf(tag, sizeof(tag), "first_batch/%03d %d", i, (int)label);
+    ddp_printable(tag);
+    for (int k = 0; k < DDP_LOG_KINDS; k++)
+        if (b->log[k])
+            ddp_log_image(b->log[k], tag, 0, ddp_dataset_shape(data), pixels);
+}
+
+int board_images(struct board *b, ddp_trainer_t *trainer,
+                 const ddp_dataset_t *data, int64_t n)
+{
+    const struct ddp_shape s = ddp_dataset_shape(data);
+    size_t size = (size_t)s.h * (size_t)s.w * (size_t)s.c;
+    size_t cap = (size_t)ddp_trainer_config(trainer)->sub_batch;
+    uint8_t *x = malloc(cap * size);
+    int32_t *label = malloc(cap * sizeof(*label));
+    int count = x && label ? ddp_trainer_batch(trainer, 0, x, label) : 0;
+    int rc = !x || !label ? app_exit_code(DDP_ENOMEM)
+             : count < 0  ? app_fail(count)
+                          : 0;
+
+    for (int i = 0; i < count && i < n; i++)
+        put_image(b, data, i, label[i], x + (size_t)i * size);
+    free(x);
+    free(label);
+    return rc;
+}

@@ -14,4 +14,9 @@ int board_histograms(struct board *b, ddp_chain_t *chain,
 /* The graph of the network, of a run that begins. */
 void board_graph(struct board *b, ddp_chain_t *chain, int64_t img_size);
 
+/* The first n images of a run that begins, with their classes.  0 or an exit
+ * code: they cannot be read. */
+int board_images(struct board *b, ddp_trainer_t *trainer,
+                 const ddp_dataset_t *data, int64_t n);
+
 #endif

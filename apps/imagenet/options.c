@@ -540,6 +540,9 @@ static const struct opt_group output = {
         INT("log-histograms", log_histograms, NULL, 1, 1e9,
             "every N epochs, add histograms of the weights, and of the "
             "gradients of the last step, to the records of --log"),
+        INT("log-images", log_images, "16", 0, 1000,
+            "the first N images, as the network gets them, in the records of "
+            "--log tensorboard; at most --sub-batch"),
         FLAG("weight-norm", weight_norm,
              "record the norm of all weights after each epoch"),
         FLAG("quiet", quiet, "print errors and the final line only"),

@@ -60,7 +60,7 @@ struct settings {
     int64_t keep_last, save_every, ckpt_failures;
     bool no_val, plot, quiet, verbose, weight_norm;
     char *log, *svg;
-    int64_t log_histograms;
+    int64_t log_histograms, log_images;
     double time_limit;
     int64_t grace, peer_timeout;
     int64_t storage_timeout;

@@ -304,6 +304,19 @@ static int record_histograms(struct run *r)
     return board_histograms(&r->board, r->chain, r->trainer, r->last.step);
 }
 
+/* What the logs show of a run that begins. */
+static int record_network(struct run *r)
+{
+    const struct board *b = &r->board;
+
+    if (r->last.step > 0 || !is_writer(r) || !b->log[DDP_LOG_TENSORBOARD])
+        return 0;
+    board_graph(&r->board, r->chain, r->set->img_size);
+    return r->set->log_images ? board_images(&r->board, r->trainer, r->data,
+                                             r->set->log_images)
+                              : 0;
+}
+
 static int on_epoch(const struct ddp_progress *p, void *arg)
 {
     struct run *r = arg;
@@ -528,8 +541,8 @@ static int train(struct run *r)
 
     if (rc)
         return rc;
-    if (r->last.step == 0 && is_writer(r))
-        board_graph(&r->board, r->chain, r->set->img_size);
+    if ((rc = record_network(r)))
+        return rc;
     rc = ddp_trainer_train(r->trainer);
     early = rc == DDP_ESTOPPED;
 

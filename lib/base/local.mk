@@ -6,6 +6,8 @@ LIB_SOURCES += \
     %D%/array.h \
     %D%/cgroup.c \
     %D%/cgroup.h \
+    %D%/crc32.c \
+    %D%/crc32.h \
     %D%/crc32c.c \
     %D%/crc32c.h \
     %D%/csv.c \

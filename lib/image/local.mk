@@ -23,6 +23,8 @@ LIB_SOURCES += \
     %D%/picture.c \
     %D%/picture.h \
     %D%/png.h \
+    %D%/png_write.c \
+    %D%/png_write.h \
     %D%/policy.c \
     %D%/policy.h \
     %D%/policy_parse.c \

@@ -6,6 +6,7 @@ LIB_SOURCES += \
     %D%/agree.h \
     %D%/apply.c \
     %D%/averages.c \
+    %D%/batch.c \
     %D%/checkpoints.c \
     %D%/checkpoints.h \
     %D%/compiled.c \

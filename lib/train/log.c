@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/printable.h"
+#include "image/png_write.h"
 #include "train/graph_def.h"
 #include "train/log.h"
 #include "train/log_tensorboard.h"
@@ -294,6 +295,26 @@ int ddp_log_histogram(ddp_log_t *l, const char *tag, int64_t step,
     h = ddp__histogram(values, len);
     if (h.values && l->format->histogram)
         note(l, l->format->histogram(l, step, tag, &h));
+    return ddp_log_status(l);
+}
+
+int ddp_log_image(ddp_log_t *l, const char *tag, int64_t step,
+                  struct ddp_shape s, const uint8_t *pixels)
+{
+    int rc;
+
+    if (!pixels)
+        return ddp__fail_null("pixels");
+    if (s.h < 1 || s.w < 1 || (s.c != 1 && s.c != 3) ||
+        s.w > DDP__PNG_ROW / s.c || s.h > DDP__PNG_ROW)
+        return ddp__fail(DDP_EINVAL,
+                         "an image of %dx%d pixels with %d channels, expected "
+                         "1 or 3 channels and at most %d bytes a row",
+                         s.w, s.h, s.c, DDP__PNG_ROW);
+    if ((rc = begin_tag(l, tag, step)) < 0)
+        return rc;
+    if (l->format->image)
+        note(l, l->format->image(l, step, tag, s, pixels));
     return ddp_log_status(l);
 }
 

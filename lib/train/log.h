@@ -26,6 +26,9 @@ struct ddp__log_format {
     /* NULL: its program shows none. */
     int (*histogram)(struct ddp_log *l, int64_t step, const char *tag,
                      const struct ddp__histogram *h);
+    /* Pixels of 1 or 3 bytes. */
+    int (*image)(struct ddp_log *l, int64_t step, const char *tag,
+                 struct ddp_shape shape, const uint8_t *pixels);
     /* What ddp__graph_def() made, empty afterwards; NULL: likewise. */
     int (*graph)(struct ddp_log *l, int64_t step, struct ddp__proto *def);
     /* The checkpoint of a step is on the disk; NULL: that changes nothing. */

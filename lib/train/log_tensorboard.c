@@ -6,8 +6,11 @@
  */
 #include "config.h"
 
+#include <stdlib.h>
 #include <time.h>
 
+#include "base/error.h"
+#include "image/png_write.h"
 #include "train/events.h"
 #include "train/log_tensorboard.h"
 
@@ -18,10 +21,13 @@ enum { SUMMARY_VALUE = 1 };
 enum {
     VALUE_TAG = 1,
     VALUE_SIMPLE = 2,
-    VALUE_HISTOGRAM = 5,
+    VALUE_IMAGE = 4,
+    VALUE_HISTOGRAM,
     VALUE_TENSOR = 8,
     VALUE_METADATA = 9
 };
+
+enum { IMAGE_HEIGHT = 1, IMAGE_WIDTH, IMAGE_CHANNELS, IMAGE_FILE };
 
 /* Of HistogramProto; limits are the right ends of bins. */
 enum {
@@ -83,6 +89,27 @@ static int histogram(struct ddp_log *l, int64_t step, const char *tag,
     ddp__proto_text(&b->value, VALUE_TAG, tag);
     ddp__proto_message(&b->value, VALUE_HISTOGRAM, &p);
     ddp__proto_free(&p);
+    return write_value(b, step);
+}
+
+static int image(struct ddp_log *l, int64_t step, const char *tag,
+                 struct ddp_shape shape, const uint8_t *pixels)
+{
+    struct board *b = l->own;
+    struct ddp__proto p = {0};
+    size_t len;
+    unsigned char *file = ddp__png_write(shape, pixels, &len);
+
+    if (!file)
+        return ddp__fail(DDP_ENOMEM, "out of memory for an image");
+    ddp__proto_int(&p, IMAGE_HEIGHT, (uint64_t)shape.h);
+    ddp__proto_int(&p, IMAGE_WIDTH, (uint64_t)shape.w);
+    ddp__proto_int(&p, IMAGE_CHANNELS, (uint64_t)shape.c);
+    ddp__proto_bytes(&p, IMAGE_FILE, file, len);
+    ddp__proto_text(&b->value, VALUE_TAG, tag);
+    ddp__proto_message(&b->value, VALUE_IMAGE, &p);
+    ddp__proto_free(&p);
+    free(file);
     return write_value(b, step);
 }
 
@@ -205,6 +232,7 @@ const struct ddp__log_format ddp__log_tensorboard = {
     .open = open_file,
     .put = put,
     .histogram = histogram,
+    .image = image,
     .graph = graph,
     .end = end,
     .close = close_file,

@@ -15,6 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/crc32.h"
 #include "base/error.h"
 #include "base/file_write.h"
 #include "train/wandb_file.h"
@@ -28,26 +29,10 @@ enum { RECORD_MAX = 1 << 24 };
 
 static const unsigned char file_head[HEAD] = {':', 'W', '&', 'B', 0xe1, 0xbe};
 
-/* CRC-32 of IEEE 802.3, by tables for halves of a byte. */
-static uint32_t crc32_of(uint32_t crc, const unsigned char *p, size_t n)
-{
-    static const uint32_t table[16] = {
-        0x00000000, 0x1db71064, 0x3b6e20c8, 0x26d930ac, 0x76dc4190, 0x6b6b51f4,
-        0x4db26158, 0x5005713c, 0xedb88320, 0xf00f9344, 0xd6d6a3e8, 0xcb61b38c,
-        0x9b64c2b0, 0x86d3d2d4, 0xa00ae278, 0xbdbdf21c};
-
-    crc = ~crc;
-    for (; n > 0; n--, p++) {
-        crc = crc >> 4 ^ table[(crc ^ *p) & 15];
-        crc = crc >> 4 ^ table[(crc ^ *p >> 4) & 15];
-    }
-    return ~crc;
-}
-
 /* Of a part: its type and data. */
 static uint32_t part_crc(unsigned char type, const unsigned char *p, size_t n)
 {
-    return crc32_of(crc32_of(0, &type, 1), p, n);
+    return ddp__crc32(ddp__crc32(0, &type, 1), p, n);
 }
 
 static size_t left_in_block(off_t at)
