@@ -50,6 +50,21 @@ is_json
 point $? "f32 input, and a table of layers that is not on stdout"
 complains "conv1" "but on stderr"
 
+# The table's parts are a step, each rounded to a microsecond.  Backward computes
+# two gradients where forward computes one result; what else the machine does
+# may slow either down.
+run "$bench" train --model resnet18 --small-stem --img-size 16 --classes 10 \
+    --sub-batch 4 --lanes 2 --steps 3 --table
+exits 0 "a table"
+awk -F '|' 'NR > 2 && NF == 5 {
+    gsub(/^ +| +$/, "", $2); if ($2 == "step") step = $3; else sum += $3
+    ms[$2] = $3; rows++ }
+    END { print rows, sum, step, ms["forward"], ms["backward"]
+        exit !(rows == 8 && sum > step - 0.008 && sum < step + 0.008 &&
+            ms["forward"] > 0 && ms["backward"] > ms["forward"] / 2) }' \
+    "$tmp/out" >"$tmp/sum"
+point $? "whose parts are the time of a step: $(cat "$tmp/sum")"
+
 # A multiply-add is 2: 4,089,184,256 of them in forward (torchvision), thrice as
 # many in a step, but for the gradient of the images, 64 112^2 3 7^2.
 # The first steps of one worker: a line for each call, also of ResNet-9's 8

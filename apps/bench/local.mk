@@ -12,6 +12,8 @@ bin_ddp_bench_SOURCES = \
     %D%/measure.h \
     %D%/operations.c \
     %D%/operations.h \
+    %D%/parts.c \
+    %D%/parts.h \
     %D%/peak.c \
     %D%/peak.h \
     %D%/profile.c \

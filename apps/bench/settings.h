@@ -18,7 +18,7 @@ struct bench_settings {
     int sizes[OPT_WIDTHS_MAX + 1], sub_batches[OPT_WIDTHS_MAX + 1];
     int counts[OPT_WIDTHS_MAX + 1]; /* of workers */
     char **models, *output;
-    bool small_stem, inspect;
+    bool small_stem, inspect, table;
     int dtype, input, backend, split, augment, gpu;
 };
 

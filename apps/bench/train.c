@@ -12,6 +12,7 @@
 #include "common/cores.h"
 #include "common/app_fail.h"
 #include "measure.h"
+#include "parts.h"
 #include "peak.h"
 #include "profile.h"
 #include "roof.h"
@@ -56,6 +57,8 @@ static const struct opt_group options = {
         INT("peak", peak, NULL, 1, 1e6,
             "peak of all devices in TFLOP/s, which peak_share is relative to "
             "[measured]"),
+        FLAG("table", table,
+             "print a table of where a step's time goes, in place of the line"),
         FLAG("inspect", inspect,
              "first print FLOPs and memory of each layer on stderr"),
         END,
@@ -65,7 +68,8 @@ static const struct opt_group options = {
 const struct opt_command bench_train_command = {
     .name = "ddp-bench train",
     .about =
-        "Train on images generated in advance; print one line of JSON.\n"
+        "Train on images generated in advance; print one line of JSON, or with "
+        "--table where a step's time goes.\n"
         "\n"
         "step_ms is the median time between the ends of consecutive steps, and "
         "img_per_s the batch size over it. peak_share is the FLOP/s of "
@@ -149,6 +153,7 @@ struct bench {
     int64_t done, skip, want, batch;
     int64_t drained; /* steps between `before` and those that count */
     struct ddp_stats before;
+    struct parts parts; /* of the steps that count */
     double data_share, loss;
     double until;    /* of app_now(): stop after the next step that counts; 0:
                         after all */
@@ -165,8 +170,10 @@ static int on_step(const struct ddp_progress *p, void *arg)
     int64_t n = b->done - b->skip - b->drained;
     double t = app_now();
 
-    if (n >= 0 && n < b->want)
+    if (n >= 0 && n < b->want) {
         b->step_s[n] = t - b->last;
+        parts_add(&b->parts, p, t - b->last);
+    }
     if (b->drained && b->done + 1 == b->skip)
         ddp_trainer_stats(b->trainer, &b->before);
     b->last = t;
@@ -566,7 +573,10 @@ static int run_bench(struct bench *b, struct bench_settings *s)
     if ((rc = ddp_trainer_train(b->trainer)) < 0 ||
         (rc = ddp_trainer_stats(b->trainer, &stats)) < 0)
         return app_fail(rc);
-    print_json(b, s, &stats);
+    if (s->table)
+        parts_print(&b->parts, &stats, ddp_worker_count(b->ddp));
+    else
+        print_json(b, s, &stats);
     return 0;
 }
 
