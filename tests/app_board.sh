@@ -301,6 +301,21 @@ run "$imagenet" train $net --epochs 2 --quiet --log-every 1 \
 [ "$(grep -c '^step=' "$tmp/quiet/log.txt")" = 6 ]
 point $? "the log has the others"
 
+# quietly LINES COMMAND...: --quiet leaves so many lines, all of them results
+quietly()
+{
+    want=$1 what=$2
+    shift
+    run "$imagenet" "$@" --quiet
+    [ $rc = 0 ] && [ "$(wc -l <"$tmp/out")" = "$want" ] && [ ! -s "$tmp/err" ]
+    point $? "$what --quiet prints $want lines"
+}
+quietly 1 eval --data "$data" --weights "$tmp/quiet/weights.safetensors"
+quietly 2 data check "$data"
+quietly 0 report "$tmp/quiet"
+quietly 1 infer --weights "$tmp/quiet/weights.safetensors" \
+    "$(find "$data" -name '*.JPEG' | head -n 1)"
+
 # A terminal, which becomes narrower while a run draws its line.
 "$python" - "$imagenet" "$data" "$tmp/tty" >"$tmp/out" 2>"$tmp/err" <<'END'
 import fcntl, os, pty, re, signal, struct, sys, termios, time

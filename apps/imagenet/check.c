@@ -10,6 +10,7 @@
 #include "common/app.h"
 #include "common/cores.h"
 #include "common/app_fail.h"
+#include "common/app_log.h"
 #include "check.h"
 #include "options.h"
 #include "progress.h"
@@ -93,8 +94,8 @@ static void print_classes(const struct check *c)
     for (int i = 0; i < classes; i++) {
         const char *name = ddp_dataset_class_name(c->data, i);
 
-        printf("class %d %s: %lld\n", i, name ? name : "",
-               (long long)c->per_class[i]);
+        app_print("class %d %s: %lld\n", i, name ? name : "",
+                  (long long)c->per_class[i]);
     }
 }
 
@@ -105,7 +106,7 @@ static int check_split(struct check *c, const struct settings *s,
     int classes = ddp_dataset_classes(c->data), rc;
     double share;
 
-    printf("%s: %s\n", name, ddp_dataset_describe(c->data));
+    app_print("%s: %s\n", name, ddp_dataset_describe(c->data));
     if (!(c->per_class = calloc((size_t)classes + 1, sizeof(int64_t))))
         return app_exit_code(DDP_ENOMEM);
     fflush(stdout);

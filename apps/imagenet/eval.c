@@ -11,6 +11,7 @@
 
 #include "common/app.h"
 #include "common/app_fail.h"
+#include "common/app_log.h"
 #include "prediction.h"
 #include "class_subset.h"
 #include "classes.h"
@@ -94,7 +95,8 @@ static int open_inputs(struct evaluation *e, struct opts *o, struct settings *s)
 {
     int rc;
 
-    if ((rc = weights_setup(o, s, stdout, &e->names)) != OPTS_GO ||
+    if ((rc = weights_setup(o, s, s->quiet ? NULL : stdout, &e->names)) !=
+            OPTS_GO ||
         (rc = open_data(e, o, s)) != OPTS_GO)
         return rc;
     if (!s->classes)
@@ -166,9 +168,9 @@ static int evaluate(struct evaluation *e, const struct settings *s)
     double t;
     int rc;
 
-    printf("%s\ndevices: %s\ndata: %s\nmodel: %s, %zu parameters\n",
-           ddp_version(), ddp_describe(e->ddp), ddp_dataset_describe(e->data),
-           s->model, setup_params(e->chain));
+    app_print("%s\ndevices: %s\ndata: %s\nmodel: %s, %zu parameters\n",
+              ddp_version(), ddp_describe(e->ddp),
+              ddp_dataset_describe(e->data), s->model, setup_params(e->chain));
     setup_evaluation(s, &cfg);
     cfg.on_sample = s->per_class || s->predictions ? on_sample : NULL;
     cfg.on_count = on_count;

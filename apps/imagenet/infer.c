@@ -80,7 +80,8 @@ static int open_inputs(struct inference *f, struct opts *o, struct settings *s)
     struct ddp_shape x;
     int rc;
 
-    if ((rc = weights_setup(o, s, stderr, &f->classes)) != OPTS_GO ||
+    if ((rc = weights_setup(o, s, s->quiet ? NULL : stderr, &f->classes)) !=
+            OPTS_GO ||
         (rc = collect_paths(f, o, s)) != OPTS_GO ||
         (rc = find_classes(f, s)) != OPTS_GO ||
         (rc = count_classes(f, o, s)) != OPTS_GO ||
@@ -134,8 +135,9 @@ static int report_counts(const struct inference *f, double seconds)
     double n = (double)ddp_dataset_count(f->data);
     int64_t bad = ddp_dataset_bad_count(f->data);
 
-    app_say("images=%lld bad=%lld img/s=%.1f", (long long)n, (long long)bad,
-            n / seconds);
+    if (!f->set->quiet)
+        app_say("images=%lld bad=%lld img/s=%.1f", (long long)n, (long long)bad,
+                n / seconds);
     return bad > ddp_dataset_bad_limit(f->data, f->set->max_bad) ? EXIT_DATA
                                                                  : 0;
 }

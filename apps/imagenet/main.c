@@ -8,6 +8,7 @@
 
 #include "common/app.h"
 #include "common/app_command.h"
+#include "common/app_log.h"
 #include "common/app_words.h"
 #include "common/opt_nearest.h"
 #include "common/opt_program.h"
@@ -22,6 +23,7 @@
 #include "options.h"
 #include "options_files.h"
 #include "pack.h"
+#include "progress.h"
 #include "report.h"
 #include "setup.h"
 #include "synth.h"
@@ -164,6 +166,9 @@ static int run_command(const struct command *c, int argc, char **argv)
 
     app_start(c->options->name);
     rc = opts_parse(&o, c->options, &s, argc - skip, argv + skip);
+    app_log_only(s.quiet);
+    if (s.quiet)
+        progress_never();
     if (rc == OPTS_GO)
         rc = setup_config(&o, &s);
     if (rc == OPTS_GO)

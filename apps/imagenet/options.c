@@ -121,6 +121,7 @@ static const struct opt_group evaluation = {
              "write a JSON line per image: its class, the one it was taken "
              "for, and their probabilities; - is stdout. imagenet report "
              "shows RUN/predictions.jsonl"),
+        QUIET_ROW,
         END,
     },
 };
@@ -152,6 +153,7 @@ static const struct opt_group predictions = {
         CHOICE("format", format, "NAME", "text", formats,
                "format of the output", .alias = "results-format"),
         TTA_ROW,
+        QUIET_ROW,
         END,
     },
 };

@@ -37,6 +37,7 @@ static const struct opt_group check = {
             "size to decode for, as in training"),
         INT("workers", workers, NULL, 1, 4096, "threads [one per core]",
             .letter = 'j'),
+        QUIET_ROW,
         END,
     },
 };
@@ -61,6 +62,7 @@ static const struct opt_group pack = {
         INT("seed", seed, "0", 0, 1e15, "of the order of images"),
         INT("workers", workers, NULL, 1, 256, "threads [one per core]",
             .letter = 'j'),
+        QUIET_ROW,
         END,
     },
 };
@@ -71,6 +73,7 @@ static const struct opt_group unpack = {
         DATA_ROW,
         TEXT("output", output, "DIR", NULL,
              "folder to create, with a subfolder for each split"),
+        QUIET_ROW,
         END,
     },
 };
@@ -113,6 +116,7 @@ static const struct opt_group reported = {
         TEXT("svg", svg, "DIR", NULL,
              "write the curves as SVG files, such as loss.svg, to this folder; "
              "a page is written only with --output"),
+        QUIET_ROW,
         END,
     },
 };

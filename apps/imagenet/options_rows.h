@@ -33,4 +33,6 @@ static const char *const dtypes[] = {"f32", "bf16", "f16", NULL};
     INT("max-pixels", max_pixels, "178956970", 1, 1e12,                        \
         "images with more pixels count as unreadable")
 
+#define QUIET_ROW FLAG("quiet", quiet, "print results and errors only")
+
 #endif

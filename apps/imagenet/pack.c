@@ -9,6 +9,7 @@
 
 #include "common/app.h"
 #include "common/app_fail.h"
+#include "common/app_log.h"
 #include "common/cores.h"
 #include "options.h"
 #include "pack.h"
@@ -83,7 +84,7 @@ static int run_splits(struct opts *o, const struct settings *s,
 
         rc = d ? app_make_dir(s->output) : app_fail(ddp_errcode());
         if (rc == 0) {
-            printf("%s: %s\n", name[i], ddp_dataset_describe(d));
+            app_print("%s: %s\n", name[i], ddp_dataset_describe(d));
             fflush(stdout);
             rc = fn(s, d, name[i]);
         }

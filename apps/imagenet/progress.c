@@ -20,11 +20,18 @@ static const double draw_s = 0.1, line_s = 10, work_s = 1;
 static const double much_data = 0.15;
 enum { HINT_STEP = 20 };
 
+static bool never;
+
+void progress_never(void)
+{
+    never = true;
+}
+
 static bool can_draw(void)
 {
     const char *term = getenv("TERM"), *no = getenv("NO_COLOR");
 
-    return isatty(STDERR_FILENO) && term && strcmp(term, "dumb") &&
+    return !never && isatty(STDERR_FILENO) && term && strcmp(term, "dumb") &&
            !(no && *no);
 }
 
@@ -219,13 +226,14 @@ void work_begin(struct work *w, const char *what, bool busy)
 {
     *w = (struct work){
         .what = what,
+        .unit = "images",
         .draw =
             can_draw() && app_rank() == 0 && !(busy && isatty(STDOUT_FILENO)),
         .begin = app_now(),
     };
 }
 
-void work_format(char *buf, size_t size, int width, const char *what,
+void work_format(char *buf, size_t size, int width, const struct work *w,
                  int64_t done, int64_t count, double seconds)
 {
     double rate = seconds > 0 ? (double)done / seconds : 0;
@@ -233,7 +241,7 @@ void work_format(char *buf, size_t size, int width, const char *what,
     bool full = false;
 
     *buf = 0;
-    append_field(buf, size, width, &full, what);
+    append_field(buf, size, width, &full, w->what);
     bar(text, sizeof(text), count ? (double)done / (double)count : 1);
     append_field(buf, size, width, &full, text);
     snprintf(text, sizeof(text), "eta %s",
@@ -241,10 +249,10 @@ void work_format(char *buf, size_t size, int width, const char *what,
                  ? app_duration((double)(count - done) / rate, eta, sizeof(eta))
                  : "?");
     append_field(buf, size, width, &full, text);
-    snprintf(text, sizeof(text), "%lld/%lld images", (long long)done,
-             (long long)count);
+    snprintf(text, sizeof(text), "%lld/%lld %s", (long long)done,
+             (long long)count, w->unit);
     append_field(buf, size, width, &full, text);
-    snprintf(text, sizeof(text), "%.0f img/s", rate);
+    snprintf(text, sizeof(text), "%.0f %s/s", rate, w->unit);
     append_field(buf, size, width, &full, text);
 }
 
@@ -256,7 +264,7 @@ void work_count(int64_t done, int64_t count, void *work)
 
     if (!w->draw || now - w->begin < work_s || now - w->drawn < draw_s)
         return;
-    work_format(buf, sizeof(buf), screen_width(), w->what, done, count,
+    work_format(buf, sizeof(buf), screen_width(), w, done, count,
                 now - w->begin);
     fprintf(stderr, "\r%s\033[K", buf);
     fflush(stderr);

@@ -48,12 +48,16 @@ void progress_format(char *buf, size_t size, int width, int64_t epoch_steps,
 void progress_line(char *buf, size_t size, int64_t epoch_steps, double loss,
                    double top1, const struct ddp_progress *now);
 
+/* From now on nothing is drawn: --quiet. */
+void progress_never(void);
+
 /* ---- other work --------------------------------------------------------- */
 
 /* A line on a terminal: how much is done, how fast, and how long the rest will
  * take.  It begins to show after a second. */
 struct work {
     const char *what; /* "eval" */
+    const char *unit; /* of what is counted; "images" at first */
     bool draw, on_screen;
     double begin, drawn;
 };
@@ -68,8 +72,8 @@ void work_count(int64_t done, int64_t count, void *work);
 /* Erase the line, also before another is printed. */
 void work_clear(struct work *w);
 
-/* The line, at most `width` columns. */
-void work_format(char *buf, size_t size, int width, const char *what,
+/* The line after so many seconds, at most `width` columns. */
+void work_format(char *buf, size_t size, int width, const struct work *w,
                  int64_t done, int64_t count, double seconds);
 
 #endif

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "common/app.h"
+#include "common/app_log.h"
 #include "chart_svg.h"
 #include "output.h"
 #include "report.h"
@@ -40,7 +41,7 @@ static int write_file(const struct report *r, char *path)
     rc = dir ? output_write(dir, slash ? slash + 1 : path, write_page, r)
              : EXIT_MEMORY;
     if (rc == OPTS_GO)
-        printf("wrote %s\n", path);
+        app_print("wrote %s\n", path);
     free(dir);
     return rc == OPTS_GO ? 0 : rc;
 }
@@ -68,7 +69,7 @@ static int write_charts(const struct report *r, const char *dir)
                  OPTS_GO)
             rc = 0;
         if (rc == 0)
-            printf("wrote %s/%s\n", dir, name);
+            app_print("wrote %s/%s\n", dir, name);
         free(name);
     }
     free(chart);

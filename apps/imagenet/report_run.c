@@ -8,9 +8,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "common/app.h"
 #include "common/opt.h"
+#include "progress.h"
 #include "report_run.h"
 
 /* ---- curves ------------------------------------------------------------- */
@@ -153,25 +155,43 @@ static double median(const double *v, int n)
     return m;
 }
 
+/* A long run has gigabytes of them. */
+static bool read_lines(struct report_run *r, FILE *f)
+{
+    struct stat st;
+    struct work work;
+    char *line = NULL;
+    size_t size = 0;
+    int64_t done = 0, count = fstat(fileno(f), &st) == 0 ? st.st_size : 0;
+    bool room = true;
+    ssize_t n;
+
+    work_begin(&work, r->dir, false);
+    work.unit = "KiB";
+    while (room && (n = getline(&line, &size, f)) > 0) {
+        json_t *o = json_loads(line, 0, NULL);
+
+        room = add_line(r, o);
+        json_decref(o);
+        done += n;
+        work_count(done / 1024, count / 1024, &work);
+    }
+    work_clear(&work);
+    free(line);
+    return room;
+}
+
 static int read_metrics(struct report_run *r, const char *path)
 {
     FILE *f = app_open_text(path);
-    char *line = NULL;
-    size_t size = 0;
-    bool room = true;
+    bool room;
 
     if (!f && errno == ENOENT)
         app_say("%s does not exist: %s is not the folder of a run", path,
                 r->dir);
     if (!f)
         return EXIT_USAGE;
-    while (room && getline(&line, &size, f) > 0) {
-        json_t *o = json_loads(line, 0, NULL);
-
-        room = add_line(r, o);
-        json_decref(o);
-    }
-    free(line);
+    room = read_lines(r, f);
     fclose(f);
     r->speed = median(r->step.at[COLUMN_SPEED], r->step.n);
     if (!room)

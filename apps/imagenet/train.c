@@ -222,8 +222,7 @@ static int evaluate(struct run *r)
     int rc;
 
     progress_clear(&r->progress);
-    if (!r->set->quiet)
-        work_begin(&r->work, "eval", false);
+    work_begin(&r->work, "eval", false);
     rc = ddp_trainer_evaluate(r->trainer, r->val, &m);
     t = app_now() - t;
     if (rc == 0 && averages)
@@ -609,7 +608,6 @@ int train_run(struct opts *o, struct settings *s)
     int rc;
 
     begin_log();
-    app_log_only(s->quiet);
     rc = prepare_run(&r);
     if (rc == OPTS_GO) {
         train_announce(&r);
@@ -617,7 +615,6 @@ int train_run(struct opts *o, struct settings *s)
         progress_begin(&r.progress, s->log_every,
                        ddp_trainer_epoch_steps(r.trainer),
                        s->verbose || s->quiet);
-        r.progress.draw &= !s->quiet;
         rc = train(&r);
         if (rc == EXIT_WRITE || rc == EXIT_DATA || rc == EXIT_MEMORY)
             checkpoint_advise(r.ckpt);

@@ -124,7 +124,9 @@ static int show_setting(struct reading *r, const char *path,
     if (!text)
         return EXIT_MEMORY;
     ddp_printable(text);
-    fprintf(r->log, "%s %s=%s", r->settings++ ? "" : path, row->name, text);
+    if (r->log)
+        fprintf(r->log, "%s %s=%s", r->settings ? "" : path, row->name, text);
+    r->settings++;
     free(text);
     return OPTS_GO;
 }
@@ -254,7 +256,7 @@ int weights_settings_read(struct opts *o, struct settings *s, FILE *log,
     rc = r.rc;
     if (rc == OPTS_GO && !r.settings && (rc = read_config(&r)) == OPTS_GO)
         rc = read_class_list(&r);
-    if (r.settings)
+    if (r.settings && log)
         fprintf(log, "\n");
     return rc;
 }
