@@ -441,6 +441,8 @@ const struct check_row op_rows[] = {
     {CHECK_BN, "2.6 MB", OF(3, 3), .x = LARGE, .call.bn = {.eps = 1e-5f}},
     {CHECK_BN, "2.6 MB with a residual and relu", OF(3, 3), .x = LARGE,
      .call.bn = {1e-5f, DDP_RELU, true}},
+    {CHECK_BN, "2.6 MB with relu6", OF(3, 3), .x = LARGE,
+     .call.bn = {.eps = 1e-5f, .act = DDP_RELU6}},
     {CHECK_BN_EVAL, "2.6 MB with relu6", OF(3, 3), .x = LARGE,
      .call.bn = {.eps = 1e-5f, .act = DDP_RELU6}},
     {CHECK_ACT, "relu, 2.6 MB", OF(3, 3), .x = LARGE, .call.act = DDP_RELU},

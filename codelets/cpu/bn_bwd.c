@@ -7,8 +7,8 @@
  *     dx = scale inv (dz - dshift / m - (x - mean) inv dscale / m)
  *
  * Two passes: one for the sums, which also writes dr = dz, one for dx.  For
- * relu without a residual, x tells where y > 0 (by the arithmetic of the
- * forward pass, to the last bit), and y need not be read.
+ * relu and relu6 without a residual, x tells what the activation got (by the
+ * arithmetic of the forward pass, to the last bit), and y need not be read.
  */
 #include "config.h"
 
@@ -21,10 +21,11 @@
 
 /* Where dz comes from. */
 enum source {
-    FROM_DY,   /* no activation: dz = dy */
-    FROM_DZ,   /* dy holds dz, in f32 */
-    FROM_X,    /* relu without a residual: the sign of y is known from x */
-    FROM_RELU, /* the slope of an activation is known from y */
+    FROM_DY,     /* no activation: dz = dy */
+    FROM_DZ,     /* dy holds dz, in f32 */
+    FROM_X_RELU, /* the slope of an activation is known from x */
+    FROM_X_RELU6,
+    FROM_RELU, /* ... from y */
     FROM_RELU6,
     FROM_SIGMOID,
     FROM_TANH,
@@ -63,8 +64,10 @@ DDP__INLINE float dz_at(const struct block *k, size_t at, float z,
     float dy = ddp__load(k->dy, at, b && from != FROM_DZ);
 
     switch (from) {
-    case FROM_X:
-        return z > 0 ? dy : 0;
+    case FROM_X_RELU:
+        return ddp__act_grad(z, dy, DDP_RELU);
+    case FROM_X_RELU6:
+        return ddp__act_grad(z, dy, DDP_RELU6);
     case FROM_RELU:
         return slope_y(k, at, dy, DDP_RELU, b);
     case FROM_RELU6:
@@ -175,8 +178,11 @@ DDP__INLINE void run_instance(enum loop loop, const struct params *p,
     case FROM_DZ:
         run_loop(loop, p, k, FROM_DZ, b);
         break;
-    case FROM_X:
-        run_loop(loop, p, k, FROM_X, b);
+    case FROM_X_RELU:
+        run_loop(loop, p, k, FROM_X_RELU, b);
+        break;
+    case FROM_X_RELU6:
+        run_loop(loop, p, k, FROM_X_RELU6, b);
         break;
     case FROM_RELU:
         run_loop(loop, p, k, FROM_RELU, b);
@@ -230,7 +236,9 @@ static enum source source_of(enum ddp_act act, bool residual)
         [DDP_TANH] = FROM_TANH,
     };
 
-    return act == DDP_RELU && !residual ? FROM_X : from_y[act];
+    if (!residual && (act == DDP_RELU || act == DDP_RELU6))
+        return act == DDP_RELU ? FROM_X_RELU : FROM_X_RELU6;
+    return from_y[act];
 }
 
 /* ---- kernel ------------------------------------------------------------- */
