@@ -51,7 +51,7 @@ static bool ask_for_tiles(void)
     return syscall(SYS_arch_prctl, request_permission, tile_data) == 0;
 }
 
-static bool have_tiles(void)
+bool ddp__amx_here(void)
 {
     static int have; /* 0: not yet known, 1: no, 2: yes */
     int is = __atomic_load_n(&have, __ATOMIC_RELAXED);
@@ -69,7 +69,7 @@ bool ddp__amx_fits(const struct ddp__dnn_shape *s)
 
     return !s->dense && s->type == DDP_BF16 && k->groups == 1 && k->dh == 1 &&
            k->dw == 1 && !k->bias && s->o % 32 == 0 &&
-           (s->c % 32 == 0 || s->c * k->kw <= DDP__AMX_ROW) && have_tiles();
+           (s->c % 32 == 0 || s->c * k->kw <= DDP__AMX_ROW) && ddp__amx_here();
 }
 
 /* ---- geometry ----------------------------------------------------------- */
@@ -306,6 +306,11 @@ int ddp__amx_bwd_w(const struct ddp__dnn_shape *s, const void *x,
 }
 
 #else
+
+bool ddp__amx_here(void)
+{
+    return false;
+}
 
 bool ddp__amx_fits(const struct ddp__dnn_shape *s)
 {

@@ -16,6 +16,9 @@
 #define DDP__AMX 1
 #endif
 
+/* Whether this process may use tiles of a processor that has them. */
+bool ddp__amx_here(void);
+
 /* Whether this is worth while, here. */
 bool ddp__amx_fits(const struct ddp__dnn_shape *s);
 

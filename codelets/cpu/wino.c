@@ -1,4 +1,4 @@
-/* wino.c - 3x3 convolutions of stride 1 by Winograd's F(4x4, 3x3), f32
+/* wino.c - 3x3 convolutions of stride 1 by Winograd's F(4x4, 3x3)
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Tiles go through in groups.  Where all 36 matrices of weights fit into the
@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "amx.h"
 #include "base/error.h"
 #include "cpu.h"
 #include "thread.h"
@@ -43,7 +44,8 @@ struct ddp__wino_map ddp__wino_map(const struct ddp__dnn_shape *s)
                                   .across = tiles_along(s->ow),
                                   .down = tiles_along(s->oh),
                                   .c = (size_t)s->c,
-                                  .o = (size_t)s->o};
+                                  .o = (size_t)s->o,
+                                  .b = s->type == DDP_BF16};
 }
 
 bool ddp__wino_off(void)
@@ -60,9 +62,9 @@ bool ddp__wino_fits(const struct ddp__dnn_shape *s)
     int64_t area = (int64_t)tiles_along(s->oh) * tiles_along(s->ow) *
                    DDP__WINO_TILE * DDP__WINO_TILE;
 
-    return !s->dense && s->type == DDP_F32 && k->kh == 3 && k->kw == 3 &&
-           k->sh == 1 && k->sw == 1 && k->dh == 1 && k->dw == 1 &&
-           k->groups == 1 && s->c % DDP__WINO_PANEL == 0 &&
+    return !s->dense && (s->type == DDP_F32 || !ddp__amx_here()) &&
+           k->kh == 3 && k->kw == 3 && k->sh == 1 && k->sw == 1 && k->dh == 1 &&
+           k->dw == 1 && k->groups == 1 && s->c % DDP__WINO_PANEL == 0 &&
            s->o % DDP__WINO_PANEL == 0 && k->act <= DDP_RELU6 && k->top <= 2 &&
            k->left <= 2 && k->bottom <= 2 && k->right <= 2 &&
            area <= 2 * (int64_t)s->oh * s->ow && !ddp__wino_off() &&
@@ -92,8 +94,8 @@ static size_t group_size(const struct ddp__dnn_shape *s, size_t all,
     return (size + 13) / 14 * 14;
 }
 
-int ddp__wino_run(const struct ddp__dnn_shape *s, const float *x,
-                  const float *packed, const float *bias, float *y)
+int ddp__wino_run(const struct ddp__dnn_shape *s, const void *x,
+                  const float *packed, const float *bias, void *y)
 {
     struct ddp__wino_map m = ddp__wino_map(s);
     size_t all = count_tiles(s, &m), most = group_size(s, all, SMALL_GROUP),
@@ -153,8 +155,8 @@ static void gradient_by_pieces(const struct gradient *g, bool accumulate,
 /* u, the gradient of the transformed weights, is 4 times as large as dw.  Where
  * all tiles make one group, and u is much larger than their images, it is made
  * in pieces that fit into a cache and become dw at once. */
-int ddp__wino_bwd_w(const struct ddp__dnn_shape *s, const float *x,
-                    const float *dy, bool accumulate, float *dw)
+int ddp__wino_bwd_w(const struct ddp__dnn_shape *s, const void *x,
+                    const void *dy, bool accumulate, float *dw)
 {
     struct ddp__wino_map m = ddp__wino_map(s);
     size_t all = count_tiles(s, &m), most = group_size(s, all, 2 * SMALL_GROUP);
@@ -200,15 +202,15 @@ void ddp__wino_weights(const float *w, size_t o, size_t c, size_t first,
     (void)w, (void)o, (void)c, (void)first, (void)turn, (void)u;
 }
 
-int ddp__wino_run(const struct ddp__dnn_shape *s, const float *x,
-                  const float *packed, const float *bias, float *y)
+int ddp__wino_run(const struct ddp__dnn_shape *s, const void *x,
+                  const float *packed, const float *bias, void *y)
 {
     (void)s, (void)x, (void)packed, (void)bias, (void)y;
     return ddp__fail(DDP_ENODEV, "Winograd's convolution needs AVX-512");
 }
 
-int ddp__wino_bwd_w(const struct ddp__dnn_shape *s, const float *x,
-                    const float *dy, bool accumulate, float *dw)
+int ddp__wino_bwd_w(const struct ddp__dnn_shape *s, const void *x,
+                    const void *dy, bool accumulate, float *dw)
 {
     (void)s, (void)x, (void)dy, (void)accumulate, (void)dw;
     return ddp__fail(DDP_ENODEV, "Winograd's convolution needs AVX-512");

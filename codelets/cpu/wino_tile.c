@@ -12,6 +12,33 @@
 
 enum { TILE = DDP__WINO_TILE, IN = DDP__WINO_IN };
 
+/* ---- values -------------------------------------------------------------- */
+
+/* 16 of them, f32 or bf16 (b, a constant). */
+DDP__WINO_INLINE v16 load_values(const void *p, bool b)
+{
+    if (!b)
+        return LOAD(p);
+    return _mm512_castsi512_ps(
+        _mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_loadu_si256(p)), 16));
+}
+
+/* bf16 as by ddp__round_bf16(). */
+DDP__WINO_INLINE void store_values(void *p, v16 v, bool b)
+{
+    __m512i u = _mm512_castps_si512(v), up;
+
+    if (!b) {
+        STORE(p, v);
+        return;
+    }
+    up = _mm512_and_si512(_mm512_srli_epi32(u, 16), _mm512_set1_epi32(1));
+    up = _mm512_add_epi32(_mm512_add_epi32(u, up), _mm512_set1_epi32(0x7fff));
+    up = _mm512_mask_or_epi32(up, _mm512_cmp_ps_mask(v, v, _CMP_UNORD_Q), u,
+                              _mm512_set1_epi32(0x400000));
+    _mm256_storeu_si256(p, _mm512_cvtepi32_epi16(_mm512_srli_epi32(up, 16)));
+}
+
 /* ---- in one direction ---------------------------------------------------- */
 
 /* t = B' d */
@@ -71,28 +98,29 @@ static struct place place_of_tile(const struct ddp__wino_map *m, size_t tile)
                           .x = (int)(tile % (size_t)m->across) * TILE};
 }
 
-/* Pointers to `size` x `size` pixels from (y, x) on, or to zeros outside. */
-static void pixels_of_tile(const float *image, int h, int w, size_t c, int y,
-                           int x, int size, const float *zeros, const float **p)
+/* What lies outside the image, whichever channel is asked for. */
+static const float no_pixel[16];
+
+/* Pointers to `size` x `size` pixels of `pixel` bytes from (y, x) on. */
+static void pixels_of_tile(const char *image, int h, int w, size_t pixel, int y,
+                           int x, int size, const void **p)
 {
     for (int i = 0; i < size; i++)
         for (int j = 0; j < size; j++) {
             bool inside = y + i >= 0 && y + i < h && x + j >= 0 && x + j < w;
 
             p[i * size + j] =
-                inside ? image +
-                             ((size_t)(y + i) * (size_t)w + (size_t)(x + j)) * c
-                       : zeros;
+                inside
+                    ? image + ((size_t)(y + i) * (size_t)w + (size_t)(x + j)) *
+                                  pixel
+                    : (const void *)no_pixel;
         }
 }
 
-/* What lies outside the image, whichever channel is asked for. */
-static const float no_pixel[16];
-
 /* v = B' d B for 16 channels at a time: columns first, then rows.  Only padded
  * tiles have pointers to no_pixel, which does not move with c. */
-DDP__WINO static void input_tile(const float *const *p, size_t len, bool padded,
-                                 size_t step, float *v)
+DDP__WINO_INLINE void input_tile(const void *const *p, size_t len, bool padded,
+                                 bool b, size_t step, float *v)
 {
     for (size_t c = 0; c < len; c += 16) {
         v16 t[IN][IN];
@@ -103,9 +131,10 @@ DDP__WINO static void input_tile(const float *const *p, size_t len, bool padded,
 
 #pragma GCC unroll 6
             for (int i = 0; i < IN; i++) {
-                const float *q = p[i * IN + j];
+                const void *q = p[i * IN + j];
 
-                d[i] = LOAD(padded && q == no_pixel ? q : q + c);
+                d[i] = load_values(
+                    padded && q == no_pixel ? q : ddp__at(q, c, b), b);
             }
             input6(d, r);
 #pragma GCC unroll 6
@@ -124,24 +153,40 @@ DDP__WINO static void input_tile(const float *const *p, size_t len, bool padded,
     }
 }
 
-void ddp__wino_input(const struct ddp__wino_map *m, const float *x,
-                     size_t first, size_t count, size_t ld, float *v)
+/* An instance for each type. */
+DDP__WINO static void input_tile_f32(const void *const *p, size_t len,
+                                     bool padded, size_t step, float *v)
 {
-    const float *p[IN * IN];
+    input_tile(p, len, padded, false, step, v);
+}
+
+DDP__WINO static void input_tile_bf16(const void *const *p, size_t len,
+                                      bool padded, size_t step, float *v)
+{
+    input_tile(p, len, padded, true, step, v);
+}
+
+void ddp__wino_input(const struct ddp__wino_map *m, const void *x, size_t first,
+                     size_t count, size_t ld, float *v)
+{
+    const void *p[IN * IN];
+    size_t pixel = m->c * (m->b ? 2 : 4);
 
     for (size_t t = 0; t < count; t++) {
         struct place q = place_of_tile(m, first + t);
-        const float *image = x + q.n * (size_t)m->h * (size_t)m->w * m->c;
+        const char *image =
+            (const char *)x + q.n * (size_t)m->h * (size_t)m->w * pixel;
         int y = q.y - m->top, left = q.x - m->left;
         bool padded = y < 0 || left < 0 || y + IN > m->h || left + IN > m->w;
 
-        pixels_of_tile(image, m->h, m->w, m->c, y, left, IN, no_pixel, p);
-        input_tile(p, m->c, padded, count * ld, v + t * ld);
+        pixels_of_tile(image, m->h, m->w, pixel, y, left, IN, p);
+        (m->b ? input_tile_bf16 : input_tile_f32)(p, m->c, padded, count * ld,
+                                                  v + t * ld);
     }
 }
 
 /* z = A e A', as input_tile(). */
-DDP__WINO static void spread_tile(const float *const *p, size_t len,
+DDP__WINO_INLINE void spread_tile(const void *const *p, size_t len, bool b,
                                   size_t step, float *z)
 {
     for (size_t c = 0; c < len; c += 16) {
@@ -153,9 +198,9 @@ DDP__WINO static void spread_tile(const float *const *p, size_t len,
 
 #pragma GCC unroll 4
             for (int i = 0; i < TILE; i++) {
-                const float *q = p[i * TILE + j];
+                const void *q = p[i * TILE + j];
 
-                e[i] = LOAD(q == no_pixel ? q : q + c);
+                e[i] = load_values(q == no_pixel ? q : ddp__at(q, c, b), b);
             }
             spread4(e, r);
 #pragma GCC unroll 6
@@ -174,29 +219,51 @@ DDP__WINO static void spread_tile(const float *const *p, size_t len,
     }
 }
 
-void ddp__wino_spread(const struct ddp__wino_map *m, const float *dy,
+DDP__WINO static void spread_tile_f32(const void *const *p, size_t len,
+                                      size_t step, float *z)
+{
+    spread_tile(p, len, false, step, z);
+}
+
+DDP__WINO static void spread_tile_bf16(const void *const *p, size_t len,
+                                       size_t step, float *z)
+{
+    spread_tile(p, len, true, step, z);
+}
+
+void ddp__wino_spread(const struct ddp__wino_map *m, const void *dy,
                       size_t first, size_t count, size_t ld, float *z)
 {
-    const float *p[TILE * TILE];
+    const void *p[TILE * TILE];
+    size_t pixel = m->o * (m->b ? 2 : 4);
 
     for (size_t t = 0; t < count; t++) {
         struct place q = place_of_tile(m, first + t);
+        const char *image =
+            (const char *)dy + q.n * (size_t)m->oh * (size_t)m->ow * pixel;
 
-        pixels_of_tile(dy + q.n * (size_t)m->oh * (size_t)m->ow * m->o, m->oh,
-                       m->ow, m->o, q.y, q.x, TILE, no_pixel, p);
-        spread_tile(p, m->o, count * ld, z + t * ld);
+        pixels_of_tile(image, m->oh, m->ow, pixel, q.y, q.x, TILE, p);
+        (m->b ? spread_tile_bf16 : spread_tile_f32)(p, m->o, count * ld,
+                                                    z + t * ld);
     }
 }
 
-/* rows x cols of the tile are inside the image. */
-DDP__WINO static void output_tile(const float *p, size_t step, size_t len,
+/* Where a tile's outputs go: rows x cols of them are inside the image, whose
+ * rows are `pitch` values long. */
+struct target {
+    void *y;
+    size_t pitch;
+    int rows, cols;
+};
+
+DDP__WINO_INLINE void output_tile(const float *p, size_t step, size_t len,
                                   const float *bias, bool sum, enum ddp_act act,
-                                  size_t pitch, int rows, int cols, float *y)
+                                  const struct target *to, bool b)
 {
     const v16 zero = _mm512_setzero_ps();
 
     for (size_t c = 0; c < len; c += 16) {
-        v16 t[TILE][IN], b = bias ? LOAD(bias + c) : zero;
+        v16 t[TILE][IN], shift = bias ? LOAD(bias + c) : zero;
 
 #pragma GCC unroll 6
         for (int j = 0; j < IN; j++) {
@@ -217,36 +284,55 @@ DDP__WINO static void output_tile(const float *p, size_t step, size_t len,
             output6(t[i], r);
 #pragma GCC unroll 4
             for (int j = 0; j < TILE; j++) {
-                float *to = y + (size_t)i * pitch + (size_t)j * len + c;
-                v16 v = ADD(r[j], b);
+                size_t at = (size_t)i * to->pitch + (size_t)j * len + c;
+                void *y = ddp__to(to->y, at, b);
+                v16 v = ADD(r[j], shift);
 
-                if (i >= rows || j >= cols)
+                if (i >= to->rows || j >= to->cols)
                     continue;
                 if (sum)
-                    v = ADD(v, LOAD(to));
+                    v = ADD(v, load_values(y, b));
                 if (act != DDP_IDENTITY) /* the NaN of v, if any, is kept */
                     v = _mm512_max_ps(zero, v);
                 if (act == DDP_RELU6)
                     v = _mm512_min_ps(SET(6), v);
-                STORE(to, v);
+                store_values(y, v, b);
             }
         }
     }
 }
 
+DDP__WINO static void output_tile_f32(const float *p, size_t step, size_t len,
+                                      const float *bias, bool sum,
+                                      enum ddp_act act, const struct target *to)
+{
+    output_tile(p, step, len, bias, sum, act, to, false);
+}
+
+DDP__WINO static void output_tile_bf16(const float *p, size_t step, size_t len,
+                                       const float *bias, bool sum,
+                                       enum ddp_act act,
+                                       const struct target *to)
+{
+    output_tile(p, step, len, bias, sum, act, to, true);
+}
+
 void ddp__wino_output(const struct ddp__wino_map *m, const float *p,
                       size_t first, size_t count, size_t ld, const float *bias,
-                      bool sum, enum ddp_act act, float *y)
+                      bool sum, enum ddp_act act, void *y)
 {
-    size_t pitch = (size_t)m->ow * m->o;
+    struct target to = {.pitch = (size_t)m->ow * m->o};
 
     for (size_t t = 0; t < count; t++) {
         struct place q = place_of_tile(m, first + t);
-        float *to = y + (q.n * (size_t)m->oh + (size_t)q.y) * pitch +
-                    (size_t)q.x * m->o;
+        size_t at =
+            (q.n * (size_t)m->oh + (size_t)q.y) * to.pitch + (size_t)q.x * m->o;
 
-        output_tile(p + t * ld, count * ld, m->o, bias, sum, act, pitch,
-                    m->oh - q.y, m->ow - q.x, to);
+        to.y = ddp__to(y, at, m->b);
+        to.rows = m->oh - q.y;
+        to.cols = m->ow - q.x;
+        (m->b ? output_tile_bf16 : output_tile_f32)(p + t * ld, count * ld,
+                                                    m->o, bias, sum, act, &to);
     }
 }
 

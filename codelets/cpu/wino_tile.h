@@ -7,15 +7,15 @@
 #include "wino.h"
 
 /* V (or Z) of `count` tiles from tile `first` on: v[pos][tile][ld]. */
-void ddp__wino_input(const struct ddp__wino_map *m, const float *x,
-                     size_t first, size_t count, size_t ld, float *v);
-void ddp__wino_spread(const struct ddp__wino_map *m, const float *dy,
+void ddp__wino_input(const struct ddp__wino_map *m, const void *x, size_t first,
+                     size_t count, size_t ld, float *v);
+void ddp__wino_spread(const struct ddp__wino_map *m, const void *dy,
                       size_t first, size_t count, size_t ld, float *z);
 
 /* y of these tiles from u.v in p[pos][tile][ld], with bias (or NULL), what y
  * was if `sum`, and act: identity, relu or relu6. */
 void ddp__wino_output(const struct ddp__wino_map *m, const float *p,
                       size_t first, size_t count, size_t ld, const float *bias,
-                      bool sum, enum ddp_act act, float *y);
+                      bool sum, enum ddp_act act, void *y);
 
 #endif
