@@ -243,12 +243,16 @@ static struct starpu_task *take_update(struct sched *s, int id)
     return t;
 }
 
+/* In main memory a worker that has ended a sub-batch makes merges that wait for
+ * others first: they free accumulators, which another sub-batch adds to. */
 static struct starpu_task *next_task(struct sched *s, int id, struct calls *c)
 {
+    bool main = starpu_worker_get_memory_node((unsigned)id) == STARPU_MAIN_RAM;
     struct starpu_task *t;
 
     if ((t = take_update(s, id)) || (t = queue_take(&s->shared, id)) ||
-        (t = ddp__claims_owned(&s->claims, id)) || (t = claim_sub(s, id, c)) ||
+        (t = ddp__claims_owned(&s->claims, id)) ||
+        (main && (t = steal_update(s, id))) || (t = claim_sub(s, id, c)) ||
         (t = steal_update(s, id)) || (t = queue_take(&s->foreign, id)))
         return t;
     return queue_take(&s->input, id);
