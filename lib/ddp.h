@@ -1806,7 +1806,8 @@ struct ddp_stats {
 int ddp_trainer_stats(ddp_trainer_t *t, struct ddp_stats *s);
 
 /* What a step needs of the memory of each GPU, or without GPUs of the
- * machine's, as planned when the trainer was made.  If it does not fit, fewer
+ * machine's, as planned when the trainer was made: the most that its parts hold
+ * at the same time, on this rank.  If it does not fit, fewer
  * sub-batches are computed at a time: that takes longer, and the weights are
  * the same.  If not even one fits, there is no trainer (DDP_ENOMEM). */
 struct ddp_memory_plan {

@@ -272,6 +272,30 @@ static void test_checkpoint(void)
     remove_folder(dir);
 }
 
+/* ---- memory ------------------------------------------------------------- */
+
+/* Each rank has one of the lanes; the sum comes into that of rank 0. */
+static void test_memory(void)
+{
+    struct ddp_train_config cfg = config();
+    ddp_chain_t *c = make_chain();
+    ddp_dataset_t *d = own_data(BATCH * ranks);
+    struct ddp_memory_plan p = {0};
+    ddp_trainer_t *t;
+
+    cfg.own_data = false;
+    cfg.batch = BATCH * ranks;
+    cfg.sub_batch = BATCH;
+    cfg.lanes = ranks;
+    t = ddp_trainer_new(ddp, c, d, &cfg);
+    check(t && ddp_trainer_memory(t, &p) == 0 &&
+              p.gradients == p.weights * (1 + (rank > 0)),
+          "the memory plan has the gradients of this rank's lanes alone");
+    ddp_trainer_free(t);
+    ddp_dataset_free(d);
+    ddp_chain_free(c);
+}
+
 /* ---- a rank that cannot read its state ---------------------------------- */
 
 /* Rank 0 keeps the state of the only bucket, and seems to have had no memory
@@ -342,6 +366,7 @@ int main(void)
     test_checkpoint();
     if (ranks > 1)
         test_unreadable();
+    test_memory();
     test_refused();
     return end_ranks();
 }

@@ -155,6 +155,14 @@ static void pool_free(struct pool *to, void *p, size_t size)
     pthread_mutex_unlock(&lock);
 }
 
+size_t ddp__pool_size(size_t size)
+{
+    size_t rounded;
+
+    class_of(size, &rounded);
+    return size ? rounded : 0;
+}
+
 void *ddp__pool_alloc(size_t size)
 {
     return pool_alloc(&plain, size);
@@ -203,16 +211,6 @@ size_t ddp__pool_peak(void)
     return n;
 }
 
-/* On a device too, sizes are those of the classes: StarPU keeps what is freed
- * there, and another layer's buffer of the same class takes it. */
-static size_t device_size(size_t size)
-{
-    size_t rounded;
-
-    class_of(size, &rounded);
-    return rounded;
-}
-
 /* While anything is missing, the little memory that is left is for StarPU: it
  * aborts if it gets none for a task. */
 static void *allocate_main(size_t size)
@@ -224,6 +222,8 @@ static void *allocate_main(size_t size)
     return p ? p : ddp__missing_take(size, pin != NULL);
 }
 
+/* On a device too, sizes are those of the classes: StarPU keeps what is freed
+ * there, and another layer's buffer of the same class takes it. */
 static void *allocate_device(unsigned node, size_t size)
 {
     void *p = (void *)starpu_malloc_on_node(node, size);
@@ -242,7 +242,7 @@ static starpu_ssize_t allocate_on_node(void *interface, unsigned node)
     if (starpu_node_get_kind(node) == STARPU_CPU_RAM)
         v->ptr = (uintptr_t)allocate_main(size);
     else
-        v->ptr = (uintptr_t)allocate_device(node, size = device_size(size));
+        v->ptr = (uintptr_t)allocate_device(node, size = ddp__pool_size(size));
     v->dev_handle = v->ptr;
     v->offset = 0;
     return v->ptr ? (starpu_ssize_t)size : -ENOMEM;
@@ -257,13 +257,13 @@ static void free_on_node(void *interface, unsigned node)
     if (starpu_node_get_kind(node) == STARPU_CPU_RAM)
         pool_free(pin ? &pinned : &plain, (void *)v->ptr, v->elemsize);
     else
-        starpu_free_on_node(node, v->ptr, device_size(v->elemsize));
+        starpu_free_on_node(node, v->ptr, ddp__pool_size(v->elemsize));
 }
 
 #if STARPU_MAJOR_VERSION > 1 || STARPU_MINOR_VERSION >= 4
 static uint32_t alloc_footprint(starpu_data_handle_t h)
 {
-    size_t size = device_size(starpu_variable_get_elemsize(h));
+    size_t size = ddp__pool_size(starpu_variable_get_elemsize(h));
 
     return starpu_hash_crc32c_be_n(&size, sizeof(size), 0);
 }
@@ -272,7 +272,7 @@ static int alloc_compare(void *a, void *b)
 {
     const struct starpu_variable_interface *x = a, *y = b;
 
-    return device_size(x->elemsize) == device_size(y->elemsize) &&
+    return ddp__pool_size(x->elemsize) == ddp__pool_size(y->elemsize) &&
            !ddp__is_borrowed((void *)y->ptr);
 }
 

@@ -55,6 +55,7 @@ int ddp__device_buffer_fail(size_t size);
 /* Host memory out of a pool that keeps what is freed: a step asks for the
  * same sizes again and again, and fresh pages are slow. */
 void *ddp__pool_alloc(size_t size);
+size_t ddp__pool_size(size_t size); /* bytes that it takes for so many */
 void ddp__pool_free(void *p, size_t size);
 /* Pin the buffers of tasks in main memory, for devices that fetch them; NULL:
  * no more.  Called while there are no such buffers. */

@@ -48,6 +48,23 @@ bool ddp__merge_is_local(const struct ddp__split *s, const struct ddp__merge *m)
            ddp__lanes_rank(s->lanes, s->ranks, last);
 }
 
+/* Whether a block of the tree begins at a lane, and ends by `end`. */
+static bool is_block(int lane, int stride, int end, int lanes)
+{
+    return lane % stride == 0 && (lane + stride <= end || end == lanes);
+}
+
+int ddp__lanes_sums(int begin, int end, int lanes)
+{
+    int sums = 0, stride;
+
+    for (; begin < end; begin += stride, sums++)
+        for (stride = 1;
+             stride < lanes && is_block(begin, 2 * stride, end, lanes);)
+            stride *= 2;
+    return sums;
+}
+
 void ddp__pieces(const struct ddp__split *s, bool *first)
 {
     struct ddp__merge m = {0};

@@ -30,6 +30,10 @@ bool ddp__tree_next(int lanes, struct ddp__merge *m);
 bool ddp__merge_is_local(const struct ddp__split *s,
                          const struct ddp__merge *m);
 
+/* The sums that are left of lanes begin..end-1 when all additions among them
+ * are made: blocks of the tree over so many lanes. */
+int ddp__lanes_sums(int begin, int end, int lanes);
+
 /* Mark the lanes that have a sum when all local additions are made: the first
  * of each block that the exchange begins with.  first[lanes]. */
 void ddp__pieces(const struct ddp__split *s, bool *first);

@@ -11,6 +11,8 @@ LIB_SOURCES += \
     %D%/engine.h \
     %D%/exchange.c \
     %D%/exchange.h \
+    %D%/footprint.c \
+    %D%/footprint.h \
     %D%/lanes.c \
     %D%/lanes.h \
     %D%/loss_scaler.c \

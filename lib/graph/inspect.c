@@ -4,46 +4,12 @@
 #include "config.h"
 
 #include "base/error.h"
-#include "graph/inspect.h"
+#include "graph/graph.h"
 
 static bool count_layer(const ddp_value_t *v)
 {
     return v->base == v &&
            (v->role == DDP__ACTIVATION || v->role == DDP__INPUT);
-}
-
-/* Inputs that segment k uses for the first or the last time. */
-static size_t input_bytes(const ddp_graph_t *g, int k, bool first)
-{
-    const struct ddp__segment *s = &g->segment[k];
-    size_t sum = 0;
-
-    for (int i = 0; i < g->values; i++) {
-        const ddp_value_t *v = g->value[i];
-        int use = first ? v->first_use : v->last_use;
-
-        if (v->base == v && v->role == DDP__INPUT && use >= s->begin &&
-            use < s->end)
-            sum += ddp__value_size(g, v);
-    }
-    return sum;
-}
-
-/* An arena lives from the segment that writes it to the last that uses it. */
-size_t ddp__graph_peak(const ddp_graph_t *g)
-{
-    size_t now = 0, peak = 0;
-
-    for (int k = 0; k < g->segments; k++) {
-        now += g->segment[k].size + input_bytes(g, k, true);
-        if (now > peak)
-            peak = now;
-        for (int i = 0; i <= k; i++)
-            if (g->segment[i].last_use == k)
-                now -= g->segment[i].size;
-        now -= input_bytes(g, k, false);
-    }
-    return peak;
 }
 
 static int no_host(const struct ddp__task *t, void *arg)

@@ -7,7 +7,6 @@ LIB_SOURCES += \
     %D%/graph.c \
     %D%/graph.h \
     %D%/inspect.c \
-    %D%/inspect.h \
     %D%/layer.c \
     %D%/layer.h \
     %D%/node.c \

@@ -7,13 +7,6 @@
  * input of the sub-batches in flight, scratch.  If they do not fit, the check
  * tries fewer sub-batches in flight; smaller sub-batches would change the
  * result, so the user has to choose them.
- *
- * A lane has an accumulator from its first backward pass on, until it is merged
- * into its neighbour's.  The policy runs lanes in their order and merges first,
- * so of the lanes that are done only sums of whole subtrees are left.  That is
- * if a lane has one sub-batch: a second one may wait until all have had a
- * first. CPU workers do not merge in time where other processes take their
- * cores, and main memory, unlike a GPU's, has no other to move accumulators to.
  */
 #include "config.h"
 
@@ -21,7 +14,7 @@
 
 #include "base/error.h"
 #include "data/dataset.h"
-#include "graph/inspect.h"
+#include "engine/footprint.h"
 #include "runtime/devices.h"
 #include "train/memory.h"
 #include "train/trainer.h"
@@ -49,10 +42,19 @@ static int fail_memory(const struct ddp_memory_plan *p,
                      p->have / mib, advice);
 }
 
-/* Sub-batches of a lane in a step. */
-static int rounds_of(const struct ddp_trainer *t)
+static int min(int a, int b)
 {
-    return (t->loader.subs + t->cfg.lanes - 1) / t->cfg.lanes;
+    return a < b ? a : b;
+}
+
+/* Bytes of vectors as long as the buckets. */
+static double vectors_size(const struct ddp__engine *e)
+{
+    double size = 0;
+
+    for (int b = 0; b < e->params->buckets; b++)
+        size += (double)ddp__pool_size(4 * e->params->bucket[b].len);
+    return size;
 }
 
 static double state_size(const struct ddp__engine *e)
@@ -60,98 +62,118 @@ static double state_size(const struct ddp__engine *e)
     double size = 0;
 
     for (int b = 0; b < e->params->buckets; b++)
-        size += (double)e->state[b].size;
+        size += (double)ddp__pool_size(e->state[b].size);
     return size;
 }
 
-static int min(int a, int b)
+/* Lanes that compute in a step, and sub-batches of one of them. */
+static struct ddp__own_lanes used_lanes(const struct ddp_trainer *t)
 {
-    return a < b ? a : b;
+    int lanes = t->cfg.lanes;
+
+    return (struct ddp__own_lanes){.used = min(lanes, t->loader.subs),
+                                   .rounds =
+                                       (t->loader.subs + lanes - 1) / lanes};
 }
 
-/* On the way from the tree's root to a leaf that is in flight, each node has
- * another child, whose subtree may be done: log2(lanes) sums.  Leaves that are
- * spread evenly share the least of that way. */
-int ddp__memory_accumulators(int lanes, int in_flight, int rounds)
-{
-    int depth = 0;
-
-    if (rounds > 1)
-        return lanes;
-    while ((int64_t)in_flight << depth < lanes)
-        depth++;
-    return min(lanes, in_flight * (1 + depth));
-}
-
-/* The needs of a memory with this many accumulators and sub-batches in
- * flight. */
-static struct ddp_memory_plan memory_need(const struct ddp_trainer *t,
-                                          int accumulators, int in_flight)
+/* The needs of a memory with these lanes. */
+static int memory_need(const struct ddp_trainer *t,
+                       const struct ddp__own_lanes *l,
+                       struct ddp_memory_plan *n)
 {
     const struct ddp__engine *e = t->engine;
-    double weights = 4.0 * (double)e->params->held;
-    double x = (double)ddp__dataset_x_size(t->loader.data) * t->cfg.sub_batch;
+    double weights = vectors_size(e);
+    struct ddp__footprint f;
+    int rc = ddp__footprint(e, l, &f);
 
-    return (struct ddp_memory_plan){
+    if (rc < 0)
+        return rc;
+    *n = (struct ddp_memory_plan){
         .weights = weights,
-        .gradients = weights * accumulators,
+        .gradients = f.gradients,
         .state = state_size(e) + (t->cfg.ema_decay > 0 ? weights : 0),
-        .activations = (double)ddp__graph_peak(e->graph) * in_flight,
-        .input = x * in_flight,
-        .in_flight = in_flight,
+        .activations = f.activations,
+        .input = (double)ddp__pool_size(ddp__dataset_x_size(t->loader.data) *
+                                        (size_t)t->cfg.sub_batch) *
+                 l->in_flight,
+        .in_flight = l->in_flight,
     };
+    return 0;
 }
 
-static struct ddp_memory_plan main_need(const struct ddp_trainer *t,
-                                        int in_flight)
+/* Sub-batches are read ahead, if it was as far as the ring of each lane goes.
+ * The sum over ranks comes into lane 0's accumulator. */
+static int main_need(const struct ddp_trainer *t, int in_flight,
+                     struct ddp_memory_plan *n)
 {
-    struct ddp_memory_plan n = memory_need(t, t->cfg.lanes, in_flight);
+    const struct ddp__engine *e = t->engine;
+    struct ddp__own_lanes l = used_lanes(t);
+    int rc;
 
+    l.begin = min(e->lane_begin, l.used);
+    l.end = min(e->lane_end, l.used);
+    l.in_flight = in_flight;
+    if ((rc = memory_need(t, &l, n)) < 0)
+        return rc;
     if (t->ddp->gpu_workers && !t->ddp->devices.hybrid)
-        n.gradients = n.activations = 0; /* the rest passes through */
-    n.input *= (double)t->engine->spec.ring * t->cfg.lanes / in_flight;
-    n.have = ddp__devices_main_memory();
-    return n;
+        n->gradients = n->activations = 0; /* the rest passes through */
+    else if (e->lane_begin > 0)
+        n->gradients += n->weights;
+    n->input *=
+        (double)e->spec.ring * (e->lane_end - e->lane_begin) / in_flight;
+    n->have = ddp__devices_main_memory();
+    return 0;
 }
 
 /* CPU workers that do not fit at the same time take turns, where the policy is
  * ours. */
 static int check_main(struct ddp_trainer *t)
 {
-    int most = min(t->cfg.lanes, t->ddp->workers);
-    struct ddp_memory_plan n = main_need(t, most);
+    const struct ddp__engine *e = t->engine;
+    int most = min(e->lane_end - e->lane_begin, t->ddp->workers), rc;
+    struct ddp_memory_plan n;
 
-    for (int i = most; total_need(&n) > n.have; n = main_need(t, --i))
+    most = most > 0 ? most : 1;
+    for (int i = most; (rc = main_need(t, i, &n)) == 0; i--) {
+        if (total_need(&n) <= n.have)
+            break;
         if (i <= 1 || !ddp__sched_cap())
             return fail_memory(&n, t, "the machine", "fewer lanes or workers");
-    if (n.in_flight < most)
+    }
+    if (rc == 0 && n.in_flight < most)
         ddp__sched_limit_main(n.in_flight);
     n.wanted = most;
     t->memory = n;
-    return 0;
+    return rc;
 }
 
 /* The needs of one GPU: the accumulators of its lanes, and one that arrives
  * from another GPU to be merged; each of its workers has scratch. */
-static struct ddp_memory_plan gpu_need(const struct ddp_trainer *t, int gpus,
-                                       int lanes, int in_flight)
+static int gpu_need(const struct ddp_trainer *t, int gpus, int lanes,
+                    int in_flight, struct ddp_memory_plan *n)
 {
-    int all =
-        ddp__memory_accumulators(lanes, in_flight, rounds_of(t)) + (gpus > 1);
-    struct ddp_memory_plan n = memory_need(t, all, in_flight);
+    struct ddp__own_lanes l = used_lanes(t);
+    int rc;
 
-    ddp__devices_memory(t->ddp, &n.have);
-    n.scratch = (double)ddp__devices_scratch(t->ddp) *
-                ((t->ddp->gpu_workers + gpus - 1) / gpus);
-    n.state /= gpus;
+    l.end = l.used = lanes;
+    l.in_flight = in_flight;
+    if ((rc = memory_need(t, &l, n)) < 0)
+        return rc;
+    if (gpus > 1)
+        n->gradients += n->weights;
+    ddp__devices_memory(t->ddp, &n->have);
+    n->scratch = (double)ddp__devices_scratch(t->ddp) *
+                 ((t->ddp->gpu_workers + gpus - 1) / gpus);
+    n->state /= gpus;
     if (t->cfg.dtype != DDP_F32)
-        n.weights *= 1.5; /* copies of half the size */
-    return n;
+        n->weights *= 1.5; /* copies of half the size */
+    return 0;
 }
 
 static int check_gpus(struct ddp_trainer *t)
 {
-    int gpus, i, lanes, most, cap = ddp__sched_cap();
+    const struct ddp__engine *e = t->engine;
+    int gpus, i, lanes, most, rc, cap = ddp__sched_cap();
     double have;
     struct ddp_memory_plan n;
 
@@ -159,19 +181,22 @@ static int check_gpus(struct ddp_trainer *t)
     t->memory = (struct ddp_memory_plan){0};
     if (!gpus || have <= 0) /* unknown */
         return 0;
-    lanes = (t->cfg.lanes + gpus - 1) / gpus;
+    lanes = (e->lane_end - e->lane_begin + gpus - 1) / gpus;
+    lanes = lanes > 0 ? lanes : 1;
     most = min(lanes, (t->ddp->gpu_workers + gpus - 1) / gpus * cap);
     if (!cap) /* another scheduler may start all of them */
         most = lanes;
-    n = gpu_need(t, gpus, lanes, most);
-    for (i = most; total_need(&n) > have; n = gpu_need(t, gpus, lanes, --i))
+    for (i = most; (rc = gpu_need(t, gpus, lanes, i, &n)) == 0; i--) {
+        if (total_need(&n) <= have)
+            break;
         if (cap <= 1 || i <= 1)
             return fail_memory(&n, t, "a GPU", "fewer lanes, or more GPUs");
-    if (i < most)
+    }
+    if (rc == 0 && i < most)
         ddp__sched_limit(i);
     n.wanted = most;
     t->memory = n;
-    return 0;
+    return rc;
 }
 
 int ddp__memory_check(struct ddp_trainer *t)

@@ -6,10 +6,6 @@
 
 #include "ddp.h"
 
-/* The most accumulators of a step that exist at a time, if so many of its lanes
- * are in flight, and each has at most `rounds` sub-batches. */
-int ddp__memory_accumulators(int lanes, int in_flight, int rounds);
-
 /* Plan how the trainer's engine uses memory; DDP_ENOMEM, with a table, if it
  * cannot fit. */
 int ddp__memory_check(struct ddp_trainer *t);
