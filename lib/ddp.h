@@ -1601,6 +1601,11 @@ struct ddp_train_config {
      * copied: it must outlive the trainer. */
     const float *class_weights;
     int class_weight_count; /* 0 (default): all are 1 */
+    int repeats; /* an epoch shows the first 1/repeats of its order, each sample
+                    so many times in a row, augmented in other ways: repeated
+                    augmentation.  It has as many samples as without.  Sample,
+                    epoch, seed and number of the repetition decide it; 0
+                    (default): 1 */
 };
 
 /* Fill in the defaults.  Of the optimizer there is none (its lr is -1): a

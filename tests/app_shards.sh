@@ -197,6 +197,14 @@ says "^cache images=[1-9][0-9]* MB=0.0 hits=[1-3][0-9.]*%$" "which stay"
 run "$imagenet" train "$packed" --cache disk
 exits 2 "there is no other cache"
 complains "cache disk: expected memory, or with a size" "it is refused"
+mv "$tmp/want" "$tmp/once"
+trains "with each image three times" "$packed" -j 1 --ra-sampler
+trains "with two workers" "$packed" -j 2 --aug-repeats 3
+! cmp -s "$tmp/want" "$tmp/once"
+point $? "which are others than without"
+mv "$tmp/once" "$tmp/want"
+run "$imagenet" train "$packed" --aug-repeats 3 --augment none
+exits 2 "there is nothing to repeat without augmentation"
 mkdir "$tmp/bare"
 cp "$packed"/train/*.tar "$packed/train/classes.txt" "$tmp/bare"
 trains "without their index" "$tmp/bare/{000000..000007}.tar" -j 2

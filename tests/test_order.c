@@ -6,7 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "data/order.h"
+#include "data/dataset.h"
 #include "tap.h"
 
 /* Is ddp__permute() a bijection of 0..count-1?  Marks what it hits. */
@@ -212,6 +212,28 @@ static void test_order(void)
        "but on the epoch and the sample");
 }
 
+static void test_repeats(void)
+{
+    enum { COUNT = 100, REPEATS = 3 };
+    const struct ddp__order o = {3, 2, true, REPEATS}, one = {3, 2, true, 0};
+    const struct ddp__dataset_ops ops = {0};
+    struct ddp_dataset d = {.ops = &ops, .count = COUNT};
+    int wrong = 0;
+
+    for (int64_t pos = 0; pos < COUNT; pos++) {
+        int64_t i = ddp__permute(3, 2, COUNT, pos / REPEATS);
+        int64_t id = ddp__dataset_id(&d, &o, pos);
+
+        wrong +=
+            ddp__dataset_index(&d, &o, pos) != i ||
+            id != i + pos % REPEATS * COUNT ||
+            ddp__dataset_id(&d, &one, pos) != ddp__dataset_index(&d, &one, pos);
+    }
+    is_int(wrong, 0,
+           "repeats: each of the first third of the order thrice, by "
+           "other numbers");
+}
+
 int main(void)
 {
     test_exactly_once();
@@ -222,5 +244,6 @@ int main(void)
     test_orders_of_four();
     test_differences();
     test_order();
+    test_repeats();
     return done_testing();
 }

@@ -86,8 +86,9 @@ static int count_same(ddp_dataset_t *d, const struct ddp__order *a,
 
 static void test_once(ddp_dataset_t *d)
 {
-    const struct ddp__order o[] = {{1, 0, true}, {1, 1, true}, {2, 0, true}};
-    const struct ddp__order plain = {1, 0, false};
+    const struct ddp__order o[] = {
+        {1, 0, true, 1}, {1, 1, true, 1}, {2, 0, true, 1}};
+    const struct ddp__order plain = {1, 0, false, 1};
 
     for (int i = 0; i < 3; i++)
         ok(is_once(d, &o[i]), "seed %d, epoch %d: every sample exactly once",
@@ -104,12 +105,12 @@ static void test_pure(ddp_dataset_t *d, ddp_dataset_t *other)
     int wrong = 0;
 
     for (int64_t i = 0; i < 2000; i++) {
-        const struct ddp__order o = {3, i % 7, true};
+        const struct ddp__order o = {3, i % 7, true, 1};
         int64_t pos = (i * 7919) % SAMPLES, index;
 
         index = ddp__dataset_index(d, &o, pos);
         for (int k = 0; k < (int)(i % 3); k++)
-            ddp__dataset_index(other, &(struct ddp__order){4, k, true}, 5);
+            ddp__dataset_index(other, &(struct ddp__order){4, k, true, 1}, 5);
         wrong += ddp__dataset_index(other, &o, pos) != index;
     }
     is_int(wrong, 0, "a position does not depend on what was asked before");
@@ -118,7 +119,7 @@ static void test_pure(ddp_dataset_t *d, ddp_dataset_t *other)
 /* In a window there are few shards, and most of its samples have moved. */
 static void test_window(ddp_dataset_t *d)
 {
-    const struct ddp__order o = {5, 2, true};
+    const struct ddp__order o = {5, 2, true, 1};
     int seen[SHARDS] = {0}, shards = 0, follow = 0;
     int64_t last = -2;
 

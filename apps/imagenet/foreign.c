@@ -42,6 +42,8 @@ const struct opt_foreign train_foreign[] = {
     MEANS("checkpoint-hist", "keep-last"),
     MEANS("amp-dtype", "dtype"),
     MEANS("lr-steps", "decay-milestones"),
+    MEANS("ra-reps", "aug-repeats"),
+    SETS("ra-sampler", "aug-repeats", "3"),
     SETS("amp", "dtype", "bf16"),
     SETS("native-amp", "dtype", "bf16"),
     SETS("no-aug", "augment", "none"),

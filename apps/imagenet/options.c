@@ -225,6 +225,9 @@ static const struct opt_group augmentation = {
              "ra, ta_wide, augmix, as torchvision has them, or timm's "
              "rand-m9-mstd0.5-inc1",
              .alias = "auto-augment"),
+        INT("aug-repeats", aug_repeats, "0", 0, 1000,
+            "show an epoch's first 1/N of the images, each N times, augmented "
+            "in other ways; 0: all once"),
         INT("ra-magnitude", ra_magnitude, "9", 0, 30,
             "--aa ra: strength of the operations"),
         INT("augmix-severity", augmix_severity, "3", 1, 10,

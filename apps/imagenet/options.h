@@ -21,7 +21,7 @@ struct settings {
     int augment;
     char *policy;
     char *class_subset;
-    int64_t ra_magnitude, augmix_severity;
+    int64_t aug_repeats, ra_magnitude, augmix_severity;
     int interpolation, train_filter;
     bool no_flip, upright, class_numbers;
     /* network */

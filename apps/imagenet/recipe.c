@@ -147,6 +147,8 @@ static int check_effects(const struct opts *o, const struct settings *s)
          "--augment none changes no colours"},
         {"gaussian-blur-prob", s->augment != 0, "--augment none blurs nothing"},
         {"val-resize-size", !opts_given(o, "crop-pct"), "--crop-pct is given"},
+        {"aug-repeats", s->augment != 0,
+         "--augment none repeats the same image"},
         {"shift", s->augment == 2, "only with --augment shift"},
         {"no-flip", s->augment != 0, "--augment none mirrors nothing"},
         {"random-erase", s->augment != 0, "--augment none erases nothing"},
@@ -391,6 +393,7 @@ void recipe_config(const struct opts *o, const struct settings *s,
     cfg->ema_decay = s->ema_decay;
     cfg->tta = setup_tta(s);
     cfg->drop_last = s->drop_last;
+    cfg->repeats = (int)s->aug_repeats;
     cfg->shard_optimizer = s->shard_optimizer;
     cfg->ema_warmup = s->ema_warmup;
     cfg->patience = s->patience;

@@ -360,8 +360,17 @@ static int fail_named(const ddp_dataset_t *d, int64_t index, int rc)
 int64_t ddp__dataset_index(ddp_dataset_t *d, const struct ddp__order *o,
                            int64_t pos)
 {
+    if (o->repeats)
+        pos /= o->repeats;
     return o->shuffle && d->ops->order ? d->ops->order(d, o, pos)
                                        : ddp__order_index(o, d->count, pos);
+}
+
+int64_t ddp__dataset_id(ddp_dataset_t *d, const struct ddp__order *o,
+                        int64_t pos)
+{
+    return ddp__dataset_index(d, o, pos) +
+           (o->repeats ? pos % o->repeats * d->count : 0);
 }
 
 int ddp__dataset_read(ddp_dataset_t *d, const struct ddp__order *o, int64_t pos,
@@ -371,11 +380,11 @@ int ddp__dataset_read(ddp_dataset_t *d, const struct ddp__order *o, int64_t pos,
 
     for (int64_t tries = 0; tries < d->count; tries++) {
         int64_t at = (pos + tries) % d->count;
-        int64_t index = ddp__dataset_index(d, o, at);
+        int64_t id = ddp__dataset_id(d, o, at), index = id % d->count;
         int rc;
 
         *s = fresh;
-        rc = ddp__dataset_get(d, index, ddp__order_key(o, index), s);
+        rc = ddp__dataset_get(d, index, ddp__order_key(o, id), s);
         if (rc != DDP_EDATA)
             return rc < 0 ? fail_named(d, index, rc) : rc;
         if ((rc = record_bad(d, index)) < 0)

@@ -109,9 +109,15 @@ int ddp__dataset_get(ddp_dataset_t *d, int64_t index, uint64_t key,
 /* The class of a sample, numbered so; < 0: unknown without reading it. */
 int32_t ddp__dataset_label(const ddp_dataset_t *d, int64_t index);
 
-/* The sample at position pos of the order, each exactly once. */
+/* The sample at position pos of the order, each exactly once; or, with repeats,
+ * each of the first ones of the order so many times. */
 int64_t ddp__dataset_index(ddp_dataset_t *d, const struct ddp__order *o,
                            int64_t pos);
+
+/* What its random numbers are drawn by in an epoch: the number of the sample,
+ * and beyond these other numbers for those that repeat it. */
+int64_t ddp__dataset_id(ddp_dataset_t *d, const struct ddp__order *o,
+                        int64_t pos);
 
 /* Have sample number pos of the order on its way. */
 void ddp__dataset_ahead(ddp_dataset_t *d, const struct ddp__order *o,

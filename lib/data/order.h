@@ -12,6 +12,7 @@ struct ddp__order {
     uint64_t seed;
     int64_t epoch;
     bool shuffle;
+    int repeats; /* of a sample one after the other; 0: 1 */
 };
 
 /* The sample at position pos of the order, each of 0..count-1 exactly once. */

@@ -167,8 +167,7 @@ static int fill_one(struct ddp__loader *l, const struct ddp__task *t,
     if (rc == DDP__BAD)
         fill_bad(l, t, &s);
     put_label(l, t, i, s.label);
-    ((int64_t *)t->data[DDP__FILL_IDS])[i] =
-        ddp__dataset_index(l->data, o, pos);
+    ((int64_t *)t->data[DDP__FILL_IDS])[i] = ddp__dataset_id(l->data, o, pos);
     weight[i] = s.weight * (l->shares ? 1 : weight_of(l, s.label));
     weight[t->call->cap] +=
         (s.norm < 0 ? s.weight : s.norm) * weight_of(l, s.label);
@@ -181,7 +180,7 @@ enum { AHEAD = 512 };
 
 static void begin_sub(struct ddp__loader *l, int64_t step, int64_t sub)
 {
-    struct ddp__order o = {l->seed, step / l->steps, l->shuffle};
+    struct ddp__order o = {l->seed, step / l->steps, l->shuffle, l->repeats};
     int64_t begin = step % l->steps * l->batch, end = begin + l->batch;
     int64_t pos = begin + sub * l->sub_batch;
 
@@ -227,7 +226,7 @@ int ddp__loader_fill(const struct ddp__task *t, void *arg)
     int64_t step = (int64_t)(t->seed / (uint64_t)l->subs);
     int64_t sub = (int64_t)(t->seed % (uint64_t)l->subs);
     int64_t pos = step % l->steps * l->batch + sub * l->sub_batch;
-    struct ddp__order o = {l->seed, step / l->steps, l->shuffle};
+    struct ddp__order o = {l->seed, step / l->steps, l->shuffle, l->repeats};
     int rc;
 
     if (l->data->far)

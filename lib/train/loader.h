@@ -17,6 +17,7 @@ struct ddp__loader {
     int batch, sub_batch, subs;
     uint64_t seed;
     bool shuffle;
+    int repeats;  /* of a sample, one after the other; 0: 1 */
     bool replace; /* replace bad samples; else they are left out */
     bool shares;  /* targets are the share of each class, and not a class */
     struct ddp__mix mix;

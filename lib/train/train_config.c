@@ -12,7 +12,7 @@
 #include "ops_loss.h"
 #include "runtime/devices.h"
 
-enum { LANES = 8 };
+enum { LANES = 8, MAX_REPEATS = 1000 };
 
 static const struct ddp_train_config defaults = {
     .struct_size = sizeof(defaults),
@@ -274,6 +274,12 @@ static int check_config(const ddp_t *ddp, const struct ddp_train_config *c)
         return ddp__fail(DDP_EINVAL,
                          "order is %d, expected DDP_SHUFFLE or DDP_IN_ORDER",
                          (int)c->order);
+    if (c->repeats < 0 || c->repeats > MAX_REPEATS ||
+        (c->repeats > 1 && c->order != DDP_SHUFFLE))
+        return ddp__fail(DDP_EINVAL,
+                         "%d repeats of samples, expected 0 to %d, and "
+                         "DDP_SHUFFLE: an epoch does not see the others",
+                         c->repeats, MAX_REPEATS);
     if ((rc = check_loss(c)) < 0 || (rc = check_mix(c)) < 0)
         return rc;
     if (c->dtype != DDP_F32 && c->dtype != DDP_BF16 && c->dtype != DDP_F16)

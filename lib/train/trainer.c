@@ -107,6 +107,7 @@ static int configure(struct ddp_trainer *t, ddp_dataset_t *data,
         ddp__loader_drop_last(&t->loader);
     t->loader.seed = t->cfg.seed;
     t->loader.shuffle = t->cfg.order == DDP_SHUFFLE;
+    t->loader.repeats = t->cfg.repeats;
     t->loader.replace = true;
     t->loader.mix =
         (struct ddp__mix){t->cfg.mixup, t->cfg.cutmix, t->cfg.mix_prob,
