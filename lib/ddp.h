@@ -877,9 +877,11 @@ ddp_dataset_t *ddp_dataset_mnist(const char *dir, enum ddp_split split,
 
 /* Images listed in a CSV file with a header line.  The first column has their
  * paths, relative to the folder of the list.  With one more column, `label` or
- * `class`, that is the class, numbered in the order of the names; with others,
- * these are numbers: the targets (ddp_dataset_target_len() of them), for
- * regression with DDP_MSE or a loss of the program's.
+ * `class`, that is the class, numbered in the order of the names, and after it
+ * `weight` may be the factor of the image's loss, such as 0.1 for a class that
+ * is a guess and 0 for none; with other columns, these are numbers: the targets
+ * (ddp_dataset_target_len() of them), for regression with DDP_MSE or a loss of
+ * the program's.
  * Errors   DDP_EDATA with path:line. */
 ddp_dataset_t *ddp_dataset_list(const char *csv,
                                 const struct ddp_image_options *o);

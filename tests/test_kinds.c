@@ -257,6 +257,31 @@ static void test_targets(void)
     ddp_dataset_free(d);
 }
 
+static void test_weights(void)
+{
+    static uint8_t x[16 * 16 * 3];
+    struct ddp_sample s = {.x = x, .weight = 1};
+    ddp_dataset_t *d =
+        list_of("path,label,weight\na.jpg,cat,0.25\nx/b.jpg,ape,0\n");
+    uint32_t was;
+
+    ok(d && ddp_dataset_classes(d) == 2 && ddp_dataset_target_len(d) == 0 &&
+           strstr(ddp_dataset_describe(d), "2 classes, with weights"),
+       "weights: %s", d ? ddp_dataset_describe(d) : ddp_errmsg());
+    ok(d && ddp__dataset_get(d, 0, 1, &s) == 0 && s.weight == 0.25f &&
+           s.label == 1,
+       "of the first image");
+    ok(d && ddp__dataset_get(d, 1, 1, &s) == 0 && s.weight == 0 && s.label == 0,
+       "of the second");
+    was = d ? contents(d) : 0;
+    ddp_dataset_free(d);
+    d = list_of("path,label,weight\na.jpg,cat,0.5\nx/b.jpg,ape,0\n");
+    ok(d && contents(d) != was, "another weight is another data set");
+    ddp_dataset_free(d);
+    refused(list_of("path,label,weight\na.jpg,x,1\na.jpg,y,-1\n"),
+            "list.csv:3: weight -1, expected 0 or more", "a weight below 0");
+}
+
 static void test_bad_lists(void)
 {
     refused(list_of("path,label\n../a.jpg,x\n"), "list.csv:2: \"../a.jpg\"",
@@ -484,6 +509,7 @@ int main(void)
     test_mnist();
     test_gzip();
     test_list();
+    test_weights();
     test_targets();
     test_bad_lists();
     test_arrays();

@@ -30,6 +30,7 @@ struct files {
     size_t *at;              /* where each path begins; owned */
     int32_t *label;          /* owned */
     float *target;           /* (count, d.target_len); owned; may be NULL */
+    float *weight;           /* of each file; owned; may be NULL */
     size_t names_len, names_room;
     int64_t room; /* of at and label */
     struct skipped {
@@ -51,6 +52,8 @@ static int get_sample(ddp_dataset_t *d, int64_t index, uint64_t key,
                                        .count = d->count};
 
     s->label = f->label[index];
+    if (f->weight)
+        s->weight = f->weight[index];
     if (f->target)
         memcpy(s->target, f->target + (size_t)index * (size_t)d->target_len,
                (size_t)d->target_len * sizeof(*f->target));
@@ -84,6 +87,7 @@ static void free_files(ddp_dataset_t *d)
     free(f->at);
     free(f->label);
     free(f->target);
+    free(f->weight);
 }
 
 static uint32_t checksum(const ddp_dataset_t *d)
@@ -92,6 +96,9 @@ static uint32_t checksum(const ddp_dataset_t *d)
     uint32_t crc = ddp__crc32c(0, f->names, f->names_len);
 
     crc = ddp__crc32c(crc, f->label, (size_t)d->count * sizeof(*f->label));
+    if (f->weight)
+        crc =
+            ddp__crc32c(crc, f->weight, (size_t)d->count * sizeof(*f->weight));
     return f->target ? ddp__crc32c(crc, f->target,
                                    (size_t)d->count * (size_t)d->target_len *
                                        sizeof(*f->target))
@@ -223,6 +230,11 @@ void ddp__files_set_targets(ddp_dataset_t *d, float *target, int len)
 {
     ((struct files *)d)->target = target;
     d->target_len = len;
+}
+
+void ddp__files_set_weights(ddp_dataset_t *d, float *weight)
+{
+    ((struct files *)d)->weight = weight;
 }
 
 /* ---- folders ------------------------------------------------------------ */

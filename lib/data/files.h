@@ -30,6 +30,9 @@ int32_t *ddp__files_labels(ddp_dataset_t *d);
 /* Targets of len numbers for the files instead of labels; taken. */
 void ddp__files_set_targets(ddp_dataset_t *d, float *target, int len);
 
+/* The factors of the files' losses; taken. */
+void ddp__files_set_weights(ddp_dataset_t *d, float *weight);
+
 /* "; skipped files: 3 .gif, 2 .avif", or "": those in the folders that are no
  * images by their names. */
 void ddp__files_skipped(const ddp_dataset_t *d, char *text, size_t size);

@@ -20,11 +20,12 @@ struct list {
     struct ddp__csv csv;
     char **column; /* titles, in the text; owned */
     int columns;
-    bool classes; /* or numbers */
+    bool classes; /* the second column has them */
+    int numbers;  /* further columns: targets, or with classes a weight */
     locale_t plain;
     char **name;   /* the class of each row, in the text; owned */
-    float *target; /* numbers of each row; owned */
-    int64_t room;  /* rows of either */
+    float *number; /* numbers of each row; owned */
+    int64_t room;  /* rows of both */
 };
 
 /* ---- rows --------------------------------------------------------------- */
@@ -32,18 +33,18 @@ struct list {
 static int reserve_row(struct list *l)
 {
     int64_t room = l->room ? 2 * l->room : 256;
-    size_t size = l->classes ? sizeof(*l->name)
-                             : (size_t)(l->columns - 1) * sizeof(*l->target);
-    void *old = l->classes ? (void *)l->name : (void *)l->target, *p;
+    size_t row = (size_t)l->numbers * sizeof(*l->number);
+    char **name;
+    float *number;
 
     if (l->d->count < l->room)
         return 0;
-    if (!(p = realloc(old, (size_t)room * size)))
+    if ((name = realloc(l->name, (size_t)room * sizeof(*name))))
+        l->name = name;
+    if ((number = realloc(l->number, (size_t)room * row + 1)))
+        l->number = number;
+    if (!name || !number)
         return ddp__fail(DDP_ENOMEM, "out of memory for a list of images");
-    if (l->classes)
-        l->name = p;
-    else
-        l->target = p;
     l->room = room;
     return 0;
 }
@@ -61,11 +62,14 @@ static int check_path(const struct ddp__csv *c)
 
 static int read_numbers(struct list *l)
 {
-    float *x = l->target + l->d->count * (l->columns - 1);
-    int rc = 0;
+    float *x = l->number + l->d->count * l->numbers;
+    int first = l->columns - l->numbers, rc = 0;
 
-    for (int i = 1; rc == 0 && i < l->columns; i++)
+    for (int i = first; rc == 0 && i < l->columns; i++)
         rc = ddp__csv_number(&l->csv, i, l->column[i], l->plain, x++);
+    if (rc == 0 && l->classes && l->numbers && x[-1] < 0)
+        rc = ddp__fail(DDP_EDATA, "%s:%ld: weight %g, expected 0 or more",
+                       l->csv.path, l->csv.line, (double)x[-1]);
     return rc;
 }
 
@@ -90,7 +94,7 @@ static int add_row(struct list *l)
                          "%s:%ld: %d fields, expected %d, as in the header",
                          l->csv.path, l->csv.line, l->csv.fields, l->columns);
     if ((rc = check_path(&l->csv)) < 0 || (rc = reserve_row(l)) < 0 ||
-        (rc = l->classes ? read_class(l) : read_numbers(l)) < 0)
+        (rc = read_numbers(l)) < 0 || (rc = l->classes ? read_class(l) : 0) < 0)
         return rc;
     return ddp__files_add(l->d, l->csv.field[0], l->classes ? 0 : -1);
 }
@@ -113,14 +117,17 @@ static int read_titles(struct list *l)
     if (n > 0) /* else the file is empty */
         memcpy(l->column, l->csv.field, (size_t)n * sizeof(*l->column));
     l->columns = n;
-    l->classes = n == 2 && is_class(l->column[1]);
-    for (int i = 1; i < n; i++)
-        if (n > 2 && is_class(l->column[i]))
+    l->classes = (n == 2 || (n == 3 && !strcmp(l->column[2], "weight"))) &&
+                 is_class(l->column[1]);
+    l->numbers = n - 1 - l->classes;
+    for (int i = 1; !l->classes && i < n; i++)
+        if (is_class(l->column[i]))
             n = 0;
     return n >= 2 ? 0
                   : ddp__fail(DDP_EDATA,
-                              "%s:%ld: expected a header: path,label or path "
-                              "and columns of numbers",
+                              "%s:%ld: expected a header: path,label or "
+                              "path,label,weight, or path and columns of "
+                              "numbers",
                               l->csv.path, l->csv.line);
 }
 
@@ -133,8 +140,8 @@ static int finish_list(struct list *l)
         return ddp__fail(DDP_EDATA, "%s: has a header and no rows",
                          l->csv.path);
     if (!l->classes) {
-        ddp__files_set_targets(d, l->target, l->columns - 1);
-        l->target = NULL;
+        ddp__files_set_targets(d, l->number, l->numbers);
+        l->number = NULL;
         return ddp__dataset_describe(d, "%s, %lld images with %d numbers each",
                                      l->csv.path, (long long)d->count,
                                      d->target_len);
@@ -146,8 +153,13 @@ static int finish_list(struct list *l)
                          "%s: all images are of class \"%s\", expected two "
                          "classes or more",
                          l->csv.path, d->class_name[0]);
-    return ddp__dataset_describe(d, "%s, %lld images of %d classes",
-                                 l->csv.path, (long long)d->count, d->classes);
+    if (l->numbers) {
+        ddp__files_set_weights(d, l->number);
+        l->number = NULL;
+    }
+    return ddp__dataset_describe(d, "%s, %lld images of %d classes%s",
+                                 l->csv.path, (long long)d->count, d->classes,
+                                 l->numbers ? ", with weights" : "");
 }
 
 static int read_list(struct list *l)
@@ -167,7 +179,7 @@ static void close_list(struct list *l)
         freelocale(l->plain);
     free(l->column);
     free(l->name);
-    free(l->target);
+    free(l->number);
     ddp__csv_close(&l->csv);
 }
 
