@@ -6,6 +6,7 @@
 
 #include "ddp.h"
 #include "image/colour.h"
+#include "image/options.h"
 #include "image/policy.h"
 
 struct ddp__bytes;
@@ -13,9 +14,6 @@ struct ddp__bytes;
 struct ddp__box {
     int x, y, w, h;
 };
-
-/* The most options of ddp__image_list(). */
-enum { DDP__IMAGE_OPTIONS = 40 };
 
 /* The box of the image is resized to w x h, of which the square of the sample's
  * size at (x, y) is the sample.  It is flipped left to right or top to bottom
@@ -33,16 +31,6 @@ struct ddp__crop {
     struct ddp__box erased; /* in the sample; empty: no erasing */
     uint8_t fill[3];        /* the mean colour */
 };
-
-/* Copy the options with their defaults filled in; DDP_EINVAL.  size is the
- * default of the size. */
-int ddp__image_options(const struct ddp_image_options *in, int size,
-                       struct ddp_image_options *out);
-
-/* The options that decide how an image is processed; returns their number.  An
- * option that the kind of augmentation does not use is 0. */
-int ddp__image_list(const struct ddp_image_options *image,
-                    struct ddp_option o[DDP__IMAGE_OPTIONS]);
 
 /* The crop of an image of w x h, as the options and the key decide. */
 struct ddp__crop ddp__augment(const struct ddp_image_options *o, uint64_t key,

@@ -20,6 +20,8 @@ LIB_SOURCES += \
     %D%/jpeg.h \
     %D%/load.c \
     %D%/load.h \
+    %D%/options.c \
+    %D%/options.h \
     %D%/picture.c \
     %D%/picture.h \
     %D%/png.h \
