@@ -10,6 +10,7 @@ dist_examples_DATA = \
     %D%/callback.c \
     %D%/dagger.c \
     %D%/ddp.py \
+    %D%/distill.c \
     %D%/finetune.c \
     %D%/flowers.c \
     %D%/gradient.c \

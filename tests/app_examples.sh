@@ -54,6 +54,12 @@ low=$(number "Huber's loss: +y = .* x [+] $any")
 holds "$high > 3.9 && $high < 4.1" "loss.c: squared errors are pulled ($high)"
 holds "$low > 1.06 && $low < 1.16" "loss.c: Huber's loss hardly is ($low)"
 
+# Networks that have learned nothing agree on half of the points, or on the 61 %
+# outside of the ring.
+runs distill
+agrees=$(number "agrees with its teacher on $any %")
+holds "$agrees >= 90 && $agrees <= 100" "distill.c: the student agrees ($agrees)"
+
 # ---- own optimizers, gradients, loops, records ----
 
 runs optimizer "$csv"
