@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "defaults.h"
+#include "scratch.h"
 #include "tap.h"
 #include "train/trainer.h"
 
@@ -131,7 +132,9 @@ struct run {
 };
 
 /* Two lanes, of two sub-batches each, the last of which has one sample. */
-static struct run begin(ddp_t *ddp, struct ddp_optimizer o)
+static struct run begin_with(ddp_t *ddp, struct ddp_optimizer o,
+                             const struct ddp_param_group *frozen,
+                             const char *dir)
 {
     struct run r = {
         .data = ddp_dataset_callback(&(struct ddp_source){.count = COUNT,
@@ -145,15 +148,21 @@ static struct run begin(ddp_t *ddp, struct ddp_optimizer o)
     for (int p = 0; p < PARAMS; p++)
         if (ddp_chain_set(r.chain, param[p].name, param[p].w, param[p].len) < 0)
             bail_out("%s", ddp_errmsg());
-    r.trainer =
-        ddp_trainer_new(ddp, r.chain, r.data,
-                        &(struct ddp_train_config){
-                            TRAIN_DEFAULTS, .loss = DDP_MSE, .optimizer = o,
-                            .sub_batch = 2, .batch = COUNT, .lanes = 2,
-                            .order = DDP_IN_ORDER, .ema_decay = 0.75});
+    r.trainer = ddp_trainer_new(
+        ddp, r.chain, r.data,
+        &(struct ddp_train_config){
+            TRAIN_DEFAULTS, .loss = DDP_MSE, .optimizer = o, .sub_batch = 2,
+            .batch = COUNT, .lanes = 2, .order = DDP_IN_ORDER,
+            .ema_decay = 0.75, .groups = frozen, .group_count = frozen != NULL,
+            .checkpoint = {.dir = dir, .keep = 1}});
     if (!r.trainer)
         bail_out("%s", ddp_errmsg());
     return r;
+}
+
+static struct run begin(ddp_t *ddp, struct ddp_optimizer o)
+{
+    return begin_with(ddp, o, NULL, NULL);
 }
 
 static void end(struct run *r)
@@ -266,9 +275,40 @@ static void test_infinity(ddp_t *ddp, const char *how)
     end(&r);
 }
 
+/* What is frozen needs no memory for the optimizer, and a run resumes without
+ * it. */
+static void test_frozen(ddp_t *ddp, const char *how)
+{
+    const struct ddp_param_group frozen[] = {{"0", 0, -1}};
+    struct run r = begin_with(ddp, ddp_adam(0.01f), frozen, at(how));
+    const struct ddp__engine *e = r.trainer->engine;
+    uint32_t want = 0, got = 0;
+    size_t len = 0;
+    int rc;
+
+    for (int b = 0; b < e->params->buckets; b++)
+        len += e->state[b].size / sizeof(float);
+    is_int((int)len, 2 * (int)e->params->bucket[e->params->block[1].bucket].len,
+           "%s: state of the second layer", how);
+    rc = ddp_trainer_step(r.trainer, NULL);
+    if (rc == 0 && (rc = ddp_trainer_checkpoint(r.trainer)) == 0)
+        rc = ddp_trainer_step(r.trainer, NULL);
+    ddp_chain_checksum(r.chain, &want);
+    end(&r);
+    r = begin_with(ddp, ddp_adam(0.01f), frozen, at(how));
+    ok(rc == 0 && ddp_trainer_resume(r.trainer, NULL, NULL) == 1 &&
+           ddp_trainer_step(r.trainer, NULL) == 0,
+       "%s: a checkpoint without it", how);
+    ddp_chain_checksum(r.chain, &got);
+    ok(got == want, "%s: and the same bits after it", how);
+    end(&r);
+}
+
 int main(void)
 {
     double all = make_oracle();
+
+    scratch_make();
 
     for (int i = 0; i < 2; i++) {
         const char *backend = i ? "ref" : "cpu";
@@ -283,6 +323,7 @@ int main(void)
         test_clip(ddp, backend, all, 0.1 * all);
         test_clip(ddp, backend, all, 2 * all);
         test_infinity(ddp, backend);
+        test_frozen(ddp, backend);
         ddp_finish(ddp);
     }
     return done_testing();

@@ -12,7 +12,6 @@
 #include "checkpoint/files.h"
 #include "engine/ema.h"
 #include "engine/ranks.h"
-#include "engine/shard.h"
 #include "graph/params.h"
 #include "ops_optim.h"
 
@@ -73,14 +72,16 @@ void ddp__ckpt_copy_free(struct ddp__ckpt_copy *c)
     *c = (struct ddp__ckpt_copy){0};
 }
 
-/* Whether this rank has that vector. */
+/* Whether this rank has that vector: it may be another one's, and what is
+ * frozen has no state. */
 static bool has_vector(const struct ddp__engine *e,
                        const struct ddp__ckpt_set *s, int b)
 {
-    return s->handle != state_handle || ddp__shard_keeps(e, b);
+    return s->handle != state_handle || e->state[b].h;
 }
 
-/* A bucket of a set: from the engine, or (restore) to it. */
+/* A bucket of a set: from the engine, or (restore) to it.  What there is none
+ * of is 0. */
 static int copy_vector(const struct ddp__engine *e,
                        const struct ddp__ckpt_set *s, int b, float *copy,
                        bool restore)
@@ -89,8 +90,11 @@ static int copy_vector(const struct ddp__engine *e,
     struct ddp__handle *h = s->handle(e, b);
     float *data;
 
-    if (!has_vector(e, s, b))
+    if (!has_vector(e, s, b)) {
+        if (!restore)
+            memset(copy, 0, len * 4);
         return 0;
+    }
     if (!(data = ddp__handle_open(h, restore, "checkpoints")))
         return ddp_errcode();
     data += (size_t)s->index * len;

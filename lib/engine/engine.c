@@ -206,12 +206,13 @@ static int prepare_sqnorm(struct ddp__engine *e, int b)
     return ddp__call_prepare(e->ddp, c);
 }
 
-/* The optimizer's own vectors start as zeros and live as long as the engine. */
+/* The optimizer's own vectors start as zeros and live as long as the engine.
+ * Buckets that are frozen have none. */
 static int make_state(struct ddp__engine *e, int b)
 {
     size_t size = state_len(e, b) * 4;
 
-    if (!size || !ddp__shard_keeps(e, b))
+    if (!size || !e->updates[b].calls || !ddp__shard_keeps(e, b))
         return 0;
     if (!(e->state_memory[b] = ddp__pool_alloc(size)))
         return ddp__fail(DDP_ENOMEM, "out of memory for the optimizer's state");
@@ -227,7 +228,7 @@ static int make_update(struct ddp__engine *e)
     e->optimizer = *e->spec.optimizer;
     rc = ddp__shard_new(e);
     for (int b = 0; rc == 0 && b < e->params->buckets; b++)
-        if ((rc = make_state(e, b)) == 0 && (rc = ddp__updates_new(e, b)) == 0)
+        if ((rc = ddp__updates_new(e, b)) == 0 && (rc = make_state(e, b)) == 0)
             rc = prepare_sqnorm(e, b);
     ddp__handle_register(&e->norm, NULL, DDP__NORMS * sizeof(double));
     if (rc == 0 && e->spec.ema_decay > 0)
