@@ -138,7 +138,7 @@ complains "labels is not" "and names them"
     --val-count 12 >log 2>&1 &&
     "$imagenet" data synth --output two --classes 2 --train-count 32 \
         --val-count 4 >>log 2>&1 &&
-    "$imagenet" train --data three --model resnet18 --img-size 32 --epochs 6 \
+    "$imagenet" train --data three --model resnet18 --img-size 32 --epochs 12 \
         --batch-size 16 --sub-batch 8 --lr 0.01 --no-val --output run >>log 2>&1
 point $? "the program imagenet makes data and weights"
 find three/ILSVRC -name 'ILSVRC2012_val*' | sort >names
