@@ -193,7 +193,7 @@ enum ddp_device {
 
 /* A GPU that has workers, as its driver describes it; 0 where it does not. */
 struct ddp_gpu_info {
-    char name[96];
+    char name[96];      /* "NVIDIA H100 80GB HBM3" */
     int architecture;   /* in its vendor's numbers: 90 for NVIDIA's 9.0 */
     int units;          /* multiprocessors, or compute units */
     double clock_hz;    /* of these, at most */
@@ -205,8 +205,10 @@ int ddp_gpu_count(const ddp_t *ddp, struct ddp_gpu_info *first);
 
 /* ---- layers ------------------------------------------------------------- */
 
+/* A part of a network: what it computes, and its parameters.  A chain is a
+ * layer. */
 typedef struct ddp_layer ddp_layer_t;
-typedef struct ddp_layer ddp_chain_t; /* a chain is a layer */
+typedef struct ddp_layer ddp_chain_t;
 
 /* Types of elements.  Activations are F32, BF16 or F16; files of weights may
  * have more. */
@@ -222,7 +224,7 @@ enum ddp_dtype {
 
 /* One sample: height, width, channels. */
 struct ddp_shape {
-    int h, w, c;
+    int h, w, c; /* in this order in memory, c the fastest */
 };
 
 /* Activations.  Source: torch.nn, of these names. */
@@ -269,9 +271,10 @@ struct ddp_weight_init {
     bool zero_bias; /* biases are 0, else uniform in 1 / sqrt(fan in) */
 };
 
+/* Options of ddp_dense_new(). */
 struct ddp_dense_options {
     size_t struct_size;
-    bool no_bias;
+    bool no_bias; /* y = W x */
     int pixels; /* h w of what was flattened into x; default 1.  The columns of
                    W are in PyTorch's order (c, h, w) in files and for
                    ddp_chain_get() and set(). */
@@ -288,6 +291,7 @@ ddp_layer_t *ddp_dense_new(int in, int out, const struct ddp_dense_options *o);
 /* Of an option that follows another one by default. */
 enum { DDP_SAME = -1 };
 
+/* Options of ddp_conv_new(). */
 struct ddp_conv_options {
     size_t struct_size;
     int kernel_w;   /* width of the kernel; DDP_SAME: as its height */
@@ -299,7 +303,7 @@ struct ddp_conv_options {
     int pad_w;      /* left and right; DDP_SAME: as pad */
     int pads[4];    /* top, left, bottom, right; DDP_SAME: as pad and pad_w */
     int groups;     /* default 1; in == out == groups is a depthwise one */
-    bool no_bias;
+    bool no_bias;   /* y = w * x */
     struct ddp_weight_init init; /* all 0: Kaiming normal by fan out */
 };
 
@@ -317,6 +321,7 @@ void ddp_conv_options_init_sized(struct ddp_conv_options *o, size_t size);
 ddp_layer_t *ddp_conv_new(int in, int out, int kernel,
                           const struct ddp_conv_options *o);
 
+/* Options of ddp_batch_norm_new(). */
 struct ddp_batch_norm_options {
     size_t struct_size;
     float eps;      /* above 0; default 1e-5 */
@@ -348,14 +353,16 @@ ddp_layer_t *ddp_act_new(enum ddp_act act);
 #define ddp_tanh_new() ddp_act_new(DDP_TANH)
 #define ddp_gelu_new() ddp_act_new(DDP_GELU)
 
+/* Options of ddp_max_pool_new() and ddp_mean_pool_new(). */
 struct ddp_pool_options {
     size_t struct_size;
-    int kernel_w; /* DDP_SAME: as its height */
-    int stride;   /* DDP_SAME: as the kernel */
-    int stride_w; /* DDP_SAME: as stride, or the kernel's width with it */
-    int pad;
-    int pad_w; /* DDP_SAME: as pad */
-    bool ceil_mode;
+    int kernel_w;     /* DDP_SAME: as its height */
+    int stride;       /* DDP_SAME: as the kernel */
+    int stride_w;     /* DDP_SAME: as stride, or the kernel's width with it */
+    int pad;          /* on all four sides; default 0 */
+    int pad_w;        /* DDP_SAME: as pad */
+    bool ceil_mode;   /* windows may begin inside and end outside: sizes are
+                         rounded up */
     bool exclude_pad; /* mean: divide by the pixels inside the image only */
 };
 
@@ -409,6 +416,7 @@ ddp_layer_t *ddp_aux_new(ddp_layer_t *branch, float weight);
 
 /* ---- named models ------------------------------------------------------- */
 
+/* Options of ddp_model_new(). */
 struct ddp_model_options {
     size_t struct_size;
     int classes;     /* default 1000 */
@@ -458,19 +466,21 @@ int ddp_model_image_options(const char *name, struct ddp_image_options *o);
 
 /* ---- what is in a chain ------------------------------------------------- */
 
+/* What a parameter is, which decides whether weight decay is for it. */
 enum ddp_param_role {
-    DDP_WEIGHT, /* decays */
-    DDP_BIAS,   /* does not, nor do norms, unless asked */
-    DDP_NORM,
+    DDP_WEIGHT,  /* decays */
+    DDP_BIAS,    /* does not, nor do norms, unless asked */
+    DDP_NORM,    /* scale and shift of a norm */
     DDP_RUNNING, /* running statistics: not trained */
 };
 
+/* A parameter tensor of a chain. */
 struct ddp_param_info {
-    char name[160]; /* "layer1.0.conv1.weight" */
-    enum ddp_param_role role;
-    int ndim;
+    char name[160];           /* "layer1.0.conv1.weight" */
+    enum ddp_param_role role; /* of all its elements */
+    int ndim;                 /* how many of dim there are */
     int dim[4]; /* as PyTorch has them: (out, in, kh, kw), (out, in), (c) */
-    size_t len;
+    size_t len; /* elements: the product of dim */
 };
 
 /* The i-th parameter tensor; DDP_EINVAL past the last. */
@@ -535,7 +545,7 @@ void ddp_load_options_init_sized(struct ddp_load_options *o, size_t size);
 /* What was loaded; text lists what was not, "" if nothing is missing. */
 struct ddp_load_report {
     int loaded, missing, unexpected; /* tensors */
-    bool new_head;
+    bool new_head; /* the last layer has other classes and kept its values */
     char text[1600];
 };
 
@@ -580,8 +590,10 @@ struct ddp_convert_options {
     ddp_convert_options_init_sized(o, sizeof(*(o)))
 void ddp_convert_options_init_sized(struct ddp_convert_options *o, size_t size);
 
+/* What ddp_weights_convert() did. */
 struct ddp_convert_report {
-    int written, dropped, renamed; /* tensors; renamed: that lost the prefix */
+    int written, dropped, renamed; /* tensors: written, dropped and,
+                                        of those written, renamed */
 };
 
 /* Errors   DDP_EIO; DDP_EDATA: no safetensors file, integers that are not left
@@ -600,19 +612,20 @@ int ddp_chain_norm(ddp_chain_t *c, double *norm);
 
 /* An option of a layer: a number, or a word where text is not NULL. */
 struct ddp_option {
-    const char *name;
-    double value;
+    const char *name; /* "stride" */
+    double value;     /* if text is NULL */
     const char *text;
 };
 enum { DDP_MAX_OPTIONS = 16 };
 
+/* A leaf layer of a chain, as ddp_chain_inspect() reports it. */
 struct ddp_layer_info {
-    char name[160];
-    const char *kind;
-    struct ddp_shape in, out;
-    int options; /* stride, eps, ...; with the defaults resolved */
-    struct ddp_option option[DDP_MAX_OPTIONS];
-    size_t params;          /* trained ones */
+    char name[160];           /* "layer1.0.conv1" */
+    const char *kind;         /* "conv" */
+    struct ddp_shape in, out; /* of one sample */
+    int options;              /* stride, eps, ...; with the defaults resolved */
+    struct ddp_option option[DDP_MAX_OPTIONS]; /* so many of them */
+    size_t params;                             /* trained ones */
     double flops;           /* forward, one sample, a multiply-add is 2 */
     size_t activation_size; /* bytes kept for backward, one sample */
     bool training_only;     /* of an auxiliary classifier */
@@ -678,9 +691,10 @@ enum ddp_phase {
 /* "training", "reading input", ... */
 const char *ddp_phase_name(enum ddp_phase phase);
 
+/* What a rank is doing, as the others know. */
 struct ddp_rank_status {
-    char host[64];
-    enum ddp_phase phase;
+    char host[64];        /* the name of its machine */
+    enum ddp_phase phase; /* see ddp_phase_name() */
     double phase_s; /* seconds in it; training and evaluating: in this step */
     int64_t step;   /* training steps done */
     double loss;    /* of the last one, as all ranks together computed it */
@@ -756,15 +770,16 @@ struct ddp_policy {
  * Errors   DDP_EINVAL: there is no such name, or no such number. */
 int ddp_policy_parse(const char *text, struct ddp_policy *p);
 
+/* How image files become samples: see ddp_dataset_open() and its kin. */
 struct ddp_image_options {
     size_t struct_size;
     int size;   /* of the square that goes in; 0: 224, CIFAR 32, MNIST 28 */
     int resize; /* short side before the centre crop; 0: size * 8 / 7,
                    CIFAR and MNIST size */
-    enum ddp_augment augment;
-    float min_area; /* of the random crop; default 0.08 */
-    int shift;      /* pixels of DDP_AUGMENT_SHIFT; default 4 */
-    bool no_flip;
+    enum ddp_augment augment; /* of training; default: none */
+    float min_area;           /* of the random crop; default 0.08 */
+    int shift;                /* pixels of DDP_AUGMENT_SHIFT; default 4 */
+    bool no_flip;  /* else half of all samples are mirrored, left and right */
     float erase;   /* probability that a box of 2 to 33 % of a sample is painted
                       in the mean colour (random erasing); not with NONE */
     float mean[3]; /* of channels in 0..1; default: ImageNet's */
@@ -774,7 +789,8 @@ struct ddp_image_options {
                            default 0.001 */
     bool upright;       /* turn images as their EXIF tag says; torchvision and
                            Pillow do not */
-    enum ddp_interpolation interpolation;
+    enum ddp_interpolation interpolation; /* of all that is resized; default
+                                             bilinear */
     /* With RANDOM and SHIFT only.  The steps after the crop are torchvision's
      * transforms of the same names on 8-bit images, in this order. */
     float max_area;      /* of the random crop; default 1 */
@@ -822,9 +838,10 @@ int ddp_storage_configure(const struct ddp_storage_config *c);
 
 /* What the process has asked servers for. */
 struct ddp_storage_stats {
-    int64_t requests, retries; /* retries are requests too */
-    int64_t bytes;
-    int64_t cache_hits, cache_misses;
+    int64_t requests, retries;        /* retries are requests too */
+    int64_t bytes;                    /* received */
+    int64_t cache_hits, cache_misses; /* reads that the folder of copies had,
+                                         and had not */
 };
 void ddp_storage_stats(struct ddp_storage_stats *s);
 
@@ -836,8 +853,8 @@ int ddp_image_cache_configure(int64_t bytes);
 
 /* How often an image was there and was not, and what is in it now. */
 struct ddp_image_cache_stats {
-    int64_t hits, misses;
-    int64_t images, bytes;
+    int64_t hits, misses;  /* reads */
+    int64_t images, bytes; /* in it */
 };
 void ddp_image_cache_stats(struct ddp_image_cache_stats *s);
 
@@ -911,13 +928,14 @@ ddp_dataset_t *ddp_dataset_tars(const char *dir,
  * It may be called by another thread than the caller's. */
 typedef void (*ddp_count_f)(int64_t done, int64_t count, void *arg);
 
+/* Options of ddp_dataset_pack(). */
 struct ddp_pack_options {
     size_t struct_size;
     int64_t shard_samples; /* in each tar file; default 1000 */
     int threads;           /* that write; default 1 */
     uint64_t seed;         /* of the order that samples are written in */
     ddp_count_f on_count;  /* NULL: nobody is told */
-    void *arg;
+    void *arg;             /* of on_count */
     int resize;  /* images whose short side has more pixels than this are
                     resized to it and become JPEG files of the RGB colours as
                     they are stored, without EXIF; default 0: files are copied
@@ -1044,11 +1062,11 @@ struct ddp_sample {
  * negative code, which ends the run;
  * key is a random number that depends on (seed, epoch, index) alone. */
 struct ddp_source {
-    int64_t count;
-    struct ddp_shape shape;
-    enum ddp_dtype type; /* DDP_F32 or DDP_U8 */
-    int classes;         /* 0: targets, not classes */
-    int target_len;
+    int64_t count;          /* of samples */
+    struct ddp_shape shape; /* of one of them */
+    enum ddp_dtype type;    /* DDP_F32 or DDP_U8 */
+    int classes;            /* 0: targets, not classes */
+    int target_len;         /* numbers of a target; 0: classes */
     int (*get)(void *arg, int64_t index, uint64_t key, struct ddp_sample *s);
     void *arg; /* not owned */
 };
@@ -1080,6 +1098,7 @@ ddp_dataset_t *ddp_dataset_arrays(const struct ddp_arrays *a);
 /* After the trainers that use it. */
 void ddp_dataset_free(ddp_dataset_t *d);
 
+/* How many samples there are; and classes, 0 if they have targets. */
 int64_t ddp_dataset_count(const ddp_dataset_t *d);
 int ddp_dataset_classes(const ddp_dataset_t *d);
 /* Numbers that a sample has as its target; 0: it has a class. */
@@ -1129,12 +1148,13 @@ int ddp_dataset_bad(const ddp_dataset_t *d, int64_t i,
 
 /* ---- training ----------------------------------------------------------- */
 
+/* What training makes small: the mean over samples of this. */
 enum ddp_loss_kind {
     DDP_LOGIT_CROSS_ENTROPY, /* torch.nn.CrossEntropyLoss.  The target is a
                                 class; or target_len values, the sample's share
                                 of each class (soft targets) */
     DDP_MSE,                 /* mean over a sample's values of (x - target)^2 */
-    DDP_CUSTOM_LOSS,
+    DDP_CUSTOM_LOSS,         /* what a ddp_loss_f of the program computes */
     DDP_BINARY_CROSS_ENTROPY, /* torch.nn.BCEWithLogitsLoss: each class for
                                  itself, so that a sample may have several;
                                  mean over classes.  Targets as above */
@@ -1150,27 +1170,29 @@ typedef double (*ddp_loss_f)(const float *x, const void *target,
                              const float *weight, int n, int len, float *dx,
                              void *arg);
 
+/* Rules by which gradients change weights. */
 enum ddp_optimizer_kind {
-    DDP_SGD,
+    DDP_SGD,           /* w -= lr g */
     DDP_MOMENTUM,      /* PyTorch: v = m v + g; w -= lr v */
     DDP_MOMENTUM_FLUX, /* Flux: v = m v + lr g; w -= v */
     DDP_NESTEROV,      /* PyTorch's */
-    DDP_ADAM,
-    DDP_ADAMW,
-    DDP_RMSPROP,
-    DDP_AMSGRAD,   /* Adam that divides by the largest mean square so far */
-    DDP_NADAM,     /* PyTorch's, with its momentum_decay of 0.004 */
-    DDP_RADAM,     /* PyTorch's */
-    DDP_ADABELIEF, /* timm's, without rectification */
-    DDP_LION,      /* its paper's */
-    DDP_ADAGRAD,   /* PyTorch's */
-    DDP_ADADELTA,  /* PyTorch's; beta2 is its rho */
-    DDP_LAMB,      /* timm's: Adam, its step as long as the norm of the whole
-                      parameter says, where that decays */
-    DDP_LARS,      /* timm's: momentum, the same, with a trust_coeff of 0.001 */
+    DDP_ADAM,          /* PyTorch's, as are the next two */
+    DDP_ADAMW,         /* Adam, with decay apart from the gradient */
+    DDP_RMSPROP,       /* g by the root of its mean square */
+    DDP_AMSGRAD,       /* Adam that divides by the largest mean square so far */
+    DDP_NADAM,         /* PyTorch's, with its momentum_decay of 0.004 */
+    DDP_RADAM,         /* PyTorch's */
+    DDP_ADABELIEF,     /* timm's, without rectification */
+    DDP_LION,          /* its paper's */
+    DDP_ADAGRAD,       /* PyTorch's */
+    DDP_ADADELTA,      /* PyTorch's; beta2 is its rho */
+    DDP_LAMB, /* timm's: Adam, its step as long as the norm of the whole
+                 parameter says, where that decays */
+    DDP_LARS, /* timm's: momentum, the same, with a trust_coeff of 0.001 */
     DDP_CUSTOM_OPTIMIZER = 1000 /* the function in `update` */
 };
 
+/* The most states that an optimizer of the program has. */
 enum { DDP_UPDATE_STATES = 3 };
 
 /* An update of one parameter, whole: of a weight, a bias or the like, not of
@@ -1181,9 +1203,9 @@ struct ddp_update {
     float lr;                              /* that of the parameter's group */
     float weight_decay; /* likewise; 0: the parameter does not decay */
     int64_t updates;    /* made of the weights, this one included */
-    size_t len;
-    const float *g; /* the mean gradient, clipped, without decay */
-    float *w;
+    size_t len;         /* elements of g, w and each state */
+    const float *g;     /* the mean gradient, clipped, without decay */
+    float *w;           /* the parameter */
     float *state[DDP_UPDATE_STATES]; /* as many as the optimizer has, in the
                                         order that checkpoints keep them; 0 at
                                         first */
@@ -1194,22 +1216,23 @@ struct ddp_update {
  * runs that resume call it. */
 typedef void (*ddp_update_f)(const struct ddp_update *u, void *arg);
 
+/* An optimizer; made by ddp_adam() and its kin, then changed. */
 struct ddp_optimizer {
-    enum ddp_optimizer_kind kind;
-    float lr;
+    enum ddp_optimizer_kind kind; /* its rule */
+    float lr;           /* the learning rate, times that of the schedule */
     float momentum;     /* of momentum, Nesterov and, if not 0, RMSProp */
     float beta1, beta2; /* of Adam and its kin; beta2 also of RMSProp's and
                            AdaDelta's square means */
-    float eps;
+    float eps;          /* added to what Adam and its kin divide by */
     float weight_decay; /* decoupled in AdamW, AdaBelief and Lion */
     bool decay_all;     /* norms and biases too */
     float clip_norm;    /* scale gradients to this global norm; 0: no */
     float clip_value;   /* then limit each value of a gradient to -clip_value ..
                            clip_value, before decay is added; 0: no */
     ddp_update_f update; /* DDP_CUSTOM_OPTIMIZER */
-    void *update_arg;
-    int update_states; /* vectors that it keeps for each parameter, 0 to
-                          DDP_UPDATE_STATES */
+    void *update_arg;    /* of update; not owned */
+    int update_states;   /* vectors that it keeps for each parameter, 0 to
+                            DDP_UPDATE_STATES */
 };
 
 /* Fields of struct ddp_optimizer that not all kinds use. */
@@ -1220,6 +1243,7 @@ enum ddp_optimizer_use {
     DDP_USES_EPS = 8,
 };
 
+/* A kind of optimizer. */
 struct ddp_optimizer_info {
     const char *name; /* "adamw" */
     unsigned uses;    /* enum ddp_optimizer_use; other bits may be set */
@@ -1241,34 +1265,36 @@ struct ddp_optimizer ddp_adam(float lr);
 struct ddp_optimizer ddp_adamw(float lr, float weight_decay);
 struct ddp_optimizer ddp_rmsprop(float lr);
 
+/* How the learning rate changes in the course of a run. */
 enum ddp_schedule_kind {
-    DDP_CONSTANT,
+    DDP_CONSTANT,  /* it does not */
     DDP_STEPPED,   /* times gamma every `every` epochs */
     DDP_COSINE,    /* to final_factor at the end */
     DDP_LINEAR,    /* to final_factor at the end */
     DDP_ONE_CYCLE, /* PyTorch's OneCycleLR: half a wave up over warmup, then
                       half a wave down; momentum the other way */
-    DDP_CUSTOM_SCHEDULE,
-    DDP_MULTISTEP,   /* times gamma at each of milestones */
-    DDP_EXPONENTIAL, /* times gamma in the course of every epoch */
-    DDP_POLYNOMIAL,  /* to final_factor at the end, as the power of what is left
-                        of the run */
-    DDP_RESTARTS,    /* cosine to final_factor every `every` epochs, again and
-                        again: SGDR */
-    DDP_PLATEAU,     /* times gamma when evaluations no longer improve, as
-                        PyTorch's ReduceLROnPlateau */
+    DDP_CUSTOM_SCHEDULE, /* as a function of the program says */
+    DDP_MULTISTEP,       /* times gamma at each of milestones */
+    DDP_EXPONENTIAL,     /* times gamma in the course of every epoch */
+    DDP_POLYNOMIAL, /* to final_factor at the end, as the power of what is left
+                       of the run */
+    DDP_RESTARTS,   /* cosine to final_factor every `every` epochs, again and
+                       again: SGDR */
+    DDP_PLATEAU,    /* times gamma when evaluations no longer improve, as
+                       PyTorch's ReduceLROnPlateau */
 };
 enum { DDP_MILESTONES = 16 };
 
+/* The factor of the learning rate at each step. */
 struct ddp_schedule {
-    enum ddp_schedule_kind kind;
+    enum ddp_schedule_kind kind; /* after the warm-up */
     double warmup; /* epochs of linear rise from warmup_factor; one-cycle: of
                       the first half, which is not linear */
-    double warmup_factor;
-    double every, gamma;                /* of DDP_STEPPED, and of kinds that
-        name them */
-    double final_factor;                /* of cosine, linear, one-cycle,
-        polynomial, restarts; plateau: the least factor */
+    double warmup_factor; /* of the learning rate, at the first step */
+    double every, gamma;  /* epochs, factor: of DDP_STEPPED, and kinds that
+name them */
+    double final_factor;  /* of cosine, linear, one-cycle,
+polynomial, restarts; plateau: the least factor */
     double max_momentum, base_momentum; /* of one-cycle, at the lowest and the
         highest rate: momentum, or beta1 of Adam; both 0: the optimizer's */
     /* DDP_CUSTOM_SCHEDULE: the factor of lr at this time. */
@@ -1309,8 +1335,9 @@ double ddp_schedule_factor(const struct ddp_schedule *s, int64_t step,
 double ddp_schedule_momentum(const struct ddp_schedule *s, int64_t step,
                              double epoch, double epochs);
 
+/* Means over the samples of a step, an epoch or an evaluation. */
 struct ddp_metrics {
-    int64_t samples;
+    int64_t samples;          /* that were counted */
     double loss;              /* mean over the divisor */
     double top1, top5, top10; /* shares in 0..1; 0 without classes */
     bool skipped; /* a step that was not applied: see ddp_trainer_skips() */
@@ -1329,19 +1356,19 @@ enum ddp_step_part {
 
 /* State of a run, given to the callback after every step. */
 struct ddp_progress {
-    int64_t step, steps; /* done, of the whole run */
-    int64_t epoch, epochs;
-    double epoch_share;
+    int64_t step, steps;   /* done, of the whole run */
+    int64_t epoch, epochs; /* the one that the step is in, from 0; of the run */
+    double epoch_share;    /* of that epoch, after the step, up to 1 */
     struct ddp_metrics now;        /* of this step */
     struct ddp_metrics epoch_mean; /* of the steps that were applied */
     int64_t skipped;               /* steps of the run that were not */
     const char *why;               /* this one was not; NULL: it was */
-    double lr;
-    double seconds; /* since the start of training */
-    double step_seconds;
-    double samples_per_s; /* smoothed, start-up left out */
+    double lr;                     /* the learning rate of this step */
+    double seconds;                /* since the start of training */
+    double step_seconds;           /* since the end of the step before */
+    double samples_per_s;          /* smoothed, start-up left out */
     double data_share;    /* of the workers' time that input took, 0..1 */
-    double eta_s;
+    double eta_s;         /* seconds to the end of the run, at that speed */
     double gradient_norm; /* of all gradients of this step, before clipping */
     double loss_scale;    /* for the next step: see struct ddp_skips */
     size_t memory_peak;   /* most main memory that the process has used */
@@ -1380,8 +1407,8 @@ typedef struct ddp_trainer ddp_trainer_t;
 struct ddp_evaluation {
     int64_t step;  /* steps of the run that were done */
     bool averages; /* of the averages of the weights, not of the weights */
-    struct ddp_metrics result;
-    double seconds; /* it took */
+    struct ddp_metrics result; /* over all samples that could be read */
+    double seconds;            /* it took */
 };
 
 /* Who records runs: a file, a plot, a terminal.  Each function is called on the
@@ -1483,14 +1510,15 @@ struct ddp_param_group {
                            optimizer's */
 };
 
+/* How a trainer trains. */
 struct ddp_train_config {
     size_t struct_size;
-    enum ddp_loss_kind loss;
-    float label_smoothing;
-    ddp_loss_f loss_fn; /* DDP_CUSTOM_LOSS */
-    void *loss_arg;
-    struct ddp_optimizer optimizer;
-    struct ddp_schedule schedule;
+    enum ddp_loss_kind loss; /* default: cross entropy */
+    float label_smoothing;   /* the share that all classes get together */
+    ddp_loss_f loss_fn;      /* DDP_CUSTOM_LOSS */
+    void *loss_arg;          /* of loss_fn; not owned */
+    struct ddp_optimizer optimizer; /* default: none */
+    struct ddp_schedule schedule;   /* default: DDP_CONSTANT */
     int sub_batch;  /* samples that go through the chain together;
                        default 32 */
     int batch;      /* samples of a step, of all devices; 0: lanes * sub_batch,
@@ -1499,14 +1527,14 @@ struct ddp_train_config {
     int64_t epochs; /* default 1 */
     int64_t steps;  /* stop after so many; 0: by epochs */
     enum ddp_dtype dtype; /* of activations: DDP_F32, DDP_BF16, DDP_F16 */
-    uint64_t seed;
-    enum ddp_order order;
-    bool keep_weights; /* initialise nothing: weights go on from an earlier
-                          trainer or ddp_chain_init().  What ddp_chain_set()
-                          or ddp_chain_load() set since then is always kept,
-                          and only the rest initialised */
-    int run_ahead;     /* steps submitted before the first is done; default 2 */
-    struct ddp_checkpoint_config checkpoint;
+    uint64_t seed;        /* of weights, order, augmentation and dropout */
+    enum ddp_order order; /* of samples; default: shuffled */
+    bool keep_weights;    /* initialise nothing: weights go on from an earlier
+                             trainer or ddp_chain_init().  What ddp_chain_set()
+                             or ddp_chain_load() set since then is always kept,
+                             and only the rest initialised */
+    int run_ahead; /* steps submitted before the first is done; default 2 */
+    struct ddp_checkpoint_config checkpoint; /* default: none */
     int max_nan_steps; /* steps in a row that may be skipped; default 10; see
                           ddp_trainer_skips() */
     enum ddp_tta tta;  /* of evaluations */
@@ -1754,20 +1782,21 @@ int ddp_trainer_ema_save(ddp_trainer_t *t, const char *path,
 
 /* The chain's output for one sample. */
 struct ddp_prediction {
-    int64_t index;
-    int32_t label; /* the data's class of it; -1: none */
-    bool bad;      /* it could not be read: output means nothing */
-    int len;
+    int64_t index;       /* of the sample in the data */
+    int32_t label;       /* the data's class of it; -1: none */
+    bool bad;            /* it could not be read: output means nothing */
+    int len;             /* numbers of output */
     const float *output; /* of the chain; until the callback returns */
 };
 typedef int (*ddp_prediction_f)(const struct ddp_prediction *p, void *arg);
 
+/* Options of ddp_chain_evaluate(). */
 struct ddp_evaluate_config {
     size_t struct_size;
     int sub_batch;        /* default 32 */
     int lanes;            /* 0 (default): 8, or the sub-batches if fewer */
     enum ddp_dtype dtype; /* of activations */
-    enum ddp_tta tta;
+    enum ddp_tta tta;     /* default: none */
     /* Called on the caller's thread, in the order of the data; not 0 stops
      * with DDP_ESTOPPED. */
     ddp_prediction_f on_sample;
@@ -1878,7 +1907,7 @@ int ddp_trainer_checkpoint(ddp_trainer_t *t);
 /* Checkpoints that could not be written so far: see checkpoint_failures in
  * struct ddp_train_config. */
 struct ddp_checkpoint_failures {
-    int64_t count;
+    int64_t count;    /* of all */
     int64_t in_a_row; /* of these, since the last one that was written */
     int64_t step;     /* the steps that the last one had */
     char why[1024];   /* what went wrong there */
@@ -1888,15 +1917,15 @@ int ddp_trainer_checkpoint_failures(const ddp_trainer_t *t,
 
 /* A checkpoint, and where its run was. */
 struct ddp_checkpoint {
-    char path[512];
-    int64_t step; /* steps done */
-    struct ddp_metrics epoch_mean;
+    char path[512];                /* its folder */
+    int64_t step;                  /* steps done */
+    struct ddp_metrics epoch_mean; /* of the steps of its last epoch */
     int64_t evaluated; /* the step of the last evaluation; 0: none */
     struct ddp_metrics evaluation;
-    int64_t best; /* the step of the best one; 0: none */
-    struct ddp_metrics best_evaluation;
+    int64_t best;                       /* the step of the best one; 0: none */
+    struct ddp_metrics best_evaluation; /* its result */
     int64_t ema_evaluated; /* that of the last one with averages; 0: none */
-    struct ddp_metrics ema_evaluation;
+    struct ddp_metrics ema_evaluation; /* its result */
     int skipped;        /* newer checkpoints that could not be used */
     char why[512];      /* what is wrong with the newest of these */
     char notice[640];   /* other devices, instructions or versions wrote it than
@@ -1918,6 +1947,7 @@ struct ddp_checkpoint {
 int ddp_trainer_resume(ddp_trainer_t *t, const char *dir,
                        struct ddp_checkpoint *c);
 
+/* Options of ddp_trainer_resume_with(). */
 struct ddp_resume_options {
     size_t struct_size;
     const char *changed; /* settings that may differ from the checkpoint's, by
@@ -1959,6 +1989,7 @@ int ddp_trainer_resume_with(ddp_trainer_t *t, const char *dir,
  */
 typedef struct ddp_compiled ddp_compiled_t;
 
+/* Options of ddp_compiled_new(). */
 struct ddp_compiled_options {
     size_t struct_size;
     enum ddp_dtype type; /* of the samples: DDP_F32, or DDP_U8 as they are,
@@ -2033,6 +2064,9 @@ int ddp_pullback_submit_forward(ddp_pullback_t *p, const float *x, float *y);
 int ddp_pullback_submit_backward(ddp_pullback_t *p, const float *dy, float *dx);
 int ddp_pullback_wait(ddp_pullback_t *p);
 
+/* The gradient of a parameter after a backward pass, in the order of elements
+ * of ddp_chain_get(). Errors   DDP_EINVAL: there was no such pass, or the name
+ * has no gradient; DDP_ESHAPE: another length. */
 int ddp_pullback_get_gradient(ddp_pullback_t *p, const char *name, float *out,
                               size_t len);
 /* Waits for the pass in flight. */

@@ -25,21 +25,22 @@
 extern "C" {
 #endif
 
-typedef struct ddp_graph ddp_graph_t; /* a chain as operations, being built */
-typedef struct ddp_value ddp_value_t; /* a tensor of it */
+/* A chain as operations, while it is built; a tensor of it. */
+typedef struct ddp_graph ddp_graph_t;
+typedef struct ddp_value ddp_value_t;
 
 /* A parameter tensor of a layer.  dim as in ddp_param_info; memory order of
  * four-dimensional ones is (out, kh, kw, in). */
 struct ddp_param {
-    const char *name; /* "weight", "bias", ... */
-    enum ddp_param_role role;
-    int ndim, dim[4];
-    float fill;     /* initial value when std and bound are 0 */
-    float std;      /* of a normal distribution */
-    float bound;    /* of a uniform one, -bound..bound */
-    float momentum; /* of DDP_RUNNING: the share of the new value */
-    int pixels;     /* of a matrix: its columns read (pixels, channels), and
-                       are (channels, pixels) in files; 0: as they are */
+    const char *name;         /* "weight", "bias", ... */
+    enum ddp_param_role role; /* whether it is trained, and decays */
+    int ndim, dim[4];         /* how many dimensions, and these */
+    float fill;               /* initial value when std and bound are 0 */
+    float std;                /* of a normal distribution */
+    float bound;              /* of a uniform one, -bound..bound */
+    float momentum;           /* of DDP_RUNNING: the share of the new value */
+    int pixels; /* of a matrix: its columns read (pixels, channels), and
+                   are (channels, pixels) in files; 0: as they are */
 };
 enum { DDP_MAX_PARAMS = 4, DDP_MAX_BUFFERS = 8, DDP_MAX_BRANCHES = 8 };
 
@@ -50,15 +51,16 @@ struct ddp_record {
     int end;   /* of those records; set when the record is kept */
     int split[DDP_MAX_BRANCHES]; /* where a branch's records begin */
     int tag;                     /* as the layer likes */
-    ddp_value_t *x, *y;
-    ddp_value_t *saved;    /* a further value to keep, or NULL */
-    ddp_value_t *residual; /* fused: added before the activation */
-    ddp_value_t *mask;     /* of act: where it lets gradients pass, or NULL */
-    enum ddp_act act;      /* fused */
+    ddp_value_t *x, *y;          /* the layer's input and output */
+    ddp_value_t *saved;          /* a further value to keep, or NULL */
+    ddp_value_t *residual;       /* fused: added before the activation */
+    ddp_value_t *mask; /* of act: where it lets gradients pass, or NULL */
+    enum ddp_act act;  /* fused */
 };
 
+/* What a kind of layer does. */
 struct ddp_layer_ops {
-    const char *kind;
+    const char *kind; /* "conv", in messages and inspection */
     /* The output's shape, or a negative code. */
     int (*shape)(const ddp_layer_t *l, struct ddp_shape x, struct ddp_shape *y);
     /* Fill in the parameters and return how many; NULL: none. */
@@ -83,13 +85,13 @@ struct ddp_layer_ops {
 
 /* The first member of every custom layer's struct. */
 struct ddp_layer {
-    const struct ddp_layer_ops *ops;
-    char *name;          /* owned; NULL: numbered */
-    ddp_layer_t **child; /* owned */
-    int children;
-    int rc;                     /* sticky error of a build */
-    struct ddp__params *params; /* of a root chain; owned */
-    int param_block;            /* index in the root's blocks; -1: none */
+    const struct ddp_layer_ops *ops; /* not owned */
+    char *name;                      /* owned; NULL: numbered */
+    ddp_layer_t **child;             /* owned */
+    int children;                    /* how many */
+    int rc;                          /* sticky error of a build */
+    struct ddp__params *params;      /* of a root chain; owned */
+    int param_block;                 /* index in the root's blocks; -1: none */
 };
 
 /* Allocate a layer of size bytes (>= sizeof(ddp_layer_t)), zeroed. */
@@ -97,17 +99,18 @@ ddp_layer_t *ddp_layer_new(size_t size, const struct ddp_layer_ops *ops);
 
 /* The buffers of a custom kernel as it runs.  f32, bf16 or f16 by type. */
 struct ddp_buffer {
-    void *data;
+    void *data; /* in the memory of the device that runs it */
     enum ddp_dtype type;
     struct ddp_shape shape; /* of one sample; parameters: (1, 1, all) */
 };
 struct ddp_kernel_args {
-    int n; /* samples */
-    int buffers;
-    struct ddp_buffer buf[DDP_MAX_BUFFERS];
+    int n;                                  /* samples */
+    int buffers;                            /* how many of buf there are */
+    struct ddp_buffer buf[DDP_MAX_BUFFERS]; /* as they were given to
+                                               ddp_graph_call() */
     bool accumulate; /* gradients of parameters: add instead of writing */
     void *stream;    /* of a GPU: cudaStream_t on DDP_CUDA; else NULL */
-    const void *arg;
+    const void *arg; /* that of ddp_graph_call() */
 };
 /* Returns 0; anything else fails the step with the kernel's name.  On a GPU it
  * puts work on the stream and returns, without waiting or allocating.  The last
@@ -115,8 +118,9 @@ struct ddp_kernel_args {
  * status of cudaLaunchKernel(), or call cudaGetLastError() before a launch. */
 typedef int (*ddp_kernel_f)(const struct ddp_kernel_args *a);
 
+/* A custom operation: its kernels by kind of device. */
 struct ddp_kernel {
-    const char *name;
+    const char *name;                  /* in messages and traces */
     ddp_kernel_f on[DDP_DEVICE_KINDS]; /* [DDP_CPU] at least; NULL: none */
 };
 

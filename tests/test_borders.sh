@@ -81,4 +81,40 @@ reset
 : >"$tree/CONTRIBUTING.md"
 check 2 "without a table it fails"
 
+# Comments of public names: a struct without one, a field, an enumerator, two
+# functions of which the second one has none.
+if command -v python3 >/dev/null; then
+    cat >"$tmp/public.h" <<'END'
+/* What is bare? */
+enum ddp_said { DDP_A, DDP_B };
+
+enum ddp_bare { DDP_C };
+
+/* The fields x and y. */
+struct ddp_point {
+    int x, y;
+    int z, w; /* more */
+    int v;
+    /* Both. */
+    int (*f)(int a, int b);
+    int u;
+};
+
+/* Adds. */
+int ddp_add(int a, int b);
+int ddp_more(int a);
+
+int ddp_alone(void);
+END
+    run "$srcdir/contrib/check-comments" "$tmp/public.h"
+    [ $rc = 1 ] && [ "$(sed 's/.*: //' "$tmp/out" | tr '\n' ' ')" = \
+        "ddp_bare DDP_C v ddp_alone 4 names without " ]
+    point $? "public names without a comment are listed"
+    sed -n 2,6p "$srcdir/lib/ddp_layer.h" >"$tmp/public.h"
+    run "$srcdir/contrib/check-comments" "$tmp/public.h"
+    exits 0 "without such names it succeeds"
+else
+    skip 2 "no python3"
+fi
+
 done_testing
