@@ -93,10 +93,10 @@ static int run_wino(const struct ddp__task *t, struct ddp__plan *p)
         ddp__plan_transpose(&p->shape, &s);
     s.n = t->n;
     rc = ddp__pack_get(&p->packs, &k, NULL, t->id[WEIGHT], t->version[WEIGHT],
-                       &(struct ddp__packing){pack_for_wino,
-                                              &(struct pack_source){p, NULL, w},
-                                              p->shape.o / DDP__WINO_PANEL,
-                                              ddp__wino_packed_size(&s)});
+                       &(struct ddp__packing){
+                           pack_for_wino, &(struct pack_source){p, NULL, w},
+                           (p->shape.o + DDP__WINO_PANEL - 1) / DDP__WINO_PANEL,
+                           ddp__wino_packed_size(&s)});
     if (rc < 0)
         return rc;
     rc = ddp__wino_run(&s, t->data[IN], k->data,

@@ -14,10 +14,10 @@
  *
  * bf16 is read and written, but multiplied as f32, where there is no AMX.  One
  * Zen 5 core (avx512_bf16), milliseconds of processor time of all convolutions
- * of a step, by oneDNN 2.6 and in this way: resnet9 at 32 pixels, 64 images, 307
- * and 182; ResNet-18 at 224, 16 images, 368 and 275.  Weights are not rounded to
- * bf16: results are within 1.7e-3 of the norm, by oneDNN 2.4e-3; gradients of
- * weights within 2e-6, as with f32.
+ * of a step, by oneDNN 2.6 and in this way: resnet9 at 32 pixels, 64 images,
+ * 307 and 182; ResNet-18 at 224, 16 images, 368 and 275.  Weights are not
+ * rounded to bf16: results are within 1.7e-3 of the norm, by oneDNN 2.4e-3;
+ * gradients of weights within 2e-6, as with f32.
  */
 #ifndef DDP_WINO_H
 #define DDP_WINO_H
@@ -33,8 +33,9 @@
 
 enum {
     DDP__WINO_TILE = 4,
-    DDP__WINO_IN = 6,   /* pixels of a tile's input, in each direction */
-    DDP__WINO_POS = 36, /* products of matrices */
+    DDP__WINO_IN = 6,      /* pixels of a tile's input, in each direction */
+    DDP__WINO_POS = 36,    /* products of matrices */
+    DDP__WINO_VECTOR = 16, /* channels are multiples of it */
     DDP__WINO_PANEL = 32,
     DDP__WINO_SKEW = 16, /* floats after a row, against equal cache sets */
 };

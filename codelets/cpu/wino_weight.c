@@ -64,6 +64,18 @@ DDP__WINO_INLINE void weight_tile(const v16 w[9], size_t step, float *u)
     }
 }
 
+/* Row k of the panel that has column i of all: panels have `rows` rows of 32
+ * columns, the last one perhaps of 16. */
+static float *place_in_panels(float *u, size_t columns, size_t i, size_t rows,
+                              size_t k)
+{
+    size_t first = i / DDP__WINO_PANEL * DDP__WINO_PANEL;
+    size_t width =
+        columns - first < DDP__WINO_PANEL ? DDP__WINO_VECTOR : DDP__WINO_PANEL;
+
+    return u + first * rows + k * width + i - first;
+}
+
 /* Of filters i .. i + 15 and channels j .. j + 15: vectors over filters. */
 DDP__WINO static void forward_block(const float *w, size_t o, size_t c,
                                     size_t i, size_t j, float *u)
@@ -79,7 +91,7 @@ DDP__WINO static void forward_block(const float *w, size_t o, size_t c,
 
         for (size_t k = 0; k < 9; k++)
             v[k] = LOAD(tap[k][l]);
-        weight_tile(v, o * c, u + i / 32 * 32 * c + (j + l) * 32 + i % 32);
+        weight_tile(v, o * c, place_in_panels(u, o, i, c, j + l));
     }
 }
 
@@ -91,13 +103,15 @@ DDP__WINO static void turned_block(const float *w, size_t o, size_t c, size_t i,
 
     for (size_t k = 0; k < 9; k++)
         v[8 - k] = LOAD(w + (i * 9 + k) * c + j);
-    weight_tile(v, o * c, u + j / 32 * 32 * o + i * 32 + j % 32);
+    weight_tile(v, o * c, place_in_panels(u, c, j, o, i));
 }
 
 void ddp__wino_weights(const float *w, size_t o, size_t c, size_t first,
                        bool turn, float *u)
 {
-    for (size_t i = first; i < first + DDP__WINO_PANEL; i += turn ? 1 : 16)
+    size_t end = first + DDP__WINO_PANEL < o ? first + DDP__WINO_PANEL : o;
+
+    for (size_t i = first; i < end; i += turn ? 1 : 16)
         for (size_t j = 0; j < c; j += 16) {
             if (turn)
                 turned_block(w, o, c, i, j, u);

@@ -8,8 +8,9 @@
 #include <stddef.h>
 
 /* Weights w (o, 3, 3, c) as u[pos][o / 32][c][32]; of the data gradient:
- * turned round, as u[pos][c / 32][o][32].  This does filters first to
- * first + DDP__WINO_PANEL - 1. */
+ * turned round, as u[pos][c / 32][o][32]; the last panel has 16 columns where
+ * 16 are left.  This does DDP__WINO_PANEL filters from the first on, or what is
+ * left. */
 void ddp__wino_weights(const float *w, size_t o, size_t c, size_t first,
                        bool turn, float *u);
 
