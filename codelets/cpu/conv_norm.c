@@ -54,14 +54,14 @@ static int fold_weights(const void *arg, void *to, int part)
 }
 
 /* The pair that says which contents weights and norm together have; versions
- * only grow, so that neither changes without their sum, and ids are numbers of
- * buffers, counted from 1. */
+ * only grow, so that neither changes without their sum.  Ids are numbers of
+ * buffers, counted from 1: two too large for one word are folded every time. */
 static void identify_fold(const struct ddp__task *t, uint64_t *id,
                           uint64_t *version)
 {
     uint64_t a = t->id[DDP__CONV_NORM_W], b = t->id[DDP__CONV_NORM_BN];
 
-    *id = a && b ? a << 32 ^ b : 0;
+    *id = a && b && (a | b) <= UINT32_MAX ? a << 32 | b : 0;
     *version = t->version[DDP__CONV_NORM_W] + t->version[DDP__CONV_NORM_BN];
 }
 
