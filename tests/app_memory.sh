@@ -31,6 +31,7 @@ holds "$all > 50 && $two > 10" "$all MiB, $two of them for two sub-batches"
 train $((all - two / 4))
 exits 0 "a bit less"
 says "only 1 of 2 sub-batches at a time" "the workers take turns, which is said"
+says "^plan: 1 of 4 sub-batches at a time, limited by the memory$" "in the plan"
 [ "$weights" ] && grep -q "$weights" "$tmp/out"
 point $? "for the same weights"
 train $((all - two))

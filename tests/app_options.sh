@@ -110,6 +110,13 @@ run "$imagenet" --version
 says "^imagenet of libddp [0-9]" "--version says which library"
 run "$imagenet" inspect
 says "^resnet50  *224  *25557032 " "inspect without a model lists them"
+STARPU_NCPU=2 run "$imagenet" inspect mlp --img-size 8 -b 96 --lanes 1
+says "^plan: 1 of 3 sub-batches at a time, limited by the lanes$" \
+    "with a model it shows the plan of a step"
+says "^memory: [1-9]" "and the memory that it takes"
+STARPU_NCPU=2 run "$imagenet" inspect mlp --img-size 8 -b 96 --lanes 3
+says "^plan: 2 of 3 sub-batches at a time, limited by the devices$" \
+    "as it is with more lanes"
 
 for cmd in train eval infer convert export inspect doctor report \
     "data check" "data pack" "data unpack" "data synth"; do

@@ -10,12 +10,15 @@
 #include "common/app_fail.h"
 #include "inspect.h"
 #include "options.h"
+#include "plan.h"
 #include "setup.h"
+#include "split.h"
 
 struct totals {
     int64_t sub_batch;
     size_t params, kept;
     double flops;
+    int outputs; /* of the last layer */
 };
 
 static const char *shape_text(struct ddp_shape s, char *buf, size_t size)
@@ -39,6 +42,7 @@ static int add_layer(const struct ddp_layer_info *l, void *arg)
     t->params += l->params;
     t->kept += l->activation_size;
     t->flops += l->training_only ? 0 : l->flops;
+    t->outputs = l->training_only ? t->outputs : l->out.c;
     return 0;
 }
 
@@ -112,6 +116,73 @@ static int list_models(const struct opts *o, const struct settings *s)
     return rc;
 }
 
+/* ---- a step ------------------------------------------------------------- */
+
+static int no_sample(void *arg, int64_t index, uint64_t key,
+                     struct ddp_sample *s)
+{
+    (void)arg;
+    (void)index;
+    (void)key;
+    (void)s;
+    return DDP_EINVAL; /* no step is run */
+}
+
+static void choose_step(struct settings *s, ddp_t *ddp)
+{
+    struct split split = {s->batch, s->sub_batch, s->lanes};
+
+    s->devices = ddp_worker_count(ddp);
+    split_choose(&split, s->devices, INT64_MAX);
+    s->batch = split.batch;
+    s->lanes = split.lanes;
+}
+
+static int print_step(struct opts *o, struct settings *s, ddp_t *ddp,
+                      ddp_chain_t *c, int classes)
+{
+    int size = (int)s->img_size;
+    struct ddp_train_config cfg;
+    ddp_dataset_t *d;
+    ddp_trainer_t *t;
+    int rc = 0;
+
+    choose_step(s, ddp);
+    ddp_train_config_init(&cfg);
+    cfg.optimizer = ddp_momentum(0.1f, 0.9f);
+    cfg.dtype = setup_dtype(s);
+    cfg.batch = (int)s->batch;
+    cfg.sub_batch = (int)s->sub_batch;
+    cfg.lanes = (int)s->lanes;
+    d = ddp_dataset_callback(&(struct ddp_source){.count = s->batch,
+                                                  .shape = {size, size, 3},
+                                                  .type = DDP_U8,
+                                                  .classes = classes,
+                                                  .get = no_sample});
+    t = ddp_trainer_new(ddp, c, d, &cfg);
+    printf("\ntraining with momentum on %s\n", ddp_describe(ddp));
+    if (t)
+        plan_print(o, s, ddp, t);
+    else
+        rc = app_fail(ddp_errcode());
+    ddp_trainer_free(t);
+    ddp_dataset_free(d);
+    return rc;
+}
+
+static int print_plan(struct opts *o, struct settings *s, ddp_chain_t *c,
+                      int classes)
+{
+    ddp_t *ddp;
+    int rc = setup_devices(s, &ddp);
+
+    if (rc != OPTS_GO)
+        return rc;
+    rc = print_step(o, s, ddp, c, classes);
+    ddp_finish(ddp);
+    return rc;
+}
+
 int inspect_run(struct opts *o, struct settings *s)
 {
     struct totals t = {.sub_batch = s->sub_batch};
@@ -135,6 +206,8 @@ int inspect_run(struct opts *o, struct settings *s)
         rc = app_fail(rc);
     else
         print_totals(s, &t);
+    if (rc == 0)
+        rc = print_plan(o, s, c, t.outputs);
     ddp_chain_free(c);
     return rc;
 }

@@ -74,6 +74,8 @@ bin_imagenet_SOURCES = \
     %D%/pack.h \
     %D%/picture.c \
     %D%/picture.h \
+    %D%/plan.c \
+    %D%/plan.h \
     %D%/prediction.c \
     %D%/prediction.h \
     %D%/progress.c \

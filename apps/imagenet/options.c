@@ -731,7 +731,8 @@ const struct opt_command export_command = {
 
 const struct opt_command inspect_command = {
     .name = "imagenet inspect",
-    .about = "Print a network's layers, shapes, parameters, FLOPs and memory.\n"
+    .about = "Print a network's layers, shapes, parameters, FLOPs and memory, "
+             "and what a training step needs on this machine.\n"
              "\n"
              "Without a model, list all networks at their usual image size or "
              "at --img-size.",
@@ -746,6 +747,13 @@ const struct opt_command inspect_command = {
                         "side of the square image, in pixels"),
                     INT("sub-batch", sub_batch, "32", 1, 1 << 20,
                         "images processed together"),
+                    INT("batch-size", batch, NULL, 1, 1 << 24,
+                        "images per step, over all devices [8 sub-batches, or "
+                        "one for each device if that is more]",
+                        .letter = 'b'),
+                    INT("lanes", lanes, NULL, 1, 65536,
+                        "gradient accumulators [as in training]"),
+                    WORKERS_ROW,
                     END,
                 }},
             NULL},

@@ -13,68 +13,13 @@
 #include "common/app_log.h"
 #include "checkpoint.h"
 #include "image_cache.h"
+#include "plan.h"
 #include "setup.h"
 #include "train_lines.h"
-
-/* Lanes are the user's, since they determine the weights; but that they leave
- * devices idle is said, with what would not. */
-static void advise_lanes(const struct run *r)
-{
-    const struct settings *s = r->set;
-    int workers = s->devices;
-    long long sub_batch = (s->batch + workers - 1) / workers;
-
-    if (s->lanes >= workers)
-        return;
-    app_say("--lanes %lld keeps %lld of %d devices busy; --sub-batch %lld "
-            "--lanes %lld has the same batch and uses more, but changes the "
-            "weights",
-            (long long)s->lanes, (long long)s->lanes, workers, sub_batch,
-            (long long)((s->batch + sub_batch - 1) / sub_batch));
-}
-
-/* On more devices than the usual lanes the choice is the machine's, not the
- * user's. */
-static void explain_split(const struct run *r)
-{
-    const struct settings *s = r->set;
-    const struct opts *o = r->opts;
-
-    if (s->devices > 8 &&
-        !(opts_given(o, "batch-size") && opts_given(o, "sub-batch") &&
-          opts_given(o, "lanes")))
-        app_print(
-            "  elsewhere, --batch-size %lld --sub-batch %lld --lanes %lld "
-            "gives the same weights\n",
-            (long long)s->batch, (long long)s->sub_batch, (long long)s->lanes);
-}
-
-/* Where it is: a GPU of several, or the machine. */
-static void announce_memory(const struct run *r)
-{
-    const double mib = 1 << 20;
-    struct ddp_memory_plan m;
-
-    if (ddp_trainer_memory(r->trainer, &m) < 0 || m.have == 0)
-        return;
-    app_print("memory: %.0f of %.0f MiB%s: weights %.0f, gradients %.0f, "
-              "optimizer %.0f, activations %.0f, input %.0f, scratch %.0f\n",
-              (m.weights + m.gradients + m.state + m.activations + m.input +
-               m.scratch) /
-                  mib,
-              m.have / mib, ddp_gpu_worker_count(r->ddp) ? " of a GPU" : "",
-              m.weights / mib, m.gradients / mib, m.state / mib,
-              m.activations / mib, m.input / mib, m.scratch / mib);
-    if (m.in_flight < m.wanted)
-        app_print("  only %d of %d sub-batches at a time: more memory, or a "
-                  "smaller --sub-batch, would be faster\n",
-                  m.in_flight, m.wanted);
-}
 
 void train_announce(const struct run *r)
 {
     const struct settings *s = r->set;
-    long long subs = (s->batch + s->sub_batch - 1) / s->sub_batch;
 
     app_print("%s\n", ddp_version());
     app_print("devices: %s\n", ddp_describe(r->ddp));
@@ -88,13 +33,7 @@ void train_announce(const struct run *r)
               s->model, setup_params(r->chain), (long long)s->img_size,
               (long long)s->img_size, (long long)s->classes,
               setup_dtype_name(s));
-    app_print("batch: %lld images a step, on all %d devices together: %lld "
-              "sub-batches of up to %lld in %lld lanes\n",
-              (long long)s->batch, s->devices, subs, (long long)s->sub_batch,
-              (long long)s->lanes);
-    explain_split(r);
-    advise_lanes(r);
-    announce_memory(r);
+    plan_print(r->opts, s, r->ddp, r->trainer);
     app_print("run: %lld epochs of %lld steps, lr %g, seed %lld, output %s\n",
               (long long)s->epochs,
               (long long)ddp_trainer_epoch_steps(r->trainer), s->lr,

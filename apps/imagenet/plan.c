@@ -1,0 +1,100 @@
+/* plan.c - how a step is divided and what memory it needs, in lines
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#include "config.h"
+#include <stdio.h>
+
+#include "common/app.h"
+#include "common/app_log.h"
+#include "plan.h"
+
+/* Lanes are the user's, since they determine the weights; but that they leave
+ * devices idle is said, with what would not. */
+static void advise_lanes(const struct settings *s)
+{
+    int workers = s->devices;
+    long long sub_batch = (s->batch + workers - 1) / workers;
+
+    if (s->lanes >= workers)
+        return;
+    app_say("--lanes %lld keeps %lld of %d devices busy; --sub-batch %lld "
+            "--lanes %lld has the same batch and uses more, but changes the "
+            "weights",
+            (long long)s->lanes, (long long)s->lanes, workers, sub_batch,
+            (long long)((s->batch + sub_batch - 1) / sub_batch));
+}
+
+/* On more devices than the usual lanes the choice is the machine's, not the
+ * user's. */
+static void explain_split(const struct opts *o, const struct settings *s)
+{
+    if (s->devices > 8 &&
+        !(opts_given(o, "batch-size") && opts_given(o, "sub-batch") &&
+          opts_given(o, "lanes")))
+        app_print(
+            "  elsewhere, --batch-size %lld --sub-batch %lld --lanes %lld "
+            "gives the same weights\n",
+            (long long)s->batch, (long long)s->sub_batch, (long long)s->lanes);
+}
+
+static long long least(long long a, long long b)
+{
+    return a < b ? a : b;
+}
+
+/* GPUs have one more in memory, which waits until they have computed one. */
+static void print_limit(const struct settings *s, ddp_t *ddp, long long subs,
+                        const struct ddp_memory_plan *m)
+{
+    bool turns = m->in_flight < m->wanted && !ddp_gpu_worker_count(ddp);
+    long long lanes = least(s->lanes, subs), now = least(lanes, s->devices);
+
+    if (turns)
+        now = least(now, (long long)m->in_flight * ddp_rank_count(ddp));
+    if (now == subs)
+        app_print("plan: all %lld sub-batches at a time\n", subs);
+    else
+        app_print("plan: %lld of %lld sub-batches at a time, limited by the "
+                  "%s\n",
+                  now, subs,
+                  turns                ? "memory"
+                  : lanes < s->devices ? "lanes"
+                                       : "devices");
+}
+
+/* Where it is: a GPU of several, or the machine. */
+static void print_memory(ddp_t *ddp, const struct ddp_memory_plan *m)
+{
+    const double mib = 1 << 20;
+
+    app_print("memory: %.0f of %.0f MiB%s: weights %.0f, gradients %.0f, "
+              "optimizer %.0f, activations %.0f, input %.0f, scratch %.0f\n",
+              (m->weights + m->gradients + m->state + m->activations +
+               m->input + m->scratch) /
+                  mib,
+              m->have / mib, ddp_gpu_worker_count(ddp) ? " of a GPU" : "",
+              m->weights / mib, m->gradients / mib, m->state / mib,
+              m->activations / mib, m->input / mib, m->scratch / mib);
+    if (m->in_flight < m->wanted)
+        app_print("  only %d of %d sub-batches at a time: more memory, or a "
+                  "smaller --sub-batch, would be faster\n",
+                  m->in_flight, m->wanted);
+}
+
+void plan_print(const struct opts *o, const struct settings *s, ddp_t *ddp,
+                const ddp_trainer_t *t)
+{
+    long long subs = (s->batch + s->sub_batch - 1) / s->sub_batch;
+    struct ddp_memory_plan m = {0};
+    int rc = ddp_trainer_memory(t, &m);
+
+    app_print("batch: %lld images a step, on all %d devices together: %lld "
+              "sub-batches of up to %lld in %lld lanes\n",
+              (long long)s->batch, s->devices, subs, (long long)s->sub_batch,
+              (long long)s->lanes);
+    explain_split(o, s);
+    advise_lanes(s);
+    print_limit(s, ddp, subs, &m);
+    if (rc == 0 && m.have > 0)
+        print_memory(ddp, &m);
+}
