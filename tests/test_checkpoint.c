@@ -79,12 +79,38 @@ static int custom_shape(const ddp_layer_t *l, struct ddp_shape x,
     return 0;
 }
 
+enum {
+    COPIES = 2
+}; /* of degree: a kernel that copies, on a worker that dies */
+
+static int until_death; /* the n-th copy from now; 0: none */
+static int dead = -1;   /* the worker on which it and all later ones fail */
+
+static int copy(const struct ddp_kernel_args *a)
+{
+    struct ddp_shape s = a->buf[0].shape;
+
+    if (until_death > 0 && --until_death == 0)
+        dead = starpu_worker_get_id();
+    if (starpu_worker_get_id() == dead)
+        return 1;
+    memcpy(a->buf[1].data, a->buf[0].data,
+           sizeof(float) * (size_t)(a->n * s.h * s.w * s.c));
+    return 0;
+}
+
 static ddp_value_t *custom_forward(ddp_layer_t *l, ddp_graph_t *g,
                                    ddp_value_t *x)
 {
-    (void)l;
-    (void)g;
-    return x;
+    static const struct ddp_kernel kernel = {"copy", {[DDP_CPU] = copy}};
+    struct ddp_record r = {.layer = l, .x = x, .y = x};
+
+    if (((struct custom *)l)->degree != COPIES)
+        return x;
+    r.y = ddp_graph_value(g, ddp_value_shape(x), ddp_value_type(x));
+    ddp_graph_call(g, &kernel, NULL, 2, (ddp_value_t *[]){x, r.y},
+                   (enum ddp_access[]){DDP_READ, DDP_WRITE});
+    return ddp_graph_record(g, &r);
 }
 
 static ddp_value_t *custom_backward(ddp_layer_t *l, ddp_graph_t *g,
@@ -1228,6 +1254,35 @@ static void test_failed_step(void)
     end(&r);
 }
 
+/* A worker dies in the middle of a run: the step fails, what was made before is
+ * in a checkpoint, and without that worker the run goes on from there. */
+static void test_dead_worker(void)
+{
+    struct run r = usual();
+    struct ddp_checkpoint c;
+    uint32_t want;
+    int64_t steps;
+    int rc;
+
+    clean();
+    r.network.degree = COPIES;
+    r.cfg.checkpoint.dir = dir;
+    want = undisturbed(r);
+    begin(&r);
+    until_death = 22; /* of 40 sub-batches */
+    rc = ddp_trainer_train(r.trainer);
+    steps = ddp_trainer_steps(r.trainer);
+    ok(rc == DDP_EDEVICE && steps > 0 && steps < STEPS &&
+           strstr(ddp_errmsg(), ", copy on CPU ") &&
+           strstr(ddp_errmsg(), "has all steps that were made"),
+       "a worker that dies ends the run: %s", ddp_errmsg());
+    end(&r);
+    dead = -1;
+    ok(resume(r, &c) == want && c.step == steps,
+       "which resumes without it after step %d, to the same weights",
+       (int)steps);
+}
+
 /* ---- death and full disks ----------------------------------------------- */
 
 static struct run crash_run(void)
@@ -1441,6 +1496,7 @@ int main(void)
     test_elsewhere();
     test_bad_input();
     test_failed_step();
+    test_dead_worker();
     test_death();
     test_full_disk();
     test_tolerated();

@@ -123,15 +123,19 @@ static void account_time(struct run *r, int w, double begin, double end)
         ddp__trace_ran(r->traced, w, begin, end);
 }
 
-/* Which device it was, for messages: GPUs have names. */
+/* Which device it was, for messages: the worker, and on a CPU whose kernel. */
 static const char *device_name(const struct ddp__call *c,
                                const struct ddp__device *d)
 {
     static _Thread_local char name[128];
+    const struct ddp__backend *b =
+        d->kind == DDP_CPU ? c->on[d->kind].backend : NULL;
+    size_t len;
 
-    if (d->kind == DDP_CPU)
-        return c->on[d->kind].backend ? c->on[d->kind].backend->name : "host";
     starpu_worker_get_name(starpu_worker_get_id(), name, sizeof(name));
+    len = strlen(name);
+    if (b)
+        snprintf(name + len, sizeof(name) - len, " (%s)", b->name);
     return name;
 }
 
