@@ -107,7 +107,9 @@ static void print_line(const struct step *b, const struct ddp_stats *st,
     double step = seconds / (double)s->steps;
     double busy = b->after.busy_s - b->before.busy_s;
     int devices = ddp_worker_count(b->ddp);
+    struct ddp_memory_plan m = {0};
 
+    ddp_trainer_memory(b->trainer, &m);
     printf("{\"bench\":\"predict\",\"model\":");
     app_json_text(stdout, s->model);
     printf(",\"img_size\":%lld,\"dtype\":\"%s\",\"sub_batch\":%lld,"
@@ -119,10 +121,15 @@ static void print_line(const struct step *b, const struct ddp_stats *st,
            step * 1e3, (double)(s->lanes * s->sub_batch) / step,
            1 - busy / (devices * seconds));
     printf("\"lanes_run\":%lld,\"lanes_split\":%lld,\"tasks\":%.1f,"
-           "\"peak_gpu_mib\":%.1f,\"unknown\":%d,\"version\":",
+           "\"peak_gpu_mib\":%.1f,\"planned_gpu_mib\":%.1f,\"unknown\":%d,"
+           "\"version\":",
            (long long)all->lanes, (long long)all->split_lanes,
            (double)st->tasks / (double)st->steps,
-           (double)all->peak_bytes / (1 << 20), all->unknown);
+           (double)all->peak_bytes / (1 << 20),
+           (m.weights + m.gradients + m.state + m.activations + m.input +
+            m.scratch) /
+               (1 << 20),
+           all->unknown);
     app_json_text(stdout, ddp_version());
     printf("}\n");
 }
