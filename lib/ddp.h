@@ -1484,8 +1484,9 @@ int ddp_log_histogram(ddp_log_t *l, const char *tag, int64_t step,
                       const float *values, size_t len);
 
 /* A picture, (h, w, c) with c 1, gray, or 3, such as those of
- * ddp_trainer_batch(), for TensorBoard; other programs have none.
- * Errors   DDP_EINVAL: another c, rows of more than 65534 bytes; as
+ * ddp_trainer_batch(), for TensorBoard, as a JPEG file of quality 95; other
+ * programs have none.
+ * Errors   DDP_EINVAL: another c, a side of more than 65500 pixels; as
  *          ddp_log_scalar(). */
 int ddp_log_image(ddp_log_t *l, const char *tag, int64_t step,
                   struct ddp_shape s, const uint8_t *pixels);

@@ -34,7 +34,7 @@ for tag in board.Tags()["histograms"]:
 for tag in board.Tags()["images"]:
     for e in board.Images(tag):
         image = PIL.Image.open(io.BytesIO(e.encoded_image_string))
-        assert image.format == "PNG" and image.size == (e.width, e.height)
+        assert image.format == "JPEG" and image.size == (e.width, e.height)
         print("image %dx%d" % image.size, image.tobytes().hex(), tag)
 for tag, content in board.PluginTagToContent("hparams").items():
     data = plugin_data_pb2.HParamsPluginData.FromString(content)

@@ -1,4 +1,4 @@
-/* crc32.h - CRC-32 of IEEE 802.3, the checksum of PNG and of W&B's files
+/* crc32.h - CRC-32 of IEEE 802.3, the checksum of W&B's files
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
 #ifndef DDP_CRC32_H

@@ -18,6 +18,8 @@ LIB_SOURCES += \
     %D%/image.h \
     %D%/jpeg.c \
     %D%/jpeg.h \
+    %D%/jpeg_write.c \
+    %D%/jpeg_write.h \
     %D%/load.c \
     %D%/load.h \
     %D%/options.c \
@@ -25,8 +27,6 @@ LIB_SOURCES += \
     %D%/picture.c \
     %D%/picture.h \
     %D%/png.h \
-    %D%/png_write.c \
-    %D%/png_write.h \
     %D%/policy.c \
     %D%/policy.h \
     %D%/policy_parse.c \

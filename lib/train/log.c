@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 #include "base/printable.h"
-#include "image/png_write.h"
+#include "image/jpeg_write.h"
 #include "train/graph_def.h"
 #include "train/log.h"
 #include "train/log_tensorboard.h"
@@ -305,12 +305,12 @@ int ddp_log_image(ddp_log_t *l, const char *tag, int64_t step,
 
     if (!pixels)
         return ddp__fail_null("pixels");
-    if (s.h < 1 || s.w < 1 || (s.c != 1 && s.c != 3) ||
-        s.w > DDP__PNG_ROW / s.c || s.h > DDP__PNG_ROW)
+    if (s.h < 1 || s.w < 1 || (s.c != 1 && s.c != 3) || s.w > DDP__JPEG_SIDE ||
+        s.h > DDP__JPEG_SIDE)
         return ddp__fail(DDP_EINVAL,
                          "an image of %dx%d pixels with %d channels, expected "
-                         "1 or 3 channels and at most %d bytes a row",
-                         s.w, s.h, s.c, DDP__PNG_ROW);
+                         "1 or 3 channels and sides of at most %d pixels",
+                         s.w, s.h, s.c, DDP__JPEG_SIDE);
     if ((rc = begin_tag(l, tag, step)) < 0)
         return rc;
     if (l->format->image)

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "base/error.h"
-#include "image/png_write.h"
+#include "base/file.h"
+#include "image/jpeg_write.h"
 #include "train/events.h"
 #include "train/log_tensorboard.h"
 
@@ -26,6 +26,9 @@ enum {
     VALUE_TENSOR = 8,
     VALUE_METADATA = 9
 };
+
+/* Small pictures, which are few. */
+static const struct ddp__jpeg_quality image_quality = {95, true};
 
 enum { IMAGE_HEIGHT = 1, IMAGE_WIDTH, IMAGE_CHANNELS, IMAGE_FILE };
 
@@ -97,19 +100,19 @@ static int image(struct ddp_log *l, int64_t step, const char *tag,
 {
     struct board *b = l->own;
     struct ddp__proto p = {0};
-    size_t len;
-    unsigned char *file = ddp__png_write(shape, pixels, &len);
+    struct ddp__bytes file = {0};
+    int rc = ddp__jpeg_write(shape, pixels, image_quality, &file);
 
-    if (!file)
-        return ddp__fail(DDP_ENOMEM, "out of memory for an image");
+    if (rc < 0)
+        return rc;
     ddp__proto_int(&p, IMAGE_HEIGHT, (uint64_t)shape.h);
     ddp__proto_int(&p, IMAGE_WIDTH, (uint64_t)shape.w);
     ddp__proto_int(&p, IMAGE_CHANNELS, (uint64_t)shape.c);
-    ddp__proto_bytes(&p, IMAGE_FILE, file, len);
+    ddp__proto_bytes(&p, IMAGE_FILE, file.data, file.len);
     ddp__proto_text(&b->value, VALUE_TAG, tag);
     ddp__proto_message(&b->value, VALUE_IMAGE, &p);
     ddp__proto_free(&p);
-    free(file);
+    free(file.data);
     return write_value(b, step);
 }
 
