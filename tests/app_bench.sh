@@ -1,8 +1,9 @@
 #!/bin/sh
-# app_bench.sh - bench train and bench load print one line of JSON, bench roof
-# and bench sweep a table
+# app_bench.sh - bench train and bench load print one line of JSON, bench roof,
+# bench sweep and bench report a table
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "$srcdir/tests/tap.sh"
+python=${DDP_PYTHON:-/usr/bin/python3}
 
 # number NAME: its value in the line
 number()
@@ -129,6 +130,41 @@ grep -q '^resnet9,48,4,,,,the time limit was reached$' "$csv"
 point $? "no point begins after the time limit"
 run "$bench" sweep --model resnet
 exits 2 "an unknown network is refused"
+
+# A peer that is 4 times as fast in f32 and does not have bf16.
+cat >"$tmp/peer" <<'END'
+echo "$*" >>"$0.args"
+[ "$4" = bf16 ] || echo 200
+END
+run env STARPU_NCPU=1 "$bench" report --model resnet9 --point-seconds 0.01 \
+    --peer "sh $tmp/peer"
+exits 0 "bench report succeeds"
+printf 'resnet9 32 64 %s 10 1 0.01\n' f32 bf16 | diff - "$tmp/peer.args"
+point $? "it asks the peer for the same steps"
+awk -F ' *[|] *' '$2 == "resnet9" && $5 == "f32" {
+        n++; bad += NF != 11 || $9 != "200.0" || $10 - $6 / 200 > 0.006 ||
+            $10 - $6 / 200 < -0.006 }
+    $2 == "resnet9" && $5 == "bf16" { n++; bad += $9 != "-" || $10 != "-" }
+    END { exit n != 2 || bad }' "$tmp/out"
+point $? "and prints both, and their ratio"
+# Convolutions and the dense layer of resnet9 at 32 pixels, by hand: 379,261,952
+# multiply-adds, 3 times in a step but once for 1,769,472 of the images' gradient.
+awk -F '[| ]+' '/GFLOP.s in f32/ { peak = $3 }
+    $2 == "resnet9" && $5 == "f32" {
+        want = 100 * 6 * $6 * (379261952 - 589824) / (1e9 * peak)
+        exit !($7 - want < 1 && $7 - want > -1) }' "$tmp/out"
+point $? "the share of the peak is that of its multiply-adds"
+run "$bench" report --model resnet
+exits 2 "an unknown network is refused"
+if "$python" -c 'import torchvision' 2>/dev/null; then
+    run "$python" "$srcdir/contrib/bench-torch" resnet18 32 2 f32 10 1 0.1
+    says '^[0-9.]+$' "PyTorch's images per second"
+    run "$python" "$srcdir/contrib/bench-torch" resnet9 32 2 f32 10 1 0.1
+    [ ! -s "$tmp/out" ]
+    point $? "nothing for what it does not have"
+else
+    skip 2 "no torchvision"
+fi
 
 "$imagenet" data synth --output "$tmp/data" --classes 2 --train-count 8 \
     --val-count 2 --size 48 >/dev/null || exit 99

@@ -18,6 +18,8 @@ bin_ddp_bench_SOURCES = \
     %D%/peak.h \
     %D%/profile.c \
     %D%/profile.h \
+    %D%/report.c \
+    %D%/report.h \
     %D%/roof.c \
     %D%/roof.h \
     %D%/settings.h \
@@ -34,7 +36,8 @@ MANUAL_PAGES += man/ddp-bench.1 \
     man/ddp-bench-load.1 \
     man/ddp-bench-roof.1 \
     man/ddp-bench-calibrate.1 \
-    man/ddp-bench-sweep.1
+    man/ddp-bench-sweep.1 \
+    man/ddp-bench-report.1
 BASH_COMPLETIONS += completions/bash/ddp-bench
 ZSH_COMPLETIONS += completions/zsh/_ddp-bench
 FISH_COMPLETIONS += completions/fish/ddp-bench.fish

@@ -11,6 +11,7 @@
 #include "calibrate.h"
 #include "load.h"
 #include "operations.h"
+#include "report.h"
 #include "sweep.h"
 #include "train.h"
 
@@ -22,6 +23,7 @@ static void usage(FILE *f)
            "  load       reading and decoding images\n"
            "  roof       operations of a step on a GPU, as CSV\n"
            "  sweep      training over sizes of images and sub-batches\n"
+           "  report     speed of usual networks, as a table\n"
            "  calibrate  times of operations for ddp-predict, as CSV\n\n"
            "  train and load print one line of JSON.  ddp-bench COMMAND --help "
            "lists its options.\n");
@@ -37,6 +39,7 @@ static const struct command {
     {"roof", &bench_roof_command, bench_roof_run},
     {"calibrate", &bench_calibrate_command, bench_calibrate_run},
     {"sweep", &bench_sweep_command, bench_sweep_run},
+    {"report", &bench_report_command, bench_report_run},
 };
 
 static const struct opt_program program = {
@@ -45,7 +48,8 @@ static const struct opt_program program = {
     .command =
         (const struct opt_command *const[]){
             &bench_train_command, &bench_load_command, &bench_roof_command,
-            &bench_calibrate_command, &bench_sweep_command, NULL},
+            &bench_calibrate_command, &bench_sweep_command,
+            &bench_report_command, NULL},
 };
 
 static const struct command *find_command(const char *word)

@@ -1,4 +1,4 @@
-/* peak.c - the peak FLOP/s of the cores
+/* peak.c - what the cores and the memory can do at most
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Every core runs as many independent chains of multiply-adds as registers
@@ -10,6 +10,7 @@
 #include <sched.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 #if defined(__x86_64__)
@@ -22,11 +23,13 @@
 
 enum { CHAINS = 14, ROUNDS = 20000 };
 
-/* An instruction set: run() does ROUNDS rounds and returns its operations. */
+/* An instruction set, of which run() does ROUNDS rounds and returns the
+ * operations; or memory, and bytes. */
 struct way {
     const char *base;
     bool (*there)(void);
     double (*run)(void);
+    void (*end)(void); /* of a thread; or NULL */
 };
 
 /* Keep values in registers, in a debug build as well. */
@@ -186,26 +189,52 @@ KERNEL __attribute__((target("amx-tile,amx-bf16"))) static double amx_bf16(void)
 }
 
 static const struct way bf16_ways[] = {
-    {"bf16 amx", has_amx_bf16, amx_bf16},
-    {"bf16 avx512", has_avx512_bf16, avx512_bf16},
-    {NULL, NULL, NULL},
+    {"bf16 amx", has_amx_bf16, amx_bf16, NULL},
+    {"bf16 avx512", has_avx512_bf16, avx512_bf16, NULL},
+    {NULL, NULL, NULL, NULL},
 };
 static const struct way f32_ways[] = {
-    {"f32 avx512", has_avx512, avx512_f32},
-    {"f32 avx2", has_avx2, avx2_f32},
-    {"f32 compiler", always, plain_f32},
-    {NULL, NULL, NULL},
+    {"f32 avx512", has_avx512, avx512_f32, NULL},
+    {"f32 avx2", has_avx2, avx2_f32, NULL},
+    {"f32 compiler", always, plain_f32, NULL},
+    {NULL, NULL, NULL, NULL},
 };
 
 #else
 
-static const struct way bf16_ways[] = {{NULL, NULL, NULL}};
+static const struct way bf16_ways[] = {{NULL, NULL, NULL, NULL}};
 static const struct way f32_ways[] = {
-    {"f32 compiler", always, plain_f32},
-    {NULL, NULL, NULL},
+    {"f32 compiler", always, plain_f32, NULL},
+    {NULL, NULL, NULL, NULL},
 };
 
 #endif
+
+/* ---- memory ------------------------------------------------------------- */
+
+enum { COPY = 1 << 25 }; /* bytes, more than caches have */
+
+static _Thread_local char *room; /* 2 COPY */
+static _Thread_local bool touched;
+
+static double copy_bytes(void)
+{
+    if (!room && !(room = malloc(2 * (size_t)COPY)))
+        return 0;
+    if (!touched) /* pages that nobody wrote are all the same one */
+        memset(room, 1, 2 * (size_t)COPY);
+    touched = true;
+    memcpy(room, room + COPY, COPY);
+    return 2.0 * COPY;
+}
+
+static void free_room(void)
+{
+    free(room);
+    room = NULL;
+}
+
+static const struct way copy_way = {"copy", always, copy_bytes, free_room};
 
 /* ---- all cores at once -------------------------------------------------- */
 
@@ -237,6 +266,8 @@ static void *measure_core(void *arg)
         now = app_thread_time();
     } while (now - begin < c->seconds);
     c->rate = ops / (now - begin);
+    if (c->way->end)
+        c->way->end();
     return NULL;
 }
 
@@ -273,4 +304,11 @@ int peak_measure(struct peak *p, enum ddp_dtype type, int cores, double seconds)
         return peak_measure(p, DDP_F32, cores, seconds);
     *p = (struct peak){.base = way->base, .cores = cores};
     return measure_cores(way, cores, seconds, &p->flops);
+}
+
+int peak_memory(double *bytes, int cores, double seconds)
+{
+    int rc = measure_cores(&copy_way, cores, seconds, bytes);
+
+    return rc < 0 || *bytes <= 0 ? -1 : 0;
 }

@@ -1,4 +1,4 @@
-/* peak.h - the peak FLOP/s of the cores
+/* peak.h - what the cores and the memory can do at most
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
 #ifndef PEAK_H
@@ -17,5 +17,9 @@ struct peak {
  * and base is set.  -1 when threads cannot be started. */
 int peak_measure(struct peak *p, enum ddp_dtype type, int cores,
                  double seconds);
+
+/* The bytes a second that so many cores read and write when they copy.  -1 as
+ * above, or without memory. */
+int peak_memory(double *bytes, int cores, double seconds);
 
 #endif

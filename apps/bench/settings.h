@@ -17,7 +17,7 @@ struct bench_settings {
     double seconds, point_seconds;
     int sizes[OPT_WIDTHS_MAX + 1], sub_batches[OPT_WIDTHS_MAX + 1];
     int counts[OPT_WIDTHS_MAX + 1]; /* of workers */
-    char **models, *output;
+    char **models, *output, *peer;
     bool small_stem, inspect, table;
     int dtype, input, backend, split, augment, gpu;
 };

@@ -1,0 +1,270 @@
+/* report.c - "ddp-bench report": the speed of usual networks, as a table
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * The least time of a step is that of its operations one after another, each as
+ * long as its arithmetic takes at the peak of the cores, or its bytes at the
+ * speed of a copy, whichever is more.
+ */
+#include "config.h"
+#include <stdlib.h>
+#include <string.h>
+
+#include "ddp.h"
+#include "common/app.h"
+#include "common/app_fail.h"
+#include "common/cores.h"
+#include "peak.h"
+#include "report.h"
+#include "roof.h"
+#include "train.h"
+
+#define OPT_STRUCT struct bench_settings
+#include "common/opt_rows.h"
+
+static const struct opt_group options = {
+    "Options",
+    (const struct opt[]){
+        TEXTS("model", models, "NAME",
+              "the lines of this network, again for each further one [all]"),
+        TEXT("peer", peer, "COMMAND", NULL,
+             "compare with another program: it is run with the network, the "
+             "side of the images, their number in a step, f32 or bf16, the "
+             "classes, the workers and the seconds as arguments, and prints "
+             "images per second, or nothing for what it does not have "
+             "(contrib/bench-torch: PyTorch)"),
+        NUM("point-seconds", point_seconds, "10", 0.01, 1e6,
+            "time to measure a line; it takes one step at least"),
+        INT("workers", workers, NULL, 1, 4096,
+            "CPU workers [one per core, or STARPU_NCPU]", .letter = 'j'),
+        END,
+    },
+};
+
+const struct opt_command bench_report_command = {
+    .name = "ddp-bench report",
+    .about =
+        "Train usual networks on images generated in advance and print a table "
+        "of their speed in Markdown.\n"
+        "\n"
+        "peak is the share of the cores' peak FLOP/s, as ddp-bench train "
+        "counts them. floor is the share of what arithmetic and memory allow "
+        "if each operation reads its operands from memory and writes its "
+        "results there: above 100 % where caches hold them. With --peer, the "
+        "last columns are its images per second and ours relative to these. "
+        "Compare on a machine on which nothing else runs.",
+    .group = (const struct opt_group *const[]){&options, NULL},
+};
+
+/* ---- lines -------------------------------------------------------------- */
+
+static const struct line {
+    const char *model;
+    int size, sub_batch;
+    enum ddp_dtype type;
+} lines[] = {
+    {"resnet18", 224, 16, DDP_F32},
+    {"resnet18", 224, 16, DDP_BF16},
+    {"resnet18", 32, 128, DDP_F32},
+    {"resnet50", 224, 8, DDP_F32},
+    {"resnet50", 224, 8, DDP_BF16},
+    {"vgg16", 224, 8, DDP_F32},
+    {"densenet121", 224, 8, DDP_F32},
+    {"inception_v3", 299, 8, DDP_F32},
+    {"mobilenet_v2", 224, 16, DDP_F32},
+    {"efficientnet_b0", 224, 16, DDP_F32},
+    {"efficientnet_b0", 224, 16, DDP_BF16},
+    {"efficientnet_v2_s", 224, 16, DDP_F32},
+    {"resnet9", 32, 64, DDP_F32},
+    {"resnet9", 32, 64, DDP_BF16},
+};
+
+enum { LINES = sizeof(lines) / sizeof(lines[0]), STEPS = 200 };
+
+static bool is_wanted(char *const *models, const char *name)
+{
+    if (!models)
+        return true;
+    while (*models && strcmp(*models, name) != 0)
+        models++;
+    return *models;
+}
+
+/* ---- limits ------------------------------------------------------------- */
+
+struct report {
+    const struct bench_settings *s;
+    int workers;
+    struct peak peak[2]; /* of f32, bf16 */
+    double bytes;        /* a second */
+};
+
+static const struct peak *peak_of(const struct report *r, enum ddp_dtype type)
+{
+    return &r->peak[type == DDP_BF16];
+}
+
+static int measure_limits(struct report *r)
+{
+    if (peak_measure(&r->peak[0], DDP_F32, r->workers, 0.3) == 0 &&
+        peak_measure(&r->peak[1], DDP_BF16, r->workers, 0.3) == 0 &&
+        peak_memory(&r->bytes, r->workers, 0.3) == 0)
+        return OPTS_GO;
+    app_say("cannot start threads, or there is no memory");
+    return EXIT_FAILURE;
+}
+
+/* Seconds of a sub-batch at least, on all workers together. */
+struct least {
+    double flops, bytes; /* a second */
+    double seconds;
+};
+
+static int add_operation(const struct ddp_operation *o, void *arg)
+{
+    struct least *l = arg;
+    double by_flops = o->flops / l->flops, by_bytes = o->bytes / l->bytes;
+
+    l->seconds += by_flops > by_bytes ? by_flops : by_bytes;
+    return 0;
+}
+
+/* Images a second at most. */
+static int find_limit(const struct report *r, const struct bench_settings *s,
+                      double *img)
+{
+    struct ddp_shape shape = {(int)s->img_size, (int)s->img_size, 3};
+    struct ddp_optimizer o = ddp_momentum(0.01f, 0.9f);
+    enum ddp_dtype type = bench_dtype(s);
+    struct least l = {peak_of(r, type)->flops, r->bytes, 0};
+    ddp_chain_t *model = bench_model(s);
+    int rc;
+
+    if (!model)
+        return app_fail(ddp_errcode());
+    rc = ddp_chain_operations(model, shape, type, (int)s->sub_batch, &o,
+                              add_operation, &l);
+    ddp_chain_free(model);
+    *img = l.seconds > 0 ? (double)s->sub_batch / l.seconds : 0;
+    return rc < 0 ? app_fail(rc) : OPTS_GO;
+}
+
+/* ---- the other program -------------------------------------------------- */
+
+static const char *name_of(enum ddp_dtype type)
+{
+    return type == DDP_BF16 ? "bf16" : "f32";
+}
+
+/* Images a second; 0: it does not have this. */
+static double ask_peer(const struct report *r, const struct line *l,
+                       const struct bench_settings *s, int64_t batch)
+{
+    char command[4096];
+    double img = 0;
+    FILE *f;
+
+    if (snprintf(command, sizeof(command), "%s %s %d %lld %s %lld %d %g",
+                 r->s->peer, l->model, l->size, (long long)batch,
+                 name_of(l->type), (long long)s->classes, r->workers,
+                 r->s->point_seconds) >= (int)sizeof(command))
+        return 0;
+    if (!(f = popen(command, "r")))
+        return 0;
+    if (fscanf(f, "%lf", &img) != 1 || !(img > 0))
+        img = 0;
+    pclose(f);
+    return img;
+}
+
+/* ---- printing ----------------------------------------------------------- */
+
+static void print_head(const struct report *r)
+{
+    printf("%d workers: %.0f GFLOP/s in %s, %.0f in %s; %.1f GB/s read and "
+           "written\n\n",
+           r->workers, r->peak[0].flops * 1e-9, r->peak[0].base,
+           r->peak[1].flops * 1e-9, r->peak[1].base, r->bytes * 1e-9);
+    printf("| network | pixels | sub-batch | type | img/s | peak | floor |%s\n",
+           r->s->peer ? " peer img/s | ratio |" : "");
+    printf("| --- | --- | --- | --- | --- | --- | --- |%s\n",
+           r->s->peer ? " --- | --- |" : "");
+}
+
+static void print_line(const struct report *r, const struct line *l,
+                       const struct bench_speed *v, double limit, double peer)
+{
+    printf("| %s | %d | %d | %s | %.1f | %.0f %% | %.0f %% |", l->model,
+           l->size, l->sub_batch, name_of(l->type), v->img_per_s,
+           100 * v->img_per_s * v->flops_per_img / peak_of(r, l->type)->flops,
+           limit > 0 ? 100 * v->img_per_s / limit : 0);
+    if (r->s->peer && peer > 0)
+        printf(" %.1f | %.2f |", peer, v->img_per_s / peer);
+    else if (r->s->peer)
+        printf(" - | - |");
+    printf("\n");
+    fflush(stdout);
+}
+
+/* ---- all of it ---------------------------------------------------------- */
+
+/* ImageNet's classes, or CIFAR-10's for its network. */
+static struct bench_settings settings_of(const struct report *r,
+                                         const struct line *l)
+{
+    struct bench_settings s = *r->s;
+
+    s.model = (char *)(uintptr_t)l->model;
+    s.img_size = l->size;
+    s.sub_batch = l->sub_batch;
+    s.dtype = l->type == DDP_BF16;
+    s.classes = strcmp(l->model, "resnet9") ? 1000 : 10;
+    s.steps = STEPS;
+    s.skip = 1;
+    return s;
+}
+
+static int report_line(const struct report *r, const struct line *l)
+{
+    struct bench_settings s = settings_of(r, l);
+    struct bench_speed v;
+    double limit = 0, peer = 0;
+    int rc = find_limit(r, &s, &limit);
+
+    if (rc != OPTS_GO)
+        return rc;
+    if ((rc = bench_speed(&s, r->s->point_seconds, &v)) < 0)
+        return app_exit_code(rc);
+    if (r->s->peer)
+        peer = ask_peer(r, l, &s, v.batch);
+    print_line(r, l, &v, limit, peer);
+    return OPTS_GO;
+}
+
+static int count_workers(const struct bench_settings *s)
+{
+    const char *env = getenv("STARPU_NCPU");
+    int n = env ? atoi(env) : 0;
+
+    return n > 0 ? n : s->workers ? (int)s->workers : app_cores();
+}
+
+int bench_report_run(struct opts *o, struct bench_settings *s)
+{
+    struct report r = {.s = s, .workers = count_workers(s)};
+    int rc, found = 0;
+
+    (void)o;
+    if ((rc = measure_limits(&r)) != OPTS_GO)
+        return rc;
+    print_head(&r);
+    for (int i = 0; i < LINES && rc == OPTS_GO; i++)
+        if (is_wanted(s->models, lines[i].model)) {
+            rc = report_line(&r, &lines[i]);
+            found++;
+        }
+    if (!found) {
+        app_say("--model: there is no line of such a network");
+        return EXIT_USAGE;
+    }
+    return rc == OPTS_GO ? 0 : rc;
+}
