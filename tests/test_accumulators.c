@@ -291,10 +291,11 @@ int main(void)
     setenv("STARPU_NCPU", "1", 1);
     test_plan();
     test_ranks();
-    test_networks();
-    if (gpu && atoi(gpu) == 1)
+    if (gpu && atoi(gpu) == 1) {
         test_gpu();
-    else
+    } else {
+        test_networks();
         test_one_worker();
+    }
     return done_testing();
 }

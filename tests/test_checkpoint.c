@@ -754,6 +754,8 @@ static void test_bad_numbers(void)
     refuse_number(NULL, "seconds", json_null(), "invalid field 'seconds'");
     refuse_number(NULL, "seconds", json_integer(-1), "invalid field 'seconds'");
     refuse_number(NULL, "changes", json_true(), "invalid field 'changes'");
+    refuse_number(NULL, "on_epoch_step", json_integer(INT64_MAX),
+                  "invalid field 'on_epoch_step'");
     refuse_number("loss_scaler", "loss_scale", json_integer(0),
                   "the loss scale is 0, expected a finite number above 0");
     refuse_number("loss_scaler", "updates", json_integer(-1),

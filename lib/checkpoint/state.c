@@ -132,12 +132,14 @@ int ddp__state_check(const json_t *state, const json_t *settings,
         DDP__CKPT_MODEL);
 }
 
+/* What a run counts: a sum of two of these does not overflow. */
 static bool take_integer(const json_t *o, const char *name, int64_t *out)
 {
+    static const int64_t most = (int64_t)1 << 53; /* exact in any JSON */
     const json_t *v = json_object_get(o, name);
 
     *out = json_integer_value(v);
-    return json_is_integer(v) && *out >= 0;
+    return json_is_integer(v) && *out >= 0 && *out <= most;
 }
 
 static bool take_number(const json_t *o, const char *name, double *out)
