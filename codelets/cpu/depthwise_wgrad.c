@@ -3,7 +3,8 @@
  *
  * Sixteen channels at a time, a strip of rows is copied to a plane of f32 with
  * the padding around it, and the products under all 25 taps are added up in
- * registers.  Sums begin anew with each strip, and are added up after it.
+ * registers.  Each strip has sums of its own, which are added to the result
+ * after it.
  *
  * One Zen 5 core, sub-batches of 16, milliseconds of processor time by oneDNN
  * 2.6 and in this way:

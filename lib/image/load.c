@@ -50,22 +50,6 @@ static const struct ddp__decoded *find(const struct ddp__wanted *w)
     return w->kept ? ddp__cache_find(w->kept, w->index, w->count) : NULL;
 }
 
-int ddp__image_load(struct ddp__storage *in, const char *path,
-                    const struct ddp__wanted *w, uint8_t *x)
-{
-    const struct ddp__decoded *d = find(w);
-    struct ddp__bytes *file;
-    int rc;
-
-    if (d)
-        return ddp__image_again(d, w->o, w->key, x);
-    if (!(file = ddp__image_file()))
-        return DDP_ENOMEM;
-    if ((rc = ddp__storage_read(in, path, max_file, file)) < 0)
-        return rc;
-    return decode(w, file, x);
-}
-
 /* A part whose bytes have changed may still decode, as another image. */
 int ddp__part_read(struct ddp__storage *in, const struct ddp__part *p,
                    struct ddp__bytes *b)
@@ -81,8 +65,10 @@ int ddp__part_read(struct ddp__storage *in, const struct ddp__part *p,
                      crc, p->crc);
 }
 
-int ddp__image_load_part(struct ddp__storage *in, const struct ddp__part *p,
-                         const struct ddp__wanted *w, uint8_t *x)
+/* The image in a file, or without a path in a part of one. */
+static int load(struct ddp__storage *in, const char *path,
+                const struct ddp__part *p, const struct ddp__wanted *w,
+                uint8_t *x)
 {
     const struct ddp__decoded *d = find(w);
     struct ddp__bytes *file;
@@ -92,7 +78,19 @@ int ddp__image_load_part(struct ddp__storage *in, const struct ddp__part *p,
         return ddp__image_again(d, w->o, w->key, x);
     if (!(file = ddp__image_file()))
         return DDP_ENOMEM;
-    if ((rc = ddp__part_read(in, p, file)) < 0)
-        return rc;
-    return decode(w, file, x);
+    rc = path ? ddp__storage_read(in, path, max_file, file)
+              : ddp__part_read(in, p, file);
+    return rc < 0 ? rc : decode(w, file, x);
+}
+
+int ddp__image_load(struct ddp__storage *in, const char *path,
+                    const struct ddp__wanted *w, uint8_t *x)
+{
+    return load(in, path, NULL, w, x);
+}
+
+int ddp__image_load_part(struct ddp__storage *in, const struct ddp__part *p,
+                         const struct ddp__wanted *w, uint8_t *x)
+{
+    return load(in, NULL, p, w, x);
 }
