@@ -16,6 +16,7 @@
 #include "data/dataset.h"
 #include "data/files.h"
 #include "image/cache.h"
+#include "image/image.h"
 #include "image/load.h"
 #include "storage/storage.h"
 
@@ -249,21 +250,15 @@ struct found {
 bool ddp__files_is_image(const char *name)
 {
     static const char *const end[] = {
-        ".jpg",  ".jpeg", ".jpe", ".jfif", ".png",  ".ppm",
-        ".bmp",  ".pgm",  ".tif", ".tiff", ".webp",
-#ifdef HAVE_GIF
-        ".gif",
-#endif
-#ifdef HAVE_AVIF
-        ".avif",
-#endif
+        ".jpg", ".jpeg", ".jpe", ".jfif", ".png",  ".ppm",
+        ".bmp", ".pgm",  ".tif", ".tiff", ".webp",
     };
     const char *dot = strrchr(name, '.');
 
     for (size_t i = 0; dot && i < sizeof(end) / sizeof(*end); i++)
         if (!strcasecmp(dot, end[i]))
             return true;
-    return false;
+    return dot && ddp__image_suffix(dot);
 }
 
 /* The row of an extension, which is the last one for those without room. */

@@ -117,6 +117,7 @@ static bool is_avif(const uint8_t *data, size_t len)
 
 const struct ddp__format ddp__avif = {
     .name = "AVIF",
+    .suffix = ".avif",
     .match = is_avif,
     .new = ddp__whole_new,
     .open = open_image,

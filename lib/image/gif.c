@@ -186,6 +186,7 @@ static bool is_gif(const uint8_t *data, size_t len)
 
 const struct ddp__format ddp__gif = {
     .name = "GIF",
+    .suffix = ".gif",
     .match = is_gif,
     .new = ddp__whole_new,
     .open = open_image,

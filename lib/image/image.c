@@ -9,6 +9,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/error.h"
 #include "base/file.h"
@@ -47,6 +48,14 @@ static const struct ddp__format *const formats[] = {
     &ddp__bmp,
 };
 enum { FORMATS = sizeof(formats) / sizeof(*formats) };
+
+bool ddp__image_suffix(const char *suffix)
+{
+    for (int i = 0; i < FORMATS; i++)
+        if (formats[i]->suffix && !strcasecmp(suffix, formats[i]->suffix))
+            return true;
+    return false;
+}
 
 /* The first bytes of image files in formats that this build does not read. */
 static const struct {

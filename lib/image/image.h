@@ -30,6 +30,10 @@ int ddp__image_size(const uint8_t *data, size_t len, int64_t max_pixels, int *w,
 /* Whether the whole image decodes: 0, or as for the functions above. */
 int ddp__image_check(const uint8_t *data, size_t len, int64_t max_pixels);
 
+/* Whether a suffix such as ".gif" is that of a format which not all builds
+ * read, but this one. */
+bool ddp__image_suffix(const char *suffix);
+
 /* All pixels of an image file, which the caller frees.  DDP_EDATA, also for
  * damage that the functions above skip; DDP_ENOMEM above `most` bytes. */
 int ddp__image_whole(const uint8_t *data, size_t len, int64_t max_pixels,

@@ -65,7 +65,7 @@ int ddp__part_read(struct ddp__storage *in, const struct ddp__part *p,
                      crc, p->crc);
 }
 
-/* The image in a file, or without a path in a part of one. */
+/* The image in the file at path, or in a part of one. */
 static int load(struct ddp__storage *in, const char *path,
                 const struct ddp__part *p, const struct ddp__wanted *w,
                 uint8_t *x)
@@ -78,8 +78,8 @@ static int load(struct ddp__storage *in, const char *path,
         return ddp__image_again(d, w->o, w->key, x);
     if (!(file = ddp__image_file()))
         return DDP_ENOMEM;
-    rc = path ? ddp__storage_read(in, path, max_file, file)
-              : ddp__part_read(in, p, file);
+    rc = p ? ddp__part_read(in, p, file)
+           : ddp__storage_read(in, path, max_file, file);
     return rc < 0 ? rc : decode(w, file, x);
 }
 

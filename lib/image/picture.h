@@ -29,6 +29,8 @@ struct ddp__picture {
  * image after another: open, box, rows ..., close. */
 struct ddp__format {
     const char *name;
+    const char *suffix; /* of files that are images only if this format is
+                           read; NULL: they always are */
     bool (*match)(const uint8_t *data, size_t len);
     void *(*new)(void);
     /* Read the header: fills in w, h, orientation.  DDP_EDATA. */
