@@ -20,6 +20,9 @@ libddp_core_la_SOURCES += \
     %D%/pool.c \
     %D%/pool.h \
     %D%/pool_bwd.c \
+    %D%/rules.c \
+    %D%/rules.h \
+    %D%/rules_layerwise.c \
     %D%/store.c \
     %D%/store.h \
     %D%/thread.c \

@@ -1,4 +1,4 @@
-/* optim.c - update rules and the norm they clip by, on CPU workers
+/* optim.c - updates of weights and averages, norms to clip by, on CPU workers
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * The gradient is g / stats[DIVISOR], times the clipping factor; what running
@@ -9,380 +9,7 @@
 #include <math.h>
 
 #include "backend.h"
-#include "cpu.h"
-
-/* What makes the gradient of a weight from the sum g. */
-struct scale {
-    float factor; /* clipping by norm, and division */
-    float most;   /* what it is clipped at; infinite: it is not */
-    float decay;  /* times w is added */
-};
-
-DDP__INLINE float gradient(struct scale s, float g, float w)
-{
-    float d = g * s.factor;
-
-    d = d > s.most ? s.most : d;
-    d = d < -s.most ? -s.most : d;
-    return d + s.decay * w;
-}
-
-/* What the rules need, as f32. */
-struct rule {
-    struct scale scale;
-    float lr, momentum, beta1, beta2, eps;
-    float keep;            /* AdamW: what is left of w, 1 - lr decay */
-    float rate1, correct2; /* Adam: lr / (1 - beta1^t), 1 / sqrt(1 - beta2^t),
-                              with t the number of updates */
-    float rate_g;          /* NAdam: of the gradient; rate1 is that of m */
-    bool divides;          /* RAdam: by the root of v */
-    float decay;           /* LAMB, LARS: of the span */
-    float *x;              /* the third state, of the span */
-};
-
-/* ---- rules: all have these parameters; m and v are states --------------- */
-
-DDP__CLONES static void sgd(const struct rule *r, const float *restrict g,
-                            float *restrict w, float *m, float *v, size_t len)
-{
-    struct scale s = r->scale;
-    float lr = r->lr;
-
-    (void)m;
-    (void)v;
-    for (size_t i = 0; i < len; i++)
-        w[i] -= lr * gradient(s, g[i], w[i]);
-}
-
-DDP__CLONES static void momentum(const struct rule *r, const float *restrict g,
-                                 float *restrict w, float *restrict m, float *v,
-                                 size_t len)
-{
-    struct scale s = r->scale;
-    float lr = r->lr, keep = r->momentum;
-
-    (void)v;
-    for (size_t i = 0; i < len; i++) {
-        m[i] = keep * m[i] + gradient(s, g[i], w[i]);
-        w[i] -= lr * m[i];
-    }
-}
-
-DDP__CLONES static void momentum_flux(const struct rule *r,
-                                      const float *restrict g,
-                                      float *restrict w, float *restrict m,
-                                      float *v, size_t len)
-{
-    struct scale s = r->scale;
-    float lr = r->lr, keep = r->momentum;
-
-    (void)v;
-    for (size_t i = 0; i < len; i++) {
-        m[i] = keep * m[i] + lr * gradient(s, g[i], w[i]);
-        w[i] -= m[i];
-    }
-}
-
-DDP__CLONES static void nesterov(const struct rule *r, const float *restrict g,
-                                 float *restrict w, float *restrict m, float *v,
-                                 size_t len)
-{
-    struct scale s = r->scale;
-    float lr = r->lr, keep = r->momentum;
-
-    (void)v;
-    for (size_t i = 0; i < len; i++) {
-        float d = gradient(s, g[i], w[i]);
-
-        m[i] = keep * m[i] + d;
-        w[i] -= lr * (d + keep * m[i]);
-    }
-}
-
-DDP__CLONES static void adam(const struct rule *r, const float *restrict g,
-                             float *restrict w, float *restrict m,
-                             float *restrict v, size_t len)
-{
-    struct scale s = r->scale;
-    float keep = r->keep, eps = r->eps;
-    float b1 = r->beta1, c1 = 1 - b1, b2 = r->beta2, c2 = 1 - b2;
-    float rate = r->rate1, correct = r->correct2;
-
-    for (size_t i = 0; i < len; i++) {
-        float d = gradient(s, g[i], w[i]);
-
-        m[i] = b1 * m[i] + c1 * d;
-        v[i] = b2 * v[i] + c2 * (d * d);
-        w[i] = keep * w[i] - rate * m[i] / (sqrtf(v[i]) * correct + eps);
-    }
-}
-
-DDP__CLONES static void amsgrad(const struct rule *r, const float *restrict g,
-                                float *restrict w, float *restrict m,
-                                float *restrict v, size_t len)
-{
-    struct scale s = r->scale;
-    float b1 = r->beta1, c1 = 1 - b1, b2 = r->beta2, c2 = 1 - b2;
-    float rate = r->rate1, correct = r->correct2, eps = r->eps;
-    float *restrict x = r->x;
-
-    for (size_t i = 0; i < len; i++) {
-        float d = gradient(s, g[i], w[i]);
-
-        m[i] = b1 * m[i] + c1 * d;
-        v[i] = b2 * v[i] + c2 * (d * d);
-        x[i] = x[i] > v[i] ? x[i] : v[i];
-        w[i] -= rate * m[i] / (sqrtf(x[i]) * correct + eps);
-    }
-}
-
-DDP__CLONES static void nadam(const struct rule *r, const float *restrict g,
-                              float *restrict w, float *restrict m,
-                              float *restrict v, size_t len)
-{
-    struct scale s = r->scale;
-    float b1 = r->beta1, c1 = 1 - b1, b2 = r->beta2, c2 = 1 - b2;
-    float rate = r->rate1, rate_g = r->rate_g;
-    float correct = r->correct2, eps = r->eps;
-
-    for (size_t i = 0; i < len; i++) {
-        float d = gradient(s, g[i], w[i]);
-
-        m[i] = b1 * m[i] + c1 * d;
-        v[i] = b2 * v[i] + c2 * (d * d);
-        w[i] -= (rate_g * d + rate * m[i]) / (sqrtf(v[i]) * correct + eps);
-    }
-}
-
-/* The divisor is 1 where the rule has none. */
-DDP__CLONES static void radam(const struct rule *r, const float *restrict g,
-                              float *restrict w, float *restrict m,
-                              float *restrict v, size_t len)
-{
-    struct scale s = r->scale;
-    float b1 = r->beta1, c1 = 1 - b1, b2 = r->beta2, c2 = 1 - b2;
-    float rate = r->rate1, share = r->divides, eps = r->divides ? r->eps : 1;
-
-    for (size_t i = 0; i < len; i++) {
-        float d = gradient(s, g[i], w[i]);
-
-        m[i] = b1 * m[i] + c1 * d;
-        v[i] = b2 * v[i] + c2 * (d * d);
-        w[i] -= rate * m[i] / (sqrtf(v[i]) * share + eps);
-    }
-}
-
-DDP__CLONES static void adabelief(const struct rule *r, const float *restrict g,
-                                  float *restrict w, float *restrict m,
-                                  float *restrict v, size_t len)
-{
-    struct scale s = r->scale;
-    float b1 = r->beta1, c1 = 1 - b1, b2 = r->beta2, c2 = 1 - b2;
-    float rate = r->rate1, correct = r->correct2, eps = r->eps, keep = r->keep;
-
-    for (size_t i = 0; i < len; i++) {
-        float d = gradient(s, g[i], w[i]), off;
-
-        m[i] = b1 * m[i] + c1 * d;
-        off = d - m[i];
-        v[i] = b2 * v[i] + c2 * (off * off) + eps;
-        w[i] = keep * w[i] - rate * m[i] / (sqrtf(v[i]) * correct + eps);
-    }
-}
-
-DDP__CLONES static void lion(const struct rule *r, const float *restrict g,
-                             float *restrict w, float *restrict m, float *v,
-                             size_t len)
-{
-    struct scale s = r->scale;
-    float b1 = r->beta1, c1 = 1 - b1, b2 = r->beta2, c2 = 1 - b2;
-    float lr = r->lr, keep = r->keep;
-
-    (void)v;
-    for (size_t i = 0; i < len; i++) {
-        float d = gradient(s, g[i], w[i]), c = b1 * m[i] + c1 * d;
-        float step = c > 0 ? lr : c < 0 ? -lr : 0;
-
-        w[i] = keep * w[i] - step;
-        m[i] = b2 * m[i] + c2 * d;
-    }
-}
-
-DDP__CLONES static void adagrad(const struct rule *r, const float *restrict g,
-                                float *restrict w, float *restrict m, float *v,
-                                size_t len)
-{
-    struct scale s = r->scale;
-    float lr = r->lr, eps = r->eps;
-
-    (void)v;
-    for (size_t i = 0; i < len; i++) {
-        float d = gradient(s, g[i], w[i]);
-
-        m[i] += d * d;
-        w[i] -= lr * d / (sqrtf(m[i]) + eps);
-    }
-}
-
-DDP__CLONES static void adadelta(const struct rule *r, const float *restrict g,
-                                 float *restrict w, float *restrict m,
-                                 float *restrict v, size_t len)
-{
-    struct scale s = r->scale;
-    float b2 = r->beta2, c2 = 1 - b2, lr = r->lr, eps = r->eps;
-
-    for (size_t i = 0; i < len; i++) {
-        float d = gradient(s, g[i], w[i]);
-
-        m[i] = b2 * m[i] + c2 * (d * d);
-        d *= sqrtf(v[i] + eps) / sqrtf(m[i] + eps);
-        v[i] = b2 * v[i] + c2 * (d * d);
-        w[i] -= lr * d;
-    }
-}
-
-DDP__CLONES static void rmsprop_plain(const struct rule *r,
-                                      const float *restrict g,
-                                      float *restrict w, float *restrict m,
-                                      size_t len)
-{
-    struct scale s = r->scale;
-    float lr = r->lr, eps = r->eps;
-    float b2 = r->beta2, c2 = 1 - b2;
-
-    for (size_t i = 0; i < len; i++) {
-        float d = gradient(s, g[i], w[i]);
-
-        m[i] = b2 * m[i] + c2 * (d * d);
-        w[i] -= lr * d / (sqrtf(m[i]) + eps);
-    }
-}
-
-/* With momentum v of the scaled gradients. */
-DDP__CLONES static void rmsprop_momentum(const struct rule *r,
-                                         const float *restrict g,
-                                         float *restrict w, float *restrict m,
-                                         float *restrict v, size_t len)
-{
-    struct scale s = r->scale;
-    float lr = r->lr, eps = r->eps;
-    float b2 = r->beta2, c2 = 1 - b2, keep = r->momentum;
-
-    for (size_t i = 0; i < len; i++) {
-        float d = gradient(s, g[i], w[i]);
-
-        m[i] = b2 * m[i] + c2 * (d * d);
-        v[i] = keep * v[i] + d / (sqrtf(m[i]) + eps);
-        w[i] -= lr * v[i];
-    }
-}
-
-static void rmsprop(const struct rule *r, const float *g, float *w, float *m,
-                    float *v, size_t len)
-{
-    if (v)
-        rmsprop_momentum(r, g, w, m, v, len);
-    else
-        rmsprop_plain(r, g, w, m, len);
-}
-
-/* ---- rules with norms of the whole parameter ---------------------------- */
-
-/* Sums of squares, in 16 interleaved parts of f64: the order of the additions
- * follows from the length alone. */
-struct squares {
-    double w[16], d[16];
-};
-
-DDP__INLINE void add_squares(struct squares *s, size_t i, float w, float d)
-{
-    s->w[i % 16] += (double)w * w;
-    s->d[i % 16] += (double)d * d;
-}
-
-static double norm_of(const double part[16])
-{
-    double sum = 0;
-
-    for (int i = 0; i < 16; i++)
-        sum += part[i];
-    return sqrt(sum);
-}
-
-/* rate1 is without lr. */
-DDP__INLINE float lamb_step(const struct rule *r, float m, float v, float w)
-{
-    return r->rate1 * m / (sqrtf(v) * r->correct2 + r->eps) + r->decay * w;
-}
-
-/* The means, and what |w| / |step| is made of. */
-DDP__CLONES static void lamb_means(const struct rule *r,
-                                   const float *restrict g,
-                                   const float *restrict w, float *restrict m,
-                                   float *restrict v, size_t len,
-                                   struct squares *sum)
-{
-    struct scale s = r->scale;
-    float b1 = r->beta1, c1 = 1 - b1, b2 = r->beta2, c2 = 1 - b2;
-
-    for (size_t i = 0; i < len; i++) {
-        float d = gradient(s, g[i], w[i]);
-
-        m[i] = b1 * m[i] + c1 * d;
-        v[i] = b2 * v[i] + c2 * (d * d);
-        add_squares(sum, i, w[i], lamb_step(r, m[i], v[i], w[i]));
-    }
-}
-
-DDP__CLONES static void lamb(const struct rule *r, const float *restrict g,
-                             float *restrict w, float *restrict m,
-                             float *restrict v, size_t len)
-{
-    struct squares sum = {{0}, {0}};
-    double size, step;
-    float rate = r->lr;
-
-    lamb_means(r, g, w, m, v, len, &sum);
-    size = norm_of(sum.w);
-    step = norm_of(sum.d);
-    if (r->decay > 0 && size > 0 && step > 0)
-        rate *= (float)(size / step);
-    for (size_t i = 0; i < len; i++)
-        w[i] -= rate * lamb_step(r, m[i], v[i], w[i]);
-}
-
-DDP__CLONES static float lars_trust(const struct rule *r,
-                                    const float *restrict g,
-                                    const float *restrict w, size_t len)
-{
-    struct squares sum = {{0}, {0}};
-    double size, slope;
-
-    for (size_t i = 0; i < len; i++)
-        add_squares(&sum, i, w[i], gradient(r->scale, g[i], w[i]));
-    size = norm_of(sum.w);
-    slope = norm_of(sum.d);
-    return size > 0 && slope > 0 ? (float)(DDP__LARS_TRUST * size /
-                                           (slope + (double)r->decay * size))
-                                 : 1;
-}
-
-DDP__CLONES static void lars(const struct rule *r, const float *restrict g,
-                             float *restrict w, float *restrict m, float *v,
-                             size_t len)
-{
-    struct scale s = r->scale;
-    float lr = r->lr, keep = r->momentum, decay = r->decay;
-    float trust = decay > 0 ? lars_trust(r, g, w, len) : 1;
-
-    (void)v;
-    for (size_t i = 0; i < len; i++) {
-        m[i] = keep * m[i] + trust * (gradient(s, g[i], w[i]) + decay * w[i]);
-        w[i] -= lr * m[i];
-    }
-}
-
-/* ------------------------------------------------------------------------- */
+#include "rules.h"
 
 /* w = (1 - m) w + m g / count */
 DDP__CLONES static void update_running(const float *restrict g,
@@ -433,7 +60,7 @@ static double nadam_product(double beta1, double t)
     return pow(beta1, t) * exp(-sum);
 }
 
-static void set_nadam(struct rule *r, double t)
+static void set_nadam(struct ddp__rule *r, double t)
 {
     double lr = r->lr, product = nadam_product(r->beta1, t);
     double next = nadam_mu(r->beta1, t + 1);
@@ -443,7 +70,7 @@ static void set_nadam(struct rule *r, double t)
 }
 
 /* Liu et al. 2020, algorithm 2. */
-static void set_radam(struct rule *r, double t)
+static void set_radam(struct ddp__rule *r, double t)
 {
     double b2 = r->beta2, power = pow(b2, t), end = 2 / (1 - b2) - 1;
     double rho = end - 2 * t * power / (1 - power);
@@ -454,12 +81,12 @@ static void set_radam(struct rule *r, double t)
         r->rate1 *= (float)sqrt(factor * (1 - power));
 }
 
-static struct rule rule_of(const struct ddp__task *t, const double *stats)
+static struct ddp__rule rule_of(const struct ddp__task *t, const double *stats)
 {
     struct ddp_optimizer o = ddp__optimizer_of(t);
     double divisor = stats[DDP__STAT_DIVISOR];
     double updates = stats[DDP__STAT_UPDATES];
-    struct rule r = {
+    struct ddp__rule r = {
         .scale = {.factor = (float)(clip_factor(t) / divisor),
                   .most = o.clip_value > 0 ? o.clip_value : HUGE_VALF},
         .lr = o.lr,
@@ -480,7 +107,7 @@ static struct rule rule_of(const struct ddp__task *t, const double *stats)
 }
 
 /* A span of the weights, and of the states that there are. */
-static void apply_rule(struct rule *r, const struct ddp__task *t,
+static void apply_rule(struct ddp__rule *r, const struct ddp__task *t,
                        const struct ddp__span *s)
 {
     const struct ddp_optimizer *o = &t->call->optim.o;
@@ -495,7 +122,7 @@ static void apply_rule(struct rule *r, const struct ddp__task *t,
     switch (o->kind) {
 #define X(id, name, rule, ...)                                                 \
     case DDP_##id:                                                             \
-        rule(r, g, w, m, v, s->len);                                           \
+        ddp__rule_##rule(r, g, w, m, v, s->len);                               \
         break;
         DDP__OPTIMIZERS(X)
 #undef X
@@ -514,7 +141,7 @@ int ddp__cpu_optim(const struct ddp__task *t)
     float *w = t->data[DDP__OPTIM_W];
     bool decoupled = ddp__optimizer_uses(&p->o, DDP__DECOUPLED_DECAY);
     bool layerwise = ddp__optimizer_uses(&p->o, DDP__LAYERWISE);
-    struct rule r;
+    struct ddp__rule r;
 
     if (stats[DDP__STAT_DIVISOR] == 0)
         return 0;
