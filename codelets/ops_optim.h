@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * A new optimizer is an enumerator in ddp.h, a row here, and a function of each
- * device: its rule in ref/optim.c, cpu/optim.c and gpu/updates.h.  Each of them
+ * device: its rule in ref/optim.c, cpu/rules.c and gpu/rules.h.  Each of them
  * is called by a switch made of the rows, so what is missing does not compile.
  */
 #ifndef DDP_OPS_OPTIM_H

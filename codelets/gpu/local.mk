@@ -11,4 +11,5 @@ GPU_BODIES = \
     %D%/losses.h \
     %D%/norm.h \
     %D%/pooling.h \
+    %D%/rules.h \
     %D%/updates.h
