@@ -8,7 +8,7 @@ data=$tmp/data
 "$imagenet" data synth --output "$data" --classes 3 --train-count 24 \
     --val-count 9 --size 24 >/dev/null || exit 99
 net="--data $data --model mlp --hidden 8 --img-size 8 -b 8 --sub-batch 4
-    --opt adamw --ckpt-every 1it --model-ema-decay 0.9"
+    --opt adamw --ckpt-every 30it --model-ema-decay 0.9"
 
 # steps FILE: the numbers of its steps, in its order
 steps()
@@ -32,7 +32,7 @@ rows()
 }
 
 # shellcheck disable=SC2086
-run "$imagenet" train $net --epochs 3 --output "$tmp/whole"
+run "$imagenet" train $net --ckpt-every 1it --epochs 3 --output "$tmp/whole"
 exits 0 "a run succeeds"
 m=$tmp/whole/metrics.jsonl s=$tmp/whole/summary.csv
 [ "$(steps "$m")" = "1 2 3 4 5 6 7 8 9" ]
@@ -91,8 +91,8 @@ m=$tmp/long/metrics.jsonl s=$tmp/long/summary.csv
 # Killed after some step, and its files damaged as a crash may: what a run says
 # of the steps that it makes again replaces what an earlier process said.
 # shellcheck disable=SC2086
-"$imagenet" train $net --epochs 50 --output "$tmp/run" >/dev/null \
-    2>&1 &
+"$imagenet" train $net --ckpt-every 1it --epochs 50 --output "$tmp/run" \
+    >/dev/null 2>&1 &
 pid=$!
 await grep -qs '"step":20,' "$tmp/run/metrics.jsonl"
 kill -9 $pid 2>/dev/null
@@ -166,7 +166,7 @@ complains "cannot write .*metrics.jsonl: .*; the run goes on without it" \
 
 mkdir -p "$tmp/again/metrics.jsonl/folder"
 # shellcheck disable=SC2086
-"$imagenet" train $net --epochs 500 --output "$tmp/again" >"$tmp/out" \
+"$imagenet" train $net --epochs 9999 --output "$tmp/again" >"$tmp/out" \
     2>"$tmp/err" &
 pid=$!
 await grep -qs '^3,' "$tmp/again/summary.csv"
