@@ -12,6 +12,7 @@
 #include "depthwise_wgrad.h"
 #include "patch.h"
 #include "plan.h"
+#include "skinny.h"
 #include "thread.h"
 #include "wino.h"
 #include "wino_weight.h"
@@ -280,6 +281,8 @@ static int run_plan(const struct ddp__task *t)
         return run_wino(t, p);
     if (p->depthwise)
         return ddp__depthwise_run(t, &p->shape, p->pass);
+    if (p->skinny)
+        return ddp__skinny_run(t, &p->shape, p->pass);
     if (p->product)
         return ddp__patch_run(t, p);
     if (p->phase)
@@ -327,6 +330,8 @@ static int run_weight_gradient(const struct ddp__task *t)
         return ddp__depthwise_wgrad_run(t, &p->shape);
     if (p->depthwise)
         return ddp__depthwise_run(t, &p->shape, p->pass);
+    if (p->skinny)
+        return ddp__skinny_run(t, &p->shape, p->pass);
     if (p->product)
         return ddp__patch_run(t, p);
     if (p->wino || p->amx) {

@@ -54,6 +54,8 @@ libddp_core_la_SOURCES += \
     %D%/patch.h \
     %D%/plan.c \
     %D%/plan.h \
+    %D%/skinny.c \
+    %D%/skinny.h \
     %D%/wino.c \
     %D%/wino.h \
     %D%/wino_gemm.c \

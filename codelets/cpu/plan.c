@@ -12,6 +12,7 @@
 #include "depthwise_wgrad.h"
 #include "onednn_pd.h"
 #include "plan.h"
+#include "skinny.h"
 #include "wino.h"
 
 /* Rows of fewer pixels are narrow; wide ones are not made longer than this. */
@@ -287,6 +288,17 @@ static int gap_of(const struct ddp__plan *p)
     return gap > 0 ? gap : 1;
 }
 
+/* libddp's kernel that computes it; NULL: primitives do. */
+static const char *own_name(const struct ddp__plan *p)
+{
+    return p->wino              ? "Winograd"
+           : p->amx             ? "AMX"
+           : p->depthwise       ? "depthwise loops"
+           : p->depthwise_wgrad ? "depthwise weight gradient"
+           : p->skinny          ? "loops for few samples"
+                                : NULL;
+}
+
 /* ---- for calls ---------------------------------------------------------- */
 
 /* What computes it; no primitive is made. */
@@ -301,7 +313,8 @@ static int choose_way(struct ddp__plan *p)
     p->amx = p->pass == DDP__BWD_W && ddp__amx_fits(&p->shape);
     p->depthwise_wgrad =
         p->pass == DDP__BWD_W && ddp__depthwise_wgrad_fits(&p->shape);
-    if (p->wino || p->amx || p->depthwise_wgrad)
+    p->skinny = ddp__skinny_fits(&p->shape);
+    if (own_name(p))
         return 0;
     if (ddp__dnn_is_wrong(&p->shape) && ddp__depthwise_fits(&p->shape)) {
         p->depthwise = true;
@@ -324,7 +337,7 @@ static int make_primitives(struct ddp__plan *p)
     struct ddp__dnn *d;
     int rc = 0;
 
-    if (p->wino || p->amx || p->depthwise || p->depthwise_wgrad)
+    if (own_name(p))
         return 0;
     if (p->product)
         return make_primitives(p->product);
@@ -391,12 +404,8 @@ static int list_names(const struct ddp__plan *p,
     char name[DDP__DNN_NAME];
     int rc = 0;
 
-    if (p->wino || p->amx || p->depthwise || p->depthwise_wgrad)
-        return each(p->wino        ? "Winograd"
-                    : p->amx       ? "AMX"
-                    : p->depthwise ? "depthwise loops"
-                                   : "depthwise weight gradient",
-                    arg);
+    if (own_name(p))
+        return each(own_name(p), arg);
     if (p->product)
         return list_names(p->product, each, arg);
     for (int i = 0; i < count_phases(p) && !rc; i++)
