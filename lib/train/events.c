@@ -13,7 +13,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -21,6 +20,7 @@
 #include "base/error.h"
 #include "base/file_write.h"
 #include "train/events.h"
+#include "train/log_files.h"
 
 #define PREFIX "events.out.tfevents."
 
@@ -28,14 +28,6 @@
 enum { WALL_TIME = 1, STEP = 2, FILE_VERSION = 3 };
 
 /* ---- records ------------------------------------------------------------ */
-
-static double wall_time(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_REALTIME, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static void put_number(unsigned char *out, uint64_t v, int bytes)
 {
@@ -85,7 +77,7 @@ int ddp__events_write(struct ddp__events *e, int64_t step, int field,
                       struct ddp__proto *what)
 {
     ddp__proto_clear(&e->event);
-    ddp__proto_double(&e->event, WALL_TIME, wall_time());
+    ddp__proto_double(&e->event, WALL_TIME, ddp__log_now());
     ddp__proto_int(&e->event, STEP, (uint64_t)step);
     ddp__proto_message(&e->event, field, what);
     return write_record(e);
@@ -131,12 +123,9 @@ int ddp__events_open(struct ddp__events *e, const char *dir)
     int rc;
 
     *e = (struct ddp__events){.fd = -1};
-    if (mkdir(dir, 0777) < 0 && errno != EEXIST)
-        return ddp__fail(DDP_EIO, "%s: cannot be created: %s", dir,
-                         strerror(errno));
-    if ((rc = create(e, dir)) < 0)
+    if ((rc = ddp__log_folder(dir)) < 0 || (rc = create(e, dir)) < 0)
         return rc;
-    ddp__proto_double(&e->event, WALL_TIME, wall_time());
+    ddp__proto_double(&e->event, WALL_TIME, ddp__log_now());
     ddp__proto_text(&e->event, FILE_VERSION, "brain.Event:2");
     return write_record(e);
 }

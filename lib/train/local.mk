@@ -24,6 +24,8 @@ LIB_SOURCES += \
     %D%/loader.h \
     %D%/log.c \
     %D%/log.h \
+    %D%/log_files.c \
+    %D%/log_files.h \
     %D%/log_tensorboard.c \
     %D%/log_tensorboard.h \
     %D%/log_wandb.c \

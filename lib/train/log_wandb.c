@@ -15,6 +15,7 @@
 #include <time.h>
 
 #include "base/error.h"
+#include "train/log_files.h"
 #include "train/log_wandb.h"
 #include "train/wandb_items.h"
 #include "train/wandb_machine.h"
@@ -53,7 +54,7 @@ static void add(struct ddp__proto *p, const char *name, double v)
 /* What the package itself adds to each row. */
 static void add_times(const struct wandb *w, struct ddp__proto *p, int64_t step)
 {
-    double now = ddp__wandb_now();
+    double now = ddp__log_now();
 
     add(p, "_step", (double)step);
     add(p, "_runtime", now - w->start);
@@ -94,7 +95,7 @@ static int write_usage(struct wandb *w, bool due)
     if (!due && (double)now.tv_sec < last.now + USAGE_SECONDS)
         return 0;
     if ((n = ddp__wandb_usage(&w->usage, v)) > 0) {
-        ddp__wandb_time(&p, STATS_TIME, ddp__wandb_now());
+        ddp__wandb_time(&p, STATS_TIME, ddp__log_now());
         for (int i = 0; i < n; i++)
             ddp__wandb_number(&p, STATS_ITEM, DDP__WANDB_KEY, v[i].tag, v[i].v);
         rc = ddp__wandb_write(&w->file, DDP__WANDB_STATS, &p);
@@ -125,7 +126,7 @@ static void add_runtime(const struct wandb *w, struct ddp__proto *p)
     struct ddp__proto item = {0};
     char json[32];
 
-    snprintf(json, sizeof(json), "%.0f", ddp__wandb_now() - w->start);
+    snprintf(json, sizeof(json), "%.0f", ddp__log_now() - w->start);
     ddp__proto_text(&item, DDP__WANDB_NESTED_KEY, "_wandb");
     ddp__proto_text(&item, DDP__WANDB_NESTED_KEY, "runtime");
     ddp__proto_text(&item, DDP__WANDB_VALUE_JSON, json);
@@ -167,7 +168,7 @@ static int write_end(struct wandb *w)
     w->end = w->file.size;
     w->end_count = w->file.count;
     ddp__proto_int(&p, EXIT_STATUS, (uint64_t)w->code);
-    ddp__proto_int(&p, EXIT_RUNTIME, (uint64_t)(ddp__wandb_now() - w->start));
+    ddp__proto_int(&p, EXIT_RUNTIME, (uint64_t)(ddp__log_now() - w->start));
     rc = ddp__wandb_write(&w->file, DDP__WANDB_EXIT, &p);
     ddp__proto_free(&p);
     if (rc == 0 && (rc = write_empty(w, DDP__WANDB_FINAL)) == 0)
@@ -184,7 +185,7 @@ static int open_run(struct ddp_log *l, int64_t steps)
     int rc = 0;
 
     w->file.fd = -1;
-    w->start = ddp__wandb_now();
+    w->start = ddp__log_now();
     ddp__wandb_usage(&w->usage, v);
     if (steps > 0)
         rc = ddp__wandb_resume(l, &w->file, steps, &w->start);

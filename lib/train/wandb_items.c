@@ -7,20 +7,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include <jansson.h>
 
 #include "base/printable.h"
 #include "train/wandb_items.h"
-
-double ddp__wandb_now(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_REALTIME, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 void ddp__wandb_text(struct ddp__proto *p, int field, const char *text)
 {

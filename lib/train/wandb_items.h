@@ -35,9 +35,6 @@ enum { DDP__WANDB_STEP = 2, DDP__WANDB_NUMBER = 1 };
 /* Seconds of a Timestamp of Protocol Buffers. */
 enum { DDP__WANDB_SECONDS = 1, DDP__WANDB_NANOS = 2 };
 
-/* Seconds since 1970. */
-double ddp__wandb_now(void);
-
 /* A string, which must be UTF-8: "?" if it is not. */
 void ddp__wandb_text(struct ddp__proto *p, int field, const char *text);
 

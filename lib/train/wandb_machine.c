@@ -14,7 +14,7 @@
 #include <jansson.h>
 
 #include "base/error.h"
-#include "base/file_write.h"
+#include "train/log_files.h"
 #include "train/wandb_machine.h"
 
 /* ---- metadata ----------------------------------------------------------- */
@@ -67,11 +67,6 @@ static json_t *metadata(const struct ddp_log *l)
     return o;
 }
 
-static int write_text(struct ddp__sink *s, void *text)
-{
-    return ddp__write_all(s, text, strlen(text));
-}
-
 int ddp__wandb_metadata(const struct ddp_log *l, const char *files)
 {
     json_t *o = metadata(l);
@@ -82,7 +77,7 @@ int ddp__wandb_metadata(const struct ddp_log *l, const char *files)
     if (!text || asprintf(&path, "%s/" DDP__WANDB_METADATA, files) < 0)
         rc = ddp__fail(DDP_ENOMEM, "out of memory for a log");
     else
-        rc = ddp__file_replace(path, write_text, text, NULL);
+        rc = ddp__log_write(path, text);
     free(path);
     free(text);
     return rc;

@@ -3,18 +3,16 @@
  */
 #include "config.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/error.h"
 #include "base/file.h"
 #include "base/folder.h"
+#include "train/log_files.h"
 #include "train/wandb_items.h"
 #include "train/wandb_machine.h"
 #include "train/wandb_run.h"
@@ -80,20 +78,12 @@ static int write_first(const struct ddp_log *l, struct ddp__wandb_file *f,
 
 /* ---- its folder --------------------------------------------------------- */
 
-static int make_folder(const char *path)
-{
-    return mkdir(path, 0777) < 0 && errno != EEXIST
-               ? ddp__fail(DDP_EIO, "%s: cannot be created: %s", path,
-                           strerror(errno))
-               : 0;
-}
-
 /* dir/name, to be freed; NULL and a message. */
 static char *make_inner(const char *dir, const char *name)
 {
     char *path = ddp__path_join(dir, name);
 
-    if (path && make_folder(path) < 0) {
+    if (path && ddp__log_folder(path) < 0) {
         free(path);
         path = NULL;
     }
@@ -106,7 +96,7 @@ static int make_folders(const struct ddp_log *l, const char *dir)
     char *files, *logs;
     int rc;
 
-    if ((rc = make_folder(l->dir)) < 0 || (rc = make_folder(dir)) < 0)
+    if ((rc = ddp__log_folder(l->dir)) < 0 || (rc = ddp__log_folder(dir)) < 0)
         return rc;
     logs = make_inner(dir, "logs");
     files = make_inner(dir, "files");
@@ -114,23 +104,6 @@ static int make_folders(const struct ddp_log *l, const char *dir)
     free(files);
     free(logs);
     return rc;
-}
-
-/* Eight letters and digits that no other run has. */
-static void name_run(char id[9])
-{
-    static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789";
-    unsigned char byte[8] = {0};
-
-    if (getrandom(byte, sizeof(byte), 0) != sizeof(byte)) {
-        uint64_t v = (uint64_t)(1e9 * ddp__wandb_now()) ^ (uint64_t)getpid()
-                                                              << 40;
-
-        memcpy(byte, &v, sizeof(byte));
-    }
-    for (int i = 0; i < 8; i++)
-        id[i] = letters[byte[i] % (sizeof(letters) - 1)];
-    id[8] = '\0';
 }
 
 int ddp__wandb_begin(const struct ddp_log *l, struct ddp__wandb_file *f,
@@ -141,7 +114,7 @@ int ddp__wandb_begin(const struct ddp_log *l, struct ddp__wandb_file *f,
     struct tm tm;
     int rc;
 
-    name_run(id);
+    ddp__log_id(id, 8, "abcdefghijklmnopqrstuvwxyz0123456789");
     if (localtime_r(&now, &tm))
         strftime(clock, sizeof(clock), "%Y%m%d_%H%M%S", &tm);
     if (asprintf(&dir, "%s/" PREFIX "%s-%s", l->dir, clock, id) < 0)
