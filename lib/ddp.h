@@ -1429,7 +1429,12 @@ struct ddp_sink {
 };
 
 /* Programs that can read what a log writes. */
-enum ddp_log_kind { DDP_LOG_TENSORBOARD, DDP_LOG_WANDB, DDP_LOG_KINDS };
+enum ddp_log_kind {
+    DDP_LOG_TENSORBOARD,
+    DDP_LOG_WANDB,
+    DDP_LOG_MLFLOW,
+    DDP_LOG_KINDS
+};
 
 /* "tensorboard", ...; NULL after the last. */
 const char *ddp_log_name(enum ddp_log_kind kind);
@@ -1446,7 +1451,9 @@ typedef struct ddp_log ddp_log_t;
  *   DDP_LOG_TENSORBOARD   in a new file, which says from which step on earlier
  *                         values no longer hold
  *   DDP_LOG_WANDB         in the newest offline run of Weights & Biases there,
- *                         which "wandb sync" uploads */
+ *                         which "wandb sync" uploads
+ *   DDP_LOG_MLFLOW        in the newest run of a file store of MLflow, whose
+ *                         names have letters, digits and "_-. :/" alone */
 ddp_log_t *ddp_log_new(enum ddp_log_kind kind, const char *dir);
 /* Flushes and closes the files.  The trainer must have been freed. */
 void ddp_log_free(ddp_log_t *l);
@@ -1478,8 +1485,8 @@ int ddp_log_scalar(ddp_log_t *l, const char *tag, int64_t step, double value);
 
 /* How values are distributed that the program has, such as the weights of
  * ddp_chain_get() or the gradients of ddp_trainer_get_gradient(): 64 bins from
- * the least to the largest.  Values that are not finite are left out. Errors as
- * ddp_log_scalar(). */
+ * the least to the largest, for TensorBoard and Weights & Biases.  Values that
+ * are not finite are left out.  Errors as ddp_log_scalar(). */
 int ddp_log_histogram(ddp_log_t *l, const char *tag, int64_t step,
                       const float *values, size_t len);
 

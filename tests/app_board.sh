@@ -49,6 +49,43 @@ read_wandb()
         2>"$tmp/err"
 }
 
+# read_mlflow RUN: what MLflow reads in $tmp/mlflow
+read_mlflow()
+{
+    "$python" "$srcdir/tests/oracle_mlflow.py" "$1/mlruns" >"$tmp/mlflow" \
+        2>"$tmp/err"
+}
+
+# same_rows FILE: its rows have the values in $tmp/want; of_metrics rounds to f32:
+# half a unit of the last place is 6e-8
+same_rows()
+{
+    grep -E '^row [0-9]+ (loss/|acc/top1_)' "$1" |
+        awk '{ print $3, $2, $4 }' | sort >"$tmp/got"
+    [ -s "$tmp/got" ] && paste -d ' ' "$tmp/got" "$tmp/want" |
+        awk '{ d = $3 - $6; if (d < 0) d = -d
+            if ($1 != $4 || $2 != $5 || d > 7e-8 * $6) { print; bad = 1 } }
+            END { exit bad }' >"$tmp/out"
+}
+
+# each_once FILE: it has a row for each of 150 steps
+each_once()
+{
+    sed -n 's/^row \([0-9]*\) loss\/train .*/\1/p' "$1" | sort -n >"$tmp/got"
+    seq 150 | cmp -s - "$tmp/got"
+}
+
+# lacks FILE LINE...: names lines that no line of the file begins with
+lacks()
+{
+    file=$1
+    shift
+    for line; do
+        grep -q "^$line" "$file" || echo ", but no $line"
+    done >"$tmp/lacks"
+    [ ! -s "$tmp/lacks" ]
+}
+
 # compare RUN: TensorBoard's values are the record's
 compare()
 {
@@ -59,7 +96,7 @@ compare()
 }
 
 # shellcheck disable=SC2086
-run "$imagenet" train $net --epochs 3 --log csv,tensorboard,wandb --weight-norm \
+run "$imagenet" train $net --epochs 3 --log csv,tensorboard,wandb,mlflow --weight-norm \
     --log-histograms 3 --output "$tmp/whole"
 exits 0 "a run with event files succeeds"
 says "^epoch=3/3 train_loss=.* eval_loss=.* best_step=[369] best_top1=.* time=" \
@@ -232,33 +269,39 @@ if "$python" -c 'import importlib.util as i, sys
 sys.exit(not i.find_spec("wandb"))' 2>/dev/null; then
     wandb=1
     read_wandb "$tmp/whole"
-    grep -E '^row [0-9]+ (loss/|acc/top1_)' "$tmp/wandb" |
-        awk '{ print $3, $2, $4 }' | sort >"$tmp/got"
     of_metrics "$tmp/whole" | sort >"$tmp/want"
-    # of_metrics rounds to f32: half a unit of the last place is 6e-8
-    [ -s "$tmp/got" ] && paste -d ' ' "$tmp/got" "$tmp/want" |
-        awk '{ d = $3 - $6; if (d < 0) d = -d
-            if ($1 != $4 || $2 != $5 || d > 7e-8 * $6) { print; bad = 1 } }
-            END { exit bad }' >"$tmp/out"
+    same_rows "$tmp/wandb"
     point $? "W&B reads the values of metrics.jsonl"
-    for line in 'run [a-z0-9]* whole True True' 'set model mlp' \
+    lacks "$tmp/wandb" 'run [a-z0-9]* whole True True' 'set model mlp' \
         'set sub-batch 4' 'set no-val False' 'row 9 weight_norm 2' \
         "row 9 gradients/3.bias {'_type': 'histogram', 'values': \[1, 0" \
-        'summary _step 9' 'summary loss/ema 1' 'exit 0' 'end final'; do
-        grep -q "^$line" "$tmp/wandb" || echo "$line"
-    done >"$tmp/lacks"
-    [ ! -s "$tmp/lacks" ]
-    point $? "with the settings, a summary and how it ended$(
-        sed 's/^/, but no /' "$tmp/lacks")"
+        'summary _step 9' 'summary loss/ema 1' 'exit 0' 'end final'
+    point $? "with the settings, a summary and how it ended$(cat "$tmp/lacks")"
 else
     wandb=0
     skip 2 "no wandb (PyPI)"
 fi
 
+if "$python" -c 'import importlib.util as i, sys
+sys.exit(not i.find_spec("mlflow"))' 2>/dev/null; then
+    mlflow=1
+    read_mlflow "$tmp/whole"
+    of_metrics "$tmp/whole" | sort >"$tmp/want"
+    same_rows "$tmp/mlflow"
+    point $? "MLflow reads the values of metrics.jsonl"
+    lacks "$tmp/mlflow" 'run whole FINISHED True' 'set model mlp' \
+        'set sub-batch 4' 'set no-val false' 'row 9 weight_norm 2' \
+        'last loss/ema 1' 'tag mlflow.source.name .* --epochs 3'
+    point $? "with the settings and how it ended$(cat "$tmp/lacks")"
+else
+    mlflow=0
+    skip 2 "no mlflow-skinny (PyPI)"
+fi
+
 # Killed, resumed: no step twice.
 if "$python" -c 'import tensorboard' 2>/dev/null; then
     # shellcheck disable=SC2086
-    "$imagenet" train $net --epochs 50 --log tensorboard,wandb \
+    "$imagenet" train $net --epochs 50 --log tensorboard,wandb,mlflow \
         --output "$tmp/run" >/dev/null 2>&1 &
     pid=$!
     await grep -qs '"step":20,' "$tmp/run/metrics.jsonl"
@@ -266,8 +309,10 @@ if "$python" -c 'import tensorboard' 2>/dev/null; then
     wait $pid 2>/dev/null
     [ $wandb = 0 ] || read_wandb "$tmp/run"
     killed=$?
+    [ $mlflow = 0 ] || read_mlflow "$tmp/run"
+    found=$?
     # shellcheck disable=SC2086
-    run "$imagenet" train $net --epochs 50 --log tensorboard,wandb \
+    run "$imagenet" train $net --epochs 50 --log tensorboard,wandb,mlflow \
         --output "$tmp/run"
     exits 0 "a killed run resumes"
     [ "$(find "$tmp/run/tb" -type f | wc -l)" = 2 ]
@@ -280,14 +325,22 @@ if "$python" -c 'import tensorboard' 2>/dev/null; then
         [ $killed = 0 ]
         point $? "W&B reads what a killed run has left"
         read_wandb "$tmp/run"
-        sed -n 's/^row \([0-9]*\) loss\/train .*/\1/p' "$tmp/wandb" >"$tmp/got"
-        seq 150 | cmp -s - "$tmp/got"
+        each_once "$tmp/wandb"
         point $? "and each step once"
     else
         skip 2 "no wandb (PyPI)"
     fi
+    if [ $mlflow = 1 ]; then
+        [ $found = 0 ]
+        point $? "MLflow reads what a killed run has left"
+        read_mlflow "$tmp/run" && each_once "$tmp/mlflow" &&
+            [ "$(grep -c '^run run FINISHED' "$tmp/mlflow")" = 1 ]
+        point $? "and one run with each step once"
+    else
+        skip 2 "no mlflow-skinny (PyPI)"
+    fi
 else
-    skip 5 "no tensorboard (PyPI)"
+    skip 7 "no tensorboard (PyPI)"
 fi
 
 : >"$tmp/file"
@@ -298,9 +351,9 @@ exits 0 "a run whose event files cannot be written succeeds"
 complains "cannot write .*/tb/events.*the run goes on without tensorboard.s files" \
     "and says so"
 # shellcheck disable=SC2086
-run "$imagenet" train $net --epochs 1 --log csv,mlflow --output "$tmp/x"
+run "$imagenet" train $net --epochs 1 --log csv,comet --output "$tmp/x"
 exits 2 "an unknown kind"
-complains "unknown 'mlflow', expected csv, tensorboard, wandb" "is named"
+complains "unknown 'comet', expected csv, tensorboard, wandb, mlflow" "is named"
 
 # shellcheck disable=SC2086
 run "$imagenet" train $net --epochs 2 --quiet --log-every 1 \

@@ -119,6 +119,7 @@ check_PROGRAMS += \
     %D%/test_layers \
     %D%/test_memory \
     %D%/test_mix \
+    %D%/test_mlflow \
     %D%/test_models \
     %D%/test_once \
     %D%/test_onnx \
@@ -271,6 +272,7 @@ EXTRA_DIST += \
     %D%/oracle_inception_v2.py \
     %D%/oracle_infer.py \
     %D%/oracle_layers.py \
+    %D%/oracle_mlflow.py \
     %D%/oracle_models.py \
     %D%/oracle_onnx.py \
     %D%/oracle_optim.py \

@@ -80,7 +80,7 @@ none "and those of the tests" "$tmp/diff"
         contrib/gpu-check contrib/slurm/*
     grep -h -o -E '"[a-z][a-z-]+"' apps/predict/*.c | sed 's/"//g; s/^/--/'
     echo "--cflags --libs (pkg-config)  --logdir (tensorboard)
-        --include-synced (wandb)
+        --include-synced (wandb)  --backend-store-uri (mlflow)
         --bind-to --hostfile --map-by --mca (mpirun)
         --gpus --gpus-per-node --gpus-per-task (srun)"
 } | grep -o -E -e '--[a-z][a-z0-9-]*' | sort -u >"$tmp/options"

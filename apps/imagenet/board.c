@@ -18,6 +18,7 @@
 static const char *const folders[DDP_LOG_KINDS] = {
     [DDP_LOG_TENSORBOARD] = "tb",
     [DDP_LOG_WANDB] = "wandb",
+    [DDP_LOG_MLFLOW] = "mlruns",
 };
 
 /* The kind that the next word of a list names, DDP_LOG_KINDS for the records
@@ -64,8 +65,10 @@ int board_check(const struct opts *o, const struct settings *s)
             return refuse(o, word, len);
         named |= 1u << kind;
     }
-    rc = opts_only(o, "log-histograms", named & ~(1u << DDP_LOG_KINDS),
-                   "--log names no program");
+    rc = opts_only(o, "log-histograms",
+                   named >> DDP_LOG_TENSORBOARD & 1 ||
+                       named >> DDP_LOG_WANDB & 1,
+                   "--log names neither tensorboard nor wandb");
     if (rc != OPTS_GO)
         return rc;
     return opts_only(o, "log-images", named >> DDP_LOG_TENSORBOARD & 1,

@@ -541,10 +541,11 @@ static const struct opt_group output = {
         TEXT("log", log, "KIND,...", "csv",
              "records in addition to those that every run has (csv): "
              "tensorboard, event files in RUN/tb; wandb, an offline run in "
-             "RUN/wandb for wandb sync"),
+             "RUN/wandb for wandb sync; mlflow, a file store in RUN/mlruns"),
         INT("log-histograms", log_histograms, NULL, 1, 1e9,
             "every N epochs, add histograms of the weights, and of the "
-            "gradients of the last step, to the records of --log"),
+            "gradients of the last step, to the records of --log tensorboard "
+            "and wandb"),
         INT("log-images", log_images, "16", 0, 1000,
             "the first N images, as the network gets them, in the records of "
             "--log tensorboard; at most --sub-batch"),

@@ -26,12 +26,16 @@ LIB_SOURCES += \
     %D%/log.h \
     %D%/log_files.c \
     %D%/log_files.h \
+    %D%/log_mlflow.c \
+    %D%/log_mlflow.h \
     %D%/log_tensorboard.c \
     %D%/log_tensorboard.h \
     %D%/log_wandb.c \
     %D%/log_wandb.h \
     %D%/memory.c \
     %D%/memory.h \
+    %D%/mlflow_meta.c \
+    %D%/mlflow_meta.h \
     %D%/own.c \
     %D%/own.h \
     %D%/plateau.c \

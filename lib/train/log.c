@@ -12,12 +12,14 @@
 #include "image/jpeg_write.h"
 #include "train/graph_def.h"
 #include "train/log.h"
+#include "train/log_mlflow.h"
 #include "train/log_tensorboard.h"
 #include "train/log_wandb.h"
 
 static const struct ddp__log_format *const formats[] = {
     [DDP_LOG_TENSORBOARD] = &ddp__log_tensorboard,
     [DDP_LOG_WANDB] = &ddp__log_wandb,
+    [DDP_LOG_MLFLOW] = &ddp__log_mlflow,
 };
 
 enum { FORMATS = sizeof(formats) / sizeof(*formats) };
