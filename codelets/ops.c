@@ -59,6 +59,27 @@ SAME(BN_FWD, BN_BWD, X);
 SAME(BN_FWD, BN_EVAL, X);
 SAME(BN_FWD, BN_EVAL, W);
 SAME(BN_FWD, BN_EVAL, Y);
+SAME(BN_FWD, BN_SUM, X);
+SAME(BN_FWD, BN_SYNC, X);
+SAME(BN_FWD, BN_SYNC, W);
+SAME(BN_FWD, BN_SYNC, Y);
+SAME(BN_FWD, BN_SYNC, STAT);
+SAME(BN_FWD, BN_SYNC, R);
+SAME(BN_FWD, BN_SYNC, MASK);
+SAME(BN_BWD, BN_SUM_BWD, X);
+SAME(BN_BWD, BN_SUM_BWD, SLOPE);
+SAME(BN_BWD, BN_SUM_BWD, DY);
+SAME(BN_BWD, BN_SUM_BWD, W);
+SAME(BN_BWD, BN_SUM_BWD, STAT);
+SAME(BN_BWD, BN_SUM_BWD, G);
+SAME(BN_BWD, BN_SUM_BWD, DR);
+SAME(BN_BWD, BN_SYNC_BWD, X);
+SAME(BN_BWD, BN_SYNC_BWD, SLOPE);
+SAME(BN_BWD, BN_SYNC_BWD, DY);
+SAME(BN_BWD, BN_SYNC_BWD, W);
+SAME(BN_BWD, BN_SYNC_BWD, STAT);
+SAME(BN_BWD, BN_SYNC_BWD, DX);
+SAME(BN_BWD, BN_SYNC_BWD, DR);
 _Static_assert((int)DDP__BN_EVAL_BWD_DY == (int)DDP__BN_EVAL_X &&
                    (int)DDP__BN_EVAL_BWD_W == (int)DDP__BN_EVAL_W &&
                    (int)DDP__BN_EVAL_BWD_DX == (int)DDP__BN_EVAL_Y,
@@ -215,4 +236,13 @@ struct ddp__bn_spread ddp__bn_spread(const struct ddp__call *c, float stat)
     else
         s.inv = 1 / sqrt(s.var + c->bn.eps);
     return s;
+}
+
+void ddp__bn_moments(const double *sum, size_t channels, size_t i, float *stat)
+{
+    double m = sum[2 * channels], mean = sum[i] / m;
+    double var = sum[channels + i] / m - mean * mean;
+
+    stat[i] = (float)mean;
+    stat[channels + i] = (float)(var > 0 || var != var ? var : 0);
 }

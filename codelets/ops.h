@@ -66,6 +66,26 @@
     O(op, X, ACT, READ) O(op, SLOPE, SLOPE, READ) O(op, DY, ACT, READ)             \
     O(op, W, PARAM, READ) O(op, STAT, F32, READ) O(op, G, GRAD, COLLECT)       \
     O(op, DX, ACT, WRITE) O(op, DR, ACT, WRITE | OPTIONAL)
+/* A batch norm over the sub-batches of a step, whose sums are added in between:
+ * first sum[c] of x, sum[c] of x x, and how many values these are of */
+#define DDP__BN_SUM_OPERANDS(O, op)                                            \
+    O(op, X, ACT, READ) O(op, SUM, F64, COLLECT)
+/* as BN_FWD, with the statistics that follow from sum; stat has one more entry:
+ * how many values there are */
+#define DDP__BN_SYNC_OPERANDS(O, op)                                           \
+    O(op, X, ACT, READ) O(op, W, PARAM, READ) O(op, Y, ACT, WRITE)             \
+    O(op, STAT, F32, WRITE) O(op, R, ACT, READ | OPTIONAL)                     \
+    O(op, MASK, U8, WRITE | OPTIONAL) O(op, SUM, F64, READ)
+/* g and dr of BN_BWD; dsum is sum[c] of dz, and sum[c] of dz (x - mean) */
+#define DDP__BN_SUM_BWD_OPERANDS(O, op)                                        \
+    O(op, X, ACT, READ) O(op, SLOPE, SLOPE, READ) O(op, DY, ACT, READ)         \
+    O(op, W, PARAM, READ) O(op, STAT, F32, READ) O(op, G, GRAD, COLLECT)       \
+    O(op, DSUM, F64, COLLECT) O(op, DR, ACT, WRITE | OPTIONAL)
+/* dx of BN_BWD; dz is dr where that is there */
+#define DDP__BN_SYNC_BWD_OPERANDS(O, op)                                       \
+    O(op, X, ACT, READ) O(op, SLOPE, SLOPE, READ) O(op, DY, ACT, READ)         \
+    O(op, W, PARAM, READ) O(op, STAT, F32, READ) O(op, DSUM, F64, READ)        \
+    O(op, DX, ACT, WRITE) O(op, DR, ACT, READ | OPTIONAL)
 #define DDP__ACT_FWD_OPERANDS(O, op)                                           \
     O(op, X, ACT, READ) O(op, Y, ACT, WRITE)
 /* slope is x or y: see ddp__act_from_y() */
@@ -180,6 +200,10 @@ enum ddp__host {
     X(BN_EVAL, bn_eval, 0)                                                     \
     X(BN_EVAL_BWD, bn_eval_bwd, 0)                                             \
     X(BN_BWD, bn_bwd, 0)                                                       \
+    X(BN_SUM, bn_sum, 0)                                                       \
+    X(BN_SYNC, bn_sync, 0)                                                     \
+    X(BN_SUM_BWD, bn_sum_bwd, 0)                                               \
+    X(BN_SYNC_BWD, bn_sync_bwd, 0)                                             \
     X(ACT_FWD, act_fwd, 0)                                                     \
     X(ACT_BWD, act_bwd, 0)                                                     \
     X(ADD, add, 0)                                                             \
@@ -458,6 +482,9 @@ struct ddp__bn_spread {
     double var, inv; /* inv = 1 / sqrt(var + eps) */
 };
 struct ddp__bn_spread ddp__bn_spread(const struct ddp__call *c, float stat);
+
+/* Entries of channel i of BN_SYNC's stat: the mean and the biased variance. */
+void ddp__bn_moments(const double *sum, size_t channels, size_t i, float *stat);
 
 /* The operands of a call: those of its operation, or of its host function. */
 const struct ddp__signature *ddp__call_signature(const struct ddp__call *c);

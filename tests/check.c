@@ -66,6 +66,10 @@ const struct check_kind check_kinds[] = {
                   ROLE_Y},
     [CHECK_BN_EVAL] = {"bn eval", {DDP__OP_BN_EVAL}, 1},
     [CHECK_BN_EVAL_BWD] = {"bn eval bwd", {DDP__OP_BN_EVAL_BWD}, 1},
+    [CHECK_BN_SYNC] = {"bn sync",
+                       {DDP__OP_BN_SUM, DDP__OP_BN_SYNC, DDP__OP_BN_SUM_BWD,
+                        DDP__OP_BN_SYNC_BWD},
+                       4},
     [CHECK_ACT] =
         {"act", {DDP__OP_ACT_FWD, DDP__OP_ACT_BWD}, 2, {ROLE_X}, ROLE_Y},
     [CHECK_ADD] = {"add", {DDP__OP_ADD}, 1},
@@ -101,7 +105,8 @@ static bool has_operand(const struct check *k, enum ddp__op op,
 {
     const struct ddp__call *c = &k->row.call;
 
-    if (k->row.family == CHECK_BN || k->row.family == CHECK_BN_EVAL)
+    if (k->row.family == CHECK_BN || k->row.family == CHECK_BN_EVAL ||
+        k->row.family == CHECK_BN_SYNC)
         return role == ROLE_MASK                   ? c->bn.mask
                : role == ROLE_R || role == ROLE_DR ? c->bn.residual
                                                    : true;
@@ -119,7 +124,7 @@ static bool has_operand(const struct check *k, enum ddp__op op,
 /* The tensor that an activation's slope follows from. */
 static enum check_role slope(const struct check *k)
 {
-    if (k->row.family == CHECK_BN)
+    if (k->row.family == CHECK_BN || k->row.family == CHECK_BN_SYNC)
         return k->row.call.bn.mask ? ROLE_MASK : ROLE_Y;
     return ddp__act_from_y(k->row.call.act) ? ROLE_Y : ROLE_X;
 }
@@ -258,6 +263,10 @@ static struct ddp__view view_of(const struct check *k, enum check_role role,
     case ROLE_WEIGHT:
         return vector(type, r->cap + 1);
     case ROLE_STAT:
+        return vector(type, 2 * r->x.c + (r->family == CHECK_BN_SYNC));
+    case ROLE_SUM:
+        return vector(type, 2 * r->x.c + 1);
+    case ROLE_DSUM:
         return vector(type, 2 * r->x.c);
     case ROLE_BN:
         return vector(type, 4 * r->y.c);
@@ -482,7 +491,8 @@ static double draw_state(struct check *k)
 static double draw_element(struct check *k, enum check_role role, size_t i)
 {
     bool norm = k->row.family == CHECK_BN || k->row.family == CHECK_BN_EVAL ||
-                k->row.family == CHECK_BN_EVAL_BWD;
+                k->row.family == CHECK_BN_EVAL_BWD ||
+                k->row.family == CHECK_BN_SYNC;
 
     switch (role) {
     case ROLE_X:

@@ -19,6 +19,7 @@ enum check_family {
     CHECK_BN,
     CHECK_BN_EVAL,
     CHECK_BN_EVAL_BWD,
+    CHECK_BN_SYNC,
     CHECK_ACT,
     CHECK_ADD,
     CHECK_ACC,
@@ -62,7 +63,9 @@ enum check_family {
     ROLE(B)                                                                    \
     ROLE(SLOPE)                                                                \
     ROLE(SCALE)                                                                \
-    ROLE(BN)
+    ROLE(BN)                                                                   \
+    ROLE(SUM)                                                                  \
+    ROLE(DSUM)
 
 enum check_role {
     ROLE_NONE,
@@ -74,7 +77,7 @@ enum check_role {
 extern const char *const check_role_names[ROLE_COUNT];
 extern const enum check_role check_gradient[ROLE_COUNT]; /* NONE: has none */
 
-enum { CHECK_MAX_OPS = 3, CHECK_MAX_SLOPES = 3, CHECK_MAX_SPANS = 4 };
+enum { CHECK_MAX_OPS = 4, CHECK_MAX_SLOPES = 3, CHECK_MAX_SPANS = 4 };
 
 struct check_row {
     enum check_family family;

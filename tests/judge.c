@@ -46,7 +46,9 @@ static size_t part_end(const struct check *k, enum check_role role, int i,
     const struct check_row *r = &k->row;
     size_t end = len;
 
-    if (r->family == CHECK_BN && (role == ROLE_STAT || role == ROLE_G))
+    if (((r->family == CHECK_BN || r->family == CHECK_BN_SYNC) &&
+         (role == ROLE_STAT || role == ROLE_G)) ||
+        role == ROLE_SUM || role == ROLE_DSUM)
         end = (size_t)(i + 1) * (size_t)r->x.c;
     else if (role == ROLE_G && i == 0 &&
              ((r->family == CHECK_CONV && r->call.conv.bias) ||

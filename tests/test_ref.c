@@ -284,6 +284,35 @@ static void test_bn_pixels(void)
     ok(IS(g, 1.5f, 4, 3, 3), "bn: statistics times samples, not pixels; added");
 }
 
+/* The two values of test_bn() in two sub-batches, one after the other. */
+static void test_bn_sync(void)
+{
+    float x[] = {1, 3}, w[] = {4, 1, 5, 6}, dy[] = {1, 2}, dx[2] = {0};
+    float y[2] = {0}, stat[3] = {0}, g[4] = {0}, r[] = {-5, 1}, dr[2] = {0};
+    double sum[3] = {0}, dsum[2] = {0};
+    struct ddp__call c = {.bn = {.eps = 3}};
+
+    for (int i = 0; i < DDP_MAX_BUFFERS; i++)
+        c.buf[i] = image(1, 1, 1);
+    RUN(BN_SUM, &c, 1, &x[0], sum);
+    RUN_ADDING(BN_SUM, &c, 1, &x[1], sum);
+    ok(sum[0] == 4 && sum[1] == 10 && sum[2] == 2,
+       "bn: sums of x and of its square, and how many");
+    c.bn.residual = true;
+    for (int i = 0; i < 2; i++)
+        RUN(BN_SYNC, &c, 1, &x[i], w, &y[i], stat, &r[i], r, sum);
+    ok(IS(y, -6, 4) && IS(stat, 2, 1, 2), "bn: y by statistics of both");
+    RUN(BN_SUM_BWD, &c, 1, &x[0], y, &dy[0], w, stat, g, dsum, &dr[0]);
+    RUN_ADDING(BN_SUM_BWD, &c, 1, &x[1], y, &dy[1], w, stat, g, dsum, &dr[1]);
+    ok(dsum[0] == 3 && fabs(dsum[1] - 1) < 1e-12 && IS(dr, 1, 2),
+       "bn: sums of dz and of dz (x - mean)");
+    ok(IS(g, 0.5f, 3, 4, 4), "bn: gradients as of one sub-batch");
+    for (int i = 0; i < 2; i++)
+        RUN(BN_SYNC_BWD, &c, 1, &x[i], y, &dy[i], w, stat, dsum, &dx[i],
+            &dr[i]);
+    ok(IS(dx, -0.75f, 0.75f), "bn: dx as of one sub-batch");
+}
+
 static void test_bn_single(void)
 {
     float x[] = {7}, y[] = {0}, dy[] = {5}, w[] = {1, 0, 0, 1};
@@ -541,6 +570,7 @@ int main(void)
     test_dense();
     test_bn();
     test_bn_pixels();
+    test_bn_sync();
     test_bn_single();
     test_act();
     test_max_pool();

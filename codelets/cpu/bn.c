@@ -76,14 +76,20 @@ static void guess_means(const void *x, size_t m, size_t c, float *s, bool b)
         s[i] /= (float)count;
 }
 
-/* Mean and biased variance of every channel.  tmp: 3 width floats, 2 width
- * doubles. */
-static void measure_channels(const void *x, const struct ddp__rows *r,
-                             float *tmp, double *sum, float *mean, float *var)
+/* Values of a channel. */
+static size_t values(const struct ddp__rows *r)
+{
+    return r->rows * r->fold + r->tail / r->c;
+}
+
+/* Of every channel: s, and in sum the sums of d and of d d.  tmp: 3 width
+ * floats, the first of which become s; sum: 2 width doubles. */
+static void sum_channels(const void *x, const struct ddp__rows *r, float *tmp,
+                         double *sum)
 {
     void (*add)(const void *, const float *, size_t, size_t, size_t, float *,
                 float *) = r->b ? sums_bf16 : sums_f32;
-    size_t w = r->width, m = r->rows * r->fold + r->tail / r->c, rows, len;
+    size_t w = r->width, m = values(r), rows, len;
     float *s = tmp, *s1 = tmp + w, *s2 = tmp + 2 * w;
     double *sum2 = sum + w;
 
@@ -105,10 +111,19 @@ static void measure_channels(const void *x, const struct ddp__rows *r,
     }
     ddp__bn_gather(r, sum);
     ddp__bn_gather(r, sum2);
-    for (size_t i = 0; i < r->c; i++) {
-        double d = sum[i] / (double)m, v = sum2[i] / (double)m - d * d;
+}
 
-        mean[i] = (float)(s[i] + d);
+/* Mean and biased variance of every channel. */
+static void measure_channels(const void *x, const struct ddp__rows *r,
+                             float *tmp, double *sum, float *mean, float *var)
+{
+    double m = (double)values(r), *sum2 = sum + r->width;
+
+    sum_channels(x, r, tmp, sum);
+    for (size_t i = 0; i < r->c; i++) {
+        double d = sum[i] / m, v = sum2[i] / m - d * d;
+
+        mean[i] = (float)(tmp[i] + d);
         var[i] = (float)(v > 0 || v != v ? v : 0);
     }
 }
@@ -297,4 +312,41 @@ int ddp__cpu_bn_eval_bwd(const struct ddp__task *t)
 
     return run_bn(t, w + 2 * (size_t)t->call->buf[DDP__BN_EVAL_BWD_DY].shape.c,
                   NULL, SCALE);
+}
+
+/* ---- over the sub-batches of a step ------------------------------------- */
+
+/* From d = x - s to x: m s more, and m s s + 2 s sum(d) more. */
+int ddp__cpu_bn_sum(const struct ddp__task *t)
+{
+    struct ddp__rows r = ddp__bn_rows(t, DDP__BN_SUM_X);
+    size_t tmp = ddp__align(3 * r.width * sizeof(float));
+    char *scratch = ddp__scratch(tmp + 2 * r.width * sizeof(double));
+    float *s = (float *)(void *)scratch;
+    double *d = (double *)(void *)(scratch + tmp), m = (double)values(&r);
+    double *sum = t->data[DDP__BN_SUM_SUM];
+
+    if (!scratch)
+        return DDP_ENOMEM;
+    sum_channels(t->data[DDP__BN_SUM_X], &r, s, d);
+    for (size_t i = 0; i < r.c; i++) {
+        double shift = (double)s[i], d1 = d[i], d2 = d[r.width + i];
+
+        ddp__bn_collect(t, &sum[i], d1 + m * shift);
+        ddp__bn_collect(t, &sum[r.c + i], d2 + shift * (2 * d1 + m * shift));
+    }
+    ddp__bn_collect(t, &sum[2 * r.c], m);
+    return 0;
+}
+
+int ddp__cpu_bn_sync(const struct ddp__task *t)
+{
+    size_t c = (size_t)t->call->buf[DDP__BN_SYNC_X].shape.c;
+    const double *sum = t->data[DDP__BN_SYNC_SUM];
+    float *stat = t->data[DDP__BN_SYNC_STAT];
+
+    for (size_t i = 0; i < c; i++)
+        ddp__bn_moments(sum, c, i, stat);
+    stat[2 * c] = (float)sum[2 * c];
+    return run_bn(t, stat, t->data[DDP__BN_SYNC_R], GIVEN);
 }

@@ -74,6 +74,13 @@ static inline void ddp__bn_gather(const struct ddp__rows *r, double *p)
         p[i % r->c] += p[i];
 }
 
+/* An element of sums that are written, or added to. */
+static inline void ddp__bn_collect(const struct ddp__task *t, double *sum,
+                                   double v)
+{
+    *sum = t->accumulate ? *sum + v : v;
+}
+
 /* Rows summed in f32 before they go to f64. */
 enum { DDP__BN_BLOCK = 64 };
 

@@ -249,7 +249,8 @@ struct pass {
     struct ddp__rows r;
     struct params p;
     struct block all;
-    float *buf;
+    float *par, *buf; /* par: what p points to */
+    double *sum;
     enum source from;
 };
 
@@ -265,7 +266,7 @@ static struct block block_at(const struct pass *s, size_t at, size_t most)
     k.y = k.y ? ddp__at(k.y, i, b) : NULL;
     k.dy = ddp__at(k.dy, i, b);
     k.mask = k.mask ? k.mask + i / 8 : NULL;
-    k.dx = ddp__to(k.dx, i, b);
+    k.dx = k.dx ? ddp__to(k.dx, i, b) : NULL;
     k.dr = k.dr ? ddp__to(k.dr, i, b) : NULL;
     k.rows = left < most ? left : most;
     k.width = k.len = s->r.width;
@@ -346,29 +347,44 @@ static void store_gradient(const struct ddp__task *t, float *g, double v)
     *g = (float)(t->accumulate ? *g + v : v);
 }
 
-/* g, and the factors of the second pass.  par: mean, a, shift, k1, k2. */
-static void finish_sums(const struct pass *s, const double *sum, float *par)
+/* g, from the sums of dz and dz (x - mean); all: values that the statistics are
+ * of. */
+static void store_gradients(const struct pass *s, const double *sum, double all)
 {
     const struct ddp__task *t = s->t;
     size_t c = s->r.c, w = s->r.width;
-    double m = (double)ddp__rows(t, DDP__BN_BWD_X);
     const float *stat = t->data[DDP__BN_BWD_STAT];
     float *g = t->data[DDP__BN_BWD_G];
 
     for (size_t i = 0; i < c; i++) {
         struct ddp__bn_spread of = ddp__bn_spread(t->call, stat[c + i]);
-        double dscale = sum[w + i] * of.inv;
 
-        par[3 * w + i] = (float)(sum[i] / m);
-        par[4 * w + i] = (float)(dscale * of.inv / m);
-        store_gradient(t, &g[i], dscale);
+        store_gradient(t, &g[i], sum[w + i] * of.inv);
         store_gradient(t, &g[c + i], sum[i]);
         store_gradient(t, &g[2 * c + i], t->n * (double)stat[i]);
         store_gradient(t, &g[3 * c + i],
-                       t->n * (m > 1 ? of.var * m / (m - 1) : of.var));
+                       t->n * (all > 1 ? of.var * all / (all - 1) : of.var));
     }
-    ddp__bn_repeat(&s->r, par + 3 * w);
-    ddp__bn_repeat(&s->r, par + 4 * w);
+}
+
+/* The factors of the second pass, k1 and k2, from sums over all values, `apart`
+ * from each other. */
+static void store_factors(const struct pass *s, const double *sum, size_t apart,
+                          double all)
+{
+    size_t c = s->r.c;
+    const float *stat = s->t->data[DDP__BN_BWD_STAT];
+    float *k1 = s->par + 3 * s->r.width, *k2 = s->par + 4 * s->r.width;
+
+    for (size_t i = 0; i < c; i++) {
+        double inv = ddp__bn_spread(s->t->call, stat[c + i]).inv;
+        double dscale = sum[apart + i] * inv;
+
+        k1[i] = (float)(sum[i] / all);
+        k2[i] = (float)(dscale * inv / all);
+    }
+    ddp__bn_repeat(&s->r, k1);
+    ddp__bn_repeat(&s->r, k2);
 }
 
 /* mean, a and shift, as the forward pass had them. */
@@ -390,41 +406,97 @@ static void load_parameters(const struct pass *s, float *par)
         ddp__bn_repeat(&s->r, par + i * width);
 }
 
-int ddp__cpu_bn_bwd(const struct ddp__task *t)
+/* Room for both passes, and what they read.  dx is NULL where it is not an
+ * operand of the call; the other operands are at the places of BN_BWD. */
+static int begin(struct pass *s, const struct ddp__task *t, void *dx)
 {
-    struct pass s = {.t = t, .r = ddp__bn_rows(t, DDP__BN_BWD_X)};
-    bool residual = t->call->bn.residual, b = s.r.b;
-    enum ddp_act act = t->call->bn.act;
-    bool exact = !b || act == DDP_IDENTITY || act == DDP_RELU ||
-                 act == DDP_RELU6; /* dr holds dz to the last bit */
-    size_t w = s.r.width, n = ddp__align(w * sizeof(float)) / sizeof(float);
+    struct ddp__rows r = ddp__bn_rows(t, DDP__BN_BWD_X);
+    size_t w = r.width, n = ddp__align(w * sizeof(float)) / sizeof(float);
     char *scratch =
         ddp__scratch(7 * n * sizeof(float) + 2 * n * sizeof(double) +
-                     (s.r.chunk * w + 16) * sizeof(float));
+                     (r.chunk * w + 16) * sizeof(float));
     float *par = (float *)(void *)scratch;
-    double *sum = (double *)(void *)(par + 7 * n);
+    bool mask = t->call->bn.mask;
 
     if (!scratch)
         return DDP_ENOMEM;
-    s.p = (struct params){par, par + w, par + 2 * w, par + 3 * w, par + 4 * w};
-    s.all = (struct block){
-        .x = t->data[DDP__BN_BWD_X],
-        .y = t->call->bn.mask ? NULL : t->data[DDP__BN_BWD_SLOPE],
-        .dy = t->data[DDP__BN_BWD_DY],
-        .mask = t->call->bn.mask ? t->data[DDP__BN_BWD_SLOPE] : NULL,
-        .dx = t->data[DDP__BN_BWD_DX],
-        .dr = t->data[DDP__BN_BWD_DR],
-        .s1 = par + 5 * w,
-        .s2 = par + 6 * w};
-    s.buf = (float *)(void *)(sum + 2 * n);
-    s.from = source_of(act, residual);
-    load_parameters(&s, par);
-    first_pass(&s, sum);
-    finish_sums(&s, sum, par);
-    if (residual && exact) {
-        s.all.dy = t->data[DDP__BN_BWD_DR];
-        s.from = FROM_DY;
+    *s = (struct pass){
+        .t = t,
+        .r = r,
+        .par = par,
+        .p = {par, par + w, par + 2 * w, par + 3 * w, par + 4 * w},
+        .all = {.x = t->data[DDP__BN_BWD_X],
+                .y = mask ? NULL : t->data[DDP__BN_BWD_SLOPE],
+                .dy = t->data[DDP__BN_BWD_DY],
+                .mask = mask ? t->data[DDP__BN_BWD_SLOPE] : NULL,
+                .dx = dx,
+                .dr = t->data[DDP__BN_BWD_DR],
+                .s1 = par + 5 * w,
+                .s2 = par + 6 * w},
+        .sum = (double *)(void *)(par + 7 * n),
+        .from = source_of(t->call->bn.act, t->call->bn.residual)};
+    s->buf = (float *)(void *)(s->sum + 2 * n);
+    load_parameters(s, par);
+    return 0;
+}
+
+/* The second pass reads dz from dr, where that holds it to the last bit. */
+static void finish(struct pass *s)
+{
+    enum ddp_act act = s->t->call->bn.act;
+    bool exact =
+        !s->r.b || act == DDP_IDENTITY || act == DDP_RELU || act == DDP_RELU6;
+
+    if (s->t->call->bn.residual && exact) {
+        s->all.dy = s->all.dr;
+        s->from = FROM_DY;
     }
-    second_pass(&s);
+    second_pass(s);
+}
+
+int ddp__cpu_bn_bwd(const struct ddp__task *t)
+{
+    double m = (double)ddp__rows(t, DDP__BN_BWD_X);
+    struct pass s;
+
+    if (begin(&s, t, t->data[DDP__BN_BWD_DX]) < 0)
+        return DDP_ENOMEM;
+    first_pass(&s, s.sum);
+    store_gradients(&s, s.sum, m);
+    store_factors(&s, s.sum, s.r.width, m);
+    finish(&s);
+    return 0;
+}
+
+/* ---- over the sub-batches of a step ------------------------------------- */
+
+int ddp__cpu_bn_sum_bwd(const struct ddp__task *t)
+{
+    size_t c = (size_t)t->call->buf[DDP__BN_SUM_BWD_X].shape.c;
+    const float *stat = t->data[DDP__BN_SUM_BWD_STAT];
+    double *to = t->data[DDP__BN_SUM_BWD_DSUM];
+    struct pass s;
+
+    if (begin(&s, t, NULL) < 0)
+        return DDP_ENOMEM;
+    first_pass(&s, s.sum);
+    store_gradients(&s, s.sum, (double)stat[2 * c]);
+    for (size_t i = 0; i < c; i++) {
+        ddp__bn_collect(t, &to[i], s.sum[i]);
+        ddp__bn_collect(t, &to[c + i], s.sum[s.r.width + i]);
+    }
+    return 0;
+}
+
+int ddp__cpu_bn_sync_bwd(const struct ddp__task *t)
+{
+    size_t c = (size_t)t->call->buf[DDP__BN_SYNC_BWD_X].shape.c;
+    const float *stat = t->data[DDP__BN_SYNC_BWD_STAT];
+    struct pass s;
+
+    if (begin(&s, t, t->data[DDP__BN_SYNC_BWD_DX]) < 0)
+        return DDP_ENOMEM;
+    store_factors(&s, t->data[DDP__BN_SYNC_BWD_DSUM], c, (double)stat[2 * c]);
+    finish(&s);
     return 0;
 }

@@ -119,12 +119,33 @@ int ddp__ref_bn_eval_bwd(const struct ddp__task *t)
     return 0;
 }
 
+/* ---- backward ----------------------------------------------------------- */
+
 /* What backward knows of a channel. */
 struct channel {
     size_t c, channels, m;
-    double mean, inv;           /* inv = 1 / sqrt(var + eps) */
+    double all;                 /* values that the statistics are of */
+    double mean, var, inv;      /* inv = 1 / sqrt(var + eps) */
     double sum_dz, sum_dz_xhat; /* the gradients of shift and scale */
 };
+
+/* all: 0 for the m of this sub-batch. */
+static struct channel channel_of(const struct ddp__task *t, size_t c,
+                                 double all)
+{
+    struct ddp__ref_buf x = ddp__ref_buf(t, DDP__BN_BWD_X);
+    size_t m = pixels(t, &x), channels = (size_t)x.c;
+    const float *stat = t->data[DDP__BN_BWD_STAT];
+    struct ddp__bn_spread s = ddp__bn_spread(t->call, stat[channels + c]);
+
+    return (struct channel){.c = c,
+                            .channels = channels,
+                            .m = m,
+                            .all = all > 0 ? all : (double)m,
+                            .mean = stat[c],
+                            .var = s.var,
+                            .inv = s.inv};
+}
 
 /* dz, the gradient before the activation, and xhat of element i. */
 static double unfold(const struct ddp__task *t, const struct channel *ch,
@@ -141,17 +162,22 @@ static double unfold(const struct ddp__task *t, const struct channel *ch,
     return ddp__ref_read(&dy, i) * slope;
 }
 
+/* The sums; dr = dz */
 static void sum_channel(const struct ddp__task *t, struct channel *ch)
 {
     for (size_t p = 0; p < ch->m; p++) {
-        double xhat, dz = unfold(t, ch, p * ch->channels + ch->c, &xhat);
+        size_t i = p * ch->channels + ch->c;
+        double xhat, dz = unfold(t, ch, i, &xhat);
 
         ch->sum_dz += dz;
         ch->sum_dz_xhat += dz * xhat;
+        if (t->call->bn.residual)
+            ddp__ref_set(t->call->buf[DDP__BN_BWD_DR].type,
+                         t->data[DDP__BN_BWD_DR], i, dz);
     }
 }
 
-/* dx = scale inv (dz - mean(dz) - xhat mean(dz xhat));  dr = dz */
+/* dx = scale inv (dz - mean(dz) - xhat mean(dz xhat)) */
 static void spread_channel(const struct ddp__task *t, const struct channel *ch)
 {
     struct ddp__ref_buf dx = ddp__ref_buf(t, DDP__BN_BWD_DX);
@@ -164,38 +190,110 @@ static void spread_channel(const struct ddp__task *t, const struct channel *ch)
         ddp__ref_write(
             &dx, i,
             w[ch->c] * ch->inv *
-                (dz - (ch->sum_dz + xhat * ch->sum_dz_xhat) / (double)ch->m));
-        if (t->call->bn.residual)
-            ddp__ref_set(t->call->buf[DDP__BN_BWD_DR].type,
-                         t->data[DDP__BN_BWD_DR], i, dz);
+                (dz - (ch->sum_dz + xhat * ch->sum_dz_xhat) / ch->all));
     }
 }
 
 /* g: of scale and shift; then the statistics times n, for OPTIM to average
  * over sub-batches, the variance unbiased (of one value: as it is). */
+static void add_gradients(const struct ddp__task *t, const struct channel *ch)
+{
+    float *g = (float *)t->data[DDP__BN_BWD_G] + ch->c;
+    double var = ch->all > 1 ? ch->var * ch->all / (ch->all - 1) : ch->var;
+
+    ddp__ref_sum(t, &g[0], ch->sum_dz_xhat);
+    ddp__ref_sum(t, &g[ch->channels], ch->sum_dz);
+    ddp__ref_sum(t, &g[2 * ch->channels], t->n * ch->mean);
+    ddp__ref_sum(t, &g[3 * ch->channels], t->n * var);
+}
+
 int ddp__ref_bn_bwd(const struct ddp__task *t)
 {
-    struct ddp__ref_buf x = ddp__ref_buf(t, DDP__BN_BWD_X);
-    size_t channels = (size_t)x.c, m = pixels(t, &x);
-    const float *stat = t->data[DDP__BN_BWD_STAT];
-    float *g = t->data[DDP__BN_BWD_G];
+    size_t channels = (size_t)t->call->buf[DDP__BN_BWD_X].shape.c;
 
     for (size_t c = 0; c < channels; c++) {
-        struct ddp__bn_spread s = ddp__bn_spread(t->call, stat[channels + c]);
-        struct channel ch = {.c = c,
-                             .channels = channels,
-                             .m = m,
-                             .mean = stat[c],
-                             .inv = s.inv};
+        struct channel ch = channel_of(t, c, 0);
 
         sum_channel(t, &ch);
         spread_channel(t, &ch);
-        if (m > 1)
-            s.var *= (double)m / (double)(m - 1);
-        ddp__ref_sum(t, &g[c], ch.sum_dz_xhat);
-        ddp__ref_sum(t, &g[channels + c], ch.sum_dz);
-        ddp__ref_sum(t, &g[2 * channels + c], t->n * ch.mean);
-        ddp__ref_sum(t, &g[3 * channels + c], t->n * s.var);
+        add_gradients(t, &ch);
+    }
+    return 0;
+}
+
+/* ---- over the sub-batches of a step ------------------------------------- */
+
+/* An element of sums that are written, or added to. */
+static void collect(const struct ddp__task *t, double *sum, double value)
+{
+    *sum = t->accumulate ? *sum + value : value;
+}
+
+int ddp__ref_bn_sum(const struct ddp__task *t)
+{
+    struct ddp__ref_buf x = ddp__ref_buf(t, DDP__BN_SUM_X);
+    size_t channels = (size_t)x.c, m = pixels(t, &x);
+    double *sum = t->data[DDP__BN_SUM_SUM];
+
+    for (size_t c = 0; c < channels; c++) {
+        double s = 0, squares = 0;
+
+        for (size_t p = 0; p < m; p++) {
+            double v = ddp__ref_read(&x, p * channels + c);
+
+            s += v;
+            squares += v * v;
+        }
+        collect(t, &sum[c], s);
+        collect(t, &sum[channels + c], squares);
+    }
+    collect(t, &sum[2 * channels], (double)m);
+    return 0;
+}
+
+int ddp__ref_bn_sync(const struct ddp__task *t)
+{
+    size_t channels = (size_t)t->call->buf[DDP__BN_SYNC_X].shape.c;
+    const double *sum = t->data[DDP__BN_SYNC_SUM];
+    float *stat = t->data[DDP__BN_SYNC_STAT];
+
+    for (size_t c = 0; c < channels; c++) {
+        ddp__bn_moments(sum, channels, c, stat);
+        normalise(t, c, stat[c], stat[channels + c], DDP__BN_SYNC_R);
+    }
+    stat[2 * channels] = (float)sum[2 * channels];
+    return 0;
+}
+
+int ddp__ref_bn_sum_bwd(const struct ddp__task *t)
+{
+    size_t channels = (size_t)t->call->buf[DDP__BN_SUM_BWD_X].shape.c;
+    const float *stat = t->data[DDP__BN_SUM_BWD_STAT];
+    double *sum = t->data[DDP__BN_SUM_BWD_DSUM];
+
+    for (size_t c = 0; c < channels; c++) {
+        struct channel ch = channel_of(t, c, stat[2 * channels]);
+
+        sum_channel(t, &ch);
+        add_gradients(t, &ch);
+        collect(t, &sum[c], ch.sum_dz);
+        collect(t, &sum[channels + c], ch.sum_dz_xhat / ch.inv);
+    }
+    return 0;
+}
+
+int ddp__ref_bn_sync_bwd(const struct ddp__task *t)
+{
+    size_t channels = (size_t)t->call->buf[DDP__BN_SYNC_BWD_X].shape.c;
+    const float *stat = t->data[DDP__BN_SYNC_BWD_STAT];
+    const double *sum = t->data[DDP__BN_SYNC_BWD_DSUM];
+
+    for (size_t c = 0; c < channels; c++) {
+        struct channel ch = channel_of(t, c, stat[2 * channels]);
+
+        ch.sum_dz = sum[c];
+        ch.sum_dz_xhat = sum[channels + c] * ch.inv;
+        spread_channel(t, &ch);
     }
     return 0;
 }
