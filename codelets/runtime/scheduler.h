@@ -33,7 +33,8 @@ enum ddp__sched_kind {
  *
  * Steps are submitted one after another, each whole.  A lane waits, directly or
  * through others, for no other lane of its step; what a sub-batch needs of its
- * lane or of other steps was submitted before. */
+ * lane or of other steps was submitted before.  Of a step whose lanes do wait
+ * for each other, each part between two such places counts as a step here. */
 struct ddp__sched_tag {
     uint32_t magic; /* DDP__SCHED_MAGIC */
     enum ddp__sched_kind kind;

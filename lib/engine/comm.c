@@ -32,17 +32,17 @@ struct comm {
     struct ddp__net_op op; /* first */
     struct ddp__engine *e; /* not owned */
     int64_t step, index;   /* of the step; index: among those of the engine */
-    int bucket;
+    struct ddp__total total;
     struct ddp__split split;
     struct ddp__trace *trace; /* not owned; NULL: none */
     double begin;             /* all handles are open; 0: not yet */
     bool alone;               /* nothing is open: the submission has failed */
     bool empty;               /* with own sub-batches: this rank has none */
     atomic_int left;          /* handles that are not open yet */
-    bool *first;    /* by lane: has a piece; owned, like what follows */
-    void **piece;   /* by lane: of this rank */
-    float *nothing; /* if alone: in place of all pieces, and of the sum */
-    void *sum;      /* not owned */
+    bool *first;   /* by lane: has a piece; owned, like what follows */
+    void **piece;  /* by lane: of this rank */
+    char *nothing; /* if alone: in place of all pieces, and of the sum */
+    void *sum;     /* not owned */
     struct ddp__exchange *part;
     int parts, begun, ended;
     struct ddp__gather gather;
@@ -75,9 +75,7 @@ static int lane_of(const struct comm *c, int lane)
 
 static struct ddp__handle *handle_of(const struct comm *c, int lane)
 {
-    struct ddp__lane *l = &c->e->lane[lane_of(c, lane)];
-
-    return c->bucket < 0 ? &l->stats : &l->grad[c->bucket];
+    return ddp__total_handle(c->e, lane_of(c, lane), c->total);
 }
 
 static bool is_ours(const struct comm *c, int lane)
@@ -94,9 +92,24 @@ static bool is_open(const struct comm *c, int lane)
            (c->first[lane] && is_ours(c, lane));
 }
 
+static const struct ddp__view *vector(const struct comm *c)
+{
+    return &ddp__total_merge(c->e, c->total)->buf[DDP__MERGE_DST];
+}
+
 static size_t elements(const struct comm *c)
 {
-    return c->e->params->bucket[c->bucket].len;
+    return (size_t)vector(c)->shape.c;
+}
+
+static size_t element_size(const struct comm *c)
+{
+    return ddp__dtype_size(vector(c)->type);
+}
+
+static bool is_news(const struct comm *c)
+{
+    return c->total.kind == DDP__TOTAL_STATS;
 }
 
 static void free_comm(struct comm *c)
@@ -110,48 +123,56 @@ static void free_comm(struct comm *c)
     free(c);
 }
 
-/* ---- a bucket ----------------------------------------------------------- */
+/* ---- a vector ----------------------------------------------------------- */
 
 /* In place of a sum of no sub-batches: what changes no other number's bits. */
-static void fill_none(float *piece, size_t len)
+static void fill_none(const struct comm *c, void *piece)
 {
-    for (size_t i = 0; i < len; i++)
-        piece[i] = -0.0f;
+    bool wide = element_size(c) == sizeof(double);
+
+    for (size_t i = 0; i < elements(c); i++)
+        if (wide)
+            ((double *)piece)[i] = -0.0;
+        else
+            ((float *)piece)[i] = -0.0f;
 }
 
 /* Without memory there is nothing to send: the others learn by our end. */
 static int find_vectors(struct comm *c)
 {
-    size_t len = elements(c);
+    size_t size = elements(c) * element_size(c);
 
-    if (c->alone && !(c->nothing = calloc(2 * len, sizeof(float))))
-        return ddp__buffer_fail(2 * len * sizeof(float));
+    if (c->alone && !(c->nothing = calloc(2, size)))
+        return ddp__buffer_fail(2 * size);
     for (int l = 0; l < c->split.lanes; l++)
         if (c->first[l] && is_ours(c, l) &&
             !(c->piece[l] =
                   c->alone ? c->nothing : ddp__handle_memory(handle_of(c, l))))
-            return ddp__buffer_fail(len * sizeof(float));
+            return ddp__buffer_fail(size);
     if (c->empty && !c->alone)
-        fill_none(c->piece[c->e->ddp->net.wire.rank], len);
+        fill_none(c, c->piece[c->e->ddp->net.wire.rank]);
     c->sum = is_ours(c, 0) ? c->piece[0]
-             : c->alone    ? c->nothing + len
+             : c->alone    ? c->nothing + size
                            : ddp__handle_memory(handle_of(c, 0));
-    return c->sum ? 0 : ddp__buffer_fail(len * sizeof(float));
+    return c->sum ? 0 : ddp__buffer_fail(size);
 }
 
 static int begin_part(struct comm *c, int i)
 {
     size_t len = elements(c), begin = (size_t)i * PART;
     struct ddp__exchange *x = &c->part[i];
-    bool half = c->e->spec.wire == DDP_BF16;
+    bool half =
+        c->total.kind == DDP__TOTAL_BUCKET && c->e->spec.wire == DDP_BF16;
 
     *x = (struct ddp__exchange){
         .piece = c->piece,
         .sum = c->sum,
         .begin = begin,
         .end = begin + PART < len ? begin + PART : len,
-        .size = sizeof(float),
-        .add = half ? ddp__add_bf16 : ddp__add_f32,
+        .size = element_size(c),
+        .add = half                                ? ddp__add_bf16
+               : element_size(c) == sizeof(double) ? ddp__add_f64
+                                                   : ddp__add_f32,
         .half = half,
     };
     return ddp__exchange_begin(x, &c->e->ddp->net.wire, &c->split,
@@ -159,7 +180,7 @@ static int begin_part(struct comm *c, int i)
 }
 
 /* Parts end in the order in which they began, as far as memory goes. */
-static int poll_bucket(struct ddp__net_op *op, struct ddp__wire *w)
+static int poll_vector(struct ddp__net_op *op, struct ddp__wire *w)
 {
     struct comm *c = (struct comm *)op;
     int rc = c->sum ? 0 : find_vectors(c);
@@ -296,6 +317,12 @@ static int poll_news(struct ddp__net_op *op, struct ddp__wire *w)
 
 /* ---- submission --------------------------------------------------------- */
 
+/* For traces; -1: not that of a bucket. */
+static int bucket_of(const struct comm *c)
+{
+    return c->total.kind == DDP__TOTAL_BUCKET ? c->total.at : -1;
+}
+
 static void finish(struct ddp__net_op *op, int rc)
 {
     struct comm *c = (struct comm *)op;
@@ -307,10 +334,10 @@ static void finish(struct ddp__net_op *op, int rc)
     for (int l = 0; l < c->split.lanes && !c->alone; l++)
         if (is_open(c, l))
             ddp__handle_close(handle_of(c, l));
-    if (c->bucket < 0)
+    if (is_news(c))
         ddp__gather_end(&c->gather);
     if (c->trace && c->begin > 0)
-        ddp__trace_span(c->trace, DDP__TRACK_EXCHANGE, c->step, c->bucket,
+        ddp__trace_span(c->trace, DDP__TRACK_EXCHANGE, c->step, bucket_of(c),
                         c->begin, ddp__now());
     free_comm(c);
     ddp__task_group_add(&e->group, -1);
@@ -362,7 +389,7 @@ static struct ddp__split split_of(const struct ddp__engine *e,
 }
 
 static struct comm *comm_new(struct ddp__engine *e, const struct ddp__step *s,
-                             int bucket, bool alone)
+                             struct ddp__total total, bool alone)
 {
     struct comm *c = calloc(1, sizeof(*c));
     size_t lanes;
@@ -373,14 +400,14 @@ static struct comm *comm_new(struct ddp__engine *e, const struct ddp__step *s,
     c->trace = e->group.trace;
     c->step = s->number;
     c->index = e->submitted;
-    c->bucket = bucket;
+    c->total = total;
     c->alone = alone;
     c->op.done = finish;
-    c->op.poll = bucket < 0 ? poll_news : poll_bucket;
+    c->op.poll = is_news(c) ? poll_news : poll_vector;
     c->empty = e->spec.own && s->subs == 0;
     c->split = split_of(e, s);
     lanes = (size_t)c->split.lanes;
-    c->parts = bucket < 0 ? 1 : (int)((elements(c) + PART - 1) / PART);
+    c->parts = is_news(c) ? 1 : (int)((elements(c) + PART - 1) / PART);
     c->first = calloc(lanes, sizeof(*c->first));
     c->piece = calloc(lanes, sizeof(*c->piece));
     c->part = calloc((size_t)c->parts, sizeof(*c->part));
@@ -392,10 +419,10 @@ static struct comm *comm_new(struct ddp__engine *e, const struct ddp__step *s,
     return NULL;
 }
 
-static int submit(struct ddp__engine *e, const struct ddp__step *s, int bucket,
-                  bool alone)
+static int submit(struct ddp__engine *e, const struct ddp__step *s,
+                  struct ddp__total total, bool alone)
 {
-    struct comm *c = comm_new(e, s, bucket, alone);
+    struct comm *c = comm_new(e, s, total, alone);
 
     if (!c) {
         ddp__fail(DDP_ENOMEM, "out of memory for an exchange between ranks");
@@ -411,21 +438,29 @@ static int submit(struct ddp__engine *e, const struct ddp__step *s, int bucket,
 }
 
 int ddp__comm_submit(struct ddp__engine *e, const struct ddp__step *s,
-                     int bucket)
+                     struct ddp__total total)
 {
-    return submit(e, s, bucket, false);
+    return submit(e, s, total, false);
 }
 
-/* Those of buckets come first, in their order. */
+/* The one at this place of a step's, if it has not been submitted. */
+static int submit_rest(struct ddp__engine *e, const struct ddp__step *s,
+                       struct ddp__total total, int place)
+{
+    return place < e->exchanged ? 0 : submit(e, s, total, true);
+}
+
 void ddp__comm_fail(struct ddp__engine *e, const struct ddp__step *s)
 {
-    int place = 0;
+    int place = 0, rc = 0;
 
-    for (int b = 0; b < e->params->buckets; b++)
-        if (e->reached[b] && place++ >= e->exchanged &&
-            submit(e, s, b, true) < 0)
-            return;
-    if (place++ >= e->exchanged && submit(e, s, -1, true) < 0)
-        return;
-    ddp__shard_fail(e, s, place);
+    for (int i = 0; rc == 0 && i < e->graph->sums; i++)
+        rc = submit_rest(e, s, (struct ddp__total){DDP__TOTAL_SUM, i}, place++);
+    for (int b = 0; rc == 0 && b < e->params->buckets; b++)
+        if (e->reached[b])
+            rc = submit_rest(e, s, (struct ddp__total){DDP__TOTAL_BUCKET, b},
+                             place++);
+    if (rc == 0 && submit_rest(e, s, (struct ddp__total){DDP__TOTAL_STATS, 0},
+                               place++) == 0)
+        ddp__shard_fail(e, s, place);
 }

@@ -7,6 +7,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "engine/total.h"
+
 struct ddp__engine;
 struct ddp__step;
 
@@ -25,11 +27,12 @@ void ddp__comm_unwish(struct ddp__engine *e, unsigned wish);
 /* Whether the step ends with an exchange between ranks. */
 bool ddp__comm_used(const struct ddp__engine *e);
 
-/* Submit the sum over ranks of a bucket's gradient, into lane 0's, once the
- * local pieces are merged.  bucket -1, which comes last: the statistics, what
- * the ranks agree on, and whether the step failed on one of them. */
+/* Submit the sum over ranks, into lane 0's, once the local pieces are merged:
+ * of each sum of the graph, then of each bucket, then of the statistics, with
+ * which goes what the ranks agree on, and whether the step failed on one of
+ * them. */
 int ddp__comm_submit(struct ddp__engine *e, const struct ddp__step *s,
-                     int bucket);
+                     struct ddp__total total);
 
 /* The submission of a step has failed here: take part in what is left of its
  * exchanges, so that the other ranks hear of it. */

@@ -47,7 +47,8 @@ static int lane_new(struct ddp__engine *e, struct ddp__lane *l)
     l->arena = calloc((size_t)g->segments, sizeof(*l->arena));
     l->grad = calloc((size_t)e->params->buckets + 1, sizeof(*l->grad));
     l->input = calloc((size_t)(e->spec.ring * e->inputs), sizeof(*l->input));
-    if (!l->arena || !l->grad || !l->input)
+    l->sum = calloc((size_t)g->sums + 1, sizeof(*l->sum));
+    if (!l->arena || !l->grad || !l->input || !l->sum)
         return ddp__fail(DDP_ENOMEM, "out of memory for a lane");
     for (int i = 0; i < e->spec.ring * e->inputs; i++)
         ddp__handle_register(&l->input[i], NULL,
@@ -57,6 +58,8 @@ static int lane_new(struct ddp__engine *e, struct ddp__lane *l)
             ddp__handle_register(&l->arena[k], NULL, g->segment[k].size);
     for (int b = 0; ddp_graph_training(g) && b < e->params->buckets; b++)
         ddp__handle_register(&l->grad[b], NULL, e->params->bucket[b].len * 4);
+    for (int i = 0; i < g->sums; i++)
+        ddp__handle_register(&l->sum[i], NULL, ddp__value_size(g, g->sum[i]));
     ddp__handle_register(&l->stats, l->stats_memory, sizeof(l->stats_memory));
     return 0;
 }
@@ -69,7 +72,10 @@ static void lane_free(struct ddp__engine *e, struct ddp__lane *l)
         ddp__handle_unregister(&l->input[i]);
     for (int b = 0; l->grad && b < e->buckets; b++)
         ddp__handle_unregister(&l->grad[b]);
+    for (int i = 0; l->sum && i < e->graph->sums; i++)
+        ddp__handle_unregister(&l->sum[i]);
     ddp__handle_unregister(&l->stats);
+    free(l->sum);
     free(l->arena);
     free(l->input);
     free(l->grad);
@@ -90,6 +96,8 @@ void ddp__engine_rest(struct ddp__engine *e)
             ddp__handle_drop(&e->lane[l].input[i]);
         for (int b = 0; e->lane[l].grad[0].h && b < e->params->buckets; b++)
             ddp__handle_drop(&e->lane[l].grad[b]);
+        for (int i = 0; i < e->graph->sums; i++)
+            ddp__handle_drop(&e->lane[l].sum[i]);
     }
 }
 
@@ -105,6 +113,8 @@ void ddp__engine_retry_memory(struct ddp__engine *e, int lane)
         ddp__handle_drop_missing(&l->input[i]);
     for (int b = 0; b < e->params->buckets; b++)
         ddp__handle_drop_missing(&l->grad[b]);
+    for (int i = 0; i < e->graph->sums; i++)
+        ddp__handle_drop_missing(&l->sum[i]);
 }
 
 /* ---- traces ------------------------------------------------------------- */
@@ -175,6 +185,19 @@ static int prepare_merge(struct ddp__engine *e, int b)
     c->buf[DDP__MERGE_SRC] = c->buf[DDP__MERGE_DST];
     ddp__reduce_round(e, b);
     return ddp__call_prepare(e->ddp, c);
+}
+
+static int prepare_merge_sum(struct ddp__engine *e, int i)
+{
+    struct ddp__view v =
+        vector_view((size_t)e->graph->sum[i]->shape.c, DDP_F64);
+
+    e->merge_sum[i] = (struct ddp__call){
+        .op = DDP__OP_MERGE_STATS,
+        .cap = 1,
+        .buf = {[DDP__MERGE_STATS_DST] = v, [DDP__MERGE_STATS_SRC] = v},
+        .buffers = DDP__MERGE_STATS_BUFFERS};
+    return ddp__call_prepare(e->ddp, &e->merge_sum[i]);
 }
 
 /* Elements of a bucket's optimizer state. */
@@ -302,6 +325,8 @@ static int make_calls(struct ddp__engine *e)
     for (int b = 0; rc == 0 && b < e->params->buckets; b++)
         if (ddp_graph_training(e->graph))
             rc = prepare_merge(e, b);
+    for (int i = 0; rc == 0 && i < e->graph->sums; i++)
+        rc = prepare_merge_sum(e, i);
     return rc;
 }
 
@@ -321,6 +346,7 @@ static int make_arrays(struct ddp__engine *e)
     e->state = calloc(buckets, sizeof(*e->state));
     e->state_memory = calloc(buckets, sizeof(*e->state_memory));
     e->merge_bucket = calloc(buckets, sizeof(*e->merge_bucket));
+    e->merge_sum = calloc((size_t)e->graph->sums + 1, sizeof(*e->merge_sum));
     e->updates = calloc(buckets, sizeof(*e->updates));
     e->round = calloc(buckets, sizeof(*e->round));
     e->sqnorm = calloc(buckets, sizeof(*e->sqnorm));
@@ -331,8 +357,8 @@ static int make_arrays(struct ddp__engine *e)
     e->task_call = calloc((size_t)e->graph->nodes + most_updates(e) + buckets,
                           sizeof(*e->task_call));
     if (!e->lane || !e->grad_begun || !e->reached || !e->agreed || !e->state ||
-        !e->state_memory || !e->merge_bucket || !e->round || !e->updates ||
-        !e->sqnorm || !e->owner || !e->result || !e->task_call)
+        !e->state_memory || !e->merge_bucket || !e->merge_sum || !e->round ||
+        !e->updates || !e->sqnorm || !e->owner || !e->result || !e->task_call)
         return ddp__fail(DDP_ENOMEM, "out of memory for an engine");
     ddp__reduce_owners(e);
     return 0;
@@ -436,6 +462,8 @@ static void end_engine(struct ddp__engine *e)
     free_buckets(e);
     ddp__ema_free(e->ema);
     ddp__call_release(&e->merge_stats);
+    for (int i = 0; e->merge_sum && i < e->graph->sums; i++)
+        ddp__call_release(&e->merge_sum[i]);
     ddp__graph_free(e->graph);
     ddp__task_group_fini(&e->group);
     ddp__lock_fini(&e->lock);
@@ -449,6 +477,7 @@ static void end_engine(struct ddp__engine *e)
     free(e->state);
     free(e->state_memory);
     free(e->merge_bucket);
+    free(e->merge_sum);
     free(e->updates);
     free(e->round);
     free(e->sqnorm);

@@ -36,6 +36,7 @@ struct ddp__engine_spec {
 struct ddp__lane {
     struct ddp__handle *arena; /* by segment that has one */
     struct ddp__handle *grad;  /* by bucket */
+    struct ddp__handle *sum;   /* by sum of the graph */
     struct ddp__handle stats;  /* in main memory, for the host ends each step */
     double stats_memory[DDP__STATS];
     struct ddp__handle *input; /* ring x inputs */
@@ -77,6 +78,7 @@ struct ddp__engine {
     struct ddp__call merge_stats, decide, end;
     struct ddp__call fence[DDP_MAX_BUFFERS];         /* by number of buffers */
     struct ddp__call *merge_bucket, *round, *sqnorm; /* by bucket */
+    struct ddp__call *merge_sum;                     /* by sum of the graph */
     struct ddp__updates *updates;                    /* by bucket */
     int *owner;  /* by bucket: the worker it is merged and updated on */
     int *keeper; /* by bucket: the rank with its state; NULL: all have it */

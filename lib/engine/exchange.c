@@ -81,6 +81,15 @@ void ddp__add_bf16(void *to, const void *from, size_t n)
     ddp__round_to_bf16(to, n);
 }
 
+void ddp__add_f64(void *to, const void *from, size_t n)
+{
+    const double *b = from;
+    double *a = to;
+
+    for (size_t i = 0; i < n; i++)
+        a[i] += b[i];
+}
+
 /* The elements whose sum a rank makes. */
 static size_t slice_begin(const struct ddp__exchange *x, int rank)
 {

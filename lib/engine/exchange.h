@@ -25,6 +25,7 @@ struct ddp__messages {
 typedef void ddp__add_f(void *to, const void *from, size_t n);
 ddp__add_f ddp__add_f32;  /* as MERGE does */
 ddp__add_f ddp__add_bf16; /* of f32, rounded to bf16 */
+ddp__add_f ddp__add_f64;  /* as MERGE_STATS does */
 
 /* Every rank has pieces, which are sums of some lanes, and gets the sum of all
  * of them: first a slice of it, of which it gets the pieces of the others and

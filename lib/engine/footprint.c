@@ -9,6 +9,9 @@
  * first, so only sums of whole subtrees are left.  That is if a lane has one
  * sub-batch: a second one may wait until all have had a first.
  *
+ * Where a graph has sums of a step, all sub-batches go through it together, and
+ * each has its activations.
+ *
  * With one sub-batch at a time this is what a step holds.  With more it is the
  * most: what exists at a time depends on when each worker is where.
  */
@@ -47,6 +50,18 @@ static void note_gradients(const struct path *p)
         for (int i = g->segment[k].begin; i < g->segment[k].end; i++)
             for (int b = 0; b < g->node[i]->call.buffers; b++)
                 note_gradient(p, g->node[i]->buf[b], k);
+}
+
+/* Lanes that wait for each other have a bucket until all have passed the stage
+ * that ends its gradients. */
+static void extend_to_stages(const struct path *p)
+{
+    const ddp_graph_t *g = p->e->graph;
+
+    for (int b = 0; b < p->e->params->buckets; b++)
+        while (p->last[b] >= 0 && p->last[b] + 1 < g->segments &&
+               !ddp__graph_ends_stage(g, g->segment[p->last[b]].end - 1))
+            p->last[b]++;
 }
 
 /* What there is while `open` sub-batches, each with so many bytes of arenas,
@@ -105,6 +120,10 @@ static void follow(const struct path *p, double arenas, int k,
     const struct ddp__own_lanes *l = p->l;
     int lanes = lanes_of(l), n;
 
+    if (l->staged) {
+        note_most(most, hold(p, arenas, k, lanes, 0, 1));
+        return;
+    }
     for (int done = 0; done < lanes && l->rounds == 1; done++)
         note_most(most, hold(p, arenas, k, 1, sums_of(l, done),
                              sums_of(l, done + 1)));
@@ -143,6 +162,8 @@ int ddp__footprint(const struct ddp__engine *e, const struct ddp__own_lanes *l,
 
     if (enough) {
         note_gradients(&p);
+        if (l->staged)
+            extend_to_stages(&p);
         *most = follow_all(&p);
     }
     free(p.first);

@@ -4,6 +4,8 @@
 #ifndef DDP_FOOTPRINT_H
 #define DDP_FOOTPRINT_H
 
+#include <stdbool.h>
+
 struct ddp__engine;
 
 /* The lanes that a memory has: begin..end-1 of `used`, which have samples. */
@@ -11,6 +13,7 @@ struct ddp__own_lanes {
     int begin, end, used;
     int in_flight; /* sub-batches that are computed at a time */
     int rounds;    /* the most sub-batches of a lane */
+    bool staged;   /* lanes wait for each other: all have one in memory */
 };
 
 struct ddp__footprint {

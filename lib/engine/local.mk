@@ -28,6 +28,8 @@ LIB_SOURCES += \
     %D%/shard.h \
     %D%/step.c \
     %D%/step.h \
+    %D%/total.c \
+    %D%/total.h \
     %D%/update.c \
     %D%/update.h \
     %D%/vector.c \

@@ -31,27 +31,25 @@ void ddp__reduce_owners(struct ddp__engine *e)
 /* Buckets of usual size use all workers and links, since each has an owner.  Of
  * a layer that is larger, one owner would fetch and merge all lanes: it is
  * merged where the lanes are. */
-static bool is_spread(const struct ddp__engine *e, int bucket)
+static bool is_spread(const struct ddp__engine *e, struct ddp__total t)
 {
-    return bucket >= 0 && e->params->bucket[bucket].len > LARGE;
+    return t.kind == DDP__TOTAL_BUCKET && e->params->bucket[t.at].len > LARGE;
 }
 
 static int submit_merge(struct ddp__engine *e, const struct ddp__step *s,
-                        int bucket, const struct ddp__merge *m)
+                        struct ddp__total total, const struct ddp__merge *m)
 {
-    struct ddp__lane *to = &e->lane[m->to], *from = &e->lane[m->from];
-    const struct ddp__call *call =
-        bucket < 0 ? &e->merge_stats : &e->merge_bucket[bucket];
-    struct ddp__handle *src = bucket < 0 ? &from->stats : &from->grad[bucket];
-    struct ddp__handle *buf[] = {
-        [DDP__MERGE_DST] = bucket < 0 ? &to->stats : &to->grad[bucket],
-        [DDP__MERGE_SRC] = src};
-    struct ddp__vector_task t = {.e = e,
-                                 .s = s,
-                                 .owner = bucket < 0 ? 0 : e->owner[bucket],
-                                 .lane = m->to,
-                                 .at_lane = is_spread(e, bucket)};
-    int rc = ddp__vector_submit(&t, call, buf);
+    struct ddp__handle *src = ddp__total_handle(e, m->from, total);
+    struct ddp__handle *buf[] = {[DDP__MERGE_DST] =
+                                     ddp__total_handle(e, m->to, total),
+                                 [DDP__MERGE_SRC] = src};
+    struct ddp__vector_task t = {
+        .e = e,
+        .s = s,
+        .owner = total.kind == DDP__TOTAL_BUCKET ? e->owner[total.at] : 0,
+        .lane = m->to,
+        .at_lane = is_spread(e, total)};
+    int rc = ddp__vector_submit(&t, ddp__total_merge(e, total), buf);
 
     if (rc == 0)
         ddp__handle_drop(src);
@@ -76,19 +74,19 @@ void ddp__reduce_round(struct ddp__engine *e, int bucket)
 }
 
 static int submit_round(struct ddp__engine *e, const struct ddp__step *s,
-                        int bucket, int lane)
+                        struct ddp__total total, int lane)
 {
     struct ddp__vector_task t = {.e = e, .s = s, .lane = lane, .at_lane = true};
 
-    if (bucket < 0 || e->spec.wire != DDP_BF16)
+    if (total.kind != DDP__TOTAL_BUCKET || e->spec.wire != DDP_BF16)
         return 0;
     return ddp__vector_submit(
-        &t, &e->round[bucket],
-        (struct ddp__handle *[]){&e->lane[lane].grad[bucket]});
+        &t, &e->round[total.at],
+        (struct ddp__handle *[]){ddp__total_handle(e, lane, total)});
 }
 
 int ddp__reduce_submit(struct ddp__engine *e, const struct ddp__step *s,
-                       int bucket)
+                       struct ddp__total total)
 {
     struct ddp__split split = {
         e->spec.lanes, s->subs < e->spec.lanes ? s->subs : e->spec.lanes,
@@ -98,10 +96,10 @@ int ddp__reduce_submit(struct ddp__engine *e, const struct ddp__step *s,
 
     for (int l = 0; rc == 0 && l < split.used; l++)
         if (ddp__engine_has_lane(e, l))
-            rc = submit_round(e, s, bucket, l);
+            rc = submit_round(e, s, total, l);
     while (rc == 0 && ddp__tree_next(split.used, &m))
         if (ddp__engine_has_lane(e, m.to) && ddp__merge_is_local(&split, &m) &&
-            (rc = submit_merge(e, s, bucket, &m)) == 0)
-            rc = submit_round(e, s, bucket, m.to);
+            (rc = submit_merge(e, s, total, &m)) == 0)
+            rc = submit_round(e, s, total, m.to);
     return rc;
 }

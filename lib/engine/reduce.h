@@ -5,15 +5,15 @@
 #define DDP_REDUCE_H
 
 #include "engine/step.h"
+#include "engine/total.h"
 
 /* Spread the buckets over the workers, by their numbers and sizes. */
 void ddp__reduce_owners(struct ddp__engine *e);
 
-/* Add the accumulators of lanes in a tree that depends only on their number
- * (lanes.h), as far as all of a block are this rank's.  bucket -1: the
- * statistics. */
+/* Add what lanes have in a tree that depends only on their number (lanes.h), as
+ * far as all of a block are this rank's. */
 int ddp__reduce_submit(struct ddp__engine *e, const struct ddp__step *s,
-                       int bucket);
+                       struct ddp__total total);
 
 /* Prepare what rounds a bucket's sums to the type that ranks send, if it is not
  * f32.  All sums of the tree are, so that their bits do not depend on which of

@@ -3,7 +3,9 @@
  *
  * For each sub-batch, in its lane: input, forward, loss, backward.  Then for
  * each bucket of parameters a binary tree of merges over the lanes and the
- * update.  Everything is submitted at once; data decide what waits for what.
+ * update.  A graph with sums has several stages: all sub-batches go through
+ * one, and the sum at its end is merged in the same tree, before the next.
+ * Everything is submitted at once; data decide what waits for what.
  */
 #include "config.h"
 
@@ -49,6 +51,10 @@ static struct ddp__handle *handle_of(const struct cursor *c,
         return &l->grad[v->bucket];
     case DDP__LANE_STATS:
         return &l->stats;
+    case DDP__LANE_SUM:
+        return &l->sum[v->bucket];
+    case DDP__STEP_SUM:
+        return &c->e->lane[0].sum[v->bucket];
     case DDP__SCALE:
         return &c->e->scaler;
     default:
@@ -64,7 +70,7 @@ static enum ddp_access access_of(const struct cursor *c, int k,
 {
     bool *begun;
 
-    if (v->role == DDP__LANE_STATS)
+    if (v->role == DDP__LANE_STATS || v->role == DDP__LANE_SUM)
         return c->accumulate || a == DDP_UPDATE ? DDP_UPDATE : DDP_WRITE;
     if (v->role == DDP__ACTIVATION && a != DDP_READ)
         return v->base->segment == k ? DDP_WRITE : DDP_UPDATE;
@@ -90,7 +96,7 @@ static void fill_tag(const struct cursor *c, int k, int end,
     sub->tag.lane = c->lane;
     sub->tag.sub = c->sub;
     sub->tag.subs = c->subs;
-    sub->tag.work = c->e->sample_flops * c->n;
+    sub->tag.work = c->e->sample_flops * c->n / (g->sums + 1);
     sub->tag.step = c->sequence;
     sub->tag.last = g->segment[k].end == end;
     sub->backward = n->phase != DDP__FORWARD;
@@ -182,7 +188,7 @@ static int own_subs(const struct ddp__engine *e, const struct ddp__step *s)
            (end > e->lane_begin ? end - e->lane_begin : 0);
 }
 
-/* Nodes begin..end-1 for sub-batch `index` of the step. */
+/* Nodes begin..end-1, of a stage, for sub-batch `index` of the step. */
 static int submit_sub(struct ddp__engine *e, const struct ddp__step *s,
                       int64_t seq, int index, int begin, int end)
 {
@@ -322,26 +328,34 @@ static int submit_updates(struct ddp__engine *e, const struct ddp__step *s)
     return e->ema ? submit_each(e, s, add_average) : 0;
 }
 
-/* The sum of a bucket over all lanes, those of other ranks included. */
-static int submit_sum(struct ddp__engine *e, const struct ddp__step *s, int b)
+/* The sum over all lanes, those of other ranks included. */
+static int submit_total(struct ddp__engine *e, const struct ddp__step *s,
+                        struct ddp__total t)
 {
-    int rc = ddp__reduce_submit(e, s, b);
+    int rc = ddp__reduce_submit(e, s, t);
 
-    if (rc < 0 || !ddp__comm_used(e))
-        return rc;
-    e->grad_begun[b] = true;
-    return ddp__comm_submit(e, s, b);
+    return rc < 0 || !ddp__comm_used(e) ? rc : ddp__comm_submit(e, s, t);
+}
+
+static int submit_bucket(struct ddp__engine *e, const struct ddp__step *s,
+                         int b)
+{
+    int rc = submit_total(e, s, (struct ddp__total){DDP__TOTAL_BUCKET, b});
+
+    e->grad_begun[b] |= ddp__comm_used(e);
+    return rc;
 }
 
 static int submit_merges(struct ddp__engine *e, const struct ddp__step *s)
 {
-    int rc = ddp__reduce_submit(e, s, -1);
+    struct ddp__total stats = {DDP__TOTAL_STATS, 0};
+    int rc = ddp__reduce_submit(e, s, stats);
 
     for (int b = 0; rc == 0 && b < e->params->buckets; b++)
         if (ddp__comm_used(e) ? e->reached[b] : has_gradient(e, b))
-            rc = submit_sum(e, s, b);
+            rc = submit_bucket(e, s, b);
     if (rc == 0 && ddp__comm_used(e))
-        rc = ddp__comm_submit(e, s, -1);
+        rc = ddp__comm_submit(e, s, stats);
     if (rc < 0 || !ddp_graph_training(e->graph))
         return rc;
     return s->update && any_gradient(e) ? submit_updates(e, s) : 0;
@@ -434,15 +448,15 @@ static int submit_end(struct ddp__engine *e, const struct ddp__step *s,
     return ddp__engine_wait_all(e);
 }
 
-static int submit_subs(struct ddp__engine *e, const struct ddp__step *s,
-                       int begin, int end)
+/* Nodes begin..end-1, of a stage, for each sub-batch of this rank.  To the
+ * policy each stage is a step: a worker that has begun a sub-batch in one may
+ * have to wait for others that are a stage behind. */
+static int submit_stage(struct ddp__engine *e, const struct ddp__step *s,
+                        int begin, int end)
 {
     int64_t seq = atomic_fetch_add(&sequence, 1);
     int rc;
 
-    memset(e->grad_begun, 0,
-           sizeof(*e->grad_begun) *
-               (size_t)(e->spec.lanes * e->params->buckets));
     for (int i = 0; i < s->subs; i++) {
         if (!ddp__engine_has_lane(e, i % e->spec.lanes))
             continue;
@@ -450,8 +464,34 @@ static int submit_subs(struct ddp__engine *e, const struct ddp__step *s,
             return rc;
         if (end == e->graph->nodes)
             e->lane[i % e->spec.lanes].subs++;
-        e->flops += e->sample_flops * s->n[i];
     }
+    return 0;
+}
+
+/* Nodes begin..end-1: all of a graph with several stages. */
+static int submit_subs(struct ddp__engine *e, const struct ddp__step *s,
+                       int begin, int end)
+{
+    const ddp_graph_t *g = e->graph;
+    int rc;
+
+    memset(e->grad_begun, 0,
+           sizeof(*e->grad_begun) *
+               (size_t)(e->spec.lanes * e->params->buckets));
+    for (int k = 0; k < g->sums; k++) {
+        struct ddp__total sum = {DDP__TOTAL_SUM, k};
+        int next = ddp__graph_stage_end(g, k);
+
+        if ((rc = submit_stage(e, s, begin, next)) < 0 ||
+            (rc = submit_total(e, s, sum)) < 0)
+            return rc;
+        begin = next;
+    }
+    if ((rc = submit_stage(e, s, begin, end)) < 0)
+        return rc;
+    for (int i = 0; i < s->subs; i++)
+        if (ddp__engine_has_lane(e, i % e->spec.lanes))
+            e->flops += e->sample_flops * s->n[i];
     return 0;
 }
 
@@ -569,7 +609,8 @@ int ddp__engine_half(struct ddp__engine *e, const int *n, int subs,
         rc = submit_subs(e, &s, 0, g->forward_nodes);
     for (int b = 0; rc == 0 && backward && b < e->params->buckets; b++)
         if (has_gradient(e, b))
-            rc = ddp__reduce_submit(e, &s, b);
+            rc = ddp__reduce_submit(e, &s,
+                                    (struct ddp__total){DDP__TOTAL_BUCKET, b});
     if (rc == 0)
         return 0;
     ddp__task_group_fail(&e->group, 0, rc, "submission", NULL);

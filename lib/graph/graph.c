@@ -29,6 +29,21 @@ static ddp_value_t *input_value(ddp_graph_t *g, struct ddp_shape shape,
                                                 .per_sample = per_sample});
 }
 
+/* ---- stages ------------------------------------------------------------- */
+
+int ddp__graph_stage_end(const ddp_graph_t *g, int k)
+{
+    return g->sum[k]->first_use + 1;
+}
+
+bool ddp__graph_ends_stage(const ddp_graph_t *g, int i)
+{
+    for (int k = 0; k < g->sums; k++)
+        if (ddp__graph_stage_end(g, k) == i + 1)
+            return true;
+    return false;
+}
+
 /* ---- the whole ---------------------------------------------------------- */
 
 /* Read the input; a float input in the graph's type is used directly. */
@@ -309,6 +324,7 @@ void ddp__graph_free(ddp_graph_t *g)
     free(g->value);
     free(g->record);
     free(g->segment);
+    free(g->sum);
     free(g->span);
     free(g);
 }

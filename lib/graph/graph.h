@@ -48,8 +48,9 @@ struct ddp__graph_spec {
     bool merged;       /* gradients are merged with those of other lanes */
     double segment_us; /* minimum duration of a task; 0: one node per task */
     const bool *frozen; /* by block of parameters: not trained; NULL: none */
-    bool joined;        /* host functions and custom kernels share tasks with
-                           neighbouring nodes */
+    bool sync_bn; /* TRAIN: batch norms have the statistics of a whole step */
+    bool joined;  /* host functions and custom kernels share tasks with
+                     neighbouring nodes */
     /* HOST functions of the first and last nodes. */
     int (*fill)(const struct ddp__task *t, void *arg);
     int (*fill_dy)(const struct ddp__task *t, void *arg); /* PULL */
@@ -69,6 +70,8 @@ struct ddp_graph {
     int forward_nodes; /* number of nodes before the loss, or before dy */
     struct ddp__segment *segment;
     int segments;
+    ddp_value_t **sum; /* those of lanes, in the order of their nodes */
+    int sums;
     struct ddp_record *record;
     int records;
     int rc; /* first failure of building; later calls do nothing */
@@ -92,6 +95,13 @@ int ddp__graph_new(ddp_graph_t **out, ddp_chain_t *chain,
                    struct ddp__params *params,
                    const struct ddp__graph_spec *spec, bool inspect);
 void ddp__graph_free(ddp_graph_t *g);
+
+/* A step goes through a graph in stages: all sub-batches are at the end of one,
+ * where a sum is complete, before any begins the next.  Without sums there is
+ * one.  The node that stage k, not the last, ends before; whether a stage ends
+ * with node i. */
+int ddp__graph_stage_end(const ddp_graph_t *g, int k);
+bool ddp__graph_ends_stage(const ddp_graph_t *g, int i);
 
 /* The run's loss of y; returns its gradient in training.  aux: 0 for the
  * chain's output, else the weight of an auxiliary classifier. */

@@ -45,8 +45,9 @@ static int bucket_of(const struct ddp__node *n)
     return -1;
 }
 
-/* Whether node i continues a segment that writes to `bucket`.  A bucket can be
- * merged earlier if its last task does less work for the next bucket. */
+/* Whether node i continues a segment that writes to `bucket`, of one stage.  A
+ * bucket can be merged earlier if its last task does less work for the next
+ * bucket. */
 static bool goes_on(const ddp_graph_t *g, const struct ddp__segment *s, int i,
                     int bucket)
 {
@@ -55,7 +56,8 @@ static bool goes_on(const ddp_graph_t *g, const struct ddp__segment *s, int i,
 
     if (g->spec.mode == DDP__PULL && i == g->forward_nodes)
         return false; /* the halves are submitted separately */
-    return !needs_own_task(g, a) && !needs_own_task(g, b) &&
+    return !ddp__graph_ends_stage(g, i - 1) && !needs_own_task(g, a) &&
+           !needs_own_task(g, b) &&
            (a->phase == DDP__FORWARD) == (b->phase == DDP__FORWARD) &&
            (!g->spec.merged || bucket < 0 || other < 0 || bucket == other);
 }

@@ -107,6 +107,25 @@ ddp_value_t *ddp_graph_param_gradient(ddp_graph_t *g, ddp_layer_t *l)
     return block_value(g, l, DDP__GRAD);
 }
 
+static ddp_value_t *sum_value(ddp_graph_t *g, int len, enum ddp__role role)
+{
+    return ddp__value_new(g, (struct ddp_value){.role = role,
+                                                .shape = {1, 1, len},
+                                                .type = DDP_F64,
+                                                .bucket = g->sums});
+}
+
+struct ddp__sums ddp__value_sums(ddp_graph_t *g, int len)
+{
+    struct ddp__sums s = {.lane = sum_value(g, len, DDP__LANE_SUM)};
+
+    s.step = sum_value(g, len, DDP__STEP_SUM);
+    if (g->rc == 0 && (g->rc = ddp__array_grow((void **)&g->sum, g->sums,
+                                               sizeof(*g->sum))) == 0)
+        g->sum[g->sums++] = s.lane;
+    return s;
+}
+
 struct ddp_shape ddp_value_shape(const ddp_value_t *v)
 {
     return v ? v->shape : (struct ddp_shape){0, 0, 0};

@@ -15,6 +15,8 @@ enum ddp__role {
     DDP__GRAD,       /* the same of the lane's accumulator */
     DDP__LANE_STATS, /* sums of loss and counts of the lane */
     DDP__SCALE,      /* of the loss: in the scaler */
+    DDP__LANE_SUM,   /* of a batch norm, over what the lane has of a step */
+    DDP__STEP_SUM,   /* the same over all lanes */
 };
 
 /* An f64 vector that lives as long as an engine: first the step's statistics
@@ -39,7 +41,7 @@ struct ddp_value {
     bool needs_gradient; /* backward computes its gradient */
     ddp_value_t *base;   /* of an alias: the owner of the memory; else itself */
     ddp_value_t *grad;   /* found by backward for a fused residual */
-    int bucket;          /* PARAM, GRAD */
+    int bucket;          /* PARAM, GRAD; of sums: their number */
     int segment;         /* of a base ACTIVATION; -1: not placed yet */
     size_t offset;       /* bytes in the bucket, or in the segment's arena */
     int first_use, last_use; /* of a base: index of the node; -1: none */
@@ -54,5 +56,12 @@ ddp_value_t *ddp__value_vector(ddp_graph_t *g, int len, enum ddp_dtype type);
 /* The same memory under another shape. */
 ddp_value_t *ddp__value_alias(ddp_graph_t *g, ddp_value_t *v,
                               struct ddp_shape shape);
+
+/* Sums that operations of each sub-batch add to, which the next node does, and
+ * that the nodes after it may read once they are those of the whole step. */
+struct ddp__sums {
+    ddp_value_t *lane, *step;
+};
+struct ddp__sums ddp__value_sums(ddp_graph_t *g, int len);
 
 #endif

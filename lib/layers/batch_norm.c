@@ -69,6 +69,21 @@ static ddp_value_t *mask_of(ddp_graph_t *g, const struct ddp_record *r)
     return ddp_graph_value(g, s, DDP_U8);
 }
 
+/* The sums that the statistics of a whole step follow from; NULL: they are
+ * those of a sub-batch. */
+static ddp_value_t *sum_up(struct batch_norm *b, ddp_graph_t *g, ddp_value_t *x)
+{
+    struct ddp__call call = {.op = DDP__OP_BN_SUM};
+    struct ddp__sums sum;
+
+    if (!g->spec.sync_bn)
+        return NULL;
+    sum = ddp__value_sums(g, 2 * b->channels + 1);
+    ddp__emit(g, &call,
+              DDP__VALUES([DDP__BN_SUM_X] = x, [DDP__BN_SUM_SUM] = sum.lane));
+    return sum.step;
+}
+
 /* The deviation of one value is 0: the output would not depend on the input. */
 static int check_values(ddp_graph_t *g, struct ddp_shape x)
 {
@@ -77,9 +92,9 @@ static int check_values(ddp_graph_t *g, struct ddp_shape x)
     return g->rc = ddp__fail(
                DDP_EINVAL,
                "batch norm %s: one value per channel, as the image is one "
-               "pixel here and the smallest sub-batch one sample: use another "
+               "pixel here and the smallest %s one sample: use another "
                "batch or sub-batch size, drop_last, or larger images",
-               g->path);
+               g->path, g->spec.sync_bn ? "step" : "sub-batch");
 }
 
 static ddp_value_t *forward(ddp_layer_t *l, ddp_graph_t *g, ddp_value_t *x)
@@ -90,13 +105,16 @@ static ddp_value_t *forward(ddp_layer_t *l, ddp_graph_t *g, ddp_value_t *x)
                            .y = ddp__value_like(g, x->shape),
                            .residual = ddp__take_residual(g),
                            .act = ddp__take_act(g)};
-    struct ddp__call call = {.op = DDP__OP_BN_FWD};
+    struct ddp__call call = {.op = g->spec.sync_bn ? DDP__OP_BN_SYNC
+                                                   : DDP__OP_BN_FWD};
+    ddp_value_t *sum;
 
     if (!ddp_graph_training(g) || !ddp__graph_trains(g, l))
         return forward_inference(b, g, r);
     if (check_values(g, x->shape) < 0)
         return NULL;
-    r.saved = ddp__value_vector(g, 2 * b->channels, DDP_F32);
+    sum = sum_up(b, g, x);
+    r.saved = ddp__value_vector(g, 2 * b->channels + (sum != NULL), DDP_F32);
     r.mask = mask_of(g, &r);
     call.bn.eps = b->eps;
     call.bn.act = r.act;
@@ -107,7 +125,8 @@ static ddp_value_t *forward(ddp_layer_t *l, ddp_graph_t *g, ddp_value_t *x)
               DDP__VALUES(
                   [DDP__BN_FWD_X] = x, [DDP__BN_FWD_W] = ddp_graph_param(g, l),
                   [DDP__BN_FWD_Y] = r.y, [DDP__BN_FWD_STAT] = r.saved,
-                  [DDP__BN_FWD_R] = r.residual, [DDP__BN_FWD_MASK] = r.mask));
+                  [DDP__BN_FWD_R] = r.residual, [DDP__BN_FWD_MASK] = r.mask,
+                  [DDP__BN_SYNC_SUM] = sum));
     return ddp_graph_record(g, &r);
 }
 
@@ -130,6 +149,34 @@ static ddp_value_t *backward_frozen(struct batch_norm *b, ddp_graph_t *g,
     return dx;
 }
 
+/* With the statistics of a whole step: dx needs sums over all of it. */
+static void backward_sync(ddp_graph_t *g, const struct ddp_record *r,
+                          struct ddp__call call, ddp_value_t *dy,
+                          ddp_value_t *dx, ddp_value_t *dr)
+{
+    ddp_value_t *w = ddp_graph_param(g, r->layer);
+    ddp_value_t *slope = r->mask ? r->mask : r->y;
+    struct ddp__sums sum = ddp__value_sums(g, 2 * r->x->shape.c);
+
+    call.op = DDP__OP_BN_SUM_BWD;
+    ddp__emit(
+        g, &call,
+        DDP__VALUES([DDP__BN_SUM_BWD_X] = r->x, [DDP__BN_SUM_BWD_SLOPE] = slope,
+                    [DDP__BN_SUM_BWD_DY] = dy, [DDP__BN_SUM_BWD_W] = w,
+                    [DDP__BN_SUM_BWD_STAT] = r->saved,
+                    [DDP__BN_SUM_BWD_G] = ddp_graph_param_gradient(g, r->layer),
+                    [DDP__BN_SUM_BWD_DSUM] = sum.lane,
+                    [DDP__BN_SUM_BWD_DR] = dr));
+    call.op = DDP__OP_BN_SYNC_BWD;
+    ddp__emit(g, &call,
+              DDP__VALUES(
+                  [DDP__BN_SYNC_BWD_X] = r->x, [DDP__BN_SYNC_BWD_SLOPE] = slope,
+                  [DDP__BN_SYNC_BWD_DY] = dy, [DDP__BN_SYNC_BWD_W] = w,
+                  [DDP__BN_SYNC_BWD_STAT] = r->saved,
+                  [DDP__BN_SYNC_BWD_DSUM] = sum.step,
+                  [DDP__BN_SYNC_BWD_DX] = dx, [DDP__BN_SYNC_BWD_DR] = dr));
+}
+
 /* One operation computes the gradients of x, of the parameters and of the
  * residual, and passes the statistics on to the running ones. */
 static ddp_value_t *backward(ddp_layer_t *l, ddp_graph_t *g,
@@ -143,11 +190,15 @@ static ddp_value_t *backward(ddp_layer_t *l, ddp_graph_t *g,
 
     if (!ddp__graph_trains(g, l))
         return backward_frozen(b, g, r, dy);
-    w = ddp_graph_param(g, l);
-    dw = ddp_graph_param_gradient(g, l);
     dx = ddp__value_like(g, r->x->shape);
     if (r->residual)
         dr = r->residual->grad = ddp__value_like(g, r->x->shape);
+    if (g->spec.sync_bn) {
+        backward_sync(g, r, call, dy, dx, dr);
+        return r->x->needs_gradient ? dx : NULL;
+    }
+    w = ddp_graph_param(g, l);
+    dw = ddp_graph_param_gradient(g, l);
     ddp__emit(g, &call,
               DDP__VALUES([DDP__BN_BWD_X] = r->x,
                           [DDP__BN_BWD_SLOPE] = r->mask ? r->mask : r->y,
