@@ -1644,6 +1644,12 @@ struct ddp_train_config {
                     augmentation.  It has as many samples as without.  Sample,
                     epoch, seed and number of the repetition decide it; 0
                     (default): 1 */
+    bool sync_bn; /* batch norm has the statistics of all samples of a step,
+                     those of other ranks too, as if the step were one
+                     sub-batch (PyTorch's SyncBatchNorm); default: those of a
+                     sub-batch.  Each sub-batch of a step is a lane then, and
+                     the activations of all of them are in memory.  CPU workers
+                     only */
 };
 
 /* Fill in the defaults.  Of the optimizer there is none (its lr is -1): a
@@ -1859,7 +1865,8 @@ struct ddp_memory_plan {
         have; /* bytes that there are: of the GPU; of the machine, the control
                  group or STARPU_LIMIT_CPU_MEM, whichever has the least */
     double weights, gradients, state, activations, input, scratch; /* bytes */
-    int in_flight; /* sub-batches that are computed at a time */
+    int in_flight; /* sub-batches that are computed at a time, or with sync_bn
+                      are in memory */
     int wanted;    /* and with enough memory */
 };
 int ddp_trainer_memory(const ddp_trainer_t *t, struct ddp_memory_plan *p);

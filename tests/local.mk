@@ -143,6 +143,7 @@ check_PROGRAMS += \
     %D%/test_split \
     %D%/test_starpu_env \
     %D%/test_step \
+    %D%/test_sync_bn \
     %D%/test_tap \
     %D%/test_tars \
     %D%/test_toml \

@@ -399,6 +399,7 @@ static json_t *settings_json(const struct ddp__settings *s)
             augmentation_json(s->data)),
         "drop_last", c->drop_last);
     all = add_flag(all, "ema_warmup", c->ema_decay > 0 && c->ema_warmup);
+    all = add_flag(all, "sync_bn", c->sync_bn);
     all = add_number(all, "repeats", c->repeats > 1 ? c->repeats : 0);
     all = add_groups(add_mix(add_loss(all, c), c), c);
     all = add_class_weights(all, c);

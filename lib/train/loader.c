@@ -39,11 +39,17 @@ static int last_of(const struct ddp__loader *l, int64_t samples)
 /* The last sub-batch of an epoch, and those of the steps before its last. */
 static int ends(const struct ddp__loader *l, int *before)
 {
-    int64_t rest = l->data->count - (l->filled - 1) * l->batch;
-    int last = last_of(l, rest < l->batch ? rest : l->batch);
+    int last = last_of(l, ddp__loader_least_step(l));
 
     *before = l->filled > 1 ? last_of(l, l->batch) : last;
     return last;
+}
+
+int ddp__loader_least_step(const struct ddp__loader *l)
+{
+    int64_t rest = l->data->count - (l->filled - 1) * l->batch;
+
+    return rest < l->batch ? (int)rest : l->batch;
 }
 
 int ddp__loader_least(const struct ddp__loader *l)

@@ -34,7 +34,8 @@ struct ddp__loader ddp__loader(ddp_dataset_t *data, int batch, int sub_batch);
 /* Leave out the last step of an epoch if it has fewer samples. */
 void ddp__loader_drop_last(struct ddp__loader *l);
 
-/* Samples of the smallest sub-batch. */
+/* Samples of the smallest step; of the smallest sub-batch. */
+int ddp__loader_least_step(const struct ddp__loader *l);
 int ddp__loader_least(const struct ddp__loader *l);
 
 /* The numbers of samples that sub-batches have, besides sub_batch; 0: none. */

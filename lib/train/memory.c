@@ -35,7 +35,7 @@ static int fail_memory(const struct ddp_memory_plan *p,
                      "this needs %.0f MiB: %.0f of weights, %.0f of optimizer "
                      "state, %.0f of gradients, %.0f of activations and %.0f "
                      "of input for %d sub-batches of %d in flight, %.0f of "
-                     "scratch; %s has %.0f: use a smaller sub_batch, or %s",
+                     "scratch; %s has %.0f: use a smaller %s",
                      total_need(p) / mib, p->weights / mib, p->state / mib,
                      p->gradients / mib, p->activations / mib, p->input / mib,
                      p->in_flight, t->cfg.sub_batch, p->scratch / mib, where,
@@ -73,7 +73,8 @@ static struct ddp__own_lanes used_lanes(const struct ddp_trainer *t)
 
     return (struct ddp__own_lanes){.used = min(lanes, t->loader.subs),
                                    .rounds =
-                                       (t->loader.subs + lanes - 1) / lanes};
+                                       (t->loader.subs + lanes - 1) / lanes,
+                                   .staged = t->cfg.sync_bn};
 }
 
 /* The needs of a memory with these lanes. */
@@ -125,20 +126,33 @@ static int main_need(const struct ddp_trainer *t, int in_flight,
     return 0;
 }
 
+/* Sub-batches that may be in memory at a time. */
+static int most_in_flight(const struct ddp_trainer *t)
+{
+    int lanes = t->engine->lane_end - t->engine->lane_begin;
+    int most = t->cfg.sync_bn ? min(lanes, t->loader.subs)
+                              : min(lanes, t->ddp->workers);
+
+    return most > 0 ? most : 1;
+}
+
 /* CPU workers that do not fit at the same time take turns, where the policy is
  * ours. */
 static int check_main(struct ddp_trainer *t)
 {
-    const struct ddp__engine *e = t->engine;
-    int most = min(e->lane_end - e->lane_begin, t->ddp->workers), rc;
+    int most = most_in_flight(t), rc;
     struct ddp_memory_plan n;
 
-    most = most > 0 ? most : 1;
     for (int i = most; (rc = main_need(t, i, &n)) == 0; i--) {
         if (total_need(&n) <= n.have)
             break;
+        if (t->cfg.sync_bn)
+            return fail_memory(&n, t, "the machine",
+                               "batch, or leave out sync_bn, which has all "
+                               "sub-batches of a step in memory");
         if (i <= 1 || !ddp__sched_cap())
-            return fail_memory(&n, t, "the machine", "fewer lanes or workers");
+            return fail_memory(&n, t, "the machine",
+                               "sub_batch, or fewer lanes or workers");
     }
     if (rc == 0 && n.in_flight < most)
         ddp__sched_limit_main(n.in_flight);
@@ -190,7 +204,8 @@ static int check_gpus(struct ddp_trainer *t)
         if (total_need(&n) <= have)
             break;
         if (cap <= 1 || i <= 1)
-            return fail_memory(&n, t, "a GPU", "fewer lanes, or more GPUs");
+            return fail_memory(&n, t, "a GPU",
+                               "sub_batch, or fewer lanes, or more GPUs");
     }
     if (rc == 0 && i < most)
         ddp__sched_limit(i);

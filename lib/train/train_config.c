@@ -353,11 +353,31 @@ static void resolve_config(struct ddp_train_config *c, const ddp_dataset_t *d)
         c->sub_batch = c->batch;
     subs = (int)quotient_up(c->batch, c->sub_batch);
     if (!c->lanes)
-        c->lanes = subs < LANES ? subs : LANES;
+        c->lanes = subs < LANES || c->sync_bn ? subs : LANES;
     if (c->steps)
         c->epochs = quotient_up(c->steps,
                                 c->drop_last ? d->count / c->batch
                                              : quotient_up(d->count, c->batch));
+}
+
+/* Of a resolved configuration. */
+static int check_sync_bn(const struct ddp_train_config *c, const ddp_t *ddp)
+{
+    int subs = (int)quotient_up(c->batch, c->sub_batch);
+
+    if (!c->sync_bn)
+        return 0;
+    if (ddp_gpu_worker_count(ddp))
+        return ddp__fail(DDP_EINVAL,
+                         "sync_bn is for CPU workers, and %d of GPUs would "
+                         "train: start without GPUs, or leave it out",
+                         ddp_gpu_worker_count(ddp));
+    return c->lanes >= subs
+               ? 0
+               : ddp__fail(DDP_EINVAL,
+                           "%d lanes for the %d sub-batches of a step, but "
+                           "with sync_bn each is a lane: set lanes to 0 or %d",
+                           c->lanes, subs, subs);
 }
 
 int ddp_train_config_resolve(struct ddp_train_config *c, const ddp_t *ddp,
@@ -375,6 +395,8 @@ int ddp_train_config_resolve(struct ddp_train_config *c, const ddp_t *ddp,
         return rc;
     own.own_data &= ddp_rank_count(ddp) > 1;
     resolve_config(&own, data);
+    if ((rc = check_sync_bn(&own, ddp)) < 0)
+        return rc;
     own.struct_size = c->struct_size;
     memcpy(c, &own, own.struct_size);
     return 0;

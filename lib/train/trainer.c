@@ -56,7 +56,9 @@ struct ddp__engine_spec ddp__engine_spec(const struct ddp_train_config *c,
                   .type = d->type,
                   .dtype = c->dtype,
                   .cap = c->sub_batch,
-                  .least = ddp__loader_least(l),
+                  .sync_bn = c->sync_bn && mode == DDP__TRAIN,
+                  .least = c->sync_bn ? ddp__loader_least_step(l)
+                                      : ddp__loader_least(l),
                   .classes = d->classes,
                   .target_len = d->target_len,
                   .shares = l->shares,
@@ -122,6 +124,15 @@ static int configure(struct ddp_trainer *t, ddp_dataset_t *data,
     return 0;
 }
 
+/* A setting that changes nothing is a mistake. */
+static int check_sums(const struct ddp_trainer *t)
+{
+    if (!t->cfg.sync_bn || t->engine->graph->sums)
+        return 0;
+    return ddp__fail(DDP_EINVAL, "sync_bn is set, but the chain has no batch "
+                                 "norm that is trained: leave it out");
+}
+
 /* Memory is checked before weights are initialised and the folder of
  * checkpoints is used: a run that does not fit leaves both as they were. */
 static int make_trainer(struct ddp_trainer *t)
@@ -137,7 +148,7 @@ static int make_trainer(struct ddp_trainer *t)
     spec.rule = t->rule;
     spec.graph.frozen = t->frozen;
     if ((rc = ddp__engine_new(&t->engine, t->ddp, t->chain, &spec)) < 0 ||
-        (rc = ddp__memory_check(t)) < 0)
+        (rc = check_sums(t)) < 0 || (rc = ddp__memory_check(t)) < 0)
         return rc;
     t->skips.loss_scale = t->engine->scaler_memory[DDP__SCALER_SCALE];
     if (!t->cfg.keep_weights &&
