@@ -46,25 +46,38 @@ static int find_class(const ddp_dataset_t *d, const char *name)
     return -1;
 }
 
+/* Choose the named classes.  The first name that the data do not have, or NULL.
+ */
+static const char *choose_names(const ddp_dataset_t *d, int64_t n,
+                                const char *const *name, int32_t *to)
+{
+    const char *strange = NULL;
+
+    for (int64_t i = 0; i < n; i++) {
+        int at = find_class(d, name[i]);
+
+        if (at >= 0)
+            to[at] = 0;
+        else if (!strange)
+            strange = name[i];
+    }
+    return strange;
+}
+
 /* A name of the file that the data do not have is probably misspelt. */
-static int choose_named(const struct opts *o, const char *path,
-                        const ddp_dataset_t *d, int32_t *to)
+static int choose_listed(const struct opts *o, const char *path,
+                         const ddp_dataset_t *d, int32_t *to)
 {
     struct names names = {0};
     int rc = names_read(&names, path);
+    const char *strange =
+        choose_names(d, names.count, (const char *const *)names.name, to);
 
-    for (int64_t i = 0; rc == OPTS_GO && i < names.count; i++) {
-        int at = find_class(d, names.name[i]);
-
-        if (at >= 0) {
-            to[at] = 0;
-            continue;
-        }
+    if (rc == OPTS_GO && strange) {
         opt_complain(o, "--classes %s: the data have no class \"%.99s\"", path,
-                     names.name[i]);
+                     strange);
         rc = EXIT_USAGE;
-    }
-    if (rc == OPTS_GO && !names.count) {
+    } else if (rc == OPTS_GO && !names.count) {
         opt_complain(o, "--classes %s: no names of classes", path);
         rc = EXIT_USAGE;
     }
@@ -96,7 +109,7 @@ int class_subset_choose(const struct opts *o, const struct settings *s,
         return OPTS_GO;
     if (!(to = none_of(*d)))
         return app_exit_code(DDP_ENOMEM);
-    rc = *end ? choose_named(o, s->class_subset, *d, to)
+    rc = *end ? choose_listed(o, s->class_subset, *d, to)
               : choose_first(o, n, *d, to);
     if (rc == OPTS_GO)
         rc = map_classes(d, to);
@@ -114,12 +127,7 @@ int class_subset_match(const struct settings *s, int64_t n,
         return OPTS_GO;
     if (!(to = none_of(*d)))
         return app_exit_code(DDP_ENOMEM);
-    for (int64_t i = 0; i < n; i++) {
-        int at = find_class(*d, name[i]);
-
-        if (at >= 0)
-            to[at] = 0;
-    }
+    choose_names(*d, n, name, to);
     rc = map_classes(d, to);
     free(to);
     return rc;
