@@ -71,34 +71,16 @@ void ddp_arrays_init_sized(struct ddp_arrays *a, size_t size)
     ddp__options_init(a, size, &none, sizeof(none));
 }
 
-static int check_shape(const struct ddp_arrays *a)
+static int check_arrays(const struct ddp_arrays *a)
 {
+    bool classes = a->label && a->classes > 0;
+    bool targets = a->target && a->target_len > 0;
+
     if (a->count < 1 || !a->x)
         return ddp__fail(DDP_EINVAL,
                          "arrays of %lld samples, expected one at least and "
                          "their x",
                          (long long)a->count);
-    if (a->shape.h < 1 || a->shape.w < 1 || a->shape.c < 1)
-        return ddp__fail(
-            DDP_EINVAL,
-            "samples of shape (%d, %d, %d), expected positive numbers",
-            a->shape.h, a->shape.w, a->shape.c);
-    if (a->type != DDP_F32 && a->type != DDP_U8)
-        return ddp__fail(DDP_EINVAL,
-                         "samples of type %d, expected DDP_F32 or DDP_U8",
-                         (int)a->type);
-    if (a->type == DDP_U8 && a->shape.c > 4)
-        return ddp__fail(DDP_EINVAL,
-                         "DDP_U8 samples have %d channels, expected at most 4",
-                         a->shape.c);
-    return 0;
-}
-
-static int check_labels(const struct ddp_arrays *a)
-{
-    bool classes = a->label && a->classes > 0;
-    bool targets = a->target && a->target_len > 0;
-
     if (classes == targets || (!classes && a->label) || (!targets && a->target))
         return ddp__fail(DDP_EINVAL,
                          "arrays need either labels and classes, or targets "
@@ -118,13 +100,12 @@ static int make_arrays(struct arrays *s, const struct ddp_arrays *given)
 
     ddp_arrays_init(a);
     if ((rc = ddp__options_copy(a, sizeof(*a), given, "ddp_arrays")) < 0 ||
-        (rc = check_shape(a)) < 0 || (rc = check_labels(a)) < 0)
+        (rc = check_arrays(a)) < 0 ||
+        (rc = ddp__dataset_set_samples(&s->d, a->shape, a->type,
+                                       a->label ? a->classes : 0,
+                                       a->target ? a->target_len : 0)) < 0)
         return rc;
     s->d.count = a->count;
-    s->d.shape = a->shape;
-    s->d.type = a->type;
-    s->d.classes = a->label ? a->classes : 0;
-    s->d.target_len = a->target ? a->target_len : 0;
     return ddp__dataset_describe(&s->d, "%lld samples in the program's memory",
                                  (long long)a->count);
 }

@@ -31,55 +31,32 @@ static int get_sample(ddp_dataset_t *d, int64_t index, uint64_t key,
 
 static const struct ddp__dataset_ops ops = {.get = get_sample};
 
-/* A sentence for each field, with its value, because the reader wrote the
- * program that set it. */
-static int check_source(const struct ddp_source *src)
+static int make_callback(struct callback *c, const struct ddp_source *src)
 {
+    int rc;
+
     if (!src || !src->get)
         return ddp__fail(DDP_EINVAL, "a source needs a get()");
     if (src->count < 1)
         return ddp__fail(DDP_EINVAL,
                          "a source has %lld samples, expected at least 1",
                          (long long)src->count);
-    if (src->shape.h < 1 || src->shape.w < 1 || src->shape.c < 1)
-        return ddp__fail(
-            DDP_EINVAL,
-            "samples of shape (%d, %d, %d), expected positive numbers",
-            src->shape.h, src->shape.w, src->shape.c);
-    if (src->type != DDP_F32 && src->type != DDP_U8)
-        return ddp__fail(DDP_EINVAL,
-                         "samples of type %d, expected DDP_F32 or DDP_U8",
-                         (int)src->type);
-    if (src->type == DDP_U8 && src->shape.c > 4)
-        return ddp__fail(DDP_EINVAL,
-                         "DDP_U8 samples have %d channels, expected at most 4",
-                         src->shape.c);
-    if (src->classes < 0 || src->target_len < 0 ||
-        (src->classes == 0) == (src->target_len == 0))
-        return ddp__fail(
-            DDP_EINVAL,
-            "a source needs either classes or a target_len, not both");
-    return 0;
+    c->src = *src;
+    c->d.count = src->count;
+    rc = ddp__dataset_set_samples(&c->d, src->shape, src->type, src->classes,
+                                  src->target_len);
+    return rc < 0
+               ? rc
+               : ddp__dataset_describe(&c->d, "%lld samples from the program",
+                                       (long long)src->count);
 }
 
 ddp_dataset_t *ddp_dataset_callback(const struct ddp_source *src)
 {
-    struct callback *c;
+    struct callback *c = (void *)ddp__dataset_new(sizeof(*c), &ops);
 
-    if (check_source(src) < 0)
-        return NULL;
-    if (!(c = (void *)ddp__dataset_new(sizeof(*c), &ops)))
-        return NULL;
-    c->src = *src;
-    c->d.count = src->count;
-    c->d.shape = src->shape;
-    c->d.type = src->type;
-    c->d.classes = src->classes;
-    c->d.target_len = src->target_len;
-    if (ddp__dataset_describe(&c->d, "%lld samples from the program",
-                              (long long)src->count) < 0) {
-        ddp_dataset_free(&c->d);
-        return NULL;
-    }
-    return &c->d;
+    if (!c || make_callback(c, src) == 0)
+        return c ? &c->d : NULL;
+    ddp_dataset_free(&c->d);
+    return NULL;
 }

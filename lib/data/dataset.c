@@ -42,6 +42,41 @@ void ddp__dataset_set_images(ddp_dataset_t *d,
     memcpy(d->std, o->std, sizeof(o->std));
 }
 
+/* A sentence for each field, with its value, because the reader wrote the
+ * program that set it. */
+static int check_samples(struct ddp_shape shape, enum ddp_dtype type,
+                         int classes, int target_len)
+{
+    if (shape.h < 1 || shape.w < 1 || shape.c < 1)
+        return ddp__fail(
+            DDP_EINVAL,
+            "samples of shape (%d, %d, %d), expected positive numbers", shape.h,
+            shape.w, shape.c);
+    if (type != DDP_F32 && type != DDP_U8)
+        return ddp__fail(DDP_EINVAL,
+                         "samples of type %d, expected DDP_F32 or DDP_U8",
+                         (int)type);
+    if (type == DDP_U8 && shape.c > 4)
+        return ddp__fail(DDP_EINVAL,
+                         "DDP_U8 samples have %d channels, expected at most 4",
+                         shape.c);
+    if (classes < 0 || target_len < 0 || (classes == 0) == (target_len == 0))
+        return ddp__fail(
+            DDP_EINVAL,
+            "samples need either classes or a target_len, not both");
+    return 0;
+}
+
+int ddp__dataset_set_samples(ddp_dataset_t *d, struct ddp_shape shape,
+                             enum ddp_dtype type, int classes, int target_len)
+{
+    d->shape = shape;
+    d->type = type;
+    d->classes = classes;
+    d->target_len = target_len;
+    return check_samples(shape, type, classes, target_len);
+}
+
 int ddp__dataset_describe(ddp_dataset_t *d, const char *fmt, ...)
 {
     va_list ap;

@@ -89,6 +89,10 @@ ddp_dataset_t *ddp__dataset_new(size_t size,
 void ddp__dataset_set_images(ddp_dataset_t *d,
                              const struct ddp_image_options *o);
 
+/* Set what samples of the program are. */
+int ddp__dataset_set_samples(ddp_dataset_t *d, struct ddp_shape shape,
+                             enum ddp_dtype type, int classes, int target_len);
+
 /* Set the line that ddp_dataset_describe() returns. */
 int ddp__dataset_describe(ddp_dataset_t *d, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
