@@ -24,4 +24,5 @@ dist_examples_DATA = \
     %D%/raii.cc \
     %D%/serve.c \
     %D%/sink.c \
-    %D%/square.c
+    %D%/square.c \
+    %D%/stream.c

@@ -1072,6 +1072,46 @@ struct ddp_source {
 };
 ddp_dataset_t *ddp_dataset_callback(const struct ddp_source *src);
 
+/* Samples that come one after the other, until there are no more: from a pipe,
+ * a socket, a simulation.  They can be trained on by one process, and by one
+ * trainer at a time; parts of them, and evaluations, need data of a known
+ * length.
+ *
+ * An epoch ends when the stream does, and the next one begins with its first
+ * sample again; in an epoch without any, the run ends.  A run has `steps` steps
+ * of struct ddp_train_config, or without it `epochs` epochs, then with a
+ * constant learning rate (or DDP_PLATEAU), because others need the length of
+ * the run. With steps, a schedule sees these as `epochs` epochs of the same
+ * length. Weights do not depend on the number of workers, nor on when samples
+ * arrive. */
+struct ddp_stream {
+    size_t struct_size;
+    struct ddp_shape shape; /* of one sample */
+    enum ddp_dtype type;    /* DDP_F32 or DDP_U8 */
+    int classes;            /* 0: targets, not classes */
+    int target_len;         /* numbers of a target; 0: classes */
+    /* Write the next sample, number `index` of an epoch, or return
+     * DDP_STREAM_END.  May wait as long as it needs to: it is called by the
+     * thread that trains, while workers compute the steps before.  key is as in
+     * struct ddp_source.  A negative code ends the run; what cannot be read and
+     * does not matter is best passed over.  index is one more than in the last
+     * call, or 0 with a new epoch.  A run that resumes asks for all samples of
+     * its epoch again, and skips those that were used before. */
+    int (*next)(void *arg, int64_t epoch, int64_t index, uint64_t key,
+                struct ddp_sample *s);
+    void *arg;  /* not owned */
+    int window; /* of DDP_SHUFFLE: the next sample is drawn from so many, which
+                   are kept in memory; 0 (default): samples keep their order */
+};
+enum { DDP_STREAM_END = 1 };
+
+/* Fill in the defaults: DDP_F32, and no window. */
+#define ddp_stream_init(s) ddp_stream_init_sized(s, sizeof(*(s)))
+void ddp_stream_init_sized(struct ddp_stream *s, size_t size);
+
+/* Errors   DDP_EINVAL: what is missing. */
+ddp_dataset_t *ddp_dataset_stream(const struct ddp_stream *s);
+
 /* Samples in the program's memory, which must stay as they are until the data
  * set is freed. */
 struct ddp_arrays {
@@ -1356,9 +1396,10 @@ enum ddp_step_part {
 
 /* State of a run, given to the callback after every step. */
 struct ddp_progress {
-    int64_t step, steps;   /* done, of the whole run */
+    int64_t step, steps;   /* done, of the whole run; 0: not known yet */
     int64_t epoch, epochs; /* the one that the step is in, from 0; of the run */
-    double epoch_share;    /* of that epoch, after the step, up to 1 */
+    double epoch_share;    /* of that epoch, after the step, up to 1; 0 as
+                              long as a stream does not end */
     struct ddp_metrics now;        /* of this step */
     struct ddp_metrics epoch_mean; /* of the steps that were applied */
     int64_t skipped;               /* steps of the run that were not */
@@ -1368,7 +1409,8 @@ struct ddp_progress {
     double step_seconds;           /* since the end of the step before */
     double samples_per_s;          /* smoothed, start-up left out */
     double data_share;    /* of the workers' time that input took, 0..1 */
-    double eta_s;         /* seconds to the end of the run, at that speed */
+    double eta_s;         /* seconds to the end of the run, at that speed; 0:
+                             not known yet */
     double gradient_norm; /* of all gradients of this step, before clipping */
     double loss_scale;    /* for the next step: see struct ddp_skips */
     size_t memory_peak;   /* most main memory that the process has used */
@@ -1673,7 +1715,7 @@ int ddp_train_config_resolve(struct ddp_train_config *c, const ddp_t *ddp,
                              const ddp_dataset_t *data);
 
 /* Steps of an epoch: every sample once, the last step may have fewer (see
- * drop_last). */
+ * drop_last).  Of a stream 0: unknown. */
 int64_t ddp_trainer_epoch_steps(const ddp_trainer_t *t);
 
 /* The first sub-batch of a step as the network gets it: read again, augmented

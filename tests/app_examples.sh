@@ -42,6 +42,13 @@ right()
 runs callback
 right 95
 
+# More of its points, in lines.
+runs stream 'awk "BEGIN { srand(1); for (i = 0; i < 1599; i++) {
+    x = 2 * rand() - 1; y = 2 * rand() - 1; r = x * x + y * y
+    print x, y, (r > 0.2 && r < 0.7) } }"' 30
+share=$(number "epoch 29: 1599 samples, $any % right")
+holds "$share > 90 && $share <= 100" "stream.c: $share % of all are right"
+
 runs layer
 slope=$(number "slope $any")
 holds "$slope > 0.2999 && $slope < 0.3001" "layer.c learns its slope ($slope)"

@@ -144,6 +144,7 @@ check_PROGRAMS += \
     %D%/test_starpu_env \
     %D%/test_step \
     %D%/test_sync_bn \
+    %D%/test_stream \
     %D%/test_tap \
     %D%/test_tars \
     %D%/test_toml \

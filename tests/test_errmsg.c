@@ -209,6 +209,17 @@ static ddp_dataset_t *arrays(void)
     return ddp_dataset_arrays(&a);
 }
 
+static int nothing(void *arg, int64_t epoch, int64_t index, uint64_t key,
+                   struct ddp_sample *s)
+{
+    (void)arg;
+    (void)epoch;
+    (void)index;
+    (void)key;
+    (void)s;
+    return DDP_STREAM_END;
+}
+
 static bool opened(ddp_dataset_t *d)
 {
     ddp_dataset_free(d);
@@ -389,6 +400,14 @@ static bool resumed(bool with)
     X(ddp_dataset_list, opened(ddp_dataset_list(at("l.csv"), &small)))         \
     X(ddp_arrays_init_sized, INIT(ddp_arrays))                                 \
     X(ddp_dataset_arrays, opened(arrays()))                                    \
+    X(ddp_stream_init_sized, INIT(ddp_stream))                                 \
+    X(ddp_dataset_stream,                                                      \
+      opened(ddp_dataset_stream(&(struct ddp_stream){                          \
+          .struct_size = sizeof(struct ddp_stream),                            \
+          .shape = vector,                                                     \
+          .type = DDP_F32,                                                     \
+          .classes = 2,                                                        \
+          .next = nothing})))                                                  \
     X(ddp_dataset_subset,                                                      \
       opened(ddp_dataset_subset(arrays(), (const int64_t[]){1}, 1)))           \
     X(ddp_dataset_concat, opened(ddp_dataset_concat(                           \

@@ -16,6 +16,7 @@
 #include "checkpoint/json.h"
 #include "checkpoint/network.h"
 #include "checkpoint/settings.h"
+#include "data/stream.h"
 #include "ops_loss.h"
 
 /* ---- words for enumerators ---------------------------------------------- */
@@ -170,13 +171,18 @@ static int add_of_kind(json_t *o, const struct ddp_schedule *s, int64_t steps)
     return rc;
 }
 
-static json_t *schedule_json(const struct ddp_schedule *s, int64_t steps)
+/* The steps of a stream count as those of so many epochs. */
+static json_t *schedule_json(const struct ddp__settings *of)
 {
+    const struct ddp_schedule *s = &of->cfg->schedule;
     double from = s->warmup > 0 ? s->warmup_factor : 0; /* else unused */
     json_t *o = json_pack("{s:s, s:f, s:f}", "kind", schedule_word(s->kind),
                           "warmup", s->warmup, "warmup_factor", from);
 
-    if (!o || add_of_kind(o, s, steps) == 0)
+    if (!o || (add_of_kind(o, s, of->steps) == 0 &&
+               (!of->steps || !ddp__is_stream(of->data) ||
+                json_object_set_new(o, "epochs",
+                                    json_integer(of->cfg->epochs)) == 0)))
         return o;
     json_decref(o);
     return NULL;
@@ -394,9 +400,8 @@ static json_t *settings_json(const struct ddp__settings *s)
             dtype_word(c->dtype), "loss", ddp__loss_info(c->loss)->name,
             "label_smoothing", (double)c->label_smoothing, "ema_decay",
             c->ema_decay, "optimizer", optimizer_json(&c->optimizer),
-            "schedule", schedule_json(&c->schedule, s->steps), "data",
-            data_json(s->data, s->own), "augmentation",
-            augmentation_json(s->data)),
+            "schedule", schedule_json(s), "data", data_json(s->data, s->own),
+            "augmentation", augmentation_json(s->data)),
         "drop_last", c->drop_last);
     all = add_flag(all, "ema_warmup", c->ema_decay > 0 && c->ema_warmup);
     all = add_flag(all, "sync_bn", c->sync_bn);

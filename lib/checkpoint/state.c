@@ -85,11 +85,23 @@ static int add_stale(json_t *o, int64_t stale)
                  : 0;
 }
 
+static int add_stream(json_t *o, const struct ddp__place *p)
+{
+    if (p->n == 0)
+        return 0;
+    return json_object_set_new(
+        o, "stream",
+        json_pack("{s:I, s:I, s:I, s:b}", "epoch", (json_int_t)p->epoch, "step",
+                  (json_int_t)p->step, "samples", (json_int_t)(p->first + p->n),
+                  "last", (int)p->last));
+}
+
 int ddp__state_json(const struct ddp__run *r, json_t *settings, json_t **out)
 {
     *out = pack_run(r);
     if (*out && json_object_update(*out, settings) == 0 &&
         add_plateau(*out, &r->plateau) == 0 && add_stale(*out, r->stale) == 0 &&
+        add_stream(*out, &r->place) == 0 &&
         (json_array_size(r->changes) == 0 ||
          json_object_set(*out, "changes", r->changes) == 0))
         return 0;
@@ -186,6 +198,22 @@ static bool take_plateau(const json_t *o, struct ddp__plateau *p)
            take_integer(o, "cooldown", &p->cooldown);
 }
 
+static bool take_stream(const json_t *o, struct ddp__place *p)
+{
+    int64_t samples;
+    const json_t *last = json_object_get(o, "last");
+
+    if (!take_integer(o, "epoch", &p->epoch) ||
+        !take_integer(o, "step", &p->step) ||
+        !take_integer(o, "samples", &samples) || samples < 1 ||
+        !json_is_boolean(last))
+        return false;
+    p->first = samples - 1;
+    p->n = 1;
+    p->last = json_is_true(last);
+    return true;
+}
+
 /* The field that is missing or invalid; NULL: none. */
 static const char *parse_run(const json_t *state, struct ddp__run *r)
 {
@@ -219,6 +247,9 @@ static const char *parse_run(const json_t *state, struct ddp__run *r)
     if (json_object_get(state, "stale_evaluations") &&
         !take_integer(state, "stale_evaluations", &r->stale))
         return "stale_evaluations";
+    if (json_object_get(state, "stream") &&
+        !take_stream(json_object_get(state, "stream"), &r->place))
+        return "stream";
     r->changes = json_object_get(state, "changes");
     if (r->changes && !json_is_array(r->changes))
         return "changes";

@@ -7,6 +7,7 @@
 #include <jansson.h>
 
 #include "checkpoint/changes.h"
+#include "data/stream.h"
 #include "ddp.h"
 #include "engine/loss_scaler.h"
 
@@ -28,7 +29,9 @@ struct ddp__run {
     int64_t evaluated, best, ema_evaluated; /* after which step; 0: never */
     struct ddp_metrics evaluation, best_evaluation, ema_evaluation;
     struct ddp__plateau plateau;
-    int64_t stale;                    /* evaluations since the best one */
+    struct ddp__place place; /* of the last step, if a stream was read; else n
+                                is 0 */
+    int64_t stale;           /* evaluations since the best one */
     double scaler[DDP__SCALER_STATE]; /* of a checkpoint */
     double seconds;                   /* of training, before this process */
     char devices[256];                /* what computed it; of a checkpoint */

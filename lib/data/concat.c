@@ -8,6 +8,7 @@
 
 #include "base/crc32c.h"
 #include "base/error.h"
+#include "data/stream.h"
 #include "data/subset.h"
 
 struct concat {
@@ -214,7 +215,7 @@ static int check_part(ddp_dataset_t *const *part, int i)
 
 static int check_parts(ddp_dataset_t *const *part, int n)
 {
-    int rc = 0;
+    int rc;
 
     if (!part || n < 1)
         return ddp__fail(DDP_EINVAL, "a concatenation needs data sets");
@@ -227,8 +228,10 @@ static int check_parts(ddp_dataset_t *const *part, int n)
                 return ddp__fail(DDP_EINVAL,
                                  "a data set can be in a concatenation once, "
                                  "not twice: open it again");
+    rc = ddp__stream_refuse(part[0]);
     for (int i = 1; rc == 0 && i < n; i++)
-        rc = check_part(part, i);
+        if ((rc = ddp__stream_refuse(part[i])) == 0)
+            rc = check_part(part, i);
     return rc;
 }
 

@@ -36,6 +36,8 @@ LIB_SOURCES += \
     %D%/pixels.h \
     %D%/shards.c \
     %D%/shards.h \
+    %D%/stream.c \
+    %D%/stream.h \
     %D%/subset.c \
     %D%/subset.h \
     %D%/tar_index.c \

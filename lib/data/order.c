@@ -56,6 +56,15 @@ int64_t ddp__order_index(const struct ddp__order *o, int64_t count, int64_t pos)
     return o->shuffle ? ddp__permute(o->seed, o->epoch, count, pos) : pos;
 }
 
+/* 0 is the key of the permutation. */
+int64_t ddp__order_draw(const struct ddp__order *o, int64_t index, int64_t n)
+{
+    uint64_t key = ddp__key(o->seed, order_domain | (uint64_t)o->epoch,
+                            1 + (uint64_t)index);
+
+    return (int64_t)((key >> 32) * (uint64_t)n >> 32);
+}
+
 uint64_t ddp__order_key(const struct ddp__order *o, int64_t index)
 {
     return ddp__key(o->seed, key_domain | (uint64_t)o->epoch, (uint64_t)index);

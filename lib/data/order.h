@@ -22,6 +22,9 @@ int64_t ddp__order_index(const struct ddp__order *o, int64_t count,
 /* The random key of a sample in an epoch; not of its position. */
 uint64_t ddp__order_key(const struct ddp__order *o, int64_t index);
 
+/* Which of n samples sample `index` of an epoch is: any, equally likely. */
+int64_t ddp__order_draw(const struct ddp__order *o, int64_t index, int64_t n);
+
 /* The keyed permutation of 0..count-1, applied to pos. */
 int64_t ddp__permute(uint64_t seed, int64_t epoch, int64_t count, int64_t pos);
 

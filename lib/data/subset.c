@@ -8,6 +8,7 @@
 
 #include "base/crc32c.h"
 #include "base/error.h"
+#include "data/stream.h"
 #include "data/subset.h"
 
 /* ---- the data set ------------------------------------------------------- */
@@ -127,6 +128,8 @@ struct ddp__subset *ddp__subset_new(ddp_dataset_t *of, int64_t room, int rc)
 {
     struct ddp__subset *p = NULL;
 
+    if (rc == 0)
+        rc = ddp__stream_refuse(of);
     if (rc == 0)
         p = (void *)ddp__dataset_new(sizeof(*p), NULL);
     if (!p) {

@@ -103,6 +103,9 @@ int ddp_trainer_apply(ddp_trainer_t *t, ddp_gradient_f fill, void *arg,
     o.scale = (float)t->skips.loss_scale;
     if (rc == 0)
         rc = ddp__trainer_need_optimizer(t);
+    if (rc == 0 && ddp__is_stream(t->loader.data))
+        rc = ddp__fail(DDP_EINVAL, "steps of a stream are made of its samples, "
+                                   "not of other gradients");
     if (rc == 0 && !(divisor >= 0 && isfinite(divisor)))
         rc = ddp__fail(DDP_EINVAL, "divisor %g, expected 0 or more", divisor);
     if (rc == 0 && divisor > 0 && !fill)

@@ -55,6 +55,8 @@ int ddp_trainer_batch(ddp_trainer_t *t, int64_t step, void *x, int32_t *label)
         return rc;
     if (!x || !label)
         return ddp__fail_null(!x ? "x" : "label");
+    if ((rc = ddp__stream_refuse(t->loader.data)) < 0)
+        return rc;
     if (step < 0)
         return ddp__fail(DDP_EINVAL, "there is no step %lld", (long long)step);
     if (!ddp__loader_sizes(&t->loader, step, t->sizes))

@@ -160,6 +160,15 @@ static bool is_multiple(int64_t step, int64_t steps)
     return steps && step % steps == 0;
 }
 
+/* Whether so many epochs, or a multiple of it, end after a step. */
+static bool ends_epochs(const struct ddp_trainer *t, int64_t step,
+                        int64_t epochs)
+{
+    return epochs && ddp__loader_epoch_ends(&t->loader, step) &&
+           is_multiple(ddp__loader_place(&t->loader, step - 1).epoch + 1,
+                       epochs);
+}
+
 bool ddp__checkpoints_due(const struct ddp_trainer *t)
 {
     const struct ddp_checkpoint_config *c = &t->cfg.checkpoint;
@@ -172,7 +181,7 @@ bool ddp__checkpoints_due(const struct ddp_trainer *t)
         return false;
     return step == t->total || ddp__trainer_is_stale(t) ||
            step == t->run.best || is_multiple(step, c->steps) ||
-           is_multiple(step, c->epochs * t->loader.steps) ||
+           ends_epochs(t, step, c->epochs) ||
            is_multiple(step, k->dir.keep_steps) || is_time(t);
 }
 
@@ -180,11 +189,12 @@ bool ddp__checkpoints_due(const struct ddp_trainer *t)
 
 int ddp__checkpoints_settings(const struct ddp_trainer *t, json_t **out)
 {
-    const struct ddp__settings s = {.cfg = &t->cfg,
-                                    .data = t->loader.data,
-                                    .chain = t->chain,
-                                    .steps = t->total,
-                                    .own = t->own};
+    const struct ddp__settings s = {
+        .cfg = &t->cfg,
+        .data = t->loader.data,
+        .chain = t->chain,
+        .steps = ddp__is_stream(t->loader.data) ? t->cfg.steps : t->total,
+        .own = t->own};
 
     return ddp__settings_json(&s, out);
 }
@@ -301,6 +311,9 @@ static int describe_state(const struct ddp_trainer *t, json_t **out)
     int rc;
 
     run.step = t->submitted;
+    run.place = ddp__is_stream(t->loader.data) && run.step > 0
+                    ? ddp__loader_place(&t->loader, run.step - 1)
+                    : (struct ddp__place){0};
     if (t->training)
         run.seconds += ddp__now() - t->begin;
     ddp__checkpoints_devices(t->ddp, run.devices, sizeof(run.devices));

@@ -135,6 +135,8 @@ static int make_evaluation(struct ddp__eval *e, ddp_t *ddp, ddp_chain_t *chain,
     struct ddp__engine_spec spec;
     int rc;
 
+    if ((rc = ddp__stream_refuse(data)) < 0)
+        return rc;
     e->ahead = c->run_ahead;
     e->stop = c->stop;
     e->stop_arg = c->arg;

@@ -36,7 +36,8 @@ static int last_of(const struct ddp__loader *l, int64_t samples)
     return rest ? rest : l->sub_batch;
 }
 
-/* The last sub-batch of an epoch, and those of the steps before its last. */
+/* The last sub-batch of an epoch, and those of the steps before its last.  Of a
+ * stream both are unknown. */
 static int ends(const struct ddp__loader *l, int *before)
 {
     int last = last_of(l, ddp__loader_least_step(l));
@@ -49,36 +50,66 @@ int ddp__loader_least_step(const struct ddp__loader *l)
 {
     int64_t rest = l->data->count - (l->filled - 1) * l->batch;
 
+    if (ddp__is_stream(l->data))
+        return 1;
     return rest < l->batch ? (int)rest : l->batch;
 }
 
 int ddp__loader_least(const struct ddp__loader *l)
 {
-    int before, last = ends(l, &before);
+    int before, last;
 
+    if (ddp__is_stream(l->data))
+        return 1;
+    last = ends(l, &before);
     return last < before ? last : before;
 }
 
 void ddp__loader_fewer(const struct ddp__loader *l, int n[DDP__FEWER])
 {
-    int before, last = ends(l, &before);
+    int before, last;
 
+    if (ddp__is_stream(l->data)) {
+        n[0] = l->batch % l->sub_batch;
+        n[1] = 0;
+        return;
+    }
+    last = ends(l, &before);
     n[0] = last < l->sub_batch ? last : 0;
     n[1] = before < l->sub_batch && before != last ? before : 0;
 }
 
+struct ddp__place ddp__loader_place(const struct ddp__loader *l, int64_t step)
+{
+    struct ddp__place p;
+    int64_t left;
+
+    if (ddp__is_stream(l->data))
+        return *ddp__stream_place(l->data, step);
+    p = (struct ddp__place){.epoch = step / l->steps, .step = step % l->steps};
+    p.first = p.step * l->batch;
+    p.last = p.step + 1 == l->steps;
+    left = p.step < l->filled ? l->data->count - p.first : 0;
+    p.n = left < l->batch ? (int)left : l->batch;
+    return p;
+}
+
+int ddp__loader_take(struct ddp__loader *l, int64_t step)
+{
+    return ddp__is_stream(l->data) ? ddp__stream_take(l->data, step) : 0;
+}
+
+bool ddp__loader_epoch_ends(const struct ddp__loader *l, int64_t steps)
+{
+    return steps > 0 && ddp__loader_place(l, steps - 1).last;
+}
+
 int ddp__loader_sizes(const struct ddp__loader *l, int64_t step, int *n)
 {
-    int64_t begin = step % l->steps * l->batch;
-    int64_t left = l->data->count - begin;
-    int subs = 0;
+    int left = ddp__loader_place(l, step).n, subs = 0;
 
-    if (step % l->steps >= l->filled)
-        return 0;
-    if (left > l->batch)
-        left = l->batch;
     for (; left > 0; left -= l->sub_batch)
-        n[subs++] = left < l->sub_batch ? (int)left : l->sub_batch;
+        n[subs++] = left < l->sub_batch ? left : l->sub_batch;
     return subs;
 }
 
@@ -156,24 +187,41 @@ static void weigh_shares(const struct ddp__loader *l, const struct ddp__task *t)
             share[k] = l->class_weight[k] * (own * share[k] + rest);
 }
 
-static int fill_one(struct ddp__loader *l, const struct ddp__task *t,
-                    const struct ddp__order *o, int64_t pos, int i)
+static int read_sample(struct ddp__loader *l, const struct ddp__order *o,
+                       int64_t pos, struct ddp_sample *s)
 {
-    float *weight = t->data[DDP__FILL_WEIGHT];
-    struct ddp_sample s = sample_at(l, t, i);
     int rc;
 
     if (l->status)
         ddp__status_read(l->status, 1);
-    rc = ddp__dataset_read(l->data, o, pos, l->replace, &s);
+    rc = ddp__dataset_read(l->data, o, pos, l->replace, s);
     if (l->status)
         ddp__status_read(l->status, -1);
+    return rc;
+}
+
+/* Sample i of a sub-batch that begins so far from the step's first sample. */
+static int fill_one(struct ddp__loader *l, const struct ddp__task *t,
+                    const struct ddp__place *p, int64_t from, int i)
+{
+    struct ddp__order o = {l->seed, p->epoch, l->shuffle, l->repeats};
+    float *weight = t->data[DDP__FILL_WEIGHT];
+    struct ddp_sample s = sample_at(l, t, i);
+    int64_t pos = p->first + from + i, id = pos;
+    int rc = 0;
+
+    if (ddp__is_stream(l->data)) {
+        ddp__stream_get(l->data, p->at + from + i, &s);
+    } else {
+        rc = read_sample(l, &o, pos, &s);
+        id = ddp__dataset_id(l->data, &o, pos);
+    }
     if (rc < 0)
         return rc;
     if (rc == DDP__BAD)
         fill_bad(l, t, &s);
     put_label(l, t, i, s.label);
-    ((int64_t *)t->data[DDP__FILL_IDS])[i] = ddp__dataset_id(l->data, o, pos);
+    ((int64_t *)t->data[DDP__FILL_IDS])[i] = id;
     weight[i] = s.weight * (l->shares ? 1 : weight_of(l, s.label));
     weight[t->call->cap] +=
         (s.norm < 0 ? s.weight : s.norm) * weight_of(l, s.label);
@@ -186,14 +234,12 @@ enum { AHEAD = 512 };
 
 static void begin_sub(struct ddp__loader *l, int64_t step, int64_t sub)
 {
-    struct ddp__order o = {l->seed, step / l->steps, l->shuffle, l->repeats};
-    int64_t begin = step % l->steps * l->batch, end = begin + l->batch;
-    int64_t pos = begin + sub * l->sub_batch;
+    struct ddp__place p = ddp__loader_place(l, step);
+    struct ddp__order o = {l->seed, p.epoch, l->shuffle, l->repeats};
+    int64_t pos = p.first + sub * l->sub_batch, end = p.first + p.n;
 
     if (end > pos + l->sub_batch)
         end = pos + l->sub_batch;
-    if (end > l->data->count)
-        end = l->data->count;
     for (; pos < end; pos++)
         ddp__dataset_ahead(l->data, &o, pos);
 }
@@ -231,17 +277,16 @@ int ddp__loader_fill(const struct ddp__task *t, void *arg)
     struct ddp__loader *l = arg;
     int64_t step = (int64_t)(t->seed / (uint64_t)l->subs);
     int64_t sub = (int64_t)(t->seed % (uint64_t)l->subs);
-    int64_t pos = step % l->steps * l->batch + sub * l->sub_batch;
-    struct ddp__order o = {l->seed, step / l->steps, l->shuffle, l->repeats};
+    const struct ddp__place p = ddp__loader_place(l, step);
     int rc;
 
     if (l->data->far)
         begin_next(l, step, sub);
     ((float *)t->data[DDP__FILL_WEIGHT])[t->call->cap] = 0;
     for (int i = 0; i < t->n; i++)
-        if ((rc = fill_one(l, t, &o, pos + i, i)) < 0)
+        if ((rc = fill_one(l, t, &p, sub * l->sub_batch, i)) < 0)
             return rc;
-    mix_samples(l, t, o.epoch, step % l->steps * l->subs + sub);
+    mix_samples(l, t, p.epoch, p.step * l->subs + sub);
     weigh_shares(l, t);
     return 0;
 }

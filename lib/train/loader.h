@@ -4,6 +4,7 @@
 #ifndef DDP_LOADER_H
 #define DDP_LOADER_H
 
+#include "data/stream.h"
 #include "ops.h"
 #include "runtime/status.h"
 #include "train/mix.h"
@@ -12,7 +13,7 @@
  * batch s of step k has the number k * subs + s. */
 struct ddp__loader {
     ddp_dataset_t *data; /* not owned */
-    int64_t steps;       /* of an epoch */
+    int64_t steps;       /* of an epoch; of a stream: 0, unknown */
     int64_t filled;      /* those in which this rank has samples of its own */
     int batch, sub_batch, subs;
     uint64_t seed;
@@ -36,6 +37,16 @@ void ddp__loader_drop_last(struct ddp__loader *l);
 
 /* Samples of the smallest step; of the smallest sub-batch. */
 int ddp__loader_least_step(const struct ddp__loader *l);
+/* Where a step is; of a stream only those that were taken lately. */
+struct ddp__place ddp__loader_place(const struct ddp__loader *l, int64_t step);
+
+/* Have the samples of a step at hand; as ddp__stream_take(), for a stream. */
+int ddp__loader_take(struct ddp__loader *l, int64_t step);
+
+/* Whether an epoch ends after so many steps. */
+bool ddp__loader_epoch_ends(const struct ddp__loader *l, int64_t steps);
+
+/* Samples of the smallest sub-batch. */
 int ddp__loader_least(const struct ddp__loader *l);
 
 /* The numbers of samples that sub-batches have, besides sub_batch; 0: none. */

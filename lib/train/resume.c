@@ -143,6 +143,10 @@ int ddp__resume_state(struct ddp_trainer *t, struct ddp__run *run,
     json_decref(t->run.changes);
     t->run = *run;
     t->begun = t->submitted = t->reported = t->applied = run->step;
+    if (ddp__is_stream(t->loader.data)) {
+        ddp__stream_seek(t->loader.data, run->step, &run->place);
+        ddp__trainer_find_end(t, run->step);
+    }
     return 0;
 }
 

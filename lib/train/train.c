@@ -58,7 +58,8 @@ static void take_time(struct ddp_trainer *t, struct ddp_progress *p)
     else
         t->step_s += (dt - t->step_s) / (seen < 20 ? (double)(seen - 2) : 20.0);
     p->samples_per_s = t->step_s > 0 ? (double)t->step_samples / t->step_s : 0;
-    p->eta_s = (double)(t->total - t->reported) * t->step_s;
+    if (t->total != DDP__UNKNOWN)
+        p->eta_s = (double)(t->total - t->reported) * t->step_s;
     t->last = now;
 }
 
@@ -71,14 +72,15 @@ static size_t memory_peak(void)
 
 static struct ddp_progress progress(const struct ddp_trainer *t)
 {
-    int64_t in_epoch = (t->reported - 1) % t->loader.steps + 1;
+    const struct ddp__place at = ddp__loader_place(&t->loader, t->reported - 1);
+    double steps = (double)t->loader.steps;
 
     return (struct ddp_progress){
         .step = t->reported,
-        .steps = t->total,
-        .epoch = (t->reported - 1) / t->loader.steps,
+        .steps = t->total == DDP__UNKNOWN ? 0 : t->total,
+        .epoch = at.epoch,
         .epochs = t->cfg.epochs,
-        .epoch_share = (double)in_epoch / (double)t->loader.steps,
+        .epoch_share = steps > 0 ? (double)(at.step + 1) / steps : at.last,
         .epoch_mean = ddp__trainer_epoch_mean(t),
         .lr = ddp__trainer_lr(t, t->reported - 1),
         .skipped = t->skips.steps,
@@ -110,7 +112,8 @@ static bool ends_steps(const struct ddp_trainer *t, int64_t step)
 
 static bool ends_epoch(const struct ddp_trainer *t, int64_t step)
 {
-    return t->cfg.on_epoch && (step % t->loader.steps == 0 || step == t->total);
+    return t->cfg.on_epoch &&
+           (ddp__loader_epoch_ends(&t->loader, step) || step == t->total);
 }
 
 /* Whether one of them has not been. */
@@ -205,7 +208,7 @@ static int advance_run(struct ddp_trainer *t)
     if (rc < 0)
         return rc;
     if (may_submit(t))
-        return ddp__trainer_submit(t, true);
+        return (rc = ddp__trainer_submit(t, true)) > 0 ? 0 : rc;
     return t->reported < t->submitted ? report_step(t) : save_checkpoint(t);
 }
 

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/options.h"
 #include "data/dataset.h"
+#include "data/stream.h"
 #include "ops_loss.h"
 #include "runtime/devices.h"
 
@@ -336,6 +337,34 @@ static int check_class_weights(const struct ddp_train_config *c,
     return 0;
 }
 
+/* What a stream cannot do, since nobody knows when it ends. */
+static int check_stream(const struct ddp_train_config *c, const ddp_t *ddp,
+                        const ddp_dataset_t *d)
+{
+    enum ddp_schedule_kind kind = c->schedule.kind;
+
+    if (!ddp__is_stream(d))
+        return 0;
+    if (ddp_rank_count(ddp) > 1)
+        return ddp__fail(DDP_EINVAL,
+                         "%d ranks cannot read one stream: train with one "
+                         "process, or give each rank data of a known length",
+                         ddp_rank_count(ddp));
+    if (c->drop_last || c->repeats > 1 || c->checkpoint.keep_epochs)
+        return ddp__fail(DDP_EINVAL,
+                         "%s needs data of a known length, which a stream has "
+                         "not",
+                         c->drop_last     ? "drop_last"
+                         : c->repeats > 1 ? "repeats"
+                                          : "checkpoint.keep_epochs");
+    if (!c->steps && ((kind != DDP_CONSTANT && kind != DDP_PLATEAU) ||
+                      c->schedule.warmup > 0))
+        return ddp__fail(DDP_EINVAL,
+                         "the schedule needs the length of the run, which a "
+                         "stream does not tell: set steps");
+    return 0;
+}
+
 static int64_t quotient_up(int64_t a, int64_t b)
 {
     return (a + b - 1) / b;
@@ -347,14 +376,14 @@ static void resolve_config(struct ddp_train_config *c, const ddp_dataset_t *d)
 
     if (!c->batch)
         c->batch = (c->lanes ? c->lanes : LANES) * c->sub_batch;
-    if (!c->own_data && c->batch > d->count)
+    if (!c->own_data && !ddp__is_stream(d) && c->batch > d->count)
         c->batch = (int)d->count;
     if (c->sub_batch > c->batch)
         c->sub_batch = c->batch;
     subs = (int)quotient_up(c->batch, c->sub_batch);
     if (!c->lanes)
         c->lanes = subs < LANES || c->sync_bn ? subs : LANES;
-    if (c->steps)
+    if (c->steps && !ddp__is_stream(d))
         c->epochs = quotient_up(c->steps,
                                 c->drop_last ? d->count / c->batch
                                              : quotient_up(d->count, c->batch));
@@ -391,7 +420,8 @@ int ddp_train_config_resolve(struct ddp_train_config *c, const ddp_t *ddp,
     if ((rc = ddp__options_copy(&own, sizeof(own), c, "ddp_train_config")) <
             0 ||
         (rc = check_config(ddp, &own)) < 0 ||
-        (rc = check_class_weights(&own, data)) < 0)
+        (rc = check_class_weights(&own, data)) < 0 ||
+        (rc = check_stream(&own, ddp, data)) < 0)
         return rc;
     own.own_data &= ddp_rank_count(ddp) > 1;
     resolve_config(&own, data);

@@ -99,7 +99,7 @@ static int configure(struct ddp_trainer *t, ddp_dataset_t *data,
         (rc = ddp_train_config_resolve(&t->cfg, t->ddp, data)) < 0 ||
         (rc = ddp__sinks_copy(t)) < 0 || (rc = ddp__groups_resolve(t)) < 0)
         return rc;
-    if (data->count == 0)
+    if (data->count == 0 && !ddp__is_stream(data))
         return ddp__fail(DDP_EINVAL, "the data have no samples");
     if (data->classes == 1)
         return ddp__fail(DDP_EINVAL, "the data have one class, expected two or "
@@ -133,6 +133,19 @@ static int check_sums(const struct ddp_trainer *t)
                                  "norm that is trained: leave it out");
 }
 
+static int begin_stream(struct ddp_trainer *t)
+{
+    const struct ddp__reader r = {t->cfg.batch, t->cfg.run_ahead, t->cfg.seed,
+                                  t->cfg.order == DDP_SHUFFLE};
+    int rc;
+
+    if (!ddp__is_stream(t->loader.data))
+        return 0;
+    rc = ddp__stream_begin(t->loader.data, &r);
+    t->reads_stream = rc == 0;
+    return rc;
+}
+
 /* Memory is checked before weights are initialised and the folder of
  * checkpoints is used: a run that does not fit leaves both as they were. */
 static int make_trainer(struct ddp_trainer *t)
@@ -140,8 +153,13 @@ static int make_trainer(struct ddp_trainer *t)
     struct ddp__engine_spec spec;
     int rc;
 
-    t->total = t->cfg.steps ? t->cfg.steps : t->cfg.epochs * t->loader.steps;
+    t->total = t->cfg.steps ? t->cfg.steps
+               : ddp__is_stream(t->loader.data)
+                   ? DDP__UNKNOWN
+                   : t->cfg.epochs * t->loader.steps;
     t->loader.end = t->total;
+    if ((rc = begin_stream(t)) < 0)
+        return rc;
     if (!(t->sizes = calloc((size_t)t->loader.subs, sizeof(*t->sizes))))
         return ddp__fail(DDP_ENOMEM, "out of memory for a trainer");
     spec = ddp__engine_spec(&t->cfg, &t->loader, DDP__TRAIN);
@@ -209,6 +227,8 @@ void ddp_trainer_free(ddp_trainer_t *t)
     ddp__engine_free(t->engine);
     ddp__trace_free(t->trace);
     ddp__eval_free(t->eval);
+    if (t->reads_stream)
+        ddp__stream_end(t->loader.data);
     free(t->sizes);
     free(t->sinks);
     free(t->rule);
@@ -218,8 +238,12 @@ void ddp_trainer_free(ddp_trainer_t *t)
 
 /* ---- steps -------------------------------------------------------------- */
 
+/* A stream has no epochs of a known length: its steps, if there are so many,
+ * count as those of all epochs. */
 static double epoch_at(const struct ddp_trainer *t, int64_t step)
 {
+    if (!t->loader.steps)
+        return (double)step / (double)t->total * (double)t->cfg.epochs;
     return (double)step / (double)t->loader.steps;
 }
 
@@ -256,11 +280,13 @@ static double average_share(const struct ddp_trainer *t, int64_t step)
 static struct ddp__step step_of(const struct ddp_trainer *t, int64_t step,
                                 bool update)
 {
+    int64_t epoch = ddp__loader_place(&t->loader, step).epoch;
+
     return (struct ddp__step){
         .number = step,
         .subs = ddp__loader_sizes(&t->loader, step, t->sizes),
         .n = t->sizes,
-        .seed = ddp__key(t->loader.seed, 1, (uint64_t)(step / t->loader.steps)),
+        .seed = ddp__key(t->loader.seed, 1, (uint64_t)epoch),
         .lr = (float)ddp__trainer_lr(t, step),
         .momentum = (float)momentum_at(t, step),
         .average = (float)average_share(t, step),
@@ -344,7 +370,7 @@ static int count_step(struct ddp_trainer *t, const struct ddp__result *r)
 {
     ddp__status_step(&t->ddp->status, t->reported + 1,
                      ddp__metrics(r->stats).loss);
-    if (t->reported++ % t->loader.steps == 0) {
+    if (ddp__loader_place(&t->loader, t->reported++).step == 0) {
         t->run.epoch = (struct ddp_metrics){0};
         t->run.epoch_divisor = 0;
     }
@@ -389,13 +415,34 @@ int ddp__trainer_collect(struct ddp_trainer *t, struct ddp__result *r)
     return rc < 0 ? rc : ddp__tracing_end(t, false);
 }
 
+void ddp__trainer_find_end(struct ddp_trainer *t, int64_t steps)
+{
+    if (ddp__is_stream(t->loader.data) && !t->cfg.steps &&
+        ddp__loader_epoch_ends(&t->loader, steps) &&
+        ddp__loader_place(&t->loader, steps - 1).epoch + 1 >= t->cfg.epochs)
+        t->total = steps;
+}
+
+/* Have the samples of the next step, unless there are none any more. */
+static int take_samples(struct ddp_trainer *t)
+{
+    int rc = ddp__loader_take(&t->loader, t->submitted);
+
+    if (rc == 0)
+        ddp__trainer_find_end(t, t->submitted + 1);
+    else if (rc > 0)
+        t->total = t->submitted;
+    return rc;
+}
+
 int ddp__trainer_submit(struct ddp_trainer *t, bool update)
 {
-    struct ddp__step s = step_of(t, t->submitted, update);
-    int rc = ddp__tracing_begin(t);
+    struct ddp__step s;
+    int rc = take_samples(t);
 
-    if (rc < 0)
+    if (rc != 0 || (rc = ddp__tracing_begin(t)) < 0)
         return rc;
+    s = step_of(t, t->submitted, update);
     rc = ddp__engine_step(t->engine, &s);
     t->gradients = !update;
     if (rc < 0)
@@ -413,6 +460,18 @@ int ddp__trainer_drain(struct ddp_trainer *t, struct ddp__result *r)
     return rc;
 }
 
+/* The next step, for which a program has asked. */
+static int submit_next(struct ddp_trainer *t, bool update)
+{
+    int rc = ddp__trainer_submit(t, update);
+
+    return rc > 0 ? ddp__fail(DDP_EDATA,
+                              "the stream has no more samples: it "
+                              "ended after %lld steps",
+                              (long long)t->submitted)
+                  : rc;
+}
+
 static int run_step(struct ddp_trainer *t, struct ddp_metrics *m)
 {
     struct ddp__result r = {.step = -1};
@@ -422,7 +481,7 @@ static int run_step(struct ddp_trainer *t, struct ddp_metrics *m)
     while (t->submitted - t->reported >= t->cfg.run_ahead)
         if ((rc = ddp__trainer_collect(t, &r)) < 0)
             return rc;
-    if ((rc = ddp__trainer_submit(t, true)) < 0 || !m)
+    if ((rc = submit_next(t, true)) < 0 || !m)
         return rc;
     if ((rc = ddp__trainer_drain(t, &r)) < 0)
         return rc;
@@ -450,7 +509,7 @@ static int run_gradients(struct ddp_trainer *t, struct ddp_metrics *m)
     int rc;
 
     if ((rc = ddp__trainer_drain(t, &r)) == 0 &&
-        (rc = ddp__trainer_submit(t, false)) == 0)
+        (rc = submit_next(t, false)) == 0)
         rc = ddp__trainer_drain(t, &r);
     if (rc < 0) {
         t->gradients = false;

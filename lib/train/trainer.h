@@ -21,7 +21,9 @@ struct ddp_trainer {
     struct ddp_sink *sinks; /* of the configuration; owned */
     struct ddp__rule *rule; /* of parameters; owned; NULL: all are alike */
     bool *frozen;           /* by block of parameters; owned; likewise */
-    int64_t total, submitted, reported;
+    int64_t total; /* steps of the run; DDP__UNKNOWN until a stream ends */
+    int64_t submitted, reported;
+    bool reads_stream;
     struct ddp__eval *eval;   /* for eval_data; made at first use */
     ddp_dataset_t *eval_data; /* not owned */
     struct ddp_memory_plan memory;
@@ -44,14 +46,21 @@ struct ddp_trainer {
     struct ddp_skips skips;
 };
 
+#define DDP__UNKNOWN INT64_MAX
+
 /* The engine's specification for the loader's data. */
 struct ddp__engine_spec ddp__engine_spec(const struct ddp_train_config *c,
                                          struct ddp__loader *l,
                                          enum ddp__mode mode);
 /* DDP_EINVAL if there is no trainer, or its context has finished. */
 int ddp__trainer_check(const struct ddp_trainer *t);
-/* Submit the next step, either with its update or keeping the gradients. */
+/* Submit the next step, either with its update or keeping the gradients.  1: a
+ * stream has no samples for it, and the run is over. */
 int ddp__trainer_submit(struct ddp_trainer *t, bool update);
+
+/* The run ends where the last epoch of a stream does, if that is after so many
+ * steps. */
+void ddp__trainer_find_end(struct ddp_trainer *t, int64_t steps);
 
 /* Make a step of an update with these sums of gradients, as in
  * ddp__engine_apply(). */
