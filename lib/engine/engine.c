@@ -417,9 +417,9 @@ static int make_engine(struct ddp__engine *e, ddp_chain_t *chain)
     return rc < 0 ? rc : ddp__devices_ready(e->ddp);
 }
 
-/* The minimum duration of a task.  Launching a task costs the host about 20 us,
- * so GPUs need longer tasks; but long tasks delay the reduction of the
- * gradients. */
+/* The minimum duration of a task.  A task costs a CPU worker about 5 us, and
+ * the host 20 us to launch on a GPU, which needs longer tasks for that; but
+ * long tasks delay the reduction of the gradients. */
 static double segment_us(const struct ddp__engine *e)
 {
     if (e->ddp->segment_us >= 0)
@@ -427,7 +427,7 @@ static double segment_us(const struct ddp__engine *e)
     if (e->spec.graph.joined)
         return HUGE_VAL;
     if (!e->ddp->gpu_workers)
-        return 0;
+        return 50;
     return e->spec.lanes > 1 ? 1000 : 4000;
 }
 
