@@ -32,12 +32,12 @@ if ! command -v mpirun >/dev/null || [ ! -e "$builddir/.libs/ddp_mpi.so" ]; then
     exits 69 "a rank in a build without MPI: exit code 69"
     complains "MPI cannot be used: .*install an MPI and build libddp again" \
         "with what to do"
-    skip 39 "no MPI here"
+    skip 41 "no MPI here"
     done_testing
 fi
 
 if ! has_mpi; then
-    skip 39 "$why"
+    skip 41 "$why"
     done_testing
 fi
 
@@ -188,6 +188,14 @@ exits 75 "SIGTERM to rank 1: exit code 75"
 complains "after step [0-9]*; checkpoint saved" "and a checkpoint"
 [ -e "$tmp/t/ckpt/latest/MANIFEST.json" ]
 point $? "which is there"
+
+# A process that never joins.
+# shellcheck disable=SC2086
+run timeout 60 $mpirun -n 1 "$imagenet" train $net --output "$tmp/j" \
+    --peer-timeout 2 : -n 1 sleep 30
+exits 76 "a rank that does not start: exit code 76"
+complains "MPI has not started for 2 s: another rank has died, or has not been" \
+    "after --peer-timeout"
 
 # A rank that dies takes the others with it, and the run can go on.
 # shellcheck disable=SC2086

@@ -56,6 +56,11 @@ void interrupt_catch(unsigned grace_s)
             sigaction(signals[i].number, &a, NULL);
 }
 
+void interrupt_finish(void)
+{
+    signal(SIGTERM, SIG_IGN);
+}
+
 void interrupt_limit(double limit_s, double save_s)
 {
     limit.end = limit_s > 0 ? app_started() + limit_s : 0;

@@ -12,6 +12,10 @@
  * installs its own handlers. */
 void interrupt_catch(unsigned grace_s);
 
+/* The exit code is decided: SIGTERM, by which a launcher ends the ranks that
+ * are left when the first one has ended, must not change it. */
+void interrupt_finish(void);
+
 /* End limit_s seconds after app_start(), saving included, which is expected to
  * take save_s.  limit_s 0: no limit. */
 void interrupt_limit(double limit_s, double save_s);

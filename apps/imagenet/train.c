@@ -619,6 +619,8 @@ int train_run(struct opts *o, struct settings *s)
         if (rc == EXIT_WRITE || rc == EXIT_DATA || rc == EXIT_MEMORY)
             checkpoint_advise(r.ckpt);
     }
+    if (r.ddp && ddp_rank_count(r.ddp) > 1)
+        interrupt_finish();
     end_file(&r, rc);
     board_report(&r.board);
     ddp_trainer_free(r.trainer);

@@ -320,6 +320,8 @@ stop:
 leave:
     ddp__net_close(&ddp->net);
 free_ddp:
+    if (ddp->net.stuck) /* nor can there be another context */
+        return NULL;
     ddp__status_fini(&ddp->status);
     ddp__starpu_home_free(&ddp->home);
     ddp__topology_free(&ddp->topology);

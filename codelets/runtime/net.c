@@ -108,17 +108,25 @@ static void rest(struct ddp__net *n, const struct ddp__net_op *waiting)
         break_net(n, rc);
 }
 
+static struct timespec seconds_from_now(double seconds)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    t.tv_sec += (time_t)seconds;
+    t.tv_nsec += (long)(1e9 * (seconds - (double)(time_t)seconds));
+    t.tv_sec += t.tv_nsec / 1000000000;
+    t.tv_nsec %= 1000000000;
+    return t;
+}
+
 /* For a moment, or until there is something to carry.  -1: there will be
  * nothing. */
 static int await_ready(struct ddp__net *n, struct ddp__net_op *op[WINDOW])
 {
-    struct timespec until;
+    struct timespec until = seconds_from_now(SLEEP);
     int count, rc = 0;
 
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_nsec += (long)(1e9 * SLEEP);
-    until.tv_sec += until.tv_nsec / 1000000000;
-    until.tv_nsec %= 1000000000;
     pthread_mutex_lock(&n->lock);
     while ((count = list_ready(n, op)) == 0 && (n->first || !n->closing) &&
            rc == 0)
@@ -233,12 +241,24 @@ static void init_net(struct ddp__net *n)
     pthread_mutex_init(&n->peers.lock, NULL);
 }
 
+/* MPI waits without end for a rank that has died before it joined. */
 static int await_start(struct ddp__net *n)
 {
+    struct timespec until = seconds_from_now(n->peers.timeout);
+    int rc = 0;
+
     pthread_mutex_lock(&n->lock);
-    while (!n->started)
-        pthread_cond_wait(&n->changed, &n->lock);
+    while (!n->started && rc == 0)
+        rc = n->peers.timeout > 0
+                 ? pthread_cond_timedwait(&n->changed, &n->lock, &until)
+                 : pthread_cond_wait(&n->changed, &n->lock);
+    n->stuck = !n->started;
     pthread_mutex_unlock(&n->lock);
+    if (n->stuck)
+        return ddp__fail(DDP_EPEER,
+                         "MPI has not started for %.0f s: another rank has "
+                         "died, or has not been started",
+                         n->peers.timeout);
     if (n->rc == 0)
         return 0;
     pthread_join(n->thread, NULL);
@@ -264,7 +284,7 @@ int ddp__net_open(struct ddp__net *n, struct ddp__status *status,
     init_net(n);
     if ((rc = start_thread(n)) == 0)
         rc = await_start(n);
-    if (rc < 0)
+    if (rc < 0 && !n->stuck)
         free_net(n);
     return rc;
 }

@@ -35,6 +35,7 @@ struct ddp__net {
     int64_t ops;
     unsigned tag; /* of the next operation */
     bool started, closing, ended;
+    bool stuck;    /* its thread is in MPI and uses this to the end */
     double moved;  /* when a message last arrived */
     atomic_int rc; /* of the failure that ended all communication, and why */
     char why[1024];
@@ -45,7 +46,8 @@ struct ddp__net {
 };
 
 /* Find out how this process was started, and join the other ranks.  An error if
- * it was started with others that cannot be reached. */
+ * it was started with others that cannot be reached; if n is stuck then, it
+ * must stay where it is. */
 int ddp__net_open(struct ddp__net *n, struct ddp__status *status,
                   const struct ddp_config *cfg, int share_key);
 
