@@ -305,6 +305,9 @@ struct ddp_conv_options {
     int groups;     /* default 1; in == out == groups is a depthwise one */
     bool no_bias;   /* y = w * x */
     struct ddp_weight_init init; /* all 0: Kaiming normal by fan out */
+    bool identity; /* the first outputs begin as the inputs, each through a 1 in
+                      the middle of its kernel, as torch.nn.init.dirac_ has it;
+                      those that are left as init says.  Not with groups */
 };
 
 /* Fill in the defaults. */
@@ -1185,6 +1188,20 @@ int64_t ddp_dataset_retries(const ddp_dataset_t *d);
 int64_t ddp_dataset_bad_limit(const ddp_dataset_t *d, double max_bad);
 int ddp_dataset_bad(const ddp_dataset_t *d, int64_t i,
                     struct ddp_bad_sample *bad);
+
+/* Initialise the first layer, a convolution, so that its outputs on samples of
+ * d are uncorrelated and of variance 1: its kernels are the eigenvectors of the
+ * second moments of all patches of its size of so many samples, with their
+ * augmentation, the largest first, by the root of eigenvalue + eps.  Outputs
+ * come in pairs of opposite signs, for an activation to follow; there may be
+ * two for each value of a patch.  The same data give the same bits.  Source:
+ * Jordan 2024, arXiv:2404.00498; eps there: 5e-4.
+ * Errors   DDP_ESHAPE: the first layer with weights is no convolution of the
+ *          data's channels, or has too many outputs, or patches of more than
+ *          1024 values; DDP_EDATA: no sample can be read.
+ */
+int ddp_chain_whiten(ddp_chain_t *c, ddp_dataset_t *d, int64_t samples,
+                     double eps);
 
 /* ---- training ----------------------------------------------------------- */
 

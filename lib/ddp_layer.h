@@ -39,8 +39,9 @@ struct ddp_param {
     float std;                /* of a normal distribution */
     float bound;              /* of a uniform one, -bound..bound */
     float momentum;           /* of DDP_RUNNING: the share of the new value */
-    int pixels; /* of a matrix: its columns read (pixels, channels), and
-                   are (channels, pixels) in files; 0: as they are */
+    int pixels;    /* of a matrix: its columns read (pixels, channels), and
+                      are (channels, pixels) in files; 0: as they are */
+    bool identity; /* of a convolution: its first outputs begin as its inputs */
 };
 enum { DDP_MAX_PARAMS = 4, DDP_MAX_BUFFERS = 8, DDP_MAX_BRANCHES = 8 };
 

@@ -142,6 +142,7 @@ check_PROGRAMS += \
     %D%/test_sinks \
     %D%/test_split \
     %D%/test_starpu_env \
+    %D%/test_start \
     %D%/test_step \
     %D%/test_sync_bn \
     %D%/test_stream \

@@ -240,6 +240,17 @@ static bool read_all(ddp_dataset_t *d)
     return good;
 }
 
+static bool whitened(void)
+{
+    ddp_chain_t *c = ddp_chain_new(ddp_conv_new(LEN, 2, 1, NULL), DDP_END);
+    ddp_dataset_t *d = arrays();
+    bool good = ddp_chain_whiten(c, d, 2, 1) == 0;
+
+    ddp_dataset_free(d);
+    ddp_chain_free(c);
+    return good;
+}
+
 static bool resumed(bool with)
 {
     ddp_trainer_t *t = ddp_trainer_new(ddp, net, data, &cfg);
@@ -435,6 +446,7 @@ static bool resumed(bool with)
       ddp_dataset_class_counts(folder, (int64_t[2]){0}) == 0)                  \
     X(ddp_dataset_set_classes,                                                 \
       ddp_dataset_set_classes(folder, 2, (const char *[]){"b", "a"}) == 0)     \
+    X(ddp_chain_whiten, whitened())                                            \
     X(ddp_chain_evaluate, read_all(folder))                                    \
     X(ddp_dataset_bad_count, ddp_dataset_bad_count(folder) == 1)               \
     X(ddp_dataset_bad,                                                         \
@@ -628,6 +640,7 @@ static void test_calls(void)
     X(ddp_chain_load, NONE(ddp_chain_load(NULL, at("w"), NULL, NULL)))         \
     X(ddp_chain_checksum, NONE(ddp_chain_checksum(NULL, &(uint32_t){0})))      \
     X(ddp_chain_norm, NONE(ddp_chain_norm(NULL, &(double){0})))                \
+    X(ddp_chain_whiten, NONE(ddp_chain_whiten(NULL, data, 1, 1)))              \
     X(ddp_chain_inspect,                                                       \
       NONE(ddp_chain_inspect(NULL, vector, DDP_F32, ignore, NULL)))            \
     X(ddp_chain_operations,                                                    \

@@ -23,6 +23,19 @@ static float normal(struct ddp__philox r)
     return (float)(sqrt(-2 * log(u)) * cos(2 * M_PI * v));
 }
 
+/* Of a convolution, whose inputs are the fastest. */
+static void init_identity(const struct ddp_param *p, float *w)
+{
+    size_t in = (size_t)p->dim[1], kh = (size_t)p->dim[2],
+           kw = (size_t)p->dim[3], len = kh * kw * in;
+    size_t middle = (kh / 2 * kw + kw / 2) * in;
+
+    for (size_t o = 0; o < in && o < (size_t)p->dim[0]; o++) {
+        memset(w + o * len, 0, len * sizeof(*w));
+        w[o * len + middle + o] = 1;
+    }
+}
+
 static void init_param(const struct ddp_param *p, uint64_t key, float *w)
 {
     for (size_t k = 0; k < ddp__param_len(p); k++) {
@@ -32,6 +45,8 @@ static void init_param(const struct ddp_param *p, uint64_t key, float *w)
                : p->bound > 0 ? p->bound * (2 * ddp__uniform(r.v[0]) - 1)
                               : p->fill;
     }
+    if (p->identity)
+        init_identity(p, w);
 }
 
 static float *param_memory(const struct ddp__params *p,

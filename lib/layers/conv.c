@@ -17,6 +17,7 @@ struct conv {
     int in, out;
     struct ddp__conv c;
     struct ddp_weight_init init;
+    bool identity;
 };
 
 static int extent(int size, int before, int after, int kernel, int dilation,
@@ -52,7 +53,8 @@ static int params(const ddp_layer_t *l, struct ddp_param p[DDP_MAX_PARAMS])
                               4,
                               {c->out, per_group, c->c.kh, c->c.kw},
                               .std = c->init.std,
-                              .bound = c->init.bound};
+                              .bound = c->init.bound,
+                              .identity = c->identity};
     if (c->init.std == 0 && c->init.bound == 0)
         p[0].std = sqrtf(2 / fan_out);
     p[1] =
@@ -188,6 +190,11 @@ ddp_layer_t *ddp_conv_new(int in, int out, int kernel,
                   g.groups, in, out);
         return NULL;
     }
+    if (o.identity && o.groups > 1) {
+        ddp__fail(DDP_EINVAL, "conv: identity with %d groups, expected 1 group",
+                  o.groups);
+        return NULL;
+    }
     if (!ddp__init_valid(&o.init, "conv"))
         return NULL;
     if (!(c = (struct conv *)ddp_layer_new(sizeof(*c), &ops)))
@@ -196,5 +203,6 @@ ddp_layer_t *ddp_conv_new(int in, int out, int kernel,
     c->out = out;
     c->c = g;
     c->init = o.init;
+    c->identity = o.identity;
     return &c->layer;
 }

@@ -62,4 +62,5 @@ LIB_SOURCES += \
     %D%/wandb_machine.c \
     %D%/wandb_machine.h \
     %D%/wandb_run.c \
-    %D%/wandb_run.h
+    %D%/wandb_run.h \
+    %D%/whiten.c
