@@ -442,8 +442,8 @@ void ddp_model_options_init_sized(struct ddp_model_options *o, size_t size);
 /* A network by its name, which is torchvision's where that has it: alexnet,
  * densenet, efficientnet and efficientnet_v2, googlenet, inception_v3,
  * mobilenet_v2 and v3, resnet, resnext, squeezenet, vgg and wide_resnet in all
- * their sizes; also inception_v2 (the paper's network), resnet9 for 32x32
- * images, and mlp.  ddp_model_name() lists them.
+ * their sizes; also inception_v2 (the paper's network), resnet9 and airbench
+ * for 32x32 images, and mlp.  ddp_model_name() lists them.
  *
  * Names, shapes and order of elements of all tensors are torchvision's too, so
  * that ddp_chain_load() reads its weights.

@@ -270,6 +270,7 @@ EXTRA_DIST += \
     %D%/hand.h \
     %D%/lsan.supp \
     %D%/make_image.h \
+    %D%/oracle_airbench.py \
     %D%/oracle_board.py \
     %D%/oracle_file.py \
     %D%/oracle_image.py \

@@ -16,6 +16,7 @@ from torchvision.transforms import InterpolationMode
 
 sys.dont_write_bytecode = True
 import oracle_file  # noqa: E402
+from oracle_airbench import airbench  # noqa: E402
 from oracle_inception_v2 import InceptionV2  # noqa: E402
 
 FAMILIES = ("alexnet", "densenet", "efficientnet", "googlenet", "inception_v3",
@@ -50,6 +51,7 @@ def main():
         first = torchvision.models.get_model_weights(name).IMAGENET1K_V1
         out[name + "@"] = images(name, first.transforms())
         put(name, torchvision.models.get_model(name), out)
+    put("airbench", airbench(), out)
     put("inception_v2", InceptionV2(), out)
     oracle_file.write(sys.argv[1], out)
 

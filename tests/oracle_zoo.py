@@ -33,6 +33,7 @@ from torchvision.ops import StochasticDepth
 
 sys.dont_write_bytecode = True
 import oracle_file  # noqa: E402
+from oracle_airbench import airbench  # noqa: E402
 from oracle_inception_v2 import InceptionV2  # noqa: E402
 
 BATCH, CLASSES, SPREAD, MARGIN = 4, 10, 0.1, 1e-6
@@ -54,6 +55,8 @@ class Slim(torchvision.models.ResNet):
 
 
 def network(name):
+    if name == "airbench":
+        return airbench(CLASSES)
     if name == "inception_v2":
         return InceptionV2(CLASSES)
     if name.endswith("-slim"):

@@ -31,8 +31,9 @@ static const struct oracle *o;
  * have no small ones: what is special in them, columns of flattened pixels, is
  * in GoogLeNet's auxiliary classifiers too. */
 static const char quick[] =
-    "densenet121,efficientnet_b0,googlenet,inception_v2,inception_v3-eval,"
-    "mobilenet_v2,mobilenet_v3_small,resnext50_32x4d-slim,squeezenet1_1";
+    "airbench,densenet121,efficientnet_b0,googlenet,inception_v2,"
+    "inception_v3-eval,mobilenet_v2,mobilenet_v3_small,resnext50_32x4d-slim,"
+    "squeezenet1_1";
 
 /* A script's model: its part of the file, without the options. */
 struct model {

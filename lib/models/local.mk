@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
 LIB_SOURCES += \
+    %D%/airbench.c \
     %D%/alexnet.c \
     %D%/densenet.c \
     %D%/efficientnet.c \

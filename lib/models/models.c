@@ -15,6 +15,7 @@ static const struct {
     const struct ddp__model *models;
     bool width, stem, depth, no_dropout;
 } family[] = {
+    {.models = ddp__airbench_models, .width = true, .no_dropout = true},
     {.models = ddp__alexnet_models},
     {.models = ddp__densenet_models},
     {.models = ddp__efficientnet_models, .depth = true},

@@ -26,6 +26,7 @@ struct ddp__model {
 
 /* X (family): each file defines the table ddp__<family>_models. */
 #define DDP__MODEL_FAMILIES(X)                                                 \
+    X(airbench)                                                                \
     X(alexnet)                                                                 \
     X(densenet)                                                                \
     X(efficientnet)                                                            \
