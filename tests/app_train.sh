@@ -276,6 +276,23 @@ run "$imagenet" train --data "$data" $net $size --freeze-to layer9 \
 complains "--freeze-to: the network has no layer 'layer9'" "nor does a layer \
 that there is not"
 
+# A first layer from the images: not at random, and kept where it is frozen.
+first()
+{
+    # shellcheck disable=SC2086
+    run "$imagenet" train --data "$data" --model airbench --width 8 $size \
+        --seed "$1" --img-size 32 --epochs 1 --no-val --freeze whiten \
+        --whiten "$2" --output "$tmp/first-$1-$2" &&
+        "$imagenet" convert "$tmp/first-$1-$2/weights.safetensors" \
+            "$tmp/$1-$2.safetensors" --drop 'block*,head*' >/dev/null
+}
+first 3 8 && first 4 8 && first 4 0
+[ -s "$tmp/3-8.safetensors" ] &&
+    cmp -s "$tmp/3-8.safetensors" "$tmp/4-8.safetensors"
+point $? "--whiten: the first layer does not depend on the seed"
+! cmp -s "$tmp/4-8.safetensors" "$tmp/4-0.safetensors"
+point $? "as it does without"
+
 # A learning rate to begin with: of the table, where the loss falls most.
 # shellcheck disable=SC2086
 run env LC_ALL=C "$imagenet" train --data "$data" $net -b 16 --sub-batch 8 \

@@ -298,6 +298,10 @@ static const struct opt_group start = {
         PARTIAL_ROW,
         FLAG("zero-init-residual", zero_init_residual,
              "initialise residual branches to zero"),
+        INT("whiten", whiten, "0", 0, 1e9,
+            "initialise the first convolution so that its outputs on N "
+            "training images are uncorrelated, in pairs of opposite signs; 0: "
+            "at random"),
         INT("seed", seed, "42", 0, 9e15,
             "seed of weights, data order and augmentation; the same seed, "
             "batch, sub-batch and lanes give bit-identical weights"),

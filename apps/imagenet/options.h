@@ -26,7 +26,7 @@ struct settings {
     bool no_flip, upright, class_numbers;
     /* network */
     char *model, *weights;
-    int64_t classes, width;
+    int64_t classes, width, whiten;
     int hidden[OPT_WIDTHS_MAX + 1];
     bool small_stem, no_aux, zero_init_residual, partial_weights;
     int dtype, tta, wire;

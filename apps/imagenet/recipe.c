@@ -164,6 +164,7 @@ static int check_effects(const struct opts *o, const struct settings *s)
         {"find-lr-steps", s->find_lr, "there is no --find-lr"},
         {"lr", !s->find_lr, "--find-lr looks for it"},
         {"zero-init-residual", !s->weights, "--weights is given"},
+        {"whiten", !s->weights, "--weights is given"},
         {"resume-with", strcmp(s->resume, "none") != 0,
          "--resume none starts a new run"},
     };

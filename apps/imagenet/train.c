@@ -39,6 +39,9 @@
 /* So many skipped steps are reported one by one. */
 enum { SKIPS_REPORTED = 10 };
 
+/* Jordan's, of --whiten. */
+#define WHITEN_EPS 5e-4
+
 /* ---- the folder of the run ---------------------------------------------- */
 
 /* Rank 0 writes for all. */
@@ -422,6 +425,10 @@ static int make_network(struct run *r, struct ddp_train_config *cfg)
         rc = weights_load(r->set, r->chain, true);
     if (rc != OPTS_GO)
         return rc;
+    if (r->set->whiten > 0 &&
+        (rc = ddp_chain_whiten(r->chain, r->data, r->set->whiten, WHITEN_EPS)) <
+            0)
+        return app_fail(rc);
     if ((rc = weights_settings_add(r->opts, r->chain, r->data)) < 0)
         return app_fail(rc);
     rc = configure_groups(r, cfg);
