@@ -46,6 +46,8 @@ struct ddp__device {
     /* Microseconds that a call takes on n samples, where that is known; below
      * 0: it is not.  NULL: of no call. */
     double (*known_us)(const struct ddp__call *c, int n);
+    /* How many times as long as that its device `number` takes.  NULL: 1. */
+    double (*slowness)(int number);
     int channels; /* images are widened to a multiple; 0: they are not */
     /* In order of preference, NULL at the end; of an accelerator once it has
      * been found. */

@@ -2167,6 +2167,10 @@ struct ddp_device_speed {
 int ddp_simulation_set_speed(enum ddp_device kind,
                              const struct ddp_device_speed *speed);
 
+/* Of GPUs that are not alike: this one, counted from 0, takes so many times as
+ * long for each kernel as the speed says.  Before ddp_init(). */
+int ddp_simulation_set_slowness(int gpu, double times);
+
 /* Set what an operation takes, apart from launch_s, instead of what follows
  * from the speed: as ddp-bench calibrate measured it, for example.  The words
  * of `o` are those of DDP_PROFILE; its flops and bytes have no effect.  Before

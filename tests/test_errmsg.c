@@ -820,6 +820,7 @@ static const char *const others[] = {
     "ddp_errmsg",
     "ddp_errcode",
     "ddp_simulation_set_speed",
+    "ddp_simulation_set_slowness",
     "ddp_simulation_set_time",
     "ddp_simulation_read",
     "ddp_chain_export_onnx",

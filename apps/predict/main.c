@@ -103,9 +103,11 @@ static void print_row(const json_t *line)
 
 static void print_head(const struct predict_settings *s)
 {
-    printf("%s, %s, %lld lanes of %lld images of %lld pixels\n", s->model,
-           predict_dtypes[s->dtype], (long long)s->lanes,
-           (long long)s->sub_batch, (long long)s->img_size);
+    printf("%s, %s, %lld sub-batches of %lld images of %lld pixels in %lld "
+           "lanes\n",
+           s->model, predict_dtypes[s->dtype], (long long)s->sub_batches,
+           (long long)s->sub_batch, (long long)s->img_size,
+           (long long)s->lanes);
     printf("%4s %10s %10s %10s %9s %14s %13s\n", predict_kind(s), "step, ms",
            "images/s", "efficiency", "idle", "split lanes", "memory");
 }
@@ -239,6 +241,7 @@ int main(int argc, char **argv)
     if (opt_program_asked(&program, argc, argv, &rc))
         return app_end(rc);
     rc = opts_parse(&o, &predict_command, &d.s, argc, argv);
+    predict_resolve(&d.s);
     interrupt_catch(0);
     if (rc == OPTS_GO && (rc = prepare_driver(&d, argc, argv)) == 0)
         rc = predict(&d);

@@ -22,8 +22,9 @@ static const struct opt_group training = {
                "type of the activations"),
         INT("sub-batch", sub_batch, "64", 1, 1 << 20,
             "images processed together"),
-        INT("lanes", lanes, "16", 1, 1024,
-            "gradient accumulators, the number of sub-batches per step"),
+        INT("lanes", lanes, "16", 1, 1024, "gradient accumulators"),
+        INT("sub-batches", sub_batches, NULL, 1, 1 << 20,
+            "sub-batches of a step [as many as lanes]"),
         INT("steps", steps, "5", 1, 1e6, "steps to measure"),
         INT("skip", skip, "3", 1, 1e6, "warm-up steps before them"),
         END,
@@ -37,6 +38,8 @@ static const struct opt_group machine = {
                "numbers of GPUs, one machine for each, up to 16 GPUs"),
         WIDTHS("cpus", cpus, "N,...", NULL,
                "numbers of CPU workers that train instead of GPUs"),
+        WIDTHS("slow", slow, "N,...", NULL,
+               "the first GPUs take so many times as long, the others 1"),
         NUM("tflops", tflops, NULL, 1e-3, 1e6,
             "speed of convolutions on a device, in TFLOP/s [300, of a CPU "
             "worker 0.05]"),
@@ -108,6 +111,8 @@ static double speed(double given, const struct predict_settings *s, double gpu,
 
 void predict_resolve(struct predict_settings *s)
 {
+    if (!s->sub_batches)
+        s->sub_batches = s->lanes;
     s->tflops = speed(s->tflops, s, 300, 0.05);
     s->tbs = speed(s->tbs, s, 3, 0.01);
     s->launch = speed(s->launch, s, 5, 2);

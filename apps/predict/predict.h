@@ -9,9 +9,11 @@
 struct predict_settings {
     char *model;
     int64_t img_size, classes, sub_batch, lanes, steps, skip;
-    int dtype; /* as in predict_dtypes */
+    int64_t sub_batches; /* of a step; 0: one for each lane */
+    int dtype;           /* as in predict_dtypes */
     int gpus[OPT_WIDTHS_MAX + 1];
     int cpus[OPT_WIDTHS_MAX + 1];             /* [0] is 0: GPUs train */
+    int slow[OPT_WIDTHS_MAX + 1];             /* times as long, by GPU */
     double tflops, tbs, launch, memory;       /* of a device */
     double link, latency, pcie, pcie_latency; /* between memories */
     char *times;                              /* a file; NULL: none */
@@ -21,7 +23,7 @@ struct predict_settings {
 extern const struct opt_command predict_command;
 extern const char *const predict_dtypes[];
 
-/* Fill in the speeds that are not given. */
+/* Fill in what follows from the other settings. */
 void predict_resolve(struct predict_settings *s);
 
 /* Read a file of ddp-bench calibrate, for a machine of so many devices: its

@@ -53,6 +53,10 @@ static int set_speed(const struct predict_settings *s)
 
     if (rc)
         return rc;
+    for (int i = 0; rc == 0 && s->slow[i]; i++)
+        rc = ddp_simulation_set_slowness(i, s->slow[i]);
+    if (rc < 0)
+        return app_fail(rc);
     rc = ddp_simulation_set_speed(
         s->cpus[0] ? DDP_CPU : DDP_CUDA,
         &(struct ddp_device_speed){.launch_s = launch * 1e-6,
@@ -75,7 +79,7 @@ static int open_run(struct step *b)
     cfg.dtype = s->dtype == 0 ? DDP_F32 : s->dtype == 1 ? DDP_BF16 : DDP_F16;
     cfg.sub_batch = (int)s->sub_batch;
     cfg.lanes = (int)s->lanes;
-    cfg.batch = (int)(s->lanes * s->sub_batch);
+    cfg.batch = (int)(s->sub_batches * s->sub_batch);
     cfg.steps = s->skip + s->steps + 1; /* the last step is not measured */
     cfg.keep_weights = true;
     cfg.on_step = on_step;
@@ -113,12 +117,12 @@ static void print_line(const struct step *b, const struct ddp_stats *st,
     printf("{\"bench\":\"predict\",\"model\":");
     app_json_text(stdout, s->model);
     printf(",\"img_size\":%lld,\"dtype\":\"%s\",\"sub_batch\":%lld,"
-           "\"lanes\":%lld,\"%s\":%d,",
+           "\"lanes\":%lld,\"sub_batches\":%lld,\"%s\":%d,",
            (long long)s->img_size, predict_dtypes[s->dtype],
            (long long)s->sub_batch, (long long)s->lanes,
-           s->cpus[0] ? "cpus" : "gpus", devices);
+           (long long)s->sub_batches, s->cpus[0] ? "cpus" : "gpus", devices);
     printf("\"step_ms\":%.4f,\"img_per_s\":%.2f,\"idle_share\":%.4f,",
-           step * 1e3, (double)(s->lanes * s->sub_batch) / step,
+           step * 1e3, (double)(s->sub_batches * s->sub_batch) / step,
            1 - busy / (devices * seconds));
     printf("\"lanes_run\":%lld,\"lanes_split\":%lld,\"tasks\":%.1f,"
            "\"peak_gpu_mib\":%.1f,\"planned_gpu_mib\":%.1f,\"unknown\":%d,"

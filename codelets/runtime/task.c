@@ -245,13 +245,18 @@ static void run_task(void *buffers[], void *arg)
 
 /* ---- their end ----------------------------------------------------------- */
 
-static double run_us(const struct run *r, enum starpu_worker_archtype worker)
+/* On device `number` of those that such workers belong to. */
+static double run_us(const struct run *r, enum starpu_worker_archtype worker,
+                     int number)
 {
     double us = 0;
 
-    for (int i = 0; i < r->calls; i++)
-        us += ddp__cost_us(r->call[i].task.call, r->call[i].task.n,
-                           device_of(r, i, worker));
+    for (int i = 0; i < r->calls; i++) {
+        const struct ddp__device *d = device_of(r, i, worker);
+
+        us += ddp__cost_us(r->call[i].task.call, r->call[i].task.n, d) *
+              (d->slowness ? d->slowness(number) : 1);
+    }
     return us;
 }
 
@@ -261,9 +266,13 @@ static double run_us(const struct run *r, enum starpu_worker_archtype worker)
 static double task_cost(struct starpu_task *task,
                         struct starpu_perfmodel_arch *arch, unsigned nimpl)
 {
+    const struct starpu_perfmodel_device any = {.type = STARPU_CPU_WORKER},
+                                         *d = arch->ndevices > 0
+                                                  ? &arch->devices[0]
+                                                  : &any;
+
     (void)nimpl;
-    return run_us(task->cl_arg, arch->ndevices > 0 ? arch->devices[0].type
-                                                   : STARPU_CPU_WORKER);
+    return run_us(task->cl_arg, d->type, d->devid);
 }
 
 /* All accelerators will need weights that have been updated: send them at once.
@@ -287,7 +296,7 @@ static void simulate_task(struct run *r, int w)
 {
     enum starpu_worker_archtype type = starpu_worker_get_type(w);
     const struct ddp__device *d = device_of(r, 0, type);
-    double seconds = 1e-6 * run_us(r, type);
+    double seconds = 1e-6 * run_us(r, type, starpu_worker_get_devid(w));
 
     if (!d->simulated || ddp__op_is(r->call[0].task.call->op, DDP__IS_HOST))
         return;

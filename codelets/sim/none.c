@@ -20,6 +20,13 @@ int ddp_simulation_set_speed(enum ddp_device kind,
     return not_simulated();
 }
 
+int ddp_simulation_set_slowness(int gpu, double times)
+{
+    (void)gpu;
+    (void)times;
+    return not_simulated();
+}
+
 int ddp_simulation_set_time(const struct ddp_operation *o, double seconds)
 {
     (void)o;

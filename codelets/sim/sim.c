@@ -40,6 +40,16 @@ static void cpu_attach(struct starpu_codelet *cl, starpu_cpu_func_t run)
     cl->cpu_funcs_name[0] = "run";
 }
 
+/* By number of the GPU; 0: 1. */
+static double slowness[DDP__MAX_GPUS];
+
+static double gpu_slowness(int number)
+{
+    double s = number >= 0 && number < DDP__MAX_GPUS ? slowness[number] : 0;
+
+    return s > 0 ? s : 1;
+}
+
 static void cpu_simulated(int64_t step, int lane, int w, double seconds);
 static void gpu_simulated(int64_t step, int lane, int w, double seconds);
 
@@ -86,6 +96,7 @@ static struct ddp__device gpu = {
     .queues = true,
     .speed = {.begin_us = 5, .flops = 300e12, .bytes = 3e12},
     .known_us = ddp__times_find,
+    .slowness = gpu_slowness,
     .channels = 8,
     .backends = backends,
     .count = "STARPU_NCUDA",
@@ -106,6 +117,11 @@ void ddp__sim_speed(enum ddp_device kind, const struct ddp__speed *s)
         cpu.speed = *s;
     else
         gpu.speed = *s;
+}
+
+void ddp__sim_slow(int number, double times)
+{
+    slowness[number] = times;
 }
 
 /* ---- what is seen ------------------------------------------------------- */

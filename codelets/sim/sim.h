@@ -13,6 +13,9 @@
 /* Which kind trains, and how fast each of its devices is. */
 void ddp__sim_speed(enum ddp_device kind, const struct ddp__speed *s);
 
+/* One GPU takes so many times as long. */
+void ddp__sim_slow(int number, double times);
+
 /* All of a simulation but the time. */
 struct ddp_simulation ddp__sim_seen(void);
 

@@ -26,6 +26,20 @@ int ddp_simulation_set_speed(enum ddp_device kind,
     return DDP_OK;
 }
 
+int ddp_simulation_set_slowness(int gpu, double times)
+{
+    if (gpu < 0 || gpu >= DDP__MAX_GPUS)
+        return ddp__fail(DDP_EINVAL, "simulated GPU %d, expected 0 to %d", gpu,
+                         DDP__MAX_GPUS - 1);
+    if (!(times > 0))
+        return ddp__fail(DDP_EINVAL,
+                         "simulated GPU %d takes %g times as long, expected "
+                         "more than 0",
+                         gpu, times);
+    ddp__sim_slow(gpu, times);
+    return DDP_OK;
+}
+
 int ddp_simulation_set_time(const struct ddp_operation *o, double seconds)
 {
     if (!o || !o->name || !o->type || !o->shapes)
