@@ -71,14 +71,15 @@ gradients "or in another pass" EMULATED_NO_SUMS=1
 point $? "images"
 
 # train N TYPE VARIABLE=VALUE...: the weights after some steps, in $crc
+lanes=8
 train()
 {
     local n=$1 type=$2
     shift 2
     run on "$n" env "$@" "$imagenet" train --data "$tmp/data" \
         --output "$tmp/run" --model resnet18 --width 8 --small-stem \
-        --img-size 16 --sub-batch 4 --lanes 8 --batch-size 36 --steps "$steps" \
-        --lr 0.1 --dtype "$type" --model-ema-decay 0.9
+        --img-size 16 --sub-batch 4 --lanes $lanes --batch-size 36 \
+        --steps "$steps" --lr 0.1 --dtype "$type" --model-ema-decay 0.9
     rm -rf "$tmp/run"
     crc=$(value weights)
 }
@@ -108,6 +109,12 @@ same 2 DDP_INFLIGHT=4
 for sched in eager lws random dmdas; do
     same 2 STARPU_SCHED=$sched
 done
+# Lanes of three sub-batches, which may move from one GPU to another.
+lanes=3 eight=$first
+train 1 $type
+first=$crc
+same 2 DDP_INFLIGHT=1
+lanes=8 first=$eight
 
 # ---- plans -------------------------------------------------------------------
 

@@ -36,6 +36,7 @@ for n in 1 2 4 8; do
     holds "$(of $n idle_share) > 0 && $(of $n idle_share) < 0.06" \
         "they are hardly idle"
 done
+one=$(of 1 step_ms)
 holds "$(of 8 efficiency) >= 0.95 && $(of 8 efficiency) <= 1" \
     "8 GPUs do 95 % of 8 times the work"
 
@@ -45,6 +46,18 @@ exits 0 "8 lanes"
 print
 holds "$(of 8 lanes_split) == 0 && $(of 8 efficiency) >= 0.9" \
     "one for each of 8 GPUs: 90 %"
+
+# The same sub-batches with one GPU four times slower: ideal is that the other has
+# four fifths of them.
+for lanes in 2 8; do
+    run "$predict" --json --gpus 2 --slow 4 --lanes $lanes --sub-batches 16
+    print
+    holds "$(of 2 lanes_split) > 0 && $(of 2 step_ms) < 1.15 * $one * 0.8" \
+        "$lanes lanes move to a GPU that is faster, if it has less to do"
+done
+run "$predict" --json --gpus 8 --lanes 8 --sub-batches 16
+holds "$(of 8 lanes_split) == 0 && $(of 8 lanes_run) == 72" \
+    "but not between GPUs that are as fast"
 
 # The lanes that imagenet chooses for 32 CPU workers, and the usual ones.
 run "$predict" --json --model resnet18 --dtype f32 --cpus 32 --lanes 32 \

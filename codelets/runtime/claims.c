@@ -14,6 +14,7 @@
 #include <stdlib.h>
 
 #include "runtime/claims.h"
+#include "runtime/rates.h"
 #include "runtime/task_group.h"
 
 /* A difference in rate that is none of noise. */
@@ -80,6 +81,7 @@ struct ddp__sched_sub *ddp__claims_sub(struct ddp__claims *c,
                                      .sub = tag->sub,
                                      .of = tag->subs,
                                      .work = tag->work > 0 ? tag->work : 1,
+                                     .sums = tag->sums,
                                      .owner = -1};
         *at = u;
     }
@@ -96,8 +98,8 @@ int ddp__claims_last(const struct ddp__claims *c, int lane)
     return c->sticky[(unsigned)lane % DDP__STICKY].id;
 }
 
-int ddp__claims_bound(const struct ddp__claims *c,
-                      const struct ddp__sched_sub *u)
+int ddp__claims_holder(const struct ddp__claims *c,
+                       const struct ddp__sched_sub *u)
 {
     int id = ddp__claims_last(c, u->lane);
 
@@ -116,11 +118,21 @@ static int in_flight(const struct ddp__claims *c, int id, int64_t age)
 
     for (struct ddp__sched_sub *u = c->first; u && u->age <= age; u = u->next) {
         if (u->pending == 0 ||
-            (u->owner < 0 ? ddp__claims_bound(c, u) : u->owner) != id)
+            (u->owner < 0 ? ddp__claims_holder(c, u) : u->owner) != id)
             continue;
         n += !counted || counted->lane != u->lane || counted->age != u->age;
         counted = u;
     }
+    return n;
+}
+
+int ddp__claims_open(const struct ddp__claims *c, int id, int64_t age)
+{
+    int n = 0;
+
+    for (const struct ddp__sched_sub *u = c->first; u && u->age <= age;
+         u = u->next)
+        n += u->owner == id && u->pending > 0;
     return n;
 }
 
@@ -147,26 +159,10 @@ static bool may_claim(const struct ddp__claims *c, int id, int mine,
     return true;
 }
 
-/* When a worker that should have ended what it does, or u, is late. */
-static double late_at(const struct ddp__claimer *w,
-                      const struct ddp__sched_sub *u, double now)
+/* A worker that leaves something looks again then. */
+static void look_again(struct ddp__claimer *w, double at)
 {
-    return w->doing > 0 ? w->since + 2 * w->doing / w->rate
-                        : now + 2 * u->work / w->rate;
-}
-
-/* How many sub-batches like u another worker ends within so many seconds.  None
- * if it runs something else, or is late: nobody knows for how long. */
-static int ends_within(const struct ddp__claimer *w,
-                       const struct ddp__sched_sub *u, double seconds,
-                       double now)
-{
-    double end = w->since + w->doing / w->rate;
-
-    if (w->doing > 0 ? now >= late_at(w, u, now) : w->elsewhere)
-        return 0;
-    return (int)((seconds - fmax(w->doing > 0 ? end - now : 0, 0)) * w->rate /
-                 u->work);
+    w->until = w->until > 0 ? fmin(w->until, at) : at;
 }
 
 /* Sub-batches that are left of a step, but for those that u holds back. */
@@ -182,33 +178,115 @@ static int left_beside(const struct ddp__claims *c,
 }
 
 /* Whether faster workers will have ended u, and all that they could do instead,
- * before this one would have ended u, which begins with t.  It looks again when
- * the first of them is late. */
+ * before this one would have ended u, which begins with t; *late is when the
+ * first of them is late. */
+static bool faster_end(const struct ddp__claims *c, int id,
+                       const struct ddp__sched_sub *u, struct starpu_task *t,
+                       double *late)
+{
+    const struct ddp__claimer *me = &c->by[id];
+    int left = left_beside(c, u);
+    double now = ddp__now(), mine;
+
+    *late = INFINITY;
+    if (left <= 0 || me->rate == 0) /* the step has not said how many */
+        return false;
+    mine = ddp__rate_ends_in(c, id, u, ddp__rate_busy(me, now));
+    for (int i = 0; i < c->workers && left > 0; i++) {
+        const struct ddp__claimer *w = &c->by[c->id[i]];
+        int n = w->rate > FASTER * me->rate && can_run(c->id[i], t)
+                    ? ddp__rate_ends_within(c, c->id[i], u, mine, now)
+                    : 0;
+
+        if (n > 0)
+            *late = fmin(*late, ddp__rate_late(w, u, now));
+        left -= n;
+    }
+    return left <= 0;
+}
+
 static bool leave_to_faster(struct ddp__claims *c, int id,
                             const struct ddp__sched_sub *u,
                             struct starpu_task *t)
 {
-    struct ddp__claimer *me = &c->by[id];
-    int left = left_beside(c, u);
-    double now = ddp__now(), mine, until = INFINITY;
+    double late;
 
-    if (left <= 0 || me->rate == 0) /* the step has not said how many */
+    if (!faster_end(c, id, u, t, &late))
         return false;
-    mine = u->work / me->rate;
-    for (int i = 0; i < c->workers && left > 0; i++) {
-        const struct ddp__claimer *w = &c->by[c->id[i]];
-        int n = w->rate > FASTER * me->rate && can_run(c->id[i], t)
-                    ? ends_within(w, u, mine, now)
-                    : 0;
-
-        if (n > 0)
-            until = fmin(until, late_at(w, u, now));
-        left -= n;
-    }
-    if (left > 0)
-        return false;
-    me->until = until;
+    look_again(&c->by[id], late);
     return true;
+}
+
+/* Whether u shall go to a worker that does not have the sums of its lane: this
+ * one ends it earlier than their holder, or has nothing to do, while the holder
+ * has more than enough.  Of workers that have ended none nobody knows. */
+static bool is_worth_moving(const struct ddp__claims *c, int id, int holder,
+                            const struct ddp__sched_sub *u)
+{
+    const struct ddp__claimer *me = &c->by[id], *h = &c->by[holder];
+    double now = ddp__now(), mine;
+
+    if (c->stay || me->rate == 0 || h->rate == 0)
+        return false;
+    mine = ddp__rate_ends_in(c, id, u, ddp__rate_busy(me, now));
+    if (FASTER * mine <
+        ddp__rate_ends_in(c, holder, u, ddp__rate_free(h, u, now)))
+        return true;
+    return me->doing == 0 && h->doing > 0 &&
+           ddp__rate_ends_within(c, holder, u, mine, now) < left_beside(c, u);
+}
+
+/* Whether the holder of the sums leaves u, which begins with t, to a worker
+ * that has room. */
+static bool leave_to_other(struct ddp__claims *c, int id,
+                           const struct ddp__sched_sub *u,
+                           struct starpu_task *t)
+{
+    double now = ddp__now(), late;
+
+    for (int i = 0; i < c->workers; i++) {
+        int other = c->id[i];
+
+        if (other == id || !can_run(other, t) ||
+            ddp__rate_free(&c->by[other], u, now) == INFINITY ||
+            !is_worth_moving(c, other, id, u) ||
+            !may_claim(c, other, in_flight(c, other, u->age), u->age, t) ||
+            faster_end(c, other, u, t, &late))
+            continue;
+        look_again(&c->by[id], ddp__rate_late(&c->by[other], u, now));
+        c->call = other;
+        return true;
+    }
+    return false;
+}
+
+/* Whether a worker takes u, which begins with t, although the sums of its lane
+ * are elsewhere; if not, it looks again when their holder is late. */
+static bool may_move(struct ddp__claims *c, int id, int holder,
+                     const struct ddp__sched_sub *u)
+{
+    if (is_worth_moving(c, id, holder, u))
+        return true;
+    if (c->by[holder].rate > 0)
+        look_again(&c->by[id], ddp__rate_late(&c->by[holder], u, ddp__now()));
+    return false;
+}
+
+/* Whether a worker may take u, which begins with t, having so many of its age
+ * in flight. */
+static bool may_take(struct ddp__claims *c, int id, int mine,
+                     const struct ddp__sched_sub *u, struct starpu_task *t)
+{
+    int holder = ddp__claims_holder(c, u);
+
+    if (holder >= 0 && !can_run(holder, t))
+        holder = -1;
+    if (holder == id)
+        return ddp__claims_open(c, id, u->age) < c->by[id].cap &&
+               !leave_to_faster(c, id, u, t) && !leave_to_other(c, id, u, t);
+    return may_claim(c, id, mine, u->age, t) &&
+           (holder < 0 || may_move(c, id, holder, u)) &&
+           !leave_to_faster(c, id, u, t);
 }
 
 struct ddp__sched_sub *ddp__claims_choose(struct ddp__claims *c, int id)
@@ -223,11 +301,12 @@ struct ddp__sched_sub *ddp__claims_choose(struct ddp__claims *c, int id)
             continue;
         if (u->age != age)
             mine = in_flight(c, id, age = u->age);
-        if (!may_claim(c, id, mine, age, t) || leave_to_faster(c, id, u, t))
+        if (!may_take(c, id, mine, u, t))
             continue;
         if (ddp__claims_last(c, u->lane) == id)
             return u;
-        if (!best)
+        if (!best ||
+            (ddp__claims_holder(c, best) >= 0 && ddp__claims_holder(c, u) < 0))
             best = u;
     }
     return best;
@@ -235,11 +314,10 @@ struct ddp__sched_sub *ddp__claims_choose(struct ddp__claims *c, int id)
 
 void ddp__claims_take(struct ddp__claims *c, struct ddp__sched_sub *u, int id)
 {
-    struct ddp__claimer *w = &c->by[id];
-
     u->owner = id;
-    u->claimed = w->since = ddp__now();
-    w->doing = u->work;
+    u->beside = ddp__claims_open(c, id, INT64_MAX);
+    ddp__rate_note(c, id);
+    u->claimed = c->by[id].since;
     c->claimed[u->age % DDP__CLAIM_STEPS]++;
     c->sticky[(unsigned)u->lane % DDP__STICKY].id = id;
     c->sticky[(unsigned)u->lane % DDP__STICKY].age = u->age;
@@ -254,15 +332,4 @@ struct starpu_task *ddp__claims_owned(struct ddp__claims *c, int id)
             (!best || u->ready.first->priority > best->ready.first->priority))
             best = u;
     return best ? queue_take(&best->ready, id) : NULL;
-}
-
-void ddp__claims_done(struct ddp__claims *c, const struct ddp__sched_sub *u)
-{
-    struct ddp__claimer *w = &c->by[u->owner];
-    double seconds = ddp__now() - u->claimed;
-    double rate = u->work / fmax(seconds, 1e-9);
-
-    w->rate = w->rate > 0 ? (w->rate + rate) / 2 : rate;
-    if (in_flight(c, u->owner, INT64_MAX) == 0)
-        w->doing = 0;
 }

@@ -21,9 +21,12 @@ struct ddp__sched_sub {
     int lane, sub;
     int of; /* sub-batches that the step has; 0: unknown */
     double work;
+    double sums;    /* bytes of its lane's accumulators */
+    int beside;     /* of its owner in flight when it was claimed, with it */
     int owner;      /* worker; -1: unclaimed */
     double claimed; /* when; in seconds */
-    int pending;    /* tasks submitted and not done: in flight while > 0 */
+    int tasks;      /* submitted so far */
+    int pending;    /* of these not done: in flight while > 0 */
     bool closed;    /* none will be submitted any more; nor in older steps */
     struct queue ready;
 };
@@ -31,8 +34,8 @@ struct ddp__sched_sub {
 struct ddp__claimer {
     int cap;        /* sub-batches in flight */
     double rate;    /* of work, per second; 0: unknown */
-    double since;   /* when it claimed the last sub-batch */
-    double doing;   /* its work; 0: none is in flight */
+    double doing;   /* work left of all it has claimed; 0: none */
+    double since;   /* then: when it last claimed one or ended a task */
     bool elsewhere; /* its task belongs to no sub-batch */
     double until;   /* left to faster ones: it looks again then; 0: did not */
 };
@@ -46,7 +49,9 @@ struct ddp__claims {
         int64_t age; /* in this step */
     } sticky[DDP__STICKY];
     int claimed[DDP__CLAIM_STEPS]; /* by age: sub-batches claimed so far */
-    int most; /* in flight in main memory at a time; 0: no limit */
+    bool stay; /* lanes are not moved to another memory within a step */
+    int call;  /* the worker that a sub-batch was left to; -1: none */
+    int most;  /* in flight in main memory at a time; 0: no limit */
     int workers, id[STARPU_NMAXWORKERS];
     struct ddp__claimer by[STARPU_NMAXWORKERS]; /* by id */
 };
@@ -64,21 +69,24 @@ void ddp__claims_free_done(struct ddp__claims *c);
 
 /* The worker that has the sums of the sub-batch's lane in a memory of its own;
  * else -1. */
-int ddp__claims_bound(const struct ddp__claims *c,
-                      const struct ddp__sched_sub *u);
+int ddp__claims_holder(const struct ddp__claims *c,
+                       const struct ddp__sched_sub *u);
+
+/* Sub-batches that a worker has claimed and not ended, of steps that are not
+ * newer than age. */
+int ddp__claims_open(const struct ddp__claims *c, int id, int64_t age);
 
 /* The worker that last had a lane; -1: none. */
 int ddp__claims_last(const struct ddp__claims *c, int lane);
 
 /* The sub-batch for a worker: of the oldest step that has one, that of the lane
- * it had before if it can be claimed, else the first; NULL: it takes none. */
+ * it had before if it can be claimed, else the first, at last one whose lane's
+ * sums another memory has; NULL: it takes none, and `call` may name a worker
+ * that it leaves one to. */
 struct ddp__sched_sub *ddp__claims_choose(struct ddp__claims *c, int id);
 void ddp__claims_take(struct ddp__claims *c, struct ddp__sched_sub *u, int id);
 
 /* The best ready task of what the worker has claimed: older steps first. */
 struct starpu_task *ddp__claims_owned(struct ddp__claims *c, int id);
-
-/* Note how fast its worker was with a sub-batch that is done. */
-void ddp__claims_done(struct ddp__claims *c, const struct ddp__sched_sub *u);
 
 #endif

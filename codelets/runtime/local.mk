@@ -45,6 +45,8 @@ CODELETS_SOURCES += \
     %D%/scheduler.h \
     %D%/scheduler_names.c \
     %D%/scheduler_names.h \
+    %D%/rates.c \
+    %D%/rates.h \
     %D%/share.c \
     %D%/share.h \
     %D%/starpu_env.c \

@@ -20,6 +20,7 @@
 #include <starpu_thread_util.h>
 
 #include "runtime/claims.h"
+#include "runtime/rates.h"
 #include "runtime/scheduler.h"
 #include "runtime/scheduler_names.h"
 #include "runtime/task_group.h"
@@ -99,9 +100,13 @@ static struct ddp__sched_tag *tag_of(const struct starpu_task *t)
 /* Claim a sub-batch and take its first task. */
 static struct starpu_task *claim_sub(struct sched *s, int id, struct calls *c)
 {
-    struct ddp__sched_sub *u = ddp__claims_choose(&s->claims, id);
+    struct ddp__sched_sub *u;
     struct starpu_task *t, *next, *first;
 
+    s->claims.call = -1;
+    u = ddp__claims_choose(&s->claims, id);
+    if (s->claims.call >= 0)
+        call_worker(s, s->claims.call, c);
     if (!u)
         return NULL;
     ddp__claims_take(&s->claims, u, id);
@@ -133,6 +138,7 @@ static void submit_task(struct starpu_task *task)
     s = lock_policy(task->sched_ctx);
     tag->at = ddp__claims_sub(&s->claims, tag);
     if (tag->at) {
+        tag->at->tasks++;
         tag->at->pending++;
         tag->at->closed = tag->last;
     }
@@ -161,9 +167,6 @@ static void queue_task(struct sched *s, struct starpu_task *t, struct calls *c)
     struct ddp__sched_sub *u = tag ? tag->at : NULL;
     int id;
 
-    if (u && u->owner < 0 && (id = ddp__claims_bound(&s->claims, u)) >= 0 &&
-        can_run(id, t))
-        ddp__claims_take(&s->claims, u, id);
     if (!tag) {
         queue_put(&s->foreign, t);
     } else if (tag->kind == DDP__SCHED_INPUT) {
@@ -294,9 +297,12 @@ static void post_exec(struct starpu_task *task, unsigned ctx)
     if (!tag || tag->kind != DDP__SCHED_LANE || !tag->at)
         return;
     s = lock_policy(ctx);
-    if (--tag->at->pending == 0) {
+    tag->at->pending--;
+    if (tag->at->owner >= 0)
+        ddp__rate_note(&s->claims, tag->at->owner);
+    if (tag->at->pending == 0) {
         if (tag->at->owner >= 0)
-            ddp__claims_done(&s->claims, tag->at);
+            ddp__rate_done(&s->claims, tag->at);
         ddp__claims_free_done(&s->claims);
         call_workers(s, NULL, &c); /* the owner has room for another one */
     }
@@ -403,6 +409,16 @@ int ddp__sched_cap(void)
     if (s)
         STARPU_PTHREAD_MUTEX_UNLOCK(&s->lock);
     return cap;
+}
+
+void ddp__sched_stay(void)
+{
+    struct sched *s = lock_running_policy();
+
+    if (!s)
+        return;
+    s->claims.stay = true;
+    STARPU_PTHREAD_MUTEX_UNLOCK(&s->lock);
 }
 
 void ddp__sched_limit_main(int most)

@@ -4,8 +4,8 @@
  *
  * A sub-batch is one unit of work: the first idle worker that can run its first
  * ready task claims it, and all its other tasks follow to that worker.  The
- * next sub-batch of the same lane is free again where its sums lie in main
- * memory; on GPUs the lane stays, since they would have to be moved.  A worker
+ * next sub-batch of the same lane is free again; on GPUs another takes it if it
+ * will be done with it earlier although the lane's sums are moved.  A worker
  * leaves the last sub-batches of a step to faster ones that will be done with
  * them earlier.  Merges and updates go to the worker that their owner number
  * names, merges of large buckets to the worker of a lane, and run before the
@@ -44,6 +44,7 @@ struct ddp__sched_tag {
     int subs;     /* LANE: sub-batches of the step; 0: unknown */
     double work;  /* LANE: of the sub-batch, to compare it with others; 0: as
                      much as any other */
+    double sums;  /* LANE: bytes of the lane's accumulators */
     int64_t step; /* LANE */
     int owner;    /* MERGE, UPDATE: taken modulo the workers that can */
     bool at_lane; /* MERGE: goes to the worker of its lane, not to owner */
@@ -57,6 +58,8 @@ extern struct starpu_sched_policy ddp__sched_policy;
 int ddp__sched_cap(void);
 /* From now on no more than this. */
 void ddp__sched_limit(int lanes);
+/* From now on a lane's sums stay in the memory they are in during a step. */
+void ddp__sched_stay(void);
 /* The most sub-batches that all CPU workers together compute from now on. */
 void ddp__sched_limit_main(int most);
 

@@ -37,6 +37,9 @@ static int note_values(struct ddp__engine *e)
         } else if (g->value[i]->role == DDP__GRAD) {
             e->reached[g->value[i]->bucket] = true;
         }
+    for (int b = 0; b < e->params->buckets; b++)
+        if (e->reached[b])
+            e->lane_bytes += 4.0 * (double)e->params->bucket[b].len;
     return 0;
 }
 

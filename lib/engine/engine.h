@@ -64,6 +64,7 @@ struct ddp__engine {
     _Atomic(double) given; /* when the last bucket had this rank's part */
     atomic_uint wishes;    /* of this rank, for the steps to come */
     struct ddp__agreed *agreed; /* ring of run_ahead + 1 */
+    double lane_bytes;          /* of a lane's accumulators */
     double sample_flops;        /* of convolutions and dense layers */
     struct ddp__handle *state;  /* of the optimizer, by bucket */
     float **state_memory;

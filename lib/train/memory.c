@@ -184,6 +184,19 @@ static int gpu_need(const struct ddp_trainer *t, int gpus, int lanes,
     return 0;
 }
 
+/* Lanes move to GPUs that have nothing to do, unless one of these may not hold
+ * the accumulators of all. */
+static int check_moves(const struct ddp_trainer *t, int gpus, int in_flight)
+{
+    const struct ddp__engine *e = t->engine;
+    struct ddp_memory_plan n;
+    int rc = gpu_need(t, gpus, e->lane_end - e->lane_begin, in_flight, &n);
+
+    if (rc == 0 && total_need(&n) > n.have)
+        ddp__sched_stay();
+    return rc;
+}
+
 static int check_gpus(struct ddp_trainer *t)
 {
     const struct ddp__engine *e = t->engine;
@@ -211,7 +224,7 @@ static int check_gpus(struct ddp_trainer *t)
         ddp__sched_limit(i);
     n.wanted = most;
     t->memory = n;
-    return rc;
+    return rc < 0 ? rc : check_moves(t, gpus, i);
 }
 
 int ddp__memory_check(struct ddp_trainer *t)
