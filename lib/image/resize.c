@@ -65,7 +65,8 @@ void ddp__filter_free(struct ddp__filter *f)
 
 static double triangle(double x)
 {
-    return fmax(0, 1 - fabs(x));
+    x = fabs(x);
+    return x < 1 ? 1 - x : 0;
 }
 
 /* Keys' cubic convolution with a = -1/2. */
@@ -169,6 +170,12 @@ static int most_taps(enum ddp_interpolation kind, int64_t first, int count,
     return most;
 }
 
+/* Halves away from 0, as Pillow does; round() would be a call. */
+static int32_t rounded(double x)
+{
+    return (int32_t)(x < 0 ? x - 0.5 : x + 0.5);
+}
+
 /* Weights as integers from the first that is not 0; returns its position. */
 static int integer_weights(const struct window *w, int taps, int in, int32_t *k)
 {
@@ -184,7 +191,7 @@ static int integer_weights(const struct window *w, int taps, int in, int32_t *k)
     memset(k, 0, (size_t)taps * sizeof(*k));
     for (int i = lo; i < w->n && w->lo + i < start + taps; i++)
         k[w->lo + i - start] =
-            (int32_t)round(weight_at(w, i) / sum * (1 << WEIGHT_BITS));
+            rounded(weight_at(w, i) / sum * (1 << WEIGHT_BITS));
     return start;
 }
 
