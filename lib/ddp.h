@@ -717,6 +717,13 @@ struct ddp_rank_status {
  * Errors   DDP_EINVAL: there is no such rank. */
 int ddp_ranks_status(const ddp_t *ddp, int rank, struct ddp_rank_status *s);
 
+/* From now on a rank counts as lost when it has not been heard of for so many
+ * seconds, if that is less than peer_timeout: for a process that has been told
+ * to end, perhaps because another one has died on another host, and will be
+ * killed soon.  May be called in signal handlers. Errors   DDP_EINVAL: seconds
+ * is not positive. */
+int ddp_ranks_hurry(ddp_t *ddp, double seconds);
+
 /* ---- data --------------------------------------------------------------- */
 
 /* Samples, by number, with classes or targets. */

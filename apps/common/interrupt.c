@@ -30,6 +30,9 @@ static struct {
 
 static unsigned grace; /* seconds; 0: no end */
 
+static void (*_Atomic on_signal)(void *arg);
+static void *signal_arg; /* not owned */
+
 static void note_signal(int sig)
 {
     if (noted) {
@@ -37,16 +40,20 @@ static void note_signal(int sig)
         raise(sig); /* delivered when this returns */
     }
     noted = sig;
+    if (on_signal)
+        on_signal(signal_arg);
     if (!app_peer_is_lost())
         alarm(grace);
 }
 
-void interrupt_catch(unsigned grace_s)
+void interrupt_catch(unsigned grace_s, void (*call)(void *arg), void *arg)
 {
     struct sigaction a = {.sa_handler = note_signal, .sa_flags = SA_RESTART};
     struct sigaction before;
 
     grace = grace_s;
+    signal_arg = arg;
+    on_signal = call;
     signal(SIGALRM, SIG_DFL);
     sigemptyset(&a.sa_mask);
     for (int i = 0; i < SIGNALS; i++)
@@ -58,6 +65,7 @@ void interrupt_catch(unsigned grace_s)
 
 void interrupt_finish(void)
 {
+    on_signal = NULL;
     signal(SIGTERM, SIG_IGN);
 }
 

@@ -9,11 +9,13 @@
 /* From now on the first SIGINT, SIGTERM, SIGHUP (unless it is ignored, as by
  * nohup), SIGUSR1 or SIGUSR2 is only noted; a second one ends the program, and
  * so do grace_s seconds (0: they do not), by SIGALRM.  After ddp_init(): StarPU
- * installs its own handlers. */
-void interrupt_catch(unsigned grace_s);
+ * installs its own handlers.  The first one calls call(arg) in its handler, if
+ * that is not NULL. */
+void interrupt_catch(unsigned grace_s, void (*call)(void *arg), void *arg);
 
-/* The exit code is decided: SIGTERM, by which a launcher ends the ranks that
- * are left when the first one has ended, must not change it. */
+/* Before ddp_finish().  The exit code of a rank is decided: SIGTERM, by which a
+ * launcher ends the ranks that are left when the first one has ended, must not
+ * change it. */
 void interrupt_finish(void);
 
 /* End limit_s seconds after app_start(), saving included, which is expected to

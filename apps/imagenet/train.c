@@ -487,6 +487,13 @@ static int print_run(struct run *r)
     return 0;
 }
 
+/* Another rank may be the reason for a signal, and have died on another host.
+ * One that lives is heard of twice a second. */
+static void hurry(void *ddp)
+{
+    ddp_ranks_hurry(ddp, 4);
+}
+
 static int prepare_run(struct run *r)
 {
     struct settings *s = r->set;
@@ -500,7 +507,7 @@ static int prepare_run(struct run *r)
         (rc = open_data(r)) != OPTS_GO ||
         (rc = setup_devices(s, &r->ddp)) != OPTS_GO)
         return rc;
-    interrupt_catch((unsigned)r->set->grace);
+    interrupt_catch((unsigned)r->set->grace, hurry, r->ddp);
     if ((rc = recipe_resolve(r->opts, s, r->ddp, r->data)) != OPTS_GO)
         return rc;
     if (s->dry_run)

@@ -242,7 +242,7 @@ int main(int argc, char **argv)
         return app_end(rc);
     rc = opts_parse(&o, &predict_command, &d.s, argc, argv);
     predict_resolve(&d.s);
-    interrupt_catch(0);
+    interrupt_catch(0, NULL, NULL);
     if (rc == OPTS_GO && (rc = prepare_driver(&d, argc, argv)) == 0)
         rc = predict(&d);
     free_driver(&d);

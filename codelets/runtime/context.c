@@ -418,6 +418,16 @@ int ddp_local_rank(const ddp_t *ddp)
     return ddp ? ddp->net.wire.local_rank : ddp__fail_null("ddp");
 }
 
+int ddp_ranks_hurry(ddp_t *ddp, double seconds)
+{
+    if (!ddp)
+        return ddp__fail_null("ddp");
+    if (!(seconds > 0))
+        return ddp__fail(DDP_EINVAL, "seconds %g must be positive", seconds);
+    ddp__peers_hurry(&ddp->net, seconds);
+    return 0;
+}
+
 int ddp_ranks_status(const ddp_t *ddp, int rank, struct ddp_rank_status *s)
 {
     if (!ddp || !s)

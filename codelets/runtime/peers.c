@@ -211,10 +211,27 @@ static void forgive_pause(struct ddp__net *n, double now)
         n->peers.peer[r].heard = n->peers.peer[r].moved = now;
 }
 
+void ddp__peers_hurry(struct ddp__net *n, double seconds)
+{
+    double most = 1e3 * seconds;
+
+    atomic_store(&n->peers.hurry, most < 1e9 ? (int)most + 1 : 0);
+}
+
+/* The silence after which a rank counts as lost; 0: none does. */
+static double patience(const struct ddp__net *n)
+{
+    double soon = 1e-3 * atomic_load(&n->peers.hurry);
+    double timeout = n->peers.timeout;
+
+    return soon > 0 && (timeout == 0 || soon < timeout) ? soon : timeout;
+}
+
 /* The last beat of a process may arrive when it has ended. */
 static int check_peer(struct ddp__net *n, int rank, double now)
 {
     struct ddp__peer *p = &n->peers.peer[rank];
+    double most = patience(n);
 
     listen_to(n, rank);
     if (!p->receive)
@@ -223,7 +240,7 @@ static int check_peer(struct ddp__net *n, int rank, double now)
         p->died = now;
     if (p->died > 0 && now > p->died + LAST)
         return fail_dead(n, rank);
-    if (n->peers.timeout > 0 && now > p->heard + n->peers.timeout)
+    if (most > 0 && now > p->heard + most)
         return fail_silent(n, rank, now - p->heard);
     return 0;
 }

@@ -2,12 +2,13 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Each rank sends the others a beat now and then, and a last one when it ends.
- * By the net's thread, but for ddp__peers_status().
+ * By the net's thread, but for ddp__peers_status() and ddp__peers_hurry().
  */
 #ifndef DDP_PEERS_H
 #define DDP_PEERS_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 
 #include "ddp.h"
@@ -40,6 +41,8 @@ struct ddp__peers {
     struct ddp__peer *peer; /* by rank; owned */
     pthread_mutex_t lock;   /* of what ddp__peers_status() reads */
     double timeout;         /* seconds; 0: none */
+    atomic_int hurry;       /* milliseconds of silence after which a rank counts
+                               as lost; 0: timeout alone does */
     double told, looked;    /* when */
 };
 
@@ -54,6 +57,9 @@ int ddp__peers_tend(struct ddp__net *n);
 /* While an operation that is ready waits for other ranks.  DDP_EPEER: one of
  * them will not or does not take part. */
 int ddp__peers_missing(struct ddp__net *n, int64_t op);
+
+/* By any thread, and in signal handlers. */
+void ddp__peers_hurry(struct ddp__net *n, double seconds);
 
 /* Say that this rank ends; wait for all others to end, unless one has failed.
  * Whether all is well. */
