@@ -235,6 +235,7 @@ dist_check_SCRIPTS = \
     %D%/app_fusebench.sh \
     %D%/app_examples.sh \
     %D%/app_gpu_check.sh \
+    %D%/app_hosts.sh \
     %D%/app_infer.sh \
     %D%/app_iris.sh \
     %D%/app_loops.sh \
@@ -304,7 +305,8 @@ EXTRA_DIST += \
 # Those that measure time, or start many processes, and find a busy machine too
 # slow: with make -j, no other test runs beside them.
 TESTS_ALONE = %D%/test_exchange %D%/test_once %D%/test_sched \
-    %D%/test_sinks %D%/app_bench.sh %D%/app_loops.sh %D%/app_peers.sh %D%/app_ranks.sh
+    %D%/test_sinks %D%/app_bench.sh %D%/app_loops.sh %D%/app_peers.sh %D%/app_ranks.sh \
+    %D%/app_hosts.sh
 
 # Each test runs under run-test, which ends it when it hangs.
 TEST_EXTENSIONS = .sh
