@@ -90,9 +90,13 @@ static struct ddp_train_config config(void)
     return cfg;
 }
 
+static bool normed; /* the network has a batch norm */
+
 static ddp_chain_t *make_chain(void)
 {
-    ddp_chain_t *c = ddp_chain_new(ddp_dense_new(IN, OUT, NULL), DDP_END);
+    ddp_chain_t *c = ddp_chain_new(
+        ddp_dense_new(IN, OUT, NULL),
+        normed ? ddp_batch_norm_new(OUT, NULL) : ddp_flatten_new(), DDP_END);
 
     ddp_chain_init(c, 7);
     return c;
@@ -191,9 +195,8 @@ static void test_definition(void)
 
 /* ---- against shared data ------------------------------------------------ */
 
-static void test_shared(void)
+static void compare_shared(struct ddp_train_config cfg, const char *what)
 {
-    struct ddp_train_config cfg = config();
     struct ddp_source shared = {.count = 3 * BATCH * ranks,
                                 .shape = {1, 1, IN},
                                 .target_len = OUT,
@@ -208,9 +211,16 @@ static void test_shared(void)
     cfg.batch = BATCH * ranks;
     cfg.lanes = ranks;
     good &= train(ddp_dataset_callback(&shared), &cfg, NULL, want) == 0;
-    check(good && memcmp(own, want, sizeof(own)) == 0,
-          "equal data give the bits of ranks that share them");
-    cfg = config();
+    check(good && memcmp(own, want, sizeof(own)) == 0, what);
+}
+
+static void test_shared(void)
+{
+    struct ddp_train_config cfg = config();
+    float own[WEIGHTS] = {0}, want[WEIGHTS] = {1};
+    bool good;
+
+    compare_shared(cfg, "equal data give the bits of ranks that share them");
     cfg.shard_optimizer = cfg.drop_last = true;
     cfg.optimizer = ddp_adam(0.01f);
     good = train(own_data(count_of(rank)), &cfg, NULL, own) == 0;
@@ -218,6 +228,20 @@ static void test_shared(void)
     good &= train(own_data(count_of(rank)), &cfg, NULL, want) == 0;
     check(good && memcmp(own, want, sizeof(own)) == 0,
           "so does the optimizer's state when it is divided");
+}
+
+/* Statistics of the samples of all ranks, and of those that have some left. */
+static void test_sync_bn(void)
+{
+    struct ddp_train_config cfg = config();
+    float w[WEIGHTS] = {0};
+
+    normed = cfg.sync_bn = true;
+    compare_shared(cfg, "equal data and a batch norm over all ranks do, too");
+    check(ranks == 1 || (train(own_data(count_of(rank)), &cfg, NULL, w) == 0 &&
+                         are_equal(w)),
+          "unequal data with such a norm leave equal weights");
+    normed = false;
 }
 
 /* Sample 0 of a rank is not that of another, nor is its augmentation. */
@@ -362,6 +386,7 @@ int main(void)
         return 1;
     test_definition();
     test_shared();
+    test_sync_bn();
     test_keys();
     test_checkpoint();
     if (ranks > 1)

@@ -43,6 +43,15 @@ static int ring_length(const struct ddp_train_config *c, const ddp_dataset_t *d,
     return wish < 2 ? 2 : wish;
 }
 
+/* The fewest samples that share statistics; 0: this rank does not know. */
+static int least_shared(const struct ddp_train_config *c,
+                        const struct ddp__loader *l)
+{
+    if (!c->sync_bn)
+        return ddp__loader_least(l);
+    return c->own_data ? 0 : ddp__loader_least_step(l);
+}
+
 /* One mapping for training and evaluation; only training has an optimizer
  * and averages. */
 struct ddp__engine_spec ddp__engine_spec(const struct ddp_train_config *c,
@@ -57,8 +66,7 @@ struct ddp__engine_spec ddp__engine_spec(const struct ddp_train_config *c,
                   .dtype = c->dtype,
                   .cap = c->sub_batch,
                   .sync_bn = c->sync_bn && mode == DDP__TRAIN,
-                  .least = c->sync_bn ? ddp__loader_least_step(l)
-                                      : ddp__loader_least(l),
+                  .least = least_shared(c, l),
                   .classes = d->classes,
                   .target_len = d->target_len,
                   .shares = l->shares,
