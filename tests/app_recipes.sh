@@ -125,6 +125,7 @@ runs "sched polynomial warmup-prefix false" "--model resnet18 --sched poly"
 runs "opt adamw opt-betas 0.9,0.98 clip-grad 1 clip-mode norm label-smoothing 0.1" \
     "--model resnet50 --opt adamw --opt-betas 0.9 0.98 --clip-grad 1.0 \
 --clip-mode norm --smoothing 0.1 --weight-decay 0.05 --channels-last --pin-mem"
+runs "sync-bn true lanes 2" "--model resnet18 --sync-bn --sub-batch 15 -b 30"
 runs "color-jitter 0.4,0.4,0.4,0 mean 0.5,0.5,0.5 interpolation bicubic" \
     "--model resnet50 --color-jitter 0.4 --mean 0.5 0.5 0.5 --std 0.5 0.5 0.5 \
 --interpolation bicubic --crop-pct 0.95 --img-size 160 --vflip 0.5"
@@ -146,7 +147,6 @@ refuses()
 
 refuses "--test-only: use .imagenet eval" --test-only --model resnet18
 refuses "--grad-accum-steps: .*--sub-batch" --grad-accum-steps 4
-refuses "--sync-bn: .*--sub-batch" --sync-bn
 refuses "--hflip: use --no-flip" --hflip 0.5
 refuses "--dist-url: .*mpirun" --dist-url env://
 refuses "--log-wandb: .*tensorboard" --log-wandb

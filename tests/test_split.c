@@ -18,7 +18,7 @@ static void is_split(int devices, int64_t samples, struct split given,
 {
     struct split s = given;
 
-    split_choose(&s, devices, samples);
+    split_choose(&s, devices, samples, false);
     ok(s.batch == want.batch && s.sub_batch == want.sub_batch &&
            s.lanes == want.lanes,
        "%d devices, %lld samples, given %lld, %lld, %lld: %lld images, %lld "
@@ -58,6 +58,17 @@ static void test_many(void)
              (struct split){4096, 32, 32});
     is_split(32, MANY, (struct split){0, 64, 0}, (struct split){2048, 64, 32});
     is_split(32, MANY, (struct split){256, 32, 8}, (struct split){256, 32, 8});
+}
+
+/* With --sync-bn each sub-batch is a lane, unless lanes are given. */
+static void test_lanes(void)
+{
+    struct split s = {4096, 32, 0}, few = {4096, 32, 8};
+
+    split_choose(&s, 2, MANY, true);
+    split_choose(&few, 2, MANY, true);
+    ok(s.batch == 4096 && s.lanes == 128 && few.lanes == 8,
+       "a lane for each sub-batch: %lld", (long long)s.lanes);
 }
 
 /* ---- of a run ----------------------------------------------------------- */
@@ -112,6 +123,7 @@ int main(void)
 {
     test_usual();
     test_many();
+    test_lanes();
     if (!mkdtemp(folder) || mkdir(in_folder("ckpt"), 0700) < 0 ||
         mkdir(in_folder("ckpt/step-1"), 0700) < 0)
         bail_out("cannot make folders in /tmp");

@@ -24,6 +24,7 @@ static const struct {
     {"batch-per-device", "batch", "sub_batch,lanes," LENGTH, true},
     {"sub-batch", "sub_batch", "lanes", false},
     {"lanes", "lanes", "", false},
+    {"sync-bn", "sync_bn", "lanes", false},
     {"seed", "seed", "", false},
     {"data", "data", "eval_data," LENGTH, false},
     {"val", "eval_data", "", false},

@@ -160,7 +160,7 @@ static void advise(struct report *r, const struct settings *s,
     int devices = d->workers * d->ranks;
     struct split split = {0};
 
-    split_choose(&split, devices, INT64_MAX);
+    split_choose(&split, devices, INT64_MAX, false);
     report_line("advice",
                 "train chooses --batch-size %lld --sub-batch %lld --lanes %lld "
                 "for %d device%s",

@@ -82,8 +82,6 @@ const struct opt_foreign train_foreign[] = {
     NONE("experiment", "use --output DIR"),
     NONE("log-wandb", "use --log tensorboard"),
     NONE("eval-metric", "the best evaluation has the highest top-1 accuracy"),
-    NONE("sync-bn", "batch norm uses the statistics of a --sub-batch"),
-    NONE("sync-batchnorm", "batch norm uses the statistics of a --sub-batch"),
     NONE("dist-bn", "running statistics are the mean of all sub-batches"),
     NONE("bn-momentum", "batch norm has the model's"),
     NONE("bn-eps", "batch norm has the model's"),

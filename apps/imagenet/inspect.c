@@ -133,7 +133,7 @@ static void choose_step(struct settings *s, ddp_t *ddp)
     struct split split = {s->batch, s->sub_batch, s->lanes};
 
     s->devices = ddp_worker_count(ddp);
-    split_choose(&split, s->devices, INT64_MAX);
+    split_choose(&split, s->devices, INT64_MAX, s->sync_bn);
     s->batch = split.batch;
     s->lanes = split.lanes;
 }
@@ -154,6 +154,7 @@ static int print_step(struct opts *o, struct settings *s, ddp_t *ddp,
     cfg.batch = (int)s->batch;
     cfg.sub_batch = (int)s->sub_batch;
     cfg.lanes = (int)s->lanes;
+    cfg.sync_bn = s->sync_bn;
     d = ddp_dataset_callback(&(struct ddp_source){.count = s->batch,
                                                   .shape = {size, size, 3},
                                                   .type = DDP_U8,

@@ -336,6 +336,13 @@ static const struct opt_group tuning = {
     },
 };
 
+#define SYNC_BN_ROW                                                            \
+    FLAG("sync-bn", sync_bn,                                                   \
+         "batch norm has the statistics of all images of a step, not of a "    \
+         "sub-batch; each sub-batch is a lane then, and all are in memory; "   \
+         "CPU workers only",                                                   \
+         .alias = "sync-batchnorm")
+
 static const struct opt_group length = {
     "Length and batch",
     (const struct opt[]){
@@ -358,6 +365,7 @@ static const struct opt_group length = {
             "gradient accumulators, the number of devices that can share a "
             "step [8, or one for each device, or the number of sub-batches if "
             "smaller]"),
+        SYNC_BN_ROW,
         FLAG("shard-optimizer", shard_optimizer,
              "with several ranks: each keeps a part of the optimizer's state "
              "(ZeRO-1), which takes less memory; the weights are the same"),
@@ -758,6 +766,7 @@ const struct opt_command inspect_command = {
                         .letter = 'b'),
                     INT("lanes", lanes, NULL, 1, 65536,
                         "gradient accumulators [as in training]"),
+                    SYNC_BN_ROW,
                     WORKERS_ROW,
                     END,
                 }},

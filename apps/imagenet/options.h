@@ -49,7 +49,7 @@ struct settings {
     double norm_decay, bias_decay, layer_decay;
     bool head_only, freeze_bn, ema_warmup;
     int64_t eval_steps, patience;
-    bool decay_all, drop_last, shard_optimizer, bce_loss;
+    bool decay_all, drop_last, shard_optimizer, bce_loss, sync_bn;
     /* output */
     char *output;
     int64_t eval_every, log_every, trace;

@@ -60,6 +60,9 @@ static void print_limit(const struct settings *s, ddp_t *ddp, long long subs,
                   turns                ? "memory"
                   : lanes < s->devices ? "lanes"
                                        : "devices");
+    if (s->sync_bn)
+        app_print("  all in memory: with --sync-bn they go through the network "
+                  "together\n");
 }
 
 /* Where it is: a GPU of several, or the machine. */

@@ -208,7 +208,7 @@ static int choose_split(struct settings *s, const ddp_dataset_t *data)
         rc = split_recorded(&split, from);
     if (rc != OPTS_GO)
         return rc;
-    split_choose(&split, s->devices, ddp_dataset_count(data));
+    split_choose(&split, s->devices, ddp_dataset_count(data), s->sync_bn);
     s->batch = split.batch;
     s->sub_batch = split.sub_batch;
     s->lanes = split.lanes;
@@ -234,6 +234,7 @@ static int resolve_batch(const struct opts *o, struct settings *s, ddp_t *ddp,
     c.epochs = s->epochs;
     c.steps = s->steps;
     c.drop_last = s->drop_last;
+    c.sync_bn = s->sync_bn;
     c.batch = s->batch < INT_MAX ? (int)s->batch : INT_MAX;
     if ((rc = ddp_train_config_resolve(&c, ddp, data)) < 0)
         return app_fail(rc);
@@ -394,6 +395,7 @@ void recipe_config(const struct opts *o, const struct settings *s,
     cfg->ema_decay = s->ema_decay;
     cfg->tta = setup_tta(s);
     cfg->drop_last = s->drop_last;
+    cfg->sync_bn = s->sync_bn;
     cfg->repeats = (int)s->aug_repeats;
     cfg->shard_optimizer = s->shard_optimizer;
     cfg->ema_warmup = s->ema_warmup;

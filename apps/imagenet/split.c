@@ -41,7 +41,7 @@ static int64_t choose_sub_batch(int64_t batch, int devices)
     return 8 * quotient_up(share_batch(BATCH, devices), 8);
 }
 
-void split_choose(struct split *s, int devices, int64_t samples)
+void split_choose(struct split *s, int devices, int64_t samples, bool sync_bn)
 {
     int64_t lanes = devices > DEVICES ? devices : DEVICES;
 
@@ -53,7 +53,7 @@ void split_choose(struct split *s, int devices, int64_t samples)
     }
     if (!s->lanes) {
         s->lanes = quotient_up(s->batch, s->sub_batch);
-        s->lanes = s->lanes < lanes ? s->lanes : lanes;
+        s->lanes = s->lanes < lanes || sync_bn ? s->lanes : lanes;
     }
 }
 

@@ -6,6 +6,7 @@
 #ifndef SPLIT_H
 #define SPLIT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct split {
@@ -13,8 +14,9 @@ struct split {
 };
 
 /* Choose what is not given, for a data set of so many samples: the same on up
- * to 8 devices, one sub-batch or more for each of more. */
-void split_choose(struct split *s, int devices, int64_t samples);
+ * to 8 devices, one sub-batch or more for each of more.  sync_bn: a lane for
+ * each sub-batch. */
+void split_choose(struct split *s, int devices, int64_t samples, bool sync_bn);
 
 /* Take over what s leaves open from config.txt of the run in a folder, or of a
  * checkpoint in it, if that has what s has.  Another split is another run: then
