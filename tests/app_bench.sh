@@ -159,11 +159,13 @@ exits 2 "an unknown network is refused"
 if "$python" -c 'import torchvision' 2>/dev/null; then
     run "$python" "$srcdir/contrib/bench-torch" resnet18 32 2 f32 10 1 0.1
     says '^[0-9.]+$' "PyTorch's images per second"
+    run "$python" "$srcdir/contrib/bench-torch" airbench 32 2 bf16 10 1 0.1
+    says '^[0-9.]+$' "also of a network that torchvision lacks"
     run "$python" "$srcdir/contrib/bench-torch" resnet9 32 2 f32 10 1 0.1
     [ ! -s "$tmp/out" ]
     point $? "nothing for what it does not have"
 else
-    skip 2 "no torchvision"
+    skip 3 "no torchvision"
 fi
 
 "$imagenet" data synth --output "$tmp/data" --classes 2 --train-count 8 \

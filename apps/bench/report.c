@@ -76,6 +76,8 @@ static const struct line {
     {"efficientnet_v2_s", 224, 16, DDP_F32},
     {"resnet9", 32, 64, DDP_F32},
     {"resnet9", 32, 64, DDP_BF16},
+    {"airbench", 32, 64, DDP_F32},
+    {"airbench", 32, 64, DDP_BF16},
 };
 
 enum { LINES = sizeof(lines) / sizeof(lines[0]), STEPS = 200 };
@@ -207,7 +209,7 @@ static void print_line(const struct report *r, const struct line *l,
 
 /* ---- all of it ---------------------------------------------------------- */
 
-/* ImageNet's classes, or CIFAR-10's for its network. */
+/* ImageNet's classes, or CIFAR-10's for its networks. */
 static struct bench_settings settings_of(const struct report *r,
                                          const struct line *l)
 {
@@ -217,7 +219,7 @@ static struct bench_settings settings_of(const struct report *r,
     s.img_size = l->size;
     s.sub_batch = l->sub_batch;
     s.dtype = l->type == DDP_BF16;
-    s.classes = strcmp(l->model, "resnet9") ? 1000 : 10;
+    s.classes = ddp_model_size(l->model) == 32 ? 10 : 1000;
     s.steps = STEPS;
     s.skip = 1;
     return s;
