@@ -563,8 +563,14 @@ int ddp_chain_load(ddp_chain_t *c, const char *path,
                    const struct ddp_load_options *o,
                    struct ddp_load_report *report);
 
+/* How far something long is: `done` of `count` samples, or bytes of
+ * a file, of one call at a time.
+ * It may be called by another thread than the caller's. */
+typedef void (*ddp_count_f)(int64_t done, int64_t count, void *arg);
+
 /* What the chain computes in evaluation, with its weights, as an ONNX model
- * (opset 14, IR version 7) for other programs to run.
+ * (opset 14, IR version 7) for other programs to run.  on_count, which may be
+ * NULL, is told how much of the file is written.
  *
  * Shapes   "input" (N, c, h, w) f32 for samples of shape in, "output" likewise;
  *          vectors are (N, k).  N is free.  The normalisation of images is not
@@ -573,8 +579,8 @@ int ddp_chain_load(ddp_chain_t *c, const char *path,
  * Errors   DDP_EINVAL: a custom layer, more than 2 GB, a libddp built
  *          without ONNX; DDP_ESHAPE: in does not fit the chain; DDP_EIO.
  */
-int ddp_chain_export_onnx(ddp_chain_t *c, struct ddp_shape in,
-                          const char *path);
+int ddp_chain_export_onnx(ddp_chain_t *c, struct ddp_shape in, const char *path,
+                          ddp_count_f on_count, void *arg);
 
 /* Convert a safetensors file of weights, or an index of several, of any
  * network. */
@@ -933,10 +939,6 @@ ddp_dataset_t *ddp_dataset_webdataset(const char *shards,
  * 16384.  One whose checksum is wrong is bad. */
 ddp_dataset_t *ddp_dataset_tars(const char *dir,
                                 const struct ddp_image_options *o);
-
-/* How far something long is: `done` of `count` samples, of one call at a time.
- * It may be called by another thread than the caller's. */
-typedef void (*ddp_count_f)(int64_t done, int64_t count, void *arg);
 
 /* Options of ddp_dataset_pack(). */
 struct ddp_pack_options {

@@ -375,6 +375,7 @@ quietly()
 quietly 1 eval --data "$data" --weights "$tmp/quiet/weights.safetensors"
 quietly 2 data check "$data"
 quietly 0 report "$tmp/quiet"
+quietly 1 export --weights "$tmp/quiet/weights.safetensors" "$tmp/net.onnx"
 quietly 1 infer --weights "$tmp/quiet/weights.safetensors" \
     "$(find "$data" -name '*.JPEG' | head -n 1)"
 

@@ -274,7 +274,7 @@ static bool resumed(bool with)
 #ifdef HAVE_ONNX
 #define ONNX_CALLS(X)                                                          \
     X(ddp_chain_export_onnx,                                                   \
-      ddp_chain_export_onnx(net, vector, at("o")) == 0)
+      ddp_chain_export_onnx(net, vector, at("o"), NULL, NULL) == 0)
 #else
 #define ONNX_CALLS(X)
 #endif
@@ -592,7 +592,7 @@ static void test_calls(void)
 #ifdef HAVE_ONNX
 #define ONNX_NULLS(X)                                                          \
     X(ddp_chain_export_onnx,                                                   \
-      NONE(ddp_chain_export_onnx(NULL, vector, at("o"))))
+      NONE(ddp_chain_export_onnx(NULL, vector, at("o"), NULL, NULL)))
 #else
 #define ONNX_NULLS(X)
 #endif

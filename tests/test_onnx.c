@@ -12,6 +12,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include "defaults.h"
 #include "graph/layer.h"
@@ -85,6 +86,42 @@ static bool write_input(const char *name, struct ddp_shape in, const float *x)
     return ddp__st_write(path, 1, &out) == 0;
 }
 
+/* What an export said of its file. */
+struct told {
+    int64_t bytes, count;
+    int calls;
+    bool grows;
+};
+
+static void on_count(int64_t bytes, int64_t count, void *arg)
+{
+    struct told *t = arg;
+
+    t->grows = t->grows && bytes > t->bytes && bytes <= count;
+    t->bytes = bytes;
+    t->count = count;
+    t->calls++;
+}
+
+/* A network of more than one piece of 4 MiB. */
+static void test_count(void)
+{
+    ddp_chain_t *c = ddp_chain_new(ddp_dense_new(1200, 1200, NULL), DDP_END);
+    struct told t = {.grows = true};
+    struct stat st = {0};
+    char path[200];
+
+    snprintf(path, sizeof(path), "%s/count.onnx", dir);
+    is_int(ddp_chain_export_onnx(c, (struct ddp_shape){1, 1, 1200}, path,
+                                 on_count, &t),
+           0, "an export that counts");
+    ok(t.grows && t.calls > 1, "says how far it is, %d times", t.calls);
+    ok(stat(path, &st) == 0 && t.bytes == st.st_size && t.count == st.st_size,
+       "up to the size of the file");
+    unlink(path);
+    ddp_chain_free(c);
+}
+
 /* Export c for this input, and keep what it makes of a random one.  len: the
  * values of a sample that come out. */
 static void export(ddp_chain_t *c, const char *name, struct ddp_shape in,
@@ -103,7 +140,7 @@ static void export(ddp_chain_t *c, const char *name, struct ddp_shape in,
     for (size_t i = 0; i < n; i++)
         x[i] = uniform(-1, 1);
     snprintf(path, sizeof(path), "%s/%s.onnx", dir, name);
-    good = ddp_chain_export_onnx(c, in, path) == 0 &&
+    good = ddp_chain_export_onnx(c, in, path, NULL, NULL) == 0 &&
            ddp_chain_forward(ddp, c, x, DDP_F32, in, SAMPLES, 2, e->y) == 0 &&
            write_input(name, in, x);
     if (!ok(good, "%s: exported", name)) {
@@ -316,15 +353,18 @@ static void test_refused(void)
     char path[200];
 
     snprintf(path, sizeof(path), "%s/refused", dir);
-    is_int(ddp_chain_export_onnx(c, (struct ddp_shape){2, 2, 4}, path),
-           DDP_ESHAPE, "a shape that the chain does not take");
-    is_int(ddp_chain_export_onnx(c, in, "/no/such/folder/x.onnx"), DDP_EIO,
-           "no folder");
-    is_int(ddp_chain_export_onnx(NULL, in, path), DDP_EINVAL, "no chain");
+    is_int(
+        ddp_chain_export_onnx(c, (struct ddp_shape){2, 2, 4}, path, NULL, NULL),
+        DDP_ESHAPE, "a shape that the chain does not take");
+    is_int(ddp_chain_export_onnx(c, in, "/no/such/folder/x.onnx", NULL, NULL),
+           DDP_EIO, "no folder");
+    is_int(ddp_chain_export_onnx(NULL, in, path, NULL, NULL), DDP_EINVAL,
+           "no chain");
     ddp_chain_free(c);
     c = ddp_chain_new(ddp_dense_new(4, 2, NULL),
                       ddp_layer_new(sizeof(ddp_layer_t), &own), DDP_END);
-    is_int(ddp_chain_export_onnx(c, in, path), DDP_EINVAL, "a custom layer");
+    is_int(ddp_chain_export_onnx(c, in, path, NULL, NULL), DDP_EINVAL,
+           "a custom layer");
     ok(strstr(ddp_errmsg(), "swirl"), "is named: %s", ddp_errmsg());
     ok(access(path, F_OK) < 0, "and nothing is written");
     ddp_chain_free(c);
@@ -373,8 +413,8 @@ int main(void)
 {
     ddp_chain_t *c = ddp_dense_new(4, 2, NULL);
 
-    if (ddp_chain_export_onnx(c, (struct ddp_shape){1, 1, 4}, "/dev/null/x") ==
-            DDP_EINVAL &&
+    if (ddp_chain_export_onnx(c, (struct ddp_shape){1, 1, 4}, "/dev/null/x",
+                              NULL, NULL) == DDP_EINVAL &&
         strstr(ddp_errmsg(), "built without ONNX"))
         skip_all("%s", ddp_errmsg());
     ddp_chain_free(c);
@@ -382,6 +422,7 @@ int main(void)
         bail_out("%s", ddp_errmsg());
     test_all();
     test_refused();
+    test_count();
     clean_up();
     ddp_finish(ddp);
     return done_testing();

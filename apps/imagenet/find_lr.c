@@ -15,6 +15,7 @@
 #include "chart.h"
 #include "find_lr.h"
 #include "output.h"
+#include "progress.h"
 #include "report_plot.h"
 
 /* The first losses are of weights that nothing has changed. */
@@ -28,6 +29,7 @@ struct finder {
     double *loss, *smooth;
     int count;
     double mean, best; /* of the losses; the least smooth one */
+    struct work work;
 };
 
 static double rate_at(int64_t step, double epoch, double epochs, void *arg)
@@ -61,7 +63,10 @@ static bool note(struct finder *f, double lr, double loss)
 
 static int on_step(const struct ddp_progress *p, void *arg)
 {
-    return note(arg, p->lr, p->now.loss) || interrupt_wanted();
+    struct finder *f = arg;
+
+    work_count(p->step, f->steps, &f->work);
+    return note(f, p->lr, p->now.loss) || interrupt_wanted();
 }
 
 /* Where the smooth loss falls most from one step to the one after the next; -1:
@@ -149,8 +154,11 @@ static int train(struct finder *f, ddp_t *ddp, ddp_chain_t *c,
         .kind = DDP_CUSTOM_SCHEDULE, .fn = rate_at, .arg = f};
     cfg->on_step = on_step;
     cfg->arg = f;
+    work_begin(&f->work, "find-lr", false);
+    f->work.unit = "steps";
     t = ddp_trainer_new(ddp, c, data, cfg);
     rc = t ? ddp_trainer_train(t) : ddp_errcode();
+    work_clear(&f->work);
     ddp_trainer_free(t);
     if (rc == DDP_ESTOPPED)
         return interrupt_wanted() ? EXIT_AGAIN : OPTS_GO;

@@ -663,6 +663,7 @@ static const struct opt_group exported = {
         INT("img-size", img_size, NULL, 1, 4096,
             "side of the square input, in pixels [that of the model]",
             .of_network = true),
+        QUIET_ROW,
         END,
     },
 };

@@ -93,6 +93,7 @@ static const struct opt_group synth = {
             "seed; the same seed gives the same images"),
         INT("workers", workers, NULL, 1, 4096, "threads [one per core]",
             .letter = 'j'),
+        QUIET_ROW,
         END,
     },
 };

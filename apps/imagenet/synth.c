@@ -20,6 +20,7 @@
 #include "jpeg.h"
 #include "options.h"
 #include "picture.h"
+#include "progress.h"
 #include "synth.h"
 
 static const char images_dir[] = "ILSVRC/Data/CLS-LOC";
@@ -34,12 +35,13 @@ struct part {
 };
 
 /* Shared by the threads. */
-struct work {
+struct job {
     const struct settings *set;
     struct part *part;
     pthread_mutex_t lock; /* of what follows */
     int64_t next;
     int rc;
+    struct work work;
 };
 
 /* Classes are equally frequent, up to one image. */
@@ -49,7 +51,7 @@ static int label_of(const struct settings *s, int64_t index)
 }
 
 /* "n90000007_12" or "ILSVRC2012_val_00000012" */
-static void image_id(const struct work *w, int64_t i, char *buf, size_t size)
+static void image_id(const struct job *w, int64_t i, char *buf, size_t size)
 {
     if (!strcmp(w->part->name, "train"))
         snprintf(buf, size, "n%08d_%lld", 90000000 + label_of(w->set, i),
@@ -58,7 +60,7 @@ static void image_id(const struct work *w, int64_t i, char *buf, size_t size)
         snprintf(buf, size, "ILSVRC2012_val_%08lld", (long long)i + 1);
 }
 
-static char *image_path(const struct work *w, int64_t i)
+static char *image_path(const struct job *w, int64_t i)
 {
     char id[64];
 
@@ -72,7 +74,7 @@ static char *image_path(const struct work *w, int64_t i)
 /* ---- pictures ----------------------------------------------------------- */
 
 /* A few are grey or progressive, as among real ones. */
-static int make_image(struct work *w, int64_t i)
+static int make_image(struct job *w, int64_t i)
 {
     struct part *p = w->part;
     struct picture *img = &p->box[i];
@@ -92,7 +94,7 @@ static int make_image(struct work *w, int64_t i)
 
 static void *make_some(void *arg)
 {
-    struct work *w = arg;
+    struct job *w = arg;
 
     for (;;) {
         int64_t i;
@@ -100,6 +102,7 @@ static void *make_some(void *arg)
 
         pthread_mutex_lock(&w->lock);
         i = w->rc ? w->part->count : w->next++;
+        work_count(w->next, w->part->count, &w->work);
         pthread_mutex_unlock(&w->lock);
         if (i >= w->part->count)
             return NULL;
@@ -111,7 +114,7 @@ static void *make_some(void *arg)
     }
 }
 
-static int make_images(struct work *w)
+static int make_images(struct job *w)
 {
     int n = w->set->workers ? (int)w->set->workers : app_cores(), started = 0;
     pthread_t *thread = calloc((size_t)n, sizeof(*thread));
@@ -166,7 +169,7 @@ static int write_mapping(const struct settings *s)
     return close_list(f, "LOC_synset_mapping.txt");
 }
 
-static int write_solution(const struct work *w)
+static int write_solution(const struct job *w)
 {
     const struct part *p = w->part;
     char name[64], id[64];
@@ -187,7 +190,7 @@ static int write_solution(const struct work *w)
     return close_list(f, name);
 }
 
-static int make_folders(const struct work *w)
+static int make_folders(const struct job *w)
 {
     bool train = !strcmp(w->part->name, "train");
     int rc = 0;
@@ -205,13 +208,15 @@ static int make_folders(const struct work *w)
 
 static int make_part(const struct settings *s, struct part *p)
 {
-    struct work w = {.set = s, .part = p, .lock = PTHREAD_MUTEX_INITIALIZER};
+    struct job w = {.set = s, .part = p, .lock = PTHREAD_MUTEX_INITIALIZER};
     int rc;
 
     if (!(p->box = calloc((size_t)p->count, sizeof(*p->box))))
         return app_exit_code(DDP_ENOMEM);
+    work_begin(&w.work, p->name, false);
     if ((rc = make_folders(&w)) == 0 && (rc = make_images(&w)) == 0)
         rc = write_solution(&w);
+    work_clear(&w.work);
     free(p->box);
     return rc;
 }

@@ -107,7 +107,8 @@ static void write_output(struct ddp__export *e)
                        (int[]){s.c, s.h, s.w});
 }
 
-static int export_graph(ddp_graph_t *g, const char *path)
+static int export_graph(ddp_graph_t *g, const char *path, ddp_count_f on_count,
+                        void *arg)
 {
     struct ddp__export e = {
         .g = g, .form = calloc((size_t)g->values + 1, sizeof(*e.form))};
@@ -122,14 +123,15 @@ static int export_graph(ddp_graph_t *g, const char *path)
             ddp__export_node(&e, g->node[i]);
         ddp__params_end(g->params);
         write_output(&e);
-        rc = e.m.rc < 0 ? e.m.rc : ddp__onnx_save(&e.m, path);
+        rc = e.m.rc < 0 ? e.m.rc : ddp__onnx_save(&e.m, path, on_count, arg);
     }
     ddp__onnx_clear(&e.m);
     free(e.form);
     return rc;
 }
 
-int ddp_chain_export_onnx(ddp_chain_t *c, struct ddp_shape in, const char *path)
+int ddp_chain_export_onnx(ddp_chain_t *c, struct ddp_shape in, const char *path,
+                          ddp_count_f on_count, void *arg)
 {
     struct ddp__graph_spec spec = {.mode = DDP__INFER,
                                    .shape = in,
@@ -144,7 +146,7 @@ int ddp_chain_export_onnx(ddp_chain_t *c, struct ddp_shape in, const char *path)
         return ddp_errcode();
     if ((rc = ddp__graph_new(&g, c, p, &spec, false)) < 0)
         return rc;
-    rc = export_graph(g, path);
+    rc = export_graph(g, path, on_count, arg);
     ddp__graph_free(g);
     return rc;
 }

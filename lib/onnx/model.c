@@ -301,19 +301,43 @@ void ddp__onnx_rename(struct ddp__onnx *m, const char *from, const char *to)
 
 /* ---- the file ----------------------------------------------------------- */
 
+enum { PIECE = 1 << 22 };
+
+/* A model to write, and who is told how far that is. */
+struct job {
+    const struct ddp__onnx *m;
+    size_t size; /* of the file */
+    ddp_count_f on_count;
+    void *arg;
+};
+
 /* Where protobuf-c puts the bytes of a message. */
 struct sink {
     ProtobufCBuffer base;
+    const struct job *job;
     struct ddp__sink *file;
     int error; /* errno of the first failure */
     size_t len;
     uint8_t buf[65536];
 };
 
+/* In pieces, since most of a network can be one tensor. */
+static void write_bytes(struct sink *s, const uint8_t *data, size_t len)
+{
+    const struct job *job = s->job;
+
+    for (size_t n; len > 0 && !s->error; data += n, len -= n) {
+        n = len < PIECE ? len : PIECE;
+        if (ddp__write_all(s->file, data, n) < 0)
+            s->error = errno;
+        else if (job->on_count)
+            job->on_count((int64_t)s->file->size, (int64_t)job->size, job->arg);
+    }
+}
+
 static void flush_buffer(struct sink *s)
 {
-    if (!s->error && ddp__write_all(s->file, s->buf, s->len) < 0)
-        s->error = errno;
+    write_bytes(s, s->buf, s->len);
     s->len = 0;
 }
 
@@ -326,14 +350,14 @@ static void append_bytes(ProtobufCBuffer *b, size_t len, const uint8_t *data)
     if (len <= sizeof(s->buf)) {
         memcpy(s->buf + s->len, data, len);
         s->len += len;
-    } else if (!s->error && ddp__write_all(s->file, data, len) < 0) {
-        s->error = errno;
+    } else {
+        write_bytes(s, data, len);
     }
 }
 
 static int write_model(struct ddp__sink *file, void *arg)
 {
-    const struct ddp__onnx *m = arg;
+    const struct job *job = arg;
     struct sink *s = calloc(1, sizeof(*s));
     int error;
 
@@ -341,7 +365,8 @@ static int write_model(struct ddp__sink *file, void *arg)
         return -1;
     s->base.append = append_bytes;
     s->file = file;
-    protobuf_c_message_pack_to_buffer(&m->model.base, &s->base);
+    s->job = job;
+    protobuf_c_message_pack_to_buffer(&job->m->model.base, &s->base);
     flush_buffer(s);
     error = s->error;
     free(s);
@@ -370,15 +395,17 @@ static void order_bytes(struct ddp__onnx *m)
 #endif
 }
 
-int ddp__onnx_save(struct ddp__onnx *m, const char *path)
+int ddp__onnx_save(struct ddp__onnx *m, const char *path, ddp_count_f on_count,
+                   void *arg)
 {
-    size_t size = protobuf_c_message_get_packed_size(&m->model.base);
+    struct job job = {m, protobuf_c_message_get_packed_size(&m->model.base),
+                      on_count, arg};
 
-    if (size > INT_MAX)
+    if (job.size > INT_MAX)
         return ddp__fail(DDP_EINVAL,
                          "%s: the model has %zu bytes; an ONNX file can hold "
                          "2 GB",
-                         path, size);
+                         path, job.size);
     order_bytes(m);
-    return ddp__file_replace(path, write_model, m, NULL);
+    return ddp__file_replace(path, write_model, &job, NULL);
 }
