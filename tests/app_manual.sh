@@ -88,7 +88,9 @@ point $? "README.md classifies its image"
 cp RUN/weights.safetensors resnet50.safetensors
 # Recipes go by their names once they are installed.  A run without --output has
 # the second when it began as its name, and these runs are short.
-page docs/training '/^imagenet train \.\.\./s/\.\.\./--data DIR/
+command -v rsvg-convert >/dev/null || no_png='/ --png /d'
+page docs/training "${no_png-}"'
+    /^imagenet train \.\.\./s/\.\.\./--data DIR/
     s/cifar10/DIR/; s/cifar-run/RUN/; /^(dot|wandb) /d; /^MLFLOW/d
     s,--config resnet50,--config "$srcdir/recipes/resnet50.conf",
     s/^.*--config old-run/cp -r RUN old-run; &/; /--config/s/^/sleep 1; /

@@ -254,6 +254,28 @@ assert len(glob.glob(sys.argv[1] + "/*.svg")) == 8
 END
 point $? "eight of them have the curves of the page"
 
+if command -v rsvg-convert >/dev/null; then
+    run "$imagenet" report --png "$tmp/png" "$tmp/two"
+    exits 0 "pictures of curves"
+    says "^wrote $tmp/png/loss.png$" "it says where they are"
+    "${DDP_PYTHON:-/usr/bin/python3}" - "$tmp/png" <<'END'
+import glob, sys
+from PIL import Image
+
+files = glob.glob(sys.argv[1] + "/*.png")
+assert len(files) == len(glob.glob(sys.argv[1] + "/*.svg")) > 5, files
+for path in files:
+    image = Image.open(path)
+    assert image.width > 800 and len(image.getcolors(1 << 20)) > 20, path
+END
+    point $? "each of them has colours"
+else
+    skip 3 "no rsvg-convert (Debian's librsvg2-bin)"
+fi
+run env PATH="$tmp/none" "$imagenet" report --png "$tmp/none" "$tmp/two"
+exits 69 "without the converter there are none"
+complains "rsvg-convert.*install Debian's librsvg2-bin, or use --svg" "it says why"
+
 # The terminal.
 run env LC_ALL=C.UTF-8 COLUMNS=60 "$imagenet" report --plot "$tmp/two"
 says "^Loss   train  evaluation  averages$" "curves in the terminal"

@@ -88,6 +88,8 @@ bin_imagenet_SOURCES = \
     %D%/report.h \
     %D%/report_classes.c \
     %D%/report_classes.h \
+    %D%/report_files.c \
+    %D%/report_files.h \
     %D%/report_page.c \
     %D%/report_page.h \
     %D%/report_plot.c \

@@ -59,7 +59,7 @@ struct settings {
     char *resume, *resume_with, *ckpt_every, *graph;
     int64_t keep_last, save_every, ckpt_failures;
     bool no_val, plot, quiet, verbose, weight_norm;
-    char *log, *svg;
+    char *log, *svg, *png;
     int64_t log_histograms, log_images;
     double time_limit;
     int64_t grace, peer_timeout;

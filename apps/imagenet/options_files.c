@@ -117,6 +117,9 @@ static const struct opt_group reported = {
         TEXT("svg", svg, "DIR", NULL,
              "write the curves as SVG files, such as loss.svg, to this folder; "
              "a page is written only with --output"),
+        TEXT("png", png, "DIR", NULL,
+             "the same, and a PNG file of each, which takes the program "
+             "rsvg-convert"),
         QUIET_ROW,
         END,
     },

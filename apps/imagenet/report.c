@@ -9,9 +9,9 @@
 
 #include "common/app.h"
 #include "common/app_log.h"
-#include "chart_svg.h"
 #include "output.h"
 #include "report.h"
+#include "report_files.h"
 #include "report_page.h"
 #include "report_plot.h"
 
@@ -46,36 +46,6 @@ static int write_file(const struct report *r, char *path)
     return rc == OPTS_GO ? 0 : rc;
 }
 
-static void write_chart(const void *chart, FILE *f)
-{
-    chart_svg(chart, f);
-}
-
-/* A file for each chart that has curves, named as in the page. */
-static int write_charts(const struct report *r, const char *dir)
-{
-    struct chart *chart = calloc(REPORT_CHARTS, sizeof(*chart));
-    int n = chart ? report_charts(r, chart) : 0;
-    int rc = chart ? app_make_dir(dir) : EXIT_MEMORY;
-
-    for (int i = 0; rc == 0 && i < n; i++) {
-        char *name = NULL;
-
-        if (!chart[i].count)
-            continue;
-        if (asprintf(&name, "%s.svg", chart[i].id) < 0)
-            rc = EXIT_MEMORY;
-        else if ((rc = output_write(dir, name, write_chart, &chart[i])) ==
-                 OPTS_GO)
-            rc = 0;
-        if (rc == 0)
-            app_print("wrote %s/%s\n", dir, name);
-        free(name);
-    }
-    free(chart);
-    return rc;
-}
-
 static int write_report(const struct report *r, const struct settings *s)
 {
     char *path;
@@ -83,9 +53,10 @@ static int write_report(const struct report *r, const struct settings *s)
 
     if (s->plot)
         report_plot(r, stdout);
-    if (s->svg && (rc = write_charts(r, s->svg)))
+    if ((s->svg && (rc = report_files(r, s->svg, false))) ||
+        (s->png && (rc = report_files(r, s->png, true))))
         return rc;
-    if ((s->plot || s->svg) && !s->output)
+    if ((s->plot || s->svg || s->png) && !s->output)
         return 0;
     if (s->output && !strcmp(s->output, "-")) {
         report_page(r, stdout);
