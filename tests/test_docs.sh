@@ -56,6 +56,15 @@ diff "$tmp/read" "$tmp/listed" >"$tmp/diff"
 none "docs/environment.md lists those that it reads (<), and no others (>)" \
     "$tmp/diff"
 
+# Those that others have named.
+grep -r -h -o -E --include='*.[ch]' \
+    -e 'getenv\("[A-Z0-9_]+"' -e '"(AWS|STARPU|OMPI|PMI|PMIX|SLURM)_[A-Z0-9_]+"' \
+    lib codelets apps | grep -o '"[A-Z].*"' | tr -d '"' | sort -u |
+    grep -v '^DDP_' | while read -r name; do
+    grep -q "\`$name[\`=]" docs/environment.md || echo "$name"
+done >"$tmp/lost"
+none "and those of others" "$tmp/lost"
+
 # Those of the library, and those that make or a test sets, are not listed.
 mv "$tmp/read" "$tmp/library"
 {
