@@ -22,8 +22,9 @@ DOC_PAGES = \
     %D%/tuning.md \
     %D%/weights.md
 DOC_PICTURES = %D%/curves.svg %D%/lanes.svg %D%/memory.svg %D%/scheduler.svg
-EXTRA_DIST += $(DOC_PAGES) $(DOC_PICTURES) %D%/style.css contrib/build-docs \
-    contrib/draw-curves
+EXTRA_DIST += %D%/style.css contrib/build-docs contrib/draw-curves
+docsdir = $(docdir)/docs
+dist_docs_DATA = $(DOC_PAGES) $(DOC_PICTURES)
 
 # As HTML, in docs/html.  "make install-html" installs it.
 docs:

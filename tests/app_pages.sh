@@ -126,8 +126,28 @@ if command -v zsh >/dev/null; then
     done
     [ -z "$bad" ]
     point $? "zsh can read its completions$bad"
+    cat >"$tmp/complete.zsh" <<'END'
+zmodload zsh/zpty
+zpty shell zsh -f -i
+zpty -w shell "stty cols 200; PS1=; fpath=($1 \$fpath); autoload -U compinit
+    compinit -u -d $2/zcompdump; bindkey '^I' complete-word; print RE''ADY"
+zpty -r shell got '*READY*'
+# try TYPED WHOLE: what a tab makes of it, or wait for it until we are killed
+try()
+{
+    zpty -w -n shell "$1"$'\t'
+    zpty -r shell got "*$2*"
+    zpty -w -n shell $'\C-u'
+}
+try 'imagenet tra' 'imagenet train'
+try 'imagenet train --model resnet15' resnet152
+try 'imagenet data ch' check
+END
+    timeout 20 zsh -f "$tmp/complete.zsh" "$PWD/completions/zsh" "$tmp" \
+        >"$tmp/out" 2>"$tmp/err"
+    point $? "zsh completes a command, a network and a second word"
 else
-    skip 1 "no zsh here"
+    skip 2 "no zsh here"
 fi
 if command -v fish >/dev/null; then
     # shellcheck disable=SC2016

@@ -35,6 +35,10 @@ headers=$(find "$root" -name '*.h' -printf '%f\n' | sort | tr '\n' ' ')
 ok "ddp.h and ddp_layer.h are the only headers ($headers)" \
     [ "$headers" = "ddp.h ddp_layer.h " ]
 
+pages=$(find "$root" -path '*/docs/*.md' | wc -l)
+ok "the manual is there ($pages pages)" \
+    [ "$pages" = "$(find "$srcdir/docs" -name '*.md' | wc -l)" ]
+
 # A moved tree: pkg-config puts the folder before the prefix.
 export PKG_CONFIG_PATH=$lib/pkgconfig
 export PKG_CONFIG_SYSROOT_DIR=$root
