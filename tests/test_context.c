@@ -310,8 +310,28 @@ static void test_own_starpu(void)
     ok(!starpu_is_initialized(), "the program shuts its StarPU down");
 }
 
+/* Workers that spin take as much time of cores as passes, each. */
+static void test_idle(void)
+{
+    const struct timespec pause = {0, 300000000};
+    ddp_t *ddp = ddp_init(NULL);
+    float w[WEIGHTS];
+    clock_t begin;
+
+    if (!ddp || !use(ddp, w))
+        bail_out("%s", ddp_errmsg());
+    begin = clock();
+    nanosleep(&pause, NULL);
+    begin = clock() - begin;
+    ok(begin < CLOCKS_PER_SEC / 10,
+       "workers without a task sleep: %.3f s of processor time in 0.3 s",
+       (double)begin / CLOCKS_PER_SEC);
+    ddp_finish(ddp);
+}
+
 int main(void)
 {
+    test_idle();
     test_after_finish();
     test_second();
     test_again();

@@ -41,6 +41,8 @@ CODELETS_SOURCES += \
     %D%/place.h \
     %D%/profile.c \
     %D%/profile.h \
+    %D%/rest.c \
+    %D%/rest.h \
     %D%/scheduler.c \
     %D%/scheduler.h \
     %D%/scheduler_names.c \

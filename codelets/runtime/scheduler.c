@@ -21,6 +21,7 @@
 
 #include "runtime/claims.h"
 #include "runtime/rates.h"
+#include "runtime/rest.h"
 #include "runtime/scheduler.h"
 #include "runtime/scheduler_names.h"
 #include "runtime/task_group.h"
@@ -28,7 +29,8 @@
 
 struct worker {
     atomic_bool waiting;
-    struct queue updates; /* and merges, of the buckets that it owns */
+    struct ddp__rest rest; /* while it waits */
+    struct queue updates;  /* and merges, of the buckets that it owns */
 };
 
 struct sched {
@@ -68,6 +70,7 @@ static bool call_worker(struct sched *s, int id, struct calls *c)
     if (!s->worker[id].waiting)
         return false;
     s->worker[id].waiting = false;
+    ddp__rest_end(&s->worker[id].rest);
     c->id[c->n++] = id;
     return true;
 }
@@ -261,6 +264,21 @@ static struct starpu_task *next_task(struct sched *s, int id, struct calls *c)
     return queue_take(&s->input, id);
 }
 
+/* There is nothing for this worker before it is called. */
+static void wait_a_while(struct sched *s, int id)
+{
+    struct worker *w = &s->worker[id];
+
+    if (!ddp__rest_due(&w->rest))
+        return;
+    starpu_worker_relax_on();
+    STARPU_PTHREAD_MUTEX_LOCK(&s->lock);
+    if (w->waiting)
+        ddp__rest_begin(&w->rest, &s->lock);
+    STARPU_PTHREAD_MUTEX_UNLOCK(&s->lock);
+    starpu_worker_relax_off();
+}
+
 static struct starpu_task *pop_task(unsigned ctx)
 {
     int id = (int)starpu_worker_get_id_check();
@@ -269,16 +287,21 @@ static struct starpu_task *pop_task(unsigned ctx)
     struct starpu_task *t;
     unsigned impl = 0;
 
-    if (s->worker[id].waiting &&
-        (s->claims.by[id].until == 0 || ddp__now() < s->claims.by[id].until))
+    if (s->worker[id].waiting && s->claims.by[id].until == 0) {
+        wait_a_while(s, id);
+        return NULL;
+    }
+    if (s->worker[id].waiting && ddp__now() < s->claims.by[id].until)
         return NULL;
     s = lock_policy(ctx);
     s->worker[id].waiting = false;
     s->claims.by[id].until = 0;
     t = next_task(s, id, &c);
     s->claims.by[id].elsewhere = t && !(tag_of(t) && tag_of(t)->at);
-    if (!t)
+    if (!t) {
         s->worker[id].waiting = true;
+        ddp__rest_idle(&s->worker[id].rest);
+    }
     unlock_policy(s, &c);
     if (t && starpu_worker_can_execute_task_first_impl((unsigned)id, t, &impl))
         starpu_task_set_implementation(t, impl);
@@ -356,6 +379,8 @@ static void init_policy(unsigned ctx)
     if (ddp__sched_inflight(&s->cap) < 0)
         s->cap = 0; /* ddp__sched_check() has reported it */
     ddp__claims_init(&s->claims);
+    for (int i = 0; i < STARPU_NMAXWORKERS; i++)
+        ddp__rest_init(&s->worker[i].rest);
     if (!starpu_sched_ctx_min_priority_is_set(ctx))
         starpu_sched_ctx_set_min_priority(ctx, INT_MIN);
     if (!starpu_sched_ctx_max_priority_is_set(ctx))
@@ -368,6 +393,8 @@ static void deinit_policy(unsigned ctx)
     struct sched *s = starpu_sched_ctx_get_policy_data(ctx);
 
     ddp__claims_free(&s->claims);
+    for (int i = 0; i < STARPU_NMAXWORKERS; i++)
+        ddp__rest_fini(&s->worker[i].rest);
     STARPU_PTHREAD_MUTEX_DESTROY(&s->lock);
     sched_free(s);
 }
