@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
 LIB_SOURCES += \
+    %D%/copies.c \
+    %D%/copies.h \
     %D%/local.c \
     %D%/local.h \
     %D%/remote.h \

@@ -20,6 +20,8 @@
 
 static const struct ddp_storage_config defaults = DEFAULTS;
 static struct ddp_storage_config settings = DEFAULTS;
+struct ddp__copies ddp__storage_copies = {.counting =
+                                              PTHREAD_MUTEX_INITIALIZER};
 static char *cache_dir; /* of the settings; owned */
 
 struct ddp__storage_counts ddp__storage_counts;
@@ -87,7 +89,7 @@ static int set_cache(const char *dir)
     if (dir && !(own = strdup(dir)))
         return ddp__fail(DDP_ENOMEM, "out of memory for a path");
     free(cache_dir);
-    cache_dir = own;
+    ddp__storage_copies.dir = cache_dir = own;
     return 0;
 }
 
@@ -99,6 +101,7 @@ int ddp_storage_configure(const struct ddp_storage_config *c)
     if (rc < 0 || (rc = check_settings(&own)) < 0 ||
         (rc = set_cache(own.cache_dir)) < 0)
         return rc;
+    ddp__storage_copies.limit = own.cache_size;
     settings = own;
     settings.cache_dir = cache_dir;
     return 0;

@@ -7,12 +7,16 @@
 #include <stdatomic.h>
 
 #include "ddp.h"
+#include "storage/copies.h"
 
 /* For ddp_storage_stats(). */
 struct ddp__storage_counts {
     atomic_llong requests, retries, bytes, hits, misses;
 };
 extern struct ddp__storage_counts ddp__storage_counts;
+
+/* What ddp_storage_configure() has said of cache_dir. */
+extern struct ddp__copies ddp__storage_copies;
 
 /* Where S3 is and who asks, in place of what the environment says; NULL: as it
  * is.  For the process. */
