@@ -867,7 +867,17 @@ void ddp_storage_stats(struct ddp_storage_stats *s);
  * samples are read.  Errors: DDP_EINVAL. */
 int ddp_image_cache_configure(int64_t bytes);
 
-/* How often an image was there and was not, and what is in it now. */
+/* The same in a folder, of so many bytes at most, which is made when missing
+ * and stays: for the next epoch and the next run, and for other processes.  An
+ * image that was not used for the longest time makes room for another.  Each
+ * has a checksum, and is decoded again when its file has another size or time
+ * of change, or its object another ETag.  Where the disk is full, no more are
+ * kept.  NULL: none.
+ * Errors   DDP_EINVAL; DDP_EIO: the folder cannot be made. */
+int ddp_image_cache_folder(const char *dir, int64_t bytes);
+
+/* How often an image was there and was not, and what memory has now or a folder
+ * has got from this process. */
 struct ddp_image_cache_stats {
     int64_t hits, misses;  /* reads */
     int64_t images, bytes; /* in it */

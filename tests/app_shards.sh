@@ -194,9 +194,15 @@ grep -q '"step":15,.*"cache_hits":0\.[0-9]' "$tmp/run/metrics.jsonl"
 point $? "and at each step"
 trains "with room for some of them" "$packed" -j 2 --cache memory:40k
 says "^cache images=[1-9][0-9]* MB=0.0 hits=[1-3][0-9.]*%$" "which stay"
-run "$imagenet" train "$packed" --cache disk
-exits 2 "there is no other cache"
-complains "cache disk: expected memory, or with a size" "it is refused"
+trains "with decoded images on a disk" "$packed" -j 2 --cache "disk:$tmp/pixels:1M"
+says "^cache images=50 MB=[0-9.]* hits=6[0-9.]*%$" "which says the same"
+trains "another run with them" "$packed" -j 1 --cache "disk:$tmp/pixels"
+says "^cache images=0 MB=0.0 hits=100.0%$" "finds them all"
+for wrong in disk disk: disk:x:0 disk:x:8Q memories; do
+    run "$imagenet" train "$packed" --cache "$wrong"
+    exits 2 "--cache $wrong"
+    complains "cache $wrong: expected memory, or disk:DIR" "is refused"
+done
 mv "$tmp/want" "$tmp/once"
 trains "with each image three times" "$packed" -j 1 --ra-sampler
 trains "with two workers" "$packed" -j 2 --aug-repeats 3

@@ -100,6 +100,7 @@ check_PROGRAMS += \
     %D%/test_custom \
     %D%/test_data \
     %D%/test_device \
+    %D%/test_disk_cache \
     %D%/test_drop_last \
     %D%/test_dropout \
     %D%/test_ema \

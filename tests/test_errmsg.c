@@ -304,6 +304,7 @@ static bool resumed(bool with)
     X(ddp_storage_configure, ddp_storage_configure(NULL) == 0)                 \
     X(ddp_storage_stats, DONE(ddp_storage_stats(&asked)))                      \
     X(ddp_image_cache_configure, ddp_image_cache_configure(0) == 0)            \
+    X(ddp_image_cache_folder, ddp_image_cache_folder(NULL, 0) == 0)            \
     X(ddp_image_cache_stats, DONE(ddp_image_cache_stats(&cached)))             \
     X(ddp_compiled_options_init_sized, INIT(ddp_compiled_options))             \
     X(ddp_evaluate_config_init_sized, INIT(ddp_evaluate_config))               \

@@ -1,4 +1,4 @@
-/* image_cache.c - the option --cache: decoded images in memory
+/* image_cache.c - the option --cache: decoded images
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
 #include "config.h"
@@ -12,7 +12,7 @@
 #include "common/app_log.h"
 #include "image_cache.h"
 
-static const double usual = 4e9, most = 1e15;
+static const double usual = 4e9, usual_disk = 50e9, most = 1e15;
 
 /* "500M", "8G": bytes; 0 for what is no size. */
 static double size_of(const char *text)
@@ -32,26 +32,62 @@ static double size_of(const char *text)
     return 0;
 }
 
+static int complain(const struct opts *o, const char *text)
+{
+    opt_complain(
+        o,
+        "--cache %s: expected memory, or disk:DIR, and then a size in "
+        "bytes if need be, such as memory:500M or disk:/tmp/pixels:80G",
+        text);
+    return EXIT_USAGE;
+}
+
+/* ":8G"; "": the default; -1 for what is no size. */
+static int64_t bytes_of(const char *text, double none)
+{
+    double x = !*text ? none : *text == ':' ? size_of(text + 1) : 0;
+
+    return x >= 1 && x <= most ? (int64_t)x : -1;
+}
+
+static int use_memory(const struct opts *o, const char *text, const char *rest)
+{
+    int64_t bytes = bytes_of(rest, usual);
+
+    if (bytes < 0)
+        return complain(o, text);
+    return ddp_image_cache_configure(bytes) < 0 ? app_fail(ddp_errcode())
+                                                : OPTS_GO;
+}
+
+/* A folder whose name has a colon needs a size behind it. */
+static int use_disk(const struct opts *o, const char *text, const char *rest)
+{
+    const char *colon = strrchr(rest, ':');
+    int64_t bytes = bytes_of(colon ? colon : "", usual_disk);
+    char *dir = strndup(rest, colon ? (size_t)(colon - rest) : strlen(rest));
+    int rc = OPTS_GO;
+
+    if (!dir)
+        return app_exit_code(DDP_ENOMEM);
+    if (bytes < 0 || !*dir)
+        rc = complain(o, text);
+    else if (ddp_image_cache_folder(dir, bytes) < 0)
+        rc = app_fail(ddp_errcode());
+    free(dir);
+    return rc;
+}
+
 int image_cache_setup(const struct opts *o, const struct settings *s)
 {
-    static const char word[] = "memory";
-    const char *rest = s->cache ? s->cache + strlen(word) : NULL;
-    double bytes = usual;
+    const char *text = s->cache;
 
-    if (!s->cache)
+    if (!text)
         return OPTS_GO;
-    if (strncmp(s->cache, word, strlen(word)) != 0 || (*rest && *rest != ':') ||
-        (*rest && !((bytes = size_of(rest + 1)) >= 1 && bytes <= most))) {
-        opt_complain(o,
-                     "--cache %s: expected memory, or with a size in bytes, "
-                     "such as memory:500M or memory:8G; on disks, tar files do "
-                     "this: imagenet data pack --resize",
-                     s->cache);
-        return EXIT_USAGE;
-    }
-    return ddp_image_cache_configure((int64_t)bytes) < 0
-               ? app_fail(ddp_errcode())
-               : OPTS_GO;
+    if (!strncmp(text, "memory", 6))
+        return use_memory(o, text, text + 6);
+    return strncmp(text, "disk:", 5) ? complain(o, text)
+                                     : use_disk(o, text, text + 5);
 }
 
 static double share_of(const struct ddp_image_cache_stats *c)

@@ -1,4 +1,4 @@
-/* image_cache.h - the option --cache: decoded images in memory
+/* image_cache.h - the option --cache: decoded images
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
 #ifndef IMAGE_CACHE_H

@@ -77,9 +77,10 @@ static const struct opt_group train_data = {
              "lists, one name per line",
              .alias = "classes", .of_network = true),
         FLAG("no-val", no_val, "train without evaluation"),
-        TEXT("cache", cache, "memory[:SIZE]", NULL,
+        TEXT("cache", cache, "memory[:SIZE]|disk:DIR[:SIZE]", NULL,
              "keep decoded images in memory, up to SIZE (4G) bytes in each "
-             "process; the weights are the same"),
+             "process, or in a folder, up to SIZE (50G) bytes; the weights are "
+             "the same"),
         MAX_BAD_ROW("0.1%"),
         MAX_PIXELS_ROW,
         END,

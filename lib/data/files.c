@@ -65,7 +65,7 @@ static void begin_sample(ddp_dataset_t *d, int64_t index)
 {
     struct files *f = (struct files *)d;
 
-    if (!ddp__cache_has(&f->kept, index))
+    if (!ddp__image_kept(f->in, f->names + f->at[index], NULL, &f->kept, index))
         f->in->ops->ahead(f->in, f->names + f->at[index], 0, 0);
 }
 

@@ -167,8 +167,9 @@ static void begin_sample(ddp_dataset_t *d, int64_t index)
 {
     struct tars *t = (struct tars *)d;
     const struct ddp__member *m = &t->s.x.member[index];
+    const struct ddp__part part = part_of(t, m);
 
-    if (!ddp__cache_has(&t->kept, index))
+    if (!ddp__image_kept(t->s.in, NULL, &part, &t->kept, index))
         t->s.in->ops->ahead(t->s.in, shard_of(t, m), m->at, m->len);
 }
 

@@ -79,7 +79,7 @@ const struct ddp__decoded *ddp__cache_find(struct ddp__kept *k, int64_t index,
     return d;
 }
 
-bool ddp__cache_has(struct ddp__kept *k, int64_t index)
+bool ddp__cache_has(const struct ddp__kept *k, int64_t index)
 {
     bool has;
 
@@ -113,6 +113,16 @@ const struct ddp__decoded *ddp__cache_keep(struct ddp__kept *k, int64_t index,
     free(kept);
     free(d->rgb);
     return NULL;
+}
+
+void ddp__cache_count(bool hit, int64_t kept)
+{
+    pthread_mutex_lock(&lock);
+    stats.hits += hit;
+    stats.misses += !hit && !kept;
+    stats.images += kept > 0;
+    stats.bytes += kept;
+    pthread_mutex_unlock(&lock);
 }
 
 void ddp__cache_drop(struct ddp__kept *k)

@@ -28,7 +28,7 @@ const struct ddp__decoded *ddp__cache_find(struct ddp__kept *k, int64_t index,
                                            int64_t count);
 
 /* Whether it is there, which is not counted as a use. */
-bool ddp__cache_has(struct ddp__kept *k, int64_t index);
+bool ddp__cache_has(const struct ddp__kept *k, int64_t index);
 
 /* Bytes that are left. */
 size_t ddp__cache_room(void);
@@ -37,6 +37,10 @@ size_t ddp__cache_room(void);
  * or if it is there. */
 const struct ddp__decoded *ddp__cache_keep(struct ddp__kept *k, int64_t index,
                                            const struct ddp__decoded *d);
+
+/* Count a read that a cache on a disk answered, or an image of so many bytes
+ * that it keeps now; 0: one that it did not answer. */
+void ddp__cache_count(bool hit, int64_t kept);
 
 void ddp__cache_drop(struct ddp__kept *k);
 

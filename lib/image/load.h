@@ -36,6 +36,11 @@ struct ddp__part {
 };
 int ddp__part_read(struct ddp__storage *in, const struct ddp__part *p,
                    struct ddp__bytes *b);
+/* Whether a cache has the image of path, or of a part. */
+bool ddp__image_kept(struct ddp__storage *in, const char *path,
+                     const struct ddp__part *p, const struct ddp__kept *k,
+                     int64_t index);
+
 int ddp__image_load_part(struct ddp__storage *in, const struct ddp__part *p,
                          const struct ddp__wanted *w, uint8_t *x);
 

@@ -13,6 +13,8 @@ LIB_SOURCES += \
     %D%/change.h \
     %D%/colour.c \
     %D%/colour.h \
+    %D%/disk_cache.c \
+    %D%/disk_cache.h \
     %D%/gif.h \
     %D%/image.c \
     %D%/image.h \

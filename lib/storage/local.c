@@ -6,6 +6,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -164,6 +165,22 @@ static int read_part(struct ddp__storage *s, const char *path, int64_t at,
     return ddp__file_read_part(((struct local *)s)->fd, path, at, len, b);
 }
 
+/* The time of the last change of the file's state is not set by programs that
+ * keep that of its contents. */
+static bool stamp_of(struct ddp__storage *s, const char *path,
+                     char stamp[DDP__STAMP])
+{
+    struct stat st;
+
+    if (fstatat(((struct local *)s)->fd, path, &st, 0) < 0)
+        return false;
+    snprintf(stamp, DDP__STAMP, "file %ju %ju %jd %jd.%09ld %jd.%09ld",
+             (uintmax_t)st.st_dev, (uintmax_t)st.st_ino, (intmax_t)st.st_size,
+             (intmax_t)st.st_mtim.tv_sec, st.st_mtim.tv_nsec,
+             (intmax_t)st.st_ctim.tv_sec, st.st_ctim.tv_nsec);
+    return true;
+}
+
 static void close_local(struct ddp__storage *s)
 {
     struct local *l = (struct local *)s;
@@ -180,6 +197,7 @@ static const struct ddp__storage_ops ops = {
     .size = size_of,
     .read = read_file,
     .read_part = read_part,
+    .stamp = stamp_of,
     .close = close_local,
 };
 

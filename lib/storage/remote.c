@@ -400,6 +400,22 @@ static void close_remote(struct ddp__storage *s)
     free(r);
 }
 
+static bool stamp_of(struct ddp__storage *s, const char *path,
+                     char stamp[DDP__STAMP])
+{
+    struct ddp__error before = ddp__error_save();
+    struct ddp__object o = {0};
+    int n;
+
+    if (find_object((struct remote *)s, path, SIZE_MAX, &o) < 0) {
+        ddp__error_restore(&before);
+        return false;
+    }
+    n = snprintf(stamp, DDP__STAMP, "%s/%s %s %lld", o.server->root, o.path,
+                 o.etag, (long long)o.size);
+    return *o.etag && n < DDP__STAMP;
+}
+
 static const struct ddp__storage_ops ops = {
     .list = list_folder,
     .find = find_files,
@@ -407,6 +423,7 @@ static const struct ddp__storage_ops ops = {
     .read = read_file,
     .read_part = read_part,
     .ahead = fetch_ahead,
+    .stamp = stamp_of,
     .close = close_remote,
 };
 

@@ -21,6 +21,8 @@ struct ddp__storage;
 typedef int (*ddp__found_f)(const char *path, void *arg);
 typedef int (*ddp__listed_f)(const char *name, bool folder, void *arg);
 
+enum { DDP__STAMP = 2048 };
+
 /* The kinds fill this. */
 struct ddp__storage_ops {
     /* The entries directly in a folder, without those that begin with a dot. */
@@ -41,6 +43,10 @@ struct ddp__storage_ops {
      * NULL: nothing is gained. */
     void (*ahead)(struct ddp__storage *s, const char *path, int64_t at,
                   size_t len);
+    /* Which file this is, of all there are, and in which state: another text
+     * once it has changed.  False: unknown. */
+    bool (*stamp)(struct ddp__storage *s, const char *path,
+                  char stamp[DDP__STAMP]);
     void (*close)(struct ddp__storage *s);
 };
 
