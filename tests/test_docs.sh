@@ -71,7 +71,7 @@ mv "$tmp/read" "$tmp/library"
     grep -h -o -E 'getenv\("DDP_[A-Z0-9_]+' tests/*.c
     grep -h -o -E '\$\{?DDP_[A-Z0-9_]+' tests/*.sh tests/run-test
 } | grep -o 'DDP_.*' | sort -u | grep -v -x -f "$tmp/library" |
-    grep -v -x -E "DDP_(CRASH|FAIL_AT)|$(grep -o 'export DDP_[A-Z_]*' \
+    grep -v -x -E "DDP_(CRASH|FAIL_AT|TEST_SPACE)|$(grep -o 'export DDP_[A-Z_]*' \
         tests/local.mk | sed 's/export //' | paste -s -d '|')" >"$tmp/read"
 sed -n '/^## Of the tests/,$s/^| `\(DDP_[A-Z0-9_]*\).*/\1/p' \
     docs/environment.md | sort >"$tmp/listed"
