@@ -16,6 +16,7 @@ DOC_PAGES = \
     %D%/library.md \
     %D%/nodes.md \
     %D%/predict.md \
+    %D%/python.md \
     %D%/reproducibility.md \
     %D%/start.md \
     %D%/training.md \

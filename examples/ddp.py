@@ -63,7 +63,7 @@ def _code(rc, function, args):
     return rc if rc >= 0 else _fail()
 
 
-def _function(name, result, *args):
+def function(name, result, *args):
     f = getattr(_lib, "ddp_" + name)
     f.restype, f.argtypes = result, args
     if result in (c_void_p, c_int):
@@ -71,24 +71,24 @@ def _function(name, result, *args):
     return f
 
 
-_function("errmsg", c_char_p)
-init = _function("init", c_void_p, c_void_p)
-finish = _function("finish", None, c_void_p)
-dataset_csv = _function("dataset_csv", c_void_p, c_char_p, c_char_p)
-dataset_free = _function("dataset_free", None, c_void_p)
-dense_new = _function("dense_new", c_void_p, c_int, c_int, c_void_p)
-act_new = _function("act_new", c_void_p, c_int)
-chain_of = _function("chain_of", c_void_p, c_int, POINTER(c_void_p))
-chain_save = _function("chain_save", c_int, c_void_p, c_char_p, c_void_p)
-chain_free = _function("chain_free", None, c_void_p)
-adam = _function("adam", Optimizer, c_float)
-config_init = _function("train_config_init_sized", None, c_void_p, c_size_t)
-trainer_new = _function("trainer_new", c_void_p, c_void_p, c_void_p, c_void_p,
+function("errmsg", c_char_p)
+init = function("init", c_void_p, c_void_p)
+finish = function("finish", None, c_void_p)
+dataset_csv = function("dataset_csv", c_void_p, c_char_p, c_char_p)
+dataset_free = function("dataset_free", None, c_void_p)
+dense_new = function("dense_new", c_void_p, c_int, c_int, c_void_p)
+act_new = function("act_new", c_void_p, c_int)
+chain_of = function("chain_of", c_void_p, c_int, POINTER(c_void_p))
+chain_save = function("chain_save", c_int, c_void_p, c_char_p, c_void_p)
+chain_free = function("chain_free", None, c_void_p)
+adam = function("adam", Optimizer, c_float)
+config_init = function("train_config_init_sized", None, c_void_p, c_size_t)
+trainer_new = function("trainer_new", c_void_p, c_void_p, c_void_p, c_void_p,
                         c_void_p)
-trainer_train = _function("trainer_train", c_int, c_void_p)
-trainer_evaluate = _function("trainer_evaluate", c_int, c_void_p, c_void_p,
+trainer_train = function("trainer_train", c_int, c_void_p)
+trainer_evaluate = function("trainer_evaluate", c_int, c_void_p, c_void_p,
                              c_void_p)
-trainer_free = _function("trainer_free", None, c_void_p)
+trainer_free = function("trainer_free", None, c_void_p)
 
 
 def chain(*layers):

@@ -199,11 +199,28 @@ if [ -z "$why" ]; then
     exits 0 "iris.py runs"
     accuracy=$(number "accuracy $any")
     holds "$accuracy > 0.9 && $accuracy <= 1" "iris.py learns ($accuracy)"
+    same=$(cat "$tmp/out")
+    # Programs of the manual, as a reader copies them.
+    cp "$srcdir/examples/ddp.py" "$csv" .
+    awk '/^```python/ { n++; on = 1; next } /^```/ { on = 0 }
+        on { print >("page" n ".py") }' "$srcdir/docs/python.md"
+    run python3 page1.py
+    exits 0 "the first program of python.md runs"
+    [ "$(grep -c . page1.py)" = 5 ] && [ "$(cat "$tmp/out")" = "$same" ]
+    point $? "its five lines compute the same: $same"
+    python="${DDP_PYTHON:-/usr/bin/python3}"
+    if "$python" -c 'import numpy' 2>/dev/null; then
+        run "$python" page2.py
+        exits 0 "the second one runs"
+        holds "$(number "$any % right") >= 90" "and learns"
+    else
+        skip 2 "no numpy"
+    fi
     run python3 "$srcdir/examples/iris.py" none.csv
     exits 1 "without its data it fails"
     complains "ddp.Error: .*none.csv" "with the library's message"
 else
-    skip 4 "$why"
+    skip 8 "$why"
 fi
 
 done_testing
