@@ -57,6 +57,17 @@ static double vectors_size(const struct ddp__engine *e)
     return size;
 }
 
+/* Bytes of the sums of a step, of which lane 0 has all. */
+static double sums_size(const struct ddp__engine *e)
+{
+    double size = 0;
+
+    for (int i = 0; i < e->graph->sums; i++)
+        size +=
+            (double)ddp__pool_size(ddp__value_size(e->graph, e->graph->sum[i]));
+    return size;
+}
+
 static double state_size(const struct ddp__engine *e)
 {
     double size = 0;
@@ -91,7 +102,7 @@ static int memory_need(const struct ddp_trainer *t,
         return rc;
     *n = (struct ddp_memory_plan){
         .weights = weights,
-        .gradients = f.gradients,
+        .gradients = f.gradients + sums_size(e),
         .state = state_size(e) + (t->cfg.ema_decay > 0 ? weights : 0),
         .activations = f.activations,
         .input = (double)ddp__pool_size(ddp__dataset_x_size(t->loader.data) *
