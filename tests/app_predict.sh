@@ -36,7 +36,9 @@ for n in 1 2 4 8; do
     holds "$(of $n idle_share) > 0 && $(of $n idle_share) < 0.06" \
         "they are hardly idle"
 done
-one=$(of 1 step_ms)
+one=$(of 1 step_ms) held=$(of 1 peak_gpu_mib)
+holds "$(of 1 planned_gpu_mib) > 0.95 * $held && \
+    $(of 1 planned_gpu_mib) < 1.05 * $held" "one holds what was planned: $held MiB"
 holds "$(of 8 efficiency) >= 0.95 && $(of 8 efficiency) <= 1" \
     "8 GPUs do 95 % of 8 times the work"
 

@@ -12,11 +12,13 @@
  * Where a graph has sums of a step, all sub-batches go through it together, and
  * each has its activations.
  *
- * With one sub-batch at a time this is what a step holds.  With more it is the
- * most: what exists at a time depends on when each worker is where.
+ * With one sub-batch at a time this is what a step holds, and about so with
+ * those that share a GPU.  With several workers it is the most: what exists at
+ * a time depends on when each worker is where.
  */
 #include "config.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #include "base/error.h"
@@ -112,6 +114,11 @@ static void note_most(struct ddp__footprint *most, struct ddp__footprint now)
         *most = now;
 }
 
+static bool is_together(const struct ddp__own_lanes *l)
+{
+    return l->together && !l->staged && l->rounds == 1 && l->in_flight > 1;
+}
+
 /* The most at segment k: of one sub-batch at a time, of lanes in their order;
  * of several. */
 static void follow(const struct path *p, double arenas, int k,
@@ -127,7 +134,11 @@ static void follow(const struct path *p, double arenas, int k,
     for (int done = 0; done < lanes && l->rounds == 1; done++)
         note_most(most, hold(p, arenas, k, 1, sums_of(l, done),
                              sums_of(l, done + 1)));
-    for (int open = l->rounds == 1 ? 2 : 1; open <= l->in_flight; open++) {
+    for (int done = 0; done + l->in_flight <= lanes && is_together(l); done++)
+        note_most(most, hold(p, arenas, k, l->in_flight, sums_of(l, done),
+                             sums_of(l, done + l->in_flight)));
+    for (int open = l->rounds == 1 ? 2 : 1;
+         open <= l->in_flight && !is_together(l); open++) {
         n = l->rounds == 1 ? ddp__footprint_sums(l, open) : lanes;
         note_most(most, hold(p, arenas, k, open, n, n));
     }
@@ -150,6 +161,29 @@ static struct ddp__footprint follow_all(const struct path *p)
     return most;
 }
 
+/* Bytes of a sub-batch's arenas where memory that is free again is kept for one
+ * of the same size; idle[segments]. */
+static double all_sizes(const struct path *p, bool *idle)
+{
+    const struct ddp__segment *s = p->e->graph->segment;
+    double sum = 0;
+
+    for (int k = 0; k < p->e->graph->segments; k++) {
+        size_t size = ddp__pool_size(s[k].size);
+        int i = 0;
+
+        while (i < k && !(idle[i] && ddp__pool_size(s[i].size) == size))
+            i++;
+        if (i < k)
+            idle[i] = false;
+        else
+            sum += (double)size;
+        for (i = 0; i <= k; i++)
+            idle[i] = idle[i] || s[i].last_use == k;
+    }
+    return sum;
+}
+
 int ddp__footprint(const struct ddp__engine *e, const struct ddp__own_lanes *l,
                    struct ddp__footprint *most)
 {
@@ -158,14 +192,18 @@ int ddp__footprint(const struct ddp__engine *e, const struct ddp__own_lanes *l,
                      .l = l,
                      .first = calloc(buckets, sizeof(*p.first)),
                      .last = calloc(buckets, sizeof(*p.last))};
-    bool enough = p.first && p.last;
+    bool *idle = calloc((size_t)e->graph->segments + 1, sizeof(*idle));
+    bool enough = p.first && p.last && idle;
 
     if (enough) {
         note_gradients(&p);
         if (l->staged)
             extend_to_stages(&p);
         *most = follow_all(&p);
+        most->kept =
+            fmax(l->in_flight * all_sizes(&p, idle) - most->activations, 0);
     }
+    free(idle);
     free(p.first);
     free(p.last);
     return enough ? 0 : ddp__fail(DDP_ENOMEM, "out of memory for a plan of it");

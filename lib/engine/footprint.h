@@ -14,10 +14,13 @@ struct ddp__own_lanes {
     int in_flight; /* sub-batches that are computed at a time */
     int rounds;    /* the most sub-batches of a lane */
     bool staged;   /* lanes wait for each other: all have one in memory */
+    bool together; /* these go on at the same speed, since they share a GPU */
 };
 
 struct ddp__footprint {
     double gradients, activations; /* bytes */
+    double kept; /* of activations that are over, if a memory keeps these for
+                    others of the same size */
 };
 
 /* The most that gradients and activations take together, with what each has

@@ -91,11 +91,11 @@ static struct ddp__own_lanes used_lanes(const struct ddp_trainer *t)
 /* The needs of a memory with these lanes. */
 static int memory_need(const struct ddp_trainer *t,
                        const struct ddp__own_lanes *l,
-                       struct ddp_memory_plan *n)
+                       struct ddp_memory_plan *n, double *kept)
 {
     const struct ddp__engine *e = t->engine;
     double weights = vectors_size(e);
-    struct ddp__footprint f;
+    struct ddp__footprint f = {0};
     int rc = ddp__footprint(e, l, &f);
 
     if (rc < 0)
@@ -110,6 +110,7 @@ static int memory_need(const struct ddp_trainer *t,
                  l->in_flight,
         .in_flight = l->in_flight,
     };
+    *kept = f.kept;
     return 0;
 }
 
@@ -120,12 +121,13 @@ static int main_need(const struct ddp_trainer *t, int in_flight,
 {
     const struct ddp__engine *e = t->engine;
     struct ddp__own_lanes l = used_lanes(t);
+    double kept;
     int rc;
 
     l.begin = min(e->lane_begin, l.used);
     l.end = min(e->lane_end, l.used);
     l.in_flight = in_flight;
-    if ((rc = memory_need(t, &l, n)) < 0)
+    if ((rc = memory_need(t, &l, n, &kept)) < 0)
         return rc;
     if (t->ddp->gpu_workers && !t->ddp->devices.hybrid)
         n->gradients = n->activations = 0; /* the rest passes through */
@@ -173,16 +175,21 @@ static int check_main(struct ddp_trainer *t)
 }
 
 /* The needs of one GPU: the accumulators of its lanes, and one that arrives
- * from another GPU to be merged; each of its workers has scratch. */
+ * from another GPU to be merged; each of its workers has scratch.  StarPU keeps
+ * what was freed there for buffers of the same size, and gives it up if there
+ * is no other memory, which takes time: a sub-batch that is alone has to do so.
+ */
 static int gpu_need(const struct ddp_trainer *t, int gpus, int lanes,
                     int in_flight, struct ddp_memory_plan *n)
 {
     struct ddp__own_lanes l = used_lanes(t);
+    double kept;
     int rc;
 
     l.end = l.used = lanes;
     l.in_flight = in_flight;
-    if ((rc = memory_need(t, &l, n)) < 0)
+    l.together = true;
+    if ((rc = memory_need(t, &l, n, &kept)) < 0)
         return rc;
     if (gpus > 1)
         n->gradients += n->weights;
@@ -192,6 +199,8 @@ static int gpu_need(const struct ddp_trainer *t, int gpus, int lanes,
     n->state /= gpus;
     if (t->cfg.dtype != DDP_F32)
         n->weights *= 1.5; /* copies of half the size */
+    if (in_flight > 1 || total_need(n) + kept <= n->have)
+        n->activations += kept;
     return 0;
 }
 
