@@ -200,6 +200,20 @@ to 3 on 1 env DDP_HYBRID=1
 resumes "a GPU" "a GPU and CPU workers" "GPU .*" "GPU .*, CPU .*"
 rm -rf "$tmp/run"
 
+# A GPU that launches no kernel any more, in the third step or later.
+rm -rf "$tmp/run"
+to 5 on 1 env
+crc=$(value weights)
+rm -rf "$tmp/run"
+to 5 on 2 env EMULATED_LOST=500
+exits 1 "a GPU that fails ends the run"
+complains "on CUDA 1\.0 .*: uncorrectable ECC error.*has all steps that were made" \
+    "which names it, and the checkpoint"
+to 5 on 1 env
+[ $rc = 0 ] && [ -n "$crc" ] && [ "$(value weights)" = "$crc" ]
+point $? "the other GPU resumes to the same weights: $crc"
+rm -rf "$tmp/run"
+
 # ---- fewer processors than GPUs need ------------------------------------------
 
 cpu=$(taskset -cp $$ | sed 's/.*: //; s/[-,].*//')

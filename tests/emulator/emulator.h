@@ -10,6 +10,7 @@
  *                     matter, see fake_cuda.c
  * EMULATED_DELAY_US   the longest that a stream dawdles before each thing [0]
  * EMULATED_LAUNCH_US  what the host takes to launch a kernel [0]
+ * EMULATED_LOST       launches of our own kernels after which GPU 1 starts none
  * EMULATED_CAPABILITY its compute capability, times ten [90]
  * EMULATED_REVERSED   whether cuDNN packs booleans from the highest bit down
  * EMULATED_NO_SUMS    whether cuDNN has no engine that adds a data gradient
