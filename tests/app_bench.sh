@@ -162,6 +162,8 @@ if "$python" -c 'import torchvision' 2>/dev/null; then
     run "$python" "$srcdir/contrib/bench-torch" airbench 32 2 bf16 10 1 0.1
     says '^[0-9.]+$' "also of a network that torchvision lacks"
     run "$python" "$srcdir/contrib/bench-torch" resnet9 32 2 f32 10 1 0.1
+    says '^[0-9.]+$' "those of its resnet9"
+    run "$python" "$srcdir/contrib/bench-torch" resnet8 32 2 f32 10 1 0.1
     [ ! -s "$tmp/out" ]
     point $? "nothing for what it does not have"
 else

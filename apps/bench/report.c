@@ -61,23 +61,27 @@ static const struct line {
     const char *model;
     int size, sub_batch;
     enum ddp_dtype type;
+    int lanes; /* 0: one per worker; 1 where it is the cost of a step that
+                  counts */
+    int classes;
 } lines[] = {
-    {"resnet18", 224, 16, DDP_F32},
-    {"resnet18", 224, 16, DDP_BF16},
-    {"resnet18", 32, 128, DDP_F32},
-    {"resnet50", 224, 8, DDP_F32},
-    {"resnet50", 224, 8, DDP_BF16},
-    {"vgg16", 224, 8, DDP_F32},
-    {"densenet121", 224, 8, DDP_F32},
-    {"inception_v3", 299, 8, DDP_F32},
-    {"mobilenet_v2", 224, 16, DDP_F32},
-    {"efficientnet_b0", 224, 16, DDP_F32},
-    {"efficientnet_b0", 224, 16, DDP_BF16},
-    {"efficientnet_v2_s", 224, 16, DDP_F32},
-    {"resnet9", 32, 64, DDP_F32},
-    {"resnet9", 32, 64, DDP_BF16},
-    {"airbench", 32, 64, DDP_F32},
-    {"airbench", 32, 64, DDP_BF16},
+    {"resnet18", 224, 16, DDP_F32, 0, 1000},
+    {"resnet18", 224, 16, DDP_BF16, 0, 1000},
+    {"resnet18", 32, 128, DDP_F32, 0, 1000},
+    {"resnet50", 224, 8, DDP_F32, 0, 1000},
+    {"resnet50", 224, 8, DDP_BF16, 0, 1000},
+    {"vgg16", 224, 8, DDP_F32, 0, 1000},
+    {"densenet121", 224, 8, DDP_F32, 0, 1000},
+    {"inception_v3", 299, 8, DDP_F32, 0, 1000},
+    {"mobilenet_v2", 224, 16, DDP_F32, 0, 1000},
+    {"efficientnet_b0", 224, 16, DDP_F32, 0, 1000},
+    {"efficientnet_b0", 224, 16, DDP_BF16, 0, 1000},
+    {"efficientnet_v2_s", 224, 16, DDP_F32, 0, 1000},
+    {"resnet9", 32, 64, DDP_F32, 0, 10},
+    {"resnet9", 32, 64, DDP_BF16, 0, 10},
+    {"airbench", 32, 64, DDP_F32, 0, 10},
+    {"airbench", 32, 64, DDP_BF16, 0, 10},
+    {"mlp", 16, 1, DDP_F32, 1, 10},
 };
 
 enum { LINES = sizeof(lines) / sizeof(lines[0]), STEPS = 200 };
@@ -209,7 +213,6 @@ static void print_line(const struct report *r, const struct line *l,
 
 /* ---- all of it ---------------------------------------------------------- */
 
-/* ImageNet's classes, or CIFAR-10's for its networks. */
 static struct bench_settings settings_of(const struct report *r,
                                          const struct line *l)
 {
@@ -219,7 +222,8 @@ static struct bench_settings settings_of(const struct report *r,
     s.img_size = l->size;
     s.sub_batch = l->sub_batch;
     s.dtype = l->type == DDP_BF16;
-    s.classes = ddp_model_size(l->model) == 32 ? 10 : 1000;
+    s.lanes = l->lanes;
+    s.classes = l->classes;
     s.steps = STEPS;
     s.skip = 1;
     return s;
