@@ -5,6 +5,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "data/dataset.h"
 #include "defaults.h"
@@ -395,6 +396,26 @@ static void test_kept_weights(ddp_t *ddp, ddp_dataset_t *d)
     ddp_chain_free(same);
 }
 
+/* Several threads make many values, and one thread makes few. */
+static void test_many_weights(void)
+{
+    enum { IN = 1024, FEW = 900, MANY = 4096 };
+    float *a = calloc(IN * FEW, sizeof(*a));
+    float *b = calloc((size_t)IN * MANY, sizeof(*b));
+    ddp_chain_t *few = ddp_chain_new(ddp_dense_new(IN, FEW, NULL), DDP_END);
+    ddp_chain_t *many = ddp_chain_new(ddp_dense_new(IN, MANY, NULL), DDP_END);
+
+    ok(a && b && ddp_chain_init(few, 9) == 0 && ddp_chain_init(many, 9) == 0 &&
+           ddp_chain_get(few, "0.weight", a, IN * FEW) == 0 &&
+           ddp_chain_get(many, "0.weight", b, (size_t)IN * MANY) == 0 &&
+           !memcmp(a, b, IN * FEW * sizeof(*a)),
+       "a value depends on its place, not on how many there are");
+    ddp_chain_free(few);
+    ddp_chain_free(many);
+    free(a);
+    free(b);
+}
+
 static void test_no_optimizer(ddp_t *ddp, ddp_dataset_t *d)
 {
     ddp_chain_t *c = ddp_chain_new(ddp_dense_new(1, 2, NULL), DDP_END);
@@ -495,6 +516,7 @@ int main(void)
     test_getter(ddp, d);
     test_one_class(ddp);
     test_kept_weights(ddp, d);
+    test_many_weights();
     test_no_optimizer(ddp, d);
     test_arrays();
     ddp_dataset_free(large);

@@ -14,6 +14,8 @@ LIB_SOURCES += \
     %D%/operations.c \
     %D%/pad.c \
     %D%/pad.h \
+    %D%/param_init.c \
+    %D%/param_init.h \
     %D%/param_values.c \
     %D%/param_values.h \
     %D%/params.c \

@@ -8,63 +8,12 @@
 
 #include "base/crc32c.h"
 #include "base/error.h"
-#include "base/philox.h"
 #include "graph/layer.h"
+#include "graph/param_init.h"
 #include "graph/param_values.h"
 #include "graph/params_bind.h"
 
 /* ---- initial values ----------------------------------------------------- */
-
-/* A normal number by Box and Muller's transform of two uniform ones. */
-static float normal(struct ddp__philox r)
-{
-    double u = ((double)r.v[0] + 1) * 0x1p-32, v = (double)r.v[1] * 0x1p-32;
-
-    return (float)(sqrt(-2 * log(u)) * cos(2 * M_PI * v));
-}
-
-/* Of a convolution, whose inputs are the fastest. */
-static void init_identity(const struct ddp_param *p, float *w)
-{
-    size_t in = (size_t)p->dim[1], kh = (size_t)p->dim[2],
-           kw = (size_t)p->dim[3], len = kh * kw * in;
-    size_t middle = (kh / 2 * kw + kw / 2) * in;
-
-    for (size_t o = 0; o < in && o < (size_t)p->dim[0]; o++) {
-        memset(w + o * len, 0, len * sizeof(*w));
-        w[o * len + middle + o] = 1;
-    }
-}
-
-static void init_param(const struct ddp_param *p, uint64_t key, float *w)
-{
-    for (size_t k = 0; k < ddp__param_len(p); k++) {
-        struct ddp__philox r = ddp__philox(key, 0, k);
-
-        w[k] = p->std > 0     ? p->std * normal(r)
-               : p->bound > 0 ? p->bound * (2 * ddp__uniform(r.v[0]) - 1)
-                              : p->fill;
-    }
-    if (p->identity)
-        init_identity(p, w);
-}
-
-static float *param_memory(const struct ddp__params *p,
-                           const struct ddp__param_block *b, int i)
-{
-    return p->bucket[b->bucket].w + b->offset + b->param_offset[i];
-}
-
-/* The values of a parameter do not depend on which others are initialised. */
-static void init_unset(struct ddp__params *p, uint64_t seed)
-{
-    for (int k = 0; k < p->blocks; k++)
-        for (int j = 0; j < p->block[k].params; j++)
-            if (!p->block[k].set[j])
-                init_param(&p->block[k].param[j],
-                           ddp__key(seed, (uint64_t)k, (uint64_t)j),
-                           param_memory(p, &p->block[k], j));
-}
 
 static void forget_set(struct ddp__params *p)
 {
@@ -93,7 +42,7 @@ int ddp__params_need_values(struct ddp__params *p)
     if (p->valued)
         return 0;
     if ((rc = ddp__params_reserve(p)) == 0)
-        init_unset(p, 0);
+        ddp__params_init_unset(p, 0);
     return rc;
 }
 
@@ -140,7 +89,7 @@ int ddp_chain_get(ddp_chain_t *c, const char *name, float *out, size_t len)
     if ((rc = ddp__params_find_for(p, name, out, len, &b, &i)) < 0 ||
         (rc = ddp__params_begin(p, false)) < 0)
         return rc;
-    ddp__param_export(&b->param[i], param_memory(p, b, i), out);
+    ddp__param_export(&b->param[i], ddp__param_memory(p, b, i), out);
     ddp__params_end(p);
     return 0;
 }
@@ -156,7 +105,7 @@ int ddp_chain_set(ddp_chain_t *c, const char *name, const float *in, size_t len)
     if ((rc = ddp__params_find_for(p, name, in, len, &b, &i)) < 0 ||
         (rc = ddp__params_begin(p, true)) < 0)
         return rc;
-    ddp__param_import(&b->param[i], in, param_memory(p, b, i));
+    ddp__param_import(&b->param[i], in, ddp__param_memory(p, b, i));
     p->block[b - p->block].set[i] = true;
     ddp__params_end(p);
     return 0;
@@ -171,7 +120,7 @@ int ddp__params_init_rest(struct ddp__params *p, uint64_t seed)
     if ((rc = ddp__params_reserve(p)) < 0 ||
         (rc = ddp__params_begin(p, true)) < 0)
         return rc;
-    init_unset(p, seed);
+    ddp__params_init_unset(p, seed);
     ddp__params_end(p);
     return 0;
 }
@@ -193,7 +142,7 @@ static double square_sum(const struct ddp__params *p,
     double sum = 0;
 
     for (int i = 0; i < b->params; i++) {
-        const float *w = param_memory(p, b, i);
+        const float *w = ddp__param_memory(p, b, i);
 
         for (size_t k = 0; b->param[i].role != DDP_RUNNING &&
                            k < ddp__param_len(&b->param[i]);
@@ -235,7 +184,7 @@ int ddp_chain_checksum(ddp_chain_t *c, uint32_t *crc)
         return rc;
     *crc = 0;
     for (int i = 0; i < p->blocks; i++)
-        *crc = ddp__crc32c(*crc, param_memory(p, &p->block[i], 0),
+        *crc = ddp__crc32c(*crc, ddp__param_memory(p, &p->block[i], 0),
                            p->block[i].len * sizeof(float));
     ddp__params_end(p);
     return 0;
