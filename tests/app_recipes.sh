@@ -80,6 +80,17 @@ runs "opt rmsprop batch-size 128 random-erase 0.2 decay-rate 0.973" \
     "--model mobilenet_v3_large --epochs 600 --opt rmsprop --batch-size 128 \
 --lr 0.064 --wd 0.00001 --lr-scheduler steplr --lr-step-size 2 \
 --lr-gamma 0.973 --random-erase 0.2"
+runs "sched step decay-epochs 2 aa imagenet" \
+    "--model mobilenet_v3_large --epochs 600 --opt rmsprop --batch-size 128 \
+--lr 0.064 --wd 0.00001 --lr-step-size 2 --lr-gamma 0.973 \
+--auto-augment imagenet --random-erase 0.2"
+runs "sched cosine mixup 0.2 cutmix 1 aug-repeats 4" \
+    "--model efficientnet_v2_s --batch-size 128 --lr 0.5 --lr-scheduler \
+cosineannealinglr --lr-warmup-epochs 5 --lr-warmup-method linear \
+--auto-augment ta_wide --epochs 600 --random-erase 0.1 --label-smoothing 0.1 \
+--mixup-alpha 0.2 --cutmix-alpha 1.0 --weight-decay 0.00002 \
+--norm-weight-decay 0.0 --train-crop-size 300 --model-ema --val-crop-size 384 \
+--val-resize-size 384 --ra-sampler --ra-reps 4"
 runs "sched cosine warmup-epochs 5 val-resize-size 232 img-size 176" \
     "--model resnet50 --batch-size 128 --lr 0.5 --lr-scheduler \
 cosineannealinglr --lr-warmup-epochs 5 --lr-warmup-method linear --epochs 600 \

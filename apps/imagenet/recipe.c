@@ -94,6 +94,8 @@ static void prefer_given(const struct opts *o, struct settings *s)
         s->steps = 0;
     if (opts_given(o, "batch-size") && !opts_given(o, "batch-per-device"))
         s->batch_per_device = 0;
+    if (opts_given(o, "decay-epochs") && !opts_have(o, "sched"))
+        s->sched = SCHED_STEP; /* torchvision's schedule where none is named */
 }
 
 /* Each row: an option, whether it has an effect, and why not. */
