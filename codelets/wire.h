@@ -20,6 +20,7 @@ struct ddp__wire {
     int share_key, share_rank, share_count;
     int tags; /* tags are 0..tags-1; the last is for the end of a rank */
     char host[DDP__HOST_NAME];
+    char about[96]; /* what carries the messages, and how */
     int (*send)(struct ddp__wire *w, int to, int tag, const void *data,
                 size_t len, uintptr_t *request);
     int (*recv)(struct ddp__wire *w, int from, int tag, void *data, size_t len,

@@ -723,6 +723,18 @@ struct ddp_rank_status {
  * Errors   DDP_EINVAL: there is no such rank. */
 int ddp_ranks_status(const ddp_t *ddp, int rank, struct ddp_rank_status *s);
 
+/* What carries the messages between ranks, such as "Open MPI v4.1.4,
+ * MPI_THREAD_FUNNELED"; "" without other ranks.  Valid until ddp_finish(). */
+const char *ddp_ranks_describe(const ddp_t *ddp);
+
+/* Measure the network: each rank sends bytes to the next one (the last one to
+ * rank 0) and gets as many of the one before, rounds times.  Every rank calls
+ * it with the same numbers, at about the same time. Output   seconds: of a
+ * round on this rank, on average; 0 with one rank. Errors   DDP_EINVAL: bytes
+ * is 0 or above 2^30, or rounds is not positive; DDP_ENOMEM; DDP_EPEER: a rank
+ * has ended. */
+int ddp_ranks_measure(ddp_t *ddp, size_t bytes, int rounds, double *seconds);
+
 /* From now on a rank counts as lost when it has not been heard of for so many
  * seconds, if that is less than peer_timeout: for a process that has been told
  * to end, perhaps because another one has died on another host, and will be

@@ -27,7 +27,7 @@ complains "^rank [02]: code -12, rank 1 [(].*[)] hangs" "so do calls that fail"
 cat >"$tmp/code" <<'EOF'
 #!/bin/sh
 "$@"
-echo "rank $OMPI_COMM_WORLD_RANK ends with $?"
+echo "rank ${OMPI_COMM_WORLD_RANK:-$PMI_RANK} ends with $?"
 EOF
 chmod +x "$tmp/code"
 ranks 3 --enable-recovery "$tmp/code" "$builddir/tests/ranks_program" kill
@@ -41,7 +41,7 @@ complains "^lost: rank 1 [(].*[)] has died: its process [0-9]* is gone; it was l
     --val-count 21 --size 24 >/dev/null || exit 99
 cat >"$tmp/kill" <<'EOF'
 #!/bin/sh
-[ "$OMPI_COMM_WORLD_RANK" = "$WHO" ] || exec "$@"
+[ "${OMPI_COMM_WORLD_RANK:-$PMI_RANK}" = "$WHO" ] || exec "$@"
 trap '' TERM
 "$@" &
 while [ ! -e "$WAIT" ]; do

@@ -32,12 +32,12 @@ if ! command -v mpirun >/dev/null || [ ! -e "$builddir/.libs/ddp_mpi.so" ]; then
     exits 69 "a rank in a build without MPI: exit code 69"
     complains "MPI cannot be used: .*install an MPI and build libddp again" \
         "with what to do"
-    skip 45 "no MPI here"
+    skip 49 "no MPI here"
     done_testing
 fi
 
 if ! has_mpi; then
-    skip 45 "$why"
+    skip 49 "$why"
     done_testing
 fi
 
@@ -133,10 +133,17 @@ says "^resume: step=[1-5] " "2 ranks resume"
 result | cmp -s - "$tmp/f32.want"
 point $? "to the same weights"
 
+# 3 ranks with a worker each.
+ranks 3 "$imagenet" doctor --output "$tmp"
+says "^ranks: 3 by .*MPI.*, MPI_THREAD_[A-Z]*$" "doctor: the library and its level"
+[ "$(grep -c '^rank [0-2]: host [^ ]*, local rank [0-2], 1 device; to rank [0-2]: [0-9]* us, [0-9.]* GB/s$' "$tmp/out")" = 3 ]
+point $? "each rank's place, and the network"
+says "^lanes: [0-9]* for each rank, in 1 piece$" "and its lanes"
+
 # What goes wrong on one rank.
 cat >"$tmp/odd" <<'EOF'
 #!/bin/sh
-[ "$OMPI_COMM_WORLD_RANK" = 1 ] || exec "$imagenet" "$@"
+[ "${OMPI_COMM_WORLD_RANK:-$PMI_RANK}" = 1 ] || exec "$imagenet" "$@"
 case $ODD in
     lr) exec "$imagenet" "$@" --lr 0.06 ;;
     shard) exec "$imagenet" "$@" --shard-optimizer ;;
@@ -227,7 +234,7 @@ point $? "to the same weights"
 
 # Each alone, on request.
 # shellcheck disable=SC2086
-ranks 2 env DDP_MPI=0 sh -c "exec \"$imagenet\" train $(echo $net) --output \"$tmp/alone-\$OMPI_COMM_WORLD_RANK\""
+ranks 2 env DDP_MPI=0 sh -c "exec \"$imagenet\" train $(echo $net) --output \"$tmp/alone-\${OMPI_COMM_WORLD_RANK:-\$PMI_RANK}\""
 [ "$(grep -c '^final' "$tmp/out")" = 2 ]
 point $? "DDP_MPI=0: each process trains alone"
 

@@ -6,8 +6,11 @@
 unset STARPU_NCPU
 export STARPU_NCPU=1 DDP_MODULE_DIR=${DDP_MODULE_DIR:-$builddir/.libs}
 
-mpirun="mpirun --allow-run-as-root --oversubscribe --bind-to none
-    --mca btl_vader_single_copy_mechanism none"
+# MPICH needs no options, and names ranks by PMI_RANK.
+mpirun=mpirun
+mpirun --version 2>/dev/null | grep -q HYDRA ||
+    mpirun="mpirun --allow-run-as-root --oversubscribe --bind-to none
+        --mca btl_vader_single_copy_mechanism none"
 
 # ranks N COMMAND...: as run() does
 ranks()

@@ -287,6 +287,20 @@ static void test_apply(void)
     free_trainer(t);
 }
 
+static void test_network(void)
+{
+    double one = -1, many = -1;
+
+    check(ddp_ranks_measure(ddp, 1, 5, &one) == 0 &&
+              ddp_ranks_measure(ddp, 4 << 20, 5, &many) == 0 &&
+              (ranks == 1 ? one == 0 && many == 0 : one > 0 && many > 0),
+          "small and large messages take some time");
+    check(ddp_ranks_measure(ddp, 0, 1, &one) == DDP_EINVAL,
+          "but not empty ones");
+    check((ddp_ranks_describe(ddp)[0] == 0) == (ranks == 1),
+          "what carries them has a name");
+}
+
 static void test_status(void)
 {
     bool good = train(STEPS) == 0;
@@ -342,6 +356,7 @@ int main(int argc, char **argv)
     test_optional();
     test_requests();
     test_chain();
+    test_network();
     test_status();
     test_sync();
     test_apply();

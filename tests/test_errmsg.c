@@ -335,6 +335,8 @@ static bool resumed(bool with)
     X(ddp_phase_name, *ddp_phase_name(DDP_PHASE_TRAINING))                     \
     X(ddp_ranks_status, ddp_ranks_status(ddp, 0, &of_rank) == 0)               \
     X(ddp_ranks_hurry, ddp_ranks_hurry(ddp, 1) == 0)                           \
+    X(ddp_ranks_describe, *ddp_ranks_describe(ddp) == 0)                       \
+    X(ddp_ranks_measure, ddp_ranks_measure(ddp, 1, 1, &(double){0}) == 0)           \
     X(ddp_barrier, ddp_barrier(ddp) == 0)                                      \
     X(ddp_bcast, ddp_bcast(ddp, w, 4, 0) == 0)                                 \
     X(ddp_allreduce, ddp_allreduce(ddp, w, 1, DDP_F32, DDP_SUM) == 0)          \
@@ -608,6 +610,8 @@ static void test_calls(void)
     X(ddp_local_rank, NONE(ddp_local_rank(NULL)))                              \
     X(ddp_ranks_status, NONE(ddp_ranks_status(NULL, 0, &of_rank)))             \
     X(ddp_ranks_hurry, NONE(ddp_ranks_hurry(NULL, 1)))                         \
+    X(ddp_ranks_describe, *ddp_ranks_describe(NULL) == 0)                      \
+    X(ddp_ranks_measure, NONE(ddp_ranks_measure(NULL, 1, 1, &(double){0})))         \
     X(ddp_barrier, NONE(ddp_barrier(NULL)))                                    \
     X(ddp_bcast, NONE(ddp_bcast(NULL, w, 4, 0)))                               \
     X(ddp_allreduce, NONE(ddp_allreduce(NULL, w, 1, DDP_F32, DDP_SUM)))        \

@@ -15,6 +15,7 @@
 #include "doctor.h"
 #include "doctor_limits.h"
 #include "doctor_machine.h"
+#include "doctor_ranks.h"
 #include "doctor_report.h"
 #include "doctor_test.h"
 #include "options.h"
@@ -87,24 +88,6 @@ static void print_gpu(const ddp_t *ddp)
                     g.architecture, g.units);
 }
 
-/* Of a few ranks; of many it would be a list that nobody reads. */
-static void print_ranks(const ddp_t *ddp)
-{
-    enum { MOST = 64 };
-    struct ddp_rank_status s;
-    char name[32];
-    int n = ddp_rank_count(ddp);
-
-    if (n == 1)
-        return;
-    report_line("ranks", "%d", n);
-    for (int i = 0; i < n && n <= MOST; i++) {
-        snprintf(name, sizeof(name), "host of rank %d", i);
-        if (ddp_ranks_status(ddp, i, &s) == 0)
-            report_line(name, "%s", s.host);
-    }
-}
-
 static const char *backend_of(const struct settings *s)
 {
     return s->backend ? "ref" : "cpu";
@@ -141,7 +124,7 @@ static void check_devices(struct report *r, const struct settings *s,
     d->ranks = ddp_rank_count(ddp);
     print_devices(r, ddp, d);
     print_gpu(ddp);
-    print_ranks(ddp);
+    doctor_ranks(r, ddp);
     rc = doctor_train(ddp, w);
     if (rc < 0)
         report_problem(r, app_exit_code(rc), "self-test on all devices: %s",
@@ -166,6 +149,8 @@ static void advise(struct report *r, const struct settings *s,
                 "for %d device%s",
                 (long long)split.batch, (long long)split.sub_batch,
                 (long long)split.lanes, devices, devices == 1 ? "" : "s");
+    if (d->ranks > 1)
+        doctor_lanes((int)split.lanes, d->ranks);
     if (d->gpu_workers)
         report_line("advice", "--dtype bf16 or f16 is faster on GPUs");
     else if (bf16)

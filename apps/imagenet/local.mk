@@ -32,6 +32,8 @@ bin_imagenet_SOURCES = \
     %D%/doctor_limits.h \
     %D%/doctor_machine.c \
     %D%/doctor_machine.h \
+    %D%/doctor_ranks.c \
+    %D%/doctor_ranks.h \
     %D%/doctor_report.c \
     %D%/doctor_report.h \
     %D%/doctor_test.c \

@@ -102,6 +102,30 @@ static int take_place(MPI_Comm group, int *rank, int *count)
     return MPI_Comm_free(&group);
 }
 
+static const char *level_name(void)
+{
+    int level = MPI_THREAD_SINGLE;
+
+    MPI_Query_thread(&level);
+    return level == MPI_THREAD_MULTIPLE     ? "MPI_THREAD_MULTIPLE"
+           : level == MPI_THREAD_SERIALIZED ? "MPI_THREAD_SERIALIZED"
+           : level == MPI_THREAD_FUNNELED   ? "MPI_THREAD_FUNNELED"
+                                            : "MPI_THREAD_SINGLE";
+}
+
+/* "Open MPI v4.1.4, package: ...", "MPICH Version:\t4.0.2\nMPICH ..." */
+static void describe(struct ddp__wire *w)
+{
+    char text[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+    int len = 0;
+
+    MPI_Get_library_version(text, &len);
+    text[strcspn(text, ",\n")] = '\0';
+    for (char *tab = text; (tab = strchr(tab, '\t'));)
+        *tab = ' ';
+    snprintf(w->about, sizeof(w->about), "%.60s, %s", text, level_name());
+}
+
 static int fill_places(struct ddp__wire *w)
 {
     char host[MPI_MAX_PROCESSOR_NAME] = "";
@@ -119,6 +143,7 @@ static int fill_places(struct ddp__wire *w)
         return result(w, rc);
     snprintf(w->host, sizeof(w->host), "%.*s", (int)sizeof(w->host) - 1, host);
     w->tags = count_tags();
+    describe(w);
     return 0;
 }
 

@@ -418,6 +418,14 @@ int ddp_local_rank(const ddp_t *ddp)
     return ddp ? ddp->net.wire.local_rank : ddp__fail_null("ddp");
 }
 
+const char *ddp_ranks_describe(const ddp_t *ddp)
+{
+    if (ddp)
+        return ddp->net.wire.about;
+    ddp__fail_null("ddp");
+    return "";
+}
+
 int ddp_ranks_hurry(ddp_t *ddp, double seconds)
 {
     if (!ddp)

@@ -14,8 +14,8 @@
 #include "runtime/lock.h"
 
 struct talk {
-    struct ddp__net_op op; /* first */
-    struct ddp__gather gather;
+    struct ddp__net_op op;     /* first */
+    struct ddp__gather gather; /* if it is one */
     size_t len;
     struct ddp__lock lock;
     bool over;
@@ -124,4 +124,96 @@ int ddp__ranks_agree(ddp_t *ddp, int rc)
         failed = first_failure(ddp, all);
     free(all);
     return failed < 0 ? failed : rc;
+}
+
+/* ---- the network -------------------------------------------------------- */
+
+/* The first round makes connections and is not counted. */
+struct ring {
+    struct talk t; /* first */
+    char *data;    /* what is sent, then what is received; owned */
+    int rounds, done;
+    uintptr_t request[2];
+    double begin, seconds;
+};
+
+/* 1: the messages under way have ended. */
+static int test_ring(struct ring *r, struct ddp__wire *w)
+{
+    int rc = 1;
+
+    for (int i = 0; i < 2 && rc > 0; i++)
+        if (r->request[i])
+            rc = w->test(w, &r->request[i]);
+    return rc;
+}
+
+static int begin_round(struct ring *r, struct ddp__wire *w)
+{
+    size_t len = r->t.len;
+    int rc = w->recv(w, (w->rank + w->count - 1) % w->count, r->t.op.tag,
+                     r->data + len, len, &r->request[0]);
+
+    return rc < 0 ? rc
+                  : w->send(w, (w->rank + 1) % w->count, r->t.op.tag, r->data,
+                            len, &r->request[1]);
+}
+
+static int poll_ring(struct ddp__net_op *op, struct ddp__wire *w)
+{
+    struct ring *r = (struct ring *)op;
+    int rc;
+
+    while ((rc = test_ring(r, w)) == 1 && r->done <= r->rounds) {
+        if (r->done++ == 1)
+            r->begin = ddp__clock();
+        if ((rc = begin_round(r, w)) < 0)
+            break;
+    }
+    if (rc < 0)
+        return ddp__fail(rc, "messages between ranks: %s", w->why);
+    if (rc == 1)
+        r->seconds = (ddp__clock() - r->begin) / r->rounds;
+    return rc;
+}
+
+static int measure(ddp_t *ddp, struct ring *r)
+{
+    int rc;
+
+    ddp__lock_init(&r->t.lock);
+    ddp__net_add(&ddp->net, &r->t.op, 1);
+    rc = run_talk(ddp, &r->t);
+    ddp__lock_fini(&r->t.lock);
+    return rc;
+}
+
+int ddp_ranks_measure(ddp_t *ddp, size_t bytes, int rounds, double *seconds)
+{
+    struct ring r = {
+        .t = {.op = {.poll = poll_ring, .done = end_talk}, .len = bytes},
+        .rounds = rounds};
+    int rc;
+
+    if (!ddp || !seconds)
+        return ddp__fail_null(!ddp ? "ddp" : "seconds");
+    if (bytes < 1 || bytes > 1 << 30 || rounds < 1)
+        return ddp__fail(DDP_EINVAL,
+                         "%zu bytes, %d rounds: expected 1 to 2^30 bytes, and "
+                         "at least 1 round",
+                         bytes, rounds);
+    *seconds = 0;
+    if (ddp->net.wire.count == 1)
+        return 0;
+    /* Without memory the others learn by our end. */
+    if (!(r.data = calloc(2, bytes))) {
+        rc = ddp__fail(DDP_ENOMEM, "out of memory for %zu bytes", 2 * bytes);
+        ddp__net_abandon(&ddp->net, rc);
+        return rc;
+    }
+    rc = measure(ddp, &r);
+    *seconds = r.seconds;
+    if (!r.request[0] && !r.request[1]) /* else the module still uses it */
+        free(r.data);
+    return rc;
 }
