@@ -138,7 +138,8 @@ ranks 3 "$imagenet" doctor --output "$tmp"
 says "^ranks: 3 by .*MPI.*, MPI_THREAD_[A-Z]*$" "doctor: the library and its level"
 [ "$(grep -c '^rank [0-2]: host [^ ]*, local rank [0-2], 1 device; to rank [0-2]: [0-9]* us, [0-9.]* GB/s$' "$tmp/out")" = 3 ]
 point $? "each rank's place, and the network"
-says "^lanes: [0-9]* for each rank, in 1 piece$" "and its lanes"
+says "^lanes: 2 or 3 for each rank, in up to 2 pieces$" "and its lanes"
+says "^advice: .* --lanes 6 or 12$" "and a better number of them"
 
 # What goes wrong on one rank.
 cat >"$tmp/odd" <<'EOF'
