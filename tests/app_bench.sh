@@ -167,7 +167,7 @@ if "$python" -c 'import torchvision' 2>/dev/null; then
     [ ! -s "$tmp/out" ]
     point $? "nothing for what it does not have"
 else
-    skip 3 "no torchvision"
+    skip 4 "no torchvision"
 fi
 
 "$imagenet" data synth --output "$tmp/data" --classes 2 --train-count 8 \
