@@ -11,7 +11,7 @@
 #include "defaults.h"
 #include "tap.h"
 
-enum { LEN = 6, WIDE = 20000, CLASSES = 3, COUNT = 20, BATCH = 8 };
+enum { LEN = 6, WIDE = 300000, CLASSES = 3, COUNT = 20, BATCH = 8 };
 
 static int get(void *arg, int64_t index, uint64_t key, struct ddp_sample *s)
 {
