@@ -51,8 +51,10 @@ case "$1 $2" in
     ;;
 train*)
     case "$*" in *"--output RUN"*) rm -rf RUN ;; esac
-    exec "$imagenet" "$@" --model resnet9 --width 8 --img-size 16 \
-        --val-resize-size 16 --epochs 1 --batch-size 8 --sub-batch 4 --lanes 2
+    net="--model resnet9 --img-size 16 --val-resize-size 16"
+    case "$*" in *cifar10-94*) net= ;; esac # its groups are by name
+    exec "$imagenet" "$@" $net --width 8 --epochs 1 --batch-size 8 \
+        --sub-batch 4 --lanes 2
     ;;
 *) exec "$imagenet" "$@" ;;
 esac
@@ -92,7 +94,7 @@ command -v rsvg-convert >/dev/null || no_png='/ --png /d'
 page docs/training "${no_png-}"'
     /^imagenet train \.\.\./s/\.\.\./--data DIR/
     s/cifar10/DIR/; s/cifar-run/RUN/; /^(dot|wandb) /d; /^MLFLOW/d
-    s,--config resnet50,--config "$srcdir/recipes/resnet50.conf",
+    s,--config (resnet50|cifar10-94),--config "$srcdir/recipes/\1.conf",
     s/^.*--config old-run/cp -r RUN old-run; &/; /--config/s/^/sleep 1; /
     s/^imagenet report RUN1 RUN2/cp -r RUN RUN1; cp -r RUN RUN2; &/'
 for file in RUN/weights.safetensors FILE T.csv net.onnx small.safetensors \
@@ -109,6 +111,7 @@ point $? "weights.md exports a network"
 cp -r photos imagenet
 page docs/data '/s3:|https:|\.\.\.$/d; /^python3/,/NAME train/d
     /^[a-z_]+ = |^\[|^path,|^birds/d; s/^imagenet train data/imagenet train photos/
+    s,disk:/scratch/,disk:,
     s/^cd imagenet.*/(&)/; s/^imagenet data pack.*resize/rm -r packed; &/'
 [ -s imagenet/index.txt ] && [ -s packed/train/index.csv ]
 point $? "data.md lists and packs images"
