@@ -23,7 +23,7 @@ fi
 
 # ---- the sandbox ------------------------------------------------------------
 
-port=$((20000 + $$ % 10000 * 3))
+port=$((10000 + $$ % 7000 * 3)) # below those that clients get
 user=$(id -un)
 SLURM_CONF=$tmp/slurm.conf
 export SLURM_CONF
@@ -63,7 +63,7 @@ done
 # Jobs end before the folder that they write to does.
 end_sandbox()
 {
-    scancel --quiet --user "$user"
+    timeout 10 scancel --quiet --user "$user"
     sleep 0.5
     # shellcheck disable=SC2086
     kill $daemons
@@ -179,8 +179,11 @@ says "^imagenet train: interrupted by SIGUSR1 after step [0-9]*; checkpoint save
     "train.sbatch: a job whose time is nearly up saves"
 is_job PENDING
 point $? "and is queued again"
-sleep 2 # nodes refuse a job that was revoked in the same second
-scontrol update JobId="$job" StartTime=now # not in two minutes
+
+# Not in two minutes; but nodes refuse a job that was revoked a moment ago, which
+# ends it.
+sleep 5
+scontrol update JobId="$job" StartTime=now
 await is_job_over
 cp "$tmp/job.log" "$tmp/out"
 says "^resume: step=[1-9]" "it goes on"
