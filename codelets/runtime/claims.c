@@ -214,6 +214,7 @@ static bool leave_to_faster(struct ddp__claims *c, int id,
     if (!faster_end(c, id, u, t, &late))
         return false;
     look_again(&c->by[id], late);
+    ddp__rate_left(&c->by[id], u->age);
     return true;
 }
 

@@ -34,6 +34,8 @@ struct ddp__sched_sub {
 struct ddp__claimer {
     int cap;        /* sub-batches in flight */
     double rate;    /* of work, per second; 0: unknown */
+    bool warm;      /* it has ended one */
+    int64_t left;   /* the last step of which it left one to a faster worker */
     double doing;   /* work left of all it has claimed; 0: none */
     double since;   /* then: when it last claimed one or ended a task */
     bool elsewhere; /* its task belongs to no sub-batch */

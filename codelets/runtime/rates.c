@@ -76,6 +76,15 @@ void ddp__rate_note(struct ddp__claims *c, int id)
     c->by[id].since = ddp__now();
 }
 
+/* Who leaves all to others learns no more: it thinks better of itself with each
+ * step until it tries again, so that a wrong rate does not last. */
+void ddp__rate_left(struct ddp__claimer *w, int64_t age)
+{
+    if (w->left != age)
+        w->rate *= 1.05;
+    w->left = age;
+}
+
 /* What was claimed before the step before it was over waited for that. */
 static void start_clocks(struct ddp__claims *c, int64_t age, double now)
 {
@@ -97,6 +106,8 @@ void ddp__rate_done(struct ddp__claims *c, const struct ddp__sched_sub *u)
         (u->beside + ddp__claims_open(c, u->owner, INT64_MAX) + 1) / 2.0;
     double rate = share * u->work / fmax(now - u->claimed, 1e-9);
 
-    w->rate = w->rate > 0 ? (w->rate + rate) / 2 : rate;
+    if (w->warm)
+        w->rate = w->rate > 0 ? (w->rate + rate) / 2 : rate;
+    w->warm = true; /* the first one had memory cleared, and shared its core */
     start_clocks(c, u->age, now);
 }

@@ -33,6 +33,9 @@ int ddp__rate_ends_within(const struct ddp__claims *c, int id,
 /* Note what is left of a worker's sub-batches. */
 void ddp__rate_note(struct ddp__claims *c, int id);
 
+/* Note that a worker has left a sub-batch of a step to a faster one. */
+void ddp__rate_left(struct ddp__claimer *w, int64_t age);
+
 /* Note how fast its worker was with a sub-batch that is done. */
 void ddp__rate_done(struct ddp__claims *c, const struct ddp__sched_sub *u);
 
