@@ -1127,10 +1127,11 @@ struct ddp_stream {
     /* Write the next sample, number `index` of an epoch, or return
      * DDP_STREAM_END.  May wait as long as it needs to: it is called by the
      * thread that trains, while workers compute the steps before.  key is as in
-     * struct ddp_source.  A negative code ends the run; what cannot be read and
-     * does not matter is best passed over.  index is one more than in the last
-     * call, or 0 with a new epoch.  A run that resumes asks for all samples of
-     * its epoch again, and skips those that were used before. */
+     * struct ddp_source.  A negative code ends the run: skip a sample that
+     * cannot be read, and write the next one, if the run can do without it.
+     * index is one more than in the last call, or 0 with a new epoch.  A run
+     * that resumes asks for all samples of its epoch again, and skips those
+     * that were used before. */
     int (*next)(void *arg, int64_t epoch, int64_t index, uint64_t key,
                 struct ddp_sample *s);
     void *arg;  /* not owned */
