@@ -409,6 +409,10 @@ struct starpu_sched_policy ddp__sched_policy = {
     .post_exec_hook = post_exec,
     .policy_name = "ddp",
     .policy_description = "sub-batches of a training step, to free workers",
+#if STARPU_MAJOR_VERSION > 1 || STARPU_MINOR_VERSION >= 4
+    .prefetches = 1, /* else StarPU brings the input of all lanes to a GPU that
+                        is the only one, and fills its memory */
+#endif
     .worker_type = STARPU_WORKER_LIST,
 };
 
