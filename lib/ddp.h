@@ -1959,6 +1959,7 @@ struct ddp_memory_plan {
     int in_flight; /* sub-batches that are computed at a time, or with sync_bn
                       are in memory */
     int wanted;    /* and with enough memory */
+    double copies; /* bytes, of weights in the type of activations, on GPUs */
 };
 int ddp_trainer_memory(const ddp_trainer_t *t, struct ddp_memory_plan *p);
 

@@ -36,11 +36,21 @@ for n in 1 2 4 8; do
     holds "$(of $n idle_share) > 0 && $(of $n idle_share) < 0.06" \
         "they are hardly idle"
 done
-one=$(of 1 step_ms) held=$(of 1 peak_gpu_mib)
-holds "$(of 1 planned_gpu_mib) > 0.95 * $held && \
-    $(of 1 planned_gpu_mib) < 1.05 * $held" "one holds what was planned: $held MiB"
+one=$(of 1 step_ms)
 holds "$(of 8 efficiency) >= 0.95 && $(of 8 efficiency) <= 1" \
     "8 GPUs do 95 % of 8 times the work"
+
+# What StarPU has allocated, to 5 %: tasks that end in another order than planned
+# differ by a buffer or two.
+for run in mlp:1 mlp:4 mlp:64 resnet50:1 resnet50:4 resnet50:64 vgg16:1 vgg16:16 \
+    efficientnet_v2_s:1 efficientnet_v2_s:64 ${DDP_LONG:+mlp:16 resnet50:16 vgg16:4 \
+    vgg16:64 efficientnet_v2_s:4 efficientnet_v2_s:16}; do
+    run "$predict" --json --model "${run%:*}" --sub-batch 16 --gpus 1 \
+        --lanes "${run#*:}" --steps 1 --skip 1
+    plan=$(of 1 planned_gpu_mib) held=$(of 1 peak_gpu_mib)
+    holds "$plan > 0.95 * $held && $plan < 1.05 * $held && $held > 0" \
+        "${run%:*} in ${run#*:} lanes: $plan MiB planned, $held held"
+done
 
 # Nothing hides what a GPU's only lane waits for.
 run "$predict" --json --lanes 8 --gpus 1,8

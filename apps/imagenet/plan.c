@@ -72,12 +72,13 @@ static void print_memory(ddp_t *ddp, const struct ddp_memory_plan *m)
 
     app_print("memory: %.0f of %.0f MiB%s: weights %.0f, gradients %.0f, "
               "optimizer %.0f, activations %.0f, input %.0f, scratch %.0f\n",
-              (m->weights + m->gradients + m->state + m->activations +
-               m->input + m->scratch) /
+              (m->weights + m->copies + m->gradients + m->state +
+               m->activations + m->input + m->scratch) /
                   mib,
               m->have / mib, ddp_gpu_worker_count(ddp) ? " of a GPU" : "",
-              m->weights / mib, m->gradients / mib, m->state / mib,
-              m->activations / mib, m->input / mib, m->scratch / mib);
+              (m->weights + m->copies) / mib, m->gradients / mib,
+              m->state / mib, m->activations / mib, m->input / mib,
+              m->scratch / mib);
     if (m->in_flight < m->wanted)
         app_print("  only %d of %d sub-batches at a time: more memory, or a "
                   "smaller --sub-batch, would be faster\n",

@@ -98,7 +98,9 @@ static void print_row(const json_t *line)
            get_number(line, "img_per_s"), 100 * get_number(line, "efficiency"),
            100 * get_number(line, "idle_share"),
            get_number(line, "lanes_split"), get_number(line, "lanes_run"),
-           get_number(line, "peak_gpu_mib") / 1024);
+           (get_number(line, "peak_gpu_mib") +
+            get_number(line, "copies_gpu_mib")) /
+               1024);
 }
 
 static void print_head(const struct predict_settings *s)

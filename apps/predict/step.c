@@ -125,7 +125,8 @@ static void print_line(const struct step *b, const struct ddp_stats *st,
            step * 1e3, (double)(s->sub_batches * s->sub_batch) / step,
            1 - busy / (devices * seconds));
     printf("\"lanes_run\":%lld,\"lanes_split\":%lld,\"tasks\":%.1f,"
-           "\"peak_gpu_mib\":%.1f,\"planned_gpu_mib\":%.1f,\"unknown\":%d,"
+           "\"peak_gpu_mib\":%.1f,\"planned_gpu_mib\":%.1f,"
+           "\"copies_gpu_mib\":%.1f,\"unknown\":%d,"
            "\"version\":",
            (long long)all->lanes, (long long)all->split_lanes,
            (double)st->tasks / (double)st->steps,
@@ -133,7 +134,7 @@ static void print_line(const struct step *b, const struct ddp_stats *st,
            (m.weights + m.gradients + m.state + m.activations + m.input +
             m.scratch) /
                (1 << 20),
-           all->unknown);
+           m.copies / (1 << 20), all->unknown);
     app_json_text(stdout, ddp_version());
     printf("}\n");
 }

@@ -12,9 +12,9 @@
  * Where a graph has sums of a step, all sub-batches go through it together, and
  * each has its activations.
  *
- * With one sub-batch at a time this is what a step holds, and about so with
- * those that share a GPU.  With several workers it is the most: what exists at
- * a time depends on when each worker is where.
+ * With one sub-batch at a time this is what a step holds.  With several workers
+ * it is the most: what exists at a time depends on when each worker is where.
+ * What GPUs hold has a file of its own, replay.c.
  */
 #include "config.h"
 
@@ -30,29 +30,45 @@
 struct path {
     const struct ddp__engine *e;
     const struct ddp__own_lanes *l;
-    int *first, *last; /* by bucket: segments that write it; last -1: none */
+    struct ddp__reach reach;
 };
 
-static void note_gradient(const struct path *p, const ddp_value_t *v, int k)
+/* ---- where gradients are written ---------------------------------------- */
+
+static void note_gradient(struct ddp__reach *r, const ddp_value_t *v, int k)
 {
     if (!v || v->role != DDP__GRAD)
         return;
-    if (p->last[v->bucket] < 0)
-        p->first[v->bucket] = k;
-    p->last[v->bucket] = k;
+    if (r->last[v->bucket] < 0)
+        r->first[v->bucket] = k;
+    r->last[v->bucket] = k;
 }
 
-static void note_gradients(const struct path *p)
+bool ddp__reach_new(struct ddp__reach *r, const struct ddp__engine *e)
 {
-    const ddp_graph_t *g = p->e->graph;
+    const ddp_graph_t *g = e->graph;
+    size_t buckets = (size_t)e->params->buckets + 1;
 
-    for (int b = 0; b < p->e->params->buckets; b++)
-        p->last[b] = -1;
+    r->first = malloc(buckets * sizeof(*r->first));
+    r->last = malloc(buckets * sizeof(*r->last));
+    if (!r->first || !r->last)
+        return false;
+    for (int b = 0; b < e->params->buckets; b++)
+        r->first[b] = r->last[b] = -1;
     for (int k = 0; k < g->segments; k++)
         for (int i = g->segment[k].begin; i < g->segment[k].end; i++)
             for (int b = 0; b < g->node[i]->call.buffers; b++)
-                note_gradient(p, g->node[i]->buf[b], k);
+                note_gradient(r, g->node[i]->buf[b], k);
+    return true;
 }
+
+void ddp__reach_free(struct ddp__reach *r)
+{
+    free(r->first);
+    free(r->last);
+}
+
+/* ---- a step ------------------------------------------------------------- */
 
 /* Lanes that wait for each other have a bucket until all have passed the stage
  * that ends its gradients. */
@@ -61,9 +77,9 @@ static void extend_to_stages(const struct path *p)
     const ddp_graph_t *g = p->e->graph;
 
     for (int b = 0; b < p->e->params->buckets; b++)
-        while (p->last[b] >= 0 && p->last[b] + 1 < g->segments &&
-               !ddp__graph_ends_stage(g, g->segment[p->last[b]].end - 1))
-            p->last[b]++;
+        while (p->reach.last[b] >= 0 && p->reach.last[b] + 1 < g->segments &&
+               !ddp__graph_ends_stage(g, g->segment[p->reach.last[b]].end - 1))
+            p->reach.last[b]++;
 }
 
 /* What there is while `open` sub-batches, each with so many bytes of arenas,
@@ -74,10 +90,11 @@ static struct ddp__footprint hold(const struct path *p, double arenas, int k,
     struct ddp__footprint now = {.activations = open * arenas};
 
     for (int b = 0; b < p->e->params->buckets; b++) {
-        bool at = p->first[b] <= k && k <= p->last[b] && p->l->rounds == 1;
-        int n = (k > p->last[b] ? after : before) + (at ? open : 0);
+        bool at = p->reach.first[b] <= k && k <= p->reach.last[b] &&
+                  p->l->rounds == 1;
+        int n = (k > p->reach.last[b] ? after : before) + (at ? open : 0);
 
-        if (p->last[b] >= 0)
+        if (p->reach.last[b] >= 0)
             now.gradients +=
                 n * (double)ddp__pool_size(4 * p->e->params->bucket[b].len);
     }
@@ -114,11 +131,6 @@ static void note_most(struct ddp__footprint *most, struct ddp__footprint now)
         *most = now;
 }
 
-static bool is_together(const struct ddp__own_lanes *l)
-{
-    return l->together && !l->staged && l->rounds == 1 && l->in_flight > 1;
-}
-
 /* The most at segment k: of one sub-batch at a time, of lanes in their order;
  * of several. */
 static void follow(const struct path *p, double arenas, int k,
@@ -134,11 +146,7 @@ static void follow(const struct path *p, double arenas, int k,
     for (int done = 0; done < lanes && l->rounds == 1; done++)
         note_most(most, hold(p, arenas, k, 1, sums_of(l, done),
                              sums_of(l, done + 1)));
-    for (int done = 0; done + l->in_flight <= lanes && is_together(l); done++)
-        note_most(most, hold(p, arenas, k, l->in_flight, sums_of(l, done),
-                             sums_of(l, done + l->in_flight)));
-    for (int open = l->rounds == 1 ? 2 : 1;
-         open <= l->in_flight && !is_together(l); open++) {
+    for (int open = l->rounds == 1 ? 2 : 1; open <= l->in_flight; open++) {
         n = l->rounds == 1 ? ddp__footprint_sums(l, open) : lanes;
         note_most(most, hold(p, arenas, k, open, n, n));
     }
@@ -161,50 +169,17 @@ static struct ddp__footprint follow_all(const struct path *p)
     return most;
 }
 
-/* Bytes of a sub-batch's arenas where memory that is free again is kept for one
- * of the same size; idle[segments]. */
-static double all_sizes(const struct path *p, bool *idle)
-{
-    const struct ddp__segment *s = p->e->graph->segment;
-    double sum = 0;
-
-    for (int k = 0; k < p->e->graph->segments; k++) {
-        size_t size = ddp__pool_size(s[k].size);
-        int i = 0;
-
-        while (i < k && !(idle[i] && ddp__pool_size(s[i].size) == size))
-            i++;
-        if (i < k)
-            idle[i] = false;
-        else
-            sum += (double)size;
-        for (i = 0; i <= k; i++)
-            idle[i] = idle[i] || s[i].last_use == k;
-    }
-    return sum;
-}
-
 int ddp__footprint(const struct ddp__engine *e, const struct ddp__own_lanes *l,
                    struct ddp__footprint *most)
 {
-    size_t buckets = (size_t)e->params->buckets + 1;
-    struct path p = {.e = e,
-                     .l = l,
-                     .first = calloc(buckets, sizeof(*p.first)),
-                     .last = calloc(buckets, sizeof(*p.last))};
-    bool *idle = calloc((size_t)e->graph->segments + 1, sizeof(*idle));
-    bool enough = p.first && p.last && idle;
+    struct path p = {.e = e, .l = l};
+    bool enough = ddp__reach_new(&p.reach, e);
 
     if (enough) {
-        note_gradients(&p);
         if (l->staged)
             extend_to_stages(&p);
         *most = follow_all(&p);
-        most->kept =
-            fmax(l->in_flight * all_sizes(&p, idle) - most->activations, 0);
     }
-    free(idle);
-    free(p.first);
-    free(p.last);
+    ddp__reach_free(&p.reach);
     return enough ? 0 : ddp__fail(DDP_ENOMEM, "out of memory for a plan of it");
 }

@@ -14,13 +14,20 @@ struct ddp__own_lanes {
     int in_flight; /* sub-batches that are computed at a time */
     int rounds;    /* the most sub-batches of a lane */
     bool staged;   /* lanes wait for each other: all have one in memory */
-    bool together; /* these go on at the same speed, since they share a GPU */
 };
+
+/* By bucket: the first and the last segment that writes its gradients; -1:
+ * there is none. */
+struct ddp__reach {
+    int *first, *last; /* owned */
+};
+
+/* False: no memory; to be freed all the same. */
+bool ddp__reach_new(struct ddp__reach *r, const struct ddp__engine *e);
+void ddp__reach_free(struct ddp__reach *r);
 
 struct ddp__footprint {
     double gradients, activations; /* bytes */
-    double kept; /* of activations that are over, if a memory keeps these for
-                    others of the same size */
 };
 
 /* The most that gradients and activations take together, with what each has

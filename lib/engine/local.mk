@@ -22,6 +22,8 @@ LIB_SOURCES += \
     %D%/ranks.h \
     %D%/reduce.c \
     %D%/reduce.h \
+    %D%/replay.c \
+    %D%/replay.h \
     %D%/result.c \
     %D%/result.h \
     %D%/shard.c \

@@ -29,11 +29,10 @@ void ddp__reduce_owners(struct ddp__engine *e)
 }
 
 /* Buckets of usual size use all workers and links, since each has an owner.  Of
- * a layer that is larger, one owner would fetch and merge all lanes: it is
- * merged where the lanes are. */
-static bool is_spread(const struct ddp__engine *e, struct ddp__total t)
+ * a layer that is larger, one owner would fetch and merge all lanes. */
+bool ddp__reduce_is_spread(const struct ddp__engine *e, int bucket)
 {
-    return t.kind == DDP__TOTAL_BUCKET && e->params->bucket[t.at].len > LARGE;
+    return e->params->bucket[bucket].len > LARGE;
 }
 
 static int submit_merge(struct ddp__engine *e, const struct ddp__step *s,
@@ -48,7 +47,8 @@ static int submit_merge(struct ddp__engine *e, const struct ddp__step *s,
         .s = s,
         .owner = total.kind == DDP__TOTAL_BUCKET ? e->owner[total.at] : 0,
         .lane = m->to,
-        .at_lane = is_spread(e, total)};
+        .at_lane = total.kind == DDP__TOTAL_BUCKET &&
+                   ddp__reduce_is_spread(e, total.at)};
     int rc = ddp__vector_submit(&t, ddp__total_merge(e, total), buf);
 
     if (rc == 0)

@@ -10,6 +10,9 @@
 /* Spread the buckets over the workers, by their numbers and sizes. */
 void ddp__reduce_owners(struct ddp__engine *e);
 
+/* Whether a bucket is merged where its lanes are, instead of on its owner. */
+bool ddp__reduce_is_spread(const struct ddp__engine *e, int bucket);
+
 /* Add what lanes have in a tree that depends only on their number (lanes.h), as
  * far as all of a block are this rank's. */
 int ddp__reduce_submit(struct ddp__engine *e, const struct ddp__step *s,

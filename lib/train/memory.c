@@ -10,11 +10,13 @@
  */
 #include "config.h"
 
+#include <math.h>
 #include <stdio.h>
 
 #include "base/error.h"
 #include "data/dataset.h"
 #include "engine/footprint.h"
+#include "engine/replay.h"
 #include "runtime/devices.h"
 #include "train/memory.h"
 #include "train/trainer.h"
@@ -23,8 +25,8 @@ static const double mib = 1 << 20;
 
 static double total_need(const struct ddp_memory_plan *p)
 {
-    return p->weights + p->gradients + p->state + p->activations + p->input +
-           p->scratch;
+    return p->weights + p->copies + p->gradients + p->state + p->activations +
+           p->input + p->scratch;
 }
 
 static int fail_memory(const struct ddp_memory_plan *p,
@@ -36,10 +38,10 @@ static int fail_memory(const struct ddp_memory_plan *p,
                      "state, %.0f of gradients, %.0f of activations and %.0f "
                      "of input for %d sub-batches of %d in flight, %.0f of "
                      "scratch; %s has %.0f: use a smaller %s",
-                     total_need(p) / mib, p->weights / mib, p->state / mib,
-                     p->gradients / mib, p->activations / mib, p->input / mib,
-                     p->in_flight, t->cfg.sub_batch, p->scratch / mib, where,
-                     p->have / mib, advice);
+                     total_need(p) / mib, (p->weights + p->copies) / mib,
+                     p->state / mib, p->gradients / mib, p->activations / mib,
+                     p->input / mib, p->in_flight, t->cfg.sub_batch,
+                     p->scratch / mib, where, p->have / mib, advice);
 }
 
 static int min(int a, int b)
@@ -88,10 +90,17 @@ static struct ddp__own_lanes used_lanes(const struct ddp_trainer *t)
                                    .staged = t->cfg.sync_bn};
 }
 
-/* The needs of a memory with these lanes. */
+/* Bytes of the input of a sub-batch. */
+static double input_size(const struct ddp_trainer *t)
+{
+    return (double)ddp__pool_size(ddp__dataset_x_size(t->loader.data) *
+                                  (size_t)t->cfg.sub_batch);
+}
+
+/* The needs of main memory with these lanes. */
 static int memory_need(const struct ddp_trainer *t,
                        const struct ddp__own_lanes *l,
-                       struct ddp_memory_plan *n, double *kept)
+                       struct ddp_memory_plan *n)
 {
     const struct ddp__engine *e = t->engine;
     double weights = vectors_size(e);
@@ -105,12 +114,9 @@ static int memory_need(const struct ddp_trainer *t,
         .gradients = f.gradients + sums_size(e),
         .state = state_size(e) + (t->cfg.ema_decay > 0 ? weights : 0),
         .activations = f.activations,
-        .input = (double)ddp__pool_size(ddp__dataset_x_size(t->loader.data) *
-                                        (size_t)t->cfg.sub_batch) *
-                 l->in_flight,
+        .input = input_size(t) * l->in_flight,
         .in_flight = l->in_flight,
     };
-    *kept = f.kept;
     return 0;
 }
 
@@ -121,13 +127,12 @@ static int main_need(const struct ddp_trainer *t, int in_flight,
 {
     const struct ddp__engine *e = t->engine;
     struct ddp__own_lanes l = used_lanes(t);
-    double kept;
     int rc;
 
     l.begin = min(e->lane_begin, l.used);
     l.end = min(e->lane_end, l.used);
     l.in_flight = in_flight;
-    if ((rc = memory_need(t, &l, n, &kept)) < 0)
+    if ((rc = memory_need(t, &l, n)) < 0)
         return rc;
     if (t->ddp->gpu_workers && !t->ddp->devices.hybrid)
         n->gradients = n->activations = 0; /* the rest passes through */
@@ -174,31 +179,43 @@ static int check_main(struct ddp_trainer *t)
     return rc;
 }
 
-/* The needs of one GPU: the accumulators of its lanes, and one that arrives
- * from another GPU to be merged; each of its workers has scratch.  StarPU keeps
- * what was freed there for buffers of the same size, and gives it up if there
- * is no other memory, which takes time: a sub-batch that is alone has to do so.
- */
-static int gpu_need(const struct ddp_trainer *t, int gpus, int lanes,
-                    int in_flight, struct ddp_memory_plan *n)
+/* Copies of half the size, for kernels. */
+static double copies_size(const struct ddp_trainer *t, double weights)
 {
-    struct ddp__own_lanes l = used_lanes(t);
-    double kept;
+    return t->cfg.dtype == DDP_F32 ? 0 : weights / 2;
+}
+
+/* The needs of a GPU of several; each of its workers has scratch.  What StarPU
+ * keeps for buffers of the same size it gives up if there is no other memory,
+ * which takes time: a sub-batch that is alone has to do so. */
+static int gpu_need(const struct ddp_trainer *t, int gpus, int in_flight,
+                    struct ddp_memory_plan *n)
+{
+    const struct ddp__engine *e = t->engine;
+    struct ddp__replay_plan plan = {.gpus = gpus, .lanes = used_lanes(t)};
+    double weights = vectors_size(e), kept;
+    struct ddp__replayed r;
     int rc;
 
-    l.end = l.used = lanes;
-    l.in_flight = in_flight;
-    l.together = true;
-    if ((rc = memory_need(t, &l, n, &kept)) < 0)
+    plan.lanes.begin = min(e->lane_begin, plan.lanes.used);
+    plan.lanes.end = min(e->lane_end, plan.lanes.used);
+    plan.lanes.in_flight = in_flight;
+    if ((rc = ddp__replay(e, &plan, &r)) < 0)
         return rc;
-    if (gpus > 1)
-        n->gradients += n->weights;
+    *n = (struct ddp_memory_plan){
+        .weights = weights,
+        .copies = copies_size(t, weights),
+        .gradients = r.gradients,
+        .state = (state_size(e) + (e->ema ? weights : 0)) / gpus,
+        .input = input_size(t) * in_flight,
+        .scratch = (double)ddp__devices_scratch(t->ddp) *
+                   ((t->ddp->gpu_workers + gpus - 1) / gpus),
+        .in_flight = in_flight,
+    };
     ddp__devices_memory(t->ddp, &n->have);
-    n->scratch = (double)ddp__devices_scratch(t->ddp) *
-                 ((t->ddp->gpu_workers + gpus - 1) / gpus);
-    n->state /= gpus;
-    if (t->cfg.dtype != DDP_F32)
-        n->weights *= 1.5; /* copies of half the size */
+    n->activations =
+        fmax(r.live - n->weights - n->gradients - n->state - n->input, 0);
+    kept = r.held - (total_need(n) - n->copies - n->scratch);
     if (in_flight > 1 || total_need(n) + kept <= n->have)
         n->activations += kept;
     return 0;
@@ -208,11 +225,10 @@ static int gpu_need(const struct ddp_trainer *t, int gpus, int lanes,
  * the accumulators of all. */
 static int check_moves(const struct ddp_trainer *t, int gpus, int in_flight)
 {
-    const struct ddp__engine *e = t->engine;
     struct ddp_memory_plan n;
-    int rc = gpu_need(t, gpus, e->lane_end - e->lane_begin, in_flight, &n);
+    int rc = gpus > 1 ? gpu_need(t, 1, in_flight, &n) : 0;
 
-    if (rc == 0 && total_need(&n) > n.have)
+    if (rc == 0 && gpus > 1 && total_need(&n) > n.have)
         ddp__sched_stay();
     return rc;
 }
@@ -233,7 +249,7 @@ static int check_gpus(struct ddp_trainer *t)
     most = min(lanes, (t->ddp->gpu_workers + gpus - 1) / gpus * cap);
     if (!cap) /* another scheduler may start all of them */
         most = lanes;
-    for (i = most; (rc = gpu_need(t, gpus, lanes, i, &n)) == 0; i--) {
+    for (i = most; (rc = gpu_need(t, gpus, i, &n)) == 0; i--) {
         if (total_need(&n) <= have)
             break;
         if (cap <= 1 || i <= 1)

@@ -1,0 +1,446 @@
+/* replay.c - what GPUs hold in memory during a step, task by task
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * On a GPU StarPU keeps what is freed for buffers of the same size, so it holds
+ * of each size as many as there were at a time, and what that is depends on
+ * which tasks run together.  So this goes through a step as the policy does
+ * (scheduler.c, claims.c), as if all tasks took as long: while one runs, the
+ * GPU takes the next that does not wait for it, and fetches its buffers.  That
+ * is a merge if both sums are there, on the owner of their bucket; else a task
+ * of its lanes; else it claims another lane.
+ */
+#include "config.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "engine/engine.h"
+#include "engine/footprint.h"
+#include "engine/lanes.h"
+#include "engine/reduce.h"
+#include "engine/replay.h"
+
+/* StarPU has buffers of up to SMALL bytes in chunks, of which they take whole
+ * blocks. */
+enum { CHUNK = 32 << 20, SMALL = CHUNK / 8, BLOCK = 16 << 10 };
+
+/* Buffers of a size on a GPU. */
+struct size {
+    size_t bytes;
+    int now, most;
+};
+
+/* A sub-batch under way. */
+struct slot {
+    int lane, round, segment; /* lane -1: there is none */
+};
+
+/* A segment of a slot's sub-batch, or without a slot the merge of two blocks of
+ * `stride` lanes that begin at to and from. */
+struct job {
+    struct slot *slot;
+    int bucket, to, from, stride; /* stride 0, and no slot: nothing */
+};
+
+struct gpu {
+    struct size *size;
+    int sizes;
+    double live, most_live, gradients, most_gradients;
+    struct slot *slot; /* in_flight */
+    struct job running, *merge;
+    int merged, merges; /* of these: begun, known */
+};
+
+struct replay {
+    const struct ddp__engine *e;
+    const struct ddp__replay_plan *plan;
+    struct ddp__reach reach;
+    struct gpu *gpu;
+    uint32_t *there; /* lane x bucket: the GPUs that have the sum, as bits */
+    int *summed;     /* lane x bucket: lanes from this on that it is of */
+    int *home;       /* by lane: the GPU that it was on */
+    int next;        /* lane */
+    int first;       /* segment that runs on a GPU */
+};
+
+/* ---- buffers ------------------------------------------------------------ */
+
+static struct size *find_size(struct gpu *g, size_t bytes)
+{
+    int i = 0;
+
+    while (i < g->sizes && g->size[i].bytes != bytes)
+        i++;
+    if (i == g->sizes)
+        g->size[g->sizes++].bytes = bytes;
+    return &g->size[i];
+}
+
+static void take(struct gpu *g, size_t size)
+{
+    struct size *s = find_size(g, ddp__pool_size(size));
+
+    s->now++;
+    s->most = s->now > s->most ? s->now : s->most;
+    g->live += (double)s->bytes;
+    g->most_live = fmax(g->most_live, g->live);
+}
+
+static void give(struct gpu *g, size_t size)
+{
+    struct size *s = find_size(g, ddp__pool_size(size));
+
+    s->now--;
+    g->live -= (double)s->bytes;
+}
+
+static double bytes_held(const struct gpu *g)
+{
+    double large = 0, small = 0;
+
+    for (int i = 0; i < g->sizes; i++) {
+        const struct size *s = &g->size[i];
+
+        if (s->bytes > SMALL)
+            large += (double)s->most * (double)s->bytes;
+        else
+            small += (double)s->most *
+                     (double)((s->bytes + BLOCK - 1) / BLOCK * BLOCK);
+    }
+    return large + ceil(small / CHUNK) * CHUNK;
+}
+
+/* ---- sums --------------------------------------------------------------- */
+
+static size_t sum_size(const struct replay *r, int b)
+{
+    return 4 * r->e->params->bucket[b].len;
+}
+
+static uint32_t *where_sum(const struct replay *r, int lane, int b)
+{
+    return &r->there[lane * r->e->params->buckets + b];
+}
+
+static void take_sum(struct replay *r, int gpu, int lane, int b)
+{
+    uint32_t *there = where_sum(r, lane, b);
+    struct gpu *g = &r->gpu[gpu];
+
+    if (*there >> gpu & 1)
+        return;
+    *there |= UINT32_C(1) << gpu;
+    take(g, sum_size(r, b));
+    g->gradients += (double)ddp__pool_size(sum_size(r, b));
+    g->most_gradients = fmax(g->most_gradients, g->gradients);
+}
+
+/* On all GPUs that have had it. */
+static void give_sum(struct replay *r, int lane, int b)
+{
+    uint32_t *there = where_sum(r, lane, b);
+
+    for (int i = 0; i < r->plan->gpus; i++)
+        if (*there >> i & 1) {
+            give(&r->gpu[i], sum_size(r, b));
+            r->gpu[i].gradients -= (double)ddp__pool_size(sum_size(r, b));
+        }
+    *there = 0;
+}
+
+static int owner_of(const struct replay *r, int b)
+{
+    return r->e->owner[b] % r->plan->gpus;
+}
+
+/* Its data are fetched at once. */
+static void add_merge(struct replay *r, struct job m)
+{
+    int gpu = ddp__reduce_is_spread(r->e, m.bucket) ? r->home[m.to]
+                                                    : owner_of(r, m.bucket);
+    struct gpu *g = &r->gpu[gpu];
+
+    g->merge[g->merges++] = m;
+    take_sum(r, gpu, m.to, m.bucket);
+    take_sum(r, gpu, m.from, m.bucket);
+}
+
+/* A block of so many lanes is summed.  Merge it with its neighbour when that
+ * is, too, if there is one, and all of both are this rank's. */
+static void add_block(struct replay *r, int b, int lane, int width)
+{
+    const struct ddp__own_lanes *l = &r->plan->lanes;
+    int *summed = &r->summed[b * r->e->spec.lanes], to, from;
+
+    summed[lane] = width;
+    for (to = lane; width < l->used; width *= 2) {
+        to = to / (2 * width) * (2 * width);
+        from = to + width;
+        if (from < l->used)
+            break;
+        summed[to] = 2 * width;
+    }
+    if (width < l->used && to >= l->begin &&
+        (from + width <= l->end || l->end == l->used) && summed[to] >= width &&
+        summed[from] >= width)
+        add_merge(r, (struct job){NULL, b, to, from, width});
+}
+
+/* ---- tasks -------------------------------------------------------------- */
+
+static bool is_on_host(const ddp_graph_t *g, int k)
+{
+    return ddp__op_is(g->node[g->segment[k].begin]->call.op, DDP__IS_HOST);
+}
+
+/* All that tasks of a GPU use of the input, with the first of them. */
+static void take_input(const struct replay *r, struct gpu *g)
+{
+    const ddp_graph_t *graph = r->e->graph;
+
+    for (int i = 0; i < r->e->inputs; i++)
+        if (r->e->input[i]->last_use >= graph->segment[r->first].begin)
+            take(g, ddp__value_size(graph, r->e->input[i]));
+}
+
+static void begin_segment(struct replay *r, int gpu, const struct slot *s)
+{
+    const ddp_graph_t *graph = r->e->graph;
+    int k = s->segment;
+
+    if (k == r->first)
+        take_input(r, &r->gpu[gpu]);
+    if (graph->segment[k].size)
+        take(&r->gpu[gpu], graph->segment[k].size);
+    for (int b = 0; b < r->e->params->buckets; b++)
+        if (r->reach.first[b] == k)
+            take_sum(r, gpu, s->lane, b);
+}
+
+static void give_used(const struct replay *r, struct gpu *g, int k)
+{
+    const ddp_graph_t *graph = r->e->graph;
+    const struct ddp__segment *s = graph->segment;
+
+    for (int i = 0; i <= k; i++)
+        if (s[i].size && s[i].last_use == k)
+            give(g, s[i].size);
+    for (int i = 0; i < r->e->inputs; i++) {
+        const ddp_value_t *v = r->e->input[i];
+
+        if (v->last_use >= s[k].begin && v->last_use < s[k].end)
+            give(g, ddp__value_size(graph, v));
+    }
+}
+
+static void end_segment(struct replay *r, int gpu, struct slot *s)
+{
+    bool last = s->round + 1 == r->plan->lanes.rounds;
+    int k = s->segment;
+
+    give_used(r, &r->gpu[gpu], k);
+    for (int b = 0; last && b < r->e->params->buckets; b++)
+        if (r->reach.last[b] == k)
+            add_block(r, b, s->lane, 1);
+    do
+        s->segment++;
+    while (s->segment < r->e->graph->segments &&
+           is_on_host(r->e->graph, s->segment));
+    if (s->segment < r->e->graph->segments)
+        return;
+    s->segment = r->first;
+    if (++s->round == r->plan->lanes.rounds)
+        s->lane = -1;
+}
+
+static void end_job(struct replay *r, int gpu, const struct job *j)
+{
+    if (j->slot)
+        end_segment(r, gpu, j->slot);
+    else if (j->stride) {
+        give_sum(r, j->from, j->bucket);
+        add_block(r, j->bucket, j->to, 2 * j->stride);
+    }
+}
+
+/* ---- which task is next ------------------------------------------------- */
+
+static bool is_backward(const struct replay *r, const struct slot *s)
+{
+    const ddp_graph_t *g = r->e->graph;
+
+    return g->node[g->segment[s->segment].begin]->phase != DDP__FORWARD;
+}
+
+/* Backward passes come first, then lower lanes. */
+static bool is_before(const struct replay *r, const struct slot *a,
+                      const struct slot *b)
+{
+    if (is_backward(r, a) != is_backward(r, b))
+        return is_backward(r, a);
+    return a->lane < b->lane;
+}
+
+/* Of the sub-batches that do not wait for the running task; NULL: none. */
+static struct slot *ready_slot(const struct replay *r, const struct gpu *g)
+{
+    struct slot *best = NULL;
+
+    for (int i = 0; i < r->plan->lanes.in_flight; i++) {
+        struct slot *s = &g->slot[i];
+
+        if (s->lane >= 0 && s != g->running.slot &&
+            (!best || is_before(r, s, best)))
+            best = s;
+    }
+    return best;
+}
+
+static struct slot *claim_lane(struct replay *r, int gpu)
+{
+    struct gpu *g = &r->gpu[gpu];
+
+    for (int i = 0; i < r->plan->lanes.in_flight; i++)
+        if (g->slot[i].lane < 0 && r->next < r->plan->lanes.end) {
+            g->slot[i] = (struct slot){.lane = r->next++, .segment = r->first};
+            r->home[g->slot[i].lane] = gpu;
+            return &g->slot[i];
+        }
+    return NULL;
+}
+
+static struct job next_job(struct replay *r, int gpu)
+{
+    struct gpu *g = &r->gpu[gpu];
+    struct slot *s;
+
+    if (g->merged < g->merges)
+        return g->merge[g->merged++];
+    if (!(s = ready_slot(r, g)))
+        s = claim_lane(r, gpu);
+    return (struct job){.slot = s};
+}
+
+/* Begin a task while another runs, which ends then.  False: there was none. */
+static bool take_turn(struct replay *r, int gpu)
+{
+    struct gpu *g = &r->gpu[gpu];
+    struct job next = next_job(r, gpu), ended = g->running;
+
+    if (next.slot)
+        begin_segment(r, gpu, next.slot);
+    end_job(r, gpu, &ended);
+    g->running = next;
+    return next.slot || next.stride || ended.slot || ended.stride;
+}
+
+/* What stays from step to step. */
+static void take_lasting(struct replay *r)
+{
+    const struct ddp__engine *e = r->e;
+
+    for (int b = 0; b < e->params->buckets; b++) {
+        struct gpu *owner = &r->gpu[owner_of(r, b)];
+
+        for (int i = 0; i < r->plan->gpus; i++)
+            take(&r->gpu[i], sum_size(r, b));
+        if (e->state[b].size)
+            take(owner, e->state[b].size);
+        if (e->ema)
+            take(owner, sum_size(r, b));
+    }
+}
+
+/* The sum of other ranks comes into the first lane's place. */
+static void run_updates(struct replay *r)
+{
+    for (int b = 0; b < r->e->params->buckets; b++)
+        if (r->reach.last[b] >= 0)
+            take_sum(r, owner_of(r, b), 0, b);
+}
+
+static void run_step(struct replay *r)
+{
+    bool more = true;
+
+    take_lasting(r);
+    while (more) {
+        more = false;
+        for (int g = 0; g < r->plan->gpus; g++)
+            more |= take_turn(r, g);
+    }
+    run_updates(r);
+}
+
+/* ---- all of it ---------------------------------------------------------- */
+
+static bool make_gpu(const struct replay *r, struct gpu *g)
+{
+    const struct ddp__engine *e = r->e;
+    size_t slots = (size_t)r->plan->lanes.in_flight,
+           sums = (size_t)e->spec.lanes * (size_t)e->params->buckets;
+
+    g->size = calloc(
+        (size_t)(e->graph->segments + 3 * e->params->buckets + e->inputs + 1),
+        sizeof(*g->size));
+    g->slot = calloc(slots, sizeof(*g->slot));
+    g->merge = calloc(sums + 1, sizeof(*g->merge));
+    for (size_t i = 0; g->slot && i < slots; i++)
+        g->slot[i].lane = -1;
+    return g->size && g->slot && g->merge;
+}
+
+static bool make_replay(struct replay *r)
+{
+    const struct ddp__engine *e = r->e;
+    size_t sums = (size_t)e->spec.lanes * (size_t)e->params->buckets + 1;
+
+    r->next = r->plan->lanes.begin;
+    while (r->first + 1 < e->graph->segments && is_on_host(e->graph, r->first))
+        r->first++;
+    r->gpu = calloc((size_t)r->plan->gpus, sizeof(*r->gpu));
+    r->there = calloc(sums, sizeof(*r->there));
+    r->summed = calloc(sums, sizeof(*r->summed));
+    r->home = calloc((size_t)e->spec.lanes + 1, sizeof(*r->home));
+    if (!r->gpu || !r->there || !r->summed || !r->home ||
+        !ddp__reach_new(&r->reach, e))
+        return false;
+    for (int i = 0; i < r->plan->gpus; i++)
+        if (!make_gpu(r, &r->gpu[i]))
+            return false;
+    return true;
+}
+
+static void free_replay(struct replay *r)
+{
+    for (int i = 0; r->gpu && i < r->plan->gpus; i++) {
+        free(r->gpu[i].size);
+        free(r->gpu[i].slot);
+        free(r->gpu[i].merge);
+    }
+    ddp__reach_free(&r->reach);
+    free(r->gpu);
+    free(r->there);
+    free(r->summed);
+    free(r->home);
+}
+
+int ddp__replay(const struct ddp__engine *e,
+                const struct ddp__replay_plan *plan, struct ddp__replayed *most)
+{
+    struct replay r = {.e = e, .plan = plan};
+    bool enough = make_replay(&r);
+
+    *most = (struct ddp__replayed){0};
+    if (enough)
+        run_step(&r);
+    for (int i = 0; enough && i < plan->gpus; i++)
+        if (bytes_held(&r.gpu[i]) > most->held)
+            *most =
+                (struct ddp__replayed){.held = bytes_held(&r.gpu[i]),
+                                       .live = r.gpu[i].most_live,
+                                       .gradients = r.gpu[i].most_gradients};
+    free_replay(&r);
+    return enough ? 0 : ddp__fail(DDP_ENOMEM, "out of memory for a plan of it");
+}
