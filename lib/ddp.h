@@ -1604,9 +1604,10 @@ struct ddp_param_group {
     const char *match;  /* a shell pattern of names, such as "*.bias"; one of
                            layers, "layer1" or "features.[0-3]", stands for all
                            parameters in them */
-    float lr;           /* times the learning rate; 0: frozen, see below */
-    float weight_decay; /* of all of them, norms and biases too; negative: the
-                           optimizer's */
+    float lr;           /* times the learning rate; 0: frozen, see below;
+                           negative: as the groups before say, else 1 */
+    float weight_decay; /* of all of them, norms and biases too; negative: as
+                           the groups before say, else the optimizer's */
 };
 
 /* How a trainer trains. */
@@ -1683,11 +1684,11 @@ struct ddp_train_config {
     double mix_switch_prob; /* with both, of cutmix; default 0.5 */
     int64_t mix_off_epoch;  /* from this epoch on none are mixed; 0 (default):
                                never */
-    /* Of several groups that match a parameter the last one holds.  Frozen
-     * parameters keep their values: their gradients are not computed where a
-     * whole layer is frozen, nor those of what only frozen layers need.  Batch
-     * norm all of whose parameters are frozen uses its running statistics, as
-     * in evaluation, and these stay.
+    /* Of several groups that match a parameter the last one holds, for a rate
+     * and a decay each.  Frozen parameters keep their values: their gradients
+     * are not computed where a whole layer is frozen, nor those of what only
+     * frozen layers need.  Batch norm all of whose parameters are frozen uses
+     * its running statistics, as in evaluation, and these stay.
      * Not copied: both must outlive the trainer. */
     const struct ddp_param_group *groups;
     int group_count;

@@ -331,6 +331,26 @@ static void test_rates(void)
     check_step(&cfg, want, 5, "groups");
 }
 
+/* A group leaves to others what it says nothing of. */
+static void test_combined(void)
+{
+    const struct ddp_param_group group[] = {{"fc", 2, -1},
+                                            {"fc.bias", -1, 0.1f},
+                                            {"fc", -1, -1},
+                                            {"bn?", 0.5f, 1},
+                                            {"bn1", -1, 0}};
+    const struct expected want[] = {{"fc.weight", 1, 0.01},
+                                    {"fc.bias", 1, 0.1},
+                                    {"bn1.weight", 0.25, 0},
+                                    {"bn2.weight", 0.25, 1},
+                                    {"conv1.weight", 0.5, 0.01}};
+    struct ddp_train_config cfg = config();
+
+    cfg.groups = group;
+    cfg.group_count = 5;
+    check_step(&cfg, want, 5, "groups that combine");
+}
+
 static void test_layers(void)
 {
     const struct expected want[] = {{"conv1.weight", 0.125, 0.01},
@@ -365,7 +385,7 @@ static void test_errors(void)
     refuse((const struct ddp_param_group[]){{"layer9", 0, -1}}, 1,
            "matches 'layer9'");
     refuse((const struct ddp_param_group[]){{"*", 0, -1}}, 1, "all layers");
-    refuse((const struct ddp_param_group[]){{"fc", -1, -1}}, 1, "lr -1");
+    refuse((const struct ddp_param_group[]){{"fc", NAN, -1}}, 1, "lr nan");
     refuse((const struct ddp_param_group[]){{NULL, 1, -1}}, 1, "matches NULL");
     refuse(NULL, 1, "groups is NULL");
 }
@@ -550,6 +570,7 @@ int main(void)
     test_frozen();
     test_frozen_norm();
     test_rates();
+    test_combined();
     test_layers();
     test_errors();
     test_averages();

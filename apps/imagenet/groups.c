@@ -12,7 +12,7 @@
 #include "common/app_fail.h"
 #include "groups.h"
 
-/* By the optimizer's rule. */
+/* What earlier options say, else the optimizer's. */
 enum { USUAL = -1 };
 
 static void add(struct groups *g, const char *match, size_t len, double lr,
@@ -148,7 +148,7 @@ static int add_values(const struct opts *o, struct groups *g, const char *name,
                          name, list);
             return EXIT_USAGE;
         }
-        add(g, list, (size_t)(eq - list), rate ? v : 1, rate ? USUAL : v);
+        add(g, list, (size_t)(eq - list), rate ? v : USUAL, rate ? USUAL : v);
         list = end + (*end == ',');
     }
     return OPTS_GO;
@@ -162,7 +162,7 @@ static void decay_role(struct groups *g, const ddp_chain_t *c,
 
     for (int i = 0; ddp_chain_param(c, i, &p) == 0; i++)
         if (p.role == role)
-            add(g, p.name, strlen(p.name), 1, decay);
+            add(g, p.name, strlen(p.name), USUAL, decay);
 }
 
 /* Frozen ones are last: they hold whatever else a parameter has. */

@@ -39,6 +39,15 @@ static bool matches(const char *pattern, const char *name)
     return false;
 }
 
+/* What a group says of a parameter; it may leave either to those before. */
+static void apply_to(struct ddp__rule *r, const struct ddp_param_group *g)
+{
+    if (g->lr >= 0)
+        r->lr = g->lr;
+    if (g->weight_decay >= 0)
+        r->decay = g->weight_decay;
+}
+
 static int apply_group(struct ddp_trainer *t, const struct ddp__params *p,
                        const struct ddp_param_group *g)
 {
@@ -50,7 +59,7 @@ static int apply_group(struct ddp_trainer *t, const struct ddp__params *p,
             ddp__param_name(&p->block[k], i, name);
             if (!matches(g->match, name))
                 continue;
-            *rule_at(t, k, i) = (struct ddp__rule){g->lr, g->weight_decay};
+            apply_to(rule_at(t, k, i), g);
             found = true;
         }
     return found ? 0
@@ -63,11 +72,10 @@ static int check_group(const struct ddp_param_group *g, int i)
 {
     if (!g->match)
         return ddp__fail(DDP_EINVAL, "group %d matches NULL", i);
-    if (g->lr >= 0 && isfinite(g->lr) && isfinite(g->weight_decay))
+    if (isfinite(g->lr) && isfinite(g->weight_decay))
         return 0;
     return ddp__fail(DDP_EINVAL,
-                     "group '%s': lr %g, weight_decay %g, expected 0 or more, "
-                     "and a number",
+                     "group '%s': lr %g, weight_decay %g, expected numbers",
                      g->match, (double)g->lr, (double)g->weight_decay);
 }
 
