@@ -4,6 +4,10 @@
 #   p/NAME                     the network's parameters before
 #   KIND/loss p/NAME e/NAME    losses of the steps, parameters after them, and
 #                              their averages of decay 0.9 (swa_utils)
+#   steps/shares steps/several steps/teacher
+#                              targets of these batches: shares, 0 or 1 of each
+#                              class, logits with the label after them
+#   steps/LOSS/...             the same as KIND/... of momentum with that loss
 #   loss/x loss/shares         logits of 7 samples, and shares of 9 classes
 #   loss/RULE loss/RULE/dx     the mean loss of them, and its gradient
 # SPDX-License-Identifier: LGPL-2.1-or-later
@@ -193,7 +197,7 @@ def averages(m):
     return e
 
 
-def optimize(m, kind, options, how, x, label):
+def optimize(m, kind, options, how, x, target, rule=nn.functional.cross_entropy):
     plain = [p for k, p in m.named_parameters() if p.dim() == 1]
     weights = [p for k, p in m.named_parameters() if p.dim() > 1]
     groups = [dict(params=weights), dict(params=plain)]
@@ -207,7 +211,7 @@ def optimize(m, kind, options, how, x, label):
         s = O.lr_scheduler.OneCycleLR(o, options["lr"], len(x) // 6)
     for i in range(0, len(x), 6):
         o.zero_grad()
-        loss = nn.functional.cross_entropy(m(x[i:i + 6]), label[i:i + 6])
+        loss = rule(m(x[i:i + 6]), target[i:i + 6])
         loss.backward()
         if "clip" in how:
             norm = nn.utils.clip_grad_norm_(m.parameters(), 0.5)
@@ -257,6 +261,44 @@ def put_weighted(out, x, q):
                     "weighted/" + name + "/dw": w.grad})
 
 
+def distilled(x, target):
+    """Hinton et al. 2015, from stored logits, as examples/distill.c has it."""
+    taught, label, a, t = target[:, :-1], target[:, -1].long(), 0.7, 3
+    soft = F.kl_div(F.log_softmax(x / t, 1), F.softmax(taught / t, 1),
+                    reduction="batchmean")
+    return (1 - a) * F.cross_entropy(x, label) + a * t * t * soft
+
+
+WEIGHTS_OF_5 = [1, 0.5, 2, 0.25, 3]
+
+
+def weighted(x, label):
+    return F.cross_entropy(x, label, torch.tensor(WEIGHTS_OF_5).double())
+
+
+# Of the steps: which targets, and the loss.
+STEPS = {name: ("shares", rule) for name, rule in LOSSES.items()} | {
+    "several": ("several", F.binary_cross_entropy_with_logits),
+    "distilled": ("teacher", distilled), "weighted": ("label", weighted)}
+
+
+def put_steps(out, m, x, label):
+    shares = (torch.rand(300, 5) ** 4).float()
+    shares /= shares.sum(1, keepdim=True)
+    teacher = torch.randn(300, 5) * 3
+    targets = dict(shares=shares, several=(torch.rand(300, 5) < 0.4).float(),
+                   teacher=torch.cat([teacher, label[:, None]], 1))
+    out.update({"steps/" + k: v for k, v in targets.items()})
+    targets = {k: v.double() for k, v in targets.items()} | dict(label=label)
+    for name, (target, rule) in STEPS.items():
+        n = copy.deepcopy(m)
+        losses, _ = optimize(n, O.SGD, dict(lr=0.05, momentum=0.9), (), x,
+                             targets[target], rule)
+        out["steps/" + name + "/loss"] = torch.tensor(losses)
+        out.update({"steps/" + name + "/p/" + k: v
+                    for k, v in n.state_dict().items()})
+
+
 def put_losses(out):
     x, q = torch.randn(7, 9) * 3, torch.rand(7, 9) ** 4
     q /= q.sum(1, keepdim=True)
@@ -286,6 +328,7 @@ def main():
         out.update({name + "/p/" + k: v for k, v in n.state_dict().items()})
         out.update({name + "/e/" + k: v for k, v in e.state_dict().items()})
     put_losses(out)
+    put_steps(out, m, x.double(), label)
     oracle_file.write(sys.argv[1], out)
 
 

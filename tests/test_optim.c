@@ -1,6 +1,6 @@
 /* test_optim.c - optimizers and losses against PyTorch's in f64
  *
- * Every optimizer makes fifty steps.
+ * Every optimizer makes fifty steps, and momentum with every loss.
  * Compared are the ways the parameters have gone, |w - w'| / |w' - w0|: f32
  * rounds a weight at 2^-25 of it at every step, and the ways are about as long
  * as a tenth of the weights: 50 * 3e-8 / 0.1 = 2e-5 at most.  Gradients are off
@@ -237,10 +237,24 @@ static bool ways_agree(ddp_chain_t *c, ddp_trainer_t *t, const char *name)
     return good;
 }
 
+/* Fifty steps: the largest difference of their losses. */
+static double run_steps(ddp_trainer_t *t, const char *name)
+{
+    const struct oracle_tensor *loss = oracle_find(o, "%s/loss", name);
+    struct ddp_metrics m;
+    double off = 0;
+
+    for (int i = 0; i < STEPS; i++) {
+        if (!t || ddp_trainer_step(t, &m) < 0)
+            return HUGE_VAL;
+        off = fmax(off, fabs(m.loss - (double)loss->data[i]));
+    }
+    return off;
+}
+
 static void test_optimizer(ddp_t *ddp, ddp_dataset_t *d, int k)
 {
     const char *name = optimizers[k].name;
-    const struct oracle_tensor *loss = oracle_find(o, "%s/loss", name);
     struct ddp_train_config cfg = {TRAIN_DEFAULTS,
                                    .loss = DDP_LOGIT_CROSS_ENTROPY,
                                    .optimizer = with_defaults(optimizers[k].o),
@@ -250,10 +264,8 @@ static void test_optimizer(ddp_t *ddp, ddp_dataset_t *d, int k)
                                    .order = DDP_IN_ORDER,
                                    .keep_weights = true};
     ddp_chain_t *c = net();
-    struct ddp_metrics m;
     ddp_trainer_t *t;
-    double off = 0;
-    int rc = 0;
+    double off;
 
     if (optimizers[k].course == FALLS)
         cfg.schedule =
@@ -261,12 +273,8 @@ static void test_optimizer(ddp_t *ddp, ddp_dataset_t *d, int k)
     if (optimizers[k].course == CYCLES)
         ddp_schedule_init(&cfg.schedule, DDP_ONE_CYCLE, 1);
     t = ddp_trainer_new(ddp, c, d, &cfg);
-    for (int i = 0; t && rc == 0 && i < STEPS; i++) {
-        rc = ddp_trainer_step(t, &m);
-        off = fmax(off, fabs(m.loss - (double)loss->data[i]));
-    }
-    ok(t && rc == 0 && off < 2e-6, "%s: losses of %d steps, off by %.2g", name,
-       STEPS, off);
+    off = run_steps(t, name);
+    ok(off < 2e-6, "%s: losses of %d steps, off by %.2g", name, STEPS, off);
     ok(t && ways_agree(c, NULL, name), "%s: where parameters have gone", name);
     ok(t && ways_agree(c, t, name), "%s: and their averages", name);
     ddp_trainer_free(t);
@@ -316,6 +324,108 @@ static void test_loss(const char *name, const struct ddp__loss *loss)
     is_near(
         oracle_distance(dx, oracle_find(o, "loss/%s/dx", name)->data, x->len),
         0, 2e-7, "loss %s: its gradient", name);
+}
+
+/* ---- fifty steps with each loss ----------------------------------------- */
+
+/* Sample i of the batches, with a target of what `arg` names. */
+static int get_target(void *arg, int64_t i, uint64_t key, struct ddp_sample *s)
+{
+    const struct oracle_tensor *target =
+        oracle_find(o, "steps/%s", (const char *)arg);
+    size_t len = (size_t)target->dim[1];
+
+    memcpy(s->target, target->data + (size_t)i * len, len * sizeof(float));
+    return get(NULL, i, key, s);
+}
+
+/* (1 - a) cross entropy + a t^2 KL divergence from the teacher's. */
+static double distilled(const float *x, const void *target, const float *weight,
+                        int n, int len, float *dx, void *arg)
+{
+    const float *taught = target;
+    double sum = 0;
+
+    (void)arg;
+    for (int i = 0; i < n; i++, x += len, taught += len + 1) {
+        const double a = 0.7, t = 3;
+        double hard = 0, soft = 0, wise = 0;
+
+        for (int k = 0; k < len; k++) {
+            hard += exp((double)x[k]);
+            soft += exp(x[k] / t);
+            wise += exp(taught[k] / t);
+        }
+        for (int k = 0; k < len; k++) {
+            double own = k == (int)taught[len];
+            double p = exp(x[k] / t) / soft, q = exp(taught[k] / t) / wise;
+
+            sum += weight[i] * (a * t * t * q * log(q / p) -
+                                (1 - a) * own * (x[k] - log(hard)));
+            if (dx)
+                dx[i * len + k] =
+                    (float)(weight[i] *
+                            ((1 - a) * (exp((double)x[k]) / hard - own) +
+                             a * t * (p - q)));
+        }
+    }
+    return sum;
+}
+
+static const float weights_of_5[] = {1, 0.5f, 2, 0.25f, 3};
+
+/* As oracle_optim.py has them; NULL: the target is a class. */
+static const struct {
+    const char *name, *target;
+    struct ddp_train_config cfg;
+} steps[] = {
+    {"soft", "shares", {TRAIN_DEFAULTS, .label_smoothing = 0.1f}},
+    {"binary", "shares", {TRAIN_DEFAULTS, .loss = DDP_BINARY_CROSS_ENTROPY}},
+    {"hard",
+     "shares",
+     {TRAIN_DEFAULTS, .loss = DDP_BINARY_CROSS_ENTROPY, .label_smoothing = 0.1f,
+      .target_threshold = 0.2f}},
+    {"focal", "shares", {TRAIN_DEFAULTS, .loss = DDP_FOCAL}},
+    {"several", "several", {TRAIN_DEFAULTS, .loss = DDP_BINARY_CROSS_ENTROPY}},
+    {"distilled",
+     "teacher",
+     {TRAIN_DEFAULTS, .loss = DDP_CUSTOM_LOSS, .loss_fn = distilled}},
+    {"weighted",
+     NULL,
+     {TRAIN_DEFAULTS, .class_weights = weights_of_5, .class_weight_count = 5}},
+};
+
+static void test_steps(ddp_t *ddp, int k)
+{
+    const char *target = steps[k].target;
+    struct ddp_train_config cfg = steps[k].cfg;
+    ddp_dataset_t *d = ddp_dataset_callback(&(struct ddp_source){
+        .count = STEPS * BATCH,
+        .shape = {6, 5, 2},
+        .type = DDP_F32,
+        .classes = target ? 0 : 5,
+        .target_len = target ? oracle_find(o, "steps/%s", target)->dim[1] : 0,
+        .get = target ? get_target : get,
+        .arg = (void *)(uintptr_t)target});
+    ddp_chain_t *c = net();
+    ddp_trainer_t *t;
+    char name[32];
+    double off;
+
+    cfg.optimizer = ddp_momentum(0.05f, 0.9f);
+    cfg.sub_batch = cfg.batch = BATCH;
+    cfg.order = DDP_IN_ORDER;
+    cfg.keep_weights = true;
+    snprintf(name, sizeof(name), "steps/%s", steps[k].name);
+    t = ddp_trainer_new(ddp, c, d, &cfg);
+    off = run_steps(t, name);
+    ok(off < 2e-6, "loss %s: losses of %d steps, off by %.2g", steps[k].name,
+       STEPS, off);
+    ok(t && ways_agree(c, NULL, name), "loss %s: where parameters have gone",
+       steps[k].name);
+    ddp_trainer_free(t);
+    ddp_chain_free(c);
+    ddp_dataset_free(d);
 }
 
 /* ---- weights of classes ------------------------------------------------- */
@@ -416,6 +526,8 @@ int main(void)
         test_weighted(ddp, "shares", true, 0.1f);
         for (size_t k = 0; k < sizeof(optimizers) / sizeof(optimizers[0]); k++)
             test_optimizer(ddp, d, (int)k);
+        for (size_t k = 0; k < sizeof(steps) / sizeof(steps[0]); k++)
+            test_steps(ddp, (int)k);
         ddp_finish(ddp);
     }
     ddp_dataset_free(d);
