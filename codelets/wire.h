@@ -11,7 +11,8 @@ enum { DDP__HOST_NAME = 64 };
 
 /* The messages from one rank to another with one tag arrive in the order in
  * which they were sent.  Nothing waits: send and recv begin a message, and
- * *request is 0 when test finds that it is over. */
+ * *request is 0 when test finds that it is over.  DDP_EPEER: a rank cannot be
+ * reached. */
 struct ddp__wire {
     int rank, count;             /* of this process; of all */
     int local_rank, local_count; /* the same among those of this host */

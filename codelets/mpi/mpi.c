@@ -24,7 +24,8 @@ static int own;                       /* MPI was started here */
 _Static_assert(sizeof(MPI_Request) <= sizeof(uintptr_t),
                "a request does not fit");
 
-static int result(struct ddp__wire *w, int rc)
+/* Code, if it is not good. */
+static int check(struct ddp__wire *w, int rc, int code)
 {
     char text[MPI_MAX_ERROR_STRING] = "";
     int len;
@@ -33,7 +34,12 @@ static int result(struct ddp__wire *w, int rc)
         return 0;
     MPI_Error_string(rc, text, &len);
     snprintf(w->why, sizeof(w->why), "%s", text);
-    return DDP_EDEVICE;
+    return code;
+}
+
+static int result(struct ddp__wire *w, int rc)
+{
+    return check(w, rc, DDP_EDEVICE);
 }
 
 /* 0 is the request that is over. */
@@ -52,7 +58,7 @@ static int send(struct ddp__wire *w, int to, int tag, const void *data,
     int rc = MPI_Isend(data, (int)len, MPI_BYTE, to, tag, comm, &r);
 
     put_request(request, r);
-    return result(w, rc);
+    return check(w, rc, DDP_EPEER);
 }
 
 static int receive(struct ddp__wire *w, int from, int tag, void *data,
@@ -62,7 +68,7 @@ static int receive(struct ddp__wire *w, int from, int tag, void *data,
     int rc = MPI_Irecv(data, (int)len, MPI_BYTE, from, tag, comm, &r);
 
     put_request(request, r);
-    return result(w, rc);
+    return check(w, rc, DDP_EPEER);
 }
 
 static int test(struct ddp__wire *w, uintptr_t *request)
@@ -73,7 +79,7 @@ static int test(struct ddp__wire *w, uintptr_t *request)
     memcpy(&r, request, sizeof(r));
     rc = MPI_Test(&r, &done, MPI_STATUS_IGNORE);
     put_request(request, r);
-    return rc == MPI_SUCCESS ? done : result(w, rc);
+    return rc == MPI_SUCCESS ? done : check(w, rc, DDP_EPEER);
 }
 
 static void close_wire(struct ddp__wire *w)

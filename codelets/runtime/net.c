@@ -79,6 +79,8 @@ static bool advance_op(struct ddp__net *n, struct ddp__net_op *op)
     }
     op->begun = true;
     rc = op->poll(op, &n->wire);
+    if (rc == DDP_EPEER)
+        rc = ddp__peers_blame(n, op->number);
     if (rc < 0)
         break_net(n, rc);
     if (rc != 0)

@@ -26,6 +26,7 @@
 #define LAST 0.3     /* for the last beat of a process that has ended */
 #define PAUSE 5.0    /* without a look: this process itself had been stopped */
 #define PATIENCE 1.0 /* with others after a failure, of theirs or ours */
+#define SILENCE 4.0  /* of who is gone when a message has failed */
 #define NAP 1e-3
 
 static int control_tag(const struct ddp__net *n)
@@ -76,6 +77,11 @@ static bool is_other(const struct ddp__net *n, int rank)
     return rank != n->wire.rank;
 }
 
+static const char *host_of(const struct ddp__beat *b)
+{
+    return b->status.host[0] ? b->status.host : "unknown host";
+}
+
 static int await_beat(struct ddp__net *n, int rank)
 {
     struct ddp__peer *p = &n->peers.peer[rank];
@@ -101,14 +107,22 @@ static void take_beat(struct ddp__net *n, int rank)
         p->process = open_process(p->last.process);
 }
 
-/* Nothing more can be received of it. */
+/* Messages from or to it fail. */
 static void lose(struct ddp__net *n, int rank)
 {
     struct ddp__peer *p = &n->peers.peer[rank];
+    struct ddp__beat *b = &p->last;
 
     p->receive = 0;
+    p->lost = true;
     pthread_mutex_lock(&n->peers.lock);
-    p->last.ended = p->last.failed = true;
+    b->failed = true;
+    snprintf(b->why, sizeof(b->why),
+             "rank %d (%s) cannot be reached any more; it was last heard of "
+             "%s, after step %lld",
+             rank, host_of(b), ddp_phase_name(b->status.phase),
+             (long long)b->status.step);
+    b->status.phase = DDP_PHASE_ENDED;
     pthread_mutex_unlock(&n->peers.lock);
 }
 
@@ -147,12 +161,19 @@ static struct ddp__beat make_beat(struct ddp__net *n)
 static void send_beat(struct ddp__net *n, int rank, const struct ddp__beat *b)
 {
     struct ddp__peer *p = &n->peers.peer[rank];
+    int rc = p->send ? n->wire.test(&n->wire, &p->send) : 1;
 
-    if (p->send && n->wire.test(&n->wire, &p->send) == 0)
+    if (rc == 0)
         return;
     p->outgoing = *b;
-    n->wire.send(&n->wire, rank, control_tag(n), &p->outgoing,
-                 sizeof(p->outgoing), &p->send);
+    if (rc > 0)
+        rc = n->wire.send(&n->wire, rank, control_tag(n), &p->outgoing,
+                          sizeof(p->outgoing), &p->send);
+    if (rc == 0)
+        return;
+    listen_to(n, rank); /* it may have ended */
+    if (p->receive)
+        lose(n, rank);
 }
 
 static void tell_all(struct ddp__net *n)
@@ -181,13 +202,13 @@ static int fail_dead(const struct ddp__net *n, int rank)
 
 static int fail_silent(const struct ddp__net *n, int rank, double seconds)
 {
-    const struct ddp_rank_status *s = &n->peers.peer[rank].last.status;
+    const struct ddp__beat *b = &n->peers.peer[rank].last;
 
     return ddp__fail(DDP_EPEER,
                      "rank %d (%s) has not been heard of for %.0f s; it was "
                      "%s, after step %lld",
-                     rank, s->host[0] ? s->host : "unknown host", seconds,
-                     ddp_phase_name(s->phase), (long long)s->step);
+                     rank, host_of(b), seconds, ddp_phase_name(b->status.phase),
+                     (long long)b->status.step);
 }
 
 static int fail_stuck(const struct ddp__net *n, int rank)
@@ -234,13 +255,13 @@ static int check_peer(struct ddp__net *n, int rank, double now)
     double most = patience(n);
 
     listen_to(n, rank);
-    if (!p->receive)
+    if (!p->receive && !p->lost)
         return 0;
     if (p->died == 0 && has_died(p->process))
         p->died = now;
     if (p->died > 0 && now > p->died + LAST)
         return fail_dead(n, rank);
-    if (most > 0 && now > p->heard + most)
+    if (p->receive && most > 0 && now > p->heard + most)
         return fail_silent(n, rank, now - p->heard);
     return 0;
 }
@@ -262,13 +283,14 @@ int ddp__peers_tend(struct ddp__net *n)
     return rc;
 }
 
-/* Whether a rank holds up an operation, and has done nothing for too long. */
+/* Whether a rank that speaks holds up an operation, and has done nothing for
+ * too long. */
 static bool is_stuck(const struct ddp__net *n, int rank, int64_t op, double now)
 {
     const struct ddp__peer *p = &n->peers.peer[rank];
 
     return is_other(n, rank) && p->last.ready < op && n->peers.timeout > 0 &&
-           now > n->moved + n->peers.timeout &&
+           now < p->heard + PATIENCE && now > n->moved + n->peers.timeout &&
            now > p->moved + n->peers.timeout;
 }
 
@@ -309,12 +331,30 @@ int ddp__peers_missing(struct ddp__net *n, int64_t op)
     return stuck < 0 ? 0 : fail_stuck(n, stuck);
 }
 
-/* ---- the end ------------------------------------------------------------ */
-
 static void nap(void)
 {
     usleep((useconds_t)(1e6 * NAP));
 }
+
+int ddp__peers_blame(struct ddp__net *n, int64_t op)
+{
+    struct ddp__error message = ddp__error_save();
+    double end;
+    int rc = 0;
+
+    ddp__peers_hurry(n, SILENCE);
+    end = ddp__clock() + patience(n) + PATIENCE;
+    while (rc == 0 && ddp__clock() < end) {
+        nap();
+        if ((rc = ddp__peers_tend(n)) == 0)
+            rc = ddp__peers_missing(n, op);
+    }
+    if (rc == 0)
+        ddp__error_restore(&message);
+    return DDP_EPEER;
+}
+
+/* ---- the end ------------------------------------------------------------ */
 
 static bool is_taken(struct ddp__net *n, int rank)
 {
@@ -405,7 +445,8 @@ void ddp__peers_free(struct ddp__net *n)
     bool used = false;
 
     for (int r = 0; n->peers.peer && r < n->wire.count; r++) {
-        used |= n->peers.peer[r].receive || n->peers.peer[r].send;
+        used |= n->peers.peer[r].receive || n->peers.peer[r].send ||
+                n->peers.peer[r].lost;
         if (n->peers.peer[r].process >= 0)
             close(n->peers.peer[r].process);
     }

@@ -35,6 +35,7 @@ struct ddp__peer {
     double moved;            /* when it last did something */
     double died;             /* when that was noticed; 0: it lives */
     int process;             /* a descriptor; -1: none */
+    bool lost;               /* messages to or from it fail */
 };
 
 struct ddp__peers {
@@ -57,6 +58,10 @@ int ddp__peers_tend(struct ddp__net *n);
 /* While an operation that is ready waits for other ranks.  DDP_EPEER: one of
  * them will not or does not take part. */
 int ddp__peers_missing(struct ddp__net *n, int64_t op);
+
+/* After a message of the operation has failed: wait a few seconds for who is
+ * gone.  DDP_EPEER, with its name; else with ddp_errmsg() as it was. */
+int ddp__peers_blame(struct ddp__net *n, int64_t op);
 
 /* By any thread, and in signal handlers. */
 void ddp__peers_hurry(struct ddp__net *n, double seconds);
