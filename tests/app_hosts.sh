@@ -4,7 +4,7 @@
 #
 # The hosts are namespaces of this machine: each has its name, its processes and
 # one interface.  What one process computes alone is the oracle.
-points=14
+points=15
 
 # In namespaces of the test's own, so that nothing is left of them.
 if [ -z "${DDP_TEST_SPACE:-}" ]; then
@@ -120,6 +120,8 @@ export WAIT="$tmp/d/ckpt/latest"
 on_a bash "$srcdir/contrib/ddprun" --hosts a,b --mpirun "$mpirun" \
     "$tmp/odd" train $net --ckpt-every 1it --output "$tmp/d"
 exits 0 "a process on the other host is killed: ddprun goes on"
+complains "^imagenet train: rank 1 .b. has not been heard of for [4-9] s; it was [a-z ]*, after step [0-9]*$" \
+    "the rank on this host names it"
 complains "^ddprun: a rank was lost .*again with 2$" "with both hosts"
 says "^resume: step=[1-6]" "from the newest checkpoint"
 [ "$(weights)" = "$want" ]

@@ -255,6 +255,7 @@ dist_check_SCRIPTS = \
     %D%/app_resume.sh \
     %D%/app_shards.sh \
     %D%/app_slurm.sh \
+    %D%/app_ddprun.sh \
     %D%/app_srun.sh \
     %D%/app_storage.sh \
     %D%/app_synth.sh \

@@ -6,11 +6,20 @@
 unset STARPU_NCPU
 export STARPU_NCPU=1 DDP_MODULE_DIR=${DDP_MODULE_DIR:-$builddir/.libs}
 
-# MPICH needs no options, and names ranks by PMI_RANK.
-mpirun=mpirun
-mpirun --version 2>/dev/null | grep -q HYDRA ||
+# MPICH names ranks by PMI_RANK.  With $recover the launcher lets the others live
+# when a rank has died, with $patient for a while; MPICH's only if it sees a shell
+# end, and UCX ends who reads the memory of a dead rank.
+if mpirun --version 2>/dev/null | grep -q HYDRA; then
+    mpirun=mpirun
+    recover=-disable-auto-cleanup
+    patient=$recover
+    export UCX_TLS=^cma
+else
     mpirun="mpirun --allow-run-as-root --oversubscribe --bind-to none
         --mca btl_vader_single_copy_mechanism none"
+    recover=--enable-recovery
+    patient="--mca odls_base_sigkill_timeout 10"
+fi
 
 # ranks N COMMAND...: as run() does
 ranks()

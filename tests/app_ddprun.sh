@@ -1,0 +1,77 @@
+#!/bin/sh
+# app_ddprun.sh - how ddprun starts ranks, and when it starts them again
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# A script in place of mpirun writes down how it was called, and ends as it is
+# told: the k-th time with the k-th of $CODES.
+. "$srcdir/tests/tap.sh"
+
+cat >"$tmp/mpirun" <<'EOF'
+#!/bin/sh
+if [ "$1" = --version ]; then
+    echo "$VERSION"
+    exit
+fi
+echo "$*" | tr '\n' ' ' >>"$0.calls"
+echo "UCX_TLS=${UCX_TLS-}" >>"$0.calls"
+exit "$(echo "$CODES" | cut -d ' ' -f "$(wc -l <"$0.calls")")"
+EOF
+chmod +x "$tmp/mpirun"
+PATH=$tmp:$PATH
+export PATH
+
+# ddprun CODES OPTION...
+ddprun()
+{
+    rm -f "$tmp/mpirun.calls"
+    CODES=$1
+    export CODES
+    shift
+    run bash "$srcdir/contrib/ddprun" "$@" program 'two words'
+}
+
+# calls LINE...: the ranks of each start
+calls()
+{
+    [ "$(sed -n 's/.*-n \([0-9]*\) .*/\1/p' "$tmp/mpirun.calls" |
+        tr '\n' ' ')" = "$* " ]
+}
+
+VERSION="mpirun (Open MPI) 4.1.4"
+export VERSION
+ddprun "0" -n 3
+exits 0 "a run that ends well: exit code 0"
+calls 3
+point $? "after one start"
+ddprun "65" -n 3
+exits 65 "a run that fails: its exit code"
+calls 3
+point $? "and no other start"
+ddprun "137 76 0" -n 3 --shrink
+exits 0 "a rank that is killed, or found gone by others: again"
+calls 3 2 1
+point $? "with one rank less each time"
+ddprun "137 137 137" -n 3 --restarts 2
+exits 76 "too many are lost: exit code 76"
+calls 3 3 3
+point $? "after as many starts as it may make"
+ddprun "137 137" -n 3 --shrink --least 3
+exits 76 "too few are left: exit code 76"
+
+# Only MPICH ends with the number of a signal.
+ddprun "9 0" -n 2
+exits 9 "exit code 9 of a program is final"
+! grep -q 'UCX_TLS=.' "$tmp/mpirun.calls"
+point $? "and UCX is as it was"
+VERSION="HYDRA build details:"
+ddprun "9 0" -n 2
+exits 0 "that of MPICH's mpiexec is a loss"
+grep -q 'UCX_TLS=^cma$' "$tmp/mpirun.calls"
+point $? "in which UCX does not end ranks"
+
+VERSION="slurm 22.05.8"
+ddprun "0" -n 2
+grep -q -e '-n 2 program two words UCX' "$tmp/mpirun.calls"
+point $? "srun needs no shell"
+
+done_testing
