@@ -32,12 +32,12 @@ if ! command -v mpirun >/dev/null || [ ! -e "$builddir/.libs/ddp_mpi.so" ]; then
     exits 69 "a rank in a build without MPI: exit code 69"
     complains "MPI cannot be used: .*install an MPI and build libddp again" \
         "with what to do"
-    skip 49 "no MPI here"
+    skip 52 "no MPI here"
     done_testing
 fi
 
 if ! has_mpi; then
-    skip 49 "$why"
+    skip 52 "$why"
     done_testing
 fi
 
@@ -68,11 +68,17 @@ whole="--clip-grad 1 --model-ema-decay 0.9"
 # What programs compute together.
 build tests/ranks_program
 build tests/ranks_own
+build tests/ranks_data
 for n in 1 2 3; do
     ranks $n "$builddir/tests/ranks_program"
     says " points on $n ranks, 0 failed$" "$n ranks reduce"
     ranks $n "$builddir/tests/ranks_own"
     says " points on $n ranks, 0 failed$" "$n ranks train on data of their own"
+done
+
+for n in 1 3 8; do
+    ranks $n "$builddir/tests/ranks_data"
+    says " points on $n ranks, 0 failed$" "$n ranks read each sample once, and skip bad steps"
 done
 
 for n in 3 8; do

@@ -63,7 +63,7 @@ noinst_PROGRAMS = %D%/fusebench
 endif
 
 # Others run these in several processes.
-EXTRA_PROGRAMS += %D%/ranks_own %D%/ranks_program
+EXTRA_PROGRAMS += %D%/ranks_data %D%/ranks_own %D%/ranks_program
 
 if HAVE_MPI
 EXTRA_PROGRAMS += %D%/mpi_program
