@@ -103,18 +103,7 @@ holds "$bytes > 6 * 4 * $parameters && $bytes < 1.2 * 6 * 4 * $parameters" \
 
 # ---- a process dies ---------------------------------------------------------
 
-# Rank 1, once there is a checkpoint; not when the run goes on.
-cat >"$tmp/odd" <<'END'
-#!/bin/sh
-[ "$OMPI_COMM_WORLD_RANK" = 1 ] && [ ! -e "$WAIT" ] || exec imagenet "$@"
-imagenet "$@" &
-while [ ! -e "$WAIT" ]; do
-    sleep 0.05
-done
-kill -KILL $!
-wait $!
-END
-chmod +x "$tmp/odd"
+write_odd "$tmp/odd"
 export WAIT="$tmp/d/ckpt/latest"
 # shellcheck disable=SC2086
 on_a bash "$srcdir/contrib/ddprun" --hosts a,b --mpirun "$mpirun" \

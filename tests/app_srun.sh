@@ -119,29 +119,16 @@ complains "srun has started 2 processes without MPI.*srun --mpi=pmix" \
 
 # ---- a rank that dies -------------------------------------------------------
 
-# Rank 1 of two, when there is a checkpoint; not when the run goes on.  On a host
-# of its own the other one could not see its process: where that is possible.
-APART=
-unshare --pid --fork --mount-proc true 2>/dev/null && APART=1
-export APART
-cat >"$tmp/odd" <<'END'
-#!/bin/sh
-[ -z "$APART" ] ||
-    APART='' exec unshare --pid --fork --mount-proc --kill-child "$0" "$@"
-[ "$SLURM_PROCID" = 1 ] || exec imagenet "$@"
-imagenet "$@" &
-while [ ! -e "$WAIT" ]; do
-    sleep 0.05
-done
-kill -KILL $!
-wait $!
-END
-chmod +x "$tmp/odd"
+# On a host of its own a rank could not see the other's process: where that is
+# possible.
+apart="unshare --pid --fork --mount-proc --kill-child"
+$apart true 2>/dev/null || apart=
+write_odd "$tmp/odd"
 # shellcheck disable=SC2086
 run env WAIT="$tmp/d/ckpt/latest" timeout 120 \
     bash "$srcdir/contrib/ddprun" -n 2 --shrink \
     --mpirun "srun --mpi=pmix --kill-on-bad-exit" \
-    "$tmp/odd" train $net --ckpt-every 1it --output "$tmp/d"
+    $apart "$tmp/odd" train $net --ckpt-every 1it --output "$tmp/d"
 complains "^ddprun: a rank was lost .*again with 1$" \
     "a rank is killed, and ddprun goes on with the other"
 complains "rank 1 .* (has died|has not been heard of for [4-9] s)" "which names it"

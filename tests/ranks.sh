@@ -49,3 +49,21 @@ build()
     exec flock "$builddir/Makefile" "${DDP_TEST_MAKE:-make}" -C "$builddir" \
         "$1" >/dev/null 2>&1
 )
+
+# write_odd FILE: a script that runs imagenet; rank 1's is killed once $WAIT exists,
+# but not when the run goes on
+write_odd()
+{
+    cat >"$1" <<'END'
+#!/bin/sh
+[ "${OMPI_COMM_WORLD_RANK:-$SLURM_PROCID}" = 1 ] && [ ! -e "$WAIT" ] ||
+    exec imagenet "$@"
+imagenet "$@" &
+while [ ! -e "$WAIT" ]; do
+    sleep 0.05
+done
+kill -KILL $!
+wait $!
+END
+    chmod +x "$1"
+}
