@@ -543,6 +543,9 @@ struct ddp__backend {
     /* Calls have been prepared, and their first task comes: what they share
      * (scratch) is made.  No task is running.  NULL: nothing. */
     int (*ready)(void);
+    /* The calls of a task have been made, on this worker: what they left to be
+     * done for all at once.  NULL: nothing. */
+    int (*settle)(void);
     size_t (*scratch)(void); /* of a worker, in bytes; NULL: none */
     /* Device memory in use by other processes that StarPU believes is free, in
      * bytes; the maximum over devices.  NULL: none. */

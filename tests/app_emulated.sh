@@ -205,7 +205,7 @@ rm -rf "$tmp/run"
 to 5 on 1 env
 crc=$(value weights)
 rm -rf "$tmp/run"
-to 5 on 2 env EMULATED_LOST=500
+to 5 on 2 env EMULATED_LOST=200
 exits 1 "a GPU that fails ends the run"
 complains "on CUDA 1\.0 .*: uncorrectable ECC error.*has all steps that were made" \
     "which names it, and the checkpoint"

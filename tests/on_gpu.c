@@ -90,6 +90,8 @@ int on_gpu_run(const struct ddp__backend *b, struct ddp__task *t,
     if (rc == 0)
         rc = b->kernel[t->call->op](t);
     if (rc == 0)
+        rc = b->settle();
+    if (rc == 0)
         rc = ddp__cuda_check(cudaStreamSynchronize(worker.stream), "running");
     for (int i = 0; rc == 0 && i < t->call->buffers; i++)
         rc = host[i] ? pull(host[i], device[i], size[i], i) : 0;

@@ -132,6 +132,7 @@ struct ddp__backend ddp__cuda = {
     .prepare = cuda_prepare,
     .release = ddp__cuda_plan_free,
     .ready = ddp__cuda_workers_ready,
+    .settle = ddp__cuda_bn_settle,
     .scratch = ddp__cuda_scratch_wanted,
     .taken = ddp__cuda_memory_taken,
     .pin = cuda_pin,

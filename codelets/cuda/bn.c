@@ -193,18 +193,21 @@ static int make_bn_plan(const struct ddp__call *c, struct ddp__cuda_plan *p,
     return rc == DDP_ENODEV ? 0 : rc;
 }
 
-/* Scratch for copies of scale and shift, for inv, dscale and dshift. */
-static size_t bn_side_bytes(const struct ddp__call *c)
+/* A value of each channel. */
+static size_t vector_bytes(const struct ddp__call *c)
 {
-    return 5 * ddp__cuda_round(4 * (size_t)c->buf[DDP__BN_FWD_X].shape.c);
+    return ddp__cuda_round(4 * (size_t)c->buf[DDP__BN_FWD_X].shape.c);
 }
 
 int ddp__cuda_bn_prepare(const struct ddp__call *c, void **plan)
 {
     int rc = ddp__cuda_kernels_prepare(c);
 
-    return rc < 0 ? rc
-                  : ddp__cuda_plan_new(c, make_bn_plan, bn_side_bytes(c), plan);
+    if (rc < 0)
+        return rc;
+    ddp__cuda_want_sums(DDP__PUTS * 2 * vector_bytes(c));
+    /* Copies of scale and shift, and inv. */
+    return ddp__cuda_plan_new(c, make_bn_plan, 3 * vector_bytes(c), plan);
 }
 
 /* ---- tasks -------------------------------------------------------------- */
@@ -312,7 +315,6 @@ static int run_backward_graph(const struct ddp__task *t,
 
 int ddp__cuda_bn_bwd(const struct ddp__task *t)
 {
-    size_t size = 4 * (size_t)t->call->buf[DDP__BN_BWD_X].shape.c;
     struct ddp__k_bn_given to;
     struct ddp__cuda_run r;
     int rc = ddp__cuda_run(t, &r);
@@ -322,10 +324,10 @@ int ddp__cuda_bn_bwd(const struct ddp__task *t)
     if (!r.variant->dnn)
         return ddp__cuda_bn_kernels_bwd(t);
     to = given_statistics(t, &r, t->data[DDP__BN_BWD_STAT]);
-    to.dscale = ddp__cuda_take(&r, size);
-    to.dshift = ddp__cuda_take(&r, size);
     to.g = t->data[DDP__BN_BWD_G];
-    if ((rc = run_backward_graph(t, &r, &to)) < 0)
+    if ((rc = ddp__cuda_bn_sums(r.worker, &to)) < 0 ||
+        (rc = run_backward_graph(t, &r, &to)) < 0)
         return rc;
-    return ddp__cuda_launched(ddp__k_bn_put(&to, r.worker->stream), "bn_put");
+    ddp__cuda_bn_put(r.worker, &to);
+    return 0;
 }

@@ -5,6 +5,8 @@
 #define DDP_CUDA_BN_H
 
 #include "dnn_graph.h"
+#include "gpu/after.h"
+#include "worker.h"
 
 /* The tensors of both graphs: dy to dr are the gradient's. */
 enum {
@@ -35,5 +37,14 @@ void ddp__cuda_bn_graph(struct ddp__cudnn_graph *g, const struct ddp__call *c,
 
 /* The plan of a call. */
 int ddp__cuda_bn_prepare(const struct ddp__call *c, void **plan);
+
+/* Give `to`, which has c and g, places for dscale and dshift that last until
+ * the end of the task; once these are written, have them put into g then. */
+int ddp__cuda_bn_sums(struct ddp__cuda_worker *w, struct ddp__k_bn_given *to);
+void ddp__cuda_bn_put(const struct ddp__cuda_worker *w,
+                      const struct ddp__k_bn_given *of);
+
+/* At the end of a task. */
+int ddp__cuda_bn_settle(void);
 
 #endif

@@ -25,6 +25,7 @@ libddp_cuda_core_la_SOURCES = \
     %D%/bn.c \
     %D%/bn.h \
     %D%/bn_mask.c \
+    %D%/bn_put.c \
     %D%/conv.c \
     %D%/conv.h \
     %D%/dense.c \

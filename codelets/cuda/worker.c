@@ -17,7 +17,7 @@
 
 static struct ddp__cuda_worker worker[STARPU_NMAXWORKERS]; /* by StarPU's id */
 static _Thread_local struct ddp__cuda_worker *entered;     /* without StarPU */
-static atomic_size_t wanted;                               /* scratch */
+static atomic_size_t wanted, wanted_sums;                  /* of scratch */
 static size_t taken; /* by others, of what StarPU counts on */
 
 /* ---- status ------------------------------------------------------------- */
@@ -91,8 +91,8 @@ static void scratch_free(struct ddp__cuda_worker *w)
 {
     if (w->scratch)
         cudaFree(w->scratch);
-    w->scratch = NULL;
-    w->scratch_size = 0;
+    w->scratch = w->sums = NULL;
+    w->scratch_size = w->sums_size = 0;
 }
 
 static int handles_free(struct ddp__cuda_worker *w)
@@ -106,14 +106,16 @@ static int handles_free(struct ddp__cuda_worker *w)
     return 0;
 }
 
-static int scratch_new(struct ddp__cuda_worker *w, size_t size)
+static int scratch_new(struct ddp__cuda_worker *w, size_t size, size_t sums)
 {
-    if (cudaMalloc(&w->scratch, size) != cudaSuccess) {
+    if (cudaMalloc(&w->scratch, size + sums) != cudaSuccess) {
         cudaGetLastError(); /* it would come up again later */
         w->scratch = NULL;
         return DDP_ENOMEM;
     }
     w->scratch_size = size;
+    w->sums = (char *)w->scratch + size;
+    w->sums_size = sums;
     return 0;
 }
 
@@ -121,39 +123,50 @@ static int scratch_new(struct ddp__cuda_worker *w, size_t size)
  * perhaps, what is on its stream. */
 static int scratch_grow(struct ddp__cuda_worker *w)
 {
-    size_t size = atomic_load(&wanted), old = w->scratch_size;
+    size_t size = atomic_load(&wanted), sums = atomic_load(&wanted_sums);
+    size_t old_size = w->scratch_size, old_sums = w->sums_size;
     int rc;
 
-    if (size <= w->scratch_size)
+    if (size <= old_size && sums <= old_sums)
         return 0;
     rc = ddp__cuda_check(cudaStreamSynchronize(w->stream), "waiting");
     if (rc < 0)
         return rc;
     scratch_free(w);
-    if (scratch_new(w, size) == 0) {
-        ddp__cuda_account(size - old);
+    if (scratch_new(w, size, sums) == 0) {
+        ddp__cuda_account(size + sums - old_size - old_sums);
         return 0;
     }
-    if (old)
-        scratch_new(w, old); /* for those who are content with it */
+    if (old_size + old_sums > 0)
+        scratch_new(w, old_size, old_sums); /* for those content with it */
     return ddp__fail(DDP_ENOMEM,
                      "GPU %d has no %.0f MiB left for scratch: a smaller "
                      "sub-batch needs less",
-                     w->device, (double)size / (1 << 20));
+                     w->device, (double)(size + sums) / (1 << 20));
+}
+
+static void raise_to(atomic_size_t *most, size_t size)
+{
+    size_t old = atomic_load(most);
+
+    size = (size + 255) & ~(size_t)255;
+    while (size > old && !atomic_compare_exchange_weak(most, &old, size))
+        ;
 }
 
 void ddp__cuda_want_scratch(size_t size)
 {
-    size_t old = atomic_load(&wanted);
+    raise_to(&wanted, size);
+}
 
-    size = (size + 255) & ~(size_t)255;
-    while (size > old && !atomic_compare_exchange_weak(&wanted, &old, size))
-        ;
+void ddp__cuda_want_sums(size_t size)
+{
+    raise_to(&wanted_sums, size);
 }
 
 size_t ddp__cuda_scratch_wanted(void)
 {
-    return atomic_load(&wanted);
+    return atomic_load(&wanted) + atomic_load(&wanted_sums);
 }
 
 struct ddp__cuda_worker *ddp__cuda_self(void)

@@ -24,16 +24,20 @@ struct ddp__cuda_worker {
     cudaStream_t stream;
     cudnnHandle_t dnn;
     cublasLtHandle_t blas;
-    void *scratch; /* good for one task after another, in stream order */
+    void *scratch; /* good for one call after another, in stream order */
     size_t scratch_size;
+    char *sums; /* behind it: good for one task after another */
+    size_t sums_size;
 };
 
 /* That of the calling thread, within a kernel; NULL: none, and ddp__fail() has
  * been called. */
 struct ddp__cuda_worker *ddp__cuda_self(void);
 
-/* Within prepare: a kernel will need this much scratch. */
+/* Within prepare: a kernel will need this much scratch, a task this much for
+ * sums.  And what both come to. */
 void ddp__cuda_want_scratch(size_t size);
+void ddp__cuda_want_sums(size_t size);
 size_t ddp__cuda_scratch_wanted(void);
 
 /* Memory that StarPU counts on and others have, of the fullest GPU. */

@@ -30,11 +30,19 @@ struct ddp__k_bn_given {
     float *g; /* (+)= dscale, dshift, n mean, n unbias var */
 };
 
+/* Several norms, each with a g of its own; blocks: of all. */
+enum { DDP__PUTS = 16 };
+struct ddp__k_bn_puts {
+    unsigned blocks;
+    int count;
+    struct ddp__k_bn_given of[DDP__PUTS];
+};
+
 #define DDP__AFTER_ITEMS(X) X(bias_act, bias_act)
 #define DDP__AFTER_PLAIN(X)                                                    \
     X(bn_var, bn_given)                                                        \
     X(bn_inv, bn_given)                                                        \
-    X(bn_put, bn_given)
+    X(bn_put, bn_puts)
 
 #ifdef __cplusplus
 extern "C" {
@@ -108,26 +116,34 @@ DDP__DEVICE void ddp__k_bn_inv_block(const struct ddp__k_bn_given *p,
     }
 }
 
-DDP__DEVICE void ddp__k_bn_put_block(const struct ddp__k_bn_given *p,
+DDP__DEVICE void ddp__k_put_channel(const struct ddp__k_bn_given *p, int i)
+{
+    float var = p->var ? p->var[i] : ddp__k_given_variance(p, i);
+    float v[4] = {p->dscale[i], p->dshift[i], (float)p->n * p->mean[i],
+                  (float)p->n * (var * p->unbias)};
+
+    for (int k = 0; k < 4; k++) {
+        float *g = &p->g[(size_t)k * (size_t)p->c + (size_t)i];
+
+        *g = p->add ? *g + v[k] : v[k];
+    }
+}
+
+DDP__DEVICE void ddp__k_bn_put_block(const struct ddp__k_bn_puts *all,
                                      struct ddp__k_bn_var_shared *shared,
                                      unsigned block)
 {
+    const struct ddp__k_bn_given *p = all->of;
+
     (void)shared;
+    while (block >= p->blocks)
+        block -= p++->blocks;
     DDP__EACH(t, DDP__THREADS)
     {
         int i = (int)(block * DDP__THREADS + t);
 
-        if (i < p->c) {
-            float var = p->var ? p->var[i] : ddp__k_given_variance(p, i);
-            float v[4] = {p->dscale[i], p->dshift[i], (float)p->n * p->mean[i],
-                          (float)p->n * (var * p->unbias)};
-
-            for (int k = 0; k < 4; k++) {
-                float *g = &p->g[(size_t)k * (size_t)p->c + (size_t)i];
-
-                *g = p->add ? *g + v[k] : v[k];
-            }
-        }
+        if (i < p->c)
+            ddp__k_put_channel(p, i);
     }
 }
 

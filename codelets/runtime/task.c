@@ -224,6 +224,25 @@ static const struct ddp__device *device_of(const struct run *r, int i,
     return ddp__call_device(r->group->ddp, r->call[i].task.call, worker);
 }
 
+/* What the calls left to be done for all at once: all that leave something have
+ * the same backend. */
+static void settle(struct run *r, enum starpu_worker_archtype worker)
+{
+    for (int i = 0; i < r->calls; i++) {
+        const struct ddp__device *d = device_of(r, i, worker);
+        const struct ddp__call *c = r->call[i].task.call;
+        const struct ddp__backend *b = c->on[d->kind].backend;
+        int rc;
+
+        if (!b || !b->settle)
+            continue;
+        if ((rc = b->settle()) < 0)
+            ddp__task_group_fail(r->group, r->step, rc, call_name(c),
+                                 device_name(c, d));
+        return;
+    }
+}
+
 static void run_task(void *buffers[], void *arg)
 {
     int w = starpu_worker_get_id();
@@ -235,6 +254,7 @@ static void run_task(void *buffers[], void *arg)
         return; /* let the rest of a failed step drain */
     for (int i = 0; i < r->calls && !is_void(r); i++)
         run_call(buffers, r, &r->call[i], device_of(r, i, type));
+    settle(r, type);
     if (!is_void(r))
         ddp__borrowed_progress();
     if (device_of(r, 0, type)->queues)
