@@ -77,6 +77,7 @@ struct ddp__sched_sub *ddp__claims_sub(struct ddp__claims *c,
     if ((u = calloc(1, sizeof(*u)))) {
         *u = (struct ddp__sched_sub){.next = *at,
                                      .age = c->age,
+                                     .step = tag->step,
                                      .lane = tag->lane,
                                      .sub = tag->sub,
                                      .of = tag->subs,

@@ -17,7 +17,7 @@ enum {
 /* One sub-batch of one step. */
 struct ddp__sched_sub {
     struct ddp__sched_sub *next; /* in order of age, lane, sub */
-    int64_t age;
+    int64_t age, step;
     int lane, sub;
     int of; /* sub-batches that the step has; 0: unknown */
     double work;
@@ -29,6 +29,8 @@ struct ddp__sched_sub {
     int pending;    /* of these not done: in flight while > 0 */
     bool closed;    /* none will be submitted any more; nor in older steps */
     struct queue ready;
+    starpu_data_handle_t input; /* in main memory; NULL: not yet */
+    bool ahead;                 /* and on its way to who had its lane */
 };
 
 struct ddp__claimer {

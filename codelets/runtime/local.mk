@@ -9,6 +9,8 @@ libddp_core_la_SOURCES += \
     %D%/device_rows.h
 
 CODELETS_SOURCES += \
+    %D%/ahead.c \
+    %D%/ahead.h \
     %D%/borrowed.c \
     %D%/borrowed.h \
     %D%/buffer.c \

@@ -19,6 +19,7 @@
 
 #include <starpu_thread_util.h>
 
+#include "runtime/ahead.h"
 #include "runtime/claims.h"
 #include "runtime/rates.h"
 #include "runtime/rest.h"
@@ -85,14 +86,6 @@ static void call_workers(struct sched *s, struct starpu_task *t,
             call_worker(s, s->claims.id[i], c);
 }
 
-/* Begin the transfers of a task that will run on this worker. */
-static void prefetch_task(struct starpu_task *t, int id)
-{
-    if (starpu_get_prefetch_flag() && !t->prefetched &&
-        starpu_worker_get_memory_node((unsigned)id) != STARPU_MAIN_RAM)
-        starpu_prefetch_task_input_for(t, (unsigned)id);
-}
-
 static struct ddp__sched_tag *tag_of(const struct starpu_task *t)
 {
     struct ddp__sched_tag *tag = t->sched_data;
@@ -117,13 +110,14 @@ static struct starpu_task *claim_sub(struct sched *s, int id, struct calls *c)
     for (t = u->ready.first; t; t = next) {
         next = t->next;
         if (can_run(id, t)) {
-            prefetch_task(t, id);
+            ddp__ahead_task(t, id);
             continue;
         }
         queue_remove(&u->ready, t);
         queue_put(&s->shared, t);
         call_workers(s, t, c);
     }
+    ddp__ahead_input(&s->claims, id);
     if (s->claims.by[id].cap > 1)
         call_workers(s, NULL, c); /* the others may have one more now */
     return first;
@@ -178,7 +172,7 @@ static void queue_task(struct sched *s, struct starpu_task *t, struct calls *c)
         id = owner_worker(s, t, tag);
         queue_put(id >= 0 ? &s->worker[id].updates : &s->foreign, t);
         if (id >= 0) {
-            prefetch_task(t, id);
+            ddp__ahead_task(t, id);
             if (call_worker(s, id, c))
                 return; /* nobody else need fetch its data */
         }
@@ -187,7 +181,7 @@ static void queue_task(struct sched *s, struct starpu_task *t, struct calls *c)
     } else {
         queue_put(&u->ready, t);
         if (u->owner >= 0) {
-            prefetch_task(t, u->owner);
+            ddp__ahead_task(t, u->owner);
             call_worker(s, u->owner, c);
             return;
         }
@@ -219,20 +213,6 @@ static struct starpu_task *steal_update(struct sched *s, int id)
     return t;
 }
 
-/* Whether a worker with this memory can run a task without waiting for data, or
- * nothing fetches them before it takes the task. */
-static bool has_arrived(struct starpu_task *t, unsigned node)
-{
-    int there, valid = 1, coming;
-
-    for (unsigned i = 0;
-         t->prefetched && valid && i < STARPU_TASK_GET_NBUFFERS(t); i++)
-        if (STARPU_TASK_GET_MODE(t, i) & STARPU_R)
-            starpu_data_query_status(STARPU_TASK_GET_HANDLE(t, i), (int)node,
-                                     &there, &valid, &coming);
-    return valid;
-}
-
 /* A merge or update whose data are there.  The others wait while the worker has
  * lanes, which end: the next step's wait for these.  steal_update() takes them
  * then, also those whose data have been evicted since. */
@@ -242,7 +222,7 @@ static struct starpu_task *take_update(struct sched *s, int id)
     struct queue *q = &s->worker[id].updates;
     struct starpu_task *t = q->first;
 
-    while (t && !(can_run(id, t) && has_arrived(t, node)))
+    while (t && !(can_run(id, t) && ddp__ahead_arrived(t, node)))
         t = t->next;
     if (t)
         queue_remove(q, t);
@@ -311,24 +291,36 @@ static struct starpu_task *pop_task(unsigned ctx)
     return t;
 }
 
+/* A task of a sub-batch is done. */
+static void end_lane_task(struct sched *s, struct ddp__sched_sub *u,
+                          struct calls *c)
+{
+    u->pending--;
+    if (u->owner >= 0)
+        ddp__rate_note(&s->claims, u->owner);
+    if (u->pending > 0)
+        return;
+    if (u->owner >= 0)
+        ddp__rate_done(&s->claims, u);
+    ddp__claims_free_done(&s->claims);
+    call_workers(s, NULL, c); /* the owner has room for another one */
+}
+
 static void post_exec(struct starpu_task *task, unsigned ctx)
 {
     struct ddp__sched_tag *tag = tag_of(task);
     struct calls c = {.n = 0};
     struct sched *s;
+    int id;
 
-    if (!tag || tag->kind != DDP__SCHED_LANE || !tag->at)
+    if (!tag || (tag->kind != DDP__SCHED_INPUT && !tag->at))
         return;
     s = lock_policy(ctx);
-    tag->at->pending--;
-    if (tag->at->owner >= 0)
-        ddp__rate_note(&s->claims, tag->at->owner);
-    if (tag->at->pending == 0) {
-        if (tag->at->owner >= 0)
-            ddp__rate_done(&s->claims, tag->at);
-        ddp__claims_free_done(&s->claims);
-        call_workers(s, NULL, &c); /* the owner has room for another one */
-    }
+    if (tag->at)
+        end_lane_task(s, tag->at, &c);
+    else if ((id = ddp__ahead_filled(&s->claims, tag,
+                                     STARPU_TASK_GET_HANDLE(task, 0))) >= 0)
+        ddp__ahead_input(&s->claims, id);
     unlock_policy(s, &c);
 }
 

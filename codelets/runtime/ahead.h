@@ -1,0 +1,28 @@
+/* ahead.h - transfers that begin before a worker asks for them
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * Of the policy "ddp", whose lock is held at every call.
+ */
+#ifndef DDP_AHEAD_H
+#define DDP_AHEAD_H
+
+#include "runtime/claims.h"
+
+/* Begin the transfers of a task that will run on a worker. */
+void ddp__ahead_task(struct starpu_task *t, int id);
+
+/* Whether a worker with this memory can run a task without waiting for data, or
+ * nothing fetches them before it takes the task. */
+bool ddp__ahead_arrived(struct starpu_task *t, unsigned node);
+
+/* Note that the input of a sub-batch is in main memory.  Returns the worker
+ * that will probably claim it; -1: nobody knows. */
+int ddp__ahead_filled(struct ddp__claims *c, const struct ddp__sched_tag *tag,
+                      starpu_data_handle_t input);
+
+/* Begin the transfer of the input that a worker will probably need next, one at
+ * a time.  The first task of a sub-batch is not ready before its lane's memory
+ * is free, and then the worker would wait for it. */
+void ddp__ahead_input(struct ddp__claims *c, int id);
+
+#endif
