@@ -5,7 +5,6 @@
 
 #include "base/half.h"
 #include "engine/engine.h"
-#include "engine/lanes.h"
 #include "engine/reduce.h"
 #include "engine/vector.h"
 
@@ -28,11 +27,28 @@ void ddp__reduce_owners(struct ddp__engine *e)
     }
 }
 
-/* Buckets of usual size use all workers and links, since each has an owner.  Of
- * a layer that is larger, one owner would fetch and merge all lanes. */
-bool ddp__reduce_is_spread(const struct ddp__engine *e, int bucket)
+/* Of a layer that is larger than usual buckets one owner would fetch all lanes.
+ * What a merge adds to neighbours it adds at one of both, so that all workers
+ * and links have about as many. */
+int ddp__reduce_place(const struct ddp__engine *e, int bucket,
+                      const struct ddp__merge *m)
 {
-    return e->params->bucket[bucket].len > LARGE;
+    if (m->stride == 1)
+        return bucket % 2 ? m->from : m->to;
+    return e->params->bucket[bucket].len > LARGE ? m->to : -1;
+}
+
+static void choose_place(const struct ddp__engine *e, struct ddp__total total,
+                         const struct ddp__merge *m, struct ddp__vector_task *t)
+{
+    int lane;
+
+    if (total.kind != DDP__TOTAL_BUCKET)
+        return;
+    lane = ddp__reduce_place(e, total.at, m);
+    t->owner = e->owner[total.at];
+    t->lane = lane >= 0 ? lane : m->to;
+    t->at_lane = lane >= 0;
 }
 
 static int submit_merge(struct ddp__engine *e, const struct ddp__step *s,
@@ -42,14 +58,11 @@ static int submit_merge(struct ddp__engine *e, const struct ddp__step *s,
     struct ddp__handle *buf[] = {[DDP__MERGE_DST] =
                                      ddp__total_handle(e, m->to, total),
                                  [DDP__MERGE_SRC] = src};
-    struct ddp__vector_task t = {
-        .e = e,
-        .s = s,
-        .owner = total.kind == DDP__TOTAL_BUCKET ? e->owner[total.at] : 0,
-        .lane = m->to,
-        .at_lane = total.kind == DDP__TOTAL_BUCKET &&
-                   ddp__reduce_is_spread(e, total.at)};
-    int rc = ddp__vector_submit(&t, ddp__total_merge(e, total), buf);
+    struct ddp__vector_task t = {.e = e, .s = s};
+    int rc;
+
+    choose_place(e, total, m, &t);
+    rc = ddp__vector_submit(&t, ddp__total_merge(e, total), buf);
 
     if (rc == 0)
         ddp__handle_drop(src);

@@ -4,14 +4,16 @@
 #ifndef DDP_REDUCE_H
 #define DDP_REDUCE_H
 
+#include "engine/lanes.h"
 #include "engine/step.h"
 #include "engine/total.h"
 
 /* Spread the buckets over the workers, by their numbers and sizes. */
 void ddp__reduce_owners(struct ddp__engine *e);
 
-/* Whether a bucket is merged where its lanes are, instead of on its owner. */
-bool ddp__reduce_is_spread(const struct ddp__engine *e, int bucket);
+/* The lane on whose worker a merge runs; -1: on that of the bucket's owner. */
+int ddp__reduce_place(const struct ddp__engine *e, int bucket,
+                      const struct ddp__merge *m);
 
 /* Add what lanes have in a tree that depends only on their number (lanes.h), as
  * far as all of a block are this rank's. */

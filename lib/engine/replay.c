@@ -157,8 +157,11 @@ static int owner_of(const struct replay *r, int b)
 /* Its data are fetched at once. */
 static void add_merge(struct replay *r, struct job m)
 {
-    int gpu = ddp__reduce_is_spread(r->e, m.bucket) ? r->home[m.to]
-                                                    : owner_of(r, m.bucket);
+    int lane = ddp__reduce_place(r->e, m.bucket,
+                                 &(struct ddp__merge){.to = m.to,
+                                                      .from = m.from,
+                                                      .stride = m.from - m.to});
+    int gpu = lane >= 0 ? r->home[lane] : owner_of(r, m.bucket);
     struct gpu *g = &r->gpu[gpu];
 
     g->merge[g->merges++] = m;
