@@ -8,6 +8,7 @@
  */
 #include "config.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #include "base/error.h"
@@ -16,6 +17,8 @@
 #include "runtime/devices.h"
 
 enum { ALIGN = 256 }; /* alignment for vector loads and cuDNN */
+
+#define SHORT_US 500 /* a task that may enter another bucket */
 
 size_t ddp__value_size(const ddp_graph_t *g, const ddp_value_t *v)
 {
@@ -45,21 +48,24 @@ static int bucket_of(const struct ddp__node *n)
     return -1;
 }
 
-/* Whether node i continues a segment that writes to `bucket`, of one stage.  A
- * bucket can be merged earlier if its last task does less work for the next
- * bucket. */
+/* Whether node i continues a segment of one stage that writes to `bucket` and
+ * takes `us` so far.  A bucket can be merged earlier if its last task does less
+ * work for the next bucket, but a task for each of many short parts would leave
+ * a GPU with one lane idle between them. */
 static bool goes_on(const ddp_graph_t *g, const struct ddp__segment *s, int i,
-                    int bucket)
+                    int bucket, double us)
 {
     const struct ddp__node *a = g->node[s->begin], *b = g->node[i];
     int other = bucket_of(b);
+    bool is_short = us < fmin(g->spec.segment_us / 2, SHORT_US);
 
     if (g->spec.mode == DDP__PULL && i == g->forward_nodes)
         return false; /* the halves are submitted separately */
     return !ddp__graph_ends_stage(g, i - 1) && !needs_own_task(g, a) &&
            !needs_own_task(g, b) &&
            (a->phase == DDP__FORWARD) == (b->phase == DDP__FORWARD) &&
-           (!g->spec.merged || bucket < 0 || other < 0 || bucket == other);
+           (is_short || !g->spec.merged || bucket < 0 || other < 0 ||
+            bucket == other);
 }
 
 static struct ddp__segment cut_segment(const ddp_graph_t *g, int begin)
@@ -74,7 +80,7 @@ static struct ddp__segment cut_segment(const ddp_graph_t *g, int begin)
             bucket = bucket_of(g->node[i]);
         i++;
     } while (i < g->nodes && us < g->spec.segment_us &&
-             goes_on(g, &s, i, bucket));
+             goes_on(g, &s, i, bucket, us));
     s.end = i;
     return s;
 }
