@@ -68,6 +68,9 @@ static const struct opt_group output = {
     (const struct opt[]){
         FLAG("json", json,
              "print a line of JSON per machine instead of a table"),
+        TEXT("trace", trace, "FILE", NULL,
+             "write what the tasks of two steps did, as Chrome's trace events; "
+             "of several machines, the last one's"),
         END,
     },
 };

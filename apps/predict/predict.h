@@ -17,6 +17,7 @@ struct predict_settings {
     double tflops, tbs, launch, memory;       /* of a device */
     double link, latency, pcie, pcie_latency; /* between memories */
     char *times;                              /* a file; NULL: none */
+    char *trace;                              /* a file; NULL: none */
     bool json;
 };
 

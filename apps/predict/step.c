@@ -82,6 +82,9 @@ static int open_run(struct step *b)
     cfg.batch = (int)(s->sub_batches * s->sub_batch);
     cfg.steps = s->skip + s->steps + 1; /* the last step is not measured */
     cfg.keep_weights = true;
+    cfg.trace = s->trace;
+    cfg.trace_first = s->skip;
+    cfg.trace_steps = 2;
     cfg.on_step = on_step;
     cfg.arg = b;
     ddp_model_options_init(&m);
