@@ -75,11 +75,11 @@ same_rows()
     near
 }
 
-# each_once FILE: it has a row for each of 150 steps
+# each_once FILE [STEPS]: it has a row for each of so many steps, or 150
 each_once()
 {
     sed -n 's/^row \([0-9]*\) loss\/train .*/\1/p' "$1" | sort -n >"$tmp/got"
-    seq 150 | cmp -s - "$tmp/got"
+    seq "${2:-150}" | cmp -s - "$tmp/got"
 }
 
 # lacks FILE LINE...: names lines that no line of the file begins with
@@ -287,6 +287,24 @@ sys.exit(not i.find_spec("wandb"))' 2>/dev/null; then
 else
     wandb=0
     skip 2 "no wandb (PyPI)"
+fi
+
+# A copy, for the package marks it.
+if "$python" -c 'import wandb.cli.cli' 2>/dev/null; then
+    cp -r "$tmp/whole/wandb" "$tmp/offline"
+    run "$python" "$srcdir/tests/oracle_wandb_sync.py" "$tmp"/offline/offline-run-*
+    exits 0 "wandb sync uploads the run"
+    says '^said Syncing: .* done\.$' "without a complaint"
+    of_metrics "$tmp/whole" | sort >"$tmp/want"
+    cp "$tmp/out" "$tmp/uploaded"
+    same_rows "$tmp/uploaded" && each_once "$tmp/uploaded" 9
+    point $? "and a server gets the values of metrics.jsonl, once"
+    lacks "$tmp/uploaded" 'run [a-z0-9]* project whole' 'set model mlp' \
+        'set sub-batch 4' 'summary loss/ema 1' 'file wandb-metadata.json args' \
+        "row 9 weights/3.bias {'_type': 'histogram', 'values'" 'exit 0'
+    point $? "settings, summary, histograms, files, the end$(cat "$tmp/lacks")"
+else
+    skip 4 "no wandb with what it needs (PyPI)"
 fi
 
 if "$python" -c 'import importlib.util as i, sys

@@ -290,6 +290,7 @@ EXTRA_DIST += \
     %D%/oracle_spack.py \
     %D%/oracle_trace.py \
     %D%/oracle_wandb.py \
+    %D%/oracle_wandb_sync.py \
     %D%/oracle_weights.py \
     %D%/oracle_zoo.py \
     %D%/s3_server.py \
