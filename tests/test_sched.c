@@ -396,6 +396,61 @@ static void test_unequal(int lanes, int subs, int most)
        1e3 * ideal);
 }
 
+/* The second worker is slower with one graph, but not with another, of which
+ * nothing is known: it takes half of that at once.  The machine may hold it up.
+ */
+static void test_graphs(void)
+{
+    int halves = 0;
+
+    for (int try = 1; try <= 10; try++) {
+        for (int step = 0; step < 3; step++) {
+            submit_unequal(step, 4, 4, 1, false);
+            starpu_task_wait_for_all();
+            clear();
+        }
+        for (int s = 0; s < 2; s++) {
+            struct job *j = add(DDP__SCHED_LANE, try, s);
+
+            j->us = 5000;
+            j->tag.graph = try;
+            j->tag.sub = s;
+            j->tag.subs = 2;
+            j->tag.last = true;
+            submit(j, true);
+        }
+        starpu_task_wait_for_all();
+        halves += slow_had(2, 1) == 1;
+        clear();
+    }
+    ok(halves > 5,
+       "a worker that is slower with another graph does its half, %d of 10 "
+       "times",
+       halves);
+}
+
+/* Who leaves work to a faster worker takes no time of a processor meanwhile. */
+static void test_leaving(void)
+{
+    double used = 1, wall = 0;
+
+    for (int step = 0; step < 6; step++) {
+        double begin = ddp__now();
+        clock_t before = clock();
+
+        submit_unequal(step, 2, 2, 10, false);
+        starpu_task_wait_for_all();
+        wall = ddp__now() - begin;
+        if (slow_had(2, 10) == 0)
+            used =
+                fmin(used, (double)(clock() - before) / CLOCKS_PER_SEC / wall);
+        clear();
+    }
+    ok(used < 0.1,
+       "leaving all to a faster worker takes %.0f %% of a processor",
+       100 * used);
+}
+
 /* The fast worker stops in the middle of a step: what it has not begun, the
  * slow one does, although it would be slower. */
 static void test_stall(void)
@@ -796,6 +851,8 @@ int main(void)
         test_unequal(2, 16, 3);
         test_unequal(2, 8, 1);
         test_unequal(8, 8, 1);
+        test_graphs();
+        test_leaving();
         test_stall();
         test_cap();
         test_sticky();
@@ -805,7 +862,7 @@ int main(void)
         test_random("2 workers, some tasks for one of them only", true);
         test_room();
     } else {
-        skip(28, "no two CPU workers here");
+        skip(30, "no two CPU workers here");
     }
     starpu_shutdown();
 

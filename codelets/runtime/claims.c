@@ -81,6 +81,7 @@ struct ddp__sched_sub *ddp__claims_sub(struct ddp__claims *c,
                                      .lane = tag->lane,
                                      .sub = tag->sub,
                                      .of = tag->subs,
+                                     .graph = tag->graph,
                                      .work = tag->work > 0 ? tag->work : 1,
                                      .sums = tag->sums,
                                      .owner = -1};
@@ -190,14 +191,17 @@ static bool faster_end(const struct ddp__claims *c, int id,
     double now = ddp__now(), mine;
 
     *late = INFINITY;
-    if (left <= 0 || me->rate == 0) /* the step has not said how many */
+    if (left <= 0 ||
+        ddp__rate_of(me, u->graph) == 0) /* the step has not said how many */
         return false;
     mine = ddp__rate_ends_in(c, id, u, ddp__rate_busy(me, now));
     for (int i = 0; i < c->workers && left > 0; i++) {
         const struct ddp__claimer *w = &c->by[c->id[i]];
-        int n = w->rate > FASTER * me->rate && can_run(c->id[i], t)
-                    ? ddp__rate_ends_within(c, c->id[i], u, mine, now)
-                    : 0;
+        int n =
+            ddp__rate_of(w, u->graph) > FASTER * ddp__rate_of(me, u->graph) &&
+                    can_run(c->id[i], t)
+                ? ddp__rate_ends_within(c, c->id[i], u, mine, now)
+                : 0;
 
         if (n > 0)
             *late = fmin(*late, ddp__rate_late(w, u, now));
@@ -215,7 +219,7 @@ static bool leave_to_faster(struct ddp__claims *c, int id,
     if (!faster_end(c, id, u, t, &late))
         return false;
     look_again(&c->by[id], late);
-    ddp__rate_left(&c->by[id], u->age);
+    ddp__rate_left(&c->by[id], u);
     return true;
 }
 
@@ -228,13 +232,14 @@ static bool is_worth_moving(const struct ddp__claims *c, int id, int holder,
     const struct ddp__claimer *me = &c->by[id], *h = &c->by[holder];
     double now = ddp__now(), mine;
 
-    if (c->stay || me->rate == 0 || h->rate == 0)
+    if (c->stay || ddp__rate_of(me, u->graph) == 0 ||
+        ddp__rate_of(h, u->graph) == 0)
         return false;
     mine = ddp__rate_ends_in(c, id, u, ddp__rate_busy(me, now));
     if (FASTER * mine <
         ddp__rate_ends_in(c, holder, u, ddp__rate_free(h, u, now)))
         return true;
-    return me->doing == 0 && h->doing > 0 &&
+    return !me->doing && h->doing &&
            ddp__rate_ends_within(c, holder, u, mine, now) < left_beside(c, u);
 }
 
@@ -269,7 +274,7 @@ static bool may_move(struct ddp__claims *c, int id, int holder,
 {
     if (is_worth_moving(c, id, holder, u))
         return true;
-    if (c->by[holder].rate > 0)
+    if (ddp__rate_of(&c->by[holder], u->graph) > 0)
         look_again(&c->by[id], ddp__rate_late(&c->by[holder], u, ddp__now()));
     return false;
 }

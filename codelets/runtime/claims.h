@@ -12,6 +12,7 @@
 enum {
     DDP__STICKY = 256,     /* lanes whose worker is remembered; others share */
     DDP__CLAIM_STEPS = 64, /* whose claims are counted; others share */
+    DDP__RATES = 16,       /* graphs whose rates are known; others share */
 };
 
 /* One sub-batch of one step. */
@@ -20,6 +21,7 @@ struct ddp__sched_sub {
     int64_t age, step;
     int lane, sub;
     int of; /* sub-batches that the step has; 0: unknown */
+    int graph;
     double work;
     double sums;    /* bytes of its lane's accumulators */
     int beside;     /* of its owner in flight when it was claimed, with it */
@@ -33,13 +35,20 @@ struct ddp__sched_sub {
     bool ahead;                 /* and on its way to who had its lane */
 };
 
+/* How fast a worker is with sub-batches of a graph. */
+struct ddp__rate {
+    int graph;
+    double rate;  /* of work, per second; 0: unknown */
+    bool warm;    /* it has ended one */
+    int64_t left; /* the last step of which it left one to a faster worker */
+};
+
 struct ddp__claimer {
-    int cap;        /* sub-batches in flight */
-    double rate;    /* of work, per second; 0: unknown */
-    bool warm;      /* it has ended one */
-    int64_t left;   /* the last step of which it left one to a faster worker */
-    double doing;   /* work left of all it has claimed; 0: none */
-    double since;   /* then: when it last claimed one or ended a task */
+    int cap;                           /* sub-batches in flight */
+    struct ddp__rate rate[DDP__RATES]; /* see ddp__rate_of() */
+    bool doing;     /* it has claimed some that are not done */
+    double left_s;  /* then: seconds left of them, of known rates */
+    double since;   /* when it last claimed one or ended a task */
     bool elsewhere; /* its task belongs to no sub-batch */
     double until;   /* left to faster ones: it looks again then; 0: did not */
 };

@@ -3,6 +3,10 @@
  *
  * What a worker has left follows from the tasks of its sub-batches that are not
  * done, as if each were as long as the others of its sub-batch.
+ *
+ * Networks have little in common: tasks of 20 us are not as fast for their work
+ * as tasks of 20 ms, nor is one worker as much faster than another.  So each
+ * graph has rates of its own.
  */
 #include "config.h"
 
@@ -11,24 +15,53 @@
 #include "runtime/rates.h"
 #include "runtime/task_group.h"
 
+static const struct ddp__rate unknown;
+
+static const struct ddp__rate *find_rate(const struct ddp__claimer *w,
+                                         int graph)
+{
+    const struct ddp__rate *r = &w->rate[(unsigned)graph % DDP__RATES];
+
+    return r->graph == graph ? r : &unknown;
+}
+
+double ddp__rate_of(const struct ddp__claimer *w, int graph)
+{
+    return find_rate(w, graph)->rate;
+}
+
+/* One that may be changed; it may have been another graph's. */
+static struct ddp__rate *get_rate(struct ddp__claimer *w, int graph)
+{
+    struct ddp__rate *r = &w->rate[(unsigned)graph % DDP__RATES];
+
+    if (r->graph != graph)
+        *r = (struct ddp__rate){.graph = graph};
+    return r;
+}
+
+static double seconds_for(const struct ddp__claimer *w,
+                          const struct ddp__sched_sub *u)
+{
+    return u->work / ddp__rate_of(w, u->graph);
+}
+
 double ddp__rate_late(const struct ddp__claimer *w,
                       const struct ddp__sched_sub *u, double now)
 {
-    return w->doing > 0 ? w->since + (w->doing + u->work) / w->rate
-                        : now + 2 * u->work / w->rate;
+    return w->doing ? w->since + w->left_s + seconds_for(w, u)
+                    : now + 2 * seconds_for(w, u);
 }
 
 double ddp__rate_busy(const struct ddp__claimer *w, double now)
 {
-    return w->doing > 0 && w->rate > 0
-               ? fmax(w->doing / w->rate - (now - w->since), 0)
-               : 0;
+    return w->doing ? fmax(w->left_s - (now - w->since), 0) : 0;
 }
 
 double ddp__rate_free(const struct ddp__claimer *w,
                       const struct ddp__sched_sub *u, double now)
 {
-    if (w->doing > 0 ? now >= ddp__rate_late(w, u, now) : w->elsewhere)
+    if (w->doing ? now >= ddp__rate_late(w, u, now) : w->elsewhere)
         return INFINITY;
     return ddp__rate_busy(w, now);
 }
@@ -52,7 +85,7 @@ static double moved_in(const struct ddp__claims *c,
 double ddp__rate_ends_in(const struct ddp__claims *c, int id,
                          const struct ddp__sched_sub *u, double busy)
 {
-    return busy + moved_in(c, u, id) + u->work / c->by[id].rate;
+    return busy + moved_in(c, u, id) + seconds_for(&c->by[id], u);
 }
 
 int ddp__rate_ends_within(const struct ddp__claims *c, int id,
@@ -62,27 +95,34 @@ int ddp__rate_ends_within(const struct ddp__claims *c, int id,
     const struct ddp__claimer *w = &c->by[id];
     double left = seconds - ddp__rate_free(w, u, now) - moved_in(c, u, id);
 
-    return left > 0 ? (int)(left * w->rate / u->work) : 0;
+    return left > 0 ? (int)(left / seconds_for(w, u)) : 0;
 }
 
 void ddp__rate_note(struct ddp__claims *c, int id)
 {
-    double left = 0;
+    struct ddp__claimer *w = &c->by[id];
 
-    for (const struct ddp__sched_sub *u = c->first; u; u = u->next)
-        if (u->owner == id && u->pending > 0)
-            left += u->work * u->pending / u->tasks;
-    c->by[id].doing = left;
-    c->by[id].since = ddp__now();
+    w->doing = false;
+    w->left_s = 0;
+    for (const struct ddp__sched_sub *u = c->first; u; u = u->next) {
+        if (u->owner != id || u->pending == 0)
+            continue;
+        w->doing = true;
+        if (ddp__rate_of(w, u->graph) > 0)
+            w->left_s += seconds_for(w, u) * u->pending / u->tasks;
+    }
+    w->since = ddp__now();
 }
 
 /* Who leaves all to others learns no more: it thinks better of itself with each
  * step until it tries again, so that a wrong rate does not last. */
-void ddp__rate_left(struct ddp__claimer *w, int64_t age)
+void ddp__rate_left(struct ddp__claimer *w, const struct ddp__sched_sub *u)
 {
-    if (w->left != age)
-        w->rate *= 1.05;
-    w->left = age;
+    struct ddp__rate *r = get_rate(w, u->graph);
+
+    if (r->left != u->age)
+        r->rate *= 1.05;
+    r->left = u->age;
 }
 
 /* What was claimed before the step before it was over waited for that. */
@@ -99,15 +139,15 @@ static void start_clocks(struct ddp__claims *c, int64_t age, double now)
 
 void ddp__rate_done(struct ddp__claims *c, const struct ddp__sched_sub *u)
 {
-    struct ddp__claimer *w = &c->by[u->owner];
+    struct ddp__rate *r = get_rate(&c->by[u->owner], u->graph);
     double now = ddp__now();
     /* Those in flight share its time. */
     double share =
         (u->beside + ddp__claims_open(c, u->owner, INT64_MAX) + 1) / 2.0;
     double rate = share * u->work / fmax(now - u->claimed, 1e-9);
 
-    if (w->warm)
-        w->rate = w->rate > 0 ? (w->rate + rate) / 2 : rate;
-    w->warm = true; /* the first one had memory cleared, and shared its core */
+    if (r->warm)
+        r->rate = r->rate > 0 ? (r->rate + rate) / 2 : rate;
+    r->warm = true; /* the first one had memory cleared, and shared its core */
     start_clocks(c, u->age, now);
 }

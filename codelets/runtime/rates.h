@@ -8,12 +8,15 @@
 
 #include "runtime/claims.h"
 
+/* How fast a worker is with a graph; 0: unknown. */
+double ddp__rate_of(const struct ddp__claimer *w, int graph);
+
 /* When a worker is so late with what it does, or with u, that it could have
  * done one more. */
 double ddp__rate_late(const struct ddp__claimer *w,
                       const struct ddp__sched_sub *u, double now);
 
-/* Seconds until a worker should have ended what it claimed. */
+/* Seconds until a worker should have ended what it claimed, of known rates. */
 double ddp__rate_busy(const struct ddp__claimer *w, double now);
 
 /* That of another worker; INFINITY if it runs something else, or is late:
@@ -33,8 +36,8 @@ int ddp__rate_ends_within(const struct ddp__claims *c, int id,
 /* Note what is left of a worker's sub-batches. */
 void ddp__rate_note(struct ddp__claims *c, int id);
 
-/* Note that a worker has left a sub-batch of a step to a faster one. */
-void ddp__rate_left(struct ddp__claimer *w, int64_t age);
+/* Note that a worker has left a sub-batch to a faster one. */
+void ddp__rate_left(struct ddp__claimer *w, const struct ddp__sched_sub *u);
 
 /* Note how fast its worker was with a sub-batch that is done. */
 void ddp__rate_done(struct ddp__claims *c, const struct ddp__sched_sub *u);

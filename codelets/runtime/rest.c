@@ -19,8 +19,7 @@
 #include "runtime/rest.h"
 #include "runtime/task_group.h"
 
-enum { REST_NS = 2000000 };
-
+#define REST_S 2e-3
 #define SPIN_S 200e-6
 
 void ddp__rest_idle(struct ddp__rest *r)
@@ -51,12 +50,16 @@ bool ddp__rest_due(const struct ddp__rest *r)
            starpu_memory_nodes_get_count() == 1;
 }
 
-void ddp__rest_begin(struct ddp__rest *r, starpu_pthread_mutex_t *lock)
+void ddp__rest_begin(struct ddp__rest *r, starpu_pthread_mutex_t *lock,
+                     double seconds)
 {
     struct timespec end;
 
+    if (seconds <= 0)
+        return;
     clock_gettime(CLOCK_MONOTONIC, &end);
-    end.tv_nsec += REST_NS;
+    end.tv_nsec +=
+        seconds < REST_S ? (long)(1e9 * seconds) : (long)(1e9 * REST_S);
     if (end.tv_nsec >= 1000000000) {
         end.tv_nsec -= 1000000000;
         end.tv_sec++;
@@ -87,10 +90,12 @@ bool ddp__rest_due(const struct ddp__rest *r)
     return false;
 }
 
-void ddp__rest_begin(struct ddp__rest *r, starpu_pthread_mutex_t *lock)
+void ddp__rest_begin(struct ddp__rest *r, starpu_pthread_mutex_t *lock,
+                     double seconds)
 {
     (void)r;
     (void)lock;
+    (void)seconds;
 }
 
 void ddp__rest_end(struct ddp__rest *r)

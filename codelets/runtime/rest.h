@@ -25,8 +25,9 @@ void ddp__rest_idle(struct ddp__rest *r);
 bool ddp__rest_due(const struct ddp__rest *r);
 
 /* Sleep without the lock, which the worker holds, until ddp__rest_end(), but
- * for some milliseconds only. */
-void ddp__rest_begin(struct ddp__rest *r, starpu_pthread_mutex_t *lock);
+ * for so many seconds and some milliseconds at most. */
+void ddp__rest_begin(struct ddp__rest *r, starpu_pthread_mutex_t *lock,
+                     double seconds);
 
 /* The worker is called; with the lock. */
 void ddp__rest_end(struct ddp__rest *r);

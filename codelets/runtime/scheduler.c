@@ -13,6 +13,7 @@
 #include "config.h"
 
 #include <limits.h>
+#include <math.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -244,9 +245,11 @@ static struct starpu_task *next_task(struct sched *s, int id, struct calls *c)
     return queue_take(&s->input, id);
 }
 
-/* There is nothing for this worker before it is called. */
+/* There is nothing for this worker before it is called, or until it looks
+ * again. */
 static void wait_a_while(struct sched *s, int id)
 {
+    double until = s->claims.by[id].until;
     struct worker *w = &s->worker[id];
 
     if (!ddp__rest_due(&w->rest))
@@ -254,7 +257,8 @@ static void wait_a_while(struct sched *s, int id)
     starpu_worker_relax_on();
     STARPU_PTHREAD_MUTEX_LOCK(&s->lock);
     if (w->waiting)
-        ddp__rest_begin(&w->rest, &s->lock);
+        ddp__rest_begin(&w->rest, &s->lock,
+                        until > 0 ? until - ddp__now() : INFINITY);
     STARPU_PTHREAD_MUTEX_UNLOCK(&s->lock);
     starpu_worker_relax_off();
 }
@@ -267,12 +271,11 @@ static struct starpu_task *pop_task(unsigned ctx)
     struct starpu_task *t;
     unsigned impl = 0;
 
-    if (s->worker[id].waiting && s->claims.by[id].until == 0) {
+    if (s->worker[id].waiting &&
+        (s->claims.by[id].until == 0 || ddp__now() < s->claims.by[id].until)) {
         wait_a_while(s, id);
         return NULL;
     }
-    if (s->worker[id].waiting && ddp__now() < s->claims.by[id].until)
-        return NULL;
     s = lock_policy(ctx);
     s->worker[id].waiting = false;
     s->claims.by[id].until = 0;

@@ -42,8 +42,9 @@ struct ddp__sched_tag {
     int lane;     /* LANE; MERGE with at_lane */
     int sub;      /* LANE: sub-batch of the step; lanes have them in order */
     int subs;     /* LANE: sub-batches of the step; 0: unknown */
-    double work;  /* LANE: of the sub-batch, to compare it with others; 0: as
-                     much as any other */
+    int graph;    /* LANE: rates of workers are those of one graph */
+    double work;  /* LANE: of the sub-batch, to compare it with others of its
+                     graph; 0: as much as any other */
     double sums;  /* LANE: bytes of the lane's accumulators */
     int64_t step; /* LANE */
     int owner;    /* MERGE, UPDATE: taken modulo the workers that can */

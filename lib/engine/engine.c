@@ -4,6 +4,7 @@
 #include "config.h"
 
 #include <math.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -514,6 +515,9 @@ static void share_lanes(struct ddp__engine *e)
     e->lane_end = ddp__lanes_begin(e->spec.lanes, ranks, rank + 1);
 }
 
+/* So that the policy can tell their graphs apart. */
+static atomic_int engines;
+
 int ddp__engine_new(struct ddp__engine **out, ddp_t *ddp, ddp_chain_t *chain,
                     const struct ddp__engine_spec *spec)
 {
@@ -524,6 +528,7 @@ int ddp__engine_new(struct ddp__engine **out, ddp_t *ddp, ddp_chain_t *chain,
         return ddp__fail(DDP_ENOMEM, "out of memory for an engine");
     e->ddp = ddp;
     e->failed = -1;
+    e->number = 1 + atomic_fetch_add(&engines, 1);
     e->bound.unbind = unbind_engine;
     ddp__context_bind(ddp, &e->bound);
     e->spec = *spec;

@@ -46,6 +46,7 @@ struct ddp__lane {
 struct ddp__engine {
     struct ddp__bound bound; /* to ddp; first */
     ddp_t *ddp;              /* not owned, like params; NULL: it has finished */
+    int number;              /* from 1 on, of all engines */
     int buckets;             /* of params, which may be freed before */
     struct ddp__params *params;
     struct ddp__engine_spec spec;

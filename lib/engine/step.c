@@ -96,6 +96,7 @@ static void fill_tag(const struct cursor *c, int k, int end,
     sub->tag.lane = c->lane;
     sub->tag.sub = c->sub;
     sub->tag.subs = c->subs;
+    sub->tag.graph = c->e->number;
     sub->tag.work = c->e->sample_flops * c->n / (g->sums + 1);
     sub->tag.sums = c->e->lane_bytes;
     sub->tag.step = c->sequence;
