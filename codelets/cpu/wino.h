@@ -52,7 +52,7 @@ struct ddp__wino_map {
 struct ddp__wino_map ddp__wino_map(const struct ddp__dnn_shape *s);
 
 /* DDP_WINOGRAD=0: convolutions are computed directly, to within PyTorch's f32
- * errors instead of 4 to 6 times as much. */
+ * errors instead of 2 to 3 times as much. */
 bool ddp__wino_off(void);
 
 /* Whether this is worth while, here. */

@@ -44,15 +44,15 @@ DDP__WINO_INLINE void store_values(void *p, v16 v, bool b)
 /* t = B' d */
 DDP__WINO_INLINE void input6(const v16 d[6], v16 t[6])
 {
-    v16 p = FNMA(SET(4), d[2], d[4]), q = FNMA(SET(4), d[1], d[3]);
-    v16 r = SUB(d[4], d[2]), s = SUB(d[3], d[1]);
+    v16 p = FNMA(SET(Q2), d[2], d[4]), q = FNMA(SET(Q2), d[1], d[3]);
+    v16 r = FNMA(SET(P2), d[2], d[4]), s = FNMA(SET(P2), d[1], d[3]);
 
-    t[0] = FMA(SET(4), d[0], FNMA(SET(5), d[2], d[4]));
-    t[1] = ADD(p, q);
-    t[2] = SUB(p, q);
-    t[3] = FMA(SET(2), s, r);
-    t[4] = FNMA(SET(2), s, r);
-    t[5] = FMA(SET(4), d[1], FNMA(SET(5), d[3], d[5]));
+    t[0] = FMA(SET(P2 * Q2), d[0], FNMA(SET(P2 + Q2), d[2], d[4]));
+    t[1] = FMA(SET(P), q, p);
+    t[2] = FNMA(SET(P), q, p);
+    t[3] = FMA(SET(Q), s, r);
+    t[4] = FNMA(SET(Q), s, r);
+    t[5] = FMA(SET(P2 * Q2), d[1], FNMA(SET(P2 + Q2), d[3], d[5]));
 }
 
 /* y = A' m */
@@ -62,22 +62,22 @@ DDP__WINO_INLINE void output6(const v16 m[6], v16 y[4])
     v16 r = ADD(m[3], m[4]), s = SUB(m[3], m[4]);
 
     y[0] = ADD(ADD(m[0], p), r);
-    y[1] = FMA(SET(2), s, q);
-    y[2] = FMA(SET(4), r, p);
-    y[3] = ADD(FMA(SET(8), s, q), m[5]);
+    y[1] = FMA(SET(Q), s, MUL(SET(P), q));
+    y[2] = FMA(SET(Q2), r, MUL(SET(P2), p));
+    y[3] = FMA(SET(Q * Q2), s, FMA(SET(P * P2), q, m[5]));
 }
 
 /* z = A e */
 DDP__WINO_INLINE void spread4(const v16 e[4], v16 z[6])
 {
-    v16 p = ADD(e[0], e[2]), q = ADD(e[1], e[3]);
-    v16 r = FMA(SET(4), e[2], e[0]), s = FMA(SET(4), e[3], e[1]);
+    v16 p = FMA(SET(P2), e[2], e[0]), q = FMA(SET(P2), e[3], e[1]);
+    v16 r = FMA(SET(Q2), e[2], e[0]), s = FMA(SET(Q2), e[3], e[1]);
 
     z[0] = e[0];
-    z[1] = ADD(p, q);
-    z[2] = SUB(p, q);
-    z[3] = FMA(SET(2), s, r);
-    z[4] = FNMA(SET(2), s, r);
+    z[1] = FMA(SET(P), q, p);
+    z[2] = FNMA(SET(P), q, p);
+    z[3] = FMA(SET(Q), s, r);
+    z[4] = FNMA(SET(Q), s, r);
     z[5] = e[3];
 }
 

@@ -11,30 +11,35 @@
 
 enum { IN = DDP__WINO_IN };
 
+/* What divides the rows of G for 0, P and Q. */
+#define OF_0 (P2 * Q2)
+#define OF_P (2 * P2 * (P2 - Q2))
+#define OF_Q (2 * Q2 * (Q2 - P2))
+
 /* u = G w */
 DDP__WINO_INLINE void weight3(const v16 w[3], v16 u[6])
 {
-    v16 p = MUL(SET(-1.0f / 6), ADD(w[0], w[2]));
-    v16 r = FMA(SET(1.0f / 24), w[0], MUL(SET(1.0f / 6), w[2]));
+    v16 p = FMA(SET(1 / OF_P), w[0], MUL(SET(P2 / OF_P), w[2]));
+    v16 r = FMA(SET(1 / OF_Q), w[0], MUL(SET(Q2 / OF_Q), w[2]));
 
-    u[0] = MUL(SET(0.25f), w[0]);
-    u[1] = FNMA(SET(1.0f / 6), w[1], p);
-    u[2] = FMA(SET(1.0f / 6), w[1], p);
-    u[3] = FMA(SET(1.0f / 12), w[1], r);
-    u[4] = FNMA(SET(1.0f / 12), w[1], r);
+    u[0] = MUL(SET(1 / OF_0), w[0]);
+    u[1] = FMA(SET(P / OF_P), w[1], p);
+    u[2] = FNMA(SET(P / OF_P), w[1], p);
+    u[3] = FMA(SET(Q / OF_Q), w[1], r);
+    u[4] = FNMA(SET(Q / OF_Q), w[1], r);
     u[5] = w[2];
 }
 
 /* w = G' u */
 DDP__WINO_INLINE void gradient6(const v16 u[6], v16 w[3])
 {
-    v16 p = ADD(u[1], u[2]), q = SUB(u[2], u[1]);
+    v16 p = ADD(u[1], u[2]), q = SUB(u[1], u[2]);
     v16 r = ADD(u[3], u[4]), s = SUB(u[3], u[4]);
 
     w[0] =
-        FMA(SET(0.25f), u[0], FNMA(SET(1.0f / 6), p, MUL(SET(1.0f / 24), r)));
-    w[1] = FMA(SET(1.0f / 12), s, MUL(SET(1.0f / 6), q));
-    w[2] = FMA(SET(1.0f / 6), SUB(r, p), u[5]);
+        FMA(SET(1 / OF_0), u[0], FMA(SET(1 / OF_P), p, MUL(SET(1 / OF_Q), r)));
+    w[1] = FMA(SET(P / OF_P), q, MUL(SET(Q / OF_Q), s));
+    w[2] = FMA(SET(P2 / OF_P), p, FMA(SET(Q2 / OF_Q), r, u[5]));
 }
 
 /* ---- filters ------------------------------------------------------------ */
