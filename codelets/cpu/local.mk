@@ -60,6 +60,8 @@ libddp_core_la_SOURCES += \
     %D%/wino.h \
     %D%/wino_gemm.c \
     %D%/wino_gemm.h \
+    %D%/wino_round.c \
+    %D%/wino_round.h \
     %D%/wino_tile.c \
     %D%/wino_tile.h \
     %D%/wino_v16.h \
