@@ -15,7 +15,6 @@
 #include "skinny.h"
 #include "thread.h"
 #include "wino.h"
-#include "wino_weight.h"
 
 /* ---- forward and data gradient ------------------------------------------ */
 
@@ -76,28 +75,22 @@ static int pack_for_primitive(const void *arg, void *to, int part)
 static int pack_for_wino(const void *arg, void *to, int part)
 {
     const struct pack_source *f = arg;
-    const struct ddp__dnn_shape *s = &f->plan->shape;
+    struct ddp__dnn_shape s = ddp__plan_shape(f->plan, 1);
 
-    ddp__wino_weights(f->w, (size_t)s->o, (size_t)s->c,
-                      (size_t)part * DDP__WINO_PANEL, f->plan->transposed, to);
-    return 0;
+    return ddp__wino_pack(&s, f->w, f->plan->transposed, part, to);
 }
 
 static int run_wino(const struct ddp__task *t, struct ddp__plan *p)
 {
-    struct ddp__dnn_shape s = p->shape;
+    struct ddp__dnn_shape s = ddp__plan_shape(p, t->n);
     const float *w = t->data[WEIGHT];
     struct ddp__pack *k;
     int rc;
 
-    if (p->transposed)
-        ddp__plan_transpose(&p->shape, &s);
-    s.n = t->n;
-    rc = ddp__pack_get(&p->packs, &k, NULL, t->id[WEIGHT], t->version[WEIGHT],
-                       &(struct ddp__packing){
-                           pack_for_wino, &(struct pack_source){p, NULL, w},
-                           (p->shape.o + DDP__WINO_PANEL - 1) / DDP__WINO_PANEL,
-                           ddp__wino_packed_size(&s)});
+    rc = ddp__pack_get(
+        &p->packs, &k, NULL, t->id[WEIGHT], t->version[WEIGHT],
+        &(struct ddp__packing){pack_for_wino, &(struct pack_source){p, NULL, w},
+                               ddp__wino_parts(&s), ddp__wino_packed_size(&s)});
     if (rc < 0)
         return rc;
     rc = ddp__wino_run(&s, t->data[IN], k->data,

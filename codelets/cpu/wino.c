@@ -16,12 +16,15 @@
 #include "thread.h"
 #include "wino.h"
 #include "wino_gemm.h"
+#include "wino_round.h"
 #include "wino_tile.h"
 #include "wino_weight.h"
 
 #ifdef DDP__WINO
 
 enum {
+    POS = DDP__WINO_POS,
+    SKEW = DDP__WINO_SKEW,
     SMALL_WEIGHTS = 1 << 20,
     SMALL_GROUP = 28,
     LARGE_GROUP = 128,
@@ -69,13 +72,70 @@ bool ddp__wino_fits(const struct ddp__dnn_shape *s)
            k->left <= 2 && k->bottom <= 2 && k->right <= 2 &&
            area <= 2 * (int64_t)s->oh * s->ow && !ddp__wino_off() &&
            __builtin_cpu_supports("avx512f") &&
-           __builtin_cpu_supports("avx512dq");
+           __builtin_cpu_supports("avx512dq") &&
+           (s->type == DDP_F32 || __builtin_cpu_supports("avx512vnni"));
+}
+
+/* ---- weights ------------------------------------------------------------ */
+
+/* Floats, or pairs of integers, of a position. */
+static size_t size_of_position(const struct ddp__dnn_shape *s)
+{
+    return (size_t)s->c * (size_t)s->o / (s->type == DDP_F32 ? 1 : 2);
 }
 
 size_t ddp__wino_packed_size(const struct ddp__dnn_shape *s)
 {
-    return (size_t)DDP__WINO_POS * (size_t)s->c * (size_t)s->o * sizeof(float);
+    size_t units = s->type == DDP_F32 ? 0 : (size_t)s->o;
+
+    return POS * (size_of_position(s) + units) * sizeof(float);
 }
+
+int ddp__wino_parts(const struct ddp__dnn_shape *s)
+{
+    return (s->o + DDP__WINO_PANEL - 1) / DDP__WINO_PANEL;
+}
+
+/* The units of integers lie behind them. */
+static float *units_of_weights(const struct ddp__dnn_shape *s,
+                               const float *packed)
+{
+    return (float *)packed + POS * size_of_position(s);
+}
+
+/* A panel of floats, rounded. */
+static int pack_integers(const struct ddp__dnn_shape *s, const float *w,
+                         bool turn, size_t first, void *packed)
+{
+    size_t o = (size_t)s->o, c = (size_t)s->c,
+           width = ddp__wino_panel(o, first);
+    float *u = ddp__scratch(POS * c * width * sizeof(*u));
+    float *to = packed, *unit = units_of_weights(s, packed) + first;
+
+    if (!u)
+        return DDP_ENOMEM;
+    ddp__wino_weights(w, turn ? c : o, turn ? o : c, first, turn, c * width, u);
+    for (size_t i = 0; i < POS; i++)
+        ddp__wino_round_columns(c, width, u + i * c * width, width,
+                                to + (i * o + first) * c / 2, width,
+                                unit + i * o);
+    return 0;
+}
+
+int ddp__wino_pack(const struct ddp__dnn_shape *s, const float *w, bool turn,
+                   int part, void *packed)
+{
+    size_t o = (size_t)s->o, c = (size_t)s->c;
+    size_t first = (size_t)part * DDP__WINO_PANEL;
+
+    if (s->type != DDP_F32)
+        return pack_integers(s, w, turn, first, packed);
+    ddp__wino_weights(w, turn ? c : o, turn ? o : c, first, turn, c * o,
+                      (float *)packed + first * c);
+    return 0;
+}
+
+/* ---- forward ------------------------------------------------------------ */
 
 static size_t count_tiles(const struct ddp__dnn_shape *s,
                           const struct ddp__wino_map *m)
@@ -94,45 +154,96 @@ static size_t group_size(const struct ddp__dnn_shape *s, size_t all,
     return (size + 13) / 14 * 14;
 }
 
+/* p = v u of one position; integers take the place of bf16's v. */
+static void multiply_position(const struct ddp__wino_map *m, size_t count,
+                              float *v, const float *u, float *unit,
+                              const float *unit_u, float *p)
+{
+    size_t ldv = m->c + SKEW;
+    struct ddp__wino_product g = {
+        .m = count, .n = m->o, .k = m->c, .a = v, .lda = ldv, .b = u};
+
+    if (m->b) {
+        ddp__wino_round_rows(count, m->c, v, ldv, v, ldv, unit);
+        g.k = m->c / 2;
+        g.row = unit;
+        g.col = unit_u;
+    }
+    ddp__wino_gemm(&g, p, m->o + SKEW);
+}
+
 int ddp__wino_run(const struct ddp__dnn_shape *s, const void *x,
                   const float *packed, const float *bias, void *y)
 {
     struct ddp__wino_map m = ddp__wino_map(s);
     size_t all = count_tiles(s, &m), most = group_size(s, all, SMALL_GROUP),
            count;
-    size_t ldv = m.c + DDP__WINO_SKEW, ldp = m.o + DDP__WINO_SKEW;
-    float *v = ddp__scratch(DDP__WINO_POS * most * (ldv + ldp) * sizeof(*v));
-    float *p = v + DDP__WINO_POS * most * ldv;
+    size_t ldv = m.c + SKEW, ldp = m.o + SKEW;
+    size_t step = size_of_position(s);
+    const float *units = units_of_weights(s, packed);
+    float *v = ddp__scratch((POS * most * (ldv + ldp) + most) * sizeof(*v));
+    float *p = v + POS * most * ldv, *unit = p + POS * most * ldp;
 
     if (!v)
         return DDP_ENOMEM;
     for (size_t at = 0; at < all; at += count) {
         count = all - at < most ? all - at : most;
         ddp__wino_input(&m, x, at, count, ldv, v);
-        for (size_t i = 0; i < DDP__WINO_POS; i++)
-            ddp__wino_gemm(count, m.o, m.c, v + i * count * ldv, ldv,
-                           packed + i * m.c * m.o, p + i * count * ldp, ldp);
+        for (size_t i = 0; i < POS; i++)
+            multiply_position(&m, count, v + i * count * ldv, packed + i * step,
+                              unit, m.b ? units + i * m.o : NULL,
+                              p + i * count * ldp);
         ddp__wino_output(&m, p, at, count, ldp, bias, s->sum, s->conv.act, y);
     }
     return 0;
 }
 
+/* ---- gradient of weights ------------------------------------------------ */
+
 /* The transformed images of a group, and what becomes of them. */
 struct gradient {
     const struct ddp__wino_map *m;
     size_t count, ldv, ldz;
-    const float *v, *z;
-    float *u;
+    float *v, *z, *u;
+    float *unit_v, *unit_z; /* for each position and channel */
 };
+
+/* Integers, in pairs of tiles, take the place of bf16's v and z. */
+static void round_images(const struct gradient *g)
+{
+    size_t o = g->m->o, c = g->m->c;
+
+    for (size_t k = 0; k < POS; k++) {
+        float *v = g->v + k * g->count * g->ldv;
+        float *z = g->z + k * g->count * g->ldz;
+
+        ddp__wino_round_columns(g->count, c, v, g->ldv, v, g->ldv,
+                                g->unit_v + k * c);
+        ddp__wino_round_columns(g->count, o, z, g->ldz, z, g->ldz,
+                                g->unit_z + k * o);
+    }
+}
 
 /* u (+)= z' v for all positions, of rows and columns from (i, j) on. */
 static void multiply_positions(const struct gradient *g, size_t i, size_t j,
                                size_t rows, size_t cols, bool add)
 {
-    for (size_t k = 0; k < DDP__WINO_POS; k++)
-        ddp__wino_gemm_t(rows, cols, g->count, g->z + k * g->count * g->ldz + i,
-                         g->ldz, g->v + k * g->count * g->ldv + j, g->ldv, add,
-                         g->u + k * rows * cols, cols);
+    bool integers = g->m->b;
+
+    for (size_t k = 0; k < POS; k++) {
+        struct ddp__wino_product t = {
+            .m = rows,
+            .n = cols,
+            .k = integers ? (g->count + 1) / 2 : g->count,
+            .a = g->z + k * g->count * g->ldz + i,
+            .lda = g->ldz,
+            .b = g->v + k * g->count * g->ldv + j,
+            .ldb = g->ldv,
+            .row = integers ? g->unit_z + k * g->m->o + i : NULL,
+            .col = integers ? g->unit_v + k * g->m->c + j : NULL};
+
+        ddp__wino_gemm_t(&t, add, g->u + k * rows * cols, cols);
+    }
 }
 
 /* All of one group at once: u in pieces that fit into the cache. */
@@ -160,11 +271,12 @@ int ddp__wino_bwd_w(const struct ddp__dnn_shape *s, const void *x,
 {
     struct ddp__wino_map m = ddp__wino_map(s);
     size_t all = count_tiles(s, &m), most = group_size(s, all, 2 * SMALL_GROUP);
-    size_t ldv = m.c + DDP__WINO_SKEW, ldz = m.o + DDP__WINO_SKEW;
-    size_t images = DDP__WINO_POS * most * (ldv + ldz) * sizeof(float);
-    float *v = ddp__scratch(images + ddp__wino_packed_size(s));
-    float *z = v + DDP__WINO_POS * most * ldv;
-    struct gradient g = {&m, 0, ldv, ldz, v, z, z + DDP__WINO_POS * most * ldz};
+    size_t ldv = m.c + SKEW, ldz = m.o + SKEW;
+    size_t images = POS * most * (ldv + ldz), sums = POS * m.c * m.o;
+    float *v = ddp__scratch((images + sums + POS * (m.c + m.o)) * sizeof(*v));
+    float *z = v + POS * most * ldv, *u = v + images;
+    struct gradient g = {
+        &m, 0, ldv, ldz, v, z, u, u + sums, u + sums + POS * m.c};
 
     if (!v)
         return DDP_ENOMEM;
@@ -172,7 +284,9 @@ int ddp__wino_bwd_w(const struct ddp__dnn_shape *s, const void *x,
         g.count = all - at < most ? all - at : most;
         ddp__wino_input(&m, x, at, g.count, ldv, v);
         ddp__wino_spread(&m, dy, at, g.count, ldz, z);
-        if (g.count == all && ddp__wino_packed_size(s) > 2 * images) {
+        if (m.b)
+            round_images(&g);
+        if (g.count == all && sums > 2 * images) {
             gradient_by_pieces(&g, accumulate, dw);
             return 0;
         }
@@ -196,10 +310,17 @@ size_t ddp__wino_packed_size(const struct ddp__dnn_shape *s)
     return 0;
 }
 
-void ddp__wino_weights(const float *w, size_t o, size_t c, size_t first,
-                       bool turn, float *u)
+int ddp__wino_parts(const struct ddp__dnn_shape *s)
 {
-    (void)w, (void)o, (void)c, (void)first, (void)turn, (void)u;
+    (void)s;
+    return 0;
+}
+
+int ddp__wino_pack(const struct ddp__dnn_shape *s, const float *w, bool turn,
+                   int part, void *packed)
+{
+    (void)s, (void)w, (void)turn, (void)part, (void)packed;
+    return ddp__fail(DDP_ENODEV, "Winograd's convolution needs AVX-512");
 }
 
 int ddp__wino_run(const struct ddp__dnn_shape *s, const void *x,

@@ -12,12 +12,18 @@
  * data gradient is a forward pass over dy with the filters turned round.
  * Needs AVX-512.
  *
- * bf16 is read and written, but multiplied as f32, where there is no AMX.  One
- * Zen 5 core (avx512_bf16), milliseconds of processor time of all convolutions
- * of a step, by oneDNN 2.6 and in this way: resnet9 at 32 pixels, 64 images,
- * 307 and 182; ResNet-18 at 224, 16 images, 368 and 275.  Weights are not
- * rounded to bf16: results are within 1.7e-3 of the norm, by oneDNN 2.4e-3;
- * gradients of weights within 2e-6, as with f32.
+ * bf16 is read and written where there is no AMX, but V, U and Z are rounded to
+ * 16-bit integers (wino_round.h), of which AVX512_VNNI multiplies twice as many
+ * as floats.  To round them to bf16 instead would be as fast, for errors of
+ * 1.2e-2 of the norm.  With integers those of results are 1.7e-3 (48 channels)
+ * to 2.4e-3 (512), of which rounding the result is 1.7e-3; a direct convolution
+ * with weights in bf16 loses 2.3e-3 to 2.4e-3.  Those of gradients of weights
+ * are 1e-4 to 2e-4 (tests/test_wino.c).
+ *
+ * One Zen 5 core (avx512_bf16), milliseconds of processor time of a step of
+ * resnet9 at 32 pixels, twice 64 images, under load: 435 where V and U are
+ * multiplied as f32, 345 as integers.  oneDNN 2.6's direct convolutions take
+ * 1.7 times as long as products in f32; ResNet-18's at 224 pixels 1.3 times.
  */
 #ifndef DDP_WINO_H
 #define DDP_WINO_H
@@ -59,6 +65,12 @@ bool ddp__wino_off(void);
 bool ddp__wino_fits(const struct ddp__dnn_shape *s);
 
 size_t ddp__wino_packed_size(const struct ddp__dnn_shape *s);
+
+/* Weights w of a forward pass are packed in parts.  turn: w is that of the
+ * layer whose data gradient s is. */
+int ddp__wino_parts(const struct ddp__dnn_shape *s);
+int ddp__wino_pack(const struct ddp__dnn_shape *s, const float *w, bool turn,
+                   int part, void *packed);
 
 /* y (+)= w * x of a forward pass (or, with turned weights, of a data gradient
  * described as one). */

@@ -2,7 +2,8 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * A block of the result is kept in registers: 14 rows by 32 columns, or 8
- * by 32; at the end of odd multiples of 16 columns by 16.
+ * by 32; at the end of odd multiples of 16 columns by 16.  Pairs of integers
+ * take the places of floats: k then counts pairs.
  */
 #include "config.h"
 
@@ -10,34 +11,76 @@
 #include "wino_gemm.h"
 
 #ifdef DDP__WINO
-#include <immintrin.h>
+#include "wino_v16.h"
 
 enum { ROWS = 14, ROWS_T = 8, PANEL = DDP__WINO_PANEL };
 
-/* `rows` rows of a against a panel of b of `wide` times 16 columns (constants
- * both).  Meanwhile k lines from `next` on are fetched. */
-DDP__WINO_INLINE void block(int rows, int wide, size_t k, const float *a,
-                            size_t lda, const float *b, const float *next,
-                            float *p, size_t ldp)
+/* A block of p, its factors, and what is fetched meanwhile. */
+struct block {
+    size_t k;
+    const float *a, *b, *next;
+    size_t lda, ldb, ldp;
+    bool add;
+    const float *row, *col; /* units of integers; NULL: floats */
+    float *p;
+};
+
+/* sum + a b, or of integers (a constant) a sum of products in 32 bits; as text
+ * for the assembler, because floats have to do without AVX512_VNNI. */
+DDP__WINO_INLINE v16 multiply_add(bool integers, v16 a, v16 b, v16 sum)
 {
-    __m512 acc[ROWS][2];
-    const float *a0 = a, *a3 = a + 3 * lda, *a6 = a + 6 * lda;
-    const float *a9 = a + 9 * lda, *a12 = a + 12 * lda;
+    if (!integers)
+        return FMA(a, b, sum);
+    __asm__("vpdpwssd %2, %1, %0" : "+v"(sum) : "v"(a), "v"(b));
+    return sum;
+}
+
+/* What a sum begins with: that of integers is added at the end. */
+DDP__WINO_INLINE v16 first_sum(bool integers, bool add, const float *p)
+{
+    return add && !integers ? LOAD(p) : _mm512_setzero_ps();
+}
+
+DDP__WINO_INLINE void put_sum(bool integers, const struct block *t, size_t i,
+                              size_t j, v16 sum)
+{
+    float *p = t->p + i * t->ldp + j;
+
+    if (integers) {
+        sum = _mm512_cvtepi32_ps(_mm512_castps_si512(sum));
+        sum = MUL(MUL(sum, SET(t->row[i])), LOAD(t->col + j));
+        if (t->add)
+            sum = ADD(sum, LOAD(p));
+    }
+    STORE(p, sum);
+}
+
+/* ---- a b ---------------------------------------------------------------- */
+
+/* `rows` rows of a against a panel of b of `wide` times 16 columns (constants
+ * both).  Meanwhile k lines from t->next on are fetched. */
+DDP__WINO_INLINE void block(bool integers, size_t rows, int wide,
+                            const struct block *t)
+{
+    v16 acc[ROWS][2];
+    size_t lda = t->lda;
+    const float *a0 = t->a, *a3 = a0 + 3 * lda, *a6 = a3 + 3 * lda;
+    const float *a9 = a6 + 3 * lda, *a12 = a9 + 3 * lda;
+    const float *b = t->b, *next = t->next;
 
 #pragma GCC unroll 14
-    for (int i = 0; i < rows; i++)
+    for (size_t i = 0; i < rows; i++)
         acc[i][0] = acc[i][1] = _mm512_setzero_ps();
-    for (size_t l = 0; l < k; l++, b += wide * 16, next += 16) {
-        __m512 b0 = _mm512_loadu_ps(b);
-        __m512 b1 = wide > 1 ? _mm512_loadu_ps(b + 16) : b0;
+    for (size_t l = 0; l < t->k; l++, b += wide * 16, next += 16) {
+        v16 b0 = LOAD(b), b1 = wide > 1 ? LOAD(b + 16) : b0;
 
         _mm_prefetch((const void *)next, _MM_HINT_T1);
 #define ROW(i, at)                                                             \
     if (i < rows) {                                                            \
-        __m512 v = _mm512_set1_ps(at);                                         \
-        acc[i][0] = _mm512_fmadd_ps(v, b0, acc[i][0]);                         \
+        v16 v = SET(at);                                                       \
+        acc[i][0] = multiply_add(integers, v, b0, acc[i][0]);                  \
         if (wide > 1)                                                          \
-            acc[i][1] = _mm512_fmadd_ps(v, b1, acc[i][1]);                     \
+            acc[i][1] = multiply_add(integers, v, b1, acc[i][1]);              \
     }
 #define ROW3(i, q)                                                             \
     ROW(i, q[0])                                                               \
@@ -56,137 +99,162 @@ DDP__WINO_INLINE void block(int rows, int wide, size_t k, const float *a,
         __asm__("" : "+r"(a0), "+r"(a3), "+r"(a6), "+r"(a9), "+r"(a12));
     }
 #pragma GCC unroll 14
-    for (int i = 0; i < rows; i++) {
-        _mm512_storeu_ps(p + (size_t)i * ldp, acc[i][0]);
+    for (size_t i = 0; i < rows; i++) {
+        put_sum(integers, t, i, 0, acc[i][0]);
         if (wide > 1)
-            _mm512_storeu_ps(p + (size_t)i * ldp + 16, acc[i][1]);
+            put_sum(integers, t, i, 16, acc[i][1]);
     }
 }
 
-#define REST(X)                                                                \
-    X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13)
+/* 1 to ROWS of them. */
+#define ROW_COUNTS(X)                                                          \
+    X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13) X(14)
 
-DDP__WINO static void whole(size_t k, const float *a, size_t lda,
-                            const float *b, const float *next, float *p,
-                            size_t ldp)
-{
-    block(ROWS, 2, k, a, lda, b, next, p, ldp);
-}
-
-DDP__WINO static void half(size_t k, const float *a, size_t lda, const float *b,
-                           const float *next, float *p, size_t ldp)
-{
-    block(ROWS, 1, k, a, lda, b, next, p, ldp);
-}
-
-DDP__WINO static void rest_of_whole(size_t rows, size_t k, const float *a,
-                                    size_t lda, const float *b, float *p,
-                                    size_t ldp)
+DDP__WINO_INLINE void rows_of_block(bool integers, int wide, size_t rows,
+                                    const struct block *t)
 {
     switch (rows) {
 #define X(r)                                                                   \
     case r:                                                                    \
-        block(r, 2, k, a, lda, b, b, p, ldp);                                  \
+        block(integers, r, wide, t);                                           \
         break;
-        REST(X)
+        ROW_COUNTS(X)
 #undef X
     default:
         break;
     }
 }
 
-DDP__WINO static void rest_of_half(size_t rows, size_t k, const float *a,
-                                   size_t lda, const float *b, float *p,
-                                   size_t ldp)
+DDP__WINO static void whole(size_t rows, const struct block *t)
 {
-    switch (rows) {
-#define X(r)                                                                   \
-    case r:                                                                    \
-        block(r, 1, k, a, lda, b, b, p, ldp);                                  \
-        break;
-        REST(X)
-#undef X
-    default:
-        break;
-    }
+    rows_of_block(false, 2, rows, t);
 }
 
-void ddp__wino_gemm(size_t m, size_t n, size_t k, const float *a, size_t lda,
-                    const float *b, float *p, size_t ldp)
+DDP__WINO static void half(size_t rows, const struct block *t)
 {
+    rows_of_block(false, 1, rows, t);
+}
+
+DDP__WINO static void whole_i16(size_t rows, const struct block *t)
+{
+    rows_of_block(true, 2, rows, t);
+}
+
+DDP__WINO static void half_i16(size_t rows, const struct block *t)
+{
+    rows_of_block(true, 1, rows, t);
+}
+
+void ddp__wino_gemm(const struct ddp__wino_product *g, float *p, size_t ldp)
+{
+    size_t k = g->k;
+    const float *b = g->b;
+
     /* The next panel (the next matrix's, after the last) comes in halves. */
-    for (size_t j = 0; j < n; j += PANEL, b += PANEL * k) {
-        bool wide = n - j >= PANEL;
-        size_t i = 0;
+    for (size_t j = 0; j < g->n; j += PANEL, b += PANEL * k) {
+        bool wide = g->n - j >= PANEL;
 
-        for (; i + ROWS <= m; i += ROWS)
-            (wide ? whole
-                  : half)(k, a + i * lda, lda, b,
-                          i < 2 * ROWS ? b + PANEL * k + i / ROWS * 16 * k : b,
-                          p + i * ldp + j, ldp);
-        (wide ? rest_of_whole : rest_of_half)(m - i, k, a + i * lda, lda, b,
-                                              p + i * ldp + j, ldp);
+        for (size_t i = 0; i < g->m; i += ROWS) {
+            bool early = i < 2 * ROWS && i + ROWS <= g->m;
+            struct block t = {.k = k,
+                              .a = (const float *)g->a + i * g->lda,
+                              .lda = g->lda,
+                              .b = b,
+                              .next =
+                                  early ? b + PANEL * k + i / ROWS * 16 * k : b,
+                              .row = g->row ? g->row + i : NULL,
+                              .col = g->row ? g->col + j : NULL,
+                              .p = p + i * ldp + j,
+                              .ldp = ldp};
+            size_t rows = g->m - i < ROWS ? g->m - i : ROWS;
+
+            if (g->row)
+                (wide ? whole_i16 : half_i16)(rows, &t);
+            else
+                (wide ? whole : half)(rows, &t);
+        }
     }
 }
+
+/* ---- a' b --------------------------------------------------------------- */
 
 /* p (+)= a' b for ROWS_T rows and `wide` (a constant) times 16 columns, whose
  * sums are kept in registers: for that every index of acc has to be known when
  * this is compiled. */
-DDP__WINO_INLINE void block_t(int wide, size_t k, const float *a, size_t lda,
-                              const float *b, size_t ldb, bool add, float *p,
-                              size_t ldp)
+DDP__WINO_INLINE void block_t(bool integers, int wide, const struct block *t)
 {
-    __m512 acc[ROWS_T][2];
+    v16 acc[ROWS_T][2];
+    const float *a = t->a, *b = t->b;
 
 #pragma GCC unroll 8
     for (size_t i = 0; i < ROWS_T; i++) {
-        acc[i][0] = add ? _mm512_loadu_ps(p + i * ldp) : _mm512_setzero_ps();
-        acc[i][1] = add && wide > 1 ? _mm512_loadu_ps(p + i * ldp + 16)
-                                    : _mm512_setzero_ps();
+        const float *p = t->p + i * t->ldp;
+
+        acc[i][0] = first_sum(integers, t->add, p);
+        acc[i][1] = first_sum(integers, t->add && wide > 1, p + 16);
     }
-    for (size_t l = 0; l < k; l++, a += lda, b += ldb) {
-        __m512 b0 = _mm512_loadu_ps(b);
-        __m512 b1 = wide > 1 ? _mm512_loadu_ps(b + 16) : b0;
+    for (size_t l = 0; l < t->k; l++, a += t->lda, b += t->ldb) {
+        v16 b0 = LOAD(b), b1 = wide > 1 ? LOAD(b + 16) : b0;
 
 #pragma GCC unroll 8
         for (size_t i = 0; i < ROWS_T; i++) {
-            __m512 v = _mm512_set1_ps(a[i]);
+            v16 v = SET(a[i]);
 
-            acc[i][0] = _mm512_fmadd_ps(v, b0, acc[i][0]);
+            acc[i][0] = multiply_add(integers, v, b0, acc[i][0]);
             if (wide > 1)
-                acc[i][1] = _mm512_fmadd_ps(v, b1, acc[i][1]);
+                acc[i][1] = multiply_add(integers, v, b1, acc[i][1]);
         }
     }
 #pragma GCC unroll 8
     for (size_t i = 0; i < ROWS_T; i++) {
-        _mm512_storeu_ps(p + i * ldp, acc[i][0]);
+        put_sum(integers, t, i, 0, acc[i][0]);
         if (wide > 1)
-            _mm512_storeu_ps(p + i * ldp + 16, acc[i][1]);
+            put_sum(integers, t, i, 16, acc[i][1]);
     }
 }
 
-DDP__WINO static void whole_t(size_t k, const float *a, size_t lda,
-                              const float *b, size_t ldb, bool add, float *p,
-                              size_t ldp)
+DDP__WINO static void whole_t(const struct block *t)
 {
-    block_t(2, k, a, lda, b, ldb, add, p, ldp);
+    block_t(false, 2, t);
 }
 
-DDP__WINO static void half_t(size_t k, const float *a, size_t lda,
-                             const float *b, size_t ldb, bool add, float *p,
-                             size_t ldp)
+DDP__WINO static void half_t(const struct block *t)
 {
-    block_t(1, k, a, lda, b, ldb, add, p, ldp);
+    block_t(false, 1, t);
 }
 
-void ddp__wino_gemm_t(size_t m, size_t n, size_t k, const float *a, size_t lda,
-                      const float *b, size_t ldb, bool add, float *p,
+DDP__WINO static void whole_t_i16(const struct block *t)
+{
+    block_t(true, 2, t);
+}
+
+DDP__WINO static void half_t_i16(const struct block *t)
+{
+    block_t(true, 1, t);
+}
+
+void ddp__wino_gemm_t(const struct ddp__wino_product *g, bool add, float *p,
                       size_t ldp)
 {
-    for (size_t j = 0; j < n; j += PANEL)
-        for (size_t i = 0; i < m; i += ROWS_T)
-            (n - j >= PANEL ? whole_t : half_t)(k, a + i, lda, b + j, ldb, add,
-                                                p + i * ldp + j, ldp);
+    for (size_t j = 0; j < g->n; j += PANEL)
+        for (size_t i = 0; i < g->m; i += ROWS_T) {
+            struct block t = {.k = g->k,
+                              .a = (const float *)g->a + i,
+                              .lda = g->lda,
+                              .b = (const float *)g->b + j,
+                              .ldb = g->ldb,
+                              .add = add,
+                              .row = g->row ? g->row + i : NULL,
+                              .col = g->row ? g->col + j : NULL,
+                              .p = p + i * ldp + j,
+                              .ldp = ldp};
+            bool wide = g->n - j >= PANEL;
+
+            if (g->row)
+                (wide ? whole_t_i16 : half_t_i16)(&t);
+            else
+                (wide ? whole_t : half_t)(&t);
+        }
 }
 
 #endif

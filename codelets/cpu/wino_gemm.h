@@ -7,14 +7,22 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+/* m x n sums of k products each, of floats; or, where units are given, of k
+ * pairs of 16-bit integers (int16_t[2]), which take the places of floats.
+ * Steps from row to row are in floats or pairs. */
+struct ddp__wino_product {
+    size_t m, n, k;
+    const void *a, *b;
+    size_t lda, ldb;
+    const float *row, *col; /* units of rows and columns of p, or NULL */
+};
+
 /* p[m][n] = sum over k of a[m][k] b[k][n]; n a multiple of 16, b in panels of
  * 32 columns and, at the end, of 16. */
-void ddp__wino_gemm(size_t m, size_t n, size_t k, const float *a, size_t lda,
-                    const float *b, float *p, size_t ldp);
+void ddp__wino_gemm(const struct ddp__wino_product *g, float *p, size_t ldp);
 
 /* p[m][n] (+)= sum over k of a[k][m] b[k][n]; m a multiple of 8, n of 16. */
-void ddp__wino_gemm_t(size_t m, size_t n, size_t k, const float *a, size_t lda,
-                      const float *b, size_t ldb, bool add, float *p,
+void ddp__wino_gemm_t(const struct ddp__wino_product *g, bool add, float *p,
                       size_t ldp);
 
 #endif

@@ -69,21 +69,11 @@ DDP__WINO_INLINE void weight_tile(const v16 w[9], size_t step, float *u)
     }
 }
 
-/* Row k of the panel that has column i of all: panels have `rows` rows of 32
- * columns, the last one perhaps of 16. */
-static float *place_in_panels(float *u, size_t columns, size_t i, size_t rows,
-                              size_t k)
-{
-    size_t first = i / DDP__WINO_PANEL * DDP__WINO_PANEL;
-    size_t width =
-        columns - first < DDP__WINO_PANEL ? DDP__WINO_VECTOR : DDP__WINO_PANEL;
-
-    return u + first * rows + k * width + i - first;
-}
-
-/* Of filters i .. i + 15 and channels j .. j + 15: vectors over filters. */
-DDP__WINO static void forward_block(const float *w, size_t o, size_t c,
-                                    size_t i, size_t j, float *u)
+/* Of filters i .. i + 15 and channels j .. j + 15: vectors over filters, rows
+ * `width` apart. */
+DDP__WINO static void forward_block(const float *w, size_t c, size_t i,
+                                    size_t j, size_t width, size_t step,
+                                    float *u)
 {
     float tap[9][16][16] __attribute__((aligned(64)));
 
@@ -96,33 +86,41 @@ DDP__WINO static void forward_block(const float *w, size_t o, size_t c,
 
         for (size_t k = 0; k < 9; k++)
             v[k] = LOAD(tap[k][l]);
-        weight_tile(v, o * c, place_in_panels(u, o, i, c, j + l));
+        weight_tile(v, step, u + l * width);
     }
 }
 
 /* Of filter i and channels j .. j + 15: vectors over channels. */
-DDP__WINO static void turned_block(const float *w, size_t o, size_t c, size_t i,
-                                   size_t j, float *u)
+DDP__WINO static void turned_block(const float *w, size_t c, size_t i, size_t j,
+                                   size_t step, float *u)
 {
     v16 v[9];
 
     for (size_t k = 0; k < 9; k++)
         v[8 - k] = LOAD(w + (i * 9 + k) * c + j);
-    weight_tile(v, o * c, place_in_panels(u, c, j, o, i));
+    weight_tile(v, step, u);
+}
+
+size_t ddp__wino_panel(size_t columns, size_t first)
+{
+    return columns - first < DDP__WINO_PANEL ? DDP__WINO_VECTOR
+                                             : DDP__WINO_PANEL;
 }
 
 void ddp__wino_weights(const float *w, size_t o, size_t c, size_t first,
-                       bool turn, float *u)
+                       bool turn, size_t step, float *u)
 {
-    size_t end = first + DDP__WINO_PANEL < o ? first + DDP__WINO_PANEL : o;
+    size_t width = ddp__wino_panel(turn ? c : o, first);
 
-    for (size_t i = first; i < end; i += turn ? 1 : 16)
-        for (size_t j = 0; j < c; j += 16) {
-            if (turn)
-                turned_block(w, o, c, i, j, u);
-            else
-                forward_block(w, o, c, i, j, u);
-        }
+    for (size_t j = 0; j < width; j += 16) {
+        if (turn)
+            for (size_t i = 0; i < o; i++)
+                turned_block(w, c, i, first + j, step, u + i * width + j);
+        else
+            for (size_t i = 0; i < c; i += 16)
+                forward_block(w, c, first + j, i, width, step,
+                              u + i * width + j);
+    }
 }
 
 /* One filter's dw = G' u G, for 16 channels at a time. */

@@ -7,12 +7,15 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Weights w (o, 3, 3, c) as u[pos][o / 32][c][32]; of the data gradient:
- * turned round, as u[pos][c / 32][o][32]; the last panel has 16 columns where
- * 16 are left.  This does DDP__WINO_PANEL filters from the first on, or what is
- * left. */
+/* Columns of the panel that begins with column `first`: DDP__WINO_PANEL, or the
+ * 16 that are left. */
+size_t ddp__wino_panel(size_t columns, size_t first);
+
+/* A panel of weights w (o, 3, 3, c) as u[pos][rows][columns], positions step
+ * apart: rows are channels, and columns filters from the first on; of the data
+ * gradient: turned round, rows are filters and columns channels. */
 void ddp__wino_weights(const float *w, size_t o, size_t c, size_t first,
-                       bool turn, float *u);
+                       bool turn, size_t step, float *u);
 
 /* rows x cols of dw (o, 3, 3, c), of which dw is the first, from
  * u[pos][rows][cols]: written or added. */
