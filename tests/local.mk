@@ -159,6 +159,7 @@ check_PROGRAMS += \
     %D%/test_wandb \
     %D%/test_webdataset \
     %D%/test_weights \
+    %D%/test_wino \
     %D%/test_zoo
 
 # A new device: its folder, and the list of devices with one row more, which
