@@ -12,6 +12,7 @@
 
 #include "amx.h"
 #include "base/error.h"
+#include "base/team.h"
 #include "cpu.h"
 #include "thread.h"
 #include "wino.h"
@@ -154,48 +155,77 @@ static size_t group_size(const struct ddp__dnn_shape *s, size_t all,
     return (size + 13) / 14 * 14;
 }
 
-/* p = v u of one position; integers take the place of bf16's v. */
-static void multiply_position(const struct ddp__wino_map *m, size_t count,
-                              float *v, const float *u, float *unit,
-                              const float *unit_u, float *p)
-{
-    size_t ldv = m->c + SKEW;
-    struct ddp__wino_product g = {
-        .m = count, .n = m->o, .k = m->c, .a = v, .lda = ldv, .b = u};
+/* A forward pass, of whose tiles a group has `most` at most. */
+struct forward {
+    const struct ddp__dnn_shape *s;
+    const struct ddp__wino_map *m;
+    size_t all, most, ldv, ldp;
+    const void *x;
+    const float *packed, *bias;
+    void *y;
+};
 
-    if (m->b) {
-        ddp__wino_round_rows(count, m->c, v, ldv, v, ldv, unit);
-        g.k = m->c / 2;
-        g.row = unit;
-        g.col = unit_u;
+/* Its tiles from `at` on, in Winograd's domain before and after the weights;
+ * with integers units of v, `most` for each position. */
+struct group {
+    const struct forward *f;
+    size_t at, count;
+    float *v, *p, *unit;
+};
+
+/* p = v u of one position; integers take the place of bf16's v. */
+static int multiply_position(void *arg, int i)
+{
+    const struct group *g = arg;
+    const struct forward *f = g->f;
+    size_t pos = (size_t)i, o = f->m->o, c = f->m->c;
+    float *v = g->v + pos * g->count * f->ldv, *unit = g->unit + pos * f->most;
+    struct ddp__wino_product t = {.m = g->count,
+                                  .n = o,
+                                  .k = c,
+                                  .a = v,
+                                  .lda = f->ldv,
+                                  .b =
+                                      f->packed + pos * size_of_position(f->s)};
+
+    if (f->m->b) {
+        ddp__wino_round_rows(g->count, c, v, f->ldv, v, f->ldv, unit);
+        t.k = c / 2;
+        t.row = unit;
+        t.col = units_of_weights(f->s, f->packed) + pos * o;
     }
-    ddp__wino_gemm(&g, p, m->o + SKEW);
+    ddp__wino_gemm(&t, g->p + pos * g->count * f->ldp, f->ldp);
+    return 0;
 }
 
+static int run_group(void *arg, int i)
+{
+    const struct forward *f = arg;
+    size_t most = f->most, at = (size_t)i * most, left = f->all - at;
+    struct group g = {.f = f, .at = at, .count = left < most ? left : most};
+
+    g.v = ddp__scratch(POS * most * (f->ldv + f->ldp + 1) * sizeof(*g.v));
+    if (!g.v)
+        return DDP_ENOMEM;
+    g.p = g.v + POS * most * f->ldv;
+    g.unit = g.p + POS * most * f->ldp;
+    ddp__wino_input(f->m, f->x, at, g.count, f->ldv, g.v);
+    ddp__team_each(POS, multiply_position, &g);
+    ddp__wino_output(f->m, g.p, at, g.count, f->ldp, f->bias, f->s->sum,
+                     f->s->conv.act, f->y);
+    return 0;
+}
+
+/* A team shares groups, or if there is one its positions. */
 int ddp__wino_run(const struct ddp__dnn_shape *s, const void *x,
                   const float *packed, const float *bias, void *y)
 {
     struct ddp__wino_map m = ddp__wino_map(s);
-    size_t all = count_tiles(s, &m), most = group_size(s, all, SMALL_GROUP),
-           count;
-    size_t ldv = m.c + SKEW, ldp = m.o + SKEW;
-    size_t step = size_of_position(s);
-    const float *units = units_of_weights(s, packed);
-    float *v = ddp__scratch((POS * most * (ldv + ldp) + most) * sizeof(*v));
-    float *p = v + POS * most * ldv, *unit = p + POS * most * ldp;
+    size_t all = count_tiles(s, &m), most = group_size(s, all, SMALL_GROUP);
+    struct forward f = {s,          &m, all,    most, m.c + SKEW,
+                        m.o + SKEW, x,  packed, bias, y};
 
-    if (!v)
-        return DDP_ENOMEM;
-    for (size_t at = 0; at < all; at += count) {
-        count = all - at < most ? all - at : most;
-        ddp__wino_input(&m, x, at, count, ldv, v);
-        for (size_t i = 0; i < POS; i++)
-            multiply_position(&m, count, v + i * count * ldv, packed + i * step,
-                              unit, m.b ? units + i * m.o : NULL,
-                              p + i * count * ldp);
-        ddp__wino_output(&m, p, at, count, ldp, bias, s->sum, s->conv.act, y);
-    }
-    return 0;
+    return ddp__team_each((int)((all + most - 1) / most), run_group, &f);
 }
 
 /* ---- gradient of weights ------------------------------------------------ */

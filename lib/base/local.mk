@@ -37,6 +37,8 @@ LIB_SOURCES += \
     %D%/proto.h \
     %D%/random.c \
     %D%/random.h \
+    %D%/team.c \
+    %D%/team.h \
     %D%/toml.c \
     %D%/toml.h \
     %D%/version.c
