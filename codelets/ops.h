@@ -426,6 +426,7 @@ struct ddp__call {
     int cap;               /* most samples it will see */
     int fewer[DDP__FEWER]; /* other numbers that it will see, as far as they
                               are known beforehand; 0: none */
+    bool split;  /* workers may share it: it is alone, and somebody waits */
     bool sum;    /* CONV_BWD_X, CONV_NORM: dx, y is added to what is there */
     int buffers; /* of HOST and USER; else the operands up to the last one */
     struct ddp__view buf[DDP_MAX_BUFFERS]; /* all 0: an absent operand */

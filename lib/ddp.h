@@ -2090,6 +2090,8 @@ int ddp_trainer_resume_with(ddp_trainer_t *t, const char *dir,
  *          that the chain has when a request is submitted.
  * Requests A request runs on one device, and several run side by side.  Each
  *          has memory for a batch, from the start until ddp_compiled_free().
+ *          With a batch of 1, CPU workers that are idle share the work of a
+ *          request; its bits do not depend on how many do.
  * Threads  submit, wait and run may be called from several threads at once.
  *          No thread may change the chain's weights (train, set, load) while
  *          another submits.

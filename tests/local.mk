@@ -124,6 +124,7 @@ check_PROGRAMS += \
     %D%/test_mlflow \
     %D%/test_models \
     %D%/test_once \
+    %D%/test_one_image \
     %D%/test_onnx \
     %D%/test_ops \
     %D%/test_optim \

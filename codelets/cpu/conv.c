@@ -7,11 +7,13 @@
 #include "act.h"
 #include "amx.h"
 #include "backend.h"
+#include "conv.h"
 #include "cpu.h"
 #include "depthwise.h"
 #include "depthwise_wgrad.h"
 #include "patch.h"
 #include "plan.h"
+#include "rows.h"
 #include "skinny.h"
 #include "thread.h"
 #include "wino.h"
@@ -99,10 +101,8 @@ static int run_wino(const struct ddp__task *t, struct ddp__plan *p)
     return rc;
 }
 
-/* The weights in the layout that d needs; give *k back unless it is NULL. */
-static int get_packed_weights(const struct ddp__task *t, struct ddp__plan *p,
-                              const struct ddp__dnn *d, struct ddp__pack **k,
-                              void **w)
+int ddp__conv_weights(const struct ddp__task *t, struct ddp__plan *p,
+                      const struct ddp__dnn *d, struct ddp__pack **k, void **w)
 {
     int rc;
 
@@ -133,7 +133,7 @@ static int run_primitive(const struct ddp__task *t, struct ddp__plan *p,
     int rc;
 
     if ((rc = ddp__plan_primitive(p, t->n, &d)) < 0 ||
-        (rc = get_packed_weights(t, p, d, &k, &w)) < 0)
+        (rc = ddp__conv_weights(t, p, d, &k, &w)) < 0)
         return rc;
     scratch = ddp__scratch(ddp__align(ddp__dnn_scratch(d)) + room);
     if (scratch && room)
@@ -199,7 +199,7 @@ static int run_strip(const struct ddp__task *t, struct ddp__plan *p)
     int rc;
 
     if ((rc = ddp__plan_primitive(p, t->n, &d)) < 0 ||
-        (rc = get_packed_weights(t, p, d, &k, &packed)) < 0)
+        (rc = ddp__conv_weights(t, p, d, &k, &packed)) < 0)
         return rc;
     at = ddp__align(ddp__dnn_scratch(d));
     if (!(scratch = ddp__scratch(at + in_size + out.rows * out.pitch))) {
@@ -282,6 +282,8 @@ static int run_plan(const struct ddp__task *t)
         return run_phases(t, p);
     if (p->gap)
         return run_strip(t, p);
+    if (p->parts)
+        return ddp__rows_run(t, p);
     return run_primitive(t, p, 0, NULL);
 }
 

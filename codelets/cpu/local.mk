@@ -37,6 +37,7 @@ libddp_core_la_SOURCES += \
     %D%/amx_fill.h \
     %D%/amx_run.h \
     %D%/conv.c \
+    %D%/conv.h \
     %D%/conv_norm.c \
     %D%/depthwise.c \
     %D%/depthwise.h \
@@ -54,6 +55,8 @@ libddp_core_la_SOURCES += \
     %D%/patch.h \
     %D%/plan.c \
     %D%/plan.h \
+    %D%/rows.c \
+    %D%/rows.h \
     %D%/skinny.c \
     %D%/skinny.h \
     %D%/wino.c \

@@ -12,6 +12,7 @@
 #include "depthwise_wgrad.h"
 #include "onednn_pd.h"
 #include "plan.h"
+#include "rows.h"
 #include "skinny.h"
 #include "wino.h"
 
@@ -185,6 +186,7 @@ static void plan_free(struct ddp__plan *p)
     struct ddp__variant *v, *next;
 
     phases_free(p);
+    ddp__rows_free(p);
     if (p->product)
         plan_free(p->product);
     for (v = p->variant; v; v = next) {
@@ -372,6 +374,13 @@ static int plan_of_call(const struct ddp__call *c, struct ddp__plan **out)
     return rc;
 }
 
+/* Whether a primitive computes one image forward that may have parts. */
+static bool may_split(const struct ddp__call *c, const struct ddp__plan *p)
+{
+    return c->split && c->cap == 1 && ddp__op_is(c->op, DDP__IS_CONV) &&
+           p->pass == DDP__FWD && !own_name(p) && !p->product && !p->gap;
+}
+
 int ddp__cpu_conv_prepare(const struct ddp__call *c, void **plan)
 {
     struct ddp__plan *p;
@@ -383,7 +392,9 @@ int ddp__cpu_conv_prepare(const struct ddp__call *c, void **plan)
         return ddp__fail(DDP_ENODEV, "conv: a gradient that is added");
     if ((rc = plan_of_call(c, &p)) < 0)
         return rc;
-    if ((rc = make_primitives(p)) < 0)
+    if ((rc = make_primitives(p)) == 0 && may_split(c, p))
+        rc = ddp__rows_new(p);
+    if (rc < 0)
         plan_free(p);
     else
         *plan = p;

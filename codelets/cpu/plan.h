@@ -46,6 +46,8 @@ struct ddp__plan {
     struct ddp__plan **phase;  /* owned; [sh][sw], NULL: no tap, all zero */
     struct ddp__plan *product; /* owned; of patches, for each group */
     struct ddp__patch patch;
+    struct ddp__rows *rows; /* owned; of one image */
+    int parts;              /* of rows; 0: it is computed at once */
     int gap; /* > 0: all samples side by side in one image, so far apart */
 };
 

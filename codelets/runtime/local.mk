@@ -29,6 +29,8 @@ CODELETS_SOURCES += \
     %D%/env_names.h \
     %D%/hello.c \
     %D%/hello.h \
+    %D%/helpers.c \
+    %D%/helpers.h \
     %D%/launch.c \
     %D%/launch.h \
     %D%/lock.c \

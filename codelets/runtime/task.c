@@ -14,6 +14,7 @@
 #include "runtime/cost.h"
 #include "runtime/device_list.h"
 #include "runtime/devices.h"
+#include "runtime/helpers.h"
 #include "runtime/missing.h"
 #include "runtime/profile.h"
 #include "runtime/task.h"
@@ -30,7 +31,7 @@ struct run {
     struct ddp__sched_tag tag;
     int64_t step;
     int part;
-    bool always;
+    bool always, split;
     bool queues;                /* it may run on a device that does */
     struct ddp__traced *traced; /* not owned; NULL: it is not */
     double begin; /* asynchronous: when its kernels were queued; else 0 */
@@ -249,12 +250,15 @@ static void run_task(void *buffers[], void *arg)
     enum starpu_worker_archtype type = starpu_worker_get_type(w);
     double begin = ddp__now();
     struct run *r = arg;
+    struct ddp__helpers *h;
 
     if (is_void(r))
         return; /* let the rest of a failed step drain */
+    h = r->split ? ddp__helpers_begin(r->group->ddp) : NULL;
     for (int i = 0; i < r->calls && !is_void(r); i++)
         run_call(buffers, r, &r->call[i], device_of(r, i, type));
     settle(r, type);
+    ddp__helpers_end(h);
     if (!is_void(r))
         ddp__borrowed_progress();
     if (device_of(r, 0, type)->queues)
@@ -463,6 +467,7 @@ static struct run *run_new(struct starpu_task *task,
                       .step = s->step,
                       .part = ddp__submit_part(s),
                       .always = s->always,
+                      .split = s->split,
                       .calls = s->calls};
     r->tag.magic = DDP__SCHED_MAGIC;
     for (int i = 0; i < s->calls; i++)

@@ -26,6 +26,7 @@ struct ddp__submit {
     int priority;
     bool always;   /* run even after a failure */
     bool backward; /* of the backward pass */
+    bool split;    /* idle workers help with its kernels */
 };
 int ddp__submit(const struct ddp__submit *s);
 

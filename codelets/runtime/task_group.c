@@ -30,7 +30,7 @@ void ddp__pending_fini(struct ddp__pending *p)
     starpu_pthread_mutex_destroy(&p->lock);
 }
 
-static void pending_add(struct ddp__pending *p, int tasks)
+void ddp__pending_add(struct ddp__pending *p, int tasks)
 {
     starpu_pthread_mutex_lock(&p->lock);
     p->tasks += tasks;
@@ -87,8 +87,8 @@ void ddp__task_group_add(struct ddp__task_group *g, int tasks)
 {
     if (tasks < 0)
         atomic_fetch_sub(&g->ddp->status.tasks, tasks);
-    pending_add(&g->ddp->pending, tasks);
-    pending_add(&g->pending, tasks);
+    ddp__pending_add(&g->ddp->pending, tasks);
+    ddp__pending_add(&g->pending, tasks);
 }
 
 void ddp__task_group_wait(struct ddp__task_group *g)

@@ -27,6 +27,8 @@ struct ddp__pending {
 
 void ddp__pending_init(struct ddp__pending *p);
 void ddp__pending_fini(struct ddp__pending *p);
+/* Count tasks, or (negative) that they are done. */
+void ddp__pending_add(struct ddp__pending *p, int tasks);
 /* Wait until all tasks submitted so far are done. */
 void ddp__pending_wait(struct ddp__pending *p);
 

@@ -535,6 +535,7 @@ int ddp__engine_new(struct ddp__engine **out, ddp_t *ddp, ddp_chain_t *chain,
     e->ranks = spec->shared ? ddp->net.wire.count : 1;
     share_lanes(e);
     e->spec.graph.joined &= !ddp->gpu_workers && ddp->segment_us < 0;
+    e->spec.graph.split &= e->spec.graph.joined && !ddp__devices_simulated();
     e->spec.graph.segment_us = segment_us(e);
     e->spec.graph.ddp = ddp;
     e->spec.graph.channels = ddp->channels;

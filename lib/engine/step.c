@@ -156,6 +156,7 @@ static int submit_segment(const struct cursor *c, int k, int end,
         .calls = s->end - s->begin,
         .group = c->group,
         .step = c->s->number,
+        .split = c->e->spec.graph.split,
     };
     int rc;
 

@@ -300,6 +300,8 @@ int ddp__graph_new(ddp_graph_t **out, ddp_chain_t *chain,
     if ((rc = build_graph(g, chain)) == 0) {
         ddp__graph_pad(g);
         ddp__graph_fold(g);
+        for (int i = 0; i < g->nodes; i++)
+            g->node[i]->call.split = g->spec.split;
         rc = ddp__graph_segment(g);
     }
     if (rc < 0) {

@@ -49,6 +49,7 @@ struct ddp__graph_spec {
     double segment_us; /* minimum duration of a task; 0: one node per task */
     const bool *frozen; /* by block of parameters: not trained; NULL: none */
     bool sync_bn; /* TRAIN: batch norms have the statistics of a whole step */
+    bool split;   /* idle workers help with kernels: see struct ddp__call */
     bool joined;  /* host functions and custom kernels share tasks with
                      neighbouring nodes */
     /* HOST functions of the first and last nodes. */

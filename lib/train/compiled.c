@@ -114,6 +114,7 @@ static int make_compiled(struct ddp_compiled *c, ddp_t *ddp, ddp_chain_t *chain)
                   .dtype = DDP_F32,
                   .cap = c->batch,
                   .joined = true,
+                  .split = c->batch == 1,
                   .std = {1 / 255.f, 1 / 255.f, 1 / 255.f, 1 / 255.f},
                   .fill = fill_x,
                   .output = take_y,
