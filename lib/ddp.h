@@ -934,7 +934,10 @@ ddp_dataset_t *ddp_dataset_mnist(const char *dir, enum ddp_split split,
  * paths, relative to the folder of the list.  With one more column, `label` or
  * `class`, that is the class, numbered in the order of the names, and after it
  * `weight` may be the factor of the image's loss, such as 0.1 for a class that
- * is a guess and 0 for none; with other columns, these are numbers: the targets
+ * is a guess and 0 for none.  In place of it `labels` has several classes of an
+ * image, separated by semicolons, or none: there are as many numbers of a
+ * target as classes, 1 for those that it has, for DDP_BINARY_CROSS_ENTROPY or
+ * DDP_FOCAL.  With other columns, these are numbers: the targets
  * (ddp_dataset_target_len() of them), for regression with DDP_MSE or a loss of
  * the program's.
  * Errors   DDP_EDATA with path:line. */
@@ -1176,7 +1179,8 @@ void ddp_dataset_free(ddp_dataset_t *d);
 /* How many samples there are; and classes, 0 if they have targets. */
 int64_t ddp_dataset_count(const ddp_dataset_t *d);
 int ddp_dataset_classes(const ddp_dataset_t *d);
-/* Numbers that a sample has as its target; 0: it has a class. */
+/* Numbers that a sample has as its target; 0: it has a class.  With classes,
+ * as many as these: a sample may have several. */
 int ddp_dataset_target_len(const ddp_dataset_t *d);
 struct ddp_shape ddp_dataset_shape(const ddp_dataset_t *d);
 /* Short side of images before the centre crop, with the default resolved; 0: no

@@ -81,6 +81,18 @@ complains 'names: the data have no class "kea"' "it is named"
     LC_ALL=C sort | sed 's|\(.*\)/\(.*\)|\1/\2,\1|') >"$tmp/list"
 mv "$tmp/list" "$flat/list.csv"
 # shellcheck disable=SC2086
+sed '1s/label/labels/; 2s/$/;other/' "$flat/list.csv" >"$flat/several.csv"
+run "$imagenet" train "$flat/several.csv" $net --val "$flat/several.csv" \
+    --epochs 1 --output "$tmp/several"
+exits 2 "images with several classes"
+complains "several each: use --bce-loss" "need the loss of each for itself"
+run "$imagenet" train "$flat/several.csv" $net --val "$flat/several.csv" \
+    --epochs 1 --output "$tmp/several" --bce-loss
+exits 0 "with it they are trained"
+says "^final step" "and evaluated"
+run "$imagenet" eval "$flat/several.csv" --split train \
+    --weights "$tmp/several/weights.safetensors"
+exits 0 "so are the weights"
 run "$imagenet" train "$flat/list.csv" $net --val "$flat/list.csv" \
     --output "$tmp/list"
 exits 0 "a list of images, for training and validation"

@@ -5,6 +5,8 @@
  */
 #include "config.h"
 
+#include <math.h>
+
 #include "data/dataset.h"
 #include "defaults.h"
 #include "scratch.h"
@@ -255,6 +257,81 @@ static void test_targets(void)
     d = list_of("file,age,weight\na.jpg,3.5,-1e2\nx/b.jpg,0.25,8\n");
     ok(d && contents(d) != was, "another number is another data set");
     ddp_dataset_free(d);
+}
+
+/* The classes of image i, as a digit for each: 1 if it has it. */
+static int marks_of(ddp_dataset_t *d, int64_t i)
+{
+    static uint8_t x[16 * 16 * 3];
+    float target[9] = {0};
+    struct ddp_sample s = {.x = x, .target = target};
+    int marks = 0;
+
+    if (!d || ddp__dataset_get(d, i, 1, &s) < 0)
+        return -1;
+    for (int k = 0; k < d->target_len; k++)
+        marks = 10 * marks + (int)target[k];
+    return marks;
+}
+
+/* Of samples that have ape and cat, fox, and none; a small chain finds fox most
+ * likely, then ape, then cat. */
+static void check_top1(ddp_dataset_t *d)
+{
+    static const float bias[] = {2, 1, 3}; /* ape, cat, fox */
+    ddp_t *ddp = ddp_init(NULL);
+    ddp_chain_t *c = ddp_chain_new(ddp_global_mean_pool_new(),
+                                   ddp_dense_new(3, 3, NULL), DDP_END);
+    struct ddp_evaluate_config cfg;
+    struct ddp_metrics m = {0};
+    float zero[9] = {0};
+    int rc;
+
+    ddp_evaluate_config_init(&cfg);
+    ddp_chain_set(c, "1.weight", zero, 9);
+    ddp_chain_set(c, "1.bias", bias, 3);
+    ok(ddp_chain_evaluate(ddp, c, d, &cfg, &m) < 0 &&
+           strstr(ddp_errmsg(), "several classes"),
+       "cross entropy is refused: %s", ddp_errmsg());
+    cfg.loss = DDP_BINARY_CROSS_ENTROPY;
+    /* softplus(3) + softplus(2) + softplus(1), less the logits of the classes;
+     * Fox has rank 0, ape, the likelier one of two, rank 1. */
+    rc = ddp_chain_evaluate(ddp, c, d, &cfg, &m);
+    ok(rc == 0 && fabs(m.loss - (6.488776 - (3 + 3 + 0) / 3.0) / 3) < 1e-5 &&
+           fabs(m.top1 - 1 / 3.0) < 1e-9 && fabs(m.top5 - 2 / 3.0) < 1e-9,
+       "loss %g, top-1 %g, top-5 %g of the evaluation", m.loss, m.top1, m.top5);
+    ddp_chain_free(c);
+    ddp_finish(ddp);
+}
+
+static void test_several(void)
+{
+    static const char *const more[] = {"fox", "bee", "cat", "ape"};
+    ddp_dataset_t *d = list_of("path,labels\na.jpg,cat; ape\n"
+                               "x/b.jpg, fox ;\na.jpg,\n");
+    uint32_t was;
+
+    ok(d && d->classes == 3 && d->target_len == 3 &&
+           strstr(ddp_dataset_describe(d), "3 classes, several each"),
+       "several classes: %s", d ? ddp_dataset_describe(d) : ddp_errmsg());
+    ok(marks_of(d, 0) == 110 && marks_of(d, 1) == 1 && marks_of(d, 2) == 0,
+       "of each image");
+    was = d ? contents(d) : 0;
+    check_top1(d);
+    ok(ddp_dataset_set_classes(d, 4, more) == 0 && d->target_len == 4 &&
+           marks_of(d, 0) == 11 && marks_of(d, 1) == 1000 &&
+           marks_of(d, 2) == 0,
+       "numbered as other data have them");
+    d = ddp_dataset_part(d, DDP_TRAIN, 0.4, 1);
+    ok(d && d->target_len == 4 && marks_of(d, 0) > 0, "a part of them");
+    refused(ddp_dataset_map(d, (const int32_t[]){0, 0, 1, 1}, 2, NULL),
+            "cannot be mapped", "a map");
+    d = list_of("path,labels\na.jpg,cat;fox\nx/b.jpg,fox\na.jpg,ape\n");
+    ok(d && contents(d) != was, "other classes are other data");
+    ddp_dataset_free(d);
+    refused(list_of("path,labels\na.jpg,\nx/b.jpg,;\n"), "no image has a class",
+            "no class at all");
+    refused(list_of("path,labels\na.jpg,x\n"), "two classes", "one class");
 }
 
 static void test_weights(void)
@@ -510,6 +587,7 @@ int main(void)
     test_gzip();
     test_list();
     test_weights();
+    test_several();
     test_targets();
     test_bad_lists();
     test_arrays();

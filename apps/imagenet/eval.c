@@ -99,6 +99,12 @@ static int open_inputs(struct evaluation *e, struct opts *o, struct settings *s)
             OPTS_GO ||
         (rc = open_data(e, o, s)) != OPTS_GO)
         return rc;
+    if (ddp_dataset_target_len(e->data) && (s->per_class || s->predictions)) {
+        app_say("%s: --per-class and --predictions need one class for each "
+                "image",
+                ddp_dataset_describe(e->data));
+        return EXIT_USAGE;
+    }
     if (!s->classes)
         s->classes = ddp_dataset_classes(e->data);
     if ((rc = setup_devices(s, &e->ddp)) != OPTS_GO)
@@ -172,6 +178,8 @@ static int evaluate(struct evaluation *e, const struct settings *s)
               ddp_version(), ddp_describe(e->ddp),
               ddp_dataset_describe(e->data), s->model, setup_params(e->chain));
     setup_evaluation(s, &cfg);
+    if (ddp_dataset_target_len(e->data))
+        cfg.loss = DDP_BINARY_CROSS_ENTROPY;
     cfg.on_sample = s->per_class || s->predictions ? on_sample : NULL;
     cfg.on_count = on_count;
     cfg.arg = e;

@@ -315,14 +315,15 @@ static int loss_of_class(const struct ddp__task *t, struct row *r, size_t n,
     return 0;
 }
 
-/* Set the label to the class with the largest share, the first of equals;
- * false: none has one. */
+/* Set the label to the class with the largest share, of equals that with the
+ * largest logit, and then the first; false: none has one. */
 static bool find_main_class(struct row *r)
 {
     float most = 0;
 
     for (size_t i = 0; i < r->len; i++)
-        if (r->target[i] > most) {
+        if (r->target[i] > most ||
+            (most > 0 && r->target[i] == most && r->x[i] > r->x[r->label])) {
             most = r->target[i];
             r->label = i;
         }

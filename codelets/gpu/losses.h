@@ -10,7 +10,7 @@
 #include "ops_loss.h"
 
 struct ddp__k_loss_rows_shared {
-    float largest[DDP__THREADS];
+    float largest[DDP__THREADS], logit[DDP__THREADS];
     double sum[DDP__THREADS], rest[DDP__THREADS], total[DDP__THREADS];
     int rank[DDP__THREADS], label[DDP__THREADS];
 };
@@ -74,10 +74,22 @@ DDP__DEVICE void ddp__k_largest(const struct ddp__k_loss *p,
         }
 }
 
-/* The class with the largest share, the first of equals; none has one: -1. */
+/* Whether a class of a share and a logit comes before the one at t. */
+DDP__DEVICE bool ddp__k_leads(const struct ddp__k_loss_rows_shared *sh,
+                              unsigned t, float share, float logit, int label)
+{
+    if (share != sh->largest[t] || label < 0 || sh->label[t] < 0)
+        return share > sh->largest[t];
+    return logit > sh->logit[t] ||
+           (logit == sh->logit[t] && label < sh->label[t]);
+}
+
+/* The class with the largest share, of equals that with the largest logit, and
+ * then the first; none has one: -1. */
 DDP__DEVICE void ddp__k_main_class(const struct ddp__k_loss *p,
                                    struct ddp__k_row *r,
-                                   struct ddp__k_loss_rows_shared *sh)
+                                   struct ddp__k_loss_rows_shared *sh,
+                                   enum ddp_dtype type)
 {
     DDP__EACH(t, DDP__THREADS)
     {
@@ -85,9 +97,11 @@ DDP__DEVICE void ddp__k_main_class(const struct ddp__k_loss *p,
         sh->label[t] = -1;
         for (size_t i = t; i < p->len; i += DDP__THREADS) {
             float share = p->target[r->begin + i];
+            float logit = ddp__k_value(p, r, i, type);
 
-            if (share > sh->largest[t]) {
+            if (ddp__k_leads(sh, t, share, logit, (int)i)) {
                 sh->largest[t] = share;
+                sh->logit[t] = logit;
                 sh->label[t] = (int)i;
             }
         }
@@ -95,12 +109,12 @@ DDP__DEVICE void ddp__k_main_class(const struct ddp__k_loss *p,
     for (unsigned half = DDP__THREADS / 2; half > 0; half /= 2)
         DDP__EACH(t, half)
         {
-            float mine = sh->largest[t], other = sh->largest[t + half];
+            float share = sh->largest[t + half], logit = sh->logit[t + half];
             int label = sh->label[t + half];
 
-            if (other > mine ||
-                (other == mine && label >= 0 && label < sh->label[t])) {
-                sh->largest[t] = other;
+            if (ddp__k_leads(sh, t, share, logit, label)) {
+                sh->largest[t] = share;
+                sh->logit[t] = logit;
                 sh->label[t] = label;
             }
         }
@@ -390,7 +404,7 @@ DDP__DEVICE void ddp__k_loss_rows_block(const struct ddp__k_loss *p,
     struct ddp__k_row r = {block, block * p->len, 0, NAN};
 
     if (p->shares)
-        ddp__k_main_class(p, &r, sh);
+        ddp__k_main_class(p, &r, sh, type);
     else if (p->classes)
         r.label = p->label[r.n];
     if (p->classes && ddp__k_has_label(p, &r))

@@ -189,14 +189,19 @@ static double apply_rule(const struct ddp__task *t, const struct row *r)
 
 /* ---- kernels ------------------------------------------------------------ */
 
-/* The class with the largest share, the first of equals; none has one: -1. */
+/* The class with the largest share, of equals that with the largest logit, and
+ * then the first; none has one: -1. */
 static int main_class(const struct row *r)
 {
     int best = -1;
 
-    for (int i = 0; i < r->len; i++)
-        if (r->target[i] > (best < 0 ? 0 : r->target[best]))
+    for (int i = 0; i < r->len; i++) {
+        float most = best < 0 ? 0 : r->target[best];
+
+        if (r->target[i] > most ||
+            (best >= 0 && r->target[i] == most && value(r, i) > value(r, best)))
             best = i;
+    }
     return best;
 }
 

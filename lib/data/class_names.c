@@ -33,11 +33,11 @@ static int by_name(const void *pa, const void *pb)
 }
 
 /* Turn the sorted names into class names; each is kept once. */
-static int keep_classes(ddp_dataset_t *d, char **sorted)
+static int keep_classes(ddp_dataset_t *d, int64_t n, char **sorted)
 {
-    if (!(d->class_name = calloc((size_t)d->count, sizeof(*d->class_name))))
+    if (!(d->class_name = calloc((size_t)n, sizeof(*d->class_name))))
         return ddp__fail(DDP_ENOMEM, "out of memory for class names");
-    for (int64_t i = 0; i < d->count; i++) {
+    for (int64_t i = 0; i < n; i++) {
         if (i > 0 && !strcmp(sorted[i], sorted[i - 1]))
             continue;
         if (!(d->class_name[d->classes] = strdup(sorted[i])))
@@ -47,19 +47,19 @@ static int keep_classes(ddp_dataset_t *d, char **sorted)
     return 0;
 }
 
-int ddp__class_names_number(ddp_dataset_t *d, char *const *name, int32_t *label)
+int ddp__class_names_number(ddp_dataset_t *d, int64_t n, char *const *name,
+                            int32_t *label)
 {
-    size_t n = (size_t)d->count;
-    char **sorted = malloc(n * sizeof(*sorted));
+    char **sorted = malloc((size_t)n * sizeof(*sorted));
     int rc;
 
     if (!sorted)
         return ddp__fail(DDP_ENOMEM, "out of memory for class names");
-    memcpy(sorted, name, n * sizeof(*sorted));
-    qsort(sorted, n, sizeof(*sorted), by_name);
-    rc = keep_classes(d, sorted);
+    memcpy(sorted, name, (size_t)n * sizeof(*sorted));
+    qsort(sorted, (size_t)n, sizeof(*sorted), by_name);
+    rc = keep_classes(d, n, sorted);
     free(sorted);
-    for (size_t i = 0; rc == 0 && i < n; i++) {
+    for (int64_t i = 0; rc == 0 && i < n; i++) {
         char **at = bsearch(&name[i], d->class_name, (size_t)d->classes,
                             sizeof(*at), by_name);
 

@@ -8,9 +8,10 @@
 
 #include "ddp.h"
 
-/* Give the data set the classes that its samples have as name[], whole numbers
- * by value and then other names by their bytes, and number each sample's. */
-int ddp__class_names_number(ddp_dataset_t *d, char *const *name,
+/* Give the data set the classes that are among n names, one for each sample or
+ * more, whole numbers by value and then other names by their bytes; label: the
+ * number of each. */
+int ddp__class_names_number(ddp_dataset_t *d, int64_t n, char *const *name,
                             int32_t *label);
 
 #endif

@@ -124,6 +124,8 @@ int ddp_dataset_set_classes(ddp_dataset_t *d, int n, const char *const *name)
     free(d->class_name);
     d->class_name = copy;
     d->classes = n;
+    if (d->target_len)
+        d->target_len = n;
     return 0;
 }
 
@@ -133,13 +135,15 @@ int ddp_dataset_class_counts(const ddp_dataset_t *d, int64_t *count)
 {
     if (!d || !count)
         return ddp__fail_null(!d ? "d" : "count");
-    if (!d->classes || !d->ops->label)
+    if (!d->classes || !d->ops->label || ddp__dataset_has_several(d))
         return ddp__fail(DDP_EINVAL,
                          "the samples of each class cannot be counted: the "
                          "data %s",
-                         d->classes ? "do not tell classes without reading "
-                                      "samples"
-                                    : "have no classes");
+                         d->classes && d->target_len
+                             ? "have several classes for a sample"
+                         : d->classes ? "do not tell classes without reading "
+                                        "samples"
+                                      : "have no classes");
     memset(count, 0, (size_t)d->classes * sizeof(*count));
     for (int64_t i = 0; i < d->count; i++) {
         int32_t label = ddp__dataset_label(d, i);

@@ -198,7 +198,7 @@ ddp_dataset_t *ddp_dataset_csv(const char *path, const char *label)
     }
     rc = read_table(t, &csv, label);
     if (rc == 0)
-        rc = ddp__class_names_number(&t->d, t->name, t->label);
+        rc = ddp__class_names_number(&t->d, t->d.count, t->name, t->label);
     free(t->name);
     t->name = NULL;
     ddp__csv_close(&csv);

@@ -361,6 +361,21 @@ int32_t ddp__dataset_label(const ddp_dataset_t *d, int64_t index)
     return d->ops->label ? number_class(d, d->ops->label(d, index)) : -1;
 }
 
+/* The same for a sample with several: its target has room for all. */
+static int number_classes(const ddp_dataset_t *d, float *target)
+{
+    float *own = calloc((size_t)d->classes, sizeof(*own));
+
+    if (!own)
+        return ddp__fail(DDP_ENOMEM, "out of memory for a target");
+    for (int i = 0; i < d->kind_classes; i++)
+        if (d->label_of[i] >= 0)
+            own[d->label_of[i]] += target[i];
+    memcpy(target, own, (size_t)d->classes * sizeof(*own));
+    free(own);
+    return 0;
+}
+
 int ddp__dataset_get(ddp_dataset_t *d, int64_t index, uint64_t key,
                      struct ddp_sample *s)
 {
@@ -374,7 +389,9 @@ int ddp__dataset_get(ddp_dataset_t *d, int64_t index, uint64_t key,
     }
     if (rc == 0)
         s->label = number_class(d, s->label);
-    return rc;
+    return rc == 0 && d->label_of && ddp__dataset_has_several(d) && s->target
+               ? number_classes(d, s->target)
+               : rc;
 }
 
 /* Put the sample's name before the last message, without allocating: the

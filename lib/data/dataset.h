@@ -58,17 +58,18 @@ struct ddp_dataset {
     int64_t count;
     struct ddp_shape shape;
     enum ddp_dtype type;
-    int classes, target_len;
-    float mean[4], std[4]; /* of INPUT_U8 */
-    int resize;            /* short side before the crop; 0: no images */
-    char **class_name;     /* owned, classes of them; may be NULL */
-    int32_t *label_of;     /* of each class of the kind, its number here, -1:
-                              none has it; NULL: the same; owned */
-    int kind_classes;      /* elements of label_of */
-    char *describe;        /* owned */
-    bool far;              /* samples take long to arrive: use ahead() */
-    double max_bad;        /* fraction of bad samples to tolerate; < 0: none */
-    pthread_mutex_t lock;  /* of what follows */
+    int classes, target_len; /* both: a sample may have several classes, and its
+                                target has 1 for these */
+    float mean[4], std[4];   /* of INPUT_U8 */
+    int resize;              /* short side before the crop; 0: no images */
+    char **class_name;       /* owned, classes of them; may be NULL */
+    int32_t *label_of;       /* of each class of the kind, its number here, -1:
+                                none has it; NULL: the same; owned */
+    int kind_classes;        /* elements of label_of */
+    char *describe;          /* owned */
+    bool far;                /* samples take long to arrive: use ahead() */
+    double max_bad;       /* fraction of bad samples to tolerate; < 0: none */
+    pthread_mutex_t lock; /* of what follows */
     int64_t bad_count;
     int64_t *bad_index; /* a hash table of bad_room, -1: free; owned */
     int64_t bad_room;
@@ -80,6 +81,12 @@ struct ddp_dataset {
     struct ddp__identity identity;
 };
 enum { DDP__BAD_KEPT = 1000 };
+
+/* Whether a sample may have several classes, or none. */
+static inline bool ddp__dataset_has_several(const ddp_dataset_t *d)
+{
+    return d->classes && d->target_len;
+}
 
 /* Allocate a data set of size bytes, zeroed except for the defaults. */
 ddp_dataset_t *ddp__dataset_new(size_t size,

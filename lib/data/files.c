@@ -30,8 +30,9 @@ struct files {
     char *names;             /* all paths in it, concatenated; owned */
     size_t *at;              /* where each path begins; owned */
     int32_t *label;          /* owned */
-    float *target;           /* (count, d.target_len); owned; may be NULL */
-    float *weight;           /* of each file; owned; may be NULL */
+    float *target;           /* (count, target_len); owned; may be NULL */
+    int target_len;
+    float *weight; /* of each file; owned; may be NULL */
     size_t names_len, names_room;
     int64_t room; /* of at and label */
     struct skipped {
@@ -55,9 +56,9 @@ static int get_sample(ddp_dataset_t *d, int64_t index, uint64_t key,
     s->label = f->label[index];
     if (f->weight)
         s->weight = f->weight[index];
-    if (f->target)
-        memcpy(s->target, f->target + (size_t)index * (size_t)d->target_len,
-               (size_t)d->target_len * sizeof(*f->target));
+    if (f->target && s->target)
+        memcpy(s->target, f->target + (size_t)index * (size_t)f->target_len,
+               (size_t)f->target_len * sizeof(*f->target));
     return ddp__image_load(f->in, f->names + f->at[index], &wanted, s->x);
 }
 
@@ -101,7 +102,7 @@ static uint32_t checksum(const ddp_dataset_t *d)
         crc =
             ddp__crc32c(crc, f->weight, (size_t)d->count * sizeof(*f->weight));
     return f->target ? ddp__crc32c(crc, f->target,
-                                   (size_t)d->count * (size_t)d->target_len *
+                                   (size_t)d->count * (size_t)f->target_len *
                                        sizeof(*f->target))
                      : crc;
 }
@@ -229,8 +230,10 @@ int32_t *ddp__files_labels(ddp_dataset_t *d)
 
 void ddp__files_set_targets(ddp_dataset_t *d, float *target, int len)
 {
-    ((struct files *)d)->target = target;
-    d->target_len = len;
+    struct files *f = (struct files *)d;
+
+    f->target = target;
+    f->target_len = d->target_len = len;
 }
 
 void ddp__files_set_weights(ddp_dataset_t *d, float *weight)

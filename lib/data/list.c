@@ -21,9 +21,10 @@ struct list {
     char **column; /* titles, in the text; owned */
     int columns;
     bool classes; /* the second column has them */
+    bool several; /* of each image, or none */
     int numbers;  /* further columns: targets, or with classes a weight */
     locale_t plain;
-    char **name;   /* the class of each row, in the text; owned */
+    char **name;   /* the class, or classes, of each row, in the text; owned */
     float *number; /* numbers of each row; owned */
     int64_t room;  /* rows of both */
 };
@@ -77,7 +78,7 @@ static int read_class(struct list *l)
 {
     char *name = l->csv.field[1];
 
-    if (!*name)
+    if (!*name && !l->several)
         return ddp__fail(DDP_EDATA,
                          "%s:%ld: column \"%s\" is empty, expected a class",
                          l->csv.path, l->csv.line, l->column[1]);
@@ -99,11 +100,106 @@ static int add_row(struct list *l)
     return ddp__files_add(l->d, l->csv.field[0], l->classes ? 0 : -1);
 }
 
+/* ---- several classes ---------------------------------------------------- */
+
+/* The classes of all rows, one after the other: the names, in the text, and of
+ * which row each is. */
+struct marks {
+    char **name;
+    int64_t *row;
+    int32_t *label;
+    int64_t count;
+};
+
+/* Cut "a; b" into its names, without the blanks around them; returns how many.
+ * to: NULL, only count them. */
+static int64_t cut_names(char *text, char **to)
+{
+    int64_t n = 0;
+
+    while (*text) {
+        size_t len = strcspn(text, ";");
+        char *end = text + len, *next = end + (*end == ';');
+
+        text += strspn(text, " ");
+        while (end > text && end[-1] == ' ')
+            end--;
+        if (end > text) {
+            if (to) {
+                *end = 0;
+                to[n] = text;
+            }
+            n++;
+        }
+        text = next;
+    }
+    return n;
+}
+
+static int find_marks(struct list *l, struct marks *m)
+{
+    int64_t n = 0;
+
+    for (int64_t i = 0; i < l->d->count; i++)
+        n += cut_names(l->name[i], NULL);
+    m->name = malloc((size_t)n * sizeof(*m->name) + 1);
+    m->row = malloc((size_t)n * sizeof(*m->row) + 1);
+    m->label = malloc((size_t)n * sizeof(*m->label) + 1);
+    if (!m->name || !m->row || !m->label)
+        return ddp__fail(DDP_ENOMEM, "out of memory for a list of images");
+    for (int64_t i = 0; i < l->d->count; i++)
+        for (n = cut_names(l->name[i], m->name + m->count); n > 0; n--)
+            m->row[m->count++] = i;
+    return 0;
+}
+
+/* A target of each image, with 1 for its classes; its first one is its label.
+ */
+static int set_several(struct list *l, const struct marks *m)
+{
+    int32_t *label = ddp__files_labels(l->d);
+    size_t classes = (size_t)l->d->classes;
+    float *target = calloc((size_t)l->d->count, classes * sizeof(*target));
+
+    if (!target)
+        return ddp__fail(DDP_ENOMEM,
+                         "out of memory for %lld images of %d "
+                         "classes",
+                         (long long)l->d->count, l->d->classes);
+    for (int64_t i = 0; i < l->d->count; i++)
+        label[i] = -1;
+    for (int64_t i = m->count - 1; i >= 0; i--) {
+        target[(size_t)m->row[i] * classes + (size_t)m->label[i]] = 1;
+        label[m->row[i]] = m->label[i];
+    }
+    ddp__files_set_targets(l->d, target, l->d->classes);
+    return 0;
+}
+
+static int number_several(struct list *l)
+{
+    struct marks m = {0};
+    int rc = find_marks(l, &m);
+
+    if (rc == 0 && !m.count)
+        rc = ddp__fail(DDP_EDATA, "%s: no image has a class", l->csv.path);
+    if (rc == 0 &&
+        (rc = ddp__class_names_number(l->d, m.count, m.name, m.label)) == 0)
+        rc = set_several(l, &m);
+    free(m.name);
+    free(m.row);
+    free(m.label);
+    return rc;
+}
+
 /* ---- the file ----------------------------------------------------------- */
+
+static const char several[] = "labels"; /* the title of such a column */
 
 static bool is_class(const char *title)
 {
-    return !strcmp(title, "label") || !strcmp(title, "class");
+    return !strcmp(title, "label") || !strcmp(title, "class") ||
+           !strcmp(title, several);
 }
 
 static int read_titles(struct list *l)
@@ -119,6 +215,7 @@ static int read_titles(struct list *l)
     l->columns = n;
     l->classes = (n == 2 || (n == 3 && !strcmp(l->column[2], "weight"))) &&
                  is_class(l->column[1]);
+    l->several = l->classes && !strcmp(l->column[1], several);
     l->numbers = n - 1 - l->classes;
     for (int i = 1; !l->classes && i < n; i++)
         if (is_class(l->column[i]))
@@ -126,8 +223,8 @@ static int read_titles(struct list *l)
     return n >= 2 ? 0
                   : ddp__fail(DDP_EDATA,
                               "%s:%ld: expected a header: path,label or "
-                              "path,label,weight, or path and columns of "
-                              "numbers",
+                              "path,labels, each also with weight, or path "
+                              "and columns of numbers",
                               l->csv.path, l->csv.line);
 }
 
@@ -146,7 +243,10 @@ static int finish_list(struct list *l)
                                      l->csv.path, (long long)d->count,
                                      d->target_len);
     }
-    if ((rc = ddp__class_names_number(d, l->name, ddp__files_labels(d))) < 0)
+    rc = l->several ? number_several(l)
+                    : ddp__class_names_number(d, d->count, l->name,
+                                              ddp__files_labels(d));
+    if (rc < 0)
         return rc;
     if (d->classes < 2)
         return ddp__fail(DDP_EDATA,
@@ -157,8 +257,9 @@ static int finish_list(struct list *l)
         ddp__files_set_weights(d, l->number);
         l->number = NULL;
     }
-    return ddp__dataset_describe(d, "%s, %lld images of %d classes%s",
+    return ddp__dataset_describe(d, "%s, %lld images of %d classes%s%s",
                                  l->csv.path, (long long)d->count, d->classes,
+                                 l->several ? ", several each" : "",
                                  l->numbers ? ", with weights" : "");
 }
 

@@ -17,6 +17,9 @@ static int check_map(const ddp_dataset_t *d, const int32_t *to, int classes)
         return ddp__fail(DDP_EINVAL,
                          "a map of classes needs data with classes, a number "
                          "for each of them, and one class at least");
+    if (ddp__dataset_has_several(d))
+        return ddp__fail(DDP_EINVAL, "classes of samples that have several "
+                                     "cannot be mapped");
     for (int i = 0; i < d->classes; i++) {
         if (to[i] >= classes)
             return ddp__fail(DDP_EINVAL,

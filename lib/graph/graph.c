@@ -166,6 +166,11 @@ static int check_output(const ddp_graph_t *g, struct ddp_shape y,
                          "the loss %s needs values as targets, but this data "
                          "set has classes: choose another loss",
                          loss->name);
+    if (s->classes && s->target_len && s->loss.kind == DDP_LOGIT_CROSS_ENTROPY)
+        return ddp__fail(DDP_EINVAL,
+                         "samples have several classes: choose a loss that "
+                         "takes each for itself, such as "
+                         "DDP_BINARY_CROSS_ENTROPY");
     if (s->target_len == 1 && s->loss.kind == DDP_LOGIT_CROSS_ENTROPY)
         return ddp__fail(DDP_EINVAL,
                          "the cross entropy of one class is 0 whatever it is, "

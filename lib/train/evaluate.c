@@ -144,6 +144,7 @@ static int make_evaluation(struct ddp__eval *e, ddp_t *ddp, ddp_chain_t *chain,
     e->count_arg = c->arg;
     e->loader = ddp__loader(data, step_size(c, data), c->sub_batch);
     e->loader.status = &ddp->status;
+    e->loader.shares = ddp__dataset_has_several(data);
     spec = ddp__engine_spec(c, &e->loader, DDP__EVAL);
     spec.graph.classes = classes_of(data, chain);
     spec.graph.flip = c->tta == DDP_TTA_FLIP;
@@ -301,15 +302,17 @@ int ddp__eval_run(struct ddp__eval *e, const struct ddp__ema *averages,
 }
 
 /* Classes are evaluated by their cross entropy alone, as in timm: without
- * smoothing and weights, whatever the loss of the training. */
+ * smoothing and weights, whatever the loss of the training; unless a sample has
+ * several. */
 static struct ddp_train_config evaluated(const struct ddp_train_config *c,
                                          const ddp_dataset_t *data)
 {
     struct ddp_train_config own = *c;
 
     if (data->classes && ddp__loss_info(c->loss)->target == DDP__TARGET_CLASS) {
-        own.loss = DDP_LOGIT_CROSS_ENTROPY;
-        own.label_smoothing = 0;
+        if (!ddp__dataset_has_several(data))
+            own.loss = DDP_LOGIT_CROSS_ENTROPY;
+        own.label_smoothing = own.target_threshold = 0;
     }
     return own;
 }

@@ -141,7 +141,8 @@ static struct ddp_sample sample_at(const struct ddp__loader *l,
 
     return (struct ddp_sample){
         .x = (char *)t->data[DDP__FILL_X] + size * (size_t)i,
-        .target = target->type == DDP_I32 || l->shares
+        .target = target->type == DDP_I32 ||
+                          (l->shares && !ddp__dataset_has_several(l->data))
                       ? NULL
                       : (float *)t->data[DDP__FILL_TARGET] + at,
         .weight = 1,
@@ -149,7 +150,8 @@ static struct ddp_sample sample_at(const struct ddp__loader *l,
     };
 }
 
-/* Where the task wants shares, the sample's class has all of it. */
+/* Where the task wants shares, the sample's class has all of it, unless it may
+ * have several. */
 static void put_label(const struct ddp__loader *l, const struct ddp__task *t,
                       int i, int32_t label)
 {
@@ -158,7 +160,7 @@ static void put_label(const struct ddp__loader *l, const struct ddp__task *t,
 
     if (t->call->buf[DDP__FILL_TARGET].type == DDP_I32)
         ((int32_t *)t->data[DDP__FILL_TARGET])[i] = label;
-    else if (l->shares)
+    else if (l->shares && !ddp__dataset_has_several(l->data))
         for (int k = 0; k < len; k++)
             share[(size_t)i * (size_t)len + (size_t)k] = k == label;
 }

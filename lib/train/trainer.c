@@ -124,9 +124,10 @@ static int configure(struct ddp_trainer *t, ddp_dataset_t *data,
                           t->cfg.mix_switch_prob, t->cfg.mix_off_epoch};
     t->loader.class_weight = t->cfg.class_weights;
     t->loader.smoothing = t->cfg.label_smoothing;
-    t->loader.shares = data->classes > 0 &&
-                       (ddp__mix_used(&t->loader.mix) ||
-                        (t->loader.class_weight && t->loader.smoothing > 0));
+    t->loader.shares =
+        data->classes > 0 &&
+        (ddp__dataset_has_several(data) || ddp__mix_used(&t->loader.mix) ||
+         (t->loader.class_weight && t->loader.smoothing > 0));
     t->loader.status = &t->ddp->status;
     t->step_samples = t->cfg.batch;
     return 0;
