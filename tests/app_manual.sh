@@ -91,9 +91,10 @@ cp RUN/weights.safetensors resnet50.safetensors
 # Recipes go by their names once they are installed.  A run without --output has
 # the second when it began as its name, and these runs are short.
 command -v rsvg-convert >/dev/null || no_png='/ --png /d'
+command -v dot >/dev/null || no_svg='; / --graph step.svg/d'
 page docs/training "${no_png-}"'
     /^imagenet train \.\.\./s/\.\.\./--data DIR/
-    s/cifar10/DIR/; s/cifar-run/RUN/; /^(dot|wandb) /d; /^MLFLOW/d
+    s/cifar10/DIR/; s/cifar-run/RUN/; /^wandb /d; /^MLFLOW/d'"${no_svg-}"'
     s,--config (resnet50|cifar10-94),--config "$srcdir/recipes/\1.conf",
     s/^.*--config old-run/cp -r RUN old-run; &/; /--config/s/^/sleep 1; /
     s/^imagenet report RUN1 RUN2/cp -r RUN RUN1; cp -r RUN RUN2; &/'

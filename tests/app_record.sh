@@ -150,6 +150,35 @@ done >"$tmp/lacks"
 point $? "it has the parts of two steps$(sed 's/^/, but no /' "$tmp/lacks")"
 grep -q '^  t[0-9]* -> t[0-9]*;' "$tmp/step.dot"
 point $? "a graph of one is written"
+
+# boxes REGEX FILE: how many there are
+boxes()
+{
+    grep -c -E "$1" "$2"
+}
+if command -v dot >/dev/null; then
+    # shellcheck disable=SC2086
+    run "$imagenet" train $net --steps 1 --no-val --output "$tmp/drawn" \
+        --graph "$tmp/drawn.svg"
+    exits 0 "a graph is drawn"
+    says "^wrote $tmp/drawn.svg$" "it says where it is"
+    tasks=$(boxes '^  t[0-9]+ \[' "$tmp/drawn.dot")
+    [ "$tasks" -gt 5 ] &&
+        [ "$(boxes 'class="node"' "$tmp/drawn.svg")" = "$tasks" ] &&
+        [ "$(boxes 'class="edge"' "$tmp/drawn.svg")" = \
+            "$(boxes ' -> ' "$tmp/drawn.dot")" ]
+    point $? "the drawing has all $tasks tasks and what they wait for"
+else
+    skip 3 "no dot (Debian's graphviz)"
+fi
+# shellcheck disable=SC2086
+run env PATH="$tmp" "$imagenet" train $net --steps 1 --no-val \
+    --output "$tmp/undrawn" --graph "$tmp/undrawn.svg"
+exits 69 "without Graphviz it is not"
+complains "dot, which makes .* install Debian's graphviz, or use --graph FILE.dot" \
+    "it says why"
+[ -s "$tmp/undrawn.dot" ] && [ -s "$tmp/undrawn/weights.safetensors" ]
+point $? "the graph for Graphviz is there, and so are the weights"
 # shellcheck disable=SC2086
 run "$imagenet" train $net --epochs 3 --output "$tmp/untraced" --trace 2 \
     --graph "$tmp/nowhere/step.dot"

@@ -26,6 +26,8 @@ bin_imagenet_SOURCES = \
     %D%/classes.h \
     %D%/convert.c \
     %D%/convert.h \
+    %D%/converter.c \
+    %D%/converter.h \
     %D%/doctor.c \
     %D%/doctor.h \
     %D%/doctor_limits.c \
@@ -108,6 +110,8 @@ bin_imagenet_SOURCES = \
     %D%/setup.h \
     %D%/split.c \
     %D%/split.h \
+    %D%/step_graph.c \
+    %D%/step_graph.h \
     %D%/synth.c \
     %D%/synth.h \
     %D%/train.c \

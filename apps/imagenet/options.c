@@ -580,7 +580,8 @@ static const struct opt_group tracing = {
             "chrome://tracing; of other ranks trace-rank-R.json"),
         TEXT("graph", graph, "FILE", NULL,
              "write the tasks of a step, the fourth or the first of --trace, "
-             "as a graph for Graphviz"),
+             "as a graph for Graphviz; FILE.svg is drawn at the end, which "
+             "takes the program dot, and FILE.dot written beside it"),
         END,
     },
 };

@@ -3,16 +3,13 @@
  */
 #include "config.h"
 
-#include <spawn.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "common/app.h"
 #include "common/app_log.h"
 #include "common/opt.h"
 #include "chart_svg.h"
+#include "converter.h"
 #include "output.h"
 #include "report_files.h"
 
@@ -24,22 +21,12 @@ static void write_chart(const void *chart, FILE *f)
 /* A path cannot be taken for an option: it has a folder. */
 static int run_converter(char *svg, char *png)
 {
-    char *const argv[] = {
-        "rsvg-convert", "--zoom", "2", "--output", png, svg, NULL};
-    int error, status = 0;
-    pid_t pid;
+    static const struct converter rsvg = {"rsvg-convert", "PNG files",
+                                          "librsvg2-bin", "--svg"};
+    char *const argv[] = {"rsvg-convert", "--zoom", "2", svg,
+                          "--output",     png,      NULL};
 
-    if ((error = posix_spawnp(&pid, argv[0], NULL, NULL, argv, environ))) {
-        app_say("rsvg-convert, which makes PNG files, cannot be run: %s; "
-                "install Debian's librsvg2-bin, or use --svg",
-                strerror(error));
-        return EXIT_UNAVAILABLE;
-    }
-    waitpid(pid, &status, 0);
-    if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
-        return 0;
-    app_say("rsvg-convert could not make %s", png);
-    return EXIT_WRITE;
+    return converter_run(&rsvg, argv);
 }
 
 static int convert(const char *dir, const char *id)

@@ -30,6 +30,7 @@
 #include "record.h"
 #include "run_file.h"
 #include "setup.h"
+#include "step_graph.h"
 #include "train.h"
 #include "train_lines.h"
 #include "train_run.h"
@@ -393,8 +394,10 @@ static int configure_trace(struct run *r, struct ddp_train_config *cfg)
         if (!r->trace)
             return app_exit_code(DDP_ENOMEM);
     }
+    if (s->graph && is_writer(r) && !(r->graph = step_graph_dot(s->graph)))
+        return app_exit_code(DDP_ENOMEM);
     cfg->trace = r->trace;
-    cfg->graph = is_writer(r) ? s->graph : NULL;
+    cfg->graph = r->graph;
     cfg->trace_first = TRACE_FIRST;
     cfg->trace_steps = s->trace;
     return OPTS_GO;
@@ -554,7 +557,7 @@ static int keep_work(struct run *r)
  * end of the run, by an interruption, or by a failure. */
 static int train(struct run *r)
 {
-    int rc = evaluate_stopped(r);
+    int rc = evaluate_stopped(r), drawn = 0;
     bool early;
 
     if (rc)
@@ -585,6 +588,8 @@ static int train(struct run *r)
         early = !is_evaluated(r);
     }
     rc = early ? save_checkpoint(r) : save_weights(r);
+    if (rc == 0 && !early && r->graph)
+        drawn = step_graph_draw(r->set->graph, r->graph);
     if (rc || (rc = train_print_final(r)))
         return rc;
     if (!early && ended_early(r))
@@ -595,7 +600,7 @@ static int train(struct run *r)
     if (early)
         app_say("interrupted by %s after step %lld; checkpoint saved",
                 interrupt_reason(), (long long)r->last.step);
-    return early ? EXIT_AGAIN : 0;
+    return early ? EXIT_AGAIN : drawn;
 }
 
 /* A first guess at how long saving takes: a slow disk's 20 MB/s. */
@@ -652,6 +657,7 @@ int train_run(struct opts *o, struct settings *s)
     groups_free(&r.groups);
     free(r.class_weights);
     free(r.trace);
+    free(r.graph);
     free(r.ckpt);
     return rc;
 }

@@ -38,7 +38,7 @@ struct run {
     struct groups groups;
     float *class_weights;
     char *ckpt;            /* folder of checkpoints */
-    char *trace;           /* file; NULL: none */
+    char *trace, *graph;   /* files; NULL: none */
     int64_t ckpt_failures; /* reported ones */
     int rc;                /* exit code of what failed in a callback */
 };
