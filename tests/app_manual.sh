@@ -1,6 +1,8 @@
 #!/bin/sh
 # app_manual.sh - the commands of the manual's pages, as a reader copies them
 # SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# tests/test_commands.sh has those that need root, a network or a GPU.
 . "$srcdir/tests/tap.sh"
 export DDP_MODULE_DIR="${DDP_MODULE_DIR:-$builddir/.libs}"
 PATH=$builddir/bin:$PATH

@@ -264,6 +264,7 @@ dist_check_SCRIPTS = \
     %D%/app_train.sh \
     %D%/app_weights.sh \
     %D%/test_borders.sh \
+    %D%/test_commands.sh \
     %D%/test_docs.sh \
     %D%/test_install.sh \
     %D%/test_recipes.sh
