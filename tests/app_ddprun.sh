@@ -13,7 +13,7 @@ if [ "$1" = --version ]; then
     exit
 fi
 echo "$*" | tr '\n' ' ' >>"$0.calls"
-echo "UCX_TLS=${UCX_TLS-}" >>"$0.calls"
+echo "UCX_RNDV=${UCX_RNDV_THRESH-}" >>"$0.calls"
 exit "$(echo "$CODES" | cut -d ' ' -f "$(wc -l <"$0.calls")")"
 EOF
 chmod +x "$tmp/mpirun"
@@ -61,12 +61,12 @@ exits 76 "too few are left: exit code 76"
 # Only MPICH ends with the number of a signal.
 ddprun "9 0" -n 2
 exits 9 "exit code 9 of a program is final"
-! grep -q 'UCX_TLS=.' "$tmp/mpirun.calls"
+! grep -q 'UCX_RNDV=.' "$tmp/mpirun.calls"
 point $? "and UCX is as it was"
 VERSION="HYDRA build details:"
 ddprun "9 0" -n 2
 exits 0 "that of MPICH's mpiexec is a loss"
-grep -q 'UCX_TLS=^cma$' "$tmp/mpirun.calls"
+grep -q 'UCX_RNDV=inf$' "$tmp/mpirun.calls"
 point $? "in which UCX does not end ranks"
 
 VERSION="slurm 22.05.8"

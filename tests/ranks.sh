@@ -8,12 +8,12 @@ export STARPU_NCPU=1 DDP_MODULE_DIR=${DDP_MODULE_DIR:-$builddir/.libs}
 
 # MPICH names ranks by PMI_RANK.  With $recover the launcher lets the others live
 # when a rank has died, with $patient for a while; MPICH's only if it sees a shell
-# end, and UCX ends who reads the memory of a dead rank.
+# end, and UCX ends who reads a large message out of the memory of a dead rank.
 if mpirun --version 2>/dev/null | grep -q HYDRA; then
     mpirun=mpirun
     recover=-disable-auto-cleanup
     patient=$recover
-    export UCX_TLS=^cma
+    export UCX_RNDV_THRESH=inf
 else
     mpirun="mpirun --allow-run-as-root --oversubscribe --bind-to none
         --mca btl_vader_single_copy_mechanism none"
