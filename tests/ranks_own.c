@@ -7,8 +7,10 @@
 #include "config.h"
 
 #include <math.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "engine/engine.h"
@@ -296,6 +298,35 @@ static void test_checkpoint(void)
     remove_folder(dir);
 }
 
+/* No file of rank 0 may grow beyond this. */
+static void limit_files(rlim_t bytes)
+{
+    struct rlimit limit;
+
+    getrlimit(RLIMIT_FSIZE, &limit);
+    limit.rlim_cur = bytes;
+    if (rank == 0)
+        setrlimit(RLIMIT_FSIZE, &limit);
+}
+
+static void test_unwritable(void)
+{
+    struct ddp_train_config cfg = config();
+    char dir[64] = "/tmp/ranks_own_XXXXXX";
+    float w[WEIGHTS];
+    bool good =
+        (rank > 0 || mkdtemp(dir)) && ddp_bcast(ddp, dir, sizeof(dir), 0) == 0;
+
+    cfg.checkpoint.dir = dir;
+    signal(SIGXFSZ, SIG_IGN);
+    limit_files(256);
+    check(good && train(own_data(BATCH), &cfg, NULL, w) == DDP_EIO &&
+              (rank == 0 || strstr(ddp_errmsg(), "rank 0 (")),
+          "rank 0 cannot write its checkpoint: all fail");
+    limit_files(RLIM_INFINITY);
+    remove_folder(dir);
+}
+
 /* ---- memory ------------------------------------------------------------- */
 
 /* Each rank has one of the lanes; the sum comes into that of rank 0. */
@@ -389,6 +420,7 @@ int main(void)
     test_sync_bn();
     test_keys();
     test_checkpoint();
+    test_unwritable();
     if (ranks > 1)
         test_unreadable();
     test_memory();

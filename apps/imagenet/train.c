@@ -13,6 +13,7 @@
 #include "common/app_command.h"
 #include "common/app_fail.h"
 #include "common/app_log.h"
+#include "common/app_rank.h"
 #include "common/interrupt.h"
 #include "common/opt_file.h"
 #include "board.h"
@@ -640,7 +641,8 @@ int train_run(struct opts *o, struct settings *s)
                        ddp_trainer_epoch_steps(r.trainer),
                        s->verbose || s->quiet);
         rc = train(&r);
-        if (rc == EXIT_WRITE || rc == EXIT_DATA || rc == EXIT_MEMORY)
+        if (app_rank() == 0 &&
+            (rc == EXIT_WRITE || rc == EXIT_DATA || rc == EXIT_MEMORY))
             checkpoint_advise(r.ckpt);
     }
     if (r.ddp && ddp_rank_count(r.ddp) > 1)

@@ -6,6 +6,7 @@
 #include <sys/resource.h>
 
 #include "base/error.h"
+#include "engine/ranks.h"
 #include "runtime/devices.h"
 #include "train/checkpoints.h"
 #include "train/sinks.h"
@@ -223,16 +224,18 @@ static int catch_up(struct ddp_trainer *t)
     return report_pause(t, &p);
 }
 
-/* Also completes the submitted steps, and a checkpoint that was requested. */
+/* Also completes the submitted steps, and a checkpoint that was requested.
+ * Rank 0 writes, and all end as it does. */
 static int stop_run(struct ddp_trainer *t)
 {
     struct ddp__result r;
     int rc;
 
-    if ((rc = ddp__trainer_drain(t, &r)) < 0 ||
-        (ddp__checkpoints_requested(t) &&
-         ((rc = save_checkpoint(t)) < 0 ||
-          (rc = ddp__checkpoints_wait(t)) < 0)))
+    if ((rc = ddp__trainer_drain(t, &r)) < 0)
+        return rc;
+    if (ddp__checkpoints_requested(t) && (rc = save_checkpoint(t)) == 0)
+        rc = ddp__checkpoints_wait(t);
+    if ((rc = ddp__ranks_agree(t->ddp, rc)) < 0)
         return rc;
     return ddp__fail(DDP_ESTOPPED, "stopped after step %lld",
                      (long long)t->reported);
@@ -261,7 +264,7 @@ static bool is_over(const struct ddp_trainer *t)
 
 static int run_steps(struct ddp_trainer *t)
 {
-    int rc = ddp__checkpoints_begin(t);
+    int rc = ddp__ranks_agree(t->ddp, ddp__checkpoints_begin(t));
 
     if (rc == 0)
         rc = catch_up(t);
@@ -273,7 +276,7 @@ static int run_steps(struct ddp_trainer *t)
         rc = check_end(t);
     if (rc == 0 && ddp__checkpoints_due(t))
         rc = save_checkpoint(t);
-    return rc < 0 ? rc : ddp__checkpoints_wait(t);
+    return rc < 0 ? rc : ddp__ranks_agree(t->ddp, ddp__checkpoints_wait(t));
 }
 
 /* Of a run that ends before all of it is there. */
