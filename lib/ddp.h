@@ -1954,17 +1954,21 @@ int ddp_trainer_stats(ddp_trainer_t *t, struct ddp_stats *s);
 /* What a step needs of the memory of each GPU, or without GPUs of the
  * machine's, as planned when the trainer was made: the most that its parts hold
  * at the same time, on this rank.  If it does not fit, fewer
- * sub-batches are computed at a time: that takes longer, and the weights are
- * the same.  If not even one fits, there is no trainer (DDP_ENOMEM). */
+ * sub-batches are computed at a time; if not even one fits into a GPU,
+ * gradients and the optimizer's state go to main memory between their uses.
+ * Both take longer, and the weights are the same.  If that does not fit either,
+ * there is no trainer (DDP_ENOMEM). */
 struct ddp_memory_plan {
     double
         have; /* bytes that there are: of the GPU; of the machine, the control
                  group or STARPU_LIMIT_CPU_MEM, whichever has the least */
     double weights, gradients, state, activations, input, scratch; /* bytes */
-    int in_flight; /* sub-batches that are computed at a time, or with sync_bn
-                      are in memory */
-    int wanted;    /* and with enough memory */
-    double copies; /* bytes, of weights in the type of activations, on GPUs */
+    int in_flight;  /* sub-batches that are computed at a time, or with sync_bn
+                       are in memory */
+    int wanted;     /* and with enough memory */
+    double copies;  /* bytes, of weights in the type of activations, on GPUs */
+    double evicted; /* bytes of gradients and state that a GPU has no room for:
+                       they wait in main memory for the tasks that use them */
 };
 int ddp_trainer_memory(const ddp_trainer_t *t, struct ddp_memory_plan *p);
 

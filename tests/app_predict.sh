@@ -127,6 +127,15 @@ run "$predict" --json --gpus 2 --model resnet18
 cmp "$tmp/first" "$tmp/out"
 point $? "a prediction is the same the second time"
 
+# Gradients and state wait in main memory if need be: this is hardly enough for what
+# tasks use at a time.
+run "$predict" --json --model vgg16 --img-size 64 --sub-batch 8 --lanes 4 --dtype f32 \
+    --steps 1 --skip 1 --gpus 1 --memory 1.99
+exits 0 "VGG-16, momentum and 4 lanes on a GPU of 1.99 GiB"
+held=$(of 1 peak_gpu_mib)
+holds "$held > 0 && $held < 1024 * 1.99 && $(of 1 evicted_gpu_mib) > 1000" \
+    "holds $held MiB; $(of 1 evicted_gpu_mib) go to main memory and back"
+
 run "$predict" --gpus 1 --model resnet18 --memory 0.5
 exits 71 "a GPU whose memory is too small"
 complains "a GPU has [0-9]+" "the message compares the memory"

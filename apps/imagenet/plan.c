@@ -83,6 +83,11 @@ static void print_memory(ddp_t *ddp, const struct ddp_memory_plan *m)
         app_print("  only %d of %d sub-batches at a time: more memory, or a "
                   "smaller --sub-batch, would be faster\n",
                   m->in_flight, m->wanted);
+    if (m->evicted > 0)
+        app_print(
+            "  %.0f MiB of gradients and optimizer state go to main memory "
+            "and back in each step, which takes time\n",
+            m->evicted / mib);
 }
 
 void plan_print(const struct opts *o, const struct settings *s, ddp_t *ddp,

@@ -129,7 +129,7 @@ static void print_line(const struct step *b, const struct ddp_stats *st,
            1 - busy / (devices * seconds));
     printf("\"lanes_run\":%lld,\"lanes_split\":%lld,\"tasks\":%.1f,"
            "\"peak_gpu_mib\":%.1f,\"planned_gpu_mib\":%.1f,"
-           "\"copies_gpu_mib\":%.1f,\"unknown\":%d,"
+           "\"copies_gpu_mib\":%.1f,\"evicted_gpu_mib\":%.1f,\"unknown\":%d,"
            "\"version\":",
            (long long)all->lanes, (long long)all->split_lanes,
            (double)st->tasks / (double)st->steps,
@@ -137,7 +137,7 @@ static void print_line(const struct step *b, const struct ddp_stats *st,
            (m.weights + m.gradients + m.state + m.activations + m.input +
             m.scratch) /
                (1 << 20),
-           m.copies / (1 << 20), all->unknown);
+           m.copies / (1 << 20), m.evicted / (1 << 20), all->unknown);
     app_json_text(stdout, ddp_version());
     printf("}\n");
 }

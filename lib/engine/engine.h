@@ -91,6 +91,8 @@ struct ddp__engine {
     int64_t failed;              /* the step that did, until settled; or -1 */
     double submit_s, first_submit, last_end, flops;
     bool torn;
+    bool scarce; /* GPUs have no room for all gradients and the state: no task
+                    needs those of several buckets */
 };
 
 int ddp__engine_new(struct ddp__engine **out, ddp_t *ddp, ddp_chain_t *chain,

@@ -46,7 +46,7 @@ struct job {
 struct gpu {
     struct size *size;
     int sizes;
-    double live, most_live, gradients, most_gradients;
+    double live, most_live, gradients, most_gradients, most_others;
     struct slot *slot; /* in_flight */
     struct job running, *merge;
     int merged, merges; /* of these: begun, known */
@@ -85,6 +85,7 @@ static void take(struct gpu *g, size_t size)
     s->most = s->now > s->most ? s->now : s->most;
     g->live += (double)s->bytes;
     g->most_live = fmax(g->most_live, g->live);
+    g->most_others = fmax(g->most_others, g->live - g->gradients);
 }
 
 static void give(struct gpu *g, size_t size)
@@ -131,9 +132,9 @@ static void take_sum(struct replay *r, int gpu, int lane, int b)
     if (*there >> gpu & 1)
         return;
     *there |= UINT32_C(1) << gpu;
-    take(g, sum_size(r, b));
     g->gradients += (double)ddp__pool_size(sum_size(r, b));
     g->most_gradients = fmax(g->most_gradients, g->gradients);
+    take(g, sum_size(r, b));
 }
 
 /* On all GPUs that have had it. */
@@ -429,6 +430,17 @@ static void free_replay(struct replay *r)
     free(r->home);
 }
 
+static void note_gpu(const struct gpu *g, struct ddp__replayed *most)
+{
+    double held = bytes_held(g);
+
+    if (held > most->held)
+        *most = (struct ddp__replayed){.held = held,
+                                       .live = g->most_live,
+                                       .gradients = g->most_gradients,
+                                       .others = g->most_others};
+}
+
 int ddp__replay(const struct ddp__engine *e,
                 const struct ddp__replay_plan *plan, struct ddp__replayed *most)
 {
@@ -439,11 +451,7 @@ int ddp__replay(const struct ddp__engine *e,
     if (enough)
         run_step(&r);
     for (int i = 0; enough && i < plan->gpus; i++)
-        if (bytes_held(&r.gpu[i]) > most->held)
-            *most =
-                (struct ddp__replayed){.held = bytes_held(&r.gpu[i]),
-                                       .live = r.gpu[i].most_live,
-                                       .gradients = r.gpu[i].most_gradients};
+        note_gpu(&r.gpu[i], most);
     free_replay(&r);
     return enough ? 0 : ddp__fail(DDP_ENOMEM, "out of memory for a plan of it");
 }

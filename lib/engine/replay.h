@@ -16,6 +16,7 @@ struct ddp__replayed {
     double held;      /* with what StarPU keeps for buffers of the same size */
     double live;      /* without */
     double gradients; /* of these */
+    double others;    /* the most of all that are no gradients */
 };
 
 /* DDP_ENOMEM. */

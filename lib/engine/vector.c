@@ -45,7 +45,7 @@ int ddp__vector_add(struct ddp__vector_task *t, const struct ddp__call *call,
     struct ddp__task_call *p;
     int rc;
 
-    if ((t->owner != owner || t->us >= e->spec.graph.segment_us) &&
+    if ((t->owner != owner || t->us >= e->spec.graph.segment_us || e->scarce) &&
         (rc = ddp__vector_flush(t)) < 0)
         return rc;
     p = &e->task_call[t->calls++];

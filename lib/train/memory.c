@@ -5,8 +5,9 @@
  * kills a process that takes more than it may have, so check beforehand.  A
  * step holds: weights, accumulators, the optimizer's state, activations and
  * input of the sub-batches in flight, scratch.  If they do not fit, the check
- * tries fewer sub-batches in flight; smaller sub-batches would change the
- * result, so the user has to choose them.
+ * tries fewer sub-batches in flight, then to have gradients and state of GPUs
+ * in main memory; smaller sub-batches would change the result, so the user has
+ * to choose them.
  */
 #include "config.h"
 
@@ -185,6 +186,18 @@ static double copies_size(const struct ddp_trainer *t, double weights)
     return t->cfg.dtype == DDP_F32 ? 0 : weights / 2;
 }
 
+static int replay(const struct ddp_trainer *t, int gpus, int in_flight,
+                  struct ddp__replayed *r)
+{
+    const struct ddp__engine *e = t->engine;
+    struct ddp__replay_plan plan = {.gpus = gpus, .lanes = used_lanes(t)};
+
+    plan.lanes.begin = min(e->lane_begin, plan.lanes.used);
+    plan.lanes.end = min(e->lane_end, plan.lanes.used);
+    plan.lanes.in_flight = in_flight;
+    return ddp__replay(e, &plan, r);
+}
+
 /* The needs of a GPU of several; each of its workers has scratch.  What StarPU
  * keeps for buffers of the same size it gives up if there is no other memory,
  * which takes time: a sub-batch that is alone has to do so. */
@@ -192,15 +205,11 @@ static int gpu_need(const struct ddp_trainer *t, int gpus, int in_flight,
                     struct ddp_memory_plan *n)
 {
     const struct ddp__engine *e = t->engine;
-    struct ddp__replay_plan plan = {.gpus = gpus, .lanes = used_lanes(t)};
     double weights = vectors_size(e), kept;
     struct ddp__replayed r;
-    int rc;
+    int rc = replay(t, gpus, in_flight, &r);
 
-    plan.lanes.begin = min(e->lane_begin, plan.lanes.used);
-    plan.lanes.end = min(e->lane_end, plan.lanes.used);
-    plan.lanes.in_flight = in_flight;
-    if ((rc = ddp__replay(e, &plan, &r)) < 0)
+    if (rc < 0)
         return rc;
     *n = (struct ddp_memory_plan){
         .weights = weights,
@@ -219,6 +228,56 @@ static int gpu_need(const struct ddp_trainer *t, int gpus, int in_flight,
     if (in_flight > 1 || total_need(n) + kept <= n->have)
         n->activations += kept;
     return 0;
+}
+
+/* What two tasks on whole vectors need at the same time, one that runs and one
+ * whose data come: a merge has two sums, an update a sum and the state. */
+static double desk_size(const struct ddp__engine *e)
+{
+    double first = 0, second = 0;
+
+    for (int b = 0; b < e->params->buckets; b++) {
+        double sum = (double)ddp__pool_size(4 * e->params->bucket[b].len);
+        double both = sum + fmax(sum, (double)ddp__pool_size(e->state[b].size));
+
+        second = fmax(second, fmin(first, both));
+        first = fmax(first, both);
+    }
+    return first + second;
+}
+
+/* The last resort: gradients and state are in main memory but for those that a
+ * task needs.  StarPU moves what was not used for longest; chunks of which some
+ * buffers are in use stay, for which there is some room. */
+static int gpu_least(const struct ddp_trainer *t, int gpus,
+                     struct ddp_memory_plan *n)
+{
+    const double chunks = 2 * 32 * mib;
+    double desk = desk_size(t->engine);
+    struct ddp__replayed r;
+    int rc = gpu_need(t, gpus, 1, n);
+
+    if (rc < 0 || (rc = replay(t, gpus, 1, &r)) < 0)
+        return rc;
+    n->activations = r.others - n->weights - n->state - n->input + chunks;
+    n->evicted = fmax(n->gradients + n->state - desk, 0);
+    n->gradients = fmin(n->gradients, desk);
+    n->state = 0;
+    return 0;
+}
+
+/* Whether that is enough, and main memory has room for the rest. */
+static bool may_evict(const struct ddp_trainer *t, int gpus,
+                      struct ddp_memory_plan *n)
+{
+    struct ddp_memory_plan least, main;
+
+    if (gpu_least(t, gpus, &least) < 0 || main_need(t, 1, &main) < 0 ||
+        least.evicted == 0 || total_need(&least) > least.have ||
+        total_need(&main) + least.evicted * gpus > main.have)
+        return false;
+    *n = least;
+    return true;
 }
 
 /* Lanes move to GPUs that have nothing to do, unless one of these may not hold
@@ -252,9 +311,12 @@ static int check_gpus(struct ddp_trainer *t)
     for (i = most; (rc = gpu_need(t, gpus, i, &n)) == 0; i--) {
         if (total_need(&n) <= have)
             break;
-        if (cap <= 1 || i <= 1)
-            return fail_memory(&n, t, "a GPU",
-                               "sub_batch, or fewer lanes, or more GPUs");
+        if (cap > 1 && i > 1)
+            continue;
+        if ((t->engine->scarce = cap && may_evict(t, gpus, &n)))
+            break;
+        return fail_memory(&n, t, "a GPU",
+                           "sub_batch, or fewer lanes, or more GPUs");
     }
     if (rc == 0 && i < most)
         ddp__sched_limit(i);
