@@ -9,6 +9,8 @@ CODELETS_SOURCES += \
     %D%/ops_loss.h \
     %D%/ops_optim.c \
     %D%/ops_optim.h \
+    %D%/ops_times.c \
+    %D%/ops_times.h \
     %D%/wire.h
 
 libddp_core_la_SOURCES += $(CODELETS_SOURCES)

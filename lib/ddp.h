@@ -1982,6 +1982,22 @@ struct ddp_operation {
     double bytes;       /* read and written, each operand once */
 };
 
+/* From now on plans take an operation to last so long on a CPU worker, and
+ * simulations on any device: as ddp-bench calibrate measured it, for example.
+ * The words of `o` are those of DDP_PROFILE; its flops and bytes have no
+ * effect.  The operation "task", of one sample and with empty words, is what
+ * the runtime needs for each task.  For all contexts, from any one thread. */
+int ddp_operation_set_time(const struct ddp_operation *o, double seconds);
+
+/* How long a step is expected to take, as this rank would need without the
+ * others and without reading images. */
+struct ddp_time_plan {
+    double seconds;
+    int operations, unknown; /* those of a step; of these without a time, for
+                                which that of a usual core is taken */
+};
+int ddp_trainer_time(const ddp_trainer_t *t, struct ddp_time_plan *p);
+
 /* Call fn for each operation that a GPU runs for a sub-batch of `samples`, in
  * order, and then for each of the update.  Neither a GPU nor a context is
  * needed.  Input of at most four channels counts as images, one byte a value.
@@ -2214,12 +2230,6 @@ int ddp_simulation_set_speed(enum ddp_device kind,
 /* Of GPUs that are not alike: this one, counted from 0, takes so many times as
  * long for each kernel as the speed says.  Before ddp_init(). */
 int ddp_simulation_set_slowness(int gpu, double times);
-
-/* Set what an operation takes, apart from launch_s, instead of what follows
- * from the speed: as ddp-bench calibrate measured it, for example.  The words
- * of `o` are those of DDP_PROFILE; its flops and bytes have no effect.  Before
- * ddp_init(). */
-int ddp_simulation_set_time(const struct ddp_operation *o, double seconds);
 
 /* What the simulated machine has done since the process started. */
 struct ddp_simulation {

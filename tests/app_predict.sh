@@ -99,6 +99,16 @@ point $? "each is known"
 step=$(of 1 step_ms)
 holds "$step >= 0.9 * $measured && $step < 1.5 * $measured" \
     "$step ms, where kernels took $measured"
+holds "$(of 1 planned_step_ms) > 0.95 * $step && $(of 1 planned_step_ms) < 1.05 * $step" \
+    "as the plan of a step has it: $(of 1 planned_step_ms) ms"
+run "$predict" --json $small --lanes 6 --cpus 2 --times "$tmp/times.csv"
+step2=$(of 2 step_ms)
+holds "$(of 2 planned_step_ms) > 0.9 * $step2 && $(of 2 planned_step_ms) < 1.1 * $step2" \
+    "also of six sub-batches on two workers: $step2 ms, $(of 2 planned_step_ms) planned"
+run "$imagenet" inspect --model resnet9 --img-size 32 --sub-batch 4 --lanes 1 --times \
+    "$tmp/times.csv"
+says "^time: about [0-9.]+ ms a step, [0-9.]+ images/s, by .*times.csv" \
+    "which imagenet inspect shows"
 awk -F, -v OFS=, 'NR > 1 { $2 *= 3 } 1' "$tmp/times.csv" >"$tmp/slow.csv"
 run "$predict" --json $small --lanes 1 --cpus 1 --times "$tmp/slow.csv"
 holds "$(of 1 step_ms) > 2.9 * $step && $(of 1 step_ms) < 3.1 * $step" \

@@ -94,6 +94,9 @@ static struct ddp_storage_stats asked;
 static struct ddp_image_cache_stats cached;
 static char where[1024];
 static struct ddp_memory_plan memory;
+static struct ddp_time_plan time_plan;
+static const struct ddp_operation operation = {
+    .name = "none", .type = "f32", .shapes = "1x1x1", .samples = 1};
 static struct ddp_policy policy;
 static const struct ddp_image_options small = {IMAGE_DEFAULTS, .size = 8,
                                                .max_bad = 0.5};
@@ -498,6 +501,8 @@ static bool resumed(bool with)
     X(ddp_trainer_config, ddp_trainer_config(trainer)->batch == 8)             \
     X(ddp_trainer_epoch_steps, ddp_trainer_epoch_steps(trainer) == 3)          \
     X(ddp_trainer_memory, ddp_trainer_memory(trainer, &memory) == 0)           \
+    X(ddp_trainer_time, ddp_trainer_time(trainer, &time_plan) == 0)            \
+    X(ddp_operation_set_time, ddp_operation_set_time(&operation, 1) == 0)      \
     X(ddp_trainer_batch, ddp_trainer_batch(trainer, 0, x, labels) == 4)        \
     X(ddp_trainer_step, ddp_trainer_step(trainer, &metrics) == 0)              \
     X(ddp_trainer_gradients, ddp_trainer_gradients(trainer, NULL) == 0)        \
@@ -688,6 +693,7 @@ static void test_calls(void)
       NONE(ddp_train_config_resolve(&cfg, NULL, NULL)))                        \
     X(ddp_trainer_epoch_steps, NONE(ddp_trainer_epoch_steps(NULL)))            \
     X(ddp_trainer_memory, NONE(ddp_trainer_memory(NULL, &memory)))             \
+    X(ddp_trainer_time, NONE(ddp_trainer_time(NULL, &time_plan)))              \
     X(ddp_trainer_train, NONE(ddp_trainer_train(NULL)))                        \
     X(ddp_trainer_step, NONE(ddp_trainer_step(NULL, &metrics)))                \
     X(ddp_trainer_gradients, NONE(ddp_trainer_gradients(NULL, NULL)))          \
@@ -828,7 +834,6 @@ static const char *const others[] = {
     "ddp_errcode",
     "ddp_simulation_set_speed",
     "ddp_simulation_set_slowness",
-    "ddp_simulation_set_time",
     "ddp_simulation_read",
     "ddp_chain_export_onnx",
 };

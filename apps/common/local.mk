@@ -18,6 +18,8 @@ noinst_LTLIBRARIES += $(APPS_COMMON)
     %D%/app_peer.h \
     %D%/app_rank.c \
     %D%/app_rank.h \
+    %D%/app_times.c \
+    %D%/app_times.h \
     %D%/app_words.c \
     %D%/app_words.h \
     %D%/interrupt.c \

@@ -62,6 +62,12 @@ static const char *const backends[] = {"cpu", "ref", NULL};
     INT("workers", workers, NULL, 1, 4096,                                     \
         "CPU workers; STARPU_NCPU overrides it [one per core]", .letter = 'j')
 
+#define TIMES_ROW                                                              \
+    TEXT("times", times, "FILE", NULL,                                         \
+         "measured times of operations, by ddp-bench calibrate: the plan has " \
+         "the time of a step",                                                 \
+         .of_run = true)
+
 static const struct opt_group train_data = {
     "Data",
     (const struct opt[]){
@@ -534,6 +540,7 @@ static const struct opt_group output = {
              "check all options, open the data, build the network, print the "
              "options as they are resolved, and end",
              .of_run = true),
+        TIMES_ROW,
         INT("eval-every", eval_every, "1", 1, 1e9,
             "evaluate every N epochs, and at the end", .alias = "val-interval"),
         INT("eval-steps", eval_steps, NULL, 1, 1e15,
@@ -771,6 +778,7 @@ const struct opt_command inspect_command = {
                         "gradient accumulators [as in training]"),
                     SYNC_BN_ROW,
                     WORKERS_ROW,
+                    TIMES_ROW,
                     END,
                 }},
             NULL},

@@ -54,6 +54,7 @@ struct settings {
     char *output;
     int64_t eval_every, log_every, trace;
     char *config;
+    char *times;
     bool dry_run, find_lr;
     int64_t find_lr_steps;
     char *resume, *resume_with, *ckpt_every, *graph;

@@ -6,6 +6,7 @@
 
 #include "common/app.h"
 #include "common/app_log.h"
+#include "common/app_times.h"
 #include "plan.h"
 
 /* Lanes are the user's, since they determine the weights; but that they leave
@@ -90,6 +91,31 @@ static void print_memory(ddp_t *ddp, const struct ddp_memory_plan *m)
             m->evicted / mib);
 }
 
+/* From times that somebody has measured on this machine. */
+static void print_time(const struct settings *s, ddp_t *ddp,
+                       const ddp_trainer_t *t)
+{
+    struct ddp_time_plan p;
+
+    if (ddp_gpu_worker_count(ddp))
+        return;
+    if (!s->times) {
+        app_print("time: not known: ddp-bench calibrate measures operations, "
+                  "--times FILE adds them up\n");
+        return;
+    }
+    if (app_times_read(s->times, ddp_worker_count(ddp)) ||
+        ddp_trainer_time(t, &p) < 0)
+        return;
+    app_print("time: about %.0f ms a step, %.1f images/s, by %s\n",
+              1e3 * p.seconds, (double)s->batch / p.seconds, s->times);
+    if (p.unknown)
+        app_print("  %d of %d operations are not there: ddp-bench calibrate "
+                  "--model %s --img-size %lld --sub-batch %lld adds them\n",
+                  p.unknown, p.operations, s->model, (long long)s->img_size,
+                  (long long)s->sub_batch);
+}
+
 void plan_print(const struct opts *o, const struct settings *s, ddp_t *ddp,
                 const ddp_trainer_t *t)
 {
@@ -106,4 +132,5 @@ void plan_print(const struct opts *o, const struct settings *s, ddp_t *ddp,
     print_limit(s, ddp, subs, &m);
     if (rc == 0 && m.have > 0)
         print_memory(ddp, &m);
+    print_time(s, ddp, t);
 }

@@ -23,8 +23,7 @@ bin_ddp_predict_LDADD = $(APPS_COMMON) $(JANSSON_LIBS)
 bin_ddp_predict_step_SOURCES = \
     %D%/options.c \
     %D%/predict.h \
-    %D%/step.c \
-    %D%/times.c
+    %D%/step.c
 # SimGrid has to start before main(): StarPU's library does that in a main() of
 # its own, and then calls this one under another name.
 bin_ddp_predict_step_CPPFLAGS = $(APPS_CPPFLAGS) -Dmain=starpu_main

@@ -27,11 +27,6 @@ extern const char *const predict_dtypes[];
 /* Fill in what follows from the other settings. */
 void predict_resolve(struct predict_settings *s);
 
-/* Read a file of ddp-bench calibrate, for a machine of so many devices: its
- * operations take as long in the simulation; *task_us is the runtime's part of
- * a task, as there.  0, or an exit code after a message. */
-int predict_times(const char *path, int devices, double *task_us);
-
 /* The numbers of devices, and what they are called. */
 const int *predict_counts(const struct predict_settings *s);
 const char *predict_kind(const struct predict_settings *s);

@@ -12,6 +12,7 @@
 
 #include "common/app.h"
 #include "common/app_fail.h"
+#include "common/app_times.h"
 #include "predict.h"
 
 struct step {
@@ -47,9 +48,7 @@ static int on_step(const struct ddp_progress *p, void *arg)
 
 static int set_speed(const struct predict_settings *s)
 {
-    double launch = s->launch;
-    int rc =
-        s->times ? predict_times(s->times, predict_counts(s)[0], &launch) : 0;
+    int rc = s->times ? app_times_read(s->times, predict_counts(s)[0]) : 0;
 
     if (rc)
         return rc;
@@ -59,7 +58,7 @@ static int set_speed(const struct predict_settings *s)
         return app_fail(rc);
     rc = ddp_simulation_set_speed(
         s->cpus[0] ? DDP_CPU : DDP_CUDA,
-        &(struct ddp_device_speed){.launch_s = launch * 1e-6,
+        &(struct ddp_device_speed){.launch_s = s->launch * 1e-6,
                                    .flops = s->tflops * 1e12,
                                    .bytes_per_s = s->tbs * 1e12});
     return rc < 0 ? app_fail(rc) : 0;
@@ -115,8 +114,10 @@ static void print_line(const struct step *b, const struct ddp_stats *st,
     double busy = b->after.busy_s - b->before.busy_s;
     int devices = ddp_worker_count(b->ddp);
     struct ddp_memory_plan m = {0};
+    struct ddp_time_plan plan = {0};
 
     ddp_trainer_memory(b->trainer, &m);
+    ddp_trainer_time(b->trainer, &plan);
     printf("{\"bench\":\"predict\",\"model\":");
     app_json_text(stdout, s->model);
     printf(",\"img_size\":%lld,\"dtype\":\"%s\",\"sub_batch\":%lld,"
@@ -124,8 +125,10 @@ static void print_line(const struct step *b, const struct ddp_stats *st,
            (long long)s->img_size, predict_dtypes[s->dtype],
            (long long)s->sub_batch, (long long)s->lanes,
            (long long)s->sub_batches, s->cpus[0] ? "cpus" : "gpus", devices);
-    printf("\"step_ms\":%.4f,\"img_per_s\":%.2f,\"idle_share\":%.4f,",
-           step * 1e3, (double)(s->sub_batches * s->sub_batch) / step,
+    printf("\"step_ms\":%.4f,\"planned_step_ms\":%.4f,\"img_per_s\":%.2f,"
+           "\"idle_share\":%.4f,",
+           step * 1e3, 1e3 * plan.seconds,
+           (double)(s->sub_batches * s->sub_batch) / step,
            1 - busy / (devices * seconds));
     printf("\"lanes_run\":%lld,\"lanes_split\":%lld,\"tasks\":%.1f,"
            "\"peak_gpu_mib\":%.1f,\"planned_gpu_mib\":%.1f,"

@@ -45,7 +45,7 @@ double ddp__cost_us(const struct ddp__call *c, int n,
     double bytes = 0, us = d->known_us ? d->known_us(c, n) : -1;
 
     if (us >= 0)
-        return s->begin_us + us;
+        return us;
     for (int i = 0; i < c->buffers; i++)
         bytes += operand_bytes(&c->buf[i], n);
     return s->begin_us +

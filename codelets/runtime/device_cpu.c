@@ -5,6 +5,7 @@
 
 #include "cpu/backend.h"
 #include "device.h"
+#include "ops_times.h"
 #include "ref/backend.h"
 
 static void cpu_attach(struct starpu_codelet *cl, starpu_cpu_func_t run)
@@ -23,6 +24,7 @@ const struct ddp__device ddp__device_cpu = {
     .where = STARPU_CPU,
     .memory = STARPU_CPU_RAM,
     .speed = {.begin_us = 1, .flops = 100e9, .bytes = 10e9},
+    .known_us = ddp__times_find,
     .backends = backends,
     .attach = cpu_attach,
 };

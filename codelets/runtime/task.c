@@ -19,6 +19,7 @@
 #include "runtime/profile.h"
 #include "runtime/task.h"
 #include "runtime/trace.h"
+#include "ops_times.h"
 
 /* One per operation, and one for tasks of several. */
 enum { SEVERAL = DDP__OP_COUNT, CODELETS };
@@ -273,7 +274,7 @@ static void run_task(void *buffers[], void *arg)
 static double run_us(const struct run *r, enum starpu_worker_archtype worker,
                      int number)
 {
-    double us = 0;
+    double us = ddp__times_task();
 
     for (int i = 0; i < r->calls; i++) {
         const struct ddp__device *d = device_of(r, i, worker);

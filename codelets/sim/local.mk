@@ -12,8 +12,6 @@ libddp_sim_la_SOURCES = \
     %D%/sim.c \
     %D%/sim.h \
     %D%/simulation.c \
-    %D%/times.c \
-    %D%/times.h \
     lib/onnx/none.c
 libddp_sim_la_CPPFLAGS = $(DDP_CPPFLAGS) $(SIMGRID_CPPFLAGS)
 libddp_sim_la_LIBADD = $(SIMGRID_LIBS) $(HWLOC_LIBS) $(JPEG_LIBS) \

@@ -27,13 +27,6 @@ int ddp_simulation_set_slowness(int gpu, double times)
     return not_simulated();
 }
 
-int ddp_simulation_set_time(const struct ddp_operation *o, double seconds)
-{
-    (void)o;
-    (void)seconds;
-    return not_simulated();
-}
-
 int ddp_simulation_read(struct ddp_simulation *p)
 {
     (void)p;

@@ -5,8 +5,8 @@
  */
 #include "config.h"
 
+#include "ops_times.h"
 #include "sim.h"
-#include "times.h"
 
 /* ---- devices ------------------------------------------------------------ */
 

@@ -4,8 +4,8 @@
 #include "config.h"
 
 #include "base/error.h"
+#include "ops_times.h"
 #include "sim.h"
-#include "times.h"
 
 int ddp_simulation_set_speed(enum ddp_device kind,
                              const struct ddp_device_speed *s)
@@ -38,22 +38,6 @@ int ddp_simulation_set_slowness(int gpu, double times)
                          gpu, times);
     ddp__sim_slow(gpu, times);
     return DDP_OK;
-}
-
-int ddp_simulation_set_time(const struct ddp_operation *o, double seconds)
-{
-    if (!o || !o->name || !o->type || !o->shapes)
-        return ddp__fail(DDP_EINVAL,
-                         "simulated operation: NULL among its words");
-    if (!(seconds >= 0))
-        return ddp__fail(DDP_EINVAL,
-                         "simulated operation %s: %g seconds, expected at "
-                         "least 0",
-                         o->name, seconds);
-    if (ddp__times_set(o, 1e6 * seconds))
-        return DDP_OK;
-    return ddp__fail(DDP_ENOMEM,
-                     "out of memory for the times of simulated operations");
 }
 
 int ddp_simulation_read(struct ddp_simulation *p)

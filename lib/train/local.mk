@@ -48,6 +48,7 @@ LIB_SOURCES += \
     %D%/schedule.c \
     %D%/sinks.c \
     %D%/sinks.h \
+    %D%/step_time.c \
     %D%/sync.c \
     %D%/tracing.c \
     %D%/tracing.h \

@@ -1,4 +1,4 @@
-/* times.c - the file of ddp-bench calibrate
+/* app_times.c - the file of ddp-bench calibrate
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
 #include "config.h"
@@ -8,9 +8,9 @@
 
 #include "ddp.h"
 
-#include "common/app.h"
-#include "common/app_fail.h"
-#include "predict.h"
+#include "app.h"
+#include "app_fail.h"
+#include "app_times.h"
 
 struct time_row {
     int workers;
@@ -61,39 +61,34 @@ static int choose_workers(FILE *f, int devices)
 }
 
 /* Those of so many workers, or those of all others. */
-static int set_times(FILE *f, int workers, bool others, double *task_us)
+static int set_times(FILE *f, int workers, bool others)
 {
     struct time_row r;
     char line[512];
     int rc = 0;
 
     rewind(f);
-    while (rc == 0 && fgets(line, sizeof(line), f)) {
-        if (!parse_row(line, &r) || (r.workers == workers) == others)
-            continue;
-        if (!strcmp(r.o.name, "task"))
-            *task_us = r.us;
-        else
-            rc = ddp_simulation_set_time(&r.o, 1e-6 * r.us);
-    }
+    while (rc == 0 && fgets(line, sizeof(line), f))
+        if (parse_row(line, &r) && (r.workers == workers) != others)
+            rc = ddp_operation_set_time(&r.o, 1e-6 * r.us);
     return rc;
 }
 
-int predict_times(const char *path, int devices, double *task_us)
+int app_times_read(const char *path, int workers)
 {
     FILE *f = app_open_text(path);
-    int workers, rc;
+    int best, rc;
 
     if (!f && errno == ENOENT)
         app_say("%s does not exist", path);
     if (!f)
         return EXIT_WRITE;
-    workers = choose_workers(f, devices);
-    rc = set_times(f, workers, true, task_us);
+    best = choose_workers(f, workers);
+    rc = set_times(f, best, true);
     if (rc == 0)
-        rc = set_times(f, workers, false, task_us);
+        rc = set_times(f, best, false);
     fclose(f);
-    if (workers)
+    if (best)
         return rc < 0 ? app_fail(rc) : 0;
     app_say("%s: there is no line of ddp-bench calibrate in it", path);
     return EXIT_DATA;

@@ -1,4 +1,4 @@
-/* times.c - measured times of operations, which replace estimated ones
+/* ops_times.c - measured times of operations, which replace estimated ones
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * A network has some hundred different operations: a list will do.
@@ -9,7 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "times.h"
+#include "base/error.h"
+#include "ddp.h"
+#include "ops_times.h"
 
 struct row {
     char key[200]; /* "conv_fwd,8,f32,56x56x64 56x56x64 by 3x3/1" */
@@ -59,13 +61,28 @@ static struct row *get_operation(const struct ddp_operation *o)
     return get_row(key);
 }
 
-bool ddp__times_set(const struct ddp_operation *o, double us)
+int ddp_operation_set_time(const struct ddp_operation *o, double seconds)
 {
-    struct row *r = get_operation(o);
+    struct row *r;
 
-    if (r)
-        r->us = us;
-    return r;
+    if (!o || !o->name || !o->type || !o->shapes)
+        return ddp__fail(DDP_EINVAL, "time of an operation: NULL among its "
+                                     "words");
+    if (!(seconds >= 0))
+        return ddp__fail(DDP_EINVAL,
+                         "operation %s: %g seconds, expected at least 0",
+                         o->name, seconds);
+    if (!(r = get_operation(o)))
+        return ddp__fail(DDP_ENOMEM, "out of memory for times of operations");
+    r->us = 1e6 * seconds;
+    return DDP_OK;
+}
+
+double ddp__times_task(void)
+{
+    const struct row *r = find_row("task,1,,");
+
+    return r && r->us > 0 ? r->us : 0;
 }
 
 double ddp__times_find(const struct ddp__call *c, int n)
