@@ -175,7 +175,7 @@ static void add_merge(struct replay *r, struct job m)
 static void add_block(struct replay *r, int b, int lane, int width)
 {
     const struct ddp__own_lanes *l = &r->plan->lanes;
-    int *summed = &r->summed[b * r->e->spec.lanes], to, from;
+    int *summed = &r->summed[b * r->e->spec.lanes], to, from = 0;
 
     summed[lane] = width;
     for (to = lane; width < l->used; width *= 2) {
