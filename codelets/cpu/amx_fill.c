@@ -7,7 +7,7 @@
 #include "amx_run.h"
 
 #ifdef DDP__AMX
-#include <immintrin.h>
+#include "turn16.h"
 
 #define AMX __attribute__((target("avx512f,avx512bw,avx512vl")))
 #define AMX_INLINE                                                             \
@@ -33,39 +33,6 @@ AMX_INLINE void interleave(__m512i p, __m512i q, __m512i *lo, __m512i *hi)
 
     *lo = _mm512_permutex2var_epi16(p, first, q);
     *hi = _mm512_permutex2var_epi16(p, second, q);
-}
-
-/* 16 x 16 numbers of 32 bits, rows to columns. */
-AMX_INLINE void turn(const __m512i in[16], __m512i out[16])
-{
-    __m512i t[16], u[16];
-
-#pragma GCC unroll 8
-    for (int i = 0; i < 8; i++) {
-        t[2 * i] = _mm512_unpacklo_epi32(in[2 * i], in[2 * i + 1]);
-        t[2 * i + 1] = _mm512_unpackhi_epi32(in[2 * i], in[2 * i + 1]);
-    }
-#pragma GCC unroll 4
-    for (int i = 0; i < 4; i++) {
-        u[4 * i] = _mm512_unpacklo_epi64(t[4 * i], t[4 * i + 2]);
-        u[4 * i + 1] = _mm512_unpackhi_epi64(t[4 * i], t[4 * i + 2]);
-        u[4 * i + 2] = _mm512_unpacklo_epi64(t[4 * i + 1], t[4 * i + 3]);
-        u[4 * i + 3] = _mm512_unpackhi_epi64(t[4 * i + 1], t[4 * i + 3]);
-    }
-#pragma GCC unroll 4
-    for (int i = 0; i < 4; i++) {
-        t[i] = _mm512_shuffle_i32x4(u[i], u[4 + i], 0x88);
-        t[4 + i] = _mm512_shuffle_i32x4(u[i], u[4 + i], 0xdd);
-        t[8 + i] = _mm512_shuffle_i32x4(u[8 + i], u[12 + i], 0x88);
-        t[12 + i] = _mm512_shuffle_i32x4(u[8 + i], u[12 + i], 0xdd);
-    }
-#pragma GCC unroll 4
-    for (int i = 0; i < 4; i++) {
-        out[i] = _mm512_shuffle_i32x4(t[i], t[8 + i], 0x88);
-        out[8 + i] = _mm512_shuffle_i32x4(t[i], t[8 + i], 0xdd);
-        out[4 + i] = _mm512_shuffle_i32x4(t[4 + i], t[12 + i], 0x88);
-        out[12 + i] = _mm512_shuffle_i32x4(t[4 + i], t[12 + i], 0xdd);
-    }
 }
 
 /* Goes along the positions of a segment: pixels of an image, or NULL outside.
@@ -146,10 +113,10 @@ AMX static void fill_step(const struct ddp__amx_run *r,
         for (int i = 0; i < 16; i++)
             interleave(load32(p[2 * i], o), load32(p[2 * i + 1], o), &lo[i],
                        &hi[i]);
-        turn(lo, t);
+        ddp__turn16(lo, t);
         for (int i = 0; i < 16; i++)
             _mm512_storeu_si512(to0 + i * DDP__AMX_ROW, t[i]);
-        turn(hi, t);
+        ddp__turn16(hi, t);
         for (int i = 0; i < 16; i++)
             _mm512_storeu_si512(to1 + i * DDP__AMX_ROW, t[i]);
     }

@@ -59,6 +59,7 @@ libddp_core_la_SOURCES += \
     %D%/rows.h \
     %D%/skinny.c \
     %D%/skinny.h \
+    %D%/turn16.h \
     %D%/wino.c \
     %D%/wino.h \
     %D%/wino_gemm.c \

@@ -20,10 +20,11 @@
  * with weights in bf16 loses 2.3e-3 to 2.4e-3.  Those of gradients of weights
  * are 1e-4 to 2e-4 (tests/test_wino.c).
  *
- * One Zen 5 core (avx512_bf16), milliseconds of processor time of a step of
- * resnet9 at 32 pixels, twice 64 images, under load: 435 where V and U are
- * multiplied as f32, 345 as integers.  oneDNN 2.6's direct convolutions take
- * 1.7 times as long as products in f32; ResNet-18's at 224 pixels 1.3 times.
+ * One Zen 5 core (avx512_bf16), milliseconds of processor time of a step, under
+ * load, where V and U are multiplied as f32, and as integers: resnet9 at 32
+ * pixels, twice 64 images, 435 and 345; ResNet-18 at 224, twice 16 images, 785
+ * and 683.  oneDNN 2.6's direct convolutions take 1.7 and 1.3 times as long as
+ * products in f32.
  */
 #ifndef DDP_WINO_H
 #define DDP_WINO_H

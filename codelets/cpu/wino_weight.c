@@ -7,6 +7,7 @@
 #include "wino_weight.h"
 
 #ifdef DDP__WINO
+#include "turn16.h"
 #include "wino_v16.h"
 
 enum { IN = DDP__WINO_IN };
@@ -75,17 +76,19 @@ DDP__WINO static void forward_block(const float *w, size_t c, size_t i,
                                     size_t j, size_t width, size_t step,
                                     float *u)
 {
-    float tap[9][16][16] __attribute__((aligned(64)));
+    __m512i tap[9][16], row[16];
 
-    for (size_t f = 0; f < 16; f++)
-        for (size_t k = 0; k < 9; k++)
-            for (size_t l = 0; l < 16; l++)
-                tap[k][l][f] = w[((i + f) * 9 + k) * c + j + l];
+    for (size_t k = 0; k < 9; k++) {
+#pragma GCC unroll 16
+        for (size_t f = 0; f < 16; f++)
+            row[f] = _mm512_loadu_si512(w + ((i + f) * 9 + k) * c + j);
+        ddp__turn16(row, tap[k]);
+    }
     for (size_t l = 0; l < 16; l++) {
         v16 v[9];
 
         for (size_t k = 0; k < 9; k++)
-            v[k] = LOAD(tap[k][l]);
+            v[k] = _mm512_castsi512_ps(tap[k][l]);
         weight_tile(v, step, u + l * width);
     }
 }
