@@ -166,8 +166,27 @@ if "$python" -c 'import torchvision' 2>/dev/null; then
     run "$python" "$srcdir/contrib/bench-torch" resnet8 32 2 f32 10 1 0.1
     [ ! -s "$tmp/out" ]
     point $? "nothing for what it does not have"
+    "$python" - "$tmp/cifar" <<'END' || exit 99
+import os, sys
+import torch, torchvision
+for split in "train", "test":
+    for c in range(3):
+        folder = os.path.join(sys.argv[1], split, str(c))
+        os.makedirs(folder)
+        for i in range(12):
+            x = torch.randint(85 * c, 85 * (c + 1), (3, 32, 32))
+            torchvision.io.write_jpeg(x.byte(), os.path.join(folder, f"{i}.jpg"))
+END
+    run "$python" "$srcdir/contrib/cifar-torch" "$tmp/cifar" --epochs 2 \
+        --warmup-epochs 1 --width 8 --batch-size 12 --sub-batch 6 --dtype f32 \
+        --mixup 0.2 --aa ta_wide --threads 1
+    exits 0 "the peer of the recipe for CIFAR-10 trains"
+    [ "$(grep -c '"epoch": .*"loss": [0-9.]*}' "$tmp/out")" = 2 ]
+    point $? "each epoch has its loss"
+    holds "$(number top1) > 0 && $(number top1) <= 100" \
+        "and the test images their accuracy"
 else
-    skip 4 "no torchvision"
+    skip 7 "no torchvision"
 fi
 
 "$imagenet" data synth --output "$tmp/data" --classes 2 --train-count 8 \
@@ -180,5 +199,9 @@ has_keys
 point $? "with all keys"
 holds "$(number img_per_s_per_core) > 0 && $(number bad) == 0" \
     "images a second and core"
+run "$bench" load --data "$tmp/data" --seconds 0.3 --img-size 32 --aa ta_wide
+says '"aa":"ta_wide",.*"img_per_s_per_core":[0-9]' "with TrivialAugment"
+run "$bench" load --data "$tmp/data" --aa ta_wild
+exits 2 "an unknown policy is refused"
 
 done_testing

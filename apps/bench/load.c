@@ -30,6 +30,9 @@ static const struct opt_group options = {
             "side of the square output, in pixels"),
         CHOICE("augment", augment, "HOW", "random", augments,
                "centre crop, random resized crop, or shifted crop"),
+        TEXT("aa", policy, "POLICY", NULL,
+             "random operations on the images, as imagenet train has them: "
+             "ta_wide, ra, imagenet, augmix, rand-m9-mstd0.5-inc1"),
         NUM("seconds", seconds, "10", 0.1, 1e6, "minimum duration in seconds"),
         INT("threads", threads, "1", 1, 4096,
             "number of threads, each pinned to its own core"),
@@ -137,9 +140,11 @@ static void print_json(const struct bench_settings *s, struct loader *l, int n)
     printf("{\"bench\":\"load\",\"data\":");
     app_json_text(stdout, s->data);
     printf(",\"img_size\":%lld,\"augment\":\"%s\",\"threads\":%d,"
-           "\"images\":%lld,\"bad\":%lld,",
+           "\"images\":%lld,\"bad\":%lld,\"aa\":",
            (long long)s->img_size, augments[s->augment], n, (long long)images,
            (long long)bad);
+    app_json_text(stdout, s->policy ? s->policy : "none");
+    putchar(',');
     printf("\"img_per_s\":%.2f,\"img_per_s_per_core\":%.2f,\"step_ms\":%.4f,",
            per_s, per_core,
            1e3 * bench_median(l->time, l->images < TIMES ? l->images : TIMES));
@@ -222,6 +227,14 @@ int bench_load_run(struct opts *o, struct bench_settings *s)
     images.size = (int)s->img_size;
     images.augment = augment[s->augment];
     images.max_bad = 1;
+    if (s->policy && images.augment == DDP_AUGMENT_NONE) {
+        app_say("--aa: --augment none changes nothing");
+        return EXIT_USAGE;
+    }
+    if (s->policy && ddp_policy_parse(s->policy, &images.policy) < 0) {
+        app_say("--aa: %s", ddp_errmsg());
+        return EXIT_USAGE;
+    }
     d = ddp_dataset_open(s->data, split[s->split], &images);
     if (!d)
         return app_fail(DDP_EDATA);

@@ -10,7 +10,7 @@
 #include "common/opt.h"
 
 struct bench_settings {
-    char *model, *data;
+    char *model, *data, *policy;
     int64_t img_size, classes, width, batch, sub_batch, lanes, steps, skip,
         workers, peak;
     int64_t threads;
