@@ -32,6 +32,12 @@ struct ddp__speed {
     double flops, bytes;
 };
 
+/* What a rank sends in an exchange, and as much comes back. */
+struct ddp__load {
+    double bytes;
+    int messages, rounds; /* a round waits for the messages of the one before */
+};
+
 struct ddp__device {
     const char *name; /* of its workers, for people: "CUDA" */
     enum ddp_device kind;
@@ -68,6 +74,13 @@ struct ddp__device {
      * seconds has ended on a worker, on which nothing runs; NULL: it has run.
      */
     void (*simulated)(int64_t step, int lane, int worker, double seconds);
+    /* In a simulation of several nodes that all do the same: how many there
+     * are.  NULL: this is the only one. */
+    int (*nodes)(void);
+    /* Then: have over(arg) called when what a node sends has been carried; one
+     * load at a time. */
+    void (*carry)(const struct ddp__load *l, void (*over)(void *arg),
+                  void *arg);
 };
 
 #endif

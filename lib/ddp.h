@@ -2231,6 +2231,20 @@ int ddp_simulation_set_speed(enum ddp_device kind,
  * long for each kernel as the speed says.  Before ddp_init(). */
 int ddp_simulation_set_slowness(int gpu, double times);
 
+/* The network between nodes, as seen from one of them. */
+struct ddp_network_speed {
+    double bytes_per_s; /* each way, at the same time */
+    double latency_s;   /* until the last byte of a message has arrived */
+    double message_s; /* what the host takes to send one and receive another */
+};
+
+/* Train on so many nodes that are alike, each with the lanes and samples of the
+ * configuration.  One of them is simulated.  An exchange of gradients, of which
+ * a node sends b bytes in m messages, takes as long as the longer of
+ * b / bytes_per_s and m message_s, and two latencies; one follows the other.
+ * Before ddp_init(). */
+int ddp_simulation_set_nodes(int nodes, const struct ddp_network_speed *speed);
+
 /* What the simulated machine has done since the process started. */
 struct ddp_simulation {
     double now_s;      /* simulated time */

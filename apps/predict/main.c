@@ -21,10 +21,11 @@
 struct driver {
     struct predict_settings s;
     char **args;     /* of ddp-predict-step, ended by NULL; owned */
-    char number[16]; /* the last of them */
-    char *step;      /* its path; owned */
-    char *dir;       /* with the machine; owned, and removed */
-    double base;     /* images a second and GPU of the first machine */
+    char number[16]; /* of devices */
+    char nodes[16];
+    char *step;  /* its path; owned */
+    char *dir;   /* with the machine; owned, and removed */
+    double base; /* images a second and GPU of the first row */
 };
 
 /* ---- one machine -------------------------------------------------------- */
@@ -93,14 +94,16 @@ static double get_devices(const json_t *line)
 
 static void print_row(const json_t *line)
 {
-    printf("%4.0f %10.2f %10.0f %9.1f%% %8.1f%% %5.0f of %-5.0f %9.2f GiB\n",
-           get_devices(line), get_number(line, "step_ms"),
-           get_number(line, "img_per_s"), 100 * get_number(line, "efficiency"),
-           100 * get_number(line, "idle_share"),
-           get_number(line, "lanes_split"), get_number(line, "lanes_run"),
-           (get_number(line, "peak_gpu_mib") +
-            get_number(line, "copies_gpu_mib")) /
-               1024);
+    printf(
+        "%5.0f %5.0f %10.2f %10.0f %9.1f%% %8.1f%% %5.0f of %-5.0f %9.2f GiB\n",
+        get_number(line, "nodes"), get_devices(line),
+        get_number(line, "step_ms"), get_number(line, "img_per_s"),
+        100 * get_number(line, "efficiency"),
+        100 * get_number(line, "idle_share"), get_number(line, "lanes_split"),
+        get_number(line, "lanes_run"),
+        (get_number(line, "peak_gpu_mib") +
+         get_number(line, "copies_gpu_mib")) /
+            1024);
 }
 
 static void print_head(const struct predict_settings *s)
@@ -110,13 +113,15 @@ static void print_head(const struct predict_settings *s)
            s->model, predict_dtypes[s->dtype], (long long)s->sub_batches,
            (long long)s->sub_batch, (long long)s->img_size,
            (long long)s->lanes);
-    printf("%4s %10s %10s %10s %9s %14s %13s\n", predict_kind(s), "step, ms",
-           "images/s", "efficiency", "idle", "split lanes", "memory");
+    printf("%5s %5s %10s %10s %10s %9s %14s %13s\n", "nodes", predict_kind(s),
+           "step, ms", "images/s", "efficiency", "idle", "split lanes",
+           "memory");
 }
 
 static int print_result(struct driver *d, json_t *line)
 {
-    double each = get_number(line, "img_per_s") / get_devices(line);
+    double each = get_number(line, "img_per_s") /
+                  (get_number(line, "nodes") * get_devices(line));
     char *text;
 
     if (d->base == 0)
@@ -140,25 +145,34 @@ static int print_result(struct driver *d, json_t *line)
 /* ---- all machines ----------------------------------------------------------
  */
 
+static int predict_one(struct driver *d, int devices, int nodes)
+{
+    json_t *line = NULL;
+    int rc;
+
+    snprintf(d->number, sizeof(d->number), "%d", devices);
+    snprintf(d->nodes, sizeof(d->nodes), "%d", nodes);
+    if ((rc = predict_machine(d->dir, &d->s, devices)) == 0 &&
+        (line = simulate_step(d, &rc)))
+        rc = print_result(d, line);
+    json_decref(line);
+    if (!interrupt_wanted()) /* a signal of the terminal ends both */
+        return rc;
+    app_say("ended by %s", interrupt_reason());
+    return EXIT_FAILURE;
+}
+
 static int predict(struct driver *d)
 {
+    static const int one[] = {1, 0};
+    const int *nodes = d->s.nodes[0] ? d->s.nodes : one;
     int rc = 0;
 
     if (!d->s.json)
         print_head(&d->s);
-    for (const int *n = predict_counts(&d->s); rc == 0 && *n; n++) {
-        json_t *line = NULL;
-
-        snprintf(d->number, sizeof(d->number), "%d", *n);
-        if ((rc = predict_machine(d->dir, &d->s, *n)) == 0 &&
-            (line = simulate_step(d, &rc)))
-            rc = print_result(d, line);
-        json_decref(line);
-        if (interrupt_wanted()) { /* a signal of the terminal ends both */
-            app_say("ended by %s", interrupt_reason());
-            return EXIT_FAILURE;
-        }
-    }
+    for (const int *n = predict_counts(&d->s); rc == 0 && *n; n++)
+        for (const int *k = nodes; rc == 0 && *k; k++)
+            rc = predict_one(d, *n, *k);
     return rc;
 }
 
@@ -167,13 +181,15 @@ static int make_args(struct driver *d, int argc, char **argv)
 {
     int n = 0;
 
-    if (!(d->args = calloc((size_t)argc + 4, sizeof(*d->args))))
+    if (!(d->args = calloc((size_t)argc + 6, sizeof(*d->args))))
         return EXIT_MEMORY;
     for (int i = 0; i < argc; i++)
         d->args[n++] = argv[i];
     d->args[n++] = (char *)"--log=root.thres:error";
     d->args[n++] = (char *)(d->s.cpus[0] ? "--cpus" : "--gpus");
     d->args[n++] = d->number;
+    d->args[n++] = (char *)"--nodes";
+    d->args[n++] = d->nodes;
     return 0;
 }
 

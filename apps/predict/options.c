@@ -63,6 +63,24 @@ static const struct opt_group machine = {
     },
 };
 
+static const struct opt_group network = {
+    "Network",
+    (const struct opt[]){
+        WIDTHS("nodes", nodes, "N,...", NULL,
+               "numbers of nodes, each with the GPUs, lanes and sub-batches "
+               "above [one]"),
+        NUM("net", net, "100", 1e-3, 1e5,
+            "bandwidth to and from a node, each way, in Gb/s, of which 85 % "
+            "carry gradients"),
+        NUM("net-latency", net_latency, "5", 0, 1e6,
+            "latency of a message between nodes, in microseconds"),
+        NUM("net-message", net_message, "0.5", 0, 1e6,
+            "what the host takes to send one and receive another, in "
+            "microseconds"),
+        END,
+    },
+};
+
 static const struct opt_group output = {
     "Output",
     (const struct opt[]){
@@ -91,8 +109,8 @@ const struct opt_command predict_command = {
              "no kernel; split lanes are those whose tasks ran on several; "
              "memory is the most that a GPU held. STARPU_SCHED and other "
              "variables of StarPU apply.",
-    .group =
-        (const struct opt_group *const[]){&training, &machine, &output, NULL},
+    .group = (const struct opt_group *const[]){&training, &machine, &network,
+                                               &output, NULL},
 };
 
 const int *predict_counts(const struct predict_settings *s)

@@ -16,6 +16,8 @@ struct predict_settings {
     int slow[OPT_WIDTHS_MAX + 1];             /* times as long, by GPU */
     double tflops, tbs, launch, memory;       /* of a device */
     double link, latency, pcie, pcie_latency; /* between memories */
+    int nodes[OPT_WIDTHS_MAX + 1];            /* [0] is 0: one */
+    double net, net_latency, net_message;     /* between nodes */
     char *times;                              /* a file; NULL: none */
     char *trace;                              /* a file; NULL: none */
     bool json;

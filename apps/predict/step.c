@@ -54,6 +54,12 @@ static int set_speed(const struct predict_settings *s)
         return rc;
     for (int i = 0; rc == 0 && s->slow[i]; i++)
         rc = ddp_simulation_set_slowness(i, s->slow[i]);
+    if (rc == 0 && s->nodes[0])
+        rc = ddp_simulation_set_nodes(
+            s->nodes[0],
+            &(struct ddp_network_speed){.bytes_per_s = 0.85 * s->net * 1e9 / 8,
+                                        .latency_s = s->net_latency * 1e-6,
+                                        .message_s = s->net_message * 1e-6});
     if (rc < 0)
         return app_fail(rc);
     rc = ddp_simulation_set_speed(
@@ -113,6 +119,7 @@ static void print_line(const struct step *b, const struct ddp_stats *st,
     double step = seconds / (double)s->steps;
     double busy = b->after.busy_s - b->before.busy_s;
     int devices = ddp_worker_count(b->ddp);
+    int nodes = s->nodes[0] ? s->nodes[0] : 1;
     struct ddp_memory_plan m = {0};
     struct ddp_time_plan plan = {0};
 
@@ -121,14 +128,15 @@ static void print_line(const struct step *b, const struct ddp_stats *st,
     printf("{\"bench\":\"predict\",\"model\":");
     app_json_text(stdout, s->model);
     printf(",\"img_size\":%lld,\"dtype\":\"%s\",\"sub_batch\":%lld,"
-           "\"lanes\":%lld,\"sub_batches\":%lld,\"%s\":%d,",
+           "\"lanes\":%lld,\"sub_batches\":%lld,\"nodes\":%d,\"%s\":%d,",
            (long long)s->img_size, predict_dtypes[s->dtype],
            (long long)s->sub_batch, (long long)s->lanes,
-           (long long)s->sub_batches, s->cpus[0] ? "cpus" : "gpus", devices);
+           (long long)s->sub_batches, nodes, s->cpus[0] ? "cpus" : "gpus",
+           devices);
     printf("\"step_ms\":%.4f,\"planned_step_ms\":%.4f,\"img_per_s\":%.2f,"
            "\"idle_share\":%.4f,",
            step * 1e3, 1e3 * plan.seconds,
-           (double)(s->sub_batches * s->sub_batch) / step,
+           nodes * (double)(s->sub_batches * s->sub_batch) / step,
            1 - busy / (devices * seconds));
     printf("\"lanes_run\":%lld,\"lanes_split\":%lld,\"tasks\":%.1f,"
            "\"peak_gpu_mib\":%.1f,\"planned_gpu_mib\":%.1f,"

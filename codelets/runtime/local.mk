@@ -39,6 +39,8 @@ CODELETS_SOURCES += \
     %D%/missing.h \
     %D%/net.c \
     %D%/net.h \
+    %D%/nodes.c \
+    %D%/nodes.h \
     %D%/peers.c \
     %D%/peers.h \
     %D%/place.c \

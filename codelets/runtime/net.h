@@ -8,6 +8,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
+#include "device.h"
 #include "runtime/peers.h"
 #include "runtime/status.h"
 #include "wire.h"
@@ -19,6 +20,7 @@ struct ddp__net_op {
     int tag;        /* its first */
     bool ready;     /* to begin */
     bool begun;
+    struct ddp__load load; /* for simulations */
     /* Called by the net's thread again and again once it is ready.  1: done; 0:
      * not yet; < 0: it failed, with ddp_errmsg(). */
     int (*poll)(struct ddp__net_op *op, struct ddp__wire *w);

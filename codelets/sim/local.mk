@@ -9,6 +9,8 @@ noinst_LTLIBRARIES += libddp_sim.la
 libddp_sim_la_SOURCES = \
     $(LIB_SOURCES) \
     $(CODELETS_SOURCES) \
+    %D%/network.c \
+    %D%/network.h \
     %D%/sim.c \
     %D%/sim.h \
     %D%/simulation.c \

@@ -5,6 +5,7 @@
  */
 #include "config.h"
 
+#include "network.h"
 #include "ops_times.h"
 #include "sim.h"
 
@@ -104,6 +105,8 @@ static struct ddp__device gpu = {
     .configure = gpus_configure,
     .attach = gpus_attach,
     .simulated = gpu_simulated,
+    .nodes = ddp__network_nodes,
+    .carry = ddp__network_carry,
 };
 
 const struct ddp__device *const ddp__devices[] = {&gpu, &cpu, NULL};

@@ -4,6 +4,7 @@
 #include "config.h"
 
 #include "base/error.h"
+#include "network.h"
 #include "ops_times.h"
 #include "sim.h"
 
@@ -37,6 +38,21 @@ int ddp_simulation_set_slowness(int gpu, double times)
                          "more than 0",
                          gpu, times);
     ddp__sim_slow(gpu, times);
+    return DDP_OK;
+}
+
+int ddp_simulation_set_nodes(int nodes, const struct ddp_network_speed *s)
+{
+    if (nodes < 1 || nodes > 1 << 16)
+        return ddp__fail(DDP_EINVAL, "%d simulated nodes, expected 1 to %d",
+                         nodes, 1 << 16);
+    if (!(s->bytes_per_s > 0) || !(s->latency_s >= 0) || !(s->message_s >= 0))
+        return ddp__fail(DDP_EINVAL,
+                         "simulated network: bytes_per_s %g, latency_s %g, "
+                         "message_s %g, expected a positive speed, and times "
+                         "of at least 0",
+                         s->bytes_per_s, s->latency_s, s->message_s);
+    ddp__network_set(nodes, s);
     return DDP_OK;
 }
 

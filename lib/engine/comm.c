@@ -17,6 +17,7 @@
 #include "engine/shard.h"
 #include "engine/step.h"
 #include "runtime/context.h"
+#include "runtime/nodes.h"
 #include "runtime/trace.h"
 
 enum { PART = 1 << 20, AHEAD = 4 }; /* elements; parts under way at a time */
@@ -112,6 +113,11 @@ static bool is_news(const struct comm *c)
     return c->total.kind == DDP__TOTAL_STATS;
 }
 
+static bool is_half(const struct comm *c)
+{
+    return c->total.kind == DDP__TOTAL_BUCKET && c->e->spec.wire == DDP_BF16;
+}
+
 static void free_comm(struct comm *c)
 {
     free(c->first);
@@ -161,8 +167,7 @@ static int begin_part(struct comm *c, int i)
 {
     size_t len = elements(c), begin = (size_t)i * PART;
     struct ddp__exchange *x = &c->part[i];
-    bool half =
-        c->total.kind == DDP__TOTAL_BUCKET && c->e->spec.wire == DDP_BF16;
+    bool half = is_half(c);
 
     *x = (struct ddp__exchange){
         .piece = c->piece,
@@ -351,7 +356,10 @@ static void handle_opened(void *arg)
         return;
     c->begin = ddp__now();
     atomic_store(&c->e->given, ddp__clock());
-    ddp__net_ready(&c->e->ddp->net, &c->op);
+    if (c->e->simulated)
+        ddp__nodes_ready(&c->op);
+    else
+        ddp__net_ready(&c->e->ddp->net, &c->op);
 }
 
 /* One more than there are handles is counted: the operation is not ready before
@@ -419,6 +427,21 @@ static struct comm *comm_new(struct ddp__engine *e, const struct ddp__step *s,
     return NULL;
 }
 
+/* With a piece of each rank: slices of it to the others, then to each the sum
+ * of this rank's slice. */
+static struct ddp__load load_of(const struct comm *c)
+{
+    int others = c->split.ranks - 1;
+    double bytes = (double)(elements(c) * element_size(c));
+
+    if (is_news(c))
+        return (struct ddp__load){others * (double)news_len(c, 0), others, 1};
+    if (is_half(c))
+        bytes /= 2;
+    return (struct ddp__load){2 * bytes * others / c->split.ranks,
+                              2 * others * c->parts, 2};
+}
+
 static int submit(struct ddp__engine *e, const struct ddp__step *s,
                   struct ddp__total total, bool alone)
 {
@@ -432,7 +455,11 @@ static int submit(struct ddp__engine *e, const struct ddp__step *s,
     count_pieces(c);
     e->exchanged++;
     ddp__task_group_add(&e->group, 1);
-    ddp__net_add(&e->ddp->net, &c->op, c->parts);
+    c->op.load = load_of(c);
+    if (e->simulated)
+        ddp__nodes_add(&c->op);
+    else
+        ddp__net_add(&e->ddp->net, &c->op, c->parts);
     open_handles(c);
     return 0;
 }

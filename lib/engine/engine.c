@@ -18,6 +18,7 @@
 #include "graph/params_bind.h"
 #include "runtime/cost.h"
 #include "runtime/devices.h"
+#include "runtime/nodes.h"
 #include "runtime/trace.h"
 
 /* ---- handles ------------------------------------------------------------ */
@@ -533,6 +534,10 @@ int ddp__engine_new(struct ddp__engine **out, ddp_t *ddp, ddp_chain_t *chain,
     ddp__context_bind(ddp, &e->bound);
     e->spec = *spec;
     e->ranks = spec->shared ? ddp->net.wire.count : 1;
+    if (spec->shared && ddp__nodes_count() > 1) {
+        e->ranks = ddp__nodes_count();
+        e->spec.own = e->simulated = true;
+    }
     share_lanes(e);
     e->spec.graph.joined &= !ddp->gpu_workers && ddp->segment_us < 0;
     e->spec.graph.split &= e->spec.graph.joined && !ddp__devices_simulated();

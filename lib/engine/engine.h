@@ -54,6 +54,7 @@ struct ddp__engine {
     ddp_graph_t *graph;
     struct ddp__task_group group;
     int ranks, lane_begin, lane_end; /* that run steps; the lanes of this one */
+    bool simulated;                  /* the other ranks are */
     struct ddp__lane *lane;          /* all, with buffers: own ones and 0 */
     const ddp_value_t **input;       /* of a sub-batch; owned */
     int inputs;
