@@ -125,6 +125,20 @@ run on 1 env EMULATED_AHEAD=1 "$imagenet" train --data "$tmp/data" \
 point $rc "plans for short sub-batches are there before the first task"
 rm -rf "$tmp/run"
 
+# ---- copies -------------------------------------------------------------------
+
+# Two sub-batches, on two GPUs: the input of four images of 16x16 once each, from
+# main memory; and sums of gradients from one to the other.
+run on 2 "$imagenet" train --data "$tmp/data" --output "$tmp/run" \
+    --model resnet18 --width 8 --small-stem --img-size 16 --sub-batch 4 \
+    --lanes 2 --batch-size 8 --steps 5 --lr 0.1 --trace 1
+t=$tmp/run/trace.json
+[ "$(grep -c '"ph":"b".* to CUDA [01]".*"step":3,"bytes":3072}' "$t")" = 2 ]
+point $? "the trace has a copy of each sub-batch's input"
+grep -q '"ph":"b".*"CUDA [01] to CUDA [01]"' "$t"
+point $? "and of gradients from GPU to GPU"
+rm -rf "$tmp/run"
+
 # ---- time ---------------------------------------------------------------------
 
 small="--model resnet18 --width 8 --small-stem --img-size 16 --classes 4

@@ -148,6 +148,8 @@ for cat in input forward backward merge update; do
 done >"$tmp/lacks"
 [ ! -s "$tmp/lacks" ] && ! grep -q '"step":[0-25-9]' "$t"
 point $? "it has the parts of two steps$(sed 's/^/, but no /' "$tmp/lacks")"
+! grep -q '"cat":"copy"' "$t"
+point $? "CPU workers share their memory: no copies"
 grep -q '^  t[0-9]* -> t[0-9]*;' "$tmp/step.dot"
 point $? "a graph of one is written"
 

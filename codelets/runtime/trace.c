@@ -53,6 +53,7 @@ void ddp__trace_free(struct ddp__trace *t)
     pthread_mutex_destroy(&t->lock);
     free(t->task);
     free(t->edge);
+    free(t->read);
     free(t->user);
     free(t->span);
     free(t);
@@ -101,7 +102,8 @@ static struct ddp__trace_user *user_of(struct ddp__trace *t, uint64_t id)
     if (u->id)
         return u;
     t->users++;
-    *u = (struct ddp__trace_user){.id = id, .writer = -1, .bucket = -1};
+    *u = (struct ddp__trace_user){
+        .id = id, .writer = -1, .bucket = -1, .read = -1};
     return u;
 }
 
@@ -132,6 +134,19 @@ static void add_edge(struct ddp__trace *t, int from, int bucket, bool data)
         t->edge[t->edges++] = (struct ddp__trace_edge){from, to, bucket, data};
 }
 
+/* The last task reads a buffer. */
+static void add_read(struct ddp__trace *t, struct ddp__trace_user *u,
+                     size_t size)
+{
+    int to = t->tasks - 1;
+
+    if (u->writer < 0 || u->writer == to ||
+        !grow(&t->read, t->reads, &t->read_room, sizeof(*t->read)))
+        return;
+    t->read[t->reads] = (struct ddp__trace_read){u->writer, to, u->read, size};
+    u->read = t->reads++;
+}
+
 /* The last task uses a buffer. */
 static void use(struct ddp__trace *t, const struct ddp__handle *h,
                 enum ddp_access access)
@@ -142,6 +157,8 @@ static void use(struct ddp__trace *t, const struct ddp__handle *h,
     if (!u)
         return;
     add_edge(t, u->writer, u->bucket, access != DDP_WRITE);
+    if (access != DDP_WRITE)
+        add_read(t, u, h->size);
     if (access == DDP_READ) {
         if (grow(&u->reader, u->readers, &u->room, sizeof(*u->reader)))
             u->reader[u->readers++] = task;
@@ -150,6 +167,7 @@ static void use(struct ddp__trace *t, const struct ddp__handle *h,
     for (int i = 0; i < u->readers; i++)
         add_edge(t, u->reader[i], u->bucket, false);
     u->readers = 0;
+    u->read = -1;
     u->writer = task;
     if (u->bucket >= 0)
         t->task[task]->bucket = u->bucket;

@@ -28,6 +28,14 @@ struct ddp__trace_edge {
     bool data;
 };
 
+/* A task reads what another has written, of so many bytes: on another memory
+ * there is a copy, if none has been made for `before`. */
+struct ddp__trace_read {
+    int from, to;
+    int before; /* the read of the same contents before this one; -1: none */
+    size_t size;
+};
+
 /* Who uses a buffer, by the order of submission. */
 struct ddp__trace_user {
     uint64_t id; /* of the buffer; 0: the slot is free */
@@ -35,6 +43,7 @@ struct ddp__trace_user {
     int bucket;  /* -1: it is of none */
     int *reader; /* since then; owned */
     int readers, room;
+    int read; /* the last one of its contents; -1: none */
 };
 
 /* What no worker did. */
@@ -51,6 +60,8 @@ struct ddp__trace {
     int tasks, task_room;
     struct ddp__trace_edge *edge;
     int edges, edge_room;
+    struct ddp__trace_read *read;
+    int reads, read_room;
     struct ddp__trace_user *user; /* an open table */
     size_t users, slots;
     pthread_mutex_t lock; /* of spans */

@@ -186,6 +186,58 @@ static void put_spans(const struct ddp__trace *t, FILE *f, int rank)
     }
 }
 
+/* ---- copies ------------------------------------------------------------- */
+
+static unsigned memory_of(const struct ddp__traced *a)
+{
+    return starpu_worker_get_memory_node((unsigned)a->worker);
+}
+
+/* Whether a copy was made for this read, and not for one before it. */
+static bool is_copied(const struct ddp__trace *t,
+                      const struct ddp__trace_read *r)
+{
+    const struct ddp__traced *a = t->task[r->from], *b = t->task[r->to];
+
+    if (a->worker < 0 || b->worker < 0 || memory_of(a) == memory_of(b))
+        return false;
+    for (int i = r->before; i >= 0; i = t->read[i].before) {
+        const struct ddp__traced *c = t->task[t->read[i].to];
+
+        if (c->worker >= 0 && memory_of(c) == memory_of(b))
+            return false;
+    }
+    return true;
+}
+
+/* StarPU does not say when it copies: between the end of the task that wrote
+ * and the begin of the one that reads.  These times overlap, so the events are
+ * asynchronous. */
+static void put_copy(const struct ddp__trace *t, FILE *f, int rank, int i)
+{
+    const struct ddp__trace_read *r = &t->read[i];
+    const struct ddp__traced *a = t->task[r->from], *b = t->task[r->to];
+    double at[] = {a->end, b->begin > a->end ? b->begin : a->end};
+    char from[64], to[64];
+
+    starpu_memory_node_get_name(memory_of(a), from, sizeof(from));
+    starpu_memory_node_get_name(memory_of(b), to, sizeof(to));
+    for (int k = 0; k < 2; k++)
+        fprintf(f,
+                "{\"ph\":\"%c\",\"cat\":\"copy\",\"id\":%d,\"name\":"
+                "\"%s to %s\",\"pid\":%d,\"tid\":%d,\"ts\":%.3f,\"args\":{"
+                "\"step\":%lld,\"bytes\":%zu}},\n",
+                "be"[k], i, from, to, rank, b -> worker, us(t, at[k]),
+                (long long)b -> step, r -> size);
+}
+
+static void put_copies(const struct ddp__trace *t, FILE *f, int rank)
+{
+    for (int i = 0; i < t->reads; i++)
+        if (is_copied(t, &t->read[i]))
+            put_copy(t, f, rank, i);
+}
+
 int ddp__trace_json(const struct ddp__trace *t, const char *path, int rank)
 {
     FILE *f = open_file(path);
@@ -197,6 +249,7 @@ int ddp__trace_json(const struct ddp__trace *t, const char *path, int rank)
     put_tasks(t, f, rank);
     put_flows(t, f, rank, 0);
     put_spans(t, f, rank);
+    put_copies(t, f, rank);
     fprintf(f,
             "{\"ph\":\"M\",\"name\":\"process_sort_index\",\"pid\":%d,"
             "\"args\":{\"sort_index\":%d}}\n]}\n",
