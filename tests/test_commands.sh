@@ -111,7 +111,7 @@ ddp-predict()
 commands()
 {
     awk '/^```/ { block = !block } !block && sub(/^    /, "")' \
-        "$srcdir/docs/$1.md" | sed -E '/^ *(GPUs|CPUs|[0-9]|[a-z0-9]+,)/d
+        "$srcdir/docs/$1.md" | sed -E '/^ *(nodes|GPUs|CPUs|[0-9]|[a-z0-9]+,)/d
             /^mkdir /d; s,(^|&& )contrib/,\1script ,g; s,\.\.?/configure,configure,
             s,\./autogen,autogen,; s,libddp-[^ ]*-bundle/(bin/)?,,; s,^bin/,,'
 }

@@ -44,7 +44,7 @@ none "the README has a link to every page" "$tmp/lost"
 # ---- environment ----
 
 # The names of variables that code or scripts read, but for enumerators.
-enumerators=$(sed 's,/\*.*\*/,,; /\/\*/,/\*\//d' lib/ddp.h |
+enumerators=$(sed 's,/\*.*,,; s,^ \*.*,,' lib/ddp.h |
     grep -o -w 'DDP_[A-Z0-9_]*' | sort -u)
 grep -r -h -o -E --include='*.[ch]' '"DDP_[A-Z0-9_]+"' lib codelets apps |
     tr -d '"' | sort -u | grep -v -x -F "$enumerators" >"$tmp/read"
