@@ -1992,7 +1992,7 @@ int ddp_operation_set_time(const struct ddp_operation *o, double seconds);
 /* How long a step is expected to take, as this rank would need without the
  * others and without reading images. */
 struct ddp_time_plan {
-    double seconds;
+    double seconds;          /* of a step */
     int operations, unknown; /* those of a step; of these without a time, for
                                 which that of a usual core is taken */
 };
