@@ -5,10 +5,13 @@
  * it this test.
  */
 #include "config.h"
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include "ddp.h"
 #include "defaults.h"
@@ -168,6 +171,29 @@ static void test_home(void)
     unsetenv("STARPU_PERF_MODEL_DIR");
 }
 
+/* Another process has begun to write StarPU's files, and holds the folder. */
+static void waits_for_writer(void)
+{
+    char bus[128];
+    int fd, status = -1;
+    pid_t child;
+
+    snprintf(bus, sizeof(bus), "%s/.starpu/sampling/bus", home);
+    fd = open(bus, O_RDONLY | O_DIRECTORY);
+    if (fd < 0 || flock(fd, LOCK_EX) < 0)
+        bail_out("cannot lock %s", bus);
+    if ((child = fork()) == 0) {
+        close(fd); /* the lock is that of the parent alone */
+        _exit(start() ? 0 : 1);
+    }
+    usleep(500000);
+    is_int(waitpid(child, &status, WNOHANG), 0,
+           "who starts meanwhile waits for it");
+    flock(fd, LOCK_UN);
+    close(fd);
+    ok(waitpid(child, &status, 0) == child && status == 0, "and starts then");
+}
+
 static void test_damage(void)
 {
     char command[96];
@@ -177,6 +203,7 @@ static void test_damage(void)
         bail_out("cannot make %s", home);
     setenv("HOME", home, 1);
     ddp_finish(start());
+    waits_for_writer();
     starts_with_damage("config", 0);
     starts_with_damage("config", 40);
     starts_with_damage("affinity", 0);

@@ -211,7 +211,9 @@ static int start_starpu(ddp_t *ddp, const struct ddp_config *cfg)
     ddp__place_workers(ddp, &conf);
     if ((rc = check_threads(ddp, &conf)) < 0)
         return rc;
-    if ((rc = init_by_policy(ddp, &conf)) == 0)
+    rc = init_by_policy(ddp, &conf);
+    ddp__starpu_home_started(&ddp->home);
+    if (rc == 0)
         return 0;
     if (rc == -ENODEV)
         return ddp__fail(DDP_ENODEV,

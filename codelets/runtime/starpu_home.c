@@ -3,7 +3,9 @@
  *
  * StarPU aborts the process if it cannot make this folder, and if a file in it
  * is empty or cut short, as a full disk leaves them.  Containers and service
- * accounts often have no home that can be written.
+ * accounts often have no home that can be written.  It writes these files when
+ * it starts on a machine for the first time, and other processes may start
+ * then.
  */
 #include "config.h"
 
@@ -13,7 +15,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -22,6 +26,14 @@
 
 /* StarPU's files of one start have some KiB, more with many GPUs. */
 enum { PATH = 2048, PROBE = 256 << 10, MAX_FILE = 16 << 20 };
+
+/* Its files of a machine, and how many lines they have at least: .config has
+ * one for each kind of device. */
+static const struct {
+    const char *name;
+    int lines;
+} files[] = {{"config", 7}, {"affinity", 1}, {"latency", 1}, {"bandwidth", 1}};
+enum { FILES = sizeof(files) / sizeof(*files) };
 
 static const char *set(const char *name)
 {
@@ -121,24 +133,71 @@ static void machine_name(char name[256])
     name[strcspn(name, ".")] = '\0';
 }
 
-/* A file of this machine that StarPU cannot read, in path. */
-static bool find_damage(const char *bus, char path[PATH])
+/* The path of one of them; false: it is too long. */
+static bool file_path(const char *bus, int i, char path[PATH])
 {
-    static const struct {
-        const char *name;
-        int lines; /* at least: .config has a line for each kind of device */
-    } file[] = {
-        {"config", 7}, {"affinity", 1}, {"latency", 1}, {"bandwidth", 1}};
     char machine[256];
 
     machine_name(machine);
-    for (size_t i = 0; i < sizeof(file) / sizeof(*file); i++)
-        if (snprintf(path, PATH, "%s/%s.%s", bus, machine, file[i].name) <
-                PATH &&
-            is_damaged(path, file[i].lines))
+    return snprintf(path, PATH, "%s/%s.%s", bus, machine, files[i].name) < PATH;
+}
+
+/* A file of this machine that StarPU cannot read, in path. */
+static bool find_damage(const char *bus, char path[PATH])
+{
+    for (int i = 0; i < FILES; i++)
+        if (file_path(bus, i, path) && is_damaged(path, files[i].lines))
             return true;
     return false;
 }
+
+static bool has_all(const char *bus)
+{
+    char path[PATH];
+
+    for (int i = 0; i < FILES; i++)
+        if (!file_path(bus, i, path) || access(path, F_OK) < 0)
+            return false;
+    return true;
+}
+
+/* ---- processes that start together -------------------------------------- */
+
+enum {
+    PATIENCE = 1000
+}; /* times 10 ms: whoever writes may have been stopped */
+
+/* Who finds all files locks the folder with others, else alone.  Where folders
+ * cannot be locked there is no lock. */
+static void lock_folder(struct ddp__starpu_home *h, const char *bus)
+{
+    static const struct timespec pause = {.tv_nsec = 10000000};
+    int fd = open(bus, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+    for (int i = 0; fd >= 0 && i < PATIENCE && !h->locked; i++) {
+        bool all = has_all(bus);
+
+        if (flock(fd, (all ? LOCK_SH : LOCK_EX) | LOCK_NB) == 0)
+            h->locked = all == has_all(bus);
+        else if (errno != EWOULDBLOCK && errno != EINTR)
+            break;
+        else
+            nanosleep(&pause, NULL);
+    }
+    if (h->locked)
+        h->lock = fd;
+    else if (fd >= 0)
+        close(fd);
+}
+
+void ddp__starpu_home_started(struct ddp__starpu_home *h)
+{
+    if (h->locked)
+        close(h->lock);
+    h->locked = false;
+}
+
+/* ---- the folder --------------------------------------------------------- */
 
 /* Why StarPU cannot use the usual folder. */
 static void find_reason(struct ddp__starpu_home *h)
@@ -150,6 +209,8 @@ static void find_reason(struct ddp__starpu_home *h)
         snprintf(bus, sizeof(bus), "%s/bus", folder);
         if ((error = make_folder(bus)) == 0)
             error = try_writing(bus);
+        if (!error)
+            lock_folder(h, bus);
     }
     if (error)
         snprintf(h->why, sizeof(h->why), "cannot write %.200s: %s", folder,
@@ -168,6 +229,7 @@ int ddp__starpu_home_choose(struct ddp__starpu_home *h)
     find_reason(h);
     if (!h->why[0])
         return 0;
+    ddp__starpu_home_started(h); /* elsewhere */
     if (set("STARPU_PERF_MODEL_DIR") &&
         !(h->before = strdup(set("STARPU_PERF_MODEL_DIR"))))
         return ddp__fail(DDP_ENOMEM, "out of memory for a path");
@@ -198,6 +260,7 @@ static int delete_entry(const char *path, const struct stat *st, int type,
 
 void ddp__starpu_home_free(struct ddp__starpu_home *h)
 {
+    ddp__starpu_home_started(h);
     if (!h->temporary[0])
         return;
     if (h->before)
