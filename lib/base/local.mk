@@ -39,6 +39,8 @@ LIB_SOURCES += \
     %D%/random.h \
     %D%/team.c \
     %D%/team.h \
+    %D%/thread.c \
+    %D%/thread.h \
     %D%/toml.c \
     %D%/toml.h \
     %D%/version.c

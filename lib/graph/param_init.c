@@ -11,9 +11,9 @@
 #include <string.h>
 
 #include "base/philox.h"
+#include "base/thread.h"
 #include "graph/layer.h"
 #include "graph/param_init.h"
-#include "storage/thread.h"
 
 enum {
     PIECE = 1 << 14,    /* values that a thread makes at a time */

@@ -10,9 +10,9 @@
 #include <time.h>
 
 #include "base/error.h"
+#include "base/thread.h"
 #include "storage/fetch.h"
 #include "storage/settings.h"
-#include "storage/thread.h"
 
 enum {
     THREADS_MAX = 1024,

@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/thread.h"
 #include "storage/list.h"
-#include "storage/thread.h"
 
 enum { THREADS = 16, MAX_DEPTH = 64 };
 

@@ -36,8 +36,6 @@ LIB_SOURCES += \
     %D%/s3.h \
     %D%/server.c \
     %D%/server.h \
-    %D%/thread.c \
-    %D%/thread.h \
     %D%/tree.c \
     %D%/tree.h \
     %D%/web.c \

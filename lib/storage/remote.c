@@ -14,10 +14,10 @@
 #include <time.h>
 
 #include "base/error.h"
+#include "base/thread.h"
 #include "storage/fetch.h"
 #include "storage/remote.h"
 #include "storage/s3.h"
-#include "storage/thread.h"
 #include "storage/web.h"
 
 enum { KEPT_S = 60, FAILED_S = 10 };

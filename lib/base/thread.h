@@ -1,4 +1,4 @@
-/* thread.h - threads that wait for servers
+/* thread.h - threads that take no signals
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
 #ifndef DDP_THREAD_H

@@ -1,4 +1,4 @@
-/* thread.c - threads that wait for servers
+/* thread.c - threads that take no signals
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
 #include "config.h"
@@ -7,7 +7,7 @@
 #include <signal.h>
 #include <stdbool.h>
 
-#include "storage/thread.h"
+#include "base/thread.h"
 
 enum { STACK = 512 << 10 };
 
