@@ -441,7 +441,6 @@ int ddp__peers_new(struct ddp__net *n)
 /* After a failure the module still uses what it has not finished. */
 void ddp__peers_free(struct ddp__net *n)
 {
-    static struct ddp__peer *in_use;
     bool used = false;
 
     for (int r = 0; n->peers.peer && r < n->wire.count; r++) {
@@ -450,11 +449,8 @@ void ddp__peers_free(struct ddp__net *n)
         if (n->peers.peer[r].process >= 0)
             close(n->peers.peer[r].process);
     }
-    if (used)
-        in_use = n->peers.peer;
-    else
+    if (!used) /* else messages under way may still come there */
         free(n->peers.peer);
-    (void)in_use;
 }
 
 void ddp__peers_status(struct ddp__net *n, int rank,
