@@ -8,6 +8,7 @@
 #include "config.h"
 
 #include <dlfcn.h>
+#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,9 +25,10 @@
 enum { WINDOW = 8 };
 
 /* Seconds. */
-#define SPIN 50e-6 /* to look all the time after something has arrived */
-#define NAP 20e-6  /* between two looks after that */
-#define SLEEP 0.1  /* while there is nothing to carry */
+#define SPIN 50e-6    /* to look all the time after something has arrived */
+#define NAP_MIN 20e-6 /* between two looks after that: a tenth of the time */
+#define NAP_MAX 1e-3  /* without news, as each look interrupts a worker */
+#define SLEEP 0.1     /* while there is nothing to carry */
 
 static void nap(double seconds)
 {
@@ -101,11 +103,12 @@ static int list_ready(const struct ddp__net *n, struct ddp__net_op *op[WINDOW])
 
 static void rest(struct ddp__net *n, const struct ddp__net_op *waiting)
 {
+    double quiet = ddp__clock() - n->moved;
     int rc;
 
-    if (ddp__clock() < n->moved + SPIN)
+    if (quiet < SPIN)
         return;
-    nap(NAP);
+    nap(fmin(fmax(quiet / 10, NAP_MIN), NAP_MAX));
     if ((rc = ddp__peers_missing(n, waiting->number)) < 0)
         break_net(n, rc);
 }
