@@ -21,6 +21,13 @@
 #include "wino_tile.h"
 #include "wino_weight.h"
 
+bool ddp__wino_off(void)
+{
+    const char *text = getenv("DDP_WINOGRAD");
+
+    return text && strcmp(text, "0") == 0;
+}
+
 #ifdef DDP__WINO
 
 enum {
@@ -50,13 +57,6 @@ struct ddp__wino_map ddp__wino_map(const struct ddp__dnn_shape *s)
                                   .c = (size_t)s->c,
                                   .o = (size_t)s->o,
                                   .b = s->type == DDP_BF16};
-}
-
-bool ddp__wino_off(void)
-{
-    const char *text = getenv("DDP_WINOGRAD");
-
-    return text && strcmp(text, "0") == 0;
 }
 
 /* At most half of the tiles' pixels may lie outside the image. */
