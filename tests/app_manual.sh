@@ -96,7 +96,7 @@ command -v rsvg-convert >/dev/null || no_png='/ --png /d'
 command -v dot >/dev/null || no_svg='; / --graph step.svg/d'
 page docs/training "${no_png-}"'
     /^imagenet train \.\.\./s/\.\.\./--data DIR/
-    s/cifar10/DIR/; s/cifar-run/RUN/; /^wandb /d; /^MLFLOW/d'"${no_svg-}"'
+    s/cifar10/DIR/; s/cifar-run/RUN/; /^wandb /d; /^MLFLOW/d; /^contrib/d'"${no_svg-}"'
     /^ddp-bench calibrate/s/$/ --img-size 32 --sub-batch 2 --steps 1 --skip 1/
     s,--config (resnet50|cifar10-94),--config "$srcdir/recipes/\1.conf",
     s/^.*--config old-run/cp -r RUN old-run; &/; /--config/s/^/sleep 1; /
