@@ -273,7 +273,7 @@ int mkdir(const char *path, mode_t mode)
     if (below(-1, path) && point("mkdir"))
         return -1;
     list_folder("mkdir", path);
-    return (int)syscall(SYS_mkdir, path, mode);
+    return (int)syscall(SYS_mkdirat, AT_FDCWD, path, mode);
 }
 
 int rename(const char *from, const char *to)
@@ -282,7 +282,7 @@ int rename(const char *from, const char *to)
         return -1;
     list_folder("rename", to);
     note_name(AT_FDCWD, from);
-    return (int)syscall(SYS_rename, from, to);
+    return (int)syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, 0);
 }
 
 int renameat2(int a, const char *from, int b, const char *to, unsigned flags)
@@ -344,5 +344,5 @@ int unlink(const char *path)
 {
     if (below(-1, path) && point("unlink"))
         return -1;
-    return (int)syscall(SYS_unlink, path);
+    return (int)syscall(SYS_unlinkat, AT_FDCWD, path, 0);
 }
