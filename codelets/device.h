@@ -81,6 +81,7 @@ struct ddp__device {
      * load at a time. */
     void (*carry)(const struct ddp__load *l, void (*over)(void *arg),
                   void *arg);
+    void (*close_nodes)(void); /* when there is nothing left to carry */
 };
 
 #endif

@@ -21,6 +21,7 @@
 #include "runtime/describe.h"
 #include "runtime/devices.h"
 #include "runtime/launch.h"
+#include "runtime/nodes.h"
 #include "runtime/task_group.h"
 #include "runtime/place.h"
 #include "runtime/profile.h"
@@ -355,6 +356,7 @@ void ddp_finish(ddp_t *ddp)
     ddp__pending_wait(&ddp->pending);
     while (ddp->bound)
         ddp->bound->unbind(ddp->bound);
+    ddp__nodes_close();
     ddp__net_close(&ddp->net);
     ddp__devices_fini(ddp);
     ddp__pending_fini(&ddp->pending);

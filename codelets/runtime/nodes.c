@@ -60,3 +60,11 @@ void ddp__nodes_ready(struct ddp__net_op *op)
     op->ready = true;
     carry_first();
 }
+
+void ddp__nodes_close(void)
+{
+    const struct ddp__device *d = simulated();
+
+    if (d)
+        d->close_nodes();
+}

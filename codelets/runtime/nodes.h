@@ -14,4 +14,6 @@ int ddp__nodes_count(void);
 void ddp__nodes_add(struct ddp__net_op *op);
 void ddp__nodes_ready(struct ddp__net_op *op);
 
+void ddp__nodes_close(void);
+
 #endif

@@ -11,5 +11,6 @@ void ddp__network_set(int nodes, const struct ddp_network_speed *s);
 int ddp__network_nodes(void);
 void ddp__network_carry(const struct ddp__load *l, void (*over)(void *arg),
                         void *arg);
+void ddp__network_close(void);
 
 #endif

@@ -107,6 +107,7 @@ static struct ddp__device gpu = {
     .simulated = gpu_simulated,
     .nodes = ddp__network_nodes,
     .carry = ddp__network_carry,
+    .close_nodes = ddp__network_close,
 };
 
 const struct ddp__device *const ddp__devices[] = {&gpu, &cpu, NULL};
