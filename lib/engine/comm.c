@@ -13,14 +13,12 @@
 #include "base/error.h"
 #include "engine/comm.h"
 #include "engine/engine.h"
-#include "engine/exchange.h"
+#include "engine/parts.h"
 #include "engine/shard.h"
 #include "engine/step.h"
 #include "runtime/context.h"
 #include "runtime/nodes.h"
 #include "runtime/trace.h"
-
-enum { PART = 1 << 20, AHEAD = 4 }; /* elements; parts under way at a time */
 
 /* What a rank tells the others with its statistics. */
 struct news {
@@ -43,10 +41,9 @@ struct comm {
     bool *first;   /* by lane: has a piece; owned, like what follows */
     void **piece;  /* by lane: of this rank */
     char *nothing; /* if alone: in place of all pieces, and of the sum */
-    void *sum;     /* not owned */
-    struct ddp__exchange *part;
-    int parts, begun, ended;
+    struct ddp__parts parts;
     struct ddp__gather gather;
+    bool begun;     /* the gathering */
     double **block; /* by lane: the statistics of a piece */
     int *pieces;    /* by rank */
 };
@@ -123,7 +120,7 @@ static void free_comm(struct comm *c)
     free(c->first);
     free(c->piece);
     free(c->nothing);
-    free(c->part);
+    ddp__parts_free(&c->parts);
     free(c->pieces);
     free(c->block);
     free(c);
@@ -157,49 +154,36 @@ static int find_vectors(struct comm *c)
             return ddp__buffer_fail(size);
     if (c->empty && !c->alone)
         fill_none(c, c->piece[c->e->ddp->net.wire.rank]);
-    c->sum = is_ours(c, 0) ? c->piece[0]
-             : c->alone    ? c->nothing + size
-                           : ddp__handle_memory(handle_of(c, 0));
-    return c->sum ? 0 : ddp__buffer_fail(size);
+    c->parts.all.sum = is_ours(c, 0) ? c->piece[0]
+                       : c->alone    ? c->nothing + size
+                                     : ddp__handle_memory(handle_of(c, 0));
+    return c->parts.all.sum ? 0 : ddp__buffer_fail(size);
 }
 
-static int begin_part(struct comm *c, int i)
+static ddp__add_f *addition(const struct comm *c)
 {
-    size_t len = elements(c), begin = (size_t)i * PART;
-    struct ddp__exchange *x = &c->part[i];
-    bool half = is_half(c);
-
-    *x = (struct ddp__exchange){
-        .piece = c->piece,
-        .sum = c->sum,
-        .begin = begin,
-        .end = begin + PART < len ? begin + PART : len,
-        .size = element_size(c),
-        .add = half                                ? ddp__add_bf16
-               : element_size(c) == sizeof(double) ? ddp__add_f64
-                                                   : ddp__add_f32,
-        .half = half,
-    };
-    return ddp__exchange_begin(x, &c->e->ddp->net.wire, &c->split,
-                               c->op.tag + i);
+    return is_half(c)                          ? ddp__add_bf16
+           : element_size(c) == sizeof(double) ? ddp__add_f64
+                                               : ddp__add_f32;
 }
 
-/* Parts end in the order in which they began, as far as memory goes. */
+static int begin_vector(struct comm *c)
+{
+    struct ddp__exchange *x = &c->parts.all;
+
+    x->piece = c->piece;
+    x->size = element_size(c);
+    x->half = is_half(c);
+    x->add = addition(c);
+    return find_vectors(c);
+}
+
 static int poll_vector(struct ddp__net_op *op, struct ddp__wire *w)
 {
     struct comm *c = (struct comm *)op;
-    int rc = c->sum ? 0 : find_vectors(c);
+    int rc = c->parts.all.sum ? 0 : begin_vector(c);
 
-    (void)w;
-    for (; rc == 0 && c->begun < c->parts && c->begun < c->ended + AHEAD;
-         c->begun++)
-        rc = begin_part(c, c->begun);
-    for (int i = c->ended; rc >= 0 && i < c->begun; i++) {
-        rc = ddp__exchange_poll(&c->part[i]);
-        if (rc == 1 && i == c->ended)
-            ddp__exchange_end(&c->part[c->ended++]);
-    }
-    return rc < 0 ? rc : c->ended == c->parts;
+    return rc < 0 ? rc : ddp__parts_poll(&c->parts, w, &c->split, c->op.tag);
 }
 
 /* ---- the statistics, and what the ranks agree on ------------------------ */
@@ -304,8 +288,8 @@ static int poll_news(struct ddp__net_op *op, struct ddp__wire *w)
     (void)w;
     if (!ddp__net_is_oldest(&c->e->ddp->net, op))
         return 0;
-    if (c->begun == 0) {
-        c->begun = 1;
+    if (!c->begun) {
+        c->begun = true;
         rc = begin_news(c);
     }
     if (rc == 0)
@@ -415,16 +399,20 @@ static struct comm *comm_new(struct ddp__engine *e, const struct ddp__step *s,
     c->empty = e->spec.own && s->subs == 0;
     c->split = split_of(e, s);
     lanes = (size_t)c->split.lanes;
-    c->parts = is_news(c) ? 1 : (int)((elements(c) + PART - 1) / PART);
+    c->parts.len = elements(c);
     c->first = calloc(lanes, sizeof(*c->first));
     c->piece = calloc(lanes, sizeof(*c->piece));
-    c->part = calloc((size_t)c->parts, sizeof(*c->part));
     c->pieces = calloc((size_t)e->ranks, sizeof(*c->pieces));
     c->block = calloc(lanes, sizeof(*c->block));
-    if (c->first && c->piece && c->part && c->pieces && c->block)
+    if (c->first && c->piece && c->pieces && c->block)
         return c;
     free_comm(c);
     return NULL;
+}
+
+static int parts_of(const struct comm *c)
+{
+    return is_news(c) ? 1 : ddp__parts_count(c->parts.len, c->split.ranks);
 }
 
 /* With a piece of each rank: slices of it to the others, then to each the sum
@@ -439,7 +427,7 @@ static struct ddp__load load_of(const struct comm *c)
     if (is_half(c))
         bytes /= 2;
     return (struct ddp__load){2 * bytes * others / c->split.ranks,
-                              2 * others * c->parts, 2};
+                              2 * others * parts_of(c), 2};
 }
 
 static int submit(struct ddp__engine *e, const struct ddp__step *s,
@@ -459,7 +447,7 @@ static int submit(struct ddp__engine *e, const struct ddp__step *s,
     if (e->simulated)
         ddp__nodes_add(&c->op);
     else
-        ddp__net_add(&e->ddp->net, &c->op, c->parts);
+        ddp__net_add(&e->ddp->net, &c->op, parts_of(c));
     open_handles(c);
     return 0;
 }

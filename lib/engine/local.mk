@@ -18,6 +18,8 @@ LIB_SOURCES += \
     %D%/loss_scaler.c \
     %D%/loss_scaler.h \
     %D%/optim.c \
+    %D%/parts.c \
+    %D%/parts.h \
     %D%/ranks.c \
     %D%/ranks.h \
     %D%/reduce.c \
