@@ -1989,8 +1989,25 @@ struct ddp_operation {
  * the runtime needs for each task.  For all contexts, from any one thread. */
 int ddp_operation_set_time(const struct ddp_operation *o, double seconds);
 
+/* A kernel is taken to last
+ *
+ *     launch_s + operations / flops + bytes of its buffers / bytes_per_s. */
+struct ddp_device_speed {
+    double launch_s;    /* before a kernel begins to compute */
+    double flops;       /* operations a second of convolutions and dense layers;
+                           other kernels are limited by their memory */
+    double bytes_per_s; /* of its memory */
+};
+
+/* What such a GPU reaches in large products and long copies, with activations
+ * of this type, and DDP_TF32.  1: measured ones, known by its name; 0: what is
+ * usual of what its properties promise. */
+int ddp_gpu_speed(const struct ddp_gpu_info *gpu, enum ddp_dtype type,
+                  struct ddp_device_speed *speed);
+
 /* How long a step is expected to take, as this rank would need without the
- * others and without reading images. */
+ * others and without reading images: by the times that are set, on GPUs by
+ * their speed. */
 struct ddp_time_plan {
     double seconds;          /* of a step */
     int operations, unknown; /* those of a step; of these without a time, for
@@ -2210,18 +2227,9 @@ void ddp_pullback_free(ddp_pullback_t *p);
 /* Training on simulated devices.  A build against StarPU's SimGrid flavour,
  * which the program ddp-predict uses, runs the same task graph, scheduler and
  * transfers in simulated time on a machine that StarPU reads from files.
- * Kernels compute nothing there, and a kernel takes
+ * Kernels compute nothing there, and take as long as their device's speed says.
  *
- *     launch_s + operations / flops + bytes of its buffers / bytes_per_s.
- *
- * Errors   DDP_ENODEV: a build that does not simulate.
- */
-struct ddp_device_speed {
-    double launch_s;    /* before a kernel begins to compute */
-    double flops;       /* operations a second of convolutions and dense layers;
-                           other kernels are limited by their memory */
-    double bytes_per_s; /* of its memory */
-};
+ * Errors   DDP_ENODEV: a build that does not simulate. */
 
 /* Set which kind of device trains and the speed of each, before ddp_init(). */
 int ddp_simulation_set_speed(enum ddp_device kind,

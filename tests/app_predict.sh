@@ -36,6 +36,11 @@ for n in 1 2 4 8; do
     holds "$(of $n idle_share) > 0 && $(of $n idle_share) < 0.06" \
         "they are hardly idle"
 done
+for n in 1 8; do
+    holds "$(of $n planned_step_ms) > 0.95 * $(of $n step_ms) && \
+        $(of $n planned_step_ms) < 1.05 * $(of $n step_ms)" \
+        "the plan of a step on $n has $(of $n planned_step_ms) ms"
+done
 one=$(of 1 step_ms)
 holds "$(of 8 efficiency) >= 0.97 && $(of 8 efficiency) <= 1" \
     "8 GPUs do 97 % of 8 times the work"

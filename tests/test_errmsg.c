@@ -95,6 +95,8 @@ static struct ddp_image_cache_stats cached;
 static char where[1024];
 static struct ddp_memory_plan memory;
 static struct ddp_time_plan time_plan;
+static const struct ddp_gpu_info gpu = {.name = "none"};
+static struct ddp_device_speed gpu_speed;
 static const struct ddp_operation operation = {
     .name = "none", .type = "f32", .shapes = "1x1x1", .samples = 1};
 static struct ddp_policy policy;
@@ -351,6 +353,7 @@ static bool resumed(bool with)
     X(ddp_request_test, ddp_request_test(reduction, &over) == 0 && over)       \
     X(ddp_request_wait, ddp_request_wait(reduction) == 0)                      \
     X(ddp_gpu_count, ddp_gpu_count(ddp, NULL) >= 0)                            \
+    X(ddp_gpu_speed, ddp_gpu_speed(&gpu, DDP_F32, &gpu_speed) == 0)            \
     X(ddp_dense_new, (layer = ddp_dense_new(LEN, CLASSES, NULL)))              \
     X(ddp_layer_set_name, ddp_layer_set_name(layer, "head"))                   \
     X(ddp_chain_new, (net = ddp_chain_new(layer, DDP_END)))                    \

@@ -3,6 +3,7 @@
  */
 #include "config.h"
 #include <math.h>
+#include <stdlib.h>
 #include "ddp.h"
 #include "bench/roof.h"
 #include "tap.h"
@@ -59,8 +60,8 @@ static void test_rule(const struct ddp_gpu_info *known)
     struct roof by_name, by_rule;
 
     strcpy(nobody.name, "a new one");
-    roof_of(&by_name, known, 1, DDP_BF16, false);
-    roof_of(&by_rule, &nobody, 1, DDP_BF16, false);
+    roof_of(&by_name, known, 1, DDP_BF16);
+    roof_of(&by_rule, &nobody, 1, DDP_BF16);
     ok(fabs(by_rule.flops / by_name.flops - 1) < 0.2 &&
            fabs(by_rule.bytes / by_name.bytes - 1) < 0.1,
        "%s; %s", by_name.base, by_rule.base);
@@ -70,10 +71,12 @@ static void test_types(void)
 {
     struct roof bf16, tf32, f32, two;
 
-    roof_of(&bf16, &h200, 1, DDP_BF16, false);
-    roof_of(&tf32, &h200, 1, DDP_F32, true);
-    roof_of(&f32, &h200, 1, DDP_F32, false);
-    roof_of(&two, &h200, 2, DDP_BF16, true);
+    setenv("DDP_TF32", "1", 1);
+    roof_of(&bf16, &h200, 1, DDP_BF16);
+    roof_of(&tf32, &h200, 1, DDP_F32);
+    setenv("DDP_TF32", "0", 1);
+    roof_of(&f32, &h200, 1, DDP_F32);
+    roof_of(&two, &h200, 2, DDP_BF16);
     ok(strstr(bf16.base, "known by name") && bf16.flops == 790e12,
        "a device that is known: %s", bf16.base);
     is_near(tf32.flops, bf16.flops / 2, 1, "TF32: half of it");
@@ -101,7 +104,7 @@ static void test_resnet(void)
     ddp_chain_t *c = ddp_model_new("resnet50", NULL);
     int rc;
 
-    roof_of(&r, &h200, 1, DDP_BF16, false);
+    roof_of(&r, &h200, 1, DDP_BF16);
     rc = ddp_chain_inspect(c, (struct ddp_shape){224, 224, 3}, DDP_BF16, add,
                            (void *[]){&t, &r});
     ok(rc == 0 && fabs(t.flops - 24.3e9) < 0.1e9, "ResNet-50: %.2f GFLOP",

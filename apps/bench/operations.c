@@ -216,14 +216,12 @@ static int make_table(const struct bench_settings *s, struct table *t)
 
 static int measure_table(const struct bench_settings *s, struct table *t)
 {
-    const char *tf32 = getenv("DDP_TF32");
     struct ddp_gpu_info gpu = described[s->gpu];
     struct profile p;
     int rc = bench_profile(s, &p, &gpu, NULL);
 
     if (rc == OPTS_GO) {
-        roof_of(&t->roof, &gpu, 1, bench_dtype(s),
-                tf32 && *tf32 && strcmp(tf32, "0"));
+        roof_of(&t->roof, &gpu, 1, bench_dtype(s));
         rc = make_table(s, t);
     }
     if (rc == OPTS_GO)

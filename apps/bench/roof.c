@@ -21,62 +21,18 @@
 
 /* ---- devices ------------------------------------------------------------ */
 
-/* What large products in bf16 and long copies reach, which is less than what
- * the makers print: measured ones, of those that we know it of. */
-static const struct {
-    const char *part; /* of the device's name; the first that fits */
-    double flops, bytes;
-} known[] = {
-    {"H200", 790e12, 4.3e12}, {"H100 PCIe", 500e12, 1.8e12},
-    {"H100", 700e12, 3.0e12}, {"A100-SXM4-80GB", 270e12, 1.75e12},
-    {"A100", 270e12, 1.4e12},
-};
-
-/* Of a multiprocessor in a cycle: bf16 by tensor cores, f32 by the others.
- * Source: CUDA C++ Programming Guide, arithmetic instructions; the makers'
- * papers on each architecture. */
-static const struct {
-    int architecture; /* and later ones */
-    double bf16, f32;
-} of_a_cycle[] = {
-    {120, 1024, 256}, {100, 8192, 256}, {90, 4096, 256},
-    {86, 1024, 256},  {80, 2048, 128},  {0, 1024, 128},
-};
-
-/* Of what the figures promise, that large products and copies reach. */
-static const double FLOPS_REACHED = 0.75, BYTES_REACHED = 0.88;
-
-/* bf16 false: without tensor cores. */
-static double promised(const struct ddp_gpu_info *gpu, bool bf16)
-{
-    int i = 0;
-
-    while (of_a_cycle[i].architecture > gpu->architecture)
-        i++;
-    return gpu->units * gpu->clock_hz *
-           (bf16 ? of_a_cycle[i].bf16 : of_a_cycle[i].f32);
-}
-
 void roof_of(struct roof *r, const struct ddp_gpu_info *gpu, int count,
-             enum ddp_dtype type, bool tf32)
+             enum ddp_dtype type)
 {
-    bool tensor_cores = type != DDP_F32 || tf32;
-    const char *from = "its properties";
+    struct ddp_device_speed s;
+    int by_name = ddp_gpu_speed(gpu, type, &s);
 
-    r->flops = promised(gpu, tensor_cores) * FLOPS_REACHED;
-    r->bytes = gpu->bytes_per_s * BYTES_REACHED;
-    for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
-        if (strstr(gpu->name, known[i].part)) {
-            r->flops = tensor_cores ? known[i].flops : r->flops;
-            r->bytes = known[i].bytes;
-            from = "known by name";
-            break;
-        }
-    if (type == DDP_F32 && tf32)
-        r->flops /= 2;
+    r->flops = s.flops;
+    r->bytes = s.bytes_per_s;
     snprintf(r->base, sizeof(r->base),
              "%d x %.80s, %s: %.1f TFLOP/s, %.2f TB/s each", count, gpu->name,
-             from, r->flops * 1e-12, r->bytes * 1e-12);
+             by_name ? "known by name" : "its properties", r->flops * 1e-12,
+             r->bytes * 1e-12);
     r->flops *= count;
     r->bytes *= count;
 }

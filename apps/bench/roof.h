@@ -15,10 +15,9 @@ struct roof {
     char base[160]; /* the source of these figures */
 };
 
-/* Of `count` GPUs like this one, in a type of activations; tf32: f32 is
- * multiplied as TF32. */
+/* Of `count` GPUs like this one, in a type of activations. */
 void roof_of(struct roof *r, const struct ddp_gpu_info *gpu, int count,
-             enum ddp_dtype type, bool tf32);
+             enum ddp_dtype type);
 
 /* What training on one image takes at least, layer by layer. */
 struct roof_time {

@@ -250,7 +250,6 @@ static int open_model(struct bench *b, struct bench_settings *s)
  * be on them; its work.  Other ranks are as fast as this one. */
 static int count_work(struct bench *b, const struct bench_settings *s)
 {
-    const char *tf32 = getenv("DDP_TF32");
     struct ddp_shape shape = {(int)s->img_size, (int)s->img_size, 3};
     enum ddp_dtype type = bench_dtype(s);
     struct ddp_gpu_info gpu;
@@ -259,8 +258,7 @@ static int count_work(struct bench *b, const struct bench_settings *s)
     if (!s->peak)
         b->peak.flops *= ranks;
     if (n)
-        roof_of(&b->roof, &gpu, n * ranks, type,
-                tf32 && *tf32 && strcmp(tf32, "0"));
+        roof_of(&b->roof, &gpu, n * ranks, type);
     if (n && !s->peak && b->roof.flops > 0) {
         b->peak.flops = b->roof.flops;
         snprintf(b->peak_base, sizeof(b->peak_base), "%s", b->roof.base);

@@ -8,6 +8,7 @@
 #include "common/app_log.h"
 #include "common/app_times.h"
 #include "plan.h"
+#include "setup.h"
 
 /* Lanes are the user's, since they determine the weights; but that they leave
  * devices idle is said, with what would not. */
@@ -91,14 +92,34 @@ static void print_memory(ddp_t *ddp, const struct ddp_memory_plan *m)
             m->evicted / mib);
 }
 
+/* From what the GPUs reach, of which none need have run anything. */
+static void print_gpu_time(const struct settings *s, ddp_t *ddp,
+                           const ddp_trainer_t *t)
+{
+    struct ddp_gpu_info gpu = {.units = 0};
+    struct ddp_device_speed speed = {.flops = 0};
+    struct ddp_time_plan p;
+
+    ddp_gpu_count(ddp, &gpu);
+    ddp_gpu_speed(&gpu, setup_dtype(s), &speed);
+    if (!(speed.flops > 0 && speed.bytes_per_s > 0)) {
+        app_print("time: not known: the driver does not say how fast a GPU "
+                  "is\n");
+        return;
+    }
+    if (ddp_trainer_time(t, &p) == 0)
+        app_print("time: about %.1f ms a step, %.0f images/s, estimated for "
+                  "%s with %.0f TFLOP/s and %.1f TB/s\n",
+                  1e3 * p.seconds, (double)s->batch / p.seconds, gpu.name,
+                  1e-12 * speed.flops, 1e-12 * speed.bytes_per_s);
+}
+
 /* From times that somebody has measured on this machine. */
-static void print_time(const struct settings *s, ddp_t *ddp,
-                       const ddp_trainer_t *t)
+static void print_cpu_time(const struct settings *s, ddp_t *ddp,
+                           const ddp_trainer_t *t)
 {
     struct ddp_time_plan p;
 
-    if (ddp_gpu_worker_count(ddp))
-        return;
     if (!s->times) {
         app_print("time: not known: ddp-bench calibrate measures operations, "
                   "--times FILE adds them up\n");
@@ -132,5 +153,8 @@ void plan_print(const struct opts *o, const struct settings *s, ddp_t *ddp,
     print_limit(s, ddp, subs, &m);
     if (rc == 0 && m.have > 0)
         print_memory(ddp, &m);
-    print_time(s, ddp, t);
+    if (ddp_gpu_worker_count(ddp))
+        print_gpu_time(s, ddp, t);
+    else
+        print_cpu_time(s, ddp, t);
 }

@@ -27,6 +27,8 @@ CODELETS_SOURCES += \
     %D%/devices.h \
     %D%/env_names.c \
     %D%/env_names.h \
+    %D%/gpu_speed.c \
+    %D%/gpu_speed.h \
     %D%/hello.c \
     %D%/hello.h \
     %D%/helpers.c \

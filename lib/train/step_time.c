@@ -11,7 +11,7 @@
 #include "engine/engine.h"
 #include "engine/update.h"
 #include "ops_times.h"
-#include "runtime/devices.h"
+#include "runtime/gpu_speed.h"
 #include "train/trainer.h"
 
 struct sum {
@@ -24,7 +24,7 @@ static void add_call(struct sum *s, const struct ddp__call *c, int n)
 {
     if (ddp__op_is(c->op, DDP__IS_HOST))
         return;
-    s->us += ddp__call_us(s->e->ddp, c, n);
+    s->us += ddp__expected_us(s->e->ddp, c, n, s->e->spec.graph.dtype);
     s->plan.operations++;
     s->plan.unknown += ddp__times_find(c, n) < 0;
 }
