@@ -92,6 +92,66 @@ static void test_caches(void)
     ddp__topology_free(&t);
 }
 
+/* ---- ranks of one machine ----------------------------------------------- */
+
+enum { CORES = 8, MOST_RANKS = 4 };
+
+static void load_allowed(struct ddp__topology *t, unsigned allowed)
+{
+    int kept = 0;
+
+    load(t, SERVER, false);
+    for (int i = 0; i < CORES; i++)
+        if (allowed >> i & 1)
+            t->core[kept++] = t->core[i];
+    t->machine.cores = kept;
+}
+
+/* Which rank has each core, if their launcher allows them these (bit i: core
+ * i): a digit, '-' for none and 'x' for several. */
+static const char *shares(int ranks, const unsigned *allowed, int machines)
+{
+    static char owner[CORES + 1];
+    struct ddp__topology t[MOST_RANKS];
+    struct ddp__cores all[MOST_RANKS];
+
+    memset(owner, '-', CORES);
+    for (int r = 0; r < ranks; r++) {
+        load_allowed(&t[r], allowed[r]);
+        all[r].machine = (uint64_t)(r % machines);
+        ddp__topology_cores(&t[r], &all[r]);
+    }
+    for (int r = 0; r < ranks; r++) {
+        if (ddp__topology_share(&t[r], all, ranks, r) < 0)
+            bail_out("%s", ddp_errmsg());
+        for (int i = 0; i < t[r].machine.cores; i++) {
+            char *at = &owner[t[r].core[i].pu / 2];
+
+            *at = *at == '-' ? (char)('0' + r) : 'x';
+        }
+        ddp__topology_free(&t[r]);
+    }
+    return owner;
+}
+
+static void test_shares(void)
+{
+    is_str(shares(2, (unsigned[]){0xff, 0xff}, 1), "00001111",
+           "two ranks that are not bound divide the cores");
+    is_str(shares(3, (unsigned[]){0xff, 0xff, 0xff}, 1), "00111222",
+           "so do three");
+    is_str(shares(2, (unsigned[]){0x01, 0x02}, 1), "01------",
+           "those that are bound to cores keep theirs");
+    is_str(shares(4, (unsigned[]){0x0f, 0xf0, 0x0f, 0xf0}, 1), "00221133",
+           "of those that are bound to packages two divide each");
+    is_str(shares(2, (unsigned[]){0xff, 0x0f}, 1), "00110000",
+           "what only one may use is not divided");
+    is_str(shares(2, (unsigned[]){0xff, 0xff}, 2), "xxxxxxxx",
+           "on two machines each has all");
+    is_str(shares(2, (unsigned[]){0x01, 0x01}, 1), "x-------",
+           "two ranks with one core share it");
+}
+
 /* ---- affinity ----------------------------------------------------------- */
 
 /* The last CPU that this process may use: StarPU would take the first. */
@@ -431,6 +491,7 @@ int main(void)
 {
     test_server();
     test_caches();
+    test_shares();
     test_places();
     test_cores_left();
     test_gpu();

@@ -161,6 +161,13 @@ static int init_by_policy(const ddp_t *ddp, struct starpu_conf *conf)
     return rc;
 }
 
+static int load_machine(ddp_t *ddp)
+{
+    return is_simulated()
+               ? 0
+               : ddp__topology_load(&ddp->topology, ddp->gpus.count > 0);
+}
+
 /* What StarPU needs to know of this machine, and would abort on. */
 static int check_machine(ddp_t *ddp)
 {
@@ -168,11 +175,9 @@ static int check_machine(ddp_t *ddp)
 
     if (is_simulated())
         return 0;
-    if ((rc = ddp__topology_load(&ddp->topology, ddp->gpus.count > 0)) < 0 ||
-        (rc = ddp__starpu_env_fits(&ddp->topology)) < 0)
+    if ((rc = ddp__starpu_env_fits(&ddp->topology)) < 0 ||
+        (rc = ddp__net_share_cores(&ddp->net, &ddp->topology)) < 0)
         return rc;
-    ddp__topology_share(&ddp->topology, ddp->net.wire.local_rank,
-                        ddp->net.wire.local_count);
     return starpu_is_initialized() ? 0 : ddp__starpu_home_choose(&ddp->home);
 }
 
@@ -305,9 +310,9 @@ ddp_t *ddp_init(const struct ddp_config *given)
         goto not_started;
     }
     ddp__status_init(&ddp->status);
-    if (find_gpus(ddp, &cfg) < 0 ||
-        ddp__net_open(&ddp->net, &ddp->status, &cfg,
-                      ddp__gpus_key(&ddp->gpus)) < 0)
+    if (find_gpus(ddp, &cfg) < 0 || load_machine(ddp) < 0 ||
+        ddp__net_open(&ddp->net, &ddp->status, &cfg, ddp__gpus_key(&ddp->gpus),
+                      &ddp->topology) < 0)
         goto free_ddp;
     if (start_starpu(ddp, &cfg) < 0)
         goto leave;

@@ -8,8 +8,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 
+#include "base/crc32c.h"
 #include "base/error.h"
 #include "runtime/hello.h"
 #include "runtime/status.h"
@@ -32,16 +34,33 @@ int ddp__hello_compare(const struct ddp__hello *all, int ranks)
     return 0;
 }
 
+/* Processes are numbered by namespace, and again from 1 when a machine starts.
+ */
+uint64_t ddp__hello_machine(void)
+{
+    char id[64] = "";
+    struct stat space;
+    FILE *f = fopen("/proc/sys/kernel/random/boot_id", "r");
+    bool read = f && fgets(id, sizeof(id), f);
+
+    if (f)
+        fclose(f);
+    if (!read || stat("/proc/self/ns/pid", &space) < 0)
+        return 0;
+    return (uint64_t)ddp__crc32c(0, id, strlen(id)) << 32 ^ space.st_ino;
+}
+
 /* Two requests for each other rank. */
-static int begin(struct ddp__wire *w, struct ddp__hello *all,
+static int begin(struct ddp__wire *w, char *all, size_t size,
                  uintptr_t *request)
 {
     int rc = 0;
 
     for (int r = 0; r < w->count && rc == 0; r++)
-        if (r != w->rank && (rc = w->send(w, r, 0, &all[w->rank], sizeof(*all),
-                                          &request[2 * r])) == 0)
-            rc = w->recv(w, r, 0, &all[r], sizeof(*all), &request[2 * r + 1]);
+        if (r != w->rank && (rc = w->send(w, r, 0, all + (size_t)w->rank * size,
+                                          size, &request[2 * r])) == 0)
+            rc = w->recv(w, r, 0, all + (size_t)r * size, size,
+                         &request[2 * r + 1]);
     return rc;
 }
 
@@ -68,29 +87,38 @@ static int await(struct ddp__wire *w, uintptr_t *request, double seconds)
  * ends.  Nobody reads it: volatile keeps it for who looks for leaks. */
 static void *volatile unfinished[2];
 
-int ddp__hello_exchange(struct ddp__wire *w, const char *version,
-                        double seconds)
+int ddp__hello_gather(struct ddp__wire *w, void *all, size_t size,
+                      double seconds)
 {
-    struct ddp__hello *all = calloc((size_t)w->count, sizeof(*all));
     uintptr_t *request = calloc(2 * (size_t)w->count, sizeof(*request));
     int rc;
 
-    if (!all || !request) {
-        free(all);
-        free(request);
+    if (!request)
         return ddp__fail(DDP_ENOMEM, "out of memory for ranks");
-    }
-    all[w->rank].order = DDP__HELLO_ORDER;
-    snprintf(all[w->rank].version, sizeof(all->version), "%s", version);
-    memcpy(all[w->rank].host, w->host, sizeof(all->host));
-    if ((rc = begin(w, all, request)) < 0 ||
+    if ((rc = begin(w, all, size, request)) < 0 ||
         (rc = await(w, request, seconds)) < 0) {
         unfinished[0] = all;
         unfinished[1] = request;
         return ddp__fail(rc, "MPI: %s", w->why);
     }
+    free(request);
+    return 0;
+}
+
+int ddp__hello_exchange(struct ddp__wire *w, const char *version,
+                        double seconds)
+{
+    struct ddp__hello *all = calloc((size_t)w->count, sizeof(*all));
+    int rc;
+
+    if (!all)
+        return ddp__fail(DDP_ENOMEM, "out of memory for ranks");
+    all[w->rank].order = DDP__HELLO_ORDER;
+    snprintf(all[w->rank].version, sizeof(all->version), "%s", version);
+    memcpy(all[w->rank].host, w->host, sizeof(all->host));
+    if ((rc = ddp__hello_gather(w, all, sizeof(*all), seconds)) < 0)
+        return rc;
     rc = ddp__hello_compare(all, w->count);
     free(all);
-    free(request);
     return rc;
 }

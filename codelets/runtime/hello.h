@@ -19,8 +19,17 @@ struct ddp__hello {
 /* The first difference between the ranks, by name; DDP_EINVAL. */
 int ddp__hello_compare(const struct ddp__hello *all, int ranks);
 
-/* Tell all ranks, wait for what they tell, at most so many seconds (0: for
- * ever), and compare. */
+/* What processes of the same machine and the same namespace have alike, in
+ * which numbers of processes and cores hold; 0: unknown. */
+uint64_t ddp__hello_machine(void);
+
+/* Tell all ranks what there is of this one in all, which is by rank, and wait
+ * for what they tell, at most so many seconds (0: for ever).  After a failure
+ * it must stay where it is. */
+int ddp__hello_gather(struct ddp__wire *w, void *all, size_t size,
+                      double seconds);
+
+/* The same of who they are, and compare. */
 int ddp__hello_exchange(struct ddp__wire *w, const char *version,
                         double seconds);
 

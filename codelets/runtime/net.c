@@ -170,6 +170,35 @@ static void carry(struct ddp__net *n)
 
 /* ---- start and end ------------------------------------------------------ */
 
+/* Of the seconds in which all ranks have to start; 0: as long as it takes. */
+static double left(const struct ddp__net *n)
+{
+    double end = n->moved + n->peers.timeout, now = ddp__clock();
+
+    return n->peers.timeout > 0 ? end > now ? end - now : 1e-3 : 0;
+}
+
+static int tell_cores(struct ddp__net *n)
+{
+    int rc;
+
+    n->cores = calloc((size_t)n->wire.count, sizeof(*n->cores));
+    if (!n->cores)
+        return ddp__fail(DDP_ENOMEM, "out of memory for ranks");
+    n->cores[n->wire.rank] = n->own_cores;
+    rc = ddp__hello_gather(&n->wire, n->cores, sizeof(*n->cores), left(n));
+    if (rc < 0)
+        n->cores = NULL; /* messages may still come there */
+    return rc;
+}
+
+int ddp__net_share_cores(const struct ddp__net *n, struct ddp__topology *t)
+{
+    return n->cores
+               ? ddp__topology_share(t, n->cores, n->wire.count, n->wire.rank)
+               : 0;
+}
+
 static int open_wire(struct ddp__net *n)
 {
     void *module = ddp__module_open("ddp_mpi.so"), *symbol;
@@ -187,8 +216,10 @@ static int open_wire(struct ddp__net *n)
     memcpy(&open, &symbol, sizeof(open));
     if ((rc = open(&n->wire)) < 0)
         return ddp__fail(rc, "MPI: %s", n->wire.why);
-    rc = ddp__hello_exchange(&n->wire, ddp_version(), n->peers.timeout);
-    return rc < 0 ? rc : ddp__peers_new(n);
+    if ((rc = ddp__hello_exchange(&n->wire, ddp_version(), left(n))) < 0 ||
+        (rc = tell_cores(n)) < 0)
+        return rc;
+    return ddp__peers_new(n);
 }
 
 static void *run(void *arg)
@@ -226,6 +257,7 @@ static int start_thread(struct ddp__net *n)
 static void free_net(struct ddp__net *n)
 {
     ddp__peers_free(n);
+    free(n->cores);
     pthread_mutex_destroy(&n->peers.lock);
     pthread_mutex_destroy(&n->lock);
     pthread_cond_destroy(&n->changed);
@@ -246,10 +278,11 @@ static void init_net(struct ddp__net *n)
     pthread_mutex_init(&n->peers.lock, NULL);
 }
 
-/* MPI waits without end for a rank that has died before it joined. */
+/* MPI waits without end for a rank that has died before it joined.  Once it has
+ * started, the thread knows which rank is missing, and says so first. */
 static int await_start(struct ddp__net *n)
 {
-    struct timespec until = seconds_from_now(n->peers.timeout);
+    struct timespec until = seconds_from_now(n->peers.timeout + 1);
     int rc = 0;
 
     pthread_mutex_lock(&n->lock);
@@ -271,7 +304,8 @@ static int await_start(struct ddp__net *n)
 }
 
 int ddp__net_open(struct ddp__net *n, struct ddp__status *status,
-                  const struct ddp_config *cfg, int share_key)
+                  const struct ddp_config *cfg, int share_key,
+                  const struct ddp__topology *t)
 {
     bool ranks;
     int rc = ddp__launch(&ranks);
@@ -286,6 +320,8 @@ int ddp__net_open(struct ddp__net *n, struct ddp__status *status,
                            .arg = cfg->arg};
     if (rc < 0 || !ranks)
         return rc;
+    n->own_cores.machine = ddp__hello_machine();
+    ddp__topology_cores(t, &n->own_cores);
     init_net(n);
     if ((rc = start_thread(n)) == 0)
         rc = await_start(n);

@@ -11,6 +11,7 @@
 #include "device.h"
 #include "runtime/peers.h"
 #include "runtime/status.h"
+#include "runtime/topology.h"
 #include "wire.h"
 
 /* Something that all ranks do, in the same order: its messages. */
@@ -42,7 +43,8 @@ struct ddp__net {
     atomic_int rc; /* of the failure that ended all communication, and why */
     char why[1024];
     struct ddp__peers peers;
-    struct ddp__status *status; /* of this process; not owned */
+    struct ddp__cores own_cores, *cores; /* cores: by rank; owned */
+    struct ddp__status *status;          /* of this process; not owned */
     void (*on_peer_lost)(const char *why, void *arg);
     void *arg;
 };
@@ -51,7 +53,11 @@ struct ddp__net {
  * it was started with others that cannot be reached; if n is stuck then, it
  * must stay where it is. */
 int ddp__net_open(struct ddp__net *n, struct ddp__status *status,
-                  const struct ddp_config *cfg, int share_key);
+                  const struct ddp_config *cfg, int share_key,
+                  const struct ddp__topology *t);
+
+/* Leave cores to the other ranks of this machine. */
+int ddp__net_share_cores(const struct ddp__net *n, struct ddp__topology *t);
 
 /* Wait for all ranks to end. */
 void ddp__net_close(struct ddp__net *n);

@@ -11,12 +11,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/crc32c.h"
 #include "base/error.h"
+#include "runtime/hello.h"
 #include "runtime/net.h"
 #include "runtime/peers.h"
 
@@ -35,22 +34,6 @@ static int control_tag(const struct ddp__net *n)
 }
 
 /* ---- processes ---------------------------------------------------------- */
-
-/* Processes are numbered by namespace, and again from 1 when a machine starts.
- */
-static uint64_t machine(void)
-{
-    char id[64] = "";
-    struct stat space;
-    FILE *f = fopen("/proc/sys/kernel/random/boot_id", "r");
-    bool read = f && fgets(id, sizeof(id), f);
-
-    if (f)
-        fclose(f);
-    if (!read || stat("/proc/self/ns/pid", &space) < 0)
-        return 0;
-    return (uint64_t)ddp__crc32c(0, id, strlen(id)) << 32 ^ space.st_ino;
-}
 
 /* Not all kernels have it. */
 static int open_process(int64_t number)
@@ -103,7 +86,8 @@ static void take_beat(struct ddp__net *n, int rank)
     p->last = p->incoming;
     p->heard = now;
     pthread_mutex_unlock(&n->peers.lock);
-    if (first && p->last.machine != 0 && p->last.machine == machine())
+    if (first && p->last.machine != 0 &&
+        p->last.machine == ddp__hello_machine())
         p->process = open_process(p->last.process);
 }
 
@@ -145,7 +129,7 @@ static struct ddp__beat make_beat(struct ddp__net *n)
 {
     struct ddp__beat b = {.ended = n->ended,
                           .failed = n->rc < 0,
-                          .machine = machine(),
+                          .machine = ddp__hello_machine(),
                           .process = getpid()};
 
     b.tasks = atomic_load(&n->status->tasks);

@@ -209,19 +209,6 @@ int ddp__topology_load(struct ddp__topology *t, bool devices)
     return rc;
 }
 
-void ddp__topology_share(struct ddp__topology *t, int rank, int ranks)
-{
-    int cores = t->machine.cores;
-    int begin = rank * cores / ranks, end = (rank + 1) * cores / ranks;
-
-    if (ranks < 2 || cores < t->seen)
-        return;
-    if (begin == end)
-        end = (begin = rank % cores) + 1;
-    memmove(t->core, t->core + begin, (size_t)(end - begin) * sizeof(*t->core));
-    t->machine.cores = end - begin;
-}
-
 void ddp__topology_free(struct ddp__topology *t)
 {
     if (t->hw)
@@ -240,6 +227,103 @@ int ddp_core_count(void)
         return rc;
     ddp__topology_free(&t);
     return cores;
+}
+
+/* ---- ranks of one machine ----------------------------------------------- */
+
+void ddp__topology_cores(const struct ddp__topology *t, struct ddp__cores *c)
+{
+    memset(c->set, 0, sizeof(c->set));
+    for (int i = 0; i < t->machine.cores; i++)
+        if (t->core[i].pu / 8 < sizeof(c->set))
+            c->set[t->core[i].pu / 8] |=
+                (unsigned char)(1 << t->core[i].pu % 8);
+}
+
+/* The ranks of a machine that may use a core. */
+struct users {
+    const struct ddp__cores **of; /* by place among those of the machine */
+    int count, own;
+};
+
+static bool may_use(const struct ddp__cores *c, unsigned pu)
+{
+    return pu / 8 < sizeof(c->set) && (c->set[pu / 8] >> pu % 8 & 1);
+}
+
+static bool have_same_users(const struct users *u, unsigned a, unsigned b)
+{
+    for (int i = 0; i < u->count; i++)
+        if (may_use(u->of[i], a) != may_use(u->of[i], b))
+            return false;
+    return true;
+}
+
+/* Cores that the same ranks may use are divided among these, side by side. */
+static bool is_ours(const struct ddp__topology *t, const struct users *u,
+                    int core)
+{
+    unsigned pu = t->core[core].pu;
+    int cores = 0, before = 0, ranks = 0, own = 0;
+
+    for (int i = 0; i < t->machine.cores; i++)
+        if (have_same_users(u, t->core[i].pu, pu)) {
+            before += i < core;
+            cores++;
+        }
+    for (int i = 0; i < u->count; i++)
+        if (i == u->own || may_use(u->of[i], pu)) {
+            own += i < u->own;
+            ranks++;
+        }
+    return before >= own * cores / ranks && before < (own + 1) * cores / ranks;
+}
+
+/* Where there are fewer cores than ranks, no thread is bound. */
+static void keep_one(struct ddp__topology *t, const struct users *u)
+{
+    t->core[0] = t->core[u->own % t->machine.cores];
+    t->machine.cores = 1;
+    if (!t->unbound[0])
+        snprintf(t->unbound, sizeof(t->unbound),
+                 "there are more ranks than cores");
+}
+
+static void keep_ours(struct ddp__topology *t, const struct users *u,
+                      bool *ours)
+{
+    int kept = 0;
+
+    for (int i = 0; i < t->machine.cores; i++)
+        ours[i] = is_ours(t, u, i);
+    for (int i = 0; i < t->machine.cores; i++)
+        if (ours[i])
+            t->core[kept++] = t->core[i];
+    if (kept)
+        t->machine.cores = kept;
+    else
+        keep_one(t, u);
+}
+
+int ddp__topology_share(struct ddp__topology *t, const struct ddp__cores *all,
+                        int ranks, int rank)
+{
+    struct users u = {.of = calloc((size_t)ranks, sizeof(*u.of))};
+    bool *ours = calloc((size_t)t->machine.cores + 1, sizeof(*ours));
+    int rc =
+        u.of && ours ? 0 : ddp__fail(DDP_ENOMEM, "out of memory for ranks");
+
+    for (int r = 0; rc == 0 && r < ranks; r++) {
+        if (r == rank)
+            u.own = u.count;
+        if (all[r].machine == all[rank].machine)
+            u.of[u.count++] = &all[r];
+    }
+    if (u.count > 1 && t->machine.cores > 0)
+        keep_ours(t, &u, ours);
+    free(u.of);
+    free(ours);
+    return rc;
 }
 
 /* ---- places ------------------------------------------------------------- */

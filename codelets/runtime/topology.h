@@ -37,9 +37,18 @@ struct ddp__topology {
 int ddp__topology_load(struct ddp__topology *t, bool devices);
 void ddp__topology_free(struct ddp__topology *t);
 
-/* Leave cores to the other ranks of this host, if the launcher has bound none
- * of them to cores of its own. */
-void ddp__topology_share(struct ddp__topology *t, int rank, int ranks);
+/* The cores that a rank may use, for those of its host. */
+struct ddp__cores {
+    uint64_t machine;       /* where numbers of cores hold */
+    unsigned char set[512]; /* a bit for the PU of each; further ones count as
+                               those of nobody else */
+};
+void ddp__topology_cores(const struct ddp__topology *t, struct ddp__cores *c);
+
+/* Leave cores that other ranks of this machine may use, too, to them, so that
+ * no two of them bind threads to the same; all is by rank.  DDP_ENOMEM. */
+int ddp__topology_share(struct ddp__topology *t, const struct ddp__cores *all,
+                        int ranks, int rank);
 
 /* The node that is next to a PCI device; -1: unknown. */
 int ddp__topology_node_near(const struct ddp__topology *t, unsigned domain,
