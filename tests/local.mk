@@ -18,10 +18,18 @@ check_LTLIBRARIES = %D%/libcheck.la
     %D%/oracle.c \
     %D%/oracle.h \
     %D%/ranks_check.h \
+    %D%/ranks_fork.h \
     %D%/torch_part.c \
     %D%/torch_part.h
 
 LDADD = %D%/libcheck.la libddp_core.la
+
+# Messages between ranks that a test starts, in place of the module of MPI.
+check_LTLIBRARIES += %D%/wire/ddp_mpi.la
+%C%_wire_ddp_mpi_la_SOURCES = %D%/wire/wire.c
+%C%_wire_ddp_mpi_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -shared \
+    -rpath /nowhere
+EXTRA_%C%_test_ranks_DEPENDENCIES = %D%/wire/ddp_mpi.la
 
 # A driver that reports what a test sets; as a module, to be opened.
 if HAVE_CUDA
@@ -134,6 +142,7 @@ check_PROGRAMS += \
     %D%/test_pillow \
     %D%/test_policy \
     %D%/test_printable \
+    %D%/test_ranks \
     %D%/test_ref \
     %D%/test_roof \
     %D%/test_safetensors \

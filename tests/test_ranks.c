@@ -1,0 +1,355 @@
+/* test_ranks.c - 1, 2, 3, 4 and 8 ranks train to the same bits
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * What one process computes alone is the oracle.  Messages between ranks are
+ * late and overtake each other.
+ */
+#include "config.h"
+
+#include <math.h>
+#include <sched.h>
+
+#include "ddp.h"
+#include "ranks_fork.h"
+
+enum { RANKS = 8, SIDE = 6, CHANNELS = 3, CLASSES = 5 };
+
+/* Steps of 12, 12 and 5 sub-batches: in the last one of an epoch some ranks
+ * have none. */
+enum { COUNT = 58, EVAL = 21, SUB = 2, BATCH = 24, BAD = 7 };
+
+/* ---- runs --------------------------------------------------------------- */
+
+static const struct row {
+    const char *what;
+    int lanes;
+    enum ddp_dtype dtype, wire;
+    bool shard, sync_bn, bad; /* bad: a sample is not finite */
+    int skips;                /* steps that are not applied, of 6 */
+    double mixup;
+} row[] = {
+    {"8 lanes", .lanes = 8},
+    {"12 lanes, which 8 do not divide", .lanes = 12},
+    {"11 lanes, bf16", .lanes = 11, .dtype = DDP_BF16},
+    {"9 lanes, f16 with a loss scale", .lanes = 9, .dtype = DDP_F16,
+     .skips = 1},
+    {"mixed samples", .lanes = 12, .mixup = 0.4},
+    {"a sample that is not finite", .lanes = 12, .bad = true, .skips = 2},
+    {"f16, and such a sample", .lanes = 8, .dtype = DDP_F16, .bad = true,
+     .skips = 2},
+    {"a divided optimizer", .lanes = 12, .shard = true},
+    {"a divided optimizer, bf16", .lanes = 9, .dtype = DDP_BF16, .shard = true},
+    {"batch norm over all", .lanes = 12, .sync_bn = true},
+    {"sums in bf16", .lanes = 12, .wire = DDP_BF16},
+};
+enum { ROWS = sizeof(row) / sizeof(row[0]) };
+
+struct result {
+    int code;
+    char why[256];
+    uint32_t weights;
+    int64_t steps, skipped;
+    struct ddp_metrics now, average; /* of evaluations */
+};
+
+/* By rank; shared. */
+static struct result (*results)[ROWS];
+static cpu_set_t *cores; /* that its worker may run on */
+static int this_rank;
+
+/* Augmentation is a shift of all values. */
+static int get(void *arg, int64_t index, uint64_t key, struct ddp_sample *s)
+{
+    const struct row *r = arg;
+    float *x = s->x, shift = (float)(key % 64) / 64;
+
+    for (int i = 0; i < SIDE * SIDE * CHANNELS; i++)
+        x[i] = sinf((float)(index * 37 + i * (index % 5 + 1))) + shift;
+    if (r->bad && index == BAD)
+        x[0] = NAN;
+    sched_getaffinity(0, sizeof(*cores), &cores[this_rank]);
+    s->label = (int32_t)(index % CLASSES);
+    return 0;
+}
+
+static ddp_dataset_t *samples(const struct row *r, int64_t count)
+{
+    return ddp_dataset_callback(
+        &(struct ddp_source){.count = count,
+                             .shape = {SIDE, SIDE, CHANNELS},
+                             .classes = CLASSES,
+                             .get = get,
+                             .arg = (void *)r});
+}
+
+static ddp_chain_t *network(void)
+{
+    return ddp_chain_new(
+        ddp_conv_new(CHANNELS, 8, 3, NULL), ddp_batch_norm_new(8, NULL),
+        ddp_relu_new(), ddp_conv_new(8, 16, 3, NULL),
+        ddp_batch_norm_new(16, NULL), ddp_relu_new(), ddp_dropout_new(0.2f),
+        ddp_flatten_new(), ddp_dense_new(64, CLASSES, NULL), DDP_END);
+}
+
+static struct ddp_train_config config(const struct row *r)
+{
+    struct ddp_train_config cfg;
+
+    ddp_train_config_init(&cfg);
+    cfg.optimizer =
+        r->shard ? ddp_adamw(0.01f, 0.1f) : ddp_momentum(0.05f, 0.9f);
+    cfg.optimizer.clip_norm = 1;
+    cfg.batch = BATCH;
+    cfg.sub_batch = SUB;
+    cfg.lanes = r->lanes;
+    cfg.epochs = 2;
+    cfg.dtype = r->dtype;
+    cfg.wire = r->wire;
+    cfg.ema_decay = 0.9;
+    cfg.shard_optimizer = r->shard;
+    cfg.sync_bn = r->sync_bn;
+    cfg.mixup = r->mixup;
+    return cfg;
+}
+
+static int train(ddp_t *ddp, const struct row *r, struct result *out)
+{
+    struct ddp_train_config cfg = config(r);
+    ddp_dataset_t *data = samples(r, COUNT), *eval = samples(r, EVAL);
+    ddp_chain_t *c = network();
+    ddp_trainer_t *t = ddp_trainer_new(ddp, c, data, &cfg);
+    struct ddp_skips skips = {0};
+    int rc = t ? ddp_trainer_train(t) : ddp_errcode();
+
+    if (rc == 0)
+        rc = ddp_trainer_evaluate(t, eval, &out->now);
+    if (rc == 0)
+        rc = ddp_trainer_evaluate_ema(t, eval, &out->average);
+    if (rc == 0)
+        rc = ddp_chain_checksum(c, &out->weights);
+    if (rc == 0)
+        rc = ddp_trainer_skips(t, &skips);
+    out->skipped = skips.steps;
+    out->steps = t ? ddp_trainer_steps(t) : 0;
+    ddp_trainer_free(t);
+    ddp_dataset_free(data);
+    ddp_dataset_free(eval);
+    ddp_chain_free(c);
+    return rc;
+}
+
+/* ---- a rank that wants to stop ------------------------------------------ */
+
+static int stopping; /* which one */
+
+static int want_stop(const struct ddp_progress *p, void *arg)
+{
+    (void)arg;
+    return this_rank == stopping && p->step == 2;
+}
+
+/* All stop after the same step, which one rank alone has asked for. */
+static int stop(ddp_t *ddp, struct result *out)
+{
+    struct ddp_train_config cfg = config(&row[0]);
+    ddp_dataset_t *data = samples(&row[0], COUNT);
+    ddp_chain_t *c = network();
+    ddp_trainer_t *t;
+    int rc;
+
+    cfg.on_step = want_stop;
+    cfg.epochs = 20;
+    t = ddp_trainer_new(ddp, c, data, &cfg);
+    rc = t ? ddp_trainer_train(t) : ddp_errcode();
+    out->steps = t ? ddp_trainer_steps(t) : 0;
+    if (rc == DDP_ESTOPPED)
+        rc = ddp_chain_checksum(c, &out->weights);
+    ddp_trainer_free(t);
+    ddp_dataset_free(data);
+    ddp_chain_free(c);
+    return rc;
+}
+
+static int run_stops(int rank)
+{
+    ddp_t *ddp = ddp_init(NULL);
+    int count = ddp ? ddp_rank_count(ddp) : 0;
+
+    this_rank = rank;
+    for (stopping = 0; stopping < count; stopping++) {
+        struct result *r = &results[rank][stopping];
+
+        if ((r->code = stop(ddp, r)) < 0)
+            snprintf(r->why, sizeof(r->why), "%s", ddp_errmsg());
+    }
+    ddp_finish(ddp);
+    return !ddp;
+}
+
+/* ---- all runs ----------------------------------------------------------- */
+
+static const char *backend; /* f16 is for "ref" alone */
+
+static bool is_here(const struct row *r)
+{
+    return (r->dtype == DDP_F16) == !strcmp(backend, "ref");
+}
+
+static int run_rank(int rank)
+{
+    struct ddp_config cfg;
+    ddp_t *ddp;
+
+    this_rank = rank;
+    ddp_config_init(&cfg);
+    cfg.backend = backend;
+    ddp = ddp_init(&cfg);
+    for (int i = 0; ddp && i < ROWS; i++) {
+        struct result *r = &results[rank][i];
+
+        if (is_here(&row[i]) && (r->code = train(ddp, &row[i], r)) < 0)
+            snprintf(r->why, sizeof(r->why), "%s", ddp_errmsg());
+    }
+    if (!ddp)
+        fprintf(stderr, "%s\n", ddp_errmsg());
+    ddp_finish(ddp);
+    return !ddp;
+}
+
+/* ---- their comparison --------------------------------------------------- */
+
+/* The loss may be a NaN. */
+static bool same_metrics(const struct ddp_metrics *a,
+                         const struct ddp_metrics *b)
+{
+    return a->samples == b->samples && !memcmp(&a->loss, &b->loss, 8) &&
+           a->top1 == b->top1 && a->top5 == b->top5;
+}
+
+static bool are_same(const struct result *a, const struct result *b)
+{
+    return a->code == 0 && b->code == 0 && a->weights == b->weights &&
+           a->steps == b->steps && a->skipped == b->skipped &&
+           same_metrics(&a->now, &b->now) &&
+           same_metrics(&a->average, &b->average);
+}
+
+static void show(int rank, const struct result *r)
+{
+    diag("rank %d: weights %08x, %d steps, %d skipped, loss %.17g and %.17g %s",
+         rank, r->weights, (int)r->steps, (int)r->skipped, r->now.loss,
+         r->average.loss, r->why);
+}
+
+static bool run_ranks(int count, int (*run)(int rank))
+{
+    struct fork_ranks f;
+    bool good = true;
+
+    fork_start(&f, count, run);
+    for (int r = 0; r < count; r++)
+        good &= fork_code(&f, r) == 0;
+    return good;
+}
+
+static bool run_rows(int count)
+{
+    bool good = true;
+
+    memset(results, 0, RANKS * sizeof(*results));
+    backend = "ref";
+    good &= run_ranks(count, run_rank);
+    backend = "cpu";
+    return good & run_ranks(count, run_rank);
+}
+
+/* Alone: that training does something, so that bits can differ. */
+static void check_alone(const struct result *want)
+{
+    int wrong = 0;
+
+    for (int i = 0; i < ROWS; i++) {
+        const struct result *r = &want[i];
+        bool good = r->code == 0 && r->steps == 6 &&
+                    r->skipped == row[i].skips && r->now.samples == EVAL;
+
+        wrong += !good;
+        if (!good)
+            show(0, r);
+        for (int k = 0; k < i; k++)
+            wrong += r->weights == want[k].weights;
+    }
+    is_int(wrong, 0, "one process: %d runs, each with other weights", ROWS);
+}
+
+static void compare(int count, int i, const struct result *want)
+{
+    bool good = true;
+
+    for (int r = 0; r < count; r++)
+        good &= are_same(&results[r][i], want);
+    ok(good, "%d ranks: %s", count, row[i].what);
+    if (good)
+        return;
+    show(-1, want);
+    for (int r = 0; r < count; r++)
+        show(r, &results[r][i]);
+}
+
+/* With more ranks than cores none is bound to one. */
+static void check_cores(int count)
+{
+    int there = ddp_core_count(), bound = 0;
+    bool apart = true;
+
+    for (int a = 0; a < count; a++)
+        bound += CPU_COUNT(&cores[a]) < there;
+    for (int a = 0; a < count; a++)
+        for (int b = 0; b < a; b++) {
+            cpu_set_t both;
+
+            CPU_AND(&both, &cores[a], &cores[b]);
+            apart &= CPU_COUNT(&both) == 0;
+        }
+    ok(count <= there ? apart : bound < count,
+       "%d ranks are not bound to the same cores", count);
+}
+
+/* Steps that were submitted before all had heard of it end, too. */
+static void test_stops(void)
+{
+    enum { THREE = 3 };
+    bool good;
+
+    memset(results, 0, RANKS * sizeof(*results));
+    good = run_ranks(THREE, run_stops);
+
+    for (int i = 0; i < THREE; i++)
+        for (int r = 0; r < THREE; r++) {
+            good &= are_same(&results[r][i], &results[0][i]) &&
+                    results[r][i].steps >= 2 && results[r][i].steps < 8;
+            if (!good)
+                show(r, &results[r][i]);
+        }
+    ok(good, "any rank's wish stops all after the same step");
+}
+
+int main(void)
+{
+    static const int counts[] = {2, 3, 4, 8};
+    struct result want[ROWS];
+
+    results = fork_memory(RANKS * sizeof(*results));
+    cores = fork_memory(RANKS * sizeof(*cores));
+    ok(run_rows(1), "one process ends well");
+    memcpy(want, results[0], sizeof(want));
+    check_alone(want);
+    for (size_t n = 0; n < sizeof(counts) / sizeof(counts[0]); n++) {
+        ok(run_rows(counts[n]), "%d ranks end well", counts[n]);
+        check_cores(counts[n]);
+        for (int i = 0; i < ROWS; i++)
+            compare(counts[n], i, &want[i]);
+    }
+    test_stops();
+    return done_testing();
+}
