@@ -29,6 +29,7 @@ check_LTLIBRARIES += %D%/wire/ddp_mpi.la
 %C%_wire_ddp_mpi_la_SOURCES = %D%/wire/wire.c
 %C%_wire_ddp_mpi_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -shared \
     -rpath /nowhere
+EXTRA_%C%_test_lost_DEPENDENCIES = %D%/wire/ddp_mpi.la
 EXTRA_%C%_test_ranks_DEPENDENCIES = %D%/wire/ddp_mpi.la
 
 # A driver that reports what a test sets; as a module, to be opened.
@@ -123,6 +124,7 @@ check_PROGRAMS += \
     %D%/test_gpu_facts \
     %D%/test_gpu_train \
     %D%/test_loss_scaler \
+    %D%/test_lost \
     %D%/test_halves \
     %D%/test_image \
     %D%/test_kinds \

@@ -7,6 +7,7 @@
 #include "ddp.h"
 
 #include "common/app.h"
+#include "common/app_peer.h"
 #include "common/app_command.h"
 #include "common/app_log.h"
 #include "common/app_words.h"
@@ -247,7 +248,10 @@ static int run(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
+    int rc;
+
     app_set_words(option_of);
     app_set_command(argc, argv);
-    return app_end(run(argc, argv));
+    rc = run(argc, argv);
+    return app_end(rc == 0 && app_peer_is_lost() ? EXIT_PEER : rc);
 }

@@ -233,11 +233,13 @@ static void *run(void *arg)
     n->started = true;
     pthread_cond_broadcast(&n->changed);
     pthread_mutex_unlock(&n->lock);
-    if (rc == 0) {
-        carry(n);
-        if (ddp__peers_leave(n))
-            n->wire.close(&n->wire);
-    }
+    if (rc < 0)
+        return NULL;
+    carry(n);
+    if ((rc = ddp__peers_leave(n)) == 1)
+        n->wire.close(&n->wire);
+    else if (rc < 0)
+        break_net(n, rc);
     return NULL;
 }
 

@@ -106,7 +106,6 @@ static void lose(struct ddp__net *n, int rank)
              "%s, after step %lld",
              rank, host_of(b), ddp_phase_name(b->status.phase),
              (long long)b->status.step);
-    b->status.phase = DDP_PHASE_ENDED;
     pthread_mutex_unlock(&n->peers.lock);
 }
 
@@ -116,10 +115,11 @@ static void listen_to(struct ddp__net *n, int rank)
     int rc;
 
     while (p->receive && (rc = n->wire.test(&n->wire, &p->receive)) != 0) {
-        if (rc < 0)
+        if (rc < 0) {
             lose(n, rank);
-        else
-            take_beat(n, rank);
+            return;
+        }
+        take_beat(n, rank);
         if (p->last.ended || await_beat(n, rank) < 0)
             return;
     }
@@ -385,18 +385,31 @@ static bool all_is_well(const struct ddp__net *n)
     return n->rc == 0;
 }
 
-bool ddp__peers_leave(struct ddp__net *n)
+static int find_lost(const struct ddp__net *n)
+{
+    for (int r = 0; r < n->wire.count; r++)
+        if (n->peers.peer[r].lost)
+            return fail_gone(n, r);
+    return 0;
+}
+
+int ddp__peers_leave(struct ddp__net *n)
 {
     double end;
+    int rc;
 
     n->ended = true;
     say_farewell(n);
     end = ddp__clock() + PATIENCE;
     while (!all_have_ended(n)) {
-        if ((n->rc < 0 && ddp__clock() > end) || ddp__peers_tend(n) < 0)
-            return false;
+        if ((rc = ddp__peers_tend(n)) < 0)
+            return rc;
+        if (n->rc < 0 && ddp__clock() > end)
+            return 0;
         nap();
     }
+    if ((rc = find_lost(n)) < 0)
+        return rc;
     return all_is_well(n);
 }
 
@@ -445,7 +458,7 @@ void ddp__peers_status(struct ddp__net *n, int rank,
     pthread_mutex_lock(&n->peers.lock);
     *out = p->last.status;
     out->silent_s = ddp__clock() - p->heard;
-    if (p->last.ended)
+    if (p->last.ended || p->lost)
         out->phase = DDP_PHASE_ENDED;
     pthread_mutex_unlock(&n->peers.lock);
 }

@@ -67,8 +67,8 @@ int ddp__peers_blame(struct ddp__net *n, int64_t op);
 void ddp__peers_hurry(struct ddp__net *n, double seconds);
 
 /* Say that this rank ends; wait for all others to end, unless one has failed.
- * Whether all is well. */
-bool ddp__peers_leave(struct ddp__net *n);
+ * 1: all is well.  DDP_EPEER: a rank is gone. */
+int ddp__peers_leave(struct ddp__net *n);
 
 void ddp__peers_status(struct ddp__net *n, int rank,
                        struct ddp_rank_status *out);

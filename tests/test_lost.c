@@ -1,0 +1,467 @@
+/* test_lost.c - a rank that dies or hangs in any phase
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * The others name it and end, and the run that resumes has the same weights as
+ * one that is undisturbed, the oracle.  With DDP_LONG a rank also dies
+ * before each message that it would send.
+ */
+#include "config.h"
+
+#include <stdatomic.h>
+#include <sys/syscall.h>
+#include <time.h>
+
+#include "ddp.h"
+#include "ddp_layer.h"
+#include "ranks_fork.h"
+#include "scratch.h"
+
+enum { RANKS = 3, IN = 4, CLASSES = 3, COUNT = 40, EPOCHS = 10 };
+
+/* Where a rank may be; each is reached many times. */
+enum phase {
+    NOWHERE,
+    JOINING,
+    READING,
+    FORWARD,
+    BACKWARD,
+    UPDATE,
+    STEPPED,
+    EVALUATION,
+    SAVING,
+    TRAINED,
+};
+
+/* What becomes of a rank the n-th time that it is there, or when it is about to
+ * send its n-th message. */
+struct fault {
+    const char *what;
+    int rank;
+    enum phase phase;
+    int times, message;
+    const char *doing; /* what the others say that it was doing */
+};
+static const struct fault *fault; /* NULL: none */
+static bool hangs;                /* it does not end */
+static double timeout;            /* of silence and of hanging ranks */
+static const char *run_dir;
+
+/* What a rank leaves; shared. */
+static struct outcome {
+    int code;
+    char why[512];
+    uint32_t weights;
+    int64_t resumed; /* the step */
+} * outcome;
+
+static int this_rank;
+
+static double now(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* ---- the fault ---------------------------------------------------------- */
+
+static void happen(void)
+{
+    if (!hangs)
+        raise(SIGKILL);
+    for (;;)
+        pause();
+}
+
+static void reach(enum phase phase)
+{
+    static atomic_int times;
+
+    if (!fault || fault->rank != this_rank || fault->phase != phase ||
+        atomic_fetch_add(&times, 1) + 1 != fault->times)
+        return;
+    happen();
+}
+
+/* In place of the system's: a checkpoint calls it after each of its files. */
+int fsync(int file)
+{
+    reach(SAVING);
+    return (int)syscall(SYS_fsync, file);
+}
+
+/* ---- a layer that does nothing ------------------------------------------ */
+
+static int same_shape(const ddp_layer_t *l, struct ddp_shape x,
+                      struct ddp_shape *y)
+{
+    (void)l;
+    *y = x;
+    return 0;
+}
+
+static int copy(const struct ddp_kernel_args *a)
+{
+    memcpy(a->buf[1].data, a->buf[0].data,
+           (size_t)a->n * (size_t)a->buf[0].shape.c * sizeof(float));
+    return 0;
+}
+
+static atomic_bool evaluating;
+
+static int copy_forward(const struct ddp_kernel_args *a)
+{
+    reach(atomic_load(&evaluating) ? EVALUATION : FORWARD);
+    return copy(a);
+}
+
+static int copy_backward(const struct ddp_kernel_args *a)
+{
+    reach(BACKWARD);
+    return copy(a);
+}
+
+static ddp_value_t *add_copy(ddp_graph_t *g, const struct ddp_kernel *k,
+                             ddp_value_t *x)
+{
+    ddp_value_t *y = ddp_graph_value(g, ddp_value_shape(x), DDP_F32);
+
+    return ddp_graph_call(g, k, NULL, 2, (ddp_value_t *[]){x, y},
+                          (enum ddp_access[]){DDP_READ, DDP_WRITE}) < 0
+               ? NULL
+               : y;
+}
+
+static ddp_value_t *add_forward(ddp_layer_t *l, ddp_graph_t *g, ddp_value_t *x)
+{
+    static const struct ddp_kernel k = {"copy", {copy_forward}};
+    ddp_value_t *y = add_copy(g, &k, x);
+
+    return y ? ddp_graph_record(
+                   g, &(struct ddp_record){.layer = l, .x = x, .y = y})
+             : NULL;
+}
+
+static ddp_value_t *add_backward(ddp_layer_t *l, ddp_graph_t *g,
+                                 const struct ddp_record *r, ddp_value_t *dy)
+{
+    static const struct ddp_kernel k = {"copy back", {copy_backward}};
+
+    (void)l;
+    (void)r;
+    return add_copy(g, &k, dy);
+}
+
+static ddp_chain_t *network(void)
+{
+    static const struct ddp_layer_ops ops = {.kind = "copy",
+                                             .shape = same_shape,
+                                             .forward = add_forward,
+                                             .backward = add_backward};
+
+    return ddp_chain_new(ddp_dense_new(IN, IN, NULL),
+                         ddp_layer_new(sizeof(ddp_layer_t), &ops),
+                         ddp_dense_new(IN, CLASSES, NULL), DDP_END);
+}
+
+/* ---- the run ------------------------------------------------------------ */
+
+static int get(void *arg, int64_t index, uint64_t key, struct ddp_sample *s)
+{
+    float *x = s->x;
+
+    (void)arg;
+    (void)key;
+    reach(READING);
+    for (int i = 0; i < IN; i++)
+        x[i] = (float)((index * (i + 3)) % 7);
+    s->label = (int32_t)(index % CLASSES);
+    return 0;
+}
+
+static ddp_dataset_t *samples(int64_t count)
+{
+    return ddp_dataset_callback(&(struct ddp_source){
+        .count = count, .shape = {1, 1, IN}, .classes = CLASSES, .get = get});
+}
+
+static void descend(const struct ddp_update *u, void *arg)
+{
+    (void)arg;
+    reach(UPDATE);
+    for (size_t i = 0; i < u->len; i++) {
+        u->state[0][i] = 0.9f * u->state[0][i] + u->g[i];
+        u->w[i] -= u->lr * u->state[0][i];
+    }
+}
+
+static ddp_trainer_t *trainer;
+static ddp_dataset_t *eval_data;
+
+static int note_step(const struct ddp_progress *p, void *arg)
+{
+    (void)p;
+    (void)arg;
+    reach(STEPPED);
+    return 0;
+}
+
+static int evaluate(const struct ddp_progress *p, void *arg)
+{
+    struct ddp_metrics m;
+    int rc;
+
+    (void)p;
+    (void)arg;
+    atomic_store(&evaluating, true);
+    rc = ddp_trainer_evaluate(trainer, eval_data, &m);
+    atomic_store(&evaluating, false);
+    return rc;
+}
+
+static struct ddp_train_config config(void)
+{
+    struct ddp_train_config cfg;
+
+    ddp_train_config_init(&cfg);
+    cfg.optimizer = (struct ddp_optimizer){.kind = DDP_CUSTOM_OPTIMIZER,
+                                           .lr = 0.01f,
+                                           .update = descend,
+                                           .update_states = 1};
+    cfg.batch = 8;
+    cfg.sub_batch = 2;
+    cfg.lanes = 4;
+    cfg.epochs = EPOCHS;
+    cfg.checkpoint.dir = run_dir;
+    cfg.checkpoint.steps = 2;
+    cfg.on_step = note_step;
+    cfg.on_epoch = evaluate;
+    return cfg;
+}
+
+static int train(ddp_t *ddp, struct outcome *out)
+{
+    struct ddp_train_config cfg = config();
+    ddp_dataset_t *data = samples(COUNT);
+    ddp_chain_t *c = network();
+    struct ddp_checkpoint from = {.step = 0};
+    int rc;
+
+    eval_data = samples(COUNT / 4);
+    trainer = ddp_trainer_new(ddp, c, data, &cfg);
+    rc = trainer ? ddp_trainer_resume(trainer, NULL, &from) : ddp_errcode();
+    out->resumed = from.step;
+    if (rc >= 0)
+        rc = ddp_trainer_train(trainer);
+    reach(TRAINED);
+    if (rc == 0)
+        rc = ddp_chain_checksum(c, &out->weights);
+    ddp_trainer_free(trainer);
+    ddp_dataset_free(data);
+    ddp_dataset_free(eval_data);
+    ddp_chain_free(c);
+    return rc;
+}
+
+/* The module of tests/wire counts them. */
+static void limit_messages(void)
+{
+    char number[16];
+
+    if (!fault || fault->rank != this_rank || !fault->message)
+        return;
+    snprintf(number, sizeof(number), "%d", fault->message);
+    setenv("TEST_WIRE_DIE", number, 1);
+}
+
+static atomic_bool lost;
+
+static void note_lost(const char *why, void *arg)
+{
+    struct outcome *out = arg;
+
+    snprintf(out->why, sizeof(out->why), "%s", why);
+    atomic_store(&lost, true);
+}
+
+/* As programs do: 76 when another rank is lost. */
+static int run_rank(int rank)
+{
+    struct ddp_config cfg;
+    ddp_t *ddp;
+    int rc;
+
+    this_rank = rank;
+    limit_messages();
+    ddp_config_init(&cfg);
+    cfg.peer_timeout = timeout;
+    cfg.on_peer_lost = note_lost;
+    cfg.arg = &outcome[rank];
+    reach(JOINING);
+    ddp = ddp_init(&cfg);
+    rc = ddp ? train(ddp, &outcome[rank]) : ddp_errcode();
+    ddp_finish(ddp);
+    return atomic_load(&lost) ? 76 : rc < 0;
+}
+
+/* ---- who dies ----------------------------------------------------------- */
+
+static const struct fault deaths[] = {
+    {"before it joins", .rank = 1, .phase = JOINING, .times = 1},
+    {"before its first message", .rank = 2, .message = 1},
+    {"in the forward pass", .rank = 1, .phase = FORWARD, .times = 9},
+    {"in the backward pass", .rank = 2, .phase = BACKWARD, .times = 9},
+    {"while gradients are summed", .rank = 1, .message = 40},
+    {"after a step's gradients", .rank = 2, .message = 41},
+    {"before it has told of a step", .rank = 0, .message = 42},
+    {"in the update", .rank = 1, .phase = UPDATE, .times = 5},
+    {"between steps", .rank = 0, .phase = STEPPED, .times = 4},
+    {"while it evaluates", .rank = 2, .phase = EVALUATION, .times = 1},
+    {"while it writes a checkpoint", .rank = 0, .phase = SAVING, .times = 3},
+    {"at the end of the run", .rank = 1, .phase = TRAINED, .times = 1},
+};
+enum { DEATHS = sizeof(deaths) / sizeof(deaths[0]) };
+
+/* Whether a rank has ended by itself, with a code of its own, and says who was
+ * lost, where, and what that did.  Before the first message no host is known,
+ * and a rank may find only one that has already ended for that reason. */
+static bool names(int rank, int code, const struct fault *who)
+{
+    char name[32];
+    bool joined = who->phase != JOINING && who->message != 1;
+    const char *why = outcome[rank].why;
+
+    snprintf(name, sizeof(name), joined ? "rank %d (host%d) " : "rank ",
+             who->rank, who->rank);
+    return code == 76 && strstr(why, name) &&
+           (!who->doing || strstr(why, who->doing));
+}
+
+/* Ranks start, one is lost, and the others end.  Returns the seconds from then,
+ * or a negative number if one of them did not do so as it should. */
+static double lose(const struct fault *who)
+{
+    struct fork_ranks f;
+    double begin, seconds;
+    bool good = true;
+
+    fault = who;
+    memset(outcome, 0, RANKS * sizeof(*outcome));
+    fork_start(&f, RANKS, run_rank);
+    if (!hangs)
+        good = fork_code(&f, who->rank) == 128 + SIGKILL;
+    begin = now();
+    for (int r = 0; r < RANKS; r++)
+        if (r != who->rank)
+            good &= names(r, fork_code(&f, r), who);
+    seconds = now() - begin;
+    if (hangs) {
+        kill(f.process[who->rank], SIGKILL);
+        fork_code(&f, who->rank);
+    }
+    fault = NULL;
+    for (int r = 0; r < RANKS; r++)
+        if (r != who->rank)
+            diag("rank %d of a run from step %d: %s", r,
+                 (int)outcome[r].resumed, outcome[r].why);
+    return good ? seconds : -1;
+}
+
+/* Whether all ranks end well, with the same weights. */
+static bool end_well(uint32_t *weights)
+{
+    struct fork_ranks f;
+    bool good = true;
+
+    memset(outcome, 0, RANKS * sizeof(*outcome));
+    fork_start(&f, RANKS, run_rank);
+    for (int r = 0; r < RANKS; r++)
+        good &= fork_code(&f, r) == 0 && outcome[r].weights == outcome->weights;
+    *weights = outcome->weights;
+    if (!good)
+        diag("%s", outcome->why);
+    return good;
+}
+
+/* The same run goes on after each death. */
+static void test_deaths(uint32_t want)
+{
+    uint32_t weights;
+
+    timeout = 30;
+    run_dir = at("deaths");
+    for (int i = 0; i < DEATHS; i++) {
+        double seconds = lose(&deaths[i]);
+
+        ok(seconds >= 0 && seconds < 10,
+           "rank %d dies %s: the others say so and end (%.1f s)",
+           deaths[i].rank, deaths[i].what, seconds);
+    }
+    ok(end_well(&weights), "and the run can still be resumed");
+    is_int(weights, want, "to the weights of one that was not disturbed");
+}
+
+/* ---- who hangs ---------------------------------------------------------- */
+
+static const struct fault stuck[] = {
+    {"a rank reads input", .rank = 1, .phase = READING, .times = 9,
+     .doing = "has been reading input for"},
+    {"a rank trains", .rank = 2, .phase = FORWARD, .times = 9,
+     .doing = "has been training for"},
+    {"a rank evaluates", .rank = 1, .phase = EVALUATION, .times = 1,
+     .doing = "has been evaluating for"},
+    {"a rank is in the program", .rank = 0, .phase = STEPPED, .times = 4,
+     .doing = "has been in the program for"},
+    {"rank 0 writes a checkpoint", .rank = 0, .phase = SAVING, .times = 3,
+     .doing = "has been saving a checkpoint for"},
+};
+enum { STUCK = sizeof(stuck) / sizeof(stuck[0]) };
+
+static void test_hangs(void)
+{
+    timeout = 2;
+    hangs = true;
+    for (int i = 0; i < STUCK; i++) {
+        char dir[32];
+        double seconds;
+
+        snprintf(dir, sizeof(dir), "hang-%d", i);
+        run_dir = at(dir);
+        seconds = lose(&stuck[i]);
+        ok(seconds >= timeout && seconds < 10,
+           "%s for ever: the others say so and end (%.1f s)", stuck[i].what,
+           seconds);
+    }
+    hangs = false;
+}
+
+/* Each message is a moment of its own. */
+static void test_messages(uint32_t want)
+{
+    struct fault f = {.rank = 1, .message = 2};
+    uint32_t weights;
+    bool good = true;
+
+    run_dir = at("messages");
+    for (; good && outcome[1].resumed < EPOCHS * COUNT / 8 - 2; f.message++)
+        good = lose(&f) >= 0;
+    ok(good, "a rank dies before each of %d messages", f.message);
+    ok(end_well(&weights) && weights == want, "and the run ends as it should");
+}
+
+int main(void)
+{
+    uint32_t want;
+
+    scratch_make();
+    outcome = fork_memory(RANKS * sizeof(*outcome));
+    timeout = 30;
+    run_dir = at("undisturbed");
+    ok(end_well(&want), "a run that is not disturbed ends well");
+    test_deaths(want);
+    if (getenv("DDP_LONG"))
+        test_messages(want);
+    test_hangs();
+    return done_testing();
+}
