@@ -672,12 +672,13 @@ int ddp_allreduce_optional(ddp_t *ddp, void *data, size_t count,
                            enum ddp_dtype type, enum ddp_reduction op,
                            bool take_part, int *parts);
 
-/* The same as ddp_allreduce(), while the program goes on: data, not owned, is
- * in use until ddp_request_wait(), which ends and frees the request.  NULL: it
- * was not begun. */
+/* The same as ddp_allreduce() and ddp_bcast(), while the program goes on: data,
+ * not owned, is in use until ddp_request_wait(), which ends and frees the
+ * request.  NULL: it was not begun. */
 typedef struct ddp_request ddp_request_t;
 ddp_request_t *ddp_allreduce_begin(ddp_t *ddp, void *data, size_t count,
                                    enum ddp_dtype type, enum ddp_reduction op);
+ddp_request_t *ddp_bcast_begin(ddp_t *ddp, void *data, size_t bytes, int root);
 int ddp_request_test(ddp_request_t *r, bool *done);
 int ddp_request_wait(ddp_request_t *r);
 

@@ -195,6 +195,99 @@ static void test_definition(void)
     ddp_chain_free(c);
 }
 
+/* ---- evaluation --------------------------------------------------------- */
+
+enum { KINDS = 3, LAST = 20 };
+
+/* Each rank has samples of one class alone, near a corner of its own. */
+static void make_flower(int class, int64_t i, float *x)
+{
+    for (int k = 0; k < IN; k++)
+        x[k] = (float)(k == class) + (float)((i * (k + 3)) % 11) / 40;
+}
+
+static int get_flower(void *arg, int64_t i, uint64_t key, struct ddp_sample *s)
+{
+    (void)arg;
+    (void)key;
+    s->label = rank % KINDS;
+    make_flower(s->label, i, s->x);
+    return 0;
+}
+
+/* Batches of all classes in turn, with the labels of the batch that is so many
+ * after. */
+static int get_garden(void *after, int64_t i, uint64_t key,
+                      struct ddp_sample *s)
+{
+    (void)key;
+    make_flower((int)(i / BATCH % KINDS), i, s->x);
+    s->label = (int)((i / BATCH + *(int *)after) % KINDS);
+    return 0;
+}
+
+static ddp_dataset_t *
+flowers(int (*get)(void *, int64_t, uint64_t, struct ddp_sample *), int *arg)
+{
+    return ddp_dataset_callback(&(struct ddp_source){.count = KINDS * BATCH,
+                                                     .shape = {1, 1, IN},
+                                                     .classes = KINDS,
+                                                     .get = get,
+                                                     .arg = arg});
+}
+
+static double last_loss[LAST]; /* of steps, by number */
+
+static int note_loss(const struct ddp_progress *p, void *arg)
+{
+    (void)arg;
+    last_loss[p->step % LAST] = p->now.loss;
+    return 0;
+}
+
+/* The mean of the last losses, and three times their deviation. */
+static double most_loss(void)
+{
+    double mean = 0, square = 0;
+
+    for (int i = 0; i < LAST; i++)
+        mean += last_loss[i] / LAST;
+    for (int i = 0; i < LAST; i++)
+        square += (last_loss[i] - mean) * (last_loss[i] - mean) / LAST;
+    return mean + 3 * sqrt(square);
+}
+
+/* Labels in another order fit the samples no more. */
+static void test_evaluation(void)
+{
+    struct ddp_train_config cfg = config();
+    ddp_chain_t *c = ddp_chain_new(ddp_dense_new(IN, KINDS, NULL), DDP_END);
+    ddp_dataset_t *own = flowers(get_flower, NULL), *right, *turned;
+    struct ddp_metrics fits = {.loss = 0}, no_fit = {.loss = 0};
+    ddp_trainer_t *t;
+
+    cfg.loss = DDP_LOGIT_CROSS_ENTROPY;
+    cfg.optimizer = ddp_adam(0.05f);
+    cfg.keep_weights = false;
+    cfg.epochs = 30;
+    cfg.on_step = note_loss;
+    right = flowers(get_garden, &(int){0});
+    turned = flowers(get_garden, &(int){1});
+    t = ddp_trainer_new(ddp, c, own, &cfg);
+    check(t && ddp_trainer_train(t) == 0 &&
+              ddp_trainer_evaluate(t, right, &fits) == 0 &&
+              ddp_trainer_evaluate(t, turned, &no_fit) == 0 &&
+              (ranks < KINDS || fits.loss < most_loss()),
+          "what was trained on each rank's class knows all classes");
+    check(ranks < KINDS || no_fit.loss > 2 * fits.loss,
+          "and no others' labels");
+    ddp_trainer_free(t);
+    ddp_chain_free(c);
+    ddp_dataset_free(own);
+    ddp_dataset_free(right);
+    ddp_dataset_free(turned);
+}
+
 /* ---- against shared data ------------------------------------------------ */
 
 static void compare_shared(struct ddp_train_config cfg, const char *what)
@@ -416,6 +509,7 @@ int main(void)
     if (!begin_ranks(NULL))
         return 1;
     test_definition();
+    test_evaluation();
     test_shared();
     test_sync_bn();
     test_keys();

@@ -4,6 +4,7 @@
 #include "config.h"
 
 #include <math.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -113,6 +114,24 @@ static void test_requests(void)
     check(good, "three requests at a time");
 }
 
+/* 2 x 3 numbers, as FluxMPI's tests have them, and none at all. */
+static void test_begin(void)
+{
+    float x[6];
+    ddp_request_t *r, *none;
+    bool good;
+
+    for (int i = 0; i < 6; i++)
+        x[i] = (float)(rank == ranks - 1 ? i : -1);
+    r = ddp_bcast_begin(ddp, x, sizeof(x), ranks - 1);
+    none = ddp_bcast_begin(ddp, NULL, 0, 0);
+    good = ddp_request_wait(none) == 0 && ddp_request_wait(r) == 0;
+    for (int i = 0; i < 6; i++)
+        good &= x[i] == (float)i;
+    check(good, "a broadcast while the program goes on");
+    check(!ddp_bcast_begin(ddp, x, sizeof(x), ranks), "no such root");
+}
+
 static void test_chain(void)
 {
     ddp_chain_t *c = ddp_chain_new(ddp_dense_new(4, 3, NULL), DDP_END);
@@ -137,6 +156,7 @@ static void test_chain(void)
 enum { SAMPLES = 48, STEPS = 12 };
 
 static const char *fault; /* what becomes of rank 1 in mid-run, or NULL */
+static cpu_set_t cores;   /* that workers may run on */
 
 static int get(void *arg, int64_t index, uint64_t key, struct ddp_sample *s)
 {
@@ -144,6 +164,7 @@ static int get(void *arg, int64_t index, uint64_t key, struct ddp_sample *s)
     (void)arg;
     (void)key;
 
+    sched_getaffinity(0, sizeof(cores), &cores);
     if (fault && rank == 1 && index > SAMPLES / 2) {
         if (!strcmp(fault, "hang"))
             pause();
@@ -158,6 +179,16 @@ static int get(void *arg, int64_t index, uint64_t key, struct ddp_sample *s)
 static ddp_dataset_t *data;
 static ddp_chain_t *net;
 
+static double rate = 1; /* what the program makes of the learning rate */
+
+static double adjusted(int64_t step, double epoch, double epochs, void *arg)
+{
+    (void)step;
+    (void)epoch;
+    (void)epochs;
+    return *(double *)arg;
+}
+
 static ddp_trainer_t *make_trainer(int64_t steps)
 {
     struct ddp_source source = {
@@ -168,6 +199,8 @@ static ddp_trainer_t *make_trainer(int64_t steps)
     net = ddp_chain_new(ddp_dense_new(4, 3, NULL), DDP_END);
     ddp_train_config_init(&cfg);
     cfg.optimizer = ddp_adam(0.01f);
+    cfg.schedule = (struct ddp_schedule){
+        .kind = DDP_CUSTOM_SCHEDULE, .fn = adjusted, .arg = &rate};
     cfg.ema_decay = 0.5;
     cfg.sub_batch = 1;
     cfg.lanes = 4;
@@ -190,6 +223,20 @@ static int train(int64_t steps)
 
     free_trainer(t);
     return rc;
+}
+
+/* With as many cores as ranks, and a worker each. */
+static void test_places(void)
+{
+    int32_t ranks_of[CPU_SETSIZE];
+    bool good = train(STEPS) == 0;
+
+    for (int i = 0; i < CPU_SETSIZE; i++)
+        ranks_of[i] = CPU_ISSET(i, &cores);
+    good &= ddp_allreduce(ddp, ranks_of, CPU_SETSIZE, DDP_I32, DDP_SUM) == 0;
+    for (int i = 0; i < CPU_SETSIZE; i++)
+        good &= ranks_of[i] <= 1;
+    check(good, "no two ranks are bound to the same core");
 }
 
 /* Whether all ranks have the same weights and averages; and those of the root
@@ -249,34 +296,45 @@ static int refuse(const char *name, float *g, size_t len, void *arg)
     return rank == ranks - 1 ? DDP_EDATA : 0;
 }
 
-/* Adam's first two updates by its definition. */
-static float after_two(double w, double g1, double g2)
+/* An update of Adam by its definition; the state is 0 before the first. */
+static double adam(double w, double state[2], int update, double g, double lr)
 {
-    double m = 0.1 * g1, v = 0.001 * g1 * g1;
-
-    w -= 0.01 * (m / 0.1) / (sqrt(v / 0.001) + 1e-8);
-    m = 0.9 * m + 0.1 * g2;
-    v = 0.999 * v + 0.001 * g2 * g2;
-    return (float)(w - 0.01 * (m / (1 - 0.81)) /
-                           (sqrt(v / (1 - 0.999 * 0.999)) + 1e-8));
+    state[0] = 0.9 * state[0] + 0.1 * g;
+    state[1] = 0.999 * state[1] + 0.001 * g * g;
+    return w - lr * (state[0] / (1 - pow(0.9, update))) /
+                   (sqrt(state[1] / (1 - pow(0.999, update))) + 1e-8);
 }
 
-/* The sum of ones is the number of ranks, their mean 1. */
+/* The sum of ones is the number of ranks, their mean 1.  Two updates, the
+ * second with another rate. */
+static bool is_adam(const float *before, const float *after)
+{
+    double mean = ranks * (ranks - 1) / 2.0 / ranks;
+    bool good = true;
+
+    for (int i = 0; i < 12; i++) {
+        double state[2] = {0}, w = adam(before[i], state, 1, ranks, 0.01);
+
+        w = adam(w, state, 2, mean, 0.002);
+        good &= fabs(after[i] - w) < 1e-6;
+    }
+    return good;
+}
+
 static void test_apply(void)
 {
     ddp_trainer_t *t = make_trainer(100);
     float before[12], after[12], one = 1, own = (float)rank;
-    bool good = ddp_chain_get(net, "0.weight", before, 12) == 0;
-    double last = ranks * (ranks - 1) / 2.0 / ranks;
+    bool good = ddp_chain_get(net, "0.weight", before, 12) == 0 &&
+                ddp_trainer_apply(t, fill_ones, &one, 1.0 / ranks) == 1;
 
-    check(good && ddp_trainer_apply(t, fill_ones, &one, 1.0 / ranks) == 1 &&
-              ddp_trainer_apply(t, fill_ones, &own, 1) == 1 &&
+    rate = 0.2;
+    check(good && ddp_trainer_apply(t, fill_ones, &own, 1) == 1 &&
               ddp_trainer_steps(t) == 2 && are_equal(t, NULL),
           "steps with gradients of the program");
-    good = ddp_chain_get(net, "0.weight", after, 12) == 0;
-    for (int i = 0; i < 12; i++)
-        good &= fabsf(after[i] - after_two(before[i], ranks, last)) < 1e-6f;
-    check(good, "do what Adam does with their sum and their mean");
+    check(ddp_chain_get(net, "0.weight", after, 12) == 0 &&
+              is_adam(before, after),
+          "do what Adam does with their sum, their mean and another rate");
     check(ddp_trainer_apply(t, refuse, NULL, 1) == DDP_EDATA &&
               ddp_trainer_apply(t, NULL, NULL, 0) == 0 &&
               ddp_trainer_steps(t) == 2,
@@ -285,6 +343,7 @@ static void test_apply(void)
            ddp_trainer_step(t, NULL) == 0 && ddp_trainer_wait(t) == 0;
     check(good && are_equal(t, NULL), "one takes part, and training goes on");
     free_trainer(t);
+    rate = 1;
 }
 
 static void test_network(void)
@@ -341,8 +400,10 @@ int main(int argc, char **argv)
 {
     struct ddp_config cfg;
 
+    bool places = argc > 1 && !strcmp(argv[1], "places");
+
     ddp_config_init(&cfg);
-    if (argc > 1) {
+    if (argc > 1 && !places) {
         fault = argv[1];
         cfg.peer_timeout = 3;
         cfg.on_peer_lost = note_lost;
@@ -351,10 +412,15 @@ int main(int argc, char **argv)
         return 1;
     if (fault)
         return lose_rank();
+    if (places) {
+        test_places();
+        return end_ranks();
+    }
     test_sums();
     test_root();
     test_optional();
     test_requests();
+    test_begin();
     test_chain();
     test_network();
     test_status();

@@ -344,6 +344,8 @@ static bool resumed(bool with)
     X(ddp_ranks_measure, ddp_ranks_measure(ddp, 1, 1, &(double){0}) == 0)           \
     X(ddp_barrier, ddp_barrier(ddp) == 0)                                      \
     X(ddp_bcast, ddp_bcast(ddp, w, 4, 0) == 0)                                 \
+    X(ddp_bcast_begin,                                                         \
+      ddp_request_wait(ddp_bcast_begin(ddp, w, 4, 0)) == 0)                    \
     X(ddp_allreduce, ddp_allreduce(ddp, w, 1, DDP_F32, DDP_SUM) == 0)          \
     X(ddp_reduce, ddp_reduce(ddp, w, 1, DDP_F32, DDP_MAX, 0) == 0)             \
     X(ddp_allreduce_optional,                                                  \
@@ -622,6 +624,7 @@ static void test_calls(void)
     X(ddp_ranks_measure, NONE(ddp_ranks_measure(NULL, 1, 1, &(double){0})))         \
     X(ddp_barrier, NONE(ddp_barrier(NULL)))                                    \
     X(ddp_bcast, NONE(ddp_bcast(NULL, w, 4, 0)))                               \
+    X(ddp_bcast_begin, !ddp_bcast_begin(NULL, w, 4, 0))                        \
     X(ddp_allreduce, NONE(ddp_allreduce(NULL, w, 1, DDP_F32, DDP_SUM)))        \
     X(ddp_reduce, NONE(ddp_reduce(NULL, w, 1, DDP_F32, DDP_SUM, 0)))           \
     X(ddp_allreduce_optional,                                                  \

@@ -337,17 +337,24 @@ int ddp_reduce(ddp_t *ddp, void *data, size_t count, enum ddp_dtype type,
 }
 
 /* The sum of the root's bytes and of zeros. */
-int ddp_bcast(ddp_t *ddp, void *data, size_t bytes, int root)
+ddp_request_t *ddp_bcast_begin(ddp_t *ddp, void *data, size_t bytes, int root)
 {
-    int rc;
-
-    if (!ddp || (!data && bytes))
-        return ddp__fail_null(!ddp ? "ddp" : "data");
-    if ((rc = check_root(ddp, root)) < 0)
-        return rc;
+    if (!ddp || (!data && bytes)) {
+        ddp__fail_null(!ddp ? "ddp" : "data");
+        return NULL;
+    }
+    if (check_root(ddp, root) < 0)
+        return NULL;
     if (ddp->net.wire.rank != root && bytes)
         memset(data, 0, bytes);
-    return ddp_allreduce(ddp, data, bytes, DDP_U8, DDP_SUM);
+    return ddp_allreduce_begin(ddp, data, bytes, DDP_U8, DDP_SUM);
+}
+
+int ddp_bcast(ddp_t *ddp, void *data, size_t bytes, int root)
+{
+    ddp_request_t *r = ddp_bcast_begin(ddp, data, bytes, root);
+
+    return r ? ddp_request_wait(r) : ddp_errcode();
 }
 
 int ddp_barrier(ddp_t *ddp)
