@@ -32,12 +32,12 @@ if ! command -v mpirun >/dev/null || [ ! -e "$builddir/.libs/ddp_mpi.so" ]; then
     exits 69 "a rank in a build without MPI: exit code 69"
     complains "MPI cannot be used: .*install an MPI and build libddp again" \
         "with what to do"
-    skip 52 "no MPI here"
+    skip 56 "no MPI here"
     done_testing
 fi
 
 if ! has_mpi; then
-    skip 52 "$why"
+    skip 56 "$why"
     done_testing
 fi
 
@@ -76,7 +76,19 @@ for n in 1 2 3; do
     says " points on $n ranks, 0 failed$" "$n ranks train on data of their own"
 done
 
-for n in 1 3 8; do
+# Bound by the launcher, or by us.
+for bind in core none; do
+    if [ "$(getconf _NPROCESSORS_ONLN)" -lt 2 ]; then
+        skip 1 "one core"
+        continue
+    fi
+    # shellcheck disable=SC2086
+    run timeout 60 $launcher --bind-to $bind -n 2 \
+        "$builddir/tests/ranks_program" places
+    says " points on 2 ranks, 0 failed$" "--bind-to $bind: ranks have cores of their own"
+done
+
+for n in 1 2 3 4 8; do
     ranks $n "$builddir/tests/ranks_data"
     says " points on $n ranks, 0 failed$" "$n ranks read each sample once, and skip bad steps"
 done

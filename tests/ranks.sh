@@ -6,17 +6,20 @@
 unset STARPU_NCPU
 export STARPU_NCPU=1 DDP_MODULE_DIR=${DDP_MODULE_DIR:-$builddir/.libs}
 
-# MPICH names ranks by PMI_RANK.  With $recover the launcher lets the others live
-# when a rank has died, with $patient for a while; MPICH's only if it sees a shell
-# end, and UCX ends who reads a large message out of the memory of a dead rank.
+# MPICH names ranks by PMI_RANK, and binds none; $launcher leaves that to a test.
+# With $recover the launcher lets the others live when a rank has died, with
+# $patient for a while; MPICH's only if it sees a shell end, and UCX ends who reads
+# a large message out of the memory of a dead rank.
 if mpirun --version 2>/dev/null | grep -q HYDRA; then
-    mpirun=mpirun
+    launcher=mpirun
+    mpirun=$launcher
     recover=-disable-auto-cleanup
     patient=$recover
     export UCX_RNDV_THRESH=inf
 else
-    mpirun="mpirun --allow-run-as-root --oversubscribe --bind-to none
+    launcher="mpirun --allow-run-as-root --oversubscribe
         --mca btl_vader_single_copy_mechanism none"
+    mpirun="$launcher --bind-to none"
     recover=--enable-recovery
     patient="--mca odls_base_sigkill_timeout 10"
 fi
