@@ -133,6 +133,7 @@ check_PROGRAMS += \
     %D%/test_mix \
     %D%/test_mlflow \
     %D%/test_models \
+    %D%/test_normal \
     %D%/test_once \
     %D%/test_one_image \
     %D%/test_onnx \

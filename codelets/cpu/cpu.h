@@ -11,20 +11,9 @@
 
 #include <string.h>
 
+#include "base/clones.h"
 #include "base/half.h"
 #include "ops.h"
-
-#if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) &&          \
-    !defined(__clang__) && __GNUC__ >= 12 && !defined(__SANITIZE_THREAD__) &&  \
-    !defined(__SANITIZE_ADDRESS__)
-#define DDP__CLONES                                                            \
-    __attribute__((                                                            \
-        target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
-#define DDP__CLONED 1
-#else
-#define DDP__CLONES
-#define DDP__CLONED 0
-#endif
 
 #define DDP__INLINE static inline __attribute__((always_inline))
 

@@ -6,6 +6,7 @@ LIB_SOURCES += \
     %D%/array.h \
     %D%/cgroup.c \
     %D%/cgroup.h \
+    %D%/clones.h \
     %D%/crc32.c \
     %D%/crc32.h \
     %D%/crc32c.c \
@@ -28,6 +29,8 @@ LIB_SOURCES += \
     %D%/json_parse.h \
     %D%/module.c \
     %D%/module.h \
+    %D%/normal.c \
+    %D%/normal.h \
     %D%/options.c \
     %D%/options.h \
     %D%/philox.h \

@@ -14,4 +14,9 @@ int ddp__thread_start(pthread_t *t, void *(*fn)(void *), void *arg);
  * before workers are bound. */
 void ddp__thread_note_cores(void);
 
+/* Call fn(arg, 0) to fn(arg, n - 1), each once, by so many threads at most and
+ * one per core; this one is among them. */
+void ddp__threads_each(int n, int most, void (*fn)(void *arg, int i),
+                       void *arg);
+
 #endif
