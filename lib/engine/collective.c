@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "engine/exchange.h"
 #include "engine/ranks.h"
+#include "graph/param_values.h"
 #include "graph/params_bind.h"
 #include "runtime/context.h"
 #include "runtime/lock.h"
@@ -399,6 +400,13 @@ static void mark_set(struct ddp__params *p)
             p->block[k].set[i] = true;
 }
 
+static int begin_sync(struct ddp__params *p)
+{
+    int rc = p ? ddp__params_need_values(p) : ddp_errcode();
+
+    return rc < 0 ? rc : ddp__params_begin(p, true);
+}
+
 int ddp_chain_sync(ddp_t *ddp, ddp_chain_t *chain, int root)
 {
     struct ddp__params *p;
@@ -408,8 +416,7 @@ int ddp_chain_sync(ddp_t *ddp, ddp_chain_t *chain, int root)
         return ddp__fail_null(!ddp ? "ddp" : "chain");
     p = ddp__params_of(chain);
     if ((rc = check_root(ddp, root)) < 0 ||
-        (rc = ddp__ranks_agree(ddp, p ? ddp__params_begin(p, true)
-                                      : ddp_errcode())) < 0)
+        (rc = ddp__ranks_agree(ddp, begin_sync(p))) < 0)
         return rc;
     rc = check_same(ddp, p);
     for (int b = 0; b < p->buckets && rc == 0; b++)

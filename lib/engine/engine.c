@@ -410,7 +410,8 @@ static int make_engine(struct ddp__engine *e, ddp_chain_t *chain)
     if (!(e->params = ddp__params_of(chain)))
         return ddp_errcode();
     e->buckets = e->params->buckets;
-    if ((rc = ddp__params_bind(e->params, e->ddp)) < 0 ||
+    if ((rc = ddp__params_bind(e->params, e->ddp, !e->spec.values_follow)) <
+            0 ||
         (rc = make_graph(e, chain)) < 0 || (rc = make_arrays(e)) < 0 ||
         (rc = note_values(e)) < 0 || (rc = make_calls(e)) < 0)
         return rc;

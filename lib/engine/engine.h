@@ -28,6 +28,7 @@ struct ddp__engine_spec {
     bool shared; /* all ranks run each step together, with some lanes each */
     bool own; /* ... or, where shared, with lanes and sub-batches of its own */
     const int64_t *count; /* atomic: of this rank, for ddp__agreed; or NULL */
+    bool values_follow;   /* the caller initialises the weights afterwards */
 };
 
 /* Buffers of the HOST calls that decide whether a step is applied, and of those

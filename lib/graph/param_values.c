@@ -23,15 +23,16 @@ static void forget_set(struct ddp__params *p)
 
 int ddp__params_reserve(struct ddp__params *p)
 {
-    for (int b = 0; b < p->buckets && !p->valued; b++) {
+    for (int b = 0; b < p->buckets; b++) {
         struct ddp__bucket *k = &p->bucket[b];
 
-        if (!k->w && !(k->w = ddp__pool_alloc(k->len * 4)))
+        if (k->w)
+            continue;
+        if (!(k->w = ddp__pool_alloc(k->len * 4)))
             return ddp__fail(DDP_ENOMEM, "out of memory for %zu parameters",
                              p->total);
         memset(k->w, 0, k->len * 4);
     }
-    p->valued = true;
     return 0;
 }
 
@@ -41,9 +42,11 @@ int ddp__params_need_values(struct ddp__params *p)
 
     if (p->valued)
         return 0;
-    if ((rc = ddp__params_reserve(p)) == 0)
-        ddp__params_init_unset(p, 0);
-    return rc;
+    if ((rc = ddp__params_reserve(p)) < 0)
+        return rc;
+    ddp__params_init_unset(p, 0);
+    p->valued = true;
+    return 0;
 }
 
 /* ---- one tensor --------------------------------------------------------- */
@@ -117,10 +120,10 @@ int ddp__params_init_rest(struct ddp__params *p, uint64_t seed)
 {
     int rc;
 
-    if ((rc = ddp__params_reserve(p)) < 0 ||
-        (rc = ddp__params_begin(p, true)) < 0)
+    if ((rc = ddp__params_begin(p, true)) < 0)
         return rc;
     ddp__params_init_unset(p, seed);
+    p->valued = true;
     ddp__params_end(p);
     return 0;
 }

@@ -6,12 +6,12 @@
 
 #include "graph/params.h"
 
-/* Allocate memory for values, all of which the caller sets next. */
+/* Allocate memory for values, if there is none. */
 int ddp__params_reserve(struct ddp__params *p);
 /* Initialise those that the program has not set: the values of
  * ddp_chain_init(). */
 int ddp__params_init_rest(struct ddp__params *p, uint64_t seed);
-/* If no values were set, use those of seed 0. */
+/* Those that have no value yet get that of seed 0. */
 int ddp__params_need_values(struct ddp__params *p);
 /* Copy between our order of elements and PyTorch's. */
 void ddp__param_export(const struct ddp_param *p, const float *in, float *out);

@@ -20,7 +20,7 @@ struct ddp__param_block {
 };
 
 struct ddp__bucket {
-    float *w; /* owned; NULL until the parameters are valued */
+    float *w; /* owned; NULL until there are values */
     size_t len;
     struct ddp__handle handle; /* of w, while bound */
     struct ddp__span *span;    /* owned */
@@ -43,7 +43,7 @@ struct ddp__params {
     int buckets;
     size_t total;           /* elements of all blocks */
     size_t held;            /* of all buckets, with the gaps between blocks */
-    bool valued;            /* buckets have memory, with values in it */
+    bool valued;            /* all have values, not only those that are set */
     ddp_t *ddp;             /* bound to; NULL: not */
     struct ddp__kept *kept; /* while bound; owned */
     char **metadata;        /* for files: key, value, ..., NULL; owned */

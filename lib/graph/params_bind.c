@@ -14,15 +14,15 @@ static void unbind_params(struct ddp__bound *b)
     ddp__params_unbind((struct ddp__params *)b);
 }
 
-int ddp__params_bind(struct ddp__params *p, ddp_t *ddp)
+int ddp__params_bind(struct ddp__params *p, ddp_t *ddp, bool values)
 {
     int rc;
 
-    if (p->ddp == ddp)
-        return 0;
-    if (p->ddp)
+    if (p->ddp && p->ddp != ddp)
         return ddp__fail(DDP_EINVAL, "the chain belongs to another context");
-    if ((rc = ddp__params_need_values(p)) < 0)
+    if ((rc = values ? ddp__params_need_values(p) : ddp__params_reserve(p)) <
+            0 ||
+        p->ddp)
         return rc;
     for (int b = 0; b < p->buckets; b++)
         ddp__handle_register(&p->bucket[b].handle, p->bucket[b].w,
@@ -73,9 +73,11 @@ void ddp__params_unbind(struct ddp__params *p)
 
 int ddp__params_begin(struct ddp__params *p, bool write)
 {
-    if (!p->ddp)
-        return ddp__params_need_values(p);
-    for (int b = 0; b < p->buckets; b++)
+    int rc = write ? ddp__params_reserve(p) : ddp__params_need_values(p);
+
+    if (rc < 0)
+        return rc;
+    for (int b = 0; p->ddp && b < p->buckets; b++)
         if (!ddp__handle_open(&p->bucket[b].handle, write, "weights")) {
             while (b-- > 0)
                 ddp__handle_close(&p->bucket[b].handle);

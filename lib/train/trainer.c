@@ -174,6 +174,7 @@ static int make_trainer(struct ddp_trainer *t)
     spec = ddp__engine_spec(&t->cfg, &t->loader, DDP__TRAIN);
     spec.rule = t->rule;
     spec.graph.frozen = t->frozen;
+    spec.values_follow = !t->cfg.keep_weights;
     if ((rc = ddp__engine_new(&t->engine, t->ddp, t->chain, &spec)) < 0 ||
         (rc = check_sums(t)) < 0 || (rc = ddp__memory_check(t)) < 0)
         return rc;
