@@ -2144,10 +2144,12 @@ typedef struct ddp_compiled ddp_compiled_t;
 /* Options of ddp_compiled_new(). */
 struct ddp_compiled_options {
     size_t struct_size;
-    enum ddp_dtype type; /* of the samples: DDP_F32, or DDP_U8 as they are,
-                            0..255, in up to 4 channels */
-    int requests;        /* that can be in flight; 0 (default): twice the
-                            workers */
+    enum ddp_dtype type;  /* of the samples: DDP_F32, or DDP_U8 as they are,
+                             0..255, in up to 4 channels */
+    int requests;         /* that can be in flight; 0 (default): twice the
+                             workers */
+    enum ddp_dtype dtype; /* of the activations: DDP_F32 (default), DDP_BF16,
+                             DDP_F16; the output is F32 */
 };
 
 /* Fill in the defaults. */

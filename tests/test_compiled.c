@@ -70,7 +70,8 @@ static int keep(const struct ddp_prediction *a, void *arg)
 }
 
 /* The outputs of an evaluation in sub-batches of `sub`. */
-static bool evaluate(ddp_chain_t *c, float *x, int sub, float *y)
+static bool evaluate(ddp_chain_t *c, enum ddp_dtype type, float *x, int sub,
+                     float *y)
 {
     ddp_dataset_t *d =
         ddp_dataset_callback(&(struct ddp_source){.count = COUNT,
@@ -79,11 +80,11 @@ static bool evaluate(ddp_chain_t *c, float *x, int sub, float *y)
                                                   .classes = CLASSES,
                                                   .get = get,
                                                   .arg = x});
-    int rc = ddp_chain_evaluate(
-        ddp, c, d,
-        &(struct ddp_evaluate_config){EVALUATE_DEFAULTS, .sub_batch = sub,
-                                      .on_sample = keep, .arg = y},
-        NULL);
+    int rc = ddp_chain_evaluate(ddp, c, d,
+                                &(struct ddp_evaluate_config){
+                                    EVALUATE_DEFAULTS, .sub_batch = sub,
+                                    .dtype = type, .on_sample = keep, .arg = y},
+                                NULL);
 
     ddp_dataset_free(d);
     return rc == 0;
@@ -111,17 +112,37 @@ static void test_outputs(const char *how)
 
     ok(p && shape.h == 1 && shape.w == 1 && shape.c == CLASSES,
        "%s: a compiled chain, and the shape of its output", how);
-    ok(p && evaluate(c, x, BATCH, want) && run_all(p, x, y) &&
+    ok(p && evaluate(c, DDP_F32, x, BATCH, want) && run_all(p, x, y) &&
            memcmp(y, want, sizeof(y)) == 0,
        "%s: a run gives what an evaluation does, to the bit", how);
     ddp_chain_init(c, 4);
     ok(p && run_all(p, x, y) && memcmp(y, want, sizeof(y)) != 0 &&
-           evaluate(c, x, BATCH, want) && memcmp(y, want, sizeof(y)) == 0,
+           evaluate(c, DDP_F32, x, BATCH, want) &&
+           memcmp(y, want, sizeof(y)) == 0,
        "%s: with the weights that the chain has now", how);
     memset(y, 0, sizeof(y));
     ok(ddp_chain_forward(ddp, c, x, DDP_F32, image, COUNT, BATCH, y) == 0 &&
            memcmp(y, want, sizeof(y)) == 0,
        "%s: and so does ddp_chain_forward()", how);
+    ddp_compiled_free(p);
+    ddp_chain_free(c);
+    free(x);
+}
+
+/* Activations of half the size; the output is f32 for both. */
+static void test_half(enum ddp_dtype type, const char *name)
+{
+    struct ddp_compiled_options o = {COMPILED_DEFAULTS, .dtype = type};
+    float *x = samples(), want[COUNT * CLASSES], y[COUNT * CLASSES];
+    ddp_chain_t *c = net();
+    ddp_compiled_t *p = ddp_compiled_new(ddp, c, image, BATCH, &o);
+
+    if (!p && ddp_errcode() == DDP_ENODEV)
+        skip(1, "%s: %s", name, ddp_errmsg());
+    else
+        ok(p && evaluate(c, type, x, BATCH, want) && run_all(p, x, y) &&
+               memcmp(y, want, sizeof(y)) == 0,
+           "%s: a run gives what an evaluation does, to the bit", name);
     ddp_compiled_free(p);
     ddp_chain_free(c);
     free(x);
@@ -391,7 +412,7 @@ static void test_threads(int requests)
                          &(struct ddp_compiled_options){COMPILED_DEFAULTS,
                                                         .requests = requests});
     struct user u[THREADS];
-    bool good = p && evaluate(c, x, 1, want);
+    bool good = p && evaluate(c, DDP_F32, x, 1, want);
 
     for (int i = 0; good && i < THREADS; i++) {
         u[i] = (struct user){.p = p, .x = x, .want = want, .first = 3 * i};
@@ -605,6 +626,8 @@ int main(void)
     start("");
     diag("%s", ddp_describe(ddp));
     test_outputs("one task");
+    test_half(DDP_BF16, "bf16");
+    test_half(DDP_F16, "f16");
     test_dense();
     test_bytes();
     test_requests();

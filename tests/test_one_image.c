@@ -4,7 +4,10 @@
  * Bits must be those of one worker.  What they are is compared with ref, plain
  * C that has no parts: sums of up to 2304 products in f32, added in another
  * order, are off by less than 3e-5 of the largest one, also where Winograd's
- * transforms are in between.
+ * transforms are in between.  In bf16 weights are rounded by up to 2^-9, ref's
+ * before they are multiplied by the norm's factors and others' afterwards; the
+ * results of both are rounded and may differ by a unit, 2^-8; Winograd's
+ * integers add 2.4e-3 (test_wino.c).
  */
 #include "config.h"
 #include <math.h>
@@ -132,11 +135,13 @@ static float *image_of(const struct layer *l)
 }
 
 /* What a layer gives of its image, several times; owned. */
-static float *run_layer(ddp_t *ddp, const struct layer *l, size_t *len)
+static float *run_layer(ddp_t *ddp, const struct layer *l, enum ddp_dtype type,
+                        size_t *len)
 {
+    struct ddp_compiled_options o = {COMPILED_DEFAULTS, .dtype = type};
     struct ddp_shape x = {l->size, l->size, l->in}, y;
     ddp_chain_t *c = chain_of(l);
-    ddp_compiled_t *p = ddp_compiled_new(ddp, c, x, 1, NULL);
+    ddp_compiled_t *p = ddp_compiled_new(ddp, c, x, 1, &o);
     float *image = image_of(l), *out, *again;
     bool good = p && image;
 
@@ -157,8 +162,8 @@ static float *run_layer(ddp_t *ddp, const struct layer *l, size_t *len)
     return out;
 }
 
-static void run_layers(const char *backend, int workers, float *out[LAYERS],
-                       size_t len[LAYERS])
+static void run_layers(const char *backend, int workers, enum ddp_dtype type,
+                       float *out[LAYERS], size_t len[LAYERS])
 {
     ddp_t *ddp = ddp_init(&(struct ddp_config){START_DEFAULTS, .cpus = workers,
                                                .backend = backend, .gpus = 0});
@@ -166,7 +171,7 @@ static void run_layers(const char *backend, int workers, float *out[LAYERS],
     if (!ddp)
         bail_out("%s", ddp_errmsg());
     for (int i = 0; i < LAYERS; i++)
-        out[i] = run_layer(ddp, &layers[i], &len[i]);
+        out[i] = run_layer(ddp, &layers[i], type, &len[i]);
     ddp_finish(ddp);
 }
 
@@ -181,30 +186,55 @@ static double off_by(const float *a, const float *b, size_t len)
     return worst / largest;
 }
 
-static void test_layers(void)
+static void test_layers(enum ddp_dtype type)
 {
+    const char *name = type == DDP_BF16 ? "bf16" : "f32";
+    double most = type == DDP_BF16 ? 0x1p-9 + 0x1p-8 + 2.4e-3 : 3e-5;
     float *one[LAYERS], *three[LAYERS], *ref[LAYERS];
     size_t len[LAYERS];
 
-    run_layers("cpu", 1, one, len);
-    run_layers("cpu", 3, three, len);
-    run_layers("ref", 1, ref, len);
+    run_layers("cpu", 1, type, one, len);
+    run_layers("cpu", 3, type, three, len);
+    run_layers("ref", 1, type, ref, len);
     for (int i = 0; i < LAYERS; i++) {
         double off = off_by(one[i], ref[i], len[i]);
 
         ok(memcmp(one[i], three[i], len[i] * sizeof(float)) == 0,
-           "%s: three workers give the bits of one", layers[i].name);
-        ok(off < 3e-5, "%s: off from ref by %.1e", layers[i].name, off);
+           "%s, %s: three workers give the bits of one", layers[i].name, name);
+        ok(off < most, "%s, %s: off from ref by %.1e", layers[i].name, name,
+           off);
         free(one[i]);
         free(three[i]);
         free(ref[i]);
     }
 }
 
+/* Whether CPU workers compute in bf16. */
+static bool has_bf16(void)
+{
+    struct ddp_compiled_options o = {COMPILED_DEFAULTS, .dtype = DDP_BF16};
+    ddp_t *ddp = ddp_init(&(struct ddp_config){START_DEFAULTS, .cpus = 1});
+    ddp_chain_t *c = ddp_chain_new(ddp_relu_new(), DDP_END);
+    ddp_compiled_t *p =
+        ddp_compiled_new(ddp, c, (struct ddp_shape){1, 1, 1}, 1, &o);
+    bool has = p;
+
+    if (!ddp || !c || (!p && ddp_errcode() != DDP_ENODEV))
+        bail_out("%s", ddp_errmsg());
+    ddp_compiled_free(p);
+    ddp_chain_free(c);
+    ddp_finish(ddp);
+    return has;
+}
+
 int main(void)
 {
     unsetenv("STARPU_NCPU");
     test_team();
-    test_layers();
+    test_layers(DDP_F32);
+    if (has_bf16())
+        test_layers(DDP_BF16);
+    else
+        skip(2 * LAYERS, "no bf16 arithmetic");
     return done_testing();
 }

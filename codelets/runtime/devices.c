@@ -160,12 +160,31 @@ static bool computes_in(const struct ddp__used *u, enum ddp_dtype type)
     return type == DDP_F32 || (b->computes && b->computes(type));
 }
 
-bool ddp__devices_compute(const ddp_t *ddp, enum ddp_dtype type)
+static bool devices_compute(const ddp_t *ddp, enum ddp_dtype type)
 {
     const struct ddp__devices *all = &ddp->devices;
 
     return computes_in(&all->used[0], type) &&
            (!all->hybrid || computes_in(&all->used[all->count - 1], type));
+}
+
+int ddp__devices_check(const ddp_t *ddp, enum ddp_dtype type)
+{
+    if (type != DDP_F32 && type != DDP_BF16 && type != DDP_F16)
+        return ddp__fail(
+            DDP_EINVAL,
+            "activations of type %d, expected DDP_F32, DDP_BF16 or DDP_F16",
+            (int)type);
+    if (type == DDP_BF16 && !devices_compute(ddp, DDP_BF16))
+        return ddp__fail(DDP_ENODEV,
+                         "this processor has no bf16 arithmetic "
+                         "that the backend uses: use f32%s",
+                         devices_compute(ddp, DDP_F16) ? " or f16" : "");
+    if (type == DDP_F16 && !devices_compute(ddp, DDP_F16))
+        return ddp__fail(DDP_ENODEV,
+                         "no device here computes in f16: use f32 or bf16 (or, "
+                         "to try it, the backend ref, which is slow)");
+    return 0;
 }
 
 size_t ddp__devices_scratch(const ddp_t *ddp)

@@ -33,8 +33,9 @@ bool ddp__worker_accelerates(const ddp_t *ddp, int w);
 /* Entries of time_of[] of a group of tasks that StarPU's workers use. */
 int ddp__worker_slots(void);
 
-/* Whether the devices that train compute in that type of activations. */
-bool ddp__devices_compute(const ddp_t *ddp, enum ddp_dtype type);
+/* 0 if the devices that train compute in that type of activations; else
+ * DDP_EINVAL or DDP_ENODEV. */
+int ddp__devices_check(const ddp_t *ddp, enum ddp_dtype type);
 
 /* When calls have been prepared and before their first task; waits for all
  * tasks of the context. */

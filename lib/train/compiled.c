@@ -16,8 +16,10 @@
 #include "engine/engine.h"
 #include "engine/step.h"
 #include "graph/params_bind.h"
+#include "runtime/devices.h"
 #include "runtime/task_group.h"
 #include "runtime/lock.h"
+#include "train/evaluate.h"
 
 enum { SUB_BATCH = 32 };
 enum { FREE = -1, WAITED_FOR = -2 }; /* for numbers of requests */
@@ -35,9 +37,9 @@ struct ddp_compiled {
     struct ddp__engine *engine;
     struct ddp_shape shape; /* of a sample */
     enum ddp_dtype type;
-    int batch;             /* samples of a request, at most */
-    size_t x_size, y_size; /* bytes of one sample */
-    int slots, ready;      /* ready: those with a group */
+    int batch;            /* samples of a request, at most */
+    size_t x_size, y_len; /* of one sample: bytes, numbers */
+    int slots, ready;     /* ready: those with a group */
     struct slot *slot;
     struct ddp__lock lock; /* of slots and of submission */
     int64_t requests;      /* so far */
@@ -60,8 +62,8 @@ static int take_y(const struct ddp__task *t, void *arg)
 {
     const struct ddp_compiled *c = arg;
 
-    memcpy(c->slot[t->seed].y, t->data[DDP__OUTPUT_Y],
-           (size_t)t->n * c->y_size);
+    ddp__eval_copy(c->slot[t->seed].y, t->data[DDP__OUTPUT_Y],
+                   t->call->buf[DDP__OUTPUT_Y].type, (size_t)t->n * c->y_len);
     return 0;
 }
 
@@ -105,13 +107,14 @@ static int make_slots(struct ddp_compiled *c, ddp_t *ddp)
 
 /* The engine's specification: a lane for each request in flight, which keeps
  * its memory between requests. */
-static int make_compiled(struct ddp_compiled *c, ddp_t *ddp, ddp_chain_t *chain)
+static int make_compiled(struct ddp_compiled *c, ddp_t *ddp, ddp_chain_t *chain,
+                         enum ddp_dtype dtype)
 {
     struct ddp__engine_spec spec = {
         .graph = {.mode = DDP__INFER,
                   .shape = c->shape,
                   .type = c->type,
-                  .dtype = DDP_F32,
+                  .dtype = dtype,
                   .cap = c->batch,
                   .joined = true,
                   .split = c->batch == 1,
@@ -130,14 +133,14 @@ static int make_compiled(struct ddp_compiled *c, ddp_t *ddp, ddp_chain_t *chain)
         (rc = ddp__engine_new(&c->engine, ddp, chain, &spec)) < 0)
         return rc;
     c->x_size = len_of(c->shape) * ddp__dtype_size(c->type);
-    c->y_size = len_of(c->engine->graph->y->shape) * sizeof(float);
+    c->y_len = len_of(c->engine->graph->y->shape);
     return 0;
 }
 
-/* Arguments have been checked. */
+/* Arguments have been checked, and the number of requests is known. */
 static ddp_compiled_t *compile_chain(ddp_t *ddp, ddp_chain_t *chain,
-                                     struct ddp_shape shape,
-                                     enum ddp_dtype type, int batch, int slots)
+                                     struct ddp_shape shape, int batch,
+                                     const struct ddp_compiled_options *o)
 {
     struct ddp_compiled *c = calloc(1, sizeof(*c));
 
@@ -146,11 +149,11 @@ static ddp_compiled_t *compile_chain(ddp_t *ddp, ddp_chain_t *chain,
         return NULL;
     }
     c->shape = shape;
-    c->type = type;
+    c->type = o->type;
     c->batch = batch;
-    c->slots = slots;
+    c->slots = o->requests;
     ddp__lock_init(&c->lock);
-    if (make_compiled(c, ddp, chain) < 0) {
+    if (make_compiled(c, ddp, chain, o->dtype) < 0) {
         ddp_compiled_free(c);
         return NULL;
     }
@@ -183,14 +186,16 @@ ddp_compiled_t *ddp_compiled_new(ddp_t *ddp, ddp_chain_t *chain,
         return NULL;
     }
     if (ddp__options_copy(&o, sizeof(o), given, "ddp_compiled_options") < 0 ||
-        check_arguments(shape, o.type, batch) < 0)
+        check_arguments(shape, o.type, batch) < 0 ||
+        ddp__devices_check(ddp, o.dtype) < 0)
         return NULL;
     if (o.requests < 0) {
         ddp__fail(DDP_EINVAL, "%d requests, expected 0 or more", o.requests);
         return NULL;
     }
-    return compile_chain(ddp, chain, shape, o.type, batch,
-                         o.requests ? o.requests : default_slots(ddp));
+    if (!o.requests)
+        o.requests = default_slots(ddp);
+    return compile_chain(ddp, chain, shape, batch, &o);
 }
 
 void ddp_compiled_free(ddp_compiled_t *c)
@@ -361,13 +366,16 @@ static ddp_compiled_t *take_cached(ddp_t *ddp, ddp_chain_t *chain,
     struct ddp__params *p = ddp__params_of(chain);
     struct ddp_compiled *c =
         p && p->ddp == ddp ? (void *)ddp__params_take(p, free_kept) : NULL;
+    struct ddp_compiled_options o = defaults;
 
     if (c && c->shape.h == shape.h && c->shape.w == shape.w &&
         c->shape.c == shape.c && c->type == type && c->batch == batch &&
         c->slots >= slots)
         return c;
     ddp_compiled_free(c);
-    if ((c = compile_chain(ddp, chain, shape, type, batch, slots)))
+    o.type = type;
+    o.requests = slots;
+    if ((c = compile_chain(ddp, chain, shape, batch, &o)))
         c->kept.free = free_kept;
     return c;
 }
@@ -375,7 +383,7 @@ static ddp_compiled_t *take_cached(ddp_t *ddp, ddp_chain_t *chain,
 /* Run n samples as requests of one batch each.  No other thread uses slots:
  * request i is in slot i mod slots.  After a failure, waits for those in
  * flight. */
-static int run_all(struct ddp_compiled *c, const char *x, int n, char *y)
+static int run_all(struct ddp_compiled *c, const char *x, int n, float *y)
 {
     int requests = (n - 1) / c->batch + 1, submitted = 0, done = 0, rc = 0;
 
@@ -390,7 +398,7 @@ static int run_all(struct ddp_compiled *c, const char *x, int n, char *y)
         ddp__lock_acquire(&c->lock);
         rc = start_request(c, submitted % c->slots, x + first * c->x_size,
                            rest < c->batch ? rest : c->batch,
-                           (float *)(y + first * c->y_size));
+                           y + first * c->y_len);
         ddp__lock_release(&c->lock);
         submitted += rc == 0;
     }
@@ -422,7 +430,7 @@ int ddp_chain_forward(ddp_t *ddp, ddp_chain_t *chain, const void *x,
     if (!(c = take_cached(ddp, chain, shape, type, batch,
                           requests < slots ? requests : slots)))
         return ddp_errcode();
-    rc = run_all(c, x, n, (char *)y);
+    rc = run_all(c, x, n, y);
     ddp__engine_rest(c->engine);
     ddp__params_keep(c->engine->params, &c->kept);
     return rc;

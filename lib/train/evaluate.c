@@ -54,8 +54,7 @@ static size_t room_of(const struct ddp__eval *e, int64_t step, int64_t at)
     return (size_t)(step % e->ahead * e->loader.batch + at);
 }
 
-static void copy_f32(float *out, const void *in, enum ddp_dtype type,
-                     size_t len)
+void ddp__eval_copy(float *out, const void *in, enum ddp_dtype type, size_t len)
 {
     const uint16_t *half = in;
 
@@ -76,8 +75,9 @@ static int keep_answers(const struct ddp__task *t, void *arg)
     size_t at = room_of(e, step, sub * e->loader.sub_batch);
     float *out = e->output + at * (size_t)e->len;
 
-    copy_f32(out, t->data[DDP__OUTPUT_Y], t->call->buf[DDP__OUTPUT_Y].type,
-             ddp__len(t, DDP__OUTPUT_Y));
+    ddp__eval_copy(out, t->data[DDP__OUTPUT_Y],
+                   t->call->buf[DDP__OUTPUT_Y].type,
+                   ddp__len(t, DDP__OUTPUT_Y));
     for (int i = 0; i < t->n; i++)
         e->label[at + (size_t)i] =
             t->call->buf[DDP__OUTPUT_TARGET].type == DDP_I32

@@ -17,4 +17,8 @@ void ddp__eval_free(struct ddp__eval *e);
 int ddp__eval_run(struct ddp__eval *e, const struct ddp__ema *averages,
                   struct ddp_metrics *m);
 
+/* Copy what a chain gave as f32. */
+void ddp__eval_copy(float *out, const void *in, enum ddp_dtype type,
+                    size_t len);
+
 #endif

@@ -283,20 +283,8 @@ static int check_config(const ddp_t *ddp, const struct ddp_train_config *c)
                          c->repeats, MAX_REPEATS);
     if ((rc = check_loss(c)) < 0 || (rc = check_mix(c)) < 0)
         return rc;
-    if (c->dtype != DDP_F32 && c->dtype != DDP_BF16 && c->dtype != DDP_F16)
-        return ddp__fail(
-            DDP_EINVAL,
-            "activations of type %d, expected DDP_F32, DDP_BF16 or DDP_F16",
-            (int)c->dtype);
-    if (c->dtype == DDP_BF16 && !ddp__devices_compute(ddp, DDP_BF16))
-        return ddp__fail(DDP_ENODEV,
-                         "this processor has no bf16 arithmetic "
-                         "that the backend uses: use f32%s",
-                         ddp__devices_compute(ddp, DDP_F16) ? " or f16" : "");
-    if (c->dtype == DDP_F16 && !ddp__devices_compute(ddp, DDP_F16))
-        return ddp__fail(DDP_ENODEV,
-                         "no device here computes in f16: use f32 or bf16 (or, "
-                         "to try it, the backend ref, which is slow)");
+    if ((rc = ddp__devices_check(ddp, c->dtype)) < 0)
+        return rc;
     if (c->wire != DDP_F32 && c->wire != DDP_BF16)
         return ddp__fail(DDP_EINVAL,
                          "wire is type %d, expected DDP_F32 or DDP_BF16",
