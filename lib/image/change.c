@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "image/change.h"
+#include "image/clones.h"
 #include "image/colour.h"
 #include "image/warp.h"
 
@@ -80,36 +81,40 @@ static void equalize(const uint32_t count[256], uint8_t table[256])
 static void map_channels(void (*fn)(const uint32_t *, uint8_t *), size_t n,
                          uint8_t *x)
 {
-    uint32_t count[256];
-    uint8_t table[256];
+    uint32_t count[3][256] = {{0}};
+    uint8_t table[3][256];
 
-    for (int c = 0; c < 3; c++) {
-        memset(count, 0, sizeof(count));
-        for (size_t i = 0; i < n; i++)
-            count[x[3 * i + (size_t)c]]++;
-        fn(count, table);
-        for (size_t i = 0; i < n; i++)
-            x[3 * i + (size_t)c] = table[x[3 * i + (size_t)c]];
-    }
+    for (size_t i = 0; i < n; i++)
+        for (int c = 0; c < 3; c++)
+            count[c][x[3 * i + (size_t)c]]++;
+    for (int c = 0; c < 3; c++)
+        fn(count[c], table[c]);
+    for (size_t i = 0; i < n; i++)
+        for (int c = 0; c < 3; c++)
+            x[3 * i + (size_t)c] = table[c][x[3 * i + (size_t)c]];
 }
 
 /* ---- sharpness ---------------------------------------------------------- */
 
-/* Between a smoothed copy and x; the edges of the copy are those of x. */
-static void sharpen(float factor, int size, uint8_t *room, uint8_t *x)
+/* Between a smoothed copy, rounded, and x; the edges of the copy are those of
+ * x. */
+DDP__PIXEL_CLONES static void
+sharpen(float factor, size_t size, uint8_t *restrict room, uint8_t *restrict x)
 {
-    size_t row = (size_t)size * 3;
+    size_t row = size * 3;
 
-    memcpy(room, x, row * (size_t)size);
-    for (size_t i = 1; i + 1 < (size_t)size; i++)
+    memcpy(room, x, row * size);
+    for (size_t i = 1; i + 1 < size; i++) {
+        const uint8_t *a = room + (i - 1) * row, *b = a + row, *c = b + row;
+        uint8_t *y = x + i * row;
+
         for (size_t j = 3; j + 3 < row; j++) {
-            const uint8_t *at = room + i * row + j;
-            int sum = 4 * at[0] + 6; /* half of 13, to round */
+            unsigned sum = 5u * b[j] + b[j - 3] + b[j + 3] + a[j - 3] + a[j] +
+                           a[j + 3] + c[j - 3] + c[j] + c[j + 3];
 
-            for (const uint8_t *p = at - row; p <= at + row; p += row)
-                sum += p[-3] + p[0] + p[3];
-            x[i * row + j] = ddp__blend(sum / 13, at[0], factor);
+            y[j] = ddp__blend((int)((sum + 6) / 13), b[j], factor);
         }
+    }
 }
 
 /* ---- maps --------------------------------------------------------------- */
@@ -132,19 +137,17 @@ static struct ddp__affine map_of(const struct ddp__change *c, int size)
 }
 
 static void warp(const struct ddp__change *c, const struct ddp__canvas *canvas,
-                 uint8_t *room, uint8_t *x)
+                 uint32_t *room, uint8_t *x)
 {
-    size_t len = (size_t)canvas->size * (size_t)canvas->size * 3;
     struct ddp__affine m = map_of(c, canvas->size);
 
-    memcpy(room, x, len);
     ddp__warp(&m, canvas->filter, canvas->fill, canvas->size, room, x);
 }
 
 /* ---- all ---------------------------------------------------------------- */
 
 void ddp__change_apply(const struct ddp__change *c,
-                       const struct ddp__canvas *canvas, uint8_t *room,
+                       const struct ddp__canvas *canvas, uint32_t *room,
                        uint8_t *x)
 {
     size_t n = (size_t)canvas->size * (size_t)canvas->size;
@@ -169,7 +172,7 @@ void ddp__change_apply(const struct ddp__change *c,
         ddp__colour_adjust(DDP__CONTRAST, factor, n, x);
         break;
     case DDP__SHARPEN:
-        sharpen(factor, canvas->size, room, x);
+        sharpen(factor, (size_t)canvas->size, (uint8_t *)room, x);
         break;
     case DDP__POSTERIZE:
     case DDP__SOLARIZE:

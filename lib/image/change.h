@@ -38,9 +38,9 @@ struct ddp__canvas {
     uint8_t fill[3];
 };
 
-/* Apply it to x (size, size, 3); room is as large. */
+/* Apply it to x (size, size, 3); room has size x size entries. */
 void ddp__change_apply(const struct ddp__change *c,
-                       const struct ddp__canvas *canvas, uint8_t *room,
+                       const struct ddp__canvas *canvas, uint32_t *room,
                        uint8_t *x);
 
 #endif

@@ -16,6 +16,7 @@
 #include "base/file.h"
 #include "base/philox.h"
 #include "image/augment.h"
+#include "image/clones.h"
 #include "image/colour.h"
 
 enum { BLUR_REACH = 11, BLUR_TAPS = 2 * BLUR_REACH + 1, BLUR_BITS = 15 };
@@ -122,7 +123,7 @@ static void blend_with(uint8_t level, float factor, size_t n, uint8_t *x)
         x[i] = table[x[i]];
 }
 
-static uint8_t mean_luma(const uint8_t *x, size_t n)
+DDP__PIXEL_CLONES static uint8_t mean_luma(const uint8_t *x, size_t n)
 {
     uint64_t sum = 0;
 
@@ -131,7 +132,7 @@ static uint8_t mean_luma(const uint8_t *x, size_t n)
     return (uint8_t)((double)sum / (double)n + 0.5);
 }
 
-static void saturate(float factor, size_t n, uint8_t *x)
+DDP__PIXEL_CLONES static void saturate(float factor, size_t n, uint8_t *x)
 {
     for (size_t i = 0; i < n; i++, x += 3) {
         uint8_t grey = luma(x);

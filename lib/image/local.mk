@@ -11,6 +11,7 @@ LIB_SOURCES += \
     %D%/cache.h \
     %D%/change.c \
     %D%/change.h \
+    %D%/clones.h \
     %D%/colour.c \
     %D%/colour.h \
     %D%/disk_cache.c \

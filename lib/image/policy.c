@@ -329,7 +329,7 @@ static int chain_length(const struct ddp_policy *p, uint64_t key, int chain)
 }
 
 static void run_chain(const struct ddp_policy *p, uint64_t key, int chain,
-                      const struct ddp__canvas *canvas, uint8_t *room,
+                      const struct ddp__canvas *canvas, uint32_t *room,
                       uint8_t *x)
 {
     for (int i = 0; i < chain_length(p, key, chain); i++) {
@@ -341,9 +341,10 @@ static void run_chain(const struct ddp_policy *p, uint64_t key, int chain,
 
 /* The mean of x and of chains of changes of it, by their shares. */
 static void mix_chains(const struct ddp_policy *p, uint64_t key,
-                       const struct ddp__canvas *canvas, size_t len, float *sum,
-                       uint8_t *copy, uint8_t *x)
+                       const struct ddp__canvas *canvas, uint32_t *room,
+                       float *sum, uint8_t *copy, uint8_t *x)
 {
+    size_t len = (size_t)canvas->size * (size_t)canvas->size * 3;
     float share[MAX_CHAINS + 1];
 
     ddp__policy_shares(p, key, share);
@@ -351,7 +352,7 @@ static void mix_chains(const struct ddp_policy *p, uint64_t key,
         sum[i] = share[0] * x[i];
     for (int c = 1; c <= p->chains; c++) {
         memcpy(copy, x, len);
-        run_chain(p, key, c, canvas, copy + len, copy);
+        run_chain(p, key, c, canvas, room, copy);
         for (size_t i = 0; i < len; i++)
             sum[i] += share[c] * copy[i];
     }
@@ -363,20 +364,23 @@ int ddp__policy_apply(const struct ddp_policy *p, uint64_t key,
                       const struct ddp__canvas *canvas, struct ddp__bytes *room,
                       uint8_t *x)
 {
-    size_t len = (size_t)canvas->size * (size_t)canvas->size * 3;
+    size_t n = (size_t)canvas->size * (size_t)canvas->size;
     bool mixes = p->kind == DDP_AUGMIX;
+    uint32_t *own;
     float *sum;
     int rc;
 
     if (p->kind == DDP_POLICY_NONE)
         return 0;
-    if ((rc = ddp__bytes_reserve(room,
-                                 mixes ? len * (sizeof(*sum) + 2) : len)) < 0)
+    if ((rc = ddp__bytes_reserve(
+             room, n * (sizeof(*own) + (mixes ? 3 * sizeof(*sum) + 3 : 0)))) <
+        0)
         return rc;
-    sum = (float *)(void *)room->data;
+    own = (uint32_t *)(void *)room->data;
+    sum = (float *)(void *)(own + n);
     if (mixes)
-        mix_chains(p, key, canvas, len, sum, (uint8_t *)(sum + len), x);
+        mix_chains(p, key, canvas, own, sum, (uint8_t *)(sum + 3 * n), x);
     else
-        run_chain(p, key, 0, canvas, room->data, x);
+        run_chain(p, key, 0, canvas, own, x);
     return 0;
 }

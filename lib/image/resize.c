@@ -13,23 +13,8 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "image/clones.h"
 #include "image/resize.h"
-
-/* The loops below need the vectoriser, which -O2 hardly uses. */
-#if defined(__GNUC__) && !defined(__clang__) && defined(__OPTIMIZE__)
-#pragma GCC optimize("O3")
-#endif
-
-/* Each of the two filters is compiled for several levels of x86-64, and the
- * best one is picked when the program starts. */
-#if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) &&          \
-    !defined(__clang__) && !defined(__SANITIZE_THREAD__)
-#define CLONES                                                                 \
-    __attribute__((                                                            \
-        target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
-#else
-#define CLONES
-#endif
 
 enum { WEIGHT_BITS = 22, HALF = 1 << (WEIGHT_BITS - 1) };
 
@@ -361,8 +346,8 @@ filter(const struct ddp__filter *f, const uint8_t *x, size_t step, size_t len,
         filter_as(f, x, step, len, false, y);
 }
 
-CLONES void ddp__resize_rows(const struct ddp__filter *f, const uint8_t *x,
-                             int len, uint8_t *y)
+DDP__PIXEL_CLONES void ddp__resize_rows(const struct ddp__filter *f,
+                                        const uint8_t *x, int len, uint8_t *y)
 {
     filter(f, x, (size_t)len, (size_t)len, y);
 }
@@ -457,8 +442,9 @@ size_t ddp__resize_room(const struct ddp__filter *f)
     return (size_t)(f->hi - f->lo + f->count) * DDP__ROWS * 4;
 }
 
-CLONES void ddp__resize_columns(const struct ddp__filter *f, const uint8_t *x,
-                                size_t stride, void *room, uint8_t *y)
+DDP__PIXEL_CLONES void ddp__resize_columns(const struct ddp__filter *f,
+                                           const uint8_t *x, size_t stride,
+                                           void *room, uint8_t *y)
 {
     enum { PIXEL = 4 * DDP__ROWS };
     uint8_t *in = room, *out = in + (size_t)(f->hi - f->lo) * PIXEL;

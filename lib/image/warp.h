@@ -15,9 +15,9 @@ struct ddp__affine {
 /* The turn of a sample by degrees, against the clock, about its centre. */
 struct ddp__affine ddp__rotation(double degrees, int size);
 
-/* y = x (size, size, 3), mapped; what lies outside of x is `fill`.  DDP_BICUBIC
- * is bicubic, any other filter bilinear. */
+/* Map x (size, size, 3); what comes from outside of it is `fill`.  DDP_BICUBIC
+ * is bicubic, any other filter bilinear.  room has size x size entries. */
 void ddp__warp(const struct ddp__affine *m, enum ddp_interpolation filter,
-               const uint8_t fill[3], int size, const uint8_t *x, uint8_t *y);
+               const uint8_t fill[3], int size, uint32_t *room, uint8_t *x);
 
 #endif
