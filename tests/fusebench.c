@@ -379,7 +379,8 @@ static void plan_drop(struct ddp__cudnn_plan *p)
 static void try_graph(struct ddp__cudnn_graph *g, const char *type,
                       const char *layer, const char *what, int times)
 {
-    struct ddp__cudnn_plan p = {.graph = g,
+    struct ddp__cudnn_plan p = {.target = ddp__cudnn_targets,
+                                .graph = g,
                                 .key = g ? g->key : NULL,
                                 .lock = PTHREAD_MUTEX_INITIALIZER};
     struct ddp__cudnn_bench *b;
@@ -392,8 +393,8 @@ static void try_graph(struct ddp__cudnn_graph *g, const char *type,
         print_line(type, layer, what, times, NULL, 0);
     } else {
         planned++;
-        if (!ddp__cudnn_target.described &&
-            (b = ddp__cudnn_bench_new(g, p.workspace))) {
+        if (!ddp__cudnn_targets[0].described &&
+            (b = ddp__cudnn_bench_new(&p, p.workspace))) {
             if (ddp__cudnn_bench_run(b, &p, &ms) < 0)
                 ms = 0;
             ddp__cudnn_bench_free(b);
@@ -524,7 +525,7 @@ static void try_norm(const struct norm *n, enum ddp_dtype type,
         if (g)
             ddp__cuda_bn_graph(g, &c, samples);
         try_graph(g, name, layer, what[i], n->times);
-        if (!ddp__cudnn_target.described)
+        if (!ddp__cudnn_targets[0].described)
             try_own(n, ops[i], type, name, layer);
     }
 }
@@ -583,7 +584,7 @@ int main(int argc, char **argv)
     fprintf(stderr, "fusebench: %d plans, %d graphs without%s\n", planned,
             missing, is_late() ? "; there was no time for the rest" : "");
     ddp__cuda_leave();
-    ddp__cudnn_target_free();
+    ddp__cudnn_targets_free();
     return 0;
 }
 #endif

@@ -174,11 +174,13 @@ static struct outcome try_graph(const ddp_graph_t *g, struct device *d,
 
     if (aim(d, tf32) < 0)
         bail_out("%s", ddp_errmsg());
-    ddp__cudnn_target.to_compile = *left;
+    ddp__cudnn_targets[0].to_compile = *left;
     for (int i = 0; i < g->nodes; i++)
         if (is_ours(g->node[i]->call.op))
             try(&g->node[i]->call, &o);
-    *left = ddp__cudnn_target.to_compile > 0 ? ddp__cudnn_target.to_compile : 0;
+    *left = ddp__cudnn_targets[0].to_compile > 0
+                ? ddp__cudnn_targets[0].to_compile
+                : 0;
     return o;
 }
 
@@ -421,7 +423,7 @@ static void test_mask(struct device *d, enum ddp_dtype type)
         void *plan = NULL;
         struct ddp__cudnn_plan *dnn;
 
-        ddp__cudnn_target.to_compile = budget;
+        ddp__cudnn_targets[0].to_compile = budget;
         fits = ddp__cuda_bn_prepare(&c, &plan) == 0 &&
                (dnn = ((struct ddp__cuda_plan *)plan)->variant->dnn) &&
                dnn->believed == !budget;
@@ -475,7 +477,7 @@ static void test_tune(void)
 
     if (aim(&devices[1], false) < 0)
         bail_out("%s", ddp_errmsg());
-    ddp__cudnn_target.fast = true;
+    ddp__cudnn_targets[0].fast = true;
     p = prepared(&c);
     ok(p->variant->dnn != NULL,
        "without a GPU nothing is measured, but chosen");
@@ -675,7 +677,7 @@ int main(void)
     test_files();
     test_switches();
     ddp__cudnn_plans_free();
-    ddp__cudnn_target_free();
+    ddp__cudnn_targets_free();
     return done_testing();
 }
 #endif

@@ -240,10 +240,13 @@ int ddp__cuda_check(cudaError_t e, const char *what)
 /* ---- the target --------------------------------------------------------- */
 
 static struct desc gpu, other;
-struct ddp__cudnn_target ddp__cudnn_target = {.prop = &gpu};
+struct ddp__cudnn_target ddp__cudnn_targets[DDP__CUDNN_TARGETS] = {
+    {.prop = &gpu}};
 
-ddp__cudnn_desc ddp__cudnn_target_other(int device)
+ddp__cudnn_desc ddp__cudnn_target_other(const struct ddp__cudnn_target *t,
+                                        int device)
 {
+    (void)t;
     return device ? &other : NULL;
 }
 
@@ -276,8 +279,10 @@ static struct ddp__cudnn_graph *relu(void)
 
 static struct ddp__cudnn_plan plan_for(struct ddp__cudnn_graph *g)
 {
-    return (struct ddp__cudnn_plan){
-        .graph = g, .key = key, .lock = PTHREAD_MUTEX_INITIALIZER};
+    return (struct ddp__cudnn_plan){.target = ddp__cudnn_targets,
+                                    .graph = g,
+                                    .key = key,
+                                    .lock = PTHREAD_MUTEX_INITIALIZER};
 }
 
 static void plan_drop(struct ddp__cudnn_plan *p)
@@ -374,7 +379,7 @@ static void test_tuning(void)
     struct ddp__cudnn_plan p[] = {plan_for(relu()), plan_for(relu())};
     struct thread t[] = {{.plan = &p[0]}, {.plan = &p[1]}};
 
-    ddp__cudnn_target.fast = true;
+    ddp__cudnn_targets[0].fast = true;
     executing = (struct place){.want = 1};
     compiling = (struct place){.want = 2};
     run_threads(t, 2, tune);

@@ -32,11 +32,11 @@ static char *describe_device(void)
     char *text = NULL;
 
     if (ddp__cudnn_target_device(0, false, false) == 0 &&
-        cudnnBackendGetAttribute(ddp__cudnn_target.prop, as_json,
+        cudnnBackendGetAttribute(ddp__cudnn_targets[0].prop, as_json,
                                  CUDNN_TYPE_CHAR, 0, &size,
                                  NULL) == CUDNN_STATUS_SUCCESS &&
         size > 0 && (text = calloc(1, (size_t)size + 1)) &&
-        cudnnBackendGetAttribute(ddp__cudnn_target.prop, as_json,
+        cudnnBackendGetAttribute(ddp__cudnn_targets[0].prop, as_json,
                                  CUDNN_TYPE_CHAR, size, &got,
                                  text) == CUDNN_STATUS_SUCCESS)
         return text;
@@ -118,7 +118,7 @@ int main(void)
          runtime, cudnnGetVersion(), cublasLtGetVersion());
     test_description(&p);
     test_memory();
-    ddp__cudnn_target_free();
+    ddp__cudnn_targets_free();
     return done_testing();
 }
 #endif

@@ -364,10 +364,14 @@ static void start(void)
     if (rc < 0)
         bail_out("%s", ddp_errmsg());
     check_kernel = on_gpu_run;
-    if (ddp__cudnn_target_ready() == 0)
+    if (ddp__cudnn_targets_ready() == 0)
         diag("batch norm with masks, f32 and bf16: %s, %s",
-             ddp__cuda_masks_fit(DDP_F32) ? "cuDNN" : "our own kernels",
-             ddp__cuda_masks_fit(DDP_BF16) ? "cuDNN" : "our own kernels");
+             ddp__cuda_masks_fit(ddp__cudnn_targets, DDP_F32)
+                 ? "cuDNN"
+                 : "our own kernels",
+             ddp__cuda_masks_fit(ddp__cudnn_targets, DDP_BF16)
+                 ? "cuDNN"
+                 : "our own kernels");
 }
 
 static void stop(void)

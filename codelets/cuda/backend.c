@@ -65,13 +65,17 @@ static const char *cuda_describe(void)
 /* bf16 came with capability 8.0. */
 static bool cuda_computes(enum ddp_dtype type)
 {
+    int device[DDP__CUDA_DEVICES], count = ddp__cuda_devices(device);
     int major = 0;
 
     if (type != DDP_BF16)
         return type == DDP_F16;
-    return cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor,
-                                  ddp__cuda_first_device()) == cudaSuccess &&
-           major >= 8;
+    for (int i = 0; i < count; i++)
+        if (cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor,
+                                   device[i]) != cudaSuccess ||
+            major < 8)
+            return false;
+    return count > 0;
 }
 
 static int cuda_pin(void *p, size_t size)

@@ -162,13 +162,13 @@ void ddp__cuda_bn_graph(struct ddp__cudnn_graph *g, const struct ddp__call *c,
 
 /* Whether cuDNN shall be asked.  It writes both halves of stat, which only
  * lie well for channels in groups. */
-static bool suits_cudnn(const struct ddp__call *c)
+static bool suits_cudnn(const struct ddp__call *c, struct ddp__cudnn_target *t)
 {
     if (c->buf[DDP__BN_FWD_X].shape.c % 4)
         return false;
     if (c->bn.act != DDP_IDENTITY && c->bn.act != DDP_RELU)
         return false;
-    if (c->bn.mask && !ddp__cuda_masks_fit(c->buf[DDP__BN_FWD_X].type))
+    if (c->bn.mask && !ddp__cuda_masks_fit(t, c->buf[DDP__BN_FWD_X].type))
         return false;
     return c->op == DDP__OP_BN_FWD ||
            (c->op == DDP__OP_BN_BWD && (!c->bn.residual || c->bn.mask));
@@ -180,12 +180,12 @@ static int make_bn_plan(const struct ddp__call *c, struct ddp__cuda_plan *p,
     struct ddp__cudnn_graph *g;
     int rc;
 
-    if (!suits_cudnn(c))
+    if (!suits_cudnn(c, v->target))
         return 0;
     if (!(g = ddp__cudnn_graph_new()))
         return DDP_ENOMEM;
     ddp__cuda_bn_graph(g, c, v->n);
-    rc = ddp__cudnn_plan_get(g, p->limit, v->n == c->cap, &v->dnn);
+    rc = ddp__cudnn_plan_get(v->target, g, p->limit, v->n == c->cap, &v->dnn);
     if (rc < 0)
         v->dnn = NULL;
     if (rc == DDP_ENODEV)

@@ -3,8 +3,9 @@
  *
  * Its manual says that eight booleans make a byte, not in which order, and what
  * it writes may be read by another device or by a kernel of libddp.  So it is
- * tried on the GPU, once for a type, before the first plan with a mask is used:
- * batch norm of zeros and a residual whose signs are known, and its gradient.
+ * tried on a GPU of each model, once for a type, before the first plan with a
+ * mask is used: batch norm of zeros and a residual whose signs are known, and
+ * its gradient.
  */
 #include "config.h"
 
@@ -37,16 +38,17 @@ static void store_value(enum ddp_dtype type, void *to, size_t i, float f)
 }
 
 /* A plan and memory for it; scalars are 1. */
-static struct ddp__cudnn_bench *open_bench(const struct ddp__call *c,
+static struct ddp__cudnn_bench *open_bench(struct ddp__cudnn_target *t,
+                                           const struct ddp__call *c,
                                            struct ddp__cudnn_plan **plan)
 {
     struct ddp__cudnn_graph *g = ddp__cudnn_graph_new();
 
     if (g)
         ddp__cuda_bn_graph(g, c, 1);
-    if (ddp__cudnn_plan_get(g, WORKSPACE, false, plan) < 0)
+    if (ddp__cudnn_plan_get(t, g, WORKSPACE, false, plan) < 0)
         return NULL;
-    return ddp__cudnn_bench_new((*plan)->graph, (*plan)->workspace);
+    return ddp__cudnn_bench_new(*plan, (*plan)->workspace);
 }
 
 /* What a tensor holds. */
@@ -57,11 +59,12 @@ struct contents {
 };
 
 /* Run it with some tensors given, and compare the result. */
-static bool graph_gives(const struct ddp__call *c, const struct contents *in,
+static bool graph_gives(struct ddp__cudnn_target *t, const struct ddp__call *c,
+                        const struct contents *in,
                         const struct contents *expected)
 {
     struct ddp__cudnn_plan *plan;
-    struct ddp__cudnn_bench *b = open_bench(c, &plan);
+    struct ddp__cudnn_bench *b = open_bench(t, c, &plan);
     void *got = calloc(1, expected->size);
     bool same = b && got;
     float ms;
@@ -81,7 +84,7 @@ static bool graph_gives(const struct ddp__call *c, const struct contents *in,
 
 /* Both directions: a pattern of signs must come out as our mask, and our mask
  * must let the same gradients pass. */
-static bool cudnn_masks_match(enum ddp_dtype type)
+static bool cudnn_masks_match(struct ddp__cudnn_target *t, enum ddp_dtype type)
 {
     struct ddp__call c = {
         .op = DDP__OP_BN_FWD,
@@ -100,35 +103,35 @@ static bool cudnn_masks_match(enum ddp_dtype type)
         store_value(type, dy, i, 3);
         store_value(type, dr, i, on ? 3 : 0);
     }
-    if (!graph_gives(&c, (struct contents[]){{BN_R, r, size}, {0}},
+    if (!graph_gives(t, &c, (struct contents[]){{BN_R, r, size}, {0}},
                      &(struct contents){BN_MASK, mask, sizeof(mask)}))
         return false;
     c.op = DDP__OP_BN_BWD;
-    return graph_gives(&c,
+    return graph_gives(t, &c,
                        (struct contents[]){{BN_DY, dy, size},
                                            {BN_MASK, mask, sizeof(mask)},
                                            {0}},
                        &(struct contents){BN_DR, dr, size});
 }
 
-bool ddp__cuda_masks_fit(enum ddp_dtype type)
+bool ddp__cuda_masks_fit(struct ddp__cudnn_target *t, enum ddp_dtype type)
 {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-    static enum { UNKNOWN, NO, YES } known[DDP_F16 + 1];
+    enum { UNKNOWN, NO, YES };
     bool fit;
 
-    if (ddp__cudnn_target.described)
+    if (t->described)
         return true; /* nothing runs there */
     pthread_mutex_lock(&lock);
-    if (known[type] == UNKNOWN) {
-        int before = ddp__cudnn_target_enter();
+    if (t->masks[type] == UNKNOWN) {
+        int before = ddp__cudnn_target_enter(t);
 
-        known[type] = cudnn_masks_match(type) ? YES : NO;
-        if (known[type] == NO)
+        t->masks[type] = cudnn_masks_match(t, type) ? YES : NO;
+        if (t->masks[type] == NO)
             ddp__cuda_fell_back(ddp_errmsg());
-        ddp__cudnn_target_leave(before);
+        ddp__cudnn_target_leave(t, before);
     }
-    fit = known[type] == YES;
+    fit = t->masks[type] == YES;
     pthread_mutex_unlock(&lock);
     return fit;
 }

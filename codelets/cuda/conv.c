@@ -100,7 +100,7 @@ static int build_conv_plan(const struct ddp__call *c, struct ddp__cuda_plan *p,
     if (fused && !c->sum)
         add_epilogue(g, c, v->n);
     v->fused = fused;
-    return ddp__cudnn_plan_get(g, p->limit, v->n == c->cap, &v->dnn);
+    return ddp__cudnn_plan_get(v->target, g, p->limit, v->n == c->cap, &v->dnn);
 }
 
 /* Whether cuDNN has fast engines with the call's epilogue: with a bias of the

@@ -50,38 +50,40 @@ static size_t weight_alignment(const struct ddp__call *c)
     return c->buf[IN].type == DDP_F32 ? alignment(c, WEIGHT) : 16;
 }
 
-static struct ddp__cuda_product gradient(const struct ddp__call *c, int n)
+static struct ddp__cuda_product gradient(const struct ddp__call *c,
+                                         const struct ddp__cuda_variant *v)
 {
     return (struct ddp__cuda_product){
         .type = c->buf[DDP__DENSE_BWD_W_X].type,
         .type_d = c->buf[DDP__DENSE_BWD_W_G].type,
         .m = sample_len(c, DDP__DENSE_BWD_W_X),
         .n = sample_len(c, DDP__DENSE_BWD_W_DY),
-        .k = (size_t)n,
+        .k = (size_t)v->n,
         .transpose_b = true,
-        .tf32 = ddp__cudnn_target.tf32,
+        .tf32 = v->target->tf32,
         .align_a = alignment(c, DDP__DENSE_BWD_W_X),
         .align_b = alignment(c, DDP__DENSE_BWD_W_DY),
         .align_d = alignment(c, DDP__DENSE_BWD_W_G)};
 }
 
 /* The call as BLAS sees it, see the top of this file. */
-static struct ddp__cuda_product product_of(const struct ddp__call *c, int n)
+static struct ddp__cuda_product product_of(const struct ddp__call *c,
+                                           const struct ddp__cuda_variant *v)
 {
     bool forward = ddp__op_is(c->op, DDP__IS_FWD);
 
     if (ddp__op_is(c->op, DDP__IS_BWD_W))
-        return gradient(c, n);
+        return gradient(c, v);
     return (struct ddp__cuda_product){.type = c->buf[IN].type,
                                       .type_d = c->buf[OUT].type,
                                       .m = sample_len(c, OUT),
-                                      .n = (size_t)n,
+                                      .n = (size_t)v->n,
                                       .k = sample_len(c, IN),
                                       .transpose_a = forward,
                                       .bias = forward && c->dense.bias,
                                       .relu =
                                           forward && c->dense.act == DDP_RELU,
-                                      .tf32 = ddp__cudnn_target.tf32,
+                                      .tf32 = v->target->tf32,
                                       .align_a = weight_alignment(c),
                                       .align_b = alignment(c, IN),
                                       .align_d = alignment(c, OUT)};
@@ -91,14 +93,14 @@ static struct ddp__cuda_product product_of(const struct ddp__call *c, int n)
 static int make_dense_plan(const struct ddp__call *c, struct ddp__cuda_plan *p,
                            struct ddp__cuda_variant *v)
 {
-    struct ddp__cuda_product q = product_of(c, v->n);
-    int rc = ddp__cuda_matmul_new(&q, p->limit, &v->matmul);
+    struct ddp__cuda_product q = product_of(c, v);
+    int rc = ddp__cuda_matmul_new(v->target, &q, p->limit, &v->matmul);
 
     v->fused = q.bias || q.relu;
     if (rc != DDP_ENODEV || !v->fused)
         return rc;
     q.bias = q.relu = v->fused = false;
-    return ddp__cuda_matmul_new(&q, p->limit, &v->matmul);
+    return ddp__cuda_matmul_new(v->target, &q, p->limit, &v->matmul);
 }
 
 /* Scratch for a bias that is not aligned; for sums of its gradient. */

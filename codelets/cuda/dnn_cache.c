@@ -141,9 +141,9 @@ static void plan_free(struct ddp__cudnn_plan *p)
 }
 
 /* All that a choice depends on. */
-static char *make_key(const struct ddp__cudnn_graph *g, size_t limit)
+static char *make_key(const struct ddp__cudnn_target *t,
+                      const struct ddp__cudnn_graph *g, size_t limit)
 {
-    const struct ddp__cudnn_target *t = &ddp__cudnn_target;
     char *key;
 
     if (asprintf(&key, "plan %d, %s%s%s, at most %zu bytes: %s", FORMAT,
@@ -164,8 +164,8 @@ static struct ddp__cudnn_plan *find_plan(const char *key)
 }
 
 /* An empty plan in the list, for its maker to fill; takes key and graph. */
-static struct ddp__cudnn_plan *insert_plan(char *key,
-                                           struct ddp__cudnn_graph *g)
+static struct ddp__cudnn_plan *
+insert_plan(char *key, struct ddp__cudnn_target *t, struct ddp__cudnn_graph *g)
 {
     struct ddp__cudnn_plan *p = calloc(1, sizeof(*p));
 
@@ -173,6 +173,7 @@ static struct ddp__cudnn_plan *insert_plan(char *key,
         return NULL;
     p->key = key;
     p->hash = hash_of(key);
+    p->target = t;
     p->graph = g;
     pthread_mutex_init(&p->lock, NULL);
     p->next = plans[p->hash % BUCKETS];
@@ -182,13 +183,13 @@ static struct ddp__cudnn_plan *insert_plan(char *key,
 
 static void fill_plan(struct ddp__cudnn_plan *p, size_t limit, bool tune)
 {
-    int before = ddp__cudnn_target_enter(), rc = 0;
+    int before = ddp__cudnn_target_enter(p->target), rc = 0;
 
     if (!load_plan(p) && (rc = ddp__cudnn_build(p, limit, tune)) == 0)
         store_plan(p);
     if (rc < 0)
         snprintf(p->why, sizeof(p->why), "%s", ddp_errmsg());
-    ddp__cudnn_target_leave(before);
+    ddp__cudnn_target_leave(p->target, before);
     pthread_mutex_lock(&lock);
     p->rc = rc;
     p->ready = true;
@@ -199,14 +200,14 @@ static void fill_plan(struct ddp__cudnn_plan *p, size_t limit, bool tune)
 /* A plan is in the list before it is built, so that of several threads that ask
  * for one at a time only the first builds it; the others wait for `ready`.  The
  * lock is not held while building: that may take a second. */
-int ddp__cudnn_plan_get(struct ddp__cudnn_graph *g, size_t limit, bool tune,
-                        struct ddp__cudnn_plan **out)
+int ddp__cudnn_plan_get(struct ddp__cudnn_target *t, struct ddp__cudnn_graph *g,
+                        size_t limit, bool tune, struct ddp__cudnn_plan **out)
 {
     int rc = g ? g->rc : DDP_ENOMEM;
     char *key = NULL;
     struct ddp__cudnn_plan *p;
 
-    if (rc == 0 && !(key = make_key(g, limit)))
+    if (rc == 0 && !(key = make_key(t, g, limit)))
         rc = ddp__fail(DDP_ENOMEM, "out of memory for a plan");
     if (rc < 0) {
         ddp__cudnn_graph_free(g);
@@ -220,7 +221,7 @@ int ddp__cudnn_plan_get(struct ddp__cudnn_graph *g, size_t limit, bool tune,
         free(key);
         ddp__cudnn_graph_free(g);
     } else {
-        p = insert_plan(key, g);
+        p = insert_plan(key, t, g);
         pthread_mutex_unlock(&lock);
         if (!p) {
             free(key);
@@ -259,10 +260,13 @@ static struct ddp__cudnn_plan *first_built(struct ddp__cudnn_plan *const *list)
 /* Plans are only ever added, at the head of their list. */
 void ddp__cudnn_plans_for(const struct ddp__cuda_worker *w)
 {
+    const struct ddp__cudnn_target *t = ddp__cudnn_target_of(w->device);
+
     for (int i = 0; i < BUCKETS; i++)
         for (struct ddp__cudnn_plan *p = first_built(&plans[i]); p;
              p = first_built(&p->next))
-            ddp__cudnn_plan_for(p, w);
+            if (p->target == t)
+                ddp__cudnn_plan_for(p, w);
 }
 
 struct ddp__cudnn_count ddp__cudnn_plans_count(void)

@@ -9,7 +9,7 @@
  *     ddp__cudnn_tensor(g, W, &shape_of_w);
  *     ddp__cudnn_tensor(g, Y, &shape_of_y);
  *     ddp__cudnn_conv(g, DDP__CUDNN_FORWARD, false, &conv, X, W, Y);
- *     rc = ddp__cudnn_plan_get(g, limit, tune, &plan);
+ *     rc = ddp__cudnn_plan_get(t, g, limit, tune, &plan);
  *     ...
  *     ddp__cudnn_run(plan, worker, p, workspace);
  *

@@ -75,14 +75,14 @@ static bool is_f32(const struct ddp__cudnn_graph *g)
 static bool engine_is_allowed(struct ddp__cudnn_plan *p, ddp__cudnn_desc engine)
 {
     cudnnBackendNumericalNote_t note[MAX_NOTES];
-    bool strict = is_f32(p->graph) && !ddp__cudnn_target.tf32;
+    bool strict = is_f32(p->graph) && !p->target->tf32;
     int64_t n = get_attribute(engine, CUDNN_ATTR_ENGINE_NUMERICAL_NOTE,
                               CUDNN_TYPE_NUMERICAL_NOTE, MAX_NOTES, note);
 
     for (int64_t i = 0; i < n; i++)
         switch (note[i]) {
         case CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC:
-            if (!ddp__cudnn_target.fast)
+            if (!p->target->fast)
                 return false;
             break;
         case CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION:
@@ -130,9 +130,10 @@ static int configs_new(struct configs *c)
 }
 
 /* What cuDNN would run the graph with, best first. */
-static int ask_heuristics(struct ddp__cudnn_graph *g, ddp__cudnn_desc graph,
+static int ask_heuristics(struct ddp__cudnn_plan *p, ddp__cudnn_desc graph,
                           cudnnBackendHeurMode_t mode, struct configs *c)
 {
+    struct ddp__cudnn_graph *g = p->graph;
     ddp__cudnn_desc h = ddp__cudnn_new(g, CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
 
     ddp__cudnn_set(g, h, CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH,
@@ -140,7 +141,7 @@ static int ask_heuristics(struct ddp__cudnn_graph *g, ddp__cudnn_desc graph,
     ddp__cudnn_set(g, h, CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, 1,
                    &mode);
     ddp__cudnn_set(g, h, CUDNN_ATTR_ENGINEHEUR_DEVICEPROP,
-                   CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &ddp__cudnn_target.prop);
+                   CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &p->target->prop);
     ddp__cudnn_finish(g, h, "choosing an engine");
     if (g->rc < 0)
         return g->rc;
@@ -179,7 +180,7 @@ static int finalize_plan(struct ddp__cudnn_plan *p)
     cudnnStatus_t e = cudnnBackendFinalize(p->desc);
 
     if (e == CUDNN_STATUS_EXECUTION_FAILED_CUDA_DRIVER &&
-        ddp__cudnn_target.described) {
+        p->target->described) {
         plan_drop(p);
         return 0;
     }
@@ -202,11 +203,11 @@ static int try_config(struct ddp__cudnn_plan *p, ddp__cudnn_desc config,
 {
     int rc;
 
-    p->believed = ddp__cudnn_target.described && p->runtime &&
-                  atomic_fetch_sub(&ddp__cudnn_target.to_compile, 1) <= 0;
+    p->believed = p->target->described && p->runtime &&
+                  atomic_fetch_sub(&p->target->to_compile, 1) <= 0;
     if (p->believed)
         return 0;
-    if ((rc = plan_new(&p->desc, ddp__cudnn_target.prop)) == 0)
+    if ((rc = plan_new(&p->desc, p->target->prop)) == 0)
         rc = ddp__cudnn_status(
             cudnnBackendSetAttribute(p->desc,
                                      CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG,
@@ -300,7 +301,8 @@ static void compile_candidates(const struct ddp__cudnn_plan *p,
     for (int i = 0; i < c->n && all->n < MAX_TRIED; i++) {
         struct ddp__cudnn_plan *q = &all->plan[all->n];
 
-        *q = (struct ddp__cudnn_plan){.graph = p->graph,
+        *q = (struct ddp__cudnn_plan){.target = p->target,
+                                      .graph = p->graph,
                                       .key = p->key,
                                       .lock = PTHREAD_MUTEX_INITIALIZER};
         if (engine_fits(q, c->of[i]) && try_config(q, c->of[i], limit) == 0)
@@ -319,8 +321,7 @@ static int time_candidates(struct candidates *all)
     for (int i = 0; i < all->n; i++)
         if (all->plan[i].workspace > workspace)
             workspace = all->plan[i].workspace;
-    if (all->n == 0 ||
-        !(b = ddp__cudnn_bench_new(all->plan[0].graph, workspace)))
+    if (all->n == 0 || !(b = ddp__cudnn_bench_new(&all->plan[0], workspace)))
         return -1;
     for (int i = 0; i < all->n; i++)
         if (ddp__cudnn_bench_run(b, &all->plan[i], &ms) == 0 &&
@@ -341,7 +342,7 @@ static int take_fastest(struct ddp__cudnn_plan *p, struct configs *c,
     struct candidates all;
     int best;
 
-    if (ddp__cudnn_target.described)
+    if (p->target->described)
         return DDP_ENODEV; /* nothing runs there */
     compile_candidates(p, c, limit, &all);
     best = time_candidates(&all);
@@ -359,9 +360,8 @@ static int choose_engine(struct ddp__cudnn_plan *p, ddp__cudnn_desc graph,
     int rc = configs_new(&c);
 
     p->graph->rc = 0; /* the other mode may have failed */
-    if (rc == 0 && (rc = ask_heuristics(p->graph, graph, mode, &c)) == 0 &&
-        (!tune || !ddp__cudnn_target.fast ||
-         (rc = take_fastest(p, &c, limit)) < 0))
+    if (rc == 0 && (rc = ask_heuristics(p, graph, mode, &c)) == 0 &&
+        (!tune || !p->target->fast || (rc = take_fastest(p, &c, limit)) < 0))
         rc = take_first(p, &c, limit);
     configs_free(&c);
     return rc;
@@ -409,7 +409,7 @@ static int plan_from_text(ddp__cudnn_desc *d, ddp__cudnn_desc device,
 
 int ddp__cudnn_load(struct ddp__cudnn_plan *p, const char *text, size_t len)
 {
-    int rc = plan_from_text(&p->desc, ddp__cudnn_target.prop, text, len);
+    int rc = plan_from_text(&p->desc, p->target->prop, text, len);
 
     p->workspace = plan_workspace(p);
     p->loaded = rc == 0;
@@ -440,12 +440,12 @@ char *ddp__cudnn_save(const struct ddp__cudnn_plan *p, size_t *len)
 static void copy_plan(struct ddp__cudnn_plan *p,
                       const struct ddp__cuda_worker *w)
 {
-    ddp__cudnn_desc device = ddp__cudnn_target.prop;
+    ddp__cudnn_desc device = p->target->prop;
     size_t len = 0;
     char *text;
 
-    if (w->device != ddp__cudnn_target.device)
-        device = ddp__cudnn_target_other(w->device);
+    if (w->device != p->target->device)
+        device = ddp__cudnn_target_other(p->target, w->device);
     pthread_mutex_lock(&p->lock);
     text = ddp__cudnn_save(p, &len);
     if (!text || !device ||
@@ -458,7 +458,7 @@ static void copy_plan(struct ddp__cudnn_plan *p,
 ddp__cudnn_desc ddp__cudnn_plan_for(struct ddp__cudnn_plan *p,
                                     const struct ddp__cuda_worker *w)
 {
-    bool original = w->number == 0 && w->device == ddp__cudnn_target.device;
+    bool original = w->number == 0 && w->device == p->target->device;
 
     if (original || !p->desc)
         return p->desc;

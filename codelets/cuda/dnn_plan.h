@@ -12,27 +12,36 @@
 
 /* ---- dnn_target.c ------------------------------------------------------- */
 
-/* What plans are for: the same for all of a process. */
+/* A model of GPU that plans are for.  A process has one, unless its user has
+ * asked for GPUs that are not alike. */
 struct ddp__cudnn_target {
     char name[300];       /* of the device and all that a choice depends on */
     ddp__cudnn_desc prop; /* owned */
-    int device;           /* CUDA's number; plans are made with it current */
-    bool tf32;            /* f32 may be multiplied as TF32 */
-    bool fast;            /* choose by stopwatch, atomics allowed; the choice is
-                             kept on disk, so that a later run repeats it */
-    bool described;       /* from a text, the device is not there: code that
-                             cannot be loaded counts as built, but cannot run */
+    int device; /* CUDA's number of its first GPU; plans are made with that
+                   current */
+    int architecture, units;
+    bool tf32;      /* f32 may be multiplied as TF32 */
+    bool fast;      /* choose by stopwatch, atomics allowed; the choice is
+                       kept on disk, so that a later run repeats it */
+    bool described; /* from a text, the device is not there: code that
+                       cannot be loaded counts as built, but cannot run */
     atomic_int to_compile; /* described: of so many engines that are compiled by
                        cuDNN at run time; the others it offers are believed */
+    unsigned char masks[DDP_F16 + 1]; /* by type, see ddp__cuda_masks_fit() */
 };
-extern struct ddp__cudnn_target ddp__cudnn_target;
+enum { DDP__CUDNN_TARGETS = 16 };
+extern struct ddp__cudnn_target ddp__cudnn_targets[DDP__CUDNN_TARGETS];
+int ddp__cudnn_target_count(void);
 
-/* Plans for this GPU; others that are used must be of its kind. */
+/* That of a GPU, by CUDA's number. */
+struct ddp__cudnn_target *ddp__cudnn_target_of(int device);
+
+/* Plans for this GPU and its like alone. */
 int ddp__cudnn_target_device(int device, bool tf32, bool fast);
 
-/* The same for the first worker's if there is no target yet: DDP_TF32=1 and
+/* Plans for the GPUs of all workers, if there is no target yet: DDP_TF32=1 and
  * DDP_TUNE=1 of the environment say the rest. */
-int ddp__cudnn_target_ready(void);
+int ddp__cudnn_targets_ready(void);
 
 /* ", TF32", ", tuned", both or "": those of these two that are switched on. */
 const char *ddp__cudnn_switches(void);
@@ -40,23 +49,26 @@ const char *ddp__cudnn_switches(void);
 /* Plans for a device that cuDNN's JSON describes, to see what it offers. */
 int ddp__cudnn_target_json(const char *name, const char *json, bool tf32,
                            bool fast);
-void ddp__cudnn_target_free(void);
+void ddp__cudnn_targets_free(void);
 
 /* Have the target be the calling thread's GPU, where it is not only described;
  * which it was before, for ddp__cudnn_target_leave(). */
-int ddp__cudnn_target_enter(void);
-void ddp__cudnn_target_leave(int before);
+int ddp__cudnn_target_enter(const struct ddp__cudnn_target *t);
+void ddp__cudnn_target_leave(const struct ddp__cudnn_target *t, int before);
 
-/* Another GPU of the target's kind, by CUDA's number; NULL: failed. */
-ddp__cudnn_desc ddp__cudnn_target_other(int device);
+/* Another GPU of the target's model, by CUDA's number; NULL: failed. */
+ddp__cudnn_desc ddp__cudnn_target_other(const struct ddp__cudnn_target *t,
+                                        int device);
 
 /* ---- plans -------------------------------------------------------------- */
 
-/* A plan for any number of workers.  cuDNN does not promise that two threads
- * may run one at a time, nor that a plan made for one GPU runs on another:
- * worker 0, whose GPU is the target, runs `desc`, the others a copy each. */
+/* A plan for any number of workers of a model of GPU.  cuDNN does not promise
+ * that two threads may run one at a time, nor that a plan made for one GPU runs
+ * on another: worker 0, whose GPU is the target, runs `desc`, the others a copy
+ * each. */
 struct ddp__cudnn_plan {
-    struct ddp__cudnn_plan *next;   /* in the cache */
+    struct ddp__cudnn_plan *next; /* in the cache */
+    struct ddp__cudnn_target *target;
     struct ddp__cudnn_graph *graph; /* owned */
     ddp__cudnn_desc config, desc;   /* owned; config NULL: came from disk */
     ddp__cudnn_desc copy[DDP__CUDA_WORKERS]; /* by worker; owned */
@@ -85,15 +97,16 @@ char *ddp__cudnn_save(const struct ddp__cudnn_plan *p, size_t *len);
 
 /* ---- dnn_cache.c ------------------------------------------------------- */
 
-/* The plan of a graph, which is taken, out of memory, from disk, or built.
- * Plans are kept until ddp__cudnn_plans_free().  Any number of threads at a
- * time.
+/* The plan of a graph for a target, which is taken, out of memory, from disk,
+ * or built. Plans are kept until ddp__cudnn_plans_free().  Any number of
+ * threads at a time.
  */
-int ddp__cudnn_plan_get(struct ddp__cudnn_graph *g, size_t limit, bool tune,
-                        struct ddp__cudnn_plan **out);
+int ddp__cudnn_plan_get(struct ddp__cudnn_target *t, struct ddp__cudnn_graph *g,
+                        size_t limit, bool tune, struct ddp__cudnn_plan **out);
 void ddp__cudnn_plans_free(void);
 
-/* Make those that there are ready for a worker, the calling thread. */
+/* Make those of its model that there are ready for a worker, the calling
+ * thread. */
 void ddp__cudnn_plans_for(const struct ddp__cuda_worker *w);
 
 /* How many plans there are, and what became of them. */

@@ -75,7 +75,7 @@ static int get_memory(struct ddp__cudnn_bench *b,
         "clearing memory");
 }
 
-struct ddp__cudnn_bench *ddp__cudnn_bench_new(const struct ddp__cudnn_graph *g,
+struct ddp__cudnn_bench *ddp__cudnn_bench_new(const struct ddp__cudnn_plan *p,
                                               size_t workspace)
 {
     struct ddp__cudnn_bench *b = calloc(1, sizeof(*b));
@@ -86,8 +86,8 @@ struct ddp__cudnn_bench *ddp__cudnn_bench_new(const struct ddp__cudnn_graph *g,
     }
     pthread_mutex_lock(&lock);
     b->number = 1;
-    b->worker.device = ddp__cudnn_target.device;
-    if (open_device(b) == 0 && get_memory(b, g, workspace) == 0)
+    b->worker.device = p->target->device;
+    if (open_device(b) == 0 && get_memory(b, p->graph, workspace) == 0)
         return b;
     ddp__cudnn_bench_free(b);
     return NULL;

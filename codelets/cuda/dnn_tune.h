@@ -13,10 +13,10 @@
 
 struct ddp__cudnn_bench;
 
-/* Memory for all tensors of a graph, zeros, and so much workspace, on the
- * target; scalars are 1.  NULL: there is none, or no GPU; ddp__fail() has been
- * called. */
-struct ddp__cudnn_bench *ddp__cudnn_bench_new(const struct ddp__cudnn_graph *g,
+/* Memory for all tensors of a plan's graph, zeros, and so much workspace, on
+ * its target; scalars are 1.  NULL: there is none, or no GPU; ddp__fail() has
+ * been called. */
+struct ddp__cudnn_bench *ddp__cudnn_bench_new(const struct ddp__cudnn_plan *p,
                                               size_t workspace);
 void ddp__cudnn_bench_free(struct ddp__cudnn_bench *b);
 

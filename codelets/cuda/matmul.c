@@ -7,7 +7,6 @@
 #include <stdlib.h>
 
 #include "base/error.h"
-#include "dnn_plan.h"
 #include "matmul.h"
 #include "worker.h"
 
@@ -116,24 +115,27 @@ static cublasStatus_t set_limits(cublasLtMatmulPreference_t pref,
     return e;
 }
 
-/* Of the target, which is current.  Making one is slow, so it is kept for the
+/* Of a target, which is current.  Making one is slow, so it is kept for the
  * life of the process. */
-static int get_heuristics_handle(cublasLtHandle_t *out)
+static int get_heuristics_handle(const struct ddp__cudnn_target *t,
+                                 cublasLtHandle_t *out)
 {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-    static cublasLtHandle_t handle;
+    static cublasLtHandle_t handles[DDP__CUDA_DEVICES];
+    cublasLtHandle_t *handle = &handles[t->device];
     int rc = 0;
 
     pthread_mutex_lock(&lock);
-    if (!handle)
-        rc = ddp__cublas_check(cublasLtCreate(&handle), "starting cuBLASLt");
-    *out = handle;
+    if (!*handle)
+        rc = ddp__cublas_check(cublasLtCreate(handle), "starting cuBLASLt");
+    *out = *handle;
     pthread_mutex_unlock(&lock);
     return rc;
 }
 
 /* cuBLASLt's first choice: by its heuristics, not by stopwatch. */
-static int choose_algorithm(struct ddp__cuda_matmul *m,
+static int choose_algorithm(const struct ddp__cudnn_target *t,
+                            struct ddp__cuda_matmul *m,
                             const struct ddp__cuda_product *p, size_t limit)
 {
     cublasLtMatmulPreferenceOpaque_t pref;
@@ -142,7 +144,7 @@ static int choose_algorithm(struct ddp__cuda_matmul *m,
     cublasStatus_t e;
     int count = 0, rc;
 
-    if ((rc = get_heuristics_handle(&handle)) < 0)
+    if ((rc = get_heuristics_handle(t, &handle)) < 0)
         return rc;
     e = cublasLtMatmulPreferenceInit(&pref);
     if (e == CUBLAS_STATUS_SUCCESS)
@@ -165,7 +167,8 @@ static int choose_algorithm(struct ddp__cuda_matmul *m,
     return 0;
 }
 
-int ddp__cuda_matmul_new(const struct ddp__cuda_product *p, size_t limit,
+int ddp__cuda_matmul_new(const struct ddp__cudnn_target *t,
+                         const struct ddp__cuda_product *p, size_t limit,
                          struct ddp__cuda_matmul **out)
 {
     struct ddp__cuda_matmul *m = calloc(1, sizeof(*m));
@@ -173,13 +176,13 @@ int ddp__cuda_matmul_new(const struct ddp__cuda_product *p, size_t limit,
 
     if (!m)
         return ddp__fail(DDP_ENOMEM, "out of memory for a product");
-    before = ddp__cudnn_target_enter();
+    before = ddp__cudnn_target_enter(t);
     if ((rc = ddp__cublas_check(describe_product(m, p),
                                 "describing a product")) == 0 &&
         (rc = ddp__cublas_check(describe_matrices(m, p),
                                 "describing matrices")) == 0)
-        rc = choose_algorithm(m, p, limit);
-    ddp__cudnn_target_leave(before);
+        rc = choose_algorithm(t, m, p, limit);
+    ddp__cudnn_target_leave(t, before);
     if (rc < 0) {
         free(m);
         return rc;

@@ -4,6 +4,7 @@
 #ifndef DDP_MATMUL_H
 #define DDP_MATMUL_H
 
+#include "dnn_plan.h"
 #include "worker.h"
 
 struct ddp__cuda_matmul;
@@ -19,7 +20,8 @@ struct ddp__cuda_product {
     size_t align_a, align_b, align_d; /* bytes, powers of 2 */
 };
 
-int ddp__cuda_matmul_new(const struct ddp__cuda_product *p, size_t limit,
+int ddp__cuda_matmul_new(const struct ddp__cudnn_target *t,
+                         const struct ddp__cuda_product *p, size_t limit,
                          struct ddp__cuda_matmul **out);
 void ddp__cuda_matmul_free(struct ddp__cuda_matmul *m);
 size_t ddp__cuda_matmul_workspace(const struct ddp__cuda_matmul *m);

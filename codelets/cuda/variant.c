@@ -33,19 +33,21 @@ static size_t variant_workspace(const struct ddp__cuda_variant *v)
     return v->matmul ? ddp__cuda_matmul_workspace(v->matmul) : 0;
 }
 
-/* The variant for n samples; the caller has the lock. */
+/* The variant for n samples on a target; the caller has the lock. */
 static int get_variant(const struct ddp__call *c, struct ddp__cuda_plan *p,
-                       int n, struct ddp__cuda_variant **out)
+                       struct ddp__cudnn_target *t, int n,
+                       struct ddp__cuda_variant **out)
 {
     struct ddp__cuda_variant **end = &p->variant, *v;
     int rc;
 
-    while (*end && (*end)->n != n)
+    while (*end && ((*end)->n != n || (*end)->target != t))
         end = &(*end)->next;
     if ((*out = *end))
         return 0;
     if (!(v = calloc(1, sizeof(*v))))
         return ddp__fail(DDP_ENOMEM, "out of memory for a plan");
+    v->target = t;
     v->n = n;
     if ((rc = p->make(c, p, v)) < 0) {
         variant_free(v);
@@ -55,23 +57,36 @@ static int get_variant(const struct ddp__call *c, struct ddp__cuda_plan *p,
     return 0;
 }
 
-/* The variant for the cap decides how much workspace is reserved: the limit is
- * MAX_WORKSPACE while it is made, and what it took, but at least MIN_WORKSPACE,
- * for variants that follow. */
-static int make_variants(const struct ddp__call *c, struct ddp__cuda_plan *p)
+/* Those for n samples, of all targets; *workspace is raised to what they need.
+ */
+static int get_variants(const struct ddp__call *c, struct ddp__cuda_plan *p,
+                        int n, size_t *workspace)
 {
     struct ddp__cuda_variant *v;
+    int rc = 0;
+
+    for (int i = 0; i < ddp__cudnn_target_count() && rc == 0; i++)
+        if ((rc = get_variant(c, p, &ddp__cudnn_targets[i], n, &v)) == 0 &&
+            variant_workspace(v) > *workspace)
+            *workspace = variant_workspace(v);
+    return rc;
+}
+
+/* The variants for the cap decide how much workspace is reserved: the limit is
+ * MAX_WORKSPACE while they are made, and what they took, but at least
+ * MIN_WORKSPACE, for variants that follow. */
+static int make_variants(const struct ddp__call *c, struct ddp__cuda_plan *p)
+{
+    size_t workspace = MIN_WORKSPACE;
     int rc;
 
     p->limit = MAX_WORKSPACE;
-    if ((rc = get_variant(c, p, c->cap, &v)) < 0)
+    if ((rc = get_variants(c, p, c->cap, &workspace)) < 0)
         return rc;
-    p->limit = ddp__cuda_round(variant_workspace(v));
-    if (p->limit < MIN_WORKSPACE)
-        p->limit = MIN_WORKSPACE;
+    p->limit = ddp__cuda_round(workspace);
     for (int i = 0; i < DDP__FEWER && rc == 0; i++)
         if (c->fewer[i])
-            rc = get_variant(c, p, c->fewer[i], &v);
+            rc = get_variants(c, p, c->fewer[i], &workspace);
     return rc;
 }
 
@@ -81,7 +96,7 @@ int ddp__cuda_plan_new(const struct ddp__call *c, ddp__cuda_make_f *make,
     struct ddp__cuda_plan *p;
     int rc;
 
-    if ((rc = ddp__cudnn_target_ready()) < 0)
+    if ((rc = ddp__cudnn_targets_ready()) < 0)
         return rc;
     if (!(p = calloc(1, sizeof(*p))))
         return ddp__fail(DDP_ENOMEM, "out of memory for a plan");
@@ -152,7 +167,7 @@ void ddp__cuda_plans_warm(const struct ddp__call *const *call, int calls,
     pthread_t id[MAX_THREADS];
     int n = 0;
 
-    if (ddp__cudnn_target_ready() < 0)
+    if (ddp__cudnn_targets_ready() < 0)
         return;
     while (n + 1 < threads && n < MAX_THREADS &&
            pthread_create(&id[n], NULL, warm_calls, &w) == 0)
@@ -165,7 +180,7 @@ void ddp__cuda_plans_warm(const struct ddp__call *const *call, int calls,
 void ddp__cuda_plans_close(void)
 {
     ddp__cudnn_plans_free();
-    ddp__cudnn_target_free();
+    ddp__cudnn_targets_free();
 }
 
 int ddp__cuda_run(const struct ddp__task *t, struct ddp__cuda_run *r)
@@ -177,7 +192,8 @@ int ddp__cuda_run(const struct ddp__task *t, struct ddp__cuda_run *r)
     if (!(r->worker = ddp__cuda_self()))
         return DDP_ENODEV;
     pthread_mutex_lock(&p->lock);
-    rc = get_variant(t->call, p, t->n, &v);
+    rc = get_variant(t->call, p, ddp__cudnn_target_of(r->worker->device), t->n,
+                     &v);
     pthread_mutex_unlock(&p->lock);
     if (rc < 0)
         return rc;

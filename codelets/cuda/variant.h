@@ -3,8 +3,8 @@
  *
  * Words: as on every device, a plan is what prepare makes for a call, before
  * its first task; a variant is the part of a plan that serves one number of
- * samples.  cuDNN's "execution plan", an engine ready to run a graph, is struct
- * ddp__cudnn_plan, with cudnn in all its names.
+ * samples on one model of GPU.  cuDNN's "execution plan", an engine ready to
+ * run a graph, is struct ddp__cudnn_plan, with cudnn in all its names.
  *
  * Both libraries need the sizes in advance: there is a variant for each number
  * of samples.  Those of the call's cap, and of the shorter sub-batches that a
@@ -22,6 +22,7 @@ struct ddp__cuda_matmul;
 
 struct ddp__cuda_variant {
     struct ddp__cuda_variant *next;
+    struct ddp__cudnn_target *target;
     int n;
     struct ddp__cudnn_plan *dnn; /* of the cache; NULL: libddp's kernels */
     bool fused; /* bias and activation, or a gradient's sum, are in it */
@@ -30,7 +31,8 @@ struct ddp__cuda_variant {
 
 struct ddp__cuda_plan;
 
-/* Fill v, whose n is set, with at most p->limit bytes of workspace. */
+/* Fill v, whose target and n are set, with at most p->limit bytes of workspace.
+ */
 typedef int ddp__cuda_make_f(const struct ddp__call *c,
                              struct ddp__cuda_plan *p,
                              struct ddp__cuda_variant *v);
@@ -43,7 +45,7 @@ struct ddp__cuda_plan {
     size_t side, limit;
 };
 
-/* A plan with its variants for c->cap, which is the first, and c->fewer; also
+/* A plan with its variants for c->cap, which are the first, and c->fewer; also
  * reports how much scratch memory it needs. */
 int ddp__cuda_plan_new(const struct ddp__call *c, ddp__cuda_make_f *make,
                        size_t side, void **out);
@@ -54,9 +56,9 @@ int ddp__cuda_plan_new(const struct ddp__call *c, ddp__cuda_make_f *make,
 void ddp__cuda_plans_warm(const struct ddp__call *const *call, int calls,
                           int threads);
 
-/* Whether cuDNN's masks of activations of a type are as ours, on the target.
+/* Whether cuDNN's masks of activations of a type are as ours, on a target.
  * The first time it is tried, which takes a second or two.  bn_mask.c. */
-bool ddp__cuda_masks_fit(enum ddp_dtype type);
+bool ddp__cuda_masks_fit(struct ddp__cudnn_target *t, enum ddp_dtype type);
 
 /* What a task runs with: its variant, its worker, and places in scratch. */
 struct ddp__cuda_run {

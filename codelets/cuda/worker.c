@@ -180,14 +180,28 @@ struct ddp__cuda_worker *ddp__cuda_self(void)
     return NULL;
 }
 
+int ddp__cuda_devices(int device[DDP__CUDA_DEVICES])
+{
+    int n = 0, k;
+
+    if (entered)
+        device[n++] = entered->device;
+    for (int i = 0; i < STARPU_NMAXWORKERS && !entered; i++) {
+        if (!worker[i].dnn)
+            continue;
+        for (k = 0; k < n && device[k] != worker[i].device; k++)
+            ;
+        if (k == n)
+            device[n++] = worker[i].device;
+    }
+    return n;
+}
+
 int ddp__cuda_first_device(void)
 {
-    if (entered)
-        return entered->device;
-    for (int i = 0; i < STARPU_NMAXWORKERS; i++)
-        if (worker[i].dnn)
-            return worker[i].device;
-    return -1;
+    int device[DDP__CUDA_DEVICES];
+
+    return ddp__cuda_devices(device) > 0 ? device[0] : -1;
 }
 
 void ddp__cuda_use_device(void)

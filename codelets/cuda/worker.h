@@ -49,7 +49,10 @@ int ddp__cuda_workers_open(void);
 int ddp__cuda_workers_ready(void);
 void ddp__cuda_workers_close(void);
 
-/* The GPU of the first of them, which is not always number 0; -1: none. */
+/* Their GPUs, each once, in the order of workers: how many, and CUDA's numbers.
+ */
+int ddp__cuda_devices(int device[DDP__CUDA_DEVICES]);
+/* The first, which is not always number 0; -1: none. */
 int ddp__cuda_first_device(void);
 
 /* Have a thread that is no GPU worker use that GPU too, so that what it does

@@ -109,6 +109,8 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(
     cublasLtMatrixLayout_t d, cublasLtMatmulPreference_t p, int most,
     cublasLtMatmulHeuristicResult_t found[], int *count)
 {
+    int gpu = 0;
+
     (void)h;
     (void)desc;
     (void)a;
@@ -118,6 +120,8 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(
     (void)p;
     emulator_plans();
     memset(&found[0], 0, sizeof(found[0]));
+    cudaGetDevice(&gpu);
+    found[0].algo.data[0] = (uint64_t)emulator_capability(gpu);
     *count = most > 0;
     return CUBLAS_STATUS_SUCCESS;
 }
@@ -200,11 +204,11 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t h, cublasLtMatmulDesc_t desc,
 
     (void)h;
     (void)lc;
-    (void)algo;
     (void)workspace;
     (void)size;
     if (c != d)
         return CUBLAS_STATUS_NOT_SUPPORTED;
+    emulator_made_for((int)algo->data[0]);
     emulator_launch();
     emulator_queue(stream, multiply, emulator_copy(&m, sizeof(m)));
     return CUBLAS_STATUS_SUCCESS;

@@ -31,6 +31,7 @@ struct desc {
     cudnnBackendDescriptorType_t type;
     struct attribute *first;
     struct desc *graph;          /* of an engine, its configuration, a plan */
+    int capability;              /* of the GPU that these are for */
     long serial;                 /* all have another */
     struct desc *next, **before; /* in the list of all */
 };
@@ -146,9 +147,9 @@ cudnnStatus_t cudnnBackendSetAttribute(cudnnBackendDescriptor_t desc,
 }
 
 /* A plan as text names its graph: good for this process while there is one. */
-#define TEXT "emulated %ld %ld"
+#define TEXT "emulated %ld %ld %d"
 
-static struct desc *find_graph(const struct attribute *text)
+static struct desc *find_graph(const struct attribute *text, int *capability)
 {
     char copy[64] = "";
     long pid = 0, serial = 0;
@@ -156,7 +157,8 @@ static struct desc *find_graph(const struct attribute *text)
 
     snprintf(copy, sizeof(copy), "%.*s", (int)text->count,
              (const char *)text->data);
-    if (sscanf(copy, TEXT, &pid, &serial) != 2 || pid != (long)getpid())
+    if (sscanf(copy, TEXT, &pid, &serial, capability) != 3 ||
+        pid != (long)getpid())
         return NULL;
     pthread_mutex_lock(&lock);
     for (d = all; d && d->serial != serial; d = d->next)
@@ -165,14 +167,28 @@ static struct desc *find_graph(const struct attribute *text)
     return d;
 }
 
+static int capability_of(const struct desc *d, int device)
+{
+    return emulator_capability(*(const int32_t *)value(
+        child(d, device), CUDNN_ATTR_DEVICEPROP_DEVICE_ID));
+}
+
+/* Code for one model of GPU does not load on another. */
 static cudnnStatus_t finish_plan(struct desc *d)
 {
     const struct attribute *text =
         find(d, CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION);
+    const struct desc *config =
+        text ? NULL : child(d, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG);
 
-    d->graph = text ? find_graph(text)
-                    : child(d, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG)->graph;
-    return d->graph ? CUDNN_STATUS_SUCCESS : CUDNN_STATUS_BAD_PARAM;
+    if (config)
+        d->capability = config->capability;
+    d->graph = config ? config->graph : find_graph(text, &d->capability);
+    return d->graph && d->capability ==
+                           capability_of(
+                               d, (int)CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP)
+               ? CUDNN_STATUS_SUCCESS
+               : CUDNN_STATUS_BAD_PARAM;
 }
 
 /* Whether a graph is a data gradient that is added. */
@@ -195,6 +211,7 @@ cudnnStatus_t cudnnBackendFinalize(cudnnBackendDescriptor_t desc)
     if (d->type == CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR) {
         emulator_plans();
         d->graph = child(d, CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH);
+        d->capability = capability_of(d, (int)CUDNN_ATTR_ENGINEHEUR_DEVICEPROP);
         if (getenv("EMULATED_NO_SUMS") && adds(d->graph))
             return CUDNN_STATUS_NOT_SUPPORTED;
     }
@@ -204,8 +221,8 @@ cudnnStatus_t cudnnBackendFinalize(cudnnBackendDescriptor_t desc)
 static int64_t get_text(const struct desc *d, int64_t room, void *out)
 {
     char text[64];
-    int64_t len =
-        snprintf(text, sizeof(text), TEXT, (long)getpid(), d->graph->serial);
+    int64_t len = snprintf(text, sizeof(text), TEXT, (long)getpid(),
+                           d->graph->serial, d->capability);
 
     if (out)
         memcpy(out, text, (size_t)(len < room ? len : room));
@@ -226,6 +243,7 @@ cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t const desc,
     case CUDNN_ATTR_ENGINEHEUR_RESULTS:
     case CUDNN_ATTR_ENGINECFG_ENGINE:
         (*(struct desc **)out)->graph = d->graph;
+        (*(struct desc **)out)->capability = d->capability;
         *count = 1;
         break;
     case CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE:
@@ -704,6 +722,7 @@ cudnnStatus_t cudnnBackendExecute(cudnnHandle_t h, cudnnBackendDescriptor_t p,
     struct run r = {.graph = ((struct desc *)p)->graph};
     const struct attribute *ops = find(r.graph, CUDNN_ATTR_OPERATIONGRAPH_OPS);
 
+    emulator_made_for(((struct desc *)p)->capability);
     for (int64_t i = 0; i < ops->count; i++) {
         const struct desc *op = ((struct desc *const *)ops->data)[i];
 

@@ -11,7 +11,8 @@
  * EMULATED_DELAY_US   the longest that a stream dawdles before each thing [0]
  * EMULATED_LAUNCH_US  what the host takes to launch a kernel [0]
  * EMULATED_LOST       launches of our own kernels after which GPU 1 starts none
- * EMULATED_CAPABILITY its compute capability, times ten [90]
+ * EMULATED_CAPABILITY compute capabilities, times ten: that of GPU 0, of GPU 1,
+ *                     ..., the last one is that of the rest [90]
  * EMULATED_REVERSED   whether cuDNN packs booleans from the highest bit down
  * EMULATED_NO_SUMS    whether cuDNN has no engine that adds a data gradient
  * EMULATED_AHEAD      whether threads that run kernels must find all plans made
@@ -30,6 +31,12 @@ void emulator_queue(void *stream, void (*fn)(void *arg), void *arg);
 /* Memory for arg, filled with size bytes at `from`; ends the process if there
  * is none. */
 void *emulator_copy(const void *from, size_t size);
+
+/* The compute capability of a GPU, times ten. */
+int emulator_capability(int gpu);
+
+/* What was made for a GPU of this capability runs on the calling thread's. */
+void emulator_made_for(int capability);
 
 /* The host launches a kernel. */
 void emulator_launch(void);

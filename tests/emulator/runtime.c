@@ -298,11 +298,20 @@ cudaError_t cudaDriverGetVersion(int *v)
     return cudaSuccess;
 }
 
-static int capability(void)
+int emulator_capability(int gpu)
 {
     const char *text = getenv("EMULATED_CAPABILITY");
 
+    while (text && gpu-- > 0 && strchr(text, ' '))
+        text = strchr(text, ' ') + 1;
     return text ? atoi(text) : 90;
+}
+
+void emulator_made_for(int capability)
+{
+    if (capability != emulator_capability(current))
+        emulator_die("GPU %d, of capability %d, runs what was made for %d",
+                     current, emulator_capability(current), capability);
 }
 
 cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *p, int gpu)
@@ -310,8 +319,8 @@ cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *p, int gpu)
     memset(p, 0, sizeof(*p));
     snprintf(p->name, sizeof(p->name), "Emulated %d", gpu);
     p->totalGlobalMem = MEMORY;
-    p->major = capability() / 10;
-    p->minor = capability() % 10;
+    p->major = emulator_capability(gpu) / 10;
+    p->minor = emulator_capability(gpu) % 10;
     p->multiProcessorCount = 4;
     p->pciBusID = gpu + 1;
     p->concurrentKernels = 1;
@@ -320,8 +329,9 @@ cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *p, int gpu)
 
 cudaError_t cudaDeviceGetAttribute(int *v, enum cudaDeviceAttr what, int gpu)
 {
-    (void)gpu;
-    *v = what == cudaDevAttrComputeCapabilityMajor ? capability() / 10 : 0;
+    *v = what == cudaDevAttrComputeCapabilityMajor
+             ? emulator_capability(gpu) / 10
+             : 0;
     return cudaSuccess;
 }
 
