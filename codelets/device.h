@@ -16,14 +16,22 @@ enum { DDP__MAX_GPUS = 16 };
 
 /* The accelerators of a kind that were found; none has been used so far. */
 struct ddp__gpus {
+    bool unlike; /* asked for: several models may be used together */
     int count, id[DDP__MAX_GPUS]; /* that can be used, by their driver */
     int seen;                     /* all of the machine */
     struct ddp__pci {             /* where each of them is */
         unsigned domain, bus, device;
     } pci[DDP__MAX_GPUS];
-    struct ddp_gpu_info first; /* of those that can be used */
+    struct ddp_gpu_info info[DDP__MAX_GPUS]; /* of those that can be used */
     char why[512]; /* why there are none, or fewer than seen; "": no reason */
 };
+
+/* Whether two are of one model: the same plans, and so the same bits. */
+static inline bool ddp__gpus_alike(const struct ddp_gpu_info *a,
+                                   const struct ddp_gpu_info *b)
+{
+    return a->architecture == b->architecture && a->units == b->units;
+}
 
 /* What a worker is assumed to do in a second: for the estimates that policies
  * ask for, and in a simulation the time that tasks take. */

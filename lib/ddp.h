@@ -140,8 +140,9 @@ void ddp_config_init_sized(struct ddp_config *c, size_t size);
  * tasks are neither waited for nor changed.
  * GPUs, where there are some that can be used, train alone, and CPU workers
  * read their input and do what no GPU can; with DDP_HYBRID=1 in the environment
- * both train, and the weights depend on who did what.  Why a GPU is not used
- * is in ddp_describe().
+ * both train.  GPUs are of the model of the first one, unless the environment
+ * has DDP_UNLIKE_GPUS=1.  With either variable the weights depend on who did
+ * what.  Why a GPU is not used is in ddp_describe().
  * Errors   NULL: libddp is already started (there is one StarPU in a process,
  *          and one context), a STARPU_SCHED that does not exist (the message
  *          lists those that do), no CPU worker, a backend that was not built,
@@ -200,7 +201,8 @@ struct ddp_gpu_info {
     double bytes_per_s; /* of its memory, at most */
 };
 
-/* How many GPUs have workers, and the first of them (NULL: not wanted). */
+/* How many GPUs have workers, and the first of them (NULL: not wanted).  The
+ * others are of the same model unless DDP_UNLIKE_GPUS=1 is set. */
 int ddp_gpu_count(const ddp_t *ddp, struct ddp_gpu_info *first);
 
 /* ---- layers ------------------------------------------------------------- */

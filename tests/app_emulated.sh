@@ -116,6 +116,23 @@ first=$crc
 same 2 DDP_INFLIGHT=1
 lanes=8 first=$eight
 
+# ---- GPUs of two models --------------------------------------------------------
+
+# Emulated ones compute the same; a plan that is for the other model would end the
+# process.
+two=(FAKE_CUDA="0 99000 0/9/0 0/10/0" EMULATED_CAPABILITY="90 100")
+train 2 $type "${two[@]}"
+[ $rc != 0 ]
+point $? "GPUs of two models"
+complains "GPU 1 .Fake 1. is not like GPU 0 .*DDP_UNLIKE_GPUS=1" \
+    "do not train together by themselves"
+same 2 "${two[@]}" DDP_UNLIKE_GPUS=1
+says "^devices: 2 CUDA workers on 2 GPUs .*not alike train together .Fake 0, Fake 1.: .*no run repeats" \
+    "which says what is promised"
+train 2 bf16 FAKE_CUDA="0 99000 0/9/0 0/7/0/5" EMULATED_CAPABILITY="90 75" \
+    DDP_UNLIKE_GPUS=1
+complains "bf16" "bf16 is not for a T4 beside an H100"
+
 # ---- plans -------------------------------------------------------------------
 
 # Steps end with sub-batches of 2, epochs with one of 1; evaluation with 2.

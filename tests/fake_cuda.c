@@ -64,10 +64,16 @@ int cuDeviceGet(int *dev, int i)
     return i < fake.gpus ? 0 : 101;
 }
 
+/* That of a model, as the driver's: the number of the first such GPU. */
 int cuDeviceGetName(char *s, int len, int dev);
 int cuDeviceGetName(char *s, int len, int dev)
 {
-    snprintf(s, (size_t)len, "Fake %d", dev);
+    int first = 0;
+
+    while (fake.gpu[first].major != fake.gpu[dev].major ||
+           fake.gpu[first].minor != fake.gpu[dev].minor)
+        first++;
+    snprintf(s, (size_t)len, "Fake %d", first);
     return 0;
 }
 

@@ -14,13 +14,18 @@
 #ifdef HAVE_CUDA
 
 /* Which GPUs are found with this driver. */
-static struct ddp__gpus find(const char *fake)
+static struct ddp__gpus find_some(const char *fake, bool unlike)
 {
-    struct ddp__gpus g = {0};
+    struct ddp__gpus g = {.unlike = unlike};
 
     setenv("FAKE_CUDA", fake, 1);
     ddp__cuda_find(&g, 0);
     return g;
+}
+
+static struct ddp__gpus find(const char *fake)
+{
+    return find_some(fake, false);
 }
 
 static void none(const char *fake, const char *part, const char *what)
@@ -61,9 +66,9 @@ static void choices(void)
            strstr(g.why, "GPU 1"),
        "of three GPUs the busy one is left out: %s", g.why);
     /* 6144 bits, twice in each of 3.2e9 cycles a second: 4.9 TB. */
-    ok(strcmp(g.first.name, "Fake 0") == 0 && g.first.architecture == 90 &&
-           g.first.units == 132 && g.first.clock_hz == 1.98e9 &&
-           g.first.bytes_per_s > 4.9e12 && g.first.bytes_per_s < 4.95e12,
+    ok(strcmp(g.info[0].name, "Fake 0") == 0 && g.info[0].architecture == 90 &&
+           g.info[0].units == 132 && g.info[0].clock_hz == 1.98e9 &&
+           g.info[0].bytes_per_s > 4.9e12 && g.info[0].bytes_per_s < 4.95e12,
        "the first of them is described");
     setenv("FAKE_CUDA", "0 99000 0/9/2 0/9/0 0/9/0", 1);
     g = (struct ddp__gpus){0};
@@ -72,9 +77,13 @@ static void choices(void)
        "one that is asked for is the first that is free: %s", g.why);
     g = find("0 99000 0/9/0 0/10/0");
     ok(g.count == 1 && g.id[0] == 0 && strstr(g.why, "not like GPU 0"),
-       "those of another kind are left out: %s", g.why);
+       "those of another model are left out: %s", g.why);
+    g = find_some("0 99000 0/9/0 3/9/46 0/10/0", true);
+    ok(g.count == 2 && g.id[1] == 2 && g.info[0].architecture == 90 &&
+           g.info[1].architecture == 100,
+       "unless they are asked for");
     g = find("0 99000 0/7/0/5");
-    ok(g.count == 1 && g.first.architecture == 75, "a T4 can be used: %s",
+    ok(g.count == 1 && g.info[0].architecture == 75, "a T4 can be used: %s",
        g.why);
     ok(ddp__cuda_backends[0] &&
            strcmp(ddp__cuda_backends[0]->name, "cuda") == 0,
@@ -124,6 +133,13 @@ static void starting(void)
     ok(ddp && !strstr(ddp_describe(ddp), "GPU"), "or refused: %s",
        ddp ? ddp_describe(ddp) : ddp_errmsg());
     ddp_finish(ddp);
+    setenv("DDP_UNLIKE_GPUS", "yes", 1);
+    ddp = ddp_init(&(struct ddp_config){START_DEFAULTS, .cpus = 1});
+    ok(!ddp && ddp_errcode() == DDP_EINVAL &&
+           strstr(ddp_errmsg(), "DDP_UNLIKE_GPUS=yes, expected a number"),
+       "a switch is 0 or 1: %s", ddp_errmsg());
+    ddp_finish(ddp);
+    unsetenv("DDP_UNLIKE_GPUS");
     setenv("STARPU_NCUDA", "2", 1);
     ddp = ddp_init(&(struct ddp_config){START_DEFAULTS, .cpus = 1, .gpus = 0});
     ok(!ddp && strstr(ddp_errmsg(), "2 GPUs were asked for"),

@@ -146,20 +146,17 @@ static void describe_gpu(struct ddp_gpu_info *info, int dev, const char *name)
                         device_attribute(ATTRIBUTE_BUS_WIDTH, dev) / 8;
 }
 
-/* Plans are made for one kind of GPU, and equal bits come from nothing else. */
-static bool is_like_first(struct ddp__gpus *g, int i,
-                          const struct ddp_gpu_info *info)
+/* Equal bits come from equal GPUs alone. */
+static bool may_join(struct ddp__gpus *g, int i,
+                     const struct ddp_gpu_info *info)
 {
-    if (g->count == 0)
-        g->first = *info;
-    if (info->architecture == g->first.architecture &&
-        info->units == g->first.units)
+    if (g->unlike || g->count == 0 || ddp__gpus_alike(info, &g->info[0]))
         return true;
-    add_reason(
-        g,
-        "GPU %d (%s) is not like GPU %d (%s), they cannot train together: "
-        "choose by CUDA_VISIBLE_DEVICES",
-        i, info->name, g->id[0], g->first.name);
+    add_reason(g,
+               "GPU %d (%s) is not like GPU %d (%s): choose by "
+               "CUDA_VISIBLE_DEVICES, or have both train by DDP_UNLIKE_GPUS=1, "
+               "with weights that no run repeats",
+               i, info->name, g->id[0], g->info[0].name);
     return false;
 }
 
@@ -212,7 +209,7 @@ static bool is_compiled_for(struct ddp__gpus *g, int i, const char *name,
 /* Whether GPU i will have us. */
 static bool gpu_is_usable(struct ddp__gpus *g, int i)
 {
-    struct ddp_gpu_info info;
+    struct ddp_gpu_info *info = &g->info[g->count];
     char name[96] = "?";
     int dev, mode = MODE_SHARED, major = 0, minor = 0, rc;
 
@@ -234,13 +231,13 @@ static bool gpu_is_usable(struct ddp__gpus *g, int i)
             i, name, i);
         return false;
     }
-    describe_gpu(&info, dev, name);
+    describe_gpu(info, dev, name);
     g->pci[g->count] = (struct ddp__pci){
         .domain = (unsigned)device_attribute(ATTRIBUTE_PCI_DOMAIN, dev),
         .bus = (unsigned)device_attribute(ATTRIBUTE_PCI_BUS, dev),
         .device = (unsigned)device_attribute(ATTRIBUTE_PCI_DEVICE, dev)};
     return gpu_opens(g, i, dev, name, mode == MODE_SHARED) &&
-           is_like_first(g, i, &info);
+           may_join(g, i, info);
 }
 
 static void find_usable(struct ddp__gpus *g, int most)
@@ -268,12 +265,22 @@ static void find_usable(struct ddp__gpus *g, int most)
             g->id[g->count++] = i;
 }
 
+static int oldest_architecture(const struct ddp__gpus *g)
+{
+    int oldest = g->info[0].architecture;
+
+    for (int i = 1; i < g->count; i++)
+        if (g->info[i].architecture < oldest)
+            oldest = g->info[i].architecture;
+    return oldest;
+}
+
 void ddp__cuda_find(struct ddp__gpus *g, int most)
 {
     if (!bind_driver(g) || !driver_is_new_enough(g))
         return;
     find_usable(g, most);
-    if (g->count && ddp__cuda_load(g->first.architecture) < 0) {
+    if (g->count && ddp__cuda_load(oldest_architecture(g)) < 0) {
         g->count = 0;
         add_reason(g, "%s", ddp_errmsg());
     }

@@ -15,10 +15,10 @@ void ddp__cuda_find(struct ddp__gpus *g, int most);
 /* The backend of the module ddp_cuda.so, once that is open; NULL at the end. */
 extern const struct ddp__backend *ddp__cuda_backends[];
 
-/* Open the module, for GPUs of this architecture (75: capability 7.5): next to
- * libddp.so, in libddp/ there, or where DDP_MODULE_DIR says.  Libraries of CUDA
- * that it needs and the loader does not find are looked for in the usual
- * places, Python's wheels included. */
+/* Open the module, for GPUs of this architecture (75: capability 7.5) and later
+ * ones: next to libddp.so, in libddp/ there, or where DDP_MODULE_DIR says.
+ * Libraries of CUDA that it needs and the loader does not find are looked for
+ * in the usual places, Python's wheels included. */
 int ddp__cuda_load(int architecture);
 
 #endif

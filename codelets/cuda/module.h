@@ -19,7 +19,7 @@ struct ddp__module_host {
     unsigned (*failures)(void);
     const char *(*errmsg)(void);
     int (*errcode)(void);
-    int architecture;        /* of the GPUs: 75 is capability 7.5 */
+    int architecture;        /* of the oldest GPU: 75 is 7.5 */
     const char *no_compiler; /* why cuDNN cannot compile kernels; "": it can */
 };
 

@@ -85,7 +85,8 @@ static int find_gpus(ddp_t *ddp, const struct ddp_config *cfg)
     int most = cfg->gpus, rc;
     bool ranks;
 
-    if ((rc = ddp__launch(&ranks)) < 0)
+    if ((rc = ddp__launch(&ranks)) < 0 ||
+        (rc = ddp__env_switch("DDP_UNLIKE_GPUS", &ddp->gpus.unlike)) < 0)
         return rc;
     for (int i = 0; ddp__devices[i]->find && !ddp->accelerator; i++) {
         const struct ddp__device *d = ddp__devices[i];
@@ -403,7 +404,7 @@ int ddp_gpu_count(const ddp_t *ddp, struct ddp_gpu_info *first)
     if (ddp->accelerator)
         ddp__device_workers(ddp->accelerator, &count);
     if (first && count)
-        *first = ddp->gpus.first;
+        *first = ddp->gpus.info[0];
     return count;
 }
 

@@ -51,6 +51,46 @@ static void add_cpus(ddp_t *ddp)
     add(ddp, " (%s)", ddp__devices_describe(&all->used[all->count - 1]));
 }
 
+/* Whether an earlier GPU is of the same model. */
+static bool is_known_model(const struct ddp__gpus *g, int i)
+{
+    for (int k = 0; k < i; k++)
+        if (ddp__gpus_alike(&g->info[k], &g->info[i]))
+            return true;
+    return false;
+}
+
+void ddp__describe_gpus(const ddp_t *ddp, char *text, size_t size)
+{
+    const struct ddp__gpus *g = &ddp->gpus;
+    size_t used = 0;
+
+    text[0] = '\0';
+    for (int i = 0; i < g->count && used < size; i++)
+        if (!is_known_model(g, i))
+            used += (size_t)snprintf(text + used, size - used, "%s%s",
+                                     i ? ", " : "", g->info[i].name);
+}
+
+/* What is promised where devices are not alike. */
+static void add_promise(ddp_t *ddp)
+{
+    const struct ddp__gpus *g = &ddp->gpus;
+    bool hybrid = ddp->accelerator && ddp->devices.hybrid, unlike = false;
+    char names[256];
+
+    for (int i = 1; i < g->count; i++)
+        unlike = unlike || !ddp__gpus_alike(&g->info[0], &g->info[i]);
+    if (!hybrid && !unlike)
+        return;
+    ddp__describe_gpus(ddp, names, sizeof(names));
+    add(ddp,
+        "; devices that are not alike train together (%s%s): which of them "
+        "computes what depends on their speed, and the last bits of the "
+        "weights on that, so that no run repeats another",
+        names, hybrid ? ", CPU" : "");
+}
+
 /* What the user may want to change. */
 static void add_notes(ddp_t *ddp)
 {
@@ -79,5 +119,6 @@ void ddp__describe(ddp_t *ddp)
     ddp__place_describe(ddp, machine, sizeof(machine));
     if (machine[0])
         add(ddp, "; %s", machine);
+    add_promise(ddp);
     add_notes(ddp);
 }

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/cgroup.h"
+#include "base/env.h"
 #include "base/error.h"
 #include "runtime/context.h"
 #include "runtime/cost.h"
@@ -73,12 +74,12 @@ static const struct ddp__backend *const *backends_from(const char *name)
 int ddp__devices_init(ddp_t *ddp, const char *backend)
 {
     const struct ddp__backend *const *b = backends_from(backend);
-    const char *hybrid = getenv("DDP_HYBRID");
-    int rc = 0;
+    int rc;
 
     if (!b)
         return DDP_EINVAL;
-    ddp->devices.hybrid = hybrid && strcmp(hybrid, "1") == 0;
+    if ((rc = ddp__env_switch("DDP_HYBRID", &ddp->devices.hybrid)) < 0)
+        return rc;
     ddp__tasks_init();
     if (ddp->accelerator)
         rc = add_device(ddp, ddp->accelerator, ddp->accelerator->backends);

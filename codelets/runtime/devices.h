@@ -48,8 +48,7 @@ size_t ddp__devices_scratch(const ddp_t *ddp);
 bool ddp__devices_simulated(void);
 
 /* How many memories accelerators have (0: they work in main memory), and the
- * bytes of the smallest, less what other programs have of one.  Those of one
- * machine are assumed to be equal. */
+ * bytes of the smallest, less what other programs have of one. */
 int ddp__devices_memory(const ddp_t *ddp, double *bytes);
 
 /* Bytes of main memory that this process may have. */

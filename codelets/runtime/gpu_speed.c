@@ -85,7 +85,7 @@ double ddp__expected_us(const ddp_t *ddp, const struct ddp__call *c, int n,
     struct ddp_device_speed s;
 
     if (ddp->accelerator && !d.simulated &&
-        ddp_gpu_speed(&ddp->gpus.first, type, &s) >= 0 && s.flops > 0 &&
+        ddp_gpu_speed(&ddp->gpus.info[0], type, &s) >= 0 && s.flops > 0 &&
         s.bytes_per_s > 0)
         d.speed = (struct ddp__speed){1e6 * s.launch_s, s.flops, s.bytes_per_s};
     return ddp__cost_us(c, n, &d);

@@ -38,6 +38,7 @@ void ddp__gpus_share(struct ddp__gpus *g, int asked, int rank, int ranks)
     g->count = 0;
     for (int i = begin; i < end && g->count < all.count; i++) {
         g->id[g->count] = all.id[i % all.count];
-        g->pci[g->count++] = all.pci[i % all.count];
+        g->pci[g->count] = all.pci[i % all.count];
+        g->info[g->count++] = all.info[i % all.count];
     }
 }

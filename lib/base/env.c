@@ -25,3 +25,11 @@ int ddp__env_number(const char *name, int least, int most, int *value)
     *value = (int)n;
     return 0;
 }
+
+int ddp__env_switch(const char *name, bool *on)
+{
+    int value = 0, rc = ddp__env_number(name, 0, 1, &value);
+
+    *on = value == 1;
+    return rc;
+}

@@ -17,12 +17,14 @@
 #include "train/agree.h"
 #include "train/checkpoints.h"
 
-/* What checkpoints describe otherwise, or not at all, but ranks must share. */
+/* What checkpoints describe otherwise, or not at all, but ranks must share:
+ * devices, unless all have asked for different ones. */
 static int add_settings(const struct ddp_trainer *t, json_t *settings)
 {
-    char devices[512];
+    char devices[512] = "DDP_UNLIKE_GPUS=1";
 
-    ddp__checkpoints_devices(t->ddp, devices, sizeof(devices));
+    if (!t->ddp->gpus.unlike)
+        ddp__checkpoints_devices(t->ddp, devices, sizeof(devices));
     return json_object_set_new(settings, "devices", json_string(devices)) ==
                        0 &&
                    json_object_set_new(settings, "shard_optimizer",

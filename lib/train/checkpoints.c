@@ -18,6 +18,7 @@
 #include "checkpoint/write.h"
 #include "engine/ranks.h"
 #include "engine/shard.h"
+#include "runtime/describe.h"
 #include "runtime/device_list.h"
 #include "runtime/devices.h"
 #include "train/checkpoints.h"
@@ -205,15 +206,17 @@ void ddp__checkpoints_devices(const ddp_t *ddp, char *text, size_t size)
 {
     const struct ddp__devices *all = &ddp->devices;
     const char *cpu = ddp__devices_describe(&all->used[all->count - 1]);
-    struct ddp_gpu_info gpu = {0};
+    char gpus[256];
 
-    if (ddp_gpu_count(ddp, &gpu))
-        snprintf(text, size, "GPU %s (%s)%s%s%s with libddp %s", gpu.name,
+    if (ddp_gpu_count(ddp, NULL)) {
+        ddp__describe_gpus(ddp, gpus, sizeof(gpus));
+        snprintf(text, size, "GPU %s (%s)%s%s%s with libddp %s", gpus,
                  ddp__devices_describe(&all->used[0]),
                  all->hybrid ? ", CPU (" : "", all->hybrid ? cpu : "",
                  all->hybrid ? ")" : "", ddp_version());
-    else
+    } else {
         snprintf(text, size, "CPU (%s) with libddp %s", cpu, ddp_version());
+    }
 }
 
 /* ---- writing ------------------------------------------------------------ */

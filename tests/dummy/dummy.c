@@ -68,7 +68,7 @@ static void dummy_find(struct ddp__gpus *g, int most)
         g->count++;
     }
     if (g->count)
-        snprintf(g->first.name, sizeof(g->first.name), "Dummy 1");
+        snprintf(g->info[0].name, sizeof(g->info[0].name), "Dummy 1");
     else
         snprintf(g->why, sizeof(g->why), "no dummy is plugged in");
 }
