@@ -251,6 +251,18 @@ to 5 on 1 env
 point $? "the other GPU resumes to the same weights: $crc"
 rm -rf "$tmp/run"
 
+# StarPU makes the copies, and aborts if one fails.  The first steps are saved.
+to 2 on 1 env
+to 5 on 2 env EMULATED_LOST_COPY=40
+[ $rc -gt 128 ]
+point $? "a copy from a GPU that fails ends the process"
+complains "aborted in thread CUDA [01], for the reason above; the last checkpoint is .*/ckpt/step-0*2: the same command" \
+    "which names the thread and the checkpoint"
+to 5 on 1 env
+[ $rc = 0 ] && [ -n "$crc" ] && [ "$(value weights)" = "$crc" ]
+point $? "from which the other GPU resumes to the same weights: $crc"
+rm -rf "$tmp/run"
+
 # ---- fewer processors than GPUs need ------------------------------------------
 
 cpu=$(taskset -cp $$ | sed 's/.*: //; s/[-,].*//')

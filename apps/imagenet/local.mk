@@ -4,6 +4,8 @@
 
 bin_PROGRAMS += bin/imagenet
 bin_imagenet_SOURCES = \
+    %D%/abort.c \
+    %D%/abort.h \
     %D%/board.c \
     %D%/board.h \
     %D%/board_network.c \

@@ -16,6 +16,7 @@
 #include "common/app_rank.h"
 #include "common/interrupt.h"
 #include "common/opt_file.h"
+#include "abort.h"
 #include "board.h"
 #include "board_network.h"
 #include "checkpoint.h"
@@ -635,6 +636,7 @@ int train_run(struct opts *o, struct settings *s)
     begin_log();
     rc = prepare_run(&r);
     if (rc == OPTS_GO) {
+        abort_notes(r.ckpt);
         train_announce(&r);
         interrupt_limit(s->time_limit, save_seconds(&r));
         progress_begin(&r.progress, s->log_every,

@@ -11,6 +11,7 @@
  * EMULATED_DELAY_US   the longest that a stream dawdles before each thing [0]
  * EMULATED_LAUNCH_US  what the host takes to launch a kernel [0]
  * EMULATED_LOST       launches of our own kernels after which GPU 1 starts none
+ * EMULATED_LOST_COPY  copies after which all to and from GPU 1 fail
  * EMULATED_CAPABILITY compute capabilities, times ten: that of GPU 0, of GPU 1,
  *                     ..., the last one is that of the rest [90]
  * EMULATED_REVERSED   whether cuDNN packs booleans from the highest bit down
