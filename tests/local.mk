@@ -269,6 +269,7 @@ dist_check_SCRIPTS = \
     %D%/app_resume.sh \
     %D%/app_shards.sh \
     %D%/app_slurm.sh \
+    %D%/app_smpi.sh \
     %D%/app_ddprun.sh \
     %D%/app_srun.sh \
     %D%/app_storage.sh \
@@ -310,6 +311,7 @@ EXTRA_DIST += \
     %D%/oracle_zoo.py \
     %D%/s3_server.py \
     %D%/scratch.h \
+    %D%/smpi_exchange.c \
     %D%/outside/main.c \
     %D%/run-test \
     %D%/defaults.h \
