@@ -408,22 +408,28 @@ int ddp__handle_fill(struct ddp__handle *b, const void *data)
     return ddp__is_missing(p) ? ddp__buffer_fail(b->size) : 0;
 }
 
-void ddp__handle_acquire(struct ddp__handle *b, bool read, bool write,
+void ddp__handle_acquire(struct ddp__handle *b, int node, bool read, bool write,
                          void (*ready)(void *arg), void *arg)
 {
-    starpu_data_acquire_cb(b->h,
-                           read && write ? STARPU_RW
-                           : write       ? STARPU_W
-                                         : STARPU_R,
-                           ready, arg);
+    starpu_data_acquire_on_node_cb(b->h, node,
+                                   read && write ? STARPU_RW
+                                   : write       ? STARPU_W
+                                                 : STARPU_R,
+                                   ready, arg);
     b->version += write;
 }
 
-void *ddp__handle_memory(const struct ddp__handle *b)
+void *ddp__handle_memory(const struct ddp__handle *b, int node)
 {
-    void *p = starpu_data_get_local_ptr(b->h);
+    const struct starpu_variable_interface *v =
+        starpu_data_get_interface_on_node(b->h, (unsigned)node);
 
-    return ddp__is_missing(p) ? NULL : p;
+    return ddp__is_missing((void *)v->ptr) ? NULL : (void *)v->ptr;
+}
+
+void ddp__handle_release(struct ddp__handle *b, int node)
+{
+    starpu_data_release_on_node(b->h, node);
 }
 
 void ddp__handle_close(struct ddp__handle *b)

@@ -10,6 +10,8 @@
 
 struct ddp__topology;
 
+enum { DDP__MAIN_MEMORY = STARPU_MAIN_RAM };
+
 /* A handle and what identifies its contents: version counts the writes that
  * were submitted. */
 struct ddp__handle {
@@ -33,13 +35,14 @@ void ddp__handle_close(struct ddp__handle *b);
 /* Replace all of it.  DDP_EINVAL: from inside a task; DDP_ENOMEM. */
 int ddp__handle_fill(struct ddp__handle *b, const void *data);
 
-/* The same without waiting: ready(arg) is called, maybe at once and maybe by a
- * worker, when ddp__handle_memory() is valid; then close it.  write alone: the
- * contents so far are not needed. */
-void ddp__handle_acquire(struct ddp__handle *b, bool read, bool write,
+/* The contents in the memory with this number, without waiting: ready(arg) is
+ * called, maybe at once and maybe by a worker, when ddp__handle_memory() is
+ * valid; then release it.  write alone: the contents so far are not needed. */
+void ddp__handle_acquire(struct ddp__handle *b, int node, bool read, bool write,
                          void (*ready)(void *arg), void *arg);
-/* The contents of what is open; NULL: there was no memory. */
-void *ddp__handle_memory(const struct ddp__handle *b);
+void ddp__handle_release(struct ddp__handle *b, int node);
+/* NULL: there was no memory. */
+void *ddp__handle_memory(const struct ddp__handle *b, int node);
 
 /* Give up the contents once the tasks submitted so far are done. */
 void ddp__handle_drop(struct ddp__handle *b);

@@ -25,6 +25,8 @@ CODELETS_SOURCES += \
     %D%/describe.h \
     %D%/devices.c \
     %D%/devices.h \
+    %D%/direct.c \
+    %D%/direct.h \
     %D%/env_names.c \
     %D%/env_names.h \
     %D%/gpu_speed.c \

@@ -17,6 +17,7 @@
 #include "engine/shard.h"
 #include "engine/step.h"
 #include "runtime/context.h"
+#include "runtime/direct.h"
 #include "runtime/nodes.h"
 #include "runtime/trace.h"
 
@@ -149,14 +150,16 @@ static int find_vectors(struct comm *c)
         return ddp__buffer_fail(2 * size);
     for (int l = 0; l < c->split.lanes; l++)
         if (c->first[l] && is_ours(c, l) &&
-            !(c->piece[l] =
-                  c->alone ? c->nothing : ddp__handle_memory(handle_of(c, l))))
+            !(c->piece[l] = c->alone ? c->nothing
+                                     : ddp__handle_memory(handle_of(c, l),
+                                                          DDP__MAIN_MEMORY)))
             return ddp__buffer_fail(size);
     if (c->empty && !c->alone)
         fill_none(c, c->piece[c->e->ddp->net.wire.rank]);
-    c->parts.all.sum = is_ours(c, 0) ? c->piece[0]
-                       : c->alone    ? c->nothing + size
-                                     : ddp__handle_memory(handle_of(c, 0));
+    c->parts.all.sum =
+        is_ours(c, 0) ? c->piece[0]
+        : c->alone    ? c->nothing + size
+                      : ddp__handle_memory(handle_of(c, 0), DDP__MAIN_MEMORY);
     return c->parts.all.sum ? 0 : ddp__buffer_fail(size);
 }
 
@@ -322,7 +325,7 @@ static void finish(struct ddp__net_op *op, int rc)
                              rc == DDP_EPEER ? NULL : "sums over ranks", NULL);
     for (int l = 0; l < c->split.lanes && !c->alone; l++)
         if (is_open(c, l))
-            ddp__handle_close(handle_of(c, l));
+            ddp__handle_release(handle_of(c, l), DDP__MAIN_MEMORY);
     if (is_news(c))
         ddp__gather_end(&c->gather);
     if (c->trace && c->begin > 0)
@@ -354,8 +357,9 @@ static void open_handles(struct comm *c)
     for (int l = 0; l < c->split.lanes && !c->alone; l++)
         if (is_open(c, l)) {
             atomic_fetch_add(&c->left, 1);
-            ddp__handle_acquire(handle_of(c, l), is_ours(c, l) && !c->empty,
-                                true, handle_opened, c);
+            ddp__handle_acquire(handle_of(c, l), DDP__MAIN_MEMORY,
+                                is_ours(c, l) && !c->empty, true, handle_opened,
+                                c);
             if (lane_of(c, l) > 0)
                 ddp__handle_drop(handle_of(c, l));
         }
@@ -368,6 +372,17 @@ static void count_pieces(struct comm *c)
     for (int l = 0; l < c->split.used; l++)
         if (c->first[l])
             c->pieces[ddp__lanes_rank(c->split.lanes, c->split.ranks, l)]++;
+}
+
+/* The memory of the worker that merges the gradients of a bucket and updates
+ * the weights; of all else the main one. */
+static int home_of(const struct comm *c)
+{
+    const struct ddp__engine *e = c->e;
+
+    if (c->total.kind != DDP__TOTAL_BUCKET || c->alone || e->scarce)
+        return DDP__MAIN_MEMORY;
+    return ddp__direct_home(e->ddp, e->owner[c->total.at]);
 }
 
 /* Own lanes are all summed by their rank: what is left is a piece each. */
@@ -434,6 +449,8 @@ static int submit(struct ddp__engine *e, const struct ddp__step *s,
                   struct ddp__total total, bool alone)
 {
     struct comm *c = comm_new(e, s, total, alone);
+    struct ddp__handle *sum;
+    int home;
 
     if (!c) {
         ddp__fail(DDP_ENOMEM, "out of memory for an exchange between ranks");
@@ -441,6 +458,8 @@ static int submit(struct ddp__engine *e, const struct ddp__step *s,
         return DDP_ENOMEM;
     }
     count_pieces(c);
+    home = home_of(c);
+    sum = handle_of(c, 0);
     e->exchanged++;
     ddp__task_group_add(&e->group, 1);
     c->op.load = load_of(c);
@@ -449,6 +468,8 @@ static int submit(struct ddp__engine *e, const struct ddp__step *s,
     else
         ddp__net_add(&e->ddp->net, &c->op, parts_of(c));
     open_handles(c);
+    if (home != DDP__MAIN_MEMORY)
+        ddp__direct_fetch(sum, home, &e->group);
     return 0;
 }
 

@@ -89,7 +89,7 @@ static int begin(struct share *s, struct ddp__wire *w)
     if (s->alone)
         s->data = s->room = calloc(1, bytes + 1);
     else
-        s->data = ddp__handle_memory(weights_of(s));
+        s->data = ddp__handle_memory(weights_of(s), DDP__MAIN_MEMORY);
     if (!s->data)
         return ddp__buffer_fail(bytes);
     return ddp__pass_begin(&s->pass, w, s->op.tag, s->e->keeper[s->bucket],
@@ -125,7 +125,7 @@ static void finish(struct ddp__net_op *op, int rc)
                              rc == DDP_EPEER ? NULL : "weights between ranks",
                              NULL);
     if (!s->alone)
-        ddp__handle_close(weights_of(s));
+        ddp__handle_release(weights_of(s), DDP__MAIN_MEMORY);
     ddp__pass_end(&s->pass);
     free(s->room);
     free(s);
@@ -161,7 +161,8 @@ static int submit(struct ddp__engine *e, const struct ddp__step *step,
     if (alone)
         opened(s);
     else
-        ddp__handle_acquire(weights_of(s), ours, !ours, opened, s);
+        ddp__handle_acquire(weights_of(s), DDP__MAIN_MEMORY, ours, !ours,
+                            opened, s);
     return 0;
 }
 

@@ -1,0 +1,50 @@
+/* direct.c - gradients of GPUs between ranks
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#include "config.h"
+
+#include <stdlib.h>
+
+#include "runtime/context.h"
+#include "runtime/direct.h"
+
+int ddp__direct_home(const ddp_t *ddp, int owner)
+{
+    const struct ddp__device *a = ddp->accelerator;
+    int id[STARPU_NMAXWORKERS], n;
+
+    if (!a || ddp->devices.hybrid)
+        return DDP__MAIN_MEMORY;
+    n = starpu_worker_get_ids_by_type(a->workers, id, STARPU_NMAXWORKERS);
+    if (n <= 0)
+        return DDP__MAIN_MEMORY;
+    return (int)starpu_worker_get_memory_node((unsigned)id[owner % n]);
+}
+
+struct fetch {
+    struct ddp__handle *h;
+    int node;
+    struct ddp__task_group *group;
+};
+
+static void fetched(void *arg)
+{
+    struct fetch *f = arg;
+    struct ddp__task_group *g = f->group;
+
+    ddp__handle_release(f->h, f->node);
+    free(f);
+    ddp__task_group_add(g, -1);
+}
+
+void ddp__direct_fetch(struct ddp__handle *h, int node,
+                       struct ddp__task_group *g)
+{
+    struct fetch *f = malloc(sizeof(*f));
+
+    if (!f)
+        return; /* its task asks */
+    *f = (struct fetch){h, node, g};
+    ddp__task_group_add(g, 1);
+    ddp__handle_acquire(h, node, true, false, fetched, f);
+}

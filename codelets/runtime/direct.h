@@ -1,0 +1,20 @@
+/* direct.h - gradients of GPUs between ranks
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#ifndef DDP_DIRECT_H
+#define DDP_DIRECT_H
+
+#include "ops.h"
+#include "runtime/buffer.h"
+#include "runtime/task_group.h"
+
+/* The number of the memory in which the worker that owns a vector has it, by
+ * the worker's number among those that train. */
+int ddp__direct_home(const ddp_t *ddp, int owner);
+
+/* Have a vector there before a task asks for it, once those submitted so far
+ * are done. */
+void ddp__direct_fetch(struct ddp__handle *h, int node,
+                       struct ddp__task_group *g);
+
+#endif
