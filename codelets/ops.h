@@ -525,6 +525,15 @@ struct ddp__machine {
     size_t l2_of_core; /* bytes of second-level cache for each; 0: unknown */
 };
 
+/* The memory of a kind of device, for one thread that is no worker.  Copies and
+ * sums are made in their order, and are there after wait. */
+struct ddp__space {
+    int (*enter)(int device); /* the one that the calls to come are for */
+    int (*copy)(void *to, const void *from, size_t size);
+    int (*add)(float *to, const float *from, size_t n); /* as MERGE does */
+    int (*wait)(void);
+};
+
 /* Kernels of a kind of device.  A backend that leaves kernel[op] NULL never
  * gets that op. */
 struct ddp__backend {
@@ -558,6 +567,9 @@ struct ddp__backend {
      * there is none. */
     void *(*map)(size_t size);
     void (*unmap)(void *p);
+    /* Sums in its memory by the thread that carries messages; NULL: messages
+     * are to and from main memory. */
+    const struct ddp__space *space;
     /* Whether it can work in that type, not f32 (asked after init); NULL: in
      * none. */
     bool (*computes)(enum ddp_dtype type);

@@ -20,6 +20,7 @@ struct ddp__wire {
      * the wire is opened and not negative: they share what they see. */
     int share_key, share_rank, share_count;
     int tags; /* tags are 0..tags-1; the last is for the end of a rank */
+    int gpus; /* whether messages may be in the memory of GPUs */
     char host[DDP__HOST_NAME];
     char about[96]; /* what carries the messages, and how */
     int (*send)(struct ddp__wire *w, int to, int tag, const void *data,

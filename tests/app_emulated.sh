@@ -295,11 +295,13 @@ if has_mpi; then
     says "^devices: 3 CUDA workers" "one rank has all three GPUs"
     rank_devices 3
     says "^devices: 1 CUDA worker on 1 GPU" "three ranks have one each"
+    rank_devices 3 DDP_MPI_CUDA=1
+    rank_devices 2 DDP_MPI_CUDA=1 EMULATED_DELAY_US=300
     rank_devices 2 SET='export CUDA_VISIBLE_DEVICES=$OMPI_COMM_WORLD_RANK'
     says "^devices: 3 CUDA workers" \
         "what the launcher gives each rank is not divided"
 else
-    skip 6 "$why"
+    skip 8 "$why"
 fi
 
 done_testing

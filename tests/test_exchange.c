@@ -10,6 +10,7 @@
 #include <math.h>
 #include <pthread.h>
 
+#include "base/error.h"
 #include "ddp.h"
 #include "engine/exchange.h"
 #include "runtime/hello.h"
@@ -208,7 +209,7 @@ static struct ddp__wire wire_of(int rank, int count)
                               .test = wire_test};
 }
 
-/* ---- sums --------------------------------------------------------------- */
+/* ---- their values ------------------------------------------------------- */
 
 static bool half; /* sums are rounded to bf16, and sent as such */
 
@@ -266,6 +267,59 @@ static bool is_sum(int tag, int used, const float *sum)
     return true;
 }
 
+/* ---- vectors of a device ------------------------------------------------ */
+
+/* Of each rank, who is a thread: what a stream has not done yet. */
+static _Thread_local struct work {
+    float *to;
+    const float *from;
+    size_t n;
+    bool add;
+} queue[64];
+static _Thread_local int queued, at_device = -1;
+static bool on_device;
+
+static int device_enter(int device)
+{
+    at_device = device;
+    return 0;
+}
+
+static int device_queue(float *to, const float *from, size_t n, bool add)
+{
+    if (queued == 64 || at_device != 5)
+        return ddp__fail(DDP_EDEVICE, "no place for what device 5 has to do");
+    queue[queued++] = (struct work){to, from, n, add};
+    return 0;
+}
+
+static int device_copy(void *to, const void *from, size_t size)
+{
+    return device_queue(to, from, size / sizeof(float), false);
+}
+
+static int device_add(float *to, const float *from, size_t n)
+{
+    return device_queue(to, from, n, true);
+}
+
+static int device_wait(void)
+{
+    for (int i = 0; i < queued; i++)
+        if (queue[i].add)
+            ddp__add_f32(queue[i].to, queue[i].from, queue[i].n);
+        else
+            memcpy(queue[i].to, queue[i].from, queue[i].n * sizeof(float));
+    queued = 0;
+    at_device = -1;
+    return 0;
+}
+
+static const struct ddp__space device = {device_enter, device_copy, device_add,
+                                         device_wait};
+
+/* ---- sums --------------------------------------------------------------- */
+
 struct rank {
     pthread_t thread;
     struct ddp__wire wire;
@@ -275,7 +329,7 @@ struct rank {
 
 /* The lanes of a rank, and what it has of the sum. */
 struct vectors {
-    float lane[LANES][LEN], sum[LEN];
+    float lane[LANES][LEN], sum[LEN], room[2][LANES * LEN];
     void *piece[LANES];
 };
 
@@ -314,6 +368,11 @@ static void begin_part(struct rank *r, struct vectors *v, int tag, int part,
                                 .size = sizeof(float),
                                 .half = half,
                                 .add = half ? ddp__add_bf16 : ddp__add_f32};
+    if (on_device) {
+        x->space = &device;
+        x->device = 5;
+        x->room = (char *)v->room[part];
+    }
     ddp__exchange_begin(x, &r->wire, &r->split, 2 * tag + part);
 }
 
@@ -398,6 +457,17 @@ static void test_halves(void)
     half = false;
     ok(good, "sums that are sent as bf16 are those of one rank, rounded");
     ok(bytes > 0 && 2 * bytes == whole, "and have half as many bytes");
+}
+
+static void test_device(void)
+{
+    bool good = true;
+
+    on_device = true;
+    for (int n = 2; n <= 5; n++)
+        good &= equal_sums(12, 11, n);
+    on_device = false;
+    ok(good, "so are those that a device adds in its own memory");
 }
 
 /* ---- something of every rank -------------------------------------------- */
@@ -536,6 +606,7 @@ int main(void)
     test_shares();
     test_sums();
     test_halves();
+    test_device();
     test_four(gather_rank, "each has");
     test_four(pass_rank, "one has");
     test_hello();

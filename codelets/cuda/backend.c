@@ -13,6 +13,7 @@
 #include "dense.h"
 #include "prepare.h"
 #include "profile.h"
+#include "space.h"
 #include "variant.h"
 #include "worker.h"
 
@@ -28,6 +29,7 @@ static int cuda_init(const struct ddp__machine *m)
 
 static void cuda_fini(void)
 {
+    ddp__cuda_space_close();
     ddp__cuda_profile_close(&ddp__cuda);
     ddp__cuda_workers_close();
     ddp__cuda_plans_close();
@@ -143,6 +145,7 @@ struct ddp__backend ddp__cuda = {
     .unpin = cuda_unpin,
     .map = cuda_map,
     .unmap = cuda_unmap,
+    .space = &ddp__cuda_space,
     .computes = cuda_computes,
     .kernel =
         {

@@ -42,6 +42,8 @@ libddp_cuda_core_la_SOURCES = \
     %D%/matmul.h \
     %D%/profile.c \
     %D%/profile.h \
+    %D%/space.c \
+    %D%/space.h \
     %D%/variant.c \
     %D%/variant.h \
     %D%/weights.c \

@@ -119,6 +119,14 @@ static const char *level_name(void)
                                             : "MPI_THREAD_SINGLE";
 }
 
+/* Of an MPI that may know of GPUs. */
+extern int MPIX_Query_cuda_support(void) __attribute__((weak));
+
+static int knows_gpus(void)
+{
+    return MPIX_Query_cuda_support && MPIX_Query_cuda_support() == 1;
+}
+
 /* "Open MPI v4.1.4, package: ...", "MPICH Version:\t4.0.2\nMPICH ..." */
 static void describe(struct ddp__wire *w)
 {
@@ -129,7 +137,8 @@ static void describe(struct ddp__wire *w)
     text[strcspn(text, ",\n")] = '\0';
     for (char *tab = text; (tab = strchr(tab, '\t'));)
         *tab = ' ';
-    snprintf(w->about, sizeof(w->about), "%.60s, %s", text, level_name());
+    snprintf(w->about, sizeof(w->about), "%.60s, %s%s", text, level_name(),
+             w->gpus ? ", CUDA-aware" : "");
 }
 
 static int fill_places(struct ddp__wire *w)
@@ -149,6 +158,7 @@ static int fill_places(struct ddp__wire *w)
         return result(w, rc);
     snprintf(w->host, sizeof(w->host), "%.*s", (int)sizeof(w->host) - 1, host);
     w->tags = count_tags();
+    w->gpus = knows_gpus();
     describe(w);
     return 0;
 }

@@ -30,7 +30,7 @@ static int (*pin)(void *p, size_t size); /* NULL: no such devices */
 static void (*unpin)(void *p);
 static const struct ddp__topology *machine; /* NULL: of one node */
 static size_t in_use, peak;
-static uint64_t next_id;
+static _Atomic uint64_t next_id;
 
 static int class_of(size_t size, size_t *rounded)
 {
@@ -330,6 +330,12 @@ void ddp__handle_unregister(struct ddp__handle *b)
 {
     if (b->h)
         starpu_data_unregister(b->h);
+    b->h = NULL;
+}
+
+void ddp__handle_unregister_later(struct ddp__handle *b)
+{
+    starpu_data_unregister_submit(b->h);
     b->h = NULL;
 }
 

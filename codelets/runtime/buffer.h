@@ -25,6 +25,9 @@ struct ddp__handle {
 void ddp__handle_register(struct ddp__handle *b, void *ptr, size_t size);
 void ddp__handle_unregister(struct ddp__handle *b);
 
+/* The same without waiting for the tasks that use it. */
+void ddp__handle_unregister_later(struct ddp__handle *b);
+
 /* The contents in main memory, for the host to read or (write) to change, once
  * the tasks submitted so far that use them are done; until close, later tasks
  * wait.  NULL: inside a task, where nothing may wait, `what` begins the

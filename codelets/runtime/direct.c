@@ -8,6 +8,14 @@
 #include "runtime/context.h"
 #include "runtime/direct.h"
 
+/* What the user says of the MPI, or what it says itself. */
+static bool carries_gpus(const struct ddp__wire *w)
+{
+    const char *text = getenv("DDP_MPI_CUDA");
+
+    return text && *text ? atoi(text) != 0 : w->gpus != 0;
+}
+
 int ddp__direct_home(const ddp_t *ddp, int owner)
 {
     const struct ddp__device *a = ddp->accelerator;
@@ -47,4 +55,14 @@ void ddp__direct_fetch(struct ddp__handle *h, int node,
     *f = (struct fetch){h, node, g};
     ddp__task_group_add(g, 1);
     ddp__handle_acquire(h, node, true, false, fetched, f);
+}
+
+void ddp__direct_to(const ddp_t *ddp, int node, struct ddp__direct *d)
+{
+    *d = (struct ddp__direct){.node = DDP__MAIN_MEMORY};
+    if (node == DDP__MAIN_MEMORY || !carries_gpus(&ddp->net.wire) ||
+        !(d->space = ddp->accelerator->backends[0]->space))
+        return;
+    d->node = node;
+    d->device = starpu_memory_node_get_devid((unsigned)node);
 }

@@ -4,9 +4,17 @@
 #ifndef DDP_DIRECT_H
 #define DDP_DIRECT_H
 
+#include <stdbool.h>
+
 #include "ops.h"
 #include "runtime/buffer.h"
 #include "runtime/task_group.h"
+
+/* A memory that messages are in. */
+struct ddp__direct {
+    const struct ddp__space *space; /* NULL: the main one */
+    int node, device; /* number of the memory, and of its device */
+};
 
 /* The number of the memory in which the worker that owns a vector has it, by
  * the worker's number among those that train. */
@@ -16,5 +24,8 @@ int ddp__direct_home(const ddp_t *ddp, int owner);
  * are done. */
 void ddp__direct_fetch(struct ddp__handle *h, int node,
                        struct ddp__task_group *g);
+
+/* Messages are in that memory if they can be, else in the main one. */
+void ddp__direct_to(const ddp_t *ddp, int node, struct ddp__direct *d);
 
 #endif

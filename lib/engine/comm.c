@@ -2,7 +2,8 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * When the tasks before it are done, an exchange gets the pieces of this rank
- * in main memory, and later tasks wait for it as they wait for a task.
+ * in main memory or, where messages may be in that of a GPU, on the one that
+ * merges them; later tasks wait for it as they wait for a task.
  */
 #include "config.h"
 
@@ -38,6 +39,8 @@ struct comm {
     double begin;             /* all handles are open; 0: not yet */
     bool alone;               /* nothing is open: the submission has failed */
     bool empty;               /* with own sub-batches: this rank has none */
+    struct ddp__direct at;    /* where the vectors are opened */
+    struct ddp__handle room;  /* there, for those of others, if it is a GPU */
     atomic_int left;          /* handles that are not open yet */
     bool *first;   /* by lane: has a piece; owned, like what follows */
     void **piece;  /* by lane: of this rank */
@@ -141,6 +144,11 @@ static void fill_none(const struct comm *c, void *piece)
             ((float *)piece)[i] = -0.0f;
 }
 
+static void *memory_of(const struct comm *c, int lane)
+{
+    return ddp__handle_memory(handle_of(c, lane), c->at.node);
+}
+
 /* Without memory there is nothing to send: the others learn by our end. */
 static int find_vectors(struct comm *c)
 {
@@ -150,16 +158,13 @@ static int find_vectors(struct comm *c)
         return ddp__buffer_fail(2 * size);
     for (int l = 0; l < c->split.lanes; l++)
         if (c->first[l] && is_ours(c, l) &&
-            !(c->piece[l] = c->alone ? c->nothing
-                                     : ddp__handle_memory(handle_of(c, l),
-                                                          DDP__MAIN_MEMORY)))
+            !(c->piece[l] = c->alone ? c->nothing : memory_of(c, l)))
             return ddp__buffer_fail(size);
     if (c->empty && !c->alone)
         fill_none(c, c->piece[c->e->ddp->net.wire.rank]);
-    c->parts.all.sum =
-        is_ours(c, 0) ? c->piece[0]
-        : c->alone    ? c->nothing + size
-                      : ddp__handle_memory(handle_of(c, 0), DDP__MAIN_MEMORY);
+    c->parts.all.sum = is_ours(c, 0) ? c->piece[0]
+                       : c->alone    ? c->nothing + size
+                                     : memory_of(c, 0);
     return c->parts.all.sum ? 0 : ddp__buffer_fail(size);
 }
 
@@ -178,6 +183,10 @@ static int begin_vector(struct comm *c)
     x->size = element_size(c);
     x->half = is_half(c);
     x->add = addition(c);
+    x->space = c->at.space;
+    x->device = c->at.device;
+    if (c->room.h && !(x->room = ddp__handle_memory(&c->room, c->at.node)))
+        return ddp__device_buffer_fail(c->room.size);
     return find_vectors(c);
 }
 
@@ -325,7 +334,11 @@ static void finish(struct ddp__net_op *op, int rc)
                              rc == DDP_EPEER ? NULL : "sums over ranks", NULL);
     for (int l = 0; l < c->split.lanes && !c->alone; l++)
         if (is_open(c, l))
-            ddp__handle_release(handle_of(c, l), DDP__MAIN_MEMORY);
+            ddp__handle_release(handle_of(c, l), c->at.node);
+    if (c->room.h) {
+        ddp__handle_release(&c->room, c->at.node);
+        ddp__handle_unregister_later(&c->room);
+    }
     if (is_news(c))
         ddp__gather_end(&c->gather);
     if (c->trace && c->begin > 0)
@@ -335,18 +348,33 @@ static void finish(struct ddp__net_op *op, int rc)
     ddp__task_group_add(&e->group, -1);
 }
 
-static void handle_opened(void *arg)
+static void begin_carrying(void *arg)
 {
     struct comm *c = arg;
 
-    if (atomic_fetch_sub(&c->left, 1) != 1)
-        return;
     c->begin = ddp__now();
     atomic_store(&c->e->given, ddp__clock());
     if (c->e->simulated)
         ddp__nodes_ready(&c->op);
     else
         ddp__net_ready(&c->e->ddp->net, &c->op);
+}
+
+/* Room only now: an exchange may wait for the whole backward pass. */
+static void handle_opened(void *arg)
+{
+    struct comm *c = arg;
+    size_t room;
+
+    if (atomic_fetch_sub(&c->left, 1) != 1)
+        return;
+    if (!c->at.space) {
+        begin_carrying(c);
+        return;
+    }
+    room = ddp__parts_room(c->parts.len, c->split.ranks, c->parts.others);
+    ddp__handle_register(&c->room, NULL, room * element_size(c) + 1);
+    ddp__handle_acquire(&c->room, c->at.node, false, true, begin_carrying, c);
 }
 
 /* One more than there are handles is counted: the operation is not ready before
@@ -357,7 +385,7 @@ static void open_handles(struct comm *c)
     for (int l = 0; l < c->split.lanes && !c->alone; l++)
         if (is_open(c, l)) {
             atomic_fetch_add(&c->left, 1);
-            ddp__handle_acquire(handle_of(c, l), DDP__MAIN_MEMORY,
+            ddp__handle_acquire(handle_of(c, l), c->at.node,
                                 is_ours(c, l) && !c->empty, true, handle_opened,
                                 c);
             if (lane_of(c, l) > 0)
@@ -372,6 +400,8 @@ static void count_pieces(struct comm *c)
     for (int l = 0; l < c->split.used; l++)
         if (c->first[l])
             c->pieces[ddp__lanes_rank(c->split.lanes, c->split.ranks, l)]++;
+    for (int r = 0; r < c->split.ranks; r++)
+        c->parts.others += r == c->e->ddp->net.wire.rank ? 0 : c->pieces[r];
 }
 
 /* The memory of the worker that merges the gradients of a bucket and updates
@@ -383,6 +413,14 @@ static int home_of(const struct comm *c)
     if (c->total.kind != DDP__TOTAL_BUCKET || c->alone || e->scarce)
         return DDP__MAIN_MEMORY;
     return ddp__direct_home(e->ddp, e->owner[c->total.at]);
+}
+
+/* At home, if messages can be there. */
+static void choose_place(struct comm *c, int home)
+{
+    bool stays = c->empty || is_half(c);
+
+    ddp__direct_to(c->e->ddp, stays ? DDP__MAIN_MEMORY : home, &c->at);
 }
 
 /* Own lanes are all summed by their rank: what is left is a piece each. */
@@ -450,6 +488,7 @@ static int submit(struct ddp__engine *e, const struct ddp__step *s,
 {
     struct comm *c = comm_new(e, s, total, alone);
     struct ddp__handle *sum;
+    bool fetches;
     int home;
 
     if (!c) {
@@ -459,7 +498,9 @@ static int submit(struct ddp__engine *e, const struct ddp__step *s,
     }
     count_pieces(c);
     home = home_of(c);
+    choose_place(c, home);
     sum = handle_of(c, 0);
+    fetches = home != c->at.node;
     e->exchanged++;
     ddp__task_group_add(&e->group, 1);
     c->op.load = load_of(c);
@@ -468,7 +509,7 @@ static int submit(struct ddp__engine *e, const struct ddp__step *s,
     else
         ddp__net_add(&e->ddp->net, &c->op, parts_of(c));
     open_handles(c);
-    if (home != DDP__MAIN_MEMORY)
+    if (fetches)
         ddp__direct_fetch(sum, home, &e->group);
     return 0;
 }

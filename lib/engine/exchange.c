@@ -182,7 +182,7 @@ static int place_pieces(struct ddp__exchange *x)
 
     for (int l = 0; l < x->split.used; l++)
         n += x->first[l] && !x->piece[l];
-    if (!(x->room = malloc(n * bytes + 1)))
+    if (!x->space && !(x->room = malloc(n * bytes + 1)))
         return ddp__fail(DDP_ENOMEM,
                          "out of memory for %zu bytes from other "
                          "ranks",
@@ -228,20 +228,43 @@ static void widen_pieces(struct ddp__exchange *x)
         }
 }
 
-static void add_pieces(struct ddp__exchange *x)
+static int add(const struct ddp__exchange *x, void *to, const void *from,
+               size_t len)
 {
-    int me = x->m.wire->rank;
+    if (x->space)
+        return x->space->add(to, from, len);
+    x->add(to, from, len);
+    return 0;
+}
+
+static int copy(const struct ddp__exchange *x, void *to, const void *from,
+                size_t bytes)
+{
+    if (x->space)
+        return x->space->copy(to, from, bytes);
+    memcpy(to, from, bytes);
+    return 0;
+}
+
+static int add_pieces(struct ddp__exchange *x)
+{
+    int me = x->m.wire->rank, rc = 0;
     size_t len = slice_len(x, me);
     struct ddp__merge m = {0};
 
     if (x->half)
         widen_pieces(x);
-    while (ddp__tree_next(x->split.used, &m))
+    if (x->space)
+        rc = x->space->enter(x->device);
+    while (rc == 0 && ddp__tree_next(x->split.used, &m))
         if (!ddp__merge_is_local(&x->split, &m))
-            x->add(x->block[m.to], x->block[m.from], len);
-    if (!x->piece[0])
-        memcpy(slice_of(x, x->sum, me), x->block[0], slice_bytes(x, me));
+            rc = add(x, x->block[m.to], x->block[m.from], len);
+    if (rc == 0 && !x->piece[0])
+        rc = copy(x, slice_of(x, x->sum, me), x->block[0], slice_bytes(x, me));
+    if (rc == 0 && x->space)
+        rc = x->space->wait();
     x->added = true;
+    return rc;
 }
 
 /* Where another rank's slice of the sum arrives. */
@@ -298,8 +321,8 @@ int ddp__exchange_poll(struct ddp__exchange *x)
     int rc = poll_messages(&x->m);
 
     if (rc == 1 && !x->added) {
-        add_pieces(x);
-        rc = exchange_sums(x);
+        rc = add_pieces(x);
+        rc = rc < 0 ? rc : exchange_sums(x);
         rc = rc < 0 ? rc : poll_messages(&x->m);
     }
     if (rc == 1 && x->half && !x->over)
@@ -321,7 +344,8 @@ void ddp__exchange_end(struct ddp__exchange *x)
     free(x->m.request);
     free(x->first);
     free(x->block);
-    free(x->room);
+    if (!x->space)
+        free(x->room);
     free(x->out);
     free(x->in);
 }

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 
 #include "engine/lanes.h"
+#include "ops.h"
 #include "wire.h"
 
 struct ddp__messages {
@@ -41,9 +42,13 @@ struct ddp__exchange {
     size_t size;       /* of an element */
     bool half;         /* elements are f32 that bf16 has, and sent as such */
     ddp__add_f *add;
-    bool *first;  /* by lane: has a piece; owned, like what follows */
-    char **block; /* by lane: this rank's slice of the piece */
-    char *room;
+    /* Pieces, sum and room are in the memory of a device, and of f32, not half;
+     * NULL: in main memory. */
+    const struct ddp__space *space;
+    int device;
+    char *room;         /* for others' pieces; owned, unless there is a space */
+    bool *first;        /* by lane: has a piece; owned, like what follows */
+    char **block;       /* by lane: this rank's slice of the piece */
     uint16_t *out, *in; /* half: what is sent and received; owned */
     size_t outs;        /* elements in out so far */
     bool added, over;

@@ -29,6 +29,17 @@ int ddp__parts_count(size_t len, int ranks)
     return (int)((len + part_len(ranks) - 1) / part_len(ranks));
 }
 
+/* Of one part; slices differ by an element. */
+static size_t part_room(int ranks, int others)
+{
+    return (size_t)others * (part_len(ranks) / (size_t)ranks + 1);
+}
+
+size_t ddp__parts_room(size_t len, int ranks, int others)
+{
+    return part_room(ranks, others) * (size_t)ddp__parts_count(len, ranks);
+}
+
 static int parts_new(struct ddp__parts *p, int ranks)
 {
     p->count = ddp__parts_count(p->len, ranks);
@@ -47,6 +58,8 @@ static int begin_part(struct ddp__parts *p, struct ddp__wire *w,
     *x = p->all;
     x->begin = begin;
     x->end = end < p->len ? end : p->len;
+    if (x->space)
+        x->room += (size_t)i * part_room(s->ranks, p->others) * x->size;
     return ddp__exchange_begin(x, w, s, tag + i);
 }
 

@@ -7,15 +7,18 @@
 #include "engine/exchange.h"
 
 struct ddp__parts {
-    /* What all parts have in common: fill in piece, sum, size, half and add. */
+    /* What all parts have in common; fill in piece, sum, size, half and add,
+     * and for vectors in the memory of a device space, device and room. */
     struct ddp__exchange all;
     size_t len;                 /* elements of the vector */
+    int others;                 /* pieces of other ranks */
     struct ddp__exchange *part; /* owned */
     int count, begun, ended;
 };
 
-/* How many parts a vector of so many elements has. */
+/* How many parts such a vector has, and the elements of room that it needs. */
 int ddp__parts_count(size_t len, int ranks);
+size_t ddp__parts_room(size_t len, int ranks, int others);
 
 /* 1: done; 0: call it again.  Each part has a tag, from `tag` on. */
 int ddp__parts_poll(struct ddp__parts *p, struct ddp__wire *w,
