@@ -42,7 +42,7 @@ struct fault {
     const char *doing; /* what the others say that it was doing */
 };
 static const struct fault *fault; /* NULL: none */
-static bool hangs;                /* it does not end */
+static bool hangs, fails;         /* it does not end; its kernel fails */
 static double timeout;            /* of silence and of hanging ranks */
 static const char *run_dir;
 
@@ -66,22 +66,20 @@ static double now(void)
 
 /* ---- the fault ---------------------------------------------------------- */
 
-static void happen(void)
-{
-    if (!hangs)
-        raise(SIGKILL);
-    for (;;)
-        pause();
-}
-
-static void reach(enum phase phase)
+/* Returns whether a kernel is to fail. */
+static bool reach(enum phase phase)
 {
     static atomic_int times;
 
     if (!fault || fault->rank != this_rank || fault->phase != phase ||
         atomic_fetch_add(&times, 1) + 1 != fault->times)
-        return;
-    happen();
+        return false;
+    if (fails)
+        return true;
+    if (!hangs)
+        raise(SIGKILL);
+    for (;;)
+        pause();
 }
 
 /* In place of the system's: a checkpoint calls it after each of its files. */
@@ -112,8 +110,8 @@ static atomic_bool evaluating;
 
 static int copy_forward(const struct ddp_kernel_args *a)
 {
-    reach(atomic_load(&evaluating) ? EVALUATION : FORWARD);
-    return copy(a);
+    return reach(atomic_load(&evaluating) ? EVALUATION : FORWARD) ? DDP_EDATA
+                                                                  : copy(a);
 }
 
 static int copy_backward(const struct ddp_kernel_args *a)
@@ -277,11 +275,14 @@ static void limit_messages(void)
 
 static atomic_bool lost;
 
+static void note_error(struct outcome *out, const char *why)
+{
+    snprintf(out->why, sizeof(out->why), "%s", why);
+}
+
 static void note_lost(const char *why, void *arg)
 {
-    struct outcome *out = arg;
-
-    snprintf(out->why, sizeof(out->why), "%s", why);
+    note_error(arg, why);
     atomic_store(&lost, true);
 }
 
@@ -301,6 +302,8 @@ static int run_rank(int rank)
     reach(JOINING);
     ddp = ddp_init(&cfg);
     rc = ddp ? train(ddp, &outcome[rank]) : ddp_errcode();
+    if (rc < 0 && !atomic_load(&lost))
+        note_error(&outcome[rank], ddp_errmsg());
     ddp_finish(ddp);
     return atomic_load(&lost) ? 76 : rc < 0;
 }
@@ -384,6 +387,30 @@ static bool end_well(uint32_t *weights)
     return good;
 }
 
+/* A kernel fails on one rank: the run ends on all, and can go on. */
+static void test_failure(uint32_t want)
+{
+    static const struct fault f = {.rank = 1, .phase = FORWARD, .times = 9};
+    uint32_t weights = 0;
+    struct fork_ranks ranks;
+    bool good = true;
+
+    run_dir = at("failure");
+    fault = &f;
+    fails = true;
+    memset(outcome, 0, RANKS * sizeof(*outcome));
+    fork_start(&ranks, RANKS, run_rank);
+    for (int r = 0; r < RANKS; r++) {
+        good &= fork_code(&ranks, r) == 1 && strstr(outcome[r].why, "copy") &&
+                (r == 1 || !strncmp(outcome[r].why, "rank 1 (host1): ", 16));
+        diag("%s", outcome[r].why);
+    }
+    ok(good, "a kernel fails on one rank: all say where, and end");
+    fault = NULL;
+    fails = false;
+    ok(end_well(&weights) && weights == want, "and the run can be resumed");
+}
+
 /* The same run goes on after each death. */
 static void test_deaths(uint32_t want)
 {
@@ -459,6 +486,7 @@ int main(void)
     timeout = 30;
     run_dir = at("undisturbed");
     ok(end_well(&want), "a run that is not disturbed ends well");
+    test_failure(want);
     test_deaths(want);
     if (getenv("DDP_LONG"))
         test_messages(want);

@@ -11,6 +11,7 @@
 
 #include "ddp.h"
 #include "ranks_fork.h"
+#include "scratch.h"
 
 enum { RANKS = 8, SIDE = 6, CHANNELS = 3, CLASSES = 5 };
 
@@ -140,29 +141,34 @@ static int train(ddp_t *ddp, const struct row *r, struct result *out)
 
 /* ---- a rank that wants to stop ------------------------------------------ */
 
-static int stopping; /* which one */
+static int stopping;        /* which one */
+static int64_t stop_after;  /* steps of the run */
+static const char *run_dir; /* of checkpoints; NULL: none */
 
 static int want_stop(const struct ddp_progress *p, void *arg)
 {
     (void)arg;
-    return this_rank == stopping && p->step == 2;
+    return this_rank == stopping && p->step >= stop_after;
 }
 
-/* All stop after the same step, which one rank alone has asked for. */
+/* All stop after the same step, which one rank alone has asked for, or end. */
 static int stop(ddp_t *ddp, struct result *out)
 {
-    struct ddp_train_config cfg = config(&row[0]);
-    ddp_dataset_t *data = samples(&row[0], COUNT);
+    struct ddp_train_config cfg = config(&row[1]);
+    ddp_dataset_t *data = samples(&row[1], COUNT);
     ddp_chain_t *c = network();
     ddp_trainer_t *t;
     int rc;
 
     cfg.on_step = want_stop;
-    cfg.epochs = 20;
+    cfg.epochs = 8;
+    cfg.checkpoint.dir = run_dir;
     t = ddp_trainer_new(ddp, c, data, &cfg);
-    rc = t ? ddp_trainer_train(t) : ddp_errcode();
+    rc = !t ? ddp_errcode() : run_dir ? ddp_trainer_resume(t, NULL, NULL) : 0;
+    if (rc >= 0)
+        rc = ddp_trainer_train(t);
     out->steps = t ? ddp_trainer_steps(t) : 0;
-    if (rc == DDP_ESTOPPED)
+    if (rc == DDP_ESTOPPED || rc == 0)
         rc = ddp_chain_checksum(c, &out->weights);
     ddp_trainer_free(t);
     ddp_dataset_free(data);
@@ -184,6 +190,19 @@ static int run_stops(int rank)
     }
     ddp_finish(ddp);
     return !ddp;
+}
+
+static int run_once(int rank)
+{
+    ddp_t *ddp = ddp_init(NULL);
+    struct result *r = &results[rank][0];
+
+    this_rank = rank;
+    r->code = ddp ? stop(ddp, r) : ddp_errcode();
+    if (r->code < 0)
+        snprintf(r->why, sizeof(r->why), "%s", ddp_errmsg());
+    ddp_finish(ddp);
+    return r->code < 0;
 }
 
 /* ---- all runs ----------------------------------------------------------- */
@@ -321,6 +340,7 @@ static void test_stops(void)
     enum { THREE = 3 };
     bool good;
 
+    stop_after = 2;
     memset(results, 0, RANKS * sizeof(*results));
     good = run_ranks(THREE, run_stops);
 
@@ -334,11 +354,34 @@ static void test_stops(void)
     ok(good, "any rank's wish stops all after the same step");
 }
 
+/* A run of one process, and one that others carry on, each for some steps. */
+static void test_numbers(void)
+{
+    static const int counts[] = {3, 2, 8, 1, 4};
+    enum { COUNTS = sizeof(counts) / sizeof(counts[0]), END = 24 };
+    struct result want;
+    bool good;
+
+    stopping = 0;
+    stop_after = END;
+    good = run_ranks(1, run_once);
+    want = results[0][0];
+    run_dir = at("run");
+    for (int i = 0; i < COUNTS; i++) {
+        stop_after = (i + 1) * END / COUNTS;
+        good &= run_ranks(counts[i], run_once);
+        diag("%d ranks: to step %d", counts[i], (int)results[0][0].steps);
+    }
+    ok(good && are_same(&results[0][0], &want),
+       "3, 2, 8, 1 and 4 ranks go on with each other's checkpoints");
+}
+
 int main(void)
 {
     static const int counts[] = {2, 3, 4, 8};
     struct result want[ROWS];
 
+    scratch_make();
     results = fork_memory(RANKS * sizeof(*results));
     cores = fork_memory(RANKS * sizeof(*cores));
     ok(run_rows(1), "one process ends well");
@@ -351,5 +394,6 @@ int main(void)
             compare(counts[n], i, &want[i]);
     }
     test_stops();
+    test_numbers();
     return done_testing();
 }
