@@ -172,6 +172,7 @@ check_PROGRAMS += \
     %D%/test_wandb \
     %D%/test_webdataset \
     %D%/test_weights \
+    %D%/test_wgrad \
     %D%/test_wino \
     %D%/test_zoo
 

@@ -60,6 +60,10 @@ libddp_core_la_SOURCES += \
     %D%/skinny.c \
     %D%/skinny.h \
     %D%/turn16.h \
+    %D%/wgrad.c \
+    %D%/wgrad.h \
+    %D%/wgrad_panel.c \
+    %D%/wgrad_panel.h \
     %D%/wino.c \
     %D%/wino.h \
     %D%/wino_gemm.c \

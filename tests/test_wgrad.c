@@ -1,0 +1,203 @@
+/* test_wgrad.c - weight gradients as products over pixels against sums in f64
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * Of bf16 too, products are exact: what is lost are roundings of sums in f32.
+ * Those of 200 terms in a row, each of 2^-24 of the sum so far, come to
+ * 2^-24 sqrt(200 / 3) = 5e-7 of its norm if they are independent; twice
+ * that are allowed.
+ */
+#include "config.h"
+
+#include <math.h>
+
+#include "tap.h"
+
+#if !defined(HAVE_ONEDNN) || !defined(__x86_64__)
+int main(void)
+{
+    skip_all("built without oneDNN, or not for x86-64");
+}
+#else
+#include "base/half.h"
+#include "cpu/wgrad.h"
+
+/* A layer of k x k taps. */
+struct row {
+    int n, h, w, c, o, k, stride, pad, dilation;
+};
+
+static const struct row rows[] = {
+    {2, 20, 21, 64, 80, 1, 1, 0, 1}, /* several blocks */
+    {1, 7, 9, 24, 40, 1, 1, 0, 1},   /* half panels, an odd pixel */
+    {3, 9, 9, 16, 8, 1, 2, 0, 1},    /* pixels left out */
+    {2, 8, 7, 32, 16, 3, 2, 1, 1},   /* padding */
+    {1, 12, 11, 5, 17, 3, 1, 2, 2},  /* less than a panel, dilation */
+    {1, 1, 1, 33, 1, 1, 1, 0, 1},    /* one pixel */
+};
+
+static const double MOST = 1e-6;
+
+struct layer {
+    struct ddp__dnn_shape s;
+    bool b;
+    void *x, *dy;
+    float *dw;
+    double *want;
+    size_t weights;
+};
+
+/* ---- numbers ------------------------------------------------------------ */
+
+static uint64_t state = 1;
+
+/* Between -1 and 1. */
+static float draw(void)
+{
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    return (float)((double)(int64_t)(state >> 11 << 11) / 0x1p63);
+}
+
+static void *new_array(size_t count, size_t size)
+{
+    void *p = aligned_alloc(64, (count * size + 63) / 64 * 64);
+
+    if (!p)
+        bail_out("out of memory");
+    return p;
+}
+
+static void *new_values(size_t count, bool b)
+{
+    void *p = new_array(count, b ? 2 : 4);
+
+    for (size_t i = 0; i < count; i++)
+        if (b)
+            ((uint16_t *)p)[i] = ddp__to_bf16(draw());
+        else
+            ((float *)p)[i] = draw();
+    return p;
+}
+
+static double value(const void *p, int i, bool b)
+{
+    return b ? ddp__from_bf16(((const uint16_t *)p)[i]) : ((const float *)p)[i];
+}
+
+/* ---- layers ------------------------------------------------------------- */
+
+static int outputs(int in, const struct row *r)
+{
+    return (in + 2 * r->pad - r->dilation * (r->k - 1) - 1) / r->stride + 1;
+}
+
+static void layer_new(struct layer *l, const struct row *r, bool b)
+{
+    struct ddp__dnn_shape *s = &l->s;
+
+    *s = (struct ddp__dnn_shape){.type = b ? DDP_BF16 : DDP_F32,
+                                 .n = r->n,
+                                 .h = r->h,
+                                 .w = r->w,
+                                 .c = r->c,
+                                 .oh = outputs(r->h, r),
+                                 .ow = outputs(r->w, r),
+                                 .o = r->o,
+                                 .conv = {.kh = r->k,
+                                          .kw = r->k,
+                                          .sh = r->stride,
+                                          .sw = r->stride,
+                                          .dh = r->dilation,
+                                          .dw = r->dilation,
+                                          .top = r->pad,
+                                          .left = r->pad,
+                                          .bottom = r->pad,
+                                          .right = r->pad,
+                                          .groups = 1}};
+    l->b = b;
+    l->weights = (size_t)(r->o * r->k * r->k * r->c);
+    l->x = new_values((size_t)(r->n * r->h * r->w * r->c), b);
+    l->dy = new_values((size_t)(r->n * s->oh * s->ow * r->o), b);
+    l->dw = new_values(l->weights, false);
+    l->want = new_array(l->weights, sizeof(double));
+    memset(l->want, 0, l->weights * sizeof(double));
+}
+
+static void layer_free(struct layer *l)
+{
+    free(l->x);
+    free(l->dy);
+    free(l->dw);
+    free(l->want);
+}
+
+/* What output p of all adds. */
+static void add_output(struct layer *l, int p)
+{
+    const struct ddp__dnn_shape *s = &l->s;
+    const struct ddp__conv *k = &s->conv;
+    int c = s->c, taps = k->kh * k->kw, image = p / (s->oh * s->ow);
+
+    for (int t = 0; t < taps; t++) {
+        int y = p / s->ow % s->oh * k->sh - k->top + t / k->kw * k->dh;
+        int x = p % s->ow * k->sw - k->left + t % k->kw * k->dw;
+
+        if (y < 0 || y >= s->h || x < 0 || x >= s->w)
+            continue;
+        for (int o = 0; o < s->o; o++)
+            for (int i = 0; i < c; i++)
+                l->want[(o * taps + t) * c + i] +=
+                    value(l->dy, p * s->o + o, l->b) *
+                    value(l->x, ((image * s->h + y) * s->w + x) * c + i, l->b);
+    }
+}
+
+/* Of the norm, where `times` of what is wanted were added up. */
+static double error_of(const struct layer *l, double times)
+{
+    double error = 0, norm = 0;
+
+    for (size_t i = 0; i < l->weights; i++) {
+        double want = times * l->want[i], d = (double)l->dw[i] - want;
+
+        error += d * d;
+        norm += want * want;
+    }
+    return sqrt(error / norm);
+}
+
+/* Written, then added. */
+static void test_layer(const struct row *r, bool b)
+{
+    struct layer l;
+    double first, both;
+
+    layer_new(&l, r, b);
+    for (int p = 0; p < l.s.n * l.s.oh * l.s.ow; p++)
+        add_output(&l, p);
+    if (ddp__wgrad_run(&l.s, l.x, l.dy, false, l.dw) < 0)
+        bail_out("%s", ddp_errmsg());
+    first = error_of(&l, 1);
+    if (ddp__wgrad_run(&l.s, l.x, l.dy, true, l.dw) < 0)
+        bail_out("%s", ddp_errmsg());
+    both = error_of(&l, 2);
+    ok(first <= MOST && both <= MOST,
+       "%s, %d to %d channels, %dx%d of stride %d: %.1e of the norm, added "
+       "%.1e",
+       b ? "bf16" : "f32", r->c, r->o, r->k, r->k, r->stride, first, both);
+    layer_free(&l);
+}
+
+int main(void)
+{
+    if (!__builtin_cpu_supports("avx512f") ||
+        !__builtin_cpu_supports("avx512bw") ||
+        !__builtin_cpu_supports("avx512vl"))
+        skip_all("no AVX-512");
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        test_layer(&rows[i], false);
+        if (__builtin_cpu_supports("avx512bf16"))
+            test_layer(&rows[i], true);
+    }
+    return done_testing();
+}
+#endif
