@@ -137,6 +137,11 @@ const struct check_row op_rows[] = {
      .y = {0, 0, 8}, .call.conv = {KERNEL(3, 1, 1, 1, 8), .act = DDP_RELU6}},
     {CHECK_CONV, "with sigmoid", OF(1, 2), .x = {4, 4, 3}, .y = {0, 0, 2},
      .call.conv = {KERNEL(1, 1, 1, 0, 1), .bias = true, .act = DDP_SIGMOID}},
+    /* many channels */
+    {CHECK_CONV, "1x1, 72 to 64", OF(2, 3), .x = {5, 3, 72}, .y = {0, 0, 64},
+     .call.conv = {KERNEL(1, 1, 1, 0, 1)}},
+    {CHECK_CONV, "3x3 stride 2, 64 to 80", OF(1, 2), .x = {5, 6, 64},
+     .y = {0, 0, 80}, .call.conv = {KERNEL(3, 2, 1, 1, 1)}},
     /* strides and images smaller than a filter, or a single column */
     {CHECK_CONV, "3x3 stride 2 to one pixel", OF(5, 6), .x = {2, 2, 32},
      .y = {0, 0, 48}, .call.conv = {KERNEL(3, 2, 1, 1, 1)}},

@@ -16,6 +16,7 @@
 #include "rows.h"
 #include "skinny.h"
 #include "thread.h"
+#include "wgrad.h"
 #include "wino.h"
 
 /* ---- forward and data gradient ------------------------------------------ */
@@ -309,11 +310,25 @@ int ddp__cpu_dense_bwd_x(const struct ddp__task *t)
 
 /* ---- weight gradient ---------------------------------------------------- */
 
+/* dw (+)= of libddp's kernels. */
+typedef int (*own_gradient)(const struct ddp__dnn_shape *s, const void *x,
+                            const void *dy, bool accumulate, float *dw);
+
+/* NULL: another way. */
+static own_gradient own_gradient_of(const struct ddp__plan *p)
+{
+    return p->wino    ? ddp__wino_bwd_w
+           : p->amx   ? ddp__amx_bwd_w
+           : p->wgrad ? ddp__wgrad_run
+                      : NULL;
+}
+
 /* oneDNN writes its own layout and never adds, so the gradient takes up to two
  * detours. */
 static int run_weight_gradient(const struct ddp__task *t)
 {
     struct ddp__plan *p = t->plan;
+    own_gradient own = own_gradient_of(p);
     float *g = t->data[DDP__CONV_BWD_W_G], *packed = g, *plain = g, *bias;
     size_t o = (size_t)p->shape.o, len = p->weights * sizeof(*g);
     size_t at_packed, at_plain, at_bias;
@@ -329,16 +344,12 @@ static int run_weight_gradient(const struct ddp__task *t)
         return ddp__skinny_run(t, &p->shape, p->pass);
     if (p->product)
         return ddp__patch_run(t, p);
-    if (p->wino || p->amx) {
+    if (own) {
         struct ddp__dnn_shape s = p->shape;
 
         s.n = t->n;
-        return p->amx ? ddp__amx_bwd_w(&s, t->data[DDP__CONV_BWD_W_X],
-                                       t->data[DDP__CONV_BWD_W_DY],
-                                       t->accumulate, g)
-                      : ddp__wino_bwd_w(&s, t->data[DDP__CONV_BWD_W_X],
-                                        t->data[DDP__CONV_BWD_W_DY],
-                                        t->accumulate, g);
+        return own(&s, t->data[DDP__CONV_BWD_W_X], t->data[DDP__CONV_BWD_W_DY],
+                   t->accumulate, g);
     }
     if ((rc = ddp__plan_primitive(p, t->n, &d)) < 0)
         return rc;

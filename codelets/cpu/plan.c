@@ -14,6 +14,7 @@
 #include "plan.h"
 #include "rows.h"
 #include "skinny.h"
+#include "wgrad.h"
 #include "wino.h"
 
 /* Rows of fewer pixels are narrow; wide ones are not made longer than this. */
@@ -297,6 +298,7 @@ static const char *own_name(const struct ddp__plan *p)
            : p->amx             ? "AMX"
            : p->depthwise       ? "depthwise loops"
            : p->depthwise_wgrad ? "depthwise weight gradient"
+           : p->wgrad           ? "products over pixels"
            : p->skinny          ? "loops for few samples"
                                 : NULL;
 }
@@ -316,6 +318,8 @@ static int choose_way(struct ddp__plan *p)
     p->depthwise_wgrad =
         p->pass == DDP__BWD_W && ddp__depthwise_wgrad_fits(&p->shape);
     p->skinny = ddp__skinny_fits(&p->shape);
+    p->wgrad = p->pass == DDP__BWD_W && !p->wino && !p->amx &&
+               !ddp__patch_pays(&p->shape) && ddp__wgrad_fits(&p->shape);
     if (own_name(p))
         return 0;
     if (ddp__dnn_is_wrong(&p->shape) && ddp__depthwise_fits(&p->shape)) {
