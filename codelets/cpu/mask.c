@@ -1,13 +1,18 @@
 /* mask.c - a bit of each value: where relu lets gradients pass
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Bits go by way of bytes that are 0 or not, which compilers turn into vectors,
- * eight of them to or from a byte at a time by integer arithmetic.
+ * Without AVX-512 bits go by way of bytes that are 0 or not, which compilers
+ * turn into vectors, eight of them to or from a byte at a time by integer
+ * arithmetic.
  */
 #include "config.h"
 
 #include "bn.h"
 #include "mask.h"
+
+#if defined(__x86_64__) && defined(__GNUC__)
+#include <immintrin.h>
+#endif
 
 enum { FLAGS = 512 };
 
@@ -56,11 +61,70 @@ DDP__CLONES static void keep_flagged_bf16(const uint8_t *flag, const void *dy,
     keep_flagged(flag, dy, dr, len, true);
 }
 
+/* ---- by AVX-512, which has such masks ------------------------------------ */
+
+#if defined(__x86_64__) && defined(__GNUC__)
+#define WIDE __attribute__((target("avx512f")))
+
+WIDE static void make_vectors(const float *y, uint8_t *mask, size_t len)
+{
+    for (size_t i = 0; i < len; i += 16) {
+        __mmask16 m = _mm512_cmp_ps_mask(_mm512_loadu_ps(y + i),
+                                         _mm512_setzero_ps(), _CMP_GT_OQ);
+
+        memcpy(mask + i / 8, &m, sizeof(m));
+    }
+}
+
+WIDE static void apply_vectors(const uint8_t *mask, const void *dy, float *dr,
+                               size_t len, bool b)
+{
+    for (size_t i = 0; i < len; i += 16) {
+        const void *p = ddp__at(dy, i, b);
+        __mmask16 m;
+        __m512i v;
+
+        memcpy(&m, mask + i / 8, sizeof(m));
+        v = b ? _mm512_slli_epi32(
+                    _mm512_maskz_cvtepu16_epi32(m, _mm256_loadu_si256(p)), 16)
+              : _mm512_maskz_loadu_epi32(m, p);
+        _mm512_storeu_si512(dr + i, v);
+    }
+}
+
+/* How many of len values are done in vectors. */
+static size_t in_vectors(size_t len)
+{
+    return __builtin_cpu_supports("avx512f") ? len & ~(size_t)15 : 0;
+}
+#else
+static void make_vectors(const float *y, uint8_t *mask, size_t len)
+{
+    (void)y, (void)mask, (void)len;
+}
+
+static void apply_vectors(const uint8_t *mask, const void *dy, float *dr,
+                          size_t len, bool b)
+{
+    (void)mask, (void)dy, (void)dr, (void)len, (void)b;
+}
+
+static size_t in_vectors(size_t len)
+{
+    (void)len;
+    return 0;
+}
+#endif
+
+/* ---- any length --------------------------------------------------------- */
+
 void ddp__mask_make(const float *y, uint8_t *mask, size_t len)
 {
     uint8_t flag[FLAGS];
+    size_t begin = in_vectors(len);
 
-    for (size_t at = 0; at < len; at += FLAGS) {
+    make_vectors(y, mask, begin);
+    for (size_t at = begin; at < len; at += FLAGS) {
         size_t n = len - at < FLAGS ? len - at : FLAGS;
 
         flag_positive(y + at, flag, n);
@@ -73,8 +137,10 @@ void ddp__mask_apply(const uint8_t *mask, const void *dy, float *dr, size_t len,
                      bool b)
 {
     uint8_t flag[FLAGS];
+    size_t begin = in_vectors(len);
 
-    for (size_t at = 0; at < len; at += FLAGS) {
+    apply_vectors(mask, dy, dr, begin, b);
+    for (size_t at = begin; at < len; at += FLAGS) {
         size_t n = len - at < FLAGS ? len - at : FLAGS;
 
         for (size_t i = 0; i < n; i += 8)
