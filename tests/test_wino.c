@@ -23,6 +23,8 @@ int main(void)
 #else
 #include "base/half.h"
 #include "cpu/wino.h"
+#include "cpu/wino_round.h"
+#include "cpu/wino_weight.h"
 
 enum { TAPS = 9 };
 
@@ -266,6 +268,41 @@ static void test_not_finite(uint16_t value, const char *name)
     layer_free(&l);
 }
 
+/* ---- filters ------------------------------------------------------------- */
+
+/* Those of one panel: as their transform in f32, rounded. */
+static void test_filters(bool turn, double scale)
+{
+    enum { ROWS = 48, COLUMNS = 32, POS = DDP__WINO_POS };
+    size_t len = ROWS * COLUMNS / 2, wrong = 0;
+    struct layer l;
+    float *u, *unit;
+
+    layer_new(&l, 4, ROWS, COLUMNS, EVEN, 1);
+    for (size_t i = 0; i < (size_t)TAPS * ROWS * COLUMNS; i++)
+        l.w[i] *= (float)scale;
+    u = new_array((size_t)POS * ROWS * COLUMNS, sizeof(*u));
+    unit = new_array((size_t)POS * COLUMNS, sizeof(*unit));
+    if (ddp__wino_pack(&l.s, l.w, turn, 0, l.packed) < 0)
+        bail_out("%s", ddp_errmsg());
+    ddp__wino_weights(l.w, turn ? ROWS : COLUMNS, turn ? COLUMNS : ROWS, 0,
+                      turn, (size_t)ROWS * COLUMNS, u);
+    for (size_t i = 0; i < POS; i++) {
+        float *at = u + i * ROWS * COLUMNS;
+
+        ddp__wino_round_columns(ROWS, COLUMNS, at, COLUMNS, at, COLUMNS,
+                                unit + i * COLUMNS);
+        wrong += memcmp(at, l.packed + i * len, len * sizeof(*at)) != 0;
+    }
+    wrong += memcmp(unit, l.packed + POS * len,
+                    (size_t)POS * COLUMNS * sizeof(*unit)) != 0;
+    ok(wrong == 0, "filters times %g%s: integers of rounded floats", scale,
+       turn ? ", turned" : "");
+    free(u);
+    free(unit);
+    layer_free(&l);
+}
+
 static void test_zeros(void)
 {
     struct layer l;
@@ -302,6 +339,11 @@ int main(void)
     test_not_finite(0x7fc0, "a NaN");
     test_not_finite(0x7f80, "an infinity");
     test_zeros();
+    for (int turn = 0; turn < 2; turn++) {
+        test_filters(turn, 1);
+        test_filters(turn, 1e-25);
+        test_filters(turn, 0);
+    }
     return done_testing();
 }
 #endif

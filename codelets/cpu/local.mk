@@ -72,6 +72,7 @@ libddp_core_la_SOURCES += \
     %D%/wino_round.h \
     %D%/wino_tile.c \
     %D%/wino_tile.h \
+    %D%/wino_unit.h \
     %D%/wino_v16.h \
     %D%/wino_weight.c \
     %D%/wino_weight.h

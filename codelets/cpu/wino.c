@@ -104,35 +104,18 @@ static float *units_of_weights(const struct ddp__dnn_shape *s,
     return (float *)packed + POS * size_of_position(s);
 }
 
-/* A panel of floats, rounded. */
-static int pack_integers(const struct ddp__dnn_shape *s, const float *w,
-                         bool turn, size_t first, void *packed)
-{
-    size_t o = (size_t)s->o, c = (size_t)s->c,
-           width = ddp__wino_panel(o, first);
-    float *u = ddp__scratch(POS * c * width * sizeof(*u));
-    float *to = packed, *unit = units_of_weights(s, packed) + first;
-
-    if (!u)
-        return DDP_ENOMEM;
-    ddp__wino_weights(w, turn ? c : o, turn ? o : c, first, turn, c * width, u);
-    for (size_t i = 0; i < POS; i++)
-        ddp__wino_round_columns(c, width, u + i * c * width, width,
-                                to + (i * o + first) * c / 2, width,
-                                unit + i * o);
-    return 0;
-}
-
 int ddp__wino_pack(const struct ddp__dnn_shape *s, const float *w, bool turn,
                    int part, void *packed)
 {
     size_t o = (size_t)s->o, c = (size_t)s->c;
     size_t first = (size_t)part * DDP__WINO_PANEL;
 
-    if (s->type != DDP_F32)
-        return pack_integers(s, w, turn, first, packed);
-    ddp__wino_weights(w, turn ? c : o, turn ? o : c, first, turn, c * o,
-                      (float *)packed + first * c);
+    if (s->type == DDP_F32)
+        ddp__wino_weights(w, turn ? c : o, turn ? o : c, first, turn, c * o,
+                          (float *)packed + first * c);
+    else
+        ddp__wino_weights_i16(w, turn ? c : o, turn ? o : c, first, turn,
+                              packed, units_of_weights(s, packed));
     return 0;
 }
 

@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* Columns of the panel that begins with column `first`: DDP__WINO_PANEL, or the
  * 16 that are left. */
@@ -16,6 +17,11 @@ size_t ddp__wino_panel(size_t columns, size_t first);
  * gradient: turned round, rows are filters and columns channels. */
 void ddp__wino_weights(const float *w, size_t o, size_t c, size_t first,
                        bool turn, size_t step, float *u);
+
+/* The same panel among all columns, as pairs of integers of two rows,
+ * q[pos][rows / 2 columns], and the units of columns, unit[pos][columns]. */
+void ddp__wino_weights_i16(const float *w, size_t o, size_t c, size_t first,
+                           bool turn, uint32_t *q, float *unit);
 
 /* rows x cols of dw (o, 3, 3, c), of which dw is the first, from
  * u[pos][rows][cols]: written or added. */
