@@ -154,6 +154,14 @@ awk -F '[| ]+' '/GFLOP.s in f32/ { peak = $3 }
         want = 100 * 6 * $6 * (379261952 - 589824) / (1e9 * peak)
         exit !($7 - want < 1 && $7 - want > -1) }' "$tmp/out"
 point $? "the share of the peak is that of its multiply-adds"
+# Half of the peer's speed at its best.
+run env STARPU_NCPU=1 "$bench" sweep --model resnet9 --img-sizes 64 \
+    --sub-batches 2 --point-seconds 0.01 --peer "sh $tmp/peer" --output "$csv"
+exits 0 "bench sweep has a peer, too"
+says '^ +64 +[0-9.]+ +[0-9.]+ +0\.[0-9]{2}<$' "which is faster at this point"
+says '^below 1\.2 times the peer: 1$' "so that it counts"
+grep -q '^resnet9,64,2,[0-9.]*,[0-9.]*,0,,200\.00$' "$csv"
+point $? "its speed is in the CSV"
 run "$bench" report --model resnet
 exits 2 "an unknown network is refused"
 if "$python" -c 'import torchvision' 2>/dev/null; then

@@ -16,6 +16,8 @@ bin_ddp_bench_SOURCES = \
     %D%/parts.h \
     %D%/peak.c \
     %D%/peak.h \
+    %D%/peer.c \
+    %D%/peer.h \
     %D%/profile.c \
     %D%/profile.h \
     %D%/report.c \

@@ -12,8 +12,9 @@
 #include "ddp.h"
 #include "common/app.h"
 #include "common/app_fail.h"
-#include "common/cores.h"
+#include "measure.h"
 #include "peak.h"
+#include "peer.h"
 #include "report.h"
 #include "roof.h"
 #include "train.h"
@@ -26,12 +27,7 @@ static const struct opt_group options = {
     (const struct opt[]){
         TEXTS("model", models, "NAME",
               "the lines of this network, again for each further one [all]"),
-        TEXT("peer", peer, "COMMAND", NULL,
-             "compare with another program: it is run with the network, the "
-             "side of the images, their number in a step, f32 or bf16, the "
-             "classes, the workers and the seconds as arguments, and prints "
-             "images per second, or nothing for what it does not have "
-             "(contrib/bench-torch: PyTorch)"),
+        TEXT("peer", peer, "COMMAND", NULL, PEER_HELP),
         NUM("point-seconds", point_seconds, "10", 0.01, 1e6,
             "time to measure a line; it takes one step at least"),
         INT("workers", workers, NULL, 1, 4096,
@@ -154,35 +150,12 @@ static int find_limit(const struct report *r, const struct bench_settings *s,
     return rc < 0 ? app_fail(rc) : OPTS_GO;
 }
 
-/* ---- the other program -------------------------------------------------- */
+/* ---- printing ----------------------------------------------------------- */
 
 static const char *name_of(enum ddp_dtype type)
 {
     return type == DDP_BF16 ? "bf16" : "f32";
 }
-
-/* Images a second; 0: it does not have this. */
-static double ask_peer(const struct report *r, const struct line *l,
-                       const struct bench_settings *s, int64_t batch)
-{
-    char command[4096];
-    double img = 0;
-    FILE *f;
-
-    if (snprintf(command, sizeof(command), "%s %s %d %lld %s %lld %d %g",
-                 r->s->peer, l->model, l->size, (long long)batch,
-                 name_of(l->type), (long long)s->classes, r->workers,
-                 r->s->point_seconds) >= (int)sizeof(command))
-        return 0;
-    if (!(f = popen(command, "r")))
-        return 0;
-    if (fscanf(f, "%lf", &img) != 1 || !(img > 0))
-        img = 0;
-    pclose(f);
-    return img;
-}
-
-/* ---- printing ----------------------------------------------------------- */
 
 static void print_head(const struct report *r)
 {
@@ -241,22 +214,14 @@ static int report_line(const struct report *r, const struct line *l)
     if ((rc = bench_speed(&s, r->s->point_seconds, &v)) < 0)
         return app_exit_code(rc);
     if (r->s->peer)
-        peer = ask_peer(r, l, &s, v.batch);
+        peer = peer_speed(&s, v.batch);
     print_line(r, l, &v, limit, peer);
     return OPTS_GO;
 }
 
-static int count_workers(const struct bench_settings *s)
-{
-    const char *env = getenv("STARPU_NCPU");
-    int n = env ? atoi(env) : 0;
-
-    return n > 0 ? n : s->workers ? (int)s->workers : app_cores();
-}
-
 int bench_report_run(struct opts *o, struct bench_settings *s)
 {
-    struct report r = {.s = s, .workers = count_workers(s)};
+    struct report r = {.s = s, .workers = bench_workers(s->workers)};
     int rc, found = 0;
 
     (void)o;

@@ -10,6 +10,7 @@
 #include "common/app.h"
 #include "common/app_fail.h"
 #include "measure.h"
+#include "peer.h"
 #include "sweep.h"
 #include "train.h"
 
@@ -39,6 +40,7 @@ static const struct opt_group options = {
         NUM("point-seconds", point_seconds, "2", 0.01, 1e6,
             "time to measure a point; it takes one step at least, but is left "
             "out if that would take more than four times this"),
+        TEXT("peer", peer, "COMMAND", NULL, PEER_HELP),
         TEXT("output", output, "FILE", NULL,
              "write the points to a CSV file, too"),
         END,
@@ -53,9 +55,13 @@ const struct opt_command bench_sweep_command = {
         "\n"
         "A cell has the images per second, and the GFLOP/s as ddp-bench train "
         "counts them for its peak_share. An asterisk marks a cliff: GFLOP/s "
-        "below half of the median of the cells next to it. A step has a "
-        "sub-batch for each worker, and the first one of a point does not "
-        "count. Where there is no figure, the last column of the CSV says why: "
+        "below half of the median of the cells next to it. With --peer, each "
+        "cell has our speed relative to that program's at the same point, too, "
+        "and a < marks what is below 1.2. A step has a sub-batch for each "
+        "worker, and the first one of a point does not count. A point takes "
+        "about one second more than --point-seconds, and with --peer as long "
+        "again and what it needs to start. Where there is no figure, the last "
+        "column of the CSV says why: "
         "the network does not take such images, the memory or the time does "
         "not suffice.",
     .group = (const struct opt_group *const[]){&options, NULL},
@@ -72,8 +78,11 @@ enum {
 
 struct point {
     double img, flops; /* a second; 0: not measured */
-    const char *note;  /* why not */
+    double peer;       /* images a second of --peer; 0: not measured */
+    const char *note;  /* why we have no figure */
 };
+
+#define WANTED 1.2 /* times the peer's speed */
 
 struct sweep {
     const char *model;
@@ -82,7 +91,9 @@ struct sweep {
     struct point point[SIDE][SIDE]; /* [size][batch] */
     double end;                     /* of app_now(): no further points */
     double point_seconds;
-    FILE *csv; /* NULL: none */
+    bool has_peer;
+    int cliffs, behind; /* so far */
+    FILE *csv;          /* NULL: none */
 };
 
 static int count_values(const int *list)
@@ -110,6 +121,17 @@ static bool is_cliff(const struct sweep *w, int i, int j)
     }
     return w->point[i][j].flops > 0 &&
            w->point[i][j].flops < bench_median(next, n) / 2;
+}
+
+/* Our speed relative to the peer's; 0: not known. */
+static double ratio_of(const struct point *p)
+{
+    return p->peer > 0 ? p->img / p->peer : 0;
+}
+
+static bool is_behind(const struct point *p)
+{
+    return ratio_of(p) > 0 && ratio_of(p) < WANTED;
 }
 
 static const char refused[] = "the network does not take such images";
@@ -152,6 +174,7 @@ static struct point measure(const struct sweep *w, struct bench_settings s,
                             struct work *k, int size, int sub_batch)
 {
     struct bench_speed v;
+    struct point p;
     int rc;
 
     if (app_now() > w->end)
@@ -164,7 +187,11 @@ static struct point measure(const struct sweep *w, struct bench_settings s,
     if ((rc = bench_speed(&s, w->point_seconds, &v)) < 0)
         return (struct point){.note = note_of(rc)};
     remember(k, &v, size, sub_batch);
-    return (struct point){v.img_per_s, v.img_per_s * v.flops_per_img, NULL};
+    p = (struct point){.img = v.img_per_s,
+                       .flops = v.img_per_s * v.flops_per_img};
+    if (s.peer)
+        p.peer = peer_speed(&s, v.batch);
+    return p;
 }
 
 /* What takes too much for one number of images will for more of them; but
@@ -187,23 +214,32 @@ static void measure_points(struct sweep *w, const struct bench_settings *s)
 
 /* ---- printing ----------------------------------------------------------- */
 
+static void print_cell(const struct sweep *w, int i, int j)
+{
+    const struct point *p = &w->point[i][j];
+
+    if (p->flops > 0)
+        printf("  %9.1f %7.1f%c", p->img, p->flops * 1e-9,
+               is_cliff(w, i, j) ? '*' : ' ');
+    else
+        printf("  %9s %7s ", "-", "-");
+    if (w->has_peer && p->peer > 0)
+        printf(" %5.2f%c", ratio_of(p), is_behind(p) ? '<' : ' ');
+    else if (w->has_peer)
+        printf(" %5s ", "-");
+}
+
 static void print_table(const struct sweep *w)
 {
-    printf("%s: img/s, GFLOP/s\n%8s", w->model, "");
+    printf("%s: img/s, GFLOP/s%s\n%8s", w->model,
+           w->has_peer ? ", times the peer's" : "", "");
     for (int j = 0; j < w->batches; j++)
-        printf(" %17s%-2d", "x", w->batch[j]);
+        printf(" %*s%-2d", w->has_peer ? 24 : 17, "x", w->batch[j]);
     printf("\n");
     for (int i = 0; i < w->sizes; i++) {
         printf("%8d", w->size[i]);
-        for (int j = 0; j < w->batches; j++) {
-            const struct point *p = &w->point[i][j];
-
-            if (p->flops > 0)
-                printf("  %9.1f %7.1f%c", p->img, p->flops * 1e-9,
-                       is_cliff(w, i, j) ? '*' : ' ');
-            else
-                printf("  %9s %7s ", "-", "-");
-        }
+        for (int j = 0; j < w->batches; j++)
+            print_cell(w, i, j);
         printf("\n");
     }
     printf("\n");
@@ -218,21 +254,25 @@ static void print_csv(const struct sweep *w)
 
             fprintf(w->csv, "%s,%d,%d,", w->model, w->size[i], w->batch[j]);
             if (p->flops > 0)
-                fprintf(w->csv, "%.2f,%.3f,%d,\n", p->img, p->flops * 1e-9,
+                fprintf(w->csv, "%.2f,%.3f,%d,", p->img, p->flops * 1e-9,
                         is_cliff(w, i, j));
             else
-                fprintf(w->csv, ",,,%s\n", p->note);
+                fprintf(w->csv, ",,,%s", p->note);
+            if (w->has_peer && p->peer > 0)
+                fprintf(w->csv, ",%.2f", p->peer);
+            else if (w->has_peer)
+                fprintf(w->csv, ",");
+            fprintf(w->csv, "\n");
         }
 }
 
-static int count_cliffs(const struct sweep *w)
+static void count_marks(struct sweep *w)
 {
-    int n = 0;
-
     for (int i = 0; i < w->sizes; i++)
-        for (int j = 0; j < w->batches; j++)
-            n += is_cliff(w, i, j);
-    return n;
+        for (int j = 0; j < w->batches; j++) {
+            w->cliffs += is_cliff(w, i, j);
+            w->behind += is_behind(&w->point[i][j]);
+        }
 }
 
 /* ---- all of it ---------------------------------------------------------- */
@@ -244,7 +284,6 @@ static int sweep_models(struct sweep *w, const struct bench_settings *s)
         "resnet9",  NULL};
     const char *const *model =
         s->models ? (const char *const *)s->models : usual;
-    int cliffs = 0;
 
     for (; *model; model++) {
         w->model = *model;
@@ -252,9 +291,11 @@ static int sweep_models(struct sweep *w, const struct bench_settings *s)
         print_table(w);
         if (w->csv)
             print_csv(w);
-        cliffs += count_cliffs(w);
+        count_marks(w);
     }
-    printf("cliffs: %d\n", cliffs);
+    printf("cliffs: %d\n", w->cliffs);
+    if (w->has_peer)
+        printf("below %.1f times the peer: %d\n", WANTED, w->behind);
     return 0;
 }
 
@@ -296,7 +337,8 @@ int bench_sweep_run(struct opts *o, struct bench_settings *s)
                       .size = s->sizes,
                       .batch = s->sub_batches,
                       .end = app_now() + s->seconds,
-                      .point_seconds = s->point_seconds};
+                      .point_seconds = s->point_seconds,
+                      .has_peer = s->peer};
     int rc = check_settings(s);
 
     (void)o;
@@ -307,8 +349,10 @@ int bench_sweep_run(struct opts *o, struct bench_settings *s)
         return EXIT_WRITE;
     }
     if (w.csv)
-        fprintf(w.csv, "model,img_size,sub_batch,img_per_s,gflop_per_s,cliff,"
-                       "note\n");
+        fprintf(w.csv,
+                "model,img_size,sub_batch,img_per_s,gflop_per_s,cliff,"
+                "note%s\n",
+                w.has_peer ? ",peer_img_per_s" : "");
     s->steps = STEPS;
     s->skip = 1;
     rc = sweep_models(&w, s);

@@ -305,18 +305,13 @@ static int make_trainer(struct bench *b, const struct bench_settings *s)
  * --peak. */
 static int measure_peak(struct bench *b, const struct bench_settings *s)
 {
-    const char *env = getenv("STARPU_NCPU");
-    int cores = app_cores(), n = cores;
+    int cores = app_cores(), n = bench_workers(s->workers);
 
     if (s->peak) {
         b->peak.flops = 1e12 * (double)s->peak;
         strcpy(b->peak_base, "--peak");
         return OPTS_GO;
     }
-    if (env && atoi(env) > 0)
-        n = atoi(env);
-    else if (s->workers)
-        n = (int)s->workers;
     if (n > cores)
         n = cores;
     if (peak_measure(&b->peak, bench_dtype(s), n, 0.3) < 0) {
@@ -388,8 +383,8 @@ static void print_json(struct bench *b, const struct bench_settings *s,
            (long long)s->img_size, dtypes[s->dtype], inputs[s->input],
            (long long)s->sub_batch, (long long)s->lanes, (long long)s->batch,
            (long long)b->want);
-    printf("\"img_per_s\":%.3f,\"step_ms\":%.3f,\"peak_share\":%.4f,"
-           "\"peak_base\":",
+    printf("\"img_per_s\":%.3f,\"step_ms\":%.3f,"
+           "\"peak_share\":%.4f,\"peak_base\":",
            img, step * 1e3, img * b->flops / b->peak.flops);
     app_json_text(stdout, b->peak_base);
     printf(",\"peak_gflops\":%.1f,\"gflop_per_img\":%.4f,",
