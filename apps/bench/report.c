@@ -15,6 +15,7 @@
 #include "measure.h"
 #include "peak.h"
 #include "peer.h"
+#include "profile.h"
 #include "report.h"
 #include "roof.h"
 #include "train.h"
@@ -45,7 +46,9 @@ const struct opt_command bench_report_command = {
         "peak is the share of the cores' peak FLOP/s, as ddp-bench train "
         "counts them. floor is the share of what arithmetic and memory allow "
         "if each operation reads its operands from memory and writes its "
-        "results there: above 100 % where caches hold them. With --peer, the "
+        "results there: above 100 % where caches hold them. oneDNN is the "
+        "share of what its convolutions and dense layers alone would allow, "
+        "measured without our Winograd convolutions. With --peer, the "
         "last columns are its images per second and ours relative to these. "
         "Compare on a machine on which nothing else runs.",
     .group = (const struct opt_group *const[]){&options, NULL},
@@ -80,7 +83,11 @@ static const struct line {
     {"mlp", 16, 1, DDP_F32, 1, 10},
 };
 
-enum { LINES = sizeof(lines) / sizeof(lines[0]), STEPS = 200 };
+enum {
+    LINES = sizeof(lines) / sizeof(lines[0]),
+    STEPS = 200,
+    FEW = 2 /* of a profile */
+};
 
 static bool is_wanted(char *const *models, const char *name)
 {
@@ -150,6 +157,43 @@ static int find_limit(const struct report *r, const struct bench_settings *s,
     return rc < 0 ? app_fail(rc) : OPTS_GO;
 }
 
+/* Seconds of a step in convolutions and dense layers, of all workers. */
+static double seconds_of_layers(const struct profile *p)
+{
+    double sum = 0;
+
+    for (int i = 0; i < p->rows; i++)
+        if (!strncmp(p->row[i].name, "conv_", 5) ||
+            !strncmp(p->row[i].name, "dense_", 6))
+            sum += 1e-6 * p->row[i].us * p->row[i].times;
+    return sum;
+}
+
+/* Images a second if the workers did nothing but oneDNN's convolutions and
+ * dense layers, in steps of so many images; 0: not known. */
+static int find_onednn(const struct report *r, const struct bench_settings *s,
+                       int64_t batch, double *img)
+{
+    const char *set = getenv("DDP_WINOGRAD");
+    int64_t lanes = batch / s->sub_batch;
+    struct bench_settings few = *s;
+    struct profile p;
+    double seconds;
+    int rc;
+
+    few.steps = FEW;
+    if (!set)
+        setenv("DDP_WINOGRAD", "0", 1);
+    rc = bench_profile(&few, &p, NULL, NULL);
+    if (!set)
+        unsetenv("DDP_WINOGRAD");
+    seconds = seconds_of_layers(&p);
+    profile_free(&p);
+    lanes = lanes < r->workers ? lanes : r->workers;
+    *img = seconds > 0 ? (double)(batch * lanes) / seconds : 0;
+    return rc;
+}
+
 /* ---- printing ----------------------------------------------------------- */
 
 static const char *name_of(enum ddp_dtype type)
@@ -163,21 +207,36 @@ static void print_head(const struct report *r)
            "written\n\n",
            r->workers, r->peak[0].flops * 1e-9, r->peak[0].base,
            r->peak[1].flops * 1e-9, r->peak[1].base, r->bytes * 1e-9);
-    printf("| network | pixels | sub-batch | type | img/s | peak | floor |%s\n",
+    printf("| network | pixels | sub-batch | type | img/s | peak | floor | "
+           "oneDNN |%s\n",
            r->s->peer ? " peer img/s | ratio |" : "");
-    printf("| --- | --- | --- | --- | --- | --- | --- |%s\n",
+    printf("| --- | --- | --- | --- | --- | --- | --- | --- |%s\n",
            r->s->peer ? " --- | --- |" : "");
 }
 
-static void print_line(const struct report *r, const struct line *l,
-                       const struct bench_speed *v, double limit, double peer)
+/* What is compared with our images a second; 0: not known. */
+struct others {
+    double limit, onednn, peer;
+};
+
+static void print_share(double img, double of)
 {
-    printf("| %s | %d | %d | %s | %.1f | %.0f %% | %.0f %% |", l->model,
-           l->size, l->sub_batch, name_of(l->type), v->img_per_s,
-           100 * v->img_per_s * v->flops_per_img / peak_of(r, l->type)->flops,
-           limit > 0 ? 100 * v->img_per_s / limit : 0);
-    if (r->s->peer && peer > 0)
-        printf(" %.1f | %.2f |", peer, v->img_per_s / peer);
+    if (of > 0)
+        printf(" %.0f %% |", 100 * img / of);
+    else
+        printf(" - |");
+}
+
+static void print_line(const struct report *r, const struct line *l,
+                       const struct bench_speed *v, const struct others *o)
+{
+    printf("| %s | %d | %d | %s | %.1f | %.0f %% |", l->model, l->size,
+           l->sub_batch, name_of(l->type), v->img_per_s,
+           100 * v->img_per_s * v->flops_per_img / peak_of(r, l->type)->flops);
+    print_share(v->img_per_s, o->limit);
+    print_share(v->img_per_s, o->onednn);
+    if (r->s->peer && o->peer > 0)
+        printf(" %.1f | %.2f |", o->peer, v->img_per_s / o->peer);
     else if (r->s->peer)
         printf(" - | - |");
     printf("\n");
@@ -206,16 +265,18 @@ static int report_line(const struct report *r, const struct line *l)
 {
     struct bench_settings s = settings_of(r, l);
     struct bench_speed v;
-    double limit = 0, peer = 0;
-    int rc = find_limit(r, &s, &limit);
+    struct others others = {0};
+    int rc = find_limit(r, &s, &others.limit);
 
     if (rc != OPTS_GO)
         return rc;
     if ((rc = bench_speed(&s, r->s->point_seconds, &v)) < 0)
         return app_exit_code(rc);
+    if ((rc = find_onednn(r, &s, v.batch, &others.onednn)) != OPTS_GO)
+        return rc;
     if (r->s->peer)
-        peer = peer_speed(&s, v.batch);
-    print_line(r, l, &v, limit, peer);
+        others.peer = peer_speed(&s, v.batch);
+    print_line(r, l, &v, &others);
     return OPTS_GO;
 }
 
