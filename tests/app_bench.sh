@@ -19,7 +19,7 @@ is_json()
     python3 -c 'import json, sys; json.loads(sys.stdin.read())' <"$tmp/out"
 }
 
-keys="img_per_s step_ms peak_share tasks sched_share peak_rss_mib"
+keys="start_s img_per_s step_ms peak_share tasks sched_share peak_rss_mib"
 has_keys()
 {
     for k in $keys; do

@@ -148,7 +148,8 @@ static void print_json(const struct bench_settings *s, struct loader *l, int n)
     printf("\"img_per_s\":%.2f,\"img_per_s_per_core\":%.2f,\"step_ms\":%.4f,",
            per_s, per_core,
            1e3 * bench_median(l->time, l->images < TIMES ? l->images : TIMES));
-    printf("\"peak_share\":null,\"tasks\":null,\"sched_share\":null,"
+    printf("\"start_s\":null,\"peak_share\":null,\"tasks\":null,\"sched_"
+           "share\":null,"
            "\"peak_rss_mib\":%.1f,\"version\":",
            bench_peak_rss_mib());
     app_json_text(stdout, ddp_version());

@@ -71,7 +71,9 @@ const struct opt_command bench_train_command = {
         "Train on images generated in advance; print one line of JSON, or with "
         "--table where a step's time goes.\n"
         "\n"
-        "step_ms is the median time between the ends of consecutive steps, and "
+        "start_s is the time from the making of the network to the end of the "
+        "first step, step_ms the median time between the ends of consecutive "
+        "steps, and "
         "img_per_s the batch size over it. peak_share is the FLOP/s of "
         "convolutions and dense layers (forward, and backward without the "
         "gradient of the images) relative to the peak of the workers' cores, "
@@ -149,7 +151,8 @@ struct bench {
     char peak_base[200];
     double flops; /* of training on one image, as peak_share counts */
     bool first;
-    double last, *step_s; /* owned */
+    double last, *step_s;  /* owned */
+    double begin, start_s; /* until the end of the first step */
     int64_t done, skip, want, batch;
     int64_t drained; /* steps between `before` and those that count */
     struct ddp_stats before;
@@ -176,6 +179,8 @@ static int on_step(const struct ddp_progress *p, void *arg)
     }
     if (b->drained && b->done + 1 == b->skip)
         ddp_trainer_stats(b->trainer, &b->before);
+    if (b->done == 0)
+        b->start_s = t - b->begin;
     b->last = t;
     b->done++;
     b->data_share = p->data_share;
@@ -231,6 +236,7 @@ static int open_model(struct bench *b, struct bench_settings *s)
     struct ddp_config cfg;
     int rc;
 
+    b->begin = app_now();
     if (!(b->chain = bench_model(s)))
         return app_fail(ddp_errcode());
     if ((rc = pool_fill(&b->pool, s)) != OPTS_GO)
@@ -383,9 +389,9 @@ static void print_json(struct bench *b, const struct bench_settings *s,
            (long long)s->img_size, dtypes[s->dtype], inputs[s->input],
            (long long)s->sub_batch, (long long)s->lanes, (long long)s->batch,
            (long long)b->want);
-    printf("\"img_per_s\":%.3f,\"step_ms\":%.3f,"
+    printf("\"start_s\":%.3f,\"img_per_s\":%.3f,\"step_ms\":%.3f,"
            "\"peak_share\":%.4f,\"peak_base\":",
-           img, step * 1e3, img * b->flops / b->peak.flops);
+           b->start_s, img, step * 1e3, img * b->flops / b->peak.flops);
     app_json_text(stdout, b->peak_base);
     printf(",\"peak_gflops\":%.1f,\"gflop_per_img\":%.4f,",
            b->peak.flops * 1e-9, b->flops * 1e-9);

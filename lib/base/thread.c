@@ -7,10 +7,11 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <string.h>
 
 #include "base/thread.h"
 
-enum { STACK = 512 << 10, MOST = 16 };
+enum { STACK = 512 << 10, MOST = 16, PIECE = 4 << 20 };
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static cpu_set_t cores;
@@ -94,4 +95,24 @@ void ddp__threads_each(int n, int most, void (*fn)(void *arg, int i), void *arg)
     do_work(&w);
     while (started-- > 0)
         pthread_join(other[started], NULL);
+}
+
+struct zeros {
+    char *p;
+    size_t size;
+};
+
+static void zero_piece(void *arg, int i)
+{
+    const struct zeros *z = arg;
+    size_t at = (size_t)i * PIECE, left = z->size - at;
+
+    memset(z->p + at, 0, left < PIECE ? left : PIECE);
+}
+
+void ddp__threads_zero(void *p, size_t size)
+{
+    int pieces = (int)((size + PIECE - 1) / PIECE);
+
+    ddp__threads_each(pieces, pieces, zero_piece, &(struct zeros){p, size});
 }

@@ -5,6 +5,7 @@
 #define DDP_THREAD_H
 
 #include <pthread.h>
+#include <stddef.h>
 
 /* Start a thread that takes no signals and may run on every core, wherever the
  * one that starts it is bound.  An error number. */
@@ -18,5 +19,9 @@ void ddp__thread_note_cores(void);
  * one per core; this one is among them. */
 void ddp__threads_each(int n, int most, void (*fn)(void *arg, int i),
                        void *arg);
+
+/* Set so many bytes to 0.  The kernel takes a second to clear a GiB of fresh
+ * pages, so all cores do it. */
+void ddp__threads_zero(void *p, size_t size);
 
 #endif

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/thread.h"
 #include "engine/engine.h"
 #include "engine/lanes.h"
 #include "engine/loss_scaler.h"
@@ -244,7 +245,7 @@ static int make_state(struct ddp__engine *e, int b)
         return 0;
     if (!(e->state_memory[b] = ddp__pool_alloc(size)))
         return ddp__fail(DDP_ENOMEM, "out of memory for the optimizer's state");
-    memset(e->state_memory[b], 0, size);
+    ddp__threads_zero(e->state_memory[b], size);
     ddp__handle_register(&e->state[b], e->state_memory[b], size);
     return 0;
 }

@@ -8,6 +8,7 @@
 
 #include "base/crc32c.h"
 #include "base/error.h"
+#include "base/thread.h"
 #include "graph/layer.h"
 #include "graph/param_init.h"
 #include "graph/param_values.h"
@@ -31,7 +32,7 @@ int ddp__params_reserve(struct ddp__params *p)
         if (!(k->w = ddp__pool_alloc(k->len * 4)))
             return ddp__fail(DDP_ENOMEM, "out of memory for %zu parameters",
                              p->total);
-        memset(k->w, 0, k->len * 4);
+        ddp__threads_zero(k->w, k->len * 4);
     }
     return 0;
 }
