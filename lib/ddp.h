@@ -1747,8 +1747,7 @@ struct ddp_train_config {
                      those of other ranks too, as if the step were one
                      sub-batch (PyTorch's SyncBatchNorm); default: those of a
                      sub-batch.  Each sub-batch of a step is a lane then, and
-                     the activations of all of them are in memory.  CPU workers
-                     only */
+                     the activations of all of them are in memory */
 };
 
 /* Fill in the defaults.  Of the optimizer there is none (its lr is -1): a

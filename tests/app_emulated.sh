@@ -133,6 +133,31 @@ train 2 bf16 FAKE_CUDA="0 99000 0/9/0 0/7/0/5" EMULATED_CAPABILITY="90 75" \
     DDP_UNLIKE_GPUS=1
 complains "bf16" "bf16 is not for a T4 beside an H100"
 
+# ---- batch norm over the whole step -------------------------------------------
+
+# Nine sub-batches are nine lanes.
+synced()
+{
+    run on "$1" env "${@:2}" "$imagenet" train --data "$tmp/data" --sync-bn \
+        --output "$tmp/run" --model resnet18 --width 8 --small-stem \
+        --img-size 16 --sub-batch 4 --batch-size 36 --steps 2 --lr 0.1
+    rm -rf "$tmp/run"
+    crc=$(value weights)
+    loss=$(value loss)
+}
+
+synced 1 DDP_SEGMENT_US=1000
+first=$crc on_gpu=$loss
+[ $rc = 0 ] && [ -n "$first" ]
+point $? "norms over the step: $first"
+synced 2 EMULATED_DELAY_US=300
+[ "$crc" = "$first" ]
+point $? "again on two GPUs"
+synced 0
+holds "$loss - $on_gpu < 2e-3 && $on_gpu - $loss < 2e-3" \
+    "cores evaluate to the same loss, $loss and $on_gpu, in 4 digits of f32 sums"
+first=$eight
+
 # ---- plans -------------------------------------------------------------------
 
 # Steps end with sub-batches of 2, epochs with one of 1; evaluation with 2.

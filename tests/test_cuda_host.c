@@ -24,7 +24,7 @@
 #include "gpu/columns.h"
 #include "gpu/elementwise.h"
 #include "gpu/losses.h"
-#include "gpu/norm.h"
+#include "gpu/norm_step.h"
 #include "gpu/pooling.h"
 #include "gpu/updates.h"
 #include "judge.h"
@@ -127,6 +127,10 @@ static const struct ddp__backend cuda_host = {
             [DDP__OP_BN_EVAL] = ddp__cuda_bn_kernels_eval,
             [DDP__OP_BN_EVAL_BWD] = ddp__cuda_bn_eval_bwd,
             [DDP__OP_BN_BWD] = ddp__cuda_bn_kernels_bwd,
+            [DDP__OP_BN_SUM] = ddp__cuda_bn_sum,
+            [DDP__OP_BN_SYNC] = ddp__cuda_bn_sync,
+            [DDP__OP_BN_SUM_BWD] = ddp__cuda_bn_sum_bwd,
+            [DDP__OP_BN_SYNC_BWD] = ddp__cuda_bn_sync_bwd,
             [DDP__OP_ACT_FWD] = ddp__cuda_act_fwd,
             [DDP__OP_ACT_BWD] = ddp__cuda_act_bwd,
             [DDP__OP_ADD] = ddp__cuda_add,

@@ -314,11 +314,6 @@ static void test_needs(ddp_t *ddp)
     cfg.lanes = 3;
     ok(is_refused(ddp, rich(), &cfg, "set lanes to 0 or 4"),
        "fewer lanes than sub-batches: %s", ddp_errmsg());
-    cfg.lanes = 0;
-    ddp->gpu_workers = 1;
-    ok(is_refused(ddp, rich(), &cfg, "start without GPUs"), "GPUs: %s",
-       ddp_errmsg());
-    ddp->gpu_workers = 0;
     cfg.lanes = 5;
     is_int(make(ddp, rich(), &cfg, NULL), 0, "more lanes");
     cfg.lanes = 0;

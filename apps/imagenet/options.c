@@ -346,8 +346,7 @@ static const struct opt_group tuning = {
 #define SYNC_BN_ROW                                                            \
     FLAG("sync-bn", sync_bn,                                                   \
          "batch norm has the statistics of all images of a step, not of a "    \
-         "sub-batch; each sub-batch is a lane then, and all are in memory; "   \
-         "CPU workers only",                                                   \
+         "sub-batch; each sub-batch is a lane then, and all are in memory",    \
          .alias = "sync-batchnorm")
 
 static const struct opt_group length = {

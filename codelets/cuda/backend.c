@@ -9,6 +9,7 @@
 
 #include "backend.h"
 #include "bn.h"
+#include "bn_kernels.h"
 #include "conv.h"
 #include "dense.h"
 #include "prepare.h"
@@ -161,6 +162,10 @@ struct ddp__backend ddp__cuda = {
             [DDP__OP_BN_EVAL] = ddp__cuda_bn_eval,
             [DDP__OP_BN_EVAL_BWD] = ddp__cuda_bn_eval_bwd,
             [DDP__OP_BN_BWD] = ddp__cuda_bn_bwd,
+            [DDP__OP_BN_SUM] = ddp__cuda_bn_sum,
+            [DDP__OP_BN_SYNC] = ddp__cuda_bn_sync,
+            [DDP__OP_BN_SUM_BWD] = ddp__cuda_bn_sum_bwd,
+            [DDP__OP_BN_SYNC_BWD] = ddp__cuda_bn_sync_bwd,
             [DDP__OP_ACT_FWD] = ddp__cuda_act_fwd,
             [DDP__OP_ACT_BWD] = ddp__cuda_act_bwd,
             [DDP__OP_ADD] = ddp__cuda_add,

@@ -11,5 +11,10 @@
 int ddp__cuda_bn_kernels_fwd(const struct ddp__task *t);
 int ddp__cuda_bn_kernels_eval(const struct ddp__task *t);
 int ddp__cuda_bn_kernels_bwd(const struct ddp__task *t);
+/* Over the sub-batches of a step. */
+int ddp__cuda_bn_sum(const struct ddp__task *t);
+int ddp__cuda_bn_sync(const struct ddp__task *t);
+int ddp__cuda_bn_sum_bwd(const struct ddp__task *t);
+int ddp__cuda_bn_sync_bwd(const struct ddp__task *t);
 
 #endif

@@ -55,8 +55,10 @@ static size_t scratch_of(const struct ddp__call *c)
 
     switch (c->op) {
     case DDP__OP_BN_FWD:
+    case DDP__OP_BN_SUM:
         return bn_scratch(c->buf[DDP__BN_FWD_X].shape.c);
     case DDP__OP_BN_BWD:
+    case DDP__OP_BN_SUM_BWD:
         return bn_scratch(c->buf[DDP__BN_BWD_X].shape.c);
     case DDP__OP_MEAN_POOL_FWD:
         return ddp__columns_scratch(cap, c->buf[DDP__MEAN_POOL_FWD_X].shape.c);

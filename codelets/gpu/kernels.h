@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * For C and C++, without CUDA's headers.  The bodies are in elementwise.h,
- * columns.h, norm.h, pooling.h, losses.h and updates.h; the files of the same
- * names that end in .cu make kernels of them.
+ * columns.h, norm.h, norm_step.h, pooling.h, losses.h and updates.h; the files
+ * of the same names that end in .cu make kernels of them.
  */
 #ifndef DDP_KERNELS_H
 #define DDP_KERNELS_H
@@ -42,7 +42,9 @@ enum {
     X(bn_spread, bn)
 #define DDP__NORM_PLAIN(X)                                                     \
     X(bn_statistics, bn)                                                       \
-    X(bn_gradients, bn)
+    X(bn_gradients, bn)                                                        \
+    X(bn_collect, bn)                                                          \
+    X(bn_moments, bn)
 #define DDP__LOSSES_BLOCKS(X) X(loss_rows, loss)
 #define DDP__LOSSES_PLAIN(X) X(loss_sum, loss)
 #define DDP__UPDATES_PLAIN(X)                                                  \
@@ -214,17 +216,21 @@ struct ddp__k_bn {
     float eps;
     int n;
     const void *x, *r, *dy;
-    void *y;           /* forward; read when going backward without mask */
-    uint8_t *mask;     /* of y > 0, a byte for each group of channels; NULL */
-    const float *w;    /* scale[c], shift[c] */
-    const float *mean; /* mean[c], var[c]: what to normalise by */
-    float *stat;       /* the same, of this sub-batch */
-    bool inverse;      /* there 1 / sqrt(var + eps) takes the place of var */
-    bool scales;       /* bn_normalise: mean and shift are 0 */
-    float *part;       /* partial results of chunks: two values of a channel */
-    float *sum;        /* sum of dz [c], of dz xhat [c] */
+    void *y;            /* forward; read when going backward without mask */
+    uint8_t *mask;      /* of y > 0, a byte for each group of channels; NULL */
+    const float *w;     /* scale[c], shift[c] */
+    const float *mean;  /* mean[c], var[c]: what to normalise by */
+    float *stat;        /* the same, of this sub-batch */
+    bool inverse;       /* there 1 / sqrt(var + eps) takes the place of var */
+    bool scales;        /* bn_normalise: mean and shift are 0 */
+    float *part;        /* partial results of chunks: two values of a channel */
+    float *sum;         /* sum of dz [c], of dz xhat [c] */
+    double *total;      /* over the sub-batches of a step, NULL: there are none
+                           such; forward: sum of x [c], of x x [c], number of
+                           values; backward: sum of dz [c], of dz (x - mean) [c] */
+    const float *count; /* values that mean is of; NULL: m */
     float *g;
-    bool add; /* to g */
+    bool add; /* to g and total */
     void *dx, *dr;
 };
 

@@ -10,6 +10,7 @@ GPU_BODIES = \
     %D%/kernels.h \
     %D%/losses.h \
     %D%/norm.h \
+    %D%/norm_step.h \
     %D%/pooling.h \
     %D%/rules.h \
     %D%/updates.h

@@ -150,7 +150,30 @@ DDP__DEVICE double ddp__k_kept_variance(const struct ddp__k_bn *p, float kept)
     return var < 0 ? 0 : var;
 }
 
-/* stat = mean[c], biased variance[c].  8 bytes a channel and chunk in. */
+/* Those of all chunks, of the block's channels, into of[] of its first
+ * threads.  8 bytes a channel and chunk in. */
+DDP__DEVICE void ddp__k_join_chunks(const struct ddp__k_bn *p,
+                                    struct ddp__k_moments of[DDP__THREADS],
+                                    unsigned block)
+{
+    DDP__EACH(t, DDP__THREADS)
+    {
+        struct ddp__k_spot s = ddp__k_spot(&p->k, block, t);
+        struct ddp__k_moments m = {0, 0, 0};
+
+        for (unsigned i = s.first;
+             i < p->k.chunks && s.channel < (size_t)p->k.c; i += DDP__DEPTH)
+            m = ddp__k_join(m, ddp__k_chunk(p, i, s.channel));
+        of[t] = m;
+    }
+    for (unsigned half = DDP__THREADS / 2; half >= DDP__ABREAST; half /= 2)
+        DDP__EACH(t, half)
+        {
+            of[t] = ddp__k_join(of[t], of[t + half]);
+        }
+}
+
+/* stat = mean[c], biased variance[c] */
 DDP__DEVICE void
 ddp__k_bn_statistics_block(const struct ddp__k_bn *p,
                            struct ddp__k_bn_statistics_shared *sh,
@@ -158,21 +181,7 @@ ddp__k_bn_statistics_block(const struct ddp__k_bn *p,
 {
     size_t c = (size_t)p->k.c;
 
-    DDP__EACH(t, DDP__THREADS)
-    {
-        struct ddp__k_spot s = ddp__k_spot(&p->k, block, t);
-        struct ddp__k_moments m = {0, 0, 0};
-
-        for (unsigned i = s.first; i < p->k.chunks && s.channel < c;
-             i += DDP__DEPTH)
-            m = ddp__k_join(m, ddp__k_chunk(p, i, s.channel));
-        sh->of[t] = m;
-    }
-    for (unsigned half = DDP__THREADS / 2; half >= DDP__ABREAST; half /= 2)
-        DDP__EACH(t, half)
-        {
-            sh->of[t] = ddp__k_join(sh->of[t], sh->of[t + half]);
-        }
+    ddp__k_join_chunks(p, sh->of, block);
     DDP__EACH(t, DDP__ABREAST)
     {
         struct ddp__k_spot s = ddp__k_spot(&p->k, block, t);
@@ -365,20 +374,40 @@ DDP__DEVICE void ddp__k_into(float *g, double value, bool add)
     *g = (float)(add ? *g + value : value);
 }
 
+DDP__DEVICE void ddp__k_into_total(double *total, double value, bool add)
+{
+    *total = add ? *total + value : value;
+}
+
+/* Keep a channel's sums for bn_spread: of this sub-batch, or of a step. */
+DDP__DEVICE void ddp__k_keep_sums(const struct ddp__k_bn *p, size_t channel,
+                                  double dz, double dz_xhat, double var)
+{
+    size_t c = (size_t)p->k.c;
+
+    if (p->total) {
+        ddp__k_into_total(&p->total[channel], dz, p->add);
+        ddp__k_into_total(&p->total[c + channel],
+                          dz_xhat * sqrt(var + (double)p->eps), p->add);
+    } else {
+        p->sum[channel] = (float)dz;
+        p->sum[c + channel] = (float)dz_xhat;
+    }
+}
+
 /* A channel's part of g: of scale and shift; the statistics times n, the
- * variance unbiased.  The two sums are kept for bn_spread. */
+ * variance unbiased. */
 DDP__DEVICE void ddp__k_channel_gradient(const struct ddp__k_bn *p,
                                          size_t channel, double dz,
                                          double dz_xhat)
 {
     size_t c = (size_t)p->k.c;
-    double m = (double)p->k.rows;
+    double m = p->count ? (double)*p->count : (double)p->k.rows;
     double var = ddp__k_kept_variance(p, p->mean[c + channel]);
 
+    ddp__k_keep_sums(p, channel, dz, dz_xhat, var);
     if (m > 1)
         var *= m / (m - 1);
-    p->sum[channel] = (float)dz;
-    p->sum[c + channel] = (float)dz_xhat;
     ddp__k_into(&p->g[channel], dz_xhat, p->add);
     ddp__k_into(&p->g[c + channel], dz, p->add);
     ddp__k_into(&p->g[2 * c + channel], (double)p->n * p->mean[channel],
@@ -433,17 +462,40 @@ struct ddp__k_spread {
     float mean[DDP__WIDTH], a[DDP__WIDTH], b[DDP__WIDTH], c[DDP__WIDTH];
 };
 
+/* The sums of a thread's channels, of dz and of dz xhat. */
+DDP__DEVICE void ddp__k_sums_of_channels(const struct ddp__k_bn *p,
+                                         const struct ddp__k_lane *l,
+                                         const float inverse[DDP__WIDTH],
+                                         float dz[DDP__WIDTH],
+                                         float dz_xhat[DDP__WIDTH])
+{
+    size_t c = (size_t)p->k.c;
+
+    if (!p->total) {
+        ddp__k_of_channels(p->sum, l, dz);
+        ddp__k_of_channels(p->sum + c, l, dz_xhat);
+        return;
+    }
+    for (int j = 0; j < DDP__WIDTH; j++) {
+        size_t at = (size_t)l->channel + (size_t)j;
+
+        dz[j] = j < l->count ? (float)p->total[at] : 0;
+        dz_xhat[j] =
+            j < l->count ? (float)(p->total[c + at] * (double)inverse[j]) : 0;
+    }
+}
+
 DDP__DEVICE void ddp__k_spread_factors(const struct ddp__k_bn *p,
                                        const struct ddp__k_lane *l,
                                        struct ddp__k_spread *f)
 {
-    float scale[DDP__WIDTH], share = 1 / (float)p->k.rows;
+    float scale[DDP__WIDTH];
+    float share = 1 / (p->count ? *p->count : (float)p->k.rows);
 
     ddp__k_of_channels(p->mean, l, f->mean);
     ddp__k_of_channels(p->w, l, scale);
-    ddp__k_of_channels(p->sum, l, f->b);
-    ddp__k_of_channels(p->sum + p->k.c, l, f->c);
     ddp__k_inverse(p, l, f->a);
+    ddp__k_sums_of_channels(p, l, f->a, f->b, f->c);
     for (int j = 0; j < DDP__WIDTH; j++) {
         float inverse = f->a[j];
 

@@ -120,7 +120,7 @@ static ddp_value_t *forward(ddp_layer_t *l, ddp_graph_t *g, ddp_value_t *x)
     call.bn.act = r.act;
     call.bn.residual = r.residual != NULL;
     call.bn.mask = r.mask != NULL;
-    call.bn.inverse = g->spec.on_gpus;
+    call.bn.inverse = g->spec.on_gpus && !sum;
     ddp__emit(g, &call,
               DDP__VALUES(
                   [DDP__BN_FWD_X] = x, [DDP__BN_FWD_W] = ddp_graph_param(g, l),
@@ -185,7 +185,8 @@ static ddp_value_t *backward(ddp_layer_t *l, ddp_graph_t *g,
     struct batch_norm *b = (struct batch_norm *)l;
     struct ddp__call call = {.op = DDP__OP_BN_BWD,
                              .bn = {b->eps, r->act, r->residual != NULL,
-                                    r->mask != NULL, g->spec.on_gpus}};
+                                    r->mask != NULL,
+                                    g->spec.on_gpus && !g->spec.sync_bn}};
     ddp_value_t *w, *dw, *dx, *dr = NULL;
 
     if (!ddp__graph_trains(g, l))

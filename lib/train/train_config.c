@@ -378,18 +378,11 @@ static void resolve_config(struct ddp_train_config *c, const ddp_dataset_t *d)
 }
 
 /* Of a resolved configuration. */
-static int check_sync_bn(const struct ddp_train_config *c, const ddp_t *ddp)
+static int check_sync_bn(const struct ddp_train_config *c)
 {
     int subs = (int)quotient_up(c->batch, c->sub_batch);
 
-    if (!c->sync_bn)
-        return 0;
-    if (ddp_gpu_worker_count(ddp))
-        return ddp__fail(DDP_EINVAL,
-                         "sync_bn is for CPU workers, and %d of GPUs would "
-                         "train: start without GPUs, or leave it out",
-                         ddp_gpu_worker_count(ddp));
-    return c->lanes >= subs
+    return !c->sync_bn || c->lanes >= subs
                ? 0
                : ddp__fail(DDP_EINVAL,
                            "%d lanes for the %d sub-batches of a step, but "
@@ -413,7 +406,7 @@ int ddp_train_config_resolve(struct ddp_train_config *c, const ddp_t *ddp,
         return rc;
     own.own_data &= ddp_rank_count(ddp) > 1;
     resolve_config(&own, data);
-    if ((rc = check_sync_bn(&own, ddp)) < 0)
+    if ((rc = check_sync_bn(&own)) < 0)
         return rc;
     own.struct_size = c->struct_size;
     memcpy(c, &own, own.struct_size);

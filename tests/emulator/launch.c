@@ -12,7 +12,7 @@
 #include "gpu/columns.h"
 #include "gpu/elementwise.h"
 #include "gpu/losses.h"
-#include "gpu/norm.h"
+#include "gpu/norm_step.h"
 #include "gpu/pooling.h"
 #include "gpu/updates.h"
 
