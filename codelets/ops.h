@@ -120,7 +120,8 @@
 /* of values, and of gradients */
 #define DDP__DROPOUT_OPERANDS(O, op)                                           \
     O(op, X, ACT, READ) O(op, IDS, IDS, READ) O(op, Y, ACT, WRITE)
-/* weight[cap] is the share of the divisor; dx is times scale[0] */
+/* weight[cap] is the share of the divisor, and with call.loss.positives more
+ * follow; dx is times scale[0] */
 #define DDP__LOSS_OPERANDS(O, op)                                              \
     O(op, X, LOGIT, READ) O(op, TARGET, TARGET, READ) O(op, WEIGHT, F32, READ) \
     O(op, STATS, F64, COLLECT | WATCHED) O(op, DX, LOGIT, WRITE | OPTIONAL)    \
@@ -403,6 +404,8 @@ struct ddp__loss {
     float threshold;    /* BINARY_CROSS_ENTROPY: shares above it count as 1,
                            others as 0; 0: shares count as they are */
     float gamma, alpha; /* FOCAL; alpha < 0: no weights */
+    bool positives; /* BINARY_CROSS_ENTROPY: after its divisor, weight has what
+                       the positive part of each class counts */
 };
 
 struct ddp__optim {

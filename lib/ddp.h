@@ -1748,6 +1748,11 @@ struct ddp_train_config {
                      sub-batch (PyTorch's SyncBatchNorm); default: those of a
                      sub-batch.  Each sub-batch of a step is a lane then, and
                      the activations of all of them are in memory */
+    /* DDP_BINARY_CROSS_ENTROPY: what the positive part of each class counts, one
+     * for each output, as PyTorch's pos_weight.  Evaluations have none.  Not
+     * copied: it must outlive the trainer. */
+    const float *pos_weight;
+    int pos_weight_count; /* 0 (default): all are 1 */
 };
 
 /* Fill in the defaults.  Of the optimizer there is none (its lr is -1): a

@@ -261,7 +261,7 @@ static struct ddp__view view_of(const struct check *k, enum check_role role,
     case ROLE_TARGET:
         return per_sample(type, has_labels(r) ? one : r->x);
     case ROLE_WEIGHT:
-        return vector(type, r->cap + 1);
+        return vector(type, r->cap + 1 + (r->call.loss.positives ? r->x.c : 0));
     case ROLE_STAT:
         return vector(type, 2 * r->x.c + (r->family == CHECK_BN_SYNC));
     case ROLE_SUM:

@@ -272,6 +272,11 @@ def distilled(x, target):
 WEIGHTS_OF_5 = [1, 0.5, 2, 0.25, 3]
 
 
+def positive(x, q):
+    return F.binary_cross_entropy_with_logits(
+        x, q, pos_weight=torch.tensor(WEIGHTS_OF_5).double())
+
+
 def weighted(x, label):
     return F.cross_entropy(x, label, torch.tensor(WEIGHTS_OF_5).double())
 
@@ -279,6 +284,7 @@ def weighted(x, label):
 # Of the steps: which targets, and the loss.
 STEPS = {name: ("shares", rule) for name, rule in LOSSES.items()} | {
     "several": ("several", F.binary_cross_entropy_with_logits),
+    "positive": ("several", positive),
     "distilled": ("teacher", distilled), "weighted": ("label", weighted)}
 
 

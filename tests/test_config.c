@@ -304,7 +304,8 @@ static void test_ranges(const ddp_t *ddp, const ddp_dataset_t *d)
                           "final_factor inf",
                           "needs update",
                           "3 weights, expected 2",
-                          "-1 for class 1"};
+                          "-1 for class 1",
+                          "pos_weight: only for the loss binary_cross_entropy"};
     static const float weight[] = {1, -1};
     enum { BAD = sizeof(says) / sizeof(*says) };
     struct ddp_train_config bad[BAD];
@@ -334,6 +335,8 @@ static void test_ranges(const ddp_t *ddp, const ddp_dataset_t *d)
         bad[i].class_weights = weight;
     bad[19].class_weight_count = 3;
     bad[20].class_weight_count = 2;
+    bad[21].pos_weight = weight;
+    bad[21].pos_weight_count = 2;
     for (int i = 0; i < BAD; i++)
         ok(ddp_train_config_resolve(&bad[i], ddp, d) == DDP_EINVAL &&
                strstr(ddp_errmsg(), says[i]),

@@ -41,6 +41,7 @@ static const struct {
     {"clip-mode", "optimizer.clip_norm,optimizer.clip_value", "", false},
     {"label-smoothing", "label_smoothing", "", false},
     {"class-weights", "class_weights", "", false},
+    {"pos-weight", "pos_weight", "", false},
     {"mixup", "mixup", "mix_prob,mix_switch_prob,mix_off_epoch", false},
     {"cutmix", "cutmix", "mix_prob,mix_switch_prob,mix_off_epoch", false},
     {"mixup-prob", "mix_prob", "", false},

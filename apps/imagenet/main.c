@@ -70,6 +70,7 @@ static const struct app_word option_of[] = {
     {"ema_decay", "--model-ema-decay"},
     {"label_smoothing", "--label-smoothing"},
     {"class_weights", "--class-weights"},
+    {"pos_weight", "--pos-weight"},
     {"target_threshold", "--bce-target-thresh"},
     {"mixup", "--mixup"},
     {"cutmix", "--cutmix"},

@@ -440,6 +440,10 @@ static const struct opt_group optimizer = {
         TEXT("class-weights", class_weights, "FILE", NULL,
              "weight of each class in the loss: a file of a number for each, "
              "or balanced: the fewer images a class has, the more they count"),
+        TEXT("pos-weight", pos_weight, "FILE", NULL,
+             "--bce-loss: what the positive part of each class counts: a file "
+             "of a number for each, or balanced: images without the class over "
+             "those with it"),
         NUM("mixup", mixup, "0", 0, 1000,
             "mix pairs of images, with shares from a Beta distribution of this "
             "alpha; 0 does not",

@@ -45,7 +45,7 @@ struct settings {
     int64_t plateau_patience, cooldown;
     int warmup_method, milestones[OPT_WIDTHS_MAX + 1];
     bool warmup_prefix;
-    char *freeze, *freeze_to, *group_lr, *group_decay, *class_weights;
+    char *freeze, *freeze_to, *group_lr, *group_decay, *class_weights, *pos_weight;
     double norm_decay, bias_decay, layer_decay;
     bool head_only, freeze_bn, ema_warmup;
     int64_t eval_steps, patience;

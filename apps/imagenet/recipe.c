@@ -120,6 +120,7 @@ static int check_effects(const struct opts *o, const struct settings *s)
         {"mixup-switch-prob", s->mixup > 0 && s->cutmix > 0,
          "only with --mixup and --cutmix"},
         {"class-weights", !s->bce_loss, "--bce-loss has none"},
+        {"pos-weight", s->bce_loss, "there is no --bce-loss"},
         {"bce-target-thresh", s->bce_loss, "there is no --bce-loss"},
         {"warmup-lr", warm, "there are no --warmup-epochs"},
         {"lr-warmup-decay", warm, "there are no --warmup-epochs"},

@@ -415,14 +415,19 @@ static int configure_groups(struct run *r, struct ddp_train_config *cfg)
     return rc;
 }
 
-static int configure_class_weights(struct run *r, struct ddp_train_config *cfg)
+static int configure_weights(struct run *r, struct ddp_train_config *cfg)
 {
-    const char *given = r->set->class_weights;
-    int rc =
-        given ? class_weights_make(given, r->data, &r->class_weights) : OPTS_GO;
+    const struct settings *s = r->set;
+    int classes = ddp_dataset_classes(r->data), rc = OPTS_GO;
 
+    if (s->class_weights)
+        rc = class_weights_make(s->class_weights, r->data, &r->class_weights);
+    if (rc == OPTS_GO && s->pos_weight)
+        rc = pos_weight_make(s->pos_weight, r->data, &r->pos_weight);
     cfg->class_weights = r->class_weights;
-    cfg->class_weight_count = given ? ddp_dataset_classes(r->data) : 0;
+    cfg->class_weight_count = r->class_weights ? classes : 0;
+    cfg->pos_weight = r->pos_weight;
+    cfg->pos_weight_count = r->pos_weight ? classes : 0;
     return rc;
 }
 
@@ -442,7 +447,7 @@ static int make_network(struct run *r, struct ddp_train_config *cfg)
     if ((rc = weights_settings_add(r->opts, r->chain, r->data)) < 0)
         return app_fail(rc);
     rc = configure_groups(r, cfg);
-    return rc == OPTS_GO ? configure_class_weights(r, cfg) : rc;
+    return rc == OPTS_GO ? configure_weights(r, cfg) : rc;
 }
 
 static int find_rate(struct run *r)
@@ -660,6 +665,7 @@ int train_run(struct opts *o, struct settings *s)
     ddp_finish(r.ddp);
     groups_free(&r.groups);
     free(r.class_weights);
+    free(r.pos_weight);
     free(r.trace);
     free(r.graph);
     free(r.ckpt);

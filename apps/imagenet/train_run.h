@@ -36,7 +36,7 @@ struct run {
     struct ddp_metrics ema;    /* of the averages, if there are some */
     int64_t ema_evaluated;
     struct groups groups;
-    float *class_weights;
+    float *class_weights, *pos_weight;
     char *ckpt;            /* folder of checkpoints */
     char *trace, *graph;   /* files; NULL: none */
     int64_t ckpt_failures; /* reported ones */

@@ -202,6 +202,15 @@ static struct logistic logistic(float x)
                              log1p((double)e)};
 }
 
+/* What more the positive part of class i counts. */
+static float positive(const struct ddp__task *t, size_t i)
+{
+    const float *weight = t->data[DDP__LOSS_WEIGHT];
+
+    return t->call->loss.positives ? weight[(size_t)t->call->cap + 1 + i] - 1
+                                   : 0;
+}
+
 /* -q log p - (1 - q) log(1 - p) */
 static double binary(float x, float q, const struct logistic *l)
 {
@@ -217,12 +226,13 @@ static double binary_entropy(const struct ddp__task *t, const struct row *r)
 
     for (size_t i = 0; i < r->len; i++) {
         struct logistic l = logistic(r->x[i]);
-        float q = share(t, r, i);
+        float q = share(t, r, i), more;
 
         if (threshold > 0)
             q = q > threshold;
-        sum += binary(r->x[i], q, &l);
-        r->e[i] = factor * (l.p - q);
+        more = positive(t, i) * q;
+        sum += binary(r->x[i], q, &l) + (double)more * binary(r->x[i], 1, &l);
+        r->e[i] = factor * (l.p - q - more * l.rest);
     }
     if (r->dx)
         store_row(r->dx, r->e, 1, 0, r->len, ddp__is_bf16(t, DDP__LOSS_DX));

@@ -49,6 +49,7 @@ int ddp__cuda_loss(const struct ddp__task *t)
     if (rc < 0)
         return rc;
     p.shares = p.classes && t->call->buf[DDP__LOSS_TARGET].type != DDP_I32;
+    p.positive = l->positives ? p.weight + p.cap + 1 : NULL;
     p.loss = place.scratch;
     p.rank = (int *)(p.loss + t->n);
     if ((rc = DDP__LAUNCH(&place, loss_rows, &p)) < 0)

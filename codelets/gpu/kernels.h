@@ -243,7 +243,9 @@ struct ddp__k_loss {
     bool classes; /* it compares with label, else with target */
     bool shares;  /* of classes, with target instead */
     float smoothing, threshold, gamma, alpha;
-    float aux; /* factor of an auxiliary loss; 0: the chain's own */
+    float aux;             /* factor of an auxiliary loss; 0: the chain's own */
+    const float *positive; /* what the positive part of each class counts; NULL:
+                              1 */
     int n, cap;
     size_t len;
     const void *x;

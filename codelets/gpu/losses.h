@@ -275,17 +275,23 @@ DDP__DEVICE struct ddp__k_logistic ddp__k_logistic(float x, float q)
     return l;
 }
 
-/* The loss of one class by its logit; *dx: its gradient. */
-DDP__DEVICE float ddp__k_one_binary(const struct ddp__k_loss *p, float x,
-                                    float q, float *dx)
+/* The loss of class i by its logit; *dx: its gradient. */
+DDP__DEVICE float ddp__k_one_binary(const struct ddp__k_loss *p, size_t i,
+                                    float x, float q, float *dx)
 {
+    float more;
+
     struct ddp__k_logistic l;
 
     if (p->threshold > 0)
         q = q > p->threshold ? 1 : 0;
     l = ddp__k_logistic(x, q);
     *dx = l.p - q;
-    return l.entropy;
+    if (!p->positive)
+        return l.entropy;
+    more = (p->positive[i] - 1) * q;
+    *dx -= more * l.rest;
+    return l.entropy + more * ddp__k_logistic(x, 1).entropy;
 }
 
 /* a m^gamma times the binary cross entropy, where m = p (1 - q) + (1 - p) q is
@@ -317,7 +323,7 @@ DDP__DEVICE void ddp__k_add_binary(const struct ddp__k_loss *p,
         float x = ddp__k_value(p, r, i, type), q = ddp__k_share(p, r, i), dx;
 
         sh->sum[t] += p->kind == DDP_FOCAL ? ddp__k_one_focal(p, x, q, &dx)
-                                           : ddp__k_one_binary(p, x, q, &dx);
+                                           : ddp__k_one_binary(p, i, x, q, &dx);
         sh->rank[t] += ddp__k_beats(r, i, x);
         if (p->dx)
             ddp__k_put(p->type_dx, p->dx, r->begin + i, factor * dx);

@@ -122,7 +122,16 @@ static double binary(double x, double q)
     return fmax(x, 0) - x * q + log1p(exp(-fabs(x)));
 }
 
-/* The mean of it over the classes, each for itself; gradient: p - q. */
+/* What more the positive part of class i counts. */
+static double positive(const struct ddp__task *t, int i)
+{
+    const float *weight = t->data[DDP__LOSS_WEIGHT];
+
+    return t->call->loss.positives ? weight[t->call->cap + 1 + i] - 1.0 : 0;
+}
+
+/* The mean of it over the classes, each for itself; gradient: p - q.  Where the
+ * positive part counts w, (w - 1) q times -log p more. */
 static double binary_entropy(const struct ddp__task *t, const struct row *r)
 {
     double threshold = t->call->loss.threshold, loss = 0;
@@ -132,8 +141,11 @@ static double binary_entropy(const struct ddp__task *t, const struct row *r)
 
         if (threshold > 0)
             q = q > threshold;
-        loss += binary(x, q);
-        set_gradient(t, r, i, r->weight * (sigmoid(x) - q) / r->len);
+        loss += binary(x, q) + positive(t, i) * q * binary(x, 1);
+        set_gradient(t, r, i,
+                     r->weight *
+                         (sigmoid(x) - q - positive(t, i) * q * sigmoid(-x)) /
+                         r->len);
     }
     return loss / r->len;
 }

@@ -14,7 +14,7 @@ static const char changeable[] =
     "batch,sub_batch,lanes,seed,order,label_smoothing,ema_decay,optimizer,"
     "schedule,data,eval_data,augmentation,target_threshold,focal_gamma,"
     "focal_alpha,mixup,cutmix,mix_prob,mix_switch_prob,mix_off_epoch,"
-    "groups,layer_decay,ema_warmup,class_weights,repeats,"
+    "groups,layer_decay,ema_warmup,class_weights,pos_weight,repeats,"
     "sync_bn";
 
 /* These decide which state a checkpoint has, and the shapes of the network. */

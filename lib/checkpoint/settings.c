@@ -347,17 +347,16 @@ static json_t *add_groups(json_t *settings, const struct ddp_train_config *c)
     return NULL;
 }
 
-static json_t *add_class_weights(json_t *settings,
-                                 const struct ddp_train_config *c)
+static json_t *add_weights(json_t *settings, const char *name, int count,
+                           const float *weight)
 {
-    json_t *all = c->class_weight_count ? json_array() : NULL;
+    json_t *all = count ? json_array() : NULL;
     int rc = 0;
 
-    for (int i = 0; i < c->class_weight_count; i++)
-        rc |=
-            json_array_append_new(all, json_real((double)c->class_weights[i]));
+    for (int i = 0; i < count; i++)
+        rc |= json_array_append_new(all, json_real((double)weight[i]));
     if (settings && rc == 0 &&
-        (!all || json_object_set_new(settings, "class_weights", all) == 0))
+        (!all || json_object_set_new(settings, name, all) == 0))
         return settings;
     json_decref(settings);
     return NULL;
@@ -407,7 +406,9 @@ static json_t *settings_json(const struct ddp__settings *s)
     all = add_flag(all, "sync_bn", c->sync_bn);
     all = add_number(all, "repeats", c->repeats > 1 ? c->repeats : 0);
     all = add_groups(add_mix(add_loss(all, c), c), c);
-    all = add_class_weights(all, c);
+    all = add_weights(all, "class_weights", c->class_weight_count,
+                      c->class_weights);
+    all = add_weights(all, "pos_weight", c->pos_weight_count, c->pos_weight);
     return add_eval_data(add_wire(all, c->wire), c->eval_data);
 }
 

@@ -79,14 +79,17 @@ static void build_fill(ddp_graph_t *g)
     bool loss = s->mode == DDP__TRAIN || s->mode == DDP__EVAL;
     bool label = s->classes && !s->shares;
     int len = s->shares ? s->classes : s->target_len ? s->target_len : 1;
+    int outputs = s->classes ? s->classes : s->target_len;
+    int positives = s->loss.positives ? outputs : 0;
 
     g->x = input_value(g, s->shape, s->type, true);
     g->ids = input_value(g, (struct ddp_shape){1, 1, 1}, DDP_I64, true);
     if (loss) {
         g->target = input_value(g, (struct ddp_shape){1, 1, len},
                                 label ? DDP_I32 : DDP_F32, true);
-        g->weight = input_value(g, (struct ddp_shape){1, 1, s->cap + 1},
-                                DDP_F32, false);
+        g->weight =
+            input_value(g, (struct ddp_shape){1, 1, s->cap + 1 + positives},
+                        DDP_F32, false);
     }
     ddp__emit(g, &c,
               DDP__VALUES([DDP__FILL_X] = g->x, [DDP__FILL_IDS] = g->ids,

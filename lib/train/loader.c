@@ -189,6 +189,18 @@ static void weigh_shares(const struct ddp__loader *l, const struct ddp__task *t)
             share[k] = l->class_weight[k] * (own * share[k] + rest);
 }
 
+/* The loss finds those of the classes after its divisor. */
+static void put_pos_weight(const struct ddp__loader *l,
+                           const struct ddp__task *t)
+{
+    int first = t->call->cap + 1;
+    int len = t->call->buf[DDP__FILL_WEIGHT].shape.c - first;
+
+    if (l->pos_weight)
+        memcpy((float *)t->data[DDP__FILL_WEIGHT] + first, l->pos_weight,
+               (size_t)len * sizeof(float));
+}
+
 static int read_sample(struct ddp__loader *l, const struct ddp__order *o,
                        int64_t pos, struct ddp_sample *s)
 {
@@ -288,6 +300,7 @@ int ddp__loader_fill(const struct ddp__task *t, void *arg)
     for (int i = 0; i < t->n; i++)
         if ((rc = fill_one(l, t, &p, sub * l->sub_batch, i)) < 0)
             return rc;
+    put_pos_weight(l, t);
     mix_samples(l, t, p.epoch, p.step * l->subs + sub);
     weigh_shares(l, t);
     return 0;

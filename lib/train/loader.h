@@ -23,6 +23,7 @@ struct ddp__loader {
     bool shares;  /* targets are the share of each class, and not a class */
     struct ddp__mix mix;
     const float *class_weight;  /* by class; not owned; NULL: all are 1 */
+    const float *pos_weight;    /* the same of the positive part of each */
     float smoothing;            /* of shares that have such weights */
     int64_t end;                /* steps that there will be */
     int64_t bad;                /* that were left out; atomic */

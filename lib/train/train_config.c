@@ -299,30 +299,49 @@ static int check_config(const ddp_t *ddp, const struct ddp_train_config *c)
     return 0;
 }
 
-static int check_class_weights(const struct ddp_train_config *c,
-                               const ddp_dataset_t *d)
-{
-    int outputs = d->classes ? d->classes : d->target_len;
+/* Weights of a setting, one for each output of a kind of loss. */
+struct weights {
+    const char *name;
+    const float *weight;
+    int count;
+    enum ddp_loss_kind loss;
+};
 
-    if (!c->class_weight_count && !c->class_weights)
+static int check_weights(const struct weights *w, enum ddp_loss_kind loss,
+                         int outputs)
+{
+    if (!w->count && !w->weight)
         return 0;
-    if (!c->class_weights || c->class_weight_count != outputs)
+    if (!w->weight || w->count != outputs)
         return ddp__fail(DDP_EINVAL,
-                         "class_weights: %d weights, expected %d, one for each "
-                         "class",
-                         c->class_weights ? c->class_weight_count : 0, outputs);
-    if (c->loss != DDP_LOGIT_CROSS_ENTROPY)
-        return ddp__fail(DDP_EINVAL,
-                         "class_weights are only for cross "
-                         "entropy, not for loss %s",
-                         ddp__loss_info(c->loss)->name);
+                         "%s: %d weights, expected %d, one for each class",
+                         w->name, w->weight ? w->count : 0, outputs);
+    if (loss != w->loss)
+        return ddp__fail(DDP_EINVAL, "%s: only for the loss %s, not for %s",
+                         w->name, ddp__loss_info(w->loss)->name,
+                         ddp__loss_info(loss)->name);
     for (int i = 0; i < outputs; i++)
-        if (!(c->class_weights[i] >= 0 && isfinite(c->class_weights[i])))
+        if (!(w->weight[i] >= 0 && isfinite(w->weight[i])))
             return ddp__fail(DDP_EINVAL,
-                             "class_weights: %g for class %d, expected 0 or "
-                             "more",
-                             (double)c->class_weights[i], i);
+                             "%s: %g for class %d, expected 0 or more", w->name,
+                             (double)w->weight[i], i);
     return 0;
+}
+
+static int check_all_weights(const struct ddp_train_config *c,
+                             const ddp_dataset_t *d)
+{
+    const struct weights all[] = {
+        {"class_weights", c->class_weights, c->class_weight_count,
+         DDP_LOGIT_CROSS_ENTROPY},
+        {"pos_weight", c->pos_weight, c->pos_weight_count,
+         DDP_BINARY_CROSS_ENTROPY}};
+    int rc = 0;
+
+    for (int i = 0; rc == 0 && i < 2; i++)
+        rc = check_weights(&all[i], c->loss,
+                           d->classes ? d->classes : d->target_len);
+    return rc;
 }
 
 /* What a stream cannot do, since nobody knows when it ends. */
@@ -401,7 +420,7 @@ int ddp_train_config_resolve(struct ddp_train_config *c, const ddp_t *ddp,
     if ((rc = ddp__options_copy(&own, sizeof(own), c, "ddp_train_config")) <
             0 ||
         (rc = check_config(ddp, &own)) < 0 ||
-        (rc = check_class_weights(&own, data)) < 0 ||
+        (rc = check_all_weights(&own, data)) < 0 ||
         (rc = check_stream(&own, ddp, data)) < 0)
         return rc;
     own.own_data &= ddp_rank_count(ddp) > 1;

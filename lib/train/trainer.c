@@ -77,7 +77,8 @@ struct ddp__engine_spec ddp__engine_spec(const struct ddp_train_config *c,
                            .arg = c->loss_arg,
                            .threshold = c->target_threshold,
                            .gamma = c->focal_gamma,
-                           .alpha = c->focal_alpha},
+                           .alpha = c->focal_alpha,
+                           .positives = l->pos_weight != NULL},
                   .fill = ddp__loader_fill,
                   .arg = l},
         .lanes = c->lanes,
@@ -123,6 +124,7 @@ static int configure(struct ddp_trainer *t, ddp_dataset_t *data,
         (struct ddp__mix){t->cfg.mixup, t->cfg.cutmix, t->cfg.mix_prob,
                           t->cfg.mix_switch_prob, t->cfg.mix_off_epoch};
     t->loader.class_weight = t->cfg.class_weights;
+    t->loader.pos_weight = t->cfg.pos_weight;
     t->loader.smoothing = t->cfg.label_smoothing;
     t->loader.shares =
         data->classes > 0 &&
