@@ -452,17 +452,12 @@ static void test_leaving(void)
 }
 
 /* The fast worker stops in the middle of a step: what it has not begun, the
- * slow one does, although it would be slower.  It looks again after a time,
- * which StarPU's blocking drivers do not let it. */
+ * slow one does, although it would be slower. */
 static void test_stall(void)
 {
     enum { SUBS = 6 };
     int begun;
 
-#ifndef STARPU_NON_BLOCKING_DRIVERS
-    skip(1, "StarPU's idle workers are blocked");
-    return;
-#endif
     submit_unequal(0, SUBS, SUBS, 1, false);
     starpu_task_wait_for_all();
     clear();

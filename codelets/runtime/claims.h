@@ -6,6 +6,8 @@
 #ifndef DDP_CLAIMS_H
 #define DDP_CLAIMS_H
 
+#include <stdatomic.h>
+
 #include "runtime/scheduler.h"
 #include "runtime/task_queue.h"
 
@@ -51,6 +53,7 @@ struct ddp__claimer {
     double since;   /* when it last claimed one or ended a task */
     bool elsewhere; /* its task belongs to no sub-batch */
     double until;   /* left to faster ones: it looks again then; 0: did not */
+    atomic_bool waiting; /* it got nothing, and shall be called */
 };
 
 struct ddp__claims {

@@ -11,6 +11,8 @@ libddp_core_la_SOURCES += \
 CODELETS_SOURCES += \
     %D%/ahead.c \
     %D%/ahead.h \
+    %D%/alarm.c \
+    %D%/alarm.h \
     %D%/borrowed.c \
     %D%/borrowed.h \
     %D%/buffer.c \

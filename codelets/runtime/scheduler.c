@@ -8,19 +8,19 @@
  * called.  So everything that may let a worker continue must call it: a task
  * pushed, a sub-batch claimed (it may be this worker's turn) or done.  Only
  * what it leaves to faster workers makes it look again by itself, if they are
- * late.
+ * late (alarm.c).
  */
 #include "config.h"
 
 #include <limits.h>
 #include <math.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <starpu_thread_util.h>
 
 #include "runtime/ahead.h"
+#include "runtime/alarm.h"
 #include "runtime/claims.h"
 #include "runtime/rates.h"
 #include "runtime/rest.h"
@@ -30,7 +30,6 @@
 #include "runtime/task_queue.h"
 
 struct worker {
-    atomic_bool waiting;
     struct ddp__rest rest; /* while it waits */
     struct queue updates;  /* and merges, of the buckets that it owns */
 };
@@ -39,6 +38,7 @@ struct sched {
     starpu_pthread_mutex_t lock;
     int cap; /* of every worker; 0: by its kind */
     struct ddp__claims claims;
+    struct ddp__alarm alarm;
     struct queue shared; /* tasks that their sub-batch's owner cannot run */
     struct queue foreign, input;
     struct worker worker[STARPU_NMAXWORKERS]; /* by id */
@@ -69,9 +69,9 @@ static void unlock_policy(struct sched *s, const struct calls *c)
 /* Call a worker that waits; false if it does not. */
 static bool call_worker(struct sched *s, int id, struct calls *c)
 {
-    if (!s->worker[id].waiting)
+    if (!s->claims.by[id].waiting)
         return false;
-    s->worker[id].waiting = false;
+    s->claims.by[id].waiting = false;
     ddp__rest_end(&s->worker[id].rest);
     c->id[c->n++] = id;
     return true;
@@ -82,7 +82,7 @@ static void call_workers(struct sched *s, struct starpu_task *t,
                          struct calls *c)
 {
     for (int i = 0; i < s->claims.workers; i++)
-        if (s->worker[s->claims.id[i]].waiting &&
+        if (s->claims.by[s->claims.id[i]].waiting &&
             (!t || can_run(s->claims.id[i], t)))
             call_worker(s, s->claims.id[i], c);
 }
@@ -256,7 +256,7 @@ static void wait_a_while(struct sched *s, int id)
         return;
     starpu_worker_relax_on();
     STARPU_PTHREAD_MUTEX_LOCK(&s->lock);
-    if (w->waiting)
+    if (s->claims.by[id].waiting)
         ddp__rest_begin(&w->rest, &s->lock,
                         until > 0 ? until - ddp__now() : INFINITY);
     STARPU_PTHREAD_MUTEX_UNLOCK(&s->lock);
@@ -271,19 +271,21 @@ static struct starpu_task *pop_task(unsigned ctx)
     struct starpu_task *t;
     unsigned impl = 0;
 
-    if (s->worker[id].waiting &&
+    if (s->claims.by[id].waiting &&
         (s->claims.by[id].until == 0 || ddp__now() < s->claims.by[id].until)) {
         wait_a_while(s, id);
         return NULL;
     }
     s = lock_policy(ctx);
-    s->worker[id].waiting = false;
+    s->claims.by[id].waiting = false;
     s->claims.by[id].until = 0;
     t = next_task(s, id, &c);
     s->claims.by[id].elsewhere = t && !(tag_of(t) && tag_of(t)->at);
     if (!t) {
-        s->worker[id].waiting = true;
+        s->claims.by[id].waiting = true;
         ddp__rest_idle(&s->worker[id].rest);
+        if (s->claims.by[id].until > 0)
+            ddp__alarm_set(&s->alarm);
     }
     unlock_policy(s, &c);
     if (t && starpu_worker_can_execute_task_first_impl((unsigned)id, t, &impl))
@@ -374,6 +376,7 @@ static void init_policy(unsigned ctx)
     if (ddp__sched_inflight(&s->cap) < 0)
         s->cap = 0; /* ddp__sched_check() has reported it */
     ddp__claims_init(&s->claims);
+    ddp__alarm_init(&s->alarm, &s->claims, &s->lock);
     for (int i = 0; i < STARPU_NMAXWORKERS; i++)
         ddp__rest_init(&s->worker[i].rest);
     if (!starpu_sched_ctx_min_priority_is_set(ctx))
@@ -387,6 +390,7 @@ static void deinit_policy(unsigned ctx)
 {
     struct sched *s = starpu_sched_ctx_get_policy_data(ctx);
 
+    ddp__alarm_fini(&s->alarm);
     ddp__claims_free(&s->claims);
     for (int i = 0; i < STARPU_NMAXWORKERS; i++)
         ddp__rest_fini(&s->worker[i].rest);
