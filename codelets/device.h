@@ -62,6 +62,8 @@ struct ddp__device {
     double (*known_us)(const struct ddp__call *c, int n);
     /* How many times as long as that its device `number` takes.  NULL: 1. */
     double (*slowness)(int number);
+    /* Seconds that it stops for, in this task.  NULL: 0. */
+    double (*stalled)(int number, const void *task);
     int channels; /* images are widened to a multiple; 0: they are not */
     /* In order of preference, NULL at the end; of an accelerator once it has
      * been found. */

@@ -2248,6 +2248,10 @@ int ddp_simulation_set_speed(enum ddp_device kind,
  * long for each kernel as the speed says.  Before ddp_init(). */
 int ddp_simulation_set_slowness(int gpu, double times);
 
+/* Stop a GPU, counted from 0, once: its next task takes so many seconds more,
+ * which the scheduler does not know.  Also while tasks run. */
+int ddp_simulation_stall(int gpu, double seconds);
+
 /* The network between nodes, as seen from one of them. */
 struct ddp_network_speed {
     double bytes_per_s; /* each way, at the same time */

@@ -79,6 +79,13 @@ run "$predict" --json --gpus 8 --lanes 8 --sub-batches 16
 holds "$(of 8 lanes_split) == 0 && $(of 8 lanes_run) == 72" \
     "but not between GPUs that are as fast"
 
+# A GPU that stops for 400 ms loses what it has not begun.
+run "$predict" --json --gpus 2 --lanes 16 --sub-batches 64 --steps 1 --skip 2 \
+    --stall 400
+print
+holds "$(of 2 step_ms) > 400 && $(of 2 step_ms) < 1.05 * (400 + (4 * $one - 400) / 2)" \
+    "another does the rest of a GPU that stops: $(of 2 step_ms) ms"
+
 # The lanes that imagenet chooses for 32 CPU workers, and the usual ones.
 run "$predict" --json --model resnet18 --dtype f32 --cpus 32 --lanes 32 \
     --sub-batch 8 --steps 2 --skip 1

@@ -840,6 +840,7 @@ static const char *const others[] = {
     "ddp_errcode",
     "ddp_simulation_set_speed",
     "ddp_simulation_set_slowness",
+    "ddp_simulation_stall",
     "ddp_simulation_set_nodes",
     "ddp_simulation_read",
     "ddp_chain_export_onnx",

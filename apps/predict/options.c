@@ -40,6 +40,9 @@ static const struct opt_group machine = {
                "numbers of CPU workers that train instead of GPUs"),
         WIDTHS("slow", slow, "N,...", NULL,
                "the first GPUs take so many times as long, the others 1"),
+        NUM("stall", stall, "0", 0, 1e6,
+            "the first GPU stops once for so many milliseconds, in a step that "
+            "is measured"),
         NUM("tflops", tflops, NULL, 1e-3, 1e6,
             "speed of convolutions on a device, in TFLOP/s [300, of a CPU "
             "worker 0.05]"),

@@ -14,6 +14,7 @@ struct predict_settings {
     int gpus[OPT_WIDTHS_MAX + 1];
     int cpus[OPT_WIDTHS_MAX + 1];             /* [0] is 0: GPUs train */
     int slow[OPT_WIDTHS_MAX + 1];             /* times as long, by GPU */
+    double stall;                             /* ms, of the first GPU */
     double tflops, tbs, launch, memory;       /* of a device */
     double link, latency, pcie, pcie_latency; /* between memories */
     int nodes[OPT_WIDTHS_MAX + 1];            /* [0] is 0: one */

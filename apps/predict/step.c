@@ -35,12 +35,20 @@ static int get_sample(void *arg, int64_t index, uint64_t key,
     return 0;
 }
 
+/* The measured steps begin. */
+static int begin(struct step *b)
+{
+    int rc = ddp_simulation_stall(0, 1e-3 * b->s->stall);
+
+    return rc < 0 ? rc : ddp_simulation_read(&b->before);
+}
+
 static int on_step(const struct ddp_progress *p, void *arg)
 {
     struct step *b = arg;
 
     if (p->step == b->s->skip)
-        return ddp_simulation_read(&b->before);
+        return begin(b);
     if (p->step == b->s->skip + b->s->steps)
         return ddp_simulation_read(&b->after);
     return 0;

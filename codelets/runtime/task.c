@@ -285,6 +285,15 @@ static double run_us(const struct run *r, enum starpu_worker_archtype worker,
     return us;
 }
 
+/* What a simulated device stops for. */
+static double stall_us(const struct run *r, enum starpu_worker_archtype worker,
+                       int number)
+{
+    const struct ddp__device *d = device_of(r, 0, worker);
+
+    return d->stalled ? 1e6 * d->stalled(number, r) : 0;
+}
+
 /* Microseconds a task takes, for the policies that ask.  StarPU's own, measured
  * models would have to be calibrated, and 1.3 aborts when two workers begin
  * with one at the same time. */
@@ -297,7 +306,8 @@ static double task_cost(struct starpu_task *task,
                                                   : &any;
 
     (void)nimpl;
-    return run_us(task->cl_arg, d->type, d->devid);
+    return run_us(task->cl_arg, d->type, d->devid) +
+           stall_us(task->cl_arg, d->type, d->devid);
 }
 
 /* All accelerators will need weights that have been updated: send them at once.

@@ -27,6 +27,13 @@ int ddp_simulation_set_slowness(int gpu, double times)
     return not_simulated();
 }
 
+int ddp_simulation_stall(int gpu, double seconds)
+{
+    (void)gpu;
+    (void)seconds;
+    return not_simulated();
+}
+
 int ddp_simulation_set_nodes(int nodes, const struct ddp_network_speed *s)
 {
     (void)nodes;

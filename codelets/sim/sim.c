@@ -55,6 +55,21 @@ static double gpu_slowness(int number)
     return s > 0 ? s : 1;
 }
 
+/* A GPU that stops once. */
+static struct {
+    double seconds;
+    const void *task; /* its next one; NULL: not known yet */
+} stall[DDP__MAX_GPUS];
+
+static double gpu_stalled(int number, const void *task)
+{
+    if (number < 0 || number >= DDP__MAX_GPUS || stall[number].seconds == 0)
+        return 0;
+    if (!stall[number].task)
+        stall[number].task = task;
+    return stall[number].task == task ? stall[number].seconds : 0;
+}
+
 static void cpu_simulated(int64_t step, int lane, int w, double seconds);
 static void gpu_simulated(int64_t step, int lane, int w, double seconds);
 
@@ -102,6 +117,7 @@ static struct ddp__device gpu = {
     .speed = {.begin_us = 5, .flops = 300e12, .bytes = 3e12},
     .known_us = ddp__times_find,
     .slowness = gpu_slowness,
+    .stalled = gpu_stalled,
     .channels = 8,
     .backends = backends,
     .count = "STARPU_NCUDA",
@@ -130,6 +146,12 @@ void ddp__sim_speed(enum ddp_device kind, const struct ddp__speed *s)
 void ddp__sim_slow(int number, double times)
 {
     slowness[number] = times;
+}
+
+void ddp__sim_stall(int number, double seconds)
+{
+    stall[number].seconds = seconds;
+    stall[number].task = NULL;
 }
 
 /* ---- what is seen ------------------------------------------------------- */

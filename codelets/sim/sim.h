@@ -16,6 +16,9 @@ void ddp__sim_speed(enum ddp_device kind, const struct ddp__speed *s);
 /* One GPU takes so many times as long. */
 void ddp__sim_slow(int number, double times);
 
+/* Its next task takes so many seconds more. */
+void ddp__sim_stall(int number, double seconds);
+
 /* All of a simulation but the time. */
 struct ddp_simulation ddp__sim_seen(void);
 

@@ -27,17 +27,34 @@ int ddp_simulation_set_speed(enum ddp_device kind,
     return DDP_OK;
 }
 
+static int fail_gpu(int gpu)
+{
+    return ddp__fail(DDP_EINVAL, "simulated GPU %d, expected 0 to %d", gpu,
+                     DDP__MAX_GPUS - 1);
+}
+
 int ddp_simulation_set_slowness(int gpu, double times)
 {
     if (gpu < 0 || gpu >= DDP__MAX_GPUS)
-        return ddp__fail(DDP_EINVAL, "simulated GPU %d, expected 0 to %d", gpu,
-                         DDP__MAX_GPUS - 1);
+        return fail_gpu(gpu);
     if (!(times > 0))
         return ddp__fail(DDP_EINVAL,
                          "simulated GPU %d takes %g times as long, expected "
                          "more than 0",
                          gpu, times);
     ddp__sim_slow(gpu, times);
+    return DDP_OK;
+}
+
+int ddp_simulation_stall(int gpu, double seconds)
+{
+    if (gpu < 0 || gpu >= DDP__MAX_GPUS)
+        return fail_gpu(gpu);
+    if (!(seconds >= 0))
+        return ddp__fail(DDP_EINVAL,
+                         "simulated GPU %d stops for %g s, expected at least 0",
+                         gpu, seconds);
+    ddp__sim_stall(gpu, seconds);
     return DDP_OK;
 }
 
