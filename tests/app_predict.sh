@@ -86,6 +86,16 @@ print
 holds "$(of 2 step_ms) > 400 && $(of 2 step_ms) < 1.05 * (400 + (4 * $one - 400) / 2)" \
     "another does the rest of a GPU that stops: $(of 2 step_ms) ms"
 
+# Of four sub-batches a GPU that is eight times slower takes none, unless the other
+# one stops: then all but the two that that has begun.
+run "$predict" --json --gpus 2 --slow 1,8 --lanes 4 --sub-batches 4 --steps 20 --skip 4
+holds "$(of 2 step_ms) < 1.2 * $one / 4" \
+    "what is left to a faster GPU takes $(of 2 step_ms) ms"
+run "$predict" --json --gpus 2 --slow 1,8 --lanes 4 --sub-batches 4 --steps 1 --skip 4 \
+    --stall 400
+holds "$(of 2 step_ms) > 400 && $(of 2 step_ms) < 400 + 1.1 * $one / 8" \
+    "and is taken back if that stops: $(of 2 step_ms) ms"
+
 # The lanes that imagenet chooses for 32 CPU workers, and the usual ones.
 run "$predict" --json --model resnet18 --dtype f32 --cpus 32 --lanes 32 \
     --sub-batch 8 --steps 2 --skip 1

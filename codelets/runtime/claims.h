@@ -40,9 +40,10 @@ struct ddp__sched_sub {
 /* How fast a worker is with sub-batches of a graph. */
 struct ddp__rate {
     int graph;
-    double rate;  /* of work, per second; 0: unknown */
-    bool warm;    /* it has ended one */
-    int64_t left; /* the last step of which it left one to a faster worker */
+    double rate;    /* of work, per second; 0: unknown */
+    bool warm;      /* it has ended one */
+    int64_t left;   /* the last step of which it left one to a faster worker */
+    double left_at; /* when */
 };
 
 struct ddp__claimer {
@@ -51,6 +52,7 @@ struct ddp__claimer {
     bool doing;     /* it has claimed some that are not done */
     double left_s;  /* then: seconds left of them, of known rates */
     double since;   /* when it last claimed one or ended a task */
+    bool waits;     /* all that it has claimed waits for an older step */
     bool elsewhere; /* its task belongs to no sub-batch */
     double until;   /* left to faster ones: it looks again then; 0: did not */
     atomic_bool waiting; /* it got nothing, and shall be called */

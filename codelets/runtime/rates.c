@@ -46,16 +46,22 @@ static double seconds_for(const struct ddp__claimer *w,
     return u->work / ddp__rate_of(w, u->graph);
 }
 
+/* Since when it could have done what it has claimed. */
+static double since(const struct ddp__claimer *w, double now)
+{
+    return w->waits ? now : w->since;
+}
+
 double ddp__rate_late(const struct ddp__claimer *w,
                       const struct ddp__sched_sub *u, double now)
 {
-    return w->doing ? w->since + w->left_s + seconds_for(w, u)
+    return w->doing ? since(w, now) + w->left_s + seconds_for(w, u)
                     : now + 2 * seconds_for(w, u);
 }
 
 double ddp__rate_busy(const struct ddp__claimer *w, double now)
 {
-    return w->doing ? fmax(w->left_s - (now - w->since), 0) : 0;
+    return w->doing ? fmax(w->left_s - (now - since(w, now)), 0) : 0;
 }
 
 double ddp__rate_free(const struct ddp__claimer *w,
@@ -101,12 +107,18 @@ int ddp__rate_ends_within(const struct ddp__claims *c, int id,
 void ddp__rate_note(struct ddp__claims *c, int id)
 {
     struct ddp__claimer *w = &c->by[id];
+    int64_t oldest = -1; /* step that is not over */
 
-    w->doing = false;
+    w->doing = w->waits = false;
     w->left_s = 0;
     for (const struct ddp__sched_sub *u = c->first; u; u = u->next) {
-        if (u->owner != id || u->pending == 0)
+        if (u->pending == 0)
             continue;
+        if (oldest < 0)
+            oldest = u->age;
+        if (u->owner != id)
+            continue;
+        w->waits = w->doing ? w->waits : u->age > oldest;
         w->doing = true;
         if (ddp__rate_of(w, u->graph) > 0)
             w->left_s += seconds_for(w, u) * u->pending / u->tasks;
@@ -115,14 +127,18 @@ void ddp__rate_note(struct ddp__claims *c, int id)
 }
 
 /* Who leaves all to others learns no more: it thinks better of itself with each
- * step until it tries again, so that a wrong rate does not last. */
+ * step until it tries again, so that a wrong rate does not last.  Where steps
+ * are shorter than what it tries would take, it does so the more slowly. */
 void ddp__rate_left(struct ddp__claimer *w, const struct ddp__sched_sub *u)
 {
     struct ddp__rate *r = get_rate(w, u->graph);
+    double now = ddp__now();
 
-    if (r->left != u->age)
-        r->rate *= 1.05;
+    if (u->age <= r->left)
+        return;
+    r->rate *= pow(1.05, fmin((now - r->left_at) / seconds_for(w, u), 1));
     r->left = u->age;
+    r->left_at = now;
 }
 
 /* What was claimed before the step before it was over waited for that. */
@@ -135,6 +151,11 @@ static void start_clocks(struct ddp__claims *c, int64_t age, double now)
             return;
     for (; u; u = u->next)
         u->claimed = now;
+    for (int i = 0; i < c->workers; i++)
+        if (c->by[c->id[i]].waits) {
+            c->by[c->id[i]].waits = false;
+            c->by[c->id[i]].since = now;
+        }
 }
 
 void ddp__rate_done(struct ddp__claims *c, const struct ddp__sched_sub *u)
