@@ -47,14 +47,19 @@ holds "$(of 8 efficiency) >= 0.97 && $(of 8 efficiency) <= 1" \
 
 # What StarPU has allocated, to 5 %: tasks that end in another order than planned
 # differ by a buffer or two.
-for run in mlp:1 mlp:4 mlp:64 resnet50:1 resnet50:4 resnet50:64 vgg16:1 vgg16:16 \
-    efficientnet_v2_s:1 efficientnet_v2_s:64 ${DDP_LONG:+mlp:16 resnet50:16 vgg16:4 \
-    vgg16:64 efficientnet_v2_s:4 efficientnet_v2_s:16}; do
-    run "$predict" --json --model "${run%:*}" --sub-batch 16 --gpus 1 \
-        --lanes "${run#*:}" --steps 1 --skip 1
-    plan=$(of 1 planned_gpu_mib) held=$(of 1 peak_gpu_mib)
+# MODEL:GPUS:LANES
+for run in mlp:1:1 mlp:1:64 mlp:2:4 mlp:8:16 resnet50:1:4 resnet50:1:64 resnet50:4:16 \
+    vgg16:1:1 vgg16:4:16 efficientnet_v2_s:1:64 ${DDP_LONG:+mlp:1:4 mlp:1:16 mlp:2:8 \
+    mlp:4:16 resnet50:1:1 resnet50:1:16 resnet50:2:8 resnet50:8:16 vgg16:1:4 vgg16:1:16 \
+    vgg16:2:8 vgg16:8:16 efficientnet_v2_s:1:1 efficientnet_v2_s:1:4 \
+    efficientnet_v2_s:1:16}; do
+    model=${run%%:*} lanes=${run##*:} gpus=${run#*:}
+    gpus=${gpus%:*}
+    run "$predict" --json --model "$model" --sub-batch 16 --gpus "$gpus" \
+        --lanes "$lanes" --steps 2 --skip 1
+    plan=$(of "$gpus" planned_gpu_mib) held=$(of "$gpus" peak_gpu_mib)
     holds "$plan > 0.95 * $held && $plan < 1.05 * $held && $held > 0" \
-        "${run%:*} in ${run#*:} lanes: $plan MiB planned, $held held"
+        "$model in $lanes lanes on $gpus: $plan MiB planned, $held held"
 done
 
 # Nothing hides what a GPU's only lane waits for.

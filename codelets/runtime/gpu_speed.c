@@ -3,6 +3,7 @@
  */
 #include "config.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -89,4 +90,22 @@ double ddp__expected_us(const ddp_t *ddp, const struct ddp__call *c, int n,
         s.bytes_per_s > 0)
         d.speed = (struct ddp__speed){1e6 * s.launch_s, s.flops, s.bytes_per_s};
     return ddp__cost_us(c, n, &d);
+}
+
+double ddp__gpu_link(const ddp_t *ddp)
+{
+    double mbs = 0;
+    int first = -1;
+
+    for (unsigned i = 0; i < starpu_memory_nodes_get_count(); i++) {
+        if (!ddp->accelerator ||
+            starpu_node_get_kind(i) != ddp->accelerator->memory)
+            continue;
+        if (first >= 0) {
+            mbs = starpu_transfer_bandwidth((unsigned)first, i);
+            break;
+        }
+        first = (int)i;
+    }
+    return mbs > 0 ? 1e6 * mbs : INFINITY;
 }

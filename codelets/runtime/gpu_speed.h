@@ -12,4 +12,8 @@
 double ddp__expected_us(const ddp_t *ddp, const struct ddp__call *c, int n,
                         enum ddp_dtype type);
 
+/* Bytes in a second from one GPU to another, as StarPU has measured; INFINITY:
+ * it has not, or there is one. */
+double ddp__gpu_link(const ddp_t *ddp);
+
 #endif

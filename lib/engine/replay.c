@@ -4,15 +4,21 @@
  * On a GPU StarPU keeps what is freed for buffers of the same size, so it holds
  * of each size as many as there were at a time, and what that is depends on
  * which tasks run together.  So this goes through a step as the policy does
- * (scheduler.c, claims.c), as if all tasks took as long: while one runs, the
- * GPU takes the next that does not wait for it, and fetches its buffers.  That
- * is a merge if both sums are there, on the owner of their bucket; else a task
- * of its lanes; else it claims another lane.
+ * (scheduler.c, claims.c), with the times that tasks are expected to take:
+ * while one runs, the GPU takes the next that does not wait for it, and fetches
+ * its buffers.  That is a merge whose sums have come; else a task of its lanes;
+ * else it claims another lane.  Sums are sent to where they are merged as soon
+ * as both are there.
+ *
+ * How long that takes depends on what else is sent then.  So it goes through
+ * the step twice, as if sums took no time, and as if the links of a GPU carried
+ * one after another: where steps are mostly transfers, sums pile up.
  */
 #include "config.h"
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "engine/engine.h"
@@ -20,6 +26,8 @@
 #include "engine/lanes.h"
 #include "engine/reduce.h"
 #include "engine/replay.h"
+#include "runtime/devices.h"
+#include "runtime/gpu_speed.h"
 
 /* StarPU has buffers of up to SMALL bytes in chunks, of which they take whole
  * blocks. */
@@ -41,6 +49,7 @@ struct slot {
 struct job {
     struct slot *slot;
     int bucket, to, from, stride; /* stride 0, and no slot: nothing */
+    double at;                    /* when the sums of a merge have come */
 };
 
 struct gpu {
@@ -49,7 +58,9 @@ struct gpu {
     double live, most_live, gradients, most_gradients, most_others;
     struct slot *slot; /* in_flight */
     struct job running, *merge;
-    int merged, merges; /* of these: begun, known */
+    int merges;       /* that have not begun */
+    double until;     /* when the running job ends, or there may be another */
+    double sent, got; /* when its links are free, out and in */
 };
 
 struct replay {
@@ -57,11 +68,14 @@ struct replay {
     const struct ddp__replay_plan *plan;
     struct ddp__reach reach;
     struct gpu *gpu;
-    uint32_t *there; /* lane x bucket: the GPUs that have the sum, as bits */
-    int *summed;     /* lane x bucket: lanes from this on that it is of */
-    int *home;       /* by lane: the GPU that it was on */
-    int next;        /* lane */
-    int first;       /* segment that runs on a GPU */
+    uint32_t *there;  /* lane x bucket: the GPUs that have the sum, as bits */
+    int *summed;      /* lane x bucket: lanes from this on that it is of */
+    int *at;          /* likewise: the GPU that has the last version */
+    int *home;        /* by lane: the GPU that it was on */
+    double *us;       /* by segment: how long it takes */
+    double now, link; /* microseconds; bytes in one between two GPUs */
+    int next;         /* lane */
+    int first;        /* segment that runs on a GPU */
 };
 
 /* ---- buffers ------------------------------------------------------------ */
@@ -155,6 +169,23 @@ static int owner_of(const struct replay *r, int b)
     return r->e->owner[b] % r->plan->gpus;
 }
 
+static int *at_sum(const struct replay *r, int lane, int b)
+{
+    return &r->at[lane * r->e->params->buckets + b];
+}
+
+/* When the sum has come to a GPU, if it is sent now. */
+static double send_sum(struct replay *r, int gpu, int lane, int b)
+{
+    struct gpu *to = &r->gpu[gpu], *from = &r->gpu[*at_sum(r, lane, b)];
+    double begin = fmax(r->now, fmax(to->got, from->sent));
+
+    take_sum(r, gpu, lane, b);
+    if (to == from)
+        return r->now;
+    return to->got = from->sent = begin + (double)sum_size(r, b) / r->link;
+}
+
 /* Its data are fetched at once. */
 static void add_merge(struct replay *r, struct job m)
 {
@@ -165,9 +196,9 @@ static void add_merge(struct replay *r, struct job m)
     int gpu = lane >= 0 ? r->home[lane] : owner_of(r, m.bucket);
     struct gpu *g = &r->gpu[gpu];
 
+    m.at = send_sum(r, gpu, m.to, m.bucket);
+    m.at = fmax(m.at, send_sum(r, gpu, m.from, m.bucket));
     g->merge[g->merges++] = m;
-    take_sum(r, gpu, m.to, m.bucket);
-    take_sum(r, gpu, m.from, m.bucket);
 }
 
 /* A block of so many lanes is summed.  Merge it with its neighbour when that
@@ -188,7 +219,8 @@ static void add_block(struct replay *r, int b, int lane, int width)
     if (width < l->used && to >= l->begin &&
         (from + width <= l->end || l->end == l->used) && summed[to] >= width &&
         summed[from] >= width)
-        add_merge(r, (struct job){NULL, b, to, from, width});
+        add_merge(r, (struct job){
+                         .bucket = b, .to = to, .from = from, .stride = width});
 }
 
 /* ---- tasks -------------------------------------------------------------- */
@@ -218,8 +250,10 @@ static void begin_segment(struct replay *r, int gpu, const struct slot *s)
     if (graph->segment[k].size)
         take(&r->gpu[gpu], graph->segment[k].size);
     for (int b = 0; b < r->e->params->buckets; b++)
-        if (r->reach.first[b] == k)
+        if (r->reach.first[b] == k) {
             take_sum(r, gpu, s->lane, b);
+            *at_sum(r, s->lane, b) = gpu;
+        }
 }
 
 static void give_used(const struct replay *r, struct gpu *g, int k)
@@ -263,6 +297,7 @@ static void end_job(struct replay *r, int gpu, const struct job *j)
     if (j->slot)
         end_segment(r, gpu, j->slot);
     else if (j->stride) {
+        *at_sum(r, j->to, j->bucket) = gpu;
         give_sum(r, j->from, j->bucket);
         add_block(r, j->bucket, j->to, 2 * j->stride);
     }
@@ -319,15 +354,46 @@ static struct job next_job(struct replay *r, int gpu)
     struct gpu *g = &r->gpu[gpu];
     struct slot *s;
 
-    if (g->merged < g->merges)
-        return g->merge[g->merged++];
+    for (int i = 0; i < g->merges; i++)
+        if (g->merge[i].at <= r->now) {
+            struct job m = g->merge[i];
+
+            for (g->merges--; i < g->merges; i++)
+                g->merge[i] = g->merge[i + 1];
+            return m;
+        }
     if (!(s = ready_slot(r, g)))
         s = claim_lane(r, gpu);
     return (struct job){.slot = s};
 }
 
-/* Begin a task while another runs, which ends then.  False: there was none. */
-static bool take_turn(struct replay *r, int gpu)
+static bool is_job(const struct job *j)
+{
+    return j->slot || j->stride;
+}
+
+static double duration(const struct replay *r, const struct job *j)
+{
+    return j->slot ? r->us[j->slot->segment]
+                   : ddp__call_us(r->e->ddp, &r->e->merge_bucket[j->bucket], 1);
+}
+
+/* When something may change for a GPU that has nothing to do: the sums of a
+ * merge come, or another GPU ends a task. */
+static double next_change(const struct replay *r, const struct gpu *g)
+{
+    double at = INFINITY;
+
+    for (int i = 0; i < g->merges; i++)
+        at = fmin(at, g->merge[i].at);
+    for (int i = 0; i < r->plan->gpus; i++)
+        if (is_job(&r->gpu[i].running))
+            at = fmin(at, r->gpu[i].until);
+    return at;
+}
+
+/* Begin a task while another runs, which ends then. */
+static void take_turn(struct replay *r, int gpu)
 {
     struct gpu *g = &r->gpu[gpu];
     struct job next = next_job(r, gpu), ended = g->running;
@@ -336,7 +402,10 @@ static bool take_turn(struct replay *r, int gpu)
         begin_segment(r, gpu, next.slot);
     end_job(r, gpu, &ended);
     g->running = next;
-    return next.slot || next.stride || ended.slot || ended.stride;
+    if (is_job(&next))
+        g->until = r->now + duration(r, &next);
+    else if (!is_job(&ended))
+        g->until = next_change(r, g);
 }
 
 /* What stays from step to step. */
@@ -364,15 +433,56 @@ static void run_updates(struct replay *r)
             take_sum(r, owner_of(r, b), 0, b);
 }
 
-static void run_step(struct replay *r)
+/* The GPU whose turn is next; those that are busy before those that wait for
+ * them; -1: all is done. */
+static int next_gpu(const struct replay *r)
 {
-    bool more = true;
+    int best = 0;
 
+    for (int i = 1; i < r->plan->gpus; i++) {
+        const struct gpu *a = &r->gpu[i], *b = &r->gpu[best];
+
+        if (a->until < b->until ||
+            (a->until == b->until && is_job(&a->running) &&
+             !is_job(&b->running)))
+            best = i;
+    }
+    return r->gpu[best].until < INFINITY ? best : -1;
+}
+
+/* Forget a step, but for the most of each size. */
+static void begin_step(struct replay *r, double link)
+{
+    size_t sums = (size_t)r->e->spec.lanes * (size_t)r->e->params->buckets + 1;
+
+    r->link = link;
+    r->now = 0;
+    r->next = r->plan->lanes.begin;
+    memset(r->there, 0, sums * sizeof(*r->there));
+    memset(r->summed, 0, sums * sizeof(*r->summed));
+    for (int i = 0; i < r->plan->gpus; i++) {
+        struct gpu *g = &r->gpu[i];
+
+        for (int k = 0; k < g->sizes; k++)
+            g->size[k].now = 0;
+        for (int k = 0; k < r->plan->lanes.in_flight; k++)
+            g->slot[k].lane = -1;
+        g->running = (struct job){.slot = NULL};
+        g->live = g->gradients = 0;
+        g->merges = 0;
+        g->until = g->sent = g->got = 0;
+    }
     take_lasting(r);
-    while (more) {
-        more = false;
-        for (int g = 0; g < r->plan->gpus; g++)
-            more |= take_turn(r, g);
+}
+
+static void run_step(struct replay *r, double link)
+{
+    int gpu;
+
+    begin_step(r, link);
+    while ((gpu = next_gpu(r)) >= 0) {
+        r->now = r->gpu[gpu].until;
+        take_turn(r, gpu);
     }
     run_updates(r);
 }
@@ -390,8 +500,6 @@ static bool make_gpu(const struct replay *r, struct gpu *g)
         sizeof(*g->size));
     g->slot = calloc(slots, sizeof(*g->slot));
     g->merge = calloc(sums + 1, sizeof(*g->merge));
-    for (size_t i = 0; g->slot && i < slots; i++)
-        g->slot[i].lane = -1;
     return g->size && g->slot && g->merge;
 }
 
@@ -400,16 +508,22 @@ static bool make_replay(struct replay *r)
     const struct ddp__engine *e = r->e;
     size_t sums = (size_t)e->spec.lanes * (size_t)e->params->buckets + 1;
 
-    r->next = r->plan->lanes.begin;
     while (r->first + 1 < e->graph->segments && is_on_host(e->graph, r->first))
         r->first++;
     r->gpu = calloc((size_t)r->plan->gpus, sizeof(*r->gpu));
     r->there = calloc(sums, sizeof(*r->there));
+    r->at = calloc(sums, sizeof(*r->at));
+    r->us = calloc((size_t)e->graph->segments + 1, sizeof(*r->us));
     r->summed = calloc(sums, sizeof(*r->summed));
     r->home = calloc((size_t)e->spec.lanes + 1, sizeof(*r->home));
-    if (!r->gpu || !r->there || !r->summed || !r->home ||
+    if (!r->gpu || !r->there || !r->at || !r->us || !r->summed || !r->home ||
         !ddp__reach_new(&r->reach, e))
         return false;
+    for (int k = 0; k < e->graph->segments; k++)
+        for (int i = e->graph->segment[k].begin; i < e->graph->segment[k].end;
+             i++)
+            r->us[k] += ddp__call_us(e->ddp, &e->graph->node[i]->call,
+                                     e->graph->spec.cap);
     for (int i = 0; i < r->plan->gpus; i++)
         if (!make_gpu(r, &r->gpu[i]))
             return false;
@@ -426,6 +540,8 @@ static void free_replay(struct replay *r)
     ddp__reach_free(&r->reach);
     free(r->gpu);
     free(r->there);
+    free(r->at);
+    free(r->us);
     free(r->summed);
     free(r->home);
 }
@@ -449,7 +565,9 @@ int ddp__replay(const struct ddp__engine *e,
 
     *most = (struct ddp__replayed){0};
     if (enough)
-        run_step(&r);
+        run_step(&r, INFINITY);
+    if (enough && plan->gpus > 1)
+        run_step(&r, 1e-6 * ddp__gpu_link(e->ddp));
     for (int i = 0; enough && i < plan->gpus; i++)
         note_gpu(&r.gpu[i], most);
     free_replay(&r);
