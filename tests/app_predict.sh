@@ -101,6 +101,21 @@ run "$predict" --json --gpus 2 --slow 1,8 --lanes 4 --sub-batches 4 --steps 1 --
 holds "$(of 2 step_ms) > 400 && $(of 2 step_ms) < 400 + 1.1 * $one / 8" \
     "and is taken back if that stops: $(of 2 step_ms) ms"
 
+# CPU workers (of 0.1 TFLOP/s and 10 GB/s) beside a GPU do what they can, and do not
+# make the sums and updates of one that is thousands of times faster.
+mixed="--model resnet18 --sub-batch 16 --tflops 1 --gpus 1 --steps 3 --skip 4"
+# shellcheck disable=SC2086
+run "$predict" --json $mixed
+alone=$(of 1 step_ms)
+# shellcheck disable=SC2086
+run env DDP_HYBRID=1 "$predict" --json $mixed
+print
+holds "$(of 3 step_ms) > 0 && $(of 3 step_ms) < 0.9 * $alone" \
+    "a GPU and two CPU workers: $(of 3 step_ms) ms, the GPU alone $alone"
+run env DDP_HYBRID=1 "$predict" --json --gpus 1 --steps 3 --skip 4
+holds "$(of 3 step_ms) > 0 && $(of 3 step_ms) < 1.1 * $one" \
+    "two that are far slower leave all to it: $(of 3 step_ms) ms, alone $one"
+
 # The lanes that imagenet chooses for 32 CPU workers, and the usual ones.
 run "$predict" --json --model resnet18 --dtype f32 --cpus 32 --lanes 32 \
     --sub-batch 8 --steps 2 --skip 1

@@ -143,18 +143,34 @@ static void submit_task(struct starpu_task *task)
     unlock_policy(s, &(struct calls){.n = 0});
 }
 
-/* The worker a merge or update goes to, or -1. */
+/* The workers that can run t, of accelerators or of the CPU; how many. */
+static int list_able(const struct sched *s, struct starpu_task *t,
+                     bool accelerators, int *id)
+{
+    int n = 0;
+
+    for (int i = 0; i < s->claims.workers; i++) {
+        int w = s->claims.id[i];
+
+        if (can_run(w, t) &&
+            (starpu_worker_get_type(w) != STARPU_CPU_WORKER) == accelerators)
+            id[n++] = w;
+    }
+    return n;
+}
+
+/* The worker a merge or update goes to, or -1.  Where GPUs and CPU workers
+ * train together it is one of a GPU, whose memory is faster. */
 static int owner_worker(const struct sched *s, struct starpu_task *t,
                         const struct ddp__sched_tag *tag)
 {
-    int can[STARPU_NMAXWORKERS], n = 0;
+    int can[STARPU_NMAXWORKERS], n;
     int at = tag->at_lane ? ddp__claims_last(&s->claims, tag->lane) : -1;
 
     if (at >= 0 && can_run(at, t))
         return at;
-    for (int i = 0; i < s->claims.workers; i++)
-        if (can_run(s->claims.id[i], t))
-            can[n++] = s->claims.id[i];
+    if ((n = list_able(s, t, true, can)) == 0)
+        n = list_able(s, t, false, can);
     return n ? can[(unsigned)tag->owner % (unsigned)n] : -1;
 }
 
