@@ -165,6 +165,11 @@
 #define DDP__OUTPUT_OPERANDS(O, op)                                            \
     O(op, Y, LOGIT, READ) O(op, TARGET, TARGET, READ | OPTIONAL)               \
     O(op, IDS, IDS, READ | OPTIONAL) O(op, STATS, F64, UPDATE | OPTIONAL)
+/* what a teacher adds to the loss of x and to its gradient */
+#define DDP__TEACH_OPERANDS(O, op)                                             \
+    O(op, X, LOGIT, READ) O(op, TAUGHT, LOGIT, READ) O(op, WEIGHT, F32, READ)  \
+    O(op, STATS, F64, UPDATE) O(op, DX, LOGIT, UPDATE)                         \
+    O(op, SCALE, F64, READ | OPTIONAL)
 /* g, rounded to what ranks send */
 #define DDP__ROUND_OPERANDS(O, op) O(op, G, GRAD, UPDATE)
 /* whether the step is applied: see enum ddp__scaler */
@@ -177,7 +182,7 @@
 
 /* X (ID): functions of lib/, which the host runs. */
 #define DDP__HOSTS(X)                                                          \
-    X(FENCE) X(FILL) X(SEED) X(OUTPUT) X(ROUND) X(DECIDE) X(END)
+    X(FENCE) X(FILL) X(SEED) X(OUTPUT) X(TEACH) X(ROUND) X(DECIDE) X(END)
 
 enum ddp__host {
 #define X(id) DDP__HOST_##id,
@@ -406,6 +411,7 @@ struct ddp__loss {
     float gamma, alpha; /* FOCAL; alpha < 0: no weights */
     bool positives; /* BINARY_CROSS_ENTROPY: after its divisor, weight has what
                        the positive part of each class counts */
+    float taught;   /* share of the loss that a teacher has: the rest is left */
 };
 
 struct ddp__optim {

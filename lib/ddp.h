@@ -1748,11 +1748,20 @@ struct ddp_train_config {
                      sub-batch (PyTorch's SyncBatchNorm); default: those of a
                      sub-batch.  Each sub-batch of a step is a lane then, and
                      the activations of all of them are in memory */
-    /* DDP_BINARY_CROSS_ENTROPY: what the positive part of each class counts, one
-     * for each output, as PyTorch's pos_weight.  Evaluations have none.  Not
+    /* DDP_BINARY_CROSS_ENTROPY: what the positive part of each class counts,
+     * one for each output, as PyTorch's pos_weight.  Evaluations have none. Not
      * copied: it must outlive the trainer. */
     const float *pos_weight;
     int pos_weight_count; /* 0 (default): all are 1 */
+    /* Distillation: a step also runs the teacher on its samples, as evaluation
+     * does, and a sample's loss is (1 - w) times the one above, plus
+     * w T^2 KL(softmax(teacher / T) || softmax(chain / T)), where w is
+     * distill_weight and T distill_temperature (Hinton et al., 2015).  Both
+     * give as many outputs, and data have classes.  The teacher's weights stay
+     * as they are; it must outlive the trainer.  NULL (default): none */
+    ddp_chain_t *teacher;
+    double distill_weight;      /* default 0.5 */
+    double distill_temperature; /* default 1 */
 };
 
 /* Fill in the defaults.  Of the optimizer there is none (its lr is -1): a

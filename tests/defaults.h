@@ -29,7 +29,7 @@
     .struct_size = sizeof(struct ddp_train_config), .sub_batch = 32,           \
     .epochs = 1, .run_ahead = 2, .max_nan_steps = 10, .checkpoint.keep = 3,    \
     .optimizer.lr = -1, .focal_gamma = 2, .focal_alpha = 0.25f, .mix_prob = 1, \
-    .mix_switch_prob = 0.5
+    .mix_switch_prob = 0.5, .distill_weight = 0.5, .distill_temperature = 1
 
 #define SAVE_DEFAULTS .struct_size = sizeof(struct ddp_save_options)
 #define LOAD_DEFAULTS .struct_size = sizeof(struct ddp_load_options)

@@ -163,6 +163,7 @@ check_PROGRAMS += \
     %D%/test_stream \
     %D%/test_tap \
     %D%/test_tars \
+    %D%/test_teacher \
     %D%/test_toml \
     %D%/test_topology \
     %D%/test_torch \

@@ -435,6 +435,8 @@ const struct check_row op_rows[] = {
     {CHECK_LOSS, "binary cross entropy, positives weighted", OF(4, 4),
      .x = {1, 1, 9}, .spread = 4, .shares = true,
      .call.loss = {DDP_BINARY_CROSS_ENTROPY, .positives = true}},
+    {CHECK_LOSS, "a part of a cross entropy", OF(4, 4), .x = {1, 1, 9},
+     .spread = 4, .call.loss = {.smoothing = 0.1f, .taught = 0.3f}},
     {CHECK_LOSS, "binary cross entropy of 1000 shares", OF(3, 3),
      .x = {1, 1, 1000}, .spread = 6, .shares = true,
      .call.loss = {DDP_BINARY_CROSS_ENTROPY}},

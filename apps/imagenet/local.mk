@@ -116,6 +116,8 @@ bin_imagenet_SOURCES = \
     %D%/step_graph.h \
     %D%/synth.c \
     %D%/synth.h \
+    %D%/teacher.c \
+    %D%/teacher.h \
     %D%/train.c \
     %D%/train.h \
     %D%/train_lines.c \

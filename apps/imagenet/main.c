@@ -71,6 +71,8 @@ static const struct app_word option_of[] = {
     {"label_smoothing", "--label-smoothing"},
     {"class_weights", "--class-weights"},
     {"pos_weight", "--pos-weight"},
+    {"distill_weight", "--distill-weight"},
+    {"distill_temperature", "--distill-temperature"},
     {"target_threshold", "--bce-target-thresh"},
     {"mixup", "--mixup"},
     {"cutmix", "--cutmix"},

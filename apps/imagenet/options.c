@@ -444,6 +444,15 @@ static const struct opt_group optimizer = {
              "--bce-loss: what the positive part of each class counts: a file "
              "of a number for each, or balanced: images without the class over "
              "those with it"),
+        TEXT("teacher", teacher, "FILE", NULL,
+             "also learn the outputs of the network whose weights these are, "
+             "as imagenet train wrote them (distillation)",
+             .alias = "teacher-path"),
+        NUM("distill-weight", distill_weight, "0.5", 0, 1,
+            "--teacher: its share of the loss", .alias = "distillation-alpha"),
+        NUM("distill-temperature", distill_temperature, "1", 0.01, 1000,
+            "--teacher: what outputs are divided by before both are compared",
+            .alias = "distillation-tau"),
         NUM("mixup", mixup, "0", 0, 1000,
             "mix pairs of images, with shares from a Beta distribution of this "
             "alpha; 0 does not",

@@ -36,6 +36,7 @@ struct settings {
     int sched, clip_mode;
     double lr, lr_base, lr_base_size, momentum, betas[2], eps, weight_decay;
     double clip_grad, smoothing, drop, drop_path, ema_decay;
+    double distill_weight, distill_temperature;
     double bce_threshold, mixup, cutmix, mixup_prob, mixup_switch_prob;
     int64_t mixup_off_epoch;
     int64_t max_nan_steps;
@@ -45,7 +46,9 @@ struct settings {
     int64_t plateau_patience, cooldown;
     int warmup_method, milestones[OPT_WIDTHS_MAX + 1];
     bool warmup_prefix;
-    char *freeze, *freeze_to, *group_lr, *group_decay, *class_weights, *pos_weight;
+    char *freeze, *freeze_to, *group_lr, *group_decay, *class_weights,
+        *pos_weight;
+    char *teacher;
     double norm_decay, bias_decay, layer_decay;
     bool head_only, freeze_bn, ema_warmup;
     int64_t eval_steps, patience;

@@ -121,6 +121,8 @@ static int check_effects(const struct opts *o, const struct settings *s)
          "only with --mixup and --cutmix"},
         {"class-weights", !s->bce_loss, "--bce-loss has none"},
         {"pos-weight", s->bce_loss, "there is no --bce-loss"},
+        {"distill-weight", s->teacher, "there is no --teacher"},
+        {"distill-temperature", s->teacher, "there is no --teacher"},
         {"bce-target-thresh", s->bce_loss, "there is no --bce-loss"},
         {"warmup-lr", warm, "there are no --warmup-epochs"},
         {"lr-warmup-decay", warm, "there are no --warmup-epochs"},
@@ -378,6 +380,8 @@ void recipe_config(const struct opts *o, const struct settings *s,
     cfg->loss =
         s->bce_loss ? DDP_BINARY_CROSS_ENTROPY : DDP_LOGIT_CROSS_ENTROPY;
     cfg->target_threshold = (float)s->bce_threshold;
+    cfg->distill_weight = s->distill_weight;
+    cfg->distill_temperature = s->distill_temperature;
     cfg->mixup = s->mixup;
     cfg->cutmix = s->cutmix;
     cfg->mix_prob = s->mixup_prob;

@@ -33,6 +33,7 @@
 #include "run_file.h"
 #include "setup.h"
 #include "step_graph.h"
+#include "teacher.h"
 #include "train.h"
 #include "train_lines.h"
 #include "train_run.h"
@@ -447,7 +448,12 @@ static int make_network(struct run *r, struct ddp_train_config *cfg)
     if ((rc = weights_settings_add(r->opts, r->chain, r->data)) < 0)
         return app_fail(rc);
     rc = configure_groups(r, cfg);
-    return rc == OPTS_GO ? configure_weights(r, cfg) : rc;
+    if (rc == OPTS_GO)
+        rc = configure_weights(r, cfg);
+    if (rc == OPTS_GO && r->set->teacher)
+        rc = teacher_make(r->opts, r->set, &r->teacher);
+    cfg->teacher = r->teacher;
+    return rc;
 }
 
 static int find_rate(struct run *r)
@@ -662,6 +668,7 @@ int train_run(struct opts *o, struct settings *s)
     ddp_dataset_free(r.val);
     ddp_dataset_free(r.data);
     ddp_chain_free(r.chain);
+    ddp_chain_free(r.teacher);
     ddp_finish(r.ddp);
     groups_free(&r.groups);
     free(r.class_weights);

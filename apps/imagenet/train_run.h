@@ -37,6 +37,7 @@ struct run {
     int64_t ema_evaluated;
     struct groups groups;
     float *class_weights, *pos_weight;
+    ddp_chain_t *teacher;
     char *ckpt;            /* folder of checkpoints */
     char *trace, *graph;   /* files; NULL: none */
     int64_t ckpt_failures; /* reported ones */

@@ -348,7 +348,7 @@ static int loss_of_sample(const struct ddp__task *t, struct row *r, size_t n,
     float aux = t->call->loss.aux;
 
     r->weight = ((const float *)t->data[DDP__LOSS_WEIGHT])[n];
-    r->weight *= aux > 0 ? aux : 1;
+    r->weight *= (aux > 0 ? aux : 1) * (1 - t->call->loss.taught);
     if (t->call->buf[DDP__LOSS_TARGET].type == DDP_I32)
         return loss_of_class(t, r, n, stats);
     r->target = (const float *)t->data[DDP__LOSS_TARGET] + n * r->len;

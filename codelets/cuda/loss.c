@@ -32,6 +32,7 @@ int ddp__cuda_loss(const struct ddp__task *t)
                             .gamma = l->gamma,
                             .alpha = l->alpha,
                             .aux = l->aux,
+                            .taught = l->taught,
                             .n = t->n,
                             .cap = t->call->cap,
                             .len = ddp__len(t, DDP__LOSS_X) / (size_t)t->n,

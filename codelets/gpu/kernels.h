@@ -244,6 +244,7 @@ struct ddp__k_loss {
     bool shares;  /* of classes, with target instead */
     float smoothing, threshold, gamma, alpha;
     float aux;             /* factor of an auxiliary loss; 0: the chain's own */
+    float taught;          /* share of the loss that is left out */
     const float *positive; /* what the positive part of each class counts; NULL:
                               1 */
     int n, cap;

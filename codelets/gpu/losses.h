@@ -184,7 +184,7 @@ DDP__DEVICE double ddp__k_entropy(const struct ddp__k_loss *p,
 /* What the loss of sample n is times; its gradient is so by the scale too. */
 DDP__DEVICE float ddp__k_loss_weight(const struct ddp__k_loss *p, size_t n)
 {
-    return p->weight[n] * (p->aux > 0 ? p->aux : 1);
+    return p->weight[n] * ((p->aux > 0 ? p->aux : 1) * (1 - p->taught));
 }
 
 DDP__DEVICE float ddp__k_gradient_weight(const struct ddp__k_loss *p, size_t n)

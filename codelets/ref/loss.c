@@ -25,7 +25,9 @@ struct row {
 
 static double factor(const struct ddp__task *t)
 {
-    return t->call->loss.aux > 0 ? t->call->loss.aux : 1;
+    double aux = t->call->loss.aux;
+
+    return (aux > 0 ? aux : 1) * (1 - (double)t->call->loss.taught);
 }
 
 static double value(const struct row *r, int i)
@@ -320,8 +322,9 @@ int ddp__ref_loss(const struct ddp__task *t)
         rc = custom_loss(t, r, stats);
         break;
     }
+    stats[DDP__STAT_LOSS] *= factor(t);
     for (int i = 0; i < DDP__STATS && t->call->loss.aux > 0; i++)
-        stats[i] *= i == DDP__STAT_LOSS ? factor(t) : 0;
+        stats[i] *= i == DDP__STAT_LOSS;
     for (int i = 0; i < DDP__STATS && rc == 0; i++)
         out[i] = t->accumulate ? out[i] + stats[i] : stats[i];
     return rc;

@@ -15,6 +15,7 @@ static const char changeable[] =
     "schedule,data,eval_data,augmentation,target_threshold,focal_gamma,"
     "focal_alpha,mixup,cutmix,mix_prob,mix_switch_prob,mix_off_epoch,"
     "groups,layer_decay,ema_warmup,class_weights,pos_weight,repeats,"
+    "teacher,distill_weight,distill_temperature,"
     "sync_bn";
 
 /* These decide which state a checkpoint has, and the shapes of the network. */

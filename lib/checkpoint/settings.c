@@ -347,6 +347,25 @@ static json_t *add_groups(json_t *settings, const struct ddp_train_config *c)
     return NULL;
 }
 
+/* A teacher is known by its weights. */
+static json_t *add_teacher(json_t *settings, const struct ddp_train_config *c)
+{
+    uint32_t crc = 0;
+    int rc = c->teacher ? ddp_chain_checksum(c->teacher, &crc) : 0;
+
+    if (settings && c->teacher && rc == 0)
+        rc = json_object_set_new(settings, "teacher",
+                                 json_sprintf("crc32c:%08x", crc));
+    settings = add_number(settings, "distill_weight",
+                          c->teacher ? c->distill_weight : 0);
+    settings = add_number(settings, "distill_temperature",
+                          c->teacher ? c->distill_temperature : 0);
+    if (rc == 0)
+        return settings;
+    json_decref(settings);
+    return NULL;
+}
+
 static json_t *add_weights(json_t *settings, const char *name, int count,
                            const float *weight)
 {
@@ -409,6 +428,7 @@ static json_t *settings_json(const struct ddp__settings *s)
     all = add_weights(all, "class_weights", c->class_weight_count,
                       c->class_weights);
     all = add_weights(all, "pos_weight", c->pos_weight_count, c->pos_weight);
+    all = add_teacher(all, c);
     return add_eval_data(add_wire(all, c->wire), c->eval_data);
 }
 

@@ -404,6 +404,17 @@ static int make_graph(struct ddp__engine *e, ddp_chain_t *chain)
     }
 }
 
+static int bind_teacher(struct ddp__engine *e)
+{
+    struct ddp__teaching *k = &e->spec.graph.teach;
+
+    if (!k->chain)
+        return 0;
+    if (!(k->params = ddp__params_of(k->chain)))
+        return ddp_errcode();
+    return ddp__params_bind(k->params, e->ddp, true);
+}
+
 static int make_engine(struct ddp__engine *e, ddp_chain_t *chain)
 {
     int rc;
@@ -411,6 +422,8 @@ static int make_engine(struct ddp__engine *e, ddp_chain_t *chain)
     if (!(e->params = ddp__params_of(chain)))
         return ddp_errcode();
     e->buckets = e->params->buckets;
+    if ((rc = bind_teacher(e)) < 0)
+        return rc;
     if ((rc = ddp__params_bind(e->params, e->ddp, !e->spec.values_follow)) <
             0 ||
         (rc = make_graph(e, chain)) < 0 || (rc = make_arrays(e)) < 0 ||

@@ -47,6 +47,8 @@ static struct ddp__handle *handle_of(const struct cursor *c,
     case DDP__PARAM:
         return c->e->averages ? &c->e->averages->bucket[v->bucket].handle
                               : &c->e->params->bucket[v->bucket].handle;
+    case DDP__TEACHER:
+        return &c->e->spec.graph.teach.params->bucket[v->bucket].handle;
     case DDP__GRAD:
         return &l->grad[v->bucket];
     case DDP__LANE_STATS:

@@ -11,6 +11,7 @@
 #include "graph/graph.h"
 #include "graph/pad.h"
 #include "graph/pass.h"
+#include "graph/teach.h"
 #include "runtime/devices.h"
 
 bool ddp__graph_trains(const ddp_graph_t *g, const ddp_layer_t *l)
@@ -132,6 +133,8 @@ static int build_forward(ddp_graph_t *g, ddp_chain_t *chain)
 
     if (!x)
         return g->rc;
+    if (ddp__graph_teacher(g, x) < 0)
+        return g->rc;
     x->needs_gradient = g->spec.input_gradient;
     g->y = ddp__layer_forward(chain, g, x);
     if (g->spec.flip && g->y) {
@@ -218,6 +221,8 @@ ddp_value_t *ddp__graph_loss(ddp_graph_t *g, ddp_value_t *y, float aux)
                           [DDP__LOSS_WEIGHT] = g->weight,
                           [DDP__LOSS_STATS] = g->stats, [DDP__LOSS_DX] = dx,
                           [DDP__LOSS_SCALE] = scale));
+    if (g->taught && !(aux > 0))
+        ddp__graph_teach(g, y, dx, scale);
     return train ? ddp__value_alias(g, dx, shape) : NULL;
 }
 

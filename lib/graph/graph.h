@@ -24,6 +24,13 @@ struct ddp__span_of_layer {
 
 /* Buffers of the HOST calls of a graph: what fill writes, what output gets. */
 
+/* A chain whose outputs another one learns: see ddp_train_config. */
+struct ddp__teaching {
+    ddp_chain_t *chain; /* NULL: there is none */
+    struct ddp__params *params;
+    double weight, temperature;
+};
+
 /* What a graph is built for. */
 struct ddp__graph_spec {
     const ddp_t *ddp; /* where it will run; NULL: nowhere */
@@ -37,6 +44,7 @@ struct ddp__graph_spec {
     int classes, target_len;
     bool shares; /* of each class are the targets, and not a class */
     struct ddp__loss loss;
+    struct ddp__teaching teach; /* TRAIN */
     float mean[4], std[4];
     bool flip;           /* EVAL: the mean of x and its mirror image */
     bool input_gradient; /* PULL: dx too */
@@ -82,10 +90,11 @@ struct ddp_graph {
     uint32_t masks; /* dropouts so far: the key of the next */
     int aux;        /* auxiliary classifiers around what is being built */
     char path[160];
-    bool inspect; /* keep spans */
+    bool teaching; /* the teacher is being built */
+    bool inspect;  /* keep spans */
     struct ddp__span_of_layer *span;
     int spans;
-    ddp_value_t *x, *target, *weight, *ids, *stats, *y, *dy, *dx;
+    ddp_value_t *x, *target, *weight, *ids, *stats, *y, *dy, *dx, *taught;
 };
 
 /* Whether a layer has parameters that are trained. */

@@ -26,5 +26,7 @@ LIB_SOURCES += \
     %D%/pass.h \
     %D%/segment.c \
     %D%/segment.h \
+    %D%/teach.c \
+    %D%/teach.h \
     %D%/value.c \
     %D%/value.h

@@ -99,7 +99,7 @@ static ddp_value_t *block_value(ddp_graph_t *g, ddp_layer_t *l,
 
 ddp_value_t *ddp_graph_param(ddp_graph_t *g, ddp_layer_t *l)
 {
-    return block_value(g, l, DDP__PARAM);
+    return block_value(g, l, g->teaching ? DDP__TEACHER : DDP__PARAM);
 }
 
 ddp_value_t *ddp_graph_param_gradient(ddp_graph_t *g, ddp_layer_t *l)

@@ -12,7 +12,8 @@ enum ddp__role {
                         first, dropped after its last use */
     DDP__INPUT,      /* one per lane and place in the ring; filled by HOST */
     DDP__PARAM,      /* a layer's block of a bucket of weights */
-    DDP__GRAD,       /* the same of the lane's accumulator */
+    DDP__TEACHER,    /* the same of the teacher's weights */
+    DDP__GRAD,       /* of the lane's accumulator */
     DDP__LANE_STATS, /* sums of loss and counts of the lane */
     DDP__SCALE,      /* of the loss: in the scaler */
     DDP__LANE_SUM,   /* of a batch norm, over what the lane has of a step */
@@ -41,7 +42,7 @@ struct ddp_value {
     bool needs_gradient; /* backward computes its gradient */
     ddp_value_t *base;   /* of an alias: the owner of the memory; else itself */
     ddp_value_t *grad;   /* found by backward for a fused residual */
-    int bucket;          /* PARAM, GRAD; of sums: their number */
+    int bucket;          /* PARAM, TEACHER, GRAD; of sums: their number */
     int segment;         /* of a base ACTIVATION; -1: not placed yet */
     size_t offset;       /* bytes in the bucket, or in the segment's arena */
     int first_use, last_use; /* of a base: index of the node; -1: none */

@@ -51,13 +51,26 @@ static int min(int a, int b)
 }
 
 /* Bytes of vectors as long as the buckets. */
-static double vectors_size(const struct ddp__engine *e)
+static double buckets_size(const struct ddp__params *p)
 {
     double size = 0;
 
-    for (int b = 0; b < e->params->buckets; b++)
-        size += (double)ddp__pool_size(4 * e->params->bucket[b].len);
+    for (int b = 0; b < p->buckets; b++)
+        size += (double)ddp__pool_size(4 * p->bucket[b].len);
     return size;
+}
+
+static double vectors_size(const struct ddp__engine *e)
+{
+    return buckets_size(e->params);
+}
+
+/* Of the weights of a teacher. */
+static double teacher_size(const struct ddp__engine *e)
+{
+    const struct ddp__params *p = e->spec.graph.teach.params;
+
+    return p ? buckets_size(p) : 0;
 }
 
 /* Bytes of the sums of a step, of which lane 0 has all. */
@@ -111,7 +124,7 @@ static int memory_need(const struct ddp_trainer *t,
     if (rc < 0)
         return rc;
     *n = (struct ddp_memory_plan){
-        .weights = weights,
+        .weights = weights + teacher_size(e),
         .gradients = f.gradients + sums_size(e),
         .state = state_size(e) + (t->cfg.ema_decay > 0 ? weights : 0),
         .activations = f.activations,
@@ -138,7 +151,7 @@ static int main_need(const struct ddp_trainer *t, int in_flight,
     if (t->ddp->gpu_workers && !t->ddp->devices.hybrid)
         n->gradients = n->activations = 0; /* the rest passes through */
     else if (e->lane_begin > 0)
-        n->gradients += n->weights;
+        n->gradients += vectors_size(e);
     n->input *=
         (double)e->spec.ring * (e->lane_end - e->lane_begin) / in_flight;
     n->have = ddp__devices_main_memory();
@@ -212,7 +225,7 @@ static int gpu_need(const struct ddp_trainer *t, int gpus, int in_flight,
     if (rc < 0)
         return rc;
     *n = (struct ddp_memory_plan){
-        .weights = weights,
+        .weights = weights + teacher_size(e),
         .copies = copies_size(t, weights),
         .gradients = r.gradients,
         .state = (state_size(e) + (e->ema ? weights : 0)) / gpus,

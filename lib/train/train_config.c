@@ -25,6 +25,8 @@ static const struct ddp_train_config defaults = {
     .checkpoint = {.keep = 3},
     .focal_gamma = 2,
     .focal_alpha = 0.25f,
+    .distill_weight = 0.5,
+    .distill_temperature = 1,
     .mix_prob = 1,
     .mix_switch_prob = 0.5,
 };
@@ -243,6 +245,24 @@ static int check_loss(const struct ddp_train_config *c)
     return 0;
 }
 
+/* With ! also NaN is refused. */
+static int check_teacher(const struct ddp_train_config *c)
+{
+    if (!c->teacher)
+        return 0;
+    if (ddp__loss_info(c->loss)->target != DDP__TARGET_CLASS)
+        return ddp__fail(DDP_EINVAL,
+                         "a teacher is for losses of classes, not for %s",
+                         ddp__loss_info(c->loss)->name);
+    if (!(c->distill_weight >= 0 && c->distill_weight <= 1 &&
+          c->distill_temperature > 0 && isfinite(c->distill_temperature)))
+        return ddp__fail(DDP_EINVAL,
+                         "distill_weight %g, distill_temperature %g, expected "
+                         "a weight from 0 to 1 and a temperature above 0",
+                         c->distill_weight, c->distill_temperature);
+    return 0;
+}
+
 static int check_mix(const struct ddp_train_config *c)
 {
     if (!(c->mixup >= 0 && c->mixup <= 1000 && c->cutmix >= 0 &&
@@ -281,7 +301,8 @@ static int check_config(const ddp_t *ddp, const struct ddp_train_config *c)
                          "%d repeats of samples, expected 0 to %d, and "
                          "DDP_SHUFFLE: an epoch does not see the others",
                          c->repeats, MAX_REPEATS);
-    if ((rc = check_loss(c)) < 0 || (rc = check_mix(c)) < 0)
+    if ((rc = check_loss(c)) < 0 || (rc = check_teacher(c)) < 0 ||
+        (rc = check_mix(c)) < 0)
         return rc;
     if ((rc = ddp__devices_check(ddp, c->dtype)) < 0)
         return rc;

@@ -78,7 +78,13 @@ struct ddp__engine_spec ddp__engine_spec(const struct ddp_train_config *c,
                            .threshold = c->target_threshold,
                            .gamma = c->focal_gamma,
                            .alpha = c->focal_alpha,
-                           .positives = l->pos_weight != NULL},
+                           .positives = l->pos_weight != NULL,
+                           .taught = mode == DDP__TRAIN && c->teacher
+                                         ? (float)c->distill_weight
+                                         : 0},
+                  .teach = {.chain = mode == DDP__TRAIN ? c->teacher : NULL,
+                            .weight = c->distill_weight,
+                            .temperature = c->distill_temperature},
                   .fill = ddp__loader_fill,
                   .arg = l},
         .lanes = c->lanes,
@@ -108,6 +114,9 @@ static int configure(struct ddp_trainer *t, ddp_dataset_t *data,
         (rc = ddp_train_config_resolve(&t->cfg, t->ddp, data)) < 0 ||
         (rc = ddp__sinks_copy(t)) < 0 || (rc = ddp__groups_resolve(t)) < 0)
         return rc;
+    if (t->cfg.teacher == t->chain)
+        return ddp__fail(DDP_EINVAL, "the teacher is the chain itself, "
+                                     "expected another one");
     if (data->count == 0 && !ddp__is_stream(data))
         return ddp__fail(DDP_EINVAL, "the data have no samples");
     if (data->classes == 1)
