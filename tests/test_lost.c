@@ -282,14 +282,19 @@ static void note_error(struct outcome *out, const char *why)
 
 static void note_lost(const char *why, void *arg)
 {
-    note_error(arg, why);
+    struct outcome *out = arg;
+
+    if (!out->why[0])
+        note_error(out, why);
     atomic_store(&lost, true);
 }
 
-/* As programs do: 76 when another rank is lost. */
+/* As programs do: 76 when another rank is lost.  One that has failed ends
+ * before others, which have its error all the same. */
 static int run_rank(int rank)
 {
     struct ddp_config cfg;
+    bool failed;
     ddp_t *ddp;
     int rc;
 
@@ -302,10 +307,11 @@ static int run_rank(int rank)
     reach(JOINING);
     ddp = ddp_init(&cfg);
     rc = ddp ? train(ddp, &outcome[rank]) : ddp_errcode();
-    if (rc < 0 && !atomic_load(&lost))
+    failed = rc < 0 && rc != DDP_EPEER;
+    if (failed)
         note_error(&outcome[rank], ddp_errmsg());
     ddp_finish(ddp);
-    return atomic_load(&lost) ? 76 : rc < 0;
+    return failed ? 1 : atomic_load(&lost) ? 76 : 0;
 }
 
 /* ---- who dies ----------------------------------------------------------- */
