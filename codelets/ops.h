@@ -559,6 +559,9 @@ struct ddp__backend {
      * NULL: nothing.  DDP_ENODEV: this call goes to the next backend. */
     int (*prepare)(const struct ddp__call *c, void **plan);
     void (*release)(void *plan);
+    /* Bytes of main memory that the call's kernels keep between its tasks, for
+     * copies of weights; NULL: none. */
+    size_t (*kept)(const struct ddp__call *c, const void *plan);
     /* Calls have been prepared, and their first task comes: what they share
      * (scratch) is made.  No task is running.  NULL: nothing. */
     int (*ready)(void);

@@ -1982,7 +1982,9 @@ struct ddp_memory_plan {
     int in_flight;  /* sub-batches that are computed at a time, or with sync_bn
                        are in memory */
     int wanted;     /* and with enough memory */
-    double copies;  /* bytes, of weights in the type of activations, on GPUs */
+    double copies;  /* bytes, of weights as kernels read them: in the type of
+                       activations, packed, with the factors of batch norms;
+                       with those of an evaluation since the first one */
     double evicted; /* bytes of gradients and state that a GPU has no room for:
                        they wait in main memory for the tasks that use them */
 };

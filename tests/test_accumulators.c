@@ -296,6 +296,45 @@ static void test_networks(void)
     }
 }
 
+/* Evaluation has batch norms in copies of the convolutions' weights, of which
+ * ResNet-18 has 11.2 million. */
+static void test_folds(void)
+{
+    ddp_t *ddp = ddp_init(&(struct ddp_config){START_DEFAULTS, .cpus = 1});
+    ddp_chain_t *net = ddp_model_new(
+        "resnet18",
+        &(struct ddp_model_options){MODEL_DEFAULTS, .classes = CLASSES});
+    ddp_dataset_t *data =
+        ddp_dataset_callback(&(struct ddp_source){.count = 2,
+                                                  .shape = {SIDE, SIDE, 3},
+                                                  .type = DDP_U8,
+                                                  .classes = CLASSES,
+                                                  .get = get_image});
+    struct ddp_train_config c = {TRAIN_DEFAULTS, .sub_batch = 2, .batch = 2,
+                                 .lanes = 1, .steps = 1};
+    ddp_trainer_t *t = ddp_trainer_new(ddp, net, data, &c);
+    struct ddp_memory_plan before = {0}, after = {0};
+    struct ddp_metrics m;
+    double weights = 4 * 11.16e6, more;
+
+    if (!t || ddp_trainer_memory(t, &before) < 0 ||
+        ddp_trainer_evaluate(t, data, &m) < 0 ||
+        ddp_trainer_evaluate(t, data, &m) < 0 ||
+        ddp_trainer_memory(t, &after) < 0)
+        diag("%s", ddp_errmsg());
+    more = after.copies - before.copies;
+    if (before.copies == 0)
+        skip(1, "built without oneDNN: nothing is folded");
+    else
+        ok(more >= weights && more < 6 * weights,
+           "weights of evaluation are in the plan: %.1f MiB, once",
+           more / (1 << 20));
+    ddp_trainer_free(t);
+    ddp_dataset_free(data);
+    ddp_chain_free(net);
+    ddp_finish(ddp);
+}
+
 int main(void)
 {
     const char *gpu = getenv("STARPU_NCUDA");
@@ -308,6 +347,7 @@ int main(void)
     } else {
         test_networks();
         test_one_worker();
+        test_folds();
     }
     return done_testing();
 }

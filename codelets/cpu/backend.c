@@ -11,6 +11,7 @@
 #include "store.h"
 #include "thread.h"
 #ifdef HAVE_ONEDNN
+#include "kept.h"
 #include "onednn.h"
 #include "plan.h"
 #include "wino.h"
@@ -100,6 +101,7 @@ const struct ddp__backend ddp__cpu = {
     .prepare = cpu_prepare,
 #ifdef HAVE_ONEDNN
     .release = ddp__cpu_conv_release,
+    .kept = ddp__cpu_conv_kept,
 #endif
     .kernel =
         {

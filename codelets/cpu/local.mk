@@ -43,6 +43,8 @@ libddp_core_la_SOURCES += \
     %D%/depthwise.h \
     %D%/depthwise_wgrad.c \
     %D%/depthwise_wgrad.h \
+    %D%/kept.c \
+    %D%/kept.h \
     %D%/onednn.c \
     %D%/onednn.h \
     %D%/onednn_pd.c \

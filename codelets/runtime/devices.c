@@ -381,6 +381,16 @@ int ddp__call_prepare(const ddp_t *ddp, struct ddp__call *c)
     return rc;
 }
 
+size_t ddp__call_kept(const struct ddp__call *c)
+{
+    size_t size = 0;
+
+    for (int k = 0; k < DDP_DEVICE_KINDS; k++)
+        if (c->on[k].plan && c->on[k].backend->kept)
+            size += c->on[k].backend->kept(c, c->on[k].plan);
+    return size;
+}
+
 void ddp__call_release(struct ddp__call *c)
 {
     for (int k = 0; k < DDP_DEVICE_KINDS; k++) {

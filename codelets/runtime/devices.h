@@ -62,6 +62,9 @@ void ddp__calls_warm(const ddp_t *ddp, const struct ddp__call *const *c,
 int ddp__call_prepare(const ddp_t *ddp, struct ddp__call *c);
 void ddp__call_release(struct ddp__call *c);
 
+/* Bytes of main memory that the kernels of a prepared call keep for it. */
+size_t ddp__call_kept(const struct ddp__call *c);
+
 /* About how many microseconds a call takes on n samples, on the device that
  * trains (ddp NULL: a CPU). */
 double ddp__call_us(const ddp_t *ddp, const struct ddp__call *c, int n);

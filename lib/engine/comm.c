@@ -423,11 +423,9 @@ static void choose_place(struct comm *c, int home)
     ddp__direct_to(c->e->ddp, stays ? DDP__MAIN_MEMORY : home, &c->at);
 }
 
-/* Own lanes are all summed by their rank: what is left is a piece each. */
-static struct ddp__split split_of(const struct ddp__engine *e,
-                                  const struct ddp__step *s)
+struct ddp__split ddp__comm_split(const struct ddp__engine *e, int subs)
 {
-    int used = s->subs < e->spec.lanes ? s->subs : e->spec.lanes;
+    int used = subs < e->spec.lanes ? subs : e->spec.lanes;
 
     return e->spec.own ? (struct ddp__split){e->ranks, e->ranks, e->ranks}
                        : (struct ddp__split){e->spec.lanes, used, e->ranks};
@@ -450,7 +448,7 @@ static struct comm *comm_new(struct ddp__engine *e, const struct ddp__step *s,
     c->op.done = finish;
     c->op.poll = is_news(c) ? poll_news : poll_vector;
     c->empty = e->spec.own && s->subs == 0;
-    c->split = split_of(e, s);
+    c->split = ddp__comm_split(e, s->subs);
     lanes = (size_t)c->split.lanes;
     c->parts.len = elements(c);
     c->first = calloc(lanes, sizeof(*c->first));

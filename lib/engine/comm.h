@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "engine/lanes.h"
 #include "engine/total.h"
 
 struct ddp__engine;
@@ -26,6 +27,10 @@ void ddp__comm_unwish(struct ddp__engine *e, unsigned wish);
 
 /* Whether the step ends with an exchange between ranks. */
 bool ddp__comm_used(const struct ddp__engine *e);
+
+/* The pieces of a step of so many sub-batches.  Own lanes are all summed by
+ * their rank: what is left is a piece each. */
+struct ddp__split ddp__comm_split(const struct ddp__engine *e, int subs);
 
 /* Submit the sum over ranks, into lane 0's, once the local pieces are merged:
  * of each sum of the graph, then of each bucket, then of the statistics, with

@@ -5,6 +5,8 @@ LIB_SOURCES += \
     %D%/collective.c \
     %D%/comm.c \
     %D%/comm.h \
+    %D%/comm_room.c \
+    %D%/comm_room.h \
     %D%/ema.c \
     %D%/ema.h \
     %D%/engine.c \

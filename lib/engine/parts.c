@@ -40,6 +40,13 @@ size_t ddp__parts_room(size_t len, int ranks, int others)
     return part_room(ranks, others) * (size_t)ddp__parts_count(len, ranks);
 }
 
+size_t ddp__parts_under_way(size_t len, int ranks)
+{
+    size_t most = AHEAD * part_len(ranks);
+
+    return len < most ? len : most;
+}
+
 static int parts_new(struct ddp__parts *p, int ranks)
 {
     p->count = ddp__parts_count(p->len, ranks);

@@ -20,6 +20,9 @@ struct ddp__parts {
 int ddp__parts_count(size_t len, int ranks);
 size_t ddp__parts_room(size_t len, int ranks, int others);
 
+/* Elements of it that are exchanged at a time. */
+size_t ddp__parts_under_way(size_t len, int ranks);
+
 /* 1: done; 0: call it again.  Each part has a tag, from `tag` on. */
 int ddp__parts_poll(struct ddp__parts *p, struct ddp__wire *w,
                     const struct ddp__split *s, int tag);

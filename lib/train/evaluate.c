@@ -14,6 +14,7 @@
 #include "engine/step.h"
 #include "graph/layer.h"
 #include "train/evaluate.h"
+#include "train/memory.h"
 #include "train/plateau.h"
 #include "train/sinks.h"
 #include "train/trainer.h"
@@ -332,8 +333,11 @@ static int evaluate_chain(ddp_trainer_t *t, ddp_dataset_t *data,
         t->eval = NULL;
         t->eval_data = data;
         if ((rc = ddp__eval_new(&t->eval, t->ddp, t->chain, data, &c, NULL,
-                                NULL)) < 0)
+                                NULL)) < 0 ||
+            (rc = ddp__memory_evaluate(t, t->eval->engine)) < 0) {
+            t->eval_data = NULL;
             return rc;
+        }
     }
     return ddp__eval_run(t->eval, averages, m);
 }

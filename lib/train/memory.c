@@ -16,6 +16,7 @@
 
 #include "base/error.h"
 #include "data/dataset.h"
+#include "engine/comm_room.h"
 #include "engine/footprint.h"
 #include "engine/replay.h"
 #include "runtime/devices.h"
@@ -111,6 +112,16 @@ static double input_size(const struct ddp_trainer *t)
                                   (size_t)t->cfg.sub_batch);
 }
 
+/* Bytes of the copies of weights that kernels of main memory keep. */
+static double kept_size(const struct ddp__engine *e)
+{
+    double size = 0;
+
+    for (int i = 0; i < e->graph->nodes; i++)
+        size += (double)ddp__call_kept(&e->graph->node[i]->call);
+    return size;
+}
+
 /* The needs of main memory with these lanes. */
 static int memory_need(const struct ddp_trainer *t,
                        const struct ddp__own_lanes *l,
@@ -125,6 +136,7 @@ static int memory_need(const struct ddp_trainer *t,
         return rc;
     *n = (struct ddp_memory_plan){
         .weights = weights + teacher_size(e),
+        .copies = kept_size(e),
         .gradients = f.gradients + sums_size(e),
         .state = state_size(e) + (t->cfg.ema_decay > 0 ? weights : 0),
         .activations = f.activations,
@@ -141,17 +153,20 @@ static int main_need(const struct ddp_trainer *t, int in_flight,
 {
     const struct ddp__engine *e = t->engine;
     struct ddp__own_lanes l = used_lanes(t);
+    double room;
     int rc;
 
     l.begin = min(e->lane_begin, l.used);
     l.end = min(e->lane_end, l.used);
     l.in_flight = in_flight;
-    if ((rc = memory_need(t, &l, n)) < 0)
+    if ((rc = memory_need(t, &l, n)) < 0 ||
+        (rc = ddp__comm_room(e, t->loader.subs, &room)) < 0)
         return rc;
     if (t->ddp->gpu_workers && !t->ddp->devices.hybrid)
         n->gradients = n->activations = 0; /* the rest passes through */
-    else if (e->lane_begin > 0)
+    if (ddp__comm_used(e) && (t->ddp->gpu_workers || e->lane_begin > 0))
         n->gradients += vectors_size(e);
+    n->gradients += room;
     n->input *=
         (double)e->spec.ring * (e->lane_end - e->lane_begin) / in_flight;
     n->have = ddp__devices_main_memory();
@@ -343,6 +358,20 @@ int ddp__memory_check(struct ddp_trainer *t)
     int rc = ddp__devices_simulated() ? 0 : check_main(t);
 
     return rc < 0 || !t->ddp->gpu_workers ? rc : check_gpus(t);
+}
+
+int ddp__memory_evaluate(struct ddp_trainer *t, const struct ddp__engine *e)
+{
+    double kept = kept_size(e);
+
+    if (t->ddp->gpu_workers) /* the plan is of a GPU */
+        return 0;
+    t->memory.copies += kept - t->eval_copies;
+    t->eval_copies = kept;
+    if (t->memory.have <= 0 || total_need(&t->memory) <= t->memory.have)
+        return 0;
+    return fail_memory(&t->memory, t, "the machine",
+                       "sub_batch, or fewer lanes or workers");
 }
 
 int ddp_trainer_memory(const ddp_trainer_t *t, struct ddp_memory_plan *p)

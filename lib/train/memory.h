@@ -6,8 +6,14 @@
 
 #include "ddp.h"
 
+struct ddp__engine;
+
 /* Plan how the trainer's engine uses memory; DDP_ENOMEM, with a table, if it
  * cannot fit. */
 int ddp__memory_check(struct ddp_trainer *t);
+
+/* Add what evaluation keeps beside it, in place of what another one kept: its
+ * activations take the place of those of training.  DDP_ENOMEM. */
+int ddp__memory_evaluate(struct ddp_trainer *t, const struct ddp__engine *e);
 
 #endif

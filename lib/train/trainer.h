@@ -26,6 +26,7 @@ struct ddp_trainer {
     bool reads_stream;
     struct ddp__eval *eval;   /* for eval_data; made at first use */
     ddp_dataset_t *eval_data; /* not owned */
+    double eval_copies;       /* bytes of it, in the memory plan */
     struct ddp_memory_plan memory;
     double begin, last, step_s;
     struct ddp__worker_share {

@@ -1,0 +1,49 @@
+/* kept.c - how much memory the copies of weights take
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#include "config.h"
+
+#include "kept.h"
+#include "plan.h"
+#include "thread.h"
+#include "wino.h"
+
+/* Of the primitive for the call's cap; that for fewer samples has the same
+ * layout, or takes its place. */
+static size_t packed_size(const struct ddp__plan *p, size_t groups)
+{
+    const struct ddp__variant *v = p->variant;
+
+    while (v && v->next)
+        v = v->next;
+    if (!v || (groups == 0 && !p->transposed && ddp__dnn_is_plain(v->dnn)))
+        return 0;
+    return groups ? groups * ddp__align(ddp__dnn_packed_size(v->dnn))
+                  : ddp__dnn_packed_size(v->dnn);
+}
+
+static size_t copies_size(const struct ddp__plan *p)
+{
+    struct ddp__dnn_shape s = ddp__plan_shape(p, 1);
+    size_t size = 0;
+
+    if (p->pass == DDP__BWD_W) /* they are in scratch */
+        return 0;
+    if (p->wino)
+        return ddp__wino_packed_size(&s);
+    if (p->product)
+        return packed_size(p->product, (size_t)p->shape.conv.groups);
+    for (int i = 0; p->phase && i < p->shape.conv.sh * p->shape.conv.sw; i++)
+        if (p->phase[i])
+            size += copies_size(p->phase[i]);
+    return p->phase ? size : packed_size(p, 0);
+}
+
+size_t ddp__cpu_conv_kept(const struct ddp__call *c, const void *plan)
+{
+    const struct ddp__plan *p = plan;
+    size_t folds = p->weights + (size_t)p->shape.o;
+
+    return copies_size(p) +
+           (c->op == DDP__OP_CONV_NORM ? folds * sizeof(float) : 0);
+}

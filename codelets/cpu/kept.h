@@ -1,0 +1,13 @@
+/* kept.h - how much memory the copies of weights take
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#ifndef DDP_CPU_KEPT_H
+#define DDP_CPU_KEPT_H
+
+#include "ops.h"
+
+/* Bytes of one version of the weights of a convolution or dense layer, packed,
+ * and with a norm's factors. */
+size_t ddp__cpu_conv_kept(const struct ddp__call *c, const void *plan);
+
+#endif
