@@ -144,6 +144,9 @@
 /* dst += (1 - decay) (src - dst), unless stats[DIVISOR] is 0 */
 #define DDP__EMA_OPERANDS(O, op)                                               \
     O(op, DST, F32, UPDATE) O(op, SRC, PARAM, READ) O(op, STATS, F64, READ)
+/* dst = src, in case that what comes next is undone */
+#define DDP__KEEP_OPERANDS(O, op)                                              \
+    O(op, DST, F32, WRITE) O(op, SRC, PARAM, READ)
 /* a function of lib/, on a CPU: see DDP__HOSTS */
 #define DDP__HOST_OPERANDS(O, op)
 /* a kernel of the program */
@@ -229,6 +232,7 @@ enum ddp__host {
     X(SQNORM, sqnorm, 0)                                                       \
     X(OPTIM, optim, 0)                                                         \
     X(EMA, ema, 0)                                                             \
+    X(KEEP, keep, 0)                                                           \
     X(HOST, host, DDP__IS_HOST)                                                \
     X(USER, user, DDP__IS_USER)
 

@@ -97,6 +97,7 @@ const struct check_kind check_kinds[] = {
     [CHECK_MERGE_STATS] = {"merge stats", {DDP__OP_MERGE_STATS}, 1},
     [CHECK_OPTIM] = {"optim", {DDP__OP_SQNORM, DDP__OP_OPTIM}, 2},
     [CHECK_EMA] = {"ema", {DDP__OP_EMA}, 1},
+    [CHECK_KEEP] = {"keep", {DDP__OP_KEEP}, 1},
 };
 
 /* Whether this call has that operand at all. */

@@ -33,6 +33,7 @@ enum check_family {
     CHECK_MERGE_STATS,
     CHECK_OPTIM,
     CHECK_EMA,
+    CHECK_KEEP,
 };
 
 /* ROLE (NAME): every name that an operand has in DDP__OPS.  Tensors get their

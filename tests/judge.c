@@ -34,6 +34,7 @@ static bool is_exact(const struct check *k, enum ddp__op op)
     return op == DDP__OP_CONCAT || op == DDP__OP_SPLIT ||
            op == DDP__OP_INPUT_F32 || op == DDP__OP_MAX_POOL_FWD ||
            op == DDP__OP_MERGE || op == DDP__OP_MERGE_STATS ||
+           op == DDP__OP_KEEP ||
            ((op == DDP__OP_OPTIM || op == DDP__OP_EMA) && k->row.no_divisor);
 }
 

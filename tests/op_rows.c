@@ -539,6 +539,8 @@ const struct check_row op_rows[] = {
     {CHECK_MERGE, "of a few values", OF(1, 1), .x = {1, 1, 1}},
     {CHECK_MERGE, "2.6 MB", OF(1, 1), .x = {1, 1, 163201}},
     {CHECK_MERGE_STATS, "of all", OF(1, 1), .x = {1, 1, 1}},
+    {CHECK_KEEP, "of a vector", OF(1, 1), .x = {1, 1, 33}},
+    {CHECK_KEEP, "2.6 MB", OF(1, 1), .x = {1, 1, 163201}},
     {CHECK_EMA, "of a vector", OF(1, 1), .x = {1, 1, 33}, .call.ema = {0.75}},
     {CHECK_EMA, "slow, 2.6 MB", OF(1, 1), .x = {1, 1, 163201},
      .call.ema = {0.9999}},

@@ -150,6 +150,7 @@ static const struct ddp__backend cuda_host = {
             [DDP__OP_SQNORM] = ddp__cuda_sqnorm,
             [DDP__OP_OPTIM] = ddp__cuda_optim,
             [DDP__OP_EMA] = ddp__cuda_ema,
+            [DDP__OP_KEEP] = ddp__cuda_keep,
         },
 };
 

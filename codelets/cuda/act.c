@@ -83,6 +83,17 @@ int ddp__cuda_merge(const struct ddp__task *t)
     return launch_add(&p);
 }
 
+/* dst = src */
+int ddp__cuda_keep(const struct ddp__task *t)
+{
+    struct ddp__k_flat p =
+        flat_arguments(t, DDP__KEEP_SRC, NONE, DDP__KEEP_DST, DDP_IDENTITY);
+    struct ddp__cuda_place place;
+    int rc = ddp__cuda_place(&place);
+
+    return rc < 0 ? rc : DDP__LAUNCH(&place, act_fwd, &p);
+}
+
 /* dst += src, of statistics in f64 */
 int ddp__cuda_merge_stats(const struct ddp__task *t)
 {

@@ -185,5 +185,6 @@ struct ddp__backend ddp__cuda = {
             [DDP__OP_SQNORM] = ddp__cuda_sqnorm,
             [DDP__OP_OPTIM] = ddp__cuda_optim,
             [DDP__OP_EMA] = ddp__cuda_ema,
+            [DDP__OP_KEEP] = ddp__cuda_keep,
         },
 };

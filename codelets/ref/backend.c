@@ -58,5 +58,6 @@ const struct ddp__backend ddp__ref = {
             [DDP__OP_SQNORM] = ddp__ref_sqnorm,
             [DDP__OP_OPTIM] = ddp__ref_optim,
             [DDP__OP_EMA] = ddp__ref_ema,
+            [DDP__OP_KEEP] = ddp__ref_keep,
         },
 };
