@@ -81,4 +81,6 @@ CODELETS_SOURCES += \
     %D%/trace.c \
     %D%/trace.h \
     %D%/trace_write.c \
-    %D%/trace_write.h
+    %D%/trace_write.h \
+    %D%/undo.c \
+    %D%/undo.h

@@ -19,6 +19,7 @@
 #include "runtime/profile.h"
 #include "runtime/task.h"
 #include "runtime/trace.h"
+#include "runtime/undo.h"
 #include "ops_times.h"
 
 /* One per operation, and one for tasks of several. */
@@ -40,6 +41,7 @@ struct run {
     struct called {
         struct ddp__task task;
         starpu_data_handle_t weights; /* that it updates; NULL: none */
+        _Atomic int64_t *updated;     /* not owned; NULL: the group's */
         int at[DDP_MAX_BUFFERS];      /* which of the task's each buffer is;
                                          -1: it is absent */
     } call[];
@@ -166,6 +168,7 @@ static bool is_void(const struct run *r)
 static int take_buffers(void *buffers[], struct called *one)
 {
     struct ddp__task *t = &one->task;
+    uint64_t undone = ddp__undo_version();
 
     for (int i = 0; i < t->call->buffers; i++) {
         void *b = one->at[i] < 0 ? NULL : buffers[one->at[i]];
@@ -180,6 +183,7 @@ static int take_buffers(void *buffers[], struct called *one)
         if (ddp__is_borrowed(p))
             return ddp__device_buffer_fail(t->size[i]);
         t->data[i] = p + t->call->buf[i].offset;
+        t->version[i] += undone;
     }
     return 0;
 }
@@ -206,7 +210,8 @@ static void run_call(void *buffers[], struct run *r, struct called *one,
 
     t->plan = c->on[d->kind].plan;
     if (rc == 0 && one->weights)
-        atomic_store(&r->group->updated_step, r->step);
+        atomic_store(one->updated ? one->updated : &r->group->updated_step,
+                     r->step);
     if (rc == 0)
         rc = run_kernel(t, d);
     if (rc < 0)
@@ -441,6 +446,12 @@ static int add_buffer(struct starpu_task *task, starpu_data_handle_t h,
     return i;
 }
 
+/* Whether nothing runs, so that contents stay as they are. */
+static bool is_fence(const struct ddp__call *c)
+{
+    return ddp__op_is(c->op, DDP__IS_HOST) && !c->host.fn;
+}
+
 /* Contents are identified as a call will find them: what the task itself wrote
  * before is another version. */
 static void fill_call(struct starpu_task *task, struct called *one,
@@ -450,12 +461,13 @@ static void fill_call(struct starpu_task *task, struct called *one,
 
     one->task = p->task;
     one->weights = trained < 0 ? NULL : p->buf[trained]->h;
+    one->updated = p->updated;
     for (int i = 0; i < p->task.call->buffers; i++) {
         if (!p->buf[i]) {
             one->at[i] = -1;
             continue;
         }
-        if (p->access[i] != DDP_READ)
+        if (p->access[i] != DDP_READ && !is_fence(p->task.call))
             p->buf[i]->version++;
         one->task.id[i] = p->buf[i]->id;
         one->task.version[i] = p->buf[i]->version;

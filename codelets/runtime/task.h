@@ -14,6 +14,9 @@ struct ddp__task_call {
     struct ddp__task task; /* call, n, accumulate, seed, lr */
     struct ddp__handle *buf[DDP_MAX_BUFFERS]; /* NULL: absent */
     enum ddp_access access[DDP_MAX_BUFFERS];
+    _Atomic int64_t *updated; /* not owned: gets the step in which weights are
+                                 updated, before they are; NULL: the group's
+                                 updated_step gets it */
 };
 
 /* A task: calls that run one after another on one worker. */
