@@ -175,6 +175,9 @@
     O(op, SCALE, F64, READ | OPTIONAL)
 /* g, rounded to what ranks send */
 #define DDP__ROUND_OPERANDS(O, op) O(op, G, GRAD, UPDATE)
+/* what updates need before it is known whether the step is applied */
+#define DDP__TERMS_OPERANDS(O, op)                                             \
+    O(op, STATS, F64, READ) O(op, SCALER, F64, UPDATE)
 /* whether the step is applied: see enum ddp__scaler */
 #define DDP__DECIDE_OPERANDS(O, op)                                            \
     O(op, STATS, F64, READ) O(op, NORM, F64, UPDATE) O(op, SCALER, F64, UPDATE)
@@ -185,7 +188,8 @@
 
 /* X (ID): functions of lib/, which the host runs. */
 #define DDP__HOSTS(X)                                                          \
-    X(FENCE) X(FILL) X(SEED) X(OUTPUT) X(TEACH) X(ROUND) X(DECIDE) X(END)
+    X(FENCE)                                                                   \
+    X(FILL) X(SEED) X(OUTPUT) X(TEACH) X(ROUND) X(TERMS) X(DECIDE) X(END)
 
 enum ddp__host {
 #define X(id) DDP__HOST_##id,

@@ -197,11 +197,12 @@ static int start_starpu(ddp_t *ddp, const struct ddp_config *cfg)
     struct starpu_conf conf;
     int rc;
 
-    ddp->segment_us = -1;
+    ddp->segment_us = ddp->early = -1;
     if ((rc = ddp__starpu_env_check()) < 0 ||
         (rc = ddp__sched_check(getenv("STARPU_SCHED"))) < 0 ||
         (rc = ddp__env_number("DDP_SEGMENT_US", 0, 1000000, &ddp->segment_us)) <
-            0)
+            0 ||
+        (rc = ddp__env_number("DDP_EARLY", 0, 1, &ddp->early)) < 0)
         return rc;
     offer_policy();
     setenv("STARPU_SILENT", "1", 0); /* a library does not print */

@@ -24,7 +24,9 @@ struct ddp {
     int most_cpus;  /* CPU workers that StarPU has room for; 0: enough */
     int segment_us; /* how long a task of a lane shall last at least; -1: as
                        the engine thinks right */
-    int channels;   /* images are widened to a multiple; 0: they are not */
+    int early;    /* updates begin before a step is known to be applied: 0: no,
+                     1: yes, -1: as the engine thinks right */
+    int channels; /* images are widened to a multiple; 0: they are not */
     const struct ddp__device *accelerator; /* with workers; NULL: none */
     struct ddp__gpus gpus;                 /* of its kind */
     struct ddp__devices devices;

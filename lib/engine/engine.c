@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/thread.h"
+#include "engine/early.h"
 #include "engine/engine.h"
 #include "engine/lanes.h"
 #include "engine/loss_scaler.h"
@@ -260,6 +261,8 @@ static int make_update(struct ddp__engine *e)
         if ((rc = ddp__updates_new(e, b)) == 0 && (rc = make_state(e, b)) == 0)
             rc = prepare_sqnorm(e, b);
     ddp__handle_register(&e->norm, NULL, DDP__NORMS * sizeof(double));
+    if (rc == 0)
+        rc = ddp__early_new(e);
     if (rc == 0 && e->spec.ema_decay > 0)
         rc = ddp__ema_new(&e->ema, e->params, e->spec.ema_decay);
     return rc;
@@ -453,6 +456,7 @@ static double segment_us(const struct ddp__engine *e)
 
 static void free_buckets(struct ddp__engine *e)
 {
+    ddp__early_free(e);
     for (int b = 0; b < e->buckets; b++) {
         if (e->merge_bucket)
             ddp__call_release(&e->merge_bucket[b]);

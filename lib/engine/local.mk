@@ -7,6 +7,8 @@ LIB_SOURCES += \
     %D%/comm.h \
     %D%/comm_room.c \
     %D%/comm_room.h \
+    %D%/early.c \
+    %D%/early.h \
     %D%/ema.c \
     %D%/ema.h \
     %D%/engine.c \

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "engine/early.h"
 #include "engine/engine.h"
 #include "engine/loss_scaler.h"
 
@@ -75,6 +76,14 @@ static void refuse_step(const struct ddp__engine *e, bool loss, int64_t number,
         scaler[DDP__SCALER_SCALE] /= 2;
 }
 
+/* What the step's gradients are divided by, with the scale they have. */
+static void take_stats(const double *stats, double *scaler)
+{
+    for (int i = 0; i < DDP__STAT_UPDATES; i++)
+        scaler[i] = stats[i];
+    scaler[DDP__STAT_DIVISOR] *= scaler[DDP__SCALER_SCALE];
+}
+
 static int decide_step(const struct ddp__task *t, void *arg)
 {
     struct ddp__engine *e = arg;
@@ -84,9 +93,7 @@ static int decide_step(const struct ddp__task *t, void *arg)
     double scale = scaler[DDP__SCALER_SCALE];
     bool loss = !isfinite(stats[DDP__STAT_LOSS]);
 
-    for (int i = 0; i < DDP__STAT_UPDATES; i++)
-        scaler[i] = stats[i];
-    scaler[DDP__STAT_DIVISOR] *= scale;
+    take_stats(stats, scaler);
     norm[DDP__NORM_SQUARES] /= scale * scale;
     scaler[DDP__SCALER_NORM] = norm[DDP__NORM_SQUARES];
     if (!loss && isfinite(norm[DDP__NORM_SQUARES])) {
@@ -96,6 +103,34 @@ static int decide_step(const struct ddp__task *t, void *arg)
     refuse_step(e, loss, (int64_t)t->seed, scaler);
     explain_skip(e, loss, norm);
     return 0;
+}
+
+/* ---- early updates ------------------------------------------------------ */
+
+/* What updates need, as if all gradients were finite.  Where the loss is not
+ * there is nothing to begin with. */
+static int take_terms(const struct ddp__task *t, void *arg)
+{
+    struct ddp__verdict *v = ddp__early_verdict(arg, (int64_t)t->seed);
+    const double *stats = t->data[DDP__TERMS_STATS];
+    double *scaler = t->data[DDP__TERMS_SCALER];
+
+    memcpy(v->scaler, scaler, sizeof(v->scaler));
+    v->taken = true;
+    take_stats(stats, scaler);
+    if (!isfinite(stats[DDP__STAT_LOSS]))
+        scaler[DDP__STAT_DIVISOR] = scaler[DDP__STAT_COUNT] = 0;
+    scaler[DDP__STAT_UPDATES] += scaler[DDP__STAT_DIVISOR] != 0;
+    return 0;
+}
+
+/* As if there had been no terms. */
+static int decide_after(const struct ddp__task *t, void *arg)
+{
+    struct ddp__verdict *v = ddp__early_verdict(arg, (int64_t)t->seed);
+
+    memcpy(t->data[DDP__DECIDE_SCALER], v->scaler, sizeof(v->scaler));
+    return decide_step(t, arg);
 }
 
 /* ---- making, and what is kept ------------------------------------------- */
@@ -115,6 +150,20 @@ void ddp__loss_scaler_new(struct ddp__engine *e)
              [DDP__DECIDE_SCALER] = {DDP_F64, false, {1, 1, DDP__SCALERS}, 0}},
         .buffers = DDP__DECIDE_BUFFERS,
         .host = {DDP__HOST_DECIDE, decide_step, e}};
+}
+
+void ddp__loss_scaler_early(struct ddp__engine *e, struct ddp__call *terms,
+                            struct ddp__call *decide)
+{
+    *terms = (struct ddp__call){
+        .op = DDP__OP_HOST,
+        .cap = 1,
+        .buf = {[DDP__TERMS_STATS] = e->decide.buf[DDP__DECIDE_STATS],
+                [DDP__TERMS_SCALER] = e->decide.buf[DDP__DECIDE_SCALER]},
+        .buffers = DDP__TERMS_BUFFERS,
+        .host = {DDP__HOST_TERMS, take_terms, e}};
+    *decide = e->decide;
+    decide->host.fn = decide_after;
 }
 
 void ddp__loss_scaler_free(struct ddp__engine *e)

@@ -21,6 +21,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "engine/early.h"
 #include "engine/engine.h"
 #include "engine/footprint.h"
 #include "engine/lanes.h"
@@ -422,6 +423,10 @@ static void take_lasting(struct replay *r)
             take(owner, e->state[b].size);
         if (e->ema)
             take(owner, sum_size(r, b));
+        if (ddp__early_used(e)) {
+            take(owner, e->early->kept[b].w.size);
+            take(owner, e->early->kept[b].state.size);
+        }
     }
 }
 

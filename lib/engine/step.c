@@ -12,6 +12,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "engine/early.h"
 #include "engine/engine.h"
 #include "engine/reduce.h"
 #include "engine/shard.h"
@@ -250,8 +251,9 @@ static int submit_norms(struct ddp__engine *e, const struct ddp__step *s)
     return ddp__vector_flush(&t);
 }
 
-/* No bucket is updated before all gradients are known to be finite. */
-static int submit_decision(struct ddp__engine *e, const struct ddp__step *s)
+/* Whether the step is applied: all gradients are known to be finite. */
+static int submit_decision(struct ddp__engine *e, const struct ddp__step *s,
+                           const struct ddp__call *decide)
 {
     struct ddp__handle *buf[] = {[DDP__DECIDE_STATS] = &e->lane[0].stats,
                                  [DDP__DECIDE_NORM] = &e->norm,
@@ -259,7 +261,7 @@ static int submit_decision(struct ddp__engine *e, const struct ddp__step *s)
     struct ddp__vector_task t = {.e = e, .s = s};
     int rc = submit_norms(e, s);
 
-    return rc < 0 ? rc : ddp__vector_submit(&t, &e->decide, buf);
+    return rc < 0 ? rc : ddp__vector_submit(&t, decide, buf);
 }
 
 static int add_update(struct ddp__vector_task *t, int b)
@@ -319,18 +321,49 @@ static int submit_each(struct ddp__engine *e, const struct ddp__step *s,
     return rc < 0 ? rc : ddp__vector_flush(&t);
 }
 
-static int submit_updates(struct ddp__engine *e, const struct ddp__step *s)
+/* After the updates. */
+static int end_updates(struct ddp__engine *e, const struct ddp__step *s)
 {
-    int rc;
-
-    if ((rc = submit_decision(e, s)) < 0 ||
-        (rc = submit_each(e, s, add_update)) < 0 ||
-        (rc = submit_weights(e, s)) < 0)
-        return rc;
     for (int b = 0; b < e->params->buckets; b++)
         if (has_gradient(e, b) && !s->keep)
             ddp__handle_drop(&e->lane[0].grad[b]);
     return e->ema ? submit_each(e, s, add_average) : 0;
+}
+
+/* No bucket is updated before the decision. */
+static int submit_updates(struct ddp__engine *e, const struct ddp__step *s)
+{
+    int rc;
+
+    if ((rc = submit_decision(e, s, &e->decide)) < 0 ||
+        (rc = submit_each(e, s, add_update)) < 0 ||
+        (rc = submit_weights(e, s)) < 0)
+        return rc;
+    return end_updates(e, s);
+}
+
+/* The update of a bucket as soon as it has its sum. */
+static int submit_early(struct ddp__engine *e, const struct ddp__step *s, int b)
+{
+    struct ddp__vector_task t = {.e = e, .s = s};
+    int rc;
+
+    if (!e->updates[b].calls)
+        return 0;
+    if ((rc = ddp__early_keep(&t, b)) < 0 || (rc = add_update(&t, b)) < 0)
+        return rc;
+    return ddp__vector_flush(&t);
+}
+
+/* The updates have been submitted. */
+static int end_early(struct ddp__engine *e, const struct ddp__step *s)
+{
+    int rc;
+
+    if ((rc = submit_decision(e, s, &e->early->decide)) < 0 ||
+        (rc = ddp__early_end(e, s)) < 0)
+        return rc;
+    return end_updates(e, s);
 }
 
 /* The sum over all lanes, those of other ranks included. */
@@ -354,21 +387,28 @@ static int submit_bucket(struct ddp__engine *e, const struct ddp__step *s,
 static int submit_merges(struct ddp__engine *e, const struct ddp__step *s)
 {
     struct ddp__total stats = {DDP__TOTAL_STATS, 0};
+    bool early = s->update && ddp__early_used(e) && any_gradient(e);
     int rc = ddp__reduce_submit(e, s, stats);
 
+    if (rc == 0 && early)
+        rc = ddp__early_begin(e, s);
     for (int b = 0; rc == 0 && b < e->params->buckets; b++)
-        if (ddp__comm_used(e) ? e->reached[b] : has_gradient(e, b))
-            rc = submit_bucket(e, s, b);
+        if ((ddp__comm_used(e) ? e->reached[b] : has_gradient(e, b)) &&
+            (rc = submit_bucket(e, s, b)) == 0 && early)
+            rc = submit_early(e, s, b);
     if (rc == 0 && ddp__comm_used(e))
         rc = ddp__comm_submit(e, s, stats);
     if (rc < 0 || !ddp_graph_training(e->graph))
         return rc;
+    if (early)
+        return end_early(e, s);
     return s->update && any_gradient(e) ? submit_updates(e, s) : 0;
 }
 
 static void fail_step(struct ddp__engine *e, const struct ddp__step *s, int rc)
 {
     ddp__task_group_fail(&e->group, s->number, rc, "submission", NULL);
+    ddp__early_fail(e);
     if (ddp__comm_used(e))
         ddp__comm_fail(e, s);
 }

@@ -7,6 +7,15 @@
 #include "engine/engine.h"
 #include "runtime/devices.h"
 
+static enum ddp__sched_kind kind_of(const struct ddp__vector_task *t)
+{
+    for (int i = 0; i < t->calls; i++)
+        if (ddp__op_operand(t->e->task_call[i].task.call->op, DDP__TRAINED) >=
+            0)
+            return DDP__SCHED_UPDATE;
+    return DDP__SCHED_MERGE;
+}
+
 int ddp__vector_flush(struct ddp__vector_task *t)
 {
     struct ddp__engine *e = t->e;
@@ -15,16 +24,15 @@ int ddp__vector_flush(struct ddp__vector_task *t)
         .calls = t->calls,
         .group = &e->group,
         .step = t->s->number,
-        .tag = {.owner = t->owner, .at_lane = t->at_lane, .lane = t->lane},
+        .tag = {.kind = kind_of(t),
+                .owner = t->owner,
+                .at_lane = t->at_lane,
+                .lane = t->lane},
         .priority = DDP__PRIORITY_UPDATE,
     };
-    enum ddp__op op;
 
     if (t->calls == 0)
         return 0;
-    op = e->task_call[0].task.call->op;
-    sub.tag.kind = ddp__op_operand(op, DDP__TRAINED) < 0 ? DDP__SCHED_MERGE
-                                                         : DDP__SCHED_UPDATE;
     t->calls = 0;
     t->us = 0;
     return ddp__submit(&sub);
@@ -55,6 +63,7 @@ int ddp__vector_add(struct ddp__vector_task *t, const struct ddp__call *call,
                                  .seed = (uint64_t)e->submitted,
                                  .lr = lr_of(t->s, call),
                                  .momentum = t->s->momentum};
+    p->updated = t->updated;
     for (int i = 0; i < call->buffers; i++) {
         p->buf[i] = buf[i];
         p->access[i] = ddp__call_access(call, i, !accumulate);

@@ -22,6 +22,7 @@ struct ddp__vector_task {
     const struct ddp__step *s;
     int owner, calls; /* so far, in e->task_call */
     double us;
+    _Atomic int64_t *updated; /* of its calls: see task.h */
     int lane; /* if at_lane: the task goes to its worker, not to the owner */
     bool at_lane;
 };

@@ -17,6 +17,7 @@
 #include "base/error.h"
 #include "data/dataset.h"
 #include "engine/comm_room.h"
+#include "engine/early.h"
 #include "engine/footprint.h"
 #include "engine/replay.h"
 #include "runtime/devices.h"
@@ -164,6 +165,8 @@ static int main_need(const struct ddp_trainer *t, int in_flight,
         return rc;
     if (t->ddp->gpu_workers && !t->ddp->devices.hybrid)
         n->gradients = n->activations = 0; /* the rest passes through */
+    else
+        n->state += ddp__early_size(e);
     if (ddp__comm_used(e) && (t->ddp->gpu_workers || e->lane_begin > 0))
         n->gradients += vectors_size(e);
     n->gradients += room;
@@ -243,7 +246,8 @@ static int gpu_need(const struct ddp_trainer *t, int gpus, int in_flight,
         .weights = weights + teacher_size(e),
         .copies = copies_size(t, weights),
         .gradients = r.gradients,
-        .state = (state_size(e) + (e->ema ? weights : 0)) / gpus,
+        .state = (state_size(e) + (e->ema ? weights : 0) + ddp__early_size(e)) /
+                 gpus,
         .input = input_size(t) * in_flight,
         .scratch = (double)ddp__devices_scratch(t->ddp) *
                    ((t->ddp->gpu_workers + gpus - 1) / gpus),
@@ -336,6 +340,8 @@ static int check_gpus(struct ddp_trainer *t)
     most = min(lanes, (t->ddp->gpu_workers + gpus - 1) / gpus * cap);
     if (!cap) /* another scheduler may start all of them */
         most = lanes;
+    if ((rc = gpu_need(t, gpus, most, &n)) == 0 && total_need(&n) > have)
+        ddp__early_free(t->engine); /* before anything that takes longer */
     for (i = most; (rc = gpu_need(t, gpus, i, &n)) == 0; i--) {
         if (total_need(&n) <= have)
             break;
