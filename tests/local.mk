@@ -112,6 +112,7 @@ check_PROGRAMS += \
     %D%/test_disk_cache \
     %D%/test_drop_last \
     %D%/test_dropout \
+    %D%/test_early \
     %D%/test_ema \
     %D%/test_errmsg \
     %D%/test_exchange \
