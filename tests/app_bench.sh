@@ -124,9 +124,9 @@ run "$bench" sweep --model resnet9 --img-sizes 32 --sub-batches 1,64 \
     --point-seconds 0.01 --output "$csv"
 grep -q '^resnet9,32,64,,,,a step would take too long$' "$csv"
 point $? "points that would take too long are left out"
-run "$bench" sweep --model resnet9 --img-sizes 32,48 --sub-batches 4 \
+run "$bench" sweep --model resnet9 --img-sizes 64,96 --sub-batches 8 \
     --seconds 1 --point-seconds 1.2 --output "$csv"
-grep -q '^resnet9,48,4,,,,the time limit was reached$' "$csv"
+grep -q '^resnet9,96,8,,,,the time limit was reached$' "$csv"
 point $? "no point begins after the time limit"
 run "$bench" sweep --model resnet
 exits 2 "an unknown network is refused"
