@@ -21,7 +21,7 @@ else
         --mca btl_vader_single_copy_mechanism none"
     mpirun="$launcher --bind-to none"
     recover=--enable-recovery
-    patient="--mca odls_base_sigkill_timeout 10"
+    patient="--mca odls_base_sigkill_timeout 5"
 fi
 
 # ranks N COMMAND...: as run() does
