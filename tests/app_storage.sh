@@ -58,6 +58,7 @@ asked()
 unset AWS_PROFILE AWS_REGION AWS_DEFAULT_REGION AWS_SESSION_TOKEN
 unset AWS_ENDPOINT_URL_S3 AWS_CONFIG_FILE AWS_SHARED_CREDENTIALS_FILE
 unset AWS_CONTAINER_CREDENTIALS_RELATIVE_URI AWS_CONTAINER_CREDENTIALS_FULL_URI
+unset AWS_CONTAINER_AUTHORIZATION_TOKEN AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE
 HOME=$tmp/home
 AWS_EC2_METADATA_DISABLED=true
 no_proxy=127.0.0.1
@@ -69,6 +70,14 @@ sign_in()
 {
     AWS_ACCESS_KEY_ID=$key AWS_SECRET_ACCESS_KEY=$secret
     export AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY
+}
+
+# All that programs print is kept, and searched for secrets at the end.
+run()
+{
+    "$@" >"$tmp/out" 2>"$tmp/err" </dev/null
+    rc=$?
+    cat "$tmp/out" "$tmp/err" >>"$tmp/printed"
 }
 
 # ---- the data ----
@@ -189,7 +198,63 @@ exits 0 "the role of an instance, in a region that the server names"
 point $? "it was asked for once"
 unset AWS_EC2_METADATA_SERVICE_ENDPOINT
 AWS_EC2_METADATA_DISABLED=true
+
+# A container's role: an address and a token, or a path on a host that all
+# containers have, which a network of its own has here.
+serve --page 5
+: >"$top/log"
+AWS_CONTAINER_CREDENTIALS_FULL_URI=$AWS_ENDPOINT_URL/container/role
+AWS_CONTAINER_AUTHORIZATION_TOKEN=Container-Token
+export AWS_CONTAINER_CREDENTIALS_FULL_URI AWS_CONTAINER_AUTHORIZATION_TOKEN
+read_all
+exits 0 "the role of a container, by its address and a token"
+[ "$(asked '^container GET 200')" = 1 ]
+point $? "it was asked for once"
+AWS_CONTAINER_AUTHORIZATION_TOKEN=wrong-token
+read_all
+exits 74 "a wrong token"
+complains "the container's role, .*, does not answer: it refuses the token" \
+    "it says so"
+! grep -q wrong-token "$tmp/err"
+point $? "without the token"
+echo Container-Token >"$tmp/token"
+AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE=$tmp/token read_all
+exits 0 "a token in a file, which goes first"
+printf 'Container-Token\nHost: x\n' >"$tmp/token"
+AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE=$tmp/token read_all
+exits 74 "one of two lines"
+complains "$tmp/token: expected the container's token, which is one line" \
+    "is refused"
+AWS_CONTAINER_CREDENTIALS_FULL_URI=http://127.0.0.1:1/ read_all
+exits 74 "a host that does not answer"
+if unshare -rn ip addr add 169.254.170.2/32 dev lo 2>/dev/null; then
+    cat >"$tmp/task.sh" <<'EOF'
+ip link set lo up && ip addr add 169.254.170.2/32 dev lo || exit 99
+"$1" "$2/tests/s3_server.py" "$3" --address 169.254.170.2 --port 80 &
+while [ ! -e "$3/port" ] && kill -0 $! 2>/dev/null; do
+    sleep 0.1
+done
+"$4" data check s3://bucket/folders --storage-timeout 2
+rc=$?
+kill $!
+exit $rc
+EOF
+    mkdir "$tmp/task"
+    ln -s "$top/bucket" "$tmp/task/bucket"
+    AWS_CONTAINER_CREDENTIALS_RELATIVE_URI=/container/role \
+        AWS_CONTAINER_AUTHORIZATION_TOKEN=Container-Token \
+        AWS_ENDPOINT_URL=http://169.254.170.2 \
+        run unshare -rn sh "$tmp/task.sh" "$python" "$srcdir" "$tmp/task" \
+        "$imagenet"
+    exits 0 "the role of a container, by a path, which goes before an address"
+    grep -q '^container GET 200' "$tmp/task/log"
+    point $? "it was asked for"
+else
+    skip 2 "no network of its own: neither unshare nor ip can make one"
+fi
+unset AWS_CONTAINER_CREDENTIALS_FULL_URI AWS_CONTAINER_AUTHORIZATION_TOKEN
 sign_in
+serve --page 5 --region eu-west-7
 AWS_SECRET_ACCESS_KEY=Wrong/$secret read_all
 exits 74 "a wrong secret"
 complains "403 SignatureDoesNotMatch: access with the environment's" \
@@ -453,10 +518,44 @@ complains 'index.txt: line [0-9]+: "a//b" has an empty name' "a bad path"
 
 # ---- secrets ----
 
-grep -r -l -F -e "$secret" -e "$session" -e SessionSecret -e RoleSecret \
-    "$tmp/here-folders" "$tmp/there-folders" "$tmp/run" "$tmp/cache" \
-    "$tmp/out" "$tmp/err"
+# A run that leaves every kind of file, as one with a session's token, and
+# pages about it.
+AWS_ACCESS_KEY_ID=ASIATEST AWS_SESSION_TOKEN=$session
+AWS_SECRET_ACCESS_KEY=SessionSecret/bPxRfiCYEXAMPLEKEY+x
+export AWS_SESSION_TOKEN
+unset AWS_PROFILE
+fault 'JPEG 503 2' 'JPEG expired 1'
+rm -rf "$tmp/run" "$tmp/cache"
+# shellcheck disable=SC2086
+run "$imagenet" train s3://bucket/folders $net --cache-dir "$tmp/cache" \
+    --output "$tmp/refused"
+exits 74 "a session's token that the server refuses once"
+fault 'JPEG 503 2'
+# shellcheck disable=SC2086
+run "$imagenet" train s3://bucket/folders $net --cache-dir "$tmp/cache" \
+    --trace 3 --graph "$tmp/graph" --log tensorboard,wandb,mlflow \
+    --output "$tmp/run"
+exits 0 "one that it accepts"
+[ -s "$tmp/run/trace.json" ] && [ -s "$tmp/graph" ]
+point $? "with a trace and a graph"
+run "$imagenet" report "$tmp/run"
+exits 0 "a report"
+run "$imagenet" doctor
+point 0 "and what the doctor says of this machine"
+
+# secrets GREP-OPTION...: grep for them in all that was written
+secrets()
+{
+    grep -r -F -e "$secret" -e "$session" -e SessionSecret -e RoleSecret \
+        -e RoleToken -e TaskSecret -e TaskToken -e Container-Token \
+        -e MetadataToken "$@" "$tmp/here-folders" "$tmp/there-folders" \
+        "$tmp/refused" "$tmp/run" "$tmp/cache" "$tmp/graph" "$tmp/printed"
+}
+secrets -l
 [ $? = 1 ]
-point $? "no file of a run has a secret"
+point $? "no file of a run, no copy and nothing that was printed has a secret"
+echo "$session" >"$tmp/run/x"
+[ "$(secrets -c | grep -c ':1$')" = 1 ]
+point $? "a file that had one would be found"
 
 done_testing

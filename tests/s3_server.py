@@ -1,15 +1,17 @@
 #!/usr/bin/env python3
 # s3_server.py - a small S3 server that can fail in many ways
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Serves each folder of DIR as a bucket, on a port of its own of 127.0.0.1.
+"""Serves each folder of DIR as a bucket, on a port of its own of 127.0.0.1 or A.
 
-    s3_server.py DIR [--page N] [--delay MS] [--region NAME]
+    s3_server.py DIR [--page N] [--delay MS] [--region NAME] [--port N]
+                 [--address A]
 
 DIR/port gets the port, DIR/most the number of requests that were delayed at the
 same time, DIR/log a line per request: verdict, method, status, path.  Requests
 must be signed (AWS Signature Version 4, computed here from the description in
-AWS's manual) except for those to buckets whose names begin with "public" and to
-the metadata service of instances, which is at /latest/.
+AWS's manual) except for those to buckets whose names begin with "public", to
+the metadata service of instances, which is at /latest/, and to that of
+containers, which is at /container/ and expects a token.
 
 DIR/faults has lines "REGEX KIND COUNT": the next COUNT requests whose path and
 query match (COUNT 0: all of them) fail: KIND is a status (500), "reset" (the
@@ -38,6 +40,7 @@ KEYS = {  # access key: (secret, session token)
     "AKIDTEST": ("TestSecretKey/wJalrXUtnFEMI+K7MDENG", None),
     "ASIATEST": ("SessionSecret/bPxRfiCYEXAMPLEKEY+x", "SessionToken+/AAAA=="),
     "ASIAROLE": ("RoleSecret/9zQx+mLw", "RoleToken/BBBB+=="),
+    "ASIATASK": ("TaskSecret/3kPw+vNe", "TaskToken/CCCC+=="),
 }
 
 
@@ -192,18 +195,31 @@ class Handler(http.server.BaseHTTPRequestHandler):
         elif self.path == roles:
             self.answer(200, b"the-role", "text/plain")
         elif self.path == roles + "the-role":
-            secret, token = KEYS["ASIAROLE"]
-            end = time.strftime("%Y-%m-%dT%H:%M:%SZ",
-                                time.gmtime(time.time() + 3600))
-            self.answer(200, json.dumps({
-                "Code": "Success", "AccessKeyId": "ASIAROLE", "Token": token,
-                "SecretAccessKey": secret, "Expiration": end}).encode())
+            self.answer_role("ASIAROLE")
         else:
             self.answer(404)
+
+    def answer_role(self, key):
+        secret, token = KEYS[key]
+        end = time.strftime("%Y-%m-%dT%H:%M:%SZ",
+                            time.gmtime(time.time() + 3600))
+        self.answer(200, json.dumps({
+            "Code": "Success", "AccessKeyId": key, "Token": token,
+            "SecretAccessKey": secret, "Expiration": end}).encode())
+
+    def container(self):
+        self.verdict = "container"
+        if self.headers.get("Authorization") == "Container-Token":
+            self.answer_role("ASIATASK")
+        else:
+            self.answer(401)
 
     def do_GET(self):
         if self.path.startswith("/latest/"):
             self.metadata()
+            return
+        if self.path == "/container/role":
+            self.container()
             return
         self.server.enter()
         time.sleep(self.server.delay)
@@ -365,8 +381,9 @@ def main():
     p.add_argument("--delay", type=float, default=0)
     p.add_argument("--region", default="us-east-1")
     p.add_argument("--port", type=int, default=0)
+    p.add_argument("--address", default="127.0.0.1")
     a = p.parse_args()
-    s = Server(("127.0.0.1", a.port), Handler)
+    s = Server((a.address, a.port), Handler)
     s.dir, s.page, s.region = a.dir, a.page, a.region
     s.delay = a.delay / 1000
     s.lock = threading.Lock()

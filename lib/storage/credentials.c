@@ -132,22 +132,54 @@ static bool ask(struct ddp__line *l, struct ddp__http *r, const char *host,
     return r->rc == CURLE_OK && r->status == 200 && r->body.len;
 }
 
+/* A line of text from a file, which changes while the container runs. */
+static int add_token_file(struct ddp__http *r, const char *file)
+{
+    struct ddp__bytes b = {0};
+    int rc = ddp__file_load(file, ANSWER_MAX, &b);
+    char *token = (char *)b.data;
+
+    if (rc == 0) {
+        while (b.len && strchr("\r\n \t", token[b.len - 1]))
+            token[--b.len] = 0;
+        rc = !b.len || strlen(token) != b.len || strpbrk(token, "\r\n")
+                 ? ddp__fail(DDP_EIO,
+                             "%s: expected the container's token, which is "
+                             "one line",
+                             file)
+                 : ddp__http_header(r, "Authorization", token);
+        explicit_bzero(b.data, b.len);
+    }
+    free(b.data);
+    return rc;
+}
+
+static int add_token(struct ddp__http *r)
+{
+    const char *file = variable("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE");
+    const char *token = variable("AWS_CONTAINER_AUTHORIZATION_TOKEN");
+
+    if (file)
+        return add_token_file(r, file);
+    return token ? ddp__http_header(r, "Authorization", token) : 0;
+}
+
 static int from_container(struct ddp__credentials *c, struct ddp__line *l)
 {
     const char *path = variable("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI");
     const char *full = variable("AWS_CONTAINER_CREDENTIALS_FULL_URI");
-    const char *token = variable("AWS_CONTAINER_AUTHORIZATION_TOKEN");
     struct ddp__http r = {0};
-    int rc = 0;
+    int rc;
 
     if (!path && !full)
         return 0;
-    if (token)
-        rc = ddp__http_header(&r, "Authorization", token);
-    if (rc == 0 &&
+    if ((rc = add_token(&r)) == 0 &&
         !ask(l, &r, path ? "http://169.254.170.2" : full, path ? path : ""))
-        rc = ddp__fail(DDP_EIO, "the container's role, which the environment "
-                                "names, does not answer");
+        rc = ddp__fail(
+            DDP_EIO,
+            "the container's role, which the environment names, "
+            "does not answer%s",
+            r.status == 401 || r.status == 403 ? ": it refuses the token" : "");
     if (rc == 0)
         rc = ddp__role_read(c, r.body.data, r.body.len, "the container's role");
     ddp__http_free(&r);
