@@ -166,6 +166,51 @@ fi
 run "$imagenet" data check "$resized"
 exits 0 "data check reads them"
 
+# ---- Parquet ----
+
+# The command of docs/data.md, in a folder with what it names.
+sed -n "/^    python3 -c 'import os, sys, pyarrow/,/train-\*.parquet\$/s/^    //p" \
+    "$srcdir/docs/data.md" >"$tmp/convert.sh"
+sed "s/^python3 -c '//; s/'.*//" "$tmp/convert.sh" >"$tmp/convert.py"
+if "$python" -c 'import ast' 2>/dev/null; then
+    run "$python" -c 'import ast, sys; ast.parse(open(sys.argv[1]).read())' \
+        "$tmp/convert.py"
+    exits 0 "the conversion of Parquet files in the manual is valid Python"
+else
+    skip 1 "no python3"
+fi
+cat >"$tmp/parquet.py" <<'EOF'
+import glob, os, sys
+import pyarrow, pyarrow.parquet
+
+folder, image = sys.argv[1:]
+rows = [{"image": {"bytes": open(path, "rb").read(), "path": None},
+         "label": i % 3}
+        for i, path in enumerate(sorted(glob.glob(image)))]
+os.makedirs(os.path.join(folder, "data"))
+half = len(rows) // 2
+for i, part in enumerate((rows[:half], rows[half:])):
+    pyarrow.parquet.write_table(
+        pyarrow.Table.from_pylist(part),
+        os.path.join(folder, f"data/train-0000{i}-of-00002.parquet"))
+os.chdir(folder)
+assert os.system("PATH=%s:$PATH sh ../convert.sh" %
+                 os.path.dirname(sys.executable)) == 0
+for i, row in enumerate(rows):
+    with open(f"imagenet/train/{i % 3:04d}/{i:08d}.jpg", "rb") as f:
+        assert f.read() == row["image"]["bytes"]
+assert len(glob.glob("imagenet/train/*/*")) == len(rows) > 3
+EOF
+if "$python" -c 'import pyarrow' 2>/dev/null; then
+    run "$python" "$tmp/parquet.py" "$tmp/hub" \
+        "$data/ILSVRC/Data/CLS-LOC/train/*/*.JPEG"
+    exits 0 "it copies images from Parquet files byte for byte"
+    run "$imagenet" data check "$tmp/hub/imagenet"
+    says "^checked split=train images=50 bad=0 " "which are then found"
+else
+    skip 2 "no pyarrow"
+fi
+
 # ---- training ----
 
 net="--model resnet9 --width 4 --img-size 16 -b 8 --sub-batch 4 --lanes 2
