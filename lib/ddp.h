@@ -1038,8 +1038,9 @@ ddp_dataset_t *ddp_dataset_named(const char *config, const char *name,
                                  enum ddp_split split,
                                  const struct ddp_image_options *o);
 
-/* Whether dir holds an image data set of several splits. */
-bool ddp_dataset_has_splits(const char *dir);
+/* The splits that the images of dir are divided into, as bits: 1 << DDP_TRAIN
+ * and so on.  0: they are not, and all of them are DDP_TRAIN. */
+unsigned ddp_dataset_splits(const char *dir);
 
 /* A part of a data set whose samples are to be divided for training and
  * validation: DDP_VAL has the fraction `val` of each class, rounded, and at

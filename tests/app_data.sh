@@ -41,6 +41,37 @@ says "^validation: $flat, 24 images of 3 classes" "it names the folder"
 run "$imagenet" data check "$flat"
 exits 0 "data check takes them as training images"
 
+# A folder may have one split alone.
+mkdir "$tmp/half"
+cp -r "$flat" "$tmp/half/train"
+run "$imagenet" data check "$tmp/half"
+exits 0 "data check of a folder with training images only"
+complains "half has no validation images$" "it says so"
+! grep -q 'split=val' "$tmp/out"
+point $? "and looks at no others"
+# shellcheck disable=SC2086
+run "$imagenet" train "$tmp/half" $net --output "$tmp/x"
+exits 65 "training expects them"
+# shellcheck disable=SC2086
+run "$imagenet" train "$tmp/half" $net --val-split 20% --output "$tmp/held"
+exits 0 "or holds some back"
+run "$imagenet" eval "$tmp/half" --weights "$tmp/held/weights.safetensors"
+exits 0 "which eval finds"
+says "^eval .*samples=[3-6] " "and no others"
+if grep -q '^#define HAVE_ARCHIVE 1' "$builddir/config.h"; then
+    run "$imagenet" data pack "$tmp/half" --output "$tmp/half-packed"
+    exits 0 "data pack writes the split that there is"
+    [ "$(ls "$tmp/half-packed")" = train ]
+    point $? "and no other"
+    run "$imagenet" data unpack "$tmp/half-packed" --output "$tmp/half-again"
+    exits 0 "data unpack too"
+else
+    skip 3 "no libarchive"
+fi
+mv "$tmp/half/train" "$tmp/half/val"
+run "$imagenet" data check "$tmp/half"
+exits 0 "data check of a folder with validation images only"
+complains "half has no training images$" "it says so"
 
 # Some classes are the data that have no others.
 take "$tmp/two" $a $c

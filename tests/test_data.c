@@ -325,10 +325,13 @@ static void test_open_folders(void)
     is_int(label_of(d, 0), 2, "with the class numbers of train/");
     is_int(ddp_dataset_classes(d), 3, "and all its classes");
     ddp_dataset_free(d);
-    ok(ddp_dataset_has_splits(at("f")) &&
-           !ddp_dataset_has_splits(at("f/train")) &&
-           !ddp_dataset_has_splits(at("nowhere")),
+    ok(ddp_dataset_splits(at("f")) == (1U << DDP_TRAIN | 1U << DDP_VAL) &&
+           ddp_dataset_splits(at("f/train")) == 0 &&
+           ddp_dataset_splits(at("nowhere")) == 0,
        "a folder of splits is known");
+    make_dirs("only/train/a");
+    is_int((int)ddp_dataset_splits(at("only")), 1 << DDP_TRAIN,
+           "also one of training images alone");
     refused(ddp_dataset_open(at("f"), DDP_TEST, &small),
             "f: expected a folder \"test\" in it", "test without test/");
     d = ddp_dataset_open(at("f/train"), DDP_TRAIN, &small);

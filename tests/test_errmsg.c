@@ -452,7 +452,7 @@ static bool resumed(bool with)
       ddp_dataset_find(at("Data.toml"), "f", where, sizeof(where)) == 0)       \
     X(ddp_dataset_named,                                                       \
       opened(ddp_dataset_named(at("Data.toml"), "f", DDP_TRAIN, &small)))      \
-    X(ddp_dataset_has_splits, !ddp_dataset_has_splits(at("f")))                \
+    X(ddp_dataset_splits, ddp_dataset_splits(at("f")) == 0)                    \
     X(ddp_dataset_native_size, ddp_dataset_native_size(at("f")) == 0)          \
     X(ddp_dataset_class_counts,                                                \
       ddp_dataset_class_counts(folder, (int64_t[2]){0}) == 0)                  \

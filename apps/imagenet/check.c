@@ -126,20 +126,22 @@ static int check_split(struct check *c, const struct settings *s,
 
 int check_run(struct opts *o, struct settings *s)
 {
-    static const enum ddp_split split[] = {DDP_TRAIN, DDP_VAL};
     static const char *const name[] = {"train", "val"};
-    int worst = 0, splits = ddp_dataset_has_splits(s->data) ? 2 : 1;
+    unsigned splits = setup_splits(s->data);
+    int worst = 0;
 
-    for (int i = 0; i < splits; i++) {
+    for (int i = DDP_TRAIN; i <= DDP_VAL; i++) {
         struct check c = {.lock = PTHREAD_MUTEX_INITIALIZER};
         struct settings lenient = *s;
         int rc;
 
+        if (!(splits & 1U << i))
+            continue;
         lenient.max_bad = 1; /* the exit code depends on all of them */
         lenient.augment = 0;
         for (int k = 0; k < 3; k++)
             lenient.std[k] = 1;
-        rc = setup_data(o, &lenient, split[i], &c.data);
+        rc = setup_data(o, &lenient, (enum ddp_split)i, &c.data);
         if (rc == OPTS_GO)
             rc = check_split(&c, s, name[i]);
         ddp_dataset_free(c.data);

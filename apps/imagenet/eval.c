@@ -57,13 +57,18 @@ static int match_classes(struct evaluation *e, const struct opts *o,
     return app_exit_code(rc);
 }
 
+static bool has_validation(const char *data)
+{
+    return ddp_dataset_splits(data) & 1U << DDP_VAL;
+}
+
 /* Whether to evaluate images that training held back: of data that have no
  * validation images, unless that is asked for. */
 static bool held_back(const struct opts *o, const struct settings *s)
 {
     return s->val_split > 0 && s->split == 1 &&
            (opts_given(o, "val-split") ||
-            (s->data && !ddp_dataset_has_splits(s->data)));
+            (s->data && !has_validation(s->data)));
 }
 
 static int open_data(struct evaluation *e, struct opts *o, struct settings *s)
@@ -74,8 +79,7 @@ static int open_data(struct evaluation *e, struct opts *o, struct settings *s)
 
     if (rc == OPTS_GO)
         return match_classes(e, o, s);
-    if (s->data && access(s->data, F_OK) == 0 &&
-        !ddp_dataset_has_splits(s->data))
+    if (s->data && access(s->data, F_OK) == 0 && !has_validation(s->data))
         app_say("to evaluate on all images of %s, use --split train", s->data);
     return rc;
 }

@@ -14,6 +14,7 @@
 #include "options.h"
 #include "pack.h"
 #include "progress.h"
+#include "setup.h"
 
 static int pack_split(const struct settings *s, ddp_dataset_t *d,
                       const char *name)
@@ -72,16 +73,20 @@ static int run_splits(struct opts *o, const struct settings *s,
 {
     static const char *const name[] = {
         [DDP_TRAIN] = "train", [DDP_VAL] = "val"};
-    int splits, rc = 0;
+    unsigned splits;
+    int rc = 0;
 
     if (!s->data || !s->output) {
         opt_complain(o, "--%s DIR is missing", s->data ? "output" : "data");
         return EXIT_USAGE;
     }
-    splits = ddp_dataset_has_splits(s->data) ? 2 : 1;
-    for (int i = DDP_TRAIN; rc == 0 && i < splits; i++) {
-        ddp_dataset_t *d = ddp_dataset_open(s->data, (enum ddp_split)i, NULL);
+    splits = setup_splits(s->data);
+    for (int i = DDP_TRAIN; rc == 0 && i <= DDP_VAL; i++) {
+        ddp_dataset_t *d;
 
+        if (!(splits & 1U << i))
+            continue;
+        d = ddp_dataset_open(s->data, (enum ddp_split)i, NULL);
         rc = d ? app_make_dir(s->output) : app_fail(ddp_errcode());
         if (rc == 0) {
             app_print("%s: %s\n", name[i], ddp_dataset_describe(d));

@@ -306,6 +306,19 @@ static int check_classes(const ddp_dataset_t *d)
     return EXIT_DATA;
 }
 
+unsigned setup_splits(const char *data)
+{
+    unsigned splits = ddp_dataset_splits(data);
+
+    if (!splits)
+        return 1U << DDP_TRAIN;
+    if (!(splits & 1U << DDP_TRAIN))
+        app_say("%s has no training images", data);
+    if (!(splits & 1U << DDP_VAL))
+        app_say("%s has no validation images", data);
+    return splits;
+}
+
 int setup_data(const struct opts *o, struct settings *s, enum ddp_split split,
                ddp_dataset_t **d)
 {
@@ -369,7 +382,7 @@ static int open_val_folder(const struct opts *o, struct settings *s,
         return rc;
     image_options(o, s, DDP_VAL, &images);
     *d = ddp_dataset_open(
-        s->val_data, ddp_dataset_has_splits(s->val_data) ? DDP_VAL : DDP_TRAIN,
+        s->val_data, ddp_dataset_splits(s->val_data) ? DDP_VAL : DDP_TRAIN,
         &images);
     return *d ? OPTS_GO : app_fail(ddp_errcode());
 }

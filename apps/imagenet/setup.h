@@ -19,6 +19,10 @@ ddp_chain_t *setup_model(const struct settings *s);
  * message.  *c is to be freed. */
 int setup_network(const struct settings *s, ddp_chain_t **c);
 
+/* The splits of data to go through, as bits; says which there is not.  Data
+ * without splits are those of training. */
+unsigned setup_splits(const char *data);
+
 /* Open a split of --data: the exit code, or OPTS_GO, *d, and s->img_size. */
 int setup_data(const struct opts *o, struct settings *s, enum ddp_split split,
                ddp_dataset_t **d);

@@ -75,9 +75,29 @@ static ddp_dataset_t *open_folders(const char *dir, enum ddp_split split,
     return d;
 }
 
+static unsigned folder_splits(const char *dir)
+{
+    unsigned splits = 0;
+
+    for (int i = DDP_TRAIN; i <= DDP_TEST; i++)
+        if (split_folder(dir, (enum ddp_split)i))
+            splits |= 1U << i;
+    return splits;
+}
+
 static bool is_imagenet(const char *dir)
 {
     return ddp__storage_has_file(dir, "LOC_synset_mapping.txt");
+}
+
+/* Whoever needs no validation images may not have them. */
+static unsigned imagenet_splits(const char *dir)
+{
+    char *path = ddp__path_join(dir, "ILSVRC/Data/CLS-LOC");
+    unsigned splits = path ? folder_splits(path) & ~(1U << DDP_TEST) : 0;
+
+    free(path);
+    return splits;
 }
 
 /* A split that "imagenet data pack" wrote. */
@@ -168,9 +188,16 @@ static ddp_dataset_t *open_file(open_file_f open, const char *name,
     return NULL;
 }
 
-bool ddp_dataset_has_splits(const char *dir)
+unsigned ddp_dataset_splits(const char *dir)
 {
-    return dir && !file_kind(dir) && (kind_of(dir) || has_split_folders(dir));
+    const struct kind *k;
+
+    if (!dir || file_kind(dir))
+        return 0;
+    if (!(k = kind_of(dir)))
+        return folder_splits(dir);
+    return k->open == ddp_dataset_imagenet ? imagenet_splits(dir)
+                                           : 1U << DDP_TRAIN | 1U << DDP_VAL;
 }
 
 int ddp_dataset_native_size(const char *dir)
