@@ -398,6 +398,16 @@ most=$(cat "$top/most")
 holds "$most >= 8 && $most <= 64" "waits for several at a time, up to 64"
 cmp "$tmp/here-folders/weights.safetensors" "$tmp/run/weights.safetensors"
 point $? "the weights are the same"
+serve --delay 20
+rm -rf "$tmp/run"
+# shellcheck disable=SC2086
+run "$imagenet" train s3://bucket/folders $net -j 1 --storage-requests 3 \
+    --output "$tmp/run"
+exits 0 "three requests at a time"
+[ "$(cat "$top/most")" = 3 ]
+point $? "are not exceeded"
+cmp "$tmp/here-folders/weights.safetensors" "$tmp/run/weights.safetensors"
+point $? "the weights are the same"
 serve --page 5
 
 # ---- copies on the disk ----

@@ -67,7 +67,7 @@ struct settings {
     int64_t log_histograms, log_images;
     double time_limit;
     int64_t grace, peer_timeout;
-    int64_t storage_timeout;
+    int64_t storage_timeout, storage_requests;
     char *cache_dir, *cache, *data_config;
     double cache_size;
     int64_t shard_samples, quality;

@@ -22,6 +22,9 @@ static const char *const dtypes[] = {"f32", "bf16", "f16", NULL};
              "a Data.toml (of DataSets.jl), in which --data is a name"),       \
         INT("storage-timeout", storage_timeout, "300", 1, 86400,               \
             "seconds to try for while the server of --data does not answer"),  \
+        INT("storage-requests", storage_requests, "64", 1, 1024,               \
+            "images that are fetched from the server at a time; 64 are "       \
+            "enough for 1280 per second if each takes 50 ms"),                 \
         TEXT("cache-dir", cache_dir, "DIR", NULL,                              \
              "folder for copies of what is read from s3://; several "          \
              "processes may share it"),                                        \

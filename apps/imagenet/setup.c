@@ -381,9 +381,9 @@ static int open_val_folder(const struct opts *o, struct settings *s,
     if (rc != OPTS_GO)
         return rc;
     image_options(o, s, DDP_VAL, &images);
-    *d = ddp_dataset_open(
-        s->val_data, ddp_dataset_splits(s->val_data) ? DDP_VAL : DDP_TRAIN,
-        &images);
+    *d = ddp_dataset_open(s->val_data,
+                          ddp_dataset_splits(s->val_data) ? DDP_VAL : DDP_TRAIN,
+                          &images);
     return *d ? OPTS_GO : app_fail(ddp_errcode());
 }
 
@@ -462,6 +462,8 @@ int setup_storage(const struct settings *s)
     ddp_storage_config_init(&c);
     if (s->storage_timeout)
         c.timeout = (double)s->storage_timeout;
+    if (s->storage_requests)
+        c.requests = (int)s->storage_requests;
     c.cache_dir = s->cache_dir;
     if (s->cache_size > 0)
         c.cache_size = (int64_t)(s->cache_size * 1e9);

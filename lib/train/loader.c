@@ -8,6 +8,7 @@
 #include "base/philox.h"
 #include "data/dataset.h"
 #include "graph/graph.h"
+#include "storage/settings.h"
 #include "train/loader.h"
 
 struct ddp__loader ddp__loader(ddp_dataset_t *data, int batch, int sub_batch)
@@ -242,9 +243,9 @@ static int fill_one(struct ddp__loader *l, const struct ddp__task *t,
     return 0;
 }
 
-/* Samples that are on their way while others are decoded: at 50 ms each,
- * enough for 10,000 per second. */
-enum { AHEAD = 512 };
+/* Samples that are on their way, or there, for each request at a time: a server
+ * whose answers take eight times as long for a while is not noticed. */
+enum { AHEAD = 8 };
 
 static void begin_sub(struct ddp__loader *l, int64_t step, int64_t sub)
 {
@@ -259,13 +260,18 @@ static void begin_sub(struct ddp__loader *l, int64_t step, int64_t sub)
 }
 
 /* Have what this rank reads next fetched: of each step it reads the same
- * sub-batches. */
+ * sub-batches.  The farthest step is a new one; those at half the distance and
+ * so on were begun before, unless the run has just started or there was no room
+ * for them. */
 static void begin_next(struct ddp__loader *l, int64_t step, int64_t sub)
 {
-    int64_t last = step + 1 + AHEAD / l->batch;
+    int64_t ahead = (int64_t)AHEAD * ddp__storage_settings()->requests;
+    int64_t last = 1 + ahead / l->batch;
 
-    for (; step <= last && step < l->end; step++)
-        begin_sub(l, step, sub);
+    begin_sub(l, step, sub);
+    for (int half = 63; half >= 0; half--)
+        if (last >> half && step + (last >> half) < l->end)
+            begin_sub(l, step + (last >> half), sub);
 }
 
 /* The upper counter word of the keys of sub-batches: see order.c. */
