@@ -38,26 +38,31 @@ static int fail_memory(const struct ddp__tar_index *x)
                      (long long)x->count);
 }
 
-static int reserve_member(struct ddp__tar_index *x, size_t name)
+static int reserve_member(struct ddp__tar_index *x)
 {
+    int64_t room = x->room ? 2 * x->room : 256;
     void *p;
 
-    if (x->count == x->room) {
-        int64_t room = x->room ? 2 * x->room : 256;
+    if (x->count < x->room)
+        return 0;
+    if (!(p = realloc(x->member, (size_t)room * sizeof(*x->member))))
+        return fail_memory(x);
+    x->member = p;
+    x->room = room;
+    return 0;
+}
 
-        if (!(p = realloc(x->member, (size_t)room * sizeof(*x->member))))
-            return fail_memory(x);
-        x->member = p;
-        x->room = room;
-    }
-    if (x->text_room - x->len < name) {
-        size_t room = 2 * (x->len + name) + 4096;
+static int reserve_name(struct ddp__tar_index *x, size_t n)
+{
+    size_t room = 2 * (x->len + n) + 4096;
+    void *p;
 
-        if (!(p = realloc(x->text, room)))
-            return fail_memory(x);
-        x->text = p;
-        x->text_room = room;
-    }
+    if (x->text_room - x->len >= n)
+        return 0;
+    if (!(p = realloc(x->text, room)))
+        return fail_memory(x);
+    x->text = p;
+    x->text_room = room;
     return 0;
 }
 
@@ -82,11 +87,11 @@ int ddp__tar_index_add_shard(struct ddp__tar_index *x, const char *file)
     return 0;
 }
 
-int ddp__tar_index_add(struct ddp__tar_index *x, const struct ddp__member *m,
-                       const char *name)
+/* Its name of n bytes will be the next in text. */
+static int add_member(struct ddp__tar_index *x, const struct ddp__member *m,
+                      size_t n)
 {
-    size_t n = strlen(name) + 1;
-    int rc = reserve_member(x, n);
+    int rc = reserve_member(x);
     struct ddp__member *own;
 
     if (rc < 0)
@@ -95,10 +100,20 @@ int ddp__tar_index_add(struct ddp__tar_index *x, const struct ddp__member *m,
     *own = *m;
     own->shard = x->shards - 1;
     own->name = x->len;
-    memcpy(x->text + x->len, name, n);
     x->len += n;
     x->shard[own->shard].samples++;
     return 0;
+}
+
+int ddp__tar_index_add(struct ddp__tar_index *x, const struct ddp__member *m,
+                       const char *name)
+{
+    size_t n = strlen(name) + 1, at = x->len;
+    int rc = reserve_name(x, n);
+
+    if (rc == 0 && (rc = add_member(x, m, n)) == 0)
+        memcpy(x->text + at, name, n);
+    return rc;
 }
 
 /* ---- lines -------------------------------------------------------------- */
@@ -160,9 +175,13 @@ static int check_name(const struct ddp__csv *c)
                : fail_field(c, NAME, "a path below a folder");
 }
 
+/* A line's name moves behind those before it, at the beginning of the text that
+ * all are read from, so that names need no room of their own. */
 static int read_line(struct ddp__tar_index *x, const struct ddp__csv *c,
                      int classes)
 {
+    const char *name = c->field[NAME];
+    size_t n = strlen(name) + 1, at = x->len;
     struct ddp__member m = {0};
     int64_t len = 0, label = 0;
     int rc;
@@ -175,7 +194,19 @@ static int read_line(struct ddp__tar_index *x, const struct ddp__csv *c,
         return rc;
     m.len = (uint32_t)len;
     m.label = (int32_t)label;
-    return ddp__tar_index_add(x, &m, c->field[NAME]);
+    if ((rc = add_member(x, &m, n)) == 0)
+        memmove(c->text.data + at, name, n);
+    return rc;
+}
+
+/* The names are in the text now, and it may be shorter. */
+static void take_text(struct ddp__tar_index *x, struct ddp__csv *c)
+{
+    char *shorter = realloc(c->text.data, x->len);
+
+    x->text = shorter ? shorter : (char *)c->text.data;
+    x->text_room = x->len;
+    c->text = (struct ddp__bytes){0};
 }
 
 static int read_title(const struct ddp__csv *c, int fields)
@@ -210,6 +241,8 @@ int ddp__tar_index_read(struct ddp__tar_index *x, const char *path,
         rc = n;
     if (rc == 0 && !x->count)
         rc = ddp__fail(DDP_EDATA, "%s: there are no samples", path);
+    if (rc == 0)
+        take_text(x, &c);
     ddp__csv_close(&c);
     if (rc < 0)
         ddp__tar_index_free(x);
