@@ -570,6 +570,9 @@ struct ddp__backend {
     /* Bytes of main memory that the call's kernels keep between its tasks, for
      * copies of weights; NULL: none. */
     size_t (*kept)(const struct ddp__call *c, const void *plan);
+    /* Bytes of main memory that a worker has for the time of the call, also if
+     * it adds to a gradient; NULL: hardly any. */
+    size_t (*room)(const struct ddp__call *c, const void *plan, bool adds);
     /* Calls have been prepared, and their first task comes: what they share
      * (scratch) is made.  No task is running.  NULL: nothing. */
     int (*ready)(void);

@@ -102,6 +102,7 @@ const struct ddp__backend ddp__cpu = {
 #ifdef HAVE_ONEDNN
     .release = ddp__cpu_conv_release,
     .kept = ddp__cpu_conv_kept,
+    .room = ddp__cpu_conv_room,
 #endif
     .kernel =
         {

@@ -60,12 +60,12 @@ static int pack_for_primitive(const void *arg, void *to, int part)
     size_t need = ddp__align(ddp__dnn_scratch(f->dnn));
     const float *w = f->w;
     char *scratch =
-        ddp__scratch(need + (p->transposed ? p->weights * sizeof(*w) : 0));
+        ddp__scratch(need + (ddp__plan_flips(p) ? p->weights * sizeof(*w) : 0));
 
     (void)part; /* there is one */
     if (!scratch)
         return DDP_ENOMEM;
-    if (p->transposed && p->taps.height * p->taps.width > 1) {
+    if (ddp__plan_flips(p)) {
         flip_taps(p, w, (float *)(void *)(scratch + need));
         w = (float *)(void *)(scratch + need);
     }
@@ -331,7 +331,7 @@ static int run_weight_gradient(const struct ddp__task *t)
     own_gradient own = own_gradient_of(p);
     float *g = t->data[DDP__CONV_BWD_W_G], *packed = g, *plain = g, *bias;
     size_t o = (size_t)p->shape.o, len = p->weights * sizeof(*g);
-    size_t at_packed, at_plain, at_bias;
+    size_t at_packed, at_plain, at_bias, end;
     struct ddp__dnn *d;
     char *scratch;
     int rc;
@@ -354,9 +354,11 @@ static int run_weight_gradient(const struct ddp__task *t)
     if ((rc = ddp__plan_primitive(p, t->n, &d)) < 0)
         return rc;
     at_packed = ddp__align(ddp__dnn_scratch(d));
-    at_plain = at_packed + ddp__align(ddp__dnn_packed_size(d));
+    at_plain = at_packed +
+               (ddp__dnn_is_plain(d) ? 0 : ddp__align(ddp__dnn_packed_size(d)));
     at_bias = at_plain + ddp__align(len);
-    if (!(scratch = ddp__scratch(at_bias + o * sizeof(*g))))
+    end = t->accumulate ? at_bias + o * sizeof(*g) : at_plain;
+    if (!(scratch = ddp__scratch(end)))
         return DDP_ENOMEM;
     bias = g + p->weights;
     if (t->accumulate) {

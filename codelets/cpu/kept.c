@@ -1,4 +1,4 @@
-/* kept.c - how much memory the copies of weights take
+/* kept.c - how much memory copies of weights take, and packed gradients
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
 #include "config.h"
@@ -8,14 +8,21 @@
 #include "thread.h"
 #include "wino.h"
 
-/* Of the primitive for the call's cap; that for fewer samples has the same
- * layout, or takes its place. */
-static size_t packed_size(const struct ddp__plan *p, size_t groups)
+/* That for the call's cap; one for fewer samples has the same layout, or takes
+ * its place.  NULL: there is none. */
+static const struct ddp__variant *variant_of(const struct ddp__plan *p)
 {
     const struct ddp__variant *v = p->variant;
 
     while (v && v->next)
         v = v->next;
+    return v;
+}
+
+static size_t packed_size(const struct ddp__plan *p, size_t groups)
+{
+    const struct ddp__variant *v = variant_of(p);
+
     if (!v || (groups == 0 && !p->transposed && ddp__dnn_is_plain(v->dnn)))
         return 0;
     return groups ? groups * ddp__align(ddp__dnn_packed_size(v->dnn))
@@ -46,4 +53,32 @@ size_t ddp__cpu_conv_kept(const struct ddp__call *c, const void *plan)
 
     return copies_size(p) +
            (c->op == DDP__OP_CONV_NORM ? folds * sizeof(float) : 0);
+}
+
+/* As run_weight_gradient() in conv.c has it. */
+static size_t gradient_size(const struct ddp__plan *p, const struct ddp__dnn *d,
+                            bool adds)
+{
+    size_t plain = adds ? ddp__align(p->weights * sizeof(float)) : 0;
+
+    return (ddp__dnn_is_plain(d) ? 0 : ddp__align(ddp__dnn_packed_size(d))) +
+           plain;
+}
+
+size_t ddp__cpu_conv_room(const struct ddp__call *c, const void *plan,
+                          bool adds)
+{
+    const struct ddp__plan *p = plan;
+    const struct ddp__variant *v = variant_of(p);
+    size_t room;
+
+    (void)c;
+    if (!v)
+        return 0;
+    room = ddp__align(ddp__dnn_scratch(v->dnn));
+    if (p->pass == DDP__BWD_W)
+        room += gradient_size(p, v->dnn, adds);
+    else if (ddp__plan_flips(p))
+        room += p->weights * sizeof(float);
+    return ddp__scratch_size(room);
 }

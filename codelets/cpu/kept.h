@@ -1,4 +1,4 @@
-/* kept.h - how much memory the copies of weights take
+/* kept.h - how much memory copies of weights take, and packed gradients
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
 #ifndef DDP_CPU_KEPT_H
@@ -9,5 +9,10 @@
 /* Bytes of one version of the weights of a convolution or dense layer, packed,
  * and with a norm's factors. */
 size_t ddp__cpu_conv_kept(const struct ddp__call *c, const void *plan);
+
+/* Bytes of scratch for a call: of oneDNN, and of weights and gradients on their
+ * way to or from its layout. */
+size_t ddp__cpu_conv_room(const struct ddp__call *c, const void *plan,
+                          bool adds);
 
 #endif

@@ -67,6 +67,12 @@ void ddp__cpu_conv_release(void *plan);
 int ddp__cpu_conv_names(const struct ddp__call *c,
                         int (*each)(const char *name, void *arg), void *arg);
 
+/* Whether the plan's taps are in another order than the weights'. */
+static inline bool ddp__plan_flips(const struct ddp__plan *p)
+{
+    return p->transposed && p->taps.height * p->taps.width > 1;
+}
+
 /* What is computed for n samples: transposed where it is, as one image where
  * there is a gap. */
 struct ddp__dnn_shape ddp__plan_shape(const struct ddp__plan *p, int n);

@@ -65,6 +65,11 @@ void *ddp__large_alloc(size_t size)
     return p;
 }
 
+size_t ddp__scratch_size(size_t size)
+{
+    return size + size / 8;
+}
+
 void *ddp__scratch(size_t size)
 {
     if (!mine && !(mine = scratch_new()))
@@ -72,9 +77,9 @@ void *ddp__scratch(size_t size)
     if (size > mine->size || !mine->p) {
         free(mine->p);
         mine->size = 0;
-        if (!(mine->p = ddp__large_alloc(size + size / 8)))
+        if (!(mine->p = ddp__large_alloc(ddp__scratch_size(size))))
             goto fail;
-        mine->size = size + size / 8;
+        mine->size = ddp__scratch_size(size);
     }
     return mine->p;
 

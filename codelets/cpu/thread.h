@@ -10,6 +10,9 @@
  * NULL: out of memory, and ddp__fail() has been called. */
 void *ddp__scratch(size_t size);
 
+/* Bytes that it takes then. */
+size_t ddp__scratch_size(size_t size);
+
 /* Round a size up so that what follows it in scratch is aligned too. */
 static inline size_t ddp__align(size_t size)
 {

@@ -391,6 +391,21 @@ size_t ddp__call_kept(const struct ddp__call *c)
     return size;
 }
 
+size_t ddp__call_room(const struct ddp__call *c, bool adds)
+{
+    size_t most = 0;
+
+    for (int k = 0; k < DDP_DEVICE_KINDS; k++) {
+        const struct ddp__choice *on = &c->on[k];
+        size_t size = on->plan && on->backend->room
+                          ? on->backend->room(c, on->plan, adds)
+                          : 0;
+
+        most = size > most ? size : most;
+    }
+    return most;
+}
+
 void ddp__call_release(struct ddp__call *c)
 {
     for (int k = 0; k < DDP_DEVICE_KINDS; k++) {

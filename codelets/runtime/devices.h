@@ -65,6 +65,9 @@ void ddp__call_release(struct ddp__call *c);
 /* Bytes of main memory that the kernels of a prepared call keep for it. */
 size_t ddp__call_kept(const struct ddp__call *c);
 
+/* And that a worker has for the time of it, also if it adds to a gradient. */
+size_t ddp__call_room(const struct ddp__call *c, bool adds);
+
 /* About how many microseconds a call takes on n samples, on the device that
  * trains (ddp NULL: a CPU). */
 double ddp__call_us(const ddp_t *ddp, const struct ddp__call *c, int n);

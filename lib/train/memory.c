@@ -123,6 +123,17 @@ static double kept_size(const struct ddp__engine *e)
     return size;
 }
 
+/* Bytes of scratch that each CPU worker has. */
+static double room_size(const struct ddp__engine *e, bool adds)
+{
+    double most = 0;
+
+    for (int i = 0; i < e->graph->nodes; i++)
+        most =
+            fmax(most, (double)ddp__call_room(&e->graph->node[i]->call, adds));
+    return most;
+}
+
 /* The needs of main memory with these lanes. */
 static int memory_need(const struct ddp_trainer *t,
                        const struct ddp__own_lanes *l,
@@ -142,6 +153,7 @@ static int memory_need(const struct ddp_trainer *t,
         .state = state_size(e) + (t->cfg.ema_decay > 0 ? weights : 0),
         .activations = f.activations,
         .input = input_size(t) * l->in_flight,
+        .scratch = room_size(e, l->rounds > 1) * t->ddp->cpu_workers,
         .in_flight = l->in_flight,
     };
     return 0;
