@@ -82,6 +82,34 @@ run env DDP_PROFILE=/nowhere/profile.csv "$bench" train --model mlp
 exits 74 "a profile that cannot be written is an error"
 complains 'DDP_PROFILE: cannot write /nowhere/profile\.csv' "with the file"
 
+# Times of operations, where imagenet looks for them without an option.
+small="--model resnet9 --img-size 32 --sub-batch 4"
+plan()
+{
+    # shellcheck disable=SC2086
+    run env XDG_CACHE_HOME="$tmp/cache" "$imagenet" inspect $small --lanes 1 "$@"
+}
+plan
+says "^time: not known: ddp-bench calibrate $small --dtype f32 measures that$" \
+    "without them the time of a step is not known"
+# shellcheck disable=SC2086
+run env XDG_CACHE_HOME="$tmp/cache" "$bench" calibrate $small --workers 1 --steps 2 \
+    --skip 1
+exits 0 "bench calibrate succeeds"
+times=$(sed -n 's/.*"file":"\([^"]*\)".*/\1/p' "$tmp/out")
+[ "${times#"$tmp/cache/libddp/times/"}" != "$times" ] && [ -s "$times" ]
+point $? "it says where the times are: $times"
+step=$(number step_ms)
+plan
+planned=$(sed -n 's/^time: about \([0-9]*\) ms a step.*csv$/\1/p' "$tmp/out")
+holds "${planned:-0} > 0.4 * $step && ${planned:-0} < 2.5 * $step" \
+    "the plan has $planned ms a step, $step were measured"
+plan --sub-batch 5
+says "^  [0-9]+ of [0-9]+ operations are not there: .*--sub-batch 5 .*measures that$" \
+    "operations of another size are not there, and how they would be is said"
+run env -u XDG_CACHE_HOME -u HOME "$bench" calibrate
+exits 74 "without a home folder a file has to be named"
+
 run "$bench" roof --sub-batch 256
 exits 0 "bench roof succeeds"
 says '^all,,,"1 x NVIDIA H200, [^"]*",[0-9]*,[0-9.]*,6220\.564,,[0-9.]*,,$' \

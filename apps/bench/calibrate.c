@@ -9,6 +9,7 @@
 #include "ddp.h"
 #include "calibrate.h"
 #include "common/app.h"
+#include "common/app_times.h"
 #include "common/cores.h"
 #include "profile.h"
 #include "train.h"
@@ -36,8 +37,9 @@ static const struct opt_group options = {
                .letter = 'j'),
         INT("steps", steps, "10", 1, 1e6, "steps to measure"),
         INT("skip", skip, "2", 1, 1e6, "warm-up steps before them"),
-        TEXT("output", output, "FILE", "times.csv",
-             "file that the times are appended to"),
+        TEXT("output", output, "FILE", NULL,
+             "file that the times are appended to [that of this machine, where "
+             "imagenet looks for it]"),
         END,
     },
 };
@@ -46,7 +48,8 @@ const struct opt_command bench_calibrate_command = {
     .name = "ddp-bench calibrate",
     .about =
         "Measure how long each operation of a training step takes on CPU "
-        "workers, for ddp-predict --times FILE.\n"
+        "workers, for the line time: of imagenet train and inspect, and for "
+        "ddp-predict --times FILE.\n"
         "\n"
         "FILE is CSV: the number of workers that ran together, median "
         "microseconds, and the operation in the words of DDP_PROFILE. The "
@@ -104,10 +107,12 @@ static void print_line(const struct bench_settings *s, const struct profile *p,
     app_json_text(stdout, s->model);
     printf(",\"img_size\":%lld,\"dtype\":\"%s\",\"sub_batch\":%lld,"
            "\"workers\":%lld,\"operations\":%d,\"step_ms\":%.3f,"
-           "\"kernels_ms\":%.3f,\"task_us\":%.2f}\n",
+           "\"kernels_ms\":%.3f,\"task_us\":%.2f,\"file\":",
            (long long)s->img_size, dtypes[s->dtype], (long long)s->sub_batch,
            (long long)s->workers, p->rows, 1e3 * all->step_s,
            1e3 * profile_seconds(p), task_us(&all->sums));
+    app_json_text(stdout, s->output);
+    printf("}\n");
 }
 
 static int calibrate(struct bench_settings s, int workers)
@@ -126,9 +131,38 @@ static int calibrate(struct bench_settings s, int workers)
     return rc;
 }
 
+static int calibrate_each(const struct bench_settings *s)
+{
+    int rc = OPTS_GO;
+
+    for (const int *n = s->counts; rc == OPTS_GO && *n; n++)
+        rc = calibrate(*s, *n);
+    return rc == OPTS_GO ? 0 : rc;
+}
+
+/* In the file of this machine, whose folder is made. */
+static int calibrate_machine(struct bench_settings s)
+{
+    int rc = EXIT_WRITE;
+    char *end;
+
+    if (!(s.output = app_times_place())) {
+        app_say("there is no home folder for the times: use --output FILE");
+        return rc;
+    }
+    end = strrchr(s.output, '/');
+    *end = '\0';
+    rc = app_make_dir(s.output);
+    *end = '/';
+    if (rc == 0)
+        rc = calibrate_each(&s);
+    free(s.output);
+    return rc;
+}
+
 int bench_calibrate_run(struct opts *o, struct bench_settings *s)
 {
-    int rc = OPTS_GO, all = app_cores();
+    int all = app_cores();
 
     (void)o;
     setenv("STARPU_NCUDA", "0", 1); /* GPUs would train instead */
@@ -137,7 +171,5 @@ int bench_calibrate_run(struct opts *o, struct bench_settings *s)
         s->counts[0] = 1;
         s->counts[1] = all > 1 ? all : 0;
     }
-    for (const int *n = s->counts; rc == OPTS_GO && *n; n++)
-        rc = calibrate(*s, *n);
-    return rc == OPTS_GO ? 0 : rc;
+    return s->output ? calibrate_each(s) : calibrate_machine(*s);
 }

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "ddp.h"
 
@@ -92,4 +93,19 @@ int app_times_read(const char *path, int workers)
         return rc < 0 ? app_fail(rc) : 0;
     app_say("%s: there is no line of ddp-bench calibrate in it", path);
     return EXIT_DATA;
+}
+
+/* Homes are shared by machines. */
+char *app_times_place(void)
+{
+    const char *base = getenv("XDG_CACHE_HOME"), *below = "";
+    char host[256] = "";
+
+    if (!base || *base != '/') {
+        base = getenv("HOME");
+        below = ".cache/";
+    }
+    if (!base || *base != '/' || gethostname(host, sizeof(host) - 1) < 0)
+        return NULL;
+    return app_path(base, "%slibddp/times/%s.csv", below, host);
 }

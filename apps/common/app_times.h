@@ -8,4 +8,8 @@
  * workers.  0, or an exit code after a message. */
 int app_times_read(const char *path, int workers);
 
+/* The file of this machine, if nobody names one; to free().  NULL: there is no
+ * home folder to have it in, or no memory. */
+char *app_times_place(void);
+
 #endif

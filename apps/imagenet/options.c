@@ -65,7 +65,7 @@ static const char *const backends[] = {"cpu", "ref", NULL};
 #define TIMES_ROW                                                              \
     TEXT("times", times, "FILE", NULL,                                         \
          "measured times of operations, by ddp-bench calibrate: the plan has " \
-         "the time of a step",                                                 \
+         "the time of a step [that of this machine, if there is one]",         \
          .of_run = true)
 
 static const struct opt_group train_data = {

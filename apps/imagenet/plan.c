@@ -3,6 +3,8 @@
  */
 #include "config.h"
 #include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
 
 #include "common/app.h"
 #include "common/app_log.h"
@@ -114,27 +116,44 @@ static void print_gpu_time(const struct settings *s, ddp_t *ddp,
                   1e-12 * speed.flops, 1e-12 * speed.bytes_per_s);
 }
 
+/* The command that measures what is missing. */
+static void print_calibrate(const struct settings *s)
+{
+    app_print(": ddp-bench calibrate --model %s --img-size %lld --sub-batch "
+              "%lld --dtype %s measures that\n",
+              s->model, (long long)s->img_size, (long long)s->sub_batch,
+              setup_dtype(s) == DDP_BF16 ? "bf16" : "f32");
+}
+
 /* From times that somebody has measured on this machine. */
-static void print_cpu_time(const struct settings *s, ddp_t *ddp,
-                           const ddp_trainer_t *t)
+static void print_measured(const struct settings *s, ddp_t *ddp,
+                           const ddp_trainer_t *t, const char *path)
 {
     struct ddp_time_plan p;
 
-    if (!s->times) {
-        app_print("time: not known: ddp-bench calibrate measures operations, "
-                  "--times FILE adds them up\n");
-        return;
-    }
-    if (app_times_read(s->times, ddp_worker_count(ddp)) ||
+    if (app_times_read(path, ddp_worker_count(ddp)) ||
         ddp_trainer_time(t, &p) < 0)
         return;
     app_print("time: about %.0f ms a step, %.1f images/s, by %s\n",
-              1e3 * p.seconds, (double)s->batch / p.seconds, s->times);
-    if (p.unknown)
-        app_print("  %d of %d operations are not there: ddp-bench calibrate "
-                  "--model %s --img-size %lld --sub-batch %lld adds them\n",
-                  p.unknown, p.operations, s->model, (long long)s->img_size,
-                  (long long)s->sub_batch);
+              1e3 * p.seconds, (double)s->batch / p.seconds, path);
+    if (!p.unknown)
+        return;
+    app_print("  %d of %d operations are not there", p.unknown, p.operations);
+    print_calibrate(s);
+}
+
+static void print_cpu_time(const struct settings *s, ddp_t *ddp,
+                           const ddp_trainer_t *t)
+{
+    char *place = s->times ? NULL : app_times_place();
+
+    if (s->times || (place && access(place, R_OK) == 0)) {
+        print_measured(s, ddp, t, place ? place : s->times);
+    } else {
+        app_print("time: not known");
+        print_calibrate(s);
+    }
+    free(place);
 }
 
 void plan_print(const struct opts *o, const struct settings *s, ddp_t *ddp,
