@@ -1,9 +1,10 @@
 /* skinny.c - dense layers of few samples
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * So few samples use a weight only once or twice, and to pack it for oneDNN
+ * So few samples use a weight only a few times, and to pack it for oneDNN
  * (pack.c), as after each update, costs more than the product.  These loops
- * read weights and write their gradients where they are.
+ * read weights and write their gradients where they are, and no copy takes
+ * memory: 0.8 GB for the first dense layer of VGG-16.
  *
  * One Zen 5 core, 768 to 512, weights changed before; microseconds of forward
  * and both gradients by oneDNN 2.6, and in this way:
@@ -22,9 +23,10 @@
 #include "vmath.h"
 
 enum {
-    MOST = 4,   /* samples */
+    MOST = 8,   /* samples */
     PARTS = 16, /* of a sum, added in turn */
     ROWS = 4,   /* of weights that are read at a time */
+    PIECE = 512 /* of a row whose gradient is in the first-level cache */
 };
 
 typedef float parts __attribute__((vector_size(PARTS * sizeof(float))));
@@ -68,30 +70,32 @@ DDP__INLINE void multiply_rows(const float *w, const float *x, size_t len,
     }
 }
 
-DDP__CLONES static void multiply_all(const float *w, const float *x, size_t len,
-                                     size_t rows, float *y)
+DDP__CLONES static void multiply_some(const float *w, const float *x,
+                                      size_t len, size_t rows, float *y)
 {
-    size_t r = 0;
-
-    for (; r + ROWS <= rows; r += ROWS)
-        multiply_rows(w + r * len, x, len, ROWS, y + r);
-    for (; r < rows; r++)
-        multiply_rows(w + r * len, x, len, 1, y + r);
+    if (rows == ROWS)
+        multiply_rows(w, x, len, ROWS, y);
+    else
+        for (size_t r = 0; r < rows; r++)
+            multiply_rows(w + r * len, x, len, 1, y + r);
 }
 
+/* Rows of weights come from memory once, for all samples. */
 static void run_forward(const struct ddp__task *t,
                         const struct ddp__dnn_shape *s)
 {
-    size_t in = (size_t)s->c, out = (size_t)s->o;
+    size_t in = (size_t)s->c, out = (size_t)s->o, n = (size_t)t->n, rows;
     const float *w = t->data[DDP__DENSE_FWD_W], *x = t->data[DDP__DENSE_FWD_X];
     const float *bias = s->conv.bias ? w + in * out : NULL;
     float *y = t->data[DDP__DENSE_FWD_Y];
 
-    for (int n = 0; n < t->n; n++, x += in, y += out) {
-        multiply_all(w, x, in, out, y);
-        for (size_t o = 0; o < out; o++)
-            y[o] = ddp__act(y[o] + (bias ? bias[o] : 0), s->conv.act);
+    for (size_t o = 0; o < out; o += rows) {
+        rows = out - o < ROWS ? out - o : ROWS;
+        for (size_t i = 0; i < n; i++)
+            multiply_some(w + o * in, x + i * in, in, rows, y + i * out + o);
     }
+    for (size_t i = 0; i < n * out; i++)
+        y[i] = ddp__act(y[i] + (bias ? bias[i % out] : 0), s->conv.act);
 }
 
 /* ---- gradients ---------------------------------------------------------- */
@@ -123,17 +127,29 @@ static void run_data_gradient(const struct ddp__task *t,
                               const struct ddp__dnn_shape *s)
 {
     size_t in = (size_t)s->c, out = (size_t)s->o, whole = out - out % ROWS;
+    size_t n = (size_t)t->n;
     const float *w = t->data[DDP__DENSE_BWD_X_W];
     const float *dy = t->data[DDP__DENSE_BWD_X_DY];
     float *dx = t->data[DDP__DENSE_BWD_X_DX];
 
-    for (int n = 0; n < t->n; n++, dx += in, dy += out) {
-        memset(dx, 0, in * sizeof(*dx));
-        for (size_t o = 0; o < whole; o += ROWS)
-            add_rows(w + o * in, dy + o, in, dx);
-        for (size_t o = whole; o < out; o++)
-            put_scaled(w + o * in, dy[o], in, true, dx);
-    }
+    memset(dx, 0, n * in * sizeof(*dx));
+    for (size_t o = 0; o < whole; o += ROWS)
+        for (size_t i = 0; i < n; i++)
+            add_rows(w + o * in, dy + i * out + o, in, dx + i * in);
+    for (size_t o = whole; o < out; o++)
+        for (size_t i = 0; i < n; i++)
+            put_scaled(w + o * in, dy[i * out + o], in, true, dx + i * in);
+}
+
+/* dw of an output: the sum over samples of x dy. */
+static void put_row(const struct ddp__task *t, const float *x, const float *dy,
+                    size_t in, size_t out, float *dw)
+{
+    for (size_t at = 0; at < in; at += PIECE)
+        for (size_t i = 0; i < (size_t)t->n; i++)
+            put_scaled(x + i * in + at, dy[i * out],
+                       in - at < PIECE ? in - at : PIECE,
+                       t->accumulate || i > 0, dw + at);
 }
 
 static void run_weight_gradient(const struct ddp__task *t,
@@ -145,14 +161,9 @@ static void run_weight_gradient(const struct ddp__task *t,
     float *dw = t->data[DDP__DENSE_BWD_W_G], *db = dw + in * out;
 
     for (size_t o = 0; o < out; o++)
-        for (size_t n = 0; n < (size_t)t->n; n++) {
-            float d = dy[n * out + o];
-            bool add = t->accumulate || n > 0;
-
-            put_scaled(x + n * in, d, in, add, dw + o * in);
-            if (s->conv.bias)
-                db[o] = add ? db[o] + d : d;
-        }
+        put_row(t, x, dy + o, in, out, dw + o * in);
+    for (size_t i = 0; s->conv.bias && i < (size_t)t->n; i++)
+        put_scaled(dy + i * out, 1, out, t->accumulate || i > 0, db);
 }
 
 int ddp__skinny_run(const struct ddp__task *t, const struct ddp__dnn_shape *s,

@@ -1,4 +1,4 @@
-/* wgrad.h - weight gradients of convolutions as products over pixels
+/* wgrad.h - weight gradients as products over pixels
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  *     dw[o][tap][c] (+)= sum over outputs p of dy[p][o] x[p under tap][c]
@@ -11,9 +11,10 @@
 
 #include "onednn.h"
 
-/* Whether this is worth while, here. */
+/* Whether this is worth while, here: for dense layers too. */
 bool ddp__wgrad_fits(const struct ddp__dnn_shape *s);
 
+/* The gradient of a dense layer's bias goes behind dw. */
 int ddp__wgrad_run(const struct ddp__dnn_shape *s, const void *x,
                    const void *dy, bool accumulate, float *dw);
 
