@@ -44,6 +44,9 @@ struct ddp__speed {
 struct ddp__load {
     double bytes;
     int messages, rounds; /* a round waits for the messages of the one before */
+    /* Bytes that a GPU copies to main memory, and as many back, so many at a
+     * time; 0: none. */
+    double copied, part;
 };
 
 struct ddp__device {

@@ -549,6 +549,12 @@ struct ddp__space {
     int (*copy)(void *to, const void *from, size_t size);
     int (*add)(float *to, const float *from, size_t n); /* as MERGE does */
     int (*wait)(void);
+    /* Begin a copy between it and main memory, after those in the same
+     * direction (out: from it); a ticket for those so far, whose memory is
+     * freed once they have passed: 1; 0: not yet. */
+    int (*carry)(void *to, const void *from, size_t size, bool out);
+    int (*mark)(bool out, void **ticket);
+    int (*passed)(void **ticket);
 };
 
 /* Kernels of a kind of device.  A backend that leaves kernel[op] NULL never
@@ -590,8 +596,8 @@ struct ddp__backend {
      * there is none. */
     void *(*map)(size_t size);
     void (*unmap)(void *p);
-    /* Sums in its memory by the thread that carries messages; NULL: messages
-     * are to and from main memory. */
+    /* Sums and copies by the thread that carries messages, in its memory; NULL:
+     * StarPU copies whole vectors to and from main memory. */
     const struct ddp__space *space;
     /* Whether it can work in that type, not f32 (asked after init); NULL: in
      * none. */

@@ -2271,13 +2271,16 @@ struct ddp_network_speed {
     double bytes_per_s; /* each way, at the same time */
     double latency_s;   /* until the last byte of a message has arrived */
     double message_s; /* what the host takes to send one and receive another */
+    /* Of a copy between a GPU and main memory, each way, at the same time. */
+    double copy_bytes_per_s, copy_latency_s;
 };
 
 /* Train on so many nodes that are alike, each with the lanes and samples of the
  * configuration.  One of them is simulated.  An exchange of gradients, of which
  * a node sends b bytes in m messages, takes as long as the longer of
  * b / bytes_per_s and m message_s, and two latencies; one follows the other.
- * Before ddp_init(). */
+ * Gradients of a GPU are copied in parts, the first before the exchange and the
+ * last one back after it.  Before ddp_init(). */
 int ddp_simulation_set_nodes(int nodes, const struct ddp_network_speed *speed);
 
 /* What the simulated machine has done since the process started. */

@@ -297,7 +297,8 @@ point $? "a GPU and its input share a processor"
 
 # ---- several ranks on a machine -----------------------------------------------
 
-# rank_devices N COMMAND...: how many GPUs the first of N ranks uses, of three
+# rank_devices N COMMAND...: how many GPUs the first of N ranks uses, of three;
+# the first layer goes to other ranks in four parts
 rank_devices()
 {
     local n=$1
@@ -305,9 +306,9 @@ rank_devices()
     # shellcheck disable=SC2086
     run on 3 timeout -k 10 120 $mpirun -n "$n" env -u STARPU_NCUDA \
         STARPU_NCPU=1 "$@" LD_PRELOAD="$emulator" sh -c 'eval "$SET"; exec "$@"' sh \
-        "$imagenet" train --data "$tmp/ranks" --model mlp --hidden 16 \
-        --img-size 16 --epochs 1 -b 24 --sub-batch 2 --lanes 12 --lr 0.05 \
-        --no-val --output "$tmp/ranks-$n-$#"
+        "$imagenet" train --data "$tmp/ranks" --model mlp --hidden 300 \
+        --img-size 64 --epochs 1 -b 24 --sub-batch 2 --lanes 12 --lr 0.05 \
+        --no-val --output "$tmp/ranks-$n-$#" ${wire:+--wire-dtype $wire}
     [ $rc = 0 ] && [ "$(value weights)" = "${weights:=$(value weights)}" ]
     point $? "$n ranks train to the same weights: $weights"
 }
@@ -322,11 +323,15 @@ if has_mpi; then
     says "^devices: 1 CUDA worker on 1 GPU" "three ranks have one each"
     rank_devices 3 DDP_MPI_CUDA=1
     rank_devices 2 DDP_MPI_CUDA=1 EMULATED_DELAY_US=300
+    rank_devices 2 EMULATED_DELAY_US=300
     rank_devices 2 SET='export CUDA_VISIBLE_DEVICES=$OMPI_COMM_WORLD_RANK'
     says "^devices: 3 CUDA workers" \
         "what the launcher gives each rank is not divided"
+    wire=bf16 weights=
+    rank_devices 1
+    rank_devices 3
 else
-    skip 8 "$why"
+    skip 11 "$why"
 fi
 
 done_testing

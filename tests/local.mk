@@ -116,6 +116,7 @@ check_PROGRAMS += \
     %D%/test_ema \
     %D%/test_errmsg \
     %D%/test_exchange \
+    %D%/test_parts \
     %D%/test_peers \
     %D%/test_finetune \
     %D%/test_evaluate \

@@ -315,8 +315,10 @@ static int device_wait(void)
     return 0;
 }
 
-static const struct ddp__space device = {device_enter, device_copy, device_add,
-                                         device_wait};
+static const struct ddp__space device = {.enter = device_enter,
+                                         .copy = device_copy,
+                                         .add = device_add,
+                                         .wait = device_wait};
 
 /* ---- sums --------------------------------------------------------------- */
 

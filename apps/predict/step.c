@@ -64,10 +64,12 @@ static int set_speed(const struct predict_settings *s)
         rc = ddp_simulation_set_slowness(i, s->slow[i]);
     if (rc == 0 && s->nodes[0])
         rc = ddp_simulation_set_nodes(
-            s->nodes[0],
-            &(struct ddp_network_speed){.bytes_per_s = 0.85 * s->net * 1e9 / 8,
-                                        .latency_s = s->net_latency * 1e-6,
-                                        .message_s = s->net_message * 1e-6});
+            s->nodes[0], &(struct ddp_network_speed){
+                             .bytes_per_s = 0.85 * s->net * 1e9 / 8,
+                             .latency_s = s->net_latency * 1e-6,
+                             .message_s = s->net_message * 1e-6,
+                             .copy_bytes_per_s = s->pcie * 1e9,
+                             .copy_latency_s = s->pcie_latency * 1e-6});
     if (rc < 0)
         return app_fail(rc);
     rc = ddp_simulation_set_speed(

@@ -60,9 +60,10 @@ void ddp__direct_fetch(struct ddp__handle *h, int node,
 void ddp__direct_to(const ddp_t *ddp, int node, struct ddp__direct *d)
 {
     *d = (struct ddp__direct){.node = DDP__MAIN_MEMORY};
-    if (node == DDP__MAIN_MEMORY || !carries_gpus(&ddp->net.wire) ||
+    if (node == DDP__MAIN_MEMORY ||
         !(d->space = ddp->accelerator->backends[0]->space))
         return;
+    d->messages = carries_gpus(&ddp->net.wire);
     d->node = node;
     d->device = starpu_memory_node_get_devid((unsigned)node);
 }

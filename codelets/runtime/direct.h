@@ -10,10 +10,11 @@
 #include "runtime/buffer.h"
 #include "runtime/task_group.h"
 
-/* A memory that messages are in. */
+/* The memory that a vector is in while it is summed. */
 struct ddp__direct {
     const struct ddp__space *space; /* NULL: the main one */
     int node, device; /* number of the memory, and of its device */
+    bool messages;    /* are there too; false: in main memory */
 };
 
 /* The number of the memory in which the worker that owns a vector has it, by
@@ -25,7 +26,8 @@ int ddp__direct_home(const ddp_t *ddp, int owner);
 void ddp__direct_fetch(struct ddp__handle *h, int node,
                        struct ddp__task_group *g);
 
-/* Messages are in that memory if they can be, else in the main one. */
+/* In that memory if the thread of the messages can use it, else in the main
+ * one. */
 void ddp__direct_to(const ddp_t *ddp, int node, struct ddp__direct *d);
 
 #endif

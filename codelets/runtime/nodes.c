@@ -28,24 +28,23 @@ int ddp__nodes_count(void)
     return d ? d->nodes() : 1;
 }
 
-static void carry_first(void);
-
 static void carried(void *arg)
 {
     struct ddp__net_op *op = arg;
 
     if (!(first = op->next))
         end = &first;
-    carry_first();
     op->done(op, 0);
 }
 
-static void carry_first(void)
+/* In the order of submission. */
+static void carry_ready(void)
 {
-    if (!first || !first->ready || first->begun)
-        return;
-    first->begun = true;
-    simulated()->carry(&first->load, carried, first);
+    for (struct ddp__net_op *op = first; op && op->ready; op = op->next)
+        if (!op->begun) {
+            op->begun = true;
+            simulated()->carry(&op->load, carried, op);
+        }
 }
 
 void ddp__nodes_add(struct ddp__net_op *op)
@@ -58,7 +57,7 @@ void ddp__nodes_add(struct ddp__net_op *op)
 void ddp__nodes_ready(struct ddp__net_op *op)
 {
     op->ready = true;
-    carry_first();
+    carry_ready();
 }
 
 void ddp__nodes_close(void)

@@ -3,22 +3,30 @@
  */
 #include "config.h"
 
+#include <math.h>
 #include <stdbool.h>
+#include <stdlib.h>
 
 #include "network.h"
 
 static int nodes = 1;
 static struct ddp_network_speed speed;
 
-/* The thread that carries loads, one after another, and what it has to. */
+struct carried {
+    struct carried *next;
+    double over_s; /* when it is, in simulated time */
+    void (*over)(void *arg);
+    void *arg;
+};
+
+/* The thread that waits until loads are carried, one after another. */
 static struct {
     starpu_pthread_t thread;
     starpu_pthread_mutex_t lock;
     starpu_pthread_cond_t changed;
     bool running, closing;
-    double seconds;
-    void (*over)(void *arg); /* NULL: nothing to carry */
-    void *arg;
+    struct carried *first, **end;
+    double idle_s; /* when the link has carried all */
 } carrier;
 
 void ddp__network_set(int count, const struct ddp_network_speed *s)
@@ -32,34 +40,56 @@ int ddp__network_nodes(void)
     return nodes;
 }
 
-/* The link and the host work at the same time; rounds follow each other. */
-static double seconds_of(const struct ddp__load *l)
+static double now_s(void)
+{
+    return 1e-6 * starpu_timing_now();
+}
+
+static double copy_s(double bytes)
+{
+    return bytes > 0 ? bytes / speed.copy_bytes_per_s + speed.copy_latency_s
+                     : 0;
+}
+
+/* The link, the host and copies work at the same time; rounds follow each
+ * other. */
+static double link_s(const struct ddp__load *l)
 {
     double link = l->bytes / speed.bytes_per_s;
     double host = l->messages * speed.message_s;
+    double copies = copy_s(l->copied - l->part);
 
-    return (link > host ? link : host) + l->rounds * speed.latency_s;
+    return fmax(link, fmax(host, copies)) + l->rounds * speed.latency_s;
+}
+
+/* When it is over: it begins when its first part is in main memory and the link
+ * has carried those before it, and ends when its last part is back. */
+static double schedule(const struct ddp__load *l)
+{
+    double begin = fmax(now_s() + copy_s(l->part), carrier.idle_s);
+
+    carrier.idle_s = begin + link_s(l);
+    return carrier.idle_s + copy_s(l->part);
 }
 
 static void *carry_loads(void *unused)
 {
     (void)unused;
     STARPU_PTHREAD_MUTEX_LOCK(&carrier.lock);
-    for (;;) {
-        void (*over)(void *arg) = carrier.over;
-        void *arg = carrier.arg;
+    while (carrier.first || !carrier.closing) {
+        struct carried *c = carrier.first;
 
-        if (!over && carrier.closing)
-            break;
-        if (!over) {
+        if (!c) {
             STARPU_PTHREAD_COND_WAIT(&carrier.changed, &carrier.lock);
             continue;
         }
-        carrier.over = NULL;
         STARPU_PTHREAD_MUTEX_UNLOCK(&carrier.lock);
-        starpu_sleep((float)carrier.seconds);
-        over(arg); /* it may have another load */
+        starpu_sleep((float)fmax(c->over_s - now_s(), 0));
+        c->over(c->arg); /* others may follow */
         STARPU_PTHREAD_MUTEX_LOCK(&carrier.lock);
+        if (!(carrier.first = c->next))
+            carrier.end = &carrier.first;
+        free(c);
     }
     STARPU_PTHREAD_MUTEX_UNLOCK(&carrier.lock);
     return NULL;
@@ -72,6 +102,8 @@ static bool is_running(void)
     STARPU_PTHREAD_MUTEX_INIT(&carrier.lock, NULL);
     STARPU_PTHREAD_COND_INIT(&carrier.changed, NULL);
     carrier.closing = false;
+    carrier.end = &carrier.first;
+    carrier.idle_s = 0;
     carrier.running =
         starpu_pthread_create(&carrier.thread, NULL, carry_loads, NULL) == 0;
     return carrier.running;
@@ -81,14 +113,17 @@ static bool is_running(void)
 void ddp__network_carry(const struct ddp__load *l, void (*over)(void *arg),
                         void *arg)
 {
-    if (!is_running()) {
+    struct carried *c = calloc(1, sizeof(*c));
+
+    if (!c || !is_running()) {
+        free(c);
         over(arg);
         return;
     }
     STARPU_PTHREAD_MUTEX_LOCK(&carrier.lock);
-    carrier.seconds = seconds_of(l);
-    carrier.over = over;
-    carrier.arg = arg;
+    *c = (struct carried){NULL, schedule(l), over, arg};
+    *carrier.end = c;
+    carrier.end = &c->next;
     STARPU_PTHREAD_COND_SIGNAL(&carrier.changed);
     STARPU_PTHREAD_MUTEX_UNLOCK(&carrier.lock);
 }

@@ -63,12 +63,15 @@ int ddp_simulation_set_nodes(int nodes, const struct ddp_network_speed *s)
     if (nodes < 1 || nodes > 1 << 16)
         return ddp__fail(DDP_EINVAL, "%d simulated nodes, expected 1 to %d",
                          nodes, 1 << 16);
-    if (!(s->bytes_per_s > 0) || !(s->latency_s >= 0) || !(s->message_s >= 0))
+    if (!(s->bytes_per_s > 0) || !(s->latency_s >= 0) || !(s->message_s >= 0) ||
+        !(s->copy_bytes_per_s > 0) || !(s->copy_latency_s >= 0))
         return ddp__fail(DDP_EINVAL,
                          "simulated network: bytes_per_s %g, latency_s %g, "
-                         "message_s %g, expected a positive speed, and times "
-                         "of at least 0",
-                         s->bytes_per_s, s->latency_s, s->message_s);
+                         "message_s %g, copy_bytes_per_s %g, copy_latency_s "
+                         "%g, expected positive speeds, and times of at least "
+                         "0",
+                         s->bytes_per_s, s->latency_s, s->message_s,
+                         s->copy_bytes_per_s, s->copy_latency_s);
     ddp__network_set(nodes, s);
     return DDP_OK;
 }

@@ -2,8 +2,9 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * When the tasks before it are done, an exchange gets the pieces of this rank
- * in main memory or, where messages may be in that of a GPU, on the one that
- * merges them; later tasks wait for it as they wait for a task.
+ * where they are merged: in main memory, or in that of a GPU, where messages
+ * are too if they can be, and else between copies of parts.  Later tasks wait
+ * for it as they wait for a task.
  */
 #include "config.h"
 
@@ -40,7 +41,8 @@ struct comm {
     bool alone;               /* nothing is open: the submission has failed */
     bool empty;               /* with own sub-batches: this rank has none */
     struct ddp__direct at;    /* where the vectors are opened */
-    struct ddp__handle room;  /* there, for those of others, if it is a GPU */
+    struct ddp__handle room;  /* for those of others there, or for parts of the
+                                 vectors where messages are; h NULL: neither */
     atomic_int left;          /* handles that are not open yet */
     bool *first;   /* by lane: has a piece; owned, like what follows */
     void **piece;  /* by lane: of this rank */
@@ -183,10 +185,18 @@ static int begin_vector(struct comm *c)
     x->size = element_size(c);
     x->half = is_half(c);
     x->add = addition(c);
-    x->space = c->at.space;
-    x->device = c->at.device;
-    if (c->room.h && !(x->room = ddp__handle_memory(&c->room, c->at.node)))
-        return ddp__device_buffer_fail(c->room.size);
+    if (c->at.space && c->at.messages) {
+        x->space = c->at.space;
+        x->device = c->at.device;
+        if (!(x->room = ddp__handle_memory(&c->room, c->at.node)))
+            return ddp__device_buffer_fail(c->room.size);
+    } else if (c->at.space) {
+        c->parts.stage =
+            (struct ddp__stage){c->at.space, c->at.device,
+                                ddp__handle_memory(&c->room, DDP__MAIN_MEMORY)};
+        if (!c->parts.stage.room)
+            return ddp__buffer_fail(c->room.size);
+    }
     return find_vectors(c);
 }
 
@@ -324,6 +334,11 @@ static int bucket_of(const struct comm *c)
     return c->total.kind == DDP__TOTAL_BUCKET ? c->total.at : -1;
 }
 
+static int room_node(const struct comm *c)
+{
+    return c->at.messages ? c->at.node : DDP__MAIN_MEMORY;
+}
+
 static void finish(struct ddp__net_op *op, int rc)
 {
     struct comm *c = (struct comm *)op;
@@ -336,7 +351,7 @@ static void finish(struct ddp__net_op *op, int rc)
         if (is_open(c, l))
             ddp__handle_release(handle_of(c, l), c->at.node);
     if (c->room.h) {
-        ddp__handle_release(&c->room, c->at.node);
+        ddp__handle_release(&c->room, room_node(c));
         ddp__handle_unregister_later(&c->room);
     }
     if (is_news(c))
@@ -360,11 +375,18 @@ static void begin_carrying(void *arg)
         ddp__net_ready(&c->e->ddp->net, &c->op);
 }
 
+static size_t room_len(const struct comm *c)
+{
+    const struct ddp__parts *p = &c->parts;
+
+    return c->at.messages ? ddp__parts_room(p->len, c->split.ranks, p->others)
+                          : ddp__parts_stage(p->len, c->split.ranks, p->ours);
+}
+
 /* Room only now: an exchange may wait for the whole backward pass. */
 static void handle_opened(void *arg)
 {
     struct comm *c = arg;
-    size_t room;
 
     if (atomic_fetch_sub(&c->left, 1) != 1)
         return;
@@ -372,9 +394,8 @@ static void handle_opened(void *arg)
         begin_carrying(c);
         return;
     }
-    room = ddp__parts_room(c->parts.len, c->split.ranks, c->parts.others);
-    ddp__handle_register(&c->room, NULL, room * element_size(c) + 1);
-    ddp__handle_acquire(&c->room, c->at.node, false, true, begin_carrying, c);
+    ddp__handle_register(&c->room, NULL, room_len(c) * element_size(c) + 1);
+    ddp__handle_acquire(&c->room, room_node(c), false, true, begin_carrying, c);
 }
 
 /* One more than there are handles is counted: the operation is not ready before
@@ -400,8 +421,10 @@ static void count_pieces(struct comm *c)
     for (int l = 0; l < c->split.used; l++)
         if (c->first[l])
             c->pieces[ddp__lanes_rank(c->split.lanes, c->split.ranks, l)]++;
+    c->parts.ours = c->pieces[c->e->ddp->net.wire.rank];
     for (int r = 0; r < c->split.ranks; r++)
-        c->parts.others += r == c->e->ddp->net.wire.rank ? 0 : c->pieces[r];
+        c->parts.others += c->pieces[r];
+    c->parts.others -= c->parts.ours;
 }
 
 /* The memory of the worker that merges the gradients of a bucket and updates
@@ -415,12 +438,11 @@ static int home_of(const struct comm *c)
     return ddp__direct_home(e->ddp, e->owner[c->total.at]);
 }
 
-/* At home, if messages can be there. */
+/* At home, unless there is nothing yet. */
 static void choose_place(struct comm *c, int home)
 {
-    bool stays = c->empty || is_half(c);
-
-    ddp__direct_to(c->e->ddp, stays ? DDP__MAIN_MEMORY : home, &c->at);
+    ddp__direct_to(c->e->ddp, c->empty ? DDP__MAIN_MEMORY : home, &c->at);
+    c->at.messages &= !is_half(c);
 }
 
 struct ddp__split ddp__comm_split(const struct ddp__engine *e, int subs)
@@ -473,12 +495,20 @@ static struct ddp__load load_of(const struct comm *c)
     int others = c->split.ranks - 1;
     double bytes = (double)(elements(c) * element_size(c));
 
+    bool staged = c->at.space && !c->at.messages;
+    struct ddp__load l = {.messages = 2 * others * parts_of(c), .rounds = 2};
+
     if (is_news(c))
-        return (struct ddp__load){others * (double)news_len(c, 0), others, 1};
-    if (is_half(c))
-        bytes /= 2;
-    return (struct ddp__load){2 * bytes * others / c->split.ranks,
-                              2 * others * parts_of(c), 2};
+        return (struct ddp__load){.bytes = others * (double)news_len(c, 0),
+                                  .messages = others,
+                                  .rounds = 1};
+    if (staged) {
+        l.copied = bytes;
+        l.part = (double)element_size(c) *
+                 (double)ddp__parts_longest(c->parts.len, c->split.ranks);
+    }
+    l.bytes = 2 * bytes * others / c->split.ranks / (is_half(c) ? 2 : 1);
+    return l;
 }
 
 static int submit(struct ddp__engine *e, const struct ddp__step *s,

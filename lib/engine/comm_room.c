@@ -28,21 +28,26 @@ static int count_pieces(const struct ddp__split *s, const bool *first, int rank,
 /* Bytes for each element that is exchanged at a time: slices of others' pieces,
  * and where bf16 is sent, what is sent and what is received. */
 static double element_room(const struct ddp__engine *e,
-                           const struct ddp__split *s, const bool *first)
+                           const struct ddp__split *s, int ours, int others)
 {
-    int rank = e->ddp->net.wire.rank;
-    int ours = count_pieces(s, first, rank, true);
-    int others = count_pieces(s, first, rank, false);
     double room = 4.0 * others / s->ranks;
 
     return e->spec.wire == DDP_BF16 ? room + 2 * (ours + 1) + 2 * (others + 1)
                                     : room;
 }
 
+/* Elements of it in main memory, for a GPU. */
+static double staged_room(const struct ddp__engine *e, size_t len, int ours)
+{
+    return e->ddp->gpu_workers && !e->ddp->devices.hybrid
+               ? (double)ddp__parts_stage(len, e->ranks, ours)
+               : 0;
+}
+
 int ddp__comm_room(const struct ddp__engine *e, int subs, double *bytes)
 {
+    int rank = e->ddp->net.wire.rank, ours, others;
     struct ddp__split s;
-    double elements = 0;
     bool *first;
 
     *bytes = 0;
@@ -52,12 +57,15 @@ int ddp__comm_room(const struct ddp__engine *e, int subs, double *bytes)
     if (!(first = calloc((size_t)s.lanes, sizeof(*first))))
         return ddp__fail(DDP_ENOMEM, "out of memory for a plan of it");
     ddp__pieces(&s, first);
+    ours = count_pieces(&s, first, rank, true);
+    others = count_pieces(&s, first, rank, false);
+    free(first);
     for (int b = 0; b < e->params->buckets; b++) {
         size_t len = e->reached[b] ? e->params->bucket[b].len : 0;
 
-        elements += (double)ddp__parts_under_way(len, e->ranks);
+        *bytes += (double)ddp__parts_under_way(len, e->ranks) *
+                      element_room(e, &s, ours, others) +
+                  4 * staged_room(e, len, ours);
     }
-    *bytes = elements * element_room(e, &s, first);
-    free(first);
     return 0;
 }

@@ -34,6 +34,8 @@ LIB_SOURCES += \
     %D%/result.h \
     %D%/shard.c \
     %D%/shard.h \
+    %D%/stage.c \
+    %D%/stage.h \
     %D%/step.c \
     %D%/step.h \
     %D%/total.c \

@@ -2,7 +2,8 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * While one part is added others are under way; and a part of a few megabytes
- * travels faster through shared memory than a longer one.
+ * travels faster through shared memory than a longer one.  From and to a GPU it
+ * is copied while others travel.
  */
 #include "config.h"
 
@@ -40,11 +41,29 @@ size_t ddp__parts_room(size_t len, int ranks, int others)
     return part_room(ranks, others) * (size_t)ddp__parts_count(len, ranks);
 }
 
+size_t ddp__parts_longest(size_t len, int ranks)
+{
+    return len < part_len(ranks) ? len : part_len(ranks);
+}
+
 size_t ddp__parts_under_way(size_t len, int ranks)
 {
     size_t most = AHEAD * part_len(ranks);
 
     return len < most ? len : most;
+}
+
+/* Of the pieces, and of the sum if lane 0 is another rank's. */
+static size_t slot_len(size_t len, int ranks, int ours)
+{
+    return (size_t)(ours + 1) * ddp__parts_longest(len, ranks);
+}
+
+size_t ddp__parts_stage(size_t len, int ranks, int ours)
+{
+    int count = ddp__parts_count(len, ranks);
+
+    return (size_t)(count < AHEAD ? count : AHEAD) * slot_len(len, ranks, ours);
 }
 
 static int parts_new(struct ddp__parts *p, int ranks)
@@ -54,20 +73,82 @@ static int parts_new(struct ddp__parts *p, int ranks)
     return p->part ? 0 : ddp__fail(DDP_ENOMEM, "out of memory for an exchange");
 }
 
-static int begin_part(struct ddp__parts *p, struct ddp__wire *w,
-                      const struct ddp__split *s, int tag)
+/* ---- a part ------------------------------------------------------------- */
+
+static size_t part_begin(const struct ddp__parts *p, int i, int ranks)
 {
-    int i = p->begun++;
-    size_t begin = (size_t)i * part_len(s->ranks);
-    size_t end = begin + part_len(s->ranks);
-    struct ddp__exchange *x = &p->part[i];
+    size_t begin = (size_t)i * part_len(ranks);
+
+    return begin < p->len ? begin : p->len;
+}
+
+static int fetch(struct ddp__parts *p, int i, const struct ddp__split *s)
+{
+    size_t begin = part_begin(p, i, s->ranks);
+    size_t len = part_begin(p, i + 1, s->ranks) - begin, size = p->all.size;
+    size_t slot = slot_len(p->len, s->ranks, p->ours) * size;
+    struct ddp__part *part = &p->part[i];
+    int rc = ddp__stage_fetch(&p->stage, &part->staged, p->all.piece, s->lanes,
+                              begin * size, len * size,
+                              p->stage.room + (size_t)(i % AHEAD) * slot);
+
+    part->x = p->all;
+    part->x.piece = part->staged.piece;
+    part->x.sum = part->staged.sum;
+    part->x.end = len;
+    return rc;
+}
+
+/* Where the vector is in the memory that messages are in. */
+static void cut(struct ddp__parts *p, int i, const struct ddp__split *s)
+{
+    struct ddp__exchange *x = &p->part[i].x;
 
     *x = p->all;
-    x->begin = begin;
-    x->end = end < p->len ? end : p->len;
+    x->begin = part_begin(p, i, s->ranks);
+    x->end = part_begin(p, i + 1, s->ranks);
     if (x->space)
         x->room += (size_t)i * part_room(s->ranks, p->others) * x->size;
-    return ddp__exchange_begin(x, w, s, tag + i);
+}
+
+static int store(struct ddp__parts *p, int i, const struct ddp__split *s)
+{
+    size_t size = p->all.size;
+
+    if (!p->stage.space)
+        return 0;
+    return ddp__stage_store(&p->stage, &p->part[i].staged, p->all.sum,
+                            part_begin(p, i, s->ranks) * size,
+                            p->part[i].x.end * size);
+}
+
+/* 1: it is over; 0: not yet. */
+static int poll_part(struct ddp__parts *p, int i, struct ddp__wire *w,
+                     const struct ddp__split *s, int tag)
+{
+    struct ddp__part *part = &p->part[i];
+    int rc = 1;
+
+    if (part->state != DDP__PART_TRAVELS)
+        rc = ddp__stage_poll(&p->stage, &part->staged);
+    if (rc == 1 && part->state == DDP__PART_COMES) {
+        rc = ddp__exchange_begin(&part->x, w, s, tag + i);
+        part->state = DDP__PART_TRAVELS;
+    }
+    if (rc >= 0 && part->state == DDP__PART_TRAVELS) {
+        if ((rc = ddp__exchange_poll(&part->x)) != 1)
+            return rc;
+        part->state = DDP__PART_GOES;
+        if ((rc = store(p, i, s)) == 0)
+            rc = ddp__stage_poll(&p->stage, &part->staged);
+    }
+    return rc;
+}
+
+static void end_part(struct ddp__parts *p, struct ddp__part *part)
+{
+    ddp__exchange_end(&part->x);
+    ddp__stage_end(&p->stage, &part->staged);
 }
 
 /* Parts end in the order in which they began, as far as memory goes. */
@@ -76,17 +157,24 @@ int ddp__parts_poll(struct ddp__parts *p, struct ddp__wire *w,
 {
     int rc = p->part ? 0 : parts_new(p, s->ranks);
 
-    while (rc == 0 && p->begun < p->count && p->begun < p->ended + AHEAD)
-        rc = begin_part(p, w, s, tag);
+    while (rc == 0 && p->begun < p->count && p->begun < p->ended + AHEAD) {
+        if (p->stage.space)
+            rc = fetch(p, p->begun, s);
+        else
+            cut(p, p->begun, s);
+        p->begun++;
+    }
     for (int i = p->ended; rc >= 0 && i < p->begun; i++) {
-        rc = ddp__exchange_poll(&p->part[i]);
+        rc = poll_part(p, i, w, s, tag);
         if (rc == 1 && i == p->ended)
-            ddp__exchange_end(&p->part[p->ended++]);
+            end_part(p, &p->part[p->ended++]);
     }
     return rc < 0 ? rc : p->ended == p->count;
 }
 
 void ddp__parts_free(struct ddp__parts *p)
 {
+    for (int i = p->ended; i < p->begun; i++)
+        ddp__stage_end(&p->stage, &p->part[i].staged);
     free(p->part);
 }

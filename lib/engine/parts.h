@@ -5,23 +5,36 @@
 #define DDP_PARTS_H
 
 #include "engine/exchange.h"
+#include "engine/stage.h"
+
+struct ddp__part {
+    struct ddp__exchange x;
+    struct ddp__staged staged;
+    enum { DDP__PART_COMES, DDP__PART_TRAVELS, DDP__PART_GOES } state;
+};
 
 struct ddp__parts {
     /* What all parts have in common; fill in piece, sum, size, half and add,
-     * and for vectors in the memory of a device space, device and room. */
+     * and where messages are in the memory of a device space, device and
+     * room. */
     struct ddp__exchange all;
-    size_t len;                 /* elements of the vector */
-    int others;                 /* pieces of other ranks */
-    struct ddp__exchange *part; /* owned */
+    size_t len;              /* elements of the vector */
+    int ours, others;        /* pieces of this rank, and of the others */
+    struct ddp__stage stage; /* where messages are not where the vector is */
+    struct ddp__part *part;  /* owned */
     int count, begun, ended;
 };
 
-/* How many parts such a vector has, and the elements of room that it needs. */
+/* How many parts such a vector has, the longest, and the elements of room that
+ * all need. */
 int ddp__parts_count(size_t len, int ranks);
+size_t ddp__parts_longest(size_t len, int ranks);
 size_t ddp__parts_room(size_t len, int ranks, int others);
 
-/* Elements of it that are exchanged at a time. */
+/* Elements of it that are exchanged at a time, and of room for those of the
+ * pieces of this rank on a stage. */
 size_t ddp__parts_under_way(size_t len, int ranks);
+size_t ddp__parts_stage(size_t len, int ranks, int ours);
 
 /* 1: done; 0: call it again.  Each part has a tag, from `tag` on. */
 int ddp__parts_poll(struct ddp__parts *p, struct ddp__wire *w,
