@@ -801,6 +801,16 @@ struct ddp_policy {
  * Errors   DDP_EINVAL: there is no such name, or no such number. */
 int ddp_policy_parse(const char *text, struct ddp_policy *p);
 
+/* What erased boxes are filled with: the mean colour (torchvision, timm's
+ * "const"), a colour for each box (timm's "rand") or for each pixel ("pixel"),
+ * whose values have mean 0 and deviation 1 once they are normalised, within the
+ * range of a byte. */
+enum ddp_erase {
+    DDP_ERASE_MEAN,
+    DDP_ERASE_COLOUR,
+    DDP_ERASE_NOISE,
+};
+
 /* How image files become samples: see ddp_dataset_open() and its kin. */
 struct ddp_image_options {
     size_t struct_size;
@@ -810,9 +820,10 @@ struct ddp_image_options {
     enum ddp_augment augment; /* of training; default: none */
     float min_area;           /* of the random crop; default 0.08 */
     int shift;                /* pixels of DDP_AUGMENT_SHIFT; default 4 */
-    bool no_flip;  /* else half of all samples are mirrored, left and right */
-    float erase;   /* probability that a box of 2 to 33 % of a sample is painted
-                      in the mean colour (random erasing); not with NONE */
+    float horizontal_flip; /* probability that a sample is mirrored, left and
+                              right; default 0.5; not with NONE */
+    float erase;   /* probability that boxes of 2 to 33 % of a sample are painted
+                      over (random erasing); not with NONE */
     float mean[3]; /* of channels in 0..1; default: ImageNet's */
     float std[3];  /* the same */
     int64_t max_pixels; /* larger images are bad ones; default 178956970 */
@@ -837,6 +848,9 @@ struct ddp_image_options {
                             whose deviation is drawn from 0.1 .. 2 pixels */
     struct ddp_policy policy; /* before jitter; maps use `interpolation` if it
                                  is bicubic, else bilinear */
+    enum ddp_erase erase_fill;
+    int erase_count; /* the most erased boxes, which share that area; how many
+                        there are is drawn; 1 to 8, default 1 */
 };
 
 /* Fill in the defaults. */

@@ -158,7 +158,6 @@ refuses()
 
 refuses "--test-only: use .imagenet eval" --test-only --model resnet18
 refuses "--grad-accum-steps: .*--sub-batch" --grad-accum-steps 4
-refuses "--hflip: use --no-flip" --hflip 0.5
 refuses "--dist-url: .*mpirun" --dist-url env://
 refuses "--log-wandb: .*tensorboard" --log-wandb
 refuses "--ratio: .*list" --ratio 0.75

@@ -19,7 +19,7 @@
     .shift = 4, .mean = {0.485f, 0.456f, 0.406f},                              \
     .std = {0.229f, 0.224f, 0.225f}, .max_pixels = 178956970,                  \
     .max_bad = 0.001, .max_area = 1, .ratio = {3.0 / 4.0, 4.0 / 3.0},          \
-    .jitter_share = 1
+    .jitter_share = 1, .horizontal_flip = 0.5f, .erase_count = 1
 
 #define STORAGE_DEFAULTS                                                       \
     .struct_size = sizeof(struct ddp_storage_config), .timeout = 300,          \

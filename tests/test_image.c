@@ -724,12 +724,22 @@ static void test_random_crop(void)
     is_near(ratios, 0.031, 0.012, "of torchvision's mean ratio");
     is_near(left, 0.5, 0.01, "centred in the mean");
     is_near(flips, n / 2, 160, "half of them flipped");
-    in.no_flip = true;
+    in.horizontal_flip = 0;
     in.min_area = 1;
     ddp__image_options(&in, 224, &o);
     for (int i = flips = 0; i < 100; i++)
         flips += ddp__augment(&o, (uint64_t)i, 500, 375).flip;
-    is_int(flips, 0, "no_flip: none");
+    is_int(flips, 0, "horizontal_flip 0: none");
+    in.horizontal_flip = 0.2f;
+    ddp__image_options(&in, 224, &o);
+    for (int i = flips = 0; i < n; i++)
+        flips += ddp__augment(&o, (uint64_t)i, 500, 375).flip;
+    is_near(flips, 0.2 * n, 110, "0.2: a fifth"); /* deviates by 25 */
+    in.horizontal_flip = 1;
+    ddp__image_options(&in, 224, &o);
+    for (int i = flips = 0; i < 100; i++)
+        flips += ddp__augment(&o, (uint64_t)i, 500, 375).flip;
+    is_int(flips, 100, "1: all");
 }
 
 /* Areas and ratios of other ranges than the usual ones. */
@@ -838,12 +848,12 @@ static void test_erased_boxes(void)
     in.erase = 0.25f;
     ddp__image_options(&in, 32, &o);
     for (int i = 0; i < n; i++)
-        erased += ddp__augment(&o, (uint64_t)i, 40, 50).erased.w > 0;
+        erased += ddp__augment(&o, (uint64_t)i, 40, 50).erased.box[0].w > 0;
     is_near(erased, n / 4, 140, "erase 0.25: a quarter of the samples");
     in.erase = 1;
     ddp__image_options(&in, 32, &o);
     for (int i = 0; i < n; i++) {
-        struct ddp__box b = ddp__augment(&o, (uint64_t)i, 40, 50).erased;
+        struct ddp__box b = ddp__augment(&o, (uint64_t)i, 40, 50).erased.box[0];
 
         wrong += b.w < 1 || b.h < 1 || b.x < 0 || b.y < 0 || b.x + b.w > 32 ||
                  b.y + b.h > 32;
@@ -875,7 +885,7 @@ static void test_erase(void)
     ddp__image_pixels(rgb, SIZE, SIZE, &o, 5, x);
     o.erase = 1;
     ddp__image_pixels(rgb, SIZE, SIZE, &o, 5, y);
-    b = ddp__augment(&o, 5, SIZE, SIZE).erased;
+    b = ddp__augment(&o, 5, SIZE, SIZE).erased.box[0];
     for (int i = 0; i < SIZE; i++)
         for (int j = 0; j < SIZE; j++) {
             bool in_box =
@@ -886,6 +896,110 @@ static void test_erase(void)
         }
     is_int(wrong, 0, "the box has the mean colour, the rest is as without");
     free(rgb);
+}
+
+/* Samples of one colour, erased, of DRAWN keys. */
+enum { DRAWN = 8000, DRAWN_SIZE = 32, DRAWN_PIXELS = DRAWN_SIZE * DRAWN_SIZE };
+
+struct drawn {
+    double area;      /* mean share of the pixels that are painted over */
+    double pixels;    /* how many there are */
+    double mean[3];   /* of their values, and their deviation */
+    double square[3]; /* mean square */
+    double ends[2];   /* shares of red values that are 0 and 255 */
+    double pairs;     /* neighbours in a row */
+    double next;      /* mean product of their red values */
+    double colours;   /* share of those that are equal */
+    double same;      /* keys that give the same sample twice */
+};
+
+static void count_drawn(const uint8_t *x, struct drawn *d)
+{
+    const uint8_t *before = NULL;
+
+    for (int i = 0; i < DRAWN_PIXELS; i++, x += 3) {
+        if (x[0] == 9 && x[1] == 9 && x[2] == 9) {
+            before = NULL;
+            continue;
+        }
+        d->pixels++;
+        for (int c = 0; c < 3; c++) {
+            d->mean[c] += x[c];
+            d->square[c] += x[c] * x[c];
+        }
+        d->ends[0] += x[0] == 0;
+        d->ends[1] += x[0] == 255;
+        if (before) {
+            d->pairs++;
+            d->next += before[0] * x[0];
+            d->colours += !memcmp(before, x, 3);
+        }
+        before = x;
+    }
+}
+
+static struct drawn draw_erased(enum ddp_erase fill, int count)
+{
+    struct ddp_image_options o,
+        in = {IMAGE_DEFAULTS, .augment = DDP_AUGMENT_SHIFT};
+    static uint8_t x[DRAWN_PIXELS * 3], y[DRAWN_PIXELS * 3];
+    struct drawn d = {0};
+
+    in.erase = 1;
+    in.erase_fill = fill;
+    in.erase_count = count;
+    ddp__image_options(&in, DRAWN_SIZE, &o);
+    for (uint64_t key = 0; key < DRAWN; key++) {
+        struct ddp__erasure e = ddp__erase_plan(&o, key, DRAWN_SIZE);
+
+        memset(x, 9, sizeof(x));
+        memset(y, 9, sizeof(y));
+        ddp__erase(&e, DRAWN_SIZE, x);
+        ddp__erase(&e, DRAWN_SIZE, y);
+        d.same += !memcmp(x, y, sizeof(x));
+        count_drawn(x, &d);
+    }
+    d.area = d.pixels / DRAWN / DRAWN_PIXELS;
+    d.next /= d.pairs;
+    d.colours /= d.pairs;
+    for (int c = 0; c < 3; c++) {
+        d.mean[c] /= d.pixels;
+        d.square[c] /= d.pixels;
+    }
+    d.ends[0] /= d.pixels;
+    d.ends[1] /= d.pixels;
+    return d;
+}
+
+/* timm's RandomErasing of 32 x 32 pixels, over 100000 samples: areas deviate by
+ * 0.0901 and 0.0679, so those of 8000 by 0.0010 and 0.00076.  Its noise of 4000
+ * samples, clipped to bytes: 720000 pixels, whose means deviate by 0.07 and
+ * deviations by 0.05. */
+static void test_erased_fills(void)
+{
+    static const double mean[] = {123.84, 116.52, 104.29};
+    static const double deviation[] = {56.93, 55.71, 55.43};
+    struct drawn one = draw_erased(DDP_ERASE_NOISE, 1);
+    struct drawn three = draw_erased(DDP_ERASE_COLOUR, 3);
+
+    is_int((int)one.same, DRAWN, "a key decides the noise");
+    is_near(one.area, 0.1754, 0.0045, "noise: timm's mean area");
+    is_near(three.area, 0.1683, 0.0035, "up to three boxes share it");
+    for (int c = 0; c < 3; c++) {
+        is_near(one.mean[c], mean[c], 0.35, "noise: timm's mean, channel %d",
+                c);
+        is_near(sqrt(one.square[c] - one.mean[c] * one.mean[c]), deviation[c],
+                0.3, "and its deviation");
+    }
+    is_near(one.ends[0], 0.0175, 0.002, "timm's share of values below black");
+    is_near(one.ends[1], 0.0126, 0.002, "and above white");
+    ok(one.colours < 0.001 && three.colours > 0.95,
+       "neighbours differ, or boxes have one colour");
+    /* 1.3 million pairs: this deviates by 0.0003. */
+    is_near(one.next / (one.mean[0] * one.mean[0]), 1, 0.002,
+            "neighbours do not depend on each other");
+    /* 8000 to 24000 colours, of deviation 57 */
+    is_near(three.mean[0], mean[0], 4, "colours have the mean of the noise");
 }
 
 /* How often a place of `places` is the first, or the last, against the chance
@@ -934,8 +1048,8 @@ static void test_edges(void)
         count_edges(&y, b.y, 16 - b.h + 1);
         count_edges(&dx, c.dx + shift.shift, 2 * shift.shift + 1);
         count_edges(&dy, c.dy + shift.shift, 2 * shift.shift + 1);
-        count_edges(&ex, c.erased.x, 16 - c.erased.w + 1);
-        count_edges(&ey, c.erased.y, 16 - c.erased.h + 1);
+        count_edges(&ex, c.erased.box[0].x, 16 - c.erased.box[0].w + 1);
+        count_edges(&ey, c.erased.box[0].y, 16 - c.erased.box[0].h + 1);
     }
     ok(edges_are_even(&x) && edges_are_even(&y),
        "random crops reach all edges of the image equally often");
@@ -1063,6 +1177,7 @@ int main(void)
     test_long_images();
     test_erased_boxes();
     test_erase();
+    test_erased_fills();
     test_flip();
     test_scales();
     return done_testing();

@@ -156,7 +156,7 @@ static void sample(const char *policy, uint64_t key, uint8_t *x)
     in.augment = DDP_AUGMENT_RANDOM;
     in.min_area = 1;
     in.ratio[0] = in.ratio[1] = 1;
-    in.no_flip = true;
+    in.horizontal_flip = 0;
     if (ddp_policy_parse(policy, &in.policy) < 0 ||
         ddp__image_options(&in, SIDE, &o) < 0 ||
         ddp__image_pixels(photo, SIDE, SIDE, &o, key, x) < 0)

@@ -47,6 +47,7 @@ const struct opt_foreign train_foreign[] = {
     SETS("amp", "dtype", "bf16"),
     SETS("native-amp", "dtype", "bf16"),
     SETS("no-aug", "augment", "none"),
+    SETS("no-flip", "hflip", "0"),
     SETS("model-ema", "model-ema-decay", "0.9998"),
     HOLDS("channels-last"),
     HOLDS("pin-mem"),
@@ -58,7 +59,6 @@ const struct opt_foreign train_foreign[] = {
                        "docs/weights.md"),
     NONE("start-epoch", "a run knows its epoch; see --resume"),
     NONE("no-resume-opt", "use --weights FILE for a new run"),
-    NONE("hflip", "use --no-flip"),
     NONE("grad-accum-steps", "a step of --batch-size images runs as "
                              "sub-batches of --sub-batch, whose gradients are "
                              "accumulated"),

@@ -18,6 +18,7 @@ static const char *const filters[] = {"model", "bilinear", "bicubic", NULL};
 static const char *const train_filters[] = {
     "same", "bilinear", "bicubic", "box", "hamming", "lanczos", "random", NULL};
 static const char *const augments[] = {"none", "random", "shift", NULL};
+static const char *const erase_fills[] = {"const", "rand", "pixel", NULL};
 static const char *const wires[] = {"f32", "bf16", NULL};
 static const struct opt_word dtype_words[] = {
     {"float32", "f32"}, {"bfloat16", "bf16"}, {"float16", "f16"}, {NULL, NULL}};
@@ -224,7 +225,8 @@ static const struct opt_group augmentation = {
                "random: bilinear or bicubic"),
         INT("shift", shift, "4", 1, 1024,
             "padding in pixels for --augment shift"),
-        FLAG("no-flip", no_flip, "do not mirror images at random"),
+        NUM("hflip", hflip, "0.5", 0, 1,
+            "probability of mirroring an image, left and right"),
         NUM("vflip", vflip, "0", 0, 1,
             "probability of turning an image upside down"),
         TEXT("aa", policy, "POLICY", NULL,
@@ -250,8 +252,13 @@ static const struct opt_group augmentation = {
         NUM("gaussian-blur-prob", blur, "0", 0, 1,
             "probability of blurring an image"),
         NUM("random-erase", erase, "0", 0, 1,
-            "probability of erasing a random box of an image",
+            "probability of erasing random boxes of an image",
             .alias = "reprob"),
+        CHOICE("remode", erase_fill, "NAME", "const", erase_fills,
+               "what such boxes are filled with: the mean colour (const), a "
+               "random colour (rand), or one for each pixel (pixel)"),
+        INT("recount", erase_count, "1", 1, 8,
+            "the most such boxes of an image, which share the area of one"),
         END,
     },
 };

@@ -15,7 +15,7 @@ struct settings {
     char *data, *val_data;
     int split;
     int64_t img_size, val_size, resize, shift, max_pixels;
-    double area[2], ratio[2], vflip, jitter[4], jitter_share;
+    double area[2], ratio[2], hflip, vflip, jitter[4], jitter_share;
     double grayscale, blur, crop_pct;
     double erase, mean[3], std[3], max_bad, val_split;
     int augment;
@@ -23,7 +23,9 @@ struct settings {
     char *class_subset;
     int64_t aug_repeats, ra_magnitude, augmix_severity;
     int interpolation, train_filter;
-    bool no_flip, upright, class_numbers;
+    int64_t erase_count;
+    int erase_fill; /* enum ddp_erase */
+    bool upright, class_numbers;
     /* network */
     char *model, *weights;
     int64_t classes, width, whiten;

@@ -281,8 +281,10 @@ static void image_options(const struct opts *o, const struct settings *s,
     setup_policy(s, &i->policy); /* recipe_check() has read it */
     choose_colours(s, i);
     i->shift = (int)s->shift;
-    i->no_flip = s->no_flip;
+    i->horizontal_flip = (float)s->hflip;
     i->erase = (float)s->erase;
+    i->erase_fill = (enum ddp_erase)s->erase_fill;
+    i->erase_count = (int)s->erase_count;
 }
 
 static int check_folder(const struct opts *o, const char *name, const char *dir)

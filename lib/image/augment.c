@@ -3,8 +3,7 @@
  *
  * Source   pytorch/vision torchvision/transforms: Resize, CenterCrop,
  *          RandomResizedCrop.get_params, RandomCrop with padding,
- *          RandomHorizontalFlip, RandomErasing.get_params; with random numbers
- *          of our own.
+ *          RandomHorizontalFlip; with random numbers of our own.
  */
 #include "config.h"
 
@@ -86,27 +85,6 @@ static struct ddp__box random_box(const struct ddp_image_options *o,
     return central_box(o->ratio, w, h);
 }
 
-/* A box of 2 to 33 % of the sample's area to be erased, or an empty one. */
-static struct ddp__box erased_box(uint64_t key, int size)
-{
-    const double high = log(3.3), low = log(0.3);
-
-    for (int i = 0; i < TRIES; i++) {
-        struct ddp__philox r = ddp__philox(key, 2, (uint64_t)i);
-        double u = (double)ddp__uniform(r.v[0]);
-        double v = (double)ddp__uniform(r.v[1]);
-        double area = (double)size * size * (0.02 + (0.33 - 0.02) * u);
-        double ratio = (double)(float)exp(low + (high - low) * v);
-        double w = rint(sqrt(area / ratio)), h = rint(sqrt(area * ratio));
-
-        if (w < size && h < size)
-            return (struct ddp__box){pick_number(r.v[2], size - (int)w + 1),
-                                     pick_number(r.v[3], size - (int)h + 1),
-                                     (int)w, (int)h};
-    }
-    return (struct ddp__box){0};
-}
-
 static void set_fill(const struct ddp_image_options *o, struct ddp__crop *c)
 {
     for (int i = 0; i < 3; i++)
@@ -139,7 +117,7 @@ struct ddp__crop ddp__augment(const struct ddp_image_options *o, uint64_t key,
             ddp__philox(key, 4, 0).v[1] >> 31 ? DDP_BICUBIC : DDP_BILINEAR;
     if (o->augment == DDP_AUGMENT_NONE)
         return c;
-    c.flip = !o->no_flip && r.v[0] >> 31;
+    c.flip = ddp__uniform(r.v[0]) >= 1 - o->horizontal_flip;
     c.vertical_flip =
         ddp__uniform(ddp__philox(key, 4, 0).v[0]) < o->vertical_flip;
     c.policy = o->policy;
@@ -147,7 +125,7 @@ struct ddp__crop ddp__augment(const struct ddp_image_options *o, uint64_t key,
     c.colour = ddp__colour_plan(o, key);
     set_fill(o, &c);
     if (ddp__uniform(r.v[3]) < o->erase)
-        c.erased = erased_box(key, o->size);
+        c.erased = ddp__erase_plan(o, key, o->size);
     return c;
 }
 
@@ -172,14 +150,6 @@ static void shift(uint8_t *x, int size, int dx, int dy)
     }
 }
 
-static void erase_box(uint8_t *x, int size, const struct ddp__box *b,
-                      const uint8_t *fill)
-{
-    for (int i = b->y; i < b->y + b->h; i++)
-        for (int j = b->x; j < b->x + b->w; j++)
-            memcpy(x + ((size_t)i * (size_t)size + (size_t)j) * 3, fill, 3);
-}
-
 int ddp__augment_finish(const struct ddp__crop *c, int size,
                         struct ddp__bytes *room, uint8_t *x)
 {
@@ -192,6 +162,6 @@ int ddp__augment_finish(const struct ddp__crop *c, int size,
     if ((rc = ddp__policy_apply(&c->policy, c->key, &canvas, room, x)) < 0 ||
         (rc = ddp__colour_apply(&c->colour, size, room, x)) < 0)
         return rc;
-    erase_box(x, size, &c->erased, c->fill);
+    ddp__erase(&c->erased, size, x);
     return 0;
 }

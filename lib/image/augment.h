@@ -6,19 +6,16 @@
 
 #include "ddp.h"
 #include "image/colour.h"
+#include "image/erase.h"
 #include "image/options.h"
 #include "image/policy.h"
 
 struct ddp__bytes;
 
-struct ddp__box {
-    int x, y, w, h;
-};
-
 /* The box of the image is resized to w x h, of which the square of the sample's
  * size at (x, y) is the sample.  It is flipped left to right or top to bottom
  * if requested, then shifted by (dx, dy) pixels, with zeros at the edges,
- * changed by the policy, its colours are changed, and a box is erased. */
+ * changed by the policy, its colours are changed, and boxes are erased. */
 struct ddp__crop {
     struct ddp__box box;
     int64_t w, h, x, y; /* 64 bits: resizing makes a long image longer */
@@ -28,8 +25,8 @@ struct ddp__crop {
     uint64_t key; /* of its draws */
     struct ddp__colour colour;
     int dx, dy;
-    struct ddp__box erased; /* in the sample; empty: no erasing */
-    uint8_t fill[3];        /* the mean colour */
+    struct ddp__erasure erased; /* in the sample; no boxes: no erasing */
+    uint8_t fill[3];            /* the mean colour */
 };
 
 /* The crop of an image of w x h, as the options and the key decide. */

@@ -16,6 +16,8 @@ LIB_SOURCES += \
     %D%/colour.h \
     %D%/disk_cache.c \
     %D%/disk_cache.h \
+    %D%/erase.c \
+    %D%/erase.h \
     %D%/gif.h \
     %D%/image.c \
     %D%/image.h \

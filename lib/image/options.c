@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/options.h"
 #include "image/colour.h"
+#include "image/erase.h"
 #include "image/options.h"
 #include "image/policy.h"
 
@@ -18,6 +19,8 @@ static const struct ddp_image_options defaults = {
     .struct_size = sizeof(defaults),
     .min_area = 0.08f,
     .max_area = 1,
+    .horizontal_flip = 0.5f,
+    .erase_count = 1,
     .ratio = {3.0 / 4.0, 4.0 / 3.0},
     .jitter_share = 1,
     .shift = 4,
@@ -57,6 +60,9 @@ static int check_crop(const struct ddp_image_options *o)
                          "ratio %g to %g of a crop, expected 0.001 <= least <= "
                          "most <= 1000",
                          o->ratio[0], o->ratio[1]);
+    if (!(o->horizontal_flip >= 0 && o->horizontal_flip <= 1))
+        return ddp__fail(DDP_EINVAL, "horizontal_flip %g, expected 0 <= p <= 1",
+                         (double)o->horizontal_flip);
     if (!(o->vertical_flip >= 0 && o->vertical_flip <= 1))
         return ddp__fail(DDP_EINVAL, "vertical_flip %g, expected 0 <= p <= 1",
                          (double)o->vertical_flip);
@@ -77,15 +83,12 @@ static int check_options(const struct ddp_image_options *o)
     if (o->augment < DDP_AUGMENT_NONE || o->augment > DDP_AUGMENT_SHIFT)
         return ddp__fail(DDP_EINVAL, "unknown augmentation %d", o->augment);
     if ((rc = check_crop(o)) < 0 || (rc = ddp__colour_check(o)) < 0 ||
-        (rc = ddp__policy_check(&o->policy)) < 0)
+        (rc = ddp__policy_check(&o->policy)) < 0 ||
+        (rc = ddp__erase_check(o)) < 0)
         return rc;
     if (o->augment == DDP_AUGMENT_SHIFT && (o->shift < 0 || o->shift > o->size))
         return ddp__fail(DDP_EINVAL, "shift by %d pixels, expected 0 to %d",
                          o->shift, o->size);
-    if (!(o->erase >= 0 && o->erase <= 1))
-        return ddp__fail(DDP_EINVAL,
-                         "erase probability %g, expected 0 <= p <= 1",
-                         (double)o->erase);
     for (int i = 0; i < 3; i++)
         if (!(o->std[i] > 0) || !isfinite(o->std[i]) || !isfinite(o->mean[i]))
             return ddp__fail(DDP_EINVAL,
@@ -154,6 +157,19 @@ static const char *filter_name(enum ddp_interpolation kind)
     return "unknown";
 }
 
+static const char *erase_name(enum ddp_erase kind)
+{
+    switch (kind) {
+    case DDP_ERASE_MEAN:
+        return "mean";
+    case DDP_ERASE_COLOUR:
+        return "colour";
+    case DDP_ERASE_NOISE:
+        return "noise";
+    }
+    return "unknown";
+}
+
 /* An option that earlier versions did not have is in files where it is used. */
 struct later {
     struct ddp_option option;
@@ -167,6 +183,8 @@ static int add_later(const struct ddp_image_options *image,
     bool any = image->augment != DDP_AUGMENT_NONE;
     const float *j = image->jitter;
     const struct ddp_policy *p = &image->policy;
+    float flip = image->horizontal_flip;
+    bool erases = any && image->erase > 0;
     bool policy = any && p->kind != DDP_POLICY_NONE;
     bool jitters = any && (j[0] > 0 || j[1] > 0 || j[2] > 0 || j[3] > 0);
     const struct later all[] = {
@@ -177,6 +195,12 @@ static int add_later(const struct ddp_image_options *image,
          crop && image->ratio[0] != defaults.ratio[0]},
         {{"ratio_most", image->ratio[1], NULL},
          crop && image->ratio[1] != defaults.ratio[1]},
+        {{"horizontal_flip", flip, NULL},
+         any && flip > 0 && flip != defaults.horizontal_flip},
+        {{.name = "erase_fill", .text = erase_name(image->erase_fill)},
+         erases && image->erase_fill != DDP_ERASE_MEAN},
+        {{"erase_count", image->erase_count, NULL},
+         erases && image->erase_count > 1},
         {{"vertical_flip", image->vertical_flip, NULL},
          any && image->vertical_flip > 0},
         {{"jitter_brightness", j[0], NULL}, jitters},
@@ -215,7 +239,7 @@ int ddp__image_list(const struct ddp_image_options *image,
         {"resize", crop ? 0 : image->resize, NULL},
         {"min_area", crop ? image->min_area : 0, NULL},
         {"shift", shift ? image->shift : 0, NULL},
-        {"flip", !image->no_flip && (crop || shift), NULL},
+        {"flip", image->horizontal_flip > 0 && (crop || shift), NULL},
         {"erase", image->erase, NULL},
         {"upright", image->upright, NULL},
         {"mean_red", mean[0], NULL},
@@ -227,7 +251,7 @@ int ddp__image_list(const struct ddp_image_options *image,
     };
     int n = sizeof(all) / sizeof(*all);
 
-    _Static_assert(sizeof(all) / sizeof(*all) + 20 <= DDP__IMAGE_OPTIONS,
+    _Static_assert(sizeof(all) / sizeof(*all) + 23 <= DDP__IMAGE_OPTIONS,
                    "room");
     memcpy(o, all, sizeof(all));
     return n + add_later(image, o + n);
