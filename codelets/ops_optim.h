@@ -13,8 +13,10 @@
 /* X (ID, name, rule, (names of its states), what it uses, defaults: lr, beta1,
  *    beta2, eps)
  *
- * A state is a vector as long as the weights; names are PyTorch's or timm's,
- * and the kernels have them in this order. */
+ * A state is a vector as long as the weights, and begins at 0; names are
+ * PyTorch's or timm's, and the kernels have them in this order.  What remains
+ * of the 1 that RMSpropTF's square_avg begins at, beta2^updates, is not in it.
+ */
 /* clang-format off */
 #define DDP__OPTIMIZERS(X)                                                     \
     X(SGD, "sgd", sgd, (NULL), 0, 0.1, 0, 0, 0)                                \
@@ -56,7 +58,13 @@
       DDP_USES_BETA1 | DDP_USES_BETA2 | DDP_USES_EPS | DDP__LAYERWISE,         \
       0.001, 0.9f, 0.999f, 1e-6f)                                              \
     X(LARS, "lars", lars, ("momentum_buffer"),                                 \
-      DDP_USES_MOMENTUM | DDP__LAYERWISE, 1, 0, 0, 0)
+      DDP_USES_MOMENTUM | DDP__LAYERWISE, 1, 0, 0, 0)                          \
+    X(RMSPROP_TF, "rmsproptf", rmsprop_tf, ("square_avg", "momentum_buffer"),  \
+      DDP_USES_MOMENTUM | DDP_USES_BETA2 | DDP_USES_EPS |                      \
+      DDP__SECOND_IF_MOMENTUM, 0.01, 0, 0.9f, 1e-10f)                          \
+    X(NADAMW, "nadamw", nadam, ("exp_avg", "exp_avg_sq"),                      \
+      DDP_USES_BETA1 | DDP_USES_BETA2 | DDP_USES_EPS | DDP__DECOUPLED_DECAY,   \
+      0.001, 0.9f, 0.999f, 1e-8f)
 /* clang-format on */
 
 /* The program makes the update of a custom optimizer: ref runs it, other

@@ -1302,6 +1302,9 @@ enum ddp_optimizer_kind {
     DDP_LAMB, /* timm's: Adam, its step as long as the norm of the whole
                  parameter says, where that decays */
     DDP_LARS, /* timm's: momentum, the same, with a trust_coeff of 0.001 */
+    DDP_RMSPROP_TF, /* timm's RMSpropTF: the mean square begins at 1, eps is
+                       added below the root, momentum is that of Flux */
+    DDP_NADAMW,     /* timm's NAdamW: AdamW, one step of its momentum ahead */
     DDP_CUSTOM_OPTIMIZER = 1000 /* the function in `update` */
 };
 
@@ -1337,7 +1340,7 @@ struct ddp_optimizer {
     float beta1, beta2; /* of Adam and its kin; beta2 also of RMSProp's and
                            AdaDelta's square means */
     float eps;          /* added to what Adam and its kin divide by */
-    float weight_decay; /* decoupled in AdamW, AdaBelief and Lion */
+    float weight_decay; /* decoupled in AdamW, NAdamW, AdaBelief and Lion */
     bool decay_all;     /* norms and biases too */
     float clip_norm;    /* scale gradients to this global norm; 0: no */
     float clip_value;   /* then limit each value of a gradient to -clip_value ..

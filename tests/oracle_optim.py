@@ -67,6 +67,28 @@ class NAdam(Rule):
                / ((v / (1 - 0.999 ** s["t"])).sqrt() + 1e-8))
 
 
+class NAdamW(Rule):
+    """timm's: AdamW, but the mean is taken with the gradient once more."""
+
+    def update(self, p, g, s, o, lr):
+        m, v = self.means(s, g, 0.9, 0.999)
+        p.mul_(1 - lr * o["weight_decay"])
+        p.sub_(lr * (0.9 * m + 0.1 * g) / (1 - 0.9 ** s["t"])
+               / ((v / (1 - 0.999 ** s["t"])).sqrt() + 1e-8))
+
+
+class RMSpropTF(Rule):
+    """timm's: v begins at 1, eps is below the root, lr in the momentum."""
+
+    def update(self, p, g, s, o, lr):
+        if s["t"] == 1:
+            s["v"].fill_(1)
+        g = g + o["weight_decay"] * p
+        s["v"].add_(0.1 * (g * g - s["v"]))
+        step = lr * g / (s["v"] + o["eps"]).sqrt()
+        p.sub_(s["m"].mul_(o["momentum"]).add_(step))
+
+
 class AdaBelief(Rule):
     """Zhuang et al. 2020, algorithm 2, with decoupled decay."""
 
@@ -172,6 +194,13 @@ OPTIMIZERS = {
     "lars_decay": (Lars, dict(lr=1.0, momentum=0.9, weight_decay=0.1)),
     "lars_falls": (Lars, dict(lr=4.0, momentum=0.9, weight_decay=0.1),
                    "falls", "all"),
+    "nadamw": (NAdamW, dict(lr=0.01)),
+    "nadamw_decay": (NAdamW, dict(lr=0.02, weight_decay=0.1), "falls"),
+    "rmsproptf": (RMSpropTF, dict(lr=0.05, momentum=0, eps=1e-10)),
+    "rmsproptf_momentum": (RMSpropTF, dict(lr=0.01, momentum=0.9, eps=1e-3,
+                                           weight_decay=0.1)),
+    "rmsproptf_falls": (RMSpropTF, dict(lr=0.02, momentum=0.9, eps=1e-10),
+                        "falls"),
     "nesterov_cycles": (O.SGD, dict(lr=0.1, momentum=0.9, nesterov=True),
                         "cycles"),
     "adamw_cycles": (O.AdamW, dict(lr=0.02, weight_decay=0.1), "cycles"),

@@ -182,6 +182,17 @@ static void update_nadam(struct model *s, const struct ddp_optimizer *o,
     s->w -= lr * next / (1 - product * next) * s->m / root;
 }
 
+static void update_nadamw(struct model *s, const struct ddp_optimizer *o,
+                          double lr, double g, int64_t t)
+{
+    double b1 = o->beta1, b2 = o->beta2;
+
+    s->m = b1 * s->m + (1 - b1) * g;
+    s->v = b2 * s->v + (1 - b2) * g * g;
+    s->w -= lr * (b1 * s->m + (1 - b1) * g) / (1 - pow(b1, (double)t)) /
+            (sqrt(s->v / (1 - pow(b2, (double)t))) + o->eps);
+}
+
 static void update_radam(struct model *s, const struct ddp_optimizer *o,
                          double lr, double g, int64_t t)
 {
@@ -272,7 +283,8 @@ static void update_layerwise(struct model *s, int n,
 static void update(struct model *s, const struct ddp_optimizer *o, double lr,
                    double g, double decay, int64_t t)
 {
-    if (o->kind == DDP_ADAMW || o->kind == DDP_ADABELIEF || o->kind == DDP_LION)
+    if (o->kind == DDP_ADAMW || o->kind == DDP_ADABELIEF ||
+        o->kind == DDP_LION || o->kind == DDP_NADAMW)
         s->w *= 1 - lr * decay;
     else
         g += decay * s->w;
@@ -321,6 +333,16 @@ static void update(struct model *s, const struct ddp_optimizer *o, double lr,
         break;
     case DDP_ADADELTA:
         update_adadelta(s, o, lr, g);
+        break;
+    case DDP_NADAMW:
+        update_nadamw(s, o, lr, g, t);
+        break;
+    case DDP_RMSPROP_TF:
+        if (t == 1)
+            s->v = 1;
+        s->v += (1 - (double)o->beta2) * (g * g - s->v);
+        s->m = o->momentum * s->m + lr * g / sqrt(s->v + o->eps);
+        s->w -= s->m;
         break;
     case DDP_LAMB: /* update_layerwise() */
     case DDP_LARS:
@@ -476,6 +498,8 @@ static void test_more_optimizers(void)
         {"adadelta", DDP_ADADELTA, 0, 0.9f, 1e-6f},
         {"lamb", DDP_LAMB, 0.9f, 0.999f, 1e-6f},
         {"lars", DDP_LARS, 0, 0, 0},
+        {"nadamw", DDP_NADAMW, 0.9f, 0.999f, 1e-8f},
+        {"rmsproptf", DDP_RMSPROP_TF, 0, 0.9f, 1e-3f},
     };
 
     for (size_t i = 0; i < LEN(row); i++)

@@ -414,7 +414,8 @@ static const struct opt_group optimizer = {
         NUM("momentum", momentum, "0.9", 0, 1, "momentum of",
             .more = options_momentum_users),
         LIST("opt-betas", betas, 2, "X,X", "0.9,0.999", 1e-9, 1,
-             "betas, of which rmsprop and adadelta use the second, of",
+             "betas, of which rmsprop, rmsproptf and adadelta use the second, "
+             "of",
              .more = options_beta_users),
         NUM("opt-eps", eps, "1e-8", 1e-30, 1, "epsilon of",
             .more = options_eps_users),

@@ -69,6 +69,13 @@ static void set_nadam(struct ddp__rule *r, double t)
     r->rate1 = (float)(lr * next / (1 - product * next));
 }
 
+/* The mean that is divided by 1 - beta1^t, with the gradient once more. */
+static void set_nadamw(struct ddp__rule *r)
+{
+    r->rate_g = r->rate1 * (1 - r->beta1);
+    r->rate1 *= r->beta1;
+}
+
 /* Liu et al. 2020, algorithm 2. */
 static void set_radam(struct ddp__rule *r, double t)
 {
@@ -97,10 +104,13 @@ static struct ddp__rule rule_of(const struct ddp__task *t, const double *stats)
 
     r.rate1 = (float)(o.lr / (1 - pow(o.beta1, updates)));
     r.correct2 = (float)(1 / sqrt(1 - pow(o.beta2, updates)));
+    r.rest = (float)pow(o.beta2, updates);
     if (o.kind == DDP_LAMB)
         r.rate1 = (float)(1 / (1 - pow(o.beta1, updates)));
     if (o.kind == DDP_NADAM)
         set_nadam(&r, updates);
+    if (o.kind == DDP_NADAMW)
+        set_nadamw(&r);
     if (o.kind == DDP_RADAM)
         set_radam(&r, updates);
     return r;

@@ -112,14 +112,15 @@ DDP__CLONES void ddp__rule_nadam(const struct ddp__rule *r,
     struct ddp__scale s = r->scale;
     float b1 = r->beta1, c1 = 1 - b1, b2 = r->beta2, c2 = 1 - b2;
     float rate = r->rate1, rate_g = r->rate_g;
-    float correct = r->correct2, eps = r->eps;
+    float correct = r->correct2, eps = r->eps, keep = r->keep;
 
     for (size_t i = 0; i < len; i++) {
         float d = ddp__gradient(s, g[i], w[i]);
 
         m[i] = b1 * m[i] + c1 * d;
         v[i] = b2 * v[i] + c2 * (d * d);
-        w[i] -= (rate_g * d + rate * m[i]) / (sqrtf(v[i]) * correct + eps);
+        w[i] = keep * w[i] -
+               (rate_g * d + rate * m[i]) / (sqrtf(v[i]) * correct + eps);
     }
 }
 
@@ -256,4 +257,50 @@ void ddp__rule_rmsprop(const struct ddp__rule *r, const float *g, float *w,
         rmsprop_momentum(r, g, w, m, v, len);
     else
         rmsprop_plain(r, g, w, m, len);
+}
+
+DDP__CLONES static void rmsprop_tf_plain(const struct ddp__rule *r,
+                                         const float *restrict g,
+                                         float *restrict w, float *restrict m,
+                                         size_t len)
+{
+    struct ddp__scale s = r->scale;
+    float lr = r->lr, rest = r->rest + r->eps;
+    float b2 = r->beta2, c2 = 1 - b2;
+
+    for (size_t i = 0; i < len; i++) {
+        float d = ddp__gradient(s, g[i], w[i]);
+
+        m[i] = b2 * m[i] + c2 * (d * d);
+        w[i] -= lr * d / sqrtf(m[i] + rest);
+    }
+}
+
+/* With momentum v of the steps. */
+DDP__CLONES static void rmsprop_tf_momentum(const struct ddp__rule *r,
+                                            const float *restrict g,
+                                            float *restrict w,
+                                            float *restrict m,
+                                            float *restrict v, size_t len)
+{
+    struct ddp__scale s = r->scale;
+    float lr = r->lr, rest = r->rest + r->eps;
+    float b2 = r->beta2, c2 = 1 - b2, keep = r->momentum;
+
+    for (size_t i = 0; i < len; i++) {
+        float d = ddp__gradient(s, g[i], w[i]);
+
+        m[i] = b2 * m[i] + c2 * (d * d);
+        v[i] = keep * v[i] + lr * d / sqrtf(m[i] + rest);
+        w[i] -= v[i];
+    }
+}
+
+void ddp__rule_rmsprop_tf(const struct ddp__rule *r, const float *g, float *w,
+                          float *m, float *v, size_t len)
+{
+    if (v)
+        rmsprop_tf_momentum(r, g, w, m, v, len);
+    else
+        rmsprop_tf_plain(r, g, w, m, len);
 }

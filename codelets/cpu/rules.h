@@ -31,6 +31,7 @@ struct ddp__rule {
     float rate1, correct2; /* Adam: lr / (1 - beta1^t), 1 / sqrt(1 - beta2^t),
                               with t the number of updates */
     float rate_g;          /* NAdam: of the gradient; rate1 is that of m */
+    float rest;            /* RMSpropTF: of the 1 that m begins at */
     bool divides;          /* RAdam: by the root of v */
     float decay;           /* LAMB, LARS: of the span */
     float *x;              /* the third state, of the span */

@@ -82,7 +82,7 @@ static void set_rule(const struct ddp__task *t, struct ddp__k_optim *p)
     const struct ddp_optimizer o = ddp__optimizer_of(t);
 
     p->kind = o.kind;
-    p->corrects = ddp__optimizer_uses(&o, DDP_USES_BETA1);
+    p->corrects = ddp__optimizer_uses(&o, DDP_USES_BETA2);
     p->layerwise = ddp__optimizer_uses(&o, DDP__LAYERWISE);
     p->clip_norm = o.clip_norm;
     p->clip_value = o.clip_value;

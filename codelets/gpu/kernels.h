@@ -296,7 +296,7 @@ struct ddp__k_squares {
 struct ddp__k_optim {
     unsigned blocks;
     enum ddp_optimizer_kind kind;
-    bool corrects;  /* needs rate1 and correct2 */
+    bool corrects;  /* needs what depends on the number of updates */
     bool layerwise; /* LAMB, LARS: rules that add the decay themselves */
     size_t first;
     int spans;

@@ -17,6 +17,7 @@ struct ddp__k_optim_shared {
     float rate1, correct2; /* Adam: lr / (1 - beta1^t), 1 / sqrt(1 - beta2^t),
                               with t the number of updates */
     float rate_g;          /* NAdam: of the gradient; rate1 is that of m */
+    float rest;            /* RMSpropTF: of the 1 that m begins at */
     bool divides;          /* RAdam: by the root of v */
 };
 
@@ -61,6 +62,14 @@ DDP__DEVICE void ddp__k_begin_nadam(const struct ddp__k_optim *p,
     sh->rate1 = (float)(p->lr * next / (1 - product * next));
 }
 
+/* The mean that is divided by 1 - beta1^t, with the gradient once more. */
+DDP__DEVICE void ddp__k_begin_nadamw(const struct ddp__k_optim *p,
+                                     struct ddp__k_optim_shared *sh)
+{
+    sh->rate_g = sh->rate1 * (1 - p->beta1);
+    sh->rate1 *= p->beta1;
+}
+
 DDP__DEVICE void ddp__k_begin_radam(const struct ddp__k_optim *p,
                                     struct ddp__k_optim_shared *sh, double t)
 {
@@ -86,10 +95,13 @@ DDP__DEVICE void ddp__k_begin_rule(const struct ddp__k_optim *p,
         return;
     sh->rate1 = (float)(p->lr / (1 - pow((double)p->beta1, t)));
     sh->correct2 = (float)(1 / sqrt(1 - pow((double)p->beta2, t)));
+    sh->rest = (float)pow((double)p->beta2, t);
     if (p->kind == DDP_LAMB)
         sh->rate1 = (float)(1 / (1 - pow((double)p->beta1, t)));
     if (p->kind == DDP_NADAM)
         ddp__k_begin_nadam(p, sh, t);
+    if (p->kind == DDP_NADAMW)
+        ddp__k_begin_nadamw(p, sh);
     if (p->kind == DDP_RADAM)
         ddp__k_begin_radam(p, sh, t);
 }
@@ -231,6 +243,17 @@ DDP__DEVICE float ddp__k_rmsprop(const struct ddp__k_optim *p,
     if (p->v)
         d = s->v = p->momentum * s->v + d;
     return p->lr * d;
+}
+
+DDP__DEVICE float ddp__k_rmsprop_tf(const struct ddp__k_optim *p,
+                                    const struct ddp__k_optim_shared *sh,
+                                    float d, struct ddp__k_states *s)
+{
+    s->m = p->beta2 * s->m + (1 - p->beta2) * (d * d);
+    d = p->lr * d / sqrtf(s->m + (sh->rest + p->eps));
+    if (p->v)
+        d = s->v = p->momentum * s->v + d;
+    return d;
 }
 
 /* Without lr and trust. */

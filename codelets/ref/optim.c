@@ -47,6 +47,8 @@ static double clip_value(const struct ddp_optimizer *o, double g)
 /* NAdam's beta1 of update t */
 static double nadam_mu(const struct rule *r, double t)
 {
+    if (r->o.kind == DDP_NADAMW)
+        return r->o.beta1;
     return r->o.beta1 * (1 - pow(DDP__NADAM_BASE, t * DDP__NADAM_DECAY) / 2);
 }
 
@@ -69,7 +71,8 @@ static struct rule rule_of(const struct ddp__task *t)
     r.correct1 = 1 - pow(o.beta1, stats[DDP__STAT_UPDATES]);
     r.correct2 = 1 - pow(o.beta2, stats[DDP__STAT_UPDATES]);
     r.updates = stats[DDP__STAT_UPDATES];
-    r.product = o.kind == DDP_NADAM ? nadam_product(&r) : 0;
+    if (o.kind == DDP_NADAM || o.kind == DDP_NADAMW)
+        r.product = nadam_product(&r);
     r.w = t->data[DDP__OPTIM_W];
     r.m = t->data[DDP__OPTIM_STATE];
     if (ddp__optimizer_states(&o) > 1)
@@ -147,14 +150,15 @@ static double amsgrad(const struct rule *r, size_t i, double g)
 }
 
 /* w -= lr ((1 - mu_t) / (1 - p_t) g + mu_t+1 / (1 - p_t+1) m) over the root of
- * v / (1 - beta2^t), with p_t = mu_1 ... mu_t. */
+ * v / (1 - beta2^t), with p_t = mu_1 ... mu_t.  In NAdamW mu_t is beta1, and
+ * both are divided by 1 - p_t. */
 static double nadam(const struct rule *r, size_t i, double g)
 {
     double next = nadam_mu(r, r->updates + 1), m, v;
 
     update_means(r, i, g, &m, &v);
     g *= (1 - nadam_mu(r, r->updates)) / (1 - r->product);
-    m *= next / (1 - r->product * next);
+    m *= next / (1 - r->product * (r->o.kind == DDP_NADAM ? next : 1));
     return r->lr * (g + m) / (sqrt(v / r->correct2) + r->o.eps);
 }
 
@@ -232,6 +236,18 @@ static double rmsprop(const struct rule *r, size_t i, double g)
     if (r->o.momentum > 0)
         r->v[i] = (float)(d += r->o.momentum * r->v[i]);
     return r->lr * d;
+}
+
+/* 1 - correct2 is what remains of the 1 that v, here in m, begins at. */
+static double rmsprop_tf(const struct rule *r, size_t i, double g)
+{
+    double b2 = r->o.beta2, v = b2 * r->m[i] + (1 - b2) * g * g;
+    double d = r->lr * g / sqrt(v + (1 - r->correct2) + r->o.eps);
+
+    r->m[i] = (float)v;
+    if (r->o.momentum > 0)
+        r->v[i] = (float)(d += r->o.momentum * r->v[i]);
+    return d;
 }
 
 /* Adam's step, and the decay, times trust. */
