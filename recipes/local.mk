@@ -11,4 +11,6 @@ dist_recipes_DATA = \
     %D%/mobilenet_v3_large.conf \
     %D%/resnet18.conf \
     %D%/resnet50.conf \
-    %D%/resnet50_v2.conf
+    %D%/resnet50_v2.conf \
+    %D%/timm.conf \
+    %D%/torchvision.conf

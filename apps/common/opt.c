@@ -97,18 +97,21 @@ struct getopt_tables {
     char letters[3 * OPT_MAX + 8];
 };
 
-/* What is refused is so with or without a value. */
+/* What is always refused is so with or without a value. */
+static int foreign_argument(const struct opt_foreign *f)
+{
+    if (f->why)
+        return f->value ? required_argument : optional_argument;
+    return f->option && !f->value ? required_argument : no_argument;
+}
+
 static int foreign_longs(const struct opt_foreign *f, struct option *longs)
 {
     int n = 0;
 
     for (; f && f[n].name && n < FOREIGN_MAX; n++)
-        longs[n] =
-            (struct option){f[n].name,
-                            f[n].why                     ? optional_argument
-                            : f[n].option && !f[n].value ? required_argument
-                                                         : no_argument,
-                            NULL, CODE_FOREIGN + n};
+        longs[n] = (struct option){f[n].name, foreign_argument(&f[n]), NULL,
+                                   CODE_FOREIGN + n};
     return n;
 }
 
@@ -260,11 +263,28 @@ static int set_given(struct opts *o, int i, int argc, char **argv)
     return rc;
 }
 
+/* Is it one of the words of "a,b"? */
+static bool is_listed(const char *word, const char *list)
+{
+    size_t n = word ? strlen(word) : 0;
+
+    for (const char *s = n ? list : NULL; s && *s; s += *s == ',') {
+        size_t len = strcspn(s, ",");
+
+        if (len == n && !strncmp(s, word, n))
+            return true;
+        s += len;
+    }
+    return false;
+}
+
 static int set_foreign(struct opts *o, const struct opt_foreign *f, int argc,
                        char **argv)
 {
     int i = f->option ? opt_index(o->cmd, f->option) : -1;
 
+    if (f->why && is_listed(optarg, f->value))
+        return OPTS_GO;
     if (f->why) {
         opt_complain(o, "--%s: %s", f->name, f->why);
         return EXIT_USAGE;

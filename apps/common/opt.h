@@ -66,7 +66,8 @@ struct opt_foreign {
     const char *name;
     const char *option; /* that it means; NULL: none */
     const char *value;  /* it takes no value, and means this one unless another
-                           is given */
+                           is given; with `why` the values that ask for what is
+                           always so, as "a,b" */
     const char *why;    /* no option: a sentence on what there is instead; NULL:
                            what it asks for is always so, and it takes no value */
 };

@@ -11,7 +11,8 @@
 
 #include "foreign.h"
 
-/* One of ours of another name, a value of one, or what is always so. */
+/* One of ours of another name, a value of one, what is always so, values that
+ * ask for what is always so, or none. */
 #define MEANS(name, option)                                                    \
     {                                                                          \
         name, option, NULL, NULL                                               \
@@ -24,13 +25,20 @@
     {                                                                          \
         name, NULL, NULL, NULL                                                 \
     }
+#define ONLY(name, values, why)                                                \
+    {                                                                          \
+        name, NULL, values, why                                                \
+    }
 #define NONE(name, why)                                                        \
     {                                                                          \
         name, NULL, NULL, why                                                  \
     }
 
 #define BY_MPI "processes are started by mpirun, and find each other"
-#define NO_LOADERS "CPU workers read and decode; see --workers"
+#define NO_SPLITS                                                              \
+    "there is no loss of clean and changed copies of an image; see --aa "      \
+    "augmix"
+#define COMPILED "a step is compiled to a task graph once"
 
 const struct opt_foreign train_foreign[] = {
     MEANS("data-path", "data"),
@@ -43,61 +51,88 @@ const struct opt_foreign train_foreign[] = {
     MEANS("amp-dtype", "dtype"),
     MEANS("lr-steps", "decay-milestones"),
     MEANS("ra-reps", "aug-repeats"),
+    MEANS("dr", "decay-rate"),
+    MEANS("nproc-per-node", "world-size"),
     SETS("ra-sampler", "aug-repeats", "3"),
     SETS("amp", "dtype", "bf16"),
     SETS("native-amp", "dtype", "bf16"),
     SETS("no-aug", "augment", "none"),
     SETS("no-flip", "hflip", "0"),
-    SETS("model-ema", "model-ema-decay", "0.9998"),
+    SETS("log-wandb", "log", "wandb"),
     HOLDS("channels-last"),
     HOLDS("pin-mem"),
+    HOLDS("no-prefetcher"),
+    HOLDS("persistent-workers"),
+    HOLDS("use-multi-epochs-loader"),
+    HOLDS("cache-dataset"),
+    HOLDS("use-v2"),
+    HOLDS("no-ddp-bb"),
+    HOLDS("torchscript"),
     HOLDS("sched-on-updates"),
     HOLDS("use-deterministic-algorithms"),
+    ONLY("amp-impl", "native", "use --dtype bf16 or f16"),
+    ONLY("fuser", "te,old,nvfuser", COMPILED),
+    ONLY("crop-mode", "center", "evaluation takes the centre; see --crop-pct"),
+    ONLY("resize-mode", "shortest",
+         "evaluation resizes the short side; see --val-resize-size"),
+    ONLY("eval-metric", "top1",
+         "the best evaluation has the highest top-1 accuracy"),
+    ONLY("dist-bn", "reduce",
+         "running statistics are the mean of all sub-batches: reduce"),
+    ONLY("mixup-mode", "batch",
+         "all pairs of a sub-batch have the same share: batch"),
+    ONLY("worker-seeding", "all,part", "images depend on --seed alone"),
+    ONLY("train-split", "train", "see --data and --val"),
+    ONLY("gp", "avg", "networks have the pooling of their papers: avg"),
+    ONLY("in-chans", "3", "images have three channels"),
+    ONLY("start-epoch", "0", "a run knows its epoch; see --resume"),
+    ONLY("recovery-interval", "0", "use --ckpt-every"),
+    ONLY("drop-block", "0,0.0",
+         "there is no DropBlock; see --drop and --drop-path"),
+    ONLY("aug-splits", "0", NO_SPLITS),
+    NONE("jsd-loss", NO_SPLITS),
+    NONE("resplit", NO_SPLITS),
+    NONE("split-bn", NO_SPLITS),
+    NONE("cutmix-minmax", "boxes have areas from a Beta distribution; see "
+                          "--cutmix"),
+    ONLY("grad-accum-steps", "1",
+         "a step of --batch-size images runs as sub-batches of --sub-batch, "
+         "whose gradients are accumulated"),
+    ONLY("lr-cycle-decay", "1,1.0",
+         "cycles of --sched restarts have the same rate"),
+    ONLY("lr-cycle-limit", "1", "--sched restarts fills the --epochs"),
+    ONLY("lr-k-decay", "1,1.0", "see --sched polynomial and --lr-power"),
+    NONE("lr-noise", "there is no noise in schedules; see --sched"),
+    NONE("lr-base-scale", "--lr-base grows with the batch, or its root: see "
+                          "--help"),
+    NONE("epoch-repeats", "use --epochs"),
     NONE("test-only", "use \"imagenet eval --data DIR --weights FILE\""),
     NONE("evaluate", "use \"imagenet eval --data DIR --weights FILE\""),
     NONE("pretrained", "use --weights FILE, of safetensors; see "
                        "docs/weights.md"),
-    NONE("start-epoch", "a run knows its epoch; see --resume"),
     NONE("no-resume-opt", "use --weights FILE for a new run"),
-    NONE("grad-accum-steps", "a step of --batch-size images runs as "
-                             "sub-batches of --sub-batch, whose gradients are "
-                             "accumulated"),
     NONE("validation-batch-size", "use --sub-batch"),
-    NONE("model-ema-steps", "averages move at every step; see "
-                            "--model-ema-decay"),
     NONE("model-ema-force-cpu", "averages are where the weights are"),
-    NONE("world-size", BY_MPI),
     NONE("dist-url", BY_MPI),
     NONE("dist-backend", BY_MPI),
     NONE("local-rank", BY_MPI),
     NONE("local_rank", BY_MPI),
-    NONE("device", "GPUs train where there are some; see --workers"),
     NONE("apex-amp", "use --dtype bf16 or f16"),
-    NONE("no-prefetcher", NO_LOADERS),
-    NONE("use-multi-epochs-loader", NO_LOADERS),
-    NONE("worker-seeding", "images depend on --seed alone"),
-    NONE("cache-dataset", "files are listed at each start; see --cache-dir"),
     NONE("dataset", "--data DIR finds out what it holds"),
-    NONE("recovery-interval", "use --ckpt-every"),
     NONE("experiment", "use --output DIR"),
-    NONE("log-wandb", "use --log tensorboard"),
-    NONE("eval-metric", "the best evaluation has the highest top-1 accuracy"),
-    NONE("dist-bn", "running statistics are the mean of all sub-batches"),
+    NONE("save-images", "use --log tensorboard --log-images N"),
     NONE("bn-momentum", "batch norm has the model's"),
     NONE("bn-eps", "batch norm has the model's"),
-    NONE("drop-block", "there is no DropBlock; see --drop and --drop-path"),
-    NONE("lr-noise", "there is no noise in schedules; see --sched"),
-    NONE("lr-cycle-decay", "cycles of --sched restarts have the same rate"),
-    NONE("lr-cycle-limit", "--sched restarts fills the --epochs"),
-    NONE("lr-k-decay", "see --sched polynomial and --lr-power"),
-    NONE("crop-mode", "evaluation takes the centre; see --crop-pct"),
-    NONE("torchcompile", "a step is compiled to a task graph once"),
-    NONE("torchscript", "a step is compiled to a task graph once"),
-    NONE("fuser", "a step is compiled to a task graph once"),
+    NONE("torchcompile", COMPILED),
     NONE("grad-checkpointing", "activations are kept; use a smaller "
                                "--sub-batch"),
     NONE("head-init-scale", "the last layer starts as the model has it"),
+    NONE("head-init-bias", "the last layer starts as the model has it"),
+    NONE("model-kwargs", "networks have options of their own; see \"Network\" "
+                         "in --help"),
+    NONE("opt-kwargs", "see --opt-betas and --opt-eps"),
     NONE("input-size", "use --img-size"),
+    NONE("transformer-embedding-decay", "no network here has embeddings"),
     {NULL, NULL, NULL, NULL},
 };
 

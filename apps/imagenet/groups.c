@@ -172,9 +172,9 @@ int groups_make(const struct opts *o, const struct settings *s,
     int rc = OPTS_GO;
 
     g->rc = OPTS_GO;
-    if (opts_have(o, "norm-weight-decay"))
+    if (s->norm_decay >= 0)
         decay_role(g, c, DDP_NORM, s->norm_decay);
-    if (opts_have(o, "bias-weight-decay"))
+    if (s->bias_decay >= 0)
         decay_role(g, c, DDP_BIAS, s->bias_decay);
     if (s->group_decay)
         rc = add_values(o, g, "group-weight-decay", s->group_decay, false);

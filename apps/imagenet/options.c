@@ -45,7 +45,10 @@ static const struct opt_word schedule_words[] = {
 static const char *const warmups[] = {"linear", "constant", NULL};
 static const char *const clips[] = {"norm", "value", NULL};
 static const char *const ttas[] = {"none", "flip", NULL};
+static const struct opt_word tta_words[] = {{"0", "none"}, {NULL, NULL}};
 static const char *const formats[] = {"text", "csv", "jsonl", NULL};
+static const char *const kinds[] = {"auto", "cpu", NULL};
+static const struct opt_word kind_words[] = {{"cuda", "auto"}, {NULL, NULL}};
 static const char *const backends[] = {"cpu", "ref", NULL};
 
 /* ---- tables ------------------------------------------------------------- */
@@ -58,7 +61,8 @@ static const char *const backends[] = {"cpu", "ref", NULL};
 #define TTA_ROW                                                                \
     CHOICE("tta", tta, "HOW", "none", ttas,                                    \
            "flip: average the outputs for each image and its mirror image; "   \
-           "twice the work")
+           "twice the work",                                                   \
+           .also = tta_words)
 #define WORKERS_ROW                                                            \
     INT("workers", workers, NULL, 1, 4096,                                     \
         "CPU workers; STARPU_NCPU overrides it [one per core]", .letter = 'j')
@@ -339,10 +343,11 @@ static const struct opt_group tuning = {
              "fc=10"),
         TEXT("group-weight-decay", group_decay, "PATTERN=X,...", NULL,
              "weight decay of parameters or layers"),
-        NUM("norm-weight-decay", norm_decay, NULL, 0, 1e3,
-            "weight decay of normalisation parameters [0]"),
-        NUM("bias-weight-decay", bias_decay, NULL, 0, 1e3,
-            "weight decay of biases [0]"),
+        NUM("norm-weight-decay", norm_decay, "-1", -1, 1e3,
+            "weight decay of normalisation parameters; -1: 0, or that of all "
+            "with --decay-all"),
+        NUM("bias-weight-decay", bias_decay, "-1", -1, 1e3,
+            "the same of biases"),
         NUM("layer-decay", layer_decay, "1", 1e-6, 1,
             "what the learning rate of each layer is times that of the layer "
             "after it"),
@@ -369,6 +374,10 @@ static const struct opt_group length = {
         INT("batch-per-device", batch_per_device, NULL, 1, 1 << 24,
             "images per step and device, instead of --batch-size, which is "
             "computed from it and printed"),
+        INT("world-size", world_size, "1", 1, 65536,
+            "number of processes that lines of torchrun are for: the batch is "
+            "so many times --batch-size, which counts the images of one",
+            .alias = "nproc_per_node"),
         FLAG("drop-last", drop_last,
              "leave out the last step of an epoch if it has fewer images"),
         INT("sub-batch", sub_batch, NULL, 1, 1 << 20,
@@ -437,9 +446,18 @@ static const struct opt_group optimizer = {
         INT("max-nan-steps", max_nan_steps, "10", 0, 1e9,
             "consecutive steps that may be skipped because the loss or "
             "gradients are not finite; more end the run with exit code 1"),
+        FLAG("model-ema", ema,
+             "keep an exponential moving average of the weights with the "
+             "decay that timm has where none is given, 0.9998; with "
+             "--model-ema-steps torchvision's, 0.99998"),
         NUM("model-ema-decay", ema_decay, "0", 0, 0.9999999,
             "keep an exponential moving average of the weights with this decay "
             "and save it as weights-ema.safetensors; 0 keeps none"),
+        INT("model-ema-steps", ema_steps, "0", 0, 1e6,
+            "take the decay as torchvision does, for averages that move every "
+            "N steps, and for one image and one epoch: 1 less it is multiplied "
+            "by N, the batch size and 1 / --epochs. Averages move at every "
+            "step, at the same speed. 0: it is that of a step"),
         FLAG("model-ema-warmup", ema_warmup,
              "let averages move faster in the beginning, as timm does"),
         NUM("label-smoothing", smoothing, "0", 0, 0.999,
@@ -667,6 +685,9 @@ static const struct opt_group devices = {
     "Devices",
     (const struct opt[]){
         WORKERS_ROW,
+        CHOICE("device", device, "NAME", "auto", kinds,
+               "cpu: leave GPUs out [GPUs train where there are some]",
+               .also = kind_words),
         CHOICE("backend", backend, "NAME", "cpu", backends,
                "kernels of CPU workers: oneDNN (cpu) or plain C (ref)"),
         INT("peer-timeout", peer_timeout, "300", 0, 1e9,

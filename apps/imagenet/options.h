@@ -33,7 +33,8 @@ struct settings {
     bool small_stem, no_aux, zero_init_residual, partial_weights;
     int dtype, tta, wire;
     /* training */
-    int64_t epochs, steps, batch, batch_per_device, sub_batch, lanes, seed;
+    int64_t epochs, steps, batch, batch_per_device, world_size, sub_batch;
+    int64_t lanes, seed, ema_steps;
     int opt; /* enum ddp_optimizer_kind */
     int sched, clip_mode;
     double lr, lr_base, lr_base_size, momentum, betas[2], eps, weight_decay;
@@ -52,7 +53,7 @@ struct settings {
         *pos_weight;
     char *teacher;
     double norm_decay, bias_decay, layer_decay;
-    bool head_only, freeze_bn, ema_warmup;
+    bool head_only, freeze_bn, ema, ema_warmup;
     int64_t eval_steps, patience;
     bool decay_all, drop_last, shard_optimizer, bce_loss, sync_bn;
     /* output */
@@ -83,7 +84,7 @@ struct settings {
     /* devices */
     int64_t workers;
     int devices; /* of all ranks */
-    int backend;
+    int device, backend;
     /* data synth */
     int64_t train_count, val_count, size;
 };
@@ -103,6 +104,7 @@ enum {
 };
 enum { WARMUP_LINEAR, WARMUP_CONSTANT };
 enum { CLIP_NORM, CLIP_VALUE };
+enum { DEVICE_AUTO, DEVICE_CPU };
 enum { FILTER_MODEL, FILTER_BILINEAR, FILTER_BICUBIC };
 /* Beyond the first, enum ddp_interpolation. */
 enum { TRAIN_FILTER_SAME };

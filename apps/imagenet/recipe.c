@@ -102,6 +102,7 @@ static void prefer_given(const struct opts *o, struct settings *s)
 static int check_effects(const struct opts *o, const struct settings *s)
 {
     bool mixes = s->mixup > 0 || s->cutmix > 0;
+    bool averages = s->ema || s->ema_decay > 0;
     bool warm = s->warmup_epochs > 0 || s->sched == SCHED_ONECYCLE;
     unsigned uses = optimizer(s)->uses;
     const struct {
@@ -157,15 +158,17 @@ static int check_effects(const struct opts *o, const struct settings *s)
         {"shift", s->augment == 2, "only with --augment shift"},
         {"hflip", s->augment != 0, "--augment none mirrors nothing"},
         {"random-erase", s->augment != 0, "--augment none erases nothing"},
-        {"val", !s->no_val, "--no-val is given"},
         {"remode", s->erase > 0, "there is no --random-erase"},
         {"recount", s->erase > 0, "there is no --random-erase"},
+        {"val", !s->no_val, "--no-val is given"},
         {"val-split", !s->no_val, "--no-val is given"},
         {"val-split", !s->val_data, "--val is given"},
         {"eval-every", !s->no_val, "--no-val is given"},
         {"eval-steps", !s->no_val, "--no-val is given"},
         {"patience", !s->no_val, "--no-val is given"},
-        {"model-ema-warmup", s->ema_decay > 0, "see --model-ema-decay"},
+        {"model-ema-warmup", averages, "there is no --model-ema"},
+        {"model-ema-steps", averages, "there is no --model-ema"},
+        {"world-size", s->batch > 0, "there is no --batch-size"},
         {"tta", !s->no_val, "--no-val is given"},
         {"epochs", !s->steps, "--steps is given"},
         {"find-lr-steps", s->find_lr, "there is no --find-lr"},
@@ -231,6 +234,8 @@ static int resolve_batch(const struct opts *o, struct settings *s, ddp_t *ddp,
 
     if (rc < 0)
         return app_fail(rc);
+    s->batch *= s->world_size;
+    s->world_size = 1;
     if (s->batch_per_device)
         s->batch = s->batch_per_device * s->devices;
     if ((rc = choose_split(s, data)) != OPTS_GO)
@@ -274,6 +279,23 @@ static void resolve_lr(struct settings *s)
     s->lr = s->lr_base * (adaptive ? sqrt(more) : more);
 }
 
+/* torchvision counts a decay for steps of one image, in a run of one epoch, and
+ * averages every ema_steps; the same speed at every step. */
+static void resolve_averages(const struct opts *o, struct settings *s)
+{
+    const double timm = 0.9998, torchvision = 0.99998, most = 0.999;
+    double share;
+
+    if (s->ema && !opts_have(o, "model-ema-decay"))
+        s->ema_decay = s->ema_steps ? torchvision : timm;
+    if (s->ema_decay > 0 && s->ema_steps) {
+        share = (1 - s->ema_decay) * (double)(s->batch * s->ema_steps) /
+                (double)s->epochs;
+        s->ema_decay = pow(1 - fmin(share, most), 1.0 / (double)s->ema_steps);
+    }
+    s->ema_steps = 0;
+}
+
 /* The library's defaults for the kind of schedule and length of the run. */
 static struct ddp_schedule usual_schedule(const struct settings *s)
 {
@@ -302,6 +324,7 @@ int recipe_resolve(const struct opts *o, struct settings *s, ddp_t *ddp,
     if (rc != OPTS_GO)
         return rc;
     resolve_lr(s);
+    resolve_averages(o, s);
     if (!opts_have(o, "warmup-epochs"))
         s->warmup_epochs = usual_schedule(s).warmup;
     return OPTS_GO;

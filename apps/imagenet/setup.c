@@ -523,6 +523,8 @@ int setup_devices(const struct settings *s, ddp_t **ddp)
     ddp_config_init(&cfg);
     if (s->workers)
         cfg.cpus = (int)s->workers;
+    if (s->device == DEVICE_CPU)
+        cfg.gpus = 0;
     cfg.backend = s->backend ? "ref" : "cpu";
     cfg.peer_timeout = (double)s->peer_timeout;
     cfg.on_peer_lost = app_peer_lost;
