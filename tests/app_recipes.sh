@@ -222,6 +222,35 @@ warmup-lr 1e-06 warmup-epochs 5 aa rand-m9-mstd0.5" \
 --remode pixel --reprob 0.2 --amp --lr .064"
 fi
 
+# ---- recipes against the lines they are of ----------------------------------
+
+# as_published NAME REGEX WHY: the settings of a recipe are those of the line in
+# $tmp/NAME, but for the names in REGEX.
+as_published()
+{
+    run "$imagenet" train --dry-run --data "$data" --config "$recipes/$1.conf"
+    sed -n "s/^\\($2\\) = .*//; /./p" "$tmp/$1" |
+        grep -v -E '^(config|output) = ' >"$tmp/line"
+    sed -n "s/^\\($2\\) = .*//; /./p" "$tmp/out" |
+        grep -v -E '^(config|output) = ' | diff "$tmp/line" - >"$tmp/err"
+    [ ! -s "$tmp/err" ] && [ "$(wc -l <"$tmp/line")" -gt 100 ]
+    point $? "recipe $1 is torchvision's line, but for $3"
+}
+
+for model in resnet18 resnet50; do
+    works "model $model" "torchrun --nproc_per_node=8 train.py --model $model"
+    cp "$tmp/out" "$tmp/$model"
+    as_published $model 'val-crop-size\|lr-warmup-decay' \
+        "a size that is 224 by default, and a warm-up that there is not"
+done
+# torchvision names constants of rmsprop in its code, where no option sets them.
+as_published mobilenet_v3_large \
+    'val-crop-size\|lr-warmup-decay\|opt-betas\|opt-eps' \
+    "the same, and constants of rmsprop that are no options there"
+# Those of its default schedule, which has no effect on this one.
+as_published resnet50_v2 'decay-epochs\|decay-rate' "decays of a cosine"
+as_published efficientnet_v2_s 'decay-epochs\|decay-rate' "decays of a cosine"
+
 # ---- options of both --------------------------------------------------------
 
 # runs "NAME VALUE..." ARGUMENT...
