@@ -90,6 +90,11 @@ enum { DDP__OPTIMIZER_STATES = 3 };
 /* timm's trust_coeff of LARS */
 #define DDP__LARS_TRUST 0.001
 
+/* Adaptive clipping: the least norms of weights and of a gradient, as timm has
+ * them. */
+#define DDP__UNIT_WEIGHTS 1e-3
+#define DDP__UNIT_GRADIENT 1e-6
+
 /* The names of a kind's states, NULL from the first one that it never has. */
 const char *const *ddp__optimizer_state(enum ddp_optimizer_kind kind);
 

@@ -1345,6 +1345,10 @@ struct ddp_optimizer {
     float clip_norm;    /* scale gradients to this global norm; 0: no */
     float clip_value;   /* then limit each value of a gradient to -clip_value ..
                            clip_value, before decay is added; 0: no */
+    float clip_unit;    /* before that, limit the norm of the gradient of each
+                           output, a row of a weight or a whole vector, to this
+                           share of the norm of its weights: adaptive clipping
+                           (AGC), of all but the last layer; 0: no */
     ddp_update_f update; /* DDP_CUSTOM_OPTIMIZER */
     void *update_arg;    /* of update; not owned */
     int update_states;   /* vectors that it keeps for each parameter, 0 to

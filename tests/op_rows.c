@@ -33,6 +33,11 @@
              {.begin = 17, .len = 5},                                          \
              {.begin = 22, .len = 6, .running = true, .momentum = 0.1f},       \
              {.begin = 28, .len = 9, .decay = true}}
+#define OUTPUTS                                                                \
+    .span = {{.begin = 0, .len = 18, .unit = 6, .decay = true},                \
+             {.begin = 18, .len = 5, .unit = 5},                               \
+             {.begin = 23, .len = 5, .running = true, .momentum = 0.1f},       \
+             {.begin = 28, .len = 9, .decay = true}}
 #define OPTIMIZER(...)                                                         \
     .family = CHECK_OPTIM, OF(1, 1), .x = {1, 1, 37}, SPANS,                   \
     .call.optim = {.o = {__VA_ARGS__}, .spans = 4}
@@ -636,6 +641,37 @@ const struct check_row op_rows[] = {
     {.what = "nadamw, clipping",
      OPTIMIZER(.kind = DDP_NADAMW, .beta1 = 0.9f, .beta2 = 0.999f, .eps = 1e-8f,
                .weight_decay = 0.1f, .clip_norm = 0.5f)},
+    {CHECK_OPTIM, "momentum, outputs clipped", OF(1, 1), .x = {1, 1, 37},
+     OUTPUTS,
+     .call.optim = {.o = {.kind = DDP_MOMENTUM,
+                          .momentum = 0.9f,
+                          .weight_decay = 0.1f,
+                          .clip_unit = 0.1f},
+                    .spans = 4}},
+    {CHECK_OPTIM, "adam, outputs clipped, and all values", OF(1, 1),
+     .x = {1, 1, 37}, OUTPUTS,
+     .call.optim = {.o = {.kind = DDP_ADAM,
+                          .beta1 = 0.9f,
+                          .beta2 = 0.999f,
+                          .eps = 1e-8f,
+                          .clip_norm = 2,
+                          .clip_value = 0.02f,
+                          .clip_unit = 0.1f},
+                    .spans = 4}},
+    {CHECK_OPTIM, "momentum, outputs clipped, no sample counted", OF(1, 1),
+     .no_divisor = true, .x = {1, 1, 37}, OUTPUTS,
+     .call.optim = {.o = {.kind = DDP_MOMENTUM,
+                          .momentum = 0.9f,
+                          .clip_unit = 0.1f},
+                    .spans = 4}},
+    {CHECK_OPTIM, "momentum, outputs of 30000 weights clipped", OF(1, 1),
+     .x = {1, 1, 300001},
+     .span = {{.begin = 0, .len = 300000, .unit = 30000, .decay = true},
+              {.begin = 300000, .len = 1, .unit = 1}},
+     .call.optim = {.o = {.kind = DDP_MOMENTUM,
+                          .momentum = 0.9f,
+                          .clip_unit = 0.1f},
+                    .spans = 2}},
     {.what = "nesterov, clipping by value",
      OPTIMIZER(.kind = DDP_NESTEROV, .momentum = 0.9f, .weight_decay = 0.1f,
                .clip_value = 0.05f)},

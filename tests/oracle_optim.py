@@ -145,7 +145,7 @@ def falling(step):
 
 
 # Name, class, options; "all": norms and biases decay too; "clip": the norm;
-# "limit": each value of a gradient is clipped;
+# "limit": each value of a gradient is clipped; "unit": adaptive clipping;
 # "falls": the learning rate is divided by 1, 2, 3, ...; "cycles": OneCycleLR
 O = torch.optim
 OPTIMIZERS = {
@@ -201,6 +201,9 @@ OPTIMIZERS = {
                                            weight_decay=0.1)),
     "rmsproptf_falls": (RMSpropTF, dict(lr=0.02, momentum=0.9, eps=1e-10),
                         "falls"),
+    "momentum_unit": (O.SGD, dict(lr=0.05, momentum=0.9, weight_decay=0.1),
+                      "unit"),
+    "nadamw_unit": (NAdamW, dict(lr=0.01, weight_decay=0.1), "unit", "clip"),
     "nesterov_cycles": (O.SGD, dict(lr=0.1, momentum=0.9, nesterov=True),
                         "cycles"),
     "adamw_cycles": (O.AdamW, dict(lr=0.02, weight_decay=0.1), "cycles"),
@@ -226,6 +229,19 @@ def averages(m):
     return e
 
 
+@torch.no_grad()
+def clip_units(m, share=0.2):
+    """Brock et al. 2021, as timm has it: not in the last layer."""
+    clipped = []
+    for p in list(m.parameters())[:-2]:
+        axes = tuple(range(1, p.dim())) or 0
+        most = (p * p).sum(axes, keepdim=True).sqrt().clamp(min=1e-3) * share
+        norm = (p.grad * p.grad).sum(axes, keepdim=True).sqrt()
+        p.grad.mul_(torch.where(norm < most, 1.0, most / norm.clamp(min=1e-6)))
+        clipped += (norm >= most).flatten().tolist()
+    return clipped
+
+
 def optimize(m, kind, options, how, x, target, rule=nn.functional.cross_entropy):
     plain = [p for k, p in m.named_parameters() if p.dim() == 1]
     weights = [p for k, p in m.named_parameters() if p.dim() > 1]
@@ -233,7 +249,7 @@ def optimize(m, kind, options, how, x, target, rule=nn.functional.cross_entropy)
     if "all" not in how and "weight_decay" in options:
         groups[1]["weight_decay"] = 0
     o, losses, e = kind(groups, **options), [], averages(m)
-    s = None
+    s, clipped = None, []
     if "falls" in how:
         s = O.lr_scheduler.LambdaLR(o, falling)
     if "cycles" in how:
@@ -248,11 +264,14 @@ def optimize(m, kind, options, how, x, target, rule=nn.functional.cross_entropy)
         if "limit" in how:
             assert m[0].weight.grad.abs().max() > 0.06
             nn.utils.clip_grad_value_(m.parameters(), 0.05)
+        if "unit" in how:
+            clipped += clip_units(m)
         o.step()
         e.update_parameters(m)
         if s:
             s.step()
         losses.append(loss.item())
+    assert "unit" not in how or 0.1 < sum(clipped) / len(clipped) < 0.9
     return losses, e.module
 
 

@@ -485,16 +485,18 @@ static void test_labels(void)
  * the last third of them come first. */
 enum { MANY = 400, LONG = 31 };
 
-static void many_spans(struct ddp__span span[MANY])
+static void many_spans(struct ddp__span span[MANY], bool outputs)
 {
     for (int i = 0; i < MANY; i++) {
         int at = (i + MANY * 2 / 3) % MANY;
 
-        span[i] = (struct ddp__span){.begin = (size_t)at * LONG,
-                                     .len = at % 5 == 0 ? LONG : LONG - 2,
-                                     .decay = at % 3 == 0,
-                                     .running = at % 7 == 0,
-                                     .momentum = 0.1f};
+        span[i] = (struct ddp__span){
+            .begin = (size_t)at * LONG,
+            .len = at % 5 == 0 ? LONG : LONG - 2,
+            .unit = outputs && at % 5 == 0 && at % 7 ? LONG : 0,
+            .decay = at % 3 == 0,
+            .running = at % 7 == 0,
+            .momentum = 0.1f};
     }
 }
 
@@ -548,7 +550,7 @@ static bool close_to(const float *got, const float *want, size_t len)
     return sqrt(error) <= 2e-5 * sqrt(norm);
 }
 
-static void test_many_spans(void)
+static void test_many_spans(float clip_unit)
 {
     static const double stats[DDP__STATS] = {[DDP__STAT_DIVISOR] = 7.5,
                                              [DDP__STAT_COUNT] = 8,
@@ -563,12 +565,13 @@ static void test_many_spans(void)
                                           .beta2 = 0.99f,
                                           .eps = 1e-8f,
                                           .weight_decay = 0.1f,
-                                          .clip_norm = 2},
+                                          .clip_norm = 2,
+                                          .clip_unit = clip_unit},
                                     .spans = MANY,
                                     .span = span}};
     bool copied = true;
 
-    many_spans(span);
+    many_spans(span, clip_unit > 0);
     draw_bucket(&want);
     mine = want;
     kept = mine.copy;
@@ -581,7 +584,8 @@ static void test_many_spans(void)
     }
     kept = NULL;
     ok(fabs(mine.norm[0] - want.norm[0]) <= 1e-12 * want.norm[0],
-       "%d spans out of order: the norm is ref's", MANY);
+       "%d spans out of order%s: the norm is ref's", MANY,
+       clip_unit > 0 ? ", outputs clipped" : "");
     ok(close_to(mine.w, want.w, MANY * LONG) &&
            close_to(mine.state, want.state, 2 * MANY * LONG),
        "the weights and the state as well");
@@ -646,7 +650,8 @@ int main(void)
     test_padded_input();
     test_sum_rows();
     test_labels();
-    test_many_spans();
+    test_many_spans(0);
+    test_many_spans(0.002f);
     test_refusals();
     free(scratch);
     return done_testing();

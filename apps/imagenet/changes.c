@@ -10,6 +10,7 @@
 
 /* What the library takes as a fraction of the rate. */
 #define OF_RATE "schedule.warmup_factor,schedule.final_factor"
+#define CLIPS "optimizer.clip_norm,optimizer.clip_value,optimizer.clip_unit"
 /* What the length of the run decides. */
 #define LENGTH "schedule.steps,schedule.warmup"
 
@@ -37,8 +38,8 @@ static const struct {
     {"opt-eps", "optimizer.eps", "", false},
     {"weight-decay", "optimizer.weight_decay", "", false},
     {"decay-all", "optimizer.decay_all", "", false},
-    {"clip-grad", "optimizer.clip_norm,optimizer.clip_value", "", false},
-    {"clip-mode", "optimizer.clip_norm,optimizer.clip_value", "", false},
+    {"clip-grad", CLIPS, "", false},
+    {"clip-mode", CLIPS, "", false},
     {"label-smoothing", "label_smoothing", "", false},
     {"class-weights", "class_weights", "", false},
     {"pos-weight", "pos_weight", "", false},

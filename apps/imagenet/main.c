@@ -87,6 +87,7 @@ static const struct app_word option_of[] = {
     {"optimizer.decay_all", "--decay-all"},
     {"optimizer.clip_norm", "--clip-grad"},
     {"optimizer.clip_value", "--clip-grad"},
+    {"optimizer.clip_unit", "--clip-grad"},
     {"optimizer.kind", "--opt"},
     {"schedule.kind", "--sched"},
     {"small_stem", "--small-stem"},

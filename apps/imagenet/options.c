@@ -43,7 +43,7 @@ static const struct opt_word schedule_words[] = {
     {"reducelronplateau", "plateau"},
     {NULL, NULL}};
 static const char *const warmups[] = {"linear", "constant", NULL};
-static const char *const clips[] = {"norm", "value", NULL};
+static const char *const clips[] = {"norm", "value", "agc", NULL};
 static const char *const ttas[] = {"none", "flip", NULL};
 static const struct opt_word tta_words[] = {{"0", "none"}, {NULL, NULL}};
 static const char *const formats[] = {"text", "csv", "jsonl", NULL};
@@ -441,8 +441,10 @@ static const struct opt_group optimizer = {
         NUM("clip-grad", clip_grad, NULL, 1e-30, 1e30,
             "clip gradients to this global norm"),
         CHOICE("clip-mode", clip_mode, "NAME", "norm", clips,
-               "value: --clip-grad limits each value of the gradients "
-               "instead"),
+               "value: --clip-grad limits each value of the gradients instead; "
+               "agc: the norm of the gradient of each output, as a share of "
+               "that of its weights, but for the last layer (adaptive "
+               "clipping)"),
         INT("max-nan-steps", max_nan_steps, "10", 0, 1e9,
             "consecutive steps that may be skipped because the loss or "
             "gradients are not finite; more end the run with exit code 1"),

@@ -103,7 +103,7 @@ enum {
     SCHED_PLATEAU
 };
 enum { WARMUP_LINEAR, WARMUP_CONSTANT };
-enum { CLIP_NORM, CLIP_VALUE };
+enum { CLIP_NORM, CLIP_VALUE, CLIP_AGC };
 enum { DEVICE_AUTO, DEVICE_CPU };
 enum { FILTER_MODEL, FILTER_BILINEAR, FILTER_BICUBIC };
 /* Beyond the first, enum ddp_interpolation. */

@@ -335,6 +335,9 @@ static struct ddp_optimizer choose_optimizer(const struct opts *o,
                                              const struct settings *s)
 {
     struct ddp_optimizer opt = optimizer(s)->defaults;
+    float *clip[] = {[CLIP_NORM] = &opt.clip_norm,
+                     [CLIP_VALUE] = &opt.clip_value,
+                     [CLIP_AGC] = &opt.clip_unit};
 
     opt.lr = (float)s->lr;
     if (optimizer(s)->uses & DDP_USES_MOMENTUM)
@@ -347,10 +350,7 @@ static struct ddp_optimizer choose_optimizer(const struct opts *o,
         opt.eps = (float)s->eps;
     opt.weight_decay = (float)s->weight_decay;
     opt.decay_all = s->decay_all;
-    if (s->clip_mode == CLIP_VALUE)
-        opt.clip_value = (float)s->clip_grad;
-    else
-        opt.clip_norm = (float)s->clip_grad;
+    *clip[s->clip_mode] = (float)s->clip_grad;
     return opt;
 }
 

@@ -116,28 +116,73 @@ static struct ddp__rule rule_of(const struct ddp__task *t, const double *stats)
     return r;
 }
 
-/* A span of the weights, and of the states that there are. */
+/* A part of the weights, and of the states that there are. */
 static void apply_rule(struct ddp__rule *r, const struct ddp__task *t,
-                       const struct ddp__span *s)
+                       size_t begin, size_t len)
 {
     const struct ddp_optimizer *o = &t->call->optim.o;
-    const float *g = (const float *)t->data[DDP__OPTIM_G] + s->begin;
-    float *w = (float *)t->data[DDP__OPTIM_W] + s->begin;
+    const float *g = (const float *)t->data[DDP__OPTIM_G] + begin;
+    float *w = (float *)t->data[DDP__OPTIM_W] + begin;
     int states = ddp__optimizer_states(o);
-    float *m =
-        states > 0 ? (float *)t->data[DDP__OPTIM_STATE] + s->begin : NULL;
+    float *m = states > 0 ? (float *)t->data[DDP__OPTIM_STATE] + begin : NULL;
     float *v = states > 1 ? m + ddp__len(t, DDP__OPTIM_W) : NULL;
 
     r->x = states > 2 ? v + ddp__len(t, DDP__OPTIM_W) : NULL;
     switch (o->kind) {
 #define X(id, name, rule, ...)                                                 \
     case DDP_##id:                                                             \
-        ddp__rule_##rule(r, g, w, m, v, s->len);                               \
+        ddp__rule_##rule(r, g, w, m, v, len);                                  \
         break;
         DDP__OPTIMIZERS(X)
 #undef X
     case DDP_CUSTOM_OPTIMIZER:
         break; /* cpu_prepare() refuses it */
+    }
+}
+
+/* The sum of squares, in 16 interleaved parts of f64. */
+DDP__CLONES static double sum_squares(const float *g, size_t len)
+{
+    double part[16] = {0}, sum = 0;
+    size_t i = 0;
+
+    for (; i + 16 <= len; i += 16)
+        for (size_t j = 0; j < 16; j++)
+            part[j] += (double)g[i + j] * g[i + j];
+    for (; i < len; i++)
+        part[0] += (double)g[i] * g[i];
+    for (size_t j = 0; j < 16; j++)
+        sum += part[j];
+    return sum;
+}
+
+/* Brock et al. 2021: the gradient of an output is no longer than a share of its
+ * weights. */
+static float unit_factor(const struct ddp__rule *r, double most, const float *g,
+                         const float *w, size_t len)
+{
+    double norm = sqrt(sum_squares(g, len)) * (double)r->scale.factor;
+
+    most *= fmax(sqrt(sum_squares(w, len)), DDP__UNIT_WEIGHTS);
+    return norm < most ? 1 : (float)(most / fmax(norm, DDP__UNIT_GRADIENT));
+}
+
+/* Each output by itself if their gradients are clipped. */
+static void train_span(const struct ddp__rule *r, const struct ddp__task *t,
+                       const struct ddp__span *s)
+{
+    const struct ddp_optimizer *o = &t->call->optim.o;
+    const float *g = (const float *)t->data[DDP__OPTIM_G] + s->begin;
+    float *w = (float *)t->data[DDP__OPTIM_W] + s->begin;
+    size_t len = s->unit ? s->unit : s->len;
+    struct ddp__rule unit = *r;
+
+    for (size_t i = 0; i < s->len; i += len) {
+        if (s->unit)
+            unit.scale.factor =
+                r->scale.factor *
+                unit_factor(r, (double)o->clip_unit, g + i, w + i, len);
+        apply_rule(&unit, t, s->begin + i, len);
     }
 }
 
@@ -164,28 +209,12 @@ int ddp__cpu_optim(const struct ddp__task *t)
         r.decay = layerwise ? decay : 0;
         r.keep = decoupled ? 1 - t->lr * decay : 1;
         if (!s->running)
-            apply_rule(&r, t, s);
+            train_span(&r, t, s);
         else if (stats[DDP__STAT_COUNT] != 0)
             update_running(g + s->begin, w + s->begin, s->len, s->momentum,
                            stats[DDP__STAT_COUNT]);
     }
     return 0;
-}
-
-/* The sum of squares, in 16 interleaved parts of f64. */
-DDP__CLONES static double sum_squares(const float *g, size_t len)
-{
-    double part[16] = {0}, sum = 0;
-    size_t i = 0;
-
-    for (; i + 16 <= len; i += 16)
-        for (size_t j = 0; j < 16; j++)
-            part[j] += (double)g[i + j] * g[i + j];
-    for (; i < len; i++)
-        part[0] += (double)g[i] * g[i];
-    for (size_t j = 0; j < 16; j++)
-        sum += part[j];
-    return sum;
 }
 
 /* A span of which something is not finite: where. */

@@ -11,6 +11,7 @@
 _Static_assert(DDP__NORM_SQUARES == 0 && DDP__NORM_TRAINED == 1 &&
                    DDP__NORM_RUNNING == 2 && DDP__NORMS == 3,
                "as updates.h has them");
+_Static_assert(sizeof(struct ddp__k_optim) <= 4096, "CUDA takes no more");
 
 /* In the form that the kernel reads; decay and keep are those of OPTIM. */
 static struct ddp__k_span span_of(const struct ddp__task *t,
@@ -33,15 +34,18 @@ static bool continues_span(const struct ddp__k_optim *p,
                            const struct ddp__k_span *a,
                            const struct ddp__k_span *b)
 {
-    if (p->layerwise || a->end != b->begin || a->running != b->running)
+    if (p->layerwise || p->clip_unit > 0 || a->end != b->begin ||
+        a->running != b->running)
         return false;
     return a->running ? a->momentum == b->momentum
                       : a->decay == b->decay && a->keep == b->keep;
 }
 
-/* Add a span to p; false: it has to wait for the next launch. */
-static bool add_span(struct ddp__k_optim *p, struct ddp__k_span s)
+/* Add a span to p, of outputs of so many elements that are clipped; false: it
+ * has to wait for the next launch. */
+static bool add_span(struct ddp__k_optim *p, struct ddp__k_span s, size_t unit)
 {
+    int most = p->clip_unit > 0 ? DDP__UNIT_SPANS : DDP__SPANS;
     struct ddp__k_span *last = p->spans ? &p->span[p->spans - 1] : NULL;
 
     if (s.begin == s.end)
@@ -50,8 +54,12 @@ static bool add_span(struct ddp__k_optim *p, struct ddp__k_span s)
         last->end = s.end;
         return true;
     }
-    if (p->spans == DDP__SPANS || (last && s.begin < last->end))
+    if (p->spans == most || (last && s.begin < last->end))
         return false;
+    if (p->clip_unit > 0) {
+        p->unit[p->spans] = (struct ddp__k_units){(unsigned)unit, p->units};
+        p->units += unit ? (unsigned)((s.end - s.begin) / unit) : 0;
+    }
     p->span[p->spans++] = s;
     return true;
 }
@@ -65,9 +73,10 @@ static int take_spans(const struct ddp__task *t, int from,
     size_t last;
 
     p->spans = 0;
-    p->blocks = 0;
+    p->blocks = p->units = 0;
     while (i < t->call->optim.spans &&
-           add_span(p, span_of(t, &t->call->optim.span[i])))
+           add_span(p, span_of(t, &t->call->optim.span[i]),
+                    t->call->optim.span[i].unit))
         i++;
     if (p->spans == 0)
         return i;
@@ -86,6 +95,7 @@ static void set_rule(const struct ddp__task *t, struct ddp__k_optim *p)
     p->layerwise = ddp__optimizer_uses(&o, DDP__LAYERWISE);
     p->clip_norm = o.clip_norm;
     p->clip_value = o.clip_value;
+    p->clip_unit = o.clip_unit;
     p->lr = o.lr;
     p->momentum = o.momentum;
     p->beta1 = o.beta1;
@@ -122,6 +132,18 @@ static int find_trust(const struct ddp__cuda_place *place,
     return rc < 0 ? rc : DDP__LAUNCH(place, trust_sum, &sum);
 }
 
+/* The factor of each output, likewise. */
+static int find_units(const struct ddp__cuda_place *place,
+                      struct ddp__k_optim *p)
+{
+    struct ddp__k_optim units;
+
+    p->unit_factor = place->scratch;
+    units = *p;
+    units.blocks = p->units;
+    return DDP__LAUNCH(place, units, &units);
+}
+
 int ddp__cuda_optim(const struct ddp__task *t)
 {
     struct ddp__k_optim p = {0};
@@ -136,6 +158,8 @@ int ddp__cuda_optim(const struct ddp__task *t)
         i = take_spans(t, i, &p);
         if (p.blocks && p.layerwise)
             rc = find_trust(&place, &p);
+        if (p.units)
+            rc = find_units(&place, &p);
         if (p.blocks && rc == 0)
             rc = DDP__LAUNCH(&place, optim, &p);
     }

@@ -49,6 +49,17 @@ static size_t trust_scratch(const struct ddp__call *c)
            DDP__SPANS * sizeof(float);
 }
 
+/* A factor of each output that is clipped. */
+static size_t unit_scratch(const struct ddp__call *c)
+{
+    size_t units = 0;
+
+    for (int i = 0; i < c->optim.spans; i++)
+        if (c->optim.span[i].unit)
+            units += c->optim.span[i].len / c->optim.span[i].unit;
+    return units * sizeof(float);
+}
+
 static size_t scratch_of(const struct ddp__call *c)
 {
     size_t cap = (size_t)c->cap;
@@ -69,7 +80,7 @@ static size_t scratch_of(const struct ddp__call *c)
     case DDP__OP_SQNORM:
         return norm_scratch(c);
     case DDP__OP_OPTIM:
-        return trust_scratch(c);
+        return trust_scratch(c) + unit_scratch(c);
     default:
         return 0;
     }

@@ -51,6 +51,7 @@ enum {
     X(merge_stats, merge_stats)                                                \
     X(sqnorm, optim)                                                           \
     X(sqnorm_sum, sqnorm_sum)                                                  \
+    X(units, optim)                                                            \
     X(trust, optim)                                                            \
     X(trust_sum, optim)                                                        \
     X(optim, optim)                                                            \
@@ -271,7 +272,8 @@ struct ddp__k_merge_stats {
 
 enum {
     DDP__SPANS = 112, /* of one launch, at most: all arguments are below 4 KB */
-    DDP__TILE = 2048, /* elements of a block */
+    DDP__UNIT_SPANS = 32, /* likewise, if outputs are clipped */
+    DDP__TILE = 2048,     /* elements of a block */
 };
 
 struct ddp__k_span {
@@ -292,6 +294,13 @@ struct ddp__k_squares {
     double w, step;
 };
 
+/* The outputs of a span whose gradients are clipped by the norm of their
+ * weights: elements of one, 0: there are none; its first among those of all
+ * spans. */
+struct ddp__k_units {
+    unsigned len, first;
+};
+
 /* A run of ascending spans of a bucket, from tile `first` on. */
 struct ddp__k_optim {
     unsigned blocks;
@@ -303,6 +312,8 @@ struct ddp__k_optim {
     const double *stats, *norm;
     const float *g;
     float *w, *m, *v, *x;
+    unsigned units;                 /* outputs that are clipped */
+    float *unit_factor;             /* of each of them */
     struct ddp__k_norms *part;      /* SQNORM: of each block */
     struct ddp__k_squares *squares; /* layerwise: of what block k and span i
                                        share at k + i */
@@ -310,7 +321,8 @@ struct ddp__k_optim {
     size_t begin;                   /* SQNORM: of g, among all parameters */
     void *half;                     /* NULL, or a copy of w in half_type */
     enum ddp_dtype half_type;
-    float clip_norm, clip_value, lr, momentum, beta1, beta2, eps;
+    float clip_norm, clip_value, clip_unit, lr, momentum, beta1, beta2, eps;
+    struct ddp__k_units unit[DDP__UNIT_SPANS];
     struct ddp__k_span span[DDP__SPANS];
 };
 

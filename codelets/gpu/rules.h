@@ -299,18 +299,32 @@ DDP__DEVICE float ddp__k_apply_rule(const struct ddp__k_optim *p,
     return 0;
 }
 
-/* What a rule is given: g / divisor, clipped, and decay unless the rule adds
- * it. */
+/* What the sum of element e of a span is multiplied by. */
+DDP__DEVICE float ddp__k_factor(const struct ddp__k_optim *p,
+                                const struct ddp__k_span *s,
+                                const struct ddp__k_optim_shared *sh, size_t e)
+{
+    struct ddp__k_units u;
+
+    if (!(p->clip_unit > 0))
+        return sh->factor;
+    u = p->unit[s - p->span];
+    return u.len ? sh->factor * p->unit_factor[u.first + (e - s->begin) / u.len]
+                 : sh->factor;
+}
+
+/* What a rule is given for element e: g / divisor, clipped, and decay unless
+ * the rule adds it. */
 DDP__DEVICE float ddp__k_gradient(const struct ddp__k_optim *p,
                                   const struct ddp__k_span *s,
-                                  const struct ddp__k_optim_shared *sh, float g,
-                                  float w)
+                                  const struct ddp__k_optim_shared *sh,
+                                  size_t e)
 {
-    float d = g * sh->factor, most = p->clip_value;
+    float d = p->g[e] * ddp__k_factor(p, s, sh, e), most = p->clip_value;
 
     if (most > 0)
         d = d > most ? most : d < -most ? -most : d;
-    return p->layerwise ? d : d + s->decay * w;
+    return p->layerwise ? d : d + s->decay * p->w[e];
 }
 
 #endif

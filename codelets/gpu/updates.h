@@ -182,6 +182,81 @@ DDP__DEVICE void ddp__k_sqnorm_sum_block(const struct ddp__k_sqnorm_sum *p,
     }
 }
 
+/* Make of[0] the sum of all. */
+DDP__DEVICE void ddp__k_sum_squares(struct ddp__k_squares *of)
+{
+    for (unsigned half = DDP__THREADS / 2; half > 0; half /= 2)
+        DDP__EACH(t, half)
+        {
+            of[t].w += of[t + half].w;
+            of[t].step += of[t + half].step;
+        }
+}
+
+/* ---- outputs whose gradients are clipped by the norm of their weights --- */
+
+struct ddp__k_units_shared {
+    float factor; /* of g */
+    struct ddp__k_squares of[DDP__THREADS];
+};
+
+/* The span that output `unit` of a launch is in. */
+DDP__DEVICE int ddp__k_span_of_unit(const struct ddp__k_optim *p, unsigned unit)
+{
+    int i = p->spans - 1;
+
+    while (!p->unit[i].len || p->unit[i].first > unit)
+        i--;
+    return i;
+}
+
+/* Brock et al. 2021: the gradient of an output is no longer than a share of its
+ * weights. */
+DDP__DEVICE float ddp__k_unit_factor(const struct ddp__k_optim *p,
+                                     struct ddp__k_squares n)
+{
+    double norm = sqrt(n.step), w = sqrt(n.w), most;
+
+    most = p->clip_unit * (w > DDP__UNIT_WEIGHTS ? w : DDP__UNIT_WEIGHTS);
+    if (norm < most)
+        return 1;
+    return (float)(most /
+                   (norm > DDP__UNIT_GRADIENT ? norm : DDP__UNIT_GRADIENT));
+}
+
+/* Of an output.  8 in. */
+DDP__DEVICE void ddp__k_units_block(const struct ddp__k_optim *p,
+                                    struct ddp__k_units_shared *sh,
+                                    unsigned block)
+{
+    int span = ddp__k_span_of_unit(p, block);
+    size_t len = p->unit[span].len, begin = p->span[span].begin;
+
+    begin += (block - p->unit[span].first) * len;
+    DDP__EACH(t, 1)
+    {
+        (&sh->factor)[t] =
+            p->stats[DDP__K_DIVISOR] != 0 ? ddp__k_gradient_factor(p) : 0;
+    }
+    DDP__EACH(t, DDP__THREADS)
+    {
+        struct ddp__k_squares n = {0, 0};
+
+        for (size_t e = begin + t; e < begin + len; e += DDP__THREADS) {
+            double d = (double)p->g[e] * sh->factor;
+
+            n.w += (double)p->w[e] * p->w[e];
+            n.step += d * d;
+        }
+        sh->of[t] = n;
+    }
+    ddp__k_sum_squares(sh->of);
+    DDP__EACH(t, 1)
+    {
+        p->unit_factor[block + t] = ddp__k_unit_factor(p, sh->of[t]);
+    }
+}
+
 /* ---- trust: how far a parameter goes, by its norms ---------------------- */
 
 struct ddp__k_trust_shared {
@@ -195,7 +270,7 @@ DDP__DEVICE struct ddp__k_squares
 ddp__k_squares_of(const struct ddp__k_optim *p, const struct ddp__k_span *s,
                   const struct ddp__k_optim_shared *sh, size_t e)
 {
-    float w = p->w[e], d = ddp__k_gradient(p, s, sh, p->g[e], w);
+    float w = p->w[e], d = ddp__k_gradient(p, s, sh, e);
     struct ddp__k_squares n = {(double)w * w, (double)d * d};
 
     if (p->kind == DDP_LAMB) {
@@ -227,17 +302,6 @@ ddp__k_piece_squares(const struct ddp__k_optim *p, const struct ddp__k_span *s,
             n.step += one.step;
         }
     return n;
-}
-
-/* Make of[0] the sum of all. */
-DDP__DEVICE void ddp__k_sum_squares(struct ddp__k_squares *of)
-{
-    for (unsigned half = DDP__THREADS / 2; half > 0; half /= 2)
-        DDP__EACH(t, half)
-        {
-            of[t].w += of[t + half].w;
-            of[t].step += of[t + half].step;
-        }
 }
 
 /* Of a tile: for each span in it, a part of the span's squares.  12 in; LAMB
@@ -313,19 +377,21 @@ DDP__DEVICE void ddp__k_trust_sum_block(const struct ddp__k_optim *p,
 
 /* ------------------------------------------------------------------------- */
 
-/* One element; w = (1 - momentum) w + momentum g / count if it is a running
+/* Element e; w = (1 - momentum) w + momentum g / count if it is a running
  * statistic. */
 DDP__DEVICE float ddp__k_update(const struct ddp__k_optim *p,
                                 const struct ddp__k_span *s,
-                                const struct ddp__k_optim_shared *sh, float g,
-                                float w, struct ddp__k_states *state)
+                                const struct ddp__k_optim_shared *sh, size_t e,
+                                struct ddp__k_states *state)
 {
+    float w = p->w[e];
+
     if (s->running)
         return sh->share > 0
-                   ? (1 - s->momentum) * w + s->momentum * sh->share * g
+                   ? (1 - s->momentum) * w + s->momentum * sh->share * p->g[e]
                    : w;
     return s->keep * w -
-           ddp__k_apply_rule(p, sh, ddp__k_gradient(p, s, sh, g, w), state);
+           ddp__k_apply_rule(p, sh, ddp__k_gradient(p, s, sh, e), state);
 }
 
 /* Element e of weights and state. */
@@ -339,7 +405,7 @@ DDP__DEVICE void ddp__k_update_one(const struct ddp__k_optim *p,
         p->x ? p->x[e] : 0, p->w[e],
         s->decay,           p->layerwise ? p->trust[s - p->span] : 1};
 
-    p->w[e] = ddp__k_update(p, s, sh, p->g[e], p->w[e], &state);
+    p->w[e] = ddp__k_update(p, s, sh, e, &state);
     if (p->m && !s->running)
         p->m[e] = state.m;
     if (p->v && !s->running)

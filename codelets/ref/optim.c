@@ -18,6 +18,7 @@ struct rule {
     double correct1, correct2; /* Adam: 1 - beta^updates */
     double updates;
     double product;      /* NAdam: of mu_1 to mu_updates */
+    double *g;           /* of the span: the mean gradient, clipped */
     double decay, trust; /* LAMB, LARS: of the span; see trust_of() */
     float *w;
     float *m, *v, *x; /* states, of the whole bucket */
@@ -292,14 +293,12 @@ static double lamb_step(const struct rule *r, size_t i, double g)
 /* What a span's step is multiplied by: |w| / |step|, or in LARS
  * trust_coeff |w| / (|g| + decay |w|); 1 where there is no decay, as in timm,
  * or where one of the norms is 0. */
-static double trust_of(const struct ddp__task *t, const struct rule *r,
-                       const struct ddp__span *s)
+static double trust_of(const struct rule *r, const struct ddp__span *s)
 {
-    const float *g = t->data[DDP__OPTIM_G];
     double w2 = 0, d2 = 0, w, d;
 
     for (size_t i = s->begin; i < s->begin + s->len && r->decay > 0; i++) {
-        d = clip_value(&r->o, g[i] / r->divisor * r->clip);
+        d = r->g[i - s->begin];
         if (r->o.kind == DDP_LAMB)
             d = lamb_step(r, i, d);
         w2 += (double)r->w[i] * r->w[i];
@@ -313,12 +312,46 @@ static double trust_of(const struct ddp__task *t, const struct rule *r,
                                  : DDP__LARS_TRUST * w / (d + r->decay * w);
 }
 
+/* Brock et al. 2021: the gradient of an output is no longer than a share of its
+ * weights. */
+static double unit_factor(const struct rule *r, const double *g, const float *w,
+                          size_t len)
+{
+    double g2 = 0, w2 = 0, most, norm;
+
+    for (size_t i = 0; i < len; i++) {
+        g2 += g[i] * g[i];
+        w2 += (double)w[i] * w[i];
+    }
+    most = r->o.clip_unit * fmax(sqrt(w2), DDP__UNIT_WEIGHTS);
+    norm = sqrt(g2);
+    return norm < most ? 1 : most / fmax(norm, DDP__UNIT_GRADIENT);
+}
+
+/* The mean gradient of a span, clipped in all ways. */
+static void take_gradient(const struct ddp__task *t, struct rule *r,
+                          const struct ddp__span *s)
+{
+    const float *sum = (const float *)t->data[DDP__OPTIM_G] + s->begin;
+    const float *w = r->w + s->begin;
+
+    for (size_t i = 0; i < s->len; i++)
+        r->g[i] = sum[i] / r->divisor * r->clip;
+    for (size_t u = 0; s->unit && u < s->len; u += s->unit) {
+        double factor = unit_factor(r, r->g + u, w + u, s->unit);
+
+        for (size_t i = u; i < u + s->unit; i++)
+            r->g[i] *= factor;
+    }
+    for (size_t i = 0; i < s->len; i++)
+        r->g[i] = clip_value(&r->o, r->g[i]);
+}
+
 /* Decay is added to the gradient, subtracted from the weight, or left to the
  * rule. */
 static void train_span(const struct ddp__task *t, struct rule *r,
                        const struct ddp__span *s)
 {
-    const float *g = t->data[DDP__OPTIM_G];
     float *w = t->data[DDP__OPTIM_W];
     bool decays = s->decay || r->o.decay_all;
     double decay = decays ? r->o.weight_decay : 0;
@@ -326,12 +359,11 @@ static void train_span(const struct ddp__task *t, struct rule *r,
 
     if (ddp__optimizer_uses(&r->o, DDP__LAYERWISE)) {
         r->decay = decay;
-        r->trust = trust_of(t, r, s);
+        r->trust = trust_of(r, s);
         decay = 0;
     }
     for (size_t i = s->begin; i < s->begin + s->len; i++) {
-        double gi = clip_value(&r->o, g[i] / r->divisor * r->clip);
-        double wi = w[i];
+        double gi = r->g[i - s->begin], wi = w[i];
 
         if (decoupled)
             wi -= r->lr * decay * wi;
@@ -345,7 +377,6 @@ static void train_span(const struct ddp__task *t, struct rule *r,
 static int custom_span(const struct ddp__task *t, const struct rule *r,
                        const struct ddp__span *s)
 {
-    const float *g = t->data[DDP__OPTIM_G];
     float *state = t->data[DDP__OPTIM_STATE];
     float *mean = malloc((s->len + 1) * sizeof(*mean));
     struct ddp_update u = {.optimizer = &r->o,
@@ -363,13 +394,25 @@ static int custom_span(const struct ddp__task *t, const struct rule *r,
     if (s->decay || r->o.decay_all)
         u.weight_decay = r->o.weight_decay;
     for (size_t i = 0; i < s->len; i++)
-        mean[i] =
-            (float)clip_value(&r->o, g[s->begin + i] / r->divisor * r->clip);
+        mean[i] = (float)r->g[i];
     for (int k = 0; k < r->o.update_states; k++)
         u.state[k] = state + (size_t)k * ddp__len(t, DDP__OPTIM_W) + s->begin;
     r->o.update(&u, r->o.update_arg);
     free(mean);
     return 0;
+}
+
+static int update_trained(const struct ddp__task *t, struct rule *r,
+                          const struct ddp__span *s)
+{
+    int rc = 0;
+
+    take_gradient(t, r, s);
+    if (r->o.kind == DDP_CUSTOM_OPTIMIZER)
+        rc = custom_span(t, r, s);
+    else
+        train_span(t, r, s);
+    return rc;
 }
 
 /* w = (1 - momentum) w + momentum g / count */
@@ -391,19 +434,23 @@ static void update_running(const struct ddp__task *t, const struct ddp__span *s)
 int ddp__ref_optim(const struct ddp__task *t)
 {
     struct rule r = rule_of(t);
+    size_t len = ddp__len(t, DDP__OPTIM_W);
     int rc = 0;
 
-    for (int i = 0; i < t->call->optim.spans && r.divisor != 0 && rc == 0;
-         i++) {
+    if (r.divisor == 0)
+        return 0;
+    if (!(r.g = malloc(len * sizeof(*r.g))))
+        return ddp__fail(DDP_ENOMEM,
+                         "out of memory for a gradient of %zu values", len);
+    for (int i = 0; i < t->call->optim.spans && rc == 0; i++) {
         const struct ddp__span *s = &t->call->optim.span[i];
 
         if (s->running)
             update_running(t, s);
-        else if (r.o.kind == DDP_CUSTOM_OPTIMIZER)
-            rc = custom_span(t, &r, s);
         else
-            train_span(t, &r, s);
+            rc = update_trained(t, &r, s);
     }
+    free(r.g);
     return rc;
 }
 

@@ -31,6 +31,16 @@ static bool is_frozen(const struct ddp__engine *e, int block)
     return e->spec.graph.frozen && e->spec.graph.frozen[block];
 }
 
+/* What is clipped by itself: of the last layer, the head, nothing is. */
+static size_t unit_of(const struct ddp__engine *e, int block,
+                      const struct ddp_param *p)
+{
+    if (!(e->optimizer.clip_unit > 0) || p->role == DDP_RUNNING ||
+        block == e->params->blocks - 1)
+        return 0;
+    return ddp__param_len(p) / (size_t)(p->ndim > 1 ? p->dim[0] : 1);
+}
+
 /* The spans of a block.  Running statistics have no rate: they go with what is
  * before them. */
 static int take_block(const struct ddp__engine *e, int block, struct trained *t)
@@ -50,6 +60,7 @@ static int take_block(const struct ddp__engine *e, int block, struct trained *t)
         t[n++] =
             (struct trained){{.begin = b->offset + b->param_offset[i],
                               .len = ddp__param_len(p),
+                              .unit = unit_of(e, block, p),
                               .decay = r.decay >= 0 || p->role == DDP_WEIGHT,
                               .running = p->role == DDP_RUNNING,
                               .momentum = p->momentum},

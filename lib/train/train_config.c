@@ -190,12 +190,17 @@ static int check_optimizer(const struct ddp_optimizer *o)
         return ddp__fail(DDP_EINVAL, "learning rate %g, expected 0 or more",
                          (double)o->lr);
     if (!is_amount((double)o->clip_norm) || !is_amount((double)o->clip_value) ||
-        !is_amount((double)o->weight_decay))
+        !is_amount((double)o->clip_unit) || !is_amount((double)o->weight_decay))
         return ddp__fail(DDP_EINVAL,
-                         "optimizer: clip_norm %g, clip_value %g, weight_decay "
-                         "%g, expected 0 or more",
+                         "optimizer: clip_norm %g, clip_value %g, clip_unit "
+                         "%g, weight_decay %g, expected 0 or more",
                          (double)o->clip_norm, (double)o->clip_value,
-                         (double)o->weight_decay);
+                         (double)o->clip_unit, (double)o->weight_decay);
+    if (o->clip_unit > 0 && ddp__optimizer_uses(o, DDP__LAYERWISE))
+        return ddp__fail(DDP_EINVAL,
+                         "optimizer: clip_unit %g, and %s scales the step of "
+                         "each parameter by its norm already: use clip_norm",
+                         (double)o->clip_unit, info->name);
     if (o->kind == DDP_CUSTOM_OPTIMIZER &&
         (!o->update || o->update_states < 0 ||
          o->update_states > DDP_UPDATE_STATES))
