@@ -39,15 +39,14 @@ ddp_optimizer_info(enum ddp_optimizer_kind kind)
     return NULL;
 }
 
-const char *const *ddp__optimizer_state(enum ddp_optimizer_kind kind)
+static const char *const *names_of(enum ddp_optimizer_kind kind)
 {
 #define LIST(...)                                                              \
     {                                                                          \
         __VA_ARGS__                                                            \
     }
 #define X(id, name, rule, states, ...) [DDP_##id] = LIST states,
-    static const char *const state[][DDP__OPTIMIZER_STATES] = {
-        DDP__OPTIMIZERS(X)};
+    static const char *const state[][DDP__RULE_STATES] = {DDP__OPTIMIZERS(X)};
 #undef X
     static const char *const custom[] = LIST(DDP__CUSTOM_OPTIMIZER_STATES);
 #undef LIST
@@ -55,18 +54,29 @@ const char *const *ddp__optimizer_state(enum ddp_optimizer_kind kind)
     return kind == DDP_CUSTOM_OPTIMIZER ? custom : state[kind];
 }
 
-int ddp__optimizer_states(const struct ddp_optimizer *o)
+int ddp__rule_states(const struct ddp_optimizer *o)
 {
-    const char *const *name = ddp__optimizer_state(o->kind);
+    const char *const *name = names_of(o->kind);
     int n = 0;
 
     if (o->kind == DDP_CUSTOM_OPTIMIZER)
         return o->update_states;
-    while (n < DDP__OPTIMIZER_STATES && name[n])
+    while (n < DDP__RULE_STATES && name[n])
         n++;
     if (ddp__optimizer_uses(o, DDP__SECOND_IF_MOMENTUM) && !(o->momentum > 0))
         n = 1;
     return n;
+}
+
+int ddp__optimizer_states(const struct ddp_optimizer *o)
+{
+    return ddp__rule_states(o) + (o->lookahead > 0);
+}
+
+const char *ddp__optimizer_state(const struct ddp_optimizer *o, int i)
+{
+    return i < ddp__rule_states(o) ? names_of(o->kind)[i]
+                                   : "lookahead_slow_buff";
 }
 
 bool ddp__optimizer_uses(const struct ddp_optimizer *o, unsigned uses)

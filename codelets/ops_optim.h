@@ -81,7 +81,8 @@ enum {
                              no norms */
 };
 
-enum { DDP__OPTIMIZER_STATES = 3 };
+/* The most states: of a rule, and with those of Lookahead. */
+enum { DDP__RULE_STATES = 3, DDP__OPTIMIZER_STATES = DDP__RULE_STATES + 1 };
 
 /* PyTorch's momentum_decay of NAdam, and what it is the power of. */
 #define DDP__NADAM_DECAY 0.004
@@ -95,11 +96,13 @@ enum { DDP__OPTIMIZER_STATES = 3 };
 #define DDP__UNIT_WEIGHTS 1e-3
 #define DDP__UNIT_GRADIENT 1e-6
 
-/* The names of a kind's states, NULL from the first one that it never has. */
-const char *const *ddp__optimizer_state(enum ddp_optimizer_kind kind);
-
-/* How many of them an optimizer keeps. */
+/* How many states an optimizer keeps: those of its rule, and then, with
+ * Lookahead, the weights that it returns to. */
+int ddp__rule_states(const struct ddp_optimizer *o);
 int ddp__optimizer_states(const struct ddp_optimizer *o);
+
+/* The name of the i-th of them. */
+const char *ddp__optimizer_state(const struct ddp_optimizer *o, int i);
 
 struct ddp__task;
 

@@ -22,7 +22,7 @@ class Optimizer(Structure):
                 ("beta1", c_float), ("beta2", c_float), ("eps", c_float),
                 ("weight_decay", c_float), ("decay_all", c_bool),
                 ("clip_norm", c_float), ("clip_value", c_float),
-                ("clip_unit", c_float),
+                ("clip_unit", c_float), ("lookahead", c_int),
                 ("update", c_void_p), ("update_arg", c_void_p),
                 ("update_states", c_int)]
 

@@ -1349,6 +1349,9 @@ struct ddp_optimizer {
                            output, a row of a weight or a whole vector, to this
                            share of the norm of its weights: adaptive clipping
                            (AGC), of all but the last layer; 0: no */
+    int lookahead;      /* after so many updates, again and again, weights go
+                           half the way back to where they then were: Lookahead;
+                           0: no */
     ddp_update_f update; /* DDP_CUSTOM_OPTIMIZER */
     void *update_arg;    /* of update; not owned */
     int update_states;   /* vectors that it keeps for each parameter, 0 to

@@ -283,6 +283,9 @@ runs "sched plateau patience-epochs 3 cooldown-epochs 1 min-lr 1e-05" \
     --sched plateau --patience-epochs 3 --cooldown-epochs 1 --dr 0.5 \
     --min-lr 1e-5
 runs "sched polynomial warmup-prefix false" --sched poly
+runs "opt adamw lookahead 6" --opt lookahead_adamw --lr 1e-3
+runs "opt nadamw clip-grad 0.01 clip-mode agc" \
+    --opt nadamw --lr 1e-3 --clip-grad 0.01 --clip-mode agc
 runs "opt adamw opt-betas 0.9,0.98 clip-grad 1 clip-mode norm" \
     --opt adamw --opt-betas 0.9 0.98 --clip-grad 1.0 --clip-mode norm \
     --channels-last --pin-mem

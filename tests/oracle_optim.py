@@ -146,6 +146,7 @@ def falling(step):
 
 # Name, class, options; "all": norms and biases decay too; "clip": the norm;
 # "limit": each value of a gradient is clipped; "unit": adaptive clipping;
+# "ahead": Lookahead of every 6 steps;
 # "falls": the learning rate is divided by 1, 2, 3, ...; "cycles": OneCycleLR
 O = torch.optim
 OPTIMIZERS = {
@@ -204,6 +205,9 @@ OPTIMIZERS = {
     "momentum_unit": (O.SGD, dict(lr=0.05, momentum=0.9, weight_decay=0.1),
                       "unit"),
     "nadamw_unit": (NAdamW, dict(lr=0.01, weight_decay=0.1), "unit", "clip"),
+    "sgd_ahead": (O.SGD, dict(lr=0.1, weight_decay=0.1), "ahead"),
+    "adamw_ahead": (O.AdamW, dict(lr=0.01, weight_decay=0.1), "ahead",
+                    "falls"),
     "nesterov_cycles": (O.SGD, dict(lr=0.1, momentum=0.9, nesterov=True),
                         "cycles"),
     "adamw_cycles": (O.AdamW, dict(lr=0.02, weight_decay=0.1), "cycles"),
@@ -242,6 +246,15 @@ def clip_units(m, share=0.2):
     return clipped
 
 
+@torch.no_grad()
+def look_ahead(m, slow):
+    """Zhang et al. 2019, as timm has it: it begins when it is first met."""
+    for k, p in m.named_parameters():
+        if k in slow:
+            p.copy_(slow[k] + 0.5 * (p - slow[k]))
+        slow[k] = p.clone()
+
+
 def optimize(m, kind, options, how, x, target, rule=nn.functional.cross_entropy):
     plain = [p for k, p in m.named_parameters() if p.dim() == 1]
     weights = [p for k, p in m.named_parameters() if p.dim() > 1]
@@ -249,7 +262,7 @@ def optimize(m, kind, options, how, x, target, rule=nn.functional.cross_entropy)
     if "all" not in how and "weight_decay" in options:
         groups[1]["weight_decay"] = 0
     o, losses, e = kind(groups, **options), [], averages(m)
-    s, clipped = None, []
+    s, clipped, slow = None, [], {}
     if "falls" in how:
         s = O.lr_scheduler.LambdaLR(o, falling)
     if "cycles" in how:
@@ -267,6 +280,8 @@ def optimize(m, kind, options, how, x, target, rule=nn.functional.cross_entropy)
         if "unit" in how:
             clipped += clip_units(m)
         o.step()
+        if "ahead" in how and i // 6 % 6 == 5:
+            look_ahead(m, slow)
         e.update_parameters(m)
         if s:
             s.step()

@@ -394,6 +394,9 @@ static void test_adam_variants(void)
     test_bits(o, "amsgrad", 1, &stop);
     o.kind = DDP_NADAM;
     test_bits(o, "nadam", 1, &stop);
+    o.lookahead = 4;
+    o.clip_unit = 0.02f;
+    test_bits(o, "nadam, lookahead, outputs clipped", 1, &stop);
 }
 
 /* Byte by byte: state of the optimizer, and the metrics of the epoch. */
@@ -984,6 +987,10 @@ static void test_unchangeable(void)
     other = r;
     other.cfg.ema_decay = 0.9;
     refuse_change(other, "ema_decay", "ema_decay is 0, in this run 0.9");
+    other = r;
+    other.cfg.optimizer.lookahead = 4;
+    refuse_change(other, "optimizer.lookahead",
+                  "lookahead is absent, in this run 4");
     other = r;
     other.network.dropout = 0.3f;
     refuse_change(other, "batch", "layer 5 (dropout): p is 0.2");

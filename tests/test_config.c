@@ -307,6 +307,7 @@ static void test_ranges(const ddp_t *ddp, const ddp_dataset_t *d)
                           "-1 for class 1",
                           "pos_weight: only for the loss binary_cross_entropy",
                           "clip_unit nan",
+                          "lookahead -1",
                           "lamb scales the step of each parameter"};
     static const float weight[] = {1, -1};
     enum { BAD = sizeof(says) / sizeof(*says) };
@@ -340,8 +341,9 @@ static void test_ranges(const ddp_t *ddp, const ddp_dataset_t *d)
     bad[21].pos_weight = weight;
     bad[21].pos_weight_count = 2;
     bad[22].optimizer.clip_unit = NAN;
-    bad[23].optimizer.kind = DDP_LAMB;
-    bad[23].optimizer.clip_unit = 0.01f;
+    bad[23].optimizer.lookahead = -1;
+    bad[24].optimizer.kind = DDP_LAMB;
+    bad[24].optimizer.clip_unit = 0.01f;
     for (int i = 0; i < BAD; i++)
         ok(ddp_train_config_resolve(&bad[i], ddp, d) == DDP_EINVAL &&
                strstr(ddp_errmsg(), says[i]),

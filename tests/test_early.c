@@ -370,6 +370,7 @@ static void test_same(void)
 int main(void)
 {
     const struct ddp_optimizer_info *info;
+    struct ddp_optimizer ahead;
     ddp_t *ddp;
 
     setenv("STARPU_NCPU", "2", 1);
@@ -380,6 +381,9 @@ int main(void)
         bail_out("%s", ddp_errmsg());
     for (int kind = 0; (info = ddp_optimizer_info(kind)); kind++)
         test_undo(ddp, info->defaults, info->name);
+    ahead = ddp_adam(0.01f);
+    ahead.lookahead = 1;
+    test_undo(ddp, ahead, "adam, lookahead");
     test_failure(ddp);
     test_checkpoint(ddp);
     ddp_finish(ddp);

@@ -247,12 +247,29 @@ static char *gather_numbers(const struct opt *r, const char *first, int argc,
     return all;
 }
 
+static int set_foreign(struct opts *o, const struct opt_foreign *f, int argc,
+                       char **argv);
+
+/* What "lookahead_" in "lookahead_adam" means; the word goes on after it. */
+static int take_prefix(struct opts *o, const struct opt *r, int argc,
+                       char **argv)
+{
+    size_t len = r->prefix ? strlen(r->prefix->name) : 0;
+
+    if (!r->prefix || strncmp(optarg, r->prefix->name, len) != 0)
+        return OPTS_GO;
+    optarg += len;
+    return set_foreign(o, r->prefix, argc, argv);
+}
+
 static int set_given(struct opts *o, int i, int argc, char **argv)
 {
     const struct opt *r = opt_at(o->cmd, i);
     char *all;
-    int rc;
+    int rc = take_prefix(o, r, argc, argv);
 
+    if (rc != OPTS_GO)
+        return rc;
     o->given[i] = true;
     if (r->kind != OPT_FLOATS && r->kind != OPT_WIDTHS)
         return opt_set(o, r, optarg);

@@ -33,6 +33,8 @@ struct opt_word {
     const char *name, *means;
 };
 
+struct opt_foreign;
+
 struct opt {
     const char *name;  /* "batch-size" */
     const char *alias; /* another name of it, or NULL */
@@ -50,8 +52,10 @@ struct opt {
     const char *(*word)(int i); /* instead of choice: word i, or NULL; of a text
                                    those that completions offer */
     const struct opt_word *also; /* of a choice: more words, ended by NULL */
-    bool of_network;             /* opts_load() takes it over */
-    bool of_run;                 /* opts_configure() leaves it alone */
+    const struct opt_foreign *prefix; /* of a choice: what the word may begin
+                                         with, and what that means; or NULL */
+    bool of_network;                  /* opts_load() takes it over */
+    bool of_run;                      /* opts_configure() leaves it alone */
     const char *help;
     void (*more)(char *text, size_t size); /* the end of help, or NULL */
 };

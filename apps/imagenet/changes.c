@@ -36,6 +36,7 @@ static const struct {
     {"momentum", "optimizer.momentum", "", false},
     {"opt-betas", "optimizer.beta1,optimizer.beta2", "", false},
     {"opt-eps", "optimizer.eps", "", false},
+    {"lookahead", "optimizer.lookahead", "", false},
     {"weight-decay", "optimizer.weight_decay", "", false},
     {"decay-all", "optimizer.decay_all", "", false},
     {"clip-grad", CLIPS, "", false},

@@ -88,6 +88,7 @@ static const struct app_word option_of[] = {
     {"optimizer.clip_norm", "--clip-grad"},
     {"optimizer.clip_value", "--clip-grad"},
     {"optimizer.clip_unit", "--clip-grad"},
+    {"optimizer.lookahead", "--lookahead"},
     {"optimizer.kind", "--opt"},
     {"schedule.kind", "--sched"},
     {"small_stem", "--small-stem"},

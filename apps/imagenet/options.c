@@ -24,6 +24,8 @@ static const struct opt_word dtype_words[] = {
     {"float32", "f32"}, {"bfloat16", "bf16"}, {"float16", "f16"}, {NULL, NULL}};
 static const struct opt_word optimizer_words[] = {{"sgd_nesterov", "nesterov"},
                                                   {NULL, NULL}};
+static const struct opt_foreign optimizer_prefix = {"lookahead_", "lookahead",
+                                                    "6", NULL};
 static const char *const schedules[] = {
     "constant",    "step",       "cosine",   "linear",  "onecycle", "multistep",
     "exponential", "polynomial", "restarts", "plateau", NULL};
@@ -404,7 +406,7 @@ static const struct opt_group optimizer = {
     (const struct opt[]){
         CHOICE_OF("opt", opt, "NAME", "momentum", options_optimizer,
                   "update rule; sgd with a --momentum is momentum",
-                  .also = optimizer_words),
+                  .also = optimizer_words, .prefix = &optimizer_prefix),
         NUM("lr", lr, NULL, 1e-30, 1e6,
             "learning rate [--lr-base for the batch size]"),
         FLAG("find-lr", find_lr,
@@ -428,6 +430,9 @@ static const struct opt_group optimizer = {
              .more = options_beta_users),
         NUM("opt-eps", eps, "1e-8", 1e-30, 1, "epsilon of",
             .more = options_eps_users),
+        INT("lookahead", lookahead, "0", 0, 1e6,
+            "every so many updates weights go half the way back to where they "
+            "were the last time (Lookahead); --opt lookahead_NAME means 6"),
         NUM("drop", drop, "-1", -1, 0.99,
             "dropout probability; -1 means the network's default"),
         NUM("drop-path", drop_path, "-1", -1, 0.99,

@@ -34,7 +34,7 @@ struct settings {
     int dtype, tta, wire;
     /* training */
     int64_t epochs, steps, batch, batch_per_device, world_size, sub_batch;
-    int64_t lanes, seed, ema_steps;
+    int64_t lanes, seed, ema_steps, lookahead;
     int opt; /* enum ddp_optimizer_kind */
     int sched, clip_mode;
     double lr, lr_base, lr_base_size, momentum, betas[2], eps, weight_decay;

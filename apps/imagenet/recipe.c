@@ -350,6 +350,7 @@ static struct ddp_optimizer choose_optimizer(const struct opts *o,
         opt.eps = (float)s->eps;
     opt.weight_decay = (float)s->weight_decay;
     opt.decay_all = s->decay_all;
+    opt.lookahead = (int)s->lookahead;
     *clip[s->clip_mode] = (float)s->clip_grad;
     return opt;
 }

@@ -105,6 +105,7 @@ static struct ddp__rule rule_of(const struct ddp__task *t, const double *stats)
     r.rate1 = (float)(o.lr / (1 - pow(o.beta1, updates)));
     r.correct2 = (float)(1 / sqrt(1 - pow(o.beta2, updates)));
     r.rest = (float)pow(o.beta2, updates);
+    r.looks = o.lookahead > 0 && fmod(updates, o.lookahead) == 0;
     if (o.kind == DDP_LAMB)
         r.rate1 = (float)(1 / (1 - pow(o.beta1, updates)));
     if (o.kind == DDP_NADAM)
@@ -123,7 +124,7 @@ static void apply_rule(struct ddp__rule *r, const struct ddp__task *t,
     const struct ddp_optimizer *o = &t->call->optim.o;
     const float *g = (const float *)t->data[DDP__OPTIM_G] + begin;
     float *w = (float *)t->data[DDP__OPTIM_W] + begin;
-    int states = ddp__optimizer_states(o);
+    int states = ddp__rule_states(o);
     float *m = states > 0 ? (float *)t->data[DDP__OPTIM_STATE] + begin : NULL;
     float *v = states > 1 ? m + ddp__len(t, DDP__OPTIM_W) : NULL;
 
@@ -167,6 +168,17 @@ static float unit_factor(const struct ddp__rule *r, double most, const float *g,
     return norm < most ? 1 : (float)(most / fmax(norm, DDP__UNIT_GRADIENT));
 }
 
+/* Zhang et al. 2019: half the way back to where the weights were the last time,
+ * which is 0 before the first. */
+DDP__CLONES static void look_ahead(float *restrict w, float *restrict slow,
+                                   size_t len)
+{
+    for (size_t i = 0; i < len; i++) {
+        w[i] = slow[i] != 0 ? slow[i] + 0.5f * (w[i] - slow[i]) : w[i];
+        slow[i] = w[i];
+    }
+}
+
 /* Each output by itself if their gradients are clipped. */
 static void train_span(const struct ddp__rule *r, const struct ddp__task *t,
                        const struct ddp__span *s)
@@ -174,6 +186,7 @@ static void train_span(const struct ddp__rule *r, const struct ddp__task *t,
     const struct ddp_optimizer *o = &t->call->optim.o;
     const float *g = (const float *)t->data[DDP__OPTIM_G] + s->begin;
     float *w = (float *)t->data[DDP__OPTIM_W] + s->begin;
+    size_t slow = (size_t)ddp__rule_states(o) * ddp__len(t, DDP__OPTIM_W);
     size_t len = s->unit ? s->unit : s->len;
     struct ddp__rule unit = *r;
 
@@ -184,6 +197,9 @@ static void train_span(const struct ddp__rule *r, const struct ddp__task *t,
                 unit_factor(r, (double)o->clip_unit, g + i, w + i, len);
         apply_rule(&unit, t, s->begin + i, len);
     }
+    if (r->looks)
+        look_ahead(w, (float *)t->data[DDP__OPTIM_STATE] + slow + s->begin,
+                   s->len);
 }
 
 /* Without a divisor nothing changes: no sample counts, or the step is not to

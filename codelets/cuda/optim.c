@@ -96,6 +96,7 @@ static void set_rule(const struct ddp__task *t, struct ddp__k_optim *p)
     p->clip_norm = o.clip_norm;
     p->clip_value = o.clip_value;
     p->clip_unit = o.clip_unit;
+    p->lookahead = o.lookahead;
     p->lr = o.lr;
     p->momentum = o.momentum;
     p->beta1 = o.beta1;
@@ -103,17 +104,23 @@ static void set_rule(const struct ddp__task *t, struct ddp__k_optim *p)
     p->eps = o.eps;
 }
 
-/* The buffers that an optimizer has: state of up to three vectors, norm. */
+/* The buffers that an optimizer has: states of its rule, norm. */
 static void set_buffers(const struct ddp__task *t, struct ddp__k_optim *p)
 {
+    size_t states = (size_t)ddp__rule_states(&t->call->optim.o);
+
     p->g = t->data[DDP__OPTIM_G];
     p->w = t->data[DDP__OPTIM_W];
     p->stats = t->data[DDP__OPTIM_STATS];
     p->m = t->data[DDP__OPTIM_STATE];
-    if (ddp__optimizer_states(&t->call->optim.o) > 1)
+    if (states > 1)
         p->v = p->m + ddp__len(t, DDP__OPTIM_W);
-    if (ddp__optimizer_states(&t->call->optim.o) > 2)
+    if (states > 2)
         p->x = p->v + ddp__len(t, DDP__OPTIM_W);
+    if (p->lookahead > 0)
+        p->slow = p->m + states * ddp__len(t, DDP__OPTIM_W);
+    if (states == 0)
+        p->m = NULL;
     p->norm = t->data[DDP__OPTIM_NORM];
 }
 

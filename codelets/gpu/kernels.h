@@ -312,6 +312,8 @@ struct ddp__k_optim {
     const double *stats, *norm;
     const float *g;
     float *w, *m, *v, *x;
+    float *slow;                    /* of Lookahead, or NULL */
+    int lookahead;                  /* updates between its uses */
     unsigned units;                 /* outputs that are clipped */
     float *unit_factor;             /* of each of them */
     struct ddp__k_norms *part;      /* SQNORM: of each block */

@@ -11,6 +11,7 @@
 enum { DDP__K_DIVISOR = 1, DDP__K_COUNT = 2, DDP__K_UPDATES = 6 };
 
 struct ddp__k_optim_shared {
+    bool looks;            /* Lookahead: it is time to go back */
     bool any;              /* whether a sample of the step counts */
     float factor;          /* of g: clipping and division */
     float share;           /* of running statistics: 1 / count */
@@ -91,6 +92,7 @@ DDP__DEVICE void ddp__k_begin_rule(const struct ddp__k_optim *p,
     sh->any = p->stats[DDP__K_DIVISOR] != 0;
     sh->factor = ddp__k_gradient_factor(p);
     sh->share = count != 0 ? (float)(1 / count) : 0;
+    sh->looks = p->slow && fmod(t, p->lookahead) == 0;
     if (!p->corrects)
         return;
     sh->rate1 = (float)(p->lr / (1 - pow((double)p->beta1, t)));

@@ -394,6 +394,17 @@ DDP__DEVICE float ddp__k_update(const struct ddp__k_optim *p,
            ddp__k_apply_rule(p, sh, ddp__k_gradient(p, s, sh, e), state);
 }
 
+/* Half the way back to where the weight was the last time, which is 0 before
+ * the first. */
+DDP__DEVICE void ddp__k_look_ahead(const struct ddp__k_optim *p, size_t e)
+{
+    float slow = p->slow[e];
+
+    if (slow != 0)
+        p->w[e] = slow + 0.5f * (p->w[e] - slow);
+    p->slow[e] = p->w[e];
+}
+
 /* Element e of weights and state. */
 DDP__DEVICE void ddp__k_update_one(const struct ddp__k_optim *p,
                                    const struct ddp__k_span *s,
@@ -412,6 +423,8 @@ DDP__DEVICE void ddp__k_update_one(const struct ddp__k_optim *p,
         p->v[e] = state.v;
     if (p->x && !s->running)
         p->x[e] = state.x;
+    if (sh->looks && !s->running)
+        ddp__k_look_ahead(p, e);
 }
 
 /* A span within a tile: threads side by side take elements side by side. */

@@ -22,6 +22,7 @@ struct rule {
     double decay, trust; /* LAMB, LARS: of the span; see trust_of() */
     float *w;
     float *m, *v, *x; /* states, of the whole bucket */
+    float *slow;      /* Lookahead's, likewise */
 };
 
 /* min(1, clip_norm / norm), as PyTorch's clip_grad_norm_ */
@@ -76,10 +77,12 @@ static struct rule rule_of(const struct ddp__task *t)
         r.product = nadam_product(&r);
     r.w = t->data[DDP__OPTIM_W];
     r.m = t->data[DDP__OPTIM_STATE];
-    if (ddp__optimizer_states(&o) > 1)
+    if (ddp__rule_states(&o) > 1)
         r.v = r.m + ddp__len(t, DDP__OPTIM_W);
-    if (ddp__optimizer_states(&o) > 2)
+    if (ddp__rule_states(&o) > 2)
         r.x = r.v + ddp__len(t, DDP__OPTIM_W);
+    if (o.lookahead > 0 && fmod(r.updates, o.lookahead) == 0)
+        r.slow = r.m + (size_t)ddp__rule_states(&o) * ddp__len(t, DDP__OPTIM_W);
     return r;
 }
 
@@ -402,6 +405,19 @@ static int custom_span(const struct ddp__task *t, const struct rule *r,
     return 0;
 }
 
+/* Zhang et al. 2019: half the way back to where the weights were the last time,
+ * which is 0 before the first. */
+static void look_ahead(const struct rule *r, const struct ddp__span *s)
+{
+    for (size_t i = s->begin; i < s->begin + s->len; i++) {
+        double slow = r->slow[i];
+
+        if (slow != 0)
+            r->w[i] = (float)(slow + (r->w[i] - slow) / 2);
+        r->slow[i] = r->w[i];
+    }
+}
+
 static int update_trained(const struct ddp__task *t, struct rule *r,
                           const struct ddp__span *s)
 {
@@ -412,6 +428,8 @@ static int update_trained(const struct ddp__task *t, struct rule *r,
         rc = custom_span(t, r, s);
     else
         train_span(t, r, s);
+    if (r->slow)
+        look_ahead(r, s);
     return rc;
 }
 

@@ -23,7 +23,8 @@ static const char fixed[] = "optimizer.kind,optimizer.update_states,data.shape,"
                             "data.type,data.classes,data.targets";
 
 /* A checkpoint has state for these only if they are not 0. */
-static const char stateful[] = "ema_decay,optimizer.momentum";
+static const char stateful[] =
+    "ema_decay,optimizer.momentum,optimizer.lookahead";
 
 /* Whether the setting is `name` (of len bytes) or a part of it. */
 static bool is_below(const char *setting, const char *name, size_t len)

@@ -35,14 +35,15 @@ static struct ddp__handle *ema_handle(const struct ddp__engine *e, int b)
 static int list_sets(const struct ddp__engine *e,
                      struct ddp__ckpt_set set[DDP__CKPT_SETS])
 {
-    const char *const *name = ddp__optimizer_state(e->optimizer.kind);
-    int state = ddp__optimizer_states(&e->optimizer), n = 0;
+    const struct ddp_optimizer *o = &e->optimizer;
+    int state = ddp__optimizer_states(o), n = 0;
 
     set[n++] = (struct ddp__ckpt_set){DDP__CKPT_MODEL, "", NULL, true,
                                       weights_handle,  0};
     for (int i = 0; i < state; i++)
         set[n++] = (struct ddp__ckpt_set){
-            DDP__CKPT_OPTIM, "opt.", name[i], false, state_handle, i};
+            DDP__CKPT_OPTIM, "opt.",       ddp__optimizer_state(o, i),
+            false,           state_handle, i};
     if (e->ema)
         set[n++] = (struct ddp__ckpt_set){DDP__CKPT_EMA, "",         NULL,
                                           true,          ema_handle, 0};

@@ -110,6 +110,7 @@ static json_t *optimizer_json(const struct ddp_optimizer *o)
 
     all = add_number(all, "clip_value", (double)o->clip_value);
     all = add_number(all, "clip_unit", (double)o->clip_unit);
+    all = add_number(all, "lookahead", o->lookahead);
     return add_number(all, "update_states",
                       o->kind == DDP_CUSTOM_OPTIMIZER ? o->update_states : 0);
 }

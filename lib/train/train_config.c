@@ -190,12 +190,15 @@ static int check_optimizer(const struct ddp_optimizer *o)
         return ddp__fail(DDP_EINVAL, "learning rate %g, expected 0 or more",
                          (double)o->lr);
     if (!is_amount((double)o->clip_norm) || !is_amount((double)o->clip_value) ||
-        !is_amount((double)o->clip_unit) || !is_amount((double)o->weight_decay))
+        !is_amount((double)o->clip_unit) ||
+        !is_amount((double)o->weight_decay) || o->lookahead < 0)
         return ddp__fail(DDP_EINVAL,
                          "optimizer: clip_norm %g, clip_value %g, clip_unit "
-                         "%g, weight_decay %g, expected 0 or more",
+                         "%g, weight_decay %g, lookahead %d, expected 0 or "
+                         "more",
                          (double)o->clip_norm, (double)o->clip_value,
-                         (double)o->clip_unit, (double)o->weight_decay);
+                         (double)o->clip_unit, (double)o->weight_decay,
+                         o->lookahead);
     if (o->clip_unit > 0 && ddp__optimizer_uses(o, DDP__LAYERWISE))
         return ddp__fail(DDP_EINVAL,
                          "optimizer: clip_unit %g, and %s scales the step of "
