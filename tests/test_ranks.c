@@ -100,6 +100,10 @@ static struct ddp_train_config config(const struct row *r)
     cfg.optimizer =
         r->shard ? ddp_adamw(0.01f, 0.1f) : ddp_momentum(0.05f, 0.9f);
     cfg.optimizer.clip_norm = 1;
+    if (r->shard) {
+        cfg.optimizer.lookahead = 3;
+        cfg.optimizer.clip_unit = 0.02f;
+    }
     cfg.batch = BATCH;
     cfg.sub_batch = SUB;
     cfg.lanes = r->lanes;
