@@ -54,6 +54,16 @@ run "$imagenet" train --data "$data" --config "$tmp/config.txt" --dry-run \
     --lr-base 0.2 --epochs 3 -b 128
 is lr 0.1 && is lr-base 0.2 && is epochs 3 && is batch-size 128
 point $? "what is given goes before it"
+# Two runs, of another epsilon: the usual one, which the record leaves open, and
+# that of most other optimizers.
+run "$imagenet" train --data "$data" --opt rmsproptf --dry-run
+is opt-eps 0 && is opt-betas 0,0
+point $? "an optimizer has its own epsilon and betas"
+run "$imagenet" train --data "$data" --opt rmsproptf --opt-eps 1e-8 --dry-run
+cp "$tmp/out" "$tmp/config.txt"
+run "$imagenet" train --data "$data" --config "$tmp/config.txt" --dry-run
+is opt-eps 1e-08
+point $? "or those that are given, in the record of the run, too"
 printf '# a comment\n\nmodell = resnet18\n' >"$tmp/bad.conf"
 run "$imagenet" train --data "$data" --config "$tmp/bad.conf" --dry-run
 exits 2 "a name that is no option"

@@ -424,11 +424,11 @@ static const struct opt_group optimizer = {
             "batch size that --lr-base is for"),
         NUM("momentum", momentum, "0.9", 0, 1, "momentum of",
             .more = options_momentum_users),
-        LIST("opt-betas", betas, 2, "X,X", "0.9,0.999", 1e-9, 1,
-             "betas, of which rmsprop, rmsproptf and adadelta use the second, "
-             "of",
+        LIST("opt-betas", betas, 2, "X,X", NULL, 1e-9, 1,
+             "betas [the optimizer's own], of which rmsprop, rmsproptf and "
+             "adadelta use the second, of",
              .more = options_beta_users),
-        NUM("opt-eps", eps, "1e-8", 1e-30, 1, "epsilon of",
+        NUM("opt-eps", eps, NULL, 1e-30, 1, "epsilon [the optimizer's own] of",
             .more = options_eps_users),
         INT("lookahead", lookahead, "0", 0, 1e6,
             "every so many updates weights go half the way back to where they "
