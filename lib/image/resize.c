@@ -20,6 +20,11 @@ enum { WEIGHT_BITS = 22, HALF = 1 << (WEIGHT_BITS - 1) };
 
 /* ---- weights ------------------------------------------------------------ */
 
+static int fail_memory(void)
+{
+    return ddp__fail(DDP_ENOMEM, "out of memory for a filter");
+}
+
 static int reserve_filter(struct ddp__filter *f, int count, int taps)
 {
     size_t room = (size_t)count * (size_t)taps;
@@ -36,8 +41,20 @@ static int reserve_filter(struct ddp__filter *f, int count, int taps)
         f->weight = weight;
         f->room = room;
     }
-    if (!start || !weight)
-        return ddp__fail(DDP_ENOMEM, "out of memory for a filter");
+    return start && weight ? 0 : fail_memory();
+}
+
+/* Room for the weights of one output, of which there are up to n. */
+static int reserve_exact(struct ddp__filter *f, int n)
+{
+    double *exact;
+
+    if (n <= f->inputs)
+        return 0;
+    if (!(exact = realloc(f->exact, (size_t)n * sizeof(*exact))))
+        return fail_memory();
+    f->exact = exact;
+    f->inputs = n;
     return 0;
 }
 
@@ -45,6 +62,7 @@ void ddp__filter_free(struct ddp__filter *f)
 {
     free(f->start);
     free(f->weight);
+    free(f->exact);
     *f = (struct ddp__filter){0};
 }
 
@@ -111,13 +129,25 @@ static struct shape shape_of(enum ddp_interpolation kind)
 /* The inputs of one output. */
 struct window {
     double (*weight)(double x);
-    double centre, stretch;
+    double centre, shrink; /* by which distances are multiplied */
     int lo, n;
 };
 
-static double weight_at(const struct window *w, int i)
+/* v[i] = weight i; *from <= i < *to are those that are not 0, one at least. The
+ * usual filter is no call: there are thousands of weights in an image. */
+static void weigh(const struct window *w, double *v, int *from, int *to)
 {
-    return w->weight((w->lo + i - w->centre + 0.5) * (1 / w->stretch));
+    for (int i = 0; i < w->n; i++) {
+        double x = (w->lo + i - w->centre + 0.5) * w->shrink;
+
+        v[i] = w->weight == triangle ? triangle(x) : w->weight(x);
+    }
+    *from = 0;
+    *to = w->n;
+    while (*from < *to - 1 && v[*from] == 0)
+        ++*from;
+    while (*to > *from + 1 && v[*to - 1] == 0)
+        --*to;
 }
 
 /* The inputs within the filter's support around an output's centre, and inside
@@ -126,10 +156,10 @@ static struct window window(enum ddp_interpolation kind, int64_t output,
                             double scale, int in)
 {
     struct shape shape = shape_of(kind);
+    double stretch = fmax(scale, 1), reach = stretch * shape.reach;
     struct window w = {.weight = shape.weight,
                        .centre = ((double)output + 0.5) * scale,
-                       .stretch = fmax(scale, 1)};
-    double reach = w.stretch * shape.reach;
+                       .shrink = 1 / stretch};
 
     w.lo = (int)fmax(w.centre - reach + 0.5, 0);
     w.n = (int)fmin(w.centre + reach + 0.5, in) - w.lo;
@@ -138,19 +168,15 @@ static struct window window(enum ddp_interpolation kind, int64_t output,
 
 /* The most inputs of an output that have a weight. */
 static int most_taps(enum ddp_interpolation kind, int64_t first, int count,
-                     double scale, int in)
+                     double scale, int in, double *v)
 {
-    int most = 1;
+    int most = 1, from, to;
 
     for (int i = 0; i < count; i++) {
         struct window w = window(kind, first + i, scale, in);
-        int lo = 0, hi = w.n;
 
-        while (lo < hi - 1 && weight_at(&w, lo) == 0)
-            lo++;
-        while (hi > lo + 1 && weight_at(&w, hi - 1) == 0)
-            hi--;
-        most = hi - lo > most ? hi - lo : most;
+        weigh(&w, v, &from, &to);
+        most = to - from > most ? to - from : most;
     }
     return most;
 }
@@ -162,21 +188,20 @@ static int32_t rounded(double x)
 }
 
 /* Weights as integers from the first that is not 0; returns its position. */
-static int integer_weights(const struct window *w, int taps, int in, int32_t *k)
+static int integer_weights(const struct window *w, int taps, int in, int32_t *k,
+                           double *v)
 {
     double sum = 0;
-    int lo = 0, start;
+    int from, to, start;
 
+    weigh(w, v, &from, &to);
     for (int i = 0; i < w->n; i++)
-        sum += weight_at(w, i);
-    while (lo < w->n - 1 && weight_at(w, lo) == 0)
-        lo++;
+        sum += v[i];
     /* All taps are inside the image, also those of weight 0. */
-    start = w->lo + lo + taps > in ? in - taps : w->lo + lo;
+    start = w->lo + from + taps > in ? in - taps : w->lo + from;
     memset(k, 0, (size_t)taps * sizeof(*k));
-    for (int i = lo; i < w->n && w->lo + i < start + taps; i++)
-        k[w->lo + i - start] =
-            rounded(weight_at(w, i) / sum * (1 << WEIGHT_BITS));
+    for (int i = from; i < to; i++)
+        k[w->lo + i - start] = rounded(v[i] / sum * (1 << WEIGHT_BITS));
     return start;
 }
 
@@ -184,8 +209,12 @@ int ddp__filter_set(struct ddp__filter *f, enum ddp_interpolation kind, int at,
                     int in, int64_t out, int64_t first, int count)
 {
     double scale = (double)in / (double)out;
-    int taps = most_taps(kind, first, count, scale, in), rc;
+    double reach = fmax(scale, 1) * shape_of(kind).reach;
+    int rc = reserve_exact(f, (int)fmin(2 * reach + 2, in)), taps;
 
+    if (rc < 0)
+        return rc;
+    taps = most_taps(kind, first, count, scale, in, f->exact);
     if ((rc = reserve_filter(f, count, taps)) < 0)
         return rc;
     f->count = count;
@@ -196,9 +225,9 @@ int ddp__filter_set(struct ddp__filter *f, enum ddp_interpolation kind, int at,
     for (int i = 0; i < count; i++) {
         struct window w = window(kind, first + i, scale, in);
 
-        f->start[i] =
-            at +
-            integer_weights(&w, taps, in, f->weight + (size_t)i * (size_t)taps);
+        f->start[i] = at + integer_weights(&w, taps, in,
+                                           f->weight + (size_t)i * (size_t)taps,
+                                           f->exact);
         f->lo = f->start[i] < f->lo ? f->start[i] : f->lo;
         f->hi = f->start[i] + taps > f->hi ? f->start[i] + taps : f->hi;
     }

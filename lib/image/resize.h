@@ -18,7 +18,9 @@ struct ddp__filter {
     int lo, hi;      /* the inputs that are used: lo <= i < hi */
     int *start;      /* owned */
     int32_t *weight; /* owned */
+    double *exact;   /* weights of one output; owned */
     int outputs;     /* room of start */
+    int inputs;      /* of exact */
     size_t room;     /* of weight */
 };
 
