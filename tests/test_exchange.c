@@ -199,11 +199,14 @@ static int wire_test(struct ddp__wire *w, uintptr_t *request)
     return 1;
 }
 
+static const char hosts[RANKS][DDP__HOST_NAME] = {"a", "b", "c", "d"};
+
 static struct ddp__wire wire_of(int rank, int count)
 {
     return (struct ddp__wire){.rank = rank,
                               .count = count,
                               .tags = TAGS + 1,
+                              .hosts = hosts,
                               .send = wire_send,
                               .recv = wire_recv,
                               .test = wire_test};
@@ -559,7 +562,6 @@ static void test_hello(void)
     memset(asked, 0, sizeof(asked));
     for (int i = 0; i < 3; i++) {
         r[i].wire = wire_of(i, 3);
-        r[i].wire.host[0] = (char)('a' + i);
         pthread_create(&r[i].thread, NULL, say_hello, &r[i]);
     }
     for (int i = 0; i < 3; i++) {
@@ -569,7 +571,7 @@ static void test_hello(void)
     ok(good && !messages, "another version is refused by all ranks, by name");
     r[0].wire = wire_of(0, 2);
     ok(ddp__hello_exchange(&r[0].wire, "libddp 1", 0.05) == DDP_EPEER &&
-           strstr(ddp_errmsg(), "rank 1 has sent nothing"),
+           strstr(ddp_errmsg(), "rank 1 (b) has sent nothing"),
        "a rank that says nothing is not waited for without end");
     is_int(ddp__hello_compare(all, 3), 0, "equal ranks work together");
     all[1].order = UINT32_C(0x04030201);

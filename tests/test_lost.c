@@ -319,6 +319,8 @@ static int run_rank(int rank)
 static const struct fault deaths[] = {
     {"before it joins", .rank = 1, .phase = JOINING, .times = 1},
     {"before its first message", .rank = 2, .message = 1},
+    {"when one rank has its first message", .rank = 2, .message = 2},
+    {"when one rank knows its cores", .rank = 0, .message = 4},
     {"in the forward pass", .rank = 1, .phase = FORWARD, .times = 9},
     {"in the backward pass", .rank = 2, .phase = BACKWARD, .times = 9},
     {"while gradients are summed", .rank = 1, .message = 40},
@@ -333,16 +335,13 @@ static const struct fault deaths[] = {
 enum { DEATHS = sizeof(deaths) / sizeof(deaths[0]) };
 
 /* Whether a rank has ended by itself, with a code of its own, and says who was
- * lost, where, and what that did.  Before the first message no host is known,
- * and a rank may find only one that has already ended for that reason. */
+ * lost, where, and what that did. */
 static bool names(int rank, int code, const struct fault *who)
 {
     char name[32];
-    bool joined = who->phase != JOINING && who->message != 1;
     const char *why = outcome[rank].why;
 
-    snprintf(name, sizeof(name), joined ? "rank %d (host%d) " : "rank ",
-             who->rank, who->rank);
+    snprintf(name, sizeof(name), "rank %d (host%d) ", who->rank, who->rank);
     return code == 76 && strstr(why, name) &&
            (!who->doing || strstr(why, who->doing));
 }

@@ -77,6 +77,7 @@ static int wire_test(struct ddp__wire *w, uintptr_t *request)
 
 /* ---- ranks -------------------------------------------------------------- */
 
+static const char hosts[RANKS][DDP__HOST_NAME] = {"a", "b", "c"};
 static struct ddp__net net[RANKS];
 static struct ddp__status status[RANKS];
 static atomic_int living; /* a bit for each rank that the thread tends */
@@ -105,7 +106,7 @@ static void start(bool all)
         net[r] = (struct ddp__net){.wire = {.rank = r,
                                             .count = RANKS,
                                             .tags = 8,
-                                            .host = {(char)('a' + r)},
+                                            .hosts = hosts,
                                             .send = wire_send,
                                             .recv = wire_recv,
                                             .test = wire_test},

@@ -7,6 +7,7 @@
 #include "config.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <mpi.h>
@@ -20,6 +21,7 @@ ddp__wire_open_f ddp_wire_open;
 
 static MPI_Comm comm = MPI_COMM_NULL; /* of libddp alone */
 static int own;                       /* MPI was started here */
+static char (*hosts)[DDP__HOST_NAME]; /* by rank; owned */
 
 _Static_assert(sizeof(MPI_Request) <= sizeof(uintptr_t),
                "a request does not fit");
@@ -86,6 +88,7 @@ static void close_wire(struct ddp__wire *w)
 {
     (void)w;
     MPI_Comm_free(&comm);
+    free(hosts);
     if (own)
         MPI_Finalize();
 }
@@ -141,22 +144,35 @@ static void describe(struct ddp__wire *w)
              w->gpus ? ", CUDA-aware" : "");
 }
 
-static int fill_places(struct ddp__wire *w)
+/* At once, for a rank that is lost to have a name from the first message. */
+static int tell_hosts(struct ddp__wire *w)
 {
-    char host[MPI_MAX_PROCESSOR_NAME] = "";
-    MPI_Comm here, shared;
+    char name[MPI_MAX_PROCESSOR_NAME] = "", host[DDP__HOST_NAME];
     int len, rc;
 
+    if (!(hosts = calloc((size_t)w->count, sizeof(*hosts))))
+        return MPI_ERR_NO_MEM;
+    if ((rc = MPI_Get_processor_name(name, &len)))
+        return rc;
+    snprintf(host, sizeof(host), "%.*s", (int)sizeof(host) - 1, name);
+    w->hosts = (const char(*)[DDP__HOST_NAME])hosts;
+    return MPI_Allgather(host, sizeof(host), MPI_BYTE, hosts, sizeof(host),
+                         MPI_BYTE, comm);
+}
+
+static int fill_places(struct ddp__wire *w)
+{
+    MPI_Comm here, shared;
+    int rc;
+
     if ((rc = MPI_Comm_rank(comm, &w->rank)) ||
-        (rc = MPI_Comm_size(comm, &w->count)) ||
+        (rc = MPI_Comm_size(comm, &w->count)) || (rc = tell_hosts(w)) ||
         (rc = MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL,
                                   &here)) ||
         (rc = MPI_Comm_split(here, w->share_key, 0, &shared)) ||
         (rc = take_place(here, &w->local_rank, &w->local_count)) ||
-        (rc = take_place(shared, &w->share_rank, &w->share_count)) ||
-        (rc = MPI_Get_processor_name(host, &len)))
+        (rc = take_place(shared, &w->share_rank, &w->share_count)))
         return result(w, rc);
-    snprintf(w->host, sizeof(w->host), "%.*s", (int)sizeof(w->host) - 1, host);
     w->tags = count_tags();
     w->gpus = knows_gpus();
     describe(w);

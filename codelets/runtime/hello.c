@@ -50,7 +50,7 @@ uint64_t ddp__hello_machine(void)
     return (uint64_t)ddp__crc32c(0, id, strlen(id)) << 32 ^ space.st_ino;
 }
 
-/* Two requests for each other rank. */
+/* The sends, then the receives, by rank. */
 static int begin(struct ddp__wire *w, char *all, size_t size,
                  uintptr_t *request)
 {
@@ -58,29 +58,70 @@ static int begin(struct ddp__wire *w, char *all, size_t size,
 
     for (int r = 0; r < w->count && rc == 0; r++)
         if (r != w->rank && (rc = w->send(w, r, 0, all + (size_t)w->rank * size,
-                                          size, &request[2 * r])) == 0)
+                                          size, &request[r])) == 0)
             rc = w->recv(w, r, 0, all + (size_t)r * size, size,
-                         &request[2 * r + 1]);
-    return rc;
+                         &request[w->count + r]);
+    return rc < 0 ? ddp__fail(rc, "MPI: %s", w->why) : 0;
 }
 
-/* Nobody watches peers yet: a rank that has stopped is noticed here. */
+/* How many are not over; < 0, with *failed: one of them has failed. */
+static int look(struct ddp__wire *w, uintptr_t *request, int *failed)
+{
+    int open = 0, bad = 0;
+
+    for (int r = 0; r < w->count; r++) {
+        int rc = request[r] ? w->test(w, &request[r]) : 1;
+
+        open += rc == 0;
+        if (rc < 0) {
+            *failed = r;
+            bad = rc;
+        }
+    }
+    return bad < 0 ? bad : open;
+}
+
+/* Not at once: the others notice who is lost before this rank ends, too. */
+static int fail_lost(const struct ddp__wire *w, int rank, int rc)
+{
+    const struct timespec patience = {.tv_sec = 1};
+
+    nanosleep(&patience, NULL);
+    return ddp__fail(rc, "rank %d (%s) was lost when ranks joined: %s", rank,
+                     w->hosts[rank], w->why);
+}
+
+static int fail_silent(const struct ddp__wire *w, const uintptr_t *receive,
+                       double seconds)
+{
+    int r = 0;
+
+    while (r < w->count - 1 && !receive[r])
+        r++;
+    return ddp__fail(DDP_EPEER, "rank %d (%s) has sent nothing for %.0f s", r,
+                     w->hosts[r], seconds);
+}
+
+/* Nobody watches peers yet: a rank that has stopped is noticed here.  One that
+ * has ended because another is lost had sent its message, so a send that fails
+ * says less than a receive. */
 static int await(struct ddp__wire *w, uintptr_t *request, double seconds)
 {
     const struct timespec tick = {.tv_nsec = 1000000};
+    uintptr_t *receive = request + w->count;
     double begin = ddp__clock();
-    int rc = 0;
+    int from = 0, to = 0, in, out;
 
-    for (int i = 0; i < 2 * w->count && rc >= 0; i++)
-        while (request[i] && (rc = w->test(w, &request[i])) == 0) {
-            if (seconds > 0 && ddp__clock() - begin > seconds) {
-                snprintf(w->why, sizeof(w->why),
-                         "rank %d has sent nothing for %.0f s", i / 2, seconds);
-                return DDP_EPEER;
-            }
-            nanosleep(&tick, NULL);
-        }
-    return rc;
+    for (;;) {
+        out = look(w, request, &to);
+        if ((in = look(w, receive, &from)) < 0)
+            return fail_lost(w, from, in);
+        if (in == 0 && out <= 0)
+            return out < 0 ? fail_lost(w, to, out) : 0;
+        if (seconds > 0 && ddp__clock() - begin > seconds)
+            return fail_silent(w, receive, seconds);
+        nanosleep(&tick, NULL);
+    }
 }
 
 /* What messages may still be written to, after a failure, until the process
@@ -95,14 +136,15 @@ int ddp__hello_gather(struct ddp__wire *w, void *all, size_t size,
 
     if (!request)
         return ddp__fail(DDP_ENOMEM, "out of memory for ranks");
-    if ((rc = begin(w, all, size, request)) < 0 ||
-        (rc = await(w, request, seconds)) < 0) {
-        unfinished[0] = all;
-        unfinished[1] = request;
-        return ddp__fail(rc, "MPI: %s", w->why);
+    if ((rc = begin(w, all, size, request)) == 0)
+        rc = await(w, request, seconds);
+    if (rc == 0) {
+        free(request);
+        return 0;
     }
-    free(request);
-    return 0;
+    unfinished[0] = all;
+    unfinished[1] = request;
+    return rc;
 }
 
 int ddp__hello_exchange(struct ddp__wire *w, const char *version,
@@ -115,7 +157,7 @@ int ddp__hello_exchange(struct ddp__wire *w, const char *version,
         return ddp__fail(DDP_ENOMEM, "out of memory for ranks");
     all[w->rank].order = DDP__HELLO_ORDER;
     snprintf(all[w->rank].version, sizeof(all->version), "%s", version);
-    memcpy(all[w->rank].host, w->host, sizeof(all->host));
+    memcpy(all[w->rank].host, w->hosts[w->rank], sizeof(all->host));
     if ((rc = ddp__hello_gather(w, all, sizeof(*all), seconds)) < 0)
         return rc;
     rc = ddp__hello_compare(all, w->count);

@@ -60,9 +60,9 @@ static bool is_other(const struct ddp__net *n, int rank)
     return rank != n->wire.rank;
 }
 
-static const char *host_of(const struct ddp__beat *b)
+static void take_host(const struct ddp__net *n, int rank, struct ddp__beat *b)
 {
-    return b->status.host[0] ? b->status.host : "unknown host";
+    memcpy(b->status.host, n->wire.hosts[rank], sizeof(b->status.host));
 }
 
 static int await_beat(struct ddp__net *n, int rank)
@@ -104,7 +104,7 @@ static void lose(struct ddp__net *n, int rank)
     snprintf(b->why, sizeof(b->why),
              "rank %d (%s) cannot be reached any more; it was last heard of "
              "%s, after step %lld",
-             rank, host_of(b), ddp_phase_name(b->status.phase),
+             rank, b->status.host, ddp_phase_name(b->status.phase),
              (long long)b->status.step);
     pthread_mutex_unlock(&n->peers.lock);
 }
@@ -134,7 +134,7 @@ static struct ddp__beat make_beat(struct ddp__net *n)
 
     b.tasks = atomic_load(&n->status->tasks);
     ddp__status_get(n->status, &b.status);
-    memcpy(b.status.host, n->wire.host, sizeof(b.status.host));
+    take_host(n, n->wire.rank, &b);
     ddp__net_counts(n, &b.ops, &b.ready);
     if (n->rc == DDP_EPEER)
         snprintf(b.why, sizeof(b.why), "%.*s", (int)sizeof(b.why) - 1, n->why);
@@ -191,7 +191,8 @@ static int fail_silent(const struct ddp__net *n, int rank, double seconds)
     return ddp__fail(DDP_EPEER,
                      "rank %d (%s) has not been heard of for %.0f s; it was "
                      "%s, after step %lld",
-                     rank, host_of(b), seconds, ddp_phase_name(b->status.phase),
+                     rank, b->status.host, seconds,
+                     ddp_phase_name(b->status.phase),
                      (long long)b->status.step);
 }
 
@@ -426,6 +427,7 @@ int ddp__peers_new(struct ddp__net *n)
     for (int r = 0; r < n->wire.count; r++) {
         p->peer[r].process = -1;
         p->peer[r].heard = p->peer[r].moved = ddp__clock();
+        take_host(n, r, &p->peer[r].last);
         if (is_other(n, r) && rc == 0)
             rc = await_beat(n, r);
     }

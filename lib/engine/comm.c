@@ -27,7 +27,7 @@
 struct news {
     int64_t code, count; /* code: the failure of this step or an earlier one */
     unsigned wishes;
-    char host[DDP__HOST_NAME], text[512];
+    char text[512];
 };
 
 struct comm {
@@ -230,7 +230,6 @@ static void write_news(struct comm *c)
     if (atomic_load(&g->rc) == 0 || atomic_load(&g->failed_step) > c->step)
         return;
     mine->code = ddp__task_group_error(g);
-    memcpy(mine->host, c->e->ddp->net.wire.host, sizeof(mine->host));
     snprintf(mine->text, sizeof(mine->text), "%s", ddp_errmsg());
 }
 
@@ -295,7 +294,8 @@ static void read_news(struct comm *c)
         if (n->code == 0 || failed)
             continue;
         failed = true;
-        ddp__fail((int)n->code, "rank %d (%s): %s", r, n->host, n->text);
+        ddp__fail((int)n->code, "rank %d (%s): %s", r,
+                  e->ddp->net.wire.hosts[r], n->text);
         if (r != e->ddp->net.wire.rank)
             ddp__task_group_fail(&e->group, c->step, (int)n->code, NULL, NULL);
     }

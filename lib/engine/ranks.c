@@ -94,17 +94,16 @@ int ddp__ranks_gather(ddp_t *ddp, const void *mine, size_t len, void *all)
 
 struct outcome {
     int code;
-    char host[DDP__HOST_NAME], text[1024];
+    char text[1024];
 };
 
-static int first_failure(const ddp_t *ddp, const struct outcome *all)
+static int first_failure(const struct ddp__wire *w, const struct outcome *all)
 {
-    for (int r = 0; r < ddp->net.wire.count; r++)
+    for (int r = 0; r < w->count; r++)
         if (all[r].code < 0)
-            return r == ddp->net.wire.rank
-                       ? ddp__fail(all[r].code, "%s", all[r].text)
-                       : ddp__fail(all[r].code, "rank %d (%s): %s", r,
-                                   all[r].host, all[r].text);
+            return r == w->rank ? ddp__fail(all[r].code, "%s", all[r].text)
+                                : ddp__fail(all[r].code, "rank %d (%s): %s", r,
+                                            w->hosts[r], all[r].text);
     return 0;
 }
 
@@ -115,13 +114,12 @@ int ddp__ranks_agree(ddp_t *ddp, int rc)
 
     if (ddp->net.wire.count == 1)
         return rc;
-    memcpy(mine.host, ddp->net.wire.host, sizeof(mine.host));
     if (rc < 0)
         snprintf(mine.text, sizeof(mine.text), "%s", ddp_errmsg());
     if (!(all = calloc((size_t)ddp->net.wire.count, sizeof(*all))))
         return ddp__fail(DDP_ENOMEM, "out of memory for ranks");
     if ((failed = ddp__ranks_gather(ddp, &mine, sizeof(mine), all)) == 0)
-        failed = first_failure(ddp, all);
+        failed = first_failure(&ddp->net.wire, all);
     free(all);
     return failed < 0 ? failed : rc;
 }

@@ -51,6 +51,8 @@ static struct peer {
     size_t head_done;
 } peer[MOST];
 
+static char host[MOST][DDP__HOST_NAME];
+
 ddp__wire_open_f ddp_wire_open;
 
 static int random_delay(void)
@@ -77,12 +79,14 @@ static void append_message(struct message **at, struct message *m)
 
 /* ---- sockets ------------------------------------------------------------ */
 
-/* How many bytes went; 0: none now, or none ever again. */
+/* How many bytes went; 0: none now, or none ever again.  A process that ends
+ * without reading all leaves ECONNRESET before what it had sent. */
 static size_t moved(struct peer *p, ssize_t n)
 {
     if (n > 0)
         return (size_t)n;
-    p->gone |= n == 0 || (errno != EAGAIN && errno != EINTR);
+    p->gone |=
+        n == 0 || (errno != EAGAIN && errno != EINTR && errno != ECONNRESET);
     return 0;
 }
 
@@ -272,7 +276,9 @@ int ddp_wire_open(struct ddp__wire *w)
     w->recv = wire_recv;
     w->test = wire_test;
     w->close = wire_close;
-    snprintf(w->host, sizeof(w->host), "host%d", w->rank);
+    for (int r = 0; r < w->count; r++)
+        snprintf(host[r], sizeof(host[r]), "host%d", r);
+    w->hosts = (const char(*)[DDP__HOST_NAME])host;
     snprintf(w->about, sizeof(w->about), "sockets");
     return 0;
 }
