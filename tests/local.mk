@@ -8,6 +8,7 @@ check_LTLIBRARIES = %D%/libcheck.la
 %C%_libcheck_la_SOURCES = \
     %D%/check.c \
     %D%/check.h \
+    %D%/copy_layer.h \
     %D%/fuzz.c \
     %D%/fuzz.h \
     %D%/judge.c \

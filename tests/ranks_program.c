@@ -8,11 +8,45 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "ranks_check.h"
 
 enum { LEN = 300000 };
+
+static double now(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* Ranks are numbered, and take turns as for output in order, which the clock of
+ * their host shows. */
+static void test_start(void)
+{
+    int32_t sum = rank;
+    double turn = 0, last = 0;
+    bool good = rank >= 0 && rank < ranks && ddp_local_rank(ddp) == rank &&
+                ddp_allreduce(ddp, &sum, 1, DDP_I32, DDP_SUM) == 0 &&
+                sum == ranks * (ranks - 1) / 2;
+
+    check(good, "each rank has a number of its own");
+    for (int r = 0; r < ranks; r++) {
+        if (r == rank)
+            turn = now();
+        good &= ddp_barrier(ddp) == 0;
+    }
+    for (int r = 0; r < ranks; r++) {
+        double t = turn;
+
+        good &= ddp_bcast(ddp, &t, sizeof(t), r) == 0 && t > last;
+        last = t;
+    }
+    check(good, "one after another");
+}
 
 static void test_sums(void)
 {
@@ -416,6 +450,7 @@ int main(int argc, char **argv)
         test_places();
         return end_ranks();
     }
+    test_start();
     test_sums();
     test_root();
     test_optional();

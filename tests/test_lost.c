@@ -11,8 +11,8 @@
 #include <sys/syscall.h>
 #include <time.h>
 
+#include "copy_layer.h"
 #include "ddp.h"
-#include "ddp_layer.h"
 #include "ranks_fork.h"
 #include "scratch.h"
 
@@ -89,77 +89,24 @@ int fsync(int file)
     return (int)syscall(SYS_fsync, file);
 }
 
-/* ---- a layer that does nothing ------------------------------------------ */
-
-static int same_shape(const ddp_layer_t *l, struct ddp_shape x,
-                      struct ddp_shape *y)
-{
-    (void)l;
-    *y = x;
-    return 0;
-}
-
-static int copy(const struct ddp_kernel_args *a)
-{
-    memcpy(a->buf[1].data, a->buf[0].data,
-           (size_t)a->n * (size_t)a->buf[0].shape.c * sizeof(float));
-    return 0;
-}
+/* ---- the network -------------------------------------------------------- */
 
 static atomic_bool evaluating;
 
-static int copy_forward(const struct ddp_kernel_args *a)
+static int reach_kernel(bool backward)
 {
-    return reach(atomic_load(&evaluating) ? EVALUATION : FORWARD) ? DDP_EDATA
-                                                                  : copy(a);
-}
-
-static int copy_backward(const struct ddp_kernel_args *a)
-{
+    if (!backward)
+        return reach(atomic_load(&evaluating) ? EVALUATION : FORWARD)
+                   ? DDP_EDATA
+                   : 0;
     reach(BACKWARD);
-    return copy(a);
-}
-
-static ddp_value_t *add_copy(ddp_graph_t *g, const struct ddp_kernel *k,
-                             ddp_value_t *x)
-{
-    ddp_value_t *y = ddp_graph_value(g, ddp_value_shape(x), DDP_F32);
-
-    return ddp_graph_call(g, k, NULL, 2, (ddp_value_t *[]){x, y},
-                          (enum ddp_access[]){DDP_READ, DDP_WRITE}) < 0
-               ? NULL
-               : y;
-}
-
-static ddp_value_t *add_forward(ddp_layer_t *l, ddp_graph_t *g, ddp_value_t *x)
-{
-    static const struct ddp_kernel k = {"copy", {copy_forward}};
-    ddp_value_t *y = add_copy(g, &k, x);
-
-    return y ? ddp_graph_record(
-                   g, &(struct ddp_record){.layer = l, .x = x, .y = y})
-             : NULL;
-}
-
-static ddp_value_t *add_backward(ddp_layer_t *l, ddp_graph_t *g,
-                                 const struct ddp_record *r, ddp_value_t *dy)
-{
-    static const struct ddp_kernel k = {"copy back", {copy_backward}};
-
-    (void)l;
-    (void)r;
-    return add_copy(g, &k, dy);
+    return 0;
 }
 
 static ddp_chain_t *network(void)
 {
-    static const struct ddp_layer_ops ops = {.kind = "copy",
-                                             .shape = same_shape,
-                                             .forward = add_forward,
-                                             .backward = add_backward};
-
-    return ddp_chain_new(ddp_dense_new(IN, IN, NULL),
-                         ddp_layer_new(sizeof(ddp_layer_t), &ops),
+    copy_hook = reach_kernel;
+    return ddp_chain_new(ddp_dense_new(IN, IN, NULL), copy_layer_new(),
                          ddp_dense_new(IN, CLASSES, NULL), DDP_END);
 }
 

@@ -9,6 +9,7 @@
 #include <math.h>
 #include <sched.h>
 
+#include "copy_layer.h"
 #include "ddp.h"
 #include "ranks_fork.h"
 #include "scratch.h"
@@ -26,6 +27,7 @@ static const struct row {
     int lanes;
     enum ddp_dtype dtype, wire;
     bool shard, sync_bn, bad; /* bad: a sample is not finite */
+    bool slow;                /* backward on some ranks */
     int skips;                /* steps that are not applied, of 6 */
     double mixup;
 } row[] = {
@@ -42,6 +44,7 @@ static const struct row {
     {"a divided optimizer, bf16", .lanes = 9, .dtype = DDP_BF16, .shard = true},
     {"batch norm over all", .lanes = 12, .sync_bn = true},
     {"sums in bf16", .lanes = 12, .wire = DDP_BF16},
+    {"a slow kernel before the sum", .lanes = 12, .slow = true},
 };
 enum { ROWS = sizeof(row) / sizeof(row[0]) };
 
@@ -83,8 +86,27 @@ static ddp_dataset_t *samples(const struct row *r, int64_t count)
                              .arg = (void *)r});
 }
 
-static ddp_chain_t *network(void)
+/* On other ranks than that of the oracle, before it writes what gradients come
+ * from: sums that began too early would be wrong. */
+static int be_late(bool backward)
 {
+    if (backward && this_rank % 2 == 1)
+        usleep(3000);
+    return 0;
+}
+
+static ddp_chain_t *slow_network(void)
+{
+    copy_hook = be_late;
+    return ddp_chain_new(
+        ddp_flatten_new(), ddp_dense_new(SIDE * SIDE * CHANNELS, 16, NULL),
+        copy_layer_new(), ddp_dense_new(16, CLASSES, NULL), DDP_END);
+}
+
+static ddp_chain_t *network(const struct row *r)
+{
+    if (r->slow)
+        return slow_network();
     return ddp_chain_new(
         ddp_conv_new(CHANNELS, 8, 3, NULL), ddp_batch_norm_new(8, NULL),
         ddp_relu_new(), ddp_conv_new(8, 16, 3, NULL),
@@ -121,7 +143,7 @@ static int train(ddp_t *ddp, const struct row *r, struct result *out)
 {
     struct ddp_train_config cfg = config(r);
     ddp_dataset_t *data = samples(r, COUNT), *eval = samples(r, EVAL);
-    ddp_chain_t *c = network();
+    ddp_chain_t *c = network(r);
     ddp_trainer_t *t = ddp_trainer_new(ddp, c, data, &cfg);
     struct ddp_skips skips = {0};
     int rc = t ? ddp_trainer_train(t) : ddp_errcode();
@@ -160,7 +182,7 @@ static int stop(ddp_t *ddp, struct result *out)
 {
     struct ddp_train_config cfg = config(&row[1]);
     ddp_dataset_t *data = samples(&row[1], COUNT);
-    ddp_chain_t *c = network();
+    ddp_chain_t *c = network(&row[1]);
     ddp_trainer_t *t;
     int rc;
 
