@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "ddp.h"
 #include "engine/exchange.h"
+#include "engine/parts.h"
 #include "runtime/hello.h"
 #include "tap.h"
 
@@ -108,6 +109,20 @@ struct request {
     int late;
 };
 
+/* Where a rank has its vectors, and how many bytes are or will be received in
+ * other places. */
+static struct {
+    const char *begin, *end;
+    size_t staged, most;
+} place[RANKS];
+
+static size_t staged_bytes(int rank, const struct request *r)
+{
+    const char *at = r->data;
+
+    return at < place[rank].begin || at >= place[rank].end ? r->len : 0;
+}
+
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct message *messages;
 static int sent[RANKS][RANKS][TAGS], asked[RANKS][RANKS][TAGS];
@@ -156,6 +171,9 @@ static int wire_recv(struct ddp__wire *w, int from, int tag, void *data,
     pthread_mutex_lock(&lock);
     r->number = asked[from][w->rank][tag]++;
     pthread_mutex_unlock(&lock);
+    place[w->rank].staged += staged_bytes(w->rank, r);
+    if (place[w->rank].most < place[w->rank].staged)
+        place[w->rank].most = place[w->rank].staged;
     *request = (uintptr_t)r;
     return 0;
 }
@@ -189,6 +207,7 @@ static int wire_test(struct ddp__wire *w, uintptr_t *request)
         pthread_mutex_lock(&lock);
         done = take(w, r);
         pthread_mutex_unlock(&lock);
+        place[w->rank].staged -= done ? staged_bytes(w->rank, r) : 0;
     } else {
         done = r->late-- <= 0;
     }
@@ -475,6 +494,88 @@ static void test_device(void)
     ok(good, "so are those that a device adds in its own memory");
 }
 
+/* ---- a long vector ------------------------------------------------------ */
+
+enum { LONG = 9 << 20, LONG_RANKS = 3 };
+
+/* Rank 2 has two lanes of the four. */
+static struct ddp__parts parts_of(int rank, void **piece, float *sum)
+{
+    int first = rank, last = rank == 2 ? 3 : rank;
+
+    for (int l = first; l <= last; l++)
+        for (size_t i = 0; i < LONG; i++)
+            ((float *)(piece[rank] = sum))[i] += (float)(l + (int)(i % 7));
+    return (struct ddp__parts){.all = {.piece = piece,
+                                       .sum = sum,
+                                       .size = sizeof(float),
+                                       .add = ddp__add_f32},
+                               .len = LONG,
+                               .others = LONG_RANKS - 1};
+}
+
+static bool is_long_sum(const float *sum)
+{
+    for (size_t i = 0; i < LONG; i++)
+        if (sum[i] != (float)(6 + 4 * (int)(i % 7)))
+            return false;
+    return true;
+}
+
+/* All ranks in turn; rank 0 is often late. */
+static bool poll_long(struct ddp__parts *p, struct ddp__wire *w)
+{
+    static const struct ddp__split s = {4, 4, LONG_RANKS};
+    int over = 0;
+
+    for (int round = 0; over < LONG_RANKS; round++) {
+        over = 0;
+        for (int r = 0; r < LONG_RANKS; r++) {
+            int rc =
+                r == 0 && round % 5 ? 0 : ddp__parts_poll(&p[r], &w[r], &s, 0);
+
+            if (rc < 0)
+                return false;
+            over += rc == 1;
+        }
+    }
+    return true;
+}
+
+/* docs/nodes.md: at most four parts of 4 MiB are under way, and of each a rank
+ * stages its slice, a third, of two pieces of others. */
+static void test_staging(void)
+{
+    const size_t bound = (size_t)4 * 2 * ((4 << 20) / LONG_RANKS + 4);
+    static void *piece[LONG_RANKS][4];
+    struct ddp__parts p[LONG_RANKS];
+    struct ddp__wire w[LONG_RANKS];
+    float *sum = calloc((size_t)LONG_RANKS * LONG, sizeof(*sum));
+    bool good = true, bounded = true;
+
+    memset(sent, 0, sizeof(sent));
+    memset(asked, 0, sizeof(asked));
+    for (int r = 0; r < LONG_RANKS; r++) {
+        float *own = sum + (size_t)r * LONG;
+
+        w[r] = wire_of(r, LONG_RANKS);
+        p[r] = parts_of(r, piece[r], own);
+        place[r].begin = (char *)own;
+        place[r].end = (char *)(own + LONG);
+        place[r].staged = place[r].most = 0;
+    }
+    good = poll_long(p, w);
+    for (int r = 0; r < LONG_RANKS; r++) {
+        good &= is_long_sum(sum + (size_t)r * LONG);
+        bounded &= place[r].most > bound / 2 && place[r].most <= bound;
+        diag("rank %d stages %zu bytes of %zu", r, place[r].most, bound);
+        ddp__parts_free(&p[r]);
+    }
+    ok(good && !messages, "a long vector is summed in parts");
+    ok(bounded, "and what a rank stages of others is bounded");
+    free(sum);
+}
+
 /* ---- something of every rank -------------------------------------------- */
 
 static size_t len_of(const void *arg, int rank)
@@ -611,6 +712,7 @@ int main(void)
     test_sums();
     test_halves();
     test_device();
+    test_staging();
     test_four(gather_rank, "each has");
     test_four(pass_rank, "one has");
     test_hello();
