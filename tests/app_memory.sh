@@ -39,6 +39,19 @@ exits 71 "too little for one"
 complains "this needs [0-9]+ MiB: .* the machine has $((all - two)):" \
     "the message compares the memory"
 
+# Half a sub-batch has half the activations.
+little=$((all - two * 2 / 3))
+train $little
+exits 71 "too little for one, but not for half of it"
+complains "use a smaller --sub-batch, .*--sub-batch 2 should fit, with other sums" \
+    "the message names it"
+run env STARPU_LIMIT_CPU_MEM=$little "$imagenet" train "$data" --model mobilenet_v2 \
+    --img-size 64 -b 16 --sub-batch 2 --lanes 2 --steps 2 --no-val --lr 0.1 \
+    --output "$tmp/smaller"
+exits 0 "it fits"
+[ "$weights" ] && grep -q "weights=crc32c:" "$tmp/out" && ! grep -q "$weights" "$tmp/out"
+point $? "and gives other weights: $(grep -o 'weights=.*' "$tmp/out"), not $weights"
+
 # within KIB COMMAND...: with so much address space
 within()
 {

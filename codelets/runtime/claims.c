@@ -138,14 +138,16 @@ int ddp__claims_open(const struct ddp__claims *c, int id, int64_t age)
     return n;
 }
 
-/* Whether main memory has no room for another sub-batch of a CPU worker. */
+/* Whether the worker's memory has no room for another sub-batch. */
 static bool is_full(const struct ddp__claims *c, int id, int64_t age)
 {
-    int n = 0;
+    int most = is_in_main(id) ? c->most_main : c->most_gpu, n = 0;
+    unsigned node = starpu_worker_get_memory_node((unsigned)id);
 
-    for (int i = 0; c->most && is_in_main(id) && i < c->workers; i++)
-        n += is_in_main(c->id[i]) ? in_flight(c, c->id[i], age) : 0;
-    return c->most && n >= c->most;
+    for (int i = 0; most && i < c->workers; i++)
+        if (starpu_worker_get_memory_node((unsigned)c->id[i]) == node)
+            n += in_flight(c, c->id[i], age);
+    return most && n >= most;
 }
 
 /* Whether the worker, with `mine` in flight, may take one that begins with t:

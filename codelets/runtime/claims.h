@@ -69,7 +69,8 @@ struct ddp__claims {
     int claimed[DDP__CLAIM_STEPS]; /* by age: sub-batches claimed so far */
     bool stay; /* lanes are not moved to another memory within a step */
     int call;  /* the worker that a sub-batch was left to; -1: none */
-    int most;  /* in flight in main memory at a time; 0: no limit */
+    int most_main, most_gpu; /* in flight at a time in main memory, in a GPU's;
+                                0: no limit */
     int workers, id[STARPU_NMAXWORKERS];
     struct ddp__claimer by[STARPU_NMAXWORKERS]; /* by id */
 };

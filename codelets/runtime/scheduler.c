@@ -467,24 +467,30 @@ void ddp__sched_stay(void)
     STARPU_PTHREAD_MUTEX_UNLOCK(&s->lock);
 }
 
+static void lower(int *most, int to)
+{
+    if (!*most || *most > to)
+        *most = to;
+}
+
 void ddp__sched_limit_main(int most)
 {
     struct sched *s = lock_running_policy();
 
     if (!s)
         return;
-    if (!s->claims.most || s->claims.most > most)
-        s->claims.most = most;
+    lower(&s->claims.most_main, most);
     STARPU_PTHREAD_MUTEX_UNLOCK(&s->lock);
 }
 
-void ddp__sched_limit(int lanes)
+void ddp__sched_limit_gpu(int most)
 {
     struct sched *s = lock_running_policy();
 
-    for (int i = 0; s && i < s->claims.workers; i++)
-        if (s->claims.by[s->claims.id[i]].cap > lanes)
-            s->claims.by[s->claims.id[i]].cap = lanes;
-    if (s)
-        STARPU_PTHREAD_MUTEX_UNLOCK(&s->lock);
+    if (!s)
+        return;
+    lower(&s->claims.most_gpu, most);
+    for (int i = 0; i < s->claims.workers; i++)
+        lower(&s->claims.by[s->claims.id[i]].cap, most);
+    STARPU_PTHREAD_MUTEX_UNLOCK(&s->lock);
 }

@@ -57,11 +57,11 @@ extern struct starpu_sched_policy ddp__sched_policy;
 /* Of a running policy "ddp": the most lanes that a worker may have in flight,
  * GPUs two (one is queued while the other runs); 0: another policy runs. */
 int ddp__sched_cap(void);
-/* From now on no more than this. */
-void ddp__sched_limit(int lanes);
 /* From now on a lane's sums stay in the memory they are in during a step. */
 void ddp__sched_stay(void);
-/* The most sub-batches that all CPU workers together compute from now on. */
+/* The most sub-batches that all CPU workers together compute from now on, and
+ * all workers of a GPU. */
 void ddp__sched_limit_main(int most);
+void ddp__sched_limit_gpu(int most);
 
 #endif

@@ -32,19 +32,41 @@ static double total_need(const struct ddp_memory_plan *p)
            p->input + p->scratch;
 }
 
+/* The largest half, quarter, ... of the sub-batch that fits; 0: none does. */
+static int smaller_sub_batch(const struct ddp_memory_plan *p, int sub_batch)
+{
+    double each = (p->activations + p->input) / sub_batch,
+           fixed = total_need(p) - each * sub_batch;
+
+    do
+        sub_batch /= 2;
+    while (sub_batch > 0 && fixed + each * sub_batch > p->have);
+    return sub_batch;
+}
+
+/* Another sub_batch is the user's choice: kernels add gradients over all of its
+ * samples, so the weights differ in their last bits, and with them the run. */
 static int fail_memory(const struct ddp_memory_plan *p,
                        const struct ddp_trainer *t, const char *where,
                        const char *advice)
 {
+    int smaller = t->cfg.sync_bn ? 0 : smaller_sub_batch(p, t->cfg.sub_batch);
+    char which[96] = "";
+
+    if (smaller > 0)
+        snprintf(which, sizeof(which),
+                 " (sub_batch %d should fit, with other sums and so other "
+                 "weights)",
+                 smaller);
     return ddp__fail(DDP_ENOMEM,
                      "this needs %.0f MiB: %.0f of weights, %.0f of optimizer "
                      "state, %.0f of gradients, %.0f of activations and %.0f "
                      "of input for %d sub-batches of %d in flight, %.0f of "
-                     "scratch; %s has %.0f: use a smaller %s",
+                     "scratch; %s has %.0f: use a smaller %s%s",
                      total_need(p) / mib, (p->weights + p->copies) / mib,
                      p->state / mib, p->gradients / mib, p->activations / mib,
                      p->input / mib, p->in_flight, t->cfg.sub_batch,
-                     p->scratch / mib, where, p->have / mib, advice);
+                     p->scratch / mib, where, p->have / mib, advice, which);
 }
 
 static int min(int a, int b)
@@ -357,7 +379,7 @@ static int check_gpus(struct ddp_trainer *t)
     for (i = most; (rc = gpu_need(t, gpus, i, &n)) == 0; i--) {
         if (total_need(&n) <= have)
             break;
-        if (cap > 1 && i > 1)
+        if (cap && i > 1)
             continue;
         if ((t->engine->scarce = cap && may_evict(t, gpus, &n)))
             break;
@@ -365,7 +387,7 @@ static int check_gpus(struct ddp_trainer *t)
                            "sub_batch, or fewer lanes, or more GPUs");
     }
     if (rc == 0 && i < most)
-        ddp__sched_limit(i);
+        ddp__sched_limit_gpu(i);
     n.wanted = most;
     t->memory = n;
     return rc < 0 ? rc : check_moves(t, gpus, i);
