@@ -378,7 +378,8 @@ struct ddp__conv {
     int top, left, bottom, right; /* zero padding */
     int groups;
     bool bias;
-    enum ddp_act act; /* forward only, one with ddp__act_from_y() */
+    enum ddp_act act; /* forward only, one with ddp__act_from_y(); CONV_NORM:
+                         DDP_SILU and DDP_HARDSWISH too */
     int in;    /* forward and bwd_w with one group: x has weights for so many
                   channels, the others are 0; 0: for all */
     float eps; /* CONV_NORM: of the batch norm */
@@ -461,7 +462,8 @@ struct ddp__call {
         } dense;
         struct {
             float eps;
-            enum ddp_act act; /* of bn(x) + r; one with ddp__act_from_y() */
+            enum ddp_act act; /* of bn(x) + r; one with ddp__act_from_y(),
+                                 or without r DDP_SILU or DDP_HARDSWISH */
             bool residual;
             bool mask;    /* of relu after a residual, c a multiple of 8 */
             bool inverse; /* stat has 1 / sqrt(var + eps), not var */

@@ -186,7 +186,13 @@ DDP__INLINE void normalise_act(const struct affine *p, const struct block *k,
     case DDP_TANH:
         normalise(p, k, k->x, k->res, k->y, DDP_TANH, residual, b);
         break;
-    default: /* not fused: ddp__act_from_y() */
+    case DDP_SILU:
+        normalise(p, k, k->x, k->res, k->y, DDP_SILU, residual, b);
+        break;
+    case DDP_HARDSWISH:
+        normalise(p, k, k->x, k->res, k->y, DDP_HARDSWISH, residual, b);
+        break;
+    default: /* not fused */
         break;
     }
 }

@@ -7,7 +7,7 @@
  *     dx = scale inv (dz - dshift / m - (x - mean) inv dscale / m)
  *
  * Two passes: one for the sums, which also writes dr = dz, one for dx.  For
- * relu and relu6 without a residual, x tells what the activation got (by the
+ * most activations without a residual, x tells what the activation got (by the
  * arithmetic of the forward pass, to the last bit), and y need not be read.
  */
 #include "config.h"
@@ -25,6 +25,8 @@ enum source {
     FROM_DZ,     /* dy holds dz, in f32 */
     FROM_X_RELU, /* the slope of an activation is known from x */
     FROM_X_RELU6,
+    FROM_X_SILU,
+    FROM_X_HARDSWISH,
     FROM_RELU, /* ... from y */
     FROM_RELU6,
     FROM_SIGMOID,
@@ -68,6 +70,10 @@ DDP__INLINE float dz_at(const struct block *k, size_t at, float z,
         return ddp__act_grad(z, dy, DDP_RELU);
     case FROM_X_RELU6:
         return ddp__act_grad(z, dy, DDP_RELU6);
+    case FROM_X_SILU:
+        return ddp__act_grad(z, dy, DDP_SILU);
+    case FROM_X_HARDSWISH:
+        return ddp__act_grad(z, dy, DDP_HARDSWISH);
     case FROM_RELU:
         return slope_y(k, at, dy, DDP_RELU, b);
     case FROM_RELU6:
@@ -184,6 +190,12 @@ DDP__INLINE void run_instance(enum loop loop, const struct params *p,
     case FROM_X_RELU6:
         run_loop(loop, p, k, FROM_X_RELU6, b);
         break;
+    case FROM_X_SILU:
+        run_loop(loop, p, k, FROM_X_SILU, b);
+        break;
+    case FROM_X_HARDSWISH:
+        run_loop(loop, p, k, FROM_X_HARDSWISH, b);
+        break;
     case FROM_RELU:
         run_loop(loop, p, k, FROM_RELU, b);
         break;
@@ -235,10 +247,14 @@ static enum source source_of(enum ddp_act act, bool residual)
         [DDP_RELU6] = FROM_RELU6, [DDP_SIGMOID] = FROM_SIGMOID,
         [DDP_TANH] = FROM_TANH,
     };
+    static const enum source from_x[DDP_ACT_COUNT] = {
+        [DDP_RELU] = FROM_X_RELU,
+        [DDP_RELU6] = FROM_X_RELU6,
+        [DDP_SILU] = FROM_X_SILU,
+        [DDP_HARDSWISH] = FROM_X_HARDSWISH,
+    };
 
-    if (!residual && (act == DDP_RELU || act == DDP_RELU6))
-        return act == DDP_RELU ? FROM_X_RELU : FROM_X_RELU6;
-    return from_y[act];
+    return !residual && from_x[act] ? from_x[act] : from_y[act];
 }
 
 /* ---- kernel ------------------------------------------------------------- */

@@ -134,8 +134,10 @@ static dnnl_status_t append_act(dnnl_post_ops_t ops, enum ddp_act act)
     } kind[DDP_ACT_COUNT] = {
         [DDP_RELU] = {dnnl_eltwise_relu, 0, 0},
         [DDP_RELU6] = {dnnl_eltwise_clip, 0, 6},
+        [DDP_SILU] = {dnnl_eltwise_swish, 1, 0},
         [DDP_SIGMOID] = {dnnl_eltwise_logistic, 0, 0},
         [DDP_TANH] = {dnnl_eltwise_tanh, 0, 0},
+        [DDP_HARDSWISH] = {dnnl_eltwise_hardswish, 1.0f / 6, 0.5f},
     };
 
     if (kind[act].alg == dnnl_alg_kind_undef)

@@ -69,8 +69,8 @@ bool ddp__wino_fits(const struct ddp__dnn_shape *s)
     return !s->dense && (s->type == DDP_F32 || !ddp__amx_here()) &&
            k->kh == 3 && k->kw == 3 && k->sh == 1 && k->sw == 1 && k->dh == 1 &&
            k->dw == 1 && k->groups == 1 && s->c % DDP__WINO_VECTOR == 0 &&
-           s->o % DDP__WINO_VECTOR == 0 && k->act <= DDP_RELU6 && k->top <= 2 &&
-           k->left <= 2 && k->bottom <= 2 && k->right <= 2 &&
+           s->o % DDP__WINO_VECTOR == 0 && ddp__wino_has(k->act) &&
+           k->top <= 2 && k->left <= 2 && k->bottom <= 2 && k->right <= 2 &&
            area <= 2 * (int64_t)s->oh * s->ow && !ddp__wino_off() &&
            __builtin_cpu_supports("avx512f") &&
            __builtin_cpu_supports("avx512dq") &&

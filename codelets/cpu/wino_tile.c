@@ -4,6 +4,7 @@
 #include "config.h"
 
 #include "cpu.h"
+#include "vmath.h"
 #include "wino.h"
 #include "wino_tile.h"
 
@@ -256,6 +257,26 @@ struct target {
     int rows, cols;
 };
 
+bool ddp__wino_has(enum ddp_act act)
+{
+    return act <= DDP_RELU6 || act == DDP_SILU || act == DDP_HARDSWISH;
+}
+
+/* The NaN of v, if any, is kept. */
+DDP__WINO_INLINE v16 activate(v16 v, enum ddp_act act)
+{
+    float f[16];
+
+    STORE(f, v);
+    if (act == DDP_SILU)
+        for (int i = 0; i < 16; i++)
+            f[i] = ddp__act(f[i], DDP_SILU);
+    else
+        for (int i = 0; i < 16; i++)
+            f[i] = ddp__act(f[i], DDP_HARDSWISH);
+    return LOAD(f);
+}
+
 DDP__WINO_INLINE void output_tile(const float *p, size_t step, size_t len,
                                   const float *bias, bool sum, enum ddp_act act,
                                   const struct target *to, bool b)
@@ -292,7 +313,9 @@ DDP__WINO_INLINE void output_tile(const float *p, size_t step, size_t len,
                     continue;
                 if (sum)
                     v = ADD(v, load_values(y, b));
-                if (act != DDP_IDENTITY) /* the NaN of v, if any, is kept */
+                if (act > DDP_RELU6)
+                    v = activate(v, act);
+                else if (act != DDP_IDENTITY)
                     v = _mm512_max_ps(zero, v);
                 if (act == DDP_RELU6)
                     v = _mm512_min_ps(SET(6), v);

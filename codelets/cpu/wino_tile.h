@@ -13,7 +13,8 @@ void ddp__wino_spread(const struct ddp__wino_map *m, const void *dy,
                       size_t first, size_t count, size_t ld, float *z);
 
 /* y of these tiles from u.v in p[pos][tile][ld], with bias (or NULL), what y
- * was if `sum`, and act: identity, relu or relu6. */
+ * was if `sum`, and act, of those that ddp__wino_has(). */
+bool ddp__wino_has(enum ddp_act act);
 void ddp__wino_output(const struct ddp__wino_map *m, const float *p,
                       size_t first, size_t count, size_t ld, const float *bias,
                       bool sum, enum ddp_act act, void *y);

@@ -279,6 +279,23 @@ ddp__k_bn_normalise_block(const struct ddp__k_bn *p,
     }
 }
 
+/* What the activation got at `at`, without a residual. */
+DDP__DEVICE void ddp__k_before_act(const struct ddp__k_bn *p,
+                                   const struct ddp__k_lane *l, size_t at,
+                                   enum ddp_dtype type, float z[DDP__WIDTH])
+{
+    float mean[DDP__WIDTH], factor[DDP__WIDTH], shift[DDP__WIDTH];
+    float scale[DDP__WIDTH];
+
+    ddp__k_of_channels(p->mean, l, mean);
+    ddp__k_of_channels(p->w, l, scale);
+    ddp__k_of_channels(p->w + p->k.c, l, shift);
+    ddp__k_inverse(p, l, factor);
+    ddp__k_load(type, p->x, at, l->count, p->wide, z);
+    for (int j = 0; j < DDP__WIDTH; j++)
+        z[j] = factor[j] * scale[j] * (z[j] - mean[j]) + shift[j];
+}
+
 /* dz, the gradient before the activation, at `at`. */
 DDP__DEVICE void ddp__k_unfold(const struct ddp__k_bn *p,
                                const struct ddp__k_lane *l, size_t at,
@@ -296,7 +313,10 @@ DDP__DEVICE void ddp__k_unfold(const struct ddp__k_bn *p,
             dz[j] = bits >> j & 1 ? dz[j] : 0;
         return;
     }
-    ddp__k_load(type, p->y, at, l->count, p->wide, y);
+    if (p->act == DDP_SILU || p->act == DDP_HARDSWISH)
+        ddp__k_before_act(p, l, at, type, y);
+    else
+        ddp__k_load(type, p->y, at, l->count, p->wide, y);
     ddp__k_slope_all(p->act, y, dz);
 }
 

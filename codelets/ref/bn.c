@@ -147,19 +147,30 @@ static struct channel channel_of(const struct ddp__task *t, size_t c,
                             .inv = s.inv};
 }
 
+/* The slope of the activation at element i, whose xhat is given. */
+static double slope_at(const struct ddp__task *t, const struct channel *ch,
+                       size_t i, double xhat)
+{
+    struct ddp__ref_buf y = ddp__ref_buf(t, DDP__BN_BWD_SLOPE);
+    const float *w = t->data[DDP__BN_BWD_W];
+    enum ddp_act act = t->call->bn.act;
+
+    if (t->call->bn.mask)
+        return get_bit(t->data[DDP__BN_BWD_SLOPE], i);
+    return ddp__ref_act_slope(
+        act, ddp__act_from_y(act) ? ddp__ref_read(&y, i)
+                                  : w[ch->c] * xhat + w[ch->channels + ch->c]);
+}
+
 /* dz, the gradient before the activation, and xhat of element i. */
 static double unfold(const struct ddp__task *t, const struct channel *ch,
                      size_t i, double *xhat)
 {
     struct ddp__ref_buf x = ddp__ref_buf(t, DDP__BN_BWD_X);
-    struct ddp__ref_buf y = ddp__ref_buf(t, DDP__BN_BWD_SLOPE);
     struct ddp__ref_buf dy = ddp__ref_buf(t, DDP__BN_BWD_DY);
-    double slope = t->call->bn.mask ? get_bit(t->data[DDP__BN_BWD_SLOPE], i)
-                                    : ddp__ref_act_slope(t->call->bn.act,
-                                                         ddp__ref_read(&y, i));
 
     *xhat = (ddp__ref_read(&x, i) - ch->mean) * ch->inv;
-    return ddp__ref_read(&dy, i) * slope;
+    return ddp__ref_read(&dy, i) * slope_at(t, ch, i, *xhat);
 }
 
 /* The sums; dr = dz */

@@ -225,8 +225,9 @@ static const struct ddp_layer_ops ops = {
     .forward = forward,
     .backward = backward,
     .options = options,
-    .fuses =
-        DDP_FUSE_RESIDUAL | DDP_FUSE_ACT(DDP_RELU) | DDP_FUSE_ACT(DDP_RELU6),
+    .fuses = DDP_FUSE_RESIDUAL | DDP_FUSE_ACT(DDP_RELU) |
+             DDP_FUSE_ACT(DDP_RELU6) | DDP_FUSE_ACT(DDP_SILU) |
+             DDP_FUSE_ACT(DDP_HARDSWISH),
 };
 
 static const struct ddp_batch_norm_options defaults = {DDP__NORM_DEFAULTS};

@@ -23,6 +23,21 @@ static int shape(const ddp_layer_t *l, struct ddp_shape x, struct ddp_shape *y)
     return 0;
 }
 
+/* Whether a layer may compute the activation that follows it.  Backward of one
+ * whose slope does not follow from y has to make its input once more: a batch
+ * norm that is trained does so, by our own kernels, where cuDNN has faster
+ * ones for the two apart. */
+static bool may_fuse(const ddp_graph_t *g, const ddp_layer_t *l,
+                     enum ddp_act act)
+{
+    if (!(ddp__layer_fuses(l) & DDP_FUSE_ACT(act)))
+        return false;
+    while (l->children)
+        l = l->child[l->children - 1];
+    return ddp__act_from_y(act) || !ddp_graph_training(g) ||
+           (!g->spec.on_gpus && ddp__graph_trains(g, l));
+}
+
 /* Let a layer compute the activation that follows it, where it can.  The last
  * layer gets what the chain itself is to fuse. */
 static ddp_value_t *forward(ddp_layer_t *l, ddp_graph_t *g, ddp_value_t *x)
@@ -36,7 +51,7 @@ static ddp_value_t *forward(ddp_layer_t *l, ddp_graph_t *g, ddp_value_t *x)
         act = DDP_IDENTITY;
         if (next < l->children)
             act = ddp__layer_act(l->child[next]);
-        if (!(ddp__layer_fuses(l->child[i]) & DDP_FUSE_ACT(act)))
+        if (!may_fuse(g, l->child[i], act))
             act = DDP_IDENTITY;
         g->fuse_act = next == l->children ? last_act : act;
         if (next == l->children)
