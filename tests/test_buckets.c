@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "defaults.h"
+#include "graph/params_bind.h"
 #include "scratch.h"
 #include "tap.h"
 #include "train/trainer.h"
@@ -304,11 +305,83 @@ static void test_frozen(ddp_t *ddp, const char *how)
     end(&r);
 }
 
+/* ---- larger buckets ----------------------------------------------------- */
+
+/* Layers that share the last buckets, in which most of them are. */
+enum { LAYERS = 100, SIDE = 256 };
+
+static ddp_chain_t *make_deep(void)
+{
+    ddp_chain_t *c = ddp_chain_new(ddp_dense_new(SIDE, SIDE, NULL), DDP_END);
+
+    for (int i = 1; i < LAYERS; i++)
+        ddp_chain_add(c, ddp_dense_new(SIDE, SIDE, NULL));
+    return c;
+}
+
+static void fill_bias(int layer, float *b)
+{
+    for (int i = 0; i < SIDE; i++)
+        b[i] = number((uint32_t)(layer * SIDE + i));
+}
+
+/* Layers whose bias is not what it was made. */
+static int count_changed(ddp_chain_t *c)
+{
+    float want[SIDE], got[SIDE];
+    char name[32];
+    int n = 0;
+
+    for (int l = 0; l < LAYERS; l++) {
+        snprintf(name, sizeof(name), "%d.bias", l);
+        fill_bias(l, want);
+        n += ddp_chain_get(c, name, got, SIDE) < 0 ||
+             memcmp(want, got, sizeof(got)) != 0;
+    }
+    return n;
+}
+
+static void test_join(void)
+{
+    ddp_chain_t *c = make_deep();
+    struct ddp__params *p = ddp__params_of(c);
+    uint32_t before = 0, after = 0;
+    int buckets = p->buckets;
+    float b[SIDE];
+    char name[32];
+
+    for (int l = 0; l < LAYERS; l++) {
+        snprintf(name, sizeof(name), "%d.bias", l);
+        fill_bias(l, b);
+        ddp_chain_set(c, name, b, SIDE);
+    }
+    ddp_chain_checksum(c, &before);
+    is_int(ddp__params_join(p), 0, "larger buckets");
+    ok(p->buckets < buckets, "are fewer: %d of %d", p->buckets, buckets);
+    is_int(count_changed(c), 0, "and leave the values that were set");
+    ddp_chain_checksum(c, &after);
+    ok(after == before, "and those that were not");
+    ddp_chain_free(c);
+}
+
+/* What a context holds is known by its buckets. */
+static void test_held(ddp_t *ddp)
+{
+    ddp_chain_t *c = make_deep();
+    struct ddp__params *p = ddp__params_of(c);
+    int buckets = p->buckets, rc = ddp__params_bind(p, ddp, true);
+
+    is_int(rc == 0 ? ddp__params_join(p) : rc, 0, "buckets of a context");
+    is_int(p->buckets, buckets, "remain as they are");
+    ddp_chain_free(c);
+}
+
 int main(void)
 {
     double all = make_oracle();
 
     scratch_make();
+    test_join();
 
     for (int i = 0; i < 2; i++) {
         const char *backend = i ? "ref" : "cpu";
@@ -324,6 +397,7 @@ int main(void)
         test_clip(ddp, backend, all, 2 * all);
         test_infinity(ddp, backend);
         test_frozen(ddp, backend);
+        test_held(ddp);
         ddp_finish(ddp);
     }
     return done_testing();

@@ -24,16 +24,32 @@
 
 /* ---- making ------------------------------------------------------------- */
 
+/* Elements of a layer whose weights and state take longer to keep than is won
+ * by not waiting, as the first dense one of VGG-16 does. */
+enum { LARGE = 16 << 20 };
+
+static bool has_large_layer(const struct ddp__params *p)
+{
+    for (int i = 0; i < p->blocks; i++)
+        if (p->block[i].len > LARGE)
+            return true;
+    return false;
+}
+
 /* What a program's own optimizer has noted elsewhere cannot be undone, and
  * other ranks may fail after all sums have come.  With one worker nothing would
  * be overlapped, and in main memory copies cost more than waiting. */
-static bool is_wanted(const struct ddp__engine *e)
+bool ddp__early_wanted(const struct ddp__engine *e)
 {
-    if (e->optimizer.clip_norm > 0 || e->ranks > 1 ||
-        e->optimizer.kind == DDP_CUSTOM_OPTIMIZER)
+    const struct ddp_optimizer *o = e->spec.optimizer;
+
+    if (!o || o->clip_norm > 0 || o->kind == DDP_CUSTOM_OPTIMIZER ||
+        e->ranks > 1)
         return false;
-    return e->ddp->early >= 0 ? e->ddp->early > 0
-                              : e->ddp->gpu_workers > 1 && e->spec.lanes > 1;
+    if (e->ddp->early >= 0)
+        return e->ddp->early > 0;
+    return e->ddp->gpu_workers > 1 && e->spec.lanes > 1 &&
+           !has_large_layer(e->params);
 }
 
 static int make_keep(struct ddp__engine *e, size_t size, struct ddp__handle *h,
@@ -68,7 +84,7 @@ int ddp__early_new(struct ddp__engine *e)
     struct ddp__early *y;
     int rc = 0;
 
-    if (!is_wanted(e))
+    if (!ddp__early_wanted(e))
         return 0;
     if (!(e->early = y = calloc(1, sizeof(*y))))
         return ddp__fail(DDP_ENOMEM, "out of memory for an engine");

@@ -34,6 +34,9 @@ struct ddp__early {
     bool begun; /* a step is submitted up to its updates */
 };
 
+/* Whether it is to have early updates, by its spec, parameters and ranks. */
+bool ddp__early_wanted(const struct ddp__engine *e);
+
 /* If the engine is to have early updates: e->early.  After its updates have
  * been made. */
 int ddp__early_new(struct ddp__engine *e);

@@ -400,7 +400,7 @@ static int make_graph(struct ddp__engine *e, ddp_chain_t *chain)
             return rc;
         ddp__graph_free(e->graph);
         e->graph = NULL;
-        e->spec.graph.segment_us = 0;
+        e->spec.graph.segment_us = e->spec.graph.forward_us = 0;
         e->spec.graph.joined = false;
         e->spec.graph.on_gpus = false;
         e->spec.graph.channels = 0;
@@ -418,12 +418,23 @@ static int bind_teacher(struct ddp__engine *e)
     return ddp__params_bind(k->params, e->ddp, true);
 }
 
+/* Weights that are updated early have come before a forward pass, so a long
+ * task of it waits no longer than a short one. */
+static int prepare_early(struct ddp__engine *e)
+{
+    if (e->ddp->segment_us < 0 && e->ddp->gpu_workers)
+        e->spec.graph.forward_us = 3 * e->spec.graph.segment_us;
+    return ddp__params_join(e->params);
+}
+
 static int make_engine(struct ddp__engine *e, ddp_chain_t *chain)
 {
     int rc;
 
     if (!(e->params = ddp__params_of(chain)))
         return ddp_errcode();
+    if (ddp__early_wanted(e) && (rc = prepare_early(e)) < 0)
+        return rc;
     e->buckets = e->params->buckets;
     if ((rc = bind_teacher(e)) < 0)
         return rc;

@@ -55,6 +55,7 @@ struct ddp__graph_spec {
                           convolutions before them */
     bool merged;       /* gradients are merged with those of other lanes */
     double segment_us; /* minimum duration of a task; 0: one node per task */
+    double forward_us; /* of one of the forward pass; 0: the same */
     const bool *frozen; /* by block of parameters: not trained; NULL: none */
     bool sync_bn; /* TRAIN: batch norms have the statistics of a whole step */
     bool split;   /* idle workers help with kernels: see struct ddp__call */

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "graph/layer.h"
+#include "graph/param_values.h"
 #include "graph/params.h"
 #include "graph/params_bind.h"
 
@@ -102,13 +103,13 @@ static int list_blocks(ddp_layer_t *l, char *path, size_t size,
 /* The maximum length of a bucket that starts when `rest` elements are left. The
  * last bucket is ready only when backward is done, so nothing overlaps with its
  * reduction and its update: buckets shrink towards it. */
-static size_t bucket_room(size_t rest)
+static size_t bucket_room(const struct ddp__params *p, size_t rest)
 {
     size_t room = rest / 2;
 
     if (room > BUCKET_LEN)
         return BUCKET_LEN;
-    return room < LEAST_LEN ? LEAST_LEN : room;
+    return room < p->least ? p->least : room;
 }
 
 /* The room of a block in its bucket. */
@@ -120,14 +121,9 @@ static size_t block_room(const struct ddp__param_block *b)
 /* Last layers first, since backward reaches them first. */
 static void assign_buckets(struct ddp__params *p)
 {
-    size_t len = 0, done = 0, room;
+    size_t len = 0, done = 0, room = bucket_room(p, p->held);
     int b = 0;
 
-    for (int i = 0; i < p->blocks; i++) {
-        p->total += p->block[i].len;
-        p->held += block_room(&p->block[i]);
-    }
-    room = bucket_room(p->held);
     for (int i = p->blocks - 1; i >= 0; i--) {
         struct ddp__param_block *k = &p->block[i];
         size_t size = block_room(k);
@@ -135,7 +131,7 @@ static void assign_buckets(struct ddp__params *p)
         if (len && len + size > room) {
             b++;
             len = 0;
-            room = bucket_room(p->held - done);
+            room = bucket_room(p, p->held - done);
         }
         k->bucket = b;
         k->offset = len;
@@ -180,6 +176,23 @@ static int make_buckets(struct ddp__params *p)
     return 0;
 }
 
+static void free_buckets(struct ddp__bucket *bucket, int n)
+{
+    for (int b = 0; bucket && b < n; b++) {
+        ddp__pool_free(bucket[b].w, bucket[b].len * 4);
+        free(bucket[b].span);
+    }
+    free(bucket);
+}
+
+static void count_elements(struct ddp__params *p)
+{
+    for (int i = 0; i < p->blocks; i++) {
+        p->total += p->block[i].len;
+        p->held += block_room(&p->block[i]);
+    }
+}
+
 static struct ddp__params *params_new(ddp_chain_t *chain)
 {
     struct ddp__params *p = calloc(1, sizeof(*p));
@@ -193,6 +206,8 @@ static struct ddp__params *params_new(ddp_chain_t *chain)
         goto nomem;
     if (list_blocks(chain, path, sizeof(path), p->block, 0) < 0)
         goto free_p;
+    count_elements(p);
+    p->least = LEAST_LEN;
     if (make_buckets(p) < 0)
         goto nomem;
     return p;
@@ -222,16 +237,69 @@ void ddp__params_free(struct ddp__params *p)
     if (!p)
         return;
     ddp__params_unbind(p);
-    for (int b = 0; p->bucket && b < p->buckets; b++) {
-        ddp__pool_free(p->bucket[b].w, p->bucket[b].len * 4);
-        free(p->bucket[b].span);
-    }
+    free_buckets(p->bucket, p->buckets);
     for (char **text = p->metadata; text && *text; text++)
         free(*text);
     free(p->metadata);
-    free(p->bucket);
     free(p->block);
     free(p);
+}
+
+/* ---- other buckets ------------------------------------------------------ */
+
+/* From buckets that have the same blocks in the same order. */
+static void copy_values(struct ddp__params *p, const struct ddp__bucket *from)
+{
+    size_t at = 0;
+
+    for (int i = p->blocks - 1; i >= 0; i--) {
+        const struct ddp__param_block *k = &p->block[i];
+        size_t size = block_room(k);
+
+        for (; at == from->len; from++)
+            at = 0;
+        memcpy(p->bucket[k->bucket].w + k->offset, from->w + at, size * 4);
+        at += size;
+    }
+}
+
+static bool has_memory(const struct ddp__params *p)
+{
+    for (int b = 0; b < p->buckets; b++)
+        if (!p->bucket[b].w)
+            return false;
+    return p->buckets > 0;
+}
+
+/* Large buckets need fewer tasks and transfers, of which each costs a GPU's
+ * thread some 10 us; but small networks have too few of them to overlap. */
+static size_t large_bucket(const struct ddp__params *p)
+{
+    size_t part = p->held / 20;
+
+    return part < LEAST_LEN ? LEAST_LEN : part < BUCKET_LEN ? part : BUCKET_LEN;
+}
+
+int ddp__params_join(struct ddp__params *p)
+{
+    struct ddp__bucket *old = p->bucket;
+    int n = p->buckets, rc = 0;
+    bool copy = has_memory(p);
+
+    if (p->ddp)
+        return 0;
+    p->least = large_bucket(p);
+    if (make_buckets(p) < 0 || (copy && (rc = ddp__params_reserve(p)) < 0)) {
+        free_buckets(p->bucket, p->buckets);
+        p->least = LEAST_LEN;
+        assign_buckets(p);
+        p->bucket = old;
+        return rc ? rc : ddp__fail(DDP_ENOMEM, "out of memory for buckets");
+    }
+    if (copy)
+        copy_values(p, old);
+    free_buckets(old, n);
+    return 0;
 }
 
 /* ---- names -------------------------------------------------------------- */

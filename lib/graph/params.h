@@ -43,6 +43,7 @@ struct ddp__params {
     int buckets;
     size_t total;           /* elements of all blocks */
     size_t held;            /* of all buckets, with the gaps between blocks */
+    size_t least;           /* of a bucket, before the next one begins */
     bool valued;            /* all have values, not only those that are set */
     ddp_t *ddp;             /* bound to; NULL: not */
     struct ddp__kept *kept; /* while bound; owned */
@@ -53,6 +54,8 @@ struct ddp__params {
  * created when they are first read, set or bound. */
 struct ddp__params *ddp__params_of(ddp_chain_t *chain);
 void ddp__params_free(struct ddp__params *p);
+/* Have fewer and larger buckets from now on, if no context holds them yet. */
+int ddp__params_join(struct ddp__params *p);
 /* Find "block.param"; DDP_EINVAL. */
 int ddp__params_find(const struct ddp__params *p, const char *name,
                      const struct ddp__param_block **b, int *i);

@@ -71,6 +71,9 @@ static bool goes_on(const ddp_graph_t *g, const struct ddp__segment *s, int i,
 static struct ddp__segment cut_segment(const ddp_graph_t *g, int begin)
 {
     struct ddp__segment s = {.begin = begin, .last_use = -1};
+    bool forward = g->node[begin]->phase == DDP__FORWARD;
+    double least = forward && g->spec.forward_us > 0 ? g->spec.forward_us
+                                                     : g->spec.segment_us;
     int i = begin, bucket = -1;
     double us = 0;
 
@@ -79,8 +82,7 @@ static struct ddp__segment cut_segment(const ddp_graph_t *g, int begin)
         if (bucket < 0)
             bucket = bucket_of(g->node[i]);
         i++;
-    } while (i < g->nodes && us < g->spec.segment_us &&
-             goes_on(g, &s, i, bucket, us));
+    } while (i < g->nodes && us < least && goes_on(g, &s, i, bucket, us));
     s.end = i;
     return s;
 }
