@@ -11,6 +11,7 @@
 
 #include "base/file.h"
 #include "defaults.h"
+#include "image/change.h"
 #include "image/image.h"
 #include "tap.h"
 
@@ -207,6 +208,70 @@ static void test_none(void)
     ok(!memcmp(x, photo, sizeof(x)), "none: the sample as it is");
 }
 
+/* ---- maps, where arithmetic is exact ------------------------------------ */
+
+static const uint8_t paint[3] = {1, 2, 3};
+
+static void change(enum ddp__change_kind kind, double by,
+                   enum ddp_interpolation filter, uint8_t x[SIDE * SIDE * 3])
+{
+    static uint32_t room[SIDE * SIDE];
+    struct ddp__change c = {kind, by};
+    struct ddp__canvas canvas = {SIDE, filter, {paint[0], paint[1], paint[2]}};
+
+    memcpy(x, photo, sizeof(photo));
+    ddp__change_apply(&c, &canvas, room, x);
+}
+
+static const uint8_t *pixel(const uint8_t *x, int row, int column)
+{
+    return x + (ptrdiff_t)(row * SIDE + column) * 3;
+}
+
+/* No pixel is off by a level, which interpolation between places that were off
+ * by a rounding error would truncate. */
+static void test_turns(enum ddp_interpolation filter, const char *name)
+{
+    static uint8_t left[SIDE * SIDE * 3], half[SIDE * SIDE * 3];
+    static uint8_t right[SIDE * SIDE * 3];
+    int off = 0;
+
+    change(DDP__ROTATE, 90, filter, left);
+    change(DDP__ROTATE, 180, filter, half);
+    change(DDP__ROTATE, -90, filter, right);
+    for (int i = 0; i < SIDE; i++)
+        for (int j = 0; j < SIDE; j++) {
+            int a = SIDE - 1 - i, b = SIDE - 1 - j;
+            const uint8_t *x = pixel(photo, i, j);
+
+            off += memcmp(pixel(left, b, i), x, 3) != 0;
+            off += memcmp(pixel(half, a, b), x, 3) != 0;
+            off += memcmp(pixel(right, j, a), x, 3) != 0;
+        }
+    is_int(off, 0, "turns by 90, 180 and -90 degrees, %s: exact", name);
+}
+
+/* Up, and to the left, by half a pixel: the mean of two, truncated.  The last
+ * one's place is on the border, which is outside. */
+static void test_half_pixels(void)
+{
+    static uint8_t up[SIDE * SIDE * 3], left[SIDE * SIDE * 3];
+    const int last = SIDE - 1;
+    int off = 0;
+
+    change(DDP__TRANSLATE_Y, -0.5, DDP_BILINEAR, up);
+    change(DDP__TRANSLATE_X, -0.5, DDP_BILINEAR, left);
+    for (int i = 0; i < SIDE * SIDE * 3; i++) {
+        int row = i / (SIDE * 3), column = i / 3 % SIDE;
+
+        off += up[i] != (row < last ? (photo[i] + photo[i + SIDE * 3]) / 2
+                                    : paint[i % 3]);
+        off += left[i] !=
+               (column < last ? (photo[i] + photo[i + 3]) / 2 : paint[i % 3]);
+    }
+    is_int(off, 0, "moves by half a pixel: exact, and the last ones painted");
+}
+
 int main(void)
 {
     for (int i = 0; i < SIDE * SIDE * 3; i++)
@@ -217,6 +282,9 @@ int main(void)
     test_deviation();
     test_augmix();
     test_none();
+    test_turns(DDP_BILINEAR, "bilinear");
+    test_turns(DDP_BICUBIC, "bicubic");
+    test_half_pixels();
     test_keys("ta_wide");
     test_keys("ra");
     test_keys("imagenet");
