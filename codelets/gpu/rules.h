@@ -92,7 +92,7 @@ DDP__DEVICE void ddp__k_begin_rule(const struct ddp__k_optim *p,
     sh->any = p->stats[DDP__K_DIVISOR] != 0;
     sh->factor = ddp__k_gradient_factor(p);
     sh->share = count != 0 ? (float)(1 / count) : 0;
-    sh->looks = p->slow && fmod(t, p->lookahead) == 0;
+    sh->looks = p->slow && fmod(t, (double)p->lookahead) == 0;
     if (!p->corrects)
         return;
     sh->rate1 = (float)(p->lr / (1 - pow((double)p->beta1, t)));
