@@ -211,6 +211,57 @@ run on 1 "$builddir/tests/test_accumulators"
 [ $rc = 0 ] && grep -q "^ok.*on a GPU" "$tmp/out"
 point $? "accumulators: $(sed -n 's/^ok.* - \(16 lanes.*\)/\1/p' "$tmp/out")"
 
+# With less and less memory the same run has fewer sub-batches at a time, then
+# gradients and state in main memory, then ends with an error.
+
+# within MIB VARIABLE=VALUE...: on a GPU of so much memory; what it needs, in $need
+within()
+{
+    run on 1 env "STARPU_LIMIT_CUDA_MEM=$1" "${@:2}" "$imagenet" train \
+        --data "$tmp/data" --output "$tmp/run" --model mlp --hidden 2048,2048 \
+        --img-size 32 --sub-batch 2 --lanes 8 -b 16 --steps 2 --lr 0.01 --no-val
+    rm -rf "$tmp/run"
+    crc=$(value weights)
+    need=$(sed -n 's/^memory: \([0-9]*\) of .*/\1/p' "$tmp/out")
+}
+
+# answers HOW: with the weights of plenty of memory
+answers()
+{
+    [ $rc = 0 ] && [ -n "$crc" ] && [ "$crc" = "$plenty" ]
+    point $? "$1, $need MiB: $plenty again"
+}
+
+within 1000
+plenty=$crc
+[ $rc = 0 ] && [ -n "$plenty" ] && ! grep -q "^  only\|^  .*main memory" "$tmp/out"
+point $? "enough memory, $need MiB: $plenty"
+within $((need - 1))
+answers "fewer at a time"
+says "^  only 1 of 2 sub-batches at a time" "which is said"
+! grep -q "main memory and back" "$tmp/out"
+point $? "and gradients stay on the GPU"
+within $((need - 1))
+answers "gradients and state in main memory"
+says "^  [0-9]+ MiB of gradients and optimizer state go to main memory and back" \
+    "which is said"
+within $((need - 1))
+exits 71 "less than that"
+complains "this needs [0-9]+ MiB: .* of gradients, .*; a GPU has [0-9]+: use a smaller --sub-batch" \
+    "ends with what needs how much"
+
+# Two workers of a GPU share it.
+two=(STARPU_NWORKER_PER_CUDA=2 DDP_INFLIGHT=1)
+within 1000 "${two[@]}"
+answers "two workers"
+within $((need - 1)) "${two[@]}"
+answers "whose updates wait for the decision"
+within $((need - 1)) "${two[@]}"
+answers "that take turns"
+says "^plan: 1 of 8 sub-batches at a time, limited by the memory$" "which is said"
+! grep -q "main memory and back" "$tmp/out"
+point $? "before gradients leave the GPU"
+
 # From some allocation on another program has all memory: what needs memory
 # before the first task says so, and a task's buffer does not wait for ever.
 steps=3

@@ -46,15 +46,23 @@ static long long least(long long a, long long b)
     return a < b ? a : b;
 }
 
-/* GPUs have one more in memory, which waits until they have computed one. */
+/* The most that memory has room for: a GPU has one more than it computes, which
+ * waits until that is done. */
+static long long room(ddp_t *ddp, const struct ddp_memory_plan *m)
+{
+    int gpus = ddp_gpu_worker_count(ddp) ? ddp_gpu_count(ddp, NULL) : 1;
+
+    return (long long)m->in_flight * gpus * ddp_rank_count(ddp);
+}
+
 static void print_limit(const struct settings *s, ddp_t *ddp, long long subs,
                         const struct ddp_memory_plan *m)
 {
-    bool turns = m->in_flight < m->wanted && !ddp_gpu_worker_count(ddp);
     long long lanes = least(s->lanes, subs), now = least(lanes, s->devices);
+    bool turns = m->in_flight < m->wanted && room(ddp, m) < now;
 
     if (turns)
-        now = least(now, (long long)m->in_flight * ddp_rank_count(ddp));
+        now = room(ddp, m);
     if (now == subs)
         app_print("plan: all %lld sub-batches at a time\n", subs);
     else
