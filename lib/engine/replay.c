@@ -7,8 +7,8 @@
  * (scheduler.c, claims.c), with the times that tasks are expected to take:
  * while one runs, the GPU takes the next that does not wait for it, and fetches
  * its buffers.  That is a merge whose sums have come; else a task of its lanes;
- * else it claims another lane.  Sums are sent to where they are merged as soon
- * as both are there.
+ * else it claims another lane; else it waits for the sums of a merge.  Sums are
+ * sent to where they are merged as soon as both are there.
  *
  * How long that takes depends on what else is sent then.  So it goes through
  * the step twice, as if sums took no time, and as if the links of a GPU carried
@@ -350,22 +350,34 @@ static struct slot *claim_lane(struct replay *r, int gpu)
     return NULL;
 }
 
+/* The first merge whose sums will have come by then; stride 0: there is none.
+ */
+static struct job take_merge(struct gpu *g, double then)
+{
+    struct job m = {.slot = NULL};
+    int i = 0;
+
+    while (i < g->merges && g->merge[i].at > then)
+        i++;
+    if (i == g->merges)
+        return m;
+    m = g->merge[i];
+    for (g->merges--; i < g->merges; i++)
+        g->merge[i] = g->merge[i + 1];
+    return m;
+}
+
+/* With nothing else to do the GPU waits for the sums of a merge. */
 static struct job next_job(struct replay *r, int gpu)
 {
     struct gpu *g = &r->gpu[gpu];
-    struct slot *s;
+    struct job j = take_merge(g, r->now);
 
-    for (int i = 0; i < g->merges; i++)
-        if (g->merge[i].at <= r->now) {
-            struct job m = g->merge[i];
-
-            for (g->merges--; i < g->merges; i++)
-                g->merge[i] = g->merge[i + 1];
-            return m;
-        }
-    if (!(s = ready_slot(r, g)))
-        s = claim_lane(r, gpu);
-    return (struct job){.slot = s};
+    if (j.stride)
+        return j;
+    if (!(j.slot = ready_slot(r, g)))
+        j.slot = claim_lane(r, gpu);
+    return j.slot ? j : take_merge(g, INFINITY);
 }
 
 static bool is_job(const struct job *j)
@@ -404,7 +416,7 @@ static void take_turn(struct replay *r, int gpu)
     end_job(r, gpu, &ended);
     g->running = next;
     if (is_job(&next))
-        g->until = r->now + duration(r, &next);
+        g->until = fmax(r->now, next.at) + duration(r, &next);
     else if (!is_job(&ended))
         g->until = next_change(r, g);
 }
