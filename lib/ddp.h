@@ -771,7 +771,7 @@ enum ddp_interpolation {
 /* Policies that choose random operations for each sample.  Source:
  * torchvision's AutoAugment (of ImageNet), RandAugment, TrivialAugmentWide and
  * AugMix on images of Pillow, where what comes from outside is black; and
- * timm's RandAugment, where it is the mean colour. */
+ * timm's RandAugment and AutoAugment, where it is the mean colour. */
 enum ddp_policy_kind {
     DDP_POLICY_NONE,
     DDP_AUTO_AUGMENT,
@@ -779,6 +779,8 @@ enum ddp_policy_kind {
     DDP_TRIVIAL_AUGMENT,
     DDP_AUGMIX,
     DDP_TIMM_AUGMENT,
+    DDP_TIMM_ORIGINAL, /* timm's AutoAugment of the paper, "original" */
+    DDP_TIMM_V0,       /* and of EfficientNet, "v0" */
 };
 
 /* All 0: none.  ddp_policy_parse() sets what a kind needs. */
@@ -792,11 +794,13 @@ struct ddp_policy {
     double deviation;   /* timm: of the magnitude; above 100: it is uniform */
     double probability; /* timm: of each operation */
     double alpha;       /* AugMix: of the distribution of shares */
-    bool increasing;    /* timm: a larger magnitude is always stronger */
+    bool increasing;    /* timm: a larger magnitude is always stronger; of its
+                           AutoAugment, for posterize ("originalr", "v0r") */
 };
 
 /* Set a policy by its name: torchvision's "imagenet", "ra", "ta_wide" and
- * "augmix", timm's "rand-m9-mstd0.5-inc1", or "none"; "ra-m9-n2" and
+ * "augmix", timm's "rand-m9-mstd0.5-inc1", "original", "originalr", "v0" and
+ * "v0r" (with "-mstd0.5"), or "none"; "ra-m9-n2" and
  * "augmix-m3-w3-d2-a1" change the defaults.
  * Errors   DDP_EINVAL: there is no such name, or no such number. */
 int ddp_policy_parse(const char *text, struct ddp_policy *p);

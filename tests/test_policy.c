@@ -22,10 +22,10 @@ enum { SIDE = 40, DRAWS = 20000 };
 static void test_names(void)
 {
     static const char *const bad[] = {
-        "",           "auto",      "rand-x9",   "rand-m",
-        "rand-m9-",   "rand-m99",  "ra-m31",    "ra-m2.5",
-        "augmix-m0",  "augmix-w9", "rand-n-3",  "rand-n1.5",
-        "ta_wide-m3", "ra-n17",    "rand-mnan", "rand-m9-p2"};
+        "",           "auto",      "rand-x9",     "rand-m",    "rand-m9-",
+        "rand-m99",   "ra-m31",    "ra-m2.5",     "augmix-m0", "augmix-w9",
+        "rand-n-3",   "rand-n1.5", "ta_wide-m3",  "ra-n17",    "rand-mnan",
+        "rand-m9-p2", "v0-m9",     "original-n2", "v1"};
     struct ddp_policy p = {0};
 
     ok(ddp_policy_parse("rand-m9-mstd0.5-inc1", &p) == 0 &&
@@ -144,6 +144,89 @@ static void test_deviation(void)
     }
     ok(least < 0.1 && most > 7.9 && most <= 8,
        "mstd101: uniform from 0 to the magnitude");
+}
+
+/* ---- timm's AutoAugment ------------------------------------------------- */
+
+/* Of auto_augment_policy() for 40 pixels: which of two operations, its share of
+ * the samples, and the mean size of its strength, of timm's own functions. */
+struct share {
+    int at;
+    enum ddp__change_kind kind;
+    double share, by;
+};
+static const struct share original[] = {
+    {0, DDP__COLOR, 0.096, 0.94},      {0, DDP__EQUALIZE, 0.136, 0},
+    {0, DDP__INVERT, 0.048, 0},        {0, DDP__POSTERIZE, 0.072, 6.22222},
+    {0, DDP__ROTATE, 0.088, 23.1818},  {0, DDP__SHARPEN, 0.016, 1.36},
+    {0, DDP__SHEAR_X, 0.024, 0.15},    {0, DDP__SOLARIZE, 0.072, 110.667},
+    {1, DDP__AUTO_CONTRAST, 0.048, 0}, {1, DDP__COLOR, 0.056, 0.357143},
+    {1, DDP__CONTRAST_BY, 0.08, 1.54}, {1, DDP__EQUALIZE, 0.312, 0},
+    {1, DDP__INVERT, 0.024, 0},        {1, DDP__POSTERIZE, 0.04, 6},
+    {1, DDP__ROTATE, 0.056, 25.2857},  {1, DDP__SOLARIZE, 0.072, 170.222},
+};
+static const struct share v0[] = {
+    {0, DDP__COLOR, 0.152, 0.677895},
+    {0, DDP__EQUALIZE, 0.16, 0},
+    {0, DDP__INVERT, 0.016, 0},
+    {0, DDP__POSTERIZE, 0.048, 0.666667},
+    {0, DDP__ROTATE, 0.04, 21},
+    {0, DDP__SHEAR_X, 0.008, 0.27},
+    {0, DDP__SHEAR_Y, 0.048, 0.07},
+    {0, DDP__SOLARIZE, 0.104, 133.231},
+    {1, DDP__AUTO_CONTRAST, 0.04, 0},
+    {1, DDP__COLOR, 0.048, 1.27},
+    {1, DDP__EQUALIZE, 0.16, 0},
+    {1, DDP__ROTATE, 0.144, 16.6667},
+    {1, DDP__SHEAR_Y, 0.056, 0.107143},
+    {1, DDP__SOLARIZE, 0.08, 132.9},
+    {1, DDP__SOLARIZE_ADD, 0.056, 51.8571},
+    {1, DDP__TRANSLATE_Y, 0.032, 16.2},
+};
+enum { SHARES = 16 };
+
+/* Strengths of rules differ by less than their mean, so 10 % is five deviations
+ * for 150 draws and more. */
+static void test_table(const char *name, const struct share *want,
+                       const double posterize[2])
+{
+    double count[SHARES] = {0}, by[SHARES] = {0};
+    int unknown = 0, off = 0;
+    struct ddp_policy p;
+
+    ddp_policy_parse(name, &p);
+    for (uint64_t draw = 0; draw < 2 * DRAWS; draw++) {
+        struct ddp__change c =
+            ddp__policy_draw(&p, draw / 2, SIDE, 0, (int)(draw % 2));
+        int i = 0;
+
+        while (i < SHARES &&
+               (want[i].at != (int)(draw % 2) || want[i].kind != c.kind))
+            i++;
+        unknown += i == SHARES && c.kind != DDP__NO_CHANGE;
+        if (i < SHARES) {
+            count[i]++;
+            by[i] += fabs(c.by);
+        }
+    }
+    for (int i = 0; i < SHARES; i++) {
+        double each = want[i].share * DRAWS, mean = by[i] / count[i];
+        double expected =
+            want[i].kind == DDP__POSTERIZE ? posterize[want[i].at] : want[i].by;
+
+        off += fabs(count[i] - each) > 5 * sqrt(each);
+        off += expected > 0 && fabs(mean - expected) > 0.1 * expected;
+    }
+    is_int(unknown, 0, "timm's %s: its operations", name);
+    is_int(off, 0, "timm's %s: their shares and strengths", name);
+}
+
+static void test_tables(void)
+{
+    test_table("original", original, (const double[]){6.2222, 6});
+    test_table("originalr", original, (const double[]){1.7778, 2});
+    test_table("v0", v0, (const double[]){0.6667, 0});
+    test_table("v0r", v0, (const double[]){3.3333, 0});
 }
 
 /* ---- samples ------------------------------------------------------------ */
@@ -280,6 +363,7 @@ int main(void)
     test_timm(true);
     test_timm(false);
     test_deviation();
+    test_tables();
     test_augmix();
     test_none();
     test_turns(DDP_BILINEAR, "bilinear");
@@ -290,5 +374,7 @@ int main(void)
     test_keys("imagenet");
     test_keys("augmix");
     test_keys("rand-m9-mstd0.5-inc1");
+    test_keys("original-mstd0.5");
+    test_keys("v0");
     return done_testing();
 }

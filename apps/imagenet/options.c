@@ -238,7 +238,7 @@ static const struct opt_group augmentation = {
         TEXT("aa", policy, "POLICY", NULL,
              "random operations on training images: imagenet (AutoAugment), "
              "ra, ta_wide, augmix, as torchvision has them, or timm's "
-             "rand-m9-mstd0.5-inc1",
+             "rand-m9-mstd0.5-inc1, original or v0",
              .alias = "auto-augment"),
         INT("aug-repeats", aug_repeats, "0", 0, 1000,
             "show an epoch's first 1/N of the images, each N times, augmented "

@@ -156,7 +156,7 @@ int ddp__augment_finish(const struct ddp__crop *c, int size,
     struct ddp__canvas canvas = {.size = size, .filter = c->filter};
     int rc;
 
-    if (c->policy.kind == DDP_TIMM_AUGMENT)
+    if (ddp__policy_is_timm(c->policy.kind))
         memcpy(canvas.fill, c->fill, sizeof(canvas.fill));
     shift(x, size, c->dx, c->dy);
     if ((rc = ddp__policy_apply(&c->policy, c->key, &canvas, room, x)) < 0 ||

@@ -4,7 +4,8 @@
  * Source   pytorch/vision torchvision/transforms/autoaugment.py: AutoAugment
  *          (ImageNet), RandAugment, TrivialAugmentWide, AugMix;
  *          huggingface/pytorch-image-models timm/data/auto_augment.py:
- *          rand_augment_transform(); with random numbers of our own.
+ *          rand_augment_transform(), auto_augment_policy(); with random numbers
+ * of our own.
  */
 #include "config.h"
 
@@ -38,6 +39,16 @@ struct space {
 #define ENHANCE DDP__LIGHTEN, DDP__COLOR, DDP__CONTRAST_BY, DDP__SHARPEN
 #define LEVELS DDP__POSTERIZE, DDP__SOLARIZE, DDP__AUTO_CONTRAST, DDP__EQUALIZE
 
+#define TIMM                                                                   \
+    {                                                                          \
+        15, {DDP__AUTO_CONTRAST, DDP__EQUALIZE,    DDP__INVERT,                \
+             DDP__ROTATE,        DDP__POSTERIZE,   DDP__SOLARIZE,              \
+             DDP__SOLARIZE_ADD,  DDP__COLOR,       DDP__CONTRAST_BY,           \
+             DDP__LIGHTEN,       DDP__SHARPEN,     DDP__SHEAR_X,               \
+             DDP__SHEAR_Y,       DDP__TRANSLATE_X, DDP__TRANSLATE_Y},          \
+            0.3, 0.45, 30, 0.9, true, {4, 0}, 0                                \
+    }
+
 static const struct space spaces[] = {
     [DDP_POLICY_NONE] = {1, {DDP__NO_CHANGE}, 0, 0, 0, 0, false, {8, 8}, 1},
     [DDP_AUTO_AUGMENT] = {14,
@@ -69,19 +80,9 @@ static const struct space spaces[] = {
                              31},
     [DDP_AUGMIX] =
         {13, {MAPS, LEVELS, ENHANCE}, 0.3, 1.0 / 3, 30, 0.9, true, {4, 0}, 10},
-    [DDP_TIMM_AUGMENT] = {15,
-                          {DDP__AUTO_CONTRAST, DDP__EQUALIZE, DDP__INVERT,
-                           DDP__ROTATE, DDP__POSTERIZE, DDP__SOLARIZE,
-                           DDP__SOLARIZE_ADD, DDP__COLOR, DDP__CONTRAST_BY,
-                           DDP__LIGHTEN, DDP__SHARPEN, DDP__SHEAR_X,
-                           DDP__SHEAR_Y, DDP__TRANSLATE_X, DDP__TRANSLATE_Y},
-                          0.3,
-                          0.45,
-                          30,
-                          0.9,
-                          true,
-                          {4, 0},
-                          0},
+    [DDP_TIMM_AUGMENT] = TIMM,
+    [DDP_TIMM_ORIGINAL] = TIMM,
+    [DDP_TIMM_V0] = TIMM,
 };
 enum { POLICIES = sizeof(spaces) / sizeof(*spaces) };
 
@@ -93,9 +94,16 @@ const char *ddp__policy_name(enum ddp_policy_kind kind)
         [DDP_POLICY_NONE] = "none",  [DDP_AUTO_AUGMENT] = "auto_augment",
         [DDP_RAND_AUGMENT] = "rand", [DDP_TRIVIAL_AUGMENT] = "trivial_wide",
         [DDP_AUGMIX] = "augmix",     [DDP_TIMM_AUGMENT] = "timm_rand",
+        [DDP_TIMM_V0] = "timm_v0",   [DDP_TIMM_ORIGINAL] = "timm_original",
     };
 
     return name[kind];
+}
+
+bool ddp__policy_is_timm(enum ddp_policy_kind kind)
+{
+    return kind == DDP_TIMM_AUGMENT || kind == DDP_TIMM_ORIGINAL ||
+           kind == DDP_TIMM_V0;
 }
 
 static bool within(double x, double least, double most)
@@ -125,7 +133,7 @@ int ddp__policy_check(const struct ddp_policy *p)
                          "RandAugment of magnitude %g, expected 0 to "
                          "%d, a whole number",
                          p->magnitude, bins - 1);
-    if (p->kind == DDP_TIMM_AUGMENT &&
+    if (ddp__policy_is_timm(p->kind) &&
         !(within(p->magnitude, 0, 10) && p->deviation >= 0 &&
           within(p->probability, 0, 1)))
         return ddp__fail(DDP_EINVAL,
@@ -192,7 +200,7 @@ static double timm_strength(const struct space *s, int kind, double part,
 
 struct rule {
     uint8_t kind, tenths; /* probability */
-    int bin;              /* of the strength, 0 to 9 */
+    int bin;              /* of the strength, 0 to 9; timm: of 10 */
 };
 
 /* The policy of the paper for ImageNet: one of these pairs. */
@@ -225,6 +233,35 @@ static const struct rule imagenet[][2] = {
 };
 enum { RULES = sizeof(imagenet) / sizeof(*imagenet) };
 
+/* That of TensorFlow's EfficientNet, as timm has it. */
+static const struct rule v0[RULES][2] = {
+    {{DDP__EQUALIZE, 8, 1}, {DDP__SHEAR_Y, 8, 4}},
+    {{DDP__COLOR, 4, 9}, {DDP__EQUALIZE, 6, 3}},
+    {{DDP__COLOR, 4, 1}, {DDP__ROTATE, 6, 8}},
+    {{DDP__SOLARIZE, 8, 3}, {DDP__EQUALIZE, 4, 7}},
+    {{DDP__SOLARIZE, 4, 2}, {DDP__SOLARIZE, 6, 2}},
+    {{DDP__COLOR, 2, 0}, {DDP__EQUALIZE, 8, 8}},
+    {{DDP__EQUALIZE, 4, 8}, {DDP__SOLARIZE_ADD, 8, 3}},
+    {{DDP__SHEAR_X, 2, 9}, {DDP__ROTATE, 6, 8}},
+    {{DDP__COLOR, 6, 1}, {DDP__EQUALIZE, 10, 2}},
+    {{DDP__INVERT, 4, 9}, {DDP__ROTATE, 6, 0}},
+    {{DDP__EQUALIZE, 10, 9}, {DDP__SHEAR_Y, 6, 3}},
+    {{DDP__COLOR, 4, 7}, {DDP__EQUALIZE, 6, 0}},
+    {{DDP__POSTERIZE, 4, 6}, {DDP__AUTO_CONTRAST, 4, 7}},
+    {{DDP__SOLARIZE, 6, 8}, {DDP__COLOR, 6, 9}},
+    {{DDP__SOLARIZE, 2, 4}, {DDP__ROTATE, 8, 9}},
+    {{DDP__ROTATE, 10, 7}, {DDP__TRANSLATE_Y, 8, 9}},
+    {{DDP__SHEAR_X, 0, 0}, {DDP__SOLARIZE, 8, 4}},
+    {{DDP__SHEAR_Y, 8, 0}, {DDP__COLOR, 6, 4}},
+    {{DDP__COLOR, 10, 0}, {DDP__ROTATE, 6, 2}},
+    {{DDP__EQUALIZE, 8, 4}, {DDP__EQUALIZE, 0, 8}},
+    {{DDP__EQUALIZE, 10, 4}, {DDP__AUTO_CONTRAST, 6, 2}},
+    {{DDP__SHEAR_Y, 4, 7}, {DDP__SOLARIZE_ADD, 6, 7}},
+    {{DDP__POSTERIZE, 8, 2}, {DDP__SOLARIZE, 6, 10}},
+    {{DDP__SOLARIZE, 6, 8}, {DDP__EQUALIZE, 6, 1}},
+    {{DDP__COLOR, 8, 6}, {DDP__ROTATE, 4, 5}},
+};
+
 /* ---- what the key decides ----------------------------------------------- */
 
 static int pick(uint32_t bits, int n)
@@ -246,13 +283,11 @@ static struct ddp__change draw_rule(uint64_t key, int size, int i)
         strength(s, rule->kind, rule->bin / 9.0, r.v[1] >> 31, size)};
 }
 
-/* Normal about the magnitude, or with a deviation beyond 100 anything below
+/* Normal about the magnitude m, or with a deviation beyond 100 anything below
  * it; of 10. */
-static double timm_part(const struct ddp_policy *p, uint64_t key, int i,
-                        uint32_t bits)
+static double timm_part(const struct ddp_policy *p, double m, uint64_t key,
+                        int i, uint32_t bits)
 {
-    double m = p->magnitude;
-
     if (p->deviation > 100)
         m *= (double)ddp__uniform(bits);
     else if (p->deviation > 0)
@@ -273,8 +308,30 @@ static struct ddp__change draw_timm(const struct ddp_policy *p, uint64_t key,
         return (struct ddp__change){DDP__NO_CHANGE, 0};
     return (struct ddp__change){
         (enum ddp__change_kind)kind,
-        timm_strength(s, kind, timm_part(p, key, i, more.v[0]), r.v[2] >> 31,
-                      p->increasing, size)};
+        timm_strength(s, kind, timm_part(p, p->magnitude, key, i, more.v[0]),
+                      r.v[2] >> 31, p->increasing, size)};
+}
+
+/* timm's AutoAugment, where bits of posterize are counted in other ways. */
+static struct ddp__change draw_timm_rule(const struct ddp_policy *p,
+                                         uint64_t key, int size, int i)
+{
+    const struct space *s = &spaces[p->kind];
+    bool original = p->kind == DDP_TIMM_ORIGINAL;
+    struct ddp__philox all = ddp__philox(key, OWN_KEY, 0);
+    struct ddp__philox r = ddp__philox(key, DRAW_KEY, (uint64_t)i);
+    const struct rule *rule =
+        &(original ? imagenet : v0)[pick(all.v[0], RULES)][i];
+    double part = timm_part(p, rule->bin, key, i, r.v[2]), by;
+    bool bits = rule->kind == DDP__POSTERIZE;
+
+    if (!(ddp__uniform(r.v[0]) * 10 < (float)rule->tenths))
+        return (struct ddp__change){DDP__NO_CHANGE, 0};
+    by = timm_strength(s, rule->kind, part, r.v[1] >> 31, bits && p->increasing,
+                       size);
+    if (bits && original && !p->increasing)
+        by += 4;
+    return (struct ddp__change){(enum ddp__change_kind)rule->kind, by};
 }
 
 /* The bin of the strength: that of RandAugment is given, AugMix has the lowest
@@ -300,6 +357,8 @@ struct ddp__change ddp__policy_draw(const struct ddp_policy *p, uint64_t key,
         return draw_rule(key, size, i);
     if (p->kind == DDP_TIMM_AUGMENT)
         return draw_timm(p, key, size, i);
+    if (ddp__policy_is_timm(p->kind))
+        return draw_timm_rule(p, key, size, i);
     return (struct ddp__change){(enum ddp__change_kind)kind,
                                 strength(s, kind, part, r.v[2] >> 31, size)};
 }
@@ -318,7 +377,8 @@ void ddp__policy_shares(const struct ddp_policy *p, uint64_t key, float *share)
 /* Operations of a chain, where AugMix draws how many. */
 static int chain_length(const struct ddp_policy *p, uint64_t key, int chain)
 {
-    if (p->kind == DDP_AUTO_AUGMENT)
+    if (p->kind == DDP_AUTO_AUGMENT || p->kind == DDP_TIMM_ORIGINAL ||
+        p->kind == DDP_TIMM_V0)
         return 2;
     if (p->kind == DDP_TRIVIAL_AUGMENT)
         return 1;

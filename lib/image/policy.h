@@ -11,6 +11,9 @@ struct ddp__bytes;
 /* DDP_EINVAL for numbers that no policy has. */
 int ddp__policy_check(const struct ddp_policy *p);
 
+/* Those of timm fill in the mean colour. */
+bool ddp__policy_is_timm(enum ddp_policy_kind kind);
+
 /* A name in files; it must not change. */
 const char *ddp__policy_name(enum ddp_policy_kind kind);
 

@@ -22,6 +22,10 @@ static const struct {
     {"augmix", {.kind = DDP_AUGMIX, .magnitude = 3, .chains = 3, .alpha = 1}},
     {"rand",
      {.kind = DDP_TIMM_AUGMENT, .ops = 2, .magnitude = 10, .probability = 0.5}},
+    {"original", {.kind = DDP_TIMM_ORIGINAL}},
+    {"originalr", {.kind = DDP_TIMM_ORIGINAL, .increasing = true}},
+    {"v0", {.kind = DDP_TIMM_V0}},
+    {"v0r", {.kind = DDP_TIMM_V0, .increasing = true}},
 };
 enum { WORDS = sizeof(words) / sizeof(*words) };
 
@@ -39,7 +43,7 @@ static bool set_part(struct ddp_policy *p, const char *key, size_t len,
     } row[] = {
         {"m", numbered, &p->magnitude, NULL},
         {"n", numbered && !mixes, NULL, &p->ops},
-        {"mstd", timm, &p->deviation, NULL},
+        {"mstd", ddp__policy_is_timm(p->kind), &p->deviation, NULL},
         {"p", timm, &p->probability, NULL},
         {"w", mixes, NULL, &p->chains},
         {"d", mixes, NULL, &p->ops},
@@ -108,6 +112,7 @@ int ddp_policy_parse(const char *text, struct ddp_policy *out)
     }
     return ddp__fail(DDP_EINVAL,
                      "unknown augmentation policy '%s'; available: none, "
-                     "imagenet, ra, ta_wide, augmix, and timm's rand-...",
+                     "imagenet, ra, ta_wide, augmix, and timm's rand-..., "
+                     "original, originalr, v0, v0r",
                      text);
 }
