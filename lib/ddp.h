@@ -1439,6 +1439,14 @@ polynomial, restarts; plateau: the least factor */
     bool warmup_steady; /* the warm-up stays at warmup_factor */
     bool warmup_prefix; /* stepped, multistep, exponential, restarts: epochs
                            count from the end of the warm-up */
+    /* Noise, as timm has it: in each epoch from noise_from on, before noise_to,
+     * the factor is multiplied by 1 + x, where x is drawn from a normal
+     * distribution until it is between -noise_limit and noise_limit.  With
+     * equal epochs, as by default, there is none; of a custom schedule
+     * neither. */
+    double noise_from, noise_to;
+    double noise_limit, noise_deviation; /* default 0.67 and 1 */
+    uint64_t noise_seed;
 };
 
 /* Fill in the defaults of a kind for a run of so many epochs: no warm-up, and

@@ -305,6 +305,8 @@ runs "color-jitter 0.4,0.4,0.4,0 mean 0.5,0.5,0.5 interpolation bicubic" \
     --interpolation bicubic --crop-pct 0.95 --img-size 160 --vflip 0.5
 runs "lr-base 0.05 lr-base-size 256 lr 0.05 dtype bf16 keep-last 2" \
     --lr-base 0.05 -b 256 --amp --amp-dtype bfloat16 --checkpoint-hist 2
+runs "lr-noise 0.42,0.9 lr-noise-pct 0.67" --lr-noise 0.42 0.9
+runs "lr-noise 0.4,1 lr-noise-pct 0.5" --lr-noise 0.4 --lr-noise-pct 0.5
 runs "device auto tta none log wandb" --device cuda --tta 0 --log-wandb \
     --eval-metric top1 --crop-mode center --mixup-mode batch --dist-bn reduce \
     --resize-mode shortest --grad-accum-steps 1 --start-epoch 0

@@ -12,7 +12,9 @@
 #define OF_RATE "schedule.warmup_factor,schedule.final_factor"
 #define CLIPS "optimizer.clip_norm,optimizer.clip_value,optimizer.clip_unit"
 /* What the length of the run decides. */
-#define LENGTH "schedule.steps,schedule.warmup"
+#define LENGTH                                                                 \
+    "schedule.steps,schedule.warmup,schedule.noise_from,schedule.noise_to,"    \
+    "ema_decay"
 
 /* An option, the library's setting for it, and those that follow from it. */
 static const struct {
@@ -22,11 +24,12 @@ static const struct {
     {"epochs", "schedule.steps", LENGTH, false},
     {"steps", "schedule.steps", LENGTH, false},
     {"batch-size", "batch", "sub_batch,lanes," LENGTH, true},
+    {"world-size", "batch", "sub_batch,lanes," LENGTH, true},
     {"batch-per-device", "batch", "sub_batch,lanes," LENGTH, true},
     {"sub-batch", "sub_batch", "lanes", false},
     {"lanes", "lanes", "", false},
     {"sync-bn", "sync_bn", "lanes", false},
-    {"seed", "seed", "", false},
+    {"seed", "seed", "schedule.noise_seed", false},
     {"data", "data", "eval_data," LENGTH, false},
     {"val", "eval_data", "", false},
     {"augmentation", "augmentation", "", false},
@@ -53,7 +56,9 @@ static const struct {
     {"mixup-switch-prob", "mix_switch_prob", "", false},
     {"mixup-off-epoch", "mix_off_epoch", "", false},
     {"bce-target-thresh", "target_threshold", "", false},
+    {"model-ema", "ema_decay", "", false},
     {"model-ema-decay", "ema_decay", "", false},
+    {"model-ema-steps", "ema_decay", "", false},
     {"freeze", "groups", "", false},
     {"freeze-to", "groups", "", false},
     {"freeze-bn", "groups", "", false},
@@ -74,6 +79,11 @@ static const struct {
     {"lr-warmup-decay", "schedule.warmup_factor", "", false},
     {"lr-warmup-method", "schedule.warmup_steady", "", false},
     {"warmup-prefix", "schedule.warmup_prefix", "", false},
+    {"lr-noise", "schedule.noise_from,schedule.noise_to",
+     "schedule.noise_limit,schedule.noise_deviation,schedule.noise_seed",
+     false},
+    {"lr-noise-pct", "schedule.noise_limit", "", false},
+    {"lr-noise-std", "schedule.noise_deviation", "", false},
     {"lr-power", "schedule.power", "", false},
     {"lr-cycle-mul", "schedule.stretch", "", false},
     {"patience-epochs", "schedule.patience", "", false},

@@ -102,7 +102,6 @@ const struct opt_foreign train_foreign[] = {
          "cycles of --sched restarts have the same rate"),
     ONLY("lr-cycle-limit", "1", "--sched restarts fills the --epochs"),
     ONLY("lr-k-decay", "1,1.0", "see --sched polynomial and --lr-power"),
-    NONE("lr-noise", "there is no noise in schedules; see --sched"),
     NONE("lr-base-scale", "--lr-base grows with the batch, or its root: see "
                           "--help"),
     NONE("epoch-repeats", "use --epochs"),

@@ -541,6 +541,14 @@ static const struct opt_group schedule = {
             "--sched step, multistep, plateau: factor of each decay [0.1]; "
             "exponential: of an epoch [0.926, a tenth in 30 epochs]",
             .alias = "lr-gamma"),
+        LIST("lr-noise", noise, 2, "FROM,TO", "1,1", 0, 1,
+             "multiply the learning rate in each epoch between these shares of "
+             "the run by a random number; TO may be left out",
+             .least = 1),
+        NUM("lr-noise-pct", noise_limit, "0.67", 1e-9, 1,
+            "--lr-noise: the most that it differs from 1"),
+        NUM("lr-noise-std", noise_deviation, "1", 1e-9, 1e6,
+            "--lr-noise: deviation of the normal distribution that it is from"),
         NUM("lr-power", power, NULL, 1e-6, 1e6,
             "--sched polynomial: the exponent [1]"),
         NUM("lr-cycle-mul", stretch, NULL, 1, 1e6,

@@ -45,6 +45,7 @@ struct settings {
     int64_t max_nan_steps;
     double warmup_epochs, warmup_lr, decay_epochs, decay_rate, min_lr;
     double warmup_decay, power, stretch;
+    double noise[2], noise_limit, noise_deviation;
     double plateau_threshold, max_momentum, base_momentum;
     int64_t plateau_patience, cooldown;
     int warmup_method, milestones[OPT_WIDTHS_MAX + 1];

@@ -131,6 +131,8 @@ static int check_effects(const struct opts *o, const struct settings *s)
          "--warmup-lr is given"},
         {"lr-warmup-method", s->warmup_epochs > 0,
          "there are no --warmup-epochs"},
+        {"lr-noise-pct", s->noise[0] < s->noise[1], "there is no --lr-noise"},
+        {"lr-noise-std", s->noise[0] < s->noise[1], "there is no --lr-noise"},
         {"warmup-prefix", s->warmup_epochs > 0, "there are no --warmup-epochs"},
         {"lr-base", !opts_given(o, "lr"), "--lr is given"},
         {"lr-base-size", !opts_given(o, "lr"), "--lr is given"},
@@ -389,6 +391,11 @@ static struct ddp_schedule choose_schedule(const struct opts *o,
     schedule.warmup_steady = s->warmup_method == WARMUP_CONSTANT;
     schedule.warmup_prefix = s->warmup_prefix;
     choose_numbers(o, s, &schedule);
+    schedule.noise_from = s->noise[0] * (double)s->epochs;
+    schedule.noise_to = s->noise[1] * (double)s->epochs;
+    schedule.noise_limit = s->noise_limit;
+    schedule.noise_deviation = s->noise_deviation;
+    schedule.noise_seed = (uint64_t)s->seed;
     for (int i = 0; i < DDP_MILESTONES && s->milestones[0]; i++)
         schedule.milestones[i] = i < OPT_WIDTHS_MAX ? s->milestones[i] : 0;
     if (opts_have(o, "patience-epochs"))

@@ -129,6 +129,27 @@ static json_t *milestones_json(const struct ddp_schedule *s)
     return all;
 }
 
+static int add_noise(json_t *o, const struct ddp_schedule *s)
+{
+    const struct {
+        const char *name;
+        double value;
+    } row[] = {
+        {"noise_from", s->noise_from},
+        {"noise_to", s->noise_to},
+        {"noise_limit", s->noise_limit},
+        {"noise_deviation", s->noise_deviation},
+        {"noise_seed", (double)s->noise_seed},
+    };
+    int rc = 0;
+
+    if (s->kind == DDP_CUSTOM_SCHEDULE || !(s->noise_from < s->noise_to))
+        return 0;
+    for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++)
+        rc |= json_object_set_new(o, row[i].name, json_real(row[i].value));
+    return rc;
+}
+
 /* What only some kinds use.  The length of the run matters where the schedule
  * spans it. */
 static int add_of_kind(json_t *o, const struct ddp_schedule *s, int64_t steps)
@@ -170,7 +191,7 @@ static int add_of_kind(json_t *o, const struct ddp_schedule *s, int64_t steps)
         rc |= json_object_set_new(o, "warmup_steady", json_true());
     if (s->warmup > 0 && s->warmup_prefix)
         rc |= json_object_set_new(o, "warmup_prefix", json_true());
-    return rc;
+    return rc | add_noise(o, s);
 }
 
 /* The steps of a stream count as those of so many epochs. */

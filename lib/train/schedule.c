@@ -2,7 +2,9 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Source   Goyal et al. 2017 (linear warm-up); Loshchilov and Hutter 2017
- *          (cosine, restarts); Smith and Topin 2018 (one cycle).
+ *          (cosine, restarts); Smith and Topin 2018 (one cycle);
+ *          huggingface/pytorch-image-models timm/scheduler/scheduler.py (noise,
+ *          with random numbers of our own).
  *
  * Linear, stepped, cosine, one cycle, multistep, exponential, polynomial and
  * restarts have the numbers of PyTorch's LinearLR, StepLR, CosineAnnealingLR,
@@ -15,6 +17,9 @@
 #include <stdbool.h>
 
 #include "ddp.h"
+
+#include "base/philox.h"
+#include "base/random.h"
 
 /* A fraction of a step more: epochs that are quotients may be too small by a
  * rounding, and a decay then came a step late. */
@@ -31,7 +36,9 @@ void ddp_schedule_init(struct ddp_schedule *s, enum ddp_schedule_kind kind,
                                .power = 1,
                                .stretch = 1,
                                .patience = 10,
-                               .threshold = 1e-4};
+                               .threshold = 1e-4,
+                               .noise_limit = 0.67,
+                               .noise_deviation = 1};
     if (kind == DDP_RESTARTS)
         s->every = 10;
     if (kind == DDP_EXPONENTIAL)
@@ -163,15 +170,31 @@ static bool counts_epochs(const struct ddp_schedule *s)
            s->kind == DDP_EXPONENTIAL || s->kind == DDP_RESTARTS;
 }
 
-double ddp_schedule_factor(const struct ddp_schedule *s, int64_t step,
-                           double epoch, double epochs)
+/* ---- noise -------------------------------------------------------------- */
+
+/* By which share the factor is off in an epoch. */
+static double noise(const struct ddp_schedule *s, double epoch)
+{
+    enum { TRIES = 1000 }; /* of which half succeed with the usual numbers */
+    double at = floor(epoch + rounding);
+
+    if (!(at >= s->noise_from && at < s->noise_to))
+        return 0;
+    for (uint64_t i = 0; i < TRIES; i++) {
+        uint64_t key = ddp__key(s->noise_seed, (uint64_t)at, i);
+        double x = s->noise_deviation * (double)ddp__draw_normal(key);
+
+        if (fabs(x) < s->noise_limit)
+            return x;
+    }
+    return 0;
+}
+
+static double smooth_factor(const struct ddp_schedule *s, int64_t step,
+                            double epoch, double epochs)
 {
     double warmup, x, count;
 
-    if (!s)
-        return 1;
-    if (s->kind == DDP_CUSTOM_SCHEDULE)
-        return s->fn ? s->fn(step, epoch, epochs, s->arg) : 1;
     if (s->kind == DDP_ONE_CYCLE)
         return cycle_factor(s, half_at(s, step, epoch, epochs));
     warmup = fmax(s->warmup, 0);
@@ -181,4 +204,14 @@ double ddp_schedule_factor(const struct ddp_schedule *s, int64_t step,
                (counts_epochs(s) ? after_warmup(s, count, 0) : 1);
     x = epochs > warmup ? (epoch - warmup) / (epochs - warmup) : 1;
     return after_warmup(s, count, fmin(fmax(x, 0), 1));
+}
+
+double ddp_schedule_factor(const struct ddp_schedule *s, int64_t step,
+                           double epoch, double epochs)
+{
+    if (!s)
+        return 1;
+    if (s->kind == DDP_CUSTOM_SCHEDULE)
+        return s->fn ? s->fn(step, epoch, epochs, s->arg) : 1;
+    return smooth_factor(s, step, epoch, epochs) * (1 + noise(s, epoch));
 }

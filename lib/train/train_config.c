@@ -152,6 +152,17 @@ static int check_plateau(const struct ddp_schedule *s)
                      s->final_factor);
 }
 
+static int check_noise(const struct ddp_schedule *s)
+{
+    if (!(s->noise_from < s->noise_to) ||
+        (s->noise_limit > 0 && s->noise_limit <= 1 && s->noise_deviation > 0))
+        return 0;
+    return ddp__fail(DDP_EINVAL,
+                     "schedule: noise_limit %g and noise_deviation %g, "
+                     "expected above 0, and a limit up to 1",
+                     s->noise_limit, s->noise_deviation);
+}
+
 static int check_schedule(const struct ddp_schedule *s)
 {
     int rc;
@@ -165,7 +176,8 @@ static int check_schedule(const struct ddp_schedule *s)
                          "schedule: warmup %g, warmup_factor %g, final_factor "
                          "%g, expected 0 or more",
                          s->warmup, s->warmup_factor, s->final_factor);
-    if ((rc = check_momentum(s)) < 0 || (rc = check_positive(s)) < 0)
+    if ((rc = check_momentum(s)) < 0 || (rc = check_positive(s)) < 0 ||
+        (rc = check_noise(s)) < 0)
         return rc;
     if (s->kind == DDP_RESTARTS && s->stretch < 1)
         return ddp__fail(DDP_EINVAL,
