@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "data/dataset.h"
+#include "storage/settings.h"
 
 /* ---- making and freeing ------------------------------------------------- */
 
@@ -455,6 +456,25 @@ void ddp__dataset_ahead(ddp_dataset_t *d, const struct ddp__order *o,
         d->ops->ahead(d, ddp__dataset_index(d, o, pos));
 }
 
+int64_t ddp__dataset_block(int64_t i, int64_t begin, int64_t end,
+                           int64_t *first)
+{
+    int64_t block = ddp__storage_settings()->requests;
+    int64_t last = i + 2 * block < end ? i + 2 * block : end;
+
+    *first = i == begin ? i : i + block;
+    return (i - begin) % block ? *first : last;
+}
+
+/* Checks read samples in turn. */
+static void begin_block(ddp_dataset_t *d, int64_t index)
+{
+    int64_t i, end = ddp__dataset_block(index, 0, d->count, &i);
+
+    for (; d->far && i < end; i++)
+        d->ops->ahead(d, i);
+}
+
 int ddp_dataset_get(ddp_dataset_t *d, int64_t index, uint64_t key, void *x,
                     int32_t *label)
 {
@@ -470,6 +490,7 @@ int ddp_dataset_get(ddp_dataset_t *d, int64_t index, uint64_t key, void *x,
     if (d->target_len &&
         !(s.target = calloc((size_t)d->target_len, sizeof(float))))
         return ddp__fail(DDP_ENOMEM, "out of memory for a target");
+    begin_block(d, index);
     rc = ddp__dataset_get(d, index, key, &s);
     free(s.target);
     if (rc < 0)

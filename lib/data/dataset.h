@@ -134,6 +134,12 @@ int64_t ddp__dataset_id(ddp_dataset_t *d, const struct ddp__order *o,
 void ddp__dataset_ahead(ddp_dataset_t *d, const struct ddp__order *o,
                         int64_t pos);
 
+/* For who reads begin, begin + 1, ... < end one after the other and is at i:
+ * those to have on their way now are *first <= k < the result.  They come in
+ * blocks, one block before they are read. */
+int64_t ddp__dataset_block(int64_t i, int64_t begin, int64_t end,
+                           int64_t *first);
+
 /* Whether an earlier attempt to read sample `index` failed. */
 bool ddp__dataset_is_bad(ddp_dataset_t *d, int64_t index);
 

@@ -141,6 +141,15 @@ static void count_one(struct pack *p)
     pthread_mutex_unlock(&p->lock);
 }
 
+/* Sample i of those from begin to before end is the next. */
+static void begin_block(struct pack *p, int64_t i, int64_t begin, int64_t end)
+{
+    int64_t k, last = ddp__dataset_block(i, begin, end, &k);
+
+    for (; p->d->far && k < last; k++)
+        p->d->ops->ahead(p->d, p->sample[k].index);
+}
+
 static int write_shard(struct pack *p, int shard, struct ddp__bytes *b)
 {
     int64_t begin = shard * p->o.shard_samples, end = 0;
@@ -151,9 +160,11 @@ static int write_shard(struct pack *p, int shard, struct ddp__bytes *b)
 
     if (last > p->d->count)
         last = p->d->count;
-    for (int64_t i = begin; rc == 0 && i < last; i++)
+    for (int64_t i = begin; rc == 0 && i < last; i++) {
+        begin_block(p, i, begin, last);
         if ((rc = add_sample(p, t, i, b, &end)) == 0)
             count_one(p);
+    }
     if (rc == 0)
         rc = ddp__tar_finish(t);
     else

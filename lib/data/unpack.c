@@ -83,8 +83,11 @@ static int unpack_one(ddp_dataset_t *d, int64_t i, const char *dir,
                       struct ddp__bytes *b)
 {
     char path[PATH_MAX];
+    int64_t k, last = ddp__dataset_block(i, 0, d->count, &k);
     int rc = path_of(d, i, dir, path, sizeof(path));
 
+    for (; d->far && k < last; k++)
+        d->ops->ahead(d, k);
     if (rc < 0 || (rc = make_folders(path, strlen(dir))) < 0)
         return rc;
     if ((rc = d->ops->file(d, i, b)) < 0)
