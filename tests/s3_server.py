@@ -6,7 +6,7 @@
     s3_server.py DIR [--page N] [--delay MS] [--region NAME] [--port N]
                  [--address A]
 
-DIR/port gets the port, DIR/most the number of requests that were delayed at the
+DIR/port gets the port, DIR/most the number of objects that were delayed at the
 same time, DIR/log a line per request: verdict, method, status, path.  Requests
 must be signed (AWS Signature Version 4, computed here from the description in
 AWS's manual) except for those to buckets whose names begin with "public", to
@@ -221,9 +221,12 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if self.path == "/container/role":
             self.container()
             return
-        self.server.enter()
+        listing = "list-type=" in self.path
+        if not listing:
+            self.server.enter()
         time.sleep(self.server.delay)
-        self.server.leave()
+        if not listing:
+            self.server.leave()
         self.get_object()
 
     def get_object(self):
