@@ -60,6 +60,15 @@ check_LTLIBRARIES += %D%/emulated_gpu.la
 %C%_emulated_gpu_la_LDFLAGS = $(%C%_fake_cuda_la_LDFLAGS)
 %C%_emulated_gpu_la_LIBADD = -lm -lpthread
 
+if HAVE_MPI
+# Counts what they send, for LD_PRELOAD.
+check_LTLIBRARIES += %D%/count_mpi.la
+%C%_count_mpi_la_SOURCES = %D%/count_mpi.c
+%C%_count_mpi_la_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS) $(MPI_CFLAGS)
+%C%_count_mpi_la_LDFLAGS = $(%C%_fake_cuda_la_LDFLAGS)
+%C%_count_mpi_la_LIBADD = $(MPI_LIBS)
+endif
+
 # Kernels against ref, on a GPU.
 check_PROGRAMS += %D%/test_ops_cuda
 %C%_test_ops_cuda_SOURCES = %D%/test_ops.c %D%/on_gpu.c %D%/on_gpu.h
