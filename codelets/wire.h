@@ -22,6 +22,7 @@ struct ddp__wire {
     int tags; /* tags are 0..tags-1; the last is for the end of a rank */
     int gpus; /* whether messages may be in the memory of GPUs */
     const char (*hosts)[DDP__HOST_NAME]; /* by rank, before any message */
+    unsigned over;                       /* messages that have been found so */
     char about[96]; /* what carries the messages, and how */
     int (*send)(struct ddp__wire *w, int to, int tag, const void *data,
                 size_t len, uintptr_t *request);

@@ -349,7 +349,7 @@ point $? "a GPU and its input share a processor"
 # ---- several ranks on a machine -----------------------------------------------
 
 # rank_devices N COMMAND...: how many GPUs the first of N ranks uses, of three;
-# the first layer goes to other ranks in four parts
+# the first layer goes to other ranks in eight parts
 rank_devices()
 {
     local n=$1

@@ -542,11 +542,11 @@ static bool poll_long(struct ddp__parts *p, struct ddp__wire *w)
     return true;
 }
 
-/* docs/nodes.md: at most four parts of 4 MiB are under way, and of each a rank
+/* docs/nodes.md: at most four parts of 2 MiB are under way, and of each a rank
  * stages its slice, a third, of two pieces of others. */
 static void test_staging(void)
 {
-    const size_t bound = (size_t)4 * 2 * ((4 << 20) / LONG_RANKS + 4);
+    const size_t bound = (size_t)4 * 2 * ((2 << 20) / LONG_RANKS + 4);
     static void *piece[LONG_RANKS][4];
     struct ddp__parts p[LONG_RANKS];
     struct ddp__wire w[LONG_RANKS];

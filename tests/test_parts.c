@@ -17,7 +17,8 @@
 #include "engine/parts.h"
 #include "tap.h"
 
-enum { RANKS = 3, PARTS = 6, LEN = PARTS * (1 << 20) - 12345, GUARD = 64 };
+enum { RANKS = 3, PARTS = 6, PART = 1 << 19, GUARD = 64 };
+enum { LEN = PARTS * PART - 12345 };
 
 /* ---- a GPU -------------------------------------------------------------- */
 
@@ -93,14 +94,17 @@ struct message {
 };
 
 struct request {
+    struct request *next;
     struct ddp__wire *w;
     int from, tag;
     void *data;
     size_t len;
     struct message *sent;
+    bool done;
 };
 
 static struct message *first, **end = &first;
+static struct request *posted; /* to be received */
 
 static int send(struct ddp__wire *w, int to, int tag, const void *data,
                 size_t len, uintptr_t *request)
@@ -126,7 +130,8 @@ static int recv(struct ddp__wire *w, int from, int tag, void *data, size_t len,
 
     if (!r)
         bail_out("out of memory");
-    *r = (struct request){w, from, tag, data, len, NULL};
+    *r = (struct request){posted, w, from, tag, data, len, NULL, false};
+    posted = r;
     *request = (uintptr_t)r;
     return 0;
 }
@@ -146,14 +151,18 @@ static bool take(const struct request *r)
     return m->taken = true;
 }
 
+/* Whoever asks, all arrive that can, as with an MPI. */
 static int test(struct ddp__wire *w, uintptr_t *request)
 {
     struct request *r = (struct request *)*request;
 
     (void)w;
-    if (!(r->sent ? r->sent->taken : take(r)))
+    for (struct request *p = posted; p; p = p->next)
+        p->done = p->done || take(p);
+    if (!(r->sent ? r->sent->taken : r->done))
         return 0;
-    free(r);
+    if (r->sent)
+        free(r);
     *request = 0;
     return 1;
 }
@@ -165,6 +174,8 @@ static void free_all(void)
             queue[i] = c->next;
     for (struct message *m; (m = first); free(m))
         first = m->next;
+    for (struct request *r; (r = posted); free(r))
+        posted = r->next;
     end = &first;
 }
 
@@ -174,7 +185,7 @@ struct rank {
     struct ddp__wire wire;
     struct ddp__parts parts;
     void *piece[RANKS];
-    float *vector, *sum, *room;
+    float *vector, *sum, *room, *theirs; /* theirs: room for others' pieces */
     size_t room_len;
     int rc;
 };
@@ -215,9 +226,11 @@ static void begin(struct rank *r, int rank, int ranks, bool half)
     r->sum = rank ? new_vector(LEN) : r->vector;
     r->room_len = ddp__parts_stage(LEN, ranks, 1);
     r->room = new_vector(r->room_len + GUARD);
+    r->theirs = new_vector(ddp__parts_room(LEN, ranks, ranks - 1));
     r->parts =
         (struct ddp__parts){.all = {.piece = r->piece,
                                     .sum = r->sum,
+                                    .room = (char *)r->theirs,
                                     .size = sizeof(float),
                                     .half = half,
                                     .add = half ? ddp__add_bf16 : ddp__add_f32},
@@ -260,7 +273,7 @@ static bool is_bounded(const struct rank *r)
     for (size_t i = 0; i < GUARD; i++)
         if (!isnan(r->room[r->room_len + i]))
             return false;
-    return r->room_len <= 4u * 2u * (1u << 20);
+    return r->room_len <= 4 * 2 * PART;
 }
 
 static void end_rank(struct rank *r)
@@ -270,6 +283,7 @@ static void end_rank(struct rank *r)
         free(r->sum);
     free(r->vector);
     free(r->room);
+    free(r->theirs);
 }
 
 static void test_sums(int ranks, bool half)

@@ -41,8 +41,7 @@ struct comm {
     bool alone;               /* nothing is open: the submission has failed */
     bool empty;               /* with own sub-batches: this rank has none */
     struct ddp__direct at;    /* where the vectors are opened */
-    struct ddp__handle room;  /* for those of others there, or for parts of the
-                                 vectors where messages are; h NULL: neither */
+    struct ddp__handle room;  /* where messages are; h NULL: none */
     atomic_int left;          /* handles that are not open yet */
     bool *first;   /* by lane: has a piece; owned, like what follows */
     void **piece;  /* by lane: of this rank */
@@ -146,6 +145,31 @@ static void fill_none(const struct comm *c, void *piece)
             ((float *)piece)[i] = -0.0f;
 }
 
+/* Messages are in main memory, and the vectors are not. */
+static bool is_staged(const struct comm *c)
+{
+    return c->at.space && !c->at.messages;
+}
+
+static int room_node(const struct comm *c)
+{
+    return c->at.messages ? c->at.node : DDP__MAIN_MEMORY;
+}
+
+static size_t others_room(const struct comm *c)
+{
+    return ddp__parts_room(c->parts.len, c->split.ranks, c->parts.others);
+}
+
+static size_t room_size(const struct comm *c)
+{
+    size_t len = others_room(c);
+
+    if (is_staged(c))
+        len += ddp__parts_stage(c->parts.len, c->split.ranks, c->parts.ours);
+    return len * element_size(c) + 1;
+}
+
 static void *memory_of(const struct comm *c, int lane)
 {
     return ddp__handle_memory(handle_of(c, lane), c->at.node);
@@ -177,6 +201,23 @@ static ddp__add_f *addition(const struct comm *c)
                                                : ddp__add_f32;
 }
 
+/* Behind that for others' pieces is that for parts of the vectors of a GPU. */
+static int find_room(struct comm *c)
+{
+    char *room;
+
+    if (!c->room.h)
+        return 0;
+    if (!(room = ddp__handle_memory(&c->room, room_node(c))))
+        return c->at.messages ? ddp__device_buffer_fail(c->room.size)
+                              : ddp__buffer_fail(c->room.size);
+    c->parts.all.room = room;
+    if (is_staged(c))
+        c->parts.stage = (struct ddp__stage){
+            c->at.space, c->at.device, room + others_room(c) * element_size(c)};
+    return 0;
+}
+
 static int begin_vector(struct comm *c)
 {
     struct ddp__exchange *x = &c->parts.all;
@@ -185,19 +226,11 @@ static int begin_vector(struct comm *c)
     x->size = element_size(c);
     x->half = is_half(c);
     x->add = addition(c);
-    if (c->at.space && c->at.messages) {
+    if (c->at.messages) {
         x->space = c->at.space;
         x->device = c->at.device;
-        if (!(x->room = ddp__handle_memory(&c->room, c->at.node)))
-            return ddp__device_buffer_fail(c->room.size);
-    } else if (c->at.space) {
-        c->parts.stage =
-            (struct ddp__stage){c->at.space, c->at.device,
-                                ddp__handle_memory(&c->room, DDP__MAIN_MEMORY)};
-        if (!c->parts.stage.room)
-            return ddp__buffer_fail(c->room.size);
     }
-    return find_vectors(c);
+    return find_room(c) < 0 ? ddp_errcode() : find_vectors(c);
 }
 
 static int poll_vector(struct ddp__net_op *op, struct ddp__wire *w)
@@ -334,11 +367,6 @@ static int bucket_of(const struct comm *c)
     return c->total.kind == DDP__TOTAL_BUCKET ? c->total.at : -1;
 }
 
-static int room_node(const struct comm *c)
-{
-    return c->at.messages ? c->at.node : DDP__MAIN_MEMORY;
-}
-
 static void finish(struct ddp__net_op *op, int rc)
 {
     struct comm *c = (struct comm *)op;
@@ -375,14 +403,6 @@ static void begin_carrying(void *arg)
         ddp__net_ready(&c->e->ddp->net, &c->op);
 }
 
-static size_t room_len(const struct comm *c)
-{
-    const struct ddp__parts *p = &c->parts;
-
-    return c->at.messages ? ddp__parts_room(p->len, c->split.ranks, p->others)
-                          : ddp__parts_stage(p->len, c->split.ranks, p->ours);
-}
-
 /* Room only now: an exchange may wait for the whole backward pass. */
 static void handle_opened(void *arg)
 {
@@ -390,11 +410,11 @@ static void handle_opened(void *arg)
 
     if (atomic_fetch_sub(&c->left, 1) != 1)
         return;
-    if (!c->at.space) {
+    if (is_news(c) || c->alone) {
         begin_carrying(c);
         return;
     }
-    ddp__handle_register(&c->room, NULL, room_len(c) * element_size(c) + 1);
+    ddp__handle_register(&c->room, NULL, room_size(c));
     ddp__handle_acquire(&c->room, room_node(c), false, true, begin_carrying, c);
 }
 
@@ -442,7 +462,7 @@ static int home_of(const struct comm *c)
 static void choose_place(struct comm *c, int home)
 {
     ddp__direct_to(c->e->ddp, c->empty ? DDP__MAIN_MEMORY : home, &c->at);
-    c->at.messages &= !is_half(c);
+    c->at.messages &= c->at.space && !is_half(c);
 }
 
 struct ddp__split ddp__comm_split(const struct ddp__engine *e, int subs)
@@ -495,14 +515,13 @@ static struct ddp__load load_of(const struct comm *c)
     int others = c->split.ranks - 1;
     double bytes = (double)(elements(c) * element_size(c));
 
-    bool staged = c->at.space && !c->at.messages;
     struct ddp__load l = {.messages = 2 * others * parts_of(c), .rounds = 2};
 
     if (is_news(c))
         return (struct ddp__load){.bytes = others * (double)news_len(c, 0),
                                   .messages = others,
                                   .rounds = 1};
-    if (staged) {
+    if (is_staged(c)) {
         l.copied = bytes;
         l.part = (double)element_size(c) *
                  (double)ddp__parts_longest(c->parts.len, c->split.ranks);

@@ -60,6 +60,7 @@ static int poll_messages(struct ddp__messages *m)
         if (*last && (rc = m->wire->test(m->wire, last)) != 1)
             return message_result(m, rc);
         m->count--;
+        m->wire->over++;
     }
     return 1;
 }
@@ -182,7 +183,7 @@ static int place_pieces(struct ddp__exchange *x)
 
     for (int l = 0; l < x->split.used; l++)
         n += x->first[l] && !x->piece[l];
-    if (!x->space && !(x->room = malloc(n * bytes + 1)))
+    if (!x->room && !(x->room = x->own_room = malloc(n * bytes + 1)))
         return ddp__fail(DDP_ENOMEM,
                          "out of memory for %zu bytes from other "
                          "ranks",
@@ -344,8 +345,7 @@ void ddp__exchange_end(struct ddp__exchange *x)
     free(x->m.request);
     free(x->first);
     free(x->block);
-    if (!x->space)
-        free(x->room);
+    free(x->own_room);
     free(x->out);
     free(x->in);
 }

@@ -46,8 +46,9 @@ struct ddp__exchange {
      * NULL: in main memory. */
     const struct ddp__space *space;
     int device;
-    char *room;         /* for others' pieces; owned, unless there is a space */
-    bool *first;        /* by lane: has a piece; owned, like what follows */
+    char *room;         /* there, for others' pieces; NULL: it makes some */
+    char *own_room;     /* owned, like what follows */
+    bool *first;        /* by lane: has a piece */
     char **block;       /* by lane: this rank's slice of the piece */
     uint16_t *out, *in; /* half: what is sent and received; owned */
     size_t outs;        /* elements in out so far */

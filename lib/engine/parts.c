@@ -1,8 +1,8 @@
 /* parts.c - a sum over ranks of a long vector, part by part
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * While one part is added others are under way; and a part of a few megabytes
- * travels faster through shared memory than a longer one.  From and to a GPU it
+ * While one part is added others are under way; and what is under way at a time
+ * has to be in caches, if it goes through shared memory.  From and to a GPU it
  * is copied while others travel.
  */
 #include "config.h"
@@ -14,7 +14,7 @@
 
 /* Elements.  With many ranks parts are longer: a short message costs more than
  * its bytes do. */
-enum { PART = 1 << 20, LEAST_SLICE = 1 << 14 };
+enum { PART = 1 << 19, LEAST_SLICE = 1 << 14 };
 
 enum { AHEAD = 4 }; /* parts under way at a time */
 
@@ -30,20 +30,29 @@ int ddp__parts_count(size_t len, int ranks)
     return (int)((len + part_len(ranks) - 1) / part_len(ranks));
 }
 
-/* Of one part; slices differ by an element. */
-static size_t part_room(int ranks, int others)
+size_t ddp__parts_longest(size_t len, int ranks)
 {
-    return (size_t)others * (part_len(ranks) / (size_t)ranks + 1);
+    return len < part_len(ranks) ? len : part_len(ranks);
+}
+
+/* Parts that have memory of their own. */
+static size_t slots(size_t len, int ranks)
+{
+    int count = ddp__parts_count(len, ranks);
+
+    return (size_t)(count < AHEAD ? count : AHEAD);
+}
+
+/* Of one part; slices differ by an element. */
+static size_t part_room(size_t len, int ranks, int others)
+{
+    return (size_t)others *
+           (ddp__parts_longest(len, ranks) / (size_t)ranks + 1);
 }
 
 size_t ddp__parts_room(size_t len, int ranks, int others)
 {
-    return part_room(ranks, others) * (size_t)ddp__parts_count(len, ranks);
-}
-
-size_t ddp__parts_longest(size_t len, int ranks)
-{
-    return len < part_len(ranks) ? len : part_len(ranks);
+    return part_room(len, ranks, others) * slots(len, ranks);
 }
 
 size_t ddp__parts_under_way(size_t len, int ranks)
@@ -61,9 +70,7 @@ static size_t slot_len(size_t len, int ranks, int ours)
 
 size_t ddp__parts_stage(size_t len, int ranks, int ours)
 {
-    int count = ddp__parts_count(len, ranks);
-
-    return (size_t)(count < AHEAD ? count : AHEAD) * slot_len(len, ranks, ours);
+    return slots(len, ranks) * slot_len(len, ranks, ours);
 }
 
 static int parts_new(struct ddp__parts *p, int ranks)
@@ -92,7 +99,6 @@ static int fetch(struct ddp__parts *p, int i, const struct ddp__split *s)
                               begin * size, len * size,
                               p->stage.room + (size_t)(i % AHEAD) * slot);
 
-    part->x = p->all;
     part->x.piece = part->staged.piece;
     part->x.sum = part->staged.sum;
     part->x.end = len;
@@ -102,13 +108,23 @@ static int fetch(struct ddp__parts *p, int i, const struct ddp__split *s)
 /* Where the vector is in the memory that messages are in. */
 static void cut(struct ddp__parts *p, int i, const struct ddp__split *s)
 {
+    p->part[i].x.begin = part_begin(p, i, s->ranks);
+    p->part[i].x.end = part_begin(p, i + 1, s->ranks);
+}
+
+/* Its memory is that of a part that has ended. */
+static int begin_part(struct ddp__parts *p, int i, const struct ddp__split *s)
+{
     struct ddp__exchange *x = &p->part[i].x;
+    size_t room = part_room(p->len, s->ranks, p->others) * p->all.size;
 
     *x = p->all;
-    x->begin = part_begin(p, i, s->ranks);
-    x->end = part_begin(p, i + 1, s->ranks);
-    if (x->space)
-        x->room += (size_t)i * part_room(s->ranks, p->others) * x->size;
+    if (x->room)
+        x->room += (size_t)(i % AHEAD) * room;
+    if (p->stage.space)
+        return fetch(p, i, s);
+    cut(p, i, s);
+    return 0;
 }
 
 static int store(struct ddp__parts *p, int i, const struct ddp__split *s)
@@ -157,13 +173,8 @@ int ddp__parts_poll(struct ddp__parts *p, struct ddp__wire *w,
 {
     int rc = p->part ? 0 : parts_new(p, s->ranks);
 
-    while (rc == 0 && p->begun < p->count && p->begun < p->ended + AHEAD) {
-        if (p->stage.space)
-            rc = fetch(p, p->begun, s);
-        else
-            cut(p, p->begun, s);
-        p->begun++;
-    }
+    while (rc == 0 && p->begun < p->count && p->begun < p->ended + AHEAD)
+        rc = begin_part(p, p->begun++, s);
     for (int i = p->ended; rc >= 0 && i < p->begun; i++) {
         rc = poll_part(p, i, w, s, tag);
         if (rc == 1 && i == p->ended)

@@ -15,8 +15,8 @@ struct ddp__part {
 
 struct ddp__parts {
     /* What all parts have in common; fill in piece, sum, size, half and add,
-     * and where messages are in the memory of a device space, device and
-     * room. */
+     * where messages are in the memory of a device space and device, and
+     * there room. */
     struct ddp__exchange all;
     size_t len;              /* elements of the vector */
     int ours, others;        /* pieces of this rank, and of the others */
@@ -25,8 +25,8 @@ struct ddp__parts {
     int count, begun, ended;
 };
 
-/* How many parts such a vector has, the longest, and the elements of room that
- * all need. */
+/* How many parts such a vector has, the longest, and the elements of room for
+ * others' pieces of those under way. */
 int ddp__parts_count(size_t len, int ranks);
 size_t ddp__parts_longest(size_t len, int ranks);
 size_t ddp__parts_room(size_t len, int ranks, int others);
