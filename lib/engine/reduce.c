@@ -27,12 +27,25 @@ void ddp__reduce_owners(struct ddp__engine *e)
     }
 }
 
+/* In main memory a merge costs the same anywhere: at one of the lanes that are
+ * in its sum, another one for each bucket and level of the tree.  An owner that
+ * made all of a bucket would end its own sub-batch long after the others. */
+static int place_in_main(const struct ddp__engine *e, int bucket,
+                         const struct ddp__merge *m)
+{
+    int lane = m->to + (bucket + m->stride) % (2 * m->stride);
+
+    return lane < e->spec.lanes && ddp__engine_has_lane(e, lane) ? lane : m->to;
+}
+
 /* Of a layer that is larger than usual buckets one owner would fetch all lanes.
  * What a merge adds to neighbours it adds at one of both, so that all workers
  * and links have about as many. */
 int ddp__reduce_place(const struct ddp__engine *e, int bucket,
                       const struct ddp__merge *m)
 {
+    if (!e->ddp->gpu_workers)
+        return place_in_main(e, bucket, m);
     if (m->stride == 1)
         return bucket % 2 ? m->from : m->to;
     return e->params->bucket[bucket].len > LARGE ? m->to : -1;
