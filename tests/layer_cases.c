@@ -189,6 +189,7 @@ static ddp_layer_t *gate(int c, int squeezed)
     X(act, CHAIN(ACT(a)))                                                      \
     X(conv, CHAIN(CONV(4, 6, 3), ACT(a), CONV(6, 3, 1)))                       \
     X(conv_apart, CHAIN(CONV(4, 6, 3), CHAIN(ACT(a))))                         \
+    X(norm, CHAIN(NORM_CONV(4, 6, 3), BN(6), ACT(a), CONV(6, 3, 1)))           \
     X(dense, CHAIN(DENSE(7, 5), ACT(a), DENSE(5, 3)))
 
 #define X(name, chain)                                                         \

@@ -241,6 +241,8 @@ for act, make in ACTS.items():
                         SHAPE),
         "conv_apart_" + act: (lambda m=make: seq(conv(4, 6, 3), seq(m())),
                               SHAPE),
+        "norm_" + act: (lambda m=make: seq(norm_conv(4, 6, 3), bn(6), m(),
+                                           conv(6, 3, 1)), SHAPE),
         "dense_" + act: (lambda m=make: seq(Dense(7, 5), m(), Dense(5, 3)),
                          VECTOR),
     })

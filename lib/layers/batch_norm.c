@@ -130,6 +130,15 @@ static ddp_value_t *forward(ddp_layer_t *l, ddp_graph_t *g, ddp_value_t *x)
     return ddp_graph_record(g, &r);
 }
 
+/* What backward reads for the slope.  Without an activation, or with one of
+ * which x tells it, y is not read and need not be kept. */
+static ddp_value_t *slope_of(const struct ddp_record *r)
+{
+    if (r->mask)
+        return r->mask;
+    return r->act == DDP_IDENTITY || !ddp__act_from_y(r->act) ? r->x : r->y;
+}
+
 /* Of a frozen one, whose statistics do not depend on x. */
 static ddp_value_t *backward_frozen(struct batch_norm *b, ddp_graph_t *g,
                                     const struct ddp_record *r, ddp_value_t *dy)
@@ -155,7 +164,7 @@ static void backward_sync(ddp_graph_t *g, const struct ddp_record *r,
                           ddp_value_t *dx, ddp_value_t *dr)
 {
     ddp_value_t *w = ddp_graph_param(g, r->layer);
-    ddp_value_t *slope = r->mask ? r->mask : r->y;
+    ddp_value_t *slope = slope_of(r);
     struct ddp__sums sum = ddp__value_sums(g, 2 * r->x->shape.c);
 
     call.op = DDP__OP_BN_SUM_BWD;
@@ -200,12 +209,12 @@ static ddp_value_t *backward(ddp_layer_t *l, ddp_graph_t *g,
     }
     w = ddp_graph_param(g, l);
     dw = ddp_graph_param_gradient(g, l);
-    ddp__emit(g, &call,
-              DDP__VALUES([DDP__BN_BWD_X] = r->x,
-                          [DDP__BN_BWD_SLOPE] = r->mask ? r->mask : r->y,
-                          [DDP__BN_BWD_DY] = dy, [DDP__BN_BWD_W] = w,
-                          [DDP__BN_BWD_STAT] = r->saved, [DDP__BN_BWD_G] = dw,
-                          [DDP__BN_BWD_DX] = dx, [DDP__BN_BWD_DR] = dr));
+    ddp__emit(
+        g, &call,
+        DDP__VALUES([DDP__BN_BWD_X] = r->x, [DDP__BN_BWD_SLOPE] = slope_of(r),
+                    [DDP__BN_BWD_DY] = dy, [DDP__BN_BWD_W] = w,
+                    [DDP__BN_BWD_STAT] = r->saved, [DDP__BN_BWD_G] = dw,
+                    [DDP__BN_BWD_DX] = dx, [DDP__BN_BWD_DR] = dr));
     return r->x->needs_gradient ? dx : NULL;
 }
 
