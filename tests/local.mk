@@ -126,6 +126,7 @@ check_PROGRAMS += \
     %D%/test_ema \
     %D%/test_errmsg \
     %D%/test_exchange \
+    %D%/test_extents \
     %D%/test_parts \
     %D%/test_peers \
     %D%/test_finetune \

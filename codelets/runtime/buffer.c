@@ -11,12 +11,21 @@
 #include "base/error.h"
 #include "runtime/borrowed.h"
 #include "runtime/buffer.h"
+#include "runtime/extents.h"
 #include "runtime/missing.h"
 #include "runtime/topology.h"
 
 /* Sizes are rounded up to one of four steps per power of two; each class has
- * a list of free blocks, the last freed (and warmest) first. */
-enum { CLASSES = 4 * 48, SMALLEST = 64, PAGE = 4096, HUGE_PAGE = 2 << 20 };
+ * a list of free blocks, the last freed (and warmest) first.  Large blocks that
+ * are not pinned have their exact sizes: see extents.c. */
+enum {
+    CLASSES = 4 * 48,
+    SMALLEST = 64,
+    PAGE = 4096,
+    HUGE_PAGE = 2 << 20,
+    LARGE = 1 << 20,
+    EXACT = -1 /* instead of a class */
+};
 
 struct free_block {
     struct free_block *next;
@@ -94,6 +103,8 @@ static void list_trim(struct free_block **list, bool is_pinned)
 
 static void pool_trim(struct pool *p)
 {
+    if (p == &plain)
+        ddp__extents_trim();
     pthread_mutex_lock(&lock);
     for (int i = 0; i < DDP__MAX_NODES; i++)
         for (int c = 0; c < CLASSES; c++)
@@ -123,35 +134,61 @@ static void count_use(size_t size)
     pthread_mutex_unlock(&lock);
 }
 
-static void *pool_alloc(struct pool *from, size_t size)
+/* What a block takes, and its class; EXACT: it has none. */
+static size_t size_in(const struct pool *p, size_t size, int *c)
 {
     size_t rounded;
-    int c = class_of(size, &rounded);
-    void *p = take_free(from, c);
 
-    if (!p && !(p = allocate_fresh(from == &pinned, rounded))) {
+    *c = class_of(size, &rounded);
+    if (p == &pinned || size < LARGE)
+        return rounded;
+    *c = EXACT;
+    return ddp__extent_size(size);
+}
+
+static void *take_any(struct pool *from, size_t size, int c)
+{
+    void *p;
+
+    if (c == EXACT)
+        return ddp__extent_take(node_of(NULL, 0), size);
+    p = take_free(from, c);
+    return p ? p : allocate_fresh(from == &pinned, size);
+}
+
+static void *pool_alloc(struct pool *from, size_t size)
+{
+    int c;
+    size_t whole = size_in(from, size, &c);
+    void *p = take_any(from, whole, c);
+
+    if (!p) {
         pool_trim(&plain); /* blocks of other sizes may make room */
         pool_trim(&pinned);
-        p = allocate_fresh(from == &pinned, rounded);
+        p = take_any(from, whole, c);
     }
     if (p)
-        count_use(rounded);
+        count_use(whole);
     return p;
 }
 
 static void pool_free(struct pool *to, void *p, size_t size)
 {
-    size_t rounded;
-    int c = class_of(size, &rounded), node;
+    int c, node;
+    size_t whole = size_in(to, size, &c);
     struct free_block *b = p;
 
     if (!p)
         return;
     node = node_of(p, size);
+    if (c == EXACT)
+        ddp__extent_give(node, p, size);
     pthread_mutex_lock(&lock);
-    b->next = to->free_list[node][c];
-    to->free_list[node][c] = b;
-    in_use -= rounded;
+    if (c != EXACT) {
+        b->next = to->free_list[node][c];
+        to->free_list[node][c] = b;
+    }
+    in_use -= whole;
     pthread_mutex_unlock(&lock);
 }
 

@@ -16,6 +16,7 @@ CODELETS_SOURCES += \
     %D%/borrowed.c \
     %D%/borrowed.h \
     %D%/buffer.c \
+    %D%/extents.c \
     %D%/buffer.h \
     %D%/claims.c \
     %D%/claims.h \
