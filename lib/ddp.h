@@ -824,12 +824,12 @@ struct ddp_image_options {
     enum ddp_augment augment; /* of training; default: none */
     float min_area;           /* of the random crop; default 0.08 */
     int shift;                /* pixels of DDP_AUGMENT_SHIFT; default 4 */
-    float horizontal_flip; /* probability that a sample is mirrored, left and
-                              right; default 0.5; not with NONE */
-    float erase;   /* probability that boxes of 2 to 33 % of a sample are painted
-                      over (random erasing); not with NONE */
-    float mean[3]; /* of channels in 0..1; default: ImageNet's */
-    float std[3];  /* the same */
+    float horizontal_flip;    /* probability that a sample is mirrored, left and
+                                 right; default 0.5; not with NONE */
+    float erase; /* probability that boxes of 2 to 33 % of a sample are painted
+                    over (random erasing); not with NONE */
+    float mean[3];      /* of channels in 0..1; default: ImageNet's */
+    float std[3];       /* the same */
     int64_t max_pixels; /* larger images are bad ones; default 178956970 */
     double max_bad;     /* fraction of unreadable files to tolerate, rounded up;
                            default 0.001 */

@@ -86,23 +86,25 @@ static void *cut_extent(struct extent **at, size_t size)
 /* In huge pages, which need fewer entries of the TLB; *size grows to them. */
 static void *map_fresh(size_t *size)
 {
+    const int access = PROT_READ | PROT_WRITE;
+    const int how = MAP_PRIVATE | MAP_ANONYMOUS;
     size_t whole = (*size + HUGE_PAGE - 1) & ~(size_t)(HUGE_PAGE - 1), before;
-    char *p;
+    char *map, *p;
 
     if (whole < FRESH)
         whole = FRESH;
     /* cppcheck-suppress invalidFunctionArg ; anonymous memory has no file */
-    p = mmap(NULL, whole + HUGE_PAGE, PROT_READ | PROT_WRITE,
-             MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (p == MAP_FAILED)
+    map = mmap(NULL, whole + HUGE_PAGE, access, how, -1, 0);
+    if (map == MAP_FAILED)
         return NULL;
-    before = HUGE_PAGE - (uintptr_t)p % HUGE_PAGE;
-    munmap(p, before);
+    before = HUGE_PAGE - (uintptr_t)map % HUGE_PAGE;
+    p = map + before;
+    munmap(map, before);
     if (before < HUGE_PAGE)
-        munmap(p + before + whole, HUGE_PAGE - before);
-    madvise(p + before, whole, MADV_HUGEPAGE); /* may be refused */
+        munmap(p + whole, HUGE_PAGE - before);
+    madvise(p, whole, MADV_HUGEPAGE); /* may be refused */
     *size = whole;
-    return p + before;
+    return p;
 }
 
 void *ddp__extent_take(int node, size_t size)

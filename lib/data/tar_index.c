@@ -202,11 +202,13 @@ static int read_line(struct ddp__tar_index *x, const struct ddp__csv *c,
 /* The names are in the text now, and it may be shorter. */
 static void take_text(struct ddp__tar_index *x, struct ddp__csv *c)
 {
-    char *shorter = realloc(c->text.data, x->len);
+    char *shorter;
 
-    x->text = shorter ? shorter : (char *)c->text.data;
-    x->text_room = x->len;
+    x->text = (char *)c->text.data;
     c->text = (struct ddp__bytes){0};
+    if ((shorter = realloc(x->text, x->len)))
+        x->text = shorter;
+    x->text_room = x->len;
 }
 
 static int read_title(const struct ddp__csv *c, int fields)

@@ -269,7 +269,7 @@ static void begin_next(struct ddp__loader *l, int64_t step, int64_t sub)
     int64_t last = 1 + ahead / l->batch;
 
     begin_sub(l, step, sub);
-    for (int half = 63; half >= 0; half--)
+    for (int half = 62; half >= 0; half--)
         if (last >> half && step + (last >> half) < l->end)
             begin_sub(l, step + (last >> half), sub);
 }
