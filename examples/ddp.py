@@ -7,7 +7,8 @@ import ctypes
 import ctypes.util
 import os
 from ctypes import (POINTER, Structure, byref, c_bool, c_char_p, c_double,
-                    c_float, c_int, c_int64, c_size_t, c_void_p, sizeof)
+                    c_float, c_int, c_int64, c_size_t, c_uint64, c_void_p,
+                    sizeof)
 
 _lib = ctypes.CDLL(os.environ.get("LIBDDP") or
                    ctypes.util.find_library("ddp") or "libddp.so.0")
@@ -33,7 +34,8 @@ class Schedule(Structure):
                 ("power", c_double), ("stretch", c_double),
                 ("patience", c_int), ("cooldown", c_int),
                 ("threshold", c_double), ("warmup_steady", c_bool),
-                ("warmup_prefix", c_bool)]
+                ("warmup_prefix", c_bool), ("noise", c_double * 4),
+                ("noise_seed", c_uint64)]
 
 
 class TrainConfig(Structure):
