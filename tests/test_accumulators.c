@@ -329,15 +329,14 @@ static void test_networks(void)
     }
 }
 
-/* oneDNN has copies of an MLP's 10.5 million weights, and writes their
- * gradients to scratch first.  What is planned is rounded up to classes of
- * sizes, of which a fifth may never be touched; the process has a few MiB of
- * its own. */
+/* oneDNN has copies of an MLP's 10.5 million weights.  What is free between
+ * large blocks is the process's but not in the plan, an eighth here, and the
+ * process has a few MiB of its own. */
 static void test_resident(void)
 {
     struct planned p = run_apart((struct network){"mlp", 1, 16, false});
 
-    ok(p.resident > 0.8 * p.all && p.resident < 1.05 * p.all,
+    ok(p.resident > 0.95 * p.all && p.resident < 1.15 * p.all,
        "copies and scratch are there: %.1f MiB planned, %.1f used",
        p.all / (1 << 20), p.resident / (1 << 20));
 }

@@ -91,6 +91,9 @@ int main(void)
     all = ddp__extent_take(0, size);
     ok(all && (uintptr_t)all >= low - MOST && (uintptr_t)all < high,
        "free neighbours are one");
+    ok(ddp__extent_covers(all) && ddp__extent_covers(all + size - 1) &&
+           !ddp__extent_covers(&all),
+       "blocks are known from other memory");
     ddp__extent_give(0, all, size);
     ok(is_mapped(all), "what is free is kept");
     ddp__extents_trim();

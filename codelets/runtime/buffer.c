@@ -200,6 +200,13 @@ size_t ddp__pool_size(size_t size)
     return size ? rounded : 0;
 }
 
+size_t ddp__main_size(size_t size)
+{
+    int c;
+
+    return size ? size_in(pin ? &pinned : &plain, size, &c) : 0;
+}
+
 void *ddp__pool_alloc(size_t size)
 {
     return pool_alloc(&plain, size);
@@ -305,12 +312,15 @@ static uint32_t alloc_footprint(starpu_data_handle_t h)
     return starpu_hash_crc32c_be_n(&size, sizeof(size), 0);
 }
 
+/* Whether x may have y's memory.  Large blocks of main memory have no class. */
 static int alloc_compare(void *a, void *b)
 {
     const struct starpu_variable_interface *x = a, *y = b;
 
     return ddp__pool_size(x->elemsize) == ddp__pool_size(y->elemsize) &&
-           !ddp__is_borrowed((void *)y->ptr);
+           !ddp__is_borrowed((void *)y->ptr) &&
+           (pin || !ddp__extent_covers((void *)y->ptr) ||
+            ddp__extent_size(x->elemsize) == ddp__extent_size(y->elemsize));
 }
 
 /* The other buffer's memory, but our own size. */

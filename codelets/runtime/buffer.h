@@ -61,7 +61,8 @@ int ddp__device_buffer_fail(size_t size);
 /* Host memory out of a pool that keeps what is freed: a step asks for the
  * same sizes again and again, and fresh pages are slow. */
 void *ddp__pool_alloc(size_t size);
-size_t ddp__pool_size(size_t size); /* bytes that it takes for so many */
+size_t ddp__pool_size(size_t size); /* bytes that so many take on a device */
+size_t ddp__main_size(size_t size); /* and in main memory */
 void ddp__pool_free(void *p, size_t size);
 /* Pin the buffers of tasks in main memory, for devices that fetch them; NULL:
  * no more.  Called while there are no such buffers. */

@@ -13,6 +13,7 @@
 #include "config.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/mman.h>
@@ -29,6 +30,7 @@ struct extent {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct extent *first_of[DDP__MAX_NODES];
+static _Atomic uintptr_t lowest, highest; /* all was mapped between these */
 
 size_t ddp__extent_size(size_t size)
 {
@@ -103,6 +105,10 @@ static void *map_fresh(size_t *size)
     if (before < HUGE_PAGE)
         munmap(p + whole, HUGE_PAGE - before);
     madvise(p, whole, MADV_HUGEPAGE); /* may be refused */
+    if (!lowest || (uintptr_t)p < lowest)
+        lowest = (uintptr_t)p;
+    if ((uintptr_t)p + whole > highest)
+        highest = (uintptr_t)p + whole;
     *size = whole;
     return p;
 }
@@ -123,6 +129,11 @@ void *ddp__extent_take(int node, size_t size)
     p = at ? cut_extent(at, size) : NULL;
     pthread_mutex_unlock(&lock);
     return p;
+}
+
+bool ddp__extent_covers(const void *p)
+{
+    return (uintptr_t)p >= lowest && (uintptr_t)p < highest;
 }
 
 void ddp__extent_give(int node, void *p, size_t size)

@@ -16,7 +16,6 @@ CODELETS_SOURCES += \
     %D%/borrowed.c \
     %D%/borrowed.h \
     %D%/buffer.c \
-    %D%/extents.c \
     %D%/buffer.h \
     %D%/claims.c \
     %D%/claims.h \
@@ -32,6 +31,8 @@ CODELETS_SOURCES += \
     %D%/direct.h \
     %D%/env_names.c \
     %D%/env_names.h \
+    %D%/extents.c \
+    %D%/extents.h \
     %D%/gpu_speed.c \
     %D%/gpu_speed.h \
     %D%/hello.c \

@@ -96,7 +96,7 @@ static struct ddp__footprint hold(const struct path *p, double arenas, int k,
 
         if (p->reach.last[b] >= 0)
             now.gradients +=
-                n * (double)ddp__pool_size(4 * p->e->params->bucket[b].len);
+                n * (double)ddp__main_size(4 * p->e->params->bucket[b].len);
     }
     return now;
 }
@@ -160,11 +160,11 @@ static struct ddp__footprint follow_all(const struct path *p)
     double arenas = 0;
 
     for (int k = 0; k < p->e->graph->segments; k++) {
-        arenas += (double)ddp__pool_size(s[k].size);
+        arenas += (double)ddp__main_size(s[k].size);
         follow(p, arenas, k, &most);
         for (int i = 0; i <= k; i++)
             if (s[i].last_use == k)
-                arenas -= (double)ddp__pool_size(s[i].size);
+                arenas -= (double)ddp__main_size(s[i].size);
     }
     return most;
 }

@@ -74,19 +74,26 @@ static int min(int a, int b)
     return a < b ? a : b;
 }
 
+/* Bytes that a step needs for a buffer of so many. */
+static double room_of(const ddp_t *ddp, size_t size)
+{
+    return (double)(ddp->gpu_workers ? ddp__pool_size(size)
+                                     : ddp__main_size(size));
+}
+
 /* Bytes of vectors as long as the buckets. */
-static double buckets_size(const struct ddp__params *p)
+static double buckets_size(const ddp_t *ddp, const struct ddp__params *p)
 {
     double size = 0;
 
     for (int b = 0; b < p->buckets; b++)
-        size += (double)ddp__pool_size(4 * p->bucket[b].len);
+        size += room_of(ddp, 4 * p->bucket[b].len);
     return size;
 }
 
 static double vectors_size(const struct ddp__engine *e)
 {
-    return buckets_size(e->params);
+    return buckets_size(e->ddp, e->params);
 }
 
 /* Of the weights of a teacher. */
@@ -94,7 +101,7 @@ static double teacher_size(const struct ddp__engine *e)
 {
     const struct ddp__params *p = e->spec.graph.teach.params;
 
-    return p ? buckets_size(p) : 0;
+    return p ? buckets_size(e->ddp, p) : 0;
 }
 
 /* Bytes of the sums of a step, of which lane 0 has all. */
@@ -103,8 +110,7 @@ static double sums_size(const struct ddp__engine *e)
     double size = 0;
 
     for (int i = 0; i < e->graph->sums; i++)
-        size +=
-            (double)ddp__pool_size(ddp__value_size(e->graph, e->graph->sum[i]));
+        size += room_of(e->ddp, ddp__value_size(e->graph, e->graph->sum[i]));
     return size;
 }
 
@@ -113,7 +119,7 @@ static double state_size(const struct ddp__engine *e)
     double size = 0;
 
     for (int b = 0; b < e->params->buckets; b++)
-        size += (double)ddp__pool_size(e->state[b].size);
+        size += room_of(e->ddp, e->state[b].size);
     return size;
 }
 
@@ -131,8 +137,8 @@ static struct ddp__own_lanes used_lanes(const struct ddp_trainer *t)
 /* Bytes of the input of a sub-batch. */
 static double input_size(const struct ddp_trainer *t)
 {
-    return (double)ddp__pool_size(ddp__dataset_x_size(t->loader.data) *
-                                  (size_t)t->cfg.sub_batch);
+    return room_of(t->ddp, ddp__dataset_x_size(t->loader.data) *
+                               (size_t)t->cfg.sub_batch);
 }
 
 /* Bytes of the copies of weights that kernels of main memory keep. */
