@@ -464,12 +464,12 @@ int ddp__handle_fill(struct ddp__handle *b, const void *data)
 void ddp__handle_acquire(struct ddp__handle *b, int node, bool read, bool write,
                          void (*ready)(void *arg), void *arg)
 {
+    b->version += write; /* now: another thread may free b once it is ready */
     starpu_data_acquire_on_node_cb(b->h, node,
                                    read && write ? STARPU_RW
                                    : write       ? STARPU_W
                                                  : STARPU_R,
                                    ready, arg);
-    b->version += write;
 }
 
 void *ddp__handle_memory(const struct ddp__handle *b, int node)
