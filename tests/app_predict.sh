@@ -69,7 +69,7 @@ print
 holds "$(of 8 lanes_split) == 0 && $(of 8 efficiency) >= 0.93" \
     "one for each of 8 GPUs: 93 %"
 run "$predict" --json --lanes 8 --gpus 8 --trace "$tmp/trace"
-[ "$(grep -c '"cat":"merge","cname":.*"bucket":11' "$tmp/trace")" = 14 ]
+[ "$(grep -c '"cat":"merge","cname":.*"bucket":9,' "$tmp/trace")" = 14 ]
 point $? "--trace has the merges of two steps"
 
 # The same sub-batches with one GPU four times slower: ideal is that the other has
