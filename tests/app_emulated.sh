@@ -359,7 +359,7 @@ rank_devices()
         STARPU_NCPU=1 "$@" LD_PRELOAD="$counter $emulator" sh -c 'eval "$SET"; exec "$@"' sh \
         "$imagenet" train --data "$tmp/ranks" --model mlp --hidden 300 \
         --img-size 64 --epochs 1 -b 24 --sub-batch 2 --lanes 12 --lr 0.05 \
-        --no-val --output "$tmp/ranks-$n-$#" ${wire:+--wire-dtype $wire}
+        --no-val --output "$tmp/ranks-$n-$#$wire" ${wire:+--wire-dtype $wire}
     [ $rc = 0 ] && [ "$(value weights)" = "${weights:=$(value weights)}" ]
     point $? "$n ranks train to the same weights: $weights"
 }
