@@ -1442,8 +1442,8 @@ polynomial, restarts; plateau: the least factor */
     /* Noise, as timm has it: in each epoch from noise_from on, before noise_to,
      * the factor is multiplied by 1 + x, where x is drawn from a normal
      * distribution until it is between -noise_limit and noise_limit.  With
-     * equal epochs, as by default, there is none; of a custom schedule
-     * neither. */
+     * equal epochs, as by default, there is none; nor in a custom
+     * schedule. */
     double noise_from, noise_to;
     double noise_limit, noise_deviation; /* default 0.67 and 1 */
     uint64_t noise_seed;

@@ -39,7 +39,7 @@ static bool has_large_layer(const struct ddp__params *p)
 /* What a program's own optimizer has noted elsewhere cannot be undone, and
  * other ranks may fail after all sums have come.  With one worker nothing would
  * be overlapped, and in main memory copies cost more than waiting. */
-bool ddp__early_wanted(const struct ddp__engine *e)
+static bool is_wanted(const struct ddp__engine *e)
 {
     const struct ddp_optimizer *o = e->spec.optimizer;
 
@@ -50,6 +50,29 @@ bool ddp__early_wanted(const struct ddp__engine *e)
         return e->ddp->early > 0;
     return e->ddp->gpu_workers > 1 && e->spec.lanes > 1 &&
            !has_large_layer(e->params);
+}
+
+/* A GPU that is slower than another one takes sub-batches that it had better
+ * leave when it has large merges: ddp-predict --slow 1,8 took 78 ms, not 61. */
+static bool has_slow_gpu(const ddp_t *ddp)
+{
+    const struct ddp__device *d = ddp->accelerator;
+
+    for (int i = 1; d && d->slowness && i < ddp->gpu_workers; i++)
+        if (d->slowness(i) != d->slowness(0))
+            return true;
+    return ddp->gpus.unlike || ddp->devices.hybrid;
+}
+
+/* Weights that are updated early have come before a forward pass, so a long
+ * task of it waits no longer than a short one. */
+int ddp__early_prepare(struct ddp__engine *e)
+{
+    if (!is_wanted(e) || has_slow_gpu(e->ddp))
+        return 0;
+    if (e->ddp->segment_us < 0 && e->ddp->gpu_workers)
+        e->spec.graph.forward_us = 3 * e->spec.graph.segment_us;
+    return ddp__params_join(e->params);
 }
 
 static int make_keep(struct ddp__engine *e, size_t size, struct ddp__handle *h,
@@ -84,7 +107,7 @@ int ddp__early_new(struct ddp__engine *e)
     struct ddp__early *y;
     int rc = 0;
 
-    if (!ddp__early_wanted(e))
+    if (!is_wanted(e))
         return 0;
     if (!(e->early = y = calloc(1, sizeof(*y))))
         return ddp__fail(DDP_ENOMEM, "out of memory for an engine");

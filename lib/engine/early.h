@@ -34,8 +34,9 @@ struct ddp__early {
     bool begun; /* a step is submitted up to its updates */
 };
 
-/* Whether it is to have early updates, by its spec, parameters and ranks. */
-bool ddp__early_wanted(const struct ddp__engine *e);
+/* Have larger buckets and longer forward tasks if the engine is to have early
+ * updates, before its parameters are bound and its graph is made. */
+int ddp__early_prepare(struct ddp__engine *e);
 
 /* If the engine is to have early updates: e->early.  After its updates have
  * been made. */

@@ -418,36 +418,13 @@ static int bind_teacher(struct ddp__engine *e)
     return ddp__params_bind(k->params, e->ddp, true);
 }
 
-/* A GPU that is slower than another one takes sub-batches that it had better
- * leave when it has large merges: ddp-predict --slow 1,8 took 78 ms, not 61. */
-static bool has_slow_gpu(const ddp_t *ddp)
-{
-    const struct ddp__device *d = ddp->accelerator;
-
-    for (int i = 1; d && d->slowness && i < ddp->gpu_workers; i++)
-        if (d->slowness(i) != d->slowness(0))
-            return true;
-    return ddp->gpus.unlike || ddp->devices.hybrid;
-}
-
-/* Weights that are updated early have come before a forward pass, so a long
- * task of it waits no longer than a short one. */
-static int prepare_early(struct ddp__engine *e)
-{
-    if (has_slow_gpu(e->ddp))
-        return 0;
-    if (e->ddp->segment_us < 0 && e->ddp->gpu_workers)
-        e->spec.graph.forward_us = 3 * e->spec.graph.segment_us;
-    return ddp__params_join(e->params);
-}
-
 static int make_engine(struct ddp__engine *e, ddp_chain_t *chain)
 {
     int rc;
 
     if (!(e->params = ddp__params_of(chain)))
         return ddp_errcode();
-    if (ddp__early_wanted(e) && (rc = prepare_early(e)) < 0)
+    if ((rc = ddp__early_prepare(e)) < 0)
         return rc;
     e->buckets = e->params->buckets;
     if ((rc = bind_teacher(e)) < 0)
