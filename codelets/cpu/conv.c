@@ -266,6 +266,14 @@ static int run_phases(const struct ddp__task *t, struct ddp__plan *p)
     return 0;
 }
 
+static int run_skinny(const struct ddp__task *t, const struct ddp__plan *p)
+{
+    struct ddp__dnn_shape s = p->shape;
+
+    s.n = t->n;
+    return ddp__skinny_run(t, &s, p->pass, NULL);
+}
+
 /* Any forward pass or data gradient. */
 static int run_plan(const struct ddp__task *t)
 {
@@ -276,7 +284,7 @@ static int run_plan(const struct ddp__task *t)
     if (p->depthwise)
         return ddp__depthwise_run(t, &p->shape, p->pass);
     if (p->skinny)
-        return ddp__skinny_run(t, &p->shape, p->pass);
+        return run_skinny(t, p);
     if (p->product)
         return ddp__patch_run(t, p);
     if (p->phase)
@@ -341,7 +349,7 @@ static int run_weight_gradient(const struct ddp__task *t)
     if (p->depthwise)
         return ddp__depthwise_run(t, &p->shape, p->pass);
     if (p->skinny)
-        return ddp__skinny_run(t, &p->shape, p->pass);
+        return run_skinny(t, p);
     if (p->product)
         return ddp__patch_run(t, p);
     if (own) {

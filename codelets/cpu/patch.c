@@ -17,7 +17,10 @@
 #include "cpu.h"
 #include "patch.h"
 #include "plan.h"
+#include "skinny.h"
 #include "thread.h"
+
+enum { LEAST = 64 }; /* channels of a convolution of few rows */
 
 /* ---- geometry ----------------------------------------------------------- */
 
@@ -57,6 +60,19 @@ static bool sees_all(int in, int stride, int dilation, int pad, int first,
            (count == 1 || dilation == 1);
 }
 
+/* A pass over the weights takes longer than anything else. */
+static bool has_few_rows(const struct ddp__dnn_shape *s)
+{
+    return s->type == DDP_F32 && !s->sum && s->conv.groups == 1 &&
+           (int64_t)s->n * s->oh * s->ow <= DDP__SKINNY_MOST && s->c >= LEAST &&
+           s->o >= LEAST;
+}
+
+static bool most_are_live(const struct ddp__patch *p)
+{
+    return 2 * p->height * p->width > p->layer.conv.kh * p->layer.conv.kw;
+}
+
 struct ddp__patch ddp__patch_of(const struct ddp__dnn_shape *s)
 {
     const struct ddp__conv *k = &s->conv;
@@ -64,6 +80,12 @@ struct ddp__patch ddp__patch_of(const struct ddp__dnn_shape *s)
 
     live_taps(s->h, s->oh, k->kh, k->sh, k->dh, k->top, &p.y, &p.height);
     live_taps(s->w, s->ow, k->kw, k->sw, k->dw, k->left, &p.x, &p.width);
+    p.is_skinny = has_few_rows(s) && most_are_live(&p);
+    if (p.is_skinny) {
+        p.y = p.x = 0;
+        p.height = k->kh;
+        p.width = k->kw;
+    }
     p.is_x = k->groups == 1 && s->oh == 1 && s->ow == 1 &&
              sees_all(s->h, k->sh, k->dh, k->top, p.y, p.height) &&
              sees_all(s->w, k->sw, k->dw, k->left, p.x, p.width);
@@ -74,8 +96,7 @@ bool ddp__patch_pays(const struct ddp__dnn_shape *s)
 {
     struct ddp__patch p = ddp__patch_of(s);
 
-    return !s->dense && p.is_x &&
-           2 * p.height * p.width <= s->conv.kh * s->conv.kw;
+    return !s->dense && (p.is_skinny || (p.is_x && !most_are_live(&p)));
 }
 
 /* Channels of a group. */
@@ -294,7 +315,8 @@ static int pack_group(const void *arg, void *to, int part)
 
 /* ---- running ------------------------------------------------------------ */
 
-/* A task's memory: of the primitive, and of one group. */
+/* A task's memory: of the primitive, and of one group; without one only
+ * patches, sum and pixels. */
 struct room {
     char *scratch, *patches, *columns, *packed;
     float *plain, *bias, *sum;
@@ -307,12 +329,12 @@ static size_t room_of(const struct ddp__patch *p, const struct ddp__dnn *d,
     const struct ddp__dnn_shape *s = &p->layer;
     size_t size = ddp__dtype_size(s->type), rows = (size_t)(n * s->oh * s->ow);
     size_t at[] = {
-        ddp__dnn_scratch(d),
+        d ? ddp__dnn_scratch(d) : 0,
         rows * patch_len(p) * size,
-        rows * group_out(p) * size,
-        packed_size(d),
-        group_out(p) * patch_len(p) * sizeof(float),
-        group_out(p) * sizeof(float),
+        d ? rows * group_out(p) * size : 0,
+        d ? packed_size(d) : 0,
+        d ? group_out(p) * patch_len(p) * sizeof(float) : 0,
+        d ? group_out(p) * sizeof(float) : 0,
         (size_t)(s->h * s->w) * group_in(p) * sizeof(float),
         count_pixels(p) * sizeof(int),
     };
@@ -464,13 +486,39 @@ static int run_with_weights(const struct ddp__task *t, struct ddp__plan *p,
     return rc;
 }
 
+/* Any pass with weights and their gradients in place. */
+static int run_skinny(const struct ddp__task *t, const struct ddp__plan *p)
+{
+    const struct ddp__patch *h = &p->patch;
+    struct ddp__dnn_shape s = ddp__patch_product(h, t->n);
+    struct room r;
+    float *x = NULL;
+    int rc;
+
+    if ((rc = room_new(h, NULL, t->n, &r)) < 0)
+        return rc;
+    if (!h->is_x)
+        x = (float *)(void *)r.patches;
+    if (x && p->pass != DDP__BWD_X)
+        gather(
+            h, t->n, r.pixel,
+            t->data[p->pass == DDP__FWD ? DDP__CONV_FWD_X : DDP__CONV_BWD_W_X],
+            r.patches);
+    rc = ddp__skinny_run(t, &s, p->pass, x);
+    if (x && p->pass == DDP__BWD_X)
+        spread(h, t->n, r.pixel, r.patches, r.sum, t->data[DDP__CONV_BWD_X_DX]);
+    return rc;
+}
+
 int ddp__patch_run(const struct ddp__task *t, struct ddp__plan *p)
 {
     struct ddp__dnn *d;
     struct room r;
-    int rc =
-        ddp__plan_primitive(p->product, t->n * p->shape.oh * p->shape.ow, &d);
+    int rc;
 
+    if (p->product->skinny)
+        return run_skinny(t, p);
+    rc = ddp__plan_primitive(p->product, t->n * p->shape.oh * p->shape.ow, &d);
     if (rc < 0)
         return rc;
     if (p->pass != DDP__BWD_W)

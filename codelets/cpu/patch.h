@@ -7,7 +7,8 @@
  *
  *     Y = P W',   dP = dY W,   dW = dY' P
  *
- * Taps that meet only padding are left out.  If there is one output, and its
+ * Taps that meet only padding are left out, unless there are few rows
+ * (skinny.h).  If there is one output, and its
  * taps see all of the image, P is x itself.
  */
 #ifndef DDP_PATCH_H
@@ -21,10 +22,11 @@ struct ddp__patch {
     struct ddp__dnn_shape layer; /* of all groups */
     int y, x, height, width;     /* the taps that meet the image */
     bool is_x;
+    bool is_skinny; /* few rows, of all taps: weights are read in place */
 };
 
-/* Whether this is faster than a convolution, too: there is one output, of which
- * half of the taps meet only padding, and no patch is to be copied. */
+/* Whether this is faster than a convolution, too: there are few outputs, or one
+ * of which half of the taps meet only padding and no patch is to be copied. */
 bool ddp__patch_pays(const struct ddp__dnn_shape *s);
 
 struct ddp__patch ddp__patch_of(const struct ddp__dnn_shape *s);

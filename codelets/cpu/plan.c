@@ -299,7 +299,7 @@ static const char *own_name(const struct ddp__plan *p)
            : p->depthwise       ? "depthwise loops"
            : p->depthwise_wgrad ? "depthwise weight gradient"
            : p->wgrad           ? "products over pixels"
-           : p->skinny          ? "loops for few samples"
+           : p->skinny          ? "loops for few rows"
                                 : NULL;
 }
 
@@ -308,28 +308,32 @@ static const char *own_name(const struct ddp__plan *p)
 /* What computes it; no primitive is made. */
 static int choose_way(struct ddp__plan *p)
 {
+    bool pays = ddp__patch_pays(&p->shape);
     struct ddp__dnn_shape u;
     int rc = 0;
 
-    p->wino = ddp__wino_fits(&p->shape) &&
+    p->wino = !pays && ddp__wino_fits(&p->shape) &&
               (p->pass != DDP__BWD_X || p->transposed) &&
               (p->pass != DDP__BWD_W || !p->shape.conv.bias);
     p->amx = p->pass == DDP__BWD_W && ddp__amx_fits(&p->shape);
     p->depthwise_wgrad =
         p->pass == DDP__BWD_W && ddp__depthwise_wgrad_fits(&p->shape);
     p->skinny = ddp__skinny_fits(&p->shape);
-    p->wgrad = p->pass == DDP__BWD_W && !p->wino && !p->amx &&
-               !ddp__patch_pays(&p->shape) && ddp__wgrad_fits(&p->shape);
+    p->wgrad = p->pass == DDP__BWD_W && !p->wino && !p->amx && !pays &&
+               ddp__wgrad_fits(&p->shape);
     if (own_name(p))
         return 0;
     if (ddp__dnn_is_wrong(&p->shape) && ddp__depthwise_fits(&p->shape)) {
         p->depthwise = true;
         return 0;
     }
-    if (ddp__dnn_is_wrong(&p->shape) || ddp__patch_pays(&p->shape)) {
+    if (ddp__dnn_is_wrong(&p->shape) || pays) {
         p->patch = ddp__patch_of(&p->shape);
         u = ddp__patch_product(&p->patch, p->shape.n);
-        return plan_new(&p->product, &u, p->pass);
+        rc = plan_new(&p->product, &u, p->pass);
+        if (!rc)
+            p->product->skinny = p->patch.is_skinny;
+        return rc;
     }
     p->gap = gap_of(p);
     if (wants_phases(p))
