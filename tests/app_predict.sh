@@ -80,6 +80,11 @@ for lanes in 2 8; do
     holds "$(of 2 lanes_split) > 0 && $(of 2 step_ms) < 1.15 * $one * 0.8" \
         "$lanes lanes move to a GPU that is faster, if it has less to do"
 done
+# Nobody waits for a buffer while others wait for the scheduler.
+run env DDP_EARLY=0 "$predict" --json --model densenet121 --lanes 8 --gpus 8 --link 370 \
+    --steps 2 --skip 1
+exits 0 "a step in which all weights travel at the same time"
+
 run "$predict" --json --gpus 8 --lanes 8 --sub-batches 16
 holds "$(of 8 lanes_split) == 0 && $(of 8 lanes_run) == 72" \
     "but not between GPUs that are as fast"

@@ -8,10 +8,15 @@
 
 #include "runtime/ahead.h"
 
+bool ddp__ahead_used(int id)
+{
+    return starpu_get_prefetch_flag() &&
+           starpu_worker_get_memory_node((unsigned)id) != STARPU_MAIN_RAM;
+}
+
 void ddp__ahead_task(struct starpu_task *t, int id)
 {
-    if (starpu_get_prefetch_flag() && !t->prefetched &&
-        starpu_worker_get_memory_node((unsigned)id) != STARPU_MAIN_RAM)
+    if (ddp__ahead_used(id) && !t->prefetched)
         starpu_prefetch_task_input_for(t, (unsigned)id);
 }
 
@@ -56,28 +61,27 @@ static struct ddp__sched_sub *expected_sub(const struct ddp__claims *c, int id)
     return first;
 }
 
-/* StarPU prefetches what a task reads, or data that nothing submitted so far
- * frees: so this looks like a task that reads it. */
-static void prefetch_data(starpu_data_handle_t h, int id)
-{
-    static struct starpu_codelet reader = {
-        .where = STARPU_CPU, .nbuffers = 1, .modes = {STARPU_R}};
-    static struct starpu_task task;
-
-    starpu_task_init(&task);
-    task.cl = &reader;
-    task.handles[0] = h;
-    starpu_idle_prefetch_task_input_for(&task, (unsigned)id);
-}
-
-void ddp__ahead_input(struct ddp__claims *c, int id)
+starpu_data_handle_t ddp__ahead_expected(struct ddp__claims *c, int id)
 {
     struct ddp__sched_sub *u;
 
-    if (!starpu_get_prefetch_flag() ||
-        starpu_worker_get_memory_node((unsigned)id) == STARPU_MAIN_RAM ||
-        !(u = expected_sub(c, id)))
-        return;
+    if (!ddp__ahead_used(id) || !(u = expected_sub(c, id)))
+        return NULL;
     u->ahead = true;
-    prefetch_data(u->input, id);
+    return u->input;
+}
+
+/* StarPU prefetches what a task reads, or data that nothing submitted so far
+ * frees: so this looks like a task that reads it.  Requests keep its address.
+ */
+void ddp__ahead_input(starpu_data_handle_t input, int id)
+{
+    static struct starpu_codelet reader = {
+        .where = STARPU_CPU, .nbuffers = 1, .modes = {STARPU_R}};
+    static _Thread_local struct starpu_task task;
+
+    starpu_task_init(&task);
+    task.cl = &reader;
+    task.handles[0] = input;
+    starpu_idle_prefetch_task_input_for(&task, (unsigned)id);
 }

@@ -8,6 +8,9 @@
 
 #include "runtime/claims.h"
 
+/* Whether data are sent to a worker before it asks for them. */
+bool ddp__ahead_used(int id);
+
 /* Begin the transfers of a task that will run on a worker. */
 void ddp__ahead_task(struct starpu_task *t, int id);
 
@@ -20,9 +23,12 @@ bool ddp__ahead_arrived(struct starpu_task *t, unsigned node);
 int ddp__ahead_filled(struct ddp__claims *c, const struct ddp__sched_tag *tag,
                       starpu_data_handle_t input);
 
-/* Begin the transfer of the input that a worker will probably need next, one at
- * a time.  The first task of a sub-batch is not ready before its lane's memory
- * is free, and then the worker would wait for it. */
-void ddp__ahead_input(struct ddp__claims *c, int id);
+/* The input that a worker will probably need next and that shall be sent, one
+ * at a time; NULL: none.  The first task of a sub-batch is not ready before its
+ * lane's memory is free, and then the worker would wait for it. */
+starpu_data_handle_t ddp__ahead_expected(struct ddp__claims *c, int id);
+
+/* Begin its transfer. */
+void ddp__ahead_input(starpu_data_handle_t input, int id);
 
 #endif

@@ -44,9 +44,15 @@ struct sched {
     struct worker worker[STARPU_NMAXWORKERS]; /* by id */
 };
 
-/* Workers to wake once the lock is released. */
+enum { AHEAD = 8 }; /* tasks; the data of more are not sent ahead */
+
+/* What to do once the lock is released: workers to wake, and data to send to
+ * another one.  StarPU's lock of a buffer is not waited for with ours held. */
 struct calls {
     int n, id[STARPU_NMAXWORKERS];
+    int to, tasks; /* the worker, and how many tasks of its own */
+    struct starpu_task *task[AHEAD];
+    starpu_data_handle_t input; /* NULL: none */
 };
 
 static struct sched *lock_policy(unsigned ctx)
@@ -64,6 +70,10 @@ static void unlock_policy(struct sched *s, const struct calls *c)
     STARPU_PTHREAD_MUTEX_UNLOCK(&s->lock);
     for (int i = 0; i < c->n; i++)
         starpu_wake_worker_relax_light(c->id[i]);
+    for (int i = 0; i < c->tasks; i++)
+        ddp__ahead_task(c->task[i], c->to);
+    if (c->input)
+        ddp__ahead_input(c->input, c->to);
 }
 
 /* Call a worker that waits; false if it does not. */
@@ -111,14 +121,16 @@ static struct starpu_task *claim_sub(struct sched *s, int id, struct calls *c)
     for (t = u->ready.first; t; t = next) {
         next = t->next;
         if (can_run(id, t)) {
-            ddp__ahead_task(t, id);
+            if (c->tasks < AHEAD) /* it takes these after this call only */
+                c->task[c->tasks++] = t;
             continue;
         }
         queue_remove(&u->ready, t);
         queue_put(&s->shared, t);
         call_workers(s, t, c);
     }
-    ddp__ahead_input(&s->claims, id);
+    c->to = id;
+    c->input = ddp__ahead_expected(&s->claims, id);
     if (s->claims.by[id].cap > 1)
         call_workers(s, NULL, c); /* the others may have one more now */
     return first;
@@ -174,31 +186,41 @@ static int owner_worker(const struct sched *s, struct starpu_task *t,
     return n ? can[(unsigned)tag->owner % (unsigned)n] : -1;
 }
 
-/* Queue a ready task where it belongs, and call who may run it. */
-static void queue_task(struct sched *s, struct starpu_task *t, struct calls *c)
+/* The worker that a ready task goes to, or -1. */
+static int find_worker(const struct sched *s, struct starpu_task *t)
+{
+    const struct ddp__sched_tag *tag = tag_of(t);
+
+    if (!tag || tag->kind == DDP__SCHED_INPUT)
+        return -1;
+    if (tag->kind != DDP__SCHED_LANE)
+        return owner_worker(s, t, tag);
+    return tag->at && tag->at->owner >= 0 && can_run(tag->at->owner, t)
+               ? tag->at->owner
+               : -1;
+}
+
+/* Queue a ready task where it belongs, and call who may run it.  id: the worker
+ * that a merge or update goes to. */
+static void queue_task(struct sched *s, struct starpu_task *t, int id,
+                       struct calls *c)
 {
     struct ddp__sched_tag *tag = tag_of(t);
     struct ddp__sched_sub *u = tag ? tag->at : NULL;
-    int id;
 
     if (!tag) {
         queue_put(&s->foreign, t);
     } else if (tag->kind == DDP__SCHED_INPUT) {
         queue_put(&s->input, t);
     } else if (tag->kind != DDP__SCHED_LANE) {
-        id = owner_worker(s, t, tag);
         queue_put(id >= 0 ? &s->worker[id].updates : &s->foreign, t);
-        if (id >= 0) {
-            ddp__ahead_task(t, id);
-            if (call_worker(s, id, c))
-                return; /* nobody else need fetch its data */
-        }
+        if (id >= 0 && call_worker(s, id, c))
+            return; /* nobody else need fetch its data */
     } else if (!u || (u->owner >= 0 && !can_run(u->owner, t))) {
         queue_put(&s->shared, t);
     } else {
         queue_put(&u->ready, t);
         if (u->owner >= 0) {
-            ddp__ahead_task(t, u->owner);
             call_worker(s, u->owner, c);
             return;
         }
@@ -206,12 +228,20 @@ static void queue_task(struct sched *s, struct starpu_task *t, struct calls *c)
     call_workers(s, t, c);
 }
 
+/* Its data are sent before anybody can take the task, which may end then. */
 static int push_task(struct starpu_task *task)
 {
-    struct calls c = {.n = 0};
+    static const struct calls none;
+    struct calls c = none;
     struct sched *s = lock_policy(task->sched_ctx);
+    int id = find_worker(s, task);
 
-    queue_task(s, task, &c);
+    if (id >= 0 && ddp__ahead_used(id)) {
+        unlock_policy(s, &none);
+        ddp__ahead_task(task, id);
+        s = lock_policy(task->sched_ctx);
+    }
+    queue_task(s, task, id, &c);
     starpu_push_task_end(task);
     unlock_policy(s, &c);
     return 0;
@@ -340,8 +370,10 @@ static void post_exec(struct starpu_task *task, unsigned ctx)
     if (tag->at)
         end_lane_task(s, tag->at, &c);
     else if ((id = ddp__ahead_filled(&s->claims, tag,
-                                     STARPU_TASK_GET_HANDLE(task, 0))) >= 0)
-        ddp__ahead_input(&s->claims, id);
+                                     STARPU_TASK_GET_HANDLE(task, 0))) >= 0) {
+        c.to = id;
+        c.input = ddp__ahead_expected(&s->claims, id);
+    }
     unlock_policy(s, &c);
 }
 
