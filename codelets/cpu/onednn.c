@@ -5,6 +5,7 @@
 
 #include <dlfcn.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -14,14 +15,25 @@
 #include "onednn_room.h"
 
 enum {
+    MOST_ARGS = 5,
     ROOM = 8 << 20, /* for one primitive; most take less than 1 MiB */
     SIDE = 48       /* of a matrix for which oneDNN generates code */
+};
+
+/* oneDNN's objects for the operands of a call.  To make them takes longer than
+ * many a small layer, so a primitive keeps those of its last call; a call that
+ * finds them in use makes its own. */
+struct operands {
+    int n;
+    dnnl_exec_arg_t e[MOST_ARGS];
+    void *data[MOST_ARGS]; /* of e */
 };
 
 struct ddp__dnn {
     enum ddp__dnn_pass pass;
     dnnl_primitive_desc_t pd, reorder_pd; /* owned, as what follows */
     dnnl_primitive_t prim, reorder;       /* reorder NULL: plain is packed */
+    _Atomic(struct operands *) *kept;     /* owned: prim's and reorder's */
     size_t scratch, packed_size;
 };
 
@@ -158,6 +170,21 @@ const char *ddp__dnn_isa(void)
     return "no vectors";
 }
 
+/* ---- operands ----------------------------------------------------------- */
+
+struct arg {
+    int arg;
+    cmd_t md;
+    void *data;
+};
+
+static void operands_free(struct operands *o)
+{
+    while (o && o->n > 0)
+        dnnl_memory_destroy(o->e[--o->n].memory);
+    free(o);
+}
+
 /* ---- primitives --------------------------------------------------------- */
 
 static bool same_layout(cmd_t a, cmd_t b)
@@ -248,8 +275,11 @@ int ddp__dnn_new(struct ddp__dnn **out, const struct ddp__dnn_shape *s,
 
     if ((rc = ddp__dnn_room()) < 0 || (rc = need_room()) < 0)
         return rc;
-    if (!(d = calloc(1, sizeof(*d))))
+    if (!(d = calloc(1, sizeof(*d))) ||
+        !(d->kept = calloc(2, sizeof(*d->kept)))) {
+        free(d);
         return ddp__fail(DDP_ENOMEM, "out of memory for a primitive of oneDNN");
+    }
     d->pass = pass;
     threads = enter_onednn();
     pthread_once(&first_product, multiply_once);
@@ -274,6 +304,9 @@ void ddp__dnn_free(struct ddp__dnn *d)
 {
     if (!d)
         return;
+    for (int i = 0; i < 2; i++)
+        operands_free(d->kept[i]);
+    free(d->kept);
     if (d->reorder)
         dnnl_primitive_destroy(d->reorder);
     if (d->reorder_pd)
@@ -330,38 +363,66 @@ int ddp__dnn_find(const struct ddp__dnn_shape *s, enum ddp__dnn_pass pass,
 
 /* ---- running ------------------------------------------------------------ */
 
-struct arg {
-    int arg;
-    cmd_t md;
-    void *data;
-};
-
-/* Memory objects are cheap and made for every call, by the thread that uses
- * them. */
-static int execute_primitive(dnnl_primitive_t prim, const struct arg *a,
-                             int count)
+static dnnl_status_t operands_new(struct operands **out, const struct arg *a,
+                                  int count)
 {
-    dnnl_exec_arg_t e[8];
+    struct operands *o = calloc(1, sizeof(*o));
+    dnnl_status_t st = o ? dnnl_success : dnnl_out_of_memory;
+
+    for (int i = 0; i < count && !st; i++) {
+        if (!md_bytes(a[i].md))
+            continue;
+        st = dnnl_memory_create(&o->e[o->n].memory, a[i].md, engine, a[i].data);
+        o->e[o->n].arg = a[i].arg;
+        o->data[o->n] = a[i].data;
+        o->n += !st;
+    }
+    if (st)
+        operands_free(o);
+    else
+        *out = o;
+    return st;
+}
+
+/* The same ones, of another call. */
+static dnnl_status_t operands_set(struct operands *o, const struct arg *a)
+{
+    dnnl_status_t st = dnnl_success;
+
+    for (int i = 0; i < o->n && !st; i++) {
+        while (a->arg != o->e[i].arg)
+            a++;
+        if (a->data == o->data[i])
+            continue;
+        st = dnnl_memory_set_data_handle(o->e[i].memory, a->data);
+        o->data[i] = a->data;
+    }
+    return st;
+}
+
+/* kept: of the primitive's last call, or NULL. */
+static int execute_primitive(dnnl_primitive_t prim,
+                             _Atomic(struct operands *) *kept,
+                             const struct arg *a, int count)
+{
+    struct operands *o;
     dnnl_stream_t stream = my_stream;
     dnnl_status_t st = dnnl_success;
-    int threads, n = 0, rc = ddp__dnn_room();
+    int threads, rc = ddp__dnn_room();
 
     if (rc < 0)
         return rc;
     threads = enter_onednn();
+    o = atomic_exchange(kept, NULL);
     if (!stream)
         rc = stream_new(&stream);
-    for (int i = 0; i < count && !rc && !st; i++) {
-        if (!md_bytes(a[i].md))
-            continue;
-        st = dnnl_memory_create(&e[n].memory, a[i].md, engine, a[i].data);
-        e[n].arg = a[i].arg;
-        n += !st;
-    }
-    if (!rc && !st && !(st = dnnl_primitive_execute(prim, stream, n, e)))
+    if (!rc)
+        st = o ? operands_set(o, a) : operands_new(&o, a, count);
+    if (!rc && !st && !(st = dnnl_primitive_execute(prim, stream, o->n, o->e)))
         st = dnnl_stream_wait(stream);
-    while (n-- > 0)
-        dnnl_memory_destroy(e[n].memory);
+    if (!st)
+        o = atomic_exchange(kept, o);
+    operands_free(o); /* of another thread, or after a failure */
     leave_onednn(threads);
     return rc < 0 ? rc : check_onednn(st, "primitive");
 }
@@ -377,7 +438,7 @@ int ddp__dnn_pack(const struct ddp__dnn *d, const void *from, void *to,
          scratch},
     };
 
-    return execute_primitive(d->reorder, a, 3);
+    return execute_primitive(d->reorder, &d->kept[1], a, 3);
 }
 
 /* Three lists of arguments, since oneDNN has other names for each pass.  The
@@ -391,7 +452,7 @@ int ddp__dnn_run(const struct ddp__dnn *d, void *x, void *w, void *bias,
 
     if (d->pass == DDP__FWD)
         return execute_primitive(
-            d->prim,
+            d->prim, &d->kept[0],
             (struct arg[]){
                 {DNNL_ARG_SRC, query_md(pd, dnnl_query_src_md), x},
                 {DNNL_ARG_WEIGHTS, query_md(pd, dnnl_query_weights_md), w},
@@ -403,7 +464,7 @@ int ddp__dnn_run(const struct ddp__dnn *d, void *x, void *w, void *bias,
             bias ? 5 : 4);
     if (d->pass == DDP__BWD_X)
         return execute_primitive(
-            d->prim,
+            d->prim, &d->kept[0],
             (struct arg[]){
                 {DNNL_ARG_DIFF_SRC, query_md(pd, dnnl_query_diff_src_md), x},
                 {DNNL_ARG_WEIGHTS, query_md(pd, dnnl_query_weights_md), w},
@@ -411,7 +472,7 @@ int ddp__dnn_run(const struct ddp__dnn *d, void *x, void *w, void *bias,
                 pad},
             4);
     return execute_primitive(
-        d->prim,
+        d->prim, &d->kept[0],
         (struct arg[]){
             {DNNL_ARG_SRC, query_md(pd, dnnl_query_src_md), x},
             {DNNL_ARG_DIFF_WEIGHTS, query_md(pd, dnnl_query_diff_weights_md),
