@@ -86,6 +86,8 @@ static void test_team(void)
 /* ---- layers ---------------------------------------------------------------
  */
 
+enum { DENSE = -1, GATE = -2 }; /* for kernels */
+
 static const struct layer {
     const char *name;
     int size, in, out, kernel, stride, pads[4], dilation, groups;
@@ -101,20 +103,38 @@ static const struct layer {
     {"depthwise 3x3", 112, 96, 96, 3, 1, {1, 1, 1, 1}, 1, 96},
     {"depthwise 5x5 of stride 2", 112, 96, 96, 5, 2, {2, 2, 2, 2}, 1, 96},
     {"two rows", 2, 2048, 512, 1, 1, {0}, 1, 1},
+    {"dense", 1, 1280, 1001, .kernel = DENSE},
+    {"squeeze and excitation", 56, 96, 96, .kernel = GATE},
 };
 
 enum { LAYERS = sizeof(layers) / sizeof(*layers) };
 
-static ddp_chain_t *chain_of(const struct layer *l)
+static ddp_layer_t *conv_of(const struct layer *l)
 {
     struct ddp_conv_options o = {CONV_DEFAULTS, .stride = l->stride,
                                  .dilation = l->dilation, .groups = l->groups};
-    ddp_chain_t *c;
 
     memcpy(o.pads, l->pads, sizeof(o.pads));
-    c = ddp_chain_new(ddp_conv_new(l->in, l->out, l->kernel, &o),
-                      ddp_batch_norm_new(l->out, NULL), ddp_relu_new(),
-                      DDP_END);
+    return ddp_conv_new(l->in, l->out, l->kernel, &o);
+}
+
+static ddp_layer_t *gate_of(const struct layer *l)
+{
+    return ddp_chain_new(ddp_global_mean_pool_new(),
+                         ddp_conv_new(l->in, l->out, 1, NULL),
+                         ddp_sigmoid_new(), DDP_END);
+}
+
+static ddp_chain_t *chain_of(const struct layer *l)
+{
+    ddp_chain_t *c =
+        l->kernel == DENSE ? ddp_chain_new(ddp_dense_new(l->in, l->out, NULL),
+                                           ddp_relu_new(), DDP_END)
+        : l->kernel == GATE
+            ? ddp_chain_new(ddp_channel_scale_new(gate_of(l)), DDP_END)
+            : ddp_chain_new(conv_of(l), ddp_batch_norm_new(l->out, NULL),
+                            ddp_relu_new(), DDP_END);
+
     if (!c || ddp_chain_init(c, 5) < 0)
         bail_out("%s: %s", l->name, ddp_errmsg());
     return c;

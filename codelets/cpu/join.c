@@ -4,6 +4,7 @@
 #include "config.h"
 
 #include "backend.h"
+#include "base/team.h"
 #include "cpu.h"
 #include "thread.h"
 
@@ -94,17 +95,42 @@ DDP__CLONES static void dot_bf16(const void *x, const void *dy, float *sum,
     dot(x, dy, sum, rows, c, true);
 }
 
+enum { MOST_PARTS = 8, PART = 1 << 15 /* values: some microseconds */ };
+
+/* Pixels of one sample. */
+struct scaling {
+    const void *x, *s;
+    void *y;
+    size_t rows, c, parts;
+    bool b;
+};
+
+static int scale_part(void *arg, int i)
+{
+    const struct scaling *g = arg;
+    size_t at = (size_t)i * g->rows / g->parts;
+    size_t end = ((size_t)i + 1) * g->rows / g->parts;
+
+    (g->b ? scale_bf16 : scale_f32)(ddp__at(g->x, at * g->c, g->b), g->s,
+                                    ddp__to(g->y, at * g->c, g->b), end - at,
+                                    g->c);
+    return 0;
+}
+
 int ddp__cpu_scale_fwd(const struct ddp__task *t)
 {
     size_t c = (size_t)t->call->buf[DDP__SCALE_FWD_X].shape.c, n = (size_t)t->n;
-    size_t rows = ddp__rows(t, DDP__SCALE_FWD_X) / n;
+    size_t rows = ddp__rows(t, DDP__SCALE_FWD_X) / n, parts = rows * c / PART;
     bool b = ddp__is_bf16(t, DDP__SCALE_FWD_X);
 
+    parts = parts < 1 ? 1 : parts < MOST_PARTS ? parts : MOST_PARTS;
     for (size_t i = 0; i < n; i++)
-        (b ? scale_bf16 : scale_f32)(
-            ddp__at(t->data[DDP__SCALE_FWD_X], i * rows * c, b),
-            ddp__at(t->data[DDP__SCALE_FWD_S], i * c, b),
-            ddp__to(t->data[DDP__SCALE_FWD_Y], i * rows * c, b), rows, c);
+        ddp__team_each((int)parts, scale_part,
+                       &(struct scaling){
+                           ddp__at(t->data[DDP__SCALE_FWD_X], i * rows * c, b),
+                           ddp__at(t->data[DDP__SCALE_FWD_S], i * c, b),
+                           ddp__to(t->data[DDP__SCALE_FWD_Y], i * rows * c, b),
+                           rows, c, parts, b});
     return 0;
 }
 

@@ -24,14 +24,17 @@
  */
 #include "config.h"
 
+#include "base/team.h"
 #include "cpu.h"
 #include "skinny.h"
 #include "vmath.h"
 
 enum {
     MOST_SAMPLES = 16,
-    PARTS = 16,    /* of a sum, added in turn */
-    ROWS = 4,      /* of weights that are read at a time */
+    MOST_SHARES = 8,
+    SHARE = 1 << 17, /* weights that idle workers may take: some 10 us */
+    PARTS = 16,      /* of a sum, added in turn */
+    ROWS = 4,        /* of weights that are read at a time */
     PIECE = 512,   /* of a row of weights, of which ROWS are in the first-level
                       cache */
     CACHED = 8192, /* elements of all rows of dx that are there */
@@ -122,25 +125,55 @@ DDP__INLINE void multiply_rows(const struct product *p, const float *w,
         }
 }
 
+/* Outputs first .. end - 1 of all rows. */
 DDP__CLONES static void multiply(const struct product *p, const float *w,
-                                 const float *x, float *y)
+                                 const float *x, size_t first, size_t end,
+                                 float *y)
 {
-    size_t o = 0;
+    size_t o = first;
 
-    for (; o + ROWS <= p->out; o += ROWS)
+    for (; o + ROWS <= end; o += ROWS)
         multiply_rows(p, w + o * p->in, x, ROWS, y + o);
-    for (; o < p->out; o++)
+    for (; o < end; o++)
         multiply_rows(p, w + o * p->in, x, 1, y + o);
 }
 
-static void run_forward(const struct ddp__dnn_shape *s, const struct product *p,
-                        const float *x, const float *w, float *y)
-{
-    const float *bias = s->conv.bias ? w + p->in * p->out : NULL;
+struct forward {
+    const struct ddp__dnn_shape *s;
+    const struct product *p;
+    const float *x, *w;
+    float *y;
+    size_t shares;
+};
 
-    multiply(p, w, x, y);
-    for (size_t i = 0; i < p->n * p->out; i++)
-        y[i] = ddp__act(y[i] + (bias ? bias[i % p->out] : 0), s->conv.act);
+static int run_share(void *arg, int i)
+{
+    const struct forward *f = arg;
+    const struct product *p = f->p;
+    const float *bias = f->s->conv.bias ? f->w + p->in * p->out : NULL;
+    size_t at = (size_t)i, first = at * p->out / f->shares / ROWS * ROWS;
+    size_t end = at + 1 < f->shares
+                     ? (at + 1) * p->out / f->shares / ROWS * ROWS
+                     : p->out;
+
+    multiply(p, f->w, f->x, first, end, f->y);
+    for (size_t n = 0; n < p->n; n++)
+        for (size_t o = first; o < end; o++) {
+            float *y = f->y + n * p->out + o;
+
+            *y = ddp__act(*y + (bias ? bias[o] : 0), f->s->conv.act);
+        }
+    return 0;
+}
+
+/* An output's bits do not depend on the share that it is in. */
+static int run_forward(const struct ddp__dnn_shape *s, const struct product *p,
+                       const float *x, const float *w, float *y)
+{
+    size_t n = min_of(p->in * p->out / SHARE, MOST_SHARES);
+    struct forward f = {s, p, x, w, y, n ? n : 1};
+
+    return ddp__team_each((int)f.shares, run_share, &f);
 }
 
 /* ---- data gradient ------------------------------------------------------ */
@@ -290,8 +323,8 @@ int ddp__skinny_run(const struct ddp__task *t, const struct ddp__dnn_shape *s,
     if (!x)
         x = t->data[operands[pass][0]];
     if (pass == DDP__FWD)
-        run_forward(s, &p, x, w, y);
-    else if (pass == DDP__BWD_X)
+        return run_forward(s, &p, x, w, y);
+    if (pass == DDP__BWD_X)
         run_data_gradient(&p, x, w, y);
     else
         run_weight_gradient(s, &p, x, w, y, t->accumulate);
