@@ -25,6 +25,16 @@ static int add_found(const char *key, const char *etag, int64_t size, void *arg)
     return etag ? ddp__tree_add(arg, key, etag, size) : 0;
 }
 
+static bool has_name(const char *path, const char *name)
+{
+    size_t len = strlen(name);
+
+    for (const char *p = path; (p = strstr(p, name)); p++)
+        if ((p == path || p[-1] == '/') && (!p[len] || p[len] == '/'))
+            return true;
+    return false;
+}
+
 /* Whatever was listed, its paths lead nowhere else. */
 static int check_tree(struct ddp__tree *t, int rc)
 {
@@ -33,8 +43,8 @@ static int check_tree(struct ddp__tree *t, int rc)
     for (size_t i = 0; i < t->count; i++) {
         const char *path = ddp__tree_path(t, i);
 
-        if (*path == '/' || *path == '.' || strstr(path, "/.") ||
-            strstr(path, "//"))
+        if (*path == '/' || strstr(path, "//") || has_name(path, ".") ||
+            has_name(path, ".."))
             abort();
     }
     ddp__tree_free(t);

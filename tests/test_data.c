@@ -179,6 +179,11 @@ static void make_folders(void)
     put_text("f/train/cat/README", "not an image");
     put_image("f/train/.hidden/y.JPG", 6);
     put_image("f/train/cat/.trash.jpg", 7);
+    put_image("f/train/cat/deep/.git/objects/o.jpg", 7);
+    put_text("f/train/cat/.DS_Store", "not an image");
+    put_image("f/train/loose.jpg", 7);
+    put_image("f/train/more.png", 7);
+    put_text("f/train/README.txt", "not an image");
     put_image("f/val/zebra/v.jpg", 8);
     if (symlink("..", at("f/train/zebra/loop")) < 0 ||
         symlink("../cat/b.jpg", at("f/train/zebra/link.jpg")) < 0 ||
@@ -220,6 +225,9 @@ static void test_folder(void)
            strstr(ddp_dataset_describe(d), "1 .txt") &&
            strstr(ddp_dataset_describe(d), "1 others"),
        "also files that are no images: %s", ddp_dataset_describe(d));
+    ok(strstr(ddp_dataset_describe(d),
+              ", 3 hidden, 2 outside of class folders)"),
+       "hidden files of classes, and images in no class");
     is_int(label_of(d, 5), -1, "a broken link is a bad sample");
     ok(strstr(ddp_errmsg(), "zebra/broken.jpg: cannot be opened"),
        "which is named");
@@ -408,6 +416,8 @@ static void make_imagenet(void)
     put_image("i/" DATA "train/n01/n01_2.JPEG", 2);
     put_image("i/" DATA "train/n03/n03_9.JPEG", 3);
     put_image("i/" DATA "train/n77/n77_1.JPEG", 4);
+    put_image("i/" DATA "train/n03/.n03_8.JPEG", 3);
+    put_image("i/" DATA "train/n03_7.JPEG", 3);
     put_text("i/LOC_train_solution.csv", "ImageId,PredictionString\n"
                                          "n01_1,n01 1 1 9 9 \n");
     put_image("i/" DATA "val/V_1.JPEG", 5);
@@ -434,7 +444,8 @@ static void test_imagenet_train(void)
     is_str(ddp_dataset_class_name(d, 2), "n03", "or the synset");
     is_str(ddp_dataset_describe(d),
            "ImageNet train, 3 images of 3 classes (folders; 1 classes have no "
-           "images; 1 folders are not classes and are skipped)",
+           "images; 1 folders are not classes and are skipped; skipped files: "
+           "1 hidden, 1 outside of class folders)",
            "the description lists what was left out");
     ok(ends(ddp_dataset_path(d, 2), DATA "train/n03/n03_9.JPEG"), "paths");
     ddp_dataset_free(d);

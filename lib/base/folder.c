@@ -27,7 +27,8 @@ static int visit_entries(DIR *dir, const char *path, ddp__entry_f fn, void *arg)
 
     /* cppcheck-suppress readdirCalled ; each thread has its own stream */
     while (errno = 0, (e = readdir(dir)))
-        if (e->d_name[0] != '.' && (rc = fn(dirfd(dir), e, arg)) < 0)
+        if (strcmp(e->d_name, ".") && strcmp(e->d_name, "..") &&
+            (rc = fn(dirfd(dir), e, arg)) < 0)
             return rc;
     return errno ? fail_errno(path) : 0;
 }
@@ -85,7 +86,7 @@ static int add_entry(int fd, const struct dirent *e, void *arg)
 {
     struct ddp__names *n = arg;
 
-    return ddp__entry_is_folder(fd, e)
+    return !ddp__is_hidden(e->d_name) && ddp__entry_is_folder(fd, e)
                ? ddp__names_add(n, e->d_name, strlen(e->d_name))
                : 0;
 }

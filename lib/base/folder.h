@@ -8,14 +8,20 @@
 #include <stddef.h>
 
 /* Call fn for each entry of the folder path, relative to the open one root,
- * but for those that begin with a dot; fd is the folder's.  Stops at the first
- * negative code and returns it. */
+ * but for "." and ".."; fd is the folder's.  Stops at the first negative code
+ * and returns it. */
 struct dirent;
 typedef int (*ddp__entry_f)(int fd, const struct dirent *e, void *arg);
 int ddp__folder_each(int root, const char *path, ddp__entry_f fn, void *arg);
 
 /* Whether it is a folder, or a link to one. */
 bool ddp__entry_is_folder(int fd, const struct dirent *e);
+
+/* Whether a name begins with a dot. */
+static inline bool ddp__is_hidden(const char *name)
+{
+    return *name == '.';
+}
 
 /* The subfolders of dir that do not begin with a dot, sorted by bytes. */
 struct ddp__names {

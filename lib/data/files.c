@@ -39,6 +39,7 @@ struct files {
         char end[12]; /* in lower case, with the dot; "": another one */
         int64_t n;
     } skipped[SKIPPED]; /* files that are no images, by extension */
+    int64_t hidden;     /* files in whose path a name begins with a dot */
 };
 
 /* ---- the data set ------------------------------------------------------- */
@@ -245,7 +246,8 @@ void ddp__files_set_weights(ddp_dataset_t *d, float *weight)
 
 /* The files below one folder, before sorting. */
 struct found {
-    struct files *files; /* counts those that are no images */
+    size_t folder;       /* bytes of its path */
+    struct files *files; /* counts those that are no images, or hidden */
     char **path;         /* owned, each one too */
     size_t count, room;
 };
@@ -291,17 +293,43 @@ static void count_skipped(struct files *f, const char *name)
         row->end[0] = 0;
 }
 
-void ddp__files_skipped(const ddp_dataset_t *d, char *text, size_t size)
+static int count_image(const char *name, bool folder, void *arg)
+{
+    *(int64_t *)arg += !folder && ddp__files_is_image(name);
+    return 0;
+}
+
+int64_t ddp__files_count(const ddp_dataset_t *d)
+{
+    struct ddp__storage *in = ((const struct files *)d)->in;
+    int64_t count = 0;
+    int rc = in->ops->list(in, ".", count_image, &count);
+
+    return rc < 0 ? rc : count;
+}
+
+static void put_skipped(char *text, int64_t n, const char *what)
+{
+    size_t len = strlen(text);
+
+    if (n > 0)
+        snprintf(text + len, DDP__SKIPPED_TEXT - len, "%s%lld %s",
+                 len ? ", " : "; skipped files: ", (long long)n, what);
+}
+
+int ddp__files_skipped(const ddp_dataset_t *d, bool classes,
+                       char text[DDP__SKIPPED_TEXT])
 {
     const struct files *f = (const struct files *)d;
-    size_t len = 0;
+    int64_t outside = classes ? ddp__files_count(d) : 0;
 
     *text = 0;
-    for (int i = 0; i < SKIPPED && f->skipped[i].n && len < size; i++)
-        len += (size_t)snprintf(
-            text + len, size - len, "%s%lld %s",
-            i ? ", " : "; skipped files: ", (long long)f->skipped[i].n,
-            f->skipped[i].end[0] ? f->skipped[i].end : "others");
+    for (int i = 0; i < SKIPPED; i++)
+        put_skipped(text, f->skipped[i].n,
+                    f->skipped[i].end[0] ? f->skipped[i].end : "others");
+    put_skipped(text, f->hidden, "hidden");
+    put_skipped(text, outside, "outside of class folders");
+    return outside < 0 ? (int)outside : 0;
 }
 
 /* By folder first, then by name: the order of torchvision's ImageFolder. */
@@ -348,6 +376,10 @@ static int find_image(const char *path, void *arg)
     const char *name = strrchr(path, '/') + 1;
     char *copy;
 
+    if (strstr(path + f->folder, "/.")) {
+        f->files->hidden++;
+        return 0;
+    }
     if (!ddp__files_is_image(name)) {
         count_skipped(f->files, name);
         return 0;
@@ -359,7 +391,7 @@ static int find_image(const char *path, void *arg)
 
 int64_t ddp__files_add_folder(ddp_dataset_t *d, const char *name, int32_t label)
 {
-    struct found f = {.files = (struct files *)d};
+    struct found f = {.folder = strlen(name), .files = (struct files *)d};
     struct ddp__storage *in = f.files->in;
     int64_t count;
     int rc = in->ops->find(in, name, find_image, &f);
@@ -398,11 +430,12 @@ static int add_path(ddp_dataset_t *d, const char *path)
 
 static int describe_images(ddp_dataset_t *d)
 {
-    char skipped[160];
+    char skipped[DDP__SKIPPED_TEXT];
+    int rc = ddp__files_skipped(d, false, skipped);
 
-    ddp__files_skipped(d, skipped, sizeof(skipped));
-    return ddp__dataset_describe(d, "%lld images%s", (long long)d->count,
-                                 skipped);
+    return rc < 0 ? rc
+                  : ddp__dataset_describe(d, "%lld images%s",
+                                          (long long)d->count, skipped);
 }
 
 ddp_dataset_t *ddp_dataset_images(const char *const *path, int64_t n,
@@ -423,20 +456,4 @@ ddp_dataset_t *ddp_dataset_images(const char *const *path, int64_t n,
         return d;
     ddp_dataset_free(d);
     return NULL;
-}
-
-static int count_image(const char *name, bool folder, void *arg)
-{
-    (void)folder;
-    *(int64_t *)arg += ddp__files_is_image(name);
-    return 0;
-}
-
-int64_t ddp__files_count(const ddp_dataset_t *d)
-{
-    struct ddp__storage *in = ((const struct files *)d)->in;
-    int64_t count = 0;
-    int rc = in->ops->list(in, ".", count_image, &count);
-
-    return rc < 0 ? rc : count;
 }

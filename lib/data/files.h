@@ -33,9 +33,11 @@ void ddp__files_set_targets(ddp_dataset_t *d, float *target, int len);
 /* The factors of the files' losses; taken. */
 void ddp__files_set_weights(ddp_dataset_t *d, float *weight);
 
-/* "; skipped files: 3 .gif, 2 .avif", or "": those in the folders that are no
- * images by their names. */
-void ddp__files_skipped(const ddp_dataset_t *d, char *text, size_t size);
+/* "; skipped files: 3 .gif, 2 hidden", or "": those in the folders that are no
+ * images by their names, and with classes images next to the folders. */
+enum { DDP__SKIPPED_TEXT = 256 };
+int ddp__files_skipped(const ddp_dataset_t *d, bool classes,
+                       char text[DDP__SKIPPED_TEXT]);
 
 /* The number of files directly in its folder that have image suffixes. */
 int64_t ddp__files_count(const ddp_dataset_t *d);

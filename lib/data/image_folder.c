@@ -101,15 +101,15 @@ static ddp_dataset_t *add_folders(const char *dir, struct ddp__names *folders,
                                   const struct ddp_image_options *o)
 {
     ddp_dataset_t *d = ddp__files_new(dir, o);
-    char skipped[160];
+    char skipped[DDP__SKIPPED_TEXT];
 
     if (!classes)
         classes = folders;
     if (!d || add_classes(d, dir, folders, classes) < 0)
         goto free_d;
     take_names(d, classes);
-    ddp__files_skipped(d, skipped, sizeof(skipped));
-    if (ddp__dataset_describe(d, "%s, %lld images of %d classes (folders%s)",
+    if (ddp__files_skipped(d, true, skipped) < 0 ||
+        ddp__dataset_describe(d, "%s, %lld images of %d classes (folders%s)",
                               dir, (long long)d->count, d->classes,
                               skipped) < 0)
         goto free_d;

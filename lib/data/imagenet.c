@@ -323,8 +323,12 @@ static int describe_dataset(ddp_dataset_t *d, const struct mapping *m,
                             const char *split, const char *list,
                             const struct tally *t)
 {
-    char more[512] = "";
+    char more[768] = "", skipped[DDP__SKIPPED_TEXT];
     int left = m->count - t->folders + t->empty;
+    int rc = ddp__files_skipped(d, t->folders > 0, skipped);
+
+    if (rc < 0)
+        return rc;
 
     append(more, sizeof(more), "%s", t->folders ? "folders" : list);
     if (t->folders && left)
@@ -343,7 +347,7 @@ static int describe_dataset(ddp_dataset_t *d, const struct mapping *m,
         append(more, sizeof(more),
                "; %lld rows with unknown classes are skipped",
                (long long)t->unknown);
-    ddp__files_skipped(d, more + strlen(more), sizeof(more) - strlen(more));
+    append(more, sizeof(more), "%s", skipped);
     if (!m->sorted)
         append(more, sizeof(more),
                "; classes are not sorted: their numbers differ from "

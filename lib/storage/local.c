@@ -33,7 +33,9 @@ static int list_entry(int fd, const struct dirent *e, void *arg)
 {
     const struct listing *l = arg;
 
-    return l->fn(e->d_name, ddp__entry_is_folder(fd, e), l->arg);
+    return ddp__is_hidden(e->d_name)
+               ? 0
+               : l->fn(e->d_name, ddp__entry_is_folder(fd, e), l->arg);
 }
 
 static int list_folder(struct ddp__storage *s, const char *folder,

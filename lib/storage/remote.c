@@ -267,7 +267,7 @@ static int list_folder(struct ddp__storage *s, const char *folder,
 
         if (n && !(name = strndup(at, n)))
             rc = ddp__fail(DDP_ENOMEM, "out of memory for a name");
-        else if (n)
+        else if (n && !ddp__is_hidden(name))
             rc = fn(name, at[n] == '/', arg);
         free(name);
         name = NULL;

@@ -28,7 +28,7 @@ struct ddp__storage_ops {
     /* The entries directly in a folder, without those that begin with a dot. */
     int (*list)(struct ddp__storage *s, const char *folder, ddp__listed_f fn,
                 void *arg);
-    /* The files below a folder at any depth, in no order. */
+    /* The files below a folder at any depth, in no order, with those. */
     int (*find)(struct ddp__storage *s, const char *folder, ddp__found_f fn,
                 void *arg);
     /* The bytes of a file; or DDP_EDATA, DDP_EIO. */

@@ -59,14 +59,19 @@ nomem:
 
 /* Names that a file system could not have, or that lead out of the folder,
  * must not become paths. */
-static int check_path(const char *path, bool *hidden)
+static int check_path(const char *path)
 {
-    *hidden = false;
-    for (const char *p = path; *p; p += strcspn(p, "/"), p += *p == '/') {
-        if (*p == '/')
+    size_t n;
+
+    for (const char *p = path; *p; p += n + (p[n] == '/')) {
+        n = strcspn(p, "/");
+        if (n == 0)
             return ddp__fail(DDP_EDATA,
                              "\"%.200s\" has an empty name in its path", path);
-        *hidden |= *p == '.';
+        if (!strncmp(p, "..", n) && n <= 2)
+            return ddp__fail(DDP_EDATA,
+                             "\"%.200s\" has the name \"%.*s\" in its path",
+                             path, (int)n, p);
     }
     if (!*path)
         return ddp__fail(DDP_EDATA, "a file has no name");
@@ -77,12 +82,9 @@ int ddp__tree_add(struct ddp__tree *t, const char *path, const char *etag,
                   int64_t size)
 {
     size_t n = strlen(path) + 1, m = strlen(etag) + 1;
-    bool hidden;
-    int rc = check_path(path, &hidden);
+    int rc = check_path(path);
 
-    if (rc < 0 || hidden)
-        return rc;
-    if ((rc = reserve_leaf(t, n + m)) < 0)
+    if (rc < 0 || (rc = reserve_leaf(t, n + m)) < 0)
         return rc;
     memcpy(t->text + t->len, path, n);
     memcpy(t->text + t->len + n, etag, m);

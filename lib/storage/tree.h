@@ -19,8 +19,7 @@ struct ddp__tree {
     size_t len, text_room;
 };
 
-/* Add a file.  One with a component that begins with a dot is left out, as
- * from folders of this machine.  DDP_EDATA: the path is none; DDP_ENOMEM. */
+/* Add a file.  DDP_EDATA: the path is none; DDP_ENOMEM. */
 int ddp__tree_add(struct ddp__tree *t, const char *path, const char *etag,
                   int64_t size);
 

@@ -162,6 +162,8 @@ static int cut_file(int fd, const char *name, int64_t steps)
 
 static int cut_entry(int fd, const struct dirent *e, void *arg)
 {
+    if (ddp__is_hidden(e->d_name))
+        return 0;
     return ddp__entry_is_folder(fd, e)
                ? ddp__folder_each(fd, e->d_name, cut_entry, arg)
                : cut_file(fd, e->d_name, *(int64_t *)arg);
