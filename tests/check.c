@@ -538,6 +538,8 @@ void check_fill_one(struct check *k, enum check_role role)
         check_set(t, check_len(t, 1) / 2, NAN);
     if (k->row.family == CHECK_OPTIM && (role == ROLE_G || role == ROLE_STATE))
         check_set(t, 0, 0); /* a weight that no sample has reached */
+    if (role == ROLE_STATE && k->row.call.optim.o.lookahead)
+        check_set(t, 1, -0.0); /* one that was 0 the last time */
     t->version++;
 }
 

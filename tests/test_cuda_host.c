@@ -607,6 +607,27 @@ static void test_many_spans(float clip_unit)
        "and where they are");
 }
 
+/* Lookahead returns to a weight that the first of two updates made 0. */
+static void test_lookahead(void)
+{
+    static struct bucket k;
+    double stats[DDP__STATS] = {[DDP__STAT_DIVISOR] = 4, [DDP__STAT_COUNT] = 4};
+    struct ddp__span span = {.begin = 0, .len = 1};
+    struct ddp__call c = {
+        .cap = 1,
+        .buf = {{DDP_F32, false, {1, 1, 1}, 0}, {DDP_F32, false, {1, 1, 1}, 0}},
+        .optim = {
+            .o = {.kind = DDP_SGD, .lookahead = 1}, .spans = 1, .span = &span}};
+
+    k.g[0] = 4;
+    k.w[0] = 0.1f;
+    for (int i = 1; i <= 2; i++) {
+        stats[DDP__STAT_UPDATES] = i;
+        run(&cuda_host, &c, DDP__OP_OPTIM, stats, &k);
+    }
+    ok(k.w[0] == -0.05f, "lookahead: a weight of 0 is returned to");
+}
+
 /* What our kernels leave to others. */
 static void test_refusals(void)
 {
@@ -652,6 +673,7 @@ int main(void)
     test_labels();
     test_many_spans(0);
     test_many_spans(0.002f);
+    test_lookahead();
     test_refusals();
     free(scratch);
     return done_testing();

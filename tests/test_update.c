@@ -537,6 +537,31 @@ static void test_first_steps(void)
        "optim: without a divisor nothing changes");
 }
 
+/* Weights that the first of two updates makes 0 are at half of the second. */
+static void test_lookahead(const struct ddp__backend *b)
+{
+    static const struct ddp__span span = {.begin = 0, .len = 2};
+    float g[] = {8, -4}, w[] = {2, -1}, slow[2] = {0};
+    double stats[DDP__STATS] = {[DDP__STAT_DIVISOR] = 4, [DDP__STAT_COUNT] = 4};
+    struct ddp__call c = {
+        .op = DDP__OP_OPTIM,
+        .buffers = DDP__OPTIM_BUFFERS,
+        .buf = {vector(2), vector(2)},
+        .optim = {{.kind = DDP_SGD, .lookahead = 1}, 1, &span}};
+    struct ddp__task t = {.call = &c, .n = 1, .lr = 1};
+
+    t.data[DDP__OPTIM_G] = g;
+    t.data[DDP__OPTIM_W] = w;
+    t.data[DDP__OPTIM_STATS] = stats;
+    t.data[DDP__OPTIM_STATE] = slow;
+    for (int i = 1; i <= 2; i++) {
+        stats[DDP__STAT_UPDATES] = i;
+        b->kernel[DDP__OP_OPTIM](&t);
+    }
+    ok(IS(w, -1, 0.5f), "lookahead of %s: a weight of 0 is returned to",
+       b->name);
+}
+
 static void test_sums(void)
 {
     float a[] = {1, 2}, b[] = {10, 20}, g[WEIGHTS] = {3, 4, 99, 99, 0, 12};
@@ -618,6 +643,8 @@ int main(void)
     test_more_optimizers();
     test_first_steps();
     test_sums();
+    test_lookahead(&ddp__ref);
+    test_lookahead(&ddp__cpu);
     test_places(&ddp__ref);
     test_places(&ddp__cpu);
     return done_testing();

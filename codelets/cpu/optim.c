@@ -169,13 +169,15 @@ static float unit_factor(const struct ddp__rule *r, double most, const float *g,
 }
 
 /* Zhang et al. 2019: half the way back to where the weights were the last time,
- * which is 0 before the first. */
+ * which is 0 before the first; -0 stands for a weight that was 0. */
 DDP__CLONES static void look_ahead(float *restrict w, float *restrict slow,
                                    size_t len)
 {
     for (size_t i = 0; i < len; i++) {
-        w[i] = slow[i] != 0 ? slow[i] + 0.5f * (w[i] - slow[i]) : w[i];
-        slow[i] = w[i];
+        bool begun = slow[i] != 0 || signbit(slow[i]);
+
+        w[i] = begun ? slow[i] + 0.5f * (w[i] - slow[i]) : w[i];
+        slow[i] = w[i] != 0 ? w[i] : -0.0f;
     }
 }
 

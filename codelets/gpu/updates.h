@@ -395,14 +395,14 @@ DDP__DEVICE float ddp__k_update(const struct ddp__k_optim *p,
 }
 
 /* Half the way back to where the weight was the last time, which is 0 before
- * the first. */
+ * the first; -0 stands for a weight that was 0. */
 DDP__DEVICE void ddp__k_look_ahead(const struct ddp__k_optim *p, size_t e)
 {
     float slow = p->slow[e];
 
-    if (slow != 0)
+    if (slow != 0 || signbit(slow))
         p->w[e] = slow + 0.5f * (p->w[e] - slow);
-    p->slow[e] = p->w[e];
+    p->slow[e] = p->w[e] != 0 ? p->w[e] : -0.0f;
 }
 
 /* Element e of weights and state. */

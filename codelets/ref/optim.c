@@ -406,15 +406,15 @@ static int custom_span(const struct ddp__task *t, const struct rule *r,
 }
 
 /* Zhang et al. 2019: half the way back to where the weights were the last time,
- * which is 0 before the first. */
+ * which is 0 before the first; -0 stands for a weight that was 0. */
 static void look_ahead(const struct rule *r, const struct ddp__span *s)
 {
     for (size_t i = s->begin; i < s->begin + s->len; i++) {
         double slow = r->slow[i];
 
-        if (slow != 0)
+        if (slow != 0 || signbit(slow))
             r->w[i] = (float)(slow + (r->w[i] - slow) / 2);
-        r->slow[i] = r->w[i];
+        r->slow[i] = r->w[i] != 0 ? r->w[i] : -0.0f;
     }
 }
 
