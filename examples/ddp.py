@@ -34,8 +34,8 @@ class Schedule(Structure):
                 ("power", c_double), ("stretch", c_double),
                 ("patience", c_int), ("cooldown", c_int),
                 ("threshold", c_double), ("warmup_steady", c_bool),
-                ("warmup_prefix", c_bool), ("noise", c_double * 4),
-                ("noise_seed", c_uint64)]
+                ("warmup_prefix", c_bool), ("warmup_inside", c_bool),
+                ("noise", c_double * 4), ("noise_seed", c_uint64)]
 
 
 class TrainConfig(Structure):

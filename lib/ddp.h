@@ -1439,6 +1439,8 @@ polynomial, restarts; plateau: the least factor */
     bool warmup_steady; /* the warm-up stays at warmup_factor */
     bool warmup_prefix; /* stepped, multistep, exponential, restarts: epochs
                            count from the end of the warm-up */
+    bool warmup_inside; /* cosine, linear, polynomial: they span the whole run,
+                           of which the warm-up hides the beginning */
     /* Noise, as timm has it: in each epoch from noise_from on, before noise_to,
      * the factor is multiplied by 1 + x, where x is drawn from a normal
      * distribution until it is between -noise_limit and noise_limit.  With

@@ -181,7 +181,7 @@ lacks "--model: unknown value 'shufflenet_v2_x1_5'" \
 
 # timm: hfdocs/source/training_script.mdx
 works "model resnext50_32x4d batch-size 1536 lr 0.6 epochs 240 warmup-epochs 5 \
-weight-decay 0.0001 random-erase 0.4 aa rand-m7-mstd0.5-inc1 dtype bf16 \
+warmup-inside true weight-decay 0.0001 random-erase 0.4 aa rand-m7-mstd0.5-inc1 dtype bf16 \
 opt nesterov label-smoothing 0.1" \
     "./distributed_train.sh 8 --data-dir /imagenet --model resnext50_32x4d --lr 0.6 \
 --warmup-epochs 5 --epochs 240 --weight-decay 1e-4 --sched cosine --reprob 0.4 --recount 3 \

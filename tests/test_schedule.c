@@ -68,6 +68,38 @@ static void test_stepped(void)
     is_near(factor(&s, 61), 0.01, EPS, "by default: a tenth every 30 epochs");
 }
 
+/* What timm 1.0.31's CosineLRScheduler and PolyLRScheduler give by epoch, for a
+ * rate of 0.1, lr_min 0.001, 90 epochs and a warm-up of 5 from 1e-5. */
+static void test_inside(void)
+{
+    static const struct {
+        double epoch, cosine, square;
+    } row[] = {
+        {0, 0.0001, 0.0001},
+        {3, 0.60004000000000002, 0.60004000000000002},
+        {5, 0.99247983774104298, 0.89305555555555549},
+        {6, 0.98918306236323383, 0.87240000000000006},
+        {30, 0.75250000000000006, 0.45000000000000012},
+        {45, 0.505, 0.25750000000000001},
+        {89, 0.010301540625547596, 0.01012222222222222},
+        {90, 0.01, 0.01},
+    };
+    struct ddp_schedule s = {.warmup = 5,
+                             .warmup_factor = 1e-4,
+                             .final_factor = 0.01,
+                             .power = 2,
+                             .warmup_inside = true};
+
+    for (size_t i = 0; i < sizeof(row) / sizeof(*row); i++) {
+        s.kind = DDP_COSINE;
+        is_near(factor(&s, row[i].epoch), row[i].cosine, EPS,
+                "timm's cosine in epoch %g", row[i].epoch);
+        s.kind = DDP_POLYNOMIAL;
+        is_near(factor(&s, row[i].epoch), row[i].square, EPS,
+                "and its polynomial");
+    }
+}
+
 static void test_down(void)
 {
     struct ddp_schedule s = {.kind = DDP_COSINE};
@@ -82,6 +114,7 @@ static void test_down(void)
     s.warmup = 10;
     is_near(factor(&s, 10), 1, EPS, "after a warm-up it starts there");
     is_near(factor(&s, 50), 0.55, EPS, "and has the rest of the time");
+    test_inside();
 
     s = (struct ddp_schedule){.kind = DDP_LINEAR, .final_factor = 0.2};
     is_near(factor(&s, 0), 1, EPS, "linear: 1 at the start");

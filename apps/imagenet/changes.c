@@ -79,6 +79,7 @@ static const struct {
     {"lr-warmup-decay", "schedule.warmup_factor", "", false},
     {"lr-warmup-method", "schedule.warmup_steady", "", false},
     {"warmup-prefix", "schedule.warmup_prefix", "", false},
+    {"warmup-inside", "schedule.warmup_inside", "", false},
     {"lr-noise", "schedule.noise_from,schedule.noise_to",
      "schedule.noise_limit,schedule.noise_deviation,schedule.noise_seed",
      false},

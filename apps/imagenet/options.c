@@ -529,6 +529,9 @@ static const struct opt_group schedule = {
         FLAG("warmup-prefix", warmup_prefix,
              "--sched step, multistep, exponential, restarts: count epochs "
              "from the end of the warm-up"),
+        FLAG("warmup-inside", warmup_inside,
+             "--sched cosine, linear, polynomial: span the whole run, of which "
+             "the warm-up hides the beginning, as timm's do"),
         NUM("decay-epochs", decay_epochs, NULL, 1e-6, 1e9,
             "--sched step: epochs between decays [30]; restarts: of the first "
             "cycle [10]",

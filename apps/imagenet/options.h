@@ -49,7 +49,7 @@ struct settings {
     double plateau_threshold, max_momentum, base_momentum;
     int64_t plateau_patience, cooldown;
     int warmup_method, milestones[OPT_WIDTHS_MAX + 1];
-    bool warmup_prefix;
+    bool warmup_prefix, warmup_inside;
     char *freeze, *freeze_to, *group_lr, *group_decay, *class_weights,
         *pos_weight;
     char *teacher;

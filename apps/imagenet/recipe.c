@@ -60,6 +60,8 @@ static int check_schedule(const struct opts *o, const struct settings *s)
         {"warmup-prefix",
          ONLY(STEP) | ONLY(MULTISTEP) | ONLY(EXPONENTIAL) | ONLY(RESTARTS),
          "step, multistep, exponential, restarts"},
+        {"warmup-inside", ONLY(COSINE) | ONLY(LINEAR) | ONLY(POLYNOMIAL),
+         "cosine, linear, polynomial"},
         {"lr-warmup-method", ~ONLY(ONECYCLE), "others than onecycle"},
     };
     char why[128];
@@ -134,6 +136,7 @@ static int check_effects(const struct opts *o, const struct settings *s)
         {"lr-noise-pct", s->noise[0] < s->noise[1], "there is no --lr-noise"},
         {"lr-noise-std", s->noise[0] < s->noise[1], "there is no --lr-noise"},
         {"warmup-prefix", s->warmup_epochs > 0, "there are no --warmup-epochs"},
+        {"warmup-inside", s->warmup_epochs > 0, "there are no --warmup-epochs"},
         {"lr-base", !opts_given(o, "lr"), "--lr is given"},
         {"lr-base-size", !opts_given(o, "lr"), "--lr is given"},
         {"batch-per-device", !opts_given(o, "batch-size"),
@@ -390,6 +393,7 @@ static struct ddp_schedule choose_schedule(const struct opts *o,
     schedule.warmup = s->warmup_epochs;
     schedule.warmup_steady = s->warmup_method == WARMUP_CONSTANT;
     schedule.warmup_prefix = s->warmup_prefix;
+    schedule.warmup_inside = s->warmup_inside;
     choose_numbers(o, s, &schedule);
     schedule.noise_from = s->noise[0] * (double)s->epochs;
     schedule.noise_to = s->noise[1] * (double)s->epochs;

@@ -191,6 +191,8 @@ static int add_of_kind(json_t *o, const struct ddp_schedule *s, int64_t steps)
         rc |= json_object_set_new(o, "warmup_steady", json_true());
     if (s->warmup > 0 && s->warmup_prefix)
         rc |= json_object_set_new(o, "warmup_prefix", json_true());
+    if (s->warmup > 0 && s->warmup_inside)
+        rc |= json_object_set_new(o, "warmup_inside", json_true());
     return rc | add_noise(o, s);
 }
 

@@ -202,6 +202,8 @@ static double smooth_factor(const struct ddp_schedule *s, int64_t step,
     if (epoch < warmup)
         return warmup_factor(s, epoch, warmup) *
                (counts_epochs(s) ? after_warmup(s, count, 0) : 1);
+    if (s->warmup_inside)
+        warmup = 0;
     x = epochs > warmup ? (epoch - warmup) / (epochs - warmup) : 1;
     return after_warmup(s, count, fmin(fmax(x, 0), 1));
 }
