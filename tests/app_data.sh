@@ -116,7 +116,7 @@ sed '1s/label/labels/; 2s/$/;other/' "$flat/list.csv" >"$flat/several.csv"
 run "$imagenet" train "$flat/several.csv" $net --val "$flat/several.csv" \
     --epochs 1 --output "$tmp/several"
 exits 2 "images with several classes"
-complains "several each: use --bce-loss" "need the loss of each for itself"
+complains "several each: use --loss bce" "need the loss of each for itself"
 run "$imagenet" train "$flat/several.csv" $net --val "$flat/several.csv" \
     --epochs 1 --output "$tmp/several" --bce-loss
 exits 0 "with it they are trained"

@@ -290,6 +290,12 @@ runs "sched plateau patience-epochs 3 cooldown-epochs 1 min-lr 1e-05" \
     --sched plateau --patience-epochs 3 --cooldown-epochs 1 --dr 0.5 \
     --min-lr 1e-5
 runs "sched polynomial warmup-prefix false" --sched poly
+run "$imagenet" train --dry-run "$data" --cache-dataset
+exits 2 "torchvision's cache of lists of files is refused"
+complains "--cache-dataset: .* --cache keeps decoded images" "with what there is"
+runs "loss bce bce-target-thresh 0.2" --bce-loss --bce-target-thresh 0.2
+runs "loss focal focal-gamma 1.5 focal-alpha -1" \
+    --loss focal --focal-gamma 1.5 --focal-alpha -1
 runs "opt adamw lookahead 6" --opt lookahead_adamw --lr 1e-3
 runs "opt nadamw clip-grad 0.01 clip-mode agc" \
     --opt nadamw --lr 1e-3 --clip-grad 0.01 --clip-mode agc

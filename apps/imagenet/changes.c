@@ -56,6 +56,8 @@ static const struct {
     {"mixup-switch-prob", "mix_switch_prob", "", false},
     {"mixup-off-epoch", "mix_off_epoch", "", false},
     {"bce-target-thresh", "target_threshold", "", false},
+    {"focal-gamma", "focal_gamma", "", false},
+    {"focal-alpha", "focal_alpha", "", false},
     {"model-ema", "ema_decay", "", false},
     {"model-ema-decay", "ema_decay", "", false},
     {"model-ema-steps", "ema_decay", "", false},

@@ -46,6 +46,7 @@ static const struct opt_word schedule_words[] = {
     {NULL, NULL}};
 static const char *const warmups[] = {"linear", "constant", NULL};
 static const char *const clips[] = {"norm", "value", "agc", NULL};
+static const char *const losses[] = {"ce", "bce", "focal", NULL};
 static const char *const ttas[] = {"none", "flip", NULL};
 static const struct opt_word tta_words[] = {{"0", "none"}, {NULL, NULL}};
 static const char *const formats[] = {"text", "csv", "jsonl", NULL};
@@ -474,7 +475,7 @@ static const struct opt_group optimizer = {
              "weight of each class in the loss: a file of a number for each, "
              "or balanced: the fewer images a class has, the more they count"),
         TEXT("pos-weight", pos_weight, "FILE", NULL,
-             "--bce-loss: what the positive part of each class counts: a file "
+             "--loss bce: what the positive part of each class counts: a file "
              "of a number for each, or balanced: images without the class over "
              "those with it"),
         TEXT("teacher", teacher, "FILE", NULL,
@@ -500,11 +501,18 @@ static const struct opt_group optimizer = {
             "with --mixup and --cutmix, probability of --cutmix"),
         INT("mixup-off-epoch", mixup_off_epoch, "0", 0, 1e9,
             "from this epoch on, images are not mixed; 0: never"),
-        FLAG("bce-loss", bce_loss,
-             "binary cross entropy of each class, in place of cross entropy"),
+        CHOICE("loss", loss, "NAME", "ce", losses,
+               "ce: cross entropy; bce: binary cross entropy of each class, "
+               "for itself; focal: the same, where classes that are nearly "
+               "right count less"),
         NUM("bce-target-thresh", bce_threshold, "0", 0, 0.999,
-            "--bce-loss: targets above this, after smoothing, count as 1 and "
+            "--loss bce: targets above this, after smoothing, count as 1 and "
             "others as 0; 0: they count as they are"),
+        NUM("focal-gamma", focal_gamma, "2", 0, 100,
+            "--loss focal: the power by which right classes count less"),
+        NUM("focal-alpha", focal_alpha, "0.25", -1, 1,
+            "--loss focal: what the positive part of a class counts, of 1; "
+            "below 0: as much as the negative one"),
         END,
     },
 };

@@ -31,7 +31,7 @@ struct settings {
     int64_t classes, width, whiten;
     int hidden[OPT_WIDTHS_MAX + 1];
     bool small_stem, no_aux, zero_init_residual, partial_weights;
-    int dtype, tta, wire;
+    int dtype, tta, wire, loss;
     /* training */
     int64_t epochs, steps, batch, batch_per_device, world_size, sub_batch;
     int64_t lanes, seed, ema_steps, lookahead;
@@ -40,7 +40,8 @@ struct settings {
     double lr, lr_base, lr_base_size, momentum, betas[2], eps, weight_decay;
     double clip_grad, smoothing, drop, drop_path, ema_decay;
     double distill_weight, distill_temperature;
-    double bce_threshold, mixup, cutmix, mixup_prob, mixup_switch_prob;
+    double focal_gamma, focal_alpha, bce_threshold, mixup, cutmix, mixup_prob,
+        mixup_switch_prob;
     int64_t mixup_off_epoch;
     int64_t max_nan_steps;
     double warmup_epochs, warmup_lr, decay_epochs, decay_rate, min_lr;
@@ -56,7 +57,7 @@ struct settings {
     double norm_decay, bias_decay, layer_decay;
     bool head_only, freeze_bn, ema, ema_warmup;
     int64_t eval_steps, patience;
-    bool decay_all, drop_last, shard_optimizer, bce_loss, sync_bn;
+    bool decay_all, drop_last, shard_optimizer, sync_bn;
     /* output */
     char *output;
     int64_t eval_every, log_every, trace;
@@ -105,6 +106,9 @@ enum {
 };
 enum { WARMUP_LINEAR, WARMUP_CONSTANT };
 enum { CLIP_NORM, CLIP_VALUE, CLIP_AGC };
+
+/* Words of --loss. */
+enum { LOSS_CE, LOSS_BCE, LOSS_FOCAL };
 enum { DEVICE_AUTO, DEVICE_CPU };
 enum { FILTER_MODEL, FILTER_BILINEAR, FILTER_BICUBIC };
 /* Beyond the first, enum ddp_interpolation. */

@@ -122,11 +122,13 @@ static int check_effects(const struct opts *o, const struct settings *s)
         {"mixup-off-epoch", mixes, "there is no --mixup, --cutmix"},
         {"mixup-switch-prob", s->mixup > 0 && s->cutmix > 0,
          "only with --mixup and --cutmix"},
-        {"class-weights", !s->bce_loss, "--bce-loss has none"},
-        {"pos-weight", s->bce_loss, "there is no --bce-loss"},
+        {"class-weights", s->loss == LOSS_CE, "only with --loss ce"},
+        {"pos-weight", s->loss == LOSS_BCE, "only with --loss bce"},
         {"distill-weight", s->teacher, "there is no --teacher"},
         {"distill-temperature", s->teacher, "there is no --teacher"},
-        {"bce-target-thresh", s->bce_loss, "there is no --bce-loss"},
+        {"bce-target-thresh", s->loss == LOSS_BCE, "only with --loss bce"},
+        {"focal-gamma", s->loss == LOSS_FOCAL, "only with --loss focal"},
+        {"focal-alpha", s->loss == LOSS_FOCAL, "only with --loss focal"},
         {"warmup-lr", warm, "there are no --warmup-epochs"},
         {"lr-warmup-decay", warm, "there are no --warmup-epochs"},
         {"lr-warmup-decay", !opts_given(o, "warmup-lr"),
@@ -414,8 +416,11 @@ void recipe_config(const struct opts *o, const struct settings *s,
                    struct ddp_train_config *cfg)
 {
     ddp_train_config_init(cfg);
-    cfg->loss =
-        s->bce_loss ? DDP_BINARY_CROSS_ENTROPY : DDP_LOGIT_CROSS_ENTROPY;
+    cfg->loss = s->loss == LOSS_BCE     ? DDP_BINARY_CROSS_ENTROPY
+                : s->loss == LOSS_FOCAL ? DDP_FOCAL
+                                        : DDP_LOGIT_CROSS_ENTROPY;
+    cfg->focal_gamma = (float)s->focal_gamma;
+    cfg->focal_alpha = (float)s->focal_alpha;
     cfg->target_threshold = (float)s->bce_threshold;
     cfg->distill_weight = s->distill_weight;
     cfg->distill_temperature = s->distill_temperature;

@@ -367,8 +367,8 @@ static int open_data(struct run *r)
         (rc = class_subset_choose(r->opts, s, &r->data)) != OPTS_GO)
         return rc;
     classes = ddp_dataset_classes(r->data);
-    if (ddp_dataset_target_len(r->data) && !s->bce_loss) {
-        app_say("%s: use --bce-loss, which takes each class for itself",
+    if (ddp_dataset_target_len(r->data) && s->loss == LOSS_CE) {
+        app_say("%s: use --loss bce, which takes each class for itself",
                 ddp_dataset_describe(r->data));
         return EXIT_USAGE;
     }
