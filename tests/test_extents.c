@@ -4,7 +4,8 @@
  * Blocks of random sizes come and go.  Each holds its own number in each page,
  * so that two which overlap are noticed.  What they span at the end shows
  * whether free neighbours become one: if all are free, one block of all their
- * memory lies within it.
+ * memory lies within it.  Other mappings, as those of malloc(), come in
+ * between.
  */
 #include "config.h"
 
@@ -15,7 +16,7 @@
 #include "runtime/extents.h"
 #include "tap.h"
 
-enum { BLOCKS = 64, ROUNDS = 4000, PAGE = 4096, MOST = 4 << 20 };
+enum { BLOCKS = 64, ROUNDS = 4000, PAGE = 4096, MOST = 4 << 20, OTHER = 16 };
 
 static struct block {
     char *p;
@@ -60,6 +61,16 @@ static int empty(struct block *b)
     return wrong;
 }
 
+/* Where the kernel likes: if that is where the next piece would be, this keeps
+ * pieces apart. */
+static void map_other(void)
+{
+    const int how = MAP_PRIVATE | MAP_ANONYMOUS;
+
+    if (mmap(NULL, MOST, PROT_NONE, how, -1, 0) == MAP_FAILED)
+        bail_out("out of memory");
+}
+
 static bool is_mapped(void *p)
 {
     return msync(p, PAGE, MS_ASYNC) == 0;
@@ -77,6 +88,8 @@ int main(void)
     for (unsigned i = 0; i < ROUNDS; i++) {
         struct block *b = &block[draw(BLOCKS)];
 
+        if (i % OTHER == 0)
+            map_other();
         if (b->p)
             wrong += empty(b);
         else

@@ -7,6 +7,12 @@
  * use at its peak.  With a list for each size (buffer.c) EfficientNetV2-S,
  * ResNet-50 and VGG-16 took 9, 15 and 9 to 21 % more.
  *
+ * Fresh memory comes in pieces, and what is free at the end of one is of use
+ * with the beginning of the next: so a node's pieces lie side by side, far from
+ * where the kernel puts other mappings.  Where it puts them, between stacks and
+ * weights, EfficientNetV2-S touched 3957 MiB for 3713 that were in use; side by
+ * side it is 3720.
+ *
  * An extent begins with its header: its first page was in use before, or is
  * the only one of a fresh piece that is touched here.
  */
@@ -30,6 +36,7 @@ struct extent {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct extent *first_of[DDP__MAX_NODES];
+static uintptr_t next_of[DDP__MAX_NODES]; /* behind the last piece; 0: none */
 static _Atomic uintptr_t lowest, highest; /* all was mapped between these */
 
 size_t ddp__extent_size(size_t size)
@@ -85,8 +92,18 @@ static void *cut_extent(struct extent **at, size_t size)
     return e;
 }
 
+/* Where a node's next piece should be.  The first is 104 TiB and a TiB for each
+ * node from the beginning, between programs and libraries; a kernel that has
+ * less, or something there, takes another place. */
+static void *place_of(int node)
+{
+    uint64_t first = (uint64_t)(104 + node) << 40;
+
+    return (void *)(next_of[node] ? next_of[node] : (uintptr_t)first);
+}
+
 /* In huge pages, which need fewer entries of the TLB; *size grows to them. */
-static void *map_fresh(size_t *size)
+static void *map_fresh(int node, size_t *size)
 {
     const int access = PROT_READ | PROT_WRITE;
     const int how = MAP_PRIVATE | MAP_ANONYMOUS;
@@ -96,19 +113,20 @@ static void *map_fresh(size_t *size)
     if (whole < FRESH)
         whole = FRESH;
     /* cppcheck-suppress invalidFunctionArg ; anonymous memory has no file */
-    map = mmap(NULL, whole + HUGE_PAGE, access, how, -1, 0);
+    map = mmap(place_of(node), whole + HUGE_PAGE, access, how, -1, 0);
     if (map == MAP_FAILED)
         return NULL;
-    before = HUGE_PAGE - (uintptr_t)map % HUGE_PAGE;
+    before = -(uintptr_t)map % HUGE_PAGE;
     p = map + before;
-    munmap(map, before);
-    if (before < HUGE_PAGE)
-        munmap(p + whole, HUGE_PAGE - before);
+    if (before)
+        munmap(map, before);
+    munmap(p + whole, HUGE_PAGE - before);
     madvise(p, whole, MADV_HUGEPAGE); /* may be refused */
+    next_of[node] = (uintptr_t)p + whole;
     if (!lowest || (uintptr_t)p < lowest)
         lowest = (uintptr_t)p;
-    if ((uintptr_t)p + whole > highest)
-        highest = (uintptr_t)p + whole;
+    if (next_of[node] > highest)
+        highest = next_of[node];
     *size = whole;
     return p;
 }
@@ -122,7 +140,7 @@ void *ddp__extent_take(int node, size_t size)
     size = fresh = ddp__extent_size(size);
     pthread_mutex_lock(&lock);
     at = find_extent(first, size);
-    if (!at && (p = map_fresh(&fresh))) {
+    if (!at && (p = map_fresh(node, &fresh))) {
         add_extent(first, p, fresh);
         at = find_extent(first, size);
     }
