@@ -51,7 +51,7 @@ static int lane_new(struct ddp__engine *e, struct ddp__lane *l)
 {
     const ddp_graph_t *g = e->graph;
 
-    l->arena = calloc((size_t)g->segments, sizeof(*l->arena));
+    l->arena = calloc((size_t)g->arenas + 1, sizeof(*l->arena));
     l->grad = calloc((size_t)e->params->buckets + 1, sizeof(*l->grad));
     l->input = calloc((size_t)(e->spec.ring * e->inputs), sizeof(*l->input));
     l->sum = calloc((size_t)g->sums + 1, sizeof(*l->sum));
@@ -60,9 +60,8 @@ static int lane_new(struct ddp__engine *e, struct ddp__lane *l)
     for (int i = 0; i < e->spec.ring * e->inputs; i++)
         ddp__handle_register(&l->input[i], NULL,
                              ddp__value_size(g, e->input[i % e->inputs]));
-    for (int k = 0; k < g->segments; k++)
-        if (g->segment[k].size)
-            ddp__handle_register(&l->arena[k], NULL, g->segment[k].size);
+    for (int i = 0; i < g->arenas; i++)
+        ddp__handle_register(&l->arena[i], NULL, g->arena[i].size);
     for (int b = 0; ddp_graph_training(g) && b < e->params->buckets; b++)
         ddp__handle_register(&l->grad[b], NULL, e->params->bucket[b].len * 4);
     for (int i = 0; i < g->sums; i++)
@@ -73,8 +72,8 @@ static int lane_new(struct ddp__engine *e, struct ddp__lane *l)
 
 static void lane_free(struct ddp__engine *e, struct ddp__lane *l)
 {
-    for (int k = 0; l->arena && k < e->graph->segments; k++)
-        ddp__handle_unregister(&l->arena[k]);
+    for (int i = 0; l->arena && i < e->graph->arenas; i++)
+        ddp__handle_unregister(&l->arena[i]);
     for (int i = 0; l->input && i < e->spec.ring * e->inputs; i++)
         ddp__handle_unregister(&l->input[i]);
     for (int b = 0; l->grad && b < e->buckets; b++)
@@ -96,9 +95,9 @@ bool ddp__engine_has_lane(const struct ddp__engine *e, int lane)
 void ddp__engine_rest(struct ddp__engine *e)
 {
     for (int l = e->lane_begin; l < e->lane_end; l++) {
-        for (int k = 0; k < e->graph->segments; k++)
-            if (e->lane[l].arena[k].h)
-                ddp__handle_drop(&e->lane[l].arena[k]);
+        for (int i = 0; i < e->graph->arenas; i++)
+            if (e->lane[l].arena[i].h)
+                ddp__handle_drop(&e->lane[l].arena[i]);
         for (int i = 0; i < e->spec.ring * e->inputs; i++)
             ddp__handle_drop(&e->lane[l].input[i]);
         for (int b = 0; e->lane[l].grad[0].h && b < e->params->buckets; b++)
@@ -114,8 +113,8 @@ void ddp__engine_retry_memory(struct ddp__engine *e, int lane)
 
     if (!l->arena) /* another rank's */
         return;
-    for (int k = 0; k < e->graph->segments; k++)
-        ddp__handle_drop_missing(&l->arena[k]);
+    for (int i = 0; i < e->graph->arenas; i++)
+        ddp__handle_drop_missing(&l->arena[i]);
     for (int i = 0; i < e->spec.ring * e->inputs; i++)
         ddp__handle_drop_missing(&l->input[i]);
     for (int b = 0; b < e->params->buckets; b++)

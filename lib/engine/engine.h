@@ -35,10 +35,10 @@ struct ddp__engine_spec {
  * that end it. */
 
 struct ddp__lane {
-    struct ddp__handle *arena; /* by segment that has one */
-    struct ddp__handle *grad;  /* by bucket */
-    struct ddp__handle *sum;   /* by sum of the graph */
-    struct ddp__handle stats;  /* in main memory, for the host ends each step */
+    struct ddp__handle *arena;
+    struct ddp__handle *grad; /* by bucket */
+    struct ddp__handle *sum;  /* by sum of the graph */
+    struct ddp__handle stats; /* in main memory, for the host ends each step */
     double stats_memory[DDP__STATS];
     struct ddp__handle *input; /* ring x inputs */
     int64_t subs;              /* sub-batches so far: place in the ring */

@@ -155,16 +155,18 @@ static void follow(const struct path *p, double arenas, int k,
 /* An arena lives from the segment that writes it to the last that uses it. */
 static struct ddp__footprint follow_all(const struct path *p)
 {
-    const struct ddp__segment *s = p->e->graph->segment;
+    const ddp_graph_t *g = p->e->graph;
     struct ddp__footprint most = {0};
     double arenas = 0;
 
-    for (int k = 0; k < p->e->graph->segments; k++) {
-        arenas += (double)ddp__main_size(s[k].size);
+    for (int k = 0; k < g->segments; k++) {
+        for (int i = 0; i < g->arenas; i++)
+            if (g->arena[i].segment == k)
+                arenas += (double)ddp__main_size(g->arena[i].size);
         follow(p, arenas, k, &most);
-        for (int i = 0; i <= k; i++)
-            if (s[i].last_use == k)
-                arenas -= (double)ddp__main_size(s[i].size);
+        for (int i = 0; i < g->arenas; i++)
+            if (g->arena[i].last_use == k)
+                arenas -= (double)ddp__main_size(g->arena[i].size);
     }
     return most;
 }

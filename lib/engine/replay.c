@@ -248,8 +248,9 @@ static void begin_segment(struct replay *r, int gpu, const struct slot *s)
 
     if (k == r->first)
         take_input(r, &r->gpu[gpu]);
-    if (graph->segment[k].size)
-        take(&r->gpu[gpu], graph->segment[k].size);
+    for (int i = 0; i < graph->arenas; i++)
+        if (graph->arena[i].segment == k)
+            take(&r->gpu[gpu], graph->arena[i].size);
     for (int b = 0; b < r->e->params->buckets; b++)
         if (r->reach.first[b] == k) {
             take_sum(r, gpu, s->lane, b);
@@ -262,9 +263,9 @@ static void give_used(const struct replay *r, struct gpu *g, int k)
     const ddp_graph_t *graph = r->e->graph;
     const struct ddp__segment *s = graph->segment;
 
-    for (int i = 0; i <= k; i++)
-        if (s[i].size && s[i].last_use == k)
-            give(g, s[i].size);
+    for (int i = 0; i < graph->arenas; i++)
+        if (graph->arena[i].last_use == k)
+            give(g, graph->arena[i].size);
     for (int i = 0; i < r->e->inputs; i++) {
         const ddp_value_t *v = r->e->input[i];
 

@@ -61,7 +61,7 @@ static struct ddp__handle *handle_of(const struct cursor *c,
     case DDP__SCALE:
         return &c->e->scaler;
     default:
-        return &l->arena[v->base->segment];
+        return &l->arena[v->base->arena];
     }
 }
 
@@ -117,8 +117,8 @@ static void drop_used(const struct cursor *c, int k)
 
     if (c->e->spec.keep)
         return; /* backward may run again, or the memory is reused at once */
-    for (int i = 0; i <= k; i++)
-        if (g->segment[i].size && g->segment[i].last_use == k)
+    for (int i = 0; i < g->arenas && g->arena[i].segment <= k; i++)
+        if (g->arena[i].last_use == k)
             ddp__handle_drop(&c->e->lane[c->lane].arena[i]);
     for (int i = 0; i < c->e->inputs; i++) {
         const ddp_value_t *v = c->e->input[i];

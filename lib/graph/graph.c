@@ -339,6 +339,7 @@ void ddp__graph_free(ddp_graph_t *g)
     free(g->value);
     free(g->record);
     free(g->segment);
+    free(g->arena);
     free(g->sum);
     free(g->span);
     free(g);

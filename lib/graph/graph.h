@@ -80,6 +80,8 @@ struct ddp_graph {
     int forward_nodes; /* number of nodes before the loss, or before dy */
     struct ddp__segment *segment;
     int segments;
+    struct ddp__arena *arena;
+    int arenas;
     ddp_value_t **sum; /* those of lanes, in the order of their nodes */
     int sums;
     struct ddp_record *record;

@@ -5,6 +5,11 @@
  * So consecutive operations share a task until it lasts long enough.  Their
  * results are in one arena, memory that is a single buffer of the task;
  * later results reuse the place of those that no other task reads.
+ *
+ * An arena exists until all in it has been read.  Where forward writes both
+ * what backward reads and something large that backward does not, they have an
+ * arena each on CPUs: the statistics of a batch norm, a few kilobytes, would
+ * keep its whole output.
  */
 #include "config.h"
 
@@ -17,6 +22,8 @@
 #include "runtime/devices.h"
 
 enum { ALIGN = 256 }; /* alignment for vector loads and cuDNN */
+
+enum { APART = 1 << 16 }; /* bytes that are worth another buffer */
 
 #define SHORT_US 500 /* a task that may enter another bucket */
 
@@ -70,7 +77,7 @@ static bool goes_on(const ddp_graph_t *g, const struct ddp__segment *s, int i,
 
 static struct ddp__segment cut_segment(const ddp_graph_t *g, int begin)
 {
-    struct ddp__segment s = {.begin = begin, .last_use = -1};
+    struct ddp__segment s = {.begin = begin};
     bool forward = g->node[begin]->phase == DDP__FORWARD;
     double least = forward && g->spec.forward_us > 0 ? g->spec.forward_us
                                                      : g->spec.segment_us;
@@ -121,26 +128,71 @@ static ddp_value_t *base_of(const struct ddp__node *n, int b)
     return n->buf[b] ? n->buf[b]->base : NULL;
 }
 
-/* Place the values that segment k is the first to write; room has an entry for
- * each value of the graph. */
-static void fill_arena(ddp_graph_t *g, int k, ddp_value_t **room)
+/* Buffer b of a node, if its place is not known yet, or NULL. */
+static ddp_value_t *unplaced(const struct ddp__node *n, int b)
 {
-    struct ddp__segment *s = &g->segment[k];
+    ddp_value_t *v = base_of(n, b);
+
+    return v && v->role == DDP__ACTIVATION && v->segment < 0 ? v : NULL;
+}
+
+/* Whether backward reads it. */
+static bool is_kept(const ddp_graph_t *g, const ddp_value_t *v)
+{
+    return v->last_use >= g->forward_nodes;
+}
+
+/* The size of the largest value that segment k is the first to write, of those
+ * that are kept or of the others. */
+static size_t largest(const ddp_graph_t *g, int k, bool kept)
+{
+    size_t most = 0;
+
+    for (int i = g->segment[k].begin; i < g->segment[k].end; i++)
+        for (int b = 0; b < g->node[i]->call.buffers; b++) {
+            const ddp_value_t *v = unplaced(g->node[i], b);
+            size_t size =
+                v && is_kept(g, v) == kept ? ddp__value_size(g, v) : 0;
+
+            most = size > most ? size : most;
+        }
+    return most;
+}
+
+/* Place the values that segment k is the first to write, all of them or only
+ * those that are kept or not; room has an entry for each value of the graph. */
+static void fill_arena(ddp_graph_t *g, int k, bool all, bool kept,
+                       ddp_value_t **room)
+{
+    struct ddp__arena *a = &g->arena[g->arenas];
     int n = 0;
 
-    for (int i = s->begin; i < s->end; i++)
+    *a = (struct ddp__arena){.segment = k, .last_use = k};
+    for (int i = g->segment[k].begin; i < g->segment[k].end; i++)
         for (int b = 0; b < g->node[i]->call.buffers; b++) {
-            ddp_value_t *v = base_of(g->node[i], b);
+            ddp_value_t *v = unplaced(g->node[i], b);
             size_t end;
 
-            if (!v || v->role != DDP__ACTIVATION || v->segment >= 0)
+            if (!v || (!all && is_kept(g, v) != kept))
                 continue;
             v->segment = k;
-            v->offset = find_place(g, s, room, n, v);
+            v->arena = g->arenas;
+            v->offset = find_place(g, &g->segment[k], room, n, v);
             end = v->offset + ddp__value_size(g, v);
-            s->size = end > s->size ? end : s->size;
+            a->size = end > a->size ? end : a->size;
             room[n++] = v;
         }
+    g->arenas += a->size > 0;
+}
+
+static void fill_arenas(ddp_graph_t *g, int k, ddp_value_t **room)
+{
+    bool apart = !g->spec.on_gpus && largest(g, k, true) > 0 &&
+                 largest(g, k, false) >= APART;
+
+    fill_arena(g, k, !apart, false, room);
+    if (apart)
+        fill_arena(g, k, false, true, room);
 }
 
 /* Record where the values of segment k are, and that it uses their arenas. */
@@ -153,7 +205,7 @@ static void use_arenas(ddp_graph_t *g, int k)
             if (!v || v->role != DDP__ACTIVATION)
                 continue;
             g->node[i]->call.buf[b].offset = v->offset;
-            g->segment[v->segment].last_use = k;
+            g->arena[v->arena].last_use = k;
         }
 }
 
@@ -162,14 +214,15 @@ int ddp__graph_segment(ddp_graph_t *g)
     ddp_value_t **room = calloc((size_t)g->values + 1, sizeof(ddp_value_t *));
 
     g->segment = calloc((size_t)g->nodes + 1, sizeof(*g->segment));
-    if (!room || !g->segment) {
+    g->arena = calloc(2 * (size_t)g->nodes + 1, sizeof(*g->arena));
+    if (!room || !g->segment || !g->arena) {
         free(room);
         return ddp__fail(DDP_ENOMEM, "out of memory for a graph");
     }
     for (int i = 0; i < g->nodes; i = g->segment[g->segments++].end)
         g->segment[g->segments] = cut_segment(g, i);
     for (int k = 0; k < g->segments; k++) {
-        fill_arena(g, k, room);
+        fill_arenas(g, k, room);
         use_arenas(g, k);
     }
     free(room);

@@ -6,11 +6,16 @@
 
 #include "graph/value.h"
 
-/* The nodes begin..end-1 that one task runs, and the size of its arena: the
- * memory for the activations that it is the first to write. */
+/* The nodes begin..end-1 that one task runs. */
 struct ddp__segment {
     int begin, end;
-    size_t size;  /* of the arena, for cap samples; 0: no arena */
+};
+
+/* Memory for activations, in the order of the segments that are the first to
+ * write them: one or two of a segment, or none. */
+struct ddp__arena {
+    size_t size; /* for cap samples */
+    int segment;
     int last_use; /* the last segment that uses it */
 };
 

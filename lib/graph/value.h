@@ -44,7 +44,8 @@ struct ddp_value {
     ddp_value_t *grad;   /* found by backward for a fused residual */
     int bucket;          /* PARAM, TEACHER, GRAD; of sums: their number */
     int segment;         /* of a base ACTIVATION; -1: not placed yet */
-    size_t offset;       /* bytes in the bucket, or in the segment's arena */
+    int arena;           /* of that segment: where it lies */
+    size_t offset;       /* bytes in the bucket, or in the arena */
     int first_use, last_use; /* of a base: index of the node; -1: none */
 };
 
