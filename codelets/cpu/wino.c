@@ -79,10 +79,13 @@ bool ddp__wino_fits(const struct ddp__dnn_shape *s)
 
 /* ---- weights ------------------------------------------------------------ */
 
-/* Floats, or pairs of integers, of a position. */
+/* Floats, or pairs of integers, of a position.  All 36 are written at a time:
+ * floats a power of two apart would evict each other from the caches. */
 static size_t size_of_position(const struct ddp__dnn_shape *s)
 {
-    return (size_t)s->c * (size_t)s->o / (s->type == DDP_F32 ? 1 : 2);
+    size_t weights = (size_t)s->c * (size_t)s->o;
+
+    return s->type == DDP_F32 ? weights + SKEW : weights / 2;
 }
 
 size_t ddp__wino_packed_size(const struct ddp__dnn_shape *s)
@@ -111,8 +114,8 @@ int ddp__wino_pack(const struct ddp__dnn_shape *s, const float *w, bool turn,
     size_t first = (size_t)part * DDP__WINO_PANEL;
 
     if (s->type == DDP_F32)
-        ddp__wino_weights(w, turn ? c : o, turn ? o : c, first, turn, c * o,
-                          (float *)packed + first * c);
+        ddp__wino_weights(w, turn ? c : o, turn ? o : c, first, turn,
+                          size_of_position(s), (float *)packed + first * c);
     else
         ddp__wino_weights_i16(w, turn ? c : o, turn ? o : c, first, turn,
                               packed, units_of_weights(s, packed));
