@@ -303,6 +303,35 @@ static void test_filters(bool turn, double scale)
     layer_free(&l);
 }
 
+/* Large layers are packed past the caches: as panels of their own are, which
+ * are not. */
+static void test_large(bool turn)
+{
+    enum { C = 512, O = 240, WIDE = DDP__WINO_PANEL, POS = DDP__WINO_POS };
+    struct layer l;
+    size_t rows = turn ? O : C, columns = turn ? C : O, wrong = 0, step, width;
+    float *u = new_array((size_t)POS * C * WIDE, sizeof(*u));
+
+    layer_new(&l, 4, (int)rows, (int)columns, EVEN, 1);
+    l.s.type = DDP_F32;
+    free(l.packed);
+    l.packed = new_array(ddp__wino_packed_size(&l.s), 1);
+    step = ddp__wino_packed_size(&l.s) / sizeof(*u) / POS;
+    for (int i = 0; i < ddp__wino_parts(&l.s); i++)
+        ddp__wino_pack(&l.s, l.w, turn, i, l.packed);
+    for (size_t first = 0; first < columns; first += width) {
+        width = ddp__wino_panel(columns, first);
+        ddp__wino_weights(l.w, O, C, first, turn, rows * width, u);
+        for (size_t i = 0; i < POS; i++)
+            wrong +=
+                memcmp(u + i * rows * width, l.packed + i * step + first * rows,
+                       rows * width * sizeof(*u)) != 0;
+    }
+    ok(wrong == 0, "filters of a large layer%s", turn ? ", turned" : "");
+    free(u);
+    layer_free(&l);
+}
+
 static void test_zeros(void)
 {
     struct layer l;
@@ -343,6 +372,7 @@ int main(void)
         test_filters(turn, 1);
         test_filters(turn, 1e-25);
         test_filters(turn, 0);
+        test_large(turn);
     }
     return done_testing();
 }

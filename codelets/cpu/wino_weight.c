@@ -13,7 +13,9 @@
 #include "turn16.h"
 #include "wino_unit.h"
 
-enum { IN = DDP__WINO_IN };
+/* Bytes of a layer's filters that its first group of tiles may still find in
+ * the third-level cache. */
+enum { IN = DDP__WINO_IN, MOST_CACHED = 16 << 20 };
 
 /* What divides the rows of G for 0, P and Q. */
 #define OF_0 (P2 * Q2)
@@ -48,8 +50,9 @@ DDP__WINO_INLINE void gradient6(const v16 u[6], v16 w[3])
 
 /* ---- filters ------------------------------------------------------------ */
 
-/* u[36], step apart, of the nine vectors w */
-DDP__WINO_INLINE void weight_tile(const v16 w[9], size_t step, float *u)
+/* u[36], step apart, of the nine vectors w; past (a constant) the caches */
+DDP__WINO_INLINE void weight_tile(const v16 w[9], bool past, size_t step,
+                                  float *u)
 {
     v16 t[IN][3];
 
@@ -68,8 +71,14 @@ DDP__WINO_INLINE void weight_tile(const v16 w[9], size_t step, float *u)
 
         weight3(t[i], r);
 #pragma GCC unroll 6
-        for (int j = 0; j < IN; j++)
-            STORE(u + (size_t)(i * IN + j) * step, r[j]);
+        for (int j = 0; j < IN; j++) {
+            float *to = u + (size_t)(i * IN + j) * step;
+
+            if (past)
+                _mm512_stream_ps(to, r[j]);
+            else
+                STORE(to, r[j]);
+        }
     }
 }
 
@@ -118,12 +127,16 @@ size_t ddp__wino_panel(size_t columns, size_t first)
 DDP__WINO static void weigh_columns(const struct filters *f, size_t column,
                                     size_t width, size_t step, float *u)
 {
+    bool past = step * IN * IN * sizeof(*u) > MOST_CACHED;
     v16 tap[16][9];
 
     for (size_t row = 0; row < f->rows; row += 16) {
         load_taps(f, row, column, tap);
         for (size_t i = 0; i < 16; i++)
-            weight_tile(tap[i], step, u + (row + i) * width);
+            if (past)
+                weight_tile(tap[i], true, step, u + (row + i) * width);
+            else
+                weight_tile(tap[i], false, step, u + (row + i) * width);
     }
 }
 
@@ -135,6 +148,7 @@ void ddp__wino_weights(const float *w, size_t o, size_t c, size_t first,
 
     for (size_t j = 0; j < width; j += 16)
         weigh_columns(&f, first + j, width, step, u + j);
+    ddp__store_end();
 }
 
 /* ---- filters as integers ------------------------------------------------ */
@@ -156,7 +170,7 @@ DDP__WINO static void sum_columns(const struct filters *f, size_t column,
     for (size_t row = 0; row < f->rows; row += 16) {
         load_taps(f, row, column, tap);
         for (size_t i = 0; i < 16; i++) {
-            weight_tile(tap[i], 16, u);
+            weight_tile(tap[i], false, 16, u);
             for (size_t k = 0; k < sizeof(u) / sizeof(*u); k += 16) {
                 v16 x = MUL(LOAD(u + k), LOAD(factor + k));
 
@@ -201,8 +215,8 @@ DDP__WINO static void round_columns(const struct filters *f, size_t column,
     for (size_t row = 0; row < f->rows; row += 16) {
         load_taps(f, row, column, tap);
         for (size_t i = 0; i < 16; i += 2, q += width) {
-            weight_tile(tap[i], 16, u[0]);
-            weight_tile(tap[i + 1], 16, u[1]);
+            weight_tile(tap[i], false, 16, u[0]);
+            weight_tile(tap[i + 1], false, 16, u[1]);
             for (size_t k = 0; k < IN * IN; k++)
                 _mm512_stream_si512((void *)(q + k * step),
                                     ddp__wino_pair(LOAD(u[0] + 16 * k),
