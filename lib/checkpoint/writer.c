@@ -189,7 +189,8 @@ struct ddp__renewal *ddp__renewal_begin(int dir)
     if (rc == 0)
         return r;
     renewal_free(r);
-    ddp__fail(DDP_ENOMEM, "no thread for a lock: %s", strerror(rc));
+    ddp__fail(DDP_ENOMEM, "out of memory for the thread of a lock: %s",
+              strerror(rc));
     return NULL;
 }
 
