@@ -324,7 +324,8 @@ struct ddp__sched_sub *ddp__claims_choose(struct ddp__claims *c, int id)
 void ddp__claims_take(struct ddp__claims *c, struct ddp__sched_sub *u, int id)
 {
     u->owner = id;
-    u->beside = ddp__claims_open(c, id, INT64_MAX);
+    u->beside =
+        ddp__claims_open(c, id, u->age) - ddp__claims_open(c, id, u->age - 1);
     ddp__rate_note(c, id);
     u->claimed = c->by[id].since;
     c->claimed[u->age % DDP__CLAIM_STEPS]++;

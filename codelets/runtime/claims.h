@@ -26,7 +26,7 @@ struct ddp__sched_sub {
     int graph;
     double work;
     double sums;    /* bytes of its lane's accumulators */
-    int beside;     /* of its owner in flight when it was claimed, with it */
+    int beside;     /* of its step and owner in flight when it was claimed */
     int owner;      /* worker; -1: unclaimed */
     double claimed; /* when; in seconds */
     int tasks;      /* submitted so far */
@@ -40,7 +40,8 @@ struct ddp__sched_sub {
 /* How fast a worker is with sub-batches of a graph. */
 struct ddp__rate {
     int graph;
-    double rate;    /* of work, per second; 0: unknown */
+    double rate;    /* measured, of work, per second; 0: unknown */
+    double hope;    /* so many times as fast it thinks to be */
     bool warm;      /* it has ended one */
     int64_t left;   /* the last step of which it left one to a faster worker */
     double left_at; /* when */
@@ -49,12 +50,12 @@ struct ddp__rate {
 struct ddp__claimer {
     int cap;                           /* sub-batches in flight */
     struct ddp__rate rate[DDP__RATES]; /* see ddp__rate_of() */
-    bool doing;     /* it has claimed some that are not done */
-    double left_s;  /* then: seconds left of them, of known rates */
-    double since;   /* when it last claimed one or ended a task */
-    bool waits;     /* all that it has claimed waits for an older step */
-    bool elsewhere; /* its task belongs to no sub-batch */
-    double until;   /* left to faster ones: it looks again then; 0: did not */
+    bool doing;       /* it has claimed some that are not done */
+    double left_s;    /* then: seconds left of them, of known rates */
+    double since;     /* when it last claimed one or ended a task */
+    bool waits;       /* all that it has claimed waits for an older step */
+    double elsewhere; /* since when its task belongs to no sub-batch; 0: none */
+    double until;     /* left to faster ones: it looks again then; 0: did not */
     atomic_bool waiting; /* it got nothing, and shall be called */
 };
 

@@ -27,7 +27,9 @@ static const struct ddp__rate *find_rate(const struct ddp__claimer *w,
 
 double ddp__rate_of(const struct ddp__claimer *w, int graph)
 {
-    return find_rate(w, graph)->rate;
+    const struct ddp__rate *r = find_rate(w, graph);
+
+    return r->hope * r->rate;
 }
 
 /* One that may be changed; it may have been another graph's. */
@@ -55,8 +57,10 @@ static double since(const struct ddp__claimer *w, double now)
 double ddp__rate_late(const struct ddp__claimer *w,
                       const struct ddp__sched_sub *u, double now)
 {
+    double begin = w->elsewhere > 0 ? w->elsewhere : now;
+
     return w->doing ? since(w, now) + w->left_s + seconds_for(w, u)
-                    : now + 2 * seconds_for(w, u);
+                    : begin + 2 * seconds_for(w, u);
 }
 
 double ddp__rate_busy(const struct ddp__claimer *w, double now)
@@ -67,9 +71,7 @@ double ddp__rate_busy(const struct ddp__claimer *w, double now)
 double ddp__rate_free(const struct ddp__claimer *w,
                       const struct ddp__sched_sub *u, double now)
 {
-    if (w->doing ? now >= ddp__rate_late(w, u, now) : w->elsewhere)
-        return INFINITY;
-    return ddp__rate_busy(w, now);
+    return now >= ddp__rate_late(w, u, now) ? INFINITY : ddp__rate_busy(w, now);
 }
 
 /* Seconds until the sums of u's lane would have come to a worker. */
@@ -136,7 +138,7 @@ void ddp__rate_left(struct ddp__claimer *w, const struct ddp__sched_sub *u)
 
     if (u->age <= r->left)
         return;
-    r->rate *= pow(1.05, fmin((now - r->left_at) / seconds_for(w, u), 1));
+    r->hope *= pow(1.05, fmin((now - r->left_at) / seconds_for(w, u), 1));
     r->left = u->age;
     r->left_at = now;
 }
@@ -162,13 +164,14 @@ void ddp__rate_done(struct ddp__claims *c, const struct ddp__sched_sub *u)
 {
     struct ddp__rate *r = get_rate(&c->by[u->owner], u->graph);
     double now = ddp__now();
-    /* Those in flight share its time. */
+    /* Those in flight share its time, but for those that wait for the step. */
     double share =
-        (u->beside + ddp__claims_open(c, u->owner, INT64_MAX) + 1) / 2.0;
+        (u->beside + ddp__claims_open(c, u->owner, u->age) + 1) / 2.0;
     double rate = share * u->work / fmax(now - u->claimed, 1e-9);
 
     if (r->warm)
         r->rate = r->rate > 0 ? (r->rate + rate) / 2 : rate;
+    r->hope = 1;
     r->warm = true; /* the first one had memory cleared, and shared its core */
     start_clocks(c, u->age, now);
 }

@@ -19,8 +19,8 @@ double ddp__rate_late(const struct ddp__claimer *w,
 /* Seconds until a worker should have ended what it claimed, of known rates. */
 double ddp__rate_busy(const struct ddp__claimer *w, double now);
 
-/* That of another worker; INFINITY if it runs something else, or is late:
- * nobody knows. */
+/* That of another worker, whose merges and updates are short; INFINITY if it is
+ * late: nobody knows. */
 double ddp__rate_free(const struct ddp__claimer *w,
                       const struct ddp__sched_sub *u, double now);
 

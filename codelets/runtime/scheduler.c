@@ -326,7 +326,8 @@ static struct starpu_task *pop_task(unsigned ctx)
     s->claims.by[id].waiting = false;
     s->claims.by[id].until = 0;
     t = next_task(s, id, &c);
-    s->claims.by[id].elsewhere = t && !(tag_of(t) && tag_of(t)->at);
+    s->claims.by[id].elsewhere =
+        t && !(tag_of(t) && tag_of(t)->at) ? ddp__now() : 0;
     if (!t) {
         s->claims.by[id].waiting = true;
         ddp__rest_idle(&s->worker[id].rest);

@@ -52,23 +52,11 @@ static bool is_wanted(const struct ddp__engine *e)
            !has_large_layer(e->params);
 }
 
-/* A GPU that is slower than another one takes sub-batches that it had better
- * leave when it has large merges: ddp-predict --slow 1,8 took 78 ms, not 61. */
-static bool has_slow_gpu(const ddp_t *ddp)
-{
-    const struct ddp__device *d = ddp->accelerator;
-
-    for (int i = 1; d && d->slowness && i < ddp->gpu_workers; i++)
-        if (d->slowness(i) != d->slowness(0))
-            return true;
-    return ddp->gpus.unlike || ddp->devices.hybrid;
-}
-
 /* Weights that are updated early have come before a forward pass, so a long
  * task of it waits no longer than a short one. */
 int ddp__early_prepare(struct ddp__engine *e)
 {
-    if (!is_wanted(e) || has_slow_gpu(e->ddp))
+    if (!is_wanted(e))
         return 0;
     if (e->ddp->segment_us < 0 && e->ddp->gpu_workers)
         e->spec.graph.forward_us = 3 * e->spec.graph.segment_us;
