@@ -114,6 +114,7 @@
 /* y = x s, with one s for each (n, c) */
 #define DDP__SCALE_FWD_OPERANDS(O, op)                                         \
     O(op, X, ACT, READ) O(op, S, ACT, READ) O(op, Y, ACT, WRITE)
+/* with call.scaled, x is y of the forward pass: ds is 0 where s is 0 */
 #define DDP__SCALE_BWD_OPERANDS(O, op)                                         \
     O(op, X, ACT, READ) O(op, S, ACT, READ) O(op, DY, ACT, READ)               \
     O(op, DX, ACT, WRITE) O(op, DS, ACT, WRITE)
@@ -470,7 +471,8 @@ struct ddp__call {
         } bn;
         enum ddp_act act; /* ACT_FWD, ACT_BWD, ADD */
         struct ddp__pool pool;
-        int at; /* CONCAT, SPLIT: first channel */
+        int at;      /* CONCAT, SPLIT: first channel */
+        bool scaled; /* SCALE_BWD: x is what the forward pass wrote */
         struct {
             float p;
             bool whole_sample; /* stochastic depth */

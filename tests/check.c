@@ -137,6 +137,8 @@ enum check_role check_role(const struct check *k, enum ddp__op op, int i)
 
     if (name == ROLE_SLOPE)
         return slope(k);
+    if (op == DDP__OP_SCALE_BWD && name == ROLE_X && k->row.call.scaled)
+        return ROLE_Y;
     if (other != ROLE_NONE)
         return other;
     return has_operand(k, op, name) ? name : ROLE_NONE;

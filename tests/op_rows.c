@@ -440,6 +440,8 @@ const struct check_row op_rows[] = {
     {CHECK_SCALE, "an image", OF(2, 3), .x = {5, 3, 7}},
     {CHECK_SCALE, "a pixel", OF(1, 1), .x = {1, 1, 3}},
     {CHECK_SCALE, "one channel", OF(3, 3), .x = {4, 5, 1}},
+    {CHECK_SCALE, "an image, y kept", OF(2, 3), .x = {5, 3, 7},
+     .call.scaled = true},
 
     /* ---- dropout -------------------------------------------------------- */
     {CHECK_DROPOUT, "of a third", OF(2, 3), .x = {5, 3, 7},
@@ -573,6 +575,8 @@ const struct check_row op_rows[] = {
     {CHECK_CONCAT, "8 of 24 channels", OF(2, 2), .x = {3, 5, 8},
      .y = {3, 5, 24}, .call.at = 8},
     {CHECK_SCALE, "24 channels", OF(3, 3), .x = {6, 5, 24}},
+    {CHECK_SCALE, "24 channels, y kept", OF(3, 3), .x = {6, 5, 24},
+     .call.scaled = true},
     {CHECK_DROPOUT, "of a third, 16 channels", OF(2, 3), .x = {5, 3, 16},
      .call.dropout = {1 / 3.0f, false, 7}},
 

@@ -492,6 +492,12 @@ static void test_scale(void)
     ok(IS(y, 10, 200, 30, 400), "scale: one factor per channel");
     RUN(SCALE_BWD, &c, 1, x, s, dy, dx, ds);
     ok(IS(dx, 10, 100, 20, 300) && IS(ds, 7, 14), "scale: the gradients");
+    c.scaled = true;
+    RUN(SCALE_BWD, &c, 1, y, s, dy, dx, ds);
+    ok(IS(dx, 10, 100, 20, 300) && IS(ds, 7, 14), "scale: from y");
+    s[1] = y[1] = y[3] = 0;
+    RUN(SCALE_BWD, &c, 1, y, s, dy, dx, ds);
+    ok(IS(dx, 10, 0, 20, 0) && IS(ds, 7, 0), "scale: from y, factor 0");
 }
 
 /* ---- dropout ------------------------------------------------------------ */

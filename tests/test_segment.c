@@ -269,6 +269,21 @@ static void test_kept(const char *model)
     ddp__graph_free(g);
 }
 
+/* What a sigmoid or hard sigmoid scales is not kept, unless the slope of the
+ * relu that it comes from needs it: backward reads the result. */
+static void test_gates(const char *model, int gates)
+{
+    ddp_graph_t *g = build(model, DDP__TRAIN, 0, false);
+    int freed = 0;
+
+    for (int i = 0; i < g->forward_nodes; i++)
+        if (g->node[i]->call.op == DDP__OP_SCALE_FWD)
+            freed += g->node[i]->buf[DDP__SCALE_FWD_X]->base->last_use <
+                     g->forward_nodes;
+    is_int(freed, gates, "%s: channels to be scaled are not kept", model);
+    ddp__graph_free(g);
+}
+
 /* One lane has nothing to merge: backward need not stop at a bucket's end. */
 static void test_alone(const char *model)
 {
@@ -427,6 +442,8 @@ int main(void)
         test_kept(model[i]);
         test_buckets(model[i]);
     }
+    test_gates("efficientnet_b0", 16);
+    test_gates("mobilenet_v3_large", 5);
     test_sums();
     test_pad();
     return done_testing();

@@ -134,9 +134,9 @@ int ddp__cpu_scale_fwd(const struct ddp__task *t)
     return 0;
 }
 
-/* ds of one sample: f32 over 64 rows, f64 over all. */
-static void scale_gradient(const void *x, const void *dy, void *ds, size_t rows,
-                           size_t c, float *sum, double *total, bool b)
+/* total = the sums of dy x of one sample: f32 over 64 rows, f64 over all. */
+static void sum_products(const void *x, const void *dy, size_t rows, size_t c,
+                         float *sum, double *total, bool b)
 {
     memset(total, 0, c * sizeof(*total));
     for (size_t r = 0; r < rows; r += 64) {
@@ -147,8 +147,17 @@ static void scale_gradient(const void *x, const void *dy, void *ds, size_t rows,
         for (size_t i = 0; i < c; i++)
             total[i] += sum[i];
     }
-    for (size_t i = 0; i < c; i++)
-        ddp__store(ds, i, (float)total[i], b);
+}
+
+/* ds of one sample; by: what its x was multiplied by, or NULL. */
+static void store_sums(const double *total, const void *by, void *ds, size_t c,
+                       bool b)
+{
+    for (size_t i = 0; i < c; i++) {
+        double factor = by ? ddp__load(by, i, b) : 1;
+
+        ddp__store(ds, i, factor == 0 ? 0 : (float)(total[i] / factor), b);
+    }
 }
 
 int ddp__cpu_scale_bwd(const struct ddp__task *t)
@@ -163,12 +172,14 @@ int ddp__cpu_scale_bwd(const struct ddp__task *t)
     for (size_t i = 0; i < n; i++) {
         const void *x = ddp__at(t->data[DDP__SCALE_BWD_X], i * rows * c, b);
         const void *dy = ddp__at(t->data[DDP__SCALE_BWD_DY], i * rows * c, b);
+        const void *s = ddp__at(t->data[DDP__SCALE_BWD_S], i * c, b);
 
-        scale_gradient(x, dy, ddp__to(t->data[DDP__SCALE_BWD_DS], i * c, b),
-                       rows, c, (float *)(total + c), total, b);
+        sum_products(x, dy, rows, c, (float *)(total + c), total, b);
+        store_sums(total, t->call->scaled ? s : NULL,
+                   ddp__to(t->data[DDP__SCALE_BWD_DS], i * c, b), c, b);
         (b ? scale_bf16 : scale_f32)(
-            dy, ddp__at(t->data[DDP__SCALE_BWD_S], i * c, b),
-            ddp__to(t->data[DDP__SCALE_BWD_DX], i * rows * c, b), rows, c);
+            dy, s, ddp__to(t->data[DDP__SCALE_BWD_DX], i * rows * c, b), rows,
+            c);
     }
     return 0;
 }

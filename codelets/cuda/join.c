@@ -64,7 +64,7 @@ int ddp__cuda_scale_fwd(const struct ddp__task *t)
     return rc < 0 ? rc : DDP__LAUNCH(&place, scale_fwd, &p);
 }
 
-/* dx = dy s;  ds = the sum over pixels of x dy */
+/* dx = dy s;  ds = the sum over pixels of x dy, where x may be times s */
 int ddp__cuda_scale_bwd(const struct ddp__task *t)
 {
     struct ddp_shape x = t->call->buf[DDP__SCALE_BWD_X].shape;
@@ -86,6 +86,7 @@ int ddp__cuda_scale_bwd(const struct ddp__task *t)
         .type = t->call->buf[DDP__SCALE_BWD_DS].type,
         .k = k,
         .out = t->data[DDP__SCALE_BWD_DS],
+        .over = t->call->scaled ? t->data[DDP__SCALE_BWD_S] : NULL,
         .factor = 1};
     struct ddp__cuda_place place;
     int rc;

@@ -128,6 +128,15 @@ DDP__DEVICE struct ddp__k_spot ddp__k_spot(const struct ddp__columns *k,
     return s;
 }
 
+/* A sum that is done, over its entry of `over`. */
+DDP__DEVICE double ddp__k_finished(const struct ddp__k_column_finish *p,
+                                   double sum, size_t at, enum ddp_dtype type)
+{
+    double over = p->over ? ddp__k_get(type, p->over, at) : 1;
+
+    return over == 0 ? 0 : sum * p->factor / over;
+}
+
 struct ddp__k_column_finish_shared {
     double sum[DDP__THREADS];
 };
@@ -159,11 +168,13 @@ ddp__k_column_finish_block(const struct ddp__k_column_finish *p,
     {
         struct ddp__k_spot s = ddp__k_spot(&p->k, block, t);
         size_t at = s.segment * c + s.channel;
-        float v = (float)(sh->sum[t] * p->factor);
+        float v;
 
-        if (s.channel < c)
-            ddp__k_put(type, p->out, at,
-                       p->add ? ddp__k_get(type, p->out, at) + v : v);
+        if (s.channel >= c)
+            continue;
+        v = (float)ddp__k_finished(p, sh->sum[t], at, type);
+        ddp__k_put(type, p->out, at,
+                   p->add ? ddp__k_get(type, p->out, at) + v : v);
     }
 }
 

@@ -194,13 +194,15 @@ struct ddp__k_column_sums {
     float *part;
 };
 
-/* out[segment, i] (+)= factor times the sum over chunks */
+/* out[segment, i] (+)= factor times the sum over chunks, over `over` if that
+ * is there; 0 where that is 0 */
 struct ddp__k_column_finish {
     unsigned blocks;
     enum ddp_dtype type; /* of out */
     struct ddp__columns k;
     const float *part;
     void *out;
+    const void *over; /* of the type and the size of out, or NULL */
     float factor;
     bool add;
 };

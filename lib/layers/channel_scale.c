@@ -36,18 +36,32 @@ static ddp_value_t *forward(ddp_layer_t *l, ddp_graph_t *g, ddp_value_t *x)
     return r.y ? ddp_graph_record(g, &r) : NULL;
 }
 
+/* Whether the gate's gradient follows from y as well as from x: the sum of
+ * dy x, where x is y / s, and where s is 0, the gate's slope is 0 too.  Then x,
+ * as large as y, need not be kept; y is input of what follows, and is. */
+static bool follows_from_y(const ddp_graph_t *g, const struct ddp_record *r)
+{
+    for (int i = r->begin; i < r->end; i++)
+        if (g->record[i].y == r->saved && (g->record[i].act == DDP_SIGMOID ||
+                                           g->record[i].act == DDP_HARDSIGMOID))
+            return true;
+    return false;
+}
+
 static ddp_value_t *backward(ddp_layer_t *l, ddp_graph_t *g,
                              const struct ddp_record *r, ddp_value_t *dy)
 {
     ddp_value_t *dx = ddp__value_like(g, r->x->shape);
     ddp_value_t *ds = ddp__value_like(g, r->saved->shape);
+    struct ddp__call call = {.op = DDP__OP_SCALE_BWD,
+                             .scaled = follows_from_y(g, r)};
 
     (void)l;
     ddp__emit(
-        g, &(struct ddp__call){.op = DDP__OP_SCALE_BWD},
-        DDP__VALUES([DDP__SCALE_BWD_X] = r->x, [DDP__SCALE_BWD_S] = r->saved,
-                    [DDP__SCALE_BWD_DY] = dy, [DDP__SCALE_BWD_DX] = dx,
-                    [DDP__SCALE_BWD_DS] = ds));
+        g, &call,
+        DDP__VALUES([DDP__SCALE_BWD_X] = call.scaled ? r->y : r->x,
+                    [DDP__SCALE_BWD_S] = r->saved, [DDP__SCALE_BWD_DY] = dy,
+                    [DDP__SCALE_BWD_DX] = dx, [DDP__SCALE_BWD_DS] = ds));
     ds = ddp__backward_range(g, r->begin, r->end, ds);
     return r->x->needs_gradient ? ddp__value_sum(g, dx, ds, dy) : NULL;
 }
