@@ -405,7 +405,7 @@ struct ddp__pool {
 struct ddp__span {
     size_t begin, len; /* elements, within the bucket */
     size_t unit;       /* those of an output, if its gradient is clipped by the
-                          norm of its weights; else 0 */
+                          norm of its weights, or AdamP needs them; else 0 */
     bool decay;
     bool running; /* w = (1 - momentum) w + momentum g / count */
     float momentum;

@@ -64,7 +64,10 @@
       DDP__SECOND_IF_MOMENTUM, 0.01, 0, 0.9f, 1e-10f)                          \
     X(NADAMW, "nadamw", nadam, ("exp_avg", "exp_avg_sq"),                      \
       DDP_USES_BETA1 | DDP_USES_BETA2 | DDP_USES_EPS | DDP__DECOUPLED_DECAY,   \
-      0.001, 0.9f, 0.999f, 1e-8f)
+      0.001, 0.9f, 0.999f, 1e-8f)                                              \
+    X(ADAMP, "adamp", adamp, ("exp_avg", "exp_avg_sq"),                        \
+      DDP_USES_BETA1 | DDP_USES_BETA2 | DDP_USES_EPS | DDP__DECOUPLED_DECAY |  \
+      DDP__PROJECTS, 0.001, 0.9f, 0.999f, 1e-8f)
 /* clang-format on */
 
 /* The program makes the update of a custom optimizer: ref runs it, other
@@ -76,6 +79,7 @@ enum {
     DDP__DECOUPLED_DECAY = 256,    /* takes the decay off the weight itself,
                                       not through the gradient */
     DDP__SECOND_IF_MOMENTUM = 512, /* has the second state only with momentum */
+    DDP__PROJECTS = 2048, /* needs the outputs of spans that are matrices */
     DDP__LAYERWISE = 1024 /* needs norms of the whole parameter, a span; adds
                              the decay itself, and a span without decay needs
                              no norms */
@@ -90,6 +94,10 @@ enum { DDP__RULE_STATES = 3, DDP__OPTIMIZER_STATES = DDP__RULE_STATES + 1 };
 
 /* timm's trust_coeff of LARS */
 #define DDP__LARS_TRUST 0.001
+
+/* timm's delta and wd_ratio of AdamP */
+#define DDP__ADAMP_DELTA 0.1
+#define DDP__ADAMP_DECAY 0.1
 
 /* Adaptive clipping: the least norms of weights and of a gradient, as timm has
  * them. */

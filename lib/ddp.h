@@ -1309,6 +1309,8 @@ enum ddp_optimizer_kind {
     DDP_RMSPROP_TF, /* timm's RMSpropTF: the mean square begins at 1, eps is
                        added below the root, momentum is that of Flux */
     DDP_NADAMW,     /* timm's NAdamW: AdamW, one step of its momentum ahead */
+    DDP_ADAMP,      /* timm's AdamP: AdamW, without the part of the step that
+                       makes weights longer where gradients never do */
     DDP_CUSTOM_OPTIMIZER = 1000 /* the function in `update` */
 };
 

@@ -78,7 +78,7 @@ refuses "--tta has no effect.*--no-val" "mirror images of no evaluation" \
     train "$tmp" --no-val --tta flip
 run "$imagenet" train --help
 tr -s ' \n' '  ' <"$tmp/out" |
-    grep -q "own\] of adam, adamw, .*adagrad, adadelta, lamb, rmsproptf and nadamw -"
+    grep -q "own\] of adam, adamw, .*adagrad, adadelta, lamb, rmsproptf, nadamw and adamp -"
 point $? "--help names the optimizers that an option is for"
 refuses "two files: IN and OUT" "convert with one file" convert "$tmp/in"
 refuses "--output DIR is missing" "data synth without output" data synth

@@ -95,7 +95,7 @@ offers "check pack unpack synth" imagenet data ""
 offers "--batch-size --batch-per-device" imagenet train --batch
 offers "resnet101" imagenet train --model resnet10
 offers "resnet18" imagenet eval --data x --model = resnet18
-offers "adam adamw adabelief adagrad adadelta" imagenet train --opt ada
+offers "adam adamw adabelief adagrad adadelta adamp" imagenet train --opt ada
 offers "" imagenet train --lr ""
 offers "--classes" imagenet data synth --cl
 offers "train" ddp-bench tr

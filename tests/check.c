@@ -545,10 +545,29 @@ void check_fill_one(struct check *k, enum check_role role)
     t->version++;
 }
 
+/* Of the first span: g -= w (w g) / (w w). */
+static void turn_gradients(struct check *k)
+{
+    float *g = k->tensor[ROLE_G].data, *w = k->tensor[ROLE_W].data;
+    size_t part = k->row.turns;
+
+    for (size_t i = 0; part && i < k->row.span[0].len; i += part) {
+        double wg = 0, ww = 0;
+
+        for (size_t e = i; e < i + part; e++) {
+            wg += (double)w[e] * g[e];
+            ww += (double)w[e] * w[e];
+        }
+        for (size_t e = i; e < i + part; e++)
+            g[e] = (float)(g[e] - w[e] * wg / ww);
+    }
+}
+
 void check_fill(struct check *k)
 {
     for (int role = 0; role < ROLE_COUNT; role++)
         check_fill_one(k, (enum check_role)role);
+    turn_gradients(k);
 }
 
 /* ---- running ------------------------------------------------------------ */

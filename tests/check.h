@@ -90,6 +90,8 @@ struct check_row {
     bool ties;             /* x has few different values */
     bool nan;              /* x, or of OPTIM g, has a NaN */
     bool no_divisor;       /* no sample of the step counted */
+    size_t turns;          /* gradients are at right angles to weights in each
+                              part of so many elements; 0: in none */
     bool no_gradient;      /* LOSS: no dx */
     bool shares;           /* LOSS: the target is a share of each class */
     int updates;           /* OPTIM: that were made; 0: 3 */

@@ -717,6 +717,21 @@ const struct check_row op_rows[] = {
                           .momentum = 0.9f,
                           .clip_unit = 0.1f},
                     .spans = 2}},
+#define ADAMP(what_, turns_)                                                   \
+    {                                                                          \
+        CHECK_OPTIM, what_, OF(1, 1), .turns = turns_, .x = {1, 1, 37},        \
+                                      OUTPUTS, .call.optim = {                 \
+                                          .o = {.kind = DDP_ADAMP,             \
+                                                .beta1 = 0.9f,                 \
+                                                .beta2 = 0.999f,               \
+                                                .eps = 1e-8f,                  \
+                                                .weight_decay = 0.5f},         \
+                                          .spans = 4                           \
+                                      }                                        \
+    }
+    ADAMP("adamp", 0),
+    ADAMP("adamp, outputs projected", 6),
+    ADAMP("adamp, a whole matrix projected", 18),
     {.what = "nesterov, clipping by value",
      OPTIMIZER(.kind = DDP_NESTEROV, .momentum = 0.9f, .weight_decay = 0.1f,
                .clip_value = 0.05f)},

@@ -21,6 +21,9 @@ from torchvision.ops import sigmoid_focal_loss
 sys.dont_write_bytecode = True
 import oracle_file  # noqa: E402
 
+F = nn.functional
+
+
 class Rule(torch.optim.Optimizer):
     """What PyTorch lacks, from the papers: a subclass has update()."""
 
@@ -75,6 +78,31 @@ class NAdamW(Rule):
         p.mul_(1 - lr * o["weight_decay"])
         p.sub_(lr * (0.9 * m + 0.1 * g) / (1 - 0.9 ** s["t"])
                / ((v / (1 - 0.999 ** s["t"])).sqrt() + 1e-8))
+
+
+class AdamP(Rule):
+    """timm's, with its delta and wd_ratio: AdamW, whose steps lose the part along
+    the weights where gradients have none."""
+
+    def update(self, p, g, s, o, lr):
+        m, v = self.means(s, g, 0.9, 0.999)
+        step = m / (1 - 0.9 ** s["t"]) / (
+            (v / (1 - 0.999 ** s["t"])).sqrt() + 1e-8)
+        rows = (p.shape[0], 1) if p.dim() > 1 else ()
+        step, decay = self.project(p, g, step, rows)
+        p.mul_(1 - lr * o["weight_decay"] * decay).sub_(lr * step)
+
+    @staticmethod
+    def project(p, g, step, rows):
+        for n in rows:
+            w, d, u = (x.reshape(n, -1) for x in (p, g, step))
+            most = F.cosine_similarity(w, d, 1).abs().max()
+            least = 0.1 / w.shape[1] ** 0.5
+            assert abs(most - least) > 1e-5  # f32 decides in the same way
+            if most < least:
+                w = w / (w.norm(dim=1, keepdim=True) + 1e-8)
+                return (u - w * (w * u).sum(1, keepdim=True)).reshape(p.shape), 0.1
+        return step, 1
 
 
 class RMSpropTF(Rule):
@@ -197,6 +225,8 @@ OPTIMIZERS = {
                    "falls", "all"),
     "nadamw": (NAdamW, dict(lr=0.01)),
     "nadamw_decay": (NAdamW, dict(lr=0.02, weight_decay=0.1), "falls"),
+    "adamp": (AdamP, dict(lr=0.01, weight_decay=0.1)),
+    "adamp_falls": (AdamP, dict(lr=0.03), "falls", "clip"),
     "rmsproptf": (RMSpropTF, dict(lr=0.05, momentum=0, eps=1e-10)),
     "rmsproptf_momentum": (RMSpropTF, dict(lr=0.01, momentum=0.9, eps=1e-3,
                                            weight_decay=0.1)),
@@ -295,7 +325,6 @@ def hard(q):
     return ((1 - 0.1) * q + 0.1 / q.shape[1] > 0.2).to(q.dtype)
 
 
-F = nn.functional
 LOSSES = {
     "soft": lambda x, q: F.cross_entropy(x, q, label_smoothing=0.1),
     "binary": F.binary_cross_entropy_with_logits,

@@ -144,6 +144,8 @@ static const struct {
     {"nadamw_decay",
      {.kind = DDP_NADAMW, .lr = 0.02f, .weight_decay = 0.1f},
      FALLS},
+    {"adamp", {.kind = DDP_ADAMP, .lr = 0.01f, .weight_decay = 0.1f}, LEVEL},
+    {"adamp_falls", {.kind = DDP_ADAMP, .lr = 0.03f, .clip_norm = 0.5f}, FALLS},
     {"rmsproptf", {.kind = DDP_RMSPROP_TF, .lr = 0.05f}, LEVEL},
     {"rmsproptf_momentum",
      {.kind = DDP_RMSPROP_TF,

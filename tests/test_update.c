@@ -346,6 +346,7 @@ static void update(struct model *s, const struct ddp_optimizer *o, double lr,
         break;
     case DDP_LAMB: /* update_layerwise() */
     case DDP_LARS:
+    case DDP_ADAMP: /* test_optim */
     case DDP_CUSTOM_OPTIMIZER:
         break;
     }

@@ -189,11 +189,13 @@ static void train_span(const struct ddp__rule *r, const struct ddp__task *t,
     const float *g = (const float *)t->data[DDP__OPTIM_G] + s->begin;
     float *w = (float *)t->data[DDP__OPTIM_W] + s->begin;
     size_t slow = (size_t)ddp__rule_states(o) * ddp__len(t, DDP__OPTIM_W);
-    size_t len = s->unit ? s->unit : s->len;
+    bool clips = o->clip_unit > 0 && s->unit;
+    size_t len = clips ? s->unit : s->len;
     struct ddp__rule unit = *r;
 
+    unit.unit = s->unit;
     for (size_t i = 0; i < s->len; i += len) {
-        if (s->unit)
+        if (clips)
             unit.scale.factor =
                 r->scale.factor *
                 unit_factor(r, (double)o->clip_unit, g + i, w + i, len);

@@ -34,6 +34,7 @@ struct ddp__rule {
     float rest;            /* RMSpropTF: of the 1 that m begins at */
     bool divides;          /* RAdam: by the root of v */
     float decay;           /* LAMB, LARS: of the span */
+    size_t unit;           /* AdamP: elements of an output of the span, or 0 */
     bool looks;            /* Lookahead: it is time to go back */
     float *x;              /* the third state, of the span */
 };

@@ -29,23 +29,28 @@ static struct ddp__k_span span_of(const struct ddp__task *t,
                                 .running = s->running};
 }
 
+static bool by_outputs(const struct ddp__k_optim *p)
+{
+    return p->clip_unit > 0 || p->projects;
+}
+
 /* Whether b begins where a ends, and is treated equally. */
 static bool continues_span(const struct ddp__k_optim *p,
                            const struct ddp__k_span *a,
                            const struct ddp__k_span *b)
 {
-    if (p->layerwise || p->clip_unit > 0 || a->end != b->begin ||
+    if (p->layerwise || by_outputs(p) || a->end != b->begin ||
         a->running != b->running)
         return false;
     return a->running ? a->momentum == b->momentum
                       : a->decay == b->decay && a->keep == b->keep;
 }
 
-/* Add a span to p, of outputs of so many elements that are clipped; false: it
- * has to wait for the next launch. */
+/* Add a span to p, of outputs of so many elements that are clipped or
+ * projected; false: it has to wait for the next launch. */
 static bool add_span(struct ddp__k_optim *p, struct ddp__k_span s, size_t unit)
 {
-    int most = p->clip_unit > 0 ? DDP__UNIT_SPANS : DDP__SPANS;
+    int most = by_outputs(p) ? DDP__UNIT_SPANS : DDP__SPANS;
     struct ddp__k_span *last = p->spans ? &p->span[p->spans - 1] : NULL;
 
     if (s.begin == s.end)
@@ -56,7 +61,7 @@ static bool add_span(struct ddp__k_optim *p, struct ddp__k_span s, size_t unit)
     }
     if (p->spans == most || (last && s.begin < last->end))
         return false;
-    if (p->clip_unit > 0) {
+    if (by_outputs(p)) {
         p->unit[p->spans] = (struct ddp__k_units){(unsigned)unit, p->units};
         p->units += unit ? (unsigned)((s.end - s.begin) / unit) : 0;
     }
@@ -93,6 +98,7 @@ static void set_rule(const struct ddp__task *t, struct ddp__k_optim *p)
     p->kind = o.kind;
     p->corrects = ddp__optimizer_uses(&o, DDP_USES_BETA2);
     p->layerwise = ddp__optimizer_uses(&o, DDP__LAYERWISE);
+    p->projects = ddp__optimizer_uses(&o, DDP__PROJECTS);
     p->clip_norm = o.clip_norm;
     p->clip_value = o.clip_value;
     p->clip_unit = o.clip_unit;
@@ -151,6 +157,25 @@ static int find_units(const struct ddp__cuda_place *place,
     return DDP__LAUNCH(place, units, &units);
 }
 
+/* AdamP: what each output's step has of its weights, and which spans decay
+ * less. */
+static int find_projection(const struct ddp__cuda_place *place,
+                           struct ddp__k_optim *p)
+{
+    struct ddp__k_optim of;
+    int rc = 0;
+
+    p->products = place->scratch;
+    p->unit_factor = (float *)(p->products + p->units);
+    p->trust = p->unit_factor + p->units;
+    of = *p;
+    of.blocks = p->units;
+    if (of.blocks)
+        rc = DDP__LAUNCH(place, outputs, &of);
+    of.blocks = (unsigned)p->spans;
+    return rc < 0 ? rc : DDP__LAUNCH(place, project, &of);
+}
+
 int ddp__cuda_optim(const struct ddp__task *t)
 {
     struct ddp__k_optim p = {0};
@@ -165,7 +190,9 @@ int ddp__cuda_optim(const struct ddp__task *t)
         i = take_spans(t, i, &p);
         if (p.blocks && p.layerwise)
             rc = find_trust(&place, &p);
-        if (p.units)
+        if (p.blocks && p.projects)
+            rc = find_projection(&place, &p);
+        else if (p.units)
             rc = find_units(&place, &p);
         if (p.blocks && rc == 0)
             rc = DDP__LAUNCH(&place, optim, &p);

@@ -49,15 +49,21 @@ static size_t trust_scratch(const struct ddp__call *c)
            DDP__SPANS * sizeof(float);
 }
 
-/* A factor of each output that is clipped. */
+/* A factor of each output that is clipped; AdamP: also products, and a factor
+ * of each span. */
 static size_t unit_scratch(const struct ddp__call *c)
 {
-    size_t units = 0;
+    size_t units = 0, spans = 0, size = sizeof(float);
+
+    if (ddp__optimizer_uses(&c->optim.o, DDP__PROJECTS)) {
+        spans = DDP__SPANS;
+        size += sizeof(struct ddp__k_products);
+    }
 
     for (int i = 0; i < c->optim.spans; i++)
         if (c->optim.span[i].unit)
             units += c->optim.span[i].len / c->optim.span[i].unit;
-    return units * sizeof(float);
+    return units * size + spans * sizeof(float);
 }
 
 static size_t scratch_of(const struct ddp__call *c)

@@ -52,6 +52,8 @@ enum {
     X(sqnorm, optim)                                                           \
     X(sqnorm_sum, sqnorm_sum)                                                  \
     X(units, optim)                                                            \
+    X(outputs, optim)                                                          \
+    X(project, optim)                                                          \
     X(trust, optim)                                                            \
     X(trust_sum, optim)                                                        \
     X(optim, optim)                                                            \
@@ -296,9 +298,14 @@ struct ddp__k_squares {
     double w, step;
 };
 
+/* AdamP: of the weights of an output, their gradients g, and Adam's steps. */
+struct ddp__k_products {
+    double ww, gg, wg, ws;
+};
+
 /* The outputs of a span whose gradients are clipped by the norm of their
- * weights: elements of one, 0: there are none; its first among those of all
- * spans. */
+ * weights, or which AdamP needs: elements of one, 0: there are none; its first
+ * among those of all spans. */
 struct ddp__k_units {
     unsigned len, first;
 };
@@ -314,16 +321,20 @@ struct ddp__k_optim {
     const double *stats, *norm;
     const float *g;
     float *w, *m, *v, *x;
-    float *slow;                    /* of Lookahead, or NULL */
-    int lookahead;                  /* updates between its uses */
-    unsigned units;                 /* outputs that are clipped */
-    float *unit_factor;             /* of each of them */
-    struct ddp__k_norms *part;      /* SQNORM: of each block */
-    struct ddp__k_squares *squares; /* layerwise: of what block k and span i
-                                       share at k + i */
-    float *trust;                   /* layerwise: of each span */
-    size_t begin;                   /* SQNORM: of g, among all parameters */
-    void *half;                     /* NULL, or a copy of w in half_type */
+    float *slow;        /* of Lookahead, or NULL */
+    int lookahead;      /* updates between its uses */
+    bool projects;      /* AdamP */
+    unsigned units;     /* outputs that are clipped, or AdamP's */
+    float *unit_factor; /* of each of them; AdamP: what its step has
+                           of its weights */
+    struct ddp__k_products *products; /* AdamP: of each output */
+    struct ddp__k_norms *part;        /* SQNORM: of each block */
+    struct ddp__k_squares *squares;   /* layerwise: of what block k and span i
+                                         share at k + i */
+    float *trust;                     /* of each span; layerwise: factor of the
+                                         step; AdamP: of the decay */
+    size_t begin;                     /* SQNORM: of g, among all parameters */
+    void *half;                       /* NULL, or a copy of w in half_type */
     enum ddp_dtype half_type;
     float clip_norm, clip_value, clip_unit, lr, momentum, beta1, beta2, eps;
     struct ddp__k_units unit[DDP__UNIT_SPANS];

@@ -113,6 +113,8 @@ DDP__DEVICE void ddp__k_begin_rule(const struct ddp__k_optim *p,
 struct ddp__k_states {
     float m, v, x;
     float w, decay, trust;
+    float radial; /* AdamP: what the step has of w */
+    bool updated; /* likewise: m and v are those after this step */
 };
 
 /* ---- rules: what is subtracted from a weight for the gradient d, and the new
@@ -256,6 +258,16 @@ DDP__DEVICE float ddp__k_rmsprop_tf(const struct ddp__k_optim *p,
     if (p->v)
         d = s->v = p->momentum * s->v + d;
     return d;
+}
+
+DDP__DEVICE float ddp__k_adamp(const struct ddp__k_optim *p,
+                               const struct ddp__k_optim_shared *sh, float d,
+                               struct ddp__k_states *s)
+{
+    if (!s->updated)
+        return ddp__k_adam(p, sh, d, s);
+    return sh->rate1 * s->m / (sqrtf(s->v) * sh->correct2 + p->eps) -
+           s->radial * s->w;
 }
 
 /* Without lr and trust. */

@@ -257,6 +257,163 @@ DDP__DEVICE void ddp__k_units_block(const struct ddp__k_optim *p,
     }
 }
 
+/* ---- AdamP: Heo et al., ICLR 2021 --------------------------------------- */
+
+struct ddp__k_outputs_shared {
+    struct ddp__k_optim_shared rule;
+    struct ddp__k_products of[DDP__THREADS];
+};
+
+/* Of element e, whose means are updated. */
+DDP__DEVICE void ddp__k_add_products(const struct ddp__k_optim *p,
+                                     const struct ddp__k_span *s,
+                                     const struct ddp__k_optim_shared *sh,
+                                     size_t e, struct ddp__k_products *to)
+{
+    struct ddp__k_states state = {p->m[e],  p->v[e], 0, p->w[e],
+                                  s->decay, 1,       0, false};
+    double d = ddp__k_gradient(p, s, sh, e), w = p->w[e];
+    double step = ddp__k_adam(p, sh, (float)d, &state);
+
+    p->m[e] = state.m;
+    p->v[e] = state.v;
+    to->ww += w * w;
+    to->gg += d * d;
+    to->wg += w * d;
+    to->ws += w * step;
+}
+
+/* Make of[0] the sum of all. */
+DDP__DEVICE void ddp__k_sum_products(struct ddp__k_products *of)
+{
+    for (unsigned half = DDP__THREADS / 2; half > 0; half /= 2)
+        DDP__EACH(t, half)
+        {
+            of[t].ww += of[t + half].ww;
+            of[t].gg += of[t + half].gg;
+            of[t].wg += of[t + half].wg;
+            of[t].ws += of[t + half].ws;
+        }
+}
+
+/* Of an output.  16 in, 8 out. */
+DDP__DEVICE void ddp__k_outputs_block(const struct ddp__k_optim *p,
+                                      struct ddp__k_outputs_shared *sh,
+                                      unsigned block)
+{
+    int span = ddp__k_span_of_unit(p, block);
+    size_t len = p->unit[span].len, begin = p->span[span].begin;
+
+    begin += (block - p->unit[span].first) * len;
+    DDP__EACH(t, 1)
+    {
+        ddp__k_begin_rule(p, &sh->rule + t);
+    }
+    DDP__EACH(t, DDP__THREADS)
+    {
+        struct ddp__k_products n = {0, 0, 0, 0};
+
+        for (size_t e = begin + t; e < begin + len && sh->rule.any;
+             e += DDP__THREADS)
+            ddp__k_add_products(p, &p->span[span], &sh->rule, e, &n);
+        sh->of[t] = n;
+    }
+    ddp__k_sum_products(sh->of);
+    DDP__EACH(t, 1)
+    {
+        p->products[block + t] = sh->of[t];
+    }
+}
+
+struct ddp__k_project_shared {
+    struct ddp__k_products of[DDP__THREADS];
+    double most[DDP__THREADS];
+    bool each, whole; /* what steps are projected in: outputs, or all */
+};
+
+/* Of the angle between weights and gradients. */
+DDP__DEVICE double ddp__k_cosine(const struct ddp__k_optim *p,
+                                 const struct ddp__k_products *n)
+{
+    double eps = p->eps, w = sqrt(n->ww), g = sqrt(n->gg);
+    double cosine = n->wg / ((w > eps ? w : eps) * (g > eps ? g : eps));
+
+    return cosine < 0 ? -cosine : cosine;
+}
+
+/* What steps have of the weights. */
+DDP__DEVICE float ddp__k_radial(const struct ddp__k_optim *p,
+                                const struct ddp__k_products *n)
+{
+    double length = sqrt(n->ww) + (double)p->eps;
+
+    return (float)(n->ws / (length * length));
+}
+
+/* The sums of a thread's outputs, and the largest cosine. */
+DDP__DEVICE void ddp__k_project_part(const struct ddp__k_optim *p, unsigned i,
+                                     unsigned count, unsigned t,
+                                     struct ddp__k_project_shared *sh)
+{
+    struct ddp__k_products n = {0, 0, 0, 0};
+    double most = 0;
+
+    for (unsigned u = t; u < count; u += DDP__THREADS) {
+        const struct ddp__k_products *one = &p->products[p->unit[i].first + u];
+        double cosine = ddp__k_cosine(p, one);
+
+        most = cosine > most ? cosine : most;
+        n.ww += one->ww;
+        n.gg += one->gg;
+        n.wg += one->wg;
+        n.ws += one->ws;
+    }
+    sh->of[t] = n;
+    sh->most[t] = most;
+}
+
+/* Block i has span i: gradients that are nearly at right angles to the weights
+ * of each output, or of all. */
+DDP__DEVICE void ddp__k_project_block(const struct ddp__k_optim *p,
+                                      struct ddp__k_project_shared *sh,
+                                      unsigned i)
+{
+    size_t all = p->span[i].end - p->span[i].begin, len = p->unit[i].len;
+    unsigned count = len ? (unsigned)(all / len) : 0;
+
+    DDP__EACH(t, DDP__THREADS)
+    {
+        ddp__k_project_part(p, i, count, t, sh);
+    }
+    for (unsigned half = DDP__THREADS / 2; half > 0; half /= 2)
+        DDP__EACH(t, half)
+        {
+            if (sh->most[t + half] > sh->most[t])
+                sh->most[t] = sh->most[t + half];
+        }
+    ddp__k_sum_products(sh->of);
+    DDP__EACH(t, 1)
+    {
+        struct ddp__k_project_shared *s = sh + t;
+
+        s->each = count && s->most[0] < DDP__ADAMP_DELTA / sqrt((double)len);
+        s->whole =
+            count && !s->each &&
+            ddp__k_cosine(p, s->of) < DDP__ADAMP_DELTA / sqrt((double)all);
+        p->trust[i] = s->each || s->whole ? (float)DDP__ADAMP_DECAY : 1;
+    }
+    DDP__EACH(t, DDP__THREADS)
+    {
+        for (unsigned u = t; u < count; u += DDP__THREADS) {
+            unsigned at = p->unit[i].first + u;
+
+            p->unit_factor[at] = sh->each ? ddp__k_radial(p, &p->products[at])
+                                 : sh->whole ? ddp__k_radial(p, sh->of)
+                                             : 0;
+        }
+    }
+}
+
 /* ---- trust: how far a parameter goes, by its norms ---------------------- */
 
 struct ddp__k_trust_shared {
@@ -274,7 +431,8 @@ ddp__k_squares_of(const struct ddp__k_optim *p, const struct ddp__k_span *s,
     struct ddp__k_squares n = {(double)w * w, (double)d * d};
 
     if (p->kind == DDP_LAMB) {
-        struct ddp__k_states state = {p->m[e], p->v[e], 0, w, s->decay, 1};
+        struct ddp__k_states state = {p->m[e],  p->v[e], 0, w,
+                                      s->decay, 1,       0, false};
 
         p->m[e] = state.m = p->beta1 * state.m + (1 - p->beta1) * d;
         p->v[e] = state.v = p->beta2 * state.v + (1 - p->beta2) * (d * d);
@@ -386,11 +544,13 @@ DDP__DEVICE float ddp__k_update(const struct ddp__k_optim *p,
 {
     float w = p->w[e];
 
+    float keep = p->projects ? 1 - (1 - s->keep) * state->trust : s->keep;
+
     if (s->running)
         return sh->share > 0
                    ? (1 - s->momentum) * w + s->momentum * sh->share * p->g[e]
                    : w;
-    return s->keep * w -
+    return keep * w -
            ddp__k_apply_rule(p, sh, ddp__k_gradient(p, s, sh, e), state);
 }
 
@@ -411,10 +571,22 @@ DDP__DEVICE void ddp__k_update_one(const struct ddp__k_optim *p,
                                    const struct ddp__k_optim_shared *sh,
                                    size_t e)
 {
+    struct ddp__k_units u = {0, 0};
     struct ddp__k_states state = {
-        p->m ? p->m[e] : 0, p->v ? p->v[e] : 0,
-        p->x ? p->x[e] : 0, p->w[e],
-        s->decay,           p->layerwise ? p->trust[s - p->span] : 1};
+        p->m ? p->m[e] : 0,
+        p->v ? p->v[e] : 0,
+        p->x ? p->x[e] : 0,
+        p->w[e],
+        s->decay,
+        p->layerwise || p->projects ? p->trust[s - p->span] : 1,
+        0,
+        false};
+
+    if (p->projects)
+        u = p->unit[s - p->span];
+    state.updated = u.len > 0;
+    if (u.len)
+        state.radial = p->unit_factor[u.first + (e - s->begin) / u.len];
 
     p->w[e] = ddp__k_update(p, s, sh, e, &state);
     if (p->m && !s->running)

@@ -20,6 +20,7 @@ struct rule {
     double product;      /* NAdam: of mu_1 to mu_updates */
     double *g;           /* of the span: the mean gradient, clipped */
     double decay, trust; /* LAMB, LARS: of the span; see trust_of() */
+    double radial;       /* AdamP: see take_radial() */
     float *w;
     float *m, *v, *x; /* states, of the whole bucket */
     float *slow;      /* Lookahead's, likewise */
@@ -254,6 +255,14 @@ static double rmsprop_tf(const struct rule *r, size_t i, double g)
     return d;
 }
 
+/* Without its part along the weights. */
+static double adamp(const struct rule *r, size_t i, double g)
+{
+    double w = r->w[i];
+
+    return adam(r, i, g) - r->lr * r->radial * w;
+}
+
 /* Adam's step, and the decay, times trust. */
 static double lamb(const struct rule *r, size_t i, double g)
 {
@@ -282,7 +291,8 @@ static double apply_rule(const struct rule *r, size_t i, double g)
     return 0;
 }
 
-/* LAMB's step of weight i before it is made, without lr and trust. */
+/* LAMB's step of weight i before it is made, without lr and trust; without
+ * decay, that of Adam. */
 static double lamb_step(const struct rule *r, size_t i, double g)
 {
     double b1 = r->o.beta1, b2 = r->o.beta2;
@@ -315,6 +325,69 @@ static double trust_of(const struct rule *r, const struct ddp__span *s)
                                  : DDP__LARS_TRUST * w / (d + r->decay * w);
 }
 
+/* ---- AdamP: Heo et al., ICLR 2021 --------------------------------------- */
+
+/* Of weights begin to end, their gradients g, and Adam's steps s. */
+struct products {
+    double ww, gg, wg, ws;
+};
+
+static struct products products_of(const struct rule *r,
+                                   const struct ddp__span *s, size_t begin,
+                                   size_t len)
+{
+    struct products p = {0, 0, 0, 0};
+
+    for (size_t i = begin; i < begin + len; i++) {
+        double w = r->w[s->begin + i], g = r->g[i];
+
+        p.ww += w * w;
+        p.gg += g * g;
+        p.wg += w * g;
+        p.ws += w * lamb_step(r, s->begin + i, g);
+    }
+    return p;
+}
+
+/* Whether gradients are nearly at right angles to the weights in each part of
+ * the span of so many elements. */
+static bool turns(const struct rule *r, const struct ddp__span *s, size_t part)
+{
+    double most = 0, eps = r->o.eps;
+
+    for (size_t i = 0; i < s->len; i += part) {
+        struct products p = products_of(r, s, i, part);
+        double lengths = fmax(sqrt(p.ww), eps) * fmax(sqrt(p.gg), eps);
+
+        most = fmax(most, fabs(p.wg) / lengths);
+    }
+    return most < DDP__ADAMP_DELTA / sqrt((double)part);
+}
+
+/* How long the parts are that steps are projected in; 0: they are not. */
+static size_t projected_part(const struct rule *r, const struct ddp__span *s)
+{
+    if (r->o.kind != DDP_ADAMP || !s->unit)
+        return 0;
+    return turns(r, s, s->unit) ? s->unit : turns(r, s, s->len) ? s->len : 0;
+}
+
+/* What steps have of the weights, at the first element of a part. */
+static void take_radial(struct rule *r, const struct ddp__span *s, size_t part,
+                        size_t at)
+{
+    struct products p;
+    double length;
+
+    if (at % part != 0)
+        return;
+    p = products_of(r, s, at, part);
+    length = sqrt(p.ww) + r->o.eps;
+    r->radial = p.ws / (length * length);
+}
+
+/* ------------------------------------------------------------------------- */
+
 /* Brock et al. 2021: the gradient of an output is no longer than a share of its
  * weights. */
 static double unit_factor(const struct rule *r, const double *g, const float *w,
@@ -340,7 +413,8 @@ static void take_gradient(const struct ddp__task *t, struct rule *r,
 
     for (size_t i = 0; i < s->len; i++)
         r->g[i] = sum[i] / r->divisor * r->clip;
-    for (size_t u = 0; s->unit && u < s->len; u += s->unit) {
+    for (size_t u = 0; r->o.clip_unit > 0 && s->unit && u < s->len;
+         u += s->unit) {
         double factor = unit_factor(r, r->g + u, w + u, s->unit);
 
         for (size_t i = u; i < u + s->unit; i++)
@@ -359,7 +433,11 @@ static void train_span(const struct ddp__task *t, struct rule *r,
     bool decays = s->decay || r->o.decay_all;
     double decay = decays ? r->o.weight_decay : 0;
     bool decoupled = ddp__optimizer_uses(&r->o, DDP__DECOUPLED_DECAY);
+    size_t part = projected_part(r, s);
 
+    r->radial = 0;
+    if (part)
+        decay *= DDP__ADAMP_DECAY;
     if (ddp__optimizer_uses(&r->o, DDP__LAYERWISE)) {
         r->decay = decay;
         r->trust = trust_of(r, s);
@@ -368,6 +446,8 @@ static void train_span(const struct ddp__task *t, struct rule *r,
     for (size_t i = s->begin; i < s->begin + s->len; i++) {
         double gi = r->g[i - s->begin], wi = w[i];
 
+        if (part)
+            take_radial(r, s, part, i - s->begin);
         if (decoupled)
             wi -= r->lr * decay * wi;
         else

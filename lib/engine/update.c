@@ -31,12 +31,16 @@ static bool is_frozen(const struct ddp__engine *e, int block)
     return e->spec.graph.frozen && e->spec.graph.frozen[block];
 }
 
-/* What is clipped by itself: of the last layer, the head, nothing is. */
+/* What is clipped by itself: of the last layer, the head, nothing is.  Or the
+ * outputs of a matrix. */
 static size_t unit_of(const struct ddp__engine *e, int block,
                       const struct ddp_param *p)
 {
-    if (!(e->optimizer.clip_unit > 0) || p->role == DDP_RUNNING ||
-        block == e->params->blocks - 1)
+    bool clips = e->optimizer.clip_unit > 0 && block != e->params->blocks - 1;
+    bool projects =
+        ddp__optimizer_uses(&e->optimizer, DDP__PROJECTS) && p->ndim > 1;
+
+    if (p->role == DDP_RUNNING || !(clips || projects))
         return 0;
     return ddp__param_len(p) / (size_t)(p->ndim > 1 ? p->dim[0] : 1);
 }

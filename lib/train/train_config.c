@@ -211,7 +211,8 @@ static int check_optimizer(const struct ddp_optimizer *o)
                          (double)o->clip_norm, (double)o->clip_value,
                          (double)o->clip_unit, (double)o->weight_decay,
                          o->lookahead);
-    if (o->clip_unit > 0 && ddp__optimizer_uses(o, DDP__LAYERWISE))
+    if (o->clip_unit > 0 &&
+        ddp__optimizer_uses(o, DDP__LAYERWISE | DDP__PROJECTS))
         return ddp__fail(DDP_EINVAL,
                          "optimizer: clip_unit %g, and %s scales the step of "
                          "each parameter by its norm already: use clip_norm",
