@@ -165,6 +165,11 @@ int ddp_core_count(void);
  * 15 CPU ..." */
 const char *ddp_describe(const ddp_t *ddp);
 
+/* The copy between memories that the calling thread began last, "from CUDA 1 to
+ * main memory"; false: it made none.  For a handler of SIGABRT, by which StarPU
+ * ends the process where a copy fails: takes no lock. */
+bool ddp_last_copy(char *text, size_t size);
+
 /* How many workers can run kernels. */
 int ddp_worker_count(const ddp_t *ddp);
 /* How many of them belong to GPUs. */

@@ -330,10 +330,11 @@ rm -rf "$tmp/run"
 # StarPU makes the copies, and aborts if one fails.  The first steps are saved.
 to 2 on 1 env
 to 5 on 2 env EMULATED_LOST_COPY=40
-[ $rc -gt 128 ]
-point $? "a copy from a GPU that fails ends the process"
-complains "aborted in thread CUDA [01], for the reason above; the last checkpoint is .*/ckpt/step-0*2: the same command" \
-    "which names the thread and the checkpoint"
+exits 134 "a copy from or to GPU 1 that fails ends the process"
+complains "aborted in thread CUDA [01], whose last copy was (from CUDA 1 to .*|from .* to CUDA 1), for the reason above" \
+    "which names the copy"
+complains "; the last checkpoint is .*/ckpt/step-0*2: the same command" \
+    "and the checkpoint"
 to 5 on 1 env
 [ $rc = 0 ] && [ -n "$crc" ] && [ "$(value weights)" = "$crc" ]
 point $? "from which the other GPU resumes to the same weights: $crc"

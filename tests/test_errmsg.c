@@ -838,6 +838,7 @@ static void test_null_arguments(void)
 static const char *const others[] = {
     "ddp_errmsg",
     "ddp_errcode",
+    "ddp_last_copy",
     "ddp_simulation_set_speed",
     "ddp_simulation_set_slowness",
     "ddp_simulation_stall",

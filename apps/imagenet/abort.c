@@ -13,6 +13,8 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include "ddp.h"
+
 #include "abort.h"
 
 static char checkpoints[PATH_MAX], latest[PATH_MAX + 8];
@@ -27,13 +29,17 @@ static void say(const char *text)
 /* StarPU names its threads after their devices: "CUDA 1". */
 static void say_last(int sig)
 {
-    char thread[17] = "?", name[256];
+    char thread[17] = "?", copy[80], name[256];
     ssize_t len = readlink(latest, name, sizeof(name) - 1);
 
     (void)sig;
     prctl(PR_GET_NAME, thread);
     say("imagenet: aborted in thread ");
     say(thread);
+    if (ddp_last_copy(copy, sizeof(copy))) {
+        say(", whose last copy was ");
+        say(copy);
+    }
     say(", for the reason above; ");
     if (len > 0) {
         name[len] = '\0';

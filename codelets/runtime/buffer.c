@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "runtime/borrowed.h"
 #include "runtime/buffer.h"
+#include "runtime/copies.h"
 #include "runtime/extents.h"
 #include "runtime/missing.h"
 #include "runtime/topology.h"
@@ -344,6 +345,7 @@ static struct starpu_data_interface_ops *interface_ops(void)
 
     if (!ops.allocate_data_on_node) {
         ops = starpu_interface_variable_ops;
+        ops.copy_methods = &ddp__copy_methods;
         ops.free_data_on_node = free_on_node;
 #if STARPU_MAJOR_VERSION > 1 || STARPU_MINOR_VERSION >= 4
         ops.alloc_footprint = alloc_footprint;

@@ -21,6 +21,8 @@ CODELETS_SOURCES += \
     %D%/claims.h \
     %D%/context.c \
     %D%/context.h \
+    %D%/copies.c \
+    %D%/copies.h \
     %D%/cost.c \
     %D%/cost.h \
     %D%/describe.c \
