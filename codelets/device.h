@@ -87,6 +87,10 @@ struct ddp__device {
      * seconds has ended on a worker, on which nothing runs; NULL: it has run.
      */
     void (*simulated)(int64_t step, int lane, int worker, double seconds);
+    /* A worker used so many bytes of a buffer of `size`, in a task that was not
+     * run.  NULL: nobody counts. */
+    void (*used)(int worker, uint64_t buffer, size_t size, double bytes,
+                 enum ddp_access access);
     /* In a simulation of several nodes that all do the same: how many there
      * are.  NULL: this is the only one. */
     int (*nodes)(void);

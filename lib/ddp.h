@@ -2328,6 +2328,12 @@ struct ddp_network_speed {
  * last one back after it.  Before ddp_init(). */
 int ddp_simulation_set_nodes(int nodes, const struct ddp_network_speed *speed);
 
+/* CPU workers are on so many NUMA nodes, the first of them on the first one and
+ * so on, with equal numbers.  It is counted what they read from other nodes; no
+ * task takes longer for it.  From 1 (nothing is counted) to 32; before
+ * ddp_init(). */
+int ddp_simulation_set_numa(int nodes);
+
 /* What the simulated machine has done since the process started. */
 struct ddp_simulation {
     double now_s;      /* simulated time */
@@ -2338,6 +2344,11 @@ struct ddp_simulation {
         split_lanes; /* of these, lanes whose tasks ran on several devices */
     int unknown;     /* different operations without a time, though others were
                         given one */
+    /* With NUMA nodes: bytes that CPU workers have read; of these, bytes that a
+     * worker of another node wrote last (what none has written is spread over
+     * the nodes); of these, bytes that no worker of the node has read since, so
+     * that copies on each node would leave only them. */
+    double read_bytes, remote_bytes, once_bytes;
 };
 int ddp_simulation_read(struct ddp_simulation *p);
 

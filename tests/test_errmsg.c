@@ -843,6 +843,7 @@ static const char *const others[] = {
     "ddp_simulation_set_slowness",
     "ddp_simulation_stall",
     "ddp_simulation_set_nodes",
+    "ddp_simulation_set_numa",
     "ddp_simulation_read",
     "ddp_chain_export_onnx",
 };

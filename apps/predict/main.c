@@ -106,6 +106,14 @@ static void print_row(const json_t *line)
             1024);
 }
 
+static void print_reads(const struct predict_settings *s, const json_t *line)
+{
+    printf("            %lld NUMA nodes: %.2f GiB read in a step, %.2f GiB of "
+           "them from other nodes, each byte once: %.2f GiB\n",
+           (long long)s->numa, get_number(line, "read_gib"),
+           get_number(line, "remote_gib"), get_number(line, "once_gib"));
+}
+
 static void print_head(const struct predict_settings *s)
 {
     printf("%s, %s, %lld sub-batches of %lld images of %lld pixels in %lld "
@@ -129,6 +137,8 @@ static int print_result(struct driver *d, json_t *line)
     json_object_set_new(line, "efficiency", json_real(each / d->base));
     if (!d->s.json) {
         print_row(line);
+        if (d->s.numa > 1)
+            print_reads(&d->s, line);
         if (get_number(line, "unknown") > 0)
             app_say("%s has no time of %.0f operations: --tflops and --tbs "
                     "estimate them",

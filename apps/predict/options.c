@@ -38,6 +38,9 @@ static const struct opt_group machine = {
                "numbers of GPUs, one machine for each, up to 16 GPUs"),
         WIDTHS("cpus", cpus, "N,...", NULL,
                "numbers of CPU workers that train instead of GPUs"),
+        INT("numa", numa, "1", 1, 32,
+            "NUMA nodes that the CPU workers are on: count what they read from "
+            "other nodes"),
         WIDTHS("slow", slow, "N,...", NULL,
                "the first GPUs take so many times as long, the others 1"),
         NUM("stall", stall, "0", 0, 1e6,

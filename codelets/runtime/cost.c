@@ -21,7 +21,7 @@ double ddp__call_flops(const struct ddp__call *c, int n)
     return per_pixel * y->shape.h * y->shape.w * n;
 }
 
-static double operand_bytes(const struct ddp__view *v, int n)
+double ddp__operand_bytes(const struct ddp__view *v, int n)
 {
     return (double)(v->per_sample ? n : 1) * v->shape.h * v->shape.w *
            v->shape.c * (double)ddp__dtype_size(v->type);
@@ -32,9 +32,9 @@ double ddp__call_bytes(const struct ddp__call *c, int n)
     double bytes = 0;
 
     for (int i = 0; i < ddp__call_signature(c)->operands; i++)
-        bytes += operand_bytes(&c->buf[i], n) *
+        bytes += ddp__operand_bytes(&c->buf[i], n) *
                  (ddp__call_access(c, i, true) == DDP_UPDATE ? 2 : 1);
-    return c->sum ? bytes + operand_bytes(&c->buf[DDP__CONV_BWD_X_DX], n)
+    return c->sum ? bytes + ddp__operand_bytes(&c->buf[DDP__CONV_BWD_X_DX], n)
                   : bytes;
 }
 
@@ -47,7 +47,7 @@ double ddp__cost_us(const struct ddp__call *c, int n,
     if (us >= 0)
         return us;
     for (int i = 0; i < c->buffers; i++)
-        bytes += operand_bytes(&c->buf[i], n);
+        bytes += ddp__operand_bytes(&c->buf[i], n);
     return s->begin_us +
            1e6 * (ddp__call_flops(c, n) / s->flops + bytes / s->bytes);
 }

@@ -10,6 +10,9 @@
  * other. */
 double ddp__call_flops(const struct ddp__call *c, int n);
 
+/* Bytes of an operand for n samples. */
+double ddp__operand_bytes(const struct ddp__view *v, int n);
+
 /* Bytes that a call on n samples reads and writes, each operand once. */
 double ddp__call_bytes(const struct ddp__call *c, int n);
 

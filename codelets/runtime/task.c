@@ -177,7 +177,6 @@ static int take_buffers(void *buffers[], struct called *one)
         if (!b)
             continue;
         p = (char *)STARPU_VARIABLE_GET_PTR(b);
-        t->size[i] = STARPU_VARIABLE_GET_ELEMSIZE(b);
         if (ddp__is_missing(p))
             return ddp__buffer_fail(t->size[i]);
         if (ddp__is_borrowed(p))
@@ -330,6 +329,18 @@ static void send_weights(const struct run *r)
     }
 }
 
+static void count_uses(const struct ddp__task *t, int w,
+                       const struct ddp__device *d)
+{
+    const struct ddp__call *c = t->call;
+
+    for (int i = 0; i < ddp__call_signature(c)->operands; i++)
+        if (ddp__call_has(c, i))
+            d->used(w, t->id[i], t->size[i],
+                    ddp__operand_bytes(&c->buf[i], t->n),
+                    ddp__call_access(c, i, !t->accumulate));
+}
+
 /* A simulated task was not run: it has taken what it costs.  What the host does
  * is run, and takes no time. */
 static void simulate_task(struct run *r, int w)
@@ -338,6 +349,8 @@ static void simulate_task(struct run *r, int w)
     const struct ddp__device *d = device_of(r, 0, type);
     double seconds = 1e-6 * run_us(r, type, starpu_worker_get_devid(w));
 
+    for (int i = 0; i < r->calls && d->used; i++)
+        count_uses(&r->call[i].task, w, d);
     if (!d->simulated || ddp__op_is(r->call[0].task.call->op, DDP__IS_HOST))
         return;
     r->begin = ddp__now() - seconds;
@@ -469,6 +482,7 @@ static void fill_call(struct starpu_task *task, struct called *one,
         }
         if (p->access[i] != DDP_READ && !is_fence(p->task.call))
             p->buf[i]->version++;
+        one->task.size[i] = p->buf[i]->size;
         one->task.id[i] = p->buf[i]->id;
         one->task.version[i] = p->buf[i]->version;
         one->at[i] = add_buffer(task, p->buf[i]->h, mode_of(p->access[i]));

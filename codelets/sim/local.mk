@@ -11,6 +11,8 @@ libddp_sim_la_SOURCES = \
     $(CODELETS_SOURCES) \
     %D%/network.c \
     %D%/network.h \
+    %D%/numa.c \
+    %D%/numa.h \
     %D%/sim.c \
     %D%/sim.h \
     %D%/simulation.c \

@@ -41,6 +41,12 @@ int ddp_simulation_set_nodes(int nodes, const struct ddp_network_speed *s)
     return not_simulated();
 }
 
+int ddp_simulation_set_numa(int nodes)
+{
+    (void)nodes;
+    return not_simulated();
+}
+
 int ddp_simulation_read(struct ddp_simulation *p)
 {
     (void)p;

@@ -6,6 +6,7 @@
 #include "config.h"
 
 #include "network.h"
+#include "numa.h"
 #include "ops_times.h"
 #include "sim.h"
 
@@ -84,6 +85,7 @@ static struct ddp__device cpu = {
     .backends = backends,
     .attach = cpu_attach,
     .simulated = cpu_simulated,
+    .used = ddp__numa_used,
 };
 
 /* As many as StarPU learns of. */
@@ -207,5 +209,6 @@ static void gpu_simulated(int64_t step, int lane, int w, double seconds)
 
 struct ddp_simulation ddp__sim_seen(void)
 {
+    ddp__numa_seen(&so_far);
     return so_far;
 }

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "network.h"
+#include "numa.h"
 #include "ops_times.h"
 #include "sim.h"
 
@@ -73,6 +74,16 @@ int ddp_simulation_set_nodes(int nodes, const struct ddp_network_speed *s)
                          s->bytes_per_s, s->latency_s, s->message_s,
                          s->copy_bytes_per_s, s->copy_latency_s);
     ddp__network_set(nodes, s);
+    return DDP_OK;
+}
+
+int ddp_simulation_set_numa(int nodes)
+{
+    if (nodes < 1 || nodes > DDP__NUMA_MOST)
+        return ddp__fail(DDP_EINVAL,
+                         "%d simulated NUMA nodes, expected 1 to %d", nodes,
+                         DDP__NUMA_MOST);
+    ddp__numa_set(nodes);
     return DDP_OK;
 }
 
