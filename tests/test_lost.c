@@ -48,8 +48,8 @@ static const char *run_dir;
 
 /* What a rank leaves; shared. */
 static struct outcome {
-    int code;
     char why[512];
+    bool lost; /* another rank, as far as it knows */
     uint32_t weights;
     int64_t resumed; /* the step */
 } * outcome;
@@ -118,7 +118,10 @@ static int get(void *arg, int64_t index, uint64_t key, struct ddp_sample *s)
 
     (void)arg;
     (void)key;
-    reach(READING);
+    if (reach(READING))
+        return DDP_ENOMEM;
+    if (fails && fault && this_rank != fault->rank)
+        usleep(20000); /* so that it fails while others still read */
     for (int i = 0; i < IN; i++)
         x[i] = (float)((index * (i + 3)) % 7);
     s->label = (int32_t)(index % CLASSES);
@@ -220,8 +223,6 @@ static void limit_messages(void)
     setenv("TEST_WIRE_DIE", number, 1);
 }
 
-static atomic_bool lost;
-
 static void note_error(struct outcome *out, const char *why)
 {
     snprintf(out->why, sizeof(out->why), "%s", why);
@@ -233,11 +234,10 @@ static void note_lost(const char *why, void *arg)
 
     if (!out->why[0])
         note_error(out, why);
-    atomic_store(&lost, true);
+    out->lost = true;
 }
 
-/* As programs do: 76 when another rank is lost.  One that has failed ends
- * before others, which have its error all the same. */
+/* As programs do: 76 when another rank is lost. */
 static int run_rank(int rank)
 {
     struct ddp_config cfg;
@@ -258,7 +258,7 @@ static int run_rank(int rank)
     if (failed)
         note_error(&outcome[rank], ddp_errmsg());
     ddp_finish(ddp);
-    return failed ? 1 : atomic_load(&lost) ? 76 : 0;
+    return failed ? 1 : outcome[rank].lost ? 76 : 0;
 }
 
 /* ---- who dies ----------------------------------------------------------- */
@@ -339,28 +339,49 @@ static bool end_well(uint32_t *weights)
     return good;
 }
 
-/* A kernel fails on one rank: the run ends on all, and can go on. */
-static void test_failure(uint32_t want)
+static const struct fault failures[] = {
+    {"a kernel", .rank = 1, .phase = FORWARD, .times = 9, .doing = "copy"},
+    /* Two samples a step: the first of the third, which is read ahead. */
+    {"reading", .rank = 1, .phase = READING, .times = 5,
+     .doing = "step 2, reading input"},
+};
+enum { FAILURES = sizeof(failures) / sizeof(failures[0]) };
+
+/* All have the same error, and no rank seems lost to another. */
+static bool all_fail(const struct fault *f)
 {
-    static const struct fault f = {.rank = 1, .phase = FORWARD, .times = 9};
-    uint32_t weights = 0;
     struct fork_ranks ranks;
     bool good = true;
 
-    run_dir = at("failure");
-    fault = &f;
+    fault = f;
     fails = true;
     memset(outcome, 0, RANKS * sizeof(*outcome));
     fork_start(&ranks, RANKS, run_rank);
     for (int r = 0; r < RANKS; r++) {
-        good &= fork_code(&ranks, r) == 1 && strstr(outcome[r].why, "copy") &&
+        good &= fork_code(&ranks, r) == 1 && !outcome[r].lost &&
+                strstr(outcome[r].why, f->doing) &&
                 (r == 1 || !strncmp(outcome[r].why, "rank 1 (host1): ", 16));
-        diag("%s", outcome[r].why);
+        diag("%s%s", outcome[r].lost ? "lost, " : "", outcome[r].why);
     }
-    ok(good, "a kernel fails on one rank: all say where, and end");
     fault = NULL;
     fails = false;
-    ok(end_well(&weights) && weights == want, "and the run can be resumed");
+    return good;
+}
+
+/* The run ends on all, and can go on. */
+static void test_failures(uint32_t want)
+{
+    uint32_t weights = 0;
+
+    for (int i = 0; i < FAILURES; i++) {
+        char dir[32];
+
+        snprintf(dir, sizeof(dir), "failure-%d", i);
+        run_dir = at(dir);
+        ok(all_fail(&failures[i]), "%s fails on one rank: all say so, and end",
+           failures[i].what);
+        ok(end_well(&weights) && weights == want, "and the run can be resumed");
+    }
 }
 
 /* The same run goes on after each death. */
@@ -438,7 +459,7 @@ int main(void)
     timeout = 30;
     run_dir = at("undisturbed");
     ok(end_well(&want), "a run that is not disturbed ends well");
-    test_failure(want);
+    test_failures(want);
     test_deaths(want);
     if (getenv("DDP_LONG"))
         test_messages(want);

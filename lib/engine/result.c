@@ -25,12 +25,16 @@ static void forget_step(struct ddp__engine *e)
     ddp__handle_drop_missing(&e->norm);
 }
 
-/* 0 if all steps so far are complete, else the error of the first that is
- * not. */
-static int steps_outcome(struct ddp__engine *e)
+/* 0 if all steps up to this one are complete, else the error of the first that
+ * is not.  A later one that has failed here, as the reading of its input may
+ * long before, is another matter: the other ranks do not know of it yet, and
+ * all have to submit equally many steps. */
+static int steps_outcome(struct ddp__engine *e, int64_t number)
 {
     int rc = ddp__task_group_error(&e->group);
 
+    if (rc < 0 && atomic_load(&e->group.failed_step) > number)
+        return 0;
     if (rc == 0)
         return e->torn ? ddp__fail(DDP_ETORN, "an earlier step failed half "
                                               "way: load the weights again")
@@ -59,7 +63,7 @@ int ddp__engine_wait(struct ddp__engine *e, int64_t number,
     if (r)
         *r = e->result[number % (e->spec.run_ahead + 1)];
     ddp__lock_release(&e->lock);
-    if ((rc = steps_outcome(e)) < 0 && r)
+    if ((rc = steps_outcome(e, number)) < 0 && r)
         r->step = -1;
     return rc;
 }
@@ -67,7 +71,7 @@ int ddp__engine_wait(struct ddp__engine *e, int64_t number,
 int ddp__engine_wait_all(struct ddp__engine *e)
 {
     ddp__task_group_wait(&e->group);
-    return steps_outcome(e);
+    return steps_outcome(e, INT64_MAX);
 }
 
 /* Steps before the one that failed are applied, and none after it is.  A step
@@ -80,7 +84,7 @@ int64_t ddp__engine_settle(struct ddp__engine *e)
     e->failed = -1;
     if (!e->torn && atomic_load(&e->group.updated_step) >= next) {
         e->torn = true;
-        rc = steps_outcome(e);
+        rc = steps_outcome(e, INT64_MAX);
     }
     if (e->torn)
         return rc;
