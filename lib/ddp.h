@@ -673,6 +673,16 @@ int ddp_allreduce(ddp_t *ddp, void *data, size_t count, enum ddp_dtype type,
 int ddp_reduce(ddp_t *ddp, void *data, size_t count, enum ddp_dtype type,
                enum ddp_reduction op, int root);
 
+/* The same from one place to another, which may overlap.  Only the root needs
+ * a `to` of ddp_reduce_to() and a `from` of ddp_bcast_to(): others may have
+ * NULL there. */
+int ddp_bcast_to(ddp_t *ddp, const void *from, void *to, size_t bytes,
+                 int root);
+int ddp_allreduce_to(ddp_t *ddp, const void *from, void *to, size_t count,
+                     enum ddp_dtype type, enum ddp_reduction op);
+int ddp_reduce_to(ddp_t *ddp, const void *from, void *to, size_t count,
+                  enum ddp_dtype type, enum ddp_reduction op, int root);
+
 /* The same of those ranks that take part; every rank calls it and gets the
  * result.  *parts: how many did; if none, data stays as it is. */
 int ddp_allreduce_optional(ddp_t *ddp, void *data, size_t count,

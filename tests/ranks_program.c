@@ -104,6 +104,42 @@ static void test_root(void)
     check(ddp_barrier(ddp) == 0, "a barrier");
 }
 
+/* FluxMPI's tests: 512 doubles, rank + 1 each, from one place to another. */
+static void test_other_place(void)
+{
+    enum { COUNT = 512 };
+    static double from[COUNT], to[COUNT];
+    int32_t few[3] = {rank, rank + 1, -7};
+    double *only = rank == ranks - 1 ? to : NULL;
+    double sum = ranks * (ranks + 1) / 2.0;
+    bool good;
+
+    for (int i = 0; i < COUNT; i++)
+        from[i] = rank + 1;
+    good = ddp_allreduce_to(ddp, from, to, COUNT, DDP_F64, DDP_SUM) == 0;
+    for (int i = 0; i < COUNT; i++)
+        good &= to[i] == sum && from[i] == rank + 1;
+    check(good, "a sum in another place");
+    good = ddp_allreduce_to(ddp, from, to, COUNT, DDP_F64, DDP_MEAN) == 0;
+    for (int i = 0; i < COUNT; i++)
+        good &= fabs(to[i] - (ranks + 1) / 2.0) < 1e-12;
+    check(good, "a mean");
+    good =
+        ddp_reduce_to(ddp, from, only, COUNT, DDP_F64, DDP_SUM, ranks - 1) == 0;
+    for (int i = 0; i < COUNT; i++)
+        good &= from[i] == rank + 1 && (!only || to[i] == sum);
+    check(good, "a reduction, whose place only the root has");
+    good =
+        ddp_bcast_to(ddp, only ? from : NULL, to, sizeof(to), ranks - 1) == 0;
+    for (int i = 0; i < COUNT; i++)
+        good &= to[i] == ranks && from[i] == rank + 1;
+    check(good, "a broadcast of what only the root has");
+    good = ddp_allreduce_to(ddp, few, few + 1, 2, DDP_I32, DDP_SUM) == 0;
+    check(good && few[0] == rank && few[1] == ranks * (ranks - 1) / 2 &&
+              few[2] == ranks * (ranks + 1) / 2,
+          "integers, to a place that overlaps");
+}
+
 /* Every choice of those who take part. */
 static void test_optional(void)
 {
@@ -166,22 +202,49 @@ static void test_begin(void)
     check(!ddp_bcast_begin(ddp, x, sizeof(x), ranks), "no such root");
 }
 
+/* Layers in layers, with statistics. */
+static ddp_chain_t *nested_chain(void)
+{
+    return ddp_chain_new(
+        ddp_dense_new(4, 3, NULL),
+        ddp_chain_new(
+            ddp_skip_new(ddp_chain_new(ddp_dense_new(3, 3, NULL),
+                                       ddp_batch_norm_new(3, NULL), DDP_END),
+                         DDP_END),
+            ddp_relu_new(), DDP_END),
+        DDP_END);
+}
+
+/* Whether all have what the root had before. */
+static bool sync_chain(ddp_chain_t *c, int root)
+{
+    uint32_t before = 0, after = 0;
+
+    return ddp_chain_init(c, (uint64_t)rank) == 0 &&
+           ddp_chain_checksum(c, &before) == 0 &&
+           ddp_bcast(ddp, &before, sizeof(before), root) == 0 &&
+           ddp_chain_sync(ddp, c, root) == 0 &&
+           ddp_chain_checksum(c, &after) == 0 && before == after;
+}
+
 static void test_chain(void)
 {
-    ddp_chain_t *c = ddp_chain_new(ddp_dense_new(4, 3, NULL), DDP_END);
+    ddp_chain_t *c = nested_chain();
+    ddp_chain_t *empty = ddp_chain_new(ddp_relu_new(), DDP_END);
     ddp_chain_t *other =
         ddp_chain_new(ddp_dense_new(4, rank == 0 ? 3 : 5, NULL), DDP_END);
-    uint32_t crc = 0, first;
-    bool good = ddp_chain_init(c, (uint64_t)rank) == 0 &&
-                ddp_chain_sync(ddp, c, 0) == 0 &&
-                ddp_chain_checksum(c, &crc) == 0;
+    int32_t number = rank;
 
-    first = crc;
-    check(good && ddp_bcast(ddp, &first, sizeof(first), 0) == 0 && first == crc,
-          "weights of rank 0 on all");
+    check(sync_chain(c, 0) && sync_chain(c, ranks - 1),
+          "weights of one rank on all, in layers of layers");
+    check(sync_chain(empty, ranks - 1), "a network without weights");
+    check(ddp_bcast(ddp, &number, sizeof(number), ranks - 1) == 0 &&
+              number == ranks - 1,
+          "a number");
     check(ranks == 1 || ddp_chain_sync(ddp, other, 0) == DDP_EINVAL,
           "another network");
     ddp_chain_free(c);
+    ddp_chain_free(empty);
     ddp_chain_free(other);
 }
 
@@ -223,7 +286,7 @@ static double adjusted(int64_t step, double epoch, double epochs, void *arg)
     return *(double *)arg;
 }
 
-static ddp_trainer_t *make_trainer(int64_t steps)
+static ddp_trainer_t *make_trainer_by(struct ddp_optimizer by, int64_t steps)
 {
     struct ddp_source source = {
         .count = SAMPLES, .shape = {1, 1, 4}, .classes = 3, .get = get};
@@ -232,7 +295,7 @@ static ddp_trainer_t *make_trainer(int64_t steps)
     data = ddp_dataset_callback(&source);
     net = ddp_chain_new(ddp_dense_new(4, 3, NULL), DDP_END);
     ddp_train_config_init(&cfg);
-    cfg.optimizer = ddp_adam(0.01f);
+    cfg.optimizer = by;
     cfg.schedule = (struct ddp_schedule){
         .kind = DDP_CUSTOM_SCHEDULE, .fn = adjusted, .arg = &rate};
     cfg.ema_decay = 0.5;
@@ -241,6 +304,11 @@ static ddp_trainer_t *make_trainer(int64_t steps)
     cfg.steps = steps;
     cfg.order = DDP_IN_ORDER;
     return ddp_trainer_new(ddp, net, data, &cfg);
+}
+
+static ddp_trainer_t *make_trainer(int64_t steps)
+{
+    return make_trainer_by(ddp_adam(0.01f), steps);
 }
 
 static void free_trainer(ddp_trainer_t *t)
@@ -289,9 +357,9 @@ static bool are_equal(ddp_trainer_t *t, const float *root)
 }
 
 /* Ranks that have gone apart by an update with other gradients. */
-static void test_sync(void)
+static void test_sync(struct ddp_optimizer by)
 {
-    ddp_trainer_t *t = make_trainer(100);
+    ddp_trainer_t *t = make_trainer_by(by, 100);
     float g[12], w[12];
     bool good =
         ddp_trainer_step(t, NULL) == 0 && ddp_trainer_gradients(t, NULL) == 0;
@@ -307,7 +375,7 @@ static void test_sync(void)
           "continue with the weights and averages of the last");
     good = ddp_trainer_step(t, NULL) == 0 && ddp_trainer_step(t, NULL) == 0 &&
            ddp_trainer_wait(t) == 0 && ddp_trainer_steps(t) == 4;
-    check(good && are_equal(t, NULL), "and with its optimizer's state");
+    check(good && are_equal(t, NULL), "and with its optimizer's state, if any");
     free_trainer(t);
 }
 
@@ -453,13 +521,15 @@ int main(int argc, char **argv)
     test_start();
     test_sums();
     test_root();
+    test_other_place();
     test_optional();
     test_requests();
     test_begin();
     test_chain();
     test_network();
     test_status();
-    test_sync();
+    test_sync(ddp_adam(0.01f));
+    test_sync(ddp_sgd(0.01f));
     test_apply();
     return end_ranks();
 }

@@ -348,6 +348,10 @@ static bool resumed(bool with)
       ddp_request_wait(ddp_bcast_begin(ddp, w, 4, 0)) == 0)                    \
     X(ddp_allreduce, ddp_allreduce(ddp, w, 1, DDP_F32, DDP_SUM) == 0)          \
     X(ddp_reduce, ddp_reduce(ddp, w, 1, DDP_F32, DDP_MAX, 0) == 0)             \
+    X(ddp_bcast_to, ddp_bcast_to(ddp, w, w, 4, 0) == 0)                        \
+    X(ddp_allreduce_to,                                                        \
+      ddp_allreduce_to(ddp, w, w, 1, DDP_F32, DDP_SUM) == 0)                   \
+    X(ddp_reduce_to, ddp_reduce_to(ddp, w, w, 1, DDP_F32, DDP_MAX, 0) == 0)    \
     X(ddp_allreduce_optional,                                                  \
       ddp_allreduce_optional(ddp, w, 1, DDP_F32, DDP_MEAN, true, &part) == 0)  \
     X(ddp_allreduce_begin,                                                     \
@@ -627,6 +631,11 @@ static void test_calls(void)
     X(ddp_bcast_begin, !ddp_bcast_begin(NULL, w, 4, 0))                        \
     X(ddp_allreduce, NONE(ddp_allreduce(NULL, w, 1, DDP_F32, DDP_SUM)))        \
     X(ddp_reduce, NONE(ddp_reduce(NULL, w, 1, DDP_F32, DDP_SUM, 0)))           \
+    X(ddp_bcast_to, NONE(ddp_bcast_to(NULL, w, w, 4, 0)))                      \
+    X(ddp_allreduce_to,                                                        \
+      NONE(ddp_allreduce_to(NULL, w, w, 1, DDP_F32, DDP_SUM)))                 \
+    X(ddp_reduce_to,                                                           \
+      NONE(ddp_reduce_to(NULL, w, w, 1, DDP_F32, DDP_SUM, 0)))                 \
     X(ddp_allreduce_optional,                                                  \
       NONE(ddp_allreduce_optional(NULL, w, 1, DDP_F32, DDP_SUM, true, &part))) \
     X(ddp_allreduce_begin,                                                     \

@@ -316,25 +316,56 @@ static int check_root(const ddp_t *ddp, int root)
                            ranks - 1);
 }
 
+int ddp_allreduce_to(ddp_t *ddp, const void *from, void *to, size_t count,
+                     enum ddp_dtype type, enum ddp_reduction op)
+{
+    const struct kind *k;
+
+    if (!ddp || (count && (!from || !to)))
+        return ddp__fail_null(!ddp ? "ddp" : !from ? "from" : "to");
+    if (!(k = kind_of(type, op)))
+        return DDP_EINVAL;
+    if (count)
+        memmove(to, from, count * k->size);
+    return ddp_allreduce(ddp, to, count, type, op);
+}
+
+/* The others need a place for the result, too. */
+static int reduce_to(ddp_t *ddp, const void *from, void *to, size_t count,
+                     const struct kind *k, enum ddp_reduction op, bool is_root)
+{
+    void *own = is_root ? NULL : malloc(count * k->size + 1);
+    int rc;
+
+    if (!is_root && !own)
+        return ddp__fail(DDP_ENOMEM, "out of memory for %zu values", count);
+    rc = ddp_allreduce_to(ddp, from, is_root ? to : own, count, k->type, op);
+    free(own);
+    return rc;
+}
+
+int ddp_reduce_to(ddp_t *ddp, const void *from, void *to, size_t count,
+                  enum ddp_dtype type, enum ddp_reduction op, int root)
+{
+    const struct kind *k;
+    bool is_root;
+
+    if (!ddp || (count && !from))
+        return ddp__fail_null(!ddp ? "ddp" : "from");
+    if (check_root(ddp, root) < 0 || !(k = kind_of(type, op)))
+        return DDP_EINVAL;
+    is_root = ddp->net.wire.rank == root;
+    if (is_root && count && !to)
+        return ddp__fail_null("to");
+    return reduce_to(ddp, from, to, count, k, op, is_root);
+}
+
 int ddp_reduce(ddp_t *ddp, void *data, size_t count, enum ddp_dtype type,
                enum ddp_reduction op, int root)
 {
-    const struct kind *k;
-    char *copy;
-    int rc;
-
     if (!ddp || (!data && count))
         return ddp__fail_null(!ddp ? "ddp" : "data");
-    if ((rc = check_root(ddp, root)) < 0 || !(k = kind_of(type, op)))
-        return DDP_EINVAL;
-    if (!(copy = malloc(count * k->size + 1)))
-        return ddp__fail(DDP_ENOMEM, "out of memory for %zu values", count);
-    memcpy(copy, data, count * k->size);
-    rc = ddp_allreduce(ddp, copy, count, type, op);
-    if (rc == 0 && ddp->net.wire.rank == root)
-        memcpy(data, copy, count * k->size);
-    free(copy);
-    return rc;
+    return ddp_reduce_to(ddp, data, data, count, type, op, root);
 }
 
 /* The sum of the root's bytes and of zeros. */
@@ -356,6 +387,20 @@ int ddp_bcast(ddp_t *ddp, void *data, size_t bytes, int root)
     ddp_request_t *r = ddp_bcast_begin(ddp, data, bytes, root);
 
     return r ? ddp_request_wait(r) : ddp_errcode();
+}
+
+int ddp_bcast_to(ddp_t *ddp, const void *from, void *to, size_t bytes, int root)
+{
+    if (!ddp || (!to && bytes))
+        return ddp__fail_null(!ddp ? "ddp" : "to");
+    if (check_root(ddp, root) < 0)
+        return DDP_EINVAL;
+    if (ddp->net.wire.rank == root && bytes) {
+        if (!from)
+            return ddp__fail_null("from");
+        memmove(to, from, bytes);
+    }
+    return ddp_bcast(ddp, to, bytes, root);
 }
 
 int ddp_barrier(ddp_t *ddp)
