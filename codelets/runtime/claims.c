@@ -170,8 +170,8 @@ static void look_again(struct ddp__claimer *w, double at)
 }
 
 /* Sub-batches that are left of a step, but for those that u holds back. */
-static int left_beside(const struct ddp__claims *c,
-                       const struct ddp__sched_sub *u)
+static int left_without(const struct ddp__claims *c,
+                        const struct ddp__sched_sub *u)
 {
     int left = u->of - c->claimed[u->age % DDP__CLAIM_STEPS];
 
@@ -189,7 +189,7 @@ static bool faster_end(const struct ddp__claims *c, int id,
                        double *late)
 {
     const struct ddp__claimer *me = &c->by[id];
-    int left = left_beside(c, u);
+    int left = left_without(c, u);
     double now = ddp__now(), mine;
 
     *late = INFINITY;
@@ -242,7 +242,7 @@ static bool is_worth_moving(const struct ddp__claims *c, int id, int holder,
         ddp__rate_ends_in(c, holder, u, ddp__rate_free(h, u, now)))
         return true;
     return !me->doing && h->doing &&
-           ddp__rate_ends_within(c, holder, u, mine, now) < left_beside(c, u);
+           ddp__rate_ends_within(c, holder, u, mine, now) < left_without(c, u);
 }
 
 /* Whether the holder of the sums leaves u, which begins with t, to a worker
@@ -324,7 +324,7 @@ struct ddp__sched_sub *ddp__claims_choose(struct ddp__claims *c, int id)
 void ddp__claims_take(struct ddp__claims *c, struct ddp__sched_sub *u, int id)
 {
     u->owner = id;
-    u->beside =
+    u->others =
         ddp__claims_open(c, id, u->age) - ddp__claims_open(c, id, u->age - 1);
     ddp__rate_note(c, id);
     u->claimed = c->by[id].since;

@@ -26,7 +26,7 @@ struct ddp__sched_sub {
     int graph;
     double work;
     double sums;    /* bytes of its lane's accumulators */
-    int beside;     /* of its step and owner in flight when it was claimed */
+    int others;     /* of its step and owner in flight when it was claimed */
     int owner;      /* worker; -1: unclaimed */
     double claimed; /* when; in seconds */
     int tasks;      /* submitted so far */

@@ -166,7 +166,7 @@ void ddp__rate_done(struct ddp__claims *c, const struct ddp__sched_sub *u)
     double now = ddp__now();
     /* Those in flight share its time, but for those that wait for the step. */
     double share =
-        (u->beside + ddp__claims_open(c, u->owner, u->age) + 1) / 2.0;
+        (u->others + ddp__claims_open(c, u->owner, u->age) + 1) / 2.0;
     double rate = share * u->work / fmax(now - u->claimed, 1e-9);
 
     if (r->warm)
