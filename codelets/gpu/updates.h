@@ -200,14 +200,25 @@ struct ddp__k_units_shared {
     struct ddp__k_squares of[DDP__THREADS];
 };
 
-/* The span that output `unit` of a launch is in. */
-DDP__DEVICE int ddp__k_span_of_unit(const struct ddp__k_optim *p, unsigned unit)
+/* The elements of an output, and the span that they are in. */
+struct ddp__k_output {
+    int span;
+    size_t begin, len;
+};
+
+/* Output `unit` of a launch. */
+DDP__DEVICE struct ddp__k_output ddp__k_output_of(const struct ddp__k_optim *p,
+                                                  unsigned unit)
 {
+    struct ddp__k_output o;
     int i = p->spans - 1;
 
     while (!p->unit[i].len || p->unit[i].first > unit)
         i--;
-    return i;
+    o.span = i;
+    o.len = p->unit[i].len;
+    o.begin = p->span[i].begin + (unit - p->unit[i].first) * o.len;
+    return o;
 }
 
 /* Brock et al. 2021: the gradient of an output is no longer than a share of its
@@ -229,10 +240,8 @@ DDP__DEVICE void ddp__k_units_block(const struct ddp__k_optim *p,
                                     struct ddp__k_units_shared *sh,
                                     unsigned block)
 {
-    int span = ddp__k_span_of_unit(p, block);
-    size_t len = p->unit[span].len, begin = p->span[span].begin;
+    struct ddp__k_output o = ddp__k_output_of(p, block);
 
-    begin += (block - p->unit[span].first) * len;
     DDP__EACH(t, 1)
     {
         (&sh->factor)[t] =
@@ -242,7 +251,7 @@ DDP__DEVICE void ddp__k_units_block(const struct ddp__k_optim *p,
     {
         struct ddp__k_squares n = {0, 0};
 
-        for (size_t e = begin + t; e < begin + len; e += DDP__THREADS) {
+        for (size_t e = o.begin + t; e < o.begin + o.len; e += DDP__THREADS) {
             double d = (double)p->g[e] * sh->factor;
 
             n.w += (double)p->w[e] * p->w[e];
@@ -301,10 +310,8 @@ DDP__DEVICE void ddp__k_outputs_block(const struct ddp__k_optim *p,
                                       struct ddp__k_outputs_shared *sh,
                                       unsigned block)
 {
-    int span = ddp__k_span_of_unit(p, block);
-    size_t len = p->unit[span].len, begin = p->span[span].begin;
+    struct ddp__k_output o = ddp__k_output_of(p, block);
 
-    begin += (block - p->unit[span].first) * len;
     DDP__EACH(t, 1)
     {
         ddp__k_begin_rule(p, &sh->rule + t);
@@ -313,9 +320,9 @@ DDP__DEVICE void ddp__k_outputs_block(const struct ddp__k_optim *p,
     {
         struct ddp__k_products n = {0, 0, 0, 0};
 
-        for (size_t e = begin + t; e < begin + len && sh->rule.any;
+        for (size_t e = o.begin + t; e < o.begin + o.len && sh->rule.any;
              e += DDP__THREADS)
-            ddp__k_add_products(p, &p->span[span], &sh->rule, e, &n);
+            ddp__k_add_products(p, &p->span[o.span], &sh->rule, e, &n);
         sh->of[t] = n;
     }
     ddp__k_sum_products(sh->of);
