@@ -35,6 +35,14 @@ DDP__INLINE float lamb_step(const struct ddp__rule *r, float m, float v,
     return r->rate1 * m / (sqrtf(v) * r->correct2 + r->eps) + r->decay * w;
 }
 
+/* Adam's means of gradients d and of their squares. */
+DDP__INLINE void add_means(const struct ddp__rule *r, float d, float *m,
+                           float *v)
+{
+    *m = r->beta1 * *m + (1 - r->beta1) * d;
+    *v = r->beta2 * *v + (1 - r->beta2) * (d * d);
+}
+
 /* The means, and what |w| / |step| is made of. */
 DDP__CLONES static void lamb_means(const struct ddp__rule *r,
                                    const float *restrict g,
@@ -43,13 +51,11 @@ DDP__CLONES static void lamb_means(const struct ddp__rule *r,
                                    struct squares *sum)
 {
     struct ddp__scale s = r->scale;
-    float b1 = r->beta1, c1 = 1 - b1, b2 = r->beta2, c2 = 1 - b2;
 
     for (size_t i = 0; i < len; i++) {
         float d = ddp__gradient(s, g[i], w[i]);
 
-        m[i] = b1 * m[i] + c1 * d;
-        v[i] = b2 * v[i] + c2 * (d * d);
+        add_means(r, d, &m[i], &v[i]);
         add_squares(sum, i, w[i], lamb_step(r, m[i], v[i], w[i]));
     }
 }
@@ -122,14 +128,9 @@ DDP__CLONES static void adamp_means(const struct ddp__rule *r,
                                     float *restrict v, size_t len)
 {
     struct ddp__scale s = r->scale;
-    float b1 = r->beta1, c1 = 1 - b1, b2 = r->beta2, c2 = 1 - b2;
 
-    for (size_t i = 0; i < len; i++) {
-        float d = ddp__gradient(s, g[i], w[i]);
-
-        m[i] = b1 * m[i] + c1 * d;
-        v[i] = b2 * v[i] + c2 * (d * d);
-    }
+    for (size_t i = 0; i < len; i++)
+        add_means(r, ddp__gradient(s, g[i], w[i]), &m[i], &v[i]);
 }
 
 /* In 16 interleaved parts, as the squares. */
