@@ -95,7 +95,7 @@ DDP__CLONES static void dot_bf16(const void *x, const void *dy, float *sum,
     dot(x, dy, sum, rows, c, true);
 }
 
-enum { MOST_PARTS = 8, PART = 1 << 15 /* values: some microseconds */ };
+enum { PART = 1 << 15 /* values: some microseconds */ };
 
 /* Pixels of one sample. */
 struct scaling {
@@ -120,17 +120,17 @@ static int scale_part(void *arg, int i)
 int ddp__cpu_scale_fwd(const struct ddp__task *t)
 {
     size_t c = (size_t)t->call->buf[DDP__SCALE_FWD_X].shape.c, n = (size_t)t->n;
-    size_t rows = ddp__rows(t, DDP__SCALE_FWD_X) / n, parts = rows * c / PART;
+    size_t rows = ddp__rows(t, DDP__SCALE_FWD_X) / n;
+    int parts = ddp__team_parts(rows * c, PART);
     bool b = ddp__is_bf16(t, DDP__SCALE_FWD_X);
 
-    parts = parts < 1 ? 1 : parts < MOST_PARTS ? parts : MOST_PARTS;
     for (size_t i = 0; i < n; i++)
-        ddp__team_each((int)parts, scale_part,
+        ddp__team_each(parts, scale_part,
                        &(struct scaling){
                            ddp__at(t->data[DDP__SCALE_FWD_X], i * rows * c, b),
                            ddp__at(t->data[DDP__SCALE_FWD_S], i * c, b),
                            ddp__to(t->data[DDP__SCALE_FWD_Y], i * rows * c, b),
-                           rows, c, parts, b});
+                           rows, c, (size_t)parts, b});
     return 0;
 }
 

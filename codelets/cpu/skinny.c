@@ -31,7 +31,6 @@
 
 enum {
     MOST_SAMPLES = 16,
-    MOST_SHARES = 8,
     SHARE = 1 << 17, /* weights that idle workers may take: some 10 us */
     PARTS = 16,      /* of a sum, added in turn */
     ROWS = 4,        /* of weights that are read at a time */
@@ -170,10 +169,10 @@ static int run_share(void *arg, int i)
 static int run_forward(const struct ddp__dnn_shape *s, const struct product *p,
                        const float *x, const float *w, float *y)
 {
-    size_t n = min_of(p->in * p->out / SHARE, MOST_SHARES);
-    struct forward f = {s, p, x, w, y, n ? n : 1};
+    int shares = ddp__team_parts(p->in * p->out, SHARE);
+    struct forward f = {s, p, x, w, y, (size_t)shares};
 
-    return ddp__team_each((int)f.shares, run_share, &f);
+    return ddp__team_each(shares, run_share, &f);
 }
 
 /* ---- data gradient ------------------------------------------------------ */

@@ -13,7 +13,13 @@
 
 #include "base/team.h"
 
-enum { FIELD = 16, MASK = (1 << FIELD) - 1, SPINS = 500, REST = 20000 };
+enum {
+    MOST_PARTS = 8,
+    FIELD = 16,
+    MASK = (1 << FIELD) - 1,
+    SPINS = 500,
+    REST = 20000
+};
 
 static _Thread_local struct ddp__team *current;
 
@@ -75,6 +81,13 @@ static int run_alone(int n, int (*part)(void *arg, int i), void *arg)
     for (int i = 0; i < n && rc == 0; i++)
         rc = part(arg, i);
     return rc;
+}
+
+int ddp__team_parts(size_t units, size_t least)
+{
+    size_t parts = units / least;
+
+    return parts < 1 ? 1 : parts < MOST_PARTS ? (int)parts : MOST_PARTS;
 }
 
 int ddp__team_each(int n, int (*part)(void *arg, int i), void *arg)

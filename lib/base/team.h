@@ -6,6 +6,7 @@
 
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/error.h"
@@ -24,6 +25,10 @@ struct ddp__team {
  * live until all that help have returned. */
 void ddp__team_enter(struct ddp__team *t);
 void ddp__team_leave(void);
+
+/* How many parts some work should have: 1 to 8, each of at least `least` of its
+ * units.  They depend on nothing else, so that bits do not. */
+int ddp__team_parts(size_t units, size_t least);
 
 /* Run part(arg, i) for i from 0 to n - 1, of at most 65535, in any order, and
  * with this thread's team at the same time; 0, or the first failure. */
