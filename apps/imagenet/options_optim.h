@@ -1,10 +1,14 @@
-/* options_optim.h - what the optimizers have to do with options
+/* options_optim.h - the options of optimizers and schedules
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
 #ifndef OPTIONS_OPTIM_H
 #define OPTIONS_OPTIM_H
 
 #include <stddef.h>
+
+#include "common/opt.h"
+
+extern const struct opt_group options_optimizer_group, options_schedule_group;
 
 /* The name of the i-th optimizer, or NULL after the last. */
 const char *options_optimizer(int i);
