@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "engine/ranks.h"
 #include "graph/param_values.h"
+#include "train/steps.h"
 #include "train/trainer.h"
 
 /* The gradients of this rank, and where they come from. */

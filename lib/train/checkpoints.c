@@ -23,6 +23,7 @@
 #include "runtime/devices.h"
 #include "train/checkpoints.h"
 #include "train/sinks.h"
+#include "train/steps.h"
 
 enum { KEEP_LEAST = 2 };
 

@@ -15,6 +15,7 @@
 #include "graph/layer.h"
 #include "train/evaluate.h"
 #include "train/memory.h"
+#include "train/metrics.h"
 #include "train/plateau.h"
 #include "train/sinks.h"
 #include "train/trainer.h"

@@ -14,6 +14,7 @@ LIB_SOURCES += \
     %D%/evaluate.h \
     %D%/events.c \
     %D%/events.h \
+    %D%/gradients.c \
     %D%/graph_def.c \
     %D%/graph_def.h \
     %D%/groups.c \
@@ -34,6 +35,8 @@ LIB_SOURCES += \
     %D%/log_wandb.h \
     %D%/memory.c \
     %D%/memory.h \
+    %D%/metrics.c \
+    %D%/metrics.h \
     %D%/mlflow_meta.c \
     %D%/mlflow_meta.h \
     %D%/own.c \
@@ -49,6 +52,8 @@ LIB_SOURCES += \
     %D%/sinks.c \
     %D%/sinks.h \
     %D%/step_time.c \
+    %D%/steps.c \
+    %D%/steps.h \
     %D%/sync.c \
     %D%/tracing.c \
     %D%/tracing.h \

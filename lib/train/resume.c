@@ -15,7 +15,9 @@
 #include "checkpoint/read.h"
 #include "engine/ranks.h"
 #include "train/checkpoints.h"
+#include "train/metrics.h"
 #include "train/resume.h"
+#include "train/steps.h"
 
 /* Where a trainer looks for checkpoints, and what it finds. */
 struct search {

@@ -9,7 +9,9 @@
 #include "engine/ranks.h"
 #include "runtime/devices.h"
 #include "train/checkpoints.h"
+#include "train/metrics.h"
 #include "train/sinks.h"
+#include "train/steps.h"
 #include "train/tracing.h"
 #include "train/trainer.h"
 

@@ -55,31 +55,5 @@ struct ddp__engine_spec ddp__engine_spec(const struct ddp_train_config *c,
                                          enum ddp__mode mode);
 /* DDP_EINVAL if there is no trainer, or its context has finished. */
 int ddp__trainer_check(const struct ddp_trainer *t);
-/* Submit the next step, either with its update or keeping the gradients.  1: a
- * stream has no samples for it, and the run is over. */
-int ddp__trainer_submit(struct ddp_trainer *t, bool update);
-
-/* The run ends where the last epoch of a stream does, if that is after so many
- * steps. */
-void ddp__trainer_find_end(struct ddp_trainer *t, int64_t steps);
-
-/* Make a step of an update with these sums of gradients, as in
- * ddp__engine_apply(). */
-int ddp__trainer_apply(struct ddp_trainer *t, const float *g, double divisor);
-
-/* DDP_EINVAL if the configuration has none. */
-int ddp__trainer_need_optimizer(const struct ddp_trainer *t);
-/* Wait for the oldest step that was not reported, or for all steps. */
-int ddp__trainer_collect(struct ddp_trainer *t, struct ddp__result *r);
-int ddp__trainer_drain(struct ddp_trainer *t, struct ddp__result *r);
-/* Whether evaluations have not improved for too long: the run ends. */
-bool ddp__trainer_is_stale(const struct ddp_trainer *t);
-
-/* The learning rate of a step. */
-double ddp__trainer_lr(const struct ddp_trainer *t, int64_t step);
-
-struct ddp_metrics ddp__metrics(const double *stats);
-/* Of the epoch so far. */
-struct ddp_metrics ddp__trainer_epoch_mean(const struct ddp_trainer *t);
 
 #endif
