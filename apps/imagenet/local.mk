@@ -120,8 +120,14 @@ bin_imagenet_SOURCES = \
     %D%/teacher.h \
     %D%/train.c \
     %D%/train.h \
+    %D%/train_events.c \
+    %D%/train_events.h \
+    %D%/train_folder.c \
+    %D%/train_folder.h \
     %D%/train_lines.c \
     %D%/train_lines.h \
+    %D%/train_make.c \
+    %D%/train_make.h \
     %D%/train_run.h \
     %D%/weights.c \
     %D%/weights.h \
