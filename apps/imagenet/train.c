@@ -90,54 +90,71 @@ static int keep_work(struct run *r)
     return r->rc;
 }
 
-/* Long, because what is saved and printed depends on how training ended: at the
- * end of the run, by an interruption, or by a failure. */
-static int train(struct run *r)
+static void report_faults(const struct run *r)
 {
-    int rc = evaluate_stopped(r), drawn = 0;
-    bool early;
-
-    if (rc)
-        return rc;
-    if ((rc = train_record_network(r)))
-        return rc;
-    rc = ddp_trainer_train(r->trainer);
-    early = rc == DDP_ESTOPPED;
-
-    /* Steps in flight when a callback stopped the run are completed as well. */
-    if (rc == DDP_ESTOPPED)
-        r->last.step = ddp_trainer_steps(r->trainer);
-    progress_flush(&r->progress, &r->last);
-    progress_clear(&r->progress);
     train_report_bad(r->data);
     setup_report_retries(r->val);
     setup_report_storage();
     image_cache_report();
     train_report_skips(r->trainer);
-    if (r->rc)
-        return keep_work(r);
-    if (rc < 0 && !early)
-        return app_fail(rc);
-    train_report_checkpoints(r);
-    if (!early && r->val && !train_is_evaluated(r)) {
-        if ((rc = train_evaluate(r)))
-            return rc;
-        early = !train_is_evaluated(r);
-    }
-    rc = early ? train_save_checkpoint(r) : train_save_weights(r);
-    if (rc == 0 && !early && r->graph)
+}
+
+static int end_interrupted(struct run *r)
+{
+    int rc = train_save_checkpoint(r);
+
+    if (rc || (rc = train_print_final(r)))
+        return rc;
+    app_say("interrupted by %s after step %lld; checkpoint saved",
+            interrupt_reason(), (long long)r->last.step);
+    return EXIT_AGAIN;
+}
+
+static int end_complete(struct run *r)
+{
+    int rc = train_save_weights(r), drawn = 0;
+
+    if (rc == 0 && r->graph)
         drawn = step_graph_draw(r->set->graph, r->graph);
     if (rc || (rc = train_print_final(r)))
         return rc;
-    if (!early && train_ended_early(r))
+    if (train_ended_early(r))
         app_say("ended after step %lld of %lld: %lld evaluations in a row were "
                 "not better than the best",
                 (long long)r->last.step, (long long)r->last.steps,
                 (long long)r->set->patience);
-    if (early)
-        app_say("interrupted by %s after step %lld; checkpoint saved",
-                interrupt_reason(), (long long)r->last.step);
-    return early ? EXIT_AGAIN : drawn;
+    return drawn;
+}
+
+/* A run ends when it is complete, by an interruption, also of its last
+ * evaluation, or by a failure. */
+static int train(struct run *r)
+{
+    int rc = evaluate_stopped(r);
+    bool interrupted;
+
+    if (rc || (rc = train_record_network(r)))
+        return rc;
+    rc = ddp_trainer_train(r->trainer);
+    interrupted = rc == DDP_ESTOPPED;
+
+    /* Steps in flight when a callback stopped the run are completed as well. */
+    if (interrupted)
+        r->last.step = ddp_trainer_steps(r->trainer);
+    progress_flush(&r->progress, &r->last);
+    progress_clear(&r->progress);
+    report_faults(r);
+    if (r->rc)
+        return keep_work(r);
+    if (rc < 0 && !interrupted)
+        return app_fail(rc);
+    train_report_checkpoints(r);
+    if (!interrupted) {
+        if ((rc = train_evaluate_if(r, true)))
+            return rc;
+        interrupted = r->val && !train_is_evaluated(r);
+    }
+    return interrupted ? end_interrupted(r) : end_complete(r);
 }
 
 /* A first guess at how long saving takes: a slow disk's 20 MB/s. */
@@ -163,6 +180,24 @@ static void begin_log(void)
     free(command);
 }
 
+static void free_run(struct run *r)
+{
+    ddp_trainer_free(r->trainer);
+    board_close(&r->board);
+    record_close(&r->record);
+    ddp_dataset_free(r->val);
+    ddp_dataset_free(r->data);
+    ddp_chain_free(r->chain);
+    ddp_chain_free(r->teacher);
+    ddp_finish(r->ddp);
+    groups_free(&r->groups);
+    free(r->class_weights);
+    free(r->pos_weight);
+    free(r->trace);
+    free(r->graph);
+    free(r->ckpt);
+}
+
 int train_run(struct opts *o, struct settings *s)
 {
     struct run r = {.opts = o, .set = s};
@@ -186,19 +221,6 @@ int train_run(struct opts *o, struct settings *s)
         interrupt_finish();
     train_end_folder(&r, rc);
     board_report(&r.board);
-    ddp_trainer_free(r.trainer);
-    board_close(&r.board);
-    record_close(&r.record);
-    ddp_dataset_free(r.val);
-    ddp_dataset_free(r.data);
-    ddp_chain_free(r.chain);
-    ddp_chain_free(r.teacher);
-    ddp_finish(r.ddp);
-    groups_free(&r.groups);
-    free(r.class_weights);
-    free(r.pos_weight);
-    free(r.trace);
-    free(r.graph);
-    free(r.ckpt);
+    free_run(&r);
     return rc;
 }
