@@ -225,8 +225,10 @@ CLEANFILES += %D%/dummy/runtime/device_rows.h
 %C%_fuzz_options_SOURCES = %D%/fuzz_options.c apps/imagenet/names.c \
     apps/imagenet/foreign.c apps/imagenet/foreign.h \
     apps/imagenet/names.h apps/imagenet/options.c apps/imagenet/options.h \
+    apps/imagenet/options_data.c apps/imagenet/options_data.h \
     apps/imagenet/options_optim.c apps/imagenet/options_optim.h \
-    apps/imagenet/options_rows.h
+    apps/imagenet/options_rows.h \
+    apps/imagenet/options_run.c apps/imagenet/options_run.h
 %C%_fuzz_options_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/apps \
     -I$(top_srcdir)/apps/imagenet
 %C%_fuzz_options_LDADD = $(LDADD) $(APPS_COMMON)

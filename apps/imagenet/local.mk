@@ -67,11 +67,15 @@ bin_imagenet_SOURCES = \
     %D%/names.h \
     %D%/options.c \
     %D%/options.h \
+    %D%/options_data.c \
+    %D%/options_data.h \
     %D%/options_files.c \
     %D%/options_files.h \
     %D%/options_optim.c \
     %D%/options_optim.h \
     %D%/options_rows.h \
+    %D%/options_run.c \
+    %D%/options_run.h \
     %D%/output.c \
     %D%/output.h \
     %D%/image_cache.c \

@@ -11,6 +11,11 @@
 
 static const char *const dtypes[] = {"f32", "bf16", "f16", NULL};
 
+static const struct opt_word dtype_words[] = {
+    {"float32", "f32"}, {"bfloat16", "bf16"}, {"float16", "f16"}, {NULL, NULL}};
+static const char *const ttas[] = {"none", "flip", NULL};
+static const struct opt_word tta_words[] = {{"0", "none"}, {NULL, NULL}};
+
 #define DATA_ROW                                                               \
     TEXT("data", data, "DIR", NULL,                                            \
          "images: ImageNet in Kaggle's layout, CIFAR's or MNIST's files, or "  \
@@ -35,6 +40,24 @@ static const char *const dtypes[] = {"f32", "bf16", "f16", NULL};
 #define MAX_PIXELS_ROW                                                         \
     INT("max-pixels", max_pixels, "178956970", 1, 1e12,                        \
         "images with more pixels count as unreadable")
+
+#define TTA_ROW                                                                \
+    CHOICE("tta", tta, "HOW", "none", ttas,                                    \
+           "flip: average the outputs for each image and its mirror image; "   \
+           "twice the work",                                                   \
+           .also = tta_words)
+
+#define TIMES_ROW                                                              \
+    TEXT("times", times, "FILE", NULL,                                         \
+         "measured times of operations, by ddp-bench calibrate: the plan has " \
+         "the time of a step [that of this machine, if there is one]",         \
+         .of_run = true)
+
+#define SYNC_BN_ROW                                                            \
+    FLAG("sync-bn", sync_bn,                                                   \
+         "batch norm has the statistics of all images of a step, not of a "    \
+         "sub-batch; each sub-batch is a lane then, and all are in memory",    \
+         .alias = "sync-batchnorm")
 
 #define QUIET_ROW FLAG("quiet", quiet, "print results and errors only")
 
