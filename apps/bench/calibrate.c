@@ -12,12 +12,12 @@
 #include "common/app_times.h"
 #include "common/cores.h"
 #include "profile.h"
-#include "train.h"
+#include "runs.h"
 
 #define OPT_STRUCT struct bench_settings
 #include "common/opt_rows.h"
 
-static const char *const dtypes[] = {"f32", "bf16", NULL};
+static const char *const calibrated[] = {"f32", "bf16", NULL};
 
 static const struct opt_group options = {
     "Options",
@@ -27,7 +27,7 @@ static const struct opt_group options = {
             "side of the square images, in pixels"),
         INT("classes", classes, "1000", 2, 1 << 24, "outputs of the network",
             .alias = "num-classes"),
-        CHOICE("dtype", dtype, "TYPE", "f32", dtypes,
+        CHOICE("dtype", dtype, "TYPE", "f32", calibrated,
                "type of the activations"),
         INT("sub-batch", sub_batch, "16", 1, 1 << 20,
             "images processed together"),

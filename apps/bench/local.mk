@@ -3,6 +3,8 @@
 
 bin_PROGRAMS += bin/ddp-bench
 bin_ddp_bench_SOURCES = \
+    %D%/bench.c \
+    %D%/bench.h \
     %D%/calibrate.c \
     %D%/calibrate.h \
     %D%/load.c \
@@ -18,17 +20,23 @@ bin_ddp_bench_SOURCES = \
     %D%/peak.h \
     %D%/peer.c \
     %D%/peer.h \
+    %D%/pool.c \
+    %D%/pool.h \
     %D%/profile.c \
     %D%/profile.h \
     %D%/report.c \
     %D%/report.h \
     %D%/roof.c \
     %D%/roof.h \
+    %D%/runs.c \
+    %D%/runs.h \
     %D%/settings.h \
     %D%/sweep.c \
     %D%/sweep.h \
     %D%/train.c \
-    %D%/train.h
+    %D%/train.h \
+    %D%/train_line.c \
+    %D%/train_line.h
 bin_ddp_bench_CPPFLAGS = $(APPS_CPPFLAGS)
 bin_ddp_bench_LDADD = $(APPS_COMMON) libddp.la
 

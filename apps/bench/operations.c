@@ -8,15 +8,15 @@
 #include "ddp.h"
 #include "common/app.h"
 #include "common/app_fail.h"
+#include "bench.h"
 #include "operations.h"
 #include "profile.h"
 #include "roof.h"
-#include "train.h"
+#include "runs.h"
 
 #define OPT_STRUCT struct bench_settings
 #include "common/opt_rows.h"
 
-static const char *const dtypes[] = {"f32", "bf16", "f16", NULL};
 static const char *const gpus[] = {"h200", "h100", "a100", NULL};
 
 /* As their drivers describe them. */

@@ -7,8 +7,6 @@
 #include "measure.h"
 #include "peer.h"
 
-static const char *const dtypes[] = {"f32", "bf16", "f16"};
-
 double peer_speed(const struct bench_settings *s, int64_t batch)
 {
     char command[4096];

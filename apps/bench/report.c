@@ -12,13 +12,14 @@
 #include "ddp.h"
 #include "common/app.h"
 #include "common/app_fail.h"
+#include "bench.h"
 #include "measure.h"
 #include "peak.h"
 #include "peer.h"
 #include "profile.h"
 #include "report.h"
 #include "roof.h"
-#include "train.h"
+#include "runs.h"
 
 #define OPT_STRUCT struct bench_settings
 #include "common/opt_rows.h"

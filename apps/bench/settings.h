@@ -9,6 +9,10 @@
 
 #include "common/opt.h"
 
+/* Words of --dtype and --input. */
+static const char *const dtypes[] = {"f32", "bf16", "f16", NULL};
+static const char *const inputs[] = {"u8", "f32", NULL};
+
 struct bench_settings {
     char *model, *data, *policy;
     int64_t img_size, classes, width, batch, sub_batch, lanes, steps, skip,

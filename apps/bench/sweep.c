@@ -11,13 +11,11 @@
 #include "common/app_fail.h"
 #include "measure.h"
 #include "peer.h"
+#include "runs.h"
 #include "sweep.h"
-#include "train.h"
 
 #define OPT_STRUCT struct bench_settings
 #include "common/opt_rows.h"
-
-static const char *const dtypes[] = {"f32", "bf16", "f16", NULL};
 
 static const struct opt_group options = {
     "Options",
