@@ -12,6 +12,7 @@
 #include "base/thread.h"
 #include "engine/early.h"
 #include "engine/engine.h"
+#include "engine/lane_buffers.h"
 #include "engine/lanes.h"
 #include "engine/loss_scaler.h"
 #include "engine/reduce.h"
@@ -22,8 +23,6 @@
 #include "runtime/devices.h"
 #include "runtime/nodes.h"
 #include "runtime/trace.h"
-
-/* ---- handles ------------------------------------------------------------ */
 
 /* Number the inputs, and note which buckets get a gradient. */
 static int note_values(struct ddp__engine *e)
@@ -46,105 +45,6 @@ static int note_values(struct ddp__engine *e)
             e->lane_bytes += 4.0 * (double)e->params->bucket[b].len;
     return 0;
 }
-
-static int lane_new(struct ddp__engine *e, struct ddp__lane *l)
-{
-    const ddp_graph_t *g = e->graph;
-
-    l->arena = calloc((size_t)g->arenas + 1, sizeof(*l->arena));
-    l->grad = calloc((size_t)e->params->buckets + 1, sizeof(*l->grad));
-    l->input = calloc((size_t)(e->spec.ring * e->inputs), sizeof(*l->input));
-    l->sum = calloc((size_t)g->sums + 1, sizeof(*l->sum));
-    if (!l->arena || !l->grad || !l->input || !l->sum)
-        return ddp__fail(DDP_ENOMEM, "out of memory for a lane");
-    for (int i = 0; i < e->spec.ring * e->inputs; i++)
-        ddp__handle_register(&l->input[i], NULL,
-                             ddp__value_size(g, e->input[i % e->inputs]));
-    for (int i = 0; i < g->arenas; i++)
-        ddp__handle_register(&l->arena[i], NULL, g->arena[i].size);
-    for (int b = 0; ddp_graph_training(g) && b < e->params->buckets; b++)
-        ddp__handle_register(&l->grad[b], NULL, e->params->bucket[b].len * 4);
-    for (int i = 0; i < g->sums; i++)
-        ddp__handle_register(&l->sum[i], NULL, ddp__value_size(g, g->sum[i]));
-    ddp__handle_register(&l->stats, l->stats_memory, sizeof(l->stats_memory));
-    return 0;
-}
-
-static void lane_free(struct ddp__engine *e, struct ddp__lane *l)
-{
-    for (int i = 0; l->arena && i < e->graph->arenas; i++)
-        ddp__handle_unregister(&l->arena[i]);
-    for (int i = 0; l->input && i < e->spec.ring * e->inputs; i++)
-        ddp__handle_unregister(&l->input[i]);
-    for (int b = 0; l->grad && b < e->buckets; b++)
-        ddp__handle_unregister(&l->grad[b]);
-    for (int i = 0; l->sum && i < e->graph->sums; i++)
-        ddp__handle_unregister(&l->sum[i]);
-    ddp__handle_unregister(&l->stats);
-    free(l->sum);
-    free(l->arena);
-    free(l->input);
-    free(l->grad);
-}
-
-bool ddp__engine_has_lane(const struct ddp__engine *e, int lane)
-{
-    return lane >= e->lane_begin && lane < e->lane_end;
-}
-
-void ddp__engine_rest(struct ddp__engine *e)
-{
-    for (int l = e->lane_begin; l < e->lane_end; l++) {
-        for (int i = 0; i < e->graph->arenas; i++)
-            if (e->lane[l].arena[i].h)
-                ddp__handle_drop(&e->lane[l].arena[i]);
-        for (int i = 0; i < e->spec.ring * e->inputs; i++)
-            ddp__handle_drop(&e->lane[l].input[i]);
-        for (int b = 0; e->lane[l].grad[0].h && b < e->params->buckets; b++)
-            ddp__handle_drop(&e->lane[l].grad[b]);
-        for (int i = 0; i < e->graph->sums; i++)
-            ddp__handle_drop(&e->lane[l].sum[i]);
-    }
-}
-
-void ddp__engine_retry_memory(struct ddp__engine *e, int lane)
-{
-    struct ddp__lane *l = &e->lane[lane];
-
-    if (!l->arena) /* another rank's */
-        return;
-    for (int i = 0; i < e->graph->arenas; i++)
-        ddp__handle_drop_missing(&l->arena[i]);
-    for (int i = 0; i < e->spec.ring * e->inputs; i++)
-        ddp__handle_drop_missing(&l->input[i]);
-    for (int b = 0; b < e->params->buckets; b++)
-        ddp__handle_drop_missing(&l->grad[b]);
-    for (int i = 0; i < e->graph->sums; i++)
-        ddp__handle_drop_missing(&l->sum[i]);
-}
-
-/* ---- traces ------------------------------------------------------------- */
-
-static void label_bucket(const struct ddp__engine *e, struct ddp__trace *t,
-                         int b)
-{
-    ddp__trace_label(t, &e->params->bucket[b].handle, b);
-    ddp__trace_label(t, &e->state[b], b);
-    if (e->ema)
-        ddp__trace_label(t, &e->ema->bucket[b].handle, b);
-    for (int l = 0; l < e->spec.lanes; l++)
-        if (e->lane[l].grad)
-            ddp__trace_label(t, &e->lane[l].grad[b], b);
-}
-
-void ddp__engine_trace(struct ddp__engine *e, struct ddp__trace *t)
-{
-    e->group.trace = t;
-    for (int b = 0; t && b < e->params->buckets; b++)
-        label_bucket(e, t, b);
-}
-
-/* ---- calls -------------------------------------------------------------- */
 
 static struct ddp__view vector_view(size_t len, enum ddp_dtype type)
 {
@@ -435,7 +335,7 @@ static int make_engine(struct ddp__engine *e, ddp_chain_t *chain)
         return rc;
     for (int l = 0; l < e->spec.lanes; l++)
         if ((l == 0 || ddp__engine_has_lane(e, l)) &&
-            (rc = lane_new(e, &e->lane[l])) < 0)
+            (rc = ddp__lane_new(e, &e->lane[l])) < 0)
             return rc;
     rc = e->spec.optimizer ? make_update(e) : 0;
     return rc < 0 ? rc : ddp__devices_ready(e->ddp);
@@ -483,7 +383,7 @@ static void end_engine(struct ddp__engine *e)
 {
     ddp__task_group_wait(&e->group);
     for (int l = 0; e->lane && l < e->spec.lanes; l++)
-        lane_free(e, &e->lane[l]);
+        ddp__lane_free(e, &e->lane[l]);
     free_buckets(e);
     ddp__ema_free(e->ema);
     ddp__call_release(&e->merge_stats);
@@ -524,6 +424,11 @@ void ddp__engine_free(struct ddp__engine *e)
     if (e && e->ddp)
         end_engine(e);
     free(e);
+}
+
+bool ddp__engine_has_lane(const struct ddp__engine *e, int lane)
+{
+    return lane >= e->lane_begin && lane < e->lane_end;
 }
 
 static void share_lanes(struct ddp__engine *e)
@@ -575,6 +480,25 @@ int ddp__engine_new(struct ddp__engine **out, ddp_t *ddp, ddp_chain_t *chain,
     }
     *out = e;
     return 0;
+}
+
+static void label_bucket(const struct ddp__engine *e, struct ddp__trace *t,
+                         int b)
+{
+    ddp__trace_label(t, &e->params->bucket[b].handle, b);
+    ddp__trace_label(t, &e->state[b], b);
+    if (e->ema)
+        ddp__trace_label(t, &e->ema->bucket[b].handle, b);
+    for (int l = 0; l < e->spec.lanes; l++)
+        if (e->lane[l].grad)
+            ddp__trace_label(t, &e->lane[l].grad[b], b);
+}
+
+void ddp__engine_trace(struct ddp__engine *e, struct ddp__trace *t)
+{
+    e->group.trace = t;
+    for (int b = 0; t && b < e->params->buckets; b++)
+        label_bucket(e, t, b);
 }
 
 void ddp__engine_begin(struct ddp__engine *e, int64_t step)

@@ -31,9 +31,6 @@ struct ddp__engine_spec {
     bool values_follow;   /* the caller initialises the weights afterwards */
 };
 
-/* Buffers of the HOST calls that decide whether a step is applied, and of those
- * that end it. */
-
 struct ddp__lane {
     struct ddp__handle *arena;
     struct ddp__handle *grad; /* by bucket */
@@ -114,12 +111,5 @@ void ddp__engine_trace(struct ddp__engine *e, struct ddp__trace *t);
 
 /* Whether a lane is this rank's. */
 bool ddp__engine_has_lane(const struct ddp__engine *e, int lane);
-
-/* Free the memory of activations and inputs until the next submission. */
-void ddp__engine_rest(struct ddp__engine *e);
-
-/* After a failure, when the lane is idle: have buffers that got no memory ask
- * for it again. */
-void ddp__engine_retry_memory(struct ddp__engine *e, int lane);
 
 #endif

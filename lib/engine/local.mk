@@ -17,6 +17,8 @@ LIB_SOURCES += \
     %D%/exchange.h \
     %D%/footprint.c \
     %D%/footprint.h \
+    %D%/lane_buffers.c \
+    %D%/lane_buffers.h \
     %D%/lanes.c \
     %D%/lanes.h \
     %D%/loss_scaler.c \

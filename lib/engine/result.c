@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "engine/engine.h"
+#include "engine/lane_buffers.h"
 #include "engine/result.h"
 #include "graph/param_values.h"
 

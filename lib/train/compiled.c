@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "base/options.h"
 #include "engine/engine.h"
+#include "engine/lane_buffers.h"
 #include "engine/step.h"
 #include "graph/params_bind.h"
 #include "runtime/devices.h"

@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "engine/engine.h"
+#include "engine/lane_buffers.h"
 #include "engine/step.h"
 #include "graph/params_bind.h"
 
