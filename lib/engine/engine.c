@@ -6,7 +6,6 @@
 #include <math.h>
 #include <stdatomic.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/error.h"
 #include "base/thread.h"
@@ -14,9 +13,9 @@
 #include "engine/engine.h"
 #include "engine/lane_buffers.h"
 #include "engine/lanes.h"
-#include "engine/loss_scaler.h"
 #include "engine/reduce.h"
 #include "engine/shard.h"
+#include "engine/step_calls.h"
 #include "engine/update.h"
 #include "graph/params_bind.h"
 #include "runtime/cost.h"
@@ -44,11 +43,6 @@ static int note_values(struct ddp__engine *e)
         if (e->reached[b])
             e->lane_bytes += 4.0 * (double)e->params->bucket[b].len;
     return 0;
-}
-
-static struct ddp__view vector_view(size_t len, enum ddp_dtype type)
-{
-    return (struct ddp__view){.type = type, .shape = {1, 1, (int)len}};
 }
 
 static int warm_plans(struct ddp__engine *e)
@@ -80,59 +74,11 @@ static int prepare_graph(struct ddp__engine *e)
     return rc;
 }
 
-static int prepare_merge(struct ddp__engine *e, int b)
-{
-    struct ddp__call *c = &e->merge_bucket[b];
-
-    c->op = DDP__OP_MERGE;
-    c->cap = 1;
-    c->buffers = DDP__MERGE_BUFFERS;
-    c->buf[DDP__MERGE_DST] = vector_view(e->params->bucket[b].len, DDP_F32);
-    c->buf[DDP__MERGE_SRC] = c->buf[DDP__MERGE_DST];
-    ddp__reduce_round(e, b);
-    return ddp__call_prepare(e->ddp, c);
-}
-
-static int prepare_merge_sum(struct ddp__engine *e, int i)
-{
-    struct ddp__view v =
-        vector_view((size_t)e->graph->sum[i]->shape.c, DDP_F64);
-
-    e->merge_sum[i] = (struct ddp__call){
-        .op = DDP__OP_MERGE_STATS,
-        .cap = 1,
-        .buf = {[DDP__MERGE_STATS_DST] = v, [DDP__MERGE_STATS_SRC] = v},
-        .buffers = DDP__MERGE_STATS_BUFFERS};
-    return ddp__call_prepare(e->ddp, &e->merge_sum[i]);
-}
-
 /* Elements of a bucket's optimizer state. */
 static size_t state_len(const struct ddp__engine *e, int b)
 {
     return e->params->bucket[b].len *
            (size_t)ddp__optimizer_states(&e->optimizer);
-}
-
-static int prepare_sqnorm(struct ddp__engine *e, int b)
-{
-    const struct ddp__bucket *k = &e->params->bucket[b];
-    struct ddp__call *c = &e->sqnorm[b];
-    size_t begin = 0;
-
-    for (int i = 0; i < b; i++)
-        begin += e->params->bucket[i].len;
-
-    *c = (struct ddp__call){
-        .op = DDP__OP_SQNORM,
-        .cap = 1,
-        .buf = {[DDP__SQNORM_G] = vector_view(k->len, DDP_F32),
-                [DDP__SQNORM_STATS] = vector_view(DDP__STATS, DDP_F64),
-                [DDP__SQNORM_NORM] = vector_view(DDP__NORMS, DDP_F64)},
-        .buffers = DDP__SQNORM_BUFFERS,
-        .optim = {e->optimizer, e->updates[b].spans, e->updates[b].span, begin,
-                  .rate = 1},
-    };
-    return ddp__call_prepare(e->ddp, c);
 }
 
 /* The optimizer's own vectors start as zeros and live as long as the engine.
@@ -158,83 +104,12 @@ static int make_update(struct ddp__engine *e)
     rc = ddp__shard_new(e);
     for (int b = 0; rc == 0 && b < e->params->buckets; b++)
         if ((rc = ddp__updates_new(e, b)) == 0 && (rc = make_state(e, b)) == 0)
-            rc = prepare_sqnorm(e, b);
+            rc = ddp__sqnorm_prepare(e, b);
     ddp__handle_register(&e->norm, NULL, DDP__NORMS * sizeof(double));
     if (rc == 0)
         rc = ddp__early_new(e);
     if (rc == 0 && e->spec.ema_decay > 0)
         rc = ddp__ema_new(&e->ema, e->params, e->spec.ema_decay);
-    return rc;
-}
-
-/* Copy the step's statistics to the host; the last task of every step. */
-static int end_step(const struct ddp__task *t, void *arg)
-{
-    struct ddp__engine *e = arg;
-    int64_t number = (int64_t)t->seed;
-    struct ddp__result *r = &e->result[number % (e->spec.run_ahead + 1)];
-    const struct ddp__agreed *agreed =
-        &e->agreed[number % (e->spec.run_ahead + 1)];
-    const double *scaler = t->data[DDP__END_SCALER];
-
-    ddp__lock_acquire(&e->lock);
-    r->step = number;
-    memcpy(r->stats, t->data[DDP__END_STATS], sizeof(r->stats));
-    r->scale = scaler[DDP__SCALER_SCALE];
-    r->norm = sqrt(scaler[DDP__SCALER_NORM]);
-    r->wishes = agreed->wishes;
-    r->count = agreed->count;
-    r->skips = (int64_t)scaler[DDP__SCALER_SKIPPED];
-    r->skips_in_row = (int64_t)scaler[DDP__SCALER_ROW];
-    r->skipped = (int64_t)scaler[DDP__SCALER_LAST] == number;
-    memcpy(r->why, r->skipped ? e->why : "", r->skipped ? sizeof(r->why) : 1);
-    e->finished = number + 1;
-    e->last_end = ddp__now();
-    ddp__lock_notify(&e->lock);
-    ddp__lock_release(&e->lock);
-    return 0;
-}
-
-static void make_fences(struct ddp__engine *e)
-{
-    for (int n = 1; n < DDP_MAX_BUFFERS; n++) {
-        e->fence[n] =
-            (struct ddp__call){.op = DDP__OP_HOST, .cap = 1, .buffers = n + 1};
-        for (int i = 0; i <= n; i++)
-            e->fence[n].buf[i] = vector_view(1, DDP_F32);
-    }
-    ddp__handle_register(&e->token, &e->token_memory, sizeof(float));
-}
-
-/* The calls of a step that belong to no layer: decision on the step, merges
- * of statistics and of each bucket, and the end. */
-static int make_calls(struct ddp__engine *e)
-{
-    int rc = 0;
-
-    make_fences(e);
-    ddp__loss_scaler_new(e);
-    e->merge_stats = (struct ddp__call){
-        .op = DDP__OP_MERGE_STATS,
-        .cap = 1,
-        .buf = {[DDP__MERGE_STATS_DST] = vector_view(DDP__STATS, DDP_F64),
-                [DDP__MERGE_STATS_SRC] = vector_view(DDP__STATS, DDP_F64)},
-        .buffers = DDP__MERGE_STATS_BUFFERS};
-    e->end = (struct ddp__call){
-        .op = DDP__OP_HOST,
-        .cap = 1,
-        .buf = {[DDP__END_STATS] = vector_view(DDP__STATS, DDP_F64),
-                [DDP__END_SCALER] = vector_view(DDP__SCALERS, DDP_F64),
-                [DDP__END_TOKEN] = vector_view(1, DDP_F32)},
-        .buffers = DDP__END_BUFFERS,
-        .host = {DDP__HOST_END, end_step, e}};
-    if ((rc = ddp__call_prepare(e->ddp, &e->merge_stats)) < 0)
-        return rc;
-    for (int b = 0; rc == 0 && b < e->params->buckets; b++)
-        if (ddp_graph_training(e->graph))
-            rc = prepare_merge(e, b);
-    for (int i = 0; rc == 0 && i < e->graph->sums; i++)
-        rc = prepare_merge_sum(e, i);
     return rc;
 }
 
@@ -331,7 +206,7 @@ static int make_engine(struct ddp__engine *e, ddp_chain_t *chain)
     if ((rc = ddp__params_bind(e->params, e->ddp, !e->spec.values_follow)) <
             0 ||
         (rc = make_graph(e, chain)) < 0 || (rc = make_arrays(e)) < 0 ||
-        (rc = note_values(e)) < 0 || (rc = make_calls(e)) < 0)
+        (rc = note_values(e)) < 0 || (rc = ddp__step_calls_new(e)) < 0)
         return rc;
     for (int l = 0; l < e->spec.lanes; l++)
         if ((l == 0 || ddp__engine_has_lane(e, l)) &&
@@ -355,16 +230,12 @@ static double segment_us(const struct ddp__engine *e)
     return e->spec.lanes > 1 ? 1000 : 4000;
 }
 
-static void free_buckets(struct ddp__engine *e)
+static void free_update(struct ddp__engine *e)
 {
     ddp__early_free(e);
     for (int b = 0; b < e->buckets; b++) {
-        if (e->merge_bucket)
-            ddp__call_release(&e->merge_bucket[b]);
         if (e->updates)
             ddp__updates_free(&e->updates[b]);
-        if (e->sqnorm)
-            ddp__call_release(&e->sqnorm[b]);
         if (e->state && e->state_memory) {
             size_t size = e->state[b].size;
 
@@ -373,8 +244,6 @@ static void free_buckets(struct ddp__engine *e)
         }
     }
     ddp__handle_unregister(&e->norm);
-    ddp__loss_scaler_free(e);
-    ddp__handle_unregister(&e->token);
 }
 
 /* Tasks use all of it, so wait for them first; then handles are unregistered
@@ -384,11 +253,9 @@ static void end_engine(struct ddp__engine *e)
     ddp__task_group_wait(&e->group);
     for (int l = 0; e->lane && l < e->spec.lanes; l++)
         ddp__lane_free(e, &e->lane[l]);
-    free_buckets(e);
+    free_update(e);
     ddp__ema_free(e->ema);
-    ddp__call_release(&e->merge_stats);
-    for (int i = 0; e->merge_sum && i < e->graph->sums; i++)
-        ddp__call_release(&e->merge_sum[i]);
+    ddp__step_calls_free(e);
     ddp__graph_free(e->graph);
     ddp__task_group_fini(&e->group);
     ddp__lock_fini(&e->lock);

@@ -40,6 +40,8 @@ LIB_SOURCES += \
     %D%/stage.h \
     %D%/step.c \
     %D%/step.h \
+    %D%/step_calls.c \
+    %D%/step_calls.h \
     %D%/total.c \
     %D%/total.h \
     %D%/update.c \

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "engine/engine.h"
+#include "engine/step_calls.h"
 #include "engine/update.h"
 #include "runtime/devices.h"
 
@@ -85,11 +86,6 @@ static int take_bucket(const struct ddp__engine *e, int bucket,
     return n;
 }
 
-static struct ddp__view vector_view(size_t len, enum ddp_dtype type)
-{
-    return (struct ddp__view){.type = type, .shape = {1, 1, (int)len}};
-}
-
 static int prepare(struct ddp__engine *e, int b, struct ddp__rule r,
                    struct ddp__call *c)
 {
@@ -98,17 +94,18 @@ static int prepare(struct ddp__engine *e, int b, struct ddp__rule r,
 
     c->op = DDP__OP_OPTIM;
     c->cap = 1;
-    c->buf[DDP__OPTIM_G] = c->buf[DDP__OPTIM_W] = vector_view(len, DDP_F32);
-    c->buf[DDP__OPTIM_STATS] = vector_view(DDP__STATS, DDP_F64);
+    c->buf[DDP__OPTIM_G] = c->buf[DDP__OPTIM_W] =
+        ddp__vector_view(len, DDP_F32);
+    c->buf[DDP__OPTIM_STATS] = ddp__vector_view(DDP__STATS, DDP_F64);
     c->buffers = DDP__OPTIM_BUFFERS;
     c->optim.o = e->optimizer;
     c->optim.rate = r.lr;
     if (r.decay >= 0)
         c->optim.o.weight_decay = r.decay;
     if (state)
-        c->buf[DDP__OPTIM_STATE] = vector_view(state, DDP_F32);
+        c->buf[DDP__OPTIM_STATE] = ddp__vector_view(state, DDP_F32);
     if (e->optimizer.clip_norm > 0)
-        c->buf[DDP__OPTIM_NORM] = vector_view(DDP__NORMS, DDP_F64);
+        c->buf[DDP__OPTIM_NORM] = ddp__vector_view(DDP__NORMS, DDP_F64);
     return ddp__call_prepare(e->ddp, c);
 }
 
