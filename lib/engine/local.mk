@@ -17,6 +17,8 @@ LIB_SOURCES += \
     %D%/exchange.h \
     %D%/footprint.c \
     %D%/footprint.h \
+    %D%/gpu_memory.c \
+    %D%/gpu_memory.h \
     %D%/lane_buffers.c \
     %D%/lane_buffers.h \
     %D%/lanes.c \

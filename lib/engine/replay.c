@@ -24,21 +24,12 @@
 #include "engine/early.h"
 #include "engine/engine.h"
 #include "engine/footprint.h"
+#include "engine/gpu_memory.h"
 #include "engine/lanes.h"
 #include "engine/reduce.h"
 #include "engine/replay.h"
 #include "runtime/devices.h"
 #include "runtime/gpu_speed.h"
-
-/* StarPU has buffers of up to SMALL bytes in chunks, of which they take whole
- * blocks. */
-enum { CHUNK = 32 << 20, SMALL = CHUNK / 8, BLOCK = 16 << 10 };
-
-/* Buffers of a size on a GPU. */
-struct size {
-    size_t bytes;
-    int now, most;
-};
 
 /* A sub-batch under way. */
 struct slot {
@@ -54,9 +45,8 @@ struct job {
 };
 
 struct gpu {
-    struct size *size;
-    int sizes;
-    double live, most_live, gradients, most_gradients, most_others;
+    struct ddp__gpu_memory memory;
+    double gradients, most_gradients, most_others;
     struct slot *slot; /* in_flight */
     struct job running, *merge;
     int merges;       /* that have not begun */
@@ -79,55 +69,13 @@ struct replay {
     int first;        /* segment that runs on a GPU */
 };
 
-/* ---- buffers ------------------------------------------------------------ */
-
-static struct size *find_size(struct gpu *g, size_t bytes)
-{
-    int i = 0;
-
-    while (i < g->sizes && g->size[i].bytes != bytes)
-        i++;
-    if (i == g->sizes)
-        g->size[g->sizes++].bytes = bytes;
-    return &g->size[i];
-}
+/* ---- sums --------------------------------------------------------------- */
 
 static void take(struct gpu *g, size_t size)
 {
-    struct size *s = find_size(g, ddp__pool_size(size));
-
-    s->now++;
-    s->most = s->now > s->most ? s->now : s->most;
-    g->live += (double)s->bytes;
-    g->most_live = fmax(g->most_live, g->live);
-    g->most_others = fmax(g->most_others, g->live - g->gradients);
+    ddp__gpu_memory_take(&g->memory, size);
+    g->most_others = fmax(g->most_others, g->memory.live - g->gradients);
 }
-
-static void give(struct gpu *g, size_t size)
-{
-    struct size *s = find_size(g, ddp__pool_size(size));
-
-    s->now--;
-    g->live -= (double)s->bytes;
-}
-
-static double bytes_held(const struct gpu *g)
-{
-    double large = 0, small = 0;
-
-    for (int i = 0; i < g->sizes; i++) {
-        const struct size *s = &g->size[i];
-
-        if (s->bytes > SMALL)
-            large += (double)s->most * (double)s->bytes;
-        else
-            small += (double)s->most *
-                     (double)((s->bytes + BLOCK - 1) / BLOCK * BLOCK);
-    }
-    return large + ceil(small / CHUNK) * CHUNK;
-}
-
-/* ---- sums --------------------------------------------------------------- */
 
 static size_t sum_size(const struct replay *r, int b)
 {
@@ -159,7 +107,7 @@ static void give_sum(struct replay *r, int lane, int b)
 
     for (int i = 0; i < r->plan->gpus; i++)
         if (*there >> i & 1) {
-            give(&r->gpu[i], sum_size(r, b));
+            ddp__gpu_memory_give(&r->gpu[i].memory, sum_size(r, b));
             r->gpu[i].gradients -= (double)ddp__pool_size(sum_size(r, b));
         }
     *there = 0;
@@ -265,12 +213,12 @@ static void give_used(const struct replay *r, struct gpu *g, int k)
 
     for (int i = 0; i < graph->arenas; i++)
         if (graph->arena[i].last_use == k)
-            give(g, graph->arena[i].size);
+            ddp__gpu_memory_give(&g->memory, graph->arena[i].size);
     for (int i = 0; i < r->e->inputs; i++) {
         const ddp_value_t *v = r->e->input[i];
 
         if (v->last_use >= s[k].begin && v->last_use < s[k].end)
-            give(g, ddp__value_size(graph, v));
+            ddp__gpu_memory_give(&g->memory, ddp__value_size(graph, v));
     }
 }
 
@@ -481,12 +429,11 @@ static void begin_step(struct replay *r, double link)
     for (int i = 0; i < r->plan->gpus; i++) {
         struct gpu *g = &r->gpu[i];
 
-        for (int k = 0; k < g->sizes; k++)
-            g->size[k].now = 0;
+        ddp__gpu_memory_empty(&g->memory);
         for (int k = 0; k < r->plan->lanes.in_flight; k++)
             g->slot[k].lane = -1;
         g->running = (struct job){.slot = NULL};
-        g->live = g->gradients = 0;
+        g->gradients = 0;
         g->merges = 0;
         g->until = g->sent = g->got = 0;
     }
@@ -513,12 +460,12 @@ static bool make_gpu(const struct replay *r, struct gpu *g)
     size_t slots = (size_t)r->plan->lanes.in_flight,
            sums = (size_t)e->spec.lanes * (size_t)e->params->buckets;
 
-    g->size = calloc(
-        (size_t)(e->graph->segments + 3 * e->params->buckets + e->inputs + 1),
-        sizeof(*g->size));
     g->slot = calloc(slots, sizeof(*g->slot));
     g->merge = calloc(sums + 1, sizeof(*g->merge));
-    return g->size && g->slot && g->merge;
+    return ddp__gpu_memory_new(&g->memory, e->graph->segments +
+                                               3 * e->params->buckets +
+                                               e->inputs) &&
+           g->slot && g->merge;
 }
 
 static bool make_replay(struct replay *r)
@@ -551,7 +498,7 @@ static bool make_replay(struct replay *r)
 static void free_replay(struct replay *r)
 {
     for (int i = 0; r->gpu && i < r->plan->gpus; i++) {
-        free(r->gpu[i].size);
+        ddp__gpu_memory_free(&r->gpu[i].memory);
         free(r->gpu[i].slot);
         free(r->gpu[i].merge);
     }
@@ -566,11 +513,11 @@ static void free_replay(struct replay *r)
 
 static void note_gpu(const struct gpu *g, struct ddp__replayed *most)
 {
-    double held = bytes_held(g);
+    double held = ddp__gpu_memory_bytes(&g->memory);
 
     if (held > most->held)
         *most = (struct ddp__replayed){.held = held,
-                                       .live = g->most_live,
+                                       .live = g->memory.most_live,
                                        .gradients = g->most_gradients,
                                        .others = g->most_others};
 }
