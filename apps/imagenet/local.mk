@@ -42,6 +42,8 @@ bin_imagenet_SOURCES = \
     %D%/doctor_report.h \
     %D%/doctor_test.c \
     %D%/doctor_test.h \
+    %D%/effects.c \
+    %D%/effects.h \
     %D%/eval.c \
     %D%/eval.h \
     %D%/export.c \
