@@ -188,44 +188,43 @@ static int check_schedule(const struct ddp_schedule *s)
                                     : 0;
 }
 
-/* Long, since each field that the kind uses has a range and a sentence. */
-static int check_optimizer(const struct ddp_optimizer *o)
+/* What every kind of optimizer has. */
+static int check_amounts(const struct ddp_optimizer *o)
 {
-    const struct ddp_optimizer_info *info = ddp_optimizer_info(o->kind);
-    unsigned uses = info ? info->uses : 0;
     bool set = o->lr != defaults.optimizer.lr;
 
-    if (!info)
-        return ddp__fail(DDP_EINVAL, "unknown kind of optimizer %d",
-                         (int)o->kind);
     if (set && !is_amount((double)o->lr))
         return ddp__fail(DDP_EINVAL, "learning rate %g, expected 0 or more",
                          (double)o->lr);
-    if (!is_amount((double)o->clip_norm) || !is_amount((double)o->clip_value) ||
-        !is_amount((double)o->clip_unit) ||
-        !is_amount((double)o->weight_decay) || o->lookahead < 0)
-        return ddp__fail(DDP_EINVAL,
-                         "optimizer: clip_norm %g, clip_value %g, clip_unit "
-                         "%g, weight_decay %g, lookahead %d, expected 0 or "
-                         "more",
-                         (double)o->clip_norm, (double)o->clip_value,
-                         (double)o->clip_unit, (double)o->weight_decay,
-                         o->lookahead);
-    if (o->clip_unit > 0 &&
-        ddp__optimizer_uses(o, DDP__LAYERWISE | DDP__PROJECTS))
-        return ddp__fail(DDP_EINVAL,
-                         "optimizer: clip_unit %g, and %s scales the step of "
-                         "each parameter by its norm already: use clip_norm",
-                         (double)o->clip_unit, info->name);
-    if (o->kind == DDP_CUSTOM_OPTIMIZER &&
-        (!o->update || o->update_states < 0 ||
-         o->update_states > DDP_UPDATE_STATES))
-        return ddp__fail(DDP_EINVAL,
-                         "optimizer: %s, update_states %d: "
-                         "DDP_CUSTOM_OPTIMIZER needs update, and 0 to %d "
-                         "states",
-                         o->update ? "update is set" : "update is NULL",
-                         o->update_states, DDP_UPDATE_STATES);
+    if (is_amount((double)o->clip_norm) && is_amount((double)o->clip_value) &&
+        is_amount((double)o->clip_unit) && is_amount((double)o->weight_decay) &&
+        o->lookahead >= 0)
+        return 0;
+    return ddp__fail(DDP_EINVAL,
+                     "optimizer: clip_norm %g, clip_value %g, clip_unit "
+                     "%g, weight_decay %g, lookahead %d, expected 0 or "
+                     "more",
+                     (double)o->clip_norm, (double)o->clip_value,
+                     (double)o->clip_unit, (double)o->weight_decay,
+                     o->lookahead);
+}
+
+static int check_own_update(const struct ddp_optimizer *o)
+{
+    if (o->update && o->update_states >= 0 &&
+        o->update_states <= DDP_UPDATE_STATES)
+        return 0;
+    return ddp__fail(DDP_EINVAL,
+                     "optimizer: %s, update_states %d: "
+                     "DDP_CUSTOM_OPTIMIZER needs update, and 0 to %d "
+                     "states",
+                     o->update ? "update is set" : "update is NULL",
+                     o->update_states, DDP_UPDATE_STATES);
+}
+
+/* What only some kinds use. */
+static int check_moments(const struct ddp_optimizer *o, unsigned uses)
+{
     if ((uses & DDP_USES_MOMENTUM) && !(o->momentum >= 0 && o->momentum <= 1))
         return ddp__fail(DDP_EINVAL, "optimizer: momentum %g, expected 0 to 1",
                          (double)o->momentum);
@@ -241,6 +240,27 @@ static int check_optimizer(const struct ddp_optimizer *o)
                          "others set defaults",
                          (double)o->eps);
     return 0;
+}
+
+static int check_optimizer(const struct ddp_optimizer *o)
+{
+    const struct ddp_optimizer_info *info = ddp_optimizer_info(o->kind);
+    int rc;
+
+    if (!info)
+        return ddp__fail(DDP_EINVAL, "unknown kind of optimizer %d",
+                         (int)o->kind);
+    if ((rc = check_amounts(o)) < 0)
+        return rc;
+    if (o->clip_unit > 0 &&
+        ddp__optimizer_uses(o, DDP__LAYERWISE | DDP__PROJECTS))
+        return ddp__fail(DDP_EINVAL,
+                         "optimizer: clip_unit %g, and %s scales the step of "
+                         "each parameter by its norm already: use clip_norm",
+                         (double)o->clip_unit, info->name);
+    if (o->kind == DDP_CUSTOM_OPTIMIZER && (rc = check_own_update(o)) < 0)
+        return rc;
+    return check_moments(o, info->uses);
 }
 
 static int check_loss(const struct ddp_train_config *c)

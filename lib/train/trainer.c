@@ -44,6 +44,25 @@ static int least_shared(const struct ddp_train_config *c,
     return c->own_data ? 0 : ddp__loader_least_step(l);
 }
 
+static struct ddp__loss loss_spec(const struct ddp_train_config *c,
+                                  const struct ddp__loader *l,
+                                  enum ddp__mode mode)
+{
+    bool taught = mode == DDP__TRAIN && c->teacher;
+
+    return (struct ddp__loss){
+        .kind = c->loss,
+        .smoothing = l->class_weight ? 0 : c->label_smoothing,
+        .fn = c->loss_fn,
+        .arg = c->loss_arg,
+        .threshold = c->target_threshold,
+        .gamma = c->focal_gamma,
+        .alpha = c->focal_alpha,
+        .positives = l->pos_weight != NULL,
+        .taught = taught ? (float)c->distill_weight : 0,
+    };
+}
+
 /* One mapping for training and evaluation; only training has an optimizer
  * and averages. */
 struct ddp__engine_spec ddp__engine_spec(const struct ddp_train_config *c,
@@ -62,18 +81,7 @@ struct ddp__engine_spec ddp__engine_spec(const struct ddp_train_config *c,
                   .classes = d->classes,
                   .target_len = d->target_len,
                   .shares = l->shares,
-                  .loss = {.kind = c->loss,
-                           .smoothing =
-                               l->class_weight ? 0 : c->label_smoothing,
-                           .fn = c->loss_fn,
-                           .arg = c->loss_arg,
-                           .threshold = c->target_threshold,
-                           .gamma = c->focal_gamma,
-                           .alpha = c->focal_alpha,
-                           .positives = l->pos_weight != NULL,
-                           .taught = mode == DDP__TRAIN && c->teacher
-                                         ? (float)c->distill_weight
-                                         : 0},
+                  .loss = loss_spec(c, l, mode),
                   .teach = {.chain = mode == DDP__TRAIN ? c->teacher : NULL,
                             .weight = c->distill_weight,
                             .temperature = c->distill_temperature},
