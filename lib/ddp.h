@@ -577,7 +577,7 @@ typedef void (*ddp_count_f)(int64_t done, int64_t count, void *arg);
 
 /* What the chain computes in evaluation, with its weights, as an ONNX model
  * (opset 14, IR version 7) for other programs to run.  on_count, which may be
- * NULL, is told how much of the file is written.
+ * NULL, learns how much of the file is written.
  *
  * Shapes   "input" (N, c, h, w) f32 for samples of shape in, "output" likewise;
  *          vectors are (N, k).  N is free.  The normalisation of images is not
@@ -684,12 +684,12 @@ int ddp_reduce_to(ddp_t *ddp, const void *from, void *to, size_t count,
                   enum ddp_dtype type, enum ddp_reduction op, int root);
 
 /* The same of those ranks that take part; every rank calls it and gets the
- * result.  *parts: how many did; if none, data stays as it is. */
+ * result.  *parts: how many did; if none, data is left as it is. */
 int ddp_allreduce_optional(ddp_t *ddp, void *data, size_t count,
                            enum ddp_dtype type, enum ddp_reduction op,
                            bool take_part, int *parts);
 
-/* The same as ddp_allreduce() and ddp_bcast(), while the program goes on: data,
+/* The same as ddp_allreduce() and ddp_bcast(), while the program runs: data,
  * not owned, is in use until ddp_request_wait(), which ends and frees the
  * request.  NULL: it was not begun. */
 typedef struct ddp_request ddp_request_t;
@@ -700,8 +700,8 @@ int ddp_request_test(ddp_request_t *r, bool *done);
 int ddp_request_wait(ddp_request_t *r);
 
 /* Give every rank the root's parameters, which then count as set.  Every rank
- * calls it, with the same network.  A trainer initialises the weights of all
- * ranks alike, and needs this only if they were set differently.
+ * calls it, with the same network.  A trainer initialises equal weights on
+ * all ranks, and needs this only if they were set differently.
  * Errors   DDP_EINVAL: the networks differ; DDP_EPEER: a rank has ended. */
 int ddp_chain_sync(ddp_t *ddp, ddp_chain_t *chain, int root);
 
@@ -731,7 +731,7 @@ struct ddp_rank_status {
     double silent_s;   /* since the rank was last heard of */
 };
 
-/* What a rank is doing, as it has told the others about twice a second.  Any
+/* What a rank is doing, as the others hear about twice a second.  Any
  * thread may ask, also in callbacks.
  *
  * When a rank that the others wait for has done nothing for peer_timeout
@@ -754,8 +754,8 @@ const char *ddp_ranks_describe(const ddp_t *ddp);
 int ddp_ranks_measure(ddp_t *ddp, size_t bytes, int rounds, double *seconds);
 
 /* From now on a rank counts as lost when it has not been heard of for so many
- * seconds, if that is less than peer_timeout: for a process that has been told
- * to end, perhaps because another one has died on another host, and will be
+ * seconds, if that is less than peer_timeout: for a process that was asked to
+ * end, perhaps because another one has died on another host, and will be
  * killed soon.  May be called in signal handlers. Errors   DDP_EINVAL: seconds
  * is not positive. */
 int ddp_ranks_hurry(ddp_t *ddp, double seconds);
@@ -918,7 +918,7 @@ void ddp_storage_stats(struct ddp_storage_stats *s);
 int ddp_image_cache_configure(int64_t bytes);
 
 /* The same in a folder, of so many bytes at most, which is made when missing
- * and stays: for the next epoch and the next run, and for other processes.  An
+ * and is kept for the next epoch and the next run, and for other processes.  An
  * image that was not used for the longest time makes room for another.  Each
  * has a checksum, and is decoded again when its file has another size or time
  * of change, or its object another ETag.  Where the disk is full, no more are
@@ -1009,7 +1009,7 @@ struct ddp_pack_options {
     int64_t shard_samples; /* in each tar file; default 1000 */
     int threads;           /* that write; default 1 */
     uint64_t seed;         /* of the order that samples are written in */
-    ddp_count_f on_count;  /* NULL: nobody is told */
+    ddp_count_f on_count;  /* may be NULL */
     void *arg;             /* of on_count */
     int resize;  /* images whose short side has more pixels than this are
                     resized to it and become JPEG files of the RGB colours as
@@ -1117,7 +1117,7 @@ ddp_dataset_t *ddp_dataset_map(ddp_dataset_t *d, const int32_t *to, int classes,
                                const char *const *name);
 
 /* The side that all images in dir have, which ddp_dataset_open() keeps unless
- * told otherwise: 32 for CIFAR's files, 28 for MNIST's; 0: they are photos. */
+ * asked otherwise: 32 for CIFAR's files, 28 for MNIST's; 0: they are photos. */
 int ddp_dataset_native_size(const char *dir);
 
 /* One sample as a callback gives it.  The callee fills x and label or target.
@@ -1453,7 +1453,7 @@ polynomial, restarts; plateau: the least factor */
     int cooldown;       /* those after a reduction that do not count */
     double threshold;   /* an improvement is more than this share of the best;
                            of the measure by which ddp_trainer_best() goes */
-    bool warmup_steady; /* the warm-up stays at warmup_factor */
+    bool warmup_steady; /* the warm-up keeps warmup_factor */
     bool warmup_prefix; /* stepped, multistep, exponential, restarts: epochs
                            count from the end of the warm-up */
     bool warmup_inside; /* cosine, linear, polynomial: they span the whole run,
@@ -1660,7 +1660,7 @@ int ddp_log_image(ddp_log_t *l, const char *tag, int64_t step,
 int ddp_log_graph(ddp_log_t *l, int64_t step, ddp_chain_t *c,
                   struct ddp_shape in);
 
-/* 0, or why nothing is written any more: the run goes on without it.
+/* 0, or why nothing is written any more: the run continues without it.
  * Errors   DDP_EIO: the folder or a file cannot be written. */
 int ddp_log_status(const ddp_log_t *l);
 
@@ -2313,7 +2313,7 @@ void ddp_pullback_free(ddp_pullback_t *p);
 int ddp_simulation_set_speed(enum ddp_device kind,
                              const struct ddp_device_speed *speed);
 
-/* Of GPUs that are not alike: this one, counted from 0, takes so many times as
+/* Of GPUs of different speeds: this one, counted from 0, takes so many times as
  * long for each kernel as the speed says.  Before ddp_init(). */
 int ddp_simulation_set_slowness(int gpu, double times);
 
@@ -2330,7 +2330,7 @@ struct ddp_network_speed {
     double copy_bytes_per_s, copy_latency_s;
 };
 
-/* Train on so many nodes that are alike, each with the lanes and samples of the
+/* Train on so many equal nodes, each with the lanes and samples of the
  * configuration.  One of them is simulated.  An exchange of gradients, of which
  * a node sends b bytes in m messages, takes as long as the longer of
  * b / bytes_per_s and m message_s, and two latencies; one follows the other.

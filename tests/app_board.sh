@@ -373,7 +373,7 @@ mkdir "$tmp/bad" && cp "$tmp/file" "$tmp/bad/tb"
 # shellcheck disable=SC2086
 run "$imagenet" train $net --epochs 1 --log tensorboard --output "$tmp/bad"
 exits 0 "a run whose event files cannot be written succeeds"
-complains "cannot write .*/tb/events.*the run goes on without tensorboard.s files" \
+complains "cannot write .*/tb/events.*the run continues without tensorboard.s files" \
     "and says so"
 # shellcheck disable=SC2086
 run "$imagenet" train $net --epochs 1 --log csv,comet --output "$tmp/x"

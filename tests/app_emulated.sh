@@ -127,7 +127,7 @@ point $? "GPUs of two models"
 complains "GPU 1 .Fake 1. is not like GPU 0 .*DDP_UNLIKE_GPUS=1" \
     "do not train together by themselves"
 same 2 "${two[@]}" DDP_UNLIKE_GPUS=1
-says "^devices: 2 CUDA workers on 2 GPUs .*not alike train together .Fake 0, Fake 1.: .*no run repeats" \
+says "^devices: 2 CUDA workers on 2 GPUs .*of several kinds train together .Fake 0, Fake 1.: .*no run repeats" \
     "which says what is promised"
 train 2 bf16 FAKE_CUDA="0 99000 0/9/0 0/7/0/5" EMULATED_CAPABILITY="90 75" \
     DDP_UNLIKE_GPUS=1

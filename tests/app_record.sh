@@ -192,7 +192,7 @@ mkdir -p "$tmp/held/metrics.jsonl/folder"
 # shellcheck disable=SC2086
 run "$imagenet" train $net --epochs 1 --output "$tmp/held"
 exits 0 "a run without metrics.jsonl succeeds"
-complains "cannot write .*metrics.jsonl: .*; the run goes on without it" \
+complains "cannot write .*metrics.jsonl: .*; the run continues without it" \
     "and says so"
 
 mkdir -p "$tmp/again/metrics.jsonl/folder"

@@ -341,7 +341,7 @@ fails()
     # Old checkpoints that cannot be removed are no reason to stop, nor is a
     # record of the run; and when the last one is written nothing is lost.
     if [ $rc = 0 ] && grep -q -e '^failed=unlink$' \
-        -e 'the run goes on without it' -e 'does not have the end of the run$' \
+        -e 'the run continues without it' -e 'does not have the end of the run$' \
         -e 'checkpoint of step .* could not be written' "$tmp/err"; then
         :
     elif [ $rc != 74 ] ||

@@ -177,7 +177,7 @@ void board_report(struct board *b)
         if (!b->log[i] || b->said[i] || ddp_log_status(b->log[i]) == 0)
             continue;
         b->said[i] = true;
-        app_say("%s; the run goes on without %s's files", ddp_errmsg(),
+        app_say("%s; the run continues without %s's files", ddp_errmsg(),
                 ddp_log_name((enum ddp_log_kind)i));
     }
 }

@@ -22,7 +22,7 @@ static void fail(struct lines *l)
         fclose(l->f);
     l->f = NULL;
     if (l->tries++ == 0)
-        app_say("cannot write %s: %s; the run goes on without it, and tries "
+        app_say("cannot write %s: %s; the run continues without it, and tries "
                 "again after each epoch",
                 l->path, strerror(error));
 }

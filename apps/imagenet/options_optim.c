@@ -259,7 +259,7 @@ const struct opt_group options_schedule_group = {
         NUM("lr-warmup-decay", warmup_decay, NULL, 1e-30, 1,
             "the same as a share of --lr, instead of --warmup-lr"),
         CHOICE("lr-warmup-method", warmup_method, "NAME", "linear", warmups,
-               "constant: the warm-up stays at its first rate"),
+               "constant: the warm-up keeps its first rate"),
         FLAG("warmup-prefix", warmup_prefix,
              "--sched step, multistep, exponential, restarts: count epochs "
              "from the end of the warm-up"),

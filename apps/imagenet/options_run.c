@@ -111,7 +111,7 @@ const struct opt_group options_tracing_group = {
         TEXT("graph", graph, "FILE", NULL,
              "write the tasks of a step, the fourth or the first of --trace, "
              "as a graph for Graphviz; FILE.svg is drawn at the end, which "
-             "takes the program dot, and FILE.dot written beside it"),
+             "takes the program dot, and FILE.dot written next to it"),
         END,
     },
 };

@@ -13,7 +13,7 @@
 /* ---- dnn_target.c ------------------------------------------------------- */
 
 /* A model of GPU that plans are for.  A process has one, unless its user has
- * asked for GPUs that are not alike. */
+ * asked for GPUs of several models. */
 struct ddp__cudnn_target {
     char name[300];       /* of the device and all that a choice depends on */
     ddp__cudnn_desc prop; /* owned */

@@ -72,7 +72,7 @@ void ddp__describe_gpus(const ddp_t *ddp, char *text, size_t size)
                                      i ? ", " : "", g->info[i].name);
 }
 
-/* What is promised where devices are not alike. */
+/* What is promised for devices of several kinds. */
 static void add_promise(ddp_t *ddp)
 {
     const struct ddp__gpus *g = &ddp->gpus;
@@ -85,7 +85,7 @@ static void add_promise(ddp_t *ddp)
         return;
     ddp__describe_gpus(ddp, names, sizeof(names));
     add(ddp,
-        "; devices that are not alike train together (%s%s): which of them "
+        "; devices of several kinds train together (%s%s): which of them "
         "computes what depends on their speed, and the last bits of the "
         "weights on that, so that no run repeats another",
         names, hybrid ? ", CPU" : "");
