@@ -29,7 +29,7 @@ int main(void)
     p = ddp_pullback_new(ddp, chain, x[0], (struct ddp_shape){1, 1, 2}, SAMPLES,
                          0, NULL);
 
-    /* Tasks on whatever devices are free, while the program goes on. */
+    /* Tasks on any devices that are free, while the program continues. */
     good = ddp_pullback_submit_forward(p, x[0], y[0]) == 0 &&
            ddp_pullback_wait(p) == 0 &&
            ddp_pullback_submit_backward(p, ones[0], dx[0]) == 0 &&

@@ -250,7 +250,7 @@ static char *gather_numbers(const struct opt *r, const char *first, int argc,
 static int set_foreign(struct opts *o, const struct opt_foreign *f, int argc,
                        char **argv);
 
-/* What "lookahead_" in "lookahead_adam" means; the word goes on after it. */
+/* What "lookahead_" in "lookahead_adam" means; more of the word follows it. */
 static int take_prefix(struct opts *o, const struct opt *r, int argc,
                        char **argv)
 {

@@ -1,7 +1,7 @@
 /* opt_complete.c - a program's options as a completion for a shell
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * What is completed after an option is told by its row: words of a choice, or
+ * Its row says what is completed after an option: words of a choice, or
  * names of files or folders where the value is called so.
  */
 #include "config.h"

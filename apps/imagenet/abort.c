@@ -23,7 +23,7 @@ static void say(const char *text)
 {
     ssize_t written = write(STDERR_FILENO, text, strlen(text));
 
-    (void)written; /* nobody could be told */
+    (void)written; /* there is nobody to report to */
 }
 
 /* StarPU names its threads after their devices: "CUDA 1". */

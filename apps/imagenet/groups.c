@@ -165,7 +165,7 @@ static void decay_role(struct groups *g, const ddp_chain_t *c,
             add(g, p.name, strlen(p.name), USUAL, decay);
 }
 
-/* Frozen ones are last: they hold whatever else a parameter has. */
+/* Frozen ones are last: they hold with all else that a parameter has. */
 int groups_make(const struct opts *o, const struct settings *s,
                 const ddp_chain_t *c, struct groups *g)
 {

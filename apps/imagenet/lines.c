@@ -42,7 +42,7 @@ static void copy_lines(struct lines *l, FILE *from, FILE *to)
     free(line);
 }
 
-/* The file with its head and what stays of the one that is there. */
+/* The file with its head and what is kept of the one that is there. */
 static FILE *replace(struct lines *l, const char *temp)
 {
     FILE *to = fopen(temp, "w"), *from = to ? fopen(l->path, "r") : NULL;

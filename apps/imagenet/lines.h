@@ -14,7 +14,7 @@
 #include <stdio.h>
 #include <sys/types.h>
 
-/* Whether a line of an earlier process stays. */
+/* Whether a line of an earlier process is kept. */
 typedef bool lines_stays(const char *line, void *arg);
 
 struct lines {
@@ -28,8 +28,9 @@ struct lines {
     int tries;    /* in vain, to open it again */
 };
 
-/* A file of a folder that begins with `head` and what stays of an earlier one;
- * stays and arg are used until it is open.  Returns whether there is memory. */
+/* A file of a folder that begins with `head` and what is kept of an earlier
+ * one; stays and arg are used until it is open.  Returns whether there is
+ * memory. */
 bool lines_open(struct lines *l, const char *dir, const char *name,
                 const char *head, lines_stays *stays, void *arg);
 

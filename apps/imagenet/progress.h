@@ -26,7 +26,7 @@ struct progress {
     bool hinted, on_screen;
 };
 
-/* lines: print lines beside a drawn one too. */
+/* lines: print lines in addition to a drawn one. */
 void progress_begin(struct progress *p, int64_t log_every, int64_t epoch_steps,
                     bool lines);
 

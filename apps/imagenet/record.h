@@ -29,8 +29,8 @@ struct record {
 /* The functions of the sink that records in r, which may not be open yet. */
 struct ddp_sink record_sink(struct record *r);
 
-/* Open the files in a folder, for a run that goes on from a checkpoint; its
- * step is 0 if it begins, and nothing of an earlier run stays.  Lines of
+/* Open the files in a folder, for a run that continues from a checkpoint; its
+ * step is 0 if it begins, and nothing of an earlier run is kept.  Lines of
  * app_log.h go to log.txt then.  Returns OPTS_GO or an exit code. */
 int record_open(struct record *r, const char *dir, const ddp_trainer_t *t,
                 const struct ddp_checkpoint *c);

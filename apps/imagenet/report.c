@@ -15,7 +15,7 @@
 #include "report_page.h"
 #include "report_plot.h"
 
-/* More curves than colours cannot be told apart. */
+/* More curves than colours look the same. */
 enum { MOST = 16 };
 
 static void write_page(const void *report, FILE *f)

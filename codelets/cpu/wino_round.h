@@ -3,7 +3,7 @@
  *
  * A vector v becomes integers q times a unit u, such that the sum of q^2 is
  * below 2^30: by the inequality of Cauchy and Schwarz no sum of products of two
- * such vectors leaves 32 bits, whatever their length and values.
+ * such vectors leaves 32 bits, for any length and values.
  */
 #ifndef DDP_CPU_WINO_ROUND_H
 #define DDP_CPU_WINO_ROUND_H

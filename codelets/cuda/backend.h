@@ -14,7 +14,7 @@ DDP__OPS(X)
 #undef X
 
 /* The line of devices reports why cuDNN does not run batch norm; the first
- * reason stays.  "": none. */
+ * reason is kept.  "": none. */
 void ddp__cuda_fell_back(const char *why);
 
 #endif

@@ -164,7 +164,7 @@ static int add_devices(void)
     return rc;
 }
 
-/* The calling thread's GPU stays what it was. */
+/* The calling thread keeps its GPU. */
 int ddp__cudnn_targets_ready(void)
 {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;

@@ -19,7 +19,7 @@ struct ddp__hello {
 /* The first difference between the ranks, by name; DDP_EINVAL. */
 int ddp__hello_compare(const struct ddp__hello *all, int ranks);
 
-/* What processes of the same machine and the same namespace have alike, in
+/* What processes of the same machine and the same namespace share, in
  * which numbers of processes and cores hold; 0: unknown. */
 uint64_t ddp__hello_machine(void);
 

@@ -49,9 +49,9 @@ static bool in_library(const char *name)
     return found;
 }
 
-/* Two end the process at the first task: they want to be told, by calls of
+/* Two end the process at the first task: they need to know, by calls of
  * their own, which kinds of workers there are and which task is for which.
- * graph_test wants to be told when a whole graph has been submitted, and waits
+ * graph_test needs to know when a whole graph has been submitted, and waits
  * for that, in StarPU 1.4 for ever. */
 static bool is_unusable(const char *name)
 {

@@ -28,7 +28,7 @@ static void *wait_at_gate(void *unused)
 }
 
 /* How many of them could be started; *rc has the reason why not all, or why
- * nothing was left beside them. */
+ * nothing was left for others. */
 static int start(pthread_t *thread, int count, int *rc)
 {
     void *volatile reserve; /* compilers leave out what nobody reads */

@@ -30,9 +30,9 @@ int ddp__csv_open(struct ddp__csv *c, const char *path,
  * the end, or DDP_EDATA with path:line. */
 int ddp__csv_next(struct ddp__csv *c);
 
-/* Field i of the record as a finite number with a decimal point, whatever the
- * program's locale: plain is the locale "C".  column: what messages call it.
- * DDP_EDATA. */
+/* Field i of the record as a finite number with a decimal point, in any
+ * locale of the program: plain is the locale "C".  column: what messages call
+ * it. DDP_EDATA. */
 int ddp__csv_number(const struct ddp__csv *c, int i, const char *column,
                     locale_t plain, float *x);
 

@@ -11,7 +11,7 @@ int ddp__fail(int code, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 
 /* DDP_EINVAL for an object that is NULL.  A constructor that failed set the
- * message, which stays; without one, `what` is NULL. */
+ * message, which is kept; without one, `what` is NULL. */
 int ddp__fail_null(const char *what);
 
 /* The number of calls by this thread.  It shows whether a callback of the

@@ -190,7 +190,7 @@ static int visit_file(struct ddp__tar_scan *t, int64_t at, int64_t len,
     return fn(t, &e, arg);
 }
 
-/* Links and the like have no bytes, whatever the size says. */
+/* Links and the like have no bytes, even if their size is not 0. */
 static bool has_bytes(char type)
 {
     return !type || !strchr("123456", type);

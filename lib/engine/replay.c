@@ -370,7 +370,7 @@ static void take_turn(struct replay *r, int gpu)
         g->until = next_change(r, g);
 }
 
-/* What stays from step to step. */
+/* What is kept from step to step. */
 static void take_lasting(struct replay *r)
 {
     const struct ddp__engine *e = r->e;

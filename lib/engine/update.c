@@ -1,4 +1,4 @@
-/* update.c - the updates of a bucket: one for all that are trained alike
+/* update.c - the updates of a bucket: one for all that have the same rule
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Kernels know one rate and one decay, so parameters that differ in them are

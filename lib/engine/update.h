@@ -1,4 +1,4 @@
-/* update.h - the updates of a bucket: one for all that are trained alike
+/* update.h - the updates of a bucket: one for all that have the same rule
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
 #ifndef DDP_UPDATE_H

@@ -179,7 +179,7 @@ static int check_output(const ddp_graph_t *g, struct ddp_shape y,
                          "DDP_BINARY_CROSS_ENTROPY");
     if (s->target_len == 1 && s->loss.kind == DDP_LOGIT_CROSS_ENTROPY)
         return ddp__fail(DDP_EINVAL,
-                         "the cross entropy of one class is 0 whatever it is, "
+                         "the cross entropy of one class is always 0, "
                          "and targets are one value: choose another loss, such "
                          "as DDP_MSE");
     return 0;

@@ -17,7 +17,7 @@ static int no_host(const struct ddp__task *t, void *arg)
     return 0;
 }
 
-/* Who is told. */
+/* Who gets each operation. */
 struct listener {
     int (*fn)(const struct ddp_operation *, void *arg);
     void *arg;

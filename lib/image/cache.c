@@ -1,7 +1,7 @@
 /* cache.c - decoded images in memory
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * What is in stays in: an epoch needs every image once, so that any that made
+ * What is in is kept: an epoch needs every image once, so that any that made
  * room for another one would be missed as often.
  */
 #include "config.h"

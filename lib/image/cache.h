@@ -23,7 +23,7 @@ struct ddp__kept {
     struct ddp__decoded **image; /* of each sample, or NULL; owned */
 };
 
-/* Image `index` of `count`, or NULL; it stays until ddp__cache_drop(). */
+/* Image `index` of `count`, or NULL; it is kept until ddp__cache_drop(). */
 const struct ddp__decoded *ddp__cache_find(struct ddp__kept *k, int64_t index,
                                            int64_t count);
 

@@ -17,8 +17,7 @@
 
 enum { TRIES = 10 };
 
-/* The upper counter words of the keys, beside those of augment.c and policy.c.
- */
+/* The upper counter words of the keys; augment.c and policy.c have others. */
 enum { BOX_KEY = 2, COUNT_KEY = 20, NOISE_KEY };
 
 int ddp__erase_check(const struct ddp_image_options *o)

@@ -18,7 +18,7 @@
 #include "base/random.h"
 #include "image/policy.h"
 
-/* The upper counter words of the keys, beside those of augment.c. */
+/* The upper counter words of the keys; augment.c has others. */
 enum { DRAW_KEY = 5, OWN_KEY, CHAIN_KEY, DEPTH_KEY, NORMAL_KEY };
 
 enum { MAX_OPS = 16, MAX_CHAINS = 8, MAX_DEPTH = 3 };

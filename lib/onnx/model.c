@@ -303,7 +303,7 @@ void ddp__onnx_rename(struct ddp__onnx *m, const char *from, const char *to)
 
 enum { PIECE = 1 << 22 };
 
-/* A model to write, and who is told how far that is. */
+/* A model to write, and who learns how far that is. */
 struct job {
     const struct ddp__onnx *m;
     size_t size; /* of the file */

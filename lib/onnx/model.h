@@ -55,7 +55,7 @@ void ddp__onnx_describe(struct ddp__onnx *m, Onnx__ValueInfoProto **which,
 /* Rename a tensor wherever it is written or read. */
 void ddp__onnx_rename(struct ddp__onnx *m, const char *from, const char *to);
 
-/* on_count, unless NULL, is told of bytes.
+/* on_count, unless NULL, gets counts of bytes.
  * Errors   DDP_EIO, DDP_EINVAL: over the 2 GB that the format can hold. */
 int ddp__onnx_save(struct ddp__onnx *m, const char *path, ddp_count_f on_count,
                    void *arg);

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * A program asks several questions about a data set before it opens one split
- * and then another.  So the list of a server stays for a while after its last
+ * and then another.  So the list of a server is kept for a while after its last
  * user.
  */
 #include "config.h"

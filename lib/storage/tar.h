@@ -17,7 +17,7 @@ struct ddp__tar *ddp__tar_create(const char *path);
 int ddp__tar_add(struct ddp__tar *t, const char *name, const void *data,
                  size_t len);
 
-/* End it and have it on disk; t is freed, whatever becomes of it. */
+/* End it and have it on disk; t is freed in any case. */
 int ddp__tar_finish(struct ddp__tar *t);
 
 /* Free it without ending it; NULL is nothing. */

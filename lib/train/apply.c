@@ -73,8 +73,8 @@ static int gather_own(struct ddp_trainer *t, struct own *o, double divisor)
     return divisor > 0 ? fill_all(o) : ddp__trainer_check(t);
 }
 
-/* Every rank gets here, whatever has failed on it: then its divisor is no
- * number. */
+/* Every rank gets here, even if something has failed on it: then its divisor is
+ * no number. */
 static int apply_sums(struct ddp_trainer *t, const struct own *o,
                       double divisor, int failed)
 {

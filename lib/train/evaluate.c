@@ -304,7 +304,7 @@ int ddp__eval_run(struct ddp__eval *e, const struct ddp__ema *averages,
 }
 
 /* Classes are evaluated by their cross entropy alone, as in timm: without
- * smoothing and weights, whatever the loss of the training; unless a sample has
+ * smoothing and weights, with any loss of the training; unless a sample has
  * several. */
 static struct ddp_train_config evaluated(const struct ddp_train_config *c,
                                          const ddp_dataset_t *data)

@@ -81,7 +81,7 @@ int ddp_log_status(const ddp_log_t *l)
     return l->rc < 0 ? ddp__fail(l->rc, "%s", l->why) : 0;
 }
 
-/* After a failure the run goes on, and nothing more is written, since what
+/* After a failure the run continues, and nothing more is written, since what
  * follows a part of a record cannot be read. */
 static void note(ddp_log_t *l, int rc)
 {

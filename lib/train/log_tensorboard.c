@@ -214,7 +214,7 @@ static int open_file(struct ddp_log *l, int64_t steps)
     return rc == 0 && l->settings ? write_settings(l, steps) : rc;
 }
 
-/* A run that was stopped goes on. */
+/* Continue a run that was stopped. */
 static int end(struct ddp_log *l, int rc)
 {
     return l->settings && rc != DDP_ESTOPPED ? write_end(l->own, rc == 0) : 0;

@@ -12,7 +12,7 @@ struct ddp__engine;
  * cannot fit. */
 int ddp__memory_check(struct ddp_trainer *t);
 
-/* Add what evaluation keeps beside it, in place of what another one kept: its
+/* Add what evaluation keeps, in place of what another one kept: its
  * activations take the place of those of training.  DDP_ENOMEM. */
 int ddp__memory_evaluate(struct ddp_trainer *t, const struct ddp__engine *e);
 

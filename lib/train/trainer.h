@@ -19,7 +19,7 @@ struct ddp_trainer {
     int64_t step_samples; /* of all ranks, in a whole step */
     char own[96]; /* with own_data: what all ranks have; "": they share */
     struct ddp_sink *sinks; /* of the configuration; owned */
-    struct ddp__rule *rule; /* of parameters; owned; NULL: all are alike */
+    struct ddp__rule *rule; /* of parameters; owned; NULL: one for all */
     bool *frozen;           /* by block of parameters; owned; likewise */
     int64_t total; /* steps of the run; DDP__UNKNOWN until a stream ends */
     int64_t submitted, reported;

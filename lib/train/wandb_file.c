@@ -198,7 +198,7 @@ static bool take_record(struct reader *r)
     return type == LAST;
 }
 
-/* Where what stays ends. */
+/* Where what is kept ends. */
 static int scan(struct ddp__wandb_file *f, ddp__wandb_stays *stays, void *arg)
 {
     struct reader r = {.file = fopen(f->path, "rb")};

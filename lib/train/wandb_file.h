@@ -20,7 +20,7 @@ struct ddp__wandb_file {
  * Errors   DDP_EIO, DDP_ENOMEM. */
 int ddp__wandb_create(struct ddp__wandb_file *f, char *path);
 
-/* Whether a record stays. */
+/* Whether a record is kept. */
 typedef bool ddp__wandb_stays(const unsigned char *record, size_t len,
                               void *arg);
 
