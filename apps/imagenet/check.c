@@ -14,7 +14,7 @@
 #include "check.h"
 #include "options.h"
 #include "progress.h"
-#include "setup.h"
+#include "setup_data.h"
 
 /* Shared by the threads. */
 struct check {

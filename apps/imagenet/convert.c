@@ -9,7 +9,7 @@
 #include "common/app_fail.h"
 #include "convert.h"
 #include "options.h"
-#include "setup.h"
+#include "setup_network.h"
 
 int convert_run(struct opts *o, struct settings *s)
 {

@@ -9,7 +9,7 @@
 
 #include "common/app.h"
 #include "effects.h"
-#include "setup.h"
+#include "setup_data.h"
 
 static int check_policy(const struct opts *o, const struct settings *s)
 {

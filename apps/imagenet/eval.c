@@ -20,6 +20,8 @@
 #include "options.h"
 #include "progress.h"
 #include "setup.h"
+#include "setup_data.h"
+#include "setup_network.h"
 #include "weights.h"
 
 enum { TOP = 5 };

@@ -11,7 +11,7 @@
 #include "export.h"
 #include "options.h"
 #include "progress.h"
-#include "setup.h"
+#include "setup_network.h"
 #include "weights.h"
 #include "weights_settings.h"
 

@@ -17,6 +17,8 @@
 #include "options.h"
 #include "progress.h"
 #include "setup.h"
+#include "setup_data.h"
+#include "setup_network.h"
 #include "weights.h"
 
 /* One run; all owned but the settings. */

@@ -12,6 +12,7 @@
 #include "options.h"
 #include "plan.h"
 #include "setup.h"
+#include "setup_network.h"
 #include "split.h"
 
 struct totals {

@@ -116,6 +116,10 @@ bin_imagenet_SOURCES = \
     %D%/run_file.h \
     %D%/setup.c \
     %D%/setup.h \
+    %D%/setup_data.c \
+    %D%/setup_data.h \
+    %D%/setup_network.c \
+    %D%/setup_network.h \
     %D%/split.c \
     %D%/split.h \
     %D%/step_graph.c \

@@ -27,6 +27,7 @@
 #include "progress.h"
 #include "report.h"
 #include "setup.h"
+#include "setup_data.h"
 #include "synth.h"
 #include "train.h"
 

@@ -14,7 +14,7 @@
 #include "options.h"
 #include "pack.h"
 #include "progress.h"
-#include "setup.h"
+#include "setup_data.h"
 
 static int pack_split(const struct settings *s, ddp_dataset_t *d,
                       const char *name)

@@ -10,7 +10,7 @@
 #include "common/app_log.h"
 #include "common/app_times.h"
 #include "plan.h"
-#include "setup.h"
+#include "setup_network.h"
 
 /* Lanes are the user's, since they determine the weights; but that they leave
  * devices idle is said, with what would not. */

@@ -14,7 +14,7 @@
 #include "effects.h"
 #include "options.h"
 #include "recipe.h"
-#include "setup.h"
+#include "setup_network.h"
 #include "split.h"
 
 static const struct ddp_optimizer_info *optimizer(const struct settings *s)

@@ -17,7 +17,7 @@
 #include "revision.h"
 #include "output.h"
 #include "run_file.h"
-#include "setup.h"
+#include "setup_network.h"
 
 /* A run of more has the last ones. */
 enum { SEGMENTS = 1000 };

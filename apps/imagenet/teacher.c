@@ -9,7 +9,7 @@
 
 #include "common/app.h"
 #include "common/app_fail.h"
-#include "setup.h"
+#include "setup_network.h"
 #include "teacher.h"
 #include "weights.h"
 

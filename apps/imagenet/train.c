@@ -24,6 +24,8 @@
 #include "recipe.h"
 #include "record.h"
 #include "setup.h"
+#include "setup_data.h"
+#include "setup_network.h"
 #include "step_graph.h"
 #include "train.h"
 #include "train_events.h"

@@ -9,7 +9,7 @@
 #include "common/app_fail.h"
 #include "common/interrupt.h"
 #include "board_network.h"
-#include "setup.h"
+#include "setup_data.h"
 #include "train_events.h"
 #include "train_folder.h"
 #include "train_lines.h"

@@ -14,7 +14,8 @@
 #include "checkpoint.h"
 #include "image_cache.h"
 #include "plan.h"
-#include "setup.h"
+#include "setup_data.h"
+#include "setup_network.h"
 #include "train_lines.h"
 
 void train_announce(const struct run *r)

@@ -12,7 +12,7 @@
 #include "common/app.h"
 #include "common/app_fail.h"
 #include "options.h"
-#include "setup.h"
+#include "setup_network.h"
 #include "weights.h"
 #include "weights_settings.h"
 
