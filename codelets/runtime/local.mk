@@ -78,6 +78,8 @@ CODELETS_SOURCES += \
     %D%/task_group.c \
     %D%/task_group.h \
     %D%/task_queue.h \
+    %D%/task_run.c \
+    %D%/task_run.h \
     %D%/threads.c \
     %D%/threads.h \
     %D%/topology.c \
