@@ -12,25 +12,17 @@
 #include "common/app_times.h"
 #include "common/cores.h"
 #include "profile.h"
+#include "rows.h"
 #include "runs.h"
-
-#define OPT_STRUCT struct bench_settings
-#include "common/opt_rows.h"
 
 static const char *const calibrated[] = {"f32", "bf16", NULL};
 
 static const struct opt_group options = {
     "Options",
     (const struct opt[]){
-        TEXT("model", model, "NAME", "resnet18", "network"),
-        INT("img-size", img_size, "224", 1, 4096,
-            "side of the square images, in pixels"),
-        INT("classes", classes, "1000", 2, 1 << 24, "outputs of the network",
-            .alias = "num-classes"),
-        CHOICE("dtype", dtype, "TYPE", "f32", calibrated,
-               "type of the activations"),
-        INT("sub-batch", sub_batch, "16", 1, 1 << 20,
-            "images processed together"),
+        NETWORK_ROWS("resnet18"),
+        DTYPE_ROW("f32", calibrated),
+        SUB_BATCH_ROW("16"),
         WIDTHS("workers", counts, "N,...", NULL,
                "numbers of CPU workers that train together, each with a "
                "sub-batch [1, and one per core]",

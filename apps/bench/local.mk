@@ -28,6 +28,7 @@ bin_ddp_bench_SOURCES = \
     %D%/report.h \
     %D%/roof.c \
     %D%/roof.h \
+    %D%/rows.h \
     %D%/runs.c \
     %D%/runs.h \
     %D%/settings.h \

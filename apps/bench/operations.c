@@ -12,10 +12,8 @@
 #include "operations.h"
 #include "profile.h"
 #include "roof.h"
+#include "rows.h"
 #include "runs.h"
-
-#define OPT_STRUCT struct bench_settings
-#include "common/opt_rows.h"
 
 static const char *const gpus[] = {"h200", "h100", "a100", NULL};
 
@@ -29,19 +27,10 @@ static const struct ddp_gpu_info described[] = {
 static const struct opt_group options = {
     "Options",
     (const struct opt[]){
-        TEXT("model", model, "NAME", "resnet50", "network"),
-        INT("img-size", img_size, "224", 1, 4096,
-            "side of the square images, in pixels"),
-        INT("classes", classes, "1000", 2, 1 << 24, "outputs of the network",
-            .alias = "num-classes"),
-        FLAG("small-stem", small_stem,
-             "begin with a 3x3 convolution and no pooling"),
-        INT("width", width, "0", 0, 4096,
-            "channels of a ResNet's first stage; 0 means 64"),
-        CHOICE("dtype", dtype, "TYPE", "bf16", dtypes,
-               "type of the activations"),
-        INT("sub-batch", sub_batch, "256", 1, 1 << 20,
-            "images processed together"),
+        NETWORK_ROWS("resnet50"),
+        SHAPE_ROWS,
+        DTYPE_ROW("bf16", dtypes),
+        SUB_BATCH_ROW("256"),
         INT("steps", steps, "5", 1, 1000, "steps to measure on a GPU"),
         INT("skip", skip, "1", 1, 1000, "warm-up steps before them"),
         CHOICE("gpu", gpu, "NAME", "h200", gpus,

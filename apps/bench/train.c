@@ -14,33 +14,22 @@
 #include "parts.h"
 #include "peak.h"
 #include "profile.h"
+#include "rows.h"
 #include "runs.h"
 #include "train.h"
 #include "train_line.h"
-
-#define OPT_STRUCT struct bench_settings
-#include "common/opt_rows.h"
 
 static const char *const backends[] = {"cpu", "ref", NULL};
 
 static const struct opt_group options = {
     "Options",
     (const struct opt[]){
-        TEXT("model", model, "NAME", "resnet18", "network"),
-        INT("img-size", img_size, "224", 1, 4096,
-            "side of the square images, in pixels"),
-        INT("classes", classes, "1000", 2, 1 << 24, "outputs of the network",
-            .alias = "num-classes"),
-        FLAG("small-stem", small_stem,
-             "begin with a 3x3 convolution and no pooling"),
-        INT("width", width, "0", 0, 4096,
-            "channels of a ResNet's first stage; 0 means 64"),
-        CHOICE("dtype", dtype, "TYPE", "f32", dtypes,
-               "type of the activations"),
+        NETWORK_ROWS("resnet18"),
+        SHAPE_ROWS,
+        DTYPE_ROW("f32", dtypes),
         CHOICE("input", input, "TYPE", "u8", inputs,
                "type of the input images"),
-        INT("sub-batch", sub_batch, "16", 1, 1 << 20,
-            "images processed together"),
+        SUB_BATCH_ROW("16"),
         INT("lanes", lanes, NULL, 1, 65536,
             "gradient accumulators [one per worker]"),
         INT("batch-size", batch, NULL, 1, 1 << 24,
