@@ -381,11 +381,15 @@ static void fill(const struct rank *r, int tag, struct vectors *v)
     add_local(r, v);
 }
 
+static bool divided; /* each exchange is made of its two halves */
+
 /* One of the two parts of a vector. */
 static void begin_part(struct rank *r, struct vectors *v, int tag, int part,
                        struct ddp__exchange *x)
 {
-    *x = (struct ddp__exchange){.piece = v->piece,
+    *x = (struct ddp__exchange){.kind = divided ? DDP__REDUCE_SCATTER
+                                                : DDP__ALL_REDUCE,
+                                .piece = v->piece,
                                 .sum = v->piece[0] ? v->piece[0] : v->sum,
                                 .begin = part ? CUT : 0,
                                 .end = part ? LEN : CUT,
@@ -398,6 +402,39 @@ static void begin_part(struct rank *r, struct vectors *v, int tag, int part,
         x->room = (char *)v->room[part];
     }
     ddp__exchange_begin(x, &r->wire, &r->split, 2 * tag + part);
+}
+
+/* What is not this rank's slice of the sum is for the second half to bring. */
+static void begin_gather(struct rank *r, int tag, struct ddp__exchange *x)
+{
+    struct ddp__exchange first = *x;
+    size_t n = x->end - x->begin;
+    size_t from = ddp__slice_begin(n, r->split.ranks, r->wire.rank);
+    size_t to = ddp__slice_begin(n, r->split.ranks, r->wire.rank + 1);
+    float *sum = x->sum;
+
+    for (size_t i = 0; i < n; i++)
+        if (i < from || i >= to)
+            sum[x->begin + i] = -7;
+    ddp__exchange_end(&first);
+    *x = (struct ddp__exchange){.kind = DDP__ALL_GATHER,
+                                .piece = first.piece,
+                                .sum = sum,
+                                .begin = first.begin,
+                                .end = first.end,
+                                .size = first.size,
+                                .half = first.half};
+    ddp__exchange_begin(x, &r->wire, &r->split, tag);
+}
+
+static int poll_part(struct rank *r, int tag, struct ddp__exchange *x)
+{
+    int rc = ddp__exchange_poll(x);
+
+    if (rc != 1 || x->kind != DDP__REDUCE_SCATTER)
+        return rc;
+    begin_gather(r, tag, x);
+    return 0;
 }
 
 /* The ranks begin their exchanges in different orders. */
@@ -418,7 +455,7 @@ static void *run_rank(void *arg)
     while (done < 2 * SUMS) {
         done = 0;
         for (int i = 0; i < 2 * SUMS; i++)
-            done += ddp__exchange_poll(&x[i]) == 1;
+            done += poll_part(r, i, &x[i]) == 1;
     }
     r->good = true;
     for (int i = 0; i < 2 * SUMS; i++) {
@@ -481,6 +518,29 @@ static void test_halves(void)
     half = false;
     ok(good, "sums that are sent as bf16 are those of one rank, rounded");
     ok(bytes > 0 && 2 * bytes == whole, "and have half as many bytes");
+}
+
+/* As many bytes, and the same sums. */
+static void test_divided(void)
+{
+    size_t whole;
+    bool good = true;
+
+    for (int i = 0; i < 3; i++) {
+        half = i == 1;
+        on_device = i == 2;
+        bytes = 0;
+        good &= equal_sums(12, 11, 5) && equal_sums(8, 3, 4);
+        whole = bytes;
+        bytes = 0;
+        divided = true;
+        good &= equal_sums(12, 11, 5) && equal_sums(8, 3, 4);
+        divided = false;
+        good &= bytes == whole;
+    }
+    half = on_device = false;
+    ok(good, "a reduce-scatter and then an all-gather make the same sums, of "
+             "as many bytes, also as bf16 and on a device");
 }
 
 static void test_device(void)
@@ -712,6 +772,7 @@ int main(void)
     test_sums();
     test_halves();
     test_device();
+    test_divided();
     test_staging();
     test_four(gather_rank, "each has");
     test_four(pass_rank, "one has");

@@ -33,6 +33,7 @@ struct copies {
 
 static struct copies *queue[2]; /* by direction: the newest first */
 static int coming;              /* parts that are being fetched */
+static size_t copied[2];        /* bytes, by direction */
 static int overlapped;          /* messages that were sent meanwhile */
 
 static int enter(int device)
@@ -54,6 +55,7 @@ static struct copies *append(bool out, struct copies c)
 static int carry(void *to, const void *from, size_t size, bool out)
 {
     append(out, (struct copies){.to = to, .from = from, .size = size});
+    copied[out] += size;
     return 0;
 }
 
@@ -286,16 +288,40 @@ static void end_rank(struct rank *r)
     free(r->theirs);
 }
 
-static void test_sums(int ranks, bool half)
+/* The second half, in which a sum has no more than this rank's slices. */
+static void begin_gather(struct rank *r, int ranks)
 {
-    struct rank r[RANKS] = {0};
+    struct ddp__parts before = r->parts;
+
+    ddp__parts_free(&r->parts);
+    for (int i = 0; i < PARTS; i++) {
+        size_t from, to, own[2];
+
+        ddp__parts_slice(LEN, ranks, 0, i, &from, &to);
+        ddp__parts_slice(LEN, ranks, r->wire.rank, i, &own[0], &own[1]);
+        ddp__parts_slice(LEN, ranks, ranks - 1, i, &(size_t){0}, &to);
+        for (size_t k = from; k < to; k++)
+            if (k < own[0] || k >= own[1])
+                r->sum[k] = NAN;
+    }
+    memset(r->piece, 0, sizeof(r->piece));
+    r->piece[0] = r->sum;
+    r->parts = (struct ddp__parts){.all = {.kind = DDP__ALL_GATHER,
+                                           .piece = r->piece,
+                                           .sum = r->sum,
+                                           .size = sizeof(float),
+                                           .half = before.all.half},
+                                   .len = LEN,
+                                   .stage = before.stage};
+}
+
+static void run(struct rank *r, int ranks)
+{
     struct ddp__split s = {ranks, ranks, ranks};
-    bool good = true, bounded = true;
     int done = 0;
 
-    overlapped = 0;
     for (int i = 0; i < ranks; i++)
-        begin(&r[i], i, ranks, half);
+        r[i].rc = 0;
     while (done < ranks) {
         done = 0;
         for (int i = 0; i < ranks; i++) {
@@ -306,14 +332,45 @@ static void test_sums(int ranks, bool half)
             done += r[i].rc == 1;
         }
     }
+}
+
+/* At once, or in two halves: of each a rank copies a slice in one direction. */
+static void run_halves(struct rank *r, int ranks)
+{
+    size_t all = (size_t)ranks * LEN * sizeof(float);
+
+    for (int i = 0; i < ranks; i++)
+        r[i].parts.all.kind = DDP__REDUCE_SCATTER;
+    run(r, ranks);
+    for (int i = 0; i < ranks; i++)
+        begin_gather(&r[i], ranks);
+    run(r, ranks);
+    is_int(copied[1] == all + all / (size_t)ranks && copied[0] == copied[1], 1,
+           "of both halves only slices are copied twice");
+}
+
+static void test_sums(int ranks, bool half, bool divided)
+{
+    struct rank r[RANKS] = {0};
+    bool good = true, bounded = true;
+
+    overlapped = 0;
+    copied[0] = copied[1] = 0;
+    for (int i = 0; i < ranks; i++)
+        begin(&r[i], i, ranks, half);
+    if (divided)
+        run_halves(r, ranks);
+    else
+        run(r, ranks);
     for (int i = 0; i < ranks; i++) {
         good &= is_good(&r[i], ranks, half);
         bounded &= is_bounded(&r[i]);
         end_rank(&r[i]);
     }
     free_all();
-    is_int(good, 1, "%d ranks, %s on the wire: the tree's sums of %d parts",
-           ranks, half ? "bf16" : "f32", PARTS);
+    is_int(good, 1, "%d ranks, %s on the wire%s: the tree's sums of %d parts",
+           ranks, half ? "bf16" : "f32", divided ? ", in two halves" : "",
+           PARTS);
     is_int(bounded, 1, "in main memory there are at most four of them");
     is_int(overlapped > 0, 1, "some are copied while others travel");
 }
@@ -322,6 +379,7 @@ int main(void)
 {
     for (int ranks = 2; ranks <= RANKS; ranks++)
         for (int half = 0; half < 2; half++)
-            test_sums(ranks, half);
+            for (int divided = 0; divided < 2; divided++)
+                test_sums(ranks, half, divided);
     return done_testing();
 }

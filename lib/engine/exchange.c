@@ -91,12 +91,17 @@ void ddp__add_f64(void *to, const void *from, size_t n)
         a[i] += b[i];
 }
 
+size_t ddp__slice_begin(size_t n, int ranks, int rank)
+{
+    size_t count = (size_t)ranks, r = (size_t)rank;
+
+    return n / count * r + n % count * r / count;
+}
+
 /* The elements whose sum a rank makes. */
 static size_t slice_begin(const struct ddp__exchange *x, int rank)
 {
-    size_t len = x->end - x->begin, n = (size_t)x->split.ranks;
-
-    return x->begin + len / n * (size_t)rank + len % n * (size_t)rank / n;
+    return x->begin + ddp__slice_begin(x->end - x->begin, x->split.ranks, rank);
 }
 
 static size_t slice_len(const struct ddp__exchange *x, int rank)
@@ -129,7 +134,7 @@ static int make_half(struct ddp__exchange *x)
 
     if (!x->half)
         return 0;
-    for (int l = 0; l < x->split.used; l++) {
+    for (int l = 0; l < x->split.used && x->kind != DDP__ALL_GATHER; l++) {
         own += x->first[l] && x->piece[l];
         others += x->first[l] && !x->piece[l];
     }
@@ -313,20 +318,24 @@ int ddp__exchange_begin(struct ddp__exchange *x, struct ddp__wire *w,
     if (!x->first || !x->block)
         return ddp__fail(DDP_ENOMEM, "out of memory for an exchange");
     ddp__pieces(s, x->first);
-    rc = make_half(x);
-    return rc < 0 ? rc : exchange_pieces(x);
+    if ((rc = make_half(x)) < 0)
+        return rc;
+    x->added = x->kind == DDP__ALL_GATHER;
+    return x->added ? exchange_sums(x) : exchange_pieces(x);
 }
 
 int ddp__exchange_poll(struct ddp__exchange *x)
 {
+    bool gathers = x->kind != DDP__REDUCE_SCATTER;
     int rc = poll_messages(&x->m);
 
     if (rc == 1 && !x->added) {
         rc = add_pieces(x);
-        rc = rc < 0 ? rc : exchange_sums(x);
+        if (rc == 0 && gathers)
+            rc = exchange_sums(x);
         rc = rc < 0 ? rc : poll_messages(&x->m);
     }
-    if (rc == 1 && x->half && !x->over)
+    if (rc == 1 && x->half && gathers && !x->over)
         widen_sums(x);
     x->over = rc == 1;
     return rc;

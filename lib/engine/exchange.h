@@ -30,9 +30,20 @@ ddp__add_f ddp__add_f64;  /* as MERGE_STATS does */
 
 /* Every rank has pieces, which are sums of some lanes, and gets the sum of all
  * of them: first a slice of it, of which it gets the pieces of the others and
- * makes the additions; then the slices of the others. */
+ * makes the additions; then the slices of the others.  Or only the first half
+ * of that, or the second, whose slice is where the sum will be. */
+enum ddp__exchange_kind {
+    DDP__ALL_REDUCE,
+    DDP__REDUCE_SCATTER,
+    DDP__ALL_GATHER
+};
+
+/* Where a rank's slice of n elements begins; that of the last one ends at n. */
+size_t ddp__slice_begin(size_t n, int ranks, int rank);
+
 struct ddp__exchange {
     struct ddp__messages m;
+    enum ddp__exchange_kind kind;
     struct ddp__split split;
     /* By lane: the pieces of this rank, which the additions change; NULL: the
      * piece of another rank, or none.  Not owned, like sum. */

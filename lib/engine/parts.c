@@ -89,19 +89,49 @@ static size_t part_begin(const struct ddp__parts *p, int i, int ranks)
     return begin < p->len ? begin : p->len;
 }
 
-static int fetch(struct ddp__parts *p, int i, const struct ddp__split *s)
+static size_t part_end(const struct ddp__parts *p, int i, int ranks)
 {
-    size_t begin = part_begin(p, i, s->ranks);
-    size_t len = part_begin(p, i + 1, s->ranks) - begin, size = p->all.size;
-    size_t slot = slot_len(p->len, s->ranks, p->ours) * size;
+    return part_begin(p, i + 1, ranks);
+}
+
+void ddp__parts_slice(size_t len, int ranks, int rank, int i, size_t *begin,
+                      size_t *end)
+{
+    const struct ddp__parts p = {.len = len};
+    size_t first = part_begin(&p, i, ranks);
+    size_t n = part_end(&p, i, ranks) - first;
+
+    *begin = first + ddp__slice_begin(n, ranks, rank);
+    *end = first + ddp__slice_begin(n, ranks, rank + 1);
+}
+
+/* Only this rank's slice of it: else the whole part. */
+static struct ddp__cut cut_of(const struct ddp__parts *p, int i,
+                              const struct ddp__split *s, int rank, bool slice)
+{
+    size_t begin = part_begin(p, i, s->ranks), size = p->all.size;
+    size_t n = part_end(p, i, s->ranks) - begin;
+
+    return (struct ddp__cut){
+        .begin = begin * size,
+        .n = n * size,
+        .from = slice ? ddp__slice_begin(n, s->ranks, rank) * size : 0,
+        .to = (slice ? ddp__slice_begin(n, s->ranks, rank + 1) : n) * size};
+}
+
+static int fetch(struct ddp__parts *p, int i, struct ddp__wire *w,
+                 const struct ddp__split *s)
+{
+    struct ddp__cut c =
+        cut_of(p, i, s, w->rank, p->all.kind == DDP__ALL_GATHER);
+    size_t slot = slot_len(p->len, s->ranks, p->ours) * p->all.size;
     struct ddp__part *part = &p->part[i];
     int rc = ddp__stage_fetch(&p->stage, &part->staged, p->all.piece, s->lanes,
-                              begin * size, len * size,
-                              p->stage.room + (size_t)(i % AHEAD) * slot);
+                              &c, p->stage.room + (size_t)(i % AHEAD) * slot);
 
     part->x.piece = part->staged.piece;
     part->x.sum = part->staged.sum;
-    part->x.end = len;
+    part->x.end = c.n / p->all.size;
     return rc;
 }
 
@@ -109,11 +139,12 @@ static int fetch(struct ddp__parts *p, int i, const struct ddp__split *s)
 static void cut(struct ddp__parts *p, int i, const struct ddp__split *s)
 {
     p->part[i].x.begin = part_begin(p, i, s->ranks);
-    p->part[i].x.end = part_begin(p, i + 1, s->ranks);
+    p->part[i].x.end = part_end(p, i, s->ranks);
 }
 
 /* Its memory is that of a part that has ended. */
-static int begin_part(struct ddp__parts *p, int i, const struct ddp__split *s)
+static int begin_part(struct ddp__parts *p, int i, struct ddp__wire *w,
+                      const struct ddp__split *s)
 {
     struct ddp__exchange *x = &p->part[i].x;
     size_t room = part_room(p->len, s->ranks, p->others) * p->all.size;
@@ -122,20 +153,20 @@ static int begin_part(struct ddp__parts *p, int i, const struct ddp__split *s)
     if (x->room)
         x->room += (size_t)(i % AHEAD) * room;
     if (p->stage.space)
-        return fetch(p, i, s);
+        return fetch(p, i, w, s);
     cut(p, i, s);
     return 0;
 }
 
-static int store(struct ddp__parts *p, int i, const struct ddp__split *s)
+static int store(struct ddp__parts *p, int i, struct ddp__wire *w,
+                 const struct ddp__split *s)
 {
-    size_t size = p->all.size;
+    struct ddp__cut c =
+        cut_of(p, i, s, w->rank, p->all.kind == DDP__REDUCE_SCATTER);
 
-    if (!p->stage.space)
-        return 0;
-    return ddp__stage_store(&p->stage, &p->part[i].staged, p->all.sum,
-                            part_begin(p, i, s->ranks) * size,
-                            p->part[i].x.end * size);
+    return p->stage.space
+               ? ddp__stage_store(&p->stage, &p->part[i].staged, p->all.sum, &c)
+               : 0;
 }
 
 /* 1: it is over; 0: not yet. */
@@ -155,7 +186,7 @@ static int poll_part(struct ddp__parts *p, int i, struct ddp__wire *w,
         if ((rc = ddp__exchange_poll(&part->x)) != 1)
             return rc;
         part->state = DDP__PART_GOES;
-        if ((rc = store(p, i, s)) == 0)
+        if ((rc = store(p, i, w, s)) == 0)
             rc = ddp__stage_poll(&p->stage, &part->staged);
     }
     return rc;
@@ -174,7 +205,7 @@ int ddp__parts_poll(struct ddp__parts *p, struct ddp__wire *w,
     int rc = p->part ? 0 : parts_new(p, s->ranks);
 
     while (rc == 0 && p->begun < p->count && p->begun < p->ended + AHEAD)
-        rc = begin_part(p, p->begun++, s);
+        rc = begin_part(p, p->begun++, w, s);
     for (int i = p->ended; rc >= 0 && i < p->begun; i++) {
         rc = poll_part(p, i, w, s, tag);
         if (rc == 1 && i == p->ended)

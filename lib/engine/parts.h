@@ -14,9 +14,9 @@ struct ddp__part {
 };
 
 struct ddp__parts {
-    /* What all parts have in common; fill in piece, sum, size, half and add,
-     * where messages are in the memory of a device space and device, and
-     * there room. */
+    /* What all parts have in common; fill in kind, piece, sum, size, half and
+     * add, where messages are in the memory of a device space and device, and
+     * there room.  To gather, the piece of lane 0 is the sum. */
     struct ddp__exchange all;
     size_t len;              /* elements of the vector */
     int ours, others;        /* pieces of this rank, and of the others */
@@ -35,6 +35,10 @@ size_t ddp__parts_room(size_t len, int ranks, int others);
  * pieces of this rank on a stage. */
 size_t ddp__parts_under_way(size_t len, int ranks);
 size_t ddp__parts_stage(size_t len, int ranks, int ours);
+
+/* Of part i, what has the slice of a rank. */
+void ddp__parts_slice(size_t len, int ranks, int rank, int i, size_t *begin,
+                      size_t *end);
 
 /* 1: done; 0: call it again.  Each part has a tag, from `tag` on. */
 int ddp__parts_poll(struct ddp__parts *p, struct ddp__wire *w,

@@ -12,38 +12,41 @@
 #include "engine/stage.h"
 
 static int copy_pieces(const struct ddp__stage *s, struct ddp__staged *p,
-                       void *const *piece, int lanes, size_t begin, size_t n,
+                       void *const *piece, int lanes, const struct ddp__cut *c,
                        char *room)
 {
+    size_t begin = c->begin + c->from;
     int rc = s->space->enter(s->device);
 
     for (int l = 0; l < lanes && rc == 0; l++) {
         if (!piece[l])
             continue;
         p->piece[l] = room;
-        rc = s->space->carry(room, (char *)piece[l] + begin, n, true);
-        room += n;
+        rc = s->space->carry(room + c->from, (char *)piece[l] + begin,
+                             c->to - c->from, true);
+        room += c->n;
     }
     p->sum = piece[0] ? p->piece[0] : room;
     return rc < 0 ? rc : s->space->mark(true, &p->ticket);
 }
 
 int ddp__stage_fetch(const struct ddp__stage *s, struct ddp__staged *p,
-                     void *const *piece, int lanes, size_t begin, size_t n,
+                     void *const *piece, int lanes, const struct ddp__cut *c,
                      char *room)
 {
     if (!(p->piece = calloc((size_t)lanes, sizeof(*p->piece))))
         return ddp__fail(DDP_ENOMEM, "out of memory for an exchange");
-    return copy_pieces(s, p, piece, lanes, begin, n, room);
+    return copy_pieces(s, p, piece, lanes, c, room);
 }
 
 int ddp__stage_store(const struct ddp__stage *s, struct ddp__staged *p,
-                     void *sum, size_t begin, size_t n)
+                     void *sum, const struct ddp__cut *c)
 {
     int rc = s->space->enter(s->device);
 
     if (rc == 0)
-        rc = s->space->carry((char *)sum + begin, p->sum, n, false);
+        rc = s->space->carry((char *)sum + c->begin + c->from,
+                             (char *)p->sum + c->from, c->to - c->from, false);
     return rc < 0 ? rc : s->space->mark(false, &p->ticket);
 }
 

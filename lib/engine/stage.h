@@ -23,15 +23,20 @@ struct ddp__staged {
     void *ticket; /* of the last copies; NULL: none */
 };
 
-/* The part, of n bytes from `begin` on, of the pieces (by lane; NULL: none) of
- * a vector: have it copied into the memory at `room`. */
+/* In bytes: where a part is in the vector, and what of it is copied. */
+struct ddp__cut {
+    size_t begin, n, from, to; /* from, to: within the part */
+};
+
+/* A part of the pieces (by lane; NULL: none) of a vector: have it copied into
+ * the memory at `room`. */
 int ddp__stage_fetch(const struct ddp__stage *s, struct ddp__staged *p,
-                     void *const *piece, int lanes, size_t begin, size_t n,
+                     void *const *piece, int lanes, const struct ddp__cut *c,
                      char *room);
 
 /* Its sum into that of the vector. */
 int ddp__stage_store(const struct ddp__stage *s, struct ddp__staged *p,
-                     void *sum, size_t begin, size_t n);
+                     void *sum, const struct ddp__cut *c);
 
 /* 1: copied; 0: not yet. */
 int ddp__stage_poll(const struct ddp__stage *s, struct ddp__staged *p);
