@@ -44,9 +44,9 @@ struct ddp__speed {
 struct ddp__load {
     double bytes;
     int messages, rounds; /* a round waits for the messages of the one before */
-    /* Bytes that a GPU copies to main memory, and as many back, so many at a
-     * time; 0: none. */
-    double copied, part;
+    /* Bytes that a GPU copies to or from main memory, most of them while others
+     * travel; those before the first message, and those after the last. */
+    double copied, before, after;
 };
 
 struct ddp__device {

@@ -182,6 +182,13 @@
 /* whether the step is applied: see enum ddp__scaler */
 #define DDP__DECIDE_OPERANDS(O, op)                                            \
     O(op, STATS, F64, READ) O(op, NORM, F64, UPDATE) O(op, SCALER, F64, UPDATE)
+/* the same where ranks have looked at their slices of the gradients; the copy
+ * of the statistics is for what comes late */
+#define DDP__AGREE_OPERANDS(O, op)                                             \
+    O(op, STATS, F64, READ) O(op, SCALER, F64, UPDATE) O(op, COPY, F64, WRITE)
+/* the norm of the gradients, for reports; the end waits for the token */
+#define DDP__NOTE_OPERANDS(O, op)                                              \
+    O(op, NORM, F64, READ) O(op, TOKEN, F32, UPDATE)
 /* the results of a step; the token orders it after the fences */
 #define DDP__END_OPERANDS(O, op)                                               \
     O(op, STATS, F64, READ) O(op, SCALER, F64, READ) O(op, TOKEN, F32, READ)
@@ -190,7 +197,9 @@
 /* X (ID): functions of lib/, which the host runs. */
 #define DDP__HOSTS(X)                                                          \
     X(FENCE)                                                                   \
-    X(FILL) X(SEED) X(OUTPUT) X(TEACH) X(ROUND) X(TERMS) X(DECIDE) X(END)
+    X(FILL)                                                                    \
+    X(SEED)                                                                    \
+    X(OUTPUT) X(TEACH) X(ROUND) X(TERMS) X(DECIDE) X(AGREE) X(NOTE) X(END)
 
 enum ddp__host {
 #define X(id) DDP__HOST_##id,

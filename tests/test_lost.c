@@ -16,7 +16,7 @@
 #include "ranks_fork.h"
 #include "scratch.h"
 
-enum { RANKS = 3, IN = 4, CLASSES = 3, COUNT = 40, EPOCHS = 10 };
+enum { RANKS = 3, IN = 4, WIDTH = 520, CLASSES = 3, COUNT = 40, EPOCHS = 10 };
 
 /* Where a rank may be; each is reached many times. */
 enum phase {
@@ -40,6 +40,7 @@ struct fault {
     enum phase phase;
     int times, message;
     const char *doing; /* what the others say that it was doing */
+    bool wide;         /* the network has three buckets of weights */
 };
 static const struct fault *fault; /* NULL: none */
 static bool hangs, fails;         /* it does not end; its kernel fails */
@@ -50,6 +51,7 @@ static const char *run_dir;
 static struct outcome {
     char why[512];
     bool lost; /* another rank, as far as it knows */
+    bool torn; /* some weights had been updated */
     uint32_t weights;
     int64_t resumed; /* the step */
 } * outcome;
@@ -103,9 +105,22 @@ static int reach_kernel(bool backward)
     return 0;
 }
 
+static bool wide; /* see struct fault */
+
+/* The hook is between the gradients of its first bucket and of its second. */
+static ddp_chain_t *wide_network(void)
+{
+    return ddp_chain_new(ddp_dense_new(IN, WIDTH, NULL),
+                         ddp_dense_new(WIDTH, WIDTH, NULL), copy_layer_new(),
+                         ddp_dense_new(WIDTH, WIDTH, NULL),
+                         ddp_dense_new(WIDTH, CLASSES, NULL), DDP_END);
+}
+
 static ddp_chain_t *network(void)
 {
     copy_hook = reach_kernel;
+    if (wide)
+        return wide_network();
     return ddp_chain_new(ddp_dense_new(IN, IN, NULL), copy_layer_new(),
                          ddp_dense_new(IN, CLASSES, NULL), DDP_END);
 }
@@ -254,6 +269,8 @@ static int run_rank(int rank)
     reach(JOINING);
     ddp = ddp_init(&cfg);
     rc = ddp ? train(ddp, &outcome[rank]) : ddp_errcode();
+    outcome[rank].torn =
+        rc < 0 && strstr(ddp_errmsg(), "some weights had been updated");
     failed = rc < 0 && rc != DDP_EPEER;
     if (failed)
         note_error(&outcome[rank], ddp_errmsg());
@@ -402,6 +419,32 @@ static void test_deaths(uint32_t want)
     is_int(weights, want, "to the weights of one that was not disturbed");
 }
 
+/* Ranks update a bucket when they have all of it, so they may have updated
+ * some when another rank dies.  A checkpoint of that would show in the weights:
+ * every second step has one that is whole. */
+static void test_torn(void)
+{
+    /* Of 14 messages a step, every second. */
+    struct fault f = {.rank = 1, .message = 60};
+    uint32_t want, weights;
+    bool good = true;
+    int torn = 0;
+
+    wide = true;
+    run_dir = at("wide");
+    good = end_well(&want);
+    run_dir = at("torn");
+    for (int i = 0; i < 7; i++, f.message += 2) {
+        good &= lose(&f) >= 0;
+        torn += outcome[0].torn || outcome[2].torn;
+    }
+    ok(good, "a rank dies at each moment of an exchange of three buckets");
+    ok(torn > 0, "others have then updated some weights: %d times of 7", torn);
+    ok(end_well(&weights) && weights == want,
+       "no checkpoint has such weights, and the run can be resumed");
+    wide = false;
+}
+
 /* ---- who hangs ---------------------------------------------------------- */
 
 static const struct fault stuck[] = {
@@ -411,6 +454,8 @@ static const struct fault stuck[] = {
      .doing = "has been training for"},
     {"a rank evaluates", .rank = 1, .phase = EVALUATION, .times = 1,
      .doing = "has been evaluating for"},
+    {"a rank is between two exchanges", .rank = 1, .phase = BACKWARD,
+     .times = 9, .doing = "has been training for", .wide = true},
     {"a rank is in the program", .rank = 0, .phase = STEPPED, .times = 4,
      .doing = "has been in the program for"},
     {"rank 0 writes a checkpoint", .rank = 0, .phase = SAVING, .times = 3,
@@ -428,12 +473,13 @@ static void test_hangs(void)
 
         snprintf(dir, sizeof(dir), "hang-%d", i);
         run_dir = at(dir);
+        wide = stuck[i].wide;
         seconds = lose(&stuck[i]);
         ok(seconds >= timeout && seconds < 10,
            "%s for ever: the others say so and end (%.1f s)", stuck[i].what,
            seconds);
     }
-    hangs = false;
+    hangs = wide = false;
 }
 
 /* Each message is a moment of its own. */
@@ -461,6 +507,7 @@ int main(void)
     ok(end_well(&want), "a run that is not disturbed ends well");
     test_failures(want);
     test_deaths(want);
+    test_torn();
     if (getenv("DDP_LONG"))
         test_messages(want);
     test_hangs();

@@ -28,7 +28,9 @@ static const struct row {
     enum ddp_dtype dtype, wire;
     bool shard, sync_bn, bad; /* bad: a sample is not finite */
     bool slow;                /* backward on some ranks */
-    int skips;                /* steps that are not applied, of 6 */
+    bool clipped;             /* the step needs the norm of all gradients */
+    bool spot; /* few gradients are not finite: one rank has their sums */
+    int skips; /* steps that are not applied, of 6 */
     double mixup;
 } row[] = {
     {"8 lanes", .lanes = 8},
@@ -45,6 +47,15 @@ static const struct row {
     {"batch norm over all", .lanes = 12, .sync_bn = true},
     {"sums in bf16", .lanes = 12, .wire = DDP_BF16},
     {"a slow kernel before the sum", .lanes = 12, .slow = true},
+    {"gradients of one class that are not finite", .lanes = 12, .spot = true,
+     .skips = 2},
+    {"12 lanes, clipped", .lanes = 12, .clipped = true},
+    {"f16, clipped, and such a sample", .lanes = 8, .dtype = DDP_F16,
+     .bad = true, .clipped = true, .skips = 2},
+    {"a divided optimizer, clipped", .lanes = 12, .shard = true,
+     .clipped = true},
+    {"a slow kernel, clipped, sums in bf16", .lanes = 12, .wire = DDP_BF16,
+     .slow = true, .clipped = true},
 };
 enum { ROWS = sizeof(row) / sizeof(row[0]) };
 
@@ -53,6 +64,7 @@ struct result {
     char why[256];
     uint32_t weights;
     int64_t steps, skipped;
+    double norms; /* of the gradients of all steps that were applied */
     struct ddp_metrics now, average; /* of evaluations */
 };
 
@@ -73,6 +85,8 @@ static int get(void *arg, int64_t index, uint64_t key, struct ddp_sample *s)
         x[0] = NAN;
     sched_getaffinity(0, sizeof(*cores), &cores[this_rank]);
     s->label = (int32_t)(index % CLASSES);
+    if (r->spot)
+        s->label = index == BAD ? CLASSES - 1 : s->label % (CLASSES - 1);
     return 0;
 }
 
@@ -103,10 +117,29 @@ static ddp_chain_t *slow_network(void)
         copy_layer_new(), ddp_dense_new(16, CLASSES, NULL), DDP_END);
 }
 
+/* Cross entropy would make all gradients of a layer NaN at once.  Here a sample
+ * of the last class has this effect on the weights of the third one alone. */
+static double spot_loss(const float *x, const void *target, const float *weight,
+                        int n, int len, float *dx, void *arg)
+{
+    const int32_t *label = target;
+
+    (void)weight;
+    (void)arg;
+    for (int i = 0; i < n * len && dx; i++)
+        dx[i] = label[i / len] == CLASSES - 1 && i % len == 2 ? INFINITY
+                                                              : 0.01f * x[i];
+    return n;
+}
+
 static ddp_chain_t *network(const struct row *r)
 {
     if (r->slow)
         return slow_network();
+    if (r->spot)
+        return ddp_chain_new(
+            ddp_flatten_new(),
+            ddp_dense_new(SIDE * SIDE * CHANNELS, CLASSES, NULL), DDP_END);
     return ddp_chain_new(
         ddp_conv_new(CHANNELS, 8, 3, NULL), ddp_batch_norm_new(8, NULL),
         ddp_relu_new(), ddp_conv_new(8, 16, 3, NULL),
@@ -121,10 +154,15 @@ static struct ddp_train_config config(const struct row *r)
     ddp_train_config_init(&cfg);
     cfg.optimizer =
         r->shard ? ddp_adamw(0.01f, 0.1f) : ddp_momentum(0.05f, 0.9f);
-    cfg.optimizer.clip_norm = 1;
+    if (r->clipped)
+        cfg.optimizer.clip_norm = 1;
     if (r->shard) {
         cfg.optimizer.lookahead = 3;
         cfg.optimizer.clip_unit = 0.02f;
+    }
+    if (r->spot) {
+        cfg.loss = DDP_CUSTOM_LOSS;
+        cfg.loss_fn = spot_loss;
     }
     cfg.batch = BATCH;
     cfg.sub_batch = SUB;
@@ -139,15 +177,26 @@ static struct ddp_train_config config(const struct row *r)
     return cfg;
 }
 
+static int add_norm(const struct ddp_progress *p, void *arg)
+{
+    if (!p->now.skipped)
+        *(double *)arg += p->gradient_norm;
+    return 0;
+}
+
 static int train(ddp_t *ddp, const struct row *r, struct result *out)
 {
     struct ddp_train_config cfg = config(r);
     ddp_dataset_t *data = samples(r, COUNT), *eval = samples(r, EVAL);
     ddp_chain_t *c = network(r);
-    ddp_trainer_t *t = ddp_trainer_new(ddp, c, data, &cfg);
     struct ddp_skips skips = {0};
-    int rc = t ? ddp_trainer_train(t) : ddp_errcode();
+    ddp_trainer_t *t;
+    int rc;
 
+    cfg.on_step = add_norm;
+    cfg.arg = &out->norms;
+    t = ddp_trainer_new(ddp, c, data, &cfg);
+    rc = t ? ddp_trainer_train(t) : ddp_errcode();
     if (rc == 0)
         rc = ddp_trainer_evaluate(t, eval, &out->now);
     if (rc == 0)
@@ -275,15 +324,16 @@ static bool are_same(const struct result *a, const struct result *b)
 {
     return a->code == 0 && b->code == 0 && a->weights == b->weights &&
            a->steps == b->steps && a->skipped == b->skipped &&
-           same_metrics(&a->now, &b->now) &&
+           a->norms == b->norms && same_metrics(&a->now, &b->now) &&
            same_metrics(&a->average, &b->average);
 }
 
 static void show(int rank, const struct result *r)
 {
-    diag("rank %d: weights %08x, %d steps, %d skipped, loss %.17g and %.17g %s",
-         rank, r->weights, (int)r->steps, (int)r->skipped, r->now.loss,
-         r->average.loss, r->why);
+    diag("rank %d: weights %08x, %d steps, %d skipped, norms %.17g, loss %.17g "
+         "and %.17g %s",
+         rank, r->weights, (int)r->steps, (int)r->skipped, r->norms,
+         r->now.loss, r->average.loss, r->why);
 }
 
 static bool run_ranks(int count, int (*run)(int rank))
@@ -316,7 +366,8 @@ static void check_alone(const struct result *want)
     for (int i = 0; i < ROWS; i++) {
         const struct result *r = &want[i];
         bool good = r->code == 0 && r->steps == 6 &&
-                    r->skipped == row[i].skips && r->now.samples == EVAL;
+                    r->skipped == row[i].skips && r->norms > 0 &&
+                    r->now.samples == EVAL;
 
         wrong += !good;
         if (!good)

@@ -22,10 +22,8 @@
 #include "runtime/launch.h"
 #include "runtime/net.h"
 
-/* Operations that it looks at, and those that it begins before others end: one
- * at a time is the fastest through shared memory, as what was sent last is
- * still in caches. */
-enum { WINDOW = 8, UNDER_WAY = 2 };
+/* Operations that it looks at. */
+enum { WINDOW = 8 };
 
 /* Seconds. */
 #define SPIN 50e-6    /* to look all the time after something has arrived */
@@ -93,21 +91,34 @@ static bool advance_op(struct ddp__net *n, struct ddp__net_op *op)
     return rc != 0;
 }
 
+bool ddp__net_holds(const struct ddp__net_op *op, bool *waits)
+{
+    bool holds = op->pressing && !op->begun && !*waits;
+
+    *waits |= !op->ready;
+    return holds;
+}
+
 /* Those that the thread works on; by the holder of the lock.  The first one may
- * begin at any time: others may be waiting for it. */
+ * begin at any time: others may be waiting for it.  One of the last may be
+ * ready long before those that it follows. */
 static int list_ready(const struct ddp__net *n, struct ddp__net_op *op[WINDOW])
 {
-    int i = 0, ready = 0, begun = 0;
+    bool held = false, waits = false;
+    int ready = 0, begun = 0;
 
     for (const struct ddp__net_op *o = n->first; o; o = o->next)
         begun += o->begun;
-    for (struct ddp__net_op *o = n->first; o && i < WINDOW; o = o->next, i++)
+    for (struct ddp__net_op *o = n->first; o && ready < WINDOW; o = o->next) {
         if (o->begun) {
             op[ready++] = o;
-        } else if (o->ready && (o == n->first || begun < UNDER_WAY)) {
+        } else if (o->ready && !held &&
+                   (o == n->first || begun < DDP__NET_UNDER_WAY)) {
             op[ready++] = o;
             begun++;
         }
+        held |= ddp__net_holds(o, &waits);
+    }
     return ready;
 }
 

@@ -14,6 +14,10 @@
 #include "runtime/topology.h"
 #include "wire.h"
 
+/* Operations that are begun before others end: one at a time is the fastest
+ * through shared memory, as what was sent last is still in caches. */
+enum { DDP__NET_UNDER_WAY = 2 };
+
 /* Something that all ranks do, in the same order: its messages. */
 struct ddp__net_op {
     struct ddp__net_op *next;
@@ -21,6 +25,8 @@ struct ddp__net_op {
     int tag;        /* its first */
     bool ready;     /* to begin */
     bool begun;
+    bool
+        pressing; /* once all before it are ready, none after it begins first */
     struct ddp__load load; /* for simulations */
     /* Called by the net's thread again and again once it is ready.  1: done; 0:
      * not yet; < 0: it failed, with ddp_errmsg(). */
@@ -65,6 +71,10 @@ void ddp__net_close(struct ddp__net *n);
 /* Append an operation that uses so many tags. */
 void ddp__net_add(struct ddp__net *n, struct ddp__net_op *op, int tags);
 void ddp__net_ready(struct ddp__net *n, struct ddp__net_op *op);
+
+/* Whether those after an operation have to wait for it.  To be asked for one
+ * after another: *waits, false at first, is whether one so far is not ready. */
+bool ddp__net_holds(const struct ddp__net_op *op, bool *waits);
 
 /* How many operations there are, and how many of the first wait for nothing of
  * this rank. */

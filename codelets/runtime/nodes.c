@@ -12,6 +12,7 @@
 #include "runtime/nodes.h"
 
 static struct ddp__net_op *first, **end = &first;
+static int under_way;
 
 static const struct ddp__device *simulated(void)
 {
@@ -28,23 +29,38 @@ int ddp__nodes_count(void)
     return d ? d->nodes() : 1;
 }
 
+static void carry_ready(void);
+
 static void carried(void *arg)
 {
-    struct ddp__net_op *op = arg;
+    struct ddp__net_op *op = arg, **at;
 
-    if (!(first = op->next))
-        end = &first;
+    for (at = &first; *at != op; at = &(*at)->next)
+        ;
+    if (!(*at = op->next))
+        end = at;
+    under_way--;
+    carry_ready();
     op->done(op, 0);
 }
 
-/* In the order of submission. */
+/* As the thread of a real one: the first in the order of submission, and one
+ * more, whose first copies are made meanwhile. */
 static void carry_ready(void)
 {
-    for (struct ddp__net_op *op = first; op && op->ready; op = op->next)
-        if (!op->begun) {
-            op->begun = true;
-            simulated()->carry(&op->load, carried, op);
-        }
+    bool held = false, waits = false;
+
+    for (struct ddp__net_op *op = first, *next; op && !held; op = next) {
+        bool begins = op->ready && !op->begun && under_way < DDP__NET_UNDER_WAY;
+
+        next = op->next;
+        held = ddp__net_holds(op, &waits) && !begins;
+        if (!begins)
+            continue;
+        op->begun = true;
+        under_way++;
+        simulated()->carry(&op->load, carried, op);
+    }
 }
 
 void ddp__nodes_add(struct ddp__net_op *op)

@@ -298,8 +298,19 @@ static int fail_gone(const struct ddp__net *n, int rank)
     return ddp__fail(DDP_EPEER, "rank %d (%s) has ended", rank, b->status.host);
 }
 
+/* The last operation, up to op, before which nothing waits for this rank:
+ * others hold up no more than that. */
+static int64_t held_up(struct ddp__net *n, int64_t op)
+{
+    int64_t ops, ready;
+
+    ddp__net_counts(n, &ops, &ready);
+    return ready < op ? ready : op;
+}
+
 int ddp__peers_missing(struct ddp__net *n, int64_t op)
 {
+    int64_t held = held_up(n, op);
     double now = ddp__clock();
     int stuck = -1;
 
@@ -309,7 +320,7 @@ int ddp__peers_missing(struct ddp__net *n, int64_t op)
         listen_to(n, r);
         if (is_gone(n, r, op, now))
             return fail_gone(n, r);
-        if (is_stuck(n, r, op, now) &&
+        if (is_stuck(n, r, held, now) &&
             (stuck < 0 || b->ready < n->peers.peer[stuck].last.ready))
             stuck = r;
     }

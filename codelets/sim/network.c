@@ -57,7 +57,7 @@ static double link_s(const struct ddp__load *l)
 {
     double link = l->bytes / speed.bytes_per_s;
     double host = l->messages * speed.message_s;
-    double copies = copy_s(l->copied - l->part);
+    double copies = copy_s(l->copied - fmax(l->before, l->after));
 
     return fmax(link, fmax(host, copies)) + l->rounds * speed.latency_s;
 }
@@ -66,10 +66,10 @@ static double link_s(const struct ddp__load *l)
  * has carried those before it, and ends when its last part is back. */
 static double schedule(const struct ddp__load *l)
 {
-    double begin = fmax(now_s() + copy_s(l->part), carrier.idle_s);
+    double begin = fmax(now_s() + copy_s(l->before), carrier.idle_s);
 
     carrier.idle_s = begin + link_s(l);
-    return carrier.idle_s + copy_s(l->part);
+    return carrier.idle_s + copy_s(l->after);
 }
 
 static void *carry_loads(void *unused)

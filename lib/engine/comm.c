@@ -17,6 +17,7 @@
 #include "engine/engine.h"
 #include "engine/parts.h"
 #include "engine/shard.h"
+#include "engine/slices.h"
 #include "engine/step.h"
 #include "runtime/context.h"
 #include "runtime/direct.h"
@@ -26,6 +27,7 @@
 /* What a rank tells the others with its statistics. */
 struct news {
     int64_t code, count; /* code: the failure of this step or an earlier one */
+    double found[DDP__NORMS]; /* in this rank's slices of the gradients */
     unsigned wishes;
     char text[512];
 };
@@ -35,11 +37,13 @@ struct comm {
     struct ddp__engine *e; /* not owned */
     int64_t step, index;   /* of the step; index: among those of the engine */
     struct ddp__total total;
+    enum ddp__exchange_kind kind; /* of a vector */
     struct ddp__split split;
     struct ddp__trace *trace; /* not owned; NULL: none */
     double begin;             /* all handles are open; 0: not yet */
     bool alone;               /* nothing is open: the submission has failed */
     bool empty;               /* with own sub-batches: this rank has none */
+    bool checked;             /* news: slices of the gradients have been */
     struct ddp__direct at;    /* where the vectors are opened */
     struct ddp__handle room;  /* where messages are; h NULL: none */
     atomic_int left;          /* handles that are not open yet */
@@ -88,11 +92,24 @@ static bool is_ours(const struct comm *c, int lane)
     return lane >= c->e->lane_begin && lane < c->e->lane_end;
 }
 
+static bool gathers(const struct comm *c)
+{
+    return c->kind == DDP__ALL_GATHER;
+}
+
 /* The result goes to lane 0. */
 static bool is_open(const struct comm *c, int lane)
 {
+    if (gathers(c))
+        return lane == 0;
     return (lane == 0 && !c->e->spec.own) ||
            (c->first[lane] && is_ours(c, lane));
+}
+
+/* Whether what the vector has now is needed. */
+static bool is_read(const struct comm *c, int lane)
+{
+    return gathers(c) || (is_ours(c, lane) && !c->empty);
 }
 
 static const struct ddp__view *vector(const struct comm *c)
@@ -175,6 +192,13 @@ static void *memory_of(const struct comm *c, int lane)
     return ddp__handle_memory(handle_of(c, lane), c->at.node);
 }
 
+/* The slice of this rank is in it. */
+static int find_sum(struct comm *c, size_t size)
+{
+    c->piece[0] = c->parts.all.sum = c->alone ? c->nothing : memory_of(c, 0);
+    return c->piece[0] ? 0 : ddp__buffer_fail(size);
+}
+
 /* Without memory there is nothing to send: the others learn by our end. */
 static int find_vectors(struct comm *c)
 {
@@ -182,6 +206,8 @@ static int find_vectors(struct comm *c)
 
     if (c->alone && !(c->nothing = calloc(2, size)))
         return ddp__buffer_fail(2 * size);
+    if (gathers(c))
+        return find_sum(c, size);
     for (int l = 0; l < c->split.lanes; l++)
         if (c->first[l] && is_ours(c, l) &&
             !(c->piece[l] = c->alone ? c->nothing : memory_of(c, l)))
@@ -222,6 +248,7 @@ static int begin_vector(struct comm *c)
 {
     struct ddp__exchange *x = &c->parts.all;
 
+    x->kind = c->kind;
     x->piece = c->piece;
     x->size = element_size(c);
     x->half = is_half(c);
@@ -258,6 +285,8 @@ static void write_news(struct comm *c)
     struct news *mine = ddp__gather_of(&c->gather, c->e->ddp->net.wire.rank);
 
     *mine = (struct news){.wishes = atomic_load(&c->e->wishes)};
+    if (c->checked)
+        ddp__slices_found(c->e, mine->found);
     if (c->e->spec.count)
         mine->count = __atomic_load_n(c->e->spec.count, __ATOMIC_RELAXED);
     if (atomic_load(&g->rc) == 0 || atomic_load(&g->failed_step) > c->step)
@@ -324,6 +353,7 @@ static void read_news(struct comm *c)
 
         all->wishes |= n->wishes;
         all->count += n->count;
+        ddp__slices_join(all->found, n->found);
         if (n->code == 0 || failed)
             continue;
         failed = true;
@@ -378,6 +408,8 @@ static void finish(struct ddp__net_op *op, int rc)
     for (int l = 0; l < c->split.lanes && !c->alone; l++)
         if (is_open(c, l))
             ddp__handle_release(handle_of(c, l), c->at.node);
+    if (c->checked)
+        ddp__slices_close(c->e);
     if (c->room.h) {
         ddp__handle_release(&c->room, room_node(c));
         ddp__handle_unregister_later(&c->room);
@@ -396,7 +428,8 @@ static void begin_carrying(void *arg)
     struct comm *c = arg;
 
     c->begin = ddp__now();
-    atomic_store(&c->e->given, ddp__clock());
+    if (!gathers(c))
+        atomic_store(&c->e->given, ddp__clock());
     if (c->e->simulated)
         ddp__nodes_ready(&c->op);
     else
@@ -426,19 +459,20 @@ static void open_handles(struct comm *c)
     for (int l = 0; l < c->split.lanes && !c->alone; l++)
         if (is_open(c, l)) {
             atomic_fetch_add(&c->left, 1);
-            ddp__handle_acquire(handle_of(c, l), c->at.node,
-                                is_ours(c, l) && !c->empty, true, handle_opened,
-                                c);
+            ddp__handle_acquire(handle_of(c, l), c->at.node, is_read(c, l),
+                                true, handle_opened, c);
             if (lane_of(c, l) > 0)
                 ddp__handle_drop(handle_of(c, l));
         }
+    if (c->checked)
+        ddp__slices_open(c->e, &c->left, handle_opened, c);
     handle_opened(c);
 }
 
 static void count_pieces(struct comm *c)
 {
     ddp__pieces(&c->split, c->first);
-    for (int l = 0; l < c->split.used; l++)
+    for (int l = 0; l < c->split.used && !gathers(c); l++)
         if (c->first[l])
             c->pieces[ddp__lanes_rank(c->split.lanes, c->split.ranks, l)]++;
     c->parts.ours = c->pieces[c->e->ddp->net.wire.rank];
@@ -474,7 +508,8 @@ struct ddp__split ddp__comm_split(const struct ddp__engine *e, int subs)
 }
 
 static struct comm *comm_new(struct ddp__engine *e, const struct ddp__step *s,
-                             struct ddp__total total, bool alone)
+                             struct ddp__total total,
+                             enum ddp__exchange_kind kind, bool alone)
 {
     struct comm *c = calloc(1, sizeof(*c));
     size_t lanes;
@@ -486,8 +521,11 @@ static struct comm *comm_new(struct ddp__engine *e, const struct ddp__step *s,
     c->step = s->number;
     c->index = e->submitted;
     c->total = total;
+    c->kind = kind;
     c->alone = alone;
+    c->checked = is_news(c) && !alone && ddp__slices_used(e, s);
     c->op.done = finish;
+    c->op.pressing = is_news(c);
     c->op.poll = is_news(c) ? poll_news : poll_vector;
     c->empty = e->spec.own && s->subs == 0;
     c->split = ddp__comm_split(e, s->subs);
@@ -509,13 +547,18 @@ static int parts_of(const struct comm *c)
 }
 
 /* With a piece of each rank: slices of it to the others, then to each the sum
- * of this rank's slice. */
+ * of this rank's slice; or one of both. */
 static struct ddp__load load_of(const struct comm *c)
 {
     int others = c->split.ranks - 1;
+    int rounds = c->kind == DDP__ALL_REDUCE ? 2 : 1;
     double bytes = (double)(elements(c) * element_size(c));
+    double part = (double)element_size(c) *
+                  (double)ddp__parts_longest(c->parts.len, c->split.ranks);
+    double slice = part / c->split.ranks;
 
-    struct ddp__load l = {.messages = 2 * others * parts_of(c), .rounds = 2};
+    struct ddp__load l = {.messages = rounds * others * parts_of(c),
+                          .rounds = rounds};
 
     if (is_news(c))
         return (struct ddp__load){.bytes = others * (double)news_len(c, 0),
@@ -523,17 +566,18 @@ static struct ddp__load load_of(const struct comm *c)
                                   .rounds = 1};
     if (is_staged(c)) {
         l.copied = bytes;
-        l.part = (double)element_size(c) *
-                 (double)ddp__parts_longest(c->parts.len, c->split.ranks);
+        l.before = gathers(c) ? slice : part;
+        l.after = c->kind == DDP__REDUCE_SCATTER ? slice : part;
     }
-    l.bytes = 2 * bytes * others / c->split.ranks / (is_half(c) ? 2 : 1);
+    l.bytes = rounds * bytes * others / c->split.ranks / (is_half(c) ? 2 : 1);
     return l;
 }
 
 static int submit(struct ddp__engine *e, const struct ddp__step *s,
-                  struct ddp__total total, bool alone)
+                  struct ddp__total total, enum ddp__exchange_kind kind,
+                  bool alone)
 {
-    struct comm *c = comm_new(e, s, total, alone);
+    struct comm *c = comm_new(e, s, total, kind, alone);
     struct ddp__handle *sum;
     bool fetches;
     int home;
@@ -547,7 +591,7 @@ static int submit(struct ddp__engine *e, const struct ddp__step *s,
     home = home_of(c);
     choose_place(c, home);
     sum = handle_of(c, 0);
-    fetches = home != c->at.node;
+    fetches = home != c->at.node && kind != DDP__REDUCE_SCATTER;
     e->exchanged++;
     ddp__task_group_add(&e->group, 1);
     c->op.load = load_of(c);
@@ -561,30 +605,70 @@ static int submit(struct ddp__engine *e, const struct ddp__step *s,
     return 0;
 }
 
+static struct ddp__total bucket(int b)
+{
+    return (struct ddp__total){DDP__TOTAL_BUCKET, b};
+}
+
+static enum ddp__exchange_kind kind_of(const struct ddp__engine *e,
+                                       const struct ddp__step *s,
+                                       struct ddp__total total)
+{
+    return total.kind == DDP__TOTAL_BUCKET && ddp__slices_used(e, s)
+               ? DDP__REDUCE_SCATTER
+               : DDP__ALL_REDUCE;
+}
+
 int ddp__comm_submit(struct ddp__engine *e, const struct ddp__step *s,
                      struct ddp__total total)
 {
-    return submit(e, s, total, false);
+    return submit(e, s, total, kind_of(e, s, total), false);
+}
+
+/* In the order of the updates. */
+int ddp__comm_gather(struct ddp__engine *e, const struct ddp__step *s)
+{
+    int rc = 0;
+
+    for (int b = e->params->buckets - 1; rc == 0 && b >= 0; b--)
+        if (e->reached[b])
+            rc = submit(e, s, bucket(b), DDP__ALL_GATHER, false);
+    return rc;
 }
 
 /* The one at this place of a step's, if it has not been submitted. */
 static int submit_rest(struct ddp__engine *e, const struct ddp__step *s,
-                       struct ddp__total total, int place)
+                       struct ddp__total total, enum ddp__exchange_kind kind,
+                       int place)
 {
-    return place < e->exchanged ? 0 : submit(e, s, total, true);
+    return place < e->exchanged ? 0 : submit(e, s, total, kind, true);
+}
+
+/* All that come before the decision. */
+static int submit_sums(struct ddp__engine *e, const struct ddp__step *s,
+                       int *place)
+{
+    const struct ddp__total stats = {DDP__TOTAL_STATS, 0};
+    int rc = 0;
+
+    for (int i = 0; rc == 0 && i < e->graph->sums; i++)
+        rc = submit_rest(e, s, (struct ddp__total){DDP__TOTAL_SUM, i},
+                         DDP__ALL_REDUCE, (*place)++);
+    for (int b = 0; rc == 0 && b < e->params->buckets; b++)
+        if (e->reached[b])
+            rc = submit_rest(e, s, bucket(b), kind_of(e, s, bucket(b)),
+                             (*place)++);
+    return rc < 0 ? rc : submit_rest(e, s, stats, DDP__ALL_REDUCE, (*place)++);
 }
 
 void ddp__comm_fail(struct ddp__engine *e, const struct ddp__step *s)
 {
-    int place = 0, rc = 0;
+    int place = 0, rc = submit_sums(e, s, &place);
 
-    for (int i = 0; rc == 0 && i < e->graph->sums; i++)
-        rc = submit_rest(e, s, (struct ddp__total){DDP__TOTAL_SUM, i}, place++);
-    for (int b = 0; rc == 0 && b < e->params->buckets; b++)
+    for (int b = e->params->buckets - 1;
+         rc == 0 && b >= 0 && ddp__slices_used(e, s); b--)
         if (e->reached[b])
-            rc = submit_rest(e, s, (struct ddp__total){DDP__TOTAL_BUCKET, b},
-                             place++);
-    if (rc == 0 && submit_rest(e, s, (struct ddp__total){DDP__TOTAL_STATS, 0},
-                               place++) == 0)
+            rc = submit_rest(e, s, bucket(b), DDP__ALL_GATHER, place++);
+    if (rc == 0)
         ddp__shard_fail(e, s, place);
 }

@@ -15,6 +15,7 @@
 #include "engine/lanes.h"
 #include "engine/reduce.h"
 #include "engine/shard.h"
+#include "engine/slices.h"
 #include "engine/step_calls.h"
 #include "engine/update.h"
 #include "graph/params_bind.h"
@@ -108,6 +109,8 @@ static int make_update(struct ddp__engine *e)
     ddp__handle_register(&e->norm, NULL, DDP__NORMS * sizeof(double));
     if (rc == 0)
         rc = ddp__early_new(e);
+    if (rc == 0)
+        rc = ddp__slices_new(e);
     if (rc == 0 && e->spec.ema_decay > 0)
         rc = ddp__ema_new(&e->ema, e->params, e->spec.ema_decay);
     return rc;
@@ -233,6 +236,7 @@ static double segment_us(const struct ddp__engine *e)
 static void free_update(struct ddp__engine *e)
 {
     ddp__early_free(e);
+    ddp__slices_free(e);
     for (int b = 0; b < e->buckets; b++) {
         if (e->updates)
             ddp__updates_free(&e->updates[b]);

@@ -81,7 +81,8 @@ struct ddp__engine {
     struct ddp__call *merge_bucket, *round, *sqnorm; /* by bucket */
     struct ddp__call *merge_sum;                     /* by sum of the graph */
     struct ddp__updates *updates;                    /* by bucket */
-    struct ddp__early *early; /* owned; NULL: updates wait for the decision */
+    struct ddp__early *early;   /* owned; NULL: updates wait for the decision */
+    struct ddp__slices *slices; /* owned; NULL: the decision needs all sums */
     int *owner;  /* by bucket: the worker it is merged and updated on */
     int *keeper; /* by bucket: the rank with its state; NULL: all have it */
     struct ddp__lock lock;       /* of results */

@@ -38,6 +38,8 @@ LIB_SOURCES += \
     %D%/result.h \
     %D%/shard.c \
     %D%/shard.h \
+    %D%/slices.c \
+    %D%/slices.h \
     %D%/stage.c \
     %D%/stage.h \
     %D%/step.c \

@@ -9,6 +9,7 @@
 #include "config.h"
 
 #include <math.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -84,24 +85,29 @@ static void take_stats(const double *stats, double *scaler)
     scaler[DDP__STAT_DIVISOR] *= scaler[DDP__SCALER_SCALE];
 }
 
-static int decide_step(const struct ddp__task *t, void *arg)
+static void judge_step(struct ddp__engine *e, int64_t number,
+                       const double *stats, const double *norm, double *scaler)
 {
-    struct ddp__engine *e = arg;
-    const double *stats = t->data[DDP__DECIDE_STATS];
-    double *norm = t->data[DDP__DECIDE_NORM];
-    double *scaler = t->data[DDP__DECIDE_SCALER];
-    double scale = scaler[DDP__SCALER_SCALE];
     bool loss = !isfinite(stats[DDP__STAT_LOSS]);
 
     take_stats(stats, scaler);
-    norm[DDP__NORM_SQUARES] /= scale * scale;
-    scaler[DDP__SCALER_NORM] = norm[DDP__NORM_SQUARES];
     if (!loss && isfinite(norm[DDP__NORM_SQUARES])) {
         accept_step(e, scaler);
-        return 0;
+        return;
     }
-    refuse_step(e, loss, (int64_t)t->seed, scaler);
+    refuse_step(e, loss, number, scaler);
     explain_skip(e, loss, norm);
+}
+
+static int decide_step(const struct ddp__task *t, void *arg)
+{
+    double *norm = t->data[DDP__DECIDE_NORM];
+    double *scaler = t->data[DDP__DECIDE_SCALER];
+    double scale = scaler[DDP__SCALER_SCALE];
+
+    norm[DDP__NORM_SQUARES] /= scale * scale;
+    scaler[DDP__SCALER_NORM] = norm[DDP__NORM_SQUARES];
+    judge_step(arg, (int64_t)t->seed, t->data[DDP__DECIDE_STATS], norm, scaler);
     return 0;
 }
 
@@ -131,6 +137,43 @@ static int decide_after(const struct ddp__task *t, void *arg)
 
     memcpy(t->data[DDP__DECIDE_SCALER], v->scaler, sizeof(v->scaler));
     return decide_step(t, arg);
+}
+
+/* ---- slices ------------------------------------------------------------- */
+
+static struct ddp__agreed *agreed_of(struct ddp__engine *e,
+                                     const struct ddp__task *t)
+{
+    return &e->agreed[(int64_t)t->seed % (e->spec.run_ahead + 1)];
+}
+
+/* The ranks have told each other what they have found.  Without a divisor
+ * nobody looks at gradients. */
+static int agree_step(const struct ddp__task *t, void *arg)
+{
+    static const double nothing[DDP__NORMS];
+    struct ddp__agreed *all = agreed_of(arg, t);
+    const double *stats = t->data[DDP__AGREE_STATS];
+    double *scaler = t->data[DDP__AGREE_SCALER];
+
+    memcpy(t->data[DDP__AGREE_COPY], stats, DDP__STATS * sizeof(*stats));
+    all->scale = scaler[DDP__SCALER_SCALE];
+    judge_step(arg, (int64_t)t->seed, stats,
+               stats[DDP__STAT_DIVISOR] != 0 ? all->found : nothing, scaler);
+    return 0;
+}
+
+/* The worker that saw something was for the decision. */
+static int note_norm(const struct ddp__task *t, void *arg)
+{
+    struct ddp__engine *e = arg;
+    struct ddp__agreed *all = agreed_of(e, t);
+    const double *norm = t->data[DDP__NOTE_NORM];
+
+    all->squares = norm[DDP__NORM_SQUARES] / (all->scale * all->scale);
+    if (!isfinite(all->squares))
+        atomic_store(&e->group.seen_by, 0);
+    return 0;
 }
 
 /* ---- making, and what is kept ------------------------------------------- */
@@ -164,6 +207,26 @@ void ddp__loss_scaler_early(struct ddp__engine *e, struct ddp__call *terms,
         .host = {DDP__HOST_TERMS, take_terms, e}};
     *decide = e->decide;
     decide->host.fn = decide_after;
+}
+
+void ddp__loss_scaler_slices(struct ddp__engine *e, struct ddp__call *agree,
+                             struct ddp__call *note)
+{
+    *agree = (struct ddp__call){
+        .op = DDP__OP_HOST,
+        .cap = 1,
+        .buf = {[DDP__AGREE_STATS] = e->decide.buf[DDP__DECIDE_STATS],
+                [DDP__AGREE_SCALER] = e->decide.buf[DDP__DECIDE_SCALER],
+                [DDP__AGREE_COPY] = e->decide.buf[DDP__DECIDE_STATS]},
+        .buffers = DDP__AGREE_BUFFERS,
+        .host = {DDP__HOST_AGREE, agree_step, e}};
+    *note = (struct ddp__call){
+        .op = DDP__OP_HOST,
+        .cap = 1,
+        .buf = {[DDP__NOTE_NORM] = e->decide.buf[DDP__DECIDE_NORM],
+                [DDP__NOTE_TOKEN] = {DDP_F32, false, {1, 1, 1}, 0}},
+        .buffers = DDP__NOTE_BUFFERS,
+        .host = {DDP__HOST_NOTE, note_norm, e}};
 }
 
 void ddp__loss_scaler_free(struct ddp__engine *e)

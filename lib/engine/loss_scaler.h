@@ -17,6 +17,11 @@ void ddp__loss_scaler_free(struct ddp__engine *e);
 void ddp__loss_scaler_early(struct ddp__engine *e, struct ddp__call *terms,
                             struct ddp__call *decide);
 
+/* Where ranks have looked at their slices: the HOST calls that decide, on (lane
+ * 0's stats, scaler), and that note the norm, on (norm, token). */
+void ddp__loss_scaler_slices(struct ddp__engine *e, struct ddp__call *agree,
+                             struct ddp__call *note);
+
 /* The state that a run needs to resume: number of updates (for Adam), scale,
  * good steps, skipped steps, consecutive skipped steps.  Between steps. */
 enum { DDP__SCALER_STATE = 5 };

@@ -16,6 +16,7 @@
 #include "engine/engine.h"
 #include "engine/reduce.h"
 #include "engine/shard.h"
+#include "engine/slices.h"
 #include "engine/step.h"
 #include "engine/update.h"
 #include "engine/vector.h"
@@ -238,7 +239,7 @@ static int submit_norms(struct ddp__engine *e, const struct ddp__step *s)
 
     for (int b = 0; b < e->params->buckets; b++) {
         struct ddp__handle *buf[] = {[DDP__SQNORM_G] = &e->lane[0].grad[b],
-                                     [DDP__SQNORM_STATS] = &e->lane[0].stats,
+                                     [DDP__SQNORM_STATS] = ddp__slices_stats(e),
                                      [DDP__SQNORM_NORM] = &e->norm};
 
         if (!has_gradient(e, b))
@@ -308,7 +309,8 @@ static int add_average(struct ddp__vector_task *t, int b)
     return ddp__vector_add(t, &a->call, t->e->owner[b], buf, false);
 }
 
-/* The next step starts with the first layers, which are in the last bucket. */
+/* The next step starts with the first layers, which are in the last bucket.
+ * Buckets that come one by one do not wait for each other. */
 static int submit_each(struct ddp__engine *e, const struct ddp__step *s,
                        int (*add)(struct ddp__vector_task *t, int b))
 {
@@ -316,8 +318,9 @@ static int submit_each(struct ddp__engine *e, const struct ddp__step *s,
     int rc = 0;
 
     for (int b = e->params->buckets - 1; b >= 0 && rc == 0; b--)
-        if (has_gradient(e, b))
-            rc = add(&t, b);
+        if (has_gradient(e, b) && (rc = add(&t, b)) == 0 &&
+            ddp__slices_used(e, s))
+            rc = ddp__vector_flush(&t);
     return rc < 0 ? rc : ddp__vector_flush(&t);
 }
 
@@ -330,14 +333,19 @@ static int end_updates(struct ddp__engine *e, const struct ddp__step *s)
     return e->ema ? submit_each(e, s, add_average) : 0;
 }
 
-/* No bucket is updated before the decision. */
-static int submit_updates(struct ddp__engine *e, const struct ddp__step *s)
+/* No bucket is updated before the decision.  If ranks decide by their slices,
+ * each is when those of the others have come, and the norm is made of all. */
+static int submit_updates(struct ddp__engine *e, const struct ddp__step *s,
+                          bool slices)
 {
-    int rc;
+    int rc =
+        slices ? ddp__slices_agree(e, s) : submit_decision(e, s, &e->decide);
 
-    if ((rc = submit_decision(e, s, &e->decide)) < 0 ||
-        (rc = submit_each(e, s, add_update)) < 0 ||
+    if (rc < 0 || (rc = submit_each(e, s, add_update)) < 0 ||
         (rc = submit_weights(e, s)) < 0)
+        return rc;
+    if (slices &&
+        ((rc = submit_norms(e, s)) < 0 || (rc = ddp__slices_note(e, s)) < 0))
         return rc;
     return end_updates(e, s);
 }
@@ -388,6 +396,7 @@ static int submit_merges(struct ddp__engine *e, const struct ddp__step *s)
 {
     struct ddp__total stats = {DDP__TOTAL_STATS, 0};
     bool early = s->update && ddp__early_used(e) && any_gradient(e);
+    bool slices = ddp__slices_used(e, s);
     int rc = ddp__reduce_submit(e, s, stats);
 
     if (rc == 0 && early)
@@ -396,13 +405,17 @@ static int submit_merges(struct ddp__engine *e, const struct ddp__step *s)
         if ((ddp__comm_used(e) ? e->reached[b] : has_gradient(e, b)) &&
             (rc = submit_bucket(e, s, b)) == 0 && early)
             rc = submit_early(e, s, b);
+    if (rc == 0 && slices)
+        rc = ddp__slices_check(e, s);
     if (rc == 0 && ddp__comm_used(e))
         rc = ddp__comm_submit(e, s, stats);
+    if (rc == 0 && slices)
+        rc = ddp__comm_gather(e, s);
     if (rc < 0 || !ddp_graph_training(e->graph))
         return rc;
     if (early)
         return end_early(e, s);
-    return s->update && any_gradient(e) ? submit_updates(e, s) : 0;
+    return s->update && any_gradient(e) ? submit_updates(e, s, slices) : 0;
 }
 
 static void fail_step(struct ddp__engine *e, const struct ddp__step *s, int rc)
@@ -479,11 +492,12 @@ static int submit_fences(struct ddp__engine *e, const struct ddp__step *s)
 static int submit_end(struct ddp__engine *e, const struct ddp__step *s,
                       int so_far)
 {
-    struct ddp__handle *buf[] = {[DDP__END_STATS] = &e->lane[0].stats,
+    struct ddp__handle *buf[] = {[DDP__END_STATS] = ddp__slices_stats(e),
                                  [DDP__END_SCALER] = &e->scaler,
                                  [DDP__END_TOKEN] = &e->token};
     int rc = so_far < 0 ? 0 : submit_fences(e, s);
 
+    ddp__slices_end(e);
     if (rc == 0)
         rc = submit_last(e, s, &e->end, buf, so_far < 0 ? DDP_WRITE : DDP_READ,
                          DDP_READ);
@@ -583,7 +597,7 @@ int ddp__engine_update(struct ddp__engine *e, const struct ddp__step *s)
         return rc;
     count_finished(e, -1);
     e->submitted--;
-    if (any_gradient(e) && (rc = submit_updates(e, s)) < 0)
+    if (any_gradient(e) && (rc = submit_updates(e, s, false)) < 0)
         ddp__task_group_fail(&e->group, s->number, rc, "submission", NULL);
     if ((rc = submit_end(e, s, rc)) < 0)
         count_finished(e, 1);
@@ -618,7 +632,7 @@ int ddp__engine_apply(struct ddp__engine *e, const struct ddp__step *s,
     if ((e->ema && (rc = ddp__ema_begin(e->ema)) < 0) ||
         (rc = fill_sums(e, g, divisor)) < 0)
         return rc;
-    if (any_gradient(e) && (rc = submit_updates(e, s)) < 0)
+    if (any_gradient(e) && (rc = submit_updates(e, s, false)) < 0)
         ddp__task_group_fail(&e->group, s->number, rc, "submission", NULL);
     if ((rc = submit_end(e, s, rc)) == 0)
         e->submitted++;

@@ -80,7 +80,8 @@ static int end_step(const struct ddp__task *t, void *arg)
     r->step = number;
     memcpy(r->stats, t->data[DDP__END_STATS], sizeof(r->stats));
     r->scale = scaler[DDP__SCALER_SCALE];
-    r->norm = sqrt(scaler[DDP__SCALER_NORM]);
+    r->norm =
+        sqrt(agreed->scale > 0 ? agreed->squares : scaler[DDP__SCALER_NORM]);
     r->wishes = agreed->wishes;
     r->count = agreed->count;
     r->skips = (int64_t)scaler[DDP__SCALER_SKIPPED];
