@@ -120,6 +120,6 @@ page docs/data '/s3:|https:|\.\.\.$/d; /^python3/,/NAME train/d
 [ -s imagenet/index.txt ] && [ -s packed/train/index.csv ]
 point $? "data.md lists and packs images"
 
-page docs/nodes '/^imagenet train:/d; s/imagenet train \.\.\./imagenet train --data DIR/'
+page docs/nodes '/^imagenet train:/d; /^ *ddprun:/d; s/imagenet train \.\.\./imagenet train --data DIR/'
 
 done_testing
