@@ -4,6 +4,7 @@
 #include "config.h"
 
 #include <math.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +13,7 @@
 #include "base/cgroup.h"
 #include "base/env.h"
 #include "base/error.h"
+#include "base/thread.h"
 #include "runtime/context.h"
 #include "runtime/cost.h"
 #include "runtime/device_list.h"
@@ -255,20 +257,6 @@ double ddp__call_us(const ddp_t *ddp, const struct ddp__call *c, int n)
     return ddp__cost_us(c, n, ddp ? ddp->devices.used[0].device : cpu_device());
 }
 
-void ddp__calls_warm(const ddp_t *ddp, const struct ddp__call *const *c,
-                     int calls)
-{
-    const struct ddp__devices *all = &ddp->devices;
-    struct ddp__error before = ddp__error_save();
-
-    for (int i = 0; i < all->count; i++)
-        for (const struct ddp__backend *const *b = all->used[i].backends; *b;
-             b++)
-            if ((*b)->warm)
-                (*b)->warm(c, calls);
-    ddp__error_restore(&before);
-}
-
 /* Have the first backend of a device that can do so prepare the call. */
 static int prepare_on(struct ddp__call *c, const struct ddp__used *u)
 {
@@ -415,4 +403,52 @@ void ddp__call_release(struct ddp__call *c)
             on->backend->release(on->plan);
         *on = (struct ddp__choice){NULL, NULL};
     }
+}
+
+/* ---- many calls ---------------------------------------------------------- */
+
+/* The backends begin with what takes long. */
+static void warm_calls(const ddp_t *ddp, struct ddp__call *const *c, int calls)
+{
+    const struct ddp__devices *all = &ddp->devices;
+    struct ddp__error before = ddp__error_save();
+
+    for (int i = 0; i < all->count; i++)
+        for (const struct ddp__backend *const *b = all->used[i].backends; *b;
+             b++)
+            if ((*b)->warm)
+                (*b)->warm((const struct ddp__call *const *)c, calls);
+    ddp__error_restore(&before);
+}
+
+struct preparation {
+    const ddp_t *ddp;
+    struct ddp__call *const *call;
+    atomic_int rc; /* the first failure */
+    struct ddp__error error;
+};
+
+static void prepare_next(void *arg, int i)
+{
+    struct preparation *p = arg;
+    int none = 0, rc;
+
+    if (atomic_load(&p->rc) < 0)
+        return;
+    rc = ddp__call_prepare(p->ddp, p->call[i]);
+    if (rc < 0 && atomic_compare_exchange_strong(&p->rc, &none, rc))
+        p->error = ddp__error_save();
+}
+
+/* Plans of an accelerator are made by one thread: warm() has prepared what
+ * takes long. */
+int ddp__calls_prepare(const ddp_t *ddp, struct ddp__call *const *c, int calls)
+{
+    struct preparation p = {.ddp = ddp, .call = c};
+
+    warm_calls(ddp, c, calls);
+    ddp__threads_each(calls, ddp->accelerator ? 1 : calls, prepare_next, &p);
+    if (p.rc < 0)
+        ddp__error_restore(&p.error);
+    return p.rc;
 }

@@ -54,12 +54,12 @@ int ddp__devices_memory(const ddp_t *ddp, double *bytes);
 /* Bytes of main memory that this process may have. */
 double ddp__devices_main_memory(void);
 
-/* These calls will be prepared: the backends begin with what takes long. */
-void ddp__calls_warm(const ddp_t *ddp, const struct ddp__call *const *c,
-                     int calls);
-
 /* Have a backend prepare the call; DDP_ENODEV if none can run it. */
 int ddp__call_prepare(const ddp_t *ddp, struct ddp__call *c);
+
+/* The same for so many, by all cores.  After a failure some are prepared. */
+int ddp__calls_prepare(const ddp_t *ddp, struct ddp__call *const *c, int calls);
+
 void ddp__call_release(struct ddp__call *c);
 
 /* Bytes of main memory that the kernels of a prepared call keep for it. */

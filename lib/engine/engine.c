@@ -46,32 +46,20 @@ static int note_values(struct ddp__engine *e)
     return 0;
 }
 
-static int warm_plans(struct ddp__engine *e)
+static int prepare_graph(struct ddp__engine *e)
 {
-    int n = e->graph->nodes;
-    const struct ddp__call **c = calloc((size_t)n + 1, sizeof(*c));
+    int n = e->graph->nodes, rc;
+    struct ddp__call **c = calloc((size_t)n + 1, sizeof(*c));
 
     if (!c)
         return ddp__fail(DDP_ENOMEM, "out of memory for an engine");
-    for (int i = 0; i < n; i++)
-        c[i] = &e->graph->node[i]->call;
-    ddp__calls_warm(e->ddp, c, n);
-    free(c);
-    return 0;
-}
-
-static int prepare_graph(struct ddp__engine *e)
-{
-    int rc = warm_plans(e);
-
     e->sample_flops = 0;
-    for (int i = 0; rc == 0 && i < e->graph->nodes; i++) {
-        struct ddp__call *c = &e->graph->node[i]->call;
-
-        if ((rc = ddp__call_prepare(e->ddp, c)) < 0)
-            return rc;
-        e->sample_flops += ddp__call_flops(c, 1);
+    for (int i = 0; i < n; i++) {
+        c[i] = &e->graph->node[i]->call;
+        e->sample_flops += ddp__call_flops(c[i], 1);
     }
+    rc = ddp__calls_prepare(e->ddp, c, n);
+    free(c);
     return rc;
 }
 
