@@ -52,34 +52,60 @@ int ddp__params_need_values(struct ddp__params *p)
 
 /* ---- one tensor --------------------------------------------------------- */
 
-/* Where element (o, i, y, x) of PyTorch's order is in ours (o, y, x, i).  A
- * matrix that reads flattened pixels has its columns in the order (i, y, x). */
-static size_t element_place(const struct ddp_param *p, size_t k)
+/* A parameter is o times a matrix of inputs and pixels: PyTorch has the pixels
+ * of an input side by side, we the inputs of a pixel.  So is a matrix that
+ * reads flattened pixels. */
+struct layout {
+    size_t o, in, pixels;
+};
+
+static struct layout layout_of(const struct ddp_param *p)
 {
-    size_t in = (size_t)p->dim[1], hw = (size_t)p->pixels, o, i, r;
+    struct layout l = {ddp__param_len(p), 1, 1};
 
     if (p->ndim == 4)
-        hw = (size_t)p->dim[2] * (size_t)p->dim[3];
-    else if (p->ndim == 2 && hw > 1)
-        in /= hw;
+        l.pixels = (size_t)p->dim[2] * (size_t)p->dim[3];
+    else if (p->ndim == 2 && p->pixels > 1)
+        l.pixels = (size_t)p->pixels;
+    if (l.pixels > 1) {
+        l.in = (size_t)p->dim[1] / (p->ndim == 2 ? l.pixels : 1);
+        l.o = (size_t)p->dim[0];
+    }
+    return l;
+}
+
+/* out = in', row by row. */
+static void transpose(const float *in, size_t rows, size_t cols, float *out)
+{
+    for (size_t i = 0; i < cols; i++)
+        for (size_t j = 0; j < rows; j++)
+            *out++ = in[j * cols + i];
+}
+
+static void copy_turned(const struct layout *l, size_t rows, size_t cols,
+                        const float *in, float *out)
+{
+    size_t len = rows * cols;
+
+    if (rows == 1 || cols == 1)
+        memcpy(out, in, l->o * len * sizeof(*out));
     else
-        return k;
-    o = k / (in * hw);
-    i = k / hw % in;
-    r = k % hw;
-    return (o * hw + r) * in + i;
+        for (size_t i = 0; i < l->o; i++)
+            transpose(in + i * len, rows, cols, out + i * len);
 }
 
 void ddp__param_export(const struct ddp_param *p, const float *in, float *out)
 {
-    for (size_t k = 0; k < ddp__param_len(p); k++)
-        out[k] = in[element_place(p, k)];
+    struct layout l = layout_of(p);
+
+    copy_turned(&l, l.pixels, l.in, in, out);
 }
 
 void ddp__param_import(const struct ddp_param *p, const float *in, float *out)
 {
-    for (size_t k = 0; k < ddp__param_len(p); k++)
-        out[element_place(p, k)] = in[k];
+    struct layout l = layout_of(p);
+
+    copy_turned(&l, l.in, l.pixels, in, out);
 }
 
 int ddp_chain_get(ddp_chain_t *c, const char *name, float *out, size_t len)

@@ -518,6 +518,8 @@ int ddp__st_read_f32(const struct ddp__st_tensor *t, float *out, size_t len)
         return ddp__fail(DDP_ESHAPE,
                          "%s: tensor %.95s has %zu elements, expected %zu",
                          f->path, t->name, t->len, len);
+    if (t->type == DDP__ST_F32 && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__)
+        return read_at(f, out, len * sizeof(*out), f->data + t->begin);
     for (size_t i = 0, n; i < len; i += n) {
         n = len - i < sizeof(buf) / size ? len - i : sizeof(buf) / size;
         rc = read_at(f, buf, n * size, f->data + t->begin + i * size);

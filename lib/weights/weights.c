@@ -4,6 +4,7 @@
 #include "config.h"
 
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +12,11 @@
 #include "base/error.h"
 #include "base/options.h"
 #include "base/file.h"
+#include "base/thread.h"
+#include "graph/param_init.h"
+#include "graph/param_values.h"
 #include "graph/params.h"
+#include "graph/params_bind.h"
 #include "weights/safetensors.h"
 #include "weights/safetensors_write.h"
 #include "weights/weights.h"
@@ -343,20 +348,82 @@ static int fit_judge(const struct fit *f, const char *path, bool partial,
 
 /* ---- loading ------------------------------------------------------------ */
 
-static int set_params(ddp_chain_t *c, struct weights *w, const struct fit *f,
-                      int *loaded)
-{
-    int rc = 0;
+struct param {
+    struct ddp__param_block *b;
+    int i; /* of the block */
+};
 
-    for (int i = 0; rc == 0 && i < w->n; i++)
-        if (f->found[i])
-            rc = ddp__st_read_f32(f->found[i], w->data[i], w->info[i].len);
-    for (int i = 0; rc == 0 && i < w->n; i++)
-        if (f->found[i]) {
-            rc = ddp_chain_set(c, w->info[i].name, w->data[i], w->info[i].len);
-            ++*loaded;
-        }
+/* All cores read, and then set, one tensor after the other. */
+struct load {
+    struct ddp__params *p;
+    struct weights *w;
+    const struct fit *f;
+    struct param *param; /* owned; those of w */
+    atomic_int rc;
+    struct ddp__error error; /* of rc */
+};
+
+static void read_param(void *arg, int i)
+{
+    struct load *l = arg;
+    int none = 0, rc = 0;
+
+    if (l->f->found[i] && atomic_load(&l->rc) == 0)
+        rc = ddp__st_read_f32(l->f->found[i], l->w->data[i], l->w->info[i].len);
+    if (rc < 0 && atomic_compare_exchange_strong(&l->rc, &none, rc))
+        l->error = ddp__error_save();
+}
+
+static void set_param(void *arg, int i)
+{
+    struct load *l = arg;
+    struct ddp__param_block *b = l->param[i].b;
+    int k = l->param[i].i;
+
+    if (!l->f->found[i])
+        return;
+    ddp__param_import(&b->param[k], l->w->data[i],
+                      ddp__param_memory(l->p, b, k));
+    b->set[k] = true;
+}
+
+static int list_params(struct load *l)
+{
+    int n = 0;
+
+    if (!(l->param = calloc((size_t)l->w->n + 1, sizeof(*l->param))))
+        return ddp__fail(DDP_ENOMEM, "out of memory for a list of parameters");
+    for (int k = 0; k < l->p->blocks; k++)
+        for (int i = 0; i < l->p->block[k].params; i++)
+            l->param[n++] = (struct param){&l->p->block[k], i};
+    return 0;
+}
+
+static int load_params(struct load *l)
+{
+    int n = l->w->n, rc = list_params(l);
+
+    if (rc < 0)
+        return rc;
+    ddp__threads_each(n, n, read_param, l);
+    if ((rc = l->rc) < 0)
+        ddp__error_restore(&l->error);
+    else if ((rc = ddp__params_begin(l->p, true)) == 0) {
+        ddp__threads_each(n, n, set_param, l);
+        ddp__params_end(l->p);
+    }
+    free(l->param);
     return rc;
+}
+
+/* How many the file has. */
+static int count_found(const struct fit *f, int n)
+{
+    int found = 0;
+
+    for (int i = 0; i < n; i++)
+        found += f->found[i] != NULL;
+    return found;
 }
 
 static const struct ddp_load_options load_defaults = {
@@ -390,7 +457,9 @@ int ddp_chain_load(ddp_chain_t *c, const char *path,
     fit_check(&f, &w);
     if ((rc = fit_judge(&f, path, o.partial, &r)) == 0 &&
         (rc = weights_reserve(&w)) == 0)
-        rc = set_params(c, &w, &f, &r.loaded);
+        rc = load_params(
+            &(struct load){.p = ddp__params_of(c), .w = &w, .f = &f});
+    r.loaded = count_found(&f, w.n);
     if (report && rc == 0)
         *report = r;
 close:
