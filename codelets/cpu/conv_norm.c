@@ -25,6 +25,8 @@
 #include "backend.h"
 #include "plan.h"
 
+enum { SHARE = 1 << 16 }; /* weights of a part: some 20 us */
+
 /* How weights get the factors of a norm. */
 struct fold_source {
     const struct ddp__call *call;
@@ -32,17 +34,25 @@ struct fold_source {
     size_t weights, o;
 };
 
+static int count_parts(const struct fold_source *f)
+{
+    size_t parts = f->weights / SHARE + 1;
+
+    return (int)(parts < f->o ? parts : f->o);
+}
+
+/* Some of the output's channels. */
 static int fold_weights(const void *arg, void *to, int part)
 {
     const struct fold_source *f = arg;
     const struct ddp__conv *k = &f->call->conv;
     const float *scale = f->norm, *shift = scale + f->o;
     const float *mean = shift + f->o, *var = mean + f->o;
-    size_t len = f->weights / f->o;
+    size_t len = f->weights / f->o, parts = (size_t)count_parts(f);
+    size_t end = ((size_t)part + 1) * f->o / parts;
     float *w = to, *bias = w + f->weights;
 
-    (void)part; /* there is one */
-    for (size_t i = 0; i < f->o; i++) {
+    for (size_t i = (size_t)part * f->o / parts; i < end; i++) {
         float a = scale[i] / sqrtf(var[i] + k->eps);
         float b = k->bias ? f->w[f->weights + i] : 0;
 
@@ -77,11 +87,11 @@ int ddp__cpu_conv_norm(const struct ddp__task *t)
 
     identify_fold(t, &folded.id[DDP__CONV_NORM_W],
                   &folded.version[DDP__CONV_NORM_W]);
-    rc =
-        ddp__pack_get(&p->folds, &k, NULL, folded.id[DDP__CONV_NORM_W],
-                      folded.version[DDP__CONV_NORM_W],
-                      &(struct ddp__packing){fold_weights, &from, 1,
-                                             (p->weights + o) * sizeof(float)});
+    rc = ddp__pack_get(
+        &p->folds, &k, NULL, folded.id[DDP__CONV_NORM_W],
+        folded.version[DDP__CONV_NORM_W],
+        &(struct ddp__packing){fold_weights, &from, count_parts(&from),
+                               (p->weights + o) * sizeof(float)});
     if (rc < 0)
         return rc;
     folded.data[DDP__CONV_NORM_W] = k->data;
