@@ -10,16 +10,19 @@
  *
  * Nobody calls a worker because StarPU ends or has a task past the policy, nor
  * for transfers between memories: so it sleeps for a short time, and where
- * there is one memory.
+ * there is one memory.  What has waited for long may wait for as long again: to
+ * wake up takes 20 us of a core.
  */
 #include "config.h"
 
+#include <math.h>
 #include <time.h>
 
 #include "runtime/rest.h"
 #include "runtime/task_group.h"
 
-#define REST_S 2e-3
+#define LEAST_S 2e-3
+#define MOST_S 20e-3
 #define SPIN_S 200e-6
 
 void ddp__rest_idle(struct ddp__rest *r)
@@ -53,13 +56,13 @@ bool ddp__rest_due(const struct ddp__rest *r)
 void ddp__rest_begin(struct ddp__rest *r, starpu_pthread_mutex_t *lock,
                      double seconds)
 {
+    double most = fmin(fmax(ddp__now() - r->since, LEAST_S), MOST_S);
     struct timespec end;
 
     if (seconds <= 0)
         return;
     clock_gettime(CLOCK_MONOTONIC, &end);
-    end.tv_nsec +=
-        seconds < REST_S ? (long)(1e9 * seconds) : (long)(1e9 * REST_S);
+    end.tv_nsec += (long)(1e9 * fmin(seconds, most));
     if (end.tv_nsec >= 1000000000) {
         end.tv_nsec -= 1000000000;
         end.tv_sec++;
