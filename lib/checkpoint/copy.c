@@ -54,10 +54,11 @@ static int list_sets(const struct ddp__engine *e,
 
 int ddp__ckpt_copy_new(struct ddp__ckpt_copy *c, const struct ddp__engine *e)
 {
-    *c = (struct ddp__ckpt_copy){.params = e->params};
+    *c = (struct ddp__ckpt_copy){.params = e->params,
+                                 .size = (e->params->held + 1) * sizeof(float)};
     c->sets = list_sets(e, c->set);
     for (int i = 0; i < c->sets; i++)
-        if (!(c->data[i] = malloc((c->params->held + 1) * sizeof(float)))) {
+        if (!(c->data[i] = malloc(c->size))) {
             ddp__ckpt_copy_free(c);
             return ddp__fail(DDP_ENOMEM, "out of memory for a copy of the "
                                          "weights and the optimizer's state");

@@ -27,6 +27,7 @@ struct ddp__ckpt_copy {
     struct ddp__ckpt_set set[DDP__CKPT_SETS];
     float *data[DDP__CKPT_SETS]; /* bucket after bucket; owned */
     int sets;
+    size_t size;        /* bytes of each */
     int64_t step, best; /* best: the step of the best evaluation */
     json_t *state;      /* trainer.json; owned */
 };

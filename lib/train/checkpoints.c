@@ -4,6 +4,7 @@
 #include "config.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -12,6 +13,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/thread.h"
 #include "checkpoint/read.h"
 #include "checkpoint/settings.h"
 #include "checkpoint/state.h"
@@ -38,11 +40,62 @@ struct ddp__checkpoints {
     pthread_t thread;
     struct ddp__ckpt_copy copy; /* kept: to fill fresh memory takes seven times
                                    as long, and the steps wait for it */
-    atomic_int rc;              /* of the thread, with its message */
+    bool touching;              /* toucher has the kernel clear its pages */
+    pthread_t toucher;
+    atomic_bool enough; /* it shall end */
+    atomic_int rc;      /* of the thread, with its message */
     char message[1024];
     int result; /* of the last attempt; its message is in failures */
     struct ddp_checkpoint_failures failures;
 };
+
+/* Rank 0 writes for all. */
+static bool is_writer(const struct ddp_trainer *t)
+{
+    return t->ddp->net.wire.rank == 0;
+}
+
+/* ---- memory -------------------------------------------------------------- */
+
+enum { PAGE = 4096 };
+
+/* With what the steps leave of the cores. */
+static void *touch_copy(void *arg)
+{
+    struct ddp__checkpoints *k = arg;
+    const struct sched_param none = {0};
+
+    pthread_setschedparam(pthread_self(), SCHED_IDLE, &none);
+    for (int i = 0; i < k->copy.sets; i++)
+        for (size_t at = 0; at < k->copy.size && !atomic_load(&k->enough);
+             at += PAGE)
+            ((volatile char *)k->copy.data[i])[at] = 0;
+    return NULL;
+}
+
+static void end_touching(struct ddp__checkpoints *k)
+{
+    if (!k->touching)
+        return;
+    atomic_store(&k->enough, true);
+    pthread_join(k->toucher, NULL);
+    k->touching = false;
+}
+
+/* Without memory, or a thread, it is left to the first checkpoint. */
+void ddp__checkpoints_prepare(struct ddp_trainer *t)
+{
+    struct ddp__checkpoints *k = t->ckpt;
+    struct ddp__error before = ddp__error_save();
+
+    if (!k || !is_writer(t) || k->copy.sets)
+        return;
+    atomic_store(&k->enough, false);
+    if (ddp__ckpt_copy_new(&k->copy, t->engine) < 0)
+        ddp__error_restore(&before);
+    else
+        k->touching = ddp__thread_start(&k->toucher, touch_copy, k) == 0;
+}
 
 /* ---- when --------------------------------------------------------------- */
 
@@ -72,17 +125,12 @@ void ddp__checkpoints_free(struct ddp_trainer *t)
     if (!k)
         return;
     ddp__checkpoints_wait(t);
+    end_touching(k);
     ddp__ckpt_copy_free(&k->copy);
     ddp__ckpt_unlock(&k->dir.lock);
     free(k->dir.path);
     free(k);
     t->ckpt = NULL;
-}
-
-/* Rank 0 writes for all. */
-static bool is_writer(const struct ddp_trainer *t)
-{
-    return t->ddp->net.wire.rank == 0;
 }
 
 /* A new run in a folder with checkpoints of another run would later resume from
@@ -355,8 +403,10 @@ int ddp__checkpoints_copy(const struct ddp_trainer *t,
 static int take_copy(struct ddp_trainer *t)
 {
     struct ddp__ckpt_copy *copy = is_writer(t) ? &t->ckpt->copy : NULL;
-    int rc = copy ? ddp__checkpoints_copy(t, copy) : 0;
+    int rc;
 
+    end_touching(t->ckpt);
+    rc = copy ? ddp__checkpoints_copy(t, copy) : 0;
     if (!ddp__shard_used(t->engine))
         return rc;
     if ((rc = ddp__ranks_agree(t->ddp, rc)) == 0)

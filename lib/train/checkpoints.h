@@ -12,6 +12,8 @@ int ddp__checkpoints_new(struct ddp_trainer *t);
 void ddp__checkpoints_free(struct ddp_trainer *t);
 /* Check, before any work is done, that checkpoints can be written. */
 int ddp__checkpoints_begin(struct ddp_trainer *t);
+/* Begin to prepare memory for the first, while steps run. */
+void ddp__checkpoints_prepare(struct ddp_trainer *t);
 /* Whether a checkpoint is to be written after the steps submitted so far. */
 bool ddp__checkpoints_due(const struct ddp_trainer *t);
 /* Have one written once the steps submitted so far are done. */

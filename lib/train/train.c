@@ -168,6 +168,8 @@ static int report_step(struct ddp_trainer *t)
 
     if ((rc = ddp__trainer_collect(t, &r)) < 0)
         return rc;
+    if (t->reported == t->begun + 1)
+        ddp__checkpoints_prepare(t);
     p = progress(t);
     p.now = ddp__metrics(r.stats);
     p.now.skipped = r.skipped;
