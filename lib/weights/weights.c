@@ -61,15 +61,13 @@ nomem:
     return ddp__fail(DDP_ENOMEM, "out of memory for a copy of the weights");
 }
 
-/* Memory for the values; to load them, only once the file is known to have
- * them: the chain may be one that settings in a file describe. */
-static int weights_reserve(struct weights *w)
+/* Memory for the values of a parameter; to load them, only once the file is
+ * known to have them: the chain may be one that settings in a file describe. */
+static int reserve_param(struct weights *w, int i)
 {
-    for (int i = 0; i < w->n; i++)
-        if (!(w->data[i] = malloc(w->info[i].len * sizeof(float))))
-            return ddp__fail(DDP_ENOMEM,
-                             "out of memory for a copy of the weights");
-    return 0;
+    if ((w->data[i] = malloc(w->info[i].len * sizeof(float))))
+        return 0;
+    return ddp__fail(DDP_ENOMEM, "out of memory for a copy of the weights");
 }
 
 /* ---- saving ------------------------------------------------------------- */
@@ -100,10 +98,12 @@ static int write_weights(struct weights *w, ddp_chain_t *c, const char *path,
                          enum ddp_dtype dtype, ddp__values_f get, void *arg)
 {
     struct ddp__st_out *out = calloc((size_t)w->n + 1, sizeof(*out));
-    int rc = out ? weights_reserve(w)
-                 : ddp__fail(DDP_ENOMEM, "out of memory to save the weights");
+    int rc =
+        out ? 0 : ddp__fail(DDP_ENOMEM, "out of memory to save the weights");
 
     for (int i = 0; rc == 0 && i < w->n; i++) {
+        if ((rc = reserve_param(w, i)) < 0)
+            break;
         out[i] = describe_tensor(w, i, dtype);
         rc = get(arg, w->info[i].name, w->data[i], w->info[i].len);
     }
@@ -353,7 +353,7 @@ struct param {
     int i; /* of the block */
 };
 
-/* All cores read, and then set, one tensor after the other. */
+/* All cores read and set one tensor after the other. */
 struct load {
     struct ddp__params *p;
     struct weights *w;
@@ -368,7 +368,9 @@ static void read_param(void *arg, int i)
     struct load *l = arg;
     int none = 0, rc = 0;
 
-    if (l->f->found[i] && atomic_load(&l->rc) == 0)
+    if (!l->f->found[i] || atomic_load(&l->rc) < 0)
+        return;
+    if ((rc = reserve_param(l->w, i)) == 0)
         rc = ddp__st_read_f32(l->f->found[i], l->w->data[i], l->w->info[i].len);
     if (rc < 0 && atomic_compare_exchange_strong(&l->rc, &none, rc))
         l->error = ddp__error_save();
@@ -399,18 +401,53 @@ static int list_params(struct load *l)
     return 0;
 }
 
+/* Without a copy of all. */
+static void load_param(void *arg, int i)
+{
+    struct load *l = arg;
+
+    read_param(l, i);
+    if (atomic_load(&l->rc) == 0)
+        set_param(l, i);
+    free(l->w->data[i]);
+    l->w->data[i] = NULL;
+}
+
+static bool is_set(const struct load *l)
+{
+    bool any = l->p->valued;
+
+    for (int i = 0; i < l->w->n; i++)
+        any = any || l->param[i].b->set[l->param[i].i];
+    return any;
+}
+
+/* Read everything before setting anything, so that no chain is partly loaded;
+ * one without values has none if a tensor cannot be read. */
+static void load_all(struct load *l)
+{
+    int n = l->w->n;
+
+    if (is_set(l)) {
+        ddp__threads_each(n, n, read_param, l);
+        if (l->rc == 0)
+            ddp__threads_each(n, n, set_param, l);
+        return;
+    }
+    ddp__threads_each(n, n, load_param, l);
+    for (int i = 0; l->rc < 0 && i < n; i++)
+        l->param[i].b->set[l->param[i].i] = false;
+}
+
 static int load_params(struct load *l)
 {
-    int n = l->w->n, rc = list_params(l);
+    int rc = list_params(l);
 
-    if (rc < 0)
-        return rc;
-    ddp__threads_each(n, n, read_param, l);
-    if ((rc = l->rc) < 0)
-        ddp__error_restore(&l->error);
-    else if ((rc = ddp__params_begin(l->p, true)) == 0) {
-        ddp__threads_each(n, n, set_param, l);
+    if (rc == 0 && (rc = ddp__params_begin(l->p, true)) == 0) {
+        load_all(l);
         ddp__params_end(l->p);
+        if ((rc = l->rc) < 0)
+            ddp__error_restore(&l->error);
     }
     free(l->param);
     return rc;
@@ -434,8 +471,6 @@ void ddp_load_options_init_sized(struct ddp_load_options *o, size_t size)
     ddp__options_init(o, size, &load_defaults, sizeof(load_defaults));
 }
 
-/* Read everything before setting anything, so that no chain is partly
- * loaded. */
 int ddp_chain_load(ddp_chain_t *c, const char *path,
                    const struct ddp_load_options *given,
                    struct ddp_load_report *report)
@@ -455,8 +490,7 @@ int ddp_chain_load(ddp_chain_t *c, const char *path,
     if (o.new_head)
         spare_head(&f, &w, ddp__params_of(c), &r);
     fit_check(&f, &w);
-    if ((rc = fit_judge(&f, path, o.partial, &r)) == 0 &&
-        (rc = weights_reserve(&w)) == 0)
+    if ((rc = fit_judge(&f, path, o.partial, &r)) == 0)
         rc = load_params(
             &(struct load){.p = ddp__params_of(c), .w = &w, .f = &f});
     r.loaded = count_found(&f, w.n);
