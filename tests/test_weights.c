@@ -147,6 +147,37 @@ static void test_strict(void)
     ddp_chain_free(c);
 }
 
+/* Say in the file that its first tensor has whole numbers of 32 bits. */
+static void spoil_type(void)
+{
+    FILE *f = fopen(path, "r+");
+    char text[4096], *type;
+    size_t n = f ? fread(text, 1, sizeof(text) - 1, f) : 0;
+
+    text[n] = '\0';
+    if (n < 8 || !(type = strstr(text + 8, "F32")) ||
+        fseek(f, type - text, SEEK_SET) != 0 || fputc('U', f) == EOF)
+        bail_out("%s cannot be changed", path);
+    fclose(f);
+}
+
+/* A file whose header is good, with a tensor that cannot be read. */
+static void test_unreadable(void)
+{
+    ddp_chain_t *c = small(3, 10), *none = small(3, 10), *never = small(3, 10);
+
+    put(small(3, 10), 1);
+    spoil_type();
+    refused(c, NULL, DDP_EDATA, "a tensor of U32",
+            WORDS("is U32, which cannot be read as f32"));
+    is_int(ddp_chain_load(none, path, NULL, NULL), DDP_EDATA,
+           "nor does a chain without values load it");
+    ok(sum(none) == sum(never), "which then gets its initial ones");
+    ddp_chain_free(c);
+    ddp_chain_free(none);
+    ddp_chain_free(never);
+}
+
 static void test_partial(void)
 {
     struct ddp_load_options partial = {LOAD_DEFAULTS, .partial = true};
@@ -423,6 +454,7 @@ int main(void)
     test_round_trip();
     test_bf16();
     test_strict();
+    test_unreadable();
     test_partial();
     test_counter();
     test_new_head();
