@@ -271,7 +271,7 @@ static int run_skinny(const struct ddp__task *t, const struct ddp__plan *p)
     struct ddp__dnn_shape s = p->shape;
 
     s.n = t->n;
-    return ddp__skinny_run(t, &s, p->pass, NULL);
+    return ddp__skinny_dense(t, &s, p->pass);
 }
 
 /* Any forward pass or data gradient. */

@@ -19,8 +19,10 @@
 #include "plan.h"
 #include "skinny.h"
 #include "thread.h"
+#include "wino.h"
 
-enum { LEAST = 64 }; /* channels of a convolution of few rows */
+/* Rows of any convolution that has few, its channels, and weights for more. */
+enum { FEW = 40, LEAST = 64, LARGE = 1 << 20 };
 
 /* ---- geometry ----------------------------------------------------------- */
 
@@ -60,17 +62,18 @@ static bool sees_all(int in, int stride, int dilation, int pad, int first,
            (count == 1 || dilation == 1);
 }
 
-/* A pass over the weights takes longer than anything else. */
+/* Whether a pass over the weights takes longer than anything else.  Winograd's
+ * filters are four times as large: it can have few rows where those fit into a
+ * cache. */
 static bool has_few_rows(const struct ddp__dnn_shape *s)
 {
-    return s->type == DDP_F32 && !s->sum && s->conv.groups == 1 &&
-           (int64_t)s->n * s->oh * s->ow <= DDP__SKINNY_MOST && s->c >= LEAST &&
-           s->o >= LEAST;
-}
+    const struct ddp__conv *k = &s->conv;
+    int64_t weights = (int64_t)k->kh * k->kw * s->c * s->o;
+    bool more = k->kh * k->kw > 1 && (weights >= LARGE || !ddp__wino_fits(s));
 
-static bool most_are_live(const struct ddp__patch *p)
-{
-    return 2 * p->height * p->width > p->layer.conv.kh * p->layer.conv.kw;
+    return s->type == DDP_F32 && !s->sum && k->groups == 1 &&
+           (int64_t)s->n * s->oh * s->ow <= (more ? DDP__SKINNY_MOST : FEW) &&
+           s->c >= LEAST && s->o >= LEAST;
 }
 
 struct ddp__patch ddp__patch_of(const struct ddp__dnn_shape *s)
@@ -80,7 +83,7 @@ struct ddp__patch ddp__patch_of(const struct ddp__dnn_shape *s)
 
     live_taps(s->h, s->oh, k->kh, k->sh, k->dh, k->top, &p.y, &p.height);
     live_taps(s->w, s->ow, k->kw, k->sw, k->dw, k->left, &p.x, &p.width);
-    p.is_skinny = has_few_rows(s) && most_are_live(&p);
+    p.is_skinny = has_few_rows(s);
     if (p.is_skinny) {
         p.y = p.x = 0;
         p.height = k->kh;
@@ -95,8 +98,9 @@ struct ddp__patch ddp__patch_of(const struct ddp__dnn_shape *s)
 bool ddp__patch_pays(const struct ddp__dnn_shape *s)
 {
     struct ddp__patch p = ddp__patch_of(s);
+    bool most_are_live = 2 * p.height * p.width > s->conv.kh * s->conv.kw;
 
-    return !s->dense && (p.is_skinny || (p.is_x && !most_are_live(&p)));
+    return !s->dense && (p.is_skinny || (p.is_x && !most_are_live));
 }
 
 /* Channels of a group. */
@@ -315,8 +319,7 @@ static int pack_group(const void *arg, void *to, int part)
 
 /* ---- running ------------------------------------------------------------ */
 
-/* A task's memory: of the primitive, and of one group; without one only
- * patches, sum and pixels. */
+/* A task's memory: of the primitive, and of one group. */
 struct room {
     char *scratch, *patches, *columns, *packed;
     float *plain, *bias, *sum;
@@ -329,12 +332,12 @@ static size_t room_of(const struct ddp__patch *p, const struct ddp__dnn *d,
     const struct ddp__dnn_shape *s = &p->layer;
     size_t size = ddp__dtype_size(s->type), rows = (size_t)(n * s->oh * s->ow);
     size_t at[] = {
-        d ? ddp__dnn_scratch(d) : 0,
+        ddp__dnn_scratch(d),
         rows * patch_len(p) * size,
-        d ? rows * group_out(p) * size : 0,
-        d ? packed_size(d) : 0,
-        d ? group_out(p) * patch_len(p) * sizeof(float) : 0,
-        d ? group_out(p) * sizeof(float) : 0,
+        rows * group_out(p) * size,
+        packed_size(d),
+        group_out(p) * patch_len(p) * sizeof(float),
+        group_out(p) * sizeof(float),
         (size_t)(s->h * s->w) * group_in(p) * sizeof(float),
         count_pixels(p) * sizeof(int),
     };
@@ -486,28 +489,46 @@ static int run_with_weights(const struct ddp__task *t, struct ddp__plan *p,
     return rc;
 }
 
+/* Where a tap meets n images, and of which outputs. */
+static void list_rows(const struct ddp__patch *p, int n, const int *pixel,
+                      size_t tap, struct ddp__skinny_tap *to)
+{
+    const struct ddp__dnn_shape *s = &p->layer;
+    size_t outs = (size_t)(s->oh * s->ow), taps = count_pixels(p) / outs;
+    size_t pixels = (size_t)(s->h * s->w), c = (size_t)s->c;
+
+    to->n = 0;
+    for (size_t i = 0; i < (size_t)n * outs; i++) {
+        int at = pixel[i % outs * taps + tap];
+
+        if (at < 0)
+            continue;
+        to->row[to->n] = i;
+        to->at[to->n++] = (i / outs * pixels + (size_t)at) * c;
+    }
+}
+
 /* Any pass with weights and their gradients in place. */
 static int run_skinny(const struct ddp__task *t, const struct ddp__plan *p)
 {
     const struct ddp__patch *h = &p->patch;
+    const struct ddp__dnn_shape *l = &h->layer;
     struct ddp__dnn_shape s = ddp__patch_product(h, t->n);
-    struct room r;
-    float *x = NULL;
-    int rc;
+    size_t taps = (size_t)(h->height * h->width);
+    size_t size = ddp__align(count_pixels(h) * sizeof(int));
+    struct ddp__skinny_tap *tap;
+    char *base = ddp__scratch(size + taps * sizeof(*tap));
 
-    if ((rc = room_new(h, NULL, t->n, &r)) < 0)
-        return rc;
-    if (!h->is_x)
-        x = (float *)(void *)r.patches;
-    if (x && p->pass != DDP__BWD_X)
-        gather(
-            h, t->n, r.pixel,
-            t->data[p->pass == DDP__FWD ? DDP__CONV_FWD_X : DDP__CONV_BWD_W_X],
-            r.patches);
-    rc = ddp__skinny_run(t, &s, p->pass, x);
-    if (x && p->pass == DDP__BWD_X)
-        spread(h, t->n, r.pixel, r.patches, r.sum, t->data[DDP__CONV_BWD_X_DX]);
-    return rc;
+    if (!base)
+        return DDP_ENOMEM;
+    tap = (struct ddp__skinny_tap *)(void *)(base + size);
+    list_pixels(h, (int *)(void *)base);
+    for (size_t i = 0; i < taps; i++)
+        list_rows(h, t->n, (int *)(void *)base, i, &tap[i]);
+    return ddp__skinny_run(
+        t, &s, p->pass,
+        &(struct ddp__skinny_x){(size_t)(t->n * l->h * l->w) * (size_t)l->c,
+                                taps, tap});
 }
 
 int ddp__patch_run(const struct ddp__task *t, struct ddp__plan *p)

@@ -7,9 +7,9 @@
  *
  *     Y = P W',   dP = dY W,   dW = dY' P
  *
- * Taps that meet only padding are left out, unless there are few rows
- * (skinny.h).  If there is one output, and its
- * taps see all of the image, P is x itself.
+ * Taps that meet only padding are left out.  If there is one output, and its
+ * taps see all of the image, P is x itself.  Few rows need no patches
+ * (skinny.h).
  */
 #ifndef DDP_PATCH_H
 #define DDP_PATCH_H

@@ -7,20 +7,28 @@
  * These loops read weights and write their gradients where they are, and no
  * copy takes memory: 0.8 GB for the first dense layer of VGG-16.
  *
- * One Zen 5 core, 768 to 512, weights changed before; microseconds of forward
- * and both gradients by oneDNN 2.6, and in this way:
+ * One Zen 5 core, weights changed before, milliseconds of forward and both
+ * gradients by oneDNN 2.6 (3x3, 7x7: by Winograd), and in this way:
  *
- *     1 sample      111 136 111    15  14  14
- *     4 samples     117 140 117    57  48  37
- *     8 samples     122 145 124   113  94  78
+ *     dense, 768 to 512, 1 sample             0.11 0.14 0.11   0.02 0.01 0.01
+ *     dense, 8 samples                        0.12 0.15 0.12   0.11 0.09 0.08
+ *     3x3, 512 to 512, 2 images of 2x2        0.83 1.13 0.81   0.12 0.14 0.14
+ *     3x3, 512 to 512, 16 images of 2x2       2.38 2.90 2.45   0.83 1.05 0.89
+ *     3x3, 512 to 512, one image of 7x7       2.12 2.30 0.95   0.93 1.34 1.20
+ *     3x3 stride 2, 512 to 512, to 7x7        1.40 1.40 1.75   1.07 1.40 1.30
+ *     1x1, 2048 to 512, 49 pixels             1.39 0.46 0.67   0.56 0.72 0.67
  *
- * Two of them, ResNet-18 on 48x48 pixels in sub-batches of 1, 2, 4, 8, images a
- * second, other programs running: 62 102 173 252 by oneDNN and Winograd,
- * 116 187 281 387 in this way.  Dense layers gain up to 16 samples,
- * convolutions up to 40 pixels.
+ * All operations of a step of ResNet-18 in two sub-batches of 16 images of
+ * 48x48 pixels take 73 ms of processor time, 103 where only up to 40 pixels did
+ * so and padding was multiplied.  Dense layers gain up to 16 samples,
+ * convolutions up to 40 pixels, those of several taps up to 64 where Winograd
+ * does not fit or its filters fill the caches.
  *
- * Errors relative to f64 were 5.0e-7, 3.9e-7, 4.0e-8; they are 1.4e-7, 2.1e-7,
- * 4.0e-8.
+ * Errors relative to f64 of the dense layer were 5.0e-7, 3.9e-7, 4.0e-8 by
+ * oneDNN; they are at most 1.4e-7, 2.1e-7, 4.0e-8.  Those of 16 images of 2x2
+ * pixels and 256 channels were 5.8e-7, 5.8e-7, 9.6e-8 and are 1.6e-7, 1.6e-7,
+ * 1.1e-7; of one image of 7x7 pixels and 512 channels 2.0e-6, 2.0e-6, 3.6e-7 by
+ * Winograd and 2.9e-7, 2.2e-7, 1.2e-7.
  */
 #include "config.h"
 
@@ -34,9 +42,10 @@ enum {
     SHARE = 1 << 17, /* weights that idle workers may take: some 10 us */
     PARTS = 16,      /* of a sum, added in turn */
     ROWS = 4,        /* of weights that are read at a time */
+    COUNT = 4,       /* rows of x that they are multiplied with at a time */
     PIECE = 512,   /* of a row of weights, of which ROWS are in the first-level
                       cache */
-    CACHED = 8192, /* elements of all rows of dx that are there */
+    CACHED = 8192, /* elements of all rows of x or dx that are there */
     BLOCK = 2 * PARTS /* of a row whose gradient is in registers */
 };
 
@@ -47,9 +56,10 @@ bool ddp__skinny_fits(const struct ddp__dnn_shape *s)
     return s->dense && s->type == DDP_F32 && s->n <= MOST_SAMPLES && !s->sum;
 }
 
-/* A product: n rows, each of so many values in and out. */
+/* A product of so many rows; a row of weights has c values for each tap. */
 struct product {
-    size_t n, in, out;
+    size_t n, out, c, in; /* in: of all taps */
+    const struct ddp__skinny_x *x;
 };
 
 static size_t min_of(size_t a, size_t b)
@@ -57,71 +67,111 @@ static size_t min_of(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-/* ---- forward ------------------------------------------------------------ */
-
-DDP__INLINE float add_parts(parts p)
+/* Values of all rows under a tap that are in the first-level cache. */
+static size_t piece_of(const struct ddp__skinny_tap *t)
 {
-    float sum = 0;
-
-    for (size_t i = 0; i < PARTS; i++)
-        sum += p[i];
-    return sum;
+    return t->n ? CACHED / t->n / BLOCK * BLOCK : CACHED;
 }
 
-/* Add w x to the parts of a sum for each of `rows` rows of w and `count` rows
- * of x; both are constants. */
-DDP__INLINE void multiply_block(const float *w, const float *x, size_t in,
-                                size_t len, size_t rows, size_t count,
-                                parts *to)
-{
-    parts sum[2 * ROWS], a, b[2];
+/* ---- forward ------------------------------------------------------------ */
 
-#pragma GCC unroll 8
-    for (size_t i = 0; i < rows * count; i++)
-        sum[i] = to[i];
+/* In halves, quarters and so on. */
+DDP__INLINE float add_parts(parts p)
+{
+    typedef int places __attribute__((vector_size(sizeof(parts))));
+
+    p += __builtin_shuffle(
+        p, (places){8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7});
+    p += __builtin_shuffle(
+        p, (places){4, 5, 6, 7, 0, 1, 2, 3, 4, 5, 6, 7, 0, 1, 2, 3});
+    p += __builtin_shuffle(
+        p, (places){2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1});
+    return p[0] + p[1];
+}
+
+/* Add w x to the parts of a sum for each of `rows` rows of w and the `count`
+ * rows of x from `first` on; rows and count are constants. */
+DDP__INLINE void multiply_block(const struct product *p,
+                                const struct ddp__skinny_tap *t, size_t first,
+                                const float *w, const float *x, size_t len,
+                                size_t rows, size_t count, parts *sums)
+{
+    parts sum[ROWS * COUNT], a, b[COUNT];
+    const float *from[COUNT];
+
+#pragma GCC unroll 4
+    for (size_t k = 0; k < count; k++) {
+        from[k] = x + t->at[first + k];
+#pragma GCC unroll 4
+        for (size_t r = 0; r < rows; r++)
+            sum[k * rows + r] = sums[t->row[first + k] * rows + r];
+    }
     for (size_t i = 0; i < len; i += PARTS) {
-#pragma GCC unroll 2
+#pragma GCC unroll 4
         for (size_t k = 0; k < count; k++)
-            memcpy(&b[k], x + k * in + i, sizeof(*b));
+            memcpy(&b[k], from[k] + i, sizeof(*b));
 #pragma GCC unroll 4
         for (size_t r = 0; r < rows; r++) {
-            memcpy(&a, w + r * in + i, sizeof(a));
-#pragma GCC unroll 2
+            memcpy(&a, w + r * p->in + i, sizeof(a));
+#pragma GCC unroll 4
             for (size_t k = 0; k < count; k++)
                 sum[k * rows + r] += a * b[k];
         }
     }
-#pragma GCC unroll 8
-    for (size_t i = 0; i < rows * count; i++)
-        to[i] = sum[i];
+#pragma GCC unroll 4
+    for (size_t k = 0; k < count; k++)
+#pragma GCC unroll 4
+        for (size_t r = 0; r < rows; r++)
+            sums[t->row[first + k] * rows + r] = sum[k * rows + r];
 }
 
-/* ROWS or one row of w with all rows of x: a piece of w after the other, so
- * that it comes from memory once. */
+/* A piece of ROWS rows or one of w with all rows of x under a tap. */
+DDP__INLINE void multiply_piece(const struct product *p,
+                                const struct ddp__skinny_tap *t, const float *w,
+                                const float *x, size_t len, size_t rows,
+                                parts *sums)
+{
+    size_t i = 0;
+
+    for (; i + COUNT <= t->n; i += COUNT)
+        multiply_block(p, t, i, w, x, len, rows, COUNT, sums);
+    for (; i + 2 <= t->n; i += 2)
+        multiply_block(p, t, i, w, x, len, rows, 2, sums);
+    if (i < t->n)
+        multiply_block(p, t, i, w, x, len, rows, 1, sums);
+}
+
+/* What PARTS leaves of ROWS rows or one of w. */
+static void multiply_rest(const struct product *p,
+                          const struct ddp__skinny_tap *t, const float *w,
+                          const float *x, size_t whole, size_t rows, float *y)
+{
+    for (size_t i = 0; i < t->n; i++)
+        for (size_t r = 0; r < rows; r++)
+            for (size_t k = whole; k < p->c; k++)
+                y[t->row[i] * p->out + r] += w[r * p->in + k] * x[t->at[i] + k];
+}
+
+/* ROWS rows or one of w, a piece after the other, so that it comes from memory
+ * once. */
 DDP__INLINE void multiply_rows(const struct product *p, const float *w,
                                const float *x, size_t rows, float *y)
 {
-    parts sum[ROWS * DDP__SKINNY_MOST];
-    size_t whole = p->in - p->in % PARTS, len, i;
+    parts sums[ROWS * DDP__SKINNY_MOST];
+    size_t whole = p->c - p->c % PARTS, len;
 
-    memset(sum, 0, rows * p->n * sizeof(*sum));
-    for (size_t at = 0; at < whole; at += len) {
-        len = min_of(whole - at, PIECE);
-        for (i = 0; i + 2 <= p->n; i += 2)
-            multiply_block(w + at, x + i * p->in + at, p->in, len, rows, 2,
-                           sum + i * rows);
-        if (i < p->n)
-            multiply_block(w + at, x + i * p->in + at, p->in, len, rows, 1,
-                           sum + i * rows);
-    }
-    for (i = 0; i < p->n; i++)
-        for (size_t r = 0; r < rows; r++) {
-            float dot = add_parts(sum[i * rows + r]);
-
-            for (size_t k = whole; k < p->in; k++)
-                dot += w[r * p->in + k] * x[i * p->in + k];
-            y[i * p->out + r] = dot;
+    memset(sums, 0, rows * p->n * sizeof(*sums));
+    for (size_t tap = 0; tap < p->x->taps; tap++)
+        for (size_t at = 0; at < whole; at += len) {
+            len = min_of(whole - at, PIECE);
+            multiply_piece(p, &p->x->tap[tap], w + tap * p->c + at, x + at, len,
+                           rows, sums);
         }
+    for (size_t i = 0; i < p->n; i++)
+        for (size_t r = 0; r < rows; r++)
+            y[i * p->out + r] = add_parts(sums[i * rows + r]);
+    for (size_t tap = 0; tap < p->x->taps && whole < p->c; tap++)
+        multiply_rest(p, &p->x->tap[tap], w + tap * p->c, x, whole, rows, y);
 }
 
 /* Outputs first .. end - 1 of all rows. */
@@ -177,130 +227,186 @@ static int run_forward(const struct ddp__dnn_shape *s, const struct product *p,
 
 /* ---- data gradient ------------------------------------------------------ */
 
-/* dx += dy w, for ROWS rows of w. */
-DDP__INLINE void add_rows(const float *restrict w, const float *dy, size_t in,
-                          size_t len, float *restrict dx)
+/* dx += dy w, for ROWS rows of w and `count` rows of dx, a constant. */
+DDP__INLINE void add_rows(const float *restrict w, const float *const *dy,
+                          size_t in, size_t len, size_t count,
+                          float *restrict dx)
 {
-    float a = dy[0], b = dy[1], c = dy[2], d = dy[3];
-
     for (size_t i = 0; i < len; i++)
-        dx[i] += (a * w[i] + b * w[in + i]) +
-                 (c * w[2 * in + i] + d * w[3 * in + i]);
+#pragma GCC unroll 2
+        for (size_t k = 0; k < count; k++)
+            dx[k * len + i] +=
+                (dy[k][0] * w[i] + dy[k][1] * w[in + i]) +
+                (dy[k][2] * w[2 * in + i] + dy[k][3] * w[3 * in + i]);
 }
 
-/* to = from a, or that is added. */
-DDP__INLINE void put_scaled(const float *restrict from, float a, size_t len,
-                            bool add, float *restrict to)
+/* to += a from */
+DDP__INLINE void add_scaled(const float *restrict from, float a, size_t len,
+                            float *restrict to)
 {
-    if (add)
-        for (size_t i = 0; i < len; i++)
-            to[i] += a * from[i];
-    else
-        for (size_t i = 0; i < len; i++)
-            to[i] = a * from[i];
+    for (size_t i = 0; i < len; i++)
+        to[i] += a * from[i];
 }
 
-/* So many columns of dx, which begin where w and dx do. */
-DDP__CLONES static void multiply_columns(const struct product *p,
-                                         const float *w, const float *dy,
-                                         size_t len, float *dx)
+/* The sums of all rows of dx. */
+DDP__INLINE void add_row_pairs(const struct product *p,
+                               const struct ddp__skinny_tap *t, const float *w,
+                               const float *dy, size_t len, float *sums)
 {
+    size_t i = 0;
+
+    for (; i + 2 <= t->n; i += 2)
+        add_rows(w,
+                 (const float *[]){dy + t->row[i] * p->out,
+                                   dy + t->row[i + 1] * p->out},
+                 p->in, len, 2, sums + i * len);
+    if (i < t->n)
+        add_rows(w, (const float *[]){dy + t->row[i] * p->out}, p->in, len, 1,
+                 sums + i * len);
+}
+
+/* So many columns of dx under a tap, which begin where w and dx do; the sums
+ * of each row become part of dx when they are complete. */
+DDP__CLONES static void add_columns(const struct product *p,
+                                    const struct ddp__skinny_tap *t,
+                                    const float *w, const float *dy, size_t len,
+                                    float *dx)
+{
+    float sums[CACHED];
     size_t o = 0;
 
-    for (size_t i = 0; i < p->n; i++)
-        memset(dx + i * p->in, 0, len * sizeof(*dx));
+    memset(sums, 0, t->n * len * sizeof(*sums));
     for (; o + ROWS <= p->out; o += ROWS)
-        for (size_t i = 0; i < p->n; i++)
-            add_rows(w + o * p->in, dy + i * p->out + o, p->in, len,
-                     dx + i * p->in);
+        add_row_pairs(p, t, w + o * p->in, dy + o, len, sums);
     for (; o < p->out; o++)
-        for (size_t i = 0; i < p->n; i++)
-            put_scaled(w + o * p->in, dy[i * p->out + o], len, true,
-                       dx + i * p->in);
+        for (size_t i = 0; i < t->n; i++)
+            add_scaled(w + o * p->in, dy[t->row[i] * p->out + o], len,
+                       sums + i * len);
+    for (size_t i = 0; i < t->n; i++)
+        add_scaled(sums + i * len, 1, len, dx + t->at[i]);
 }
 
+/* Backwards, taps meet a pixel in the order of the outputs. */
 static void run_data_gradient(const struct product *p, float *dx,
                               const float *w, const float *dy)
 {
-    size_t len = CACHED / p->n;
+    memset(dx, 0, p->x->len * sizeof(*dx));
+    for (size_t tap = p->x->taps; tap-- > 0;) {
+        const struct ddp__skinny_tap *t = &p->x->tap[tap];
+        size_t len = piece_of(t);
 
-    for (size_t at = 0; at < p->in; at += len)
-        multiply_columns(p, w + at, dy, min_of(len, p->in - at), dx + at);
+        for (size_t at = 0; at < p->c && t->n; at += len)
+            add_columns(p, t, w + tap * p->c + at, dy, min_of(len, p->c - at),
+                        dx + at);
+    }
 }
 
 /* ---- weight gradient ---------------------------------------------------- */
 
+/* What a tap sees of n rows, and their dy of up to ROWS outputs, one after the
+ * other. */
+struct panel {
+    size_t n, len, in;
+    float x[CACHED], dy[ROWS * DDP__SKINNY_MOST];
+};
+
 /* BLOCK columns of the gradients of `rows` outputs, a constant: the sum over
  * rows of x dy. */
-DDP__INLINE void put_block(const struct product *p, const float *x,
-                           const float *dy, size_t rows, bool add, float *dw)
+DDP__INLINE void put_block(const struct panel *q, const float *x, size_t rows,
+                           bool add, float *dw)
 {
     parts sum[2 * ROWS], b[2];
-    size_t i = add ? 0 : 1;
 
-    for (size_t k = 0; k < 2; k++)
-        memcpy(&b[k], x + k * PARTS, sizeof(*b));
 #pragma GCC unroll 4
     for (size_t r = 0; r < rows; r++)
 #pragma GCC unroll 2
         for (size_t k = 0; k < 2; k++)
             if (add)
-                memcpy(&sum[2 * r + k], dw + r * p->in + k * PARTS,
+                memcpy(&sum[2 * r + k], dw + r * q->in + k * PARTS,
                        sizeof(*sum));
             else
-                sum[2 * r + k] = dy[r] * b[k];
-    for (; i < p->n; i++) {
-#pragma GCC unroll 2
-        for (size_t k = 0; k < 2; k++)
-            memcpy(&b[k], x + i * p->in + k * PARTS, sizeof(*b));
+                sum[2 * r + k] = (parts){0};
+    for (size_t i = 0; i < q->n; i++) {
+        memcpy(b, x + i * q->len, sizeof(b));
 #pragma GCC unroll 4
         for (size_t r = 0; r < rows; r++)
 #pragma GCC unroll 2
             for (size_t k = 0; k < 2; k++)
-                sum[2 * r + k] += dy[i * p->out + r] * b[k];
+                sum[2 * r + k] += q->dy[i * rows + r] * b[k];
     }
 #pragma GCC unroll 4
     for (size_t r = 0; r < rows; r++)
 #pragma GCC unroll 2
         for (size_t k = 0; k < 2; k++)
-            memcpy(dw + r * p->in + k * PARTS, &sum[2 * r + k], sizeof(*sum));
+            memcpy(dw + r * q->in + k * PARTS, &sum[2 * r + k], sizeof(*sum));
 }
 
-/* The gradients of ROWS outputs or one. */
-DDP__INLINE void put_rows(const struct product *p, const float *x,
-                          const float *dy, size_t rows, bool add, float *dw)
+/* The panel's columns of the gradients of ROWS outputs or one. */
+DDP__INLINE void put_rows(const struct product *p,
+                          const struct ddp__skinny_tap *t, const float *dy,
+                          size_t rows, bool add, struct panel *q, float *dw)
 {
-    size_t whole = p->in - p->in % BLOCK;
+    size_t whole = q->len - q->len % BLOCK;
 
+    for (size_t i = 0; i < q->n; i++)
+        for (size_t r = 0; r < rows; r++)
+            q->dy[i * rows + r] = dy[t->row[i] * p->out + r];
     for (size_t at = 0; at < whole; at += BLOCK)
-        put_block(p, x + at, dy, rows, add, dw + at);
-    for (size_t r = 0; r < rows; r++)
-        for (size_t i = 0; i < p->n; i++)
-            put_scaled(x + i * p->in + whole, dy[i * p->out + r], p->in - whole,
-                       add || i > 0, dw + r * p->in + whole);
+        put_block(q, q->x + at, rows, add, dw + at);
+    for (size_t r = 0; r < rows && whole < q->len; r++) {
+        float *to = dw + r * p->in + whole;
+
+        if (!add)
+            memset(to, 0, (q->len - whole) * sizeof(*to));
+        for (size_t i = 0; i < q->n; i++)
+            add_scaled(q->x + i * q->len + whole, q->dy[i * rows + r],
+                       q->len - whole, to);
+    }
 }
 
-DDP__CLONES static void put_gradient(const struct product *p, const float *x,
-                                     const float *dy, bool add, float *dw)
+/* So many columns of the gradients of all outputs under a tap. */
+DDP__CLONES static void put_columns(const struct product *p,
+                                    const struct ddp__skinny_tap *t,
+                                    const float *x, const float *dy, size_t len,
+                                    bool add, float *dw)
 {
+    struct panel q;
     size_t o = 0;
 
+    q.n = t->n;
+    q.len = len;
+    q.in = p->in;
+    for (size_t i = 0; i < t->n; i++)
+        memcpy(q.x + i * len, x + t->at[i], len * sizeof(*x));
     for (; o + ROWS <= p->out; o += ROWS)
-        put_rows(p, x, dy + o, ROWS, add, dw + o * p->in);
+        put_rows(p, t, dy + o, ROWS, add, &q, dw + o * p->in);
     for (; o < p->out; o++)
-        put_rows(p, x, dy + o, 1, add, dw + o * p->in);
+        put_rows(p, t, dy + o, 1, add, &q, dw + o * p->in);
 }
 
-static void run_weight_gradient(const struct ddp__dnn_shape *s,
-                                const struct product *p, const float *x,
+DDP__CLONES static void sum_rows(const float *dy, size_t rows, size_t o,
+                                 bool add, float *db)
+{
+    if (!add)
+        memset(db, 0, o * sizeof(*db));
+    for (size_t i = 0; i < rows; i++)
+        add_scaled(dy + i * o, 1, o, db);
+}
+
+static void run_weight_gradient(const struct product *p, const float *x,
                                 float *dw, const float *dy, bool add)
 {
-    float *db = dw + p->in * p->out;
+    for (size_t tap = 0; tap < p->x->taps; tap++) {
+        const struct ddp__skinny_tap *t = &p->x->tap[tap];
+        size_t len = piece_of(t);
 
-    put_gradient(p, x, dy, add, dw);
-    for (size_t i = 0; s->conv.bias && i < p->n; i++)
-        put_scaled(dy + i * p->out, 1, p->out, add || i > 0, db);
+        for (size_t at = 0; at < p->c; at += len)
+            put_columns(p, t, x + at, dy, min_of(len, p->c - at), add,
+                        dw + tap * p->c + at);
+    }
 }
+
+/* ---- passes ------------------------------------------------------------- */
 
 /* Where x, w and y are in a task's data. */
 static const int operands[][3] = {
@@ -314,18 +420,34 @@ _Static_assert((int)DDP__DENSE_FWD_W == (int)DDP__CONV_FWD_W &&
                "dense layers have theirs where convolutions do");
 
 int ddp__skinny_run(const struct ddp__task *t, const struct ddp__dnn_shape *s,
-                    enum ddp__dnn_pass pass, float *x)
+                    enum ddp__dnn_pass pass, const struct ddp__skinny_x *from)
 {
-    struct product p = {(size_t)s->n, (size_t)s->c, (size_t)s->o};
-    float *w = t->data[operands[pass][1]], *y = t->data[operands[pass][2]];
+    struct product p = {(size_t)s->n, (size_t)s->o, (size_t)s->c / from->taps,
+                        (size_t)s->c, from};
+    float *x = t->data[operands[pass][0]], *w = t->data[operands[pass][1]];
+    float *y = t->data[operands[pass][2]];
 
-    if (!x)
-        x = t->data[operands[pass][0]];
     if (pass == DDP__FWD)
         return run_forward(s, &p, x, w, y);
-    if (pass == DDP__BWD_X)
+    if (pass == DDP__BWD_X) {
         run_data_gradient(&p, x, w, y);
-    else
-        run_weight_gradient(s, &p, x, w, y, t->accumulate);
+        return 0;
+    }
+    run_weight_gradient(&p, x, w, y, t->accumulate);
+    if (s->conv.bias)
+        sum_rows(y, p.n, p.out, t->accumulate, w + p.in * p.out);
     return 0;
+}
+
+int ddp__skinny_dense(const struct ddp__task *t, const struct ddp__dnn_shape *s,
+                      enum ddp__dnn_pass pass)
+{
+    struct ddp__skinny_tap all = {.n = (size_t)s->n};
+    struct ddp__skinny_x x = {(size_t)s->n * (size_t)s->c, 1, &all};
+
+    for (size_t i = 0; i < all.n; i++) {
+        all.row[i] = i;
+        all.at[i] = i * (size_t)s->c;
+    }
+    return ddp__skinny_run(t, s, pass, &x);
 }

@@ -1,19 +1,35 @@
 /* skinny.h - products with few rows
  * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * A row of y belongs to an output pixel, or a sample of a dense layer.  Each
+ * tap of a convolution has the rows whose pixel it finds inside the image.
  */
 #ifndef DDP_SKINNY_H
 #define DDP_SKINNY_H
 
 #include "onednn.h"
 
-enum { DDP__SKINNY_MOST = 40 }; /* rows, which a convolution may have */
+enum { DDP__SKINNY_MOST = 64 }; /* rows, which a convolution may have */
+
+/* Rows of y, and where in x the values begin that a tap sees for them. */
+struct ddp__skinny_tap {
+    size_t n, row[DDP__SKINNY_MOST], at[DDP__SKINNY_MOST];
+};
+
+struct ddp__skinny_x {
+    size_t len, taps; /* values of x; at least one */
+    const struct ddp__skinny_tap *tap;
+};
 
 /* Whether s, a dense layer, is one, in f32. */
 bool ddp__skinny_fits(const struct ddp__dnn_shape *s);
 
-/* A pass of such a layer, with s->n rows, by the task of a dense layer or a
- * convolution.  x: inputs or their gradients; NULL: the task's. */
+/* A pass of a layer with s->n rows of s->c weights, of all taps. */
 int ddp__skinny_run(const struct ddp__task *t, const struct ddp__dnn_shape *s,
-                    enum ddp__dnn_pass pass, float *x);
+                    enum ddp__dnn_pass pass, const struct ddp__skinny_x *x);
+
+/* That of a dense layer. */
+int ddp__skinny_dense(const struct ddp__task *t, const struct ddp__dnn_shape *s,
+                      enum ddp__dnn_pass pass);
 
 #endif
