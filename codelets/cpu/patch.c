@@ -73,7 +73,7 @@ static bool has_few_rows(const struct ddp__dnn_shape *s)
 
     return s->type == DDP_F32 && !s->sum && k->groups == 1 &&
            (int64_t)s->n * s->oh * s->ow <= (more ? DDP__SKINNY_MOST : FEW) &&
-           s->c >= LEAST && s->o >= LEAST;
+           s->c >= LEAST && s->o >= LEAST && ddp__skinny_here();
 }
 
 struct ddp__patch ddp__patch_of(const struct ddp__dnn_shape *s)

@@ -21,7 +21,10 @@ struct ddp__skinny_x {
     const struct ddp__skinny_tap *tap;
 };
 
-/* Whether s, a dense layer, is one, in f32. */
+/* Whether this processor has vectors for these loops. */
+bool ddp__skinny_here(void);
+
+/* Whether s, a dense layer, is one, in f32, and computed so here. */
 bool ddp__skinny_fits(const struct ddp__dnn_shape *s);
 
 /* A pass of a layer with s->n rows of s->c weights, of all taps. */
