@@ -74,4 +74,24 @@ ddprun "0" -n 2
 grep -q -e '-n 2 program two words UCX' "$tmp/mpirun.calls"
 point $? "srun needs no shell"
 
+# The shell that a launcher starts for a rank.
+VERSION="mpirun (Open MPI) 4.1.4"
+cat >"$tmp/one" <<'EOF'
+#!/bin/sh
+[ "$1" != --version ] || exec mpirun --version
+shift 2
+OMPI_COMM_WORLD_RANK=1 exec "$@"
+EOF
+chmod +x "$tmp/one"
+# shellcheck disable=SC2016
+run bash "$srcdir/contrib/ddprun" -n 2 --restarts 0 --mpirun "$tmp/one" \
+    sh -c 'kill -KILL $$'
+complains "^ddprun: rank 1 [(]$(uname -n)[)] was killed by SIGKILL$" \
+    "a rank that is killed is named"
+# shellcheck disable=SC2016
+run bash "$srcdir/contrib/ddprun" -n 2 --restarts 0 --mpirun "$tmp/one" \
+    sh -c 'kill -TERM $PPID $$'
+! grep -q 'was killed' "$tmp/err"
+point $? "but not those that end with it"
+
 done_testing
