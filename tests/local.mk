@@ -88,6 +88,13 @@ if HAVE_MPI
 EXTRA_PROGRAMS += %D%/mpi_program
 %C%_mpi_program_CPPFLAGS = $(AM_CPPFLAGS) $(MPI_CFLAGS)
 %C%_mpi_program_LDADD = libddp.la $(MPI_LIBS)
+
+# Kills a rank, for LD_PRELOAD.
+check_LTLIBRARIES += %D%/die_mpi.la
+%C%_die_mpi_la_SOURCES = %D%/die_mpi.c
+%C%_die_mpi_la_CPPFLAGS = $(AM_CPPFLAGS) $(MPI_CFLAGS)
+%C%_die_mpi_la_LDFLAGS = $(%C%_wire_ddp_mpi_la_LDFLAGS)
+%C%_die_mpi_la_LIBADD = $(MPI_LIBS)
 endif
 
 check_PROGRAMS += \
@@ -271,6 +278,7 @@ dist_check_SCRIPTS = \
     %D%/app_hosts.sh \
     %D%/app_infer.sh \
     %D%/app_iris.sh \
+    %D%/app_joining.sh \
     %D%/app_loops.sh \
     %D%/app_manual.sh \
     %D%/app_memory.sh \
@@ -344,7 +352,7 @@ EXTRA_DIST += \
 # slow: with make -j, no other test runs beside them.
 TESTS_ALONE = %D%/test_exchange %D%/test_once %D%/test_sched \
     %D%/test_sinks %D%/app_bench.sh %D%/app_loops.sh %D%/app_peers.sh %D%/app_ranks.sh \
-    %D%/app_hosts.sh
+    %D%/app_hosts.sh %D%/app_joining.sh
 
 # Each test runs under run-test, which ends it when it hangs.
 TEST_EXTENSIONS = .sh

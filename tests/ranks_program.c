@@ -511,7 +511,7 @@ int main(int argc, char **argv)
         cfg.on_peer_lost = note_lost;
     }
     if (!begin_ranks(&cfg))
-        return 1;
+        return ddp_errcode() == DDP_EPEER ? 76 : 1;
     if (fault)
         return lose_rank();
     if (places) {

@@ -1,0 +1,62 @@
+#!/bin/sh
+# app_joining.sh - ranks that are lost before all have joined, or when all have ended
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# Ranks cannot speak to each other then: the launcher ends the others, and ddprun
+# says who was lost.
+. "$srcdir/tests/tap.sh"
+. "$srcdir/tests/ranks.sh"
+
+if ! has_mpi; then
+    skip 19 "$why"
+    done_testing
+fi
+
+build tests/die_mpi.la
+"$imagenet" data synth --output "$tmp/data" --classes 3 --train-count 24 \
+    --val-count 6 --size 24 >/dev/null || exit 99
+
+# lose MOMENT LAUNCHER...: rank 1 is killed then, but not when it starts again
+lose()
+{
+    moment=$1
+    shift
+    rm -rf "$tmp/once" "$tmp/run"
+    run timeout -k 10 120 "$@" env "LD_PRELOAD=$builddir/tests/.libs/die_mpi.so" \
+        "ASAN_OPTIONS=verify_asan_link_order=0" DIE_AT="$moment" \
+        DIE_ONCE="$tmp/once" "$imagenet" train --data "$tmp/data" \
+        --model resnet9 --width 16 --img-size 16 --epochs 1 --no-val -b 24 \
+        --sub-batch 2 --lanes 12 --lr 0.05 --output "$tmp/run"
+    took=$(($(date +%s) - $(stat -c %Y "$tmp/once" || echo 0)))
+}
+
+# In the order in which libddp calls MPI; MPICH's launcher does nothing about a rank
+# that has not begun to.
+moments="started dup hosts groups share hello end"
+[ "$recover" = -disable-auto-cleanup ] || moments="start init $moments"
+for moment in $moments; do
+    # shellcheck disable=SC2086
+    lose $moment $mpirun -n 3
+    [ "$took" -le 10 ] && [ $rc != 0 ]
+    point $? "mpirun, killed at \"$moment\": the others end in time ($took s, exit code $rc)"
+done
+if [ "$recover" != -disable-auto-cleanup ]; then
+    # shellcheck disable=SC2086
+    lose init $mpirun -n 3
+    exits 137 "exit code 137"
+    complains "process rank 1 with PID [0-9]* on node [^ ]* exited on signal 9" \
+        "and mpirun says who was killed"
+fi
+
+for moment in init hello end; do
+    lose $moment bash "$srcdir/contrib/ddprun" -n 3 --restarts 0 --mpirun "$mpirun"
+    complains "^ddprun: rank 1 [(].*[)] was killed by SIGKILL$" \
+        "ddprun, killed at \"$moment\": it says which rank"
+    [ "$took" -le 10 ] && [ $rc = 76 ]
+    point $? "the others end in time, with exit code 76 ($took s)"
+done
+lose init bash "$srcdir/contrib/ddprun" -n 2 --shrink --mpirun "$mpirun"
+complains "^ddprun: a rank was lost .*; again with 1$" "it starts those that are left"
+exits 0 "which succeed"
+
+done_testing
