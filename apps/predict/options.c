@@ -16,6 +16,8 @@ static const struct opt_group training = {
         TEXT("model", model, "NAME", "resnet50", "network"),
         INT("img-size", img_size, "224", 1, 4096,
             "side of the square images, in pixels"),
+        FLAG("small-stem", small_stem,
+             "begin with a 3x3 convolution and no pooling"),
         INT("classes", classes, "1000", 2, 1 << 24, "outputs of the network",
             .alias = "num-classes"),
         CHOICE("dtype", dtype, "TYPE", "bf16", predict_dtypes,

@@ -22,7 +22,7 @@ struct predict_settings {
     double net, net_latency, net_message;     /* between nodes */
     char *times;                              /* a file; NULL: none */
     char *trace;                              /* a file; NULL: none */
-    bool json;
+    bool small_stem, json;
 };
 
 extern const struct opt_command predict_command;

@@ -106,6 +106,7 @@ static int open_run(struct step *b)
     cfg.arg = b;
     ddp_model_options_init(&m);
     m.classes = (int)s->classes;
+    m.small_stem = s->small_stem;
     if (!strcmp(s->model, "mlp"))
         m.sizes = sizes;
     ddp_config_init(&start);
