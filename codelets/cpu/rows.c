@@ -9,6 +9,10 @@
  *
  *     MobileNetV2      3.82 3.85 4.21 4.38
  *     EfficientNet-B0  7.17 7.48 7.52 7.94
+ *
+ * Two workers instead of one, before that (up to 8 of 25 us), milliseconds of
+ * one image: ResNet-18 9.6, 6.5; MobileNetV2 4.1, 2.4;
+ * EfficientNet-B0 7.2, 5.1.
  */
 #include "config.h"
 

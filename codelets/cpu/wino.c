@@ -4,6 +4,13 @@
  * Tiles go through in groups.  Where all 36 matrices of weights fit into the
  * second-level cache, so should a group's data; where not, a group is large,
  * so that the weights are read seldom.
+ *
+ * One Zen 5 core (AVX-512, bf16) under load, 16 images, weights changed before,
+ * milliseconds of forward and both gradients by oneDNN 2.6, and in this way:
+ *
+ *     56x56, 64 to 64             14.5 14.5 18.3    6.4  6.5  7.2
+ *     14x14, 256 to 256           13.6 13.7 15.0    6.0  5.9  6.7
+ *     28x28, 128 to 128, bf16      7.2  7.1  8.3    3.5  3.4  3.5
  */
 #include "config.h"
 

@@ -4,6 +4,11 @@
  * A block of the result is kept in registers: 14 rows by 32 columns, or 8
  * by 32; at the end of odd multiples of 16 columns by 16.  Pairs of integers
  * take the places of floats: k then counts pairs.
+ *
+ * One Zen 5 core under load, GFLOP/s of oneDNN 2.6's dnnl_sgemm(), here with
+ * floats and with integers: 28x64x64 191, 266, 477; 28x128x128 237, 265, 494;
+ * 128x256x256 260, 259, 504.  The integers, and small products, are what this
+ * is for.
  */
 #include "config.h"
 
