@@ -1,12 +1,14 @@
 /* die_mpi.c - kills rank 1 at a moment between its start and its end
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * For LD_PRELOAD.  DIE_AT names the moment.  The process leaves the file
- * DIE_ONCE, and none is killed while that is there.
+ * For LD_PRELOAD, with glibc.  DIE_AT names the moment.  The process leaves the
+ * file DIE_ONCE, and none is killed while that is there.
  */
 #include "config.h"
 
+#include <dlfcn.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -36,6 +38,18 @@ static void reach(const char *moment)
 __attribute__((constructor)) static void start(void)
 {
     reach("start");
+}
+
+/* While it holds a lock in memory that it shares with the launcher. */
+int pthread_mutex_unlock(pthread_mutex_t *m)
+{
+    static int (*unlock)(pthread_mutex_t *);
+
+    if (!unlock)
+        *(void **)&unlock = dlsym(RTLD_NEXT, "pthread_mutex_unlock");
+    if (m->__data.__kind & 128) /* PTHREAD_PROCESS_SHARED */
+        reach("lock");
+    return unlock(m);
 }
 
 int MPI_Init_thread(int *argc, char ***argv, int want, int *level)
