@@ -46,4 +46,6 @@ LIB_SOURCES += \
     %D%/thread.h \
     %D%/toml.c \
     %D%/toml.h \
+    %D%/toml_scalar.c \
+    %D%/toml_scalar.h \
     %D%/version.c

@@ -4,8 +4,6 @@
 #include "config.h"
 
 #include <ctype.h>
-#include <errno.h>
-#include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +11,7 @@
 #include "base/error.h"
 #include "base/printable.h"
 #include "base/toml.h"
+#include "base/toml_scalar.h"
 
 enum { DEPTH_MAX = 64, KEY_MAX = 256 };
 
@@ -230,154 +229,6 @@ static int read_string(struct toml *t, struct text *s)
     return read_quoted(t, s, quote, many);
 }
 
-/* ---- numbers, dates ----------------------------------------------------- */
-
-/* Copy a number without its underscores, each of which is between digits. */
-static bool copy_digits(const char *from, size_t n, char *to, size_t size)
-{
-    for (size_t i = 0; i < n; i++) {
-        if (from[i] == '_') {
-            if (i == 0 || i + 1 == n || !isxdigit((unsigned char)from[i - 1]) ||
-                !isxdigit((unsigned char)from[i + 1]) ||
-                (i == 2 && *from == '0' && !isdigit((unsigned char)from[1])))
-                return false;
-            continue;
-        }
-        if (size-- < 2)
-            return false;
-        *to++ = from[i];
-    }
-    *to = 0;
-    return true;
-}
-
-/* Whether text has this form: 9 is a digit, + digits or none. */
-static const char *match(const char *text, const char *form)
-{
-    for (; text && *form; form++)
-        if (*form == '9')
-            text = isdigit((unsigned char)*text) ? text + 1 : NULL;
-        else if (*form == '+')
-            text += strspn(text, "0123456789");
-        else
-            text = *text == *form ? text + 1 : NULL;
-    return text;
-}
-
-static const char *match_time(const char *text)
-{
-    const char *end = match(text, "99:99:99");
-
-    return end && *end == '.' ? match(end, ".9+") : end;
-}
-
-/* A date, a time, or both; where it ends, or NULL. */
-static const char *match_date(const char *text)
-{
-    const char *end = match(text, "9999-99-99"), *time;
-
-    if (!end)
-        return match_time(text);
-    if (!*end || !strchr("Tt ", *end) || !(time = match_time(end + 1)))
-        return end;
-    if (*time == 'Z' || *time == 'z')
-        return time + 1;
-    if (*time == '+' || *time == '-')
-        return match(time + 1, "99:99");
-    return time;
-}
-
-static bool is_float(const char *s)
-{
-    const char *p = s + (*s == '+' || *s == '-');
-    size_t n = strspn(p, "0123456789");
-    bool fraction = false;
-
-    if (n == 0 || (n > 1 && *p == '0'))
-        return false;
-    p += n;
-    if (*p == '.') {
-        fraction = true;
-        if (!(n = strspn(++p, "0123456789")))
-            return false;
-        p += n;
-    }
-    if (*p == 'e' || *p == 'E') {
-        fraction = true;
-        p++;
-        p += *p == '+' || *p == '-';
-        if (!(n = strspn(p, "0123456789")))
-            return false;
-        p += n;
-    }
-    return fraction && !*p;
-}
-
-static json_t *integer_of(const char *s)
-{
-    static const struct {
-        const char *prefix, *digits;
-        int base;
-    } kinds[] = {{"0x", "0123456789abcdefABCDEF", 16},
-                 {"0o", "01234567", 8},
-                 {"0b", "01", 2},
-                 {"", "0123456789", 10}};
-    int k = 0;
-    const char *digits;
-    long long value;
-
-    while (strncmp(s, kinds[k].prefix, strlen(kinds[k].prefix)) != 0)
-        k++;
-    s += strlen(kinds[k].prefix);
-    digits = s + (k == 3 && (*s == '+' || *s == '-'));
-    if (!*digits || strspn(digits, kinds[k].digits) != strlen(digits) ||
-        (k == 3 && *digits == '0' && digits[1]))
-        return NULL;
-    errno = 0;
-    value = strtoll(s, NULL, kinds[k].base);
-    return errno ? NULL : json_integer(value);
-}
-
-static json_t *number_of(const char *s)
-{
-    const char *name = s + (*s == '+' || *s == '-');
-
-    if (!strcmp(name, "inf") || !strcmp(name, "nan"))
-        return json_null(); /* jansson has neither */
-    if (is_float(s)) {
-        double value = strtod(s, NULL);
-
-        return isfinite(value) ? json_real(value) : json_null();
-    }
-    return integer_of(s);
-}
-
-static json_t *read_scalar(struct toml *t)
-{
-    const char *end = match_date(t->at);
-    char text[128];
-    json_t *value;
-    size_t n;
-
-    if (take(t, "true"))
-        return json_true();
-    if (take(t, "false"))
-        return json_false();
-    if (end) {
-        t->at = end;
-        return json_null();
-    }
-    n = strcspn(t->at, " \t\r\n,]}#");
-    if (!copy_digits(t->at, n, text, sizeof(text)) ||
-        !(value = number_of(text))) {
-        fail(t, "expected a value: text in quotes, a number, true, false, a "
-                "date, [...] or {...}");
-        return NULL;
-    }
-    t->at += n;
-    return value;
-}
-
 /* ---- keys --------------------------------------------------------------- */
 
 static int read_key(struct toml *t, char key[KEY_MAX])
@@ -432,6 +283,16 @@ static json_t *add_table(struct toml *t, json_t *in, const char *key,
 }
 
 /* ---- values ------------------------------------------------------------- */
+
+static json_t *read_scalar(struct toml *t)
+{
+    json_t *value = ddp__toml_scalar(&t->at);
+
+    if (!value)
+        fail(t, "expected a value: text in quotes, a number, true, false, a "
+                "date, [...] or {...}");
+    return value;
+}
 
 static json_t *read_value(struct toml *t);
 static int read_pair(struct toml *t, json_t *table);

@@ -36,6 +36,8 @@ LIB_SOURCES += \
     %D%/s3.h \
     %D%/server.c \
     %D%/server.h \
+    %D%/servers.c \
+    %D%/servers.h \
     %D%/tree.c \
     %D%/tree.h \
     %D%/web.c \

@@ -1,26 +1,17 @@
 /* remote.c - the storage of servers: S3 and web servers
  * SPDX-License-Identifier: LGPL-2.1-or-later
- *
- * A program asks several questions about a data set before it opens one split
- * and then another.  So the list of a server is kept for a while after its last
- * user.
  */
 #include "config.h"
 
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/error.h"
 #include "base/thread.h"
 #include "storage/fetch.h"
 #include "storage/remote.h"
-#include "storage/s3.h"
-#include "storage/web.h"
-
-enum { KEPT_S = 60, FAILED_S = 10 };
+#include "storage/servers.h"
 
 /* A server, or a folder of it. */
 struct remote {
@@ -29,202 +20,6 @@ struct remote {
     char *dir;   /* owned */
     char *below; /* path of the folder with '/' at the end, or ""; owned */
 };
-
-/* All servers that are open, or were a moment ago. */
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct ddp__server *servers;
-
-/* ---- servers ------------------------------------------------------------ */
-
-static double now(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-static void free_server(struct ddp__server *s)
-{
-    atomic_store(&s->closing, true);
-    ddp__fetch_forget(s);
-    ddp__tree_free(&s->tree);
-    s->ops->free(s);
-    free(s->root);
-    free(s);
-}
-
-/* With the lock. */
-static void free_old_servers(void)
-{
-    for (struct ddp__server **at = &servers, *s; (s = *at);)
-        if (!s->users && now() - s->unused > KEPT_S) {
-            *at = s->next;
-            free_server(s);
-        } else {
-            at = &s->next;
-        }
-}
-
-/* A host, maybe with a port. */
-static bool is_host(const char *host, size_t n)
-{
-    size_t name = *host == '['
-                      ? strcspn(host, "]") + 1
-                      : strspn(host, "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                                     "abcdefghijklmnopqrstuvwxyz0123456789._-");
-
-    if (!n || name > n)
-        return false;
-    return name == n || (host[name] == ':' &&
-                         strspn(host + name + 1, "0123456789") == n - name - 1);
-}
-
-/* An address may hold a secret: "user:password@", or a signature in a query.
- * Messages then must not have it. */
-static int check_address(const char *address)
-{
-    const char *host = strstr(address, "://") + 3;
-
-    if (strpbrk(address, "?#") || !is_host(host, strcspn(host, "/")))
-        return ddp__fail(DDP_EINVAL,
-                         "an address of data is %.*s, a host or bucket, and a "
-                         "path; it must not have a name and password, or a "
-                         "query (after '?')",
-                         (int)(host - address), address);
-    for (const char *p = address; *p; p++)
-        if ((unsigned char)*p <= ' ' || *p == 127)
-            return ddp__fail(DDP_EINVAL,
-                             "%s: an address must not have spaces in it",
-                             address);
-    return 0;
-}
-
-/* A copy of the first n bytes without slashes that mean nothing. */
-static char *clean_address(const char *address, size_t n)
-{
-    size_t start = (size_t)(strstr(address, "://") + 3 - address);
-    char *copy = strndup(address, n), *out = copy ? copy + start : NULL;
-
-    if (!copy) {
-        ddp__fail(DDP_ENOMEM, "out of memory for an address");
-        return NULL;
-    }
-    for (const char *in = out; *in; in++)
-        if (*in != '/' || (in[1] != '/' && in[1]))
-            *out++ = *in;
-    *out = 0;
-    return copy;
-}
-
-static struct ddp__server *new_server(const char *address)
-{
-    static const struct {
-        const char *scheme;
-        struct ddp__server *(*open)(const char *address);
-    } kinds[] = {{"s3://", ddp__s3_new},
-                 {"http://", ddp__web_new},
-                 {"https://", ddp__web_new}};
-    const char *host = strstr(address, "://") + 3;
-
-    if (check_address(address) < 0)
-        return NULL;
-    for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
-        if (!strncmp(address, kinds[i].scheme, strlen(kinds[i].scheme)))
-            return kinds[i].open(address);
-    ddp__fail(DDP_EINVAL, "%.*s: expected a folder, s3://, http:// or https://",
-              (int)(host - address), address);
-    return NULL;
-}
-
-static int list_server(struct ddp__server *s)
-{
-    int rc = s->ops->list(s, &s->tree);
-
-    if (rc == 0)
-        rc = ddp__tree_sort(&s->tree);
-    if (rc == 0 && !s->tree.count)
-        rc = ddp__fail(DDP_EDATA, "there are no files below this address");
-    if (rc < 0)
-        return ddp__fail(rc, "%s: %s", s->root, ddp_errmsg());
-    return 0;
-}
-
-/* With the lock: a server of which the address is a part, or NULL. */
-static struct ddp__server *find_server(const char *address)
-{
-    for (struct ddp__server *s = servers; s; s = s->next) {
-        size_t n = strlen(s->root);
-
-        if (!strncmp(s->root, address, n) && (!address[n] || address[n] == '/'))
-            return s;
-    }
-    return NULL;
-}
-
-/* The last address that could not be opened.  Who asks several questions about
- * it waits for the first answer only. */
-static struct {
-    char address[512], message[1024];
-    int rc;
-    double when;
-} failed;
-
-static void note_failure(const char *address, int rc)
-{
-    snprintf(failed.address, sizeof(failed.address), "%s", address);
-    snprintf(failed.message, sizeof(failed.message), "%s", ddp_errmsg());
-    failed.rc = rc;
-    failed.when = now();
-}
-
-static bool failed_before(const char *address)
-{
-    if (!failed.rc || strcmp(failed.address, address) != 0 ||
-        now() - failed.when > FAILED_S)
-        return false;
-    ddp__fail(failed.rc, "%s", failed.message);
-    return true;
-}
-
-/* With the lock. */
-static struct ddp__server *open_server(const char *address)
-{
-    struct ddp__server *s = find_server(address);
-    int rc;
-
-    if (s || failed_before(address) || !(s = new_server(address)))
-        return s;
-    if ((rc = list_server(s)) < 0) {
-        note_failure(address, rc);
-        free_server(s);
-        return NULL;
-    }
-    s->next = servers;
-    servers = s;
-    return s;
-}
-
-static struct ddp__server *use_server(const char *address)
-{
-    struct ddp__server *s;
-
-    ddp__thread_note_cores();
-    pthread_mutex_lock(&lock);
-    free_old_servers();
-    if ((s = open_server(address)))
-        s->users++;
-    pthread_mutex_unlock(&lock);
-    return s;
-}
-
-static void leave_server(struct ddp__server *s)
-{
-    pthread_mutex_lock(&lock);
-    if (--s->users == 0)
-        s->unused = now();
-    pthread_mutex_unlock(&lock);
-}
 
 /* ---- folders ------------------------------------------------------------ */
 
@@ -394,7 +189,7 @@ static void close_remote(struct ddp__storage *s)
     struct remote *r = (struct remote *)s;
 
     if (r->server)
-        leave_server(r->server);
+        ddp__server_leave(r->server);
     free(r->dir);
     free(r->below);
     free(r);
@@ -442,14 +237,14 @@ static struct remote *open_remote(const char *dir)
 {
     struct remote *r = calloc(1, sizeof(*r));
 
-    if (!r || !(r->dir = clean_address(dir, strlen(dir)))) {
+    if (!r || !(r->dir = ddp__address_clean(dir, strlen(dir)))) {
         free(r);
         ddp__fail(DDP_ENOMEM, "out of memory for an address");
         return NULL;
     }
     r->s.ops = &ops;
     r->s.dir = r->dir;
-    if ((r->server = use_server(r->dir)) && set_below(r) == 0)
+    if ((r->server = ddp__server_use(r->dir)) && set_below(r) == 0)
         return r;
     close_remote(&r->s);
     return NULL;
@@ -464,21 +259,11 @@ struct ddp__storage *ddp__remote_open(const char *dir)
 
 /* ---- by complete names -------------------------------------------------- */
 
-static bool is_open(const char *dir)
-{
-    bool open;
-
-    pthread_mutex_lock(&lock);
-    open = find_server(dir);
-    pthread_mutex_unlock(&lock);
-    return open;
-}
-
 /* Read a file without a list of those next to it. */
 static int load_alone(const char *dir, const char *name, size_t max,
                       struct ddp__bytes *b)
 {
-    struct ddp__server *s = new_server(dir);
+    struct ddp__server *s = ddp__server_new(dir);
     struct ddp__object o = {s, SIZE_MAX, name, "", -1, max, false, 0};
     int rc;
 
@@ -486,7 +271,7 @@ static int load_alone(const char *dir, const char *name, size_t max,
         return ddp_errcode();
     ddp__thread_note_cores();
     rc = ddp__fetch(&o, b);
-    free_server(s);
+    ddp__server_free(s);
     return rc;
 }
 
@@ -498,14 +283,14 @@ int ddp__remote_load(const char *path, size_t max, struct ddp__bytes *b)
     char *dir;
     int rc;
 
-    if ((rc = check_address(path)) < 0)
+    if ((rc = ddp__address_check(path)) < 0)
         return rc;
     if (name == host || !*name)
         return ddp__fail(DDP_EINVAL, "%s: expected the address of a file",
                          path);
-    if (!(dir = clean_address(path, (size_t)(name - path) - 1)))
+    if (!(dir = ddp__address_clean(path, (size_t)(name - path) - 1)))
         return DDP_ENOMEM;
-    if (!is_open(dir))
+    if (!ddp__server_is_open(dir))
         rc = load_alone(dir, name, max, b);
     else if ((r = open_remote(dir)))
         rc = read_file(&r->s, name, max, b);

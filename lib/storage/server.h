@@ -26,7 +26,7 @@ struct ddp__server {
     const struct ddp__server_ops *ops;
     char *root; /* its address, without '/' at the end; owned */
     struct ddp__tree tree;
-    int users;           /* of remote.c, with its lock */
+    int users;           /* of servers.c, with its lock */
     double unused;       /* since when there are none */
     atomic_bool closing; /* what is on its way is not needed */
     struct ddp__server *next;
