@@ -236,7 +236,7 @@ class Writer:
             fill = random.choice([[0, 0, 0], [124, 116, 104]])
             levels = CHANGES[kind] in CHANGES[10:]
             if levels:
-                size = 64  # Equalize divides their number by 255
+                size = 66  # Equalize divides their number by 255
             images = (picture(size, size), low(size), flat)
             for image in images if levels else images[:1]:
                 self.compare_change(image, kind, by, random.randrange(2), fill)

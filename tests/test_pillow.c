@@ -100,7 +100,7 @@ static void one_colour(const char *line, struct tally *t)
 static void one_change(const char *line, struct tally t[TALLIES])
 {
     static uint8_t x[MAX_SIZE * MAX_SIZE * 3];
-    static uint32_t room[MAX_SIZE * MAX_SIZE];
+    static uint32_t room[(MAX_SIZE + 2) * (MAX_SIZE + 2)];
     struct ddp__bytes file = {0};
     struct ddp__canvas canvas;
     struct ddp__change c;

@@ -298,7 +298,7 @@ static const uint8_t paint[3] = {1, 2, 3};
 static void change(enum ddp__change_kind kind, double by,
                    enum ddp_interpolation filter, uint8_t x[SIDE * SIDE * 3])
 {
-    static uint32_t room[SIDE * SIDE];
+    static uint32_t room[(SIDE + 2) * (SIDE + 2)];
     struct ddp__change c = {kind, by};
     struct ddp__canvas canvas = {SIDE, filter, {paint[0], paint[1], paint[2]}};
 

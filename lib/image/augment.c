@@ -8,11 +8,11 @@
 #include "config.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/philox.h"
 #include "image/augment.h"
+#include "image/warp.h"
 
 enum { TRIES = 10 };
 
@@ -129,36 +129,17 @@ struct ddp__crop ddp__augment(const struct ddp_image_options *o, uint64_t key,
     return c;
 }
 
-static void shift(uint8_t *x, int size, int dx, int dy)
-{
-    size_t row = (size_t)size * 3, n = (size_t)(size - abs(dx)) * 3;
-    size_t to = dx > 0 ? (size_t)dx * 3 : 0,
-           from = dx < 0 ? (size_t)-dx * 3 : 0;
-
-    if (!dx && !dy)
-        return;
-    for (int i = 0; i < size; i++) {
-        int y = dy > 0 ? size - 1 - i : i; /* not over rows still needed */
-        uint8_t *out = x + (size_t)y * row;
-
-        if (y - dy < 0 || y - dy >= size) {
-            memset(out, 0, row);
-            continue;
-        }
-        memmove(out + to, x + (size_t)(y - dy) * row + from, n);
-        memset(dx > 0 ? out : out + n, 0, row - n);
-    }
-}
-
 int ddp__augment_finish(const struct ddp__crop *c, int size,
                         struct ddp__bytes *room, uint8_t *x)
 {
+    static const uint8_t black[3];
     struct ddp__canvas canvas = {.size = size, .filter = c->filter};
     int rc;
 
     if (ddp__policy_is_timm(c->policy.kind))
         memcpy(canvas.fill, c->fill, sizeof(canvas.fill));
-    shift(x, size, c->dx, c->dy);
+    if (c->dx || c->dy)
+        ddp__shift(c->dx, c->dy, black, size, x);
     if ((rc = ddp__policy_apply(&c->policy, c->key, &canvas, room, x)) < 0 ||
         (rc = ddp__colour_apply(&c->colour, size, room, x)) < 0)
         return rc;

@@ -45,21 +45,16 @@ static void map_levels(const struct ddp__change *c, size_t n, uint8_t *x)
         x[i] = table[x[i]];
 }
 
-/* The levels of a channel, from the number of pixels that have each. */
-static void stretch(const uint32_t count[256], uint8_t table[256])
+/* The levels of a channel between the lowest and the highest that it has. */
+static void stretch(int low, int high, uint8_t table[256])
 {
-    int low = 0, high = 255;
-    double scale;
+    double scale = high > low ? 255.0 / (high - low) : 1;
 
-    while (low < 255 && !count[low])
-        low++;
-    while (high > 0 && !count[high])
-        high--;
-    scale = high > low ? 255.0 / (high - low) : 1;
     for (int v = 0; v < 256; v++)
         table[v] = high > low ? limited(v * scale - low * scale) : (uint8_t)v;
 }
 
+/* The levels of a channel, from the number of pixels that have each. */
 static void equalize(const uint32_t count[256], uint8_t table[256])
 {
     uint32_t sum = 0, last = 0, step, n;
@@ -78,20 +73,79 @@ static void equalize(const uint32_t count[256], uint8_t table[256])
     }
 }
 
-static void map_channels(void (*fn)(const uint32_t *, uint8_t *), size_t n,
-                         uint8_t *x)
+static void map_channels(uint8_t table[3][256], size_t n, uint8_t *x)
 {
-    uint32_t count[3][256] = {{0}};
+    for (size_t i = 0; i < n; i++, x += 3)
+        for (int c = 0; c < 3; c++)
+            x[c] = table[c][x[c]];
+}
+
+static uint8_t smaller(uint8_t a, uint8_t b)
+{
+    return a < b ? a : b;
+}
+
+static uint8_t larger(uint8_t a, uint8_t b)
+{
+    return a > b ? a : b;
+}
+
+/* The lowest and the highest level of each channel: of 64 pixels at a time, of
+ * what is left, and of all of these. */
+DDP__PIXEL_CLONES static void find_range(const uint8_t *x, size_t n,
+                                         uint8_t low[3], uint8_t high[3])
+{
+    enum { LANES = 3 * 64 };
+    uint8_t lo[LANES], hi[LANES];
+    size_t len = 3 * n, i;
+
+    memset(lo, 255, sizeof(lo));
+    memset(hi, 0, sizeof(hi));
+    for (i = 0; i + LANES <= len; i += LANES)
+        for (int k = 0; k < LANES; k++) {
+            lo[k] = smaller(lo[k], x[i + (size_t)k]);
+            hi[k] = larger(hi[k], x[i + (size_t)k]);
+        }
+    for (size_t k = 0; i + k < len; k++) {
+        lo[k] = smaller(lo[k], x[i + k]);
+        hi[k] = larger(hi[k], x[i + k]);
+    }
+    for (int c = 0; c < 3; c++) {
+        low[c] = 255;
+        high[c] = 0;
+        for (int k = c; k < LANES; k += 3) {
+            low[c] = smaller(low[c], lo[k]);
+            high[c] = larger(high[c], hi[k]);
+        }
+    }
+}
+
+static void auto_contrast(size_t n, uint8_t *x)
+{
+    uint8_t table[3][256], low[3], high[3];
+
+    find_range(x, n, low, high);
+    for (int c = 0; c < 3; c++)
+        stretch(low[c], high[c], table[c]);
+    map_channels(table, n, x);
+}
+
+/* Neighbours are counted apart: they often have the same level, and a count
+ * that was just written takes a while to be read. */
+static void equalize_channels(size_t n, uint8_t *x)
+{
+    uint32_t count[2][3][256] = {{{0}}};
     uint8_t table[3][256];
 
     for (size_t i = 0; i < n; i++)
         for (int c = 0; c < 3; c++)
-            count[c][x[3 * i + (size_t)c]]++;
-    for (int c = 0; c < 3; c++)
-        fn(count[c], table[c]);
-    for (size_t i = 0; i < n; i++)
-        for (int c = 0; c < 3; c++)
-            x[3 * i + (size_t)c] = table[c][x[3 * i + (size_t)c]];
+            count[i & 1][c][x[3 * i + (size_t)c]]++;
+    for (int c = 0; c < 3; c++) {
+        for (int v = 0; v < 256; v++)
+            count[0][c][v] += count[1][c][v];
+        equalize(count[0][c], table[c]);
+    }
+    map_channels(table, n, x);
 }
 
 /* ---- sharpness ---------------------------------------------------------- */
@@ -181,10 +235,10 @@ void ddp__change_apply(const struct ddp__change *c,
         map_levels(c, n, x);
         break;
     case DDP__AUTO_CONTRAST:
-        map_channels(stretch, n, x);
+        auto_contrast(n, x);
         break;
     case DDP__EQUALIZE:
-        map_channels(equalize, n, x);
+        equalize_channels(n, x);
         break;
     case DDP__NO_CHANGE:
     case DDP__CHANGES:

@@ -38,7 +38,7 @@ struct ddp__canvas {
     uint8_t fill[3];
 };
 
-/* Apply it to x (size, size, 3); room has size x size entries. */
+/* Apply it to x (size, size, 3); room has ddp__warp_room(size) entries. */
 void ddp__change_apply(const struct ddp__change *c,
                        const struct ddp__canvas *canvas, uint32_t *room,
                        uint8_t *x);

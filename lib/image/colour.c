@@ -12,11 +12,12 @@
 #include <math.h>
 #include <string.h>
 
+#include "image/clones.h"
+
 #include "base/error.h"
 #include "base/file.h"
 #include "base/philox.h"
 #include "image/augment.h"
-#include "image/clones.h"
 #include "image/colour.h"
 
 enum { BLUR_REACH = 11, BLUR_TAPS = 2 * BLUR_REACH + 1, BLUR_BITS = 15 };
@@ -113,22 +114,30 @@ static uint8_t luma(const uint8_t *x)
                      16);
 }
 
-static void blend_with(uint8_t level, float factor, size_t n, uint8_t *x)
+DDP__PIXEL_CLONES static void blend_with(uint8_t level, float factor, size_t n,
+                                         uint8_t *x)
 {
-    uint8_t table[256];
-
-    for (int i = 0; i < 256; i++)
-        table[i] = ddp__blend(level, i, factor);
     for (size_t i = 0; i < n * 3; i++)
-        x[i] = table[x[i]];
+        x[i] = ddp__blend(level, x[i], factor);
 }
 
-DDP__PIXEL_CLONES static uint8_t mean_luma(const uint8_t *x, size_t n)
+/* The sum of up to 2^24 pixels fits. */
+DDP__PIXEL_CLONES static uint32_t sum_luma(const uint8_t *x, size_t n)
 {
-    uint64_t sum = 0;
+    uint32_t sum = 0;
 
     for (size_t i = 0; i < n; i++)
         sum += luma(x + 3 * i);
+    return sum;
+}
+
+static uint8_t mean_luma(const uint8_t *x, size_t n)
+{
+    const size_t most = (size_t)1 << 24;
+    uint64_t sum = 0;
+
+    for (size_t i = 0; i < n; i += most)
+        sum += sum_luma(x + 3 * i, n - i < most ? n - i : most);
     return (uint8_t)((double)sum / (double)n + 0.5);
 }
 

@@ -17,6 +17,7 @@
 #include "base/philox.h"
 #include "base/random.h"
 #include "image/policy.h"
+#include "image/warp.h"
 
 /* The upper counter words of the keys; augment.c has others. */
 enum { DRAW_KEY = 5, OWN_KEY, CHAIN_KEY, DEPTH_KEY, NORMAL_KEY };
@@ -424,7 +425,7 @@ int ddp__policy_apply(const struct ddp_policy *p, uint64_t key,
                       const struct ddp__canvas *canvas, struct ddp__bytes *room,
                       uint8_t *x)
 {
-    size_t n = (size_t)canvas->size * (size_t)canvas->size;
+    size_t n = ddp__warp_room(canvas->size);
     bool mixes = p->kind == DDP_AUGMIX;
     uint32_t *own;
     float *sum;

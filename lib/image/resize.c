@@ -150,35 +150,30 @@ static void weigh(const struct window *w, double *v, int *from, int *to)
         --*to;
 }
 
+/* fmax() and fmin() would be calls. */
+static double larger(double a, double b)
+{
+    return a > b ? a : b;
+}
+
+static double smaller(double a, double b)
+{
+    return a < b ? a : b;
+}
+
 /* The inputs within the filter's support around an output's centre, and inside
  * the image. */
-static struct window window(enum ddp_interpolation kind, int64_t output,
+static struct window window(const struct shape *shape, int64_t output,
                             double scale, int in)
 {
-    struct shape shape = shape_of(kind);
-    double stretch = fmax(scale, 1), reach = stretch * shape.reach;
-    struct window w = {.weight = shape.weight,
+    double stretch = larger(scale, 1), reach = stretch * shape->reach;
+    struct window w = {.weight = shape->weight,
                        .centre = ((double)output + 0.5) * scale,
                        .shrink = 1 / stretch};
 
-    w.lo = (int)fmax(w.centre - reach + 0.5, 0);
-    w.n = (int)fmin(w.centre + reach + 0.5, in) - w.lo;
+    w.lo = (int)larger(w.centre - reach + 0.5, 0);
+    w.n = (int)smaller(w.centre + reach + 0.5, in) - w.lo;
     return w;
-}
-
-/* The most inputs of an output that have a weight. */
-static int most_taps(enum ddp_interpolation kind, int64_t first, int count,
-                     double scale, int in, double *v)
-{
-    int most = 1, from, to;
-
-    for (int i = 0; i < count; i++) {
-        struct window w = window(kind, first + i, scale, in);
-
-        weigh(&w, v, &from, &to);
-        most = to - from > most ? to - from : most;
-    }
-    return most;
 }
 
 /* Halves away from 0, as Pillow does; round() would be a call. */
@@ -187,49 +182,75 @@ static int32_t rounded(double x)
     return (int32_t)(x < 0 ? x - 0.5 : x + 0.5);
 }
 
-/* Weights as integers from the first that is not 0; returns its position. */
-static int integer_weights(const struct window *w, int taps, int in, int32_t *k,
-                           double *v)
+/* Weights as integers from the first that is not 0, whose input is *start;
+ * returns how many there are. */
+static int integer_weights(const struct window *w, int32_t *k, double *v,
+                           int *start)
 {
     double sum = 0;
-    int from, to, start;
+    int from, to;
 
     weigh(w, v, &from, &to);
     for (int i = 0; i < w->n; i++)
         sum += v[i];
-    /* All taps are inside the image, also those of weight 0. */
-    start = w->lo + from + taps > in ? in - taps : w->lo + from;
-    memset(k, 0, (size_t)taps * sizeof(*k));
     for (int i = from; i < to; i++)
-        k[w->lo + i - start] = rounded(v[i] / sum * (1 << WEIGHT_BITS));
-    return start;
+        k[i - from] = rounded(v[i] / sum * (1 << WEIGHT_BITS));
+    *start = w->lo + from;
+    return to - from;
+}
+
+/* Rows of `room` weights, zeros at their ends, become rows of `taps`, all of
+ * which are inside the image. */
+static void join_rows(struct ddp__filter *f, int room, int in)
+{
+    for (int i = 0; i < f->count; i++) {
+        const int32_t *from = f->weight + (size_t)i * (size_t)room;
+        int32_t *to = f->weight + (size_t)i * (size_t)f->taps;
+        int over = f->start[i] + f->taps - in, late = over > 0 ? over : 0;
+
+        memmove(to + late, from, (size_t)(f->taps - late) * sizeof(*to));
+        memset(to, 0, (size_t)late * sizeof(*to));
+        f->start[i] -= late;
+    }
+}
+
+/* The weights and inputs of all outputs; the number of taps is the largest. */
+static void set_weights(struct ddp__filter *f, enum ddp_interpolation kind,
+                        int in, double scale, int64_t first, int room)
+{
+    struct shape shape = shape_of(kind);
+
+    f->taps = 1;
+    for (int i = 0; i < f->count; i++) {
+        struct window w = window(&shape, first + i, scale, in);
+        int32_t *k = f->weight + (size_t)i * (size_t)room;
+        int n = integer_weights(&w, k, f->exact, &f->start[i]);
+
+        memset(k + n, 0, (size_t)(room - n) * sizeof(*k));
+        f->taps = n > f->taps ? n : f->taps;
+    }
+    join_rows(f, room, in);
 }
 
 int ddp__filter_set(struct ddp__filter *f, enum ddp_interpolation kind, int at,
                     int in, int64_t out, int64_t first, int count)
 {
     double scale = (double)in / (double)out;
-    double reach = fmax(scale, 1) * shape_of(kind).reach;
-    int rc = reserve_exact(f, (int)fmin(2 * reach + 2, in)), taps;
+    double reach = larger(scale, 1) * shape_of(kind).reach;
+    int room = (int)smaller(2 * reach + 2, in), rc;
 
-    if (rc < 0)
-        return rc;
-    taps = most_taps(kind, first, count, scale, in, f->exact);
-    if ((rc = reserve_filter(f, count, taps)) < 0)
+    if ((rc = reserve_exact(f, room)) < 0 ||
+        (rc = reserve_filter(f, count, room)) < 0)
         return rc;
     f->count = count;
-    f->taps = taps;
     f->clips = shape_of(kind).clips;
+    set_weights(f, kind, in, scale, first, room);
     f->lo = at + in;
     f->hi = at;
     for (int i = 0; i < count; i++) {
-        struct window w = window(kind, first + i, scale, in);
-
-        f->start[i] = at + integer_weights(&w, taps, in,
-                                           f->weight + (size_t)i * (size_t)taps,
-                                           f->exact);
+        f->start[i] += at;
         f->lo = f->start[i] < f->lo ? f->start[i] : f->lo;
-        f->hi = f->start[i] + taps > f->hi ? f->start[i] + taps : f->hi;
+        f->hi = f->start[i] + f->taps > f->hi ? f->start[i] + f->taps : f->hi;
     }
     return 0;
 }

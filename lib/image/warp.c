@@ -3,11 +3,13 @@
  *
  * Source   Pillow's Image.rotate(), and Geometry.c in its src/libImaging.
  *
- * Pixels get four bytes first, which one instruction can gather.
+ * Pixels get four bytes first, so that two neighbours are one load, and a copy
+ * of the edge around them, so that all have neighbours.
  */
 #include "config.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "image/clones.h"
@@ -29,14 +31,9 @@ struct ddp__affine ddp__rotation(double degrees, int size)
 }
 
 struct source {
-    const uint32_t *x;
-    int size;
+    const uint32_t *x; /* its first pixel; there are some around it */
+    int size, pitch;
 };
-
-static int clip(int i, int size)
-{
-    return i < 0 ? 0 : i < size ? i : size - 1;
-}
 
 static inline double between(double a, double b, double part)
 {
@@ -50,60 +47,69 @@ static inline double level(uint32_t pixel, int channel)
 
 /* ---- bilinear ----------------------------------------------------------- */
 
-enum { STRETCH = 64 };
+enum { STRETCH = 32 };
 
-/* Some pixels of a row: whether they come from inside of the source, from
- * which two by two pixels, and how far right and down in these. */
+/* Some pixels of a row: whether they come from inside of the source, from which
+ * two by two pixels, by the first, and how far right and down in these. */
 struct stretch {
-    int32_t inside[STRETCH], at[4][STRETCH];
+    int32_t inside[STRETCH], at[STRETCH];
     double right[STRETCH], down[STRETCH];
+    uint32_t upper[STRETCH][2], lower[STRETCH][2];
 };
 
 /* Those of row j from column i on. */
-DDP__PIXEL_CLONES static void find_places(const struct ddp__affine *m, int size,
-                                          int i, int j, struct stretch *s)
+DDP__PIXEL_CLONES static void find_places(const struct ddp__affine *m,
+                                          const struct source *from, int i,
+                                          int j, struct stretch *s)
 {
+    int size = from->size, pitch = from->pitch;
+
     for (int k = 0; k < STRETCH; k++) {
         double px = m->a * (i + k + 0.5) + m->b * (j + 0.5) + m->c;
         double py = m->d * (i + k + 0.5) + m->e * (j + 0.5) + m->f;
         int inside = (px >= 0) & (px < size) & (py >= 0) & (py < size);
         double x = (inside ? px : 0) - 0.5, y = (inside ? py : 0) - 0.5;
         int left = (int)floor(x), top = (int)floor(y);
-        int first = clip(left, size), second = clip(left + 1, size);
-        int upper = clip(top, size) * size, lower = clip(top + 1, size) * size;
 
         s->inside[k] = inside;
-        s->at[0][k] = upper + first;
-        s->at[1][k] = upper + second;
-        s->at[2][k] = lower + first;
-        s->at[3][k] = lower + second;
+        s->at[k] = top * pitch + left;
         s->right[k] = x - left;
         s->down[k] = y - top;
     }
 }
 
-/* A channel of four pixels, truncated. */
-static inline __attribute__((always_inline)) uint32_t
-mix_level(const uint32_t p[4], int channel, double right, double down)
+/* The pixels there: loads and stores, which are faster than instructions that
+ * gather. */
+static void fetch(const struct source *from, struct stretch *s)
 {
-    double top = between(level(p[0], channel), level(p[1], channel), right);
-    double bottom = between(level(p[2], channel), level(p[3], channel), right);
+    for (int k = 0; k < STRETCH; k++) {
+        const uint32_t *x = from->x + s->at[k];
 
-    return (uint32_t)(int)between(top, bottom, down) << 8 * channel;
+        memcpy(s->upper[k], x, sizeof(s->upper[k]));
+        memcpy(s->lower[k], x + from->pitch, sizeof(s->lower[k]));
+    }
 }
 
-/* The pixels at these places. */
-DDP__PIXEL_CLONES static void bilinear(const uint32_t *x,
-                                       const struct stretch *s, uint32_t fill,
+/* A channel between four pixels, truncated. */
+static inline __attribute__((always_inline)) uint32_t
+mix_level(const struct stretch *s, int k, int channel)
+{
+    double a = level(s->upper[k][0], channel);
+    double b = level(s->upper[k][1], channel);
+    double c = level(s->lower[k][0], channel);
+    double d = level(s->lower[k][1], channel);
+    double top = between(a, b, s->right[k]);
+    double bottom = between(c, d, s->right[k]);
+
+    return (uint32_t)(int)between(top, bottom, s->down[k]) << 8 * channel;
+}
+
+DDP__PIXEL_CLONES static void bilinear(const struct stretch *s, uint32_t fill,
                                        uint32_t *restrict y)
 {
     for (int k = 0; k < STRETCH; k++) {
-        uint32_t p[] = {x[s->at[0][k]], x[s->at[1][k]], x[s->at[2][k]],
-                        x[s->at[3][k]]};
-        double right = s->right[k], down = s->down[k];
-        uint32_t all = mix_level(p, 0, right, down) |
-                       mix_level(p, 1, right, down) |
-                       mix_level(p, 2, right, down);
+        uint32_t all =
+            mix_level(s, k, 0) | mix_level(s, k, 1) | mix_level(s, k, 2);
 
         y[k] = s->inside[k] ? all : fill;
     }
@@ -111,11 +117,16 @@ DDP__PIXEL_CLONES static void bilinear(const uint32_t *x,
 
 /* ---- bicubic ------------------------------------------------------------ */
 
+static int clip(int i, int size)
+{
+    return i < 0 ? 0 : i < size ? i : size - 1;
+}
+
 /* Row y of the source; outside of it, the last one of `before`. */
 static const uint32_t *row_of(const struct source *s, int y,
                               const uint32_t *before)
 {
-    return y >= 0 && y < s->size ? s->x + (size_t)y * (size_t)s->size : before;
+    return y >= 0 && y < s->size ? s->x + (ptrdiff_t)y * s->pitch : before;
 }
 
 static double cubic(const double v[4], double d)
@@ -166,8 +177,9 @@ static void bicubic_stretch(const struct ddp__affine *m, const struct source *s,
     }
 }
 
-/* ---- all ---------------------------------------------------------------- */
+/* ---- pixels of three and of four bytes ---------------------------------- */
 
+/* Three bytes; the fourth one does not matter. */
 static uint32_t widen(const uint8_t *x)
 {
     return x[0] | (uint32_t)x[1] << 8 | (uint32_t)x[2] << 16;
@@ -180,25 +192,106 @@ static void narrow(uint32_t v, uint8_t *x)
     x[2] = (uint8_t)(v >> 16);
 }
 
+/* All but the last pixel take a byte of the next one along, which makes them
+ * single loads. */
+static void widen_row(const uint8_t *x, int n, uint32_t *y)
+{
+    for (int i = 0; i + 1 < n; i++, x += 3)
+        y[i] = widen(x) | (uint32_t)x[3] << 24;
+    y[n - 1] = widen(x);
+}
+
+/* Likewise. */
+static void narrow_row(const uint32_t *x, int n, uint8_t *y)
+{
+    for (int i = 0; i + 1 < n; i++, y += 3) {
+        narrow(x[i], y);
+        y[3] = (uint8_t)(x[i] >> 24);
+    }
+    narrow(x[n - 1], y);
+}
+
+size_t ddp__warp_room(int size)
+{
+    return ((size_t)size + 2) * ((size_t)size + 2);
+}
+
+static struct source surround(const uint8_t *x, int size, uint32_t *room)
+{
+    size_t pitch = (size_t)size + 2, len = pitch * sizeof(*room);
+    uint32_t *row = room + pitch;
+
+    for (int j = 0; j < size; j++, row += pitch) {
+        widen_row(x + (size_t)j * (size_t)size * 3, size, row + 1);
+        row[0] = row[1];
+        row[pitch - 1] = row[pitch - 2];
+    }
+    memcpy(room, room + pitch, len);
+    memcpy(row, row - pitch, len);
+    return (struct source){room + pitch + 1, size, (int)pitch};
+}
+
+/* ---- all ---------------------------------------------------------------- */
+
+static void paint(const uint8_t fill[3], int n, uint8_t *x)
+{
+    for (int i = 0; i < n; i++)
+        memcpy(x + 3 * i, fill, 3);
+}
+
+void ddp__shift(int dx, int dy, const uint8_t fill[3], int size, uint8_t *x)
+{
+    size_t row = (size_t)size * 3, n = (size_t)(size - abs(dx)) * 3;
+    size_t to = dx > 0 ? (size_t)dx * 3 : 0,
+           from = dx < 0 ? (size_t)-dx * 3 : 0;
+
+    for (int i = 0; i < size; i++) {
+        int y = dy > 0 ? size - 1 - i : i; /* not over rows still needed */
+        uint8_t *out = x + (size_t)y * row;
+
+        if (y - dy < 0 || y - dy >= size) {
+            paint(fill, size, out);
+            continue;
+        }
+        memmove(out + to, x + (size_t)(y - dy) * row + from, n);
+        paint(fill, abs(dx), dx > 0 ? out : out + n);
+    }
+}
+
+/* By whole pixels, where all filters give the pixels themselves. */
+static bool is_shift(const struct ddp__affine *m)
+{
+    return m->a == 1 && m->b == 0 && m->d == 0 && m->e == 1 &&
+           m->c == rint(m->c) && m->f == rint(m->f);
+}
+
+static int limited(double pixels, int size)
+{
+    return (int)fmax(-size, fmin(size, pixels));
+}
+
 void ddp__warp(const struct ddp__affine *m, enum ddp_interpolation filter,
                const uint8_t fill[3], int size, uint32_t *room, uint8_t *x)
 {
-    size_t pixels = (size_t)size * (size_t)size;
-    struct source s = {room, size};
+    struct source s;
     struct stretch at;
     uint32_t y[STRETCH];
 
-    for (size_t i = 0; i < pixels; i++)
-        room[i] = widen(x + 3 * i);
+    if (is_shift(m)) {
+        ddp__shift(limited(-m->c, size), limited(-m->f, size), fill, size, x);
+        return;
+    }
+    s = surround(x, size, room);
     for (int j = 0; j < size; j++)
-        for (int i = 0; i < size; i += STRETCH) {
+        for (int i = 0, n; i < size; i += n, x += 3 * n) {
+            n = size - i < STRETCH ? size - i : STRETCH;
             if (filter == DDP_BICUBIC) {
                 bicubic_stretch(m, &s, i, j, widen(fill), y);
             } else {
-                find_places(m, size, i, j, &at);
-                bilinear(room, &at, widen(fill), y);
+                find_places(m, &s, i, j, &at);
+                fetch(&s, &at);
+                bilinear(&at, widen(fill), y);
             }
-            for (int k = 0; k < STRETCH && i + k < size; k++, x += 3)
-                narrow(y[k], x);
+            narrow_row(y, n, x);
         }
 }
