@@ -269,6 +269,7 @@ dist_check_SCRIPTS = \
     %D%/app_board.sh \
     %D%/app_bundle.sh \
     %D%/app_data.sh \
+    %D%/app_finetune.sh \
     %D%/app_doctor.sh \
     %D%/app_cuda_libs.sh \
     %D%/app_emulated.sh \
