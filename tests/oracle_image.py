@@ -260,8 +260,9 @@ CHANGES = ('Identity', 'ShearX', 'ShearY', 'TranslateX', 'TranslateY', 'Rotate',
 
 
 def low(size):
-    """Of few levels, none of them 0 or 255."""
+    """Of few levels, none of them 0 or 255, the last pixel of others."""
     a = np.array(picture(size, size)) // 8 + 100
+    a[-1, -1] = 90, 140, 95
     return Image.fromarray(a.astype(np.uint8))
 
 
