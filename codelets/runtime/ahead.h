@@ -1,7 +1,7 @@
 /* ahead.h - transfers that begin before a worker asks for them
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Of the policy "ddp", whose lock is held at every call.
+ * Of the policy "ddp", whose lock is held but where a transfer begins.
  */
 #ifndef DDP_AHEAD_H
 #define DDP_AHEAD_H

@@ -268,12 +268,6 @@ static int submit_fence(struct ddp__engine *e, const struct ddp__step *s,
                         struct ddp__handle **buf, int n)
 {
     struct ddp__task_call fence = {.task = {.call = &e->fence[n], .n = 1}};
-    struct ddp__submit sub = {.call = &fence,
-                              .calls = 1,
-                              .group = &e->group,
-                              .step = s->number,
-                              .tag = {.kind = DDP__SCHED_MERGE},
-                              .priority = DDP__PRIORITY_UPDATE};
 
     for (int i = 0; i < n; i++) {
         fence.buf[i] = buf[i];
@@ -281,7 +275,7 @@ static int submit_fence(struct ddp__engine *e, const struct ddp__step *s,
     }
     fence.buf[n] = &e->scaler;
     fence.access[n] = DDP_READ;
-    return ddp__submit(&sub);
+    return ddp__vector_fence(e, s, &fence);
 }
 
 int ddp__early_end(struct ddp__engine *e, const struct ddp__step *s)

@@ -205,14 +205,8 @@ static int submit_fence(struct ddp__engine *e, const struct ddp__step *s)
         .task = {.call = &e->fence[1], .n = 1},
         .buf = {&e->lane[0].grad[first_needed(e)], &e->scaler},
         .access = {DDP_READ, DDP_UPDATE}};
-    struct ddp__submit sub = {.call = &fence,
-                              .calls = 1,
-                              .group = &e->group,
-                              .step = s->number,
-                              .tag = {.kind = DDP__SCHED_MERGE},
-                              .priority = DDP__PRIORITY_UPDATE};
 
-    return ddp__submit(&sub);
+    return ddp__vector_fence(e, s, &fence);
 }
 
 int ddp__slices_agree(struct ddp__engine *e, const struct ddp__step *s)

@@ -80,3 +80,16 @@ int ddp__vector_submit(struct ddp__vector_task *t, const struct ddp__call *call,
 
     return rc < 0 ? rc : ddp__vector_flush(t);
 }
+
+int ddp__vector_fence(struct ddp__engine *e, const struct ddp__step *s,
+                      const struct ddp__task_call *fence)
+{
+    struct ddp__submit sub = {.call = fence,
+                              .calls = 1,
+                              .group = &e->group,
+                              .step = s->number,
+                              .tag = {.kind = DDP__SCHED_MERGE},
+                              .priority = DDP__PRIORITY_UPDATE};
+
+    return ddp__submit(&sub);
+}

@@ -7,6 +7,7 @@
 #include "engine/step.h"
 #include "ops.h"
 #include "runtime/buffer.h"
+#include "runtime/task.h"
 
 /* Tasks that others wait for come first. */
 enum ddp__priority {
@@ -36,5 +37,8 @@ int ddp__vector_flush(struct ddp__vector_task *t);
 /* Submit one alone, with its owner or at its lane. */
 int ddp__vector_submit(struct ddp__vector_task *t, const struct ddp__call *call,
                        struct ddp__handle *const buf[]);
+/* Submit a task that runs nothing, and so orders what uses its buffers. */
+int ddp__vector_fence(struct ddp__engine *e, const struct ddp__step *s,
+                      const struct ddp__task_call *fence);
 
 #endif
