@@ -5,8 +5,13 @@ LIB_SOURCES += \
     %D%/collective.c \
     %D%/comm.c \
     %D%/comm.h \
+    %D%/comm_news.c \
+    %D%/comm_news.h \
+    %D%/comm_op.h \
     %D%/comm_room.c \
     %D%/comm_room.h \
+    %D%/comm_vector.c \
+    %D%/comm_vector.h \
     %D%/early.c \
     %D%/early.h \
     %D%/ema.c \
@@ -46,6 +51,10 @@ LIB_SOURCES += \
     %D%/step.h \
     %D%/step_calls.c \
     %D%/step_calls.h \
+    %D%/step_end.c \
+    %D%/step_end.h \
+    %D%/step_updates.c \
+    %D%/step_updates.h \
     %D%/total.c \
     %D%/total.h \
     %D%/update.c \

@@ -15,12 +15,10 @@
 #include "engine/early.h"
 #include "engine/engine.h"
 #include "engine/reduce.h"
-#include "engine/shard.h"
 #include "engine/slices.h"
 #include "engine/step.h"
-#include "engine/update.h"
-#include "engine/vector.h"
-#include "runtime/devices.h"
+#include "engine/step_end.h"
+#include "engine/step_updates.h"
 #include "runtime/trace.h"
 
 /* Steps of all engines, so that the policy can tell their lanes apart. */
@@ -216,164 +214,6 @@ static int submit_sub(struct ddp__engine *e, const struct ddp__step *s,
     return submit_range(&c, begin, end, s->first + (uint64_t)index);
 }
 
-/* Whether any lane wrote to bucket b.  The backward pass may not reach all
- * layers (a first layer that needs no gradient freezes them). */
-static bool has_gradient(const struct ddp__engine *e, int b)
-{
-    return e->grad_begun[b];
-}
-
-static bool any_gradient(const struct ddp__engine *e)
-{
-    for (int b = 0; b < e->params->buckets; b++)
-        if (has_gradient(e, b))
-            return true;
-    return false;
-}
-
-static int submit_norms(struct ddp__engine *e, const struct ddp__step *s)
-{
-    struct ddp__vector_task t = {.e = e, .s = s};
-    bool begun = false;
-    int rc;
-
-    for (int b = 0; b < e->params->buckets; b++) {
-        struct ddp__handle *buf[] = {[DDP__SQNORM_G] = &e->lane[0].grad[b],
-                                     [DDP__SQNORM_STATS] = ddp__slices_stats(e),
-                                     [DDP__SQNORM_NORM] = &e->norm};
-
-        if (!has_gradient(e, b))
-            continue;
-        if ((rc = ddp__vector_add(&t, &e->sqnorm[b], e->owner[b], buf, begun)) <
-            0)
-            return rc;
-        begun = true;
-    }
-    return ddp__vector_flush(&t);
-}
-
-/* Whether the step is applied: all gradients are known to be finite. */
-static int submit_decision(struct ddp__engine *e, const struct ddp__step *s,
-                           const struct ddp__call *decide)
-{
-    struct ddp__handle *buf[] = {[DDP__DECIDE_STATS] = &e->lane[0].stats,
-                                 [DDP__DECIDE_NORM] = &e->norm,
-                                 [DDP__DECIDE_SCALER] = &e->scaler};
-    struct ddp__vector_task t = {.e = e, .s = s};
-    int rc = submit_norms(e, s);
-
-    return rc < 0 ? rc : ddp__vector_submit(&t, decide, buf);
-}
-
-static int add_update(struct ddp__vector_task *t, int b)
-{
-    struct ddp__engine *e = t->e;
-    struct ddp__handle *buf[] = {
-        [DDP__OPTIM_G] = &e->lane[0].grad[b],
-        [DDP__OPTIM_W] = &e->params->bucket[b].handle,
-        [DDP__OPTIM_STATS] = &e->scaler,
-        [DDP__OPTIM_STATE] = e->state[b].h ? &e->state[b] : NULL,
-        [DDP__OPTIM_NORM] = e->optimizer.clip_norm > 0 ? &e->norm : NULL};
-    int rc = 0;
-
-    if (!ddp__shard_keeps(e, b))
-        return 0;
-    for (int i = 0; i < e->updates[b].calls && rc == 0; i++)
-        rc =
-            ddp__vector_add(t, &e->updates[b].call[i], e->owner[b], buf, false);
-    return rc;
-}
-
-/* From the rank that has updated them. */
-static int submit_weights(struct ddp__engine *e, const struct ddp__step *s)
-{
-    int rc = 0;
-
-    if (!ddp__shard_used(e))
-        return 0;
-    for (int b = e->params->buckets - 1; b >= 0 && rc == 0; b--)
-        if (has_gradient(e, b))
-            rc = ddp__shard_submit(e, s, b);
-    return rc;
-}
-
-/* Update the averages of the weights, unless the loss scaler skips the step. */
-static int add_average(struct ddp__vector_task *t, int b)
-{
-    struct ddp__average *a = &t->e->ema->bucket[b];
-    struct ddp__handle *buf[] = {[DDP__EMA_DST] = &a->handle,
-                                 [DDP__EMA_SRC] =
-                                     &t->e->params->bucket[b].handle,
-                                 [DDP__EMA_STATS] = &t->e->scaler};
-
-    return ddp__vector_add(t, &a->call, t->e->owner[b], buf, false);
-}
-
-/* The next step starts with the first layers, which are in the last bucket.
- * Buckets that come one by one do not wait for each other. */
-static int submit_each(struct ddp__engine *e, const struct ddp__step *s,
-                       int (*add)(struct ddp__vector_task *t, int b))
-{
-    struct ddp__vector_task t = {.e = e, .s = s};
-    int rc = 0;
-
-    for (int b = e->params->buckets - 1; b >= 0 && rc == 0; b--)
-        if (has_gradient(e, b) && (rc = add(&t, b)) == 0 &&
-            ddp__slices_used(e, s))
-            rc = ddp__vector_flush(&t);
-    return rc < 0 ? rc : ddp__vector_flush(&t);
-}
-
-/* After the updates. */
-static int end_updates(struct ddp__engine *e, const struct ddp__step *s)
-{
-    for (int b = 0; b < e->params->buckets; b++)
-        if (has_gradient(e, b) && !s->keep)
-            ddp__handle_drop(&e->lane[0].grad[b]);
-    return e->ema ? submit_each(e, s, add_average) : 0;
-}
-
-/* No bucket is updated before the decision.  If ranks decide by their slices,
- * each is when those of the others have come, and the norm is made of all. */
-static int submit_updates(struct ddp__engine *e, const struct ddp__step *s,
-                          bool slices)
-{
-    int rc =
-        slices ? ddp__slices_agree(e, s) : submit_decision(e, s, &e->decide);
-
-    if (rc < 0 || (rc = submit_each(e, s, add_update)) < 0 ||
-        (rc = submit_weights(e, s)) < 0)
-        return rc;
-    if (slices &&
-        ((rc = submit_norms(e, s)) < 0 || (rc = ddp__slices_note(e, s)) < 0))
-        return rc;
-    return end_updates(e, s);
-}
-
-/* The update of a bucket as soon as it has its sum. */
-static int submit_early(struct ddp__engine *e, const struct ddp__step *s, int b)
-{
-    struct ddp__vector_task t = {.e = e, .s = s};
-    int rc;
-
-    if (!e->updates[b].calls)
-        return 0;
-    if ((rc = ddp__early_keep(&t, b)) < 0 || (rc = add_update(&t, b)) < 0)
-        return rc;
-    return ddp__vector_flush(&t);
-}
-
-/* The updates have been submitted. */
-static int end_early(struct ddp__engine *e, const struct ddp__step *s)
-{
-    int rc;
-
-    if ((rc = submit_decision(e, s, &e->early->decide)) < 0 ||
-        (rc = ddp__early_end(e, s)) < 0)
-        return rc;
-    return end_updates(e, s);
-}
-
 /* The sum over all lanes, those of other ranks included. */
 static int submit_total(struct ddp__engine *e, const struct ddp__step *s,
                         struct ddp__total t)
@@ -395,16 +235,16 @@ static int submit_bucket(struct ddp__engine *e, const struct ddp__step *s,
 static int submit_merges(struct ddp__engine *e, const struct ddp__step *s)
 {
     struct ddp__total stats = {DDP__TOTAL_STATS, 0};
-    bool early = s->update && ddp__early_used(e) && any_gradient(e);
+    bool early = s->update && ddp__early_used(e) && ddp__step_reached_any(e);
     bool slices = ddp__slices_used(e, s);
     int rc = ddp__reduce_submit(e, s, stats);
 
     if (rc == 0 && early)
         rc = ddp__early_begin(e, s);
     for (int b = 0; rc == 0 && b < e->params->buckets; b++)
-        if ((ddp__comm_used(e) ? e->reached[b] : has_gradient(e, b)) &&
+        if ((ddp__comm_used(e) ? e->reached[b] : ddp__step_reached(e, b)) &&
             (rc = submit_bucket(e, s, b)) == 0 && early)
-            rc = submit_early(e, s, b);
+            rc = ddp__step_early(e, s, b);
     if (rc == 0 && slices)
         rc = ddp__slices_check(e, s);
     if (rc == 0 && ddp__comm_used(e))
@@ -414,8 +254,10 @@ static int submit_merges(struct ddp__engine *e, const struct ddp__step *s)
     if (rc < 0 || !ddp_graph_training(e->graph))
         return rc;
     if (early)
-        return end_early(e, s);
-    return s->update && any_gradient(e) ? submit_updates(e, s, slices) : 0;
+        return ddp__step_early_end(e, s);
+    return s->update && ddp__step_reached_any(e)
+               ? ddp__step_updates(e, s, slices)
+               : 0;
 }
 
 static void fail_step(struct ddp__engine *e, const struct ddp__step *s, int rc)
@@ -424,87 +266,6 @@ static void fail_step(struct ddp__engine *e, const struct ddp__step *s, int rc)
     ddp__early_fail(e);
     if (ddp__comm_used(e))
         ddp__comm_fail(e, s);
-}
-
-/* A task at the end of a step runs even after a failure, because the host waits
- * for it.  `first` and `token` are how it uses its first and last buffer. */
-static int submit_last(struct ddp__engine *e, const struct ddp__step *s,
-                       const struct ddp__call *call, struct ddp__handle **buf,
-                       enum ddp_access first, enum ddp_access token)
-{
-    struct ddp__task_call last = {
-        .task = {.call = call, .n = 1, .seed = (uint64_t)e->submitted}};
-    struct ddp__submit sub = {
-        .call = &last,
-        .calls = 1,
-        .group = &e->group,
-        .step = s->number,
-        .tag = {.kind = DDP__SCHED_MERGE},
-        .priority = DDP__PRIORITY_UPDATE,
-        .always = true,
-    };
-
-    for (int i = 0; i < call->buffers; i++) {
-        last.buf[i] = buf[i];
-        last.access[i] = DDP_READ;
-    }
-    last.access[0] = first;
-    last.access[call->buffers - 1] = token;
-    return ddp__submit(&sub);
-}
-
-/* The last task of a step on bucket b. */
-static struct ddp__handle *end_of(struct ddp__engine *e,
-                                  const struct ddp__step *s, int b)
-{
-    if (!s->update)
-        return &e->lane[0].grad[b];
-    return e->ema ? &e->ema->bucket[b].handle : &e->params->bucket[b].handle;
-}
-
-/* Wait for every bucket to be updated (or merged).  A task has few buffers, so
- * it is done in groups, one after another through the token. */
-static int submit_fences(struct ddp__engine *e, const struct ddp__step *s)
-{
-    struct ddp__handle *buf[DDP_MAX_BUFFERS];
-    int n = 0, rc;
-
-    for (int b = 0; b < e->params->buckets; b++) {
-        if (!has_gradient(e, b))
-            continue;
-        buf[n++] = end_of(e, s, b);
-        if (n < DDP_MAX_BUFFERS - 1)
-            continue;
-        buf[n] = &e->token;
-        if ((rc = submit_last(e, s, &e->fence[n], buf, DDP_READ, DDP_UPDATE)) <
-            0)
-            return rc;
-        n = 0;
-    }
-    buf[n] = &e->token;
-    return n ? submit_last(e, s, &e->fence[n], buf, DDP_READ, DDP_UPDATE) : 0;
-}
-
-/* The step ends when all of it is done, so a failure in its last task is still
- * reported for this step.  Of a step that was submitted in part (so far is its
- * error) nothing need be waited for, and nothing may be read: it may be that no
- * task writes it, and StarPU aborts then. */
-static int submit_end(struct ddp__engine *e, const struct ddp__step *s,
-                      int so_far)
-{
-    struct ddp__handle *buf[] = {[DDP__END_STATS] = ddp__slices_stats(e),
-                                 [DDP__END_SCALER] = &e->scaler,
-                                 [DDP__END_TOKEN] = &e->token};
-    int rc = so_far < 0 ? 0 : submit_fences(e, s);
-
-    ddp__slices_end(e);
-    if (rc == 0)
-        rc = submit_last(e, s, &e->end, buf, so_far < 0 ? DDP_WRITE : DDP_READ,
-                         DDP_READ);
-    if (rc == 0)
-        return 0;
-    ddp__task_group_fail(&e->group, s->number, rc, "submission", NULL);
-    return ddp__engine_wait_all(e);
 }
 
 /* Nodes begin..end-1, of a stage, for each sub-batch of this rank.  To the
@@ -571,7 +332,7 @@ int ddp__engine_step(struct ddp__engine *e, const struct ddp__step *s)
     if ((rc = submit_subs(e, s, 0, e->graph->nodes)) < 0 ||
         (rc = submit_merges(e, s)) < 0)
         fail_step(e, s, rc);
-    if ((rc = submit_end(e, s, rc)) < 0)
+    if ((rc = ddp__step_end(e, s, rc)) < 0)
         return rc;
     e->submitted++;
     e->submit_s += ddp__now() - begin;
@@ -597,9 +358,9 @@ int ddp__engine_update(struct ddp__engine *e, const struct ddp__step *s)
         return rc;
     count_finished(e, -1);
     e->submitted--;
-    if (any_gradient(e) && (rc = submit_updates(e, s, false)) < 0)
+    if (ddp__step_reached_any(e) && (rc = ddp__step_updates(e, s, false)) < 0)
         ddp__task_group_fail(&e->group, s->number, rc, "submission", NULL);
-    if ((rc = submit_end(e, s, rc)) < 0)
+    if ((rc = ddp__step_end(e, s, rc)) < 0)
         count_finished(e, 1);
     e->submitted++;
     return rc;
@@ -632,9 +393,9 @@ int ddp__engine_apply(struct ddp__engine *e, const struct ddp__step *s,
     if ((e->ema && (rc = ddp__ema_begin(e->ema)) < 0) ||
         (rc = fill_sums(e, g, divisor)) < 0)
         return rc;
-    if (any_gradient(e) && (rc = submit_updates(e, s, false)) < 0)
+    if (ddp__step_reached_any(e) && (rc = ddp__step_updates(e, s, false)) < 0)
         ddp__task_group_fail(&e->group, s->number, rc, "submission", NULL);
-    if ((rc = submit_end(e, s, rc)) == 0)
+    if ((rc = ddp__step_end(e, s, rc)) == 0)
         e->submitted++;
     return rc;
 }
@@ -667,7 +428,7 @@ int ddp__engine_half(struct ddp__engine *e, const int *n, int subs,
     else
         rc = submit_subs(e, &s, 0, g->forward_nodes);
     for (int b = 0; rc == 0 && backward && b < e->params->buckets; b++)
-        if (has_gradient(e, b))
+        if (ddp__step_reached(e, b))
             rc = ddp__reduce_submit(e, &s,
                                     (struct ddp__total){DDP__TOTAL_BUCKET, b});
     if (rc == 0)
