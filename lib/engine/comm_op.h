@@ -20,21 +20,21 @@ struct ddp__comm {
     enum ddp__exchange_kind kind; /* of a vector */
     struct ddp__split split;
     struct ddp__trace *trace; /* not owned; NULL: none */
-    double begin;             /* all handles are open; 0: not yet */
-    bool alone;               /* nothing is open: the submission has failed */
-    bool empty;               /* with own sub-batches: this rank has none */
-    bool checked;             /* news: slices of the gradients have been */
+    double begin;             /* when all handles were open; 0: not yet */
+    bool alone;               /* after a failed submission: no data */
+    bool empty;               /* own sub-batches, and this rank has none */
+    bool checked;             /* news: with the checks of slices */
     struct ddp__direct at;    /* where the vectors are opened */
-    struct ddp__handle room;  /* where messages are; h NULL: none */
+    struct ddp__handle room;  /* for messages; h NULL: none */
     atomic_int left;          /* handles that are not open yet */
     bool *first;   /* by lane: has a piece; owned, like what follows */
     void **piece;  /* by lane: of this rank */
-    char *nothing; /* if alone: in place of all pieces, and of the sum */
+    char *nothing; /* if alone: zeros in place of pieces and sum */
     struct ddp__parts parts;
     struct ddp__gather gather;
-    bool begun;     /* the gathering */
+    bool begun;     /* the gather has */
     double **block; /* by lane: the statistics of a piece */
-    int *pieces;    /* by rank */
+    int *pieces;    /* by rank: how many */
 };
 
 /* Ranks with sub-batches of their own have a piece each, in lane 0. */

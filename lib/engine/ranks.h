@@ -1,4 +1,4 @@
-/* ranks.h - what ranks tell each other outside of steps
+/* ranks.h - exchanges between ranks outside of steps
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
 #ifndef DDP_RANKS_H
@@ -8,7 +8,7 @@
 
 #include "ddp.h"
 
-/* Give len bytes to every rank and wait for theirs: all[len times ranks]. Every
+/* Send len bytes to every rank and wait for theirs: all[len * ranks].  Every
  * rank calls it.  DDP_EPEER: a rank has ended. */
 int ddp__ranks_gather(ddp_t *ddp, const void *mine, size_t len, void *all);
 

@@ -10,11 +10,11 @@
 struct ddp__result {
     int64_t step; /* -1: none yet */
     double stats[DDP__STATS];
-    bool skipped;                /* had an update, which was skipped */
+    bool skipped;                /* the update was */
     double scale;                /* of the loss, for the next step */
     double norm;                 /* of the gradients, before clipping */
     int64_t skips, skips_in_row; /* so far */
-    char why[256];               /* of a skipped one */
+    char why[256];               /* it was skipped */
     unsigned wishes;             /* of all ranks, like count (comm.h) */
     int64_t count;
 };

@@ -1,8 +1,8 @@
-/* shard.h - the optimizer's state, divided among ranks
+/* shard.h - the optimizer's state, sharded over ranks
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Of each bucket one rank, its keeper, has the optimizer's state and makes the
- * update; then it gives the others the weights.
+ * Each bucket has a keeper: the rank that has its optimizer state, computes its
+ * update, and sends the new weights to the other ranks.
  */
 #ifndef DDP_SHARD_H
 #define DDP_SHARD_H
@@ -13,8 +13,7 @@
 struct ddp__engine;
 struct ddp__step;
 
-/* Choose the keepers if the engine divides the state (spec.shard) and there are
- * several ranks. */
+/* Choose the keepers if spec.shard is set and there are several ranks. */
 int ddp__shard_new(struct ddp__engine *e);
 
 bool ddp__shard_used(const struct ddp__engine *e);
@@ -22,13 +21,13 @@ bool ddp__shard_used(const struct ddp__engine *e);
 /* Whether this rank keeps the state of a bucket; without sharding all do. */
 bool ddp__shard_keeps(const struct ddp__engine *e, int bucket);
 
-/* Submit that the weights of a bucket go from its keeper to all ranks, once
- * they are updated. */
+/* Submit the broadcast of a bucket's weights from its keeper, after their
+ * update. */
 int ddp__shard_submit(struct ddp__engine *e, const struct ddp__step *s,
                       int bucket);
 
-/* The submission of a step has failed here after so many exchanges, of the sums
- * and of buckets' weights: take part in those of weights that are left. */
+/* After a failed submission, which got as far as exchange `place` of the step:
+ * take part in the broadcasts that are left, for the sake of the others. */
 void ddp__shard_fail(struct ddp__engine *e, const struct ddp__step *s,
                      int place);
 
