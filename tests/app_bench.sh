@@ -127,12 +127,12 @@ csv=$tmp/sweep.csv
 run "$bench" sweep --model resnet18 --model resnet9 --img-sizes 16,64 \
     --sub-batches 1,4 --point-seconds 1 --output "$csv"
 exits 0 "bench sweep succeeds"
-says '^resnet18: img/s, GFLOP/s$' "a table of the one network"
-says '^ +64( +[0-9.]+ +[0-9.]+[* ]){2}$' "with a cell for each sub-batch"
+says '^resnet18: img/s, GFLOP/s, floor$' "a table of the one network"
+says '^ +64( +[0-9.]+ +[0-9.]+ +[0-9]+ %[* ]){2}$' "with a cell for each sub-batch"
 says '^cliffs: [0-9]+$' "and the number of cliffs"
 [ "$(grep -c . "$csv")" = 9 ]
 point $? "the CSV has a header, and a line for each point"
-grep -q '^resnet18,16,1,,,,the network does not take such images$' "$csv"
+grep -q '^resnet18,16,1,,,,,the network does not take such images$' "$csv"
 point $? "also for one that cannot be, which says why"
 # 1,813,561,344 multiply-adds of convolutions at 224 pixels (torchvision), (64 /
 # 224)^2 of them here, and 512,000; 2 FLOPs each, thrice in a step, but for the
@@ -141,20 +141,23 @@ rate=$(awk -F , '$1 == "resnet18" && $2 == 64 && $3 == 4 { print $5 / $4 }' \
     "$csv")
 holds "$rate > 0.871 && $rate < 0.873" "GFLOP/s are those of the images ($rate)"
 # The mark, from the figures: at 64 pixels each point has one neighbour.
-awk -F , 'NR > 1 && $2 == 64 { rate[$1, $3] = $5; cliff[$1, $3] = $6 }
+awk -F , 'NR > 1 && $2 == 64 {
+        rate[$1, $3] = $5; floor[$1, $3] = $6; cliff[$1, $3] = $7
+    }
     function wrong(m, a, b) {
         return rate[m, a] && rate[m, b] &&
-               cliff[m, a] != (rate[m, a] < rate[m, b] / 2)
+               cliff[m, a] != (rate[m, a] < rate[m, b] / 2 &&
+                               floor[m, a] < floor[m, b] / 2)
     }
     END { exit wrong("resnet18", 1, 4) || wrong("resnet18", 4, 1) }' "$csv"
-point $? "a cliff is where GFLOP/s are below half of those beside it"
+point $? "a cliff is below half of its neighbour in GFLOP/s and floor"
 run "$bench" sweep --model resnet9 --img-sizes 32 --sub-batches 1,64 \
     --point-seconds 0.01 --output "$csv"
-grep -q '^resnet9,32,64,,,,a step would take too long$' "$csv"
+grep -q '^resnet9,32,64,,,,,a step would take too long$' "$csv"
 point $? "points that would take too long are left out"
 run "$bench" sweep --model resnet9 --img-sizes 64,96 --sub-batches 8 \
     --seconds 1 --point-seconds 1.2 --output "$csv"
-grep -q '^resnet9,96,8,,,,the time limit was reached$' "$csv"
+grep -q '^resnet9,96,8,,,,,the time limit was reached$' "$csv"
 point $? "no point begins after the time limit"
 run "$bench" sweep --model resnet
 exits 2 "an unknown network is refused"
@@ -186,9 +189,9 @@ point $? "the share of the peak is that of its multiply-adds"
 run env STARPU_NCPU=1 "$bench" sweep --model resnet9 --img-sizes 64 \
     --sub-batches 2 --point-seconds 0.01 --peer "sh $tmp/peer" --output "$csv"
 exits 0 "bench sweep has a peer, too"
-says '^ +64 +[0-9.]+ +[0-9.]+ +0\.[0-9]{2}<$' "which is faster at this point"
+says '^ +64 +[0-9.]+ +[0-9.]+ +[0-9]+ % +0\.[0-9]{2}<$' "which is faster at this point"
 says '^below 1\.2 times the peer: 1$' "so that it counts"
-grep -q '^resnet9,64,2,[0-9.]*,[0-9.]*,0,,200\.00$' "$csv"
+grep -q '^resnet9,64,2,[0-9.]*,[0-9.]*,[0-9.]*,0,,200\.00$' "$csv"
 point $? "its speed is in the CSV"
 run "$bench" report --model resnet
 exits 2 "an unknown network is refused"

@@ -1,9 +1,5 @@
 /* report.c - "ddp-bench report": the speed of usual networks, as a table
  * SPDX-License-Identifier: LGPL-2.1-or-later
- *
- * The least time of a step is that of its operations one after another, each as
- * long as its arithmetic takes at the peak of the cores, or its bytes at the
- * speed of a copy, whichever is more.
  */
 #include "config.h"
 #include <stdlib.h>
@@ -13,12 +9,11 @@
 #include "common/app.h"
 #include "common/app_fail.h"
 #include "bench.h"
+#include "limits.h"
 #include "measure.h"
-#include "peak.h"
 #include "peer.h"
 #include "profile.h"
 #include "report.h"
-#include "roof.h"
 #include "runs.h"
 
 #define OPT_STRUCT struct bench_settings
@@ -99,64 +94,12 @@ static bool is_wanted(char *const *models, const char *name)
     return *models;
 }
 
-/* ---- limits ------------------------------------------------------------- */
+/* ---- oneDNN alone ------------------------------------------------------- */
 
 struct report {
     const struct bench_settings *s;
-    int workers;
-    struct peak peak[2]; /* of f32, bf16 */
-    double bytes;        /* a second */
+    struct limits limits;
 };
-
-static const struct peak *peak_of(const struct report *r, enum ddp_dtype type)
-{
-    return &r->peak[type == DDP_BF16];
-}
-
-static int measure_limits(struct report *r)
-{
-    if (peak_measure(&r->peak[0], DDP_F32, r->workers, 0.3) == 0 &&
-        peak_measure(&r->peak[1], DDP_BF16, r->workers, 0.3) == 0 &&
-        peak_memory(&r->bytes, r->workers, 0.3) == 0)
-        return OPTS_GO;
-    app_say("cannot start threads, or there is no memory");
-    return EXIT_FAILURE;
-}
-
-/* Seconds of a sub-batch at least, on all workers together. */
-struct least {
-    double flops, bytes; /* a second */
-    double seconds;
-};
-
-static int add_operation(const struct ddp_operation *o, void *arg)
-{
-    struct least *l = arg;
-    double by_flops = o->flops / l->flops, by_bytes = o->bytes / l->bytes;
-
-    l->seconds += by_flops > by_bytes ? by_flops : by_bytes;
-    return 0;
-}
-
-/* Images a second at most. */
-static int find_limit(const struct report *r, const struct bench_settings *s,
-                      double *img)
-{
-    struct ddp_shape shape = {(int)s->img_size, (int)s->img_size, 3};
-    struct ddp_optimizer o = ddp_momentum(0.01f, 0.9f);
-    enum ddp_dtype type = bench_dtype(s);
-    struct least l = {peak_of(r, type)->flops, r->bytes, 0};
-    ddp_chain_t *model = bench_model(s);
-    int rc;
-
-    if (!model)
-        return app_fail(ddp_errcode());
-    rc = ddp_chain_operations(model, shape, type, (int)s->sub_batch, &o,
-                              add_operation, &l);
-    ddp_chain_free(model);
-    *img = l.seconds > 0 ? (double)s->sub_batch / l.seconds : 0;
-    return rc < 0 ? app_fail(rc) : OPTS_GO;
-}
 
 /* Seconds of a step in convolutions and dense layers, of all workers. */
 static double seconds_of_layers(const struct profile *p)
@@ -190,7 +133,7 @@ static int find_onednn(const struct report *r, const struct bench_settings *s,
         unsetenv("DDP_WINOGRAD");
     seconds = seconds_of_layers(&p);
     profile_free(&p);
-    lanes = lanes < r->workers ? lanes : r->workers;
+    lanes = lanes < r->limits.workers ? lanes : r->limits.workers;
     *img = seconds > 0 ? (double)(batch * lanes) / seconds : 0;
     return rc;
 }
@@ -204,10 +147,12 @@ static const char *name_of(enum ddp_dtype type)
 
 static void print_head(const struct report *r)
 {
+    const struct limits *l = &r->limits;
+
     printf("%d workers: %.0f GFLOP/s in %s, %.0f in %s; %.1f GB/s read and "
            "written\n\n",
-           r->workers, r->peak[0].flops * 1e-9, r->peak[0].base,
-           r->peak[1].flops * 1e-9, r->peak[1].base, r->bytes * 1e-9);
+           l->workers, l->peak[0].flops * 1e-9, l->peak[0].base,
+           l->peak[1].flops * 1e-9, l->peak[1].base, l->bytes * 1e-9);
     printf("| network | pixels | sub-batch | type | img/s | peak | floor | "
            "oneDNN |%s\n",
            r->s->peer ? " peer img/s | ratio |" : "");
@@ -233,7 +178,8 @@ static void print_line(const struct report *r, const struct line *l,
 {
     printf("| %s | %d | %d | %s | %.1f | %.0f %% |", l->model, l->size,
            l->sub_batch, name_of(l->type), v->img_per_s,
-           100 * v->img_per_s * v->flops_per_img / peak_of(r, l->type)->flops);
+           100 * v->img_per_s * v->flops_per_img /
+               limits_peak(&r->limits, l->type)->flops);
     print_share(v->img_per_s, o->limit);
     print_share(v->img_per_s, o->onednn);
     if (r->s->peer && o->peer > 0)
@@ -267,7 +213,7 @@ static int report_line(const struct report *r, const struct line *l)
     struct bench_settings s = settings_of(r, l);
     struct bench_speed v;
     struct others others = {0};
-    int rc = find_limit(r, &s, &others.limit);
+    int rc = limits_speed(&r->limits, &s, &others.limit);
 
     if (rc != OPTS_GO)
         return rc;
@@ -283,11 +229,11 @@ static int report_line(const struct report *r, const struct line *l)
 
 int bench_report_run(struct opts *o, struct bench_settings *s)
 {
-    struct report r = {.s = s, .workers = bench_workers(s->workers)};
+    struct report r = {.s = s};
     int rc, found = 0;
 
     (void)o;
-    if ((rc = measure_limits(&r)) != OPTS_GO)
+    if ((rc = limits_measure(&r.limits, bench_workers(s->workers))) != OPTS_GO)
         return rc;
     print_head(&r);
     for (int i = 0; i < LINES && rc == OPTS_GO; i++)

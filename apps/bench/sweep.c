@@ -9,6 +9,7 @@
 #include "ddp.h"
 #include "common/app.h"
 #include "common/app_fail.h"
+#include "limits.h"
 #include "measure.h"
 #include "peer.h"
 #include "runs.h"
@@ -51,9 +52,12 @@ const struct opt_command bench_sweep_command = {
         "Train on images generated in advance, of several sizes and in "
         "several sub-batches; print a table for each network.\n"
         "\n"
-        "A cell has the images per second, and the GFLOP/s as ddp-bench train "
-        "counts them for its peak_share. An asterisk marks a cliff: GFLOP/s "
-        "below half of the median of the cells next to it. With --peer, each "
+        "A cell has the images per second, the GFLOP/s as ddp-bench train "
+        "counts them for its peak_share, and the share of the floor as "
+        "ddp-bench report counts it: what arithmetic and memory allow. An "
+        "asterisk marks a cliff: both below half of the median of the cells "
+        "next to it. (A small sub-batch has few GFLOP/s because it reads all "
+        "weights for few images: the floor counts that.) With --peer, each "
         "cell has our speed relative to that program's at the same point, too, "
         "and a < marks what is below 1.2. A step has a sub-batch for each "
         "worker, and the first one of a point does not count. A point takes "
@@ -76,6 +80,7 @@ enum {
 
 struct point {
     double img, flops; /* a second; 0: not measured */
+    double floor;      /* the share of what the cores and memory allow */
     double peer;       /* images a second of --peer; 0: not measured */
     const char *note;  /* why we have no figure */
 };
@@ -89,6 +94,7 @@ struct sweep {
     struct point point[SIDE][SIDE]; /* [size][batch] */
     double end;                     /* of app_now(): no further points */
     double point_seconds;
+    struct limits limits;
     bool has_peer;
     int cliffs, behind; /* so far */
     FILE *csv;          /* NULL: none */
@@ -104,7 +110,8 @@ static int count_values(const int *list)
 }
 
 /* Of half the median of its neighbours or more it is as fast as they are. */
-static bool is_cliff(const struct sweep *w, int i, int j)
+static bool is_low(const struct sweep *w, int i, int j,
+                   double (*of)(const struct point *p))
 {
     static const int step[][2] = {{-1, 0}, {1, 0}, {0, -1}, {0, 1}};
     double next[4];
@@ -115,10 +122,25 @@ static bool is_cliff(const struct sweep *w, int i, int j)
 
         if (y >= 0 && y < w->sizes && x >= 0 && x < w->batches &&
             w->point[y][x].flops > 0)
-            next[n++] = w->point[y][x].flops;
+            next[n++] = of(&w->point[y][x]);
     }
-    return w->point[i][j].flops > 0 &&
-           w->point[i][j].flops < bench_median(next, n) / 2;
+    return of(&w->point[i][j]) < bench_median(next, n) / 2;
+}
+
+static double flops_of(const struct point *p)
+{
+    return p->flops;
+}
+
+static double floor_of(const struct point *p)
+{
+    return p->floor;
+}
+
+static bool is_cliff(const struct sweep *w, int i, int j)
+{
+    return w->point[i][j].flops > 0 && is_low(w, i, j, flops_of) &&
+           is_low(w, i, j, floor_of);
 }
 
 /* Our speed relative to the peer's; 0: not known. */
@@ -173,6 +195,7 @@ static struct point measure(const struct sweep *w, struct bench_settings s,
 {
     struct bench_speed v;
     struct point p;
+    double limit;
     int rc;
 
     if (app_now() > w->end)
@@ -187,6 +210,8 @@ static struct point measure(const struct sweep *w, struct bench_settings s,
     remember(k, &v, size, sub_batch);
     p = (struct point){.img = v.img_per_s,
                        .flops = v.img_per_s * v.flops_per_img};
+    if (limits_speed(&w->limits, &s, &limit) == OPTS_GO && limit > 0)
+        p.floor = v.img_per_s / limit;
     if (s.peer)
         p.peer = peer_speed(&s, v.batch);
     return p;
@@ -217,10 +242,10 @@ static void print_cell(const struct sweep *w, int i, int j)
     const struct point *p = &w->point[i][j];
 
     if (p->flops > 0)
-        printf("  %9.1f %7.1f%c", p->img, p->flops * 1e-9,
-               is_cliff(w, i, j) ? '*' : ' ');
+        printf("  %9.1f %7.1f %3.0f %%%c", p->img, p->flops * 1e-9,
+               100 * p->floor, is_cliff(w, i, j) ? '*' : ' ');
     else
-        printf("  %9s %7s ", "-", "-");
+        printf("  %9s %7s %5s ", "-", "-", "-");
     if (w->has_peer && p->peer > 0)
         printf(" %5.2f%c", ratio_of(p), is_behind(p) ? '<' : ' ');
     else if (w->has_peer)
@@ -229,10 +254,10 @@ static void print_cell(const struct sweep *w, int i, int j)
 
 static void print_table(const struct sweep *w)
 {
-    printf("%s: img/s, GFLOP/s%s\n%8s", w->model,
+    printf("%s: img/s, GFLOP/s, floor%s\n%8s", w->model,
            w->has_peer ? ", times the peer's" : "", "");
     for (int j = 0; j < w->batches; j++)
-        printf(" %*s%-2d", w->has_peer ? 24 : 17, "x", w->batch[j]);
+        printf(" %*s%-2d", w->has_peer ? 30 : 23, "x", w->batch[j]);
     printf("\n");
     for (int i = 0; i < w->sizes; i++) {
         printf("%8d", w->size[i]);
@@ -252,10 +277,10 @@ static void print_csv(const struct sweep *w)
 
             fprintf(w->csv, "%s,%d,%d,", w->model, w->size[i], w->batch[j]);
             if (p->flops > 0)
-                fprintf(w->csv, "%.2f,%.3f,%d,", p->img, p->flops * 1e-9,
-                        is_cliff(w, i, j));
+                fprintf(w->csv, "%.2f,%.3f,%.3f,%d,", p->img, p->flops * 1e-9,
+                        p->floor, is_cliff(w, i, j));
             else
-                fprintf(w->csv, ",,,%s", p->note);
+                fprintf(w->csv, ",,,,%s", p->note);
             if (w->has_peer && p->peer > 0)
                 fprintf(w->csv, ",%.2f", p->peer);
             else if (w->has_peer)
@@ -340,7 +365,8 @@ int bench_sweep_run(struct opts *o, struct bench_settings *s)
     int rc = check_settings(s);
 
     (void)o;
-    if (rc != OPTS_GO)
+    if (rc != OPTS_GO ||
+        (rc = limits_measure(&w.limits, bench_workers(s->workers))) != OPTS_GO)
         return rc;
     if (s->output && !(w.csv = fopen(s->output, "w"))) {
         app_say("%s: %s", s->output, strerror(errno));
@@ -348,8 +374,8 @@ int bench_sweep_run(struct opts *o, struct bench_settings *s)
     }
     if (w.csv)
         fprintf(w.csv,
-                "model,img_size,sub_batch,img_per_s,gflop_per_s,cliff,"
-                "note%s\n",
+                "model,img_size,sub_batch,img_per_s,gflop_per_s,floor,"
+                "cliff,note%s\n",
                 w.has_peer ? ",peer_img_per_s" : "");
     s->steps = STEPS;
     s->skip = 1;
