@@ -42,9 +42,10 @@ for moment in $moments; do
         "mpirun, killed at \"$moment\": the others end in time ($took s, exit code $rc)"
 done
 if [ "$recover" != -disable-auto-cleanup ]; then
-    lose lock bash "$srcdir/contrib/ddprun" -n 3 --restarts 0 --mpirun "$mpirun"
+    # shellcheck disable=SC2086
+    lose lock $mpirun -n 3
     [ $rc = 0 ] && [ ! -e "$tmp/once" ]
-    point $? "ddprun: no rank holds a lock that mpirun would wait for"
+    point $? "no rank holds a lock that mpirun would wait for"
     # shellcheck disable=SC2086
     lose init $mpirun -n 3
     exits 137 "exit code 137"

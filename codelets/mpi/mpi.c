@@ -179,6 +179,16 @@ static int fill_places(struct ddp__wire *w)
     return 0;
 }
 
+/* Open MPI 4's PMIx keeps data in memory that ranks share with mpirun, with
+ * locks: mpirun would wait without end for a rank that was killed while it held
+ * one. */
+static void avoid_shared_locks(void)
+{
+#if defined(OMPI_MAJOR_VERSION) && OMPI_MAJOR_VERSION == 4
+    setenv("PMIX_MCA_gds", "hash", 0);
+#endif
+}
+
 /* Start MPI; or use that of the program, whose own calls may then come at any
  * time. */
 static int start(struct ddp__wire *w)
@@ -188,6 +198,7 @@ static int start(struct ddp__wire *w)
     MPI_Initialized(&started);
     if (!started) {
         own = 1;
+        avoid_shared_locks();
         return result(w,
                       MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &level));
     }
