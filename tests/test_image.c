@@ -1002,6 +1002,26 @@ static void test_erased_fills(void)
     is_near(three.mean[0], mean[0], 4, "colours have the mean of the noise");
 }
 
+/* Two pixels of noise agree once in 8 million pairs, the product of three
+ * channels of deviation 57: these 512 have 0.016 equal pairs. */
+static void test_noise_differs(void)
+{
+    enum { W = 32, H = 8, PIXELS = 2 * W * H };
+    static uint8_t x[W * W * 3];
+    struct ddp__erasure e = {.fill = DDP_ERASE_NOISE,
+                             .key = 3,
+                             .mean = {0.5f, 0.5f, 0.5f},
+                             .std = {0.22f, 0.22f, 0.22f},
+                             .box = {{0, 0, W, H}, {0, H, W, H}}};
+    int equal = 0;
+
+    ddp__erase(&e, W, x);
+    for (int i = 0; i < PIXELS; i++)
+        for (int j = 0; j < i; j++)
+            equal += !memcmp(x + i * 3, x + j * 3, 3);
+    is_int(equal, 0, "no pixel of noise repeats another, nor a box another");
+}
+
 /* How often a place of `places` is the first, or the last, against the chance
  * that each has: the sum of 1 / places, whose square is the variance's bound.
  */
@@ -1178,6 +1198,7 @@ int main(void)
     test_erased_boxes();
     test_erase();
     test_erased_fills();
+    test_noise_differs();
     test_flip();
     test_scales();
     return done_testing();

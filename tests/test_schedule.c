@@ -284,6 +284,15 @@ static void test_noise(void)
             ddp_schedule_factor(&s, 0, 4200.9, 20000) /
                 ddp_schedule_factor(&plain, 0, 4200.9, 20000),
             EPS, "one number for an epoch");
+    /* A step's epoch is a quotient that may be too small by a rounding. */
+    is_near(ddp_schedule_factor(&s, 0, nextafter(4200, 0), 20000),
+            ddp_schedule_factor(&s, 0, 4200, 20000), EPS,
+            "from the first step of an epoch on");
+    is_near(ddp_schedule_factor(&s, 0, nextafter(4300, 0), 20000),
+            ddp_schedule_factor(&s, 0, 4300, 20000), EPS, "of each epoch");
+    is_near(ddp_schedule_factor(&s, 0, nextafter(9000, 0), 20000),
+            ddp_schedule_factor(&plain, 0, 9000, 20000), EPS,
+            "to that of the last");
 }
 
 /* ---- against PyTorch ---------------------------------------------------- */
