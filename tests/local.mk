@@ -273,6 +273,8 @@ dist_check_SCRIPTS = \
     %D%/app_doctor.sh \
     %D%/app_cuda_libs.sh \
     %D%/app_emulated.sh \
+    %D%/app_emulated_lost.sh \
+    %D%/app_emulated_ops.sh \
     %D%/app_fusebench.sh \
     %D%/app_examples.sh \
     %D%/app_gpu_check.sh \
@@ -341,6 +343,7 @@ EXTRA_DIST += \
     %D%/outside/main.c \
     %D%/run-test \
     %D%/defaults.h \
+    %D%/emulated.sh \
     %D%/examples.sh \
     %D%/driver.h \
     %D%/tap.h \
