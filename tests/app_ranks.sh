@@ -25,19 +25,20 @@ complains "srun has started 4 processes without MPI.*srun --mpi=pmix" \
 # shellcheck disable=SC2086
 run env WORLD_SIZE=2 "$imagenet" train $net --output "$tmp/s"
 complains "WORLD_SIZE is 2.*mpirun -n 2" "so are processes of another launcher"
-! ldd "$builddir/.libs/libddp.so" 2>/dev/null | grep -q libmpi
+ldd "$builddir/.libs/libddp.so" >"$tmp/out" 2>"$tmp/err"
+grep -q libstarpu "$tmp/out" && ! grep -q libmpi "$tmp/out"
 point $? "libddp.so needs no MPI"
 if ! command -v mpirun >/dev/null || [ ! -e "$builddir/.libs/ddp_mpi.so" ]; then
     run env OMPI_COMM_WORLD_SIZE=2 "$imagenet" train $net --output "$tmp/s"
     exits 69 "a rank in a build without MPI: exit code 69"
     complains "MPI cannot be used: .*install an MPI and build libddp again" \
         "with what to do"
-    skip 58 "no MPI here"
+    skip 63 "no MPI here"
     done_testing
 fi
 
 if ! has_mpi; then
-    skip 58 "$why"
+    skip 63 "$why"
     done_testing
 fi
 
@@ -93,6 +94,9 @@ done
 for n in 1 2 3 4 8; do
     ranks $n "$builddir/tests/ranks_data"
     says " points on $n ranks, 0 failed$" "$n ranks read each sample once, and skip bad steps"
+    of=$(sed -n 's/^weights=//p' "$tmp/out")
+    [ -n "$of" ] && [ "$of" = "${alone:=$of}" ]
+    point $? "1 to 64 samples train to the weights of one rank: $of"
 done
 
 for n in 3 8; do

@@ -143,6 +143,7 @@ check_PROGRAMS += \
     %D%/test_gpu \
     %D%/test_gpu_facts \
     %D%/test_gpu_train \
+    %D%/test_idle \
     %D%/test_loss_scaler \
     %D%/test_lost \
     %D%/test_halves \
@@ -158,10 +159,12 @@ check_PROGRAMS += \
     %D%/test_one_image \
     %D%/test_onnx \
     %D%/test_ops \
+    %D%/test_ops_avx2 \
     %D%/test_optim \
     %D%/test_order \
     %D%/test_own_rule \
     %D%/test_part \
+    %D%/test_pause \
     %D%/test_pillow \
     %D%/test_policy \
     %D%/test_printable \
@@ -222,6 +225,11 @@ CLEANFILES += %D%/dummy/runtime/device_rows.h
 %C%_test_roof_SOURCES = %D%/test_roof.c apps/bench/roof.c \
     apps/bench/roof.h
 %C%_test_roof_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/apps
+
+# Convolutions on processors that have no AVX-512.
+%C%_test_ops_avx2_SOURCES = %D%/test_ops.c
+%C%_test_ops_avx2_CPPFLAGS = $(AM_CPPFLAGS) -DTEST_AVX2
+%C%_test_ops_avx2_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=ddp__skinny_here
 
 # The programs' options.
 %C%_test_split_SOURCES = %D%/test_split.c apps/imagenet/split.c \

@@ -14,6 +14,7 @@
 enum { MOST = 64, WEIGHTS = 12 };
 
 static _Atomic int64_t reads[MOST];
+static uint32_t weights; /* of all trainings so far */
 static enum { GOOD, NOT_FINITE, UNREADABLE } theirs; /* of the last rank */
 
 static int get(void *arg, int64_t index, uint64_t key, struct ddp_sample *s)
@@ -56,22 +57,33 @@ static struct ddp_train_config config(void)
 
 /* ---- samples ------------------------------------------------------------ */
 
-static bool is_read_once(int64_t count)
+/* An epoch of so many samples. */
+static bool train(int64_t count)
 {
     struct ddp_train_config cfg = config();
     ddp_chain_t *c = network();
     ddp_dataset_t *d = samples(count);
     ddp_trainer_t *t;
+    uint32_t crc = 0;
+    bool good;
+
+    cfg.epochs = 1;
+    t = ddp_trainer_new(ddp, c, d, &cfg);
+    good = t && ddp_trainer_train(t) == 0 && ddp_chain_checksum(c, &crc) == 0;
+    weights = weights * 31 + crc;
+    ddp_trainer_free(t);
+    ddp_dataset_free(d);
+    ddp_chain_free(c);
+    return good;
+}
+
+static bool is_read_once(int64_t count)
+{
     int64_t sum[MOST];
     bool good;
 
     memset(reads, 0, sizeof(reads));
-    cfg.epochs = 1;
-    t = ddp_trainer_new(ddp, c, d, &cfg);
-    good = t && ddp_trainer_train(t) == 0;
-    ddp_trainer_free(t);
-    ddp_dataset_free(d);
-    ddp_chain_free(c);
+    good = train(count);
     for (int i = 0; i < MOST; i++)
         sum[i] = reads[i];
     if (ddp_allreduce(ddp, sum, MOST, DDP_I64, DDP_SUM) < 0)
@@ -89,6 +101,8 @@ static void test_once(void)
     for (int64_t count = 1; count <= MOST; count++)
         good &= is_read_once(count);
     check(good, "1 to 64 samples: one rank reads each, once");
+    if (rank == 0)
+        printf("weights=%08x\n", (unsigned)weights);
 }
 
 /* Whether the parts of all ranks have the sum of all, and nearly equal sizes.

@@ -8,6 +8,7 @@
 #include "config.h"
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include "check.h"
 #include "judge.h"
@@ -20,7 +21,9 @@
 #include "on_gpu.h"
 #endif
 
-/* Compiled once for the backends of CPU workers, and once for CUDA's. */
+/* Compiled for the backends of CPU workers, once more for convolutions on
+ * processors without AVX-512, where oneDNN has the products of few rows, and
+ * for CUDA's. */
 #ifdef TEST_CUDA
 static const struct ddp__backend *const backends[] = {&ddp__cuda, &ddp__ref,
                                                       NULL};
@@ -28,6 +31,27 @@ static const struct ddp__backend *const backends[] = {&ddp__cuda, &ddp__ref,
 extern const struct ddp__device ddp__device_cpu;
 #define backends ddp__device_cpu.backends
 #endif
+
+/* Instead of the library's. */
+#ifdef TEST_AVX2
+#include "cpu/onednn.h"
+#include "cpu/skinny.h"
+
+bool __wrap_ddp__skinny_here(void);
+bool __wrap_ddp__skinny_here(void)
+{
+    return false;
+}
+#endif
+
+static bool is_tried(const struct check_row *r)
+{
+#ifdef TEST_AVX2
+    return r->family == CHECK_CONV;
+#else
+    return r != NULL;
+#endif
+}
 
 /* One op of a row: a call for ref, and one for each other backend. */
 enum { MAX_BACKENDS = 8 };
@@ -342,7 +366,13 @@ static void start(void)
     static const struct ddp__machine machine = {.cores = 1};
 
     for (int i = 0; i < op_row_count; i++)
-        test_ref(&op_rows[i]);
+        if (is_tried(&op_rows[i]))
+            test_ref(&op_rows[i]);
+#if defined(TEST_AVX2) && defined(HAVE_ONEDNN) && defined(__x86_64__)
+    setenv("ONEDNN_MAX_CPU_ISA", "AVX2", 1);
+    ok(!__builtin_cpu_supports("avx2") || !strcmp(ddp__dnn_isa(), "AVX2"),
+       "oneDNN uses %s", ddp__dnn_isa());
+#endif
     for (int b = 0; b < backend_count(); b++)
         if (backends[b]->init && backends[b]->init(&machine) < 0)
             bail_out("%s: %s", backends[b]->name, ddp_errmsg());
@@ -421,6 +451,8 @@ int main(void)
     start();
     test_tables();
     for (int i = 0; i < op_row_count; i++) {
+        if (!is_tried(&op_rows[i]))
+            continue;
         test_backends(&op_rows[i], DDP_F32);
         test_backends(&op_rows[i], DDP_BF16);
     }
