@@ -139,6 +139,7 @@ int bench_make_trainer(struct bench *b, const struct bench_settings *s)
     /* So slow that no network diverges, in batches of any size. */
     cfg.optimizer = ddp_momentum(1e-6f, 0.9f);
     cfg.dtype = bench_dtype(s);
+    cfg.ema_decay = s->ema ? 0.9998 : 0;
     cfg.seed = 1;
     cfg.on_step = on_step;
     cfg.arg = b;

@@ -22,7 +22,7 @@ struct bench_settings {
     int sizes[OPT_WIDTHS_MAX + 1], sub_batches[OPT_WIDTHS_MAX + 1];
     int counts[OPT_WIDTHS_MAX + 1]; /* of workers */
     char **models, *output, *peer;
-    bool small_stem, inspect, table;
+    bool small_stem, inspect, table, ema;
     int dtype, input, backend, split, augment, gpu;
 };
 

@@ -36,6 +36,8 @@ static const struct opt_group options = {
             "images per step [--lanes sub-batches]", .letter = 'b'),
         INT("steps", steps, "20", 1, 1e6, "steps to measure"),
         INT("skip", skip, "3", 1, 1e6, "warm-up steps before them"),
+        FLAG("model-ema", ema,
+             "keep averages of the weights, as imagenet does"),
         INT("workers", workers, NULL, 1, 4096,
             "CPU workers; STARPU_NCPU overrides it [one per core]",
             .letter = 'j'),
