@@ -14,6 +14,7 @@
  * bf16 would be rounded once more, for little: of EfficientNet-B0, 2 x 16
  * images, one Zen 5 core under load, norms backward would take 163 instead of
  * 172 ms of a step's 631 ms of processor time.
+ * bn.c has oneDNN's figures.
  */
 #include "config.h"
 
