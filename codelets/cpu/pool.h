@@ -6,7 +6,29 @@
 
 #include "cpu.h"
 
-enum { DDP__POOL_BLOCK = 256 }; /* channels at a time */
+/* Channels at a time: so few that a loop over a window has them in registers,
+ * or so many that what a window costs once is little. */
+enum { DDP__POOL_FEW = 64, DDP__POOL_BLOCK = 256 };
+
+/* f(..., c, len) for blocks of channels c .. c + len - 1, and for the rest. The
+ * first len is a constant, without which a compiler keeps blocks in memory. */
+#define DDP__POOL_BLOCKS(block, channels, f, ...)                              \
+    do {                                                                       \
+        size_t c = 0;                                                          \
+                                                                               \
+        for (; c + (block) <= (channels); c += (block))                        \
+            f(__VA_ARGS__, c, block);                                          \
+        if (c < (channels))                                                    \
+            f(__VA_ARGS__, c, (channels)-c);                                   \
+    } while (0)
+
+/* memset() of a block would keep it in memory, too. */
+#if defined(__GNUC__) && !defined(__clang__)
+#define DDP__POOL_REGISTERS                                                    \
+    _Pragma("GCC optimize(\"no-tree-loop-distribute-patterns\")")
+#else
+#define DDP__POOL_REGISTERS
+#endif
 
 /* Pixels begin .. end - 1 of the image are in a window that starts at start
  * and, with the padding, has `extent` pixels. */

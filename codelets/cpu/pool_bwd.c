@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * A pixel adds up what the windows over it have for it, so that it is written
- * once.
+ * once.  pool.c has oneDNN's figures.
  */
 #include "config.h"
 
@@ -10,6 +10,8 @@
 #include "pool.h"
 #include "store.h"
 #include "thread.h"
+
+DDP__POOL_REGISTERS
 
 /* All of them, and for each pixel the first output over it. */
 struct table {
@@ -86,41 +88,44 @@ DDP__INLINE void add_shares(const void *restrict dy, float *restrict sum,
         sum[i] += ddp__load(dy, at + i, b) * factor;
 }
 
-/* Pixel (y, x) of sample n: what the windows over it have for it. */
+/* Channels c .. c + len - 1 of pixel (y, x) of sample n: what the windows over
+ * it have for it. */
 DDP__INLINE void gather_pixel(const struct gather *s, int n, int y, int x,
-                              size_t at_c, size_t c, float *restrict sum,
-                              bool b)
+                              float *restrict row, bool b, size_t c, size_t len)
 {
     const struct ddp__pooling *g = s->g;
+    float sum[DDP__POOL_BLOCK];
 
-    for (size_t i = 0; i < c; i++)
+    for (size_t i = 0; i < len; i++)
         sum[i] = 0;
     for (int i = s->v.first[y]; i < g->v.out && s->v.of[i].begin <= y; i++)
         for (int j = s->h.first[x]; j < g->h.out && s->h.of[j].begin <= x;
              j++) {
             struct ddp__window r = s->v.of[i], q = s->h.of[j];
-            size_t at =
-                ddp__pool_pixel(&g->v, &g->h, n, i, j, true) * g->c + at_c;
+            size_t at = ddp__pool_pixel(&g->v, &g->h, n, i, j, true) * g->c + c;
 
             if (!s->index)
-                add_shares(s->dy, sum, at, c, ddp__pool_factor(s->p, r, q), b);
+                add_shares(s->dy, sum, at, len, ddp__pool_factor(s->p, r, q),
+                           b);
             else
-                add_winners(s->dy, s->index, sum, at, c,
+                add_winners(s->dy, s->index, sum, at, len,
                             (y - r.start) * g->h.size + x - q.start, s->wide,
                             b);
         }
+    for (size_t i = 0; i < len; i++)
+        row[(size_t)x * g->c + c + i] = sum[i];
 }
 
 DDP__INLINE void gather_row(const struct gather *s, int n, int y, float *row,
                             bool b)
 {
-    const struct ddp__pooling *g = s->g;
-
-    for (int x = 0; x < g->h.in; x++)
-        for (size_t c = 0, k; c < g->c; c += k) {
-            k = g->c - c < DDP__POOL_BLOCK ? g->c - c : DDP__POOL_BLOCK;
-            gather_pixel(s, n, y, x, c, k, row + (size_t)x * g->c + c, b);
-        }
+    for (int x = 0; x < s->g->h.in; x++)
+        if (s->index)
+            DDP__POOL_BLOCKS(DDP__POOL_FEW, s->g->c, gather_pixel, s, n, y, x,
+                             row, b);
+        else
+            DDP__POOL_BLOCKS(DDP__POOL_BLOCK, s->g->c, gather_pixel, s, n, y, x,
+                             row, b);
 }
 
 DDP__CLONES static void gather_row_f32(const struct gather *s, int n, int y,
