@@ -237,4 +237,20 @@ exits 0 "training with it succeeds"
     "$tmp/err")" = 1 ]
 point $? "and names it once"
 says "^eval .*samples=23 " "its evaluations are of the others"
+
+# More unreadable images than are listed: the reason is still the last line.
+for class in $a $b; do
+    mkdir -p "$tmp/many/train/$class"
+    for i in 0 1 2 3 4 5; do
+        for j in 0 1 2 3 4 5 6 7 8 9; do
+            echo "$tmp/many/train/$class/$i$j"
+        done
+    done | sed 's/.*/&0.jpg\n&1.jpg\n&2.jpg\n&3.jpg\n&4.jpg\n&5.jpg\n&6.jpg\n&7.jpg\n&8.jpg\n&9.jpg/' |
+        xargs touch
+done
+# shellcheck disable=SC2086
+run "$imagenet" train "$tmp/many" $net --no-val --max-bad 0.9 \
+    --output "$tmp/many-run"
+exits 65 "1,200 unreadable images of which 1,080 are tolerated"
+complains "1081 of 1200 samples are bad" "are counted in the reason"
 done_testing

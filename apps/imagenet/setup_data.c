@@ -287,10 +287,12 @@ int setup_named(struct settings *s)
 
 int64_t setup_report_bad(const ddp_dataset_t *d, int64_t from, const char *what)
 {
+    enum { KEPT = 1000 }; /* to ask for more would replace the last message */
     struct ddp_bad_sample b;
     int64_t n = d ? ddp_dataset_bad_count(d) : 0;
 
-    for (int64_t i = from; i < n && ddp_dataset_bad(d, i, &b) == 0; i++)
+    for (int64_t i = from; i < n && i < KEPT && ddp_dataset_bad(d, i, &b) == 0;
+         i++)
         app_say("%s: %s: %s", what, b.path, b.why);
     return n;
 }
