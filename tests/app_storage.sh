@@ -160,7 +160,8 @@ read_all()
 unset AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY
 read_all
 exits 74 "a bucket that is not public needs credentials"
-complains "403 AccessDenied: access with no credentials is denied" "it says so"
+complains "403 AccessDenied: access with no credentials is denied: set AWS_ACC" \
+    "it says so, and what to do"
 cp -r "$folders" "$top/public/folders"
 read_all s3://public/folders
 exits 0 "a public one needs none"
@@ -257,8 +258,20 @@ sign_in
 serve --page 5 --region eu-west-7
 AWS_SECRET_ACCESS_KEY=Wrong/$secret read_all
 exits 74 "a wrong secret"
-complains "403 SignatureDoesNotMatch: access with the environment's" \
+complains "403 SignatureDoesNotMatch: .* denied: check the access key and its" \
     "the server refuses it"
+serve --page 5 --region eu-west-7 --swift
+read_all
+exits 0 "a region that only the text of an error has"
+(
+    unset AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY
+    run "$imagenet" data check s3://bucket/$folder --storage-timeout 2
+    exit $rc
+)
+[ $? = 74 ]
+point $? "a request without signature, of which Swift makes nothing"
+complains "answered 412: access with no credentials is denied: set AWS_ACC" \
+    "is denied"
 serve --page 5
 
 # ---- by name ----

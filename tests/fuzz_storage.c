@@ -55,10 +55,10 @@ static int read_page(const char *path, const uint8_t *data, size_t len)
 {
     struct ddp__tree t = {0};
     struct ddp__page p = {.found = add_found, .arg = &t};
-    char code[48];
+    struct ddp__reason reason;
 
     (void)path;
-    ddp__reason_read(data, len, code);
+    ddp__reason_read(data, len, &reason);
     return check_tree(&t, ddp__page_read(&p, data, len));
 }
 

@@ -4,12 +4,12 @@
 """Serves each folder of DIR as a bucket, on a port of its own of 127.0.0.1 or A.
 
     s3_server.py DIR [--page N] [--delay MS] [--region NAME] [--port N]
-                 [--address A]
+                 [--address A] [--swift]
 
 DIR/port gets the port, DIR/most the number of objects that were delayed at the
 same time, DIR/log a line per request: verdict, method, status, path.  Requests
 must be signed (AWS Signature Version 4, computed here from the description in
-AWS's manual) except for those to buckets whose names begin with "public", to
+AWS's manual; with --swift errors are those of OpenStack Swift) except for those to buckets whose names begin with "public", to
 the metadata service of instances, which is at /latest/, and to that of
 containers, which is at /container/ and expects a token.
 
@@ -118,9 +118,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
 
-    def refuse(self, status, code, head=()):
+    def refuse(self, status, code, head=(), more=""):
         body = (f'<?xml version="1.0" encoding="UTF-8"?>\n<Error><Code>{code}'
-                f"</Code><Message>no</Message></Error>")
+                f"</Code><Message>no</Message>{more}</Error>")
         self.answer(status, body.encode(), head=head)
 
     # ---- signatures ----
@@ -241,9 +241,14 @@ class Handler(http.server.BaseHTTPRequestHandler):
             code = {"wrong-region": "AuthorizationHeaderMalformed",
                     "unsigned": "AccessDenied",
                     "skewed": "RequestTimeTooSkewed"}
-            if self.verdict == "wrong-region":
+            if self.verdict == "wrong-region" and self.server.swift:
+                self.refuse(400, code[self.verdict], more=(
+                    f"<Region>{self.server.region}</Region>"))
+            elif self.verdict == "wrong-region":
                 self.refuse(400, code[self.verdict],
                             [("x-amz-bucket-region", self.server.region)])
+            elif self.verdict == "unsigned" and self.server.swift:
+                self.answer(412, b"Bad URL", "text/plain")
             else:
                 self.refuse(403, code.get(self.verdict,
                                           "SignatureDoesNotMatch"))
@@ -385,10 +390,11 @@ def main():
     p.add_argument("--region", default="us-east-1")
     p.add_argument("--port", type=int, default=0)
     p.add_argument("--address", default="127.0.0.1")
+    p.add_argument("--swift", action="store_true")
     a = p.parse_args()
     s = Server((a.address, a.port), Handler)
     s.dir, s.page, s.region = a.dir, a.page, a.region
-    s.delay = a.delay / 1000
+    s.delay, s.swift = a.delay / 1000, a.swift
     s.lock = threading.Lock()
     s.faults = Faults(os.path.join(a.dir, "faults"))
     s.log = open(os.path.join(a.dir, "log"), "a")

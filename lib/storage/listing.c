@@ -26,7 +26,7 @@ struct reader {
     char text[TEXT_MAX];
     size_t len;
     char key[TEXT_MAX], etag[128], size[32];
-    char *code; /* of an error */
+    struct ddp__reason *reason; /* of an error */
 };
 
 static void stop(struct reader *r, int rc)
@@ -145,6 +145,17 @@ static int end_item(struct reader *r, const char *name)
     return 0;
 }
 
+static int end_reason(struct reader *r, const char *name)
+{
+    struct ddp__reason *reason = r->reason;
+
+    if (!strcmp(name, "Code"))
+        return take_text(reason->code, sizeof(reason->code), r);
+    if (!strcmp(name, "Region"))
+        return take_text(reason->region, sizeof(reason->region), r);
+    return 0;
+}
+
 static void XMLCALL end(void *arg, const char *name)
 {
     struct reader *r = arg;
@@ -152,8 +163,8 @@ static void XMLCALL end(void *arg, const char *name)
 
     if (r->rc < 0)
         return;
-    if (!r->page && r->root && r->depth == 2 && !strcmp(name, "Code"))
-        rc = take_text(r->code, 48, r);
+    if (!r->page && r->root && r->depth == 2)
+        rc = end_reason(r, name);
     if (r->page && r->depth == 3)
         rc = end_inner(r, name);
     else if (r->page && r->depth == 2)
@@ -222,15 +233,15 @@ int ddp__page_read(struct ddp__page *p, const void *data, size_t len)
     return parse(&r, data, len);
 }
 
-void ddp__reason_read(const void *data, size_t len, char code[48])
+void ddp__reason_read(const void *data, size_t len, struct ddp__reason *reason)
 {
     struct ddp__error before = ddp__error_save();
-    struct reader r = {.code = code};
+    struct reader r = {.reason = reason};
 
-    *code = 0;
+    *reason = (struct ddp__reason){0};
     parse(&r, data, len);
     ddp__error_restore(&before);
-    for (char *p = code; *p; p++)
+    for (char *p = reason->code; *p; p++)
         if (!isalnum((unsigned char)*p))
             *p = '?';
 }

@@ -20,7 +20,11 @@ struct ddp__page {
 /* Read it; DDP_EIO: it is none; DDP_EDATA: an item makes no sense. */
 int ddp__page_read(struct ddp__page *p, const void *text, size_t len);
 
-/* The code of an error, such as "NoSuchKey", if the text has one; else "". */
-void ddp__reason_read(const void *text, size_t len, char code[48]);
+/* What the text of an error has; each "" if it has none. */
+struct ddp__reason {
+    char code[48];   /* such as "NoSuchKey" */
+    char region[32]; /* where the bucket is */
+};
+void ddp__reason_read(const void *text, size_t len, struct ddp__reason *reason);
 
 #endif

@@ -148,12 +148,36 @@ static int make_get(struct ddp__server *server, const char *path,
     return rc;
 }
 
-/* "without credentials": an address that needs some is refused like that. */
+static const char *what_to_do(const char *code)
+{
+    if (!*signature.who.id)
+        return "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or "
+               "AWS_PROFILE";
+    if (!strcmp(code, "SignatureDoesNotMatch") ||
+        !strcmp(code, "InvalidAccessKeyId"))
+        return "check the access key and its secret";
+    if (!strcmp(code, "ExpiredToken"))
+        return "get new ones";
+    return "they need the rights to list the bucket and to read its objects";
+}
+
+/* "no credentials": an address that needs some is refused like that. */
 static int fail_denied(const struct ddp__http *r, const char *code)
 {
     return ddp__fail(DDP_EIO,
-                     "the server answered %ld%s%s: access with %s is denied",
-                     r->status, *code ? " " : "", code, signature.who.source);
+                     "the server answered %ld%s%s: access with %s is denied: "
+                     "%s",
+                     r->status, *code ? " " : "", code, signature.who.source,
+                     what_to_do(code));
+}
+
+/* Swift's 412 has no code: without a signature it does not take a request for
+ * one of S3. */
+static bool is_denied(const struct ddp__http *r, const char *code)
+{
+    return r->status == 401 || r->status == 403 ||
+           !strcmp(code, "ExpiredToken") ||
+           (r->status == 412 && !*code && !*signature.who.id);
 }
 
 /* The server knows in which region the bucket is. */
@@ -174,9 +198,12 @@ static bool correct_region(struct s3 *s, const struct ddp__http *r)
 static int refused(struct ddp__server *server, struct ddp__http *r)
 {
     struct s3 *s = (struct s3 *)server;
-    char code[48];
+    struct ddp__reason reason;
+    const char *code = reason.code;
 
-    ddp__reason_read(r->body.data, r->body.len, code);
+    ddp__reason_read(r->body.data, r->body.len, &reason);
+    if (!*r->region) /* AWS also has it in a header */
+        snprintf(r->region, sizeof(r->region), "%s", reason.region);
     if ((r->status == 301 || r->status == 307 || r->status == 400) &&
         *r->region && correct_region(s, r)) {
         ddp__fail(DDP_EIO, "the bucket is in the region %s", r->region);
@@ -192,7 +219,7 @@ static int refused(struct ddp__server *server, struct ddp__http *r)
                          "the server answered %ld %s: set the clock "
                          "of this machine",
                          r->status, code);
-    if (r->status == 403 || r->status == 401 || !strcmp(code, "ExpiredToken")) {
+    if (is_denied(r, code)) {
         int rc = fail_denied(r, code);
 
         return renew_credentials(s, r->user) ? DDP__AGAIN : rc;
