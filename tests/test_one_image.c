@@ -102,6 +102,7 @@ static const struct layer {
     {"3x3, one group", 14, 256, 256, 3, 1, {1, 1, 1, 1}, 1, 1},
     {"depthwise 3x3", 112, 96, 96, 3, 1, {1, 1, 1, 1}, 1, 96},
     {"depthwise 5x5 of stride 2", 112, 96, 96, 5, 2, {2, 2, 2, 2}, 1, 96},
+    {"1x1 on 7x7", 7, 1152, 200, 1, 1, {0}, 1, 1},
     {"two rows", 2, 2048, 512, 1, 1, {0}, 1, 1},
     {"dense", 1, 1280, 1001, .kernel = DENSE},
     {"squeeze and excitation", 56, 96, 96, .kernel = GATE},

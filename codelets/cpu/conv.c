@@ -13,6 +13,7 @@
 #include "depthwise_wgrad.h"
 #include "patch.h"
 #include "plan.h"
+#include "pointwise.h"
 #include "rows.h"
 #include "skinny.h"
 #include "thread.h"
@@ -98,6 +99,34 @@ static int run_wino(const struct ddp__task *t, struct ddp__plan *p)
         return rc;
     rc = ddp__wino_run(&s, t->data[IN], k->data,
                        s.conv.bias ? w + p->weights : NULL, t->data[OUT]);
+    ddp__pack_put(&p->packs, k);
+    return rc;
+}
+
+/* Of pointwise.c. */
+static int pack_for_inference(const void *arg, void *to, int part)
+{
+    const struct pack_source *f = arg;
+
+    (void)part; /* there is one */
+    ddp__pointwise_pack(&f->plan->shape, f->w, to);
+    return 0;
+}
+
+static int run_inference(const struct ddp__task *t, struct ddp__plan *p)
+{
+    struct ddp__dnn_shape s = ddp__plan_shape(p, t->n);
+    const float *w = t->data[WEIGHT], *bias = w + p->weights;
+    size_t size = ddp__pointwise_packed_size(&s);
+    struct ddp__pack *k;
+    int rc = ddp__pack_get(
+        &p->packs, &k, NULL, t->id[WEIGHT], t->version[WEIGHT],
+        &(struct ddp__packing){pack_for_inference,
+                               &(struct pack_source){p, NULL, w}, 1, size});
+
+    if (rc < 0)
+        return rc;
+    rc = ddp__pointwise_run(&s, t->data[IN], k->data, bias, t->data[OUT]);
     ddp__pack_put(&p->packs, k);
     return rc;
 }
@@ -281,6 +310,8 @@ static int run_plan(const struct ddp__task *t)
 
     if (p->wino)
         return run_wino(t, p);
+    if (p->pointwise)
+        return run_inference(t, p);
     if (p->depthwise)
         return ddp__depthwise_run(t, &p->shape, p->pass);
     if (p->skinny)

@@ -4,6 +4,7 @@
 libddp_core_la_SOURCES += \
     %D%/act.c \
     %D%/act.h \
+    %D%/act_v16.h \
     %D%/backend.c \
     %D%/backend.h \
     %D%/bn.c \
@@ -57,6 +58,8 @@ libddp_core_la_SOURCES += \
     %D%/patch.h \
     %D%/plan.c \
     %D%/plan.h \
+    %D%/pointwise.c \
+    %D%/pointwise.h \
     %D%/rows.c \
     %D%/rows.h \
     %D%/skinny.c \

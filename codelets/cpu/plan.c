@@ -12,6 +12,7 @@
 #include "depthwise_wgrad.h"
 #include "onednn_pd.h"
 #include "plan.h"
+#include "pointwise.h"
 #include "rows.h"
 #include "skinny.h"
 #include "wgrad.h"
@@ -300,13 +301,15 @@ static const char *own_name(const struct ddp__plan *p)
            : p->depthwise_wgrad ? "depthwise weight gradient"
            : p->wgrad           ? "products over pixels"
            : p->skinny          ? "loops for few rows"
+           : p->pointwise       ? "products of pixels"
                                 : NULL;
 }
 
 /* ---- for calls ---------------------------------------------------------- */
 
-/* What computes it; no primitive is made. */
-static int choose_way(struct ddp__plan *p)
+/* What computes it; no primitive is made.  Kernels for layers of inference
+ * would change the bits of training. */
+static int choose_way(struct ddp__plan *p, bool inference)
 {
     bool pays = ddp__patch_pays(&p->shape);
     struct ddp__dnn_shape u;
@@ -321,6 +324,7 @@ static int choose_way(struct ddp__plan *p)
     p->skinny = ddp__skinny_fits(&p->shape);
     p->wgrad = p->pass == DDP__BWD_W && !p->wino && !p->amx && !pays &&
                ddp__wgrad_fits(&p->shape);
+    p->pointwise = inference && !pays && ddp__pointwise_fits(&p->shape);
     if (own_name(p))
         return 0;
     if (ddp__dnn_is_wrong(&p->shape) && ddp__depthwise_fits(&p->shape)) {
@@ -377,7 +381,7 @@ static int plan_of_call(const struct ddp__call *c, struct ddp__plan **out)
     shape_of_call(c, &s);
     if ((rc = plan_new(out, &s, pass_of(c->op))) < 0)
         return rc;
-    if ((rc = choose_way(*out)) < 0)
+    if ((rc = choose_way(*out, c->op == DDP__OP_CONV_NORM)) < 0)
         plan_free(*out);
     return rc;
 }

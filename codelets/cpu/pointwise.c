@@ -1,0 +1,228 @@
+/* pointwise.c - 1x1 convolutions of inference, with what follows them
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * A block of pixels by a panel of channels is multiplied (wino_gemm.c) and gets
+ * its bias, residual and activation while it is in the first-level cache.
+ *
+ * One Zen 5 core under load, milliseconds of one image by oneDNN 2.6, and in
+ * this way, with SiLU: 112x112, 16 to 96 0.43, 0.29; 56x56, 24 to 144 0.19,
+ * 0.13; 14x14, 112 to 672 0.16, 0.12; 7x7, 192 to 1152 0.13, 0.09.  Without it
+ * they are as fast; but parts cost less, and two cores take 57 % of the time of
+ * one instead of 71 %.
+ */
+#include "config.h"
+
+#include <string.h>
+
+#include "act_v16.h"
+#include "base/team.h"
+#include "cpu.h"
+#include "pointwise.h"
+#include "store.h"
+#include "wino_gemm.h"
+
+#ifdef DDP__WINO
+
+enum {
+    VECTOR = DDP__WINO_VECTOR,
+    PANEL = DDP__WINO_PANEL,
+    ROWS = 56,     /* of a block */
+    PART = 1 << 20 /* products of a part, at least: some 10 us */
+};
+
+bool ddp__pointwise_fits(const struct ddp__dnn_shape *s)
+{
+    const struct ddp__conv *k = &s->conv;
+
+    return !s->dense && s->type == DDP_F32 && k->kh == 1 && k->kw == 1 &&
+           k->sh == 1 && k->sw == 1 && k->groups == 1 && k->top == 0 &&
+           k->left == 0 && k->bottom == 0 && k->right == 0 &&
+           s->h * s->w >= VECTOR && ddp__act_v16_has(k->act) &&
+           __builtin_cpu_supports("avx512f") &&
+           __builtin_cpu_supports("avx512dq");
+}
+
+/* Channels with those that fill the last vector. */
+static size_t columns_of(const struct ddp__dnn_shape *s)
+{
+    return ((size_t)s->o + VECTOR - 1) / VECTOR * VECTOR;
+}
+
+size_t ddp__pointwise_packed_size(const struct ddp__dnn_shape *s)
+{
+    return columns_of(s) * (size_t)s->c * sizeof(float);
+}
+
+void ddp__pointwise_pack(const struct ddp__dnn_shape *s, const float *w,
+                         float *to)
+{
+    size_t all = columns_of(s), c = (size_t)s->c, o = (size_t)s->o;
+
+    for (size_t j = 0; j < all; j += PANEL) {
+        size_t wide = all - j < PANEL ? VECTOR : PANEL;
+
+        for (size_t i = 0; i < c; i++)
+            for (size_t k = j; k < j + wide; k++)
+                *to++ = k < o ? w[k * c + i] : 0;
+    }
+}
+
+/* ---- blocks ------------------------------------------------------------- */
+
+struct run {
+    const float *x, *w, *bias;
+    float *y;
+    size_t rows, c, o, all; /* all: columns of w */
+    size_t bands, groups;   /* parts: of rows, of panels */
+    enum ddp_act act;
+    bool sum, streams, fetches; /* y goes past the caches, x comes from there */
+};
+
+/* What follows the sums of a block: `rows` rows of up to PANEL channels from
+ * channel j on; y is the first of them.  act is a constant. */
+DDP__WINO_INLINE void finish(const struct run *u, const float *from,
+                             size_t rows, size_t j, float *y, enum ddp_act act)
+{
+    for (size_t at = 0; at < PANEL && j + at < u->o; at += VECTOR) {
+        size_t left = u->o - j - at;
+        __mmask16 mask = (__mmask16)(left < VECTOR ? (1u << left) - 1 : 0xffff);
+        v16 bias = _mm512_maskz_loadu_ps(mask, u->bias + j + at);
+
+        for (size_t i = 0; i < rows; i++) {
+            float *to = y + i * u->o + at;
+            v16 v = ADD(LOAD(from + i * PANEL + at), bias);
+
+            if (u->sum)
+                v = ADD(v, _mm512_maskz_loadu_ps(mask, to));
+            v = ddp__act_v16(v, act);
+            if (u->streams)
+                _mm512_stream_ps(to, v);
+            else
+                _mm512_mask_storeu_ps(to, mask, v);
+        }
+    }
+}
+
+/* One for each activation. */
+DDP__WINO static void finish_block(const struct run *u, const float *from,
+                                   size_t rows, size_t j, float *y)
+{
+    if (u->act == DDP_SILU)
+        finish(u, from, rows, j, y, DDP_SILU);
+    else if (u->act == DDP_RELU6)
+        finish(u, from, rows, j, y, DDP_RELU6);
+    else if (u->act == DDP_RELU)
+        finish(u, from, rows, j, y, DDP_RELU);
+    else
+        finish(u, from, rows, j, y, DDP_IDENTITY);
+}
+
+static void run_block(const struct run *u, size_t row, size_t rows, size_t j)
+{
+    float sums[ROWS * PANEL] __attribute__((aligned(64)));
+    struct ddp__wino_product g = {
+        .m = rows,
+        .n = u->all - j < PANEL ? VECTOR : PANEL,
+        .k = u->c,
+        .a = u->x + row * u->c,
+        .lda = u->c,
+        .b = u->w + j * u->c,
+    };
+
+    ddp__wino_gemm(&g, sums, PANEL);
+    finish_block(u, sums, rows, j, u->y + row * u->o + j);
+}
+
+/* Pixels of a block to come: there are too many rows to be foreseen. */
+static void fetch_block(const struct run *u, size_t row)
+{
+    size_t end = row + ROWS < u->rows ? row + ROWS : u->rows;
+
+    for (size_t i = row * u->c; u->fetches && i < end * u->c; i += VECTOR)
+        __builtin_prefetch(u->x + i, 0, 2);
+}
+
+/* ---- parts -------------------------------------------------------------- */
+
+static size_t part_begin(size_t count, size_t i, size_t parts)
+{
+    return count * i / parts;
+}
+
+static int run_part(void *arg, int i)
+{
+    const struct run *u = arg;
+    size_t band = (size_t)i / u->groups, group = (size_t)i % u->groups;
+    size_t blocks = (u->rows + ROWS - 1) / ROWS;
+    size_t panels = (u->all + PANEL - 1) / PANEL;
+    size_t end = part_begin(panels, group + 1, u->groups);
+
+    for (size_t b = part_begin(blocks, band, u->bands);
+         b < part_begin(blocks, band + 1, u->bands); b++) {
+        fetch_block(u, (b + 1) * ROWS);
+        for (size_t p = part_begin(panels, group, u->groups); p < end; p++) {
+            size_t left = u->rows - b * ROWS;
+
+            run_block(u, b * ROWS, left < ROWS ? left : ROWS, p * PANEL);
+        }
+    }
+    if (u->streams)
+        ddp__store_end();
+    return 0;
+}
+
+static size_t least(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+int ddp__pointwise_run(const struct ddp__dnn_shape *s, const float *x,
+                       const float *packed, const float *bias, float *y)
+{
+    struct run u = {.x = x,
+                    .w = packed,
+                    .bias = bias,
+                    .y = y,
+                    .rows = (size_t)s->n * (size_t)s->h * (size_t)s->w,
+                    .c = (size_t)s->c,
+                    .o = (size_t)s->o,
+                    .all = columns_of(s),
+                    .act = s->conv.act,
+                    .sum = s->sum};
+    size_t parts = (size_t)ddp__team_parts(u.rows * u.all * (u.c + 64), PART);
+
+    u.streams = u.o % VECTOR == 0 && ddp__streams_v16(y, u.rows * u.o);
+    u.fetches = ddp__streams(u.rows * u.c, false);
+    u.bands = least(parts, (u.rows + ROWS - 1) / ROWS);
+    u.groups = least(parts / u.bands, (u.all + PANEL - 1) / PANEL);
+    return ddp__team_each((int)(u.bands * u.groups), run_part, &u);
+}
+
+#else
+
+bool ddp__pointwise_fits(const struct ddp__dnn_shape *s)
+{
+    (void)s;
+    return false;
+}
+
+size_t ddp__pointwise_packed_size(const struct ddp__dnn_shape *s)
+{
+    (void)s;
+    return 0;
+}
+
+void ddp__pointwise_pack(const struct ddp__dnn_shape *s, const float *w,
+                         float *to)
+{
+    (void)s, (void)w, (void)to;
+}
+
+int ddp__pointwise_run(const struct ddp__dnn_shape *s, const float *x,
+                       const float *packed, const float *bias, float *y)
+{
+    (void)s, (void)x, (void)packed, (void)bias, (void)y;
+    return DDP_ENODEV;
+}
+
+#endif
