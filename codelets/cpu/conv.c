@@ -10,6 +10,7 @@
 #include "conv.h"
 #include "cpu.h"
 #include "depthwise.h"
+#include "depthwise_infer.h"
 #include "depthwise_wgrad.h"
 #include "patch.h"
 #include "plan.h"
@@ -103,13 +104,16 @@ static int run_wino(const struct ddp__task *t, struct ddp__plan *p)
     return rc;
 }
 
-/* Of pointwise.c. */
+/* Of pointwise.c or depthwise_infer.c. */
 static int pack_for_inference(const void *arg, void *to, int part)
 {
     const struct pack_source *f = arg;
 
     (void)part; /* there is one */
-    ddp__pointwise_pack(&f->plan->shape, f->w, to);
+    if (f->plan->pointwise)
+        ddp__pointwise_pack(&f->plan->shape, f->w, to);
+    else
+        ddp__depthwise_infer_pack(&f->plan->shape, f->w, to);
     return 0;
 }
 
@@ -117,7 +121,8 @@ static int run_inference(const struct ddp__task *t, struct ddp__plan *p)
 {
     struct ddp__dnn_shape s = ddp__plan_shape(p, t->n);
     const float *w = t->data[WEIGHT], *bias = w + p->weights;
-    size_t size = ddp__pointwise_packed_size(&s);
+    size_t size = p->pointwise ? ddp__pointwise_packed_size(&s)
+                               : ddp__depthwise_infer_packed_size(&s);
     struct ddp__pack *k;
     int rc = ddp__pack_get(
         &p->packs, &k, NULL, t->id[WEIGHT], t->version[WEIGHT],
@@ -126,7 +131,8 @@ static int run_inference(const struct ddp__task *t, struct ddp__plan *p)
 
     if (rc < 0)
         return rc;
-    rc = ddp__pointwise_run(&s, t->data[IN], k->data, bias, t->data[OUT]);
+    rc = (p->pointwise ? ddp__pointwise_run : ddp__depthwise_infer_run)(
+        &s, t->data[IN], k->data, bias, t->data[OUT]);
     ddp__pack_put(&p->packs, k);
     return rc;
 }
@@ -310,7 +316,7 @@ static int run_plan(const struct ddp__task *t)
 
     if (p->wino)
         return run_wino(t, p);
-    if (p->pointwise)
+    if (p->pointwise || p->depthwise_infer)
         return run_inference(t, p);
     if (p->depthwise)
         return ddp__depthwise_run(t, &p->shape, p->pass);

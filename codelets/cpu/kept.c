@@ -3,6 +3,7 @@
  */
 #include "config.h"
 
+#include "depthwise_infer.h"
 #include "kept.h"
 #include "plan.h"
 #include "pointwise.h"
@@ -41,6 +42,8 @@ static size_t copies_size(const struct ddp__plan *p)
         return ddp__wino_packed_size(&s);
     if (p->pointwise)
         return ddp__pointwise_packed_size(&s);
+    if (p->depthwise_infer)
+        return ddp__depthwise_infer_packed_size(&s);
     if (p->product)
         return packed_size(p->product, (size_t)p->shape.conv.groups);
     for (int i = 0; p->phase && i < p->shape.conv.sh * p->shape.conv.sw; i++)

@@ -42,6 +42,8 @@ libddp_core_la_SOURCES += \
     %D%/conv_norm.c \
     %D%/depthwise.c \
     %D%/depthwise.h \
+    %D%/depthwise_infer.c \
+    %D%/depthwise_infer.h \
     %D%/depthwise_wgrad.c \
     %D%/depthwise_wgrad.h \
     %D%/kept.c \

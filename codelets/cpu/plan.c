@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "cpu.h"
 #include "depthwise.h"
+#include "depthwise_infer.h"
 #include "depthwise_wgrad.h"
 #include "onednn_pd.h"
 #include "plan.h"
@@ -298,6 +299,7 @@ static const char *own_name(const struct ddp__plan *p)
     return p->wino              ? "Winograd"
            : p->amx             ? "AMX"
            : p->depthwise       ? "depthwise loops"
+           : p->depthwise_infer ? "depthwise vectors"
            : p->depthwise_wgrad ? "depthwise weight gradient"
            : p->wgrad           ? "products over pixels"
            : p->skinny          ? "loops for few rows"
@@ -325,6 +327,7 @@ static int choose_way(struct ddp__plan *p, bool inference)
     p->wgrad = p->pass == DDP__BWD_W && !p->wino && !p->amx && !pays &&
                ddp__wgrad_fits(&p->shape);
     p->pointwise = inference && !pays && ddp__pointwise_fits(&p->shape);
+    p->depthwise_infer = inference && ddp__depthwise_infer_fits(&p->shape);
     if (own_name(p))
         return 0;
     if (ddp__dnn_is_wrong(&p->shape) && ddp__depthwise_fits(&p->shape)) {
