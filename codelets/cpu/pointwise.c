@@ -7,8 +7,10 @@
  * One Zen 5 core under load, milliseconds of one image by oneDNN 2.6, and in
  * this way, with SiLU: 112x112, 16 to 96 0.43, 0.29; 56x56, 24 to 144 0.19,
  * 0.13; 14x14, 112 to 672 0.16, 0.12; 7x7, 192 to 1152 0.13, 0.09.  Without it
- * they are as fast; but parts cost less, and two cores take 57 % of the time of
- * one instead of 71 %.
+ * one core is as fast, but parts cost less.  Two cores with ReLU or without
+ * activation: 7x7, 512 to 2048 0.36, 0.23; 14x14, 1024 to 512 0.51, 0.43; but
+ * 28x28, 512 to 256 0.42, 0.48, and 56x56, 64 to 256 0.22, 0.29, where storing
+ * results counts.
  */
 #include "config.h"
 
@@ -26,17 +28,26 @@
 enum {
     VECTOR = DDP__WINO_VECTOR,
     PANEL = DDP__WINO_PANEL,
+    FEW_PIXELS = 14 * 14,
+    FEW_CHANNELS = 48,
     ROWS = 56,     /* of a block */
     PART = 1 << 20 /* products of a part, at least: some 10 us */
 };
+
+/* Where oneDNN's kernels are slower, see above. */
+static bool pays(const struct ddp__dnn_shape *s)
+{
+    return s->conv.act == DDP_SILU || s->h * s->w <= FEW_PIXELS ||
+           s->o <= FEW_CHANNELS;
+}
 
 bool ddp__pointwise_fits(const struct ddp__dnn_shape *s)
 {
     const struct ddp__conv *k = &s->conv;
 
-    return !s->dense && s->type == DDP_F32 && k->kh == 1 && k->kw == 1 &&
-           k->sh == 1 && k->sw == 1 && k->groups == 1 && k->top == 0 &&
-           k->left == 0 && k->bottom == 0 && k->right == 0 &&
+    return !s->dense && pays(s) && s->type == DDP_F32 && k->kh == 1 &&
+           k->kw == 1 && k->sh == 1 && k->sw == 1 && k->groups == 1 &&
+           k->top == 0 && k->left == 0 && k->bottom == 0 && k->right == 0 &&
            s->h * s->w >= VECTOR && ddp__act_v16_has(k->act) &&
            __builtin_cpu_supports("avx512f") &&
            __builtin_cpu_supports("avx512dq");
