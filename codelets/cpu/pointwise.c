@@ -21,6 +21,7 @@
 #include "cpu.h"
 #include "pointwise.h"
 #include "store.h"
+#include "thread.h"
 #include "wino_gemm.h"
 
 #ifdef DDP__WINO
@@ -37,7 +38,7 @@ enum {
 /* Where oneDNN's kernels are slower, see above. */
 static bool pays(const struct ddp__dnn_shape *s)
 {
-    return s->conv.act == DDP_SILU || s->h * s->w <= FEW_PIXELS ||
+    return s->conv.act == DDP_SILU || s->oh * s->ow <= FEW_PIXELS ||
            s->o <= FEW_CHANNELS;
 }
 
@@ -46,10 +47,9 @@ bool ddp__pointwise_fits(const struct ddp__dnn_shape *s)
     const struct ddp__conv *k = &s->conv;
 
     return !s->dense && pays(s) && s->type == DDP_F32 && k->kh == 1 &&
-           k->kw == 1 && k->sh == 1 && k->sw == 1 && k->groups == 1 &&
-           k->top == 0 && k->left == 0 && k->bottom == 0 && k->right == 0 &&
-           s->h * s->w >= VECTOR && ddp__act_v16_has(k->act) &&
-           __builtin_cpu_supports("avx512f") &&
+           k->kw == 1 && k->groups == 1 && k->top == 0 && k->left == 0 &&
+           k->bottom == 0 && k->right == 0 && s->oh * s->ow >= VECTOR &&
+           ddp__act_v16_has(k->act) && __builtin_cpu_supports("avx512f") &&
            __builtin_cpu_supports("avx512dq");
 }
 
@@ -81,11 +81,13 @@ void ddp__pointwise_pack(const struct ddp__dnn_shape *s, const float *w,
 /* ---- blocks ------------------------------------------------------------- */
 
 struct run {
+    const struct ddp__dnn_shape *s;
     const float *x, *w, *bias;
     float *y;
     size_t rows, c, o, all; /* all: columns of w */
     size_t bands, groups;   /* parts: of rows, of panels */
     enum ddp_act act;
+    bool strides;               /* x has pixels that are left out */
     bool sum, streams, fetches; /* y goes past the caches, x comes from there */
 };
 
@@ -128,14 +130,36 @@ DDP__WINO static void finish_block(const struct run *u, const float *from,
         finish(u, from, rows, j, y, DDP_IDENTITY);
 }
 
-static void run_block(const struct run *u, size_t row, size_t rows, size_t j)
+/* Pixels of a block, one after the other: of strides, copies in `room`. */
+static const float *rows_of_x(const struct run *u, size_t row, size_t rows,
+                              float *room)
+{
+    const struct ddp__dnn_shape *s = u->s;
+    size_t ow = (size_t)s->ow, oh = (size_t)s->oh;
+
+    if (!room)
+        return u->x + row * u->c;
+    for (size_t i = 0; i < rows; i++) {
+        size_t at = row + i, x = at % ow * (size_t)s->conv.sw;
+        size_t y = at / ow % oh * (size_t)s->conv.sh, n = at / ow / oh;
+
+        memcpy(room + i * u->c,
+               u->x + ((n * (size_t)s->h + y) * (size_t)s->w + x) * u->c,
+               u->c * sizeof(*room));
+    }
+    return room;
+}
+
+/* x: the first of its pixels. */
+static void run_block(const struct run *u, const float *x, size_t row,
+                      size_t rows, size_t j)
 {
     float sums[ROWS * PANEL] __attribute__((aligned(64)));
     struct ddp__wino_product g = {
         .m = rows,
         .n = u->all - j < PANEL ? VECTOR : PANEL,
         .k = u->c,
-        .a = u->x + row * u->c,
+        .a = x,
         .lda = u->c,
         .b = u->w + j * u->c,
     };
@@ -155,6 +179,11 @@ static void fetch_block(const struct run *u, size_t row)
 
 /* ---- parts -------------------------------------------------------------- */
 
+static size_t least(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
 static size_t part_begin(size_t count, size_t i, size_t parts)
 {
     return count * i / parts;
@@ -167,34 +196,33 @@ static int run_part(void *arg, int i)
     size_t blocks = (u->rows + ROWS - 1) / ROWS;
     size_t panels = (u->all + PANEL - 1) / PANEL;
     size_t end = part_begin(panels, group + 1, u->groups);
+    float *room = NULL;
 
+    if (u->strides && !(room = ddp__scratch(ROWS * u->c * sizeof(*room))))
+        return DDP_ENOMEM;
     for (size_t b = part_begin(blocks, band, u->bands);
          b < part_begin(blocks, band + 1, u->bands); b++) {
-        fetch_block(u, (b + 1) * ROWS);
-        for (size_t p = part_begin(panels, group, u->groups); p < end; p++) {
-            size_t left = u->rows - b * ROWS;
+        size_t rows = least(u->rows - b * ROWS, ROWS);
+        const float *x = rows_of_x(u, b * ROWS, rows, room);
 
-            run_block(u, b * ROWS, left < ROWS ? left : ROWS, p * PANEL);
-        }
+        fetch_block(u, (b + 1) * ROWS);
+        for (size_t p = part_begin(panels, group, u->groups); p < end; p++)
+            run_block(u, x, b * ROWS, rows, p * PANEL);
     }
     if (u->streams)
         ddp__store_end();
     return 0;
 }
 
-static size_t least(size_t a, size_t b)
-{
-    return a < b ? a : b;
-}
-
 int ddp__pointwise_run(const struct ddp__dnn_shape *s, const float *x,
                        const float *packed, const float *bias, float *y)
 {
-    struct run u = {.x = x,
+    struct run u = {.s = s,
+                    .x = x,
                     .w = packed,
                     .bias = bias,
                     .y = y,
-                    .rows = (size_t)s->n * (size_t)s->h * (size_t)s->w,
+                    .rows = (size_t)s->n * (size_t)s->oh * (size_t)s->ow,
                     .c = (size_t)s->c,
                     .o = (size_t)s->o,
                     .all = columns_of(s),
@@ -203,7 +231,8 @@ int ddp__pointwise_run(const struct ddp__dnn_shape *s, const float *x,
     size_t parts = (size_t)ddp__team_parts(u.rows * u.all * (u.c + 64), PART);
 
     u.streams = u.o % VECTOR == 0 && ddp__streams_v16(y, u.rows * u.o);
-    u.fetches = ddp__streams(u.rows * u.c, false);
+    u.strides = s->conv.sh > 1 || s->conv.sw > 1;
+    u.fetches = !u.strides && ddp__streams(u.rows * u.c, false);
     u.bands = least(parts, (u.rows + ROWS - 1) / ROWS);
     u.groups = least(parts / u.bands, (u.all + PANEL - 1) / PANEL);
     return ddp__team_each((int)(u.bands * u.groups), run_part, &u);
