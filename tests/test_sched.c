@@ -546,6 +546,104 @@ static void test_sticky(void)
     ok(kept >= 8, "lanes come back to their worker (%d of 10 times)", kept);
 }
 
+/* A task that keeps a worker busy, for so long. */
+static void keep_busy(int worker, int us)
+{
+    struct job *busy = add(DDP__SCHED_INPUT, 0, 0);
+
+    busy->only = worker;
+    busy->us = us;
+    submit(busy, true);
+}
+
+/* Lanes that know their place among all. */
+static void submit_places(struct job *lane[], int lanes, int us)
+{
+    for (int l = 0; l < lanes; l++) {
+        lane[l] = add(DDP__SCHED_LANE, 0, l);
+        lane[l]->us = us;
+        lane[l]->tag.last = true;
+        lane[l]->tag.nth = l;
+        lane[l]->tag.lanes = lanes;
+        submit(lane[l], true);
+    }
+}
+
+/* Both workers are busy until all lanes are submitted; then one is, or none.
+ * The machine may hold a worker up, so the best of five runs counts. */
+static void test_neighbours(void)
+{
+    static const int order[] = {0, 1, 2, 3, 7, 6, 5, 4};
+    enum { LANES = 8 };
+    struct job *lane[LANES];
+    int kept = 0, ordered = 0;
+
+    for (int try = 0; try < 5 && kept < LANES; try++, clear()) {
+        keep_busy(cpu[0], 20000);
+        keep_busy(cpu[1], 20000);
+        wait_begun(2);
+        submit_places(lane, LANES, 10000);
+        starpu_task_wait_for_all();
+        kept = 0;
+        for (int l = 0; l < LANES; l++)
+            kept += lane[l]->worker == cpu[l >= LANES / 2];
+    }
+    is_int(kept, LANES, "each worker has lanes that are neighbours");
+    for (int try = 0; try < 5 && ordered < LANES; try++, clear()) {
+        go = false;
+        keep_busy(cpu[0], 20000);
+        keep_busy(cpu[1], UNTIL_GO);
+        wait_begun(2);
+        submit_places(lane, LANES, 0);
+        wait_begun(2 + LANES);
+        go = true;
+        starpu_task_wait_for_all();
+        ordered = 0;
+        for (int i = 0; i < LANES; i++)
+            ordered += lane[order[i]]->order == 3 + i;
+    }
+    is_int(ordered, LANES,
+           "one without any takes the last ones of another that is busy");
+}
+
+/* One step, each lane submitted when the one before has begun: nobody else lets
+ * idle workers look again.  The second worker leaves its own to the first. */
+static bool submit_slowly(int step, int lanes)
+{
+    bool live = true;
+
+    for (int l = 0; l < lanes; l++) {
+        struct job *j = add(DDP__SCHED_LANE, step, l);
+
+        j->us = 1000;
+        j->slow = 4;
+        j->tag.last = true;
+        j->tag.graph = lanes;
+        j->tag.sub = j->tag.nth = l;
+        j->tag.subs = j->tag.lanes = lanes;
+        submit(j, true);
+        if (live)
+            wait_begun(l + 1);
+        live = clock_ > l;
+    }
+    return live;
+}
+
+static void test_slow_submission(int workers)
+{
+    enum { STEPS = 12, MOST = 8 };
+    int lanes, step = 0;
+    bool live = true;
+
+    for (lanes = 1; lanes <= MOST && live; lanes++)
+        for (int i = 0; i < STEPS && live; i++) {
+            live = submit_slowly(step++, lanes);
+            starpu_task_wait_for_all();
+            clear();
+        }
+    ok(live, "%d workers: a lane begins before the next is submitted", workers);
+}
+
 /* What waits while the only worker is busy comes out in order of rank. */
 static void test_order(void)
 {
@@ -857,13 +955,14 @@ int main(void)
         test_stall();
         test_cap();
         test_sticky();
+        test_neighbours();
         test_later_step_first();
         test_choosy();
         test_random("2 workers", false);
         test_random("2 workers, some tasks for one of them only", true);
         test_room();
     } else {
-        skip(30, "no two CPU workers here");
+        skip(32, "no two CPU workers here");
     }
     starpu_shutdown();
 
@@ -878,8 +977,20 @@ int main(void)
     starpu_shutdown();
     unsetenv("DDP_INFLIGHT");
 
+    setenv("HWLOC_SYNTHETIC", "core:4 pu:1", 1); /* more than there are */
+    for (int n = 2; n <= 4; n++) {
+        if (start((const char *[]){"2", "3", "4"}[n - 2]))
+            test_slow_submission(n);
+        else
+            skip(1, "no %d CPU workers here", n);
+        starpu_shutdown();
+    }
+    unsetenv("HWLOC_SYNTHETIC");
+
     if (!start("1"))
         bail_out("no CPU worker");
+    cpu[1] = ANY; /* none is slow */
+    test_slow_submission(1);
     test_order();
     test_random("1 worker", false);
     starpu_shutdown();

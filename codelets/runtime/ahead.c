@@ -20,16 +20,20 @@ void ddp__ahead_task(struct starpu_task *t, int id)
         starpu_prefetch_task_input_for(t, (unsigned)id);
 }
 
-bool ddp__ahead_arrived(struct starpu_task *t, unsigned node)
+bool ddp__ahead_has(struct starpu_task *t, unsigned node)
 {
     int there, valid = 1, coming;
 
-    for (unsigned i = 0;
-         t->prefetched && valid && i < STARPU_TASK_GET_NBUFFERS(t); i++)
+    for (unsigned i = 0; valid && i < STARPU_TASK_GET_NBUFFERS(t); i++)
         if (STARPU_TASK_GET_MODE(t, i) & STARPU_R)
             starpu_data_query_status(STARPU_TASK_GET_HANDLE(t, i), (int)node,
                                      &there, &valid, &coming);
     return valid;
+}
+
+bool ddp__ahead_arrived(struct starpu_task *t, unsigned node)
+{
+    return !t->prefetched || ddp__ahead_has(t, node);
 }
 
 /* ---- input -------------------------------------------------------------- */

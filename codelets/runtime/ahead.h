@@ -14,6 +14,9 @@ bool ddp__ahead_used(int id);
 /* Begin the transfers of a task that will run on a worker. */
 void ddp__ahead_task(struct starpu_task *t, int id);
 
+/* Whether a memory has all that a task reads. */
+bool ddp__ahead_has(struct starpu_task *t, unsigned node);
+
 /* Whether a worker with this memory can run a task without waiting for data, or
  * nothing fetches them before it takes the task. */
 bool ddp__ahead_arrived(struct starpu_task *t, unsigned node);

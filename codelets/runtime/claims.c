@@ -5,6 +5,15 @@
  * ones; those it may have begun of newer steps do not count, since they may
  * wait for the older: a cap over all of them could stop every worker for good.
  *
+ * A worker without a task leaves a ready sub-batch to another one only if
+ * somebody will look again for certain:
+ * - it has others in flight, and is called when one ends; or
+ * - that worker has none, so that nothing keeps it from the sub-batch, which is
+ *   at home there.  It was called when the sub-batch became ready; if it leaves
+ *   it to faster ones, the sub-batch is nobody's, and all are called; or
+ * - it looks again itself when that worker is late, which it then does not wait
+ *   for.
+ *
  * Sub-batches are ordered by submission: what a task waits for was submitted
  * before it, whereas numbers of steps may start again with another run.
  */
@@ -67,6 +76,7 @@ struct ddp__sched_sub *ddp__claims_sub(struct ddp__claims *c,
     if (tag->step != c->step) {
         c->step = tag->step;
         c->age++;
+        c->submitted[c->age % DDP__CLAIM_STEPS] = 0;
         c->claimed[c->age % DDP__CLAIM_STEPS] = 0;
         ddp__claims_free_done(c);
     }
@@ -84,8 +94,10 @@ struct ddp__sched_sub *ddp__claims_sub(struct ddp__claims *c,
                                      .graph = tag->graph,
                                      .work = tag->work > 0 ? tag->work : 1,
                                      .sums = tag->sums,
+                                     .home = -1,
                                      .owner = -1};
         *at = u;
+        c->submitted[c->age % DDP__CLAIM_STEPS]++;
     }
     return u;
 }
@@ -212,14 +224,19 @@ static bool faster_end(const struct ddp__claims *c, int id,
     return left <= 0;
 }
 
+/* What is at home here is nobody's then: the faster ones shall not leave it to
+ * this worker in turn. */
 static bool leave_to_faster(struct ddp__claims *c, int id,
-                            const struct ddp__sched_sub *u,
-                            struct starpu_task *t)
+                            struct ddp__sched_sub *u, struct starpu_task *t)
 {
     double late;
 
     if (!faster_end(c, id, u, t, &late))
         return false;
+    if (u->home == id) {
+        u->home = -1;
+        c->freed = true;
+    }
     look_again(&c->by[id], late);
     ddp__rate_left(&c->by[id], u);
     return true;
@@ -284,7 +301,7 @@ static bool may_move(struct ddp__claims *c, int id, int holder,
 /* Whether a worker may take u, which begins with t, having so many of its age
  * in flight. */
 static bool may_take(struct ddp__claims *c, int id, int mine,
-                     const struct ddp__sched_sub *u, struct starpu_task *t)
+                     struct ddp__sched_sub *u, struct starpu_task *t)
 {
     int holder = ddp__claims_holder(c, u);
 
@@ -298,9 +315,72 @@ static bool may_take(struct ddp__claims *c, int id, int mine,
            !leave_to_faster(c, id, u, t);
 }
 
+/* In which order a worker takes sub-batches: its own, those of nobody, those of
+ * others, of which it takes the last so that they keep neighbours, and those
+ * whose sums another memory has.  What is at home nowhere is its own if it had
+ * the lane before. */
+enum rank { OWN, NOBODYS, OTHERS, HELD };
+
+static enum rank rank_of(const struct ddp__claims *c, int id,
+                         const struct ddp__sched_sub *u, struct starpu_task *t)
+{
+    int holder = ddp__claims_holder(c, u);
+
+    if (holder >= 0)
+        return holder == id ? OWN : HELD;
+    if (u->home >= 0 && can_run(u->home, t))
+        return u->home == id ? OWN : OTHERS;
+    return ddp__claims_last(c, u->lane) == id ? OWN : NOBODYS;
+}
+
+/* Sub-batches of u's step and home that nobody has claimed. */
+static int left_at_home(const struct ddp__claims *c,
+                        const struct ddp__sched_sub *u)
+{
+    int left = 0;
+
+    for (const struct ddp__sched_sub *v = c->first; v && v->age <= u->age;
+         v = v->next)
+        left += v->age == u->age && v->owner < 0 && v->home == u->home;
+    return left;
+}
+
+bool ddp__claims_complete(const struct ddp__claims *c,
+                          const struct ddp__sched_sub *u)
+{
+    return u->age < c->age || c->submitted[u->age % DDP__CLAIM_STEPS] >= u->of;
+}
+
+/* Whether a worker with so many in flight takes what is at home at another one:
+ * not while more of the step may come, some for this worker, unless it has
+ * nothing to do; and from another memory, to which its sums must go, only if
+ * all of that is done earlier than there.  That worker is late when the sums
+ * would have gone once: it may wait for others. */
+static bool may_take_over(struct ddp__claims *c, int id, int mine,
+                          const struct ddp__sched_sub *u)
+{
+    const struct ddp__claimer *me = &c->by[id], *h = &c->by[u->home];
+    double now = ddp__now(), moves, end;
+
+    if (!ddp__claims_complete(c, u) &&
+        (mine > 0 || in_flight(c, u->home, u->age) == 0))
+        return false;
+    if (is_in_main(id) || ddp__rate_of(me, u->graph) == 0 ||
+        ddp__rate_of(h, u->graph) == 0)
+        return true;
+    moves = ddp__rate_moves_in(u, id, u->home);
+    end = ddp__rate_ends_in(c, id, u, ddp__rate_busy(me, now)) + 2 * moves;
+    if (ddp__rate_ends_within(c, u->home, u, end, now - moves) <
+        left_at_home(c, u))
+        return true;
+    look_again(&c->by[id], ddp__rate_late(h, u, now) + moves);
+    return false;
+}
+
 struct ddp__sched_sub *ddp__claims_choose(struct ddp__claims *c, int id)
 {
     struct ddp__sched_sub *u, *best = NULL;
+    enum rank rank, least = HELD;
     struct starpu_task *t;
     int64_t age = -1;
     int mine = 0;
@@ -310,13 +390,16 @@ struct ddp__sched_sub *ddp__claims_choose(struct ddp__claims *c, int id)
             continue;
         if (u->age != age)
             mine = in_flight(c, id, age = u->age);
-        if (!may_take(c, id, mine, u, t))
+        rank = rank_of(c, id, u, t);
+        if (!may_take(c, id, mine, u, t) ||
+            (rank == OTHERS && !may_take_over(c, id, mine, u)))
             continue;
-        if (ddp__claims_last(c, u->lane) == id)
+        if (rank == OWN)
             return u;
-        if (!best ||
-            (ddp__claims_holder(c, best) >= 0 && ddp__claims_holder(c, u) < 0))
+        if (!best || rank < least || (rank == least && rank == OTHERS)) {
             best = u;
+            least = rank;
+        }
     }
     return best;
 }

@@ -27,6 +27,7 @@ struct ddp__sched_sub {
     double work;
     double sums;    /* bytes of its lane's accumulators */
     int others;     /* of its step and owner in flight when it was claimed */
+    int home;       /* worker that begins with it; -1: none, or it left it */
     int owner;      /* worker; -1: unclaimed */
     double claimed; /* when; in seconds */
     int tasks;      /* submitted so far */
@@ -67,9 +68,11 @@ struct ddp__claims {
         int id;      /* worker that last had the lane; -1: none */
         int64_t age; /* in this step */
     } sticky[DDP__STICKY];
-    int claimed[DDP__CLAIM_STEPS]; /* by age: sub-batches claimed so far */
-    bool stay; /* lanes are not moved to another memory within a step */
-    int call;  /* the worker that a sub-batch was left to; -1: none */
+    int submitted[DDP__CLAIM_STEPS]; /* by age: sub-batches so far */
+    int claimed[DDP__CLAIM_STEPS];   /* of these */
+    bool stay;  /* lanes are not moved to another memory within a step */
+    int call;   /* the worker that a sub-batch was left to; -1: none */
+    bool freed; /* one has left a home */
     int most_main, most_gpu; /* in flight at a time in main memory, in a GPU's;
                                 0: no limit */
     int workers, id[STARPU_NMAXWORKERS];
@@ -99,11 +102,17 @@ int ddp__claims_open(const struct ddp__claims *c, int id, int64_t age);
 /* The worker that last had a lane; -1: none. */
 int ddp__claims_last(const struct ddp__claims *c, int lane);
 
-/* The sub-batch for a worker: of the oldest step that has one, that of the lane
- * it had before if it can be claimed, else the first, at last one whose lane's
- * sums another memory has; NULL: it takes none, and `call` may name a worker
- * that it leaves one to. */
+/* The sub-batch for a worker: of the oldest step that has one, the first that
+ * is at home there or whose lane's sums it has; else the last of another
+ * worker, at last one whose lane's sums another memory has; NULL: it takes
+ * none.  `call` may name a worker that it leaves one to, and `freed` be set:
+ * all shall look again. */
 struct ddp__sched_sub *ddp__claims_choose(struct ddp__claims *c, int id);
+
+/* Whether all sub-batches of u's step have been submitted. */
+bool ddp__claims_complete(const struct ddp__claims *c,
+                          const struct ddp__sched_sub *u);
+
 void ddp__claims_take(struct ddp__claims *c, struct ddp__sched_sub *u, int id);
 
 /* The best ready task of what the worker has claimed: older steps first. */

@@ -74,20 +74,26 @@ double ddp__rate_free(const struct ddp__claimer *w,
     return now >= ddp__rate_late(w, u, now) ? INFINITY : ddp__rate_busy(w, now);
 }
 
+double ddp__rate_moves_in(const struct ddp__sched_sub *u, int worker, int id)
+{
+    unsigned from = starpu_worker_get_memory_node((unsigned)worker),
+             to = starpu_worker_get_memory_node((unsigned)id);
+    double us;
+
+    if (from == to)
+        return 0;
+    us = u->sums / starpu_transfer_bandwidth(from, to) + /* MB/s */
+         starpu_transfer_latency(from, to);
+    return us >= 0 ? 1e-6 * us : INFINITY; /* it may not have been measured */
+}
+
 /* Seconds until the sums of u's lane would have come to a worker. */
 static double moved_in(const struct ddp__claims *c,
                        const struct ddp__sched_sub *u, int id)
 {
     int holder = ddp__claims_holder(c, u);
-    unsigned from, to = starpu_worker_get_memory_node((unsigned)id);
-    double us;
 
-    if (holder < 0 ||
-        (from = starpu_worker_get_memory_node((unsigned)holder)) == to)
-        return 0;
-    us = u->sums / starpu_transfer_bandwidth(from, to) + /* MB/s */
-         starpu_transfer_latency(from, to);
-    return us >= 0 ? 1e-6 * us : INFINITY; /* it may not have been measured */
+    return holder < 0 ? 0 : ddp__rate_moves_in(u, holder, id);
 }
 
 double ddp__rate_ends_in(const struct ddp__claims *c, int id,

@@ -42,4 +42,7 @@ void ddp__rate_left(struct ddp__claimer *w, const struct ddp__sched_sub *u);
 /* Note how fast its worker was with a sub-batch that is done. */
 void ddp__rate_done(struct ddp__claims *c, const struct ddp__sched_sub *u);
 
+/* Seconds that the sums of u's lane would take from one worker to another. */
+double ddp__rate_moves_in(const struct ddp__sched_sub *u, int worker, int id);
+
 #endif

@@ -6,9 +6,9 @@
  *
  * A worker that got nothing is `waiting` and does not look again before it is
  * called.  So everything that may let a worker continue must call it: a task
- * pushed, a sub-batch claimed (it may be this worker's turn) or done.  Only
- * what it leaves to faster workers makes it look again by itself, if they are
- * late (alarm.c).
+ * pushed, a sub-batch claimed (it may be this worker's turn), done, or no
+ * longer at home anywhere, a step submitted to its end.  Only what it leaves to
+ * other workers makes it look again by itself, if they are late (alarm.c).
  */
 #include "config.h"
 
@@ -111,9 +111,12 @@ static struct starpu_task *claim_sub(struct sched *s, int id, struct calls *c)
     struct starpu_task *t, *next, *first;
 
     s->claims.call = -1;
+    s->claims.freed = false;
     u = ddp__claims_choose(&s->claims, id);
     if (s->claims.call >= 0)
         call_worker(s, s->claims.call, c);
+    if (s->claims.freed)
+        call_workers(s, NULL, c);
     if (!u)
         return NULL;
     ddp__claims_take(&s->claims, u, id);
@@ -138,25 +141,8 @@ static struct starpu_task *claim_sub(struct sched *s, int id, struct calls *c)
 
 /* ---- what StarPU calls -------------------------------------------------- */
 
-static void submit_task(struct starpu_task *task)
-{
-    struct ddp__sched_tag *tag = tag_of(task);
-    struct sched *s;
-
-    if (!tag || tag->kind != DDP__SCHED_LANE)
-        return;
-    s = lock_policy(task->sched_ctx);
-    tag->at = ddp__claims_sub(&s->claims, tag);
-    if (tag->at) {
-        tag->at->tasks++;
-        tag->at->pending++;
-        tag->at->closed = tag->last;
-    }
-    unlock_policy(s, &(struct calls){.n = 0});
-}
-
 /* The workers that can run t, of accelerators or of the CPU; how many. */
-static int list_able(const struct sched *s, struct starpu_task *t,
+static int list_kind(const struct sched *s, struct starpu_task *t,
                      bool accelerators, int *id)
 {
     int n = 0;
@@ -171,18 +157,74 @@ static int list_able(const struct sched *s, struct starpu_task *t,
     return n;
 }
 
-/* The worker a merge or update goes to, or -1.  Where GPUs and CPU workers
- * train together it is one of a GPU, whose memory is faster. */
+/* Where GPUs and CPU workers train together those of GPUs, whose memory is
+ * faster. */
+static int list_able(const struct sched *s, struct starpu_task *t, int *id)
+{
+    int n = list_kind(s, t, true, id);
+
+    return n ? n : list_kind(s, t, false, id);
+}
+
+/* The worker that begins with a lane, or -1: of consecutive ones each has about
+ * as many. */
+static int home_worker(const struct sched *s, struct starpu_task *t,
+                       const struct ddp__sched_tag *tag)
+{
+    int can[STARPU_NMAXWORKERS], n = list_able(s, t, can);
+
+    return n ? can[((tag->nth + 1) * n - 1) / tag->lanes] : -1;
+}
+
+static void submit_task(struct starpu_task *task)
+{
+    struct ddp__sched_tag *tag = tag_of(task);
+    struct calls c = {.n = 0};
+    struct sched *s;
+
+    if (!tag || tag->kind != DDP__SCHED_LANE)
+        return;
+    s = lock_policy(task->sched_ctx);
+    tag->at = ddp__claims_sub(&s->claims, tag);
+    if (tag->at) {
+        if (tag->lanes && tag->at->tasks == 0) {
+            tag->at->home = home_worker(s, task, tag);
+            if (ddp__claims_complete(&s->claims, tag->at))
+                call_workers(s, NULL, &c); /* they may take each other's now */
+        }
+        tag->at->tasks++;
+        tag->at->pending++;
+        tag->at->closed = tag->last;
+    }
+    unlock_policy(s, &c);
+}
+
+/* The worker of an accelerator whose memory has all that t reads, or -1. */
+static int data_worker(const struct sched *s, struct starpu_task *t)
+{
+    for (int i = 0; i < s->claims.workers; i++) {
+        unsigned node =
+            starpu_worker_get_memory_node((unsigned)s->claims.id[i]);
+
+        if (node != STARPU_MAIN_RAM && can_run(s->claims.id[i], t) &&
+            ddp__ahead_has(t, node))
+            return s->claims.id[i];
+    }
+    return -1;
+}
+
+/* The worker a merge or update goes to, or -1. */
 static int owner_worker(const struct sched *s, struct starpu_task *t,
                         const struct ddp__sched_tag *tag)
 {
     int can[STARPU_NMAXWORKERS], n;
-    int at = tag->at_lane ? ddp__claims_last(&s->claims, tag->lane) : -1;
+    int at = tag->at_data ? data_worker(s, t) : -1;
 
+    if (at < 0 && tag->at_lane)
+        at = ddp__claims_last(&s->claims, tag->lane);
     if (at >= 0 && can_run(at, t))
         return at;
-    if ((n = list_able(s, t, true, can)) == 0)
-        n = list_able(s, t, false, can);
+    n = list_able(s, t, can);
     return n ? can[(unsigned)tag->owner % (unsigned)n] : -1;
 }
 

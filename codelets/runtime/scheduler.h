@@ -3,14 +3,15 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * A sub-batch is one unit of work: the first idle worker that can run its first
- * ready task claims it, and all its other tasks follow to that worker.  The
- * next sub-batch of the same lane is free again; on GPUs another takes it if it
- * will be done with it earlier although the lane's sums are moved.  A worker
- * leaves the last sub-batches of a step to faster ones that will be done with
- * them earlier.  Merges and updates go to the worker that their owner number
- * names, merges of large buckets to the worker of a lane, and run before the
- * worker's lanes as soon as their data are there.  Tasks without a tag run when
- * there are none of ours.
+ * ready task claims it, and all its other tasks follow to that worker.  Workers
+ * begin with neighbouring lanes, whose sums are merged where they are, and then
+ * take the last ones of others.  The next sub-batch of the same lane is free
+ * again; on GPUs another takes it if it will be done with it earlier although
+ * the lane's sums are moved.  A worker leaves the last sub-batches of a step to
+ * faster ones that will be done with them earlier.  Merges and updates go to
+ * the worker that their owner number names, merges of large buckets to the
+ * worker of a lane, and run before the worker's lanes as soon as their data are
+ * there.  Tasks without a tag run when there are none of ours.
  */
 #ifndef DDP_SCHEDULER_H
 #define DDP_SCHEDULER_H
@@ -38,17 +39,20 @@ enum ddp__sched_kind {
 struct ddp__sched_tag {
     uint32_t magic; /* DDP__SCHED_MAGIC */
     enum ddp__sched_kind kind;
-    bool last;    /* no task of this sub-batch is submitted after this */
-    int lane;     /* LANE; MERGE with at_lane */
-    int sub;      /* LANE: sub-batch of the step; lanes have them in order */
-    int subs;     /* LANE: sub-batches of the step; 0: unknown */
-    int graph;    /* LANE: rates of workers are those of one graph */
-    double work;  /* LANE: of the sub-batch, to compare it with others of its
-                     graph; 0: as much as any other */
-    double sums;  /* LANE: bytes of the lane's accumulators */
-    int64_t step; /* LANE */
-    int owner;    /* MERGE, UPDATE: taken modulo the workers that can */
-    bool at_lane; /* MERGE: goes to the worker of its lane, not to owner */
+    bool last;      /* no task of this sub-batch is submitted after this */
+    int lane;       /* LANE; MERGE with at_lane */
+    int nth, lanes; /* LANE: its place among so many, of which each worker shall
+                       begin with neighbours; lanes 0: any one will do */
+    int sub;        /* LANE: sub-batch of the step; lanes have them in order */
+    int subs;       /* LANE: sub-batches of the step; 0: unknown */
+    int graph;      /* LANE: rates of workers are those of one graph */
+    double work;    /* LANE: of the sub-batch, to compare it with others of its
+                       graph; 0: as much as any other */
+    double sums;    /* LANE: bytes of the lane's accumulators */
+    int64_t step;   /* LANE */
+    int owner;      /* MERGE, UPDATE: taken modulo the workers that can */
+    bool at_lane;   /* MERGE: goes to the worker of its lane, not to owner */
+    bool at_data;   /* MERGE: before that to an accelerator that has its data */
     struct ddp__sched_sub *at; /* the policy's own */
 };
 

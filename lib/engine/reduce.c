@@ -38,7 +38,15 @@ static int place_in_main(const struct ddp__engine *e, int bucket,
     return lane < e->spec.lanes && ddp__engine_has_lane(e, lane) ? lane : m->to;
 }
 
-/* Of a layer that is larger than usual buckets one owner would fetch all lanes.
+/* Whether it is the last one of a bucket. */
+static bool is_root(const struct ddp__engine *e, const struct ddp__merge *m)
+{
+    return m->to == 0 && 2 * m->stride >= e->spec.lanes;
+}
+
+/* Workers have neighbouring lanes, so most sums are at one GPU, and are merged
+ * there; this is about the others.  Of a layer that is larger than usual
+ * buckets one owner would fetch all lanes, so it adds the last two sums only.
  * What a merge adds to neighbours it adds at one of both, so that all workers
  * and links have about as many. */
 int ddp__reduce_place(const struct ddp__engine *e, int bucket,
@@ -48,7 +56,7 @@ int ddp__reduce_place(const struct ddp__engine *e, int bucket,
         return place_in_main(e, bucket, m);
     if (m->stride == 1)
         return bucket % 2 ? m->from : m->to;
-    return e->params->bucket[bucket].len > LARGE ? m->to : -1;
+    return e->params->bucket[bucket].len > LARGE && !is_root(e, m) ? m->to : -1;
 }
 
 static void choose_place(const struct ddp__engine *e, struct ddp__total total,
@@ -62,6 +70,7 @@ static void choose_place(const struct ddp__engine *e, struct ddp__total total,
     t->owner = e->owner[total.at];
     t->lane = lane >= 0 ? lane : m->to;
     t->at_lane = lane >= 0;
+    t->at_data = true;
 }
 
 static int submit_merge(struct ddp__engine *e, const struct ddp__step *s,

@@ -11,7 +11,8 @@
 /* Spread the buckets over the workers, by their numbers and sizes. */
 void ddp__reduce_owners(struct ddp__engine *e);
 
-/* The lane on whose worker a merge runs; -1: on that of the bucket's owner. */
+/* The lane on whose worker a merge of sums at different ones runs; -1: on that
+ * of the bucket's owner. */
 int ddp__reduce_place(const struct ddp__engine *e, int bucket,
                       const struct ddp__merge *m);
 

@@ -62,10 +62,11 @@ struct replay {
     uint32_t *there;  /* lane x bucket: the GPUs that have the sum, as bits */
     int *summed;      /* lane x bucket: lanes from this on that it is of */
     int *at;          /* likewise: the GPU that has the last version */
-    int *home;        /* by lane: the GPU that it was on */
+    int *home;        /* by lane: the GPU that claimed it; -1: none has */
     double *us;       /* by segment: how long it takes */
+    double lane_us;   /* all segments */
+    double sums;      /* bytes of a lane's */
     double now, link; /* microseconds; bytes in one between two GPUs */
-    int next;         /* lane */
     int first;        /* segment that runs on a GPU */
 };
 
@@ -142,7 +143,10 @@ static void add_merge(struct replay *r, struct job m)
                                  &(struct ddp__merge){.to = m.to,
                                                       .from = m.from,
                                                       .stride = m.from - m.to});
-    int gpu = lane >= 0 ? r->home[lane] : owner_of(r, m.bucket);
+    int at = *at_sum(r, m.to, m.bucket);
+    int gpu = at == *at_sum(r, m.from, m.bucket) ? at
+              : lane >= 0                        ? r->home[lane]
+                                                 : owner_of(r, m.bucket);
     struct gpu *g = &r->gpu[gpu];
 
     m.at = send_sum(r, gpu, m.to, m.bucket);
@@ -286,14 +290,57 @@ static struct slot *ready_slot(const struct replay *r, const struct gpu *g)
     return best;
 }
 
+/* The first lane that nobody has claimed of those that a GPU begins with; -1:
+ * none; and how many there are. */
+static int first_lane(const struct replay *r, int gpu, int *left)
+{
+    const struct ddp__own_lanes *l = &r->plan->lanes;
+    int n = l->end - l->begin, gpus = r->plan->gpus, first = -1;
+    int begin = l->begin + ddp__lanes_begin(n, gpus, gpu);
+
+    *left = 0;
+    for (int i = l->begin + ddp__lanes_begin(n, gpus, gpu + 1) - 1; i >= begin;
+         i--)
+        if (r->home[i] < 0) {
+            first = i;
+            ++*left;
+        }
+    return first;
+}
+
+/* When a GPU has ended what it has and so many lanes more. */
+static double ends_in(const struct replay *r, int gpu, int more)
+{
+    for (int i = 0; i < r->plan->lanes.in_flight; i++)
+        more += r->gpu[gpu].slot[i].lane >= 0;
+    return more * r->lane_us;
+}
+
+/* One that a GPU begins with, or the last one of another if its sum will be
+ * there earlier; -1: none. */
+static int next_lane(const struct replay *r, int gpu)
+{
+    int left, lane = first_lane(r, gpu, &left);
+
+    for (int i = r->plan->gpus - 1; lane < 0 && i >= 0; i--) {
+        int first = first_lane(r, i, &left);
+
+        if (first >= 0 &&
+            ends_in(r, gpu, 1) + r->sums / r->link < ends_in(r, i, left))
+            lane = first + left - 1;
+    }
+    return lane;
+}
+
 static struct slot *claim_lane(struct replay *r, int gpu)
 {
     struct gpu *g = &r->gpu[gpu];
+    int lane = next_lane(r, gpu);
 
-    for (int i = 0; i < r->plan->lanes.in_flight; i++)
-        if (g->slot[i].lane < 0 && r->next < r->plan->lanes.end) {
-            g->slot[i] = (struct slot){.lane = r->next++, .segment = r->first};
-            r->home[g->slot[i].lane] = gpu;
+    for (int i = 0; lane >= 0 && i < r->plan->lanes.in_flight; i++)
+        if (g->slot[i].lane < 0) {
+            g->slot[i] = (struct slot){.lane = lane, .segment = r->first};
+            r->home[lane] = gpu;
             return &g->slot[i];
         }
     return NULL;
@@ -423,7 +470,8 @@ static void begin_step(struct replay *r, double link)
 
     r->link = link;
     r->now = 0;
-    r->next = r->plan->lanes.begin;
+    for (int i = 0; i < r->e->spec.lanes; i++)
+        r->home[i] = -1;
     memset(r->there, 0, sums * sizeof(*r->there));
     memset(r->summed, 0, sums * sizeof(*r->summed));
     for (int i = 0; i < r->plan->gpus; i++) {
@@ -484,11 +532,15 @@ static bool make_replay(struct replay *r)
     if (!r->gpu || !r->there || !r->at || !r->us || !r->summed || !r->home ||
         !ddp__reach_new(&r->reach, e))
         return false;
-    for (int k = 0; k < e->graph->segments; k++)
+    for (int k = 0; k < e->graph->segments; k++) {
         for (int i = e->graph->segment[k].begin; i < e->graph->segment[k].end;
              i++)
             r->us[k] += ddp__call_us(e->ddp, &e->graph->node[i]->call,
                                      e->graph->spec.cap);
+        r->lane_us += r->us[k];
+    }
+    for (int b = 0; b < e->params->buckets; b++)
+        r->sums += (double)sum_size(r, b);
     for (int i = 0; i < r->plan->gpus; i++)
         if (!make_gpu(r, &r->gpu[i]))
             return false;

@@ -32,6 +32,8 @@ struct cursor {
     int64_t sequence;
     int lane, sub, n;
     int subs;        /* of this rank */
+    int nth, lanes;  /* the lane's place among those of this rank; lanes 0: it
+                        does not matter */
     int slot;        /* of the lane's input ring */
     bool accumulate; /* not the lane's first sub-batch of the step */
 };
@@ -97,6 +99,8 @@ static void fill_tag(const struct cursor *c, int k, int end,
                         : DDP__SCHED_LANE;
     sub->tag.lane = c->lane;
     sub->tag.sub = c->sub;
+    sub->tag.nth = c->nth;
+    sub->tag.lanes = c->lanes;
     sub->tag.subs = c->subs;
     sub->tag.graph = c->e->number;
     sub->tag.work = c->e->sample_flops * c->n / (g->sums + 1);
@@ -183,14 +187,19 @@ static int submit_range(const struct cursor *c, int begin, int end,
     return rc;
 }
 
+/* This rank's lanes among the first so many. */
+static int own_lanes(const struct ddp__engine *e, int lanes)
+{
+    int end = lanes < e->lane_end ? lanes : e->lane_end;
+
+    return end > e->lane_begin ? end - e->lane_begin : 0;
+}
+
 /* Sub-batches of the step in this rank's lanes. */
 static int own_subs(const struct ddp__engine *e, const struct ddp__step *s)
 {
-    int full = s->subs / e->spec.lanes, rest = s->subs % e->spec.lanes;
-    int end = rest < e->lane_end ? rest : e->lane_end;
-
-    return full * (e->lane_end - e->lane_begin) +
-           (end > e->lane_begin ? end - e->lane_begin : 0);
+    return s->subs / e->spec.lanes * own_lanes(e, e->spec.lanes) +
+           own_lanes(e, s->subs % e->spec.lanes);
 }
 
 /* Nodes begin..end-1, of a stage, for sub-batch `index` of the step. */
@@ -206,6 +215,8 @@ static int submit_sub(struct ddp__engine *e, const struct ddp__step *s,
         .lane = lane,
         .sub = index,
         .subs = own_subs(e, s),
+        .nth = lane - e->lane_begin,
+        .lanes = e->ddp->gpu_workers ? own_lanes(e, s->subs) : 0,
         .n = s->n[index],
         .slot = (int)(e->lane[lane].subs % e->spec.ring),
         .accumulate = index >= e->spec.lanes,
@@ -268,6 +279,26 @@ static void fail_step(struct ddp__engine *e, const struct ddp__step *s, int rc)
         ddp__comm_fail(e, s);
 }
 
+/* The n sub-batches from `first` on, of as many lanes.  Each GPU begins with
+ * others of them, so the first of each come first. */
+static int submit_round(struct ddp__engine *e, const struct ddp__step *s,
+                        int64_t seq, int first, int n, int begin, int end)
+{
+    int workers = e->ddp->gpu_workers ? e->ddp->gpu_workers : 1, rc = 0;
+
+    for (int k = 0; rc == 0 && k * workers < n; k++)
+        for (int w = 0; rc == 0 && w < workers; w++) {
+            int i = ddp__lanes_begin(n, workers, w) + k;
+
+            if (i >= ddp__lanes_begin(n, workers, w + 1))
+                continue;
+            rc = submit_sub(e, s, seq, first + i, begin, end);
+            if (rc == 0 && end == e->graph->nodes)
+                e->lane[(first + i) % e->spec.lanes].subs++;
+        }
+    return rc;
+}
+
 /* Nodes begin..end-1, of a stage, for each sub-batch of this rank.  To the
  * policy each stage is a step: a worker that has begun a sub-batch in one may
  * have to wait for others that are a stage behind. */
@@ -275,17 +306,12 @@ static int submit_stage(struct ddp__engine *e, const struct ddp__step *s,
                         int begin, int end)
 {
     int64_t seq = atomic_fetch_add(&sequence, 1);
-    int rc;
+    int rc = 0;
 
-    for (int i = 0; i < s->subs; i++) {
-        if (!ddp__engine_has_lane(e, i % e->spec.lanes))
-            continue;
-        if ((rc = submit_sub(e, s, seq, i, begin, end)) < 0)
-            return rc;
-        if (end == e->graph->nodes)
-            e->lane[i % e->spec.lanes].subs++;
-    }
-    return 0;
+    for (int i = 0; rc == 0 && i < s->subs; i += e->spec.lanes)
+        rc = submit_round(e, s, seq, i + e->lane_begin,
+                          own_lanes(e, s->subs - i), begin, end);
+    return rc;
 }
 
 /* Nodes begin..end-1: all of a graph with several stages. */

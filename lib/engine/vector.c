@@ -27,6 +27,7 @@ int ddp__vector_flush(struct ddp__vector_task *t)
         .tag = {.kind = kind_of(t),
                 .owner = t->owner,
                 .at_lane = t->at_lane,
+                .at_data = t->at_data,
                 .lane = t->lane},
         .priority = DDP__PRIORITY_UPDATE,
     };

@@ -26,6 +26,7 @@ struct ddp__vector_task {
     _Atomic int64_t *updated; /* of its calls: see task.h */
     int lane; /* if at_lane: the task goes to its worker, not to the owner */
     bool at_lane;
+    bool at_data; /* to where its data are, if that is one GPU */
 };
 
 /* Add one. */
