@@ -442,6 +442,7 @@ struct ddp__optim {
     size_t begin;                 /* of the bucket, among all parameters */
     float rate; /* times a step's learning rate; see engine/update.h */
     bool part;  /* the spans are not all that are trained */
+    size_t cut; /* their elements, if they are cut; 0: they are whole */
 };
 
 struct ddp__task;

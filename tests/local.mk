@@ -182,6 +182,7 @@ check_PROGRAMS += \
     %D%/test_starpu_env \
     %D%/test_start \
     %D%/test_step \
+    %D%/test_strips \
     %D%/test_sync_bn \
     %D%/test_stream \
     %D%/test_tap \

@@ -134,7 +134,8 @@ static void fill_call(struct starpu_task *task, struct ddp__called *one,
         one->task.size[i] = p->buf[i]->size;
         one->task.id[i] = p->buf[i]->id;
         one->task.version[i] = p->buf[i]->version;
-        one->at[i] = add_buffer(task, p->buf[i]->h, mode_of(p->access[i]));
+        one->at[i] = add_buffer(task, p->buf[i]->h,
+                                p->shared ? STARPU_R : mode_of(p->access[i]));
     }
 }
 

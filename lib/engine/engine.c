@@ -17,6 +17,7 @@
 #include "engine/shard.h"
 #include "engine/slices.h"
 #include "engine/step_calls.h"
+#include "engine/strips.h"
 #include "engine/update.h"
 #include "graph/params_bind.h"
 #include "runtime/cost.h"
@@ -92,7 +93,9 @@ static int make_update(struct ddp__engine *e)
     e->optimizer = *e->spec.optimizer;
     rc = ddp__shard_new(e);
     for (int b = 0; rc == 0 && b < e->params->buckets; b++)
-        if ((rc = ddp__updates_new(e, b)) == 0 && (rc = make_state(e, b)) == 0)
+        if ((rc = ddp__updates_new(e, b)) == 0 &&
+            (rc = ddp__strips_update_new(e, b)) == 0 &&
+            (rc = make_state(e, b)) == 0)
             rc = ddp__sqnorm_prepare(e, b);
     ddp__handle_register(&e->norm, NULL, DDP__NORMS * sizeof(double));
     if (rc == 0)
@@ -122,6 +125,7 @@ static int make_arrays(struct ddp__engine *e)
     e->merge_bucket = calloc(buckets, sizeof(*e->merge_bucket));
     e->merge_sum = calloc((size_t)e->graph->sums + 1, sizeof(*e->merge_sum));
     e->updates = calloc(buckets, sizeof(*e->updates));
+    e->strips = calloc(buckets, sizeof(*e->strips));
     e->round = calloc(buckets, sizeof(*e->round));
     e->sqnorm = calloc(buckets, sizeof(*e->sqnorm));
     e->owner = calloc(buckets, sizeof(*e->owner));
@@ -132,7 +136,8 @@ static int make_arrays(struct ddp__engine *e)
                           sizeof(*e->task_call));
     if (!e->lane || !e->grad_begun || !e->reached || !e->agreed || !e->state ||
         !e->state_memory || !e->merge_bucket || !e->merge_sum || !e->round ||
-        !e->updates || !e->sqnorm || !e->owner || !e->result || !e->task_call)
+        !e->updates || !e->strips || !e->sqnorm || !e->owner || !e->result ||
+        !e->task_call)
         return ddp__fail(DDP_ENOMEM, "out of memory for an engine");
     ddp__reduce_owners(e);
     return 0;
@@ -226,6 +231,8 @@ static void free_update(struct ddp__engine *e)
     ddp__early_free(e);
     ddp__slices_free(e);
     for (int b = 0; b < e->buckets; b++) {
+        if (e->strips)
+            ddp__strips_free(&e->strips[b]);
         if (e->updates)
             ddp__updates_free(&e->updates[b]);
         if (e->state && e->state_memory) {
@@ -263,6 +270,7 @@ static void end_engine(struct ddp__engine *e)
     free(e->merge_bucket);
     free(e->merge_sum);
     free(e->updates);
+    free(e->strips);
     free(e->round);
     free(e->sqnorm);
     free(e->owner);

@@ -77,10 +77,11 @@ struct ddp__engine {
     struct ddp__handle token; /* orders the last tasks of a step */
     float token_memory;
     struct ddp__call merge_stats, decide, end;
-    struct ddp__call fence[DDP_MAX_BUFFERS];         /* by number of buffers */
+    struct ddp__call fence[DDP_MAX_BUFFERS];         /* by the last buffer */
     struct ddp__call *merge_bucket, *round, *sqnorm; /* by bucket */
     struct ddp__call *merge_sum;                     /* by sum of the graph */
     struct ddp__updates *updates;                    /* by bucket */
+    struct ddp__strips *strips;                      /* by bucket */
     struct ddp__early *early;   /* owned; NULL: updates wait for the decision */
     struct ddp__slices *slices; /* owned; NULL: the decision needs all sums */
     int *owner;  /* by bucket: the worker it is merged and updated on */

@@ -55,6 +55,8 @@ LIB_SOURCES += \
     %D%/step_end.h \
     %D%/step_updates.c \
     %D%/step_updates.h \
+    %D%/strips.c \
+    %D%/strips.h \
     %D%/total.c \
     %D%/total.h \
     %D%/update.c \

@@ -6,6 +6,7 @@
 #include "base/half.h"
 #include "engine/engine.h"
 #include "engine/reduce.h"
+#include "engine/strips.h"
 #include "engine/vector.h"
 
 /* In elements: the fixed cost of the tasks and transfers of a bucket; and what
@@ -84,11 +85,15 @@ static int submit_merge(struct ddp__engine *e, const struct ddp__step *s,
     int rc;
 
     choose_place(e, total, m, &t);
-    rc = ddp__vector_submit(&t, ddp__total_merge(e, total), buf);
-
+    rc = total.kind == DDP__TOTAL_BUCKET ? ddp__strips_merge(e, s, total.at, m)
+                                         : 0;
     if (rc == 0)
-        ddp__handle_drop(src);
-    return rc;
+        rc = ddp__vector_submit(&t, ddp__total_merge(e, total), buf);
+
+    if (rc < 0)
+        return rc;
+    ddp__handle_drop(src);
+    return 0;
 }
 
 static int round_bucket(const struct ddp__task *t, void *arg)

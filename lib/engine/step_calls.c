@@ -10,6 +10,7 @@
 #include "engine/loss_scaler.h"
 #include "engine/reduce.h"
 #include "engine/step_calls.h"
+#include "engine/strips.h"
 #include "engine/update.h"
 
 struct ddp__view ddp__vector_view(size_t len, enum ddp_dtype type)
@@ -97,7 +98,7 @@ static int end_step(const struct ddp__task *t, void *arg)
 
 static void make_fences(struct ddp__engine *e)
 {
-    for (int n = 1; n < DDP_MAX_BUFFERS; n++) {
+    for (int n = 0; n < DDP_MAX_BUFFERS; n++) {
         e->fence[n] =
             (struct ddp__call){.op = DDP__OP_HOST, .cap = 1, .buffers = n + 1};
         for (int i = 0; i <= n; i++)
@@ -129,8 +130,8 @@ int ddp__step_calls_new(struct ddp__engine *e)
     if ((rc = ddp__call_prepare(e->ddp, &e->merge_stats)) < 0)
         return rc;
     for (int b = 0; rc == 0 && b < e->params->buckets; b++)
-        if (ddp_graph_training(e->graph))
-            rc = prepare_merge(e, b);
+        if (ddp_graph_training(e->graph) && (rc = prepare_merge(e, b)) == 0)
+            rc = ddp__strips_merge_new(e, b);
     for (int i = 0; rc == 0 && i < e->graph->sums; i++)
         rc = prepare_merge_sum(e, i);
     return rc;

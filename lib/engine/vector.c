@@ -65,6 +65,7 @@ int ddp__vector_add(struct ddp__vector_task *t, const struct ddp__call *call,
                                  .lr = lr_of(t->s, call),
                                  .momentum = t->s->momentum};
     p->updated = t->updated;
+    p->shared = t->shared;
     for (int i = 0; i < call->buffers; i++) {
         p->buf[i] = buf[i];
         p->access[i] = ddp__call_access(call, i, !accumulate);

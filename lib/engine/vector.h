@@ -27,6 +27,7 @@ struct ddp__vector_task {
     int lane; /* if at_lane: the task goes to its worker, not to the owner */
     bool at_lane;
     bool at_data; /* to where its data are, if that is one GPU */
+    bool shared;  /* of its calls: see task.h */
 };
 
 /* Add one. */

@@ -1,0 +1,157 @@
+/* test_strips.c - a layer of 17 MB: merged, checked and updated in strips
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * One worker has no strips: what it computes is what several must.
+ */
+#include "config.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/philox.h"
+#include "defaults.h"
+#include "tap.h"
+
+/* The layer has 4,423,680 weights; strips begin at 4,194,304. */
+enum { IN = 432, HIDDEN = 10240, CLASSES = 5, COUNT = 44 };
+
+/* arg: the sample with a value that is not finite, or -1. */
+static int vector(void *arg, int64_t index, uint64_t key, struct ddp_sample *s)
+{
+    float *x = s->x;
+
+    (void)key;
+    s->label = (int32_t)(index % CLASSES);
+    for (int i = 0; i < IN; i++)
+        x[i] =
+            (float)(ddp__philox(7, (uint64_t)index, (uint64_t)i).v[0] % 1000) /
+            1000;
+    if (index == *(const int *)arg)
+        x[0] = INFINITY;
+    return 0;
+}
+
+struct setting {
+    const char *sched, *ncpu;
+    struct ddp_optimizer optimizer;
+    double ema;
+    int bad; /* the sample that is not finite; -1: none */
+};
+
+struct result {
+    uint32_t crc;
+    double norms; /* sum over steps */
+    struct ddp_skips skips;
+};
+
+static int add_norm(const struct ddp_progress *p, void *arg)
+{
+    struct result *r = arg;
+
+    if (!p->why)
+        r->norms += p->gradient_norm;
+    return 0;
+}
+
+static ddp_chain_t *mlp(void)
+{
+    return ddp_chain_new(ddp_dense_new(IN, HIDDEN, NULL), ddp_relu_new(),
+                         ddp_dense_new(HIDDEN, CLASSES, NULL), DDP_END);
+}
+
+/* Four steps of 6 sub-batches in 5 lanes. */
+static struct result train_on(ddp_t *ddp, const struct setting *s)
+{
+    struct result r = {0};
+    int bad = s->bad;
+    ddp_dataset_t *d = ddp_dataset_callback(&(struct ddp_source){
+        .count = COUNT,
+        .shape = {1, 1, IN},
+        .type = DDP_F32,
+        .classes = CLASSES,
+        .get = vector,
+        .arg = &bad,
+    });
+    ddp_chain_t *c = mlp();
+    ddp_trainer_t *t = ddp_trainer_new(
+        ddp, c, d,
+        &(struct ddp_train_config){TRAIN_DEFAULTS, .optimizer = s->optimizer,
+                                   .sub_batch = 4, .batch = 22, .lanes = 5,
+                                   .epochs = 2, .seed = 3, .ema_decay = s->ema,
+                                   .on_step = add_norm, .arg = &r});
+
+    if (!t || ddp_trainer_train(t) < 0 || ddp_trainer_skips(t, &r.skips) < 0 ||
+        ddp_chain_checksum(c, &r.crc) < 0)
+        diag("%s", ddp_errmsg());
+    ddp_trainer_free(t);
+    ddp_dataset_free(d);
+    ddp_chain_free(c);
+    return r;
+}
+
+static struct result train(const struct setting *s)
+{
+    struct result r = {0};
+    ddp_t *ddp;
+
+    setenv("STARPU_SCHED", s->sched, 1);
+    setenv("STARPU_NCPU", s->ncpu, 1);
+    if (!(ddp = ddp_init(NULL))) {
+        diag("%s", ddp_errmsg());
+        return r;
+    }
+    r = train_on(ddp, s);
+    ddp_finish(ddp);
+    return r;
+}
+
+/* ---- same bits ---------------------------------------------------------- */
+
+static void test_same(const char *what, struct setting s)
+{
+    static const char *const sched[] = {"ddp", "random", "dmdas", "eager"};
+    struct result one, two;
+
+    s.sched = "ddp";
+    s.ncpu = "1";
+    one = train(&s);
+    s.ncpu = "3";
+    for (size_t i = 0; i < sizeof(sched) / sizeof(sched[0]); i++) {
+        s.sched = sched[i];
+        two = train(&s);
+        ok(one.crc != 0 && two.crc == one.crc,
+           "%s, three workers, %s: crc32c %08x, one worker's is %08x", what,
+           sched[i], two.crc, one.crc);
+        ok(two.norms > 0 && two.norms == one.norms,
+           "and the same norms: %.9g, %.9g", two.norms, one.norms);
+        ok(two.skips.steps == one.skips.steps &&
+               one.skips.steps == (s.bad >= 0 ? 2 : 0),
+           "and skipped steps: %d", (int)two.skips.steps);
+    }
+    if (s.bad >= 0)
+        ok(strncmp(one.skips.why, two.skips.why, strcspn(one.skips.why, ",")) ==
+               0,
+           "for the same reason: %s; %s", two.skips.why, one.skips.why);
+}
+
+int main(void)
+{
+    struct setting s = {.optimizer = ddp_momentum(0.01f, 0.9f), .bad = -1};
+
+    s.optimizer.weight_decay = 1e-3f;
+    test_same("momentum", s);
+    s.ema = 0.9;
+    test_same("momentum and averages", s);
+    s.ema = 0;
+    s.bad = 30;
+    test_same("a sample that is not finite", s);
+    s.bad = -1;
+    s.optimizer.clip_norm = 0.5f;
+    test_same("clipped by the norm", s);
+    s.optimizer = ddp_adamw(1e-3f, 0.01f);
+    test_same("AdamW", s);
+    s.optimizer.kind = DDP_LAMB;
+    test_same("LAMB, updates of whole layers", s);
+    return done_testing();
+}
