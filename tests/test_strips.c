@@ -16,7 +16,7 @@
 /* The layer has 4,423,680 weights; strips begin at 4,194,304. */
 enum { IN = 432, HIDDEN = 10240, CLASSES = 5, COUNT = 44 };
 
-/* arg: the sample with a value that is not finite, or -1. */
+/* arg: the sample whose gradient is not finite, or -1. */
 static int vector(void *arg, int64_t index, uint64_t key, struct ddp_sample *s)
 {
     float *x = s->x;
@@ -27,8 +27,10 @@ static int vector(void *arg, int64_t index, uint64_t key, struct ddp_sample *s)
         x[i] =
             (float)(ddp__philox(7, (uint64_t)index, (uint64_t)i).v[0] % 1000) /
             1000;
-    if (index == *(const int *)arg)
-        x[0] = INFINITY;
+    if (index == *(const int *)arg) {
+        x[0] = 3e38f; /* the loss is finite, its gradient is not */
+        s->weight = 1000;
+    }
     return 0;
 }
 
@@ -126,7 +128,7 @@ static void test_same(const char *what, struct setting s)
         ok(two.norms > 0 && two.norms == one.norms,
            "and the same norms: %.9g, %.9g", two.norms, one.norms);
         ok(two.skips.steps == one.skips.steps &&
-               one.skips.steps == (s.bad >= 0 ? 2 : 0),
+               (one.skips.steps > 0) == (s.bad >= 0),
            "and skipped steps: %d", (int)two.skips.steps);
     }
     if (s.bad >= 0)
