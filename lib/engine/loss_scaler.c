@@ -17,6 +17,7 @@
 #include "engine/early.h"
 #include "engine/engine.h"
 #include "engine/loss_scaler.h"
+#include "engine/slices.h"
 
 /* The defaults of PyTorch's GradScaler. */
 #define FIRST_SCALE 65536.0
@@ -99,12 +100,20 @@ static void judge_step(struct ddp__engine *e, int64_t number,
     explain_skip(e, loss, norm);
 }
 
+static struct ddp__agreed *agreed_of(struct ddp__engine *e,
+                                     const struct ddp__task *t)
+{
+    return &e->agreed[(int64_t)t->seed % (e->spec.run_ahead + 1)];
+}
+
+/* Its norm is in the scaler, not among what slices have found. */
 static int decide_step(const struct ddp__task *t, void *arg)
 {
     double *norm = t->data[DDP__DECIDE_NORM];
     double *scaler = t->data[DDP__DECIDE_SCALER];
     double scale = scaler[DDP__SCALER_SCALE];
 
+    agreed_of(arg, t)->scale = 0;
     norm[DDP__NORM_SQUARES] /= scale * scale;
     scaler[DDP__SCALER_NORM] = norm[DDP__NORM_SQUARES];
     judge_step(arg, (int64_t)t->seed, t->data[DDP__DECIDE_STATS], norm, scaler);
@@ -141,14 +150,8 @@ static int decide_after(const struct ddp__task *t, void *arg)
 
 /* ---- slices ------------------------------------------------------------- */
 
-static struct ddp__agreed *agreed_of(struct ddp__engine *e,
-                                     const struct ddp__task *t)
-{
-    return &e->agreed[(int64_t)t->seed % (e->spec.run_ahead + 1)];
-}
-
-/* The ranks have told each other what they have found.  Without a divisor
- * nobody looks at gradients. */
+/* The ranks have told each other what they have found, or all of it is this
+ * process's.  Without a divisor nobody looks at gradients. */
 static int agree_step(const struct ddp__task *t, void *arg)
 {
     static const double nothing[DDP__NORMS];
@@ -157,6 +160,10 @@ static int agree_step(const struct ddp__task *t, void *arg)
     double *scaler = t->data[DDP__AGREE_SCALER];
 
     memcpy(t->data[DDP__AGREE_COPY], stats, DDP__STATS * sizeof(*stats));
+    if (!ddp__comm_used(arg)) {
+        *all = (struct ddp__agreed){0};
+        ddp__slices_found(arg, all->found);
+    }
     all->scale = scaler[DDP__SCALER_SCALE];
     judge_step(arg, (int64_t)t->seed, stats,
                stats[DDP__STAT_DIVISOR] != 0 ? all->found : nothing, scaler);

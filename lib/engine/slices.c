@@ -1,4 +1,4 @@
-/* slices.c - a step that ranks decide on by their slices of the sums
+/* slices.c - a step that is decided on by slices of the sums
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * The norm of the gradients has to have the same bits on any number of ranks,
@@ -14,6 +14,7 @@
 #include "engine/loss_scaler.h"
 #include "engine/parts.h"
 #include "engine/slices.h"
+#include "engine/strips.h"
 #include "engine/update.h"
 #include "engine/vector.h"
 #include "runtime/devices.h"
@@ -25,34 +26,31 @@ static int bucket_parts(const struct ddp__engine *e, int b)
     return ddp__parts_count(e->params->bucket[b].len, e->ranks);
 }
 
-/* What of a span is in this rank's slices of the bucket. */
-static int cut_span(const struct ddp__engine *e, int b,
+/* What of a span is in this rank's slices of the bucket; or in a strip of it.
+ */
+static int cut_span(const struct ddp__engine *e, const struct ddp__slice *slice,
                     const struct ddp__span *whole, struct ddp__span *out)
 {
-    size_t end = whole->begin + whole->len;
+    size_t len = e->params->bucket[slice->bucket].len, from, to;
     int n = 0;
 
-    for (int i = 0; i < bucket_parts(e, b); i++) {
-        size_t from, to;
-
-        ddp__parts_slice(e->params->bucket[b].len, e->ranks,
-                         e->ddp->net.wire.rank, i, &from, &to);
-        from = from > whole->begin ? from : whole->begin;
-        to = to < end ? to : end;
-        if (from >= to)
-            continue;
-        out[n] = *whole;
-        out[n].begin = from;
-        out[n++].len = to - from;
+    if (!ddp__comm_used(e)) {
+        ddp__strip_range(len, ddp__strips_count(e, slice->bucket), slice->strip,
+                         &from, &to);
+        return ddp__strip_span(whole, from, to, out);
+    }
+    for (int i = 0; i < bucket_parts(e, slice->bucket); i++) {
+        ddp__parts_slice(len, e->ranks, e->ddp->net.wire.rank, i, &from, &to);
+        n += ddp__strip_span(whole, from, to, &out[n]);
     }
     return n;
 }
 
 /* SQNORM of these spans, divided by 1. */
-static int make_check(struct ddp__engine *e, int b, struct ddp__span *span)
+static int make_check(struct ddp__engine *e, struct ddp__slice *slice,
+                      struct ddp__span *span)
 {
-    const struct ddp__call *whole = &e->sqnorm[b];
-    struct ddp__slice *slice = &e->slices->slice[b];
+    const struct ddp__call *whole = &e->sqnorm[slice->bucket];
     struct ddp__call *c = &slice->check;
 
     *c = (struct ddp__call){.op = whole->op,
@@ -65,44 +63,83 @@ static int make_check(struct ddp__engine *e, int b, struct ddp__span *span)
     c->optim.spans = 0;
     for (int i = 0; i < whole->optim.spans; i++)
         c->optim.spans +=
-            cut_span(e, b, &whole->optim.span[i], span + c->optim.spans);
+            cut_span(e, slice, &whole->optim.span[i], span + c->optim.spans);
+    for (int i = 0; i < c->optim.spans; i++)
+        c->optim.cut += span[i].len;
     if (c->optim.spans)
         ddp__handle_register(&slice->found, slice->memory,
                              sizeof(slice->memory));
     return ddp__call_prepare(e->ddp, c);
 }
 
+/* Of a rank one, though it has some of each part. */
+static int slices_of(const struct ddp__engine *e, int b)
+{
+    return ddp__comm_used(e) ? 1 : ddp__strips_count(e, b);
+}
+
 /* A part's slice may end within a span, and one end within it. */
 static size_t most_spans(const struct ddp__engine *e, int b)
 {
-    return (size_t)(e->sqnorm[b].optim.spans * bucket_parts(e, b));
+    int cuts = ddp__comm_used(e) ? bucket_parts(e, b) : slices_of(e, b);
+
+    return (size_t)(e->sqnorm[b].optim.spans * cuts);
+}
+
+static int make_room(struct ddp__engine *e)
+{
+    struct ddp__slices *y = e->slices;
+    size_t slices = 1, spans = 1;
+
+    for (int b = 0; b < e->params->buckets; b++) {
+        slices += (size_t)slices_of(e, b);
+        spans += most_spans(e, b);
+    }
+    y->slice = calloc(slices, sizeof(*y->slice));
+    y->span = calloc(spans, sizeof(*y->span));
+    return y->slice && y->span
+               ? 0
+               : ddp__fail(DDP_ENOMEM, "out of memory for an engine");
 }
 
 static int make_checks(struct ddp__engine *e)
 {
     struct ddp__slices *y = e->slices;
     struct ddp__span *span;
-    size_t most = 1;
-    int rc = 0;
+    int rc = make_room(e);
 
+    span = y->span;
     for (int b = 0; b < e->params->buckets; b++)
-        most += most_spans(e, b);
-    y->slice = calloc((size_t)e->params->buckets + 1, sizeof(*y->slice));
-    y->span = span = calloc(most, sizeof(*y->span));
-    if (!y->slice || !y->span)
-        return ddp__fail(DDP_ENOMEM, "out of memory for an engine");
-    for (int b = 0; b < e->params->buckets && rc == 0; b++) {
-        rc = make_check(e, b, span);
-        span += y->slice[b].check.optim.spans;
-    }
+        for (int i = 0; i < slices_of(e, b) && rc == 0; i++) {
+            struct ddp__slice *slice = &y->slice[y->slices++];
+
+            slice->bucket = b;
+            slice->strip = i;
+            rc = make_check(e, slice, span);
+            span += slice->check.optim.spans;
+        }
     return rc;
+}
+
+/* Of one process the norm is made by one task, for which the updates of a large
+ * bucket would wait. */
+static bool can_use(const struct ddp__engine *e)
+{
+    if (e->optimizer.clip_norm > 0)
+        return false;
+    if (ddp__comm_used(e))
+        return true;
+    for (int b = 0; b < e->params->buckets; b++)
+        if (ddp__strips_count(e, b) > 1)
+            return true;
+    return false;
 }
 
 int ddp__slices_new(struct ddp__engine *e)
 {
     struct ddp__slices *y;
 
-    if (!ddp__comm_used(e) || e->optimizer.clip_norm > 0)
+    if (!can_use(e))
         return 0;
     if (!(e->slices = y = calloc(1, sizeof(*y))))
         return ddp__fail(DDP_ENOMEM, "out of memory for an engine");
@@ -121,9 +158,9 @@ void ddp__slices_free(struct ddp__engine *e)
         return;
     ddp__handle_unregister(&y->one);
     ddp__handle_unregister(&y->stats);
-    for (int b = 0; y->slice && b < e->buckets; b++) {
-        ddp__handle_unregister(&y->slice[b].found);
-        ddp__call_release(&y->slice[b].check);
+    for (int i = 0; i < y->slices; i++) {
+        ddp__handle_unregister(&y->slice[i].found);
+        ddp__call_release(&y->slice[i].check);
     }
     free(y->slice);
     free(y->span);
@@ -136,9 +173,10 @@ bool ddp__slices_used(const struct ddp__engine *e, const struct ddp__step *s)
     return e->slices && s->update;
 }
 
-static bool is_checked(const struct ddp__engine *e, int b)
+static bool is_checked(const struct ddp__engine *e,
+                       const struct ddp__slice *slice)
 {
-    return e->reached[b] && e->slices->slice[b].found.h;
+    return e->reached[slice->bucket] && slice->found.h;
 }
 
 /* ---- a step ------------------------------------------------------------- */
@@ -149,14 +187,17 @@ int ddp__slices_check(struct ddp__engine *e, const struct ddp__step *s)
     struct ddp__vector_task t = {.e = e, .s = s};
     int rc = 0;
 
-    for (int b = 0; b < e->params->buckets && rc == 0; b++) {
-        struct ddp__handle *buf[] = {[DDP__SQNORM_G] = &e->lane[0].grad[b],
+    for (int i = 0; i < y->slices && rc == 0; i++) {
+        struct ddp__slice *slice = &y->slice[i];
+        int owner = e->owner[slice->bucket] + slice->strip;
+        struct ddp__handle *buf[] = {[DDP__SQNORM_G] =
+                                         &e->lane[0].grad[slice->bucket],
                                      [DDP__SQNORM_STATS] = &y->one,
-                                     [DDP__SQNORM_NORM] = &y->slice[b].found};
+                                     [DDP__SQNORM_NORM] = &slice->found};
 
-        if (is_checked(e, b))
-            rc = ddp__vector_add(&t, &y->slice[b].check, e->owner[b], buf,
-                                 false);
+        if (is_checked(e, slice))
+            rc = ddp__vector_add(&t, &slice->check, owner % e->ddp->workers,
+                                 buf, false);
     }
     return rc < 0 ? rc : ddp__vector_flush(&t);
 }
@@ -164,26 +205,59 @@ int ddp__slices_check(struct ddp__engine *e, const struct ddp__step *s)
 void ddp__slices_open(struct ddp__engine *e, atomic_int *left,
                       void (*ready)(void *arg), void *arg)
 {
-    for (int b = 0; b < e->params->buckets; b++)
-        if (is_checked(e, b)) {
+    struct ddp__slices *y = e->slices;
+
+    for (int i = 0; i < y->slices; i++)
+        if (is_checked(e, &y->slice[i])) {
             atomic_fetch_add(left, 1);
-            ddp__handle_acquire(&e->slices->slice[b].found, DDP__MAIN_MEMORY,
-                                true, false, ready, arg);
+            ddp__handle_acquire(&y->slice[i].found, DDP__MAIN_MEMORY, true,
+                                false, ready, arg);
         }
 }
 
 void ddp__slices_close(struct ddp__engine *e)
 {
-    for (int b = 0; b < e->params->buckets; b++)
-        if (is_checked(e, b))
-            ddp__handle_release(&e->slices->slice[b].found, DDP__MAIN_MEMORY);
+    struct ddp__slices *y = e->slices;
+
+    for (int i = 0; i < y->slices; i++)
+        if (is_checked(e, &y->slice[i]))
+            ddp__handle_release(&y->slice[i].found, DDP__MAIN_MEMORY);
 }
 
 void ddp__slices_found(const struct ddp__engine *e, double all[DDP__NORMS])
 {
-    for (int b = 0; b < e->params->buckets; b++)
-        if (is_checked(e, b))
-            ddp__slices_join(all, e->slices->slice[b].memory);
+    const struct ddp__slices *y = e->slices;
+
+    for (int i = 0; i < y->slices; i++)
+        if (is_checked(e, &y->slice[i]))
+            ddp__slices_join(all, y->slice[i].memory);
+}
+
+/* Within a process the decision waits for all checks, a few at a time. */
+static int submit_found(struct ddp__engine *e, const struct ddp__step *s)
+{
+    struct ddp__slices *y = e->slices;
+    struct ddp__task_call fence = {.task = {.n = 1}};
+    int n = 0, rc = 0;
+
+    for (int i = 0; i <= y->slices && rc == 0; i++) {
+        bool last = i == y->slices;
+
+        if (!last && !is_checked(e, &y->slice[i]))
+            continue;
+        if (!last) {
+            fence.buf[n] = &y->slice[i].found;
+            fence.access[n++] = DDP_READ;
+        }
+        if (n == 0 || (!last && n < DDP_MAX_BUFFERS - 1))
+            continue;
+        fence.buf[n] = &e->scaler;
+        fence.access[n] = DDP_UPDATE;
+        fence.task.call = &e->fence[n];
+        rc = ddp__vector_fence(e, s, &fence);
+        n = 0;
+    }
+    return rc;
 }
 
 /* The bucket that the next forward pass reads first. */
@@ -218,6 +292,8 @@ int ddp__slices_agree(struct ddp__engine *e, const struct ddp__step *s)
     int rc;
 
     e->slices->copied = true;
+    if (!ddp__comm_used(e) && (rc = submit_found(e, s)) < 0)
+        return rc;
     rc = ddp__vector_submit(&t, &e->slices->agree, buf);
     return rc < 0 ? rc : submit_fence(e, s);
 }

@@ -1,4 +1,4 @@
-/* slices.h - deciding on a step from the ranks' slices of its gradients
+/* slices.h - deciding on a step from slices of its gradients
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * After a reduce-scatter, each rank has the sum of its slice of a bucket.
@@ -7,6 +7,9 @@
  * it found with its statistics.  The all-gathers need not be done by then: they
  * overlap with the next forward pass, which begins when the weights of its
  * first layers have arrived.
+ *
+ * In one process the strips of large buckets are checked at the same time
+ * (strips.h), and the norm is computed beside the next forward pass.
  */
 #ifndef DDP_SLICES_H
 #define DDP_SLICES_H
@@ -22,10 +25,12 @@ struct ddp__step;
 
 struct ddp__slices {
     struct ddp__slice {
+        int bucket, strip;
         struct ddp__call check;   /* of this rank's slice of the bucket */
         struct ddp__handle found; /* h NULL: the slice is empty */
         double memory[DDP__NORMS];
-    } * slice;              /* by bucket; owned */
+    } * slice; /* with ranks one for each bucket; owned */
+    int slices;
     struct ddp__span *span; /* of all checks; owned */
     struct ddp__handle one, stats;
     double one_memory[DDP__STATS];   /* with a divisor of 1 */

@@ -247,7 +247,8 @@ static int submit_merges(struct ddp__engine *e, const struct ddp__step *s)
 {
     struct ddp__total stats = {DDP__TOTAL_STATS, 0};
     bool early = s->update && ddp__early_used(e) && ddp__step_reached_any(e);
-    bool slices = ddp__slices_used(e, s);
+    bool slices = ddp__slices_used(e, s) &&
+                  (ddp__comm_used(e) || ddp__step_reached_any(e));
     int rc = ddp__reduce_submit(e, s, stats);
 
     if (rc == 0 && early)
@@ -260,7 +261,7 @@ static int submit_merges(struct ddp__engine *e, const struct ddp__step *s)
         rc = ddp__slices_check(e, s);
     if (rc == 0 && ddp__comm_used(e))
         rc = ddp__comm_submit(e, s, stats);
-    if (rc == 0 && slices)
+    if (rc == 0 && slices && ddp__comm_used(e))
         rc = ddp__comm_gather(e, s);
     if (rc < 0 || !ddp_graph_training(e->graph))
         return rc;
