@@ -53,6 +53,8 @@ CODELETS_SOURCES += \
     %D%/nodes.h \
     %D%/peers.c \
     %D%/peers.h \
+    %D%/owners.c \
+    %D%/owners.h \
     %D%/place.c \
     %D%/place.h \
     %D%/profile.c \

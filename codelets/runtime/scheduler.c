@@ -22,6 +22,7 @@
 #include "runtime/ahead.h"
 #include "runtime/alarm.h"
 #include "runtime/claims.h"
+#include "runtime/owners.h"
 #include "runtime/rates.h"
 #include "runtime/rest.h"
 #include "runtime/scheduler.h"
@@ -141,41 +142,6 @@ static struct starpu_task *claim_sub(struct sched *s, int id, struct calls *c)
 
 /* ---- what StarPU calls -------------------------------------------------- */
 
-/* The workers that can run t, of accelerators or of the CPU; how many. */
-static int list_kind(const struct sched *s, struct starpu_task *t,
-                     bool accelerators, int *id)
-{
-    int n = 0;
-
-    for (int i = 0; i < s->claims.workers; i++) {
-        int w = s->claims.id[i];
-
-        if (can_run(w, t) &&
-            (starpu_worker_get_type(w) != STARPU_CPU_WORKER) == accelerators)
-            id[n++] = w;
-    }
-    return n;
-}
-
-/* Where GPUs and CPU workers train together those of GPUs, whose memory is
- * faster. */
-static int list_able(const struct sched *s, struct starpu_task *t, int *id)
-{
-    int n = list_kind(s, t, true, id);
-
-    return n ? n : list_kind(s, t, false, id);
-}
-
-/* The worker that begins with a lane, or -1: of consecutive ones each has about
- * as many. */
-static int home_worker(const struct sched *s, struct starpu_task *t,
-                       const struct ddp__sched_tag *tag)
-{
-    int can[STARPU_NMAXWORKERS], n = list_able(s, t, can);
-
-    return n ? can[((tag->nth + 1) * n - 1) / tag->lanes] : -1;
-}
-
 static void submit_task(struct starpu_task *task)
 {
     struct ddp__sched_tag *tag = tag_of(task);
@@ -188,7 +154,7 @@ static void submit_task(struct starpu_task *task)
     tag->at = ddp__claims_sub(&s->claims, tag);
     if (tag->at) {
         if (tag->lanes && tag->at->tasks == 0) {
-            tag->at->home = home_worker(s, task, tag);
+            tag->at->home = ddp__home_worker(&s->claims, task, tag);
             if (ddp__claims_complete(&s->claims, tag->at))
                 call_workers(s, NULL, &c); /* they may take each other's now */
         }
@@ -199,35 +165,6 @@ static void submit_task(struct starpu_task *task)
     unlock_policy(s, &c);
 }
 
-/* The worker of an accelerator whose memory has all that t reads, or -1. */
-static int data_worker(const struct sched *s, struct starpu_task *t)
-{
-    for (int i = 0; i < s->claims.workers; i++) {
-        unsigned node =
-            starpu_worker_get_memory_node((unsigned)s->claims.id[i]);
-
-        if (node != STARPU_MAIN_RAM && can_run(s->claims.id[i], t) &&
-            ddp__ahead_has(t, node))
-            return s->claims.id[i];
-    }
-    return -1;
-}
-
-/* The worker a merge or update goes to, or -1. */
-static int owner_worker(const struct sched *s, struct starpu_task *t,
-                        const struct ddp__sched_tag *tag)
-{
-    int can[STARPU_NMAXWORKERS], n;
-    int at = tag->at_data ? data_worker(s, t) : -1;
-
-    if (at < 0 && tag->at_lane)
-        at = ddp__claims_last(&s->claims, tag->lane);
-    if (at >= 0 && can_run(at, t))
-        return at;
-    n = list_able(s, t, can);
-    return n ? can[(unsigned)tag->owner % (unsigned)n] : -1;
-}
-
 /* The worker that a ready task goes to, or -1. */
 static int find_worker(const struct sched *s, struct starpu_task *t)
 {
@@ -236,7 +173,7 @@ static int find_worker(const struct sched *s, struct starpu_task *t)
     if (!tag || tag->kind == DDP__SCHED_INPUT)
         return -1;
     if (tag->kind != DDP__SCHED_LANE)
-        return owner_worker(s, t, tag);
+        return ddp__owner_worker(&s->claims, t, tag);
     return tag->at && tag->at->owner >= 0 && can_run(tag->at->owner, t)
                ? tag->at->owner
                : -1;
