@@ -1250,7 +1250,8 @@ const char *ddp_dataset_path(const ddp_dataset_t *d, int64_t index);
 int ddp_dataset_get(ddp_dataset_t *d, int64_t index, uint64_t key, void *x,
                     int32_t *label);
 
-/* Bad samples met so far: how many, and the first 1000 by path and reason. */
+/* Bad samples met so far: how many, and the first ones by path and reason. */
+enum { DDP_BAD_SAMPLES = 1000 }; /* so many of them */
 struct ddp_bad_sample {
     const char *path, *why; /* owned by the data set */
 };

@@ -287,12 +287,12 @@ int setup_named(struct settings *s)
 
 int64_t setup_report_bad(const ddp_dataset_t *d, int64_t from, const char *what)
 {
-    enum { KEPT = 1000 }; /* to ask for more would replace the last message */
     struct ddp_bad_sample b;
     int64_t n = d ? ddp_dataset_bad_count(d) : 0;
+    int64_t known = n < DDP_BAD_SAMPLES ? n : DDP_BAD_SAMPLES;
 
-    for (int64_t i = from; i < n && i < KEPT && ddp_dataset_bad(d, i, &b) == 0;
-         i++)
+    /* To ask for more would replace the last message. */
+    for (int64_t i = from; i < known && ddp_dataset_bad(d, i, &b) == 0; i++)
         app_say("%s: %s: %s", what, b.path, b.why);
     return n;
 }

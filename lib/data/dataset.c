@@ -238,9 +238,9 @@ static void bad_keep(ddp_dataset_t *d, int64_t index, const char *why)
 {
     struct ddp__bad *bad, one;
 
-    if (d->bad_kept == DDP__BAD_KEPT)
+    if (d->bad_kept == DDP_BAD_SAMPLES)
         return;
-    if (!d->bad && !(d->bad = calloc(DDP__BAD_KEPT, sizeof(*bad))))
+    if (!d->bad && !(d->bad = calloc(DDP_BAD_SAMPLES, sizeof(*bad))))
         return;
     one.path = name_of(d, index);
     one.why = strdup(why);

@@ -75,12 +75,11 @@ struct ddp_dataset {
     int64_t bad_room;
     struct ddp__bad {
         char *path, *why;
-    } * bad; /* the first DDP__BAD_KEPT; owned */
+    } * bad; /* the first DDP_BAD_SAMPLES; owned */
     int bad_kept;
     int64_t retries; /* reads that were tried again */
     struct ddp__identity identity;
 };
-enum { DDP__BAD_KEPT = 1000 };
 
 /* Whether a sample may have several classes, or none. */
 static inline bool ddp__dataset_has_several(const ddp_dataset_t *d)
