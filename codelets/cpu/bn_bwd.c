@@ -20,266 +20,27 @@
 
 #include "backend.h"
 #include "bn.h"
+#include "bn_bwd_loops.h"
 #include "mask.h"
 #include "store.h"
 #include "thread.h"
-#include "vmath.h"
-
-/* Where dz comes from. */
-enum source {
-    FROM_DY,     /* no activation: dz = dy */
-    FROM_DZ,     /* dy holds dz, in f32 */
-    FROM_X_RELU, /* the slope of an activation is known from x */
-    FROM_X_RELU6,
-    FROM_X_SILU,
-    FROM_X_HARDSWISH,
-    FROM_RELU, /* ... from y */
-    FROM_RELU6,
-    FROM_SIGMOID,
-    FROM_TANH,
-};
-
-/* Parameters over a wide row, and those of dx = a (dz - k1 - (x - mean) k2) */
-struct params {
-    const float *mean, *a, *shift;
-    const float *k1, *k2;
-};
-
-/* Where a block of rows is. */
-struct block {
-    const void *x, *y, *dy;
-    const uint8_t *mask; /* instead of y; or NULL */
-    void *dx, *dr;       /* as floats while in a block of results */
-    float *s1, *s2;      /* sums of the block's columns */
-    size_t rows, width, len;
-};
-
-/* ---- loops over a block ------------------------------------------------- */
-
-/* These are inlined with a constant `from` and `b`: what does not depend on
- * the data is decided when they are compiled. */
-
-DDP__INLINE float slope_y(const struct block *k, size_t at, float dy,
-                          enum ddp_act act, bool b)
-{
-    return ddp__act_grad(ddp__load(k->y, at, b), dy, act);
-}
-
-/* dz of the value at `at`, which is y = act(z) unless there is a residual. */
-DDP__INLINE float dz_at(const struct block *k, size_t at, float z,
-                        enum source from, bool b)
-{
-    float dy = ddp__load(k->dy, at, b && from != FROM_DZ);
-
-    switch (from) {
-    case FROM_X_RELU:
-        return ddp__act_grad(z, dy, DDP_RELU);
-    case FROM_X_RELU6:
-        return ddp__act_grad(z, dy, DDP_RELU6);
-    case FROM_X_SILU:
-        return ddp__act_grad(z, dy, DDP_SILU);
-    case FROM_X_HARDSWISH:
-        return ddp__act_grad(z, dy, DDP_HARDSWISH);
-    case FROM_RELU:
-        return slope_y(k, at, dy, DDP_RELU, b);
-    case FROM_RELU6:
-        return slope_y(k, at, dy, DDP_RELU6, b);
-    case FROM_SIGMOID:
-        return slope_y(k, at, dy, DDP_SIGMOID, b);
-    case FROM_TANH:
-        return slope_y(k, at, dy, DDP_TANH, b);
-    default:
-        return dy;
-    }
-}
-
-/* What a value adds to the sums. */
-struct term {
-    float d, dz; /* x - mean, dz */
-};
-
-DDP__INLINE struct term term_at(const struct params *p, const struct block *k,
-                                size_t at, size_t i, enum source from, bool b)
-{
-    float d = ddp__load(k->x, at, b) - p->mean[i];
-
-    return (struct term){d, dz_at(k, at, d * p->a[i] + p->shift[i], from, b)};
-}
-
-/* s1 = sum of dz, s2 = sum of dz (x - mean) */
-DDP__INLINE void sum(const struct params *p, const struct block *k,
-                     float *restrict s1, float *restrict s2, enum source from,
-                     bool b)
-{
-    size_t w = k->width, r = 0;
-
-    for (size_t i = 0; i < k->len; i++)
-        s1[i] = s2[i] = 0;
-    for (; r + 4 <= k->rows; r += 4)
-        for (size_t i = 0; i < k->len; i++) {
-            size_t at = r * w + i;
-            struct term t0 = term_at(p, k, at, i, from, b);
-            struct term t1 = term_at(p, k, at + w, i, from, b);
-            struct term t2 = term_at(p, k, at + 2 * w, i, from, b);
-            struct term t3 = term_at(p, k, at + 3 * w, i, from, b);
-
-            s1[i] += (t0.dz + t1.dz) + (t2.dz + t3.dz);
-            s2[i] +=
-                (t0.dz * t0.d + t1.dz * t1.d) + (t2.dz * t2.d + t3.dz * t3.d);
-        }
-    for (; r < k->rows; r++)
-        for (size_t i = 0; i < k->len; i++) {
-            struct term t = term_at(p, k, r * w + i, i, from, b);
-
-            s1[i] += t.dz;
-            s2[i] += t.dz * t.d;
-        }
-}
-
-/* dr = dz, of a block with a residual. */
-DDP__INLINE void keep(const struct block *k, float *restrict dr,
-                      enum source from, bool b)
-{
-    size_t len = (k->rows - 1) * k->width + k->len;
-
-    for (size_t i = 0; i < len; i++)
-        dr[i] = dz_at(k, i, 0, from, b);
-}
-
-/* dx from dz and what the sums came to. */
-DDP__INLINE void spread(const struct params *p, const struct block *k,
-                        float *restrict dx, enum source from, bool b)
-{
-    for (size_t r = 0; r < k->rows; r++)
-        for (size_t i = 0; i < k->len; i++) {
-            size_t at = r * k->width + i;
-            struct term t = term_at(p, k, at, i, from, b);
-
-            dx[at] = p->a[i] * ((t.dz - p->k1[i]) - t.d * p->k2[i]);
-        }
-}
-
-/* ---- one instance of a loop for each source and type -------------------- */
-
-enum loop { SUM, KEEP, SPREAD };
-
-DDP__INLINE void run_loop(enum loop loop, const struct params *p,
-                          const struct block *k, enum source from, bool b)
-{
-    switch (loop) {
-    case SUM:
-        sum(p, k, k->s1, k->s2, from, b);
-        break;
-    case KEEP:
-        keep(k, k->dr, from, b);
-        break;
-    case SPREAD:
-        spread(p, k, k->dx, from, b);
-        break;
-    }
-}
-
-/* The instances: `loop` and `b` are constants here, `from` is not yet. */
-DDP__INLINE void run_instance(enum loop loop, const struct params *p,
-                              const struct block *k, enum source from, bool b)
-{
-    switch (from) {
-    case FROM_DY:
-        run_loop(loop, p, k, FROM_DY, b);
-        break;
-    case FROM_DZ:
-        run_loop(loop, p, k, FROM_DZ, b);
-        break;
-    case FROM_X_RELU:
-        run_loop(loop, p, k, FROM_X_RELU, b);
-        break;
-    case FROM_X_RELU6:
-        run_loop(loop, p, k, FROM_X_RELU6, b);
-        break;
-    case FROM_X_SILU:
-        run_loop(loop, p, k, FROM_X_SILU, b);
-        break;
-    case FROM_X_HARDSWISH:
-        run_loop(loop, p, k, FROM_X_HARDSWISH, b);
-        break;
-    case FROM_RELU:
-        run_loop(loop, p, k, FROM_RELU, b);
-        break;
-    case FROM_RELU6:
-        run_loop(loop, p, k, FROM_RELU6, b);
-        break;
-    case FROM_SIGMOID:
-        run_loop(loop, p, k, FROM_SIGMOID, b);
-        break;
-    case FROM_TANH:
-        run_loop(loop, p, k, FROM_TANH, b);
-        break;
-    }
-}
-
-DDP__CLONES static void sum_block(const struct params *p, const struct block *k,
-                                  enum source from, bool b)
-{
-    if (b)
-        run_instance(SUM, p, k, from, true);
-    else
-        run_instance(SUM, p, k, from, false);
-}
-
-DDP__CLONES static void keep_block(const struct params *p,
-                                   const struct block *k, enum source from,
-                                   bool b)
-{
-    if (b)
-        run_instance(KEEP, p, k, from, true);
-    else
-        run_instance(KEEP, p, k, from, false);
-}
-
-DDP__CLONES static void spread_block(const struct params *p,
-                                     const struct block *k, enum source from,
-                                     bool b)
-{
-    if (b)
-        run_instance(SPREAD, p, k, from, true);
-    else
-        run_instance(SPREAD, p, k, from, false);
-}
-
-static enum source source_of(enum ddp_act act, bool residual)
-{
-    static const enum source from_y[DDP_ACT_COUNT] = {
-        [DDP_IDENTITY] = FROM_DY, [DDP_RELU] = FROM_RELU,
-        [DDP_RELU6] = FROM_RELU6, [DDP_SIGMOID] = FROM_SIGMOID,
-        [DDP_TANH] = FROM_TANH,
-    };
-    static const enum source from_x[DDP_ACT_COUNT] = {
-        [DDP_RELU] = FROM_X_RELU,
-        [DDP_RELU6] = FROM_X_RELU6,
-        [DDP_SILU] = FROM_X_SILU,
-        [DDP_HARDSWISH] = FROM_X_HARDSWISH,
-    };
-
-    return !residual && from_x[act] ? from_x[act] : from_y[act];
-}
-
-/* ---- kernel ------------------------------------------------------------- */
 
 /* What both passes work with; buf holds a chunk. */
 struct pass {
     const struct ddp__task *t;
     struct ddp__rows r;
-    struct params p;
-    struct block all;
+    struct ddp__bn_params p;
+    struct ddp__bn_part all;
     float *par, *buf; /* par: what p points to */
     double *sum;
-    enum source from;
+    enum ddp__bn_source from;
 };
 
 /* The block of at most `most` rows from `at` on, or the last, shorter row. */
-static struct block block_at(const struct pass *s, size_t at, size_t most)
+static struct ddp__bn_part block_at(const struct pass *s, size_t at,
+                                    size_t most)
 {
-    struct block k = s->all;
+    struct ddp__bn_part k = s->all;
     size_t left = at < s->r.rows ? s->r.rows - at : 0;
     size_t i = (s->r.rows - left) * s->r.width;
     bool b = s->r.b;
@@ -299,13 +60,13 @@ static struct block block_at(const struct pass *s, size_t at, size_t most)
     return k;
 }
 
-static size_t block_len(const struct block *k)
+static size_t block_len(const struct ddp__bn_part *k)
 {
     return (k->rows - 1) * k->width + k->len;
 }
 
 /* The sums over a block whose dz is kept as dr, which the second pass reads. */
-static void sum_and_keep(const struct pass *s, struct block k)
+static void sum_and_keep(const struct pass *s, struct ddp__bn_part k)
 {
     void *dr = k.dr;
 
@@ -314,9 +75,9 @@ static void sum_and_keep(const struct pass *s, struct block k)
     if (k.mask)
         ddp__mask_apply(k.mask, k.dy, k.dr, block_len(&k), s->r.b);
     else
-        keep_block(&s->p, &k, s->from, s->r.b);
+        ddp__bn_bwd_keep(&s->p, &k, s->from, s->r.b);
     k.dy = k.dr;
-    sum_block(&s->p, &k, FROM_DZ, s->r.b);
+    ddp__bn_bwd_sum(&s->p, &k, DDP__FROM_DZ, s->r.b);
     if (s->r.b)
         ddp__store_block(dr, k.dr, block_len(&k), true, false);
 }
@@ -326,7 +87,7 @@ static void first_pass(const struct pass *s, double *sum)
     size_t w = s->r.width, end = s->r.rows + (s->r.tail > 0);
     size_t most =
         s->all.dr && s->r.chunk < DDP__BN_BLOCK ? s->r.chunk : DDP__BN_BLOCK;
-    struct block k;
+    struct ddp__bn_part k;
 
     memset(sum, 0, 2 * w * sizeof(*sum));
     for (size_t at = 0; at < end; at += k.rows) {
@@ -334,7 +95,7 @@ static void first_pass(const struct pass *s, double *sum)
         if (k.dr)
             sum_and_keep(s, k);
         else
-            sum_block(&s->p, &k, s->from, s->r.b);
+            ddp__bn_bwd_sum(&s->p, &k, s->from, s->r.b);
         for (size_t i = 0; i < k.len; i++) {
             sum[i] += k.s1[i];
             sum[w + i] += k.s2[i];
@@ -352,12 +113,12 @@ static void second_pass(const struct pass *s)
     size_t blocks = ddp__bn_blocks(&s->r);
 
     while (blocks-- > 0) {
-        struct block k = block_at(s, blocks * s->r.chunk, s->r.chunk);
+        struct ddp__bn_part k = block_at(s, blocks * s->r.chunk, s->r.chunk);
         void *dx = k.dx;
 
         if (!s->r.direct)
             k.dx = s->buf;
-        spread_block(&s->p, &k, s->from, s->r.b);
+        ddp__bn_bwd_spread(&s->p, &k, s->from, s->r.b);
         if (!s->r.direct)
             ddp__store_block(dx, s->buf, block_len(&k), s->r.b, s->r.stream);
     }
@@ -456,7 +217,7 @@ static int begin(struct pass *s, const struct ddp__task *t, void *dx)
                 .s1 = par + 5 * w,
                 .s2 = par + 6 * w},
         .sum = (double *)(void *)(par + 7 * n),
-        .from = source_of(t->call->bn.act, t->call->bn.residual)};
+        .from = ddp__bn_source_of(t->call->bn.act, t->call->bn.residual)};
     s->buf = (float *)(void *)(s->sum + 2 * n);
     load_parameters(s, par);
     return 0;
@@ -471,7 +232,7 @@ static void finish(struct pass *s)
 
     if (s->t->call->bn.residual && exact) {
         s->all.dy = s->all.dr;
-        s->from = FROM_DY;
+        s->from = DDP__FROM_DY;
     }
     second_pass(s);
 }

@@ -10,6 +10,8 @@ libddp_core_la_SOURCES += \
     %D%/bn.c \
     %D%/bn.h \
     %D%/bn_bwd.c \
+    %D%/bn_bwd_loops.c \
+    %D%/bn_bwd_loops.h \
     %D%/cpu.h \
     %D%/dropout.c \
     %D%/input.c \
