@@ -368,18 +368,69 @@ static own_gradient own_gradient_of(const struct ddp__plan *p)
                       : NULL;
 }
 
+/* Where oneDNN puts the gradient before it is in its place. */
+struct detour {
+    float *packed, *plain, *bias;
+    char *scratch;
+};
+
 /* oneDNN writes its own layout and never adds, so the gradient takes up to two
- * detours. */
+ * detours.  Without room for them scratch is NULL. */
+static struct detour detour_of(const struct ddp__task *t,
+                               const struct ddp__dnn *d)
+{
+    const struct ddp__plan *p = t->plan;
+    float *g = t->data[DDP__CONV_BWD_W_G];
+    struct detour o = {.plain = g, .bias = g + p->weights};
+    bool is_plain = ddp__dnn_is_plain(d);
+    size_t at_packed = ddp__align(ddp__dnn_scratch(d)),
+           at_plain =
+               at_packed + (is_plain ? 0 : ddp__align(ddp__dnn_packed_size(d))),
+           at_bias = at_plain + ddp__align(p->weights * sizeof(*g)),
+           end = at_bias + (size_t)p->shape.o * sizeof(*g);
+
+    if (!(o.scratch = ddp__scratch(t->accumulate ? end : at_plain)))
+        return o;
+    if (t->accumulate) {
+        o.plain = (float *)(void *)(o.scratch + at_plain);
+        o.bias = (float *)(void *)(o.scratch + at_bias);
+    }
+    o.packed = is_plain ? o.plain : (float *)(void *)(o.scratch + at_packed);
+    return o;
+}
+
+static int run_dnn_gradient(const struct ddp__task *t)
+{
+    struct ddp__plan *p = t->plan;
+    bool bias = p->shape.conv.bias;
+    float *g = t->data[DDP__CONV_BWD_W_G];
+    struct ddp__dnn *d;
+    struct detour o;
+    int rc = ddp__plan_primitive(p, t->n, &d);
+
+    if (rc < 0)
+        return rc;
+    o = detour_of(t, d);
+    if (!o.scratch)
+        return DDP_ENOMEM;
+    rc = ddp__dnn_run(d, t->data[DDP__CONV_BWD_W_X], o.packed,
+                      bias ? o.bias : NULL, t->data[DDP__CONV_BWD_W_DY],
+                      o.scratch);
+    if (!rc && o.packed != o.plain)
+        rc = ddp__dnn_pack(d, o.packed, o.plain, o.scratch);
+    if (!rc && t->accumulate) {
+        ddp__cpu_add_f32(g, o.plain, p->weights);
+        if (bias)
+            ddp__cpu_add_f32(g + p->weights, o.bias, (size_t)p->shape.o);
+    }
+    return rc;
+}
+
 static int run_weight_gradient(const struct ddp__task *t)
 {
     struct ddp__plan *p = t->plan;
     own_gradient own = own_gradient_of(p);
-    float *g = t->data[DDP__CONV_BWD_W_G], *packed = g, *plain = g, *bias;
-    size_t o = (size_t)p->shape.o, len = p->weights * sizeof(*g);
-    size_t at_packed, at_plain, at_bias, end;
-    struct ddp__dnn *d;
-    char *scratch;
-    int rc;
+    struct ddp__dnn_shape s = p->shape;
 
     if (p->depthwise_wgrad)
         return ddp__depthwise_wgrad_run(t, &p->shape);
@@ -389,40 +440,11 @@ static int run_weight_gradient(const struct ddp__task *t)
         return run_skinny(t, p);
     if (p->product)
         return ddp__patch_run(t, p);
-    if (own) {
-        struct ddp__dnn_shape s = p->shape;
-
-        s.n = t->n;
-        return own(&s, t->data[DDP__CONV_BWD_W_X], t->data[DDP__CONV_BWD_W_DY],
-                   t->accumulate, g);
-    }
-    if ((rc = ddp__plan_primitive(p, t->n, &d)) < 0)
-        return rc;
-    at_packed = ddp__align(ddp__dnn_scratch(d));
-    at_plain = at_packed +
-               (ddp__dnn_is_plain(d) ? 0 : ddp__align(ddp__dnn_packed_size(d)));
-    at_bias = at_plain + ddp__align(len);
-    end = t->accumulate ? at_bias + o * sizeof(*g) : at_plain;
-    if (!(scratch = ddp__scratch(end)))
-        return DDP_ENOMEM;
-    bias = g + p->weights;
-    if (t->accumulate) {
-        plain = (float *)(void *)(scratch + at_plain);
-        bias = (float *)(void *)(scratch + at_bias);
-    }
-    packed =
-        ddp__dnn_is_plain(d) ? plain : (float *)(void *)(scratch + at_packed);
-    rc = ddp__dnn_run(d, t->data[DDP__CONV_BWD_W_X], packed,
-                      p->shape.conv.bias ? bias : NULL,
-                      t->data[DDP__CONV_BWD_W_DY], scratch);
-    if (!rc && packed != plain)
-        rc = ddp__dnn_pack(d, packed, plain, scratch);
-    if (!rc && t->accumulate) {
-        ddp__cpu_add_f32(g, plain, p->weights);
-        if (p->shape.conv.bias)
-            ddp__cpu_add_f32(g + p->weights, bias, o);
-    }
-    return rc;
+    if (!own)
+        return run_dnn_gradient(t);
+    s.n = t->n;
+    return own(&s, t->data[DDP__CONV_BWD_W_X], t->data[DDP__CONV_BWD_W_DY],
+               t->accumulate, t->data[DDP__CONV_BWD_W_G]);
 }
 
 int ddp__cpu_conv_bwd_w(const struct ddp__task *t)

@@ -289,11 +289,40 @@ void ddp_config_init_sized(struct ddp_config *c, size_t size)
 }
 
 /* The labels at the end undo, in reverse order, what succeeded before a
- * failure, and finally let another ddp_init() try. */
+ * failure. */
+static bool start_context(ddp_t *ddp, const struct ddp_config *cfg)
+{
+    ddp__status_init(&ddp->status);
+    if (find_gpus(ddp, cfg) < 0 || load_machine(ddp) < 0 ||
+        ddp__net_open(&ddp->net, &ddp->status, cfg, ddp__gpus_key(&ddp->gpus),
+                      &ddp->topology) < 0)
+        goto close;
+    if (start_starpu(ddp, cfg) < 0)
+        goto leave;
+    ddp__pending_init(&ddp->pending);
+    if (open_devices(ddp, cfg) < 0)
+        goto stop;
+    ddp__describe(ddp);
+    return true;
+
+stop:
+    ddp__pending_fini(&ddp->pending);
+    starpu_shutdown();
+leave:
+    ddp__net_close(&ddp->net);
+close:
+    if (ddp->net.stuck)
+        return false;
+    ddp__status_fini(&ddp->status);
+    ddp__starpu_home_free(&ddp->home);
+    ddp__topology_free(&ddp->topology);
+    return false;
+}
+
 ddp_t *ddp_init(const struct ddp_config *given)
 {
     struct ddp_config cfg = defaults;
-    ddp_t *ddp = NULL;
+    ddp_t *ddp;
 
     if (ddp__options_copy(&cfg, sizeof(cfg), given, "ddp_config") < 0)
         return NULL;
@@ -307,35 +336,12 @@ ddp_t *ddp_init(const struct ddp_config *given)
                               "ddp_finish() first");
         return NULL;
     }
-    if (!(ddp = calloc(1, sizeof(*ddp)))) {
+    if (!(ddp = calloc(1, sizeof(*ddp))))
         ddp__fail(DDP_ENOMEM, "out of memory for a context");
-        goto not_started;
-    }
-    ddp__status_init(&ddp->status);
-    if (find_gpus(ddp, &cfg) < 0 || load_machine(ddp) < 0 ||
-        ddp__net_open(&ddp->net, &ddp->status, &cfg, ddp__gpus_key(&ddp->gpus),
-                      &ddp->topology) < 0)
-        goto free_ddp;
-    if (start_starpu(ddp, &cfg) < 0)
-        goto leave;
-    ddp__pending_init(&ddp->pending);
-    if (open_devices(ddp, &cfg) < 0)
-        goto stop;
-    ddp__describe(ddp);
-    return ddp;
-
-stop:
-    ddp__pending_fini(&ddp->pending);
-    starpu_shutdown();
-leave:
-    ddp__net_close(&ddp->net);
-free_ddp:
-    if (ddp->net.stuck) /* nor can there be another context */
+    else if (start_context(ddp, &cfg))
+        return ddp;
+    else if (ddp->net.stuck) /* nor can there be another context */
         return NULL;
-    ddp__status_fini(&ddp->status);
-    ddp__starpu_home_free(&ddp->home);
-    ddp__topology_free(&ddp->topology);
-not_started:
     free(ddp);
     atomic_store(&started, false);
     return NULL;
