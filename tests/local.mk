@@ -13,6 +13,7 @@ check_LTLIBRARIES = %D%/libcheck.la
     %D%/fuzz.h \
     %D%/judge.c \
     %D%/judge.h \
+    %D%/number.h \
     %D%/layer_cases.c \
     %D%/layer_cases.h \
     %D%/op_rows.c \

@@ -11,20 +11,12 @@
 #include <string.h>
 #include "runtime/context.h"
 #include "defaults.h"
+#include "number.h"
 #include "tap.h"
 
 #define TOLERANCE 1e-5
 
 static ddp_t *ddp;
-
-/* Numbers in -1..1, always the same ones. */
-static float number(uint32_t i)
-{
-    i = i * 2654435761u ^ 0x9e3779b9u;
-    i = (i ^ i >> 15) * 0x85ebca6bu;
-    i = (i ^ i >> 13) * 0xc2b2ae35u;
-    return (float)(i >> 8) * 0x1p-23f - 1;
-}
 
 static size_t size_of(struct ddp_shape s)
 {

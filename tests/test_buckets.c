@@ -15,6 +15,7 @@
 
 #include "defaults.h"
 #include "graph/params_bind.h"
+#include "number.h"
 #include "scratch.h"
 #include "tap.h"
 #include "train/trainer.h"
@@ -42,15 +43,6 @@ static const struct param {
 };
 
 /* ---- the oracle --------------------------------------------------------- */
-
-/* Numbers in -1..1, always the same ones. */
-static float number(uint32_t i)
-{
-    i = i * 2654435761u ^ 0x9e3779b9u;
-    i = (i ^ i >> 15) * 0x85ebca6bu;
-    i = (i ^ i >> 13) * 0xc2b2ae35u;
-    return (float)(i >> 8) * 0x1p-23f - 1;
-}
 
 static int get(void *arg, int64_t index, uint64_t key, struct ddp_sample *s)
 {

@@ -13,21 +13,13 @@
 #include <string.h>
 #include "defaults.h"
 #include "ddp_layer.h"
+#include "number.h"
 #include "tap.h"
 
 enum { SIDE = 6, X_LEN = SIDE * SIDE * 3, CLASSES = 5, COUNT = 11, BATCH = 4 };
 
 static const struct ddp_shape image = {SIDE, SIDE, 3};
 static ddp_t *ddp;
-
-/* Numbers in -1..1, always the same ones. */
-static float number(uint32_t i)
-{
-    i = i * 2654435761u ^ 0x9e3779b9u;
-    i = (i ^ i >> 15) * 0x85ebca6bu;
-    i = (i ^ i >> 13) * 0xc2b2ae35u;
-    return (float)(i >> 8) * 0x1p-23f - 1;
-}
 
 static float *samples(void)
 {

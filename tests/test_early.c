@@ -17,6 +17,7 @@
 #include "defaults.h"
 #include "engine/early.h"
 #include "engine/update.h"
+#include "number.h"
 #include "scratch.h"
 #include "train/trainer.h"
 
@@ -128,13 +129,6 @@ static ddp_layer_t *trap_new(void)
 }
 
 /* ---- a run -------------------------------------------------------------- */
-
-static float number(uint32_t i)
-{
-    i = i * 2654435761u ^ 0x9e3779b9u;
-    i = (i ^ i >> 15) * 0x85ebca6bu;
-    return (float)(i >> 8) * 0x1p-23f - 1;
-}
 
 /* Samples in order; those of step BAD are left out if the trap is not to be
  * sprung. */

@@ -11,21 +11,13 @@
 #include <string.h>
 #include "ddp.h"
 #include "defaults.h"
+#include "number.h"
 #include "tap.h"
 
 /* Steps of 6 samples: a divisor that does not divide every f32. */
 enum { SIDE = 5, CLASSES = 3, COUNT = 14, STEP = 6, STEPS = 5 };
 
 static ddp_t *ddp;
-
-/* Numbers in -1..1, always the same ones. */
-static float number(uint32_t i)
-{
-    i = i * 2654435761u ^ 0x9e3779b9u;
-    i = (i ^ i >> 15) * 0x85ebca6bu;
-    i = (i ^ i >> 13) * 0xc2b2ae35u;
-    return (float)(i >> 8) * 0x1p-23f - 1;
-}
 
 static int get(void *arg, int64_t index, uint64_t key, struct ddp_sample *s)
 {

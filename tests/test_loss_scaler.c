@@ -12,6 +12,7 @@
 
 #include "runtime/context.h"
 #include "defaults.h"
+#include "number.h"
 #include "tap.h"
 
 enum { SIZE = 6, BATCH = 8, STEPS = 7, BAD = 3, TARGETS = 3 };
@@ -34,14 +35,6 @@ static const char *const fault_name[] = {"no fault",
                                          "an infinite gradient",
                                          "a fault in every step",
                                          "a fault in every other step"};
-
-static float number(int64_t i)
-{
-    uint32_t u = (uint32_t)i * 2654435761u ^ 0x9e3779b9u;
-
-    u = (u ^ u >> 15) * 0x85ebca6bu;
-    return (float)(u >> 8) * 0x1p-23f - 1;
-}
 
 /* Samples in order; those of step BAD are left out of a sound run. */
 static int get(void *arg, int64_t index, uint64_t key, struct ddp_sample *s)

@@ -14,27 +14,10 @@
 #include <unistd.h>
 #include "runtime/context.h"
 #include "defaults.h"
+#include "number.h"
 #include "tap.h"
 
 static ddp_t *ddp;
-
-/* Numbers in -1..1, always the same ones. */
-static float number(uint32_t i)
-{
-    i = i * 2654435761u ^ 0x9e3779b9u;
-    i = (i ^ i >> 15) * 0x85ebca6bu;
-    i = (i ^ i >> 13) * 0xc2b2ae35u;
-    return (float)(i >> 8) * 0x1p-23f - 1;
-}
-
-static float *numbers(uint32_t from, size_t len)
-{
-    float *x = malloc(len * sizeof(*x));
-
-    for (size_t i = 0; i < len; i++)
-        x[i] = number(from + (uint32_t)i);
-    return x;
-}
 
 enum { N = 6, H = 5, W = 4, C = 3, OUT = 4 };
 static const struct ddp_shape in = {H, W, C};
