@@ -25,9 +25,12 @@ complains "srun has started 4 processes without MPI.*srun --mpi=pmix" \
 # shellcheck disable=SC2086
 run env WORLD_SIZE=2 "$imagenet" train $net --output "$tmp/s"
 complains "WORLD_SIZE is 2.*mpirun -n 2" "so are processes of another launcher"
-ldd "$builddir/.libs/libddp.so" >"$tmp/out" 2>"$tmp/err"
-grep -q libstarpu "$tmp/out" && ! grep -q libmpi "$tmp/out"
-point $? "libddp.so needs no MPI"
+for f in .libs/libddp.so bin/.libs/imagenet bin/.libs/ddp-bench \
+    bin/.libs/ddp-iris; do
+    LD_LIBRARY_PATH=$builddir/.libs ldd "$builddir/$f" >"$tmp/out" 2>"$tmp/err"
+    grep -q libstarpu "$tmp/out" && ! grep -q libmpi "$tmp/out"
+    point $? "$f needs no MPI"
+done
 if ! command -v mpirun >/dev/null || [ ! -e "$builddir/.libs/ddp_mpi.so" ]; then
     run env OMPI_COMM_WORLD_SIZE=2 "$imagenet" train $net --output "$tmp/s"
     exits 69 "a rank in a build without MPI: exit code 69"
