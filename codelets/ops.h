@@ -542,6 +542,8 @@ struct ddp__task {
     uint64_t id[DDP_MAX_BUFFERS], version[DDP_MAX_BUFFERS]; /* of the handle:
         equal (id, version, view) means equal contents, so that a backend may
         keep what it derived from weights */
+    uint64_t common[DDP_MAX_BUFFERS]; /* 0, or equal in all ranks where contents
+        of the same view are */
 };
 
 static inline double ddp__ema_share(const struct ddp__task *t)
@@ -592,6 +594,11 @@ struct ddp__backend {
     /* Bytes of main memory that the call's kernels keep between its tasks, for
      * copies of weights; NULL: none. */
     size_t (*kept)(const struct ddp__call *c, const void *plan);
+    /* Bytes of it that the processes of a host may have in common; and have the
+     * call use these, zeros, from before its first task to its release.  NULL:
+     * there are none. */
+    size_t (*common)(const struct ddp__call *c, const void *plan);
+    void (*share)(void *plan, void *memory);
     /* Bytes of main memory that a worker has for the time of the call, also if
      * it adds to a gradient; NULL: hardly any. */
     size_t (*room)(const struct ddp__call *c, const void *plan, bool adds);

@@ -178,6 +178,7 @@ check_PROGRAMS += \
     %D%/test_schedule \
     %D%/test_segment \
     %D%/test_share \
+    %D%/test_shared_pack \
     %D%/test_sinks \
     %D%/test_split \
     %D%/test_starpu_env \

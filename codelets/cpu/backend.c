@@ -102,6 +102,8 @@ const struct ddp__backend ddp__cpu = {
 #ifdef HAVE_ONEDNN
     .release = ddp__cpu_conv_release,
     .kept = ddp__cpu_conv_kept,
+    .common = ddp__cpu_conv_common,
+    .share = ddp__cpu_conv_share,
     .room = ddp__cpu_conv_room,
 #endif
     .kernel =

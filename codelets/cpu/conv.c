@@ -85,6 +85,15 @@ static int pack_for_wino(const void *arg, void *to, int part)
     return ddp__wino_pack(&s, f->w, f->plan->transposed, part, to);
 }
 
+/* Of the weights, if other processes may have them packed. */
+static uint64_t key_of(const struct ddp__task *t, const struct ddp__plan *p)
+{
+    return p->packs.shared && t->common[WEIGHT]
+               ? ddp__shared_pack_key(t->common[WEIGHT], t->data[WEIGHT],
+                                      p->weights)
+               : 0;
+}
+
 static int run_wino(const struct ddp__task *t, struct ddp__plan *p)
 {
     struct ddp__dnn_shape s = ddp__plan_shape(p, t->n);
@@ -95,7 +104,8 @@ static int run_wino(const struct ddp__task *t, struct ddp__plan *p)
     rc = ddp__pack_get(
         &p->packs, &k, NULL, t->id[WEIGHT], t->version[WEIGHT],
         &(struct ddp__packing){pack_for_wino, &(struct pack_source){p, NULL, w},
-                               ddp__wino_parts(&s), ddp__wino_packed_size(&s)});
+                               ddp__wino_parts(&s), ddp__wino_packed_size(&s),
+                               key_of(t, p)});
     if (rc < 0)
         return rc;
     rc = ddp__wino_run(&s, t->data[IN], k->data,
@@ -127,7 +137,7 @@ static int run_inference(const struct ddp__task *t, struct ddp__plan *p)
     int rc = ddp__pack_get(
         &p->packs, &k, NULL, t->id[WEIGHT], t->version[WEIGHT],
         &(struct ddp__packing){pack_for_inference,
-                               &(struct pack_source){p, NULL, w}, 1, size});
+                               &(struct pack_source){p, NULL, w}, 1, size, 0});
 
     if (rc < 0)
         return rc;
@@ -149,7 +159,7 @@ int ddp__conv_weights(const struct ddp__task *t, struct ddp__plan *p,
     rc = ddp__pack_get(&p->packs, k, d, t->id[WEIGHT], t->version[WEIGHT],
                        &(struct ddp__packing){pack_for_primitive,
                                               &(struct pack_source){p, d, *w},
-                                              1, ddp__dnn_packed_size(d)});
+                                              1, ddp__dnn_packed_size(d), 0});
     if (!rc)
         *w = (*k)->data;
     return rc;

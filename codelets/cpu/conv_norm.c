@@ -91,10 +91,11 @@ int ddp__cpu_conv_norm(const struct ddp__task *t)
         &p->folds, &k, NULL, folded.id[DDP__CONV_NORM_W],
         folded.version[DDP__CONV_NORM_W],
         &(struct ddp__packing){fold_weights, &from, count_parts(&from),
-                               (p->weights + o) * sizeof(float)});
+                               (p->weights + o) * sizeof(float), 0});
     if (rc < 0)
         return rc;
     folded.data[DDP__CONV_NORM_W] = k->data;
+    folded.common[DDP__CONV_NORM_W] = 0;
     rc = ddp__cpu_conv_fwd(&folded);
     ddp__pack_put(&p->folds, k);
     return rc;

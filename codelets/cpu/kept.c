@@ -61,6 +61,21 @@ size_t ddp__cpu_conv_kept(const struct ddp__call *c, const void *plan)
            (c->op == DDP__OP_CONV_NORM ? folds * sizeof(float) : 0);
 }
 
+size_t ddp__cpu_conv_common(const struct ddp__call *c, const void *plan)
+{
+    const struct ddp__plan *p = plan;
+
+    (void)c;
+    return p->wino && p->pass != DDP__BWD_W
+               ? ddp__shared_pack_size(copies_size(p))
+               : 0;
+}
+
+void ddp__cpu_conv_share(void *plan, void *memory)
+{
+    ddp__packs_share(&((struct ddp__plan *)plan)->packs, memory);
+}
+
 /* As run_weight_gradient() in conv.c has it. */
 static size_t gradient_size(const struct ddp__plan *p, const struct ddp__dnn *d,
                             bool adds)

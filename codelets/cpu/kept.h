@@ -10,6 +10,10 @@
  * and with a norm's factors. */
 size_t ddp__cpu_conv_kept(const struct ddp__call *c, const void *plan);
 
+/* Of these, bytes that processes may share (0: none), and that they do. */
+size_t ddp__cpu_conv_common(const struct ddp__call *c, const void *plan);
+void ddp__cpu_conv_share(void *plan, void *memory);
+
 /* Bytes of scratch for a call: of oneDNN, and of weights and gradients on their
  * way to or from its layout. */
 size_t ddp__cpu_conv_room(const struct ddp__call *c, const void *plan,

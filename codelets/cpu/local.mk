@@ -66,6 +66,8 @@ libddp_core_la_SOURCES += \
     %D%/pointwise.h \
     %D%/rows.c \
     %D%/rows.h \
+    %D%/shared_pack.c \
+    %D%/shared_pack.h \
     %D%/skinny.c \
     %D%/skinny.h \
     %D%/turn16.h \

@@ -36,19 +36,37 @@ void ddp__packs_init(struct ddp__packs *p)
     pthread_mutex_init(&p->lock, NULL);
     pthread_cond_init(&p->made, NULL);
     p->head = NULL;
+    p->shared = NULL;
+    p->common = (struct ddp__pack){.valid = true};
+}
+
+/* Copies that nobody reads. */
+static void free_unused(struct ddp__packs *p)
+{
+    struct ddp__pack **at = &p->head, *k;
+
+    while ((k = *at)) {
+        if (k->users) {
+            at = &k->next;
+            continue;
+        }
+        *at = k->next;
+        free(k->data);
+        free(k);
+    }
 }
 
 void ddp__packs_free(struct ddp__packs *p)
 {
-    struct ddp__pack *k, *next;
-
-    for (k = p->head; k; k = next) {
-        next = k->next;
-        free(k->data);
-        free(k);
-    }
+    free_unused(p);
     pthread_cond_destroy(&p->made);
     pthread_mutex_destroy(&p->lock);
+}
+
+void ddp__packs_share(struct ddp__packs *p, struct ddp__shared_pack *s)
+{
+    p->shared = s;
+    p->common.data = ddp__shared_pack_data(s);
 }
 
 static bool pack_is_current(const struct ddp__pack *k, const struct ddp__dnn *d,
@@ -118,6 +136,17 @@ static int fill_parts(struct ddp__packs *p, struct ddp__pack *k,
                : k->rc;
 }
 
+/* Copies of our own, from before the first update, are needed no more. */
+static bool get_shared(struct ddp__packs *p, const struct ddp__packing *how)
+{
+    if (!p->shared || !how->key || !ddp__shared_pack_get(p->shared, how))
+        return false;
+    pthread_mutex_lock(&p->lock);
+    free_unused(p);
+    pthread_mutex_unlock(&p->lock);
+    return true;
+}
+
 /* All under the lock but the packing itself, see fill_parts().  The copy has a
  * user before it is filled, so that nobody else takes it as unused. */
 int ddp__pack_get(struct ddp__packs *p, struct ddp__pack **out,
@@ -127,6 +156,10 @@ int ddp__pack_get(struct ddp__packs *p, struct ddp__pack **out,
     struct ddp__pack *k;
     int rc = 0;
 
+    if (get_shared(p, how)) {
+        *out = &p->common;
+        return 0;
+    }
     pthread_mutex_lock(&p->lock);
     if (!(k = find_pack(p, d, id, version)) &&
         (k = unused_pack(p, how->size))) {
@@ -154,6 +187,10 @@ int ddp__pack_get(struct ddp__packs *p, struct ddp__pack **out,
 
 void ddp__pack_put(struct ddp__packs *p, struct ddp__pack *k)
 {
+    if (k == &p->common) {
+        ddp__shared_pack_put(p->shared);
+        return;
+    }
     pthread_mutex_lock(&p->lock);
     k->users--;
     pthread_mutex_unlock(&p->lock);

@@ -7,6 +7,7 @@
 #include <pthread.h>
 
 #include "onednn.h"
+#include "shared_pack.h"
 
 /* One packed copy of a layer's weights. */
 struct ddp__pack {
@@ -27,17 +28,22 @@ struct ddp__packs {
     pthread_mutex_t lock;
     pthread_cond_t made;
     struct ddp__pack *head; /* owned */
+    /* A copy that other processes have, too; NULL: none.  Not owned. */
+    struct ddp__shared_pack *shared;
+    struct ddp__pack common; /* that one's data */
 };
 
 void ddp__packs_init(struct ddp__packs *p);
 void ddp__packs_free(struct ddp__packs *p);
+void ddp__packs_share(struct ddp__packs *p, struct ddp__shared_pack *s);
 
 /* What copies a call's weights: parts times, each a part of its own. */
 struct ddp__packing {
     int (*fill)(const void *arg, void *to, int part);
     const void *arg;
     int parts;
-    size_t size; /* bytes of the copy */
+    size_t size;  /* bytes of the copy */
+    uint64_t key; /* of contents that other processes have; 0: unknown */
 };
 
 /* The copy for handle id at this version in d's layout (NULL: in the one that

@@ -474,7 +474,7 @@ static int run_with_weights(const struct ddp__task *t, struct ddp__plan *p,
 
     rc = ddp__pack_get(&p->packs, &k, d, t->id[WEIGHT], t->version[WEIGHT],
                        &(struct ddp__packing){pack_group, &from, (int)groups,
-                                              groups * packed_size(d)});
+                                              groups * packed_size(d), 0});
     if (rc < 0)
         return rc;
     rc = room_new(h, d, t->n, &r);

@@ -371,7 +371,7 @@ void ddp__handle_register(struct ddp__handle *b, void *ptr, size_t size)
     starpu_data_register(&b->h, ptr ? STARPU_MAIN_RAM : -1, &v,
                          interface_ops());
     b->id = ++next_id;
-    b->version = 0;
+    b->version = b->common = 0;
     b->size = size;
 }
 
@@ -431,6 +431,13 @@ void ddp__handle_drop_missing(struct ddp__handle *b)
         }
 }
 
+/* By this rank alone, as far as anybody knows. */
+static void count_write(struct ddp__handle *b)
+{
+    b->version++;
+    b->common = 0;
+}
+
 void *ddp__handle_open(struct ddp__handle *b, bool write, const char *what)
 {
     void *p;
@@ -439,7 +446,8 @@ void *ddp__handle_open(struct ddp__handle *b, bool write, const char *what)
         ddp__fail(DDP_EINVAL, "%s cannot be used from inside a task", what);
         return NULL;
     }
-    b->version += write;
+    if (write)
+        count_write(b);
     p = starpu_data_get_local_ptr(b->h);
     if (!ddp__is_missing(p))
         return p;
@@ -455,7 +463,7 @@ int ddp__handle_fill(struct ddp__handle *b, const void *data)
     if (starpu_data_acquire(b->h, STARPU_W) != 0)
         return ddp__fail(DDP_EINVAL,
                          "data cannot be replaced from inside a task");
-    b->version++;
+    count_write(b);
     p = starpu_data_get_local_ptr(b->h);
     if (!ddp__is_missing(p))
         memcpy(p, data, b->size);
@@ -466,7 +474,8 @@ int ddp__handle_fill(struct ddp__handle *b, const void *data)
 void ddp__handle_acquire(struct ddp__handle *b, int node, bool read, bool write,
                          void (*ready)(void *arg), void *arg)
 {
-    b->version += write; /* now: another thread may free b once it is ready */
+    if (write) /* now: another thread may free b once it is ready */
+        count_write(b);
     starpu_data_acquire_on_node_cb(b->h, node,
                                    read && write ? STARPU_RW
                                    : write       ? STARPU_W

@@ -13,10 +13,11 @@ struct ddp__topology;
 enum { DDP__MAIN_MEMORY = STARPU_MAIN_RAM };
 
 /* A handle and what identifies its contents: version counts the writes that
- * were submitted. */
+ * were submitted.  common: the update that all ranks made last, with the same
+ * result; 0: something else has written since. */
 struct ddp__handle {
     starpu_data_handle_t h;
-    uint64_t id, version;
+    uint64_t id, version, common;
     size_t size;
 };
 

@@ -129,11 +129,14 @@ static void fill_call(struct starpu_task *task, struct ddp__called *one,
             one->at[i] = -1;
             continue;
         }
-        if (p->access[i] != DDP_READ && !is_fence(p->task.call))
+        if (p->access[i] != DDP_READ && !is_fence(p->task.call)) {
             p->buf[i]->version++;
+            p->buf[i]->common = p->common;
+        }
         one->task.size[i] = p->buf[i]->size;
         one->task.id[i] = p->buf[i]->id;
         one->task.version[i] = p->buf[i]->version;
+        one->task.common[i] = p->buf[i]->common;
         one->at[i] = add_buffer(task, p->buf[i]->h,
                                 p->shared ? STARPU_R : mode_of(p->access[i]));
     }

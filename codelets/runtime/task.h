@@ -17,9 +17,11 @@ struct ddp__task_call {
     _Atomic int64_t *updated; /* not owned: gets the step in which weights are
                                  updated, before they are; NULL: the group's
                                  updated_step gets it */
-    bool shared; /* tasks write other elements of its buffers meanwhile: to
-                    StarPU it only reads them, and the caller orders what else
-                    uses them */
+    uint64_t common; /* other than 0: all ranks write the same, and then alone
+                        with this number */
+    bool shared;     /* tasks write other elements of its buffers meanwhile: to
+                        StarPU it only reads them, and the caller orders what else
+                        uses them */
 };
 
 /* A task: calls that run one after another on one worker. */
