@@ -31,6 +31,7 @@ check_LTLIBRARIES += %D%/wire/ddp_mpi.la
 %C%_wire_ddp_mpi_la_SOURCES = %D%/wire/wire.c
 %C%_wire_ddp_mpi_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -shared \
     -rpath /nowhere
+EXTRA_%C%_test_host_DEPENDENCIES = %D%/wire/ddp_mpi.la
 EXTRA_%C%_test_lost_DEPENDENCIES = %D%/wire/ddp_mpi.la
 EXTRA_%C%_test_ranks_DEPENDENCIES = %D%/wire/ddp_mpi.la
 
@@ -148,6 +149,7 @@ check_PROGRAMS += \
     %D%/test_loss_scaler \
     %D%/test_lost \
     %D%/test_halves \
+    %D%/test_host \
     %D%/test_image \
     %D%/test_kinds \
     %D%/test_layers \

@@ -292,9 +292,9 @@ static const struct fault deaths[] = {
     {"while it reads input", .rank = 1, .phase = READING, .times = 9},
     {"in the forward pass", .rank = 1, .phase = FORWARD, .times = 9},
     {"in the backward pass", .rank = 2, .phase = BACKWARD, .times = 9},
-    {"while gradients are summed", .rank = 1, .message = 40},
-    {"after a step's gradients", .rank = 2, .message = 41},
-    {"before it has told of a step", .rank = 0, .message = 42},
+    {"while gradients are summed", .rank = 1, .message = 44},
+    {"after a step's gradients", .rank = 2, .message = 45},
+    {"before it has told of a step", .rank = 0, .message = 46},
     {"in the update", .rank = 1, .phase = UPDATE, .times = 5},
     {"between steps", .rank = 0, .phase = STEPPED, .times = 4},
     {"while it evaluates", .rank = 2, .phase = EVALUATION, .times = 1},
@@ -443,7 +443,7 @@ static void test_deaths(uint32_t want)
 static void test_torn(void)
 {
     /* Of 14 messages a step, every second. */
-    struct fault f = {.rank = 1, .message = 60};
+    struct fault f = {.rank = 1, .message = 64};
     uint32_t want, weights;
     bool good = true;
     int torn = 0;

@@ -379,6 +379,29 @@ size_t ddp__call_kept(const struct ddp__call *c)
     return size;
 }
 
+/* One kind of device packs weights. */
+static const struct ddp__choice *sharing(const struct ddp__call *c)
+{
+    for (int k = 0; k < DDP_DEVICE_KINDS; k++)
+        if (c->on[k].plan && c->on[k].backend->common)
+            return &c->on[k];
+    return NULL;
+}
+
+size_t ddp__call_common(const struct ddp__call *c)
+{
+    const struct ddp__choice *on = sharing(c);
+
+    return on ? on->backend->common(c, on->plan) : 0;
+}
+
+void ddp__call_share(const struct ddp__call *c, void *memory)
+{
+    const struct ddp__choice *on = sharing(c);
+
+    on->backend->share(on->plan, memory);
+}
+
 size_t ddp__call_room(const struct ddp__call *c, bool adds)
 {
     size_t most = 0;

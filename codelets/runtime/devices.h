@@ -65,6 +65,10 @@ void ddp__call_release(struct ddp__call *c);
 /* Bytes of main memory that the kernels of a prepared call keep for it. */
 size_t ddp__call_kept(const struct ddp__call *c);
 
+/* Of these, bytes that the ranks of a host may share; and that they do. */
+size_t ddp__call_common(const struct ddp__call *c);
+void ddp__call_share(const struct ddp__call *c, void *memory);
+
 /* And that a worker has for the time of it, also if it adds to a gradient. */
 size_t ddp__call_room(const struct ddp__call *c, bool adds);
 

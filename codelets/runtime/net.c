@@ -366,18 +366,20 @@ void ddp__net_close(struct ddp__net *n)
     free_net(n);
 }
 
-void ddp__net_add(struct ddp__net *n, struct ddp__net_op *op, int tags)
+int64_t ddp__net_add(struct ddp__net *n, struct ddp__net_op *op, int tags)
 {
     unsigned count = (unsigned)n->wire.tags - 1;
+    int64_t number;
 
     op->next = NULL;
     pthread_mutex_lock(&n->lock);
-    op->number = ++n->ops;
+    op->number = number = ++n->ops;
     op->tag = (int)(n->tag % count);
     n->tag = (n->tag + (unsigned)tags) % count;
     *n->end = op;
     n->end = &op->next;
     pthread_mutex_unlock(&n->lock);
+    return number;
 }
 
 void ddp__net_ready(struct ddp__net *n, struct ddp__net_op *op)

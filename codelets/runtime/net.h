@@ -68,8 +68,8 @@ int ddp__net_share_cores(const struct ddp__net *n, struct ddp__topology *t);
 /* Wait for all ranks to end. */
 void ddp__net_close(struct ddp__net *n);
 
-/* Append an operation that uses so many tags. */
-void ddp__net_add(struct ddp__net *n, struct ddp__net_op *op, int tags);
+/* Append an operation that uses so many tags.  Returns its number. */
+int64_t ddp__net_add(struct ddp__net *n, struct ddp__net_op *op, int tags);
 void ddp__net_ready(struct ddp__net *n, struct ddp__net_op *op);
 
 /* Whether those after an operation have to wait for it.  To be asked for one

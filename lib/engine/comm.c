@@ -282,7 +282,8 @@ static int submit(struct ddp__engine *e, const struct ddp__step *s,
     if (e->simulated)
         ddp__nodes_add(&c->op);
     else
-        ddp__net_add(&e->ddp->net, &c->op, parts_of(c));
+        e->last_exchange =
+            (uint64_t)ddp__net_add(&e->ddp->net, &c->op, parts_of(c));
     open_handles(c);
     if (fetches)
         ddp__direct_fetch(sum, home, &e->group);

@@ -11,6 +11,7 @@
 #include "base/thread.h"
 #include "engine/early.h"
 #include "engine/engine.h"
+#include "engine/host.h"
 #include "engine/lane_buffers.h"
 #include "engine/lanes.h"
 #include "engine/reduce.h"
@@ -256,6 +257,7 @@ static void end_engine(struct ddp__engine *e)
     ddp__ema_free(e->ema);
     ddp__step_calls_free(e);
     ddp__graph_free(e->graph);
+    ddp__host_free(e);
     ddp__task_group_fini(&e->group);
     ddp__lock_fini(&e->lock);
     free(e->lane);

@@ -58,11 +58,12 @@ struct ddp__engine {
     int inputs;
     int *input_of;                    /* by value id: its place among them */
     struct ddp__task_call *task_call; /* of the task being submitted */
-    bool *grad_begun;      /* lane x bucket: written to in this step */
-    bool *reached;         /* by bucket: a step of all nodes writes to it */
-    int exchanged;         /* sums over ranks submitted, of this step */
-    _Atomic(double) given; /* when the last bucket had this rank's part */
-    atomic_uint wishes;    /* of this rank, for the steps to come */
+    bool *grad_begun;       /* lane x bucket: written to in this step */
+    bool *reached;          /* by bucket: a step of all nodes writes to it */
+    int exchanged;          /* sums over ranks submitted, of this step */
+    uint64_t last_exchange; /* its number, which all ranks give it; 0: none */
+    _Atomic(double) given;  /* when the last bucket had this rank's part */
+    atomic_uint wishes;     /* of this rank, for the steps to come */
     struct ddp__agreed *agreed; /* ring of run_ahead + 1 */
     double lane_bytes;          /* of a lane's accumulators */
     double sample_flops;        /* of convolutions and dense layers */
@@ -92,6 +93,8 @@ struct ddp__engine {
     int64_t begun;               /* the first of them */
     int64_t failed;              /* the step that did, until settled; or -1 */
     double submit_s, first_submit, last_end, flops;
+    void *host; /* what ranks of this host share: see host.c; NULL: nothing */
+    size_t host_size;
     bool torn;
     bool scarce; /* GPUs have no room for all gradients and the state: no task
                     needs those of several buckets */

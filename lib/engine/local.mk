@@ -24,6 +24,8 @@ LIB_SOURCES += \
     %D%/footprint.h \
     %D%/gpu_memory.c \
     %D%/gpu_memory.h \
+    %D%/host.c \
+    %D%/host.h \
     %D%/lane_buffers.c \
     %D%/lane_buffers.h \
     %D%/lanes.c \

@@ -66,6 +66,7 @@ int ddp__vector_add(struct ddp__vector_task *t, const struct ddp__call *call,
                                  .momentum = t->s->momentum};
     p->updated = t->updated;
     p->shared = t->shared;
+    p->common = call->op == DDP__OP_OPTIM ? e->last_exchange : 0;
     for (int i = 0; i < call->buffers; i++) {
         p->buf[i] = buf[i];
         p->access[i] = ddp__call_access(call, i, !accumulate);

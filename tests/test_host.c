@@ -1,0 +1,249 @@
+/* test_host.c - ranks of a host share packed weights
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * What one process computes alone is the oracle of weights.  Whether memory is
+ * shared, and used, is what the system says of this process.
+ */
+#include "config.h"
+
+#include <sys/resource.h>
+
+#include "copy_layer.h"
+#include "ddp.h"
+#include "ranks_fork.h"
+
+enum { RANKS = 3, SIDE = 12, CLASSES = 5, COUNT = 48, STEPS = 8 };
+
+/* A run: what is odd in it. */
+struct row {
+    const char *what;
+    int ranks;
+    int poor;  /* a rank that cannot open a file to share; -1: none */
+    bool set;  /* one weight is set between steps, by all ranks */
+    int dies;  /* a rank, in a forward pass; -1: none */
+    int share; /* ranks that do */
+};
+static const struct row *row;
+
+/* What a rank leaves; shared. */
+static struct outcome {
+    int code, kilobytes, left; /* mapped while it trains, and afterwards */
+    char why[512];
+    uint32_t weights;
+} * outcome;
+
+static int this_rank;
+static ddp_chain_t *chain;
+
+/* Resident; -1: nothing is mapped. */
+static int shared_kilobytes(void)
+{
+    FILE *f = fopen("/proc/self/smaps", "r");
+    char line[512];
+    unsigned long from, to;
+    bool ours = false;
+    int size = -1, part;
+
+    while (f && fgets(line, sizeof(line), f))
+        if (sscanf(line, "%lx-%lx", &from, &to) == 2)
+            ours = strstr(line, "memfd:ddp-weights") != NULL;
+        else if (ours && sscanf(line, "Rss: %d", &part) == 1)
+            size = (size < 0 ? 0 : size) + part;
+    if (f)
+        fclose(f);
+    return size;
+}
+
+/* ---- the network -------------------------------------------------------- */
+
+static int hook(bool backward)
+{
+    static int times;
+
+    if (row->dies == this_rank && !backward && ++times == 9)
+        raise(SIGKILL);
+    return 0;
+}
+
+/* The second and the third have the sizes that are computed by Winograd's
+ * method. */
+static ddp_chain_t *network(void)
+{
+    copy_hook = hook;
+    return ddp_chain_new(ddp_conv_new(3, 16, 3, NULL), ddp_relu_new(),
+                         ddp_conv_new(16, 16, 3, NULL), ddp_relu_new(),
+                         ddp_conv_new(16, 32, 3, NULL), ddp_relu_new(),
+                         ddp_flatten_new(), copy_layer_new(),
+                         ddp_dense_new(32 * 6 * 6, CLASSES, NULL), DDP_END);
+}
+
+static int get(void *arg, int64_t index, uint64_t key, struct ddp_sample *s)
+{
+    float *x = s->x;
+
+    (void)arg;
+    (void)key;
+    for (int i = 0; i < SIDE * SIDE * 3; i++)
+        x[i] = (float)((index * (i % 11 + 3) + i) % 7) - 3;
+    s->label = (int32_t)(index % CLASSES);
+    return 0;
+}
+
+/* A number that no key has: the first and every 144th of 2304 are in it. */
+static int set_one(void)
+{
+    enum { LEN = 16 * 16 * 9, AT = 7 };
+    float w[LEN];
+    int rc = ddp_chain_get(chain, "2.weight", w, LEN);
+
+    w[AT] += 0.5f;
+    return rc < 0 ? rc : ddp_chain_set(chain, "2.weight", w, LEN);
+}
+
+/* ---- a run -------------------------------------------------------------- */
+
+static struct ddp_train_config config(void)
+{
+    struct ddp_train_config cfg;
+
+    ddp_train_config_init(&cfg);
+    cfg.optimizer = ddp_momentum(0.01f, 0.9f);
+    cfg.batch = 12;
+    cfg.sub_batch = 2;
+    cfg.lanes = 6;
+    return cfg;
+}
+
+static ddp_trainer_t *make_trainer(ddp_t *ddp, ddp_dataset_t *data)
+{
+    struct ddp_train_config cfg = config();
+    struct rlimit before, few;
+    ddp_trainer_t *t;
+
+    getrlimit(RLIMIT_NOFILE, &before);
+    few = before;
+    few.rlim_cur = 3;
+    if (this_rank == row->poor)
+        setrlimit(RLIMIT_NOFILE, &few);
+    t = ddp_trainer_new(ddp, chain, data, &cfg);
+    setrlimit(RLIMIT_NOFILE, &before);
+    return t;
+}
+
+/* After a forward pass of its own, which packs what is there. */
+static int set_thrice(ddp_trainer_t *t)
+{
+    int rc = 0;
+
+    for (int i = 0; i < 3 && rc >= 0; i++)
+        if ((rc = ddp_trainer_gradients(t, NULL)) >= 0)
+            rc = set_one();
+    return rc;
+}
+
+static int train(ddp_t *ddp, ddp_dataset_t *data, struct outcome *out)
+{
+    ddp_trainer_t *t = make_trainer(ddp, data);
+    int rc = t ? 0 : ddp_errcode();
+
+    for (int i = 0; i < STEPS && rc >= 0; i++) {
+        rc = ddp_trainer_step(t, NULL);
+        if (rc >= 0 && row->set && i == STEPS / 2)
+            rc = set_thrice(t);
+    }
+    out->kilobytes = shared_kilobytes();
+    ddp_trainer_free(t);
+    return rc;
+}
+
+static int run_rank(int rank)
+{
+    struct outcome *out = &outcome[rank];
+    ddp_dataset_t *data;
+    ddp_t *ddp;
+
+    this_rank = rank;
+    ddp = ddp_init(NULL);
+    chain = network();
+    data = ddp_dataset_callback(&(struct ddp_source){.count = COUNT,
+                                                     .shape = {SIDE, SIDE, 3},
+                                                     .classes = CLASSES,
+                                                     .get = get});
+    out->code = ddp ? train(ddp, data, out) : ddp_errcode();
+    if (out->code < 0)
+        snprintf(out->why, sizeof(out->why), "%s", ddp_errmsg());
+    else
+        out->code = ddp_chain_checksum(chain, &out->weights);
+    out->left = shared_kilobytes();
+    ddp_dataset_free(data);
+    ddp_chain_free(chain);
+    ddp_finish(ddp);
+    return 0;
+}
+
+/* ---- all runs ----------------------------------------------------------- */
+
+static void run(const struct row *r, int count)
+{
+    struct fork_ranks f;
+
+    row = r;
+    memset(outcome, 0, RANKS * sizeof(*outcome));
+    fork_start(&f, count, run_rank);
+    for (int i = 0; i < count; i++)
+        fork_code(&f, i);
+}
+
+static void test_row(const struct row *r)
+{
+    uint32_t want;
+    int good = 0, share = 0;
+
+    run(r, 1);
+    want = outcome[0].weights;
+    run(r, r->ranks);
+    for (int i = 0; i < r->ranks; i++) {
+        const struct outcome *o = &outcome[i];
+
+        diag("rank %d: code %d, weights %08x, %d KB, then %d %s", i, o->code,
+             o->weights, o->kilobytes, o->left, o->why);
+        good += o->code == 0 && o->left < 0 && o->weights == want;
+        share += o->kilobytes > 0;
+    }
+    is_int(good, r->ranks, "%s: equal weights, and nothing is left", r->what);
+    is_int(share, r->share, "%s: so many ranks use shared memory", r->what);
+}
+
+/* The others may just be waiting for its part of a copy. */
+static void test_death(void)
+{
+    static const struct row death = {"a rank dies", 2, -1, false, 1, 1};
+
+    run(&death, death.ranks);
+    is_int(outcome[0].code, DDP_EPEER, "the other of two ranks notices that");
+    diag("%s", outcome[0].why);
+}
+
+int main(void)
+{
+    static const struct row rows[] = {
+        {"2 ranks", 2, -1, false, -1, 2},
+        {"3 ranks", 3, -1, false, -1, 3},
+        {"a weight is set", 2, -1, true, -1, 2},
+        {"one of 3 cannot open it", 3, 1, false, -1, 2},
+        {"the first of 3 cannot make it", 3, 0, false, -1, 0},
+    };
+
+    outcome = fork_memory(RANKS * sizeof(*outcome));
+#if defined(HAVE_ONEDNN) && defined(__x86_64__)
+    if (!__builtin_cpu_supports("avx512f") ||
+        !__builtin_cpu_supports("avx512dq"))
+        skip_all("this processor has no AVX-512");
+#else
+    skip_all("built without oneDNN, or not for x86-64");
+#endif
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+        test_row(&rows[i]);
+    test_death();
+    return done_testing();
+}
