@@ -302,8 +302,15 @@ size_t check_len(const struct check_tensor *t, int n)
            (size_t)s->c;
 }
 
-/* Memory for one tensor, of exactly its size: a sanitizer sees what a kernel
- * touches beyond. */
+/* Memory of exactly this size, so that a sanitizer sees what a kernel touches
+ * beyond, and aligned as the library's is. */
+static void *tensor_memory(size_t size)
+{
+    void *p;
+
+    return posix_memalign(&p, 64, size ? size : 1) ? NULL : p;
+}
+
 static bool allocate(struct check *k, enum check_role role,
                      enum ddp__operand_kind kind)
 {
@@ -315,8 +322,10 @@ static bool allocate(struct check *k, enum check_role role,
     t->view = view_of(k, role, type_of(k, kind));
     t->size = check_len(t, k->row.cap) * ddp__dtype_size(t->view.type);
     t->id = ++last_id;
-    t->data = calloc(1, t->size ? t->size : 1);
-    return t->data != NULL;
+    if (!(t->data = tensor_memory(t->size)))
+        return false;
+    memset(t->data, 0, t->size);
+    return true;
 }
 
 static bool allocate_operands(struct check *k, enum ddp__op op)
@@ -366,7 +375,7 @@ struct check *check_copy(const struct check *k)
 
         if (!k->tensor[i].data)
             continue;
-        t->data = malloc(t->size ? t->size : 1);
+        t->data = tensor_memory(t->size);
         good = good && t->data;
         if (t->data)
             memcpy(t->data, k->tensor[i].data, t->size);
