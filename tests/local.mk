@@ -26,6 +26,9 @@ check_LTLIBRARIES = %D%/libcheck.la
 
 LDADD = %D%/libcheck.la libddp_core.la
 
+# Programs that measure.
+noinst_PROGRAMS =
+
 # Messages between ranks that a test starts, in place of the module of MPI.
 check_LTLIBRARIES += %D%/wire/ddp_mpi.la
 %C%_wire_ddp_mpi_la_SOURCES = %D%/wire/wire.c
@@ -78,9 +81,15 @@ check_PROGRAMS += %D%/test_ops_cuda
 %C%_test_ops_cuda_LDADD = $(LDADD_CUDA)
 
 # Times of what cuDNN could fuse.
-noinst_PROGRAMS = %D%/fusebench
+noinst_PROGRAMS += %D%/fusebench
 %C%_fusebench_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
 %C%_fusebench_LDADD = $(LDADD_CUDA)
+endif
+
+if HAVE_ONEDNN
+# Times of CPU workers' kernels and of oneDNN's.
+noinst_PROGRAMS += %D%/kernelbench
+%C%_kernelbench_SOURCES = %D%/kernelbench.c %D%/dnn_peer.c %D%/dnn_peer.h
 endif
 
 # Others run these in several processes.
@@ -289,6 +298,7 @@ dist_check_SCRIPTS = \
     %D%/app_emulated_lost.sh \
     %D%/app_emulated_ops.sh \
     %D%/app_fusebench.sh \
+    %D%/app_kernelbench.sh \
     %D%/app_examples.sh \
     %D%/app_gpu_check.sh \
     %D%/app_hosts.sh \

@@ -1,19 +1,20 @@
 /* act.c - elementwise activations and sums of CPU workers
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * One Zen 5 core (AVX-512) under load, 1.5 million values, milliseconds of
- * oneDNN 2.6's eltwise and here; f32 forward, backward, and the same in bf16:
+ * One Zen 5 core (AVX-512) under load, 1.5 million values from memory
+ * (tests/kernelbench act), milliseconds of oneDNN 2.6's eltwise and here; f32
+ * forward, backward, and the same in bf16:
  *
- *     ReLU         0.10 0.29 0.05 0.30   0.16 0.21 0.08 0.08
- *     ReLU6        0.09 0.88 0.06 0.70   0.19 0.20 0.15 0.09
- *     SiLU         0.38 0.80 0.40 0.85   0.35 0.42 0.32 0.40
- *     sigmoid      0.36 0.90 0.35 0.78   0.33 0.20 0.30 0.08
- *     tanh         0.36 0.91 0.30 0.81   0.89 0.21 0.76 0.08
- *     GELU         0.45 1.03 0.45 0.93   0.77 0.80 0.71 0.77
- *     hardswish    0.10 0.87 0.09 0.80   0.23 0.24 0.17 0.17
+ *     relu       0.26 0.34  0.46 0.72  0.13 0.14  0.27 0.20
+ *     relu6      0.26 0.39  0.54 0.77  0.10 0.18  0.27 0.20
+ *     silu       0.85 0.45  1.03 0.50  0.40 0.37  0.89 0.42
+ *     sigmoid    0.73 0.48  0.42 0.44  0.35 0.31  0.26 0.19
+ *     tanh       0.76 1.08  0.41 0.46  0.46 0.81  0.26 0.19
+ *     gelu       0.74 0.78  1.26 0.88  0.59 0.71  1.01 0.82
+ *     hardswish  0.28 0.33  1.27 0.96  0.13 0.19  0.28 0.23
  *
- * Both passes together are slower by oneDNN, but for GELU's, 6 to 7 % faster.
- * Most activations of networks are in norms (bn.c).
+ * Most activations of networks are in norms (bn.c), and most of those of the
+ * rest are fused into convolutions.
  */
 #include "config.h"
 

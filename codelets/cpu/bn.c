@@ -19,19 +19,19 @@
  * a norm inside a convolution's task.  Layers of 7x7 pixels need several images
  * at a time to be fast: 512 channels by 3x3 take 2.5 ms at once, 8.7 ms by one.
  *
- * One Zen 5 core (AVX-512) under load, milliseconds of oneDNN 2.6's primitives
- * (norm, with ReLU where it has that, sum, activation) and here, from memory:
- * f32 forward, backward, and the same in bf16:
+ * One Zen 5 core (AVX-512) under load, 8 images from memory (tests/kernelbench
+ * bn), milliseconds of oneDNN 2.6's primitives (norm, with ReLU where it has
+ * that, sum, activation) and here; f32 forward, backward, and the same in bf16:
  *
- *     8x56x56x64, ReLU            0.33 0.46 0.26 0.42   0.32 0.47 0.24 0.31
- *     8x14x14x256, ReLU           0.08 0.12 0.07 0.11   0.07 0.10 0.05 0.07
- *     8x56x56x256, residual       3.7  6.6  2.2  3.8    4.5  7.1  2.8  4.4
- *     8x14x14x1024, residual      0.68 0.93 0.37 0.73   0.52 1.23 0.29 0.65
- *     16x112x112x32, SiLU         5.6  7.4  3.1  5.1    4.9  7.3  2.3  5.1
- *     16x28x28x240, SiLU          2.4  3.7  1.4  2.5    1.2  3.0  1.0  2.2
- *     16x56x56x24                 0.38 0.58 11.1 16.4   0.22 0.30 0.18 0.23
+ *     56x56x64, relu         0.45 0.50  0.66 0.89  0.28 0.30  0.45 0.33
+ *     14x14x256, relu        0.09 0.08  0.17 0.17  0.09 0.09  0.14 0.14
+ *     56x56x256, sum, relu   3.92 5.00  6.00 7.60  2.50 3.73  4.14 5.79
+ *     14x14x1024, sum, relu  0.90 0.97  1.26 1.71  0.54 0.76  0.83 1.30
+ *     112x112x32, silu       2.61 1.79  3.68 3.32  1.42 1.23  2.48 2.39
+ *     28x28x240, silu        1.17 0.70  1.83 1.33  0.67 0.53  1.53 1.09
+ *     56x56x24               0.21 0.13  0.32 0.23  5.20 0.16  7.76 0.22
  *
- * oneDNN is faster where a large residual is added, but for that keeps one more
+ * oneDNN is faster where a residual is added, but for that keeps one more
  * activation in memory, or two in the backward pass.
  */
 #include "config.h"

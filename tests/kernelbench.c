@@ -1,0 +1,400 @@
+/* kernelbench.c - kernels of CPU workers beside oneDNN's primitives
+ *
+ *     tests/kernelbench [-w] [-n IMAGES] [-s SECONDS] [WORD]...
+ *
+ * A table in Markdown of one core's times: for each operation whose file,
+ * name or shape has one of the WORDs (none: for all) the least milliseconds of
+ * ours and of oneDNN's, which run in turns; how many times ours oneDNN's is;
+ * the share of ours that its operands take at the speed of a copy, which may be
+ * above 100 % where they are in a cache; and how far results differ, relative
+ * to their norm.  Nothing is in a cache before a run, but with -w what the runs
+ * before it left.  Weights changed before each run, but those of inference.
+ * IMAGES [8] are samples where a row has no number of its own, SECONDS [0.2]
+ * are for each line; with 0 each runs once.
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#include "config.h"
+
+#include <stdio.h>
+
+#ifndef HAVE_ONEDNN
+int main(void)
+{
+    fprintf(stderr, "kernelbench: built without oneDNN\n");
+    return 77;
+}
+#else
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "check.h"
+#include "cpu/backend.h"
+#include "cpu/onednn.h"
+#include "dnn_peer.h"
+#include "tap.h"
+
+enum passes { FWD = 1, BWD_X = 2, BWD_W = 4, BOTH = FWD | BWD_X, ALL = 7 };
+
+/* Square images and filters or windows of size k, stride s and padding p. */
+#define POOL(family, what, side, c, k, s, p)                                   \
+    {                                                                          \
+        "pool", BOTH,                                                          \
+        {                                                                      \
+            family, what, .x = {side, side, c}, .call.pool = {                 \
+                .kh = (k),                                                     \
+                .kw = (k),                                                     \
+                .sh = (s),                                                     \
+                .sw = (s),                                                     \
+                .top = (p),                                                    \
+                .left = (p),                                                   \
+                .bottom = (p),                                                 \
+                .right = (p),                                                  \
+                .count_pad = true                                              \
+            }                                                                  \
+        }                                                                      \
+    }
+#define BN(what, side, c, act, sum)                                            \
+    {                                                                          \
+        "bn", BOTH,                                                            \
+        {                                                                      \
+            CHECK_BN, what, .x = {side, side, c}, .call.bn = {                 \
+                1e-5f,                                                         \
+                act,                                                           \
+                sum,                                                           \
+                sum                                                            \
+            }                                                                  \
+        }                                                                      \
+    }
+#define ACT(what, f)                                                           \
+    {                                                                          \
+        "act", BOTH,                                                           \
+        {                                                                      \
+            CHECK_ACT, what, .x = {28, 28, 240}, .spread = 4, .call.act = f    \
+        }                                                                      \
+    }
+#define LAYER(file, passes, family, images_, what, side, c, o, k, s, p, g, f)  \
+    {                                                                          \
+        file, passes,                                                          \
+        {                                                                      \
+            family, what, .n = (images_), .x = {side, side, c},                \
+                          .y = {0, 0, o}, .call.conv = {                       \
+                              .kh = (k),                                       \
+                              .kw = (k),                                       \
+                              .sh = (s),                                       \
+                              .sw = (s),                                       \
+                              .dh = 1,                                         \
+                              .dw = 1,                                         \
+                              .top = (p),                                      \
+                              .left = (p),                                     \
+                              .bottom = (p),                                   \
+                              .right = (p),                                    \
+                              .groups = (g),                                   \
+                              .act = f                                         \
+                          }                                                    \
+        }                                                                      \
+    }
+#define CONV(file, passes, n, what, side, c, o, k, s, p, g)                    \
+    LAYER(file, passes, CHECK_CONV, n, what, side, c, o, k, s, p, g,           \
+          DDP_IDENTITY)
+/* of one image, with SiLU */
+#define INFER(file, what, side, c, o, k, s, p, g)                              \
+    LAYER(file, FWD, CHECK_CONV_NORM, 1, what, side, c, o, k, s, p, g, DDP_SILU)
+
+/* What is measured. */
+static const struct line {
+    const char *file;     /* of codelets/cpu, which has our kernel */
+    unsigned passes;      /* enum passes */
+    struct check_row row; /* n 0: IMAGES */
+} lines[] = {
+    POOL(CHECK_MAX_POOL, "max 3x3/2", 112, 64, 3, 2, 1),
+    POOL(CHECK_MAX_POOL, "max 2x2/2", 224, 64, 2, 2, 0),
+    POOL(CHECK_MAX_POOL, "max 2x2/2", 28, 512, 2, 2, 0),
+    POOL(CHECK_MAX_POOL, "max 3x3/2", 35, 288, 3, 2, 0),
+    POOL(CHECK_MAX_POOL, "max 3x3/2, odd", 57, 75, 3, 2, 1),
+    POOL(CHECK_MEAN_POOL, "mean 3x3", 35, 288, 3, 1, 1),
+    POOL(CHECK_MEAN_POOL, "mean 2x2/2", 56, 128, 2, 2, 0),
+    POOL(CHECK_MEAN_POOL, "mean of all", 7, 2048, 7, 1, 0),
+    BN("norm, relu", 56, 64, DDP_RELU, false),
+    BN("norm, relu", 14, 256, DDP_RELU, false),
+    BN("norm, sum, relu", 56, 256, DDP_RELU, true),
+    BN("norm, sum, relu", 14, 1024, DDP_RELU, true),
+    BN("norm, silu", 112, 32, DDP_SILU, false),
+    BN("norm, silu", 28, 240, DDP_SILU, false),
+    BN("norm", 56, 24, DDP_IDENTITY, false),
+    ACT("relu", DDP_RELU),
+    ACT("relu6", DDP_RELU6),
+    ACT("silu", DDP_SILU),
+    ACT("sigmoid", DDP_SIGMOID),
+    ACT("tanh", DDP_TANH),
+    ACT("gelu", DDP_GELU),
+    ACT("hardswish", DDP_HARDSWISH),
+    CONV("wino", ALL, 0, "3x3", 56, 64, 64, 3, 1, 1, 1),
+    CONV("wino", ALL, 0, "3x3", 28, 128, 128, 3, 1, 1, 1),
+    CONV("wino", ALL, 0, "3x3", 14, 256, 256, 3, 1, 1, 1),
+    CONV("wgrad", BWD_W, 0, "1x1", 56, 64, 256, 1, 1, 0, 1),
+    CONV("wgrad", BWD_W, 0, "1x1", 14, 256, 1024, 1, 1, 0, 1),
+    CONV("wgrad", BWD_W, 0, "3x3/2", 56, 128, 128, 3, 2, 1, 1),
+    CONV("wgrad", BWD_W, 0, "3x3/2", 14, 512, 512, 3, 2, 1, 1),
+    CONV("depthwise_wgrad", BWD_W, 0, "5x5", 28, 240, 240, 5, 1, 2, 240),
+    CONV("depthwise_wgrad", BWD_W, 0, "5x5", 14, 672, 672, 5, 1, 2, 672),
+    CONV("depthwise", ALL, 0, "5x5/2", 4, 672, 672, 5, 2, 2, 672),
+    CONV("patch", ALL, 0, "3x3/2", 2, 256, 512, 3, 2, 1, 1),
+    CONV("skinny", ALL, 2, "3x3", 2, 512, 512, 3, 1, 1, 1),
+    CONV("skinny", ALL, 1, "3x3/2", 14, 512, 512, 3, 2, 1, 1),
+    CONV("skinny", ALL, 1, "1x1", 7, 2048, 512, 1, 1, 0, 1),
+    {"skinny",
+     ALL,
+     {CHECK_DENSE, "dense", .n = 1, .x = {1, 1, 768}, .y = {1, 1, 512}}},
+    INFER("depthwise_infer", "3x3", 112, 32, 32, 3, 1, 1, 32),
+    INFER("depthwise_infer", "5x5", 14, 672, 672, 5, 1, 2, 672),
+    INFER("pointwise", "1x1", 56, 24, 144, 1, 1, 0, 1),
+    INFER("pointwise", "1x1", 14, 112, 672, 1, 1, 0, 1),
+};
+enum { LINES = sizeof(lines) / sizeof(lines[0]) };
+
+static int images = 8;
+static bool warm;
+enum { CACHES = 96 << 20 };
+static double seconds = 0.2, copy_bytes; /* a second, read and written */
+
+/* ---- times -------------------------------------------------------------- */
+
+/* Of this thread: other programs may run. */
+static double now(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static double least(double a, double b)
+{
+    return a < b ? a : b;
+}
+
+static void measure_copies(void)
+{
+    enum { SIZE = 128 << 20 };
+    char *from = malloc(SIZE), *to = malloc(SIZE);
+    double s = 1e9;
+
+    if (!from || !to)
+        bail_out("out of memory");
+    memset(from, 1, SIZE);
+    memset(to, 1, SIZE);
+    for (int i = 0; i < 5; i++) {
+        double begin = now();
+
+        memcpy(to, from, SIZE);
+        s = least(s, now() - begin);
+    }
+    copy_bytes = 2.0 * SIZE / s;
+    free(from);
+    free(to);
+}
+
+/* ---- an operation ------------------------------------------------------- */
+
+struct trial {
+    const struct line *line;
+    struct check *k;
+    struct ddp__call call;
+    struct dnn_peer *peer;
+    double ours, theirs; /* seconds */
+};
+
+/* A norm that is none: oneDNN's layer has no norm folded into it. */
+static void make_neutral(struct check_tensor *bn, int c)
+{
+    for (int i = 0; i < 4 * c; i++)
+        check_set(bn, (size_t)i, i < c || i >= 3 * c);
+}
+
+static struct check *tensors_of(const struct line *l, enum ddp_dtype type)
+{
+    struct check_row row = l->row;
+    struct check *k;
+
+    row.cap = row.n = row.n ? row.n : images;
+    k = check_new(&row, type);
+    if (!k)
+        bail_out("out of memory");
+    check_fill(k);
+    if (row.family == CHECK_CONV_NORM)
+        make_neutral(&k->tensor[ROLE_BN], row.y.c);
+    return k;
+}
+
+static void run_ours(struct trial *t)
+{
+    struct check *k = t->k;
+
+    if (k->row.family != CHECK_CONV_NORM)
+        k->tensor[ROLE_W].version++;
+    if (check_run(k, &ddp__cpu, &t->call, k->row.n, false) < 0)
+        bail_out("%s: %s", k->row.what, ddp_errmsg());
+}
+
+/* Nothing of before remains in a cache, as between the layers of a step. */
+static void empty_caches(void)
+{
+    static char *other;
+
+    if (!other && !(other = malloc(CACHES)))
+        bail_out("out of memory");
+    for (size_t i = 0; i < CACHES; i += 64)
+        other[i]++;
+}
+
+static void measure(struct trial *t)
+{
+    double spent = 0;
+
+    t->ours = t->theirs = 1e9;
+    do {
+        double begin, middle, end;
+
+        if (!warm)
+            empty_caches();
+        begin = now();
+        run_ours(t);
+        middle = now();
+        t->ours = least(t->ours, middle - begin);
+        if (!warm)
+            empty_caches();
+        begin = now();
+        dnn_peer_run(t->peer);
+        end = now();
+        t->theirs = least(t->theirs, end - begin);
+        spent += t->ours + t->theirs;
+    } while (spent < seconds);
+}
+
+/* What all operands take at the speed of a copy. */
+static double floor_of(struct trial *t)
+{
+    double bytes = 0;
+
+    for (int i = 0; i < t->call.buffers; i++) {
+        enum check_role role = check_role(t->k, t->call.op, i);
+
+        if (role != ROLE_NONE)
+            bytes += (double)t->k->tensor[role].size;
+    }
+    return bytes / copy_bytes;
+}
+
+static void print_trial(struct trial *t)
+{
+    const struct check_row *r = &t->k->row;
+
+    printf("| %s: %s | %dx%dx%dx%d", t->line->file, r->what, r->n, r->x.h,
+           r->x.w, r->x.c);
+    if (r->y.c != r->x.c)
+        printf(" to %d", r->y.c);
+    printf(" | %s, %s | %.3f | ", t->k->dtype == DDP_BF16 ? "bf16" : "f32",
+           ddp__signature[t->call.op].name, 1e3 * t->ours);
+    printf("%.3f | %.2f | %.0f %% | %.0e |\n", 1e3 * t->theirs,
+           t->theirs / t->ours, 100 * floor_of(t) / t->ours,
+           dnn_peer_differs(t->peer, t->k));
+    fflush(stdout);
+}
+
+static void try_op(const struct line *l, struct check *k, enum ddp__op op,
+                   bool print)
+{
+    struct trial t = {.line = l, .k = k, .call = check_call(k, op)};
+
+    if (ddp__cpu.prepare(&t.call, &t.call.on[DDP_CPU].plan) < 0)
+        bail_out("%s: %s", k->row.what, ddp_errmsg());
+    run_ours(&t);
+    if (print && (t.peer = dnn_peer_new(k, op))) {
+        dnn_peer_run(t.peer);
+        measure(&t);
+        print_trial(&t);
+        dnn_peer_free(t.peer);
+    }
+    if (t.call.on[DDP_CPU].plan)
+        ddp__cpu.release(t.call.on[DDP_CPU].plan);
+}
+
+/* Forward also where it is not asked for: the others read its results. */
+static void try_line(const struct line *l, enum ddp_dtype type)
+{
+    const struct check_kind *kind = &check_kinds[l->row.family];
+    struct check *k = tensors_of(l, type);
+
+    for (int i = 0; i < kind->ops; i++)
+        if (i == 0 || l->passes & 1u << i)
+            try_op(l, k, kind->op[i], l->passes & 1u << i);
+    check_free(k);
+}
+
+/* ---- the table ---------------------------------------------------------- */
+
+static bool is_wanted(const struct line *l, char **word)
+{
+    char text[160];
+
+    snprintf(text, sizeof(text), "%s: %s %dx%dx%d", l->file, l->row.what,
+             l->row.x.h, l->row.x.w, l->row.x.c);
+    for (int i = 0; word[i]; i++)
+        if (strstr(text, word[i]))
+            return true;
+    return !word[0];
+}
+
+/* Our kernels of inference have not. */
+static bool has_bf16(const struct line *l)
+{
+    return ddp__dnn_bf16() && l->row.family != CHECK_CONV_NORM;
+}
+
+static void print_table(char **word)
+{
+    printf("| %s, %s | samples, shape | type, pass | ours, ms | oneDNN, ms | "
+           "times | floor | differs |\n",
+           ddp__dnn_version(), ddp__dnn_isa());
+    printf("| --- | --- | --- | ---: | ---: | ---: | ---: | ---: |\n");
+    for (int i = 0; i < LINES; i++)
+        for (int b = 0; b < 2; b++)
+            if (is_wanted(&lines[i], word) && (!b || has_bf16(&lines[i])))
+                try_line(&lines[i], b ? DDP_BF16 : DDP_F32);
+}
+
+static int usage(void)
+{
+    fprintf(stderr,
+            "Usage: kernelbench [-w] [-n IMAGES] [-s SECONDS] [WORD]...\n");
+    return 64;
+}
+
+int main(int argc, char **argv)
+{
+    struct ddp__machine machine = {.l2_of_core =
+                                       (size_t)sysconf(_SC_LEVEL2_CACHE_SIZE)};
+    int option;
+
+    while ((option = getopt(argc, argv, "n:s:w")) != -1)
+        if (option == 'n')
+            images = atoi(optarg);
+        else if (option == 's')
+            seconds = atof(optarg);
+        else if (option == 'w')
+            warm = true;
+        else
+            return usage();
+    if (images < 1)
+        return usage();
+    if (ddp__cpu.init && ddp__cpu.init(&machine) < 0)
+        bail_out("%s", ddp_errmsg());
+    measure_copies();
+    print_table(argv + optind);
+    if (ddp__cpu.fini)
+        ddp__cpu.fini();
+    return 0;
+}
+#endif
