@@ -21,9 +21,9 @@
 #include "on_gpu.h"
 #endif
 
-/* Compiled for the backends of CPU workers, once more for convolutions on
- * processors without AVX-512, where oneDNN has the products of few rows, and
- * for CUDA's. */
+/* Compiled for the backends of CPU workers, once more for convolutions and
+ * pools on processors without AVX-512, where oneDNN has the products of few
+ * rows, and for CUDA's. */
 #ifdef TEST_CUDA
 static const struct ddp__backend *const backends[] = {&ddp__cuda, &ddp__ref,
                                                       NULL};
@@ -35,6 +35,7 @@ extern const struct ddp__device ddp__device_cpu;
 /* Instead of the library's. */
 #ifdef TEST_AVX2
 #include "cpu/onednn.h"
+#include "cpu/pool_v16.h"
 #include "cpu/skinny.h"
 
 bool __wrap_ddp__skinny_here(void);
@@ -42,12 +43,20 @@ bool __wrap_ddp__skinny_here(void)
 {
     return false;
 }
+
+bool __wrap_ddp__pool_v16(bool b);
+bool __wrap_ddp__pool_v16(bool b)
+{
+    (void)b;
+    return false;
+}
 #endif
 
 static bool is_tried(const struct check_row *r)
 {
 #ifdef TEST_AVX2
-    return r->family == CHECK_CONV;
+    return r->family == CHECK_CONV || r->family == CHECK_MAX_POOL ||
+           r->family == CHECK_MEAN_POOL;
 #else
     return r != NULL;
 #endif

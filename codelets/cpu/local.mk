@@ -23,6 +23,9 @@ libddp_core_la_SOURCES += \
     %D%/pool.c \
     %D%/pool.h \
     %D%/pool_bwd.c \
+    %D%/pool_unit.h \
+    %D%/pool_v16.c \
+    %D%/pool_v16.h \
     %D%/rules.c \
     %D%/rules.h \
     %D%/rules_layerwise.c \

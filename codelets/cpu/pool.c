@@ -3,25 +3,15 @@
  *
  * All loops are over a block of channels innermost.
  *
- * One Zen 5 core (AVX-512) under load, 8 images, milliseconds of oneDNN 2.6 and
- * here; f32 forward, backward, and the same in bf16:
- *
- *     112x112x64 max 3x3 /2    1.7  1.8  0.4  0.7    1.5  2.2  1.1  1.4
- *     224x224x64 max 2x2 /2    4.9  6.9  2.9  3.6    7.8 10.7  4.2  6.3
- *     35x35x288 mean 3x3       0.5  1.3  0.4  0.7    1.3  1.1  1.5  1.0
- *     56x56x128 mean 2x2 /2    0.15 0.23 0.11 0.16   0.24 0.51 0.30 0.33
- *
- * That is up to 1 % of a step of VGG-16, less of others.  oneDNN's are not
- * used: a GPU may read the positions of maxima, which oneDNN has in a form of
- * its own, and in bf16 its gradients, where windows overlap, are sums rounded
- * to bf16 term by term (0.06 off where gradients are up to 2.5).
+ * For processors without AVX-512, positions beyond a byte, and as the
+ * definition of the bits of pool_v16.c, which has oneDNN's figures.
  */
 #include "config.h"
 
 #include <math.h>
 
 #include "backend.h"
-#include "pool.h"
+#include "pool_v16.h"
 
 DDP__POOL_REGISTERS
 
@@ -127,6 +117,10 @@ int ddp__cpu_max_pool_fwd(const struct ddp__task *t)
     size_t image = (size_t)g.v.in * (size_t)g.h.in * g.c;
     bool wide = t->call->buf[DDP__MAX_POOL_FWD_INDEX].type != DDP_U8;
 
+    if (!wide && ddp__pool_v16(g.b))
+        return ddp__max_pool_v16(&g, t->n, t->data[DDP__MAX_POOL_FWD_X],
+                                 t->data[DDP__MAX_POOL_FWD_Y],
+                                 t->data[DDP__MAX_POOL_FWD_INDEX]);
     for (int n = 0; n < t->n; n++)
         for (int oy = 0; oy < g.v.out; oy++)
             (g.b ? max_row_bf16 : max_row_f32)(
@@ -201,6 +195,10 @@ int ddp__cpu_mean_pool_fwd(const struct ddp__task *t)
         ddp__pool_geometry(t, DDP__MEAN_POOL_FWD_X, DDP__MEAN_POOL_FWD_Y);
     size_t image = (size_t)g.v.in * (size_t)g.h.in * g.c;
 
+    if (ddp__pool_v16(g.b))
+        return ddp__mean_pool_v16(&g, &t->call->pool, t->n,
+                                  t->data[DDP__MEAN_POOL_FWD_X],
+                                  t->data[DDP__MEAN_POOL_FWD_Y]);
     for (int n = 0; n < t->n; n++)
         for (int oy = 0; oy < g.v.out; oy++)
             (g.b ? mean_row_bf16 : mean_row_f32)(
