@@ -23,6 +23,8 @@ libddp_core_la_SOURCES += \
     %D%/pool.c \
     %D%/pool.h \
     %D%/pool_bwd.c \
+    %D%/pool_bwd_v16.c \
+    %D%/pool_bwd_v16.h \
     %D%/pool_unit.h \
     %D%/pool_v16.c \
     %D%/pool_v16.h \

@@ -102,4 +102,19 @@ static inline float ddp__pool_factor(const struct ddp__pool *p,
     return 1 / ((float)(r.end - r.begin) * (float)(q.end - q.begin));
 }
 
+/* The windows of an axis, and for each pixel the first output over it. */
+struct ddp__windows {
+    struct ddp__window *of; /* [out] */
+    int *first;             /* [in] */
+};
+
+/* What the windows over a pixel have for it; index NULL: mean. */
+struct ddp__gather {
+    const struct ddp__pooling *g;
+    const void *dy, *index;
+    bool wide; /* index is i32 */
+    struct ddp__windows v, h;
+    float *factor; /* of a mean: [v.out][h.out] */
+};
+
 #endif

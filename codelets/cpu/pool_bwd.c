@@ -2,22 +2,17 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * A pixel adds up what the windows over it have for it, so that it is written
- * once.  pool.c has oneDNN's figures.
+ * once.  pool_v16.c has oneDNN's figures.
  */
 #include "config.h"
 
 #include "backend.h"
-#include "pool.h"
+#include "pool_bwd_v16.h"
+#include "pool_v16.h"
 #include "store.h"
 #include "thread.h"
 
 DDP__POOL_REGISTERS
-
-/* All of them, and for each pixel the first output over it. */
-struct table {
-    struct ddp__window *of; /* [out] */
-    int *first;             /* [in] */
-};
 
 /* The first output whose window ends after pixel i; its successors cover i as
  * long as they begin at or before it. */
@@ -43,9 +38,9 @@ static size_t table_size(const struct ddp__axis *a)
            (size_t)a->in * sizeof(int);
 }
 
-static struct table table_of(const struct ddp__axis *a, void *room)
+static struct ddp__windows table_of(const struct ddp__axis *a, void *room)
 {
-    struct table t = {.of = room};
+    struct ddp__windows t = {.of = room};
 
     t.first = (int *)(t.of + a->out);
     for (int i = 0; i < a->out; i++)
@@ -54,15 +49,6 @@ static struct table table_of(const struct ddp__axis *a, void *room)
         t.first[i] = first_over(a, i);
     return t;
 }
-
-/* A row of dx is made in a buffer of its own, then stored. */
-struct gather {
-    const struct ddp__pooling *g;
-    const struct ddp__pool *p;
-    const void *dy, *index; /* index NULL: mean */
-    bool wide;              /* index is i32 */
-    struct table v, h;
-};
 
 DDP__INLINE void add_winners(const void *restrict dy,
                              const void *restrict index, float *restrict sum,
@@ -90,7 +76,7 @@ DDP__INLINE void add_shares(const void *restrict dy, float *restrict sum,
 
 /* Channels c .. c + len - 1 of pixel (y, x) of sample n: what the windows over
  * it have for it. */
-DDP__INLINE void gather_pixel(const struct gather *s, int n, int y, int x,
+DDP__INLINE void gather_pixel(const struct ddp__gather *s, int n, int y, int x,
                               float *restrict row, bool b, size_t c, size_t len)
 {
     const struct ddp__pooling *g = s->g;
@@ -105,8 +91,7 @@ DDP__INLINE void gather_pixel(const struct gather *s, int n, int y, int x,
             size_t at = ddp__pool_pixel(&g->v, &g->h, n, i, j, true) * g->c + c;
 
             if (!s->index)
-                add_shares(s->dy, sum, at, len, ddp__pool_factor(s->p, r, q),
-                           b);
+                add_shares(s->dy, sum, at, len, s->factor[i * g->h.out + j], b);
             else
                 add_winners(s->dy, s->index, sum, at, len,
                             (y - r.start) * g->h.size + x - q.start, s->wide,
@@ -116,8 +101,8 @@ DDP__INLINE void gather_pixel(const struct gather *s, int n, int y, int x,
         row[(size_t)x * g->c + c + i] = sum[i];
 }
 
-DDP__INLINE void gather_row(const struct gather *s, int n, int y, float *row,
-                            bool b)
+DDP__INLINE void gather_row(const struct ddp__gather *s, int n, int y,
+                            float *row, bool b)
 {
     for (int x = 0; x < s->g->h.in; x++)
         if (s->index)
@@ -128,46 +113,61 @@ DDP__INLINE void gather_row(const struct gather *s, int n, int y, float *row,
                              row, b);
 }
 
-DDP__CLONES static void gather_row_f32(const struct gather *s, int n, int y,
-                                       float *row)
+DDP__CLONES static void gather_row_f32(const struct ddp__gather *s, int n,
+                                       int y, float *row)
 {
     gather_row(s, n, y, row, false);
 }
 
-DDP__CLONES static void gather_row_bf16(const struct gather *s, int n, int y,
-                                        float *row)
+DDP__CLONES static void gather_row_bf16(const struct ddp__gather *s, int n,
+                                        int y, float *row)
 {
     gather_row(s, n, y, row, true);
 }
 
-/* dx row by row.  Which windows cover a pixel is looked up in two tables, made
- * once for all rows: finding it takes divisions. */
-static int gather_rows(const struct ddp__task *t, struct gather *s, void *dx)
+/* dx row by row, of bf16 by way of `row`, and what goes past the caches. */
+static void gather_rows(const struct ddp__gather *s, int n, void *dx,
+                        float *row)
 {
     const struct ddp__pooling *g = s->g;
     size_t len = (size_t)g->h.in * g->c;
-    bool stream = ddp__streams(len * (size_t)g->v.in * (size_t)t->n, g->b);
+    bool stream = ddp__streams(len * (size_t)g->v.in * (size_t)n, g->b);
     bool direct = !stream && !g->b;
-    size_t size = ddp__align(len * sizeof(float));
+
+    for (int i = 0; i < n; i++)
+        for (int y = 0; y < g->v.in; y++, dx = ddp__to(dx, len, g->b)) {
+            (g->b ? gather_row_bf16 : gather_row_f32)(s, i, y,
+                                                      direct ? dx : row);
+            if (!direct)
+                ddp__store_block(dx, row, len, g->b, stream);
+        }
+    ddp__store_end();
+}
+
+/* Which windows cover a pixel and what a mean multiplies by are looked up in
+ * tables, made once for all samples: they take divisions. */
+static int gather(const struct ddp__task *t, struct ddp__gather *s, void *dx)
+{
+    const struct ddp__pooling *g = s->g;
+    size_t row = ddp__align((size_t)g->h.in * g->c * sizeof(float));
     size_t size_v = ddp__align(table_size(&g->v));
-    char *scratch = ddp__scratch(size + size_v + table_size(&g->h));
-    float *row = (float *)(void *)scratch;
+    size_t size_h = ddp__align(table_size(&g->h));
+    size_t outs = s->index ? 0 : (size_t)g->v.out * (size_t)g->h.out;
+    char *scratch =
+        ddp__scratch(row + size_v + size_h + outs * sizeof(*s->factor));
 
     if (!scratch)
         return DDP_ENOMEM;
-    s->v = table_of(&g->v, scratch + size);
-    s->h = table_of(&g->h, scratch + size + size_v);
-    for (int n = 0; n < t->n; n++)
-        for (int y = 0; y < g->v.in; y++) {
-            void *to = ddp__to(
-                dx, ddp__pool_pixel(&g->v, &g->h, n, y, 0, false) * g->c, g->b);
-
-            (g->b ? gather_row_bf16 : gather_row_f32)(s, n, y,
-                                                      direct ? to : row);
-            if (!direct)
-                ddp__store_block(to, row, len, g->b, stream);
-        }
-    ddp__store_end();
+    s->v = table_of(&g->v, scratch + row);
+    s->h = table_of(&g->h, scratch + row + size_v);
+    s->factor = (float *)(void *)(scratch + row + size_v + size_h);
+    for (size_t i = 0; i < outs; i++)
+        s->factor[i] =
+            ddp__pool_factor(&t->call->pool, s->v.of[i / (size_t)g->h.out],
+                             s->h.of[i % (size_t)g->h.out]);
+    if (!s->wide && ddp__pool_v16(g->b))
+        return ddp__pool_gather_v16(s, t->n, dx);
+    gather_rows(s, t->n, dx, (float *)(void *)scratch);
     return 0;
 }
 
@@ -175,22 +175,20 @@ int ddp__cpu_max_pool_bwd(const struct ddp__task *t)
 {
     struct ddp__pooling g =
         ddp__pool_geometry(t, DDP__MAX_POOL_BWD_DX, DDP__MAX_POOL_BWD_DY);
-    struct gather s = {.g = &g,
-                       .p = &t->call->pool,
-                       .dy = t->data[DDP__MAX_POOL_BWD_DY],
-                       .index = t->data[DDP__MAX_POOL_BWD_INDEX],
-                       .wide = t->call->buf[DDP__MAX_POOL_BWD_INDEX].type !=
-                               DDP_U8};
+    struct ddp__gather s = {
+        .g = &g,
+        .dy = t->data[DDP__MAX_POOL_BWD_DY],
+        .index = t->data[DDP__MAX_POOL_BWD_INDEX],
+        .wide = t->call->buf[DDP__MAX_POOL_BWD_INDEX].type != DDP_U8};
 
-    return gather_rows(t, &s, t->data[DDP__MAX_POOL_BWD_DX]);
+    return gather(t, &s, t->data[DDP__MAX_POOL_BWD_DX]);
 }
 
 int ddp__cpu_mean_pool_bwd(const struct ddp__task *t)
 {
     struct ddp__pooling g =
         ddp__pool_geometry(t, DDP__MEAN_POOL_BWD_DX, DDP__MEAN_POOL_BWD_DY);
-    struct gather s = {
-        .g = &g, .p = &t->call->pool, .dy = t->data[DDP__MEAN_POOL_BWD_DY]};
+    struct ddp__gather s = {.g = &g, .dy = t->data[DDP__MEAN_POOL_BWD_DY]};
 
-    return gather_rows(t, &s, t->data[DDP__MEAN_POOL_BWD_DX]);
+    return gather(t, &s, t->data[DDP__MEAN_POOL_BWD_DX]);
 }
