@@ -539,6 +539,30 @@ run "$imagenet" train "$web" $net --output "$tmp/run"
 exits 0 "with one it is read"
 cmp "$tmp/here-folders/weights.safetensors" "$tmp/run/weights.safetensors"
 point $? "the weights are the same"
+
+# An image that was listed is gone when it is read: a link without a file, and
+# servers that answer 404.
+victim=train/n90000000/$one
+cp -r "$folders" "$tmp/gone"
+ln -sf nowhere "$tmp/gone/$victim"
+fault "$victim 404 0"
+for data in "$tmp/gone" s3://bucket/folders "$web"; do
+    rm -rf "$tmp/run" "$tmp/strict"
+    # shellcheck disable=SC2086
+    run "$imagenet" train "$data" $net --output "$tmp/run"
+    exits 0 "an image that is gone from ${data%%:*} is an unreadable one"
+    complains "replaced by another: .*$victim: (cannot be opened|is not there)" \
+        "it is named"
+    value weights >>"$tmp/sums"
+    # shellcheck disable=SC2086
+    run "$imagenet" train "$data" $net --max-bad 0 --output "$tmp/strict"
+    exits 65 "unless --max-bad allows none"
+    complains "allows 0: .*$victim: (cannot be opened|is not there)" \
+        "then it is named as well"
+done
+[ "$(wc -l <"$tmp/sums")" = 3 ] && [ "$(sort -u "$tmp/sums" | wc -l)" = 1 ]
+point $? "another takes its place, the same one for all three"
+fault
 echo "12 ../../../etc/passwd" >>"$top/public/folders/index.txt"
 run "$imagenet" data check "$web"
 complains 'index.txt: line [0-9]+: "../../../etc/passwd" has the name "\.\."' \
