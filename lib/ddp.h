@@ -884,8 +884,9 @@ struct ddp_storage_config {
     size_t struct_size;
     double timeout; /* seconds to try for, while a server does not answer;
                        default 300 */
-    int requests;   /* at a time; default 64, enough for 1280 images per second
-                       at 50 ms each; eight times as many images are begun
+    int requests;   /* at a time, at most; default 256, enough for 5120 images
+                       per second at 50 ms each.  64 at first, one more when a
+                       worker waits; eight times as many images are begun
                        before they are needed */
     const char *cache_dir; /* folder for copies of S3's objects, which several
                               processes may share; created; NULL: none */

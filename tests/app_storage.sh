@@ -416,6 +416,18 @@ run "$imagenet" data check s3://bucket/folders -j 1
 exits 0 "data check with one thread"
 most=$(cat "$top/most")
 holds "$most >= 8 && $most <= 64" "waits for several at a time, too"
+mkdir -p "$top/bucket/many/train/a" "$top/bucket/many/train/b"
+for i in $(seq 150); do
+    ln "$folders/train/n90000000/$one" "$top/bucket/many/train/a/$i.JPEG"
+    ln "$folders/train/n90000000/$one" "$top/bucket/many/train/b/$i.JPEG"
+done
+serve --delay 100
+rm -rf "$tmp/run"
+# shellcheck disable=SC2086
+run "$imagenet" train s3://bucket/many $net --epochs 1 --no-val --output "$tmp/run"
+exits 0 "300 images of which workers need more than arrive"
+most=$(cat "$top/most")
+holds "$most > 64 && $most <= 256" "more than 64 are fetched at a time"
 serve --delay 20
 rm -rf "$tmp/run" "$top/most"
 # shellcheck disable=SC2086
@@ -550,7 +562,7 @@ for data in "$tmp/gone" s3://bucket/folders "$web"; do
     rm -rf "$tmp/run" "$tmp/strict"
     # shellcheck disable=SC2086
     run "$imagenet" train "$data" $net --output "$tmp/run"
-    exits 0 "an image that is gone from ${data%%:*} is an unreadable one"
+    exits 0 "an image that is gone since it was listed is an unreadable one"
     complains "replaced by another: .*$victim: (cannot be opened|is not there)" \
         "it is named"
     value weights >>"$tmp/sums"

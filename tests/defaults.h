@@ -23,7 +23,7 @@
 
 #define STORAGE_DEFAULTS                                                       \
     .struct_size = sizeof(struct ddp_storage_config), .timeout = 300,          \
-    .requests = 64, .cache_size = (int64_t)50 << 30
+    .requests = 256, .cache_size = (int64_t)50 << 30
 
 #define TRAIN_DEFAULTS                                                         \
     .struct_size = sizeof(struct ddp_train_config), .sub_batch = 32,           \

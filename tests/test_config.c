@@ -58,7 +58,7 @@ static void test_option_defaults(void)
     INITIALISED(ddp_model_options, .classes = 1000, .in_channels = 3,
                 .width = 64, .dropout = DDP_MODEL_RATE,
                 .stochastic_depth = DDP_MODEL_RATE);
-    INITIALISED(ddp_storage_config, .timeout = 300, .requests = 64,
+    INITIALISED(ddp_storage_config, .timeout = 300, .requests = 256,
                 .cache_size = (int64_t)50 << 30);
     INITIALISED(ddp_pack_options, .shard_samples = 1000, .threads = 1,
                 .quality = 90);

@@ -27,9 +27,9 @@ static const struct opt_word tta_words[] = {{"0", "none"}, {NULL, NULL}};
              "a Data.toml (of DataSets.jl), in which --data is a name"),       \
         INT("storage-timeout", storage_timeout, "300", 1, 86400,               \
             "seconds to try for while the server of --data does not answer"),  \
-        INT("storage-requests", storage_requests, "64", 1, 1024,               \
-            "images that are fetched from the server at a time; 64 are "       \
-            "enough for 1280 per second if each takes 50 ms"),                 \
+        INT("storage-requests", storage_requests, "256", 1, 1024,              \
+            "images that are fetched from the server at a time, at most; 64 "  \
+            "at first, more if workers wait for them"),                        \
         TEXT("cache-dir", cache_dir, "DIR", NULL,                              \
              "folder for copies of what is read from s3://; several "          \
              "processes may share it"),                                        \

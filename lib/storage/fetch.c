@@ -193,9 +193,8 @@ static void init_pool(void)
 /* With the lock. */
 static int start_thread(void)
 {
-    int most = ddp__storage_settings()->requests;
-
-    if (pool.idle || pool.threads >= most || pool.threads == THREADS_MAX)
+    if (pool.idle || pool.threads >= ddp__storage_at_once() ||
+        pool.threads == THREADS_MAX)
         return 0;
     if (ddp__thread_start(&pool.thread[pool.threads], fetch_files, NULL) != 0)
         return pool.threads
@@ -274,12 +273,23 @@ static int take_job(struct job *j, struct ddp__bytes *b)
     return 0;
 }
 
+/* With the lock: a reader has to wait.  If files wait for a thread as well, the
+ * server takes longer than so many requests at a time can hide. */
+static void allow_another(void)
+{
+    if (pool.first && pool.threads == ddp__storage_at_once() &&
+        ddp__storage_allow_another())
+        start_thread();
+}
+
 /* With the lock: wait until it is done.  True: another reader was faster. */
 static bool wait_job(struct job *j, struct ddp__bytes *b, int *rc)
 {
     bool late;
 
     j->readers++;
+    if (j->state != DONE)
+        allow_another();
     while (j->state != DONE)
         pthread_cond_wait(&pool.change, &pool.lock);
     late = j->taken;

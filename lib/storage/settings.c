@@ -15,7 +15,7 @@
 #define DEFAULTS                                                               \
     {                                                                          \
         .struct_size = sizeof(struct ddp_storage_config), .timeout = 300,      \
-        .requests = 64, .cache_size = (int64_t)50 << 30                        \
+        .requests = 256, .cache_size = (int64_t)50 << 30                       \
     }
 
 static const struct ddp_storage_config defaults = DEFAULTS;
@@ -56,6 +56,23 @@ int ddp__storage_set_place(const char *region, const char *endpoint,
 const struct ddp_storage_config *ddp__storage_settings(void)
 {
     return &settings;
+}
+
+static atomic_int at_once = 64;
+
+int ddp__storage_at_once(void)
+{
+    int n = atomic_load(&at_once);
+
+    return n < settings.requests ? n : settings.requests;
+}
+
+bool ddp__storage_allow_another(void)
+{
+    if (atomic_load(&at_once) >= settings.requests)
+        return false;
+    atomic_fetch_add(&at_once, 1);
+    return true;
 }
 
 void ddp_storage_config_init_sized(struct ddp_storage_config *c, size_t size)

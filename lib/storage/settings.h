@@ -5,6 +5,7 @@
 #define DDP_STORAGE_SETTINGS_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 
 #include "ddp.h"
 #include "storage/copies.h"
@@ -29,5 +30,10 @@ extern struct ddp__storage_place ddp__storage_place;
 
 /* Of the process.  Its strings are never freed while a storage is open. */
 const struct ddp_storage_config *ddp__storage_settings(void);
+
+/* Requests at a time: 64, and one more for each call of the other, up to the
+ * setting; false: there are as many. */
+int ddp__storage_at_once(void);
+bool ddp__storage_allow_another(void);
 
 #endif

@@ -265,7 +265,7 @@ static void begin_sub(struct ddp__loader *l, int64_t step, int64_t sub)
  * for them. */
 static void begin_next(struct ddp__loader *l, int64_t step, int64_t sub)
 {
-    int64_t ahead = (int64_t)AHEAD * ddp__storage_settings()->requests;
+    int64_t ahead = (int64_t)AHEAD * ddp__storage_at_once();
     int64_t last = 1 + ahead / l->batch;
 
     begin_sub(l, step, sub);
