@@ -1,4 +1,4 @@
-/* kernelbench.c - kernels of CPU workers beside oneDNN's primitives
+/* kernelbench.c - compares kernels of CPU workers with oneDNN's primitives
  *
  *     tests/kernelbench [-w] [-n IMAGES] [-s SECONDS] [WORD]...
  *
@@ -347,7 +347,7 @@ static bool is_wanted(const struct line *l, char **word)
     return !word[0];
 }
 
-/* Our kernels of inference have not. */
+/* Our kernels of inference have no bf16. */
 static bool has_bf16(const struct line *l)
 {
     return ddp__dnn_bf16() && l->row.family != CHECK_CONV_NORM;
