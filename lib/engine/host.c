@@ -24,9 +24,9 @@
 
 /* What a rank has; its numbers hold on that machine. */
 struct offer {
-    uint64_t machine;      /* 0: unknown */
-    int64_t process, file; /* file -1: none */
-    uint64_t size;
+    uint64_t machine;       /* 0: unknown */
+    int64_t process, file;  /* file -1: none */
+    uint64_t size, inode;   /* of the file */
     uint32_t calls, unused; /* calls: what they are, as a checksum */
 };
 
@@ -60,14 +60,20 @@ static struct offer describe(const struct ddp__engine *e)
 static void make_memory(const struct ddp__engine *e, struct offer *o)
 {
     const struct ddp__wire *w = &e->ddp->net.wire;
+    struct stat s;
 
     if (w->local_rank > 0 || w->local_count == 1 || !o->size || !o->machine)
         return;
     o->file = memfd_create("ddp-weights", MFD_CLOEXEC);
-    if (o->file >= 0 && ftruncate((int)o->file, (off_t)o->size) < 0) {
-        close((int)o->file);
-        o->file = -1;
+    if (o->file < 0)
+        return;
+    if (ftruncate((int)o->file, (off_t)o->size) == 0 &&
+        fstat((int)o->file, &s) == 0) {
+        o->inode = s.st_ino;
+        return;
     }
+    close((int)o->file);
+    o->file = -1;
 }
 
 /* NULL: there is nobody else's that fits. */
@@ -98,7 +104,8 @@ static void *map(const struct offer *o)
 
     if (file < 0)
         return NULL;
-    if (fstat(file, &s) == 0 && (uint64_t)s.st_size == o->size)
+    if (fstat(file, &s) == 0 && s.st_ino == o->inode &&
+        (uint64_t)s.st_size == o->size) /* PID may be of another container */
         memory =
             mmap(NULL, o->size, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
     close(file);
