@@ -142,13 +142,15 @@ begin()
     shift
     : >"$tmp/out"
     # shellcheck disable=SC2086
-    "$imagenet" train "$data" $net $size --epochs 100000 --log-every 1 \
+    $before "$imagenet" train "$data" $net $size --epochs 100000 --log-every 1 \
         --output "$dir" "$@" >"$tmp/out" 2>"$tmp/err" </dev/null &
     pid=$!
     await grep -q '^step=' "$tmp/out"
 }
 
-# A signal ends the run after a step and leaves a checkpoint.
+# A signal ends the run after a step and leaves a checkpoint, also when the tests
+# run under nohup.
+before="env --default-signal=HUP"
 for sig in TERM INT HUP USR1 USR2; do
     begin "$tmp/$sig" --no-val
     kill -$sig $pid
@@ -161,6 +163,7 @@ for sig in TERM INT HUP USR1 USR2; do
     [ -s "$tmp/$sig/ckpt/latest/model.safetensors" ]
     point $? "and a checkpoint"
 done
+before=
 # With evaluation after every epoch of three steps, it comes in between.
 begin "$tmp/val" --sched constant
 kill -TERM $pid
