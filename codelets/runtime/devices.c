@@ -395,7 +395,7 @@ size_t ddp__call_common(const struct ddp__call *c)
     return on ? on->backend->common(c, on->plan) : 0;
 }
 
-void ddp__call_share(const struct ddp__call *c, void *memory)
+void ddp__call_use_common(const struct ddp__call *c, void *memory)
 {
     const struct ddp__choice *on = sharing(c);
 

@@ -67,7 +67,7 @@ size_t ddp__call_kept(const struct ddp__call *c);
 
 /* Of these, bytes that the ranks of a host may share; and that they do. */
 size_t ddp__call_common(const struct ddp__call *c);
-void ddp__call_share(const struct ddp__call *c, void *memory);
+void ddp__call_use_common(const struct ddp__call *c, void *memory);
 
 /* And that a worker has for the time of it, also if it adds to a gradient. */
 size_t ddp__call_room(const struct ddp__call *c, bool adds);

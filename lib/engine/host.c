@@ -125,7 +125,7 @@ static void use(struct ddp__engine *e, const struct offer *o)
         size_t size = ddp__call_common(c);
 
         if (size)
-            ddp__call_share(c, at);
+            ddp__call_use_common(c, at);
         at += size;
     }
 }
