@@ -31,9 +31,11 @@ rows()
     cut -d, -f1-10 "$1"
 }
 
+begin=$(date +%s.%N)
 # shellcheck disable=SC2086
 run "$imagenet" train $net --ckpt-every 1it --epochs 3 --output "$tmp/whole"
 exits 0 "a run succeeds"
+whole=$(awk "BEGIN { print $(date +%s.%N) - $begin }")
 m=$tmp/whole/metrics.jsonl s=$tmp/whole/summary.csv
 [ "$(steps "$m")" = "1 2 3 4 5 6 7 8 9" ]
 point $? "every step has a line: $(steps "$m")"
@@ -42,6 +44,17 @@ point $? "every step has a line: $(steps "$m")"
 point $? "every evaluation has one, also of the averages"
 [ "$(grep -c '"type":"checkpoint"' "$m")" = 9 ]
 point $? "every checkpoint has one"
+# Each of its parts is rounded to a tenth of a millisecond; the kernel has the beginning
+# of a process in hundredths of a second.
+grep '"type":"start","step":1,' "$m" >"$tmp/start"
+took=$(sed 's/.*"seconds":\([0-9.]*\),.*/\1/' "$tmp/start")
+sum=$(sed 's/.*"part_ms"//' "$tmp/start" | tr -c '0-9.\n' ' ' |
+    awk '{ for (i = 1; i <= NF; i++) s += $i } END { print s + 0 }')
+holds "$sum > 1e3 * ${took:-0} - 1 && $sum < 1e3 * ${took:-0} + 1" \
+    "it began in $took s, whose parts add up to $sum ms"
+step=$(sed -n 's/.*"step":1,.*"step_seconds":\([0-9.e-]*\),.*/\1/p' "$m")
+holds "${took:-0} > $step && ${took:-9e9} < $whole + 0.02" \
+    "more than its first step's $step s, less than all: $whole s"
 tail -n 1 "$m" | grep -q '^{"type":"end","step":9,.*"reason":"complete"}$'
 point $? "the last line says how it ended: $(tail -n 1 "$m")"
 head -n 1 "$s" | grep -q '^epoch,train_loss,eval_loss,eval_top1,eval_top5,lr,'

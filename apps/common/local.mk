@@ -20,6 +20,8 @@ noinst_LTLIBRARIES += $(APPS_COMMON)
     %D%/app_rank.h \
     %D%/app_times.c \
     %D%/app_times.h \
+    %D%/start_clock.c \
+    %D%/start_clock.h \
     %D%/app_words.c \
     %D%/app_words.h \
     %D%/interrupt.c \

@@ -13,6 +13,7 @@
 #include "common/app_words.h"
 #include "common/opt_nearest.h"
 #include "common/opt_program.h"
+#include "common/start_clock.h"
 #include "check.h"
 #include "convert.h"
 #include "doctor.h"
@@ -258,6 +259,7 @@ int main(int argc, char **argv)
 {
     int rc;
 
+    start_mark("libraries");
     app_set_words(option_of);
     app_set_command(argc, argv);
     rc = run(argc, argv);

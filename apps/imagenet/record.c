@@ -14,6 +14,7 @@
 #include "common/app_command.h"
 #include "common/app_log.h"
 #include "common/opt.h"
+#include "common/start_clock.h"
 #include "image_cache.h"
 #include "record.h"
 
@@ -268,6 +269,22 @@ void record_weights(struct record *r, int64_t step, double norm)
     json_t *o = event("weights", step);
 
     json_object_set_new(o, "norm", real(norm));
+    write_line(r, o);
+}
+
+void record_start(struct record *r, int64_t step)
+{
+    const struct start_part *part;
+    json_t *o = event("start", step), *ms = json_object();
+    double sum = 0;
+
+    for (int n = start_parts(&part); n > 0; n--, part++) {
+        json_object_set_new(ms, part->name,
+                            real(round(1e4 * part->seconds) / 10));
+        sum += part->seconds;
+    }
+    json_object_set_new(o, "seconds", real(sum));
+    json_object_set_new(o, "part_ms", ms);
     write_line(r, o);
 }
 

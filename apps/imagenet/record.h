@@ -2,7 +2,8 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * metrics.jsonl has an object a line whose "type" says what happened: run,
- * step, eval, checkpoint, end; and missing, where lines could not be written.
+ * step, start, eval, checkpoint, end; and missing, where lines could not be
+ * written.
  * summary.csv has a row for each epoch, with timm's columns first.  log.txt has
  * the lines that the program printed.  A run that resumes drops what they say
  * of later steps, which it makes again.
@@ -43,6 +44,9 @@ bool record_epoch(struct record *r, const struct ddp_progress *p,
 
 /* The norm of the weights after so many steps. */
 void record_weights(struct record *r, int64_t step, double norm);
+
+/* What the time up to the end of this process's first step went into. */
+void record_start(struct record *r, int64_t step);
 
 /* Also of one that was never opened, all zeros. */
 void record_close(struct record *r);

@@ -15,6 +15,7 @@
 #include "common/app_log.h"
 #include "common/app_rank.h"
 #include "common/interrupt.h"
+#include "common/start_clock.h"
 #include "abort.h"
 #include "board.h"
 #include "checkpoint.h"
@@ -51,9 +52,12 @@ static int prepare_run(struct run *r)
         (rc = checkpoint_check(r->opts, s)) != OPTS_GO ||
         (rc = board_check(r->opts, s)) != OPTS_GO ||
         (rc = weights_check(r->opts, s)) != OPTS_GO ||
-        (rc = train_open_data(r)) != OPTS_GO ||
-        (rc = setup_devices(s, &r->ddp)) != OPTS_GO)
+        (rc = train_open_data(r)) != OPTS_GO)
         return rc;
+    start_mark("data");
+    if ((rc = setup_devices(s, &r->ddp)) != OPTS_GO)
+        return rc;
+    start_mark("devices");
     interrupt_catch((unsigned)r->set->grace, hurry, r->ddp);
     if ((rc = recipe_resolve(r->opts, s, r->ddp, r->data)) != OPTS_GO)
         return rc;
@@ -65,7 +69,10 @@ static int prepare_run(struct run *r)
         (rc = board_open(r->opts, s, &r->board)) != OPTS_GO ||
         (rc = train_make_trainer(r)) != OPTS_GO)
         return rc;
-    return train_begin_folder(r);
+    start_mark("plans");
+    rc = train_begin_folder(r);
+    start_mark("folder");
+    return rc;
 }
 
 /* The run may have been stopped during the evaluation after an epoch. */
@@ -137,6 +144,7 @@ static int train(struct run *r)
 
     if (rc || (rc = train_record_network(r)))
         return rc;
+    start_mark("records");
     rc = ddp_trainer_train(r->trainer);
     interrupted = rc == DDP_ESTOPPED;
 

@@ -8,6 +8,7 @@
 #include "common/app.h"
 #include "common/app_fail.h"
 #include "common/interrupt.h"
+#include "common/start_clock.h"
 #include "board_network.h"
 #include "setup_data.h"
 #include "train_events.h"
@@ -60,10 +61,21 @@ int train_evaluate(struct run *r)
     return 0;
 }
 
+static void note_start(struct run *r, const struct ddp_progress *p)
+{
+    if (r->started)
+        return;
+    r->started = true;
+    start_mark("first_step");
+    if (train_is_writer(r))
+        record_start(&r->record, p->step);
+}
+
 static int on_step(const struct ddp_progress *p, void *arg)
 {
     struct run *r = arg;
 
+    note_start(r, p);
     r->last = *p;
     if (p->why && p->skipped <= SKIPS_REPORTED) {
         progress_clear(&r->progress);

@@ -9,6 +9,7 @@
 #include "common/app.h"
 #include "common/app_fail.h"
 #include "common/opt_file.h"
+#include "common/start_clock.h"
 #include "checkpoint.h"
 #include "class_subset.h"
 #include "class_weights.h"
@@ -146,6 +147,7 @@ int train_make_trainer(struct run *r)
 
     if (rc != OPTS_GO)
         return rc;
+    start_mark("network");
     cfg.eval_data = r->val;
     train_callbacks(r, &cfg);
     cfg.keep_gradients = r->set->log_histograms > 0;

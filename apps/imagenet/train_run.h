@@ -41,6 +41,7 @@ struct run {
     char *ckpt;            /* folder of checkpoints */
     char *trace, *graph;   /* files; NULL: none */
     int64_t ckpt_failures; /* reported ones */
+    bool started;          /* a step of this process has ended */
     int rc;                /* exit code of what failed in a callback */
 };
 
