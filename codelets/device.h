@@ -91,6 +91,9 @@ struct ddp__device {
      * run.  NULL: nobody counts. */
     void (*used)(int worker, uint64_t buffer, size_t size, double bytes,
                  enum ddp_access access);
+    /* Microseconds that it takes a worker longer to read so many bytes of a
+     * buffer from where it is.  NULL: none. */
+    double (*far_us)(int worker, uint64_t buffer, double bytes);
     /* In a simulation of several nodes that all do the same: how many there
      * are.  NULL: this is the only one. */
     int (*nodes)(void);

@@ -2341,10 +2341,11 @@ struct ddp_network_speed {
 int ddp_simulation_set_nodes(int nodes, const struct ddp_network_speed *speed);
 
 /* CPU workers are on so many NUMA nodes, the first of them on the first one and
- * so on, with equal numbers.  It is counted what they read from other nodes; no
- * task takes longer for it.  From 1 (nothing is counted) to 32; before
- * ddp_init(). */
-int ddp_simulation_set_numa(int nodes);
+ * so on, with equal numbers.  It is counted what they read from other nodes; b
+ * bytes of it take b / far_bytes_per_s longer than those of the own node, or 0
+ * if that is 0.  Nodes: from 1 (nothing is counted) to 32; before ddp_init().
+ */
+int ddp_simulation_set_numa(int nodes, double far_bytes_per_s);
 
 /* What the simulated machine has done since the process started. */
 struct ddp_simulation {

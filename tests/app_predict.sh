@@ -160,8 +160,28 @@ run "$predict" --json $small --lanes 4 --cpus 4 --numa 2
 holds "$(of 4 remote_gib) > $remote + 0.9 * $weights" \
     "two workers of a node read them twice: $(of 4 remote_gib) GiB"
 # shellcheck disable=SC2086
-run "$predict" $small --lanes 2 --cpus 2 --numa 2
-says "2 NUMA nodes: .* GiB of them from other nodes" "a line without --json"
+run "$predict" $small --lanes 2 --cpus 2 --numa 1,2
+says "2 NUMA nodes: .* GiB .*of them from other nodes" "a line without --json"
+[ "$(grep -c "NUMA nodes" "$tmp/out")" = 1 ] && [ "$(grep -c GiB "$tmp/out")" = 3 ]
+point $? "of one machine of two"
+# What is far takes two times longer than at 10 GB/s: at most if one worker waits for
+# the other's reads, at least if both read half.
+# shellcheck disable=SC2086
+run "$predict" --json $small --lanes 2 --cpus 2 --numa 2
+near=$(of 2 step_ms) longer=$(awk "BEGIN { print 2 * $remote * 2^30 / 1e10 * 1e3 }")
+# shellcheck disable=SC2086
+run "$predict" --json $small --lanes 2 --cpus 2 --numa 2 --far 3
+holds "$(of 2 step_ms) > $near + 0.45 * $longer && \
+    $(of 2 step_ms) < $near + 1.1 * $longer" \
+    "to read from far takes longer: $(of 2 step_ms) ms, $near"
+# A layer of 150528 x 512 in strips, each of which reads its part: the vector is read
+# in two forward passes, twice to merge, to check, for the norm, and three are for the
+# update: 9, and what the next step has begun, less than 2 vectors in 8 steps.
+run "$predict" --json --model mlp --dtype f32 --sub-batch 8 --lanes 2 --cpus 2 --numa 2 \
+    --steps 8 --skip 3
+weights=$(awk 'BEGIN { print 4 * 150528 * 512 / 2^30 }')
+holds "$(of 2 read_gib) > 8.75 * $weights && $(of 2 read_gib) < 9.25 * $weights" \
+    "strips read what they are of: $(of 2 read_gib) GiB of $weights"
 
 # The simulation takes what calibrate measured: a step of one worker is the sum
 # of its operations, and each costs the runtime task_us.

@@ -22,7 +22,7 @@ struct driver {
     struct predict_settings s;
     char **args;     /* of ddp-predict-step, ended by NULL; owned */
     char number[16]; /* of devices */
-    char nodes[16];
+    char nodes[16], numa[16];
     char *step;  /* its path; owned */
     char *dir;   /* with the machine; owned, and removed */
     double base; /* images a second and GPU of the first row */
@@ -106,12 +106,15 @@ static void print_row(const json_t *line)
             1024);
 }
 
-static void print_reads(const struct predict_settings *s, const json_t *line)
+static void print_reads(const json_t *line)
 {
-    printf("            %lld NUMA nodes: %.2f GiB read in a step, %.2f GiB of "
-           "them from other nodes, each byte once: %.2f GiB\n",
-           (long long)s->numa, get_number(line, "read_gib"),
-           get_number(line, "remote_gib"), get_number(line, "once_gib"));
+    double read = get_number(line, "read_gib"),
+           remote = get_number(line, "remote_gib");
+
+    printf("            %.0f NUMA nodes: %.2f GiB read in a step, %.2f GiB "
+           "(%.1f %%) of them from other nodes, each byte once: %.2f GiB\n",
+           get_number(line, "numa"), read, remote, 100 * remote / read,
+           get_number(line, "once_gib"));
 }
 
 static void print_head(const struct predict_settings *s)
@@ -137,8 +140,8 @@ static int print_result(struct driver *d, json_t *line)
     json_object_set_new(line, "efficiency", json_real(each / d->base));
     if (!d->s.json) {
         print_row(line);
-        if (d->s.numa > 1)
-            print_reads(&d->s, line);
+        if (get_number(line, "numa") > 1)
+            print_reads(line);
         if (get_number(line, "unknown") > 0)
             app_say("%s has no time of %.0f operations: --tflops and --tbs "
                     "estimate them",
@@ -155,13 +158,14 @@ static int print_result(struct driver *d, json_t *line)
 /* ---- all machines ----------------------------------------------------------
  */
 
-static int predict_one(struct driver *d, int devices, int nodes)
+static int predict_one(struct driver *d, int devices, int nodes, int numa)
 {
     json_t *line = NULL;
     int rc;
 
     snprintf(d->number, sizeof(d->number), "%d", devices);
     snprintf(d->nodes, sizeof(d->nodes), "%d", nodes);
+    snprintf(d->numa, sizeof(d->numa), "%d", numa);
     if ((rc = predict_machine(d->dir, &d->s, devices)) == 0 &&
         (line = simulate_step(d, &rc)))
         rc = print_result(d, line);
@@ -182,7 +186,8 @@ static int predict(struct driver *d)
         print_head(&d->s);
     for (const int *n = predict_counts(&d->s); rc == 0 && *n; n++)
         for (const int *k = nodes; rc == 0 && *k; k++)
-            rc = predict_one(d, *n, *k);
+            for (const int *m = d->s.numa; rc == 0 && *m; m++)
+                rc = predict_one(d, *n, *k, *m);
     return rc;
 }
 
@@ -191,7 +196,7 @@ static int make_args(struct driver *d, int argc, char **argv)
 {
     int n = 0;
 
-    if (!(d->args = calloc((size_t)argc + 6, sizeof(*d->args))))
+    if (!(d->args = calloc((size_t)argc + 8, sizeof(*d->args))))
         return EXIT_MEMORY;
     for (int i = 0; i < argc; i++)
         d->args[n++] = argv[i];
@@ -200,6 +205,8 @@ static int make_args(struct driver *d, int argc, char **argv)
     d->args[n++] = d->number;
     d->args[n++] = (char *)"--nodes";
     d->args[n++] = d->nodes;
+    d->args[n++] = (char *)"--numa";
+    d->args[n++] = d->numa;
     return 0;
 }
 

@@ -40,9 +40,12 @@ static const struct opt_group machine = {
                "numbers of GPUs, one machine for each, up to 16 GPUs"),
         WIDTHS("cpus", cpus, "N,...", NULL,
                "numbers of CPU workers that train instead of GPUs"),
-        INT("numa", numa, "1", 1, 32,
-            "NUMA nodes that the CPU workers are on: count what they read from "
-            "other nodes"),
+        WIDTHS("numa", numa, "N,...", "1",
+               "numbers of NUMA nodes, up to 32, that the CPU workers are on: "
+               "count what they read from other nodes"),
+        NUM("far", far, "1", 1, 100,
+            "to read from another node takes so many times as long as --tbs "
+            "says"),
         WIDTHS("slow", slow, "N,...", NULL,
                "the first GPUs take so many times as long, the others 1"),
         NUM("stall", stall, "0", 0, 1e6,

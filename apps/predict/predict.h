@@ -13,7 +13,8 @@ struct predict_settings {
     int dtype;           /* as in predict_dtypes */
     int gpus[OPT_WIDTHS_MAX + 1];
     int cpus[OPT_WIDTHS_MAX + 1];             /* [0] is 0: GPUs train */
-    int64_t numa;                             /* nodes of the CPU workers */
+    int numa[OPT_WIDTHS_MAX + 1];             /* nodes of the CPU workers */
+    double far;                               /* times as long, to read */
     int slow[OPT_WIDTHS_MAX + 1];             /* times as long, by GPU */
     double stall;                             /* ms, of the first GPU */
     double tflops, tbs, launch, memory;       /* of a device */

@@ -63,7 +63,8 @@ static int set_speed(const struct predict_settings *s)
     for (int i = 0; rc == 0 && s->slow[i]; i++)
         rc = ddp_simulation_set_slowness(i, s->slow[i]);
     if (rc == 0)
-        rc = ddp_simulation_set_numa((int)s->numa);
+        rc = ddp_simulation_set_numa(
+            s->numa[0], s->far > 1 ? 1e12 * s->tbs / (s->far - 1) : 0);
     if (rc == 0 && s->nodes[0])
         rc = ddp_simulation_set_nodes(
             s->nodes[0], &(struct ddp_network_speed){
@@ -130,10 +131,11 @@ static void print_reads(const struct step *b)
     const struct ddp_simulation *from = &b->before, *to = &b->after;
     double unit = (double)b->s->steps * (1 << 30);
 
-    printf("\"read_gib\":%.4f,\"remote_gib\":%.4f,\"once_gib\":%.4f,",
-           (to->read_bytes - from->read_bytes) / unit,
-           (to->remote_bytes - from->remote_bytes) / unit,
-           (to->once_bytes - from->once_bytes) / unit);
+    printf(
+        "\"numa\":%d,\"read_gib\":%.4f,\"remote_gib\":%.4f,\"once_gib\":%.4f,",
+        b->s->numa[0], (to->read_bytes - from->read_bytes) / unit,
+        (to->remote_bytes - from->remote_bytes) / unit,
+        (to->once_bytes - from->once_bytes) / unit);
 }
 
 static void print_line(const struct step *b, const struct ddp_stats *st,
@@ -163,7 +165,7 @@ static void print_line(const struct step *b, const struct ddp_stats *st,
            step * 1e3, 1e3 * plan.seconds,
            nodes * (double)(s->sub_batches * s->sub_batch) / step,
            1 - busy / (devices * seconds));
-    if (s->numa > 1)
+    if (s->numa[0] > 1)
         print_reads(b);
     printf("\"lanes_run\":%lld,\"lanes_split\":%lld,\"tasks\":%.1f,"
            "\"peak_gpu_mib\":%.1f,\"planned_gpu_mib\":%.1f,"

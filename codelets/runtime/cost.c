@@ -38,8 +38,7 @@ double ddp__call_bytes(const struct ddp__call *c, int n)
                   : bytes;
 }
 
-/* The part of its vectors that a call uses. */
-static double share_of(const struct ddp__call *c)
+double ddp__call_share(const struct ddp__call *c)
 {
     bool spans = c->op == DDP__OP_OPTIM || c->op == DDP__OP_SQNORM;
 
@@ -55,9 +54,9 @@ double ddp__cost_us(const struct ddp__call *c, int n,
     double bytes = 0, us = d->known_us ? d->known_us(c, n) : -1;
 
     if (us >= 0)
-        return us * share_of(c);
+        return us * ddp__call_share(c);
     for (int i = 0; i < c->buffers; i++)
         bytes += ddp__operand_bytes(&c->buf[i], n);
     return s->begin_us + 1e6 * (ddp__call_flops(c, n) / s->flops +
-                                share_of(c) * bytes / s->bytes);
+                                ddp__call_share(c) * bytes / s->bytes);
 }

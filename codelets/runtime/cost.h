@@ -13,6 +13,9 @@ double ddp__call_flops(const struct ddp__call *c, int n);
 /* Bytes of an operand for n samples. */
 double ddp__operand_bytes(const struct ddp__view *v, int n);
 
+/* The part of its vectors that a call uses: a strip has less than all. */
+double ddp__call_share(const struct ddp__call *c);
+
 /* Bytes that a call on n samples reads and writes, each operand once. */
 double ddp__call_bytes(const struct ddp__call *c, int n);
 

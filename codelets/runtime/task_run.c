@@ -226,6 +226,28 @@ void ddp__task_run(void *buffers[], void *arg)
         account_time(r, w, begin, ddp__now());
 }
 
+/* Of operand i. */
+static double bytes_of(const struct ddp__task *t, int i)
+{
+    return ddp__call_share(t->call) *
+           ddp__operand_bytes(&t->call->buf[i], t->n);
+}
+
+/* What it takes this worker, if it is one, longer to read what is far from it.
+ */
+static double far_us(const struct ddp__task *t, const struct ddp__device *d)
+{
+    const struct ddp__call *c = t->call;
+    int w = starpu_worker_get_id();
+    double us = 0;
+
+    for (int i = 0; d->far_us && i < ddp__call_signature(c)->operands; i++)
+        if (ddp__call_has(c, i) &&
+            ddp__call_access(c, i, !t->accumulate) != DDP_WRITE)
+            us += d->far_us(w, t->id[i], bytes_of(t, i));
+    return us;
+}
+
 /* On device `number` of those that such workers belong to. */
 static double run_us(const struct ddp__task_run *r,
                      enum starpu_worker_archtype worker, int number)
@@ -236,7 +258,8 @@ static double run_us(const struct ddp__task_run *r,
         const struct ddp__device *d = device_of(r, i, worker);
 
         us += ddp__cost_us(r->call[i].task.call, r->call[i].task.n, d) *
-              (d->slowness ? d->slowness(number) : 1);
+                  (d->slowness ? d->slowness(number) : 1) +
+              far_us(&r->call[i].task, d);
     }
     return us;
 }
@@ -285,8 +308,7 @@ static void count_uses(const struct ddp__task *t, int w,
 
     for (int i = 0; i < ddp__call_signature(c)->operands; i++)
         if (ddp__call_has(c, i))
-            d->used(w, t->id[i], t->size[i],
-                    ddp__operand_bytes(&c->buf[i], t->n),
+            d->used(w, t->id[i], t->size[i], bytes_of(t, i),
                     ddp__call_access(c, i, !t->accumulate));
 }
 

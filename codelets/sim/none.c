@@ -41,9 +41,10 @@ int ddp_simulation_set_nodes(int nodes, const struct ddp_network_speed *s)
     return not_simulated();
 }
 
-int ddp_simulation_set_numa(int nodes)
+int ddp_simulation_set_numa(int nodes, double far_bytes_per_s)
 {
     (void)nodes;
+    (void)far_bytes_per_s;
     return not_simulated();
 }
 

@@ -12,6 +12,7 @@
 #include "numa.h"
 
 static int nodes = 1;
+static double far_us; /* what a byte of another node takes longer */
 
 /* By number of the buffer. */
 static struct place {
@@ -22,9 +23,10 @@ static size_t places;
 
 static double bytes_read, bytes_remote, bytes_once;
 
-void ddp__numa_set(int n)
+void ddp__numa_set(int n, double us)
 {
     nodes = n;
+    far_us = us;
 }
 
 /* NULL: there is no memory, and the buffer is not counted. */
@@ -56,20 +58,37 @@ static void count_read(double *copied, size_t size, double bytes)
     *copied += fresh;
 }
 
+static int node_of(int worker)
+{
+    return starpu_worker_get_devid(worker) * nodes /
+           (int)starpu_cpu_worker_get_count();
+}
+
+static int home_of(const struct place *p, uint64_t buffer)
+{
+    return p && p->node ? p->node - 1 : (int)(buffer % (uint64_t)nodes);
+}
+
+double ddp__numa_far_us(int worker, uint64_t buffer, double bytes)
+{
+    const struct place *p = buffer < places ? &place[buffer] : NULL;
+
+    if (nodes < 2 || worker < 0 || home_of(p, buffer) == node_of(worker))
+        return 0;
+    return far_us * bytes;
+}
+
 void ddp__numa_used(int worker, uint64_t buffer, size_t size, double bytes,
                     enum ddp_access access)
 {
     struct place *p = nodes > 1 ? place_of(buffer) : NULL;
-    int node = starpu_worker_get_devid(worker) * nodes /
-               (int)starpu_cpu_worker_get_count();
-    int home;
+    int node = node_of(worker);
 
     if (!p)
         return;
-    home = p->node ? p->node - 1 : (int)(buffer % (uint64_t)nodes);
     if (access != DDP_WRITE) {
         bytes_read += bytes;
-        if (home != node)
+        if (home_of(p, buffer) != node)
             count_read(&p->copied[node], size, bytes);
     }
     if (access != DDP_READ)

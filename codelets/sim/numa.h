@@ -8,11 +8,15 @@
 
 enum { DDP__NUMA_MOST = 32 };
 
-void ddp__numa_set(int nodes);
+/* far_us: what a byte of another node takes longer. */
+void ddp__numa_set(int nodes, double far_us);
 
 /* A device's used(). */
 void ddp__numa_used(int worker, uint64_t buffer, size_t size, double bytes,
                     enum ddp_access access);
+
+/* A device's far_us(). */
+double ddp__numa_far_us(int worker, uint64_t buffer, double bytes);
 
 /* Fill in what was counted. */
 void ddp__numa_seen(struct ddp_simulation *s);

@@ -86,6 +86,7 @@ static struct ddp__device cpu = {
     .attach = cpu_attach,
     .simulated = cpu_simulated,
     .used = ddp__numa_used,
+    .far_us = ddp__numa_far_us,
 };
 
 /* As many as StarPU learns of. */

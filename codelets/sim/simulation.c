@@ -77,13 +77,16 @@ int ddp_simulation_set_nodes(int nodes, const struct ddp_network_speed *s)
     return DDP_OK;
 }
 
-int ddp_simulation_set_numa(int nodes)
+int ddp_simulation_set_numa(int nodes, double far_bytes_per_s)
 {
     if (nodes < 1 || nodes > DDP__NUMA_MOST)
         return ddp__fail(DDP_EINVAL,
                          "%d simulated NUMA nodes, expected 1 to %d", nodes,
                          DDP__NUMA_MOST);
-    ddp__numa_set(nodes);
+    if (!(far_bytes_per_s >= 0))
+        return ddp__fail(DDP_EINVAL, "far_bytes_per_s %g, expected at least 0",
+                         far_bytes_per_s);
+    ddp__numa_set(nodes, far_bytes_per_s > 0 ? 1e6 / far_bytes_per_s : 0);
     return DDP_OK;
 }
 
