@@ -6,19 +6,24 @@
 
 # ---- the tests of CPU workers, and of kernels --------------------------------
 
-# passes TEST VARIABLE=VALUE...: on a GPU
+# passes VARIABLE=VALUE... TEST ARGUMENT...: on a GPU
 passes()
 {
-    run on 1 env "${@:2}" "$builddir/tests/test_$1"
+    local set=()
+    while [[ $1 = *=* ]]; do
+        set+=("$1")
+        shift
+    done
+    run on 1 env "${set[@]}" "$builddir/tests/test_$1" "${@:2}"
     [ $rc = 0 ] && [ "$(grep -c '^ok' "$tmp/out")" -gt 20 ]
-    point $? "test_$1 on a GPU, ${*:2}: $(grep -c '^ok' "$tmp/out") points"
+    point $? "test_$* on a GPU, ${set[*]}: $(grep -c '^ok' "$tmp/out") points"
 }
 
 passes ops_cuda
 says "masks, f32 and bf16: cuDNN, cuDNN" "masks of batch norm are cuDNN's"
-passes ops_cuda EMULATED_REVERSED=1
+passes EMULATED_REVERSED=1 ops_cuda bn
 says "masks, f32 and bf16: our own" "not if they are in another order than ours"
-passes ops_cuda EMULATED_NO_SUMS=1
+passes EMULATED_NO_SUMS=1 ops_cuda conv dense
 for t in once custom optim ema layers; do
     passes $t
 done
