@@ -102,11 +102,6 @@ struct ddp__sched_sub *ddp__claims_sub(struct ddp__claims *c,
     return u;
 }
 
-static bool is_in_main(int id)
-{
-    return starpu_worker_get_memory_node((unsigned)id) == STARPU_MAIN_RAM;
-}
-
 int ddp__claims_last(const struct ddp__claims *c, int lane)
 {
     return c->sticky[(unsigned)lane % DDP__STICKY].id;
@@ -355,7 +350,8 @@ bool ddp__claims_complete(const struct ddp__claims *c,
  * not while more of the step may come, some for this worker, unless it has
  * nothing to do; and from another memory, to which its sums must go, only if
  * all of that is done earlier than there.  That worker is late when the sums
- * would have gone once: it may wait for others. */
+ * would have gone once: it may wait for others.  Who has not done any of these
+ * will be as fast as that one. */
 static bool may_take_over(struct ddp__claims *c, int id, int mine,
                           const struct ddp__sched_sub *u)
 {
@@ -365,11 +361,13 @@ static bool may_take_over(struct ddp__claims *c, int id, int mine,
     if (!ddp__claims_complete(c, u) &&
         (mine > 0 || in_flight(c, u->home, u->age) == 0))
         return false;
-    if (is_in_main(id) || ddp__rate_of(me, u->graph) == 0 ||
-        ddp__rate_of(h, u->graph) == 0)
+    if (is_in_main(id))
         return true;
+    if (ddp__rate_of(h, u->graph) == 0)
+        return false;
     moves = ddp__rate_moves_in(u, id, u->home);
-    end = ddp__rate_ends_in(c, id, u, ddp__rate_busy(me, now)) + 2 * moves;
+    end = ddp__rate_busy(me, now) + 2 * moves +
+          ddp__rate_seconds(ddp__rate_of(me, u->graph) > 0 ? me : h, u);
     if (ddp__rate_ends_within(c, u->home, u, end, now - moves) <
         left_at_home(c, u))
         return true;
@@ -407,10 +405,7 @@ struct ddp__sched_sub *ddp__claims_choose(struct ddp__claims *c, int id)
 void ddp__claims_take(struct ddp__claims *c, struct ddp__sched_sub *u, int id)
 {
     u->owner = id;
-    u->others =
-        ddp__claims_open(c, id, u->age) - ddp__claims_open(c, id, u->age - 1);
     ddp__rate_note(c, id);
-    u->claimed = c->by[id].since;
     c->claimed[u->age % DDP__CLAIM_STEPS]++;
     c->sticky[(unsigned)u->lane % DDP__STICKY].id = id;
     c->sticky[(unsigned)u->lane % DDP__STICKY].age = u->age;

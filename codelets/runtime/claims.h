@@ -25,14 +25,13 @@ struct ddp__sched_sub {
     int of; /* sub-batches that the step has; 0: unknown */
     int graph;
     double work;
-    double sums;    /* bytes of its lane's accumulators */
-    int others;     /* of its step and owner in flight when it was claimed */
-    int home;       /* worker that begins with it; -1: none, or it left it */
-    int owner;      /* worker; -1: unclaimed */
-    double claimed; /* when; in seconds */
-    int tasks;      /* submitted so far */
-    int pending;    /* of these not done: in flight while > 0 */
-    bool closed;    /* none will be submitted any more; nor in older steps */
+    double sums; /* bytes of its lane's accumulators */
+    int home;    /* worker that begins with it; -1: none, or it left it */
+    int owner;   /* worker; -1: unclaimed */
+    double ran;  /* seconds that its tasks took so far */
+    int tasks;   /* submitted so far */
+    int pending; /* of these not done: in flight while > 0 */
+    bool closed; /* none will be submitted any more; nor in older steps */
     struct queue ready;
     starpu_data_handle_t input; /* in main memory; NULL: not yet */
     bool ahead;                 /* and on its way to who had its lane */
@@ -44,6 +43,7 @@ struct ddp__rate {
     double rate;    /* measured, of work, per second; 0: unknown */
     double hope;    /* so many times as fast it thinks to be */
     bool warm;      /* it has ended one */
+    int64_t first;  /* then: of which step */
     int64_t left;   /* the last step of which it left one to a faster worker */
     double left_at; /* when */
 };
@@ -55,6 +55,10 @@ struct ddp__claimer {
     double left_s;    /* then: seconds left of them, of known rates */
     double since;     /* when it last claimed one or ended a task */
     bool waits;       /* all that it has claimed waits for an older step */
+    int taken;        /* tasks of an accelerator that have not begun: their data
+                         are on their way, or another one runs */
+    bool runs;        /* one has begun, and not ended */
+    double began;     /* when its last task did */
     double elsewhere; /* since when its task belongs to no sub-batch; 0: none */
     double until;     /* left to faster ones: it looks again then; 0: did not */
     atomic_bool waiting; /* it got nothing, and shall be called */

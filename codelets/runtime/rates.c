@@ -1,8 +1,10 @@
 /* rates.c - how fast workers are, and when they will be done
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * What a worker has left follows from the tasks of its sub-batches that are not
- * done, as if each were as long as the others of its sub-batch.
+ * A worker has run a sub-batch for as long as its tasks took: what they waited
+ * for, such as weights that come after a step, others would wait for, too. What
+ * it has left follows from the tasks of its sub-batches that are not done, as
+ * if each were as long as the others of its sub-batch.
  *
  * Networks have little in common: tasks of 20 us are not as fast for their work
  * as tasks of 20 ms, nor is one worker as much faster than another.  So each
@@ -42,16 +44,17 @@ static struct ddp__rate *get_rate(struct ddp__claimer *w, int graph)
     return r;
 }
 
-static double seconds_for(const struct ddp__claimer *w,
-                          const struct ddp__sched_sub *u)
+double ddp__rate_seconds(const struct ddp__claimer *w,
+                         const struct ddp__sched_sub *u)
 {
     return u->work / ddp__rate_of(w, u->graph);
 }
 
-/* Since when it could have done what it has claimed. */
+/* Since when it could have done what it has claimed: data that are on their way
+ * to it will come. */
 static double since(const struct ddp__claimer *w, double now)
 {
-    return w->waits ? now : w->since;
+    return w->waits || (w->taken && !w->runs) ? now : w->since;
 }
 
 double ddp__rate_late(const struct ddp__claimer *w,
@@ -59,8 +62,8 @@ double ddp__rate_late(const struct ddp__claimer *w,
 {
     double begin = w->elsewhere > 0 ? w->elsewhere : now;
 
-    return w->doing ? since(w, now) + w->left_s + seconds_for(w, u)
-                    : begin + 2 * seconds_for(w, u);
+    return w->doing ? since(w, now) + w->left_s + ddp__rate_seconds(w, u)
+                    : begin + 2 * ddp__rate_seconds(w, u);
 }
 
 double ddp__rate_busy(const struct ddp__claimer *w, double now)
@@ -99,7 +102,7 @@ static double moved_in(const struct ddp__claims *c,
 double ddp__rate_ends_in(const struct ddp__claims *c, int id,
                          const struct ddp__sched_sub *u, double busy)
 {
-    return busy + moved_in(c, u, id) + seconds_for(&c->by[id], u);
+    return busy + moved_in(c, u, id) + ddp__rate_seconds(&c->by[id], u);
 }
 
 int ddp__rate_ends_within(const struct ddp__claims *c, int id,
@@ -109,7 +112,7 @@ int ddp__rate_ends_within(const struct ddp__claims *c, int id,
     const struct ddp__claimer *w = &c->by[id];
     double left = seconds - ddp__rate_free(w, u, now) - moved_in(c, u, id);
 
-    return left > 0 ? (int)(left / seconds_for(w, u)) : 0;
+    return left > 0 ? (int)(left / ddp__rate_seconds(w, u)) : 0;
 }
 
 void ddp__rate_note(struct ddp__claims *c, int id)
@@ -129,9 +132,27 @@ void ddp__rate_note(struct ddp__claims *c, int id)
         w->waits = w->doing ? w->waits : u->age > oldest;
         w->doing = true;
         if (ddp__rate_of(w, u->graph) > 0)
-            w->left_s += seconds_for(w, u) * u->pending / u->tasks;
+            w->left_s += ddp__rate_seconds(w, u) * u->pending / u->tasks;
     }
     w->since = ddp__now();
+}
+
+void ddp__rate_begin(struct ddp__claims *c, int id)
+{
+    struct ddp__claimer *w = &c->by[id];
+
+    w->taken--;
+    w->runs = true;
+    w->since = w->began;
+}
+
+void ddp__rate_end(struct ddp__claims *c, int id, struct ddp__sched_sub *u)
+{
+    struct ddp__claimer *w = &c->by[id];
+
+    w->runs = false;
+    if (u)
+        u->ran += ddp__now() - w->began;
 }
 
 /* Who leaves all to others learns no more: it thinks better of itself with each
@@ -144,7 +165,7 @@ void ddp__rate_left(struct ddp__claimer *w, const struct ddp__sched_sub *u)
 
     if (u->age <= r->left)
         return;
-    r->hope *= pow(1.05, fmin((now - r->left_at) / seconds_for(w, u), 1));
+    r->hope *= pow(1.05, fmin((now - r->left_at) / ddp__rate_seconds(w, u), 1));
     r->left = u->age;
     r->left_at = now;
 }
@@ -152,13 +173,10 @@ void ddp__rate_left(struct ddp__claimer *w, const struct ddp__sched_sub *u)
 /* What was claimed before the step before it was over waited for that. */
 static void start_clocks(struct ddp__claims *c, int64_t age, double now)
 {
-    struct ddp__sched_sub *u = c->first;
-
-    for (; u && u->age <= age; u = u->next)
+    for (const struct ddp__sched_sub *u = c->first; u && u->age <= age;
+         u = u->next)
         if (u->pending > 0)
             return;
-    for (; u; u = u->next)
-        u->claimed = now;
     for (int i = 0; i < c->workers; i++)
         if (c->by[c->id[i]].waits) {
             c->by[c->id[i]].waits = false;
@@ -166,18 +184,23 @@ static void start_clocks(struct ddp__claims *c, int64_t age, double now)
         }
 }
 
+/* The first one had memory cleared, and shared its core.  Before the first step
+ * weights come to GPUs one after another, which keeps their threads busy. */
+static bool is_warm(const struct ddp__rate *r, const struct ddp__sched_sub *u)
+{
+    return r->warm && (is_in_main(u->owner) || u->age > r->first);
+}
+
 void ddp__rate_done(struct ddp__claims *c, const struct ddp__sched_sub *u)
 {
     struct ddp__rate *r = get_rate(&c->by[u->owner], u->graph);
-    double now = ddp__now();
-    /* Those in flight share its time, but for those that wait for the step. */
-    double share =
-        (u->others + ddp__claims_open(c, u->owner, u->age) + 1) / 2.0;
-    double rate = share * u->work / fmax(now - u->claimed, 1e-9);
+    double rate = u->work / fmax(u->ran, 1e-9);
 
-    if (r->warm)
+    if (is_warm(r, u))
         r->rate = r->rate > 0 ? (r->rate + rate) / 2 : rate;
     r->hope = 1;
-    r->warm = true; /* the first one had memory cleared, and shared its core */
-    start_clocks(c, u->age, now);
+    if (!r->warm)
+        r->first = u->age;
+    r->warm = true;
+    start_clocks(c, u->age, ddp__now());
 }

@@ -11,6 +11,10 @@
 /* How fast a worker is with a graph; 0: unknown. */
 double ddp__rate_of(const struct ddp__claimer *w, int graph);
 
+/* Seconds that a worker takes for u. */
+double ddp__rate_seconds(const struct ddp__claimer *w,
+                         const struct ddp__sched_sub *u);
+
 /* When a worker is so late with what it does, or with u, that it could have
  * done one more. */
 double ddp__rate_late(const struct ddp__claimer *w,
@@ -35,6 +39,11 @@ int ddp__rate_ends_within(const struct ddp__claims *c, int id,
 
 /* Note what is left of a worker's sub-batches. */
 void ddp__rate_note(struct ddp__claims *c, int id);
+
+/* Note that a task of an accelerator begins, whose data have come, and that one
+ * of any worker ends, of sub-batch u or (NULL) of none. */
+void ddp__rate_begin(struct ddp__claims *c, int id);
+void ddp__rate_end(struct ddp__claims *c, int id, struct ddp__sched_sub *u);
 
 /* Note that a worker has left a sub-batch to a faster one. */
 void ddp__rate_left(struct ddp__claimer *w, const struct ddp__sched_sub *u);

@@ -259,13 +259,13 @@ static struct starpu_task *take_update(struct sched *s, int id)
  * others first: they free accumulators, which another sub-batch adds to. */
 static struct starpu_task *next_task(struct sched *s, int id, struct calls *c)
 {
-    bool main = starpu_worker_get_memory_node((unsigned)id) == STARPU_MAIN_RAM;
     struct starpu_task *t;
 
     if ((t = take_update(s, id)) || (t = queue_take(&s->shared, id)) ||
         (t = ddp__claims_owned(&s->claims, id)) ||
-        (main && (t = steal_update(s, id))) || (t = claim_sub(s, id, c)) ||
-        (t = steal_update(s, id)) || (t = queue_take(&s->foreign, id)))
+        (is_in_main(id) && (t = steal_update(s, id))) ||
+        (t = claim_sub(s, id, c)) || (t = steal_update(s, id)) ||
+        (t = queue_take(&s->foreign, id)))
         return t;
     return queue_take(&s->input, id);
 }
@@ -307,6 +307,7 @@ static struct starpu_task *pop_task(unsigned ctx)
     t = next_task(s, id, &c);
     s->claims.by[id].elsewhere =
         t && !(tag_of(t) && tag_of(t)->at) ? ddp__now() : 0;
+    s->claims.by[id].taken += t && tag_of(t) && !is_in_main(id);
     if (!t) {
         s->claims.by[id].waiting = true;
         ddp__rest_idle(&s->worker[id].rest);
@@ -337,22 +338,40 @@ static void end_lane_task(struct sched *s, struct ddp__sched_sub *u,
     call_workers(s, NULL, c); /* the owner has room for another one */
 }
 
+/* StarPU calls it when the data have come. */
+static void pre_exec(struct starpu_task *task, unsigned ctx)
+{
+    struct ddp__sched_tag *tag = tag_of(task);
+    static const struct calls none;
+    struct sched *s = starpu_sched_ctx_get_policy_data(ctx);
+    int id = starpu_worker_get_id();
+
+    s->claims.by[id].began = ddp__now(); /* only this worker reads it */
+    if (!tag || is_in_main(id))
+        return;
+    s = lock_policy(ctx);
+    ddp__rate_begin(&s->claims, id);
+    unlock_policy(s, &none);
+}
+
 static void post_exec(struct starpu_task *task, unsigned ctx)
 {
     struct ddp__sched_tag *tag = tag_of(task);
+    int id = starpu_worker_get_id(), to;
     struct calls c = {.n = 0};
     struct sched *s;
-    int id;
 
-    if (!tag || (tag->kind != DDP__SCHED_INPUT && !tag->at))
+    if (!tag || (tag->kind != DDP__SCHED_INPUT && !tag->at && is_in_main(id)))
         return;
     s = lock_policy(ctx);
+    ddp__rate_end(&s->claims, id, tag->at);
     if (tag->at)
         end_lane_task(s, tag->at, &c);
-    else if ((id = ddp__ahead_filled(&s->claims, tag,
+    else if (tag->kind == DDP__SCHED_INPUT &&
+             (to = ddp__ahead_filled(&s->claims, tag,
                                      STARPU_TASK_GET_HANDLE(task, 0))) >= 0) {
-        c.to = id;
-        c.input = ddp__ahead_expected(&s->claims, id);
+        c.to = to;
+        c.input = ddp__ahead_expected(&s->claims, to);
     }
     unlock_policy(s, &c);
 }
@@ -433,6 +452,7 @@ struct starpu_sched_policy ddp__sched_policy = {
     .submit_hook = submit_task,
     .push_task = push_task,
     .pop_task = pop_task,
+    .pre_exec_hook = pre_exec,
     .post_exec_hook = post_exec,
     .policy_name = "ddp",
     .policy_description = "sub-batches of a training step, to free workers",

@@ -19,6 +19,12 @@ static inline bool can_run(int id, struct starpu_task *t)
     return starpu_worker_can_execute_task_first_impl((unsigned)id, t, NULL);
 }
 
+/* Whether a worker's memory is the main one. */
+static inline bool is_in_main(int id)
+{
+    return starpu_worker_get_memory_node((unsigned)id) == STARPU_MAIN_RAM;
+}
+
 static inline void queue_put(struct queue *q, struct starpu_task *t)
 {
     struct starpu_task **at = &q->first;
