@@ -50,7 +50,8 @@ struct ddp__task_group {
      * since this was last set to 0; 0: none. */
     atomic_int seen_by;
     struct ddp__pending pending;
-    ddp_t *ddp;               /* not owned, like trace */
+    ddp_t *ddp; /* not owned, like trace */
+    int lanes;  /* accelerators without one need no weights; 0: all may */
     struct ddp__trace *trace; /* NULL: none */
     struct ddp__worker_time {
         _Atomic double part_s[DDP__PARTS]; /* read while tasks run */

@@ -286,19 +286,26 @@ double ddp__task_cost(struct starpu_task *task,
            stall_us(task->cl_arg, d->type, d->devid);
 }
 
+/* Whether an accelerator begins with lanes, the n-th of so many. */
+static bool has_lanes(const struct ddp__task_group *g, int n, int of)
+{
+    return g->lanes == 0 || (n + 1) * g->lanes / of > n * g->lanes / of;
+}
+
 /* All accelerators will need weights that have been updated: send them at once.
  */
 static void send_weights(const struct ddp__task_run *r)
 {
-    enum starpu_node_kind to = r->group->ddp->accelerator->memory;
+    unsigned node[STARPU_MAXNODES];
+    int n = 0;
 
-    for (int c = 0; c < r->calls; c++) {
-        starpu_data_handle_t w = r->call[c].weights;
-
-        for (unsigned i = 0; w && i < starpu_memory_nodes_get_count(); i++)
-            if (starpu_node_get_kind(i) == to)
-                starpu_data_prefetch_on_node(w, i, 1);
-    }
+    for (unsigned i = 0; i < starpu_memory_nodes_get_count(); i++)
+        if (starpu_node_get_kind(i) == r->group->ddp->accelerator->memory)
+            node[n++] = i;
+    for (int c = 0; c < r->calls; c++)
+        for (int i = 0; r->call[c].weights && i < n; i++)
+            if (has_lanes(r->group, i, n))
+                starpu_data_prefetch_on_node(r->call[c].weights, node[i], 1);
 }
 
 static void count_uses(const struct ddp__task *t, int w,

@@ -347,6 +347,7 @@ int ddp__engine_new(struct ddp__engine **out, ddp_t *ddp, ddp_chain_t *chain,
         ddp__engine_free(e);
         return rc;
     }
+    e->group.lanes = e->lane_end - e->lane_begin;
     *out = e;
     return 0;
 }

@@ -13,18 +13,30 @@
  * only the bucket of a single large layer exceeds. */
 enum { BUCKET_COST = 4 << 20, LARGE = 4 << 20 };
 
+/* GPUs that begin with no lane own nothing: sums and weights would travel to
+ * them and back. */
+static int count_owners(const struct ddp__engine *e)
+{
+    int lanes = e->lane_end - e->lane_begin, gpus = e->ddp->gpu_workers;
+
+    return gpus && lanes && lanes < gpus ? lanes : e->ddp->workers;
+}
+
 void ddp__reduce_owners(struct ddp__engine *e)
 {
     size_t load[DDP__MAX_WORKERS] = {0};
+    int owners = count_owners(e);
 
     for (int b = 0; b < e->params->buckets; b++) {
         int least = 0;
 
-        for (int w = 1; w < e->ddp->workers; w++)
+        for (int w = 1; w < owners; w++)
             if (load[w] < load[least])
                 least = w;
         load[least] += e->params->bucket[b].len + BUCKET_COST;
-        e->owner[b] = least;
+        e->owner[b] = owners < e->ddp->workers
+                          ? ddp__lanes_rank(owners, e->ddp->gpu_workers, least)
+                          : least;
     }
 }
 
