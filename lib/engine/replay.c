@@ -193,7 +193,9 @@ static void take_input(const struct replay *r, struct gpu *g)
             take(g, ddp__value_size(graph, r->e->input[i]));
 }
 
-static void begin_segment(struct replay *r, int gpu, const struct slot *s)
+/* What a segment writes gets memory when it is ready, and does not wait for its
+ * turn; the first one of a sub-batch when that is claimed. */
+static void take_segment(struct replay *r, int gpu, const struct slot *s)
 {
     const ddp_graph_t *graph = r->e->graph;
     int k = s->segment;
@@ -239,8 +241,10 @@ static void end_segment(struct replay *r, int gpu, struct slot *s)
         s->segment++;
     while (s->segment < r->e->graph->segments &&
            is_on_host(r->e->graph, s->segment));
-    if (s->segment < r->e->graph->segments)
+    if (s->segment < r->e->graph->segments) {
+        take_segment(r, gpu, s);
         return;
+    }
     s->segment = r->first;
     if (++s->round == r->plan->lanes.rounds)
         s->lane = -1;
@@ -326,7 +330,7 @@ static int next_lane(const struct replay *r, int gpu)
         int first = first_lane(r, i, &left);
 
         if (first >= 0 &&
-            ends_in(r, gpu, 1) + r->sums / r->link < ends_in(r, i, left))
+            ends_in(r, gpu, 1) + 2 * r->sums / r->link < ends_in(r, i, left))
             lane = first + left - 1;
     }
     return lane;
@@ -407,8 +411,8 @@ static void take_turn(struct replay *r, int gpu)
     struct gpu *g = &r->gpu[gpu];
     struct job next = next_job(r, gpu), ended = g->running;
 
-    if (next.slot)
-        begin_segment(r, gpu, next.slot);
+    if (next.slot && next.slot->segment == r->first)
+        take_segment(r, gpu, next.slot);
     end_job(r, gpu, &ended);
     g->running = next;
     if (is_job(&next))
