@@ -8,6 +8,7 @@
 #include "engine/reduce.h"
 #include "engine/strips.h"
 #include "engine/vector.h"
+#include "runtime/direct.h"
 
 /* In elements: the fixed cost of the tasks and transfers of a bucket; and what
  * only the bucket of a single large layer exceeds. */
@@ -86,6 +87,57 @@ static void choose_place(const struct ddp__engine *e, struct ddp__total total,
     t->at_data = true;
 }
 
+/* The GPU that begins with a lane. */
+static int home_of(const struct ddp__engine *e, int lane)
+{
+    return ddp__lanes_rank(e->lane_end - e->lane_begin, e->ddp->gpu_workers,
+                           lane - e->lane_begin);
+}
+
+/* The GPU that makes the sum of `width` lanes from `lane` on, if each lane is
+ * computed where it is at home. */
+static int place_of_sum(const struct ddp__engine *e, int bucket, int lane,
+                        int width)
+{
+    struct ddp__merge m = {width / 2, lane, lane + width / 2};
+    int a, b, place;
+
+    if (width == 1)
+        return home_of(e, lane);
+    a = place_of_sum(e, bucket, lane, m.stride);
+    if (m.from >= e->lane_end)
+        return a;
+    b = place_of_sum(e, bucket, m.from, m.stride);
+    if (a == b)
+        return a;
+    place = ddp__reduce_place(e, bucket, &m);
+    return place < 0 ? e->owner[bucket] : home_of(e, place);
+}
+
+/* The next step begins with the layers of the last bucket: nothing else hides
+ * the way of its sums. */
+static bool is_pressing(const struct ddp__engine *e, struct ddp__total total)
+{
+    return total.kind == DDP__TOTAL_BUCKET &&
+           total.at == e->params->buckets - 1 && e->ddp->gpu_workers > 1 &&
+           !e->ddp->devices.hybrid && !e->scarce &&
+           e->params->bucket[total.at].len <= LARGE;
+}
+
+/* Send each sum of a merge to where it will be made as soon as it is there,
+ * without waiting for the other one. */
+static void send_ahead(struct ddp__engine *e, int bucket,
+                       const struct ddp__merge *m)
+{
+    int at = place_of_sum(e, bucket, m->to, 2 * m->stride);
+    int lane[] = {m->to, m->from};
+
+    for (int i = 0; i < 2; i++)
+        if (place_of_sum(e, bucket, lane[i], m->stride) != at)
+            ddp__direct_fetch(&e->lane[lane[i]].grad[bucket],
+                              ddp__direct_home(e->ddp, at), &e->group);
+}
+
 static int submit_merge(struct ddp__engine *e, const struct ddp__step *s,
                         struct ddp__total total, const struct ddp__merge *m)
 {
@@ -97,6 +149,8 @@ static int submit_merge(struct ddp__engine *e, const struct ddp__step *s,
     int rc;
 
     choose_place(e, total, m, &t);
+    if (is_pressing(e, total))
+        send_ahead(e, total.at, m);
     rc = total.kind == DDP__TOTAL_BUCKET ? ddp__strips_merge(e, s, total.at, m)
                                          : 0;
     if (rc == 0)
