@@ -62,6 +62,11 @@ for run in mlp:1:1 mlp:1:64 mlp:2:4 mlp:2:64 mlp:4:16 mlp:8:16 mlp:8:64 vgg16:4:
         "$model in $lanes lanes on $gpus: $plan MiB planned, $held held"
 done
 
+# GPUs without a lane get no sums and no weights.
+run "$predict" --json --model vgg16 --sub-batch 16 --gpus 4,8 --lanes 4 --steps 2 --skip 1
+holds "$(of 8 step_ms) > 0 && $(of 8 step_ms) < 1.02 * $(of 4 step_ms)" \
+    "4 lanes take no longer on 8 GPUs than on 4: $(of 8 step_ms) ms"
+
 # Nothing hides what a GPU's only lane waits for.
 run "$predict" --json --lanes 8 --gpus 1,8
 exits 0 "8 lanes"
