@@ -166,8 +166,9 @@ int ddp_core_count(void);
 const char *ddp_describe(const ddp_t *ddp);
 
 /* The copy between memories that the calling thread began last, "from CUDA 1 to
- * main memory"; false: it made none.  For a handler of SIGABRT, by which StarPU
- * ends the process where a copy fails: takes no lock. */
+ * main memory"; false: it made none.  For a handler of SIGABRT, by which a
+ * StarPU that contrib/build-starpu did not build ends the process where a copy
+ * fails: takes no lock. */
 bool ddp_last_copy(char *text, size_t size);
 
 /* How many workers can run kernels. */

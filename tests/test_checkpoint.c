@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -24,6 +25,7 @@
 #include "crash.h"
 #include "graph/graph.h"
 #include "runtime/context.h"
+#include "runtime/lost.h"
 #include "defaults.h"
 #include "tap.h"
 #include "train/trainer.h"
@@ -84,12 +86,15 @@ enum {
 }; /* of degree: a kernel that copies, on a worker that dies */
 
 static int until_death; /* the n-th copy from now; 0: none */
+static int until_loss;  /* of a device that is not there */
 static int dead = -1;   /* the worker on which it and all later ones fail */
 
 static int copy(const struct ddp_kernel_args *a)
 {
     struct ddp_shape s = a->buf[0].shape;
 
+    if (until_loss > 0 && --until_loss == 0)
+        ddp__lost_note("a_copy", 214);
     if (until_death > 0 && --until_death == 0)
         dead = starpu_worker_get_id();
     if (starpu_worker_get_id() == dead)
@@ -1292,6 +1297,74 @@ static void test_dead_worker(void)
        (int)steps);
 }
 
+static bool nothing_broken(int device, int error, char *words, size_t size)
+{
+    (void)device;
+    (void)error;
+    (void)words;
+    (void)size;
+    return false;
+}
+
+static bool first_is_nan(ddp_chain_t *c)
+{
+    struct ddp_param_info info;
+    float w[256];
+
+    if (ddp_chain_param(c, 0, &info) < 0 || info.len > 256 ||
+        ddp_chain_get(c, info.name, w, info.len) < 0) {
+        diag("%s", ddp_errmsg());
+        return false;
+    }
+    for (size_t i = 0; i < info.len; i++)
+        if (!isnan(w[i]))
+            return false;
+    return true;
+}
+
+/* A device fails under StarPU: nothing that is in memory is used any more, and
+ * the run resumes from a file. */
+static void test_lost_device(void)
+{
+    static const struct ddp__backend backend = {.broken = nothing_broken};
+    static const struct ddp__backend *const backends[] = {&backend, NULL};
+    const struct ddp__device device = {.memory = STARPU_CUDA_RAM,
+                                       .backends = backends};
+    struct run r = usual();
+    struct ddp_checkpoint c;
+    uint32_t want, crc;
+    int rc;
+
+    clean();
+    r.network.degree = COPIES;
+    r.cfg.checkpoint.dir = dir;
+    r.cfg.checkpoint.steps = 4;
+    want = undisturbed(r);
+    begin(&r);
+    ddp__lost_watch(&device);
+    until_loss = 22; /* of 40 sub-batches: in the seventh step */
+    rc = ddp_trainer_train(r.trainer);
+    ok(rc == DDP_EDEVICE && strstr(ddp_errmsg(), " was lost: ") &&
+           strstr(ddp_errmsg(), " (in a_copy)") &&
+           strstr(ddp_errmsg(),
+                  "; no checkpoint of the steps so far: weights") &&
+           ddp_trainer_steps(r.trainer) == 6,
+       "a device that StarPU loses ends the run: %s", ddp_errmsg());
+    ok(ddp_chain_checksum(r.chain, &crc) == DDP_EDEVICE &&
+           (ddp_trainer_step(r.trainer, NULL) < 0 ||
+            ddp_trainer_wait(r.trainer) < 0),
+       "the weights cannot be read, nor trained");
+    ddp_trainer_free(r.trainer);
+    r.trainer = NULL;
+    ddp_finish(ddp);
+    ok(first_is_nan(r.chain), "those in main memory are NaN in the end");
+    end(&r);
+    if (!(ddp = ddp_init(NULL)))
+        bail_out("%s", ddp_errmsg());
+    ok(resume(r, &c) == want && c.step == 4,
+       "the run resumes from step 4, to the same weights");
+}
+
 /* ---- death and full disks ----------------------------------------------- */
 
 static struct run crash_run(void)
@@ -1509,6 +1582,7 @@ int main(void)
     test_bad_input();
     test_failed_step();
     test_dead_worker();
+    test_lost_device();
     test_death();
     test_full_disk();
     test_tolerated();

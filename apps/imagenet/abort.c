@@ -1,9 +1,9 @@
 /* abort.c - the last sentence of a process that is aborted
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * StarPU aborts where a GPU is lost during a copy or a kernel: what only that
- * GPU had cannot be read any more, so the last checkpoint is all that is left.
- * A handler may call little, so the sentence is written in pieces.
+ * A StarPU that contrib/build-starpu did not build aborts where a GPU is lost
+ * during a copy or a kernel.  A handler may call little, so the sentence is
+ * written in pieces.
  */
 #include "config.h"
 #include <limits.h>

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "ddp.h"
 
@@ -107,6 +108,21 @@ void checkpoint_advise(const char *dir)
     else
         app_say("no checkpoint was written yet: when the cause is removed, run "
                 "the same command again to start over");
+}
+
+void checkpoint_name_newest(const char *dir)
+{
+    char *link = app_path(dir, "latest"), name[256];
+    ssize_t len = link ? readlink(link, name, sizeof(name) - 1) : -1;
+
+    if (len > 0)
+        app_say("the newest checkpoint is %s/%.*s: the same command resumes "
+                "from it, on the GPUs that are left",
+                dir, (int)len, name);
+    else
+        app_say("no checkpoint was written yet: the same command starts over, "
+                "on the GPUs that are left");
+    free(link);
 }
 
 /* Other settings, or a folder that cannot be used. */

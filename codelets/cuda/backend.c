@@ -114,6 +114,22 @@ static void cuda_unmap(void *p)
         cudaGetLastError();
 }
 
+/* An error of a context comes back from all calls that use it. */
+static bool cuda_broken(int device, int error, char *words, size_t size)
+{
+    size_t left, all;
+    int before = 0;
+    cudaError_t e;
+
+    cudaGetDevice(&before);
+    if ((e = cudaSetDevice(device)) == cudaSuccess)
+        e = cudaMemGetInfo(&left, &all);
+    cudaSetDevice(before);
+    cudaGetLastError(); /* it would come up again later */
+    snprintf(words, size, "%s", cudaGetErrorString(e ? e : (cudaError_t)error));
+    return e != cudaSuccess;
+}
+
 static void cuda_warm(const struct ddp__call *const *c, int calls)
 {
     ddp__cuda_plans_warm(c, calls, cores);
@@ -146,6 +162,7 @@ struct ddp__backend ddp__cuda = {
     .unpin = cuda_unpin,
     .map = cuda_map,
     .unmap = cuda_unmap,
+    .broken = cuda_broken,
     .space = &ddp__cuda_space,
     .computes = cuda_computes,
     .kernel =

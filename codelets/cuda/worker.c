@@ -125,11 +125,13 @@ static int scratch_grow(struct ddp__cuda_worker *w)
 {
     size_t size = atomic_load(&wanted), sums = atomic_load(&wanted_sums);
     size_t old_size = w->scratch_size, old_sums = w->sums_size;
+    char what[40];
     int rc;
 
     if (size <= old_size && sums <= old_sums)
         return 0;
-    rc = ddp__cuda_check(cudaStreamSynchronize(w->stream), "waiting");
+    snprintf(what, sizeof(what), "waiting for GPU %d", w->device);
+    rc = ddp__cuda_check(cudaStreamSynchronize(w->stream), what);
     if (rc < 0)
         return rc;
     scratch_free(w);

@@ -13,6 +13,7 @@
 #include "runtime/buffer.h"
 #include "runtime/copies.h"
 #include "runtime/extents.h"
+#include "runtime/lost.h"
 #include "runtime/missing.h"
 #include "runtime/topology.h"
 
@@ -273,6 +274,8 @@ static void *allocate_device(unsigned node, size_t size)
 {
     void *p = (void *)starpu_malloc_on_node(node, size);
 
+    if (!p && ddp__lost_any())
+        return ddp__missing_take(0, true); /* no byte of it is used */
     if (!p)
         return ddp__borrowed_take(size);
     ddp__borrowed_progress();
@@ -449,10 +452,11 @@ void *ddp__handle_open(struct ddp__handle *b, bool write, const char *what)
     if (write)
         count_write(b);
     p = starpu_data_get_local_ptr(b->h);
-    if (!ddp__is_missing(p))
+    if (!ddp__is_missing(p) && !ddp__lost_any())
         return p;
     starpu_data_release(b->h);
-    ddp__buffer_fail(b->size);
+    if (ddp__lost_check() == 0)
+        ddp__buffer_fail(b->size);
     return NULL;
 }
 

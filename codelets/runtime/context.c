@@ -21,6 +21,7 @@
 #include "runtime/describe.h"
 #include "runtime/devices.h"
 #include "runtime/launch.h"
+#include "runtime/lost.h"
 #include "runtime/nodes.h"
 #include "runtime/task_group.h"
 #include "runtime/place.h"
@@ -219,8 +220,13 @@ static int start_starpu(ddp_t *ddp, const struct ddp_config *cfg)
     ddp__place_workers(ddp, &conf);
     if ((rc = check_threads(ddp, &conf)) < 0)
         return rc;
+    ddp__lost_watch(ddp->accelerator);
     rc = init_by_policy(ddp, &conf);
     ddp__starpu_home_started(&ddp->home);
+    if (rc == 0 && ddp__lost_any()) {
+        starpu_shutdown();
+        return ddp__lost_check();
+    }
     if (rc == 0)
         return 0;
     if (rc == -ENODEV)
@@ -374,7 +380,8 @@ void ddp_finish(ddp_t *ddp)
     ddp__devices_fini(ddp);
     ddp__pending_fini(&ddp->pending);
     ddp__profile_close();
-    starpu_shutdown();            /* gives back the buffers that it keeps */
+    starpu_shutdown(); /* gives back the buffers that it keeps */
+    ddp__lost_watch(NULL);
     if (!starpu_is_initialized()) /* it was not the program's */
         ddp__pool_pin(NULL, NULL);
     ddp__pool_trim();

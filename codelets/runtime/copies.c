@@ -1,9 +1,8 @@
 /* copies.c - which memories StarPU last copied between
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * StarPU aborts the process where a copy fails, in the thread that asked for
- * it, which may be that of either device: so the thread's name alone does not
- * tell which one was lost.
+ * A copy may be made by the thread of either device: if it fails, the thread's
+ * name alone does not tell which one was lost.
  */
 #include "config.h"
 
@@ -12,6 +11,7 @@
 #include "ddp.h"
 
 #include "runtime/copies.h"
+#include "runtime/lost.h"
 
 static _Thread_local struct {
     bool made;
@@ -21,6 +21,8 @@ static _Thread_local struct {
 static int copy_any(void *src, unsigned from, void *dst, unsigned to,
                     void *async)
 {
+    if (ddp__lost_any())
+        return 0; /* nobody reads the copy */
     last.made = true;
     last.from = from;
     last.to = to;
@@ -32,8 +34,7 @@ const struct starpu_data_copy_methods ddp__copy_methods = {
     .any_to_any = copy_any,
 };
 
-/* As StarPU names the threads of devices: "CUDA 1". */
-static void name_memory(unsigned node, char *name, size_t size)
+void ddp__memory_name(unsigned node, char *name, size_t size)
 {
     const char *kind =
         starpu_node_get_kind(node) == STARPU_CUDA_RAM ? "CUDA" : "device";
@@ -50,8 +51,8 @@ bool ddp_last_copy(char *text, size_t size)
 
     if (!last.made)
         return false;
-    name_memory(last.from, from, sizeof(from));
-    name_memory(last.to, to, sizeof(to));
+    ddp__memory_name(last.from, from, sizeof(from));
+    ddp__memory_name(last.to, to, sizeof(to));
     snprintf(text, size, "from %s to %s", from, to);
     return true;
 }

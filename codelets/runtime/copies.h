@@ -9,4 +9,7 @@
 /* StarPU's variable's, and each thread knows its last copy. */
 extern const struct starpu_data_copy_methods ddp__copy_methods;
 
+/* As StarPU names the threads of devices: "CUDA 1". */
+void ddp__memory_name(unsigned node, char *name, size_t size);
+
 #endif

@@ -45,6 +45,9 @@ CODELETS_SOURCES += \
     %D%/launch.h \
     %D%/lock.c \
     %D%/lock.h \
+    %D%/lost.c \
+    %D%/lost.h \
+    %D%/lost_report.c \
     %D%/missing.c \
     %D%/missing.h \
     %D%/net.c \

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "runtime/context.h"
+#include "runtime/lost.h"
 #include "runtime/task_group.h"
 
 double ddp__now(void)
@@ -111,6 +112,14 @@ void ddp__task_group_fail(struct ddp__task_group *g, int64_t step, int rc,
         atomic_store(&g->rc, rc);
     }
     pthread_mutex_unlock(&g->lock);
+}
+
+void ddp__task_group_check(struct ddp__task_group *g, int64_t step)
+{
+    int rc = ddp__lost_check();
+
+    if (rc < 0)
+        ddp__task_group_fail(g, step, rc, NULL, NULL);
 }
 
 int ddp__task_group_error(struct ddp__task_group *g)

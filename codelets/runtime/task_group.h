@@ -81,6 +81,9 @@ void ddp__task_group_wait(struct ddp__task_group *g);
 void ddp__task_group_fail(struct ddp__task_group *g, int64_t step, int rc,
                           const char *op, const char *device);
 
+/* Fail the step if a device was lost. */
+void ddp__task_group_check(struct ddp__task_group *g, int64_t step);
+
 /* The name of the worker that first computed a number that is not finite since
  * the last call; "a device" if none did. */
 void ddp__task_group_nonfinite_worker(struct ddp__task_group *g, char *out,

@@ -211,6 +211,7 @@ void ddp__task_run(void *buffers[], void *arg)
     struct ddp__task_run *r = arg;
     struct ddp__helpers *h;
 
+    ddp__task_group_check(r->group, r->step);
     if (is_void(r))
         return; /* let the rest of a failed step drain */
     h = r->split ? ddp__helpers_begin(r->group->ddp) : NULL;
@@ -352,6 +353,7 @@ void ddp__task_end(void *arg)
     struct ddp__task_run *r = arg;
     int w = starpu_worker_get_id();
 
+    ddp__task_group_check(r->group, r->step);
     if (r->queues && starpu_get_prefetch_flag())
         send_weights(r);
     if (w >= 0) {

@@ -38,6 +38,7 @@ static void write_news(struct ddp__comm *c)
         ddp__slices_found(c->e, mine->found);
     if (c->e->spec.count)
         mine->count = __atomic_load_n(c->e->spec.count, __ATOMIC_RELAXED);
+    ddp__task_group_check(g, c->step);
     if (atomic_load(&g->rc) == 0 || atomic_load(&g->failed_step) > c->step)
         return;
     mine->code = ddp__task_group_error(g);

@@ -5,8 +5,11 @@
 
 #include "graph/params_bind.h"
 
+#include <string.h>
+
 #include "base/error.h"
 #include "graph/param_values.h"
+#include "runtime/lost.h"
 
 /* The context ends before the chain does. */
 static void unbind_params(struct ddp__bound *b)
@@ -65,8 +68,11 @@ void ddp__params_unbind(struct ddp__params *p)
         p->kept = k->next;
         k->free(k);
     }
-    for (int b = 0; b < p->buckets; b++)
+    for (int b = 0; b < p->buckets; b++) {
         ddp__handle_unregister(&p->bucket[b].handle);
+        if (ddp__lost_any()) /* NaN: nobody takes them for weights */
+            memset(p->bucket[b].w, 0xff, p->bucket[b].len * 4);
+    }
     ddp__context_unbind(p->ddp, &p->bound);
     p->ddp = NULL;
 }

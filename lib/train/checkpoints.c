@@ -23,6 +23,7 @@
 #include "runtime/describe.h"
 #include "runtime/device_list.h"
 #include "runtime/devices.h"
+#include "runtime/lost.h"
 #include "train/checkpoints.h"
 #include "train/sinks.h"
 #include "train/steps.h"
@@ -469,6 +470,11 @@ int ddp__checkpoints_rescue(struct ddp_trainer *t, int rc)
 
     if (!has_work(t))
         return rc;
+    if (ddp__lost_any())
+        return ddp__fail(rc,
+                         "%s; no checkpoint of the steps so far: weights and "
+                         "state are lost with it",
+                         why.message);
     if (ddp__shard_used(t->engine)) /* other ranks may not be there to help */
         return ddp__fail(rc,
                          "%s; no checkpoint of the steps so far: ranks divide "

@@ -208,6 +208,8 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t h, cublasLtMatmulDesc_t desc,
     (void)size;
     if (c != d)
         return CUBLAS_STATUS_NOT_SUPPORTED;
+    if (emulator_gone(emulator_current(), "launch"))
+        return CUBLAS_STATUS_EXECUTION_FAILED;
     emulator_made_for((int)algo->data[0]);
     emulator_launch();
     emulator_queue(stream, multiply, emulator_copy(&m, sizeof(m)));

@@ -722,6 +722,8 @@ cudnnStatus_t cudnnBackendExecute(cudnnHandle_t h, cudnnBackendDescriptor_t p,
     struct run r = {.graph = ((struct desc *)p)->graph};
     const struct attribute *ops = find(r.graph, CUDNN_ATTR_OPERATIONGRAPH_OPS);
 
+    if (emulator_gone(emulator_current(), "launch"))
+        return CUDNN_STATUS_EXECUTION_FAILED_CUDART;
     emulator_made_for(((struct desc *)p)->capability);
     for (int64_t i = 0; i < ops->count; i++) {
         const struct desc *op = ((struct desc *const *)ops->data)[i];

@@ -11,7 +11,8 @@
  * EMULATED_DELAY_US   the longest that a stream dawdles before each thing [0]
  * EMULATED_LAUNCH_US  what the host takes to launch a kernel [0]
  * EMULATED_LOST       launches of our own kernels after which GPU 1 starts none
- * EMULATED_LOST_COPY  copies after which all to and from GPU 1 fail
+ * EMULATED_GONE       "copy 40": after so many of these calls GPU 1 fails all
+ *                     calls; copy, query (of events), wait, launch or malloc
  * EMULATED_CAPABILITY compute capabilities, times ten: that of GPU 0, of GPU 1,
  *                     ..., the last one is that of the rest [90]
  * EMULATED_REVERSED   whether cuDNN packs booleans from the highest bit down
@@ -44,6 +45,13 @@ void emulator_launch(void);
 
 /* A plan is being made. */
 void emulator_plans(void);
+
+/* Whether a call fails because the GPU is gone, and with it all later ones;
+ * call: its name in EMULATED_GONE, or "". */
+bool emulator_gone(int gpu, const char *call);
+
+/* The GPU of the calling thread. */
+int emulator_current(void);
 
 /* Wait for all streams of all GPUs. */
 void emulator_settle(void);

@@ -157,7 +157,7 @@ cudaError_t cudaLaunchKernel(const void *function, dim3 grid, dim3 block,
     (void)grid;
     (void)block;
     (void)shared;
-    if (is_lost())
+    if (is_lost() || emulator_gone(emulator_current(), "launch"))
         return cudaErrorECCUncorrectable;
     emulator_launch();
     for (int i = 0; i < count; i++)

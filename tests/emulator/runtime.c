@@ -24,6 +24,31 @@ static int gpus(void)
     return text ? atoi(text) : 1;
 }
 
+int emulator_current(void)
+{
+    return current;
+}
+
+bool emulator_gone(int gpu, const char *call)
+{
+    static _Atomic int calls;
+    static _Atomic bool gone;
+    const char *text = getenv("EMULATED_GONE");
+    size_t len = strlen(call);
+
+    if (!text || gpu != 1)
+        return false;
+    if (!strncmp(text, call, len) && text[len] == ' ' &&
+        ++calls > atoi(text + len))
+        gone = true;
+    return gone;
+}
+
+static cudaError_t outcome(int gpu, const char *call)
+{
+    return emulator_gone(gpu, call) ? cudaErrorECCUncorrectable : cudaSuccess;
+}
+
 /* ---- memory ------------------------------------------------------------- */
 
 struct block {
@@ -76,6 +101,8 @@ static cudaError_t allocate(void **out, size_t size, int gpu)
 
 cudaError_t cudaMalloc(void **out, size_t size)
 {
+    if (emulator_gone(current, "malloc"))
+        return cudaErrorECCUncorrectable;
     return allocate(out, size, current);
 }
 
@@ -88,9 +115,10 @@ cudaError_t cudaMallocManaged(void **out, size_t size, unsigned flags)
 cudaError_t cudaFree(void *p)
 {
     struct block **at, *b;
+    int gpu;
 
     if (!p)
-        return cudaSuccess;
+        return outcome(current, "");
     emulator_settle();
     pthread_mutex_lock(&lock);
     for (at = &blocks; *at && (*at)->data != p; at = &(*at)->next)
@@ -99,9 +127,10 @@ cudaError_t cudaFree(void *p)
         emulator_die("cudaFree of what is not there");
     *at = b->next;
     pthread_mutex_unlock(&lock);
+    gpu = b->gpu;
     free(b->data);
     free(b);
-    return cudaSuccess;
+    return outcome(gpu, "");
 }
 
 /* The GPU that has this, or MAIN or MANAGED. */
@@ -123,7 +152,7 @@ cudaError_t cudaMemGetInfo(size_t *left, size_t *all)
     *all = MEMORY;
     *left = MEMORY - used(current);
     pthread_mutex_unlock(&lock);
-    return cudaSuccess;
+    return outcome(current, "");
 }
 
 cudaError_t cudaHostAlloc(void **out, size_t size, unsigned flags)
@@ -209,13 +238,13 @@ static void check_kind(const void *to, const void *from,
                      s ? "a GPU" : "the host");
 }
 
+/* from NULL: none. */
 static bool is_lost(const void *to, const void *from)
 {
-    static _Atomic int copies;
-    const char *text = getenv("EMULATED_LOST_COPY");
+    int gpu = from && owner(from) >= 0 ? owner(from) : owner(to);
 
-    return text && (owner(to) == 1 || owner(from) == 1) &&
-           ++copies > atoi(text);
+    return (owner(to) != gpu && emulator_gone(owner(to), "copy")) ||
+           emulator_gone(gpu, "copy");
 }
 
 static void queue_copy(struct copy c, cudaStream_t stream)
@@ -263,6 +292,8 @@ cudaError_t cudaMemsetAsync(void *to, int value, size_t size,
 {
     if (owner(to) == MAIN)
         emulator_die("cudaMemset of main memory");
+    if (is_lost(to, NULL))
+        return cudaErrorECCUncorrectable;
     queue_copy((struct copy){to, NULL, size, value}, stream);
     return cudaSuccess;
 }
@@ -284,6 +315,8 @@ cudaError_t cudaSetDevice(int gpu)
 {
     if (gpu < 0 || gpu >= gpus())
         return cudaErrorInvalidDevice;
+    if (emulator_gone(gpu, ""))
+        return cudaErrorECCUncorrectable;
     current = gpu;
     return cudaSuccess;
 }
@@ -297,7 +330,7 @@ cudaError_t cudaGetDevice(int *gpu)
 cudaError_t cudaDeviceReset(void)
 {
     emulator_settle();
-    return cudaSuccess;
+    return outcome(current, "");
 }
 
 cudaError_t cudaGetLastError(void)

@@ -24,6 +24,7 @@ struct stream {
     pthread_t thread;
     struct item *first, **last;
     bool busy, end;
+    int gpu;
 };
 
 /* One lock for all: what matters here is order, not speed. */
@@ -51,6 +52,11 @@ void *emulator_copy(const void *from, size_t size)
     if (!p)
         emulator_die("out of memory");
     return memcpy(p, from, size);
+}
+
+static cudaError_t outcome(int gpu, const char *call)
+{
+    return emulator_gone(gpu, call) ? cudaErrorECCUncorrectable : cudaSuccess;
 }
 
 /* ---- streams ------------------------------------------------------------ */
@@ -148,6 +154,11 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t *out, unsigned flags)
     (void)flags;
     if (!s)
         return cudaErrorMemoryAllocation;
+    if (emulator_gone(emulator_current(), "")) {
+        free(s);
+        return cudaErrorECCUncorrectable;
+    }
+    s->gpu = emulator_current();
     s->last = &s->first;
     if (pthread_create(&s->thread, NULL, serve, s) != 0)
         emulator_die("no thread for a stream");
@@ -162,7 +173,10 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t *out, unsigned flags)
 cudaError_t cudaStreamDestroy(cudaStream_t stream)
 {
     struct stream *s = (struct stream *)stream, **at = &streams;
+    int gpu;
 
+    if (!s)
+        return cudaErrorInvalidResourceHandle;
     pthread_mutex_lock(&lock);
     s->end = true;
     pthread_cond_broadcast(&changed);
@@ -173,8 +187,9 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream)
         at = &(*at)->next;
     *at = s->next;
     pthread_mutex_unlock(&lock);
+    gpu = s->gpu;
     free(s);
-    return cudaSuccess;
+    return outcome(gpu, "");
 }
 
 cudaError_t cudaStreamSynchronize(cudaStream_t stream)
@@ -183,6 +198,8 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream)
 
     if (!s)
         return cudaSuccess;
+    if (emulator_gone(s->gpu, "wait"))
+        return cudaErrorECCUncorrectable;
     pthread_mutex_lock(&lock);
     while (!idle(s))
         pthread_cond_wait(&changed, &lock);
@@ -205,13 +222,15 @@ cudaError_t cudaStreamQuery(cudaStream_t stream)
     pthread_mutex_lock(&lock);
     done = !stream || idle((struct stream *)stream);
     pthread_mutex_unlock(&lock);
+    if (stream && emulator_gone(((struct stream *)stream)->gpu, ""))
+        return cudaErrorECCUncorrectable;
     return answer(done);
 }
 
 cudaError_t cudaDeviceSynchronize(void)
 {
     emulator_settle();
-    return cudaSuccess;
+    return outcome(emulator_current(), "wait");
 }
 
 /* ---- events ------------------------------------------------------------- */
@@ -220,6 +239,7 @@ struct event {
     long asked, reached; /* how often it was recorded, and how far that got */
     int users;           /* the program, and what is queued */
     double ms;           /* when it was reached */
+    int gpu;
 };
 
 /* A point of an event, in a queue. */
@@ -283,6 +303,11 @@ cudaError_t cudaEventCreateWithFlags(cudaEvent_t *out, unsigned flags)
     (void)flags;
     if (!e)
         return cudaErrorMemoryAllocation;
+    if (emulator_gone(emulator_current(), "")) {
+        free(e);
+        return cudaErrorECCUncorrectable;
+    }
+    e->gpu = emulator_current();
     e->users = 1;
     *out = (cudaEvent_t)e;
     return cudaSuccess;
@@ -295,14 +320,23 @@ cudaError_t cudaEventCreate(cudaEvent_t *out)
 
 cudaError_t cudaEventDestroy(cudaEvent_t event)
 {
+    int gpu;
+
+    if (!event)
+        return cudaErrorInvalidResourceHandle;
     pthread_mutex_lock(&lock);
+    gpu = ((struct event *)event)->gpu;
     leave((struct event *)event);
     pthread_mutex_unlock(&lock);
-    return cudaSuccess;
+    return outcome(gpu, "");
 }
 
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
 {
+    if (!event)
+        return cudaErrorInvalidResourceHandle;
+    if (emulator_gone(((struct event *)event)->gpu, ""))
+        return cudaErrorECCUncorrectable;
     queue_point(stream, event, true);
     return cudaSuccess;
 }
@@ -320,6 +354,10 @@ cudaError_t cudaEventQuery(cudaEvent_t event)
     struct event *e = (struct event *)event;
     bool done;
 
+    if (!e)
+        return cudaErrorInvalidResourceHandle;
+    if (emulator_gone(e->gpu, "query"))
+        return cudaErrorECCUncorrectable;
     pthread_mutex_lock(&lock);
     done = e->reached >= e->asked;
     pthread_mutex_unlock(&lock);
@@ -330,6 +368,10 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event)
 {
     struct event *e = (struct event *)event;
 
+    if (!e)
+        return cudaErrorInvalidResourceHandle;
+    if (emulator_gone(e->gpu, "wait"))
+        return cudaErrorECCUncorrectable;
     pthread_mutex_lock(&lock);
     while (e->reached < e->asked)
         pthread_cond_wait(&changed, &lock);
