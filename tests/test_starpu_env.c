@@ -37,6 +37,20 @@ static void refuses(const char *name, const char *value)
     unsetenv(name);
 }
 
+static void refuses_both(void)
+{
+    ddp_t *ddp;
+
+    setenv("STARPU_CUDA_THREAD_PER_WORKER", "1", 1);
+    setenv("STARPU_CUDA_THREAD_PER_DEV", "1", 1);
+    ddp = start();
+    ok(!ddp && strstr(ddp_errmsg(), "unset one of them"), "%s",
+       ddp ? "it started" : ddp_errmsg());
+    ddp_finish(ddp);
+    unsetenv("STARPU_CUDA_THREAD_PER_WORKER");
+    unsetenv("STARPU_CUDA_THREAD_PER_DEV");
+}
+
 static void accepts(const char *name, const char *value)
 {
     ddp_t *ddp;
@@ -76,6 +90,13 @@ static void test_variables(void)
     refuses("STARPU_NTHREADS_PER_CORE", "0");
     refuses("STARPU_NTHREADS_PER_CORE", "100000");
     refuses("STARPU_WATCHDOG_TIMEOUT", "soon");
+    refuses("STARPU_NWORKER_PER_CUDA", "0");
+    refuses("STARPU_NWORKER_PER_CUDA", "9999");
+    refuses("STARPU_LIMIT_CUDA_MEM", "-3");
+    refuses("STARPU_LIMIT_CUDA_1_MEM", "much");
+    refuses("STARPU_CUDA_PIPELINE", "-3");
+    refuses("STARPU_SUBALLOCATOR", "no");
+    refuses_both();
     accepts("STARPU_NCPU", "1");
     accepts("STARPU_PROFILING", "");
     accepts("STARPU_NTHREADS_PER_CORE", "1");

@@ -2,7 +2,8 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * StarPU aborts the process on a value that it cannot read or use.  The names
- * are those whose "abc" did so in StarPU 1.3.10 and 1.4.10.
+ * are those whose "abc" did so in StarPU 1.3.10 and 1.4.10, with GPUs or
+ * without.
  */
 #include "config.h"
 
@@ -16,6 +17,7 @@
 #include <hwloc.h>
 
 #include "base/error.h"
+#include "device.h"
 #include "runtime/starpu_env.h"
 
 /* Without STARPU_: whole numbers; the empty text counts as 0. */
@@ -23,17 +25,19 @@
 static const char *const counts[] = {
     "BACKOFF_MAX", "BACKOFF_MIN", "BUS_CALIBRATE", "CALIBRATE",
     "CALIBRATE_MINIMUM", "CATCH_SIGNALS", "CODELET_PROFILING",
-    "CUDA_ONLY_FAST_ALLOC_OTHER_MEMNODES", "CUDA_THREAD_PER_DEV",
-    "CUDA_THREAD_PER_WORKER", "DATA_LOCALITY_ENFORCE", "DIDUSE_BARRIER",
+    "CUDA_ONLY_FAST_ALLOC_OTHER_MEMNODES", "CUDA_PIPELINE",
+    "CUDA_THREAD_PER_DEV", "CUDA_THREAD_PER_WORKER",
+    "DATA_LOCALITY_ENFORCE", "DIDUSE_BARRIER",
     "DISABLE_ASYNCHRONOUS_COPY", "DISABLE_ASYNCHRONOUS_CUDA_COPY",
     "DISABLE_ASYNCHRONOUS_HIP_COPY", "DISABLE_ASYNCHRONOUS_MAX_FPGA_COPY",
     "DISABLE_ASYNCHRONOUS_MIC_COPY", "DISABLE_ASYNCHRONOUS_MPI_MS_COPY",
     "DISABLE_ASYNCHRONOUS_OPENCL_COPY",
     "DISABLE_ASYNCHRONOUS_TCPIP_MS_COPY", "DISABLE_KERNELS",
-    "DISABLE_PINNING", "DISPLAY_BINDINGS", "ENABLE_MAP", "ENERGY_PROFILING",
+    "DISABLE_PINNING", "DISPLAY_BINDINGS", "ENABLE_CUDA_GPU_GPU_DIRECT",
+    "ENABLE_MAP", "ENERGY_PROFILING",
     "EXPECTED_TRANSFER_TIME_WRITEBACK", "FXT_TRACE", "GLOBAL_ARBITER",
     "HISTORY_MAX_ERROR", "LIMIT_BANDWIDTH", "LIMIT_CPU_MEM",
-    "LIMIT_CPU_NUMA_MEM", "LIMIT_MAX_SUBMITTED_TASKS",
+    "LIMIT_CPU_NUMA_MEM", "LIMIT_CUDA_MEM", "LIMIT_MAX_SUBMITTED_TASKS",
     "LIMIT_MIN_SUBMITTED_TASKS", "MAIN_THREAD_BIND", "MAX_MEMORY_USE",
     "MAX_PRIO", "MEMORY_STATS", "MINIMUM_AVAILABLE_MEM",
     "MINIMUM_CLEAN_BUFFERS", "MIN_PRIO", "NCPU", "NCPUS", "NCUDA", "NMIC",
@@ -41,7 +45,8 @@ static const char *const counts[] = {
     "PERF_MODEL_HOMOGENEOUS_CPU", "PERF_MODEL_HOMOGENEOUS_CUDA",
     "PERF_MODEL_HOMOGENEOUS_MIC", "PERF_MODEL_HOMOGENEOUS_MPI_MS",
     "PERF_MODEL_HOMOGENEOUS_OPENCL", "PREFETCH", "RESERVE_NCPU", "SILENT",
-    "SIMGRID", "SINGLE_COMBINED_WORKER", "STATS", "TARGET_AVAILABLE_MEM",
+    "SIMGRID", "SINGLE_COMBINED_WORKER", "STATS", "SUBALLOCATOR",
+    "TARGET_AVAILABLE_MEM",
     "TARGET_CLEAN_BUFFERS", "TASK_BREAK_ON_EXEC", "TASK_BREAK_ON_POP",
     "TASK_BREAK_ON_PUSH", "TASK_BREAK_ON_SCHED", "TASK_PROGRESS",
     "TRACE_BUFFER_SIZE", "USE_NUMA", "WATCHDOG_CRASH", "WATCHDOG_DELAY",
@@ -57,8 +62,8 @@ static const char *const lists[] = {"WORKERS_CPUID", "WORKERS_COREID",
 /* Others that StarPU reads, and what modules of clusters set. */
 /* clang-format off */
 static const char *const others[] = {
-    "BUS_STATS", "BUS_STATS_FILE", "CUDA_PIPELINE", "DIR", "DISK_SWAP",
-    "DISK_SWAP_BACKEND", "DISK_SWAP_SIZE", "ENABLE_CUDA_GPU_GPU_DIRECT",
+    "BUS_STATS", "BUS_STATS_FILE", "DIR", "DISK_SWAP",
+    "DISK_SWAP_BACKEND", "DISK_SWAP_SIZE",
     "ENABLE_STATS", "EXP_LEN_THRESHOLD", "GENERATE_TRACE",
     "GENERATE_TRACE_OPTIONS", "HIP_PIPELINE", "HOME", "HOSTNAME",
     "HWLOC_INPUT", "IDLE_FILE", "IDLE_POWER", "IDLE_TIME", "LOGFILENAME",
@@ -68,7 +73,7 @@ static const char *const others[] = {
     "PERF_MODEL_DIR", "PERF_MODEL_PATH", "PROFILING", "RAND_SEED", "ROOT",
     "SCHED", "SCHED_ALPHA", "SCHED_BETA", "SCHED_GAMMA",
     "SCHED_GRAPH_TEST_DESCENDANTS", "SCHED_LIB", "SCHED_READY",
-    "SCHED_SORTED_ABOVE", "SCHED_SORTED_BELOW", "SUBALLOCATOR",
+    "SCHED_SORTED_ABOVE", "SCHED_SORTED_BELOW",
     "SYNTHESIZE_ARITY_COMBINED_WORKER", "VERSION", "WATCHDOG_TIMEOUT",
     "WINDOW_TIME_SIZE", "WORKER_STATS", "WORKER_STATS_FILE"
 };
@@ -157,6 +162,25 @@ static int check_list(const char *name)
                      full, text);
 }
 
+/* What only a StarPU with CUDA reads. */
+static int check_gpus(void)
+{
+    char name[32], full[64];
+    const char *worker = value_of("CUDA_THREAD_PER_WORKER", full);
+    int rc = check_number("NWORKER_PER_CUDA", 1, STARPU_NMAXWORKERS - 1);
+
+    for (int i = 0; i < DDP__MAX_GPUS && rc == 0; i++) {
+        snprintf(name, sizeof(name), "LIMIT_CUDA_%d_MEM", i);
+        rc = check_number(name, 0, LONG_MAX);
+    }
+    if (rc == 0 && worker && atoi(worker) == 1 &&
+        value_of("CUDA_THREAD_PER_DEV", full))
+        return ddp__fail(DDP_EINVAL,
+                         "STARPU_CUDA_THREAD_PER_WORKER=1 excludes "
+                         "STARPU_CUDA_THREAD_PER_DEV: unset one of them");
+    return rc;
+}
+
 int ddp__starpu_env_check(void)
 {
     char full[64];
@@ -168,6 +192,8 @@ int ddp__starpu_env_check(void)
             rc = check_number(counts[i], 0, LONG_MAX);
     for (size_t i = 0; i < sizeof(lists) / sizeof(*lists) && rc == 0; i++)
         rc = check_list(lists[i]);
+    if (rc == 0)
+        rc = check_gpus();
     return rc < 0 ? rc : check_number("WATCHDOG_TIMEOUT", 0, LONG_MAX);
 }
 
