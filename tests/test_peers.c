@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "ddp.h"
 #include "runtime/net.h"

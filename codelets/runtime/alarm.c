@@ -4,10 +4,10 @@
 #include "config.h"
 
 #include <math.h>
-#include <time.h>
 
 #include <starpu_thread_util.h>
 
+#include "base/clock.h"
 #include "runtime/alarm.h"
 #include "runtime/task_group.h"
 
@@ -51,24 +51,14 @@ static void init_condition(starpu_pthread_cond_t *c)
 /* Without the lock until a change, or for so many seconds. */
 static void wait_for(struct ddp__alarm *a, double seconds)
 {
-    struct timespec end;
-    double at;
+    struct timespec end = ddp__clock_after(seconds);
 
-    clock_gettime(CLOCK_MONOTONIC, &end);
-    at = (double)end.tv_sec + 1e-9 * (double)end.tv_nsec + seconds;
-    end.tv_sec = (time_t)at;
-    end.tv_nsec = (long)(1e9 * (at - (double)end.tv_sec));
     starpu_pthread_cond_timedwait(&a->changed, a->lock, &end);
 }
 
 static void init_condition(starpu_pthread_cond_t *c)
 {
-    pthread_condattr_t monotonic;
-
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    STARPU_PTHREAD_COND_INIT(c, &monotonic);
-    pthread_condattr_destroy(&monotonic);
+    ddp__clock_condition(c);
 }
 
 #endif

@@ -11,10 +11,10 @@
 #include <sys/stat.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "base/crc32c.h"
 #include "base/error.h"
 #include "runtime/hello.h"
-#include "runtime/status.h"
 
 int ddp__hello_compare(const struct ddp__hello *all, int ranks)
 {

@@ -16,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/module.h"
 #include "runtime/hello.h"
@@ -134,23 +135,11 @@ static void rest(struct ddp__net *n, const struct ddp__net_op *waiting)
         break_net(n, rc);
 }
 
-static struct timespec seconds_from_now(double seconds)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    t.tv_sec += (time_t)seconds;
-    t.tv_nsec += (long)(1e9 * (seconds - (double)(time_t)seconds));
-    t.tv_sec += t.tv_nsec / 1000000000;
-    t.tv_nsec %= 1000000000;
-    return t;
-}
-
 /* For a moment, or until there is something to carry.  -1: there will be
  * nothing. */
 static int await_ready(struct ddp__net *n, struct ddp__net_op *op[WINDOW])
 {
-    struct timespec until = seconds_from_now(SLEEP);
+    struct timespec until = ddp__clock_after(SLEEP);
     int count, rc = 0;
 
     pthread_mutex_lock(&n->lock);
@@ -290,14 +279,9 @@ static void free_net(struct ddp__net *n)
 
 static void init_net(struct ddp__net *n)
 {
-    pthread_condattr_t clock;
-
     n->end = &n->first;
     n->moved = ddp__clock();
-    pthread_condattr_init(&clock);
-    pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
-    pthread_cond_init(&n->changed, &clock);
-    pthread_condattr_destroy(&clock);
+    ddp__clock_condition(&n->changed);
     pthread_mutex_init(&n->lock, NULL);
     pthread_mutex_init(&n->peers.lock, NULL);
 }
@@ -306,7 +290,7 @@ static void init_net(struct ddp__net *n)
  * started, the thread knows which rank is missing, and says so first. */
 static int await_start(struct ddp__net *n)
 {
-    struct timespec until = seconds_from_now(n->peers.timeout + 1);
+    struct timespec until = ddp__clock_after(n->peers.timeout + 1);
     int rc = 0;
 
     pthread_mutex_lock(&n->lock);

@@ -16,8 +16,8 @@
 #include "config.h"
 
 #include <math.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "runtime/rest.h"
 #include "runtime/task_group.h"
 
@@ -34,12 +34,7 @@ void ddp__rest_idle(struct ddp__rest *r)
 
 void ddp__rest_init(struct ddp__rest *r)
 {
-    pthread_condattr_t a;
-
-    pthread_condattr_init(&a);
-    pthread_condattr_setclock(&a, CLOCK_MONOTONIC);
-    pthread_cond_init(&r->called, &a);
-    pthread_condattr_destroy(&a);
+    ddp__clock_condition(&r->called);
 }
 
 void ddp__rest_fini(struct ddp__rest *r)
@@ -61,12 +56,7 @@ void ddp__rest_begin(struct ddp__rest *r, starpu_pthread_mutex_t *lock,
 
     if (seconds <= 0)
         return;
-    clock_gettime(CLOCK_MONOTONIC, &end);
-    end.tv_nsec += (long)(1e9 * fmin(seconds, most));
-    if (end.tv_nsec >= 1000000000) {
-        end.tv_nsec -= 1000000000;
-        end.tv_sec++;
-    }
+    end = ddp__clock_after(fmin(seconds, most));
     pthread_cond_timedwait(&r->called, lock, &end);
 }
 

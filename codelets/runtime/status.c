@@ -3,20 +3,11 @@
  */
 #include "config.h"
 
-#include <time.h>
-
+#include "base/clock.h"
 #include "runtime/status.h"
 
 /* Reading a sample for longer, in seconds, is a phase of its own. */
 #define LONG_READ 1.0
-
-double ddp__clock(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 const char *ddp_phase_name(enum ddp_phase phase)
 {

@@ -20,9 +20,6 @@ struct ddp__status {
     _Atomic(double) read_at; /* when one last began or ended */
 };
 
-/* Seconds of a clock that also runs before StarPU does. */
-double ddp__clock(void);
-
 void ddp__status_init(struct ddp__status *s);
 void ddp__status_fini(struct ddp__status *s);
 

@@ -6,6 +6,8 @@ LIB_SOURCES += \
     %D%/array.h \
     %D%/cgroup.c \
     %D%/cgroup.h \
+    %D%/clock.c \
+    %D%/clock.h \
     %D%/clones.h \
     %D%/crc32.c \
     %D%/crc32.h \

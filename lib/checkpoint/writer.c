@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/file_write.h"
 #include "checkpoint/files.h"
@@ -118,16 +119,7 @@ struct ddp__renewal {
 
 static struct timespec next_time(void)
 {
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    t.tv_sec += ddp__writer_renew_ms / 1000;
-    t.tv_nsec += ddp__writer_renew_ms % 1000 * 1000000L;
-    if (t.tv_nsec >= 1000000000) {
-        t.tv_sec++;
-        t.tv_nsec -= 1000000000;
-    }
-    return t;
+    return ddp__clock_after(1e-3 * ddp__writer_renew_ms);
 }
 
 /* The file of a process that took the folder over is not renewed. */
@@ -151,16 +143,6 @@ static void *renew(void *arg)
     return NULL;
 }
 
-static void init_condition(pthread_cond_t *c)
-{
-    pthread_condattr_t a;
-
-    pthread_condattr_init(&a);
-    pthread_condattr_setclock(&a, CLOCK_MONOTONIC);
-    pthread_cond_init(c, &a);
-    pthread_condattr_destroy(&a);
-}
-
 static void renewal_free(struct ddp__renewal *r)
 {
     pthread_cond_destroy(&r->ended);
@@ -181,7 +163,7 @@ struct ddp__renewal *ddp__renewal_begin(int dir)
     }
     r->dir = dir;
     pthread_mutex_init(&r->lock, NULL);
-    init_condition(&r->ended);
+    ddp__clock_condition(&r->ended);
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     rc = pthread_create(&r->thread, NULL, renew, r);

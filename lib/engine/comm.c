@@ -10,6 +10,7 @@
 
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "engine/comm.h"
 #include "engine/comm_news.h"

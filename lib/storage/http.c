@@ -14,6 +14,7 @@
 #include <strings.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/philox.h"
 #include "storage/http.h"
@@ -279,14 +280,6 @@ static int judge_exchange(const struct ddp__http *r)
     return is_lasting(r->rc) ? DDP_EIO : DDP__AGAIN;
 }
 
-static double now(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 /* Seconds before attempt number `tries` + 1. */
 static double pause_of(int tries, int asked)
 {
@@ -310,9 +303,9 @@ static double pause_of(int tries, int asked)
 static void pause_for(const struct ddp__line *l, double seconds)
 {
     const struct timespec tick = {0, 20000000};
-    double end = now() + seconds;
+    double end = ddp__clock() + seconds;
 
-    while (now() < end && !look_up((void *)(uintptr_t)l, 0, 0, 0, 0))
+    while (ddp__clock() < end && !look_up((void *)(uintptr_t)l, 0, 0, 0, 0))
         nanosleep(&tick, NULL);
 }
 
@@ -336,7 +329,7 @@ int ddp__http_ask(struct ddp__line *l, struct ddp__http *r,
                   struct ddp__asking *a)
 {
     const struct ddp__error before = ddp__error_save();
-    double begin = now(), most = ddp__storage_settings()->timeout;
+    double begin = ddp__clock(), most = ddp__storage_settings()->timeout;
 
     for (a->tries = 0;;) {
         int rc = ask_once(l, r, a);
@@ -348,11 +341,11 @@ int ddp__http_ask(struct ddp__line *l, struct ddp__http *r,
             return rc;
         }
         wait = pause_of(a->tries, r->wait);
-        if (now() - begin + wait > most)
+        if (ddp__clock() - begin + wait > most)
             return ddp__fail(DDP_EIO,
                              "%s, %d times in %.0f s: a fault of the storage, "
                              "not of this file",
-                             ddp_errmsg(), a->tries, now() - begin);
+                             ddp_errmsg(), a->tries, ddp__clock() - begin);
         pause_for(l, wait);
     }
 }

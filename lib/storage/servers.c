@@ -11,8 +11,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/thread.h"
 #include "storage/fetch.h"
@@ -78,14 +78,6 @@ char *ddp__address_clean(const char *address, size_t n)
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct ddp__server *servers;
 
-static double now(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 void ddp__server_free(struct ddp__server *s)
 {
     atomic_store(&s->closing, true);
@@ -100,7 +92,7 @@ void ddp__server_free(struct ddp__server *s)
 static void free_old_servers(void)
 {
     for (struct ddp__server **at = &servers, *s; (s = *at);)
-        if (!s->users && now() - s->unused > KEPT_S) {
+        if (!s->users && ddp__clock() - s->unused > KEPT_S) {
             *at = s->next;
             ddp__server_free(s);
         } else {
@@ -166,13 +158,13 @@ static void note_failure(const char *address, int rc)
     snprintf(failed.address, sizeof(failed.address), "%s", address);
     snprintf(failed.message, sizeof(failed.message), "%s", ddp_errmsg());
     failed.rc = rc;
-    failed.when = now();
+    failed.when = ddp__clock();
 }
 
 static bool failed_before(const char *address)
 {
     if (!failed.rc || strcmp(failed.address, address) != 0 ||
-        now() - failed.when > FAILED_S)
+        ddp__clock() - failed.when > FAILED_S)
         return false;
     ddp__fail(failed.rc, "%s", failed.message);
     return true;
@@ -213,7 +205,7 @@ void ddp__server_leave(struct ddp__server *s)
 {
     pthread_mutex_lock(&lock);
     if (--s->users == 0)
-        s->unused = now();
+        s->unused = ddp__clock();
     pthread_mutex_unlock(&lock);
 }
 

@@ -14,6 +14,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "train/log_files.h"
 #include "train/log_wandb.h"
@@ -88,11 +89,9 @@ static int write_usage(struct wandb *w, bool due)
     struct ddp__log_value v[DDP__USAGE_VALUES];
     struct ddp__usage last = w->usage;
     struct ddp__proto p = {0};
-    struct timespec now;
     int n, rc = 0;
 
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    if (!due && (double)now.tv_sec < last.now + USAGE_SECONDS)
+    if (!due && ddp__clock() < last.now + USAGE_SECONDS)
         return 0;
     if ((n = ddp__wandb_usage(&w->usage, v)) > 0) {
         ddp__wandb_time(&p, STATS_TIME, ddp__log_now());

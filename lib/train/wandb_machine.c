@@ -13,6 +13,7 @@
 
 #include <jansson.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "train/log_files.h"
 #include "train/wandb_machine.h"
@@ -92,12 +93,10 @@ static double seconds(struct timeval t)
 
 static struct ddp__usage usage_now(void)
 {
-    struct timespec now;
     struct rusage r = {0};
 
-    clock_gettime(CLOCK_MONOTONIC, &now);
     getrusage(RUSAGE_SELF, &r);
-    return (struct ddp__usage){(double)now.tv_sec + 1e-9 * (double)now.tv_nsec,
+    return (struct ddp__usage){ddp__clock(),
                                seconds(r.ru_utime) + seconds(r.ru_stime)};
 }
 
