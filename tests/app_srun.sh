@@ -131,7 +131,8 @@ run env WAIT="$tmp/d/ckpt/latest" timeout 120 \
     $apart "$tmp/odd" train $net --ckpt-every 1it --output "$tmp/d"
 complains "^ddprun: a rank was lost .*again with 1$" \
     "a rank is killed, and ddprun goes on with the other"
-complains "rank 1 .* (has died|has not been heard of for [4-9] s)" "which names it"
+complains "rank 1 .* (has died|has not been heard of for [4-9] s|cannot be reached|is lost: MPI)" \
+    "which names it"
 exits 0 "to the end"
 says "^resume: step=[1-9]" "from the newest checkpoint"
 [ "$(weights "$tmp/out")" = "$want" ]

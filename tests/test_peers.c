@@ -6,6 +6,9 @@
 #include "config.h"
 
 #include <pthread.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -186,10 +189,101 @@ static void test_nobody(void)
     stop();
 }
 
+/* ---- MPI that does not return ------------------------------------------- */
+
+#define DIED "rank 1 (b) has died: its process"
+
+static int calls; /* of on_peer_lost */
+
+static void count_call(const char *why, void *arg)
+{
+    (void)why;
+    (void)arg;
+    calls++;
+}
+
+/* What breaks rank 0 of so many when its thread is inside MPI for that long. */
+static const char *broken(int count, int process, double seconds)
+{
+    double end = ddp__clock() + seconds;
+
+    start(true);
+    net[0].wire.count = count;
+    net[0].on_peer_lost = count_call;
+    net[0].peers.peer[1].process = process;
+    calls = 0;
+    ddp__watch_begin(&net[0]);
+    while (ddp__clock() < end && net[0].rc == 0)
+        usleep(10000);
+    ddp__watch_end(&net[0]);
+    net[0].wire.count = RANKS;
+    stop();
+    return net[0].rc == DDP_EPEER && calls == 1 ? net[0].why
+           : net[0].rc == 0 && calls == 0       ? ""
+                                                : "another error";
+}
+
+/* A descriptor of a process that has died. */
+static int open_dead(void)
+{
+    pid_t child = fork();
+    int process;
+
+    if (child == 0)
+        pause();
+    process = (int)syscall(SYS_pidfd_open, child, 0);
+    kill(child, SIGKILL);
+    waitpid(child, NULL, 0);
+    return process;
+}
+
+static void test_inside(void)
+{
+    is_str(
+        broken(2, -1, 9),
+        "rank 1 (b) is lost: MPI has not returned for 2 s; it was last "
+        "heard of in the program, after step 0",
+        "MPI does not return for longer than the timeout: the other is lost");
+    is_str(broken(RANKS, -1, 9),
+           "another rank is lost: MPI has not returned for 2 s; ranks that it "
+           "returns to say which",
+           "one of several is not named");
+}
+
+static void test_dead(void)
+{
+    int process = open_dead();
+
+    if (process < 0) {
+        skip(1, "no descriptors of processes here");
+        return;
+    }
+    ok(strncmp(broken(RANKS, process, 9), DIED, strlen(DIED)) == 0,
+       "one that has died on this host is");
+}
+
+/* Rank 0's thread comes back now and then, and is inside MPI for longer than
+ * the timeout in all. */
+static void test_busy(void)
+{
+    start(true);
+    ddp__watch_begin(&net[0]);
+    for (int i = 0; i < 7; i++) {
+        ddp__watch_tick(&net[0]);
+        usleep(800000);
+    }
+    ddp__watch_end(&net[0]);
+    ok(net[0].rc == 0, "a thread to which MPI returns is left alone");
+    stop();
+}
+
 int main(void)
 {
     test_silent();
     test_cut();
     test_nobody();
+    test_inside();
+    test_dead();
+    test_busy();
     return done_testing();
 }

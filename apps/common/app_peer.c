@@ -12,7 +12,7 @@
 #include "common/app_peer.h"
 #include "common/app_rank.h"
 
-enum { SECONDS = 8 };
+enum { SECONDS = 5 };
 
 static char said[1024];
 static atomic_bool lost;

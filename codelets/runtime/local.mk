@@ -94,4 +94,6 @@ CODELETS_SOURCES += \
     %D%/trace_write.c \
     %D%/trace_write.h \
     %D%/undo.c \
-    %D%/undo.h
+    %D%/undo.h \
+    %D%/watch.c \
+    %D%/watch.h

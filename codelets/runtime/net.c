@@ -173,6 +173,7 @@ static void carry(struct ddp__net *n)
     int count, rc;
 
     while ((count = await_ready(n, op)) >= 0) {
+        ddp__watch_tick(n);
         advance(n, op, count);
         if ((rc = ddp__peers_tend(n)) < 0)
             break_net(n, rc);
@@ -230,7 +231,9 @@ static int open_wire(struct ddp__net *n)
     if ((rc = ddp__hello_exchange(&n->wire, ddp_version(), left(n))) < 0 ||
         (rc = tell_cores(n)) < 0)
         return rc;
-    return ddp__peers_new(n);
+    if ((rc = ddp__peers_new(n)) < 0)
+        return rc;
+    return ddp__watch_begin(n);
 }
 
 static void *run(void *arg)
@@ -247,7 +250,9 @@ static void *run(void *arg)
     if (rc < 0)
         return NULL;
     carry(n);
-    if ((rc = ddp__peers_leave(n)) == 1)
+    rc = ddp__peers_leave(n);
+    ddp__watch_end(n);
+    if (rc == 1)
         n->wire.close(&n->wire);
     else if (rc < 0)
         break_net(n, rc);

@@ -12,6 +12,7 @@
 #include "runtime/peers.h"
 #include "runtime/status.h"
 #include "runtime/topology.h"
+#include "runtime/watch.h"
 #include "wire.h"
 
 /* Operations that are begun before others end: one at a time is the fastest
@@ -49,6 +50,7 @@ struct ddp__net {
     atomic_int rc; /* of the failure that ended all communication, and why */
     char why[1024];
     struct ddp__peers peers;
+    struct ddp__watch watch;
     struct ddp__cores own_cores, *cores; /* cores: by rank; owned */
     struct ddp__status *status;          /* of this process; not owned */
     void (*on_peer_lost)(const char *why, void *arg);
@@ -86,8 +88,8 @@ int ddp__net_status(struct ddp__net *n, int rank, struct ddp_rank_status *s);
 /* Whether all operations before it are done. */
 bool ddp__net_is_oldest(struct ddp__net *n, const struct ddp__net_op *op);
 
-/* This rank can no longer do what the others do: all its operations fail with
- * rc and ddp_errmsg(), and so will those of the others. */
+/* By any thread: this rank can no longer do what the others do: all its
+ * operations fail with rc and ddp_errmsg(), and so will those of the others. */
 void ddp__net_abandon(struct ddp__net *n, int rc);
 
 #endif

@@ -86,10 +86,10 @@ static void take_beat(struct ddp__net *n, int rank)
     pthread_mutex_lock(&n->peers.lock);
     p->last = p->incoming;
     p->heard = now;
-    pthread_mutex_unlock(&n->peers.lock);
     if (first && p->last.machine != 0 &&
         p->last.machine == ddp__hello_machine())
         p->process = open_process(p->last.process);
+    pthread_mutex_unlock(&n->peers.lock);
 }
 
 /* Messages from or to it fail. */
@@ -269,6 +269,44 @@ int ddp__peers_tend(struct ddp__net *n)
     return rc;
 }
 
+/* Of several others, nobody can say here which one it is. */
+static int fail_inside(const struct ddp__net *n, double seconds)
+{
+    int other = n->wire.count == 2 ? !n->wire.rank : -1;
+    const struct ddp__beat *b;
+
+    if (other < 0)
+        return ddp__fail(DDP_EPEER,
+                         "another rank is lost: MPI has not returned for %.0f "
+                         "s; ranks that it returns to say which",
+                         seconds);
+    b = &n->peers.peer[other].last;
+    return ddp__fail(DDP_EPEER,
+                     "rank %d (%s) is lost: MPI has not returned for %.0f s; "
+                     "it was last heard of %s, after step %lld",
+                     other, b->status.host, seconds,
+                     ddp_phase_name(b->status.phase),
+                     (long long)b->status.step);
+}
+
+int ddp__peers_inside(struct ddp__net *n, double seconds)
+{
+    double most = patience(n);
+    int rc = 0;
+
+    pthread_mutex_lock(&n->peers.lock);
+    for (int r = 0; r < n->wire.count && rc == 0; r++) {
+        const struct ddp__peer *p = &n->peers.peer[r];
+
+        if (!p->last.ended && has_died(p->process))
+            rc = fail_dead(n, r);
+    }
+    if (rc == 0 && most > 0 && seconds > most)
+        rc = fail_inside(n, seconds);
+    pthread_mutex_unlock(&n->peers.lock);
+    return rc;
+}
+
 /* Whether a rank that speaks holds up an operation, and has done nothing for
  * too long. */
 static bool is_stuck(const struct ddp__net *n, int rank, int64_t op, double now)
@@ -328,8 +366,9 @@ int ddp__peers_missing(struct ddp__net *n, int64_t op)
     return stuck < 0 ? 0 : fail_stuck(n, stuck);
 }
 
-static void nap(void)
+static void nap(struct ddp__net *n)
 {
+    ddp__watch_tick(n);
     usleep((useconds_t)(1e6 * NAP));
 }
 
@@ -342,7 +381,7 @@ int ddp__peers_blame(struct ddp__net *n, int64_t op)
     ddp__peers_hurry(n, SILENCE);
     end = ddp__clock() + patience(n) + PATIENCE;
     while (rc == 0 && ddp__clock() < end) {
-        nap();
+        nap(n);
         if ((rc = ddp__peers_tend(n)) == 0)
             rc = ddp__peers_missing(n, op);
     }
@@ -370,10 +409,10 @@ static void say_farewell(struct ddp__net *n)
         if (!is_other(n, r))
             continue;
         while (!is_taken(n, r) && (!b.failed || ddp__clock() < end))
-            nap();
+            nap(n);
         send_beat(n, r, &b);
         while (!is_taken(n, r) && (!b.failed || ddp__clock() < end))
-            nap();
+            nap(n);
     }
 }
 
@@ -419,7 +458,7 @@ int ddp__peers_leave(struct ddp__net *n)
             return rc;
         if (n->rc < 0 && ddp__clock() > end)
             return 0;
-        nap();
+        nap(n);
     }
     if ((rc = find_lost(n)) < 0)
         return rc;

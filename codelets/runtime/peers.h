@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Each rank sends the others a beat now and then, and a last one when it ends.
- * By the net's thread, but for ddp__peers_status() and ddp__peers_hurry().
+ * By the net's thread, but for ddp__peers_inside(), _status() and _hurry().
  */
 #ifndef DDP_PEERS_H
 #define DDP_PEERS_H
@@ -62,6 +62,10 @@ int ddp__peers_missing(struct ddp__net *n, int64_t op);
 /* After a message of the operation has failed: wait a few seconds for who is
  * gone.  DDP_EPEER, with its name; else with ddp_errmsg() as it was. */
 int ddp__peers_blame(struct ddp__net *n, int64_t op);
+
+/* By another thread: the net's has been inside MPI for so many seconds.
+ * DDP_EPEER: since a rank is gone. */
+int ddp__peers_inside(struct ddp__net *n, double seconds);
 
 /* By any thread, and in signal handlers. */
 void ddp__peers_hurry(struct ddp__net *n, double seconds);
