@@ -15,5 +15,7 @@ libddp_core_la_SOURCES += \
     %D%/loss.c \
     %D%/merge.c \
     %D%/optim.c \
+    %D%/optim_rule.c \
+    %D%/optim_rule.h \
     %D%/pool.c \
     %D%/ref.h

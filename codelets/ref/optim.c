@@ -1,4 +1,4 @@
-/* optim.c - update rules and the norm they clip by, in plain C
+/* optim.c - updates by a rule, and the norm they clip by, in plain C
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * g holds sums over samples: the gradient is g / stats[DIVISOR], and what
@@ -9,22 +9,8 @@
 #include <stdlib.h>
 #include "backend.h"
 #include "base/error.h"
+#include "optim_rule.h"
 #include "ref.h"
-
-/* What the rule needs besides gradient, weight and state. */
-struct rule {
-    struct ddp_optimizer o;
-    double lr, divisor, clip;
-    double correct1, correct2; /* Adam: 1 - beta^updates */
-    double updates;
-    double product;      /* NAdam: of mu_1 to mu_updates */
-    double *g;           /* of the span: the mean gradient, clipped */
-    double decay, trust; /* LAMB, LARS: of the span; see trust_of() */
-    double radial;       /* AdamP: see take_radial() */
-    float *w;
-    float *m, *v, *x; /* states, of the whole bucket */
-    float *slow;      /* Lookahead's, likewise */
-};
 
 /* min(1, clip_norm / norm), as PyTorch's clip_grad_norm_ */
 static double clip_factor(const struct ddp__task *t)
@@ -47,27 +33,10 @@ static double clip_value(const struct ddp_optimizer *o, double g)
     return most > 0 ? fmin(fmax(g, -most), most) : g;
 }
 
-/* NAdam's beta1 of update t */
-static double nadam_mu(const struct rule *r, double t)
-{
-    if (r->o.kind == DDP_NADAMW)
-        return r->o.beta1;
-    return r->o.beta1 * (1 - pow(DDP__NADAM_BASE, t * DDP__NADAM_DECAY) / 2);
-}
-
-static double nadam_product(const struct rule *r)
-{
-    double product = 1;
-
-    for (double t = 1; t <= r->updates && product > 1e-30; t++)
-        product *= nadam_mu(r, t);
-    return product;
-}
-
-static struct rule rule_of(const struct ddp__task *t)
+static struct ddp__ref_rule rule_of(const struct ddp__task *t)
 {
     struct ddp_optimizer o = ddp__optimizer_of(t);
-    struct rule r = {.o = o, .lr = o.lr, .clip = clip_factor(t)};
+    struct ddp__ref_rule r = {.o = o, .lr = o.lr, .clip = clip_factor(t)};
     const double *stats = t->data[DDP__OPTIM_STATS];
 
     r.divisor = stats[DDP__STAT_DIVISOR];
@@ -75,7 +44,7 @@ static struct rule rule_of(const struct ddp__task *t)
     r.correct2 = 1 - pow(o.beta2, stats[DDP__STAT_UPDATES]);
     r.updates = stats[DDP__STAT_UPDATES];
     if (o.kind == DDP_NADAM || o.kind == DDP_NADAMW)
-        r.product = nadam_product(&r);
+        r.product = ddp__ref_nadam_product(&r);
     r.w = t->data[DDP__OPTIM_W];
     r.m = t->data[DDP__OPTIM_STATE];
     if (ddp__rule_states(&o) > 1)
@@ -87,233 +56,19 @@ static struct rule rule_of(const struct ddp__task *t)
     return r;
 }
 
-/* ---- rules: what is subtracted from weight i ---------------------------- */
-
-static double sgd(const struct rule *r, size_t i, double g)
-{
-    (void)i;
-    return r->lr * g;
-}
-
-/* v = momentum v + g;  w -= lr v */
-static double momentum(const struct rule *r, size_t i, double g)
-{
-    double v = (double)r->o.momentum * r->m[i] + g;
-
-    r->m[i] = (float)v;
-    return r->lr * v;
-}
-
-/* v = momentum v + lr g;  w -= v */
-static double momentum_flux(const struct rule *r, size_t i, double g)
-{
-    double v = (double)r->o.momentum * r->m[i] + r->lr * g;
-
-    r->m[i] = (float)v;
-    return v;
-}
-
-/* As momentum, and one step further. */
-static double nesterov(const struct rule *r, size_t i, double g)
-{
-    double v = (double)r->o.momentum * r->m[i] + g;
-
-    r->m[i] = (float)v;
-    return r->lr * (g + (double)r->o.momentum * v);
-}
-
-/* m and v are decayed means of g and g^2. */
-static void update_means(const struct rule *r, size_t i, double g, double *m,
-                         double *v)
-{
-    double b1 = r->o.beta1, b2 = r->o.beta2;
-
-    *m = b1 * r->m[i] + (1 - b1) * g;
-    *v = b2 * r->v[i] + (1 - b2) * g * g;
-    r->m[i] = (float)*m;
-    r->v[i] = (float)*v;
-}
-
-/* Each of them is divided by 1 - beta^t. */
-static double adam(const struct rule *r, size_t i, double g)
-{
-    double m, v;
-
-    update_means(r, i, g, &m, &v);
-    return r->lr * (m / r->correct1) / (sqrt(v / r->correct2) + r->o.eps);
-}
-
-/* x is the largest v so far, and takes its place. */
-static double amsgrad(const struct rule *r, size_t i, double g)
-{
-    double m, v, x;
-
-    update_means(r, i, g, &m, &v);
-    x = fmax(r->x[i], v);
-    r->x[i] = (float)x;
-    return r->lr * (m / r->correct1) / (sqrt(x / r->correct2) + r->o.eps);
-}
-
-/* w -= lr ((1 - mu_t) / (1 - p_t) g + mu_t+1 / (1 - p_t+1) m) over the root of
- * v / (1 - beta2^t), with p_t = mu_1 ... mu_t.  In NAdamW mu_t is beta1, and
- * both are divided by 1 - p_t. */
-static double nadam(const struct rule *r, size_t i, double g)
-{
-    double next = nadam_mu(r, r->updates + 1), m, v;
-
-    update_means(r, i, g, &m, &v);
-    g *= (1 - nadam_mu(r, r->updates)) / (1 - r->product);
-    m *= next / (1 - r->product * (r->o.kind == DDP_NADAM ? next : 1));
-    return r->lr * (g + m) / (sqrt(v / r->correct2) + r->o.eps);
-}
-
-/* How much the variance of Adam's division by the root of v is more than after
- * many updates; 0: too few of them were made to say. */
-static double rectification(const struct rule *r)
-{
-    double b2 = r->o.beta2, t = r->updates, end = 2 / (1 - b2) - 1;
-    double rho = end - 2 * t * pow(b2, t) / (1 - pow(b2, t));
-
-    if (rho <= 5)
-        return 0;
-    return sqrt((rho - 4) * (rho - 2) * end / ((end - 4) * (end - 2) * rho));
-}
-
-static double radam(const struct rule *r, size_t i, double g)
-{
-    double factor = rectification(r), m, v;
-
-    update_means(r, i, g, &m, &v);
-    if (factor > 0)
-        m *= factor * sqrt(r->correct2) / (sqrt(v) + r->o.eps);
-    return r->lr * m / r->correct1;
-}
-
-/* v is the decayed mean of (g - m)^2, and eps is added to it each time. */
-static double adabelief(const struct rule *r, size_t i, double g)
-{
-    double b1 = r->o.beta1, b2 = r->o.beta2;
-    double m = b1 * r->m[i] + (1 - b1) * g;
-    double v = b2 * r->v[i] + (1 - b2) * (g - m) * (g - m) + r->o.eps;
-
-    r->m[i] = (float)m;
-    r->v[i] = (float)v;
-    return r->lr * (m / r->correct1) / (sqrt(v / r->correct2) + r->o.eps);
-}
-
-/* The sign of one mean is the step, and another is kept. */
-static double lion(const struct rule *r, size_t i, double g)
-{
-    double b1 = r->o.beta1, b2 = r->o.beta2, m = r->m[i];
-    double c = b1 * m + (1 - b1) * g;
-
-    r->m[i] = (float)(b2 * m + (1 - b2) * g);
-    return r->lr * ((c > 0) - (c < 0));
-}
-
-/* v, here in m, is the sum of all g^2. */
-static double adagrad(const struct rule *r, size_t i, double g)
-{
-    double v = r->m[i] + g * g;
-
-    r->m[i] = (float)v;
-    return r->lr * g / (sqrt(v) + r->o.eps);
-}
-
-/* Decayed means of g^2 and of the squares of what it makes of g. */
-static double adadelta(const struct rule *r, size_t i, double g)
-{
-    double b2 = r->o.beta2, eps = r->o.eps;
-    double m = b2 * r->m[i] + (1 - b2) * g * g;
-    double d = g * sqrt(r->v[i] + eps) / sqrt(m + eps);
-
-    r->m[i] = (float)m;
-    r->v[i] = (float)(b2 * r->v[i] + (1 - b2) * d * d);
-    return r->lr * d;
-}
-
-static double rmsprop(const struct rule *r, size_t i, double g)
-{
-    double b2 = r->o.beta2, v = b2 * r->m[i] + (1 - b2) * g * g;
-    double d = g / (sqrt(v) + r->o.eps);
-
-    r->m[i] = (float)v;
-    if (r->o.momentum > 0)
-        r->v[i] = (float)(d += r->o.momentum * r->v[i]);
-    return r->lr * d;
-}
-
-/* 1 - correct2 is what remains of the 1 that v, here in m, begins at. */
-static double rmsprop_tf(const struct rule *r, size_t i, double g)
-{
-    double b2 = r->o.beta2, v = b2 * r->m[i] + (1 - b2) * g * g;
-    double d = r->lr * g / sqrt(v + (1 - r->correct2) + r->o.eps);
-
-    r->m[i] = (float)v;
-    if (r->o.momentum > 0)
-        r->v[i] = (float)(d += r->o.momentum * r->v[i]);
-    return d;
-}
-
-/* Without its part along the weights. */
-static double adamp(const struct rule *r, size_t i, double g)
-{
-    double w = r->w[i];
-
-    return adam(r, i, g) - r->lr * r->radial * w;
-}
-
-/* Adam's step, and the decay, times trust. */
-static double lamb(const struct rule *r, size_t i, double g)
-{
-    double step = adam(r, i, g) + r->lr * r->decay * r->w[i];
-
-    return r->trust * step;
-}
-
-/* The gradient, and the decay, times trust. */
-static double lars(const struct rule *r, size_t i, double g)
-{
-    return momentum(r, i, r->trust * (g + r->decay * r->w[i]));
-}
-
-static double apply_rule(const struct rule *r, size_t i, double g)
-{
-    switch (r->o.kind) {
-#define X(id, name, rule, ...)                                                 \
-    case DDP_##id:                                                             \
-        return rule(r, i, g);
-        DDP__OPTIMIZERS(X)
-#undef X
-    case DDP_CUSTOM_OPTIMIZER:
-        break; /* custom_span() */
-    }
-    return 0;
-}
-
-/* LAMB's step of weight i before it is made, without lr and trust; without
- * decay, that of Adam. */
-static double lamb_step(const struct rule *r, size_t i, double g)
-{
-    double b1 = r->o.beta1, b2 = r->o.beta2;
-    double m = b1 * r->m[i] + (1 - b1) * g;
-    double v = b2 * r->v[i] + (1 - b2) * g * g;
-
-    return m / r->correct1 / (sqrt(v / r->correct2) + r->o.eps) +
-           r->decay * r->w[i];
-}
+/* ---- LAMB, LARS -------------------------------------------------------- */
 
 /* What a span's step is multiplied by: |w| / |step|, or in LARS
  * trust_coeff |w| / (|g| + decay |w|); 1 where there is no decay, as in timm,
  * or where one of the norms is 0. */
-static double trust_of(const struct rule *r, const struct ddp__span *s)
+static double trust_of(const struct ddp__ref_rule *r, const struct ddp__span *s)
 {
     double w2 = 0, d2 = 0, w, d;
 
     for (size_t i = s->begin; i < s->begin + s->len && r->decay > 0; i++) {
         d = r->g[i - s->begin];
         if (r->o.kind == DDP_LAMB)
-            d = lamb_step(r, i, d);
+            d = ddp__ref_lamb_step(r, i, d);
         w2 += (double)r->w[i] * r->w[i];
         d2 += d * d;
     }
@@ -332,7 +87,7 @@ struct products {
     double ww, gg, wg, ws;
 };
 
-static struct products products_of(const struct rule *r,
+static struct products products_of(const struct ddp__ref_rule *r,
                                    const struct ddp__span *s, size_t begin,
                                    size_t len)
 {
@@ -344,14 +99,15 @@ static struct products products_of(const struct rule *r,
         p.ww += w * w;
         p.gg += g * g;
         p.wg += w * g;
-        p.ws += w * lamb_step(r, s->begin + i, g);
+        p.ws += w * ddp__ref_lamb_step(r, s->begin + i, g);
     }
     return p;
 }
 
 /* Whether gradients are nearly at right angles to the weights in each part of
  * the span of so many elements. */
-static bool turns(const struct rule *r, const struct ddp__span *s, size_t part)
+static bool turns(const struct ddp__ref_rule *r, const struct ddp__span *s,
+                  size_t part)
 {
     double most = 0, eps = r->o.eps;
 
@@ -365,7 +121,8 @@ static bool turns(const struct rule *r, const struct ddp__span *s, size_t part)
 }
 
 /* How long the parts are that steps are projected in; 0: they are not. */
-static size_t projected_part(const struct rule *r, const struct ddp__span *s)
+static size_t projected_part(const struct ddp__ref_rule *r,
+                             const struct ddp__span *s)
 {
     if (r->o.kind != DDP_ADAMP || !s->unit)
         return 0;
@@ -373,8 +130,8 @@ static size_t projected_part(const struct rule *r, const struct ddp__span *s)
 }
 
 /* What steps have of the weights, at the first element of a part. */
-static void take_radial(struct rule *r, const struct ddp__span *s, size_t part,
-                        size_t at)
+static void take_radial(struct ddp__ref_rule *r, const struct ddp__span *s,
+                        size_t part, size_t at)
 {
     struct products p;
     double length;
@@ -390,8 +147,8 @@ static void take_radial(struct rule *r, const struct ddp__span *s, size_t part,
 
 /* Brock et al. 2021: the gradient of an output is no longer than a share of its
  * weights. */
-static double unit_factor(const struct rule *r, const double *g, const float *w,
-                          size_t len)
+static double unit_factor(const struct ddp__ref_rule *r, const double *g,
+                          const float *w, size_t len)
 {
     double g2 = 0, w2 = 0, most, norm;
 
@@ -405,7 +162,7 @@ static double unit_factor(const struct rule *r, const double *g, const float *w,
 }
 
 /* The mean gradient of a span, clipped in all ways. */
-static void take_gradient(const struct ddp__task *t, struct rule *r,
+static void take_gradient(const struct ddp__task *t, struct ddp__ref_rule *r,
                           const struct ddp__span *s)
 {
     const float *sum = (const float *)t->data[DDP__OPTIM_G] + s->begin;
@@ -426,7 +183,7 @@ static void take_gradient(const struct ddp__task *t, struct rule *r,
 
 /* Decay is added to the gradient, subtracted from the weight, or left to the
  * rule. */
-static void train_span(const struct ddp__task *t, struct rule *r,
+static void train_span(const struct ddp__task *t, struct ddp__ref_rule *r,
                        const struct ddp__span *s)
 {
     float *w = t->data[DDP__OPTIM_W];
@@ -452,12 +209,12 @@ static void train_span(const struct ddp__task *t, struct rule *r,
             wi -= r->lr * decay * wi;
         else
             gi += decay * wi;
-        w[i] = (float)(wi - apply_rule(r, i, gi));
+        w[i] = (float)(wi - ddp__ref_rule_step(r, i, gi));
     }
 }
 
 /* The program's function sees the whole span, and its mean gradient. */
-static int custom_span(const struct ddp__task *t, const struct rule *r,
+static int custom_span(const struct ddp__task *t, const struct ddp__ref_rule *r,
                        const struct ddp__span *s)
 {
     float *state = t->data[DDP__OPTIM_STATE];
@@ -487,7 +244,7 @@ static int custom_span(const struct ddp__task *t, const struct rule *r,
 
 /* Zhang et al. 2019: half the way back to where the weights were the last time,
  * which is 0 before the first; -0 stands for a weight that was 0. */
-static void look_ahead(const struct rule *r, const struct ddp__span *s)
+static void look_ahead(const struct ddp__ref_rule *r, const struct ddp__span *s)
 {
     for (size_t i = s->begin; i < s->begin + s->len; i++) {
         double slow = r->slow[i];
@@ -498,7 +255,7 @@ static void look_ahead(const struct rule *r, const struct ddp__span *s)
     }
 }
 
-static int update_trained(const struct ddp__task *t, struct rule *r,
+static int update_trained(const struct ddp__task *t, struct ddp__ref_rule *r,
                           const struct ddp__span *s)
 {
     int rc = 0;
@@ -531,7 +288,7 @@ static void update_running(const struct ddp__task *t, const struct ddp__span *s)
  * is not to be applied. */
 int ddp__ref_optim(const struct ddp__task *t)
 {
-    struct rule r = rule_of(t);
+    struct ddp__ref_rule r = rule_of(t);
     size_t len = ddp__len(t, DDP__OPTIM_W);
     int rc = 0;
 
