@@ -6,6 +6,8 @@ LIB_SOURCES += \
     %D%/metadata.c \
     %D%/safetensors.c \
     %D%/safetensors.h \
+    %D%/safetensors_header.c \
+    %D%/safetensors_header.h \
     %D%/safetensors_index.c \
     %D%/safetensors_index.h \
     %D%/safetensors_write.c \

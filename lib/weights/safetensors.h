@@ -91,15 +91,23 @@ int ddp__st_read_shaped(const struct ddp__st_file *f, const char *name,
 
 /* ---- what the files that read share ------------------------------------- */
 
-enum { DDP__ST_HEADER_MAX = 25000000 };
+/* By type. */
+struct ddp__st_type_row {
+    const char *name;
+    unsigned bits;
+    bool read; /* by ddp__st_read_f32() */
+};
+extern const struct ddp__st_type_row ddp__st_types[];
 
-/* Parse untrusted text as JSON. */
-struct json_t;
-int ddp__st_parse(const struct ddp__st_file *f, const char *text, size_t n,
-                  struct json_t **root);
+int ddp__st_read_at(const struct ddp__st_file *f, void *to, size_t n,
+                    uint64_t at);
+uint64_t ddp__st_little_endian(const unsigned char *p, int bytes);
 
 /* Fail with DDP_EDATA, naming the file. */
 int ddp__st_bad(const struct ddp__st_file *f, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
+
+/* Fail with DDP_EIO, naming the file, what failed and errno. */
+int ddp__st_fail_errno(const struct ddp__st_file *f, const char *what);
 
 #endif

@@ -20,6 +20,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "weights/safetensors.h"
+#include "weights/safetensors_header.h"
 #include "weights/safetensors_index.h"
 
 static const char suffix[] = ".safetensors";
