@@ -66,8 +66,12 @@ CODELETS_SOURCES += \
     %D%/rest.h \
     %D%/scheduler.c \
     %D%/scheduler.h \
+    %D%/scheduler_calls.c \
+    %D%/scheduler_calls.h \
     %D%/scheduler_names.c \
     %D%/scheduler_names.h \
+    %D%/scheduler_next.c \
+    %D%/scheduler_next.h \
     %D%/rates.c \
     %D%/rates.h \
     %D%/share.c \
