@@ -41,6 +41,10 @@ LIB_SOURCES += \
     %D%/reduce.h \
     %D%/replay.c \
     %D%/replay.h \
+    %D%/replay_next.c \
+    %D%/replay_next.h \
+    %D%/replay_sums.c \
+    %D%/replay_sums.h \
     %D%/result.c \
     %D%/result.h \
     %D%/shard.c \
