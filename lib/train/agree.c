@@ -15,7 +15,7 @@
 #include "engine/ranks.h"
 #include "runtime/context.h"
 #include "train/agree.h"
-#include "train/checkpoints.h"
+#include "train/snapshot.h"
 
 /* What checkpoints describe otherwise, or not at all, but ranks must share:
  * devices, unless all have asked for different ones. */
@@ -24,7 +24,7 @@ static int add_settings(const struct ddp_trainer *t, json_t *settings)
     char devices[512] = "DDP_UNLIKE_GPUS=1";
 
     if (!t->ddp->gpus.unlike)
-        ddp__checkpoints_devices(t->ddp, devices, sizeof(devices));
+        ddp__snapshot_devices(t->ddp, devices, sizeof(devices));
     return json_object_set_new(settings, "devices", json_string(devices)) ==
                        0 &&
                    json_object_set_new(settings, "shard_optimizer",
@@ -37,7 +37,7 @@ static int add_settings(const struct ddp_trainer *t, json_t *settings)
 static int settings_text(const struct ddp_trainer *t, char **text)
 {
     json_t *settings;
-    int rc = ddp__checkpoints_settings(t, &settings);
+    int rc = ddp__snapshot_settings(t, &settings);
 
     if (rc < 0)
         return rc;

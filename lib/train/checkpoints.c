@@ -1,4 +1,4 @@
-/* checkpoints.c - when a trainer writes checkpoints, and what is in them
+/* checkpoints.c - when a trainer writes checkpoints, and on which thread
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
 #include "config.h"
@@ -15,17 +15,13 @@
 #include "base/file.h"
 #include "base/thread.h"
 #include "checkpoint/read.h"
-#include "checkpoint/settings.h"
-#include "checkpoint/state.h"
 #include "checkpoint/write.h"
 #include "engine/ranks.h"
 #include "engine/shard.h"
-#include "runtime/describe.h"
-#include "runtime/device_list.h"
-#include "runtime/devices.h"
 #include "runtime/lost.h"
 #include "train/checkpoints.h"
 #include "train/sinks.h"
+#include "train/snapshot.h"
 #include "train/steps.h"
 
 enum { KEEP_LEAST = 2 };
@@ -238,37 +234,6 @@ bool ddp__checkpoints_due(const struct ddp_trainer *t)
            is_multiple(step, k->dir.keep_steps) || is_time(t);
 }
 
-/* ---- what decides the weights ------------------------------------------- */
-
-int ddp__checkpoints_settings(const struct ddp_trainer *t, json_t **out)
-{
-    const struct ddp__settings s = {
-        .cfg = &t->cfg,
-        .data = t->loader.data,
-        .chain = t->chain,
-        .steps = ddp__is_stream(t->loader.data) ? t->cfg.steps : t->total,
-        .own = t->own};
-
-    return ddp__settings_json(&s, out);
-}
-
-void ddp__checkpoints_devices(const ddp_t *ddp, char *text, size_t size)
-{
-    const struct ddp__devices *all = &ddp->devices;
-    const char *cpu = ddp__devices_describe(&all->used[all->count - 1]);
-    char gpus[256];
-
-    if (ddp_gpu_count(ddp, NULL)) {
-        ddp__describe_gpus(ddp, gpus, sizeof(gpus));
-        snprintf(text, size, "GPU %s (%s)%s%s%s with libddp %s", gpus,
-                 ddp__devices_describe(&all->used[0]),
-                 all->hybrid ? ", CPU (" : "", all->hybrid ? cpu : "",
-                 all->hybrid ? ")" : "", ddp_version());
-    } else {
-        snprintf(text, size, "CPU (%s) with libddp %s", cpu, ddp_version());
-    }
-}
-
 /* ---- writing ------------------------------------------------------------ */
 
 static void *write_copy(void *arg)
@@ -359,47 +324,6 @@ int ddp__checkpoints_failed(struct ddp_trainer *t)
     return 0;
 }
 
-/* trainer.json */
-static int describe_state(const struct ddp_trainer *t, json_t **out)
-{
-    struct ddp__run run = t->run;
-    json_t *settings;
-    int rc;
-
-    run.step = t->submitted;
-    run.place = ddp__is_stream(t->loader.data) && run.step > 0
-                    ? ddp__loader_place(&t->loader, run.step - 1)
-                    : (struct ddp__place){0};
-    if (t->training)
-        run.seconds += ddp__now() - t->begin;
-    ddp__checkpoints_devices(t->ddp, run.devices, sizeof(run.devices));
-    if ((rc = ddp__loss_scaler_get(t->engine, run.scaler)) < 0 ||
-        (rc = ddp__checkpoints_settings(t, &settings)) < 0)
-        return rc;
-    rc = ddp__state_json(&run, settings, out);
-    json_decref(settings);
-    return rc;
-}
-
-int ddp__checkpoints_copy(const struct ddp_trainer *t,
-                          struct ddp__ckpt_copy *copy)
-{
-    int rc = copy->sets ? 0 : ddp__ckpt_copy_new(copy, t->engine);
-
-    if (rc < 0)
-        return rc;
-    copy->step = t->submitted;
-    copy->best = t->run.best;
-    rc = describe_state(t, &copy->state);
-    if (rc == 0 && t->engine->ema)
-        rc = ddp__ema_begin(t->engine->ema);
-    if (rc == 0)
-        rc = ddp__ckpt_copy_save(copy, t->engine);
-    if (rc < 0)
-        ddp__ckpt_copy_free(copy);
-    return rc;
-}
-
 /* Of state that ranks divide, rank 0 gets the others' part. */
 static int take_copy(struct ddp_trainer *t)
 {
@@ -407,7 +331,7 @@ static int take_copy(struct ddp_trainer *t)
     int rc;
 
     end_touching(t->ckpt);
-    rc = copy ? ddp__checkpoints_copy(t, copy) : 0;
+    rc = copy ? ddp__snapshot_take(t, copy) : 0;
     if (!ddp__shard_used(t->engine))
         return rc;
     if ((rc = ddp__ranks_agree(t->ddp, rc)) == 0)

@@ -31,17 +31,6 @@ int ddp__checkpoints_failed(struct ddp_trainer *t);
  * the weights are whole.  Returns rc, and adds the outcome to its message. */
 int ddp__checkpoints_rescue(struct ddp_trainer *t, int rc);
 
-/* The state of a trainer between two steps, of which it need not have a folder;
- * to be freed. */
-int ddp__checkpoints_copy(const struct ddp_trainer *t,
-                          struct ddp__ckpt_copy *copy);
-
-/* What decides the weights: ddp__settings_json() of the run. */
-int ddp__checkpoints_settings(const struct ddp_trainer *t, json_t **out);
-/* What computes them.  Two runs whose devices have equal descriptions compute
- * equal bits. */
-void ddp__checkpoints_devices(const ddp_t *ddp, char *text, size_t size);
-
 /* The folder that they are written to; NULL: none.  If there is one: lock it,
  * and note that the run resumes from its checkpoint of a step, or (-1) that it
  * holds none. */

@@ -17,6 +17,7 @@
 #include "train/checkpoints.h"
 #include "train/metrics.h"
 #include "train/resume.h"
+#include "train/snapshot.h"
 #include "train/steps.h"
 
 /* Where a trainer looks for checkpoints, and what it finds. */
@@ -36,7 +37,7 @@ static void compare_devices(const struct ddp_trainer *t, char *notice,
 {
     char devices[sizeof(t->run.devices)];
 
-    ddp__checkpoints_devices(t->ddp, devices, sizeof(devices));
+    ddp__snapshot_devices(t->ddp, devices, sizeof(devices));
     if (strcmp(t->run.devices, devices))
         snprintf(
             notice, size,
@@ -168,7 +169,7 @@ static int load_one(struct search *s, const char *path)
 {
     struct ddp__ckpt_copy copy;
     json_t *settings;
-    int rc = ddp__checkpoints_settings(s->t, &settings);
+    int rc = ddp__snapshot_settings(s->t, &settings);
 
     if (rc < 0)
         return rc;

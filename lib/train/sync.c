@@ -11,7 +11,7 @@
 #include "engine/ranks.h"
 #include "engine/shard.h"
 #include "runtime/context.h"
-#include "train/checkpoints.h"
+#include "train/snapshot.h"
 #include "train/resume.h"
 
 /* The root's state of the run, as text, for all; to be freed. */
@@ -90,7 +90,7 @@ int ddp_trainer_sync(ddp_trainer_t *t, int root)
         return rc;
     if (rc == 0)
         rc = t->ddp->net.wire.rank == root
-                 ? ddp__checkpoints_copy(t, &copy)
+                 ? ddp__snapshot_take(t, &copy)
                  : ddp__ckpt_copy_new(&copy, t->engine);
     if ((rc = ddp__ranks_agree(t->ddp, rc)) == 0 && ddp__shard_used(t->engine))
         rc = ddp__ckpt_copy_collect(&copy, t->engine);
