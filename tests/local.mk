@@ -89,7 +89,9 @@ endif
 if HAVE_ONEDNN
 # Times of CPU workers' kernels and of oneDNN's.
 noinst_PROGRAMS += %D%/kernelbench
-%C%_kernelbench_SOURCES = %D%/kernelbench.c %D%/dnn_peer.c %D%/dnn_peer.h
+%C%_kernelbench_SOURCES = %D%/kernelbench.c %D%/dnn_images.c \
+    %D%/dnn_images.h %D%/dnn_peer.c %D%/dnn_peer.h %D%/dnn_steps.c \
+    %D%/dnn_steps.h
 endif
 
 # Others run these in several processes.
