@@ -10,11 +10,10 @@
 #include "conv.h"
 #include "cpu.h"
 #include "depthwise.h"
-#include "depthwise_infer.h"
 #include "depthwise_wgrad.h"
+#include "infer.h"
 #include "patch.h"
 #include "plan.h"
-#include "pointwise.h"
 #include "rows.h"
 #include "skinny.h"
 #include "thread.h"
@@ -114,16 +113,12 @@ static int run_wino(const struct ddp__task *t, struct ddp__plan *p)
     return rc;
 }
 
-/* Of pointwise.c or depthwise_infer.c. */
 static int pack_for_inference(const void *arg, void *to, int part)
 {
     const struct pack_source *f = arg;
 
     (void)part; /* there is one */
-    if (f->plan->pointwise)
-        ddp__pointwise_pack(&f->plan->shape, f->w, to);
-    else
-        ddp__depthwise_infer_pack(&f->plan->shape, f->w, to);
+    f->plan->infer->pack(&f->plan->shape, f->w, to);
     return 0;
 }
 
@@ -131,18 +126,16 @@ static int run_inference(const struct ddp__task *t, struct ddp__plan *p)
 {
     struct ddp__dnn_shape s = ddp__plan_shape(p, t->n);
     const float *w = t->data[WEIGHT], *bias = w + p->weights;
-    size_t size = p->pointwise ? ddp__pointwise_packed_size(&s)
-                               : ddp__depthwise_infer_packed_size(&s);
     struct ddp__pack *k;
-    int rc = ddp__pack_get(
-        &p->packs, &k, NULL, t->id[WEIGHT], t->version[WEIGHT],
-        &(struct ddp__packing){pack_for_inference,
-                               &(struct pack_source){p, NULL, w}, 1, size, 0});
+    int rc =
+        ddp__pack_get(&p->packs, &k, NULL, t->id[WEIGHT], t->version[WEIGHT],
+                      &(struct ddp__packing){pack_for_inference,
+                                             &(struct pack_source){p, NULL, w},
+                                             1, p->infer->packed_size(&s), 0});
 
     if (rc < 0)
         return rc;
-    rc = (p->pointwise ? ddp__pointwise_run : ddp__depthwise_infer_run)(
-        &s, t->data[IN], k->data, bias, t->data[OUT]);
+    rc = p->infer->run(&s, t->data[IN], k->data, bias, t->data[OUT]);
     ddp__pack_put(&p->packs, k);
     return rc;
 }
@@ -326,7 +319,7 @@ static int run_plan(const struct ddp__task *t)
 
     if (p->wino)
         return run_wino(t, p);
-    if (p->pointwise || p->depthwise_infer)
+    if (p->infer)
         return run_inference(t, p);
     if (p->depthwise)
         return ddp__depthwise_run(t, &p->shape, p->pass);

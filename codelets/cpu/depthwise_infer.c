@@ -16,7 +16,7 @@
 #include "act_v16.h"
 #include "base/team.h"
 #include "cpu.h"
-#include "depthwise_infer.h"
+#include "infer.h"
 #include "store.h"
 
 #ifdef DDP__WINO
@@ -30,7 +30,7 @@ enum {
     PART = 1 << 17 /* products of a part, at least: some 20 us */
 };
 
-bool ddp__depthwise_infer_fits(const struct ddp__dnn_shape *s)
+static bool fits(const struct ddp__dnn_shape *s)
 {
     const struct ddp__conv *k = &s->conv;
 
@@ -43,13 +43,12 @@ bool ddp__depthwise_infer_fits(const struct ddp__dnn_shape *s)
            __builtin_cpu_supports("avx512dq");
 }
 
-size_t ddp__depthwise_infer_packed_size(const struct ddp__dnn_shape *s)
+static size_t packed_size(const struct ddp__dnn_shape *s)
 {
     return (size_t)s->c * (size_t)(s->conv.kh * s->conv.kw) * sizeof(float);
 }
 
-void ddp__depthwise_infer_pack(const struct ddp__dnn_shape *s, const float *w,
-                               float *to)
+static void pack(const struct ddp__dnn_shape *s, const float *w, float *to)
 {
     size_t taps = (size_t)(s->conv.kh * s->conv.kw);
 
@@ -228,8 +227,8 @@ DDP__WINO static int run_part(void *arg, int i)
     return 0;
 }
 
-int ddp__depthwise_infer_run(const struct ddp__dnn_shape *s, const float *x,
-                             const float *packed, const float *bias, float *y)
+static int run(const struct ddp__dnn_shape *s, const float *x,
+               const float *packed, const float *bias, float *y)
 {
     struct run u = {s, x, packed, bias, y, 1, 1, false};
     size_t outs = (size_t)s->n * (size_t)s->oh * (size_t)s->ow * (size_t)s->c;
@@ -244,31 +243,10 @@ int ddp__depthwise_infer_run(const struct ddp__dnn_shape *s, const float *x,
     return ddp__team_each(u.bands * u.groups, run_part, &u);
 }
 
-#else
-
-bool ddp__depthwise_infer_fits(const struct ddp__dnn_shape *s)
-{
-    (void)s;
-    return false;
-}
-
-size_t ddp__depthwise_infer_packed_size(const struct ddp__dnn_shape *s)
-{
-    (void)s;
-    return 0;
-}
-
-void ddp__depthwise_infer_pack(const struct ddp__dnn_shape *s, const float *w,
-                               float *to)
-{
-    (void)s, (void)w, (void)to;
-}
-
-int ddp__depthwise_infer_run(const struct ddp__dnn_shape *s, const float *x,
-                             const float *packed, const float *bias, float *y)
-{
-    (void)s, (void)x, (void)packed, (void)bias, (void)y;
-    return DDP_ENODEV;
-}
+const struct ddp__infer ddp__depthwise_infer = {.name = "depthwise vectors",
+                                                .fits = fits,
+                                                .packed_size = packed_size,
+                                                .pack = pack,
+                                                .run = run};
 
 #endif

@@ -3,10 +3,9 @@
  */
 #include "config.h"
 
-#include "depthwise_infer.h"
+#include "infer.h"
 #include "kept.h"
 #include "plan.h"
-#include "pointwise.h"
 #include "thread.h"
 #include "wino.h"
 
@@ -40,10 +39,8 @@ static size_t copies_size(const struct ddp__plan *p)
         return 0;
     if (p->wino)
         return ddp__wino_packed_size(&s);
-    if (p->pointwise)
-        return ddp__pointwise_packed_size(&s);
-    if (p->depthwise_infer)
-        return ddp__depthwise_infer_packed_size(&s);
+    if (p->infer)
+        return p->infer->packed_size(&s);
     if (p->product)
         return packed_size(p->product, (size_t)p->shape.conv.groups);
     for (int i = 0; p->phase && i < p->shape.conv.sh * p->shape.conv.sw; i++)

@@ -50,9 +50,10 @@ libddp_core_la_SOURCES += \
     %D%/depthwise.c \
     %D%/depthwise.h \
     %D%/depthwise_infer.c \
-    %D%/depthwise_infer.h \
     %D%/depthwise_wgrad.c \
     %D%/depthwise_wgrad.h \
+    %D%/infer.c \
+    %D%/infer.h \
     %D%/kept.c \
     %D%/kept.h \
     %D%/onednn.c \
@@ -68,7 +69,6 @@ libddp_core_la_SOURCES += \
     %D%/plan.c \
     %D%/plan.h \
     %D%/pointwise.c \
-    %D%/pointwise.h \
     %D%/rows.c \
     %D%/rows.h \
     %D%/shared_pack.c \

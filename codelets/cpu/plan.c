@@ -9,11 +9,10 @@
 #include "base/error.h"
 #include "cpu.h"
 #include "depthwise.h"
-#include "depthwise_infer.h"
 #include "depthwise_wgrad.h"
+#include "infer.h"
 #include "onednn_pd.h"
 #include "plan.h"
-#include "pointwise.h"
 #include "rows.h"
 #include "skinny.h"
 #include "wgrad.h"
@@ -299,11 +298,10 @@ static const char *own_name(const struct ddp__plan *p)
     return p->wino              ? "Winograd"
            : p->amx             ? "AMX"
            : p->depthwise       ? "depthwise loops"
-           : p->depthwise_infer ? "depthwise vectors"
+           : p->infer           ? p->infer->name
            : p->depthwise_wgrad ? "depthwise weight gradient"
            : p->wgrad           ? "products over pixels"
            : p->skinny          ? "loops for few rows"
-           : p->pointwise       ? "products of pixels"
                                 : NULL;
 }
 
@@ -326,8 +324,7 @@ static int choose_way(struct ddp__plan *p, bool inference)
     p->skinny = ddp__skinny_fits(&p->shape);
     p->wgrad = p->pass == DDP__BWD_W && !p->wino && !p->amx && !pays &&
                ddp__wgrad_fits(&p->shape);
-    p->pointwise = inference && !pays && ddp__pointwise_fits(&p->shape);
-    p->depthwise_infer = inference && ddp__depthwise_infer_fits(&p->shape);
+    p->infer = inference ? ddp__infer_of(&p->shape) : NULL;
     if (own_name(p))
         return 0;
     if (ddp__dnn_is_wrong(&p->shape) && ddp__depthwise_fits(&p->shape)) {

@@ -36,9 +36,9 @@ struct ddp__plan {
     enum ddp__dnn_pass pass;
     bool transposed; /* the data gradient as a forward pass */
     /* libddp's kernels instead of primitives */
-    bool wino, amx, wgrad, depthwise, depthwise_wgrad, skinny, pointwise,
-        depthwise_infer;
-    size_t weights; /* elements */
+    bool wino, amx, wgrad, depthwise, depthwise_wgrad, skinny;
+    const struct ddp__infer *infer; /* NULL: none */
+    size_t weights;                 /* elements */
     pthread_mutex_t lock;
     struct ddp__variant *variant; /* owned */
     struct ddp__packs packs;

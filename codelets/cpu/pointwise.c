@@ -19,7 +19,8 @@
 #include "act_v16.h"
 #include "base/team.h"
 #include "cpu.h"
-#include "pointwise.h"
+#include "infer.h"
+#include "patch.h"
 #include "store.h"
 #include "thread.h"
 #include "wino_gemm.h"
@@ -42,14 +43,15 @@ static bool pays(const struct ddp__dnn_shape *s)
            s->o <= FEW_CHANNELS;
 }
 
-bool ddp__pointwise_fits(const struct ddp__dnn_shape *s)
+static bool fits(const struct ddp__dnn_shape *s)
 {
     const struct ddp__conv *k = &s->conv;
 
-    return !s->dense && pays(s) && s->type == DDP_F32 && k->kh == 1 &&
-           k->kw == 1 && k->groups == 1 && k->top == 0 && k->left == 0 &&
-           k->bottom == 0 && k->right == 0 && s->oh * s->ow >= VECTOR &&
-           ddp__act_v16_has(k->act) && __builtin_cpu_supports("avx512f") &&
+    return !s->dense && pays(s) && !ddp__patch_pays(s) && s->type == DDP_F32 &&
+           k->kh == 1 && k->kw == 1 && k->groups == 1 && k->top == 0 &&
+           k->left == 0 && k->bottom == 0 && k->right == 0 &&
+           s->oh * s->ow >= VECTOR && ddp__act_v16_has(k->act) &&
+           __builtin_cpu_supports("avx512f") &&
            __builtin_cpu_supports("avx512dq");
 }
 
@@ -59,13 +61,12 @@ static size_t columns_of(const struct ddp__dnn_shape *s)
     return ((size_t)s->o + VECTOR - 1) / VECTOR * VECTOR;
 }
 
-size_t ddp__pointwise_packed_size(const struct ddp__dnn_shape *s)
+static size_t packed_size(const struct ddp__dnn_shape *s)
 {
     return columns_of(s) * (size_t)s->c * sizeof(float);
 }
 
-void ddp__pointwise_pack(const struct ddp__dnn_shape *s, const float *w,
-                         float *to)
+static void pack(const struct ddp__dnn_shape *s, const float *w, float *to)
 {
     size_t all = columns_of(s), c = (size_t)s->c, o = (size_t)s->o;
 
@@ -214,8 +215,8 @@ static int run_part(void *arg, int i)
     return 0;
 }
 
-int ddp__pointwise_run(const struct ddp__dnn_shape *s, const float *x,
-                       const float *packed, const float *bias, float *y)
+static int run(const struct ddp__dnn_shape *s, const float *x,
+               const float *packed, const float *bias, float *y)
 {
     struct run u = {.s = s,
                     .x = x,
@@ -238,31 +239,10 @@ int ddp__pointwise_run(const struct ddp__dnn_shape *s, const float *x,
     return ddp__team_each((int)(u.bands * u.groups), run_part, &u);
 }
 
-#else
-
-bool ddp__pointwise_fits(const struct ddp__dnn_shape *s)
-{
-    (void)s;
-    return false;
-}
-
-size_t ddp__pointwise_packed_size(const struct ddp__dnn_shape *s)
-{
-    (void)s;
-    return 0;
-}
-
-void ddp__pointwise_pack(const struct ddp__dnn_shape *s, const float *w,
-                         float *to)
-{
-    (void)s, (void)w, (void)to;
-}
-
-int ddp__pointwise_run(const struct ddp__dnn_shape *s, const float *x,
-                       const float *packed, const float *bias, float *y)
-{
-    (void)s, (void)x, (void)packed, (void)bias, (void)y;
-    return DDP_ENODEV;
-}
+const struct ddp__infer ddp__pointwise = {.name = "products of pixels",
+                                          .fits = fits,
+                                          .packed_size = packed_size,
+                                          .pack = pack,
+                                          .run = run};
 
 #endif
