@@ -70,6 +70,9 @@ exits 2 "a name that is no option"
 complains "line 3 of $tmp/bad.conf" "is refused, with its line"
 run "$imagenet" train --data "$data" --config "$tmp/none.conf" --dry-run
 exits 2 "as is a recipe that is not there"
+run "$imagenet" train --data "$data" --config none --dry-run
+exits 2 "and a name of no recipe"
+complains "there is no such file, and no .*/none.conf.*need their path" "with what helps"
 
 # ---- command lines, as they are published -----------------------------------
 

@@ -30,21 +30,33 @@ int setup_storage(const struct settings *s)
     return ddp_storage_configure(&c) < 0 ? app_fail(ddp_errcode()) : OPTS_GO;
 }
 
-int setup_config(struct opts *o, const struct settings *s)
+/* The name of an installed recipe, or of a file that is not there. */
+static int configure_named(struct opts *o, const char *name)
 {
     char *installed;
-    int rc;
+    int rc = EXIT_USAGE;
 
+    if (asprintf(&installed, "%s/%s.conf", DDP_RECIPES, name) < 0)
+        return app_exit_code(DDP_ENOMEM);
+    if (access(installed, F_OK) == 0)
+        rc = opts_configure(o, installed);
+    else
+        opt_complain(o,
+                     "--config %s: there is no such file, and no %s; recipes "
+                     "that are not installed need their path, such as "
+                     "recipes/resnet50.conf",
+                     name, installed);
+    free(installed);
+    return rc;
+}
+
+int setup_config(struct opts *o, const struct settings *s)
+{
     if (!s->config)
         return OPTS_GO;
     if (strchr(s->config, '/') || access(s->config, F_OK) == 0)
         return opts_configure(o, s->config);
-    if (asprintf(&installed, "%s/%s.conf", DDP_RECIPES, s->config) < 0)
-        return app_exit_code(DDP_ENOMEM);
-    rc =
-        opts_configure(o, access(installed, F_OK) == 0 ? installed : s->config);
-    free(installed);
-    return rc;
+    return configure_named(o, s->config);
 }
 
 int setup_devices(const struct settings *s, ddp_t **ddp)
