@@ -70,7 +70,7 @@ says "^devices: 2 CUDA workers on 2 GPUs .*of several kinds train together .Fake
     "which says what is promised"
 train 2 bf16 FAKE_CUDA="0 99000 0/9/0 0/7/0/5" EMULATED_CAPABILITY="90 75" \
     DDP_UNLIKE_GPUS=1
-complains "bf16" "bf16 is not for a T4 beside an H100"
+complains "bf16" "bf16 is not for a T4 next to an H100"
 
 # ---- batch norm over the whole step -------------------------------------------
 

@@ -162,7 +162,7 @@ exits 0 "serve.c runs"
 head -n 12 out | cmp - want
 point $? "serve.c answers as imagenet infer does"
 tail -n 1 out | grep -q "missing.jpg.*: No such file"
-point $? "and goes on after a name without a file"
+point $? "and continues after a name without a file"
 run ./serve names
 exits 1 "serve.c refuses files without weights"
 

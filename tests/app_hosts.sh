@@ -108,7 +108,7 @@ export WAIT="$tmp/d/ckpt/latest"
 # shellcheck disable=SC2086
 on_a bash "$srcdir/contrib/ddprun" --hosts a,b --mpirun "$mpirun" \
     "$tmp/odd" train $net --ckpt-every 1it --output "$tmp/d"
-exits 0 "a process on the other host is killed: ddprun goes on"
+exits 0 "a process on the other host is killed: ddprun continues"
 complains "^imagenet train: rank 1 .b. has not been heard of for [4-9] s; it was [a-z ]*, after step [0-9]*$" \
     "the rank on this host names it"
 complains "^ddprun: a rank was lost .*again with 2$" "with both hosts"
@@ -127,7 +127,7 @@ cut()
     ip -n b link set vb down
 }
 
-# mpirun goes on waiting for the host after the rank here has ended.
+# mpirun keeps waiting for the host after the rank here has ended.
 long="$net --epochs 40 --no-val"
 export err="$tmp/err"
 cut l &
@@ -145,9 +145,9 @@ cut l-again &
 on_a env OMPI_MCA_oob_tcp_keepalive_time=3 \
     OMPI_MCA_oob_tcp_keepalive_intvl=1 bash "$srcdir/contrib/ddprun" --hosts a,b \
     --mpirun "$mpirun" imagenet train $long --ckpt-every 5it --output "$tmp/l-again"
-exits 0 "ddprun goes on"
+exits 0 "ddprun continues"
 complains "^ddprun: b does not answer$" "it sees that the host is gone"
-complains "^ddprun: a rank was lost .*; again with 1$" "and goes on without"
+complains "^ddprun: a rank was lost .*; again with 1$" "and continues without"
 says "^resume: step=[1-9]" "from the newest checkpoint"
 cp "$tmp/out" "$tmp/lost"
 # shellcheck disable=SC2086

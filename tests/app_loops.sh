@@ -67,10 +67,10 @@ holds "${last:-9} < 1" "ranks with fewer samples end earlier (loss $last)"
 # A program that has started MPI keeps it.
 build tests/mpi_program
 ranks 2 "$builddir/tests/mpi_program" multiple
-[ "$(grep -c '^sums agree, MPI goes on$' "$tmp/out")" = 2 ]
+[ "$(grep -c '^sums agree, MPI runs on$' "$tmp/out")" = 2 ]
 point $? "a program's own MPI is used, and runs on"
 ranks 2 "$builddir/tests/mpi_program" single
-[ "$(grep -c '^no sums, MPI goes on$' "$tmp/out")" = 2 ]
+[ "$(grep -c '^no sums, MPI runs on$' "$tmp/out")" = 2 ]
 point $? "also where it cannot be used"
 complains "call MPI_Init_thread[(][)] with MPI_THREAD_MULTIPLE" "for this reason"
 

@@ -23,7 +23,7 @@ is_loss "a rank that is stopped: exit code 76"
 complains "^lost: rank 1 [(].*[)] has not been heard of for [34] s; it was .*, after step [0-9]" \
     "which names it, its host and what it did"
 [ "$(grep -c '^lost: rank 1' "$tmp/err")" = 2 ]
-point $? "each of the others is told once"
+point $? "each of the others reports it once"
 ranks 3 "$builddir/tests/ranks_program" hang
 is_loss "a rank that reads input for ever: exit code 76"
 complains "^lost: rank 1 [(].*[)] hangs and others wait for it: it has been reading input for [3-9] s, after step [0-9]" \

@@ -111,7 +111,7 @@ run "$predict" --json --gpus 2 --slow 1,8 --lanes 4 --sub-batches 4 --steps 1 --
 holds "$(of 2 step_ms) > 400 && $(of 2 step_ms) < 400 + 1.1 * $one / 8" \
     "and is taken back if that stops: $(of 2 step_ms) ms"
 
-# CPU workers (of 0.1 TFLOP/s and 10 GB/s) beside a GPU do what they can, and do not
+# CPU workers (of 0.1 TFLOP/s and 10 GB/s) next to a GPU do what they can, and do not
 # make the sums and updates of one that is thousands of times faster.
 mixed="--model resnet18 --sub-batch 16 --tflops 1 --gpus 1 --steps 3 --skip 4"
 # shellcheck disable=SC2086

@@ -136,7 +136,7 @@ point $? "the log of both has no step twice"
     [ "$(grep -c '"end": null' "$tmp/run/run.json")" = 1 ]
 point $? "run.json has both, and that the first had no end"
 
-# A run that is over stays as it is.
+# A run that is over is not changed.
 # shellcheck disable=SC2086
 run "$imagenet" train $net --epochs 50 --output "$tmp/run"
 rows "$tmp/run/summary.csv" | cmp -s "$tmp/want" - &&

@@ -47,7 +47,7 @@ run "$imagenet" train $net --sched constant --epochs 1 --no-val \
 run "$imagenet" train $net --sched constant --output "$tmp/more"
 says "^eval step=3 " "an evaluation that was not made is made up for"
 
-# A run keeps its split of a step, whatever that would be for a new one.
+# A run keeps its split of a step, even if a new one would have another.
 short="--data $data --model mlp --hidden 8 --img-size 8 --epochs 1 --no-val"
 # shellcheck disable=SC2086
 run "$imagenet" train $short -b 12 --sub-batch 3 --lanes 3 --output "$tmp/split"
@@ -380,7 +380,7 @@ rm -rf "$tmp/k"
 # shellcheck disable=SC2086
 with ENOSPC+ $((calls * 3 / 4)) "$tmp/k" \
     "$imagenet" train $net $often --output "$tmp/k"
-exits 74 "a disk that fills up and stays full: exit code 74"
+exits 74 "a disk that is full from then on: exit code 74"
 complains "No space left on device" "the message has the reason"
 complains "same command again to resume from its newest checkpoint" "and what to do"
 run "$imagenet" eval "$data" \

@@ -21,7 +21,7 @@ says "^packed split=train images=50 " "it says how many images"
 000003.tar 000004.tar 000005.tar 000006.tar 000007.tar classes.txt index.csv " ]
 point $? "with so many in each file"
 [ "$(ls "$packed" | tr '\n' ' ')" = "train val " ]
-point $? "nothing unfinished stays"
+point $? "nothing unfinished is left"
 run "$imagenet" data pack "$data" --output "$tmp/again" --shard-samples 7 -j 1
 diff -r "$packed" "$tmp/again" >/dev/null
 point $? "one thread writes the same bytes"

@@ -130,7 +130,7 @@ run env WAIT="$tmp/d/ckpt/latest" timeout 120 \
     --mpirun "srun --mpi=pmix --kill-on-bad-exit" \
     $apart "$tmp/odd" train $net --ckpt-every 1it --output "$tmp/d"
 complains "^ddprun: a rank was lost .*again with 1$" \
-    "a rank is killed, and ddprun goes on with the other"
+    "a rank is killed, and ddprun continues with the other"
 complains "rank 1 .* (has died|has not been heard of for [4-9] s|cannot be reached|is lost: MPI)" \
     "which names it"
 exits 0 "to the end"
@@ -174,7 +174,7 @@ sleep 5
 scontrol update JobId="$job" StartTime=now
 await is_job_over
 cp "$tmp/job.log" "$tmp/out"
-says "^resume: step=[1-9]" "it goes on"
+says "^resume: step=[1-9]" "it continues"
 [ "$(weights "$tmp/out")" = "$want" ]
 point $? "to the same weights"
 

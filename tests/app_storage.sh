@@ -489,9 +489,9 @@ wait "$pid1" && wait "$pid2" && wait "$pid3"
 point $? "three processes share a cache"
 size=$(find "$tmp/cache" -type f -printf '%s\n' |
     awk '{ n += $1 } END { print n }')
-holds "$size > 20000 && $size <= 60000" "which stays below its limit"
+holds "$size > 20000 && $size <= 60000" "which is below its limit"
 [ -z "$(find "$tmp/cache" -name 'new-*')" ]
-point $? "nothing unfinished stays"
+point $? "nothing unfinished is left"
 run "$imagenet" data check s3://bucket/folders --cache-dir /proc/x/y
 exits 74 "a folder that cannot be created"
 

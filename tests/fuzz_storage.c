@@ -35,7 +35,7 @@ static bool has_name(const char *path, const char *name)
     return false;
 }
 
-/* Whatever was listed, its paths lead nowhere else. */
+/* The paths of a listing lead nowhere else. */
 static int check_tree(struct ddp__tree *t, int rc)
 {
     if (rc == 0)

@@ -379,7 +379,7 @@ EXTRA_DIST += \
     %D%/tsan.supp
 
 # Those that measure time, or start many processes, and find a busy machine too
-# slow: with make -j, no other test runs beside them.
+# slow: with make -j, no other test runs at the same time.
 TESTS_ALONE = %D%/test_exchange %D%/test_once %D%/test_sched \
     %D%/test_sinks %D%/app_bench.sh %D%/app_loops.sh %D%/app_peers.sh %D%/app_ranks.sh \
     %D%/app_hosts.sh %D%/app_joining.sh

@@ -37,7 +37,7 @@ int main(int argc, char **argv)
     ddp_finish(ddp);
     MPI_Finalized(&ended);
     printf("%s, MPI %s\n", good ? "sums agree" : "no sums",
-           ended ? "has ended" : "goes on");
+           ended ? "has ended" : "runs on");
     MPI_Finalize();
     return !good;
 }

@@ -54,7 +54,7 @@ build()
 )
 
 # write_odd FILE: a script that runs imagenet; rank 1's is killed once $WAIT exists,
-# but not when the run goes on
+# but not when the run continues
 write_odd()
 {
     cat >"$1" <<'END'

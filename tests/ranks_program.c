@@ -198,7 +198,7 @@ static void test_begin(void)
     good = ddp_request_wait(none) == 0 && ddp_request_wait(r) == 0;
     for (int i = 0; i < 6; i++)
         good &= x[i] == (float)i;
-    check(good, "a broadcast while the program goes on");
+    check(good, "a broadcast while the program runs");
     check(!ddp_bcast_begin(ddp, x, sizeof(x), ranks), "no such root");
 }
 
@@ -443,7 +443,7 @@ static void test_apply(void)
           "a rank that cannot, or none that takes part: no step");
     good = ddp_trainer_apply(t, fill_ones, &own, rank == ranks - 1) == 1 &&
            ddp_trainer_step(t, NULL) == 0 && ddp_trainer_wait(t) == 0;
-    check(good && are_equal(t, NULL), "one takes part, and training goes on");
+    check(good && are_equal(t, NULL), "one takes part, and training continues");
     free_trainer(t);
     rate = 1;
 }

@@ -1269,7 +1269,7 @@ static void test_failed_step(void)
 }
 
 /* A worker dies in the middle of a run: the step fails, what was made before is
- * in a checkpoint, and without that worker the run goes on from there. */
+ * in a checkpoint, and without that worker the run continues from there. */
 static void test_dead_worker(void)
 {
     struct run r = usual();

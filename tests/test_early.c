@@ -328,7 +328,7 @@ static void test_checkpoint(ddp_t *ddp)
     end_run(&r);
     start_run(ddp, &next, at("run"));
     ok(ddp_trainer_resume(next.trainer, at("run"), NULL) >= 0,
-       "a run goes on from it");
+       "a run continues from it");
     for (int i = BAD + 1; i < STEPS; i++)
         step(&next, NOT);
     has = look(&next);

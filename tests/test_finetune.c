@@ -187,7 +187,7 @@ static void test_frozen(void)
     frozen = train(all, d, &cfg);
 
     is_near(distance(all, first, "conv1.weight"), 0, 0,
-            "a frozen weight stays");
+            "a frozen weight is not changed");
     is_near(distance(all, first, "bn1.bias"), 0, 0, "so does a norm");
     is_near(distance(all, first, "bn1.running_mean"), 0, 0,
             "and its running statistics");
@@ -243,7 +243,7 @@ static void test_frozen_norm(void)
     train(norm, d, &cfg);
     train(like, d, &cfg);
     values(norm, "bn2.running_mean", now);
-    ok(memcmp(now, mean, sizeof(mean)) == 0, "a frozen norm's mean stays");
+    ok(memcmp(now, mean, sizeof(mean)) == 0, "a frozen norm's mean is not changed");
     values(norm, "bn2.weight", now);
     ok(memcmp(now, scale, sizeof(scale)) == 0, "and its scale");
     /* f32 in another order, STEPS times. */
@@ -539,7 +539,7 @@ static void test_resume(void)
     ddp_dataset_free(r.data);
     snprintf(command, sizeof(command), "rm -rf %s", dir);
     if (system(command))
-        diag("%s stays", dir);
+        diag("%s is left", dir);
 }
 
 /* Without a learning rate the first evaluation is the best one, but for what

@@ -1150,7 +1150,7 @@ static void test_scales(void)
     free(b.data);
 }
 
-/* Whatever the decoder makes of damage, kept pixels give no other sample. */
+/* Kept pixels give the same sample, also of a damaged file. */
 static void test_kept_damage(void)
 {
     static const struct jpeg_kind kinds[] = {

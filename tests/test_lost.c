@@ -294,7 +294,7 @@ static const struct fault deaths[] = {
     {"in the backward pass", .rank = 2, .phase = BACKWARD, .times = 9},
     {"while gradients are summed", .rank = 1, .message = 44},
     {"after a step's gradients", .rank = 2, .message = 45},
-    {"before it has told of a step", .rank = 0, .message = 46},
+    {"before it has reported a step", .rank = 0, .message = 46},
     {"in the update", .rank = 1, .phase = UPDATE, .times = 5},
     {"between steps", .rank = 0, .phase = STEPPED, .times = 4},
     {"while it evaluates", .rank = 2, .phase = EVALUATION, .times = 1},
@@ -419,7 +419,7 @@ static void test_failures(uint32_t want)
     }
 }
 
-/* The same run goes on after each death. */
+/* The same run continues after each death. */
 static void test_deaths(uint32_t want)
 {
     uint32_t weights;
@@ -463,7 +463,7 @@ static void test_torn(void)
     wide = false;
 }
 
-/* A rank dies when all have told each other that they are at their end. */
+/* A rank dies when all have sent that they are at their end. */
 static void test_closing(uint32_t want)
 {
     static const struct fault f = {.rank = 1, .message = CLOSING};

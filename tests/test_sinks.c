@@ -154,7 +154,7 @@ static void test_whole_run(struct run *r)
        "an evaluation after it");
     ddp_trainer_evaluate_ema(r->trainer, r->data, &m);
     ok(!memcmp(&m, &h[1].result, sizeof(m)), "one of the averages");
-    is_str(h[1].events, "rssssssxea", "both are told apart");
+    is_str(h[1].events, "rssssssxea", "the two are distinguished");
     end(r);
 }
 
@@ -171,7 +171,7 @@ static void test_stopped_run(struct run *r)
     ok(strstr(ddp_errmsg(), "stopped after step"), "so does the program: %s",
        ddp_errmsg());
     r->stop = -1;
-    is_int(ddp_trainer_train(r->trainer), 0, "it goes on");
+    is_int(ddp_trainer_train(r->trainer), 0, "it continues");
     ok(h.begin >= 2 && h.rc == 0, "the sink hears from where");
     end(r);
 }

@@ -1,4 +1,4 @@
-/* test_split.c - how imagenet splits a step when it is not told
+/* test_split.c - how imagenet splits a step when no option says so
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
 #include "config.h"

@@ -326,7 +326,7 @@ static void test_resume(int window, int64_t at)
     src = usual();
     r = train(stream(&src, window), cfg, 0, true);
     ok(r.rc == 0 && r.from == STEPS && src.asked == 0,
-       "what is over stays over");
+       "what is over does not begin again");
     sweep();
 }
 
@@ -366,7 +366,7 @@ static void test_again(void)
     is_int(ddp_trainer_train(t), DDP_EIO, "next() fails: %s", ddp_errmsg());
     ok(ddp_trainer_train(t) == 0 && ddp_chain_checksum(c, &crc) == 0 &&
            crc == want.weights,
-       "a second try goes on where it was");
+       "a second try continues where it was");
     ok(!ddp_trainer_new(ddp, c, d, &cfg) &&
            strstr(ddp_errmsg(), "another trainer"),
        "one trainer at a time: %s", ddp_errmsg());

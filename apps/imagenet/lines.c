@@ -37,7 +37,7 @@ static void copy_lines(struct lines *l, FILE *from, FILE *to)
     ssize_t len;
 
     while ((len = getline(&line, &size, from)) > 0)
-        if (line[len - 1] == '\n' && l->stays(line, l->arg))
+        if (line[len - 1] == '\n' && l->keeps(line, l->arg))
             fputs(line, to);
     free(line);
 }
@@ -91,11 +91,11 @@ static void open_file(struct lines *l)
 }
 
 bool lines_open(struct lines *l, const char *dir, const char *name,
-                const char *head, lines_stays *stays, void *arg)
+                const char *head, lines_keeps *keeps, void *arg)
 {
     *l = (struct lines){.path = app_path(dir, "%s", name),
                         .head = head,
-                        .stays = stays,
+                        .keeps = keeps,
                         .arg = arg,
                         .size = -1};
     if (l->path)

@@ -15,12 +15,12 @@
 #include <sys/types.h>
 
 /* Whether a line of an earlier process is kept. */
-typedef bool lines_stays(const char *line, void *arg);
+typedef bool lines_keeps(const char *line, void *arg);
 
 struct lines {
     char *path;       /* owned; NULL: never opened */
     const char *head; /* the first line, or "" */
-    lines_stays *stays;
+    lines_keeps *keeps;
     void *arg;
     FILE *f;      /* NULL: it cannot be written */
     off_t size;   /* of its whole lines; -1: it has none yet */
@@ -29,10 +29,10 @@ struct lines {
 };
 
 /* A file of a folder that begins with `head` and what is kept of an earlier
- * one; stays and arg are used until it is open.  Returns whether there is
+ * one; keeps and arg are used until it is open.  Returns whether there is
  * memory. */
 bool lines_open(struct lines *l, const char *dir, const char *name,
-                const char *head, lines_stays *stays, void *arg);
+                const char *head, lines_keeps *keeps, void *arg);
 
 /* Append a line, without its newline. */
 void lines_put(struct lines *l, const char *line);

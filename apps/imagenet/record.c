@@ -30,12 +30,12 @@ static bool line_stays(const char *line, void *arg)
     json_t *o = json_loads(line, 0, NULL);
     const json_t *step = json_object_get(o, "step");
     const char *type = json_string_value(json_object_get(o, "type"));
-    bool eval = type && !strcmp(type, "eval"), stays;
+    bool eval = type && !strcmp(type, "eval"), keeps;
 
-    stays = p->steps > 0 && type && json_is_integer(step) &&
+    keeps = p->steps > 0 && type && json_is_integer(step) &&
             json_integer_value(step) <= (eval ? p->evaluated : p->steps);
     json_decref(o);
-    return stays;
+    return keeps;
 }
 
 static bool row_stays(const char *line, void *arg)

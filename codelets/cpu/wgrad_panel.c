@@ -5,8 +5,8 @@
  * 16.
  *
  * One Zen 5 core: products of panels from the first-level cache reach 263
- * GFLOP/s, with bf16 530, as much as its units give; wgrad.c has layers beside
- * oneDNN's.
+ * GFLOP/s, with bf16 530, as much as its units give; wgrad.c compares layers
+ * with oneDNN's.
  */
 #include "config.h"
 

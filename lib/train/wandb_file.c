@@ -199,7 +199,7 @@ static bool take_record(struct reader *r)
 }
 
 /* Where what is kept ends. */
-static int scan(struct ddp__wandb_file *f, ddp__wandb_stays *stays, void *arg)
+static int scan(struct ddp__wandb_file *f, ddp__wandb_keeps *keeps, void *arg)
 {
     struct reader r = {.file = fopen(f->path, "rb")};
     unsigned char head[HEAD];
@@ -210,7 +210,7 @@ static int scan(struct ddp__wandb_file *f, ddp__wandb_stays *stays, void *arg)
                          strerror(errno));
     good = take(&r, head, HEAD) && !memcmp(head, file_head, HEAD);
     f->size = HEAD;
-    while (good && take_record(&r) && stays(r.data, r.len, arg)) {
+    while (good && take_record(&r) && keeps(r.data, r.len, arg)) {
         f->size = r.at;
         f->count++;
     }
@@ -240,11 +240,11 @@ int ddp__wandb_create(struct ddp__wandb_file *f, char *path)
 }
 
 int ddp__wandb_reopen(struct ddp__wandb_file *f, char *path,
-                      ddp__wandb_stays *stays, void *arg)
+                      ddp__wandb_keeps *keeps, void *arg)
 {
     int rc = open_path(f, path, 0);
 
-    if (rc == 0 && (rc = scan(f, stays, arg)) == 0)
+    if (rc == 0 && (rc = scan(f, keeps, arg)) == 0)
         rc = ddp__wandb_cut(f, f->size, f->count);
     return rc;
 }

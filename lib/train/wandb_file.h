@@ -21,14 +21,14 @@ struct ddp__wandb_file {
 int ddp__wandb_create(struct ddp__wandb_file *f, char *path);
 
 /* Whether a record is kept. */
-typedef bool ddp__wandb_stays(const unsigned char *record, size_t len,
+typedef bool ddp__wandb_keeps(const unsigned char *record, size_t len,
                               void *arg);
 
 /* The same for one that is there, which is cut off at the first record that
- * does not stay, or that is not whole.
+ * is not kept, or that is not whole.
  * Errors   DDP_EDATA: it is not such a file; DDP_EIO, DDP_ENOMEM. */
 int ddp__wandb_reopen(struct ddp__wandb_file *f, char *path,
-                      ddp__wandb_stays *stays, void *arg);
+                      ddp__wandb_keeps *keeps, void *arg);
 /* Also of one that was never opened, with fd -1. */
 void ddp__wandb_close(struct ddp__wandb_file *f);
 

@@ -158,7 +158,7 @@ static bool is_later(const struct ddp__proto_field *f, int64_t steps)
            number.value > (uint64_t)steps;
 }
 
-static bool stays(const unsigned char *record, size_t len, void *arg)
+static bool keeps(const unsigned char *record, size_t len, void *arg)
 {
     const unsigned char *at = record;
     struct ddp__proto_field f, time, seconds;
@@ -216,7 +216,7 @@ int ddp__wandb_resume(const struct ddp_log *l, struct ddp__wandb_file *f,
 
     if (!path)
         return 0;
-    if ((rc = ddp__wandb_reopen(f, path, stays, &past)) < 0)
+    if ((rc = ddp__wandb_reopen(f, path, keeps, &past)) < 0)
         return rc;
     if (past.start == 0)
         return ddp__fail(DDP_EDATA, "%s lacks its run; move it away", path);

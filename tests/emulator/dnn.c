@@ -486,7 +486,7 @@ static void filter(const struct conv *k, float *x, float *w, float *y)
     add_scaled(y[o], x + first, w + o * step, c);
 }
 
-/* y = x w, of whatever is the result; or with beta 1 added to it. */
+/* y = x w, of the tensor that is the result; or with beta 1 added to it. */
 static void run_conv(struct run *r, const struct desc *op, int x, int w, int y,
                      int conv, int result, int beta)
 {

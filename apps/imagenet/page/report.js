@@ -55,10 +55,10 @@
     // Next to the line, on the side that has room.
     function placeTip(at) {
       const scale = svg.clientWidth / svg.viewBox.baseVal.width;
-      const beside = svg.offsetLeft || 16;
-      let px = beside + at * scale + 14;
+      const left = svg.offsetLeft || 16;
+      let px = left + at * scale + 14;
       if (px + tip.offsetWidth > figure.clientWidth)
-        px = beside + at * scale - tip.offsetWidth - 14;
+        px = left + at * scale - tip.offsetWidth - 14;
       tip.style.left = Math.max(4, px) + 'px';
       tip.style.top =
         figure.clientHeight - svg.clientHeight + top * scale + 'px';
