@@ -66,7 +66,7 @@ shows "^Usage: imagenet data COMMAND" "data --help" data --help
 shows "^Usage: imagenet data check" "data check --help" data check --help
 refuses "unknown command 'tran'; did you mean 'train'" "help tran" help tran
 refuses "--data DIR is missing" "train without data" train
-refuses "$tmp/none is not a folder" "data that are not there" \
+refuses "there is no folder or file $tmp/none" "data that are not there" \
     train --data "$tmp/none"
 refuses "--weights FILE is missing" "eval without weights" eval --data "$tmp"
 refuses "--weights FILE is missing" "infer without weights" infer "$tmp"
@@ -88,7 +88,7 @@ refuses "--decay-milestones has no effect.*--sched multistep" \
     "milestones of a cosine" train "$tmp" --milestones 3,5
 refuses "--lr-power has no effect.*--sched polynomial" "a power of none" \
     train "$tmp" --lr-scheduler steplr --lr-power 2
-refuses "--sched plateau goes by evaluations" "a plateau of no evaluations" \
+refuses "--sched plateau needs evaluations: leave out --no-val" "a plateau of no evaluations" \
     train "$tmp" --sched plateau --no-val
 refuses "--momentum has no effect" "momentum of Adam" \
     train "$tmp" --opt adam --momentum 0.9

@@ -276,7 +276,7 @@ complains "groups is .*conv1" "which are named"
 # shellcheck disable=SC2086
 run "$imagenet" train --data "$data" $net $size --freeze-to layer9 \
     --output "$tmp/none"
-complains "--freeze-to: the network has no layer 'layer9'" "nor does a layer \
+complains "--freeze-to: the network has no layer 'layer9'; imagenet inspect lists" "nor does a layer \
 that there is not"
 
 # A first layer from the images: not at random, and kept where it is frozen.

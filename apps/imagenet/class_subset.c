@@ -74,11 +74,16 @@ static int choose_listed(const struct opts *o, const char *path,
         choose_names(d, names.count, (const char *const *)names.name, to);
 
     if (rc == OPTS_GO && strange) {
-        opt_complain(o, "--classes %s: the data have no class \"%.99s\"", path,
-                     strange);
+        opt_complain(o,
+                     "--classes %s: the data have no class \"%.99s\"; imagenet "
+                     "data check lists their classes",
+                     path, strange);
         rc = EXIT_USAGE;
     } else if (rc == OPTS_GO && !names.count) {
-        opt_complain(o, "--classes %s: no names of classes", path);
+        opt_complain(o,
+                     "--classes %s: the file is empty, expected the name of a "
+                     "class in each line",
+                     path);
         rc = EXIT_USAGE;
     }
     names_free(&names);
@@ -89,8 +94,10 @@ static int choose_first(const struct opts *o, long long n,
                         const ddp_dataset_t *d, int32_t *to)
 {
     if (n < 1 || n > ddp_dataset_classes(d)) {
-        opt_complain(o, "--classes %lld: the data have %d classes", n,
-                     ddp_dataset_classes(d));
+        opt_complain(
+            o,
+            "--classes %lld: the data have %d classes, expected at most that",
+            n, ddp_dataset_classes(d));
         return EXIT_USAGE;
     }
     memset(to, 0, (size_t)n * sizeof(*to));

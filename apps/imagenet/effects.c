@@ -63,8 +63,7 @@ static int check_schedule(const struct opts *o, const struct settings *s)
     }
     if (rc != OPTS_GO || s->sched != SCHED_PLATEAU || !s->no_val)
         return rc;
-    opt_complain(o, "--sched plateau goes by evaluations, and --no-val is "
-                    "given");
+    opt_complain(o, "--sched plateau needs evaluations: leave out --no-val");
     return EXIT_USAGE;
 }
 

@@ -107,7 +107,10 @@ static int freeze_to(const struct opts *o, struct groups *g,
     int end = end_of_layer(c, layer);
 
     if (end == 0) {
-        opt_complain(o, "--freeze-to: the network has no layer '%s'", layer);
+        opt_complain(o,
+                     "--freeze-to: the network has no layer '%s'; imagenet "
+                     "inspect lists its layers",
+                     layer);
         return EXIT_USAGE;
     }
     freeze_before(g, c, end);

@@ -133,7 +133,7 @@ static int check_folder(const struct opts *o, const char *name, const char *dir)
         (strstr(dir, "://") || strchr(dir, '{') || access(dir, F_OK) == 0))
         return OPTS_GO; /* the library knows which files are data */
     if (dir)
-        opt_complain(o, "--%s: %s is not a folder, nor a file", name, dir);
+        opt_complain(o, "--%s: there is no folder or file %s", name, dir);
     else
         opt_complain(o, "--%s DIR is missing", name);
     return EXIT_USAGE;
