@@ -16,7 +16,8 @@ enum { DDP__MAX_GPUS = 16 };
 
 /* The accelerators of a kind that were found; none has been used so far. */
 struct ddp__gpus {
-    bool unlike; /* asked for: several models may be used together */
+    bool unlike;     /* asked for: several models may be used together */
+    uint32_t chosen; /* bit i: GPU i may be used; 0: all may */
     int count, id[DDP__MAX_GPUS]; /* that can be used, by their driver */
     int seen;                     /* all of the machine */
     struct ddp__pci {             /* where each of them is */

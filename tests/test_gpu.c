@@ -14,10 +14,8 @@
 #ifdef HAVE_CUDA
 
 /* Which GPUs are found with this driver. */
-static struct ddp__gpus find_some(const char *fake, bool unlike)
+static struct ddp__gpus find_of(const char *fake, struct ddp__gpus g)
 {
-    struct ddp__gpus g = {.unlike = unlike};
-
     setenv("FAKE_CUDA", fake, 1);
     ddp__cuda_find(&g, 0);
     return g;
@@ -25,7 +23,7 @@ static struct ddp__gpus find_some(const char *fake, bool unlike)
 
 static struct ddp__gpus find(const char *fake)
 {
-    return find_some(fake, false);
+    return find_of(fake, (struct ddp__gpus){0});
 }
 
 static void none(const char *fake, const char *part, const char *what)
@@ -78,10 +76,14 @@ static void choices(void)
     g = find("0 99000 0/9/0 0/10/0");
     ok(g.count == 1 && g.id[0] == 0 && strstr(g.why, "not like GPU 0"),
        "those of another model are left out: %s", g.why);
-    g = find_some("0 99000 0/9/0 3/9/46 0/10/0", true);
+    g = find_of("0 99000 0/9/0 3/9/46 0/10/0",
+                (struct ddp__gpus){.unlike = true});
     ok(g.count == 2 && g.id[1] == 2 && g.info[0].architecture == 90 &&
            g.info[1].architecture == 100,
        "unless they are asked for");
+    g = find_of("0 99000 0/9/0 0/9/0 0/9/0", (struct ddp__gpus){.chosen = 6});
+    ok(g.count == 2 && g.seen == 3 && g.id[0] == 1 && g.id[1] == 2,
+       "of three that are equal, the two that were chosen");
     g = find("0 99000 0/7/0/5");
     ok(g.count == 1 && g.info[0].architecture == 75, "a T4 can be used: %s",
        g.why);
@@ -147,6 +149,38 @@ static void starting(void)
     ddp_finish(ddp);
 }
 
+static void refuses_gpus(const char *list, const char *part)
+{
+    ddp_t *ddp;
+
+    setenv("STARPU_WORKERS_CUDAID", list, 1);
+    ddp = ddp_init(&(struct ddp_config){START_DEFAULTS, .cpus = 1});
+    ok(!ddp && ddp_errcode() == DDP_EINVAL && strstr(ddp_errmsg(), list) &&
+           strstr(ddp_errmsg(), part),
+       "STARPU_WORKERS_CUDAID=%s: %s", list, ddp ? "it started" : ddp_errmsg());
+    ddp_finish(ddp);
+    unsetenv("STARPU_WORKERS_CUDAID");
+}
+
+/* GPUs that are not there, on which StarPU crashes. */
+static void chosen(void)
+{
+    unsetenv("STARPU_NCUDA");
+    setenv("FAKE_CUDA", "0 99000 0/9/0 0/9/0", 1);
+    refuses_gpus("999", "expected numbers from 0 to 1");
+    refuses_gpus("0 2", "expected numbers from 0 to 1");
+    refuses_gpus("0-2", "expected numbers from 0 to 1");
+    refuses_gpus("one", "expected a list of numbers");
+    setenv("STARPU_NCUDA", "2", 1);
+    setenv("STARPU_WORKERS_CUDAID", "1", 1);
+    ok(!ddp_init(&(struct ddp_config){START_DEFAULTS, .cpus = 1}) &&
+           strstr(ddp_errmsg(), "2 GPUs were asked for, 1 can be used: STARPU_"
+                                "WORKERS_CUDAID has no more"),
+       "more than it has: %s", ddp_errmsg());
+    unsetenv("STARPU_WORKERS_CUDAID");
+    unsetenv("STARPU_NCUDA");
+}
+
 int main(void)
 {
     char path[4096];
@@ -158,6 +192,7 @@ int main(void)
     volta();
     choices();
     starting();
+    chosen();
     refusals();
     return done_testing();
 }

@@ -82,11 +82,17 @@ static void test_variables(void)
         refuses(list[i], "abc");
         refuses(list[i], "-1");
         refuses(list[i], "0 x");
+        refuses(list[i], "0 100000");
+        refuses(list[i], "0-100000");
+        refuses(list[i], "99999999999999999999");
         accepts(list[i], "0");
         accepts(list[i], "0-");
     }
     refuses("STARPU_MAIN_THREAD_CPUID", "100000");
     refuses("STARPU_MAIN_THREAD_COREID", "100000");
+    refuses("STARPU_MPI_THREAD_CPUID", "100000");
+    refuses("STARPU_MPI_THREAD_COREID", "abc");
+    refuses("STARPU_WORKERS_CUDAID", "abc");
     refuses("STARPU_NTHREADS_PER_CORE", "0");
     refuses("STARPU_NTHREADS_PER_CORE", "100000");
     refuses("STARPU_WATCHDOG_TIMEOUT", "soon");

@@ -240,6 +240,11 @@ static bool gpu_is_usable(struct ddp__gpus *g, int i)
            may_join(g, i, info);
 }
 
+static bool is_chosen(const struct ddp__gpus *g, int i)
+{
+    return !g->chosen || (i < 32 && g->chosen >> i & 1);
+}
+
 static void find_usable(struct ddp__gpus *g, int most)
 {
     int rc;
@@ -261,7 +266,7 @@ static void find_usable(struct ddp__gpus *g, int most)
     if (g->seen == 0)
         add_reason(g, "the machine has no GPU");
     for (int i = 0; i < g->seen && g->count < most; i++)
-        if (gpu_is_usable(g, i))
+        if (is_chosen(g, i) && gpu_is_usable(g, i))
             g->id[g->count++] = i;
 }
 

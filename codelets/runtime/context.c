@@ -83,12 +83,14 @@ static bool find_accelerators(ddp_t *ddp, const struct ddp__device *d,
  * asked for them.  Several ranks may divide them later. */
 static int find_gpus(ddp_t *ddp, const struct ddp_config *cfg)
 {
+    const char *why = ddp->gpus.why;
     int most = cfg->gpus, rc;
     bool ranks;
 
     if ((rc = ddp__launch(&ranks)) < 0 ||
         (rc = ddp__env_switch("DDP_UNLIKE_GPUS", &ddp->gpus.unlike)) < 0)
         return rc;
+    ddp->gpus.chosen = ddp__starpu_env_gpus();
     for (int i = 0; ddp__devices[i]->find && !ddp->accelerator; i++) {
         const struct ddp__device *d = ddp__devices[i];
 
@@ -98,12 +100,15 @@ static int find_gpus(ddp_t *ddp, const struct ddp_config *cfg)
         most = ddp->asked_gpus;
         if (find_accelerators(ddp, d, most, ranks))
             ddp->accelerator = d;
+        if ((rc = ddp__starpu_env_fits_gpus(ddp->gpus.seen)) < 0)
+            return rc;
     }
-    if (most > 0 && !ddp->accelerator)
-        return ddp__fail(
-            DDP_ENODEV, "%d GPUs were asked for, %d can be used%s%s", most,
-            ddp->gpus.count, ddp->gpus.why[0] ? ": " : "", ddp->gpus.why);
-    return 0;
+    if (most <= 0 || ddp->accelerator)
+        return 0;
+    if (!*why && ddp->gpus.chosen)
+        why = "STARPU_WORKERS_CUDAID has no more";
+    return ddp__fail(DDP_ENODEV, "%d GPUs were asked for, %d can be used%s%s",
+                     most, ddp->gpus.count, *why ? ": " : "", why);
 }
 
 /* Have StarPU use this rank's share of that kind, and none of the others. */
@@ -145,21 +150,39 @@ static bool is_simulated(void)
     return false;
 }
 
-/* StarPU finds "ddp" by the policy that it is given; by its name it would not,
- * and print that. */
-static int init_by_policy(const ddp_t *ddp, struct starpu_conf *conf)
+/* Unset a variable; the value is for show().  NULL: it is not set. */
+static char *hide(const char *name)
+{
+    const char *text = getenv(name);
+    char *value = text ? strdup(text) : NULL;
+
+    if (value)
+        unsetenv(name);
+    return value;
+}
+
+static void show(const char *name, char *value)
+{
+    if (value)
+        setenv(name, value, 1);
+    free(value);
+}
+
+/* StarPU prefers variables to what it is given.  It finds "ddp" by the policy;
+ * by its name it would not, and print that.  Of the GPUs it has this rank's. */
+static int init_as_given(const ddp_t *ddp, struct starpu_conf *conf)
 {
     const char *name = getenv("STARPU_SCHED");
-    bool is_ours = name && !strcmp(name, ddp__sched_policy.policy_name);
+    char *ours = NULL, *gpus = hide("STARPU_WORKERS_CUDAID");
     int rc;
 
-    if (is_ours) {
+    if (name && !strcmp(name, ddp__sched_policy.policy_name)) {
         conf->sched_policy_name = NULL;
-        unsetenv("STARPU_SCHED");
+        ours = hide("STARPU_SCHED");
     }
     rc = init_starpu(ddp, conf);
-    if (is_ours)
-        setenv("STARPU_SCHED", ddp__sched_policy.policy_name, 1);
+    show("STARPU_SCHED", ours);
+    show("STARPU_WORKERS_CUDAID", gpus);
     return rc;
 }
 
@@ -199,8 +222,7 @@ static int start_starpu(ddp_t *ddp, const struct ddp_config *cfg)
     int rc;
 
     ddp->segment_us = ddp->early = -1;
-    if ((rc = ddp__starpu_env_check()) < 0 ||
-        (rc = ddp__sched_check(getenv("STARPU_SCHED"))) < 0 ||
+    if ((rc = ddp__sched_check(getenv("STARPU_SCHED"))) < 0 ||
         (rc = ddp__env_number("DDP_SEGMENT_US", 0, 1000000, &ddp->segment_us)) <
             0 ||
         (rc = ddp__env_number("DDP_EARLY", 0, 1, &ddp->early)) < 0)
@@ -221,7 +243,7 @@ static int start_starpu(ddp_t *ddp, const struct ddp_config *cfg)
     if ((rc = check_threads(ddp, &conf)) < 0)
         return rc;
     ddp__lost_watch(ddp->accelerator);
-    rc = init_by_policy(ddp, &conf);
+    rc = init_as_given(ddp, &conf);
     ddp__starpu_home_started(&ddp->home);
     if (rc == 0 && ddp__lost_any()) {
         starpu_shutdown();
@@ -299,7 +321,8 @@ void ddp_config_init_sized(struct ddp_config *c, size_t size)
 static bool start_context(ddp_t *ddp, const struct ddp_config *cfg)
 {
     ddp__status_init(&ddp->status);
-    if (find_gpus(ddp, cfg) < 0 || load_machine(ddp) < 0 ||
+    if (ddp__starpu_env_check() < 0 || find_gpus(ddp, cfg) < 0 ||
+        load_machine(ddp) < 0 ||
         ddp__net_open(&ddp->net, &ddp->status, cfg, ddp__gpus_key(&ddp->gpus),
                       &ddp->topology) < 0)
         goto close;

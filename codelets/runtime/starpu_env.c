@@ -122,44 +122,73 @@ static int check_number(const char *name, long least, long most)
     n = strtol(text, &end, 10);
     if (!errno && end != text && !*end && n >= least && n <= most)
         return 0;
-    if (most == LONG_MAX)
-        return ddp__fail(DDP_EINVAL,
-                         "%s is '%.64s', expected a whole number of at least "
-                         "%ld",
-                         full, text, least);
     return ddp__fail(DDP_EINVAL,
                      "%s is '%.64s', expected a whole number from %ld to %ld",
                      full, text, least, most);
 }
 
-/* Whether text is "0 2 4-7" or "4-"; StarPU takes any separator. */
-static bool is_list(const char *text)
+/* The next range of the list "0 2 4-7" or "4-", of which `to` is then LONG_MAX;
+ * false: there is none, and *text is where reading ended. */
+static bool next_range(const char **text, long *from, long *to)
 {
-    bool any = false;
+    const char *at = *text + strspn(*text, " \t,;");
+    char *end;
 
-    while (*text) {
-        if (!isdigit((unsigned char)*text))
-            return false;
-        text += strspn(text, "0123456789");
-        text += *text == '-';
-        text += strspn(text, "0123456789");
-        text += strspn(text, " \t,;");
-        any = true;
+    *text = at;
+    if (!isdigit((unsigned char)*at))
+        return false;
+    *from = *to = strtol(at, &end, 10);
+    if (*end == '-') {
+        *to = LONG_MAX;
+        at = end + 1;
+        end++;
+        if (isdigit((unsigned char)*at))
+            *to = strtol(at, &end, 10);
     }
-    return any;
+    *text = end;
+    return true;
 }
 
-static int check_list(const char *name)
+/* Of numbers up to most. */
+static int check_list(const char *name, long most)
 {
     char full[64];
-    const char *text = value_of(name, full);
+    const char *text = value_of(name, full), *at = text;
+    long from, to;
+    bool any = false, fits = true;
 
-    if (!text || is_list(text + strspn(text, " \t")))
+    while (at && next_range(&at, &from, &to)) {
+        any = true;
+        fits = fits && from <= most && (to == LONG_MAX || to <= most);
+    }
+    if (!text || (any && fits && !*at))
         return 0;
+    if (any && !*at)
+        return ddp__fail(DDP_EINVAL,
+                         "%s is '%.64s', expected numbers from 0 to %ld", full,
+                         text, most);
     return ddp__fail(DDP_EINVAL,
                      "%s is '%.64s', expected a list of numbers, such as "
                      "'0 2 4-7'",
                      full, text);
+}
+
+uint32_t ddp__starpu_env_gpus(void)
+{
+    char full[64];
+    const char *at = value_of("WORKERS_CUDAID", full);
+    long from, to;
+    uint32_t chosen = 0;
+
+    while (at && next_range(&at, &from, &to))
+        for (long i = from; i <= to && i < DDP__MAX_GPUS; i++)
+            chosen |= UINT32_C(1) << i;
+    return chosen;
+}
+
+int ddp__starpu_env_fits_gpus(int seen)
+{
+    return seen > 0 ? check_list("WORKERS_CUDAID", seen - 1) : 0;
 }
 
 /* What only a StarPU with CUDA reads. */
@@ -171,7 +200,7 @@ static int check_gpus(void)
 
     for (int i = 0; i < DDP__MAX_GPUS && rc == 0; i++) {
         snprintf(name, sizeof(name), "LIMIT_CUDA_%d_MEM", i);
-        rc = check_number(name, 0, LONG_MAX);
+        rc = check_number(name, 0, INT_MAX);
     }
     if (rc == 0 && worker && atoi(worker) == 1 &&
         value_of("CUDA_THREAD_PER_DEV", full))
@@ -189,12 +218,12 @@ int ddp__starpu_env_check(void)
 
     for (size_t i = 0; i < sizeof(counts) / sizeof(*counts) && rc == 0; i++)
         if ((text = value_of(counts[i], full)) && *text)
-            rc = check_number(counts[i], 0, LONG_MAX);
+            rc = check_number(counts[i], 0, INT_MAX);
     for (size_t i = 0; i < sizeof(lists) / sizeof(*lists) && rc == 0; i++)
-        rc = check_list(lists[i]);
+        rc = check_list(lists[i], INT_MAX);
     if (rc == 0)
         rc = check_gpus();
-    return rc < 0 ? rc : check_number("WATCHDOG_TIMEOUT", 0, LONG_MAX);
+    return rc < 0 ? rc : check_number("WATCHDOG_TIMEOUT", 0, INT_MAX);
 }
 
 int ddp__starpu_env_fits(const struct ddp__topology *t)
@@ -202,9 +231,14 @@ int ddp__starpu_env_fits(const struct ddp__topology *t)
     int cores = hwloc_get_nbobjs_by_type(t->hw, HWLOC_OBJ_CORE), rc;
     int cpus = hwloc_get_nbobjs_by_type(t->hw, HWLOC_OBJ_PU);
 
-    if ((rc = check_number("MAIN_THREAD_CPUID", 0, cpus - 1)) < 0 ||
-        (rc = check_number("MAIN_THREAD_COREID", 0,
-                           (cores > 0 ? cores : cpus) - 1)) < 0)
+    if (cores <= 0)
+        cores = cpus;
+    if ((rc = check_list("WORKERS_CPUID", cpus - 1)) < 0 ||
+        (rc = check_list("WORKERS_COREID", cores - 1)) < 0 ||
+        (rc = check_number("MAIN_THREAD_CPUID", 0, cpus - 1)) < 0 ||
+        (rc = check_number("MAIN_THREAD_COREID", 0, cores - 1)) < 0 ||
+        (rc = check_number("MPI_THREAD_CPUID", 0, cpus - 1)) < 0 ||
+        (rc = check_number("MPI_THREAD_COREID", 0, cores - 1)) < 0)
         return rc;
     return check_number("NTHREADS_PER_CORE", 1,
                         t->threads > 1 ? t->threads : 1);
