@@ -15,6 +15,7 @@
 #include <unistd.h>
 #include "ddp.h"
 #include "defaults.h"
+#include "runtime/bus_file.h"
 #include "tap.h"
 
 static ddp_t *start(void)
@@ -144,33 +145,94 @@ static void test_unknown(void)
 
 static char home[64];
 
-/* Start with the file's text cut to `keep` bytes. */
-static void starts_with_damage(const char *kind, long keep)
+static void bus_path(const char *kind, char path[256])
 {
-    char path[256], machine[128];
-    ddp_t *ddp;
+    char machine[65];
 
     gethostname(machine, sizeof(machine));
     machine[strcspn(machine, ".")] = '\0';
-    snprintf(path, sizeof(path), "%s/.starpu/sampling/bus/%s.%s", home, machine,
-             kind);
-    if (truncate(path, keep) < 0)
-        bail_out("there is no %s", path);
-    ddp = start();
+    snprintf(path, 256, "%s/.starpu/sampling/bus/%s.%s", home, machine, kind);
+}
+
+/* Start with what is in path; then without. */
+static void starts_apart(const char *path, const char *what)
+{
+    ddp_t *ddp = start();
+
     ok(ddp && strstr(ddp_describe(ddp), "temporary") &&
            strstr(ddp_describe(ddp), path),
-       "%s of %ld bytes: %s", kind, keep,
-       ddp ? ddp_describe(ddp) : ddp_errmsg());
+       "%s: %s", what, ddp ? ddp_describe(ddp) : ddp_errmsg());
     ddp_finish(ddp);
-    unlink(path);
+    if (remove(path) < 0)
+        bail_out("cannot remove %s", path);
     if ((ddp = start()))
         ok(!strstr(ddp_describe(ddp), "temporary"),
            "once it is deleted, the folder is used again");
     ddp_finish(ddp);
 }
 
+/* The file's text cut to `keep` bytes. */
+static void starts_with_damage(const char *kind, long keep)
+{
+    char path[256], what[64];
+
+    bus_path(kind, path);
+    if (truncate(path, keep) < 0)
+        bail_out("there is no %s", path);
+    snprintf(what, sizeof(what), "%s of %ld bytes", kind, keep);
+    starts_apart(path, what);
+}
+
+static void starts_with_text(const char *kind, const char *text)
+{
+    char path[256];
+    FILE *f;
+
+    bus_path(kind, path);
+    if (!(f = fopen(path, "w")))
+        bail_out("cannot write %s", path);
+    fputs(text, f);
+    fclose(f);
+    starts_apart(path, kind);
+}
+
+static void starts_with_folder(const char *kind)
+{
+    char path[256];
+
+    bus_path(kind, path);
+    unlink(path);
+    if (mkdir(path, 0777) < 0)
+        bail_out("cannot make %s", path);
+    starts_apart(path, kind);
+}
+
+/* As left by a process that was killed before it had measured. */
+static void measures_again(void)
+{
+    char path[256], text[64] = "";
+    ddp_t *ddp;
+    FILE *f;
+
+    bus_path("config", path);
+    if (!(f = fopen(path, "w")))
+        bail_out("cannot write %s", path);
+    for (int i = 0; i < 16; i++)
+        fputs("0 # not measured\n", f);
+    fclose(f);
+    ddp = start();
+    ok(ddp && !strstr(ddp_describe(ddp), "temporary"),
+       "numbers of another machine are no damage");
+    ddp_finish(ddp);
+    if (!(f = fopen(path, "r")) || !fgets(text, sizeof(text), f))
+        bail_out("cannot read %s", path);
+    fclose(f);
+    is_str(text, "# Current configuration\n", "and measured again");
+}
+
 static void test_home(void)
 {
+    char longest[250] = "";
     ddp_t *ddp;
     struct stat st;
 
@@ -187,6 +249,15 @@ static void test_home(void)
     ddp_finish(ddp);
     ok(!getenv("STARPU_PERF_MODEL_DIR") && stat(home, &st) < 0,
        "and deleted at the end");
+
+    memset(longest, 'a', sizeof(longest) - 1);
+    memcpy(longest, "/tmp/", 5);
+    setenv("HOME", longest, 1);
+    ddp = start();
+    ok(ddp && strstr(ddp_describe(ddp), "File name too long"),
+       "a name that StarPU would cut: %s",
+       ddp ? ddp_describe(ddp) : ddp_errmsg());
+    ddp_finish(ddp);
 
     setenv("STARPU_PERF_MODEL_DIR", "/dev/null", 1);
     ddp = start();
@@ -221,6 +292,35 @@ static void waits_for_writer(void)
     ok(waitpid(child, &status, 0) == child && status == 0, "and starts then");
 }
 
+/* Of a machine with GPUs, as StarPU 1.4.10 reads it: it ends the process where
+ * this says false (emulated). */
+static void near(const char *text, bool expected, const char *what)
+{
+    struct ddp__bus_counts c = {.numas = 2, .kinds = 3, .devices = {2, 0, 1}};
+    char path[96];
+    FILE *f;
+
+    snprintf(path, sizeof(path), "%s/affinity", home);
+    if (!(f = fopen(path, "w")))
+        bail_out("cannot write %s", path);
+    fputs(text, f);
+    fclose(f);
+    ok(ddp__bus_file_good(path, DDP__BUS_AFFINITY, &c) == expected,
+       ".affinity: %s", what);
+    unlink(path);
+}
+
+static void test_affinity(void)
+{
+    near("# GPU\tNUMA0\tNUMA1\t\n0\t1\t0\t\n1\t0\t1\t\n0\t0\t1\t\n", true,
+         "nodes of two GPUs and another device");
+    near("# GPU\tNUMA0\tNUMA1\t\n0\t1\t0\t\n", true, "devices are missing");
+    near("# GPU\tNUMA0\tNUMA1\t\n0\t1\t\n", false, "a node is missing");
+    near("# GPU\tNUMA0\tNUMA1\t\n1\t1\t0\t\n", false, "another GPU");
+    near("# GPU\tNUMA0\tNUMA1\t\n0\t2\t0\t\n", false, "a third node");
+    near("# GPU\tNUMA0\tNUMA1\t\n0\t1\t0\t\n1", false, "an open line");
+}
+
 static void test_damage(void)
 {
     char command[96];
@@ -235,6 +335,13 @@ static void test_damage(void)
     starts_with_damage("config", 40);
     starts_with_damage("affinity", 0);
     starts_with_damage("latency", 0);
+    starts_with_text("config", "# Current configuration\nmany # CPUs\n2\n0\n"
+                               "0\n0\n0\n0\n0\n");
+    starts_with_text("bandwidth", "# to NUMA 0\n\001\n");
+    starts_with_folder("affinity");
+    starts_with_folder("platform.v4.xml");
+    measures_again();
+    test_affinity();
     snprintf(command, sizeof(command), "rm -rf %s", home);
     if (system(command))
         diag("%s is left behind", home);

@@ -15,6 +15,8 @@ CODELETS_SOURCES += \
     %D%/alarm.h \
     %D%/borrowed.c \
     %D%/borrowed.h \
+    %D%/bus_file.c \
+    %D%/bus_file.h \
     %D%/buffer.c \
     %D%/buffer.h \
     %D%/claims.c \

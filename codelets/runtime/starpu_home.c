@@ -1,11 +1,14 @@
 /* starpu_home.c - the folder in which StarPU stores its measurements
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * StarPU aborts the process if it cannot make this folder, and if a file in it
- * is empty or cut short, as a full disk leaves them.  Containers and service
- * accounts often have no home that can be written.  It writes these files when
- * it starts on a machine for the first time, and other processes may start
- * then.
+ * StarPU aborts the process if it cannot make this folder or write a file in
+ * it, and if one is empty or cut short, as a full disk leaves them.  Containers
+ * and service accounts often have no home that can be written.  It writes these
+ * files when it starts on a machine for the first time or with other GPUs, and
+ * other processes may start then.
+ *
+ * StarPU 1.4 takes the first of several folders that has a .config, so the one
+ * that is chosen here gets one.
  */
 #include "config.h"
 
@@ -21,19 +24,18 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "base/file.h"
+#include "runtime/bus_file.h"
 #include "runtime/starpu_home.h"
 
-/* StarPU's files of one start have some KiB, more with many GPUs. */
-enum { PATH = 2048, PROBE = 256 << 10, MAX_FILE = 16 << 20 };
+/* StarPU cuts paths of files to so many bytes with the zero.  Those of one
+ * start have some KiB, more with many GPUs. */
+enum { PATH = 256, PROBE = 256 << 10 };
 
-/* Its files of a machine, and how many lines they have at least: .config has
- * one for each kind of device. */
-static const struct {
-    const char *name;
-    int lines;
-} files[] = {{"config", 7}, {"affinity", 1}, {"latency", 1}, {"bandwidth", 1}};
-enum { FILES = sizeof(files) / sizeof(*files) };
+/* Its files of a machine; the last two are written only. */
+static const char *const files[] = {"config",       "affinity",
+                                    "latency",      "bandwidth",
+                                    "platform.xml", "platform.v4.xml"};
+enum { FILES = sizeof(files) / sizeof(*files), READ = 4 };
 
 static const char *set(const char *name)
 {
@@ -96,69 +98,90 @@ static int try_writing(const char *folder)
     return rc;
 }
 
-/* Whether an earlier start left a file that StarPU cannot read: text of whole
- * lines is what it wrote. */
-static bool is_damaged(const char *path, int least_lines)
-{
-    struct ddp__error before = ddp__error_save();
-    struct ddp__bytes b = {0};
-    int lines = 0;
-    bool damaged =
-        access(path, F_OK) == 0 && ddp__file_load(path, MAX_FILE, &b) < 0;
-
-    for (size_t i = 0; i < b.len && !damaged; i++) {
-        lines += b.data[i] == '\n';
-        damaged = b.data[i] >= 0x7f ||
-                  (b.data[i] < ' ' && b.data[i] != '\t' && b.data[i] != '\n');
-    }
-    if (b.len > 0 && (lines < least_lines || b.data[b.len - 1] != '\n'))
-        damaged = true;
-    ddp__error_restore(&before);
-    free(b.data);
-    return damaged;
-}
-
 /* The name that StarPU gives files of this machine. */
-static void machine_name(char name[256])
+static void machine_name(char name[65])
 {
     const char *given = set("STARPU_HOSTNAME");
 
     if (given) {
-        snprintf(name, 256, "%s", given);
+        snprintf(name, 65, "%s", given);
         return;
     }
-    if (gethostname(name, 256) < 0)
+    if (gethostname(name, 65) < 0)
         name[0] = '\0';
-    name[255] = '\0'; /* gethostname() may leave it out */
+    name[64] = '\0'; /* gethostname() may leave it out */
     name[strcspn(name, ".")] = '\0';
 }
 
-/* The path of one of them; false: it is too long. */
-static bool file_path(const char *bus, int i, char path[PATH])
+/* false: it is too long. */
+static bool file_path(const char *folder, int i, char path[PATH])
 {
-    char machine[256];
+    char machine[65];
 
     machine_name(machine);
-    return snprintf(path, PATH, "%s/%s.%s", bus, machine, files[i].name) < PATH;
+    return snprintf(path, PATH, "%s/bus/%s.%s", folder, machine, files[i]) <
+           PATH;
 }
 
-/* A file of this machine that StarPU cannot read, in path. */
-static bool find_damage(const char *bus, char path[PATH])
-{
-    for (int i = 0; i < FILES; i++)
-        if (file_path(bus, i, path) && is_damaged(path, files[i].lines))
-            return true;
-    return false;
-}
-
-static bool has_all(const char *bus)
+static bool has_all(const char *folder)
 {
     char path[PATH];
 
-    for (int i = 0; i < FILES; i++)
-        if (!file_path(bus, i, path) || access(path, F_OK) < 0)
+    for (int i = 0; i < READ; i++) {
+        file_path(folder, i, path);
+        if (access(path, F_OK) < 0)
             return false;
+    }
     return true;
+}
+
+/* 0: a file that may be read and written, or none, or an errno. */
+static int try_file(const char *path)
+{
+    int fd = open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC), rc = 0;
+    struct stat st;
+
+    if (fd < 0)
+        return errno == ENOENT ? 0 : errno;
+    if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+        rc = EINVAL;
+    close(fd);
+    return rc;
+}
+
+/* Why StarPU cannot use a file of this machine, which is in path; NULL: it can.
+ */
+static const char *find_damage(const char *folder, char path[PATH])
+{
+    struct ddp__bus_counts c = {0};
+    int error;
+
+    for (int i = 0; i < FILES; i++) {
+        file_path(folder, i, path);
+        if ((error = try_file(path)))
+            return strerror(error);
+        if (i < READ && access(path, F_OK) == 0 &&
+            !ddp__bus_file_good(path, i, &c))
+            return "damaged";
+    }
+    return NULL;
+}
+
+/* That nothing was measured on this machine: StarPU measures, and looks in no
+ * other folder.  Returns 0 or an errno. */
+static int seed(const char *folder)
+{
+    char path[PATH];
+    FILE *f;
+
+    file_path(folder, 0, path);
+    if (access(path, F_OK) == 0)
+        return 0;
+    if (!(f = fopen(path, "we")))
+        return errno;
+    for (int i = 0; i < 16; i++)
+        fputs("0 # not measured\n", f);
+    return fclose(f) == 0 ? 0 : errno;
 }
 
 /* ---- processes that start together -------------------------------------- */
@@ -169,16 +192,17 @@ enum {
 
 /* Who finds all files locks the folder with others, else alone.  Where folders
  * cannot be locked there is no lock. */
-static void lock_folder(struct ddp__starpu_home *h, const char *bus)
+static void lock_folder(struct ddp__starpu_home *h, const char *folder,
+                        const char *bus)
 {
     static const struct timespec pause = {.tv_nsec = 10000000};
     int fd = open(bus, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
     for (int i = 0; fd >= 0 && i < PATIENCE && !h->locked; i++) {
-        bool all = has_all(bus);
+        bool all = has_all(folder);
 
         if (flock(fd, (all ? LOCK_SH : LOCK_EX) | LOCK_NB) == 0)
-            h->locked = all == has_all(bus);
+            h->locked = all == has_all(folder);
         else if (errno != EWOULDBLOCK && errno != EINTR)
             break;
         else
@@ -202,23 +226,39 @@ void ddp__starpu_home_started(struct ddp__starpu_home *h)
 /* Why StarPU cannot use the usual folder. */
 static void find_reason(struct ddp__starpu_home *h)
 {
-    char folder[PATH], bus[PATH + 8], damaged[PATH];
+    char folder[PATH], bus[PATH + 4], path[PATH];
+    const char *damage = NULL;
     int error = ENAMETOOLONG;
 
-    if (usual_folder(folder)) {
+    if (usual_folder(folder) && file_path(folder, FILES - 1, path)) {
         snprintf(bus, sizeof(bus), "%s/bus", folder);
         if ((error = make_folder(bus)) == 0)
             error = try_writing(bus);
         if (!error)
-            lock_folder(h, bus);
+            lock_folder(h, folder, bus);
     }
+    if (!error && !(damage = find_damage(folder, path)))
+        error = seed(folder);
     if (error)
         snprintf(h->why, sizeof(h->why), "cannot write %.200s: %s", folder,
                  strerror(error));
-    else if (find_damage(bus, damaged))
-        snprintf(h->why, sizeof(h->why), "%.200s is damaged; delete it",
-                 damaged);
+    else if (damage)
+        snprintf(h->why, sizeof(h->why),
+                 "%.200s cannot be used (%s): delete it", path, damage);
     ddp_printable(h->why);
+}
+
+/* From a template, which it completes.  Returns 0 or -1 with errno. */
+static int make_temporary(char *path)
+{
+    char bus[PATH];
+
+    if (!mkdtemp(path))
+        return -1;
+    snprintf(bus, sizeof(bus), "%s/bus", path);
+    if (mkdir(bus, 0777) < 0 || (errno = seed(path)))
+        return -1;
+    return setenv("STARPU_PERF_MODEL_DIR", path, 1);
 }
 
 int ddp__starpu_home_choose(struct ddp__starpu_home *h)
@@ -236,8 +276,7 @@ int ddp__starpu_home_choose(struct ddp__starpu_home *h)
     for (int try = tmp && strlen(tmp) < 32 ? 0 : 1; try < 2; try++) {
         snprintf(h->temporary, sizeof(h->temporary), "%s/libddp-starpu-XXXXXX",
                  try == 0 ? tmp : "/tmp");
-        if (mkdtemp(h->temporary) &&
-            setenv("STARPU_PERF_MODEL_DIR", h->temporary, 1) == 0)
+        if (make_temporary(h->temporary) == 0)
             return 0;
     }
     h->temporary[0] = '\0';
