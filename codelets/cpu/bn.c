@@ -23,16 +23,20 @@
  * bn), milliseconds of oneDNN 2.6's primitives (norm, with ReLU where it has
  * that, sum, activation) and here; f32 forward, backward, and the same in bf16:
  *
- *     56x56x64, relu         0.45 0.50  0.66 0.89  0.28 0.30  0.45 0.33
- *     14x14x256, relu        0.09 0.08  0.17 0.17  0.09 0.09  0.14 0.14
- *     56x56x256, sum, relu   3.92 5.00  6.00 7.60  2.50 3.73  4.14 5.79
- *     14x14x1024, sum, relu  0.90 0.97  1.26 1.71  0.54 0.76  0.83 1.30
- *     112x112x32, silu       2.61 1.79  3.68 3.32  1.42 1.23  2.48 2.39
- *     28x28x240, silu        1.17 0.70  1.83 1.33  0.67 0.53  1.53 1.09
- *     56x56x24               0.21 0.13  0.32 0.23  5.20 0.16  7.76 0.22
+ *     56x56x64, relu         0.33 0.31  0.51 0.51  0.27 0.18  0.44 0.37
+ *     14x14x256, relu        0.09 0.08  0.14 0.11  0.09 0.08  0.13 0.13
+ *     56x56x256, sum, relu   3.91 3.18  4.61 4.66  2.18 1.33  3.65 1.90
+ *     14x14x1024, sum, relu  0.79 0.59  1.10 1.23  0.47 0.39  0.80 0.70
+ *     112x112x32, silu       2.23 1.14  3.22 2.29  1.49 1.09  2.28 2.12
+ *     28x28x240, silu        1.01 0.49  1.42 1.04  0.66 0.46  1.05 0.99
+ *     56x56x24               0.20 0.11  0.31 0.18  5.42 0.16  8.03 0.22
  *
- * oneDNN is faster where a residual is added, but for that keeps one more
- * activation in memory, or two in the backward pass.
+ * Without ddp__fetch(), and with dr stored by way of the caches, 56x56x256 took
+ * 4.79, 7.17, 3.52 and 4.75: both passes read several arrays, the second one
+ * backwards in blocks, and the processor's own fetching begins again with each.
+ * oneDNN keeps one more activation in memory where a residual is added, two in
+ * the backward pass; of 14x14x1024 it is faster by what blocks of two rows cost
+ * here, whose f32 sums go to f64.
  */
 #include "config.h"
 
@@ -59,6 +63,7 @@ DDP__INLINE void sums(const void *restrict x, const float *restrict s,
         const void *x0 = ddp__at(x, r * width, b), *x1 = ddp__at(x0, width, b);
         const void *x2 = ddp__at(x1, width, b), *x3 = ddp__at(x2, width, b);
 
+        ddp__fetch(x3, width, 4 * width, b);
         for (size_t i = 0; i < len; i++) {
             float d0 = ddp__load(x0, i, b) - s[i];
             float d1 = ddp__load(x1, i, b) - s[i];
@@ -89,6 +94,13 @@ DDP__CLONES static void sums_bf16(const void *x, const float *s, size_t rows,
                                   float *s2)
 {
     sums(x, s, rows, width, len, s1, s2, true);
+}
+
+DDP__CLONES void ddp__bn_add(double *restrict sum, const float *restrict s,
+                             size_t len)
+{
+    for (size_t i = 0; i < len; i++)
+        sum[i] += s[i];
 }
 
 /* The mean of up to 8 pixels far apart. */
@@ -132,10 +144,8 @@ static void sum_channels(const void *x, const struct ddp__rows *r, float *tmp,
             len = r->tail;
         }
         add(ddp__at(x, at * w, r->b), s, rows, w, len, s1, s2);
-        for (size_t i = 0; i < len; i++) {
-            sum[i] += s1[i];
-            sum2[i] += s2[i];
-        }
+        ddp__bn_add(sum, s1, len);
+        ddp__bn_add(sum2, s2, len);
     }
     ddp__bn_gather(r, sum);
     ddp__bn_gather(r, sum2);
@@ -181,7 +191,10 @@ DDP__INLINE void normalise(const struct affine *p, const struct block *k,
     const float *restrict shift = p->shift;
     size_t rows = k->rows, width = k->width, len = k->len;
 
-    for (size_t r = 0; r < rows; r++)
+    for (size_t r = 0; r < rows; r++) {
+        ddp__fetch(x, (r - rows) * width, len, b);
+        if (residual)
+            ddp__fetch(res, (r - rows) * width, len, b);
         for (size_t i = 0; i < len; i++) {
             float v =
                 (ddp__load(x, r * width + i, b) - mean[i]) * a[i] + shift[i];
@@ -190,6 +203,7 @@ DDP__INLINE void normalise(const struct affine *p, const struct block *k,
                 v += ddp__load(res, r * width + i, b);
             y[r * width + i] = ddp__act(v, act);
         }
+    }
 }
 
 /* ---- one instance of the loop for each activation, residual and type ---- */

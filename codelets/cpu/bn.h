@@ -74,6 +74,9 @@ static inline void ddp__bn_gather(const struct ddp__rows *r, double *p)
         p[i % r->c] += p[i];
 }
 
+/* sum += s, the sums of a block of rows. */
+void ddp__bn_add(double *sum, const float *s, size_t len);
+
 /* An element of sums that are written, or added to. */
 static inline void ddp__bn_collect(const struct ddp__task *t, double *sum,
                                    double v)

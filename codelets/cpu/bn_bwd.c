@@ -70,16 +70,17 @@ static void sum_and_keep(const struct pass *s, struct ddp__bn_part k)
 {
     void *dr = k.dr;
 
-    if (s->r.b)
+    if (!s->r.direct)
         k.dr = s->buf;
+    ddp__fetch(k.dy, block_len(&k), block_len(&k), s->r.b);
     if (k.mask)
         ddp__mask_apply(k.mask, k.dy, k.dr, block_len(&k), s->r.b);
     else
         ddp__bn_bwd_keep(&s->p, &k, s->from, s->r.b);
     k.dy = k.dr;
     ddp__bn_bwd_sum(&s->p, &k, DDP__FROM_DZ, s->r.b);
-    if (s->r.b)
-        ddp__store_block(dr, k.dr, block_len(&k), true, false);
+    if (!s->r.direct)
+        ddp__store_block(dr, k.dr, block_len(&k), s->r.b, s->r.stream);
 }
 
 static void first_pass(const struct pass *s, double *sum)
@@ -96,10 +97,8 @@ static void first_pass(const struct pass *s, double *sum)
             sum_and_keep(s, k);
         else
             ddp__bn_bwd_sum(&s->p, &k, s->from, s->r.b);
-        for (size_t i = 0; i < k.len; i++) {
-            sum[i] += k.s1[i];
-            sum[w + i] += k.s2[i];
-        }
+        ddp__bn_add(sum, k.s1, k.len);
+        ddp__bn_add(sum + w, k.s2, k.len);
     }
     ddp__store_end();
     ddp__bn_gather(&s->r, sum);

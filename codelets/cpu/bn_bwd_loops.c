@@ -61,6 +61,17 @@ DDP__INLINE struct term term_at(const struct ddp__bn_params *p,
     return (struct term){d, dz_at(k, at, d * p->a[i] + p->shift[i], from, b)};
 }
 
+/* What is read from `at` on. */
+DDP__INLINE void fetch(const struct ddp__bn_part *k, size_t at, size_t len,
+                       enum ddp__bn_source from, bool b)
+{
+    ddp__fetch(k->x, at, len, b);
+    if (from != DDP__FROM_DZ)
+        ddp__fetch(k->dy, at, len, b);
+    if (from >= DDP__FROM_RELU)
+        ddp__fetch(k->y, at, len, b);
+}
+
 /* s1 = sum of dz, s2 = sum of dz (x - mean) */
 DDP__INLINE void sum(const struct ddp__bn_params *p,
                      const struct ddp__bn_part *k, float *restrict s1,
@@ -70,7 +81,8 @@ DDP__INLINE void sum(const struct ddp__bn_params *p,
 
     for (size_t i = 0; i < k->len; i++)
         s1[i] = s2[i] = 0;
-    for (; r + 4 <= k->rows; r += 4)
+    for (; r + 4 <= k->rows; r += 4) {
+        fetch(k, (r + 4) * w, 4 * w, from, b);
         for (size_t i = 0; i < k->len; i++) {
             size_t at = r * w + i;
             struct term t0 = term_at(p, k, at, i, from, b);
@@ -82,13 +94,16 @@ DDP__INLINE void sum(const struct ddp__bn_params *p,
             s2[i] +=
                 (t0.dz * t0.d + t1.dz * t1.d) + (t2.dz * t2.d + t3.dz * t3.d);
         }
-    for (; r < k->rows; r++)
+    }
+    for (; r < k->rows; r++) {
+        fetch(k, (r + 1) * w, k->len, from, b);
         for (size_t i = 0; i < k->len; i++) {
             struct term t = term_at(p, k, r * w + i, i, from, b);
 
             s1[i] += t.dz;
             s2[i] += t.dz * t.d;
         }
+    }
 }
 
 /* dr = dz, of a block with a residual. */
@@ -106,13 +121,15 @@ DDP__INLINE void spread(const struct ddp__bn_params *p,
                         const struct ddp__bn_part *k, float *restrict dx,
                         enum ddp__bn_source from, bool b)
 {
-    for (size_t r = 0; r < k->rows; r++)
+    for (size_t r = 0; r < k->rows; r++) {
+        fetch(k, (r - k->rows) * k->width, k->len, from, b);
         for (size_t i = 0; i < k->len; i++) {
             size_t at = r * k->width + i;
             struct term t = term_at(p, k, at, i, from, b);
 
             dx[at] = p->a[i] * ((t.dz - p->k1[i]) - t.d * p->k2[i]);
         }
+    }
 }
 
 /* ---- one instance of a loop for each source and type -------------------- */

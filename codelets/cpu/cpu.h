@@ -55,6 +55,17 @@ DDP__INLINE void *ddp__to(void *p, size_t i, bool b)
     return (char *)p + i * (b ? 2 : 4);
 }
 
+/* What a loop will read, len values from p + at on: processors see late that
+ * several arrays are read, and begin again on each page. */
+DDP__INLINE void ddp__fetch(const void *p, size_t at, size_t len, bool b)
+{
+    uintptr_t from = (uintptr_t)p + at * (b ? 2 : 4);
+    uintptr_t end = from + len * (b ? 2 : 4);
+
+    for (; from < end; from += 64)
+        __builtin_prefetch((const void *)from);
+}
+
 static inline bool ddp__is_bf16(const struct ddp__task *t, int i)
 {
     return t->call->buf[i].type == DDP_BF16;
