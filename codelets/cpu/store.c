@@ -28,19 +28,32 @@ void ddp__store_init(const struct ddp__machine *m)
 /* ---- f32 ---------------------------------------------------------------- */
 
 #ifdef X86
+__attribute__((target("avx512f"))) static void
+stream_vectors(float *dst, const float *src, size_t len)
+{
+    for (size_t i = 0; i < len; i += 16)
+        _mm512_stream_ps(dst + i, _mm512_loadu_ps(src + i));
+}
+
+static void stream_quarters(float *dst, const float *src, size_t len)
+{
+    for (size_t i = 0; i < len; i += 4)
+        _mm_stream_ps(dst + i, _mm_loadu_ps(src + i));
+}
+
 /* Past the caches: whole lines, what is before and after them as usual. */
 static void stream_f32(float *dst, const float *src, size_t len)
 {
-    size_t head = ((size_t) - (uintptr_t)dst & 63) / sizeof(*dst);
+    size_t head = ((size_t) - (uintptr_t)dst & 63) / sizeof(*dst), lines, at;
 
     if (head > len)
         head = len;
+    lines = (len - head) & ~(size_t)15;
+    at = head + lines;
     memcpy(dst, src, head * sizeof(*dst));
-    for (dst += head, src += head, len -= head; len >= 16;
-         dst += 16, src += 16, len -= 16)
-        for (int i = 0; i < 16; i += 4)
-            _mm_stream_ps(dst + i, _mm_loadu_ps(src + i));
-    memcpy(dst, src, len * sizeof(*dst));
+    (__builtin_cpu_supports("avx512f") ? stream_vectors : stream_quarters)(
+        dst + head, src + head, lines);
+    memcpy(dst + at, src + at, (len - at) * sizeof(*dst));
 }
 #else
 static void stream_f32(float *dst, const float *src, size_t len)
