@@ -9,6 +9,10 @@
  * above 100 % where they are in a cache; and how far results differ, relative
  * to their norm.  Nothing is in a cache before a run, but with -w what the runs
  * before it left.  Weights changed before each run, but those of inference.
+ * Results that the caches still hold at the end are written to memory after the
+ * time is taken: oneDNN's often are, ours go past the caches where they do not
+ * fit the second level.  GLIBC_TUNABLES=glibc.malloc.hugetlb=1 gives operands
+ * the huge pages that those of a step have.
  * IMAGES [8] are samples where a row has no number of its own, SECONDS [0.2]
  * are for each line; with 0 each runs once.
  * SPDX-License-Identifier: LGPL-2.1-or-later

@@ -167,7 +167,8 @@ DDP__INLINE float ddp__act_grad(float s, float dy, enum ddp_act a)
         return dy * ddp__act_slope_gelu(s);
     case DDP_HARDSWISH:
         s = s <= -3 ? -1.5f : s;
-        return dy * (s >= 3 ? 1 : (2 * s + 3) * (1.0f / 6));
+        s = s >= 3 ? 1.5f : s; /* where the slope is 1, too */
+        return dy * ((2 * s + 3) * (1.0f / 6));
     case DDP_HARDSIGMOID:
         return ((s > -3) & (s < 3)) ? dy * (1.0f / 6) : 0;
     default:
