@@ -27,7 +27,7 @@
 enum {
     DDP__POOL_UNIT = 32,
     DDP__POOL_MOST = 2,       /* units at a time, to wait for no addition */
-    DDP__POOL_AHEAD = 2 << 10 /* bytes */
+    DDP__POOL_AHEAD = 4 << 10 /* bytes; 8 Ki: up to 24 % slower */
 };
 
 /* Whether `len` values at y go past the caches. */
