@@ -51,6 +51,13 @@ is_json
 point $? "f32 input, and a table of layers that is not on stdout"
 complains "conv1" "but on stderr"
 
+run "$bench" train --model resnet18 --small-stem --img-size 16 --classes 10 \
+    --sub-batch 4 --skip 1 --steps 2 --trace "$tmp/trace"
+exits 0 "a trace"
+[ "$(grep -o '"step":[0-9]*' "$tmp/trace" | sort -u | tr -d '\n')" = \
+    '"step":1"step":2' ]
+point $? "of the tasks of the steps that are measured"
+
 # The table's parts are a step, each rounded to a microsecond.  Backward computes
 # two gradients where forward computes one result; what else the machine does
 # may slow either down.

@@ -36,12 +36,12 @@ if ! command -v mpirun >/dev/null || [ ! -e "$builddir/.libs/ddp_mpi.so" ]; then
     exits 69 "a rank in a build without MPI: exit code 69"
     complains "MPI cannot be used: .*install an MPI and build libddp again" \
         "with what to do"
-    skip 63 "no MPI here"
+    skip 65 "no MPI here"
     done_testing
 fi
 
 if ! has_mpi; then
-    skip 63 "$why"
+    skip 65 "$why"
     done_testing
 fi
 
@@ -237,6 +237,26 @@ run timeout 60 $mpirun -n 1 "$imagenet" train $net --output "$tmp/j" \
 exits 76 "a rank that does not start: exit code 76"
 complains "MPI has not started for 2 s: another rank has died, or has not been" \
     "after --peer-timeout"
+
+# Traces of two ranks of a host, at the same time: contrib/ranks-race compares
+# them.
+clock()
+{
+    sed -n 's/.*"clock_s":\([0-9.]*\).*/\1/p' "$1"
+}
+
+ranks 2 "$builddir/bin/ddp-bench" train --model resnet9 --img-size 16 \
+    --sub-batch 2 --lanes 2 --steps 2 --trace "$tmp/trace"
+holds "$(clock "$tmp/trace") - $(clock "$tmp/trace.1") < 9 && \
+    $(clock "$tmp/trace.1") - $(clock "$tmp/trace") < 9" \
+    "traces of two ranks begin at about the same time"
+sums()
+{
+    sed -n 's/.*"sum of gradients".*"bucket":/ /p' "$1" | sort | uniq -c
+}
+[ -n "$(sums "$tmp/trace")" ] &&
+    [ "$(sums "$tmp/trace")" = "$(sums "$tmp/trace.1")" ]
+point $? "and have the same exchanges"
 
 # A rank that dies takes the others with it, and the run can go on.
 # shellcheck disable=SC2086

@@ -130,9 +130,28 @@ int bench_count_work(struct bench *b, const struct bench_settings *s)
     return rc < 0 ? app_fail(rc) : OPTS_GO;
 }
 
+/* The steps that count, in a file for each rank. */
+static int choose_trace(struct bench *b, const struct bench_settings *s,
+                        struct ddp_train_config *cfg)
+{
+    int rank = ddp_rank(b->ddp);
+
+    if (!s->trace)
+        return OPTS_GO;
+    if ((rank ? asprintf(&b->trace, "%s.%d", s->trace, rank)
+              : asprintf(&b->trace, "%s", s->trace)) < 0) {
+        b->trace = NULL;
+        return app_exit_code(DDP_ENOMEM);
+    }
+    cfg->trace = b->trace;
+    cfg->trace_first = s->skip + b->drained;
+    cfg->trace_steps = s->steps;
+    return OPTS_GO;
+}
+
 int bench_make_trainer(struct bench *b, const struct bench_settings *s)
 {
-    int size = (int)s->img_size;
+    int size = (int)s->img_size, rc;
     struct ddp_train_config cfg;
 
     ddp_train_config_init(&cfg);
@@ -148,6 +167,8 @@ int bench_make_trainer(struct bench *b, const struct bench_settings *s)
     cfg.lanes = (int)s->lanes;
     b->drained = ddp_gpu_worker_count(b->ddp) ? DRAINED : 0;
     cfg.steps = s->skip + b->drained + s->steps;
+    if ((rc = choose_trace(b, s, &cfg)) != OPTS_GO)
+        return rc;
     b->data = ddp_dataset_callback(
         &(struct ddp_source){.count = s->batch * cfg.steps,
                              .shape = {size, size, 3},
@@ -177,4 +198,5 @@ void bench_close(struct bench *b)
     ddp_dataset_free(b->data);
     bench_close_model(b);
     free(b->step_s);
+    free(b->trace);
 }

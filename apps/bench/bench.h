@@ -29,6 +29,7 @@ struct bench {
     int64_t drained; /* steps between `before` and those that count */
     struct ddp_stats before;
     struct parts parts; /* of the steps that count */
+    char *trace;        /* its file, or NULL; owned */
     double data_share, loss;
     double until;    /* of app_now(): stop after the next step that counts; 0:
                         after all */

@@ -21,7 +21,7 @@ struct bench_settings {
     double seconds, point_seconds;
     int sizes[OPT_WIDTHS_MAX + 1], sub_batches[OPT_WIDTHS_MAX + 1];
     int counts[OPT_WIDTHS_MAX + 1]; /* of workers */
-    char **models, *output, *peer;
+    char **models, *output, *peer, *trace;
     bool small_stem, inspect, table, ema;
     int dtype, input, backend, split, augment, gpu;
 };

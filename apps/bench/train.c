@@ -46,6 +46,9 @@ static const struct opt_group options = {
         INT("peak", peak, NULL, 1, 1e6,
             "peak of all devices in TFLOP/s, which peak_share is relative to "
             "[measured]"),
+        TEXT("trace", trace, "FILE", NULL,
+             "write the tasks of the measured steps to FILE, of other ranks to "
+             "FILE.R: for ui.perfetto.dev"),
         FLAG("table", table,
              "print a table of where a step's time goes, in place of the line"),
         FLAG("inspect", inspect,

@@ -7,7 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/error.h"
+#include "runtime/status.h"
 #include "runtime/trace.h"
 
 /* ---- lists -------------------------------------------------------------- */
@@ -38,6 +40,7 @@ struct ddp__trace *ddp__trace_new(int64_t first, int64_t steps)
     t->first = first;
     t->steps = steps;
     t->start = ddp__now();
+    t->clock = ddp__clock();
     pthread_mutex_init(&t->lock, NULL);
     return t;
 }

@@ -67,7 +67,7 @@ struct ddp__trace {
     pthread_mutex_t lock; /* of spans */
     struct ddp__trace_span *span;
     int spans, span_room;
-    double start;
+    double start, clock; /* the same moment; clock: of this machine */
 };
 
 /* Of `steps` steps from `first` on; NULL: no memory. */

@@ -252,8 +252,9 @@ int ddp__trace_json(const struct ddp__trace *t, const char *path, int rank)
     put_copies(t, f, rank);
     fprintf(f,
             "{\"ph\":\"M\",\"name\":\"process_sort_index\",\"pid\":%d,"
-            "\"args\":{\"sort_index\":%d}}\n]}\n",
-            rank, rank);
+            "\"args\":{\"sort_index\":%d}}\n],\"otherData\":{\"clock_s\":%.7f}}"
+            "\n",
+            rank, rank, t->clock);
     return close_file(f, path);
 }
 
