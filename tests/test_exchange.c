@@ -273,14 +273,15 @@ static float tree(int tag, int lane, int lanes, int used, int i)
 }
 
 /* Bits that are a NaN's are equal to those of any other. */
-static bool is_sum(int tag, int used, const float *sum)
+static bool is_sum_in(int tag, int used, const float *sum, size_t from,
+                      size_t to)
 {
     int lanes = 1;
 
     while (lanes < used)
         lanes *= 2;
-    for (int i = 0; i < LEN; i++) {
-        float want = tree(tag, 0, lanes, used, i);
+    for (size_t i = from; i < to; i++) {
+        float want = tree(tag, 0, lanes, used, (int)i);
 
         if (!(isnan(want) && isnan(sum[i])) &&
             memcmp(&want, &sum[i], sizeof(want)))
@@ -382,13 +383,16 @@ static void fill(const struct rank *r, int tag, struct vectors *v)
 }
 
 static bool divided; /* each exchange is made of its two halves */
+static bool rooted;  /* one rank alone gets the sum */
 
 /* One of the two parts of a vector. */
 static void begin_part(struct rank *r, struct vectors *v, int tag, int part,
                        struct ddp__exchange *x)
 {
-    *x = (struct ddp__exchange){.kind = divided ? DDP__REDUCE_SCATTER
-                                                : DDP__ALL_REDUCE,
+    *x = (struct ddp__exchange){.kind = rooted    ? DDP__REDUCE
+                                        : divided ? DDP__REDUCE_SCATTER
+                                                  : DDP__ALL_REDUCE,
+                                .root = (2 * tag + part) % r->split.ranks,
                                 .piece = v->piece,
                                 .sum = v->piece[0] ? v->piece[0] : v->sum,
                                 .begin = part ? CUT : 0,
@@ -459,7 +463,9 @@ static void *run_rank(void *arg)
     }
     r->good = true;
     for (int i = 0; i < 2 * SUMS; i++) {
-        r->good &= is_sum(i / 2, r->split.used, x[i].sum);
+        if (!rooted || x[i].root == r->wire.rank)
+            r->good &=
+                is_sum_in(i / 2, r->split.used, x[i].sum, x[i].begin, x[i].end);
         ddp__exchange_end(&x[i]);
     }
     free(v);
@@ -541,6 +547,29 @@ static void test_divided(void)
     half = on_device = false;
     ok(good, "a reduce-scatter and then an all-gather make the same sums, of "
              "as many bytes, also as bf16 and on a device");
+}
+
+/* The root of each part is another rank: n - 1 of n pieces travel once. */
+static void test_rooted(void)
+{
+    size_t whole;
+    bool good = true;
+
+    for (int i = 0; i < 3; i++) {
+        half = i == 1;
+        on_device = i == 2;
+        bytes = 0;
+        good &= equal_sums(8, 8, 4);
+        whole = bytes;
+        bytes = 0;
+        rooted = true;
+        good &= equal_sums(8, 8, 4) && 2 * bytes == whole;
+        good &= equal_sums(12, 11, 5) && equal_sums(8, 3, 4);
+        rooted = false;
+    }
+    half = on_device = false;
+    ok(good, "one rank alone gets the same sum, of half as many bytes, also "
+             "as bf16 and on a device");
 }
 
 static void test_device(void)
@@ -773,6 +802,7 @@ int main(void)
     test_halves();
     test_device();
     test_divided();
+    test_rooted();
     test_staging();
     test_four(gather_rank, "each has");
     test_four(pass_rank, "one has");

@@ -228,7 +228,7 @@ static void begin(struct rank *r, int rank, int ranks, bool half)
     r->sum = rank ? new_vector(LEN) : r->vector;
     r->room_len = ddp__parts_stage(LEN, ranks, 1);
     r->room = new_vector(r->room_len + GUARD);
-    r->theirs = new_vector(ddp__parts_room(LEN, ranks, ranks - 1));
+    r->theirs = new_vector(ddp__parts_room(LEN, ranks, ranks - 1, false));
     r->parts =
         (struct ddp__parts){.all = {.piece = r->piece,
                                     .sum = r->sum,

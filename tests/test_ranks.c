@@ -30,6 +30,7 @@ static const struct row {
     bool slow;                /* backward on some ranks */
     bool clipped;             /* the step needs the norm of all gradients */
     bool spot; /* few gradients are not finite: one rank has their sums */
+    bool even; /* buckets that two ranks divide into halves */
     int skips; /* steps that are not applied, of 6 */
     double mixup;
 } row[] = {
@@ -44,6 +45,11 @@ static const struct row {
      .skips = 2},
     {"a divided optimizer", .lanes = 12, .shard = true},
     {"a divided optimizer, bf16", .lanes = 9, .dtype = DDP_BF16, .shard = true},
+    {"an evenly divided optimizer", .lanes = 12, .shard = true, .even = true},
+    {"the same, f16, and a sample that is not finite", .lanes = 8,
+     .dtype = DDP_F16, .bad = true, .shard = true, .even = true, .skips = 2},
+    {"the same, sums in bf16", .lanes = 12, .wire = DDP_BF16, .shard = true,
+     .even = true},
     {"batch norm over all", .lanes = 12, .sync_bn = true},
     {"sums in bf16", .lanes = 12, .wire = DDP_BF16},
     {"a slow kernel before the sum", .lanes = 12, .slow = true},
@@ -132,8 +138,26 @@ static double spot_loss(const float *x, const void *target, const float *weight,
     return n;
 }
 
+/* Buckets of 4, 2, 1 and 1 of the large layers. */
+static ddp_chain_t *even_network(void)
+{
+    enum { WIDTH = 512 };
+    ddp_chain_t *c = ddp_chain_new(
+        ddp_flatten_new(), ddp_dense_new(SIDE * SIDE * CHANNELS, WIDTH, NULL),
+        DDP_END);
+
+    for (int i = 0; i < 8; i++) {
+        ddp_chain_add(c, ddp_relu_new());
+        ddp_chain_add(c, ddp_dense_new(WIDTH, WIDTH, NULL));
+    }
+    ddp_chain_add(c, ddp_dense_new(WIDTH, CLASSES, NULL));
+    return c;
+}
+
 static ddp_chain_t *network(const struct row *r)
 {
+    if (r->even)
+        return even_network();
     if (r->slow)
         return slow_network();
     if (r->spot)

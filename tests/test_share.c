@@ -143,9 +143,41 @@ static void test_state(void)
     ok(good, "2 to 8 ranks: each bucket's state is kept once, and evenly");
 }
 
+/* Whether the keepers get the sums of these buckets alone. */
+static bool keeps_sums(struct ddp__params *p, bool wanted)
+{
+    struct ddp ddp = {0};
+    struct ddp__engine e = {.ddp = &ddp,
+                            .params = p,
+                            .ranks = 4,
+                            .spec = {.shard = true, .shard_sums = wanted}};
+
+    if (ddp__shard_new(&e) < 0)
+        bail_out("%s", ddp_errmsg());
+    free(e.keeper);
+    return e.kept_sums;
+}
+
+/* A rank may have a quarter more than the mean. */
+static void test_sums(void)
+{
+    struct ddp__bucket even[] = {
+        {.len = 120}, {.len = 100}, {.len = 95}, {.len = 75}};
+    struct ddp__bucket odd[] = {
+        {.len = 140}, {.len = 100}, {.len = 95}, {.len = 75}};
+
+    ok(keeps_sums(&(struct ddp__params){.bucket = even, .buckets = 4}, true),
+       "sums go to 4 ranks, of which the first gets 120 of 390");
+    ok(!keeps_sums(&(struct ddp__params){.bucket = odd, .buckets = 4}, true),
+       "sums are divided if it would get 140 of 410");
+    ok(!keeps_sums(&(struct ddp__params){.bucket = even, .buckets = 4}, false),
+       "or if others need them");
+}
+
 int main(void)
 {
     test_state();
+    test_sums();
     test_shares();
     test_keys();
     return done_testing();

@@ -159,6 +159,7 @@ int bench_make_trainer(struct bench *b, const struct bench_settings *s)
     cfg.optimizer = ddp_momentum(1e-6f, 0.9f);
     cfg.dtype = bench_dtype(s);
     cfg.ema_decay = s->ema ? 0.9998 : 0;
+    cfg.shard_optimizer = s->shard;
     cfg.seed = 1;
     cfg.on_step = on_step;
     cfg.arg = b;

@@ -22,7 +22,7 @@ struct bench_settings {
     int sizes[OPT_WIDTHS_MAX + 1], sub_batches[OPT_WIDTHS_MAX + 1];
     int counts[OPT_WIDTHS_MAX + 1]; /* of workers */
     char **models, *output, *peer, *trace;
-    bool small_stem, inspect, table, ema;
+    bool small_stem, inspect, table, ema, shard;
     int dtype, input, backend, split, augment, gpu;
 };
 

@@ -38,6 +38,8 @@ static const struct opt_group options = {
         INT("skip", skip, "3", 1, 1e6, "warm-up steps before them"),
         FLAG("model-ema", ema,
              "keep averages of the weights, as imagenet does"),
+        FLAG("shard-optimizer", shard,
+             "with several ranks: each keeps a part of the optimizer's state"),
         INT("workers", workers, NULL, 1, 4096,
             "CPU workers; STARPU_NCPU overrides it [one per core]",
             .letter = 'j'),

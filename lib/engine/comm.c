@@ -207,6 +207,7 @@ static struct ddp__comm *comm_new(struct ddp__engine *e,
     c->kind = kind;
     c->alone = alone;
     c->checked = is_news(c) && !alone && ddp__slices_used(e, s);
+    c->kept = is_news(c) && ddp__shard_sums(e, s);
     c->op.done = finish;
     c->op.pressing = is_news(c);
     c->op.poll = is_news(c) ? ddp__comm_poll_news : ddp__comm_poll_vector;
@@ -276,7 +277,8 @@ static int submit(struct ddp__engine *e, const struct ddp__step *s,
     home = home_of(c);
     choose_place(c, home);
     sum = ddp__comm_handle(c, 0);
-    fetches = home != c->at.node && kind != DDP__REDUCE_SCATTER;
+    fetches = home != c->at.node &&
+              (kind == DDP__ALL_REDUCE || kind == DDP__ALL_GATHER);
     e->exchanged++;
     ddp__task_group_add(&e->group, 1);
     c->op.load = load_of(c);
@@ -300,9 +302,9 @@ static enum ddp__exchange_kind kind_of(const struct ddp__engine *e,
                                        const struct ddp__step *s,
                                        struct ddp__total total)
 {
-    return total.kind == DDP__TOTAL_BUCKET && ddp__slices_used(e, s)
-               ? DDP__REDUCE_SCATTER
-               : DDP__ALL_REDUCE;
+    if (total.kind != DDP__TOTAL_BUCKET || !ddp__slices_used(e, s))
+        return DDP__ALL_REDUCE;
+    return ddp__shard_sums(e, s) ? DDP__REDUCE : DDP__REDUCE_SCATTER;
 }
 
 int ddp__comm_submit(struct ddp__engine *e, const struct ddp__step *s,
@@ -316,6 +318,8 @@ int ddp__comm_gather(struct ddp__engine *e, const struct ddp__step *s)
 {
     int rc = 0;
 
+    if (ddp__shard_sums(e, s))
+        return 0;
     for (int b = e->params->buckets - 1; rc == 0 && b >= 0; b--)
         if (e->reached[b])
             rc = submit(e, s, bucket(b), DDP__ALL_GATHER, false);
@@ -349,10 +353,10 @@ static int submit_sums(struct ddp__engine *e, const struct ddp__step *s,
 
 void ddp__comm_fail(struct ddp__engine *e, const struct ddp__step *s)
 {
+    bool gathers = ddp__slices_used(e, s) && !ddp__shard_sums(e, s);
     int place = 0, rc = submit_sums(e, s, &place);
 
-    for (int b = e->params->buckets - 1;
-         rc == 0 && b >= 0 && ddp__slices_used(e, s); b--)
+    for (int b = e->params->buckets - 1; rc == 0 && b >= 0 && gathers; b--)
         if (e->reached[b])
             rc = submit_rest(e, s, bucket(b), DDP__ALL_GATHER, place++);
     if (rc == 0)

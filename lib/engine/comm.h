@@ -20,8 +20,10 @@ struct ddp__agreed {
     unsigned wishes; /* the union over ranks */
     int64_t count;   /* the sum of spec.count over ranks */
     /* With slices (slices.h): the checks of all slices combined, the scale of
-     * the loss (else 0), and the squared norm of the gradients. */
+     * the loss (else 0), and the squared norm of the gradients; kept: it came
+     * with the news. */
     double found[DDP__NORMS], scale, squares;
+    bool kept;
 };
 
 /* Send a wish to the other ranks with every step from now on, until unwish. */
@@ -40,7 +42,9 @@ struct ddp__split ddp__comm_split(const struct ddp__engine *e, int subs);
  * graph, for each bucket, then for the statistics, which carry what the ranks
  * agree on and the error of a rank on which the step failed.  With slices
  * (slices.h) each rank then has its slice of a bucket's sum;
- * ddp__comm_gather(), the last exchange of the step, gets the others. */
+ * ddp__comm_gather(), the last exchange of the step, gets the others, unless
+ * the keeper of a bucket has all of the sum and nobody else needs it (shard.h).
+ */
 int ddp__comm_submit(struct ddp__engine *e, const struct ddp__step *s,
                      struct ddp__total total);
 

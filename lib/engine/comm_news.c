@@ -20,23 +20,37 @@ struct news {
     char text[512];
 };
 
+/* Numbers of a rank before the squares of its sums, by bucket. */
+static size_t squares_at(const struct ddp__comm *c, int rank)
+{
+    return (size_t)c->pieces[rank] * DDP__STATS;
+}
+
 size_t ddp__comm_news_len(const void *arg, int rank)
 {
     const struct ddp__comm *c = arg;
 
-    return sizeof(struct news) +
-           (size_t)c->pieces[rank] * sizeof(double) * DDP__STATS;
+    return sizeof(struct news) + sizeof(double) * squares_at(c, rank) +
+           (c->kept ? sizeof(double) * (size_t)c->e->params->buckets : 0);
+}
+
+static double *numbers_of(struct ddp__comm *c, int rank)
+{
+    return (double *)((struct news *)ddp__gather_of(&c->gather, rank) + 1);
 }
 
 /* A failure of a later step is told with that step. */
 static void write_news(struct ddp__comm *c)
 {
     struct ddp__task_group *g = &c->e->group;
-    struct news *mine = ddp__gather_of(&c->gather, c->e->ddp->net.wire.rank);
+    int rank = c->e->ddp->net.wire.rank;
+    struct news *mine = ddp__gather_of(&c->gather, rank);
 
     *mine = (struct news){.wishes = atomic_load(&c->e->wishes)};
     if (c->checked)
         ddp__slices_found(c->e, mine->found);
+    if (c->checked && c->kept)
+        ddp__slices_kept(c->e, numbers_of(c, rank) + squares_at(c, rank));
     if (c->e->spec.count)
         mine->count = __atomic_load_n(c->e->spec.count, __ATOMIC_RELAXED);
     ddp__task_group_check(g, c->step);
@@ -55,7 +69,7 @@ static int begin_news(struct ddp__comm *c)
     if (rc < 0)
         return rc;
     write_news(c);
-    stats = (double *)((struct news *)ddp__gather_of(&c->gather, w->rank) + 1);
+    stats = numbers_of(c, w->rank);
     for (int l = 0; l < c->split.used && !c->alone; l++)
         if (c->first[l] && ddp__comm_is_ours(c, l)) {
             if (!c->empty)
@@ -78,8 +92,7 @@ static void add_stats(struct ddp__comm *c)
             continue;
         if (ddp__lanes_rank(lanes, c->split.ranks, l) != rank) {
             rank = ddp__lanes_rank(lanes, c->split.ranks, l);
-            next =
-                (double *)((struct news *)ddp__gather_of(&c->gather, rank) + 1);
+            next = numbers_of(c, rank);
         }
         block[l] = next;
         next += DDP__STATS;
@@ -91,6 +104,22 @@ static void add_stats(struct ddp__comm *c)
     memcpy(c->e->lane[0].stats_memory, block[0], sizeof(double) * DDP__STATS);
 }
 
+/* As one SQNORM after another adds them. */
+static double add_squares(struct ddp__comm *c)
+{
+    const struct ddp__engine *e = c->e;
+    double divisor = e->lane[0].stats_memory[DDP__STAT_DIVISOR], sum = 0;
+
+    for (int b = 0; b < e->params->buckets && divisor != 0; b++)
+        if (e->reached[b]) {
+            int r = e->keeper[b];
+
+            sum += numbers_of(c, r)[squares_at(c, r) + (size_t)b] /
+                   (divisor * divisor);
+        }
+    return sum;
+}
+
 /* The first rank's failure is everybody's. */
 static void read_news(struct ddp__comm *c)
 {
@@ -98,7 +127,9 @@ static void read_news(struct ddp__comm *c)
     struct ddp__agreed *all = &e->agreed[c->index % (e->spec.run_ahead + 1)];
     bool failed = false;
 
-    *all = (struct ddp__agreed){0};
+    *all = (struct ddp__agreed){.kept = c->kept};
+    if (c->kept && !c->alone)
+        all->squares = add_squares(c);
     for (int r = 0; r < c->split.ranks; r++) {
         const struct news *n = ddp__gather_of(&c->gather, r);
 

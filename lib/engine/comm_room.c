@@ -12,6 +12,7 @@
 #include "engine/comm_room.h"
 #include "engine/engine.h"
 #include "engine/parts.h"
+#include "engine/shard.h"
 
 /* Pieces of this rank, or of the others. */
 static int count_pieces(const struct ddp__split *s, const bool *first, int rank,
@@ -25,12 +26,16 @@ static int count_pieces(const struct ddp__split *s, const bool *first, int rank,
     return n;
 }
 
-/* Bytes for each element that is exchanged at a time: slices of others' pieces,
- * and where bf16 is sent, what is sent and what is received. */
+/* Bytes for each element of a bucket that is exchanged at a time: slices of
+ * others' pieces, and where bf16 is sent, what is sent and what is received. */
 static double element_room(const struct ddp__engine *e,
-                           const struct ddp__split *s, int ours, int others)
+                           const struct ddp__split *s, int bucket, int ours,
+                           int others)
 {
-    double room = 4.0 * others / s->ranks;
+    double slice = !e->kept_sums                 ? 1.0 / s->ranks
+                   : ddp__shard_keeps(e, bucket) ? 1
+                                                 : 0;
+    double room = 4 * others * slice;
 
     return e->spec.wire == DDP_BF16 ? room + 2 * (ours + 1) + 2 * (others + 1)
                                     : room;
@@ -64,7 +69,7 @@ int ddp__comm_room(const struct ddp__engine *e, int subs, double *bytes)
         size_t len = e->reached[b] ? e->params->bucket[b].len : 0;
 
         *bytes += (double)ddp__parts_under_way(len, e->ranks) *
-                      element_room(e, &s, ours, others) +
+                      element_room(e, &s, b, ours, others) +
                   4 * staged_room(e, len, ours);
     }
     return 0;

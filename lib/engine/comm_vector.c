@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "engine/comm_op.h"
 #include "engine/comm_vector.h"
+#include "engine/shard.h"
 
 static const struct ddp__view *vector(const struct ddp__comm *c)
 {
@@ -38,7 +39,11 @@ static void fill_none(const struct ddp__comm *c, void *piece)
 
 static size_t others_room(const struct ddp__comm *c)
 {
-    return ddp__parts_room(c->parts.len, c->split.ranks, c->parts.others);
+    bool whole = c->kind == DDP__REDUCE;
+    int others =
+        whole && !ddp__shard_keeps(c->e, c->total.at) ? 0 : c->parts.others;
+
+    return ddp__parts_room(c->parts.len, c->split.ranks, others, whole);
 }
 
 size_t ddp__comm_room_size(const struct ddp__comm *c)
@@ -113,6 +118,8 @@ static int begin_vector(struct ddp__comm *c)
     struct ddp__exchange *x = &c->parts.all;
 
     x->kind = c->kind;
+    if (c->kind == DDP__REDUCE)
+        x->root = c->e->keeper[c->total.at];
     x->piece = c->piece;
     x->size = ddp__comm_element_size(c);
     x->half = ddp__comm_is_half(c);

@@ -25,6 +25,10 @@ struct ddp__engine_spec {
     bool keep; /* activations keep their memory until ddp__engine_rest() */
     enum ddp_dtype wire; /* of gradients between ranks: DDP_F32 or DDP_BF16 */
     bool shard;          /* the optimizer's state is divided among ranks */
+    /* Of the gradients' sums, too, only the rank that updates them needs one,
+     * if these are even: without clipping, if norms are quotients of sums, as
+     * CPU kernels make them, and if nobody else reads them. */
+    bool shard_sums;
     bool shared; /* all ranks run each step together, with some lanes each */
     bool own; /* ... or, where shared, with lanes and sub-batches of its own */
     const int64_t *count; /* atomic: of this rank, for ddp__agreed; or NULL */
@@ -85,8 +89,9 @@ struct ddp__engine {
     struct ddp__strips *strips;                      /* by bucket */
     struct ddp__early *early;   /* owned; NULL: updates wait for the decision */
     struct ddp__slices *slices; /* owned; NULL: the decision needs all sums */
-    int *owner;  /* by bucket: the worker it is merged and updated on */
-    int *keeper; /* by bucket: the rank with its state; NULL: all have it */
+    int *owner;     /* by bucket: the worker it is merged and updated on */
+    int *keeper;    /* by bucket: the rank with its state; NULL: all have it */
+    bool kept_sums; /* only it needs the sum of the gradients */
     struct ddp__lock lock;       /* of results */
     struct ddp__result *result;  /* ring of run_ahead + 1 */
     int64_t submitted, finished; /* steps */

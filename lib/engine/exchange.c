@@ -98,10 +98,19 @@ size_t ddp__slice_begin(size_t n, int ranks, int rank)
     return n / count * r + n % count * r / count;
 }
 
+size_t ddp__exchange_slice(const struct ddp__exchange *x, size_t n, int ranks,
+                           int rank)
+{
+    if (x->kind == DDP__REDUCE)
+        return rank > x->root ? n : 0;
+    return ddp__slice_begin(n, ranks, rank);
+}
+
 /* The elements whose sum a rank makes. */
 static size_t slice_begin(const struct ddp__exchange *x, int rank)
 {
-    return x->begin + ddp__slice_begin(x->end - x->begin, x->split.ranks, rank);
+    return x->begin +
+           ddp__exchange_slice(x, x->end - x->begin, x->split.ranks, rank);
 }
 
 static size_t slice_len(const struct ddp__exchange *x, int rank)
@@ -326,7 +335,7 @@ int ddp__exchange_begin(struct ddp__exchange *x, struct ddp__wire *w,
 
 int ddp__exchange_poll(struct ddp__exchange *x)
 {
-    bool gathers = x->kind != DDP__REDUCE_SCATTER;
+    bool gathers = x->kind == DDP__ALL_REDUCE || x->kind == DDP__ALL_GATHER;
     int rc = poll_messages(&x->m);
 
     if (rc == 1 && !x->added) {

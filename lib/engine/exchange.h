@@ -32,10 +32,12 @@ ddp__add_f ddp__add_f64;  /* as MERGE_STATS does */
  * all pieces.  In the first half (reduce-scatter) each rank receives the
  * others' pieces of its slice and adds them; in the second (all-gather) the
  * ranks send each other their slices of the sum.  For an all-gather alone, this
- * rank's slice is in `sum` already. */
+ * rank's slice is in `sum` already.  A reduce is a reduce-scatter in which the
+ * root's slice is the whole vector. */
 enum ddp__exchange_kind {
     DDP__ALL_REDUCE,
     DDP__REDUCE_SCATTER,
+    DDP__REDUCE,
     DDP__ALL_GATHER
 };
 
@@ -45,6 +47,7 @@ size_t ddp__slice_begin(size_t n, int ranks, int rank);
 struct ddp__exchange {
     struct ddp__messages m;
     enum ddp__exchange_kind kind;
+    int root; /* of a reduce */
     struct ddp__split split;
     /* By lane: the pieces of this rank, which the additions overwrite; NULL:
      * another rank has the piece, or nobody.  Not owned, like sum. */
@@ -66,6 +69,10 @@ struct ddp__exchange {
     size_t outs;        /* elements in out so far */
     bool added, over;
 };
+
+/* The first of n elements in a rank's slice, by kind and root. */
+size_t ddp__exchange_slice(const struct ddp__exchange *x, size_t n, int ranks,
+                           int rank);
 
 /* Set wire, split and tag, allocate, and send the first messages.  DDP_ENOMEM,
  * or the error of the MPI module. */

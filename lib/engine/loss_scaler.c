@@ -150,6 +150,15 @@ static int decide_after(const struct ddp__task *t, void *arg)
 
 /* ---- slices ------------------------------------------------------------- */
 
+/* The worker that saw something was for the decision. */
+static void put_squares(struct ddp__engine *e, struct ddp__agreed *all,
+                        double squares)
+{
+    all->squares = squares / (all->scale * all->scale);
+    if (!isfinite(all->squares))
+        atomic_store(&e->group.seen_by, 0);
+}
+
 /* The ranks have told each other what they have found, or all of it is this
  * process's.  Without a divisor nobody looks at gradients. */
 static int agree_step(const struct ddp__task *t, void *arg)
@@ -167,19 +176,16 @@ static int agree_step(const struct ddp__task *t, void *arg)
     all->scale = scaler[DDP__SCALER_SCALE];
     judge_step(arg, (int64_t)t->seed, stats,
                stats[DDP__STAT_DIVISOR] != 0 ? all->found : nothing, scaler);
+    if (all->kept)
+        put_squares(arg, all, all->squares);
     return 0;
 }
 
-/* The worker that saw something was for the decision. */
 static int note_norm(const struct ddp__task *t, void *arg)
 {
-    struct ddp__engine *e = arg;
-    struct ddp__agreed *all = agreed_of(e, t);
     const double *norm = t->data[DDP__NOTE_NORM];
 
-    all->squares = norm[DDP__NORM_SQUARES] / (all->scale * all->scale);
-    if (!isfinite(all->squares))
-        atomic_store(&e->group.seen_by, 0);
+    put_squares(arg, agreed_of(arg, t), norm[DDP__NORM_SQUARES]);
     return 0;
 }
 

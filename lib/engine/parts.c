@@ -44,15 +44,16 @@ static size_t slots(size_t len, int ranks)
 }
 
 /* Of one part; slices differ by an element. */
-static size_t part_room(size_t len, int ranks, int others)
+static size_t part_room(size_t len, int ranks, int others, bool whole)
 {
-    return (size_t)others *
-           (ddp__parts_longest(len, ranks) / (size_t)ranks + 1);
+    size_t slices = whole ? 1 : (size_t)ranks;
+
+    return (size_t)others * (ddp__parts_longest(len, ranks) / slices + 1);
 }
 
-size_t ddp__parts_room(size_t len, int ranks, int others)
+size_t ddp__parts_room(size_t len, int ranks, int others, bool whole)
 {
-    return part_room(len, ranks, others) * slots(len, ranks);
+    return part_room(len, ranks, others, whole) * slots(len, ranks);
 }
 
 size_t ddp__parts_under_way(size_t len, int ranks)
@@ -115,8 +116,11 @@ static struct ddp__cut cut_of(const struct ddp__parts *p, int i,
     return (struct ddp__cut){
         .begin = begin * size,
         .n = n * size,
-        .from = slice ? ddp__slice_begin(n, s->ranks, rank) * size : 0,
-        .to = (slice ? ddp__slice_begin(n, s->ranks, rank + 1) : n) * size};
+        .from =
+            slice ? ddp__exchange_slice(&p->all, n, s->ranks, rank) * size : 0,
+        .to =
+            (slice ? ddp__exchange_slice(&p->all, n, s->ranks, rank + 1) : n) *
+            size};
 }
 
 static int fetch(struct ddp__parts *p, int i, struct ddp__wire *w,
@@ -147,7 +151,8 @@ static int begin_part(struct ddp__parts *p, int i, struct ddp__wire *w,
                       const struct ddp__split *s)
 {
     struct ddp__exchange *x = &p->part[i].x;
-    size_t room = part_room(p->len, s->ranks, p->others) * p->all.size;
+    size_t room = p->all.size * part_room(p->len, s->ranks, p->others,
+                                          p->all.kind == DDP__REDUCE);
 
     *x = p->all;
     if (x->room)
@@ -161,8 +166,9 @@ static int begin_part(struct ddp__parts *p, int i, struct ddp__wire *w,
 static int store(struct ddp__parts *p, int i, struct ddp__wire *w,
                  const struct ddp__split *s)
 {
-    struct ddp__cut c =
-        cut_of(p, i, s, w->rank, p->all.kind == DDP__REDUCE_SCATTER);
+    bool slice =
+        p->all.kind == DDP__REDUCE_SCATTER || p->all.kind == DDP__REDUCE;
+    struct ddp__cut c = cut_of(p, i, s, w->rank, slice);
 
     return p->stage.space
                ? ddp__stage_store(&p->stage, &p->part[i].staged, p->all.sum, &c)

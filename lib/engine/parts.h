@@ -26,10 +26,11 @@ struct ddp__parts {
 };
 
 /* The number of parts of a vector of len elements; the length of the longest;
- * the elements that all parts in flight receive from other ranks. */
+ * the elements that all parts in flight receive from other ranks, for their
+ * slices or as a whole. */
 int ddp__parts_count(size_t len, int ranks);
 size_t ddp__parts_longest(size_t len, int ranks);
-size_t ddp__parts_room(size_t len, int ranks, int others);
+size_t ddp__parts_room(size_t len, int ranks, int others, bool whole);
 
 /* Elements of all parts in flight; the elements that a stage (stage.h) needs
  * for this rank's pieces of them. */

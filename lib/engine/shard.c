@@ -1,8 +1,8 @@
 /* shard.c - the optimizer's state, divided among ranks
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * All ranks have the sum of all gradients, so the bits of the weights do not
- * depend on who makes the update.
+ * The sum of the gradients has the same bits everywhere, so those of the
+ * weights do not depend on who makes the update.
  */
 #include "config.h"
 
@@ -13,10 +13,15 @@
 #include "engine/engine.h"
 #include "engine/exchange.h"
 #include "engine/shard.h"
+#include "engine/slices.h"
 #include "engine/step.h"
 #include "runtime/context.h"
 
 /* ---- who keeps what ----------------------------------------------------- */
+
+/* A rank may have so much more than the mean: what it adds and updates takes
+ * longer than slices of all would. */
+#define UNEVEN 1.25
 
 /* Each bucket in turn goes to the rank that has the least so far. */
 static void choose_keepers(struct ddp__engine *e, size_t *load)
@@ -32,6 +37,17 @@ static void choose_keepers(struct ddp__engine *e, size_t *load)
     }
 }
 
+static bool is_even(const struct ddp__engine *e, const size_t *load)
+{
+    size_t all = 0, most = 0;
+
+    for (int r = 0; r < e->ranks; r++) {
+        all += load[r];
+        most = load[r] > most ? load[r] : most;
+    }
+    return (double)most * e->ranks <= UNEVEN * (double)all;
+}
+
 int ddp__shard_new(struct ddp__engine *e)
 {
     size_t *load;
@@ -40,8 +56,10 @@ int ddp__shard_new(struct ddp__engine *e)
         return 0;
     load = calloc((size_t)e->ranks, sizeof(*load));
     e->keeper = calloc((size_t)e->params->buckets + 1, sizeof(*e->keeper));
-    if (load && e->keeper)
+    if (load && e->keeper) {
         choose_keepers(e, load);
+        e->kept_sums = e->spec.shard_sums && is_even(e, load);
+    }
     free(load);
     return load && e->keeper
                ? 0
@@ -52,6 +70,11 @@ int ddp__shard_new(struct ddp__engine *e)
 bool ddp__shard_used(const struct ddp__engine *e)
 {
     return e->keeper != NULL;
+}
+
+bool ddp__shard_sums(const struct ddp__engine *e, const struct ddp__step *s)
+{
+    return e->kept_sums && ddp__slices_used(e, s);
 }
 
 bool ddp__shard_keeps(const struct ddp__engine *e, int bucket)
@@ -143,6 +166,7 @@ static int submit(struct ddp__engine *e, const struct ddp__step *step,
                   int bucket, bool alone)
 {
     bool ours = ddp__shard_keeps(e, bucket);
+    struct ddp__handle *weights = &e->params->bucket[bucket].handle;
     struct share *s = calloc(1, sizeof(*s));
 
     if (!s) {
@@ -158,11 +182,11 @@ static int submit(struct ddp__engine *e, const struct ddp__step *step,
     e->exchanged++;
     ddp__task_group_add(&e->group, 1);
     ddp__net_add(&e->ddp->net, &s->op, 1);
-    if (alone)
+    if (alone) {
         opened(s);
-    else
-        ddp__handle_acquire(weights_of(s), DDP__MAIN_MEMORY, ours, !ours,
-                            opened, s);
+        return 0;
+    }
+    ddp__handle_acquire(weights, DDP__MAIN_MEMORY, ours, !ours, opened, s);
     return 0;
 }
 

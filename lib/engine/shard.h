@@ -18,6 +18,11 @@ int ddp__shard_new(struct ddp__engine *e);
 
 bool ddp__shard_used(const struct ddp__engine *e);
 
+/* Whether the keeper alone gets the sum of a bucket's gradients in this step:
+ * the decision and the norm are made from what keepers find.  The same on all
+ * ranks. */
+bool ddp__shard_sums(const struct ddp__engine *e, const struct ddp__step *s);
+
 /* Whether this rank keeps the state of a bucket; without sharding all do. */
 bool ddp__shard_keeps(const struct ddp__engine *e, int bucket);
 

@@ -13,6 +13,7 @@
 #include "engine/engine.h"
 #include "engine/loss_scaler.h"
 #include "engine/parts.h"
+#include "engine/shard.h"
 #include "engine/slices.h"
 #include "engine/strips.h"
 #include "engine/update.h"
@@ -46,6 +47,21 @@ static int cut_span(const struct ddp__engine *e, const struct ddp__slice *slice,
     return n;
 }
 
+/* Spans of this rank's slices of a bucket, or of one strip. */
+static void cut_spans(const struct ddp__engine *e,
+                      const struct ddp__slice *slice, struct ddp__span *span,
+                      struct ddp__optim *out)
+{
+    const struct ddp__optim *whole = &e->sqnorm[slice->bucket].optim;
+
+    out->span = span;
+    out->spans = 0;
+    for (int i = 0; i < whole->spans; i++)
+        out->spans += cut_span(e, slice, &whole->span[i], span + out->spans);
+    for (int i = 0; i < out->spans; i++)
+        out->cut += span[i].len;
+}
+
 /* SQNORM of these spans, divided by 1. */
 static int make_check(struct ddp__engine *e, struct ddp__slice *slice,
                       struct ddp__span *span)
@@ -59,13 +75,10 @@ static int make_check(struct ddp__engine *e, struct ddp__slice *slice,
                             .optim = whole->optim};
     for (int i = 0; i < c->buffers; i++)
         c->buf[i] = whole->buf[i];
-    c->optim.span = span;
-    c->optim.spans = 0;
-    for (int i = 0; i < whole->optim.spans; i++)
-        c->optim.spans +=
-            cut_span(e, slice, &whole->optim.span[i], span + c->optim.spans);
-    for (int i = 0; i < c->optim.spans; i++)
-        c->optim.cut += span[i].len;
+    if (!e->kept_sums)
+        cut_spans(e, slice, span, &c->optim);
+    else if (!ddp__shard_keeps(e, slice->bucket))
+        c->optim.spans = 0;
     if (c->optim.spans)
         ddp__handle_register(&slice->found, slice->memory,
                              sizeof(slice->memory));
@@ -231,6 +244,15 @@ void ddp__slices_found(const struct ddp__engine *e, double all[DDP__NORMS])
     for (int i = 0; i < y->slices; i++)
         if (is_checked(e, &y->slice[i]))
             ddp__slices_join(all, y->slice[i].memory);
+}
+
+void ddp__slices_kept(const struct ddp__engine *e, double *squares)
+{
+    const struct ddp__slices *y = e->slices;
+
+    for (int i = 0; i < y->slices; i++)
+        if (is_checked(e, &y->slice[i]))
+            squares[y->slice[i].bucket] = y->slice[i].memory[DDP__NORM_SQUARES];
 }
 
 /* Within a process the decision waits for all checks, a few at a time. */

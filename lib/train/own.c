@@ -8,6 +8,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/crc32c.h"
 #include "base/error.h"
@@ -21,8 +22,24 @@
 /* Of a rank. */
 struct part {
     int64_t samples, steps, own;
-    uint32_t crc, unused;
+    uint32_t crc, divides; /* see divides_sums() */
 };
+
+/* Norms are made of quotients by other kernels. */
+static bool divides_sums(const ddp_t *ddp)
+{
+    const struct ddp__devices *d = &ddp->devices;
+
+    return d->count == 1 && strcmp(d->used[0].backends[0]->name, "cpu") == 0;
+}
+
+static bool all_divide(const struct part *all, int ranks)
+{
+    for (int r = 0; r < ranks; r++)
+        if (!all[r].divides)
+            return false;
+    return true;
+}
 
 static int check_same(const struct part *all, int ranks)
 {
@@ -71,7 +88,9 @@ static int use_parts(struct ddp_trainer *t, const struct part *all, int ranks)
 int ddp__own_data(struct ddp_trainer *t, int rc)
 {
     int ranks = ddp_rank_count(t->ddp);
-    struct part mine = {.own = t->cfg.own_data}, *all;
+    struct part mine = {.own = t->cfg.own_data,
+                        .divides = divides_sums(t->ddp)},
+                *all;
 
     if (ranks == 1)
         return rc;
@@ -85,6 +104,7 @@ int ddp__own_data(struct ddp_trainer *t, int rc)
         return ddp__fail(DDP_ENOMEM, "out of memory for ranks");
     if ((rc = ddp__ranks_gather(t->ddp, &mine, sizeof(mine), all)) == 0)
         rc = check_same(all, ranks);
+    t->divides_sums = all_divide(all, ranks);
     if (rc == 0 && mine.own)
         rc = use_parts(t, all, ranks);
     free(all);

@@ -17,6 +17,7 @@ struct ddp_trainer {
     struct ddp__engine *engine;
     int *sizes;           /* of a step's sub-batches; owned */
     int64_t step_samples; /* of all ranks, in a whole step */
+    bool divides_sums;    /* for norms, on all ranks; false with one rank */
     char own[96]; /* with own_data: what all ranks have; "": they share */
     struct ddp_sink *sinks; /* of the configuration; owned */
     struct ddp__rule *rule; /* of parameters; owned; NULL: one for all */
