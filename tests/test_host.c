@@ -18,10 +18,11 @@ enum { RANKS = 3, SIDE = 12, CLASSES = 5, COUNT = 48, STEPS = 8 };
 struct row {
     const char *what;
     int ranks;
-    int poor;  /* a rank that cannot open a file to share; -1: none */
-    bool set;  /* one weight is set between steps, by all ranks */
-    int dies;  /* a rank, in a forward pass; -1: none */
-    int share; /* ranks that do */
+    int poor;     /* a rank that cannot open a file to share; -1: none */
+    bool set;     /* one weight is set between steps, by all ranks */
+    int dies;     /* a rank, in a forward pass; -1: none */
+    int share;    /* ranks that do */
+    bool divided; /* the state of the optimizer */
 };
 static const struct row *row;
 
@@ -111,6 +112,7 @@ static struct ddp_train_config config(void)
     cfg.batch = 12;
     cfg.sub_batch = 2;
     cfg.lanes = 6;
+    cfg.shard_optimizer = row->divided;
     return cfg;
 }
 
@@ -217,7 +219,7 @@ static void test_row(const struct row *r)
 /* The others may just be waiting for its part of a copy. */
 static void test_death(void)
 {
-    static const struct row death = {"a rank dies", 2, -1, false, 1, 1};
+    static const struct row death = {"a rank dies", 2, -1, false, 1, 1, false};
 
     run(&death, death.ranks);
     is_int(outcome[0].code, DDP_EPEER, "the other of two ranks notices that");
@@ -227,11 +229,12 @@ static void test_death(void)
 int main(void)
 {
     static const struct row rows[] = {
-        {"2 ranks", 2, -1, false, -1, 2},
-        {"3 ranks", 3, -1, false, -1, 3},
-        {"a weight is set", 2, -1, true, -1, 2},
-        {"one of 3 cannot open it", 3, 1, false, -1, 2},
-        {"the first of 3 cannot make it", 3, 0, false, -1, 0},
+        {"2 ranks", 2, -1, false, -1, 2, false},
+        {"3 ranks", 3, -1, false, -1, 3, false},
+        {"a weight is set", 2, -1, true, -1, 2, false},
+        {"one of 3 cannot open it", 3, 1, false, -1, 2, false},
+        {"the first of 3 cannot make it", 3, 0, false, -1, 0, false},
+        {"a divided optimizer", 3, -1, false, -1, 3, true},
     };
 
     outcome = fork_memory(RANKS * sizeof(*outcome));

@@ -168,6 +168,7 @@ static int submit(struct ddp__engine *e, const struct ddp__step *step,
     bool ours = ddp__shard_keeps(e, bucket);
     struct ddp__handle *weights = &e->params->bucket[bucket].handle;
     struct share *s = calloc(1, sizeof(*s));
+    int64_t number;
 
     if (!s) {
         ddp__fail(DDP_ENOMEM, "out of memory for an exchange between ranks");
@@ -181,12 +182,13 @@ static int submit(struct ddp__engine *e, const struct ddp__step *step,
                         .alone = alone};
     e->exchanged++;
     ddp__task_group_add(&e->group, 1);
-    ddp__net_add(&e->ddp->net, &s->op, 1);
+    number = ddp__net_add(&e->ddp->net, &s->op, 1);
     if (alone) {
         opened(s);
         return 0;
     }
     ddp__handle_acquire(weights, DDP__MAIN_MEMORY, ours, !ours, opened, s);
+    weights->common = (uint64_t)number;
     return 0;
 }
 
