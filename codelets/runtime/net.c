@@ -3,7 +3,9 @@
  *
  * The thread works on the first few operations that are not done, so that all
  * ranks make progress on the same ones.  It sleeps while it has nothing to
- * carry; else it looks all the time for a moment, and then every now and then.
+ * carry; else it looks all the time for a moment, and then every now and then;
+ * while nobody waits for what it carries, seldom, for each look interrupts a
+ * worker.
  */
 #include "config.h"
 
@@ -29,8 +31,9 @@ enum { WINDOW = 8 };
 /* Seconds. */
 #define SPIN 50e-6    /* to look all the time after something has arrived */
 #define NAP_MIN 20e-6 /* between two looks after that: a tenth of the time */
-#define NAP_MAX 1e-3  /* without news, as each look interrupts a worker */
-#define SLEEP 0.1     /* while there is nothing to carry */
+#define NAP_MAX 1e-3  /* without news */
+#define NAP_PATIENT 50e-6 /* if nobody waits: a third of the time, at once */
+#define SLEEP 0.1         /* while there is nothing to carry */
 
 static void nap(double seconds)
 {
@@ -123,15 +126,25 @@ static int list_ready(const struct ddp__net *n, struct ddp__net_op *op[WINDOW])
     return ready;
 }
 
-static void rest(struct ddp__net *n, const struct ddp__net_op *waiting)
+static bool are_patient(struct ddp__net_op *const *op, int count)
+{
+    for (int i = 0; i < count; i++)
+        if (!op[i]->patient)
+            return false;
+    return true;
+}
+
+static void rest(struct ddp__net *n, struct ddp__net_op *const *op, int count)
 {
     double quiet = ddp__clock() - n->moved;
+    bool patient = are_patient(op, count);
     int rc;
 
-    if (quiet < SPIN)
+    if (!patient && quiet < SPIN)
         return;
-    nap(fmin(fmax(quiet / 10, NAP_MIN), NAP_MAX));
-    if ((rc = ddp__peers_missing(n, waiting->number)) < 0)
+    nap(fmin(patient ? fmax(quiet / 3, NAP_PATIENT) : fmax(quiet / 10, NAP_MIN),
+             NAP_MAX));
+    if ((rc = ddp__peers_missing(n, op[0]->number)) < 0)
         break_net(n, rc);
 }
 
@@ -164,7 +177,7 @@ static void advance(struct ddp__net *n, struct ddp__net_op **op, int count)
     if (moved || n->wire.over != over)
         n->moved = ddp__clock();
     else if (count > 0)
-        rest(n, op[0]);
+        rest(n, op, count);
 }
 
 static void carry(struct ddp__net *n)

@@ -28,6 +28,7 @@ struct ddp__net_op {
     bool begun;
     bool
         pressing; /* once all before it are ready, none after it begins first */
+    bool patient; /* tasks go on meanwhile */
     struct ddp__load load; /* for simulations */
     /* Called by the net's thread again and again once it is ready.  1: done; 0:
      * not yet; < 0: it failed, with ddp_errmsg(). */

@@ -210,6 +210,7 @@ static struct ddp__comm *comm_new(struct ddp__engine *e,
     c->kept = is_news(c) && ddp__shard_sums(e, s);
     c->op.done = finish;
     c->op.pressing = is_news(c);
+    c->op.patient = total.kind == DDP__TOTAL_BUCKET;
     c->op.poll = is_news(c) ? ddp__comm_poll_news : ddp__comm_poll_vector;
     c->empty = e->spec.own && s->subs == 0;
     c->split = ddp__comm_split(e, s->subs);

@@ -370,13 +370,13 @@ void ddp__exchange_end(struct ddp__exchange *x)
 
 /* ---- a vector of one rank ----------------------------------------------- */
 
-enum { PASS_PART = 4 << 20 }; /* bytes */
+enum { PASS_PART = 4 << 20, PASS_AHEAD = 4 }; /* bytes; parts at a time */
 
 int ddp__pass_begin(struct ddp__pass *p, struct ddp__wire *w, int tag, int root,
                     void *data, size_t len)
 {
     *p = (struct ddp__pass){.root = root, .data = data, .len = len};
-    return messages_new(&p->m, w, tag, w->count);
+    return messages_new(&p->m, w, tag, PASS_AHEAD * w->count);
 }
 
 static int pass_part(struct ddp__pass *p)
@@ -398,9 +398,13 @@ int ddp__pass_poll(struct ddp__pass *p)
 {
     int rc = poll_messages(&p->m);
 
-    while (rc == 1 && p->done < p->len)
-        if ((rc = pass_part(p)) == 0)
+    while (rc == 1 && p->done < p->len) {
+        rc = 0;
+        for (int i = 0; rc == 0 && i < PASS_AHEAD && p->done < p->len; i++)
+            rc = pass_part(p);
+        if (rc == 0)
             rc = poll_messages(&p->m);
+    }
     return rc;
 }
 
