@@ -10,7 +10,11 @@
 
 #include "runtime/task.h"
 
-enum ddp__trace_track { DDP__TRACK_SUBMISSION, DDP__TRACK_EXCHANGE };
+enum ddp__trace_track {
+    DDP__TRACK_SUBMISSION,
+    DDP__TRACK_EXCHANGE,
+    DDP__TRACK_WEIGHTS
+};
 
 /* A task. */
 struct ddp__traced {

@@ -48,6 +48,7 @@ enum { TRACK = 1000 };
 static const char *const track_name[] = {
     [DDP__TRACK_SUBMISSION] = "submission",
     [DDP__TRACK_EXCHANGE] = "exchange with other ranks",
+    [DDP__TRACK_WEIGHTS] = "weights from their keepers",
 };
 
 static void put_text(FILE *f, const char *text)
@@ -92,7 +93,7 @@ static void put_names(const struct ddp__trace *t, FILE *f, int rank)
         starpu_worker_get_name((int)w, name, sizeof(name));
         put_meta(f, "thread_name", rank, (int)w, name);
     }
-    for (int k = DDP__TRACK_SUBMISSION; k <= DDP__TRACK_EXCHANGE; k++)
+    for (int k = DDP__TRACK_SUBMISSION; k <= DDP__TRACK_WEIGHTS; k++)
         for (int i = 0; i < t->spans; i++)
             if ((int)t->span[i].track == k) {
                 put_meta(f, "thread_name", rank, TRACK + k, track_name[k]);
@@ -178,6 +179,7 @@ static void put_spans(const struct ddp__trace *t, FILE *f, int rank)
                 "\"tid\":%d,\"ts\":%.3f,\"dur\":%.3f,\"args\":{\"step\":%lld,"
                 "\"bucket\":%d}},\n",
                 s->track == DDP__TRACK_SUBMISSION ? "submit"
+                : s->track == DDP__TRACK_WEIGHTS  ? "weights"
                 : s->bucket < 0                   ? "statistics"
                                                   : "sum of gradients",
                 s->track == DDP__TRACK_SUBMISSION ? "submission" : "transfer",

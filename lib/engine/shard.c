@@ -16,6 +16,7 @@
 #include "engine/slices.h"
 #include "engine/step.h"
 #include "runtime/context.h"
+#include "runtime/trace.h"
 
 /* ---- who keeps what ----------------------------------------------------- */
 
@@ -89,9 +90,11 @@ struct share {
     struct ddp__engine *e; /* not owned */
     int64_t step;
     int bucket;
-    bool alone; /* the submission has failed: nothing is open */
-    char *room; /* if alone: in place of the weights; owned */
-    void *data; /* not owned */
+    struct ddp__trace *trace; /* not owned; NULL: none */
+    double begin;             /* when the weights were open */
+    bool alone;               /* the submission has failed: nothing is open */
+    char *room;               /* if alone: in place of the weights; owned */
+    void *data;               /* not owned */
     struct ddp__pass pass;
 };
 
@@ -149,6 +152,9 @@ static void finish(struct ddp__net_op *op, int rc)
                              NULL);
     if (!s->alone)
         ddp__handle_release(weights_of(s), DDP__MAIN_MEMORY);
+    if (s->trace)
+        ddp__trace_span(s->trace, DDP__TRACK_WEIGHTS, s->step, s->bucket,
+                        s->begin, ddp__now());
     ddp__pass_end(&s->pass);
     free(s->room);
     free(s);
@@ -159,6 +165,7 @@ static void opened(void *arg)
 {
     struct share *s = arg;
 
+    s->begin = ddp__now();
     ddp__net_ready(&s->e->ddp->net, &s->op);
 }
 
@@ -175,11 +182,13 @@ static int submit(struct ddp__engine *e, const struct ddp__step *step,
         ddp__net_abandon(&e->ddp->net, DDP_ENOMEM);
         return DDP_ENOMEM;
     }
-    *s = (struct share){.op = {.poll = poll_share, .done = finish},
-                        .e = e,
-                        .step = step->number,
-                        .bucket = bucket,
-                        .alone = alone};
+    *s = (struct share){
+        .op = {.poll = poll_share, .done = finish, .patient = true},
+        .e = e,
+        .trace = e->group.trace,
+        .step = step->number,
+        .bucket = bucket,
+        .alone = alone};
     e->exchanged++;
     ddp__task_group_add(&e->group, 1);
     number = ddp__net_add(&e->ddp->net, &s->op, 1);
