@@ -1,7 +1,9 @@
 /* test_strips.c - a layer of 17 MB: merged, checked and updated in strips
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * One worker has no strips: what it computes is what several must.
+ * One worker has no strips: what it computes is what several must.  Usual
+ * layers are updated in strips too, so that no worker waits for the last
+ * update.
  */
 #include "config.h"
 
@@ -39,6 +41,8 @@ struct setting {
     struct ddp_optimizer optimizer;
     double ema;
     int bad; /* the sample that is not finite; -1: none */
+    int hidden;
+    bool biases; /* have a rate of their own */
 };
 
 struct result {
@@ -56,10 +60,10 @@ static int add_norm(const struct ddp_progress *p, void *arg)
     return 0;
 }
 
-static ddp_chain_t *mlp(void)
+static ddp_chain_t *mlp(int hidden)
 {
-    return ddp_chain_new(ddp_dense_new(IN, HIDDEN, NULL), ddp_relu_new(),
-                         ddp_dense_new(HIDDEN, CLASSES, NULL), DDP_END);
+    return ddp_chain_new(ddp_dense_new(IN, hidden, NULL), ddp_relu_new(),
+                         ddp_dense_new(hidden, CLASSES, NULL), DDP_END);
 }
 
 /* Four steps of 6 sub-batches in 5 lanes. */
@@ -75,13 +79,23 @@ static struct result train_on(ddp_t *ddp, const struct setting *s)
         .get = vector,
         .arg = &bad,
     });
-    ddp_chain_t *c = mlp();
-    ddp_trainer_t *t = ddp_trainer_new(
-        ddp, c, d,
-        &(struct ddp_train_config){TRAIN_DEFAULTS, .optimizer = s->optimizer,
-                                   .sub_batch = 4, .batch = 22, .lanes = 5,
-                                   .epochs = 2, .seed = 3, .ema_decay = s->ema,
-                                   .on_step = add_norm, .arg = &r});
+    const struct ddp_param_group biases = {"*.bias", 0.5f, -1};
+    ddp_chain_t *c = mlp(s->hidden);
+    ddp_trainer_t *t = ddp_trainer_new(ddp, c, d,
+                                       &(struct ddp_train_config){
+                                           TRAIN_DEFAULTS,
+                                           .optimizer = s->optimizer,
+                                           .sub_batch = 4,
+                                           .batch = 22,
+                                           .lanes = 5,
+                                           .epochs = 2,
+                                           .seed = 3,
+                                           .ema_decay = s->ema,
+                                           .on_step = add_norm,
+                                           .arg = &r,
+                                           .groups = s->biases ? &biases : NULL,
+                                           .group_count = s->biases,
+                                       });
 
     if (!t || ddp_trainer_train(t) < 0 || ddp_trainer_skips(t, &r.skips) < 0 ||
         ddp_chain_checksum(c, &r.crc) < 0)
@@ -137,9 +151,28 @@ static void test_same(const char *what, struct setting s)
            "for the same reason: %s; %s", two.skips.why, one.skips.why);
 }
 
+/* Its step has the length of the gradient, which a part does not know. */
+static void own_rule(const struct ddp_update *u, void *arg)
+{
+    double norm = 0;
+
+    (void)arg;
+    for (size_t i = 0; i < u->len; i++)
+        norm += (double)u->g[i] * (double)u->g[i];
+    for (size_t i = 0; i < u->len; i++)
+        u->w[i] -= u->lr * u->g[i] * (float)sqrt(norm);
+}
+
 int main(void)
 {
-    struct setting s = {.optimizer = ddp_momentum(0.01f, 0.9f), .bad = -1};
+    struct setting s = {.optimizer = ddp_momentum(0.01f, 0.9f),
+                        .bad = -1,
+                        .hidden = HIDDEN,
+                        .sched = "ddp"};
+
+    s.biases = true;
+    test_same("biases with a rate of their own", s);
+    s.biases = false;
 
     s.optimizer.weight_decay = 1e-3f;
     test_same("momentum", s);
@@ -155,5 +188,8 @@ int main(void)
     test_same("AdamW", s);
     s.optimizer.kind = DDP_LAMB;
     test_same("LAMB, updates of whole layers", s);
+    s.optimizer = (struct ddp_optimizer){
+        .kind = DDP_CUSTOM_OPTIMIZER, .lr = 0.01f, .update = own_rule};
+    test_same("a program's own optimizer, likewise", s);
     return done_testing();
 }

@@ -136,11 +136,11 @@ static void fill_task_call(const struct cursor *c, int k, int i,
 {
     struct ddp__node *n = c->e->graph->node[i];
 
-    p->task = (struct ddp__task){
-        .call = &n->call,
-        .n = c->n,
-        .accumulate = c->accumulate,
-        .seed = ddp__op_is(n->call.op, DDP__IS_HOST) ? number : c->s->seed,
+    *p = (struct ddp__task_call){
+        .task.call = &n->call,
+        .task.n = c->n,
+        .task.accumulate = c->accumulate,
+        .task.seed = ddp__op_is(n->call.op, DDP__IS_HOST) ? number : c->s->seed,
     };
     for (int b = 0; b < n->call.buffers; b++) {
         p->buf[b] = n->buf[b] ? handle_of(c, n->buf[b]) : NULL;

@@ -95,12 +95,14 @@ int ddp__strips_merge_new(struct ddp__engine *e, int b)
     return rc;
 }
 
-/* Not what needs norms of a parameter, or of its outputs. */
+/* Not what needs norms of a parameter, or of its outputs; a program's own
+ * optimizer gets whole parameters. */
 static bool can_cut(const struct ddp__engine *e, int b)
 {
     const struct ddp__updates *u = &e->updates[b];
 
     if (e->strips[b].count < 2 || !u->calls ||
+        e->optimizer.kind == DDP_CUSTOM_OPTIMIZER ||
         ddp__optimizer_uses(&e->optimizer, DDP__LAYERWISE))
         return false;
     for (int i = 0; i < u->spans; i++)
