@@ -74,9 +74,8 @@ static int add_update(struct ddp__vector_task *t, int b)
     if (!ddp__shard_keeps(e, b))
         return 0;
     if (e->strips[b].update)
-        return (rc = ddp__vector_flush(t)) < 0
-                   ? rc
-                   : ddp__strips_update(e, t->s, b, buf);
+        return (rc = ddp__vector_flush(t)) < 0 ? rc
+                                               : ddp__strips_update(t, b, buf);
     for (int i = 0; i < e->updates[b].calls && rc == 0; i++)
         rc =
             ddp__vector_add(t, &e->updates[b].call[i], e->owner[b], buf, false);

@@ -233,11 +233,13 @@ int ddp__strips_merge(struct ddp__engine *e, const struct ddp__step *s, int b,
     return rc < 0 ? rc : n > 1;
 }
 
-int ddp__strips_update(struct ddp__engine *e, const struct ddp__step *s, int b,
+int ddp__strips_update(const struct ddp__vector_task *whole, int b,
                        struct ddp__handle *const buf[])
 {
+    struct ddp__engine *e = whole->e;
     const struct ddp__strips *k = &e->strips[b];
-    struct ddp__vector_task t = {.e = e, .s = s, .owner = e->owner[b]};
+    struct ddp__vector_task t = {
+        .e = e, .s = whole->s, .owner = e->owner[b], .updated = whole->updated};
 
     return submit_strips(&t, k->update, e->updates[b].calls, k->count, buf);
 }

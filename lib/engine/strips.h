@@ -12,6 +12,7 @@
 
 #include "engine/lanes.h"
 #include "engine/step.h"
+#include "engine/vector.h"
 #include "ops.h"
 
 /* Of a bucket.  Merges that can run at the same time have fewer strips each:
@@ -43,8 +44,9 @@ bool ddp__strip_span(const struct ddp__span *whole, size_t from, size_t to,
 int ddp__strips_merge(struct ddp__engine *e, const struct ddp__step *s, int b,
                       const struct ddp__merge *m);
 
-/* Submit the update of a bucket, if strips.update is there. */
-int ddp__strips_update(struct ddp__engine *e, const struct ddp__step *s, int b,
+/* Submit the update of a bucket, if strips.update is there, in place of its
+ * calls in `whole`, which is empty. */
+int ddp__strips_update(const struct ddp__vector_task *whole, int b,
                        struct ddp__handle *const buf[]);
 
 #endif
