@@ -139,6 +139,11 @@ run "$predict" --json --model mlp --dtype f32 --cpus 32 --lanes 32 \
     --sub-batch 8 --steps 2 --skip 1
 holds "$(of 32 idle_share) > 0 && $(of 32 idle_share) < 0.05" \
     "with one large layer, too: idle $(of 32 idle_share)"
+# One of 25 MB: in strips of 1 MB or more 31 % idle.
+run "$predict" --json --model mlp --img-size 64 --dtype f32 --cpus 32 --lanes 32 \
+    --sub-batch 8 --steps 3 --skip 2
+holds "$(of 32 idle_share) > 0 && $(of 32 idle_share) < 0.1" \
+    "and with a smaller one: idle $(of 32 idle_share)"
 run "$predict" --json --model resnet18 --dtype f32 --cpus 32 --lanes 8 \
     --sub-batch 32 --steps 2 --skip 1
 holds "$(of 32 idle_share) > 0.7" "with 8 lanes: three of four are"
@@ -146,9 +151,10 @@ holds "$(of 32 idle_share) > 0.7" "with 8 lanes: three of four are"
 # What workers read from other NUMA nodes.  An MLP of 3072, 512, 512 and 10 has
 # $weights GiB; each of two workers, one per node, has a lane.  One node lacks
 # weights that the other one updated, and the sum of one lane is read by the
-# other's worker: at least these come from another node.  At most the weights and
-# their gradients, and as much of the optimizer's state, are read where they are
-# not, once each.  Twice as many lanes on each node read the same weights again.
+# other's worker: at least these come from another node.  At most five vectors are
+# read where they are not, once each: the weights, the sums of both lanes and what
+# they add up to, and the optimizer's state, whose strips any worker updates.  Twice
+# as many lanes on each node read the same weights again.
 weights=$(awk 'BEGIN { print 4 * (3073 * 512 + 513 * 512 + 513 * 10) / 2^30 }')
 small="--model mlp --img-size 32 --classes 10 --sub-batch 8 --dtype f32 --steps 4 --skip 2"
 # shellcheck disable=SC2086
@@ -156,7 +162,7 @@ run "$predict" --json $small --lanes 2 --cpus 2 --numa 2
 exits 0 "two NUMA nodes"
 print
 once=$(of 2 once_gib) remote=$(of 2 remote_gib)
-holds "$once > 1.99 * $weights && $once < 4 * $weights" \
+holds "$once > 1.99 * $weights && $once < 5 * $weights" \
     "weights and sums come from the other node: $once GiB of $weights"
 holds "$once <= $remote && $remote < $(of 2 read_gib)" \
     "$remote GiB with what is read again, of $(of 2 read_gib)"

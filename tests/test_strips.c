@@ -13,6 +13,7 @@
 
 #include "base/philox.h"
 #include "defaults.h"
+#include "scratch.h"
 #include "tap.h"
 
 /* The layer has 4,423,680 weights; strips begin at 4,194,304. */
@@ -42,7 +43,8 @@ struct setting {
     double ema;
     int bad; /* the sample that is not finite; -1: none */
     int hidden;
-    bool biases; /* have a rate of their own */
+    bool biases;       /* have a rate of their own */
+    const char *trace; /* of a step: a file, or NULL */
 };
 
 struct result {
@@ -81,21 +83,14 @@ static struct result train_on(ddp_t *ddp, const struct setting *s)
     });
     const struct ddp_param_group biases = {"*.bias", 0.5f, -1};
     ddp_chain_t *c = mlp(s->hidden);
-    ddp_trainer_t *t = ddp_trainer_new(ddp, c, d,
-                                       &(struct ddp_train_config){
-                                           TRAIN_DEFAULTS,
-                                           .optimizer = s->optimizer,
-                                           .sub_batch = 4,
-                                           .batch = 22,
-                                           .lanes = 5,
-                                           .epochs = 2,
-                                           .seed = 3,
-                                           .ema_decay = s->ema,
-                                           .on_step = add_norm,
-                                           .arg = &r,
-                                           .groups = s->biases ? &biases : NULL,
-                                           .group_count = s->biases,
-                                       });
+    ddp_trainer_t *t = ddp_trainer_new(
+        ddp, c, d,
+        &(struct ddp_train_config){
+            TRAIN_DEFAULTS, .optimizer = s->optimizer, .sub_batch = 4,
+            .batch = 22, .lanes = 5, .epochs = 2, .seed = 3,
+            .ema_decay = s->ema, .on_step = add_norm, .arg = &r,
+            .groups = s->biases ? &biases : NULL, .group_count = s->biases,
+            .trace = s->trace, .trace_first = 1});
 
     if (!t || ddp_trainer_train(t) < 0 || ddp_trainer_skips(t, &r.skips) < 0 ||
         ddp_chain_checksum(c, &r.crc) < 0)
@@ -163,6 +158,45 @@ static void own_rule(const struct ddp_update *u, void *arg)
         u->w[i] -= u->lr * u->g[i] * (float)sqrt(norm);
 }
 
+/* ---- no worker waits ---------------------------------------------------- */
+
+/* Updates of a bucket in the traced step: by tasks of their own. */
+static int count_updates(const char *path, int bucket)
+{
+    static char line[1 << 20];
+    char name[32];
+    FILE *f = fopen(path, "r");
+    int n = 0;
+
+    snprintf(name, sizeof(name), "\"bucket\":%d,", bucket);
+    while (f && fgets(line, sizeof(line), f))
+        n += strstr(line, "\"optim\"") && strstr(line, name);
+    if (f)
+        fclose(f);
+    return n;
+}
+
+/* Of a layer of 442,368 weights, which is in the last bucket: the others are
+ * updated by then, so without strips two of three workers would wait. */
+static void test_spread(struct setting s)
+{
+    struct result one, two;
+
+    s.hidden = 1024;
+    s.trace = at("one.json");
+    s.ncpu = "1";
+    one = train(&s);
+    s.trace = at("three.json");
+    s.ncpu = "3";
+    two = train(&s);
+    ok(one.crc != 0 && one.crc == two.crc, "a usual layer: same bits");
+    ok(one.norms > 0 && one.norms == two.norms, "and norms");
+    is_int(count_updates(at("one.json"), 1), 1, "one worker updates it whole");
+    ok(count_updates(at("three.json"), 1) >= 3,
+       "each of three workers can update a part of it: %d parts",
+       count_updates(at("three.json"), 1));
+}
+
 int main(void)
 {
     struct setting s = {.optimizer = ddp_momentum(0.01f, 0.9f),
@@ -170,6 +204,11 @@ int main(void)
                         .hidden = HIDDEN,
                         .sched = "ddp"};
 
+    scratch_make();
+    test_spread(s);
+    s.optimizer.clip_norm = 0.5f;
+    test_spread(s);
+    s.optimizer.clip_norm = 0;
     s.biases = true;
     test_same("biases with a rate of their own", s);
     s.biases = false;

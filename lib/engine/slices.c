@@ -143,7 +143,7 @@ static bool can_use(const struct ddp__engine *e)
     if (ddp__comm_used(e))
         return true;
     for (int b = 0; b < e->params->buckets; b++)
-        if (ddp__strips_count(e, b) > 1)
+        if (ddp__strips_large(e, b))
             return true;
     return false;
 }

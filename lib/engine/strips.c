@@ -13,22 +13,35 @@
 #include "engine/vector.h"
 #include "runtime/devices.h"
 
-/* Elements: what only the bucket of a single large layer exceeds; a task of
- * 0.1 ms at least.  And strips for each worker, which do not all end at the
- * same time. */
-enum { LARGE = 4 << 20, LEAST = 1 << 18, PER_WORKER = 4 };
+/* Elements: what only the bucket of a single large layer exceeds; a strip, a
+ * task of 30 us at least.  And strips for each worker, which do not all end at
+ * the same time. */
+enum { LARGE = 4 << 20, LEAST = 1 << 16, PER_WORKER = 4 };
+
+/* Usual buckets are updated side by side: a worker's strips are of all. */
+static size_t least_strip(const struct ddp__engine *e, int b)
+{
+    size_t share = e->params->held / (size_t)(PER_WORKER * e->ddp->workers);
+
+    return e->params->bucket[b].len > LARGE || share < LEAST ? LEAST : share;
+}
 
 int ddp__strips_count(const struct ddp__engine *e, int b)
 {
     size_t len = e->params->bucket[b].len;
     int n = 1;
 
-    if (e->ddp->gpu_workers || e->ddp->workers < 2 || len <= LARGE)
+    if (e->ddp->gpu_workers || e->ddp->workers < 2)
         return 1;
     while (2 * n <= PER_WORKER * e->ddp->workers &&
-           len / (size_t)(2 * n) >= LEAST)
+           len / (size_t)(2 * n) >= least_strip(e, b))
         n *= 2;
     return n;
+}
+
+bool ddp__strips_large(const struct ddp__engine *e, int b)
+{
+    return ddp__strips_count(e, b) > 1 && e->params->bucket[b].len > LARGE;
 }
 
 /* Whole lines of caches. */
@@ -207,13 +220,16 @@ static int submit_strips(struct ddp__vector_task *t,
 }
 
 /* Strips of merges that can run at the same time, and so need not have as many
- * each. */
+ * each.  Of usual buckets only the last merge runs alone. */
 static int strips_of(const struct ddp__engine *e, const struct ddp__step *s,
                      int b, const struct ddp__merge *m)
 {
     int used = s->subs < e->spec.lanes ? s->subs : e->spec.lanes;
     int n = e->strips[b].count;
 
+    if (!ddp__strips_large(e, b) &&
+        (b != e->params->buckets - 1 || 2 * m->stride < used))
+        return 1;
     for (int merges = used / (2 * m->stride); merges > 1 && n > 1; merges /= 2)
         n /= 2;
     return n;

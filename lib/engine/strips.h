@@ -28,6 +28,9 @@ struct ddp__strips {
 /* How many strips bucket b has. */
 int ddp__strips_count(const struct ddp__engine *e, int b);
 
+/* Whether it has one large layer, of which all merges are cut. */
+bool ddp__strips_large(const struct ddp__engine *e, int b);
+
 /* Prepare the merges of bucket b; its updates, after the whole ones. */
 int ddp__strips_merge_new(struct ddp__engine *e, int b);
 int ddp__strips_update_new(struct ddp__engine *e, int b);
