@@ -45,6 +45,8 @@ same 3 EMULATED_DELAY_US=300
 same 2 STARPU_NWORKER_PER_CUDA=2 EMULATED_DELAY_US=300
 same 2 STARPU_CUDA_PIPELINE=0 STARPU_PREFETCH=0
 same 2 DDP_INFLIGHT=4
+# Nobody may use up the input meanwhile: StarPU would abort.
+same 2 EMULATED_LATE_US=300000
 for sched in eager lws random dmdas; do
     same 2 STARPU_SCHED=$sched
 done

@@ -46,7 +46,7 @@ tar -xzf "$tmp/check.tar.gz" -O check/ops.log check/table.txt check/machine.txt 
     >"$tmp/out" && grep -q "not ok" "$tmp/out" && grep -q "^trace " "$tmp/out"
 point $? "and packed into one file"
 
-run "$check" --build "$tmp/build" --output "$tmp/check" --seconds 13 \
+run "$check" --build "$tmp/build" --output "$tmp/check" --seconds 19 \
     faults train speed
 says '^faults  *TIME OUT ' "a row that is still running when time is up ends"
 says '^train  *left out .* takes 90 s' "what no longer fits is left out"

@@ -56,6 +56,7 @@ check_LTLIBRARIES += %D%/emulated_gpu.la
     %D%/emulator/blas.c \
     %D%/emulator/dnn.c \
     %D%/emulator/emulator.h \
+    %D%/emulator/late.c \
     %D%/emulator/launch.c \
     %D%/emulator/others.c \
     %D%/emulator/runtime.c \

@@ -65,14 +65,14 @@ static struct ddp__sched_sub *expected_sub(const struct ddp__claims *c, int id)
     return first;
 }
 
-starpu_data_handle_t ddp__ahead_expected(struct ddp__claims *c, int id)
+struct ddp__sched_sub *ddp__ahead_expected(struct ddp__claims *c, int id)
 {
     struct ddp__sched_sub *u;
 
     if (!ddp__ahead_used(id) || !(u = expected_sub(c, id)))
         return NULL;
-    u->ahead = true;
-    return u->input;
+    u->ahead = u->sending = true;
+    return u;
 }
 
 /* StarPU prefetches what a task reads, or data that nothing submitted so far

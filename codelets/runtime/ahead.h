@@ -26,12 +26,13 @@ bool ddp__ahead_arrived(struct starpu_task *t, unsigned node);
 int ddp__ahead_filled(struct ddp__claims *c, const struct ddp__sched_tag *tag,
                       starpu_data_handle_t input);
 
-/* The input that a worker will probably need next and that shall be sent, one
- * at a time; NULL: none.  The first task of a sub-batch is not ready before its
- * lane's memory is free, and then the worker would wait for it. */
-starpu_data_handle_t ddp__ahead_expected(struct ddp__claims *c, int id);
+/* The sub-batch whose input a worker will probably need next and that shall be
+ * sent, one at a time; NULL: none.  The first task of a sub-batch is not ready
+ * before its lane's memory is free, and then the worker would wait for it.
+ * Nobody claims it until `sending` is false again. */
+struct ddp__sched_sub *ddp__ahead_expected(struct ddp__claims *c, int id);
 
-/* Begin its transfer. */
+/* Begin the transfer of its input, without the policy's lock. */
 void ddp__ahead_input(starpu_data_handle_t input, int id);
 
 #endif

@@ -384,7 +384,7 @@ struct ddp__sched_sub *ddp__claims_choose(struct ddp__claims *c, int id)
     int mine = 0;
 
     for (u = c->first; u && (!best || u->age == best->age); u = u->next) {
-        if (u->owner >= 0 || !(t = queue_first(&u->ready, id)))
+        if (u->owner >= 0 || u->sending || !(t = queue_first(&u->ready, id)))
             continue;
         if (u->age != age)
             mine = in_flight(c, id, age = u->age);

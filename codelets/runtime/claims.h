@@ -35,6 +35,8 @@ struct ddp__sched_sub {
     struct queue ready;
     starpu_data_handle_t input; /* in main memory; NULL: not yet */
     bool ahead;                 /* and on its way to who had its lane */
+    bool sending; /* that begins: nobody claims it, or the input could be used
+                     and freed meanwhile */
 };
 
 /* How fast a worker is with sub-batches of a graph. */

@@ -223,7 +223,7 @@ static void post_exec(struct starpu_task *task, unsigned ctx)
              (to = ddp__ahead_filled(&s->claims, tag,
                                      STARPU_TASK_GET_HANDLE(task, 0))) >= 0) {
         c.to = to;
-        c.input = ddp__ahead_expected(&s->claims, to);
+        c.ahead = ddp__ahead_expected(&s->claims, to);
     }
     ddp__sched_unlock(s, &c);
 }

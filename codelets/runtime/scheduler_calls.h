@@ -32,7 +32,7 @@ struct ddp__sched_calls {
     int n, id[STARPU_NMAXWORKERS];
     int to, tasks; /* the worker, and how many tasks of its own */
     struct starpu_task *task[DDP__SCHED_AHEAD];
-    starpu_data_handle_t input; /* NULL: none */
+    struct ddp__sched_sub *ahead; /* whose input is sent; NULL: none */
 };
 
 /* Lock the policy of a context. */

@@ -37,7 +37,7 @@ static struct starpu_task *claim_sub(struct ddp__sched *s, int id,
         ddp__sched_call_all(s, t, c);
     }
     c->to = id;
-    c->input = ddp__ahead_expected(&s->claims, id);
+    c->ahead = ddp__ahead_expected(&s->claims, id);
     if (s->claims.by[id].cap > 1)
         ddp__sched_call_all(s, NULL, c); /* the others may have one more now */
     return first;

@@ -10,6 +10,7 @@
  *                     matter, see fake_cuda.c
  * EMULATED_DELAY_US   the longest that a stream dawdles before each thing [0]
  * EMULATED_LAUNCH_US  what the host takes to launch a kernel [0]
+ * EMULATED_LATE_US    what StarPU takes to begin to send input [0]
  * EMULATED_LOST       launches of our own kernels after which GPU 1 starts none
  * EMULATED_GONE       "copy 40": after so many of these calls GPU 1 fails all
  *                     calls; copy, query (of events), wait, launch or malloc
