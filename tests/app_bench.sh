@@ -215,6 +215,7 @@ if "$python" -c 'import torchvision' 2>/dev/null; then
     "$python" - "$tmp/cifar" <<'END' || exit 99
 import os, sys
 import torch, torchvision
+torch.manual_seed(0)
 for split in "train", "test":
     for c in range(3):
         folder = os.path.join(sys.argv[1], split, str(c))
