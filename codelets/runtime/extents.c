@@ -30,6 +30,10 @@
 
 enum { PAGE = 4096, HUGE_PAGE = 2 << 20, FRESH = 32 << 20 };
 
+/* Address space that must be left after a piece: StarPU aborts if it does not
+ * get the few KiB of a task or a buffer. */
+enum { LEFT = 32 << 20 };
+
 struct extent {
     struct extent *next; /* at a higher address */
     size_t size;
@@ -114,14 +118,14 @@ static void *map_fresh(int node, size_t *size)
     if (whole < FRESH)
         whole = FRESH;
     /* cppcheck-suppress invalidFunctionArg ; anonymous memory has no file */
-    map = mmap(place_of(node), whole + HUGE_PAGE, access, how, -1, 0);
+    map = mmap(place_of(node), whole + HUGE_PAGE + LEFT, access, how, -1, 0);
     if (map == MAP_FAILED)
         return NULL;
     before = -(uintptr_t)map % HUGE_PAGE;
     p = map + before;
     if (before)
         munmap(map, before);
-    munmap(p + whole, HUGE_PAGE - before);
+    munmap(p + whole, HUGE_PAGE - before + LEFT);
     if (!ddp__devices_simulated())        /* only headers are touched then */
         madvise(p, whole, MADV_HUGEPAGE); /* may be refused */
     next_of[node] = (uintptr_t)p + whole;
