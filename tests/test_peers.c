@@ -227,11 +227,13 @@ static const char *broken(int count, int process, double seconds)
 static int open_dead(void)
 {
     pid_t child = fork();
-    int process;
+    int process = -1;
 
     if (child == 0)
         pause();
+#ifdef SYS_pidfd_open
     process = (int)syscall(SYS_pidfd_open, child, 0);
+#endif
     kill(child, SIGKILL);
     waitpid(child, NULL, 0);
     return process;

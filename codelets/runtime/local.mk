@@ -56,6 +56,8 @@ CODELETS_SOURCES += \
     %D%/net.h \
     %D%/nodes.c \
     %D%/nodes.h \
+    %D%/peer_lost.c \
+    %D%/peer_lost.h \
     %D%/peers.c \
     %D%/peers.h \
     %D%/owners.c \

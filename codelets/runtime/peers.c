@@ -18,6 +18,7 @@
 #include "base/error.h"
 #include "runtime/hello.h"
 #include "runtime/net.h"
+#include "runtime/peer_lost.h"
 #include "runtime/peers.h"
 
 /* Seconds. */
@@ -173,41 +174,6 @@ static void tell_all(struct ddp__net *n)
 
 /* ---- who is gone -------------------------------------------------------- */
 
-static int fail_dead(const struct ddp__net *n, int rank)
-{
-    const struct ddp__beat *b = &n->peers.peer[rank].last;
-
-    return ddp__fail(DDP_EPEER,
-                     "rank %d (%s) has died: its process %lld is gone; it was "
-                     "last heard of %s, after step %lld",
-                     rank, b->status.host, (long long)b->process,
-                     ddp_phase_name(b->status.phase),
-                     (long long)b->status.step);
-}
-
-static int fail_silent(const struct ddp__net *n, int rank, double seconds)
-{
-    const struct ddp__beat *b = &n->peers.peer[rank].last;
-
-    return ddp__fail(DDP_EPEER,
-                     "rank %d (%s) has not been heard of for %.0f s; it was "
-                     "%s, after step %lld",
-                     rank, b->status.host, seconds,
-                     ddp_phase_name(b->status.phase),
-                     (long long)b->status.step);
-}
-
-static int fail_stuck(const struct ddp__net *n, int rank)
-{
-    const struct ddp_rank_status *s = &n->peers.peer[rank].last.status;
-
-    return ddp__fail(DDP_EPEER,
-                     "rank %d (%s) hangs and others wait for it: it has been "
-                     "%s for %.0f s, after step %lld",
-                     rank, s->host, ddp_phase_name(s->phase), s->phase_s,
-                     (long long)s->step);
-}
-
 /* Time during which this process was stopped itself says nothing of others. */
 static void forgive_pause(struct ddp__net *n, double now)
 {
@@ -246,9 +212,9 @@ static int check_peer(struct ddp__net *n, int rank, double now)
     if (p->died == 0 && has_died(p->process))
         p->died = now;
     if (p->died > 0 && now > p->died + LAST)
-        return fail_dead(n, rank);
+        return ddp__peer_dead(n, rank);
     if (p->receive && most > 0 && now > p->heard + most)
-        return fail_silent(n, rank, now - p->heard);
+        return ddp__peer_silent(n, rank, now - p->heard);
     return 0;
 }
 
@@ -269,26 +235,6 @@ int ddp__peers_tend(struct ddp__net *n)
     return rc;
 }
 
-/* Of several others, nobody can say here which one it is. */
-static int fail_inside(const struct ddp__net *n, double seconds)
-{
-    int other = n->wire.count == 2 ? !n->wire.rank : -1;
-    const struct ddp__beat *b;
-
-    if (other < 0)
-        return ddp__fail(DDP_EPEER,
-                         "another rank is lost: MPI has not returned for %.0f "
-                         "s; ranks that it returns to say which",
-                         seconds);
-    b = &n->peers.peer[other].last;
-    return ddp__fail(DDP_EPEER,
-                     "rank %d (%s) is lost: MPI has not returned for %.0f s; "
-                     "it was last heard of %s, after step %lld",
-                     other, b->status.host, seconds,
-                     ddp_phase_name(b->status.phase),
-                     (long long)b->status.step);
-}
-
 int ddp__peers_inside(struct ddp__net *n, double seconds)
 {
     double most = patience(n);
@@ -299,10 +245,10 @@ int ddp__peers_inside(struct ddp__net *n, double seconds)
         const struct ddp__peer *p = &n->peers.peer[r];
 
         if (!p->last.ended && has_died(p->process))
-            rc = fail_dead(n, r);
+            rc = ddp__peer_dead(n, r);
     }
     if (rc == 0 && most > 0 && seconds > most)
-        rc = fail_inside(n, seconds);
+        rc = ddp__peer_inside(n, seconds);
     pthread_mutex_unlock(&n->peers.lock);
     return rc;
 }
@@ -328,15 +274,6 @@ static bool is_gone(const struct ddp__net *n, int rank, int64_t op, double now)
            (p->last.failed && now > n->moved + PATIENCE);
 }
 
-static int fail_gone(const struct ddp__net *n, int rank)
-{
-    const struct ddp__beat *b = &n->peers.peer[rank].last;
-
-    if (b->why[0])
-        return ddp__fail(DDP_EPEER, "%s", b->why);
-    return ddp__fail(DDP_EPEER, "rank %d (%s) has ended", rank, b->status.host);
-}
-
 /* The last operation, up to op, before which nothing waits for this rank:
  * others hold up no more than that. */
 static int64_t held_up(struct ddp__net *n, int64_t op)
@@ -358,12 +295,12 @@ int ddp__peers_missing(struct ddp__net *n, int64_t op)
 
         listen_to(n, r);
         if (is_gone(n, r, op, now))
-            return fail_gone(n, r);
+            return ddp__peer_gone(n, r);
         if (is_stuck(n, r, held, now) &&
             (stuck < 0 || b->ready < n->peers.peer[stuck].last.ready))
             stuck = r;
     }
-    return stuck < 0 ? 0 : fail_stuck(n, stuck);
+    return stuck < 0 ? 0 : ddp__peer_stuck(n, stuck);
 }
 
 static void nap(struct ddp__net *n)
@@ -441,7 +378,7 @@ static int find_lost(const struct ddp__net *n)
 {
     for (int r = 0; r < n->wire.count; r++)
         if (n->peers.peer[r].lost)
-            return fail_gone(n, r);
+            return ddp__peer_gone(n, r);
     return 0;
 }
 
