@@ -11,8 +11,8 @@
 #include <sched.h>
 #include <stdatomic.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "pack.h"
 #include "shared_pack.h"
 #include "thread.h"
@@ -85,14 +85,6 @@ static bool enter(struct ddp__shared_pack *s, uint64_t key)
     return good;
 }
 
-static double now(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 /* Parts that others have begun. */
 static bool await(struct ddp__shared_pack *s, int parts)
 {
@@ -100,8 +92,8 @@ static bool await(struct ddp__shared_pack *s, int parts)
 
     while (atomic_load(&s->done) < parts) {
         if (end == 0)
-            end = now() + PATIENCE;
-        else if (now() > end)
+            end = ddp__clock() + PATIENCE;
+        else if (ddp__clock() > end)
             return false;
         sched_yield();
     }
