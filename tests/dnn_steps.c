@@ -47,36 +47,34 @@ void *dnn_own(struct dnn_steps *p, size_t bytes)
 
 /* ---- memory ------------------------------------------------------------- */
 
+static md_t describe(int ndims, const dnnl_dims_t dims, dnnl_data_type_t type,
+                     dnnl_format_tag_t tag, const char *what)
+{
+    md_t md;
+
+#if V3
+    dnn_must(dnnl_memory_desc_create_with_tag(&md, ndims, dims, type, tag),
+             what);
+#else
+    dnn_must(dnnl_memory_desc_init_by_tag(&md, ndims, dims, type, tag), what);
+#endif
+    return md;
+}
+
 md_t dnn_image(const struct check_tensor *t, int n)
 {
     struct ddp_shape s = t->view.shape;
     dnnl_dims_t dims = {n, s.c, s.h, s.w};
-    dnnl_data_type_t type = t->view.type == DDP_BF16 ? dnnl_bf16 : dnnl_f32;
-    md_t md;
 
-#if V3
-    dnn_must(dnnl_memory_desc_create_with_tag(&md, 4, dims, type, dnnl_nhwc),
-             "image");
-#else
-    dnn_must(dnnl_memory_desc_init_by_tag(&md, 4, dims, type, dnnl_nhwc),
-             "image");
-#endif
-    return md;
+    return describe(4, dims, t->view.type == DDP_BF16 ? dnnl_bf16 : dnnl_f32,
+                    dnnl_nhwc, "image");
 }
 
 md_t dnn_vector(int len)
 {
     dnnl_dims_t dims = {len};
-    md_t md;
 
-#if V3
-    dnn_must(dnnl_memory_desc_create_with_tag(&md, 1, dims, dnnl_f32, dnnl_a),
-             "vector");
-#else
-    dnn_must(dnnl_memory_desc_init_by_tag(&md, 1, dims, dnnl_f32, dnnl_a),
-             "vector");
-#endif
-    return md;
+    return describe(1, dims, dnnl_f32, dnnl_a, "vector");
 }
 
 size_t dnn_size(cmd_t md)
