@@ -22,7 +22,7 @@ AC_DEFUN([DDP_CHECK_MPI], [
                             [:])])
                 done
             ])
-            AC_PATH_PROGS([MPICC], [mpicc])
+            AS_IF([test -z "$MPICC"], [AC_PATH_PROGS([MPICC], [mpicc])])
             AS_IF([test -z "$MPI_VERSION" && test -n "$MPICC"], [
                 MPI_CFLAGS=`$MPICC --showme:compile 2>/dev/null ||
                     $MPICC -compile-info 2>/dev/null |
