@@ -16,8 +16,9 @@
 
 enum {
     MOST_ARGS = 5,
-    ROOM = 8 << 20, /* for one primitive; most take less than 1 MiB */
-    SIDE = 48       /* of a matrix for which oneDNN generates code */
+    ROOM = 8 << 20,  /* for one primitive; most take less than 1 MiB */
+    LEFT = 32 << 20, /* StarPU ends the process without, see extents.c */
+    SIDE = 48        /* of a matrix for which oneDNN generates code */
 };
 
 /* oneDNN's objects for the operands of a call.  To make them takes longer than
@@ -234,19 +235,35 @@ static dnnl_status_t reorder_new(struct ddp__dnn *d, cmd_t plain)
 
 /* oneDNN 2.6 does not expect to be without memory: its code generator writes to
  * what it did not get, and its exceptions end the process.  So there must be
- * more than it takes before it makes a primitive. */
-static int need_room(void)
-{
-    /* cppcheck-suppress invalidFunctionArg ; anonymous memory has no file */
-    void *p = mmap(NULL, ROOM, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+ * more than all threads that make a primitive now will take. */
+static atomic_int makers;
 
-    if (p == MAP_FAILED)
-        return ddp__fail(DDP_ENOMEM,
-                         "out of memory for oneDNN: it takes up to "
-                         "%d bytes",
-                         ROOM);
-    munmap(p, ROOM);
-    return 0;
+/* For end_making(), or negative: DDP_ENOMEM. */
+static int begin_making(void)
+{
+    size_t room;
+    void *p;
+    int rc = ddp__dnn_room();
+
+    if (rc < 0)
+        return rc;
+    room = (size_t)(atomic_fetch_add(&makers, 1) + 1) * ROOM + LEFT;
+    /* cppcheck-suppress invalidFunctionArg ; anonymous memory has no file */
+    p = mmap(NULL, room, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (p != MAP_FAILED) {
+        munmap(p, room);
+        return enter_onednn();
+    }
+    atomic_fetch_sub(&makers, 1);
+    return ddp__fail(DDP_ENOMEM,
+                     "out of memory for oneDNN: it takes up to %zu bytes",
+                     room - LEFT);
+}
+
+static void end_making(int threads)
+{
+    leave_onednn(threads);
+    atomic_fetch_sub(&makers, 1);
 }
 
 /* Primitives multiply matrices, and the first product generates code: now,
@@ -273,15 +290,16 @@ int ddp__dnn_new(struct ddp__dnn **out, const struct ddp__dnn_shape *s,
     dnnl_status_t st;
     int threads, rc;
 
-    if ((rc = ddp__dnn_room()) < 0 || (rc = need_room()) < 0)
-        return rc;
     if (!(d = calloc(1, sizeof(*d))) ||
         !(d->kept = calloc(2, sizeof(*d->kept)))) {
         free(d);
         return ddp__fail(DDP_ENOMEM, "out of memory for a primitive of oneDNN");
     }
+    if ((rc = threads = begin_making()) < 0) {
+        ddp__dnn_free(d);
+        return rc;
+    }
     d->pass = pass;
-    threads = enter_onednn();
     pthread_once(&first_product, multiply_once);
     if (!(st = engine_rc) &&
         !(st = ddp__dnn_pd(&d->pd, &plain, engine, s, pass, transposed))) {
@@ -292,7 +310,7 @@ int ddp__dnn_new(struct ddp__dnn **out, const struct ddp__dnn_shape *s,
         }
         ddp__md_free(&plain);
     }
-    leave_onednn(threads);
+    end_making(threads);
     if ((rc = check_onednn(st, what[pass])) < 0)
         ddp__dnn_free(d);
     else
@@ -345,11 +363,10 @@ int ddp__dnn_find(const struct ddp__dnn_shape *s, enum ddp__dnn_pass pass,
     dnnl_primitive_desc_t pd;
     dnnl_status_t st;
     md_t plain;
-    int threads, rc;
+    int threads = begin_making();
 
-    if ((rc = ddp__dnn_room()) < 0 || (rc = need_room()) < 0)
-        return rc;
-    threads = enter_onednn();
+    if (threads < 0)
+        return threads;
     if (!(st = engine_rc) &&
         !(st = ddp__dnn_pd(&pd, &plain, engine, s, pass, transposed))) {
         dnnl_primitive_desc_query(pd, dnnl_query_impl_info_str, 0, &text);
@@ -357,7 +374,7 @@ int ddp__dnn_find(const struct ddp__dnn_shape *s, enum ddp__dnn_pass pass,
         dnnl_primitive_desc_destroy(pd);
         ddp__md_free(&plain);
     }
-    leave_onednn(threads);
+    end_making(threads);
     return check_onednn(st, "implementation");
 }
 

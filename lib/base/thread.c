@@ -4,9 +4,11 @@
 #include "config.h"
 
 #include <sched.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/thread.h"
@@ -55,6 +57,8 @@ struct work {
     void (*fn)(void *arg, int i);
     void *arg;
     atomic_int next;
+    sem_t ready;          /* threads that could begin */
+    pthread_mutex_t gate; /* closed until all could */
 };
 
 static void *do_work(void *arg)
@@ -65,6 +69,20 @@ static void *do_work(void *arg)
     while ((i = atomic_fetch_add(&w->next, 1)) < w->n)
         w->fn(w->arg, i);
     return NULL;
+}
+
+/* For a thread's first allocation glibc takes 64 MiB of address space: before
+ * any thread works, so that room which one of them has found is still there. */
+static void *join_work(void *arg)
+{
+    struct work *w = arg;
+    void *volatile first = malloc(1);
+
+    free(first);
+    sem_post(&w->ready);
+    pthread_mutex_lock(&w->gate);
+    pthread_mutex_unlock(&w->gate);
+    return do_work(w);
 }
 
 static int count_cores(void)
@@ -82,19 +100,35 @@ static int min(int a, int b)
     return a < b ? a : b;
 }
 
+static int start_others(struct work *w, pthread_t *other, int most)
+{
+    int started = 0;
+
+    pthread_mutex_lock(&w->gate);
+    while (started < most &&
+           ddp__thread_start(&other[started], join_work, w) == 0)
+        started++;
+    for (int i = 0; i < started; i++)
+        while (sem_wait(&w->ready) < 0) /* a signal interrupted it */
+            ;
+    pthread_mutex_unlock(&w->gate);
+    return started;
+}
+
 /* The work of a thread that does not start is left to the others. */
 void ddp__threads_each(int n, int most, void (*fn)(void *arg, int i), void *arg)
 {
-    int threads = min(min(most, n), min(count_cores(), MOST)), started = 0;
-    struct work w = {.n = n, .fn = fn, .arg = arg};
+    int threads = min(min(most, n), min(count_cores(), MOST)), started;
+    struct work w = {
+        .n = n, .fn = fn, .arg = arg, .gate = PTHREAD_MUTEX_INITIALIZER};
     pthread_t other[MOST];
 
-    while (started < threads - 1 &&
-           ddp__thread_start(&other[started], do_work, &w) == 0)
-        started++;
+    sem_init(&w.ready, 0, 0);
+    started = start_others(&w, other, threads - 1);
     do_work(&w);
     while (started-- > 0)
         pthread_join(other[started], NULL);
+    sem_destroy(&w.ready);
 }
 
 struct zeros {
