@@ -2,16 +2,16 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * FAKE_CUDA  is "init version gpu gpu ...": what cuInit() returns, the version
- * of the driver, and for each GPU "mode/major/retain/minor": its compute mode,
- * its generation, what cuDevicePrimaryCtxRetain() returns, and the second
- * number of the generation (if left out: 0).
+ * of the driver, and for each GPU "mode/major/retain/minor/left": its compute
+ * mode, its generation, what cuDevicePrimaryCtxRetain() returns, and, if they
+ * are given, the second number of the generation [0] and the MiB left [1024].
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 struct gpu {
-    int mode, major, retain, minor;
+    int mode, major, retain, minor, left;
 };
 
 static struct {
@@ -30,7 +30,9 @@ static void read_fake(void)
         struct gpu *g = &fake.gpu[fake.gpus++];
 
         g->minor = 0;
-        sscanf(word, "%d/%d/%d/%d", &g->mode, &g->major, &g->retain, &g->minor);
+        g->left = 1024;
+        sscanf(word, "%d/%d/%d/%d/%d", &g->mode, &g->major, &g->retain,
+               &g->minor, &g->left);
     }
     free(text);
 }
@@ -111,7 +113,7 @@ int cuDeviceGetAttribute(int *v, int what, int dev)
 int cuDevicePrimaryCtxRetain(void **ctx, int dev);
 int cuDevicePrimaryCtxRetain(void **ctx, int dev)
 {
-    *ctx = &fake;
+    *ctx = &fake.gpu[dev];
     return fake.gpu[dev].retain;
 }
 
@@ -119,6 +121,33 @@ int cuDevicePrimaryCtxRelease_v2(int dev);
 int cuDevicePrimaryCtxRelease_v2(int dev)
 {
     return dev < 0;
+}
+
+static struct gpu *current;
+
+int cuCtxPushCurrent_v2(void *ctx);
+int cuCtxPushCurrent_v2(void *ctx)
+{
+    current = ctx;
+    return 0;
+}
+
+int cuCtxPopCurrent_v2(void **ctx);
+int cuCtxPopCurrent_v2(void **ctx)
+{
+    *ctx = current;
+    current = NULL;
+    return 0;
+}
+
+int cuMemGetInfo_v2(size_t *left, size_t *all);
+int cuMemGetInfo_v2(size_t *left, size_t *all)
+{
+    if (!current)
+        return 201; /* no context */
+    *left = (size_t)current->left << 20;
+    *all = (size_t)80 << 30;
+    return 0;
 }
 
 int cuGetErrorString(int e, const char **s);

@@ -44,8 +44,11 @@ static void refusals(void)
     none("0 9020 0/9/0", part, "an old driver");
     none("0 99000 2/9/0", "nvidia-smi -i 0 -c DEFAULT", "a closed GPU");
     none("0 99000 3/9/46", "devices unavailable", "a busy GPU");
-    none("0 99000 0/9/2", "has no memory left",
+    none("0 99000 0/9/2", "has less than 64 MiB of memory left",
          "a GPU that others have filled");
+    none("0 99000 0/9/0/0/63", "has less than 64 MiB of memory left",
+         "a GPU that others have filled but for 63 MiB");
+    ok(find("0 99000 0/9/0/0/64").count == 1, "64 MiB are enough to begin");
     none("0 99000 0/9/999", "does not start (made up)", "a GPU that is broken");
     none("0 99000 0/6/0/1", "compute capability 6.1, expected 7.",
          "a GPU of old");

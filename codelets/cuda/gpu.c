@@ -29,6 +29,7 @@ enum {
     MODE_SHARED = 0,
     MODE_PROHIBITED = 2,
     OUT_OF_MEMORY = 2, /* CUDA_ERROR_OUT_OF_MEMORY */
+    LEAST = 64,        /* MiB; StarPU measures copies of 32 */
 };
 
 static struct driver {
@@ -40,6 +41,9 @@ static struct driver {
     int (*attribute)(int *, int, int);
     int (*retain)(void **, int);
     int (*release)(int);
+    int (*push)(void *);
+    int (*pop)(void **);
+    int (*memory)(size_t *, size_t *);
     int (*text)(int, const char **);
 } cu;
 
@@ -87,6 +91,9 @@ static bool bind_driver(struct ddp__gpus *g)
         {"cuDeviceGetAttribute", &cu.attribute},
         {"cuDevicePrimaryCtxRetain", &cu.retain},
         {"cuDevicePrimaryCtxRelease_v2", &cu.release},
+        {"cuCtxPushCurrent_v2", &cu.push},
+        {"cuCtxPopCurrent_v2", &cu.pop},
+        {"cuMemGetInfo_v2", &cu.memory},
         {"cuGetErrorString", &cu.text},
     };
     void *lib = dlopen(path ? path : "libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
@@ -160,6 +167,19 @@ static bool may_join(struct ddp__gpus *g, int i,
     return false;
 }
 
+/* Whether a context finds enough memory. */
+static int check_memory(void *context)
+{
+    size_t left = 0, all;
+    int rc = cu.push(context);
+
+    if (rc)
+        return rc;
+    rc = cu.memory(&left, &all);
+    cu.pop(&context);
+    return rc ? rc : left >> 20 < LEAST ? OUT_OF_MEMORY : 0;
+}
+
 /* What StarPU does first with a GPU, and would end the process for. */
 static bool gpu_opens(struct ddp__gpus *g, int i, int dev, const char *name,
                       bool shared)
@@ -167,20 +187,23 @@ static bool gpu_opens(struct ddp__gpus *g, int i, int dev, const char *name,
     void *context;
     int rc = cu.retain(&context, dev);
 
-    if (rc == 0)
+    if (rc == 0) {
+        rc = check_memory(context);
         cu.release(dev);
-    else if (rc == OUT_OF_MEMORY)
+    }
+    if (rc == OUT_OF_MEMORY)
         add_reason(
             g,
-            "GPU %d (%s) has no memory left: nvidia-smi lists its processes; "
-            "wait for them, or choose GPUs by CUDA_VISIBLE_DEVICES",
-            i, name);
-    else if (shared)
+            "GPU %d (%s) has less than %d MiB of memory left: nvidia-smi lists "
+            "its processes; wait for them, or choose GPUs by "
+            "CUDA_VISIBLE_DEVICES",
+            i, name, LEAST);
+    else if (rc && shared)
         add_reason(g,
                    "GPU %d (%s) does not start (%s): see nvidia-smi; choose "
                    "others by CUDA_VISIBLE_DEVICES",
                    i, name, driver_error(rc));
-    else
+    else if (rc)
         add_reason(
             g,
             "GPU %d (%s) is busy (%s): it takes one program at a time; wait "
