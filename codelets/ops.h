@@ -619,9 +619,11 @@ struct ddp__backend {
      * there is none. */
     void *(*map)(size_t size);
     void (*unmap)(void *p);
-    /* Whether a device fails all calls; words: the driver's for its failure, or
-     * for this error.  Before init too; NULL: none fails as a whole. */
-    bool (*broken)(int device, int error, char *words, size_t size);
+    /* Whether a device fails all calls; words: the driver's, if it does. Before
+     * init too; NULL: none fails as a whole. */
+    bool (*broken)(int device, char *words, size_t size);
+    /* DDP_ENOMEM or DDP_EDEVICE, and the driver's words for its error. */
+    int (*reason)(int error, char *words, size_t size);
     /* Sums and copies by the thread that carries messages, in its memory; NULL:
      * StarPU copies whole vectors to and from main memory. */
     const struct ddp__space *space;

@@ -94,7 +94,7 @@ static int copy(const struct ddp_kernel_args *a)
     struct ddp_shape s = a->buf[0].shape;
 
     if (until_loss > 0 && --until_loss == 0)
-        ddp__lost_note("a_copy", 214);
+        ddp__lost_note("a_copy", 214, false);
     if (until_death > 0 && --until_death == 0)
         dead = starpu_worker_get_id();
     if (starpu_worker_get_id() == dead)
@@ -1297,10 +1297,9 @@ static void test_dead_worker(void)
        (int)steps);
 }
 
-static bool nothing_broken(int device, int error, char *words, size_t size)
+static bool nothing_broken(int device, char *words, size_t size)
 {
     (void)device;
-    (void)error;
     (void)words;
     (void)size;
     return false;

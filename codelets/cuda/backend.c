@@ -115,7 +115,7 @@ static void cuda_unmap(void *p)
 }
 
 /* An error of a context comes back from all calls that use it. */
-static bool cuda_broken(int device, int error, char *words, size_t size)
+static bool cuda_broken(int device, char *words, size_t size)
 {
     size_t left, all;
     int before = 0;
@@ -126,8 +126,15 @@ static bool cuda_broken(int device, int error, char *words, size_t size)
         e = cudaMemGetInfo(&left, &all);
     cudaSetDevice(before);
     cudaGetLastError(); /* it would come up again later */
-    snprintf(words, size, "%s", cudaGetErrorString(e ? e : (cudaError_t)error));
+    if (e != cudaSuccess)
+        snprintf(words, size, "%s", cudaGetErrorString(e));
     return e != cudaSuccess;
+}
+
+static int cuda_reason(int error, char *words, size_t size)
+{
+    snprintf(words, size, "%s", cudaGetErrorString((cudaError_t)error));
+    return error == cudaErrorMemoryAllocation ? DDP_ENOMEM : DDP_EDEVICE;
 }
 
 static void cuda_warm(const struct ddp__call *const *c, int calls)
@@ -163,6 +170,7 @@ struct ddp__backend ddp__cuda = {
     .map = cuda_map,
     .unmap = cuda_unmap,
     .broken = cuda_broken,
+    .reason = cuda_reason,
     .space = &ddp__cuda_space,
     .computes = cuda_computes,
     .kernel =

@@ -244,6 +244,8 @@ static int start_starpu(ddp_t *ddp, const struct ddp_config *cfg)
         return rc;
     ddp__lost_watch(ddp->accelerator);
     rc = init_as_given(ddp, &conf);
+    if (ddp__lost_measuring())
+        ddp__starpu_home_forget();
     ddp__starpu_home_started(&ddp->home);
     if (rc == 0 && ddp__lost_any()) {
         starpu_shutdown();

@@ -15,14 +15,18 @@
 
 #include "runtime/lost.h"
 
-/* Where StarPU cannot continue: it asks for a copy's event until it has come,
- * unless it has the patch of contrib/build-starpu; and when it measures copies,
- * it uses memory that it did not get. */
-static bool must_abort(const char *function, const char *file)
+/* Where StarPU cannot continue unless it has the patch of contrib/build-starpu:
+ * when it measures copies, it uses memory that it did not get; and it asks for
+ * a copy's event until it has come. */
+static bool must_abort(const char *function, bool measures)
 {
-    return strstr(file, "perfmodel_bus") ||
-           (!strcmp(function, "_starpu_cuda_test_request_completion") &&
-            !dlsym(RTLD_DEFAULT, "starpu_cuda_errors_return"));
+    const char *mark = NULL;
+
+    if (measures)
+        mark = "starpu_bus_errors_return";
+    else if (!strcmp(function, "_starpu_cuda_test_request_completion"))
+        mark = "starpu_cuda_errors_return";
+    return mark && !dlsym(RTLD_DEFAULT, mark);
 }
 
 void starpu_cuda_report_error(const char *function, const char *file, int line,
@@ -31,8 +35,10 @@ void starpu_cuda_report_error(const char *function, const char *file, int line,
                               int error)
 {
     void (*starpus)(const char *, const char *, int, int);
+    bool measures = strstr(file, "perfmodel_bus");
 
-    if (!must_abort(function, file) && ddp__lost_note(function, error))
+    if (!must_abort(function, measures) &&
+        ddp__lost_note(function, error, measures))
         return;
     *(void **)&starpus = dlsym(RTLD_NEXT, "starpu_cuda_report_error");
     if (starpus)

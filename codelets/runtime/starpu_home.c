@@ -214,6 +214,15 @@ static void lock_folder(struct ddp__starpu_home *h, const char *folder,
         close(fd);
 }
 
+void ddp__starpu_home_forget(void)
+{
+    char folder[PATH], path[PATH];
+
+    for (int i = 0; i < FILES; i++)
+        if (usual_folder(folder) && file_path(folder, i, path))
+            unlink(path);
+}
+
 void ddp__starpu_home_started(struct ddp__starpu_home *h)
 {
     if (h->locked)

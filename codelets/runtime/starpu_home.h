@@ -20,6 +20,10 @@ struct ddp__starpu_home {
  * Errors   DDP_EIO: no temporary folder can be made either; DDP_ENOMEM. */
 int ddp__starpu_home_choose(struct ddp__starpu_home *h);
 
+/* Before ddp__starpu_home_started(): what StarPU has measured is wrong, so that
+ * the next start measures again. */
+void ddp__starpu_home_forget(void);
+
 /* StarPU has started, or will not: others may write its files. */
 void ddp__starpu_home_started(struct ddp__starpu_home *h);
 
