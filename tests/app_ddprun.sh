@@ -74,6 +74,23 @@ ddprun "0" -n 2
 grep -q -e '-n 2 program two words UCX' "$tmp/mpirun.calls"
 point $? "srun needs no shell"
 
+# Without ranks and hosts there is no launcher.
+cat >"$tmp/program" <<'EOF'
+#!/bin/sh
+echo "$*" >>"$0.calls"
+exit "$(echo "$CODES" | cut -d ' ' -f "$(wc -l <"$0.calls")")"
+EOF
+chmod +x "$tmp/program"
+ddprun "76 134 0"
+exits 0 "a process that loses a GPU, or is aborted by it: again"
+complains "^ddprun: the run failed .exit code 76.; again with 1$" "which is said"
+[ "$(grep -c '^two words$' "$tmp/program.calls")" = 3 ] &&
+    [ ! -e "$tmp/mpirun.calls" ]
+point $? "three starts without mpirun"
+rm "$tmp/program.calls"
+ddprun "1"
+exits 1 "a process that fails otherwise: its exit code"
+
 # The shell that a launcher starts for a rank.
 VERSION="mpirun (Open MPI) 4.1.4"
 cat >"$tmp/one" <<'EOF'

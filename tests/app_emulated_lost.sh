@@ -78,6 +78,33 @@ grep -q "out of device memory for a buffer of [0-9]* bytes" "$tmp/room"
 point $? "the size of a task's buffer is named"
 rm -rf "$tmp/run"
 
+starpu=$(ldd "$builddir/.libs/libddp.so" | awk '$1 ~ /^libstarpu/ { print $3 }')
+
+# measures VARIABLE=VALUE CODE MESSAGE: StarPU starts with an empty folder, where it
+# measures copies between two GPUs, and stores nothing wrong
+measures()
+{
+    rm -rf "$tmp/new"
+    mkdir "$tmp/new"
+    run on 2 env STARPU_HOME="$tmp/new" XDG_CACHE_HOME="$tmp/new" "$1" timeout 90 \
+        "$imagenet" train --data "$tmp/data" --output "$tmp/run" --model mlp \
+        --hidden 8 --img-size 16 --sub-batch 4 --lanes 2 --steps 2 --no-val
+    exits "$2" "StarPU measures copies, $1"
+    complains "$3" "which is said"
+    [ -z "$(find "$tmp/new" -type f)" ]
+    point $? "and it stores no measurement"
+    rm -rf "$tmp/run"
+}
+
+if grep -q starpu_bus_errors_return "$starpu"; then
+    measures EMULATED_ROOM=0 71 \
+        "StarPU got no memory of a device: out of memory .in measure_.*: wait"
+    measures EMULATED_ROOM=2 71 "StarPU got no memory of a device: out of memory"
+    measures "EMULATED_GONE=malloc 0" 76 "a device was lost: uncorrectable ECC"
+else
+    skip 9 "this StarPU is not of contrib/build-starpu"
+fi
+
 # ---- resuming on other devices -----------------------------------------------
 
 # to STEPS WITH...: train bf16 up to this step, or continue to it; images have
@@ -120,7 +147,7 @@ to 5 on 1 env
 crc=$(value weights)
 rm -rf "$tmp/run"
 to 5 on 2 env EMULATED_LOST=200
-exits 1 "a GPU that fails ends the run"
+exits 76 "a GPU that fails ends the run"
 complains "on CUDA 1\.0 .*: uncorrectable ECC error.*has all steps that were made" \
     "which names it, and the checkpoint"
 to 5 on 1 env
@@ -142,10 +169,10 @@ gone()
 {
     to 2 on 1 env
     to 5 on 2 env "${apart[@]}" EMULATED_GONE="$1 $2" timeout 100
-    exits 1 "a GPU that fails all calls after $2 of $1"
+    exits 76 "a GPU that fails all calls after $2 of $1"
     complains "(CUDA|GPU) 1(\.0 .Emulated 1|( was lost)?: uncorrectable ECC error)" \
         "which is named"
-    complains "newest checkpoint is .*/ckpt/step-0*2: the same command resumes" \
+    complains "newest checkpoint is .*/ckpt/step-0*2: the same command resumes from it, on the devices that are left(, and repeats [12] steps)?$" \
         "and the checkpoint"
     to 5 on 1 env
     [ $rc = 0 ] && [ -n "$crc" ] && [ "$(value weights)" = "$crc" ]
@@ -153,8 +180,34 @@ gone()
     rm -rf "$tmp/run"
 }
 
-starpu=$(ldd "$builddir/.libs/libddp.so" | awk '$1 ~ /^libstarpu/ { print $3 }')
+# survives CALL COUNT: ddprun starts the run again, without anybody's help
+survives()
+{
+    cat >"$tmp/fragile" <<'END'
+#!/bin/sh
+# The first time GPU 1 fails on its way, then the driver does not open it.
+if [ -e "$0.failed" ]; then
+    export FAKE_CUDA="0 99000 0/9/0 0/9/214"
+else
+    touch "$0.failed"
+    export EMULATED_GONE="$GONE"
+fi
+exec "$@"
+END
+    chmod +x "$tmp/fragile"
+    rm -f "$tmp/fragile.failed"
+    to 5 on 2 env -u STARPU_NCUDA "${apart[@]}" GONE="$1 $2" timeout 200 \
+        bash "$srcdir/contrib/ddprun" --restarts 1 "$tmp/fragile"
+    exits 0 "ddprun continues after $2 of $1"
+    complains "^ddprun: the run failed .exit code 76.; again" "after it has failed"
+    says "^devices: 1 CUDA worker .*GPU 1 .* does not start" "on the GPU that is left"
+    [ -n "$crc" ] && [ "$(value weights)" = "$crc" ]
+    point $? "to the same weights: $crc"
+    rm -rf "$tmp/run"
+}
+
 if grep -q starpu_cuda_errors_return "$starpu"; then
+    survives copy 25
     gone copy 0
     gone copy 5
     gone copy 25
@@ -163,7 +216,7 @@ if grep -q starpu_cuda_errors_return "$starpu"; then
     gone launch 100
     gone wait 0
 else
-    skip 28 "this StarPU is not of contrib/build-starpu"
+    skip 32 "this StarPU is not of contrib/build-starpu"
 fi
 
 done_testing

@@ -34,6 +34,14 @@ point $? "is not queued again"
 job 75 train.sbatch --data D --output R
 exits 75 "a run that has to go on: exit code 75"
 says "^scontrol requeue 17$" "is queued again"
+job 76 train.sbatch --data D --output R
+says "^scontrol requeue 17$" "so is one that has lost a GPU"
+export SLURM_RESTART_COUNT=20
+job 76 train.sbatch --data D --output R
+exits 76 "but not for ever: its exit code"
+! grep -q scontrol "$tmp/out"
+point $? "is not queued again"
+unset SLURM_RESTART_COUNT
 job 70 train.sbatch --data D --output R
 exits 70 "a run that fails: its exit code"
 ! grep -q scontrol "$tmp/out"

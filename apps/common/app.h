@@ -17,7 +17,7 @@ enum {
     EXIT_MEMORY = 71,      /* out of memory */
     EXIT_WRITE = 74,       /* a file could not be written or read */
     EXIT_AGAIN = 75,       /* interrupted, and saved: start it again */
-    EXIT_PEER = 76,        /* another rank has ended */
+    EXIT_PEER = 76,        /* another rank has ended, or a GPU fails */
 };
 
 /* Call first: sets the name that messages begin with, and ignores SIGPIPE.  Of

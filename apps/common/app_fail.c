@@ -31,6 +31,7 @@ int app_exit_code(int ddp_code)
     case DDP_EIO:
         return EXIT_WRITE;
     case DDP_EPEER:
+    case DDP_EDEVICE: /* what is left can continue, too */
         return EXIT_PEER;
     default:
         return EXIT_FAILURE;

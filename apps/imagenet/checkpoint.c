@@ -4,6 +4,7 @@
 #include "config.h"
 #include <dirent.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -110,18 +111,27 @@ void checkpoint_advise(const char *dir)
                 "the same command again to start over");
 }
 
-void checkpoint_name_newest(const char *dir)
+void checkpoint_name_newest(const char *dir, int64_t done)
 {
-    char *link = app_path(dir, "latest"), name[256];
+    char *link = app_path(dir, "latest"), name[256], lost[64] = "";
     ssize_t len = link ? readlink(link, name, sizeof(name) - 1) : -1;
+    long long step = 0;
 
+    if (len > 0) {
+        name[len] = '\0';
+        sscanf(name, "step-%lld", &step);
+    }
+    if (done > step)
+        snprintf(lost, sizeof(lost), ", and repeats %lld steps",
+                 (long long)done - step);
     if (len > 0)
-        app_say("the newest checkpoint is %s/%.*s: the same command resumes "
-                "from it, on the GPUs that are left",
-                dir, (int)len, name);
+        app_say("the newest checkpoint is %s/%s: the same command resumes from "
+                "it, on the devices that are left%s",
+                dir, name, lost);
     else
         app_say("no checkpoint was written yet: the same command starts over, "
-                "on the GPUs that are left");
+                "on the devices that are left%s",
+                lost);
     free(link);
 }
 

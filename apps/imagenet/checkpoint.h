@@ -23,8 +23,8 @@ void checkpoint_report_failure(const struct ddp_checkpoint_failures *f);
 /* Print what to do after a failure. */
 void checkpoint_advise(const char *dir);
 
-/* Print which one is left when a device was lost. */
-void checkpoint_name_newest(const char *dir);
+/* Print which one is left when a device was lost after so many steps. */
+void checkpoint_name_newest(const char *dir, int64_t done);
 
 /* Resume as --resume asks.  OPTS_GO, with *c zeroed if there is no checkpoint,
  * or the exit code. */

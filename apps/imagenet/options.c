@@ -245,9 +245,10 @@ const struct opt_command train_command = {
         "Exit codes: 0 success, 1 failed or diverged, 2 wrong option, 65 too "
         "many unreadable images, 69 no device, 71 out of memory, 74 a file "
         "could not be read or written, 75 interrupted, checkpoint saved, 76 "
-        "another rank has died or hangs. A run that loses a GPU ends with 1, "
-        "or 134 (SIGABRT) in a StarPU that contrib/build-starpu did not "
-        "build: the last message has the newest checkpoint.",
+        "another rank has died or hangs, or a GPU fails: the last message has "
+        "the newest checkpoint, from which the same command resumes on what is "
+        "left, as ddprun does by itself. A StarPU that contrib/build-starpu "
+        "did not build may end with 134 (SIGABRT) instead.",
     .plain = "data",
     .group =
         (const struct opt_group *const[]){

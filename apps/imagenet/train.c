@@ -227,8 +227,8 @@ int train_run(struct opts *o, struct settings *s)
             (rc == EXIT_WRITE || rc == EXIT_DATA || rc == EXIT_MEMORY))
             checkpoint_advise(r.ckpt);
     }
-    if (rc == EXIT_FAILURE && ddp_errcode() == DDP_EDEVICE && r.ckpt)
-        checkpoint_name_newest(r.ckpt);
+    if (rc == EXIT_PEER && ddp_errcode() == DDP_EDEVICE && r.ckpt)
+        checkpoint_name_newest(r.ckpt, r.last.step);
     if (r.ddp && ddp_rank_count(r.ddp) > 1)
         interrupt_finish();
     train_end_folder(&r, rc);
