@@ -139,6 +139,8 @@ check_PROGRAMS += \
     %D%/test_cuda_weights \
     %D%/test_custom \
     %D%/test_data \
+    %D%/test_data_bad \
+    %D%/test_data_sets \
     %D%/test_device \
     %D%/test_disk_cache \
     %D%/test_drop_last \
@@ -369,6 +371,7 @@ EXTRA_DIST += \
     %D%/smpi_exchange.c \
     %D%/outside/main.c \
     %D%/run-test \
+    %D%/data_files.h \
     %D%/defaults.h \
     %D%/emulated.sh \
     %D%/examples.sh \
