@@ -165,6 +165,8 @@ check_PROGRAMS += \
     %D%/test_halves \
     %D%/test_host \
     %D%/test_image \
+    %D%/test_image_crops \
+    %D%/test_image_formats \
     %D%/test_kinds \
     %D%/test_layers \
     %D%/test_memory \
@@ -346,6 +348,7 @@ EXTRA_DIST += \
     %D%/corpus \
     %D%/hand.h \
     %D%/lsan.supp \
+    %D%/image_oracle.h \
     %D%/make_image.h \
     %D%/oracle_airbench.py \
     %D%/oracle_board.py \
