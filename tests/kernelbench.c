@@ -79,21 +79,25 @@ enum passes { FWD = 1, BWD_X = 2, BWD_W = 4, BOTH = FWD | BWD_X, ALL = 7 };
         }                                                                      \
     }
 #define LAYER(file, passes, family, images_, what, side, c, o, k, s, p, g, f)  \
+    FILTERS(file, passes, family, images_, what, side, c, o, k, k, s, p, p, g, \
+            f)
+#define FILTERS(file, passes, family, images_, what, side, c, o, k, l, s, p,   \
+                q, g, f)                                                       \
     {                                                                          \
         file, passes,                                                          \
         {                                                                      \
             family, what, .n = (images_), .x = {side, side, c},                \
                           .y = {0, 0, o}, .call.conv = {                       \
                               .kh = (k),                                       \
-                              .kw = (k),                                       \
+                              .kw = (l),                                       \
                               .sh = (s),                                       \
                               .sw = (s),                                       \
                               .dh = 1,                                         \
                               .dw = 1,                                         \
                               .top = (p),                                      \
-                              .left = (p),                                     \
+                              .left = (q),                                     \
                               .bottom = (p),                                   \
-                              .right = (p),                                    \
+                              .right = (q),                                    \
                               .groups = (g),                                   \
                               .act = f                                         \
                           }                                                    \
@@ -102,6 +106,10 @@ enum passes { FWD = 1, BWD_X = 2, BWD_W = 4, BOTH = FWD | BWD_X, ALL = 7 };
 #define CONV(file, passes, n, what, side, c, o, k, s, p, g)                    \
     LAYER(file, passes, CHECK_CONV, n, what, side, c, o, k, s, p, g,           \
           DDP_IDENTITY)
+/* k x l, of stride 1, padded to images of the same size */
+#define LINE(file, what, side, c, o, k, l)                                     \
+    FILTERS(file, ALL, CHECK_CONV, 0, what, side, c, o, k, l, 1, (k) / 2,      \
+            (l) / 2, 1, DDP_IDENTITY)
 /* of one image, with SiLU */
 #define INFER(file, what, side, c, o, k, s, p, g)                              \
     LAYER(file, FWD, CHECK_CONV_NORM, 1, what, side, c, o, k, s, p, g, DDP_SILU)
@@ -137,6 +145,10 @@ static const struct line {
     CONV("wino", ALL, 0, "3x3", 56, 64, 64, 3, 1, 1, 1),
     CONV("wino", ALL, 0, "3x3", 28, 128, 128, 3, 1, 1, 1),
     CONV("wino", ALL, 0, "3x3", 14, 256, 256, 3, 1, 1, 1),
+    LINE("wino_line", "1x7", 17, 128, 128, 1, 7),
+    LINE("wino_line", "7x1", 17, 192, 192, 7, 1),
+    LINE("wino_line", "1x3", 8, 384, 384, 1, 3),
+    LINE("wino_line", "3x1", 8, 384, 384, 3, 1),
     CONV("wgrad", BWD_W, 0, "1x1", 56, 64, 256, 1, 1, 0, 1),
     CONV("wgrad", BWD_W, 0, "1x1", 14, 256, 1024, 1, 1, 0, 1),
     CONV("wgrad", BWD_W, 0, "3x3/2", 56, 128, 128, 3, 2, 1, 1),
@@ -351,10 +363,12 @@ static bool is_wanted(const struct line *l, char **word)
     return !word[0];
 }
 
-/* Our kernels of inference have no bf16. */
+/* Our kernels of inference, and Winograd's of rows and columns, have no bf16.
+ */
 static bool has_bf16(const struct line *l)
 {
-    return ddp__dnn_bf16() && l->row.family != CHECK_CONV_NORM;
+    return ddp__dnn_bf16() && l->row.family != CHECK_CONV_NORM &&
+           strcmp(l->file, "wino_line") != 0;
 }
 
 static void print_table(char **word)

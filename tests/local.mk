@@ -219,6 +219,7 @@ check_PROGRAMS += \
     %D%/test_weights \
     %D%/test_wgrad \
     %D%/test_wino \
+    %D%/test_wino_line \
     %D%/test_zoo
 
 # A new device: its folder, and the list of devices with one row more, which

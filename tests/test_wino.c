@@ -23,7 +23,9 @@ int main(void)
 #else
 #include "base/half.h"
 #include "cpu/wino.h"
+#include "cpu/wino_kind.h"
 #include "cpu/wino_round.h"
+#include "cpu/wino_square.h"
 #include "cpu/wino_weight.h"
 
 enum { TAPS = 9 };
@@ -285,8 +287,9 @@ static void test_filters(bool turn, double scale)
     unit = new_array((size_t)POS * COLUMNS, sizeof(*unit));
     if (ddp__wino_pack(&l.s, l.w, turn, 0, l.packed) < 0)
         bail_out("%s", ddp_errmsg());
-    ddp__wino_weights(l.w, turn ? ROWS : COLUMNS, turn ? COLUMNS : ROWS, 0,
-                      turn, (size_t)ROWS * COLUMNS, u);
+    ddp__wino_weights(ddp__wino_square, l.w, turn ? ROWS : COLUMNS,
+                      turn ? COLUMNS : ROWS, 0, turn, (size_t)ROWS * COLUMNS,
+                      u);
     for (size_t i = 0; i < POS; i++) {
         float *at = u + i * ROWS * COLUMNS;
 
@@ -321,7 +324,8 @@ static void test_large(bool turn)
         ddp__wino_pack(&l.s, l.w, turn, i, l.packed);
     for (size_t first = 0; first < columns; first += width) {
         width = ddp__wino_panel(columns, first);
-        ddp__wino_weights(l.w, O, C, first, turn, rows * width, u);
+        ddp__wino_weights(ddp__wino_square, l.w, O, C, first, turn,
+                          rows * width, u);
         for (size_t i = 0; i < POS; i++)
             wrong +=
                 memcmp(u + i * rows * width, l.packed + i * step + first * rows,

@@ -14,7 +14,7 @@
 #include "kept.h"
 #include "onednn.h"
 #include "plan.h"
-#include "wino.h"
+#include "wino_kind.h"
 #endif
 
 /* bf16 pays where the processor multiplies it; else it is emulated. */

@@ -82,13 +82,23 @@ libddp_core_la_SOURCES += \
     %D%/wgrad_panel.h \
     %D%/wino.c \
     %D%/wino.h \
+    %D%/wino_f37.h \
+    %D%/wino_f43.h \
     %D%/wino_gemm.c \
     %D%/wino_gemm.h \
+    %D%/wino_kind.c \
+    %D%/wino_kind.h \
+    %D%/wino_line.c \
+    %D%/wino_line.h \
     %D%/wino_round.c \
     %D%/wino_round.h \
+    %D%/wino_square.c \
+    %D%/wino_square.h \
+    %D%/wino_taps.h \
     %D%/wino_tile.c \
     %D%/wino_tile.h \
     %D%/wino_unit.h \
+    %D%/wino_value.h \
     %D%/wino_v16.h \
     %D%/wino_weight.c \
     %D%/wino_weight.h

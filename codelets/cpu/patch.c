@@ -29,7 +29,7 @@
 #include "plan.h"
 #include "skinny.h"
 #include "thread.h"
-#include "wino.h"
+#include "wino_kind.h"
 
 /* Rows of any convolution that has few, its channels, and weights for more. */
 enum { FEW = 40, LEAST = 64, LARGE = 1 << 20 };

@@ -16,7 +16,7 @@
 #include "rows.h"
 #include "skinny.h"
 #include "wgrad.h"
-#include "wino.h"
+#include "wino_kind.h"
 
 /* Rows of fewer pixels are narrow; wide ones are not made longer than this. */
 enum { NARROW = 8, MOST_PIXELS = 1 << 16 };

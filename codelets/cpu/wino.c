@@ -1,4 +1,4 @@
-/* wino.c - 3x3 convolutions of stride 1 by Winograd's F(4x4, 3x3)
+/* wino.c - convolutions of stride 1 by products of transformed tiles; wino.h
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Tiles go through in groups.  Where all 36 matrices of weights fit into the
@@ -11,34 +11,29 @@
  *     56x56, 64 to 64             14.5 14.5 18.3    6.4  6.5  7.2
  *     14x14, 256 to 256           13.6 13.7 15.0    6.0  5.9  6.7
  *     28x28, 128 to 128, bf16      7.2  7.1  8.3    3.5  3.4  3.5
+ *
+ * and of 8 images with filters of one row or column:
+ *
+ *     1x7, 17x17, 128 to 128       2.0  2.0  2.0    1.2  1.2  1.3
+ *     7x1, 17x17, 192 to 192       4.5  4.5  6.1    2.6  2.6  2.7
+ *     1x3, 8x8, 384 to 384         2.2  2.1  2.0    1.2  1.2  1.1
  */
 #include "config.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-#include "amx.h"
 #include "base/error.h"
 #include "base/team.h"
 #include "cpu.h"
 #include "thread.h"
 #include "wino.h"
 #include "wino_gemm.h"
+#include "wino_kind.h"
 #include "wino_round.h"
 #include "wino_tile.h"
 #include "wino_weight.h"
 
-bool ddp__wino_off(void)
-{
-    const char *text = getenv("DDP_WINOGRAD");
-
-    return text && strcmp(text, "0") == 0;
-}
-
 #ifdef DDP__WINO
 
 enum {
-    POS = DDP__WINO_POS,
     SKEW = DDP__WINO_SKEW,
     SMALL_WEIGHTS = 1 << 20,
     SMALL_GROUP = 28,
@@ -46,47 +41,32 @@ enum {
     PIECE = 64
 };
 
-static int tiles_along(int size)
-{
-    return (size + DDP__WINO_TILE - 1) / DDP__WINO_TILE;
-}
-
 struct ddp__wino_map ddp__wino_map(const struct ddp__dnn_shape *s)
 {
-    return (struct ddp__wino_map){.h = s->h,
+    const struct ddp__wino_kind *kind = ddp__wino_kind_of(s);
+
+    return (struct ddp__wino_map){.kind = kind,
+                                  .h = s->h,
                                   .w = s->w,
                                   .top = s->conv.top,
                                   .left = s->conv.left,
                                   .oh = s->oh,
                                   .ow = s->ow,
-                                  .across = tiles_along(s->ow),
-                                  .down = tiles_along(s->oh),
+                                  .across = ddp__wino_tiles(s->ow, kind->wide),
+                                  .down = ddp__wino_tiles(s->oh, kind->high),
                                   .c = (size_t)s->c,
                                   .o = (size_t)s->o,
                                   .b = s->type == DDP_BF16};
 }
 
-/* At most half of the tiles' pixels may lie outside the image. */
-bool ddp__wino_fits(const struct ddp__dnn_shape *s)
-{
-    const struct ddp__conv *k = &s->conv;
-    int64_t area = (int64_t)tiles_along(s->oh) * tiles_along(s->ow) *
-                   DDP__WINO_TILE * DDP__WINO_TILE;
-
-    return !s->dense && (s->type == DDP_F32 || !ddp__amx_here()) &&
-           k->kh == 3 && k->kw == 3 && k->sh == 1 && k->sw == 1 && k->dh == 1 &&
-           k->dw == 1 && k->groups == 1 && s->c % DDP__WINO_VECTOR == 0 &&
-           s->o % DDP__WINO_VECTOR == 0 && ddp__wino_has(k->act) &&
-           k->top <= 2 && k->left <= 2 && k->bottom <= 2 && k->right <= 2 &&
-           area <= 2 * (int64_t)s->oh * s->ow && !ddp__wino_off() &&
-           __builtin_cpu_supports("avx512f") &&
-           __builtin_cpu_supports("avx512dq") &&
-           (s->type == DDP_F32 || __builtin_cpu_supports("avx512vnni"));
-}
-
 /* ---- weights ------------------------------------------------------------ */
 
-/* Floats, or pairs of integers, of a position.  All 36 are written at a time:
+static size_t positions(const struct ddp__dnn_shape *s)
+{
+    return (size_t)ddp__wino_kind_of(s)->pos;
+}
+
+/* Floats, or pairs of integers, of a position.  All are written at a time:
  * floats a power of two apart would evict each other from the caches. */
 static size_t size_of_position(const struct ddp__dnn_shape *s)
 {
@@ -99,7 +79,7 @@ size_t ddp__wino_packed_size(const struct ddp__dnn_shape *s)
 {
     size_t units = s->type == DDP_F32 ? 0 : (size_t)s->o;
 
-    return POS * (size_of_position(s) + units) * sizeof(float);
+    return positions(s) * (size_of_position(s) + units) * sizeof(float);
 }
 
 int ddp__wino_parts(const struct ddp__dnn_shape *s)
@@ -111,7 +91,7 @@ int ddp__wino_parts(const struct ddp__dnn_shape *s)
 static float *units_of_weights(const struct ddp__dnn_shape *s,
                                const float *packed)
 {
-    return (float *)packed + POS * size_of_position(s);
+    return (float *)packed + positions(s) * size_of_position(s);
 }
 
 int ddp__wino_pack(const struct ddp__dnn_shape *s, const float *w, bool turn,
@@ -121,8 +101,9 @@ int ddp__wino_pack(const struct ddp__dnn_shape *s, const float *w, bool turn,
     size_t first = (size_t)part * DDP__WINO_PANEL;
 
     if (s->type == DDP_F32)
-        ddp__wino_weights(w, turn ? c : o, turn ? o : c, first, turn,
-                          size_of_position(s), (float *)packed + first * c);
+        ddp__wino_weights(ddp__wino_kind_of(s), w, turn ? c : o, turn ? o : c,
+                          first, turn, size_of_position(s),
+                          (float *)packed + first * c);
     else
         ddp__wino_weights_i16(w, turn ? c : o, turn ? o : c, first, turn,
                               packed, units_of_weights(s, packed));
@@ -139,10 +120,13 @@ static size_t count_tiles(const struct ddp__dnn_shape *s,
 
 /* Tiles of a group: groups of equal size, about as large as they should be. */
 static size_t group_size(const struct ddp__dnn_shape *s, size_t all,
-                         size_t small)
+                         bool gradient)
 {
-    size_t want =
-        ddp__wino_packed_size(s) <= SMALL_WEIGHTS ? small : LARGE_GROUP;
+    bool line = ddp__wino_is_line(s);
+    bool large = line ? gradient : ddp__wino_packed_size(s) > SMALL_WEIGHTS;
+    size_t want = large      ? LARGE_GROUP
+                  : gradient ? 2 * SMALL_GROUP
+                             : SMALL_GROUP;
     size_t groups = (all + want - 1) / want, size = (all + groups - 1) / groups;
 
     return (size + 13) / 14 * 14;
@@ -195,15 +179,16 @@ static int run_group(void *arg, int i)
 {
     const struct forward *f = arg;
     size_t most = f->most, at = (size_t)i * most, left = f->all - at;
+    size_t pos = (size_t)f->m->kind->pos;
     struct group g = {.f = f, .at = at, .count = left < most ? left : most};
 
-    g.v = ddp__scratch(POS * most * (f->ldv + f->ldp + 1) * sizeof(*g.v));
+    g.v = ddp__scratch(pos * most * (f->ldv + f->ldp + 1) * sizeof(*g.v));
     if (!g.v)
         return DDP_ENOMEM;
-    g.p = g.v + POS * most * f->ldv;
-    g.unit = g.p + POS * most * f->ldp;
+    g.p = g.v + pos * most * f->ldv;
+    g.unit = g.p + pos * most * f->ldp;
     ddp__wino_input(f->m, f->x, at, g.count, f->ldv, g.v);
-    ddp__team_each(POS, multiply_position, &g);
+    ddp__team_each((int)pos, multiply_position, &g);
     ddp__wino_output(f->m, g.p, at, g.count, f->ldp, f->bias, f->s->sum,
                      f->s->conv.act, f->y);
     return 0;
@@ -214,7 +199,7 @@ int ddp__wino_run(const struct ddp__dnn_shape *s, const void *x,
                   const float *packed, const float *bias, void *y)
 {
     struct ddp__wino_map m = ddp__wino_map(s);
-    size_t all = count_tiles(s, &m), most = group_size(s, all, SMALL_GROUP);
+    size_t all = count_tiles(s, &m), most = group_size(s, all, false);
     struct forward f = {s,          &m, all,    most, m.c + SKEW,
                         m.o + SKEW, x,  packed, bias, y};
 
@@ -236,7 +221,7 @@ static void round_images(const struct gradient *g)
 {
     size_t o = g->m->o, c = g->m->c;
 
-    for (size_t k = 0; k < POS; k++) {
+    for (size_t k = 0; k < DDP__WINO_POS; k++) {
         float *v = g->v + k * g->count * g->ldv;
         float *z = g->z + k * g->count * g->ldz;
 
@@ -253,7 +238,7 @@ static void multiply_positions(const struct gradient *g, size_t i, size_t j,
 {
     bool integers = g->m->b;
 
-    for (size_t k = 0; k < POS; k++) {
+    for (size_t k = 0; k < (size_t)g->m->kind->pos; k++) {
         struct ddp__wino_product t = {
             .m = rows,
             .n = cols,
@@ -273,6 +258,7 @@ static void multiply_positions(const struct gradient *g, size_t i, size_t j,
 static void gradient_by_pieces(const struct gradient *g, bool accumulate,
                                float *dw)
 {
+    size_t taps = (size_t)(g->m->kind->kh * g->m->kind->kw);
     size_t o = g->m->o, c = g->m->c;
 
     for (size_t i = 0; i < o; i += PIECE)
@@ -281,8 +267,8 @@ static void gradient_by_pieces(const struct gradient *g, bool accumulate,
             size_t cols = c - j < PIECE ? c - j : PIECE;
 
             multiply_positions(g, i, j, rows, cols, false);
-            ddp__wino_gradient(g->u, rows, cols, c, accumulate,
-                               dw + i * 9 * c + j);
+            ddp__wino_gradient(g->m->kind, g->u, rows, cols, c, accumulate,
+                               dw + i * taps * c + j);
         }
 }
 
@@ -293,13 +279,13 @@ int ddp__wino_bwd_w(const struct ddp__dnn_shape *s, const void *x,
                     const void *dy, bool accumulate, float *dw)
 {
     struct ddp__wino_map m = ddp__wino_map(s);
-    size_t all = count_tiles(s, &m), most = group_size(s, all, 2 * SMALL_GROUP);
-    size_t ldv = m.c + SKEW, ldz = m.o + SKEW;
-    size_t images = POS * most * (ldv + ldz), sums = POS * m.c * m.o;
-    float *v = ddp__scratch((images + sums + POS * (m.c + m.o)) * sizeof(*v));
-    float *z = v + POS * most * ldv, *u = v + images;
+    size_t all = count_tiles(s, &m), most = group_size(s, all, true);
+    size_t pos = positions(s), ldv = m.c + SKEW, ldz = m.o + SKEW;
+    size_t images = pos * most * (ldv + ldz), sums = pos * m.c * m.o;
+    float *v = ddp__scratch((images + sums + pos * (m.c + m.o)) * sizeof(*v));
+    float *z = v + pos * most * ldv, *u = v + images;
     struct gradient g = {
-        &m, 0, ldv, ldz, v, z, u, u + sums, u + sums + POS * m.c};
+        &m, 0, ldv, ldz, v, z, u, u + sums, u + sums + pos * m.c};
 
     if (!v)
         return DDP_ENOMEM;
@@ -315,17 +301,11 @@ int ddp__wino_bwd_w(const struct ddp__dnn_shape *s, const void *x,
         }
         multiply_positions(&g, 0, 0, m.o, m.c, at > 0);
     }
-    ddp__wino_gradient(g.u, m.o, m.c, m.c, accumulate, dw);
+    ddp__wino_gradient(m.kind, g.u, m.o, m.c, m.c, accumulate, dw);
     return 0;
 }
 
 #else
-
-bool ddp__wino_fits(const struct ddp__dnn_shape *s)
-{
-    (void)s;
-    return false;
-}
 
 size_t ddp__wino_packed_size(const struct ddp__dnn_shape *s)
 {

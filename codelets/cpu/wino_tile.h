@@ -6,6 +6,10 @@
 
 #include "wino.h"
 
+/* What lies outside the image, whichever channel is asked for: pointers to it
+ * do not move with channels.  Only padded tiles have them. */
+extern const float ddp__wino_no_pixel[16];
+
 /* V (or Z) of `count` tiles from tile `first` on: v[pos][tile][ld]. */
 void ddp__wino_input(const struct ddp__wino_map *m, const void *x, size_t first,
                      size_t count, size_t ld, float *v);

@@ -4,28 +4,37 @@
 #ifndef DDP_CPU_WINO_WEIGHT_H
 #define DDP_CPU_WINO_WEIGHT_H
 
-#include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
+
+#include "wino_kind.h"
 
 /* Columns of the panel that begins with column `first`: DDP__WINO_PANEL, or the
  * 16 that are left. */
 size_t ddp__wino_panel(size_t columns, size_t first);
 
-/* A panel of weights w (o, 3, 3, c) as u[pos][rows][columns], positions step
+/* A panel of weights w (o, taps, c) as u[pos][rows][columns], positions step
  * apart: rows are channels, and columns filters from the first on; of the data
  * gradient: turned round, rows are filters and columns channels. */
-void ddp__wino_weights(const float *w, size_t o, size_t c, size_t first,
-                       bool turn, size_t step, float *u);
+void ddp__wino_weights(const struct ddp__wino_kind *kind, const float *w,
+                       size_t o, size_t c, size_t first, bool turn, size_t step,
+                       float *u);
 
-/* The same panel among all columns, as pairs of integers of two rows,
- * q[pos][rows / 2 columns], and the units of columns, unit[pos][columns]. */
+/* The same panel of 3x3 filters among all columns, as pairs of integers of two
+ * rows, q[pos][rows / 2 columns], and the units of columns, unit[pos][columns].
+ */
 void ddp__wino_weights_i16(const float *w, size_t o, size_t c, size_t first,
                            bool turn, uint32_t *q, float *unit);
 
-/* rows x cols of dw (o, 3, 3, c), of which dw is the first, from
+/* rows x cols of dw (o, taps, c), of which dw is the first, from
  * u[pos][rows][cols]: written or added. */
-void ddp__wino_gradient(const float *u, size_t rows, size_t cols, size_t c,
-                        bool accumulate, float *dw);
+void ddp__wino_gradient(const struct ddp__wino_kind *kind, const float *u,
+                        size_t rows, size_t cols, size_t c, bool accumulate,
+                        float *dw);
+
+/* Both for 3x3, of 16 columns and of one filter; see wino_kind.h. */
+void ddp__wino_weigh_square(const struct ddp__wino_filters *f, size_t column,
+                            size_t width, size_t step, float *u);
+void ddp__wino_gradient_square(const float *u, size_t step, size_t len,
+                               size_t c, bool accumulate, float *dw);
 
 #endif
